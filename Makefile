@@ -1,0 +1,75 @@
+# The few commands that people type; CMakeLists.txt has the build, scripts/ the rest.
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+export JOBS FUZZ_SECONDS
+
+# In CI warnings are errors; by hand, `make PASTA_WERROR=ON`. A build tree remembers it.
+ifneq ($(CI),)
+PASTA_WERROR ?= ON
+endif
+CONFIGURE = cmake --preset default $(if $(PASTA_WERROR),-DPASTA_WERROR=$(PASTA_WERROR))
+BUILD = cmake --build build -j $(JOBS)
+
+.PHONY: all configure tools demo check check-long check-gpu bench bench-gpu install format lint \
+	clean help
+
+all: configure
+	@$(BUILD)
+
+# The log is shown only when there is something to read in it.
+configure: tools
+	@log=$$(mktemp); if $(CONFIGURE) >$$log 2>&1; then rm -f $$log; \
+		else cat $$log >&2; rm -f $$log; exit 1; fi
+
+tools:
+	@for tool in cmake ninja cc; do \
+		command -v $$tool >/dev/null || { \
+			echo "$$tool is missing: run scripts/bootstrap" >&2; exit 1; }; \
+	done
+
+demo:
+	@scripts/bootstrap build
+	@$(MAKE) --no-print-directory configure
+	@$(BUILD) --target accelprof pasta-agent
+	@scripts/demo
+
+check:
+	@scripts/check
+
+check-long:
+	@scripts/check long
+
+check-gpu:
+	@scripts/check gpu
+
+bench: all
+	@scripts/bench
+
+bench-gpu: all
+	@scripts/bench gpu
+
+install: all
+	@cmake --install build --prefix "$(PREFIX)"
+
+format:
+	@scripts/lint fix
+
+lint: configure
+	@scripts/lint
+
+clean:
+	rm -rf build build-asan build-tsan build-fuzz
+
+help:
+	@echo 'make             build accelprof and its libraries into build/'
+	@echo 'make demo        record a small program and show what was found'
+	@echo 'make check       tests, sanitizers, fuzzers, lint: all that a change must pass'
+	@echo 'make check-long  the tests that take minutes'
+	@echo 'make check-gpu   the tests that need a GPU'
+	@echo 'make bench       benchmarks; bench-gpu for those that need a GPU'
+	@echo 'make install     into PREFIX ($(PREFIX)), below DESTDIR if that is set'
+	@echo 'make format      format the sources; make lint says what is wrong with them'
+	@echo 'make clean       remove the build trees'
+	@echo 'scripts/bootstrap [build|check] installs what is needed'

@@ -1,0 +1,46 @@
+# Libraries, and what to say where one is missing.
+
+find_package(Threads REQUIRED)
+
+set(missing "")
+macro(pasta_need variable what)
+	if(NOT ${variable})
+		string(APPEND missing "\n  ${what}")
+	endif()
+endmacro()
+
+find_path(PASTA_ZSTD_INCLUDE zstd.h)
+find_library(PASTA_ZSTD zstd)
+find_library(PASTA_ZSTD_STATIC libzstd.a)
+find_path(PASTA_XXHASH_INCLUDE xxhash.h)
+find_path(PASTA_YAJL_INCLUDE yajl/yajl_parse.h)
+find_library(PASTA_YAJL NAMES yajl yajl_s)
+
+pasta_need(PASTA_ZSTD_INCLUDE "zstd.h")
+pasta_need(PASTA_ZSTD "libzstd")
+pasta_need(PASTA_ZSTD_STATIC "libzstd.a (the agent has its own copy)")
+pasta_need(PASTA_XXHASH_INCLUDE "xxhash.h")
+pasta_need(PASTA_YAJL_INCLUDE "yajl/yajl_parse.h")
+pasta_need(PASTA_YAJL "libyajl")
+
+# A tree that only builds and runs needs no test library; `make check` insists on it.
+if(PASTA_TESTS)
+	find_path(PASTA_CMOCKA_INCLUDE cmocka.h)
+	find_library(PASTA_CMOCKA cmocka)
+	if(PASTA_REQUIRE_TESTS)
+		pasta_need(PASTA_CMOCKA_INCLUDE "cmocka.h")
+		pasta_need(PASTA_CMOCKA "libcmocka")
+	endif()
+endif()
+
+if(missing)
+	message(FATAL_ERROR "These are missing:${missing}\nTo install them, run scripts/bootstrap")
+endif()
+
+add_library(pasta-includes INTERFACE)
+target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_ZSTD_INCLUDE}"
+	"${PASTA_XXHASH_INCLUDE}" "${PASTA_YAJL_INCLUDE}")
+
+add_library(pasta-host-deps INTERFACE)
+target_link_libraries(pasta-host-deps INTERFACE "${PASTA_ZSTD}" "${PASTA_YAJL}" Threads::Threads m
+	${CMAKE_DL_LIBS})

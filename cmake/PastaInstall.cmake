@@ -1,0 +1,27 @@
+# What is installed, and how others find it.
+
+# accelprof looks for the agent in ../lib beside its own folder, so that a tree can be moved:
+# there is no lib64 and no lib/TRIPLET.
+set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "libraries" FORCE)
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(TARGET accelprof)
+	install(TARGETS accelprof RUNTIME DESTINATION bin)
+endif()
+install(TARGETS pasta EXPORT PastaTargets LIBRARY DESTINATION lib)
+install(TARGETS pasta-agent LIBRARY DESTINATION lib)
+if(EXISTS "${PROJECT_SOURCE_DIR}/include/pasta")
+	install(DIRECTORY include/pasta DESTINATION include
+		FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+endif()
+
+configure_file(cmake/pasta.pc.in pasta.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/pasta.pc" DESTINATION lib/pkgconfig)
+
+install(EXPORT PastaTargets NAMESPACE Pasta:: DESTINATION lib/cmake/Pasta)
+configure_package_config_file(cmake/PastaConfig.cmake.in PastaConfig.cmake
+	INSTALL_DESTINATION lib/cmake/Pasta NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(PastaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/PastaConfig.cmake"
+	"${PROJECT_BINARY_DIR}/PastaConfigVersion.cmake" DESTINATION lib/cmake/Pasta)

@@ -1,0 +1,43 @@
+# Functions that make targets out of rooms.
+
+# pasta_glob(VAR PATTERN...): the files that match, relative to the top of the tree.
+function(pasta_glob var)
+	list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE patterns)
+	file(GLOB files LIST_DIRECTORIES false CONFIGURE_DEPENDS ${patterns})
+	set(${var} "${files}" PARENT_SCOPE)
+endfunction()
+
+# What all of our own targets have.
+function(pasta_setup target)
+	target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include"
+		"${PROJECT_SOURCE_DIR}/src")
+	target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:pasta-includes>)
+	# An empty value, so that a file's own "#define _GNU_SOURCE" is no redefinition.
+	target_compile_definitions(${target} PRIVATE _GNU_SOURCE=
+		PASTA_VERSION_STRING="${PROJECT_VERSION}")
+	target_compile_options(${target} PRIVATE ${PASTA_C_FLAGS})
+	get_target_property(type ${target} TYPE)
+	if(NOT type MATCHES "OBJECT|STATIC")
+		target_link_options(${target} PRIVATE ${PASTA_LINK_FLAGS})
+	endif()
+endfunction()
+
+# pasta_objects(NAME PATTERN...): an object library of one or more rooms.
+function(pasta_objects name)
+	pasta_glob(sources ${ARGN})
+	if(NOT sources)
+		# CMake has no empty libraries.
+		set(sources "${PROJECT_BINARY_DIR}/empty.c")
+		file(CONFIGURE OUTPUT "${sources}" CONTENT "typedef int pasta_empty;\n")
+	endif()
+	add_library(${name} OBJECT ${sources})
+	pasta_setup(${name})
+endfunction()
+
+# pasta_program(NAME DIR SOURCE...): an executable in DIR of the build tree.
+function(pasta_program name dir)
+	add_executable(${name} ${ARGN})
+	pasta_setup(${name})
+	set_target_properties(${name} PROPERTIES
+		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${dir}")
+endfunction()

@@ -1,0 +1,124 @@
+# Tests, by room; each has its room as a label.
+#
+# A test's file may say more about it, in a line of a comment that says nothing else:
+#   labels: long         more labels; "long" and "gpu" are left out of `make check`
+#   timeout: 300         seconds; 60 unless told
+#   serial: yes          nothing else runs at the same time
+# Shell tests exit with 77 to skip. A script whose name begins with _ is no test, nor is lib.sh.
+
+set(sanitizer_env
+	"ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+	"UBSAN_OPTIONS=print_stacktrace=1"
+	# Tests fork with threads running: that is what the agent must stand.
+	"TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")
+
+function(pasta_test name room source)
+	add_test(NAME ${name} COMMAND ${ARGN})
+	set(labels ${room})
+	set(timeout 60)
+	set(serial OFF)
+	set(marks "")
+	file(STRINGS "${source}" lines REGEX "^[#/* ]+(labels|timeout|serial): *[a-z0-9, ]+[*/ ]*$")
+	foreach(line IN LISTS lines)
+		string(REGEX MATCH "(labels|timeout|serial): *([a-z0-9, ]+)" line "${line}")
+		set(value "${CMAKE_MATCH_2}")
+		if(CMAKE_MATCH_1 STREQUAL "labels")
+			string(REGEX MATCHALL "[a-z0-9]+" value "${value}")
+			list(APPEND labels ${value})
+		elseif(CMAKE_MATCH_1 STREQUAL "timeout")
+			string(STRIP "${value}" timeout)
+		else()
+			set(serial ON)
+		endif()
+	endforeach()
+	set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+		RUN_SERIAL ${serial} SKIP_RETURN_CODE 77
+		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};${sanitizer_env}")
+endfunction()
+
+# pasta_unit_tests(ROOM PATTERN): a cmocka program a file.
+function(pasta_unit_tests room pattern)
+	pasta_glob(sources ${pattern})
+	if(sources AND NOT (PASTA_CMOCKA AND PASTA_CMOCKA_INCLUDE))
+		message(STATUS "no cmocka: the tests in tests/${room} are left out")
+		return()
+	endif()
+	foreach(source IN LISTS sources)
+		get_filename_component(name "${source}" NAME_WE)
+		pasta_program(${name} tests "${source}")
+		target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+		target_include_directories(${name} SYSTEM PRIVATE "${PASTA_CMOCKA_INCLUDE}")
+		target_link_libraries(${name} PRIVATE pasta-agent-static "${PASTA_CMOCKA}")
+		pasta_test(${name} ${room} "${source}" ${name})
+	endforeach()
+endfunction()
+
+# pasta_script_tests(ROOM): a test a script.
+function(pasta_script_tests room)
+	find_program(PASTA_BASH bash REQUIRED)
+	pasta_glob(scripts tests/${room}/*.sh)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${scripts}")
+	foreach(script IN LISTS scripts)
+		get_filename_component(name "${script}" NAME_WE)
+		if(NOT name MATCHES "^_|^lib$")
+			pasta_test(${room}/${name} ${room} "${script}" "${PASTA_BASH}" "${script}")
+		endif()
+	endforeach()
+endfunction()
+
+pasta_unit_tests(unit tests/unit/test_*.c)
+pasta_unit_tests(gpu tests/gpu/test_*.c)
+pasta_script_tests(golden)
+# A sanitized agent cannot be loaded into a program that is not sanitized itself.
+if(NOT PASTA_SANITIZE)
+	pasta_script_tests(e2e)
+	pasta_script_tests(gpu)
+endif()
+
+# Programs under study. They know nothing of us but annotate.h, and have none of our flags.
+pasta_glob(programs tests/programs/*.c tests/programs/*.cpp)
+set(cxx_programs ${programs})
+list(FILTER cxx_programs INCLUDE REGEX "\\.cpp$")
+if(cxx_programs)
+	include(CheckLanguage)
+	check_language(CXX)
+	if(CMAKE_CXX_COMPILER)
+		enable_language(CXX)
+	elseif(PASTA_REQUIRE_TESTS)
+		message(FATAL_ERROR "A C++ compiler is missing\nTo install it, run scripts/bootstrap")
+	else()
+		message(STATUS "no C++ compiler: C++ programs under study are left out")
+		list(REMOVE_ITEM programs ${cxx_programs})
+	endif()
+endif()
+foreach(source IN LISTS programs)
+	get_filename_component(name "${source}" NAME_WE)
+	add_executable(program-${name} "${source}")
+	target_include_directories(program-${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+	target_compile_options(program-${name} PRIVATE -Wall -Wextra)
+	if(PASTA_WERROR)
+		target_compile_options(program-${name} PRIVATE -Werror)
+	endif()
+	target_link_libraries(program-${name} PRIVATE Threads::Threads)
+	set_target_properties(program-${name} PROPERTIES OUTPUT_NAME ${name} C_EXTENSIONS ON
+		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs")
+	if(name MATCHES "_asan$")
+		target_compile_options(program-${name} PRIVATE -fsanitize=address)
+		target_link_options(program-${name} PRIVATE -fsanitize=address)
+	endif()
+endforeach()
+
+# Fuzzers: only with libFuzzer. scripts/fuzz runs them.
+add_custom_target(fuzzers)
+if("fuzzer" IN_LIST PASTA_SANITIZE)
+	pasta_glob(fuzz_sources tests/fuzz/fuzz_*.c)
+	foreach(source IN LISTS fuzz_sources)
+		get_filename_component(name "${source}" NAME_WE)
+		pasta_program(${name} tests/fuzz "${source}")
+		target_link_libraries(${name} PRIVATE pasta-agent-static)
+		# libFuzzer's entry points have no prototype anywhere.
+		target_compile_options(${name} PRIVATE -Wno-missing-prototypes)
+		target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+		add_dependencies(fuzzers ${name})
+	endforeach()
+endif()

@@ -1,0 +1,101 @@
+/* event.h - the event record: what handlers emit, shards store and tools see. */
+#ifndef PASTA_EVENT_H
+#define PASTA_EVENT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t pasta_type_u32;
+typedef uint64_t pasta_type_u64;
+typedef int64_t pasta_type_i64;
+typedef double pasta_type_f64;
+typedef uint32_t pasta_type_str;
+typedef uint32_t pasta_type_ref;
+
+/* The kinds: PASTA_LAUNCH, PASTA_KERNEL, ... */
+enum pasta_kind {
+	PASTA_NONE = 0,
+#define KIND(number, NAME, name, summary, ...) PASTA_##NAME = number,
+#define FIELD(...)
+#include <pasta/events.def>
+#undef KIND
+#undef FIELD
+	PASTA_KINDS_MAX = 64,
+};
+
+#define PASTA_BIT(NAME) (UINT64_C(1) << PASTA_##NAME)
+
+/* A record a kind: struct pasta_launch, struct pasta_kernel, ... */
+#define KIND(number, NAME, name, summary, ...)                                                     \
+	struct pasta_##name {                                                                      \
+		__VA_ARGS__                                                                        \
+	};
+#define FIELD(kind, type, name, summary) pasta_type_##type name;
+#include <pasta/events.def>
+#undef KIND
+#undef FIELD
+
+/*
+ * An event. size is that of the whole record, a multiple of 8. time is when it began, in the
+ * clock of its source while it is collected and in ns of CLOCK_REALTIME where tools see it.
+ * proc and source are filled in by the reader: the number of the shard in the run, and of the
+ * ring in the shard.
+ */
+struct pasta_event {
+	uint16_t size;
+	uint8_t kind;
+	uint8_t sub;
+	uint32_t tid;
+	uint64_t time;
+	uint32_t proc;
+	uint32_t source;
+	union {
+#define KIND(number, NAME, name, summary, ...) struct pasta_##name name;
+#define FIELD(...)
+#include <pasta/events.def>
+#undef KIND
+#undef FIELD
+	};
+};
+
+#define PASTA_EVENT_HEAD 24
+/* Bytes of a whole record, from its kind's name in lower case: PASTA_EVENT_SIZE(region). */
+#define PASTA_EVENT_SIZE(name) ((PASTA_EVENT_HEAD + sizeof(struct pasta_##name) + 7) & ~(size_t)7)
+
+/* Subtypes. 0 is the kind's unspecified subtype everywhere. */
+enum pasta_region_sub { PASTA_REGION_BEGIN = 1, PASTA_REGION_END, PASTA_REGION_MARK };
+enum pasta_copy_sub {
+	PASTA_COPY_H2D = 1,
+	PASTA_COPY_D2H,
+	PASTA_COPY_D2D,
+	PASTA_COPY_H2H,
+	PASTA_COPY_P2P,
+};
+enum pasta_alloc_sub {
+	PASTA_ALLOC_DEVICE = 1,
+	PASTA_ALLOC_HOST,
+	PASTA_ALLOC_MANAGED,
+	PASTA_ALLOC_POOL,
+	PASTA_ALLOC_SEGMENT,
+	PASTA_ALLOC_IMAGE,
+};
+enum pasta_arg_sub { PASTA_ARG_IN = 1, PASTA_ARG_OUT };
+enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
+enum pasta_loss_sub {
+	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */
+	PASTA_LOSS_FULL,	/* the ring was full */
+	PASTA_LOSS_NESTED,	/* a signal handler emitted while its thread was emitting */
+	PASTA_LOSS_MEMORY,	/* no memory for the thread's ring */
+	PASTA_LOSS_CLOSED,	/* the agent was failing or gone */
+	PASTA_LOSS_SOURCE,	/* the vendor's library dropped it */
+	PASTA_LOSS_DEPTH,	/* regions nested too deep */
+	PASTA_LOSS_REASONS,
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

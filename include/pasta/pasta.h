@@ -1,0 +1,135 @@
+/*
+ * pasta.h - the SDK: all that a tool sees.
+ *
+ * A tool is one file with one PASTA_TOOL descriptor. It gets events, in order of time, and
+ * reports tables and findings; every output format is made from those.
+ *
+ * Unless a function says otherwise: strings that are passed in are copied; pointers that are
+ * returned live until the tool's close; functions are called from the tool's own callbacks only,
+ * which never run at the same time for one state; 0 or a negative errno is returned.
+ */
+#ifndef PASTA_PASTA_H
+#define PASTA_PASTA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pasta/event.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PASTA_API __attribute__((visibility("default")))
+
+/* Version of this interface. 0: may change freely. */
+#define PASTA_API_VERSION 0
+
+/* What went wrong, in one line that says what to do. Zero it before use. */
+struct pasta_err {
+	int code;
+	char text[500];
+};
+
+/* Describe an error and return code. err may be NULL. An earlier description is replaced. */
+PASTA_API int pasta_fail(struct pasta_err *err, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The text of an interned string or bytes, and its length. Never NULL: "" for 0 or unknown. It
+ * ends in a NUL that the length does not count, and lives as long as the process. Any thread. */
+PASTA_API const char *pasta_str(uint32_t id);
+PASTA_API const char *pasta_bytes(uint32_t id, size_t *size);
+
+/* A kind's name ("kernel"), or NULL for a number that is no kind. */
+PASTA_API const char *pasta_kind_name(unsigned int kind);
+
+enum pasta_column_type { PASTA_STRING, PASTA_INT, PASTA_FLOAT };
+
+/* unit: "ns", "bytes", "%", "events" and so on, or NULL. Times are integers in ns. */
+struct pasta_column {
+	const char *name;
+	enum pasta_column_type type;
+	const char *unit;
+};
+
+struct pasta_out;
+struct pasta_table;
+
+/* A new table; NULL when out of memory (the report then fails as a whole). */
+PASTA_API struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
+					      const struct pasta_column *columns, size_t count);
+/* Cells, left to right and row after row. A cell of the wrong type, or on a NULL table, makes the
+ * report fail with an error that names the column; it never crashes. */
+PASTA_API void pasta_cell_str(struct pasta_table *table, const char *text);
+PASTA_API void pasta_cell_int(struct pasta_table *table, int64_t value);
+PASTA_API void pasta_cell_float(struct pasta_table *table, double value);
+
+enum pasta_severity { PASTA_NOTE, PASTA_WARNING, PASTA_PROBLEM };
+
+/* Something a person should know: what, where, the evidence for it, what to do. where, evidence
+ * and action may be NULL. */
+struct pasta_finding {
+	enum pasta_severity severity;
+	const char *what, *where, *evidence, *action;
+};
+PASTA_API void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
+
+/* A tool's options, and its help. value is the default. */
+struct pasta_option {
+	const char *name, *value, *summary;
+};
+struct pasta_opts;
+PASTA_API const char *pasta_opt(const struct pasta_opts *opts, const char *name);
+
+/*
+ * A map from 64-bit keys (an id, an address, two 32-bit numbers side by side) to values of one
+ * size, aligned to 8. A value stays where it is until it is removed. Any number of maps; each from
+ * one thread at a time. NULL when out of memory.
+ */
+struct pasta_map;
+PASTA_API struct pasta_map *pasta_map_new(size_t value_size);
+PASTA_API void pasta_map_free(struct pasta_map *map);
+/* The key's value: NULL if it is not there; or added, zeroed, if it is not there. */
+PASTA_API void *pasta_map_find(const struct pasta_map *map, uint64_t key);
+PASTA_API void *pasta_map_add(struct pasta_map *map, uint64_t key);
+PASTA_API void pasta_map_remove(struct pasta_map *map, uint64_t key);
+PASTA_API size_t pasta_map_count(const struct pasta_map *map);
+/* Walk: start with *at 0; NULL at the end. key may be NULL. In order of adding, as long as nothing
+ * is removed; do not add or remove while walking. */
+PASTA_API void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
+
+/*
+ * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a
+ * mask of PASTA_BIT(KIND). Without merge one state gets the whole run in order; with it, there may
+ * be a state a shard, each in that shard's order, merged before report. close is called once for
+ * each state that was made, also after open failed. options ends with a NULL name, or is NULL.
+ */
+struct pasta_tool {
+	size_t size; /* of this struct; set by PASTA_TOOL */
+	int api;     /* PASTA_API_VERSION; set by PASTA_TOOL */
+	const char *name, *summary;
+	uint64_t events;
+	size_t state_size;
+	const struct pasta_option *options;
+	int (*open)(void *state, const struct pasta_opts *opts, struct pasta_err *err);
+	void (*event)(void *state, const struct pasta_event *ev);
+	void (*merge)(void *into, const void *from);
+	int (*report)(void *state, struct pasta_out *out);
+	void (*close)(void *state);
+};
+
+/* Make the descriptor known, when the file is loaded. It must live for ever. */
+PASTA_API void pasta_tool_register(const struct pasta_tool *tool);
+
+#define PASTA_TOOL(...)                                                                            \
+	static const struct pasta_tool pasta_tool_ = {                                             \
+		.size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, __VA_ARGS__};         \
+	__attribute__((constructor)) static void pasta_tool_register_(void)                        \
+	{                                                                                          \
+		pasta_tool_register(&pasta_tool_);                                                 \
+	}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

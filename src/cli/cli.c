@@ -1,0 +1,213 @@
+/* cli.c - options, help, and what accelprof says for itself. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/control.h"
+#include "sink/cell.h"
+
+#define OPTIONS_MAX 32
+
+void pasta_cli_say(const char *fmt, ...)
+{
+	char *text, *safe = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	safe = pasta_cell_safe(text);
+	/* dprintf has no buffer: one line is one write, also where others write. */
+	if (safe)
+		dprintf(STDERR_FILENO, "accelprof: %s\n", safe);
+	free(safe);
+	free(text);
+}
+
+int pasta_cli_usage(const struct pasta_verb *verb, const char *fmt, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	pasta_cli_say("%s: %s; try 'accelprof %s --help'", verb->name, text, verb->name);
+	return PASTA_CLI_USAGE;
+}
+
+static void help_option(const struct pasta_cli_option *o)
+{
+	char text[80];
+	int n = o->id < 256 ? snprintf(text, sizeof(text), "-%c, ", o->id)
+			    : snprintf(text, sizeof(text), "    ");
+
+	snprintf(text + n, sizeof(text) - (size_t)n, "--%s%s%s", o->name, o->arg ? " " : "",
+		 o->arg ? o->arg : "");
+	printf("  %-28s %s\n", text, o->help);
+}
+
+static void help(const struct pasta_verb *verb)
+{
+	static const struct pasta_cli_option own = {'h', "help", NULL, "show this and exit"};
+	const struct pasta_cli_option *o;
+
+	printf("usage: accelprof %s %s\n%s\n\n", verb->name, verb->usage, verb->summary);
+	for (o = verb->options; o->name; o++)
+		help_option(o);
+	help_option(&own);
+	if (verb->more)
+		printf("\n%s", verb->more);
+}
+
+/* What getopt wants, of a verb's table. */
+static void tables(const struct pasta_verb *verb, char *letters, struct option *longs)
+{
+	const struct pasta_cli_option *o;
+
+	if (verb->stop_early)
+		*letters++ = '+';
+	*letters++ = ':';
+	for (o = verb->options; o->name; o++) {
+		*longs++ = (struct option){o->name, o->arg ? required_argument : no_argument, NULL,
+					   o->id};
+		if (o->id >= 256)
+			continue;
+		*letters++ = (char)o->id;
+		if (o->arg)
+			*letters++ = ':';
+	}
+	*letters++ = 'h';
+	*letters = '\0';
+	longs[0] = (struct option){"help", no_argument, NULL, 'h'};
+	longs[1] = (struct option){0};
+}
+
+/* Say what is wrong with the option that getopt stopped at. */
+static void bad_option(const struct pasta_verb *verb, int got, char **argv, int before)
+{
+	char text[64];
+	const char *name = argv[before];
+
+	if (name[0] != '-' || name[1] != '-') { /* somewhere in a group of letters */
+		snprintf(text, sizeof(text), "-%c", optopt);
+		name = text;
+	}
+	if (got == ':')
+		pasta_cli_usage(verb, "option '%s' needs an argument", name);
+	else
+		pasta_cli_usage(verb, "unknown option '%s'", name);
+}
+
+int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const char **arg,
+		   int *first)
+{
+	struct option longs[OPTIONS_MAX + 2];
+	char letters[2 * OPTIONS_MAX + 4];
+	int got, before = optind;
+
+	tables(verb, letters, longs);
+	opterr = 0;
+	got = getopt_long(argc, argv, letters, longs, NULL);
+	*arg = optarg;
+	*first = optind;
+	if (got == -1)
+		return 0;
+	if (got == 'h') {
+		help(verb);
+		*first = PASTA_CLI_OK;
+		return -1;
+	}
+	if (got == '?' || got == ':') {
+		/* getopt moves what is no option to the end before it takes the option. */
+		while (before + 1 < optind && argv[before][0] != '-')
+			before++;
+		bad_option(verb, got, argv, optind > before ? optind - 1 : before);
+		*first = PASTA_CLI_USAGE;
+		return -1;
+	}
+	return got;
+}
+
+int pasta_cli_count(const char *text, size_t *count)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end)
+		return -EINVAL;
+	*count = (size_t)value;
+	return errno ? -ERANGE : 0;
+}
+
+int pasta_cli_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGT";
+	unsigned long long value;
+	unsigned int shift = 0;
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	if (*end && (unit = strchr(units, *end & ~0x20))) {
+		shift = 10 * (unsigned int)(unit - units + 1);
+		end++;
+		if (!strcmp(end, "iB") || !strcmp(end, "B"))
+			end = "";
+	}
+	if (*end)
+		return -EINVAL;
+	if (errno || value > UINT64_MAX >> shift)
+		return -ERANGE;
+	*bytes = (uint64_t)value << shift;
+	return 0;
+}
+
+char *pasta_cli_agent(struct pasta_err *err)
+{
+	static const char *const places[] = {"lib", "../lib"};
+	const char *own = getenv(PASTA_ENV_AGENT);
+	char self[PATH_MAX], *slash, *path, *real;
+	ssize_t n;
+	size_t i;
+
+	if (own && *own) {
+		real = realpath(own, NULL);
+		if (!real)
+			pasta_fail(err, -errno, "%s is %s: %s", PASTA_ENV_AGENT, own,
+				   strerror(errno));
+		return real;
+	}
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (i = 0; slash && i < sizeof(places) / sizeof(*places); i++) {
+		if (asprintf(&path, "%s/%s/libpasta-agent.so", self, places[i]) < 0)
+			break;
+		real = realpath(path, NULL);
+		free(path);
+		if (real)
+			return real;
+	}
+	pasta_fail(err, -ENOENT,
+		   "cannot find libpasta-agent.so in lib beside %s: install it there, or set %s",
+		   slash ? self : "accelprof", PASTA_ENV_AGENT);
+	return NULL;
+}

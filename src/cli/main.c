@@ -1,0 +1,83 @@
+/* main.c - accelprof: choose the verb. */
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "process/tool.h"
+
+static const struct pasta_verb *const verbs[] = {&pasta_verb_run, &pasta_verb_report,
+						 &pasta_verb_tools, &pasta_verb_doctor};
+#define VERBS (sizeof(verbs) / sizeof(*verbs))
+
+static void help(void)
+{
+	size_t i;
+
+	printf("usage: accelprof VERB [OPTIONS] ...\n\n");
+	for (i = 0; i < VERBS; i++)
+		printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+	printf("\n  -h, --help     show this; after a verb, its own help\n"
+	       "  -V, --version  show the version\n\n"
+	       "Begin with: accelprof run -- PROGRAM ARGS...\n");
+}
+
+static int dispatch(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2) {
+		pasta_cli_say("say what to do; try 'accelprof --help'");
+		return PASTA_CLI_USAGE;
+	}
+	for (i = 0; i < VERBS; i++)
+		if (!strcmp(argv[1], verbs[i]->name))
+			return verbs[i]->main(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		help();
+		return PASTA_CLI_OK;
+	}
+	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
+		printf("accelprof %s\n", PASTA_VERSION_STRING);
+		return PASTA_CLI_OK;
+	}
+	pasta_cli_say("unknown %s '%s'; try 'accelprof --help'",
+		      argv[1][0] == '-' ? "option" : "verb", argv[1]);
+	return PASTA_CLI_USAGE;
+}
+
+/*
+ * A closed stdin, stdout or stderr would become the number of the next file that is opened. Put
+ * something there that cannot be written to, and that a program we start does not inherit.
+ */
+static void fill_holes(void)
+{
+	int fd;
+
+	for (fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			if (open("/dev/null", O_RDONLY | O_CLOEXEC) != fd)
+				_exit(PASTA_CLI_NOT_STARTED);
+}
+
+int main(int argc, char **argv)
+{
+	struct pasta_err err = {0};
+	int status;
+
+	fill_holes();
+	setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters only */
+	if (pasta_tool_check(&err))
+		pasta_cli_say("%s", err.text);
+	status = dispatch(argc, argv);
+	errno = 0;
+	if (fflush(stdout) || ferror(stdout)) {
+		pasta_cli_say("cannot write to stdout: %s", strerror(errno ? errno : EIO));
+		status = status ? status : PASTA_CLI_FAILED;
+	}
+	return status;
+}

@@ -1,0 +1,491 @@
+/* agent.c - the agent's life in a process, and the two ways to emit. */
+#include "collect/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/state.h"
+
+#define MEMORY_DEFAULT (UINT64_C(256) << 20)
+#define MEMORY_MIN (UINT64_C(1) << 20)
+#define PORT_WAIT_NS 100000000L
+#define PORT_NAP_NS 200000L
+#define EXIT_WAIT_S 5
+enum { CACHE = 256 };
+
+/* The end of a ring where events go in. */
+struct pusher {
+	struct pasta_ring *ring; /* NULL: there was no memory for one */
+	uint64_t head, tail, check, mask, pushed;
+};
+
+/* A thread of the program. Plain pages: a child that forks finds its parent's gen here. */
+struct producer {
+	struct pusher push;
+	uint32_t gen, tid;
+	bool busy;
+	struct {
+		const char *text;
+		const unsigned char *entry;
+		uint32_t id;
+	} cache[CACHE];
+};
+
+struct pasta_port {
+	pthread_mutex_t lock;
+	struct pusher push;
+};
+
+struct pasta_config pasta_config;
+struct pasta_state *pasta_state;
+static bool fork_wipes;
+static _Atomic bool active;
+static uint32_t last_gen; /* a child counts on from its parent's */
+static pthread_key_t thread_end;
+/* Small, and of the initial-exec kind: the agent is loaded late. */
+static _Thread_local struct producer *self;
+static _Thread_local bool in_slow_path;
+
+void pasta_agent_fail(int error, const char *what, const char *path)
+{
+	struct pasta_control *c = pasta_config.control;
+	int32_t none = 0;
+
+	if (c && atomic_compare_exchange_strong(&c->error, &none, error))
+		snprintf(c->message, sizeof(c->message), "%s %s: %s", what, path, strerror(error));
+}
+
+/* Counted where there is a ring file, and else on the page that all processes share. */
+static void count_lost(enum pasta_loss_sub reason, uint64_t n)
+{
+	struct pasta_state *s = pasta_state;
+
+	if (atomic_load(&s->gen) && !atomic_load(&s->failed))
+		atomic_fetch_add_explicit(&s->file->lost[reason], n, memory_order_relaxed);
+	else if (pasta_config.control)
+		atomic_fetch_add_explicit(&pasta_config.control->lost, n, memory_order_relaxed);
+}
+
+static void pusher_open(struct pusher *q, struct pasta_ring *r)
+{
+	*q = (struct pusher){.ring = r};
+	if (!r)
+		return;
+	q->head = atomic_load_explicit(&r->head, memory_order_relaxed);
+	q->tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+	q->mask = r->size - 1;
+	q->check = atomic_load(&pasta_state->sync) ? 0 : q->head + r->size / 8;
+}
+
+/* Now and then: see how full the ring is, and have the writer come in time. */
+__attribute__((noinline)) static void look(struct pusher *q)
+{
+	uint64_t size = q->mask + 1;
+
+	if (atomic_load(&pasta_state->sync)) {
+		q->check = 0;
+		pasta_writer_tick(true);
+		return;
+	}
+	q->tail = atomic_load_explicit(&q->ring->tail, memory_order_acquire);
+	q->check = q->head + size / 8;
+	if (q->head - q->tail > size / 4)
+		pasta_writer_wake();
+}
+
+static inline bool has_room(struct pusher *q, uint64_t need)
+{
+	if (q->head + need - q->tail <= q->mask + 1)
+		return true;
+	q->tail = atomic_load_explicit(&q->ring->tail, memory_order_acquire);
+	return q->head + need - q->tail <= q->mask + 1;
+}
+
+/* False: full. The record is whole before the head moves past it. */
+static inline bool push(struct pusher *q, const struct pasta_event *ev, uint32_t tid)
+{
+	uint64_t size = ev->size, off = q->head & q->mask;
+	uint64_t pad = off + size > q->mask + 1 ? q->mask + 1 - off : 0;
+	char *data = (char *)q->ring + PASTA_RING_DATA;
+	struct pasta_event *to;
+
+	if (!has_room(q, pad + size))
+		return false;
+	if (pad) {
+		to = (void *)(data + off);
+		to->size = (uint16_t)pad;
+		to->kind = PASTA_NONE;
+		off = 0;
+	}
+	to = (void *)(data + off);
+	memcpy(to, ev, size);
+	to->tid = tid;
+	q->head += pad + size;
+	atomic_store_explicit(&q->ring->head, q->head, memory_order_release);
+	atomic_store_explicit(&q->ring->pushed, ++q->pushed, memory_order_relaxed);
+	if (__builtin_expect(q->head >= q->check, 0))
+		look(q);
+	return true;
+}
+
+static void drop(struct pusher *q, enum pasta_loss_sub reason, uint64_t n)
+{
+	_Atomic uint64_t *count = &q->ring->dropped[reason];
+
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/* From no recording to recording, or to failed. */
+static void begin(void)
+{
+	struct pasta_state *s = pasta_state;
+	bool ok;
+
+	pthread_mutex_lock(&s->begin_lock);
+	if (!atomic_load(&s->gen)) {
+		ok = !pasta_writer_open() && !pasta_writer_start();
+		atomic_store(&s->failed, !ok);
+		last_gen = last_gen + 1 ? last_gen + 1 : 1;
+		atomic_store_explicit(&s->gen, last_gen, memory_order_release);
+		if (pasta_config.control)
+			atomic_fetch_add(ok ? &pasta_config.control->shards
+					    : &pasta_config.control->failed, 1);
+	}
+	pthread_mutex_unlock(&s->begin_lock);
+}
+
+static struct pasta_ring *take_ring(uint32_t tid, uint32_t clock, bool port)
+{
+	struct pasta_ring *r;
+
+	pthread_mutex_lock(&pasta_state->lock);
+	r = pasta_ring_take(tid, clock, port);
+	pthread_mutex_unlock(&pasta_state->lock);
+	return r;
+}
+
+static void producer_end(void *arg)
+{
+	struct producer *p = arg;
+
+	if (p->gen == atomic_load(&pasta_state->gen) && p->push.ring)
+		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED, memory_order_release);
+	self = NULL;
+	pasta_memory_free(p, sizeof(*p));
+}
+
+static struct producer *producer_new(void)
+{
+	struct pasta_state *s = pasta_state;
+	struct producer *p;
+
+	if (self) /* a forked child's, of its parent */
+		pasta_memory_free(self, sizeof(*self));
+	self = NULL;
+	if (!atomic_load(&s->gen))
+		begin();
+	if (atomic_load(&s->failed))
+		return NULL;
+	p = pasta_memory_new(sizeof(*p));
+	if (!p)
+		return NULL;
+	p->gen = atomic_load(&s->gen);
+	p->tid = (uint32_t)syscall(SYS_gettid);
+	pusher_open(&p->push, take_ring(p->tid, PASTA_CLOCK_RAW, false));
+	pthread_setspecific(thread_end, p);
+	self = p;
+	return p;
+}
+
+/* The calling thread's, or NULL: it has none, and can have none now. */
+static inline struct producer *producer_get(void)
+{
+	struct producer *p = self;
+	int saved;
+
+	if (__builtin_expect(p && p->gen == atomic_load_explicit(&pasta_state->gen,
+								   memory_order_relaxed), 1))
+		return p;
+	if (in_slow_path)
+		return NULL;
+	in_slow_path = true;
+	saved = errno;
+	p = producer_new();
+	errno = saved;
+	in_slow_path = false;
+	return p;
+}
+
+void pasta_emit(struct pasta_event *ev)
+{
+	struct producer *p = producer_get();
+
+	if (!p) {
+		count_lost(in_slow_path ? PASTA_LOSS_NESTED : PASTA_LOSS_CLOSED, 1);
+	} else if (p->busy) {
+		count_lost(PASTA_LOSS_NESTED, 1);
+	} else if (!p->push.ring) {
+		count_lost(PASTA_LOSS_MEMORY, 1);
+	} else {
+		p->busy = true;
+		atomic_signal_fence(memory_order_seq_cst);
+		if (!push(&p->push, ev, p->tid)) {
+			drop(&p->push, PASTA_LOSS_FULL, 1);
+			pasta_writer_wake();
+		}
+		atomic_signal_fence(memory_order_seq_cst);
+		p->busy = false;
+	}
+}
+
+void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
+{
+	struct producer *p = producer_get();
+
+	if (p && p->push.ring && !p->busy)
+		drop(&p->push, reason, count);
+	else
+		count_lost(reason, count);
+}
+
+struct pasta_port *pasta_port_open(uint32_t clock)
+{
+	struct pasta_port *port;
+	struct pasta_ring *r;
+
+	if (!atomic_load(&pasta_state->gen))
+		begin();
+	if (atomic_load(&pasta_state->failed))
+		return NULL;
+	port = pasta_memory_new(sizeof(*port));
+	r = port ? take_ring(0, clock, true) : NULL;
+	if (!r) {
+		pasta_memory_free(port, sizeof(*port));
+		return NULL;
+	}
+	pusher_open(&port->push, r);
+	return port;
+}
+
+/* Wait for the writer, within what is left of the time; false: it is used up. */
+static bool nap(long *left)
+{
+	const struct timespec t = {.tv_nsec = PORT_NAP_NS};
+
+	if (*left <= 0)
+		return false;
+	pasta_writer_wake();
+	nanosleep(&t, NULL);
+	*left -= PORT_NAP_NS;
+	return true;
+}
+
+size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size)
+{
+	long left = PORT_WAIT_NS;
+	size_t dropped = 0;
+
+	pthread_mutex_lock(&port->lock);
+	for (size_t at = 0; at < size;) {
+		const struct pasta_event *ev = (const void *)((const char *)records + at);
+
+		if (!push(&port->push, ev, ev->tid)) {
+			if (nap(&left))
+				continue;
+			drop(&port->push, PASTA_LOSS_FULL, 1);
+			dropped++;
+		}
+		at += ev->size;
+	}
+	pthread_mutex_unlock(&port->lock);
+	return dropped;
+}
+
+void pasta_port_watermark(struct pasta_port *port, uint64_t time)
+{
+	atomic_store(&port->push.ring->watermark, time);
+}
+
+uint32_t pasta_intern(const void *bytes, size_t size)
+{
+	const unsigned char *entry;
+	uint32_t id = 0;
+
+	if (!producer_get())
+		return 0;
+	pthread_mutex_lock(&pasta_state->lock);
+	id = pasta_intern_locked(bytes, size, &entry);
+	pthread_mutex_unlock(&pasta_state->lock);
+	return id;
+}
+
+static bool same(const char *text, const unsigned char *entry)
+{
+	uint32_t n;
+
+	memcpy(&n, entry, sizeof(n));
+	return !strncmp(text, (const char *)entry + 4, n) && text[n] == '\0';
+}
+
+/* Programs name things with literals: look by address first, then at the text. */
+uint32_t pasta_intern_str(const char *text)
+{
+	struct producer *p = producer_get();
+	const unsigned char *entry;
+	size_t slot = ((uintptr_t)text ^ (uintptr_t)text >> 8) % CACHE;
+	uint32_t id;
+
+	if (!p || p->busy || !text)
+		return 0;
+	if (p->cache[slot].text == text && same(text, p->cache[slot].entry))
+		return p->cache[slot].id;
+	p->busy = true; /* a signal must not find the lock taken by its own thread */
+	pthread_mutex_lock(&pasta_state->lock);
+	id = pasta_intern_locked(text, strlen(text), &entry);
+	pthread_mutex_unlock(&pasta_state->lock);
+	if (entry) {
+		p->cache[slot].text = text;
+		p->cache[slot].entry = entry;
+		p->cache[slot].id = id;
+	}
+	p->busy = false;
+	return id;
+}
+
+uint32_t pasta_agent_gen(void)
+{
+	return atomic_load_explicit(&pasta_state->gen, memory_order_relaxed);
+}
+
+void pasta_agent_set_active(bool on)
+{
+	atomic_store(&active, on);
+}
+
+bool pasta_agent_active(void)
+{
+	return atomic_load_explicit(&active, memory_order_relaxed);
+}
+
+bool pasta_agent_wants(enum pasta_kind kind)
+{
+	return pasta_config.kinds >> kind & 1;
+}
+
+void pasta_agent_stall(bool stall)
+{
+	atomic_store(&pasta_state->stall, stall);
+}
+
+static bool alone(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/task", &st) && st.st_nlink == 3; /* ".", ".." and one thread */
+}
+
+void pasta_agent_close(void)
+{
+	struct pasta_state *s = pasta_state;
+	struct timespec until;
+
+	if (!s || !atomic_load(&s->gen) || atomic_load(&s->failed) || !s->running)
+		return;
+	atomic_store(&s->stop, 1);
+	pasta_writer_wake();
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += EXIT_WAIT_S;
+	if (pthread_timedjoin_np(s->thread, NULL, &until))
+		return; /* a disk that hangs: the rings are left to salvage */
+	s->running = false;
+	pasta_writer_tick(true);
+	if (!alone())
+		return; /* others may still emit: salvage finds it when they are gone */
+	atomic_store(&s->sync, 1);
+	if (self)
+		self->push.check = 0;
+	unlink(pasta_ring_file.path);
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+	pasta_agent_close();
+}
+
+static void after_fork_in_child(void)
+{
+	pasta_file_close(&pasta_shard_file);
+	pasta_file_close(&pasta_ring_file);
+	if (!fork_wipes)
+		memset(pasta_state, 0, sizeof(*pasta_state));
+}
+
+static struct pasta_control *map_control(const char *run)
+{
+	char path[4096];
+	struct pasta_control *c = MAP_FAILED;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/control", run);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (lseek(fd, 0, SEEK_END) >= PASTA_CONTROL_SIZE)
+		c = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (c == MAP_FAILED)
+		return NULL;
+	if (c->magic == PASTA_CONTROL_MAGIC)
+		return c;
+	munmap(c, PASTA_CONTROL_SIZE);
+	return NULL;
+}
+
+static bool read_config(void)
+{
+	const char *run = getenv(PASTA_ENV_RUN), *kinds = getenv(PASTA_ENV_KINDS);
+	const char *memory = getenv(PASTA_ENV_MEMORY), *paused = getenv(PASTA_ENV_PAUSED);
+
+	if (!run || run[0] != '/' || strlen(run) >= sizeof(pasta_config.run))
+		return false;
+	strcpy(pasta_config.run, run);
+	pasta_config.kinds = kinds && *kinds ? strtoull(kinds, NULL, 16) : ~UINT64_C(0);
+	pasta_config.memory = memory ? strtoull(memory, NULL, 10) : 0;
+	if (!pasta_config.memory)
+		pasta_config.memory = MEMORY_DEFAULT;
+	if (pasta_config.memory < MEMORY_MIN)
+		pasta_config.memory = MEMORY_MIN;
+	atomic_store(&active, !(paused && *paused == '1'));
+	pasta_config.control = map_control(run);
+	return true;
+}
+
+static void attach(void)
+{
+	struct pasta_state *s;
+
+	if (!read_config() || pthread_key_create(&thread_end, producer_end))
+		return;
+	s = pasta_memory_new(sizeof(*s));
+	if (!s)
+		return;
+	fork_wipes = !madvise(s, sizeof(*s), MADV_WIPEONFORK);
+	pasta_state = s;
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+bool pasta_agent_attach(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, attach);
+	return pasta_state != NULL;
+}

@@ -1,0 +1,66 @@
+/*
+ * agent.h - the collector, as handlers see it. One a process.
+ *
+ * Nothing here prints, exits, raises or waits in the program's threads, but for the bounded wait
+ * of pasta_port_push. Recording begins with the first event: until then there is no file, no
+ * thread and no memory. After a fork the child begins anew. What cannot be recorded is counted.
+ */
+#ifndef PASTA_COLLECT_AGENT_H
+#define PASTA_COLLECT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <pasta/event.h>
+
+/* Be ready to record, from the environment that accelprof run made. Idempotent; any thread. False:
+ * there is no run to record into, and nothing else here may be called. */
+bool pasta_agent_attach(void);
+
+/* Write out all that is there and end the writer; what is emitted later is written at once where
+ * no other thread is left, and else left to salvage. Called by itself when the program exits. */
+void pasta_agent_close(void);
+
+/* Activity is recorded only between start and stop; state always. */
+void pasta_agent_set_active(bool active);
+bool pasta_agent_active(void);
+/* A number that changes when the process begins to record; 0 before, and again after a fork. */
+uint32_t pasta_agent_gen(void);
+/* Whether a kind is to be recorded at all. */
+bool pasta_agent_wants(enum pasta_kind kind);
+
+static inline uint64_t pasta_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* From a thread of the program: copies the record, never waits. size, kind, sub, time and the
+ * fields are the caller's; tid is set here. Times of one thread must not go back. */
+void pasta_emit(struct pasta_event *ev);
+
+/* Events that a handler itself had to drop, on this thread. */
+void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);
+
+/* From a vendor's delivery thread, whose events have another clock and other threads' ids. Ports
+ * live until the process ends. A push is whole records back to back; it waits at most 100 ms for
+ * room, and returns how many events it had to drop. Any thread, one at a time. */
+struct pasta_port;
+struct pasta_port *pasta_port_open(uint32_t clock);
+size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);
+/* Events from now on begin no earlier than this, in the port's clock. */
+void pasta_port_watermark(struct pasta_port *port, uint64_t time);
+
+/* The id of some bytes, or of a string. The same bytes have the same id until the process forks.
+ * More than 32 KiB are cut; past the memory limit the id is that of "(too many names)". */
+uint32_t pasta_intern(const void *bytes, size_t size);
+uint32_t pasta_intern_str(const char *text);
+
+/* For tests: keep the writer from writing. */
+void pasta_agent_stall(bool stall);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * control.h - the page that accelprof and the agents of a run share, and how agents are told what
+ * to do. RUN/control is this page, made by accelprof before the program starts.
+ */
+#ifndef PASTA_COLLECT_CONTROL_H
+#define PASTA_COLLECT_CONTROL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define PASTA_CONTROL_MAGIC 0x4c545243u /* "CRTL" */
+#define PASTA_CONTROL_SIZE 4096
+
+/* The agent's environment; accelprof run sets it, children inherit it. */
+#define PASTA_ENV_AGENT "PASTA_AGENT"	/* path of libpasta-agent.so: annotate.h loads it */
+#define PASTA_ENV_RUN "PASTA_RUN"	/* the run's folder, absolute */
+#define PASTA_ENV_KINDS "PASTA_KINDS"	/* mask of kinds to record, hex; unset: all */
+#define PASTA_ENV_MEMORY "PASTA_MEMORY" /* bytes of rings and strings a process may have */
+#define PASTA_ENV_PAUSED "PASTA_PAUSED" /* 1: record no activity until pasta_start() */
+
+struct pasta_control {
+	uint32_t magic;
+	uint32_t size;
+	_Atomic uint32_t shards; /* processes that opened a shard */
+	_Atomic uint32_t failed; /* processes that could not */
+	_Atomic uint64_t lost;	 /* events of those, and of threads that got no ring in time */
+	_Atomic int32_t error;	 /* errno of the first failure */
+	char message[256];	 /* what failed first, written once by who set error */
+};
+
+#endif

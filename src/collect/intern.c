@@ -1,0 +1,99 @@
+/* intern.c - bytes to ids, kept in blocks of the ring file so that they outlive the process. */
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "collect/agent.h"
+#include "collect/state.h"
+
+enum { BLOCK = 256 << 10, SLOTS = 4096, CUT = 32 << 10 };
+
+static uint32_t entry_size(const unsigned char *entry)
+{
+	uint32_t n;
+
+	memcpy(&n, entry, sizeof(n));
+	return n;
+}
+
+static struct pasta_intern_slot *find(struct pasta_intern_slot *slots, size_t count, uint32_t hash,
+				      const void *bytes, size_t size)
+{
+	size_t i = hash & (count - 1);
+
+	while (slots[i].id && (slots[i].hash != hash || entry_size(slots[i].entry) != size ||
+			       memcmp(slots[i].entry + 4, bytes, size)))
+		i = (i + 1) & (count - 1);
+	return &slots[i];
+}
+
+/* Keep at least half of the slots free. */
+static bool grow(struct pasta_state *s)
+{
+	size_t count = s->slot_count ? s->slot_count * 2 : SLOTS;
+	struct pasta_intern_slot *slots;
+
+	if (s->strings_count * 2 < s->slot_count)
+		return true;
+	if (s->used + count * sizeof(*slots) > pasta_config.memory)
+		return false;
+	slots = pasta_memory_new(count * sizeof(*slots));
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < s->slot_count; i++) {
+		const struct pasta_intern_slot *old = &s->slots[i];
+
+		if (old->id)
+			*find(slots, count, old->hash, old->entry + 4, entry_size(old->entry)) = *old;
+	}
+	pasta_memory_free(s->slots, s->slot_count * sizeof(*slots));
+	s->used += (count - s->slot_count) * sizeof(*slots);
+	s->slots = slots;
+	s->slot_count = count;
+	return true;
+}
+
+static unsigned char *append(struct pasta_state *s, const void *bytes, size_t size)
+{
+	uint64_t need = (4 + size + 3) & ~(size_t)3, used;
+	uint32_t n = (uint32_t)size;
+	struct pasta_strings *b = s->strings;
+	unsigned char *entry;
+
+	if (!b || b->size - atomic_load_explicit(&b->used, memory_order_relaxed) < need) {
+		b = pasta_segment_add(PASTA_SEGMENT_STRINGS, BLOCK);
+		if (!b)
+			return NULL;
+		b->first = s->strings_count + 1;
+		s->strings = b;
+	}
+	used = atomic_load_explicit(&b->used, memory_order_relaxed);
+	entry = b->data + used;
+	memcpy(entry, &n, sizeof(n));
+	memcpy(entry + 4, bytes, size);
+	atomic_store_explicit(&b->used, used + need, memory_order_release);
+	return entry;
+}
+
+uint32_t pasta_intern_locked(const void *bytes, size_t size, const unsigned char **entry)
+{
+	struct pasta_state *s = pasta_state;
+	struct pasta_intern_slot *slot;
+	uint32_t hash;
+
+	size = size > CUT ? CUT : size;
+	hash = (uint32_t)XXH3_64bits(bytes, size);
+	slot = s->slots ? find(s->slots, s->slot_count, hash, bytes, size) : NULL;
+	if (!slot || !slot->id) {
+		unsigned char *e = grow(s) ? append(s, bytes, size) : NULL;
+
+		*entry = e;
+		if (!e) /* the first string of all says so */
+			return s->strings_count ? 1 : 0;
+		slot = find(s->slots, s->slot_count, hash, bytes, size);
+		*slot = (struct pasta_intern_slot){
+			.hash = hash, .id = (uint32_t)++s->strings_count, .entry = e};
+	}
+	*entry = slot->entry;
+	return slot->id;
+}

@@ -1,0 +1,93 @@
+/* state.h - the agent's inside: its state, and the rooms' functions for each other. */
+#ifndef PASTA_COLLECT_STATE_H
+#define PASTA_COLLECT_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "collect/control.h"
+#include "collect/ringfile.h"
+#include "core/frame.h"
+
+/* From the environment, once. Ordinary memory: a forked child keeps it. */
+struct pasta_config {
+	char run[3072];
+	uint64_t kinds, memory;
+	struct pasta_control *control; /* NULL: there is none */
+};
+extern struct pasta_config pasta_config;
+
+/* A file that must stay ours: the program may close any descriptor, and open another with its
+ * number. Ordinary memory: the child closes what it inherits. */
+struct pasta_file {
+	int fd; /* -1: closed */
+	dev_t dev;
+	ino_t ino;
+	char path[4096];
+};
+extern struct pasta_file pasta_shard_file, pasta_ring_file;
+
+struct pasta_intern_slot {
+	uint32_t hash, id;
+	const unsigned char *entry; /* in a block of strings: { u32 size, bytes } */
+};
+
+/* Everything else. It lies in pages that fork wipes: a child finds all zero, locks included. */
+struct pasta_state {
+	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
+	_Atomic uint32_t failed; /* it cannot: count and go on */
+	_Atomic uint32_t sync;	 /* the program is at its end: write each event at once */
+	_Atomic uint32_t stall;
+	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
+	pthread_mutex_t begin_lock;  /* for becoming a recording process */
+	pthread_mutex_t lock;	     /* for what follows, up to the writer's own */
+	struct pasta_ringfile *file;
+	uint64_t file_end, used;
+	uint32_t sources;
+	void *segment[PASTA_SEGMENTS_MAX]; /* where each is mapped */
+	struct pasta_strings *strings;	   /* the block that is being filled */
+	struct pasta_intern_slot *slots;
+	size_t slot_count, strings_count;
+	/* The writer's own, or its starter's before it runs and its closer's after. */
+	bool running;
+	pthread_t thread;
+	struct pasta_encoder *encoder;
+	const struct pasta_event **events; /* PASTA_FRAME_EVENTS of them */
+	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
+	uint64_t shard_end;		   /* bytes of the shard that are whole frames */
+	uint64_t state_seq;		   /* events of source 0 so far */
+	uint64_t next_clock;		   /* when to write the next clock event */
+	uint32_t strings_segment;	   /* what of the strings is written: up to here */
+	uint64_t strings_used, strings_id;
+	uint64_t lost_reported[PASTA_LOSS_REASONS];
+	struct pasta_event own[256]; /* of the writer's, until they are written */
+	uint32_t own_count;
+};
+extern struct pasta_state *pasta_state;
+
+/* segment.c */
+int pasta_file_create(struct pasta_file *f, const char *path);
+int pasta_file_fd(struct pasta_file *f); /* the descriptor, or -1 with errno set */
+void pasta_file_close(struct pasta_file *f);
+void *pasta_memory_new(size_t size); /* zeroed pages; NULL with errno set */
+void pasta_memory_free(void *p, size_t size);
+int pasta_ringfile_create(const char *path);
+/* Under the lock. */
+void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
+struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port);
+
+/* intern.c, under the lock. */
+uint32_t pasta_intern_locked(const void *bytes, size_t size, const unsigned char **entry);
+
+/* writer.c */
+int pasta_writer_open(void); /* make the shard and its first frames */
+int pasta_writer_start(void);
+void pasta_writer_tick(bool last);
+void pasta_writer_wake(void);
+
+/* agent.c: why the process cannot record, told to accelprof. */
+void pasta_agent_fail(int error, const char *what, const char *path);
+
+#endif

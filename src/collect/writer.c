@@ -1,0 +1,460 @@
+/* writer.c - the thread that turns rings into frames of the shard. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/agent.h"
+#include "collect/state.h"
+
+#define TICK_NS 100000000L	       /* how old an event in a ring gets at most */
+#define CLOCK_NS UINT64_C(1000000000) /* between clock events */
+enum { NAMES = 200, STEM = NAME_MAX - 16 };
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* What did not fit is written again, over itself, at the next try. */
+static bool append(const void *bytes, size_t size)
+{
+	struct pasta_state *s = pasta_state;
+	int fd = pasta_file_fd(&pasta_shard_file);
+	size_t done = 0;
+
+	while (fd >= 0 && done < size) {
+		ssize_t n = pwrite(fd, (const char *)bytes + done, size - done,
+				   (off_t)(s->shard_end + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done < size) {
+		pasta_agent_fail(fd < 0 || errno ? errno : EIO, "cannot write", pasta_shard_file.path);
+		return false;
+	}
+	s->shard_end += size;
+	return true;
+}
+
+static bool put_strings(size_t size, uint64_t first, uint32_t count)
+{
+	size_t n;
+	const void *frame;
+
+	if (!count)
+		return true;
+	frame = pasta_encode_plain(pasta_state->encoder, PASTA_FRAME_STRINGS, pasta_state->text,
+				   size, first, count, &n);
+	return append(frame, n);
+}
+
+/* A block is one frame at most: it is smaller than a frame may be. */
+static bool drain_block(const struct pasta_strings *b, uint64_t used)
+{
+	struct pasta_state *s = pasta_state;
+	uint64_t at = s->strings_used;
+	uint32_t count = 0;
+	size_t size = 0;
+
+	while (at < used) {
+		uint32_t n;
+
+		memcpy(&n, b->data + at, sizeof(n));
+		size += pasta_encode_string(s->text + size, b->data + at + 4, n);
+		at += (4 + (uint64_t)n + 3) & ~UINT64_C(3);
+		count++;
+	}
+	if (!put_strings(size, s->strings_id + 1, count))
+		return false;
+	s->strings_id += count;
+	s->strings_used = used;
+	return true;
+}
+
+static bool drain_strings(void)
+{
+	struct pasta_state *s = pasta_state;
+	uint32_t n = atomic_load_explicit(&s->file->segments, memory_order_acquire);
+
+	for (uint32_t i = s->strings_segment; i < n; i++) {
+		struct pasta_strings *b = s->segment[i];
+
+		if (s->file->segment[i].type != PASTA_SEGMENT_STRINGS)
+			continue;
+		if (i != s->strings_segment) {
+			s->strings_segment = i;
+			s->strings_used = 0;
+		}
+		if (!drain_block(b, atomic_load_explicit(&b->used, memory_order_acquire)))
+			return false;
+	}
+	return true;
+}
+
+static bool drain_ring(struct pasta_ring *r, uint64_t head)
+{
+	uint64_t at = atomic_load_explicit(&r->tail, memory_order_relaxed);
+
+	while (at < head) {
+		size_t size, n = pasta_ring_collect(r, &at, head, pasta_state->events,
+						    PASTA_FRAME_EVENTS);
+		struct pasta_frame_meta meta = {
+			.source = atomic_load_explicit(&r->source, memory_order_relaxed),
+			.clock = r->clock,
+			.seq = r->drained,
+			.pos = at,
+		};
+		const void *frame;
+
+		if (n) {
+			meta.watermark = r->port ? atomic_load(&r->watermark)
+						 : pasta_state->events[n - 1]->time;
+			frame = pasta_encode_events(pasta_state->encoder, pasta_state->events, n,
+						    &meta, &size);
+			if (!append(frame, size))
+				return false;
+		}
+		r->drained += n;
+		atomic_store_explicit(&r->tail, at, memory_order_release);
+	}
+	return true;
+}
+
+static bool flush_own(void)
+{
+	struct pasta_state *s = pasta_state;
+	struct pasta_frame_meta meta = {.seq = s->state_seq, .flags = PASTA_FRAME_STATE};
+	size_t size;
+	const void *frame;
+
+	if (!s->own_count)
+		return true;
+	if (!drain_strings())
+		return false;
+	for (uint32_t i = 0; i < s->own_count; i++) {
+		s->events[i] = &s->own[i];
+		if (s->own[i].kind == PASTA_CLOCK)
+			meta.flags |= PASTA_FRAME_CLOCK;
+	}
+	meta.watermark = s->own[s->own_count - 1].time;
+	frame = pasta_encode_events(s->encoder, s->events, s->own_count, &meta, &size);
+	if (!append(frame, size))
+		return false;
+	s->state_seq += s->own_count;
+	s->own_count = 0;
+	return true;
+}
+
+/* A new event of the writer's own, or NULL where it cannot be kept: then it is told later. */
+static struct pasta_event *own_event(enum pasta_kind kind, unsigned int sub)
+{
+	struct pasta_state *s = pasta_state;
+	struct pasta_event *ev;
+
+	if (s->own_count == sizeof(s->own) / sizeof(s->own[0]) && !flush_own())
+		return NULL;
+	ev = &s->own[s->own_count++];
+	memset(ev, 0, sizeof(*ev));
+	ev->size = pasta_kinds[kind].size;
+	ev->kind = (uint8_t)kind;
+	ev->sub = (uint8_t)sub;
+	ev->time = pasta_now();
+	return ev;
+}
+
+static void clock_event(void)
+{
+	struct pasta_event *ev = own_event(PASTA_CLOCK, 0);
+
+	if (!ev)
+		return;
+	ev->clock.value = ev->clock.raw = ev->time;
+	ev->clock.real = clock_ns(CLOCK_REALTIME);
+	ev->clock.id = PASTA_CLOCK_RAW;
+	pasta_state->next_clock = ev->time + CLOCK_NS;
+}
+
+static void loss_event(uint32_t source, unsigned int reason, uint64_t pushed, uint64_t dropped)
+{
+	struct pasta_event *ev = own_event(PASTA_LOSS, reason);
+
+	if (!ev)
+		return;
+	ev->loss.source = source;
+	ev->loss.pushed = pushed;
+	ev->loss.dropped = dropped;
+}
+
+static void report_losses(uint32_t source, uint64_t pushed, _Atomic uint64_t *dropped,
+			  uint64_t *reported)
+{
+	for (unsigned int i = 1; i < PASTA_LOSS_REASONS; i++) {
+		uint64_t n = atomic_load_explicit(&dropped[i], memory_order_relaxed);
+
+		if (n != reported[i])
+			loss_event(source, i, pushed, n);
+		reported[i] = n;
+	}
+}
+
+static uint32_t intern(const char *text)
+{
+	const unsigned char *entry;
+	uint32_t id;
+
+	pthread_mutex_lock(&pasta_state->lock);
+	id = pasta_intern_locked(text, strlen(text), &entry);
+	pthread_mutex_unlock(&pasta_state->lock);
+	return id;
+}
+
+static void announce(struct pasta_ring *r)
+{
+	struct pasta_event *ev = r->port ? NULL : own_event(PASTA_THREAD, 0);
+
+	if (ev) {
+		ev->tid = r->tid;
+		ev->thread.name = intern(r->name);
+	}
+	r->announced = 1;
+}
+
+/* The state is read first, then the head, then the strings are written: a closed ring's head is
+ * final, and what its events name is in the shard before them. */
+static bool tick_ring(struct pasta_ring *r, bool last)
+{
+	uint32_t state = atomic_load_explicit(&r->state, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+	uint32_t source = atomic_load_explicit(&r->source, memory_order_relaxed);
+
+	if (state == PASTA_RING_FREE)
+		return true;
+	if (!r->announced)
+		announce(r);
+	if (!drain_strings() || !drain_ring(r, head))
+		return false;
+	report_losses(source, r->drained, r->dropped, r->reported);
+	if (state == PASTA_RING_CLOSED || last)
+		loss_event(source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
+	if (state == PASTA_RING_CLOSED)
+		atomic_store_explicit(&r->state, PASTA_RING_FREE, memory_order_release);
+	return true;
+}
+
+void pasta_writer_tick(bool last)
+{
+	struct pasta_state *s = pasta_state;
+	uint32_t n = atomic_load_explicit(&s->file->segments, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (s->file->segment[i].type == PASTA_SEGMENT_RING && !tick_ring(s->segment[i], last))
+			return;
+	report_losses(0, 0, s->file->lost, s->lost_reported);
+	if (last || pasta_now() >= s->next_clock)
+		clock_event();
+	flush_own();
+}
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *wait)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, wait, NULL, 0);
+}
+
+void pasta_writer_wake(void)
+{
+	if (!atomic_exchange(&pasta_state->wake, 1))
+		futex(&pasta_state->wake, FUTEX_WAKE, 1, NULL);
+}
+
+static void *writer_main(void *arg)
+{
+	struct pasta_state *s = arg;
+	const struct timespec tick = {.tv_nsec = TICK_NS};
+
+	pthread_setname_np(pthread_self(), "pasta-writer");
+	while (!atomic_load(&s->stop)) {
+		if (!atomic_load(&s->stall))
+			pasta_writer_tick(false);
+		futex(&s->wake, FUTEX_WAIT, 0, &tick);
+		atomic_store(&s->wake, 0);
+	}
+	return NULL;
+}
+
+int pasta_writer_start(void)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&pasta_state->thread, NULL, writer_main, pasta_state);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pasta_state->running = !r;
+	return -r;
+}
+
+static uint32_t number(const char *const *names, uint32_t plus, uint32_t none)
+{
+	for (; *names; names++) {
+		const char *text = getenv(*names);
+
+		if (text && *text >= '0' && *text <= '9')
+			return (uint32_t)strtoul(text, NULL, 10) + plus;
+	}
+	return none;
+}
+
+/* A file of /proc as text: NULs become spaces, a newline at the end goes. */
+static void slurp(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	n = n < 0 ? 0 : n;
+	while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == '\n'))
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	text[n] = '\0';
+}
+
+static void process_event(const char *host)
+{
+	static const char *const ranks[] = {"RANK",	 "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+					    "PMI_RANK", "SLURM_PROCID",	 NULL};
+	static const char *const worlds[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+					     "SLURM_NTASKS", NULL};
+	struct pasta_event *ev = own_event(PASTA_PROCESS, 0);
+	char command[4096];
+
+	if (!ev)
+		return;
+	slurp("/proc/self/cmdline", command, sizeof(command));
+	ev->process.kinds = pasta_config.kinds;
+	ev->process.command = intern(command);
+	ev->process.host = intern(host);
+	ev->process.version = intern(PASTA_VERSION_STRING);
+	ev->process.pid = (uint32_t)getpid();
+	ev->process.parent = (uint32_t)getppid();
+	ev->process.rank = number(ranks, 1, 0);
+	ev->process.world = number(worlds, 0, 0);
+}
+
+static void identify(struct pasta_ringfile *f)
+{
+	char text[1024], *p;
+	size_t n = 0;
+
+	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
+	f->version = PASTA_RINGFILE_VERSION;
+	f->pid = (uint32_t)getpid();
+	f->raw = clock_ns(CLOCK_MONOTONIC_RAW);
+	f->real = clock_ns(CLOCK_REALTIME);
+	if (getrandom(f->guid, sizeof(f->guid), GRND_NONBLOCK) != sizeof(f->guid)) {
+		memcpy(f->guid, &f->real, 8);
+		memcpy(f->guid + 8, &f->pid, 4);
+	}
+	slurp("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	for (p = text; *p && n < sizeof(f->boot); p += *p == '-' ? 1 : 2)
+		if (*p != '-' && sscanf(p, "%2hhx", &f->boot[n]) == 1)
+			n++;
+	slurp("/proc/self/stat", text, sizeof(text));
+	p = strrchr(text, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	f->start = p ? strtoull(p, NULL, 10) : 0;
+}
+
+/* HOST-PID, and HOST-PID-2 and so on: a process that was replaced by exec keeps its number. */
+static int create_files(const char *host)
+{
+	char path[4096];
+	int r = -EEXIST;
+
+	for (int i = 1; r == -EEXIST && i < NAMES; i++) {
+		char suffix[16] = "";
+
+		if (i > 1)
+			snprintf(suffix, sizeof(suffix), "-%d", i);
+		snprintf(path, sizeof(path), "%s/shards/%.*s-%d%s.pst", pasta_config.run, STEM - 32,
+			 host, (int)getpid(), suffix);
+		r = pasta_file_create(&pasta_shard_file, path);
+	}
+	if (r < 0) {
+		pasta_agent_fail(-r, "cannot make", path);
+		return r;
+	}
+	memcpy(strrchr(path, '.'), ".ring", sizeof(".ring"));
+	r = pasta_ringfile_create(path);
+	if (r < 0) {
+		pasta_agent_fail(-r, "cannot make", path);
+		unlink(path);
+		unlink(pasta_shard_file.path);
+	}
+	return r;
+}
+
+static bool first_frames(void)
+{
+	struct pasta_state *s = pasta_state;
+	struct pasta_shard_head head = {.raw = s->file->raw, .real = s->file->real};
+	const char *schema;
+	const void *frame;
+	size_t n, size;
+
+	memcpy(head.guid, s->file->guid, sizeof(head.guid));
+	memcpy(head.boot, s->file->boot, sizeof(head.boot));
+	head.pid = s->file->pid;
+	pasta_shard_head_seal(&head);
+	schema = pasta_schema_text(&n);
+	s->file->schema = pasta_schema_hash(schema, n);
+	if (!append(&head, sizeof(head)))
+		return false;
+	frame = pasta_encode_plain(s->encoder, PASTA_FRAME_SCHEMA, schema, n, 0, 0, &size);
+	return append(frame, size);
+}
+
+int pasta_writer_open(void)
+{
+	struct pasta_state *s = pasta_state;
+	char host[HOST_NAME_MAX + 1] = "localhost";
+	void *memory = pasta_memory_new(pasta_encoder_size());
+	int r;
+
+	gethostname(host, sizeof(host) - 1);
+	s->events = pasta_memory_new(PASTA_FRAME_EVENTS * sizeof(*s->events));
+	s->text = pasta_memory_new(PASTA_FRAME_BYTES);
+	if (!memory || !s->events || !s->text) {
+		pasta_agent_fail(ENOMEM, "no memory to record", "");
+		return -ENOMEM;
+	}
+	s->encoder = pasta_encoder_init(memory);
+	r = create_files(host);
+	if (r < 0)
+		return r;
+	identify(s->file);
+	if (!first_frames())
+		return -EIO;
+	intern("(too many names)"); /* the first: it stands for those that find no room */
+	process_event(host);
+	clock_event();
+	return flush_own() ? 0 : -EIO;
+}

@@ -1,0 +1,209 @@
+/* map.c - a map from 64-bit keys to values that stay where they are. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pasta/pasta.h>
+
+/*
+ * Entries lie in chunks, each twice as big as the one before, and never move. The index is open
+ * addressing with linear probing: a slot holds the number of an entry plus 1, or 0.
+ */
+#define CHUNK_SHIFT 6 /* the first chunk's entries */
+#define CHUNKS (32 - CHUNK_SHIFT)
+#define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
+
+struct entry {
+	uint64_t key;
+	uint32_t used;
+	uint32_t next_free; /* plus 1, while it is free */
+	/* the value follows */
+};
+
+struct pasta_map {
+	size_t value_size, stride;
+	char *chunks[CHUNKS];
+	uint32_t *index;
+	uint32_t mask;	  /* slots - 1 */
+	uint32_t entries; /* that were ever used */
+	uint32_t count;	  /* that are used now */
+	uint32_t free;	  /* the first free one, plus 1 */
+};
+
+static struct entry *entry_at(const struct pasta_map *map, uint32_t number)
+{
+	uint32_t n = (number >> CHUNK_SHIFT) + 1;
+	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
+	uint32_t first = ((UINT32_C(1) << chunk) - 1) << CHUNK_SHIFT;
+
+	return (struct entry *)(map->chunks[chunk] + (number - first) * map->stride);
+}
+
+/* splitmix64's: neighbouring keys must not be neighbours in the index. */
+static uint32_t hash(uint64_t key)
+{
+	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)(key >> 32 ^ key);
+}
+
+struct pasta_map *pasta_map_new(size_t value_size)
+{
+	struct pasta_map *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return NULL;
+	map->value_size = value_size;
+	map->stride = (sizeof(struct entry) + value_size + 7) & ~(size_t)7;
+	map->mask = (UINT32_C(2) << CHUNK_SHIFT) - 1;
+	map->index = calloc((size_t)map->mask + 1, sizeof(*map->index));
+	if (!map->index) {
+		free(map);
+		return NULL;
+	}
+	return map;
+}
+
+void pasta_map_free(struct pasta_map *map)
+{
+	unsigned int i;
+
+	if (!map)
+		return;
+	for (i = 0; i < CHUNKS; i++)
+		free(map->chunks[i]);
+	free(map->index);
+	free(map);
+}
+
+/* The key's slot, or the empty one where it would be. */
+static uint32_t slot_of(const struct pasta_map *map, uint64_t key)
+{
+	uint32_t slot = hash(key) & map->mask;
+
+	while (map->index[slot] && entry_at(map, map->index[slot] - 1)->key != key)
+		slot = (slot + 1) & map->mask;
+	return slot;
+}
+
+void *pasta_map_find(const struct pasta_map *map, uint64_t key)
+{
+	uint32_t number = map->index[slot_of(map, key)];
+
+	return number ? entry_at(map, number - 1) + 1 : NULL;
+}
+
+/* Keep a quarter of the slots empty. */
+static bool grow_index(struct pasta_map *map)
+{
+	uint32_t i, mask = map->mask * 2 + 1;
+	uint32_t *index;
+
+	if (map->count < map->mask - map->mask / 4)
+		return true;
+	index = calloc((size_t)mask + 1, sizeof(*index));
+	if (!index)
+		return false;
+	free(map->index);
+	map->index = index;
+	map->mask = mask;
+	for (i = 0; i < map->entries; i++)
+		if (entry_at(map, i)->used)
+			index[slot_of(map, entry_at(map, i)->key)] = i + 1;
+	return true;
+}
+
+/* The number of an entry that is free, plus 1; 0 when out of memory. */
+static uint32_t take(struct pasta_map *map)
+{
+	uint32_t number = map->free, n = (map->entries >> CHUNK_SHIFT) + 1;
+	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
+
+	if (number) {
+		map->free = entry_at(map, number - 1)->next_free;
+		return number;
+	}
+	if (map->entries == ENTRIES_MAX)
+		return 0;
+	if (!map->chunks[chunk])
+		map->chunks[chunk] = malloc(((size_t)1 << (chunk + CHUNK_SHIFT)) * map->stride);
+	if (!map->chunks[chunk])
+		return 0;
+	return ++map->entries;
+}
+
+void *pasta_map_add(struct pasta_map *map, uint64_t key)
+{
+	void *value = pasta_map_find(map, key);
+	struct entry *entry;
+	uint32_t number;
+
+	if (value)
+		return value;
+	if (!grow_index(map))
+		return NULL;
+	number = take(map);
+	if (!number)
+		return NULL;
+	entry = entry_at(map, number - 1);
+	memset(entry, 0, map->stride);
+	entry->key = key;
+	entry->used = 1;
+	map->index[slot_of(map, key)] = number;
+	map->count++;
+	return entry + 1;
+}
+
+/* Move up what is after an emptied slot and may lie in it, so that no probe stops short. */
+static void close_gap(struct pasta_map *map, uint32_t gap)
+{
+	uint32_t slot = gap;
+
+	for (;;) {
+		uint32_t home;
+
+		slot = (slot + 1) & map->mask;
+		if (!map->index[slot])
+			break;
+		home = hash(entry_at(map, map->index[slot] - 1)->key) & map->mask;
+		if (((slot - home) & map->mask) < ((slot - gap) & map->mask))
+			continue;
+		map->index[gap] = map->index[slot];
+		gap = slot;
+	}
+	map->index[gap] = 0;
+}
+
+void pasta_map_remove(struct pasta_map *map, uint64_t key)
+{
+	uint32_t slot = slot_of(map, key), number = map->index[slot];
+	struct entry *entry;
+
+	if (!number)
+		return;
+	entry = entry_at(map, number - 1);
+	entry->used = 0;
+	entry->next_free = map->free;
+	map->free = number;
+	map->count--;
+	close_gap(map, slot);
+}
+
+size_t pasta_map_count(const struct pasta_map *map)
+{
+	return map->count;
+}
+
+void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key)
+{
+	while (*at < map->entries) {
+		struct entry *entry = entry_at(map, (uint32_t)(*at)++);
+
+		if (!entry->used)
+			continue;
+		if (key)
+			*key = entry->key;
+		return entry + 1;
+	}
+	return NULL;
+}

@@ -1,0 +1,122 @@
+/* strings.c - one table of interned bytes: added under a lock, read without. */
+#include "core/strings.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <pasta/pasta.h>
+
+enum { CHUNK = 1 << 14, CHUNKS = 1 << 14 };
+
+struct entry {
+	uint32_t size;
+	char text[];
+};
+
+struct slot {
+	uint32_t hash, id;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry **chunks[CHUNKS];
+static _Atomic uint32_t count; /* ids 1..count are there */
+static struct slot *slots;
+static size_t slot_count;
+
+static const struct entry *entry_of(uint32_t id)
+{
+	return chunks[id / CHUNK][id % CHUNK];
+}
+
+static struct slot *find(struct slot *in, size_t n, uint32_t hash, const void *bytes, size_t size)
+{
+	size_t i = hash & (n - 1);
+
+	for (; in[i].id; i = (i + 1) & (n - 1)) {
+		const struct entry *e = in[i].hash == hash ? entry_of(in[i].id) : NULL;
+
+		if (e && e->size == size && !memcmp(e->text, bytes, size))
+			break;
+	}
+	return &in[i];
+}
+
+static int grow(void)
+{
+	size_t n = slot_count ? slot_count * 2 : 1024;
+	struct slot *bigger;
+
+	if (count * (size_t)2 < slot_count)
+		return 0;
+	bigger = calloc(n, sizeof(*bigger));
+	if (!bigger)
+		return -1;
+	for (size_t i = 0; i < slot_count; i++) {
+		const struct entry *e = slots[i].id ? entry_of(slots[i].id) : NULL;
+
+		if (e)
+			*find(bigger, n, slots[i].hash, e->text, e->size) = slots[i];
+	}
+	free(slots);
+	slots = bigger;
+	slot_count = n;
+	return 0;
+}
+
+static uint32_t add(const void *bytes, size_t size)
+{
+	uint32_t id = count + 1;
+	struct entry ***chunk = &chunks[id / CHUNK];
+	struct entry *e;
+
+	if (id / CHUNK >= CHUNKS || size > UINT32_MAX - 64)
+		return 0;
+	if (!*chunk)
+		*chunk = calloc(CHUNK, sizeof(**chunk));
+	e = *chunk ? malloc(sizeof(*e) + size + 1) : NULL;
+	if (!e)
+		return 0;
+	e->size = (uint32_t)size;
+	memcpy(e->text, bytes, size);
+	e->text[size] = '\0';
+	(*chunk)[id % CHUNK] = e;
+	atomic_store_explicit(&count, id, memory_order_release);
+	return id;
+}
+
+uint32_t pasta_strings_add(const void *bytes, size_t size)
+{
+	uint32_t hash = (uint32_t)XXH3_64bits(bytes, size), id = 0;
+	struct slot *slot;
+
+	pthread_mutex_lock(&lock);
+	if (!grow()) {
+		slot = find(slots, slot_count, hash, bytes, size);
+		if (!slot->id && (slot->id = add(bytes, size)))
+			slot->hash = hash;
+		id = slot->id;
+	}
+	pthread_mutex_unlock(&lock);
+	return id;
+}
+
+const char *pasta_bytes(uint32_t id, size_t *size)
+{
+	const struct entry *e = NULL;
+
+	if (id && id <= atomic_load_explicit(&count, memory_order_acquire))
+		e = entry_of(id);
+	*size = e ? e->size : 0;
+	return e ? e->text : "";
+}
+
+const char *pasta_str(uint32_t id)
+{
+	size_t size;
+
+	return pasta_bytes(id, &size);
+}

@@ -1,0 +1,163 @@
+/* annotate.c - the handler behind annotate.h: regions, iterations, counters, names. */
+#include <stdio.h>
+#include <string.h>
+
+#include <pasta/annotate.h>
+
+#include "collect/agent.h"
+#include "handlers/handler.h"
+
+enum { DEPTH = 1024 };
+
+/* Which of the thread's open regions were recorded, in the process of gen: only those are ended. */
+static _Thread_local struct {
+	uint32_t depth, gen;
+	uint64_t recorded[DEPTH / 64];
+} open_regions;
+
+static void emit_region(unsigned int sub, const char *name)
+{
+	struct pasta_event ev = {
+		.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION, .sub = (uint8_t)sub};
+
+	ev.region.name = pasta_intern_str(name);
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+}
+
+static bool records(enum pasta_kind kind)
+{
+	return pasta_agent_active() && pasta_agent_wants(kind);
+}
+
+static void set_recorded(uint32_t depth, bool recorded)
+{
+	uint64_t bit = UINT64_C(1) << (depth % 64), *word = &open_regions.recorded[depth / 64];
+
+	if (open_regions.gen != pasta_agent_gen()) {
+		memset(open_regions.recorded, 0, sizeof(open_regions.recorded));
+		open_regions.gen = pasta_agent_gen();
+	}
+	*word = recorded ? *word | bit : *word & ~bit;
+}
+
+static void region_begin(const char *name)
+{
+	uint32_t depth = open_regions.depth++;
+	bool recorded = records(PASTA_REGION);
+
+	if (depth >= DEPTH) {
+		if (recorded)
+			pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+		return;
+	}
+	if (recorded)
+		emit_region(PASTA_REGION_BEGIN, name);
+	set_recorded(depth, recorded);
+}
+
+static void region_end(void)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
+				 .kind = PASTA_REGION,
+				 .sub = PASTA_REGION_END,
+				 .time = pasta_now()};
+	uint32_t depth = open_regions.depth;
+
+	if (!depth)
+		return;
+	open_regions.depth = --depth;
+	if (depth >= DEPTH) {
+		if (records(PASTA_REGION))
+			pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+		return;
+	}
+	if (open_regions.gen == pasta_agent_gen() &&
+	    (open_regions.recorded[depth / 64] >> (depth % 64) & 1))
+		pasta_emit(&ev);
+}
+
+static void mark(const char *name)
+{
+	if (records(PASTA_REGION))
+		emit_region(PASTA_REGION_MARK, name);
+}
+
+static void iteration(uint64_t index)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(iteration),
+				 .kind = PASTA_ITERATION,
+				 .time = pasta_now(),
+				 .iteration = {.index = index}};
+
+	if (records(PASTA_ITERATION))
+		pasta_emit(&ev);
+}
+
+static void counter(const char *name, double value)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(counter),
+				 .kind = PASTA_COUNTER,
+				 .time = pasta_now(),
+				 .counter = {.value = value}};
+
+	if (!records(PASTA_COUNTER))
+		return;
+	ev.counter.name = pasta_intern_str(name);
+	pasta_emit(&ev);
+}
+
+/* State: recorded whether or not activity is. */
+static void thread_name(const char *name)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(thread),
+				 .kind = PASTA_THREAD,
+				 .time = pasta_now()};
+
+	if (!pasta_agent_wants(PASTA_THREAD))
+		return;
+	ev.thread.name = pasta_intern_str(name);
+	pasta_emit(&ev);
+}
+
+static void start(void)
+{
+	pasta_agent_set_active(true);
+}
+
+static void stop(void)
+{
+	pasta_agent_set_active(false);
+}
+
+static const struct pasta_annotate_ops ops = {
+	.size = sizeof(ops),
+	.start = start,
+	.stop = stop,
+	.region_begin = region_begin,
+	.region_end = region_end,
+	.mark = mark,
+	.iteration = iteration,
+	.counter = counter,
+	.thread_name = thread_name,
+};
+
+/* What annotate.h looks up. NULL: there is no run to record into. */
+__attribute__((visibility("default"))) const struct pasta_annotate_ops *pasta_annotate_attach(void);
+
+const struct pasta_annotate_ops *pasta_annotate_attach(void)
+{
+	return pasta_agent_attach() ? &ops : NULL;
+}
+
+static int probe(char *why, size_t size)
+{
+	snprintf(why, size, "programs that include <pasta/annotate.h> are recorded");
+	return 0;
+}
+
+const struct pasta_handler pasta_annotate_handler = {
+	.name = "annotate",
+	.summary = "regions, iterations and counters that the program names itself",
+	.probe = probe,
+};

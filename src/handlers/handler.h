@@ -1,0 +1,24 @@
+/*
+ * handler.h - what a handler is: a source of events for the agent.
+ *
+ * Adding a handler is adding its folder and a line in table.c.
+ */
+#ifndef PASTA_HANDLERS_HANDLER_H
+#define PASTA_HANDLERS_HANDLER_H
+
+#include <stddef.h>
+
+struct pasta_handler {
+	const char *name, *summary;
+	/* Can it work on this machine? 0, or a negative errno (-ENODEV: the hardware or library is
+	 * absent) with, either way, one line that says what was found or what to do. Outside the
+	 * program under study; must not start anything. */
+	int (*probe)(char *why, size_t size);
+};
+
+extern const struct pasta_handler pasta_annotate_handler;
+
+/* The handlers of this build, ended by NULL. Exported by the agent. */
+const struct pasta_handler *const *pasta_agent_handlers(void);
+
+#endif

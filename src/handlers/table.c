@@ -1,0 +1,14 @@
+/* table.c - the handlers, a line each. */
+#include "handlers/handler.h"
+
+
+
+__attribute__((visibility("default"))) const struct pasta_handler *const *pasta_agent_handlers(void)
+{
+	static const struct pasta_handler *const handlers[] = {
+		&pasta_annotate_handler,
+		NULL,
+	};
+
+	return handlers;
+}

@@ -1,0 +1,25 @@
+/* clockmap.h - from a source's clock to the host's CLOCK_MONOTONIC_RAW. */
+#ifndef PASTA_PROCESS_CLOCKMAP_H
+#define PASTA_PROCESS_CLOCKMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pasta_clockmap_point {
+	uint64_t value, raw;
+};
+
+/* Pairs of one clock, in order. Zeroed: empty. */
+struct pasta_clockmap {
+	struct pasta_clockmap_point *points;
+	size_t count, capacity;
+};
+
+/* 0 or -ENOMEM. Points that do not go forward in both clocks are left out. */
+int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw);
+void pasta_clockmap_free(struct pasta_clockmap *c);
+
+/* Linear between points, and past the ends by the nearest pair's rate. Without points, value. */
+uint64_t pasta_clockmap_raw(const struct pasta_clockmap *c, uint64_t value);
+
+#endif

@@ -1,0 +1,128 @@
+/* input.c - what a report is made of: a run's folder, or shards by name, as one stream. */
+#include "process/input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/run.h"
+#include "process/salvage.h"
+
+static void warn(const struct pasta_input *in, const struct pasta_err *err)
+{
+	if (in->warn)
+		in->warn(err->text);
+}
+
+void pasta_input_free(struct pasta_input *in)
+{
+	pasta_stream_free(in->stream);
+	pasta_runinfo_free(&in->run);
+	memset(in, 0, sizeof(*in));
+}
+
+/* A damaged run.json costs what it said, not the events. */
+static int add_info(struct pasta_input *in, const char *folder)
+{
+	char *file = pasta_run_file(folder, PASTA_RUN_INFO);
+	struct pasta_err err = {0};
+
+	if (!file)
+		return -ENOMEM;
+	if (!in->run.path) {
+		if (pasta_runinfo_load(&in->run, file, &err) && err.code != -ENOENT)
+			warn(in, &err);
+		in->run.path = strdup(folder);
+	}
+	free(file);
+	return in->run.path ? 0 : -ENOMEM;
+}
+
+static void salvage(struct pasta_input *in, const char *shards)
+{
+	struct pasta_salvaged salvaged = {0};
+	struct pasta_err err = {0};
+
+	/* What lies in rings can be read later, by someone who may write here. */
+	if (access(shards, W_OK))
+		return;
+	if (pasta_salvage_sweep(shards, &salvaged, &err) || salvaged.failed)
+		warn(in, &err);
+	in->salvaged += salvaged.processes;
+	in->alive += salvaged.alive;
+}
+
+/* All shards of a folder; those that are no shards are told and passed over. */
+static int add_shards(struct pasta_input *in, const char *folder, struct pasta_err *err)
+{
+	size_t i, count, before = in->shards;
+	struct pasta_err last = {0};
+	char **paths;
+	int error = pasta_run_shards(folder, &paths, &count, err);
+
+	for (i = 0; !error && i < count; i++) {
+		if (!pasta_stream_add(in->stream, paths[i], &last)) {
+			in->shards++;
+			continue;
+		}
+		in->refused++;
+		warn(in, &last);
+	}
+	if (!error && count && in->shards == before)
+		error = pasta_fail(err, last.code, "%s: none of its %zu shards can be read", folder,
+				   count);
+	pasta_run_shards_free(paths);
+	return error;
+}
+
+static int add_folder(struct pasta_input *in, const char *folder, struct pasta_err *err)
+{
+	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS);
+	char *info = pasta_run_file(folder, PASTA_RUN_INFO);
+	struct pasta_run_health health;
+	size_t before = in->shards;
+	int error;
+
+	if (!shards || !info || add_info(in, folder)) {
+		error = pasta_fail(err, -ENOMEM, "out of memory");
+	} else if (!access(shards, F_OK)) {
+		salvage(in, shards);
+		if (pasta_run_health(folder, &health))
+			in->lost += health.lost;
+		error = add_shards(in, shards, err);
+	} else {
+		error = errno == ENOENT ? add_shards(in, folder, err)
+					: pasta_fail(err, -errno, "cannot read %s: %s", shards,
+						     strerror(errno));
+		if (!error && in->shards == before && access(info, F_OK))
+			error = pasta_fail(err, -EINVAL,
+					   "%s is no run: it has neither run.json nor shards",
+					   folder);
+	}
+	free(shards);
+	free(info);
+	return error;
+}
+
+int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err)
+{
+	struct stat st;
+	int error;
+
+	if (!in->stream)
+		in->stream = pasta_stream_new(0);
+	if (!in->stream)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	if (stat(path, &st))
+		return pasta_fail(err, -errno, "cannot read %s: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return add_folder(in, path, err);
+	error = pasta_stream_add(in->stream, path, err);
+	if (!error)
+		in->shards++;
+	else
+		in->refused++;
+	return error;
+}

@@ -1,0 +1,30 @@
+/* input.h - what a report is made of: a run's folder, or shards by name, as one stream. */
+#ifndef PASTA_PROCESS_INPUT_H
+#define PASTA_PROCESS_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pasta/pasta.h>
+
+#include "process/runinfo.h"
+#include "process/stream.h"
+
+/* Zero it before use; set warn first. */
+struct pasta_input {
+	/* Told, a line each, what is passed over and why. May be NULL. */
+	void (*warn)(const char *line);
+	struct pasta_stream *stream;
+	struct pasta_runinfo run; /* of the first folder that has a run.json */
+	size_t shards;		  /* that are in the stream */
+	size_t refused;		  /* that could not be read */
+	uint64_t lost;		  /* events that reached no shard */
+	uint64_t salvaged, alive; /* processes */
+};
+
+/* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be
+ * read; what can be read in part is, with warnings. */
+int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err);
+void pasta_input_free(struct pasta_input *in);
+
+#endif

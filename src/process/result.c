@@ -1,0 +1,279 @@
+/* result.c - what tools reported: tables and findings. */
+#include "process/result.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *pasta_column_type_name(enum pasta_column_type type)
+{
+	static const char *const names[] = {
+		[PASTA_STRING] = "string", [PASTA_INT] = "int", [PASTA_FLOAT] = "float"};
+
+	return (unsigned int)type <= PASTA_FLOAT ? names[type] : "unknown";
+}
+
+const char *pasta_severity_name(enum pasta_severity severity)
+{
+	static const char *const names[] = {
+		[PASTA_NOTE] = "note", [PASTA_WARNING] = "warning", [PASTA_PROBLEM] = "problem"};
+
+	return (unsigned int)severity <= PASTA_PROBLEM ? names[severity] : "unknown";
+}
+
+/* Room for one more in an array of pointers, structs or cells. */
+static bool grow(void **array, size_t used, size_t *room, size_t each)
+{
+	size_t more = *room ? *room * 2 : 8;
+	void *bigger;
+
+	if (used < *room)
+		return true;
+	bigger = reallocarray(*array, more, each);
+	if (!bigger)
+		return false;
+	*array = bigger;
+	*room = more;
+	return true;
+}
+
+static void table_free(struct pasta_table *t)
+{
+	size_t i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->used; i++)
+		if (t->columns[i % t->count].type == PASTA_STRING)
+			free(t->cells[i].s);
+	for (i = 0; t->columns && i < t->count; i++) {
+		free((char *)t->columns[i].name);
+		free((char *)t->columns[i].unit);
+	}
+	free(t->columns);
+	free(t->cells);
+	free(t->name);
+	free(t);
+}
+
+static void drop_tables(struct pasta_out *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->table_count; i++)
+		table_free(out->tables[i]);
+	out->table_count = 0;
+}
+
+static void out_free(struct pasta_out *out)
+{
+	size_t i;
+
+	if (!out)
+		return;
+	drop_tables(out);
+	for (i = 0; i < out->finding_count; i++) {
+		free((char *)out->findings[i].what);
+		free((char *)out->findings[i].where);
+		free((char *)out->findings[i].evidence);
+		free((char *)out->findings[i].action);
+	}
+	free(out->tables);
+	free(out->findings);
+	free(out->name);
+	free(out);
+}
+
+void pasta_result_free(struct pasta_result *result)
+{
+	size_t i;
+
+	for (i = 0; i < result->count; i++)
+		out_free(result->outs[i]);
+	free(result->outs);
+	memset(result, 0, sizeof(*result));
+}
+
+struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool)
+{
+	struct pasta_out *out = calloc(1, sizeof(*out));
+
+	if (!out)
+		return NULL;
+	out->name = strdup(tool);
+	if (!out->name ||
+	    !grow((void **)&result->outs, result->count, &result->room, sizeof(*result->outs))) {
+		out_free(out);
+		return NULL;
+	}
+	result->outs[result->count++] = out;
+	return out;
+}
+
+void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
+{
+	va_list args;
+
+	if (out->err.code)
+		return;
+	out->err.code = code;
+	va_start(args, fmt);
+	vsnprintf(out->err.text, sizeof(out->err.text), fmt, args);
+	va_end(args);
+}
+
+static char *copy(const char *text, bool *failed)
+{
+	char *s = text ? strdup(text) : NULL;
+
+	if (text && !s)
+		*failed = true;
+	return s;
+}
+
+static bool table_columns(struct pasta_table *t, const struct pasta_column *columns, size_t count)
+{
+	bool failed = false;
+	size_t i;
+
+	t->columns = calloc(count, sizeof(*t->columns));
+	if (!t->columns)
+		return false;
+	t->count = count;
+	for (i = 0; i < count; i++) {
+		t->columns[i].type = columns[i].type;
+		t->columns[i].name = copy(columns[i].name ? columns[i].name : "", &failed);
+		t->columns[i].unit = copy(columns[i].unit, &failed);
+	}
+	return !failed;
+}
+
+static bool table_known(const struct pasta_out *out, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < out->table_count; i++)
+		if (!strcmp(out->tables[i]->name, name))
+			return true;
+	return false;
+}
+
+struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
+				    const struct pasta_column *columns, size_t count)
+{
+	struct pasta_table *t;
+	bool failed = false;
+
+	if (!name || !*name || !columns || !count || table_known(out, name)) {
+		pasta_out_fail(out, -EINVAL, "table '%s' has no name, no columns, or is there twice",
+			       name ? name : "");
+		return NULL;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		goto fail;
+	t->out = out;
+	t->name = copy(name, &failed);
+	if (failed || !table_columns(t, columns, count) ||
+	    !grow((void **)&out->tables, out->table_count, &out->table_room, sizeof(*out->tables)))
+		goto fail;
+	out->tables[out->table_count++] = t;
+	return t;
+fail:
+	table_free(t);
+	pasta_out_fail(out, -ENOMEM, "table %s: out of memory", name);
+	return NULL;
+}
+
+/* The next cell, if it is of this type; else the report has failed. */
+static union pasta_value *next(struct pasta_table *t, enum pasta_column_type type)
+{
+	const struct pasta_column *column;
+
+	if (!t || t->out->err.code)
+		return NULL;
+	column = &t->columns[t->used % t->count];
+	if (column->type != type) {
+		pasta_out_fail(t->out, -EINVAL, "table %s, column %s: got a cell of type %s, not %s",
+			       t->name, column->name, pasta_column_type_name(type),
+			       pasta_column_type_name(column->type));
+		return NULL;
+	}
+	if (!grow((void **)&t->cells, t->used, &t->room, sizeof(*t->cells))) {
+		pasta_out_fail(t->out, -ENOMEM, "table %s: out of memory", t->name);
+		return NULL;
+	}
+	return &t->cells[t->used];
+}
+
+void pasta_cell_str(struct pasta_table *table, const char *text)
+{
+	union pasta_value *cell = next(table, PASTA_STRING);
+
+	if (!cell)
+		return;
+	cell->s = strdup(text ? text : "");
+	if (cell->s)
+		table->used++;
+	else
+		pasta_out_fail(table->out, -ENOMEM, "table %s: out of memory", table->name);
+}
+
+void pasta_cell_int(struct pasta_table *table, int64_t value)
+{
+	union pasta_value *cell = next(table, PASTA_INT);
+
+	if (!cell)
+		return;
+	cell->i = value;
+	table->used++;
+}
+
+void pasta_cell_float(struct pasta_table *table, double value)
+{
+	union pasta_value *cell = next(table, PASTA_FLOAT);
+
+	if (!cell)
+		return;
+	cell->f = value;
+	table->used++;
+}
+
+void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding)
+{
+	struct pasta_finding f = {.severity = finding->severity};
+	bool failed = false;
+
+	f.what = copy(finding->what ? finding->what : "", &failed);
+	f.where = copy(finding->where, &failed);
+	f.evidence = copy(finding->evidence, &failed);
+	f.action = copy(finding->action, &failed);
+	if (!failed && grow((void **)&out->findings, out->finding_count, &out->finding_room,
+			    sizeof(*out->findings))) {
+		out->findings[out->finding_count++] = f;
+		return;
+	}
+	free((char *)f.what);
+	free((char *)f.where);
+	free((char *)f.evidence);
+	free((char *)f.action);
+	pasta_out_fail(out, -ENOMEM, "a finding: out of memory");
+}
+
+int pasta_out_end(struct pasta_out *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->table_count; i++) {
+		const struct pasta_table *t = out->tables[i];
+
+		if (t->used % t->count)
+			pasta_out_fail(out, -EINVAL, "table %s: the last row ends before column %s",
+				       t->name, t->columns[t->used % t->count].name);
+	}
+	if (out->err.code)
+		drop_tables(out);
+	return out->err.code;
+}

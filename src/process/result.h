@@ -1,0 +1,76 @@
+/*
+ * result.h - what tools reported: tables and findings, which every sink reads.
+ *
+ * Owned by who made it; the pointers in it live as long. One thread at a time.
+ */
+#ifndef PASTA_PROCESS_RESULT_H
+#define PASTA_PROCESS_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <pasta/pasta.h>
+
+#include "process/stream.h"
+
+struct pasta_runinfo;
+
+/* A cell; the column's type says which. */
+union pasta_value {
+	char *s;
+	int64_t i;
+	double f;
+};
+
+struct pasta_table {
+	struct pasta_out *out;
+	char *name;
+	struct pasta_column *columns;
+	size_t count;		 /* columns */
+	union pasta_value *cells; /* row after row */
+	size_t used, room;
+};
+
+/* What one tool reported. */
+struct pasta_out {
+	char *name;
+	struct pasta_table **tables;
+	size_t table_count, table_room;
+	struct pasta_finding *findings;
+	size_t finding_count, finding_room;
+	struct pasta_err err; /* the first; code 0: none. A tool that failed has no tables */
+};
+
+struct pasta_result {
+	const struct pasta_runinfo *run; /* the caller's */
+	struct pasta_account loss;
+	struct pasta_out **outs;
+	size_t count, room;
+};
+
+void pasta_result_free(struct pasta_result *result); /* what is in it; it is zeroed */
+
+/* A place for a tool's report; NULL when out of memory. */
+struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool);
+/* The tool failed: keep the first description, and none of its tables. */
+void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* No more is coming: checks that all rows are whole. 0, or the first error. */
+int pasta_out_end(struct pasta_out *out);
+
+static inline size_t pasta_table_rows(const struct pasta_table *table)
+{
+	return table->used / table->count;
+}
+
+static inline const union pasta_value *pasta_table_cell(const struct pasta_table *table, size_t row,
+							size_t column)
+{
+	return &table->cells[row * table->count + column];
+}
+
+/* "string", "int", "float"; "note", "warning", "problem". */
+const char *pasta_column_type_name(enum pasta_column_type type);
+const char *pasta_severity_name(enum pasta_severity severity);
+
+#endif

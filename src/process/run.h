@@ -1,0 +1,51 @@
+/*
+ * run.h - a run's folder: run.json, control, shards/ and results/.
+ *
+ * Never made over an old one.
+ */
+#ifndef PASTA_PROCESS_RUN_H
+#define PASTA_PROCESS_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pasta/pasta.h>
+
+#define PASTA_RUN_INFO "run.json"
+#define PASTA_RUN_CONTROL "control"
+#define PASTA_RUN_SHARDS "shards"
+#define PASTA_RUN_RESULTS "results"
+
+/* A new folder. Zero it before use. */
+struct pasta_run {
+	char *path; /* absolute */
+	bool made;  /* the folder itself is ours: it was not there before */
+};
+
+/* Make dir, which must not exist or be empty, or where it is NULL the first of accelprof-run-1, -2
+ * and so on that is free; and what belongs into it. On failure nothing is left behind. */
+int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *err);
+/* Remove a run that never began: only what create made, and run.json. */
+void pasta_run_remove(const struct pasta_run *run);
+void pasta_run_free(struct pasta_run *run);
+
+/* "FOLDER/NAME", to be freed; NULL when out of memory. */
+char *pasta_run_file(const char *folder, const char *name);
+
+/* The shards of a folder, full paths in order, ended by NULL; free it with the next. A folder that
+ * is not there has none. */
+int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_err *err);
+void pasta_run_shards_free(char **paths);
+
+/* What the agents say in the control page. */
+struct pasta_run_health {
+	uint32_t shards, failed;
+	uint64_t lost; /* events that reached no shard */
+	char message[256];
+};
+
+/* False if there is no such page, or none of ours. */
+bool pasta_run_health(const char *folder, struct pasta_run_health *health);
+
+#endif

@@ -1,0 +1,414 @@
+/* shard.c - one shard: its frames found, its strings, clocks and account read. */
+#include "process/shard.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/strings.h"
+#include "core/varint.h"
+
+enum { WINDOW = 1 << 16 };
+#define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
+#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* and their bytes */
+
+/* All of it, or less at the end of the file; negative errno. */
+static ssize_t read_at(int fd, void *to, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static uint64_t frame_bytes(const struct pasta_frame *f)
+{
+	return sizeof(*f) + ((f->size + UINT64_C(7)) & ~UINT64_C(7));
+}
+
+static struct pasta_source *source_of(struct pasta_shard *sh, uint32_t number)
+{
+	struct pasta_source *s = pasta_map_find(sh->sources, number);
+
+	return s ? s : pasta_map_add(sh->sources, number);
+}
+
+static int take_schema(struct pasta_shard *sh, const char *text, size_t size)
+{
+	struct pasta_plan *plan = pasta_plan_new(text, size, NULL);
+
+	if (!plan)
+		return -EBADMSG;
+	pasta_plan_free(sh->plan);
+	sh->plan = plan;
+	sh->schema = pasta_schema_hash(text, size);
+	return 0;
+}
+
+static int make_room(struct pasta_shard *sh, uint64_t ids)
+{
+	uint64_t n = sh->string_capacity ? sh->string_capacity : 1024;
+	uint32_t *p;
+
+	while (n < ids)
+		n *= 2;
+	if (n == sh->string_capacity)
+		return 0;
+	p = realloc(sh->strings, n * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	memset(p + sh->string_capacity, 0, (n - sh->string_capacity) * sizeof(*p));
+	sh->strings = p;
+	sh->string_capacity = n;
+	return 0;
+}
+
+static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, const uint8_t *p)
+{
+	const uint8_t *end = p + f->raw_size;
+	uint64_t id = f->seq, size;
+
+	if (id + f->count < id || id + f->count > STRINGS_MAX || f->count > f->raw_size ||
+	    sh->string_bytes + f->raw_size > STRING_BYTES_MAX || make_room(sh, id + f->count))
+		return -EBADMSG;
+	sh->string_bytes += f->raw_size;
+	for (uint32_t i = 0; i < f->count; i++, id++, p += size) {
+		p = pasta_varint_get(p, end, &size);
+		if (!p || size > (size_t)(end - p))
+			return -EBADMSG;
+		sh->strings[id] = pasta_strings_add(p, size);
+		if (id >= sh->string_count)
+			sh->string_count = id + 1;
+	}
+	return 0;
+}
+
+static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	struct pasta_source *s = source_of(sh, ev->loss.source);
+
+	if (!s)
+		return;
+	if (ev->loss.pushed > s->pushed)
+		s->pushed = ev->loss.pushed;
+	if (ev->sub < PASTA_LOSS_REASONS && ev->loss.dropped > s->dropped[ev->sub])
+		s->dropped[ev->sub] = ev->loss.dropped;
+}
+
+static void take_clock(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	struct pasta_clockmap *c = pasta_map_find(sh->clocks, ev->clock.id);
+
+	if (ev->clock.raw > sh->last_clock)
+		sh->last_clock = ev->clock.raw;
+	if (ev->clock.id == PASTA_CLOCK_RAW)
+		return;
+	c = c ? c : pasta_map_add(sh->clocks, ev->clock.id);
+	if (c)
+		pasta_clockmap_add(c, ev->clock.value, ev->clock.raw);
+}
+
+static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	sh->info.kinds = ev->process.kinds;
+	sh->info.command = pasta_str(ev->process.command);
+	sh->info.host = pasta_str(ev->process.host);
+	sh->info.rank = ev->process.rank;
+}
+
+/* The agent's own events are read as soon as they are found: others need what they say. */
+static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f)
+{
+	struct pasta_mapping map = {.strings = sh->strings,
+				    .string_count = sh->string_count,
+				    .want = PASTA_BIT(LOSS) | PASTA_BIT(CLOCK) | PASTA_BIT(PROCESS)};
+	struct pasta_block block = {0};
+	int r = f->schema == sh->schema
+			? pasta_decode_events(d, sh->plan, f, sh->payload, &map, &block)
+			: -EBADMSG;
+
+	for (size_t at = 0; !r && at < block.size;) {
+		const struct pasta_event *ev = (const void *)(block.data + at);
+
+		if (ev->kind == PASTA_LOSS)
+			take_loss(sh, ev);
+		else if (ev->kind == PASTA_CLOCK)
+			take_clock(sh, ev);
+		else
+			take_process(sh, ev);
+		at += ev->size;
+	}
+	free(block.data);
+	return r;
+}
+
+static uint64_t to_raw(const struct pasta_shard *sh, uint32_t clock, uint64_t time)
+{
+	const struct pasta_clockmap *c =
+		clock == PASTA_CLOCK_RAW ? NULL : pasta_map_find(sh->clocks, clock);
+
+	return c ? pasta_clockmap_raw(c, time) : time;
+}
+
+static int add_frame(struct pasta_shard *sh, const struct pasta_frame *f, uint64_t offset)
+{
+	if (sh->frame_count == sh->frame_capacity) {
+		size_t n = sh->frame_capacity ? sh->frame_capacity * 2 : 64;
+		struct pasta_shard_frame *p = realloc(sh->frames, n * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		sh->frames = p;
+		sh->frame_capacity = n;
+	}
+	sh->frames[sh->frame_count++] = (struct pasta_shard_frame){
+		.offset = offset, .first = to_raw(sh, f->clock, f->first)};
+	return 0;
+}
+
+/* A frame whose events another has already is left out: salvage was interrupted and ran again. */
+static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		       uint64_t offset)
+{
+	struct pasta_source *s = source_of(sh, f->source);
+
+	if (!s)
+		return -ENOMEM;
+	if (f->seq < s->next)
+		return 0;
+	if (f->flags & PASTA_FRAME_STATE && take_state(sh, d, f))
+		return -EBADMSG;
+	s->next = f->seq + f->count;
+	if (!(f->flags & PASTA_FRAME_STATE)) {
+		s->found += f->count;
+		s->pos = f->pos > s->pos ? f->pos : s->pos;
+	}
+	return add_frame(sh, f, offset);
+}
+
+/* 0, or -EBADMSG where its payload is damaged. Events are not looked at yet, but for state. */
+static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		      uint64_t offset)
+{
+	bool now = f->type != PASTA_FRAME_EVENTS_T || f->flags & PASTA_FRAME_STATE;
+	const uint8_t *raw = NULL;
+
+	if (now && read_at(sh->fd, sh->payload, f->size, offset + sizeof(*f)) != (ssize_t)f->size)
+		return -EBADMSG;
+	if (f->type == PASTA_FRAME_EVENTS_T)
+		return take_events(sh, d, f, offset);
+	raw = pasta_decode_plain(d, f, sh->payload);
+	if (!raw)
+		return -EBADMSG;
+	if (f->type == PASTA_FRAME_SCHEMA)
+		return take_schema(sh, (const char *)raw, f->raw_size);
+	if (f->type == PASTA_FRAME_STRINGS)
+		return take_strings(sh, f, raw);
+	return 0; /* of a later version: not for us */
+}
+
+/* The next offset from here on with a valid head whose payload is all there, or the file's end. */
+static uint64_t find_head(const struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
+{
+	uint8_t window[WINDOW];
+
+	while (at + sizeof(*f) <= sh->size) {
+		ssize_t n = read_at(sh->fd, window, sizeof(window), at);
+		ssize_t i = 0;
+
+		if (n < (ssize_t)sizeof(*f))
+			break;
+		for (; i + (ssize_t)sizeof(*f) <= n; i += 8) {
+			memcpy(f, window + i, sizeof(*f));
+			if (f->magic == PASTA_FRAME_MAGIC && pasta_frame_head_ok(f) &&
+			    at + (uint64_t)i + frame_bytes(f) <= sh->size)
+				return at + (uint64_t)i;
+		}
+		at += (uint64_t)i;
+	}
+	return sh->size;
+}
+
+size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
+{
+	struct pasta_frame f;
+	struct stat st;
+	size_t found = 0;
+
+	if (fstat(sh->fd, &st))
+		return 0;
+	sh->size = (uint64_t)st.st_size;
+	for (;;) {
+		uint64_t offset = find_head(sh, sh->at, &f);
+
+		if (offset >= sh->size)
+			break; /* what is left may be a frame that is being written */
+		sh->skipped += offset - sh->at;
+		if (take_frame(sh, d, &f, offset))
+			sh->skipped += frame_bytes(&f);
+		else
+			found++;
+		sh->at = offset + frame_bytes(&f);
+	}
+	sh->info.bytes = sh->size;
+	sh->info.frames += found;
+	return found;
+}
+
+static int read_head(struct pasta_shard *sh, struct pasta_err *err)
+{
+	const char *path = sh->info.path;
+	ssize_t n = read_at(sh->fd, &sh->head, sizeof(sh->head), 0);
+
+	if (n < 0)
+		return pasta_fail(err, (int)n, "cannot read %s: %s", path, strerror(-(int)n));
+	if (!n)
+		return pasta_fail(err, -EINVAL, "%s is empty: its process ended before it wrote", path);
+	if (n < 12 || memcmp(sh->head.magic, PASTA_SHARD_MAGIC, sizeof(sh->head.magic)))
+		return pasta_fail(err, -EINVAL,
+				  "%s is not a shard: give a run's folder or a .pst file", path);
+	if (sh->head.version > PASTA_SHARD_VERSION)
+		return pasta_fail(err, -EPROTONOSUPPORT,
+				  "%s has format %u, newer than this accelprof's %u: update accelprof",
+				  path, sh->head.version, PASTA_SHARD_VERSION);
+	/* A damaged head costs the clocks' offset, not the events. */
+	if (n < (ssize_t)sizeof(sh->head) || !pasta_shard_head_ok(&sh->head))
+		memset(&sh->head, 0, sizeof(sh->head));
+	sh->at = sizeof(sh->head);
+	memcpy(sh->info.guid, sh->head.guid, sizeof(sh->info.guid));
+	memcpy(sh->info.boot, sh->head.boot, sizeof(sh->info.boot));
+	sh->info.pid = sh->head.pid;
+	sh->info.created = sh->head.real;
+	return 0;
+}
+
+struct pasta_shard *pasta_shard_open(const char *path, uint32_t number, struct pasta_decoder *d,
+				     struct pasta_err *err)
+{
+	struct pasta_shard *sh = calloc(1, sizeof(*sh));
+	struct stat st;
+	const char *schema;
+	size_t n;
+
+	if (!sh) {
+		pasta_fail(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	sh->number = number;
+	sh->fd = open(path, O_RDONLY | O_CLOEXEC);
+	sh->info.path = strdup(path);
+	sh->info.command = sh->info.host = "";
+	sh->sources = pasta_map_new(sizeof(struct pasta_source));
+	sh->clocks = pasta_map_new(sizeof(struct pasta_clockmap));
+	sh->payload = malloc(PASTA_FRAME_BYTES);
+	schema = pasta_schema_text(&n);
+	if (sh->fd < 0)
+		pasta_fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	else if (fstat(sh->fd, &st) || !S_ISREG(st.st_mode))
+		pasta_fail(err, -EINVAL, "%s is not a file", path);
+	else if (!sh->info.path || !sh->sources || !sh->clocks || !sh->payload)
+		pasta_fail(err, -ENOMEM, "out of memory");
+	else if (!take_schema(sh, schema, n) && !read_head(sh, err)) {
+		pasta_shard_scan(sh, d);
+		return sh;
+	}
+	pasta_shard_close(sh);
+	return NULL;
+}
+
+void pasta_shard_close(struct pasta_shard *sh)
+{
+	size_t at = 0;
+	uint64_t key;
+	struct pasta_clockmap *c;
+
+	if (!sh)
+		return;
+	while (sh->clocks && (c = pasta_map_next(sh->clocks, &at, &key)))
+		pasta_clockmap_free(c);
+	if (sh->fd >= 0)
+		close(sh->fd);
+	pasta_map_free(sh->clocks);
+	pasta_map_free(sh->sources);
+	pasta_plan_free(sh->plan);
+	free((char *)sh->info.path);
+	free(sh->payload);
+	free(sh->strings);
+	free(sh->frames);
+	free(sh);
+}
+
+static void convert(const struct pasta_shard *sh, uint32_t clock, struct pasta_block *b)
+{
+	if (clock == PASTA_CLOCK_RAW)
+		return;
+	for (size_t at = 0; at < b->size;) {
+		struct pasta_event *ev = (void *)(b->data + at);
+
+		ev->time = to_raw(sh, clock, ev->time);
+		at += ev->size;
+	}
+}
+
+int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
+		     uint64_t want, struct pasta_frame *f, struct pasta_block *block)
+{
+	struct pasta_mapping map = {.strings = sh->strings,
+				    .string_count = sh->string_count,
+				    .proc = sh->number,
+				    .want = want};
+	int r = -EBADMSG;
+
+	block->size = block->count = 0;
+	if (read_at(sh->fd, f, sizeof(*f), offset) != (ssize_t)sizeof(*f) || !pasta_frame_head_ok(f))
+		return r;
+	if (f->schema == sh->schema &&
+	    read_at(sh->fd, sh->payload, f->size, offset + sizeof(*f)) == (ssize_t)f->size)
+		r = pasta_decode_events(d, sh->plan, f, sh->payload, &map, block);
+	if (r) {
+		block->size = block->count = 0;
+		sh->skipped += frame_bytes(f);
+	}
+	if (f->flags & PASTA_FRAME_STATE)
+		return r;
+	*(r ? &sh->unreadable : &sh->captured) += f->count;
+	if (r)
+		return r;
+	sh->unknown += block->unknown;
+	convert(sh, f->clock, block);
+	return 0;
+}
+
+void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
+{
+	struct pasta_source *s;
+	size_t at = 0;
+	uint64_t key, missing = 0;
+
+	*loss = (struct pasta_account){.captured = sh->captured, .unknown = sh->unknown};
+	while ((s = pasta_map_next(sh->sources, &at, &key))) {
+		uint64_t pushed = !key || s->next > s->pushed ? s->next : s->pushed;
+
+		missing += key ? pushed - s->found : 0;
+		for (int i = 1; i < PASTA_LOSS_REASONS; i++)
+			loss->by_reason[i] += s->dropped[i];
+	}
+	loss->damaged = missing + sh->unreadable;
+	loss->dropped = loss->damaged;
+	for (int i = 1; i < PASTA_LOSS_REASONS; i++)
+		loss->dropped += loss->by_reason[i];
+	loss->expected = loss->captured + loss->dropped;
+	loss->damaged_bytes = sh->skipped + (sh->size - sh->at);
+}

@@ -1,0 +1,67 @@
+/*
+ * shard.h - one shard: its frames found, its strings, clocks and account read.
+ *
+ * Frames are found by their heads; those that are damaged are passed over, and what is missing is
+ * known from the numbers that the others carry.
+ */
+#ifndef PASTA_PROCESS_SHARD_H
+#define PASTA_PROCESS_SHARD_H
+
+#include "core/frame.h"
+#include "process/clockmap.h"
+#include "process/decode.h"
+#include "process/stream.h"
+
+/* A frame of events, not read yet. */
+struct pasta_shard_frame {
+	uint64_t offset;
+	uint64_t first; /* in CLOCK_MONOTONIC_RAW */
+};
+
+/* A ring, as its frames and its account tell of it. */
+struct pasta_source {
+	uint64_t next;	/* the number of the event that comes next, if none is missing */
+	uint64_t pos;	/* the ring's position after its last frame */
+	uint64_t found; /* events in its frames */
+	uint64_t pushed, dropped[PASTA_LOSS_REASONS]; /* what its producer says */
+};
+
+struct pasta_shard {
+	struct pasta_shard_info info;
+	struct pasta_shard_head head;
+	int fd;
+	uint64_t at;	/* scanned up to here */
+	uint64_t size;	/* of the file, when it was last looked at */
+	uint64_t skipped; /* bytes before at that are no frame */
+	uint32_t number;
+	struct pasta_plan *plan; /* of schema */
+	uint32_t schema;
+	uint32_t *strings; /* ids of the run, by the shard's */
+	size_t string_count, string_capacity;
+	uint64_t string_bytes;
+	struct pasta_map *sources; /* struct pasta_source, by number */
+	struct pasta_map *clocks;  /* struct pasta_clockmap, by number */
+	uint64_t last_clock;	   /* raw; all that is older is in the file */
+	struct pasta_shard_frame *frames;
+	size_t frame_count, frame_capacity;
+	uint64_t captured, unreadable, unknown; /* events, as they are read */
+	uint8_t *payload; /* of the frame that is being read */
+};
+
+/* Open and scan. See pasta_stream_add for the errors. */
+struct pasta_shard *pasta_shard_open(const char *path, uint32_t number, struct pasta_decoder *d,
+				     struct pasta_err *err);
+void pasta_shard_close(struct pasta_shard *sh);
+
+/* Find the frames that are new since the last scan; returns how many. */
+size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d);
+
+/* Read a frame's events; times are then in CLOCK_MONOTONIC_RAW. A damaged one is counted, gives an
+ * empty block and -EBADMSG. */
+int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
+		     uint64_t want, struct pasta_frame *frame, struct pasta_block *block);
+
+/* How it adds up, by what was read until now. */
+void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss);
+
+#endif

@@ -1,0 +1,479 @@
+/* stream.c - many shards, merged by time within a memory budget. */
+#include "process/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process/shard.h"
+
+#define BUDGET_DEFAULT ((size_t)256 << 20)
+#define QUIET_NS UINT64_C(2500000000) /* a shard that has not grown for so long holds nobody up */
+enum { WINDOW = 64 << 10 };
+
+/* A frame that waits for its time. */
+struct pending {
+	uint64_t first; /* in the run's time */
+	uint32_t shard, frame;
+};
+
+/* A frame that is being delivered: its records are in the block or, spilled, in the file. */
+struct cursor {
+	uint64_t time; /* of the record at pos */
+	uint32_t shard, source;
+	uint64_t seq;
+	size_t pos; /* in the block */
+	struct pasta_block block;
+	uint64_t spill_at, spill_end; /* what of it is still in the file; at == end: nothing */
+};
+
+struct follower {
+	uint64_t size, grown; /* when it grew to that size, CLOCK_MONOTONIC_RAW */
+};
+
+struct pasta_stream {
+	size_t budget, used;
+	uint64_t want;
+	bool following;
+	struct pasta_decoder *decoder;
+	struct pasta_shard **shards;
+	struct follower *followers;
+	int64_t *offsets; /* from a shard's raw time to the run's */
+	size_t shard_count;
+	struct pending *pending; /* a heap */
+	size_t pending_count, pending_capacity;
+	struct cursor **active; /* a heap */
+	size_t active_count, active_capacity;
+	struct cursor *spare; /* one that ended, for the next frame */
+	struct cursor *current; /* whose event was returned last: not in the heap's order yet */
+	FILE *spill;
+	uint64_t spill_end;
+	uint64_t safe; /* events up to here may be delivered */
+	uint64_t last, late, done;
+};
+
+struct pasta_stream *pasta_stream_new(size_t budget)
+{
+	struct pasta_stream *s = calloc(1, sizeof(*s));
+	struct rlimit files;
+
+	if (!s)
+		return NULL;
+	s->budget = budget ? budget : BUDGET_DEFAULT;
+	s->want = s->safe = UINT64_MAX;
+	s->decoder = pasta_decoder_new();
+	if (!s->decoder) {
+		free(s);
+		return NULL;
+	}
+	/* A shard is an open file, and there may be thousands. */
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return s;
+}
+
+static void cursor_free(struct cursor *c)
+{
+	if (c)
+		free(c->block.data);
+	free(c);
+}
+
+void pasta_stream_free(struct pasta_stream *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->active_count; i++)
+		cursor_free(s->active[i]);
+	cursor_free(s->spare);
+	for (size_t i = 0; i < s->shard_count; i++)
+		pasta_shard_close(s->shards[i]);
+	if (s->spill)
+		fclose(s->spill);
+	pasta_decoder_free(s->decoder);
+	free(s->shards);
+	free(s->followers);
+	free(s->offsets);
+	free(s->pending);
+	free(s->active);
+	free(s);
+}
+
+/* The two heaps differ in what they hold, not in how they are kept. */
+static bool pending_before(const struct pending *a, const struct pending *b)
+{
+	return a->first < b->first;
+}
+
+static bool cursor_before(const struct cursor *a, const struct cursor *b)
+{
+	if (a->time != b->time)
+		return a->time < b->time;
+	if (a->shard != b->shard)
+		return a->shard < b->shard;
+	if (a->source != b->source)
+		return a->source < b->source;
+	return a->seq < b->seq;
+}
+
+static void *grown(void *array, size_t *capacity, size_t count, size_t size)
+{
+	size_t n = *capacity ? *capacity * 2 : 64;
+	void *p = array;
+
+	if (count < *capacity)
+		return array;
+	p = realloc(array, n * size);
+	if (p)
+		*capacity = n;
+	return p;
+}
+
+static int pending_push(struct pasta_stream *s, struct pending item)
+{
+	struct pending *h = grown(s->pending, &s->pending_capacity, s->pending_count, sizeof(*h));
+	size_t i = s->pending_count;
+
+	if (!h)
+		return -ENOMEM;
+	s->pending = h;
+	s->pending_count++;
+	for (; i && pending_before(&item, &h[(i - 1) / 2]); i = (i - 1) / 2)
+		h[i] = h[(i - 1) / 2];
+	h[i] = item;
+	return 0;
+}
+
+static struct pending pending_pop(struct pasta_stream *s)
+{
+	struct pending *h = s->pending, top = h[0], item = h[--s->pending_count];
+	size_t i = 0, n = s->pending_count;
+
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && pending_before(&h[child + 1], &h[child]))
+			child++;
+		if (!pending_before(&h[child], &item))
+			break;
+		h[i] = h[child];
+	}
+	h[i] = item;
+	return top;
+}
+
+static int active_push(struct pasta_stream *s, struct cursor *c)
+{
+	struct cursor **h = grown(s->active, &s->active_capacity, s->active_count, sizeof(*h));
+	size_t i = s->active_count;
+
+	if (!h)
+		return -ENOMEM;
+	s->active = h;
+	s->active_count++;
+	for (; i && cursor_before(c, h[(i - 1) / 2]); i = (i - 1) / 2)
+		h[i] = h[(i - 1) / 2];
+	h[i] = c;
+	return 0;
+}
+
+/* The top has another time now, or is gone and the last takes its place. */
+static void active_sink(struct pasta_stream *s)
+{
+	struct cursor **h = s->active, *c = h[0];
+	size_t i = 0, n = s->active_count;
+
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && cursor_before(h[child + 1], h[child]))
+			child++;
+		if (!cursor_before(h[child], c))
+			break;
+		h[i] = h[child];
+	}
+	if (n)
+		h[i] = c;
+}
+
+static int add_pending(struct pasta_stream *s, uint32_t shard, size_t from)
+{
+	const struct pasta_shard *sh = s->shards[shard];
+
+	for (size_t i = from; i < sh->frame_count; i++) {
+		struct pending p = {.first = sh->frames[i].first + (uint64_t)s->offsets[shard],
+				    .shard = shard,
+				    .frame = (uint32_t)i};
+
+		if (pending_push(s, p))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Shards of one boot share a clock: they get one offset, so that their order is exact. */
+static int64_t offset_of(const struct pasta_stream *s, const struct pasta_shard *sh)
+{
+	for (size_t i = 0; i < s->shard_count; i++)
+		if (!memcmp(s->shards[i]->head.boot, sh->head.boot, sizeof(sh->head.boot)))
+			return s->offsets[i];
+	return (int64_t)(sh->head.real - sh->head.raw);
+}
+
+int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err)
+{
+	size_t n = s->shard_count + 1;
+	struct pasta_shard **shards = realloc(s->shards, n * sizeof(*shards));
+	struct follower *followers = realloc(s->followers, n * sizeof(*followers));
+	int64_t *offsets = realloc(s->offsets, n * sizeof(*offsets));
+	struct pasta_err own = {0};
+	struct pasta_shard *sh;
+
+	s->shards = shards ? shards : s->shards;
+	s->followers = followers ? followers : s->followers;
+	s->offsets = offsets ? offsets : s->offsets;
+	if (!shards || !followers || !offsets)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	err = err ? err : &own;
+	sh = pasta_shard_open(path, (uint32_t)(n - 1), s->decoder, err);
+	if (!sh)
+		return err->code;
+	s->offsets[n - 1] = offset_of(s, sh);
+	s->followers[n - 1] = (struct follower){0};
+	s->shards[n - 1] = sh;
+	s->shard_count = n;
+	return add_pending(s, (uint32_t)(n - 1), 0) ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+static const struct pasta_event *record(const struct cursor *c)
+{
+	return (const void *)(c->block.data + c->pos);
+}
+
+/* Make the next record lie whole in the block. False: there is none. */
+static bool refill(struct pasta_stream *s, struct cursor *c)
+{
+	struct pasta_block *b = &c->block;
+	size_t left = b->size - c->pos, n;
+
+	if (left && (c->spill_at == c->spill_end || (left >= 8 && record(c)->size <= left)))
+		return true;
+	if (c->spill_at == c->spill_end)
+		return false;
+	memmove(b->data, b->data + c->pos, left);
+	n = c->spill_end - c->spill_at < b->capacity - left ? (size_t)(c->spill_end - c->spill_at)
+							    : b->capacity - left;
+	if (fseeko(s->spill, (off_t)c->spill_at, SEEK_SET) ||
+	    fread(b->data + left, 1, n, s->spill) != n) {
+		s->shards[c->shard]->unreadable++; /* at least; the rest of the frame is gone */
+		c->spill_at = c->spill_end;
+		return false;
+	}
+	c->spill_at += n;
+	c->pos = 0;
+	b->size = left + n;
+	return true;
+}
+
+/* Move a block's records to the temporary file, keeping a window. Where that fails they stay. */
+static void spill(struct pasta_stream *s, struct cursor *c)
+{
+	struct pasta_block *b = &c->block;
+	uint8_t *window;
+
+	if (b->size <= WINDOW)
+		return;
+	if (!s->spill)
+		s->spill = tmpfile();
+	if (!s->spill || fseeko(s->spill, (off_t)s->spill_end, SEEK_SET) ||
+	    fwrite(b->data, 1, b->size, s->spill) != b->size || fflush(s->spill))
+		return;
+	c->spill_at = s->spill_end;
+	c->spill_end = s->spill_end += b->size;
+	window = realloc(b->data, WINDOW);
+	b->data = window ? window : b->data;
+	b->capacity = WINDOW;
+	b->size = 0;
+	refill(s, c);
+}
+
+static void shift(struct pasta_block *b, int64_t offset)
+{
+	for (size_t at = 0; at < b->size;) {
+		struct pasta_event *ev = (void *)(b->data + at);
+
+		ev->time += (uint64_t)offset;
+		at += ev->size;
+	}
+}
+
+static void recycle(struct pasta_stream *s, struct cursor *c)
+{
+	s->used -= c->block.capacity;
+	if (s->spare)
+		cursor_free(c);
+	else
+		s->spare = c;
+}
+
+/* Begin to deliver the frame that is due. */
+static void open_frame(struct pasta_stream *s)
+{
+	struct pending p = pending_pop(s);
+	struct pasta_shard *sh = s->shards[p.shard];
+	struct cursor *c = s->spare ? s->spare : calloc(1, sizeof(*c));
+	struct pasta_frame f;
+	int r;
+
+	s->spare = NULL;
+	if (!c) {
+		sh->unreadable += 1;
+		return;
+	}
+	*c = (struct cursor){.block = c->block, .shard = p.shard};
+	r = pasta_shard_read(sh, s->decoder, sh->frames[p.frame].offset, s->want, &f, &c->block);
+	s->done += sizeof(f) + (r ? 0 : f.size);
+	s->used += c->block.capacity;
+	if (r || !c->block.count) {
+		recycle(s, c);
+		return;
+	}
+	shift(&c->block, s->offsets[p.shard]);
+	c->source = f.source;
+	c->seq = f.seq;
+	if (s->used > s->budget && s->active_count) {
+		s->used -= c->block.capacity;
+		spill(s, c);
+		s->used += c->block.capacity;
+	}
+	c->time = record(c)->time;
+	if (active_push(s, c)) {
+		sh->unreadable += c->block.count;
+		sh->captured -= c->block.count;
+		recycle(s, c);
+	}
+}
+
+/* Go on from the event that was returned last. */
+static void advance(struct pasta_stream *s)
+{
+	struct cursor *c = s->current;
+
+	s->current = NULL;
+	c->pos += record(c)->size;
+	if (refill(s, c)) {
+		c->time = record(c)->time;
+	} else {
+		s->active[0] = s->active[--s->active_count];
+		recycle(s, c);
+	}
+	if (s->active_count)
+		active_sink(s);
+}
+
+const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
+{
+	const struct pasta_event *ev;
+
+	if (s->current)
+		advance(s);
+	while (s->pending_count &&
+	       (!s->active_count || s->pending[0].first <= s->active[0]->time))
+		open_frame(s);
+	if (!s->active_count || s->active[0]->time > s->safe)
+		return NULL;
+	s->current = s->active[0];
+	ev = record(s->current);
+	if (ev->time < s->last)
+		s->late++;
+	else
+		s->last = ev->time;
+	return ev;
+}
+
+void pasta_stream_want(struct pasta_stream *s, uint64_t kinds)
+{
+	s->want = kinds;
+}
+
+/* Up to when the order is known: every shard that still grows has told all that is older. */
+static uint64_t safe_time(const struct pasta_stream *s, uint64_t now)
+{
+	uint64_t safe = UINT64_MAX;
+
+	for (size_t i = 0; i < s->shard_count; i++) {
+		uint64_t upto = s->shards[i]->last_clock + (uint64_t)s->offsets[i];
+
+		if (now - s->followers[i].grown < QUIET_NS && upto < safe)
+			safe = upto;
+	}
+	return safe;
+}
+
+void pasta_stream_follow(struct pasta_stream *s, bool follow)
+{
+	s->following = follow;
+	pasta_stream_refresh(s);
+}
+
+size_t pasta_stream_refresh(struct pasta_stream *s)
+{
+	size_t found = 0;
+	uint64_t now;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	for (size_t i = 0; i < s->shard_count; i++) {
+		struct pasta_shard *sh = s->shards[i];
+		size_t before = sh->frame_count;
+
+		found += pasta_shard_scan(sh, s->decoder);
+		if (sh->size != s->followers[i].size) {
+			s->followers[i].size = sh->size;
+			s->followers[i].grown = now;
+		}
+		if (add_pending(s, (uint32_t)i, before))
+			sh->unreadable++;
+	}
+	s->safe = s->following ? safe_time(s, now) : UINT64_MAX;
+	return found;
+}
+
+void pasta_stream_progress(const struct pasta_stream *s, uint64_t *done, uint64_t *total)
+{
+	*total = 0;
+	for (size_t i = 0; i < s->shard_count; i++)
+		*total += s->shards[i]->size;
+	*done = s->done < *total ? s->done : *total;
+}
+
+size_t pasta_stream_shards(const struct pasta_stream *s)
+{
+	return s->shard_count;
+}
+
+const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, size_t i)
+{
+	pasta_shard_loss(s->shards[i], &s->shards[i]->info.loss);
+	return &s->shards[i]->info;
+}
+
+void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss)
+{
+	*loss = (struct pasta_account){.late = s->late};
+	for (size_t i = 0; i < s->shard_count; i++) {
+		struct pasta_account a;
+
+		pasta_shard_loss(s->shards[i], &a);
+		loss->expected += a.expected;
+		loss->captured += a.captured;
+		loss->dropped += a.dropped;
+		loss->damaged += a.damaged;
+		loss->damaged_bytes += a.damaged_bytes;
+		loss->unknown += a.unknown;
+		for (int k = 0; k < PASTA_LOSS_REASONS; k++)
+			loss->by_reason[k] += a.by_reason[k];
+	}
+}

@@ -1,0 +1,73 @@
+/*
+ * stream.h - many shards, read as one stream of events in order of time.
+ *
+ * Damaged parts are passed over and counted, never fatal: an error is returned only where nothing
+ * at all can be read. One thread at a time.
+ */
+#ifndef PASTA_PROCESS_STREAM_H
+#define PASTA_PROCESS_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pasta/pasta.h>
+
+struct pasta_stream;
+
+/* How a shard, or a run, adds up. expected = captured + dropped. */
+struct pasta_account {
+	uint64_t expected; /* events that producers tried to emit */
+	uint64_t captured; /* events that the reader has read */
+	uint64_t dropped;  /* the rest */
+	uint64_t by_reason[PASTA_LOSS_REASONS]; /* what producers dropped, and why */
+	uint64_t damaged;	/* events in frames that are missing or cannot be read */
+	uint64_t damaged_bytes; /* bytes that are no valid frame */
+	uint64_t unknown;	/* events of kinds that this build does not know (not dropped) */
+	uint64_t late;		/* events that came after their time had passed (not dropped) */
+};
+
+/* What is known of a shard, beside its events. Lives as long as the stream. */
+struct pasta_shard_info {
+	const char *path;
+	uint8_t guid[16], boot[16];
+	uint32_t pid;
+	uint64_t created; /* CLOCK_REALTIME, ns */
+	uint64_t bytes, frames;
+	uint64_t kinds; /* mask of kinds that were recorded; 0 if unknown */
+	const char *command, *host; /* "" if unknown */
+	uint32_t rank; /* plus 1; 0: none */
+	struct pasta_account loss; /* whole once the stream has ended */
+};
+
+/* budget: bytes of decoded events to keep in memory; 0 is the default of 256 MiB. Past it, events
+ * go to temporary files. NULL when out of memory. */
+struct pasta_stream *pasta_stream_new(size_t budget);
+void pasta_stream_free(struct pasta_stream *s);
+
+/* Add a shard. -ENOENT, -EACCES, -EINVAL (not a shard), -EPROTONOSUPPORT (a newer version)...
+ * Add all shards before the first next; a shard's number (ev->proc) is the order of its adding. */
+int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err);
+
+/* The next event, until the next call; NULL at the end, or, when following, at the end of what can
+ * be said to be in order by now. */
+const struct pasta_event *pasta_stream_next(struct pasta_stream *s);
+
+/* Only these kinds are decoded from now on (a mask); the others still count as captured. */
+void pasta_stream_want(struct pasta_stream *s, uint64_t kinds);
+
+/* Follow growing shards: next returns NULL when it has caught up; then refresh looks for what has
+ * been appended since and returns how many frames there were. follow(false) ends it: all that is
+ * there is delivered. */
+void pasta_stream_follow(struct pasta_stream *s, bool follow);
+size_t pasta_stream_refresh(struct pasta_stream *s);
+
+/* Bytes read and to be read, for progress. */
+void pasta_stream_progress(const struct pasta_stream *s, uint64_t *done, uint64_t *total);
+
+size_t pasta_stream_shards(const struct pasta_stream *s);
+const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, size_t i);
+/* The sum over all shards. */
+void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss);
+
+#endif

@@ -1,0 +1,184 @@
+/* cell.c - cells for people: units, escapes, widths. */
+#include "sink/cell.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "process/utf8.h"
+
+#define ELLIPSIS "…"
+
+/* -- Text -- */
+
+/* Direction marks can make a line read as something else. */
+static bool is_trick(uint32_t c)
+{
+	return c == 0x200e || c == 0x200f || c == 0x61c || (c >= 0x202a && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029 || c == 0xfeff;
+}
+
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0);
+}
+
+/* Without a UTF-8 locale nobody knows the widths: then 1 is a good guess. */
+static size_t width_of(uint32_t c)
+{
+	int width = c < 0x7f ? 1 : wcwidth((wchar_t)c);
+
+	return width < 0 ? 1 : (size_t)width;
+}
+
+/* At most 10 bytes. */
+static size_t put_safe(char *out, uint32_t c)
+{
+	if (c == '\n' || c == '\t' || c == '\r') {
+		out[0] = '\\';
+		out[1] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
+		return 2;
+	}
+	if (is_control(c))
+		return (size_t)snprintf(out, 11, "\\x%02" PRIx32, c);
+	if (is_trick(c))
+		return (size_t)snprintf(out, 11, "\\u%04" PRIx32, c);
+	return pasta_utf8_put(out, c);
+}
+
+char *pasta_cell_safe(const char *text)
+{
+	const char *p = text, *end = text + strlen(text);
+	/* A byte becomes at most 4, a code point of two or three at most 6; and a NUL. */
+	char *safe = malloc(4 * (size_t)(end - text) + 12), *q = safe;
+
+	while (safe && p < end)
+		q += put_safe(q, pasta_utf8_next(&p, end));
+	if (safe)
+		*q = '\0';
+	return safe;
+}
+
+size_t pasta_cell_width(const char *text)
+{
+	const char *p = text, *end = text + strlen(text);
+	size_t width = 0;
+
+	while (p < end)
+		width += width_of(pasta_utf8_next(&p, end));
+	return width;
+}
+
+/* Where the text's first columns end: at most width of them. */
+static const char *skip(const char *text, const char *end, size_t width)
+{
+	while (text < end) {
+		const char *next = text;
+		size_t w = width_of(pasta_utf8_next(&next, end));
+
+		if (w > width)
+			break;
+		width -= w;
+		text = next;
+	}
+	return text;
+}
+
+char *pasta_cell_cut(const char *text, size_t width)
+{
+	const char *end = text + strlen(text), *head, *tail;
+	size_t full = pasta_cell_width(text), left = (width - 1) / 2, right = width - 1 - left;
+	char *cut;
+
+	if (full <= width)
+		return strdup(text);
+	head = skip(text, end, left);
+	tail = skip(text, end, full - right);
+	/* A wide character that lies across the cut goes whole. */
+	while (tail < end && pasta_cell_width(tail) > right)
+		pasta_utf8_next(&tail, end);
+	if (asprintf(&cut, "%.*s" ELLIPSIS "%s", (int)(head - text), text, tail) < 0)
+		return NULL;
+	return cut;
+}
+
+/* -- Numbers -- */
+
+struct scale {
+	double least;
+	double by;
+	const char *unit;
+};
+
+static const struct scale times[] = {
+	{1e9, 1e9, "s"}, {1e6, 1e6, "ms"}, {1e3, 1e3, "us"}, {0, 1, "ns"}};
+static const struct scale sizes[] = {{0x1p40, 0x1p40, "TiB"},
+				     {0x1p30, 0x1p30, "GiB"},
+				     {0x1p20, 0x1p20, "MiB"},
+				     {0x1p10, 0x1p10, "KiB"},
+				     {0, 1, "B"}};
+
+static const struct scale *scales_of(const char *unit)
+{
+	if (!unit)
+		return NULL;
+	return !strcmp(unit, "ns") ? times : !strcmp(unit, "bytes") ? sizes : NULL;
+}
+
+static void scaled(char *out, size_t size, const struct scale *scale, double value, bool whole)
+{
+	/* 999.9996 us would be shown as 1000.000 us. */
+	double limit = 0.9999995;
+
+	while (fabs(value) < scale->least * limit)
+		scale++;
+	if (scale->by == 1 && whole)
+		snprintf(out, size, "%.0f %s", value, scale->unit);
+	else
+		snprintf(out, size, "%.3f %s", value / scale->by, scale->unit);
+}
+
+static void number(char *out, size_t size, const struct pasta_column *column,
+		   const union pasta_value *value)
+{
+	const struct scale *scale = scales_of(column->unit);
+	bool percent = column->unit && !strcmp(column->unit, "%");
+
+	if (column->type == PASTA_FLOAT && !isfinite(value->f))
+		snprintf(out, size, "-");
+	else if (scale)
+		scaled(out, size, scale,
+		       column->type == PASTA_INT ? (double)value->i : value->f,
+		       column->type == PASTA_INT);
+	else if (column->type == PASTA_INT)
+		snprintf(out, size, "%" PRId64 "%s", value->i, percent ? "%" : "");
+	else
+		snprintf(out, size, percent ? "%.1f%%" : "%.6g", value->f);
+}
+
+char *pasta_cell_text(const struct pasta_column *column, const union pasta_value *value)
+{
+	char text[400];
+
+	if (column->type == PASTA_STRING)
+		return pasta_cell_safe(value->s);
+	number(text, sizeof(text), column, value);
+	return strdup(text);
+}
+
+char *pasta_cell_head(const struct pasta_column *column)
+{
+	const char *unit = column->unit;
+	char *name = pasta_cell_safe(column->name), *head = NULL;
+
+	if (!name || !unit || scales_of(unit) || !strcmp(unit, "%"))
+		return name;
+	if (asprintf(&head, "%s (%s)", name, unit) < 0)
+		head = NULL;
+	free(name);
+	return head;
+}

@@ -1,0 +1,33 @@
+/* sink.c - the table of output formats. */
+#include "sink/sink.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct pasta_sink *const sinks[] = {&pasta_sink_text, &pasta_sink_csv,
+						 &pasta_sink_json};
+
+const struct pasta_sink *pasta_sink_at(size_t i)
+{
+	return i < sizeof(sinks) / sizeof(*sinks) ? sinks[i] : NULL;
+}
+
+const struct pasta_sink *pasta_sink_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; pasta_sink_at(i); i++)
+		if (!strcmp(sinks[i]->name, name))
+			return sinks[i];
+	return NULL;
+}
+
+int pasta_sink_flush(FILE *file, struct pasta_err *err)
+{
+	int error = 0;
+
+	errno = 0;
+	if (fflush(file) || ferror(file))
+		error = errno ? -errno : -EIO;
+	return error ? pasta_fail(err, error, "cannot write the report: %s", strerror(-error)) : 0;
+}

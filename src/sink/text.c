@@ -1,0 +1,211 @@
+/* text.c - a result for people: aligned tables that fit the terminal. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/account.h"
+#include "process/utf8.h"
+#include "sink/cell.h"
+#include "sink/sink.h"
+
+#define GAP 2	      /* columns between columns */
+#define NAME_LEAST 12 /* columns that a text keeps, however narrow the terminal */
+
+#define BOLD "\033[1m"
+#define RED "\033[31m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[m"
+
+/* A table, laid out: heads and the rows to show, as text. */
+struct grid {
+	const struct pasta_table *table;
+	size_t rows;
+	char **cells;	/* (rows + 1) * columns; the heads come first */
+	size_t *widths; /* a column */
+};
+
+static void grid_free(struct grid *g)
+{
+	size_t i;
+
+	for (i = 0; g->cells && i < (g->rows + 1) * g->table->count; i++)
+		free(g->cells[i]);
+	free(g->cells);
+	free(g->widths);
+}
+
+static int grid_fill(struct grid *g)
+{
+	const struct pasta_table *t = g->table;
+	size_t i, n = t->count;
+
+	g->cells = calloc((g->rows + 1) * n, sizeof(*g->cells));
+	g->widths = calloc(n, sizeof(*g->widths));
+	if (!g->cells || !g->widths)
+		return -ENOMEM;
+	for (i = 0; i < (g->rows + 1) * n; i++) {
+		const struct pasta_column *column = &t->columns[i % n];
+		size_t width;
+
+		g->cells[i] = i < n ? pasta_cell_head(column)
+				    : pasta_cell_text(column, &t->cells[i - n]);
+		if (!g->cells[i])
+			return -ENOMEM;
+		width = pasta_cell_width(g->cells[i]);
+		if (width > g->widths[i % n])
+			g->widths[i % n] = width;
+	}
+	return 0;
+}
+
+/* The widest column of text that can be narrower; SIZE_MAX if there is none. */
+static size_t widest(const struct grid *g)
+{
+	size_t i, best = SIZE_MAX;
+
+	for (i = 0; i < g->table->count; i++)
+		if (g->table->columns[i].type == PASTA_STRING && g->widths[i] > NAME_LEAST &&
+		    (best == SIZE_MAX || g->widths[i] > g->widths[best]))
+			best = i;
+	return best;
+}
+
+/* Texts give way, the widest first; numbers never do. */
+static void grid_fit(struct grid *g, size_t width)
+{
+	size_t i, total = 0;
+
+	for (i = 0; i < g->table->count; i++)
+		total += g->widths[i] + (i ? GAP : 0);
+	while (total > width && (i = widest(g)) != SIZE_MAX) {
+		g->widths[i]--;
+		total--;
+	}
+}
+
+static void pad(FILE *f, size_t n)
+{
+	while (n--)
+		fputc(' ', f);
+}
+
+static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i)
+{
+	bool left = g->table->columns[i].type == PASTA_STRING;
+	bool last = i + 1 == g->table->count;
+	char *cut = pasta_cell_cut(g->cells[row * g->table->count + i], g->widths[i]);
+	size_t width = cut ? pasta_cell_width(cut) : 0, space;
+
+	if (!cut)
+		return -ENOMEM;
+	space = width < g->widths[i] ? g->widths[i] - width : 0;
+	pad(f, i ? GAP : 0);
+	pad(f, left ? 0 : space);
+	fputs(cut, f);
+	pad(f, left && !last ? space : 0);
+	free(cut);
+	return 0;
+}
+
+static int grid_put(FILE *f, const struct grid *g, bool color)
+{
+	size_t row, i;
+
+	for (row = 0; row <= g->rows; row++) {
+		fputs(color && !row ? BOLD : "", f);
+		for (i = 0; i < g->table->count; i++)
+			if (put_cell(f, g, row, i))
+				return -ENOMEM;
+		fputs(color && !row ? PLAIN "\n" : "\n", f);
+	}
+	return 0;
+}
+
+static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_sink_opts *opts)
+{
+	size_t rows = pasta_table_rows(t), shown = opts->rows && rows > opts->rows ? opts->rows : rows;
+	struct grid g = {.table = t, .rows = shown};
+	int error = grid_fill(&g);
+
+	if (!error) {
+		grid_fit(&g, opts->width);
+		fprintf(f, opts->color ? BOLD "%s" PLAIN "\n" : "%s\n", t->name);
+		error = grid_put(f, &g, opts->color);
+	}
+	if (!error && !rows)
+		fputs("(no rows)\n", f);
+	if (!error && shown < rows)
+		fprintf(f, "… %zu more rows (--rows 0 for all)\n", rows - shown);
+	grid_free(&g);
+	return error;
+}
+
+static int put_safe(FILE *f, const char *before, const char *text)
+{
+	char *safe = text ? pasta_cell_safe(text) : NULL;
+
+	if (text && !safe)
+		return -ENOMEM;
+	if (safe)
+		fprintf(f, "%s%s", before, safe);
+	free(safe);
+	return 0;
+}
+
+/* "warning: what, at where: evidence; action" */
+static int put_finding(FILE *f, const struct pasta_finding *finding, bool color)
+{
+	static const char *const colors[] = {"", YELLOW, RED};
+	const char *on = color && finding->severity <= PASTA_PROBLEM ? colors[finding->severity] : "";
+
+	fprintf(f, "%s%s%s", on, pasta_severity_name(finding->severity), *on ? PLAIN : "");
+	if (put_safe(f, ": ", finding->what) || put_safe(f, ", at ", finding->where) ||
+	    put_safe(f, ": ", finding->evidence) || put_safe(f, "; ", finding->action))
+		return -ENOMEM;
+	fputc('\n', f);
+	return 0;
+}
+
+static int put_tool(FILE *f, const struct pasta_out *out, const struct pasta_sink_opts *opts)
+{
+	size_t i, tables = opts->brief && out->table_count > 1 ? 1 : out->table_count;
+	int error = 0;
+
+	for (i = 0; i < tables && !error; i++) {
+		error = put_table(f, out->tables[i], opts);
+		if (i + 1 < tables)
+			fputc('\n', f);
+	}
+	for (i = tables; i < out->table_count; i++)
+		fprintf(f, "%s%s", i == tables ? "more tables in the report: " : ", ",
+			out->tables[i]->name);
+	fputs(tables < out->table_count ? "\n" : "", f);
+	for (i = 0; i < out->finding_count && !error; i++)
+		error = put_finding(f, &out->findings[i], opts->color);
+	if (!error && out->err.code)
+		error = put_safe(f, "this tool failed: ", out->err.text);
+	if (out->err.code)
+		fputc('\n', f);
+	return error;
+}
+
+static int text(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
+		struct pasta_err *err)
+{
+	char line[400];
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < result->count && !error; i++) {
+		error = put_tool(file, result->outs[i], opts);
+		fputc('\n', file);
+	}
+	if (error)
+		return pasta_fail(err, error, "cannot write the report: %s", strerror(-error));
+	fprintf(file, opts->color && result->loss.dropped ? YELLOW "%s" PLAIN "\n" : "%s\n",
+		pasta_account_line(&result->loss, line, sizeof(line)));
+	return pasta_sink_flush(file, err);
+}
+
+const struct pasta_sink pasta_sink_text = {"text", "tables that fit the terminal, for people",
+					   text};

@@ -1,0 +1,531 @@
+/* regions - host time by region: inclusive and exclusive, by path and by iteration. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pasta/pasta.h>
+
+/* Deeper paths are shown by their ends: 64 names at most, whatever the depth. */
+#define PATH_HEAD 32
+#define PATH_TAIL 31
+
+struct sum {
+	uint64_t calls, inclusive, exclusive;
+};
+
+/* A path of names, from the outermost region. Numbers are from 1; 0 is above the outermost. */
+struct node {
+	struct node *up, *child, *sibling; /* child and sibling are set by arrange */
+	char *path;
+	uint32_t name, number, depth;
+	uint32_t rank; /* its place in the report */
+	struct sum sum;
+	uint64_t min, max, open;
+};
+
+struct mark {
+	struct node *up;
+	uint32_t name;
+	uint64_t count;
+};
+
+/* A region that has begun and not ended. */
+struct frame {
+	struct node *node;
+	uint32_t iteration; /* its number; 0: none */
+	uint64_t begin, children;
+};
+
+struct proc {
+	uint64_t last;	    /* the latest time that is known of it */
+	uint32_t iteration; /* now */
+};
+
+struct thread {
+	struct proc *proc;
+	struct frame *frames;
+	size_t depth, room;
+	uint64_t owed; /* ends to come, of regions that an outer one's end has ended */
+};
+
+struct regions {
+	struct pasta_map *procs, *threads; /* by ev->proc; by that and tid */
+	struct pasta_map *nodes, *marks;   /* by the parent's number and name */
+	struct pasta_map *iterations;	   /* by index; its number, from 1 */
+	struct pasta_map *cells;	   /* by the iteration's number and the node's */
+	struct node root;
+	struct thread *thread; /* of the last event */
+	uint64_t thread_key;
+	uint64_t strays, overlaps, open;
+	uint32_t deepest;
+	bool by_iteration, failed;
+};
+
+static uint64_t pair(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+{
+	const char *iterations = pasta_opt(opts, "iterations");
+	struct regions *r = state;
+
+	r->by_iteration = !iterations || strcmp(iterations, "no");
+	if (r->by_iteration && iterations && strcmp(iterations, "yes"))
+		return pasta_fail(err, -EINVAL, "iterations must be yes or no, not '%s'",
+				  iterations);
+	r->procs = pasta_map_new(sizeof(struct proc));
+	r->threads = pasta_map_new(sizeof(struct thread));
+	r->nodes = pasta_map_new(sizeof(struct node));
+	r->marks = pasta_map_new(sizeof(struct mark));
+	r->iterations = pasta_map_new(sizeof(uint32_t));
+	r->cells = pasta_map_new(sizeof(struct sum));
+	if (!r->procs || !r->threads || !r->nodes || !r->marks || !r->iterations || !r->cells)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static void close_(void *state)
+{
+	struct regions *r = state;
+	struct thread *thread;
+	struct node *node;
+	size_t at = 0;
+
+	while (r->threads && (thread = pasta_map_next(r->threads, &at, NULL)))
+		free(thread->frames);
+	at = 0;
+	while (r->nodes && (node = pasta_map_next(r->nodes, &at, NULL)))
+		free(node->path);
+	pasta_map_free(r->procs);
+	pasta_map_free(r->threads);
+	pasta_map_free(r->nodes);
+	pasta_map_free(r->marks);
+	pasta_map_free(r->iterations);
+	pasta_map_free(r->cells);
+}
+
+/* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
+
+static struct thread *thread_of(struct regions *r, const struct pasta_event *ev)
+{
+	uint64_t key = pair(ev->proc, ev->tid);
+	struct thread *thread;
+
+	if (r->thread && r->thread_key == key)
+		return r->thread;
+	thread = pasta_map_add(r->threads, key);
+	if (thread && !thread->proc)
+		thread->proc = pasta_map_add(r->procs, ev->proc);
+	if (!thread || !thread->proc)
+		return NULL;
+	r->thread = thread;
+	r->thread_key = key;
+	return thread;
+}
+
+static struct node *node_below(struct regions *r, struct node *up, uint32_t name)
+{
+	struct node *node = pasta_map_add(r->nodes, pair(up->number, name));
+
+	if (!node || node->number)
+		return node;
+	node->number = (uint32_t)pasta_map_count(r->nodes);
+	node->name = name;
+	node->up = up;
+	node->depth = up->depth + 1;
+	node->min = UINT64_MAX;
+	if (node->depth > r->deepest)
+		r->deepest = node->depth;
+	return node;
+}
+
+static struct node *innermost(struct regions *r, const struct thread *thread)
+{
+	return thread->depth ? thread->frames[thread->depth - 1].node : &r->root;
+}
+
+static void begin(struct regions *r, struct thread *thread, const struct pasta_event *ev)
+{
+	struct node *node = node_below(r, innermost(r, thread), ev->region.name);
+
+	if (node && thread->depth == thread->room) {
+		size_t room = thread->room ? 2 * thread->room : 16;
+		struct frame *frames = realloc(thread->frames, room * sizeof(*frames));
+
+		if (frames) {
+			thread->frames = frames;
+			thread->room = room;
+		}
+	}
+	if (!node || thread->depth == thread->room) {
+		r->failed = true;
+		return;
+	}
+	thread->frames[thread->depth++] = (struct frame){
+		.node = node, .iteration = thread->proc->iteration, .begin = ev->time};
+}
+
+static void add(struct sum *sum, uint64_t inclusive, uint64_t exclusive)
+{
+	sum->calls++;
+	sum->inclusive += inclusive;
+	sum->exclusive += exclusive;
+}
+
+/* End the innermost region of the thread. */
+static struct node *end_one(struct regions *r, struct thread *thread, uint64_t now)
+{
+	const struct frame *frame = &thread->frames[--thread->depth];
+	/* An event that comes late, out of order, must not make a time negative. */
+	uint64_t inclusive = now > frame->begin ? now - frame->begin : 0;
+	uint64_t exclusive = inclusive > frame->children ? inclusive - frame->children : 0;
+	struct node *node = frame->node;
+	struct sum *cell;
+
+	add(&node->sum, inclusive, exclusive);
+	if (inclusive < node->min)
+		node->min = inclusive;
+	if (inclusive > node->max)
+		node->max = inclusive;
+	if (thread->depth)
+		thread->frames[thread->depth - 1].children += inclusive;
+	if (frame->iteration && r->by_iteration) {
+		cell = pasta_map_add(r->cells, pair(frame->iteration, node->number));
+		if (cell)
+			add(cell, inclusive, exclusive);
+		else
+			r->failed = true;
+	}
+	return node;
+}
+
+/* The depth of the innermost region that an end ends, from 1; 0: there is none. */
+static size_t ended(const struct thread *thread, uint32_t name)
+{
+	size_t depth = thread->depth;
+
+	while (name && depth && thread->frames[depth - 1].node->name != name)
+		depth--;
+	return depth;
+}
+
+static void end(struct regions *r, struct thread *thread, const struct pasta_event *ev)
+{
+	size_t depth = ended(thread, ev->region.name);
+
+	if (!depth && ev->region.name && thread->owed) {
+		thread->owed--;
+		return;
+	}
+	if (!depth) {
+		r->strays++;
+		return;
+	}
+	r->overlaps += thread->depth - depth;
+	thread->owed += thread->depth - depth;
+	while (thread->depth >= depth)
+		end_one(r, thread, ev->time);
+}
+
+static void mark(struct regions *r, struct thread *thread, const struct pasta_event *ev)
+{
+	struct node *up = innermost(r, thread);
+	struct mark *m = pasta_map_add(r->marks, pair(up->number, ev->region.name));
+
+	if (!m) {
+		r->failed = true;
+		return;
+	}
+	m->up = up;
+	m->name = ev->region.name;
+	m->count++;
+}
+
+static void iteration(struct regions *r, struct proc *proc, uint64_t index)
+{
+	uint32_t *number = pasta_map_add(r->iterations, index);
+
+	if (!number) {
+		r->failed = true;
+		return;
+	}
+	if (!*number)
+		*number = (uint32_t)pasta_map_count(r->iterations);
+	proc->iteration = *number;
+}
+
+static void on_event(void *state, const struct pasta_event *ev)
+{
+	struct regions *r = state;
+	struct thread *thread = thread_of(r, ev);
+
+	if (!thread) {
+		r->failed = true;
+		return;
+	}
+	if (ev->time > thread->proc->last)
+		thread->proc->last = ev->time;
+	if (ev->kind == PASTA_ITERATION)
+		iteration(r, thread->proc, ev->iteration.index);
+	else if (ev->sub == PASTA_REGION_BEGIN)
+		begin(r, thread, ev);
+	else if (ev->sub == PASTA_REGION_END)
+		end(r, thread, ev);
+	else if (ev->sub == PASTA_REGION_MARK)
+		mark(r, thread, ev);
+}
+
+/* -- Reporting. -- */
+
+/* What has not ended has lasted, for all we know, until its process's last event. */
+static void end_open(struct regions *r)
+{
+	struct thread *thread;
+	size_t at = 0;
+
+	while ((thread = pasta_map_next(r->threads, &at, NULL)))
+		while (thread->depth) {
+			end_one(r, thread, thread->proc->last)->open++;
+			r->open++;
+		}
+}
+
+static int by_inclusive(const void *a, const void *b)
+{
+	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
+
+	if (x->sum.inclusive != y->sum.inclusive)
+		return x->sum.inclusive < y->sum.inclusive ? -1 : 1;
+	return strcmp(pasta_str(y->name), pasta_str(x->name));
+}
+
+static struct node *next_node(struct node *node)
+{
+	if (node->child)
+		return node->child;
+	while (node && !node->sibling)
+		node = node->up;
+	return node ? node->sibling : NULL;
+}
+
+static const char *label(uint32_t name)
+{
+	return name ? pasta_str(name) : "(unnamed)";
+}
+
+/* The path of names, of which trail has count, joined by "/". NULL when out of memory. */
+static char *join(const uint32_t *trail, size_t count)
+{
+	size_t i, size = 64, at = 0;
+	bool cut = count > PATH_HEAD + PATH_TAIL;
+	char *path;
+
+	for (i = 0; i < count; i++)
+		if (!cut || i < PATH_HEAD || i >= count - PATH_TAIL)
+			size += strlen(label(trail[i])) + 1;
+	path = malloc(size);
+	for (i = 0; path && i < count; i++) {
+		if (cut && i == PATH_HEAD) {
+			at += (size_t)sprintf(path + at, "/…(%zu)…",
+					      count - PATH_HEAD - PATH_TAIL);
+			i = count - PATH_TAIL;
+		}
+		at += (size_t)sprintf(path + at, "%s%s", i ? "/" : "", label(trail[i]));
+	}
+	return path;
+}
+
+/* Children below their parents, the longest first; ranks and paths. */
+static int arrange(struct regions *r)
+{
+	size_t i, at = 0, count = pasta_map_count(r->nodes);
+	struct node **nodes = calloc(count + 1, sizeof(*nodes)), *node;
+	uint32_t *trail = calloc((size_t)r->deepest + 1, sizeof(*trail)), rank = 0;
+	int error = nodes && trail ? 0 : -ENOMEM;
+
+	for (i = 0; !error && (node = pasta_map_next(r->nodes, &at, NULL)); i++)
+		nodes[i] = node;
+	if (!error)
+		qsort(nodes, count, sizeof(*nodes), by_inclusive);
+	for (i = 0; !error && i < count; i++) {
+		nodes[i]->sibling = nodes[i]->up->child;
+		nodes[i]->up->child = nodes[i];
+	}
+	for (node = r->root.child; !error && node; node = next_node(node)) {
+		trail[node->depth - 1] = node->name;
+		node->rank = rank++;
+		node->path = join(trail, node->depth);
+		error = node->path ? 0 : -ENOMEM;
+	}
+	free(nodes);
+	free(trail);
+	return error;
+}
+
+static void report_regions(struct regions *r, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{"region", PASTA_STRING, NULL}, {"calls", PASTA_INT, NULL},
+		{"inclusive", PASTA_INT, "ns"}, {"exclusive", PASTA_INT, "ns"},
+		{"mean", PASTA_INT, "ns"},	{"min", PASTA_INT, "ns"},
+		{"max", PASTA_INT, "ns"},	{"open", PASTA_INT, NULL},
+	};
+	struct pasta_table *t = pasta_out_table(out, "regions", columns, 8);
+	struct node *node;
+
+	for (node = r->root.child; node; node = next_node(node)) {
+		pasta_cell_str(t, node->path);
+		pasta_cell_int(t, (int64_t)node->sum.calls);
+		pasta_cell_int(t, (int64_t)node->sum.inclusive);
+		pasta_cell_int(t, (int64_t)node->sum.exclusive);
+		pasta_cell_int(t, (int64_t)(node->sum.inclusive / node->sum.calls));
+		pasta_cell_int(t, (int64_t)node->min);
+		pasta_cell_int(t, (int64_t)node->max);
+		pasta_cell_int(t, (int64_t)node->open);
+	}
+}
+
+struct row {
+	uint64_t iteration;
+	const struct node *node;
+	const struct sum *sum;
+};
+
+static int by_iteration(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->iteration != y->iteration)
+		return x->iteration < y->iteration ? -1 : 1;
+	return x->node->rank < y->node->rank ? -1 : x->node->rank > y->node->rank;
+}
+
+/* The cells, with their numbers turned into what they stand for. NULL when out of memory. */
+static struct row *rows_of(struct regions *r)
+{
+	size_t i, at = 0, count = pasta_map_count(r->cells);
+	struct row *rows = calloc(count + 1, sizeof(*rows));
+	uint64_t *indices = calloc(pasta_map_count(r->iterations) + 1, sizeof(*indices)), key;
+	const struct node **nodes = calloc(pasta_map_count(r->nodes) + 1, sizeof(*nodes)), *node;
+	const uint32_t *number;
+
+	if (!rows || !indices || !nodes) {
+		free(rows);
+		rows = NULL;
+		goto out;
+	}
+	while ((number = pasta_map_next(r->iterations, &at, &key)))
+		indices[*number] = key;
+	at = 0;
+	while ((node = pasta_map_next(r->nodes, &at, NULL)))
+		nodes[node->number] = node;
+	for (i = 0, at = 0; i < count; i++) {
+		rows[i].sum = pasta_map_next(r->cells, &at, &key);
+		rows[i].iteration = indices[key >> 32];
+		rows[i].node = nodes[(uint32_t)key];
+	}
+	qsort(rows, count, sizeof(*rows), by_iteration);
+out:
+	free(indices);
+	free(nodes);
+	return rows;
+}
+
+static int report_iterations(struct regions *r, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{"iteration", PASTA_INT, NULL}, {"region", PASTA_STRING, NULL},
+		{"calls", PASTA_INT, NULL},	{"inclusive", PASTA_INT, "ns"},
+		{"exclusive", PASTA_INT, "ns"},
+	};
+	size_t i, count = pasta_map_count(r->cells);
+	struct pasta_table *t;
+	struct row *rows;
+
+	if (!r->by_iteration || !pasta_map_count(r->iterations))
+		return 0;
+	rows = rows_of(r);
+	if (!rows)
+		return -ENOMEM;
+	t = pasta_out_table(out, "regions_by_iteration", columns, 5);
+	for (i = 0; i < count; i++) {
+		pasta_cell_int(t, (int64_t)rows[i].iteration);
+		pasta_cell_str(t, rows[i].node->path);
+		pasta_cell_int(t, (int64_t)rows[i].sum->calls);
+		pasta_cell_int(t, (int64_t)rows[i].sum->inclusive);
+		pasta_cell_int(t, (int64_t)rows[i].sum->exclusive);
+	}
+	free(rows);
+	return 0;
+}
+
+static int report_marks(struct regions *r, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{"mark", PASTA_STRING, NULL}, {"region", PASTA_STRING, NULL},
+		{"count", PASTA_INT, NULL}};
+	struct pasta_table *t;
+	struct mark *m;
+	size_t at = 0;
+
+	if (!pasta_map_count(r->marks))
+		return 0;
+	t = pasta_out_table(out, "marks", columns, 3);
+	while ((m = pasta_map_next(r->marks, &at, NULL))) {
+		pasta_cell_str(t, label(m->name));
+		pasta_cell_str(t, m->up->path);
+		pasta_cell_int(t, (int64_t)m->count);
+	}
+	return 0;
+}
+
+static void find(struct pasta_out *out, enum pasta_severity severity, uint64_t count,
+		 const char *what, const char *evidence, const char *action)
+{
+	char text[200];
+
+	if (!count)
+		return;
+	snprintf(text, sizeof(text), "%llu %s", (unsigned long long)count, what);
+	pasta_out_finding(out, &(struct pasta_finding){.severity = severity,
+						       .what = text,
+						       .evidence = evidence,
+						       .action = action});
+}
+
+static int report(void *state, struct pasta_out *out)
+{
+	struct regions *r = state;
+	int error;
+
+	end_open(r);
+	error = r->failed ? -ENOMEM : arrange(r);
+	if (error)
+		return error;
+	report_regions(r, out);
+	error = report_iterations(r, out);
+	if (!error)
+		error = report_marks(r, out);
+	find(out, PASTA_NOTE, r->open, "regions never ended",
+	     "their time counts until the last event of their process; column open has them",
+	     NULL);
+	find(out, PASTA_WARNING, r->strays, "region ends had no begin", NULL,
+	     "give every end a begin, on the same thread; or recording began inside a region");
+	find(out, PASTA_NOTE, r->overlaps, "regions were ended by the end of an outer one", NULL,
+	     "end regions in the opposite order of their begin");
+	return error;
+}
+
+static const struct pasta_option options[] = {
+	{"iterations", "yes", "also a table by iteration: yes or no"},
+	{NULL, NULL, NULL},
+};
+
+PASTA_TOOL(.name = "regions", .summary = "host time by region, inclusive and exclusive",
+	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION),
+	   .state_size = sizeof(struct regions), .options = options, .open = open_,
+	   .event = on_event, .report = report, .close = close_);
