@@ -330,8 +330,7 @@ static char *join(const uint32_t *trail, size_t count)
 	path = malloc(size);
 	for (i = 0; path && i < count; i++) {
 		if (cut && i == PATH_HEAD) {
-			at += (size_t)sprintf(path + at, "/…(%zu)…",
-					      count - PATH_HEAD - PATH_TAIL);
+			at += (size_t)sprintf(path + at, "/…(%zu)…", count - PATH_HEAD - PATH_TAIL);
 			i = count - PATH_TAIL;
 		}
 		at += (size_t)sprintf(path + at, "%s%s", i ? "/" : "", label(trail[i]));
@@ -465,9 +464,9 @@ static int report_iterations(struct regions *r, struct pasta_out *out)
 
 static int report_marks(struct regions *r, struct pasta_out *out)
 {
-	static const struct pasta_column columns[] = {
-		{"mark", PASTA_STRING, NULL}, {"region", PASTA_STRING, NULL},
-		{"count", PASTA_INT, NULL}};
+	static const struct pasta_column columns[] = {{"mark", PASTA_STRING, NULL},
+						      {"region", PASTA_STRING, NULL},
+						      {"count", PASTA_INT, NULL}};
 	struct pasta_table *t;
 	struct mark *m;
 	size_t at = 0;
@@ -490,7 +489,7 @@ static void find(struct pasta_out *out, enum pasta_severity severity, uint64_t c
 
 	if (!count)
 		return;
-	snprintf(text, sizeof(text), "%llu %s", (unsigned long long)count, what);
+	snprintf(text, sizeof(text), "%s: %llu", what, (unsigned long long)count);
 	pasta_out_finding(out, &(struct pasta_finding){.severity = severity,
 						       .what = text,
 						       .evidence = evidence,
@@ -510,12 +509,11 @@ static int report(void *state, struct pasta_out *out)
 	error = report_iterations(r, out);
 	if (!error)
 		error = report_marks(r, out);
-	find(out, PASTA_NOTE, r->open, "regions never ended",
-	     "their time counts until the last event of their process; column open has them",
-	     NULL);
-	find(out, PASTA_WARNING, r->strays, "region ends had no begin", NULL,
+	find(out, PASTA_NOTE, r->open, "regions that never ended",
+	     "their time counts until the last event of their process; column open has them", NULL);
+	find(out, PASTA_WARNING, r->strays, "region ends without a begin", NULL,
 	     "give every end a begin, on the same thread; or recording began inside a region");
-	find(out, PASTA_NOTE, r->overlaps, "regions were ended by the end of an outer one", NULL,
+	find(out, PASTA_NOTE, r->overlaps, "regions that the end of an outer one ended", NULL,
 	     "end regions in the opposite order of their begin");
 	return error;
 }
@@ -526,6 +524,5 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "regions", .summary = "host time by region, inclusive and exclusive",
-	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION),
-	   .state_size = sizeof(struct regions), .options = options, .open = open_,
-	   .event = on_event, .report = report, .close = close_);
+	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION), .state_size = sizeof(struct regions),
+	   .options = options, .open = open_, .event = on_event, .report = report, .close = close_);

@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,7 +60,8 @@ const struct pasta_annotate_ops *pasta_annotate_attach_(void)
 	const char *path = getenv("PASTA_AGENT");
 	int saved = errno;
 
-	if (path && *path && dlopen && dlsym) {
+	/* AT_BASE is the dynamic loader's: a static program has none, and must not load anything. */
+	if (path && *path && dlopen && dlsym && getauxval(AT_BASE)) {
 		void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
 		if (agent)

@@ -51,9 +51,34 @@ static _Noreturn void become(const struct pasta_child *child, char **argv,
 	_exit(PASTA_CLI_NOT_FOUND);
 }
 
+/* Is there such a file, as execvp looks for it? */
+static bool is_there(const char *name)
+{
+	const char *path = getenv("PATH"), *next;
+	bool there = false;
+	char *file;
+
+	if (strchr(name, '/') || !path)
+		return !access(name, F_OK);
+	for (; path && !there; path = next) {
+		const char *end = strchrnul(path, ':');
+
+		next = *end ? end + 1 : NULL;
+		if (asprintf(&file, "%.*s/%s", end > path ? (int)(end - path) : 1,
+			     end > path ? path : ".", name) < 0)
+			return true;
+		there = !access(file, F_OK);
+		free(file);
+	}
+	return there;
+}
+
 /* Why there is no program. */
 static int not_started(const char *name, int error, struct pasta_err *err)
 {
+	/* A folder in PATH that we may not look into is not what the user wants to hear of. */
+	if (error == EACCES && !is_there(name))
+		error = ENOENT;
 	if (error == ENOENT && strchr(name, '/') && !access(name, F_OK))
 		pasta_fail(err, -error, "%s: its interpreter or loader is not there", name);
 	else if (error == ENOENT)
@@ -129,8 +154,8 @@ static bool is_its_own(const struct pasta_child *child, pid_t sender)
 
 static void forward(const struct pasta_child *child, const siginfo_t *info)
 {
-	bool sent = info->si_code == SI_USER || info->si_code == SI_QUEUE ||
-		    info->si_code == SI_TKILL;
+	bool sent =
+		info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
 
 	/* An alarm that was set before accelprof was started is meant for the program. */
 	if (info->si_signo == SIGALRM && !sent)
@@ -195,6 +220,8 @@ int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx),
 
 		if (pid == child->pid && !WIFSTOPPED(status))
 			return status;
+		if (pid < 0 && errno == ECHILD) /* someone else took its status; none is known */
+			return W_EXITCODE(PASTA_CLI_FAILED, 0);
 		if (pid == child->pid)
 			stop_too(child, WSTOPSIG(status));
 		if (sigtimedwait(&child->held, &info, &timeout) > 0) {

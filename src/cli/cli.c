@@ -1,6 +1,7 @@
 /* cli.c - options, help, and what accelprof says for itself. */
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -94,19 +95,14 @@ static void tables(const struct pasta_verb *verb, char *letters, struct option *
 }
 
 /* Say what is wrong with the option that getopt stopped at. */
-static void bad_option(const struct pasta_verb *verb, int got, char **argv, int before)
+static int bad_option(const struct pasta_verb *verb, int got, char **argv)
 {
-	char text[64];
-	const char *name = argv[before];
+	char letter[] = {'-', (char)optopt, '\0'};
+	/* A letter may be one of a group; a long option that has none is an argument of its own. */
+	const char *name = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
 
-	if (name[0] != '-' || name[1] != '-') { /* somewhere in a group of letters */
-		snprintf(text, sizeof(text), "-%c", optopt);
-		name = text;
-	}
-	if (got == ':')
-		pasta_cli_usage(verb, "option '%s' needs an argument", name);
-	else
-		pasta_cli_usage(verb, "unknown option '%s'", name);
+	return got == ':' ? pasta_cli_usage(verb, "option '%s' needs an argument", name)
+			  : pasta_cli_usage(verb, "unknown option '%s'", name);
 }
 
 int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const char **arg,
@@ -114,7 +110,7 @@ int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const c
 {
 	struct option longs[OPTIONS_MAX + 2];
 	char letters[2 * OPTIONS_MAX + 4];
-	int got, before = optind;
+	int got;
 
 	tables(verb, letters, longs);
 	opterr = 0;
@@ -129,11 +125,7 @@ int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const c
 		return -1;
 	}
 	if (got == '?' || got == ':') {
-		/* getopt moves what is no option to the end before it takes the option. */
-		while (before + 1 < optind && argv[before][0] != '-')
-			before++;
-		bad_option(verb, got, argv, optind > before ? optind - 1 : before);
-		*first = PASTA_CLI_USAGE;
+		*first = bad_option(verb, got, argv);
 		return -1;
 	}
 	return got;
@@ -162,15 +154,13 @@ int pasta_cli_size(const char *text, uint64_t *bytes)
 
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	if (*end && (unit = strchr(units, *end & ~0x20))) {
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit) {
 		shift = 10 * (unsigned int)(unit - units + 1);
 		end++;
-		if (!strcmp(end, "iB") || !strcmp(end, "B"))
-			end = "";
+		end += !strcmp(end, "iB") ? 2 : !strcmp(end, "B") ? 1 : 0;
 	}
-	if (*end)
+	if (*text < '0' || *text > '9' || *end)
 		return -EINVAL;
 	if (errno || value > UINT64_MAX >> shift)
 		return -ERANGE;

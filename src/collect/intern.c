@@ -66,6 +66,7 @@ static unsigned char *append(struct pasta_state *s, const void *bytes, size_t si
 			return NULL;
 		b->first = s->strings_count + 1;
 		s->strings = b;
+		pasta_segment_publish();
 	}
 	used = atomic_load_explicit(&b->used, memory_order_relaxed);
 	entry = b->data + used;

@@ -40,22 +40,22 @@ struct pasta_ringfile {
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
 };
 
-enum pasta_ring_state { PASTA_RING_FREE, PASTA_RING_OPEN, PASTA_RING_CLOSED };
+enum pasta_ring_state { PASTA_RING_OPEN = 1, PASTA_RING_CLOSED };
 
 #define PASTA_RING_DATA 4096 /* where its bytes begin, from the start of the segment */
 
 /* Positions count bytes since the ring was made; a record lies at position & (size - 1), whole.
- * A record of kind 0 fills up the end. A ring that is used again gets a new source and new counts;
- * its positions go on. */
+ * A record of kind 0 fills up the end. When its thread ends the ring is closed, and the next thread
+ * goes on where it stopped: the source is the ring, and each event has its thread's id. */
 struct pasta_ring {
 	uint64_t size; /* of the data, a power of two */
-	_Atomic uint32_t source;
+	uint32_t source;
 	_Atomic uint32_t state;
-	uint32_t tid;
+	_Atomic uint32_t tid;
 	uint32_t clock;
 	uint32_t port; /* fed by a delivery thread: not in order of time */
 	uint32_t reserved;
-	char name[16]; /* of its thread, when the ring was taken */
+	char name[16]; /* of its thread, when it took the ring */
 	/* The producer's. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
@@ -65,7 +65,7 @@ struct pasta_ring {
 	_Alignas(128) _Atomic uint64_t tail;
 	uint64_t drained;			/* events in frames */
 	uint64_t reported[PASTA_LOSS_REASONS]; /* drops in frames */
-	uint64_t announced; /* the thread's name is in a frame */
+	uint32_t announced; /* the tid whose name is in a frame */
 };
 
 /* A block of strings: { u32 size, bytes, padding to 4 } each, ids from first. */

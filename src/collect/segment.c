@@ -167,54 +167,67 @@ void *pasta_segment_add(enum pasta_segment_type type, uint64_t size)
 		((struct pasta_ring *)s->segment[i])->size = size - PASTA_RING_DATA;
 	else
 		((struct pasta_strings *)s->segment[i])->size = size - sizeof(struct pasta_strings);
-	atomic_store_explicit(&s->file->segments, i + 1, memory_order_release);
 	return s->segment[i];
 }
 
-static struct pasta_ring *find_free(void)
+void pasta_segment_publish(void)
+{
+	atomic_fetch_add_explicit(&pasta_state->file->segments, 1, memory_order_release);
+}
+
+static uint64_t ring_used(const struct pasta_ring *r)
+{
+	return atomic_load_explicit(&r->head, memory_order_relaxed) -
+	       atomic_load_explicit(&r->tail, memory_order_acquire);
+}
+
+/* The ring without a thread that has the most room. */
+static struct pasta_ring *find_closed(void)
 {
 	struct pasta_state *s = pasta_state;
 	uint32_t n = atomic_load_explicit(&s->file->segments, memory_order_relaxed);
+	struct pasta_ring *best = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct pasta_ring *r = s->segment[i];
 
 		if (s->file->segment[i].type == PASTA_SEGMENT_RING &&
-		    atomic_load_explicit(&r->state, memory_order_acquire) == PASTA_RING_FREE)
-			return r;
+		    atomic_load_explicit(&r->state, memory_order_acquire) == PASTA_RING_CLOSED &&
+		    (!best || r->size - ring_used(r) > best->size - ring_used(best)))
+			best = r;
 	}
-	return NULL;
+	return best;
 }
 
-static struct pasta_ring *add_ring(void)
+static struct pasta_ring *add_ring(uint32_t clock, bool port)
 {
 	uint64_t left = pasta_config.memory - pasta_state->used, size = RING_MAX;
+	struct pasta_ring *r;
 
 	while (size > RING_MIN && size > left / SHARE)
 		size /= 2;
-	return pasta_segment_add(PASTA_SEGMENT_RING, PASTA_RING_DATA + size);
+	r = pasta_segment_add(PASTA_SEGMENT_RING, PASTA_RING_DATA + size);
+	if (!r)
+		return NULL;
+	r->source = ++pasta_state->sources;
+	r->clock = clock;
+	r->port = port;
+	pasta_segment_publish();
+	return r;
 }
 
 struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port)
 {
-	struct pasta_ring *r = find_free();
+	struct pasta_ring *closed = port ? NULL : find_closed(), *r = NULL;
 
+	if (!closed || ring_used(closed) > closed->size / 2)
+		r = add_ring(clock, port);
 	if (!r)
-		r = add_ring();
+		r = closed;
 	if (!r)
 		return NULL;
-	r->tid = tid;
-	r->clock = clock;
-	r->drained = 0;
-	r->port = port;
-	r->announced = 0;
-	memset(r->reported, 0, sizeof(r->reported));
 	prctl(PR_GET_NAME, r->name);
-	atomic_store_explicit(&r->watermark, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->pushed, 0, memory_order_relaxed);
-	for (int i = 0; i < PASTA_LOSS_REASONS; i++)
-		atomic_store_explicit(&r->dropped[i], 0, memory_order_relaxed);
-	atomic_store_explicit(&r->source, ++pasta_state->sources, memory_order_relaxed);
+	atomic_store_explicit(&r->tid, tid, memory_order_release);
 	atomic_store_explicit(&r->state, PASTA_RING_OPEN, memory_order_release);
 	return r;
 }

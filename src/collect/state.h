@@ -74,8 +74,9 @@ void pasta_file_close(struct pasta_file *f);
 void *pasta_memory_new(size_t size); /* zeroed pages; NULL with errno set */
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* Under the lock. */
+/* Under the lock. A segment is filled in, then published: the writer and salvage see it whole. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
+void pasta_segment_publish(void);
 struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port);
 
 /* intern.c, under the lock. */

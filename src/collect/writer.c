@@ -114,7 +114,7 @@ static bool drain_ring(struct pasta_ring *r, uint64_t head)
 		size_t size, n = pasta_ring_collect(r, &at, head, pasta_state->events,
 						    PASTA_FRAME_EVENTS);
 		struct pasta_frame_meta meta = {
-			.source = atomic_load_explicit(&r->source, memory_order_relaxed),
+			.source = r->source,
 			.clock = r->clock,
 			.seq = r->drained,
 			.pos = at,
@@ -223,36 +223,38 @@ static uint32_t intern(const char *text)
 	return id;
 }
 
+/* A thread that ends before it is seen here stays without a name. */
 static void announce(struct pasta_ring *r)
 {
-	struct pasta_event *ev = r->port ? NULL : own_event(PASTA_THREAD, 0);
+	uint32_t tid = atomic_load_explicit(&r->tid, memory_order_acquire);
+	struct pasta_event *ev;
+	char name[sizeof(r->name)];
 
-	if (ev) {
-		ev->tid = r->tid;
-		ev->thread.name = intern(r->name);
-	}
-	r->announced = 1;
+	if (!tid || r->announced == tid)
+		return;
+	pthread_mutex_lock(&pasta_state->lock); /* a name is written under it, too */
+	memcpy(name, r->name, sizeof(name));
+	tid = atomic_load_explicit(&r->tid, memory_order_relaxed);
+	pthread_mutex_unlock(&pasta_state->lock);
+	ev = own_event(PASTA_THREAD, 0);
+	if (!ev)
+		return;
+	ev->tid = r->announced = tid;
+	ev->thread.name = intern(name);
 }
 
-/* The state is read first, then the head, then the strings are written: a closed ring's head is
- * final, and what its events name is in the shard before them. */
+/* The head is read before the strings are written: what its events name is then in the shard
+ * before them. */
 static bool tick_ring(struct pasta_ring *r, bool last)
 {
-	uint32_t state = atomic_load_explicit(&r->state, memory_order_acquire);
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);
-	uint32_t source = atomic_load_explicit(&r->source, memory_order_relaxed);
 
-	if (state == PASTA_RING_FREE)
-		return true;
-	if (!r->announced)
-		announce(r);
+	announce(r);
 	if (!drain_strings() || !drain_ring(r, head))
 		return false;
-	report_losses(source, r->drained, r->dropped, r->reported);
-	if (state == PASTA_RING_CLOSED || last)
-		loss_event(source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
-	if (state == PASTA_RING_CLOSED)
-		atomic_store_explicit(&r->state, PASTA_RING_FREE, memory_order_release);
+	report_losses(r->source, r->drained, r->dropped, r->reported);
+	if (last)
+		loss_event(r->source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
 	return true;
 }
 

@@ -17,7 +17,7 @@ struct entry {
 	uint64_t key;
 	uint32_t used;
 	uint32_t next_free; /* plus 1, while it is free */
-	/* the value follows */
+			    /* the value follows */
 };
 
 struct pasta_map {

@@ -4,10 +4,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { POINTS_MAX = 1 << 16 };
+
+static void thin_out(struct pasta_clockmap *c)
+{
+	for (size_t i = 0; i < c->count / 2; i++)
+		c->points[i] = c->points[2 * i];
+	c->count /= 2;
+}
+
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw)
 {
 	if (c->count && (value <= c->points[c->count - 1].value || raw <= c->points[c->count - 1].raw))
 		return 0;
+	if (c->count == POINTS_MAX)
+		thin_out(c);
 	if (c->count == c->capacity) {
 		size_t n = c->capacity ? c->capacity * 2 : 16;
 		struct pasta_clockmap_point *p = realloc(c->points, n * sizeof(*p));
@@ -27,26 +38,53 @@ void pasta_clockmap_free(struct pasta_clockmap *c)
 	*c = (struct pasta_clockmap){0};
 }
 
-uint64_t pasta_clockmap_raw(const struct pasta_clockmap *c, uint64_t value)
-{
-	const struct pasta_clockmap_point *a, *b;
-	size_t lo = 0, hi = c->count;
+/* Between two points, or past the ends: what holds for values from first up to end. */
+struct line {
+	uint64_t first, end, value, raw;
 	double rate;
+};
 
-	if (!c->count)
-		return value;
+static struct line line_at(const struct pasta_clockmap *c, uint64_t value)
+{
+	const struct pasta_clockmap_point *p = c->points, *a, *b;
+	size_t lo = 0, hi = c->count;
+	struct line l;
+
+	if (c->count == 1)
+		return (struct line){0, UINT64_MAX, p->value, p->raw, 1.0};
 	while (hi - lo > 1) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (c->points[mid].value <= value)
+		if (p[mid].value <= value)
 			lo = mid;
 		else
 			hi = mid;
 	}
-	if (c->count == 1)
-		return c->points[0].raw + (value - c->points[0].value);
-	a = &c->points[lo + 1 < c->count ? lo : lo - 1];
+	a = &p[lo + 1 < c->count ? lo : lo - 1];
 	b = a + 1;
-	rate = (double)(b->raw - a->raw) / (double)(b->value - a->value);
-	return a->raw + (uint64_t)(int64_t)((double)(int64_t)(value - a->value) * rate);
+	l.first = lo ? p[lo].value : 0;
+	l.end = lo + 1 < c->count ? p[lo + 1].value : UINT64_MAX;
+	l.value = a->value;
+	l.raw = a->raw;
+	l.rate = (double)(b->raw - a->raw) / (double)(b->value - a->value);
+	return l;
+}
+
+void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, size_t n)
+{
+	struct line l = {0};
+
+	for (size_t i = 0; c->count && i < n; i++) {
+		uint64_t v = values[i];
+
+		if (v < l.first || v >= l.end)
+			l = line_at(c, v);
+		values[i] = l.raw + (uint64_t)(int64_t)((double)(int64_t)(v - l.value) * l.rate);
+	}
+}
+
+uint64_t pasta_clockmap_raw(const struct pasta_clockmap *c, uint64_t value)
+{
+	pasta_clockmap_convert(c, &value, 1);
+	return value;
 }

@@ -15,11 +15,14 @@ struct pasta_clockmap {
 	size_t count, capacity;
 };
 
-/* 0 or -ENOMEM. Points that do not go forward in both clocks are left out. */
+/* 0 or -ENOMEM. Points that do not go forward in both clocks are left out. Past 2^16 points every
+ * second one is forgotten: memory is bounded, whatever a shard says. */
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw);
 void pasta_clockmap_free(struct pasta_clockmap *c);
 
 /* Linear between points, and past the ends by the nearest pair's rate. Without points, value. */
 uint64_t pasta_clockmap_raw(const struct pasta_clockmap *c, uint64_t value);
+/* Many, in place; fastest where they are in order. */
+void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, size_t n);
 
 #endif

@@ -10,19 +10,28 @@
 
 #include "core/varint.h"
 
-enum { FIXED = 3, COLUMNS = 256, NAME = 64 };
+/* Events are decoded a tile at a time, all columns of it, so that they are still in the cache when
+ * the next column comes. */
+enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 256 };
 
 /* Where a column goes: known false is nowhere. */
 struct target {
 	uint16_t offset;
 	uint8_t size;
-	bool known, interned;
+	bool known, interned, time;
+};
+
+/* The columns that are of every kind. */
+static const struct target fixed[FIXED] = {
+	{.offset = offsetof(struct pasta_event, sub), .size = 1, .known = true},
+	{.offset = offsetof(struct pasta_event, tid), .size = 4, .known = true},
+	{.offset = offsetof(struct pasta_event, time), .size = 8, .known = true, .time = true},
 };
 
 struct kind_plan {
 	struct target *fields; /* as the shard has them */
 	unsigned int count;
-	bool known, zero; /* zero: some bytes of the record are in no column */
+	bool known;
 };
 
 struct pasta_plan {
@@ -35,10 +44,19 @@ struct section {
 	unsigned int kind, column_count;
 };
 
+struct column {
+	const uint8_t *planes; /* what is not read yet of the lowest */
+	uint64_t value, step;  /* value: the base, and with delta the last value */
+	unsigned int width;
+	bool delta, same; /* same: all are value */
+	const struct target *target;
+};
+
 struct pasta_decoder {
 	ZSTD_DCtx *zstd;
-	uint8_t *raw;
-	uint64_t column[PASTA_FRAME_EVENTS];
+	uint8_t *raw, *payload;
+	struct column columns[COLUMNS];
+	uint64_t tile[TILE];
 	uint32_t at[PASTA_FRAME_EVENTS]; /* where each record of a section goes */
 	struct section sections[PASTA_KINDS_MAX];
 };
@@ -70,6 +88,15 @@ static unsigned int class_of(unsigned int type)
 	}
 }
 
+/* A field that is there twice would fill one place twice, and leave another as it was. */
+static bool taken(const struct kind_plan *k, uint16_t offset)
+{
+	for (unsigned int i = 0; i < k->count; i++)
+		if (k->fields[i].known && k->fields[i].offset == offset)
+			return true;
+	return false;
+}
+
 /* A field of the shard's finds its own here by name; a number may be wider or narrower. */
 static struct target match(const struct pasta_kind_info *info, const char *type, const char *name)
 {
@@ -90,7 +117,7 @@ static struct target match(const struct pasta_kind_info *info, const char *type,
 static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
 {
 	char name[NAME], type[NAME];
-	unsigned int number, known = 0;
+	unsigned int number;
 	int n = 0, used = 0;
 	struct kind_plan *k;
 
@@ -110,18 +137,21 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
 			return pasta_fail(err, -EBADMSG, "its schema is damaged");
 		if (k->known)
 			*t = match(&pasta_kinds[number], type, name);
-		known += t->known ? t->size : 0;
+		t->known = t->known && !taken(k, t->offset);
 		k->count++;
 	}
-	k->zero = PASTA_EVENT_HEAD + known != pasta_kinds[number].size;
 	return 0;
 }
 
 struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_err *err)
 {
 	struct pasta_plan *plan = calloc(1, sizeof(*plan));
-	char *text = malloc(size + 1), *save = NULL, *line;
+	char *text = size <= SCHEMA_MAX ? malloc(size + 1) : NULL, *save = NULL, *line;
 
+	if (size > SCHEMA_MAX) {
+		pasta_fail(err, -EBADMSG, "its schema is damaged");
+		goto fail;
+	}
 	if (!plan || !text) {
 		pasta_fail(err, -ENOMEM, "out of memory");
 		goto fail;
@@ -154,9 +184,11 @@ struct pasta_decoder *pasta_decoder_new(void)
 
 	if (!d)
 		return NULL;
-	d->raw = malloc(PASTA_FRAME_BYTES);
+	/* The last tile of a plane is read whole, past its end. */
+	d->raw = calloc(1, PASTA_FRAME_BYTES + TILE);
+	d->payload = malloc(PASTA_FRAME_BYTES);
 	d->zstd = ZSTD_createDCtx();
-	if (d->raw && d->zstd)
+	if (d->raw && d->payload && d->zstd)
 		return d;
 	pasta_decoder_free(d);
 	return NULL;
@@ -168,7 +200,18 @@ void pasta_decoder_free(struct pasta_decoder *d)
 		return;
 	ZSTD_freeDCtx(d->zstd);
 	free(d->raw);
+	free(d->payload);
 	free(d);
+}
+
+void *pasta_decoder_payload(struct pasta_decoder *d)
+{
+	return d->payload;
+}
+
+bool pasta_decode_check(const struct pasta_frame *frame, const void *payload)
+{
+	return XXH3_64bits(payload, frame->size) == frame->sum;
 }
 
 const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_frame *frame,
@@ -176,7 +219,7 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 {
 	size_t n = frame->size;
 
-	if (frame->raw_size > PASTA_FRAME_BYTES || XXH3_64bits(payload, n) != frame->sum)
+	if (frame->raw_size > PASTA_FRAME_BYTES || !pasta_decode_check(frame, payload))
 		return NULL;
 	if (frame->flags & PASTA_FRAME_ZSTD)
 		n = ZSTD_decompressDCtx(d->zstd, d->raw, frame->raw_size, payload, n);
@@ -185,91 +228,112 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 	return n == frame->raw_size ? d->raw : NULL;
 }
 
-/* The next column's values to d->column, or NULL. With *same, all are column[0]. */
-static const uint8_t *get_column(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
-				 size_t n, bool *same)
+/* The head of the next column, of n values; where the one after it begins, or NULL. */
+static const uint8_t *get_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n)
 {
-	uint64_t *v = d->column, base, step;
-	unsigned int tag, width;
+	unsigned int tag;
 
 	if (p >= end)
 		return NULL;
 	tag = *p++;
-	width = tag & 15;
-	p = pasta_varint_get(p, end, &base);
-	p = p ? pasta_varint_get(p, end, &step) : NULL;
-	if (!p || tag > 31 || width > 8 || (size_t)(end - p) < width * n)
+	c->width = tag & 15;
+	c->delta = tag & 16;
+	p = pasta_varint_get(p, end, &c->value);
+	p = p ? pasta_varint_get(p, end, &c->step) : NULL;
+	if (!p || tag > 31 || c->width > 8 || (size_t)(end - p) < c->width * n)
 		return NULL;
-	step = pasta_unzigzag(step);
-	*same = !width && (!(tag & 16) || !step);
-	if (*same) {
-		v[0] = base;
-		return p;
-	}
-	if (width)
-		for (size_t i = 0; i < n; i++)
-			v[i] = p[i];
-	else
-		memset(v, 0, n * sizeof(*v));
-	for (unsigned int k = 1; k < width; k++)
-		for (size_t i = 0; i < n; i++)
-			v[i] |= (uint64_t)p[k * n + i] << (8 * k);
-	if (tag & 16) {
-		v[0] = base;
-		for (size_t i = 1; i < n; i++)
-			v[i] += v[i - 1] + step;
-	} else {
-		for (size_t i = 0; i < n; i++)
-			v[i] += base;
-	}
-	return p + width * n;
+	c->step = pasta_unzigzag(c->step);
+	c->same = !c->width && (!c->delta || !c->step);
+	c->planes = p;
+	if (c->delta)
+		c->value -= c->step; /* the first has it, too, in the loop that follows */
+	return p + c->width * n;
 }
 
-static void rename_strings(uint64_t *v, size_t n, const struct pasta_mapping *map)
+/* The next TILE values of a column whose planes have n bytes each. Those past its end mean nothing.
+ * The number of turns is known to the compiler, which makes the loops several times faster. */
+static void get_tile(struct column *c, size_t n, uint64_t *restrict v)
 {
-	for (size_t i = 0; i < n; i++)
-		v[i] = v[i] < map->string_count ? map->strings[v[i]] : 0;
+	const uint8_t *restrict p = c->planes;
+	uint64_t value = c->value, step = c->step;
+
+	for (size_t i = 0; i < TILE; i++)
+		v[i] = p[i];
+	for (unsigned int shift = 8; shift < 8 * c->width; shift += 8) {
+		p += n;
+		for (size_t i = 0; i < TILE; i++)
+			v[i] |= (uint64_t)p[i] << shift;
+	}
+	if (!c->width)
+		memset(v, 0, TILE * sizeof(*v));
+	c->planes += c->width ? TILE : 0;
+	if (c->delta) {
+		for (size_t i = 0; i < TILE; i++)
+			v[i] = value += v[i] + step;
+		c->value = value;
+	} else {
+		for (size_t i = 0; i < TILE; i++)
+			v[i] += value;
+	}
 }
 
-static void scatter(const uint64_t *v, bool same, size_t n, uint8_t *data, const uint32_t *at,
+/* From the shard's numbers to the run's. */
+static void convert(uint64_t *v, size_t n, const struct target *t, const struct pasta_mapping *map)
+{
+	if (t->interned) {
+		for (size_t i = 0; i < n; i++)
+			v[i] = v[i] < map->string_count ? map->strings[v[i]] : 0;
+	} else if (t->time) {
+		if (map->clock)
+			pasta_clockmap_convert(map->clock, v, n);
+		for (size_t i = 0; i < n; i++)
+			v[i] += (uint64_t)map->offset;
+	}
+}
+
+static void scatter(const uint64_t *v, size_t n, uint8_t *data, const uint32_t *at,
 		    const struct target *t)
 {
-	size_t step = same ? 0 : 1;
-
+	data += t->offset;
 	if (t->size == 8) {
-		for (size_t i = 0; i < n; i++, v += step)
-			memcpy(data + at[i] + t->offset, v, 8);
+		for (size_t i = 0; i < n; i++)
+			memcpy(data + at[i], &v[i], 8);
+	} else if (t->size == 4) {
+		for (size_t i = 0; i < n; i++)
+			memcpy(data + at[i], &v[i], 4); /* little endian: the lower half */
 	} else {
-		for (size_t i = 0; i < n; i++, v += step) {
-			uint32_t x = (uint32_t)*v;
-
-			memcpy(data + at[i] + t->offset, &x, 4);
-		}
+		for (size_t i = 0; i < n; i++)
+			data[at[i]] = (uint8_t)v[i];
 	}
 }
 
-/* sub, tid and time, and with sub all of the head that is no column. */
-static void scatter_fixed(const struct section *s, unsigned int column, const uint64_t *v,
-			  bool same, uint8_t *data, const uint32_t *at, uint32_t source,
-			  uint32_t proc)
+/* Find the columns. What is the same in all events goes to the model, from which all are copied;
+ * how many columns are left, or -EBADMSG. */
+static int get_columns(struct pasta_decoder *d, const struct kind_plan *plan,
+		       const struct section *s, const struct pasta_mapping *map,
+		       struct pasta_event *model)
 {
-	size_t step = same ? 0 : 1;
+	static const uint32_t here = 0;
+	const uint8_t *p = s->columns;
+	int n = 0;
 
-	for (uint32_t i = 0; i < s->count; i++, v += step) {
-		struct pasta_event *ev = (void *)(data + at[i]);
+	if (s->column_count != FIXED + plan->count)
+		return -EBADMSG;
+	for (unsigned int i = 0; i < s->column_count; i++) {
+		struct column *c = &d->columns[n];
 
-		if (column == 2) {
-			ev->time = *v;
-		} else if (column == 1) {
-			ev->tid = (uint32_t)*v;
-		} else {
-			ev->size = pasta_kinds[s->kind].size;
-			ev->kind = (uint8_t)s->kind;
-			ev->sub = (uint8_t)*v;
-			ev->proc = proc;
-			ev->source = source;
+		c->target = i < FIXED ? &fixed[i] : &plan->fields[i - FIXED];
+		p = get_column(c, p, s->end, s->count);
+		if (!p)
+			return -EBADMSG;
+		if (c->target->known && c->same) {
+			convert(&c->value, 1, c->target, map);
+			scatter(&c->value, 1, (uint8_t *)model, &here, c->target);
+		} else if (c->target->known) {
+			n++;
 		}
 	}
+	return p == s->end ? n : -EBADMSG;
 }
 
 static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
@@ -277,27 +341,27 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 			  uint8_t *data)
 {
 	const uint32_t *at = d->at + s->first;
-	const uint8_t *p = s->columns;
+	struct pasta_event model;
+	int columns;
 
-	if (s->column_count != FIXED + plan->count)
-		return -EBADMSG;
-	for (unsigned int c = 0; c < s->column_count; c++) {
-		const struct target *t = c < FIXED ? NULL : &plan->fields[c - FIXED];
-		bool same;
+	memset(&model, 0, sizeof(model)); /* what is in no column, too */
+	model.size = pasta_kinds[s->kind].size;
+	model.kind = (uint8_t)s->kind;
+	model.proc = map->proc;
+	model.source = source;
+	columns = get_columns(d, plan, s, map, &model);
+	for (size_t from = 0; columns >= 0 && from < s->count; from += TILE, at += TILE) {
+		size_t n = s->count - from < TILE ? s->count - from : TILE;
 
-		p = get_column(d, p, s->end, s->count, &same);
-		if (!p)
-			return -EBADMSG;
-		if (!t) {
-			scatter_fixed(s, c, d->column, same, data, at, source, map->proc);
-			continue;
+		for (size_t i = 0; i < n; i++)
+			memcpy(data + at[i], &model, model.size);
+		for (int c = 0; c < columns; c++) {
+			get_tile(&d->columns[c], s->count, d->tile);
+			convert(d->tile, n, d->columns[c].target, map);
+			scatter(d->tile, n, data, at, d->columns[c].target);
 		}
-		if (t->interned)
-			rename_strings(d->column, same ? 1 : s->count, map);
-		if (t->known)
-			scatter(d->column, same, s->count, data, at, t);
 	}
-	return p == s->end ? 0 : -EBADMSG;
+	return columns < 0 ? columns : 0;
 }
 
 /* The sections' heads; where the order of their events begins, or NULL. */
@@ -369,7 +433,6 @@ int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 	const uint8_t *raw, *order;
 	uint16_t sizes[PASTA_KINDS_MAX];
 	uint64_t sections;
-	bool zero = false;
 	int r;
 
 	b->size = b->count = b->unknown = 0;
@@ -386,11 +449,8 @@ int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 
 		sizes[i] = take ? pasta_kinds[s->kind].size : 0;
 		b->unknown += k->known ? 0 : s->count;
-		zero |= take && k->zero;
 	}
 	r = place(d, order, sections, frame->count, sizes, b);
-	if (!r && zero)
-		memset(b->data, 0, b->size);
 	for (uint64_t i = 0; !r && i < sections; i++)
 		if (sizes[i])
 			r = decode_section(d, &plan->kinds[d->sections[i].kind], &d->sections[i],

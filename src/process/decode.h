@@ -4,6 +4,7 @@
 
 #include "core/err.h"
 #include "core/frame.h"
+#include "process/clockmap.h"
 
 /* A shard's schema, matched to this build's records. */
 struct pasta_plan;
@@ -22,6 +23,8 @@ struct pasta_block {
 struct pasta_decoder;
 struct pasta_decoder *pasta_decoder_new(void);
 void pasta_decoder_free(struct pasta_decoder *d);
+/* PASTA_FRAME_BYTES, for a payload as it is stored: thousands of shards share them. */
+void *pasta_decoder_payload(struct pasta_decoder *d);
 
 /* How ids and numbers of the shard become those of the run. */
 struct pasta_mapping {
@@ -29,7 +32,12 @@ struct pasta_mapping {
 	size_t string_count;
 	uint32_t proc;
 	uint64_t want; /* mask of the kinds to decode */
+	const struct pasta_clockmap *clock; /* of the frame's times; NULL: they stay as they are */
+	int64_t offset;			    /* then added to them */
 };
+
+/* Whether the payload, as stored, is what its head says. */
+bool pasta_decode_check(const struct pasta_frame *frame, const void *payload);
 
 /* The payload as stored to a block. -EBADMSG: it is not what its head says, or lies. -ENOMEM. */
 int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,

@@ -77,20 +77,30 @@ static int add_shards(struct pasta_input *in, const char *folder, struct pasta_e
 	return error;
 }
 
+static void add_health(struct pasta_input *in, const char *folder)
+{
+	struct pasta_run_health health;
+
+	if (!pasta_run_health(folder, &health))
+		return;
+	if (health.failed && !in->failed)
+		memcpy(in->why, health.message, sizeof(in->why));
+	in->failed += health.failed;
+	in->lost += health.lost;
+}
+
 static int add_folder(struct pasta_input *in, const char *folder, struct pasta_err *err)
 {
 	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS);
 	char *info = pasta_run_file(folder, PASTA_RUN_INFO);
-	struct pasta_run_health health;
 	size_t before = in->shards;
 	int error;
 
+	add_health(in, folder);
 	if (!shards || !info || add_info(in, folder)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	} else if (!access(shards, F_OK)) {
 		salvage(in, shards);
-		if (pasta_run_health(folder, &health))
-			in->lost += health.lost;
 		error = add_shards(in, shards, err);
 	} else {
 		error = errno == ENOENT ? add_shards(in, folder, err)
@@ -117,12 +127,13 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	if (stat(path, &st))
 		return pasta_fail(err, -errno, "cannot read %s: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode))
-		return add_folder(in, path, err);
-	error = pasta_stream_add(in->stream, path, err);
-	if (!error)
-		in->shards++;
-	else
-		in->refused++;
+	if (S_ISDIR(st.st_mode)) {
+		error = add_folder(in, path, err);
+	} else {
+		error = pasta_stream_add(in->stream, path, err);
+		in->shards += !error;
+		in->refused += error != 0;
+	}
+	in->run.shards = in->shards; /* a run.json may be of before the last were written */
 	return error;
 }

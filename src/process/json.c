@@ -16,6 +16,7 @@ struct pasta_json {
 	FILE *file;
 	int error;
 	int depth;
+	bool pretty;
 };
 
 static void print(void *ctx, const char *text, size_t size)
@@ -39,6 +40,7 @@ struct pasta_json *pasta_json_new(FILE *file, bool pretty)
 	if (!j)
 		return NULL;
 	j->file = file;
+	j->pretty = pretty;
 	j->gen = yajl_gen_alloc(NULL);
 	if (!j->gen) {
 		free(j);
@@ -56,8 +58,10 @@ int pasta_json_free(struct pasta_json *j)
 
 	if (!j)
 		return -ENOMEM;
+	if (!j->pretty) /* yajl ends a pretty one itself */
+		print(j, "\n", 1);
 	error = j->error;
-	if (!error && (j->depth || fputc('\n', j->file) == EOF || ferror(j->file)))
+	if (!error && (j->depth || ferror(j->file)))
 		error = -EIO;
 	yajl_gen_free(j->gen);
 	free(j);

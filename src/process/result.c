@@ -167,7 +167,8 @@ struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 	bool failed = false;
 
 	if (!name || !*name || !columns || !count || table_known(out, name)) {
-		pasta_out_fail(out, -EINVAL, "table '%s' has no name, no columns, or is there twice",
+		pasta_out_fail(out, -EINVAL,
+			       "table '%s' has no name, no columns, or is there twice",
 			       name ? name : "");
 		return NULL;
 	}
@@ -196,8 +197,9 @@ static union pasta_value *next(struct pasta_table *t, enum pasta_column_type typ
 		return NULL;
 	column = &t->columns[t->used % t->count];
 	if (column->type != type) {
-		pasta_out_fail(t->out, -EINVAL, "table %s, column %s: got a cell of type %s, not %s",
-			       t->name, column->name, pasta_column_type_name(type),
+		pasta_out_fail(t->out, -EINVAL,
+			       "table %s, column %s: got a cell of type %s, not %s", t->name,
+			       column->name, pasta_column_type_name(type),
 			       pasta_column_type_name(column->type));
 		return NULL;
 	}

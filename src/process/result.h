@@ -26,7 +26,7 @@ struct pasta_table {
 	struct pasta_out *out;
 	char *name;
 	struct pasta_column *columns;
-	size_t count;		 /* columns */
+	size_t count;		  /* columns */
 	union pasta_value *cells; /* row after row */
 	size_t used, room;
 };
@@ -60,7 +60,7 @@ int pasta_out_end(struct pasta_out *out);
 
 static inline size_t pasta_table_rows(const struct pasta_table *table)
 {
-	return table->used / table->count;
+	return table->count ? table->used / table->count : 0;
 }
 
 static inline const union pasta_value *pasta_table_cell(const struct pasta_table *table, size_t row,

@@ -42,11 +42,11 @@ static int make_named(struct pasta_run *run, const char *dir, struct pasta_err *
 	if (!error || (error == EEXIST && dir_empty(dir)))
 		return 0;
 	if (error == EEXIST)
-		return pasta_fail(err, -EEXIST,
-				  "%s is there already and not an empty folder: choose another with -o",
-				  dir);
-	return pasta_fail(err, -error, "cannot make the folder %s: %s (choose another with -o)", dir,
-			  strerror(error));
+		return pasta_fail(
+			err, -EEXIST,
+			"%s is there already and not an empty folder: choose another with -o", dir);
+	return pasta_fail(err, -error, "cannot make the folder %s: %s (choose another with -o)",
+			  dir, strerror(error));
 }
 
 /* mkdir decides who has a name, so that two runs at once do not get the same. */

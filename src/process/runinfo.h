@@ -15,8 +15,8 @@
 
 /* Zero it before use. Strings are its own; NULL where they are unknown. */
 struct pasta_runinfo {
-	char *path;	       /* the folder, as it was named; not in run.json: folders move */
-	char **command;	       /* ended by NULL; NULL: unknown */
+	char *path;	/* the folder, as it was named; not in run.json: folders move */
+	char **command; /* ended by NULL; NULL: unknown */
 	char *cwd, *host;
 	char *version;	       /* of accelprof */
 	char **tools;	       /* ended by NULL */

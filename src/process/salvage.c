@@ -13,14 +13,16 @@
 #include <unistd.h>
 
 #include "collect/ringfile.h"
+#include "core/shardfile.h"
 #include "process/shard.h"
 
 enum { HALF_MADE_S = 10, OWN = 64 };
 
 struct salvage {
 	char ring_path[4096], shard_path[4096];
-	int ring_fd, shard_fd;
-	uint64_t size, end; /* of the ring file, and of the shard */
+	int ring_fd;
+	struct pasta_shardfile out;
+	uint64_t size; /* of the ring file */
 	const struct pasta_ringfile *file;
 	struct pasta_shard *shard;
 	struct pasta_decoder *decoder;
@@ -32,22 +34,17 @@ struct salvage {
 	struct pasta_err *err;
 };
 
+static int written(const struct salvage *s, int error)
+{
+	return !error ? 0
+		      : pasta_fail(s->err, error,
+				   "cannot write %s: %s; free some space and report again",
+				   s->shard_path, strerror(-error));
+}
+
 static int append(struct salvage *s, const void *bytes, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pwrite(s->shard_fd, (const char *)bytes + done, size - done,
-				   (off_t)(s->end + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return pasta_fail(s->err, n ? -errno : -EIO,
-					  "cannot write %s: %s; free some space and report again",
-					  s->shard_path, strerror(n ? errno : EIO));
-		done += (size_t)n;
-	}
-	s->end += size;
-	return 0;
+	return written(s, pasta_shardfile_append(&s->out, bytes, size));
 }
 
 /* In the same way as the agent would have begun it. */
@@ -55,20 +52,10 @@ static int begin_shard(struct salvage *s)
 {
 	struct pasta_shard_head head = {
 		.raw = s->file->raw, .real = s->file->real, .pid = s->file->pid};
-	const char *schema;
-	const void *frame;
-	size_t n, size;
-	int r;
 
 	memcpy(head.guid, s->file->guid, sizeof(head.guid));
 	memcpy(head.boot, s->file->boot, sizeof(head.boot));
-	pasta_shard_head_seal(&head);
-	schema = pasta_schema_text(&n);
-	r = append(s, &head, sizeof(head));
-	if (r)
-		return r;
-	frame = pasta_encode_plain(s->encoder, PASTA_FRAME_SCHEMA, schema, n, 0, 0, &size);
-	return append(s, frame, size);
+	return written(s, pasta_shardfile_begin(&s->out, &head, s->encoder));
 }
 
 static int open_shard(struct salvage *s)
@@ -76,8 +63,8 @@ static int open_shard(struct salvage *s)
 	struct stat st;
 	int r = 0;
 
-	s->shard_fd = open(s->shard_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (s->shard_fd < 0 || fstat(s->shard_fd, &st))
+	s->out.fd = open(s->shard_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (s->out.fd < 0 || fstat(s->out.fd, &st))
 		return pasta_fail(s->err, -errno, "cannot open %s: %s", s->shard_path,
 				  strerror(errno));
 	if (st.st_size < (off_t)sizeof(struct pasta_shard_head))
@@ -87,7 +74,14 @@ static int open_shard(struct salvage *s)
 	s->shard = pasta_shard_open(s->shard_path, 0, s->decoder, s->err);
 	if (!s->shard)
 		return s->err->code;
-	s->end = (s->shard->size + 7) & ~UINT64_C(7);
+	if (s->shard->error)
+		return pasta_fail(s->err, s->shard->error, "cannot read %s: %s", s->shard_path,
+				  strerror(-s->shard->error));
+	/* A frame that was torn goes: what is appended would seem to be a part of it. What it held is
+	 * still in its ring, for the ring is told after the frame is whole. */
+	if (s->shard->at < s->shard->size && ftruncate(s->out.fd, (off_t)s->shard->at))
+		return written(s, -errno);
+	s->out.end = (s->shard->at + 7) & ~UINT64_C(7);
 	return 0;
 }
 
@@ -111,14 +105,13 @@ static int put_loss(struct salvage *s, uint32_t source, unsigned int reason, uin
 		    uint64_t dropped)
 {
 	struct pasta_event *ev = &s->own[s->own_count++];
-	struct timespec t;
+	uint64_t last = s->shard->last_clock; /* now may be years later, or another boot */
 
-	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
 	memset(ev, 0, sizeof(*ev));
 	ev->size = PASTA_EVENT_SIZE(loss);
 	ev->kind = PASTA_LOSS;
 	ev->sub = (uint8_t)reason;
-	ev->time = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	ev->time = last > s->file->raw ? last : s->file->raw;
 	ev->loss.source = source;
 	ev->loss.pushed = pushed;
 	ev->loss.dropped = dropped;
@@ -139,15 +132,18 @@ static int put_losses(struct salvage *s, uint32_t source, uint64_t pushed,
 static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t space)
 {
 	uint64_t head = atomic_load(&r->head), at = atomic_load(&r->tail), seq = r->drained;
-	uint32_t source = atomic_load(&r->source);
-	const struct pasta_source *known = pasta_map_find(s->shard->sources, source);
+	uint32_t source = r->source;
+	struct pasta_source *known;
 	int e;
 
-	if (atomic_load(&r->state) == PASTA_RING_FREE)
-		return 0;
-	if (r->size != space || (space & (space - 1)) || at > head || head - at > space || !source)
-		return 0; /* not a ring: what it had is missing from its account */
-	if (known && known->pos > at && known->pos <= head) {
+	if (r->size != space || (space & (space - 1)) || !source)
+		return 0; /* not a ring */
+	known = pasta_map_add(s->shard->sources, source);
+	if (!known)
+		return pasta_fail(s->err, -ENOMEM, "out of memory");
+	if (at % 8 || head > UINT64_MAX - space || at > head || head - at > space)
+		at = head; /* nonsense: what it had is missing from its account */
+	if (known->pos > at && known->pos <= head) {
 		/* The frame was written, but the process died before the ring was told. */
 		at = known->pos;
 		seq = known->next;
@@ -164,7 +160,8 @@ static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t 
 		e = append(s, frame, size);
 		if (e)
 			return e;
-		seq += n;
+		known->next = seq += n;
+		known->pos = at;
 		s->salvaged += n;
 	}
 	return put_losses(s, source, atomic_load(&r->pushed), r->dropped);
@@ -174,13 +171,16 @@ static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t 
 static int salvage_strings(struct salvage *s, const struct pasta_strings *b, uint64_t space,
 			   uint64_t *next)
 {
-	uint8_t *text = malloc(space * 2 + 16);
+	/* A string is no longer in a frame than in a block. One that no frame can hold is none. */
+	uint8_t *text = space <= PASTA_FRAME_BYTES ? malloc(space) : NULL;
 	uint64_t used = atomic_load(&b->used), first = 0;
 	uint64_t id = b->first;
 	uint32_t count = 0;
 	size_t size = 0, frame_size;
 	int r = 0;
 
+	if (space > PASTA_FRAME_BYTES)
+		return 0;
 	if (!text)
 		return pasta_fail(s->err, -ENOMEM, "out of memory");
 	for (uint64_t at = 0; at + 4 <= used && used <= space; id++) {
@@ -189,11 +189,11 @@ static int salvage_strings(struct salvage *s, const struct pasta_strings *b, uin
 		memcpy(&n, b->data + at, sizeof(n));
 		if (n > used - at - 4)
 			break;
-		if (id == *next) {
+		if (id >= *next) { /* a block before it may be lost */
 			first = count ? first : id;
 			size += pasta_encode_string(text + size, b->data + at + 4, n);
 			count++;
-			(*next)++;
+			*next = id + 1;
 		}
 		at += (4 + (uint64_t)n + 3) & ~UINT64_C(3);
 	}
@@ -285,23 +285,26 @@ static bool same_boot(const struct salvage *s)
 	return !memcmp(boot, s->file->boot, sizeof(boot));
 }
 
+/* With its number, for another host may be called HOST-1. */
 static bool same_host(const struct salvage *s)
 {
-	char host[256] = "";
+	char host[256] = "", stem[300];
 	const char *name = strrchr(s->ring_path, '/') + 1;
+	int n;
 
 	gethostname(host, sizeof(host) - 1);
-	return !strncmp(name, host, strlen(host)) && name[strlen(host)] == '-';
+	n = snprintf(stem, sizeof(stem), "%s-%u", host, s->file->pid);
+	return !strncmp(name, stem, (size_t)n) && (name[n] == '-' || name[n] == '.');
 }
 
 static bool alive(const struct salvage *s)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	if (!same_boot(s)) /* the host was started again, or it is another one */
-		return !same_host(s);
 	if (!fcntl(s->ring_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
 		return true;
+	if (!same_boot(s)) /* the host was started again, or it is another one */
+		return !same_host(s);
 	return proc_alive(s);
 }
 
@@ -332,8 +335,8 @@ static int salvage_file(struct salvage *s)
 	}
 	if (alive(s))
 		return 0;
-	r = open_shard(s);
-	if (!r && (s->file->version != PASTA_RINGFILE_VERSION || s->file->schema != s->shard->schema))
+	r = s->file->version == PASTA_RINGFILE_VERSION ? open_shard(s) : -EPROTONOSUPPORT;
+	if (r == -EPROTONOSUPPORT || (!r && s->file->schema != s->shard->schema))
 		r = pasta_fail(s->err, -EPROTONOSUPPORT,
 			       "%s is of another version: report with the accelprof that ran it",
 			       s->ring_path);
@@ -353,7 +356,7 @@ static int salvage_one(const char *dir, const char *name, struct pasta_salvaged 
 	int r;
 
 	if (s) {
-		s->ring_fd = s->shard_fd = -1;
+		s->ring_fd = s->out.fd = -1;
 		s->err = err;
 		s->decoder = pasta_decoder_new();
 		s->events = malloc(PASTA_FRAME_EVENTS * sizeof(*s->events));
@@ -373,8 +376,8 @@ static int salvage_one(const char *dir, const char *name, struct pasta_salvaged 
 			munmap((void *)(uintptr_t)s->file, s->size);
 		if (s->ring_fd >= 0)
 			close(s->ring_fd);
-		if (s->shard_fd >= 0)
-			close(s->shard_fd);
+		if (s->out.fd >= 0)
+			close(s->out.fd);
 		pasta_shard_close(s->shard);
 		pasta_decoder_free(s->decoder);
 		free(s->events);

@@ -10,7 +10,7 @@
 #include "core/strings.h"
 #include "core/varint.h"
 
-enum { WINDOW = 1 << 16 };
+enum { WINDOW = 1 << 16, LOSERS_MAX = 1 << 20, CLOCKS_MAX = 1 << 10 };
 #define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
 #define STRING_BYTES_MAX (UINT64_C(1) << 30) /* and their bytes */
 
@@ -31,6 +31,16 @@ static ssize_t read_at(int fd, void *to, size_t size, uint64_t offset)
 		done += (size_t)n;
 	}
 	return (ssize_t)done;
+}
+
+/* All of it or nothing. */
+static bool load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
+{
+	ssize_t n = read_at(sh->fd, to, size, offset);
+
+	if (n < 0)
+		sh->error = (int)n;
+	return n == (ssize_t)size;
 }
 
 static uint64_t frame_bytes(const struct pasta_frame *f)
@@ -66,10 +76,12 @@ static int make_room(struct pasta_shard *sh, uint64_t ids)
 		n *= 2;
 	if (n == sh->string_capacity)
 		return 0;
-	p = realloc(sh->strings, n * sizeof(*p));
+	p = calloc(n, sizeof(*p)); /* an id out of nowhere must not cost the pages before it */
 	if (!p)
 		return -ENOMEM;
-	memset(p + sh->string_capacity, 0, (n - sh->string_capacity) * sizeof(*p));
+	if (sh->string_count)
+		memcpy(p, sh->strings, sh->string_count * sizeof(*p));
+	free(sh->strings);
 	sh->strings = p;
 	sh->string_capacity = n;
 	return 0;
@@ -80,7 +92,7 @@ static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, con
 	const uint8_t *end = p + f->raw_size;
 	uint64_t id = f->seq, size;
 
-	if (id + f->count < id || id + f->count > STRINGS_MAX || f->count > f->raw_size ||
+	if (!id || id + f->count < id || id + f->count > STRINGS_MAX || f->count > f->raw_size ||
 	    sh->string_bytes + f->raw_size > STRING_BYTES_MAX || make_room(sh, id + f->count))
 		return -EBADMSG;
 	sh->string_bytes += f->raw_size;
@@ -97,8 +109,10 @@ static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, con
 
 static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
 {
-	struct pasta_source *s = source_of(sh, ev->loss.source);
+	struct pasta_source *s = pasta_map_find(sh->sources, ev->loss.source);
 
+	if (!s && pasta_map_count(sh->sources) < LOSERS_MAX)
+		s = pasta_map_add(sh->sources, ev->loss.source);
 	if (!s)
 		return;
 	if (ev->loss.pushed > s->pushed)
@@ -113,15 +127,21 @@ static void take_clock(struct pasta_shard *sh, const struct pasta_event *ev)
 
 	if (ev->clock.raw > sh->last_clock)
 		sh->last_clock = ev->clock.raw;
+	if (!sh->head.real) { /* the head is damaged */
+		sh->head.raw = ev->clock.raw;
+		sh->head.real = sh->info.created = ev->clock.real;
+	}
 	if (ev->clock.id == PASTA_CLOCK_RAW)
 		return;
-	c = c ? c : pasta_map_add(sh->clocks, ev->clock.id);
+	if (!c && pasta_map_count(sh->clocks) < CLOCKS_MAX)
+		c = pasta_map_add(sh->clocks, ev->clock.id);
 	if (c)
 		pasta_clockmap_add(c, ev->clock.value, ev->clock.raw);
 }
 
 static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
 {
+	sh->info.pid = ev->process.pid;
 	sh->info.kinds = ev->process.kinds;
 	sh->info.command = pasta_str(ev->process.command);
 	sh->info.host = pasta_str(ev->process.host);
@@ -136,7 +156,7 @@ static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const str
 				    .want = PASTA_BIT(LOSS) | PASTA_BIT(CLOCK) | PASTA_BIT(PROCESS)};
 	struct pasta_block block = {0};
 	int r = f->schema == sh->schema
-			? pasta_decode_events(d, sh->plan, f, sh->payload, &map, &block)
+			? pasta_decode_events(d, sh->plan, f, pasta_decoder_payload(d), &map, &block)
 			: -EBADMSG;
 
 	for (size_t at = 0; !r && at < block.size;) {
@@ -154,12 +174,9 @@ static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const str
 	return r;
 }
 
-static uint64_t to_raw(const struct pasta_shard *sh, uint32_t clock, uint64_t time)
+static const struct pasta_clockmap *clock_of(const struct pasta_shard *sh, uint32_t clock)
 {
-	const struct pasta_clockmap *c =
-		clock == PASTA_CLOCK_RAW ? NULL : pasta_map_find(sh->clocks, clock);
-
-	return c ? pasta_clockmap_raw(c, time) : time;
+	return clock == PASTA_CLOCK_RAW ? NULL : pasta_map_find(sh->clocks, clock);
 }
 
 static int add_frame(struct pasta_shard *sh, const struct pasta_frame *f, uint64_t offset)
@@ -173,25 +190,43 @@ static int add_frame(struct pasta_shard *sh, const struct pasta_frame *f, uint64
 		sh->frames = p;
 		sh->frame_capacity = n;
 	}
-	sh->frames[sh->frame_count++] = (struct pasta_shard_frame){
-		.offset = offset, .first = to_raw(sh, f->clock, f->first)};
+	sh->frames[sh->frame_count++] =
+		(struct pasta_shard_frame){.offset = offset, .first = f->first, .clock = f->clock};
 	return 0;
+}
+
+uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame)
+{
+	const struct pasta_shard_frame *f = &sh->frames[frame];
+	const struct pasta_clockmap *c = clock_of(sh, f->clock);
+
+	return c ? pasta_clockmap_raw(c, f->first) : f->first;
+}
+
+static bool is_state(const struct pasta_frame *f)
+{
+	return !f->source && f->flags & PASTA_FRAME_STATE;
+}
+
+static bool numbers_ok(const struct pasta_frame *f)
+{
+	return f->count && f->count <= PASTA_FRAME_EVENTS && f->seq + f->count > f->seq;
 }
 
 /* A frame whose events another has already is left out: salvage was interrupted and ran again. */
 static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
 		       uint64_t offset)
 {
-	struct pasta_source *s = source_of(sh, f->source);
+	struct pasta_source *s = numbers_ok(f) ? source_of(sh, f->source) : NULL;
 
 	if (!s)
-		return -ENOMEM;
+		return -EBADMSG;
 	if (f->seq < s->next)
 		return 0;
-	if (f->flags & PASTA_FRAME_STATE && take_state(sh, d, f))
+	if (is_state(f) && take_state(sh, d, f))
 		return -EBADMSG;
 	s->next = f->seq + f->count;
-	if (!(f->flags & PASTA_FRAME_STATE)) {
+	if (!is_state(f)) {
 		s->found += f->count;
 		s->pos = f->pos > s->pos ? f->pos : s->pos;
 	}
@@ -202,14 +237,14 @@ static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const st
 static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
 		      uint64_t offset)
 {
-	bool now = f->type != PASTA_FRAME_EVENTS_T || f->flags & PASTA_FRAME_STATE;
+	bool now = f->type != PASTA_FRAME_EVENTS_T || is_state(f);
 	const uint8_t *raw = NULL;
 
-	if (now && read_at(sh->fd, sh->payload, f->size, offset + sizeof(*f)) != (ssize_t)f->size)
+	if (now && !load(sh, pasta_decoder_payload(d), f->size, offset + sizeof(*f)))
 		return -EBADMSG;
 	if (f->type == PASTA_FRAME_EVENTS_T)
 		return take_events(sh, d, f, offset);
-	raw = pasta_decode_plain(d, f, sh->payload);
+	raw = pasta_decode_plain(d, f, pasta_decoder_payload(d));
 	if (!raw)
 		return -EBADMSG;
 	if (f->type == PASTA_FRAME_SCHEMA)
@@ -219,30 +254,68 @@ static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const str
 	return 0; /* of a later version: not for us */
 }
 
-/* The next offset from here on with a valid head whose payload is all there, or the file's end. */
-static uint64_t find_head(const struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
+/* Whether a valid head is here, with room for its payload. */
+static bool head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
+	return at + sizeof(*f) <= sh->size && load(sh, f, sizeof(*f), at) &&
+	       pasta_frame_head_ok(f) && at + frame_bytes(f) <= sh->size;
+}
+
+/* The same from here on, byte by byte; the file's end if there is none. */
+static uint64_t find_head(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
+{
+	const uint32_t magic = PASTA_FRAME_MAGIC;
 	uint8_t window[WINDOW];
 
 	while (at + sizeof(*f) <= sh->size) {
-		ssize_t n = read_at(sh->fd, window, sizeof(window), at);
-		ssize_t i = 0;
+		off_t data = lseek(sh->fd, (off_t)at, SEEK_DATA); /* holes may be endless */
+		const uint8_t *p = window, *end;
+		ssize_t n;
 
-		if (n < (ssize_t)sizeof(*f))
+		if (data < 0 && errno == ENXIO)
 			break;
-		for (; i + (ssize_t)sizeof(*f) <= n; i += 8) {
-			memcpy(f, window + i, sizeof(*f));
-			if (f->magic == PASTA_FRAME_MAGIC && pasta_frame_head_ok(f) &&
-			    at + (uint64_t)i + frame_bytes(f) <= sh->size)
-				return at + (uint64_t)i;
+		at = data > (off_t)at ? (uint64_t)data : at;
+		n = read_at(sh->fd, window, sizeof(window), at);
+		if (n < (ssize_t)sizeof(*f)) {
+			sh->error = n < 0 ? (int)n : sh->error;
+			break;
 		}
-		at += (uint64_t)i;
+		for (end = p + n; (p = memmem(p, (size_t)(end - p), &magic, sizeof(magic))); p++)
+			if (head_at(sh, at + (uint64_t)(p - window), f))
+				return at + (uint64_t)(p - window);
+		at += (uint64_t)n - sizeof(magic) + 1;
 	}
 	return sh->size;
 }
 
+/*
+ * Not torn: a head is whole before its payload is, and if its writer died just then, what salvage
+ * has appended since lies where the payload should be. Another frame right behind it says that all
+ * is well, and spares reading it now.
+ */
+static bool is_whole(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		     uint64_t offset)
+{
+	struct pasta_frame next;
+
+	return head_at(sh, offset + frame_bytes(f), &next) ||
+	       (load(sh, pasta_decoder_payload(d), f->size, offset + sizeof(*f)) &&
+		pasta_decode_check(f, pasta_decoder_payload(d)));
+}
+
+/* Its events are not here; unless another frame has them, they are missing. */
+static void take_torn(struct pasta_shard *sh, const struct pasta_frame *f)
+{
+	bool events = f->type == PASTA_FRAME_EVENTS_T && !is_state(f) && numbers_ok(f);
+	struct pasta_source *s = events ? source_of(sh, f->source) : NULL;
+
+	if (s && f->seq + f->count > s->pushed)
+		s->pushed = f->seq + f->count;
+}
+
 size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 {
+	uint64_t from = sh->at;
 	struct pasta_frame f;
 	struct stat st;
 	size_t found = 0;
@@ -251,26 +324,44 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 		return 0;
 	sh->size = (uint64_t)st.st_size;
 	for (;;) {
-		uint64_t offset = find_head(sh, sh->at, &f);
+		uint64_t offset = head_at(sh, from, &f) ? from : find_head(sh, from, &f);
 
 		if (offset >= sh->size)
 			break; /* what is left may be a frame that is being written */
+		if (!is_whole(sh, d, &f, offset)) {
+			take_torn(sh, &f);
+			from = offset + sizeof(f);
+			continue;
+		}
 		sh->skipped += offset - sh->at;
 		if (take_frame(sh, d, &f, offset))
 			sh->skipped += frame_bytes(&f);
 		else
 			found++;
-		sh->at = offset + frame_bytes(&f);
+		from = sh->at = offset + frame_bytes(&f);
 	}
 	sh->info.bytes = sh->size;
 	sh->info.frames += found;
 	return found;
 }
 
+/* A head whose sum is right but for what every head of this version begins with. */
+static bool mend_head(struct pasta_shard_head *head)
+{
+	struct pasta_shard_head mended = *head;
+
+	pasta_shard_head_seal(&mended);
+	if (mended.sum != head->sum)
+		return false;
+	*head = mended;
+	return true;
+}
+
 static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 {
 	const char *path = sh->info.path;
 	ssize_t n = read_at(sh->fd, &sh->head, sizeof(sh->head), 0);
+	bool ok = n == (ssize_t)sizeof(sh->head) && mend_head(&sh->head);
 
 	if (n < 0)
 		return pasta_fail(err, (int)n, "cannot read %s: %s", path, strerror(-(int)n));
@@ -283,8 +374,8 @@ static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 		return pasta_fail(err, -EPROTONOSUPPORT,
 				  "%s has format %u, newer than this accelprof's %u: update accelprof",
 				  path, sh->head.version, PASTA_SHARD_VERSION);
-	/* A damaged head costs the clocks' offset, not the events. */
-	if (n < (ssize_t)sizeof(sh->head) || !pasta_shard_head_ok(&sh->head))
+	/* A damaged head costs who it was, not the events. */
+	if (!ok)
 		memset(&sh->head, 0, sizeof(sh->head));
 	sh->at = sizeof(sh->head);
 	memcpy(sh->info.guid, sh->head.guid, sizeof(sh->info.guid));
@@ -307,20 +398,19 @@ struct pasta_shard *pasta_shard_open(const char *path, uint32_t number, struct p
 		return NULL;
 	}
 	sh->number = number;
-	sh->fd = open(path, O_RDONLY | O_CLOEXEC);
+	sh->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may be a pipe */
 	sh->info.path = strdup(path);
 	sh->info.command = sh->info.host = "";
 	sh->sources = pasta_map_new(sizeof(struct pasta_source));
 	sh->clocks = pasta_map_new(sizeof(struct pasta_clockmap));
-	sh->payload = malloc(PASTA_FRAME_BYTES);
 	schema = pasta_schema_text(&n);
 	if (sh->fd < 0)
 		pasta_fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	else if (fstat(sh->fd, &st) || !S_ISREG(st.st_mode))
 		pasta_fail(err, -EINVAL, "%s is not a file", path);
-	else if (!sh->info.path || !sh->sources || !sh->clocks || !sh->payload)
+	else if (!sh->info.path || !sh->sources || !sh->clocks || take_schema(sh, schema, n))
 		pasta_fail(err, -ENOMEM, "out of memory");
-	else if (!take_schema(sh, schema, n) && !read_head(sh, err)) {
+	else if (!read_head(sh, err)) {
 		pasta_shard_scan(sh, d);
 		return sh;
 	}
@@ -344,22 +434,9 @@ void pasta_shard_close(struct pasta_shard *sh)
 	pasta_map_free(sh->sources);
 	pasta_plan_free(sh->plan);
 	free((char *)sh->info.path);
-	free(sh->payload);
 	free(sh->strings);
 	free(sh->frames);
 	free(sh);
-}
-
-static void convert(const struct pasta_shard *sh, uint32_t clock, struct pasta_block *b)
-{
-	if (clock == PASTA_CLOCK_RAW)
-		return;
-	for (size_t at = 0; at < b->size;) {
-		struct pasta_event *ev = (void *)(b->data + at);
-
-		ev->time = to_raw(sh, clock, ev->time);
-		at += ev->size;
-	}
 }
 
 int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
@@ -368,26 +445,28 @@ int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t o
 	struct pasta_mapping map = {.strings = sh->strings,
 				    .string_count = sh->string_count,
 				    .proc = sh->number,
-				    .want = want};
+				    .want = want,
+				    .offset = sh->offset};
 	int r = -EBADMSG;
 
 	block->size = block->count = 0;
-	if (read_at(sh->fd, f, sizeof(*f), offset) != (ssize_t)sizeof(*f) || !pasta_frame_head_ok(f))
+	if (!load(sh, f, sizeof(*f), offset) || !pasta_frame_head_ok(f))
 		return r;
 	if (f->schema == sh->schema &&
-	    read_at(sh->fd, sh->payload, f->size, offset + sizeof(*f)) == (ssize_t)f->size)
-		r = pasta_decode_events(d, sh->plan, f, sh->payload, &map, block);
+	    load(sh, pasta_decoder_payload(d), f->size, offset + sizeof(*f))) {
+		map.clock = clock_of(sh, f->clock);
+		r = pasta_decode_events(d, sh->plan, f, pasta_decoder_payload(d), &map, block);
+	}
 	if (r) {
 		block->size = block->count = 0;
 		sh->skipped += frame_bytes(f);
 	}
-	if (f->flags & PASTA_FRAME_STATE)
+	if (is_state(f))
 		return r;
 	*(r ? &sh->unreadable : &sh->captured) += f->count;
 	if (r)
 		return r;
 	sh->unknown += block->unknown;
-	convert(sh, f->clock, block);
 	return 0;
 }
 
@@ -410,5 +489,5 @@ void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
 	for (int i = 1; i < PASTA_LOSS_REASONS; i++)
 		loss->dropped += loss->by_reason[i];
 	loss->expected = loss->captured + loss->dropped;
-	loss->damaged_bytes = sh->skipped + (sh->size - sh->at);
+	loss->damaged_bytes = sh->skipped + (sh->size > sh->at ? sh->size - sh->at : 0);
 }

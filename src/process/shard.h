@@ -15,7 +15,8 @@
 /* A frame of events, not read yet. */
 struct pasta_shard_frame {
 	uint64_t offset;
-	uint64_t first; /* in CLOCK_MONOTONIC_RAW */
+	uint64_t first; /* in its clock */
+	uint32_t clock;
 };
 
 /* A ring, as its frames and its account tell of it. */
@@ -30,10 +31,12 @@ struct pasta_shard {
 	struct pasta_shard_info info;
 	struct pasta_shard_head head;
 	int fd;
+	int error;	/* of the last read that failed: there may be more than was found */
 	uint64_t at;	/* scanned up to here */
 	uint64_t size;	/* of the file, when it was last looked at */
 	uint64_t skipped; /* bytes before at that are no frame */
 	uint32_t number;
+	int64_t offset; /* from CLOCK_MONOTONIC_RAW to the times of events that are read; 0 at first */
 	struct pasta_plan *plan; /* of schema */
 	uint32_t schema;
 	uint32_t *strings; /* ids of the run, by the shard's */
@@ -45,7 +48,6 @@ struct pasta_shard {
 	struct pasta_shard_frame *frames;
 	size_t frame_count, frame_capacity;
 	uint64_t captured, unreadable, unknown; /* events, as they are read */
-	uint8_t *payload; /* of the frame that is being read */
 };
 
 /* Open and scan. See pasta_stream_add for the errors. */
@@ -56,8 +58,11 @@ void pasta_shard_close(struct pasta_shard *sh);
 /* Find the frames that are new since the last scan; returns how many. */
 size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d);
 
-/* Read a frame's events; times are then in CLOCK_MONOTONIC_RAW. A damaged one is counted, gives an
- * empty block and -EBADMSG. */
+/* When a frame begins, in CLOCK_MONOTONIC_RAW, by the clock events that are known by now. */
+uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
+
+/* Read a frame's events; times are then in CLOCK_MONOTONIC_RAW, plus offset. A damaged one is
+ * counted, gives an empty block and -EBADMSG. */
 int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
 		     uint64_t want, struct pasta_frame *frame, struct pasta_block *block);
 

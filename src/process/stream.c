@@ -1,6 +1,7 @@
 /* stream.c - many shards, merged by time within a memory budget. */
 #include "process/stream.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define BUDGET_DEFAULT ((size_t)256 << 20)
 #define QUIET_NS UINT64_C(2500000000) /* a shard that has not grown for so long holds nobody up */
-enum { WINDOW = 64 << 10 };
+enum { WINDOW_MIN = 4 << 10, WINDOW_MAX = 64 << 10 };
 
 /* A frame that waits for its time. */
 struct pending {
@@ -22,12 +23,17 @@ struct pending {
 
 /* A frame that is being delivered: its records are in the block or, spilled, in the file. */
 struct cursor {
-	uint64_t time; /* of the record at pos */
 	uint32_t shard, source;
 	uint64_t seq;
 	size_t pos; /* in the block */
 	struct pasta_block block;
 	uint64_t spill_at, spill_end; /* what of it is still in the file; at == end: nothing */
+};
+
+/* The time is here, too, for most comparisons need no more. */
+struct active {
+	uint64_t time; /* of the record at the cursor's pos */
+	struct cursor *cursor;
 };
 
 struct follower {
@@ -41,11 +47,10 @@ struct pasta_stream {
 	struct pasta_decoder *decoder;
 	struct pasta_shard **shards;
 	struct follower *followers;
-	int64_t *offsets; /* from a shard's raw time to the run's */
 	size_t shard_count;
 	struct pending *pending; /* a heap */
 	size_t pending_count, pending_capacity;
-	struct cursor **active; /* a heap */
+	struct active *active; /* a heap */
 	size_t active_count, active_capacity;
 	struct cursor *spare; /* one that ended, for the next frame */
 	struct cursor *current; /* whose event was returned last: not in the heap's order yet */
@@ -89,7 +94,7 @@ void pasta_stream_free(struct pasta_stream *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->active_count; i++)
-		cursor_free(s->active[i]);
+		cursor_free(s->active[i].cursor);
 	cursor_free(s->spare);
 	for (size_t i = 0; i < s->shard_count; i++)
 		pasta_shard_close(s->shards[i]);
@@ -98,7 +103,6 @@ void pasta_stream_free(struct pasta_stream *s)
 	pasta_decoder_free(s->decoder);
 	free(s->shards);
 	free(s->followers);
-	free(s->offsets);
 	free(s->pending);
 	free(s->active);
 	free(s);
@@ -112,13 +116,16 @@ static bool pending_before(const struct pending *a, const struct pending *b)
 
 static bool cursor_before(const struct cursor *a, const struct cursor *b)
 {
-	if (a->time != b->time)
-		return a->time < b->time;
 	if (a->shard != b->shard)
 		return a->shard < b->shard;
 	if (a->source != b->source)
 		return a->source < b->source;
 	return a->seq < b->seq;
+}
+
+static inline bool active_before(const struct active *a, const struct active *b)
+{
+	return a->time != b->time ? a->time < b->time : cursor_before(a->cursor, b->cursor);
 }
 
 static void *grown(void *array, size_t *capacity, size_t count, size_t size)
@@ -165,36 +172,42 @@ static struct pending pending_pop(struct pasta_stream *s)
 	return top;
 }
 
+static const struct pasta_event *record(const struct cursor *c)
+{
+	return (const void *)(c->block.data + c->pos);
+}
+
 static int active_push(struct pasta_stream *s, struct cursor *c)
 {
-	struct cursor **h = grown(s->active, &s->active_capacity, s->active_count, sizeof(*h));
+	struct active *h = grown(s->active, &s->active_capacity, s->active_count, sizeof(*h));
+	struct active item = {.time = record(c)->time, .cursor = c};
 	size_t i = s->active_count;
 
 	if (!h)
 		return -ENOMEM;
 	s->active = h;
 	s->active_count++;
-	for (; i && cursor_before(c, h[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && active_before(&item, &h[(i - 1) / 2]); i = (i - 1) / 2)
 		h[i] = h[(i - 1) / 2];
-	h[i] = c;
+	h[i] = item;
 	return 0;
 }
 
 /* The top has another time now, or is gone and the last takes its place. */
 static void active_sink(struct pasta_stream *s)
 {
-	struct cursor **h = s->active, *c = h[0];
+	struct active *h = s->active, item = h[0];
 	size_t i = 0, n = s->active_count;
 
 	for (size_t child; (child = 2 * i + 1) < n; i = child) {
-		if (child + 1 < n && cursor_before(h[child + 1], h[child]))
+		if (child + 1 < n && active_before(&h[child + 1], &h[child]))
 			child++;
-		if (!cursor_before(h[child], c))
+		if (!active_before(&h[child], &item))
 			break;
 		h[i] = h[child];
 	}
 	if (n)
-		h[i] = c;
+		h[i] = item;
 }
 
 static int add_pending(struct pasta_stream *s, uint32_t shard, size_t from)
@@ -202,7 +215,7 @@ static int add_pending(struct pasta_stream *s, uint32_t shard, size_t from)
 	const struct pasta_shard *sh = s->shards[shard];
 
 	for (size_t i = from; i < sh->frame_count; i++) {
-		struct pending p = {.first = sh->frames[i].first + (uint64_t)s->offsets[shard],
+		struct pending p = {.first = pasta_shard_first(sh, i) + (uint64_t)sh->offset,
 				    .shard = shard,
 				    .frame = (uint32_t)i};
 
@@ -215,9 +228,11 @@ static int add_pending(struct pasta_stream *s, uint32_t shard, size_t from)
 /* Shards of one boot share a clock: they get one offset, so that their order is exact. */
 static int64_t offset_of(const struct pasta_stream *s, const struct pasta_shard *sh)
 {
-	for (size_t i = 0; i < s->shard_count; i++)
+	static const uint8_t unknown[sizeof(sh->head.boot)];
+
+	for (size_t i = 0; memcmp(sh->head.boot, unknown, sizeof(unknown)) && i < s->shard_count; i++)
 		if (!memcmp(s->shards[i]->head.boot, sh->head.boot, sizeof(sh->head.boot)))
-			return s->offsets[i];
+			return s->shards[i]->offset;
 	return (int64_t)(sh->head.real - sh->head.raw);
 }
 
@@ -226,29 +241,22 @@ int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err 
 	size_t n = s->shard_count + 1;
 	struct pasta_shard **shards = realloc(s->shards, n * sizeof(*shards));
 	struct follower *followers = realloc(s->followers, n * sizeof(*followers));
-	int64_t *offsets = realloc(s->offsets, n * sizeof(*offsets));
 	struct pasta_err own = {0};
 	struct pasta_shard *sh;
 
 	s->shards = shards ? shards : s->shards;
 	s->followers = followers ? followers : s->followers;
-	s->offsets = offsets ? offsets : s->offsets;
-	if (!shards || !followers || !offsets)
+	if (!shards || !followers)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	err = err ? err : &own;
 	sh = pasta_shard_open(path, (uint32_t)(n - 1), s->decoder, err);
 	if (!sh)
 		return err->code;
-	s->offsets[n - 1] = offset_of(s, sh);
+	sh->offset = offset_of(s, sh);
 	s->followers[n - 1] = (struct follower){0};
 	s->shards[n - 1] = sh;
 	s->shard_count = n;
 	return add_pending(s, (uint32_t)(n - 1), 0) ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
-}
-
-static const struct pasta_event *record(const struct cursor *c)
-{
-	return (const void *)(c->block.data + c->pos);
 }
 
 /* Make the next record lie whole in the block. False: there is none. */
@@ -264,47 +272,42 @@ static bool refill(struct pasta_stream *s, struct cursor *c)
 	memmove(b->data, b->data + c->pos, left);
 	n = c->spill_end - c->spill_at < b->capacity - left ? (size_t)(c->spill_end - c->spill_at)
 							    : b->capacity - left;
-	if (fseeko(s->spill, (off_t)c->spill_at, SEEK_SET) ||
-	    fread(b->data + left, 1, n, s->spill) != n) {
+	if (pread(fileno(s->spill), b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
 		s->shards[c->shard]->unreadable++; /* at least; the rest of the frame is gone */
 		c->spill_at = c->spill_end;
 		return false;
 	}
+	/* Give the room back, where that is possible: the whole run may pass through here. */
+	fallocate(fileno(s->spill), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)c->spill_at,
+		  (off_t)n);
 	c->spill_at += n;
 	c->pos = 0;
 	b->size = left + n;
 	return true;
 }
 
-/* Move a block's records to the temporary file, keeping a window. Where that fails they stay. */
+/* Move a block's records to the temporary file, but for a window, which is the smaller the more
+ * frames there are. Where that fails they stay. */
 static void spill(struct pasta_stream *s, struct cursor *c)
 {
 	struct pasta_block *b = &c->block;
-	uint8_t *window;
+	size_t window = s->budget / 4 / (s->active_count + 1) & ~(size_t)7, rest;
+	uint8_t *data;
 
-	if (b->size <= WINDOW)
-		return;
-	if (!s->spill)
+	window = window < WINDOW_MIN ? WINDOW_MIN : window > WINDOW_MAX ? WINDOW_MAX : window;
+	rest = b->size > window ? b->size - window : 0;
+	if (rest && !s->spill)
 		s->spill = tmpfile();
-	if (!s->spill || fseeko(s->spill, (off_t)s->spill_end, SEEK_SET) ||
-	    fwrite(b->data, 1, b->size, s->spill) != b->size || fflush(s->spill))
+	if (rest && (!s->spill || pwrite(fileno(s->spill), b->data + window, rest,
+					 (off_t)s->spill_end) != (ssize_t)rest))
 		return;
 	c->spill_at = s->spill_end;
-	c->spill_end = s->spill_end += b->size;
-	window = realloc(b->data, WINDOW);
-	b->data = window ? window : b->data;
-	b->capacity = WINDOW;
-	b->size = 0;
-	refill(s, c);
-}
-
-static void shift(struct pasta_block *b, int64_t offset)
-{
-	for (size_t at = 0; at < b->size;) {
-		struct pasta_event *ev = (void *)(b->data + at);
-
-		ev->time += (uint64_t)offset;
-		at += ev->size;
+	c->spill_end = s->spill_end += rest;
+	b->size -= rest;
+	data = realloc(b->data, b->size);
+	if (data) {
+		b->data = data;
+		b->capacity = b->size;
 	}
 }
 
@@ -339,7 +342,6 @@ static void open_frame(struct pasta_stream *s)
 		recycle(s, c);
 		return;
 	}
-	shift(&c->block, s->offsets[p.shard]);
 	c->source = f.source;
 	c->seq = f.seq;
 	if (s->used > s->budget && s->active_count) {
@@ -347,7 +349,6 @@ static void open_frame(struct pasta_stream *s)
 		spill(s, c);
 		s->used += c->block.capacity;
 	}
-	c->time = record(c)->time;
 	if (active_push(s, c)) {
 		sh->unreadable += c->block.count;
 		sh->captured -= c->block.count;
@@ -363,7 +364,12 @@ static void advance(struct pasta_stream *s)
 	s->current = NULL;
 	c->pos += record(c)->size;
 	if (refill(s, c)) {
-		c->time = record(c)->time;
+		const char *next = (const char *)record(c) + record(c)->size;
+
+		s->active[0].time = record(c)->time;
+		/* With many cursors, each record would be a miss when its turn comes. */
+		__builtin_prefetch(next);
+		__builtin_prefetch(next + 64);
 	} else {
 		s->active[0] = s->active[--s->active_count];
 		recycle(s, c);
@@ -379,11 +385,11 @@ const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
 	if (s->current)
 		advance(s);
 	while (s->pending_count &&
-	       (!s->active_count || s->pending[0].first <= s->active[0]->time))
+	       (!s->active_count || s->pending[0].first <= s->active[0].time))
 		open_frame(s);
-	if (!s->active_count || s->active[0]->time > s->safe)
+	if (!s->active_count || s->active[0].time > s->safe)
 		return NULL;
-	s->current = s->active[0];
+	s->current = s->active[0].cursor;
 	ev = record(s->current);
 	if (ev->time < s->last)
 		s->late++;
@@ -403,7 +409,7 @@ static uint64_t safe_time(const struct pasta_stream *s, uint64_t now)
 	uint64_t safe = UINT64_MAX;
 
 	for (size_t i = 0; i < s->shard_count; i++) {
-		uint64_t upto = s->shards[i]->last_clock + (uint64_t)s->offsets[i];
+		uint64_t upto = s->shards[i]->last_clock + (uint64_t)s->shards[i]->offset;
 
 		if (now - s->followers[i].grown < QUIET_NS && upto < safe)
 			safe = upto;

@@ -173,8 +173,8 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 		    !choice->tools[i].tool->name[dot - text])
 			opts = &choice->tools[i];
 	if (!opts)
-		return pasta_fail(err, -ENOENT, "'%s' is for a tool that is not chosen: add it to -t",
-				  text);
+		return pasta_fail(err, -ENOENT,
+				  "'%s' is for a tool that is not chosen: add it to -t", text);
 	option = option_find(opts->tool, dot + 1, (size_t)(equal - dot - 1));
 	if (option == SIZE_MAX)
 		return pasta_fail(err, -ENOENT,

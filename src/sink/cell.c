@@ -151,8 +151,7 @@ static void number(char *out, size_t size, const struct pasta_column *column,
 	if (column->type == PASTA_FLOAT && !isfinite(value->f))
 		snprintf(out, size, "-");
 	else if (scale)
-		scaled(out, size, scale,
-		       column->type == PASTA_INT ? (double)value->i : value->f,
+		scaled(out, size, scale, column->type == PASTA_INT ? (double)value->i : value->f,
 		       column->type == PASTA_INT);
 	else if (column->type == PASTA_INT)
 		snprintf(out, size, "%" PRId64 "%s", value->i, percent ? "%" : "");
@@ -175,7 +174,7 @@ char *pasta_cell_head(const struct pasta_column *column)
 	const char *unit = column->unit;
 	char *name = pasta_cell_safe(column->name), *head = NULL;
 
-	if (!name || !unit || scales_of(unit) || !strcmp(unit, "%"))
+	if (!name || !unit || scales_of(unit) || !strcmp(unit, "%") || !strcmp(unit, name))
 		return name;
 	if (asprintf(&head, "%s (%s)", name, unit) < 0)
 		head = NULL;

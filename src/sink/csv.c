@@ -21,10 +21,11 @@ static void text(FILE *f, const char *s)
 		fputc('"', f);
 	while (p < end) {
 		uint32_t c = pasta_utf8_next(&p, end);
+		size_t size = pasta_utf8_put(buf, c);
 
 		if (c == '"')
 			fputc('"', f);
-		fwrite(buf, 1, pasta_utf8_put(buf, c), f);
+		fwrite(buf, 1, size, f);
 	}
 	if (quoted)
 		fputc('"', f);

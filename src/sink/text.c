@@ -47,8 +47,8 @@ static int grid_fill(struct grid *g)
 		const struct pasta_column *column = &t->columns[i % n];
 		size_t width;
 
-		g->cells[i] = i < n ? pasta_cell_head(column)
-				    : pasta_cell_text(column, &t->cells[i - n]);
+		g->cells[i] =
+			i < n ? pasta_cell_head(column) : pasta_cell_text(column, &t->cells[i - n]);
 		if (!g->cells[i])
 			return -ENOMEM;
 		width = pasta_cell_width(g->cells[i]);
@@ -123,7 +123,8 @@ static int grid_put(FILE *f, const struct grid *g, bool color)
 
 static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_sink_opts *opts)
 {
-	size_t rows = pasta_table_rows(t), shown = opts->rows && rows > opts->rows ? opts->rows : rows;
+	size_t rows = pasta_table_rows(t),
+	       shown = opts->rows && rows > opts->rows ? opts->rows : rows;
 	struct grid g = {.table = t, .rows = shown};
 	int error = grid_fill(&g);
 
@@ -156,7 +157,8 @@ static int put_safe(FILE *f, const char *before, const char *text)
 static int put_finding(FILE *f, const struct pasta_finding *finding, bool color)
 {
 	static const char *const colors[] = {"", YELLOW, RED};
-	const char *on = color && finding->severity <= PASTA_PROBLEM ? colors[finding->severity] : "";
+	const char *on =
+		color && finding->severity <= PASTA_PROBLEM ? colors[finding->severity] : "";
 
 	fprintf(f, "%s%s%s", on, pasta_severity_name(finding->severity), *on ? PLAIN : "");
 	if (put_safe(f, ": ", finding->what) || put_safe(f, ", at ", finding->where) ||

@@ -11,7 +11,7 @@ allowed() {
 	src/collect) echo '^(collect|reduce|core)/|^handlers/handler\.h$' ;;
 	src/handlers) echo '^(handlers|collect|core)/' ;;
 	# Rings that a program left behind are salvaged by their format.
-	src/process) echo '^(process|core)/|^collect/ringfile\.h$' ;;
+	src/process) echo '^(process|core)/|^collect/(control|ringfile)\.h$' ;;
 	src/import) echo '^(import|process|core)/' ;;
 	src/sass) echo '^(sass|core)/' ;;
 	src/sink) echo '^(sink|process|core)/' ;;

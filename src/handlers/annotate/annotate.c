@@ -17,9 +17,9 @@ static _Thread_local struct {
 
 static void emit_region(unsigned int sub, const char *name)
 {
-	struct pasta_event ev = {
-		.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION, .sub = (uint8_t)sub};
+	struct pasta_event ev;
 
+	pasta_event_init(&ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
 	ev.region.name = pasta_intern_str(name);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
@@ -58,11 +58,9 @@ static void region_begin(const char *name)
 
 static void region_end(void)
 {
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
-				 .kind = PASTA_REGION,
-				 .sub = PASTA_REGION_END,
-				 .time = pasta_now()};
+	uint64_t now = pasta_now();
 	uint32_t depth = open_regions.depth;
+	struct pasta_event ev;
 
 	if (!depth)
 		return;
@@ -72,9 +70,12 @@ static void region_end(void)
 			pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
 		return;
 	}
-	if (open_regions.gen == pasta_agent_gen() &&
-	    (open_regions.recorded[depth / 64] >> (depth % 64) & 1))
-		pasta_emit(&ev);
+	if (open_regions.gen != pasta_agent_gen() ||
+	    !(open_regions.recorded[depth / 64] >> (depth % 64) & 1))
+		return;
+	pasta_event_init(&ev, PASTA_REGION, PASTA_REGION_END, PASTA_EVENT_SIZE(region));
+	ev.time = now;
+	pasta_emit(&ev);
 }
 
 static void mark(const char *name)
@@ -85,24 +86,25 @@ static void mark(const char *name)
 
 static void iteration(uint64_t index)
 {
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(iteration),
-				 .kind = PASTA_ITERATION,
-				 .time = pasta_now(),
-				 .iteration = {.index = index}};
+	struct pasta_event ev;
 
-	if (records(PASTA_ITERATION))
-		pasta_emit(&ev);
+	if (!records(PASTA_ITERATION))
+		return;
+	pasta_event_init(&ev, PASTA_ITERATION, 0, PASTA_EVENT_SIZE(iteration));
+	ev.time = pasta_now();
+	ev.iteration.index = index;
+	pasta_emit(&ev);
 }
 
 static void counter(const char *name, double value)
 {
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(counter),
-				 .kind = PASTA_COUNTER,
-				 .time = pasta_now(),
-				 .counter = {.value = value}};
+	struct pasta_event ev;
 
 	if (!records(PASTA_COUNTER))
 		return;
+	pasta_event_init(&ev, PASTA_COUNTER, 0, PASTA_EVENT_SIZE(counter));
+	ev.time = pasta_now();
+	ev.counter.value = value;
 	ev.counter.name = pasta_intern_str(name);
 	pasta_emit(&ev);
 }
@@ -110,12 +112,12 @@ static void counter(const char *name, double value)
 /* State: recorded whether or not activity is. */
 static void thread_name(const char *name)
 {
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(thread),
-				 .kind = PASTA_THREAD,
-				 .time = pasta_now()};
+	struct pasta_event ev;
 
 	if (!pasta_agent_wants(PASTA_THREAD))
 		return;
+	pasta_event_init(&ev, PASTA_THREAD, 0, PASTA_EVENT_SIZE(thread));
+	ev.time = pasta_now();
 	ev.thread.name = pasta_intern_str(name);
 	pasta_emit(&ev);
 }

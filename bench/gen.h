@@ -1,0 +1,98 @@
+/* gen.h - accelprof-gen: runs that no program made, for tests and benchmarks. */
+#ifndef PASTA_BENCH_GEN_H
+#define PASTA_BENCH_GEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pasta/pasta.h>
+
+#define GEN_REAL UINT64_C(1767225600000000000) /* when every run begins: 2026-01-01 00:00 UTC */
+#define GEN_HOST_RANKS 8		       /* processes, each with a device, on a host */
+
+/* -- gen_model.c: what repeats. A training step of a transformer of so many layers. */
+
+struct gen_kernel {
+	const char *name;
+	uint32_t mean; /* ns */
+	uint16_t spread; /* of its duration, as a power of two, in 1/65536 */
+	uint16_t grid[3], block[3];
+	uint16_t registers, shared_static;
+	uint32_t shared_dynamic;
+	bool scales;	 /* with the length of the step's sequences */
+	bool alternates; /* odd layers have the next one instead */
+};
+extern const struct gen_kernel gen_kernels[];
+extern const size_t gen_kernel_count;
+
+/* An operator: it may call another, allocates its result, and launches kernels. */
+struct gen_op {
+	const char *name, *inner;
+	uint8_t kernel[3]; /* 0 is none */
+	uint32_t bytes;	   /* of its result; 0: it writes in place */
+};
+extern const struct gen_op gen_forward[], gen_backward[], gen_optimizer[];
+extern const size_t gen_forward_count, gen_backward_count, gen_optimizer_count;
+
+enum { GEN_LAYERS = 8, GEN_KERNEL_ALLREDUCE = 1 };
+
+enum gen_region {
+	GEN_STEP,
+	GEN_DATA,
+	GEN_FORWARD,
+	GEN_FORWARD_LAYER,
+	GEN_BACKWARD,
+	GEN_BACKWARD_LAYER,
+	GEN_OPTIMIZER,
+	GEN_LOAD,
+	GEN_LOAD_DECODE,
+	GEN_REGIONS,
+};
+extern const char *const gen_region_paths[GEN_REGIONS]; /* names, joined by "/" */
+
+/* Numbers that depend on the seed alone: no library's mathematics, no floating point. */
+struct gen_random {
+	uint64_t state;
+};
+uint64_t gen_next(struct gen_random *r);
+uint64_t gen_below(struct gen_random *r, uint64_t n);
+/* About log-normal around mean; spread is the standard deviation of its logarithm to the base 2,
+ * in 1/65536. One in 256 takes up to three times as long. */
+uint64_t gen_around(struct gen_random *r, uint64_t mean, uint32_t spread);
+
+/* -- gen_rank.c: one rank's events, to one shard. */
+
+struct gen_options {
+	uint64_t events, seed;
+	uint32_t ranks, threads;
+	uint64_t kinds; /* mask */
+	bool drops;	/* some events are dropped, and accounted for */
+	const char *profile, *damage, *out;
+};
+
+/* What was made: the oracle of tests. */
+struct gen_totals {
+	uint64_t events, kinds[PASTA_KINDS_MAX], state[PASTA_KINDS_MAX];
+	uint64_t dropped, bytes;
+	uint64_t kernel_ns, copy_bytes, alloc_bytes, free_bytes;
+	struct {
+		uint64_t calls, ns, exclusive_ns;
+	} regions[GEN_REGIONS];
+	uint64_t first, last; /* CLOCK_REALTIME, ns */
+};
+
+void gen_shard_name(char *name, size_t size, uint32_t rank);
+int gen_rank(const struct gen_options *options, uint32_t rank, const char *path,
+	     struct gen_totals *totals, struct pasta_err *err);
+
+/* -- gen_damage.c */
+
+/* How a shard may be damaged: names ended by NULL. */
+extern const char *const gen_damages[];
+int gen_damage(const char *how, const char *path, uint64_t seed, struct pasta_err *err);
+
+/* -- gen.c: how far it is, on a terminal. */
+void gen_progress(uint64_t events);
+
+#endif

@@ -1,0 +1,232 @@
+/* doctor.c - accelprof doctor: what works here, and for what does not, what to do. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "handlers/handler.h"
+#include "process/json.h"
+
+#define CHECKS_MAX 40
+#define CLOCK_READS 100000
+#define CLOCK_SLOW 200	      /* ns: more than that is a system call */
+#define DISK_LOW (1ull << 30) /* bytes */
+
+struct check {
+	const char *name;
+	bool ok;
+	char text[400];
+};
+
+struct doctor {
+	struct check checks[CHECKS_MAX];
+	size_t count;
+	bool can_annotate;
+};
+
+__attribute__((format(printf, 4, 5))) static void note(struct doctor *d, const char *name, bool ok,
+						       const char *fmt, ...)
+{
+	struct check *check = &d->checks[d->count];
+	va_list args;
+
+	if (d->count == CHECKS_MAX)
+		return;
+	d->count++;
+	check->name = name;
+	check->ok = ok;
+	va_start(args, fmt);
+	vsnprintf(check->text, sizeof(check->text), fmt, args);
+	va_end(args);
+}
+
+static void check_handler(struct doctor *d, const struct pasta_handler *handler)
+{
+	char why[300] = "";
+	int error = handler->probe ? handler->probe(why, sizeof(why)) : 0;
+
+	note(d, handler->name, !error, "%s%s%s", handler->summary, *why ? ": " : "", why);
+	if (!error && !strcmp(handler->name, "annotate"))
+		d->can_annotate = true;
+}
+
+/* The agent, as the program under study would load it; it is never unloaded. */
+static void check_agent(struct doctor *d)
+{
+	const struct pasta_handler *const *(*handlers)(void) = NULL;
+	const struct pasta_handler *const *handler;
+	struct pasta_err err = {0};
+	char *path = pasta_cli_agent(&err);
+	void *agent = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+
+	if (agent)
+		*(void **)&handlers = dlsym(agent, "pasta_agent_handlers");
+	if (!path)
+		note(d, "agent", false, "%s", err.text);
+	else if (!handlers)
+		note(d, "agent", false, "cannot load it: %s: install accelprof again", dlerror());
+	else
+		note(d, "agent", true, "%s", path);
+	for (handler = handlers ? handlers() : NULL; handler && *handler; handler++)
+		check_handler(d, *handler);
+	free(path);
+}
+
+/* Rings are shared mappings of files that have all their space. */
+static void check_folder(struct doctor *d)
+{
+	char name[] = ".accelprof-XXXXXX";
+	int fd = mkostemp(name, O_CLOEXEC);
+	void *map = MAP_FAILED;
+
+	if (fd < 0) {
+		note(d, "folder", false, "cannot write in this folder: %s: use run -o elsewhere",
+		     strerror(errno));
+		return;
+	}
+	unlink(name);
+	if (fallocate(fd, 0, 0, 4096)) {
+		note(d, "folder", false, "no fallocate in this folder: %s: use run -o elsewhere",
+		     strerror(errno));
+	} else {
+		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		note(d, "folder", map != MAP_FAILED, "%s",
+		     map != MAP_FAILED ? "can be written, with fallocate and shared mappings"
+				       : "no shared mappings in this folder: use run -o elsewhere");
+	}
+	if (map != MAP_FAILED)
+		munmap(map, 4096);
+	close(fd);
+}
+
+static void check_disk(struct doctor *d)
+{
+	struct statvfs st;
+	unsigned long long bytes;
+
+	if (statvfs(".", &st)) {
+		note(d, "disk", false, "cannot tell how much is free: %s", strerror(errno));
+		return;
+	}
+	bytes = (unsigned long long)st.f_bavail * st.f_frsize;
+	note(d, "disk", bytes >= DISK_LOW, "%.1f GiB free here%s", (double)bytes / 0x1p30,
+	     bytes >= DISK_LOW ? "" : ": make room, or use run -o elsewhere");
+}
+
+static void check_fork(struct doctor *d)
+{
+	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool ok = map != MAP_FAILED && !madvise(map, 4096, MADV_WIPEONFORK);
+
+	note(d, "fork", ok, "%s",
+	     ok ? "MADV_WIPEONFORK works"
+		: "no MADV_WIPEONFORK (Linux 4.14): children that do not exec may not be recorded");
+	if (map != MAP_FAILED)
+		munmap(map, 4096);
+}
+
+static void check_clock(struct doctor *d)
+{
+	struct timespec from, to, now;
+	double ns;
+	int i;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &from);
+	for (i = 0; i < CLOCK_READS; i++)
+		clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	clock_gettime(CLOCK_MONOTONIC_RAW, &to);
+	ns = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) /
+	     CLOCK_READS;
+	note(d, "clock", ns < CLOCK_SLOW, "reading CLOCK_MONOTONIC_RAW costs %.0f ns%s", ns,
+	     ns < CLOCK_SLOW ? ""
+			     : ": a system call; events will cost more (see "
+			       "/sys/devices/system/clocksource/clocksource0/current_clocksource)");
+}
+
+static void print_text(const struct doctor *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->count; i++)
+		printf("%-3s %-12s %s\n", d->checks[i].ok ? "ok" : "no", d->checks[i].name,
+		       d->checks[i].text);
+}
+
+static int print_json(const struct doctor *d)
+{
+	struct pasta_json *j = pasta_json_new(stdout, true);
+	size_t i;
+
+	if (!j)
+		return pasta_json_free(j);
+	pasta_json_map(j);
+	pasta_json_key(j, "schema");
+	pasta_json_str(j, "accelprof-doctor/1");
+	pasta_json_key(j, "checks");
+	pasta_json_list(j);
+	for (i = 0; i < d->count; i++) {
+		pasta_json_map(j);
+		pasta_json_key(j, "name");
+		pasta_json_str(j, d->checks[i].name);
+		pasta_json_key(j, "ok");
+		pasta_json_bool(j, d->checks[i].ok);
+		pasta_json_key(j, "text");
+		pasta_json_str(j, d->checks[i].text);
+		pasta_json_map_end(j);
+	}
+	pasta_json_list_end(j);
+	pasta_json_map_end(j);
+	return pasta_json_free(j);
+}
+
+static int main_(int argc, char **argv)
+{
+	struct doctor d = {0};
+	bool json = false;
+	const char *arg;
+	int id, first;
+
+	while ((id = pasta_cli_next(&pasta_verb_doctor, argc, argv, &arg, &first)) > 0) {
+		json = !strcmp(arg, "json");
+		if (!json && strcmp(arg, "text"))
+			return pasta_cli_usage(&pasta_verb_doctor,
+					       "unknown format '%s': it is text or json", arg);
+	}
+	if (id < 0)
+		return first;
+	if (first < argc)
+		return pasta_cli_usage(&pasta_verb_doctor, "unexpected '%s'", argv[first]);
+	check_agent(&d);
+	check_folder(&d);
+	check_disk(&d);
+	check_fork(&d);
+	check_clock(&d);
+	if (!json)
+		print_text(&d);
+	else if (print_json(&d)) /* main says what stdout's error is */
+		return PASTA_CLI_FAILED;
+	return d.can_annotate ? PASTA_CLI_OK : PASTA_CLI_FAILED;
+}
+
+static const struct pasta_cli_option options[] = {
+	{256, "format", "FORMAT", "text (default) or json"},
+	{0, NULL, NULL, NULL},
+};
+
+const struct pasta_verb pasta_verb_doctor = {
+	.name = "doctor",
+	.summary = "say what works on this machine, and what to do where it does not",
+	.usage = "[--format text|json]",
+	.more = "Exit status: 0 if annotated programs can be recorded, else 1.\n",
+	.options = options,
+	.main = main_,
+};

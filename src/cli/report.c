@@ -1,0 +1,195 @@
+/* report.c - accelprof report: what was recorded, seen by tools. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "process/account.h"
+#include "process/output.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	interrupted = 1;
+}
+
+static bool stop(void *ctx)
+{
+	return interrupted;
+}
+
+/* The second interrupt ends us. One that whoever started us ignores stays ignored. */
+static void catch_interrupt(void)
+{
+	struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, before;
+
+	if (!sigaction(SIGINT, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(SIGINT, &action, NULL);
+}
+
+static void warn(const char *line)
+{
+	pasta_cli_say("%s", line);
+}
+
+/* All arguments into one stream. Returns how many of them failed. */
+static int open_all(struct pasta_input *in, char **paths)
+{
+	int failed = 0;
+
+	for (; *paths; paths++) {
+		struct pasta_err err = {0};
+
+		if (!pasta_input_add(in, *paths, &err))
+			continue;
+		pasta_cli_say("%s", err.text);
+		failed++;
+	}
+	if (!failed && !in->shards && in->failed)
+		pasta_cli_say("nothing was recorded in this run: %s", in->why);
+	else if (!failed && !in->shards && in->alive)
+		pasta_cli_say("nothing is written yet: the program still runs, try again later");
+	else if (!failed && !in->shards)
+		pasta_cli_say("nothing was recorded in this run: see 'accelprof doctor', and "
+			      "<pasta/annotate.h> for what a program can say");
+	return failed;
+}
+
+/* Write it whole or not at all, unless it is a device, a pipe or a link. */
+static int print_to(const struct pasta_show *show, const char *path,
+		    const struct pasta_result *result, struct pasta_err *err)
+{
+	struct pasta_output *out;
+	struct stat st;
+	FILE *file;
+	int error;
+
+	if (!strcmp(path, "-"))
+		return pasta_show_print(show, stdout, STDOUT_FILENO, result, err);
+	if (lstat(path, &st) || S_ISREG(st.st_mode)) {
+		out = pasta_output_open(path, err);
+		if (!out)
+			return err->code;
+		error = pasta_show_print(show, pasta_output_file(out), -1, result, err);
+		/* What the sink found wrong says more. */
+		return pasta_output_close(out, error, error ? NULL : err);
+	}
+	file = fopen(path, "we");
+	if (!file)
+		return pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	error = pasta_show_print(show, file, fileno(file), result, err);
+	if (fclose(file) && !error)
+		error = pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	return error;
+}
+
+/* What a person should know beside the report. Returns whether something was unreadable. */
+static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
+		    const struct pasta_account *loss)
+{
+	char line[400];
+
+	if (in->failed)
+		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in->failed,
+			      in->why);
+	if (in->alive)
+		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
+			      "they have written so far",
+			      in->alive);
+	if (show->sink == &pasta_sink_csv && loss->dropped)
+		pasta_cli_say("%s", pasta_account_line(loss, line, sizeof(line)));
+	if (loss->damaged_bytes || loss->damaged)
+		pasta_cli_say("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
+			      " events are lost with them; all else is in the report: keep a copy",
+			      loss->damaged_bytes, loss->damaged);
+	return loss->damaged_bytes || loss->damaged || in->refused;
+}
+
+static int report(struct pasta_show *show, struct pasta_input *in, const char *to)
+{
+	struct pasta_result result = {0};
+	struct pasta_err err = {0};
+	int error, status = PASTA_CLI_OK;
+
+	error = pasta_show_read(show, in, &result, stop, NULL);
+	if (error == -ENOMEM) {
+		pasta_cli_say("out of memory");
+		pasta_result_free(&result);
+		return PASTA_CLI_FAILED;
+	}
+	if (print_to(show, to, &result, &err)) {
+		pasta_cli_say("%s", err.text);
+		status = PASTA_CLI_FAILED;
+	}
+	if (pasta_show_failures(&result))
+		status = PASTA_CLI_FAILED;
+	if (remarks(show, in, &result.loss))
+		status = PASTA_CLI_FAILED;
+	if (!status && show->strict && result.loss.dropped)
+		status = PASTA_CLI_LOSS;
+	if (error == -EINTR) {
+		pasta_cli_say("interrupted: the report is of what was read so far");
+		status = PASTA_CLI_INTERRUPTED;
+	}
+	pasta_result_free(&result);
+	return status;
+}
+
+static int main_(int argc, char **argv)
+{
+	struct pasta_input in = {.warn = warn};
+	struct pasta_err err = {0};
+	struct pasta_show show;
+	const char *arg, *to = "-";
+	int id, first, failed, status = PASTA_CLI_FAILED;
+
+	pasta_show_init(&show, 20);
+	while ((id = pasta_cli_next(&pasta_verb_report, argc, argv, &arg, &first)) > 0) {
+		if (id == 'o')
+			to = arg;
+		else if (pasta_show_option(&show, id, arg, &err))
+			return pasta_cli_usage(&pasta_verb_report, "%s", err.text);
+	}
+	if (id < 0)
+		return first;
+	if (first == argc)
+		return pasta_cli_usage(&pasta_verb_report, "say which run, or which shards");
+	catch_interrupt();
+	failed = open_all(&in, argv + first);
+	if (!in.shards)
+		goto out;
+	if (pasta_show_choose(&show, in.run.tools, &err)) {
+		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
+		goto out;
+	}
+	status = report(&show, &in, to);
+	if (failed && !status)
+		status = PASTA_CLI_FAILED;
+out:
+	pasta_show_free(&show);
+	pasta_input_free(&in);
+	return status;
+}
+
+static const struct pasta_cli_option options[] = {
+	PASTA_SHOW_OPTIONS,
+	{'o', "output", "FILE", "write the report to FILE"},
+	{0, NULL, NULL, NULL},
+};
+
+const struct pasta_verb pasta_verb_report = {
+	.name = "report",
+	.summary = "show what was recorded",
+	.usage = "[OPTIONS] RUN|FILE...",
+	.more = "Without -t the tools are those of the run. Exit status: 0, 1 if something could not\n"
+		"be read or a tool failed, 2 for wrong usage, 3 for loss with --strict, 130 if it was\n"
+		"interrupted.\n",
+	.options = options,
+	.main = main_,
+};

@@ -1,0 +1,441 @@
+/* run.c - accelprof run: a program, with the agent in it, recorded into a folder. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "collect/control.h"
+#include "process/input.h"
+#include "process/output.h"
+#include "process/run.h"
+#include "process/runinfo.h"
+#include "process/salvage.h"
+
+/* State is always recorded; so are iterations, which cost nothing and divide everything. */
+#define ALWAYS                                                                                     \
+	(PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(MODULE) | PASTA_BIT(TENSOR) |              \
+	 PASTA_BIT(GRAPH) | PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |           \
+	 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(ITERATION))
+
+#define RUN_ROWS 15    /* with a table at exit that fits a screen */
+#define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
+
+enum { RECORD = 256, PAUSED, MEMORY };
+
+struct job {
+	struct pasta_show show;
+	const char *dir;    /* -o */
+	uint64_t record;    /* --record */
+	const char *memory; /* bytes, as text */
+	char memory_text[24];
+	bool paused, quiet;
+	char **argv;
+
+	char *agent, *shards, *info_file;
+	struct pasta_run run;
+	struct pasta_runinfo info;
+	struct pasta_child child;
+	time_t ended;
+	bool unsaved; /* run.json could not be written, and that was said */
+	uint64_t alive, failed;
+};
+
+static uint64_t realtime(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* -- Options -- */
+
+static uint64_t kind_bit(const char *name)
+{
+	unsigned int kind;
+
+	if (!strcmp(name, "all"))
+		return UINT64_MAX;
+	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+		if (pasta_kind_name(kind) && !strcmp(pasta_kind_name(kind), name))
+			return UINT64_C(1) << kind;
+	return 0;
+}
+
+static int parse_record(struct job *job, const char *arg, struct pasta_err *err)
+{
+	char *list = strdup(arg), *rest = list, *name;
+	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+
+	while (!error && (name = strsep(&rest, ","))) {
+		uint64_t bit = kind_bit(name);
+
+		job->record |= bit;
+		if (!bit)
+			error = pasta_fail(
+				err, -EINVAL,
+				"unknown kind '%s': it is all, or kinds like region,kernel", name);
+	}
+	free(list);
+	return error;
+}
+
+static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
+{
+	uint64_t bytes;
+
+	if (pasta_cli_size(arg, &bytes) || !bytes)
+		return pasta_fail(err, -EINVAL, "--memory needs a size like 64M, not '%s'", arg);
+	snprintf(job->memory_text, sizeof(job->memory_text), "%" PRIu64, bytes);
+	job->memory = job->memory_text;
+	return 0;
+}
+
+static int option(struct job *job, int id, const char *arg, struct pasta_err *err)
+{
+	switch (id) {
+	case 'o':
+		job->dir = arg;
+		return 0;
+	case 'q':
+		job->quiet = true;
+		return 0;
+	case RECORD:
+		return parse_record(job, arg, err);
+	case PAUSED:
+		job->paused = true;
+		return 0;
+	case MEMORY:
+		return parse_memory(job, arg, err);
+	default:
+		return pasta_show_option(&job->show, id, arg, err);
+	}
+}
+
+/* -- Before -- */
+
+static char **copy_list(char *const *list)
+{
+	size_t i, n = 0;
+	char **copy;
+
+	while (list[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	for (i = 0; copy && i < n; i++)
+		copy[i] = strdup(list[i]);
+	return copy;
+}
+
+static void describe(struct job *job)
+{
+	struct pasta_runinfo *info = &job->info;
+	size_t i, n = job->show.choice.count;
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	info->path = strdup(job->run.path);
+	info->command = copy_list(job->argv);
+	info->cwd = getcwd(NULL, 0);
+	info->host = strdup(host);
+	info->version = strdup(PASTA_VERSION_STRING);
+	info->tools = calloc(n + 1, sizeof(*info->tools));
+	for (i = 0; info->tools && i < n; i++)
+		info->tools[i] = strdup(job->show.choice.tools[i].tool->name);
+	info->kinds = pasta_choice_events(&job->show.choice) | ALWAYS | job->record;
+	info->start = realtime();
+}
+
+static int prepare(struct job *job, struct pasta_err *err)
+{
+	int error;
+
+	job->agent = pasta_cli_agent(err);
+	if (!job->agent)
+		return err->code;
+	error = pasta_run_create(&job->run, job->dir, err);
+	if (error)
+		return error;
+	job->shards = pasta_run_file(job->run.path, PASTA_RUN_SHARDS);
+	job->info_file = pasta_run_file(job->run.path, PASTA_RUN_INFO);
+	describe(job);
+	if (!job->shards || !job->info_file)
+		error = pasta_fail(err, -ENOMEM, "out of memory");
+	else
+		error = pasta_runinfo_save(&job->info, job->info_file, err);
+	if (error)
+		pasta_run_remove(&job->run);
+	return error;
+}
+
+static int start(struct job *job, struct pasta_err *err)
+{
+	char kinds[24];
+	const struct pasta_child_env env[] = {
+		{PASTA_ENV_AGENT, job->agent},
+		{PASTA_ENV_RUN, job->run.path},
+		{PASTA_ENV_KINDS, kinds},
+		{PASTA_ENV_MEMORY, job->memory},
+		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
+		{NULL, NULL},
+	};
+	int status;
+
+	snprintf(kinds, sizeof(kinds), "%" PRIx64, job->info.kinds);
+	status = pasta_child_start(&job->child, job->argv, env, err);
+	if (status)
+		pasta_run_remove(&job->run);
+	return status;
+}
+
+/* -- While it runs, and after -- */
+
+/* Dead children's rings must not pile up. What fails now is tried again, and told, at the end. */
+static void sweep(void *ctx)
+{
+	struct pasta_salvaged salvaged = {0};
+	struct pasta_err err = {0};
+	struct job *job = ctx;
+
+	pasta_salvage_sweep(job->shards, &salvaged, &err);
+}
+
+static void save_info(struct job *job)
+{
+	struct pasta_err err = {0};
+
+	if (!pasta_runinfo_save(&job->info, job->info_file, &err) || job->unsaved)
+		return;
+	job->unsaved = true;
+	pasta_cli_say("%s", err.text);
+}
+
+static void save_report(const struct job *job, const struct pasta_result *result)
+{
+	char *path = pasta_run_file(job->run.path, PASTA_RUN_RESULTS "/report.json");
+	struct pasta_sink_opts opts = {0};
+	struct pasta_err err = {0};
+	struct pasta_output *out = path ? pasta_output_open(path, &err) : NULL;
+	int error;
+
+	if (!path)
+		pasta_fail(&err, -ENOMEM, "out of memory");
+	if (out) {
+		error = pasta_sink_json.write(pasta_output_file(out), result, &opts, &err);
+		pasta_output_close(out, error, error ? NULL : &err);
+	}
+	if (err.code)
+		pasta_cli_say("%s", err.text);
+	free(path);
+}
+
+/* In one piece: the program's children may still use this terminal. Where stderr cannot be
+ * written to there is nobody to tell. */
+static void print(const struct job *job, const struct pasta_result *result)
+{
+	struct pasta_err err = {0};
+	size_t size = 0, at = 0;
+	char *text = NULL;
+	FILE *file = open_memstream(&text, &size);
+
+	if (file)
+		pasta_show_print(&job->show, file, STDERR_FILENO, result, &err);
+	if ((!file || fclose(file)) && !err.code)
+		pasta_fail(&err, -errno, "cannot show the report: %s", strerror(errno));
+	while (!err.code && at < size) {
+		ssize_t n = write(STDERR_FILENO, text + at, size - at);
+
+		if (n < 0 && errno != EINTR)
+			break;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	if (err.code)
+		pasta_cli_say("%s", err.text);
+	free(text);
+}
+
+static bool asked_to_end(void *ctx)
+{
+	const struct job *job = ctx;
+	struct timespec now;
+
+	/* Take the signals all the same: what came in the first moments was for the program. */
+	bool asked = pasta_child_asked_to_end(&job->child);
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return asked && now.tv_sec > job->ended + REPORT_GRACE;
+}
+
+static void warn(const char *line)
+{
+	pasta_cli_say("%s", line);
+}
+
+/* Read what was recorded and show it. Returns how many events were dropped. */
+static uint64_t report(struct job *job)
+{
+	struct pasta_input in = {.warn = warn};
+	struct pasta_result result = {0};
+	struct pasta_err err = {0};
+	uint64_t dropped = 0;
+	int error = pasta_input_add(&in, job->run.path, &err);
+
+	job->info.shards = in.shards;
+	job->alive = in.alive;
+	job->failed = in.failed;
+	if (in.failed)
+		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in.failed,
+			      in.why);
+	if (!error) {
+		error = pasta_show_read(&job->show, &in, &result, asked_to_end, job);
+		dropped = result.loss.dropped;
+		if (error == -ENOMEM)
+			pasta_fail(&err, error, "out of memory");
+	}
+	result.run = &job->info;
+	job->info.has_loss = !error;
+	job->info.loss = result.loss;
+	save_info(job);
+	if (!error)
+		save_report(job, &result);
+	if (error && error != -EINTR)
+		pasta_cli_say("cannot report: %s", err.text);
+	else if (!job->quiet && in.shards)
+		print(job, &result);
+	pasta_show_failures(&result);
+	pasta_result_free(&result);
+	pasta_input_free(&in);
+	return dropped;
+}
+
+static const char *short_path(const struct job *job)
+{
+	size_t size = job->info.cwd ? strlen(job->info.cwd) : 0;
+	const char *path = job->run.path;
+
+	return size > 1 && !strncmp(path, job->info.cwd, size) && path[size] == '/'
+		       ? path + size + 1
+		       : path;
+}
+
+static void say_end(const struct job *job)
+{
+	if (job->quiet)
+		return;
+	if (job->alive)
+		pasta_cli_say("still running, and recording: %" PRIu64
+			      " of the program's processes; "
+			      "'accelprof report %s' shows more later",
+			      job->alive, short_path(job));
+	else if (!job->info.shards && !job->failed)
+		pasta_cli_say("nothing was recorded: the program never called <pasta/annotate.h>; "
+			      "'accelprof doctor' says what else works here");
+	pasta_cli_say("run saved in %s", short_path(job));
+}
+
+/* All that is left to do when the program has ended; its status is returned, or ours. */
+static int finish(struct job *job, int status)
+{
+	struct timespec now;
+	uint64_t dropped;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	job->ended = now.tv_sec;
+	job->info.end = realtime();
+	job->info.exited = WIFEXITED(status);
+	job->info.signaled = WIFSIGNALED(status);
+	job->info.status = job->info.exited ? WEXITSTATUS(status) : 0;
+	job->info.signal = job->info.signaled ? WTERMSIG(status) : 0;
+	save_info(job); /* whatever happens to the report */
+	dropped = report(job);
+	say_end(job);
+	if (!job->info.signaled && !job->info.status && job->show.strict && dropped)
+		return PASTA_CLI_LOSS;
+	return job->info.status;
+}
+
+static void job_free(struct job *job)
+{
+	pasta_show_free(&job->show);
+	pasta_run_free(&job->run);
+	pasta_runinfo_free(&job->info);
+	free(job->agent);
+	free(job->shards);
+	free(job->info_file);
+}
+
+static int run(struct job *job)
+{
+	struct pasta_err err = {0};
+	int status, ended;
+
+	pasta_child_hold(&job->child);
+	if (prepare(job, &err)) {
+		pasta_cli_say("%s", err.text);
+		return PASTA_CLI_NOT_STARTED;
+	}
+	status = start(job, &err);
+	if (status) {
+		pasta_cli_say("%s", err.text);
+		return status;
+	}
+	ended = pasta_child_wait(&job->child, sweep, job);
+	return finish(job, ended);
+}
+
+static int main_(int argc, char **argv)
+{
+	struct pasta_err err = {0};
+	struct job job = {0};
+	const char *arg;
+	int id, first, status, sig;
+
+	pasta_show_init(&job.show, RUN_ROWS);
+	job.show.sink_opts.brief = true;
+	while ((id = pasta_cli_next(&pasta_verb_run, argc, argv, &arg, &first)) > 0)
+		if (option(&job, id, arg, &err))
+			return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
+	if (id < 0)
+		return first;
+	if (first == argc)
+		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
+	if (pasta_show_choose(&job.show, NULL, &err)) {
+		pasta_show_free(&job.show);
+		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
+	}
+	job.argv = argv + first;
+	status = run(&job);
+	sig = job.info.signaled ? job.info.signal : 0;
+	job_free(&job);
+	if (sig)
+		pasta_child_die(sig);
+	return status;
+}
+
+static const struct pasta_cli_option options[] = {
+	PASTA_SHOW_OPTIONS,
+	{'o', "output", "DIR", "the run's folder (default: accelprof-run-N here)"},
+	{RECORD, "record", "all|KIND,...", "record these too, whatever the tools want"},
+	{PAUSED, "paused", NULL, "record no activity until the program calls pasta_start()"},
+	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
+	{'q', "quiet", NULL, "say nothing but errors"},
+	{0, NULL, NULL, NULL},
+};
+
+const struct pasta_verb pasta_verb_run = {
+	.name = "run",
+	.summary = "run a program and record what it does",
+	.usage = "[OPTIONS] [--] PROGRAM ARGS...",
+	.more = "The program keeps its stdin, stdout, stderr, signals and exit status; the report goes\n"
+		"to stderr. Exit status: the program's; 125 if accelprof failed before it started, 126\n"
+		"if it cannot be executed, 127 if it is not found, 2 for wrong usage.\n",
+	.options = options,
+	.stop_early = true,
+	.main = main_,
+};

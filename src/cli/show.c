@@ -1,0 +1,253 @@
+/* show.c - events read, tools run, a report printed: what run and report have in common. */
+#include "cli/show.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process/account.h"
+#include "process/dispatch.h"
+
+#define WIDTH 100	   /* where there is no terminal */
+#define PROGRESS_AFTER 500 /* ms */
+#define PROGRESS_EVERY 100 /* ms */
+
+void pasta_show_init(struct pasta_show *show, size_t rows)
+{
+	memset(show, 0, sizeof(*show));
+	show->sink = &pasta_sink_text;
+	show->sink_opts.rows = rows;
+}
+
+void pasta_show_free(struct pasta_show *show)
+{
+	pasta_choice_free(&show->choice);
+}
+
+static int keep(const char **list, size_t *count, const char *arg, struct pasta_err *err)
+{
+	if (*count == PASTA_SHOW_MAX)
+		return pasta_fail(err, -E2BIG, "more than %d of one option", PASTA_SHOW_MAX);
+	list[(*count)++] = arg;
+	return 0;
+}
+
+int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err)
+{
+	switch (id) {
+	case 't':
+		return keep(show->tools, &show->tool_count, arg, err);
+	case PASTA_SHOW_OPT:
+		return keep(show->opts, &show->opt_count, arg, err);
+	case PASTA_SHOW_FORMAT:
+		show->sink = pasta_sink_find(arg);
+		return show->sink ? 0
+				  : pasta_fail(err, -EINVAL,
+					       "unknown format '%s': it is text, csv or json", arg);
+	case PASTA_SHOW_ROWS:
+		return pasta_cli_count(arg, &show->sink_opts.rows)
+			       ? pasta_fail(err, -EINVAL, "--rows needs a number, not '%s'", arg)
+			       : 0;
+	case PASTA_SHOW_TABLE:
+		show->sink_opts.table = arg;
+		return 0;
+	case PASTA_SHOW_STRICT:
+		show->strict = true;
+		return 0;
+	default:
+		return -ENOENT;
+	}
+}
+
+int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err)
+{
+	struct pasta_err unknown; /* a tool of the run that this build has not */
+	int error = 0;
+	size_t i;
+
+	for (i = 0; !error && i < show->tool_count; i++)
+		error = pasta_choice_add(&show->choice, show->tools[i], err);
+	for (i = 0; !show->tool_count && tools && tools[i]; i++)
+		pasta_choice_add(&show->choice, tools[i], &unknown);
+	if (!show->tool_count && !show->choice.count)
+		error = pasta_choice_add(&show->choice, PASTA_TOOLS_DEFAULT, err);
+	for (i = 0; !error && i < show->opt_count; i++)
+		error = pasta_choice_set(&show->choice, show->opts[i], err);
+	return error;
+}
+
+/* -- Reading -- */
+
+struct progress {
+	const struct pasta_stream *stream;
+	bool (*stop)(void *ctx);
+	void *ctx;
+	bool terminal, shown;
+	int64_t start, last; /* ms */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool go_on(void *ctx)
+{
+	struct progress *p = ctx;
+	uint64_t done, total;
+	int64_t now;
+
+	if (p->stop && p->stop(p->ctx))
+		return false;
+	if (!p->terminal)
+		return true;
+	now = now_ms();
+	if (now - p->start < PROGRESS_AFTER || now - p->last < PROGRESS_EVERY)
+		return true;
+	p->last = now;
+	p->shown = true;
+	pasta_stream_progress(p->stream, &done, &total);
+	dprintf(STDERR_FILENO, "\raccelprof: reading %3.0f%%",
+		total ? 100.0 * (double)done / (double)total : 0);
+	return true;
+}
+
+static void erase(const struct progress *p)
+{
+	if (p->shown)
+		dprintf(STDERR_FILENO, "\r\033[K");
+}
+
+/* The kinds' names, with commas; returns text. */
+static const char *kind_names(uint64_t kinds, char *text, size_t size)
+{
+	unsigned int kind;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (kind = 0; kind < PASTA_KINDS_MAX && at < size; kind++)
+		if (kinds >> kind & 1 && pasta_kind_name(kind))
+			at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "",
+					       pasta_kind_name(kind));
+	return text;
+}
+
+/* A tool that wants kinds that were not recorded says less than it could. */
+static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *tool,
+		       struct pasta_out *out)
+{
+	size_t i, without = 0, count = pasta_stream_shards(s);
+	char what[400], action[120], names[300];
+	uint64_t missing = 0;
+
+	for (i = 0; i < count; i++) {
+		const struct pasta_shard_info *info = pasta_stream_shard(s, i);
+		uint64_t not_there = info->kinds ? tool->events & ~info->kinds : 0;
+
+		missing |= not_there;
+		without += not_there != 0;
+	}
+	if (!missing)
+		return;
+	snprintf(what, sizeof(what), "%zu of %zu processes did not record what %s wants: %s",
+		 without, count, tool->name, kind_names(missing, names, sizeof(names)));
+	snprintf(action, sizeof(action), "record again with -t %s, or with --record all",
+		 tool->name);
+	pasta_out_finding(out, &(struct pasta_finding){
+				       .severity = PASTA_NOTE, .what = what, .action = action});
+}
+
+static void note_loss(const struct pasta_account *loss, struct pasta_out *out)
+{
+	char what[160];
+
+	if (!loss->dropped)
+		return;
+	snprintf(what, sizeof(what),
+		 "%llu events were dropped: numbers are too low, and what they "
+		 "began or ended may be in the wrong place",
+		 (unsigned long long)loss->dropped);
+	pasta_out_finding(
+		out, &(struct pasta_finding){.severity = PASTA_WARNING,
+					     .what = what,
+					     .action = loss->by_reason[PASTA_LOSS_FULL]
+							       ? "record again with more --memory"
+							       : NULL});
+}
+
+static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
+{
+	uint64_t done, total;
+	char what[120];
+
+	pasta_stream_progress(s, &done, &total);
+	snprintf(what, sizeof(what), "reading was interrupted: this is of the first %.0f%%",
+		 total ? 100.0 * (double)done / (double)total : 0);
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_WARNING, .what = what});
+}
+
+int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
+		    bool (*stop)(void *ctx), void *ctx)
+{
+	struct progress p = {.stream = in->stream,
+			     .stop = stop,
+			     .ctx = ctx,
+			     .terminal = isatty(STDERR_FILENO),
+			     .start = now_ms()};
+	struct pasta_dispatch *d = pasta_dispatch_new(&show->choice, result);
+	size_t i;
+	int error;
+
+	if (!d)
+		return -ENOMEM;
+	error = pasta_dispatch_read(d, in->stream, go_on, &p);
+	erase(&p);
+	result->run = &in->run;
+	pasta_stream_loss(in->stream, &result->loss);
+	pasta_account_add_closed(&result->loss, in->lost);
+	pasta_dispatch_report(d);
+	pasta_dispatch_free(d);
+	for (i = 0; i < result->count; i++) {
+		note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
+		note_loss(&result->loss, result->outs[i]);
+		if (error == -EINTR)
+			note_stopped(in->stream, result->outs[i]);
+	}
+	return error;
+}
+
+size_t pasta_show_failures(const struct pasta_result *result)
+{
+	size_t i, failed = 0;
+
+	for (i = 0; i < result->count; i++) {
+		if (!result->outs[i]->err.code)
+			continue;
+		failed++;
+		pasta_cli_say("tool %s failed: %s", result->outs[i]->name,
+			      result->outs[i]->err.text);
+	}
+	return failed;
+}
+
+int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
+		     const struct pasta_result *result, struct pasta_err *err)
+{
+	struct pasta_sink_opts opts = show->sink_opts;
+	const char *no_color = getenv("NO_COLOR");
+	struct winsize size = {0};
+
+	opts.width = WIDTH;
+	if (isatty(fd)) {
+		if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
+			opts.width = size.ws_col;
+		opts.color = !no_color || !*no_color;
+	}
+	return show->sink->write(file, result, &opts, err);
+}

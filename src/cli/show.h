@@ -1,0 +1,65 @@
+/* show.h - events read, tools run, a report printed: what run and report have in common. */
+#ifndef PASTA_CLI_SHOW_H
+#define PASTA_CLI_SHOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "process/input.h"
+#include "process/result.h"
+#include "process/tool.h"
+#include "sink/sink.h"
+
+/* Options that both verbs have. Ids as in PASTA_SHOW_OPTIONS. */
+enum {
+	PASTA_SHOW_OPT = 1000,
+	PASTA_SHOW_FORMAT,
+	PASTA_SHOW_ROWS,
+	PASTA_SHOW_TABLE,
+	PASTA_SHOW_STRICT
+};
+
+#define PASTA_SHOW_OPTIONS                                                                         \
+	{'t', "tool", "TOOL,...", "tools to run ('accelprof tools' lists them)"},                  \
+		{PASTA_SHOW_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},           \
+		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default), csv or json"},            \
+		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table; 0: all"},            \
+		{PASTA_SHOW_TABLE, "table", "NAME", "csv: this table only"},                       \
+	{                                                                                          \
+		PASTA_SHOW_STRICT, "strict", NULL, "exit with status 3 if events were dropped"     \
+	}
+
+#define PASTA_SHOW_MAX 64 /* of each option that may be given again */
+
+struct pasta_show {
+	const char *tools[PASTA_SHOW_MAX], *opts[PASTA_SHOW_MAX]; /* as given */
+	size_t tool_count, opt_count;
+	const struct pasta_sink *sink;
+	struct pasta_sink_opts sink_opts;
+	bool strict;
+	struct pasta_choice choice;
+};
+
+/* With the defaults; rows: of a table. */
+void pasta_show_init(struct pasta_show *show, size_t rows);
+void pasta_show_free(struct pasta_show *show);
+/* Take an option: 0, -ENOENT if it is none of these, or another error with *err. */
+int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err);
+/* Choose the tools, once all options are known. tools: what to use if nobody chose, ended by NULL;
+ * NULL, or none of them known: the defaults. */
+int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err);
+
+/* Read all and let the tools report. stop, which may be NULL, is asked now and then; progress is
+ * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; -ENOMEM. */
+int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
+		    bool (*stop)(void *ctx), void *ctx);
+/* How many tools failed; each is said. */
+size_t pasta_show_failures(const struct pasta_result *result);
+
+/* Print in the chosen format. fd is where it will end: a terminal has a width and colours. */
+int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
+		     const struct pasta_result *result, struct pasta_err *err);
+
+#endif

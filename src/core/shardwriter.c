@@ -1,0 +1,337 @@
+/* shardwriter.c - makes a shard of events that come from elsewhere than the program under study. */
+#include "core/shardwriter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/shardfile.h"
+#include "core/strings.h"
+
+enum { ROOM = 4096, TEXT = 2 << 20 };
+_Static_assert(TEXT <= PASTA_FRAME_BYTES && PASTA_SHARDWRITER_STRING + 5 <= TEXT, "strings fit");
+
+struct source {
+	uint32_t clock, count; /* count: of events that wait */
+	uint64_t seq;	       /* of events that are written */
+	uint64_t dropped[PASTA_LOSS_REASONS];
+	uint8_t *data;
+	size_t size, capacity;
+};
+
+struct pasta_shardwriter {
+	struct pasta_shardfile file;
+	char *path;
+	int error;
+	struct pasta_encoder *encoder;
+	const struct pasta_event **events; /* PASTA_FRAME_EVENTS of them */
+	struct pasta_map *sources;	   /* struct source, by number */
+	struct source *recent;		   /* most events come from the source of the one before */
+	uint32_t recent_number;
+	size_t buffered;       /* capacities, over all sources */
+	struct pasta_map *ids; /* uint32_t, by the process's id of the string */
+	uint32_t strings;      /* ids that are given */
+	uint8_t *text;	       /* TEXT bytes: those that wait */
+	size_t text_size;
+	uint32_t text_count;
+	uint64_t last; /* of the times in the host's clock */
+};
+
+static void writer_free(struct pasta_shardwriter *w)
+{
+	struct source *s;
+	size_t at = 0;
+
+	while (w->sources && (s = pasta_map_next(w->sources, &at, NULL)))
+		free(s->data);
+	pasta_map_free(w->sources);
+	pasta_map_free(w->ids);
+	if (w->encoder)
+		munmap(w->encoder, pasta_encoder_size());
+	if (w->file.fd >= 0)
+		close(w->file.fd);
+	free(w->events);
+	free(w->text);
+	free(w->path);
+	free(w);
+}
+
+static struct pasta_encoder *encoder_new(void)
+{
+	void *memory = mmap(NULL, pasta_encoder_size(), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : pasta_encoder_init(memory);
+}
+
+struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
+						const struct pasta_shard_head *head,
+						struct pasta_err *err)
+{
+	struct pasta_shardwriter *w = calloc(1, sizeof(*w));
+	struct pasta_shard_head own = *head;
+	int r = 0;
+
+	if (!w) {
+		pasta_fail(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	w->file.fd = -1;
+	w->path = strdup(path);
+	w->encoder = encoder_new();
+	w->events = malloc(PASTA_FRAME_EVENTS * sizeof(*w->events));
+	w->sources = pasta_map_new(sizeof(struct source));
+	w->ids = pasta_map_new(sizeof(uint32_t));
+	w->text = malloc(TEXT);
+	if (!w->path || !w->encoder || !w->events || !w->sources || !w->ids || !w->text) {
+		pasta_fail(err, -ENOMEM, "out of memory");
+		goto fail;
+	}
+	w->file.fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (w->file.fd < 0) {
+		pasta_fail(err, -errno, "cannot make %s: %s", path, strerror(errno));
+		goto fail;
+	}
+	r = pasta_shardfile_begin(&w->file, &own, w->encoder);
+	if (!r)
+		return w;
+	pasta_fail(err, r, "cannot write %s: %s", path, strerror(-r));
+	unlink(path);
+fail:
+	writer_free(w);
+	return NULL;
+}
+
+/* Keep the first error; nothing is written after it. */
+static int keep(struct pasta_shardwriter *w, int error)
+{
+	if (error && !w->error)
+		w->error = error;
+	return w->error;
+}
+
+static int append(struct pasta_shardwriter *w, const void *frame, size_t size)
+{
+	return w->error ? w->error : keep(w, pasta_shardfile_append(&w->file, frame, size));
+}
+
+static int flush_strings(struct pasta_shardwriter *w)
+{
+	const void *frame;
+	size_t size;
+
+	if (!w->text_count)
+		return w->error;
+	frame = pasta_encode_plain(w->encoder, PASTA_FRAME_STRINGS, w->text, w->text_size,
+				   w->strings - w->text_count + 1, w->text_count, &size);
+	w->text_size = w->text_count = 0;
+	return append(w, frame, size);
+}
+
+uint32_t pasta_shardwriter_intern(struct pasta_shardwriter *w, const void *bytes, size_t size)
+{
+	size_t n = size < PASTA_SHARDWRITER_STRING ? size : PASTA_SHARDWRITER_STRING;
+	uint32_t known = pasta_strings_add(bytes, n);
+	uint32_t *id = known ? pasta_map_add(w->ids, known) : NULL;
+
+	if (!id) {
+		keep(w, -ENOMEM);
+		return 0;
+	}
+	if (*id)
+		return *id;
+	if (w->text_size + n + 5 > TEXT)
+		flush_strings(w);
+	w->text_size += pasta_encode_string(w->text + w->text_size, bytes, (uint32_t)n);
+	w->text_count++;
+	return *id = ++w->strings;
+}
+
+uint32_t pasta_shardwriter_str(struct pasta_shardwriter *w, const char *text)
+{
+	return pasta_shardwriter_intern(w, text, strlen(text));
+}
+
+static struct source *source_of(struct pasta_shardwriter *w, uint32_t number)
+{
+	if (!w->recent || w->recent_number != number) {
+		w->recent = pasta_map_add(w->sources, number);
+		w->recent_number = number;
+		if (!w->recent)
+			keep(w, -ENOMEM);
+	}
+	return w->recent;
+}
+
+static int flush_source(struct pasta_shardwriter *w, uint32_t number, struct source *s)
+{
+	struct pasta_frame_meta meta = {
+		.source = number, .clock = s->clock, .seq = s->seq, .flags = number ? 0 : PASTA_FRAME_STATE};
+	size_t at = 0, size;
+	const void *frame;
+
+	if (!s->count)
+		return w->error;
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct pasta_event *ev = (const void *)(s->data + at);
+
+		if (!number && ev->kind == PASTA_CLOCK)
+			meta.flags |= PASTA_FRAME_CLOCK;
+		w->events[i] = ev;
+		at += ev->size;
+	}
+	flush_strings(w);
+	frame = pasta_encode_events(w->encoder, w->events, s->count, &meta, &size);
+	s->seq += s->count;
+	s->size = s->count = 0;
+	return append(w, frame, size);
+}
+
+/* State goes first: readers of a file that is cut short need it. */
+static int flush(struct pasta_shardwriter *w, uint32_t number, struct source *s)
+{
+	struct source *state = number ? pasta_map_find(w->sources, 0) : NULL;
+
+	if (state)
+		flush_source(w, 0, state);
+	return flush_source(w, number, s);
+}
+
+static int flush_all(struct pasta_shardwriter *w)
+{
+	struct source *s;
+	size_t at = 0;
+	uint64_t number;
+
+	while ((s = pasta_map_next(w->sources, &at, &number))) {
+		flush(w, (uint32_t)number, s);
+		free(s->data);
+		s->data = NULL;
+		s->capacity = 0;
+	}
+	w->buffered = 0;
+	return w->error;
+}
+
+/* Small at first: there may be many sources. */
+static int make_room(struct pasta_shardwriter *w, struct source *s, size_t size)
+{
+	size_t n = s->capacity ? s->capacity * 2 : ROOM;
+	uint8_t *data;
+
+	if (s->size + size <= s->capacity)
+		return 0;
+	if (w->buffered + n - s->capacity > PASTA_SHARDWRITER_MEMORY) {
+		if (flush_all(w))
+			return w->error;
+		n = ROOM;
+	}
+	data = realloc(s->data, n);
+	if (!data)
+		return keep(w, -ENOMEM);
+	w->buffered += n - s->capacity;
+	s->data = data;
+	s->capacity = n;
+	return 0;
+}
+
+static int put(struct pasta_shardwriter *w, uint32_t number, const struct pasta_event *ev)
+{
+	struct source *s = source_of(w, number);
+
+	if (w->error)
+		return w->error;
+	if (ev->kind >= PASTA_KINDS_MAX || !ev->size || ev->size != pasta_kinds[ev->kind].size)
+		return keep(w, -EINVAL);
+	if (make_room(w, s, ev->size))
+		return w->error;
+	memcpy(s->data + s->size, ev, ev->size);
+	s->size += ev->size;
+	if (s->clock == PASTA_CLOCK_RAW && ev->time > w->last)
+		w->last = ev->time;
+	return ++s->count == PASTA_FRAME_EVENTS ? flush(w, number, s) : 0;
+}
+
+int pasta_shardwriter_clock(struct pasta_shardwriter *w, uint32_t source, uint32_t clock)
+{
+	struct source *s = source_of(w, source);
+
+	if (!source || (s && (s->seq || s->count)))
+		return keep(w, -EINVAL);
+	if (s)
+		s->clock = clock;
+	return w->error;
+}
+
+int pasta_shardwriter_event(struct pasta_shardwriter *w, uint32_t source,
+			    const struct pasta_event *ev)
+{
+	return source ? put(w, source, ev) : keep(w, -EINVAL);
+}
+
+int pasta_shardwriter_state(struct pasta_shardwriter *w, const struct pasta_event *ev)
+{
+	return put(w, 0, ev);
+}
+
+int pasta_shardwriter_drop(struct pasta_shardwriter *w, uint32_t source, enum pasta_loss_sub reason,
+			   uint64_t count)
+{
+	struct source *s = source_of(w, source);
+
+	if (reason <= PASTA_LOSS_ACCOUNT || reason >= PASTA_LOSS_REASONS)
+		return keep(w, -EINVAL);
+	if (s)
+		s->dropped[reason] += count;
+	return w->error;
+}
+
+static void put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int reason,
+		     const struct source *s)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
+				 .kind = PASTA_LOSS,
+				 .sub = (uint8_t)reason,
+				 .time = w->last};
+
+	ev.loss.source = source;
+	ev.loss.pushed = source ? s->seq : 0;
+	ev.loss.dropped = s->dropped[reason];
+	put(w, 0, &ev);
+}
+
+static void put_accounts(struct pasta_shardwriter *w)
+{
+	const struct source *s;
+	size_t at = 0;
+	uint64_t number;
+
+	source_of(w, 0); /* nothing may be added while we walk */
+	while (!w->error && (s = pasta_map_next(w->sources, &at, &number)))
+		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_REASONS; i++)
+			if (i == PASTA_LOSS_ACCOUNT || s->dropped[i])
+				put_loss(w, (uint32_t)number, i, s);
+}
+
+int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_err *err)
+{
+	int r;
+
+	if (!w)
+		return 0;
+	flush_all(w);
+	put_accounts(w);
+	flush_all(w);
+	flush_strings(w);
+	r = w->error;
+	if (close(w->file.fd) && !r)
+		r = -errno;
+	w->file.fd = -1;
+	if (r)
+		pasta_fail(err, r, "cannot write %s: %s", w->path, strerror(-r));
+	writer_free(w);
+	return r;
+}

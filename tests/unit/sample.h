@@ -1,0 +1,76 @@
+/* sample.h - a result with everything in it that a sink could get wrong. */
+#ifndef TESTS_UNIT_SAMPLE_H
+#define TESTS_UNIT_SAMPLE_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/result.h"
+#include "process/runinfo.h"
+#include "sink/sink.h"
+
+static inline struct pasta_table *sample_table(struct pasta_out *out, const char *name)
+{
+	static const struct pasta_column columns[] = {{"name", PASTA_STRING, NULL},
+						      {"time", PASTA_INT, "ns"},
+						      {"size", PASTA_INT, "bytes"},
+						      {"share", PASTA_FLOAT, "%"},
+						      {"rate", PASTA_INT, "events/s"}};
+
+	return pasta_out_table(out, name, columns, 5);
+}
+
+static inline void sample_row(struct pasta_table *t, const char *name, int64_t time, int64_t size,
+			      double share, int64_t events)
+{
+	pasta_cell_str(t, name);
+	pasta_cell_int(t, time);
+	pasta_cell_int(t, size);
+	pasta_cell_float(t, share);
+	pasta_cell_int(t, events);
+}
+
+/* One tool; tables of tool.t only, unless two. */
+static inline void sample(struct pasta_result *r, bool two)
+{
+	struct pasta_out *out;
+	struct pasta_table *t;
+
+	memset(r, 0, sizeof(*r));
+	r->loss.expected = UINT64_MAX;
+	r->loss.captured = 7;
+	r->loss.dropped = 3;
+	r->loss.by_reason[PASTA_LOSS_FULL] = 2;
+	r->loss.damaged = 1;
+	out = pasta_result_out(r, "tool");
+	t = sample_table(out, "t");
+	sample_row(t, "plain", 999, 512, 12.5, 1);
+	sample_row(t, "q\"uo,te\r\n", INT64_MAX, INT64_MIN, NAN, 2);
+	sample_row(t, "\033[31mred\001 \xff\xc3(", 1234567, 1572864, INFINITY, 3);
+	sample_row(t, "größe 漢字 \xe2\x80\xae", 0, 0, 0.1, -4);
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_WARNING,
+						       .what = "slow\nlines",
+						       .where = "here",
+						       .action = "be quick"});
+	if (two)
+		sample_table(out, "empty");
+	pasta_out_end(out);
+}
+
+/* What a sink writes, to be freed. */
+static inline char *sample_write(const struct pasta_sink *sink, const struct pasta_result *r,
+				 const struct pasta_sink_opts *opts, int *error,
+				 struct pasta_err *err)
+{
+	size_t size;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+
+	*error = sink->write(f, r, opts, err);
+	fclose(f);
+	return text;
+}
+
+#endif

@@ -1,0 +1,551 @@
+/* test_agent.c - the agent in a process of its own, and what its shard says afterwards.
+ * timeout: 300
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/agent.h"
+#include "collect/control.h"
+#include "process/salvage.h"
+#include "process/stream.h"
+
+enum { THREADS = 8, EVENTS = 1000000 };
+
+static char run_dir[128];
+
+static int make_run(void **state)
+{
+	char path[160];
+
+	(void)state;
+	snprintf(run_dir, sizeof(run_dir), "/tmp/test-agent-XXXXXX");
+	if (!mkdtemp(run_dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/shards", run_dir);
+	setenv(PASTA_ENV_RUN, run_dir, 1);
+	unsetenv(PASTA_ENV_MEMORY);
+	return mkdir(path, 0777);
+}
+
+static int remove_run(void **state)
+{
+	char command[192];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", run_dir);
+	return system(command);
+}
+
+static void emit_mark(uint32_t name)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
+				 .kind = PASTA_REGION,
+				 .sub = PASTA_REGION_MARK,
+				 .time = pasta_now(),
+				 .region = {.name = name}};
+
+	pasta_emit(&ev);
+}
+
+/* Run the body in a child that attaches to the run; its wait status. */
+static int in_child(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (!pasta_agent_attach())
+			_exit(99);
+		body();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static struct pasta_stream *open_run(struct pasta_salvaged *salvaged)
+{
+	struct pasta_stream *s = pasta_stream_new(0);
+	struct pasta_salvaged own = {0};
+	struct pasta_err err = {0};
+	char path[512];
+	struct dirent *e;
+	DIR *d;
+
+	assert_non_null(s);
+	snprintf(path, sizeof(path), "%s/shards", run_dir);
+	if (pasta_salvage_sweep(path, salvaged ? salvaged : &own, &err))
+		fail_msg("%s", err.text);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((e = readdir(d))) {
+		if (!strstr(e->d_name, ".pst"))
+			continue;
+		snprintf(path, sizeof(path), "%s/shards/%s", run_dir, e->d_name);
+		if (pasta_stream_add(s, path, &err))
+			fail_msg("%s", err.text);
+	}
+	closedir(d);
+	return s;
+}
+
+struct tally {
+	uint64_t regions, out_of_order, others;
+	struct pasta_account account;
+	size_t shards;
+};
+
+static struct tally read_run(struct pasta_salvaged *salvaged)
+{
+	struct pasta_stream *s = open_run(salvaged);
+	const struct pasta_event *ev;
+	struct tally t = {0};
+	uint64_t last = 0;
+
+	while ((ev = pasta_stream_next(s))) {
+		t.regions += ev->kind == PASTA_REGION;
+		t.others += ev->kind != PASTA_REGION;
+		t.out_of_order += ev->time < last;
+		last = ev->time;
+	}
+	pasta_stream_loss(s, &t.account);
+	t.shards = pasta_stream_shards(s);
+	pasta_stream_free(s);
+	return t;
+}
+
+static void *million(void *arg)
+{
+	uint32_t name = pasta_intern_str("work");
+
+	(void)arg;
+	for (uint32_t i = 0; i < EVENTS; i++)
+		emit_mark(name);
+	return NULL;
+}
+
+static void all_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, million, NULL))
+			_exit(98);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void fast(void)
+{
+	all_threads();
+	pasta_agent_close();
+}
+
+static void stalled(void)
+{
+	pasta_agent_stall(true);
+	all_threads();
+	pasta_agent_stall(false);
+	pasta_agent_close();
+}
+
+static void check_adds_up(struct tally *t, uint64_t emitted)
+{
+	assert_int_equal(t->account.expected, emitted);
+	assert_int_equal(t->account.captured, t->regions);
+	assert_int_equal(t->account.captured + t->account.dropped, emitted);
+	assert_int_equal(t->account.by_reason[PASTA_LOSS_FULL], t->account.dropped);
+	assert_int_equal(t->account.damaged, 0);
+	assert_int_equal(t->account.damaged_bytes, 0);
+	assert_int_equal(t->out_of_order, 0);
+}
+
+static void pushed_read_and_dropped_add_up_with_a_fast_writer(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(fast), 0);
+	t = read_run(NULL);
+	check_adds_up(&t, (uint64_t)THREADS * EVENTS);
+}
+
+static void pushed_read_and_dropped_add_up_with_a_stalled_writer(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(stalled), 0);
+	t = read_run(NULL);
+	check_adds_up(&t, (uint64_t)THREADS * EVENTS);
+	assert_true(t.account.dropped > 0);
+}
+
+static void emit_some_and_die(void)
+{
+	uint32_t name = pasta_intern_str("last words");
+
+	for (uint32_t i = 0; i < 12345; i++)
+		emit_mark(name);
+	raise(SIGKILL);
+}
+
+static void what_was_emitted_before_sigkill_is_salvaged_with_its_names(void **state)
+{
+	struct pasta_salvaged salvaged = {0};
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	uint32_t n = 0;
+
+	(void)state;
+	assert_true(WIFSIGNALED(in_child(emit_some_and_die)));
+	s = open_run(&salvaged);
+	assert_int_equal(salvaged.processes, 1);
+	while ((ev = pasta_stream_next(s))) {
+		if (ev->kind != PASTA_REGION)
+			continue;
+		assert_string_equal(pasta_str(ev->region.name), "last words");
+		n++;
+	}
+	assert_int_equal(n, 12345);
+	pasta_stream_free(s);
+}
+
+static void nothing(void)
+{
+	pasta_agent_close();
+}
+
+static void no_event_no_file(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(nothing), 0);
+	assert_int_equal(read_run(NULL).shards, 0);
+}
+
+static void *one(void *arg)
+{
+	(void)arg;
+	emit_mark(pasta_intern_str("short"));
+	return NULL;
+}
+
+static void come_and_go(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < 3000; i++) {
+		if (pthread_create(&t, NULL, one, NULL))
+			_exit(98);
+		pthread_join(t, NULL);
+	}
+	pasta_agent_close();
+}
+
+static void threads_that_come_and_go_use_rings_again_and_lose_nothing(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(come_and_go), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, 3000);
+	assert_int_equal(t.account.dropped, 0);
+	assert_int_equal(t.regions, 3000);
+}
+
+static pthread_barrier_t barrier;
+
+static void *one_of_many(void *arg)
+{
+	emit_mark(pasta_intern_str("many"));
+	pthread_barrier_wait(&barrier);
+	return arg;
+}
+
+static void many_threads(void)
+{
+	enum { MANY = 400 };
+	static pthread_t threads[MANY];
+
+	pthread_barrier_init(&barrier, NULL, MANY);
+	for (int i = 0; i < MANY; i++)
+		if (pthread_create(&threads[i], NULL, one_of_many, NULL))
+			_exit(98);
+	for (int i = 0; i < MANY; i++)
+		pthread_join(threads[i], NULL);
+	pasta_agent_close();
+}
+
+static void threads_past_the_memory_limit_are_counted(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	setenv(PASTA_ENV_MEMORY, "4194304", 1);
+	assert_int_equal(in_child(many_threads), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, 400);
+	assert_true(t.account.by_reason[PASTA_LOSS_MEMORY] > 0);
+	assert_int_equal(t.account.by_reason[PASTA_LOSS_MEMORY], t.account.dropped);
+	assert_int_equal(t.regions + t.account.dropped, 400);
+}
+
+static void many_names(void)
+{
+	char name[64];
+
+	for (int i = 0; i < 200000; i++) {
+		snprintf(name, sizeof(name), "a name that is not short, number %d", i);
+		emit_mark(pasta_intern_str(name));
+	}
+	pasta_agent_close();
+}
+
+static void names_past_the_memory_limit_become_one_name_and_no_event_is_lost(void **state)
+{
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	uint64_t named = 0, too_many = 0;
+
+	(void)state;
+	setenv(PASTA_ENV_MEMORY, "4194304", 1);
+	assert_int_equal(in_child(many_names), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s))) {
+		if (ev->kind != PASTA_REGION)
+			continue;
+		if (!strcmp(pasta_str(ev->region.name), "(too many names)"))
+			too_many++;
+		else
+			named += !strncmp(pasta_str(ev->region.name), "a name that is", 14);
+	}
+	assert_true(named > 1000 && too_many > 1000);
+	struct pasta_account a;
+
+	pasta_stream_loss(s, &a);
+	assert_int_equal(a.captured, named + too_many);
+	assert_int_equal(a.expected, 200000);
+	pasta_stream_free(s);
+}
+
+static void deliver(void)
+{
+	struct pasta_port *port = pasta_port_open(PASTA_KINDS_MAX);
+	struct pasta_event batch[64];
+	uint64_t left = 500000, time = 1000000;
+
+	if (!port)
+		_exit(97);
+	while (left) {
+		size_t n = left < 64 ? left : 64, size = PASTA_EVENT_SIZE(counter);
+		char records[64 * sizeof(struct pasta_event)];
+
+		for (size_t i = 0; i < n; i++) {
+			batch[i] = (struct pasta_event){.size = (uint16_t)size,
+							.kind = PASTA_COUNTER,
+							.tid = 7,
+							.time = time + (i ^ 5)};
+			memcpy(records + i * size, &batch[i], size);
+		}
+		if (pasta_port_push(port, records, n * size))
+			_exit(96);
+		time += 64;
+		left -= n;
+	}
+	pasta_agent_close();
+}
+
+static void a_delivery_thread_waits_for_room_and_loses_nothing(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	setenv(PASTA_ENV_MEMORY, "4194304", 1);
+	assert_int_equal(in_child(deliver), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, 500000);
+	assert_int_equal(t.account.captured, 500000);
+	assert_int_equal(t.out_of_order, 0);
+}
+
+static void *child_of_a_thread(void *arg)
+{
+	int status;
+	pid_t pid;
+
+	emit_mark(pasta_intern_str("parent"));
+	pid = fork();
+	if (!pid) {
+		emit_mark(pasta_intern_str("child"));
+		emit_mark(pasta_intern_str("child"));
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	emit_mark(pasta_intern_str("parent"));
+	return arg;
+}
+
+static void fork_in_a_thread(void)
+{
+	pthread_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, child_of_a_thread, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	pasta_agent_close();
+}
+
+static void a_forked_child_has_a_shard_of_its_own(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(fork_in_a_thread), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.shards, 5);
+	assert_int_equal(t.regions, 4 * 2 + 4 * 2);
+	assert_int_equal(t.account.dropped, 0);
+}
+
+static volatile sig_atomic_t handled;
+
+static void emit_in_handler(int sig)
+{
+	(void)sig;
+	emit_mark(0);
+	handled++;
+}
+
+static void emit_under_signals(void)
+{
+	struct sigaction act = {.sa_handler = emit_in_handler};
+	struct pasta_event last = {.size = PASTA_EVENT_SIZE(iteration), .kind = PASTA_ITERATION};
+	uint32_t name = pasta_intern_str("main line");
+	timer_t timer;
+	struct itimerspec every = {.it_interval = {.tv_nsec = 50000}, .it_value = {.tv_nsec = 50000}};
+
+	sigaction(SIGALRM, &act, NULL);
+	emit_mark(name);
+	if (timer_create(CLOCK_MONOTONIC, NULL, &timer) || timer_settime(timer, 0, &every, NULL))
+		_exit(95);
+	for (int i = 0; i < 999999; i++)
+		emit_mark(name);
+	timer_delete(timer);
+	pasta_agent_close();
+	last.time = pasta_now();
+	last.iteration.index = (uint64_t)handled;
+	pasta_emit(&last);
+}
+
+static void a_signal_handler_may_emit_and_what_it_loses_is_counted(void **state)
+{
+	struct pasta_stream *s;
+	const struct pasta_event *ev;
+	struct pasta_account a;
+	uint64_t in_handler = 0;
+
+	(void)state;
+	assert_int_equal(in_child(emit_under_signals), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s)))
+		if (ev->kind == PASTA_ITERATION)
+			in_handler = ev->iteration.index;
+	pasta_stream_loss(s, &a);
+	assert_true(in_handler > 0);
+	assert_int_equal(a.expected, 1000000 + in_handler + 1);
+	assert_int_equal(a.damaged, 0);
+	pasta_stream_free(s);
+}
+
+static void after_close(void)
+{
+	emit_mark(pasta_intern_str("before"));
+	pasta_agent_close();
+	emit_mark(pasta_intern_str("after"));
+	emit_mark(pasta_intern_str("after"));
+}
+
+static void events_after_the_close_are_written_at_once(void **state)
+{
+	struct pasta_salvaged salvaged = {0};
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(after_close), 0);
+	t = read_run(&salvaged);
+#ifndef __SANITIZE_THREAD__ /* which has a thread of its own: the process is never alone */
+	assert_int_equal(salvaged.processes, 0);
+#endif
+	assert_int_equal(t.regions, 3);
+	assert_int_equal(t.account.dropped, 0);
+}
+
+static void close_all_files(void)
+{
+	int fd, first = -1;
+	uint32_t name = pasta_intern_str("daemon");
+	char path[160];
+
+	emit_mark(name);
+	for (fd = 3; fd < 2000; fd++)
+		close(fd);
+	snprintf(path, sizeof(path), "%s/theirs", run_dir);
+	for (fd = 3; fd < 700; fd++) {
+		int mine = open(path, O_RDWR | O_CREAT, 0666);
+
+		first = first < 0 ? mine : first;
+	}
+	emit_mark(name);
+	pasta_agent_close();
+	_exit(lseek(first, 0, SEEK_END) == 0 ? 0 : 94);
+}
+
+static void a_program_that_closes_our_files_keeps_its_own_and_the_events(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(close_all_files), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.regions, 2);
+	assert_int_equal(t.account.dropped, 0);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, make_run, remove_run)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(no_event_no_file),
+		CASE(what_was_emitted_before_sigkill_is_salvaged_with_its_names),
+		CASE(threads_that_come_and_go_use_rings_again_and_lose_nothing),
+		CASE(threads_past_the_memory_limit_are_counted),
+		CASE(names_past_the_memory_limit_become_one_name_and_no_event_is_lost),
+		CASE(a_delivery_thread_waits_for_room_and_loses_nothing),
+		CASE(a_forked_child_has_a_shard_of_its_own),
+		CASE(a_signal_handler_may_emit_and_what_it_loses_is_counted),
+		CASE(events_after_the_close_are_written_at_once),
+		CASE(a_program_that_closes_our_files_keeps_its_own_and_the_events),
+		CASE(pushed_read_and_dropped_add_up_with_a_fast_writer),
+		CASE(pushed_read_and_dropped_add_up_with_a_stalled_writer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

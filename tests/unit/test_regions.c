@@ -1,0 +1,288 @@
+/* test_regions.c - the tool regions, given events by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/strings.h"
+#include "process/dispatch.h"
+
+#include "../../tools/regions.c"
+
+static struct pasta_choice choice;
+static struct pasta_result result;
+static struct pasta_dispatch *dispatch;
+
+static int setup(void **state)
+{
+	if (pasta_choice_add(&choice, "regions", NULL))
+		return -1;
+	dispatch = pasta_dispatch_new(&choice, &result);
+	return dispatch ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	pasta_dispatch_free(dispatch);
+	pasta_result_free(&result);
+	pasta_choice_free(&choice);
+	return 0;
+}
+
+static uint32_t id(const char *name)
+{
+	return name ? pasta_strings_add(name, strlen(name)) : 0;
+}
+
+static void region(uint32_t proc, uint32_t tid, uint64_t time, unsigned int sub, const char *name)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
+				 .kind = PASTA_REGION,
+				 .sub = (uint8_t)sub,
+				 .tid = tid,
+				 .proc = proc,
+				 .time = time};
+
+	ev.region.name = id(name);
+	pasta_dispatch_event(dispatch, &ev);
+}
+
+#define B PASTA_REGION_BEGIN
+#define E PASTA_REGION_END
+#define M PASTA_REGION_MARK
+
+static void iter(uint32_t proc, uint64_t time, uint64_t index)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(iteration),
+				 .kind = PASTA_ITERATION,
+				 .tid = 99,
+				 .proc = proc,
+				 .time = time};
+
+	ev.iteration.index = index;
+	pasta_dispatch_event(dispatch, &ev);
+}
+
+/* A table as text: rows in lines, cells with spaces between. */
+static const char *table(const char *name)
+{
+	static char text[65536];
+	const struct pasta_out *out = result.outs[0];
+	size_t i, row, col, at = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < out->table_count; i++) {
+		const struct pasta_table *t = out->tables[i];
+
+		if (strcmp(t->name, name))
+			continue;
+		for (row = 0; row < pasta_table_rows(t); row++)
+			for (col = 0; col < t->count; col++) {
+				const union pasta_value *v = pasta_table_cell(t, row, col);
+				const char *gap = col + 1 == t->count ? "\n" : " ";
+
+				if (t->columns[col].type == PASTA_STRING)
+					at += (size_t)sprintf(text + at, "%s%s", v->s, gap);
+				else
+					at += (size_t)sprintf(text + at, "%lld%s", (long long)v->i,
+							      gap);
+			}
+		return text;
+	}
+	return NULL;
+}
+
+static void times_are_inclusive_and_exclusive_by_path(void **state)
+{
+	region(0, 1, 0, B, "train");
+	region(0, 1, 10, B, "forward");
+	region(0, 1, 30, E, NULL);
+	region(0, 1, 40, B, "backward");
+	region(0, 1, 90, E, NULL);
+	region(0, 1, 90, B, "forward");
+	region(0, 1, 95, E, NULL);
+	region(0, 1, 100, E, NULL);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "train 1 100 25 100 100 100 0\n"
+					      "train/backward 1 50 50 50 50 50 0\n"
+					      "train/forward 2 25 25 12 5 20 0\n");
+	assert_null(table("regions_by_iteration"));
+	assert_null(table("marks"));
+	assert_int_equal(result.outs[0]->finding_count, 0);
+}
+
+static void threads_and_processes_are_apart_while_open_and_added_up_after(void **state)
+{
+	region(0, 1, 0, B, "a");
+	region(0, 2, 1, B, "b");
+	region(1, 1, 2, B, "b");
+	region(0, 1, 10, E, NULL);
+	region(0, 2, 11, E, NULL);
+	region(1, 1, 12, E, NULL);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "b 2 20 20 10 10 10 0\n"
+					      "a 1 10 10 10 10 10 0\n");
+}
+
+static void an_end_with_a_name_ends_what_is_above_it(void **state)
+{
+	region(0, 1, 0, B, "a");
+	region(0, 1, 10, B, "b");
+	region(0, 1, 20, E, "a");
+	region(0, 1, 30, E, "b");
+	region(0, 1, 40, E, "b");
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "a 1 20 10 20 20 20 0\na/b 1 10 10 10 10 10 0\n");
+	assert_int_equal(result.outs[0]->finding_count, 2);
+	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 1");
+	assert_string_equal(result.outs[0]->findings[1].what,
+			    "regions that the end of an outer one ended: 1");
+}
+
+static void what_never_ended_lasts_until_the_last_event_of_its_process(void **state)
+{
+	region(0, 1, 0, B, "a");
+	region(0, 1, 10, B, "b");
+	region(0, 2, 50, M, "tick");
+	region(1, 1, 900, M, "tick");
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "a 1 50 10 50 50 50 1\na/b 1 40 40 40 40 40 1\n");
+	assert_string_equal(table("marks"), "tick  2\n");
+	assert_string_equal(result.outs[0]->findings[0].what, "regions that never ended: 2");
+}
+
+static void an_end_without_a_begin_is_counted(void **state)
+{
+	region(0, 1, 5, E, NULL);
+	region(0, 1, 6, E, "x");
+	region(0, 1, 7, B, "y");
+	region(0, 1, 8, E, "x");
+	region(0, 1, 9, E, "y");
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "y 1 2 2 2 2 2 0\n");
+	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 3");
+}
+
+static void a_region_belongs_to_the_iteration_of_its_process_in_which_it_began(void **state)
+{
+	region(0, 1, 0, B, "setup");
+	iter(0, 10, 7);
+	region(0, 1, 10, E, NULL);
+	region(0, 2, 20, B, "step");
+	region(1, 2, 21, B, "step");
+	iter(0, 30, 8);
+	region(0, 2, 40, E, NULL);
+	region(0, 2, 50, B, "step");
+	region(0, 2, 60, E, NULL);
+	iter(1, 70, 8);
+	region(1, 2, 70, E, NULL);
+	region(1, 2, 80, B, "step");
+	region(1, 2, 85, E, NULL);
+	iter(0, 90, 7);
+	region(0, 2, 90, B, "step");
+	region(0, 2, 91, B, "part");
+	region(0, 2, 92, E, NULL);
+	region(0, 2, 95, E, NULL);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions_by_iteration"), "7 step 2 25 24\n"
+							   "7 step/part 1 1 1\n"
+							   "8 step 2 15 15\n");
+}
+
+static void marks_are_counted_where_they_are(void **state)
+{
+	region(0, 1, 0, B, "a");
+	region(0, 1, 1, M, "m");
+	region(0, 1, 2, M, "m");
+	region(0, 1, 3, E, NULL);
+	region(0, 1, 4, M, "m");
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("marks"), "m a 2\nm  1\n");
+}
+
+static void recursion_is_a_path_of_its_own(void **state)
+{
+	region(0, 1, 0, B, "f");
+	region(0, 1, 1, B, "f");
+	region(0, 1, 2, B, NULL);
+	region(0, 1, 3, E, NULL);
+	region(0, 1, 4, E, "f");
+	region(0, 1, 9, E, "f");
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"),
+			    "f 1 9 6 9 9 9 0\nf/f 1 3 2 3 3 3 0\nf/f/(unnamed) 1 1 1 1 1 1 0\n");
+}
+
+static void ten_thousand_deep_is_fine_and_readable(void **state)
+{
+	enum { DEPTH = 10000 };
+	const struct pasta_table *t;
+	uint64_t i;
+
+	for (i = 0; i < DEPTH; i++)
+		region(0, 1, i, B, "deep");
+	for (i = 0; i < DEPTH; i++)
+		region(0, 1, DEPTH + i, E, NULL);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	t = result.outs[0]->tables[0];
+	assert_int_equal(pasta_table_rows(t), DEPTH);
+	assert_int_equal(pasta_table_cell(t, 0, 2)->i, 2 * DEPTH - 1);
+	assert_int_equal(pasta_table_cell(t, DEPTH - 1, 2)->i, 1);
+	assert_int_equal(strlen(pasta_table_cell(t, 62, 0)->s), 63 * 5 - 1);
+	assert_non_null(strstr(pasta_table_cell(t, 63, 0)->s, "/deep/…(1)…/deep/"));
+	assert_non_null(strstr(pasta_table_cell(t, DEPTH - 1, 0)->s, "/deep/…(9937)…/deep/"));
+}
+
+static void time_that_runs_backwards_is_never_negative(void **state)
+{
+	region(0, 1, 100, B, "a");
+	region(0, 1, 50, B, "b");
+	region(0, 1, 200, E, NULL);
+	region(0, 1, 90, E, NULL);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "a 1 0 0 0 0 0 0\na/b 1 150 150 150 150 150 0\n");
+}
+
+static void the_table_by_iteration_can_be_left_out(void **state)
+{
+	struct pasta_err err = {0};
+
+	pasta_dispatch_free(dispatch);
+	pasta_result_free(&result);
+	assert_int_equal(pasta_choice_set(&choice, "regions.iterations=no", &err), 0);
+	dispatch = pasta_dispatch_new(&choice, &result);
+	iter(0, 0, 1);
+	region(0, 1, 1, B, "a");
+	region(0, 1, 2, E, NULL);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_null(table("regions_by_iteration"));
+	pasta_dispatch_free(dispatch);
+	pasta_result_free(&result);
+	assert_int_equal(pasta_choice_set(&choice, "regions.iterations=maybe", &err), 0);
+	dispatch = pasta_dispatch_new(&choice, &result);
+	assert_int_equal(pasta_dispatch_report(dispatch), 1);
+	assert_string_equal(result.outs[0]->err.text, "iterations must be yes or no, not 'maybe'");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(times_are_inclusive_and_exclusive_by_path),
+		TEST(threads_and_processes_are_apart_while_open_and_added_up_after),
+		TEST(an_end_with_a_name_ends_what_is_above_it),
+		TEST(what_never_ended_lasts_until_the_last_event_of_its_process),
+		TEST(an_end_without_a_begin_is_counted),
+		TEST(a_region_belongs_to_the_iteration_of_its_process_in_which_it_began),
+		TEST(marks_are_counted_where_they_are),
+		TEST(recursion_is_a_path_of_its_own),
+		TEST(ten_thousand_deep_is_fine_and_readable),
+		TEST(time_that_runs_backwards_is_never_negative),
+		TEST(the_table_by_iteration_can_be_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* test_result.c - what tools report: typed cells, whole rows, copies of everything. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "process/result.h"
+
+static const struct pasta_column columns[] = {
+	{"name", PASTA_STRING, NULL}, {"time", PASTA_INT, "ns"}, {"share", PASTA_FLOAT, "%"}};
+
+static int begin(void **state)
+{
+	static struct pasta_result result;
+
+	memset(&result, 0, sizeof(result));
+	*state = &result;
+	return pasta_result_out(&result, "tool") ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	pasta_result_free(*state);
+	return 0;
+}
+
+static struct pasta_out *out_of(void **state)
+{
+	return ((struct pasta_result *)*state)->outs[0];
+}
+
+static void cells_fill_rows_from_left_to_right(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	struct pasta_table *t = pasta_out_table(out, "t", columns, 3);
+	char name[] = "first";
+
+	pasta_cell_str(t, name);
+	name[0] = 'X';
+	pasta_cell_int(t, INT64_MIN);
+	pasta_cell_float(t, 0.5);
+	pasta_cell_str(t, NULL);
+	pasta_cell_int(t, 2);
+	pasta_cell_float(t, 1);
+	assert_int_equal(pasta_out_end(out), 0);
+	assert_int_equal(pasta_table_rows(t), 2);
+	assert_string_equal(pasta_table_cell(t, 0, 0)->s, "first");
+	assert_true(pasta_table_cell(t, 0, 1)->i == INT64_MIN);
+	assert_string_equal(pasta_table_cell(t, 1, 0)->s, "");
+	assert_true(pasta_table_cell(t, 1, 2)->f == 1);
+}
+
+static void a_cell_of_the_wrong_type_fails_and_names_the_column(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	struct pasta_table *t = pasta_out_table(out, "t", columns, 3);
+
+	pasta_cell_str(t, "a");
+	pasta_cell_float(t, 1.0);
+	pasta_cell_int(t, 1);
+	pasta_cell_str(t, "b");
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+	assert_string_equal(out->err.text,
+			    "table t, column time: got a cell of type float, not int");
+	assert_int_equal(out->table_count, 0);
+}
+
+static void a_row_that_is_not_whole_fails_and_names_the_column(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	struct pasta_table *t = pasta_out_table(out, "t", columns, 3);
+
+	pasta_cell_str(t, "a");
+	pasta_cell_int(t, 1);
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+	assert_string_equal(out->err.text, "table t: the last row ends before column share");
+}
+
+static void a_null_table_is_no_crash(void **state)
+{
+	struct pasta_out *out = out_of(state);
+
+	assert_null(pasta_out_table(out, "t", columns, 0));
+	assert_null(pasta_out_table(out, NULL, columns, 3));
+	pasta_cell_str(NULL, "a");
+	pasta_cell_int(NULL, 1);
+	pasta_cell_float(NULL, 1);
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+}
+
+static void two_tables_of_one_name_fail(void **state)
+{
+	struct pasta_out *out = out_of(state);
+
+	assert_non_null(pasta_out_table(out, "t", columns, 3));
+	assert_null(pasta_out_table(out, "t", columns, 3));
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+}
+
+static void findings_are_copied(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	char what[] = "slow";
+	int i;
+
+	for (i = 0; i < 20; i++)
+		pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_PROBLEM,
+							       .what = what,
+							       .action = "go faster"});
+	what[0] = 'X';
+	assert_int_equal(out->finding_count, 20);
+	assert_string_equal(out->findings[19].what, "slow");
+	assert_null(out->findings[19].where);
+	assert_string_equal(out->findings[19].action, "go faster");
+}
+
+static void the_first_error_is_kept(void **state)
+{
+	struct pasta_out *out = out_of(state);
+
+	pasta_out_fail(out, -EIO, "first %d", 1);
+	pasta_out_fail(out, -ENOMEM, "second");
+	assert_int_equal(pasta_out_end(out), -EIO);
+	assert_string_equal(out->err.text, "first 1");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(cells_fill_rows_from_left_to_right),
+		TEST(a_cell_of_the_wrong_type_fails_and_names_the_column),
+		TEST(a_row_that_is_not_whole_fails_and_names_the_column),
+		TEST(a_null_table_is_no_crash),
+		TEST(two_tables_of_one_name_fail),
+		TEST(findings_are_copied),
+		TEST(the_first_error_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* test_run.c - a run's folder and its run.json. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "process/run.h"
+#include "process/runinfo.h"
+
+static char top[64];
+
+static int begin(void **state)
+{
+	strcpy(top, "/tmp/test-run-XXXXXX");
+	return mkdtemp(top) && !chdir(top) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "rm -rf %s", top);
+	return chdir("/") || system(command);
+}
+
+static void spit(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void a_run_is_never_made_over_an_old_one(void **state)
+{
+	struct pasta_run a = {0}, b = {0}, c = {0};
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_run_create(&a, NULL, &err), 0);
+	assert_int_equal(pasta_run_create(&b, NULL, &err), 0);
+	assert_string_equal(strrchr(a.path, '/'), "/accelprof-run-1");
+	assert_string_equal(strrchr(b.path, '/'), "/accelprof-run-2");
+	assert_int_equal(pasta_run_create(&c, a.path, &err), -EEXIST);
+	assert_null(c.path);
+	pasta_run_free(&a);
+	pasta_run_free(&b);
+}
+
+static void a_removed_run_leaves_what_was_there(void **state)
+{
+	struct pasta_run run = {0};
+	struct pasta_err err = {0};
+
+	mkdir("mine", 0777);
+	assert_int_equal(pasta_run_create(&run, "mine", &err), 0);
+	assert_int_equal(access("mine/control", F_OK), 0);
+	pasta_run_remove(&run);
+	assert_int_equal(rmdir("mine"), 0);
+	pasta_run_free(&run);
+	assert_int_equal(pasta_run_create(&run, "ours", &err), 0);
+	pasta_run_remove(&run);
+	assert_int_equal(access("ours", F_OK), -1);
+	pasta_run_free(&run);
+}
+
+static void shards_are_listed_in_order(void **state)
+{
+	struct pasta_err err = {0};
+	char **paths;
+	size_t count;
+
+	mkdir("s", 0777);
+	spit("s/h-10.pst", "");
+	spit("s/h-9.pst", "");
+	spit("s/h-9.ring", "");
+	spit("s/.pst", "");
+	assert_int_equal(pasta_run_shards("s", &paths, &count, &err), 0);
+	assert_int_equal(count, 2);
+	assert_string_equal(paths[0], "s/h-9.pst");
+	assert_string_equal(paths[1], "s/h-10.pst");
+	assert_null(paths[2]);
+	pasta_run_shards_free(paths);
+	assert_int_equal(pasta_run_shards("absent", &paths, &count, &err), 0);
+	assert_int_equal(count, 0);
+	pasta_run_shards_free(paths);
+}
+
+static void a_new_control_page_is_healthy(void **state)
+{
+	struct pasta_run_health health;
+	struct pasta_run run = {0};
+	struct pasta_err err = {0};
+	struct stat st;
+
+	assert_int_equal(pasta_run_create(&run, "r", &err), 0);
+	assert_int_equal(stat("r/control", &st), 0);
+	assert_int_equal(st.st_size, 4096);
+	assert_true(pasta_run_health("r", &health));
+	assert_int_equal(health.failed, 0);
+	spit("r/control", "rubbish");
+	assert_false(pasta_run_health("r", &health));
+	assert_false(pasta_run_health("absent", &health));
+	pasta_run_free(&run);
+}
+
+static void run_json_reads_back_as_it_was_written(void **state)
+{
+	char *command[] = {(char *)"prog", (char *)"a \"b\"", (char *)"", NULL};
+	char *tools[] = {(char *)"regions", NULL};
+	struct pasta_runinfo in = {.command = command,
+				   .tools = tools,
+				   .cwd = (char *)"/tmp",
+				   .host = (char *)"höst",
+				   .version = (char *)"1.2",
+				   .kinds = PASTA_BIT(REGION) | PASTA_BIT(LOSS),
+				   .start = UINT64_C(1794711561960402369),
+				   .end = UINT64_C(1794711561992256510),
+				   .signaled = true,
+				   .signal = 11,
+				   .shards = 3,
+				   .has_loss = true,
+				   .loss = {.expected = UINT64_MAX, .captured = 2, .dropped = 1}};
+	struct pasta_runinfo out = {0};
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_runinfo_save(&in, "run.json", &err), 0);
+	assert_int_equal(pasta_runinfo_load(&out, "run.json", &err), 0);
+	assert_string_equal(out.command[1], "a \"b\"");
+	assert_string_equal(out.command[2], "");
+	assert_null(out.command[3]);
+	assert_string_equal(out.host, "höst");
+	assert_true(out.kinds == in.kinds && out.start == in.start && out.end == in.end);
+	assert_true(out.signaled && !out.exited && out.signal == 11 && out.shards == 3);
+	assert_true(out.has_loss && out.loss.expected == UINT64_MAX && out.loss.dropped == 1);
+	pasta_runinfo_free(&out);
+}
+
+static void what_is_no_run_json_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", "{", "[]", "null", "{\"schema\": 1}", "{\"schema\": \"other/1\"}", "\xff\xfe"};
+	struct pasta_runinfo info = {0};
+	struct pasta_err err = {0};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		spit("run.json", bad[i]);
+		assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), -EINVAL);
+	}
+	spit("run.json", "{\"schema\": \"accelprof-run/2\"}");
+	assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), -EPROTONOSUPPORT);
+	assert_int_equal(pasta_runinfo_load(&info, "absent", &err), -ENOENT);
+	spit("run.json", "{\"schema\": \"accelprof-run/1\", \"command\": 7, \"exit\": [], "
+			 "\"tools\": [1, null], \"start\": \"x\", \"loss\": 5}");
+	assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), 0);
+	assert_null(info.command);
+	pasta_runinfo_free(&info);
+}
+
+static void a_run_json_that_cannot_be_written_is_explained(void **state)
+{
+	struct pasta_runinfo info = {0};
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_runinfo_save(&info, "no/such/run.json", &err), -ENOENT);
+	assert_string_equal(err.text, "cannot write no/such/run.json: No such file or directory");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_run_is_never_made_over_an_old_one),
+		TEST(a_removed_run_leaves_what_was_there),
+		TEST(shards_are_listed_in_order),
+		TEST(a_new_control_page_is_healthy),
+		TEST(run_json_reads_back_as_it_was_written),
+		TEST(what_is_no_run_json_is_refused),
+		TEST(a_run_json_that_cannot_be_written_is_explained),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

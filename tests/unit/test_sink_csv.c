@@ -1,0 +1,103 @@
+/* test_sink_csv.c - tables as comma-separated values, as RFC 4180 has them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/sample.h"
+
+#define T                                                                                          \
+	"name,time,size,share,rate\r\n"                                                            \
+	"plain,999,512,12.5,1\r\n"                                                                 \
+	"\"q\"\"uo,te\r\n\",9223372036854775807,-9223372036854775808,,2\r\n"                       \
+	"\033[31mred\001 \xef\xbf\xbd\xef\xbf\xbd(,1234567,1572864,,3\r\n"                         \
+	"größe 漢字 \xe2\x80\xae,0,0,0.1,-4\r\n"
+
+static void check(bool two, const char *table, int wanted_error, const char *wanted)
+{
+	struct pasta_sink_opts opts = {.table = table};
+	struct pasta_err err = {0};
+	struct pasta_result r;
+	int error;
+	char *text;
+
+	sample(&r, two);
+	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
+	assert_int_equal(error, wanted_error);
+	assert_string_equal(error ? err.text : text, wanted);
+	free(text);
+	pasta_result_free(&r);
+}
+
+static void one_table_is_plain(void **state)
+{
+	check(false, NULL, 0, T);
+}
+
+static void several_tables_have_their_names_before_them(void **state)
+{
+	check(true, NULL, 0,
+	      "# table t\r\n" T "\r\n# table empty\r\nname,time,size,share,rate\r\n"
+	      "\r\n# table loss\r\nexpected,captured,dropped\r\n18446744073709551615,7,3\r\n");
+}
+
+static void one_of_several_can_be_chosen(void **state)
+{
+	check(true, "t", 0, T);
+	check(true, "tool.t", 0, T);
+	check(true, "empty", 0, "name,time,size,share,rate\r\n");
+	check(true, "nosuch", -ENOENT,
+	      "there is no table 'nosuch': --format text shows what there is");
+	check(true, "too.t", -ENOENT,
+	      "there is no table 'too.t': --format text shows what there is");
+}
+
+static void a_name_that_two_tools_have_needs_the_tool(void **state)
+{
+	struct pasta_sink_opts opts = {.table = "t"};
+	struct pasta_err err = {0};
+	struct pasta_result r;
+	int error;
+
+	sample(&r, false);
+	sample_row(sample_table(pasta_result_out(&r, "other"), "t"), "x", 1, 2, 3, 4);
+	free(sample_write(&pasta_sink_csv, &r, &opts, &error, &err));
+	assert_int_equal(error, -EINVAL);
+	assert_string_equal(err.text, "there are 2 tables 't': say TOOL.t");
+	pasta_result_free(&r);
+}
+
+static void a_full_disk_is_noticed(void **state)
+{
+	const struct pasta_sink *sink;
+	struct pasta_sink_opts opts = {.width = 80};
+	struct pasta_result r;
+	size_t i;
+
+	sample(&r, true);
+	for (i = 0; (sink = pasta_sink_at(i)); i++) {
+		struct pasta_err err = {0};
+		FILE *f = fopen("/dev/full", "w");
+
+		assert_int_equal(sink->write(f, &r, &opts, &err), -ENOSPC);
+		assert_string_equal(err.text, "cannot write the report: No space left on device");
+		fclose(f);
+	}
+	pasta_result_free(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_table_is_plain),
+		cmocka_unit_test(several_tables_have_their_names_before_them),
+		cmocka_unit_test(one_of_several_can_be_chosen),
+		cmocka_unit_test(a_name_that_two_tools_have_needs_the_tool),
+		cmocka_unit_test(a_full_disk_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* test_sink_json.c - the published JSON, to the byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "process/utf8.h"
+#include "unit/sample.h"
+
+static const char wanted[] =
+	"{\"schema\":\"accelprof-report/1\",\"run\":{\"path\":null,\"state\":null,\"command\":null,"
+	"\"cwd\":null,\"host\":null,\"version\":null,\"start\":null,\"end\":null,\"duration\":null,"
+	"\"exit\":null,\"tools\":null,\"kinds\":[],\"devices\":[],\"shards\":0},"
+	"\"loss\":{\"expected\":18446744073709551615,\"captured\":7,\"dropped\":3,\"reasons\":{"
+	"\"full\":2,\"nested\":0,\"memory\":0,\"closed\":0,\"source\":0,\"depth\":0,\"damaged\":1},"
+	"\"damaged_bytes\":0,\"unknown\":0,\"late\":0},"
+	"\"tools\":[{\"name\":\"tool\",\"tables\":[{\"name\":\"t\",\"columns\":["
+	"{\"name\":\"name\",\"type\":\"string\",\"unit\":null},"
+	"{\"name\":\"time\",\"type\":\"int\",\"unit\":\"ns\"},"
+	"{\"name\":\"size\",\"type\":\"int\",\"unit\":\"bytes\"},"
+	"{\"name\":\"share\",\"type\":\"float\",\"unit\":\"%\"},"
+	"{\"name\":\"rate\",\"type\":\"int\",\"unit\":\"events/s\"}],\"rows\":["
+	"[\"plain\",999,512,12.5,1],"
+	"[\"q\\\"uo,te\\r\\n\",9223372036854775807,-9223372036854775808,null,2],"
+	"[\"\\u001B[31mred\\u0001 \xef\xbf\xbd\xef\xbf\xbd(\",1234567,1572864,null,3],"
+	"[\"größe 漢字 \xe2\x80\xae\",0,0,0.1,-4]]}],\"charts\":[],\"findings\":["
+	"{\"severity\":\"warning\",\"what\":\"slow\\nlines\",\"where\":\"here\",\"evidence\":null,"
+	"\"action\":\"be quick\"}]}]}\n";
+
+static void the_report_is_as_published(void **state)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_err err = {0};
+	struct pasta_result r;
+	int error;
+	char *text;
+
+	sample(&r, false);
+	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	assert_string_equal(text, wanted);
+	free(text);
+	pasta_result_free(&r);
+}
+
+static void a_tool_that_failed_says_so(void **state)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_result r = {0};
+	struct pasta_err err = {0};
+	struct pasta_out *out = pasta_result_out(&r, "tool");
+	int error;
+	char *text;
+
+	sample_table(out, "t");
+	pasta_out_fail(out, -1, "it \"broke\"");
+	pasta_out_end(out);
+	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
+	assert_non_null(
+		strstr(text, "{\"name\":\"tool\",\"error\":\"it \\\"broke\\\"\",\"tables\":[]"));
+	free(text);
+	pasta_result_free(&r);
+}
+
+static void what_is_no_utf8_is_mended_and_the_rest_kept(void **state)
+{
+	static const char *const bad[] = {"\x80",	  "\xc0\x80",	  "\xc3",
+					  "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+					  "\xff",	  "\xf0\x9f\x98", "\xe2\x82"};
+	static const char *const good[] = {"", "a", "ß", "€", "😀", "\xef\xbf\xbd", "\x7f"};
+	size_t i, size;
+	char *clean;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_false(pasta_utf8_valid(bad[i], strlen(bad[i])));
+		clean = pasta_utf8_clean(bad[i], strlen(bad[i]), &size);
+		assert_true(pasta_utf8_valid(clean, size));
+		assert_int_equal(size, 3 * strlen(bad[i]));
+		free(clean);
+	}
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		assert_true(pasta_utf8_valid(good[i], strlen(good[i])));
+		clean = pasta_utf8_clean(good[i], strlen(good[i]), &size);
+		assert_string_equal(clean, good[i]);
+		free(clean);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_report_is_as_published),
+		cmocka_unit_test(a_tool_that_failed_says_so),
+		cmocka_unit_test(what_is_no_utf8_is_mended_and_the_rest_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

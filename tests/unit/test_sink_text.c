@@ -1,0 +1,148 @@
+/* test_sink_text.c - tables for people: aligned, cut to fit, safe for a terminal. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sink/cell.h"
+#include "unit/sample.h"
+
+static char *write_text(struct pasta_result *r, const struct pasta_sink_opts *opts)
+{
+	struct pasta_err err = {0};
+	int error;
+	char *text = sample_write(&pasta_sink_text, r, opts, &error, &err);
+
+	assert_int_equal(error, 0);
+	pasta_result_free(r);
+	return text;
+}
+
+static void columns_are_aligned_and_names_are_safe(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 100};
+	struct pasta_result r;
+	char *text;
+
+	sample(&r, true);
+	text = write_text(&r, &opts);
+	assert_string_equal(
+		text,
+		"t\n"
+		"name                             time              size  share  rate (events/s)\n"
+		"plain                          999 ns             512 B  12.5%                1\n"
+		"q\"uo,te\\r\\n          9223372036.855 s  -8388608.000 TiB      -                2\n"
+		"\\x1b[31mred\\x01 \xef\xbf\xbd\xef\xbf\xbd(          1.235 ms         1.500 MiB      -"
+		"                3\n"
+		"größe 漢字 \\u202e                0 ns               0 B   0.1%               -4\n"
+		"\n"
+		"empty\n"
+		"name  time  size  share  rate (events/s)\n"
+		"(no rows)\n"
+		"warning: slow\\nlines, at here; be quick\n"
+		"\n"
+		"events: 18446744073709551615 expected, 7 captured, 3 dropped (full 2, damaged 1)\n");
+	free(text);
+}
+
+static void rows_and_tables_can_be_limited(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 100, .rows = 1, .brief = true};
+	struct pasta_result r;
+	char *text;
+
+	sample(&r, true);
+	text = write_text(&r, &opts);
+	assert_non_null(strstr(text, "plain"));
+	assert_null(strstr(text, "größe"));
+	assert_non_null(strstr(text, "… 3 more rows (--rows 0 for all)\n"));
+	assert_non_null(strstr(text, "more tables in the report: empty\n"));
+	assert_null(strstr(text, "no rows"));
+	free(text);
+}
+
+static void a_narrow_terminal_cuts_names_and_never_numbers(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 60};
+	struct pasta_result r;
+	struct pasta_table *t;
+	char *text;
+
+	memset(&r, 0, sizeof(r));
+	t = sample_table(pasta_result_out(&r, "tool"), "t");
+	sample_row(t, "a/very/long/name/that/does/not/fit/at/all", 123456789, 1, 1, 1);
+	text = write_text(&r, &opts);
+	assert_non_null(strstr(text, "\na/very/l…it/at/all  123.457 ms"));
+	free(text);
+}
+
+static void cutting_keeps_both_ends_and_whole_characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t width;
+		const char *wanted;
+	} cases[] = {
+		{"abcdef", 6, "abcdef"}, {"abcdef", 5, "ab…ef"},      {"abcdef", 4, "a…ef"},
+		{"abcdef", 1, "…"},	 {"漢字漢字", 8, "漢字漢字"}, {"漢字漢字", 7, "漢…字"},
+		{"漢字漢字", 4, "…字"},	 {"äöüß", 3, "ä…ß"},	      {"", 1, ""},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *cut = pasta_cell_cut(cases[i].text, cases[i].width);
+
+		assert_string_equal(cut, cases[i].wanted);
+		assert_true(pasta_cell_width(cut) <= cases[i].width);
+		free(cut);
+	}
+}
+
+static void times_and_sizes_are_in_human_units(void **state)
+{
+	static const struct {
+		const char *unit;
+		int64_t value;
+		const char *wanted;
+	} cases[] = {
+		{"ns", 0, "0 ns"},
+		{"ns", 999, "999 ns"},
+		{"ns", 1000, "1.000 us"},
+		{"ns", 999999, "999.999 us"},
+		{"ns", 999999999, "1.000 s"},
+		{"ns", -1500, "-1.500 us"},
+		{"ns", 3600000000000, "3600.000 s"},
+		{"bytes", 1023, "1023 B"},
+		{"bytes", 1024, "1.000 KiB"},
+		{"bytes", INT64_C(5) << 40, "5.000 TiB"},
+		{"%", 7, "7%"},
+		{NULL, -12, "-12"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct pasta_column column = {"c", PASTA_INT, cases[i].unit};
+		union pasta_value value = {.i = cases[i].value};
+		char *text = pasta_cell_text(&column, &value);
+
+		assert_string_equal(text, cases[i].wanted);
+		free(text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_are_aligned_and_names_are_safe),
+		cmocka_unit_test(rows_and_tables_can_be_limited),
+		cmocka_unit_test(a_narrow_terminal_cuts_names_and_never_numbers),
+		cmocka_unit_test(cutting_keeps_both_ends_and_whole_characters),
+		cmocka_unit_test(times_and_sizes_are_in_human_units),
+	};
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
