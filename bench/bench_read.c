@@ -202,7 +202,8 @@ static void measure(const char *name, const char *path, bool baselines)
 	bench_tell(&ours, what, "M events/s");
 	if (baselines) {
 		bench_tell(&raw, "  beside it: fread of plain records, one file", "M events/s");
-		bench_tell(&zstd, "  beside it: plain records through zstd -1, one file", "M events/s");
+		bench_tell(&zstd, "  beside it: plain records through zstd -1, one file",
+			   "M events/s");
 	}
 	pasta_run_shards_free(run.shards);
 	remove(raw_path);

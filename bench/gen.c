@@ -133,11 +133,11 @@ static bool set_damage(struct gen_options *o, const char *name)
 static int parse(int argc, char **argv, struct gen_options *o)
 {
 	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'},  {"events", required_argument, NULL, 'n'},
-		{"ranks", required_argument, NULL, 'r'},   {"threads", required_argument, NULL, 't'},
-		{"seed", required_argument, NULL, 's'},	   {"profile", required_argument, NULL, 'p'},
-		{"kinds", required_argument, NULL, 'k'},   {"damage", required_argument, NULL, 'd'},
-		{"help", no_argument, NULL, 'h'},	   {NULL, 0, NULL, 0}};
+		{"output", required_argument, NULL, 'o'}, {"events", required_argument, NULL, 'n'},
+		{"ranks", required_argument, NULL, 'r'},  {"threads", required_argument, NULL, 't'},
+		{"seed", required_argument, NULL, 's'},	  {"profile", required_argument, NULL, 'p'},
+		{"kinds", required_argument, NULL, 'k'},  {"damage", required_argument, NULL, 'd'},
+		{"help", no_argument, NULL, 'h'},	  {NULL, 0, NULL, 0}};
 	const char *kinds = NULL;
 	uint64_t n = 0;
 	bool ok = true;
@@ -258,7 +258,8 @@ static int save_info(const struct gen_options *o, const struct gen_totals *t, co
 				     .exited = true,
 				     .shards = o->ranks};
 	char *file = pasta_run_file(folder, PASTA_RUN_INFO);
-	int r = file ? pasta_runinfo_save(&info, file, err) : pasta_fail(err, -ENOMEM, "out of memory");
+	int r = file ? pasta_runinfo_save(&info, file, err)
+		     : pasta_fail(err, -ENOMEM, "out of memory");
 
 	free(file);
 	return r;

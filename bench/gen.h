@@ -15,7 +15,7 @@
 
 struct gen_kernel {
 	const char *name;
-	uint32_t mean; /* ns */
+	uint32_t mean;	 /* ns */
 	uint16_t spread; /* of its duration, as a power of two, in 1/65536 */
 	uint16_t grid[3], block[3];
 	uint16_t registers, shared_static;

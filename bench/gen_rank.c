@@ -55,7 +55,8 @@ static const uint32_t stream_ids[STREAMS] = {7, 14, 20, 24};
 
 #define EVENT(type, KIND_, tid_, time_)                                                            \
 	{                                                                                          \
-		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .tid = (tid_), .time = (time_) \
+		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .tid = (tid_),              \
+		.time = (time_)                                                                    \
 	}
 
 static void put(struct rank *r, uint32_t source, const struct pasta_event *ev)
@@ -402,7 +403,8 @@ static void put_tensors(struct rank *r)
 	struct pasta_event t = EVENT(tensor, TENSOR, r->main.tid, r->main.now);
 	struct pasta_event a = EVENT(op_arg, OP_ARG, r->main.tid, r->main.now);
 	struct pasta_event l = EVENT(link, LINK, r->main.tid, r->main.now);
-	int64_t shape[3] = {8, (int64_t)(128 * r->length), 768}, strides[3] = {shape[1] * 768, 768, 1};
+	int64_t shape[3] = {8, (int64_t)(128 * r->length), 768},
+		strides[3] = {shape[1] * 768, 768, 1};
 
 	t.tensor.id = t.tensor.storage = r->op;
 	t.tensor.addr = UINT64_C(0x7f2a00000000);
@@ -647,7 +649,8 @@ int gen_rank(const struct gen_options *o, uint32_t number, const char *path,
 {
 	struct pasta_shard_head head = {.real = GEN_REAL, .pid = 1000 + number};
 	uint32_t host = number / GEN_HOST_RANKS;
-	struct rank r = {.o = o, .t = totals, .rank = number, .random = {o->seed ^ (uint64_t)number << 40}};
+	struct rank r = {
+		.o = o, .t = totals, .rank = number, .random = {o->seed ^ (uint64_t)number << 40}};
 	uint64_t target = o->events / o->ranks + (number < o->events % o->ranks);
 	struct stat st;
 	int error;

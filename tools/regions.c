@@ -11,6 +11,9 @@
 #define PATH_HEAD 32
 #define PATH_TAIL 31
 
+#define LOST UINT32_MAX /* the name of a region whose begin was dropped */
+#define DEPTH_MAX 65536 /* deeper ones are not believed */
+
 struct sum {
 	uint64_t calls, inclusive, exclusive;
 };
@@ -58,7 +61,7 @@ struct regions {
 	struct node root;
 	struct thread *thread; /* of the last event */
 	uint64_t thread_key;
-	uint64_t strays, overlaps, open;
+	uint64_t strays, overlaps, open, lost;
 	uint32_t deepest;
 	bool by_iteration, failed;
 };
@@ -148,9 +151,9 @@ static struct node *innermost(struct regions *r, const struct thread *thread)
 	return thread->depth ? thread->frames[thread->depth - 1].node : &r->root;
 }
 
-static void begin(struct regions *r, struct thread *thread, const struct pasta_event *ev)
+static void begin(struct regions *r, struct thread *thread, uint32_t name, uint64_t now)
 {
-	struct node *node = node_below(r, innermost(r, thread), ev->region.name);
+	struct node *node = node_below(r, innermost(r, thread), name);
 
 	if (node && thread->depth == thread->room) {
 		size_t room = thread->room ? 2 * thread->room : 16;
@@ -166,7 +169,7 @@ static void begin(struct regions *r, struct thread *thread, const struct pasta_e
 		return;
 	}
 	thread->frames[thread->depth++] = (struct frame){
-		.node = node, .iteration = thread->proc->iteration, .begin = ev->time};
+		.node = node, .iteration = thread->proc->iteration, .begin = now};
 }
 
 static void add(struct sum *sum, uint64_t inclusive, uint64_t exclusive)
@@ -203,6 +206,20 @@ static struct node *end_one(struct regions *r, struct thread *thread, uint64_t n
 	return node;
 }
 
+/* Events were dropped: the source says how many regions are open here. Ends that are missing come
+ * at the latest now; begins that are missing get a region without a name. */
+static void get_in_step(struct regions *r, struct thread *thread, size_t depth, uint64_t now)
+{
+	while (thread->depth > depth) {
+		end_one(r, thread, now)->open++;
+		r->lost++;
+	}
+	while (thread->depth < depth && !r->failed) {
+		begin(r, thread, LOST, now);
+		r->lost++;
+	}
+}
+
 /* The depth of the innermost region that an end ends, from 1; 0: there is none. */
 static size_t ended(const struct thread *thread, uint32_t name)
 {
@@ -217,6 +234,14 @@ static void end(struct regions *r, struct thread *thread, const struct pasta_eve
 {
 	size_t depth = ended(thread, ev->region.name);
 
+	if (ev->region.depth)
+		depth = ev->region.depth;
+	if (ev->region.depth && thread->depth < depth) {
+		r->lost++;
+		return;
+	}
+	if (ev->region.depth)
+		get_in_step(r, thread, depth, ev->time);
 	if (!depth && ev->region.name && thread->owed) {
 		thread->owed--;
 		return;
@@ -269,10 +294,13 @@ static void on_event(void *state, const struct pasta_event *ev)
 	}
 	if (ev->time > thread->proc->last)
 		thread->proc->last = ev->time;
+	if (ev->kind == PASTA_REGION && ev->sub != PASTA_REGION_END && ev->region.depth &&
+	    ev->region.depth <= DEPTH_MAX)
+		get_in_step(r, thread, ev->region.depth - 1, ev->time);
 	if (ev->kind == PASTA_ITERATION)
 		iteration(r, thread->proc, ev->iteration.index);
 	else if (ev->sub == PASTA_REGION_BEGIN)
-		begin(r, thread, ev);
+		begin(r, thread, ev->region.name, ev->time);
 	else if (ev->sub == PASTA_REGION_END)
 		end(r, thread, ev);
 	else if (ev->sub == PASTA_REGION_MARK)
@@ -314,7 +342,7 @@ static struct node *next_node(struct node *node)
 
 static const char *label(uint32_t name)
 {
-	return name ? pasta_str(name) : "(unnamed)";
+	return name == LOST ? "(lost)" : name ? pasta_str(name) : "(unnamed)";
 }
 
 /* The path of names, of which trail has count, joined by "/". NULL when out of memory. */
@@ -511,6 +539,9 @@ static int report(void *state, struct pasta_out *out)
 		error = report_marks(r, out);
 	find(out, PASTA_NOTE, r->open, "regions that never ended",
 	     "their time counts until the last event of their process; column open has them", NULL);
+	find(out, PASTA_WARNING, r->lost, "begins or ends of regions that were dropped",
+	     "times of the regions around them are too long or too short; (lost) stands for names",
+	     "give the rings more room with --memory, or mark fewer regions");
 	find(out, PASTA_WARNING, r->strays, "region ends without a begin", NULL,
 	     "give every end a begin, on the same thread; or recording began inside a region");
 	find(out, PASTA_NOTE, r->overlaps, "regions that the end of an outer one ended", NULL,

@@ -95,9 +95,7 @@ static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
 {
 	char line[400];
 
-	if (in->failed)
-		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in->failed,
-			      in->why);
+	pasta_show_trouble(in);
 	if (in->alive)
 		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
 			      "they have written so far",

@@ -289,9 +289,7 @@ static uint64_t report(struct job *job)
 	job->info.shards = in.shards;
 	job->alive = in.alive;
 	job->failed = in.failed;
-	if (in.failed)
-		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in.failed,
-			      in.why);
+	pasta_show_trouble(&in);
 	if (!error) {
 		error = pasta_show_read(&job->show, &in, &result, asked_to_end, job);
 		dropped = result.loss.dropped;

@@ -2,6 +2,7 @@
 #include "cli/show.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -220,6 +221,15 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 			note_stopped(in->stream, result->outs[i]);
 	}
 	return error;
+}
+
+void pasta_show_trouble(const struct pasta_input *in)
+{
+	if (in->failed)
+		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in->failed,
+			      in->why);
+	else if (*in->why)
+		pasta_cli_say("recording was cut short: %s", in->why);
 }
 
 size_t pasta_show_failures(const struct pasta_result *result)

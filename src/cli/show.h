@@ -55,6 +55,8 @@ int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_
  * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; -ENOMEM. */
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
 		    bool (*stop)(void *ctx), void *ctx);
+/* Say what went wrong in the program's processes while they recorded, if anything. */
+void pasta_show_trouble(const struct pasta_input *in);
 /* How many tools failed; each is said. */
 size_t pasta_show_failures(const struct pasta_result *result);
 

@@ -51,7 +51,6 @@ static uint32_t last_gen; /* a child counts on from its parent's */
 static pthread_key_t thread_end;
 /* Small, and of the initial-exec kind: the agent is loaded late. */
 static _Thread_local struct producer *self;
-static _Thread_local bool in_slow_path;
 
 void pasta_agent_fail(int error, const char *what, const char *path)
 {
@@ -91,8 +90,12 @@ __attribute__((noinline)) static void look(struct pusher *q)
 	uint64_t size = q->mask + 1;
 
 	if (atomic_load(&pasta_state->sync)) {
+		sigset_t old;
+
 		q->check = 0;
+		pasta_signals_hold(&old);
 		pasta_writer_tick(true);
+		pasta_signals_release(&old);
 		return;
 	}
 	q->tail = atomic_load_explicit(&q->ring->tail, memory_order_acquire);
@@ -185,7 +188,7 @@ static void producer_end(void *arg)
 	pasta_memory_free(p, sizeof(*p));
 }
 
-static struct producer *producer_new(void)
+static struct producer *make_producer(void)
 {
 	struct pasta_state *s = pasta_state;
 	struct producer *p;
@@ -208,23 +211,28 @@ static struct producer *producer_new(void)
 	return p;
 }
 
+__attribute__((noinline)) static struct producer *producer_new(void)
+{
+	int saved = errno;
+	struct producer *p;
+	sigset_t old;
+
+	pasta_signals_hold(&old);
+	p = make_producer();
+	pasta_signals_release(&old);
+	errno = saved;
+	return p;
+}
+
 /* The calling thread's, or NULL: it has none, and can have none now. */
 static inline struct producer *producer_get(void)
 {
 	struct producer *p = self;
-	int saved;
 
 	if (__builtin_expect(p && p->gen == atomic_load_explicit(&pasta_state->gen,
 								   memory_order_relaxed), 1))
 		return p;
-	if (in_slow_path)
-		return NULL;
-	in_slow_path = true;
-	saved = errno;
-	p = producer_new();
-	errno = saved;
-	in_slow_path = false;
-	return p;
+	return producer_new();
 }
 
 void pasta_emit(struct pasta_event *ev)
@@ -232,7 +240,7 @@ void pasta_emit(struct pasta_event *ev)
 	struct producer *p = producer_get();
 
 	if (!p) {
-		count_lost(in_slow_path ? PASTA_LOSS_NESTED : PASTA_LOSS_CLOSED, 1);
+		count_lost(PASTA_LOSS_CLOSED, 1);
 	} else if (p->busy) {
 		count_lost(PASTA_LOSS_NESTED, 1);
 	} else if (!p->push.ring) {
@@ -261,15 +269,17 @@ void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
 
 struct pasta_port *pasta_port_open(uint32_t clock)
 {
-	struct pasta_port *port;
+	struct pasta_port *port = NULL;
 	struct pasta_ring *r;
+	sigset_t old;
 
+	pasta_signals_hold(&old);
 	if (!atomic_load(&pasta_state->gen))
 		begin();
-	if (atomic_load(&pasta_state->failed))
-		return NULL;
-	port = pasta_memory_new(sizeof(*port));
+	if (!atomic_load(&pasta_state->failed))
+		port = pasta_memory_new(sizeof(*port));
 	r = port ? take_ring(0, clock, true) : NULL;
+	pasta_signals_release(&old);
 	if (!r) {
 		pasta_memory_free(port, sizeof(*port));
 		return NULL;
@@ -317,17 +327,25 @@ void pasta_port_watermark(struct pasta_port *port, uint64_t time)
 	atomic_store(&port->push.ring->watermark, time);
 }
 
+/* A handler that interrupted its own thread here must not find the lock taken. */
+static uint32_t intern(const void *bytes, size_t size, const unsigned char **entry)
+{
+	sigset_t old;
+	uint32_t id;
+
+	pasta_signals_hold(&old);
+	pthread_mutex_lock(&pasta_state->lock);
+	id = pasta_intern_locked(bytes, size, entry);
+	pthread_mutex_unlock(&pasta_state->lock);
+	pasta_signals_release(&old);
+	return id;
+}
+
 uint32_t pasta_intern(const void *bytes, size_t size)
 {
 	const unsigned char *entry;
-	uint32_t id = 0;
 
-	if (!producer_get())
-		return 0;
-	pthread_mutex_lock(&pasta_state->lock);
-	id = pasta_intern_locked(bytes, size, &entry);
-	pthread_mutex_unlock(&pasta_state->lock);
-	return id;
+	return producer_get() ? intern(bytes, size, &entry) : 0;
 }
 
 static bool same(const char *text, const unsigned char *entry)
@@ -350,16 +368,13 @@ uint32_t pasta_intern_str(const char *text)
 		return 0;
 	if (p->cache[slot].text == text && same(text, p->cache[slot].entry))
 		return p->cache[slot].id;
-	p->busy = true; /* a signal must not find the lock taken by its own thread */
-	pthread_mutex_lock(&pasta_state->lock);
-	id = pasta_intern_locked(text, strlen(text), &entry);
-	pthread_mutex_unlock(&pasta_state->lock);
-	if (entry) {
-		p->cache[slot].text = text;
-		p->cache[slot].entry = entry;
-		p->cache[slot].id = id;
-	}
-	p->busy = false;
+	id = intern(text, strlen(text), &entry);
+	p->cache[slot].text = NULL; /* a handler may look here between the lines */
+	atomic_signal_fence(memory_order_seq_cst);
+	p->cache[slot].entry = entry;
+	p->cache[slot].id = id;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->cache[slot].text = entry ? text : NULL;
 	return id;
 }
 
@@ -395,10 +410,32 @@ static bool alone(void)
 	return !stat("/proc/self/task", &st) && st.st_nlink == 3; /* ".", ".." and one thread */
 }
 
+/* Rings in plain memory go with the process: what is left in them is lost. */
+static void count_left(void)
+{
+	struct pasta_state *s = pasta_state;
+	uint32_t n = atomic_load(&s->file->segments);
+
+	for (uint32_t i = 0; i < n && pasta_config.control; i++) {
+		const struct pasta_segment *seg = &s->file->segment[i];
+		const struct pasta_ring *r = s->segment[i];
+		uint64_t left = 0;
+
+		if (seg->type != PASTA_SEGMENT_RING || seg->in_file)
+			continue;
+		left = atomic_load(&r->pushed) - r->drained;
+		for (int k = 1; k < PASTA_LOSS_REASONS; k++)
+			left += atomic_load(&r->dropped[k]) - r->reported[k];
+		atomic_fetch_add(&pasta_config.control->lost, left);
+	}
+}
+
 void pasta_agent_close(void)
 {
 	struct pasta_state *s = pasta_state;
 	struct timespec until;
+	sigset_t old;
+	bool written;
 
 	if (!s || !atomic_load(&s->gen) || atomic_load(&s->failed) || !s->running)
 		return;
@@ -409,9 +446,13 @@ void pasta_agent_close(void)
 	if (pthread_timedjoin_np(s->thread, NULL, &until))
 		return; /* a disk that hangs: the rings are left to salvage */
 	s->running = false;
-	pasta_writer_tick(true);
-	if (!alone())
-		return; /* others may still emit: salvage finds it when they are gone */
+	pasta_signals_hold(&old);
+	written = pasta_writer_tick(true);
+	pasta_signals_release(&old);
+	if (!written)
+		count_left();
+	if (!written || !alone())
+		return; /* what is left in the rings, or others may still emit, is for salvage */
 	atomic_store(&s->sync, 1);
 	if (self)
 		self->push.check = 0;

@@ -20,6 +20,26 @@ enum {
 
 struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};
 
+void pasta_signals_hold(sigset_t *old)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+void pasta_signals_release(const sigset_t *old)
+{
+	const struct timespec now = {0};
+	sigset_t limit;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	if (!sigismember(old, SIGXFSZ))
+		sigtimedwait(&limit, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
 static int open_high(const char *path, int flags)
 {
 	int low = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666), high, e;

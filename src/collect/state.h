@@ -3,6 +3,7 @@
 #define PASTA_COLLECT_STATE_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -10,6 +11,7 @@
 #include "collect/control.h"
 #include "collect/ringfile.h"
 #include "core/frame.h"
+#include "core/shardfile.h"
 
 /* From the environment, once. Ordinary memory: a forked child keeps it. */
 struct pasta_config {
@@ -56,7 +58,7 @@ struct pasta_state {
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* PASTA_FRAME_EVENTS of them */
 	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
-	uint64_t shard_end;		   /* bytes of the shard that are whole frames */
+	struct pasta_shardfile shard;	   /* its descriptor is set anew for each frame */
 	uint64_t state_seq;		   /* events of source 0 so far */
 	uint64_t next_clock;		   /* when to write the next clock event */
 	uint32_t strings_segment;	   /* what of the strings is written: up to here */
@@ -68,6 +70,10 @@ struct pasta_state {
 extern struct pasta_state *pasta_state;
 
 /* segment.c */
+/* While a thread of the program makes files: nothing interrupts it, and a file-size limit is an
+ * error, not a signal. */
+void pasta_signals_hold(sigset_t *old);
+void pasta_signals_release(const sigset_t *old);
 int pasta_file_create(struct pasta_file *f, const char *path);
 int pasta_file_fd(struct pasta_file *f); /* the descriptor, or -1 with errno set */
 void pasta_file_close(struct pasta_file *f);
@@ -85,7 +91,7 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const unsigned char
 /* writer.c */
 int pasta_writer_open(void); /* make the shard and its first frames */
 int pasta_writer_start(void);
-void pasta_writer_tick(bool last);
+bool pasta_writer_tick(bool last); /* false: not all could be written */
 void pasta_writer_wake(void);
 
 /* agent.c: why the process cannot record, told to accelprof. */

@@ -16,7 +16,7 @@
 
 #define TICK_NS 100000000L	       /* how old an event in a ring gets at most */
 #define CLOCK_NS UINT64_C(1000000000) /* between clock events */
-enum { NAMES = 200, STEM = NAME_MAX - 16 };
+enum { NAMES = 200, STEM = NAME_MAX - 16, STACK = 256 << 10 };
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -26,29 +26,19 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* What did not fit is written again, over itself, at the next try. */
-static bool append(const void *bytes, size_t size)
+static bool written(int r)
 {
-	struct pasta_state *s = pasta_state;
-	int fd = pasta_file_fd(&pasta_shard_file);
-	size_t done = 0;
+	if (r)
+		pasta_agent_fail(-r, "cannot write", pasta_shard_file.path);
+	return !r;
+}
 
-	while (fd >= 0 && done < size) {
-		ssize_t n = pwrite(fd, (const char *)bytes + done, size - done,
-				   (off_t)(s->shard_end + done));
+static bool append(const void *frame, size_t size)
+{
+	struct pasta_shardfile *f = &pasta_state->shard;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (done < size) {
-		pasta_agent_fail(fd < 0 || errno ? errno : EIO, "cannot write", pasta_shard_file.path);
-		return false;
-	}
-	s->shard_end += size;
-	return true;
+	f->fd = pasta_file_fd(&pasta_shard_file);
+	return written(f->fd < 0 ? -errno : pasta_shardfile_append(f, frame, size));
 }
 
 static bool put_strings(size_t size, uint64_t first, uint32_t count)
@@ -189,15 +179,16 @@ static void clock_event(void)
 	pasta_state->next_clock = ev->time + CLOCK_NS;
 }
 
-static void loss_event(uint32_t source, unsigned int reason, uint64_t pushed, uint64_t dropped)
+static bool loss_event(uint32_t source, unsigned int reason, uint64_t pushed, uint64_t dropped)
 {
 	struct pasta_event *ev = own_event(PASTA_LOSS, reason);
 
 	if (!ev)
-		return;
+		return false;
 	ev->loss.source = source;
 	ev->loss.pushed = pushed;
 	ev->loss.dropped = dropped;
+	return true;
 }
 
 static void report_losses(uint32_t source, uint64_t pushed, _Atomic uint64_t *dropped,
@@ -206,9 +197,8 @@ static void report_losses(uint32_t source, uint64_t pushed, _Atomic uint64_t *dr
 	for (unsigned int i = 1; i < PASTA_LOSS_REASONS; i++) {
 		uint64_t n = atomic_load_explicit(&dropped[i], memory_order_relaxed);
 
-		if (n != reported[i])
-			loss_event(source, i, pushed, n);
-		reported[i] = n;
+		if (n != reported[i] && loss_event(source, i, pushed, n))
+			reported[i] = n;
 	}
 }
 
@@ -253,23 +243,21 @@ static bool tick_ring(struct pasta_ring *r, bool last)
 	if (!drain_strings() || !drain_ring(r, head))
 		return false;
 	report_losses(r->source, r->drained, r->dropped, r->reported);
-	if (last)
-		loss_event(r->source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
-	return true;
+	return !last || loss_event(r->source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
 }
 
-void pasta_writer_tick(bool last)
+bool pasta_writer_tick(bool last)
 {
 	struct pasta_state *s = pasta_state;
 	uint32_t n = atomic_load_explicit(&s->file->segments, memory_order_acquire);
 
 	for (uint32_t i = 0; i < n; i++)
 		if (s->file->segment[i].type == PASTA_SEGMENT_RING && !tick_ring(s->segment[i], last))
-			return;
+			return false;
 	report_losses(0, 0, s->file->lost, s->lost_reported);
 	if (last || pasta_now() >= s->next_clock)
 		clock_event();
-	flush_own();
+	return flush_own();
 }
 
 static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *wait)
@@ -298,15 +286,18 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
+/* Signals are held by the caller, and so for ever by the writer: they are the program's. */
 int pasta_writer_start(void)
 {
-	sigset_t all, old;
+	pthread_attr_t attr;
 	int r;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&pasta_state->thread, NULL, writer_main, pasta_state);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	r = pthread_create(&pasta_state->thread, &attr, writer_main, pasta_state);
+	pthread_attr_destroy(&attr);
+	if (r)
+		pasta_agent_fail(r, "cannot start the writer", "");
 	pasta_state->running = !r;
 	return -r;
 }
@@ -417,21 +408,16 @@ static int create_files(const char *host)
 static bool first_frames(void)
 {
 	struct pasta_state *s = pasta_state;
-	struct pasta_shard_head head = {.raw = s->file->raw, .real = s->file->real};
-	const char *schema;
-	const void *frame;
-	size_t n, size;
+	struct pasta_shard_head head = {
+		.raw = s->file->raw, .real = s->file->real, .pid = s->file->pid};
+	size_t n;
+	const char *schema = pasta_schema_text(&n);
 
+	s->file->schema = pasta_schema_hash(schema, n);
 	memcpy(head.guid, s->file->guid, sizeof(head.guid));
 	memcpy(head.boot, s->file->boot, sizeof(head.boot));
-	head.pid = s->file->pid;
-	pasta_shard_head_seal(&head);
-	schema = pasta_schema_text(&n);
-	s->file->schema = pasta_schema_hash(schema, n);
-	if (!append(&head, sizeof(head)))
-		return false;
-	frame = pasta_encode_plain(s->encoder, PASTA_FRAME_SCHEMA, schema, n, 0, 0, &size);
-	return append(frame, size);
+	s->shard.fd = pasta_shard_file.fd;
+	return written(pasta_shardfile_begin(&s->shard, &head, s->encoder));
 }
 
 int pasta_writer_open(void)

@@ -67,9 +67,8 @@ static struct pasta_encoder *encoder_new(void)
 	return memory == MAP_FAILED ? NULL : pasta_encoder_init(memory);
 }
 
-struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
-						const struct pasta_shard_head *head,
-						struct pasta_err *err)
+struct pasta_shardwriter *
+pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err)
 {
 	struct pasta_shardwriter *w = calloc(1, sizeof(*w));
 	struct pasta_shard_head own = *head;
@@ -168,8 +167,10 @@ static struct source *source_of(struct pasta_shardwriter *w, uint32_t number)
 
 static int flush_source(struct pasta_shardwriter *w, uint32_t number, struct source *s)
 {
-	struct pasta_frame_meta meta = {
-		.source = number, .clock = s->clock, .seq = s->seq, .flags = number ? 0 : PASTA_FRAME_STATE};
+	struct pasta_frame_meta meta = {.source = number,
+					.clock = s->clock,
+					.seq = s->seq,
+					.flags = number ? 0 : PASTA_FRAME_STATE};
 	size_t at = 0, size;
 	const void *frame;
 

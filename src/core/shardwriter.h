@@ -23,9 +23,8 @@ struct pasta_shardwriter;
 
 /* A new file; one that is there is never written over (-EEXIST). guid, boot, raw, real and pid of
  * the head are the caller's. NULL and *err if it cannot be made. */
-struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
-						const struct pasta_shard_head *head,
-						struct pasta_err *err);
+struct pasta_shardwriter *
+pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err);
 
 /* The shard's id of some bytes: from 1, the same for the same bytes. 0 when out of memory. */
 uint32_t pasta_shardwriter_intern(struct pasta_shardwriter *w, const void *bytes, size_t size);

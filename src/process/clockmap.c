@@ -70,6 +70,14 @@ static struct line line_at(const struct pasta_clockmap *c, uint64_t value)
 	return l;
 }
 
+/* What a clock that makes no sense says is converted to nonsense, which is not undefined. */
+static uint64_t whole(double d)
+{
+	if (d >= 0x1p63 || d < -0x1p63)
+		return d > 0 ? INT64_MAX : (uint64_t)INT64_MIN;
+	return (uint64_t)(int64_t)d;
+}
+
 void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, size_t n)
 {
 	struct line l = {0};
@@ -79,7 +87,7 @@ void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, si
 
 		if (v < l.first || v >= l.end)
 			l = line_at(c, v);
-		values[i] = l.raw + (uint64_t)(int64_t)((double)(int64_t)(v - l.value) * l.rate);
+		values[i] = l.raw + whole((double)(int64_t)(v - l.value) * l.rate);
 	}
 }
 

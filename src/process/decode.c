@@ -88,15 +88,6 @@ static unsigned int class_of(unsigned int type)
 	}
 }
 
-/* A field that is there twice would fill one place twice, and leave another as it was. */
-static bool taken(const struct kind_plan *k, uint16_t offset)
-{
-	for (unsigned int i = 0; i < k->count; i++)
-		if (k->fields[i].known && k->fields[i].offset == offset)
-			return true;
-	return false;
-}
-
 /* A field of the shard's finds its own here by name; a number may be wider or narrower. */
 static struct target match(const struct pasta_kind_info *info, const char *type, const char *name)
 {
@@ -119,6 +110,7 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
 	char name[NAME], type[NAME];
 	unsigned int number;
 	int n = 0, used = 0;
+	struct target *fit;
 	struct kind_plan *k;
 
 	if (sscanf(line, "%2u %63[a-z0-9_]%n", &number, name, &used) != 2 ||
@@ -137,9 +129,10 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
 			return pasta_fail(err, -EBADMSG, "its schema is damaged");
 		if (k->known)
 			*t = match(&pasta_kinds[number], type, name);
-		t->known = t->known && !taken(k, t->offset);
 		k->count++;
 	}
+	fit = realloc(k->fields, (k->count + 1) * sizeof(*fit)); /* each of many shards has a plan */
+	k->fields = fit ? fit : k->fields;
 	return 0;
 }
 
@@ -180,12 +173,12 @@ void pasta_plan_free(struct pasta_plan *plan)
 
 struct pasta_decoder *pasta_decoder_new(void)
 {
-	struct pasta_decoder *d = calloc(1, sizeof(*d));
+	struct pasta_decoder *d = malloc(sizeof(*d)); /* big, and written before it is read */
 
 	if (!d)
 		return NULL;
 	/* The last tile of a plane is read whole, past its end. */
-	d->raw = calloc(1, PASTA_FRAME_BYTES + TILE);
+	d->raw = malloc(PASTA_FRAME_BYTES + TILE);
 	d->payload = malloc(PASTA_FRAME_BYTES);
 	d->zstd = ZSTD_createDCtx();
 	if (d->raw && d->payload && d->zstd)

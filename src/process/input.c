@@ -83,7 +83,7 @@ static void add_health(struct pasta_input *in, const char *folder)
 
 	if (!pasta_run_health(folder, &health))
 		return;
-	if (health.failed && !in->failed)
+	if (!*in->why)
 		memcpy(in->why, health.message, sizeof(in->why));
 	in->failed += health.failed;
 	in->lost += health.lost;

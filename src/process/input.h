@@ -19,8 +19,8 @@ struct pasta_input {
 	size_t shards;		  /* that are in the stream */
 	size_t refused;		  /* that could not be read */
 	uint64_t lost;		  /* events that reached no shard */
-	uint64_t failed;	  /* processes that could not record, and why the first */
-	char why[256];
+	uint64_t failed;	  /* processes that could not record at all */
+	char why[256];		  /* what went wrong first, in those or in others; or empty */
 	uint64_t salvaged, alive; /* processes */
 };
 

@@ -3,7 +3,8 @@
 
 failures=0
 dir=$(mktemp -d)
-trap 'chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir"' EXIT
+# A child of this shell that a signal ends before it has become another program runs this, too.
+trap '[ $BASHPID != $$ ] || { chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir"; }' EXIT
 cd "$dir" || exit 1
 behave=$BUILD/tests/programs/behave
 

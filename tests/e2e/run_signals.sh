@@ -22,7 +22,8 @@ is "run.json has the signal" "$(json accelprof-run-7/run.json 'd["exit"]')" "{'s
 
 # sent NAME: kill accelprof with it; the program counts what it gets.
 sent() {
-	"$ACCELPROF" run -q -- "$behave" count "$(kill -l "$1")" ready sleep 700 caught >out 2>err &
+	rm -f out
+	"$ACCELPROF" run -q -- "$behave" count "$(kill -l "$1")" ready await >out 2>err &
 	pid=$!
 	until_line out ready
 	kill -"$1" $pid
@@ -30,11 +31,11 @@ sent() {
 	is "SIG$1: status" $? 0
 	has "SIG$1 reaches the program once" out '^caught 1$'
 }
-for name in TERM HUP INT QUIT USR1 USR2 WINCH CONT ALRM ABRT; do
-	[ "$name" = INT ] || [ "$name" = QUIT ] && continue # bash ignores these for & jobs
+for name in TERM HUP USR1 USR2 WINCH CONT ALRM ABRT; do # bash has & jobs ignore INT and QUIT
 	sent $name
 done
 
+rm -f out
 "$ACCELPROF" run -o killed -- "$behave" ready sleep 20000 >out 2>err &
 pid=$!
 until_line out ready
@@ -43,11 +44,23 @@ wait $pid
 is "killed with TERM" $? 143
 has "its report" err '^main +1 '
 
+# As a script would: interrupted from outside, not by a terminal.
+python3 - "$ACCELPROF" "$behave" >out 2>err <<'P'
+import signal, subprocess, sys
+for sig in (signal.SIGINT, signal.SIGQUIT):
+    p = subprocess.Popen([sys.argv[1], "run", "-q", "--", sys.argv[2], "count", str(int(sig)),
+        "ready", "await"], stdout=subprocess.PIPE, text=True)
+    p.stdout.readline()
+    p.send_signal(sig)
+    print(p.communicate()[0].strip(), p.returncode)
+P
+is "SIGINT and SIGQUIT reach the program once" "$(cat out)" $'caught 1 0\ncaught 1 0'
+
 # What the program sends to its own group has reached it: no second time through us.
 python3 - "$ACCELPROF" "$behave" >out 2>err <<'P'
 import os, subprocess, sys
 subprocess.run([sys.argv[1], "run", "-q", "--", sys.argv[2], "count", "10", "group", "10",
-    "sleep", "300", "caught"], start_new_session=True)
+    "await"], start_new_session=True)
 P
 has "a signal to its own group" out '^caught 1$'
 

@@ -62,7 +62,7 @@ time.sleep(0.3)
 sh.send("\x04")
 sh.wait(r"run saved in b")
 
-sh.send(f"{accelprof} run -q -o n -- {behave} count 2 ready sleep 700 caught\r")
+sh.send(f"{accelprof} run -q -o n -- {behave} count 2 ready await\r")
 sh.wait(r"ready \d+\r\n")
 sh.send("\x03")
 sh.wait(r"caught 1\r\n")

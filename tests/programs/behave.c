@@ -1,8 +1,8 @@
 /*
  * behave - a program that does what its arguments say, one after the other, inside a region.
  *
- *	args ..., cat, caught, count N, env NAME, events N, exit N, fds, group N, ignored N, nest N,
- *	ready, region NAME, signal N, sleep MS
+ * args ..., await, cat, caught, count N, env NAME, events N, exit N, fds, group N, ignored N,
+ * nest N, ready, region NAME, signal N, sleep MS
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +39,17 @@ static void cat(void)
 	while ((n = read(0, buf, sizeof(buf))) > 0)
 		if (write(1, buf, (size_t)n) != n)
 			_exit(9);
+}
+
+/* Wait for a signal, ten seconds at most, and then a moment for a second one. */
+static void await(void)
+{
+	int i;
+
+	for (i = 0; i < 1000 && !caught; i++)
+		nap(10);
+	nap(200);
+	printf("caught %d\n", (int)caught);
 }
 
 /* Which of the first ten files are open. */
@@ -114,6 +125,10 @@ int main(int argc, char **argv)
 		if (!strcmp(what, "ready")) {
 			printf("ready %ld\n", (long)getpid());
 			fflush(stdout);
+			continue;
+		}
+		if (!strcmp(what, "await")) {
+			await();
 			continue;
 		}
 		if (!strcmp(what, "caught")) {

@@ -10,7 +10,6 @@ int main(int argc, char **argv)
 {
 	char *p = malloc(100);
 
-	(void)argv;
 	for (int i = 0; i < 1000; i++) {
 		pasta_region_begin("careful");
 		memset(p, i, 100);
@@ -18,7 +17,7 @@ int main(int argc, char **argv)
 	}
 	usleep(150000); /* past the writer's first round */
 	if (argc > 1)
-		p[100 * (argc - 1)] = 1;
+		((volatile char *)p)[strlen(argv[1]) + 95] = 1; /* "fault" */
 	free(p);
 	puts("done");
 	return 0;

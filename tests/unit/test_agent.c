@@ -1,54 +1,14 @@
 /* test_agent.c - the agent in a process of its own, and what its shard says afterwards.
  * timeout: 300
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "collect/agent.h"
-#include "collect/control.h"
-#include "process/salvage.h"
-#include "process/stream.h"
+#include "unit/agent_run.h"
 
 enum { THREADS = 8, EVENTS = 1000000 };
-
-static char run_dir[128];
-
-static int make_run(void **state)
-{
-	char path[160];
-
-	(void)state;
-	snprintf(run_dir, sizeof(run_dir), "/tmp/test-agent-XXXXXX");
-	if (!mkdtemp(run_dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/shards", run_dir);
-	setenv(PASTA_ENV_RUN, run_dir, 1);
-	unsetenv(PASTA_ENV_MEMORY);
-	return mkdir(path, 0777);
-}
-
-static int remove_run(void **state)
-{
-	char command[192];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", run_dir);
-	return system(command);
-}
 
 static void emit_mark(uint32_t name)
 {
@@ -59,49 +19,6 @@ static void emit_mark(uint32_t name)
 				 .region = {.name = name}};
 
 	pasta_emit(&ev);
-}
-
-/* Run the body in a child that attaches to the run; its wait status. */
-static int in_child(void (*body)(void))
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		if (!pasta_agent_attach())
-			_exit(99);
-		body();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-static struct pasta_stream *open_run(struct pasta_salvaged *salvaged)
-{
-	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_salvaged own = {0};
-	struct pasta_err err = {0};
-	char path[512];
-	struct dirent *e;
-	DIR *d;
-
-	assert_non_null(s);
-	snprintf(path, sizeof(path), "%s/shards", run_dir);
-	if (pasta_salvage_sweep(path, salvaged ? salvaged : &own, &err))
-		fail_msg("%s", err.text);
-	d = opendir(path);
-	assert_non_null(d);
-	while ((e = readdir(d))) {
-		if (!strstr(e->d_name, ".pst"))
-			continue;
-		snprintf(path, sizeof(path), "%s/shards/%s", run_dir, e->d_name);
-		if (pasta_stream_add(s, path, &err))
-			fail_msg("%s", err.text);
-	}
-	closedir(d);
-	return s;
 }
 
 struct tally {

@@ -9,11 +9,22 @@
 
 enum { DEPTH = 1024 };
 
-/* Which of the thread's open regions were recorded, in the process of gen: only those are ended. */
+/* Which of the thread's open regions were recorded, in the process of gen: only those are ended,
+ * and counted in the events' depth, by which tools find their place again after a loss. */
 static _Thread_local struct {
-	uint32_t depth, gen;
+	uint32_t depth, gen, recorded_depth;
 	uint64_t recorded[DEPTH / 64];
 } open_regions;
+
+/* A forked child has begun anew: its parent's regions are not its own. */
+static void settle(void)
+{
+	if (open_regions.gen == pasta_agent_gen())
+		return;
+	memset(open_regions.recorded, 0, sizeof(open_regions.recorded));
+	open_regions.recorded_depth = 0;
+	open_regions.gen = pasta_agent_gen();
+}
 
 static void emit_region(unsigned int sub, const char *name)
 {
@@ -21,8 +32,10 @@ static void emit_region(unsigned int sub, const char *name)
 
 	pasta_event_init(&ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
 	ev.region.name = pasta_intern_str(name);
+	ev.region.depth = open_regions.recorded_depth + 1;
 	ev.time = pasta_now();
 	pasta_emit(&ev);
+	open_regions.gen = pasta_agent_gen(); /* the first event makes it */
 }
 
 static bool records(enum pasta_kind kind)
@@ -30,20 +43,10 @@ static bool records(enum pasta_kind kind)
 	return pasta_agent_active() && pasta_agent_wants(kind);
 }
 
-static void set_recorded(uint32_t depth, bool recorded)
-{
-	uint64_t bit = UINT64_C(1) << (depth % 64), *word = &open_regions.recorded[depth / 64];
-
-	if (open_regions.gen != pasta_agent_gen()) {
-		memset(open_regions.recorded, 0, sizeof(open_regions.recorded));
-		open_regions.gen = pasta_agent_gen();
-	}
-	*word = recorded ? *word | bit : *word & ~bit;
-}
-
 static void region_begin(const char *name)
 {
 	uint32_t depth = open_regions.depth++;
+	uint64_t bit = UINT64_C(1) << (depth % 64), *word;
 	bool recorded = records(PASTA_REGION);
 
 	if (depth >= DEPTH) {
@@ -51,9 +54,14 @@ static void region_begin(const char *name)
 			pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
 		return;
 	}
-	if (recorded)
-		emit_region(PASTA_REGION_BEGIN, name);
-	set_recorded(depth, recorded);
+	settle();
+	word = &open_regions.recorded[depth / 64];
+	*word &= ~bit;
+	if (!recorded)
+		return;
+	emit_region(PASTA_REGION_BEGIN, name);
+	open_regions.recorded_depth++;
+	*word |= bit;
 }
 
 static void region_end(void)
@@ -70,16 +78,18 @@ static void region_end(void)
 			pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
 		return;
 	}
-	if (open_regions.gen != pasta_agent_gen() ||
-	    !(open_regions.recorded[depth / 64] >> (depth % 64) & 1))
+	settle();
+	if (!(open_regions.recorded[depth / 64] >> (depth % 64) & 1))
 		return;
 	pasta_event_init(&ev, PASTA_REGION, PASTA_REGION_END, PASTA_EVENT_SIZE(region));
+	ev.region.depth = open_regions.recorded_depth--;
 	ev.time = now;
 	pasta_emit(&ev);
 }
 
 static void mark(const char *name)
 {
+	settle();
 	if (records(PASTA_REGION))
 		emit_region(PASTA_REGION_MARK, name);
 }

@@ -1,0 +1,267 @@
+/*
+ * bench_emit.c - what an event costs the program under study, and whether all are kept.
+ *
+ * Each figure is measured in a process of its own, which records into a run of its own. Paced is
+ * a million events a second and thread, a thousand each millisecond: the time between is not
+ * counted. Flat out is as fast as it goes: then the writer cannot keep up, and events are dropped.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <pasta/annotate.h>
+
+#include "collect/agent.h"
+#include "collect/control.h"
+#include "process/run.h"
+#include "process/salvage.h"
+#include "process/stream.h"
+
+enum { RUNS = 5, BURST = 1000, BURSTS = 1000, FLAT = 10000, THREADS = 8, SECONDS = 3 };
+
+/* What a child tells its parent. */
+struct result {
+	double ns;	 /* an event: the median over its bursts */
+	uint64_t events; /* that it tried to emit */
+};
+static struct result *result;
+static uint32_t name;
+static volatile uint64_t sink;
+
+/* -- BURST events each -- */
+
+static void clock_burst(void)
+{
+	for (int i = 0; i < BURST; i++)
+		sink = pasta_now();
+}
+
+static void emit_burst(void)
+{
+	for (int i = 0; i < BURST; i++) {
+		struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
+					 .kind = PASTA_REGION,
+					 .sub = PASTA_REGION_MARK,
+					 .time = pasta_now()};
+
+		ev.region.name = name;
+		pasta_emit(&ev);
+	}
+}
+
+static void annotate_burst(void)
+{
+	for (int i = 0; i < BURST / 2; i++) {
+		pasta_region_begin("forward");
+		pasta_region_end();
+	}
+}
+
+/* -- In the child -- */
+
+static double *times;
+static size_t time_count;
+
+static void sleep_until(double at)
+{
+	double left = at - bench_now();
+	struct timespec t = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - floor(left)) * 1e9)};
+
+	if (left > 0)
+		nanosleep(&t, NULL);
+}
+
+static void measure(void (*burst)(void), size_t bursts, bool paced)
+{
+	double begin = bench_now();
+
+	times = calloc(bursts, sizeof(*times));
+	for (time_count = 0; time_count < bursts; time_count++) {
+		double at = bench_now();
+
+		burst();
+		times[time_count] = (bench_now() - at) * 1e9 / BURST;
+		if (paced)
+			sleep_until(begin + (double)(time_count + 1) / 1000);
+	}
+	qsort(times, bursts, sizeof(*times), bench_compare);
+	result->ns = times[bursts / 2];
+	free(times);
+}
+
+static void measure_clock(void)
+{
+	measure(clock_burst, BURSTS, false);
+}
+
+static void begin_emit(void)
+{
+	if (!pasta_agent_attach())
+		bench_die("the agent does not attach");
+	name = pasta_intern_str("forward");
+}
+
+static void emit_paced(void)
+{
+	begin_emit();
+	measure(emit_burst, BURSTS, true);
+	result->events = (uint64_t)BURSTS * BURST;
+}
+
+static void emit_flat(void)
+{
+	begin_emit();
+	measure(emit_burst, FLAT, false);
+	result->events = (uint64_t)FLAT * BURST;
+}
+
+static void annotate_paced(void)
+{
+	measure(annotate_burst, BURSTS, true);
+	result->events = (uint64_t)BURSTS * BURST;
+}
+
+static void annotate_flat(void)
+{
+	measure(annotate_burst, FLAT, false);
+	result->events = (uint64_t)FLAT * BURST;
+}
+
+static void annotate_absent(void)
+{
+	unsetenv(PASTA_ENV_AGENT);
+	measure(annotate_burst, FLAT, false);
+}
+
+static void *thread_main(void *arg)
+{
+	double begin = bench_now();
+
+	(void)arg;
+	for (int i = 0; i < SECONDS * 1000; i++) {
+		emit_burst();
+		sleep_until(begin + (double)(i + 1) / 1000);
+	}
+	return NULL;
+}
+
+static void emit_threads(void)
+{
+	pthread_t threads[THREADS];
+	double begin;
+
+	begin_emit();
+	begin = bench_now();
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, thread_main, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	result->events = (uint64_t)THREADS * SECONDS * 1000 * BURST;
+	result->ns = (bench_now() - begin) * 1e9 / (double)result->events;
+}
+
+/* -- In the parent -- */
+
+/* What the run's shards say of it. */
+static void read_account(const char *folder, struct pasta_account *loss)
+{
+	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS), **paths;
+	struct pasta_stream *s = pasta_stream_new(0);
+	struct pasta_salvaged salvaged = {0};
+	struct pasta_err err = {0};
+	size_t count;
+
+	pasta_salvage_sweep(shards, &salvaged, &err);
+	if (pasta_run_shards(shards, &paths, &count, &err))
+		bench_die("%s", err.text);
+	for (size_t i = 0; i < count; i++)
+		if (pasta_stream_add(s, paths[i], &err))
+			bench_die("%s", err.text);
+	while (pasta_stream_next(s))
+		;
+	pasta_stream_loss(s, loss);
+	pasta_stream_free(s);
+	pasta_run_shards_free(paths);
+	free(shards);
+}
+
+/* Run it in a child; what it emitted must be captured or in the account. Returns the dropped. */
+static uint64_t run_child(void (*child)(void))
+{
+	struct pasta_account loss = {0};
+	struct pasta_run run = {0};
+	struct pasta_err err = {0};
+	char path[5000];
+	int status = -1;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/run", bench_temp());
+	if (pasta_run_create(&run, path, &err))
+		bench_die("%s", err.text);
+	*result = (struct result){0};
+	pid = fork();
+	if (!pid) {
+		bench_folder[0] = '\0'; /* it is the parent's to remove */
+		setenv(PASTA_ENV_RUN, run.path, 1);
+		setenv(PASTA_ENV_AGENT, bench_built("lib/libpasta-agent.so"), 1);
+		child();
+		exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
+		bench_die("a measurement failed (%d)", status);
+	read_account(run.path, &loss);
+	if (loss.expected != result->events)
+		bench_die("%llu events were emitted, and %llu accounted for",
+			  (unsigned long long)result->events, (unsigned long long)loss.expected);
+	pasta_run_free(&run);
+	bench_remove(path);
+	return loss.dropped;
+}
+
+static void figure(const char *what, void (*child)(void))
+{
+	uint64_t dropped = 0, events = 0;
+	struct bench b = {0};
+
+	for (int i = 0; i < RUNS; i++) {
+		dropped += run_child(child);
+		events += result->events;
+		bench_add(&b, result->ns);
+	}
+	bench_tell(&b, what, "ns");
+	if (events)
+		printf("  dropped %llu of %llu events (%.2f%%)\n", (unsigned long long)dropped,
+		       (unsigned long long)events, 100.0 * (double)dropped / (double)events);
+	fflush(stdout);
+}
+
+static void threads(void)
+{
+	for (int i = 0; i < 3; i++) {
+		uint64_t dropped = run_child(emit_threads);
+
+		printf("%d threads, a million events a second each, %d s: dropped %llu of %llu "
+		       "(%.1f M events/s)\n",
+		       THREADS, SECONDS, (unsigned long long)dropped,
+		       (unsigned long long)result->events, 1e3 / result->ns);
+		fflush(stdout);
+	}
+}
+
+int main(void)
+{
+	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (result == MAP_FAILED)
+		bench_die("out of memory");
+	figure("the clock alone", measure_clock);
+	figure("pasta_emit with the clock, paced", emit_paced);
+	figure("pasta_emit with the clock, flat out", emit_flat);
+	figure("region begin or end by annotate.h, paced", annotate_paced);
+	figure("region begin or end by annotate.h, flat out", annotate_flat);
+	figure("region begin or end by annotate.h, no agent", annotate_absent);
+	threads();
+	return 0;
+}
