@@ -8,7 +8,6 @@
 
 #include "core/shardwriter.h"
 
-#undef PASTA_API /* the SDK's macro hides the kind of that name */
 
 enum {
 	STREAMS = 4, /* compute, copies, collectives, and one beside them */
@@ -116,6 +115,7 @@ static void region_begin(struct rank *r, struct thread *th, enum gen_region regi
 
 	ev.sub = PASTA_REGION_BEGIN;
 	ev.region.name = r->region_names[region];
+	ev.region.depth = th->depth + 1;
 	th->open[th->depth].region = region;
 	th->open[th->depth].begin = th->now;
 	th->open[th->depth++].children = 0;
@@ -130,6 +130,7 @@ static void region_end(struct rank *r, struct thread *th)
 	enum gen_region region = th->open[th->depth].region;
 
 	ev.sub = PASTA_REGION_END;
+	ev.region.depth = th->depth + 1;
 	put(r, th->source, &ev);
 	th->now += gen_around(&r->random, 700, 12000);
 	if (th->depth)
@@ -447,6 +448,7 @@ static void put_rare(struct rank *r)
 	mark.sub = PASTA_REGION_MARK;
 	mark.region.name = str(r, "checkpoint");
 	mark.region.domain = str(r, "trainer");
+	mark.region.depth = r->main.depth + 1;
 	put(r, r->main.source, &mark);
 	put_tensors(r);
 	put_accesses(r);

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define PASTA_API __attribute__((visibility("default")))
+#define PASTA_EXPORT __attribute__((visibility("default")))
 
 /* Version of this interface. 0: may change freely. */
 #define PASTA_API_VERSION 0
@@ -32,16 +32,16 @@ struct pasta_err {
 };
 
 /* Describe an error and return code. err may be NULL. An earlier description is replaced. */
-PASTA_API int pasta_fail(struct pasta_err *err, int code, const char *fmt, ...)
+PASTA_EXPORT int pasta_fail(struct pasta_err *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The text of an interned string or bytes, and its length. Never NULL: "" for 0 or unknown. It
  * ends in a NUL that the length does not count, and lives as long as the process. Any thread. */
-PASTA_API const char *pasta_str(uint32_t id);
-PASTA_API const char *pasta_bytes(uint32_t id, size_t *size);
+PASTA_EXPORT const char *pasta_str(uint32_t id);
+PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
 
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
-PASTA_API const char *pasta_kind_name(unsigned int kind);
+PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
 enum pasta_column_type { PASTA_STRING, PASTA_INT, PASTA_FLOAT };
 
@@ -56,13 +56,13 @@ struct pasta_out;
 struct pasta_table;
 
 /* A new table; NULL when out of memory (the report then fails as a whole). */
-PASTA_API struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
+PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 					      const struct pasta_column *columns, size_t count);
 /* Cells, left to right and row after row. A cell of the wrong type, or on a NULL table, makes the
  * report fail with an error that names the column; it never crashes. */
-PASTA_API void pasta_cell_str(struct pasta_table *table, const char *text);
-PASTA_API void pasta_cell_int(struct pasta_table *table, int64_t value);
-PASTA_API void pasta_cell_float(struct pasta_table *table, double value);
+PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);
+PASTA_EXPORT void pasta_cell_int(struct pasta_table *table, int64_t value);
+PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
 
 enum pasta_severity { PASTA_NOTE, PASTA_WARNING, PASTA_PROBLEM };
 
@@ -72,14 +72,14 @@ struct pasta_finding {
 	enum pasta_severity severity;
 	const char *what, *where, *evidence, *action;
 };
-PASTA_API void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
+PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
 
 /* A tool's options, and its help. value is the default. */
 struct pasta_option {
 	const char *name, *value, *summary;
 };
 struct pasta_opts;
-PASTA_API const char *pasta_opt(const struct pasta_opts *opts, const char *name);
+PASTA_EXPORT const char *pasta_opt(const struct pasta_opts *opts, const char *name);
 
 /*
  * A map from 64-bit keys (an id, an address, two 32-bit numbers side by side) to values of one
@@ -87,16 +87,16 @@ PASTA_API const char *pasta_opt(const struct pasta_opts *opts, const char *name)
  * one thread at a time. NULL when out of memory.
  */
 struct pasta_map;
-PASTA_API struct pasta_map *pasta_map_new(size_t value_size);
-PASTA_API void pasta_map_free(struct pasta_map *map);
+PASTA_EXPORT struct pasta_map *pasta_map_new(size_t value_size);
+PASTA_EXPORT void pasta_map_free(struct pasta_map *map);
 /* The key's value: NULL if it is not there; or added, zeroed, if it is not there. */
-PASTA_API void *pasta_map_find(const struct pasta_map *map, uint64_t key);
-PASTA_API void *pasta_map_add(struct pasta_map *map, uint64_t key);
-PASTA_API void pasta_map_remove(struct pasta_map *map, uint64_t key);
-PASTA_API size_t pasta_map_count(const struct pasta_map *map);
+PASTA_EXPORT void *pasta_map_find(const struct pasta_map *map, uint64_t key);
+PASTA_EXPORT void *pasta_map_add(struct pasta_map *map, uint64_t key);
+PASTA_EXPORT void pasta_map_remove(struct pasta_map *map, uint64_t key);
+PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
 /* Walk: start with *at 0; NULL at the end. key may be NULL. In order of adding, as long as nothing
  * is removed; do not add or remove while walking. */
-PASTA_API void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
+PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
 
 /*
  * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a
@@ -119,7 +119,7 @@ struct pasta_tool {
 };
 
 /* Make the descriptor known, when the file is loaded. It must live for ever. */
-PASTA_API void pasta_tool_register(const struct pasta_tool *tool);
+PASTA_EXPORT void pasta_tool_register(const struct pasta_tool *tool);
 
 #define PASTA_TOOL(...)                                                                            \
 	static const struct pasta_tool pasta_tool_ = {                                             \

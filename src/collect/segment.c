@@ -13,9 +13,9 @@
 
 enum {
 	HIGH_FD = 512, /* out of the way of programs that count on low numbers */
-	RING_MAX = 4 << 20,
+	RING_MAX = 8 << 20,
 	RING_MIN = 16 << 10,
-	SHARE = 64, /* a ring takes at most this part of what memory is left */
+	SHARE = 32, /* a ring takes at most this part of what memory is left */
 };
 
 struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};

@@ -105,10 +105,17 @@ static unsigned int width_of(uint64_t range)
 /* Replace values by what is left over the narrower of the two forms, and say which it is. */
 static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 {
-	uint64_t min = v[0], max = v[0], base = v[0];
+	uint64_t min = v[0], max = v[0], base = v[0], other = 0;
 	int64_t dmin = INT64_MAX, dmax = INT64_MIN;
 	unsigned int plain, delta;
 
+	for (size_t i = 1; i < n; i++)
+		other |= v[i] ^ base;
+	if (!other) { /* as most columns are */
+		*p++ = 0;
+		p = pasta_varint_put(p, base);
+		return pasta_varint_put(p, 0);
+	}
 	for (size_t i = 1; i < n; i++) {
 		int64_t d = (int64_t)(v[i] - v[i - 1]);
 
@@ -118,7 +125,7 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 		dmax = d > dmax ? d : dmax;
 	}
 	plain = width_of(max - min);
-	delta = n > 1 ? width_of((uint64_t)dmax - (uint64_t)dmin) : 8;
+	delta = width_of((uint64_t)dmax - (uint64_t)dmin);
 	if (delta < plain) {
 		for (size_t i = n - 1; i > 0; i--)
 			v[i] = v[i] - v[i - 1] - (uint64_t)dmin;

@@ -140,13 +140,14 @@ uint32_t pasta_shardwriter_intern(struct pasta_shardwriter *w, const void *bytes
 		keep(w, -ENOMEM);
 		return 0;
 	}
-	if (*id)
-		return *id;
-	if (w->text_size + n + 5 > TEXT)
-		flush_strings(w);
-	w->text_size += pasta_encode_string(w->text + w->text_size, bytes, (uint32_t)n);
-	w->text_count++;
-	return *id = ++w->strings;
+	if (!*id) {
+		if (w->text_size + n + 5 > TEXT)
+			flush_strings(w);
+		w->text_size += pasta_encode_string(w->text + w->text_size, bytes, (uint32_t)n);
+		w->text_count++;
+		*id = ++w->strings;
+	}
+	return *id;
 }
 
 uint32_t pasta_shardwriter_str(struct pasta_shardwriter *w, const char *text)

@@ -15,7 +15,8 @@ static void thin_out(struct pasta_clockmap *c)
 
 int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw)
 {
-	if (c->count && (value <= c->points[c->count - 1].value || raw <= c->points[c->count - 1].raw))
+	if (c->count &&
+	    (value <= c->points[c->count - 1].value || raw <= c->points[c->count - 1].raw))
 		return 0;
 	if (c->count == POINTS_MAX)
 		thin_out(c);

@@ -12,7 +12,7 @@
 
 /* Events are decoded a tile at a time, all columns of it, so that they are still in the cache when
  * the next column comes. */
-enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 256 };
+enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 128 };
 
 /* Where a column goes: known false is nowhere. */
 struct target {
@@ -52,9 +52,14 @@ struct column {
 	const struct target *target;
 };
 
+struct room {
+	uint8_t *data;
+	size_t size;
+};
+
 struct pasta_decoder {
 	ZSTD_DCtx *zstd;
-	uint8_t *raw, *payload;
+	struct room raw, payload;
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
 	uint32_t at[PASTA_FRAME_EVENTS]; /* where each record of a section goes */
@@ -131,7 +136,8 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
 			*t = match(&pasta_kinds[number], type, name);
 		k->count++;
 	}
-	fit = realloc(k->fields, (k->count + 1) * sizeof(*fit)); /* each of many shards has a plan */
+	fit = realloc(k->fields,
+		      (k->count + 1) * sizeof(*fit)); /* each of many shards has a plan */
 	k->fields = fit ? fit : k->fields;
 	return 0;
 }
@@ -177,11 +183,9 @@ struct pasta_decoder *pasta_decoder_new(void)
 
 	if (!d)
 		return NULL;
-	/* The last tile of a plane is read whole, past its end. */
-	d->raw = malloc(PASTA_FRAME_BYTES + TILE);
-	d->payload = malloc(PASTA_FRAME_BYTES);
+	d->raw = d->payload = (struct room){0};
 	d->zstd = ZSTD_createDCtx();
-	if (d->raw && d->payload && d->zstd)
+	if (d->zstd)
 		return d;
 	pasta_decoder_free(d);
 	return NULL;
@@ -192,14 +196,25 @@ void pasta_decoder_free(struct pasta_decoder *d)
 	if (!d)
 		return;
 	ZSTD_freeDCtx(d->zstd);
-	free(d->raw);
-	free(d->payload);
+	free(d->raw.data);
+	free(d->payload.data);
 	free(d);
 }
 
-void *pasta_decoder_payload(struct pasta_decoder *d)
+/* What was in it is gone where it grows. */
+static uint8_t *room_for(struct room *r, size_t size)
 {
-	return d->payload;
+	if (size > r->size) {
+		free(r->data);
+		r->data = malloc(size);
+		r->size = r->data ? size : 0;
+	}
+	return r->data;
+}
+
+void *pasta_decoder_payload(struct pasta_decoder *d, size_t size)
+{
+	return room_for(&d->payload, size ? size : 1);
 }
 
 bool pasta_decode_check(const struct pasta_frame *frame, const void *payload)
@@ -211,14 +226,19 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 				  const void *payload)
 {
 	size_t n = frame->size;
+	uint8_t *raw;
 
 	if (frame->raw_size > PASTA_FRAME_BYTES || !pasta_decode_check(frame, payload))
 		return NULL;
+	/* The last tile of a plane is read whole, past its end. */
+	raw = room_for(&d->raw, frame->raw_size + (size_t)TILE);
+	if (!raw)
+		return NULL;
 	if (frame->flags & PASTA_FRAME_ZSTD)
-		n = ZSTD_decompressDCtx(d->zstd, d->raw, frame->raw_size, payload, n);
+		n = ZSTD_decompressDCtx(d->zstd, raw, frame->raw_size, payload, n);
 	else if (n == frame->raw_size)
-		memcpy(d->raw, payload, n);
-	return n == frame->raw_size ? d->raw : NULL;
+		memcpy(raw, payload, n);
+	return n == frame->raw_size ? raw : NULL;
 }
 
 /* The head of the next column, of n values; where the one after it begins, or NULL. */

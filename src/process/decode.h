@@ -23,15 +23,15 @@ struct pasta_block {
 struct pasta_decoder;
 struct pasta_decoder *pasta_decoder_new(void);
 void pasta_decoder_free(struct pasta_decoder *d);
-/* PASTA_FRAME_BYTES, for a payload as it is stored: thousands of shards share them. */
-void *pasta_decoder_payload(struct pasta_decoder *d);
+/* Room for a payload as it is stored, which thousands of shards share; NULL when out of memory. */
+void *pasta_decoder_payload(struct pasta_decoder *d, size_t size);
 
 /* How ids and numbers of the shard become those of the run. */
 struct pasta_mapping {
 	const uint32_t *strings; /* by the shard's id */
 	size_t string_count;
 	uint32_t proc;
-	uint64_t want; /* mask of the kinds to decode */
+	uint64_t want;			    /* mask of the kinds to decode */
 	const struct pasta_clockmap *clock; /* of the frame's times; NULL: they stay as they are */
 	int64_t offset;			    /* then added to them */
 };

@@ -77,8 +77,8 @@ static int open_shard(struct salvage *s)
 	if (s->shard->error)
 		return pasta_fail(s->err, s->shard->error, "cannot read %s: %s", s->shard_path,
 				  strerror(-s->shard->error));
-	/* A frame that was torn goes: what is appended would seem to be a part of it. What it held is
-	 * still in its ring, for the ring is told after the frame is whole. */
+	/* A frame that was torn goes: what is appended would seem to be a part of it. What it held
+	 * is still in its ring, for the ring is told after the frame is whole. */
 	if (s->shard->at < s->shard->size && ftruncate(s->out.fd, (off_t)s->shard->at))
 		return written(s, -errno);
 	s->out.end = (s->shard->at + 7) & ~UINT64_C(7);
@@ -132,6 +132,7 @@ static int put_losses(struct salvage *s, uint32_t source, uint64_t pushed,
 static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t space)
 {
 	uint64_t head = atomic_load(&r->head), at = atomic_load(&r->tail), seq = r->drained;
+	uint64_t pushed = atomic_load(&r->pushed);
 	uint32_t source = r->source;
 	struct pasta_source *known;
 	int e;
@@ -143,6 +144,10 @@ static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t 
 		return pasta_fail(s->err, -ENOMEM, "out of memory");
 	if (at % 8 || head > UINT64_MAX - space || at > head || head - at > space)
 		at = head; /* nonsense: what it had is missing from its account */
+	if (seq > pushed + 1 || pushed + 1 - seq > space / 8) {
+		seq = known->next; /* nonsense, too: the program wrote where it should not */
+		pushed = 0;
+	}
 	if (known->pos > at && known->pos <= head) {
 		/* The frame was written, but the process died before the ring was told. */
 		at = known->pos;
@@ -164,7 +169,7 @@ static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t 
 		known->pos = at;
 		s->salvaged += n;
 	}
-	return put_losses(s, source, atomic_load(&r->pushed), r->dropped);
+	return put_losses(s, source, pushed, r->dropped);
 }
 
 /* Strings that are in no frame yet. Ids go on from block to block. */
@@ -297,12 +302,15 @@ static bool same_host(const struct salvage *s)
 	return !strncmp(name, stem, (size_t)n) && (name[n] == '-' || name[n] == '.');
 }
 
-static bool alive(const struct salvage *s)
+static bool locked(const struct salvage *s)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	if (!fcntl(s->ring_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
-		return true;
+	return !fcntl(s->ring_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
+static bool alive(const struct salvage *s)
+{
 	if (!same_boot(s)) /* the host was started again, or it is another one */
 		return !same_host(s);
 	return proc_alive(s);
@@ -320,7 +328,8 @@ static int salvage_file(struct salvage *s)
 		return errno == ENOENT ? 0
 				       : pasta_fail(s->err, -errno, "cannot open %s: %s",
 						    s->ring_path, strerror(errno));
-	if (flock(s->ring_fd, LOCK_EX | LOCK_NB) || fstat(s->ring_fd, &st) || !st.st_nlink)
+	if (flock(s->ring_fd, LOCK_EX | LOCK_NB) || fstat(s->ring_fd, &st) || !st.st_nlink ||
+	    locked(s))
 		return 0;
 	s->size = (uint64_t)st.st_size;
 	if (s->size >= PASTA_RINGFILE_HEAD)
@@ -343,7 +352,8 @@ static int salvage_file(struct salvage *s)
 	if (!r)
 		r = salvage_segments(s);
 	if (!r && unlink(s->ring_path))
-		r = pasta_fail(s->err, -errno, "cannot remove %s: %s", s->ring_path, strerror(errno));
+		r = pasta_fail(s->err, -errno, "cannot remove %s: %s", s->ring_path,
+			       strerror(errno));
 	return r ? r : 1;
 }
 

@@ -148,15 +148,26 @@ static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
 	sh->info.rank = ev->process.rank;
 }
 
+/* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */
+static const void *payload_at(struct pasta_shard *sh, struct pasta_decoder *d,
+			      const struct pasta_frame *f, uint64_t offset)
+{
+	void *payload = pasta_decoder_payload(d, f->size);
+
+	return payload && load(sh, payload, f->size, offset + sizeof(*f)) ? payload : NULL;
+}
+
 /* The agent's own events are read as soon as they are found: others need what they say. */
-static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f)
+static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		      const void *payload)
 {
 	struct pasta_mapping map = {.strings = sh->strings,
 				    .string_count = sh->string_count,
-				    .want = PASTA_BIT(LOSS) | PASTA_BIT(CLOCK) | PASTA_BIT(PROCESS)};
+				    .want = PASTA_BIT(LOSS) | PASTA_BIT(CLOCK) |
+					    PASTA_BIT(PROCESS)};
 	struct pasta_block block = {0};
 	int r = f->schema == sh->schema
-			? pasta_decode_events(d, sh->plan, f, pasta_decoder_payload(d), &map, &block)
+			? pasta_decode_events(d, sh->plan, f, payload, &map, &block)
 			: -EBADMSG;
 
 	for (size_t at = 0; !r && at < block.size;) {
@@ -215,7 +226,7 @@ static bool numbers_ok(const struct pasta_frame *f)
 
 /* A frame whose events another has already is left out: salvage was interrupted and ran again. */
 static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
-		       uint64_t offset)
+		       uint64_t offset, const void *payload)
 {
 	struct pasta_source *s = numbers_ok(f) ? source_of(sh, f->source) : NULL;
 
@@ -223,7 +234,7 @@ static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const st
 		return -EBADMSG;
 	if (f->seq < s->next)
 		return 0;
-	if (is_state(f) && take_state(sh, d, f))
+	if (is_state(f) && take_state(sh, d, f, payload))
 		return -EBADMSG;
 	s->next = f->seq + f->count;
 	if (!is_state(f)) {
@@ -238,13 +249,14 @@ static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const str
 		      uint64_t offset)
 {
 	bool now = f->type != PASTA_FRAME_EVENTS_T || is_state(f);
+	const void *payload = now ? payload_at(sh, d, f, offset) : NULL;
 	const uint8_t *raw = NULL;
 
-	if (now && !load(sh, pasta_decoder_payload(d), f->size, offset + sizeof(*f)))
+	if (now && !payload)
 		return -EBADMSG;
 	if (f->type == PASTA_FRAME_EVENTS_T)
-		return take_events(sh, d, f, offset);
-	raw = pasta_decode_plain(d, f, pasta_decoder_payload(d));
+		return take_events(sh, d, f, offset, payload);
+	raw = pasta_decode_plain(d, f, payload);
 	if (!raw)
 		return -EBADMSG;
 	if (f->type == PASTA_FRAME_SCHEMA)
@@ -297,10 +309,12 @@ static bool is_whole(struct pasta_shard *sh, struct pasta_decoder *d, const stru
 		     uint64_t offset)
 {
 	struct pasta_frame next;
+	const void *payload;
 
-	return head_at(sh, offset + frame_bytes(f), &next) ||
-	       (load(sh, pasta_decoder_payload(d), f->size, offset + sizeof(*f)) &&
-		pasta_decode_check(f, pasta_decoder_payload(d)));
+	if (head_at(sh, offset + frame_bytes(f), &next))
+		return true;
+	payload = payload_at(sh, d, f, offset);
+	return payload && pasta_decode_check(f, payload);
 }
 
 /* Its events are not here; unless another frame has them, they are missing. */
@@ -366,14 +380,16 @@ static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 	if (n < 0)
 		return pasta_fail(err, (int)n, "cannot read %s: %s", path, strerror(-(int)n));
 	if (!n)
-		return pasta_fail(err, -EINVAL, "%s is empty: its process ended before it wrote", path);
+		return pasta_fail(err, -EINVAL, "%s is empty: its process ended before it wrote",
+				  path);
 	if (n < 12 || memcmp(sh->head.magic, PASTA_SHARD_MAGIC, sizeof(sh->head.magic)))
 		return pasta_fail(err, -EINVAL,
 				  "%s is not a shard: give a run's folder or a .pst file", path);
 	if (sh->head.version > PASTA_SHARD_VERSION)
-		return pasta_fail(err, -EPROTONOSUPPORT,
-				  "%s has format %u, newer than this accelprof's %u: update accelprof",
-				  path, sh->head.version, PASTA_SHARD_VERSION);
+		return pasta_fail(
+			err, -EPROTONOSUPPORT,
+			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
+			sh->head.version, PASTA_SHARD_VERSION);
 	/* A damaged head costs who it was, not the events. */
 	if (!ok)
 		memset(&sh->head, 0, sizeof(sh->head));
@@ -447,15 +463,16 @@ int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t o
 				    .proc = sh->number,
 				    .want = want,
 				    .offset = sh->offset};
+	const void *payload;
 	int r = -EBADMSG;
 
 	block->size = block->count = 0;
 	if (!load(sh, f, sizeof(*f), offset) || !pasta_frame_head_ok(f))
 		return r;
-	if (f->schema == sh->schema &&
-	    load(sh, pasta_decoder_payload(d), f->size, offset + sizeof(*f))) {
+	payload = f->schema == sh->schema ? payload_at(sh, d, f, offset) : NULL;
+	if (payload) {
 		map.clock = clock_of(sh, f->clock);
-		r = pasta_decode_events(d, sh->plan, f, pasta_decoder_payload(d), &map, block);
+		r = pasta_decode_events(d, sh->plan, f, payload, &map, block);
 	}
 	if (r) {
 		block->size = block->count = 0;

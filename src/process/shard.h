@@ -31,12 +31,13 @@ struct pasta_shard {
 	struct pasta_shard_info info;
 	struct pasta_shard_head head;
 	int fd;
-	int error;	/* of the last read that failed: there may be more than was found */
-	uint64_t at;	/* scanned up to here */
-	uint64_t size;	/* of the file, when it was last looked at */
+	int error;	  /* of the last read that failed: there may be more than was found */
+	uint64_t at;	  /* scanned up to here */
+	uint64_t size;	  /* of the file, when it was last looked at */
 	uint64_t skipped; /* bytes before at that are no frame */
 	uint32_t number;
-	int64_t offset; /* from CLOCK_MONOTONIC_RAW to the times of events that are read; 0 at first */
+	int64_t offset; /* from CLOCK_MONOTONIC_RAW to the times of events that are read; 0 at first
+			 */
 	struct pasta_plan *plan; /* of schema */
 	uint32_t schema;
 	uint32_t *strings; /* ids of the run, by the shard's */

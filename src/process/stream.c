@@ -52,7 +52,7 @@ struct pasta_stream {
 	size_t pending_count, pending_capacity;
 	struct active *active; /* a heap */
 	size_t active_count, active_capacity;
-	struct cursor *spare; /* one that ended, for the next frame */
+	struct cursor *spare;	/* one that ended, for the next frame */
 	struct cursor *current; /* whose event was returned last: not in the heap's order yet */
 	FILE *spill;
 	uint64_t spill_end;
@@ -230,7 +230,8 @@ static int64_t offset_of(const struct pasta_stream *s, const struct pasta_shard 
 {
 	static const uint8_t unknown[sizeof(sh->head.boot)];
 
-	for (size_t i = 0; memcmp(sh->head.boot, unknown, sizeof(unknown)) && i < s->shard_count; i++)
+	for (size_t i = 0; memcmp(sh->head.boot, unknown, sizeof(unknown)) && i < s->shard_count;
+	     i++)
 		if (!memcmp(s->shards[i]->head.boot, sh->head.boot, sizeof(sh->head.boot)))
 			return s->shards[i]->offset;
 	return (int64_t)(sh->head.real - sh->head.raw);
@@ -384,8 +385,7 @@ const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
 
 	if (s->current)
 		advance(s);
-	while (s->pending_count &&
-	       (!s->active_count || s->pending[0].first <= s->active[0].time))
+	while (s->pending_count && (!s->active_count || s->pending[0].first <= s->active[0].time))
 		open_frame(s);
 	if (!s->active_count || s->active[0].time > s->safe)
 		return NULL;

@@ -17,9 +17,9 @@ struct pasta_stream;
 
 /* How a shard, or a run, adds up. expected = captured + dropped. */
 struct pasta_account {
-	uint64_t expected; /* events that producers tried to emit */
-	uint64_t captured; /* events that the reader has read */
-	uint64_t dropped;  /* the rest */
+	uint64_t expected;			/* events that producers tried to emit */
+	uint64_t captured;			/* events that the reader has read */
+	uint64_t dropped;			/* the rest */
 	uint64_t by_reason[PASTA_LOSS_REASONS]; /* what producers dropped, and why */
 	uint64_t damaged;	/* events in frames that are missing or cannot be read */
 	uint64_t damaged_bytes; /* bytes that are no valid frame */
@@ -34,10 +34,10 @@ struct pasta_shard_info {
 	uint32_t pid;
 	uint64_t created; /* CLOCK_REALTIME, ns */
 	uint64_t bytes, frames;
-	uint64_t kinds; /* mask of kinds that were recorded; 0 if unknown */
+	uint64_t kinds;		    /* mask of kinds that were recorded; 0 if unknown */
 	const char *command, *host; /* "" if unknown */
-	uint32_t rank; /* plus 1; 0: none */
-	struct pasta_account loss; /* whole once the stream has ended */
+	uint32_t rank;		    /* plus 1; 0: none */
+	struct pasta_account loss;  /* whole once the stream has ended */
 };
 
 /* budget: bytes of decoded events to keep in memory; 0 is the default of 256 MiB. Past it, events

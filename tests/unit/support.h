@@ -55,6 +55,19 @@ __attribute__((unused)) static uint64_t random_below(uint64_t n)
 			fail_msg("%s, with SEED=%llu", #what, (unsigned long long)support_seed_);  \
 	} while (0)
 
+/* Under a sanitizer, where exhaustive is too much and one in ten will do. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+__attribute__((unused)) static const bool support_slow = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+__attribute__((unused)) static const bool support_slow = true;
+#else
+__attribute__((unused)) static const bool support_slow = false;
+#endif
+#else
+__attribute__((unused)) static const bool support_slow = false;
+#endif
+
 /* -- A folder for the test's files ---------------------------------------------------------------- */
 
 static char support_dir[64];

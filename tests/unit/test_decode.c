@@ -427,7 +427,7 @@ static void a_field_whose_meaning_changed_is_not_taken_for_ours(void **state)
 
 static void a_string_that_is_not_there_is_none(void **state)
 {
-	struct payload p = plain(PASTA_REGION, 1, 2, (const uint64_t[]){0, UINT64_MAX});
+	struct payload p = plain(PASTA_REGION, 1, 4, (const uint64_t[]){0, UINT64_MAX, 0, 0});
 	const uint32_t strings[] = {0, 11, 12};
 	struct pasta_mapping map = {.strings = strings, .string_count = 3, .want = UINT64_MAX};
 	const struct pasta_frame *f;
@@ -436,7 +436,7 @@ static void a_string_that_is_not_there_is_none(void **state)
 	assert_int_equal(decode(&p, 1), 0);
 	assert_int_equal(event()->region.name, 0);
 	assert_int_equal(event()->region.domain, 0);
-	p = plain(PASTA_REGION, 1, 2, (const uint64_t[]){2, 3});
+	p = plain(PASTA_REGION, 1, 4, (const uint64_t[]){2, 3, 0, 0});
 	f = pasta_encode_plain(support_encoder(), PASTA_FRAME_EVENTS_T, p.data, p.size, 0, 1, &size);
 	assert_int_equal(pasta_decode_events(decoder, own, f, f + 1, &map, &block), 0);
 	assert_int_equal(event()->region.name, 12);

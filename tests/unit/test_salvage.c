@@ -313,7 +313,7 @@ static void salvage_that_was_interrupted_can_be_run_again(void **state)
 		put(&whole, &byte, 1);
 	close(fd);
 	assert_int_equal(whole.size, size);
-	for (size_t n = start.size; n <= whole.size; n++) {
+	for (size_t n = start.size; n <= whole.size; n += support_slow ? 9 : 1) {
 		struct pasta_stream *s;
 
 		save(&whole, n, stem(".pst"));
@@ -406,6 +406,7 @@ static void a_ring_of_another_host_is_left_alone(void **state)
 
 static void a_ring_that_somebody_has_locked_is_left_alone_whatever_is_in_it(void **state)
 {
+	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
 	struct bytes b = {0};
 	int ready[2], status;
 	char byte;
@@ -426,7 +427,10 @@ static void a_ring_that_somebody_has_locked_is_left_alone_whatever_is_in_it(void
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_int_equal(byte, 0);
 	assert_int_equal(sweep().alive, 1);
-	assert_true(ring_is_there());
+	assert_int_equal(truncate(stem(".ring"), 100), 0); /* it seems to be half made */
+	utimensat(AT_FDCWD, stem(".ring"), old, 0);
+	assert_int_equal(sweep().alive, 1);
+	save(&b, b.size, stem(".ring"));
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	assert_int_equal(sweep().processes, 1);
@@ -686,7 +690,7 @@ static void a_ring_file_with_any_bytes_changed_does_no_harm(void **state)
 	strings_add(&b, 1, 2, texts);
 	ring = ring_add(&b, 1);
 	push_numbers(&b, ring, 0, 30);
-	for (int round = 0; round < 300; round++) {
+	for (int round = 0; round < (support_slow ? 50 : 300); round++) {
 		struct pasta_salvaged out = {0};
 		struct pasta_err err = {0};
 		const uint64_t places[] = {offsetof(struct pasta_ringfile, lost),

@@ -136,7 +136,7 @@ static void torn_at_any_byte_a_shard_keeps_all_frames_before_it(void **state)
 	const char *path = in_dir("torn.pst");
 	struct pasta_err err;
 
-	for (size_t size = 0; size < small.size; size++) {
+	for (size_t size = 0; size < small.size; size += support_slow && size > 200 ? 7 : 1) {
 		struct pasta_stream *s = pasta_stream_new(0);
 		size_t end = sizeof(struct pasta_shard_head);
 		bool lost[FRAMES];
@@ -197,6 +197,8 @@ static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
 		/* The schema is long, and all alike. */
 		if (k == 0 && bit / 8 > parts[0].at + sizeof(struct pasta_frame) && bit % 61)
 			continue;
+		if (support_slow && bit % 11)
+			continue;
 		assert_int_equal(pwrite(fd, &flipped, 1, (off_t)(bit / 8)), 1);
 		s = open_stream(path);
 		if (k >= 0 && !is_padding(bit / 8))
@@ -220,7 +222,7 @@ static void a_hole_costs_the_frames_it_touches(void **state)
 	const char *path = in_dir("hole.pst");
 
 	random_begin();
-	for (int round = 0; round < 500; round++) {
+	for (int round = 0; round < (support_slow ? 60 : 500); round++) {
 		struct bytes b = {0};
 		size_t at = parts[0].at + random_below(small.size - parts[0].at);
 		size_t end = at + 1 + random_below((small.size - at) < 900 ? small.size - at : 900);
@@ -247,7 +249,7 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 	const char *path = in_dir("cut.pst");
 
 	random_begin();
-	for (int round = 0; round < 500; round++) {
+	for (int round = 0; round < (support_slow ? 60 : 500); round++) {
 		struct bytes b = {0};
 		size_t at = parts[0].at + random_below(small.size - parts[0].at);
 		size_t n = 1 + random_below(40);
@@ -282,6 +284,7 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 /* A process is killed while it writes a frame; salvage appends what it finds in the ring. */
 static void a_torn_frame_hides_nothing_that_was_appended_after_it(void **state)
 {
+	static const char zeros[600];
 	const char *path = in_dir("appended.pst");
 
 	for (size_t cut = sizeof(struct pasta_frame); cut < 400; cut += 8) {
@@ -291,7 +294,8 @@ static void a_torn_frame_hides_nothing_that_was_appended_after_it(void **state)
 		struct pasta_account a;
 
 		put_numbered(&torn, 1, 5, 5, 100, RAW_0 + 50);
-		((struct pasta_frame *)(void *)torn.data)->size += 600;
+		put(&torn, zeros, sizeof(zeros)); /* longer than what is appended to it */
+		((struct pasta_frame *)(void *)torn.data)->size += sizeof(zeros);
 		reseal(&torn, 0);
 		put_head(&b, 1, REAL_0);
 		put_schema(&b, NULL, 0);
@@ -593,7 +597,7 @@ static int add_error(const char *path)
 	assert_true(!r || strstr(err.text, path));
 	assert_null(strchr(err.text, '\n'));
 	assert_int_equal(pasta_stream_shards(s), r ? 0 : 1);
-	assert_null(pasta_stream_next(s));
+	assert_int_equal(pasta_stream_next(s) != NULL, !r);
 	pasta_stream_free(s);
 	return r;
 }
@@ -625,7 +629,7 @@ static void a_later_version_of_the_format_is_told_from_a_damaged_one(void **stat
 	head = (void *)b.data;
 	head->version = PASTA_SHARD_VERSION + 1;
 	save(&b, b.size, path); /* its sum is of version 1: a bit has flipped */
-	assert_int_equal(pasta_stream_shards(open_stream(path)), 1);
+	assert_int_equal(add_error(path), 0);
 	head->sum = XXH3_64bits(head, offsetof(struct pasta_shard_head, sum));
 	save(&b, b.size, path);
 	assert_int_equal(add_error(path), -EPROTONOSUPPORT);

@@ -1,0 +1,46 @@
+# install.sh - what is installed works from where it is, and tool authors find it.
+. "$SRC/tests/e2e/lib.sh" || exit 1
+
+cmake --install "$BUILD" --prefix "$dir/first" >/dev/null || failed "cmake --install"
+mv first moved # nothing may depend on where it was
+accelprof=$dir/moved/bin/accelprof
+export PKG_CONFIG_PATH=$dir/moved/lib/pkgconfig
+
+# shellcheck disable=SC2046
+cc -O2 $(pkg-config --cflags pasta) "$SRC/tests/programs/regions_demo.c" -o demo -pthread ||
+	failed "a program, with pkg-config"
+"$accelprof" run -q -o run -- ./demo >out || failed "accelprof run, installed"
+is "events" "$(json run/results/report.json 'd["loss"]["captured"]')" 59
+"$accelprof" doctor >doctor || failed "accelprof doctor, installed"
+
+cat >tool.c <<'EOF'
+#include <pasta/pasta.h>
+static void on_event(void *state, const struct pasta_event *ev)
+{
+	*(uint64_t *)state += ev->kind == PASTA_REGION;
+}
+static int report(void *state, struct pasta_out *out)
+{
+	static const struct pasta_column column = {"events", PASTA_INT, NULL};
+	pasta_cell_int(pasta_out_table(out, "count", &column, 1), *(int64_t *)state);
+	return 0;
+}
+PASTA_TOOL(.name = "count", .summary = "count", .events = PASTA_BIT(REGION),
+	   .state_size = sizeof(uint64_t), .event = on_event, .report = report)
+EOF
+# shellcheck disable=SC2046
+cc -shared -fPIC -Wall -Werror $(pkg-config --cflags pasta) tool.c -o tool.so \
+	$(pkg-config --libs pasta) || failed "a tool, with pkg-config"
+cat >CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(tool C)
+find_package(Pasta 0.1 REQUIRED)
+add_library(tool MODULE tool.c)
+target_link_libraries(tool Pasta::pasta)
+EOF
+cmake -S . -B cmake-build -DCMAKE_PREFIX_PATH="$dir/moved" >cmake.log 2>&1 &&
+	cmake --build cmake-build >>cmake.log 2>&1 || {
+	failed "a tool, with CMake"
+	cat cmake.log
+}
+done_

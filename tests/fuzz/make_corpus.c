@@ -1,0 +1,345 @@
+/*
+ * make_corpus.c - the seeds of fuzz_shard and fuzz_ring: the same bytes whenever it is run.
+ *
+ * Run it when the format changes, from the top of the tree:
+ *   cc -std=c17 -D_GNU_SOURCE= -Iinclude -Isrc tests/fuzz/make_corpus.c src/core/frame.c \
+ *      src/core/kinds.c -lzstd -o /tmp/make_corpus && /tmp/make_corpus tests/fuzz/corpus
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/ringfile.h"
+
+static uint8_t buffer[1 << 20];
+static size_t used;
+static struct pasta_encoder *encoder;
+static const char *corpus;
+
+static void put(const void *data, size_t size)
+{
+	memcpy(buffer + used, data, size);
+	used += size;
+}
+
+static void save(const char *room, const char *name)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", corpus, room, name);
+	f = fopen(path, "wb");
+	if (!f || fwrite(buffer, 1, used, f) != used || fclose(f)) {
+		perror(path);
+		exit(1);
+	}
+	used = 0;
+}
+
+/* Fields that rise, fall, jump and stay. */
+static struct pasta_event event(unsigned int kind, uint32_t i)
+{
+	const struct pasta_kind_info *info = &pasta_kinds[kind];
+	struct pasta_event ev = {.size = info->size, .kind = (uint8_t)kind};
+
+	ev.sub = (uint8_t)(i % 3);
+	ev.tid = 100 + i % 2;
+	ev.time = 1000000 + i * 1000 + i * i % 7;
+	for (unsigned int f = 0; f < info->count; f++) {
+		uint64_t v = f % 4 == 0 ? i : f % 4 == 1 ? i * UINT64_C(0x9e3779b97f4a7c15) : f;
+
+		if (info->fields[f].type == PASTA_FIELD_str || info->fields[f].type == PASTA_FIELD_ref)
+			v = i % 5;
+		memcpy((char *)&ev + info->fields[f].offset, &v, pasta_field_size(info->fields[f].type));
+	}
+	if (kind == PASTA_CLOCK)
+		ev.clock = (struct pasta_clock){
+			.value = i * 2000, .raw = ev.time, .real = ev.time + 5000000, .id = i % 2};
+	if (kind == PASTA_LOSS)
+		ev.loss = (struct pasta_loss){.pushed = 10 + i, .dropped = i, .source = 1 + i % 2};
+	return ev;
+}
+
+/* -- Shards: a byte that says how to read them, then the file ----------------------------------- */
+
+static void begin(unsigned int how)
+{
+	const uint8_t byte = (uint8_t)how;
+	struct pasta_shard_head head = {.raw = 1000000, .real = 6000000, .pid = 1};
+
+	put(&byte, 1);
+	head.boot[0] = 1;
+	pasta_shard_head_seal(&head);
+	put(&head, sizeof(head));
+}
+
+/* Not compressed: a mutation in zstd's bytes is the end of them. */
+static void put_plain(enum pasta_frame_type type, const void *payload, size_t size, uint64_t first,
+		      uint32_t count)
+{
+	static const char zeros[8];
+	struct pasta_frame f;
+	size_t n;
+
+	memcpy(&f, pasta_encode_plain(encoder, type, payload, size, first, count, &n), sizeof(f));
+	f.flags &= (uint8_t)~PASTA_FRAME_ZSTD; /* fuzz_shard makes the sums right */
+	f.size = f.raw_size;
+	put(&f, sizeof(f));
+	put(payload, size);
+	put(zeros, -size & 7);
+}
+
+static void put_schema(void)
+{
+	size_t n;
+	const char *schema = pasta_schema_text(&n);
+
+	put_plain(PASTA_FRAME_SCHEMA, schema, n, 0, 0);
+}
+
+static void put_strings(uint64_t first, uint32_t count)
+{
+	uint8_t payload[512];
+	size_t size = 0;
+	char text[16];
+
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(text, sizeof(text), "name %u", i);
+		size += pasta_encode_string(payload + size, text, (uint32_t)strlen(text));
+	}
+	put_plain(PASTA_FRAME_STRINGS, payload, size, first, count);
+}
+
+/* Many events compress so well that the frame is small. */
+static void put_events(const struct pasta_event *events, size_t count, struct pasta_frame_meta meta)
+{
+	static const struct pasta_event *list[PASTA_FRAME_EVENTS];
+	const void *frame;
+	size_t n;
+
+	for (size_t i = 0; i < count; i++)
+		list[i] = &events[i];
+	frame = pasta_encode_events(encoder, list, count, &meta, &n);
+	put(frame, n);
+}
+
+static void put_kind(unsigned int kind, uint32_t source, uint64_t seq, size_t count)
+{
+	struct pasta_event events[64];
+
+	for (uint32_t i = 0; i < count; i++)
+		events[i] = event(kind, i);
+	put_events(events, count,
+		   (struct pasta_frame_meta){.source = source,
+					     .seq = seq,
+					     .clock = source == 2,
+					     .flags = source ? 0 : PASTA_FRAME_STATE});
+}
+
+/* One event is too little to compress, and mutates well. */
+static void put_singles(void)
+{
+	for (unsigned int kind = 1; kind < PASTA_KINDS_MAX; kind++)
+		if (pasta_kinds[kind].size)
+			put_kind(kind, 1, kind, 1);
+}
+
+static void shards(void)
+{
+	struct pasta_event mixed[40];
+
+	begin(1);
+	put_singles();
+	save("shard", "singles");
+	begin(1);
+	put_schema();
+	put_strings(1, 5);
+	put_kind(PASTA_PROCESS, 0, 0, 1);
+	put_kind(PASTA_CLOCK, 0, 1, 3);
+	put_kind(PASTA_REGION, 1, 0, 3);
+	put_kind(PASTA_KERNEL, 2, 0, 2);
+	put_kind(PASTA_LOSS, 0, 4, 2);
+	save("shard", "whole");
+	begin(0);
+	put_strings(1, 5);
+	put_kind(PASTA_REGION, 1, 0, 30);
+	put_kind(PASTA_REGION, 1, 30, 30);
+	save("shard", "unsealed");
+	for (uint32_t i = 0; i < 40; i++)
+		mixed[i] = event(1 + i % 28, i / 2);
+	begin(1);
+	put_events(mixed, 3, (struct pasta_frame_meta){.source = 1});
+	put_events(mixed, 7, (struct pasta_frame_meta){.source = 2});
+	put_events(mixed, 40, (struct pasta_frame_meta){.source = 3});
+	save("shard", "mixed");
+	begin(1 | 2);
+	put_kind(PASTA_LINK, 1, 0, 2);
+	put_kind(PASTA_CLOCK, 0, 0, 1);
+	put_kind(PASTA_LINK, 1, 2, 2);
+	save("shard", "followed");
+	begin(1 | 8);
+	for (uint64_t i = 0; i < 8; i++)
+		put_kind(PASTA_COUNTER, 1 + i % 3, i / 3 * 4, 4);
+	save("shard", "overlapping");
+	begin(1 | 4);
+	put_kind(PASTA_LAUNCH, 1, 0, 2);
+	put_kind(PASTA_KERNEL, 1, 2, 2);
+	put_kind(PASTA_KERNEL, 1, 2, 2);
+	save("shard", "twice");
+	begin(1);
+	put_plain(PASTA_FRAME_SCHEMA, "19 link u64:to u32:from str:new\n62 new u64:x", 44, 0, 0);
+	put_kind(PASTA_LINK, 1, 0, 1);
+	save("shard", "schema");
+}
+
+/* -- Rings: what of the file is not zero -------------------------------------------------------- */
+
+static uint8_t file[PASTA_RINGFILE_HEAD + 32 * 4096];
+static size_t file_size;
+
+static struct pasta_ringfile *head(void)
+{
+	return (void *)file;
+}
+
+static void *segment(uint32_t type, uint64_t size)
+{
+	void *p = file + file_size;
+	uint32_t i = head()->segments++;
+
+	head()->segment[i] = (struct pasta_segment){
+		.offset = file_size, .size = size, .type = type, .in_file = 1};
+	file_size += size;
+	return p;
+}
+
+static struct pasta_ring *ring(uint32_t source, uint32_t size)
+{
+	struct pasta_ring *r = segment(PASTA_SEGMENT_RING, PASTA_RING_DATA + size);
+
+	r->size = size;
+	r->source = source;
+	r->state = PASTA_RING_OPEN;
+	return r;
+}
+
+static void push(struct pasta_ring *r, unsigned int kind, uint32_t i)
+{
+	struct pasta_event ev = event(kind, i), *to;
+	uint64_t off = r->head & (r->size - 1), pad = off + ev.size > r->size ? r->size - off : 0;
+
+	to = (void *)((uint8_t *)r + PASTA_RING_DATA + off);
+	if (pad) {
+		*(uint16_t *)to = (uint16_t)pad;
+		to->kind = PASTA_NONE;
+		to = (void *)((uint8_t *)r + PASTA_RING_DATA);
+	}
+	memcpy(to, &ev, ev.size);
+	r->head += pad + ev.size;
+	r->pushed++;
+}
+
+static void strings(uint64_t first, uint32_t count)
+{
+	struct pasta_strings *s = segment(PASTA_SEGMENT_STRINGS, 8192);
+
+	s->size = 8192 - sizeof(*s);
+	s->first = first;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t n = 1 + i % 6;
+
+		memcpy(s->data + s->used, &n, 4);
+		memcpy(s->data + s->used + 4, "string", n);
+		s->used += (4 + n + 3) & ~3u;
+	}
+}
+
+static void begin_ring(void)
+{
+	memset(file, 0, sizeof(file));
+	file_size = PASTA_RINGFILE_HEAD;
+	head()->raw = 1000000;
+	head()->real = 6000000;
+}
+
+/* Spans that are at most 16 zeros apart are one. */
+static void save_ring(const char *name)
+{
+	const uint8_t pages = (uint8_t)((file_size - PASTA_RINGFILE_HEAD) / 4096);
+
+	put(&pages, 1);
+	for (size_t at = 0; at < file_size; at++) {
+		size_t end = at, zeros = 0;
+		uint32_t offset = (uint32_t)at;
+		uint16_t n;
+
+		if (!file[at])
+			continue;
+		for (; at < file_size && zeros < 16 && at - offset < 60000; at++) {
+			zeros = file[at] ? 0 : zeros + 1;
+			end = file[at] ? at + 1 : end;
+		}
+		n = (uint16_t)(end - offset);
+		put(&offset, 4);
+		put(&n, 2);
+		put(file + offset, n);
+		at--;
+	}
+	save("ring", name);
+}
+
+static void rings(void)
+{
+	struct pasta_ring *r;
+
+	begin_ring();
+	strings(1, 4);
+	r = ring(1, 4096);
+	for (uint32_t i = 0; i < 8; i++)
+		push(r, PASTA_REGION, i);
+	save_ring("one");
+	begin_ring();
+	strings(1, 9);
+	strings(10, 3);
+	for (uint32_t k = 1; k < 4; k++) {
+		r = ring(k, 4096);
+		for (uint32_t i = 0; i < 6; i++)
+			push(r, 1 + (i * 5 + k) % 28, i);
+		r->dropped[1 + k] = k;
+	}
+	head()->lost[PASTA_LOSS_MEMORY] = 3;
+	save_ring("three");
+	begin_ring();
+	r = ring(1, 4096);
+	for (uint32_t i = 0; i < 100; i++)
+		push(r, PASTA_KERNEL, i);
+	r->tail = 3 * 4096; /* the last that begins the ring anew */
+	r->drained = 99;
+	r->head = r->tail + r->head % 4096;
+	save_ring("round");
+	begin_ring();
+	r = ring(1, 16384);
+	for (uint32_t i = 0; i < 40; i++)
+		push(r, PASTA_LINK, i);
+	ring(2, 8192)->pushed = 9;
+	save_ring("broken");
+}
+
+int main(int argc, char **argv)
+{
+	void *memory;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: make_corpus FOLDER\n");
+		return 2;
+	}
+	corpus = argv[1];
+	memory = aligned_alloc(64, (pasta_encoder_size() + 63) & ~(size_t)63);
+	if (!memory)
+		return 1;
+	memset(memory, 0, pasta_encoder_size());
+	encoder = pasta_encoder_init(memory);
+	shards();
+	rings();
+	return 0;
+}
