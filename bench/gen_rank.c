@@ -8,7 +8,6 @@
 
 #include "core/shardwriter.h"
 
-
 enum {
 	STREAMS = 4, /* compute, copies, collectives, and one beside them */
 	SLOTS = 256,

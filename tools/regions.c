@@ -168,8 +168,8 @@ static void begin(struct regions *r, struct thread *thread, uint32_t name, uint6
 		r->failed = true;
 		return;
 	}
-	thread->frames[thread->depth++] = (struct frame){
-		.node = node, .iteration = thread->proc->iteration, .begin = now};
+	thread->frames[thread->depth++] =
+		(struct frame){.node = node, .iteration = thread->proc->iteration, .begin = now};
 }
 
 static void add(struct sum *sum, uint64_t inclusive, uint64_t exclusive)

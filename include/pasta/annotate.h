@@ -45,12 +45,12 @@ struct pasta_annotate_ops {
 #pragma weak dlsym
 
 /* One a program or library, whatever number of its files include this. 1: not looked for yet. */
-__attribute__((weak, visibility("hidden")))
-const struct pasta_annotate_ops *pasta_annotate_ops_ = (const struct pasta_annotate_ops *)1;
+__attribute__((weak, visibility("hidden"))) const struct pasta_annotate_ops *pasta_annotate_ops_ =
+	(const struct pasta_annotate_ops *)1;
 
 const struct pasta_annotate_ops *pasta_annotate_attach_(void);
-__attribute__((weak, visibility("hidden"), noinline, cold))
-const struct pasta_annotate_ops *pasta_annotate_attach_(void)
+__attribute__((weak, visibility("hidden"), noinline, cold)) const struct pasta_annotate_ops *
+pasta_annotate_attach_(void)
 {
 	union {
 		void *symbol;
@@ -60,7 +60,8 @@ const struct pasta_annotate_ops *pasta_annotate_attach_(void)
 	const char *path = getenv("PASTA_AGENT");
 	int saved = errno;
 
-	/* AT_BASE is the dynamic loader's: a static program has none, and must not load anything. */
+	/* AT_BASE is the dynamic loader's: a static program has none, and must not load anything.
+	 */
 	if (path && *path && dlopen && dlsym && getauxval(AT_BASE)) {
 		void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 

@@ -57,7 +57,7 @@ struct pasta_table;
 
 /* A new table; NULL when out of memory (the report then fails as a whole). */
 PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
-					      const struct pasta_column *columns, size_t count);
+						 const struct pasta_column *columns, size_t count);
 /* Cells, left to right and row after row. A cell of the wrong type, or on a NULL table, makes the
  * report fail with an error that names the column; it never crashes. */
 PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);

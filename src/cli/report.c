@@ -147,6 +147,7 @@ static int main_(int argc, char **argv)
 	const char *arg, *to = "-";
 	int id, first, failed, status = PASTA_CLI_FAILED;
 
+	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
 	pasta_show_init(&show, 20);
 	while ((id = pasta_cli_next(&pasta_verb_report, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')

@@ -165,7 +165,8 @@ static void begin(void)
 		atomic_store_explicit(&s->gen, last_gen, memory_order_release);
 		if (pasta_config.control)
 			atomic_fetch_add(ok ? &pasta_config.control->shards
-					    : &pasta_config.control->failed, 1);
+					    : &pasta_config.control->failed,
+					 1);
 	}
 	pthread_mutex_unlock(&s->begin_lock);
 }
@@ -185,7 +186,8 @@ static void producer_end(void *arg)
 	struct producer *p = arg;
 
 	if (p->gen == atomic_load(&pasta_state->gen) && p->push.ring)
-		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED, memory_order_release);
+		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED,
+				      memory_order_release);
 	self = NULL;
 	pasta_memory_free(p, sizeof(*p));
 }
@@ -232,7 +234,8 @@ static inline struct producer *producer_get(void)
 	struct producer *p = self;
 
 	if (__builtin_expect(p && p->gen == atomic_load_explicit(&pasta_state->gen,
-								   memory_order_relaxed), 1))
+								 memory_order_relaxed),
+			     1))
 		return p;
 	return producer_new();
 }
@@ -378,6 +381,30 @@ uint32_t pasta_intern_str(const char *text)
 	atomic_signal_fence(memory_order_seq_cst);
 	p->cache[slot].text = entry ? text : NULL;
 	return id;
+}
+
+uint32_t pasta_agent_tid(void)
+{
+	struct producer *p = producer_get();
+
+	return p ? p->tid : (uint32_t)syscall(SYS_gettid);
+}
+
+/* Where there is no room the next one will do. */
+void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw)
+{
+	struct pasta_state *s = pasta_state;
+	sigset_t old;
+
+	if (!producer_get())
+		return;
+	pasta_signals_hold(&old);
+	pthread_mutex_lock(&s->lock);
+	if (s->pair_count < sizeof(s->pairs) / sizeof(s->pairs[0]))
+		s->pairs[s->pair_count++] =
+			(struct pasta_clock){.value = value, .raw = raw, .id = clock};
+	pthread_mutex_unlock(&s->lock);
+	pasta_signals_release(&old);
 }
 
 uint32_t pasta_agent_gen(void)

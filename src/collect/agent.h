@@ -55,6 +55,13 @@ static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind
  * fields are the caller's; tid is set here. Times of one thread must not go back. */
 void pasta_emit(struct pasta_event *ev);
 
+/* The calling thread's id, as its events have it. */
+uint32_t pasta_agent_tid(void);
+
+/* One moment in a source's clock and in CLOCK_MONOTONIC_RAW: about one a second, from any thread.
+ */
+void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw);
+
 /* Events that a handler itself had to drop, on this thread. */
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);
 

@@ -44,7 +44,8 @@ static bool grow(struct pasta_state *s)
 		const struct pasta_intern_slot *old = &s->slots[i];
 
 		if (old->id)
-			*find(slots, count, old->hash, old->entry + 4, entry_size(old->entry)) = *old;
+			*find(slots, count, old->hash, old->entry + 4, entry_size(old->entry)) =
+				*old;
 	}
 	pasta_memory_free(s->slots, s->slot_count * sizeof(*slots));
 	s->used += (count - s->slot_count) * sizeof(*slots);

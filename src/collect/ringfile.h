@@ -36,7 +36,7 @@ struct pasta_ringfile {
 	uint64_t raw, real;
 	_Atomic uint64_t lost[PASTA_LOSS_REASONS]; /* events of threads that have no ring */
 	_Atomic uint32_t segments;		   /* how many are published */
-	uint32_t schema; /* of the records */
+	uint32_t schema;			   /* of the records */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
 };
 
@@ -63,9 +63,9 @@ struct pasta_ring {
 	_Atomic uint64_t watermark; /* of a port; a thread's events come in order */
 	/* The writer's. */
 	_Alignas(128) _Atomic uint64_t tail;
-	uint64_t drained;			/* events in frames */
+	uint64_t drained;		       /* events in frames */
 	uint64_t reported[PASTA_LOSS_REASONS]; /* drops in frames */
-	uint32_t announced; /* the tid whose name is in a frame */
+	uint32_t announced;		       /* the tid whose name is in a frame */
 };
 
 /* A block of strings: { u32 size, bytes, padding to 4 } each, ids from first. */

@@ -55,12 +55,16 @@ static int open_high(const char *path, int flags)
 	return high;
 }
 
+/* Salvage asks for the ring file's lock, to see that its owner lives; where there are no locks it
+ * looks in /proc. */
 static int adopt(struct pasta_file *f, int fd)
 {
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
 		return -1;
+	fcntl(fd, F_SETLK, &lock);
 	f->fd = fd;
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
@@ -146,14 +150,10 @@ static void *map_part(uint64_t offset, uint64_t size)
 int pasta_ringfile_create(const char *path)
 {
 	struct pasta_state *s = pasta_state;
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int r = pasta_file_create(&pasta_ring_file, path);
 
 	if (r < 0)
 		return r;
-	/* Salvage asks for this lock, to see that its owner lives; where there are no locks it looks
-	 * in /proc. */
-	fcntl(pasta_ring_file.fd, F_SETLK, &lock);
 	s->file = map_part(0, PASTA_RINGFILE_HEAD);
 	if (!s->file)
 		return -errno;

@@ -52,6 +52,8 @@ struct pasta_state {
 	struct pasta_strings *strings;	   /* the block that is being filled */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
+	struct pasta_clock pairs[64]; /* of handlers' clocks, for the writer */
+	uint32_t pair_count;
 	/* The writer's own, or its starter's before it runs and its closer's after. */
 	bool running;
 	pthread_t thread;

@@ -14,7 +14,7 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-#define TICK_NS 100000000L	       /* how old an event in a ring gets at most */
+#define TICK_NS 100000000L	      /* how old an event in a ring gets at most */
 #define CLOCK_NS UINT64_C(1000000000) /* between clock events */
 enum { NAMES = 200, STEM = NAME_MAX - 16, STACK = 256 << 10 };
 
@@ -101,6 +101,7 @@ static bool drain_ring(struct pasta_ring *r, uint64_t head)
 	uint64_t at = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
 	while (at < head) {
+		uint64_t from = at;
 		size_t size, n = pasta_ring_collect(r, &at, head, pasta_state->events,
 						    PASTA_FRAME_EVENTS);
 		struct pasta_frame_meta meta = {
@@ -111,6 +112,9 @@ static bool drain_ring(struct pasta_ring *r, uint64_t head)
 		};
 		const void *frame;
 
+		/* Somebody wrote over the ring: what it had is missing from its account. */
+		if (at == from)
+			at = head;
 		if (n) {
 			meta.watermark = r->port ? atomic_load(&r->watermark)
 						 : pasta_state->events[n - 1]->time;
@@ -167,16 +171,34 @@ static struct pasta_event *own_event(enum pasta_kind kind, unsigned int sub)
 	return ev;
 }
 
-static void clock_event(void)
+/* It says, too, that all older events are in the shard: the moment is that before the heads of the
+ * rings were read. */
+static void clock_event(uint64_t raw, uint64_t real)
 {
 	struct pasta_event *ev = own_event(PASTA_CLOCK, 0);
 
 	if (!ev)
 		return;
-	ev->clock.value = ev->clock.raw = ev->time;
-	ev->clock.real = clock_ns(CLOCK_REALTIME);
+	ev->clock.value = ev->clock.raw = raw;
+	ev->clock.real = real;
 	ev->clock.id = PASTA_CLOCK_RAW;
-	pasta_state->next_clock = ev->time + CLOCK_NS;
+	pasta_state->next_clock = raw + CLOCK_NS;
+}
+
+/* What handlers said of their clocks. */
+static void clock_pairs(void)
+{
+	struct pasta_state *s = pasta_state;
+
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->pair_count; i++) {
+		struct pasta_event *ev = own_event(PASTA_CLOCK, 0);
+
+		if (ev)
+			ev->clock = s->pairs[i];
+	}
+	s->pair_count = 0;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static bool loss_event(uint32_t source, unsigned int reason, uint64_t pushed, uint64_t dropped)
@@ -249,14 +271,17 @@ static bool tick_ring(struct pasta_ring *r, bool last)
 bool pasta_writer_tick(bool last)
 {
 	struct pasta_state *s = pasta_state;
+	uint64_t raw = clock_ns(CLOCK_MONOTONIC_RAW), real = clock_ns(CLOCK_REALTIME);
 	uint32_t n = atomic_load_explicit(&s->file->segments, memory_order_acquire);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (s->file->segment[i].type == PASTA_SEGMENT_RING && !tick_ring(s->segment[i], last))
+		if (s->file->segment[i].type == PASTA_SEGMENT_RING &&
+		    !tick_ring(s->segment[i], last))
 			return false;
 	report_losses(0, 0, s->file->lost, s->lost_reported);
-	if (last || pasta_now() >= s->next_clock)
-		clock_event();
+	clock_pairs();
+	if (last || raw >= s->next_clock)
+		clock_event(raw, real);
 	return flush_own();
 }
 
@@ -331,8 +356,8 @@ static void slurp(const char *path, char *text, size_t size)
 
 static void process_event(const char *host)
 {
-	static const char *const ranks[] = {"RANK",	 "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-					    "PMI_RANK", "SLURM_PROCID",	 NULL};
+	static const char *const ranks[] = {"RANK",	"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+					    "PMI_RANK", "SLURM_PROCID",		NULL};
 	static const char *const worlds[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
 					     "SLURM_NTASKS", NULL};
 	struct pasta_event *ev = own_event(PASTA_PROCESS, 0);
@@ -356,7 +381,6 @@ static void identify(struct pasta_ringfile *f)
 	char text[1024], *p;
 	size_t n = 0;
 
-	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
 	f->version = PASTA_RINGFILE_VERSION;
 	f->pid = (uint32_t)getpid();
 	f->raw = clock_ns(CLOCK_MONOTONIC_RAW);
@@ -374,6 +398,8 @@ static void identify(struct pasta_ringfile *f)
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	f->start = p ? strtoull(p, NULL, 10) : 0;
+	atomic_thread_fence(memory_order_release);
+	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic)); /* last: it is whole */
 }
 
 /* HOST-PID, and HOST-PID-2 and so on: a process that was replaced by exec keeps its number. */
@@ -443,6 +469,6 @@ int pasta_writer_open(void)
 		return -EIO;
 	intern("(too many names)"); /* the first: it stands for those that find no room */
 	process_event(host);
-	clock_event();
+	clock_event(s->file->raw, s->file->real);
 	return flush_own() ? 0 : -EIO;
 }

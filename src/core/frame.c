@@ -21,7 +21,8 @@ struct pasta_encoder {
 	const struct pasta_event *grouped[PASTA_FRAME_EVENTS];
 	uint64_t column[PASTA_FRAME_EVENTS];
 	uint8_t raw[PASTA_FRAME_BYTES];
-	_Alignas(8) uint8_t out[sizeof(struct pasta_frame) + ZSTD_COMPRESSBOUND(PASTA_FRAME_BYTES) + 8];
+	_Alignas(8)
+		uint8_t out[sizeof(struct pasta_frame) + ZSTD_COMPRESSBOUND(PASTA_FRAME_BYTES) + 8];
 };
 
 static size_t workspace_offset(void)

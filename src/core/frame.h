@@ -40,7 +40,7 @@ struct pasta_shard_head {
 	uint32_t version;
 	uint32_t size; /* of this head */
 	uint8_t guid[16];
-	uint8_t boot[16]; /* the host's boot id: shards of one boot share CLOCK_MONOTONIC_RAW */
+	uint8_t boot[16];   /* the host's boot id: shards of one boot share CLOCK_MONOTONIC_RAW */
 	uint64_t raw, real; /* the two host clocks at one moment */
 	uint32_t pid;
 	uint32_t reserved;
@@ -68,8 +68,8 @@ struct pasta_frame {
 	uint32_t raw_size;    /* bytes of the payload, uncompressed */
 	uint32_t size;	      /* bytes of the payload, as stored, without padding to 8 */
 	uint32_t schema;      /* which: pasta_schema_hash of its text */
-	uint64_t sum;	   /* XXH3 of the payload, as stored */
-	uint64_t head_sum; /* XXH3 of the head before it */
+	uint64_t sum;	      /* XXH3 of the payload, as stored */
+	uint64_t head_sum;    /* XXH3 of the head before it */
 };
 
 /* Set the magic and sum; say if they are right. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 enum { POINTS_MAX = 1 << 16 };
+#define TWO_63 9223372036854775808.0
 
 static void thin_out(struct pasta_clockmap *c)
 {
@@ -74,7 +75,7 @@ static struct line line_at(const struct pasta_clockmap *c, uint64_t value)
 /* What a clock that makes no sense says is converted to nonsense, which is not undefined. */
 static uint64_t whole(double d)
 {
-	if (d >= 0x1p63 || d < -0x1p63)
+	if (d >= TWO_63 || d < -TWO_63)
 		return d > 0 ? INT64_MAX : (uint64_t)INT64_MIN;
 	return (uint64_t)(int64_t)d;
 }

@@ -57,8 +57,11 @@ static struct pasta_source *source_of(struct pasta_shard *sh, uint32_t number)
 
 static int take_schema(struct pasta_shard *sh, const char *text, size_t size)
 {
-	struct pasta_plan *plan = pasta_plan_new(text, size, NULL);
+	struct pasta_plan *plan;
 
+	if (sh->plan && sh->schema == pasta_schema_hash(text, size))
+		return 0; /* the one of this build, mostly */
+	plan = pasta_plan_new(text, size, NULL);
 	if (!plan)
 		return -EBADMSG;
 	pasta_plan_free(sh->plan);
@@ -166,9 +169,8 @@ static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const str
 				    .want = PASTA_BIT(LOSS) | PASTA_BIT(CLOCK) |
 					    PASTA_BIT(PROCESS)};
 	struct pasta_block block = {0};
-	int r = f->schema == sh->schema
-			? pasta_decode_events(d, sh->plan, f, payload, &map, &block)
-			: -EBADMSG;
+	int r = f->schema == sh->schema ? pasta_decode_events(d, sh->plan, f, payload, &map, &block)
+					: -EBADMSG;
 
 	for (size_t at = 0; !r && at < block.size;) {
 		const struct pasta_event *ev = (const void *)(block.data + at);

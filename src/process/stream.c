@@ -240,15 +240,18 @@ static int64_t offset_of(const struct pasta_stream *s, const struct pasta_shard 
 int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err)
 {
 	size_t n = s->shard_count + 1;
-	struct pasta_shard **shards = realloc(s->shards, n * sizeof(*shards));
-	struct follower *followers = realloc(s->followers, n * sizeof(*followers));
+	struct pasta_shard **shards, *sh;
+	struct follower *followers;
 	struct pasta_err own = {0};
-	struct pasta_shard *sh;
 
-	s->shards = shards ? shards : s->shards;
-	s->followers = followers ? followers : s->followers;
-	if (!shards || !followers)
+	shards = realloc(s->shards, n * sizeof(*shards));
+	if (!shards)
 		return pasta_fail(err, -ENOMEM, "out of memory");
+	s->shards = shards;
+	followers = realloc(s->followers, n * sizeof(*followers));
+	if (!followers)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	s->followers = followers;
 	err = err ? err : &own;
 	sh = pasta_shard_open(path, (uint32_t)(n - 1), s->decoder, err);
 	if (!sh)
@@ -287,6 +290,25 @@ static bool refill(struct pasta_stream *s, struct cursor *c)
 	return true;
 }
 
+/* A file without a name, where TMPDIR says: /tmp may be memory. */
+static FILE *temporary(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[4096];
+	FILE *file;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/accelprof-XXXXXX", dir && *dir ? dir : P_tmpdir);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	unlink(path);
+	file = fdopen(fd, "w+");
+	if (!file)
+		close(fd);
+	return file;
+}
+
 /* Move a block's records to the temporary file, but for a window, which is the smaller the more
  * frames there are. Where that fails they stay. */
 static void spill(struct pasta_stream *s, struct cursor *c)
@@ -298,7 +320,7 @@ static void spill(struct pasta_stream *s, struct cursor *c)
 	window = window < WINDOW_MIN ? WINDOW_MIN : window > WINDOW_MAX ? WINDOW_MAX : window;
 	rest = b->size > window ? b->size - window : 0;
 	if (rest && !s->spill)
-		s->spill = tmpfile();
+		s->spill = temporary();
 	if (rest && (!s->spill || pwrite(fileno(s->spill), b->data + window, rest,
 					 (off_t)s->spill_end) != (ssize_t)rest))
 		return;

@@ -1,8 +1,8 @@
 /*
  * fuzz_ring.c - any bytes as the ring file of a dead process, salvaged and read.
  *
- * A ring file is mostly zeros, so the input lists what is not: { u32 offset, u16 size, bytes } each,
- * after a byte that says how many pages the file has, past its head.
+ * A ring file is mostly zeros, so the input lists what is not: { u32 offset, u16 size, bytes }
+ * each, after a byte that says how many pages the file has, past its head.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static void set_up(void)
 	char host[256] = "";
 
 	/* In memory, where that is possible: it is a file a run. */
-	strcpy(dir, access("/dev/shm", W_OK) ? "/tmp/fuzz-ring-XXXXXX" : "/dev/shm/fuzz-ring-XXXXXX");
+	strcpy(dir,
+	       access("/dev/shm", W_OK) ? "/tmp/fuzz-ring-XXXXXX" : "/dev/shm/fuzz-ring-XXXXXX");
 	if (!mkdtemp(dir))
 		abort();
 	gethostname(host, sizeof(host) - 1);

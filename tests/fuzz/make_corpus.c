@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "collect/ringfile.h"
 
 static uint8_t buffer[1 << 20];
 static size_t used;
+static bool sealed; /* leave frames as they are */
 static struct pasta_encoder *encoder;
 static const char *corpus;
 
@@ -48,9 +50,11 @@ static struct pasta_event event(unsigned int kind, uint32_t i)
 	for (unsigned int f = 0; f < info->count; f++) {
 		uint64_t v = f % 4 == 0 ? i : f % 4 == 1 ? i * UINT64_C(0x9e3779b97f4a7c15) : f;
 
-		if (info->fields[f].type == PASTA_FIELD_str || info->fields[f].type == PASTA_FIELD_ref)
+		if (info->fields[f].type == PASTA_FIELD_str ||
+		    info->fields[f].type == PASTA_FIELD_ref)
 			v = i % 5;
-		memcpy((char *)&ev + info->fields[f].offset, &v, pasta_field_size(info->fields[f].type));
+		memcpy((char *)&ev + info->fields[f].offset, &v,
+		       pasta_field_size(info->fields[f].type));
 	}
 	if (kind == PASTA_CLOCK)
 		ev.clock = (struct pasta_clock){
@@ -60,33 +64,51 @@ static struct pasta_event event(unsigned int kind, uint32_t i)
 	return ev;
 }
 
-/* -- Shards: a byte that says how to read them, then the file ----------------------------------- */
+/* -- Shards: a byte that says how to read them, then the file -----------------------------------
+ */
 
 static void begin(unsigned int how)
 {
 	const uint8_t byte = (uint8_t)how;
 	struct pasta_shard_head head = {.raw = 1000000, .real = 6000000, .pid = 1};
 
+	sealed = !(how & 1);
 	put(&byte, 1);
 	head.boot[0] = 1;
 	pasta_shard_head_seal(&head);
 	put(&head, sizeof(head));
 }
 
-/* Not compressed: a mutation in zstd's bytes is the end of them. */
+/* Not compressed: a mutation in zstd's bytes is the end of them. fuzz_shard makes the sums right.
+ */
+static void put_frame(const void *frame, size_t size)
+{
+	static const char zeros[8];
+	static uint8_t raw[1 << 16];
+	struct pasta_frame f;
+
+	memcpy(&f, frame, sizeof(f));
+	if (sealed || !(f.flags & PASTA_FRAME_ZSTD)) {
+		put(frame, size);
+		return;
+	}
+	if (ZSTD_decompress(raw, sizeof(raw), (const uint8_t *)frame + sizeof(f), f.size) !=
+	    f.raw_size)
+		abort();
+	f.flags &= (uint8_t)~PASTA_FRAME_ZSTD;
+	f.size = f.raw_size;
+	put(&f, sizeof(f));
+	put(raw, f.raw_size);
+	put(zeros, -(size_t)f.raw_size & 7);
+}
+
 static void put_plain(enum pasta_frame_type type, const void *payload, size_t size, uint64_t first,
 		      uint32_t count)
 {
-	static const char zeros[8];
-	struct pasta_frame f;
 	size_t n;
+	const void *frame = pasta_encode_plain(encoder, type, payload, size, first, count, &n);
 
-	memcpy(&f, pasta_encode_plain(encoder, type, payload, size, first, count, &n), sizeof(f));
-	f.flags &= (uint8_t)~PASTA_FRAME_ZSTD; /* fuzz_shard makes the sums right */
-	f.size = f.raw_size;
-	put(&f, sizeof(f));
-	put(payload, size);
-	put(zeros, -size & 7);
+	put_frame(frame, n);
 }
 
 static void put_schema(void)
@@ -110,7 +132,6 @@ static void put_strings(uint64_t first, uint32_t count)
 	put_plain(PASTA_FRAME_STRINGS, payload, size, first, count);
 }
 
-/* Many events compress so well that the frame is small. */
 static void put_events(const struct pasta_event *events, size_t count, struct pasta_frame_meta meta)
 {
 	static const struct pasta_event *list[PASTA_FRAME_EVENTS];
@@ -120,7 +141,7 @@ static void put_events(const struct pasta_event *events, size_t count, struct pa
 	for (size_t i = 0; i < count; i++)
 		list[i] = &events[i];
 	frame = pasta_encode_events(encoder, list, count, &meta, &n);
-	put(frame, n);
+	put_frame(frame, n);
 }
 
 static void put_kind(unsigned int kind, uint32_t source, uint64_t seq, size_t count)
@@ -136,7 +157,6 @@ static void put_kind(unsigned int kind, uint32_t source, uint64_t seq, size_t co
 					     .flags = source ? 0 : PASTA_FRAME_STATE});
 }
 
-/* One event is too little to compress, and mutates well. */
 static void put_singles(void)
 {
 	for (unsigned int kind = 1; kind < PASTA_KINDS_MAX; kind++)
@@ -192,7 +212,8 @@ static void shards(void)
 	save("shard", "schema");
 }
 
-/* -- Rings: what of the file is not zero -------------------------------------------------------- */
+/* -- Rings: what of the file is not zero --------------------------------------------------------
+ */
 
 static uint8_t file[PASTA_RINGFILE_HEAD + 32 * 4096];
 static size_t file_size;

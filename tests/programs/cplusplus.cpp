@@ -4,13 +4,25 @@
 #include <pasta/annotate.h>
 
 struct region {
-	explicit region(const char *name) { pasta_region_begin(name); }
-	~region() { pasta_region_end(); }
+	explicit region(const char *name)
+	{
+		pasta_region_begin(name);
+	}
+	~region()
+	{
+		pasta_region_end();
+	}
 };
 
 struct early_and_late {
-	early_and_late() { region r("before main"); }
-	~early_and_late() { region r("after main"); }
+	early_and_late()
+	{
+		region r("before main");
+	}
+	~early_and_late()
+	{
+		region r("after main");
+	}
 };
 
 static early_and_late object;

@@ -21,9 +21,8 @@ static int wait_for(pid_t pid)
 {
 	int status = -1;
 
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
-		       ? WEXITSTATUS(status)
-		       : 1;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+									       : 1;
 }
 
 static void event(const char *name)

@@ -22,7 +22,8 @@
 #include "core/frame.h"
 #include "process/stream.h"
 
-/* -- Random numbers: the same ones every time, unless SEED is set ------------------------------- */
+/* -- Random numbers: the same ones every time, unless SEED is set -------------------------------
+ */
 
 static uint64_t support_seed_ = 1, support_random_;
 
@@ -68,7 +69,8 @@ __attribute__((unused)) static const bool support_slow = false;
 __attribute__((unused)) static const bool support_slow = false;
 #endif
 
-/* -- A folder for the test's files ---------------------------------------------------------------- */
+/* -- A folder for the test's files ----------------------------------------------------------------
+ */
 
 static char support_dir[64];
 
@@ -98,7 +100,8 @@ __attribute__((unused)) static const char *in_dir(const char *name)
 	return path;
 }
 
-/* -- Bytes of a shard ------------------------------------------------------------------------------ */
+/* -- Bytes of a shard
+ * ------------------------------------------------------------------------------ */
 
 struct bytes {
 	uint8_t *data;
@@ -206,8 +209,9 @@ __attribute__((unused)) static size_t put_numbered(struct bytes *b, uint32_t sou
 	assert_non_null(events);
 	for (size_t i = 0; i < count; i++)
 		events[i] = numbered(first + i, time + i);
-	at = put_frame(b, events, count,
-		       (struct pasta_frame_meta){.source = source, .seq = seq, .pos = (seq + count) * 40});
+	at = put_frame(
+		b, events, count,
+		(struct pasta_frame_meta){.source = source, .seq = seq, .pos = (seq + count) * 40});
 	free(events);
 	return at;
 }
@@ -219,7 +223,8 @@ __attribute__((unused)) static size_t put_state(struct bytes *b, uint64_t seq,
 			 (struct pasta_frame_meta){.seq = seq, .flags = PASTA_FRAME_STATE});
 }
 
-__attribute__((unused)) static struct pasta_event clock_at(uint32_t id, uint64_t value, uint64_t raw)
+__attribute__((unused)) static struct pasta_event clock_at(uint32_t id, uint64_t value,
+							   uint64_t raw)
 {
 	return (struct pasta_event){
 		.size = PASTA_EVENT_SIZE(clock),
@@ -228,9 +233,8 @@ __attribute__((unused)) static struct pasta_event clock_at(uint32_t id, uint64_t
 		.clock = {.value = value, .raw = raw, .real = raw + OFFSET, .id = id}};
 }
 
-__attribute__((unused)) static struct pasta_event loss_of(uint32_t source, unsigned int reason,
-							  uint64_t pushed, uint64_t dropped,
-							  uint64_t time)
+__attribute__((unused)) static struct pasta_event
+loss_of(uint32_t source, unsigned int reason, uint64_t pushed, uint64_t dropped, uint64_t time)
 {
 	return (struct pasta_event){
 		.size = PASTA_EVENT_SIZE(loss),
@@ -263,7 +267,8 @@ __attribute__((unused)) static void save(const struct bytes *b, size_t size, con
 	close(fd);
 }
 
-/* -- Streams ------------------------------------------------------------------------------------------- */
+/* -- Streams
+ * ------------------------------------------------------------------------------------------- */
 
 __attribute__((unused)) static struct pasta_stream *open_stream(const char *path)
 {

@@ -356,7 +356,8 @@ static void emit_under_signals(void)
 	struct pasta_event last = {.size = PASTA_EVENT_SIZE(iteration), .kind = PASTA_ITERATION};
 	uint32_t name = pasta_intern_str("main line");
 	timer_t timer;
-	struct itimerspec every = {.it_interval = {.tv_nsec = 50000}, .it_value = {.tv_nsec = 50000}};
+	struct itimerspec every = {.it_interval = {.tv_nsec = 50000},
+				   .it_value = {.tv_nsec = 50000}};
 
 	sigaction(SIGALRM, &act, NULL);
 	emit_mark(name);

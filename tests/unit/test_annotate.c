@@ -18,7 +18,7 @@ static const char *regions(char *text, size_t size)
 		if (ev->kind == PASTA_REGION)
 			at += (size_t)snprintf(text + at, size - at, "%s%c%s%u", at ? " " : "",
 					       " +-!"[ev->sub], pasta_str(ev->region.name),
-					       ev->region.depth);
+					       ev -> region.depth);
 		else if (ev->kind == PASTA_ITERATION)
 			at += (size_t)snprintf(text + at, size - at, "%s#%llu", at ? " " : "",
 					       (unsigned long long)ev->iteration.index);

@@ -65,7 +65,8 @@ static void section(struct payload *p, unsigned int kind, uint64_t events, uint6
 }
 
 /* One section whose columns are constants: sub 1, tid 2, time 3, then the fields' values. */
-static struct payload plain(unsigned int kind, uint64_t events, size_t fields, const uint64_t *values)
+static struct payload plain(unsigned int kind, uint64_t events, size_t fields,
+			    const uint64_t *values)
 {
 	struct payload p = {.size = 0}, columns = {.size = 0};
 
@@ -232,7 +233,8 @@ static void a_payload_cut_off_anywhere_or_longer_than_it_says_is_refused(void **
 	put_frame(&b, events, 50, (struct pasta_frame_meta){0});
 	p.size = frame_at(&b, 0)->raw_size;
 	assert_true(p.size < sizeof(p.data));
-	memcpy(p.data, pasta_decode_plain(decoder, frame_at(&b, 0), b.data + sizeof(struct pasta_frame)),
+	memcpy(p.data,
+	       pasta_decode_plain(decoder, frame_at(&b, 0), b.data + sizeof(struct pasta_frame)),
 	       p.size);
 	assert_int_equal(decode(&p, 50), 0);
 	for (cut = p; cut.size-- > 0;)
@@ -253,7 +255,8 @@ static void a_payload_with_any_bytes_changed_is_read_or_refused_but_never_overre
 		events[i] = i % 4 ? numbered(random_u64(), i) : clock_at((uint32_t)i, i, i * i);
 	put_frame(&b, events, 60, (struct pasta_frame_meta){0});
 	p.size = frame_at(&b, 0)->raw_size;
-	memcpy(p.data, pasta_decode_plain(decoder, frame_at(&b, 0), b.data + sizeof(struct pasta_frame)),
+	memcpy(p.data,
+	       pasta_decode_plain(decoder, frame_at(&b, 0), b.data + sizeof(struct pasta_frame)),
 	       p.size);
 	for (int i = 0; i < 20000; i++) {
 		int r;
@@ -268,7 +271,8 @@ static void a_payload_with_any_bytes_changed_is_read_or_refused_but_never_overre
 	free(b.data);
 }
 
-static void compressed_bytes_that_become_more_or_fewer_than_their_head_says_are_refused(void **state)
+static void
+compressed_bytes_that_become_more_or_fewer_than_their_head_says_are_refused(void **state)
 {
 	const size_t bomb = (size_t)64 << 20;
 	void *zeros = calloc(1, bomb), *small = malloc(ZSTD_compressBound(bomb));
@@ -307,8 +311,8 @@ static void a_payload_with_any_bit_flipped_is_refused_by_its_sum(void **state)
 	put_numbered(&b, 1, 0, 0, 20, 0);
 	for (size_t bit = 0; bit < 8 * (size_t)frame_at(&b, 0)->size; bit++) {
 		b.data[head + bit / 8] ^= (uint8_t)(1u << bit % 8);
-		assert_int_equal(pasta_decode_events(decoder, own, frame_at(&b, 0), b.data + head, &map,
-						     &block),
+		assert_int_equal(pasta_decode_events(decoder, own, frame_at(&b, 0), b.data + head,
+						     &map, &block),
 				 -EBADMSG);
 		b.data[head + bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
@@ -437,7 +441,8 @@ static void a_string_that_is_not_there_is_none(void **state)
 	assert_int_equal(event()->region.name, 0);
 	assert_int_equal(event()->region.domain, 0);
 	p = plain(PASTA_REGION, 1, 4, (const uint64_t[]){2, 3, 0, 0});
-	f = pasta_encode_plain(support_encoder(), PASTA_FRAME_EVENTS_T, p.data, p.size, 0, 1, &size);
+	f = pasta_encode_plain(support_encoder(), PASTA_FRAME_EVENTS_T, p.data, p.size, 0, 1,
+			       &size);
 	assert_int_equal(pasta_decode_events(decoder, own, f, f + 1, &map, &block), 0);
 	assert_int_equal(event()->region.name, 12);
 	assert_int_equal(event()->region.domain, 0);
@@ -445,10 +450,18 @@ static void a_string_that_is_not_there_is_none(void **state)
 
 static void a_schema_that_is_none_is_refused(void **state)
 {
-	static const char *const bad[] = {
-		"19", "x link", "64 link u64:from", "-1 link", "19 link u64", "19 link u64:",
-		"19 link u64:from extra", "19 link u64:from ", "19 LINK", "19 link\n19 link u64:from",
-		"19 link :from", "999999999999 link"};
+	static const char *const bad[] = {"19",
+					  "x link",
+					  "64 link u64:from",
+					  "-1 link",
+					  "19 link u64",
+					  "19 link u64:",
+					  "19 link u64:from extra",
+					  "19 link u64:from ",
+					  "19 LINK",
+					  "19 link\n19 link u64:from",
+					  "19 link :from",
+					  "999999999999 link"};
 	struct pasta_err err;
 	char *longer = malloc(300 * 10 + 10);
 	size_t n = (size_t)sprintf(longer, "19 link");

@@ -36,9 +36,17 @@ enum pattern { ZERO, ONES, NOISE, RANDOM, RISING, FALLING, STRIDED, EXTREMES, NA
 
 static uint64_t value_of(enum pattern pattern, size_t i)
 {
-	static const uint64_t extremes[] = {
-		0,	   UINT64_MAX,	  INT64_MAX,	  (uint64_t)INT64_MAX + 1, 1,
-		UINT32_MAX, UINT64_C(1) << 32, 255, 256, 65535, 65536};
+	static const uint64_t extremes[] = {0,
+					    UINT64_MAX,
+					    INT64_MAX,
+					    (uint64_t)INT64_MAX + 1,
+					    1,
+					    UINT32_MAX,
+					    UINT64_C(1) << 32,
+					    255,
+					    256,
+					    65535,
+					    65536};
 
 	switch (pattern) {
 	case ONES:
@@ -75,9 +83,11 @@ static void fill(struct pasta_event *ev, unsigned int kind, enum pattern pattern
 	for (unsigned int f = 0; f < info->count; f++) {
 		uint64_t v = value_of(pattern, i);
 
-		if (info->fields[f].type == PASTA_FIELD_str || info->fields[f].type == PASTA_FIELD_ref)
+		if (info->fields[f].type == PASTA_FIELD_str ||
+		    info->fields[f].type == PASTA_FIELD_ref)
 			v %= STRINGS;
-		memcpy((char *)ev + info->fields[f].offset, &v, pasta_field_size(info->fields[f].type));
+		memcpy((char *)ev + info->fields[f].offset, &v,
+		       pasta_field_size(info->fields[f].type));
 	}
 }
 
@@ -115,7 +125,8 @@ static void round_trip(size_t count)
 		sorted[i] = &events[i];
 	qsort(sorted, count, sizeof(sorted[0]), by_time);
 	assert_property(pasta_frame_head_ok(f));
-	assert_property(size % 8 == 0 && size >= sizeof(*f) + f->size && size < sizeof(*f) + f->size + 8);
+	assert_property(size % 8 == 0 && size >= sizeof(*f) + f->size &&
+			size < sizeof(*f) + f->size + 8);
 	assert_property(f->count == count && f->source == 9 && f->clock == 3 && f->seq == 77);
 	assert_property(f->pos == 78 && f->watermark == 79);
 	assert_property(f->first == sorted[0]->time && f->last == sorted[count - 1]->time);
@@ -164,7 +175,8 @@ static void frames_of_mixed_kinds_come_back_sorted_and_ties_keep_their_order(voi
 	for (int round = 0; round < 300; round++) {
 		size_t count = 1 + random_below(round % 10 ? 200 : 4000);
 		uint64_t times = 1 + random_below(count * 2);
-		unsigned int kinds[4] = {random_kind(), random_kind(), random_kind(), random_kind()};
+		unsigned int kinds[4] = {random_kind(), random_kind(), random_kind(),
+					 random_kind()};
 
 		for (size_t i = 0; i < count; i++) {
 			fill(&events[i], round % 3 ? kinds[random_below(4)] : random_kind(),

@@ -1,6 +1,5 @@
-/* test_salvage.c - what dead processes left in their rings: all of it, once, whatever the state they
- * were left in.
- * timeout: 120
+/* test_salvage.c - what dead processes left in their rings: all of it, once, whatever the state
+ * they were left in. timeout: 120
  */
 #include "support.h"
 
@@ -17,7 +16,8 @@
 
 enum { PID = 4711, RING = 16384, NUMBERS = 20000 };
 
-/* -- Ring files, made by hand ----------------------------------------------------------------------- */
+/* -- Ring files, made by hand
+ * ----------------------------------------------------------------------- */
 
 static uint64_t got[NUMBERS];
 
@@ -128,7 +128,8 @@ static void push_numbers(struct bytes *b, uint32_t segment, uint64_t first, size
 	}
 }
 
-static uint32_t strings_add(struct bytes *b, uint64_t first, uint32_t count, const char *const *texts)
+static uint32_t strings_add(struct bytes *b, uint64_t first, uint32_t count,
+			    const char *const *texts)
 {
 	uint32_t i = segment_add(b, PASTA_SEGMENT_STRINGS, 8192);
 	struct pasta_strings *s = segment_of(b, i);
@@ -182,7 +183,8 @@ static int fresh_dir(void **state)
 	return make_dir(state);
 }
 
-/* -- Sound rings --------------------------------------------------------------------------------------- */
+/* -- Sound rings
+ * --------------------------------------------------------------------------------------- */
 
 static void a_dead_process_s_ring_goes_to_its_shard_and_is_removed(void **state)
 {
@@ -331,7 +333,10 @@ static void salvage_that_was_interrupted_can_be_run_again(void **state)
 
 static void a_shard_that_never_got_its_head_gets_one(void **state)
 {
-	static const size_t sizes[] = {0, 1, 40, sizeof(struct pasta_shard_head) - 1,
+	static const size_t sizes[] = {0,
+				       1,
+				       40,
+				       sizeof(struct pasta_shard_head) - 1,
 				       sizeof(struct pasta_shard_head),
 				       sizeof(struct pasta_shard_head) + 50};
 	struct bytes b = {0}, shard = {0};
@@ -356,7 +361,8 @@ static void a_shard_that_never_got_its_head_gets_one(void **state)
 
 static void strings_after_a_block_that_is_lost_keep_their_ids(void **state)
 {
-	static const char *const texts[] = {"lost 1", "lost 2"}, *const rest[] = {"third", "fourth"};
+	static const char *const texts[] = {"lost 1", "lost 2"}, *const rest[] = {"third",
+										  "fourth"};
 	struct bytes b = {0};
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION};
 	struct pasta_stream *s;
@@ -383,7 +389,8 @@ static void strings_after_a_block_that_is_lost_keep_their_ids(void **state)
 	free(b.data);
 }
 
-/* -- Who is dead ---------------------------------------------------------------------------------------- */
+/* -- Who is dead
+ * ---------------------------------------------------------------------------------------- */
 
 static void a_ring_of_another_host_is_left_alone(void **state)
 {
@@ -461,6 +468,34 @@ static void a_ring_of_another_version_is_kept_and_says_so(void **state)
 	free(b.data);
 }
 
+static void a_shard_that_is_none_is_not_written_to_and_its_ring_is_kept(void **state)
+{
+	static const char text[] =
+		"a text that is longer than the head of a shard, or as long, as if "
+		"it were one, which it is not";
+	struct bytes b = {0}, foreign = {0};
+	struct stat st;
+
+	ring_begin(&b);
+	push_numbers(&b, ring_add(&b, 1), 0, 10);
+	save(&b, b.size, stem(".ring"));
+	put(&foreign, text, sizeof(text));
+	save(&foreign, foreign.size, stem(".pst"));
+	assert_int_equal(sweep().failed, 1);
+	assert_true(ring_is_there());
+	assert_int_equal(stat(stem(".pst"), &st), 0);
+	assert_int_equal(st.st_size, sizeof(text));
+	unlink(stem(".pst"));
+	mkdir(stem(".pst"), 0777);
+	assert_int_equal(sweep().failed, 1);
+	assert_true(ring_is_there());
+	rmdir(stem(".pst"));
+	assert_int_equal(sweep().processes, 1);
+	check_shard(10, 0);
+	free(b.data);
+	free(foreign.data);
+}
+
 static void a_ring_file_that_is_still_being_made_is_left_alone_for_a_while(void **state)
 {
 	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
@@ -488,7 +523,8 @@ static void a_folder_that_is_not_there_is_an_error_that_names_it(void **state)
 	assert_non_null(strstr(err.text, "/nonexistent/shards"));
 }
 
-/* -- Damaged rings ---------------------------------------------------------------------------------------- */
+/* -- Damaged rings
+ * ---------------------------------------------------------------------------------------- */
 
 /* 100 events in ring 1, which is then damaged; 20 in ring 2, which must not suffer. */
 static struct pasta_account salvage_damaged(void (*damage)(struct bytes *b, struct pasta_ring *r))
@@ -586,6 +622,27 @@ static void a_ring_whose_positions_are_nonsense_is_counted_as_missing(void **sta
 		assert_int_equal(a.captured, 20);
 		assert_int_equal(a.damaged, 100);
 	}
+}
+
+static void break_counters(struct bytes *b, struct pasta_ring *r)
+{
+	r->drained = UINT64_MAX - 5;
+}
+
+static void break_pushed(struct bytes *b, struct pasta_ring *r)
+{
+	r->pushed = UINT64_C(1) << 60;
+}
+
+static void a_ring_whose_counts_are_nonsense_still_gives_its_records(void **state)
+{
+	struct pasta_account a = salvage_damaged(break_counters);
+
+	assert_int_equal(a.captured, 120);
+	assert_int_equal(a.dropped, 0);
+	a = salvage_damaged(break_pushed);
+	assert_int_equal(a.captured, 120);
+	assert_int_equal(a.dropped, 0);
 }
 
 static void break_source(struct bytes *b, struct pasta_ring *r)
@@ -694,7 +751,8 @@ static void a_ring_file_with_any_bytes_changed_does_no_harm(void **state)
 		struct pasta_salvaged out = {0};
 		struct pasta_err err = {0};
 		const uint64_t places[] = {offsetof(struct pasta_ringfile, lost),
-					   file_of(&b)->segment[0].offset, file_of(&b)->segment[1].offset,
+					   file_of(&b)->segment[0].offset,
+					   file_of(&b)->segment[1].offset,
 					   file_of(&b)->segment[1].offset + 128,
 					   file_of(&b)->segment[1].offset + PASTA_RING_DATA};
 
@@ -718,7 +776,8 @@ static void a_ring_file_with_any_bytes_changed_does_no_harm(void **state)
 	free(changed.data);
 }
 
-/* -- A disk that is full, and two at once -------------------------------------------------------------- */
+/* -- A disk that is full, and two at once
+ * -------------------------------------------------------------- */
 
 static void on_a_full_disk_the_ring_is_kept_and_salvaged_once_there_is_room(void **state)
 {
@@ -733,8 +792,8 @@ static void on_a_full_disk_the_ring_is_kept_and_salvaged_once_there_is_room(void
 		uint32_t ring = ring_add(&b, source);
 
 		for (uint64_t i = 0; i < 350; i++) { /* of events that do not compress */
-			struct pasta_event ev = numbered((source - 1) * 350 + i,
-							 RAW_0 + (source - 1) * 350 + i);
+			struct pasta_event ev =
+				numbered((source - 1) * 350 + i, RAW_0 + (source - 1) * 350 + i);
 
 			ev.tid = (uint32_t)random_u64();
 			ring_push(segment_of(&b, ring), &ev);
@@ -756,7 +815,8 @@ static void on_a_full_disk_the_ring_is_kept_and_salvaged_once_there_is_room(void
 		assert_int_equal(out.failed, ring_is_there());
 		assert_int_equal(stat(in_dir("filler"), &st), 0);
 		assert_true(st.st_size > 0 || !out.failed);
-		assert_int_equal(truncate(in_dir("filler"), st.st_size > 4096 ? st.st_size - 4096 : 0), 0);
+		assert_int_equal(
+			truncate(in_dir("filler"), st.st_size > 4096 ? st.st_size - 4096 : 0), 0);
 	} while (out.failed);
 	assert_true(tries > 2);
 	check_shard(1400, 0);
@@ -802,7 +862,8 @@ static void two_sweepers_at_once_salvage_everything_once(void **state)
 	free(b.data);
 }
 
-/* -- The agent's own rings ------------------------------------------------------------------------------- */
+/* -- The agent's own rings
+ * ------------------------------------------------------------------------------- */
 
 static int run_dir(void **state)
 {
@@ -1089,10 +1150,12 @@ int main(void)
 		BY_HAND(a_ring_of_another_host_is_left_alone),
 		BY_HAND(a_ring_that_somebody_has_locked_is_left_alone_whatever_is_in_it),
 		BY_HAND(a_ring_of_another_version_is_kept_and_says_so),
+		BY_HAND(a_shard_that_is_none_is_not_written_to_and_its_ring_is_kept),
 		BY_HAND(a_ring_file_that_is_still_being_made_is_left_alone_for_a_while),
 		BY_HAND(a_folder_that_is_not_there_is_an_error_that_names_it),
 		BY_HAND(records_after_one_that_is_damaged_are_counted_as_missing),
 		BY_HAND(a_ring_whose_positions_are_nonsense_is_counted_as_missing),
+		BY_HAND(a_ring_whose_counts_are_nonsense_still_gives_its_records),
 		BY_HAND(what_is_not_a_ring_is_passed_over_and_the_others_are_salvaged),
 		BY_HAND(a_ring_that_is_listed_two_thousand_times_is_salvaged_once),
 		BY_HAND(a_block_of_strings_that_no_frame_can_hold_is_passed_over),

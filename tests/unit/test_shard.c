@@ -8,14 +8,15 @@
 
 #include "process/shard.h"
 
-/* -- A small shard with a bit of everything -------------------------------------------------------- */
+/* -- A small shard with a bit of everything
+ * -------------------------------------------------------- */
 
 enum { FRAMES = 10, NUMBERS = 64 };
 
 struct part {
-	size_t at, end;	  /* in the bytes */
-	uint64_t first;	  /* number of its first event */
-	size_t count;	  /* of numbered events; 0: it has none */
+	size_t at, end; /* in the bytes */
+	uint64_t first; /* number of its first event */
+	size_t count;	/* of numbered events; 0: it has none */
 	uint32_t source;
 };
 
@@ -40,10 +41,11 @@ static void whole(size_t at)
 static int make_small(void **state)
 {
 	static const char *const texts[] = {"(too many names)", "main", "host"};
-	struct pasta_event process = {.size = PASTA_EVENT_SIZE(process),
-				      .kind = PASTA_PROCESS,
-				      .time = RAW_0,
-				      .process = {.kinds = 99, .command = 2, .host = 3, .pid = 4711}};
+	struct pasta_event process = {
+		.size = PASTA_EVENT_SIZE(process),
+		.kind = PASTA_PROCESS,
+		.time = RAW_0,
+		.process = {.kinds = 99, .command = 2, .host = 3, .pid = 4711}};
 	struct pasta_event clock = clock_at(PASTA_CLOCK_RAW, RAW_0, RAW_0);
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region),
 				     .kind = PASTA_REGION,
@@ -175,8 +177,8 @@ static bool is_padding(size_t byte)
 {
 	int k = part_at(byte);
 
-	return k >= 0 &&
-	       byte >= parts[k].at + sizeof(struct pasta_frame) + frame_at(&small, parts[k].at)->size;
+	return k >= 0 && byte >= parts[k].at + sizeof(struct pasta_frame) +
+					 frame_at(&small, parts[k].at)->size;
 }
 
 static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
@@ -207,7 +209,8 @@ static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
 		a = account_of(s);
 		gone = total - events_in(lost);
 		assert_int_equal(a.captured, total + 1 - gone - lost[6]);
-		/* Of source 3 there is no account: if its head is gone, nobody knows that it was. */
+		/* Of source 3 there is no account: if its head is gone, nobody knows that it was.
+		 */
 		if (!lost[6] && !lost[9])
 			assert_int_equal(a.dropped, gone + 3);
 		assert_true(lost[0] || lost[1] || a.damaged_bytes < 700);
@@ -390,10 +393,14 @@ static void loss_is_cumulative_by_source_and_reason(void **state)
 {
 	const char *path = in_dir("loss.pst");
 	const struct pasta_event told[] = {
-		loss_of(1, PASTA_LOSS_FULL, 5, 2, RAW_0),    loss_of(1, PASTA_LOSS_FULL, 9, 7, RAW_0),
-		loss_of(1, PASTA_LOSS_FULL, 9, 6, RAW_0),    loss_of(1, PASTA_LOSS_DEPTH, 9, 1, RAW_0),
-		loss_of(2, PASTA_LOSS_FULL, 0, 100, RAW_0),  loss_of(0, PASTA_LOSS_MEMORY, 0, 11, RAW_0),
-		loss_of(1, PASTA_LOSS_ACCOUNT, 12, 0, RAW_0), loss_of(3, PASTA_LOSS_ACCOUNT, 4, 0, RAW_0),
+		loss_of(1, PASTA_LOSS_FULL, 5, 2, RAW_0),
+		loss_of(1, PASTA_LOSS_FULL, 9, 7, RAW_0),
+		loss_of(1, PASTA_LOSS_FULL, 9, 6, RAW_0),
+		loss_of(1, PASTA_LOSS_DEPTH, 9, 1, RAW_0),
+		loss_of(2, PASTA_LOSS_FULL, 0, 100, RAW_0),
+		loss_of(0, PASTA_LOSS_MEMORY, 0, 11, RAW_0),
+		loss_of(1, PASTA_LOSS_ACCOUNT, 12, 0, RAW_0),
+		loss_of(3, PASTA_LOSS_ACCOUNT, 4, 0, RAW_0),
 		loss_of(1, 200, 12, 1000, RAW_0), /* a reason of a later version */
 	};
 	struct bytes b = {0};
@@ -448,7 +455,8 @@ static void numbers_that_cannot_be_are_damage_and_do_not_upset_the_account(void 
 	free(b.data);
 }
 
-/* -- Schemas and strings ----------------------------------------------------------------------------- */
+/* -- Schemas and strings
+ * ----------------------------------------------------------------------------- */
 
 /* A shard of a later version, which has a kind and a field more. */
 static void a_shard_of_a_later_schema_is_read_but_for_what_is_new(void **state)
@@ -470,7 +478,8 @@ static void a_shard_of_a_later_schema_is_read_but_for_what_is_new(void **state)
 	memcpy(p + 20, (uint8_t[]){16 | 0, 0, 0, 0}, 4);
 	/* to is ~from, in ten bytes. */
 	p[1 + 2] = 27;
-	memcpy(p + 19, (uint8_t[]){0, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0}, 12);
+	memcpy(p + 19, (uint8_t[]){0, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0},
+	       12);
 	p[3] = 15 + 12;
 	p += 4 + 27;
 	memcpy(p, (uint8_t[]){62, 3, 4, 12, 0, 0, 0, 0, 1, 0, 0, 5, 0, 0, 4, 0}, 16);
@@ -525,8 +534,13 @@ static void strings_may_be_missing_huge_or_out_of_order_and_nothing_breaks(void 
 {
 	const char *path = in_dir("strings.pst");
 	static const char *const texts[] = {"alpha", "beta"};
-	static const uint64_t firsts[] = {0, 100, UINT64_C(1) << 27, (UINT64_C(1) << 28) - 2,
-					  UINT64_C(1) << 28, UINT64_MAX - 1, UINT64_MAX};
+	static const uint64_t firsts[] = {0,
+					  100,
+					  UINT64_C(1) << 27,
+					  (UINT64_C(1) << 28) - 2,
+					  UINT64_C(1) << 28,
+					  UINT64_MAX - 1,
+					  UINT64_MAX};
 	struct bytes b = {0};
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION};
 	struct pasta_stream *s;
@@ -585,7 +599,8 @@ static void with_a_damaged_head_times_are_still_those_of_the_wall(void **state)
 	free(b.data);
 }
 
-/* -- Files that are no shards ------------------------------------------------------------------------ */
+/* -- Files that are no shards
+ * ------------------------------------------------------------------------ */
 
 static int add_error(const char *path)
 {
@@ -609,11 +624,13 @@ static void what_is_not_a_shard_is_refused_with_one_line_that_names_it(void **st
 	assert_int_equal(add_error(in_dir("absent.pst")), -ENOENT);
 	save(&b, 0, in_dir("empty.pst"));
 	assert_int_equal(add_error(in_dir("empty.pst")), -EINVAL);
-	put(&b, "#!/bin/sh\necho this is a script, and a long one at that, of more than a head\n", 76);
+	put(&b, "#!/bin/sh\necho this is a script, and a long one at that, of more than a head\n",
+	    76);
 	put(&b, b.data, 16);
 	save(&b, b.size, in_dir("script.pst"));
 	assert_int_equal(add_error(in_dir("script.pst")), -EINVAL);
 	assert_int_equal(add_error(support_dir), -EINVAL);
+	assert_int_equal(add_error("/proc/self/mem"), -EIO); /* it cannot be read at 0 */
 	assert_int_equal(mkfifo(in_dir("pipe.pst"), 0666), 0);
 	assert_int_equal(add_error(in_dir("pipe.pst")), -EINVAL);
 	free(b.data);

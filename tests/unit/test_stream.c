@@ -4,9 +4,12 @@
 #include "support.h"
 
 #include <malloc.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
-/* -- Random shards, and what a plain sort says of them ------------------------------------------ */
+/* -- Random shards, and what a plain sort says of them ------------------------------------------
+ */
 
 struct item {
 	uint64_t time, number; /* number: in the order of its source */
@@ -75,11 +78,12 @@ static void make_shards(struct model *m, size_t shards, uint32_t sources, size_t
 				uint64_t time = *at + random_below(spread);
 
 				list[i] = numbered(seq[source - 1] + i, time);
-				model_add(m, (struct item){time + OFFSET, seq[source - 1] + i, shard,
-							   source});
+				model_add(m, (struct item){time + OFFSET, seq[source - 1] + i,
+							   shard, source});
 			}
 			put_frame(&b, list, n,
-				  (struct pasta_frame_meta){.source = source, .seq = seq[source - 1]});
+				  (struct pasta_frame_meta){.source = source,
+							    .seq = seq[source - 1]});
 			seq[source - 1] += n;
 			*at += random_below(step);
 		}
@@ -137,8 +141,9 @@ static void many_shards_are_merged_as_a_stable_sort_would(void **state)
 		size_t frames, events;
 		uint64_t spread;
 	} cases[] = {
-		{1, 1, 1, 1, 1},      {1, 1, 50, 20, 10},  {2, 1, 50, 20, 5},	 {7, 5, 60, 50, 1000},
-		{3, 64, 500, 10, 40}, {40, 3, 20, 10, 300}, {2, 2, 3000, 3, 1u << 20}, {3, 8, 40, 1, 1},
+		{1, 1, 1, 1, 1},	   {1, 1, 50, 20, 10},	 {2, 1, 50, 20, 5},
+		{7, 5, 60, 50, 1000},	   {3, 64, 500, 10, 40}, {40, 3, 20, 10, 300},
+		{2, 2, 3000, 3, 1u << 20}, {3, 8, 40, 1, 1},
 	};
 
 	random_begin();
@@ -169,7 +174,8 @@ static void a_small_budget_makes_the_same_stream_in_little_memory(void **state)
 	most = check_model(&m, s);
 	pasta_stream_free(s);
 	s = open_model(&m, budget);
-	/* It is what is decoded that the budget bounds, and a window for each frame that is open. */
+	/* It is what is decoded that the budget bounds, and a window for each frame that is open.
+	 */
 	assert_in_range(check_model(&m, s), 0, 8 * budget);
 	pasta_stream_free(s);
 	s = open_model(&m, 1);
@@ -178,6 +184,48 @@ static void a_small_budget_makes_the_same_stream_in_little_memory(void **state)
 	if (most) /* the allocator of a sanitizer does not tell */
 		assert_true(most > 16 * budget);
 	free(m.items);
+}
+
+static void where_nothing_can_be_written_the_stream_is_the_same_and_takes_memory(void **state)
+{
+	struct rlimit old, none;
+	struct model m = {0};
+	struct pasta_stream *s;
+
+	random_begin();
+	make_shards(&m, 2, 5, 40, 1000, UINT64_C(1) << 40, 1);
+	s = open_model(&m, 1);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &none);
+	check_model(&m, s);
+	setrlimit(RLIMIT_FSIZE, &old);
+	signal(SIGXFSZ, SIG_DFL);
+	pasta_stream_free(s);
+	free(m.items);
+}
+
+static void a_frame_that_lies_about_its_first_time_is_delivered_late_and_counted(void **state)
+{
+	const char *path = in_dir("lies.pst");
+	struct bytes b = {0};
+	uint64_t got[32];
+	struct pasta_stream *s;
+	size_t at;
+
+	put_head(&b, 1, REAL_0);
+	put_numbered(&b, 1, 0, 0, 10, RAW_0 + 100);
+	at = put_numbered(&b, 2, 0, 10, 10, RAW_0);
+	((struct pasta_frame *)(void *)(b.data + at))->first = RAW_0 + 105;
+	reseal(&b, at);
+	save(&b, b.size, path);
+	s = open_stream(path);
+	assert_int_equal(read_numbers(s, got, 32), 20);
+	assert_int_equal(account_of(s).late, 10);
+	pasta_stream_free(s);
+	free(b.data);
 }
 
 static void only_wanted_kinds_are_delivered_and_all_are_captured(void **state)
@@ -213,7 +261,8 @@ static void only_wanted_kinds_are_delivered_and_all_are_captured(void **state)
 	free(b.data);
 }
 
-/* -- Growing files ------------------------------------------------------------------------------- */
+/* -- Growing files -------------------------------------------------------------------------------
+ */
 
 /* Two sources that take turns, and now and then a clock event: all before it is then told. */
 static uint64_t make_growing(struct bytes *b, size_t rounds, size_t events)
@@ -346,7 +395,8 @@ static void a_shard_that_has_stopped_growing_holds_nobody_up(void **state)
 	free(b.data);
 }
 
-/* -- Clocks --------------------------------------------------------------------------------------- */
+/* -- Clocks ---------------------------------------------------------------------------------------
+ */
 
 static void shards_of_two_hosts_are_merged_by_the_time_of_the_wall(void **state)
 {
@@ -481,6 +531,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_shards_are_merged_as_a_stable_sort_would),
 		cmocka_unit_test(a_small_budget_makes_the_same_stream_in_little_memory),
+		cmocka_unit_test(
+			where_nothing_can_be_written_the_stream_is_the_same_and_takes_memory),
+		cmocka_unit_test(
+			a_frame_that_lies_about_its_first_time_is_delivered_late_and_counted),
 		cmocka_unit_test(only_wanted_kinds_are_delivered_and_all_are_captured),
 		cmocka_unit_test(a_file_that_grows_byte_by_byte_is_delivered_once_and_in_order),
 		cmocka_unit_test(a_file_that_grows_by_leaps_is_delivered_once_and_in_order),
