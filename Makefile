@@ -30,7 +30,7 @@ tools:
 	done
 
 demo:
-	@scripts/bootstrap build
+	@scripts/bootstrap demo
 	@$(MAKE) --no-print-directory configure
 	@$(BUILD) --target accelprof pasta-agent
 	@scripts/demo
@@ -72,4 +72,4 @@ help:
 	@echo 'make install     into PREFIX ($(PREFIX)), below DESTDIR if that is set'
 	@echo 'make format      format the sources; make lint says what is wrong with them'
 	@echo 'make clean       remove the build trees'
-	@echo 'scripts/bootstrap [build|check] installs what is needed'
+	@echo 'scripts/bootstrap [build|demo|check] installs what is needed'

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -200,4 +201,16 @@ char *pasta_cli_agent(struct pasta_err *err)
 		   "cannot find libpasta-agent.so in lib beside %s: install it there, or set %s",
 		   slash ? self : "accelprof", PASTA_ENV_AGENT);
 	return NULL;
+}
+
+const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_err *err)
+{
+	const struct pasta_handler *const *(*handlers)(void) = NULL;
+	void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (agent)
+		*(void **)&handlers = dlsym(agent, "pasta_agent_handlers");
+	if (!handlers)
+		pasta_fail(err, -ENOENT, "cannot load it: %s: install accelprof again", dlerror());
+	return handlers ? handlers() : NULL;
 }

@@ -7,6 +7,8 @@
 
 #include <pasta/pasta.h>
 
+#include "handlers/handler.h"
+
 /* Exit statuses of our own. run has the program's, and those of env(1) before it starts. */
 enum pasta_cli_status {
 	PASTA_CLI_OK = 0,
@@ -54,5 +56,7 @@ int pasta_cli_count(const char *text, size_t *count);
 
 /* The agent's library: $PASTA_AGENT, or beside accelprof. To be freed; NULL and *err if absent. */
 char *pasta_cli_agent(struct pasta_err *err);
+/* The handlers of the agent at path, which is loaded for that and stays so; NULL, with *err. */
+const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_err *err);
 
 #endif

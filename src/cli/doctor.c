@@ -1,5 +1,4 @@
 /* doctor.c - accelprof doctor: what works here, and for what does not, what to do. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,21 +61,14 @@ static void check_handler(struct doctor *d, const struct pasta_handler *handler)
 /* The agent, as the program under study would load it; it is never unloaded. */
 static void check_agent(struct doctor *d)
 {
-	const struct pasta_handler *const *(*handlers)(void) = NULL;
-	const struct pasta_handler *const *handler;
+	const struct pasta_handler *const *handler = NULL;
 	struct pasta_err err = {0};
 	char *path = pasta_cli_agent(&err);
-	void *agent = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 
-	if (agent)
-		*(void **)&handlers = dlsym(agent, "pasta_agent_handlers");
-	if (!path)
-		note(d, "agent", false, "%s", err.text);
-	else if (!handlers)
-		note(d, "agent", false, "cannot load it: %s: install accelprof again", dlerror());
-	else
-		note(d, "agent", true, "%s", path);
-	for (handler = handlers ? handlers() : NULL; handler && *handler; handler++)
+	if (path)
+		handler = pasta_cli_handlers(path, &err);
+	note(d, "agent", handler != NULL, "%s", handler ? path : err.text);
+	for (; handler && *handler; handler++)
 		check_handler(d, *handler);
 	free(path);
 }

@@ -27,6 +27,7 @@
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
 enum { RECORD = 256, PAUSED, MEMORY };
+enum { ENV = 16 }; /* variables that the program gets */
 
 struct job {
 	struct pasta_show show;
@@ -37,7 +38,7 @@ struct job {
 	bool paused, quiet;
 	char **argv;
 
-	char *agent, *shards, *info_file;
+	char *agent, *shards, *info_file, *lists[ENV];
 	struct pasta_run run;
 	struct pasta_runinfo info;
 	struct pasta_child child;
@@ -174,21 +175,53 @@ static int prepare(struct job *job, struct pasta_err *err)
 	return error;
 }
 
+/* The agent before what is in the list already; NULL when out of memory. */
+static char *listed(const char *variable, const char *agent)
+{
+	const char *old = getenv(variable);
+	char *list;
+
+	if (asprintf(&list, "%s%s%s", agent, old && *old ? ":" : "", old ? old : "") < 0)
+		return NULL;
+	return list;
+}
+
+/* How each handler's vendor is told to load the agent. */
+static int add_handlers(struct job *job, struct pasta_child_env *env, struct pasta_err *err)
+{
+	const struct pasta_handler *const *handler = pasta_cli_handlers(job->agent, err);
+	size_t n = 0;
+
+	if (!handler)
+		return err->code;
+	while (env[n].name)
+		n++;
+	for (; *handler; handler++) {
+		if (!(*handler)->env || n + 1 == ENV)
+			continue;
+		env[n].name = (*handler)->env;
+		env[n].value = job->lists[n] = listed((*handler)->env, job->agent);
+		if (!env[n++].value)
+			return pasta_fail(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
 static int start(struct job *job, struct pasta_err *err)
 {
 	char kinds[24];
-	const struct pasta_child_env env[] = {
+	struct pasta_child_env env[ENV] = {
 		{PASTA_ENV_AGENT, job->agent},
 		{PASTA_ENV_RUN, job->run.path},
 		{PASTA_ENV_KINDS, kinds},
 		{PASTA_ENV_MEMORY, job->memory},
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
-		{NULL, NULL},
 	};
-	int status;
+	int status = PASTA_CLI_NOT_STARTED;
 
 	snprintf(kinds, sizeof(kinds), "%" PRIx64, job->info.kinds);
-	status = pasta_child_start(&job->child, job->argv, env, err);
+	if (!add_handlers(job, env, err))
+		status = pasta_child_start(&job->child, job->argv, env, err);
 	if (status)
 		pasta_run_remove(&job->run);
 	return status;
@@ -363,6 +396,8 @@ static void job_free(struct job *job)
 	pasta_show_free(&job->show);
 	pasta_run_free(&job->run);
 	pasta_runinfo_free(&job->info);
+	for (size_t i = 0; i < ENV; i++)
+		free(job->lists[i]);
 	free(job->agent);
 	free(job->shards);
 	free(job->info_file);

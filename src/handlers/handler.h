@@ -14,9 +14,13 @@ struct pasta_handler {
 	 * absent) with, either way, one line that says what was found or what to do. Outside the
 	 * program under study; must not start anything. */
 	int (*probe)(char *why, size_t size);
+	/* A list of libraries, separated by ':', that makes its vendor's loader load the agent: the
+	 * agent's path is put before what is there. NULL: the agent comes in another way. */
+	const char *env;
 };
 
 extern const struct pasta_handler pasta_annotate_handler;
+extern const struct pasta_handler pasta_opencl_handler;
 
 /* The handlers of this build, ended by NULL. Exported by the agent. */
 const struct pasta_handler *const *pasta_agent_handlers(void);

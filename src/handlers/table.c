@@ -1,12 +1,11 @@
 /* table.c - the handlers, a line each. */
 #include "handlers/handler.h"
 
-
-
 __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_agent_handlers(void)
 {
 	static const struct pasta_handler *const handlers[] = {
 		&pasta_annotate_handler,
+		&pasta_opencl_handler,
 		NULL,
 	};
 

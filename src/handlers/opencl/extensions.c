@@ -1,0 +1,112 @@
+/* extensions.c - entry points that programs look up by name: they would pass us by. */
+#include <string.h>
+
+#include "handlers/opencl/opencl.h"
+
+/* The table that the loader has; by name, the wrappers in it. */
+static const cl_icd_dispatch *ours;
+
+#define ENTRY(function)                                                                            \
+	{                                                                                          \
+#function, offsetof(cl_icd_dispatch, function)                                     \
+	}
+static const struct {
+	const char *name;
+	size_t offset;
+} entries[] = {
+	ENTRY(clCreateContext),
+	ENTRY(clCreateContextFromType),
+	ENTRY(clCreateCommandQueue),
+	ENTRY(clCreateCommandQueueWithProperties),
+	ENTRY(clGetCommandQueueInfo),
+	ENTRY(clSetCommandQueueProperty),
+	ENTRY(clGetEventProfilingInfo),
+	ENTRY(clCreateKernel),
+	ENTRY(clCreateKernelsInProgram),
+	ENTRY(clCloneKernel),
+	ENTRY(clCreateProgramWithSource),
+	ENTRY(clCreateProgramWithBinary),
+	ENTRY(clCreateProgramWithIL),
+	ENTRY(clCreateBuffer),
+	ENTRY(clCreateBufferWithProperties),
+	ENTRY(clCreateSubBuffer),
+	ENTRY(clCreateImage),
+	ENTRY(clCreateImageWithProperties),
+	ENTRY(clCreateImage2D),
+	ENTRY(clCreateImage3D),
+	ENTRY(clCreatePipe),
+	ENTRY(clSVMAlloc),
+	ENTRY(clSVMFree),
+	ENTRY(clEnqueueSVMFree),
+	ENTRY(clEnqueueNDRangeKernel),
+	ENTRY(clEnqueueTask),
+	ENTRY(clEnqueueReadBuffer),
+	ENTRY(clEnqueueWriteBuffer),
+	ENTRY(clEnqueueReadBufferRect),
+	ENTRY(clEnqueueWriteBufferRect),
+	ENTRY(clEnqueueCopyBuffer),
+	ENTRY(clEnqueueCopyBufferRect),
+	ENTRY(clEnqueueReadImage),
+	ENTRY(clEnqueueWriteImage),
+	ENTRY(clEnqueueCopyImage),
+	ENTRY(clEnqueueCopyImageToBuffer),
+	ENTRY(clEnqueueCopyBufferToImage),
+	ENTRY(clEnqueueFillBuffer),
+	ENTRY(clEnqueueFillImage),
+	ENTRY(clEnqueueMapBuffer),
+	ENTRY(clEnqueueMapImage),
+	ENTRY(clEnqueueUnmapMemObject),
+	ENTRY(clEnqueueSVMMemcpy),
+	ENTRY(clEnqueueSVMMemFill),
+	ENTRY(clEnqueueSVMMap),
+	ENTRY(clEnqueueSVMUnmap),
+	ENTRY(clEnqueueMarkerWithWaitList),
+	ENTRY(clEnqueueBarrierWithWaitList),
+	ENTRY(clFlush),
+	ENTRY(clFinish),
+	ENTRY(clWaitForEvents),
+};
+
+/* -- cl_khr_create_command_queue -- */
+
+static cl_api_clCreateCommandQueueWithProperties create_queue_khr;
+
+static CL_API_ENTRY cl_command_queue CL_API_CALL
+wrap_create_queue_khr(cl_context context, cl_device_id device,
+		      const cl_queue_properties *properties, cl_int *status)
+{
+	return cl_queue_make(create_queue_khr, context, device, properties, status);
+}
+
+/* What to give the program for what the driver gave us. */
+static void *instead(const char *name, void *found)
+{
+	if (!found || !name)
+		return found;
+	if (!strcmp(name, "clCreateCommandQueueWithPropertiesKHR")) {
+		create_queue_khr = (cl_api_clCreateCommandQueueWithProperties)found;
+		return (void *)wrap_create_queue_khr;
+	}
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (!strcmp(name, entries[i].name))
+			return *(void *const *)((const char *)ours + entries[i].offset);
+	return found;
+}
+
+static CL_API_ENTRY void *CL_API_CALL
+wrap_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+	return instead(name, cl_below.clGetExtensionFunctionAddressForPlatform(platform, name));
+}
+
+static CL_API_ENTRY void *CL_API_CALL wrap_clGetExtensionFunctionAddress(const char *name)
+{
+	return instead(name, cl_below.clGetExtensionFunctionAddress(name));
+}
+
+void cl_wrap_extensions(cl_icd_dispatch *table)
+{
+	ours = table;
+	CL_WRAP(table, clGetExtensionFunctionAddressForPlatform);
+	CL_WRAP(table, clGetExtensionFunctionAddress);
+}

@@ -1,0 +1,205 @@
+/* memory.c - buffers, images, sub-buffers, pipes and shared virtual memory: when they live. */
+#include <pthread.h>
+#include <string.h>
+
+#include "handlers/opencl/opencl.h"
+
+static void alloc_event(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
+			cl_context context)
+{
+	struct pasta_event ev;
+
+	if (!handle || !pasta_agent_wants(PASTA_ALLOC))
+		return;
+	pasta_event_init(&ev, PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
+	ev.alloc.addr = (uintptr_t)handle;
+	ev.alloc.bytes = bytes;
+	ev.alloc.parent = (uintptr_t)parent;
+	ev.alloc.context = cl_context_number(context);
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+}
+
+static void free_event(const void *handle, uint64_t bytes, cl_context context)
+{
+	struct pasta_event ev;
+
+	if (!handle || !pasta_agent_wants(PASTA_FREE))
+		return;
+	pasta_event_init(&ev, PASTA_FREE, 0, PASTA_EVENT_SIZE(free));
+	ev.free.addr = (uintptr_t)handle;
+	ev.free.bytes = bytes;
+	ev.free.context = context ? cl_context_number(context) : 0;
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+}
+
+/* The driver calls this when the object is gone, whoever held it last. */
+static void CL_CALLBACK gone(cl_mem mem, void *bytes)
+{
+	free_event(mem, (uintptr_t)bytes, NULL);
+}
+
+static void made(cl_mem mem, cl_mem parent, unsigned int sub)
+{
+	cl_context context = NULL;
+	size_t bytes = 0;
+
+	if (!mem)
+		return;
+	cl_below.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
+	cl_below.clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
+	alloc_event(mem, bytes, parent, sub, context);
+	/* Where there is no such callback the object is never seen to go. */
+	if (cl_below.clSetMemObjectDestructorCallback)
+		cl_below.clSetMemObjectDestructorCallback(mem, gone, (void *)(uintptr_t)bytes);
+}
+
+static unsigned int sort(cl_mem_flags flags)
+{
+	return flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR) ? PASTA_ALLOC_HOST
+								     : PASTA_ALLOC_DEVICE;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, cl_mem_flags flags,
+							   size_t size, void *host, cl_int *status)
+{
+	uint64_t begin = pasta_now();
+	cl_mem m = cl_below.clCreateBuffer(context, flags, size, host, status);
+
+	made(m, NULL, sort(flags));
+	cl_api("clCreateBuffer", begin, m ? CL_SUCCESS : CL_INVALID_VALUE);
+	return m;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL
+wrap_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties,
+				  cl_mem_flags flags, size_t size, void *host, cl_int *status)
+{
+	cl_mem m = cl_below.clCreateBufferWithProperties(context, properties, flags, size, host,
+							 status);
+
+	made(m, NULL, sort(flags));
+	return m;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
+							      cl_buffer_create_type type,
+							      const void *info, cl_int *status)
+{
+	cl_mem m = cl_below.clCreateSubBuffer(buffer, flags, type, info, status);
+
+	made(m, buffer, sort(flags));
+	return m;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage(cl_context context, cl_mem_flags flags,
+							  const cl_image_format *format,
+							  const cl_image_desc *desc, void *host,
+							  cl_int *status)
+{
+	cl_mem m = cl_below.clCreateImage(context, flags, format, desc, host, status);
+
+	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE);
+	return m;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImageWithProperties(
+	cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
+	const cl_image_format *format, const cl_image_desc *desc, void *host, cl_int *status)
+{
+	cl_mem m = cl_below.clCreateImageWithProperties(context, properties, flags, format, desc,
+							host, status);
+
+	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE);
+	return m;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage2D(cl_context context, cl_mem_flags flags,
+							    const cl_image_format *format,
+							    size_t width, size_t height,
+							    size_t pitch, void *host,
+							    cl_int *status)
+{
+	cl_mem m = cl_below.clCreateImage2D(context, flags, format, width, height, pitch, host,
+					    status);
+
+	made(m, NULL, PASTA_ALLOC_IMAGE);
+	return m;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage3D(
+	cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
+	size_t height, size_t depth, size_t pitch, size_t slice, void *host, cl_int *status)
+{
+	cl_mem m = cl_below.clCreateImage3D(context, flags, format, width, height, depth, pitch,
+					    slice, host, status);
+
+	made(m, NULL, PASTA_ALLOC_IMAGE);
+	return m;
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreatePipe(cl_context context, cl_mem_flags flags,
+							 cl_uint packet, cl_uint packets,
+							 const cl_pipe_properties *properties,
+							 cl_int *status)
+{
+	cl_mem m = cl_below.clCreatePipe(context, flags, packet, packets, properties, status);
+
+	made(m, NULL, PASTA_ALLOC_DEVICE);
+	return m;
+}
+
+static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm_mem_flags flags,
+						      size_t size, cl_uint alignment)
+{
+	void *p = cl_below.clSVMAlloc(context, flags, size, alignment);
+
+	alloc_event(p, size, NULL, PASTA_ALLOC_MANAGED, context);
+	return p;
+}
+
+/* Before it is freed: another thread may get the same address at once. */
+static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
+{
+	free_event(p, 0, context);
+	cl_below.clSVMFree(context, p);
+}
+
+uint64_t cl_image_bytes(cl_mem image, const size_t *region)
+{
+	size_t element = 0;
+
+	cl_below.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element, NULL);
+	return region ? (uint64_t)element * region[0] * region[1] * region[2] : 0;
+}
+
+/* Freed by the queue, some time later: for want of a better one, the time of the call. */
+static CL_API_ENTRY cl_int CL_API_CALL
+wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
+		      void(CL_CALLBACK *free_)(cl_command_queue, cl_uint, void *[], void *),
+		      void *data, cl_uint waits, const cl_event *list, cl_event *event)
+{
+	/* The list is the caller's, and its content may be gone after the call. */
+	cl_int r;
+
+	for (cl_uint i = 0; i < count && pointers && !free_; i++)
+		free_event(pointers[i], 0, NULL);
+	r = cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
+	return r;
+}
+
+void cl_wrap_memory(cl_icd_dispatch *table)
+{
+	CL_WRAP(table, clCreateBuffer);
+	CL_WRAP(table, clCreateBufferWithProperties);
+	CL_WRAP(table, clCreateSubBuffer);
+	CL_WRAP(table, clCreateImage);
+	CL_WRAP(table, clCreateImageWithProperties);
+	CL_WRAP(table, clCreateImage2D);
+	CL_WRAP(table, clCreateImage3D);
+	CL_WRAP(table, clCreatePipe);
+	CL_WRAP(table, clSVMAlloc);
+	CL_WRAP(table, clSVMFree);
+	CL_WRAP(table, clEnqueueSVMFree);
+}

@@ -1,0 +1,384 @@
+/* objects.c - contexts, devices, queues and kernels: numbered, named, and made to tell times. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/opencl/opencl.h"
+#include "handlers/opencl/table.h"
+
+/* By handle. A handle that is used again is put anew when it is made again. */
+static struct cl_table contexts, devices, queues, kernels;
+
+struct kernel {
+	uint32_t number;
+	const char *name;
+};
+
+/* -- Devices and contexts -- */
+
+static uint32_t device_text(cl_device_id device, cl_device_info what)
+{
+	char text[256] = "";
+
+	if (cl_below.clGetDeviceInfo(device, what, sizeof(text) - 1, text, NULL) != CL_SUCCESS)
+		return 0;
+	return pasta_intern_str(text);
+}
+
+static void device_event(cl_device_id device, uint32_t number)
+{
+	cl_ulong memory = 0;
+	cl_uint units = 0, mhz = 0;
+	struct pasta_event ev;
+
+	if (!pasta_agent_wants(PASTA_DEVICE))
+		return;
+	pasta_event_init(&ev, PASTA_DEVICE, 0, PASTA_EVENT_SIZE(device));
+	cl_below.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(memory), &memory, NULL);
+	cl_below.clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
+	cl_below.clGetDeviceInfo(device, CL_DEVICE_MAX_CLOCK_FREQUENCY, sizeof(mhz), &mhz, NULL);
+	ev.device.memory = memory;
+	ev.device.units = units;
+	ev.device.clock_mhz = mhz;
+	ev.device.id = number;
+	ev.device.name = device_text(device, CL_DEVICE_NAME);
+	ev.device.vendor = device_text(device, CL_DEVICE_VENDOR);
+	ev.device.arch = device_text(device, CL_DEVICE_VERSION);
+	ev.device.driver = device_text(device, CL_DRIVER_VERSION);
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+}
+
+static uint32_t device_number(cl_device_id device)
+{
+	bool added = false;
+	uint32_t *number = cl_table_get(&devices, device, sizeof(*number), &added);
+
+	if (added)
+		device_event(device, *number - 1);
+	return number ? *number - 1 : 0;
+}
+
+uint32_t cl_context_number(cl_context context)
+{
+	bool added = false;
+	uint32_t *number = cl_table_get(&contexts, context, sizeof(*number), &added);
+
+	return number ? *number : 0;
+}
+
+static void context_made(cl_context context)
+{
+	cl_device_id list[64];
+	size_t size = 0;
+
+	if (!context)
+		return;
+	cl_context_number(context);
+	if (cl_below.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(list), list, &size) ==
+	    CL_SUCCESS)
+		for (size_t i = 0; i < size / sizeof(list[0]); i++)
+			device_number(list[i]);
+}
+
+static CL_API_ENTRY cl_context CL_API_CALL wrap_clCreateContext(
+	const cl_context_properties *properties, cl_uint count, const cl_device_id *list,
+	void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
+	cl_int *status)
+{
+	cl_context c = cl_below.clCreateContext(properties, count, list, notify, data, status);
+
+	context_made(c);
+	return c;
+}
+
+static CL_API_ENTRY cl_context CL_API_CALL
+wrap_clCreateContextFromType(const cl_context_properties *properties, cl_device_type type,
+			     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
+			     void *data, cl_int *status)
+{
+	cl_context c = cl_below.clCreateContextFromType(properties, type, notify, data, status);
+
+	context_made(c);
+	return c;
+}
+
+/* -- Queues -- */
+
+static void queue_made(cl_command_queue queue, bool ours)
+{
+	struct cl_queue *q = queue ? cl_table_put(&queues, queue, sizeof(*q)) : NULL;
+	cl_context context = NULL;
+	cl_device_id device = NULL;
+
+	if (!q)
+		return;
+	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+	q->context = cl_context_number(context);
+	q->device = device_number(device);
+	q->ours = ours;
+}
+
+struct cl_queue cl_queue_of(cl_command_queue queue)
+{
+	const struct cl_queue *q = cl_table_find(&queues, queue);
+
+	return q ? *q : (struct cl_queue){0};
+}
+
+static CL_API_ENTRY cl_command_queue CL_API_CALL
+wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
+			  cl_command_queue_properties properties, cl_int *status)
+{
+	bool ours = !(properties & CL_QUEUE_PROFILING_ENABLE);
+	cl_int error = CL_SUCCESS;
+	cl_command_queue q = cl_below.clCreateCommandQueue(
+		context, device, properties | CL_QUEUE_PROFILING_ENABLE, &error);
+
+	if (!q && ours) { /* it may be our bit that it does not like */
+		ours = false;
+		q = cl_below.clCreateCommandQueue(context, device, properties, &error);
+	}
+	if (status)
+		*status = error;
+	queue_made(q, ours);
+	return q;
+}
+
+enum { PROPERTIES = 32 };
+
+/* A copy of the list with profiling switched on. False: it is left as it is, because it is on
+ * already, is a device's own queue, or is too long. */
+static bool add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
+{
+	size_t n = 0;
+	bool found = false;
+
+	for (; from && from[n]; n += 2) {
+		if (n + 5 > PROPERTIES)
+			return false;
+		to[n] = from[n];
+		to[n + 1] = from[n + 1];
+		if (from[n] != CL_QUEUE_PROPERTIES)
+			continue;
+		if (from[n + 1] & (CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_ON_DEVICE))
+			return false;
+		to[n + 1] |= CL_QUEUE_PROFILING_ENABLE;
+		found = true;
+	}
+	if (!found) {
+		to[n++] = CL_QUEUE_PROPERTIES;
+		to[n++] = CL_QUEUE_PROFILING_ENABLE;
+	}
+	to[n] = 0;
+	return true;
+}
+
+cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, cl_context context,
+			       cl_device_id device, const cl_queue_properties *properties,
+			       cl_int *status)
+{
+	cl_queue_properties list[PROPERTIES];
+	bool ours = add_profiling(properties, list);
+	cl_int error = CL_SUCCESS;
+	cl_command_queue q = make(context, device, ours ? list : properties, &error);
+
+	if (!q && ours) {
+		ours = false;
+		q = make(context, device, properties, &error);
+	}
+	if (status)
+		*status = error;
+	queue_made(q, ours);
+	return q;
+}
+
+static CL_API_ENTRY cl_command_queue CL_API_CALL
+wrap_clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+					const cl_queue_properties *properties, cl_int *status)
+{
+	return cl_queue_make(cl_below.clCreateCommandQueueWithProperties, context, device,
+			     properties, status);
+}
+
+/* What we switched on is not to be seen. */
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetCommandQueueInfo(cl_command_queue queue,
+								  cl_command_queue_info what,
+								  size_t size, void *value,
+								  size_t *size_ret)
+{
+	cl_int r = cl_below.clGetCommandQueueInfo(queue, what, size, value, size_ret);
+
+	if (r == CL_SUCCESS && what == CL_QUEUE_PROPERTIES && value &&
+	    size >= sizeof(cl_command_queue_properties) && cl_queue_of(queue).ours)
+		*(cl_command_queue_properties *)value &=
+			~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
+	return r;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL
+wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properties properties,
+			       cl_bool enable, cl_command_queue_properties *old)
+{
+	cl_command_queue_properties profiling = properties & CL_QUEUE_PROFILING_ENABLE;
+	bool ours = cl_queue_of(queue).ours;
+	cl_int r;
+
+	/* Profiling stays on; only who asked for it changes. */
+	if (profiling && !enable)
+		properties &= ~profiling;
+	r = cl_below.clSetCommandQueueProperty(queue, properties, enable, old);
+	if (r == CL_SUCCESS && old && ours)
+		*old &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
+	if (r == CL_SUCCESS && profiling)
+		queue_made(queue, !enable);
+	return r;
+}
+
+/* As it would be without us: a queue that was made without profiling has no times to tell. */
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetEventProfilingInfo(cl_event event,
+								    cl_profiling_info what,
+								    size_t size, void *value,
+								    size_t *size_ret)
+{
+	cl_command_queue queue = NULL;
+
+	if (cl_below.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) ==
+		    CL_SUCCESS &&
+	    queue && cl_queue_of(queue).ours)
+		return CL_PROFILING_INFO_NOT_AVAILABLE;
+	return cl_below.clGetEventProfilingInfo(event, what, size, value, size_ret);
+}
+
+/* -- Kernels and programs -- */
+
+static const char *ask_name(cl_kernel kernel)
+{
+	size_t size = 0;
+	char *name;
+
+	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) !=
+		    CL_SUCCESS ||
+	    !size || size > 65536)
+		return NULL;
+	name = cl_table_text(size);
+	if (!name || cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL) !=
+			     CL_SUCCESS)
+		return NULL;
+	return name;
+}
+
+static void kernel_made(cl_kernel kernel)
+{
+	struct kernel *k = kernel ? cl_table_put(&kernels, kernel, sizeof(*k)) : NULL;
+
+	if (k)
+		k->name = ask_name(kernel);
+}
+
+const char *cl_kernel_name(cl_kernel kernel)
+{
+	const struct kernel *k = cl_table_find(&kernels, kernel);
+
+	return k && k->name ? k->name : "(unknown)";
+}
+
+static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char *name,
+							      cl_int *status)
+{
+	cl_kernel k = cl_below.clCreateKernel(program, name, status);
+
+	kernel_made(k);
+	return k;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clCreateKernelsInProgram(cl_program program,
+								     cl_uint count, cl_kernel *list,
+								     cl_uint *count_ret)
+{
+	cl_uint n = 0;
+	cl_int r = cl_below.clCreateKernelsInProgram(program, count, list, &n);
+
+	if (count_ret)
+		*count_ret = n;
+	for (cl_uint i = 0; r == CL_SUCCESS && list && i < n && i < count; i++)
+		kernel_made(list[i]);
+	return r;
+}
+
+static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCloneKernel(cl_kernel kernel, cl_int *status)
+{
+	cl_kernel k = cl_below.clCloneKernel(kernel, status);
+
+	kernel_made(k);
+	return k;
+}
+
+static void program_made(cl_program program, const char *how, size_t bytes)
+{
+	struct pasta_event ev;
+
+	if (!program || !pasta_agent_wants(PASTA_MODULE))
+		return;
+	pasta_event_init(&ev, PASTA_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
+	ev.module.id = (uintptr_t)program;
+	ev.module.bytes = bytes;
+	ev.module.name = pasta_intern_str(how);
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
+									  cl_uint count,
+									  const char **strings,
+									  const size_t *lengths,
+									  cl_int *status)
+{
+	cl_program p = cl_below.clCreateProgramWithSource(context, count, strings, lengths, status);
+	size_t bytes = 0;
+
+	for (cl_uint i = 0; p && i < count; i++)
+		bytes += lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
+	program_made(p, "source", bytes);
+	return p;
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithBinary(
+	cl_context context, cl_uint count, const cl_device_id *list, const size_t *lengths,
+	const unsigned char **binaries, cl_int *binary_status, cl_int *status)
+{
+	cl_program p = cl_below.clCreateProgramWithBinary(context, count, list, lengths, binaries,
+							  binary_status, status);
+
+	program_made(p, "binary", p && count ? lengths[0] : 0);
+	return p;
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithIL(cl_context context,
+								      const void *il, size_t length,
+								      cl_int *status)
+{
+	cl_program p = cl_below.clCreateProgramWithIL(context, il, length, status);
+
+	program_made(p, "il", length);
+	return p;
+}
+
+void cl_wrap_objects(cl_icd_dispatch *table)
+{
+	CL_WRAP(table, clCreateContext);
+	CL_WRAP(table, clCreateContextFromType);
+	CL_WRAP(table, clCreateCommandQueue);
+	CL_WRAP(table, clCreateCommandQueueWithProperties);
+	CL_WRAP(table, clGetCommandQueueInfo);
+	CL_WRAP(table, clSetCommandQueueProperty);
+	CL_WRAP(table, clGetEventProfilingInfo);
+	CL_WRAP(table, clCreateKernel);
+	CL_WRAP(table, clCreateKernelsInProgram);
+	CL_WRAP(table, clCloneKernel);
+	CL_WRAP(table, clCreateProgramWithSource);
+	CL_WRAP(table, clCreateProgramWithBinary);
+	CL_WRAP(table, clCreateProgramWithIL);
+}

@@ -1,0 +1,144 @@
+/* table.c - handles to what is known of them: found without a lock, changed under one. */
+#include "handlers/opencl/table.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { VALUE = 32, FIRST = 256, CHUNK = 64 << 10 };
+
+struct slot {
+	_Atomic(const void *) handle;
+	void *value;
+};
+
+/* Slots that were outgrown stay: somebody may still be reading them. */
+struct cl_table_slots {
+	size_t size; /* a power of two */
+	struct slot slot[];
+};
+
+static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
+static char *chunk;
+static size_t chunk_left;
+
+static void *pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Not malloc: it is the program's, and a leak checker would find what is kept here. */
+static void *keep(size_t size)
+{
+	void *p = NULL;
+
+	size = (size + 15) & ~(size_t)15;
+	if (size > CHUNK)
+		return pages(size);
+	pthread_mutex_lock(&chunk_lock);
+	if (chunk_left < size) {
+		chunk = pages(CHUNK);
+		chunk_left = chunk ? CHUNK : 0;
+	}
+	if (chunk_left >= size) {
+		p = chunk;
+		chunk += size;
+		chunk_left -= size;
+	}
+	pthread_mutex_unlock(&chunk_lock);
+	return p;
+}
+
+char *cl_table_text(size_t size)
+{
+	return keep(size + 1);
+}
+
+static size_t hash(const void *handle)
+{
+	uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (size_t)(h >> 32);
+}
+
+static struct slot *probe(struct cl_table_slots *s, const void *handle)
+{
+	size_t i = hash(handle) & (s->size - 1);
+	const void *at;
+
+	while ((at = atomic_load_explicit(&s->slot[i].handle, memory_order_acquire)) &&
+	       at != handle)
+		i = (i + 1) & (s->size - 1);
+	return &s->slot[i];
+}
+
+void *cl_table_find(struct cl_table *t, const void *handle)
+{
+	struct cl_table_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+	struct slot *slot = s && handle ? probe(s, handle) : NULL;
+
+	return slot && atomic_load_explicit(&slot->handle, memory_order_acquire) ? slot->value
+										 : NULL;
+}
+
+static void set(struct slot *slot, const void *handle, void *value)
+{
+	slot->value = value;
+	atomic_store_explicit(&slot->handle, handle, memory_order_release);
+}
+
+static struct cl_table_slots *room(struct cl_table *t)
+{
+	struct cl_table_slots *old = atomic_load(&t->slots), *s;
+	size_t size = old ? old->size * 2 : FIRST;
+
+	if (old && t->count * 2 < old->size)
+		return old;
+	s = pages(sizeof(*s) + size * sizeof(s->slot[0]));
+	if (!s)
+		return NULL;
+	s->size = size;
+	for (size_t i = 0; old && i < old->size; i++) {
+		const void *handle = atomic_load(&old->slot[i].handle);
+
+		if (handle)
+			set(probe(s, handle), handle, old->slot[i].value);
+	}
+	atomic_store_explicit(&t->slots, s, memory_order_release);
+	return s;
+}
+
+void *cl_table_get(struct cl_table *t, const void *handle, size_t size, bool *added)
+{
+	struct cl_table_slots *s;
+	struct slot *slot;
+	void *value = cl_table_find(t, handle);
+
+	*added = false;
+	if (value || !handle || size > VALUE)
+		return value;
+	pthread_mutex_lock(&t->lock);
+	s = room(t);
+	slot = s ? probe(s, handle) : NULL;
+	if (slot && !atomic_load(&slot->handle)) {
+		value = keep(VALUE);
+		if (value) {
+			*(uint32_t *)value = (uint32_t)++t->count;
+			set(slot, handle, value);
+			*added = true;
+		}
+	} else if (slot) {
+		value = slot->value;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return value;
+}
+
+void *cl_table_put(struct cl_table *t, const void *handle, size_t size)
+{
+	bool added;
+
+	return cl_table_get(t, handle, size, &added);
+}
