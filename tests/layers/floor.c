@@ -71,7 +71,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
 					    cl_uint *entries_ret, const cl_icd_dispatch **table_ret)
 {
-	size_t n = sizeof(table) / sizeof(void *);
+	size_t n = sizeof(table), theirs = entries * sizeof(void *);
 	const char *what = getenv("FLOOR");
 
 	if (what)
@@ -79,13 +79,13 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
 			 : *what == 'e' ? EVENT
 			 : *what == 't' ? TIMES
 					: CALLBACK;
-	if (entries < n)
-		n = entries;
-	memcpy(&below, target, n * sizeof(void *));
-	memcpy(&table, target, n * sizeof(void *));
+	if (theirs < n)
+		n = theirs;
+	memcpy(&below, target, n);
+	memcpy(&table, target, n);
 	table.clCreateCommandQueue = my_clCreateCommandQueue;
 	table.clEnqueueNDRangeKernel = my_clEnqueueNDRangeKernel;
-	*entries_ret = (cl_uint)n;
+	*entries_ret = (cl_uint)(n / sizeof(void *));
 	*table_ret = &table;
 	return CL_SUCCESS;
 }

@@ -39,15 +39,15 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
 					    cl_uint *entries_ret, const cl_icd_dispatch **table_ret)
 {
-	size_t n = sizeof(table) / sizeof(void *);
+	size_t n = sizeof(table), theirs = entries * sizeof(void *);
 
-	if (entries < n)
-		n = entries;
-	memcpy(&below, target, n * sizeof(void *));
-	memcpy(&table, target, n * sizeof(void *));
+	if (theirs < n)
+		n = theirs;
+	memcpy(&below, target, n);
+	memcpy(&table, target, n);
 	table.clGetExtensionFunctionAddressForPlatform =
 		my_clGetExtensionFunctionAddressForPlatform;
-	*entries_ret = (cl_uint)n;
+	*entries_ret = (cl_uint)(n / sizeof(void *));
 	*table_ret = &table;
 	return CL_SUCCESS;
 }

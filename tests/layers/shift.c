@@ -46,17 +46,17 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
 					    cl_uint *entries_ret, const cl_icd_dispatch **table_ret)
 {
-	size_t n = sizeof(table) / sizeof(void *);
+	size_t n = sizeof(table), theirs = entries * sizeof(void *);
 	const char *ns = getenv("SHIFT_NS"), *ppm = getenv("SHIFT_PPM");
 
-	if (entries < n)
-		n = entries;
+	if (theirs < n)
+		n = theirs;
 	shift = ns ? atoll(ns) : 0;
 	rate = 1 + (ppm ? atof(ppm) : 0) / 1e6;
-	memcpy(&below, target, n * sizeof(void *));
-	memcpy(&table, target, n * sizeof(void *));
+	memcpy(&below, target, n);
+	memcpy(&table, target, n);
 	table.clGetEventProfilingInfo = my_clGetEventProfilingInfo;
-	*entries_ret = (cl_uint)n;
+	*entries_ret = (cl_uint)(n / sizeof(void *));
 	*table_ret = &table;
 	return CL_SUCCESS;
 }

@@ -49,7 +49,8 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	/* Not the first time, if the program unloads its loader and loads it again. */
 	memset(&table, 0, sizeof(table));
 	memset(&cl_below, 0, sizeof(cl_below));
-	memcpy(&cl_below, below, n * sizeof(void *));
+	for (size_t i = 0; i < n; i++)
+		*((void **)&cl_below + i) = *((void *const *)below + i);
 	if (pasta_agent_attach()) {
 		cl_wrap_objects(&table);
 		cl_wrap_memory(&table);
@@ -100,7 +101,7 @@ static cl_uint load(const struct loader *l, cl_platform_id *list, cl_uint max)
 /* "platform: device", separated by "; ". How many there are. */
 static cl_uint name_devices(const struct loader *l, cl_platform_id platform, char *why, size_t size)
 {
-	char name[128] = "?", device[128];
+	char name[128] = "?";
 	size_t at = strlen(why);
 	cl_device_id list[32];
 	cl_uint n = 0;
@@ -109,7 +110,8 @@ static cl_uint name_devices(const struct loader *l, cl_platform_id platform, cha
 	if (l->devices(platform, CL_DEVICE_TYPE_ALL, 32, list, &n) != CL_SUCCESS)
 		return 0;
 	for (cl_uint i = 0; i < n && i < 32 && at < size; i++) {
-		strcpy(device, "?");
+		char device[128] = "?";
+
 		l->device_info(list[i], CL_DEVICE_NAME, sizeof(device) - 1, device, NULL);
 		at += (size_t)snprintf(why + at, size - at, "%s%s: %s", at ? "; " : "", name,
 				       device);
@@ -143,7 +145,7 @@ static int describe(const struct loader *l, char *why, size_t size)
 static int probe(char *why, size_t size)
 {
 	void *lib = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
-	struct loader l;
+	struct loader l = {0};
 
 	if (!lib) {
 		snprintf(why, size,
@@ -152,10 +154,10 @@ static int probe(char *why, size_t size)
 			 dlerror());
 		return -ENODEV;
 	}
-	*(void **)&l.platforms = dlsym(lib, "clGetPlatformIDs");
-	*(void **)&l.platform_info = dlsym(lib, "clGetPlatformInfo");
-	*(void **)&l.devices = dlsym(lib, "clGetDeviceIDs");
-	*(void **)&l.device_info = dlsym(lib, "clGetDeviceInfo");
+	l.platforms = dlsym(lib, "clGetPlatformIDs");
+	l.platform_info = dlsym(lib, "clGetPlatformInfo");
+	l.devices = dlsym(lib, "clGetDeviceIDs");
+	l.device_info = dlsym(lib, "clGetDeviceInfo");
 	if (!l.platforms || !l.platform_info || !l.devices || !l.device_info) {
 		snprintf(why, size, "libOpenCL.so.1 is no loader: install ocl-icd-libopencl1");
 		return -ENODEV;
