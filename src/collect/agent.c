@@ -529,7 +529,7 @@ static bool read_config(void)
 
 	if (!run || run[0] != '/' || strlen(run) >= sizeof(pasta_config.run))
 		return false;
-	strcpy(pasta_config.run, run);
+	memcpy(pasta_config.run, run, strlen(run) + 1);
 	pasta_config.kinds = kinds && *kinds ? strtoull(kinds, NULL, 16) : ~UINT64_C(0);
 	pasta_config.memory = memory ? strtoull(memory, NULL, 10) : 0;
 	if (!pasta_config.memory)
