@@ -73,6 +73,8 @@ enum pasta_copy_sub {
 	PASTA_COPY_D2D,
 	PASTA_COPY_H2H,
 	PASTA_COPY_P2P,
+	PASTA_COPY_MAP,
+	PASTA_COPY_UNMAP,
 };
 enum pasta_alloc_sub {
 	PASTA_ALLOC_DEVICE = 1,
