@@ -66,11 +66,6 @@ struct regions {
 	bool by_iteration, failed;
 };
 
-static uint64_t pair(uint32_t high, uint32_t low)
-{
-	return (uint64_t)high << 32 | low;
-}
-
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
 	const char *iterations = pasta_opt(opts, "iterations");
@@ -115,7 +110,7 @@ static void close_(void *state)
 
 static struct thread *thread_of(struct regions *r, const struct pasta_event *ev)
 {
-	uint64_t key = pair(ev->proc, ev->tid);
+	uint64_t key = pasta_pair(ev->proc, ev->tid);
 	struct thread *thread;
 
 	if (r->thread && r->thread_key == key)
@@ -132,7 +127,7 @@ static struct thread *thread_of(struct regions *r, const struct pasta_event *ev)
 
 static struct node *node_below(struct regions *r, struct node *up, uint32_t name)
 {
-	struct node *node = pasta_map_add(r->nodes, pair(up->number, name));
+	struct node *node = pasta_map_add(r->nodes, pasta_pair(up->number, name));
 
 	if (!node || node->number)
 		return node;
@@ -168,8 +163,8 @@ static void begin(struct regions *r, struct thread *thread, uint32_t name, uint6
 		r->failed = true;
 		return;
 	}
-	thread->frames[thread->depth++] = (struct frame){
-		.node = node, .iteration = thread->proc->iteration, .begin = now};
+	thread->frames[thread->depth++] =
+		(struct frame){.node = node, .iteration = thread->proc->iteration, .begin = now};
 }
 
 static void add(struct sum *sum, uint64_t inclusive, uint64_t exclusive)
@@ -197,7 +192,7 @@ static struct node *end_one(struct regions *r, struct thread *thread, uint64_t n
 	if (thread->depth)
 		thread->frames[thread->depth - 1].children += inclusive;
 	if (frame->iteration && r->by_iteration) {
-		cell = pasta_map_add(r->cells, pair(frame->iteration, node->number));
+		cell = pasta_map_add(r->cells, pasta_pair(frame->iteration, node->number));
 		if (cell)
 			add(cell, inclusive, exclusive);
 		else
@@ -259,7 +254,7 @@ static void end(struct regions *r, struct thread *thread, const struct pasta_eve
 static void mark(struct regions *r, struct thread *thread, const struct pasta_event *ev)
 {
 	struct node *up = innermost(r, thread);
-	struct mark *m = pasta_map_add(r->marks, pair(up->number, ev->region.name));
+	struct mark *m = pasta_map_add(r->marks, pasta_pair(up->number, ev->region.name));
 
 	if (!m) {
 		r->failed = true;
@@ -510,20 +505,6 @@ static int report_marks(struct regions *r, struct pasta_out *out)
 	return 0;
 }
 
-static void find(struct pasta_out *out, enum pasta_severity severity, uint64_t count,
-		 const char *what, const char *evidence, const char *action)
-{
-	char text[200];
-
-	if (!count)
-		return;
-	snprintf(text, sizeof(text), "%s: %llu", what, (unsigned long long)count);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = severity,
-						       .what = text,
-						       .evidence = evidence,
-						       .action = action});
-}
-
 static int report(void *state, struct pasta_out *out)
 {
 	struct regions *r = state;
@@ -537,15 +518,19 @@ static int report(void *state, struct pasta_out *out)
 	error = report_iterations(r, out);
 	if (!error)
 		error = report_marks(r, out);
-	find(out, PASTA_NOTE, r->open, "regions that never ended",
-	     "their time counts until the last event of their process; column open has them", NULL);
-	find(out, PASTA_WARNING, r->lost, "begins or ends of regions that were dropped",
-	     "times of the regions around them are too long or too short; (lost) stands for names",
-	     "give the rings more room with --memory, or mark fewer regions");
-	find(out, PASTA_WARNING, r->strays, "region ends without a begin", NULL,
-	     "give every end a begin, on the same thread; or recording began inside a region");
-	find(out, PASTA_NOTE, r->overlaps, "regions that the end of an outer one ended", NULL,
-	     "end regions in the opposite order of their begin");
+	pasta_out_count(
+		out, PASTA_NOTE, r->open, "regions that never ended",
+		"their time counts until the last event of their process; column open has them",
+		NULL);
+	pasta_out_count(
+		out, PASTA_WARNING, r->lost, "begins or ends of regions that were dropped",
+		"times of the regions around them are too long or too short; (lost) stands for names",
+		"give the rings more room with --memory, or mark fewer regions");
+	pasta_out_count(
+		out, PASTA_WARNING, r->strays, "region ends without a begin", NULL,
+		"give every end a begin, on the same thread; or recording began inside a region");
+	pasta_out_count(out, PASTA_NOTE, r->overlaps, "regions that the end of an outer one ended",
+			NULL, "end regions in the opposite order of their begin");
 	return error;
 }
 

@@ -118,6 +118,7 @@ static void times_and_sizes_are_in_human_units(void **state)
 		{"bytes", 1023, "1023 B"},
 		{"bytes", 1024, "1.000 KiB"},
 		{"bytes", INT64_C(5) << 40, "5.000 TiB"},
+		{"bytes/s", INT64_C(3) << 30, "3.000 GiB/s"},
 		{"%", 7, "7%"},
 		{NULL, -12, "-12"},
 	};
