@@ -1,40 +1,7 @@
 /* test_regions.c - the tool regions, given events by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "core/strings.h"
-#include "process/dispatch.h"
-
 #include "../../tools/regions.c"
 
-static struct pasta_choice choice;
-static struct pasta_result result;
-static struct pasta_dispatch *dispatch;
-
-static int setup(void **state)
-{
-	if (pasta_choice_add(&choice, "regions", NULL))
-		return -1;
-	dispatch = pasta_dispatch_new(&choice, &result);
-	return dispatch ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	pasta_dispatch_free(dispatch);
-	pasta_result_free(&result);
-	pasta_choice_free(&choice);
-	return 0;
-}
-
-static uint32_t id(const char *name)
-{
-	return name ? pasta_strings_add(name, strlen(name)) : 0;
-}
+#include "unit/tooltest.h"
 
 static void region(uint32_t proc, uint32_t tid, uint64_t time, unsigned int sub, const char *name)
 {
@@ -63,35 +30,6 @@ static void iter(uint32_t proc, uint64_t time, uint64_t index)
 
 	ev.iteration.index = index;
 	pasta_dispatch_event(dispatch, &ev);
-}
-
-/* A table as text: rows in lines, cells with spaces between. */
-static const char *table(const char *name)
-{
-	static char text[65536];
-	const struct pasta_out *out = result.outs[0];
-	size_t i, row, col, at = 0;
-
-	text[0] = '\0';
-	for (i = 0; i < out->table_count; i++) {
-		const struct pasta_table *t = out->tables[i];
-
-		if (strcmp(t->name, name))
-			continue;
-		for (row = 0; row < pasta_table_rows(t); row++)
-			for (col = 0; col < t->count; col++) {
-				const union pasta_value *v = pasta_table_cell(t, row, col);
-				const char *gap = col + 1 == t->count ? "\n" : " ";
-
-				if (t->columns[col].type == PASTA_STRING)
-					at += (size_t)sprintf(text + at, "%s%s", v->s, gap);
-				else
-					at += (size_t)sprintf(text + at, "%lld%s", (long long)v->i,
-							      gap);
-			}
-		return text;
-	}
-	return NULL;
 }
 
 static void times_are_inclusive_and_exclusive_by_path(void **state)
@@ -247,26 +185,17 @@ static void time_that_runs_backwards_is_never_negative(void **state)
 
 static void the_table_by_iteration_can_be_left_out(void **state)
 {
-	struct pasta_err err = {0};
-
-	pasta_dispatch_free(dispatch);
-	pasta_result_free(&result);
-	assert_int_equal(pasta_choice_set(&choice, "regions.iterations=no", &err), 0);
-	dispatch = pasta_dispatch_new(&choice, &result);
+	(void)state;
+	start_over("regions.iterations=no");
 	iter(0, 0, 1);
 	region(0, 1, 1, B, "a");
 	region(0, 1, 2, E, NULL);
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
 	assert_null(table("regions_by_iteration"));
-	pasta_dispatch_free(dispatch);
-	pasta_result_free(&result);
-	assert_int_equal(pasta_choice_set(&choice, "regions.iterations=maybe", &err), 0);
-	dispatch = pasta_dispatch_new(&choice, &result);
+	start_over("regions.iterations=maybe");
 	assert_int_equal(pasta_dispatch_report(dispatch), 1);
 	assert_string_equal(result.outs[0]->err.text, "iterations must be yes or no, not 'maybe'");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
