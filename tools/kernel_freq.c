@@ -10,7 +10,7 @@
 /* What waits for its other half. A launch waits as long as its device is busy; a kernel is before
  * its launch only where clocks differ, by little. */
 #define LAUNCHES_MAX (1 << 21)
-#define EARLY_MAX (1 << 16)
+#define EARLY_MAX (1 << 13)
 
 struct kernel {
 	uint32_t name;

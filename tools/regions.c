@@ -17,7 +17,7 @@
 /* What waits for its other half. A launch waits as long as its device is busy, that of a graph for
  * ever; work is before its launch only where clocks differ, by little. */
 #define LAUNCHES_MAX (1 << 21)
-#define EARLY_MAX (1 << 16)
+#define EARLY_MAX (1 << 13)
 
 struct sum {
 	uint64_t calls, inclusive, exclusive;

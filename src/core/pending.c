@@ -95,17 +95,14 @@ void *pasta_pending_find(struct pasta_pending *p, uint32_t proc_number, uint64_t
 void *pasta_pending_add(struct pasta_pending *p, uint32_t proc_number, uint64_t corr)
 {
 	struct proc *proc = make_proc(p, proc_number);
-	struct entry *e = proc ? pasta_map_find(proc->entries, corr) : NULL;
+	struct entry *e = proc ? pasta_map_add(proc->entries, corr) : NULL;
 
-	if (!proc)
+	if (!e)
 		return NULL;
-	if (e)
+	if (e->proc)
 		return e + 1;
 	if (p->count == p->limit)
 		drop(p, p->oldest);
-	e = pasta_map_add(proc->entries, corr);
-	if (!e)
-		return NULL;
 	e->corr = corr;
 	e->proc = proc;
 	e->older = p->youngest;
