@@ -139,6 +139,9 @@ static const char *kind_names(uint64_t kinds, char *text, size_t size)
 	return text;
 }
 
+/* What every agent says for itself, asked or not. */
+#define OWN (PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
+
 /* A tool that wants kinds that were not recorded says less than it could. */
 static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *tool,
 		       struct pasta_out *out)
@@ -149,7 +152,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 
 	for (i = 0; i < count; i++) {
 		const struct pasta_shard_info *info = pasta_stream_shard(s, i);
-		uint64_t not_there = info->kinds ? tool->events & ~info->kinds : 0;
+		uint64_t not_there = info->kinds ? tool->events & ~(info->kinds | OWN) : 0;
 
 		missing |= not_there;
 		without += not_there != 0;

@@ -25,7 +25,7 @@ has "an agent that is none" out '^no  agent +cannot load it'
 "$ACCELPROF" doctor please 2>err
 is "doctor please" $? 2
 "$ACCELPROF" tools >out || failed "tools"
-has "tools" out '^regions +host time by region'
+has "tools" out '^regions +host and device time by region'
 "$ACCELPROF" tools regions >out || failed "tools regions"
 has "tools regions" out '^  iterations .*default: yes'
 "$ACCELPROF" tools nosuch 2>err
