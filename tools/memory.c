@@ -53,7 +53,7 @@ struct alloc {
 	unsigned int sort;
 };
 
-/* Addresses of one process and pool: a pool may give out what is another's, its own, again. */
+/* The addresses of one process and pool: what a pool gives out may begin where the pool does. */
 struct space {
 	struct pasta_map *whole; /* struct alloc, by address */
 	struct pasta_map *parts; /* addresses of what is a part of another */
