@@ -211,14 +211,36 @@ static int put_tool(FILE *f, const struct pasta_out *out, const struct pasta_sin
 	return error;
 }
 
+/* A tool that found nothing, because the program does none of what it looks for. */
+static bool is_empty(const struct pasta_out *out)
+{
+	size_t i, rows = 0;
+
+	for (i = 0; i < out->table_count; i++)
+		rows += pasta_table_rows(out->tables[i]);
+	return !rows && !out->finding_count && !out->err.code;
+}
+
+static bool all_empty(const struct pasta_result *result)
+{
+	size_t i = 0;
+
+	while (i < result->count && is_empty(result->outs[i]))
+		i++;
+	return i == result->count;
+}
+
 static int text(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
 		struct pasta_err *err)
 {
+	bool skip = opts->brief && !all_empty(result);
 	char line[400];
 	size_t i;
 	int error = 0;
 
 	for (i = 0; i < result->count && !error; i++) {
+		if (skip && is_empty(result->outs[i]))
+			continue;
 		error = put_tool(file, result->outs[i], opts);
 		fputc('\n', file);
 	}
