@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "handlers/handler.h"
+#include "process/dwarf.h"
 #include "process/json.h"
 
 #define CHECKS_MAX 40
@@ -59,6 +60,19 @@ static void check_handler(struct doctor *d, const struct pasta_handler *handler)
 		d->can_annotate = true;
 }
 
+static void check_stacks(struct doctor *d, void *agent)
+{
+	const char *(*unwinder)(void) = NULL, *fast, *names = pasta_dwarf_version();
+
+	*(void **)&unwinder = dlsym(agent, "pasta_agent_unwinder");
+	fast = unwinder ? unwinder() : NULL;
+	note(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
+	     fast ? "captured by "
+		  : "captured ten times slower than with libunwind8, if you install it",
+	     fast ? fast : "",
+	     names ? names : "without names, for accelprof was built without libdw (libdw-dev)");
+}
+
 /* The agent, as the program under study would load it; it is never unloaded. */
 static void check_agent(struct doctor *d)
 {
@@ -78,6 +92,8 @@ static void check_agent(struct doctor *d)
 		note(d, "agent", true, "%s", path);
 	for (handler = handlers ? handlers() : NULL; handler && *handler; handler++)
 		check_handler(d, *handler);
+	if (handlers)
+		check_stacks(d, agent);
 	free(path);
 }
 

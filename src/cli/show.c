@@ -11,6 +11,7 @@
 
 #include "process/account.h"
 #include "process/dispatch.h"
+#include "process/symbols.h"
 
 #define WIDTH 100	   /* where there is no terminal */
 #define PROGRESS_AFTER 500 /* ms */
@@ -193,6 +194,25 @@ static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
 	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_WARNING, .what = what});
 }
 
+/* What a rebuilt file says of old addresses would be wrong. */
+static void note_changed(struct pasta_out *out)
+{
+	const char *first;
+	size_t n = pasta_symbols_changed(&first);
+	char what[160];
+
+	if (!n)
+		return;
+	snprintf(what, sizeof(what),
+		 "files that are not what was recorded: %zu; their functions are shown as offsets",
+		 n);
+	pasta_out_finding(out,
+			  &(struct pasta_finding){.severity = PASTA_NOTE,
+						  .what = what,
+						  .where = first,
+						  .action = "put back the file, or record again"});
+}
+
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
 		    bool (*stop)(void *ctx), void *ctx)
 {
@@ -217,6 +237,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 	for (i = 0; i < result->count; i++) {
 		note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
 		note_loss(&result->loss, result->outs[i]);
+		note_changed(result->outs[i]);
 		if (error == -EINTR)
 			note_stopped(in->stream, result->outs[i]);
 	}
