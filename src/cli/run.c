@@ -134,6 +134,17 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 	}
 }
 
+/* The events themselves are many, and stderr is for people. */
+static int check_format(const struct job *job, struct pasta_err *err)
+{
+	if (!job->show.sink->events)
+		return 0;
+	return pasta_fail(err, -EINVAL,
+			  "%s is a format of report: run first, then 'accelprof report RUN "
+			  "--format %s -o FILE'",
+			  job->show.sink->name, job->show.sink->name);
+}
+
 /* -- Before -- */
 
 static char **copy_list(char *const *list)
@@ -420,7 +431,7 @@ static int main_(int argc, char **argv)
 		return first;
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
-	if (pasta_show_choose(&job.show, NULL, &err)) {
+	if (check_format(&job, &err) || pasta_show_choose(&job.show, NULL, &err)) {
 		pasta_show_free(&job.show);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}

@@ -36,6 +36,7 @@ refused 2 "there is no tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
 refused 2 "has no option 'nosuch'" "$ACCELPROF" run --opt regions.nosuch=1 -- true
 refused 2 'not of the form TOOL.OPTION=VALUE' "$ACCELPROF" run --opt regions -- true
 refused 2 "unknown format 'xml'" "$ACCELPROF" run --format xml -- true
+refused 2 'perfetto is a format of report' "$ACCELPROF" run --format perfetto -- true
 refused 2 "unknown kind 'nosuch'" "$ACCELPROF" run --record nosuch -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
