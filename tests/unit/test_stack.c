@@ -196,18 +196,28 @@ static void without_the_option_there_is_none(void **state)
 	assert_int_equal(module_count, 0);
 }
 
-static int through_plugin(void)
+static const char *plugin_path(const char *name)
 {
-	void *lib;
+	static char path[4096];
+	const char *build = getenv("BUILD");
+
+	if (!build)
+		skip();
+	snprintf(path, sizeof(path), "%s/tests/programs/%s.so", build, name);
+	if (access(path, F_OK))
+		skip();
+	return path;
+}
+
+static int through_plugin(const char *name)
+{
+	void *lib = dlopen(plugin_path(name), RTLD_NOW | RTLD_LOCAL);
 	union {
 		void *symbol;
 		int (*call)(int (*)(void));
 	} plugin;
-	char path[4096];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/tests/programs/plugin_calls.so", getenv("BUILD"));
-	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	plugin.symbol = lib ? dlsym(lib, "plugin_call") : NULL;
 	if (!plugin.symbol)
 		_exit(97);
@@ -220,8 +230,28 @@ static int through_plugin(void)
 static void load_thrice(void)
 {
 	for (int i = 0; i < 3; i++)
-		if (through_plugin() != 3)
+		if (through_plugin("plugin_calls") != 3)
 			_exit(96);
+}
+
+static void load_cplusplus(void)
+{
+	through_plugin("plugin_cplusplus");
+}
+
+static void names_of_cplusplus_are_readable(void **state)
+{
+	struct pasta_stack_frame f[MAX];
+
+	(void)state;
+	need_libdw();
+	plugin_path("plugin_cplusplus");
+	assert_int_equal(in_child(load_cplusplus), 0);
+	pasta_stream_free(read_launches());
+	assert_int_equal(launched_count, 1);
+	assert_true(frames_of(&launched[0], f) > 3);
+	assert_string_equal(f[1].function, "shapes::visitor<int>::visit(int (*)())");
+	assert_string_equal(f[2].function, "plugin_call");
 }
 
 static void a_path_goes_through_libraries_that_come_and_go(void **state)
@@ -230,8 +260,7 @@ static void a_path_goes_through_libraries_that_come_and_go(void **state)
 
 	(void)state;
 	need_libdw();
-	if (!getenv("BUILD"))
-		skip();
+	plugin_path("plugin_calls");
 	assert_int_equal(in_child(load_thrice), 0);
 	pasta_stream_free(read_launches());
 	assert_int_equal(launched_count, 3);
@@ -489,6 +518,7 @@ int main(void)
 		IN_RUN(a_path_names_functions_files_and_lines_inlined_ones_too),
 		IN_RUN(without_the_option_there_is_none),
 		IN_RUN(a_path_goes_through_libraries_that_come_and_go),
+		IN_RUN(names_of_cplusplus_are_readable),
 		IN_RUN(a_forked_child_has_paths_and_modules_of_its_own),
 		IN_RUN(threads_capture_at_once),
 		IN_RUN(a_deep_path_has_its_innermost_frames),
