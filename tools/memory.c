@@ -343,7 +343,8 @@ static void on_event(void *state, const struct pasta_event *ev)
 
 /* -- Reporting. -- */
 
-#define TEXT 300 /* bytes of a label */
+#define TEXT 300  /* bytes of a label */
+#define FRAMES 16 /* of a call path, from the innermost, that are looked at */
 
 static const char *process_text(const struct memory *m, uint32_t proc, char *text)
 {
@@ -364,15 +365,25 @@ static const char *place_text(const struct place *p, char *text)
 	return text;
 }
 
+/* The innermost function whose source is known, or else the innermost; "" for what is no path. */
+static const char *stack_text(const struct site *site, char *text)
+{
+	struct pasta_stack_frame frames[FRAMES];
+	size_t i = 0, count = pasta_stack_frames(site->proc, site->stack, frames, FRAMES);
+
+	count = count < FRAMES ? count : FRAMES;
+	while (i < count && !*frames[i].file)
+		i++;
+	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, TEXT) : "";
+}
+
 static const char *site_text(const struct site *site, char *text)
 {
-	if (site->name)
-		snprintf(text, TEXT, "%s", pasta_str(site->name));
-	else if (site->stack)
-		snprintf(text, TEXT, "call path %u", site->stack);
-	else
-		snprintf(text, TEXT, "(unknown)");
-	return text;
+	const char *from = stack_text(site, text);
+
+	if (*from)
+		return from;
+	return site->name ? pasta_str(site->name) : "(unknown)";
 }
 
 static void put_place(const struct memory *m, const struct place *p, struct pasta_table *t)

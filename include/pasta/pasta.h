@@ -40,6 +40,29 @@ PASTA_EXPORT int pasta_fail(struct pasta_err *err, int code, const char *fmt, ..
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
 
+/*
+ * A call path: what an event's stack field refers to, of the process ev->proc. A place is a
+ * function that was running, innermost first; one that was inlined is a place of its own. Texts
+ * live as long as the process, and are "" where they are not known.
+ */
+struct pasta_stack_frame {
+	const char *function; /* C++ names as people write them, where libstdc++ is here */
+	const char *file;     /* of the source */
+	const char *module;   /* the program's or library's file */
+	uint64_t offset;      /* of the call in that file; the address itself without a module */
+	uint32_t line;	      /* 0: not known */
+	uint32_t inlined;     /* 1: its code is part of the next one's */
+};
+
+/* The places of a path: at most max are filled in, and how many there are is returned; 0 for what
+ * is no path. What a file is not there for any more, or another one now, is a module and an offset.
+ * The first answer for a file reads its debugging information, which may take a second. */
+PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
+				       struct pasta_stack_frame *frames, size_t max);
+/* "function (file.c:12)", or as much as is known: "libfoo.so+0x1234"; returns text. */
+PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
+						size_t size);
+
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 

@@ -251,5 +251,5 @@ static int text(FILE *file, const struct pasta_result *result, const struct past
 	return pasta_sink_flush(file, err);
 }
 
-const struct pasta_sink pasta_sink_text = {"text", "tables that fit the terminal, for people",
-					   text};
+const struct pasta_sink pasta_sink_text = {
+	.name = "text", .summary = "tables that fit the terminal, for people", .write = text};

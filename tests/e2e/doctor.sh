@@ -4,7 +4,7 @@ set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 
 "$ACCELPROF" doctor >out 2>err || failed "doctor: status $?"
-for what in agent annotate folder fork clock; do
+for what in agent annotate stacks folder fork clock; do
 	has "doctor" out "^(ok|no ) +$what "
 done
 has "doctor" out '^ok  agent +/.*libpasta-agent.so$'

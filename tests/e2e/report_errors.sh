@@ -29,6 +29,7 @@ refused 2 'say which run'
 refused 2 "unknown option '--nosuch'" --nosuch good
 refused 2 "there is no tool 'nosuch'" -t nosuch good
 refused 2 "unknown format 'xml'" good --format xml
+refused 2 'perfetto shows events, not what tools make of them' good --format perfetto -t regions
 refused 2 '--rows needs a number' good --rows many
 refused 2 'for a tool that is not chosen' good --opt other.x=1
 refused 1 'cannot read absent: No such file' absent
