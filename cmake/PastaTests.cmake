@@ -91,6 +91,16 @@ if(cxx_programs)
 		list(REMOVE_ITEM programs ${cxx_programs})
 	endif()
 endif()
+# Those whose names begin with cl_ are OpenCL programs.
+find_path(PASTA_OPENCL_INCLUDE CL/cl_layer.h)
+find_library(PASTA_OPENCL OpenCL)
+if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
+	if(PASTA_REQUIRE_TESTS)
+		message(FATAL_ERROR "libOpenCL is missing\nTo install it, run scripts/bootstrap")
+	endif()
+	message(STATUS "no libOpenCL: OpenCL programs under study are left out")
+	list(FILTER programs EXCLUDE REGEX "/cl_[^/]*$")
+endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
 	if(name MATCHES "^plugin_") # a library that programs and tests load: tests/programs/NAME.so
@@ -111,6 +121,30 @@ foreach(source IN LISTS programs)
 		target_compile_options(program-${name} PRIVATE -fsanitize=address)
 		target_link_options(program-${name} PRIVATE -fsanitize=address)
 	endif()
+	if(name MATCHES "^cl_")
+		target_link_libraries(program-${name} PRIVATE "${PASTA_OPENCL}")
+	endif()
+endforeach()
+
+# OpenCL layers of others, to be chained with ours. They know nothing of us.
+pasta_glob(layers tests/layers/*.c)
+foreach(source IN LISTS layers)
+	get_filename_component(name "${source}" NAME_WE)
+	add_library(layer-${name} MODULE "${source}")
+	target_compile_options(layer-${name} PRIVATE -Wall -Wextra)
+	if(PASTA_WERROR)
+		target_compile_options(layer-${name} PRIVATE -Werror)
+	endif()
+	set_target_properties(layer-${name} PROPERTIES OUTPUT_NAME ${name} PREFIX "" C_EXTENSIONS ON
+		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/layers")
+endforeach()
+
+# What end-to-end tests use to look into runs.
+pasta_glob(test_tools tests/tools/*.c)
+foreach(source IN LISTS test_tools)
+	get_filename_component(name "${source}" NAME_WE)
+	pasta_program(${name} tests "${source}")
+	target_link_libraries(${name} PRIVATE pasta-static)
 endforeach()
 
 # Fuzzers: only with libFuzzer. scripts/fuzz runs them.

@@ -27,6 +27,10 @@ static const struct {
 	ENTRY(clCreateProgramWithSource),
 	ENTRY(clCreateProgramWithBinary),
 	ENTRY(clCreateProgramWithIL),
+	ENTRY(clCreateProgramWithBuiltInKernels),
+	ENTRY(clBuildProgram),
+	ENTRY(clCompileProgram),
+	ENTRY(clLinkProgram),
 	ENTRY(clCreateBuffer),
 	ENTRY(clCreateBufferWithProperties),
 	ENTRY(clCreateSubBuffer),
@@ -69,13 +73,25 @@ static const struct {
 
 /* -- cl_khr_create_command_queue -- */
 
-static cl_api_clCreateCommandQueueWithProperties create_queue_khr;
+#define QUEUE_KHR "clCreateCommandQueueWithPropertiesKHR"
 
+/* Each platform has its own. */
 static CL_API_ENTRY cl_command_queue CL_API_CALL
 wrap_create_queue_khr(cl_context context, cl_device_id device,
 		      const cl_queue_properties *properties, cl_int *status)
 {
-	return cl_queue_make(create_queue_khr, context, device, properties, status);
+	cl_platform_id platform = NULL;
+	void *make = NULL;
+
+	if (cl_below.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform,
+				     NULL) == CL_SUCCESS)
+		make = cl_below.clGetExtensionFunctionAddressForPlatform(platform, QUEUE_KHR);
+	if (make)
+		return cl_queue_make((cl_api_clCreateCommandQueueWithProperties)make, context,
+				     device, properties, status);
+	if (status)
+		*status = CL_INVALID_DEVICE;
+	return NULL;
 }
 
 /* What to give the program for what the driver gave us. */
@@ -83,10 +99,8 @@ static void *instead(const char *name, void *found)
 {
 	if (!found || !name)
 		return found;
-	if (!strcmp(name, "clCreateCommandQueueWithPropertiesKHR")) {
-		create_queue_khr = (cl_api_clCreateCommandQueueWithProperties)found;
+	if (!strcmp(name, QUEUE_KHR))
 		return (void *)wrap_create_queue_khr;
-	}
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		if (!strcmp(name, entries[i].name))
 			return *(void *const *)((const char *)ours + entries[i].offset);

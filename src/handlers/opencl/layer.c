@@ -11,6 +11,7 @@ cl_icd_dispatch cl_below;
 
 /* The loader's table may be shorter than the one that we were built with. */
 static cl_icd_dispatch table;
+static bool loaded; /* as a layer, by a loader that has layers */
 
 __attribute__((visibility("default"))) CL_API_ENTRY cl_int CL_API_CALL
 clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret)
@@ -39,6 +40,14 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 
 	if (!below || !entries_ret || !table_ret)
 		return CL_INVALID_VALUE;
+	loaded = true;
+	/* Listed twice (a run within a run): below us is ourselves. The loader does without. */
+	if (table.clCreateContext && below->clCreateContext == table.clCreateContext &&
+	    below->clCreateContext != cl_below.clCreateContext)
+		return CL_INVALID_OPERATION;
+	/* Not the first time, if the program unloads its loader and loads it again. */
+	memset(&table, 0, sizeof(table));
+	memset(&cl_below, 0, sizeof(cl_below));
 	for (size_t i = 0; i < n; i++)
 		((void **)&cl_below)[i] = ((void *const *)below)[i];
 	if (pasta_agent_attach()) {

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "collect/stack.h"
 #include "handlers/opencl/opencl.h"
 
 static void alloc_event(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
@@ -16,11 +17,12 @@ static void alloc_event(const void *handle, uint64_t bytes, const void *parent, 
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = (uintptr_t)parent;
 	ev.alloc.context = cl_context_number(context);
+	ev.alloc.stack = pasta_stack_capture_at(PASTA_STACK_ALLOC);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
 
-static void free_event(const void *handle, uint64_t bytes, cl_context context)
+static void free_event(const void *handle, uint64_t bytes, uint32_t context, uint64_t time)
 {
 	struct pasta_event ev;
 
@@ -29,15 +31,15 @@ static void free_event(const void *handle, uint64_t bytes, cl_context context)
 	pasta_event_init(&ev, PASTA_FREE, 0, PASTA_EVENT_SIZE(free));
 	ev.free.addr = (uintptr_t)handle;
 	ev.free.bytes = bytes;
-	ev.free.context = context ? cl_context_number(context) : 0;
-	ev.time = pasta_now();
+	ev.free.context = context;
+	ev.time = time;
 	pasta_emit(&ev);
 }
 
 /* The driver calls this when the object is gone, whoever held it last. */
 static void CL_CALLBACK gone(cl_mem mem, void *bytes)
 {
-	free_event(mem, (uintptr_t)bytes, NULL);
+	free_event(mem, (uintptr_t)bytes, 0, pasta_now());
 }
 
 static void made(cl_mem mem, cl_mem parent, unsigned int sub)
@@ -65,10 +67,13 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, c
 							   size_t size, void *host, cl_int *status)
 {
 	uint64_t begin = pasta_now();
-	cl_mem m = cl_below.clCreateBuffer(context, flags, size, host, status);
+	cl_int error = CL_SUCCESS;
+	cl_mem m = cl_below.clCreateBuffer(context, flags, size, host, &error);
 
 	made(m, NULL, sort(flags));
-	cl_api("clCreateBuffer", begin, m ? CL_SUCCESS : CL_INVALID_VALUE);
+	cl_api("clCreateBuffer", begin, error);
+	if (status)
+		*status = error;
 	return m;
 }
 
@@ -162,7 +167,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 /* Before it is freed: another thread may get the same address at once. */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
-	free_event(p, 0, context);
+	free_event(p, 0, cl_context_number(context), pasta_now());
 	cl_below.clSVMFree(context, p);
 }
 
@@ -174,18 +179,21 @@ uint64_t cl_image_bytes(cl_mem image, const size_t *region)
 	return region ? (uint64_t)element * region[0] * region[1] * region[2] : 0;
 }
 
-/* Freed by the queue, some time later: for want of a better one, the time of the call. */
+/* Freed by the queue, some time later: for want of a better one, the time before the call, for
+ * another thread may have got the same address before it returns. */
 static CL_API_ENTRY cl_int CL_API_CALL
 wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 		      void(CL_CALLBACK *free_)(cl_command_queue, cl_uint, void *[], void *),
 		      void *data, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	/* The list is the caller's, and its content may be gone after the call. */
-	cl_int r;
+	uint64_t begin = pasta_now();
+	cl_int r =
+		cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
 
-	for (cl_uint i = 0; i < count && pointers && !free_; i++)
-		free_event(pointers[i], 0, NULL);
-	r = cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
+	/* A function of the program's frees by clSVMFree, or keeps them. */
+	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
+		free_event(pointers[i], 0, cl_queue_of(queue).context, begin);
+	cl_api("clEnqueueSVMFree", begin, r);
 	return r;
 }
 

@@ -12,8 +12,11 @@ static struct cl_table contexts, devices, queues, kernels;
 
 struct kernel {
 	uint32_t number;
-	const char *name;
+	_Atomic(const char *) name;
 };
+
+/* What we added to a queue's list of properties. */
+enum { NOTHING, BIT, PAIR, LIST };
 
 /* -- Devices and contexts -- */
 
@@ -75,7 +78,7 @@ static void context_made(cl_context context)
 
 	if (!context)
 		return;
-	cl_context_number(context);
+	cl_table_put(&contexts, context, sizeof(uint32_t));
 	if (cl_below.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(list), list, &size) ==
 	    CL_SUCCESS)
 		for (size_t i = 0; i < size / sizeof(list[0]); i++)
@@ -106,7 +109,14 @@ wrap_clCreateContextFromType(const cl_context_properties *properties, cl_device_
 
 /* -- Queues -- */
 
-static void queue_made(cl_command_queue queue, bool ours)
+/* Nobody wants to know times: then queues are left as they are. */
+static bool wants_times(void)
+{
+	return pasta_agent_wants(PASTA_KERNEL) || pasta_agent_wants(PASTA_COPY) ||
+	       pasta_agent_wants(PASTA_SET);
+}
+
+static void queue_made(cl_command_queue queue, bool ours, char added)
 {
 	struct cl_queue *q = queue ? cl_table_put(&queues, queue, sizeof(*q)) : NULL;
 	cl_context context = NULL;
@@ -119,6 +129,7 @@ static void queue_made(cl_command_queue queue, bool ours)
 	q->context = cl_context_number(context);
 	q->device = device_number(device);
 	q->ours = ours;
+	q->added = added;
 }
 
 struct cl_queue cl_queue_of(cl_command_queue queue)
@@ -132,10 +143,10 @@ static CL_API_ENTRY cl_command_queue CL_API_CALL
 wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 			  cl_command_queue_properties properties, cl_int *status)
 {
-	bool ours = !(properties & CL_QUEUE_PROFILING_ENABLE);
+	bool ours = wants_times() && !(properties & CL_QUEUE_PROFILING_ENABLE);
 	cl_int error = CL_SUCCESS;
 	cl_command_queue q = cl_below.clCreateCommandQueue(
-		context, device, properties | CL_QUEUE_PROFILING_ENABLE, &error);
+		context, device, properties | (ours ? CL_QUEUE_PROFILING_ENABLE : 0), &error);
 
 	if (!q && ours) { /* it may be our bit that it does not like */
 		ours = false;
@@ -143,28 +154,28 @@ wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 	}
 	if (status)
 		*status = error;
-	queue_made(q, ours);
+	queue_made(q, ours, NOTHING);
 	return q;
 }
 
 enum { PROPERTIES = 32 };
 
-/* A copy of the list with profiling switched on. False: it is left as it is, because it is on
- * already, is a device's own queue, or is too long. */
-static bool add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
+/* A copy of the list with profiling switched on; what was added for it. NOTHING: it is left as it
+ * is, because it is on already, is a device's own queue, or is too long. */
+static char add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
 {
 	size_t n = 0;
 	bool found = false;
 
 	for (; from && from[n]; n += 2) {
 		if (n + 5 > PROPERTIES)
-			return false;
+			return NOTHING;
 		to[n] = from[n];
 		to[n + 1] = from[n + 1];
 		if (from[n] != CL_QUEUE_PROPERTIES)
 			continue;
 		if (from[n + 1] & (CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_ON_DEVICE))
-			return false;
+			return NOTHING;
 		to[n + 1] |= CL_QUEUE_PROFILING_ENABLE;
 		found = true;
 	}
@@ -173,7 +184,7 @@ static bool add_profiling(const cl_queue_properties *from, cl_queue_properties *
 		to[n++] = CL_QUEUE_PROFILING_ENABLE;
 	}
 	to[n] = 0;
-	return true;
+	return found ? BIT : from ? PAIR : LIST;
 }
 
 cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, cl_context context,
@@ -181,17 +192,17 @@ cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, c
 			       cl_int *status)
 {
 	cl_queue_properties list[PROPERTIES];
-	bool ours = add_profiling(properties, list);
+	char added = wants_times() ? add_profiling(properties, list) : NOTHING;
 	cl_int error = CL_SUCCESS;
-	cl_command_queue q = make(context, device, ours ? list : properties, &error);
+	cl_command_queue q = make(context, device, added ? list : properties, &error);
 
-	if (!q && ours) {
-		ours = false;
+	if (!q && added) {
+		added = NOTHING;
 		q = make(context, device, properties, &error);
 	}
 	if (status)
 		*status = error;
-	queue_made(q, ours);
+	queue_made(q, added != NOTHING, added);
 	return q;
 }
 
@@ -203,16 +214,48 @@ wrap_clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
 			     properties, status);
 }
 
+/* The list that the queue was made with, less what we added. */
+static cl_int queue_list(cl_command_queue queue, char added, size_t size, void *value,
+			 size_t *size_ret)
+{
+	cl_queue_properties list[PROPERTIES];
+	size_t bytes = 0, n;
+	cl_int r = cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES_ARRAY, sizeof(list),
+						  list, &bytes);
+
+	n = bytes / sizeof(list[0]);
+	if (r != CL_SUCCESS || n < 3)
+		return r;
+	if (added == LIST)
+		n = 0;
+	else if (added == PAIR)
+		list[(n -= 2) - 1] = 0;
+	for (size_t i = 0; i + 1 < n && added == BIT; i += 2)
+		if (list[i] == CL_QUEUE_PROPERTIES)
+			list[i + 1] &= ~(cl_queue_properties)CL_QUEUE_PROFILING_ENABLE;
+	if (value && size < n * sizeof(list[0]))
+		return CL_INVALID_VALUE;
+	if (value)
+		memcpy(value, list, n * sizeof(list[0]));
+	if (size_ret)
+		*size_ret = n * sizeof(list[0]);
+	return CL_SUCCESS;
+}
+
 /* What we switched on is not to be seen. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetCommandQueueInfo(cl_command_queue queue,
 								  cl_command_queue_info what,
 								  size_t size, void *value,
 								  size_t *size_ret)
 {
-	cl_int r = cl_below.clGetCommandQueueInfo(queue, what, size, value, size_ret);
+	struct cl_queue q = cl_queue_of(queue);
+	cl_int r;
 
+	if (what == CL_QUEUE_PROPERTIES_ARRAY && q.added)
+		return queue_list(queue, q.added, size, value, size_ret);
+	r = cl_below.clGetCommandQueueInfo(queue, what, size, value, size_ret);
 	if (r == CL_SUCCESS && what == CL_QUEUE_PROPERTIES && value &&
-	    size >= sizeof(cl_command_queue_properties) && cl_queue_of(queue).ours)
+	    size >= sizeof(cl_command_queue_properties) && q.ours)
 		*(cl_command_queue_properties *)value &=
 			~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
 	return r;
@@ -223,17 +266,18 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 			       cl_bool enable, cl_command_queue_properties *old)
 {
 	cl_command_queue_properties profiling = properties & CL_QUEUE_PROFILING_ENABLE;
-	bool ours = cl_queue_of(queue).ours;
+	struct cl_queue *q = cl_table_find(&queues, queue);
+	bool ours = q && q->ours;
 	cl_int r;
 
 	/* Profiling stays on; only who asked for it changes. */
-	if (profiling && !enable)
+	if (profiling && !enable && wants_times())
 		properties &= ~profiling;
 	r = cl_below.clSetCommandQueueProperty(queue, properties, enable, old);
 	if (r == CL_SUCCESS && old && ours)
 		*old &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
-	if (r == CL_SUCCESS && profiling)
-		queue_made(queue, !enable);
+	if (r == CL_SUCCESS && profiling && q)
+		q->ours = !enable && wants_times();
 	return r;
 }
 
@@ -256,18 +300,24 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetEventProfilingInfo(cl_event eve
 
 static const char *ask_name(cl_kernel kernel)
 {
+	char text[4096], *name = text;
+	const char *kept = NULL;
 	size_t size = 0;
-	char *name;
 
 	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) !=
 		    CL_SUCCESS ||
-	    !size || size > 65536)
+	    !size)
 		return NULL;
-	name = cl_table_text(size);
-	if (!name || cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL) !=
-			     CL_SUCCESS)
-		return NULL;
-	return name;
+	if (size >= sizeof(text))
+		name = malloc(size + 1);
+	if (name && cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL) ==
+			    CL_SUCCESS) {
+		name[size] = '\0';
+		kept = cl_table_text(name);
+	}
+	if (name != text)
+		free(name);
+	return kept;
 }
 
 static void kernel_made(cl_kernel kernel)
@@ -275,14 +325,15 @@ static void kernel_made(cl_kernel kernel)
 	struct kernel *k = kernel ? cl_table_put(&kernels, kernel, sizeof(*k)) : NULL;
 
 	if (k)
-		k->name = ask_name(kernel);
+		atomic_store_explicit(&k->name, ask_name(kernel), memory_order_release);
 }
 
 const char *cl_kernel_name(cl_kernel kernel)
 {
-	const struct kernel *k = cl_table_find(&kernels, kernel);
+	struct kernel *k = cl_table_find(&kernels, kernel);
+	const char *name = k ? atomic_load_explicit(&k->name, memory_order_acquire) : NULL;
 
-	return k && k->name ? k->name : "(unknown)";
+	return name ? name : "(unknown)";
 }
 
 static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char *name,
@@ -351,8 +402,11 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithBinary(
 {
 	cl_program p = cl_below.clCreateProgramWithBinary(context, count, list, lengths, binaries,
 							  binary_status, status);
+	size_t bytes = 0;
 
-	program_made(p, "binary", p && count ? lengths[0] : 0);
+	for (cl_uint i = 0; p && i < count; i++)
+		bytes += lengths[i];
+	program_made(p, "binary", bytes);
 	return p;
 }
 
@@ -363,6 +417,59 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithIL(cl_context
 	cl_program p = cl_below.clCreateProgramWithIL(context, il, length, status);
 
 	program_made(p, "il", length);
+	return p;
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL
+wrap_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const cl_device_id *list,
+				       const char *names, cl_int *status)
+{
+	cl_program p =
+		cl_below.clCreateProgramWithBuiltInKernels(context, count, list, names, status);
+
+	program_made(p, "built-in kernels", 0);
+	return p;
+}
+
+/* Programs spend their time here, too. */
+static CL_API_ENTRY cl_int CL_API_CALL
+wrap_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *list,
+		    const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+	uint64_t begin = pasta_now();
+	cl_int r = cl_below.clBuildProgram(program, count, list, options, notify, data);
+
+	cl_api("clBuildProgram", begin, r);
+	return r;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL
+wrap_clCompileProgram(cl_program program, cl_uint count, const cl_device_id *list,
+		      const char *options, cl_uint headers, const cl_program *header_list,
+		      const char **names, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+	uint64_t begin = pasta_now();
+	cl_int r = cl_below.clCompileProgram(program, count, list, options, headers, header_list,
+					     names, notify, data);
+
+	cl_api("clCompileProgram", begin, r);
+	return r;
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL
+wrap_clLinkProgram(cl_context context, cl_uint count, const cl_device_id *list, const char *options,
+		   cl_uint inputs, const cl_program *input_list,
+		   void(CL_CALLBACK *notify)(cl_program, void *), void *data, cl_int *status)
+{
+	uint64_t begin = pasta_now();
+	cl_int error = CL_SUCCESS;
+	cl_program p = cl_below.clLinkProgram(context, count, list, options, inputs, input_list,
+					      notify, data, &error);
+
+	program_made(p, "linked", 0);
+	cl_api("clLinkProgram", begin, error);
+	if (status)
+		*status = error;
 	return p;
 }
 
@@ -381,4 +488,8 @@ void cl_wrap_objects(cl_icd_dispatch *table)
 	CL_WRAP(table, clCreateProgramWithSource);
 	CL_WRAP(table, clCreateProgramWithBinary);
 	CL_WRAP(table, clCreateProgramWithIL);
+	CL_WRAP(table, clCreateProgramWithBuiltInKernels);
+	CL_WRAP(table, clBuildProgram);
+	CL_WRAP(table, clCompileProgram);
+	CL_WRAP(table, clLinkProgram);
 }

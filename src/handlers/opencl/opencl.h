@@ -37,7 +37,8 @@ void cl_wrap_extensions(cl_icd_dispatch *table);
 /* objects.c: small numbers for handles, and what is known of them. */
 struct cl_queue {
 	uint32_t number, context, device;
-	bool ours; /* profiling is on because we asked for it: the program must not see it */
+	bool ours;  /* profiling is on because we asked for it: the program must not see it */
+	char added; /* to its list of properties: a bit, a pair, a list, or nothing */
 };
 struct cl_queue cl_queue_of(cl_command_queue queue);
 uint32_t cl_context_number(cl_context context);
@@ -61,6 +62,7 @@ struct cl_work {
 	bool blocking;
 	/* Not the caller's. */
 	const char *function;
+	uint32_t stack;
 	uint64_t begin;
 	cl_event own, *event;
 	bool active;

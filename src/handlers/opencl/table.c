@@ -51,11 +51,6 @@ static void *keep(size_t size)
 	return p;
 }
 
-char *cl_table_text(size_t size)
-{
-	return keep(size + 1);
-}
-
 static size_t hash(const void *handle)
 {
 	uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15);
@@ -125,7 +120,8 @@ void *cl_table_get(struct cl_table *t, const void *handle, size_t size, bool *ad
 	if (slot && !atomic_load(&slot->handle)) {
 		value = keep(VALUE);
 		if (value) {
-			*(uint32_t *)value = (uint32_t)++t->count;
+			*(uint32_t *)value = ++t->number;
+			t->count++;
 			set(slot, handle, value);
 			*added = true;
 		}
@@ -139,6 +135,43 @@ void *cl_table_get(struct cl_table *t, const void *handle, size_t size, bool *ad
 void *cl_table_put(struct cl_table *t, const void *handle, size_t size)
 {
 	bool added;
+	void *value = cl_table_get(t, handle, size, &added);
 
-	return cl_table_get(t, handle, size, &added);
+	if (value && !added) {
+		pthread_mutex_lock(&t->lock);
+		*(uint32_t *)value = ++t->number;
+		pthread_mutex_unlock(&t->lock);
+	}
+	return value;
+}
+
+struct text {
+	uint32_t number;
+	_Atomic(const char *) text;
+};
+
+/* By a hash of what they say. Two that share one: the second is kept again each time. */
+const char *cl_table_text(const char *text)
+{
+	static struct cl_table texts;
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	size_t size = strlen(text) + 1;
+	const char *there;
+	struct text *t;
+	bool added;
+	char *copy;
+
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	t = cl_table_get(&texts, (const void *)(uintptr_t)(h | 1), sizeof(*t), &added);
+	there = t ? atomic_load_explicit(&t->text, memory_order_acquire) : NULL;
+	if (there && !strcmp(there, text))
+		return there;
+	copy = keep(size);
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, size);
+	if (t)
+		atomic_store_explicit(&t->text, copy, memory_order_release);
+	return copy;
 }

@@ -5,50 +5,64 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "collect/stack.h"
 #include "core/frame.h"
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
 #define PAIR_NS UINT64_C(1000000000) /* between two pairs of a device's clock */
+#define STAMP_NS 5000 /* into its call, at most, work gets its time of being queued */
 
-/* Work that was given to a queue and is not done. */
+/* Work that was given to a queue and is not done. Two cache lines: it goes from one thread to
+ * another and back. */
 struct pending {
-	struct pending *next;
-	struct pasta_event ev; /* all of it but the times */
-	uint64_t begin, end;   /* of the call that enqueued it */
+	union {
+		struct pending *next; /* while it is spare */
+		uint64_t end;	      /* of the call that enqueued it; 0: not of interest */
+	};
+	struct pasta_event ev; /* its time is that of the call until that of the work is known */
 	uint32_t device;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pending *spare;
+static _Atomic(struct pending *) returned;
 static size_t made;
 static _Atomic uint64_t last_corr;
 
 /* By device: which clock its times are in, and where its events go. */
-static struct {
-	struct pasta_port *port;
-	bool known, own; /* own: not CLOCK_MONOTONIC_RAW */
-	uint64_t paired;
+static struct device {
+	_Atomic(struct pasta_port *) port;
+	_Atomic uint32_t gen; /* of the port: a forked child has none */
+	_Atomic bool own;     /* not CLOCK_MONOTONIC_RAW */
+	_Atomic uint64_t paired;
 } clocks[CLOCKS];
-static uint32_t gen; /* of the ports: a forked child has none */
 
 /* -- Memory for what is outstanding: pages, never given back, used again -- */
+
+static void slab_new(void)
+{
+	struct pending *slab = mmap(NULL, SLAB * sizeof(*slab), PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (slab == MAP_FAILED)
+		return;
+	for (int i = 0; i < SLAB; i++) {
+		slab[i].next = spare;
+		spare = &slab[i];
+	}
+	made += SLAB;
+}
 
 static struct pending *pending_new(void)
 {
 	struct pending *p;
 
 	pthread_mutex_lock(&lock);
-	if (!spare && made < OUTSTANDING) {
-		struct pending *slab = mmap(NULL, SLAB * sizeof(*slab), PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		for (int i = 0; slab != MAP_FAILED && i < SLAB; i++) {
-			slab[i].next = spare;
-			spare = &slab[i];
-		}
-		made += slab != MAP_FAILED ? SLAB : 0;
-	}
+	if (!spare)
+		spare = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
+	if (!spare && made < OUTSTANDING)
+		slab_new();
 	p = spare;
 	if (p)
 		spare = p->next;
@@ -56,60 +70,80 @@ static struct pending *pending_new(void)
 	return p;
 }
 
+/* The driver's threads do not wait for the program's. */
 static void pending_free(struct pending *p)
 {
-	pthread_mutex_lock(&lock);
-	p->next = spare;
-	spare = p;
-	pthread_mutex_unlock(&lock);
+	p->next = atomic_load_explicit(&returned, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&returned, &p->next, p, memory_order_release,
+						      memory_order_relaxed))
+		;
 }
 
 /* -- When it is done -- */
 
-/* Is the device's clock the host's? Its times of the call then lie within the call. */
-static struct pasta_port *port_for(const struct pending *p, uint64_t queued)
+static bool event_time(cl_event event, cl_profiling_info what, uint64_t *time)
 {
-	uint32_t d = p->device % CLOCKS;
-	struct pasta_port *port;
-	uint64_t pair = 0;
+	cl_ulong t = 0;
 
-	pthread_mutex_lock(&lock);
-	if (gen != pasta_agent_gen())
-		memset(clocks, 0, sizeof(clocks));
-	if (!clocks[d].known) {
-		clocks[d].own = queued < p->begin || queued > p->end;
-		clocks[d].known = true;
-	}
-	if (!clocks[d].port) {
-		clocks[d].port = pasta_port_open(clocks[d].own ? CLOCK_FIRST + d : PASTA_CLOCK_RAW);
-		gen = pasta_agent_gen();
-	}
-	if (clocks[d].own && p->end - clocks[d].paired > PAIR_NS) {
-		clocks[d].paired = p->end;
-		pair = p->begin + (p->end - p->begin) / 2;
-	}
-	port = clocks[d].port;
-	pthread_mutex_unlock(&lock);
-	if (pair)
-		pasta_agent_clock(CLOCK_FIRST + d, queued, pair);
-	return port;
+	if (cl_below.clGetEventProfilingInfo(event, what, sizeof(t), &t, NULL) != CL_SUCCESS)
+		return false;
+	*time = t;
+	return true;
 }
 
-static bool times(cl_event event, uint64_t *queued, uint64_t *start, uint64_t *end)
+static bool known(const struct device *d)
 {
-	cl_ulong q = 0, s = 0, e = 0;
+	return atomic_load_explicit(&d->port, memory_order_acquire) &&
+	       atomic_load_explicit(&d->gen, memory_order_relaxed) == pasta_agent_gen();
+}
 
-	if (cl_below.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof(q), &q,
-					     NULL) != CL_SUCCESS ||
-	    cl_below.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(s), &s,
-					     NULL) != CL_SUCCESS ||
-	    cl_below.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(e), &e,
-					     NULL) != CL_SUCCESS)
-		return false;
-	*queued = q;
-	*start = s;
-	*end = e;
-	return true;
+/* Does anybody need to know when a call ended? */
+static bool wants_end(const struct device *d)
+{
+	return !known(d) || atomic_load_explicit(&d->own, memory_order_relaxed);
+}
+
+/* Is the device's clock the host's? Its times of the call then lie within the call. */
+static void device_open(struct device *d, const struct pending *p, uint64_t queued)
+{
+	bool own = queued < p->ev.time || queued > p->end;
+	struct pasta_port *port;
+
+	pthread_mutex_lock(&lock);
+	if (!known(d)) {
+		port = pasta_port_open(own ? CLOCK_FIRST + p->device % CLOCKS : PASTA_CLOCK_RAW);
+		atomic_store(&d->own, own);
+		atomic_store(&d->paired, 0);
+		atomic_store(&d->gen, pasta_agent_gen());
+		atomic_store_explicit(&d->port, port, memory_order_release);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* The time of being queued is told early in the call, however long the call then waits. */
+static void pair(struct device *d, const struct pending *p, uint64_t queued)
+{
+	uint64_t half = (p->end - p->ev.time) / 2, last = atomic_load(&d->paired);
+
+	if (p->end - last > PAIR_NS && atomic_compare_exchange_strong(&d->paired, &last, p->end))
+		pasta_agent_clock(CLOCK_FIRST + p->device % CLOCKS, queued,
+				  p->ev.time + (half < STAMP_NS ? half : STAMP_NS));
+}
+
+static struct pasta_port *port_for(const struct pending *p, cl_event event)
+{
+	struct device *d = &clocks[p->device % CLOCKS];
+	uint64_t queued;
+
+	if (p->end && wants_end(d)) {
+		if (!event_time(event, CL_PROFILING_COMMAND_QUEUED, &queued))
+			return NULL;
+		if (!known(d))
+			device_open(d, p, queued);
+		if (atomic_load(&d->own))
+			pair(d, p, queued);
+	}
+	return known(d) ? atomic_load(&d->port) : NULL;
 }
 
 static void set_duration(struct pasta_event *ev, uint64_t dur)
@@ -126,11 +160,12 @@ static void set_duration(struct pasta_event *ev, uint64_t dur)
 static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
 {
 	struct pending *p = arg;
-	uint64_t queued, start, end;
+	uint64_t start, end;
 	struct pasta_port *port = NULL;
 
-	if (status == CL_COMPLETE && times(event, &queued, &start, &end)) {
-		port = port_for(p, queued);
+	if (status == CL_COMPLETE && event_time(event, CL_PROFILING_COMMAND_START, &start) &&
+	    event_time(event, CL_PROFILING_COMMAND_END, &end) && start) {
+		port = port_for(p, event);
 		p->ev.time = start;
 		set_duration(&p->ev, end > start ? end - start : 0);
 	}
@@ -138,28 +173,26 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
 		pasta_port_push(port, &p->ev, p->ev.size);
 	else
 		pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
-	cl_below.clReleaseEvent(event);
 	pending_free(p);
 }
 
 /* -- When it is given -- */
 
 static void fill(struct pasta_event *ev, const struct cl_work *w, const struct cl_queue *q,
-		 uint64_t corr)
+		 uint32_t name, uint64_t corr)
 {
 	if (w->kind == PASTA_KERNEL) {
-		ev->kernel =
-			(struct pasta_kernel){.corr = corr,
-					      .context = q->context,
-					      .stream = q->number,
-					      .device = q->device,
-					      .name = pasta_intern_str(cl_kernel_name(w->kernel)),
-					      .grid_x = w->grid[0],
-					      .grid_y = w->grid[1],
-					      .grid_z = w->grid[2],
-					      .block_x = w->block[0],
-					      .block_y = w->block[1],
-					      .block_z = w->block[2]};
+		ev->kernel = (struct pasta_kernel){.corr = corr,
+						   .context = q->context,
+						   .stream = q->number,
+						   .device = q->device,
+						   .name = name,
+						   .grid_x = w->grid[0],
+						   .grid_y = w->grid[1],
+						   .grid_z = w->grid[2],
+						   .block_x = w->block[0],
+						   .block_y = w->block[1],
+						   .block_z = w->block[2]};
 	} else if (w->kind == PASTA_COPY) {
 		ev->copy = (struct pasta_copy){.corr = corr,
 					       .bytes = w->bytes,
@@ -179,7 +212,8 @@ static void fill(struct pasta_event *ev, const struct cl_work *w, const struct c
 	}
 }
 
-static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint64_t corr)
+static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint32_t name,
+			 uint64_t corr)
 {
 	struct pasta_event ev;
 
@@ -187,7 +221,8 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 		return;
 	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = corr;
-	ev.launch.name = w->kind == PASTA_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
+	ev.launch.name = name;
+	ev.launch.stack = w->stack;
 	ev.launch.context = q->context;
 	ev.launch.stream = q->number;
 	ev.launch.device = q->device;
@@ -196,28 +231,36 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 	pasta_emit(&ev);
 }
 
-static void track(struct cl_work *w, uint64_t corr, const struct cl_queue *q)
+/* No reference of ours is needed: callbacks come before the end of an event (and a program that
+ * counts references counts its own). */
+static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, uint64_t corr)
 {
 	struct pending *p = pending_new();
 
 	if (p) {
 		pasta_event_init(&p->ev, w->kind, w->sub, pasta_kinds[w->kind].size);
-		fill(&p->ev, w, q, corr);
-		p->ev.tid = (uint32_t)pasta_agent_tid();
+		fill(&p->ev, w, q, name, corr);
+		p->ev.tid = pasta_agent_tid();
+		p->ev.time = w->begin;
 		p->device = q->device;
-		p->begin = w->begin;
-		p->end = pasta_now();
-		/* The callback gives back one reference: ours, or one more of the program's. */
-		if (w->event != &w->own)
-			cl_below.clRetainEvent(*w->event);
+		p->end = wants_end(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
 		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, p) == CL_SUCCESS)
 			return;
 		pending_free(p);
-		cl_below.clReleaseEvent(*w->event);
-	} else if (w->event == &w->own) {
-		cl_below.clReleaseEvent(w->own);
 	}
 	pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
+}
+
+static void given(struct cl_work *w)
+{
+	struct cl_queue q = cl_queue_of(w->queue);
+	uint64_t corr = atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1;
+	uint32_t name = w->kind == PASTA_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
+
+	launch_event(w, &q, name, corr);
+	track(w, &q, name, corr);
+	if (w->event == &w->own)
+		cl_below.clReleaseEvent(w->own);
 }
 
 void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
@@ -227,18 +270,14 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 	w->active = pasta_agent_active() && w->kind && pasta_agent_wants(w->kind) &&
 		    cl_below.clSetEventCallback;
 	w->event = event || !w->active ? event : &w->own;
+	w->stack = w->active ? pasta_stack_capture() : 0;
 	w->begin = pasta_now();
 }
 
 cl_int cl_work_end(struct cl_work *w, cl_int status)
 {
-	if (status == CL_SUCCESS && w->active && *w->event) {
-		struct cl_queue q = cl_queue_of(w->queue);
-		uint64_t corr = atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1;
-
-		launch_event(w, &q, corr);
-		track(w, corr, &q);
-	}
+	if (status == CL_SUCCESS && w->active && *w->event)
+		given(w);
 	if (w->blocking)
 		cl_sync(w->function, w->begin, w->queue, status);
 	else

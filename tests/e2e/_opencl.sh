@@ -1,0 +1,37 @@
+# _opencl.sh - what the OpenCL tests share. Source it after lib.sh.
+dump=$BUILD/tests/dump
+layers=$BUILD/tests/layers
+programs=$BUILD/tests/programs
+events=(python3 "$SRC/tests/e2e/_opencl.py")
+unset OPENCL_LAYERS COUNT_FILE
+# Compiled kernels are kept: the second run is not slower than the first, or the other way round.
+export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$BUILD/tests/pocl-cache}
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+# need PROGRAM... - a device, and these.
+need() {
+	local program
+	for program in "$@"; do
+		command -v "$program" >/dev/null || skip "$program is not here: run scripts/bootstrap"
+	done
+	[ -x "$programs/cl_exact" ] || skip "libOpenCL was not there when this was built"
+	"$ACCELPROF" doctor | grep -q '^ok  opencl' ||
+		skip "no OpenCL platform: $("$ACCELPROF" doctor | sed -n 's/^no  opencl *//p')"
+}
+
+# counted RUN PROGRAM... - under accelprof, with all recorded and the counting layer of a user:
+# RUN, RUN.count, RUN.out, RUN.err; returns the program's status.
+counted() {
+	local run=$1
+	shift
+	OPENCL_LAYERS=$layers/count.so COUNT_FILE=$PWD/$run.count "$ACCELPROF" run -q --record all \
+		-o "$run" -- "$@" >"$run.out" 2>"$run.err" </dev/null
+}
+
+# "${below[@]}" LAYERS PROGRAM... - the program, with these layers between the agent and the driver.
+# shellcheck disable=SC2016 # the shell that is started expands it
+below=(sh -c 'list=$1; shift; OPENCL_LAYERS=$list:$PASTA_AGENT exec "$@"' sh)

@@ -1,0 +1,17 @@
+# opencl_hashcat.sh - hashcat finds a known password.
+# labels: long
+# timeout: 1800
+. "$SRC/tests/e2e/lib.sh" || exit 1
+. "$SRC/tests/e2e/_opencl.sh" || exit 1
+need hashcat
+
+# Its session, its kernels and what it found are kept in its home.
+export HOME=$PWD XDG_CACHE_HOME=$PWD/cache XDG_DATA_HOME=$PWD/data
+hash=$(printf 'cl3a7' | md5sum | cut -d' ' -f1)
+counted run hashcat -m 0 -a 3 --force --potfile-disable --outfile found "$hash" '?l?l?d?l?d'
+is "status" $? 0
+is "found" "$(cat found)" "$hash:cl3a7"
+grep -aE '^(Status|Guess|Speed|Progress|Recovered)' run.out
+"$dump" run >run.dump || failed "dump"
+"${events[@]}" counts run.dump run.count || failed "not what the layer counted"
+done_
