@@ -64,7 +64,7 @@ clean:
 
 help:
 	@echo 'make             build accelprof and its libraries into build/'
-	@echo 'make demo        record a small program and show what was found'
+	@echo 'make demo        record two programs and show what was found'
 	@echo 'make check       tests, sanitizers, fuzzers, lint: all that a change must pass'
 	@echo 'make check-long  the tests that take minutes'
 	@echo 'make check-gpu   the tests that need a GPU'
@@ -72,4 +72,4 @@ help:
 	@echo 'make install     into PREFIX ($(PREFIX)), below DESTDIR if that is set'
 	@echo 'make format      format the sources; make lint says what is wrong with them'
 	@echo 'make clean       remove the build trees'
-	@echo 'scripts/bootstrap [build|demo|check] installs what is needed'
+	@echo 'scripts/bootstrap [build|demo|check|long] installs what is needed'

@@ -393,8 +393,8 @@ static void say_end(const struct job *job)
 			      "'accelprof report %s' shows more later",
 			      job->alive, short_path(job));
 	else if (!job->info.shards && !job->failed)
-		pasta_cli_say("nothing was recorded: the program never called <pasta/annotate.h>; "
-			      "'accelprof doctor' says what else works here");
+		pasta_cli_say("nothing was recorded: the program used no device and never called "
+			      "<pasta/annotate.h>; 'accelprof doctor' says what works here");
 	pasta_cli_say("run saved in %s", short_path(job));
 }
 

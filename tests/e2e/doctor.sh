@@ -22,6 +22,42 @@ PASTA_AGENT=$PWD/agent.so "$ACCELPROF" doctor >out 2>err
 is "an agent that is none: status" $? 1
 has "an agent that is none" out '^no  agent +cannot load it'
 
+# OpenCL: which devices there are, or what to install.
+opencl() {
+	"$ACCELPROF" doctor | grep -E '^(ok|no ) +opencl '
+}
+mkdir empty loader
+OCL_ICD_VENDORS=$PWD/empty opencl >out
+has "no platform" out '^no  opencl .*: no platform: install a driver, or pocl-opencl-icd'
+echo rubbish >loader/libOpenCL.so.1
+LD_LIBRARY_PATH=$PWD/loader opencl >out
+has "no loader" out '^no  opencl .*: no loader: install ocl-icd-libopencl1'
+if command -v cc >/dev/null; then
+	echo 'int nothing;' | cc -shared -fPIC -o loader/libOpenCL.so.1 -x c -
+	LD_LIBRARY_PATH=$PWD/loader opencl >out
+	has "a library that is none" out '^no  opencl .*: libOpenCL.so.1 is no loader: install'
+	cat >loader.c <<-'EOF'
+		int clGetPlatformIDs(unsigned n, void **p, unsigned *found)
+		{
+			static int platform;
+			if (n)
+				*p = &platform;
+			*found = 1;
+			return 0;
+		}
+		int clGetPlatformInfo(void) { return -1; }
+		int clGetDeviceIDs(void) { return -1; }
+		int clGetDeviceInfo(void) { return -1; }
+	EOF
+	cc -shared -fPIC -o loader/libOpenCL.so.1 loader.c
+	LD_LIBRARY_PATH=$PWD/loader opencl >out
+	has "a loader without layers" out '^no  opencl .*: its loader, libOpenCL.so.1, has no layers'
+fi
+if [ -n "$(ls /etc/OpenCL/vendors/*.icd 2>/dev/null)" ]; then
+	opencl >out
+	has "platform and device" out '^ok  opencl .*: [^:]+: [^ ]+'
+fi
+
 "$ACCELPROF" doctor please 2>err
 is "doctor please" $? 2
 "$ACCELPROF" tools >out || failed "tools"

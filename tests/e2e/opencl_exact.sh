@@ -26,6 +26,7 @@ exact() {
 }
 
 exact plain 0 "$programs/cl_exact"
+exact asan 0 "$programs/cl_exact_asan" # no leak of ours, either
 
 # A user's own layer gets everything, and nothing that we added.
 export COUNT_FILE=$PWD/above.count

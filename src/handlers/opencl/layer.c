@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "handlers/handler.h"
@@ -70,41 +71,68 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 
 /* -- Can it work here? -- */
 
-static int describe(void *lib, char *why, size_t size)
-{
-	cl_int (*platforms)(cl_uint, cl_platform_id *, cl_uint *) = dlsym(lib, "clGetPlatformIDs");
-	cl_int (*platform_info)(cl_platform_id, cl_platform_info, size_t, void *, size_t *) =
-		dlsym(lib, "clGetPlatformInfo");
-	cl_int (*devices)(cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *) =
-		dlsym(lib, "clGetDeviceIDs");
-	cl_int (*device_info)(cl_device_id, cl_device_info, size_t, void *, size_t *) =
-		dlsym(lib, "clGetDeviceInfo");
-	cl_platform_id p[16];
-	cl_uint n = 0, found = 0;
-	size_t at = 0;
+struct loader {
+	cl_int (*platforms)(cl_uint, cl_platform_id *, cl_uint *);
+	cl_int (*platform_info)(cl_platform_id, cl_platform_info, size_t, void *, size_t *);
+	cl_int (*devices)(cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *);
+	cl_int (*device_info)(cl_device_id, cl_device_info, size_t, void *, size_t *);
+};
 
-	if (!platforms || !platform_info || !devices || !device_info) {
-		snprintf(why, size, "the loader lacks functions: install ocl-icd-libopencl1");
+/* How many platforms there are. The loader reads its list of layers now: is it one that does? */
+static cl_uint load(const struct loader *l, cl_platform_id *list, cl_uint max)
+{
+	const char *old = getenv("OPENCL_LAYERS");
+	char *saved = old ? strdup(old) : NULL;
+	cl_uint n = 0;
+	Dl_info self;
+
+	if (dladdr((void *)clInitLayer, &self))
+		setenv("OPENCL_LAYERS", self.dli_fname, 1);
+	if (l->platforms(max, list, &n) != CL_SUCCESS)
+		n = 0;
+	if (saved)
+		setenv("OPENCL_LAYERS", saved, 1);
+	else
+		unsetenv("OPENCL_LAYERS");
+	free(saved);
+	return n < max ? n : max;
+}
+
+/* "platform: device", separated by "; ". How many there are. */
+static cl_uint name_devices(const struct loader *l, cl_platform_id platform, char *why, size_t size)
+{
+	char name[128] = "?", device[128];
+	size_t at = strlen(why);
+	cl_device_id list[32];
+	cl_uint n = 0;
+
+	l->platform_info(platform, CL_PLATFORM_NAME, sizeof(name) - 1, name, NULL);
+	if (l->devices(platform, CL_DEVICE_TYPE_ALL, 32, list, &n) != CL_SUCCESS)
+		return 0;
+	for (cl_uint i = 0; i < n && i < 32 && at < size; i++) {
+		strcpy(device, "?");
+		l->device_info(list[i], CL_DEVICE_NAME, sizeof(device) - 1, device, NULL);
+		at += (size_t)snprintf(why + at, size - at, "%s%s: %s", at ? "; " : "", name,
+				       device);
+	}
+	return n;
+}
+
+static int describe(const struct loader *l, char *why, size_t size)
+{
+	cl_platform_id list[16];
+	cl_uint n = load(l, list, 16), found = 0;
+
+	if (n && !loaded) {
+		snprintf(
+			why, size,
+			"its loader, libOpenCL.so.1, has no layers: put one in its place that has "
+			"(ocl-icd 2.3.0, Khronos 2021.04.29, or later); it serves the same drivers");
 		return -ENODEV;
 	}
-	if (platforms(16, p, &n) != CL_SUCCESS)
-		n = 0;
-	for (cl_uint i = 0; i < n && i < 16; i++) {
-		char name[128] = "?";
-		cl_device_id d[32];
-		cl_uint count = 0;
-
-		platform_info(p[i], CL_PLATFORM_NAME, sizeof(name), name, NULL);
-		if (devices(p[i], CL_DEVICE_TYPE_ALL, 32, d, &count) != CL_SUCCESS)
-			count = 0;
-		for (cl_uint k = 0; k < count && k < 32 && at < size; k++, found++) {
-			char device[128] = "?";
-
-			device_info(d[k], CL_DEVICE_NAME, sizeof(device), device, NULL);
-			at += (size_t)snprintf(why + at, size - at, "%s%s: %s", at ? "; " : "",
-					       name, device);
-		}
-	}
+	*why = '\0';
+	for (cl_uint i = 0; i < n; i++)
+		found += name_devices(l, list[i], why, size);
 	if (found)
 		return 0;
 	snprintf(why, size,
@@ -116,14 +144,24 @@ static int describe(void *lib, char *why, size_t size)
 static int probe(char *why, size_t size)
 {
 	void *lib = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+	struct loader l;
 
 	if (!lib) {
 		snprintf(why, size,
-			 "no loader: install ocl-icd-libopencl1, and pocl-opencl-icd for a "
-			 "device on any machine");
+			 "no loader: install ocl-icd-libopencl1, and pocl-opencl-icd for a device "
+			 "on any machine (%s)",
+			 dlerror());
 		return -ENODEV;
 	}
-	return describe(lib, why, size);
+	*(void **)&l.platforms = dlsym(lib, "clGetPlatformIDs");
+	*(void **)&l.platform_info = dlsym(lib, "clGetPlatformInfo");
+	*(void **)&l.devices = dlsym(lib, "clGetDeviceIDs");
+	*(void **)&l.device_info = dlsym(lib, "clGetDeviceInfo");
+	if (!l.platforms || !l.platform_info || !l.devices || !l.device_info) {
+		snprintf(why, size, "libOpenCL.so.1 is no loader: install ocl-icd-libopencl1");
+		return -ENODEV;
+	}
+	return describe(&l, why, size);
 }
 
 const struct pasta_handler pasta_opencl_handler = {
