@@ -206,6 +206,54 @@ static void put_kinds(struct pasta_json *j, const char *key, const uint64_t *cou
 	pasta_json_map_end(j);
 }
 
+static void put_sum(struct pasta_json *j, const char *key, const struct gen_sum *sum)
+{
+	if (!sum->count)
+		return;
+	pasta_json_key(j, key);
+	pasta_json_map(j);
+	put(j, "count", sum->count);
+	put(j, "bytes", sum->bytes);
+	put(j, "ns", sum->ns);
+	pasta_json_map_end(j);
+}
+
+static void put_work(struct pasta_json *j, const struct gen_totals *t)
+{
+	static const char *const names[GEN_COPIES] = {
+		[0] = "set", [PASTA_COPY_H2D] = "h2d", [PASTA_COPY_D2H] = "d2h"};
+
+	pasta_json_key(j, "kernels");
+	pasta_json_map(j);
+	for (size_t i = 1; i < gen_kernel_count; i++)
+		put_sum(j, gen_kernels[i].name, &t->kernels[i]);
+	pasta_json_map_end(j);
+	pasta_json_key(j, "copies");
+	pasta_json_map(j);
+	for (size_t i = 0; i < GEN_COPIES; i++)
+		put_sum(j, names[i], &t->copies[i]);
+	pasta_json_map_end(j);
+}
+
+static void put_regions(struct pasta_json *j, const struct gen_totals *t)
+{
+	pasta_json_key(j, "regions");
+	pasta_json_map(j);
+	for (size_t i = 0; i < GEN_REGIONS; i++) {
+		if (!t->regions[i].calls)
+			continue;
+		pasta_json_key(j, gen_region_paths[i]);
+		pasta_json_map(j);
+		put(j, "calls", t->regions[i].calls);
+		put(j, "ns", t->regions[i].ns);
+		put(j, "exclusive_ns", t->regions[i].exclusive_ns);
+		put(j, "device_ns", t->regions[i].device_ns);
+		put(j, "device_self_ns", t->regions[i].device_self_ns);
+		pasta_json_map_end(j);
+	}
+	pasta_json_map_end(j);
+}
+
 static int tell(const struct gen_options *o, const struct gen_totals *t)
 {
 	struct pasta_json *j = pasta_json_new(stdout, false);
@@ -227,19 +275,9 @@ static int tell(const struct gen_options *o, const struct gen_totals *t)
 	put(j, "copy_bytes", t->copy_bytes);
 	put(j, "alloc_bytes", t->alloc_bytes);
 	put(j, "free_bytes", t->free_bytes);
-	pasta_json_key(j, "regions");
-	pasta_json_map(j);
-	for (size_t i = 0; i < GEN_REGIONS; i++) {
-		if (!t->regions[i].calls)
-			continue;
-		pasta_json_key(j, gen_region_paths[i]);
-		pasta_json_map(j);
-		put(j, "calls", t->regions[i].calls);
-		put(j, "ns", t->regions[i].ns);
-		put(j, "exclusive_ns", t->regions[i].exclusive_ns);
-		pasta_json_map_end(j);
-	}
-	pasta_json_map_end(j);
+	put(j, "peak_bytes", t->peak_bytes);
+	put_regions(j, t);
+	put_work(j, t);
 	pasta_json_map_end(j);
 	return pasta_json_free(j);
 }

@@ -35,7 +35,8 @@ struct gen_op {
 extern const struct gen_op gen_forward[], gen_backward[], gen_optimizer[];
 extern const size_t gen_forward_count, gen_backward_count, gen_optimizer_count;
 
-enum { GEN_LAYERS = 8, GEN_KERNEL_ALLREDUCE = 1 };
+enum { GEN_LAYERS = 8, GEN_KERNEL_ALLREDUCE = 1, GEN_KERNELS_MAX = 64 };
+enum { GEN_COPIES = PASTA_COPY_D2H + 1 };
 
 enum gen_region {
 	GEN_STEP,
@@ -76,10 +77,14 @@ struct gen_totals {
 	uint64_t events, kinds[PASTA_KINDS_MAX], state[PASTA_KINDS_MAX];
 	uint64_t dropped, bytes;
 	uint64_t kernel_ns, copy_bytes, alloc_bytes, free_bytes;
+	uint64_t peak_bytes; /* the sum of the ranks' */
 	struct {
-		uint64_t calls, ns, exclusive_ns;
+		uint64_t calls, ns, exclusive_ns, device_ns, device_self_ns;
 	} regions[GEN_REGIONS];
-	uint64_t first, last; /* CLOCK_REALTIME, ns */
+	struct gen_sum {
+		uint64_t count, bytes, ns;
+	} kernels[GEN_KERNELS_MAX], copies[GEN_COPIES]; /* copies by subtype; 0 is fills */
+	uint64_t first, last;				/* CLOCK_REALTIME, ns */
 };
 
 void gen_shard_name(char *name, size_t size, uint32_t rank);

@@ -46,7 +46,8 @@ struct rank {
 		uint64_t addr, bytes;
 	} slots[SLOTS];
 	unsigned int slot_count;
-	uint32_t kernel_names[64], region_names[GEN_REGIONS], blobs[BLOBS];
+	uint64_t live, peak; /* bytes */
+	uint32_t kernel_names[GEN_KERNELS_MAX], region_names[GEN_REGIONS], blobs[BLOBS];
 };
 
 static const uint32_t stream_ids[STREAMS] = {7, 14, 20, 24};
@@ -190,6 +191,8 @@ static void alloc(struct rank *r, uint64_t bytes)
 	ev.alloc.device = r->device;
 	put(r, r->main.source, &ev);
 	r->t->alloc_bytes += wants(r, PASTA_ALLOC) ? bytes : 0;
+	r->live += bytes;
+	r->peak = r->live > r->peak ? r->live : r->peak;
 	r->main.now += gen_around(&r->random, 600, 11000);
 }
 
@@ -205,6 +208,7 @@ static void free_last(struct rank *r)
 	ev.free.device = r->device;
 	put(r, r->main.source, &ev);
 	r->t->free_bytes += wants(r, PASTA_FREE) ? r->slots[slot].bytes : 0;
+	r->live -= r->slots[slot].bytes;
 	r->main.now += gen_around(&r->random, 350, 11000);
 }
 
@@ -226,6 +230,24 @@ static uint64_t launch(struct rank *r, unsigned int stream, uint32_t name)
 	put(r, r->main.source, &ev);
 	r->main.now += gen_around(&r->random, 4300, 13000);
 	return begin > after ? begin : after;
+}
+
+/* Device time is that of the regions that its launch is in. */
+static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum, uint64_t bytes,
+		       uint64_t ns)
+{
+	const struct thread *th = &r->main;
+
+	if (!wants(r, kind))
+		return;
+	sum->count++;
+	sum->bytes += bytes;
+	sum->ns += ns;
+	if (!wants(r, PASTA_LAUNCH) || !wants(r, PASTA_REGION))
+		return;
+	for (unsigned int i = 0; i < th->depth; i++)
+		r->t->regions[th->open[i].region].device_ns += ns;
+	r->t->regions[th->open[th->depth - 1].region].device_self_ns += ns;
 }
 
 static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
@@ -252,6 +274,7 @@ static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 	ev.kernel.shared_dynamic = k->shared_dynamic;
 	put(r, r->device_source, &ev);
 	r->t->kernel_ns += wants(r, PASTA_KERNEL) ? ev.kernel.dur : 0;
+	count_work(r, PASTA_KERNEL, &r->t->kernels[number], 0, ev.kernel.dur);
 	r->free_at[stream] = begin + ev.kernel.dur;
 }
 
@@ -271,6 +294,7 @@ static void run_copy(struct rank *r, unsigned int sub, uint64_t bytes)
 	ev.copy.device = r->device;
 	put(r, r->device_source, &ev);
 	r->t->copy_bytes += wants(r, PASTA_COPY) ? bytes : 0;
+	count_work(r, PASTA_COPY, &r->t->copies[sub], bytes, ev.copy.dur);
 	r->free_at[1] = begin + ev.copy.dur;
 }
 
@@ -287,6 +311,7 @@ static void run_set(struct rank *r, uint64_t bytes)
 	ev.set.stream = stream_ids[0];
 	ev.set.device = r->device;
 	put(r, r->device_source, &ev);
+	count_work(r, PASTA_SET, &r->t->copies[0], bytes, ev.set.dur);
 	r->free_at[0] = begin + ev.set.dur;
 }
 
@@ -669,6 +694,7 @@ int gen_rank(const struct gen_options *o, uint32_t number, const char *path,
 			gen_progress(totals->events);
 	} while (r.made < target);
 	put_clocks(&r, r.main.now);
+	totals->peak_bytes += wants(&r, PASTA_ALLOC) ? r.peak : 0;
 	if (real_of(&r, r.main.now) > totals->last)
 		totals->last = real_of(&r, r.main.now);
 	error = pasta_shardwriter_close(r.w, err);

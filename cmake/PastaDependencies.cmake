@@ -23,6 +23,13 @@ pasta_need(PASTA_XXHASH_INCLUDE "xxhash.h")
 pasta_need(PASTA_YAJL_INCLUDE "yajl/yajl_parse.h")
 pasta_need(PASTA_YAJL "libyajl")
 
+# Without it accelprof shows host call paths as addresses in files, and doctor says so.
+find_path(PASTA_DW_INCLUDE elfutils/libdwfl.h)
+find_library(PASTA_DW dw)
+if(NOT PASTA_DW_INCLUDE OR NOT PASTA_DW)
+	message(STATUS "no libdw: call paths will have no names (scripts/bootstrap installs it)")
+endif()
+
 # A tree that only builds and runs needs no test library; `make check` insists on it.
 if(PASTA_TESTS)
 	find_path(PASTA_CMOCKA_INCLUDE cmocka.h)
@@ -44,3 +51,8 @@ target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_ZSTD_INCLUDE
 add_library(pasta-host-deps INTERFACE)
 target_link_libraries(pasta-host-deps INTERFACE "${PASTA_ZSTD}" "${PASTA_YAJL}" Threads::Threads m
 	${CMAKE_DL_LIBS})
+if(PASTA_DW_INCLUDE AND PASTA_DW)
+	target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_DW_INCLUDE}")
+	target_compile_definitions(pasta-includes INTERFACE PASTA_HAVE_LIBDW)
+	target_link_libraries(pasta-host-deps INTERFACE "${PASTA_DW}")
+endif()

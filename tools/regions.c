@@ -1,4 +1,4 @@
-/* regions - host time by region: inclusive and exclusive, by path and by iteration. */
+/* regions - host and device time by region: inclusive and exclusive, by path and by iteration. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +14,11 @@
 #define LOST UINT32_MAX /* the name of a region whose begin was dropped */
 #define DEPTH_MAX 65536 /* deeper ones are not believed */
 
+/* What waits for its other half. A launch waits as long as its device is busy, that of a graph for
+ * ever; work is before its launch only where clocks differ, by little. */
+#define LAUNCHES_MAX (1 << 21)
+#define EARLY_MAX (1 << 13)
+
 struct sum {
 	uint64_t calls, inclusive, exclusive;
 };
@@ -26,6 +31,8 @@ struct node {
 	uint32_t rank; /* its place in the report */
 	struct sum sum;
 	uint64_t min, max, open;
+	uint64_t device,
+		device_self; /* ns of what was launched in it; with what is below, without */
 };
 
 struct mark {
@@ -39,6 +46,12 @@ struct frame {
 	struct node *node;
 	uint32_t iteration; /* its number; 0: none */
 	uint64_t begin, children;
+};
+
+/* Work on a device whose launch has not come yet. */
+struct early {
+	uint64_t count, ns;
+	bool graph;
 };
 
 struct proc {
@@ -58,18 +71,17 @@ struct regions {
 	struct pasta_map *nodes, *marks;   /* by the parent's number and name */
 	struct pasta_map *iterations;	   /* by index; its number, from 1 */
 	struct pasta_map *cells;	   /* by the iteration's number and the node's */
+	struct pasta_pending *launched;	   /* launches, each its struct node * */
+	struct pasta_pending *early;	   /* ns of work whose launch has not come */
 	struct node root;
 	struct thread *thread; /* of the last event */
 	uint64_t thread_key;
 	uint64_t strays, overlaps, open, lost;
+	uint64_t outside; /* launches in no region */
+	uint64_t orphans; /* work on a device without a launch */
 	uint32_t deepest;
 	bool by_iteration, failed;
 };
-
-static uint64_t pair(uint32_t high, uint32_t low)
-{
-	return (uint64_t)high << 32 | low;
-}
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
@@ -86,7 +98,10 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	r->marks = pasta_map_new(sizeof(struct mark));
 	r->iterations = pasta_map_new(sizeof(uint32_t));
 	r->cells = pasta_map_new(sizeof(struct sum));
-	if (!r->procs || !r->threads || !r->nodes || !r->marks || !r->iterations || !r->cells)
+	r->launched = pasta_pending_new(sizeof(struct node *), LAUNCHES_MAX);
+	r->early = pasta_pending_new(sizeof(struct early), EARLY_MAX);
+	if (!r->procs || !r->threads || !r->nodes || !r->marks || !r->iterations || !r->cells ||
+	    !r->launched || !r->early)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -109,13 +124,15 @@ static void close_(void *state)
 	pasta_map_free(r->marks);
 	pasta_map_free(r->iterations);
 	pasta_map_free(r->cells);
+	pasta_pending_free(r->launched);
+	pasta_pending_free(r->early);
 }
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
 
 static struct thread *thread_of(struct regions *r, const struct pasta_event *ev)
 {
-	uint64_t key = pair(ev->proc, ev->tid);
+	uint64_t key = pasta_pair(ev->proc, ev->tid);
 	struct thread *thread;
 
 	if (r->thread && r->thread_key == key)
@@ -132,7 +149,7 @@ static struct thread *thread_of(struct regions *r, const struct pasta_event *ev)
 
 static struct node *node_below(struct regions *r, struct node *up, uint32_t name)
 {
-	struct node *node = pasta_map_add(r->nodes, pair(up->number, name));
+	struct node *node = pasta_map_add(r->nodes, pasta_pair(up->number, name));
 
 	if (!node || node->number)
 		return node;
@@ -197,7 +214,7 @@ static struct node *end_one(struct regions *r, struct thread *thread, uint64_t n
 	if (thread->depth)
 		thread->frames[thread->depth - 1].children += inclusive;
 	if (frame->iteration && r->by_iteration) {
-		cell = pasta_map_add(r->cells, pair(frame->iteration, node->number));
+		cell = pasta_map_add(r->cells, pasta_pair(frame->iteration, node->number));
 		if (cell)
 			add(cell, inclusive, exclusive);
 		else
@@ -259,7 +276,7 @@ static void end(struct regions *r, struct thread *thread, const struct pasta_eve
 static void mark(struct regions *r, struct thread *thread, const struct pasta_event *ev)
 {
 	struct node *up = innermost(r, thread);
-	struct mark *m = pasta_map_add(r->marks, pair(up->number, ev->region.name));
+	struct mark *m = pasta_map_add(r->marks, pasta_pair(up->number, ev->region.name));
 
 	if (!m) {
 		r->failed = true;
@@ -283,9 +300,63 @@ static void iteration(struct regions *r, struct proc *proc, uint64_t index)
 	proc->iteration = *number;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+/* Work belongs to the region that its launch is in, whenever it runs. */
+static void launch(struct regions *r, struct thread *thread, const struct pasta_event *ev)
 {
-	struct regions *r = state;
+	const struct early *early = pasta_pending_find(r->early, ev->proc, ev->launch.corr);
+	struct node *node = innermost(r, thread), **waiting;
+	bool whole = early && !early->graph;
+
+	r->outside += node == &r->root;
+	if (early) {
+		node->device_self += early->ns;
+		r->orphans -= early->count;
+		pasta_pending_remove(r->early, ev->proc, ev->launch.corr);
+	}
+	if (whole)
+		return;
+	waiting = pasta_pending_add(r->launched, ev->proc, ev->launch.corr);
+	if (waiting)
+		*waiting = node;
+	else
+		r->failed = true;
+}
+
+/* A launch starts one thing, unless it is of a graph. */
+static void work(struct regions *r, uint32_t proc, uint64_t corr, bool graph, uint64_t ns)
+{
+	struct node **node = pasta_pending_find(r->launched, proc, corr);
+	struct early *early = node ? NULL : pasta_pending_add(r->early, proc, corr);
+
+	if (early) {
+		early->ns += ns;
+		early->count++;
+		early->graph |= graph;
+		r->orphans++;
+	} else if (node) {
+		(*node)->device_self += ns;
+		if (!graph)
+			pasta_pending_remove(r->launched, proc, corr);
+	} else {
+		r->failed = true;
+	}
+}
+
+static void on_region(struct regions *r, struct thread *thread, const struct pasta_event *ev)
+{
+	if (ev->sub != PASTA_REGION_END && ev->region.depth && ev->region.depth <= DEPTH_MAX)
+		get_in_step(r, thread, ev->region.depth - 1, ev->time);
+	if (ev->sub == PASTA_REGION_BEGIN)
+		begin(r, thread, ev->region.name, ev->time);
+	else if (ev->sub == PASTA_REGION_END)
+		end(r, thread, ev);
+	else if (ev->sub == PASTA_REGION_MARK)
+		mark(r, thread, ev);
+}
+
+/* What a thread of the program did. */
+static void on_host(struct regions *r, const struct pasta_event *ev)
+{
 	struct thread *thread = thread_of(r, ev);
 
 	if (!thread) {
@@ -294,17 +365,29 @@ static void on_event(void *state, const struct pasta_event *ev)
 	}
 	if (ev->time > thread->proc->last)
 		thread->proc->last = ev->time;
-	if (ev->kind == PASTA_REGION && ev->sub != PASTA_REGION_END && ev->region.depth &&
-	    ev->region.depth <= DEPTH_MAX)
-		get_in_step(r, thread, ev->region.depth - 1, ev->time);
-	if (ev->kind == PASTA_ITERATION)
+	if (ev->kind == PASTA_REGION)
+		on_region(r, thread, ev);
+	else if (ev->kind == PASTA_LAUNCH)
+		launch(r, thread, ev);
+	else
 		iteration(r, thread->proc, ev->iteration.index);
-	else if (ev->sub == PASTA_REGION_BEGIN)
-		begin(r, thread, ev->region.name, ev->time);
-	else if (ev->sub == PASTA_REGION_END)
-		end(r, thread, ev);
-	else if (ev->sub == PASTA_REGION_MARK)
-		mark(r, thread, ev);
+}
+
+static void on_event(void *state, const struct pasta_event *ev)
+{
+	switch (ev->kind) {
+	case PASTA_KERNEL:
+		work(state, ev->proc, ev->kernel.corr, ev->kernel.node != 0, ev->kernel.dur);
+		break;
+	case PASTA_COPY:
+		work(state, ev->proc, ev->copy.corr, ev->copy.node != 0, ev->copy.dur);
+		break;
+	case PASTA_SET:
+		work(state, ev->proc, ev->set.corr, ev->set.node != 0, ev->set.dur);
+		break;
+	default:
+		on_host(state, ev);
+	}
 }
 
 /* -- Reporting. -- */
@@ -366,6 +449,15 @@ static char *join(const uint32_t *trail, size_t count)
 	return path;
 }
 
+/* Device time of a region is also that of the regions around it, which are before it here. */
+static void roll_up(struct node **nodes, size_t count)
+{
+	while (count--) {
+		nodes[count]->device += nodes[count]->device_self;
+		nodes[count]->up->device += nodes[count]->device;
+	}
+}
+
 /* Children below their parents, the longest first; ranks and paths. */
 static int arrange(struct regions *r)
 {
@@ -376,8 +468,10 @@ static int arrange(struct regions *r)
 
 	for (i = 0; !error && (node = pasta_map_next(r->nodes, &at, NULL)); i++)
 		nodes[i] = node;
-	if (!error)
+	if (!error) {
+		roll_up(nodes, count);
 		qsort(nodes, count, sizeof(*nodes), by_inclusive);
+	}
 	for (i = 0; !error && i < count; i++) {
 		nodes[i]->sibling = nodes[i]->up->child;
 		nodes[i]->up->child = nodes[i];
@@ -400,8 +494,9 @@ static void report_regions(struct regions *r, struct pasta_out *out)
 		{"inclusive", PASTA_INT, "ns"}, {"exclusive", PASTA_INT, "ns"},
 		{"mean", PASTA_INT, "ns"},	{"min", PASTA_INT, "ns"},
 		{"max", PASTA_INT, "ns"},	{"open", PASTA_INT, NULL},
+		{"device", PASTA_INT, "ns"},	{"device_self", PASTA_INT, "ns"},
 	};
-	struct pasta_table *t = pasta_out_table(out, "regions", columns, 8);
+	struct pasta_table *t = pasta_out_table(out, "regions", columns, 10);
 	struct node *node;
 
 	for (node = r->root.child; node; node = next_node(node)) {
@@ -413,6 +508,8 @@ static void report_regions(struct regions *r, struct pasta_out *out)
 		pasta_cell_int(t, (int64_t)node->min);
 		pasta_cell_int(t, (int64_t)node->max);
 		pasta_cell_int(t, (int64_t)node->open);
+		pasta_cell_int(t, (int64_t)node->device);
+		pasta_cell_int(t, (int64_t)node->device_self);
 	}
 }
 
@@ -510,18 +607,18 @@ static int report_marks(struct regions *r, struct pasta_out *out)
 	return 0;
 }
 
-static void find(struct pasta_out *out, enum pasta_severity severity, uint64_t count,
-		 const char *what, const char *evidence, const char *action)
+/* Where nothing has a name, nobody asked. */
+static void find_outside(const struct regions *r, struct pasta_out *out)
 {
-	char text[200];
+	char evidence[100];
 
-	if (!count)
+	if (!pasta_map_count(r->nodes))
 		return;
-	snprintf(text, sizeof(text), "%s: %llu", what, (unsigned long long)count);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = severity,
-						       .what = text,
-						       .evidence = evidence,
-						       .action = action});
+	snprintf(evidence, sizeof(evidence), "their device time, %.3f ms, is in no row",
+		 (double)r->root.device_self / 1e6);
+	pasta_out_count(out, PASTA_NOTE, r->outside, "launches in no region", evidence, NULL);
+	pasta_out_count(out, PASTA_NOTE, r->orphans, "device work whose launch is not known",
+			"its time is in no row", NULL);
 }
 
 static int report(void *state, struct pasta_out *out)
@@ -537,15 +634,20 @@ static int report(void *state, struct pasta_out *out)
 	error = report_iterations(r, out);
 	if (!error)
 		error = report_marks(r, out);
-	find(out, PASTA_NOTE, r->open, "regions that never ended",
-	     "their time counts until the last event of their process; column open has them", NULL);
-	find(out, PASTA_WARNING, r->lost, "begins or ends of regions that were dropped",
-	     "times of the regions around them are too long or too short; (lost) stands for names",
-	     "give the rings more room with --memory, or mark fewer regions");
-	find(out, PASTA_WARNING, r->strays, "region ends without a begin", NULL,
-	     "give every end a begin, on the same thread; or recording began inside a region");
-	find(out, PASTA_NOTE, r->overlaps, "regions that the end of an outer one ended", NULL,
-	     "end regions in the opposite order of their begin");
+	pasta_out_count(
+		out, PASTA_NOTE, r->open, "regions that never ended",
+		"their time counts until the last event of their process; column open has them",
+		NULL);
+	pasta_out_count(
+		out, PASTA_WARNING, r->lost, "begins or ends of regions that were dropped",
+		"times of the regions around them are too long or too short; (lost) stands for names",
+		"give the rings more room with --memory, or mark fewer regions");
+	pasta_out_count(
+		out, PASTA_WARNING, r->strays, "region ends without a begin", NULL,
+		"give every end a begin, on the same thread; or recording began inside a region");
+	pasta_out_count(out, PASTA_NOTE, r->overlaps, "regions that the end of an outer one ended",
+			NULL, "end regions in the opposite order of their begin");
+	find_outside(r, out);
 	return error;
 }
 
@@ -554,6 +656,8 @@ static const struct pasta_option options[] = {
 	{NULL, NULL, NULL},
 };
 
-PASTA_TOOL(.name = "regions", .summary = "host time by region, inclusive and exclusive",
-	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION), .state_size = sizeof(struct regions),
-	   .options = options, .open = open_, .event = on_event, .report = report, .close = close_);
+PASTA_TOOL(.name = "regions", .summary = "host and device time by region, inclusive and exclusive",
+	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH) |
+		     PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
+	   .state_size = sizeof(struct regions), .options = options, .open = open_,
+	   .event = on_event, .report = report, .close = close_);

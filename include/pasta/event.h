@@ -86,6 +86,10 @@ enum pasta_alloc_sub {
 };
 enum pasta_arg_sub { PASTA_ARG_IN = 1, PASTA_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
+/* The device of modules that are the host's: the program and its libraries. Their addr is what the
+ * loader added to the file's addresses, their bytes reach to the end of the last segment, and their
+ * crc is the first eight bytes of the GNU build id, the first one highest; 0 if there is none. */
+#define PASTA_MODULE_HOST UINT32_MAX
 enum pasta_loss_sub {
 	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */
 	PASTA_LOSS_FULL,	/* the ring was full */

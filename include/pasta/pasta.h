@@ -40,12 +40,35 @@ PASTA_EXPORT int pasta_fail(struct pasta_err *err, int code, const char *fmt, ..
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
 
+/*
+ * A call path: what an event's stack field refers to, of the process ev->proc. A place is a
+ * function that was running, innermost first; one that was inlined is a place of its own. Texts
+ * live as long as the process, and are "" where they are not known.
+ */
+struct pasta_stack_frame {
+	const char *function; /* C++ names as people write them, where libstdc++ is here */
+	const char *file;     /* of the source */
+	const char *module;   /* the program's or library's file */
+	uint64_t offset;      /* of the call in that file; the address itself without a module */
+	uint32_t line;	      /* 0: not known */
+	uint32_t inlined;     /* 1: its code is part of the next one's */
+};
+
+/* The places of a path: at most max are filled in, and how many there are is returned; 0 for what
+ * is no path. What a file is not there for any more, or another one now, is a module and an offset.
+ * The first answer for a file reads its debugging information, which may take a second. */
+PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
+				       struct pasta_stack_frame *frames, size_t max);
+/* "function (file.c:12)", or as much as is known: "libfoo.so+0x1234"; returns text. */
+PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
+						size_t size);
+
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
 enum pasta_column_type { PASTA_STRING, PASTA_INT, PASTA_FLOAT };
 
-/* unit: "ns", "bytes", "%", "events" and so on, or NULL. Times are integers in ns. */
+/* unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in ns. */
 struct pasta_column {
 	const char *name;
 	enum pasta_column_type type;
@@ -73,6 +96,10 @@ struct pasta_finding {
 	const char *what, *where, *evidence, *action;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
+/* The same about a number of things: "what: count". Nothing if count is 0. */
+PASTA_EXPORT void pasta_out_count(struct pasta_out *out, enum pasta_severity severity,
+				  uint64_t count, const char *what, const char *evidence,
+				  const char *action);
 
 /* A tool's options, and its help. value is the default. */
 struct pasta_option {
@@ -97,6 +124,48 @@ PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
 /* Walk: start with *at 0; NULL at the end. key may be NULL. In order of adding, as long as nothing
  * is removed; do not add or remove while walking. */
 PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
+
+/* Two numbers side by side, as a key. */
+static inline uint64_t pasta_pair(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+/*
+ * What waits for its other half, as a launch for its kernel: values of one size, aligned to 8, by
+ * process and correlation. At most limit wait: then the oldest goes, so that halves which never
+ * come do not fill the memory. A value stays where it is until it is removed or goes. Each from one
+ * thread at a time. NULL when out of memory.
+ */
+struct pasta_pending;
+PASTA_EXPORT struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit);
+PASTA_EXPORT void pasta_pending_free(struct pasta_pending *pending);
+/* The value: NULL if it is not there; or added, zeroed and the youngest, if it is not there. */
+PASTA_EXPORT void *pasta_pending_find(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
+PASTA_EXPORT void *pasta_pending_add(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
+PASTA_EXPORT void pasta_pending_remove(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
+PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
+
+/*
+ * A histogram of 64-bit numbers, log-linear: count, sum, min and max are exact (a sum past
+ * UINT64_MAX stays there), quantiles are at most 1/64 of the true value away from it, and exact
+ * below 64. At most 16 KiB, whatever the numbers; 256 bytes for each power of two between them are
+ * usual. Each from one thread at a time.
+ */
+struct pasta_hist;
+PASTA_EXPORT struct pasta_hist *pasta_hist_new(void); /* NULL when out of memory */
+PASTA_EXPORT void pasta_hist_free(struct pasta_hist *hist);
+/* The value, count times; all that is in from. -ENOMEM, or -EOVERFLOW past UINT64_MAX numbers: then
+ * nothing was added. */
+PASTA_EXPORT int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count);
+PASTA_EXPORT int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from);
+/* Of an empty one all of these are 0. */
+PASTA_EXPORT uint64_t pasta_hist_count(const struct pasta_hist *hist);
+PASTA_EXPORT uint64_t pasta_hist_sum(const struct pasta_hist *hist);
+PASTA_EXPORT uint64_t pasta_hist_min(const struct pasta_hist *hist);
+PASTA_EXPORT uint64_t pasta_hist_max(const struct pasta_hist *hist);
+/* The value that is the ceil(q * count)-th in order: 0.5 is the median; q <= 0 is min, 1 max. */
+PASTA_EXPORT uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q);
 
 /*
  * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a

@@ -203,14 +203,20 @@ char *pasta_cli_agent(struct pasta_err *err)
 	return NULL;
 }
 
+void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_err *err)
+{
+	void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *symbol = agent ? dlsym(agent, name) : NULL;
+
+	if (!symbol)
+		pasta_fail(err, -ENOENT, "cannot load it: %s: install accelprof again", dlerror());
+	return symbol;
+}
+
 const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_err *err)
 {
 	const struct pasta_handler *const *(*handlers)(void) = NULL;
-	void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
-	if (agent)
-		*(void **)&handlers = dlsym(agent, "pasta_agent_handlers");
-	if (!handlers)
-		pasta_fail(err, -ENOENT, "cannot load it: %s: install accelprof again", dlerror());
+	*(void **)&handlers = pasta_cli_agent_symbol(path, "pasta_agent_handlers", err);
 	return handlers ? handlers() : NULL;
 }

@@ -56,7 +56,9 @@ int pasta_cli_count(const char *text, size_t *count);
 
 /* The agent's library: $PASTA_AGENT, or beside accelprof. To be freed; NULL and *err if absent. */
 char *pasta_cli_agent(struct pasta_err *err);
-/* The handlers of the agent at path, which is loaded for that and stays so; NULL, with *err. */
+/* A function of the agent at path, which is loaded for that and stays so; NULL, with *err. */
+void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_err *err);
+/* Its handlers, likewise. */
 const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_err *err);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "handlers/handler.h"
+#include "process/dwarf.h"
 #include "process/json.h"
 
 #define CHECKS_MAX 40
@@ -58,6 +59,19 @@ static void check_handler(struct doctor *d, const struct pasta_handler *handler)
 		d->can_annotate = true;
 }
 
+static void check_stacks(struct doctor *d, const char *agent)
+{
+	const char *(*unwinder)(void) = NULL, *fast, *names = pasta_dwarf_version();
+
+	*(void **)&unwinder = pasta_cli_agent_symbol(agent, "pasta_agent_unwinder", NULL);
+	fast = unwinder ? unwinder() : NULL;
+	note(d, "stacks", names && fast, "run --stacks native: %s%s; %s",
+	     fast ? "captured by "
+		  : "captured ten times slower than with libunwind8, if you install it",
+	     fast ? fast : "",
+	     names ? names : "without names, for accelprof was built without libdw (libdw-dev)");
+}
+
 /* The agent, as the program under study would load it; it is never unloaded. */
 static void check_agent(struct doctor *d)
 {
@@ -68,6 +82,8 @@ static void check_agent(struct doctor *d)
 	if (path)
 		handler = pasta_cli_handlers(path, &err);
 	note(d, "agent", handler != NULL, "%s", handler ? path : err.text);
+	if (handler)
+		check_stacks(d, path);
 	for (; handler && *handler; handler++)
 		check_handler(d, *handler);
 	free(path);

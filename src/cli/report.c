@@ -61,9 +61,29 @@ static int open_all(struct pasta_input *in, char **paths)
 	return failed;
 }
 
+/* What is to be written: the tools' result, or the events, by a sink that reads them itself. */
+struct content {
+	struct pasta_show *show;
+	struct pasta_input *in;
+	struct pasta_result result;
+	bool stopped; /* it is of what was read until an interrupt */
+};
+
+static int print(struct content *c, FILE *file, int fd, struct pasta_err *err)
+{
+	int error;
+
+	if (!c->show->sink->events)
+		return pasta_show_print(c->show, file, fd, &c->result, err);
+	error = pasta_show_events(c->show, c->in, file, stop, NULL, err);
+	c->stopped = error == -EINTR;
+	pasta_stream_loss(c->in->stream, &c->result.loss);
+	pasta_account_add_closed(&c->result.loss, c->in->lost);
+	return c->stopped ? 0 : error;
+}
+
 /* Write it whole or not at all, unless it is a device, a pipe or a link. */
-static int print_to(const struct pasta_show *show, const char *path,
-		    const struct pasta_result *result, struct pasta_err *err)
+static int print_to(struct content *c, const char *path, struct pasta_err *err)
 {
 	struct pasta_output *out;
 	struct stat st;
@@ -71,19 +91,19 @@ static int print_to(const struct pasta_show *show, const char *path,
 	int error;
 
 	if (!strcmp(path, "-"))
-		return pasta_show_print(show, stdout, STDOUT_FILENO, result, err);
+		return print(c, stdout, STDOUT_FILENO, err);
 	if (lstat(path, &st) || S_ISREG(st.st_mode)) {
 		out = pasta_output_open(path, err);
 		if (!out)
 			return err->code;
-		error = pasta_show_print(show, pasta_output_file(out), -1, result, err);
+		error = print(c, pasta_output_file(out), -1, err);
 		/* What the sink found wrong says more. */
 		return pasta_output_close(out, error, error ? NULL : err);
 	}
 	file = fopen(path, "we");
 	if (!file)
 		return pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));
-	error = pasta_show_print(show, file, fileno(file), result, err);
+	error = print(c, file, fileno(file), err);
 	if (fclose(file) && !error)
 		error = pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));
 	return error;
@@ -100,7 +120,7 @@ static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
 		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
 			      "they have written so far",
 			      in->alive);
-	if (show->sink == &pasta_sink_csv && loss->dropped)
+	if ((show->sink == &pasta_sink_csv || show->sink->events) && loss->dropped)
 		pasta_cli_say("%s", pasta_account_line(loss, line, sizeof(line)));
 	if (loss->damaged_bytes || loss->damaged)
 		pasta_cli_say("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
@@ -111,31 +131,33 @@ static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
 
 static int report(struct pasta_show *show, struct pasta_input *in, const char *to)
 {
-	struct pasta_result result = {0};
+	struct content c = {.show = show, .in = in};
 	struct pasta_err err = {0};
-	int error, status = PASTA_CLI_OK;
+	int error = 0, status = PASTA_CLI_OK;
 
-	error = pasta_show_read(show, in, &result, stop, NULL);
+	if (!show->sink->events)
+		error = pasta_show_read(show, in, &c.result, stop, NULL);
+	c.stopped = error == -EINTR;
 	if (error == -ENOMEM) {
 		pasta_cli_say("out of memory");
-		pasta_result_free(&result);
+		pasta_result_free(&c.result);
 		return PASTA_CLI_FAILED;
 	}
-	if (print_to(show, to, &result, &err)) {
+	if (print_to(&c, to, &err)) {
 		pasta_cli_say("%s", err.text);
 		status = PASTA_CLI_FAILED;
 	}
-	if (pasta_show_failures(&result))
+	if (pasta_show_failures(&c.result))
 		status = PASTA_CLI_FAILED;
-	if (remarks(show, in, &result.loss))
+	if (remarks(show, in, &c.result.loss))
 		status = PASTA_CLI_FAILED;
-	if (!status && show->strict && result.loss.dropped)
+	if (!status && show->strict && c.result.loss.dropped)
 		status = PASTA_CLI_LOSS;
-	if (error == -EINTR) {
+	if (c.stopped) {
 		pasta_cli_say("interrupted: the report is of what was read so far");
 		status = PASTA_CLI_INTERRUPTED;
 	}
-	pasta_result_free(&result);
+	pasta_result_free(&c.result);
 	return status;
 }
 
@@ -159,6 +181,10 @@ static int main_(int argc, char **argv)
 		return first;
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_report, "say which run, or which shards");
+	if (show.sink->events && show.tool_count)
+		return pasta_cli_usage(&pasta_verb_report,
+				       "%s shows events, not what tools make of them: leave out -t",
+				       show.sink->name);
 	catch_interrupt();
 	failed = open_all(&in, argv + first);
 	if (!in.shards)

@@ -26,7 +26,7 @@
 #define RUN_ROWS 15    /* with a table at exit that fits a screen */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
-enum { RECORD = 256, PAUSED, MEMORY };
+enum { RECORD = 256, PAUSED, MEMORY, STACKS };
 enum { ENV = 16 }; /* variables that the program gets */
 
 struct job {
@@ -35,6 +35,7 @@ struct job {
 	uint64_t record;    /* --record */
 	const char *memory; /* bytes, as text */
 	char memory_text[24];
+	const char *stacks; /* --stacks; NULL: none */
 	bool paused, quiet;
 	char **argv;
 
@@ -98,6 +99,19 @@ static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
 	return 0;
 }
 
+static int parse_stacks(struct job *job, const char *arg, struct pasta_err *err)
+{
+	size_t period = 1;
+	bool ok = !strcmp(arg, "native") ||
+		  (!strncmp(arg, "native=", 7) && !pasta_cli_count(arg + 7, &period));
+
+	if (!ok || !period || period > UINT32_MAX)
+		return pasta_fail(err, -EINVAL, "--stacks is native or native=PERIOD, not '%s'",
+				  arg);
+	job->stacks = arg;
+	return 0;
+}
+
 static int option(struct job *job, int id, const char *arg, struct pasta_err *err)
 {
 	switch (id) {
@@ -114,9 +128,22 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return 0;
 	case MEMORY:
 		return parse_memory(job, arg, err);
+	case STACKS:
+		return parse_stacks(job, arg, err);
 	default:
 		return pasta_show_option(&job->show, id, arg, err);
 	}
+}
+
+/* The events themselves are many, and stderr is for people. */
+static int check_format(const struct job *job, struct pasta_err *err)
+{
+	if (!job->show.sink->events)
+		return 0;
+	return pasta_fail(err, -EINVAL,
+			  "%s is a format of report: run first, then 'accelprof report RUN "
+			  "--format %s -o FILE'",
+			  job->show.sink->name, job->show.sink->name);
 }
 
 /* -- Before -- */
@@ -216,6 +243,7 @@ static int start(struct job *job, struct pasta_err *err)
 		{PASTA_ENV_KINDS, kinds},
 		{PASTA_ENV_MEMORY, job->memory},
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
+		{PASTA_ENV_STACKS, job->stacks},
 	};
 	int status = PASTA_CLI_NOT_STARTED;
 
@@ -438,7 +466,7 @@ static int main_(int argc, char **argv)
 		return first;
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
-	if (pasta_show_choose(&job.show, NULL, &err)) {
+	if (check_format(&job, &err) || pasta_show_choose(&job.show, NULL, &err)) {
 		pasta_show_free(&job.show);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}
@@ -457,6 +485,7 @@ static const struct pasta_cli_option options[] = {
 	{RECORD, "record", "all|KIND,...", "record these too, whatever the tools want"},
 	{PAUSED, "paused", NULL, "record no activity until the program calls pasta_start()"},
 	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
+	{STACKS, "stacks", "native[=PERIOD]", "record where launches and allocations come from"},
 	{'q', "quiet", NULL, "say nothing but errors"},
 	{0, NULL, NULL, NULL},
 };

@@ -11,6 +11,7 @@
 
 #include "process/account.h"
 #include "process/dispatch.h"
+#include "process/symbols.h"
 
 #define WIDTH 100	   /* where there is no terminal */
 #define PROGRESS_AFTER 500 /* ms */
@@ -45,9 +46,12 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 		return keep(show->opts, &show->opt_count, arg, err);
 	case PASTA_SHOW_FORMAT:
 		show->sink = pasta_sink_find(arg);
-		return show->sink ? 0
-				  : pasta_fail(err, -EINVAL,
-					       "unknown format '%s': it is text, csv or json", arg);
+		return show->sink
+			       ? 0
+			       : pasta_fail(
+					 err, -EINVAL,
+					 "unknown format '%s': it is text, csv, json or perfetto",
+					 arg);
 	case PASTA_SHOW_ROWS:
 		return pasta_cli_count(arg, &show->sink_opts.rows)
 			       ? pasta_fail(err, -EINVAL, "--rows needs a number, not '%s'", arg)
@@ -98,6 +102,15 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static struct progress progress_of(const struct pasta_input *in, bool (*stop)(void *ctx), void *ctx)
+{
+	return (struct progress){.stream = in->stream,
+				 .stop = stop,
+				 .ctx = ctx,
+				 .terminal = isatty(STDERR_FILENO),
+				 .start = now_ms()};
+}
+
 static bool go_on(void *ctx)
 {
 	struct progress *p = ctx;
@@ -139,6 +152,9 @@ static const char *kind_names(uint64_t kinds, char *text, size_t size)
 	return text;
 }
 
+/* What every agent says for itself, asked or not. */
+#define OWN (PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
+
 /* A tool that wants kinds that were not recorded says less than it could. */
 static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *tool,
 		       struct pasta_out *out)
@@ -149,7 +165,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 
 	for (i = 0; i < count; i++) {
 		const struct pasta_shard_info *info = pasta_stream_shard(s, i);
-		uint64_t not_there = info->kinds ? tool->events & ~info->kinds : 0;
+		uint64_t not_there = info->kinds ? tool->events & ~(info->kinds | OWN) : 0;
 
 		missing |= not_there;
 		without += not_there != 0;
@@ -193,14 +209,39 @@ static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
 	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_WARNING, .what = what});
 }
 
+/* What a rebuilt file says of old addresses would be wrong. */
+static void note_changed(struct pasta_out *out)
+{
+	const char *first;
+	size_t n = pasta_symbols_changed(&first);
+	char what[160];
+
+	if (!n)
+		return;
+	snprintf(what, sizeof(what),
+		 "files that are not what was recorded: %zu; their functions are shown as offsets",
+		 n);
+	pasta_out_finding(out,
+			  &(struct pasta_finding){.severity = PASTA_NOTE,
+						  .what = what,
+						  .where = first,
+						  .action = "put back the file, or record again"});
+}
+
+int pasta_show_events(const struct pasta_show *show, struct pasta_input *in, FILE *file,
+		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
+{
+	struct progress p = progress_of(in, stop, ctx);
+	int error = show->sink->events(file, in, go_on, &p, err);
+
+	erase(&p);
+	return error;
+}
+
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
 		    bool (*stop)(void *ctx), void *ctx)
 {
-	struct progress p = {.stream = in->stream,
-			     .stop = stop,
-			     .ctx = ctx,
-			     .terminal = isatty(STDERR_FILENO),
-			     .start = now_ms()};
+	struct progress p = progress_of(in, stop, ctx);
 	struct pasta_dispatch *d = pasta_dispatch_new(&show->choice, result);
 	size_t i;
 	int error;
@@ -217,6 +258,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 	for (i = 0; i < result->count; i++) {
 		note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
 		note_loss(&result->loss, result->outs[i]);
+		note_changed(result->outs[i]);
 		if (error == -EINTR)
 			note_stopped(in->stream, result->outs[i]);
 	}

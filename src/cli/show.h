@@ -24,7 +24,7 @@ enum {
 #define PASTA_SHOW_OPTIONS                                                                         \
 	{'t', "tool", "TOOL,...", "tools to run ('accelprof tools' lists them)"},                  \
 		{PASTA_SHOW_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},           \
-		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default), csv or json"},            \
+		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default), csv, json or perfetto"},  \
 		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table; 0: all"},            \
 		{PASTA_SHOW_TABLE, "table", "NAME", "csv: this table only"},                       \
 	{                                                                                          \
@@ -55,6 +55,10 @@ int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_
  * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; -ENOMEM. */
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
 		    bool (*stop)(void *ctx), void *ctx);
+/* The same for a format of the events, written as they are read: no tools run. Also -EIO and the
+ * like, with *err. */
+int pasta_show_events(const struct pasta_show *show, struct pasta_input *in, FILE *file,
+		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err);
 /* Say what went wrong in the program's processes while they recorded, if anything. */
 void pasta_show_trouble(const struct pasta_input *in);
 /* How many tools failed; each is said. */

@@ -18,6 +18,7 @@
 #define PORT_WAIT_NS 100000000L
 #define PORT_NAP_NS 200000L
 #define EXIT_WAIT_S 5
+#define STACK_SHARE 8 /* call paths take at most this part of the memory */
 enum { CACHE = 256, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512 };
 
 /* The end of a ring where events go in. */
@@ -353,6 +354,28 @@ uint32_t pasta_intern(const void *bytes, size_t size)
 	return producer_get() ? intern(bytes, size, &entry) : 0;
 }
 
+uint32_t pasta_intern_stack(const void *bytes, size_t size)
+{
+	struct pasta_state *s = pasta_state;
+	const unsigned char *entry = NULL;
+	sigset_t old;
+	uint32_t id = 0;
+	size_t count;
+
+	if (!producer_get())
+		return 0;
+	pasta_signals_hold(&old);
+	pthread_mutex_lock(&s->lock);
+	count = s->strings_count;
+	if (s->stack_bytes + size <= pasta_config.memory / STACK_SHARE)
+		id = pasta_intern_locked(bytes, size, &entry);
+	if (s->strings_count != count)
+		s->stack_bytes += size;
+	pthread_mutex_unlock(&s->lock);
+	pasta_signals_release(&old);
+	return entry ? id : 0;
+}
+
 static bool same(const char *text, const unsigned char *entry)
 {
 	uint32_t n;
@@ -522,6 +545,13 @@ static struct pasta_control *map_control(const char *run)
 	return NULL;
 }
 
+static void read_stacks(const char *text)
+{
+	pasta_config.stacks = text && !strncmp(text, "native", 6) && (!text[6] || text[6] == '=');
+	if (pasta_config.stacks && text[6])
+		pasta_config.stack_period = (uint32_t)strtoul(text + 7, NULL, 10);
+}
+
 static bool read_config(void)
 {
 	const char *run = getenv(PASTA_ENV_RUN), *kinds = getenv(PASTA_ENV_KINDS);
@@ -529,7 +559,7 @@ static bool read_config(void)
 
 	if (!run || run[0] != '/' || strlen(run) >= sizeof(pasta_config.run))
 		return false;
-	strcpy(pasta_config.run, run);
+	memcpy(pasta_config.run, run, strlen(run) + 1);
 	pasta_config.kinds = kinds && *kinds ? strtoull(kinds, NULL, 16) : ~UINT64_C(0);
 	pasta_config.memory = memory ? strtoull(memory, NULL, 10) : 0;
 	if (!pasta_config.memory)
@@ -537,6 +567,7 @@ static bool read_config(void)
 	if (pasta_config.memory < MEMORY_MIN)
 		pasta_config.memory = MEMORY_MIN;
 	atomic_store(&active, !(paused && *paused == '1'));
+	read_stacks(getenv(PASTA_ENV_STACKS));
 	pasta_config.control = map_control(run);
 	return true;
 }
@@ -553,6 +584,8 @@ static void attach(void)
 	fork_wipes = !madvise(s, sizeof(*s), MADV_WIPEONFORK);
 	pasta_state = s;
 	pthread_atfork(NULL, NULL, after_fork_in_child);
+	if (pasta_config.stacks)
+		pasta_stack_bind();
 }
 
 bool pasta_agent_attach(void)

@@ -18,6 +18,8 @@ struct pasta_config {
 	char run[3072];
 	uint64_t kinds, memory;
 	struct pasta_control *control; /* NULL: there is none */
+	bool stacks;
+	uint32_t stack_period; /* 0: as many as are cheap */
 };
 extern struct pasta_config pasta_config;
 
@@ -34,6 +36,16 @@ extern struct pasta_file pasta_shard_file, pasta_ring_file;
 struct pasta_intern_slot {
 	uint32_t hash, id;
 	const unsigned char *entry; /* in a block of strings: { u32 size, bytes } */
+};
+
+/* The objects (program, libraries) that the dynamic loader has, as far as the shard knows them. */
+struct pasta_host_modules {
+	_Atomic uint32_t busy;	     /* someone is comparing */
+	_Atomic uint64_t adds, subs; /* the loader's counters, then */
+	struct pasta_host_module *list;
+	size_t count, room;
+	uint64_t last_id;
+	uint32_t round;
 };
 
 /* Everything else. It lies in pages that fork wipes: a child finds all zero, locks included. */
@@ -54,6 +66,8 @@ struct pasta_state {
 	size_t slot_count, strings_count;
 	struct pasta_clock pairs[64]; /* of handlers' clocks, for the writer */
 	uint32_t pair_count;
+	uint64_t stack_bytes; /* of the strings that are stacks */
+	struct pasta_host_modules modules;
 	/* The writer's own, or its starter's before it runs and its closer's after. */
 	bool running;
 	pthread_t thread;
@@ -89,6 +103,23 @@ struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port);
 
 /* intern.c, under the lock. */
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const unsigned char **entry);
+
+/* agent.c: the id of a call path, or 0: paths must not take the room of names. */
+uint32_t pasta_intern_stack(const void *bytes, size_t size);
+
+/* modules.c: have what was loaded or unloaded since in the shard. Returns how many objects have
+ * ever been unloaded, which is all that the other one does. */
+uint64_t pasta_modules_update(void);
+uint64_t pasta_modules_unloaded(void);
+
+/* unwind.c */
+void pasta_unwind_bind(void); /* once, while the agent attaches */
+/* Return addresses of the calling thread, innermost first, from caller on and without the agent's
+ * own; unloaded is from pasta_modules_update. At most max, which is at most PASTA_STACK_FRAMES. */
+size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unloaded);
+
+/* stack.c */
+void pasta_stack_bind(void); /* once, likewise */
 
 /* writer.c */
 int pasta_writer_open(void); /* make the shard and its first frames */

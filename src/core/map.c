@@ -134,14 +134,15 @@ static uint32_t take(struct pasta_map *map)
 
 void *pasta_map_add(struct pasta_map *map, uint64_t key)
 {
-	void *value = pasta_map_find(map, key);
+	uint32_t slot = slot_of(map, key), number = map->index[slot], mask = map->mask;
 	struct entry *entry;
-	uint32_t number;
 
-	if (value)
-		return value;
+	if (number)
+		return entry_at(map, number - 1) + 1;
 	if (!grow_index(map))
 		return NULL;
+	if (map->mask != mask)
+		slot = slot_of(map, key);
 	number = take(map);
 	if (!number)
 		return NULL;
@@ -149,7 +150,7 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 	memset(entry, 0, map->stride);
 	entry->key = key;
 	entry->used = 1;
-	map->index[slot_of(map, key)] = number;
+	map->index[slot] = number;
 	map->count++;
 	return entry + 1;
 }

@@ -25,4 +25,7 @@ extern const struct pasta_handler pasta_opencl_handler;
 /* The handlers of this build, ended by NULL. Exported by the agent. */
 const struct pasta_handler *const *pasta_agent_handlers(void);
 
+/* The library that makes call paths cheap, or NULL: it is not here. Exported, likewise. */
+const char *pasta_agent_unwinder(void);
+
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/symbols.h"
+
 #define ASK_EVERY 4096 /* events */
 
 struct seat {
@@ -67,6 +69,7 @@ struct pasta_dispatch *pasta_dispatch_new(const struct pasta_choice *choice,
 
 	if (!d)
 		return NULL;
+	pasta_symbols_reset();
 	d->count = choice->count;
 	d->seats = calloc(d->count + 1, sizeof(*d->seats));
 	d->wants = calloc(PASTA_KINDS_MAX * d->count + 1, sizeof(struct seat *));
@@ -107,6 +110,8 @@ void pasta_dispatch_event(struct pasta_dispatch *d, const struct pasta_event *ev
 
 	if (ev->kind >= PASTA_KINDS_MAX)
 		return;
+	if (ev->kind == PASTA_MODULE)
+		pasta_symbols_module(ev);
 	seats = d->wants + ev->kind * d->count;
 	for (i = 0; i < d->want_count[ev->kind]; i++)
 		seats[i]->tool->event(seats[i]->state, ev);
@@ -118,7 +123,8 @@ int pasta_dispatch_read(struct pasta_dispatch *d, struct pasta_stream *s, bool (
 	const struct pasta_event *ev;
 	size_t n = 0;
 
-	pasta_stream_want(s, d->wanted);
+	/* Modules give call paths their names, whoever asks. */
+	pasta_stream_want(s, d->wanted | PASTA_BIT(MODULE));
 	while ((ev = pasta_stream_next(s))) {
 		pasta_dispatch_event(d, ev);
 		if (++n % ASK_EVERY == 0 && go_on && !go_on(ctx))

@@ -28,6 +28,8 @@ void pasta_json_key(struct pasta_json *j, const char *key);
 void pasta_json_str(struct pasta_json *j, const char *text); /* NULL: null */
 void pasta_json_int(struct pasta_json *j, int64_t value);
 void pasta_json_uint(struct pasta_json *j, uint64_t value);
+/* ns in µs, exact: 1500 is 1.500. */
+void pasta_json_micros(struct pasta_json *j, int64_t ns);
 void pasta_json_float(struct pasta_json *j, double value);
 void pasta_json_bool(struct pasta_json *j, bool value);
 void pasta_json_null(struct pasta_json *j);

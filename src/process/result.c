@@ -264,6 +264,20 @@ void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *findin
 	pasta_out_fail(out, -ENOMEM, "a finding: out of memory");
 }
 
+void pasta_out_count(struct pasta_out *out, enum pasta_severity severity, uint64_t count,
+		     const char *what, const char *evidence, const char *action)
+{
+	char text[200];
+
+	if (!count)
+		return;
+	snprintf(text, sizeof(text), "%s: %llu", what, (unsigned long long)count);
+	pasta_out_finding(out, &(struct pasta_finding){.severity = severity,
+						       .what = text,
+						       .evidence = evidence,
+						       .action = action});
+}
+
 int pasta_out_end(struct pasta_out *out)
 {
 	size_t i;

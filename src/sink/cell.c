@@ -121,11 +121,18 @@ static const struct scale sizes[] = {{0x1p40, 0x1p40, "TiB"},
 				     {0x1p20, 0x1p20, "MiB"},
 				     {0x1p10, 0x1p10, "KiB"},
 				     {0, 1, "B"}};
+static const struct scale rates[] = {{0x1p40, 0x1p40, "TiB/s"},
+				     {0x1p30, 0x1p30, "GiB/s"},
+				     {0x1p20, 0x1p20, "MiB/s"},
+				     {0x1p10, 0x1p10, "KiB/s"},
+				     {0, 1, "B/s"}};
 
 static const struct scale *scales_of(const char *unit)
 {
 	if (!unit)
 		return NULL;
+	if (!strcmp(unit, "bytes/s"))
+		return rates;
 	return !strcmp(unit, "ns") ? times : !strcmp(unit, "bytes") ? sizes : NULL;
 }
 

@@ -127,5 +127,8 @@ static int csv(FILE *file, const struct pasta_result *result, const struct pasta
 	return pasta_sink_flush(file, err);
 }
 
-const struct pasta_sink pasta_sink_csv = {"csv", "comma-separated values, a table after the other",
-					  csv};
+const struct pasta_sink pasta_sink_csv = {
+	.name = "csv",
+	.summary = "comma-separated values, a table after the other",
+	.write = csv,
+};

@@ -131,4 +131,5 @@ static int json(FILE *file, const struct pasta_result *result, const struct past
 	return pasta_fail(err, error, "cannot write the report: %s", strerror(-error));
 }
 
-const struct pasta_sink pasta_sink_json = {"json", "one JSON object, for programs", json};
+const struct pasta_sink pasta_sink_json = {
+	.name = "json", .summary = "one JSON object, for programs", .write = json};

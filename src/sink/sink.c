@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct pasta_sink *const sinks[] = {&pasta_sink_text, &pasta_sink_csv,
-						 &pasta_sink_json};
+						 &pasta_sink_json, &pasta_sink_perfetto};
 
 const struct pasta_sink *pasta_sink_at(size_t i)
 {

@@ -21,7 +21,8 @@ struct grid {
 	const struct pasta_table *table;
 	size_t rows;
 	char **cells;	/* (rows + 1) * columns; the heads come first */
-	size_t *widths; /* a column */
+	size_t *widths; /* a column; 0: it is left out */
+	size_t last;	/* the last column that is not */
 };
 
 static void grid_free(struct grid *g)
@@ -70,13 +71,33 @@ static size_t widest(const struct grid *g)
 	return best;
 }
 
-/* Texts give way, the widest first; numbers never do. */
+/* Whether a column's numbers are all 0. */
+static bool says_nothing(const struct pasta_table *t, size_t column)
+{
+	size_t row;
+
+	for (row = 0; row < pasta_table_rows(t); row++)
+		if (t->columns[column].type != PASTA_INT || pasta_table_cell(t, row, column)->i)
+			return false;
+	return row > 0;
+}
+
+/* Columns that say nothing give way, from the right; then texts, the widest first. Other numbers
+ * never do. */
 static void grid_fit(struct grid *g, size_t width)
 {
 	size_t i, total = 0;
 
 	for (i = 0; i < g->table->count; i++)
 		total += g->widths[i] + (i ? GAP : 0);
+	for (i = g->table->count; total > width && --i > 0;)
+		if (says_nothing(g->table, i)) {
+			total -= g->widths[i] + GAP;
+			g->widths[i] = 0;
+		}
+	g->last = g->table->count - 1;
+	while (g->last && !g->widths[g->last])
+		g->last--;
 	while (total > width && (i = widest(g)) != SIZE_MAX) {
 		g->widths[i]--;
 		total--;
@@ -92,7 +113,6 @@ static void pad(FILE *f, size_t n)
 static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i)
 {
 	bool left = g->table->columns[i].type == PASTA_STRING;
-	bool last = i + 1 == g->table->count;
 	char *cut = pasta_cell_cut(g->cells[row * g->table->count + i], g->widths[i]);
 	size_t width = cut ? pasta_cell_width(cut) : 0, space;
 
@@ -102,7 +122,7 @@ static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i)
 	pad(f, i ? GAP : 0);
 	pad(f, left ? 0 : space);
 	fputs(cut, f);
-	pad(f, left && !last ? space : 0);
+	pad(f, left && i != g->last ? space : 0);
 	free(cut);
 	return 0;
 }
@@ -114,7 +134,7 @@ static int grid_put(FILE *f, const struct grid *g, bool color)
 	for (row = 0; row <= g->rows; row++) {
 		fputs(color && !row ? BOLD : "", f);
 		for (i = 0; i < g->table->count; i++)
-			if (put_cell(f, g, row, i))
+			if (g->widths[i] && put_cell(f, g, row, i))
 				return -ENOMEM;
 		fputs(color && !row ? PLAIN "\n" : "\n", f);
 	}
@@ -191,14 +211,36 @@ static int put_tool(FILE *f, const struct pasta_out *out, const struct pasta_sin
 	return error;
 }
 
+/* A tool that found nothing, because the program does none of what it looks for. */
+static bool is_empty(const struct pasta_out *out)
+{
+	size_t i, rows = 0;
+
+	for (i = 0; i < out->table_count; i++)
+		rows += pasta_table_rows(out->tables[i]);
+	return !rows && !out->finding_count && !out->err.code;
+}
+
+static bool all_empty(const struct pasta_result *result)
+{
+	size_t i = 0;
+
+	while (i < result->count && is_empty(result->outs[i]))
+		i++;
+	return i == result->count;
+}
+
 static int text(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
 		struct pasta_err *err)
 {
+	bool skip = opts->brief && !all_empty(result);
 	char line[400];
 	size_t i;
 	int error = 0;
 
 	for (i = 0; i < result->count && !error; i++) {
+		if (skip && is_empty(result->outs[i]))
+			continue;
 		error = put_tool(file, result->outs[i], opts);
 		fputc('\n', file);
 	}
@@ -209,5 +251,5 @@ static int text(FILE *file, const struct pasta_result *result, const struct past
 	return pasta_sink_flush(file, err);
 }
 
-const struct pasta_sink pasta_sink_text = {"text", "tables that fit the terminal, for people",
-					   text};
+const struct pasta_sink pasta_sink_text = {
+	.name = "text", .summary = "tables that fit the terminal, for people", .write = text};

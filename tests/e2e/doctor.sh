@@ -4,7 +4,7 @@ set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 
 "$ACCELPROF" doctor >out 2>err || failed "doctor: status $?"
-for what in agent annotate folder fork clock; do
+for what in agent annotate stacks folder fork clock; do
 	has "doctor" out "^(ok|no ) +$what "
 done
 has "doctor" out '^ok  agent +/.*libpasta-agent.so$'
@@ -61,7 +61,7 @@ fi
 "$ACCELPROF" doctor please 2>err
 is "doctor please" $? 2
 "$ACCELPROF" tools >out || failed "tools"
-has "tools" out '^regions +host time by region'
+has "tools" out '^regions +host and device time by region'
 "$ACCELPROF" tools regions >out || failed "tools regions"
 has "tools regions" out '^  iterations .*default: yes'
 "$ACCELPROF" tools nosuch 2>err

@@ -58,7 +58,7 @@ is "paused: frees" "$(grep -c '"kind":"free"' paused.dump)" 13
 # A tool that wants no kernels: queues are left as they are.
 COUNT_FILE=$PWD/plain OPENCL_LAYERS=$layers/count.so "$programs/cl_exact" >/dev/null
 export COUNT_FILE=$PWD/idle
-"$ACCELPROF" run -q -t regions -o idle-run -- "${below[@]}" "$layers/count.so" \
+"$ACCELPROF" run -q -t memory -o idle-run -- "${below[@]}" "$layers/count.so" \
 	"$programs/cl_exact" >/dev/null
 is "not wanted: queues that tell times" "$(json idle 'd["profiling"]')" "$(json plain 'd["profiling"]')"
 done_

@@ -15,7 +15,7 @@ sys.exit(status)')
 
 "$many" 1000 4 4 >/dev/null 2>&1 # its kernel is compiled now
 "${peak[@]}" native.peak "$many" 1000000 4 4 >native.out 2>native.err || failed "native: status $?"
-"$ACCELPROF" run -q --record launch,kernel -o run -- "${peak[@]}" run.peak "$many" 1000000 4 4 \
+"$ACCELPROF" run -q -t kernel_freq -o run -- "${peak[@]}" run.peak "$many" 1000000 4 4 \
 	>run.out 2>run.err || failed "status $?"
 is "launches that the kernel counted" "$(cat run.out)" 1000000
 is "account" "$(json run/results/report.json '[d["loss"][k] for k in ("captured", "dropped", "late")]')" \

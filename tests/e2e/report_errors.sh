@@ -29,6 +29,7 @@ refused 2 'say which run'
 refused 2 "unknown option '--nosuch'" --nosuch good
 refused 2 "there is no tool 'nosuch'" -t nosuch good
 refused 2 "unknown format 'xml'" good --format xml
+refused 2 'perfetto shows events, not what tools make of them' good --format perfetto -t regions
 refused 2 '--rows needs a number' good --rows many
 refused 2 'for a tool that is not chosen' good --opt other.x=1
 refused 1 'cannot read absent: No such file' absent
@@ -90,7 +91,7 @@ fi
 # What was not recorded cannot be shown, and that is said.
 "$ACCELPROF" run -q -o some -- env PASTA_KINDS=2000 "$behave"
 "$ACCELPROF" report some >out 2>err || failed "some kinds"
-has "some kinds" out '^note: 1 of 1 processes did not record what regions wants: iteration; record again'
+has "some kinds" out '^note: 1 of 1 processes did not record what regions wants: launch, kernel, copy, set, iteration; record again'
 "$ACCELPROF" run -q -o all --record all -- "$behave"
 is "all kinds" "$(json all/run.json 'len(d["kinds"]) > 20')" True
 

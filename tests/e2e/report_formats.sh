@@ -3,7 +3,7 @@
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 
-"$ACCELPROF" run -q -o run -- "$BUILD/tests/programs/regions_demo" >out || failed "run"
+"$ACCELPROF" run -q -t regions -o run -- "$BUILD/tests/programs/regions_demo" >out || failed "run"
 is "the program's output" "$(cat out)" "5 steps"
 
 "$ACCELPROF" report run >text || failed "text"
@@ -47,7 +47,7 @@ has "a table that is not there" err "there is no table 'regions_by_iteration'"
 
 # Shards by name, without their folder, say the same.
 cp run/shards/*.pst alone.pst
-"$ACCELPROF" report alone.pst --format json >alone.json || failed "a shard alone"
+"$ACCELPROF" report alone.pst -t regions --format json >alone.json || failed "a shard alone"
 is "a shard alone" "$(json alone.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
 is "a shard alone has no run" "$(json alone.json 'd["run"]["command"]')" None
 "$ACCELPROF" report run alone.pst --format json | python3 -c '

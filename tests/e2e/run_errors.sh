@@ -36,9 +36,12 @@ refused 2 "there is no tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
 refused 2 "has no option 'nosuch'" "$ACCELPROF" run --opt regions.nosuch=1 -- true
 refused 2 'not of the form TOOL.OPTION=VALUE' "$ACCELPROF" run --opt regions -- true
 refused 2 "unknown format 'xml'" "$ACCELPROF" run --format xml -- true
+refused 2 'perfetto is a format of report' "$ACCELPROF" run --format perfetto -- true
 refused 2 "unknown kind 'nosuch'" "$ACCELPROF" run --record nosuch -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
+refused 2 '--stacks is native or native=PERIOD' "$ACCELPROF" run --stacks python -- true
+refused 2 '--stacks is native or native=PERIOD' "$ACCELPROF" run --stacks native=0 -- true
 refused 125 'PASTA_AGENT is /nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
 mkdir full empty

@@ -41,7 +41,7 @@ sh = Shell()
 sh.send(f"{accelprof} run -o c -- {behave} region r ready sleep 20000; echo status $?\r")
 sh.wait(r"ready \d+\r\n")
 sh.send("\x03\x03\x03")
-sh.wait(r"main .* 1\r\n(.*\r\n)*.*run saved in c")
+sh.wait(r"main .* 1 .*\r\n(.*\r\n)*.*run saved in c")
 sh.wait(r"status 130|\$ ")
 
 sh.send(f"{accelprof} run -o z -- {behave} ready sleep 1500 caught\r")

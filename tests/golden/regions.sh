@@ -15,7 +15,7 @@ fi
 
 status=0
 for format in text csv json; do
-	"$ACCELPROF" report demo.pst --rows 0 --format $format >"$dir/$format" || status=1
+	"$ACCELPROF" report demo.pst -t regions --rows 0 --format $format >"$dir/$format" || status=1
 	[ -z "${UPDATE:-}" ] || cp "$dir/$format" demo.$format
 	diff -u demo.$format "$dir/$format" || status=1
 done

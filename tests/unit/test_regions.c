@@ -1,40 +1,7 @@
 /* test_regions.c - the tool regions, given events by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "core/strings.h"
-#include "process/dispatch.h"
-
 #include "../../tools/regions.c"
 
-static struct pasta_choice choice;
-static struct pasta_result result;
-static struct pasta_dispatch *dispatch;
-
-static int setup(void **state)
-{
-	if (pasta_choice_add(&choice, "regions", NULL))
-		return -1;
-	dispatch = pasta_dispatch_new(&choice, &result);
-	return dispatch ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	pasta_dispatch_free(dispatch);
-	pasta_result_free(&result);
-	pasta_choice_free(&choice);
-	return 0;
-}
-
-static uint32_t id(const char *name)
-{
-	return name ? pasta_strings_add(name, strlen(name)) : 0;
-}
+#include "unit/tooltest.h"
 
 static void region(uint32_t proc, uint32_t tid, uint64_t time, unsigned int sub, const char *name)
 {
@@ -65,35 +32,6 @@ static void iter(uint32_t proc, uint64_t time, uint64_t index)
 	pasta_dispatch_event(dispatch, &ev);
 }
 
-/* A table as text: rows in lines, cells with spaces between. */
-static const char *table(const char *name)
-{
-	static char text[65536];
-	const struct pasta_out *out = result.outs[0];
-	size_t i, row, col, at = 0;
-
-	text[0] = '\0';
-	for (i = 0; i < out->table_count; i++) {
-		const struct pasta_table *t = out->tables[i];
-
-		if (strcmp(t->name, name))
-			continue;
-		for (row = 0; row < pasta_table_rows(t); row++)
-			for (col = 0; col < t->count; col++) {
-				const union pasta_value *v = pasta_table_cell(t, row, col);
-				const char *gap = col + 1 == t->count ? "\n" : " ";
-
-				if (t->columns[col].type == PASTA_STRING)
-					at += (size_t)sprintf(text + at, "%s%s", v->s, gap);
-				else
-					at += (size_t)sprintf(text + at, "%lld%s", (long long)v->i,
-							      gap);
-			}
-		return text;
-	}
-	return NULL;
-}
-
 static void times_are_inclusive_and_exclusive_by_path(void **state)
 {
 	region(0, 1, 0, B, "train");
@@ -105,9 +43,9 @@ static void times_are_inclusive_and_exclusive_by_path(void **state)
 	region(0, 1, 95, E, NULL);
 	region(0, 1, 100, E, NULL);
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("regions"), "train 1 100 25 100 100 100 0\n"
-					      "train/backward 1 50 50 50 50 50 0\n"
-					      "train/forward 2 25 25 12 5 20 0\n");
+	assert_string_equal(table("regions"), "train 1 100 25 100 100 100 0 0 0\n"
+					      "train/backward 1 50 50 50 50 50 0 0 0\n"
+					      "train/forward 2 25 25 12 5 20 0 0 0\n");
 	assert_null(table("regions_by_iteration"));
 	assert_null(table("marks"));
 	assert_int_equal(result.outs[0]->finding_count, 0);
@@ -122,8 +60,8 @@ static void threads_and_processes_are_apart_while_open_and_added_up_after(void *
 	region(0, 2, 11, E, NULL);
 	region(1, 1, 12, E, NULL);
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("regions"), "b 2 20 20 10 10 10 0\n"
-					      "a 1 10 10 10 10 10 0\n");
+	assert_string_equal(table("regions"), "b 2 20 20 10 10 10 0 0 0\n"
+					      "a 1 10 10 10 10 10 0 0 0\n");
 }
 
 static void an_end_with_a_name_ends_what_is_above_it(void **state)
@@ -134,7 +72,8 @@ static void an_end_with_a_name_ends_what_is_above_it(void **state)
 	region(0, 1, 30, E, "b");
 	region(0, 1, 40, E, "b");
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("regions"), "a 1 20 10 20 20 20 0\na/b 1 10 10 10 10 10 0\n");
+	assert_string_equal(table("regions"),
+			    "a 1 20 10 20 20 20 0 0 0\na/b 1 10 10 10 10 10 0 0 0\n");
 	assert_int_equal(result.outs[0]->finding_count, 2);
 	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 1");
 	assert_string_equal(result.outs[0]->findings[1].what,
@@ -148,7 +87,8 @@ static void what_never_ended_lasts_until_the_last_event_of_its_process(void **st
 	region(0, 2, 50, M, "tick");
 	region(1, 1, 900, M, "tick");
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("regions"), "a 1 50 10 50 50 50 1\na/b 1 40 40 40 40 40 1\n");
+	assert_string_equal(table("regions"),
+			    "a 1 50 10 50 50 50 1 0 0\na/b 1 40 40 40 40 40 1 0 0\n");
 	assert_string_equal(table("marks"), "tick  2\n");
 	assert_string_equal(result.outs[0]->findings[0].what, "regions that never ended: 2");
 }
@@ -161,7 +101,7 @@ static void an_end_without_a_begin_is_counted(void **state)
 	region(0, 1, 8, E, "x");
 	region(0, 1, 9, E, "y");
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("regions"), "y 1 2 2 2 2 2 0\n");
+	assert_string_equal(table("regions"), "y 1 2 2 2 2 2 0 0 0\n");
 	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 3");
 }
 
@@ -211,8 +151,9 @@ static void recursion_is_a_path_of_its_own(void **state)
 	region(0, 1, 4, E, "f");
 	region(0, 1, 9, E, "f");
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("regions"),
-			    "f 1 9 6 9 9 9 0\nf/f 1 3 2 3 3 3 0\nf/f/(unnamed) 1 1 1 1 1 1 0\n");
+	assert_string_equal(
+		table("regions"),
+		"f 1 9 6 9 9 9 0 0 0\nf/f 1 3 2 3 3 3 0 0 0\nf/f/(unnamed) 1 1 1 1 1 1 0 0 0\n");
 }
 
 static void ten_thousand_deep_is_fine_and_readable(void **state)
@@ -242,31 +183,148 @@ static void time_that_runs_backwards_is_never_negative(void **state)
 	region(0, 1, 200, E, NULL);
 	region(0, 1, 90, E, NULL);
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("regions"), "a 1 0 0 0 0 0 0\na/b 1 150 150 150 150 150 0\n");
+	assert_string_equal(table("regions"),
+			    "a 1 0 0 0 0 0 0 0 0\na/b 1 150 150 150 150 150 0 0 0\n");
+}
+
+static void give_copy(uint64_t time, uint64_t corr, uint64_t node, uint64_t dur)
+{
+	struct pasta_event ev = EVENT(copy, COPY, 0, 1, time);
+
+	ev.copy.corr = corr;
+	ev.copy.node = node;
+	ev.copy.dur = dur;
+	give(&ev);
+}
+
+static void device_time_belongs_to_the_region_of_the_launch(void **state)
+{
+	struct pasta_event fill = EVENT(set, SET, 0, 1, 70);
+
+	(void)state;
+	region(0, 1, 0, B, "a");
+	give_launch(0, 1, 5, 1, "k");
+	region(0, 1, 10, B, "b");
+	give_launch(0, 1, 15, 2, NULL);
+	give_launch(0, 2, 16, 3, "k"); /* another thread: in no region */
+	region(0, 1, 20, E, NULL);
+	region(0, 1, 30, E, NULL);
+	give_kernel(0, 40, 1, "k", 100);
+	give_copy(50, 2, 0, 1000);
+	give_kernel(0, 60, 3, "k", 7);
+	fill.set.corr = 9;
+	fill.set.dur = 1;
+	give(&fill);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "a 1 30 20 30 30 30 0 1100 100\n"
+					      "a/b 1 10 10 10 10 10 0 1000 1000\n");
+	assert_string_equal(finding(0), "launches in no region: 1");
+	assert_string_equal(finding(1), "device work whose launch is not known: 1");
+}
+
+static void work_before_its_launch_is_joined_in_its_own_process(void **state)
+{
+	(void)state;
+	region(0, 1, 0, B, "a");
+	give_kernel(0, 5, 1, "k", 100);
+	give_kernel(1, 5, 1, "k", 5000);
+	give_launch(0, 1, 6, 1, "k");
+	give_launch(1, 1, 7, 1, "k");
+	/* The number comes again, much later. */
+	give_launch(0, 1, 8, 1, "k");
+	give_kernel(0, 9, 1, "k", 10);
+	region(0, 1, 10, E, NULL);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 110 110\n");
+	assert_string_equal(finding(0), "launches in no region: 1");
+	assert_string_equal(finding(1), "");
+}
+
+static void every_node_of_a_graph_is_its_launchs(void **state)
+{
+	struct pasta_event ev = kernel_event(0, 4, 1, "k", 100);
+
+	(void)state;
+	region(0, 1, 0, B, "a");
+	ev.kernel.node = 1;
+	give(&ev); /* early */
+	give_launch(0, 1, 5, 1, NULL);
+	region(0, 1, 10, E, NULL);
+	ev.kernel.node = 2;
+	give(&ev);
+	give_copy(12, 1, 3, 10);
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 210 210\n");
+	assert_string_equal(finding(0), "");
+}
+
+/* The inclusive device time of a path. */
+static uint64_t device_of(const char *path)
+{
+	const struct pasta_table *t = table_of("regions");
+
+	for (size_t row = 0; row < pasta_table_rows(t); row++)
+		if (!strcmp(pasta_table_cell(t, row, 0)->s, path))
+			return (uint64_t)pasta_table_cell(t, row, 8)->i;
+	return 0;
+}
+
+/* Random nests of regions on two threads, launches in them, work in any order after or before. */
+static void device_time_equals_a_recount_by_path(void **state)
+{
+	enum { LAUNCHES = 2000, DEPTH = 3 };
+	static const char *const names[] = {"x", "y"};
+	uint64_t self[2][2][2] = {{{0}}};
+	unsigned int open[2][DEPTH] = {{0}}, depth[2] = {0};
+	char path[16];
+
+	(void)state;
+	for (uint64_t i = 0; i < LAUNCHES; i++) {
+		unsigned int tid = (unsigned int)random_below(2), early = random_below(4) == 0;
+		uint64_t ns = random_below(1000);
+
+		while (depth[tid] < DEPTH) {
+			unsigned int name = (unsigned int)random_below(2);
+
+			open[tid][depth[tid]++] = name;
+			region(0, tid, i, B, names[name]);
+		}
+		self[open[tid][0]][open[tid][1]][open[tid][2]] += ns;
+		if (early)
+			give_kernel(0, i, i, "k", ns);
+		give_launch(0, tid, i, i, "k");
+		if (!early)
+			give_kernel(0, i, i, "k", ns);
+		for (unsigned int ends = 1 + (unsigned int)random_below(DEPTH); ends; ends--) {
+			depth[tid]--;
+			region(0, tid, i, E, NULL);
+		}
+	}
+	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		const uint64_t *pair = self[i >> 2][i >> 1 & 1];
+
+		snprintf(path, sizeof(path), "%s/%s/%s", names[i >> 2], names[i >> 1 & 1],
+			 names[i & 1]);
+		assert_property(device_of(path) == pair[i & 1]);
+		path[3] = '\0';
+		assert_property(device_of(path) == pair[0] + pair[1]);
+	}
 }
 
 static void the_table_by_iteration_can_be_left_out(void **state)
 {
-	struct pasta_err err = {0};
-
-	pasta_dispatch_free(dispatch);
-	pasta_result_free(&result);
-	assert_int_equal(pasta_choice_set(&choice, "regions.iterations=no", &err), 0);
-	dispatch = pasta_dispatch_new(&choice, &result);
+	(void)state;
+	start_over("regions.iterations=no");
 	iter(0, 0, 1);
 	region(0, 1, 1, B, "a");
 	region(0, 1, 2, E, NULL);
 	assert_int_equal(pasta_dispatch_report(dispatch), 0);
 	assert_null(table("regions_by_iteration"));
-	pasta_dispatch_free(dispatch);
-	pasta_result_free(&result);
-	assert_int_equal(pasta_choice_set(&choice, "regions.iterations=maybe", &err), 0);
-	dispatch = pasta_dispatch_new(&choice, &result);
+	start_over("regions.iterations=maybe");
 	assert_int_equal(pasta_dispatch_report(dispatch), 1);
 	assert_string_equal(result.outs[0]->err.text, "iterations must be yes or no, not 'maybe'");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -281,8 +339,13 @@ int main(void)
 		TEST(recursion_is_a_path_of_its_own),
 		TEST(ten_thousand_deep_is_fine_and_readable),
 		TEST(time_that_runs_backwards_is_never_negative),
+		TEST(device_time_belongs_to_the_region_of_the_launch),
+		TEST(work_before_its_launch_is_joined_in_its_own_process),
+		TEST(every_node_of_a_graph_is_its_launchs),
+		TEST(device_time_equals_a_recount_by_path),
 		TEST(the_table_by_iteration_can_be_left_out),
 	};
 
+	random_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

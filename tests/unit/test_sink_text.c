@@ -79,6 +79,37 @@ static void a_narrow_terminal_cuts_names_and_never_numbers(void **state)
 	free(text);
 }
 
+static void a_narrow_terminal_leaves_out_columns_of_zeros_first(void **state)
+{
+	static const struct pasta_column columns[] = {{"name", PASTA_STRING, NULL},
+						      {"zero", PASTA_INT, NULL},
+						      {"number", PASTA_INT, NULL},
+						      {"nothing", PASTA_INT, "ns"}};
+	static const size_t widths[] = {44, 43, 33, 10};
+	static const char *const wanted[] = {"zero  number  nothing\n", "zero  number\n",
+					     "  number\n", "  number\n"};
+	char *text, *end;
+
+	for (size_t i = 0; i < 4; i++) {
+		struct pasta_sink_opts opts = {.width = widths[i]};
+		struct pasta_result r = {0};
+		struct pasta_table *t =
+			pasta_out_table(pasta_result_out(&r, "tool"), "t", columns, 4);
+
+		for (int64_t row = 0; row < 2; row++) {
+			pasta_cell_str(t, "a name of 21 columns.");
+			pasta_cell_int(t, 0);
+			pasta_cell_int(t, row);
+			pasta_cell_int(t, 0);
+		}
+		text = write_text(&r, &opts);
+		end = strchr(text + 2, '\n');
+		assert_memory_equal(end + 1 - strlen(wanted[i]), wanted[i], strlen(wanted[i]));
+		assert_true(!!strstr(text, "a name of 21 columns.") == (i < 3));
+		free(text);
+	}
+}
+
 static void cutting_keeps_both_ends_and_whole_characters(void **state)
 {
 	static const struct {
@@ -118,6 +149,7 @@ static void times_and_sizes_are_in_human_units(void **state)
 		{"bytes", 1023, "1023 B"},
 		{"bytes", 1024, "1.000 KiB"},
 		{"bytes", INT64_C(5) << 40, "5.000 TiB"},
+		{"bytes/s", INT64_C(3) << 30, "3.000 GiB/s"},
 		{"%", 7, "7%"},
 		{NULL, -12, "-12"},
 	};
@@ -139,6 +171,7 @@ int main(void)
 		cmocka_unit_test(columns_are_aligned_and_names_are_safe),
 		cmocka_unit_test(rows_and_tables_can_be_limited),
 		cmocka_unit_test(a_narrow_terminal_cuts_names_and_never_numbers),
+		cmocka_unit_test(a_narrow_terminal_leaves_out_columns_of_zeros_first),
 		cmocka_unit_test(cutting_keeps_both_ends_and_whole_characters),
 		cmocka_unit_test(times_and_sizes_are_in_human_units),
 	};

@@ -50,7 +50,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	memset(&table, 0, sizeof(table));
 	memset(&cl_below, 0, sizeof(cl_below));
 	for (size_t i = 0; i < n; i++)
-		*((void **)&cl_below + i) = *((void *const *)below + i);
+		((void **)&cl_below)[i] = ((void *const *)below)[i];
 	if (pasta_agent_attach()) {
 		cl_wrap_objects(&table);
 		cl_wrap_memory(&table);
@@ -59,10 +59,10 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	}
 	/* What we do not wrap, or the loader does not know, is the function below. */
 	for (size_t i = 0; i < ours; i++) {
-		void **entry = (void **)&table + i;
+		void **entry = &((void **)&table)[i];
 
-		if (!*entry || i >= n || !*((void *const *)&cl_below + i))
-			*entry = i < n ? *((void *const *)&cl_below + i) : NULL;
+		if (!*entry || !((void **)&cl_below)[i])
+			*entry = ((void **)&cl_below)[i];
 	}
 	*entries_ret = (cl_uint)n;
 	*table_ret = &table;

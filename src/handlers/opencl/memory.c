@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "collect/stack.h"
 #include "handlers/opencl/opencl.h"
 
 static void alloc_event(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
@@ -16,6 +17,7 @@ static void alloc_event(const void *handle, uint64_t bytes, const void *parent, 
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = (uintptr_t)parent;
 	ev.alloc.context = cl_context_number(context);
+	ev.alloc.stack = pasta_stack_capture_at(PASTA_STACK_ALLOC);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }

@@ -62,6 +62,7 @@ struct cl_work {
 	bool blocking;
 	/* Not the caller's. */
 	const char *function;
+	uint32_t stack;
 	uint64_t begin;
 	cl_event own, *event;
 	bool active;

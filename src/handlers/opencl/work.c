@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "collect/stack.h"
 #include "core/frame.h"
 #include "handlers/opencl/opencl.h"
 
@@ -228,6 +229,7 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = corr;
 	ev.launch.name = name;
+	ev.launch.stack = w->stack;
 	ev.launch.context = q->context;
 	ev.launch.stream = q->number;
 	ev.launch.device = q->device;
@@ -277,6 +279,7 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 	w->active = pasta_agent_active() && w->kind && pasta_agent_wants(w->kind) &&
 		    cl_below.clSetEventCallback;
 	w->event = event || !w->active ? event : &w->own;
+	w->stack = w->active ? pasta_stack_capture() : 0;
 	w->begin = pasta_now();
 }
 

@@ -1,0 +1,165 @@
+/* stack.c - which calls have their path captured, and paths to ids. */
+#include "collect/stack.h"
+
+#include <errno.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "collect/agent.h"
+#include "collect/state.h"
+
+enum {
+	CACHE = 1024,	 /* paths that a thread knows the ids of */
+	IDLE_PARTS = 49, /* a capture that took t is followed by 49 t without, on average */
+	PERIOD_MAX = 1 << 16,
+};
+#define QUIET_NS UINT64_C(100000000) /* after so long a pause a call is captured anyway */
+
+/* When to capture next. In calls, not in time: the call after a long pause must not be likelier
+ * than others. */
+struct sampler {
+	uint32_t left;	/* calls until then */
+	uint32_t drawn; /* what left was */
+	uint64_t end;	/* of the last capture; 0: there was none */
+	uint64_t seen;	/* the same, by the coarse clock */
+};
+
+/* A thread of the program. Plain pages: a child that forks finds its parent's gen here. */
+struct thread {
+	uint32_t gen;
+	bool busy;
+	uint64_t random;
+	struct sampler samplers[PASTA_STACK_SITES];
+	struct {
+		uint64_t hash;
+		uint32_t id; /* 0: empty */
+	} cache[CACHE];
+};
+
+static pthread_key_t thread_end;
+static bool bound;
+static _Thread_local struct thread *self;
+
+static void thread_free(void *arg)
+{
+	self = NULL;
+	pasta_memory_free(arg, sizeof(struct thread));
+}
+
+__attribute__((noinline)) static struct thread *thread_new(void)
+{
+	int saved = errno;
+	struct thread *t = pasta_memory_new(sizeof(*t));
+
+	errno = saved;
+	if (!t)
+		return NULL;
+	t->random = (uint64_t)(uintptr_t)t ^ pasta_now();
+	pthread_setspecific(thread_end, t);
+	self = t;
+	return t;
+}
+
+void pasta_stack_bind(void)
+{
+	if (pthread_key_create(&thread_end, thread_free))
+		return;
+	pasta_unwind_bind();
+	bound = true;
+}
+
+static uint64_t coarse_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whether this call is one to capture. */
+static bool due(struct sampler *s)
+{
+	if (s->left <= 1)
+		return true;
+	s->left--;
+	return !pasta_config.stack_period && coarse_now() - s->seen > QUIET_NS;
+}
+
+static uint64_t next_random(struct thread *t)
+{
+	uint64_t z = t->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	return z ^ z >> 27;
+}
+
+/* Calls have come at some rate since the last capture; this one has taken from begin until now. */
+static void plan(struct thread *t, struct sampler *s, uint64_t begin)
+{
+	uint64_t now = pasta_now(), calls = s->drawn - s->left + 1;
+	uint64_t elapsed = begin > s->end ? begin - s->end : 1, period = 1;
+
+	if (s->end)
+		period = calls * (now - begin) * IDLE_PARTS / elapsed;
+	period = period < 1 ? 1 : period > PERIOD_MAX ? PERIOD_MAX : period;
+	/* At random around it: a loop in the program must not hide behind a period of the same
+	 * length. */
+	s->drawn = s->left = 1 + (uint32_t)(next_random(t) % (2 * period - 1));
+	s->end = now;
+	s->seen = coarse_now();
+}
+
+/* Equal hashes of 64 bits are taken for equal paths. */
+static uint32_t path_id(struct thread *t, const uint64_t *pcs, size_t n)
+{
+	uint64_t hash = XXH3_64bits(pcs, n * sizeof(*pcs));
+	size_t slot = hash % CACHE;
+
+	if (t->gen != pasta_agent_gen()) {
+		memset(t->cache, 0, sizeof(t->cache));
+		t->gen = pasta_agent_gen();
+	}
+	if (t->cache[slot].id && t->cache[slot].hash == hash)
+		return t->cache[slot].id;
+	t->cache[slot].hash = hash;
+	t->cache[slot].id = pasta_intern_stack(pcs, n * sizeof(*pcs));
+	return t->cache[slot].id;
+}
+
+__attribute__((noinline)) static uint32_t capture(struct thread *t, struct sampler *s,
+						  const void *caller)
+{
+	uint64_t pcs[PASTA_STACK_FRAMES], begin = pasta_now();
+	size_t n = pasta_unwind(pcs, PASTA_STACK_FRAMES, caller, pasta_modules_update());
+	uint32_t id = n ? path_id(t, pcs, n) : 0;
+
+	if (pasta_config.stack_period)
+		s->left = pasta_config.stack_period;
+	else
+		plan(t, s, begin);
+	return id;
+}
+
+uint32_t pasta_stack_capture_at(enum pasta_stack_site site)
+{
+	struct thread *t = self;
+	uint32_t id;
+	int saved;
+
+	if (!bound)
+		return 0;
+	if (!t)
+		t = thread_new();
+	/* A signal handler that interrupts a capture goes without. */
+	if (!t || t->busy || !due(&t->samplers[site]))
+		return 0;
+	saved = errno;
+	t->busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	id = capture(t, &t->samplers[site], __builtin_return_address(0));
+	atomic_signal_fence(memory_order_seq_cst);
+	t->busy = false;
+	errno = saved;
+	return id;
+}

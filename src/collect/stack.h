@@ -1,0 +1,31 @@
+/*
+ * stack.h - host call paths, as handlers see them: where a launch or an allocation came from.
+ *
+ * Off unless PASTA_STACKS says so. A path is interned: return addresses, innermost first, a
+ * little-endian u64 each, without the agent's own frames. accelprof turns them into functions and
+ * lines; MODULE events, which are emitted here as well, say which file was where.
+ */
+#ifndef PASTA_COLLECT_STACK_H
+#define PASTA_COLLECT_STACK_H
+
+#include <stdint.h>
+
+#define PASTA_STACK_FRAMES 64 /* the innermost ones, of deeper stacks */
+
+/* Each is sampled on its own, so that many launches do not hide few allocations. */
+enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES };
+
+/*
+ * The calling thread's path, for an event's stack field; 0: off, not sampled, or no room. With a
+ * period, every so manieth call of a thread is sampled. Without one, each thread samples as many of
+ * its calls as cost it about 2 % of its time, at random, and at least one call in 100 ms.
+ *
+ * It may emit events itself: read the event's time after it. Any thread; a signal handler that
+ * interrupts a capture gets 0. Nothing is allocated but by a thread's first.
+ */
+uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
+
+/* A macro: an inlined function would be a place of the path. */
+#define pasta_stack_capture() pasta_stack_capture_at(PASTA_STACK_LAUNCH)
+
+#endif

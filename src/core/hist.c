@@ -1,0 +1,164 @@
+/* hist.c - a log-linear histogram: quantiles of many numbers in little memory. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <pasta/pasta.h>
+
+/*
+ * Octave 0 holds the numbers below SUBS; octave n those from SUBS << (n - 1) up to twice that, in
+ * SUBS buckets of the same width. A bucket is at most 1/SUBS of its numbers wide, and its middle
+ * stands for them all. Octaves are made when they are needed: most histograms have few.
+ */
+#define SUB_BITS 5
+#define SUBS (1u << SUB_BITS)
+#define OCTAVES (65 - SUB_BITS)
+
+struct pasta_hist {
+	uint64_t count, sum, min, max;
+	uint64_t *octaves[OCTAVES];
+};
+
+struct pasta_hist *pasta_hist_new(void)
+{
+	return calloc(1, sizeof(struct pasta_hist));
+}
+
+void pasta_hist_free(struct pasta_hist *hist)
+{
+	unsigned int i;
+
+	for (i = 0; hist && i < OCTAVES; i++)
+		free(hist->octaves[i]);
+	free(hist);
+}
+
+static unsigned int octave_of(uint64_t value)
+{
+	return value < SUBS ? 0 : 64 - SUB_BITS - (unsigned int)__builtin_clzll(value);
+}
+
+/* The width of an octave's buckets, as a power of two. */
+static unsigned int shift_of(unsigned int octave)
+{
+	return octave ? octave - 1 : 0;
+}
+
+static uint64_t middle(unsigned int octave, unsigned int sub)
+{
+	uint64_t low = (uint64_t)(octave ? SUBS + sub : sub) << shift_of(octave);
+
+	return low + ((UINT64_C(1) << shift_of(octave)) - 1) / 2;
+}
+
+/* The sum, or the most there is. */
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static int make_octave(struct pasta_hist *hist, unsigned int octave)
+{
+	if (!hist->octaves[octave])
+		hist->octaves[octave] = calloc(SUBS, sizeof(uint64_t));
+	return hist->octaves[octave] ? 0 : -ENOMEM;
+}
+
+int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count)
+{
+	unsigned int octave = octave_of(value);
+
+	if (!count)
+		return 0;
+	if (hist->count + count < count)
+		return -EOVERFLOW;
+	if (make_octave(hist, octave))
+		return -ENOMEM;
+	hist->octaves[octave][value >> shift_of(octave) & (SUBS - 1)] += count;
+	if (!hist->count || value < hist->min)
+		hist->min = value;
+	if (value > hist->max)
+		hist->max = value;
+	hist->count += count;
+	hist->sum = plus(hist->sum, times(value, count));
+	return 0;
+}
+
+int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from)
+{
+	unsigned int i, k;
+
+	if (!from->count)
+		return 0;
+	if (into->count + from->count < into->count)
+		return -EOVERFLOW;
+	for (i = 0; i < OCTAVES; i++)
+		if (from->octaves[i] && make_octave(into, i))
+			return -ENOMEM;
+	for (i = 0; i < OCTAVES; i++)
+		for (k = 0; from->octaves[i] && k < SUBS; k++)
+			into->octaves[i][k] += from->octaves[i][k];
+	if (!into->count || from->min < into->min)
+		into->min = from->min;
+	if (from->max > into->max)
+		into->max = from->max;
+	into->count += from->count;
+	into->sum = plus(into->sum, from->sum);
+	return 0;
+}
+
+uint64_t pasta_hist_count(const struct pasta_hist *hist)
+{
+	return hist->count;
+}
+
+uint64_t pasta_hist_sum(const struct pasta_hist *hist)
+{
+	return hist->sum;
+}
+
+uint64_t pasta_hist_min(const struct pasta_hist *hist)
+{
+	return hist->min;
+}
+
+uint64_t pasta_hist_max(const struct pasta_hist *hist)
+{
+	return hist->max;
+}
+
+/* The bucket that has the number at this place in the order, from 1, by its middle. */
+static uint64_t at_rank(const struct pasta_hist *hist, uint64_t rank)
+{
+	uint64_t seen = 0;
+	unsigned int i, k;
+
+	for (i = 0; i < OCTAVES; i++)
+		for (k = 0; hist->octaves[i] && k < SUBS; k++) {
+			seen += hist->octaves[i][k];
+			if (seen >= rank)
+				return middle(i, k);
+		}
+	return hist->max;
+}
+
+uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q)
+{
+	double rank = ceil(q * (double)hist->count);
+	uint64_t value;
+
+	if (!(rank > 1))
+		return hist->min;
+	/* Also where the count is so big that a double rounds it up. */
+	if (rank >= (double)hist->count)
+		return hist->max;
+	value = at_rank(hist, (uint64_t)rank);
+	return value < hist->min ? hist->min : value > hist->max ? hist->max : value;
+}

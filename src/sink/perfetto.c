@@ -1,0 +1,416 @@
+/* perfetto.c - the events as a timeline, which Perfetto and Chrome show. docs/timeline.md. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/account.h"
+#include "process/symbols.h"
+#include "sink/sink.h"
+#include "sink/timeline.h"
+#include "sink/traceevent.h"
+
+#define KINDS                                                                                      \
+	(PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |                \
+	 PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) | PASTA_BIT(API) |                   \
+	 PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(REGION) | PASTA_BIT(ITERATION) |      \
+	 PASTA_BIT(COUNTER) | PASTA_BIT(MODULE) | PASTA_BIT(DEVICE) | PASTA_BIT(THREAD))
+
+#define DEVICE_TID 0x40000000u /* lanes of devices: no thread of Linux has such a number */
+#define LAUNCH_NS 1	       /* a moment, but an arrow needs a slice to begin at */
+#define ASK_EVERY 4096	       /* events */
+enum { FRAMES = 128 };
+
+struct perfetto {
+	struct pasta_traceevent out;
+	struct pasta_timeline timeline;
+	struct pasta_map *devices; /* names, by proc and device */
+	const struct pasta_stream *stream;
+};
+
+/* Shards are processes, but those of several hosts may have one pid: numbers of our own. */
+static struct pasta_track thread_track(uint32_t proc, uint32_t tid)
+{
+	return (struct pasta_track){.pid = proc + 1, .tid = tid};
+}
+
+/* -- Slices on threads -- */
+
+static void slice_begin(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time)
+{
+	struct perfetto *p = ctx;
+	bool op = ev->kind == PASTA_OP_BEGIN;
+
+	pasta_traceevent_begin(&p->out, 'B', name, thread_track(ev->proc, ev->tid), time);
+	pasta_traceevent_member(&p->out, "cat", op ? "op" : "region");
+	if (op && ev->op_begin.seq)
+		pasta_traceevent_uint(&p->out, "seq", ev->op_begin.seq);
+	if (op && ev->op_begin.module)
+		pasta_traceevent_text(&p->out, "module", pasta_str(ev->op_begin.module));
+	pasta_traceevent_end(&p->out);
+}
+
+static void slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time)
+{
+	struct perfetto *p = ctx;
+
+	pasta_traceevent_begin(&p->out, 'E', NULL, thread_track(proc, tid), time);
+	pasta_traceevent_end(&p->out);
+}
+
+static const struct pasta_timeline_ops slices = {.begin = slice_begin, .end = slice_end};
+
+static void instant(struct perfetto *p, const struct pasta_event *ev, const char *name,
+		    const char *scope)
+{
+	pasta_traceevent_begin(&p->out, 'i', name, thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_member(&p->out, "s", scope);
+	pasta_traceevent_end(&p->out);
+}
+
+static void region(struct perfetto *p, const struct pasta_event *ev)
+{
+	if (ev->sub == PASTA_REGION_MARK)
+		instant(p, ev, pasta_str(ev->region.name), "t");
+	else
+		pasta_timeline_slice(&p->timeline, ev);
+}
+
+static void iteration(struct perfetto *p, const struct pasta_event *ev)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "iteration %" PRIu64, ev->iteration.index);
+	instant(p, ev, name, "p");
+}
+
+/* A call that took its time: api, sync. */
+static void call(struct perfetto *p, const struct pasta_event *ev, const char *cat,
+		 const char *name, uint64_t dur, uint64_t corr)
+{
+	pasta_traceevent_begin(&p->out, 'X', name, thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_dur(&p->out, dur);
+	pasta_traceevent_member(&p->out, "cat", cat);
+	if (corr)
+		pasta_traceevent_uint(&p->out, "corr", corr);
+	if (ev->kind == PASTA_API && ev->api.status)
+		pasta_traceevent_uint(&p->out, "status", ev->api.status);
+	pasta_traceevent_end(&p->out);
+}
+
+/* -- Devices -- */
+
+static uint64_t flow_of(uint32_t proc, uint32_t context, uint64_t corr)
+{
+	return corr ^ (uint64_t)context << 40 ^ (uint64_t)proc << 48;
+}
+
+static void stack(struct perfetto *p, uint32_t proc, uint32_t ref)
+{
+	struct pasta_stack_frame frames[FRAMES];
+	size_t n = pasta_stack_frames(proc, ref, frames, FRAMES);
+	char text[1000];
+
+	if (!n)
+		return;
+	pasta_traceevent_list(&p->out, "stack");
+	for (size_t i = 0; i < n && i < FRAMES; i++)
+		pasta_json_str(p->out.json, pasta_stack_frame_text(&frames[i], text, sizeof(text)));
+	pasta_json_list_end(p->out.json);
+}
+
+static void launch(struct perfetto *p, const struct pasta_event *ev)
+{
+	const struct pasta_launch *l = &ev->launch;
+	struct pasta_track track = thread_track(ev->proc, ev->tid);
+
+	pasta_traceevent_begin(&p->out, 'X', l->name ? pasta_str(l->name) : "launch", track,
+			       ev->time);
+	pasta_traceevent_dur(&p->out, LAUNCH_NS);
+	pasta_traceevent_member(&p->out, "cat", "launch");
+	pasta_traceevent_uint(&p->out, "corr", l->corr);
+	stack(p, ev->proc, l->stack);
+	pasta_traceevent_end(&p->out);
+	if (l->corr)
+		pasta_traceevent_flow(&p->out, false, flow_of(ev->proc, l->context, l->corr), track,
+				      ev->time);
+}
+
+static void name_lane(struct perfetto *p, struct pasta_track track, uint32_t proc, uint32_t device,
+		      uint32_t stream, uint32_t index)
+{
+	const uint32_t *name = pasta_map_find(p->devices, (uint64_t)proc << 32 | device);
+	char text[400], more[24] = "";
+
+	if (index)
+		snprintf(more, sizeof(more), " (%" PRIu32 ")", index + 1);
+	snprintf(text, sizeof(text), "device %" PRIu32 "%s%.200s, stream %" PRIu32 "%s", device,
+		 name ? " " : "", name ? pasta_str(*name) : "", stream, more);
+	pasta_traceevent_name(&p->out, "thread_name", track, text);
+	pasta_traceevent_order(&p->out, "thread_sort_index", track, track.tid);
+}
+
+/* What copies, sets and kernels have in common, wherever it lies in each. */
+struct work {
+	const char *cat, *name;
+	uint64_t dur, corr;
+	uint32_t context, stream, device;
+};
+
+/* Begin a slice on a device; the caller adds arguments and ends it with work_end. */
+static struct pasta_track work_begin(struct perfetto *p, const struct pasta_event *ev,
+				     const struct work *w)
+{
+	uint64_t end = ev->time + w->dur;
+	struct pasta_timeline_lane lane =
+		pasta_timeline_lane(&p->timeline, ev->proc, w->device, w->stream, ev->time, end);
+	struct pasta_track track = thread_track(ev->proc, DEVICE_TID + lane.number);
+
+	pasta_timeline_saw(&p->timeline, ev->proc, end);
+	if (lane.is_new)
+		name_lane(p, track, ev->proc, w->device, w->stream, lane.index);
+	pasta_traceevent_begin(&p->out, 'X', w->name, track, ev->time);
+	pasta_traceevent_dur(&p->out, w->dur);
+	pasta_traceevent_member(&p->out, "cat", w->cat);
+	pasta_traceevent_uint(&p->out, "corr", w->corr);
+	return track;
+}
+
+/* An arrow that nothing began at is no arrow: not where launches were not recorded. */
+static void work_end(struct perfetto *p, const struct pasta_event *ev, const struct work *w,
+		     struct pasta_track track)
+{
+	uint64_t kinds = pasta_stream_shard(p->stream, ev->proc)->kinds;
+
+	pasta_traceevent_end(&p->out);
+	if (w->corr && (!kinds || kinds & PASTA_BIT(LAUNCH)))
+		pasta_traceevent_flow(&p->out, true, flow_of(ev->proc, w->context, w->corr), track,
+				      ev->time);
+}
+
+static void three(struct perfetto *p, const char *key, uint32_t x, uint32_t y, uint32_t z)
+{
+	pasta_traceevent_list(&p->out, key);
+	pasta_json_uint(p->out.json, x);
+	pasta_json_uint(p->out.json, y);
+	pasta_json_uint(p->out.json, z);
+	pasta_json_list_end(p->out.json);
+}
+
+static void kernel(struct perfetto *p, const struct pasta_event *ev)
+{
+	const struct pasta_kernel *k = &ev->kernel;
+	struct work w = {"kernel",   pasta_str(k->name), k->dur,   k->corr,
+			 k->context, k->stream,		 k->device};
+	struct pasta_track track = work_begin(p, ev, &w);
+
+	three(p, "grid", k->grid_x, k->grid_y, k->grid_z);
+	three(p, "block", k->block_x, k->block_y, k->block_z);
+	if (k->registers)
+		pasta_traceevent_uint(&p->out, "registers", k->registers);
+	if (k->shared_static || k->shared_dynamic)
+		pasta_traceevent_uint(&p->out, "shared",
+				      (uint64_t)k->shared_static + k->shared_dynamic);
+	work_end(p, ev, &w, track);
+}
+
+static void copy(struct perfetto *p, const struct pasta_event *ev)
+{
+	static const char *const names[] = {
+		[0] = "copy",
+		[PASTA_COPY_H2D] = "copy to device",
+		[PASTA_COPY_D2H] = "copy to host",
+		[PASTA_COPY_D2D] = "copy on device",
+		[PASTA_COPY_H2H] = "copy on host",
+		[PASTA_COPY_P2P] = "copy to peer",
+	};
+	const struct pasta_copy *c = &ev->copy;
+	struct work w = {"copy",     names[ev->sub <= PASTA_COPY_P2P ? ev->sub : 0],
+			 c->dur,     c->corr,
+			 c->context, c->stream,
+			 c->device};
+	struct pasta_track track = work_begin(p, ev, &w);
+
+	pasta_traceevent_uint(&p->out, "bytes", c->bytes);
+	work_end(p, ev, &w, track);
+}
+
+static void set(struct perfetto *p, const struct pasta_event *ev)
+{
+	const struct pasta_set *s = &ev->set;
+	struct work w = {"set", "set", s->dur, s->corr, s->context, s->stream, s->device};
+	struct pasta_track track = work_begin(p, ev, &w);
+
+	pasta_traceevent_uint(&p->out, "bytes", s->bytes);
+	work_end(p, ev, &w, track);
+}
+
+/* -- Values over time -- */
+
+static void counter(struct perfetto *p, const struct pasta_event *ev)
+{
+	if (!isfinite(ev->counter.value))
+		return; /* there is no place for it on a chart */
+	pasta_traceevent_begin(&p->out, 'C', pasta_str(ev->counter.name),
+			       thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_float(&p->out, "value", ev->counter.value);
+	pasta_traceevent_end(&p->out);
+}
+
+static void memory(struct perfetto *p, const struct pasta_event *ev)
+{
+	static const char *const sorts[] = {
+		[0] = "memory",
+		[PASTA_ALLOC_DEVICE] = "device memory",
+		[PASTA_ALLOC_HOST] = "host memory",
+		[PASTA_ALLOC_MANAGED] = "managed memory",
+		[PASTA_ALLOC_POOL] = "pool memory",
+		[PASTA_ALLOC_SEGMENT] = "segment memory",
+		[PASTA_ALLOC_IMAGE] = "image memory",
+	};
+	unsigned int sort;
+	uint32_t device;
+	uint64_t bytes;
+	char name[64];
+
+	if (!pasta_timeline_memory(&p->timeline, ev, &sort, &device, &bytes))
+		return;
+	snprintf(name, sizeof(name), "live %s, device %" PRIu32,
+		 sorts[sort <= PASTA_ALLOC_IMAGE ? sort : 0], device);
+	pasta_traceevent_begin(&p->out, 'C', name, thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_uint(&p->out, "bytes", bytes);
+	pasta_traceevent_end(&p->out);
+}
+
+/* -- All of it -- */
+
+static void device(struct perfetto *p, const struct pasta_event *ev)
+{
+	uint32_t *name = pasta_map_add(p->devices, (uint64_t)ev->proc << 32 | ev->device.id);
+
+	if (name)
+		*name = ev->device.name;
+	else
+		p->timeline.failed = true;
+}
+
+static void event(struct perfetto *p, const struct pasta_event *ev)
+{
+	switch (ev->kind) {
+	case PASTA_LAUNCH:
+		launch(p, ev);
+		break;
+	case PASTA_KERNEL:
+		kernel(p, ev);
+		break;
+	case PASTA_COPY:
+		copy(p, ev);
+		break;
+	case PASTA_SET:
+		set(p, ev);
+		break;
+	case PASTA_ALLOC:
+	case PASTA_FREE:
+		memory(p, ev);
+		break;
+	case PASTA_SYNC:
+		call(p, ev, "sync", "sync", ev->sync.dur, ev->sync.corr);
+		break;
+	case PASTA_API:
+		call(p, ev, "api", pasta_str(ev->api.name), ev->api.dur, ev->api.corr);
+		break;
+	case PASTA_OP_BEGIN:
+	case PASTA_OP_END:
+		pasta_timeline_slice(&p->timeline, ev);
+		break;
+	case PASTA_REGION:
+		region(p, ev);
+		break;
+	case PASTA_ITERATION:
+		iteration(p, ev);
+		break;
+	case PASTA_COUNTER:
+		counter(p, ev);
+		break;
+	case PASTA_MODULE:
+		pasta_symbols_module(ev);
+		break;
+	case PASTA_DEVICE:
+		device(p, ev);
+		break;
+	case PASTA_THREAD:
+		pasta_traceevent_name(&p->out, "thread_name", thread_track(ev->proc, ev->tid),
+				      pasta_str(ev->thread.name));
+		break;
+	default:
+		break;
+	}
+}
+
+static void name_process(struct perfetto *p, uint32_t number, const struct pasta_shard_info *info)
+{
+	struct pasta_track track = thread_track(number, 0);
+	char text[600], rank[24] = "";
+
+	if (info->rank)
+		snprintf(rank, sizeof(rank), "rank %" PRIu32 ", ", info->rank - 1);
+	snprintf(text, sizeof(text), "%.300s (%s%.200s, pid %" PRIu32 ")",
+		 *info->command ? info->command : "process", rank, info->host, info->pid);
+	pasta_traceevent_name(&p->out, "process_name", track, text);
+	pasta_traceevent_order(&p->out, "process_sort_index", track,
+			       info->rank ? info->rank - 1 : number);
+}
+
+static int read_all(struct perfetto *p, struct pasta_stream *s, bool (*go_on)(void *ctx), void *ctx)
+{
+	const struct pasta_event *ev;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < pasta_stream_shards(s); i++)
+		name_process(p, i, pasta_stream_shard(s, i));
+	pasta_stream_want(s, KINDS);
+	while ((ev = pasta_stream_next(s))) {
+		pasta_timeline_saw(&p->timeline, ev->proc, ev->time);
+		event(p, ev);
+		if (++n % ASK_EVERY == 0 && go_on && !go_on(ctx))
+			return -EINTR;
+	}
+	return 0;
+}
+
+static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
+		    struct pasta_err *err)
+{
+	struct perfetto p = {.stream = in->stream, .devices = pasta_map_new(sizeof(uint32_t))};
+	struct pasta_account loss;
+	int error = p.devices ? 0 : -ENOMEM, stopped = 0, flushed;
+
+	pasta_symbols_reset();
+	if (!error)
+		error = pasta_timeline_open(&p.timeline, &slices, &p);
+	if (!error)
+		error = pasta_traceevent_open(&p.out, file);
+	if (!error) {
+		stopped = read_all(&p, in->stream, go_on, ctx);
+		pasta_timeline_finish(&p.timeline);
+		pasta_stream_loss(in->stream, &loss);
+		pasta_account_add_closed(&loss, in->lost);
+		error = pasta_traceevent_close(&p.out, &loss);
+	}
+	if (!error && p.timeline.failed)
+		error = -ENOMEM;
+	pasta_timeline_close(&p.timeline);
+	pasta_map_free(p.devices);
+	flushed = pasta_sink_flush(file, err);
+	if (flushed)
+		return flushed;
+	return error ? pasta_fail(err, error, "cannot write the timeline: %s", strerror(-error))
+		     : stopped;
+}
+
+const struct pasta_sink pasta_sink_perfetto = {
+	.name = "perfetto",
+	.summary = "a timeline for ui.perfetto.dev and chrome://tracing (report only)",
+	.events = perfetto,
+};

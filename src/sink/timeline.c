@@ -1,0 +1,318 @@
+/* timeline.c - what of a process a timeline must remember while events go by. */
+#include "sink/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 64, DEPTH_MAX = 65536 }; /* deeper regions are not believed */
+
+/* A slice that has begun and not ended. */
+struct slice {
+	uint64_t op; /* an operator's id */
+	uint32_t name;
+	bool is_region;
+};
+
+struct thread {
+	struct slice *open;
+	size_t depth, room, regions; /* regions: how many of the open ones are */
+	uint64_t last;		     /* time of the last begin or end */
+};
+
+struct stream {
+	uint32_t count;
+	uint32_t number[LANES];
+	uint64_t end[LANES];
+};
+
+struct block {
+	uint64_t bytes;
+	uint32_t device;
+};
+
+struct proc {
+	struct pasta_map *threads; /* struct thread, by tid */
+	struct pasta_map *streams; /* struct stream, by device and stream */
+	struct pasta_map *blocks;  /* struct block, by address and sort */
+	struct pasta_map *live;	   /* bytes, by device and sort */
+	uint32_t lanes;
+	uint64_t last;
+};
+
+int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx)
+{
+	*t = (struct pasta_timeline){.ops = ops, .ctx = ctx};
+	t->procs = pasta_map_new(sizeof(struct proc));
+	return t->procs ? 0 : -ENOMEM;
+}
+
+static void proc_free(struct proc *p)
+{
+	struct thread *th;
+	size_t at = 0;
+
+	while (p->threads && (th = pasta_map_next(p->threads, &at, NULL)))
+		free(th->open);
+	pasta_map_free(p->threads);
+	pasta_map_free(p->streams);
+	pasta_map_free(p->blocks);
+	pasta_map_free(p->live);
+}
+
+void pasta_timeline_close(struct pasta_timeline *t)
+{
+	struct proc *p;
+	size_t at = 0;
+
+	while (t->procs && (p = pasta_map_next(t->procs, &at, NULL)))
+		proc_free(p);
+	pasta_map_free(t->procs);
+	t->procs = NULL;
+}
+
+static struct proc *proc_of(struct pasta_timeline *t, uint32_t number)
+{
+	struct proc *p = pasta_map_add(t->procs, number);
+
+	if (p && !p->threads) {
+		p->threads = pasta_map_new(sizeof(struct thread));
+		p->streams = pasta_map_new(sizeof(struct stream));
+		p->blocks = pasta_map_new(sizeof(struct block));
+		p->live = pasta_map_new(sizeof(uint64_t));
+	}
+	if (p && p->threads && p->streams && p->blocks && p->live)
+		return p;
+	t->failed = true;
+	return NULL;
+}
+
+void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time)
+{
+	struct proc *p = proc_of(t, proc);
+
+	if (p && time > p->last)
+		p->last = time;
+}
+
+/* -- Slices of threads -- */
+
+static const char *name_of(const struct slice *s)
+{
+	return s->name == UINT32_MAX ? "(lost)" : pasta_str(s->name);
+}
+
+/* An event that comes late must not undo the nesting. */
+static uint64_t in_order(struct thread *th, uint64_t time)
+{
+	th->last = time > th->last ? time : th->last;
+	return th->last;
+}
+
+static void push(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev,
+		 struct slice s)
+{
+	if (th->depth == th->room) {
+		size_t room = th->room ? 2 * th->room : 16;
+		struct slice *open = reallocarray(th->open, room, sizeof(*open));
+
+		if (!open) {
+			t->failed = true;
+			return;
+		}
+		th->open = open;
+		th->room = room;
+	}
+	th->open[th->depth++] = s;
+	th->regions += s.is_region;
+	t->ops->begin(t->ctx, ev, name_of(&s), in_order(th, ev->time));
+}
+
+/* End slices until so many are left. */
+static void pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc, uint32_t tid,
+		   size_t depth, uint64_t time)
+{
+	while (th->depth > depth) {
+		th->regions -= th->open[--th->depth].is_region;
+		t->ops->end(t->ctx, proc, tid, in_order(th, time));
+	}
+}
+
+/* The place of the region that has so many regions around it. */
+static size_t place_of(const struct thread *th, size_t regions)
+{
+	size_t i = th->depth, n = th->regions;
+
+	while (i && n > regions)
+		n -= th->open[--i].is_region;
+	return i;
+}
+
+static void region_begin(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev)
+{
+	uint32_t depth = ev->region.depth <= DEPTH_MAX ? ev->region.depth : 0;
+
+	if (depth && th->regions >= depth)
+		pop_to(t, th, ev->proc, ev->tid, place_of(th, depth - 1), ev->time);
+	while (th->regions + 1 < depth && !t->failed)
+		push(t, th, ev, (struct slice){.name = UINT32_MAX, .is_region = true});
+	push(t, th, ev, (struct slice){.name = ev->region.name, .is_region = true});
+}
+
+/* The place of what a region's end ends; the top: its begin was dropped. */
+static size_t ended(const struct thread *th, const struct pasta_region *r)
+{
+	size_t regions = r->depth ? r->depth : th->regions;
+
+	for (; regions && regions <= th->regions; regions--) {
+		size_t at = place_of(th, regions - 1);
+
+		if (r->depth || !r->name || th->open[at].name == r->name)
+			return at;
+	}
+	return th->depth;
+}
+
+static void op_end(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev)
+{
+	size_t at = th->depth;
+
+	while (at && (th->open[at - 1].is_region || th->open[at - 1].op != ev->op_end.id))
+		at--;
+	if (at)
+		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time);
+}
+
+void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev)
+{
+	struct proc *p = proc_of(t, ev->proc);
+	struct thread *th = p ? pasta_map_add(p->threads, ev->tid) : NULL;
+
+	if (!th)
+		t->failed = true;
+	else if (ev->kind == PASTA_OP_BEGIN)
+		push(t, th, ev, (struct slice){.op = ev->op_begin.id, .name = ev->op_begin.name});
+	else if (ev->kind == PASTA_OP_END)
+		op_end(t, th, ev);
+	else if (ev->sub == PASTA_REGION_BEGIN)
+		region_begin(t, th, ev);
+	else if (ev->sub == PASTA_REGION_END)
+		pop_to(t, th, ev->proc, ev->tid, ended(th, &ev->region), ev->time);
+}
+
+void pasta_timeline_finish(struct pasta_timeline *t)
+{
+	size_t at = 0, below;
+	uint64_t proc, tid;
+	struct thread *th;
+	struct proc *p;
+
+	while ((p = pasta_map_next(t->procs, &at, &proc))) {
+		below = 0;
+		while (p->threads && (th = pasta_map_next(p->threads, &below, &tid)))
+			pop_to(t, th, (uint32_t)proc, (uint32_t)tid, 0, p->last);
+	}
+}
+
+/* -- Lanes of streams -- */
+
+struct pasta_timeline_lane pasta_timeline_lane(struct pasta_timeline *t, uint32_t proc,
+					       uint32_t device, uint32_t stream, uint64_t begin,
+					       uint64_t end)
+{
+	struct pasta_timeline_lane lane = {0};
+	struct proc *p = proc_of(t, proc);
+	struct stream *s = p ? pasta_map_add(p->streams, (uint64_t)device << 32 | stream) : NULL;
+
+	if (!s) {
+		t->failed = true;
+		return lane;
+	}
+	while (lane.index < s->count && s->end[lane.index] > begin && lane.index + 1 < LANES)
+		lane.index++;
+	if (lane.index == s->count) {
+		s->number[s->count++] = p->lanes++;
+		lane.is_new = true;
+	}
+	lane.number = s->number[lane.index];
+	if (end > s->end[lane.index])
+		s->end[lane.index] = end;
+	return lane;
+}
+
+/* -- Memory -- */
+
+static uint64_t block_key(uint64_t addr, unsigned int sort)
+{
+	return addr ^ (uint64_t)sort << 60; /* a segment and its first block have one address */
+}
+
+static uint64_t *live_of(struct pasta_timeline *t, struct proc *p, uint32_t device,
+			 unsigned int sort)
+{
+	uint64_t *live = pasta_map_add(p->live, (uint64_t)device << 8 | sort);
+
+	if (!live)
+		t->failed = true;
+	return live;
+}
+
+static uint64_t *allocate(struct pasta_timeline *t, struct proc *p, const struct pasta_event *ev)
+{
+	struct block *b;
+
+	if (ev->alloc.parent)
+		return NULL;
+	b = pasta_map_add(p->blocks, block_key(ev->alloc.addr, ev->sub));
+	if (!b) {
+		t->failed = true;
+		return NULL;
+	}
+	if (b->bytes) { /* its free was dropped */
+		uint64_t *before = live_of(t, p, b->device, ev->sub);
+
+		if (before)
+			*before -= b->bytes;
+	}
+	b->bytes = ev->alloc.bytes;
+	b->device = ev->alloc.device;
+	return live_of(t, p, b->device, ev->sub);
+}
+
+static struct block *find_block(struct proc *p, const struct pasta_event *ev, unsigned int *sort)
+{
+	struct block *b = pasta_map_find(p->blocks, block_key(ev->free.addr, ev->sub));
+
+	*sort = ev->sub;
+	/* A source that does not say of which sort it was: any that is there. */
+	for (unsigned int i = 0; !b && !ev->sub && i <= PASTA_ALLOC_IMAGE; i++) {
+		b = pasta_map_find(p->blocks, block_key(ev->free.addr, i));
+		*sort = i;
+	}
+	return b;
+}
+
+bool pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev,
+			   unsigned int *sort, uint32_t *device, uint64_t *bytes)
+{
+	struct proc *p = proc_of(t, ev->proc);
+	uint64_t *live = NULL;
+	struct block *b;
+
+	if (p && ev->kind == PASTA_ALLOC) {
+		*sort = ev->sub;
+		*device = ev->alloc.device;
+		live = allocate(t, p, ev);
+		if (live)
+			*live += ev->alloc.bytes;
+	} else if (p && (b = find_block(p, ev, sort))) {
+		*device = b->device;
+		live = live_of(t, p, b->device, *sort);
+		if (live)
+			*live -= b->bytes;
+		pasta_map_remove(p->blocks, block_key(ev->free.addr, *sort));
+	}
+	if (live)
+		*bytes = *live;
+	return live != NULL;
+}

@@ -1,0 +1,60 @@
+/*
+ * timeline.h - what of a process a timeline must remember while events go by: slices that are open
+ * on a thread, how far a device's streams are taken, and how much memory is live.
+ *
+ * It grows with threads, depth, streams and live allocations, not with events. One thread at a
+ * time.
+ */
+#ifndef PASTA_SINK_TIMELINE_H
+#define PASTA_SINK_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pasta/pasta.h>
+
+/* Called when a slice begins or ends on a thread: they are always nested. */
+struct pasta_timeline_ops {
+	void (*begin)(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time);
+	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time);
+};
+
+struct pasta_timeline {
+	const struct pasta_timeline_ops *ops;
+	void *ctx;
+	struct pasta_map *procs; /* by ev->proc */
+	bool failed;		 /* memory ran out: the timeline is not whole */
+};
+
+int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
+void pasta_timeline_close(struct pasta_timeline *t);
+
+/* A region, or a framework's operator, begins or ends. What begins and ends do not agree on, for
+ * some were dropped, is mended: a begin that is missing is "(lost)", an end that is missing comes
+ * with the next one around it. */
+void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev);
+/* Every event, for the end of what never ends. */
+void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time);
+/* End all that is open, at the last time of its process. */
+void pasta_timeline_finish(struct pasta_timeline *t);
+
+/* A row for slices of a stream that do not overlap. */
+struct pasta_timeline_lane {
+	uint32_t number; /* in its process, from 0 */
+	uint32_t index;	 /* in its stream, from 0 */
+	bool is_new;
+};
+
+/* The first lane of the stream that is free from begin to end. Past 64 of them, which no device
+ * has, they overlap after all. */
+struct pasta_timeline_lane pasta_timeline_lane(struct pasta_timeline *t, uint32_t proc,
+					       uint32_t device, uint32_t stream, uint64_t begin,
+					       uint64_t end);
+
+/* Take an allocation or a free into account: true, with what is live now of that sort on that
+ * device, unless it is unknown or a part of another. */
+bool pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev,
+			   unsigned int *sort, uint32_t *device, uint64_t *bytes);
+
+#endif

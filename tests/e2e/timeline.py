@@ -1,0 +1,85 @@
+"""timeline.py TIMELINE ORACLE - is it valid, and does it say what accelprof-gen made?
+
+Times are compared as decimals: not a nanosecond may be lost.
+"""
+import collections
+import decimal
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as f:
+    doc = json.load(f, parse_float=decimal.Decimal)
+with open(sys.argv[2], encoding="utf-8") as f:
+    oracle = json.load(f)
+lost = oracle["dropped"]
+events = doc["traceEvents"]
+
+
+def ns(value):
+    n = value * 1000
+    assert n == int(n), value
+    return int(n)
+
+
+def count(what):
+    return sum(1 for e in events if what(e))
+
+
+# As many as there are, each once.
+for kind in ("kernel", "copy", "set", "launch", "sync", "api"):
+    if kind in oracle["kinds"]:
+        got = count(lambda e: e["ph"] == "X" and e["cat"] == kind)
+        assert got == oracle["kinds"][kind], (kind, got)
+assert count(lambda e: e["name"].startswith("iteration ") if e["ph"] == "i" else False) == \
+    oracle["kinds"]["iteration"]
+assert sum(ns(e["dur"]) for e in events if e.get("cat") == "kernel") == oracle["kernel_ns"]
+assert sum(e["args"]["bytes"] for e in events if e.get("cat") == "copy") == oracle["copy_bytes"]
+
+# Slices of a thread nest, and take as long as they were made to take.
+regions = collections.defaultdict(lambda: [0, 0])
+stacks = collections.defaultdict(list)
+for e in events:
+    track = stacks[e["pid"], e["tid"]]
+    if e["ph"] == "B":
+        assert not track or ns(e["ts"]) >= track[-1][1]
+        track.append((e["name"] if e["cat"] == "region" else None, ns(e["ts"])))
+    elif e["ph"] == "E":
+        name, begin = track.pop()
+        assert ns(e["ts"]) >= begin
+        if name:
+            path = "/".join([n for n, _ in track if n] + [name])
+            regions[path][0] += 1
+            regions[path][1] += ns(e["ts"]) - begin
+assert not any(stacks.values()), "slices that never end"
+if not lost:
+    made = {path: [r["calls"], r["ns"]] for path, r in oracle["regions"].items()}
+    assert regions == made, (dict(regions), made)
+
+# Slices of a device's lane do not overlap; arrows have two ends, in order.
+ends = {}
+for e in events:
+    if e["ph"] == "X" and e["cat"] in ("kernel", "copy", "set"):
+        lane = e["pid"], e["tid"]
+        assert ends.get(lane, 0) <= ns(e["ts"]), e
+        ends[lane] = ns(e["ts"]) + ns(e["dur"])
+begins = {e["id"]: ns(e["ts"]) for e in events if e["ph"] == "s"}
+assert len(begins) == count(lambda e: e["ph"] == "s")
+arrows = [e for e in events if e["ph"] == "f"]
+assert len([e for e in arrows if e["id"] not in begins]) <= lost
+assert all(begins[e["id"]] <= ns(e["ts"]) for e in arrows if e["id"] in begins)
+assert len(arrows) == sum(oracle["kinds"][k] for k in ("kernel", "copy", "set"))
+
+# Memory is never negative, and all is freed in the end.
+live = {}
+for e in events:
+    if e["ph"] == "C" and e["name"].startswith("live "):
+        live[e["pid"], e["name"]] = e["args"]["bytes"]
+        assert 0 <= e["args"]["bytes"] < 2**63
+assert lost or not any(live.values()), live
+
+# Every track has a name, and every process.
+named = {(e["pid"], e["tid"]) for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+used = {(e["pid"], e["tid"]) for e in events if e["ph"] in "BX"}
+assert used <= named, used - named
+assert count(lambda e: e["ph"] == "M" and e["name"] == "process_name") == oracle["shards"]
+assert doc["otherData"]["loss"]["captured"] == oracle["events"]

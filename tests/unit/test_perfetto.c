@@ -1,0 +1,279 @@
+/* test_perfetto.c - shards made by hand, as a timeline: what is mended, kept apart and exact. */
+#include "unit/support.h"
+
+#include <math.h>
+#include <yajl/yajl_tree.h>
+
+#include "process/input.h"
+#include "sink/sink.h"
+
+enum { NAMES = 5, EVENTS = 64 };
+static const char *const names[NAMES] = {"outer", "inner", "op", "bad \xff\xc3( \"\\\n", "kernel"};
+enum { OUTER = 1, INNER, OP, BAD, KERNEL };
+
+static struct pasta_event made[EVENTS];
+static size_t made_count;
+
+static int make(void **state)
+{
+	made_count = 0;
+	return make_dir(state);
+}
+
+static struct pasta_event *add(enum pasta_kind kind, unsigned int sub, uint64_t time)
+{
+	struct pasta_event *ev = &made[made_count++];
+
+	assert_true(made_count <= EVENTS);
+	memset(ev, 0, sizeof(*ev));
+	ev->size = pasta_kinds[kind].size;
+	ev->kind = (uint8_t)kind;
+	ev->sub = (uint8_t)sub;
+	ev->tid = 7;
+	ev->time = RAW_0 + time;
+	return ev;
+}
+
+static void add_region(unsigned int sub, uint64_t time, uint32_t name, uint32_t depth)
+{
+	struct pasta_event *ev = add(PASTA_REGION, sub, time);
+
+	ev->region.name = name;
+	ev->region.depth = depth;
+}
+
+static void add_kernel(uint64_t time, uint64_t dur, uint64_t corr)
+{
+	struct pasta_event *ev = add(PASTA_KERNEL, 0, time);
+
+	ev->kernel.dur = dur;
+	ev->kernel.corr = corr;
+	ev->kernel.name = KERNEL;
+	ev->kernel.device = 1;
+	ev->kernel.stream = 2;
+	ev->kernel.grid_x = 3;
+}
+
+/* What was added, as a document; the events in it are *list. */
+static yajl_val timeline(yajl_val *list)
+{
+	const char *path = in_dir("one.pst"), *keys[] = {"traceEvents", NULL};
+	struct pasta_input in = {0};
+	struct pasta_err err = {0};
+	struct bytes b = {0};
+	size_t size;
+	char *text = NULL, why[200];
+	FILE *f = open_memstream(&text, &size);
+	yajl_val doc;
+
+	put_head(&b, 1, REAL_0);
+	put_schema(&b, NULL, 0);
+	put_strings(&b, 1, NAMES, names);
+	put_frame(&b, made, made_count, (struct pasta_frame_meta){.source = 1});
+	save(&b, b.size, path);
+	free(b.data);
+	assert_int_equal(pasta_input_add(&in, path, &err), 0);
+	if (pasta_sink_perfetto.events(f, &in, NULL, NULL, &err))
+		fail_msg("%s", err.text);
+	fclose(f);
+	pasta_input_free(&in);
+	doc = yajl_tree_parse(text, why, sizeof(why));
+	if (!doc)
+		fail_msg("%s in %s", why, text);
+	free(text);
+	*list = yajl_tree_get(doc, keys, yajl_t_array);
+	assert_non_null(*list);
+	return doc;
+}
+
+static const char *member(yajl_val event, const char *key)
+{
+	const char *keys[] = {key, NULL};
+	yajl_val v = yajl_tree_get(event, keys, yajl_t_any);
+
+	return !v ? "-" : YAJL_IS_STRING(v) ? YAJL_GET_STRING(v) : YAJL_GET_NUMBER(v);
+}
+
+/* The events of these phases, a line each: ph, name, ts, dur and the last digit of tid. */
+static char *lines(yajl_val list, const char *phases)
+{
+	size_t size;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < list->u.array.len; i++) {
+		yajl_val e = list->u.array.values[i];
+		const char *tid = member(e, "tid");
+
+		if (strchr(phases, *member(e, "ph")))
+			fprintf(f, "%s %s %s %s %s\n", member(e, "ph"), member(e, "name"),
+				member(e, "ts"), member(e, "dur"), tid + strlen(tid) - 1);
+	}
+	fclose(f);
+	return text;
+}
+
+static void expect(const char *phases, const char *wanted)
+{
+	yajl_val list, doc = timeline(&list);
+	char *got = lines(list, phases);
+
+	assert_string_equal(got, wanted);
+	free(got);
+	yajl_tree_free(doc);
+}
+
+static void times_are_exact_to_the_nanosecond(void **state)
+{
+	(void)state;
+	add_kernel(0, 1, 0);
+	add_kernel(UINT64_C(86400000000000) * 30 + 1, UINT64_C(9007199254740993), 0);
+	expect("X", "X kernel 0.000 0.001 4\n"
+		    "X kernel 2592000000000.001 9007199254740.993 4\n");
+}
+
+static void regions_and_operators_nest(void **state)
+{
+	(void)state;
+	add_region(PASTA_REGION_BEGIN, 1000, OUTER, 1);
+	add(PASTA_OP_BEGIN, 0, 2000)->op_begin.id = 5;
+	made[made_count - 1].op_begin.name = OP;
+	add_region(PASTA_REGION_BEGIN, 3000, INNER, 2);
+	add_region(PASTA_REGION_MARK, 3500, BAD, 3);
+	add_region(PASTA_REGION_END, 4000, 0, 2);
+	add(PASTA_OP_END, 0, 5000)->op_end.id = 5;
+	add_region(PASTA_REGION_END, 6000, 0, 1);
+	expect("BE", "B outer 0.000 - 7\nB op 1.000 - 7\nB inner 2.000 - 7\n"
+		     "E - 3.000 - 7\nE - 4.000 - 7\nE - 5.000 - 7\n");
+	expect("i", "i bad \xef\xbf\xbd\xef\xbf\xbd( \"\\\n 2.500 - 7\n");
+}
+
+static void what_was_dropped_is_mended(void **state)
+{
+	(void)state;
+	add_region(PASTA_REGION_BEGIN, 0, INNER, 3);	/* two begins are missing */
+	add_region(PASTA_REGION_END, 1000, 0, 2);	/* the end of 3 is missing */
+	add_region(PASTA_REGION_END, 2000, 0, 9);	/* of one that never began */
+	add_region(PASTA_REGION_BEGIN, 3000, OUTER, 1); /* the end of 1 is missing */
+	add(PASTA_OP_END, 0, 4000)->op_end.id = 77;	/* of one that never began */
+	add_region(PASTA_REGION_MARK, 5000, OUTER, 2);
+	expect("BE", "B (lost) 0.000 - 7\nB (lost) 0.000 - 7\nB inner 0.000 - 7\n"
+		     "E - 1.000 - 7\nE - 1.000 - 7\n"
+		     "E - 3.000 - 7\nB outer 3.000 - 7\n"
+		     "E - 5.000 - 7\n"); /* never ended: at the last event */
+}
+
+static void ends_by_name_without_a_depth_end_what_is_inside_as_well(void **state)
+{
+	(void)state;
+	add_region(PASTA_REGION_END, 0, 0, 0);
+	add_region(PASTA_REGION_BEGIN, 1000, OUTER, 0);
+	add_region(PASTA_REGION_BEGIN, 2000, INNER, 0);
+	add_region(PASTA_REGION_END, 3000, BAD, 0);
+	add_region(PASTA_REGION_END, 4000, OUTER, 0);
+	add_region(PASTA_REGION_END, 5000, INNER, 0);
+	expect("BE", "B outer 0.000 - 7\nB inner 1.000 - 7\nE - 3.000 - 7\nE - 3.000 - 7\n");
+}
+
+static void kernels_that_overlap_get_lanes_of_their_own(void **state)
+{
+	(void)state;
+	add_kernel(0, 3000, 1);
+	add_kernel(1000, 3000, 2);
+	add_kernel(2000, 500, 3);
+	add_kernel(3000, 500, 4);
+	expect("X", "X kernel 0.000 3.000 4\nX kernel 1.000 3.000 5\n"
+		    "X kernel 2.000 0.500 6\nX kernel 3.000 0.500 4\n");
+}
+
+static void a_launch_has_an_arrow_to_what_it_started(void **state)
+{
+	yajl_val list, doc;
+	char ids[2][40] = {"", ""};
+
+	(void)state;
+	add(PASTA_LAUNCH, 0, 0)->launch.corr = 42;
+	add_kernel(1500, 10, 42);
+	doc = timeline(&list);
+	for (size_t i = 0; i < list->u.array.len; i++) {
+		yajl_val e = list->u.array.values[i];
+		char ph = *member(e, "ph");
+
+		if (ph != 's' && ph != 'f')
+			continue;
+		snprintf(ids[ph == 'f'], sizeof(ids[0]), "%s", member(e, "id"));
+		assert_string_equal(member(e, "ts"), ph == 'f' ? "1.500" : "0.000");
+	}
+	assert_true(*ids[0]);
+	assert_string_equal(ids[0], ids[1]);
+	yajl_tree_free(doc);
+}
+
+static struct pasta_event *add_alloc(unsigned int sub, uint64_t time, uint64_t addr, uint64_t bytes)
+{
+	struct pasta_event *ev = add(PASTA_ALLOC, sub, time);
+
+	ev->alloc.addr = addr;
+	ev->alloc.bytes = bytes;
+	return ev;
+}
+
+/* The values of all counters, in order. */
+static void expect_values(const char *key, const char *wanted)
+{
+	yajl_val list, doc = timeline(&list);
+	const char *keys[] = {"args", key, NULL};
+	char text[400] = "";
+
+	for (size_t i = 0; i < list->u.array.len; i++) {
+		yajl_val e = list->u.array.values[i];
+
+		if (*member(e, "ph") == 'C')
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ",
+				 YAJL_GET_NUMBER(yajl_tree_get(e, keys, yajl_t_number)));
+	}
+	assert_string_equal(text, wanted);
+	yajl_tree_free(doc);
+}
+
+static void live_memory_is_right_whatever_the_source_leaves_out(void **state)
+{
+	(void)state;
+	add_alloc(PASTA_ALLOC_SEGMENT, 0, 0x1000, 100);
+	add_alloc(PASTA_ALLOC_POOL, 1, 0x1000, 10); /* of one address, of another sort */
+	add_alloc(PASTA_ALLOC_DEVICE, 2, 0x2000, 7)->alloc.parent = 1; /* part of another */
+	add(PASTA_FREE, PASTA_ALLOC_POOL, 3)->free.addr = 0x1000;      /* how much is not said */
+	add(PASTA_FREE, 0, 4)->free.addr = 0x1000;		       /* nor of which sort */
+	add(PASTA_FREE, 0, 5)->free.addr = 0x9999;		       /* never allocated */
+	add_alloc(PASTA_ALLOC_DEVICE, 6, 0x3000, 5);
+	add_alloc(PASTA_ALLOC_DEVICE, 7, 0x3000, 6); /* the free between them was dropped */
+	expect_values("bytes", "100 10 0 0 5 6 ");
+}
+
+static void counters_have_their_finite_values(void **state)
+{
+	(void)state;
+	add(PASTA_COUNTER, 0, 0)->counter.value = 0.1;
+	add(PASTA_COUNTER, 0, 1)->counter.value = NAN;
+	add(PASTA_COUNTER, 0, 2)->counter.value = -INFINITY;
+	add(PASTA_COUNTER, 0, 3)->counter.value = 1e300;
+	expect_values("value", "0.1 1e+300 ");
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, make, remove_dir)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIR(times_are_exact_to_the_nanosecond),
+		IN_DIR(regions_and_operators_nest),
+		IN_DIR(what_was_dropped_is_mended),
+		IN_DIR(ends_by_name_without_a_depth_end_what_is_inside_as_well),
+		IN_DIR(kernels_that_overlap_get_lanes_of_their_own),
+		IN_DIR(a_launch_has_an_arrow_to_what_it_started),
+		IN_DIR(live_memory_is_right_whatever_the_source_leaves_out),
+		IN_DIR(counters_have_their_finite_values),
+	};
+
+	return cmocka_run_group_tests_name("perfetto", tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/* tooltest.h - a tool, given events by hand: include it after the tool's own file. */
+#ifndef PASTA_TESTS_TOOLTEST_H
+#define PASTA_TESTS_TOOLTEST_H
+
+#include "unit/support.h"
+
+#include "core/strings.h"
+#include "process/dispatch.h"
+
+static struct pasta_choice choice;
+static struct pasta_result result;
+static struct pasta_dispatch *dispatch;
+
+/* The tool that the test is of is the only one that is linked. */
+__attribute__((unused)) static int setup(void **state)
+{
+	(void)state;
+	if (pasta_choice_add(&choice, pasta_tool_at(0)->name, NULL))
+		return -1;
+	dispatch = pasta_dispatch_new(&choice, &result);
+	return dispatch ? 0 : -1;
+}
+
+__attribute__((unused)) static int teardown(void **state)
+{
+	(void)state;
+	pasta_dispatch_free(dispatch);
+	dispatch = NULL;
+	pasta_result_free(&result);
+	pasta_choice_free(&choice);
+	return 0;
+}
+
+/* Begin anew, with an option set: "regions.iterations=no". */
+__attribute__((unused)) static void start_over(const char *option)
+{
+	struct pasta_err err = {0};
+
+	pasta_dispatch_free(dispatch);
+	pasta_result_free(&result);
+	if (option && pasta_choice_set(&choice, option, &err))
+		fail_msg("%s", err.text);
+	dispatch = pasta_dispatch_new(&choice, &result);
+	assert_non_null(dispatch);
+}
+
+__attribute__((unused)) static uint32_t id(const char *name)
+{
+	return name ? pasta_strings_add(name, strlen(name)) : 0;
+}
+
+#define EVENT(type, KIND_, proc_, tid_, time_)                                                     \
+	{                                                                                          \
+		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .proc = (proc_),            \
+		.tid = (tid_), .time = (time_)                                                     \
+	}
+
+__attribute__((unused)) static void give(const struct pasta_event *ev)
+{
+	pasta_dispatch_event(dispatch, ev);
+}
+
+__attribute__((unused)) static void give_launch(uint32_t proc, uint32_t tid, uint64_t time,
+						uint64_t corr, const char *name)
+{
+	struct pasta_event ev = EVENT(launch, LAUNCH, proc, tid, time);
+
+	ev.launch.corr = corr;
+	ev.launch.name = id(name);
+	give(&ev);
+}
+
+__attribute__((unused)) static struct pasta_event
+kernel_event(uint32_t proc, uint64_t time, uint64_t corr, const char *name, uint64_t dur)
+{
+	struct pasta_event ev = EVENT(kernel, KERNEL, proc, 1, time);
+
+	ev.kernel.corr = corr;
+	ev.kernel.name = id(name);
+	ev.kernel.dur = dur;
+	ev.kernel.grid_x = ev.kernel.grid_y = ev.kernel.grid_z = 1;
+	return ev;
+}
+
+__attribute__((unused)) static void give_kernel(uint32_t proc, uint64_t time, uint64_t corr,
+						const char *name, uint64_t dur)
+{
+	struct pasta_event ev = kernel_event(proc, time, corr, name, dur);
+
+	give(&ev);
+}
+
+__attribute__((unused)) static const struct pasta_table *table_of(const char *name)
+{
+	const struct pasta_out *out = result.outs[0];
+
+	for (size_t i = 0; i < out->table_count; i++)
+		if (!strcmp(out->tables[i]->name, name))
+			return out->tables[i];
+	return NULL;
+}
+
+/* A table as text: rows in lines, cells with spaces between. NULL: there is none. */
+__attribute__((unused)) static const char *table(const char *name)
+{
+	static char text[1 << 18];
+	const struct pasta_table *t = table_of(name);
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t row = 0; t && row < pasta_table_rows(t); row++)
+		for (size_t col = 0; col < t->count; col++) {
+			const union pasta_value *v = pasta_table_cell(t, row, col);
+			const char *gap = col + 1 == t->count ? "\n" : " ";
+			enum pasta_column_type type = t->columns[col].type;
+
+			if (type == PASTA_STRING)
+				at += (size_t)sprintf(text + at, "%s%s", v->s, gap);
+			else if (type == PASTA_INT)
+				at += (size_t)sprintf(text + at, "%lld%s", (long long)v->i, gap);
+			else
+				at += (size_t)sprintf(text + at, "%.2f%s", v->f, gap);
+			assert_true(at < sizeof(text) - 4096);
+		}
+	return t ? text : NULL;
+}
+
+/* The text of a finding, from 0; "" past the last. */
+__attribute__((unused)) static const char *finding(size_t i)
+{
+	return i < result.outs[0]->finding_count ? result.outs[0]->findings[i].what : "";
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+#endif
