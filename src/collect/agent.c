@@ -414,7 +414,7 @@ uint32_t pasta_agent_tid(void)
 }
 
 /* Where there is no room the next one will do. */
-void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw)
+void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error)
 {
 	struct pasta_state *s = pasta_state;
 	sigset_t old;
@@ -424,8 +424,8 @@ void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw)
 	pasta_signals_hold(&old);
 	pthread_mutex_lock(&s->lock);
 	if (s->pair_count < sizeof(s->pairs) / sizeof(s->pairs[0]))
-		s->pairs[s->pair_count++] =
-			(struct pasta_clock){.value = value, .raw = raw, .id = clock};
+		s->pairs[s->pair_count++] = (struct pasta_clock){
+			.value = value, .raw = raw, .error = error, .id = clock};
 	pthread_mutex_unlock(&s->lock);
 	pasta_signals_release(&old);
 }

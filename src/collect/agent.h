@@ -58,9 +58,9 @@ void pasta_emit(struct pasta_event *ev);
 /* The calling thread's id, as its events have it. */
 uint32_t pasta_agent_tid(void);
 
-/* One moment in a source's clock and in CLOCK_MONOTONIC_RAW: about one a second, from any thread.
- */
-void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw);
+/* One moment in a source's clock and in CLOCK_MONOTONIC_RAW, which is off by error at most: a few a
+ * second, from any thread; of those that come close together the reader takes the best. */
+void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
 /* Events that a handler itself had to drop, on this thread. */
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);

@@ -2,9 +2,11 @@
 #include "process/clockmap.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { POINTS_MAX = 1 << 16 };
+#define NEAR_NS UINT64_C(500000000)
 #define TWO_63 9223372036854775808.0
 
 static void thin_out(struct pasta_clockmap *c)
@@ -14,8 +16,23 @@ static void thin_out(struct pasta_clockmap *c)
 	c->count /= 2;
 }
 
-int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw)
+/* Sources find out better and better: a better point takes the place of the last one. */
+static bool is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
 {
+	const struct pasta_clockmap_point *last = &c->points[c->count - 1];
+
+	if (!error || raw > last->raw + NEAR_NS || last->raw > raw + NEAR_NS)
+		return false;
+	if (error >= last->error)
+		return true;
+	c->count--;
+	return false;
+}
+
+int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, uint64_t error)
+{
+	if (c->count && is_worse(c, raw, error))
+		return 0;
 	if (c->count &&
 	    (value <= c->points[c->count - 1].value || raw <= c->points[c->count - 1].raw))
 		return 0;
@@ -30,7 +47,7 @@ int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw)
 		c->points = p;
 		c->capacity = n;
 	}
-	c->points[c->count++] = (struct pasta_clockmap_point){value, raw};
+	c->points[c->count++] = (struct pasta_clockmap_point){value, raw, error};
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct pasta_clockmap_point {
-	uint64_t value, raw;
+	uint64_t value, raw, error;
 };
 
 /* Pairs of one clock, in order. Zeroed: empty. */
@@ -15,9 +15,10 @@ struct pasta_clockmap {
 	size_t count, capacity;
 };
 
-/* 0 or -ENOMEM. Points that do not go forward in both clocks are left out. Past 2^16 points every
+/* 0 or -ENOMEM. Of points that may be off, and are less than half a second apart, the best is kept.
+ * Points that do not go forward in both clocks are left out. Past 2^16 points every
  * second one is forgotten: memory is bounded, whatever a shard says. */
-int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw);
+int pasta_clockmap_add(struct pasta_clockmap *c, uint64_t value, uint64_t raw, uint64_t error);
 void pasta_clockmap_free(struct pasta_clockmap *c);
 
 /* Linear between points, and past the ends by the nearest pair's rate. Without points, value. */

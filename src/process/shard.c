@@ -139,7 +139,7 @@ static void take_clock(struct pasta_shard *sh, const struct pasta_event *ev)
 	if (!c && pasta_map_count(sh->clocks) < CLOCKS_MAX)
 		c = pasta_map_add(sh->clocks, ev->clock.id);
 	if (c)
-		pasta_clockmap_add(c, ev->clock.value, ev->clock.raw);
+		pasta_clockmap_add(c, ev->clock.value, ev->clock.raw, ev->clock.error);
 }
 
 static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)

@@ -16,7 +16,7 @@ static void with_one_point_the_rate_is_one(void **state)
 {
 	struct pasta_clockmap c = {0};
 
-	assert_int_equal(pasta_clockmap_add(&c, 5000, 900), 0);
+	assert_int_equal(pasta_clockmap_add(&c, 5000, 900, 0), 0);
 	assert_int_equal(pasta_clockmap_raw(&c, 5000), 900);
 	assert_int_equal(pasta_clockmap_raw(&c, 5100), 1000);
 	assert_int_equal(pasta_clockmap_raw(&c, 4900), 800);
@@ -27,9 +27,9 @@ static void between_points_time_is_linear_and_past_them_it_goes_on(void **state)
 {
 	struct pasta_clockmap c = {0};
 
-	pasta_clockmap_add(&c, 1000, 10000);
-	pasta_clockmap_add(&c, 2000, 12000);
-	pasta_clockmap_add(&c, 3000, 13000);
+	pasta_clockmap_add(&c, 1000, 10000, 0);
+	pasta_clockmap_add(&c, 2000, 12000, 0);
+	pasta_clockmap_add(&c, 3000, 13000, 0);
 	assert_int_equal(pasta_clockmap_raw(&c, 1500), 11000);
 	assert_int_equal(pasta_clockmap_raw(&c, 2500), 12500);
 	assert_int_equal(pasta_clockmap_raw(&c, 500), 9000);
@@ -46,7 +46,7 @@ static void drift_costs_less_than_a_microsecond(void **state)
 
 	for (int i = 0; i <= 3600; i++)
 		pasta_clockmap_add(&c, (uint64_t)(i * (second + 50000 + i)) + 12345,
-				   (uint64_t)(i * second) + (UINT64_C(1) << 52));
+				   (uint64_t)(i * second) + (UINT64_C(1) << 52), 0);
 	for (int i = 0; i < 3600; i++) {
 		uint64_t device = (uint64_t)((i + 0.5) * (second + 50000 + i + 0.5)) + 12345;
 		int64_t error = (int64_t)(pasta_clockmap_raw(&c, device) - (UINT64_C(1) << 52)) -
@@ -57,16 +57,31 @@ static void drift_costs_less_than_a_microsecond(void **state)
 	pasta_clockmap_free(&c);
 }
 
+static void of_points_close_together_the_best_is_kept(void **state)
+{
+	struct pasta_clockmap c = {0};
+
+	pasta_clockmap_add(&c, 1000, 500000, 300000);
+	pasta_clockmap_add(&c, 2000, 102000, 4000); /* better: it takes the first one's place */
+	pasta_clockmap_add(&c, 3000, 203000, 9000); /* worse: it is left out */
+	assert_int_equal(c.count, 1);
+	assert_int_equal(pasta_clockmap_raw(&c, 2500), 102500);
+	pasta_clockmap_add(&c, 1000002000, 1000102000, 9000); /* a second later: it is added */
+	assert_int_equal(c.count, 2);
+	assert_int_equal(pasta_clockmap_raw(&c, 500002000), 500102000);
+	pasta_clockmap_free(&c);
+}
+
 static void points_that_go_back_are_left_out(void **state)
 {
 	struct pasta_clockmap c = {0};
 
-	pasta_clockmap_add(&c, 1000, 10000);
-	pasta_clockmap_add(&c, 900, 11000);
-	pasta_clockmap_add(&c, 1100, 9000);
-	pasta_clockmap_add(&c, 1000, 10000);
+	pasta_clockmap_add(&c, 1000, 10000, 0);
+	pasta_clockmap_add(&c, 900, 11000, 0);
+	pasta_clockmap_add(&c, 1100, 9000, 0);
+	pasta_clockmap_add(&c, 1000, 10000, 0);
 	assert_int_equal(c.count, 1);
-	pasta_clockmap_add(&c, 1100, 10100);
+	pasta_clockmap_add(&c, 1100, 10100, 0);
 	assert_int_equal(c.count, 2);
 	pasta_clockmap_free(&c);
 }
@@ -79,7 +94,7 @@ static void a_later_time_is_never_converted_to_an_earlier_one(void **state)
 	random_begin();
 	for (int i = 0; i < 1000; i++)
 		pasta_clockmap_add(&c, value += 1 + random_below(1 << 20),
-				   raw += 1 + random_below(1 << 20));
+				   raw += 1 + random_below(1 << 20), 0);
 	for (uint64_t v = 0; v < value + (1 << 20); v += random_below(500)) {
 		uint64_t r = pasta_clockmap_raw(&c, v);
 
@@ -94,7 +109,7 @@ static void a_million_points_keep_their_ends_and_take_bounded_memory(void **stat
 	struct pasta_clockmap c = {0};
 
 	for (uint64_t i = 0; i <= 1000000; i++)
-		pasta_clockmap_add(&c, i * 10, i * 1000);
+		pasta_clockmap_add(&c, i * 10, i * 1000, 0);
 	assert_in_range(c.count, 2, 1 << 16);
 	assert_true(c.capacity <= 1 << 16);
 	for (uint64_t v = 0; v < 10000000; v += 997)
@@ -107,8 +122,8 @@ static void nonsense_is_converted_to_something(void **state)
 	struct pasta_clockmap c = {0};
 	static const uint64_t values[] = {0, 1, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
 
-	pasta_clockmap_add(&c, 1, 1);
-	pasta_clockmap_add(&c, 2, UINT64_MAX - 1);
+	pasta_clockmap_add(&c, 1, 1, 0);
+	pasta_clockmap_add(&c, 2, UINT64_MAX - 1, 0);
 	for (size_t i = 0; i < 5; i++)
 		pasta_clockmap_raw(&c, values[i]);
 	assert_int_equal(pasta_clockmap_raw(&c, 1), 1);
@@ -122,6 +137,7 @@ int main(void)
 		cmocka_unit_test(with_one_point_the_rate_is_one),
 		cmocka_unit_test(between_points_time_is_linear_and_past_them_it_goes_on),
 		cmocka_unit_test(drift_costs_less_than_a_microsecond),
+		cmocka_unit_test(of_points_close_together_the_best_is_kept),
 		cmocka_unit_test(points_that_go_back_are_left_out),
 		cmocka_unit_test(a_later_time_is_never_converted_to_an_earlier_one),
 		cmocka_unit_test(a_million_points_keep_their_ends_and_take_bounded_memory),

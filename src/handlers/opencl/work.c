@@ -10,8 +10,7 @@
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
-#define PAIR_NS UINT64_C(1000000000) /* between two pairs of a device's clock */
-#define STAMP_NS 5000 /* into its call, at most, work gets its time of being queued */
+#define PAIR_NS UINT64_C(1000000000) /* for so long two clocks are taken to go alike */
 
 /* Work that was given to a queue and is not done. Two cache lines: it goes from one thread to
  * another and back. */
@@ -35,7 +34,9 @@ static struct device {
 	_Atomic(struct pasta_port *) port;
 	_Atomic uint32_t gen; /* of the port: a forked child has none */
 	_Atomic bool own;     /* not CLOCK_MONOTONIC_RAW */
-	_Atomic uint64_t paired;
+	/* How much later the host's clock is, by all calls since: between low and high. */
+	int64_t low, high;
+	uint64_t since, told; /* told: how far apart they were when the agent was told; 0: never */
 } clocks[CLOCKS];
 
 /* -- Memory for what is outstanding: pages, never given back, used again -- */
@@ -113,21 +114,47 @@ static void device_open(struct device *d, const struct pending *p, uint64_t queu
 	if (!known(d)) {
 		port = pasta_port_open(own ? CLOCK_FIRST + p->device % CLOCKS : PASTA_CLOCK_RAW);
 		atomic_store(&d->own, own);
-		atomic_store(&d->paired, 0);
+		d->told = 0;
 		atomic_store(&d->gen, pasta_agent_gen());
 		atomic_store_explicit(&d->port, port, memory_order_release);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* The time of being queued is told early in the call, however long the call then waits. */
+/* Work is queued within its call, sooner or later: each call says how far apart the two clocks can
+ * be, and all of them together, of a second at most, say it well. */
+static bool narrow_down(struct device *d, const struct pending *p, uint64_t queued)
+{
+	int64_t low = (int64_t)(p->ev.time - queued), high = (int64_t)(p->end - queued);
+
+	if (!d->told || p->end - d->since > PAIR_NS || low > d->high || high < d->low) {
+		d->since = p->end;
+		d->told = UINT64_MAX;
+		d->low = low;
+		d->high = high;
+	}
+	d->low = low > d->low ? low : d->low;
+	d->high = high < d->high ? high : d->high;
+	if ((uint64_t)(d->high - d->low) > d->told / 2)
+		return false;
+	d->told = (uint64_t)(d->high - d->low) + 1;
+	return true;
+}
+
 static void pair(struct device *d, const struct pending *p, uint64_t queued)
 {
-	uint64_t half = (p->end - p->ev.time) / 2, last = atomic_load(&d->paired);
+	uint64_t half = 0, raw = 0;
+	bool better;
 
-	if (p->end - last > PAIR_NS && atomic_compare_exchange_strong(&d->paired, &last, p->end))
-		pasta_agent_clock(CLOCK_FIRST + p->device % CLOCKS, queued,
-				  p->ev.time + (half < STAMP_NS ? half : STAMP_NS));
+	pthread_mutex_lock(&lock);
+	better = narrow_down(d, p, queued);
+	if (better) {
+		half = (uint64_t)(d->high - d->low) / 2;
+		raw = queued + (uint64_t)d->low + half;
+	}
+	pthread_mutex_unlock(&lock);
+	if (better)
+		pasta_agent_clock(CLOCK_FIRST + p->device % CLOCKS, queued, raw, half + 1);
 }
 
 static struct pasta_port *port_for(const struct pending *p, cl_event event)
