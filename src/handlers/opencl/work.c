@@ -203,13 +203,6 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
 	pending_free(p);
 }
 
-/* The same, of an event that nobody but us wanted. */
-static void CL_CALLBACK done_own(cl_event event, cl_int status, void *arg)
-{
-	done(event, status, arg);
-	cl_below.clReleaseEvent(event);
-}
-
 /* -- When it is given -- */
 
 static void fill(struct pasta_event *ev, const struct cl_work *w, const struct cl_queue *q,
@@ -265,11 +258,10 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 	pasta_emit(&ev);
 }
 
-/* The program's event needs no reference of ours: callbacks come before the end of an event, and a
- * program that counts references counts its own. */
+/* No reference of ours is needed: callbacks come before the end of an event (and a program that
+ * counts references counts its own). */
 static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, uint64_t corr)
 {
-	bool own = w->event == &w->own;
 	struct pending *p = pending_new();
 
 	if (p) {
@@ -279,13 +271,10 @@ static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, ui
 		p->ev.time = w->begin;
 		p->device = q->device;
 		p->end = wants_end(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
-		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, own ? done_own : done, p) ==
-		    CL_SUCCESS)
+		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, p) == CL_SUCCESS)
 			return;
 		pending_free(p);
 	}
-	if (own)
-		cl_below.clReleaseEvent(w->own);
 	pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
 }
 
@@ -297,6 +286,8 @@ static void given(struct cl_work *w)
 
 	launch_event(w, &q, name, corr);
 	track(w, &q, name, corr);
+	if (w->event == &w->own)
+		cl_below.clReleaseEvent(w->own);
 }
 
 void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
