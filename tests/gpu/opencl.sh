@@ -17,10 +17,13 @@ need
 "$programs/cl_exact" >native || failed "native: status $?"
 "$ACCELPROF" run -q --record all -o exact -- "$programs/cl_exact" >exact.out 2>exact.err
 is "status" $? 0
-is "seen" "$(json exact.out 'd["seen"]')" "$(json native 'd["seen"]')"
+# All that the program sees is as without us, but for the list of a queue that was made with an empty
+# one: drivers differ in how they tell that.
+seen='{k: {q: v[q] for q in v if q != "list"} if isinstance(v, dict) else v for k, v in d["seen"].items()}'
+is "seen" "$(json exact.out "$seen")" "$(json native "$seen")"
 "$dump" exact >exact.dump || failed "dump"
-# Within 20 us: the two clocks are paired by when calls are made.
-"${events[@]}" exact exact.dump exact.out 20000 || failed "not exact"
+# Within 5 us: the two clocks are paired by when calls are made.
+"${events[@]}" exact exact.dump exact.out 5000 || failed "not exact"
 
 many=$programs/cl_many
 for i in 1 2 3 4 5; do

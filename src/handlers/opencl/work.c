@@ -286,6 +286,7 @@ static void given(struct cl_work *w)
 
 	launch_event(w, &q, name, corr);
 	track(w, &q, name, corr);
+	/* Here, and not in the callback: NVIDIA's driver hangs if it is given back there. */
 	if (w->event == &w->own)
 		cl_below.clReleaseEvent(w->own);
 }
