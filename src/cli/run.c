@@ -202,36 +202,70 @@ static int prepare(struct job *job, struct pasta_err *err)
 	return error;
 }
 
-/* The agent before what is in the list already; NULL when out of memory. */
-static char *listed(const char *variable, const char *agent)
+/* A library before what is in the list already; NULL when out of memory. */
+static char *listed(const char *variable, const char *library)
 {
 	const char *old = getenv(variable);
 	char *list;
 
-	if (asprintf(&list, "%s%s%s", agent, old && *old ? ":" : "", old ? old : "") < 0)
+	if (asprintf(&list, "%s%s%s", library, old && *old ? ":" : "", old ? old : "") < 0)
 		return NULL;
 	return list;
+}
+
+static int add_list(struct job *job, struct pasta_child_env *env, const char *variable,
+		    const char *library, struct pasta_err *err)
+{
+	size_t n = 0;
+
+	while (env[n].name)
+		n++;
+	if (n + 1 == ENV)
+		return pasta_fail(err, -E2BIG, "too many handlers for the environment");
+	env[n].name = variable;
+	env[n].value = job->lists[n] = listed(variable, library);
+	return env[n].value ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+}
+
+/* What lies beside the agent; NULL when out of memory. */
+static char *beside(const char *agent, const char *name)
+{
+	char *path;
+
+	if (asprintf(&path, "%.*s/%s", (int)(strrchr(agent, '/') - agent), agent, name) < 0)
+		return NULL;
+	return path;
+}
+
+static int add_preload(struct job *job, struct pasta_child_env *env, const char *name,
+		       struct pasta_err *err)
+{
+	char *path = beside(job->agent, name);
+	int error = 0;
+
+	if (!path)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	if (!access(path, R_OK)) /* else the dynamic loader would complain, in the program's name */
+		error = add_list(job, env, "LD_PRELOAD", path, err);
+	free(path);
+	return error;
 }
 
 /* How each handler's vendor is told to load the agent. */
 static int add_handlers(struct job *job, struct pasta_child_env *env, struct pasta_err *err)
 {
 	const struct pasta_handler *const *handler = pasta_cli_handlers(job->agent, err);
-	size_t n = 0;
+	int error = handler ? 0 : err->code;
 
-	if (!handler)
-		return err->code;
-	while (env[n].name)
-		n++;
-	for (; *handler; handler++) {
-		if (!(*handler)->env || n + 1 == ENV)
-			continue;
-		env[n].name = (*handler)->env;
-		env[n].value = job->lists[n] = listed((*handler)->env, job->agent);
-		if (!env[n++].value)
-			return pasta_fail(err, -ENOMEM, "out of memory");
+	for (; !error && *handler; handler++) {
+		const char *preload = (*handler)->preload ? (*handler)->preload() : NULL;
+
+		if (preload)
+			error = add_preload(job, env, preload, err);
+		else if ((*handler)->env)
+			error = add_list(job, env, (*handler)->env, job->agent, err);
 	}
-	return 0;
+	return error;
 }
 
 static int start(struct job *job, struct pasta_err *err)

@@ -17,6 +17,9 @@ struct pasta_handler {
 	/* A list of libraries, separated by ':', that makes its vendor's loader load the agent: the
 	 * agent's path is put before what is there. NULL: the agent comes in another way. */
 	const char *env;
+	/* The name of a library beside the agent that must be preloaded because this machine's
+	 * loader does not know that variable; NULL: there is no need. */
+	const char *(*preload)(void);
 };
 
 extern const struct pasta_handler pasta_annotate_handler;

@@ -1,9 +1,13 @@
 /* layer.c - the way in: the loader asks for our functions, and the handler's descriptor. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "handlers/handler.h"
 #include "handlers/opencl/opencl.h"
@@ -119,12 +123,42 @@ static cl_uint name_devices(const struct loader *l, cl_platform_id platform, cha
 	return n;
 }
 
+/* A loader that knows of layers reads their variable, and so has its name. */
+static bool mentions_layers(const char *path)
+{
+	static const char name[] = "OPENCL_LAYERS";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	void *map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+	bool found = map == MAP_FAILED || memmem(map, (size_t)size, name, sizeof(name) - 1);
+
+	if (map != MAP_FAILED)
+		munmap(map, (size_t)size);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static const char *preload(void)
+{
+#ifdef __x86_64__
+	void *lib = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+	struct link_map *map = NULL;
+
+	if (lib && !dlinfo(lib, RTLD_DI_LINKMAP, &map) && map && !mentions_layers(map->l_name))
+		return "libpasta-opencl.so";
+#else
+	(void)mentions_layers;
+#endif
+	return NULL;
+}
+
 static int describe(const struct loader *l, char *why, size_t size)
 {
 	cl_platform_id list[16];
 	cl_uint n = load(l, list, 16), found = 0;
 
-	if (n && !loaded) {
+	if (n && !loaded && !preload()) {
 		snprintf(
 			why, size,
 			"its loader, libOpenCL.so.1, has no layers: put one in its place that has "
@@ -134,6 +168,9 @@ static int describe(const struct loader *l, char *why, size_t size)
 	*why = '\0';
 	for (cl_uint i = 0; i < n; i++)
 		found += name_devices(l, list[i], why, size);
+	if (found && !loaded && strlen(why) < size)
+		snprintf(why + strlen(why), size - strlen(why),
+			 "; the loader has no layers, so a library is preloaded");
 	if (found)
 		return 0;
 	snprintf(why, size,
@@ -170,4 +207,5 @@ const struct pasta_handler pasta_opencl_handler = {
 	.summary = "kernels, copies and memory of OpenCL programs, on any device",
 	.probe = probe,
 	.env = "OPENCL_LAYERS",
+	.preload = preload,
 };
