@@ -173,12 +173,17 @@ static int part_at(size_t byte)
 	return -1;
 }
 
+/* The bytes of a part, without its padding. */
+static size_t length(int k)
+{
+	return sizeof(struct pasta_frame) + frame_at(&small, parts[k].at)->size;
+}
+
 static bool is_padding(size_t byte)
 {
 	int k = part_at(byte);
 
-	return k >= 0 && byte >= parts[k].at + sizeof(struct pasta_frame) +
-					 frame_at(&small, parts[k].at)->size;
+	return k >= 0 && byte >= parts[k].at + length(k);
 }
 
 static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
@@ -274,8 +279,12 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 		}
 		save(&b, b.size, path);
 		s = open_stream(path);
+		/* What was cut may leave the frame as it was, if it was zero, like the padding. */
+		if (b.size < small.size && b.size >= parts[k].at + length(k) &&
+		    !memcmp(b.data + parts[k].at, small.data + parts[k].at, length(k)))
+			lost[k] = false;
 		/* A frame that begins where the padding before it should be is not found. */
-		if (b.size < small.size && is_padding(at) && k + 1 < FRAMES)
+		if (b.size < small.size && !lost[k] && k + 1 < FRAMES)
 			lost[k + 1] = true;
 		check_numbers(s, lost);
 		account_of(s);
