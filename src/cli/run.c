@@ -255,8 +255,10 @@ static int add_preload(struct job *job, struct pasta_child_env *env, const char 
 static int add_handlers(struct job *job, struct pasta_child_env *env, struct pasta_err *err)
 {
 	const struct pasta_handler *const *handler = pasta_cli_handlers(job->agent, err);
-	int error = handler ? 0 : err->code;
+	int error = 0;
 
+	if (!handler)
+		return err->code;
 	for (; !error && *handler; handler++) {
 		const char *preload = (*handler)->preload ? (*handler)->preload() : NULL;
 
