@@ -7,11 +7,6 @@
 
 #include <pasta/pasta.h>
 
-/* What waits for its other half. A launch waits as long as its device is busy; a kernel is before
- * its launch only where clocks differ, by little. */
-#define LAUNCHES_MAX (1 << 21)
-#define EARLY_MAX (1 << 13)
-
 struct kernel {
 	uint32_t name;
 	struct pasta_hist *times; /* of its records */
@@ -26,10 +21,8 @@ struct shape {
 };
 
 struct kernels {
-	struct pasta_map *kernels;	/* by name */
-	struct pasta_map *shapes;	/* by hash, or the next number that is free */
-	struct pasta_pending *launched; /* launches, each its struct kernel *, without a record */
-	struct pasta_pending *early;	/* records without a launch */
+	struct pasta_map *kernels; /* by name */
+	struct pasta_map *shapes;  /* by hash, or the next number that is free */
 	bool failed;
 };
 
@@ -40,9 +33,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	(void)opts;
 	k->kernels = pasta_map_new(sizeof(struct kernel));
 	k->shapes = pasta_map_new(sizeof(struct shape));
-	k->launched = pasta_pending_new(sizeof(struct kernel *), LAUNCHES_MAX);
-	k->early = pasta_pending_new(0, EARLY_MAX);
-	if (!k->kernels || !k->shapes || !k->launched || !k->early)
+	if (!k->kernels || !k->shapes)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -57,8 +48,6 @@ static void close_(void *state)
 		pasta_hist_free(kernel->times);
 	pasta_map_free(k->kernels);
 	pasta_map_free(k->shapes);
-	pasta_pending_free(k->launched);
-	pasta_pending_free(k->early);
 }
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
@@ -122,36 +111,26 @@ static void add(struct shape *into, uint64_t count, uint64_t total, uint64_t min
  * are kernels, count by their records. */
 static void on_launch(struct kernels *k, const struct pasta_event *ev)
 {
-	struct kernel *kernel, **waiting;
+	struct kernel *kernel;
 
 	if (!ev->launch.name || ev->launch.graph)
 		return;
 	kernel = kernel_of(k, ev->launch.name);
-	if (!kernel)
-		return;
-	kernel->launches++;
-	if (pasta_pending_find(k->early, ev->proc, ev->launch.corr)) {
-		pasta_pending_remove(k->early, ev->proc, ev->launch.corr);
-		kernel->joined++;
-		return;
-	}
-	waiting = pasta_pending_add(k->launched, ev->proc, ev->launch.corr);
-	if (waiting)
-		*waiting = kernel;
-	else
-		k->failed = true;
+	if (kernel)
+		kernel->launches++;
 }
 
-static void join(struct kernels *k, uint32_t proc, uint64_t corr)
+/* A record whose launch counts by itself. */
+static void join(struct kernels *k, const struct pasta_where *where)
 {
-	struct kernel **launched = pasta_pending_find(k->launched, proc, corr);
+	struct kernel *kernel;
 
-	if (launched) {
-		(*launched)->joined++;
-		pasta_pending_remove(k->launched, proc, corr);
-	} else if (!pasta_pending_add(k->early, proc, corr)) {
-		k->failed = true;
-	}
+	if (!(where->flags & PASTA_WHERE_LAUNCH) || where->flags & PASTA_WHERE_AGAIN ||
+	    !where->name)
+		return;
+	kernel = kernel_of(k, where->name);
+	if (kernel)
+		kernel->joined++;
 }
 
 static void on_kernel(struct kernels *k, const struct pasta_event *ev)
@@ -167,7 +146,7 @@ static void on_kernel(struct kernels *k, const struct pasta_event *ev)
 	if (pasta_hist_add(shape->kernel->times, r->dur, 1))
 		k->failed = true;
 	if (!r->node)
-		join(k, ev->proc, r->corr);
+		join(k, pasta_where(ev));
 }
 
 static void on_event(void *state, const struct pasta_event *ev)
@@ -178,7 +157,6 @@ static void on_event(void *state, const struct pasta_event *ev)
 		on_kernel(state, ev);
 }
 
-/* Halves that still wait do so in vain: a shard has the whole of its process. */
 static void merge(void *into, const void *from)
 {
 	const struct kernels *b = from;
@@ -211,10 +189,11 @@ static void merge(void *into, const void *from)
 
 /* -- Reporting. -- */
 
-/* Executions that have no record; more records than launches is no loss. */
+/* Executions that have no record; more records than launches is no loss: a filter may have left out
+ * their launches. */
 static uint64_t missing(const struct kernel *kernel)
 {
-	return kernel->launches - kernel->joined;
+	return kernel->launches > kernel->joined ? kernel->launches - kernel->joined : 0;
 }
 
 static const char *label(uint32_t name)
@@ -364,5 +343,6 @@ static int report(void *state, struct pasta_out *out)
 }
 
 PASTA_TOOL(.name = "kernel_freq", .summary = "kernels by name and shape: launches and device time",
-	   .events = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL), .state_size = sizeof(struct kernels),
-	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_);
+	   .events = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL), .needs = PASTA_NEED_WHERE,
+	   .state_size = sizeof(struct kernels), .open = open_, .event = on_event, .merge = merge,
+	   .report = report, .close = close_);

@@ -11,14 +11,6 @@
 #define PATH_HEAD 32
 #define PATH_TAIL 31
 
-#define LOST UINT32_MAX /* the name of a region whose begin was dropped */
-#define DEPTH_MAX 65536 /* deeper ones are not believed */
-
-/* What waits for its other half. A launch waits as long as its device is busy, that of a graph for
- * ever; work is before its launch only where clocks differ, by little. */
-#define LAUNCHES_MAX (1 << 21)
-#define EARLY_MAX (1 << 13)
-
 struct sum {
 	uint64_t calls, inclusive, exclusive;
 };
@@ -43,43 +35,26 @@ struct mark {
 
 /* A region that has begun and not ended. */
 struct frame {
-	struct node *node;
-	uint32_t iteration; /* its number; 0: none */
 	uint64_t begin, children;
 };
 
-/* Work on a device whose launch has not come yet. */
-struct early {
-	uint64_t count, ns;
-	bool graph;
-};
-
-struct proc {
-	uint64_t last;	    /* the latest time that is known of it */
-	uint32_t iteration; /* now */
-};
-
 struct thread {
-	struct proc *proc;
 	struct frame *frames;
 	size_t depth, room;
-	uint64_t owed; /* ends to come, of regions that an outer one's end has ended */
 };
 
 struct regions {
-	struct pasta_map *procs, *threads; /* by ev->proc; by that and tid */
-	struct pasta_map *nodes, *marks;   /* by the parent's number and name */
-	struct pasta_map *iterations;	   /* by index; its number, from 1 */
-	struct pasta_map *cells;	   /* by the iteration's number and the node's */
-	struct pasta_pending *launched;	   /* launches, each its struct node * */
-	struct pasta_pending *early;	   /* ns of work whose launch has not come */
+	struct pasta_map *threads;	 /* by ev->proc and tid */
+	struct pasta_map *nodes, *marks; /* by the parent's number and name */
+	struct pasta_map *places;	 /* struct node *, by the scope's id */
+	struct pasta_map *iterations;	 /* by index; its number, from 1 */
+	struct pasta_map *cells;	 /* by the iteration's number and the node's */
 	struct node root;
 	struct thread *thread; /* of the last event */
 	uint64_t thread_key;
 	uint64_t strays, overlaps, open, lost;
 	uint64_t outside; /* launches in no region */
 	uint64_t orphans; /* work on a device without a launch */
-	uint32_t deepest;
 	bool by_iteration, failed;
 };
 
@@ -92,16 +67,13 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	if (r->by_iteration && iterations && strcmp(iterations, "yes"))
 		return pasta_fail(err, -EINVAL, "iterations must be yes or no, not '%s'",
 				  iterations);
-	r->procs = pasta_map_new(sizeof(struct proc));
 	r->threads = pasta_map_new(sizeof(struct thread));
 	r->nodes = pasta_map_new(sizeof(struct node));
 	r->marks = pasta_map_new(sizeof(struct mark));
 	r->iterations = pasta_map_new(sizeof(uint32_t));
 	r->cells = pasta_map_new(sizeof(struct sum));
-	r->launched = pasta_pending_new(sizeof(struct node *), LAUNCHES_MAX);
-	r->early = pasta_pending_new(sizeof(struct early), EARLY_MAX);
-	if (!r->procs || !r->threads || !r->nodes || !r->marks || !r->iterations || !r->cells ||
-	    !r->launched || !r->early)
+	r->places = pasta_map_new(sizeof(struct node *));
+	if (!r->threads || !r->nodes || !r->marks || !r->iterations || !r->cells || !r->places)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -118,14 +90,12 @@ static void close_(void *state)
 	at = 0;
 	while (r->nodes && (node = pasta_map_next(r->nodes, &at, NULL)))
 		free(node->path);
-	pasta_map_free(r->procs);
 	pasta_map_free(r->threads);
 	pasta_map_free(r->nodes);
 	pasta_map_free(r->marks);
 	pasta_map_free(r->iterations);
 	pasta_map_free(r->cells);
-	pasta_pending_free(r->launched);
-	pasta_pending_free(r->early);
+	pasta_map_free(r->places);
 }
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
@@ -138,9 +108,7 @@ static struct thread *thread_of(struct regions *r, const struct pasta_event *ev)
 	if (r->thread && r->thread_key == key)
 		return r->thread;
 	thread = pasta_map_add(r->threads, key);
-	if (thread && !thread->proc)
-		thread->proc = pasta_map_add(r->procs, ev->proc);
-	if (!thread || !thread->proc)
+	if (!thread)
 		return NULL;
 	r->thread = thread;
 	r->thread_key = key;
@@ -158,35 +126,64 @@ static struct node *node_below(struct regions *r, struct node *up, uint32_t name
 	node->up = up;
 	node->depth = up->depth + 1;
 	node->min = UINT64_MAX;
-	if (node->depth > r->deepest)
-		r->deepest = node->depth;
 	return node;
 }
 
-static struct node *innermost(struct regions *r, const struct thread *thread)
+static const struct pasta_scope *region_above(const struct pasta_scope *region)
 {
-	return thread->depth ? thread->frames[thread->depth - 1].node : &r->root;
+	return region->up ? region->up->region : NULL;
 }
 
-static void begin(struct regions *r, struct thread *thread, uint32_t name, uint64_t now)
+/* The node of the region around or at a place; the root if there is none. Paths may be deep: those
+ * above are made from the outermost on, which is found again for each of them that is new. */
+static struct node *node_at(struct regions *r, const struct pasta_scope *scope)
 {
-	struct node *node = node_below(r, innermost(r, thread), name);
+	const struct pasta_scope *region = scope ? scope->region : NULL, *above;
+	struct node **place;
 
-	if (node && thread->depth == thread->room) {
+	if (!region)
+		return &r->root;
+	place = pasta_map_find(r->places, region->id);
+	while (!place) {
+		struct node *up = &r->root;
+		const struct pasta_scope *first = region;
+
+		/* The outermost that is new: the one above it is known. */
+		while ((above = region_above(first))) {
+			struct node **known = pasta_map_find(r->places, above->id);
+
+			if (known) {
+				up = *known;
+				break;
+			}
+			first = above;
+		}
+		place = pasta_map_add(r->places, first->id);
+		if (place)
+			*place = node_below(r, up, first->name);
+		if (!place || !*place) {
+			r->failed = true;
+			return NULL;
+		}
+		place = pasta_map_find(r->places, region->id);
+	}
+	return *place;
+}
+
+static void begin(struct regions *r, struct thread *thread, uint64_t now)
+{
+	if (thread->depth == thread->room) {
 		size_t room = thread->room ? 2 * thread->room : 16;
 		struct frame *frames = realloc(thread->frames, room * sizeof(*frames));
 
-		if (frames) {
-			thread->frames = frames;
-			thread->room = room;
+		if (!frames) {
+			r->failed = true;
+			return;
 		}
+		thread->frames = frames;
+		thread->room = room;
 	}
-	if (!node || thread->depth == thread->room) {
-		r->failed = true;
-		return;
-	}
-	thread->frames[thread->depth++] =
-		(struct frame){.node = node, .iteration = thread->proc->iteration, .begin = now};
+	thread->frames[thread->depth++] = (struct frame){.begin = now};
 }
 
 static void add(struct sum *sum, uint64_t inclusive, uint64_t exclusive)
@@ -196,214 +193,226 @@ static void add(struct sum *sum, uint64_t inclusive, uint64_t exclusive)
 	sum->exclusive += exclusive;
 }
 
+static uint32_t iteration_number(struct regions *r, uint64_t index)
+{
+	uint32_t *number = pasta_map_add(r->iterations, index);
+
+	if (!number) {
+		r->failed = true;
+		return 0;
+	}
+	if (!*number)
+		*number = (uint32_t)pasta_map_count(r->iterations);
+	return *number;
+}
+
+static struct sum *cell_of(struct regions *r, uint64_t iteration, const struct node *node)
+{
+	uint32_t number = iteration_number(r, iteration);
+	struct sum *cell =
+		number ? pasta_map_add(r->cells, pasta_pair(number, node->number)) : NULL;
+
+	r->failed |= !cell;
+	return cell;
+}
+
 /* End the innermost region of the thread. */
-static struct node *end_one(struct regions *r, struct thread *thread, uint64_t now)
+static void end(struct regions *r, struct thread *thread, const struct pasta_event *ev,
+		const struct pasta_where *where)
 {
 	const struct frame *frame = &thread->frames[--thread->depth];
 	/* An event that comes late, out of order, must not make a time negative. */
-	uint64_t inclusive = now > frame->begin ? now - frame->begin : 0;
+	uint64_t inclusive = ev->time > frame->begin ? ev->time - frame->begin : 0;
 	uint64_t exclusive = inclusive > frame->children ? inclusive - frame->children : 0;
-	struct node *node = frame->node;
-	struct sum *cell;
+	struct node *node = node_at(r, where->scope);
+	struct sum *cell = NULL;
 
+	if (!node)
+		return;
 	add(&node->sum, inclusive, exclusive);
+	node->open += ev->region.flags & (PASTA_REGION_LOST | PASTA_REGION_OPEN) ? 1 : 0;
 	if (inclusive < node->min)
 		node->min = inclusive;
 	if (inclusive > node->max)
 		node->max = inclusive;
 	if (thread->depth)
 		thread->frames[thread->depth - 1].children += inclusive;
-	if (frame->iteration && r->by_iteration) {
-		cell = pasta_map_add(r->cells, pasta_pair(frame->iteration, node->number));
-		if (cell)
-			add(cell, inclusive, exclusive);
-		else
-			r->failed = true;
-	}
-	return node;
+	if (where->iteration != PASTA_NO_ITERATION && r->by_iteration)
+		cell = cell_of(r, where->iteration, node);
+	if (cell)
+		add(cell, inclusive, exclusive);
 }
 
-/* Events were dropped: the source says how many regions are open here. Ends that are missing come
- * at the latest now; begins that are missing get a region without a name. */
-static void get_in_step(struct regions *r, struct thread *thread, size_t depth, uint64_t now)
+static struct mark *mark_of(struct regions *r, struct node *up, uint32_t name)
 {
-	while (thread->depth > depth) {
-		end_one(r, thread, now)->open++;
-		r->lost++;
-	}
-	while (thread->depth < depth && !r->failed) {
-		begin(r, thread, LOST, now);
-		r->lost++;
-	}
-}
-
-/* The depth of the innermost region that an end ends, from 1; 0: there is none. */
-static size_t ended(const struct thread *thread, uint32_t name)
-{
-	size_t depth = thread->depth;
-
-	while (name && depth && thread->frames[depth - 1].node->name != name)
-		depth--;
-	return depth;
-}
-
-static void end(struct regions *r, struct thread *thread, const struct pasta_event *ev)
-{
-	size_t depth = ended(thread, ev->region.name);
-
-	if (ev->region.depth)
-		depth = ev->region.depth;
-	if (ev->region.depth && thread->depth < depth) {
-		r->lost++;
-		return;
-	}
-	if (ev->region.depth)
-		get_in_step(r, thread, depth, ev->time);
-	if (!depth && ev->region.name && thread->owed) {
-		thread->owed--;
-		return;
-	}
-	if (!depth) {
-		r->strays++;
-		return;
-	}
-	r->overlaps += thread->depth - depth;
-	thread->owed += thread->depth - depth;
-	while (thread->depth >= depth)
-		end_one(r, thread, ev->time);
-}
-
-static void mark(struct regions *r, struct thread *thread, const struct pasta_event *ev)
-{
-	struct node *up = innermost(r, thread);
-	struct mark *m = pasta_map_add(r->marks, pasta_pair(up->number, ev->region.name));
+	struct mark *m = up ? pasta_map_add(r->marks, pasta_pair(up->number, name)) : NULL;
 
 	if (!m) {
 		r->failed = true;
-		return;
+		return NULL;
 	}
 	m->up = up;
-	m->name = ev->region.name;
-	m->count++;
+	m->name = name;
+	return m;
 }
 
-static void iteration(struct regions *r, struct proc *proc, uint64_t index)
+static void on_region(struct regions *r, struct thread *thread, const struct pasta_event *ev,
+		      const struct pasta_where *where)
 {
-	uint32_t *number = pasta_map_add(r->iterations, index);
+	struct mark *m;
 
-	if (!number) {
-		r->failed = true;
-		return;
+	r->lost += ev->region.flags & PASTA_REGION_LOST ? 1 : 0;
+	r->overlaps += ev->region.flags & PASTA_REGION_OUTER ? 1 : 0;
+	r->open += ev->region.flags & PASTA_REGION_OPEN ? 1 : 0;
+	if (ev->sub == PASTA_REGION_BEGIN) {
+		begin(r, thread, ev->time);
+	} else if (ev->sub == PASTA_REGION_END && thread->depth) {
+		end(r, thread, ev, where);
+	} else if (ev->sub == PASTA_REGION_STRAY) {
+		r->strays += ev->region.flags & PASTA_REGION_LOST ? 0 : 1;
+	} else if (ev->sub == PASTA_REGION_MARK) {
+		m = mark_of(r, node_at(r, where->scope), ev->region.name);
+		if (m)
+			m->count++;
 	}
-	if (!*number)
-		*number = (uint32_t)pasta_map_count(r->iterations);
-	proc->iteration = *number;
 }
 
 /* Work belongs to the region that its launch is in, whenever it runs. */
-static void launch(struct regions *r, struct thread *thread, const struct pasta_event *ev)
+static void on_work(struct regions *r, const struct pasta_where *where, uint64_t ns)
 {
-	const struct early *early = pasta_pending_find(r->early, ev->proc, ev->launch.corr);
-	struct node *node = innermost(r, thread), **waiting;
-	bool whole = early && !early->graph;
+	struct node *node = node_at(r, where->scope);
 
-	r->outside += node == &r->root;
-	if (early) {
-		node->device_self += early->ns;
-		r->orphans -= early->count;
-		pasta_pending_remove(r->early, ev->proc, ev->launch.corr);
-	}
-	if (whole)
-		return;
-	waiting = pasta_pending_add(r->launched, ev->proc, ev->launch.corr);
-	if (waiting)
-		*waiting = node;
-	else
-		r->failed = true;
-}
-
-/* A launch starts one thing, unless it is of a graph. */
-static void work(struct regions *r, uint32_t proc, uint64_t corr, bool graph, uint64_t ns)
-{
-	struct node **node = pasta_pending_find(r->launched, proc, corr);
-	struct early *early = node ? NULL : pasta_pending_add(r->early, proc, corr);
-
-	if (early) {
-		early->ns += ns;
-		early->count++;
-		early->graph |= graph;
+	if (!(where->flags & PASTA_WHERE_LAUNCH))
 		r->orphans++;
-	} else if (node) {
-		(*node)->device_self += ns;
-		if (!graph)
-			pasta_pending_remove(r->launched, proc, corr);
-	} else {
-		r->failed = true;
-	}
-}
-
-static void on_region(struct regions *r, struct thread *thread, const struct pasta_event *ev)
-{
-	if (ev->sub != PASTA_REGION_END && ev->region.depth && ev->region.depth <= DEPTH_MAX)
-		get_in_step(r, thread, ev->region.depth - 1, ev->time);
-	if (ev->sub == PASTA_REGION_BEGIN)
-		begin(r, thread, ev->region.name, ev->time);
-	else if (ev->sub == PASTA_REGION_END)
-		end(r, thread, ev);
-	else if (ev->sub == PASTA_REGION_MARK)
-		mark(r, thread, ev);
-}
-
-/* What a thread of the program did. */
-static void on_host(struct regions *r, const struct pasta_event *ev)
-{
-	struct thread *thread = thread_of(r, ev);
-
-	if (!thread) {
-		r->failed = true;
-		return;
-	}
-	if (ev->time > thread->proc->last)
-		thread->proc->last = ev->time;
-	if (ev->kind == PASTA_REGION)
-		on_region(r, thread, ev);
-	else if (ev->kind == PASTA_LAUNCH)
-		launch(r, thread, ev);
-	else
-		iteration(r, thread->proc, ev->iteration.index);
+	else if (node)
+		node->device_self += ns;
 }
 
 static void on_event(void *state, const struct pasta_event *ev)
 {
+	const struct pasta_where *where = pasta_where(ev);
+	struct regions *r = state;
+	struct thread *thread;
+
 	switch (ev->kind) {
 	case PASTA_KERNEL:
-		work(state, ev->proc, ev->kernel.corr, ev->kernel.node != 0, ev->kernel.dur);
+		on_work(r, where, ev->kernel.dur);
 		break;
 	case PASTA_COPY:
-		work(state, ev->proc, ev->copy.corr, ev->copy.node != 0, ev->copy.dur);
+		on_work(r, where, ev->copy.dur);
 		break;
 	case PASTA_SET:
-		work(state, ev->proc, ev->set.corr, ev->set.node != 0, ev->set.dur);
+		on_work(r, where, ev->set.dur);
+		break;
+	case PASTA_LAUNCH:
+		r->outside += !where->scope || !where->scope->region;
+		break;
+	case PASTA_ITERATION:
+		iteration_number(r, ev->iteration.index);
 		break;
 	default:
-		on_host(state, ev);
+		thread = thread_of(r, ev);
+		if (thread)
+			on_region(r, thread, ev, where);
+		else
+			r->failed = true;
 	}
 }
 
-/* -- Reporting. -- */
+/* -- Merging. -- */
 
-/* What has not ended has lasted, for all we know, until its process's last event. */
-static void end_open(struct regions *r)
+static void merge_node(struct node *into, const struct node *from)
 {
-	struct thread *thread;
+	into->sum.calls += from->sum.calls;
+	into->sum.inclusive += from->sum.inclusive;
+	into->sum.exclusive += from->sum.exclusive;
+	into->min = from->min < into->min ? from->min : into->min;
+	into->max = from->max > into->max ? from->max : into->max;
+	into->open += from->open;
+	into->device_self += from->device_self;
+}
+
+/* The other's nodes, by their numbers, as ours. Those above are before those below. NULL when out
+ * of memory. */
+static struct node **merge_nodes(struct regions *a, const struct regions *b)
+{
+	struct node **ours = calloc(pasta_map_count(b->nodes) + 1, sizeof(*ours));
+	const struct node *node;
 	size_t at = 0;
 
-	while ((thread = pasta_map_next(r->threads, &at, NULL)))
-		while (thread->depth) {
-			end_one(r, thread, thread->proc->last)->open++;
-			r->open++;
-		}
+	if (!ours)
+		return NULL;
+	ours[0] = &a->root;
+	a->root.device_self += b->root.device_self;
+	while ((node = pasta_map_next(b->nodes, &at, NULL))) {
+		struct node *up = ours[node->up->number];
+
+		ours[node->number] = up ? node_below(a, up, node->name) : NULL;
+		if (ours[node->number])
+			merge_node(ours[node->number], node);
+		else
+			a->failed = true;
+	}
+	return ours;
 }
+
+static void merge_cells(struct regions *a, const struct regions *b, struct node **ours)
+{
+	uint64_t *indices = calloc(pasta_map_count(b->iterations) + 1, sizeof(*indices)), key;
+	const uint32_t *number;
+	const struct sum *cell;
+	size_t at = 0;
+
+	if (!indices) {
+		a->failed = true;
+		return;
+	}
+	while ((number = pasta_map_next(b->iterations, &at, &key))) {
+		indices[*number] = key;
+		iteration_number(a, key);
+	}
+	at = 0;
+	while ((cell = pasta_map_next(b->cells, &at, &key))) {
+		const struct node *node = ours[(uint32_t)key];
+		struct sum *sum = node ? cell_of(a, indices[key >> 32], node) : NULL;
+
+		if (!sum)
+			continue;
+		sum->calls += cell->calls;
+		sum->inclusive += cell->inclusive;
+		sum->exclusive += cell->exclusive;
+	}
+	free(indices);
+}
+
+static void merge(void *into, const void *from)
+{
+	const struct regions *b = from;
+	struct regions *a = into;
+	struct node **ours = merge_nodes(a, b);
+	const struct mark *mark;
+	size_t at = 0;
+
+	a->failed |= b->failed || !ours;
+	a->strays += b->strays;
+	a->overlaps += b->overlaps;
+	a->open += b->open;
+	a->lost += b->lost;
+	a->outside += b->outside;
+	a->orphans += b->orphans;
+	if (!ours)
+		return;
+	while ((mark = pasta_map_next(b->marks, &at, NULL))) {
+		struct mark *m = mark_of(a, ours[mark->up->number], mark->name);
+
+		if (m)
+			m->count += mark->count;
+	}
+	merge_cells(a, b, ours);
+	free(ours);
+}
+
+/* -- Reporting. -- */
 
 static int by_inclusive(const void *a, const void *b)
 {
@@ -425,7 +434,7 @@ static struct node *next_node(struct node *node)
 
 static const char *label(uint32_t name)
 {
-	return name == LOST ? "(lost)" : name ? pasta_str(name) : "(unnamed)";
+	return name ? pasta_str(name) : "(unnamed)";
 }
 
 /* The path of names, of which trail has count, joined by "/". NULL when out of memory. */
@@ -463,11 +472,15 @@ static int arrange(struct regions *r)
 {
 	size_t i, at = 0, count = pasta_map_count(r->nodes);
 	struct node **nodes = calloc(count + 1, sizeof(*nodes)), *node;
-	uint32_t *trail = calloc((size_t)r->deepest + 1, sizeof(*trail)), rank = 0;
-	int error = nodes && trail ? 0 : -ENOMEM;
+	uint32_t *trail, rank = 0, deepest = 0;
+	int error;
 
-	for (i = 0; !error && (node = pasta_map_next(r->nodes, &at, NULL)); i++)
+	for (i = 0; nodes && (node = pasta_map_next(r->nodes, &at, NULL)); i++) {
 		nodes[i] = node;
+		deepest = node->depth > deepest ? node->depth : deepest;
+	}
+	trail = calloc((size_t)deepest + 1, sizeof(*trail));
+	error = nodes && trail ? 0 : -ENOMEM;
 	if (!error) {
 		roll_up(nodes, count);
 		qsort(nodes, count, sizeof(*nodes), by_inclusive);
@@ -500,12 +513,17 @@ static void report_regions(struct regions *r, struct pasta_out *out)
 	struct node *node;
 
 	for (node = r->root.child; node; node = next_node(node)) {
+		uint64_t calls = node->sum.calls;
+
+		/* A filter has left it out, and only what is below it is of the report. */
+		if (!calls && !node->device_self)
+			continue;
 		pasta_cell_str(t, node->path);
-		pasta_cell_int(t, (int64_t)node->sum.calls);
+		pasta_cell_int(t, (int64_t)calls);
 		pasta_cell_int(t, (int64_t)node->sum.inclusive);
 		pasta_cell_int(t, (int64_t)node->sum.exclusive);
-		pasta_cell_int(t, (int64_t)(node->sum.inclusive / node->sum.calls));
-		pasta_cell_int(t, (int64_t)node->min);
+		pasta_cell_int(t, (int64_t)(calls ? node->sum.inclusive / calls : 0));
+		pasta_cell_int(t, (int64_t)(calls ? node->min : 0));
 		pasta_cell_int(t, (int64_t)node->max);
 		pasta_cell_int(t, (int64_t)node->open);
 		pasta_cell_int(t, (int64_t)node->device);
@@ -587,23 +605,39 @@ static int report_iterations(struct regions *r, struct pasta_out *out)
 	return 0;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct mark *x = *(struct mark *const *)a, *y = *(struct mark *const *)b;
+
+	/* The root has no rank, and is before all that have. */
+	if (x->up != y->up && (!x->up->number || !y->up->number))
+		return x->up->number ? 1 : -1;
+	if (x->up != y->up)
+		return x->up->rank < y->up->rank ? -1 : 1;
+	return strcmp(label(x->name), label(y->name));
+}
+
 static int report_marks(struct regions *r, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {{"mark", PASTA_STRING, NULL},
 						      {"region", PASTA_STRING, NULL},
 						      {"count", PASTA_INT, NULL}};
+	size_t i, at = 0, count = pasta_map_count(r->marks);
+	struct mark **marks = calloc(count + 1, sizeof(*marks));
 	struct pasta_table *t;
-	struct mark *m;
-	size_t at = 0;
 
-	if (!pasta_map_count(r->marks))
-		return 0;
-	t = pasta_out_table(out, "marks", columns, 3);
-	while ((m = pasta_map_next(r->marks, &at, NULL))) {
-		pasta_cell_str(t, label(m->name));
-		pasta_cell_str(t, m->up->path);
-		pasta_cell_int(t, (int64_t)m->count);
+	if (!marks)
+		return -ENOMEM;
+	for (i = 0; i < count; i++)
+		marks[i] = pasta_map_next(r->marks, &at, NULL);
+	qsort(marks, count, sizeof(*marks), by_place);
+	t = count ? pasta_out_table(out, "marks", columns, 3) : NULL;
+	for (i = 0; i < count; i++) {
+		pasta_cell_str(t, label(marks[i]->name));
+		pasta_cell_str(t, marks[i]->up->path);
+		pasta_cell_int(t, (int64_t)marks[i]->count);
 	}
+	free(marks);
 	return 0;
 }
 
@@ -626,7 +660,6 @@ static int report(void *state, struct pasta_out *out)
 	struct regions *r = state;
 	int error;
 
-	end_open(r);
 	error = r->failed ? -ENOMEM : arrange(r);
 	if (error)
 		return error;
@@ -659,5 +692,5 @@ static const struct pasta_option options[] = {
 PASTA_TOOL(.name = "regions", .summary = "host and device time by region, inclusive and exclusive",
 	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH) |
 		     PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
-	   .state_size = sizeof(struct regions), .options = options, .open = open_,
-	   .event = on_event, .report = report, .close = close_);
+	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(struct regions), .options = options,
+	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_);

@@ -66,7 +66,19 @@ struct pasta_event {
 #define PASTA_EVENT_SIZE(name) ((PASTA_EVENT_HEAD + sizeof(struct pasta_##name) + 7) & ~(size_t)7)
 
 /* Subtypes. 0 is the kind's unspecified subtype everywhere. */
-enum pasta_region_sub { PASTA_REGION_BEGIN = 1, PASTA_REGION_END, PASTA_REGION_MARK };
+enum pasta_region_sub {
+	PASTA_REGION_BEGIN = 1,
+	PASTA_REGION_END,
+	PASTA_REGION_MARK,
+	PASTA_REGION_STRAY, /* for tools only: an end that ends nothing */
+};
+/* Flags of regions, set for tools only. */
+enum pasta_region_flags {
+	PASTA_REGION_LOST = 1 << 16,  /* supplied: this begin, or this end, was dropped */
+	PASTA_REGION_OUTER = 1 << 17, /* supplied: the end of an outer one ended it */
+	PASTA_REGION_OPEN = 1 << 18,  /* supplied: it never ended; the time is its process's last */
+};
+enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 }; /* for tools only: its end is missing */
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
 	PASTA_COPY_D2H,

@@ -168,16 +168,78 @@ PASTA_EXPORT uint64_t pasta_hist_max(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q);
 
 /*
+ * A place in the nesting of a thread's regions and operators. There is one object for each path of
+ * names, whatever the process and thread, so that places are compared by their address, and id is
+ * a key for maps. They live as long as the process; any thread.
+ */
+struct pasta_scope {
+	const struct pasta_scope *up;	       /* around it; NULL: it is the outermost */
+	const struct pasta_scope *region, *op; /* the innermost, itself included; or NULL */
+	uint32_t id;			       /* from 1; in no order */
+	uint32_t name;			       /* interned; 0: it has none */
+	uint32_t depth;			       /* from 1 */
+	uint32_t kind;			       /* PASTA_REGION or PASTA_OP_BEGIN */
+};
+
+/* The names of the regions around and at a place, "train/forward"; "" for NULL. Cut at size, and
+ * returned. Any thread. */
+PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,
+					     size_t size);
+
+#define PASTA_NO_ITERATION UINT64_MAX
+
+enum pasta_where_flags {
+	PASTA_WHERE_LAUNCH = 1, /* the launch of this work is known */
+	PASTA_WHERE_AGAIN = 2,	/* the launch has other work already, and is not of a graph */
+};
+
+/*
+ * Where an event belongs: work on a device (kernels, copies, fills, and what is said of them) to
+ * where it was launched, all else to where its thread was. The end of a region or an operator
+ * belongs to what it ends, as did its begin.
+ */
+struct pasta_where {
+	const struct pasta_scope *scope; /* NULL: in no region or operator, or not known */
+	const struct pasta_scope
+		*capture;   /* work of a graph: where its node was captured, or NULL */
+	uint64_t iteration; /* its index, or PASTA_NO_ITERATION */
+	uint64_t op;	    /* id of the innermost operator, or 0 */
+	uint64_t launched;  /* when its launch was, or 0 */
+	uint32_t tid;	    /* the thread that it belongs to */
+	uint32_t name;	    /* of the launch, or 0 */
+	uint32_t stack;	    /* of the launch, or 0 */
+	uint32_t flags;	    /* of enum pasta_where_flags */
+};
+
+/* Where the event belongs that the tool is given just now. The tool's needs must have
+ * PASTA_NEED_WHERE; of other events nothing is known. Never NULL; until event returns. */
+PASTA_EXPORT const struct pasta_where *pasta_where(const struct pasta_event *ev);
+
+/* What a tool needs, beside its kinds of events. */
+enum pasta_needs {
+	PASTA_NEED_WHERE = 1, /* pasta_where: launches, regions, iterations */
+	PASTA_NEED_OPS = 2,   /* and operators in it */
+};
+
+/*
  * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a
  * mask of PASTA_BIT(KIND). Without merge one state gets the whole run in order; with it, there may
- * be a state a shard, each in that shard's order, merged before report. close is called once for
- * each state that was made, also after open failed. options ends with a NULL name, or is NULL.
+ * be a state a shard, each in that shard's order, merged before report, in the order of shards.
+ * Different states are used by different threads at the same time: what they share must not be
+ * written. close is called once for each state that was made, also after open failed. options ends
+ * with a NULL name, or is NULL. A tool that crashes, or does not return when the user has
+ * interrupted, is left out and named; the others go on.
+ *
+ * Order: by time, but work on a device never comes before its launch, if that is at most 10 ms
+ * later. Regions and operators come as pairs: an end that is missing is supplied, ends come from
+ * the inside out, and each end has the name, the depth and the flags of PASTA_REGION_* in event.h.
  */
 struct pasta_tool {
 	size_t size; /* of this struct; set by PASTA_TOOL */
 	int api;     /* PASTA_API_VERSION; set by PASTA_TOOL */
 	const char *name, *summary;
 	uint64_t events;
+	uint64_t needs; /* of enum pasta_needs */
 	size_t state_size;
 	const struct pasta_option *options;
 	int (*open)(void *state, const struct pasta_opts *opts, struct pasta_err *err);

@@ -15,7 +15,7 @@
 #include "collect/control.h"
 #include "sink/cell.h"
 
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 64
 
 void pasta_cli_say(const char *fmt, ...)
 {

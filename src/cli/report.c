@@ -136,10 +136,10 @@ static int report(struct pasta_show *show, struct pasta_input *in, const char *t
 	int error = 0, status = PASTA_CLI_OK;
 
 	if (!show->sink->events)
-		error = pasta_show_read(show, in, &c.result, stop, NULL);
+		error = pasta_show_read(show, in, &c.result, stop, NULL, &err);
 	c.stopped = error == -EINTR;
-	if (error == -ENOMEM) {
-		pasta_cli_say("out of memory");
+	if (error && !c.stopped) {
+		pasta_cli_say("%s", err.text);
 		pasta_result_free(&c.result);
 		return PASTA_CLI_FAILED;
 	}

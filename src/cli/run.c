@@ -14,6 +14,7 @@
 #include "process/input.h"
 #include "process/output.h"
 #include "process/run.h"
+#include "process/correlate.h"
 #include "process/runinfo.h"
 #include "process/salvage.h"
 
@@ -177,6 +178,8 @@ static void describe(struct job *job)
 	for (i = 0; info->tools && i < n; i++)
 		info->tools[i] = strdup(job->show.choice.tools[i].tool->name);
 	info->kinds = pasta_choice_events(&job->show.choice) | ALWAYS | job->record;
+	if (pasta_filter_needs(job->show.filter))
+		info->kinds |= pasta_correlate_kinds(true);
 	info->start = realtime();
 }
 
@@ -388,10 +391,8 @@ static uint64_t report(struct job *job)
 	job->failed = in.failed;
 	pasta_show_trouble(&in);
 	if (!error) {
-		error = pasta_show_read(&job->show, &in, &result, asked_to_end, job);
+		error = pasta_show_read(&job->show, &in, &result, asked_to_end, job, &err);
 		dropped = result.loss.dropped;
-		if (error == -ENOMEM)
-			pasta_fail(&err, error, "out of memory");
 	}
 	result.run = &job->info;
 	job->info.has_loss = !error;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "process/account.h"
-#include "process/dispatch.h"
+#include "process/crew.h"
 #include "process/symbols.h"
 
 #define WIDTH 100	   /* where there is no terminal */
@@ -27,6 +27,7 @@ void pasta_show_init(struct pasta_show *show, size_t rows)
 void pasta_show_free(struct pasta_show *show)
 {
 	pasta_choice_free(&show->choice);
+	pasta_filter_free(show->filter);
 }
 
 static int keep(const char **list, size_t *count, const char *arg, struct pasta_err *err)
@@ -35,6 +36,15 @@ static int keep(const char **list, size_t *count, const char *arg, struct pasta_
 		return pasta_fail(err, -E2BIG, "more than %d of one option", PASTA_SHOW_MAX);
 	list[(*count)++] = arg;
 	return 0;
+}
+
+static int add_filter(struct pasta_show *show, enum pasta_filter_sort sort, const char *arg,
+		      struct pasta_err *err)
+{
+	if (!show->filter)
+		show->filter = pasta_filter_new();
+	return show->filter ? pasta_filter_add(show->filter, sort, arg, err)
+			    : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
 int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err)
@@ -62,8 +72,15 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 	case PASTA_SHOW_STRICT:
 		show->strict = true;
 		return 0;
+	case PASTA_SHOW_THREADS:
+		return pasta_cli_count(arg, &show->threads) || !show->threads
+			       ? pasta_fail(err, -EINVAL,
+					    "--threads needs a number from 1, not '%s'", arg)
+			       : 0;
 	default:
-		return -ENOENT;
+		if (id < PASTA_SHOW_FILTER || id >= PASTA_SHOW_FILTER + PASTA_FILTER_SORTS)
+			return -ENOENT;
+		return add_filter(show, (enum pasta_filter_sort)(id - PASTA_SHOW_FILTER), arg, err);
 	}
 }
 
@@ -228,7 +245,41 @@ static void note_changed(struct pasta_out *out)
 						  .action = "put back the file, or record again"});
 }
 
-int pasta_show_events(const struct pasta_show *show, struct pasta_input *in, FILE *file,
+/* What is not all must say so. */
+static void note_filter(const struct pasta_filter *filter, struct pasta_out *out)
+{
+	char text[300], what[400];
+
+	if (!pasta_filter_any(filter))
+		return;
+	snprintf(what, sizeof(what), "this is of a part of the run: %s",
+		 pasta_filter_text(filter, text, sizeof(text)));
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE, .what = what});
+}
+
+/* Times are from the run's start; without a run, from the first shard's. */
+static int prepare(struct pasta_show *show, struct pasta_input *in, struct pasta_err *err)
+{
+	size_t i, left = 0, count = pasta_stream_shards(in->stream);
+	uint64_t start = in->run.start;
+
+	if (!show->filter)
+		return 0;
+	for (i = 0; i < count; i++) {
+		const struct pasta_shard_info *info = pasta_stream_shard(in->stream, i);
+
+		if (!in->run.start && (!start || info->created < start))
+			start = info->created;
+		if (!pasta_filter_rank(show->filter, info->rank)) {
+			pasta_stream_leave_out(in->stream, i);
+			left++;
+		}
+	}
+	pasta_filter_start(show->filter, start);
+	return left < count ? 0 : pasta_fail(err, -ENOENT, "no process has such a --rank");
+}
+
+int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
 		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
 {
 	struct progress p = progress_of(in, stop, ctx);
@@ -238,24 +289,34 @@ int pasta_show_events(const struct pasta_show *show, struct pasta_input *in, FIL
 	return error;
 }
 
+static void say(const char *line)
+{
+	pasta_cli_say("%s", line);
+}
+
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
-		    bool (*stop)(void *ctx), void *ctx)
+		    bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
 {
 	struct progress p = progress_of(in, stop, ctx);
-	struct pasta_dispatch *d = pasta_dispatch_new(&show->choice, result);
+	struct pasta_crew_opts opts = {.threads = show->threads,
+				       .filter = show->filter,
+				       .go_on = go_on,
+				       .say = say,
+				       .ctx = &p};
 	size_t i;
-	int error;
+	int error = prepare(show, in, err);
 
-	if (!d)
-		return -ENOMEM;
-	error = pasta_dispatch_read(d, in->stream, go_on, &p);
+	if (error)
+		return error;
+	error = pasta_crew_run(&show->choice, in->stream, result, &opts);
 	erase(&p);
+	if (error && error != -EINTR)
+		return pasta_fail(err, error, "cannot read the run: %s", strerror(-error));
 	result->run = &in->run;
 	pasta_stream_loss(in->stream, &result->loss);
 	pasta_account_add_closed(&result->loss, in->lost);
-	pasta_dispatch_report(d);
-	pasta_dispatch_free(d);
 	for (i = 0; i < result->count; i++) {
+		note_filter(show->filter, result->outs[i]);
 		note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
 		note_loss(&result->loss, result->outs[i]);
 		note_changed(result->outs[i]);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "process/filter.h"
 #include "process/input.h"
 #include "process/result.h"
 #include "process/tool.h"
@@ -18,7 +19,9 @@ enum {
 	PASTA_SHOW_FORMAT,
 	PASTA_SHOW_ROWS,
 	PASTA_SHOW_TABLE,
-	PASTA_SHOW_STRICT
+	PASTA_SHOW_STRICT,
+	PASTA_SHOW_THREADS,
+	PASTA_SHOW_FILTER, /* the first of PASTA_FILTER_SORTS */
 };
 
 #define PASTA_SHOW_OPTIONS                                                                         \
@@ -27,8 +30,27 @@ enum {
 		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default), csv, json or perfetto"},  \
 		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table; 0: all"},            \
 		{PASTA_SHOW_TABLE, "table", "NAME", "csv: this table only"},                       \
+		{PASTA_SHOW_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},  \
+		{PASTA_SHOW_THREADS, "threads", "N", "use at most N threads"}, PASTA_SHOW_FILTERS
+
+/* Filters, which export has as well. */
+#define PASTA_SHOW_FILTERS                                                                         \
+	{PASTA_SHOW_FILTER + PASTA_FILTER_KERNEL, "kernel", "REGEX",                               \
+	 "only kernels whose name matches"},                                                       \
+		{PASTA_SHOW_FILTER + PASTA_FILTER_EXCLUDE, "exclude", "REGEX",                     \
+		 "no kernels whose name matches"},                                                 \
+		{PASTA_SHOW_FILTER + PASTA_FILTER_DEVICE, "device", "N,N-N",                       \
+		 "only what is on these devices"},                                                 \
+		{PASTA_SHOW_FILTER + PASTA_FILTER_STREAM, "stream", "N,N-N",                       \
+		 "only what is on these streams"},                                                 \
+		{PASTA_SHOW_FILTER + PASTA_FILTER_RANK, "rank", "N,N-N", "only these ranks"},      \
+		{PASTA_SHOW_FILTER + PASTA_FILTER_REGION, "region", "REGEX",                       \
+		 "only what is done in regions whose path matches"},                               \
+		{PASTA_SHOW_FILTER + PASTA_FILTER_ITERATION, "iteration", "N,N-N",                 \
+		 "only what is done in these iterations"},                                         \
 	{                                                                                          \
-		PASTA_SHOW_STRICT, "strict", NULL, "exit with status 3 if events were dropped"     \
+		PASTA_SHOW_FILTER + PASTA_FILTER_TIME, "time", "FROM-TO",                          \
+			"only what begins in this time of the run: 1.5s-2s, 200ms-, -3s"           \
 	}
 
 #define PASTA_SHOW_MAX 64 /* of each option that may be given again */
@@ -40,6 +62,8 @@ struct pasta_show {
 	struct pasta_sink_opts sink_opts;
 	bool strict;
 	struct pasta_choice choice;
+	struct pasta_filter *filter; /* NULL: none was said */
+	size_t threads;
 };
 
 /* With the defaults; rows: of a table. */
@@ -52,12 +76,13 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err);
 
 /* Read all and let the tools report. stop, which may be NULL, is asked now and then; progress is
- * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; -ENOMEM. */
+ * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; another
+ * error, with *err. */
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
-		    bool (*stop)(void *ctx), void *ctx);
+		    bool (*stop)(void *ctx), void *ctx, struct pasta_err *err);
 /* The same for a format of the events, written as they are read: no tools run. Also -EIO and the
  * like, with *err. */
-int pasta_show_events(const struct pasta_show *show, struct pasta_input *in, FILE *file,
+int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
 		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err);
 /* Say what went wrong in the program's processes while they recorded, if anything. */
 void pasta_show_trouble(const struct pasta_input *in);

@@ -1,26 +1,55 @@
 /* pending.c - what waits for its other half, by process and correlation, the oldest first to go. */
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <pasta/pasta.h>
 
-/* In its process's map, by correlation; and in a list, the oldest first. The value follows. */
-struct entry {
-	struct entry *older, *younger;
-	uint64_t corr;
-	struct proc *proc;
-};
+/*
+ * Entries lie in chunks, each twice as big as the one before, and never move; those that wait are
+ * in a list, the oldest first. The index is open addressing with linear probing: a slot holds the
+ * number of an entry, from 1, or 0.
+ */
+#define CHUNK_SHIFT 6 /* the first chunk's entries */
+#define CHUNKS (32 - CHUNK_SHIFT)
+#define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
+#define RUN 4 /* bits of a correlation: so many neighbours share a line of the index */
 
-struct proc {
-	struct pasta_map *entries;
+struct entry {
+	uint64_t corr;
+	uint32_t proc;
+	uint32_t older, younger; /* numbers; of free ones, younger is the next free */
+	uint32_t unused;
+	/* the value follows */
 };
 
 struct pasta_pending {
-	struct pasta_map *procs;
-	struct proc *last; /* whose turn it was */
-	uint32_t last_number;
-	struct entry *oldest, *youngest;
-	size_t value_size, limit, count;
+	size_t stride, limit, count;
+	char *chunks[CHUNKS];
+	uint32_t *index;
+	uint32_t mask;	  /* slots - 1 */
+	uint32_t entries; /* that were ever used */
+	uint32_t free, oldest, youngest;
 };
+
+static struct entry *entry_at(const struct pasta_pending *p, uint32_t number)
+{
+	uint32_t n = ((number - 1) >> CHUNK_SHIFT) + 1;
+	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
+	uint32_t first = ((UINT32_C(1) << chunk) - 1) << CHUNK_SHIFT;
+
+	return (struct entry *)(p->chunks[chunk] + (number - 1 - first) * p->stride);
+}
+
+/* Correlations are mostly counted up: neighbours lie side by side, and runs of them anywhere. */
+static uint32_t home_of(const struct pasta_pending *p, uint32_t proc, uint64_t corr)
+{
+	uint64_t key = (corr >> RUN) + proc * UINT64_C(0x9e3779b97f4a7c15);
+
+	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)((key >> 32 << RUN) | (corr & ((1 << RUN) - 1))) & p->mask;
+}
 
 struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit)
 {
@@ -28,10 +57,11 @@ struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit)
 
 	if (!p)
 		return NULL;
-	p->value_size = value_size;
-	p->limit = limit ? limit : 1;
-	p->procs = pasta_map_new(sizeof(struct proc));
-	if (!p->procs) {
+	p->stride = (sizeof(struct entry) + value_size + 7) & ~(size_t)7;
+	p->limit = !limit ? 1 : limit < ENTRIES_MAX / 2 ? limit : ENTRIES_MAX / 2;
+	p->mask = (UINT32_C(4) << CHUNK_SHIFT) - 1;
+	p->index = calloc((size_t)p->mask + 1, sizeof(*p->index));
+	if (!p->index) {
 		free(p);
 		return NULL;
 	}
@@ -40,84 +70,139 @@ struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit)
 
 void pasta_pending_free(struct pasta_pending *p)
 {
-	struct proc *proc;
-	size_t at = 0;
+	unsigned int i;
 
 	if (!p)
 		return;
-	while ((proc = pasta_map_next(p->procs, &at, NULL)))
-		pasta_map_free(proc->entries);
-	pasta_map_free(p->procs);
+	for (i = 0; i < CHUNKS; i++)
+		free(p->chunks[i]);
+	free(p->index);
 	free(p);
 }
 
-/* Processes take turns rarely: most lookups are for the last one. */
-static struct proc *proc_of(struct pasta_pending *p, uint32_t number)
+/* The key's slot, or the empty one where it would be. */
+static uint32_t slot_of(const struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct proc *proc =
-		p->last && p->last_number == number ? p->last : pasta_map_find(p->procs, number);
+	uint32_t slot = home_of(p, proc, corr);
 
-	if (proc) {
-		p->last = proc;
-		p->last_number = number;
+	while (p->index[slot]) {
+		const struct entry *e = entry_at(p, p->index[slot]);
+
+		if (e->corr == corr && e->proc == proc)
+			break;
+		slot = (slot + 1) & p->mask;
 	}
-	return proc;
+	return slot;
 }
 
-static struct proc *make_proc(struct pasta_pending *p, uint32_t number)
+/* Keep half of the slots empty: what is removed moves others. */
+static bool grow_index(struct pasta_pending *p)
 {
-	struct proc *proc = proc_of(p, number);
+	uint32_t mask = p->mask * 2 + 1, number;
+	uint32_t *index;
 
-	if (proc && proc->entries)
-		return proc;
-	proc = pasta_map_add(p->procs, number);
-	if (proc && !proc->entries)
-		proc->entries = pasta_map_new(sizeof(struct entry) + p->value_size);
-	return proc && proc->entries ? proc : NULL;
+	if (p->count < p->mask / 2)
+		return true;
+	index = calloc((size_t)mask + 1, sizeof(*index));
+	if (!index)
+		return false;
+	free(p->index);
+	p->index = index;
+	p->mask = mask;
+	for (number = p->oldest; number; number = entry_at(p, number)->younger) {
+		const struct entry *e = entry_at(p, number);
+
+		index[slot_of(p, e->proc, e->corr)] = number;
+	}
+	return true;
 }
 
-static void drop(struct pasta_pending *p, struct entry *e)
+/* The number of an entry that is free; 0 when out of memory. */
+static uint32_t take(struct pasta_pending *p)
 {
-	*(e->older ? &e->older->younger : &p->oldest) = e->younger;
-	*(e->younger ? &e->younger->older : &p->youngest) = e->older;
+	uint32_t number = p->free, n = (p->entries >> CHUNK_SHIFT) + 1;
+	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
+
+	if (number) {
+		p->free = entry_at(p, number)->younger;
+		return number;
+	}
+	if (!p->chunks[chunk])
+		p->chunks[chunk] = malloc(((size_t)1 << (chunk + CHUNK_SHIFT)) * p->stride);
+	return p->chunks[chunk] ? ++p->entries : 0;
+}
+
+/* Move up what is after an emptied slot and may lie in it, so that no probe stops short. */
+static void close_gap(struct pasta_pending *p, uint32_t gap)
+{
+	uint32_t slot = gap;
+
+	while (p->index[slot = (slot + 1) & p->mask]) {
+		const struct entry *e = entry_at(p, p->index[slot]);
+		uint32_t home = home_of(p, e->proc, e->corr);
+
+		if (((slot - home) & p->mask) < ((slot - gap) & p->mask))
+			continue;
+		p->index[gap] = p->index[slot];
+		gap = slot;
+	}
+	p->index[gap] = 0;
+}
+
+static void drop(struct pasta_pending *p, uint32_t slot)
+{
+	uint32_t number = p->index[slot];
+	struct entry *e = entry_at(p, number);
+
+	*(e->older ? &entry_at(p, e->older)->younger : &p->oldest) = e->younger;
+	*(e->younger ? &entry_at(p, e->younger)->older : &p->youngest) = e->older;
+	e->younger = p->free;
+	p->free = number;
 	p->count--;
-	pasta_map_remove(e->proc->entries, e->corr);
+	close_gap(p, slot);
 }
 
-void *pasta_pending_find(struct pasta_pending *p, uint32_t proc_number, uint64_t corr)
+void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct proc *proc = proc_of(p, proc_number);
-	struct entry *e = proc && proc->entries ? pasta_map_find(proc->entries, corr) : NULL;
+	uint32_t number = p->count ? p->index[slot_of(p, proc, corr)] : 0;
 
-	return e ? e + 1 : NULL;
+	return number ? entry_at(p, number) + 1 : NULL;
 }
 
-void *pasta_pending_add(struct pasta_pending *p, uint32_t proc_number, uint64_t corr)
+void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct proc *proc = make_proc(p, proc_number);
-	struct entry *e = proc ? pasta_map_add(proc->entries, corr) : NULL;
+	uint32_t slot = slot_of(p, proc, corr), number = p->index[slot];
+	struct entry *e;
 
-	if (!e)
+	if (number)
+		return entry_at(p, number) + 1;
+	if (p->count == p->limit) {
+		e = entry_at(p, p->oldest);
+		drop(p, slot_of(p, e->proc, e->corr));
+	}
+	if (!grow_index(p))
 		return NULL;
-	if (e->proc)
-		return e + 1;
-	if (p->count == p->limit)
-		drop(p, p->oldest);
+	number = take(p);
+	if (!number)
+		return NULL;
+	e = entry_at(p, number);
+	memset(e, 0, p->stride);
 	e->corr = corr;
 	e->proc = proc;
 	e->older = p->youngest;
-	*(p->youngest ? &p->youngest->younger : &p->oldest) = e;
-	p->youngest = e;
+	*(p->youngest ? &entry_at(p, p->youngest)->younger : &p->oldest) = number;
+	p->youngest = number;
 	p->count++;
+	p->index[slot_of(p, proc, corr)] = number; /* the index may be another one now */
 	return e + 1;
 }
 
 void pasta_pending_remove(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct entry *e = pasta_pending_find(p, proc, corr);
+	uint32_t slot = slot_of(p, proc, corr);
 
-	if (e)
-		drop(p, e - 1);
+	if (p->index[slot])
+		drop(p, slot);
 }
 
 size_t pasta_pending_count(const struct pasta_pending *p)

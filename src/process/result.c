@@ -2,6 +2,7 @@
 #include "process/result.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,14 +115,17 @@ struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool
 
 void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	va_list args;
 
-	if (out->err.code)
-		return;
-	out->err.code = code;
-	va_start(args, fmt);
-	vsnprintf(out->err.text, sizeof(out->err.text), fmt, args);
-	va_end(args);
+	pthread_mutex_lock(&lock);
+	if (!out->err.code) {
+		out->err.code = code;
+		va_start(args, fmt);
+		vsnprintf(out->err.text, sizeof(out->err.text), fmt, args);
+		va_end(args);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static char *copy(const char *text, bool *failed)

@@ -52,7 +52,7 @@ void pasta_result_free(struct pasta_result *result); /* what is in it; it is zer
 
 /* A place for a tool's report; NULL when out of memory. */
 struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool);
-/* The tool failed: keep the first description, and none of its tables. */
+/* The tool failed: keep the first description, and none of its tables. Any thread. */
 void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* No more is coming: checks that all rows are whole. 0, or the first error. */

@@ -457,35 +457,37 @@ void pasta_shard_close(struct pasta_shard *sh)
 	free(sh);
 }
 
-int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
-		     uint64_t want, struct pasta_frame *f, struct pasta_block *block)
+int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
+		     uint64_t want, struct pasta_frame *f, struct pasta_block *block,
+		     struct pasta_shard_tally *tally)
 {
 	struct pasta_mapping map = {.strings = sh->strings,
 				    .string_count = sh->string_count,
 				    .proc = sh->number,
 				    .want = want,
 				    .offset = sh->offset};
-	const void *payload;
+	void *payload;
 	int r = -EBADMSG;
 
 	block->size = block->count = 0;
-	if (!load(sh, f, sizeof(*f), offset) || !pasta_frame_head_ok(f))
+	if (read_at(sh->fd, f, sizeof(*f), offset) != (ssize_t)sizeof(*f) ||
+	    !pasta_frame_head_ok(f))
 		return r;
-	payload = f->schema == sh->schema ? payload_at(sh, d, f, offset) : NULL;
-	if (payload) {
+	payload = f->schema == sh->schema ? pasta_decoder_payload(d, f->size) : NULL;
+	if (payload && read_at(sh->fd, payload, f->size, offset + sizeof(*f)) == (ssize_t)f->size) {
 		map.clock = clock_of(sh, f->clock);
 		r = pasta_decode_events(d, sh->plan, f, payload, &map, block);
 	}
 	if (r) {
 		block->size = block->count = 0;
-		sh->skipped += frame_bytes(f);
+		tally->damaged += frame_bytes(f);
 	}
 	if (is_state(f))
 		return r;
-	*(r ? &sh->unreadable : &sh->captured) += f->count;
+	*(r ? &tally->unreadable : &tally->captured) += f->count;
 	if (r)
 		return r;
-	sh->unknown += block->unknown;
+	tally->unknown += block->unknown;
 	return 0;
 }
 
@@ -495,7 +497,8 @@ void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
 	size_t at = 0;
 	uint64_t key, missing = 0;
 
-	*loss = (struct pasta_account){.captured = sh->captured, .unknown = sh->unknown};
+	*loss = (struct pasta_account){.captured = sh->tally.captured,
+				       .unknown = sh->tally.unknown};
 	while ((s = pasta_map_next(sh->sources, &at, &key))) {
 		uint64_t pushed = !key || s->next > s->pushed ? s->next : s->pushed;
 
@@ -503,10 +506,11 @@ void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
 		for (int i = 1; i < PASTA_LOSS_REASONS; i++)
 			loss->by_reason[i] += s->dropped[i];
 	}
-	loss->damaged = missing + sh->unreadable;
+	loss->damaged = missing + sh->tally.unreadable;
 	loss->dropped = loss->damaged;
 	for (int i = 1; i < PASTA_LOSS_REASONS; i++)
 		loss->dropped += loss->by_reason[i];
 	loss->expected = loss->captured + loss->dropped;
-	loss->damaged_bytes = sh->skipped + (sh->size > sh->at ? sh->size - sh->at : 0);
+	loss->damaged_bytes =
+		sh->skipped + sh->tally.damaged + (sh->size > sh->at ? sh->size - sh->at : 0);
 }

@@ -27,6 +27,12 @@ struct pasta_source {
 	uint64_t pushed, dropped[PASTA_LOSS_REASONS]; /* what its producer says */
 };
 
+/* What was read of a shard. Bytes are those of frames that turned out to be damaged. */
+struct pasta_shard_tally {
+	uint64_t captured, unreadable, unknown; /* events */
+	uint64_t damaged;			/* bytes */
+};
+
 struct pasta_shard {
 	struct pasta_shard_info info;
 	struct pasta_shard_head head;
@@ -48,7 +54,8 @@ struct pasta_shard {
 	uint64_t last_clock;	   /* raw; all that is older is in the file */
 	struct pasta_shard_frame *frames;
 	size_t frame_count, frame_capacity;
-	uint64_t captured, unreadable, unknown; /* events, as they are read */
+	bool left_out;			/* the report is not of it */
+	struct pasta_shard_tally tally; /* of who reads it for the account */
 };
 
 /* Open and scan. See pasta_stream_add for the errors. */
@@ -62,10 +69,12 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d);
 /* When a frame begins, in CLOCK_MONOTONIC_RAW, by the clock events that are known by now. */
 uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
 
-/* Read a frame's events; times are then in CLOCK_MONOTONIC_RAW, plus offset. A damaged one is
- * counted, gives an empty block and -EBADMSG. */
-int pasta_shard_read(struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
-		     uint64_t want, struct pasta_frame *frame, struct pasta_block *block);
+/* Read a frame's events; times are then in CLOCK_MONOTONIC_RAW, plus offset. What is read is added
+ * to the tally; a damaged frame gives an empty block and -EBADMSG. Several threads may read, each
+ * with its own decoder and tally, while nobody scans. */
+int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
+		     uint64_t want, struct pasta_frame *frame, struct pasta_block *block,
+		     struct pasta_shard_tally *tally);
 
 /* How it adds up, by what was read until now. */
 void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss);

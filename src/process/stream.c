@@ -2,6 +2,7 @@
 #include "process/stream.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,10 @@ struct pasta_stream {
 	size_t budget, used;
 	uint64_t want;
 	bool following;
+	bool part;   /* of another: the shards are not ours */
+	size_t only; /* of them this one; SIZE_MAX: all */
+	bool silent; /* what is read does not count */
+	struct pasta_shard_tally ignored;
 	struct pasta_decoder *decoder;
 	struct pasta_shard **shards;
 	struct follower *followers;
@@ -57,7 +62,9 @@ struct pasta_stream {
 	FILE *spill;
 	uint64_t spill_end;
 	uint64_t safe; /* events up to here may be delivered */
-	uint64_t last, late, done;
+	uint64_t last, late;
+	uint64_t left_out; /* bytes of shards that are not read */
+	_Atomic uint64_t done, *progress;
 };
 
 struct pasta_stream *pasta_stream_new(size_t budget)
@@ -69,6 +76,8 @@ struct pasta_stream *pasta_stream_new(size_t budget)
 		return NULL;
 	s->budget = budget ? budget : BUDGET_DEFAULT;
 	s->want = s->safe = UINT64_MAX;
+	s->only = SIZE_MAX;
+	s->progress = &s->done;
 	s->decoder = pasta_decoder_new();
 	if (!s->decoder) {
 		free(s);
@@ -96,12 +105,13 @@ void pasta_stream_free(struct pasta_stream *s)
 	for (size_t i = 0; i < s->active_count; i++)
 		cursor_free(s->active[i].cursor);
 	cursor_free(s->spare);
-	for (size_t i = 0; i < s->shard_count; i++)
+	for (size_t i = 0; !s->part && i < s->shard_count; i++)
 		pasta_shard_close(s->shards[i]);
 	if (s->spill)
 		fclose(s->spill);
 	pasta_decoder_free(s->decoder);
-	free(s->shards);
+	if (!s->part)
+		free(s->shards);
 	free(s->followers);
 	free(s->pending);
 	free(s->active);
@@ -263,6 +273,65 @@ int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err 
 	return add_pending(s, (uint32_t)(n - 1), 0) ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
 }
 
+struct pasta_stream *pasta_stream_part(struct pasta_stream *s, size_t shard, bool silent,
+				       size_t budget)
+{
+	struct pasta_stream *part = pasta_stream_new(budget);
+	size_t i;
+
+	if (!part)
+		return NULL;
+	part->part = true;
+	part->silent = silent;
+	part->only = shard;
+	part->shards = s->shards;
+	part->shard_count = s->shard_count;
+	if (!silent)
+		part->progress = &s->done;
+	for (i = 0; i < s->shard_count; i++) {
+		if ((shard != SIZE_MAX && i != shard) || s->shards[i]->left_out)
+			continue;
+		if (add_pending(part, (uint32_t)i, 0)) {
+			pasta_stream_free(part);
+			return NULL;
+		}
+	}
+	return part;
+}
+
+void pasta_stream_join(struct pasta_stream *s, const struct pasta_stream *part)
+{
+	s->late += part->silent ? 0 : part->late;
+}
+
+void pasta_stream_leave_out(struct pasta_stream *s, size_t shard)
+{
+	size_t i, kept = 0;
+	struct pending *old = s->pending;
+	size_t count = s->pending_count;
+
+	s->shards[shard]->left_out = true;
+	s->left_out += s->shards[shard]->size;
+	/* The heap is in order of time, and stays a heap when it is filled again in its own order.
+	 */
+	for (i = 0; i < count; i++)
+		if (old[i].shard != shard)
+			old[kept++] = old[i];
+	s->pending_count = 0;
+	for (i = 0; i < kept; i++)
+		pending_push(s, old[i]); /* there is room */
+}
+
+bool pasta_stream_left_out(const struct pasta_stream *s, size_t shard)
+{
+	return s->shards[shard]->left_out;
+}
+
+static struct pasta_shard_tally *tally_of(struct pasta_stream *s, uint32_t shard)
+{
+	return s->silent ? &s->ignored : &s->shards[shard]->tally;
+}
+
 /* Make the next record lie whole in the block. False: there is none. */
 static bool refill(struct pasta_stream *s, struct cursor *c)
 {
@@ -277,7 +346,7 @@ static bool refill(struct pasta_stream *s, struct cursor *c)
 	n = c->spill_end - c->spill_at < b->capacity - left ? (size_t)(c->spill_end - c->spill_at)
 							    : b->capacity - left;
 	if (pread(fileno(s->spill), b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
-		s->shards[c->shard]->unreadable++; /* at least; the rest of the frame is gone */
+		tally_of(s, c->shard)->unreadable++; /* at least; the rest of the frame is gone */
 		c->spill_at = c->spill_end;
 		return false;
 	}
@@ -354,12 +423,13 @@ static void open_frame(struct pasta_stream *s)
 
 	s->spare = NULL;
 	if (!c) {
-		sh->unreadable += 1;
+		tally_of(s, p.shard)->unreadable++;
 		return;
 	}
 	*c = (struct cursor){.block = c->block, .shard = p.shard};
-	r = pasta_shard_read(sh, s->decoder, sh->frames[p.frame].offset, s->want, &f, &c->block);
-	s->done += sizeof(f) + (r ? 0 : f.size);
+	r = pasta_shard_read(sh, s->decoder, sh->frames[p.frame].offset, s->want, &f, &c->block,
+			     tally_of(s, p.shard));
+	atomic_fetch_add_explicit(s->progress, sizeof(f) + (r ? 0 : f.size), memory_order_relaxed);
 	s->used += c->block.capacity;
 	if (r || !c->block.count) {
 		recycle(s, c);
@@ -373,8 +443,8 @@ static void open_frame(struct pasta_stream *s)
 		s->used += c->block.capacity;
 	}
 	if (active_push(s, c)) {
-		sh->unreadable += c->block.count;
-		sh->captured -= c->block.count;
+		tally_of(s, p.shard)->unreadable += c->block.count;
+		tally_of(s, p.shard)->captured -= c->block.count;
 		recycle(s, c);
 	}
 }
@@ -463,7 +533,7 @@ size_t pasta_stream_refresh(struct pasta_stream *s)
 			s->followers[i].grown = now;
 		}
 		if (add_pending(s, (uint32_t)i, before))
-			sh->unreadable++;
+			sh->tally.unreadable++;
 	}
 	s->safe = s->following ? safe_time(s, now) : UINT64_MAX;
 	return found;
@@ -474,7 +544,9 @@ void pasta_stream_progress(const struct pasta_stream *s, uint64_t *done, uint64_
 	*total = 0;
 	for (size_t i = 0; i < s->shard_count; i++)
 		*total += s->shards[i]->size;
-	*done = s->done < *total ? s->done : *total;
+	*total -= s->left_out;
+	*done = atomic_load_explicit(&s->done, memory_order_relaxed);
+	*done = *done < *total ? *done : *total;
 }
 
 size_t pasta_stream_shards(const struct pasta_stream *s)
@@ -488,12 +560,19 @@ const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, 
 	return &s->shards[i]->info;
 }
 
+uint64_t pasta_stream_kinds(const struct pasta_stream *s, size_t i)
+{
+	return s->only == SIZE_MAX || s->only == i ? s->shards[i]->info.kinds : 0;
+}
+
 void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss)
 {
 	*loss = (struct pasta_account){.late = s->late};
 	for (size_t i = 0; i < s->shard_count; i++) {
 		struct pasta_account a;
 
+		if (s->shards[i]->left_out)
+			continue;
 		pasta_shard_loss(s->shards[i], &a);
 		loss->expected += a.expected;
 		loss->captured += a.captured;

@@ -56,6 +56,18 @@ const struct pasta_event *pasta_stream_next(struct pasta_stream *s);
 /* Only these kinds are decoded from now on (a mask); the others still count as captured. */
 void pasta_stream_want(struct pasta_stream *s, uint64_t kinds);
 
+/* Read nothing of a shard, and leave it out of the account. Before the first next. */
+void pasta_stream_leave_out(struct pasta_stream *s, size_t shard);
+bool pasta_stream_left_out(const struct pasta_stream *s, size_t shard);
+
+/* The same shards, or one of them (its number; SIZE_MAX: all), to be read by another thread, from
+ * their begin. silent: what it reads does not count in the account, for another reads it too. s
+ * must outlive it, and must not be read or refreshed while parts are. join adds what a part has
+ * counted; progress is that of s. NULL when out of memory. */
+struct pasta_stream *pasta_stream_part(struct pasta_stream *s, size_t shard, bool silent,
+				       size_t budget);
+void pasta_stream_join(struct pasta_stream *s, const struct pasta_stream *part);
+
 /* Follow growing shards: next returns NULL when it has caught up; then refresh looks for what has
  * been appended since and returns how many frames there were. follow(false) ends it: all that is
  * there is delivered. */
@@ -67,6 +79,8 @@ void pasta_stream_progress(const struct pasta_stream *s, uint64_t *done, uint64_
 
 size_t pasta_stream_shards(const struct pasta_stream *s);
 const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, size_t i);
+/* The kinds that a shard recorded; 0 if unknown, or it is not part of this stream. Any thread. */
+uint64_t pasta_stream_kinds(const struct pasta_stream *s, size_t i);
 /* The sum over all shards. */
 void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss);
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/correlate.h"
+
 /* Filled by constructors, when nothing is allocated yet that could fail and be told. */
 #define TOOLS_MAX 256
 static const struct pasta_tool *tools[TOOLS_MAX];
@@ -194,7 +196,12 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice)
 	uint64_t events = 0;
 	size_t i;
 
-	for (i = 0; i < choice->count; i++)
-		events |= choice->tools[i].tool->events;
+	for (i = 0; i < choice->count; i++) {
+		const struct pasta_tool *tool = choice->tools[i].tool;
+
+		events |= tool->events;
+		if (tool->needs)
+			events |= pasta_correlate_kinds(tool->needs & PASTA_NEED_OPS);
+	}
 	return events;
 }

@@ -38,7 +38,7 @@ void pasta_choice_free(struct pasta_choice *choice);
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err);
 /* Set an option of a chosen tool: "regions.iterations=no". */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);
-/* All the kinds that they want. */
+/* All the kinds that they want, or need to know where others belong. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
 
 #endif

@@ -32,7 +32,7 @@ static void every_direction_has_its_name_and_sums(void **state)
 	fill.set.bytes = 4096;
 	fill.set.dur = 1;
 	give(&fill);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("copies"), "unspecified 2 10 20 500000000.00 5\n"
 					     "h2d 2 1002 500 2004000000.00 501\n"
 					     "d2h 1 3 10 300000000.00 3\n"
@@ -53,7 +53,7 @@ static void sizes_are_in_powers_of_two(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		copy(PASTA_COPY_D2H, sizes[i], 1000000000);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("copy_sizes"),
 			    "d2h 0 1 0 1000000000 0.00\n"
 			    "d2h 1 1 1 1000000000 1.00\n"
@@ -73,7 +73,7 @@ static void what_has_no_time_has_no_part_in_bandwidth(void **state)
 	copy(PASTA_COPY_H2D, 100, 100);
 	copy(PASTA_COPY_H2D, 900, 0);
 	copy(PASTA_COPY_D2H, 5, 0);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("copies"), "h2d 2 1000 100 1000000000.00 500\n"
 					     "d2h 1 5 0 nan 5\n");
 	assert_string_equal(finding(0), "copies without a time: 2");
@@ -87,7 +87,7 @@ static void many_small_copies_are_found(void **state)
 	copy(PASTA_COPY_H2D, 1 << 30, 999000);
 	for (int i = 0; i < MANY; i++)
 		copy(PASTA_COPY_D2H, 65536, 1000);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0), "most time of these copies is in those below 64 KiB");
 	assert_string_equal(result.outs[0]->findings[0].where, "h2d");
 	assert_string_equal(finding(1), "");

@@ -23,7 +23,7 @@ static void kernels_are_by_name_the_longest_first(void **state)
 	}
 	give_launch(0, 1, 200, 11, "big");
 	give_kernel(0, 201, 11, "big", 45);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "small 10 55 5 1 10 5 10 10 55.00\n"
 					      "big 1 45 45 45 45 45 45 45 45.00\n");
 	assert_string_equal(finding(0), "");
@@ -37,7 +37,7 @@ static void shapes_are_apart_and_a_block_of_0_is_auto(void **state)
 	give_shape("a", 1, 8, 64, 7);
 	give_shape("a", 8, 1, 0, 6);
 	give_shape("b", 8, 1, 64, 5);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels_by_shape"), "a 8,1,1 64,1,1 2 40 20 10 30\n"
 						       "a 1,8,1 64,1,1 1 7 7 7 7\n"
 						       "a 8,1,1 auto 1 6 6 6 6\n"
@@ -51,7 +51,7 @@ static void a_launch_without_a_record_counts_and_is_told(void **state)
 	give_launch(0, 1, 11, 2, "k");
 	give_launch(0, 1, 12, 3, "gone");
 	give_kernel(0, 20, 1, "k", 100);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 2 100 100 100 100 100 100 100 100.00\n"
 					      "gone 1 0 0 0 0 0 0 0 0.00\n");
 	assert_string_equal(finding(0), "launches that have no record of their kernel: 2");
@@ -65,7 +65,7 @@ static void records_alone_count_and_so_do_those_of_launches_without_a_name(void 
 	give_launch(0, 1, 40, 3, NULL); /* a kernel's */
 	give_launch(0, 1, 50, 4, NULL); /* a copy's */
 	give_kernel(0, 45, 3, NULL, 1);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 2 2 1 1 1 1 1 1 66.67\n"
 					      "(unnamed) 1 1 1 1 1 1 1 1 33.33\n");
 	assert_string_equal(finding(0), "");
@@ -78,7 +78,7 @@ static void a_record_before_its_launch_is_joined(void **state)
 	give_launch(0, 1, 11, 1, "k");
 	give_kernel(1, 12, 2, "k", 1); /* another process's */
 	give_launch(0, 1, 13, 2, "k");
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 2 1 1 1 1 1 1 100.00\n");
 	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
 }
@@ -98,69 +98,30 @@ static void every_node_of_a_graph_is_an_execution(void **state)
 		ev.kernel.node = node;
 		give(&ev);
 	}
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 6 2 2 2 2 2 2 100.00\n");
 	assert_string_equal(finding(0), "");
 }
 
-static void a_million_records_without_launches_keep_little(void **state)
-{
-	struct kernels k = {0};
-	struct pasta_event ev = kernel_event(0, 1, 0, "k", 5);
-
-	(void)state;
-	assert_int_equal(open_(&k, NULL, NULL), 0);
-	for (uint64_t i = 0; i < 1000000; i++) {
-		ev.kernel.corr = i;
-		on_event(&k, &ev);
-	}
-	assert_int_equal(pasta_pending_count(k.early), EARLY_MAX);
-	close_(&k);
-}
-
-/* -- Against the plainest count there is, whole and in shards. -- */
+/* -- Against the plainest count there is. -- */
 
 enum { NAMES = 5, SHARDS = 3, CORRS = 400 };
 static const char *const texts[NAMES] = {"a", "b", "c", "d", "e"};
 
-/* A state's report is that of the dispatcher's. */
-static void same_report(struct kernels *merged)
+static void launches_equal_what_was_asked_for(void **state)
 {
-	struct pasta_out *out = pasta_result_out(&result, "merged");
-	const struct pasta_out *whole = result.outs[0];
-
-	assert_int_equal(report(merged, out), 0);
-	assert_int_equal(out->table_count, whole->table_count);
-	for (size_t i = 0; i < out->table_count; i++) {
-		const struct pasta_table *a = out->tables[i], *b = whole->tables[i];
-
-		assert_int_equal(a->used, b->used);
-		for (size_t c = 0; c < a->used; c++)
-			if (a->columns[c % a->count].type == PASTA_STRING)
-				assert_string_equal(a->cells[c].s, b->cells[c].s);
-			else
-				assert_property(a->cells[c].i == b->cells[c].i);
-	}
-	assert_string_equal(out->findings[0].what, whole->findings[0].what);
-}
-
-static void launches_equal_what_was_asked_for_also_when_merged(void **state)
-{
-	struct kernels parts[SHARDS] = {0};
 	uint64_t launches[NAMES] = {0}, totals[NAMES] = {0};
 
 	(void)state;
-	for (int i = 0; i < SHARDS; i++)
-		assert_int_equal(open_(&parts[i], NULL, NULL), 0);
 	for (uint64_t i = 0; i < SHARDS * CORRS; i++) {
 		uint32_t proc = (uint32_t)(i % SHARDS);
 		size_t name = random_below(NAMES);
 		struct pasta_event launch = EVENT(launch, LAUNCH, proc, 1, i);
 		struct pasta_event kernel =
-			kernel_event(proc, i, i / SHARDS, texts[name], random_below(100));
+			kernel_event(proc, i, i / SHARDS + 1, texts[name], random_below(100));
 		unsigned int what = (unsigned int)random_below(5);
 
-		launch.launch.corr = i / SHARDS;
+		launch.launch.corr = i / SHARDS + 1;
 		launch.launch.name = id(texts[name]);
 		kernel.kernel.grid_x = 1 + (uint32_t)random_below(3);
 		if (what < 3) /* launch, kernel; launch alone; kernel before its launch */
@@ -168,19 +129,14 @@ static void launches_equal_what_was_asked_for_also_when_merged(void **state)
 				const struct pasta_event *ev =
 					(half ^ (what == 2)) ? &kernel : &launch;
 
-				on_event(&parts[proc], ev);
 				give(ev);
 			}
-		else {
-			on_event(&parts[proc], &kernel);
+		else
 			give(&kernel);
-		}
 		launches[name]++;
 		totals[name] += what == 1 ? 0 : kernel.kernel.dur;
 	}
-	merge(&parts[0], &parts[1]);
-	merge(&parts[0], &parts[2]);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	for (size_t row = 0; row < NAMES; row++) {
 		const struct pasta_table *t = table_of("kernels");
 		size_t name = (size_t)(pasta_table_cell(t, row, 0)->s[0] - 'a');
@@ -188,9 +144,6 @@ static void launches_equal_what_was_asked_for_also_when_merged(void **state)
 		assert_property(pasta_table_cell(t, row, 1)->i == (int64_t)launches[name]);
 		assert_property(pasta_table_cell(t, row, 2)->i == (int64_t)totals[name]);
 	}
-	same_report(&parts[0]);
-	for (int i = 0; i < SHARDS; i++)
-		close_(&parts[i]);
 }
 
 int main(void)
@@ -202,8 +155,7 @@ int main(void)
 		TEST(records_alone_count_and_so_do_those_of_launches_without_a_name),
 		TEST(a_record_before_its_launch_is_joined),
 		TEST(every_node_of_a_graph_is_an_execution),
-		TEST(a_million_records_without_launches_keep_little),
-		TEST(launches_equal_what_was_asked_for_also_when_merged),
+		TEST(launches_equal_what_was_asked_for),
 	};
 
 	random_begin();

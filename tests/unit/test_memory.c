@@ -39,7 +39,7 @@ static void the_peak_is_what_was_live_then(void **state)
 	drop(140, 0x20);
 	drop(150, 0x10);
 	get(160, 0x30, 60, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 0 #0 4 3 210 100 30 60\n");
 	assert_string_equal(table("peak"), "c device 70 c 0 device 0 #0\n"
 					   "b device 30 b 20 device 0 #0\n");
@@ -60,7 +60,7 @@ static void the_first_of_equal_peaks_is_the_peak(void **state)
 	drop(2, 0x10);
 	get(3, 0x10, 50, "second");
 	drop(4, 0x10);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "first device 50 first 0 device 0 #0\n");
 }
 
@@ -77,7 +77,7 @@ static void parts_add_nothing_and_end_before_what_they_are_part_of(void **state)
 	drop(3, 0x10);
 	drop(4, 0x40);
 	drop(5, 0x10);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 0 #0 1 1 100 100 0 0\n");
 	assert_string_equal(finding(0), "");
 }
@@ -92,7 +92,7 @@ static void a_pool_may_give_out_an_address_that_is_another_pools(void **state)
 	give(&ev);
 	end.free.addr = 0x10;
 	give(&end);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 0 #0 2 1 107 107 1 100\n");
 }
 
@@ -114,7 +114,7 @@ static void places_are_by_process_device_and_host(void **state)
 	ev.sub = PASTA_ALLOC_HOST;
 	ev.alloc.addr = 0x20;
 	give(&ev);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 1 box-77 1 0 5 5 1 5\n"
 					     "device 1 #4 1 0 5 5 1 5\n"
 					     "host box-77 1 0 5 5 1 5\n");
@@ -129,7 +129,7 @@ static void what_is_not_known_is_counted(void **state)
 	drop(1, 0x10);
 	get(2, 0x20, 8, "a");
 	get(3, 0x20, 9, "b");
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("memory"), "device 0 #0 2 1 17 9 2 9\n");
 	assert_string_equal(finding(1), "frees of memory that is not known: 1");
 	assert_string_equal(finding(2), "allocations of memory that was not freed: 1");
@@ -141,12 +141,12 @@ static void the_smallest_share_a_row(void **state)
 	start_over("memory.rows=2");
 	for (uint64_t i = 1; i <= 5; i++)
 		get(i, i, i * 10, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "0x5 device 50 (unknown) 0 device 0 #0\n"
 					   "0x4 device 40 (unknown) 1 device 0 #0\n"
 					   "(3 smaller ones)  60  0 device 0 #0\n");
 	start_over("memory.rows=many");
-	assert_int_equal(pasta_dispatch_report(dispatch), 1);
+	assert_int_equal(finish(), -EINVAL);
 	assert_string_equal(result.outs[0]->err.text, "rows must be a number, not 'many'");
 }
 
@@ -162,7 +162,7 @@ static void a_million_allocations_are_fast_and_keep_the_peaks_in_time(void **sta
 		if (i >= LIVE)
 			drop(i * 1000 + 1, i + 1 - LIVE);
 	}
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	t = table_of("live");
 	assert_in_range(pasta_table_rows(t), BINS / 2, BINS);
 	for (size_t i = 0; i < pasta_table_rows(t); i++)
@@ -320,7 +320,7 @@ static void everything_equals_a_recount(void **state)
 			times[i] = i ? times[i - 1] + random_below(step) : random_below(1000);
 			random_event(i);
 		}
-		assert_int_equal(pasta_dispatch_report(dispatch), 0);
+		assert_int_equal(finish(), 0);
 		check_list("peak", true);
 		check_list("never_freed", false);
 		check_live();

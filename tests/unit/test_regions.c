@@ -13,7 +13,7 @@ static void region(uint32_t proc, uint32_t tid, uint64_t time, unsigned int sub,
 				 .time = time};
 
 	ev.region.name = id(name);
-	pasta_dispatch_event(dispatch, &ev);
+	give(&ev);
 }
 
 #define B PASTA_REGION_BEGIN
@@ -29,7 +29,7 @@ static void iter(uint32_t proc, uint64_t time, uint64_t index)
 				 .time = time};
 
 	ev.iteration.index = index;
-	pasta_dispatch_event(dispatch, &ev);
+	give(&ev);
 }
 
 static void times_are_inclusive_and_exclusive_by_path(void **state)
@@ -42,7 +42,7 @@ static void times_are_inclusive_and_exclusive_by_path(void **state)
 	region(0, 1, 90, B, "forward");
 	region(0, 1, 95, E, NULL);
 	region(0, 1, 100, E, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "train 1 100 25 100 100 100 0 0 0\n"
 					      "train/backward 1 50 50 50 50 50 0 0 0\n"
 					      "train/forward 2 25 25 12 5 20 0 0 0\n");
@@ -59,7 +59,7 @@ static void threads_and_processes_are_apart_while_open_and_added_up_after(void *
 	region(0, 1, 10, E, NULL);
 	region(0, 2, 11, E, NULL);
 	region(1, 1, 12, E, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "b 2 20 20 10 10 10 0 0 0\n"
 					      "a 1 10 10 10 10 10 0 0 0\n");
 }
@@ -71,7 +71,7 @@ static void an_end_with_a_name_ends_what_is_above_it(void **state)
 	region(0, 1, 20, E, "a");
 	region(0, 1, 30, E, "b");
 	region(0, 1, 40, E, "b");
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"),
 			    "a 1 20 10 20 20 20 0 0 0\na/b 1 10 10 10 10 10 0 0 0\n");
 	assert_int_equal(result.outs[0]->finding_count, 2);
@@ -86,7 +86,7 @@ static void what_never_ended_lasts_until_the_last_event_of_its_process(void **st
 	region(0, 1, 10, B, "b");
 	region(0, 2, 50, M, "tick");
 	region(1, 1, 900, M, "tick");
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"),
 			    "a 1 50 10 50 50 50 1 0 0\na/b 1 40 40 40 40 40 1 0 0\n");
 	assert_string_equal(table("marks"), "tick  2\n");
@@ -100,7 +100,7 @@ static void an_end_without_a_begin_is_counted(void **state)
 	region(0, 1, 7, B, "y");
 	region(0, 1, 8, E, "x");
 	region(0, 1, 9, E, "y");
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "y 1 2 2 2 2 2 0 0 0\n");
 	assert_string_equal(result.outs[0]->findings[0].what, "region ends without a begin: 3");
 }
@@ -125,7 +125,7 @@ static void a_region_belongs_to_the_iteration_of_its_process_in_which_it_began(v
 	region(0, 2, 91, B, "part");
 	region(0, 2, 92, E, NULL);
 	region(0, 2, 95, E, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions_by_iteration"), "7 step 2 25 24\n"
 							   "7 step/part 1 1 1\n"
 							   "8 step 2 15 15\n");
@@ -138,8 +138,8 @@ static void marks_are_counted_where_they_are(void **state)
 	region(0, 1, 2, M, "m");
 	region(0, 1, 3, E, NULL);
 	region(0, 1, 4, M, "m");
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
-	assert_string_equal(table("marks"), "m a 2\nm  1\n");
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("marks"), "m  1\nm a 2\n");
 }
 
 static void recursion_is_a_path_of_its_own(void **state)
@@ -150,7 +150,7 @@ static void recursion_is_a_path_of_its_own(void **state)
 	region(0, 1, 3, E, NULL);
 	region(0, 1, 4, E, "f");
 	region(0, 1, 9, E, "f");
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(
 		table("regions"),
 		"f 1 9 6 9 9 9 0 0 0\nf/f 1 3 2 3 3 3 0 0 0\nf/f/(unnamed) 1 1 1 1 1 1 0 0 0\n");
@@ -166,7 +166,7 @@ static void ten_thousand_deep_is_fine_and_readable(void **state)
 		region(0, 1, i, B, "deep");
 	for (i = 0; i < DEPTH; i++)
 		region(0, 1, DEPTH + i, E, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	t = result.outs[0]->tables[0];
 	assert_int_equal(pasta_table_rows(t), DEPTH);
 	assert_int_equal(pasta_table_cell(t, 0, 2)->i, 2 * DEPTH - 1);
@@ -182,7 +182,7 @@ static void time_that_runs_backwards_is_never_negative(void **state)
 	region(0, 1, 50, B, "b");
 	region(0, 1, 200, E, NULL);
 	region(0, 1, 90, E, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"),
 			    "a 1 0 0 0 0 0 0 0 0\na/b 1 150 150 150 150 150 0 0 0\n");
 }
@@ -215,7 +215,7 @@ static void device_time_belongs_to_the_region_of_the_launch(void **state)
 	fill.set.corr = 9;
 	fill.set.dur = 1;
 	give(&fill);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 30 20 30 30 30 0 1100 100\n"
 					      "a/b 1 10 10 10 10 10 0 1000 1000\n");
 	assert_string_equal(finding(0), "launches in no region: 1");
@@ -234,7 +234,7 @@ static void work_before_its_launch_is_joined_in_its_own_process(void **state)
 	give_launch(0, 1, 8, 1, "k");
 	give_kernel(0, 9, 1, "k", 10);
 	region(0, 1, 10, E, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 110 110\n");
 	assert_string_equal(finding(0), "launches in no region: 1");
 	assert_string_equal(finding(1), "");
@@ -253,7 +253,7 @@ static void every_node_of_a_graph_is_its_launchs(void **state)
 	ev.kernel.node = 2;
 	give(&ev);
 	give_copy(12, 1, 3, 10);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("regions"), "a 1 10 10 10 10 10 0 210 210\n");
 	assert_string_equal(finding(0), "");
 }
@@ -291,16 +291,16 @@ static void device_time_equals_a_recount_by_path(void **state)
 		}
 		self[open[tid][0]][open[tid][1]][open[tid][2]] += ns;
 		if (early)
-			give_kernel(0, i, i, "k", ns);
-		give_launch(0, tid, i, i, "k");
+			give_kernel(0, i, i + 1, "k", ns);
+		give_launch(0, tid, i, i + 1, "k");
 		if (!early)
-			give_kernel(0, i, i, "k", ns);
+			give_kernel(0, i, i + 1, "k", ns);
 		for (unsigned int ends = 1 + (unsigned int)random_below(DEPTH); ends; ends--) {
 			depth[tid]--;
 			region(0, tid, i, E, NULL);
 		}
 	}
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	for (unsigned int i = 0; i < 8; i++) {
 		const uint64_t *pair = self[i >> 2][i >> 1 & 1];
 
@@ -319,10 +319,10 @@ static void the_table_by_iteration_can_be_left_out(void **state)
 	iter(0, 0, 1);
 	region(0, 1, 1, B, "a");
 	region(0, 1, 2, E, NULL);
-	assert_int_equal(pasta_dispatch_report(dispatch), 0);
+	assert_int_equal(finish(), 0);
 	assert_null(table("regions_by_iteration"));
 	start_over("regions.iterations=maybe");
-	assert_int_equal(pasta_dispatch_report(dispatch), 1);
+	assert_int_equal(finish(), -EINVAL);
 	assert_string_equal(result.outs[0]->err.text, "iterations must be yes or no, not 'maybe'");
 }
 

@@ -5,11 +5,31 @@
 #include "unit/support.h"
 
 #include "core/strings.h"
-#include "process/dispatch.h"
+#include "process/correlate.h"
+#include "process/lane.h"
 
 static struct pasta_choice choice;
 static struct pasta_result result;
-static struct pasta_dispatch *dispatch;
+static struct pasta_lane *lane;
+static struct pasta_correlate *correlate;
+
+__attribute__((unused)) static void start(void)
+{
+	struct pasta_out *out = pasta_result_out(&result, choice.tools[0].tool->name);
+
+	correlate = pasta_correlate_new(true);
+	lane = pasta_lane_new(&choice, &out, PASTA_LANE_ALL);
+	assert_non_null(correlate);
+	assert_non_null(lane);
+	pasta_lane_open(lane);
+}
+
+__attribute__((unused)) static void stop(void)
+{
+	pasta_lane_free(lane);
+	pasta_correlate_free(correlate);
+	pasta_result_free(&result);
+}
 
 /* The tool that the test is of is the only one that is linked. */
 __attribute__((unused)) static int setup(void **state)
@@ -17,16 +37,14 @@ __attribute__((unused)) static int setup(void **state)
 	(void)state;
 	if (pasta_choice_add(&choice, pasta_tool_at(0)->name, NULL))
 		return -1;
-	dispatch = pasta_dispatch_new(&choice, &result);
-	return dispatch ? 0 : -1;
+	start();
+	return 0;
 }
 
 __attribute__((unused)) static int teardown(void **state)
 {
 	(void)state;
-	pasta_dispatch_free(dispatch);
-	dispatch = NULL;
-	pasta_result_free(&result);
+	stop();
 	pasta_choice_free(&choice);
 	return 0;
 }
@@ -36,12 +54,35 @@ __attribute__((unused)) static void start_over(const char *option)
 {
 	struct pasta_err err = {0};
 
-	pasta_dispatch_free(dispatch);
-	pasta_result_free(&result);
+	stop();
 	if (option && pasta_choice_set(&choice, option, &err))
 		fail_msg("%s", err.text);
-	dispatch = pasta_dispatch_new(&choice, &result);
-	assert_non_null(dispatch);
+	start();
+}
+
+__attribute__((unused)) static void give_on(void)
+{
+	const struct pasta_where *where;
+	const struct pasta_event *ev;
+
+	while ((ev = pasta_correlate_next(correlate, &where)))
+		pasta_lane_event(lane, ev, where);
+}
+
+/* An event, as a stream would have it: joined, then to the tool. */
+__attribute__((unused)) static void give(const struct pasta_event *ev)
+{
+	pasta_correlate_take(correlate, ev);
+	give_on();
+}
+
+/* No more events: let the tool report. Its error, or 0. */
+__attribute__((unused)) static int finish(void)
+{
+	pasta_correlate_end(correlate);
+	give_on();
+	pasta_lane_report(lane);
+	return pasta_out_end(result.outs[0]);
 }
 
 __attribute__((unused)) static uint32_t id(const char *name)
@@ -54,11 +95,6 @@ __attribute__((unused)) static uint32_t id(const char *name)
 		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .proc = (proc_),            \
 		.tid = (tid_), .time = (time_)                                                     \
 	}
-
-__attribute__((unused)) static void give(const struct pasta_event *ev)
-{
-	pasta_dispatch_event(dispatch, ev);
-}
 
 __attribute__((unused)) static void give_launch(uint32_t proc, uint32_t tid, uint64_t time,
 						uint64_t corr, const char *name)

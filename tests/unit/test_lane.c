@@ -1,4 +1,4 @@
-/* test_dispatch.c - tools: registered, chosen, given options and events, and allowed to fail. */
+/* test_lane.c - tools: registered, chosen, given options and events, and allowed to fail. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "process/dispatch.h"
+#include "process/lane.h"
 
 /* Tools that count what happens to them. */
 static int opened, closed;
@@ -73,30 +73,35 @@ static int begin(void **state)
 	return 0;
 }
 
-/* Choose, set, dispatch three regions and a kernel, report. */
+/* Choose, set, give three regions and a kernel, report. */
 static size_t drive(struct pasta_result *result, const char *names, const char *option)
 {
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION};
 	struct pasta_event kernel = {.size = PASTA_EVENT_SIZE(kernel), .kind = PASTA_KERNEL};
 	struct pasta_event strange = {.size = PASTA_EVENT_HEAD, .kind = 200};
 	struct pasta_choice choice = {0};
-	struct pasta_dispatch *d;
-	size_t failed;
+	struct pasta_lane *l;
+	size_t i, failed = 0;
 
 	memset(result, 0, sizeof(*result));
 	assert_int_equal(pasta_choice_add(&choice, names, NULL), 0);
 	if (option)
 		assert_int_equal(pasta_choice_set(&choice, option, NULL), 0);
-	d = pasta_dispatch_new(&choice, result);
-	assert_non_null(d);
-	pasta_dispatch_event(d, &region);
-	pasta_dispatch_event(d, &kernel);
-	pasta_dispatch_event(d, &strange);
-	pasta_dispatch_event(d, &region);
-	pasta_dispatch_event(d, &region);
-	failed = pasta_dispatch_report(d);
-	pasta_dispatch_event(d, &region);
-	pasta_dispatch_free(d);
+	for (i = 0; i < choice.count; i++)
+		assert_non_null(pasta_result_out(result, choice.tools[i].tool->name));
+	l = pasta_lane_new(&choice, result->outs, PASTA_LANE_ALL);
+	assert_non_null(l);
+	pasta_lane_open(l);
+	pasta_lane_event(l, &region, NULL);
+	pasta_lane_event(l, &kernel, NULL);
+	pasta_lane_event(l, &strange, NULL);
+	pasta_lane_event(l, &region, NULL);
+	pasta_lane_event(l, &region, NULL);
+	pasta_lane_report(l);
+	pasta_lane_close(l);
+	for (i = 0; i < result->count; i++)
+		failed += pasta_out_end(result->outs[i]) != 0;
+	pasta_lane_free(l);
 	pasta_choice_free(&choice);
 	return failed;
 }
@@ -142,14 +147,18 @@ static void a_tool_that_fails_is_closed_and_the_others_go_on(void **state)
 	}
 }
 
-static void a_dispatch_that_is_given_up_closes_its_tools(void **state)
+static void a_lane_that_is_given_up_closes_its_tools(void **state)
 {
 	struct pasta_choice choice = {0};
 	struct pasta_result result = {0};
+	struct pasta_lane *l;
 
 	assert_int_equal(pasta_choice_add(&choice, "alpha", NULL), 0);
-	pasta_dispatch_free(pasta_dispatch_new(&choice, &result));
-	pasta_dispatch_free(NULL);
+	assert_non_null(pasta_result_out(&result, "alpha"));
+	l = pasta_lane_new(&choice, result.outs, PASTA_LANE_ALL);
+	pasta_lane_open(l);
+	pasta_lane_free(l);
+	pasta_lane_free(NULL);
 	assert_int_equal(closed, 1);
 	pasta_result_free(&result);
 	pasta_choice_free(&choice);
@@ -215,7 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(tools_get_the_kinds_that_they_want, begin),
 		cmocka_unit_test_setup(a_tool_that_fails_is_closed_and_the_others_go_on, begin),
-		cmocka_unit_test_setup(a_dispatch_that_is_given_up_closes_its_tools, begin),
+		cmocka_unit_test_setup(a_lane_that_is_given_up_closes_its_tools, begin),
 		cmocka_unit_test(what_cannot_be_chosen_is_explained),
 		cmocka_unit_test(a_tool_is_chosen_once),
 		cmocka_unit_test(the_registry_refuses_what_cannot_work),

@@ -1,0 +1,54 @@
+/*
+ * correlate.h - events joined: work to its launch, and everything to its regions, operators and
+ * iteration.
+ *
+ * Takes events in order of time, and gives them on as tools see them (pasta.h says how that
+ * differs): each with where it belongs, regions and operators in pairs, work not before its launch.
+ *
+ * A launch is joined to the work that has its process and correlation: the latest launch that came
+ * before the work, or else the first that comes at most PASTA_CORRELATE_WAIT after the time of the
+ * work. Correlation 0 joins nothing. A launch that is not of a graph node has one piece of work;
+ * what comes for it again is marked so, as long as fewer than PASTA_CORRELATE_RECENT correlations
+ * lie between. At most PASTA_CORRELATE_LAUNCHES wait, then the oldest are forgotten.
+ *
+ * What one process's events become does not depend on the other processes. One thread at a time.
+ */
+#ifndef PASTA_PROCESS_CORRELATE_H
+#define PASTA_PROCESS_CORRELATE_H
+
+#include <stdbool.h>
+
+#include <pasta/pasta.h>
+
+#define PASTA_CORRELATE_WAIT UINT64_C(10000000) /* ns */
+#define PASTA_CORRELATE_HELD 4096		/* pieces of work that wait, of a process */
+#define PASTA_CORRELATE_LAUNCHES (1 << 20)	/* of all processes */
+#define PASTA_CORRELATE_RECENT 512
+#define PASTA_CORRELATE_DEPTH 65536 /* deeper regions are not believed */
+
+struct pasta_correlate;
+
+/* The kinds that it must be given to do its work; ops: operators are part of places. */
+uint64_t pasta_correlate_kinds(bool ops);
+
+/* NULL when out of memory. */
+struct pasta_correlate *pasta_correlate_new(bool ops);
+void pasta_correlate_free(struct pasta_correlate *c);
+/* The process did not record launches: its work need not wait for any. */
+void pasta_correlate_no_launches(struct pasta_correlate *c, uint32_t proc);
+
+/* An event of the stream, which must stay until next has given all that comes of it. */
+void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev);
+/* There are no more: what still waits comes, and ends that are missing. */
+void pasta_correlate_end(struct pasta_correlate *c);
+/* What tools get, one after the other; NULL: take the next. Both live until the next call. */
+const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
+					       const struct pasta_where **where);
+/* The begin that next gave last is not for tools: next then says so of its end. */
+void pasta_correlate_hide(struct pasta_correlate *c);
+/* Whether what next gave last is the end of what was hidden. */
+bool pasta_correlate_hidden(const struct pasta_correlate *c);
+/* Whether memory ran out: what has been given since is not all there was. */
+bool pasta_correlate_failed(const struct pasta_correlate *c);
+
+#endif

@@ -1,0 +1,158 @@
+/* feed.c - a stream of events as tools see them: joined and filtered. */
+#include "process/feed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "process/correlate.h"
+#include "process/symbols.h"
+
+struct pasta_feed {
+	struct pasta_stream *stream;	   /* NULL: it was stopped */
+	struct pasta_correlate *correlate; /* NULL: nobody needs it */
+	struct pasta_sieve *sieve;	   /* NULL: all passes */
+	bool ended;
+};
+
+static const struct pasta_where nowhere = {.iteration = PASTA_NO_ITERATION};
+
+static __thread struct {
+	const struct pasta_event *ev;
+	const struct pasta_where *where;
+} now;
+
+void pasta_feed_where(const struct pasta_event *ev, const struct pasta_where *where)
+{
+	now.ev = ev;
+	now.where = where;
+}
+
+const struct pasta_where *pasta_where(const struct pasta_event *ev)
+{
+	return now.ev == ev && now.where ? now.where : &nowhere;
+}
+
+static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
+{
+	const uint64_t pairs = PASTA_BIT(REGION) | PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END);
+	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END));
+	size_t i;
+
+	if (!needs && !(kinds & pairs)) {
+		pasta_stream_want(f->stream, kinds | PASTA_BIT(MODULE));
+		return true;
+	}
+	f->correlate = pasta_correlate_new(ops);
+	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++) {
+		uint64_t recorded = pasta_stream_kinds(f->stream, i);
+
+		if (recorded && !(recorded & PASTA_BIT(LAUNCH)))
+			pasta_correlate_no_launches(f->correlate, (uint32_t)i);
+	}
+	pasta_stream_want(f->stream, kinds | PASTA_BIT(MODULE) | pasta_correlate_kinds(ops));
+	return f->correlate;
+}
+
+struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
+				  const struct pasta_filter *filter)
+{
+	struct pasta_feed *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->stream = s;
+	if (pasta_filter_any(filter)) {
+		f->sieve = pasta_sieve_new(filter);
+		needs |= pasta_filter_needs(filter);
+		if (!f->sieve)
+			goto fail;
+	}
+	if (join(f, kinds, needs))
+		return f;
+fail:
+	pasta_feed_free(f);
+	return NULL;
+}
+
+void pasta_feed_free(struct pasta_feed *f)
+{
+	if (!f)
+		return;
+	pasta_correlate_free(f->correlate);
+	pasta_sieve_free(f->sieve);
+	free(f);
+}
+
+int pasta_feed_error(const struct pasta_feed *f)
+{
+	return f->correlate && pasta_correlate_failed(f->correlate) ? -ENOMEM : 0;
+}
+
+static const struct pasta_event *from_stream(struct pasta_feed *f)
+{
+	const struct pasta_event *ev = f->stream ? pasta_stream_next(f->stream) : NULL;
+
+	/* Modules give call paths their names, whoever asks. */
+	if (ev && ev->kind == PASTA_MODULE)
+		pasta_symbols_module(ev);
+	return ev;
+}
+
+void pasta_feed_stop(struct pasta_feed *f)
+{
+	f->stream = NULL;
+}
+
+static const struct pasta_event *joined(struct pasta_feed *f, const struct pasta_where **where)
+{
+	const struct pasta_event *ev;
+
+	while (!(ev = pasta_correlate_next(f->correlate, where))) {
+		if (f->ended)
+			return NULL;
+		ev = from_stream(f);
+		f->ended = !ev;
+		if (ev)
+			pasta_correlate_take(f->correlate, ev);
+		else
+			pasta_correlate_end(f->correlate);
+	}
+	return ev;
+}
+
+static bool is_end(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_OP_END ||
+	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_END);
+}
+
+static bool is_begin(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_OP_BEGIN ||
+	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_BEGIN);
+}
+
+/* An end passes with its begin, wherever it is itself. */
+static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
+		   const struct pasta_where *where)
+{
+	bool pass;
+
+	if (f->correlate && is_end(ev))
+		return !pasta_correlate_hidden(f->correlate);
+	pass = pasta_sieve_pass(f->sieve, ev, where);
+	if (!pass && f->correlate && is_begin(ev))
+		pasta_correlate_hide(f->correlate);
+	return pass;
+}
+
+const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
+{
+	const struct pasta_event *ev;
+
+	do {
+		*where = &nowhere;
+		ev = f->correlate ? joined(f, where) : from_stream(f);
+	} while (ev && f->sieve && !passes(f, ev, *where));
+	return ev;
+}

@@ -1,0 +1,31 @@
+/*
+ * feed.h - a stream of events as tools see them: joined and filtered.
+ *
+ * One thread at a time.
+ */
+#ifndef PASTA_PROCESS_FEED_H
+#define PASTA_PROCESS_FEED_H
+
+#include "process/filter.h"
+#include "process/stream.h"
+
+struct pasta_feed;
+
+/* kinds: those that are wanted; needs: of enum pasta_needs. filter may be NULL. All must outlive
+ * it. Shards of other ranks must have been left out. NULL when out of memory. */
+struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
+				  const struct pasta_filter *filter);
+void pasta_feed_free(struct pasta_feed *f);
+
+/* The next event, and where it belongs, until the next call; NULL at the end. There may be events
+ * of other kinds among them. */
+const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where);
+/* Read no more: next gives what still waits, ends that are missing, and then NULL. */
+void pasta_feed_stop(struct pasta_feed *f);
+/* After the end: 0, or -ENOMEM if memory ran out on the way. */
+int pasta_feed_error(const struct pasta_feed *f);
+
+/* What pasta_where says to this thread from now on; NULL: nothing is known. */
+void pasta_feed_where(const struct pasta_event *ev, const struct pasta_where *where);
+
+#endif

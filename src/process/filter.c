@@ -1,0 +1,481 @@
+/* filter.c - which events a report is of. */
+#include "process/filter.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From low to high, both within; times to below high. */
+struct range {
+	uint64_t low, high;
+};
+
+/* One that was said. */
+struct term {
+	enum pasta_filter_sort sort;
+	char *text;
+	regex_t regex;
+	struct range *ranges;
+	size_t range_count;
+	bool is_regex; /* and it is compiled */
+};
+
+struct pasta_filter {
+	struct term *terms;
+	size_t count;
+	uint64_t start;
+	uint32_t sorts; /* mask of those that there are */
+};
+
+static const char *const names[PASTA_FILTER_SORTS] = {
+	[PASTA_FILTER_KERNEL] = "kernel",	[PASTA_FILTER_EXCLUDE] = "exclude",
+	[PASTA_FILTER_DEVICE] = "device",	[PASTA_FILTER_STREAM] = "stream",
+	[PASTA_FILTER_RANK] = "rank",		[PASTA_FILTER_REGION] = "region",
+	[PASTA_FILTER_ITERATION] = "iteration", [PASTA_FILTER_TIME] = "time",
+};
+
+static const uint64_t has_device = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
+				   PASTA_BIT(SET) | PASTA_BIT(ALLOC) | PASTA_BIT(FREE) |
+				   PASTA_BIT(SYNC) | PASTA_BIT(TENSOR) | PASTA_BIT(COUNTER) |
+				   PASTA_BIT(PC_SAMPLE);
+static const uint64_t has_stream = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
+				   PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(UVM);
+/* What is there, not what is done. */
+static const uint64_t is_state = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(TENSOR) |
+				 PASTA_BIT(MODULE) | PASTA_BIT(GRAPH) | PASTA_BIT(LINK) |
+				 PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |
+				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS);
+
+struct pasta_filter *pasta_filter_new(void)
+{
+	return calloc(1, sizeof(struct pasta_filter));
+}
+
+static void term_free(struct term *t)
+{
+	if (t->is_regex)
+		regfree(&t->regex);
+	free(t->ranges);
+	free(t->text);
+}
+
+void pasta_filter_free(struct pasta_filter *f)
+{
+	size_t i;
+
+	if (!f)
+		return;
+	for (i = 0; i < f->count; i++)
+		term_free(&f->terms[i]);
+	free(f->terms);
+	free(f);
+}
+
+/* -- Reading what was said. -- */
+
+static bool is_pattern(enum pasta_filter_sort sort)
+{
+	return sort == PASTA_FILTER_KERNEL || sort == PASTA_FILTER_EXCLUDE ||
+	       sort == PASTA_FILTER_REGION;
+}
+
+static int compile(struct term *t, struct pasta_err *err)
+{
+	char why[200];
+	int error = regcomp(&t->regex, t->text, REG_EXTENDED | REG_NOSUB);
+
+	if (error) {
+		regerror(error, &t->regex, why, sizeof(why));
+		return pasta_fail(err, -EINVAL, "--%s '%s' is no regular expression: %s",
+				  names[t->sort], t->text, why);
+	}
+	t->is_regex = true;
+	return 0;
+}
+
+/* A number, and where it ends; NULL if there is none. */
+static const char *read_number(const char *text, uint64_t *value)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return NULL;
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return errno ? NULL : end;
+}
+
+/* "1.5s", "200ms", "10us", "7ns": the digits are taken as they are, for a double would lose some.
+ */
+static const char *read_time(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns;
+	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	uint64_t whole, part = 0, scale = 1, fraction;
+	const char *p = read_number(text, &whole);
+	size_t i;
+
+	if (p && *p == '.')
+		for (p++; *p >= '0' && *p <= '9'; p++)
+			if (scale < 1000000000) {
+				part = part * 10 + (uint64_t)(*p - '0');
+				scale *= 10;
+			}
+	for (i = 0; p && i < sizeof(units) / sizeof(*units); i++) {
+		size_t n = strlen(units[i].unit);
+
+		if (strncmp(p, units[i].unit, n) || (p[n] && p[n] != '-' && p[n] != ','))
+			continue;
+		/* part * unit has at most 18 digits */
+		fraction = part * units[i].ns / scale;
+		if (__builtin_mul_overflow(whole, units[i].ns, ns) ||
+		    __builtin_add_overflow(*ns, fraction, ns))
+			return NULL;
+		return p + n;
+	}
+	return NULL;
+}
+
+/* "3", "3-7", "3-", "-7"; a time needs the "-". */
+static const char *read_range(const char *p, bool time, struct range *r)
+{
+	const char *(*read)(const char *, uint64_t *) = time ? read_time : read_number;
+	bool from = *p != '-';
+
+	*r = (struct range){0, UINT64_MAX};
+	if (from)
+		p = read(p, &r->low);
+	if (!p || (*p != '-' && (time || !from)))
+		return NULL;
+	if (*p != '-') {
+		r->high = r->low;
+		return p;
+	}
+	p++;
+	if (!*p || *p == ',')
+		return from ? p : NULL;
+	p = read(p, &r->high);
+	return p && r->low <= r->high ? p : NULL;
+}
+
+static int read_ranges(struct term *t, struct pasta_err *err)
+{
+	bool time = t->sort == PASTA_FILTER_TIME;
+	const char *p = t->text;
+	struct range *more;
+
+	for (;; p++) {
+		more = reallocarray(t->ranges, t->range_count + 1, sizeof(*more));
+		if (!more)
+			return pasta_fail(err, -ENOMEM, "out of memory");
+		t->ranges = more;
+		p = read_range(p, time, &more[t->range_count++]);
+		if (!p || (*p && *p != ','))
+			break;
+		if (!*p)
+			return 0;
+	}
+	return pasta_fail(err, -EINVAL,
+			  time ? "--%s '%s' is no span of time: say 1.5s-2s, 200ms- or -3s"
+			       : "--%s '%s' is no list of numbers: say 0, 0-3, 5- or 1,4-6",
+			  names[t->sort], t->text);
+}
+
+int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_sort sort, const char *text,
+		     struct pasta_err *err)
+{
+	struct term *more = reallocarray(f->terms, f->count + 1, sizeof(*more)), *t;
+	int error;
+
+	if (!more)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	f->terms = more;
+	t = &f->terms[f->count];
+	*t = (struct term){.sort = sort, .text = strdup(text)};
+	if (!t->text)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	error = is_pattern(sort) ? compile(t, err) : read_ranges(t, err);
+	if (error) {
+		term_free(t);
+		return error;
+	}
+	f->count++;
+	f->sorts |= 1u << sort;
+	return 0;
+}
+
+void pasta_filter_start(struct pasta_filter *f, uint64_t start)
+{
+	f->start = start;
+}
+
+/* -- Asking it. -- */
+
+static bool has(const struct pasta_filter *f, enum pasta_filter_sort sort)
+{
+	return f->sorts >> sort & 1;
+}
+
+bool pasta_filter_any(const struct pasta_filter *f)
+{
+	return f && f->sorts;
+}
+
+uint64_t pasta_filter_needs(const struct pasta_filter *f)
+{
+	if (!f)
+		return 0;
+	/* The ends of regions and operators pass if their begins did: both must be known. */
+	return (has(f, PASTA_FILTER_REGION) || has(f, PASTA_FILTER_ITERATION) ||
+		has(f, PASTA_FILTER_TIME))
+		       ? PASTA_NEED_WHERE | PASTA_NEED_OPS
+		       : 0;
+}
+
+/* Whether a number is in one of the ranges of a sort. */
+static bool in_ranges(const struct pasta_filter *f, enum pasta_filter_sort sort, uint64_t value)
+{
+	size_t i, k;
+
+	for (i = 0; i < f->count; i++) {
+		const struct term *t = &f->terms[i];
+
+		for (k = 0; t->sort == sort && k < t->range_count; k++) {
+			const struct range *r = &t->ranges[k];
+			bool below = sort == PASTA_FILTER_TIME && r->high != UINT64_MAX
+					     ? value < r->high
+					     : value <= r->high;
+
+			if (value >= r->low && below)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool matches(const struct pasta_filter *f, enum pasta_filter_sort sort, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < f->count; i++)
+		if (f->terms[i].sort == sort && !regexec(&f->terms[i].regex, text, 0, NULL, 0))
+			return true;
+	return false;
+}
+
+bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank)
+{
+	return !f || !has(f, PASTA_FILTER_RANK) ||
+	       (rank && in_ranges(f, PASTA_FILTER_RANK, rank - 1));
+}
+
+const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size)
+{
+	size_t i, at = 0;
+
+	text[0] = '\0';
+	for (i = 0; f && i < f->count && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s--%s %s", i ? " " : "",
+				       names[f->terms[i].sort], f->terms[i].text);
+	return text;
+}
+
+/* -- At work. -- */
+
+/* Answers by number: 0: not asked yet, 1: no, 2: yes. */
+struct answers {
+	uint8_t *known;
+	size_t count;
+};
+
+struct pasta_sieve {
+	const struct pasta_filter *filter;
+	struct answers kernels, regions;
+};
+
+struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f)
+{
+	struct pasta_sieve *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->filter = f;
+	return s;
+}
+
+void pasta_sieve_free(struct pasta_sieve *s)
+{
+	if (!s)
+		return;
+	free(s->kernels.known);
+	free(s->regions.known);
+	free(s);
+}
+
+/* Where an answer is kept; NULL when out of memory: then it is asked for again. */
+static uint8_t *answer(struct answers *a, uint32_t id)
+{
+	if (id >= a->count) {
+		size_t count = a->count ? a->count : 1024;
+		uint8_t *known;
+
+		while (count <= id)
+			count *= 2;
+		known = realloc(a->known, count);
+		if (!known)
+			return NULL;
+		memset(known + a->count, 0, count - a->count);
+		a->known = known;
+		a->count = count;
+	}
+	return &a->known[id];
+}
+
+static bool kernel_passes(const struct pasta_filter *f, const char *name)
+{
+	return (!has(f, PASTA_FILTER_KERNEL) || matches(f, PASTA_FILTER_KERNEL, name)) &&
+	       !(has(f, PASTA_FILTER_EXCLUDE) && matches(f, PASTA_FILTER_EXCLUDE, name));
+}
+
+static bool pass_kernel(struct pasta_sieve *s, uint32_t name)
+{
+	uint8_t *known = answer(&s->kernels, name);
+	bool passes;
+
+	if (known && *known)
+		return *known == 2;
+	passes = kernel_passes(s->filter, pasta_str(name));
+	if (known)
+		*known = passes ? 2 : 1;
+	return passes;
+}
+
+/* The path is matched, of any length. */
+static bool region_passes(const struct pasta_filter *f, const struct pasta_scope *region)
+{
+	const struct pasta_scope *r;
+	size_t size = 1;
+	char *path;
+	bool passes;
+
+	for (r = region; r; r = r->up ? r->up->region : NULL)
+		size += strlen(pasta_str(r->name)) + sizeof("(unnamed)/");
+	path = malloc(size);
+	if (!path)
+		return false;
+	passes = matches(f, PASTA_FILTER_REGION, pasta_scope_regions(region, path, size));
+	free(path);
+	return passes;
+}
+
+static bool pass_region(struct pasta_sieve *s, const struct pasta_scope *scope)
+{
+	const struct pasta_scope *region = scope ? scope->region : NULL;
+	uint8_t *known = region ? answer(&s->regions, region->id) : NULL;
+	bool passes;
+
+	if (!region)
+		return false;
+	if (known && *known)
+		return *known == 2;
+	passes = region_passes(s->filter, region);
+	if (known)
+		*known = passes ? 2 : 1;
+	return passes;
+}
+
+/* The kernel's name; 0: it is of none, or not known which. */
+static uint32_t kernel_of(const struct pasta_event *ev)
+{
+	switch (ev->kind) {
+	case PASTA_KERNEL:
+		return ev->kernel.name;
+	case PASTA_LAUNCH:
+		return ev->launch.graph ? 0 : ev->launch.name;
+	case PASTA_PC_SAMPLE:
+		return ev->pc_sample.function;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t device_of(const struct pasta_event *ev)
+{
+	switch (ev->kind) {
+	case PASTA_LAUNCH:
+		return ev->launch.device;
+	case PASTA_KERNEL:
+		return ev->kernel.device;
+	case PASTA_COPY:
+		return ev->copy.device;
+	case PASTA_SET:
+		return ev->set.device;
+	case PASTA_ALLOC:
+		return ev->alloc.device;
+	case PASTA_FREE:
+		return ev->free.device;
+	case PASTA_SYNC:
+		return ev->sync.device;
+	case PASTA_TENSOR:
+		return ev->tensor.device;
+	case PASTA_COUNTER:
+		return ev->counter.device;
+	default:
+		return ev->pc_sample.device;
+	}
+}
+
+static uint32_t stream_of(const struct pasta_event *ev)
+{
+	switch (ev->kind) {
+	case PASTA_LAUNCH:
+		return ev->launch.stream;
+	case PASTA_KERNEL:
+		return ev->kernel.stream;
+	case PASTA_COPY:
+		return ev->copy.stream;
+	case PASTA_SET:
+		return ev->set.stream;
+	case PASTA_SYNC:
+		return ev->sync.stream;
+	default:
+		return ev->uvm.stream;
+	}
+}
+
+static bool pass_fields(struct pasta_sieve *s, const struct pasta_event *ev)
+{
+	const struct pasta_filter *f = s->filter;
+	bool kernels = has(f, PASTA_FILTER_KERNEL) || has(f, PASTA_FILTER_EXCLUDE);
+	bool is_kernel = ev->kind == PASTA_KERNEL || ev->kind == PASTA_PC_SAMPLE;
+
+	if (kernels && (is_kernel || kernel_of(ev)) && !pass_kernel(s, kernel_of(ev)))
+		return false;
+	if (has(f, PASTA_FILTER_DEVICE) && has_device >> ev->kind & 1 &&
+	    !in_ranges(f, PASTA_FILTER_DEVICE, device_of(ev)))
+		return false;
+	return !has(f, PASTA_FILTER_STREAM) || !(has_stream >> ev->kind & 1) ||
+	       in_ranges(f, PASTA_FILTER_STREAM, stream_of(ev));
+}
+
+bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,
+		      const struct pasta_where *where)
+{
+	const struct pasta_filter *f = s->filter;
+
+	if (ev->kind >= PASTA_KINDS_MAX || !pass_fields(s, ev))
+		return false;
+	if (is_state >> ev->kind & 1)
+		return true;
+	if (has(f, PASTA_FILTER_TIME) &&
+	    (ev->time < f->start || !in_ranges(f, PASTA_FILTER_TIME, ev->time - f->start)))
+		return false;
+	if (has(f, PASTA_FILTER_REGION) && !pass_region(s, where->scope))
+		return false;
+	return !has(f, PASTA_FILTER_ITERATION) ||
+	       (where->iteration != PASTA_NO_ITERATION &&
+		in_ranges(f, PASTA_FILTER_ITERATION, where->iteration));
+}

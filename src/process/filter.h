@@ -1,0 +1,62 @@
+/*
+ * filter.h - which events a report is of.
+ *
+ * What a filter does not apply to passes: a copy is of no kernel, an allocation lasts beyond any
+ * window. Filters of different sorts must all let an event pass; of the same sort, one must.
+ *
+ *   kernel, exclude    names, by extended regular expressions: kernels, launches that have a name,
+ *                      samples
+ *   device, stream     what has the field
+ *   rank               whole shards
+ *   region, iteration  where it belongs (struct pasta_where): all that is done, not what is there
+ *                      (allocations, tensors, modules, graphs, devices, processes, threads)
+ *   time               when it began, from the run's start: likewise. The end of a region or
+ *                      operator passes if its begin did
+ */
+#ifndef PASTA_PROCESS_FILTER_H
+#define PASTA_PROCESS_FILTER_H
+
+#include <stdbool.h>
+
+#include <pasta/pasta.h>
+
+enum pasta_filter_sort {
+	PASTA_FILTER_KERNEL,
+	PASTA_FILTER_EXCLUDE,
+	PASTA_FILTER_DEVICE,
+	PASTA_FILTER_STREAM,
+	PASTA_FILTER_RANK,
+	PASTA_FILTER_REGION,
+	PASTA_FILTER_ITERATION,
+	PASTA_FILTER_TIME,
+	PASTA_FILTER_SORTS,
+};
+
+/* Made by one thread, then read by any. */
+struct pasta_filter;
+struct pasta_filter *pasta_filter_new(void); /* NULL when out of memory */
+void pasta_filter_free(struct pasta_filter *f);
+
+/* "gemm|conv"; "0,2-3"; "1.5s-2s", "-200ms", "3s-". May be said again. -EINVAL, with *err. */
+int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_sort sort, const char *text,
+		     struct pasta_err *err);
+/* When the run started: what times are from. */
+void pasta_filter_start(struct pasta_filter *f, uint64_t start);
+
+/* Of NULL: nothing is filtered. */
+bool pasta_filter_any(const struct pasta_filter *f);
+/* What must be known of events: of enum pasta_needs. */
+uint64_t pasta_filter_needs(const struct pasta_filter *f);
+/* Whether shards of this rank are read; rank as in process events: plus 1, 0 if it has none. */
+bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
+/* All of it as it was said, "--kernel gemm --device 0"; cut at size, and returned. */
+const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
+
+/* A filter at work, with what it has found out about names: one a thread. */
+struct pasta_sieve;
+struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f); /* NULL when out of memory */
+void pasta_sieve_free(struct pasta_sieve *s);
+bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,
+		      const struct pasta_where *where);
+
+#endif

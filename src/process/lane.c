@@ -1,0 +1,307 @@
+/* lane.c - states of tools, at work on one feed of events. */
+#include "process/lane.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_EVERY 4096 /* events */
+
+struct pasta_lane {
+	struct pasta_seat *seats;
+	size_t count;
+	/* Who wants a kind: count places for each, of which the first few are used. */
+	struct pasta_seat **wants;
+	size_t want_count[PASTA_KINDS_MAX];
+	/* Where it is: the next seat, of those that want the event or of all. */
+	size_t at;
+	const struct pasta_event *ev;
+	const struct pasta_where *where;
+	size_t read; /* events */
+	/* The call that it is in. */
+	_Atomic(struct pasta_seat *) seat;
+	_Atomic uint64_t calls;
+	const char *_Atomic doing;
+};
+
+static bool takes(enum pasta_lane_who who, const struct pasta_tool *tool)
+{
+	return who == PASTA_LANE_ALL || (who == PASTA_LANE_MERGING) == (tool->merge != NULL);
+}
+
+struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct pasta_out *const *outs,
+				  enum pasta_lane_who who)
+{
+	struct pasta_lane *l = calloc(1, sizeof(*l));
+	size_t i;
+
+	if (!l)
+		return NULL;
+	l->seats = calloc(choice->count + 1, sizeof(*l->seats));
+	l->wants = calloc(PASTA_KINDS_MAX * choice->count + 1, sizeof(struct pasta_seat *));
+	if (!l->seats || !l->wants) {
+		pasta_lane_free(l);
+		return NULL;
+	}
+	for (i = 0; i < choice->count; i++)
+		if (takes(who, choice->tools[i].tool))
+			l->seats[l->count++] = (struct pasta_seat){.tool = choice->tools[i].tool,
+								   .opts = &choice->tools[i],
+								   .out = outs[i]};
+	return l;
+}
+
+size_t pasta_lane_seats(const struct pasta_lane *l)
+{
+	return l->count;
+}
+
+/* -- Calls, which may be watched. -- */
+
+static inline void enter(struct pasta_lane *l, struct pasta_seat *seat)
+{
+	uint64_t calls = atomic_load_explicit(&l->calls, memory_order_relaxed);
+
+	atomic_store_explicit(&l->calls, calls + 1, memory_order_relaxed);
+	atomic_store_explicit(&l->seat, seat, memory_order_relaxed);
+}
+
+static inline void leave(struct pasta_lane *l)
+{
+	atomic_store_explicit(&l->seat, NULL, memory_order_relaxed);
+}
+
+struct pasta_lane_call pasta_lane_call(const struct pasta_lane *l)
+{
+	return (struct pasta_lane_call){
+		.seat = atomic_load_explicit(&l->seat, memory_order_relaxed),
+		.calls = atomic_load_explicit(&l->calls, memory_order_relaxed),
+		.doing = atomic_load_explicit(&l->doing, memory_order_relaxed)};
+}
+
+/* A walk over the seats; goes on where another thread had to leave it. */
+static void begin(struct pasta_lane *l, const char *doing)
+{
+	const char *before = atomic_load_explicit(&l->doing, memory_order_relaxed);
+
+	if (!before || strcmp(before, doing)) {
+		atomic_store_explicit(&l->doing, doing, memory_order_relaxed);
+		l->at = 0;
+	}
+}
+
+static void end(struct pasta_lane *l)
+{
+	atomic_store_explicit(&l->doing, NULL, memory_order_relaxed);
+	l->at = 0;
+}
+
+static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
+{
+	void *state = seat->state;
+
+	seat->state = NULL;
+	if (!state)
+		return;
+	enter(l, seat);
+	if (seat->tool->close)
+		seat->tool->close(state);
+	leave(l);
+	free(state);
+}
+
+void pasta_lane_close(struct pasta_lane *l)
+{
+	begin(l, "close");
+	while (l->at < l->count)
+		seat_close(l, &l->seats[l->at++]);
+	end(l);
+}
+
+void pasta_lane_free(struct pasta_lane *l)
+{
+	if (!l)
+		return;
+	if (l->seats)
+		pasta_lane_close(l);
+	free(l->seats);
+	free(l->wants);
+	free(l);
+}
+
+static void unwant(struct pasta_lane *l, const struct pasta_seat *seat)
+{
+	unsigned int kind;
+	size_t i, n;
+
+	for (kind = 0; kind < PASTA_KINDS_MAX; kind++) {
+		struct pasta_seat **wants = l->wants + kind * l->count;
+
+		for (i = n = 0; i < l->want_count[kind]; i++)
+			if (wants[i] != seat)
+				wants[n++] = wants[i];
+		/* It has been given this event already, and the next moves up to its place. */
+		if (n < l->want_count[kind] && l->ev && l->ev->kind == kind && l->at)
+			l->at--;
+		l->want_count[kind] = n;
+	}
+}
+
+void pasta_lane_lose(struct pasta_lane *l)
+{
+	struct pasta_seat *seat = atomic_load_explicit(&l->seat, memory_order_relaxed);
+
+	if (!seat)
+		return;
+	seat->state = NULL;
+	unwant(l, seat);
+	leave(l);
+}
+
+/* -- What a lane does. -- */
+
+static void want(struct pasta_lane *l, struct pasta_seat *seat)
+{
+	unsigned int kind;
+
+	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+		if (seat->tool->events >> kind & 1)
+			l->wants[kind * l->count + l->want_count[kind]++] = seat;
+}
+
+static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
+{
+	struct pasta_err err = {0};
+	int error = 0;
+
+	seat->state = calloc(1, seat->tool->state_size ? seat->tool->state_size : 1);
+	if (!seat->state) {
+		pasta_out_fail(seat->out, -ENOMEM, "out of memory");
+		return;
+	}
+	enter(l, seat);
+	if (seat->tool->open)
+		error = seat->tool->open(seat->state, seat->opts, &err);
+	leave(l);
+	if (error) {
+		pasta_out_fail(seat->out, error, "%s", *err.text ? err.text : strerror(abs(error)));
+		seat_close(l, seat);
+	}
+}
+
+void pasta_lane_open(struct pasta_lane *l)
+{
+	begin(l, "open");
+	while (l->at < l->count) {
+		struct pasta_seat *seat = &l->seats[l->at++];
+
+		seat_open(l, seat);
+		if (seat->state)
+			want(l, seat);
+	}
+	end(l);
+}
+
+uint64_t pasta_lane_kinds(const struct pasta_lane *l)
+{
+	uint64_t kinds = 0;
+	size_t i;
+
+	for (i = 0; i < l->count; i++)
+		kinds |= l->seats[i].state ? l->seats[i].tool->events : 0;
+	return kinds;
+}
+
+uint64_t pasta_lane_needs(const struct pasta_lane *l)
+{
+	uint64_t needs = 0;
+	size_t i;
+
+	for (i = 0; i < l->count; i++)
+		needs |= l->seats[i].state ? l->seats[i].tool->needs : 0;
+	return needs;
+}
+
+/* To the seats that the event has not been given yet. */
+static void give(struct pasta_lane *l)
+{
+	const struct pasta_event *ev = l->ev;
+	struct pasta_seat **wants = l->wants + ev->kind * l->count;
+
+	pasta_feed_where(ev, l->where);
+	while (l->at < l->want_count[ev->kind]) {
+		struct pasta_seat *seat = wants[l->at++];
+
+		enter(l, seat);
+		seat->tool->event(seat->state, ev);
+		leave(l);
+	}
+}
+
+void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
+		      const struct pasta_where *where)
+{
+	if (ev->kind >= PASTA_KINDS_MAX)
+		return;
+	l->ev = ev;
+	l->where = where;
+	l->at = 0;
+	give(l);
+	l->ev = NULL;
+	pasta_feed_where(NULL, NULL);
+}
+
+void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed, atomic_bool *stop)
+{
+	begin(l, "event");
+	if (l->ev) /* what another thread left */
+		give(l);
+	while ((l->ev = pasta_feed_next(feed, &l->where))) {
+		l->at = 0;
+		if (l->ev->kind < PASTA_KINDS_MAX && l->want_count[l->ev->kind])
+			give(l);
+		if (++l->read % ASK_EVERY == 0 && atomic_load_explicit(stop, memory_order_relaxed))
+			pasta_feed_stop(feed);
+	}
+	l->ev = NULL;
+	pasta_feed_where(NULL, NULL);
+	end(l);
+}
+
+void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
+{
+	begin(into, "merge");
+	while (into->at < into->count) {
+		struct pasta_seat *seat = &into->seats[into->at];
+		const struct pasta_seat *other = &from->seats[into->at++];
+
+		/* Where the tool failed in the other, it has failed. */
+		if (!seat->state || !other->state)
+			continue;
+		enter(into, seat);
+		seat->tool->merge(seat->state, other->state);
+		leave(into);
+	}
+	end(into);
+}
+
+static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)
+{
+	int error;
+
+	if (!seat->state || seat->out->err.code)
+		return;
+	enter(l, seat);
+	error = seat->tool->report(seat->state, seat->out);
+	leave(l);
+	if (error)
+		pasta_out_fail(seat->out, error, "cannot report: %s", strerror(abs(error)));
+}
+
+void pasta_lane_report(struct pasta_lane *l)
+{
+	begin(l, "report");
+	while (l->at < l->count)
+		seat_report(l, &l->seats[l->at++]);
+	end(l);
+}

@@ -1,0 +1,76 @@
+/* scope.c - places in the nesting of regions and operators, one object a path. */
+#include "process/scope.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCOPES_MAX (1 << 22)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
+
+static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
+		 uint32_t name)
+{
+	scope->up = up;
+	scope->region = kind == PASTA_REGION ? scope : up ? up->region : NULL;
+	scope->op = kind == PASTA_OP_BEGIN ? scope : up ? up->op : NULL;
+	scope->name = name;
+	scope->depth = up ? up->depth + 1 : 1;
+	scope->kind = kind;
+	scope->id = (uint32_t)pasta_map_count(scopes);
+}
+
+const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
+					    uint32_t name)
+{
+	uint64_t key = pasta_scope_key(up, kind, name);
+	struct pasta_scope *scope;
+
+	pthread_mutex_lock(&lock);
+	if (!scopes)
+		scopes = pasta_map_new(sizeof(struct pasta_scope));
+	scope = scopes ? pasta_map_find(scopes, key) : NULL;
+	if (scopes && !scope && pasta_map_count(scopes) < SCOPES_MAX) {
+		scope = pasta_map_add(scopes, key);
+		if (scope)
+			fill(scope, up, kind, name);
+	}
+	pthread_mutex_unlock(&lock);
+	return scope;
+}
+
+static const struct pasta_scope *region_above(const struct pasta_scope *region)
+{
+	return region->up ? region->up->region : NULL;
+}
+
+static const char *label(const struct pasta_scope *scope)
+{
+	return scope->name ? pasta_str(scope->name) : "(unnamed)";
+}
+
+const char *pasta_scope_regions(const struct pasta_scope *scope, char *text, size_t size)
+{
+	const struct pasta_scope *region = scope ? scope->region : NULL, *r;
+	size_t length = 0, at;
+
+	if (!size)
+		return text;
+	for (r = region; r; r = region_above(r))
+		length += strlen(label(r)) + (r != region);
+	text[length < size ? length : size - 1] = '\0';
+	/* From the last name on: the text is known to the front only then. */
+	for (at = length, r = region; r; r = region_above(r)) {
+		const char *name = label(r);
+		size_t n = strlen(name), i;
+
+		at -= n;
+		for (i = 0; i < n && at + i < size - 1; i++)
+			text[at + i] = name[i];
+		if (at && --at < size - 1)
+			text[at] = '/';
+	}
+	return text;
+}
