@@ -185,7 +185,7 @@ static struct job *next_job(struct crew *crew)
 	struct job *job = NULL;
 
 	pthread_mutex_lock(&crew->lock);
-	if (crew->next_job < crew->job_count)
+	if (crew->next_job < crew->shard_jobs)
 		job = &crew->jobs[crew->next_job++];
 	pthread_mutex_unlock(&crew->lock);
 	return job;
@@ -485,10 +485,8 @@ static int start_all(struct crew *crew, size_t threads)
 	crew->workers = calloc(crew->worker_room, sizeof(*crew->workers));
 	if (!crew->workers)
 		return -ENOMEM;
-	crew->next_job = 0;
 	for (i = 0; i < own && !error; i++)
 		error = start(add_worker(crew, &crew->jobs[crew->shard_jobs + i]));
-	crew->job_count = crew->shard_jobs; /* that are to be taken */
 	if (own > 1 && threads > 1)
 		threads--; /* WHOLE's thread is one of them */
 	threads = threads < crew->shard_jobs ? threads : crew->shard_jobs;
@@ -509,7 +507,7 @@ static void crew_free(struct crew *crew)
 		if (!w->joined)
 			free(w->stack);
 	}
-	for (i = 0; crew->jobs && crew->jobs[i].lane; i++)
+	for (i = 0; i < crew->job_count; i++)
 		if (!crew->jobs[i].wounded)
 			pasta_lane_free(crew->jobs[i].lane);
 	free(crew->jobs);
