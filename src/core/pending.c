@@ -7,8 +7,8 @@
 
 /*
  * Entries lie in chunks, each twice as big as the one before, and never move; those that wait are
- * in a list, the oldest first. The index is open addressing with linear probing: a slot holds the
- * number of an entry, from 1, or 0.
+ * in a list, the oldest first. The index has chains: a slot holds the number of the first entry,
+ * from 1, or 0.
  */
 #define CHUNK_SHIFT 6 /* the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
@@ -18,8 +18,8 @@
 struct entry {
 	uint64_t corr;
 	uint32_t proc;
-	uint32_t older, younger; /* numbers; of free ones, younger is the next free */
-	uint32_t unused;
+	uint32_t next;		 /* in its chain, or of the free */
+	uint32_t older, younger;
 	/* the value follows */
 };
 
@@ -80,22 +80,23 @@ void pasta_pending_free(struct pasta_pending *p)
 	free(p);
 }
 
-/* The key's slot, or the empty one where it would be. */
-static uint32_t slot_of(const struct pasta_pending *p, uint32_t proc, uint64_t corr)
+/* Where the key's number is written: in the index or in the entry before it; 0 is written there if
+ * it has none. */
+static uint32_t *link_of(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t slot = home_of(p, proc, corr);
+	uint32_t *link = &p->index[home_of(p, proc, corr)];
 
-	while (p->index[slot]) {
-		const struct entry *e = entry_at(p, p->index[slot]);
+	while (*link) {
+		struct entry *e = entry_at(p, *link);
 
 		if (e->corr == corr && e->proc == proc)
 			break;
-		slot = (slot + 1) & p->mask;
+		link = &e->next;
 	}
-	return slot;
+	return link;
 }
 
-/* Keep half of the slots empty: what is removed moves others. */
+/* Keep chains short. */
 static bool grow_index(struct pasta_pending *p)
 {
 	uint32_t mask = p->mask * 2 + 1, number;
@@ -110,9 +111,11 @@ static bool grow_index(struct pasta_pending *p)
 	p->index = index;
 	p->mask = mask;
 	for (number = p->oldest; number; number = entry_at(p, number)->younger) {
-		const struct entry *e = entry_at(p, number);
+		struct entry *e = entry_at(p, number);
+		uint32_t home = home_of(p, e->proc, e->corr);
 
-		index[slot_of(p, e->proc, e->corr)] = number;
+		e->next = index[home];
+		index[home] = number;
 	}
 	return true;
 }
@@ -124,7 +127,7 @@ static uint32_t take(struct pasta_pending *p)
 	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
 
 	if (number) {
-		p->free = entry_at(p, number)->younger;
+		p->free = entry_at(p, number)->next;
 		return number;
 	}
 	if (!p->chunks[chunk])
@@ -132,77 +135,65 @@ static uint32_t take(struct pasta_pending *p)
 	return p->chunks[chunk] ? ++p->entries : 0;
 }
 
-/* Move up what is after an emptied slot and may lie in it, so that no probe stops short. */
-static void close_gap(struct pasta_pending *p, uint32_t gap)
+static void drop(struct pasta_pending *p, uint32_t *link)
 {
-	uint32_t slot = gap;
-
-	while (p->index[slot = (slot + 1) & p->mask]) {
-		const struct entry *e = entry_at(p, p->index[slot]);
-		uint32_t home = home_of(p, e->proc, e->corr);
-
-		if (((slot - home) & p->mask) < ((slot - gap) & p->mask))
-			continue;
-		p->index[gap] = p->index[slot];
-		gap = slot;
-	}
-	p->index[gap] = 0;
-}
-
-static void drop(struct pasta_pending *p, uint32_t slot)
-{
-	uint32_t number = p->index[slot];
+	uint32_t number = *link;
 	struct entry *e = entry_at(p, number);
 
+	*link = e->next;
 	*(e->older ? &entry_at(p, e->older)->younger : &p->oldest) = e->younger;
 	*(e->younger ? &entry_at(p, e->younger)->older : &p->youngest) = e->older;
-	e->younger = p->free;
+	e->next = p->free;
 	p->free = number;
 	p->count--;
-	close_gap(p, slot);
 }
 
 void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t number = p->count ? p->index[slot_of(p, proc, corr)] : 0;
+	uint32_t number = p->count ? *link_of(p, proc, corr) : 0;
 
 	return number ? entry_at(p, number) + 1 : NULL;
 }
 
+static void drop_oldest(struct pasta_pending *p)
+{
+	const struct entry *e = entry_at(p, p->oldest);
+
+	drop(p, link_of(p, e->proc, e->corr));
+}
+
 void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t slot = slot_of(p, proc, corr), number = p->index[slot];
+	uint32_t number = *link_of(p, proc, corr), home;
 	struct entry *e;
 
 	if (number)
 		return entry_at(p, number) + 1;
-	if (p->count == p->limit) {
-		e = entry_at(p, p->oldest);
-		drop(p, slot_of(p, e->proc, e->corr));
-	}
-	if (!grow_index(p))
-		return NULL;
-	number = take(p);
+	if (p->count == p->limit)
+		drop_oldest(p);
+	number = grow_index(p) ? take(p) : 0;
 	if (!number)
 		return NULL;
+	home = home_of(p, proc, corr);
 	e = entry_at(p, number);
 	memset(e, 0, p->stride);
 	e->corr = corr;
 	e->proc = proc;
+	e->next = p->index[home];
+	p->index[home] = number;
 	e->older = p->youngest;
 	*(p->youngest ? &entry_at(p, p->youngest)->younger : &p->oldest) = number;
 	p->youngest = number;
 	p->count++;
-	p->index[slot_of(p, proc, corr)] = number; /* the index may be another one now */
 	return e + 1;
 }
 
 void pasta_pending_remove(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t slot = slot_of(p, proc, corr);
+	uint32_t *link = link_of(p, proc, corr);
 
-	if (p->index[slot])
-		drop(p, slot);
+	if (*link)
+		drop(p, link);
 }
 
 size_t pasta_pending_count(const struct pasta_pending *p)
