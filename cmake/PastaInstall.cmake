@@ -18,6 +18,7 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/include/pasta")
 	install(DIRECTORY include/pasta DESTINATION include
 		FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 endif()
+install(DIRECTORY docs/schema/ DESTINATION share/accelprof FILES_MATCHING PATTERN "*.json")
 
 configure_file(cmake/pasta.pc.in pasta.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/pasta.pc" DESTINATION lib/pkgconfig)

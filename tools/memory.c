@@ -8,6 +8,7 @@
 #include <pasta/pasta.h>
 
 #define BINS 200	 /* the rows of table live, at most, or one a place */
+#define POINTS 4000	 /* of the chart, likewise */
 #define FIRST_WIDTH 1024 /* ns of a bin, doubled whenever the bins are too few */
 #define HOST UINT32_MAX	 /* in place of a device */
 
@@ -417,6 +418,34 @@ static void report_places(const struct memory *m, struct pasta_out *out)
 	}
 }
 
+/* Fewer and longer bins, until those of all places are at most so many, or one each. */
+static void fold_to(struct memory *m, size_t limit)
+{
+	while (bin_now(m) && (bin_now(m) + 1) * pasta_map_count(m->places) > limit)
+		fold(m);
+}
+
+/* What the table says of peaks, finer; and what is live at the end. */
+static void report_chart(struct memory *m, struct pasta_out *out)
+{
+	static const struct pasta_axis time = {"time", "ns"}, live = {"live", "bytes"};
+	struct pasta_chart *c = pasta_out_chart(out, "live_bytes", PASTA_CHART_LINE, &time, &live);
+	char name[2 * TEXT + 2], text[TEXT], process[TEXT];
+	size_t i, at = 0;
+	struct place *p;
+
+	fold_to(m, POINTS);
+	while ((p = pasta_map_next(m->places, &at, NULL))) {
+		snprintf(name, sizeof(name), "%s, %s", place_text(p, text),
+			 process_text(m, p->proc, process));
+		pasta_chart_series(c, name);
+		bins_fill(p, bin_now(m));
+		for (i = 0; i <= bin_now(m); i++)
+			pasta_chart_point(c, (double)(i * m->width), (double)p->bins[i].peak);
+		pasta_chart_point(c, (double)(m->now - m->start), (double)p->live);
+	}
+}
+
 static void report_live(struct memory *m, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
@@ -425,11 +454,10 @@ static void report_live(struct memory *m, struct pasta_out *out)
 		{"peak", PASTA_INT, "bytes"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "live", columns, 5);
-	size_t i, at = 0, places = pasta_map_count(m->places);
 	struct place *p;
+	size_t i, at = 0;
 
-	while (bin_now(m) && (bin_now(m) + 1) * places > BINS)
-		fold(m);
+	fold_to(m, BINS);
 	while ((p = pasta_map_next(m->places, &at, NULL))) {
 		bins_fill(p, bin_now(m));
 		for (i = 0; i <= bin_now(m); i++) {
@@ -683,6 +711,7 @@ static int report(void *state, struct pasta_out *out)
 	if (error)
 		return error;
 	report_places(m, out);
+	report_chart(m, out);
 	report_live(m, out);
 	error = report_allocations(m, out);
 	if (!error)
@@ -702,4 +731,4 @@ static const struct pasta_option options[] = {
 PASTA_TOOL(.name = "memory", .summary = "live bytes over time, the peak, and what is never freed",
 	   .events = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(PROCESS),
 	   .state_size = sizeof(struct memory), .options = options, .open = open_,
-	   .event = on_event, .report = report, .close = close_);
+	   .event = on_event, .report = report, .close = close_, .charts = PASTA_BIT(CHART_LINE));

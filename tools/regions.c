@@ -531,6 +531,46 @@ static void report_regions(struct regions *r, struct pasta_out *out)
 	}
 }
 
+/* A path's names, cut in its middle as the table's paths are, and its value. */
+static void put_stack(struct pasta_chart *chart, const struct node *node, uint64_t value)
+{
+	const char *frames[PATH_HEAD + PATH_TAIL + 1];
+	uint32_t depth = node->depth, cut = depth > PATH_HEAD + PATH_TAIL ? depth - PATH_TAIL : 0;
+	size_t count = cut ? PATH_HEAD + 1 + PATH_TAIL : depth, at = count;
+	char between[32];
+
+	for (; node && node->depth; node = node->up) {
+		if (!cut || node->depth > cut)
+			frames[--at] = label(node->name);
+		else if (node->depth <= PATH_HEAD)
+			frames[node->depth - 1] = label(node->name);
+	}
+	if (cut) {
+		snprintf(between, sizeof(between), "…(%u)…", depth - PATH_HEAD - PATH_TAIL);
+		frames[PATH_HEAD] = between;
+	}
+	pasta_chart_stack(chart, frames, count, (int64_t)value);
+}
+
+static void report_flames(struct regions *r, struct pasta_out *out)
+{
+	static const struct pasta_axis frames = {"region", NULL}, time = {"time", "ns"};
+	struct pasta_chart *host = NULL, *device = NULL;
+	struct node *node;
+
+	for (node = r->root.child; node; node = next_node(node)) {
+		if (node->sum.exclusive && !host)
+			host = pasta_out_chart(out, "host_time", PASTA_CHART_FLAME, &frames, &time);
+		if (node->device_self && !device)
+			device = pasta_out_chart(out, "device_time", PASTA_CHART_FLAME, &frames,
+						 &time);
+		if (node->sum.exclusive)
+			put_stack(host, node, node->sum.exclusive);
+		if (node->device_self)
+			put_stack(device, node, node->device_self);
+	}
+}
+
 struct row {
 	uint64_t iteration;
 	const struct node *node;
@@ -664,6 +704,7 @@ static int report(void *state, struct pasta_out *out)
 	if (error)
 		return error;
 	report_regions(r, out);
+	report_flames(r, out);
 	error = report_iterations(r, out);
 	if (!error)
 		error = report_marks(r, out);
@@ -693,4 +734,5 @@ PASTA_TOOL(.name = "regions", .summary = "host and device time by region, inclus
 	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH) |
 		     PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
 	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(struct regions), .options = options,
-	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_);
+	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_,
+	   .charts = PASTA_BIT(CHART_FLAME));

@@ -2,7 +2,7 @@
  * pasta.h - the SDK: all that a tool sees.
  *
  * A tool is one file with one PASTA_TOOL descriptor. It gets events, in order of time, and
- * reports tables and findings; every output format is made from those.
+ * reports tables, charts and findings; every output format is made from those.
  *
  * Unless a function says otherwise: strings that are passed in are copied; pointers that are
  * returned live until the tool's close; functions are called from the tool's own callbacks only,
@@ -100,6 +100,49 @@ PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_fi
 PASTA_EXPORT void pasta_out_count(struct pasta_out *out, enum pasta_severity severity,
 				  uint64_t count, const char *what, const char *evidence,
 				  const char *action);
+
+/*
+ * Charts, typed as tables are. A line chart has series of points, a bar chart labels with values, a
+ * heat map cells with a value at numeric places, a flame graph stacks of frames with a value.
+ */
+enum pasta_chart_type { PASTA_CHART_LINE, PASTA_CHART_BAR, PASTA_CHART_HEAT, PASTA_CHART_FLAME };
+
+/* unit as a column has it. */
+struct pasta_axis {
+	const char *name;
+	const char *unit;
+};
+
+struct pasta_chart;
+
+/*
+ * A new chart; NULL when out of memory (the report then fails as a whole). Its name must be that of
+ * no other chart or table of the tool. x is the axis of a line's and a heat map's places, of the
+ * labels, or of the frames; y that of the values, or of a heat map's rows. An axis that is NULL, or
+ * has no name, gets a plain one.
+ */
+PASTA_EXPORT struct pasta_chart *pasta_out_chart(struct pasta_out *out, const char *name,
+						 enum pasta_chart_type type,
+						 const struct pasta_axis *x,
+						 const struct pasta_axis *y);
+/*
+ * What is in it, in the order in which it is to be shown. A call that does not suit the chart's
+ * type, or on a NULL chart, makes the report fail with an error that names the chart; it never
+ * crashes. So does a place (x, and a cell's y) that is not finite. A value that is not finite
+ * stands for none: a gap. Doubles hold whole numbers up to 2^53 exactly, which are 104 days in ns.
+ */
+/* Line: the points that follow are of this series. Names may be there twice. */
+PASTA_EXPORT void pasta_chart_series(struct pasta_chart *chart, const char *name);
+/* Line: x must not go down within a series. */
+PASTA_EXPORT void pasta_chart_point(struct pasta_chart *chart, double x, double y);
+PASTA_EXPORT void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value);
+/* Heat map: what its values are; without it they are plain numbers. */
+PASTA_EXPORT void pasta_chart_value(struct pasta_chart *chart, const struct pasta_axis *value);
+PASTA_EXPORT void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value);
+/* Flame graph: frames, the outermost first, and a value, at least 0, that is this stack's own, not
+ * that of longer ones. At least one frame. A stack that is there twice adds up. */
+PASTA_EXPORT void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames,
+				    size_t count, int64_t value);
 
 /* A tool's options, and its help. value is the default. */
 struct pasta_option {
@@ -227,7 +270,8 @@ enum pasta_needs {
  * be a state a shard, each in that shard's order, merged before report, in the order of shards.
  * Different states are used by different threads at the same time: what they share must not be
  * written. close is called once for each state that was made, also after open failed. options ends
- * with a NULL name, or is NULL. A tool that crashes, or does not return when the user has
+ * with a NULL name, or is NULL. charts is a mask, such as PASTA_BIT(CHART_FLAME), of the types that
+ * it may report: help says so. A tool that crashes, or does not return when the user has
  * interrupted, is left out and named; the others go on.
  *
  * Order: by time, but work on a device never comes before its launch, if that is at most 10 ms
@@ -247,6 +291,7 @@ struct pasta_tool {
 	void (*merge)(void *into, const void *from);
 	int (*report)(void *state, struct pasta_out *out);
 	void (*close)(void *state);
+	uint64_t charts;
 };
 
 /* Make the descriptor known, when the file is loaded. It must live for ever. */

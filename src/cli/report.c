@@ -120,7 +120,9 @@ static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
 		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
 			      "they have written so far",
 			      in->alive);
-	if ((show->sink == &pasta_sink_csv || show->sink->events) && loss->dropped)
+	if ((show->sink == &pasta_sink_csv || show->sink == &pasta_sink_folded ||
+	     show->sink->events) &&
+	    loss->dropped)
 		pasta_cli_say("%s", pasta_account_line(loss, line, sizeof(line)));
 	if (loss->damaged_bytes || loss->damaged)
 		pasta_cli_say("%" PRIu64 " bytes of the shards are damaged, %" PRIu64

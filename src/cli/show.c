@@ -60,7 +60,7 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 			       ? 0
 			       : pasta_fail(
 					 err, -EINVAL,
-					 "unknown format '%s': it is text, csv, json or perfetto",
+					 "unknown format '%s': it is one of text" PASTA_SINK_NAMES,
 					 arg);
 	case PASTA_SHOW_ROWS:
 		return pasta_cli_count(arg, &show->sink_opts.rows)
@@ -349,6 +349,18 @@ size_t pasta_show_failures(const struct pasta_result *result)
 	return failed;
 }
 
+/* Whether the user's terminal is one of UTF-8: by the first of these that is set, as locale(7). */
+static bool is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	const char *value = NULL;
+	size_t i;
+
+	for (i = 0; i < 3 && (!value || !*value); i++)
+		value = getenv(names[i]);
+	return value && (strcasestr(value, "UTF-8") || strcasestr(value, "UTF8"));
+}
+
 int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
 		     const struct pasta_result *result, struct pasta_err *err)
 {
@@ -357,6 +369,7 @@ int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
 	struct winsize size = {0};
 
 	opts.width = WIDTH;
+	opts.ascii = !is_utf8();
 	if (isatty(fd)) {
 		if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
 			opts.width = size.ws_col;

@@ -27,9 +27,9 @@ enum {
 #define PASTA_SHOW_OPTIONS                                                                         \
 	{'t', "tool", "TOOL,...", "tools to run ('accelprof tools' lists them)"},                  \
 		{PASTA_SHOW_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},           \
-		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default), csv, json or perfetto"},  \
-		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table; 0: all"},            \
-		{PASTA_SHOW_TABLE, "table", "NAME", "csv: this table only"},                       \
+		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default)" PASTA_SINK_NAMES},        \
+		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table or chart; 0: all"},   \
+		{PASTA_SHOW_TABLE, "table", "NAME", "csv, folded: this table or chart only"},      \
 		{PASTA_SHOW_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},  \
 		{PASTA_SHOW_THREADS, "threads", "N", "use at most N threads"}, PASTA_SHOW_FILTERS
 

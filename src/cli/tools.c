@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "process/result.h"
 #include "process/tool.h"
 
 static void list(void)
@@ -17,13 +18,17 @@ static void list(void)
 static void describe(const struct pasta_tool *tool)
 {
 	const struct pasta_option *o;
-	unsigned int kind;
+	unsigned int kind, type;
 
 	printf("%s - %s\n\nkinds:", tool->name, tool->summary);
 	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
 		if (tool->events >> kind & 1 && pasta_kind_name(kind))
 			printf(" %s", pasta_kind_name(kind));
-	printf("\n");
+	printf("\n%s", tool->charts ? "charts:" : "");
+	for (type = 0; type <= PASTA_CHART_FLAME; type++)
+		if (tool->charts >> type & 1)
+			printf(" %s", pasta_chart_type_name(type));
+	printf("%s", tool->charts ? "\n" : "");
 	if (!tool->options || !tool->options->name)
 		return;
 	printf("\noptions (--opt %s.NAME=VALUE):\n", tool->name);

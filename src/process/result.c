@@ -1,4 +1,4 @@
-/* result.c - what tools reported: tables and findings. */
+/* result.c - what tools reported: tables and findings. chart.c has the charts. */
 #include "process/result.h"
 
 #include <errno.h>
@@ -24,8 +24,7 @@ const char *pasta_severity_name(enum pasta_severity severity)
 	return (unsigned int)severity <= PASTA_PROBLEM ? names[severity] : "unknown";
 }
 
-/* Room for one more in an array of pointers, structs or cells. */
-static bool grow(void **array, size_t used, size_t *room, size_t each)
+bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each)
 {
 	size_t more = *room ? *room * 2 : 8;
 	void *bigger;
@@ -59,13 +58,15 @@ static void table_free(struct pasta_table *t)
 	free(t);
 }
 
-static void drop_tables(struct pasta_out *out)
+static void drop_all(struct pasta_out *out)
 {
 	size_t i;
 
 	for (i = 0; i < out->table_count; i++)
 		table_free(out->tables[i]);
-	out->table_count = 0;
+	for (i = 0; i < out->chart_count; i++)
+		pasta_chart_free(out->charts[i]);
+	out->table_count = out->chart_count = 0;
 }
 
 static void out_free(struct pasta_out *out)
@@ -74,7 +75,7 @@ static void out_free(struct pasta_out *out)
 
 	if (!out)
 		return;
-	drop_tables(out);
+	drop_all(out);
 	for (i = 0; i < out->finding_count; i++) {
 		free((char *)out->findings[i].what);
 		free((char *)out->findings[i].where);
@@ -82,6 +83,7 @@ static void out_free(struct pasta_out *out)
 		free((char *)out->findings[i].action);
 	}
 	free(out->tables);
+	free(out->charts);
 	free(out->findings);
 	free(out->name);
 	free(out);
@@ -104,8 +106,8 @@ struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool
 	if (!out)
 		return NULL;
 	out->name = strdup(tool);
-	if (!out->name ||
-	    !grow((void **)&result->outs, result->count, &result->room, sizeof(*result->outs))) {
+	if (!out->name || !pasta_result_grow((void **)&result->outs, result->count, &result->room,
+					     sizeof(*result->outs))) {
 		out_free(out);
 		return NULL;
 	}
@@ -154,12 +156,15 @@ static bool table_columns(struct pasta_table *t, const struct pasta_column *colu
 	return !failed;
 }
 
-static bool table_known(const struct pasta_out *out, const char *name)
+bool pasta_out_has(const struct pasta_out *out, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < out->table_count; i++)
 		if (!strcmp(out->tables[i]->name, name))
+			return true;
+	for (i = 0; i < out->chart_count; i++)
+		if (!strcmp(out->charts[i]->name, name))
 			return true;
 	return false;
 }
@@ -170,7 +175,7 @@ struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 	struct pasta_table *t;
 	bool failed = false;
 
-	if (!name || !*name || !columns || !count || table_known(out, name)) {
+	if (!name || !*name || !columns || !count || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
 			       "table '%s' has no name, no columns, or is there twice",
 			       name ? name : "");
@@ -182,7 +187,8 @@ struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 	t->out = out;
 	t->name = copy(name, &failed);
 	if (failed || !table_columns(t, columns, count) ||
-	    !grow((void **)&out->tables, out->table_count, &out->table_room, sizeof(*out->tables)))
+	    !pasta_result_grow((void **)&out->tables, out->table_count, &out->table_room,
+			       sizeof(*out->tables)))
 		goto fail;
 	out->tables[out->table_count++] = t;
 	return t;
@@ -207,7 +213,7 @@ static union pasta_value *next(struct pasta_table *t, enum pasta_column_type typ
 			       pasta_column_type_name(column->type));
 		return NULL;
 	}
-	if (!grow((void **)&t->cells, t->used, &t->room, sizeof(*t->cells))) {
+	if (!pasta_result_grow((void **)&t->cells, t->used, &t->room, sizeof(*t->cells))) {
 		pasta_out_fail(t->out, -ENOMEM, "table %s: out of memory", t->name);
 		return NULL;
 	}
@@ -256,8 +262,8 @@ void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *findin
 	f.where = copy(finding->where, &failed);
 	f.evidence = copy(finding->evidence, &failed);
 	f.action = copy(finding->action, &failed);
-	if (!failed && grow((void **)&out->findings, out->finding_count, &out->finding_room,
-			    sizeof(*out->findings))) {
+	if (!failed && pasta_result_grow((void **)&out->findings, out->finding_count,
+					 &out->finding_room, sizeof(*out->findings))) {
 		out->findings[out->finding_count++] = f;
 		return;
 	}
@@ -294,6 +300,6 @@ int pasta_out_end(struct pasta_out *out)
 				       t->name, t->columns[t->used % t->count].name);
 	}
 	if (out->err.code)
-		drop_tables(out);
+		drop_all(out);
 	return out->err.code;
 }

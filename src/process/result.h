@@ -1,5 +1,5 @@
 /*
- * result.h - what tools reported: tables and findings, which every sink reads.
+ * result.h - what tools reported: tables, charts and findings, which every sink reads.
  *
  * Owned by who made it; the pointers in it live as long. One thread at a time.
  */
@@ -31,14 +31,53 @@ struct pasta_table {
 	size_t used, room;
 };
 
+/* One thing in a chart; the chart's type says which. */
+union pasta_item {
+	struct {
+		double x, y;
+	} point;
+	struct {
+		char *label;
+		double value;
+	} bar;
+	struct {
+		double x, y, value;
+	} cell;
+	struct {
+		char **frames; /* and their texts, in one piece */
+		size_t count;
+		int64_t value;
+	} stack;
+};
+
+/* A line's points: count items of the chart, from first on. */
+struct pasta_series {
+	char *name;
+	size_t first, count;
+};
+
+struct pasta_chart {
+	struct pasta_out *out;
+	char *name;
+	enum pasta_chart_type type;
+	struct pasta_axis x, y;
+	struct pasta_axis value; /* of a heat map */
+	struct pasta_series *series;
+	size_t series_count, series_room;
+	union pasta_item *items;
+	size_t used, room;
+};
+
 /* What one tool reported. */
 struct pasta_out {
 	char *name;
 	struct pasta_table **tables;
 	size_t table_count, table_room;
+	struct pasta_chart **charts;
+	size_t chart_count, chart_room;
 	struct pasta_finding *findings;
 	size_t finding_count, finding_room;
-	struct pasta_err err; /* the first; code 0: none. A tool that failed has no tables */
+	struct pasta_err err; /* the first; code 0: none. Who failed has no tables and no charts */
 };
 
 struct pasta_result {
@@ -52,7 +91,7 @@ void pasta_result_free(struct pasta_result *result); /* what is in it; it is zer
 
 /* A place for a tool's report; NULL when out of memory. */
 struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool);
-/* The tool failed: keep the first description, and none of its tables. Any thread. */
+/* The tool failed: keep the first description, and none of its tables and charts. Any thread. */
 void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* No more is coming: checks that all rows are whole. 0, or the first error. */
@@ -69,8 +108,15 @@ static inline const union pasta_value *pasta_table_cell(const struct pasta_table
 	return &table->cells[row * table->count + column];
 }
 
-/* "string", "int", "float"; "note", "warning", "problem". */
+/* "string", "int", "float"; "line", "bar", "heat", "flame"; "note", "warning", "problem". */
 const char *pasta_column_type_name(enum pasta_column_type type);
+const char *pasta_chart_type_name(enum pasta_chart_type type);
 const char *pasta_severity_name(enum pasta_severity severity);
+
+/* For result.c and chart.c: room for one more in an array of anything. */
+bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each);
+/* Whether a table or a chart of the tool has this name: they are chosen by it. */
+bool pasta_out_has(const struct pasta_out *out, const char *name);
+void pasta_chart_free(struct pasta_chart *chart);
 
 #endif

@@ -179,12 +179,14 @@ char *pasta_cell_text(const struct pasta_column *column, const union pasta_value
 char *pasta_cell_head(const struct pasta_column *column)
 {
 	const char *unit = column->unit;
-	char *name = pasta_cell_safe(column->name), *head = NULL;
+	char *name = pasta_cell_safe(column->name), *safe, *head = NULL;
 
 	if (!name || !unit || scales_of(unit) || !strcmp(unit, "%") || !strcmp(unit, name))
 		return name;
-	if (asprintf(&head, "%s (%s)", name, unit) < 0)
+	safe = pasta_cell_safe(unit);
+	if (safe && asprintf(&head, "%s (%s)", name, safe) < 0)
 		head = NULL;
+	free(safe);
 	free(name);
 	return head;
 }

@@ -1,4 +1,4 @@
-/* csv.c - tables as comma-separated values (RFC 4180). docs/report.md describes it. */
+/* csv.c - tables and charts as comma-separated values (RFC 4180). docs/report.md describes it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -69,66 +69,158 @@ static void table(FILE *f, const struct pasta_table *t)
 	}
 }
 
-static bool wanted(const struct pasta_out *out, const struct pasta_table *t, const char *name)
-{
-	size_t size = strlen(out->name);
+/* -- Charts: the names of their axes are those of the columns. -- */
 
-	if (!name || !strcmp(name, t->name))
-		return true;
-	return !strncmp(name, out->name, size) && name[size] == '.' &&
-	       !strcmp(name + size + 1, t->name);
+static void numbers(FILE *f, const double *values, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		fputs(i ? "," : "", f);
+		number(f, values[i]);
+	}
+	fputs(EOL, f);
 }
 
-/* The tables to write: their number, and the first. */
-static size_t select_tables(const struct pasta_result *r, const char *name,
-			    const struct pasta_table **first)
+static void heads(FILE *f, const struct pasta_chart *c)
 {
-	size_t i, k, n = 0;
-
-	for (i = 0; i < r->count; i++)
-		for (k = 0; k < r->outs[i]->table_count; k++)
-			if (wanted(r->outs[i], r->outs[i]->tables[k], name) && !n++)
-				*first = r->outs[i]->tables[k];
-	return n;
+	fputs(c->type == PASTA_CHART_LINE ? "series," : "", f);
+	text(f, c->x.name);
+	fputs(",", f);
+	text(f, c->y.name);
+	if (c->type == PASTA_CHART_HEAT) {
+		fputs(",", f);
+		text(f, c->value.name);
+	}
+	fputs(EOL, f);
 }
 
-static void all_tables(FILE *f, const struct pasta_result *r)
+static int item(FILE *f, const struct pasta_chart *c, const union pasta_item *it)
 {
-	size_t i, k;
+	char *stack;
 
-	for (i = 0; i < r->count; i++)
-		for (k = 0; k < r->outs[i]->table_count; k++) {
-			fprintf(f, "# table %s" EOL, r->outs[i]->tables[k]->name);
-			table(f, r->outs[i]->tables[k]);
-			fputs(EOL, f);
+	switch (c->type) {
+	case PASTA_CHART_LINE:
+		numbers(f, (const double[]){it->point.x, it->point.y}, 2);
+		break;
+	case PASTA_CHART_HEAT:
+		numbers(f, (const double[]){it->cell.x, it->cell.y, it->cell.value}, 3);
+		break;
+	case PASTA_CHART_BAR:
+		text(f, it->bar.label);
+		fputs(",", f);
+		numbers(f, &it->bar.value, 1);
+		break;
+	case PASTA_CHART_FLAME:
+		stack = pasta_folded_text(it);
+		if (!stack)
+			return -ENOMEM;
+		text(f, stack);
+		fprintf(f, ",%" PRId64 EOL, it->stack.value);
+		free(stack);
+		break;
+	}
+	return 0;
+}
+
+static int chart(FILE *f, const struct pasta_chart *c)
+{
+	size_t i, series = 0;
+	int error = 0;
+
+	heads(f, c);
+	for (i = 0; i < c->used && !error; i++) {
+		if (c->type == PASTA_CHART_LINE) {
+			while (i >= c->series[series].first + c->series[series].count)
+				series++;
+			text(f, c->series[series].name);
+			fputs(",", f);
 		}
+		error = item(f, c, &c->items[i]);
+	}
+	return error;
+}
+
+/* -- What to write -- */
+
+struct choice {
+	size_t count; /* tables and charts that are wanted */
+	const struct pasta_table *table;
+	const struct pasta_chart *chart; /* one of the two is the first */
+};
+
+static void choose(struct choice *choice, const struct pasta_out *out, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < out->table_count; i++)
+		if (pasta_sink_wanted(out, out->tables[i]->name, name) && !choice->count++)
+			choice->table = out->tables[i];
+	for (i = 0; i < out->chart_count; i++)
+		if (pasta_sink_wanted(out, out->charts[i]->name, name) && !choice->count++)
+			choice->chart = out->charts[i];
+}
+
+static int all_of_tool(FILE *f, const struct pasta_out *out)
+{
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < out->table_count; i++) {
+		fprintf(f, "# table %s" EOL, out->tables[i]->name);
+		table(f, out->tables[i]);
+		fputs(EOL, f);
+	}
+	for (i = 0; i < out->chart_count && !error; i++) {
+		fprintf(f, "# chart %s" EOL, out->charts[i]->name);
+		error = chart(f, out->charts[i]);
+		fputs(EOL, f);
+	}
+	return error;
+}
+
+static int all(FILE *f, const struct pasta_result *r)
+{
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < r->count && !error; i++)
+		error = all_of_tool(f, r->outs[i]);
 	fprintf(f, "# table loss" EOL "expected,captured,dropped" EOL);
 	fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 EOL, r->loss.expected, r->loss.captured,
 		r->loss.dropped);
+	return error;
 }
 
 static int csv(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
 	       struct pasta_err *err)
 {
-	const struct pasta_table *first = NULL;
-	size_t n = select_tables(result, opts->table, &first);
+	struct choice choice = {0};
+	int error = 0;
+	size_t i;
 
-	if (opts->table && !n)
+	for (i = 0; i < result->count; i++)
+		choose(&choice, result->outs[i], opts->table);
+	if (opts->table && !choice.count)
 		return pasta_fail(err, -ENOENT,
 				  "there is no table '%s': --format text shows what there is",
 				  opts->table);
-	if (opts->table && n > 1)
-		return pasta_fail(err, -EINVAL, "there are %zu tables '%s': say TOOL.%s", n,
-				  opts->table, opts->table);
-	if (n == 1)
-		table(file, first);
+	if (opts->table && choice.count > 1)
+		return pasta_fail(err, -EINVAL, "there are %zu tables '%s': say TOOL.%s",
+				  choice.count, opts->table, opts->table);
+	if (choice.count != 1)
+		error = all(file, result);
+	else if (choice.table)
+		table(file, choice.table);
 	else
-		all_tables(file, result);
+		error = chart(file, choice.chart);
+	if (error)
+		return pasta_fail(err, error, "cannot write the report: %s", strerror(-error));
 	return pasta_sink_flush(file, err);
 }
 
 const struct pasta_sink pasta_sink_csv = {
 	.name = "csv",
-	.summary = "comma-separated values, a table after the other",
+	.summary = "comma-separated values, a table or chart after the other",
 	.write = csv,
 };

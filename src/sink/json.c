@@ -58,6 +58,92 @@ static void table(struct pasta_json *j, const struct pasta_table *t)
 	pasta_json_map_end(j);
 }
 
+static void axis(struct pasta_json *j, const char *key, const struct pasta_axis *a)
+{
+	pasta_json_key(j, key);
+	pasta_json_map(j);
+	member(j, "name", a->name);
+	member(j, "unit", a->unit);
+	pasta_json_map_end(j);
+}
+
+static void item(struct pasta_json *j, enum pasta_chart_type type, const union pasta_item *it)
+{
+	size_t i;
+
+	pasta_json_list(j);
+	switch (type) {
+	case PASTA_CHART_LINE:
+		pasta_json_float(j, it->point.x);
+		pasta_json_float(j, it->point.y);
+		break;
+	case PASTA_CHART_BAR:
+		pasta_json_str(j, it->bar.label);
+		pasta_json_float(j, it->bar.value);
+		break;
+	case PASTA_CHART_HEAT:
+		pasta_json_float(j, it->cell.x);
+		pasta_json_float(j, it->cell.y);
+		pasta_json_float(j, it->cell.value);
+		break;
+	case PASTA_CHART_FLAME:
+		pasta_json_list(j);
+		for (i = 0; i < it->stack.count; i++)
+			pasta_json_str(j, it->stack.frames[i]);
+		pasta_json_list_end(j);
+		pasta_json_int(j, it->stack.value);
+		break;
+	}
+	pasta_json_list_end(j);
+}
+
+static void items(struct pasta_json *j, const char *key, const struct pasta_chart *c, size_t first,
+		  size_t count)
+{
+	size_t i;
+
+	pasta_json_key(j, key);
+	pasta_json_list(j);
+	for (i = first; i < first + count; i++)
+		item(j, c->type, &c->items[i]);
+	pasta_json_list_end(j);
+}
+
+static void series(struct pasta_json *j, const struct pasta_chart *c)
+{
+	size_t i;
+
+	pasta_json_key(j, "series");
+	pasta_json_list(j);
+	for (i = 0; i < c->series_count; i++) {
+		pasta_json_map(j);
+		member(j, "name", c->series[i].name);
+		items(j, "points", c, c->series[i].first, c->series[i].count);
+		pasta_json_map_end(j);
+	}
+	pasta_json_list_end(j);
+}
+
+static void chart(struct pasta_json *j, const struct pasta_chart *c)
+{
+	static const char *const keys[] = {[PASTA_CHART_BAR] = "bars",
+					   [PASTA_CHART_HEAT] = "cells",
+					   [PASTA_CHART_FLAME] = "stacks"};
+
+	pasta_json_map(j);
+	member(j, "name", c->name);
+	member(j, "type", pasta_chart_type_name(c->type));
+	axis(j, "x", &c->x);
+	axis(j, "y", &c->y);
+	if (c->type == PASTA_CHART_HEAT)
+		axis(j, "value", &c->value);
+	if (c->type == PASTA_CHART_LINE)
+		series(j, c);
+	else
+		items(j, keys[c->type], c, 0, c->used);
+	pasta_json_map_end(j);
+}
+
 static void finding(struct pasta_json *j, const struct pasta_finding *f)
 {
 	pasta_json_map(j);
@@ -84,6 +170,8 @@ static void tool(struct pasta_json *j, const struct pasta_out *out)
 	pasta_json_list_end(j);
 	pasta_json_key(j, "charts");
 	pasta_json_list(j);
+	for (i = 0; i < out->chart_count; i++)
+		chart(j, out->charts[i]);
 	pasta_json_list_end(j);
 	pasta_json_key(j, "findings");
 	pasta_json_list(j);

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct pasta_sink *const sinks[] = {&pasta_sink_text, &pasta_sink_csv,
-						 &pasta_sink_json, &pasta_sink_perfetto};
+#define SINK(name) , &pasta_sink_##name
+static const struct pasta_sink *const sinks[] = {&pasta_sink_text PASTA_SINKS_MORE(SINK)};
 
 const struct pasta_sink *pasta_sink_at(size_t i)
 {
@@ -20,6 +20,16 @@ const struct pasta_sink *pasta_sink_find(const char *name)
 		if (!strcmp(sinks[i]->name, name))
 			return sinks[i];
 	return NULL;
+}
+
+bool pasta_sink_wanted(const struct pasta_out *out, const char *name, const char *wanted)
+{
+	size_t size = strlen(out->name);
+
+	if (!wanted || !strcmp(wanted, name))
+		return true;
+	return !strncmp(wanted, out->name, size) && wanted[size] == '.' &&
+	       !strcmp(wanted + size + 1, name);
 }
 
 int pasta_sink_flush(FILE *file, struct pasta_err *err)

@@ -14,11 +14,12 @@
 #define PASTA_REPORT_SCHEMA "accelprof-report/1"
 
 struct pasta_sink_opts {
-	size_t rows;	   /* of a table, at most; 0: all. text */
+	size_t rows;	   /* of a table or chart, at most; 0: all. text */
 	size_t width;	   /* columns of the terminal. text */
 	bool color;	   /* text */
+	bool ascii;	   /* charts are drawn without Unicode. text */
 	bool brief;	   /* the first table of a tool only. text */
-	const char *table; /* NAME or TOOL.NAME: this one only; NULL: all. csv */
+	const char *table; /* NAME or TOOL.NAME: this one only; NULL: all. csv, folded */
 };
 
 /*
@@ -40,10 +41,24 @@ struct pasta_sink {
 const struct pasta_sink *pasta_sink_find(const char *name);
 const struct pasta_sink *pasta_sink_at(size_t i);
 
-extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json,
+/* All of them: text, which is the default, and these. */
+#define PASTA_SINKS_MORE(SINK) SINK(csv) SINK(json) SINK(folded) SINK(perfetto)
+#define PASTA_SINK_TEXT_(name) ", " #name
+#define PASTA_SINK_NAMES PASTA_SINKS_MORE(PASTA_SINK_TEXT_) /* ", csv, json" and so on */
+
+extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json, pasta_sink_folded,
 	pasta_sink_perfetto;
+
+/* Whether a table or chart of the tool is the one that --table asks for; NULL asks for all. */
+bool pasta_sink_wanted(const struct pasta_out *out, const char *name, const char *wanted);
 
 /* Flush, and say whether all has been written. */
 int pasta_sink_flush(FILE *file, struct pasta_err *err);
+
+/* Stands for a frame without a name, which would be none to who reads it. */
+#define PASTA_UNNAMED "(unnamed)"
+/* "a;b;c" of a flame chart's stack, to be freed: no frame has a ; or a control character in it, and
+ * none is empty. NULL when out of memory. */
+char *pasta_folded_text(const union pasta_item *stack);
 
 #endif

@@ -1,4 +1,4 @@
-/* text.c - a result for people: aligned tables that fit the terminal. */
+/* text.c - a result for people: aligned tables and charts that fit the terminal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,12 +6,14 @@
 #include "process/account.h"
 #include "process/utf8.h"
 #include "sink/cell.h"
+#include "sink/plot.h"
+#include "sink/side.h"
 #include "sink/sink.h"
 
-#define GAP 2	      /* columns between columns */
-#define NAME_LEAST 12 /* columns that a text keeps, however narrow the terminal */
+#define GAP PASTA_GAP
+#define NAME_LEAST PASTA_NAME_LEAST
 
-#define BOLD "\033[1m"
+#define BOLD PASTA_BOLD
 #define RED "\033[31m"
 #define YELLOW "\033[33m"
 #define PLAIN "\033[m"
@@ -188,20 +190,40 @@ static int put_finding(FILE *f, const struct pasta_finding *finding, bool color)
 	return 0;
 }
 
+/* What a brief report leaves out: "more tables in the report: a, b; charts: c". */
+static int put_left_out(FILE *f, const struct pasta_out *out, size_t tables)
+{
+	size_t i;
+
+	for (i = tables; i < out->table_count; i++)
+		fprintf(f, "%s%s", i == tables ? "more tables in the report: " : ", ",
+			out->tables[i]->name);
+	for (i = 0; i < out->chart_count; i++) {
+		const char *first =
+			tables < out->table_count ? "; charts: " : "charts in the report: ";
+
+		if (put_safe(f, i ? ", " : first, out->charts[i]->name))
+			return -ENOMEM;
+	}
+	fputs(tables < out->table_count || out->chart_count ? "\n" : "", f);
+	return 0;
+}
+
 static int put_tool(FILE *f, const struct pasta_out *out, const struct pasta_sink_opts *opts)
 {
 	size_t i, tables = opts->brief && out->table_count > 1 ? 1 : out->table_count;
 	int error = 0;
 
 	for (i = 0; i < tables && !error; i++) {
+		fputs(i ? "\n" : "", f);
 		error = put_table(f, out->tables[i], opts);
-		if (i + 1 < tables)
-			fputc('\n', f);
 	}
-	for (i = tables; i < out->table_count; i++)
-		fprintf(f, "%s%s", i == tables ? "more tables in the report: " : ", ",
-			out->tables[i]->name);
-	fputs(tables < out->table_count ? "\n" : "", f);
+	for (i = 0; i < out->chart_count && !error && !opts->brief; i++) {
+		fputs(i || tables ? "\n" : "", f);
+		error = pasta_plot(f, out->charts[i], opts);
+	}
+	if (opts->brief && !error)
+		error = put_left_out(f, out, tables);
 	for (i = 0; i < out->finding_count && !error; i++)
 		error = put_finding(f, &out->findings[i], opts->color);
 	if (!error && out->err.code)
@@ -218,6 +240,8 @@ static bool is_empty(const struct pasta_out *out)
 
 	for (i = 0; i < out->table_count; i++)
 		rows += pasta_table_rows(out->tables[i]);
+	for (i = 0; i < out->chart_count; i++)
+		rows += out->charts[i]->used;
 	return !rows && !out->finding_count && !out->err.code;
 }
 
@@ -252,4 +276,6 @@ static int text(FILE *file, const struct pasta_result *result, const struct past
 }
 
 const struct pasta_sink pasta_sink_text = {
-	.name = "text", .summary = "tables that fit the terminal, for people", .write = text};
+	.name = "text",
+	.summary = "tables and charts that fit the terminal, for people",
+	.write = text};

@@ -11,6 +11,9 @@ cc -O2 $(pkg-config --cflags pasta) "$SRC/tests/programs/regions_demo.c" -o demo
 	failed "a program, with pkg-config"
 "$accelprof" run -q -o run -- ./demo >out || failed "accelprof run, installed"
 is "events" "$(json run/results/report.json 'd["loss"]["captured"]')" 59
+cmp moved/share/accelprof/report.schema.json "$SRC/docs/schema/report.schema.json" &&
+	cmp moved/share/accelprof/run.schema.json "$SRC/docs/schema/run.schema.json" ||
+	failed "the schemas"
 "$accelprof" doctor >doctor || failed "accelprof doctor, installed"
 
 cat >tool.c <<'EOF'

@@ -5,6 +5,7 @@
 # generator is. `UPDATE=1 tests/golden/device.sh` makes it anew; look at the change.
 set -u
 : "${ACCELPROF:?}" "${BUILD:?}" "${SRC:?}"
+export LC_ALL=C.UTF-8 # charts are drawn as the terminal can
 cd "$SRC/tests/golden/device" || exit 1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

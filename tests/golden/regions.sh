@@ -4,6 +4,7 @@
 # `UPDATE=1 tests/golden/regions.sh` records anew and writes what is expected; look at the change.
 set -u
 : "${ACCELPROF:?}" "${BUILD:?}" "${SRC:?}"
+export LC_ALL=C.UTF-8 # charts are drawn as the terminal can
 cd "$SRC/tests/golden/regions" || exit 1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -59,6 +59,37 @@ static inline void sample(struct pasta_result *r, bool two)
 	pasta_out_end(out);
 }
 
+#define SAMPLE_HOSTILE "\033[31mr;\n\"q\",\xff"
+
+/* A tool with a chart of every type, and an empty one, all with names that no one would choose. */
+static inline void sample_charts(struct pasta_result *r)
+{
+	static const struct pasta_axis time = {"time", "ns"}, size = {"size", "bytes"},
+				       odd = {SAMPLE_HOSTILE, "a,b"};
+	static const char *const frames[] = {"main", SAMPLE_HOSTILE, "", "größe"};
+	struct pasta_out *out = pasta_result_out(r, "plots");
+	struct pasta_chart *c = pasta_out_chart(out, "line", PASTA_CHART_LINE, &time, &size);
+
+	pasta_chart_series(c, "a");
+	pasta_chart_point(c, 0, 1024);
+	pasta_chart_point(c, 1500, NAN);
+	pasta_chart_point(c, 3000, -0.5);
+	pasta_chart_series(c, SAMPLE_HOSTILE);
+	pasta_chart_point(c, 3000, 1e300);
+	c = pasta_out_chart(out, "bar", PASTA_CHART_BAR, &odd, NULL);
+	pasta_chart_bar(c, SAMPLE_HOSTILE, 0.1);
+	pasta_chart_bar(c, NULL, INFINITY);
+	c = pasta_out_chart(out, "heat", PASTA_CHART_HEAT, &time, &size);
+	pasta_chart_value(c, &odd);
+	pasta_chart_cell(c, 0, 4096, 7);
+	pasta_chart_cell(c, 10, -4096, NAN);
+	c = pasta_out_chart(out, "flame", PASTA_CHART_FLAME, NULL, &time);
+	pasta_chart_stack(c, frames, 4, INT64_MAX);
+	pasta_chart_stack(c, frames, 1, 0);
+	pasta_out_chart(out, "empty", PASTA_CHART_LINE, NULL, NULL);
+	pasta_out_end(out);
+}
+
 /* What a sink writes, to be freed. */
 static inline char *sample_write(const struct pasta_sink *sink, const struct pasta_result *r,
 				 const struct pasta_sink_opts *opts, int *error,

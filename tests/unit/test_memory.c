@@ -172,6 +172,50 @@ static void a_million_allocations_are_fast_and_keep_the_peaks_in_time(void **sta
 	assert_int_equal(pasta_table_rows(table_of("peak")), 1001);
 }
 
+static void the_chart_has_every_peak_and_ends_with_what_is_live(void **state)
+{
+	const struct pasta_chart *c;
+	double most = 0, last = -1;
+
+	(void)state;
+	for (uint64_t i = 0; i < 5000; i++) {
+		get(i * 1000, i + 1, i == 1234 ? 1 << 20 : 16, NULL);
+		drop(i * 1000 + 1, i + 1);
+	}
+	get(6000000, 1, 7, NULL);
+	assert_int_equal(finish(), 0);
+	assert_int_equal(result.outs[0]->chart_count, 1);
+	c = result.outs[0]->charts[0];
+	assert_string_equal(c->name, "live_bytes");
+	assert_int_equal(c->type, PASTA_CHART_LINE);
+	assert_int_equal(c->series_count, 1);
+	assert_string_equal(c->series[0].name, "device 0, #0");
+	assert_in_range(c->used, BINS / 2, BINS + 1);
+	for (size_t i = 0; i < c->used; i++) {
+		assert_true(c->items[i].point.x >= last);
+		last = c->items[i].point.x;
+		most = c->items[i].point.y > most ? c->items[i].point.y : most;
+	}
+	assert_true(most == 1 << 20);
+	assert_true(last == 6000000 && c->items[c->used - 1].point.y == 7);
+}
+
+static void the_chart_of_many_places_is_not_larger(void **state)
+{
+	struct pasta_event ev = alloc_event(0, 1, 1);
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++) {
+		ev.time = i * 1000;
+		ev.proc = i % 1000;
+		ev.alloc.addr = i + 1;
+		give(&ev);
+	}
+	assert_int_equal(finish(), 0);
+	assert_int_equal(result.outs[0]->charts[0]->series_count, 1000);
+	assert_in_range(result.outs[0]->charts[0]->used, 2000, POINTS + 1000);
+}
+
 /* -- Against a plain recount. -- */
 
 enum { EVENTS = 300, PROCS = 2, DEVICES = 2, PLACES = PROCS * (DEVICES + 1), ADDRS = 12 };
@@ -338,6 +382,8 @@ int main(void)
 		TEST(what_is_not_known_is_counted),
 		TEST(the_smallest_share_a_row),
 		TEST(a_million_allocations_are_fast_and_keep_the_peaks_in_time),
+		TEST(the_chart_has_every_peak_and_ends_with_what_is_live),
+		TEST(the_chart_of_many_places_is_not_larger),
 		TEST(everything_equals_a_recount),
 	};
 

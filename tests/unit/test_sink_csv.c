@@ -70,6 +70,71 @@ static void a_name_that_two_tools_have_needs_the_tool(void **state)
 	pasta_result_free(&r);
 }
 
+#define LINE                                                                                       \
+	"series,time,size\r\na,0,1024\r\na,1500,\r\na,3000,-0.5\r\n"                               \
+	"\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\",3000,1e+300\r\n"
+#define BAR                                                                                        \
+	"\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\",value\r\n"                                         \
+	"\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\",0.1\r\n,\r\n"
+#define HEAT "time,size,\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\"\r\n0,4096,7\r\n10,-4096,\r\n"
+#define FLAME                                                                                      \
+	"stack,time\r\n\"main; [31mr: \"\"q\"\",\xef\xbf\xbd;(unnamed);größe\","                 \
+	"9223372036854775807\r\nmain,0\r\n"
+
+static void check_charts(bool table, const char *name, const char *wanted)
+{
+	struct pasta_sink_opts opts = {.table = name};
+	struct pasta_err err = {0};
+	struct pasta_result r = {0};
+	int error;
+	char *text;
+
+	if (table)
+		sample(&r, false);
+	sample_charts(&r);
+	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	assert_string_equal(text, wanted);
+	free(text);
+	pasta_result_free(&r);
+}
+
+static void charts_come_after_the_tables_of_their_tool(void **state)
+{
+	check_charts(true, NULL,
+		     "# table t\r\n" T "\r\n# chart line\r\n" LINE "\r\n# chart bar\r\n" BAR
+		     "\r\n# chart heat\r\n" HEAT "\r\n# chart flame\r\n" FLAME
+		     "\r\n# chart empty\r\nseries,x,y\r\n"
+		     "\r\n# table loss\r\nexpected,captured,dropped\r\n"
+		     "18446744073709551615,7,3\r\n");
+}
+
+static void a_chart_can_be_chosen_as_a_table_can(void **state)
+{
+	check_charts(false, "line", LINE);
+	check_charts(true, "plots.bar", BAR);
+	check_charts(true, "heat", HEAT);
+	check_charts(true, "flame", FLAME);
+	check_charts(true, "t", T);
+}
+
+static void one_chart_alone_is_plain(void **state)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_err err = {0};
+	struct pasta_result r = {0};
+	int error;
+	char *text;
+
+	pasta_chart_bar(pasta_out_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
+					NULL),
+			"a", 2);
+	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
+	assert_string_equal(text, "label,value\r\na,2\r\n");
+	free(text);
+	pasta_result_free(&r);
+}
+
 static void a_full_disk_is_noticed(void **state)
 {
 	const struct pasta_sink *sink;
@@ -78,6 +143,7 @@ static void a_full_disk_is_noticed(void **state)
 	size_t i;
 
 	sample(&r, true);
+	sample_charts(&r);
 	for (i = 0; (sink = pasta_sink_at(i)); i++) {
 		if (!sink->write) /* of events, not of results */
 			continue;
@@ -98,6 +164,9 @@ int main(void)
 		cmocka_unit_test(several_tables_have_their_names_before_them),
 		cmocka_unit_test(one_of_several_can_be_chosen),
 		cmocka_unit_test(a_name_that_two_tools_have_needs_the_tool),
+		cmocka_unit_test(charts_come_after_the_tables_of_their_tool),
+		cmocka_unit_test(a_chart_can_be_chosen_as_a_table_can),
+		cmocka_unit_test(one_chart_alone_is_plain),
 		cmocka_unit_test(a_full_disk_is_noticed),
 	};
 

@@ -45,6 +45,51 @@ static void the_report_is_as_published(void **state)
 	pasta_result_free(&r);
 }
 
+#define AXIS(name, unit) "{\"name\":\"" name "\",\"unit\":" unit "}"
+#define HOSTILE "\\u001B[31mr;\\n\\\"q\\\",\xef\xbf\xbd"
+
+static void charts_are_as_published(void **state)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_err err = {0};
+	struct pasta_result r = {0};
+	char *text, *from;
+	int error;
+
+	sample_charts(&r);
+	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	from = strstr(text, "\"tables\"");
+	assert_non_null(from);
+	assert_string_equal(
+		from,
+		"\"tables\":[],\"charts\":["
+		"{\"name\":\"line\",\"type\":\"line\",\"x\":" AXIS("time", "\"ns\"") ",\"y\":" AXIS(
+			"size",
+			"\"bytes\"") ",\"series\":[{\"name\":\"a\",\"points\":["
+				     "[0,1024],[1500,null],[3000,-0.5]]},"
+				     "{\"name\":\"" HOSTILE "\",\"points\":[[3000,1e+300]]}]},"
+				     "{\"name\":\"bar\",\"type\":\"bar\",\"x\":" AXIS(HOSTILE, "\"a,b\"") ",\"y\":" AXIS(
+					     "value",
+					     "null") ",\"bars\":[[\"" HOSTILE
+						     "\",0.1],[\"\",null]]},"
+						     "{\"name\":\"heat\",\"type\":\"heat\",\"x\":" AXIS("time", "\"ns\"") ",\"y\":" AXIS("size", "\"bytes\"") ",\"value\":" AXIS(
+							     HOSTILE,
+							     "\"a,b\"") ",\"cells\":[[0,4096,7],"
+									"[10,-4096,null]]},"
+									"{\"name\":\"flame\",\"type\":\"flame\",\"x\":" AXIS("stack", "null") ",\"y\":" AXIS(
+										"time",
+										"\"ns\"") ",\"stacks\":[[[\"main\",\"" HOSTILE
+											  "\",\"\",\"größe\"],9223372036854775807],"
+											  "[[\"main\"],0]]},"
+											  "{\"name\":\"empty\",\"type\":\"line\",\"x\":" AXIS(
+												  "x",
+												  "null") ",\"y\":" AXIS("y",
+															 "null") ",\"series\":[]}],\"findings\":[]}]}\n");
+	free(text);
+	pasta_result_free(&r);
+}
+
 static void a_tool_that_failed_says_so(void **state)
 {
 	struct pasta_sink_opts opts = {0};
@@ -55,11 +100,13 @@ static void a_tool_that_failed_says_so(void **state)
 	char *text;
 
 	sample_table(out, "t");
+	pasta_out_chart(out, "c", PASTA_CHART_LINE, NULL, NULL);
 	pasta_out_fail(out, -1, "it \"broke\"");
 	pasta_out_end(out);
 	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
-	assert_non_null(
-		strstr(text, "{\"name\":\"tool\",\"error\":\"it \\\"broke\\\"\",\"tables\":[]"));
+	assert_non_null(strstr(
+		text,
+		"{\"name\":\"tool\",\"error\":\"it \\\"broke\\\"\",\"tables\":[],\"charts\":[]"));
 	free(text);
 	pasta_result_free(&r);
 }
@@ -92,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_report_is_as_published),
+		cmocka_unit_test(charts_are_as_published),
 		cmocka_unit_test(a_tool_that_failed_says_so),
 		cmocka_unit_test(what_is_no_utf8_is_mended_and_the_rest_kept),
 	};

@@ -64,6 +64,67 @@ static void rows_and_tables_can_be_limited(void **state)
 	free(text);
 }
 
+static void charts_come_after_the_tables_and_before_the_findings(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 100};
+	struct pasta_result r;
+	struct pasta_chart *c;
+	char *text;
+
+	sample(&r, false);
+	c = pasta_out_chart(r.outs[0], "bars", PASTA_CHART_BAR, NULL, NULL);
+	pasta_chart_bar(c, "a", 1);
+	pasta_out_chart(r.outs[0], "flames", PASTA_CHART_FLAME, NULL, NULL);
+	text = write_text(&r, &opts);
+	assert_non_null(strstr(text, "-4\n\nbars\nlabel  value\na          1  █"));
+	assert_non_null(strstr(text, "█\n\nflames\n(no stacks)\nwarning: slow"));
+	free(text);
+}
+
+static void a_brief_report_names_its_charts(void **state)
+{
+	static const char *const wanted[] = {
+		"(--rows 0 for all)\nmore tables in the report: empty; charts: a, \\x1b\nwarning",
+		"(--rows 0 for all)\ncharts in the report: a, \\x1b\nwarning"};
+	struct pasta_sink_opts opts = {.width = 100, .rows = 1, .brief = true};
+	struct pasta_result r;
+	char *text;
+
+	for (int i = 0; i < 2; i++) {
+		sample(&r, !i);
+		pasta_out_chart(r.outs[0], "a", PASTA_CHART_BAR, NULL, NULL);
+		pasta_out_chart(r.outs[0], "\033", PASTA_CHART_BAR, NULL, NULL);
+		text = write_text(&r, &opts);
+		assert_non_null(strstr(text, wanted[i]));
+		free(text);
+	}
+}
+
+static void a_tool_with_charts_alone_is_not_empty(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 100, .brief = true};
+	struct pasta_result r = {0};
+	char *text;
+
+	sample_table(pasta_result_out(&r, "nothing"), "nothing");
+	pasta_chart_bar(pasta_out_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
+					NULL),
+			"a", 1);
+	text = write_text(&r, &opts);
+	assert_string_equal(text, "charts in the report: c\n\n"
+				  "events: 0 expected, 0 captured, 0 dropped\n");
+	free(text);
+}
+
+static void a_unit_is_as_safe_as_a_name(void **state)
+{
+	struct pasta_column column = {"a\tb", PASTA_INT, "\033[31m"};
+	char *head = pasta_cell_head(&column);
+
+	assert_string_equal(head, "a\\tb (\\x1b[31m)");
+	free(head);
+}
+
 static void a_narrow_terminal_cuts_names_and_never_numbers(void **state)
 {
 	struct pasta_sink_opts opts = {.width = 60};
@@ -170,6 +231,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_aligned_and_names_are_safe),
 		cmocka_unit_test(rows_and_tables_can_be_limited),
+		cmocka_unit_test(charts_come_after_the_tables_and_before_the_findings),
+		cmocka_unit_test(a_brief_report_names_its_charts),
+		cmocka_unit_test(a_tool_with_charts_alone_is_not_empty),
+		cmocka_unit_test(a_unit_is_as_safe_as_a_name),
 		cmocka_unit_test(a_narrow_terminal_cuts_names_and_never_numbers),
 		cmocka_unit_test(a_narrow_terminal_leaves_out_columns_of_zeros_first),
 		cmocka_unit_test(cutting_keeps_both_ends_and_whole_characters),

@@ -1,0 +1,228 @@
+/* flame.c - flame graphs for people: the heaviest frames as a tree. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sink/cell.h"
+#include "sink/plot.h"
+#include "sink/side.h"
+
+#define BAR 10	       /* columns */
+#define NAME_ENOUGH 20 /* columns of names, below which there are no bars */
+
+/* A frame in its place: number is that in the order of a walk through the tree. */
+struct node {
+	const char *name;
+	const struct node *parent;
+	size_t number, depth;
+	int64_t total;
+};
+
+struct tree {
+	struct node *nodes;
+	size_t count;
+	int64_t total;
+};
+
+static int by_frames(const void *a, const void *b)
+{
+	const union pasta_item *x = *(const union pasta_item *const *)a,
+			       *y = *(const union pasta_item *const *)b;
+	size_t i;
+
+	for (i = 0; i < x->stack.count && i < y->stack.count; i++) {
+		int order = strcmp(x->stack.frames[i], y->stack.frames[i]);
+
+		if (order)
+			return order;
+	}
+	return x->stack.count < y->stack.count ? -1 : x->stack.count > y->stack.count;
+}
+
+/* The stacks in an order in which those that begin alike are neighbours; to be freed. */
+static const union pasta_item **sorted(const struct pasta_chart *c, size_t *frames, size_t *deepest)
+{
+	const union pasta_item **items = calloc(c->used, sizeof(*items));
+	size_t i;
+
+	*frames = *deepest = 0;
+	for (i = 0; items && i < c->used; i++) {
+		items[i] = &c->items[i];
+		*frames += items[i]->stack.count;
+		if (items[i]->stack.count > *deepest)
+			*deepest = items[i]->stack.count;
+	}
+	if (items)
+		qsort(items, c->used, sizeof(*items), by_frames);
+	return items;
+}
+
+static void add(int64_t *sum, int64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = INT64_MAX;
+}
+
+/* A stack's frames: those on the path already are the same as long as they are called the same. */
+static size_t tree_add(struct tree *t, struct node **path, size_t depth,
+		       const union pasta_item *stack)
+{
+	size_t i = 0;
+
+	while (i < depth && i < stack->stack.count &&
+	       !strcmp(path[i]->name, stack->stack.frames[i]))
+		i++;
+	for (; i < stack->stack.count; i++) {
+		struct node *node = &t->nodes[t->count];
+
+		*node = (struct node){.name = stack->stack.frames[i],
+				      .parent = i ? path[i - 1] : NULL,
+				      .number = t->count++,
+				      .depth = i};
+		path[i] = node;
+	}
+	for (i = 0; i < stack->stack.count; i++)
+		add(&path[i]->total, stack->stack.value);
+	add(&t->total, stack->stack.value);
+	return stack->stack.count;
+}
+
+static int tree_make(struct tree *t, const struct pasta_chart *c)
+{
+	size_t i, frames, deepest, depth = 0;
+	const union pasta_item **items = sorted(c, &frames, &deepest);
+	struct node **path = items ? calloc(deepest + 1, sizeof(*path)) : NULL;
+
+	t->nodes = path ? calloc(frames + 1, sizeof(*t->nodes)) : NULL;
+	for (i = 0; t->nodes && i < c->used; i++)
+		depth = tree_add(t, path, depth, items[i]);
+	free(items);
+	free(path);
+	return t->nodes ? 0 : -ENOMEM;
+}
+
+/* The heaviest first. What is around a frame is as heavy and has a lower number: it comes before.
+ */
+static int by_weight(const void *a, const void *b)
+{
+	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+/* A frame before those in it, and of those in one the heaviest first. */
+static int by_place(const void *a, const void *b)
+{
+	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
+	size_t deeper = x->depth, other = y->depth;
+
+	for (; x->depth > other; x = x->parent)
+		;
+	for (; y->depth > deeper; y = y->parent)
+		;
+	if (x == y)
+		return deeper < other ? -1 : deeper > other;
+	for (; x->parent != y->parent; x = x->parent)
+		y = y->parent;
+	return by_weight(&x, &y);
+}
+
+static int fill(struct pasta_side *s, const struct pasta_chart *c, const struct tree *t,
+		const struct node *const *shown)
+{
+	static const struct pasta_axis share = {"share", "%"};
+	int error = pasta_side_init(s, s->rows, 2);
+	size_t i;
+
+	if (!error)
+		error = pasta_side_set(s, 0, 0, pasta_axis_head(&c->y));
+	if (!error)
+		error = pasta_side_set(s, 0, 1, pasta_axis_head(&share));
+	for (i = 0; i < s->rows && !error; i++) {
+		double part = t->total ? 100.0 * (double)shown[i]->total / (double)t->total : NAN;
+		struct pasta_column column = {c->y.name, PASTA_INT, c->y.unit};
+		union pasta_value value = {.i = shown[i]->total};
+
+		error = pasta_side_set(s, i + 1, 0, pasta_cell_text(&column, &value));
+		if (!error)
+			error = pasta_side_set(s, i + 1, 1, pasta_axis_text(&share, part));
+	}
+	return error;
+}
+
+/* Its name, as far to the right as it is deep, but not out of the picture. */
+static int put_name(FILE *f, const struct node *node, size_t room)
+{
+	size_t indent = 2 * node->depth < room / 2 ? 2 * node->depth : room / 2;
+	char *safe = pasta_cell_safe(*node->name ? node->name : PASTA_UNNAMED);
+	char *cut = safe ? pasta_cell_cut(safe, room - indent) : NULL;
+
+	pasta_plot_pad(f, indent);
+	fprintf(f, "%s\n", cut ? cut : "");
+	free(safe);
+	free(cut);
+	return cut ? 0 : -ENOMEM;
+}
+
+static int put_tree(FILE *f, const struct pasta_side *s, const struct pasta_chart *c,
+		    const struct tree *t, const struct node *const *shown,
+		    const struct pasta_sink_opts *opts, size_t room)
+{
+	size_t i, bar = room >= BAR + PASTA_GAP + NAME_ENOUGH ? BAR + PASTA_GAP : 0;
+	char *head = pasta_axis_head(&c->x);
+	int error = head ? 0 : -ENOMEM;
+
+	pasta_plot_on(f, PASTA_BOLD, opts);
+	if (!error)
+		error = pasta_side_put(f, s, 0);
+	pasta_plot_pad(f, PASTA_GAP + bar);
+	fputs(head ? head : "", f);
+	pasta_plot_off(f, opts);
+	fputc('\n', f);
+	free(head);
+	for (i = 0; i < s->rows && !error; i++) {
+		double share = pasta_plot_share((double)shown[i]->total, 0, (double)t->total);
+
+		error = pasta_side_put(f, s, i + 1);
+		pasta_plot_pad(f, PASTA_GAP);
+		if (bar)
+			pasta_plot_pad(f, bar - pasta_plot_bar(f, share, BAR, opts));
+		if (!error)
+			error = put_name(f, shown[i], room - bar);
+	}
+	return error;
+}
+
+int pasta_flame_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink_opts *opts)
+{
+	struct pasta_side s = {0};
+	struct tree t = {0};
+	const struct node **shown = NULL;
+	int error = tree_make(&t, chart);
+	size_t i;
+
+	if (!error) {
+		shown = calloc(t.count + 1, sizeof(*shown));
+		error = shown ? 0 : -ENOMEM;
+	}
+	for (i = 0; i < t.count && !error; i++)
+		shown[i] = &t.nodes[i];
+	if (!error) {
+		s.rows = pasta_plot_limit(t.count, opts);
+		qsort(shown, t.count, sizeof(*shown), by_weight);
+		qsort(shown, s.rows, sizeof(*shown), by_place);
+		error = fill(&s, chart, &t, shown);
+	}
+	if (!error)
+		error = put_tree(f, &s, chart, &t, shown, opts,
+				 pasta_side_fit(&s, opts->width, PASTA_NAME_LEAST));
+	if (!error)
+		pasta_plot_more(f, t.count - s.rows, "frames", opts);
+	pasta_side_free(&s);
+	free(shown);
+	free(t.nodes);
+	return error;
+}

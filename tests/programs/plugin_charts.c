@@ -1,0 +1,118 @@
+/*
+ * plugin_charts - tools for tests of reports, loaded into accelprof: charts has a chart of every
+ * type and names that no one would choose, empty has charts with nothing in them, failing fails
+ * after it has made some.
+ */
+#include <math.h>
+
+#include <pasta/pasta.h>
+
+#define HOSTILE "\033[31mred;\n\"q\",\xff<\xe2\x80\xae>"
+
+static void on_event(void *state, const struct pasta_event *ev)
+{
+	(void)state;
+	(void)ev;
+}
+
+static const struct pasta_axis time_ = {"time", "ns"}, bytes = {"bytes", "bytes"};
+
+static void lines(struct pasta_out *out)
+{
+	struct pasta_chart *c = pasta_out_chart(out, "wave", PASTA_CHART_LINE, &time_, &bytes);
+
+	pasta_chart_series(c, HOSTILE);
+	for (int i = 0; i < 1000; i++)
+		pasta_chart_point(c, i * 1e6, i % 100 == 50 ? NAN : i * 1024.0);
+	pasta_chart_series(c, "negative");
+	pasta_chart_point(c, 0, -INFINITY);
+	pasta_chart_point(c, 5e8, -1e5);
+	pasta_chart_series(c, "");
+}
+
+static void bars(struct pasta_out *out)
+{
+	static const struct pasta_axis hostile = {HOSTILE, HOSTILE};
+	struct pasta_chart *c = pasta_out_chart(out, "bars", PASTA_CHART_BAR, &hostile, NULL);
+
+	pasta_chart_bar(c, HOSTILE, 1e300);
+	pasta_chart_bar(c, "", -0.25);
+	pasta_chart_bar(c, "none", NAN);
+}
+
+static void heat(struct pasta_out *out)
+{
+	struct pasta_chart *c = pasta_out_chart(out, HOSTILE, PASTA_CHART_HEAT, &time_, &bytes);
+
+	pasta_chart_value(c, &(struct pasta_axis){"accesses", NULL});
+	for (int i = 0; i < 300; i++)
+		pasta_chart_cell(c, i % 30, i / 30 * 4096.0, i == 7 ? NAN : i * i);
+}
+
+static void flames(struct pasta_out *out)
+{
+	static const char *const frames[] = {"main", HOSTILE, "", "leaf"};
+	struct pasta_chart *c = pasta_out_chart(out, "calls", PASTA_CHART_FLAME, NULL, &time_);
+
+	pasta_chart_stack(c, frames, 1, 5);
+	pasta_chart_stack(c, frames, 4, INT64_MAX / 2);
+	pasta_chart_stack(c, frames + 1, 2, 0);
+	c = pasta_out_chart(out, "more_calls", PASTA_CHART_FLAME, NULL, NULL);
+	pasta_chart_stack(c, frames + 3, 1, 12);
+}
+
+static int report(void *state, struct pasta_out *out)
+{
+	(void)state;
+	lines(out);
+	bars(out);
+	heat(out);
+	flames(out);
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_PROBLEM,
+						       .what = HOSTILE,
+						       .where = HOSTILE,
+						       .evidence = HOSTILE,
+						       .action = HOSTILE});
+	return 0;
+}
+
+static int report_empty(void *state, struct pasta_out *out)
+{
+	static const char *const names[] = {"line", "bar", "heat", "flame"};
+
+	(void)state;
+	for (unsigned int type = 0; type <= PASTA_CHART_FLAME; type++)
+		pasta_out_chart(out, names[type], type, NULL, NULL);
+	return 0;
+}
+
+static int report_failing(void *state, struct pasta_out *out)
+{
+	report(state, out);
+	pasta_chart_bar(pasta_out_chart(out, "wrong", PASTA_CHART_FLAME, NULL, NULL), "x", 1);
+	return 0;
+}
+
+#define CHARTS                                                                                     \
+	(PASTA_BIT(CHART_LINE) | PASTA_BIT(CHART_BAR) | PASTA_BIT(CHART_HEAT) |                    \
+	 PASTA_BIT(CHART_FLAME))
+
+#define TOOL(name_, report_)                                                                       \
+	static const struct pasta_tool name_ = {.size = sizeof(struct pasta_tool),                 \
+						.api = PASTA_API_VERSION,                          \
+						.name = #name_,                                    \
+						.summary = "for tests",                            \
+						.event = on_event,                                 \
+						.report = report_,                                 \
+						.charts = CHARTS}
+
+TOOL(charts, report);
+TOOL(empty, report_empty);
+TOOL(failing, report_failing);
+
+__attribute__((constructor)) static void start(void)
+{
+	pasta_tool_register(&charts);
+	pasta_tool_register(&empty);
+	pasta_tool_register(&failing);
+}

@@ -1,0 +1,238 @@
+/* test_chart.c - charts that tools report: typed, copied, and never a crash. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "process/result.h"
+
+static const struct pasta_axis time_ = {"time", "ns"}, bytes = {"bytes", NULL};
+static const char *const frames[] = {"main", NULL, "leaf"};
+
+static int begin(void **state)
+{
+	static struct pasta_result result;
+
+	memset(&result, 0, sizeof(result));
+	*state = &result;
+	return pasta_result_out(&result, "tool") ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	pasta_result_free(*state);
+	return 0;
+}
+
+static struct pasta_out *out_of(void **state)
+{
+	return ((struct pasta_result *)*state)->outs[0];
+}
+
+static struct pasta_chart *chart(void **state, enum pasta_chart_type type)
+{
+	return pasta_out_chart(out_of(state), "c", type, &time_, &bytes);
+}
+
+/* The report has failed, with this error; then it has no charts. */
+static void failed(void **state, const char *wanted)
+{
+	struct pasta_out *out = out_of(state);
+
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+	assert_string_equal(out->err.text, wanted);
+	assert_int_equal(out->chart_count, 0);
+}
+
+static void points_are_of_the_last_series(void **state)
+{
+	struct pasta_chart *c = chart(state, PASTA_CHART_LINE);
+	char name[] = "first";
+
+	pasta_chart_series(c, name);
+	name[0] = 'X';
+	for (int i = 0; i < 100; i++)
+		pasta_chart_point(c, i / 2, i);
+	pasta_chart_series(c, NULL);
+	pasta_chart_series(c, "first");
+	pasta_chart_point(c, -1, INFINITY);
+	assert_int_equal(pasta_out_end(out_of(state)), 0);
+	assert_int_equal(c->series_count, 3);
+	assert_string_equal(c->series[0].name, "first");
+	assert_int_equal(c->series[0].count, 100);
+	assert_string_equal(c->series[1].name, "");
+	assert_int_equal(c->series[1].count, 0);
+	assert_int_equal(c->series[2].first, 100);
+	assert_true(c->items[99].point.x == 49 && c->items[99].point.y == 99);
+	assert_true(c->items[100].point.x == -1 && isinf(c->items[100].point.y));
+}
+
+static void bars_cells_and_stacks_are_copied(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	struct pasta_chart *bar = pasta_out_chart(out, "b", PASTA_CHART_BAR, NULL, NULL),
+			   *heat = pasta_out_chart(out, "h", PASTA_CHART_HEAT, &time_, &bytes),
+			   *flame = pasta_out_chart(out, "f", PASTA_CHART_FLAME, NULL, &time_);
+	char label[] = "label";
+
+	pasta_chart_bar(bar, label, NAN);
+	label[0] = 'X';
+	pasta_chart_value(heat, &(struct pasta_axis){"v", "%"});
+	pasta_chart_cell(heat, -1, 2, 3);
+	pasta_chart_stack(flame, frames, 3, INT64_MAX);
+	assert_int_equal(pasta_out_end(out), 0);
+	assert_string_equal(bar->items[0].bar.label, "label");
+	assert_string_equal(bar->x.name, "label");
+	assert_string_equal(bar->y.name, "value");
+	assert_string_equal(heat->x.unit, "ns");
+	assert_null(heat->y.unit);
+	assert_string_equal(heat->value.unit, "%");
+	assert_true(heat->items[0].cell.x == -1 && heat->items[0].cell.value == 3);
+	assert_int_equal(flame->items[0].stack.count, 3);
+	assert_string_equal(flame->items[0].stack.frames[0], "main");
+	assert_string_equal(flame->items[0].stack.frames[1], "");
+	assert_string_equal(flame->items[0].stack.frames[2], "leaf");
+	assert_string_equal(flame->x.name, "stack");
+}
+
+static void what_a_type_has_not_fails_and_names_the_chart(void **state)
+{
+	static const char *const wanted[] = {
+		"chart c: it is of type bar, which has no series",
+		"chart c: it is of type heat, which has no points",
+		"chart c: it is of type flame, which has no bars",
+		"chart c: it is of type line, which has no axis of values",
+		"chart c: it is of type line, which has no cells",
+		"chart c: it is of type bar, which has no stacks"};
+	static const enum pasta_chart_type types[] = {PASTA_CHART_BAR,	 PASTA_CHART_HEAT,
+						      PASTA_CHART_FLAME, PASTA_CHART_LINE,
+						      PASTA_CHART_LINE,	 PASTA_CHART_BAR};
+
+	for (int i = 0; i < 6; i++) {
+		struct pasta_chart *c = chart(state, types[i]);
+
+		if (i == 0)
+			pasta_chart_series(c, "s");
+		else if (i == 1)
+			pasta_chart_point(c, 1, 1);
+		else if (i == 2)
+			pasta_chart_bar(c, "a", 1);
+		else if (i == 3)
+			pasta_chart_value(c, &bytes);
+		else if (i == 4)
+			pasta_chart_cell(c, 1, 1, 1);
+		else
+			pasta_chart_stack(c, frames, 1, 1);
+		failed(state, wanted[i]);
+		end(state);
+		begin(state);
+	}
+}
+
+static void a_place_that_is_no_number_fails(void **state)
+{
+	struct pasta_chart *c = chart(state, PASTA_CHART_LINE);
+
+	pasta_chart_series(c, "s");
+	pasta_chart_point(c, NAN, 1);
+	failed(state, "chart c, series s: a point's x is no finite number");
+	end(state);
+	begin(state);
+	pasta_chart_cell(chart(state, PASTA_CHART_HEAT), 1, -INFINITY, 1);
+	failed(state, "chart c: a cell's place is no finite number");
+}
+
+static void a_line_goes_on(void **state)
+{
+	struct pasta_chart *c = chart(state, PASTA_CHART_LINE);
+
+	pasta_chart_series(c, "s");
+	pasta_chart_point(c, 2, 1);
+	pasta_chart_point(c, 1, 1);
+	pasta_chart_point(c, 3, 1);
+	failed(state, "chart c, series s: x goes down");
+	end(state);
+	begin(state);
+	pasta_chart_point(chart(state, PASTA_CHART_LINE), 1, 1);
+	failed(state, "chart c: a point before the first series");
+}
+
+static void a_stack_has_frames_and_no_debts(void **state)
+{
+	pasta_chart_stack(chart(state, PASTA_CHART_FLAME), frames, 0, 1);
+	failed(state, "chart c: a stack has no frames, or a value below 0");
+	end(state);
+	begin(state);
+	pasta_chart_stack(chart(state, PASTA_CHART_FLAME), frames, 1, -1);
+	failed(state, "chart c: a stack has no frames, or a value below 0");
+	end(state);
+	begin(state);
+	pasta_chart_stack(chart(state, PASTA_CHART_FLAME), NULL, 1, 1);
+	failed(state, "chart c: a stack has no frames, or a value below 0");
+}
+
+static void a_null_chart_is_no_crash(void **state)
+{
+	assert_null(pasta_out_chart(out_of(state), "", PASTA_CHART_LINE, NULL, NULL));
+	assert_null(pasta_out_chart(out_of(state), "c", (enum pasta_chart_type)9, NULL, NULL));
+	pasta_chart_series(NULL, "s");
+	pasta_chart_point(NULL, 1, 1);
+	pasta_chart_bar(NULL, "a", 1);
+	pasta_chart_value(NULL, &bytes);
+	pasta_chart_cell(NULL, 1, 1, 1);
+	pasta_chart_stack(NULL, frames, 1, 1);
+	failed(state, "chart '' has no name, no known type, or is there twice");
+}
+
+static void a_name_is_that_of_one_chart_or_table(void **state)
+{
+	static const struct pasta_column column = {"n", PASTA_INT, NULL};
+	struct pasta_out *out = out_of(state);
+
+	assert_non_null(pasta_out_table(out, "t", &column, 1));
+	assert_null(pasta_out_chart(out, "t", PASTA_CHART_BAR, NULL, NULL));
+	failed(state, "chart 't' has no name, no known type, or is there twice");
+	end(state);
+	begin(state);
+	out = out_of(state);
+	assert_non_null(chart(state, PASTA_CHART_BAR));
+	assert_null(pasta_out_table(out, "c", &column, 1));
+	failed(state, "table 'c' has no name, no columns, or is there twice");
+}
+
+static void a_tool_that_failed_has_no_charts(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	struct pasta_chart *c = chart(state, PASTA_CHART_BAR);
+
+	pasta_chart_bar(c, "a", 1);
+	pasta_out_fail(out, -EIO, "broken");
+	pasta_chart_bar(c, "b", 1);
+	assert_int_equal(c->used, 1);
+	assert_int_equal(pasta_out_end(out), -EIO);
+	assert_int_equal(out->chart_count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(points_are_of_the_last_series),
+		TEST(bars_cells_and_stacks_are_copied),
+		TEST(what_a_type_has_not_fails_and_names_the_chart),
+		TEST(a_place_that_is_no_number_fails),
+		TEST(a_line_goes_on),
+		TEST(a_stack_has_frames_and_no_debts),
+		TEST(a_null_chart_is_no_crash),
+		TEST(a_name_is_that_of_one_chart_or_table),
+		TEST(a_tool_that_failed_has_no_charts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* test_sink_folded.c - flame charts as folded stacks. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/sample.h"
+
+/* What is written, or the error. */
+static void check(struct pasta_result *r, const char *table, int wanted_error, const char *wanted)
+{
+	struct pasta_sink_opts opts = {.table = table};
+	struct pasta_err err = {0};
+	int error;
+	char *text = sample_write(&pasta_sink_folded, r, &opts, &error, &err);
+
+	assert_int_equal(error, wanted_error);
+	assert_string_equal(error ? err.text : text, wanted);
+	free(text);
+}
+
+static void a_stack_is_a_line_whatever_its_frames_are_called(void **state)
+{
+	static const char wanted[] =
+		"main; [31mr: \"q\",\xef\xbf\xbd;(unnamed);größe 9223372036854775807\nmain 0\n";
+	struct pasta_result r = {0};
+
+	sample_charts(&r);
+	check(&r, NULL, 0, wanted);
+	check(&r, "flame", 0, wanted);
+	check(&r, "plots.flame", 0, wanted);
+	check(&r, "line", -ENOENT, "there is no flame chart 'line': there is plots.flame");
+	pasta_result_free(&r);
+}
+
+static void of_several_one_must_be_chosen(void **state)
+{
+	static const char *const frames[] = {"a b", "c"};
+	struct pasta_result r = {0};
+
+	sample_charts(&r);
+	pasta_chart_stack(pasta_out_chart(pasta_result_out(&r, "other"), "flame", PASTA_CHART_FLAME,
+					  NULL, NULL),
+			  frames, 2, 5);
+	check(&r, NULL, -EINVAL,
+	      "there are 2 flame charts: with --table choose one of plots.flame, other.flame");
+	check(&r, "flame", -EINVAL,
+	      "there are 2 flame charts: with --table choose one of plots.flame, other.flame");
+	check(&r, "other.flame", 0, "a b;c 5\n");
+	pasta_result_free(&r);
+}
+
+static void an_empty_one_is_an_empty_file(void **state)
+{
+	struct pasta_result r = {0};
+
+	pasta_out_chart(pasta_result_out(&r, "tool"), "f", PASTA_CHART_FLAME, NULL, NULL);
+	check(&r, NULL, 0, "");
+	pasta_result_free(&r);
+}
+
+static void on_event(void *state, const struct pasta_event *ev)
+{
+}
+
+static int report(void *state, struct pasta_out *out)
+{
+	return 0;
+}
+
+/* The last test: what is registered stays so. */
+static void where_there_is_none_the_tools_that_make_one_are_told(void **state)
+{
+	static const struct pasta_tool tools[] = {
+		{sizeof(*tools), PASTA_API_VERSION, "lines", "s", .event = on_event,
+		 .report = report, .charts = PASTA_BIT(CHART_LINE)},
+		{sizeof(*tools), PASTA_API_VERSION, "burn", "s", .event = on_event,
+		 .report = report, .charts = PASTA_BIT(CHART_FLAME) | PASTA_BIT(CHART_BAR)},
+		{sizeof(*tools), PASTA_API_VERSION, "ash", "s", .event = on_event, .report = report,
+		 .charts = PASTA_BIT(CHART_FLAME)}};
+	struct pasta_result r = {0};
+
+	sample(&r, true);
+	check(&r, NULL, -ENOENT,
+	      "there is no flame chart in this report, and no tool that makes one: use another "
+	      "--format");
+	for (int i = 0; i < 3; i++)
+		pasta_tool_register(&tools[i]);
+	check(&r, NULL, -ENOENT,
+	      "there is no flame chart in this report: with -t choose a tool that makes one: "
+	      "ash, burn");
+	pasta_result_free(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stack_is_a_line_whatever_its_frames_are_called),
+		cmocka_unit_test(of_several_one_must_be_chosen),
+		cmocka_unit_test(an_empty_one_is_an_empty_file),
+		cmocka_unit_test(where_there_is_none_the_tools_that_make_one_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
