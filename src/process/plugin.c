@@ -3,10 +3,10 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,43 +73,70 @@ static void not_loaded(struct library *lib, const char *why)
 			 "install what it needs (ldd shows it), or build it again");
 }
 
-static bool read_head(const char *path, Elf64_Ehdr *head)
+/* The first bytes of an ELF file. Classes differ only after what is compared. */
+static bool read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(*head), 0);
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return *fd >= 0 && pread(*fd, head, sizeof(*head), 0) == sizeof(*head) &&
+	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
+}
+
+/* Ours is the processor of accelprof. What is for another one is "not found" to dlopen. */
+static bool is_ours(const ElfW(Ehdr) * head)
+{
+	ElfW(Ehdr) own;
+	int fd;
+	bool known = read_head("/proc/self/exe", &own, &fd);
 
 	if (fd >= 0)
 		close(fd);
-	/* What is compared lies before where the classes differ. */
-	return n >= (ssize_t)sizeof(Elf32_Ehdr) && !memcmp(head->e_ident, ELFMAG, SELFMAG);
+	return !known || (head->e_machine == own.e_machine &&
+			  head->e_ident[EI_CLASS] == own.e_ident[EI_CLASS] &&
+			  head->e_ident[EI_DATA] == own.e_ident[EI_DATA]);
 }
 
-/* What is for another processor is "not found" to dlopen. Ours is the processor of accelprof. */
-static bool head_ok(struct library *lib)
+/* dlopen maps what the headers say and touches it: past the end of the file that is SIGBUS. */
+static bool is_whole(int fd, const ElfW(Ehdr) * head)
 {
-	Elf64_Ehdr head, own;
+	ElfW(Phdr) segment;
+	struct stat st;
+	size_t i;
 
-	if (access(lib->file, R_OK)) {
-		unusable(lib, -errno, strerror(errno), "make it readable, or take it away");
+	if (fstat(fd, &st) || head->e_phentsize != sizeof(segment))
 		return false;
-	}
-	if (!read_head(lib->file, &head)) {
-		unusable(lib, -ENOEXEC, "it is no shared library",
-			 "take it away, or build it again");
-		return false;
-	}
-	if (!read_head("/proc/self/exe", &own))
-		return true; /* dlopen will say what it finds */
-	if (head.e_machine != own.e_machine || head.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] ||
-	    head.e_ident[EI_DATA] != own.e_ident[EI_DATA]) {
-		unusable(lib, -ENOEXEC, "it is for another processor", "build it again here");
-		return false;
-	}
-	if (head.e_type != ET_DYN) {
-		unusable(lib, -ENOEXEC, "it is no shared library", "link it with -shared");
-		return false;
+	for (i = 0; i < head->e_phnum; i++) {
+		off_t at = (off_t)(head->e_phoff + i * sizeof(segment));
+
+		if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
+			return false;
+		if (segment.p_type == PT_LOAD &&
+		    (segment.p_filesz > (uint64_t)st.st_size ||
+		     segment.p_offset > (uint64_t)st.st_size - segment.p_filesz))
+			return false;
 	}
 	return true;
+}
+
+static bool loadable(struct library *lib)
+{
+	ElfW(Ehdr) head;
+	int fd;
+	bool elf = read_head(lib->file, &head, &fd);
+
+	if (fd < 0)
+		unusable(lib, -errno, strerror(errno), "make it readable, or take it away");
+	else if (!elf)
+		unusable(lib, -ENOEXEC, "it is no shared library",
+			 "take it away, or build it again");
+	else if (!is_ours(&head))
+		unusable(lib, -ENOEXEC, "it is for another processor", "build it again here");
+	else if (head.e_type != ET_DYN)
+		unusable(lib, -ENOEXEC, "it is no shared library", "link it with -shared");
+	else if (!is_whole(fd, &head))
+		unusable(lib, -ENOEXEC, "a part of it is missing", "build or copy it again");
+	if (fd >= 0)
+		close(fd);
+	return !lib->err.code;
 }
 
 /* -- Loading -- */
@@ -119,7 +146,7 @@ static void load(struct library *lib)
 	struct pasta_tool_source from = {.file = lib->file, .refuse = on_refused, .ctx = lib};
 	void *handle;
 
-	if (!head_ok(lib))
+	if (!loadable(lib))
 		return;
 	pasta_tool_from(&from);
 	handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);
