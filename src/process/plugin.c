@@ -216,10 +216,11 @@ int pasta_plugin_load(const char *path, const char **file, struct pasta_err *err
 	struct pasta_err own = {0};
 	struct library *lib = library_of(path, NULL, &own);
 
-	if (lib && lib->err.code)
-		own = lib->err;
-	if (own.code)
-		return pasta_fail(err, own.code, "%s", own.text);
+	if (!lib || lib->err.code) {
+		const struct pasta_err *why = lib ? &lib->err : &own;
+
+		return pasta_fail(err, why->code, "%s", why->text);
+	}
 	*file = lib->file;
 	return 0;
 }
