@@ -67,6 +67,7 @@ function(pasta_script_tests room)
 endfunction()
 
 pasta_unit_tests(unit tests/unit/test_*.c)
+pasta_unit_tests(unit share/new-tool/tests/unit/test_*.c)
 pasta_unit_tests(gpu tests/gpu/test_*.c)
 pasta_script_tests(golden)
 # A sanitized agent cannot be loaded into a program that is not sanitized itself.

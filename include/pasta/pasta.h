@@ -265,20 +265,23 @@ enum pasta_needs {
 };
 
 /*
- * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a
- * mask of PASTA_BIT(KIND). Without merge one state gets the whole run in order; with it, there may
- * be a state a shard, each in that shard's order, merged before report, in the order of shards.
+ * A tool. Its name is of a-z, 0-9, _ and -, its summary one line. state is state_size zeroed bytes,
+ * 1 GiB at most. open may be NULL, as may merge and close. events is a mask of PASTA_BIT(KIND), of
+ * one at least. Without merge one state gets the whole run in order; with it, there may be a state
+ * a shard, each in that shard's order, merged before report, in the order of shards.
  * Different states are used by different threads at the same time: what they share must not be
  * written. close is called once for each state that was made, also after open failed. options ends
- * with a NULL name, or is NULL. charts is a mask, such as PASTA_BIT(CHART_FLAME), of the types that
- * it may report: help says so. A tool that crashes, or does not return when the user has
- * interrupted, is left out and named; the others go on.
+ * with a NULL name, or is NULL; there are 64 at most, with names like the tool's. charts is a mask,
+ * such as PASTA_BIT(CHART_FLAME), of the types that it may report: help says so. A tool that
+ * crashes, or does not return when the user has interrupted, is left out and named; the others go
+ * on.
  *
  * Order: by time, but work on a device never comes before its launch, if that is at most 10 ms
  * later. Regions and operators come as pairs: an end that is missing is supplied, ends come from
  * the inside out, and each end has the name, the depth and the flags of PASTA_REGION_* in event.h.
  */
 struct pasta_tool {
+	/* These two are first in every version: nothing else is read where they differ. */
 	size_t size; /* of this struct; set by PASTA_TOOL */
 	int api;     /* PASTA_API_VERSION; set by PASTA_TOOL */
 	const char *name, *summary;
@@ -294,16 +297,25 @@ struct pasta_tool {
 	uint64_t charts;
 };
 
-/* Make the descriptor known, when the file is loaded. It must live for ever. */
+/* Make the descriptor known, when the file is loaded. It must live for ever. What is wrong with it
+ * is told by accelprof, and the tool is left out. Any number of them in a library. */
 PASTA_EXPORT void pasta_tool_register(const struct pasta_tool *tool);
 
+/* In C++, from C++20 on, fields are given in the order of the struct; those that are left out are
+ * 0 in both languages, which g++ alone finds worth a warning. Ends with a semicolon. */
+/* clang-format off */
 #define PASTA_TOOL(...)                                                                            \
+	_Pragma("GCC diagnostic push")                                                             \
+	_Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                         \
 	static const struct pasta_tool pasta_tool_ = {                                             \
 		.size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, __VA_ARGS__};         \
+	_Pragma("GCC diagnostic pop")                                                              \
 	__attribute__((constructor)) static void pasta_tool_register_(void)                        \
 	{                                                                                          \
 		pasta_tool_register(&pasta_tool_);                                                 \
-	}
+	}                                                                                          \
+	struct pasta_tool
+/* clang-format on */
 
 #ifdef __cplusplus
 }

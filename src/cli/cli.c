@@ -169,13 +169,41 @@ int pasta_cli_size(const char *text, uint64_t *bytes)
 	return 0;
 }
 
+char *pasta_cli_dir(char *dir, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", dir, size - 1);
+	char *slash;
+
+	dir[n > 0 ? n : 0] = '\0';
+	slash = strrchr(dir, '/');
+	if (slash)
+		*slash = '\0';
+	return dir;
+}
+
+char *pasta_cli_own(const char *name)
+{
+	static const char *const places[] = {"", "../"};
+	char self[PATH_MAX], *path, *real;
+	size_t i;
+
+	if (!*pasta_cli_dir(self, sizeof(self)))
+		return NULL;
+	for (i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		if (asprintf(&path, "%s/%s%s", self, places[i], name) < 0)
+			return NULL;
+		real = realpath(path, NULL);
+		free(path);
+		if (real)
+			return real;
+	}
+	return NULL;
+}
+
 char *pasta_cli_agent(struct pasta_err *err)
 {
-	static const char *const places[] = {"lib", "../lib"};
 	const char *own = getenv(PASTA_ENV_AGENT);
-	char self[PATH_MAX], *slash, *path, *real;
-	ssize_t n;
-	size_t i;
+	char self[PATH_MAX], *real;
 
 	if (own && *own) {
 		real = realpath(own, NULL);
@@ -184,23 +212,14 @@ char *pasta_cli_agent(struct pasta_err *err)
 				   strerror(errno));
 		return real;
 	}
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	for (i = 0; slash && i < sizeof(places) / sizeof(*places); i++) {
-		if (asprintf(&path, "%s/%s/libpasta-agent.so", self, places[i]) < 0)
-			break;
-		real = realpath(path, NULL);
-		free(path);
-		if (real)
-			return real;
-	}
-	pasta_fail(err, -ENOENT,
-		   "cannot find libpasta-agent.so in lib beside %s: install it there, or set %s",
-		   slash ? self : "accelprof", PASTA_ENV_AGENT);
-	return NULL;
+	real = pasta_cli_own("lib/libpasta-agent.so");
+	if (!real)
+		pasta_fail(err, -ENOENT,
+			   "cannot find libpasta-agent.so in lib beside %s: install it there, or "
+			   "set %s",
+			   *pasta_cli_dir(self, sizeof(self)) ? self : "accelprof",
+			   PASTA_ENV_AGENT);
+	return real;
 }
 
 void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_err *err)

@@ -36,7 +36,7 @@ struct pasta_verb {
 };
 
 extern const struct pasta_verb pasta_verb_run, pasta_verb_report, pasta_verb_tools,
-	pasta_verb_doctor;
+	pasta_verb_doctor, pasta_verb_new_tool;
 
 /* Options of a verb, one a call: its id, with the argument in *arg; 0 after the last, with the
  * first argument that is no option in *first. -1: stop, with this exit status in *first, for help
@@ -53,6 +53,18 @@ void pasta_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "64M", "1GiB", "4096"; "20". -EINVAL, -ERANGE. */
 int pasta_cli_size(const char *text, uint64_t *bytes);
 int pasta_cli_count(const char *text, size_t *count);
+
+/* A file or folder that came with accelprof: in the folder of the executable, or the one above, by
+ * its name there ("lib/libpasta-agent.so"). To be freed; NULL if it is absent. */
+char *pasta_cli_own(const char *name);
+/* The executable's folder. Returns dir; "" if it is not known. */
+char *pasta_cli_dir(char *dir, size_t size);
+
+/* Load plug-ins: from the folders of --tool-path as given, of PASTA_TOOL_PATH, and accelprof's own.
+ * warn gets a line for each that cannot be used. */
+void pasta_cli_plugins(const char *const *paths, size_t count, void (*warn)(const char *line));
+/* A line for pasta_cli_plugins, said. */
+void pasta_cli_warn(const char *line);
 
 /* The agent's library: $PASTA_AGENT, or beside accelprof. To be freed; NULL and *err if absent. */
 char *pasta_cli_agent(struct pasta_err *err);

@@ -11,6 +11,7 @@
 
 #include "process/account.h"
 #include "process/crew.h"
+#include "process/plugin.h"
 #include "process/symbols.h"
 
 #define WIDTH 100	   /* where there is no terminal */
@@ -52,6 +53,8 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 	switch (id) {
 	case 't':
 		return keep(show->tools, &show->tool_count, arg, err);
+	case PASTA_SHOW_TOOL_PATH:
+		return keep(show->paths, &show->path_count, arg, err);
 	case PASTA_SHOW_OPT:
 		return keep(show->opts, &show->opt_count, arg, err);
 	case PASTA_SHOW_FORMAT:
@@ -84,16 +87,42 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 	}
 }
 
+/* Libraries that the user named come first: their tools win over others of the same name. */
+static int load_plugins(const struct pasta_show *show, struct pasta_err *err)
+{
+	int error = 0;
+	size_t i;
+
+	if (show->sink->events)
+		return 0; /* no tool will run */
+	for (i = 0; !error && i < show->tool_count; i++)
+		error = pasta_plugin_load_named(show->tools[i], err);
+	if (!error)
+		pasta_cli_plugins(show->paths, show->path_count, pasta_cli_warn);
+	return error;
+}
+
+/* A tool that the run was made with. Whoever made it does not choose the code that runs here: a
+ * path is no name. */
+static void choose_again(struct pasta_show *show, const char *name)
+{
+	struct pasta_err err = {0};
+
+	if (strchr(name, '/'))
+		pasta_cli_say("the run names a tool '%s', which is a path: it is left out", name);
+	else if (pasta_choice_add(&show->choice, name, &err) && !show->sink->events)
+		pasta_cli_say("of the run's tools: %s", err.text);
+}
+
 int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err)
 {
-	struct pasta_err unknown; /* a tool of the run that this build has not */
-	int error = 0;
+	int error = load_plugins(show, err);
 	size_t i;
 
 	for (i = 0; !error && i < show->tool_count; i++)
 		error = pasta_choice_add(&show->choice, show->tools[i], err);
 	for (i = 0; !show->tool_count && tools && tools[i]; i++)
-		pasta_choice_add(&show->choice, tools[i], &unknown);
+		choose_again(show, tools[i]);
 	if (!show->tool_count && !show->choice.count)
 		error = pasta_choice_add(&show->choice, PASTA_TOOLS_DEFAULT, err);
 	for (i = 0; !error && i < show->opt_count; i++)

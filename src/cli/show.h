@@ -20,12 +20,15 @@ enum {
 	PASTA_SHOW_ROWS,
 	PASTA_SHOW_TABLE,
 	PASTA_SHOW_STRICT,
+	PASTA_SHOW_TOOL_PATH,
 	PASTA_SHOW_THREADS,
 	PASTA_SHOW_FILTER, /* the first of PASTA_FILTER_SORTS */
 };
 
+#define PASTA_SHOW_TOOL_PATH_HELP "look for plug-in tools in these folders first"
 #define PASTA_SHOW_OPTIONS                                                                         \
 	{'t', "tool", "TOOL,...", "tools to run ('accelprof tools' lists them)"},                  \
+		{PASTA_SHOW_TOOL_PATH, "tool-path", "DIR:...", PASTA_SHOW_TOOL_PATH_HELP},         \
 		{PASTA_SHOW_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},           \
 		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default)" PASTA_SINK_NAMES},        \
 		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table or chart; 0: all"},   \
@@ -57,7 +60,8 @@ enum {
 
 struct pasta_show {
 	const char *tools[PASTA_SHOW_MAX], *opts[PASTA_SHOW_MAX]; /* as given */
-	size_t tool_count, opt_count;
+	const char *paths[PASTA_SHOW_MAX];			  /* of --tool-path */
+	size_t tool_count, opt_count, path_count;
 	const struct pasta_sink *sink;
 	struct pasta_sink_opts sink_opts;
 	bool strict;
@@ -71,8 +75,8 @@ void pasta_show_init(struct pasta_show *show, size_t rows);
 void pasta_show_free(struct pasta_show *show);
 /* Take an option: 0, -ENOENT if it is none of these, or another error with *err. */
 int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err);
-/* Choose the tools, once all options are known. tools: what to use if nobody chose, ended by NULL;
- * NULL, or none of them known: the defaults. */
+/* Load plug-ins and choose the tools, once all options are known. tools: what to use if nobody
+ * chose, ended by NULL; NULL, or none of them known: the defaults. */
 int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err);
 
 /* Read all and let the tools report. stop, which may be NULL, is asked now and then; progress is

@@ -1,8 +1,10 @@
-/* tools.c - accelprof tools: which there are, and what they can do. */
+/* tools.c - accelprof tools: which there are, what they can do, and where they come from. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/show.h"
+#include "process/plugin.h"
 #include "process/result.h"
 #include "process/tool.h"
 
@@ -11,8 +13,12 @@ static void list(void)
 	const struct pasta_tool *tool;
 	size_t i;
 
-	for (i = 0; (tool = pasta_tool_at(i)); i++)
-		printf("%-16s %s\n", tool->name, tool->summary);
+	for (i = 0; (tool = pasta_tool_at(i)); i++) {
+		const char *file = pasta_tool_file(tool);
+
+		printf("%-16s %s%s%s%s\n", tool->name, tool->summary, file ? " (" : "",
+		       file ? file : "", file ? ")" : "");
+	}
 }
 
 static void describe(const struct pasta_tool *tool)
@@ -20,7 +26,10 @@ static void describe(const struct pasta_tool *tool)
 	const struct pasta_option *o;
 	unsigned int kind, type;
 
-	printf("%s - %s\n\nkinds:", tool->name, tool->summary);
+	printf("%s - %s\n\n", tool->name, tool->summary);
+	if (pasta_tool_file(tool))
+		printf("from: %s\n", pasta_tool_file(tool));
+	printf("kinds:");
 	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
 		if (tool->events >> kind & 1 && pasta_kind_name(kind))
 			printf(" %s", pasta_kind_name(kind));
@@ -37,37 +46,62 @@ static void describe(const struct pasta_tool *tool)
 		       o->value ? o->value : "none");
 }
 
+/* A name, or a path: then all that are in the library. */
+static int describe_all(const char *name)
+{
+	struct pasta_choice choice = {0};
+	struct pasta_err err = {0};
+	int error = pasta_choice_add(&choice, name, &err);
+	size_t i;
+
+	if (error)
+		pasta_cli_say("%s", err.text);
+	for (i = 0; !error && i < choice.count; i++) {
+		printf("%s", i ? "\n" : "");
+		describe(choice.tools[i].tool);
+	}
+	pasta_choice_free(&choice);
+	return error ? PASTA_CLI_FAILED : PASTA_CLI_OK;
+}
+
 static int main_(int argc, char **argv)
 {
-	const struct pasta_tool *tool;
-	const char *arg;
+	const char *arg, *paths[PASTA_SHOW_MAX];
+	struct pasta_err err = {0};
 	int id, first;
+	size_t count = 0;
 
-	while ((id = pasta_cli_next(&pasta_verb_tools, argc, argv, &arg, &first)) > 0)
-		;
+	while ((id = pasta_cli_next(&pasta_verb_tools, argc, argv, &arg, &first)) > 0) {
+		if (count == PASTA_SHOW_MAX)
+			return pasta_cli_usage(&pasta_verb_tools, "more than %d of one option",
+					       PASTA_SHOW_MAX);
+		paths[count++] = arg;
+	}
 	if (id < 0)
 		return first;
 	if (argc - first > 1)
 		return pasta_cli_usage(&pasta_verb_tools, "say one tool");
-	if (first == argc) {
-		list();
-		return PASTA_CLI_OK;
-	}
-	tool = pasta_tool_find(argv[first]);
-	if (!tool) {
-		pasta_cli_say("there is no tool '%s': 'accelprof tools' lists them", argv[first]);
+	/* As run and report do it: what is named comes first. */
+	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
+		pasta_cli_say("%s", err.text);
 		return PASTA_CLI_FAILED;
 	}
-	describe(tool);
+	pasta_cli_plugins(paths, count, pasta_cli_warn);
+	if (first < argc)
+		return describe_all(argv[first]);
+	list();
 	return PASTA_CLI_OK;
 }
 
-static const struct pasta_cli_option options[] = {{0, NULL, NULL, NULL}};
+static const struct pasta_cli_option options[] = {
+	{PASTA_SHOW_TOOL_PATH, "tool-path", "DIR:...", PASTA_SHOW_TOOL_PATH_HELP},
+	{0, NULL, NULL, NULL},
+};
 
 const struct pasta_verb pasta_verb_tools = {
 	.name = "tools",
 	.summary = "list the tools, or describe one",
-	.usage = "[NAME]",
+	.usage = "[OPTIONS] [NAME|FILE.so]",
 	.options = options,
 	.main = main_,
 };

@@ -18,7 +18,7 @@
 struct entry {
 	uint64_t corr;
 	uint32_t proc;
-	uint32_t next;		 /* in its chain, or of the free */
+	uint32_t next; /* in its chain, or of the free */
 	uint32_t older, younger;
 	/* the value follows */
 };

@@ -7,12 +7,20 @@
 #include <string.h>
 
 #include "process/correlate.h"
+#include "process/plugin.h"
 
 /* Filled by constructors, when nothing is allocated yet that could fail and be told. */
 #define TOOLS_MAX 256
-static const struct pasta_tool *tools[TOOLS_MAX];
+#define OPTIONS_MAX 64
+#define STATE_MAX ((size_t)1 << 30)
+static struct {
+	const struct pasta_tool *tool;
+	const char *file; /* NULL: built in */
+} tools[TOOLS_MAX];
 static size_t tool_count;
-static struct pasta_err refused;
+
+static struct pasta_err refused; /* the first of those that are built in */
+static struct pasta_tool_source *source;
 
 static bool name_ok(const char *name)
 {
@@ -20,41 +28,116 @@ static bool name_ok(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }
 
-static const char *wrong(const struct pasta_tool *tool)
+static int check_options(const struct pasta_option *options, struct pasta_err *err)
 {
-	if (tool->size != sizeof(*tool) || tool->api != PASTA_API_VERSION)
-		return "it was built for another version of the SDK: build it again";
-	if (!name_ok(tool->name))
-		return "its name must be of a-z, 0-9, _ and -";
-	if (pasta_tool_find(tool->name))
-		return "there is another tool of this name";
-	if (!tool->summary || !tool->event || !tool->report)
-		return "it must have a summary, event and report";
+	size_t i, k;
+
+	for (i = 0; options && options[i].name; i++) {
+		if (i == OPTIONS_MAX)
+			return pasta_fail(err, -EINVAL,
+					  "its options have no end: add one without a name after "
+					  "the last, which is the %dth at most",
+					  OPTIONS_MAX);
+		if (!name_ok(options[i].name))
+			return pasta_fail(err, -EINVAL,
+					  "its option %zu must have a name of a-z, 0-9, _ and -",
+					  i + 1);
+		for (k = 0; k < i; k++)
+			if (!strcmp(options[i].name, options[k].name))
+				return pasta_fail(err, -EINVAL,
+						  "its option '%s' is there twice: rename one",
+						  options[i].name);
+	}
+	return 0;
+}
+
+static int check_free(const struct pasta_tool *tool, struct pasta_err *err)
+{
+	const struct pasta_tool *other = pasta_tool_find(tool->name);
+	const char *file = other ? pasta_tool_file(other) : NULL;
+
+	if (other)
+		return pasta_fail(err, -EEXIST,
+				  "there is another tool of this name (%s): rename one of them",
+				  file ? file : "built in");
 	if (tool_count == TOOLS_MAX)
-		return "there are too many tools";
-	return NULL;
+		return pasta_fail(err, -ENOSPC, "there are %d tools already: have fewer",
+				  TOOLS_MAX);
+	return 0;
+}
+
+/* Of another version's descriptor only its version is known. */
+static bool version_ok(const struct pasta_tool *tool)
+{
+	return tool->size == sizeof(*tool) && tool->api == PASTA_API_VERSION;
+}
+
+static int check(const struct pasta_tool *tool, struct pasta_err *err)
+{
+	int error;
+
+	if (!version_ok(tool))
+		return pasta_fail(err, -EINVAL,
+				  "it was built for another version of the SDK (api %d, %zu bytes; "
+				  "here: api %d, %zu bytes): build it again",
+				  tool->api, tool->size, PASTA_API_VERSION, sizeof(*tool));
+	if (!name_ok(tool->name))
+		return pasta_fail(err, -EINVAL,
+				  "its name must be of a-z, 0-9, _ and -, 40 at most");
+	if (!tool->summary || !*tool->summary || strpbrk(tool->summary, "\r\n"))
+		return pasta_fail(err, -EINVAL, "it must have a summary, of one line");
+	if (!tool->event || !tool->report)
+		return pasta_fail(err, -EINVAL, "it must have the functions event and report");
+	if (!tool->events)
+		return pasta_fail(err, -EINVAL,
+				  "it wants no events: set .events to PASTA_BIT(KIND) of some");
+	if (tool->state_size > STATE_MAX)
+		return pasta_fail(
+			err, -EINVAL,
+			"its state_size is %zu bytes, and %zu is the most: allocate in open",
+			tool->state_size, STATE_MAX);
+	error = check_options(tool->options, err);
+	return error ? error : check_free(tool, err);
+}
+
+static void refuse(const struct pasta_tool *tool, const struct pasta_err *err)
+{
+	/* A name that is wrong is none. */
+	const char *name = version_ok(tool) && name_ok(tool->name) ? tool->name : "(unknown)";
+
+	if (source) {
+		source->refused++;
+		source->refuse(source->ctx, name, err);
+	} else if (!refused.code) {
+		pasta_fail(&refused, err->code, "tool %s is left out: %.400s", name, err->text);
+	}
 }
 
 void pasta_tool_register(const struct pasta_tool *tool)
 {
-	/* Another version's descriptor may have no name where this one has it. */
-	const char *name = tool->size == sizeof(*tool) && tool->name ? tool->name : "(unknown)";
-	const char *why = wrong(tool);
+	struct pasta_err err = {0};
 	size_t i;
 
-	if (why) {
-		if (!refused.code)
-			pasta_fail(&refused, -EINVAL, "tool %s is left out: %s", name, why);
+	if (check(tool, &err)) {
+		refuse(tool, &err);
 		return;
 	}
-	for (i = tool_count++; i > 0 && strcmp(tools[i - 1]->name, name) > 0; i--)
+	for (i = tool_count++; i > 0 && strcmp(tools[i - 1].tool->name, tool->name) > 0; i--)
 		tools[i] = tools[i - 1];
-	tools[i] = tool;
+	tools[i].tool = tool;
+	tools[i].file = source ? source->file : NULL;
+	if (source)
+		source->accepted++;
+}
+
+void pasta_tool_from(struct pasta_tool_source *from)
+{
+	source = from;
 }
 
 const struct pasta_tool *pasta_tool_at(size_t i)
 {
-	return i < tool_count ? tools[i] : NULL;
+	return i < tool_count ? tools[i].tool : NULL;
 }
 
 const struct pasta_tool *pasta_tool_find(const char *name)
@@ -62,8 +145,18 @@ const struct pasta_tool *pasta_tool_find(const char *name)
 	size_t i;
 
 	for (i = 0; i < tool_count; i++)
-		if (!strcmp(tools[i]->name, name))
-			return tools[i];
+		if (!strcmp(tools[i].tool->name, name))
+			return tools[i].tool;
+	return NULL;
+}
+
+const char *pasta_tool_file(const struct pasta_tool *tool)
+{
+	size_t i;
+
+	for (i = 0; i < tool_count; i++)
+		if (tools[i].tool == tool)
+			return tools[i].file;
 	return NULL;
 }
 
@@ -125,14 +218,11 @@ static struct pasta_opts *chosen(const struct pasta_choice *choice, const struct
 	return NULL;
 }
 
-static int add(struct pasta_choice *choice, const char *name, struct pasta_err *err)
+static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool,
+		    struct pasta_err *err)
 {
-	const struct pasta_tool *tool = pasta_tool_find(name);
 	struct pasta_opts *more;
 
-	if (!tool)
-		return pasta_fail(err, -ENOENT,
-				  "there is no tool '%s': 'accelprof tools' lists them", name);
 	if (chosen(choice, tool))
 		return 0;
 	more = reallocarray(choice->tools, choice->count + 1, sizeof(*more));
@@ -146,6 +236,34 @@ static int add(struct pasta_choice *choice, const char *name, struct pasta_err *
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	choice->count++;
 	return 0;
+}
+
+static int add_file(struct pasta_choice *choice, const char *path, struct pasta_err *err)
+{
+	const struct pasta_tool *tool;
+	const char *file;
+	int error = pasta_plugin_load(path, &file, err);
+	size_t i;
+
+	for (i = 0; !error && (tool = pasta_tool_at(i)); i++)
+		if (pasta_tool_file(tool) == file)
+			error = add_tool(choice, tool, err);
+	return error;
+}
+
+static int add(struct pasta_choice *choice, const char *name, struct pasta_err *err)
+{
+	const struct pasta_tool *tool;
+
+	if (strchr(name, '/'))
+		return add_file(choice, name, err);
+	tool = pasta_tool_find(name);
+	if (!tool)
+		return pasta_fail(err, -ENOENT,
+				  "there is no tool '%s': 'accelprof tools' lists them, and "
+				  "--tool-path DIR adds those of a folder",
+				  name);
+	return add_tool(choice, tool, err);
 }
 
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err)

@@ -1,8 +1,8 @@
 /*
- * tool.h - the tools of this build, and those that the user chose, with their options.
+ * tool.h - the tools there are, and those that the user chose, with their options.
  *
- * Tools are registered while the program starts; from then on the list does not change. One
- * thread at a time.
+ * Tools are registered while the program starts and while plug-ins are loaded, before any is
+ * chosen; from then on the list does not change. One thread at a time.
  */
 #ifndef PASTA_PROCESS_TOOL_H
 #define PASTA_PROCESS_TOOL_H
@@ -18,8 +18,21 @@
 const struct pasta_tool *pasta_tool_at(size_t i);
 /* NULL if there is none of that name. */
 const struct pasta_tool *pasta_tool_find(const char *name);
-/* 0, or the error of the first tool that could not be registered: it is left out. */
+/* The library that it came in; NULL: it is built in. Lives as long as the process. */
+const char *pasta_tool_file(const struct pasta_tool *tool);
+/* 0, or the error of the first built-in tool that could not be registered: it is left out. */
 int pasta_tool_check(struct pasta_err *err);
+
+/* Where tools come from, while a library is loaded. refuse is called for each that is left out,
+ * with its name, or "(unknown)". */
+struct pasta_tool_source {
+	const char *file; /* lives as long as the process */
+	void (*refuse)(void *ctx, const char *name, const struct pasta_err *why);
+	void *ctx;
+	size_t accepted, refused;
+};
+/* From now on; NULL: the program itself. */
+void pasta_tool_from(struct pasta_tool_source *from);
 
 /* The values of a tool's options, in the order of the descriptor. */
 struct pasta_opts {
@@ -34,7 +47,9 @@ struct pasta_choice {
 };
 
 void pasta_choice_free(struct pasta_choice *choice);
-/* Add tools: "regions,launches". One that is there already is not added again. -ENOENT: unknown. */
+/* Add tools: "regions,launches,./mine.so", where a path stands for all that are in that library,
+ * which is loaded if it is not yet. One that is there already is not added again. -ENOENT: unknown;
+ * or what pasta_plugin_load says. */
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err);
 /* Set an option of a chosen tool: "regions.iterations=no". */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);

@@ -29,7 +29,7 @@ static int report(void *state, struct pasta_out *out)
 	return 0;
 }
 PASTA_TOOL(.name = "count", .summary = "count", .events = PASTA_BIT(REGION),
-	   .state_size = sizeof(uint64_t), .event = on_event, .report = report)
+	   .state_size = sizeof(uint64_t), .event = on_event, .report = report);
 EOF
 # shellcheck disable=SC2046
 cc -shared -fPIC -Wall -Werror $(pkg-config --cflags pasta) tool.c -o tool.so \

@@ -170,7 +170,9 @@ static void what_cannot_be_chosen_is_explained(void **state)
 	struct pasta_err err = {0};
 
 	assert_int_equal(pasta_choice_add(&choice, "alpha,nosuch", &err), -ENOENT);
-	assert_string_equal(err.text, "there is no tool 'nosuch': 'accelprof tools' lists them");
+	assert_string_equal(err.text,
+			    "there is no tool 'nosuch': 'accelprof tools' lists them, and "
+			    "--tool-path DIR adds those of a folder");
 	assert_int_equal(pasta_choice_add(&choice, "", &err), -ENOENT);
 	assert_int_equal(pasta_choice_set(&choice, "alpha.speed=1", &err), -ENOENT);
 	assert_string_equal(err.text,
@@ -201,8 +203,9 @@ static void the_registry_refuses_what_cannot_work(void **state)
 	assert_int_equal(pasta_tool_check(&err), 0);
 	other = newer = nameless = silent = alpha;
 	pasta_tool_register(&other);
-	assert_int_equal(pasta_tool_check(&err), -EINVAL);
-	assert_string_equal(err.text, "tool alpha is left out: there is another tool of this name");
+	assert_int_equal(pasta_tool_check(&err), -EEXIST);
+	assert_string_equal(err.text, "tool alpha is left out: there is another tool of this name "
+				      "(built in): rename one of them");
 	newer.api++;
 	newer.name = "newer";
 	pasta_tool_register(&newer);

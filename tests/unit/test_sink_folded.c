@@ -75,12 +75,13 @@ static int report(void *state, struct pasta_out *out)
 static void where_there_is_none_the_tools_that_make_one_are_told(void **state)
 {
 	static const struct pasta_tool tools[] = {
-		{sizeof(*tools), PASTA_API_VERSION, "lines", "s", .event = on_event,
-		 .report = report, .charts = PASTA_BIT(CHART_LINE)},
-		{sizeof(*tools), PASTA_API_VERSION, "burn", "s", .event = on_event,
-		 .report = report, .charts = PASTA_BIT(CHART_FLAME) | PASTA_BIT(CHART_BAR)},
-		{sizeof(*tools), PASTA_API_VERSION, "ash", "s", .event = on_event, .report = report,
-		 .charts = PASTA_BIT(CHART_FLAME)}};
+		{sizeof(*tools), PASTA_API_VERSION, "lines", "s", PASTA_BIT(KERNEL),
+		 .event = on_event, .report = report, .charts = PASTA_BIT(CHART_LINE)},
+		{sizeof(*tools), PASTA_API_VERSION, "burn", "s", PASTA_BIT(KERNEL),
+		 .event = on_event, .report = report,
+		 .charts = PASTA_BIT(CHART_FLAME) | PASTA_BIT(CHART_BAR)},
+		{sizeof(*tools), PASTA_API_VERSION, "ash", "s", PASTA_BIT(KERNEL),
+		 .event = on_event, .report = report, .charts = PASTA_BIT(CHART_FLAME)}};
 	struct pasta_result r = {0};
 
 	sample(&r, true);

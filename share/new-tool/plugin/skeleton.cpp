@@ -1,0 +1,154 @@
+/* skeleton - kernels by name: how often they ran, and for how long. */
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <pasta/pasta.h>
+
+namespace
+{
+
+/* What is known of one kernel. Change this to what you want to know. */
+struct kernel {
+	uint64_t count = 0, total = 0;
+};
+
+/* All that the tool remembers. There is nothing static beside it: several of these may be filled at
+ * the same time, each from a part of the run. */
+struct tool {
+	std::unordered_map<uint32_t, kernel> kernels; /* by name: pasta_str() has its text */
+	size_t top = 0;				      /* the option */
+	bool failed = false;
+};
+
+/* accelprof is C: what it keeps for us is a pointer, and no exception may reach it. */
+tool &of(void *state)
+{
+	return **static_cast<tool **>(state);
+}
+
+const pasta_option options[] = {
+	{"top", "10", "rows of the table; 0: all"},
+	{nullptr, nullptr, nullptr},
+};
+
+int open(void *state, const pasta_opts *opts, pasta_err *err)
+{
+	const char *top = pasta_opt(opts, "top");
+	auto *t = new (std::nothrow) tool;
+	char *end;
+
+	if (!t)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	*static_cast<tool **>(state) = t;
+	t->top = std::strtoul(top, &end, 10);
+	if (*top < '0' || *top > '9' || *end)
+		return pasta_fail(err, -EINVAL, "top is a number of rows, not '%s'", top);
+	return 0;
+}
+
+/* Every event of the kinds in .events, below. ev->kind says which it is, and the member of that
+ * name has the rest: <pasta/events.def> lists them. This is called millions of times. */
+void on_event(void *state, const pasta_event *ev)
+{
+	tool &t = of(state);
+
+	try {
+		kernel &k = t.kernels[ev->kernel.name];
+
+		k.count++;
+		k.total += ev->kernel.dur;
+	} catch (const std::bad_alloc &) {
+		t.failed = true; /* there is nobody to tell now: report does */
+	}
+}
+
+/* Add what another state has seen. Leave it out, here and below, if the tool has to see the whole
+ * run in one piece. */
+void merge(void *into, const void *from)
+{
+	const tool &other = **static_cast<tool *const *>(from);
+	tool &t = of(into);
+
+	t.failed |= other.failed;
+	try {
+		for (const auto &[name, k] : other.kernels) {
+			t.kernels[name].count += k.count;
+			t.kernels[name].total += k.total;
+		}
+	} catch (const std::bad_alloc &) {
+		t.failed = true;
+	}
+}
+
+/* A finding is what a person should know: what, where, why you think so, and what to do. */
+void find(pasta_out *out, uint32_t name, const kernel &k, uint64_t all)
+{
+	if (k.total <= all / 2)
+		return;
+	const std::string evidence = std::to_string(100 * k.total / all) + "% of it, in " +
+				     std::to_string(k.count) + " runs";
+	const pasta_finding finding = {.severity = PASTA_NOTE,
+				       .what = "most device time is in one kernel",
+				       .where = pasta_str(name),
+				       .evidence = evidence.c_str(),
+				       .action = "begin with that one"};
+	pasta_out_finding(out, &finding);
+}
+
+void put_rows(const tool &t, pasta_out *out)
+{
+	static const pasta_column columns[] = {
+		{"kernel", PASTA_STRING, nullptr},
+		{"count", PASTA_INT, nullptr},
+		{"total", PASTA_INT, "ns"},
+	};
+	pasta_table *table = pasta_out_table(out, "skeleton", columns, 3);
+	std::vector<std::pair<uint32_t, kernel>> sorted(t.kernels.begin(), t.kernels.end());
+	uint64_t all = 0;
+	size_t row = 0;
+
+	std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
+		return std::pair(b.second.total, a.first) < std::pair(a.second.total, b.first);
+	});
+	for (const auto &[name, k] : sorted) {
+		all += k.total;
+		if (t.top && row++ >= t.top)
+			continue;
+		pasta_cell_str(table, pasta_str(name));
+		pasta_cell_int(table, static_cast<int64_t>(k.count));
+		pasta_cell_int(table, static_cast<int64_t>(k.total));
+	}
+	if (!sorted.empty())
+		find(out, sorted[0].first, sorted[0].second, all);
+}
+
+/* Once, at the end. What is put here comes out as text, CSV, JSON and all else. */
+int report(void *state, pasta_out *out)
+{
+	try {
+		if (of(state).failed)
+			return -ENOMEM;
+		put_rows(of(state), out);
+		return 0;
+	} catch (const std::bad_alloc &) {
+		return -ENOMEM;
+	}
+}
+
+/* Once for each state, also if open failed half-way. */
+void close(void *state)
+{
+	delete *static_cast<tool **>(state);
+}
+
+} // namespace
+
+PASTA_TOOL(.name = "skeleton", .summary = "kernels by name: how often and how long",
+	   .events = PASTA_BIT(KERNEL), .state_size = sizeof(tool *), .options = options,
+	   .open = open, .event = on_event, .merge = merge, .report = report, .close = close);

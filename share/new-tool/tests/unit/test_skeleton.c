@@ -1,0 +1,95 @@
+/* test_skeleton.c - the tool skeleton, given events by hand. */
+#include "../../tools/skeleton.c"
+
+#include "unit/tooltest.h"
+
+static void kernels_are_in_order_of_their_time(void **state)
+{
+	(void)state;
+	give_kernel(0, 10, 1, "small", 5);
+	give_kernel(0, 20, 2, "large", 30);
+	give_kernel(1, 30, 1, "small", 5);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("skeleton"), "large 1 30\nsmall 2 10\n");
+	assert_string_equal(finding(0), "most device time is in one kernel");
+	assert_string_equal(result.outs[0]->findings[0].where, "large");
+	assert_string_equal(result.outs[0]->findings[0].evidence, "75% of it, in 1 runs");
+}
+
+static void time_that_is_shared_is_no_finding(void **state)
+{
+	(void)state;
+	give_kernel(0, 10, 1, "one", 5);
+	give_kernel(0, 20, 2, "other", 5);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(finding(0), "");
+}
+
+static void top_limits_the_rows(void **state)
+{
+	(void)state;
+	start_over("skeleton.top=1");
+	give_kernel(0, 10, 1, "one", 5);
+	give_kernel(0, 20, 2, "other", 6);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("skeleton"), "other 1 6\n");
+}
+
+static void a_bad_option_is_an_error_that_says_so(void **state)
+{
+	(void)state;
+	start_over("skeleton.top=many");
+	assert_int_equal(finish(), -EINVAL);
+	assert_string_equal(result.outs[0]->err.text, "top is a number of rows, not 'many'");
+}
+
+static void nothing_is_an_empty_table(void **state)
+{
+	(void)state;
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("skeleton"), "");
+}
+
+static void merged_states_are_as_one(void **state)
+{
+	struct state parts[2] = {{0}}, whole = {0};
+	const struct kernel *a, *b;
+	size_t at = 0;
+
+	(void)state;
+	assert_int_equal(open_(&parts[0], &choice.tools[0], NULL), 0);
+	assert_int_equal(open_(&parts[1], &choice.tools[0], NULL), 0);
+	assert_int_equal(open_(&whole, &choice.tools[0], NULL), 0);
+	for (int i = 0; i < 1000; i++) {
+		struct pasta_event ev = kernel_event(0, 10, 1, NULL, random_below(1000));
+
+		ev.kernel.name = (uint32_t)random_below(20);
+		on_event(&parts[random_below(2)], &ev);
+		on_event(&whole, &ev);
+	}
+	merge(&parts[0], &parts[1]);
+	assert_int_equal(pasta_map_count(parts[0].kernels), pasta_map_count(whole.kernels));
+	while ((a = pasta_map_next(whole.kernels, &at, NULL))) {
+		b = pasta_map_find(parts[0].kernels, a->name);
+		assert_non_null(b);
+		assert_memory_equal(a, b, sizeof(*a));
+	}
+	close_(&parts[0]);
+	close_(&parts[1]);
+	close_(&whole);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(kernels_are_in_order_of_their_time),
+		TEST(time_that_is_shared_is_no_finding),
+		TEST(top_limits_the_rows),
+		TEST(a_bad_option_is_an_error_that_says_so),
+		TEST(nothing_is_an_empty_table),
+		TEST(merged_states_are_as_one),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/* new_tool.c - accelprof new-tool: a tool that works, to be changed into another. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/templates.h"
+#include "process/tool.h"
+
+#define SKELETON "skeleton" /* what the templates call the tool */
+#define MAKEFILE "Makefile"
+#define MAKEFILE_MARK "Written by accelprof new-tool."
+#define FILES 3
+#define NAME_SIZE 24 /* the templates' lines hold as much in 100 columns */
+
+enum { LANG = 256 };
+
+struct file {
+	char path[PATH_MAX];
+	const char *from; /* the template's name */
+	bool written;
+};
+
+struct job {
+	const char *name, *dir; /* dir: "." unless told */
+	bool cplusplus, in_tree, made_dir, foreign_makefile;
+	struct file files[FILES];
+	size_t count;
+	char include[PATH_MAX], accelprof[PATH_MAX]; /* for the Makefile; "" where not known */
+};
+
+/* -- What goes where -- */
+
+static int path_in(const struct job *job, char *path, const char *prefix, const char *name,
+		   const char *suffix)
+{
+	const char *dir = strcmp(job->dir, ".") ? job->dir : "";
+
+	return snprintf(path, PATH_MAX, "%s%s%s%s%s", dir, *dir ? "/" : "", prefix, name, suffix) <
+			       PATH_MAX
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+static bool exists(const struct job *job, const char *prefix, const char *name, const char *suffix)
+{
+	char path[PATH_MAX];
+
+	return !path_in(job, path, prefix, name, suffix) && !access(path, F_OK);
+}
+
+/* Does a file of the folder have this in one of its lines? */
+static bool mentions(const struct job *job, const char *name, const char *text)
+{
+	char path[PATH_MAX], line[400];
+	bool found = false;
+	FILE *file;
+
+	if (path_in(job, path, "", name, ""))
+		return false;
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, text) != NULL;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool is_tree(const struct job *job)
+{
+	return exists(job, "", "tools", "") && exists(job, "", "include/pasta/pasta.h", "") &&
+	       mentions(job, "CMakeLists.txt", "project(AccelProf");
+}
+
+static int add(struct job *job, const char *from, const char *prefix, const char *name,
+	       const char *suffix, struct pasta_err *err)
+{
+	struct file *file = &job->files[job->count++];
+
+	file->from = from;
+	if (path_in(job, file->path, prefix, name, suffix))
+		return pasta_fail(err, -ENAMETOOLONG, "the folder's path is too long");
+	return 0;
+}
+
+static int plan(struct job *job, struct pasta_err *err)
+{
+	int error;
+
+	if (job->in_tree) {
+		error = add(job, "tools/" SKELETON ".c", "tools/", job->name, ".c", err);
+		return error ? error
+			     : add(job, "tests/unit/test_" SKELETON ".c", "tests/unit/test_",
+				   job->name, ".c", err);
+	}
+	error = job->cplusplus ? add(job, "plugin/" SKELETON ".cpp", "", job->name, ".cpp", err)
+			       : add(job, "tools/" SKELETON ".c", "", job->name, ".c", err);
+	if (!error)
+		error = add(job, "plugin/test_" SKELETON ".sh", "test_", job->name, ".sh", err);
+	if (!error && !exists(job, "", MAKEFILE, ""))
+		return add(job, "plugin/" MAKEFILE, "", MAKEFILE, "", err);
+	job->foreign_makefile = !mentions(job, MAKEFILE, MAKEFILE_MARK);
+	return error;
+}
+
+/* -- May it be? -- */
+
+static int check_name(const char *name, struct pasta_err *err)
+{
+	const struct pasta_tool *tool;
+
+	if (!islower((unsigned char)*name) || strlen(name) > NAME_SIZE ||
+	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
+		return pasta_fail(err, -EINVAL,
+				  "'%s' is no name for a tool: a letter, then a-z, 0-9 and _, %d "
+				  "characters at most",
+				  name, NAME_SIZE);
+	tool = pasta_tool_find(name);
+	if (!tool)
+		return 0;
+	return pasta_fail(err, -EEXIST, "there is a tool '%s' (%s): choose another name", name,
+			  pasta_tool_file(tool) ? pasta_tool_file(tool) : "built in");
+}
+
+/* Both languages would make the same library. */
+static int check_absent(const struct job *job, struct pasta_err *err)
+{
+	const char *other = job->cplusplus ? ".c" : ".cpp";
+	size_t i;
+
+	for (i = 0; i < job->count; i++)
+		if (!access(job->files[i].path, F_OK))
+			return pasta_fail(err, -EEXIST,
+					  "there is %s: choose another name, or take it away",
+					  job->files[i].path);
+	if (!job->in_tree && exists(job, "", job->name, other))
+		return pasta_fail(err, -EEXIST,
+				  "there is %s%s: choose another name, or take it away", job->name,
+				  other);
+	return 0;
+}
+
+/* -- Writing -- */
+
+/* A path that neither make nor the shell takes for more than a path; "" for others. */
+static void plain_path(char *path, const char *own)
+{
+	const char *p;
+
+	snprintf(path, PATH_MAX, "%s", own ? own : "");
+	for (p = path; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("/._-+,=@", *p)) {
+			*path = '\0';
+			return;
+		}
+}
+
+static void find_sdk(struct job *job)
+{
+	char *include = pasta_cli_own("include/pasta/pasta.h"), *self;
+
+	if (include)
+		include[strlen(include) - strlen("/pasta/pasta.h")] = '\0';
+	self = realpath("/proc/self/exe", NULL);
+	plain_path(job->include, include);
+	plain_path(job->accelprof, self);
+	free(include);
+	free(self);
+}
+
+static const struct pasta_template *template_of(const char *name)
+{
+	const struct pasta_template *t;
+
+	for (t = pasta_templates; t->name; t++)
+		if (!strcmp(t->name, name))
+			return t;
+	return NULL;
+}
+
+static int write_text(const struct job *job, const struct pasta_template *t, FILE *file)
+{
+	const struct {
+		const char *from, *to;
+	} words[] = {
+		{SKELETON, job->name},
+		{"@VERSION@", PASTA_VERSION_STRING},
+		{"@INCLUDE@", job->include},
+		{"@ACCELPROF@", job->accelprof},
+	};
+	size_t at = 0, i;
+
+	while (at < t->size) {
+		for (i = 0; i < sizeof(words) / sizeof(*words); i++) {
+			size_t size = strlen(words[i].from);
+
+			if (size > t->size - at || memcmp(t->data + at, words[i].from, size))
+				continue;
+			fputs(words[i].to, file);
+			at += size;
+			break;
+		}
+		if (i == sizeof(words) / sizeof(*words))
+			fputc(t->data[at++], file);
+	}
+	return ferror(file) ? -EIO : 0;
+}
+
+static int write_file(const struct job *job, struct file *f, struct pasta_err *err)
+{
+	const struct pasta_template *t = template_of(f->from);
+	FILE *file;
+	int fd, error;
+
+	if (!t)
+		return pasta_fail(err, -ENOENT, "this accelprof has no template %s: build it again",
+				  f->from);
+	fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	f->written = fd >= 0;
+	if (!file) {
+		pasta_fail(err, -errno, "cannot write %s: %s", f->path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return err->code;
+	}
+	error = write_text(job, t, file);
+	if (fclose(file) || error)
+		return pasta_fail(err, -errno, "cannot write %s: %s", f->path, strerror(errno));
+	return 0;
+}
+
+/* All of it, or nothing. */
+static int write_all(struct job *job, struct pasta_err *err)
+{
+	int error = 0;
+	size_t i;
+
+	if (mkdir(job->dir, 0777) == 0)
+		job->made_dir = true;
+	else if (errno != EEXIST)
+		return pasta_fail(err, -errno, "cannot make the folder %s: %s", job->dir,
+				  strerror(errno));
+	for (i = 0; !error && i < job->count; i++)
+		error = write_file(job, &job->files[i], err);
+	for (i = 0; error && i < job->count; i++)
+		if (job->files[i].written)
+			unlink(job->files[i].path);
+	if (error && job->made_dir)
+		rmdir(job->dir);
+	return error;
+}
+
+static void say_next(const struct job *job)
+{
+	const char *name = job->name;
+	size_t i;
+
+	for (i = 0; i < job->count; i++)
+		printf("wrote %s\n", job->files[i].path);
+	if (job->foreign_makefile)
+		printf("there is a Makefile of yours: have it build %s.so with -shared -fPIC\n",
+		       name);
+	printf("\nNext:\n");
+	if (strcmp(job->dir, "."))
+		printf("  cd %s\n", job->dir);
+	printf("  make\n");
+	if (job->in_tree) {
+		printf("  ctest --test-dir build -R 'test_%s$'\n", name);
+		printf("  build/accelprof report RUN -t %s\n", name);
+		printf("Then change tools/%s.c, and describe it in docs/tools/%s.md.\n", name,
+		       name);
+		return;
+	}
+	printf("  make check\n");
+	printf("  accelprof report RUN -t ./%s.so\n", name);
+	printf("Then change %s.\n",
+	       job->files[0].path + (strcmp(job->dir, ".") ? strlen(job->dir) + 1 : 0));
+}
+
+static int new_tool(struct job *job, struct pasta_err *err)
+{
+	int error = check_name(job->name, err);
+
+	if (error)
+		return error;
+	job->in_tree = is_tree(job);
+	if (job->in_tree && job->cplusplus)
+		return pasta_fail(
+			err, -EINVAL,
+			"tools in AccelProf's own tree are C: leave out --lang, or go out of "
+			"the tree, with cd or -o DIR");
+	find_sdk(job);
+	error = plan(job, err);
+	if (!error)
+		error = check_absent(job, err);
+	return error ? error : write_all(job, err);
+}
+
+/* Who makes a tool need not hear of others that cannot be loaded. */
+static void ignore(const char *line)
+{
+}
+
+static int main_(int argc, char **argv)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	struct pasta_err err = {0};
+	const char *arg;
+	int id, first, status = PASTA_CLI_FAILED;
+
+	if (!job) {
+		pasta_cli_say("out of memory");
+		return PASTA_CLI_FAILED;
+	}
+	job->dir = ".";
+	while ((id = pasta_cli_next(&pasta_verb_new_tool, argc, argv, &arg, &first)) > 0) {
+		if (id == 'o') {
+			job->dir = arg;
+		} else if (!strcmp(arg, "c") || !strcmp(arg, "c++")) {
+			job->cplusplus = arg[1] != '\0';
+		} else {
+			status = pasta_cli_usage(&pasta_verb_new_tool,
+						 "--lang is c or c++, not '%s'", arg);
+			goto out;
+		}
+	}
+	if (id < 0) {
+		status = first;
+	} else if (argc - first != 1) {
+		status = pasta_cli_usage(&pasta_verb_new_tool, "say one name");
+	} else {
+		job->name = argv[first];
+		pasta_cli_plugins(NULL, 0, ignore);
+		if (new_tool(job, &err)) {
+			pasta_cli_say("%s", err.text);
+		} else {
+			say_next(job);
+			status = PASTA_CLI_OK;
+		}
+	}
+out:
+	free(job);
+	return status;
+}
+
+static const struct pasta_cli_option options[] = {
+	{LANG, "lang", "c|c++", "the tool's language (default: c)"},
+	{'o', "output", "DIR", "write into this folder (default: here)"},
+	{0, NULL, NULL, NULL},
+};
+
+const struct pasta_verb pasta_verb_new_tool = {
+	.name = "new-tool",
+	.summary = "write a new tool, to begin from",
+	.usage = "[OPTIONS] NAME",
+	.more = "Writes NAME.c or NAME.cpp, a test and a Makefile. In AccelProf's own source tree it\n"
+		"writes tools/NAME.c and its unit test, which 'make' finds. Nothing is overwritten.\n",
+	.options = options,
+	.main = main_,
+};

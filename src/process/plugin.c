@@ -1,0 +1,298 @@
+/* plugin.c - tools in shared libraries: found, loaded once, and what is wrong with them told. */
+#include "process/plugin.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/tool.h"
+
+/* A library that was loaded, or could not be. */
+struct library {
+	struct library *next;
+	dev_t dev;
+	ino_t ino;
+	char *file;
+	struct pasta_err err; /* the first, if any */
+	void (*warn)(const char *line);
+};
+
+static struct library *libraries;
+
+/* -- What is wrong -- */
+
+static void tell(struct library *lib, int code, const char *text)
+{
+	if (!lib->err.code)
+		pasta_fail(&lib->err, code, "%s", text);
+	if (lib->warn)
+		lib->warn(text);
+}
+
+static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
+{
+	struct library *lib = ctx;
+	char text[PATH_MAX + sizeof(why->text) + 80];
+
+	snprintf(text, sizeof(text), "%s: tool %s is left out: %s", lib->file, name, why->text);
+	tell(lib, why->code, text);
+}
+
+static void unusable(struct library *lib, int code, const char *why, const char *action)
+{
+	char text[PATH_MAX + 600];
+
+	snprintf(text, sizeof(text), "%s is left out: %s: %s", lib->file, why, action);
+	tell(lib, code, text);
+}
+
+/* What dlopen says begins with the file, and so do we. */
+static void not_loaded(struct library *lib, const char *why)
+{
+	size_t size = strlen(lib->file);
+
+	if (!why)
+		why = "it cannot be loaded";
+	if (!strncmp(why, lib->file, size) && !strncmp(why + size, ": ", 2))
+		why += size + 2;
+	if (strstr(why, "undefined symbol: pasta_"))
+		unusable(lib, -ENOENT, why, "build it again with the SDK of this accelprof");
+	else if (strstr(why, "undefined symbol"))
+		unusable(lib, -ENOENT, why, "link it with what defines that");
+	else
+		unusable(lib, -ENOENT, why,
+			 "install what it needs (ldd shows it), or build it again");
+}
+
+/* The first bytes of an ELF file. Classes differ only after what is compared. */
+static bool read_head(const char *path, ElfW(Ehdr) * head, int *fd)
+{
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return *fd >= 0 && pread(*fd, head, sizeof(*head), 0) == sizeof(*head) &&
+	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
+}
+
+/* Ours is the processor of accelprof. What is for another one is "not found" to dlopen. */
+static bool is_ours(const ElfW(Ehdr) * head)
+{
+	ElfW(Ehdr) own;
+	int fd;
+	bool known = read_head("/proc/self/exe", &own, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return !known || (head->e_machine == own.e_machine &&
+			  head->e_ident[EI_CLASS] == own.e_ident[EI_CLASS] &&
+			  head->e_ident[EI_DATA] == own.e_ident[EI_DATA]);
+}
+
+/* dlopen maps what the headers say and touches it: past the end of the file that is SIGBUS. */
+static bool is_whole(int fd, const ElfW(Ehdr) * head)
+{
+	ElfW(Phdr) segment;
+	struct stat st;
+	size_t i;
+
+	if (fstat(fd, &st) || head->e_phentsize != sizeof(segment))
+		return false;
+	for (i = 0; i < head->e_phnum; i++) {
+		off_t at = (off_t)(head->e_phoff + i * sizeof(segment));
+
+		if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
+			return false;
+		if (segment.p_type == PT_LOAD &&
+		    (segment.p_filesz > (uint64_t)st.st_size ||
+		     segment.p_offset > (uint64_t)st.st_size - segment.p_filesz))
+			return false;
+	}
+	return true;
+}
+
+static bool loadable(struct library *lib)
+{
+	ElfW(Ehdr) head;
+	int fd;
+	bool elf = read_head(lib->file, &head, &fd);
+
+	if (fd < 0)
+		unusable(lib, -errno, strerror(errno), "make it readable, or take it away");
+	else if (!elf)
+		unusable(lib, -ENOEXEC, "it is no shared library",
+			 "take it away, or build it again");
+	else if (!is_ours(&head))
+		unusable(lib, -ENOEXEC, "it is for another processor", "build it again here");
+	else if (head.e_type != ET_DYN)
+		unusable(lib, -ENOEXEC, "it is no shared library", "link it with -shared");
+	else if (!is_whole(fd, &head))
+		unusable(lib, -ENOEXEC, "a part of it is missing", "build or copy it again");
+	if (fd >= 0)
+		close(fd);
+	return !lib->err.code;
+}
+
+/* -- Loading -- */
+
+static void load(struct library *lib)
+{
+	struct pasta_tool_source from = {.file = lib->file, .refuse = on_refused, .ctx = lib};
+	void *handle;
+
+	if (!loadable(lib))
+		return;
+	pasta_tool_from(&from);
+	handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);
+	pasta_tool_from(NULL);
+	if (!handle)
+		not_loaded(lib, dlerror());
+	else if (!from.accepted && !from.refused)
+		unusable(lib, -ENOENT, "there is no tool in it", "describe one with PASTA_TOOL");
+}
+
+static void library_free(struct library *lib)
+{
+	if (!lib)
+		return;
+	free(lib->file);
+	free(lib);
+}
+
+static struct library *library_new(const char *path, const struct stat *st, struct pasta_err *err)
+{
+	struct library *lib = calloc(1, sizeof(*lib));
+
+	if (lib)
+		lib->file = realpath(path, NULL);
+	if (lib && lib->file) {
+		lib->dev = st->st_dev;
+		lib->ino = st->st_ino;
+		lib->next = libraries;
+		libraries = lib;
+		return lib;
+	}
+	pasta_fail(err, -ENOMEM, "cannot load %s: %s", path, strerror(errno));
+	library_free(lib);
+	return NULL;
+}
+
+/* NULL, with *err, for what is no file; else the library, loaded now or before. */
+static struct library *library_of(const char *path, void (*warn)(const char *line),
+				  struct pasta_err *err)
+{
+	struct library *lib;
+	struct stat st;
+
+	if (stat(path, &st)) {
+		pasta_fail(err, -errno, "cannot load %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		pasta_fail(err, -EINVAL, "cannot load %s: it is no file%s", path,
+			   S_ISDIR(st.st_mode) ? "; --tool-path is for folders" : "");
+		return NULL;
+	}
+	for (lib = libraries; lib; lib = lib->next)
+		if (lib->dev == st.st_dev && lib->ino == st.st_ino)
+			return lib;
+	lib = library_new(path, &st, err);
+	if (!lib)
+		return NULL;
+	lib->warn = warn;
+	load(lib);
+	lib->warn = NULL;
+	return lib;
+}
+
+int pasta_plugin_load(const char *path, const char **file, struct pasta_err *err)
+{
+	struct pasta_err own = {0};
+	struct library *lib = library_of(path, NULL, &own);
+
+	if (!lib || lib->err.code) {
+		const struct pasta_err *why = lib ? &lib->err : &own;
+
+		return pasta_fail(err, why->code, "%s", why->text);
+	}
+	*file = lib->file;
+	return 0;
+}
+
+int pasta_plugin_load_named(const char *names, struct pasta_err *err)
+{
+	char *list = strdup(names), *rest = list, *name;
+	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+	const char *file;
+
+	while (!error && (name = strsep(&rest, ",")))
+		if (strchr(name, '/'))
+			error = pasta_plugin_load(name, &file, err);
+	free(list);
+	return error;
+}
+
+/* -- Folders -- */
+
+static int is_library(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot && dot > entry->d_name && !strcmp(dot, ".so");
+}
+
+/* As bytes: alphasort's order is the locale's. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void load_entry(const char *dir, const char *name, void (*warn)(const char *line))
+{
+	struct pasta_err err = {0};
+	char *path;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0) {
+		warn("out of memory");
+		return;
+	}
+	if (!library_of(path, warn, &err))
+		warn(err.text);
+	free(path);
+}
+
+static void load_dir(const char *dir, void (*warn)(const char *line))
+{
+	struct dirent **entries;
+	struct pasta_err err;
+	int i, count = scandir(dir, &entries, is_library, by_name);
+
+	if (count < 0) {
+		pasta_fail(&err, -errno, "cannot look for tools in %s: %s", dir, strerror(errno));
+		warn(err.text);
+		return;
+	}
+	for (i = 0; i < count; i++) {
+		load_entry(dir, entries[i]->d_name, warn);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+void pasta_plugin_load_dirs(const char *dirs, void (*warn)(const char *line))
+{
+	char *list = strdup(dirs), *rest = list, *dir;
+
+	if (!list)
+		warn("out of memory");
+	while (list && (dir = strsep(&rest, ":")))
+		if (*dir)
+			load_dir(dir, warn);
+	free(list);
+}

@@ -1,0 +1,221 @@
+# plugins.sh - tools in libraries: built against what is installed, found, and refused one by one.
+# timeout: 120
+. "$SRC/tests/e2e/lib.sh" || exit 1
+unset PASTA_TOOL_PATH
+gen=$BUILD/bench/accelprof-gen
+[ -x "$gen" ] || {
+	echo "there is no accelprof-gen here: PASTA_BENCH is off"
+	exit 77
+}
+
+# -- The examples, by CMake and by pkg-config, from a tree that was moved.
+
+cmake --install "$BUILD" --prefix "$dir/first" >/dev/null || failed "cmake --install"
+mv first prefix
+accelprof=$dir/prefix/bin/accelprof
+export PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig
+cp -r "$SRC/examples" made
+strict='-O2 -Wall -Wextra -Wpedantic -Wno-unused-parameter -Werror'
+make -s -C made CFLAGS="$strict" CXXFLAGS="$strict" || failed "the examples, with make"
+cmake -S "$SRC/examples" -B cmade -DCMAKE_PREFIX_PATH="$dir/prefix" >log 2>&1 &&
+	cmake --build cmade >>log 2>&1 || {
+	failed "the examples, with CMake"
+	cat log
+}
+readelf -d made/gaps.so cmade/gaps.so made/launch_latency.so cmade/launch_latency.so >needed
+grep -q 'NEEDED.*pasta' needed && failed "a plug-in is linked with libpasta"
+
+n=0
+for options in '-n 20000' '-n 30000 --ranks 3 --seed 5' '--profile all -n 20000 --ranks 2'; do
+	n=$((n + 1))
+	# shellcheck disable=SC2086
+	"$dir/prefix/bin/accelprof-gen" $options -o "run$n" >/dev/null || failed "accelprof-gen"
+	"$BUILD/tests/dump" "run$n" launch kernel copy set >events || failed "dump"
+	"$accelprof" report "run$n" -t ./made/gaps.so,./made/launch_latency.so --opt gaps.longest=7 \
+		--format json >report.json || failed "report, $options"
+	python3 "$SRC/tests/e2e/plugins.py" events report.json || failed "numbers, $options"
+	"$accelprof" report "run$n" --tool-path cmade -t gaps,launch_latency --opt gaps.longest=7 \
+		--format json >other.json || failed "report with --tool-path, $options"
+	is "both builds, $options" "$(json other.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
+done
+
+# -- Where they are looked for.
+
+run=run1
+"$accelprof" report $run -t gaps >out 2>err
+is "a tool that is nowhere: status" $? 2
+has "a tool that is nowhere" err "there is no tool 'gaps': .* --tool-path DIR adds"
+PASTA_TOOL_PATH=/nowhere:made "$accelprof" report $run -t gaps >out 2>err || failed PASTA_TOOL_PATH
+has "PASTA_TOOL_PATH" out '^longest_gaps$'
+lines "PASTA_TOOL_PATH" err 1
+has "PASTA_TOOL_PATH" err 'cannot look for tools in /nowhere: No such file or directory'
+"$accelprof" tools --tool-path made >out 2>err || failed "tools"
+has "tools: where from" out "^gaps +when devices .* \\($dir/made/gaps.so\\)\$"
+has "tools: built in" out '^copies [^(]*$'
+"$accelprof" tools made/gaps.so >out 2>err || failed "tools FILE"
+has "tools FILE" out "^from: $dir/made/gaps.so\$"
+has "tools FILE" out '^  longest +how many'
+lines "tools: nothing is wrong" err 0
+make -s -C made install CFLAGS="$strict" CXXFLAGS="$strict" || failed "make install"
+"$accelprof" report $run -t gaps >out 2>err || failed "installed"
+lines "installed" err 0
+cmake --install cmade >/dev/null || failed "cmake --install, examples"
+"$accelprof" tools >out 2>err
+has "installed" out "^gaps .*\\($dir/prefix/lib/accelprof/tools/gaps.so\\)\$"
+# The same library by other names is loaded once; what is named, or earlier, comes first.
+ln -s made also
+PASTA_TOOL_PATH=also "$accelprof" tools --tool-path made:also --tool-path made >out 2>err
+has "once" out "^gaps .*\\($dir/made/gaps.so\\)\$"
+has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: there is another tool of this name \\($dir/made/gaps.so\\): rename"
+lines "a second gaps and launch_latency" err 2
+"$accelprof" tools cmade/gaps.so --tool-path made >out 2>err || failed "a path against --tool-path"
+has "a path against --tool-path" out "^from: $dir/cmade/gaps.so\$"
+rm -r prefix/lib/accelprof
+
+# A run remembers its tools by name; it cannot make us load anything.
+"$accelprof" run -q -o recorded -t ./made/gaps.so,regions -- "$behave" || failed "run -t PATH"
+is "tools of the run" "$(json recorded/run.json 'd["tools"]')" "['gaps', 'regions']"
+"$accelprof" report recorded >out 2>err || failed "report without the plug-in"
+has "report without the plug-in" err "of the run's tools: there is no tool 'gaps'"
+has "report without the plug-in" out '^regions$'
+"$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
+lines "report with the plug-in" err 0
+sed -i "s|\"gaps\"|\"$dir/made/gaps.so\"|" recorded/run.json
+"$accelprof" report recorded >out 2>err || failed "a path in run.json"
+has "a path in run.json" err "the run names a tool '.*gaps.so', which is a path"
+grep -q '^gaps$' out && failed "a path in run.json was loaded"
+
+# -- What cannot be used.
+
+# tool FILE FLAGS... - a library with what is on stdin; TOOL is a tool that counts kernels.
+tool() {
+	local file=$1
+	shift
+	{
+		cat <<-'EOF'
+			#include <pasta/pasta.h>
+			static void count(void *state, const struct pasta_event *ev)
+			{
+				*(uint64_t *)state += ev->kind == PASTA_KERNEL;
+			}
+			static int report(void *state, struct pasta_out *out)
+			{
+				static const struct pasta_column column = {"kernels", PASTA_INT, NULL};
+				pasta_cell_int(pasta_out_table(out, "count", &column, 1),
+					       (int64_t)*(uint64_t *)state);
+				return 0;
+			}
+			#define TOOL .size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, .name = "count", \
+				.summary = "count", .events = PASTA_BIT(KERNEL), .state_size = 8, \
+				.event = count, .report = report
+			__attribute__((unused)) static const struct pasta_tool base = {TOOL};
+		EOF
+		cat
+	} >tool.c
+	cc -shared -fPIC -Wall -Wno-override-init "$@" -I"$SRC/include" tool.c -o "$file" ||
+		failed "cannot build $file"
+}
+
+# tool_with FILE FIELDS - the same tool, but for these fields.
+tool_with() {
+	echo "static const struct pasta_tool t = {TOOL, $2};
+	__attribute__((constructor)) static void r(void) { pasta_tool_register(&t); }" | tool "$1"
+}
+
+mkdir bad
+tool_with bad/good.so '.name = "count"'
+tool_with bad/api.so '.name = (const char *)8, .api = 7'
+tool_with bad/size.so '.name = (const char *)8, .size = 24'
+tool_with bad/zz-dup.so '.name = "count"'
+tool_with bad/taken.so '.name = "regions"'
+tool_with bad/name.so '.name = "No Name"'
+tool_with bad/events.so '.name = "deaf", .events = 0'
+tool_with bad/callback.so '.name = "mute", .report = NULL'
+tool_with bad/options.so '.name = "endless", .options = (const struct pasta_option *)&t'
+sed -i 's/.options = .*&t/.options = endless/; s/^static const struct pasta_tool t/static const struct pasta_option endless[80] = {[0 ... 79] = {"x", "", ""}};\n&/' tool.c
+cc -shared -fPIC -I"$SRC/include" tool.c -o bad/options.so || failed "options.so"
+echo 'int nothing;' | tool bad/none.so -Wno-unused
+echo 'void pasta_of_tomorrow(void);
+__attribute__((constructor)) static void r(void) { pasta_of_tomorrow(); }' | tool bad/newer.so -Wno-unused
+echo 'void my_function(void);
+__attribute__((constructor)) static void r(void) { my_function(); }' | tool bad/unlinked.so -Wno-unused
+echo 'a text' >bad/text.so
+: >bad/empty.so
+mkdir bad/folder.so
+{
+	head -c 18 bad/good.so
+	printf '\377\001'
+	tail -c +21 bad/good.so
+} >bad/foreign.so
+cc -x c - -o bad/program.so <<<'int main(void) { return 0; }' -no-pie || failed "program.so"
+head -c 3000 bad/good.so >bad/torn.so
+echo 'int absent;' | cc -shared -fPIC -x c - -o libabsent.so
+echo 'int nothing;' | tool bad/needy.so -Wno-unused -Wl,--no-as-needed -L. -labsent
+rm libabsent.so
+ln -s good.so bad/again.so
+
+"$ACCELPROF" report $run -t count,regions --tool-path bad:/nowhere --format json >report.json 2>err ||
+	failed "report with bad plug-ins beside: status"
+is "the good one" "$(json report.json 'd["tools"][0]["tables"][0]["rows"][0][0]')" \
+	"$("$BUILD/tests/dump" $run kernel | grep -c '"kind":"kernel"')"
+is "the built-in one" "$(json report.json 'd["tools"][1]["name"], len(d["tools"][1]["tables"][0]["rows"]) > 5')" \
+	"('regions', True)"
+
+# told FILE WHY - one line, that begins with the file.
+told() {
+	is "$1: lines" "$(grep -c "^accelprof: .*/$1" err)" 1
+	has "$1" err "^accelprof: $dir/bad/$1$2"
+}
+told api.so ': tool \(unknown\) is left out: it was built for another version of the SDK \(api 7, .*: build it again$'
+told size.so ': tool \(unknown\) is left out: it was built for another version of the SDK \(api 0, 24 bytes; .*: build it again$'
+told zz-dup.so ": tool count is left out: there is another tool of this name \\($dir/bad/good.so\\): rename one of them$"
+told taken.so ': tool regions is left out: there is another tool of this name \(built in\): rename one of them$'
+told name.so ': tool \(unknown\) is left out: its name must be of a-z'
+told events.so ': tool deaf is left out: it wants no events: set .events'
+told callback.so ': tool mute is left out: it must have the functions event and report$'
+told options.so ": tool endless is left out: its option 'x' is there twice"
+told none.so ' is left out: there is no tool in it: describe one with PASTA_TOOL$'
+told newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build it again with the SDK of this accelprof$'
+told unlinked.so ' is left out: undefined symbol: my_function: link it with what defines that$'
+told text.so ' is left out: it is no shared library: take it away, or build it again$'
+told empty.so ' is left out: it is no shared library: take it away, or build it again$'
+told foreign.so ' is left out: it is for another processor: build it again here$'
+told program.so ' is left out: it is no shared library: link it with -shared$'
+told torn.so ' is left out: a part of it is missing: build or copy it again$'
+told needy.so ' is left out: libabsent.so.*: install what it needs \(ldd shows it\), or build it again$'
+has "a folder with such a name" err '^accelprof: cannot load bad/folder.so: it is no file'
+has "a folder that is not there" err '^accelprof: cannot look for tools in /nowhere: No such file'
+lines "what was told" err 19
+if [ "$(id -u)" != 0 ]; then
+	mkdir closed && cp bad/good.so closed/hidden.so
+	chmod a-r closed/hidden.so
+	"$ACCELPROF" tools --tool-path closed >out 2>err || failed "a library that cannot be read"
+	has "a library that cannot be read" err 'hidden.so is left out: Permission denied: make it readable'
+	chmod a-rx closed
+	"$ACCELPROF" tools --tool-path closed >out 2>err || failed "a folder that cannot be read"
+	has "a folder that cannot be read" err 'cannot look for tools in closed: Permission denied'
+	has "a folder that cannot be read" out '^regions '
+fi
+
+# What is named has to work.
+for file in api taken none newer text foreign; do
+	"$ACCELPROF" report $run -t regions,./bad/$file.so >out 2>err
+	is "-t $file.so: status" $? 2
+	lines "-t $file.so" err 1
+	has "-t $file.so" err "/bad/$file.so"
+	is "-t $file.so: no report" "$(cat out)" ""
+done
+"$ACCELPROF" run -t ./nowhere.so -o never -- true >out 2>err
+is "run -t ./nowhere.so: status" $? 2
+has "run -t ./nowhere.so" err 'cannot load ./nowhere.so: No such file'
+[ ! -e never ] || failed "a run was made with a tool that is not there"
+"$ACCELPROF" report $run -t ./bad >out 2>err
+has "-t FOLDER" err 'it is no file; --tool-path is for folders'
+
+# Verbs and formats that need no tools load none.
+PASTA_TOOL_PATH=bad "$ACCELPROF" doctor >out 2>err
+lines "doctor" err 0
+PASTA_TOOL_PATH=bad "$ACCELPROF" report $run --format perfetto -o timeline.json 2>err ||
+	failed "perfetto"
+lines "perfetto" err 0
+done_

@@ -1,0 +1,128 @@
+/* test_gaps.c - the example gaps, given events by hand. */
+#include "../../examples/gaps.c"
+
+#include "unit/tooltest.h"
+
+static void give_at(uint32_t proc, uint32_t device, uint64_t time, uint64_t dur, const char *name)
+{
+	struct pasta_event ev = kernel_event(proc, time, 1, name, dur);
+
+	ev.kernel.device = device;
+	give(&ev);
+}
+
+static void kernels_that_overlap_are_one_stretch(void **state)
+{
+	(void)state;
+	give_at(0, 0, 100, 50, "a");
+	give_at(0, 0, 110, 10, "b");
+	give_at(0, 0, 140, 30, "c"); /* until 170 */
+	give_at(0, 0, 200, 10, "d");
+	give_at(0, 0, 210, 10, "e"); /* no gap before it */
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("gaps"), "0 0 5 90 30 25.00 1 30 30 30\n");
+	assert_string_equal(table("longest_gaps"), "0 0 70 30 c d\n");
+	assert_string_equal(finding(0), "");
+}
+
+static void devices_and_processes_are_apart(void **state)
+{
+	(void)state;
+	give_at(1, 0, 10, 10, "a");
+	give_at(0, 1, 15, 10, "b");
+	give_at(0, 0, 20, 10, "c");
+	give_at(0, 1, 40, 10, "d");
+	give_at(1, 0, 120, 10, "e");
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("gaps"), "0 0 1 10 0 0.00 0 0 0 0\n"
+					   "0 1 2 20 15 42.86 1 15 15 15\n"
+					   "1 0 2 20 100 83.33 1 100 100 100\n");
+	assert_string_equal(table("longest_gaps"), "1 0 10 100 a e\n0 1 10 15 b d\n");
+	assert_string_equal(finding(0), "the device waits for the program most of the time");
+	assert_string_equal(result.outs[0]->findings[0].where, "process 1, device 0");
+	assert_string_equal(finding(1), "");
+}
+
+static void kernels_without_a_name_or_a_time_are_kernels(void **state)
+{
+	(void)state;
+	give_at(0, 0, 10, 0, NULL);
+	give_at(0, 0, 10, 10, NULL);
+	give_at(0, 0, 12, 2, NULL);
+	give_at(0, 0, 30, 0, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("gaps"), "0 0 4 10 10 50.00 1 10 10 10\n");
+}
+
+static void the_longest_are_kept_in_order(void **state)
+{
+	uint64_t time = 10;
+
+	(void)state;
+	start_over("gaps.longest=3");
+	for (uint64_t gap = 1; gap <= 20; gap++) {
+		give_at(0, 0, time, 5, "k");
+		time += 5 + gap * 7 % 20;
+	}
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("longest_gaps"),
+			    "0 0 237 19 k k\n0 0 187 18 k k\n0 0 140 17 k k\n");
+	start_over("gaps.longest=0");
+	give_at(0, 0, 1, 1, "k");
+	give_at(0, 0, 9, 1, "k");
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("longest_gaps"), "");
+	start_over("gaps.longest=1001");
+	assert_int_equal(finish(), -EINVAL);
+}
+
+static void merged_states_are_as_one(void **state)
+{
+	struct state parts[3] = {{0}}, whole = {0};
+	const struct device *a, *b;
+	size_t at = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(open_(&parts[i], &choice.tools[0], NULL), 0);
+	assert_int_equal(open_(&whole, &choice.tools[0], NULL), 0);
+	for (uint64_t time = 1; time < 20000; time += random_below(20)) {
+		struct pasta_event ev =
+			kernel_event((uint32_t)random_below(3), time, 1, "k", random_below(30));
+
+		ev.kernel.device = (uint32_t)random_below(2);
+		on_event(&parts[ev.proc], &ev);
+		on_event(&whole, &ev);
+	}
+	merge(&parts[0], &parts[1]);
+	merge(&parts[0], &parts[2]);
+	assert_int_equal(pasta_map_count(parts[0].devices), 6);
+	while ((a = pasta_map_next(whole.devices, &at, NULL))) {
+		b = pasta_map_find(parts[0].devices, pasta_pair(a->proc, a->number));
+		assert_non_null(b);
+		assert_memory_equal(a, b, offsetof(struct device, gaps));
+		assert_true(pasta_hist_sum(a->gaps) == pasta_hist_sum(b->gaps));
+		assert_true(pasta_hist_count(a->gaps) == pasta_hist_count(b->gaps));
+		assert_true(pasta_hist_sum(a->gaps) + a->busy == a->end - a->begin);
+	}
+	assert_int_equal(parts[0].longest_count, whole.longest_count);
+	assert_memory_equal(parts[0].longest, whole.longest,
+			    whole.longest_count * sizeof(struct gap));
+	for (int i = 0; i < 3; i++)
+		close_(&parts[i]);
+	close_(&whole);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(kernels_that_overlap_are_one_stretch),
+		TEST(devices_and_processes_are_apart),
+		TEST(kernels_without_a_name_or_a_time_are_kernels),
+		TEST(the_longest_are_kept_in_order),
+		TEST(merged_states_are_as_one),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* test_plugin.c - what the registry and the loader refuse, and what they say of it. */
+#include "unit/support.h"
+
+#include "process/plugin.h"
+#include "process/tool.h"
+
+static char said[8][700];
+static size_t said_count;
+
+static void hear(const char *line)
+{
+	assert_true(said_count < 8);
+	snprintf(said[said_count++], sizeof(said[0]), "%s", line);
+}
+
+static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
+{
+	char line[700];
+
+	assert_ptr_equal(ctx, said);
+	snprintf(line, sizeof(line), "%s: %s", name, why->text);
+	hear(line);
+}
+
+static void on_event(void *state, const struct pasta_event *ev)
+{
+}
+
+static int report(void *state, struct pasta_out *out)
+{
+	return 0;
+}
+
+static const struct pasta_tool good = {.size = sizeof(struct pasta_tool),
+				       .api = PASTA_API_VERSION,
+				       .name = "good",
+				       .summary = "works",
+				       .events = PASTA_BIT(KERNEL),
+				       .event = on_event,
+				       .report = report};
+
+static int begin(void **state)
+{
+	said_count = 0;
+	return 0;
+}
+
+/* What is said of a tool that comes from a library; "" if it is taken. */
+static const char *said_of(const struct pasta_tool *tool)
+{
+	struct pasta_tool_source from = {.file = "/x.so", .refuse = on_refused, .ctx = said};
+
+	said_count = 0;
+	pasta_tool_from(&from);
+	pasta_tool_register(tool);
+	pasta_tool_from(NULL);
+	assert_int_equal(from.accepted + from.refused, 1);
+	assert_int_equal(from.refused, said_count);
+	return said_count ? said[0] : "";
+}
+
+#define assert_said(tool_, text)                                                                   \
+	do {                                                                                       \
+		assert_non_null(strstr(said_of(tool_), text));                                     \
+		assert_null(pasta_tool_find("bad"));                                               \
+	} while (0)
+
+static void nothing_is_read_of_another_version(void **state)
+{
+	struct pasta_tool *tool = calloc(1, sizeof(*tool));
+	struct least {
+		size_t size;
+		int api;
+	} * least;
+
+	/* A name that cannot be read, where this version has one. */
+	assert_non_null(tool);
+	*tool = good;
+	tool->name = tool->summary = (const char *)8;
+	tool->api = PASTA_API_VERSION + 1;
+	assert_said(tool, "(unknown): it was built for another version of the SDK");
+	tool->api = PASTA_API_VERSION;
+	tool->size += 8;
+	assert_said(tool, "(unknown): it was built for another version of the SDK");
+	free(tool);
+	/* No more than its size says is there. */
+	least = malloc(sizeof(*least));
+	assert_non_null(least);
+	*least = (struct least){.size = sizeof(*least), .api = PASTA_API_VERSION};
+	assert_said((const struct pasta_tool *)least, "build it again");
+	free(least);
+}
+
+static void descriptors_are_checked_whole(void **state)
+{
+	static const char *const names[] = {NULL,  "",
+					    "Bad", "a b",
+					    "a.b", "../x",
+					    "a/b", "a-name-that-has-one-more-than-forty-chars"};
+	static struct pasta_tool bad;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		bad = good;
+		bad.name = names[i];
+		assert_said(&bad, "(unknown): its name must be");
+	}
+#define BAD(field, value, text)                                                                    \
+	do {                                                                                       \
+		bad = good;                                                                        \
+		bad.name = "bad";                                                                  \
+		bad.field = value;                                                                 \
+		assert_said(&bad, text);                                                           \
+	} while (0)
+	BAD(summary, NULL, "bad: it must have a summary");
+	BAD(summary, "", "bad: it must have a summary");
+	BAD(summary, "two\nlines", "bad: it must have a summary, of one line");
+	BAD(event, NULL, "bad: it must have the functions event and report");
+	BAD(report, NULL, "bad: it must have the functions event and report");
+	BAD(events, 0, "bad: it wants no events");
+	BAD(state_size, SIZE_MAX, "bad: its state_size is");
+	BAD(state_size, ((size_t)1 << 30) + 1, "bad: its state_size is");
+}
+
+static void options_have_names_and_an_end(void **state)
+{
+	static struct pasta_option endless[70], most[65];
+	static const struct pasta_option twice[] = {
+		{"a", "1", ""}, {"b", "1", ""}, {"a", "2", ""}, {NULL, NULL, NULL}};
+	static const struct pasta_option wrong[] = {{"a=b", "1", ""}, {NULL, NULL, NULL}};
+	static struct pasta_tool bad, fine;
+	static char names[70][8];
+
+	for (size_t i = 0; i < 70; i++) {
+		snprintf(names[i], sizeof(names[i]), "o%zu", i);
+		endless[i].name = names[i];
+		if (i < 64)
+			most[i].name = names[i];
+	}
+	BAD(options, endless, "bad: its options have no end");
+	BAD(options, twice, "bad: its option 'a' is there twice");
+	BAD(options, wrong, "bad: its option 1 must have a name");
+	fine = good;
+	fine.name = "fine";
+	fine.options = most;
+	assert_string_equal(said_of(&fine), "");
+	assert_string_equal(pasta_tool_file(&fine), "/x.so");
+}
+
+static void a_name_is_taken_once_and_the_holder_is_named(void **state)
+{
+	static struct pasta_tool other;
+
+	pasta_tool_register(&good);
+	assert_null(pasta_tool_file(&good));
+	other = good;
+	assert_string_equal(said_of(&other), "good: there is another tool of this name (built in): "
+					     "rename one of them");
+	other.name = "fine";
+	assert_string_equal(said_of(&other), "fine: there is another tool of this name (/x.so): "
+					     "rename one of them");
+	assert_ptr_equal(pasta_tool_find("good"), &good);
+	assert_int_equal(pasta_tool_check(NULL), 0);
+}
+
+static void write_to(const char *name, const void *data, size_t size)
+{
+	FILE *file = fopen(in_dir(name), "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void what_is_no_library_is_named_with_what_to_do(void **state)
+{
+	unsigned char head[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+	struct pasta_err err = {0};
+	const char *file = NULL;
+
+	write_to("text.so", "hello", 5);
+	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
+	assert_non_null(strstr(err.text, "text.so is left out: it is no shared library: take it"));
+	/* Told again to whoever names it again. */
+	memset(&err, 0, sizeof(err));
+	assert_int_equal(pasta_plugin_load(in_dir("text.so"), &file, &err), -ENOEXEC);
+	assert_non_null(strstr(err.text, "it is no shared library"));
+	write_to("cut.so", head, 20);
+	assert_int_equal(pasta_plugin_load(in_dir("cut.so"), &file, &err), -ENOEXEC);
+	head[18] = 0xfe;
+	write_to("other.so", head, sizeof(head));
+	assert_int_equal(pasta_plugin_load(in_dir("other.so"), &file, &err), -ENOEXEC);
+	assert_non_null(strstr(err.text, "it is for another processor: build it again here"));
+	assert_int_equal(pasta_plugin_load(in_dir("absent.so"), &file, &err), -ENOENT);
+	assert_int_equal(pasta_plugin_load(support_dir, &file, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--tool-path is for folders"));
+	assert_int_equal(pasta_plugin_load_named("good,./absent.so,x", &err), -ENOENT);
+	assert_int_equal(pasta_plugin_load_named("good,other", &err), 0);
+	assert_int_equal(pasta_plugin_load(in_dir("absent.so"), &file, NULL), -ENOENT);
+	assert_null(file);
+}
+
+static void folders_are_read_in_order_and_each_fault_is_told_once(void **state)
+{
+	const char *dir = in_dir("many");
+	char dirs[300];
+
+	assert_int_equal(mkdir(dir, 0777), 0);
+	write_to("many/b.so", "b", 1);
+	write_to("many/a.so", "a", 1);
+	write_to("many/a.txt", "a", 1);
+	write_to("many/.so", "a", 1);
+	write_to("many/so", "a", 1);
+	assert_int_equal(symlink("a.so", in_dir("many/z.so")), 0);
+	assert_int_equal(symlink("nowhere", in_dir("many/dangling.so")), 0);
+	snprintf(dirs, sizeof(dirs), ":/nowhere/at/all:%s:%s:", dir, dir);
+	pasta_plugin_load_dirs(dirs, hear);
+	assert_int_equal(said_count, 5);
+	assert_string_equal(said[0],
+			    "cannot look for tools in /nowhere/at/all: No such file or directory");
+	assert_non_null(strstr(said[1], "/a.so is left out"));
+	assert_non_null(strstr(said[2], "/b.so is left out"));
+	assert_non_null(strstr(said[3], "/dangling.so: No such file"));
+	assert_non_null(strstr(said[4], "/dangling.so: No such file"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(nothing_is_read_of_another_version, begin),
+		cmocka_unit_test_setup(descriptors_are_checked_whole, begin),
+		cmocka_unit_test_setup(options_have_names_and_an_end, begin),
+		cmocka_unit_test_setup(a_name_is_taken_once_and_the_holder_is_named, begin),
+		cmocka_unit_test_setup(what_is_no_library_is_named_with_what_to_do, begin),
+		cmocka_unit_test_setup(folders_are_read_in_order_and_each_fault_is_told_once,
+				       begin),
+	};
+
+	/* One folder for all: a library is known by its inode, which must not be used again. */
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
