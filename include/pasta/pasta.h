@@ -276,9 +276,10 @@ enum pasta_needs {
  * crashes, or does not return when the user has interrupted, is left out and named; the others go
  * on.
  *
- * Order: by time, but work on a device never comes before its launch, if that is at most 10 ms
- * later. Regions and operators come as pairs: an end that is missing is supplied, ends come from
- * the inside out, and each end has the name, the depth and the flags of PASTA_REGION_* in event.h.
+ * Events come in order of time. Work on a device that seems to begin before its launch, for clocks
+ * differ, knows it all the same, if the launch is at most 10 ms later. Regions and operators come
+ * as pairs: an end that is missing is supplied, ends come from the inside out, and each end has the
+ * name, the depth and the flags of PASTA_REGION_* in event.h.
  */
 struct pasta_tool {
 	/* These two are first in every version: nothing else is read where they differ. */

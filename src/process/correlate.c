@@ -9,14 +9,16 @@
 
 #define REGION_KINDS (PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH))
 #define OP_KINDS (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END))
+#define RING 64 /* what is given, at first: a power of two */
 
 /* A region or operator that has begun and not ended. */
 struct frame {
 	const struct pasta_scope *scope;
 	uint64_t op;	    /* id of the operator, or of the innermost one around the region */
 	uint64_t iteration; /* when it began */
+	uint64_t pair;
 	uint32_t name;
-	bool is_op, hidden;
+	bool is_op;
 };
 
 struct thread {
@@ -27,18 +29,10 @@ struct thread {
 	uint32_t tid;
 };
 
-/* Work whose launch has not come. */
-struct held {
-	struct pasta_event ev;
-	struct held *next;
-};
-
 struct proc {
 	struct pasta_map *threads;  /* struct thread, by tid */
 	struct thread *thread;	    /* of the last event */
 	struct pasta_map *captured; /* const struct pasta_scope *, by graph node; NULL: none */
-	struct held *oldest, *youngest;
-	size_t held;
 	struct pasta_where *recent; /* launches that have their work; or NULL */
 	uint64_t *recent_corr;
 	uint64_t last;	    /* the latest time of what its threads did */
@@ -52,18 +46,30 @@ struct given {
 	const struct pasta_event *ev; /* NULL: own */
 	struct pasta_event own;
 	struct pasta_where where;
-	bool hidden;
+	uint64_t pair;
+	uint64_t same; /* the next one that waits for the same launch; 0: none */
+	bool waits;    /* for its launch */
+};
+
+/* Work that waits for one launch: numbers of what is given. */
+struct early {
+	uint64_t first, last;
 };
 
 struct pasta_correlate {
 	bool ops, failed;
-	struct pasta_map *procs;	/* struct proc, by number */
-	struct proc *proc;		/* of the last event */
+	struct proc **procs; /* by number */
+	size_t proc_count;
 	struct pasta_map *scopes;	/* const struct pasta_scope *, by key */
 	struct pasta_pending *launches; /* struct pasta_where */
+	struct pasta_pending *early;	/* struct early */
+	/* A ring: numbers from head up to, but not with, tail, both from 1. */
 	struct given *given;
-	size_t given_count, given_room, given_at;
-	uint32_t lost; /* the name of regions whose begin was dropped */
+	uint64_t head, tail, mask;
+	uint64_t settled;	  /* none before it waits */
+	const struct given *last; /* that next gave */
+	uint64_t pairs;		  /* that there were */
+	uint32_t lost;		  /* the name of regions whose begin was dropped */
 };
 
 uint64_t pasta_correlate_kinds(bool ops)
@@ -78,11 +84,14 @@ struct pasta_correlate *pasta_correlate_new(bool ops)
 	if (!c)
 		return NULL;
 	c->ops = ops;
-	c->procs = pasta_map_new(sizeof(struct proc));
+	c->head = c->tail = 1;
+	c->mask = RING - 1;
+	c->given = calloc(RING, sizeof(*c->given));
 	c->scopes = pasta_map_new(sizeof(struct pasta_scope *));
 	c->launches = pasta_pending_new(sizeof(struct pasta_where), PASTA_CORRELATE_LAUNCHES);
+	c->early = pasta_pending_new(sizeof(struct early), PASTA_CORRELATE_QUEUE);
 	c->lost = pasta_strings_add("(lost)", 6);
-	if (c->procs && c->scopes && c->launches && c->lost)
+	if (c->given && c->scopes && c->launches && c->early && c->lost)
 		return c;
 	pasta_correlate_free(c);
 	return NULL;
@@ -91,33 +100,31 @@ struct pasta_correlate *pasta_correlate_new(bool ops)
 static void proc_free(struct proc *p)
 {
 	struct thread *thread;
-	struct held *held;
 	size_t at = 0;
 
+	if (!p)
+		return;
 	while (p->threads && (thread = pasta_map_next(p->threads, &at, NULL)))
 		free(thread->frames);
-	while ((held = p->oldest)) {
-		p->oldest = held->next;
-		free(held);
-	}
 	pasta_map_free(p->threads);
 	pasta_map_free(p->captured);
 	free(p->recent);
 	free(p->recent_corr);
+	free(p);
 }
 
 void pasta_correlate_free(struct pasta_correlate *c)
 {
-	struct proc *p;
-	size_t at = 0;
+	size_t i;
 
 	if (!c)
 		return;
-	while (c->procs && (p = pasta_map_next(c->procs, &at, NULL)))
-		proc_free(p);
-	pasta_map_free(c->procs);
+	for (i = 0; i < c->proc_count; i++)
+		proc_free(c->procs[i]);
+	free(c->procs);
 	pasta_map_free(c->scopes);
 	pasta_pending_free(c->launches);
+	pasta_pending_free(c->early);
 	free(c->given);
 	free(c);
 }
@@ -129,77 +136,120 @@ bool pasta_correlate_failed(const struct pasta_correlate *c)
 
 /* -- What is given on. -- */
 
+static struct given *given_at(const struct pasta_correlate *c, uint64_t number)
+{
+	return &c->given[number & c->mask];
+}
+
+static bool grow(struct pasta_correlate *c)
+{
+	uint64_t mask = c->mask * 2 + 1, i;
+	struct given *given = calloc(mask + 1, sizeof(*given));
+
+	if (!given)
+		return false;
+	for (i = c->head; i < c->tail; i++)
+		given[i & mask] = *given_at(c, i);
+	free(c->given);
+	c->given = given;
+	c->mask = mask;
+	c->last = NULL;
+	return true;
+}
+
 static struct given *give(struct pasta_correlate *c)
 {
 	struct given *g;
 
-	if (c->given_count == c->given_room) {
-		size_t room = c->given_room ? 2 * c->given_room : 16;
-
-		g = realloc(c->given, room * sizeof(*g));
-		if (!g) {
-			c->failed = true;
-			return NULL;
-		}
-		c->given = g;
-		c->given_room = room;
+	if (c->tail - c->head > c->mask && !grow(c)) {
+		c->failed = true;
+		return NULL;
 	}
-	g = &c->given[c->given_count++];
+	g = given_at(c, c->tail++);
 	g->ev = NULL;
 	g->where = (struct pasta_where){.iteration = PASTA_NO_ITERATION};
-	g->hidden = false;
+	g->pair = g->same = 0;
+	g->waits = false;
 	return g;
 }
 
-static void give_taken(struct pasta_correlate *c, const struct pasta_event *ev,
-		       const struct pasta_where *where)
+/* An event as it was taken; a copy if it will not be given at once. */
+static struct given *give_taken(struct pasta_correlate *c, const struct pasta_event *ev, bool waits,
+				const struct pasta_where *where)
 {
+	bool at_once = c->head == c->tail && !waits;
 	struct given *g = give(c);
 
 	if (!g)
-		return;
-	g->ev = ev;
+		return NULL;
+	if (at_once)
+		g->ev = ev;
+	else
+		memcpy(&g->own, ev, ev->size);
 	g->where = *where;
+	g->waits = waits;
+	return g;
 }
 
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where)
 {
-	struct given *g;
+	struct given *g = given_at(c, c->head);
 
-	if (c->given_at == c->given_count)
+	if (c->head == c->tail || g->waits)
 		return NULL;
-	g = &c->given[c->given_at++];
+	c->head++;
+	c->last = g;
 	*where = &g->where;
 	return g->ev ? g->ev : &g->own;
 }
 
-bool pasta_correlate_hidden(const struct pasta_correlate *c)
+uint64_t pasta_correlate_pair(const struct pasta_correlate *c)
 {
-	return c->given_at && c->given[c->given_at - 1].hidden;
+	return c->last ? c->last->pair : 0;
 }
 
 /* -- Who it is of. -- */
 
+static bool make_room(struct pasta_correlate *c, uint32_t number)
+{
+	size_t count = c->proc_count ? c->proc_count : 16;
+	struct proc **procs;
+
+	while (count <= number)
+		count *= 2;
+	procs = reallocarray(c->procs, count, sizeof(*procs));
+	if (!procs)
+		return false;
+	memset(procs + c->proc_count, 0, (count - c->proc_count) * sizeof(*procs));
+	c->procs = procs;
+	c->proc_count = count;
+	return true;
+}
+
+/* Processes are numbered from 0, without holes. */
 static struct proc *proc_of(struct pasta_correlate *c, uint32_t number)
 {
-	struct proc *p = c->proc;
+	struct proc *p;
 
-	if (p && p->number == number)
+	if (number < c->proc_count && c->procs[number])
+		return c->procs[number];
+	if (number >= c->proc_count && !make_room(c, number))
+		goto fail;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		goto fail;
+	c->procs[number] = p;
+	p->number = number;
+	p->iteration = PASTA_NO_ITERATION;
+	p->threads = pasta_map_new(sizeof(struct thread));
+	if (p->threads)
 		return p;
-	p = pasta_map_find(c->procs, number);
-	if (!p && (p = pasta_map_add(c->procs, number))) {
-		p->number = number;
-		p->iteration = PASTA_NO_ITERATION;
-	}
-	if (p && !p->threads)
-		p->threads = pasta_map_new(sizeof(struct thread));
-	if (!p || !p->threads) {
-		c->failed = true;
-		return NULL;
-	}
-	c->proc = p;
-	return p;
+	proc_free(p);
+	c->procs[number] = NULL;
+fail:
+	c->failed = true;
+	return NULL;
 }
 
 static struct thread *thread_of(struct pasta_correlate *c, struct proc *p, uint32_t tid)
@@ -278,6 +328,7 @@ static struct frame *push(struct pasta_correlate *c, struct proc *p, struct thre
 	*f = (struct frame){.scope = below(c, up, kind, name),
 			    .op = kind == PASTA_OP_BEGIN ? op : outer,
 			    .iteration = p->iteration,
+			    .pair = ++c->pairs,
 			    .name = name,
 			    .is_op = kind == PASTA_OP_BEGIN};
 	thread->regions += kind == PASTA_REGION;
@@ -344,7 +395,7 @@ static void give_region(struct pasta_correlate *c, const struct thread *thread, 
 	}
 	g->where = (struct pasta_where){
 		.scope = f->scope, .op = f->op, .iteration = f->iteration, .tid = ev->tid};
-	g->hidden = f->hidden;
+	g->pair = f->pair;
 }
 
 /* End the innermost region. */
@@ -447,18 +498,21 @@ static void on_region(struct pasta_correlate *c, struct proc *p, struct thread *
 		return;
 	}
 	where = where_now(p, thread);
-	give_taken(c, ev, &where);
+	give_taken(c, ev, false, &where);
 }
 
 static void on_op_begin(struct pasta_correlate *c, struct proc *p, struct thread *thread,
 			const struct pasta_event *ev)
 {
 	struct pasta_where where;
+	struct given *g;
 
 	if (!push(c, p, thread, PASTA_OP_BEGIN, ev->op_begin.name, ev->op_begin.id))
 		return;
 	where = where_now(p, thread);
-	give_taken(c, ev, &where);
+	g = give_taken(c, ev, false, &where);
+	if (g)
+		g->pair = top(thread)->pair;
 }
 
 /* End the operator at a place. */
@@ -473,7 +527,7 @@ static void end_op(struct pasta_correlate *c, struct thread *thread, size_t at,
 		g->own.op_end.id = f->op;
 		g->where = (struct pasta_where){
 			.scope = f->scope, .op = f->op, .iteration = f->iteration, .tid = ev->tid};
-		g->hidden = f->hidden;
+		g->pair = f->pair;
 	}
 	pull(c, thread, at);
 }
@@ -492,25 +546,6 @@ static void on_op_end(struct pasta_correlate *c, struct thread *thread,
 		if (thread->frames[i - 1].is_op)
 			end_op(c, thread, i - 1, ev, PASTA_OP_SUPPLIED);
 	end_op(c, thread, at - 1, ev, ev->sub);
-}
-
-void pasta_correlate_hide(struct pasta_correlate *c)
-{
-	const struct given *g = c->given_at ? &c->given[c->given_at - 1] : NULL;
-	const struct pasta_event *ev = g && g->ev ? g->ev : &g->own;
-	struct thread *thread;
-	size_t at;
-
-	if (!g || !c->proc || !(thread = c->proc->thread))
-		return;
-	if (ev->kind == PASTA_REGION)
-		at = place_of(thread, ev->region.depth);
-	else
-		for (at = thread->depth; at-- > 0;)
-			if (thread->frames[at].is_op && thread->frames[at].op == ev->op_begin.id)
-				break;
-	if (at < thread->depth)
-		thread->frames[at].hidden = true;
 }
 
 /* -- Work and its launches. -- */
@@ -602,66 +637,80 @@ static bool find_launch(struct pasta_correlate *c, struct proc *p, const struct 
 	return true;
 }
 
-static void give_held(struct pasta_correlate *c, struct proc *p, const struct held *h)
+/* It need not wait any longer: its launch has come, or comes no more. */
+static void settle(struct pasta_correlate *c, struct given *g)
 {
-	struct given *g = give(c);
+	struct proc *p = c->procs[g->own.proc];
 	struct work w;
 
-	if (!g)
-		return;
-	memcpy(&g->own, &h->ev, h->ev.size);
-	work_of(&h->ev, &w);
+	work_of(&g->own, &w);
+	g->waits = false;
 	if (!find_launch(c, p, &w, &g->where))
 		g->where.capture = capture_of(p, w.node);
 }
 
-/* Take out of the list what is of the correlation (0: all) or began before a time, and give it. */
-static void release(struct pasta_correlate *c, struct proc *p, uint64_t corr, uint64_t before)
+/* All that waits for a launch. */
+static void settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr)
 {
-	struct held **at = &p->oldest, *h, *last = NULL;
-	struct work w;
+	const struct early *early = pasta_pending_find(c->early, proc, corr);
+	uint64_t number = early ? early->first : 0;
 
-	while ((h = *at)) {
-		work_of(&h->ev, &w);
-		if (corr ? w.corr != corr : h->ev.time >= before) {
-			last = h;
-			at = &h->next;
-			if (!corr)
-				break; /* they are in order of time */
-			continue;
-		}
-		*at = h->next;
-		p->held--;
-		give_held(c, p, h);
-		free(h);
-	}
-	if (!p->oldest)
-		p->youngest = NULL;
-	else if (!h)
-		p->youngest = last;
+	for (; number; number = given_at(c, number)->same)
+		settle(c, given_at(c, number));
+	if (early)
+		pasta_pending_remove(c->early, proc, corr);
 }
 
-/* Work that comes late, out of order, waits behind the others: the oldest is then not the first,
- * and waits a little longer. */
-static void hold(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev)
+/* It waits in vain. Those behind it for the same launch, which are younger, may still be in time.
+ */
+static void give_up(struct pasta_correlate *c, struct given *g)
 {
-	struct held *h = malloc(sizeof(*h));
+	struct early *early;
+	struct work w;
 
-	if (!h) {
+	work_of(&g->own, &w);
+	early = pasta_pending_find(c->early, g->own.proc, w.corr);
+	if (early && g->same)
+		early->first = g->same;
+	else
+		pasta_pending_remove(c->early, g->own.proc, w.corr);
+	settle(c, g);
+}
+
+/* Nothing that comes is earlier than now: what has waited too long goes on. */
+static void give_up_before(struct pasta_correlate *c, uint64_t now)
+{
+	for (c->settled = c->settled > c->head ? c->settled : c->head; c->settled < c->tail;
+	     c->settled++) {
+		struct given *g = given_at(c, c->settled);
+		bool late = now > PASTA_CORRELATE_WAIT && g->own.time < now - PASTA_CORRELATE_WAIT;
+
+		if (!g->waits)
+			continue;
+		if (!late && c->tail - c->head < PASTA_CORRELATE_QUEUE)
+			break;
+		give_up(c, g);
+	}
+}
+
+static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event *ev,
+			    const struct work *w, const struct pasta_where *where)
+{
+	struct given *g = give_taken(c, ev, true, where);
+	uint64_t number = c->tail - 1;
+	struct early *early = g ? pasta_pending_add(c->early, ev->proc, w->corr) : NULL;
+
+	if (!early) {
 		c->failed = true;
+		if (g)
+			g->waits = false;
 		return;
 	}
-	memcpy(&h->ev, ev, ev->size);
-	h->next = NULL;
-	*(p->youngest ? &p->youngest->next : &p->oldest) = h;
-	p->youngest = h;
-	if (++p->held <= PASTA_CORRELATE_HELD)
-		return;
-	h = p->oldest;
-	p->oldest = h->next;
-	p->held--;
-	give_held(c, p, h);
-	free(h);
+	if (early->first)
+		given_at(c, early->last)->same = number;
+	else
+		early->first = number;
+	early->last = number;
 }
 
 static void on_work(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev,
@@ -669,13 +718,13 @@ static void on_work(struct pasta_correlate *c, struct proc *p, const struct past
 {
 	struct pasta_where where = {.iteration = PASTA_NO_ITERATION};
 
-	if (!w->corr || (!find_launch(c, p, w, &where) && p->no_launches)) {
-		where.capture = capture_of(p, w->node);
-		give_taken(c, ev, &where);
-	} else if (where.flags) {
-		give_taken(c, ev, &where);
+	if (w->corr && find_launch(c, p, w, &where)) {
+		give_taken(c, ev, false, &where);
+	} else if (w->corr && !p->no_launches) {
+		wait_for_launch(c, ev, w, &where);
 	} else {
-		hold(c, p, ev);
+		where.capture = capture_of(p, w->node);
+		give_taken(c, ev, false, &where);
 	}
 }
 
@@ -687,7 +736,7 @@ static void on_launch(struct pasta_correlate *c, struct proc *p, struct thread *
 	where.launched = ev->time;
 	where.name = ev->launch.name;
 	where.stack = ev->launch.stack;
-	give_taken(c, ev, &where);
+	give_taken(c, ev, false, &where);
 	if (!ev->launch.corr)
 		return;
 	launch = pasta_pending_add(c->launches, ev->proc, ev->launch.corr);
@@ -696,8 +745,8 @@ static void on_launch(struct pasta_correlate *c, struct proc *p, struct thread *
 		return;
 	}
 	*launch = where;
-	if (p->held)
-		release(c, p, ev->launch.corr, 0);
+	if (pasta_pending_count(c->early))
+		settle_early(c, ev->proc, ev->launch.corr);
 }
 
 static void on_graph(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev,
@@ -742,7 +791,7 @@ static void on_thread(struct pasta_correlate *c, struct proc *p, const struct pa
 		where = where_now(p, thread);
 		if (ev->kind == PASTA_GRAPH)
 			on_graph(c, p, ev, where.scope);
-		give_taken(c, ev, &where);
+		give_taken(c, ev, false, &where);
 	}
 }
 
@@ -751,11 +800,10 @@ void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *e
 	struct proc *p = proc_of(c, ev->proc);
 	struct work w;
 
-	c->given_count = c->given_at = 0;
 	if (!p)
 		return;
-	if (p->held && ev->time > PASTA_CORRELATE_WAIT)
-		release(c, p, 0, ev->time - PASTA_CORRELATE_WAIT);
+	if (c->head != c->tail)
+		give_up_before(c, ev->time);
 	if (work_of(ev, &w))
 		on_work(c, p, ev, &w);
 	else
@@ -777,15 +825,12 @@ static void end_thread(struct pasta_correlate *c, struct proc *p, struct thread 
 void pasta_correlate_end(struct pasta_correlate *c)
 {
 	struct thread *thread;
-	struct proc *p;
-	size_t at = 0, below_at;
+	size_t i, at;
 
-	c->given_count = c->given_at = 0;
-	while ((p = pasta_map_next(c->procs, &at, NULL))) {
-		if (p->held)
-			release(c, p, 0, UINT64_MAX);
-		below_at = 0;
-		while ((thread = pasta_map_next(p->threads, &below_at, NULL)))
-			end_thread(c, p, thread);
+	give_up_before(c, UINT64_MAX);
+	for (i = 0; i < c->proc_count; i++) {
+		at = 0;
+		while (c->procs[i] && (thread = pasta_map_next(c->procs[i]->threads, &at, NULL)))
+			end_thread(c, c->procs[i], thread);
 	}
 }

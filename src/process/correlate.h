@@ -2,16 +2,19 @@
  * correlate.h - events joined: work to its launch, and everything to its regions, operators and
  * iteration.
  *
- * Takes events in order of time, and gives them on as tools see them (pasta.h says how that
- * differs): each with where it belongs, regions and operators in pairs, work not before its launch.
+ * Takes events in order of time, and gives them on in the same order, each with where it belongs,
+ * and regions and operators in pairs (pasta.h says how).
  *
  * A launch is joined to the work that has its process and correlation: the latest launch that came
- * before the work, or else the first that comes at most PASTA_CORRELATE_WAIT after the time of the
- * work. Correlation 0 joins nothing. A launch that is not of a graph node has one piece of work;
- * what comes for it again is marked so, as long as fewer than PASTA_CORRELATE_RECENT correlations
- * lie between. At most PASTA_CORRELATE_LAUNCHES wait, then the oldest are forgotten.
+ * before the work, or else the first that comes at most PASTA_CORRELATE_WAIT after it; work without
+ * a launch waits for it so long, and so does all that comes after it. Correlation 0 joins nothing.
+ * A launch that is not of a graph node has one piece of work; what comes for it again is marked so,
+ * as long as fewer than PASTA_CORRELATE_RECENT correlations lie between. At most
+ * PASTA_CORRELATE_LAUNCHES launches wait, then the oldest is forgotten; at most
+ * PASTA_CORRELATE_QUEUE events do, then the first goes on without its launch.
  *
- * What one process's events become does not depend on the other processes. One thread at a time.
+ * Below those limits, what one process's events become does not depend on the other processes. One
+ * thread at a time.
  */
 #ifndef PASTA_PROCESS_CORRELATE_H
 #define PASTA_PROCESS_CORRELATE_H
@@ -21,7 +24,7 @@
 #include <pasta/pasta.h>
 
 #define PASTA_CORRELATE_WAIT UINT64_C(10000000) /* ns */
-#define PASTA_CORRELATE_HELD 4096		/* pieces of work that wait, of a process */
+#define PASTA_CORRELATE_QUEUE (1 << 18)		/* events */
 #define PASTA_CORRELATE_LAUNCHES (1 << 20)	/* of all processes */
 #define PASTA_CORRELATE_RECENT 512
 #define PASTA_CORRELATE_DEPTH 65536 /* deeper regions are not believed */
@@ -37,17 +40,16 @@ void pasta_correlate_free(struct pasta_correlate *c);
 /* The process did not record launches: its work need not wait for any. */
 void pasta_correlate_no_launches(struct pasta_correlate *c, uint32_t proc);
 
-/* An event of the stream, which must stay until next has given all that comes of it. */
+/* An event of the stream, which must stay until next has said NULL. */
 void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev);
 /* There are no more: what still waits comes, and ends that are missing. */
 void pasta_correlate_end(struct pasta_correlate *c);
 /* What tools get, one after the other; NULL: take the next. Both live until the next call. */
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where);
-/* The begin that next gave last is not for tools: next then says so of its end. */
-void pasta_correlate_hide(struct pasta_correlate *c);
-/* Whether what next gave last is the end of what was hidden. */
-bool pasta_correlate_hidden(const struct pasta_correlate *c);
+/* A number that the begin and the end of a region or an operator have in common: of what next gave
+ * last. 0: it is neither. */
+uint64_t pasta_correlate_pair(const struct pasta_correlate *c);
 /* Whether memory ran out: what has been given since is not all there was. */
 bool pasta_correlate_failed(const struct pasta_correlate *c);
 

@@ -11,7 +11,8 @@ struct pasta_feed {
 	struct pasta_stream *stream;	   /* NULL: it was stopped */
 	struct pasta_correlate *correlate; /* NULL: nobody needs it */
 	struct pasta_sieve *sieve;	   /* NULL: all passes */
-	bool ended;
+	struct pasta_map *hidden;	   /* pairs whose begin did not pass */
+	bool ended, failed;
 };
 
 static const struct pasta_where nowhere = {.iteration = PASTA_NO_ITERATION};
@@ -63,8 +64,9 @@ struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64
 	f->stream = s;
 	if (pasta_filter_any(filter)) {
 		f->sieve = pasta_sieve_new(filter);
+		f->hidden = pasta_map_new(0);
 		needs |= pasta_filter_needs(filter);
-		if (!f->sieve)
+		if (!f->sieve || !f->hidden)
 			goto fail;
 	}
 	if (join(f, kinds, needs))
@@ -80,12 +82,13 @@ void pasta_feed_free(struct pasta_feed *f)
 		return;
 	pasta_correlate_free(f->correlate);
 	pasta_sieve_free(f->sieve);
+	pasta_map_free(f->hidden);
 	free(f);
 }
 
 int pasta_feed_error(const struct pasta_feed *f)
 {
-	return f->correlate && pasta_correlate_failed(f->correlate) ? -ENOMEM : 0;
+	return f->failed || (f->correlate && pasta_correlate_failed(f->correlate)) ? -ENOMEM : 0;
 }
 
 static const struct pasta_event *from_stream(struct pasta_feed *f)
@@ -126,23 +129,21 @@ static bool is_end(const struct pasta_event *ev)
 	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_END);
 }
 
-static bool is_begin(const struct pasta_event *ev)
-{
-	return ev->kind == PASTA_OP_BEGIN ||
-	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_BEGIN);
-}
-
 /* An end passes with its begin, wherever it is itself. */
 static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
 		   const struct pasta_where *where)
 {
+	uint64_t pair = f->correlate ? pasta_correlate_pair(f->correlate) : 0;
 	bool pass;
 
-	if (f->correlate && is_end(ev))
-		return !pasta_correlate_hidden(f->correlate);
+	if (pair && is_end(ev)) {
+		pass = !pasta_map_find(f->hidden, pair);
+		pasta_map_remove(f->hidden, pair);
+		return pass;
+	}
 	pass = pasta_sieve_pass(f->sieve, ev, where);
-	if (!pass && f->correlate && is_begin(ev))
-		pasta_correlate_hide(f->correlate);
+	if (!pass && pair && !pasta_map_add(f->hidden, pair))
+		f->failed = true;
 	return pass;
 }
 
