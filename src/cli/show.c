@@ -286,34 +286,14 @@ static void note_filter(const struct pasta_filter *filter, struct pasta_out *out
 	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE, .what = what});
 }
 
-/* Times are from the run's start; without a run, from the first shard's. */
-static int prepare(struct pasta_show *show, struct pasta_input *in, struct pasta_err *err)
-{
-	size_t i, left = 0, count = pasta_stream_shards(in->stream);
-	uint64_t start = in->run.start;
-
-	if (!show->filter)
-		return 0;
-	for (i = 0; i < count; i++) {
-		const struct pasta_shard_info *info = pasta_stream_shard(in->stream, i);
-
-		if (!in->run.start && (!start || info->created < start))
-			start = info->created;
-		if (!pasta_filter_rank(show->filter, info->rank)) {
-			pasta_stream_leave_out(in->stream, i);
-			left++;
-		}
-	}
-	pasta_filter_start(show->filter, start);
-	return left < count ? 0 : pasta_fail(err, -ENOENT, "no process has such a --rank");
-}
-
 int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
 		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
 {
 	struct progress p = progress_of(in, stop, ctx);
-	int error = show->sink->events(file, in, go_on, &p, err);
+	int error = pasta_input_filter(in, show->filter, err);
 
+	if (!error)
+		error = show->sink->events(file, in, go_on, &p, err);
 	erase(&p);
 	return error;
 }
@@ -333,7 +313,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 				       .say = say,
 				       .ctx = &p};
 	size_t i;
-	int error = prepare(show, in, err);
+	int error = pasta_input_filter(in, show->filter, err);
 
 	if (error)
 		return error;

@@ -137,3 +137,25 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *
 	in->run.shards = in->shards; /* a run.json may be of before the last were written */
 	return error;
 }
+
+int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, struct pasta_err *err)
+{
+	size_t i, left = 0, count = in->stream ? pasta_stream_shards(in->stream) : 0;
+	uint64_t start = in->run.start;
+
+	in->filter = filter;
+	if (!filter)
+		return 0;
+	for (i = 0; i < count; i++) {
+		const struct pasta_shard_info *info = pasta_stream_shard(in->stream, i);
+
+		if (!in->run.start && (!start || info->created < start))
+			start = info->created;
+		if (!pasta_filter_rank(filter, info->rank)) {
+			pasta_stream_leave_out(in->stream, i);
+			left++;
+		}
+	}
+	pasta_filter_start(filter, start);
+	return left && left == count ? pasta_fail(err, -ENOENT, "no process has such a --rank") : 0;
+}

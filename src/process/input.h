@@ -7,6 +7,7 @@
 
 #include <pasta/pasta.h>
 
+#include "process/filter.h"
 #include "process/runinfo.h"
 #include "process/stream.h"
 
@@ -15,18 +16,23 @@ struct pasta_input {
 	/* Told, a line each, what is passed over and why. May be NULL. */
 	void (*warn)(const char *line);
 	struct pasta_stream *stream;
-	struct pasta_runinfo run; /* of the first folder that has a run.json */
-	size_t shards;		  /* that are in the stream */
-	size_t refused;		  /* that could not be read */
-	uint64_t lost;		  /* events that reached no shard */
-	uint64_t failed;	  /* processes that could not record at all */
-	char why[256];		  /* what went wrong first, in those or in others; or empty */
-	uint64_t salvaged, alive; /* processes */
+	struct pasta_filter *filter; /* the caller's: what of it is read; or NULL */
+	struct pasta_runinfo run;    /* of the first folder that has a run.json */
+	size_t shards;		     /* that are in the stream */
+	size_t refused;		     /* that could not be read */
+	uint64_t lost;		     /* events that reached no shard */
+	uint64_t failed;	     /* processes that could not record at all */
+	char why[256];		     /* what went wrong first, in those or in others; or empty */
+	uint64_t salvaged, alive;    /* processes */
 };
 
 /* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be
  * read; what can be read in part is, with warnings. */
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err);
+/* Read no more than a filter wants, which must outlive it: shards of other ranks are left out, and
+ * times are from the run's start or, without a run, from the first shard's. After all are added.
+ * -ENOENT, with *err: no shard is left. */
+int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, struct pasta_err *err);
 void pasta_input_free(struct pasta_input *in);
 
 #endif

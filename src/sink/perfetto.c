@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "process/account.h"
+#include "process/feed.h"
 #include "process/symbols.h"
 #include "sink/sink.h"
 #include "sink/timeline.h"
@@ -333,9 +334,6 @@ static void event(struct perfetto *p, const struct pasta_event *ev)
 	case PASTA_COUNTER:
 		counter(p, ev);
 		break;
-	case PASTA_MODULE:
-		pasta_symbols_module(ev);
-		break;
 	case PASTA_DEVICE:
 		device(p, ev);
 		break;
@@ -362,21 +360,30 @@ static void name_process(struct perfetto *p, uint32_t number, const struct pasta
 			       info->rank ? info->rank - 1 : number);
 }
 
-static int read_all(struct perfetto *p, struct pasta_stream *s, bool (*go_on)(void *ctx), void *ctx)
+static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_on)(void *ctx),
+		    void *ctx)
 {
+	struct pasta_feed *feed = pasta_feed_new(in->stream, KINDS, 0, in->filter);
+	const struct pasta_where *where;
 	const struct pasta_event *ev;
+	int error = feed ? 0 : -ENOMEM;
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < pasta_stream_shards(s); i++)
-		name_process(p, i, pasta_stream_shard(s, i));
-	pasta_stream_want(s, KINDS);
-	while ((ev = pasta_stream_next(s))) {
+	for (uint32_t i = 0; i < pasta_stream_shards(in->stream); i++)
+		if (!pasta_stream_left_out(in->stream, i))
+			name_process(p, i, pasta_stream_shard(in->stream, i));
+	while (feed && (ev = pasta_feed_next(feed, &where))) {
 		pasta_timeline_saw(&p->timeline, ev->proc, ev->time);
 		event(p, ev);
-		if (++n % ASK_EVERY == 0 && go_on && !go_on(ctx))
-			return -EINTR;
+		if (++n % ASK_EVERY == 0 && !error && go_on && !go_on(ctx)) {
+			error = -EINTR;
+			pasta_feed_stop(feed);
+		}
 	}
-	return 0;
+	if (feed && pasta_feed_error(feed))
+		error = -ENOMEM;
+	pasta_feed_free(feed);
+	return error;
 }
 
 static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
@@ -392,13 +399,13 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 	if (!error)
 		error = pasta_traceevent_open(&p.out, file);
 	if (!error) {
-		stopped = read_all(&p, in->stream, go_on, ctx);
+		stopped = read_all(&p, in, go_on, ctx);
 		pasta_timeline_finish(&p.timeline);
 		pasta_stream_loss(in->stream, &loss);
 		pasta_account_add_closed(&loss, in->lost);
 		error = pasta_traceevent_close(&p.out, &loss);
 	}
-	if (!error && p.timeline.failed)
+	if (!error && (p.timeline.failed || stopped == -ENOMEM))
 		error = -ENOMEM;
 	pasta_timeline_close(&p.timeline);
 	pasta_map_free(p.devices);

@@ -99,7 +99,7 @@ void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time)
 
 static const char *name_of(const struct slice *s)
 {
-	return s->name == UINT32_MAX ? "(lost)" : pasta_str(s->name);
+	return pasta_str(s->name);
 }
 
 /* An event that comes late must not undo the nesting. */
@@ -138,39 +138,14 @@ static void pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc, u
 	}
 }
 
-/* The place of the region that has so many regions around it. */
-static size_t place_of(const struct thread *th, size_t regions)
+/* The place of the innermost region; the top if there is none. */
+static size_t innermost(const struct thread *th)
 {
-	size_t i = th->depth, n = th->regions;
+	size_t i = th->depth;
 
-	while (i && n > regions)
-		n -= th->open[--i].is_region;
-	return i;
-}
-
-static void region_begin(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev)
-{
-	uint32_t depth = ev->region.depth <= DEPTH_MAX ? ev->region.depth : 0;
-
-	if (depth && th->regions >= depth)
-		pop_to(t, th, ev->proc, ev->tid, place_of(th, depth - 1), ev->time);
-	while (th->regions + 1 < depth && !t->failed)
-		push(t, th, ev, (struct slice){.name = UINT32_MAX, .is_region = true});
-	push(t, th, ev, (struct slice){.name = ev->region.name, .is_region = true});
-}
-
-/* The place of what a region's end ends; the top: its begin was dropped. */
-static size_t ended(const struct thread *th, const struct pasta_region *r)
-{
-	size_t regions = r->depth ? r->depth : th->regions;
-
-	for (; regions && regions <= th->regions; regions--) {
-		size_t at = place_of(th, regions - 1);
-
-		if (r->depth || !r->name || th->open[at].name == r->name)
-			return at;
-	}
-	return th->depth;
+	while (i && !th->open[i - 1].is_region)
+		i--;
+	return i ? i - 1 : th->depth;
 }
 
 static void op_end(struct pasta_timeline *t, struct thread *th, const struct pasta_event *ev)
@@ -195,9 +170,9 @@ void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev
 	else if (ev->kind == PASTA_OP_END)
 		op_end(t, th, ev);
 	else if (ev->sub == PASTA_REGION_BEGIN)
-		region_begin(t, th, ev);
+		push(t, th, ev, (struct slice){.name = ev->region.name, .is_region = true});
 	else if (ev->sub == PASTA_REGION_END)
-		pop_to(t, th, ev->proc, ev->tid, ended(th, &ev->region), ev->time);
+		pop_to(t, th, ev->proc, ev->tid, innermost(th), ev->time);
 }
 
 void pasta_timeline_finish(struct pasta_timeline *t)

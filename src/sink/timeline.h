@@ -30,9 +30,8 @@ struct pasta_timeline {
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
 void pasta_timeline_close(struct pasta_timeline *t);
 
-/* A region, or a framework's operator, begins or ends. What begins and ends do not agree on, for
- * some were dropped, is mended: a begin that is missing is "(lost)", an end that is missing comes
- * with the next one around it. */
+/* A region, or a framework's operator, begins or ends, as a feed gives them: in pairs. Where the
+ * two sorts cross, the end of an outer slice ends those inside it. */
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev);
 /* Every event, for the end of what never ends. */
 void pasta_timeline_saw(struct pasta_timeline *t, uint32_t proc, uint64_t time);
