@@ -11,6 +11,7 @@
 #ifndef PASTA_PASTA_H
 #define PASTA_PASTA_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -166,6 +167,41 @@ PASTA_EXPORT uint64_t pasta_hist_min(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_max(const struct pasta_hist *hist);
 /* The value that is the ceil(q * count)-th in order: 0.5 is the median; q <= 0 is min, 1 max. */
 PASTA_EXPORT uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q);
+
+/*
+ * The heaviest keys. With capacity 0 all keys are kept, and counts are exact. Else there are at
+ * most capacity of them, and a key that is new takes the place of the lightest: a count is never
+ * too low, and too high by at most its error, which is at most total/capacity; a key that weighs
+ * more than that is always there. Numbers past UINT64_MAX stay there, and what is said here of the
+ * bounded ones holds until the total does. Each from one thread at a time.
+ */
+struct pasta_topk;
+struct pasta_topk_item {
+	uint64_t key, count;
+	uint64_t error; /* count - error is never too high; 0 in exact ones */
+};
+PASTA_EXPORT struct pasta_topk *pasta_topk_new(size_t capacity); /* NULL when out of memory */
+PASTA_EXPORT void pasta_topk_free(struct pasta_topk *topk);
+/* In O(1) for exact ones, O(log capacity) for others. -ENOMEM: then nothing was added. */
+PASTA_EXPORT int pasta_topk_add(struct pasta_topk *topk, uint64_t key, uint64_t weight);
+/* All that is in from. Exact ones do not depend on the order of merging. Of bounded ones all that
+ * is said above holds for the sum of both; which of the light keys are there, and their counts, may
+ * depend on the order. -EINVAL if their capacities are different; -ENOMEM: then a bounded one is
+ * as before, and an exact one has some of from. */
+PASTA_EXPORT int pasta_topk_merge(struct pasta_topk *into, const struct pasta_topk *from);
+PASTA_EXPORT size_t pasta_topk_count(const struct pasta_topk *topk);   /* keys */
+PASTA_EXPORT uint64_t pasta_topk_total(const struct pasta_topk *topk); /* of all weights */
+/* The first error of add and merge, also of what was merged into it; 0 if all is there. */
+PASTA_EXPORT int pasta_topk_error(const struct pasta_topk *topk);
+/* The heaviest first, of those that weigh the same the smaller key: at most max are filled in, and
+ * how many there are is returned. */
+PASTA_EXPORT size_t pasta_topk_items(const struct pasta_topk *topk, struct pasta_topk_item *items,
+				     size_t max);
+/* A table of interned strings, which the keys are: the text in a column of this name, count, and
+ * share of the total in %. Those that weigh the same are in order of their texts. A note says how
+ * far the counts of a bounded one may be off. The first error of add and merge is its own. */
+PASTA_EXPORT int pasta_out_topk(struct pasta_out *out, const char *table, const char *column,
+				const struct pasta_topk *topk);
 
 /*
  * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a
