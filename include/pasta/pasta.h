@@ -204,6 +204,32 @@ PASTA_EXPORT int pasta_out_topk(struct pasta_out *out, const char *table, const 
 				const struct pasta_topk *topk);
 
 /*
+ * A map from ranges of addresses, [begin, begin + size), to values of one size, aligned to 8. No
+ * two ranges overlap. A value stays where it is until it is removed. All is O(log count). Each from
+ * one thread at a time.
+ */
+struct pasta_ranges;
+PASTA_EXPORT struct pasta_ranges *pasta_ranges_new(size_t value_size); /* NULL: out of memory */
+PASTA_EXPORT void pasta_ranges_free(struct pasta_ranges *ranges);
+/* A new range's value, zeroed. What it overlaps is removed, for it must have been freed and nobody
+ * said so; *gone, which may be NULL, is how many. NULL when out of memory, and for a range that is
+ * empty or reaches past UINT64_MAX: then nothing has changed. */
+PASTA_EXPORT void *pasta_ranges_add(struct pasta_ranges *ranges, uint64_t begin, uint64_t size,
+				    size_t *gone);
+/* The value of the range that contains addr, or NULL. begin and size may be NULL. */
+PASTA_EXPORT void *pasta_ranges_find(const struct pasta_ranges *ranges, uint64_t addr,
+				     uint64_t *begin, uint64_t *size);
+/* The range that begins there. -ENOENT if there is none. */
+PASTA_EXPORT int pasta_ranges_remove(struct pasta_ranges *ranges, uint64_t begin);
+PASTA_EXPORT size_t pasta_ranges_count(const struct pasta_ranges *ranges);
+/* Walk, in order of address: the range that contains addr, or else the first one after it; NULL at
+ * the end. Ranges may be added and removed on the way. All that overlap [a, b), where a < b:
+ *	for (at = a; (v = pasta_ranges_next(r, at, &begin, &size)) && begin < b; at = begin + size)
+ */
+PASTA_EXPORT void *pasta_ranges_next(const struct pasta_ranges *ranges, uint64_t addr,
+				     uint64_t *begin, uint64_t *size);
+
+/*
  * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a
  * mask of PASTA_BIT(KIND). Without merge one state gets the whole run in order; with it, there may
  * be a state a shard, each in that shard's order, merged before report. close is called once for
