@@ -230,6 +230,52 @@ PASTA_EXPORT void *pasta_ranges_next(const struct pasta_ranges *ranges, uint64_t
 				     uint64_t *begin, uint64_t *size);
 
 /*
+ * Windows, each with a value. An event has a position, and window n, from 0 on, has the positions
+ * from n * step to n * step + size. With step == size they tumble: each event is in one window.
+ * Else they slide, and it is in size/step of them, or fewer near 0. Values are kept by pane of
+ * step, at most 2^20 panes. They are plain data: zeroed at first, copied, and forgotten. Each from
+ * one thread at a time.
+ *
+ * The position by time is ev->time, in ns; by launches, the number of its process's last launch,
+ * from 0, which is also that of what is before the first; by iterations, the index of its process's
+ * last iteration. So positions of different processes are the same ones, and their windows add up.
+ */
+enum pasta_window_unit {
+	PASTA_WINDOW_TIME = 1,
+	PASTA_WINDOW_LAUNCHES,
+	PASTA_WINDOW_ITERATIONS,
+};
+struct pasta_window_spec {
+	enum pasta_window_unit unit;
+	uint64_t size; /* a multiple of step, at most 2^16 times as much */
+	uint64_t step; /* 0: size */
+	size_t value_size;
+};
+struct pasta_windows;
+/* NULL, with *err, for a spec that does not hold, or when out of memory. */
+PASTA_EXPORT struct pasta_windows *pasta_windows_new(const struct pasta_window_spec *spec,
+						     struct pasta_err *err);
+PASTA_EXPORT void pasta_windows_free(struct pasta_windows *windows);
+/* The value of this event's pane, aligned to 8. It stays where it is. Launches and iterations are
+ * counted here: give it each LAUNCH or ITERATION event of a process once, with the others, in that
+ * process's order. NULL before a process's first iteration; and, counted by pasta_windows_lost,
+ * when there are too many panes, or no memory. */
+PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const struct pasta_event *ev);
+PASTA_EXPORT uint64_t pasta_windows_lost(const struct pasta_windows *windows);
+/* All that is in from, as if its events had been given to into; a process's must all be in one of
+ * them. combine makes one value of two: it must not matter in which order, and zeroes must change
+ * nothing. -EINVAL if they were not made alike; -ENOSPC and -ENOMEM if panes found no place: their
+ * events are counted as lost, and all others are there. */
+PASTA_EXPORT int pasta_windows_merge(struct pasta_windows *into, const struct pasta_windows *from,
+				     void (*combine)(void *into, const void *from));
+/* Visit the windows that have events, in order. The value is the visitor's until it returns; not 0
+ * ends the walk, and is returned. end is past the last position, and at most UINT64_MAX. combine
+ * may be NULL where windows tumble. -ENOMEM. */
+PASTA_EXPORT int pasta_windows_each(
+	const struct pasta_windows *windows, void (*combine)(void *into, const void *from),
+	int (*visit)(void *ctx, uint64_t begin, uint64_t end, const void *value), void *ctx);
+
+/*
  * A tool. state is state_size zeroed bytes. open may be NULL, as may merge and close. events is a
  * mask of PASTA_BIT(KIND). Without merge one state gets the whole run in order; with it, there may
  * be a state a shard, each in that shard's order, merged before report. close is called once for
