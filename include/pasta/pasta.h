@@ -102,12 +102,27 @@ PASTA_EXPORT void pasta_out_count(struct pasta_out *out, enum pasta_severity sev
 				  uint64_t count, const char *what, const char *evidence,
 				  const char *action);
 
-/* A tool's options, and its help. value is the default. */
+/* What an option's value looks like. It is checked before the tool is opened. */
+enum pasta_option_type {
+	PASTA_OPTION_TEXT = 0,
+	PASTA_OPTION_NUMBER, /* "20" */
+	PASTA_OPTION_YES_NO, /* "yes", "no" */
+	PASTA_OPTION_TIME,   /* "10ms", "2s", "1h", "0": in ns, us, ms, s, min or h */
+	PASTA_OPTION_SIZE,   /* "64M", "1GiB", "4096": in bytes, or 1024, 1024^2, ... of them */
+};
+
+/* A tool's options, and its help. value is the default, of the option's type; NULL: none. */
 struct pasta_option {
 	const char *name, *value, *summary;
+	enum pasta_option_type type;
 };
 struct pasta_opts;
+/* The value as text, for every type; NULL if there is no such option, or no value. */
 PASTA_EXPORT const char *pasta_opt(const struct pasta_opts *opts, const char *name);
+/* A number, a time in ns, a size in bytes; whether it is "yes". 0 if there is no such option, no
+ * value, or it is of another type. */
+PASTA_EXPORT uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *name);
+PASTA_EXPORT int pasta_opt_yes(const struct pasta_opts *opts, const char *name);
 
 /*
  * A map from 64-bit keys (an id, an address, two 32-bit numbers side by side) to values of one

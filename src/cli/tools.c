@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "process/parse.h"
 #include "process/tool.h"
 
 static void list(void)
@@ -28,8 +29,8 @@ static void describe(const struct pasta_tool *tool)
 		return;
 	printf("\noptions (--opt %s.NAME=VALUE):\n", tool->name);
 	for (o = tool->options; o->name; o++)
-		printf("  %-16s %s (default: %s)\n", o->name, o->summary ? o->summary : "",
-		       o->value ? o->value : "none");
+		printf("  %-16s %-6s  %s (default: %s)\n", o->name, pasta_option_type_name(o->type),
+		       o->summary ? o->summary : "", o->value ? o->value : "none");
 }
 
 static int main_(int argc, char **argv)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/parse.h"
+
 /* Filled by constructors, when nothing is allocated yet that could fail and be told. */
 #define TOOLS_MAX 256
 static const struct pasta_tool *tools[TOOLS_MAX];
@@ -33,18 +35,47 @@ static const char *wrong(const struct pasta_tool *tool)
 	return NULL;
 }
 
+/* The first option that has no such type, or a default that is not of it. */
+static const struct pasta_option *wrong_option(const struct pasta_tool *tool)
+{
+	const struct pasta_option *o;
+	uint64_t value;
+
+	for (o = tool->options; o && o->name; o++)
+		if (!pasta_option_type_name(o->type) ||
+		    (o->value && pasta_parse_option(o->type, o->value, &value)))
+			return o;
+	return NULL;
+}
+
+static void refuse_option(const struct pasta_tool *tool, const struct pasta_option *o)
+{
+	const char *needs = pasta_option_type_needs(o->type);
+
+	if (needs)
+		pasta_fail(&refused, -EINVAL,
+			   "tool %s is left out: its option %s must be %s, and is '%s' by default",
+			   tool->name, o->name, needs, o->value);
+	else
+		pasta_fail(&refused, -EINVAL,
+			   "tool %s is left out: its option %s is of type %d, which is none",
+			   tool->name, o->name, (int)o->type);
+}
+
 void pasta_tool_register(const struct pasta_tool *tool)
 {
 	/* Another version's descriptor may have no name where this one has it. */
 	const char *name = tool->size == sizeof(*tool) && tool->name ? tool->name : "(unknown)";
 	const char *why = wrong(tool);
+	const struct pasta_option *option = why ? NULL : wrong_option(tool);
 	size_t i;
 
-	if (why) {
-		if (!refused.code)
-			pasta_fail(&refused, -EINVAL, "tool %s is left out: %s", name, why);
+	if (why && !refused.code)
+		pasta_fail(&refused, -EINVAL, "tool %s is left out: %s", name, why);
+	else if (option && !refused.code)
+		refuse_option(tool, option);
+	if (why || option)
 		return;
-	}
 	for (i = tool_count++; i > 0 && strcmp(tools[i - 1]->name, name) > 0; i--)
 		tools[i] = tools[i - 1];
 	tools[i] = tool;
@@ -96,6 +127,31 @@ const char *pasta_opt(const struct pasta_opts *opts, const char *name)
 	if (i == SIZE_MAX)
 		return NULL;
 	return opts->values && opts->values[i] ? opts->values[i] : opts->tool->options[i].value;
+}
+
+/* The value of an option that is of one of these types, as a mask; else 0. */
+static uint64_t value_of(const struct pasta_opts *opts, const char *name, unsigned int types)
+{
+	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;
+	const char *text = pasta_opt(opts, name);
+	uint64_t value = 0;
+
+	/* It was checked when it was set, as was the default. */
+	if (text && types >> opts->tool->options[i].type & 1)
+		pasta_parse_option(opts->tool->options[i].type, text, &value);
+	return value;
+}
+
+uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *name)
+{
+	return value_of(opts, name,
+			1u << PASTA_OPTION_NUMBER | 1u << PASTA_OPTION_TIME |
+				1u << PASTA_OPTION_SIZE);
+}
+
+int pasta_opt_yes(const struct pasta_opts *opts, const char *name)
+{
+	return value_of(opts, name, 1u << PASTA_OPTION_YES_NO) != 0;
 }
 
 void pasta_choice_free(struct pasta_choice *choice)
@@ -159,6 +215,21 @@ int pasta_choice_add(struct pasta_choice *choice, const char *names, struct past
 	return error;
 }
 
+static int check_value(const struct pasta_tool *tool, const struct pasta_option *o,
+		       const char *text, struct pasta_err *err)
+{
+	uint64_t value;
+	int error = pasta_parse_option(o->type, text, &value);
+
+	if (error == -ERANGE)
+		return pasta_fail(err, -EINVAL, "%s.%s must be below 2^64, not '%s'", tool->name,
+				  o->name, text);
+	if (error)
+		return pasta_fail(err, -EINVAL, "%s.%s must be %s, not '%s'", tool->name, o->name,
+				  pasta_option_type_needs(o->type), text);
+	return 0;
+}
+
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err)
 {
 	const char *dot = strchr(text, '.'), *equal = dot ? strchr(dot, '=') : NULL;
@@ -181,6 +252,8 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 				  "tool %s has no option '%.*s': 'accelprof tools %s' lists them",
 				  opts->tool->name, (int)(equal - dot - 1), dot + 1,
 				  opts->tool->name);
+	if (check_value(opts->tool, &opts->tool->options[option], equal + 1, err))
+		return -EINVAL;
 	value = strdup(equal + 1);
 	if (!value)
 		return pasta_fail(err, -ENOMEM, "out of memory");

@@ -36,7 +36,7 @@ struct pasta_choice {
 void pasta_choice_free(struct pasta_choice *choice);
 /* Add tools: "regions,launches". One that is there already is not added again. -ENOENT: unknown. */
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err);
-/* Set an option of a chosen tool: "regions.iterations=no". */
+/* Set an option of a chosen tool: "regions.iterations=no". -EINVAL: not of the option's type. */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);
 /* All the kinds that they want. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
