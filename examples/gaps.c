@@ -32,20 +32,18 @@ struct state {
 };
 
 static const struct pasta_option options[] = {
-	{"longest", "10", "how many of the longest gaps to list, up to 1000"},
-	{NULL, NULL, NULL},
+	{"longest", "10", "how many of the longest gaps to list, up to 1000", PASTA_OPTION_NUMBER},
+	{0},
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
-	const char *longest = pasta_opt(opts, "longest");
 	struct state *s = state;
-	char *end;
 
-	s->longest_max = strtoul(longest, &end, 10);
-	if (*longest < '0' || *longest > '9' || *end || s->longest_max > LONGEST_MAX)
-		return pasta_fail(err, -EINVAL, "longest is a number up to %d, not '%s'",
-				  LONGEST_MAX, longest);
+	s->longest_max = pasta_opt_u64(opts, "longest");
+	if (s->longest_max > LONGEST_MAX)
+		return pasta_fail(err, -EINVAL, "longest is a number up to %d, not %zu",
+				  LONGEST_MAX, s->longest_max);
 	s->devices = pasta_map_new(sizeof(struct device));
 	s->longest = calloc(s->longest_max + 1, sizeof(*s->longest));
 	return s->devices && s->longest ? 0 : pasta_fail(err, -ENOMEM, "out of memory");

@@ -77,13 +77,9 @@ struct memory {
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
-	const char *rows = pasta_opt(opts, "rows");
 	struct memory *m = state;
-	char *end = NULL;
 
-	m->rows = rows ? strtoul(rows, &end, 10) : 0;
-	if (rows && (*rows < '0' || *rows > '9' || *end))
-		return pasta_fail(err, -EINVAL, "rows must be a number, not '%s'", rows);
+	m->rows = pasta_opt_u64(opts, "rows");
 	m->width = FIRST_WIDTH;
 	m->spaces = pasta_map_new(sizeof(struct space));
 	m->places = pasta_map_new(sizeof(struct place));
@@ -724,8 +720,9 @@ static int report(void *state, struct pasta_out *out)
 }
 
 static const struct pasta_option options[] = {
-	{"rows", "1000", "how many of a peak, or never freed, have a row each; 0: all"},
-	{NULL, NULL, NULL},
+	{"rows", "1000", "how many of a peak, or never freed, have a row each; 0: all",
+	 PASTA_OPTION_NUMBER},
+	{0},
 };
 
 PASTA_TOOL(.name = "memory", .summary = "live bytes over time, the peak, and what is never freed",

@@ -60,13 +60,9 @@ struct regions {
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
-	const char *iterations = pasta_opt(opts, "iterations");
 	struct regions *r = state;
 
-	r->by_iteration = !iterations || strcmp(iterations, "no");
-	if (r->by_iteration && iterations && strcmp(iterations, "yes"))
-		return pasta_fail(err, -EINVAL, "iterations must be yes or no, not '%s'",
-				  iterations);
+	r->by_iteration = pasta_opt_yes(opts, "iterations");
 	r->threads = pasta_map_new(sizeof(struct thread));
 	r->nodes = pasta_map_new(sizeof(struct node));
 	r->marks = pasta_map_new(sizeof(struct mark));
@@ -726,8 +722,8 @@ static int report(void *state, struct pasta_out *out)
 }
 
 static const struct pasta_option options[] = {
-	{"iterations", "yes", "also a table by iteration: yes or no"},
-	{NULL, NULL, NULL},
+	{"iterations", "yes", "also a table by iteration", PASTA_OPTION_YES_NO},
+	{0},
 };
 
 PASTA_TOOL(.name = "regions", .summary = "host and device time by region, inclusive and exclusive",

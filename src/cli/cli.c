@@ -1,7 +1,6 @@
 /* cli.c - options, help, and what accelprof says for itself. */
 #include "cli/cli.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "collect/control.h"
+#include "process/parse.h"
 #include "sink/cell.h"
 
 #define OPTIONS_MAX 64
@@ -134,39 +134,14 @@ int pasta_cli_next(const struct pasta_verb *verb, int argc, char **argv, const c
 
 int pasta_cli_count(const char *text, size_t *count)
 {
-	unsigned long long value;
-	char *end;
+	uint64_t value;
+	int error = pasta_parse_number(text, &value);
 
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end)
-		return -EINVAL;
-	*count = (size_t)value;
-	return errno ? -ERANGE : 0;
-}
-
-int pasta_cli_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "KMGT";
-	unsigned long long value;
-	unsigned int shift = 0;
-	const char *unit;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	if (unit) {
-		shift = 10 * (unsigned int)(unit - units + 1);
-		end++;
-		end += !strcmp(end, "iB") ? 2 : !strcmp(end, "B") ? 1 : 0;
-	}
-	if (*text < '0' || *text > '9' || *end)
-		return -EINVAL;
-	if (errno || value > UINT64_MAX >> shift)
-		return -ERANGE;
-	*bytes = (uint64_t)value << shift;
-	return 0;
+	if (!error && value > SIZE_MAX)
+		error = -ERANGE;
+	if (!error)
+		*count = (size_t)value;
+	return error;
 }
 
 char *pasta_cli_dir(char *dir, size_t size)

@@ -50,8 +50,7 @@ int pasta_cli_usage(const struct pasta_verb *verb, const char *fmt, ...)
 /* One line on stderr, "accelprof: ...", in one write, with nothing that a terminal would obey. */
 void pasta_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* "64M", "1GiB", "4096"; "20". -EINVAL, -ERANGE. */
-int pasta_cli_size(const char *text, uint64_t *bytes);
+/* "20". -EINVAL, -ERANGE. */
 int pasta_cli_count(const char *text, size_t *count);
 
 /* A file or folder that came with accelprof: in the folder of the executable, or the one above, by

@@ -13,6 +13,7 @@
 #include "collect/control.h"
 #include "process/input.h"
 #include "process/output.h"
+#include "process/parse.h"
 #include "process/run.h"
 #include "process/correlate.h"
 #include "process/runinfo.h"
@@ -93,7 +94,7 @@ static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
 {
 	uint64_t bytes;
 
-	if (pasta_cli_size(arg, &bytes) || !bytes)
+	if (pasta_parse_size(arg, &bytes) || !bytes)
 		return pasta_fail(err, -EINVAL, "--memory needs a size like 64M, not '%s'", arg);
 	snprintf(job->memory_text, sizeof(job->memory_text), "%" PRIu64, bytes);
 	job->memory = job->memory_text;

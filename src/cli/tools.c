@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/show.h"
+#include "process/parse.h"
 #include "process/plugin.h"
 #include "process/result.h"
 #include "process/tool.h"
@@ -42,8 +43,8 @@ static void describe(const struct pasta_tool *tool)
 		return;
 	printf("\noptions (--opt %s.NAME=VALUE):\n", tool->name);
 	for (o = tool->options; o->name; o++)
-		printf("  %-16s %s (default: %s)\n", o->name, o->summary ? o->summary : "",
-		       o->value ? o->value : "none");
+		printf("  %-16s %-6s  %s (default: %s)\n", o->name, pasta_option_type_name(o->type),
+		       o->summary ? o->summary : "", o->value ? o->value : "none");
 }
 
 /* A name, or a path: then all that are in the library. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "process/correlate.h"
+#include "process/parse.h"
 #include "process/plugin.h"
 
 /* Filled by constructors, when nothing is allocated yet that could fail and be told. */
@@ -28,6 +29,22 @@ static bool name_ok(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }
 
+/* Its type, and a default that is of it. */
+static int check_type(const struct pasta_option *o, struct pasta_err *err)
+{
+	const char *needs = pasta_option_type_needs(o->type);
+	uint64_t value;
+
+	if (!needs)
+		return pasta_fail(err, -EINVAL, "its option '%s' is of type %d, which is none",
+				  o->name, (int)o->type);
+	if (o->value && pasta_parse_option(o->type, o->value, &value))
+		return pasta_fail(err, -EINVAL,
+				  "its option '%s' must be %s, and is '%s' by default", o->name,
+				  needs, o->value);
+	return 0;
+}
+
 static int check_options(const struct pasta_option *options, struct pasta_err *err)
 {
 	size_t i, k;
@@ -47,6 +64,8 @@ static int check_options(const struct pasta_option *options, struct pasta_err *e
 				return pasta_fail(err, -EINVAL,
 						  "its option '%s' is there twice: rename one",
 						  options[i].name);
+		if (check_type(&options[i], err))
+			return err->code;
 	}
 	return 0;
 }
@@ -193,6 +212,31 @@ const char *pasta_opt(const struct pasta_opts *opts, const char *name)
 	return opts->values && opts->values[i] ? opts->values[i] : opts->tool->options[i].value;
 }
 
+/* The value of an option that is of one of these types, as a mask; else 0. */
+static uint64_t value_of(const struct pasta_opts *opts, const char *name, unsigned int types)
+{
+	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;
+	const char *text = pasta_opt(opts, name);
+	uint64_t value = 0;
+
+	/* It was checked when it was set, as was the default. */
+	if (text && types >> opts->tool->options[i].type & 1)
+		pasta_parse_option(opts->tool->options[i].type, text, &value);
+	return value;
+}
+
+uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *name)
+{
+	return value_of(opts, name,
+			1u << PASTA_OPTION_NUMBER | 1u << PASTA_OPTION_TIME |
+				1u << PASTA_OPTION_SIZE);
+}
+
+int pasta_opt_yes(const struct pasta_opts *opts, const char *name)
+{
+	return value_of(opts, name, 1u << PASTA_OPTION_YES_NO) != 0;
+}
+
 void pasta_choice_free(struct pasta_choice *choice)
 {
 	size_t i, k;
@@ -279,6 +323,21 @@ int pasta_choice_add(struct pasta_choice *choice, const char *names, struct past
 	return error;
 }
 
+static int check_value(const struct pasta_tool *tool, const struct pasta_option *o,
+		       const char *text, struct pasta_err *err)
+{
+	uint64_t value;
+	int error = pasta_parse_option(o->type, text, &value);
+
+	if (error == -ERANGE)
+		return pasta_fail(err, -EINVAL, "%s.%s must be below 2^64, not '%s'", tool->name,
+				  o->name, text);
+	if (error)
+		return pasta_fail(err, -EINVAL, "%s.%s must be %s, not '%s'", tool->name, o->name,
+				  pasta_option_type_needs(o->type), text);
+	return 0;
+}
+
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err)
 {
 	const char *dot = strchr(text, '.'), *equal = dot ? strchr(dot, '=') : NULL;
@@ -301,6 +360,8 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 				  "tool %s has no option '%.*s': 'accelprof tools %s' lists them",
 				  opts->tool->name, (int)(equal - dot - 1), dot + 1,
 				  opts->tool->name);
+	if (check_value(opts->tool, &opts->tool->options[option], equal + 1, err))
+		return -EINVAL;
 	value = strdup(equal + 1);
 	if (!value)
 		return pasta_fail(err, -ENOMEM, "out of memory");

@@ -51,7 +51,7 @@ void pasta_choice_free(struct pasta_choice *choice);
  * which is loaded if it is not yet. One that is there already is not added again. -ENOENT: unknown;
  * or what pasta_plugin_load says. */
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err);
-/* Set an option of a chosen tool: "regions.iterations=no". */
+/* Set an option of a chosen tool: "regions.iterations=no". -EINVAL: not of the option's type. */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);
 /* All the kinds that they want, or need to know where others belong. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);

@@ -63,7 +63,7 @@ is "doctor please" $? 2
 "$ACCELPROF" tools >out || failed "tools"
 has "tools" out '^regions +host and device time by region'
 "$ACCELPROF" tools regions >out || failed "tools regions"
-has "tools regions" out '^  iterations .*default: yes'
+has "tools regions" out '^  iterations +yes\|no +also a table .*default: yes'
 "$ACCELPROF" tools nosuch 2>err
 is "tools nosuch" $? 1
 has "tools nosuch" err "there is no tool 'nosuch'"

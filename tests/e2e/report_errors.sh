@@ -32,6 +32,7 @@ refused 2 "unknown format 'xml'" good --format xml
 refused 2 'perfetto shows events, not what tools make of them' good --format perfetto -t regions
 refused 2 '--rows needs a number' good --rows many
 refused 2 'for a tool that is not chosen' good --opt other.x=1
+refused 2 "regions.iterations must be yes or no, not 'maybe'" good --opt regions.iterations=maybe
 refused 1 'cannot read absent: No such file' absent
 mkdir none
 refused 1 'none is no run: it has neither run.json nor shards' none

@@ -52,8 +52,8 @@ static void counter_close(void *state)
 	closed++;
 }
 
-static const struct pasta_option counter_options[] = {{"mode", "well", "how to behave"},
-						      {NULL, NULL, NULL}};
+static const struct pasta_option counter_options[] = {
+	{"mode", "well", "how to behave", PASTA_OPTION_TEXT}, {0}};
 
 #define COUNTER(name_, events_)                                                                    \
 	{                                                                                          \

@@ -125,8 +125,8 @@ static void options_have_names_and_an_end(void **state)
 {
 	static struct pasta_option endless[70], most[65];
 	static const struct pasta_option twice[] = {
-		{"a", "1", ""}, {"b", "1", ""}, {"a", "2", ""}, {NULL, NULL, NULL}};
-	static const struct pasta_option wrong[] = {{"a=b", "1", ""}, {NULL, NULL, NULL}};
+		{.name = "a"}, {.name = "b"}, {.name = "a"}, {0}};
+	static const struct pasta_option wrong[] = {{.name = "a=b"}, {0}};
 	static struct pasta_tool bad, fine;
 	static char names[70][8];
 

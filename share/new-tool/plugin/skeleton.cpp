@@ -1,7 +1,6 @@
 /* skeleton - kernels by name: how often they ran, and for how long. */
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -33,22 +32,18 @@ tool &of(void *state)
 }
 
 const pasta_option options[] = {
-	{"top", "10", "rows of the table; 0: all"},
-	{nullptr, nullptr, nullptr},
+	{"top", "10", "rows of the table; 0: all", PASTA_OPTION_NUMBER},
+	{},
 };
 
 int open(void *state, const pasta_opts *opts, pasta_err *err)
 {
-	const char *top = pasta_opt(opts, "top");
 	auto *t = new (std::nothrow) tool;
-	char *end;
 
 	if (!t)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	*static_cast<tool **>(state) = t;
-	t->top = std::strtoul(top, &end, 10);
-	if (*top < '0' || *top > '9' || *end)
-		return pasta_fail(err, -EINVAL, "top is a number of rows, not '%s'", top);
+	t->top = pasta_opt_u64(opts, "top");
 	return 0;
 }
 

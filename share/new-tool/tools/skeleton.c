@@ -21,19 +21,15 @@ struct state {
 };
 
 static const struct pasta_option options[] = {
-	{"top", "10", "rows of the table; 0: all"},
-	{NULL, NULL, NULL},
+	{"top", "10", "rows of the table; 0: all", PASTA_OPTION_NUMBER},
+	{0},
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
-	const char *top = pasta_opt(opts, "top");
 	struct state *s = state;
-	char *end;
 
-	s->top = strtoul(top, &end, 10);
-	if (*top < '0' || *top > '9' || *end)
-		return pasta_fail(err, -EINVAL, "top is a number of rows, not '%s'", top);
+	s->top = pasta_opt_u64(opts, "top");
 	s->kernels = pasta_map_new(sizeof(struct kernel));
 	return s->kernels ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }

@@ -1,0 +1,254 @@
+/*
+ * bench_sdk.c - what the SDK's helpers cost a tool, a call.
+ *
+ * Keys, addresses and numbers are random, made before the clock runs, so that no branch and no
+ * cache is luckier than it would be in a tool; what is said to be in order of time is.
+ */
+#include "bench.h"
+
+#include <pasta/pasta.h>
+
+enum { RUNS = 5, CALLS = 1000000, LIVE = 1000000, SPACING = 4096, TURN = 1000 };
+
+static uint64_t numbers[CALLS];
+static volatile uint64_t sink; /* what is found must be found */
+
+static uint64_t random_u64(void)
+{
+	static uint64_t state;
+	uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static void make_numbers(uint64_t below)
+{
+	for (int i = 0; i < CALLS; i++)
+		numbers[i] = random_u64() % below;
+}
+
+static void must(bool ok)
+{
+	if (!ok)
+		bench_die("out of memory, or what was there is not found");
+}
+
+/* -- Heaviest keys. Half of the weight is that of a few. -- */
+
+static void topk(const char *what, size_t capacity, uint64_t keys)
+{
+	struct bench b = {0};
+
+	for (int run = 0; run < RUNS; run++) {
+		struct pasta_topk *t = pasta_topk_new(capacity);
+		double begin;
+
+		make_numbers(keys);
+		for (int i = 0; i < CALLS; i += 2)
+			numbers[i] %= 16;
+		must(t);
+		begin = bench_now();
+		for (int i = 0; i < CALLS; i++)
+			must(!pasta_topk_add(t, numbers[i], 1));
+		bench_add(&b, (bench_now() - begin) * 1e9 / CALLS);
+		pasta_topk_free(t);
+	}
+	bench_tell(&b, what, "ns");
+}
+
+/* -- Ranges: LIVE of them at any time, of twice as many places. -- */
+
+struct ranges {
+	struct pasta_ranges *r;
+	uint8_t *live; /* by place */
+	struct bench find, add, remove, walk;
+};
+
+static void fill(struct ranges *b)
+{
+	size_t count = 0;
+
+	b->r = pasta_ranges_new(16);
+	b->live = calloc(2 * LIVE, 1);
+	must(b->r && b->live);
+	while (count < LIVE) {
+		uint64_t place = random_u64() % (2 * LIVE);
+
+		if (b->live[place])
+			continue;
+		must(pasta_ranges_add(b->r, place * SPACING, SPACING / 2, NULL));
+		b->live[place] = 1;
+		count++;
+	}
+}
+
+static void time_find(struct ranges *b)
+{
+	uint64_t found = 0;
+	double begin;
+
+	make_numbers((uint64_t)2 * LIVE * SPACING);
+	begin = bench_now();
+	for (int i = 0; i < CALLS; i++)
+		found += pasta_ranges_find(b->r, numbers[i], NULL, NULL) != NULL;
+	bench_add(&b->find, (bench_now() - begin) * 1e9 / CALLS);
+	sink = found;
+}
+
+/* Take up to TURN places that are live, or are not, and change that. */
+static int choose(struct ranges *b, const uint64_t *places, uint8_t live, uint64_t *chosen)
+{
+	int n = 0;
+
+	for (int i = 0; i < TURN; i++) {
+		if (b->live[places[i]] != live)
+			continue;
+		b->live[places[i]] ^= 1;
+		chosen[n++] = places[i];
+	}
+	return n;
+}
+
+/* Some go, then others come, by turns. */
+static void time_change(struct ranges *b)
+{
+	double removing = 0, adding = 0, begin;
+	size_t removed = 0, added = 0;
+	uint64_t places[TURN];
+
+	make_numbers(2 * LIVE);
+	for (int i = 0; i + TURN <= CALLS; i += TURN) {
+		bool add = i / TURN % 2;
+		int n = choose(b, numbers + i, !add, places);
+
+		begin = bench_now();
+		for (int k = 0; k < n && add; k++)
+			must(pasta_ranges_add(b->r, places[k] * SPACING, SPACING / 2, NULL));
+		for (int k = 0; k < n && !add; k++)
+			must(!pasta_ranges_remove(b->r, places[k] * SPACING));
+		*(add ? &adding : &removing) += (bench_now() - begin) * 1e9;
+		*(add ? &added : &removed) += (size_t)n;
+	}
+	bench_add(&b->add, adding / (double)added);
+	bench_add(&b->remove, removing / (double)removed);
+}
+
+static void time_walk(struct ranges *b)
+{
+	uint64_t at = 0, begin, size;
+	size_t seen = 0;
+	double start = bench_now();
+
+	for (; pasta_ranges_next(b->r, at, &begin, &size); at = begin + size)
+		seen++;
+	bench_add(&b->walk, (bench_now() - start) * 1e9 / (double)seen);
+	must(seen == pasta_ranges_count(b->r));
+}
+
+static void ranges(void)
+{
+	struct ranges b = {0};
+
+	for (int run = 0; run < RUNS; run++) {
+		fill(&b);
+		time_find(&b);
+		time_change(&b);
+		time_walk(&b);
+		pasta_ranges_free(b.r);
+		free(b.live);
+	}
+	bench_tell(&b.find, "ranges: find, of 10^6, three in four in vain", "ns");
+	bench_tell(&b.add, "ranges: add, to 10^6", "ns");
+	bench_tell(&b.remove, "ranges: remove, from 10^6", "ns");
+	bench_tell(&b.walk, "ranges: next, over 10^6", "ns");
+}
+
+static void hist(void)
+{
+	struct bench b = {0};
+
+	for (int run = 0; run < RUNS; run++) {
+		struct pasta_hist *h = pasta_hist_new();
+		double begin;
+
+		make_numbers(10000000);
+		must(h);
+		begin = bench_now();
+		for (int i = 0; i < CALLS; i++)
+			must(!pasta_hist_add(h, numbers[i], 1));
+		bench_add(&b, (bench_now() - begin) * 1e9 / CALLS);
+		pasta_hist_free(h);
+	}
+	bench_tell(&b, "hist: add", "ns");
+}
+
+/* -- Windows: events 1 us apart, a launch in four; windows of 10 ms, or of 10000 launches. -- */
+
+static void combine(void *into, const void *from)
+{
+	*(uint64_t *)into += *(const uint64_t *)from;
+}
+
+static int visit(void *ctx, uint64_t begin, uint64_t end, const void *value)
+{
+	*(uint64_t *)ctx += *(const uint64_t *)value;
+	return 0;
+}
+
+static void windows(const char *what, const char *visiting, struct pasta_window_spec spec)
+{
+	struct bench at = {0}, each = {0};
+
+	for (int run = 0; run < RUNS; run++) {
+		struct pasta_windows *w = pasta_windows_new(&spec, NULL);
+		struct pasta_event ev = {.kind = PASTA_KERNEL};
+		uint64_t sum = 0;
+		double begin;
+
+		make_numbers(4);
+		must(w);
+		begin = bench_now();
+		for (int i = 0; i < CALLS; i++) {
+			uint64_t *value;
+
+			ev.time += 1000;
+			ev.proc = (uint32_t)(i >> 10 & 3);
+			ev.kind = numbers[i] ? PASTA_KERNEL : PASTA_LAUNCH;
+			value = pasta_windows_at(w, &ev);
+			must(value);
+			++*value;
+		}
+		bench_add(&at, (bench_now() - begin) * 1e9 / CALLS);
+		begin = bench_now();
+		must(!pasta_windows_each(w, combine, visit, &sum));
+		bench_add(&each, (bench_now() - begin) * 1e3);
+		sink = sum;
+		pasta_windows_free(w);
+	}
+	bench_tell(&at, what, "ns");
+	if (visiting)
+		bench_tell(&each, visiting, "ms");
+}
+
+int main(void)
+{
+	topk("topk: add, exact, 1000 keys", 0, 1000);
+	topk("topk: add, exact, 10^6 keys", 0, 1000000);
+	topk("topk: add, 1000 counters for 1000 keys", 1000, 1000);
+	topk("topk: add, 1000 counters for 10^6 keys", 1000, 1000000);
+	ranges();
+	hist();
+	windows("windows: at, by time, 10 ms", NULL,
+		(struct pasta_window_spec){
+			.unit = PASTA_WINDOW_TIME, .size = 10000000, .value_size = 8});
+	windows("windows: at, by launch", NULL,
+		(struct pasta_window_spec){
+			.unit = PASTA_WINDOW_LAUNCHES, .size = 10000, .value_size = 8});
+	windows("windows: at, by time, each event in a new pane",
+		"windows: each, 10^6 windows of 1000 panes",
+		(struct pasta_window_spec){
+			.unit = PASTA_WINDOW_TIME, .size = 1000000, .step = 1000, .value_size = 8});
+	return 0;
+}

@@ -1,0 +1,464 @@
+/* ranges.c - an interval map: values by disjoint ranges of addresses, in a B+-tree. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pasta/pasta.h>
+
+/*
+ * All nodes are alike: keys[i] is where the first range below kids[i] begins. On the lowest level
+ * kids are values, which lie in chunks and never move, and sizes are those of the ranges: a search
+ * need not touch a value. A node that is not the root has at least LEAST kids, so the tree is never
+ * higher than HEIGHT_MAX.
+ */
+enum { FAN = 32, LEAST = FAN / 4, HEIGHT_MAX = 24, CHUNK = 64, CHUNK_MAX = 1 << 16 };
+
+struct node {
+	struct node *next; /* on its level; while it is spare, the next spare one */
+	uint32_t count;
+	uint64_t keys[FAN];
+	uint64_t sizes[FAN];
+	void *kids[FAN];
+};
+
+struct chunk {
+	struct chunk *next;
+	size_t room, used; /* values, which follow */
+};
+
+struct pasta_ranges {
+	size_t stride, count;
+	struct node *root;
+	unsigned int height; /* levels above the lowest */
+	struct node *spare;
+	unsigned int spares;
+	struct chunk *chunks; /* the last one first */
+	void *free;	      /* a value, which has the address of the next one in it */
+};
+
+/* A way down: the node on each level, the lowest at 0, and the kid that was taken. */
+struct path {
+	struct node *nodes[HEIGHT_MAX];
+	uint32_t at[HEIGHT_MAX];
+};
+
+static struct node *take_node(struct pasta_ranges *r)
+{
+	struct node *n = r->spare;
+
+	r->spare = n->next;
+	r->spares--;
+	n->next = NULL;
+	n->count = 0;
+	return n;
+}
+
+static void give_node(struct pasta_ranges *r, struct node *n)
+{
+	n->next = r->spare;
+	r->spare = n;
+	r->spares++;
+}
+
+/* Nodes enough for an insertion that splits all the way up, so that it cannot fail halfway. */
+static int reserve(struct pasta_ranges *r)
+{
+	while (r->spares < r->height + 2) {
+		struct node *n = malloc(sizeof(*n));
+
+		if (!n)
+			return -ENOMEM;
+		give_node(r, n);
+	}
+	return 0;
+}
+
+struct pasta_ranges *pasta_ranges_new(size_t value_size)
+{
+	struct pasta_ranges *r = calloc(1, sizeof(*r));
+
+	if (!r || value_size > SIZE_MAX / 2 / CHUNK_MAX || reserve(r)) {
+		pasta_ranges_free(r);
+		return NULL;
+	}
+	r->stride = value_size ? (value_size + 7) & ~(size_t)7 : 8;
+	r->root = take_node(r);
+	return r;
+}
+
+/* Level by level: nodes of one level are a list. */
+static void free_tree(struct pasta_ranges *r)
+{
+	struct node *level = r->root, *below, *n;
+	unsigned int height = r->height;
+
+	for (; level; level = below) {
+		below = height-- ? level->kids[0] : NULL;
+		while ((n = level)) {
+			level = n->next;
+			free(n);
+		}
+	}
+}
+
+void pasta_ranges_free(struct pasta_ranges *r)
+{
+	struct chunk *chunk;
+	struct node *n;
+
+	if (!r)
+		return;
+	free_tree(r);
+	while ((n = r->spare)) {
+		r->spare = n->next;
+		free(n);
+	}
+	while ((chunk = r->chunks)) {
+		r->chunks = chunk->next;
+		free(chunk);
+	}
+	free(r);
+}
+
+/* A chunk is twice as big as the one before, up to a limit. */
+static struct chunk *make_chunk(struct pasta_ranges *r)
+{
+	size_t last = r->chunks ? r->chunks->room : CHUNK / 2;
+	size_t room = last < CHUNK_MAX ? 2 * last : last;
+	struct chunk *chunk = malloc(sizeof(*chunk) + room * r->stride);
+
+	if (!chunk)
+		return NULL;
+	*chunk = (struct chunk){.next = r->chunks, .room = room};
+	r->chunks = chunk;
+	return chunk;
+}
+
+static void *take_value(struct pasta_ranges *r)
+{
+	struct chunk *chunk = r->chunks;
+	void *value = r->free;
+
+	if (value) {
+		memcpy(&r->free, value, sizeof(r->free));
+		return value;
+	}
+	if (!chunk || chunk->used == chunk->room)
+		chunk = make_chunk(r);
+	return chunk ? (char *)(chunk + 1) + chunk->used++ * r->stride : NULL;
+}
+
+static void give_value(struct pasta_ranges *r, void *value)
+{
+	memcpy(value, &r->free, sizeof(r->free));
+	r->free = value;
+}
+
+/* How many of its keys are at most addr. */
+static uint32_t keys_to(const struct node *n, uint64_t addr)
+{
+	const uint64_t *first = n->keys;
+	uint32_t count = n->count, half;
+
+	while (count > 1) {
+		half = count / 2;
+		first = first[half] <= addr ? first + half : first;
+		count -= half;
+	}
+	return (uint32_t)(first - n->keys) + (count && *first <= addr);
+}
+
+/* The kid that has the last range to begin at or before addr; the first if none has. */
+static uint32_t kid_of(const struct node *n, uint64_t addr)
+{
+	uint32_t at = keys_to(n, addr);
+
+	return at ? at - 1 : 0;
+}
+
+/* All of a node at once: a search would wait for one line of it after the other. */
+static struct node *fetch(struct node *n)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(*n); i += 64)
+		__builtin_prefetch((const char *)n + i);
+	return n;
+}
+
+static const struct node *lowest(const struct pasta_ranges *r, uint64_t addr)
+{
+	const struct node *n = r->root;
+	unsigned int level;
+
+	for (level = r->height; level; level--)
+		n = fetch(n->kids[kid_of(n, addr)]);
+	return n;
+}
+
+static bool contains(const struct node *n, uint32_t at, uint64_t addr)
+{
+	return addr - n->keys[at] < n->sizes[at];
+}
+
+static void *tell(const struct node *n, uint32_t at, uint64_t *begin, uint64_t *size)
+{
+	if (begin)
+		*begin = n->keys[at];
+	if (size)
+		*size = n->sizes[at];
+	return n->kids[at];
+}
+
+void *pasta_ranges_find(const struct pasta_ranges *r, uint64_t addr, uint64_t *begin,
+			uint64_t *size)
+{
+	const struct node *n = lowest(r, addr);
+	uint32_t at = keys_to(n, addr);
+
+	return at && contains(n, at - 1, addr) ? tell(n, at - 1, begin, size) : NULL;
+}
+
+void *pasta_ranges_next(const struct pasta_ranges *r, uint64_t addr, uint64_t *begin,
+			uint64_t *size)
+{
+	const struct node *n = lowest(r, addr);
+	uint32_t at = keys_to(n, addr);
+
+	if (at && contains(n, at - 1, addr))
+		at--;
+	if (at < n->count)
+		return tell(n, at, begin, size);
+	return n->next ? tell(n->next, 0, begin, size) : NULL;
+}
+
+size_t pasta_ranges_count(const struct pasta_ranges *r)
+{
+	return r->count;
+}
+
+/* -- Changing the tree. -- */
+
+static void way_to(const struct pasta_ranges *r, uint64_t begin, struct path *path)
+{
+	struct node *n = r->root;
+	unsigned int level;
+
+	for (level = r->height; level; level--) {
+		path->nodes[level] = n;
+		path->at[level] = kid_of(n, begin);
+		n = fetch(n->kids[path->at[level]]);
+	}
+	path->nodes[0] = n;
+	path->at[0] = kid_of(n, begin);
+}
+
+/* Move its kids from one place, and all after it, to another. */
+static void shift(struct node *n, uint32_t from, uint32_t to)
+{
+	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));
+	memmove(&n->sizes[to], &n->sizes[from], (n->count - from) * sizeof(n->sizes[0]));
+	memmove(&n->kids[to], &n->kids[from], (n->count - from) * sizeof(n->kids[0]));
+	n->count += to - from;
+}
+
+static void place(struct node *n, uint32_t at, uint64_t key, uint64_t size, void *kid)
+{
+	shift(n, at, at + 1);
+	n->keys[at] = key;
+	n->sizes[at] = size;
+	n->kids[at] = kid;
+}
+
+/* Copy count kids. Who calls says then what both have. */
+static void copy(struct node *to, uint32_t at, const struct node *from, uint32_t first,
+		 uint32_t count)
+{
+	memcpy(&to->keys[at], &from->keys[first], count * sizeof(to->keys[0]));
+	memcpy(&to->sizes[at], &from->sizes[first], count * sizeof(to->sizes[0]));
+	memcpy(&to->kids[at], &from->kids[first], count * sizeof(to->kids[0]));
+}
+
+/* The upper half, in a new node. */
+static struct node *split(struct pasta_ranges *r, struct node *n)
+{
+	struct node *right = take_node(r);
+
+	copy(right, 0, n, FAN / 2, FAN - FAN / 2);
+	right->count = FAN - FAN / 2;
+	n->count = FAN / 2;
+	right->next = n->next;
+	n->next = right;
+	return right;
+}
+
+static void grow_root(struct pasta_ranges *r, struct node *right)
+{
+	struct node *root = take_node(r);
+
+	place(root, 0, r->root->keys[0], 0, r->root);
+	place(root, 1, right->keys[0], 0, right);
+	r->root = root;
+	r->height++;
+}
+
+/* At the end of the way to its key. */
+static void put_in(struct pasta_ranges *r, const struct path *path, uint64_t key, uint64_t size,
+		   void *kid)
+{
+	struct node *right;
+	unsigned int level;
+
+	for (level = 1; level <= r->height; level++)
+		if (key < path->nodes[level]->keys[0])
+			path->nodes[level]->keys[0] = key;
+	for (level = 0; level <= r->height; level++) {
+		struct node *n = path->nodes[level];
+		uint32_t at = path->at[level] + 1;
+
+		if (!level && (!n->count || key < n->keys[0]))
+			at = 0;
+		if (n->count < FAN) {
+			place(n, at, key, size, kid);
+			return;
+		}
+		right = split(r, n);
+		if (at > n->count)
+			place(right, at - n->count, key, size, kid);
+		else
+			place(n, at, key, size, kid);
+		key = right->keys[0];
+		size = 0;
+		kid = right;
+	}
+	grow_root(r, kid);
+}
+
+/* Two neighbours, of which one has too few, become one, or share alike. Returns whether the right
+ * one is gone. */
+static bool balance(struct pasta_ranges *r, struct node *left, struct node *right)
+{
+	uint32_t all = left->count + right->count, moved;
+
+	if (all <= FAN) {
+		copy(left, left->count, right, 0, right->count);
+		left->count = all;
+		left->next = right->next;
+		give_node(r, right);
+		return true;
+	}
+	if (left->count < right->count) {
+		moved = all / 2 - left->count;
+		copy(left, left->count, right, 0, moved);
+		shift(right, moved, 0);
+		left->count += moved;
+	} else {
+		moved = all / 2 - right->count;
+		shift(right, 0, moved);
+		copy(right, 0, left, left->count - moved, moved);
+		left->count -= moved;
+	}
+	return false;
+}
+
+/* The kid at at has changed: its key, and its neighbours if it has become too small. */
+static void mend(struct pasta_ranges *r, struct node *up, uint32_t at)
+{
+	struct node *kid = up->kids[at];
+
+	if (kid->count >= LEAST) {
+		up->keys[at] = kid->keys[0];
+		return;
+	}
+	if (at)
+		at--;
+	if (balance(r, up->kids[at], up->kids[at + 1]))
+		shift(up, at + 2, at + 1);
+	else
+		up->keys[at + 1] = ((struct node *)up->kids[at + 1])->keys[0];
+	up->keys[at] = ((struct node *)up->kids[at])->keys[0];
+}
+
+static void take_out(struct pasta_ranges *r, const struct path *path)
+{
+	unsigned int level;
+	struct node *root;
+
+	shift(path->nodes[0], path->at[0] + 1, path->at[0]);
+	for (level = 1; level <= r->height; level++)
+		mend(r, path->nodes[level], path->at[level]);
+	while (r->height && r->root->count == 1) {
+		root = r->root;
+		r->root = root->kids[0];
+		r->height--;
+		give_node(r, root);
+	}
+	r->count--;
+}
+
+int pasta_ranges_remove(struct pasta_ranges *r, uint64_t begin)
+{
+	struct path path;
+	void *value;
+
+	way_to(r, begin, &path);
+	if (!path.nodes[0]->count || path.nodes[0]->keys[path.at[0]] != begin)
+		return -ENOENT;
+	value = path.nodes[0]->kids[path.at[0]];
+	take_out(r, &path);
+	give_value(r, value);
+	return 0;
+}
+
+/* Whether nothing overlaps [begin, end), to whose begin this is the way. */
+static bool is_free(const struct path *path, uint64_t begin, uint64_t end)
+{
+	const struct node *n = path->nodes[0];
+	uint32_t at = path->at[0];
+
+	if (n->count && n->keys[at] <= begin) {
+		if (contains(n, at, begin))
+			return false;
+		at++;
+	}
+	if (at < n->count)
+		return n->keys[at] >= end;
+	return !n->next || n->next->keys[0] >= end;
+}
+
+static size_t remove_all(struct pasta_ranges *r, uint64_t begin, uint64_t end)
+{
+	uint64_t other;
+	size_t n;
+
+	for (n = 0; pasta_ranges_next(r, begin, &other, NULL) && other < end; n++)
+		pasta_ranges_remove(r, other);
+	return n;
+}
+
+void *pasta_ranges_add(struct pasta_ranges *r, uint64_t begin, uint64_t size, size_t *gone)
+{
+	struct path path;
+	size_t n = 0;
+	void *value;
+
+	if (gone)
+		*gone = 0;
+	if (!size || begin + size < begin || reserve(r))
+		return NULL;
+	value = take_value(r);
+	if (!value)
+		return NULL;
+	way_to(r, begin, &path);
+	if (!is_free(&path, begin, begin + size)) {
+		n = remove_all(r, begin, begin + size);
+		way_to(r, begin, &path);
+	}
+	if (gone)
+		*gone = n;
+	memset(value, 0, r->stride);
+	put_in(r, &path, begin, size, value);
+	r->count++;
+	return value;
+}
