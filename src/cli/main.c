@@ -11,7 +11,8 @@
 #include "process/tool.h"
 
 static const struct pasta_verb *const verbs[] = {&pasta_verb_run, &pasta_verb_report,
-						 &pasta_verb_tools, &pasta_verb_doctor};
+						 &pasta_verb_export, &pasta_verb_tools,
+						 &pasta_verb_doctor};
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
 
 static void help(void)
