@@ -15,6 +15,8 @@ find_library(PASTA_ZSTD_STATIC libzstd.a)
 find_path(PASTA_XXHASH_INCLUDE xxhash.h)
 find_path(PASTA_YAJL_INCLUDE yajl/yajl_parse.h)
 find_library(PASTA_YAJL NAMES yajl yajl_s)
+find_path(PASTA_SQLITE_INCLUDE sqlite3.h)
+find_library(PASTA_SQLITE sqlite3)
 
 pasta_need(PASTA_ZSTD_INCLUDE "zstd.h")
 pasta_need(PASTA_ZSTD "libzstd")
@@ -22,6 +24,8 @@ pasta_need(PASTA_ZSTD_STATIC "libzstd.a (the agent has its own copy)")
 pasta_need(PASTA_XXHASH_INCLUDE "xxhash.h")
 pasta_need(PASTA_YAJL_INCLUDE "yajl/yajl_parse.h")
 pasta_need(PASTA_YAJL "libyajl")
+pasta_need(PASTA_SQLITE_INCLUDE "sqlite3.h")
+pasta_need(PASTA_SQLITE "libsqlite3")
 
 # Without it accelprof shows host call paths as addresses in files, and doctor says so.
 find_path(PASTA_DW_INCLUDE elfutils/libdwfl.h)
@@ -46,11 +50,11 @@ endif()
 
 add_library(pasta-includes INTERFACE)
 target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_ZSTD_INCLUDE}"
-	"${PASTA_XXHASH_INCLUDE}" "${PASTA_YAJL_INCLUDE}")
+	"${PASTA_XXHASH_INCLUDE}" "${PASTA_YAJL_INCLUDE}" "${PASTA_SQLITE_INCLUDE}")
 
 add_library(pasta-host-deps INTERFACE)
-target_link_libraries(pasta-host-deps INTERFACE "${PASTA_ZSTD}" "${PASTA_YAJL}" Threads::Threads m
-	${CMAKE_DL_LIBS})
+target_link_libraries(pasta-host-deps INTERFACE "${PASTA_ZSTD}" "${PASTA_YAJL}"
+	"${PASTA_SQLITE}" Threads::Threads m ${CMAKE_DL_LIBS})
 if(PASTA_DW_INCLUDE AND PASTA_DW)
 	target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_DW_INCLUDE}")
 	target_compile_definitions(pasta-includes INTERFACE PASTA_HAVE_LIBDW)

@@ -1,6 +1,5 @@
 /* report.c - accelprof report: what was recorded, seen by tools. */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,58 +7,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/reading.h"
 #include "cli/show.h"
 #include "process/account.h"
 #include "process/output.h"
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-	interrupted = 1;
-}
-
-static bool stop(void *ctx)
-{
-	return interrupted;
-}
-
-/* The second interrupt ends us. One that whoever started us ignores stays ignored. */
-static void catch_interrupt(void)
-{
-	struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, before;
-
-	if (!sigaction(SIGINT, NULL, &before) && before.sa_handler != SIG_IGN)
-		sigaction(SIGINT, &action, NULL);
-}
-
-static void warn(const char *line)
-{
-	pasta_cli_say("%s", line);
-}
-
-/* All arguments into one stream. Returns how many of them failed. */
-static int open_all(struct pasta_input *in, char **paths)
-{
-	int failed = 0;
-
-	for (; *paths; paths++) {
-		struct pasta_err err = {0};
-
-		if (!pasta_input_add(in, *paths, &err))
-			continue;
-		pasta_cli_say("%s", err.text);
-		failed++;
-	}
-	if (!failed && !in->shards && in->failed)
-		pasta_cli_say("nothing was recorded in this run: %s", in->why);
-	else if (!failed && !in->shards && in->alive)
-		pasta_cli_say("nothing is written yet: the program still runs, try again later");
-	else if (!failed && !in->shards)
-		pasta_cli_say("nothing was recorded in this run: see 'accelprof doctor', and "
-			      "<pasta/annotate.h> for what a program can say");
-	return failed;
-}
 
 /* What is to be written: the tools' result, or the events, by a sink that reads them itself. */
 struct content {
@@ -75,7 +26,7 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_err *err)
 
 	if (!c->show->sink->events)
 		return pasta_show_print(c->show, file, fd, &c->result, err);
-	error = pasta_show_events(c->show, c->in, file, stop, NULL, err);
+	error = pasta_show_events(c->show, c->in, file, pasta_reading_stop, NULL, err);
 	c->stopped = error == -EINTR;
 	pasta_stream_loss(c->in->stream, &c->result.loss);
 	pasta_account_add_closed(&c->result.loss, c->in->lost);
@@ -109,26 +60,17 @@ static int print_to(struct content *c, const char *path, struct pasta_err *err)
 	return error;
 }
 
-/* What a person should know beside the report. Returns whether something was unreadable. */
+/* Returns whether something was unreadable. */
 static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
 		    const struct pasta_account *loss)
 {
 	char line[400];
 
-	pasta_show_trouble(in);
-	if (in->alive)
-		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
-			      "they have written so far",
-			      in->alive);
 	if ((show->sink == &pasta_sink_csv || show->sink == &pasta_sink_folded ||
 	     show->sink->events) &&
 	    loss->dropped)
 		pasta_cli_say("%s", pasta_account_line(loss, line, sizeof(line)));
-	if (loss->damaged_bytes || loss->damaged)
-		pasta_cli_say("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
-			      " events are lost with them; all else is in the report: keep a copy",
-			      loss->damaged_bytes, loss->damaged);
-	return loss->damaged_bytes || loss->damaged || in->refused;
+	return pasta_reading_remarks(in, loss, "report");
 }
 
 static int report(struct pasta_show *show, struct pasta_input *in, const char *to)
@@ -138,7 +80,7 @@ static int report(struct pasta_show *show, struct pasta_input *in, const char *t
 	int error = 0, status = PASTA_CLI_OK;
 
 	if (!show->sink->events)
-		error = pasta_show_read(show, in, &c.result, stop, NULL, &err);
+		error = pasta_show_read(show, in, &c.result, pasta_reading_stop, NULL, &err);
 	c.stopped = error == -EINTR;
 	if (error && !c.stopped) {
 		pasta_cli_say("%s", err.text);
@@ -165,7 +107,7 @@ static int report(struct pasta_show *show, struct pasta_input *in, const char *t
 
 static int main_(int argc, char **argv)
 {
-	struct pasta_input in = {.warn = warn};
+	struct pasta_input in = {0};
 	struct pasta_err err = {0};
 	struct pasta_show show;
 	const char *arg, *to = "-";
@@ -187,8 +129,8 @@ static int main_(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_report,
 				       "%s shows events, not what tools make of them: leave out -t",
 				       show.sink->name);
-	catch_interrupt();
-	failed = open_all(&in, argv + first);
+	pasta_reading_catch_interrupt();
+	failed = pasta_reading_open(&in, argv + first);
 	if (!in.shards)
 		goto out;
 	if (pasta_show_choose(&show, in.run.tools, &err)) {

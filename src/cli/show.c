@@ -6,17 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/progress.h"
 #include "process/account.h"
 #include "process/crew.h"
 #include "process/plugin.h"
 #include "process/symbols.h"
 
-#define WIDTH 100	   /* where there is no terminal */
-#define PROGRESS_AFTER 500 /* ms */
-#define PROGRESS_EVERY 100 /* ms */
+#define WIDTH 100 /* where there is no terminal */
 
 void pasta_show_init(struct pasta_show *show, size_t rows)
 {
@@ -39,13 +37,15 @@ static int keep(const char **list, size_t *count, const char *arg, struct pasta_
 	return 0;
 }
 
-static int add_filter(struct pasta_show *show, enum pasta_filter_sort sort, const char *arg,
-		      struct pasta_err *err)
+int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg, struct pasta_err *err)
 {
-	if (!show->filter)
-		show->filter = pasta_filter_new();
-	return show->filter ? pasta_filter_add(show->filter, sort, arg, err)
-			    : pasta_fail(err, -ENOMEM, "out of memory");
+	if (id < PASTA_SHOW_FILTER || id >= PASTA_SHOW_FILTER + PASTA_FILTER_SORTS)
+		return -ENOENT;
+	if (!*filter)
+		*filter = pasta_filter_new();
+	return *filter ? pasta_filter_add(*filter, (enum pasta_filter_sort)(id - PASTA_SHOW_FILTER),
+					  arg, err)
+		       : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
 int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err)
@@ -81,9 +81,7 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 					    "--threads needs a number from 1, not '%s'", arg)
 			       : 0;
 	default:
-		if (id < PASTA_SHOW_FILTER || id >= PASTA_SHOW_FILTER + PASTA_FILTER_SORTS)
-			return -ENOENT;
-		return add_filter(show, (enum pasta_filter_sort)(id - PASTA_SHOW_FILTER), arg, err);
+		return pasta_show_filter(&show->filter, id, arg, err);
 	}
 }
 
@@ -132,56 +130,30 @@ int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_
 
 /* -- Reading -- */
 
-struct progress {
+/* What the watch over a long reading needs. */
+struct reading {
+	struct pasta_progress progress;
 	const struct pasta_stream *stream;
 	bool (*stop)(void *ctx);
 	void *ctx;
-	bool terminal, shown;
-	int64_t start, last; /* ms */
 };
 
-static int64_t now_ms(void)
+static struct reading reading_of(const struct pasta_input *in, bool (*stop)(void *ctx), void *ctx)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static struct progress progress_of(const struct pasta_input *in, bool (*stop)(void *ctx), void *ctx)
-{
-	return (struct progress){.stream = in->stream,
-				 .stop = stop,
-				 .ctx = ctx,
-				 .terminal = isatty(STDERR_FILENO),
-				 .start = now_ms()};
+	return (struct reading){
+		.progress = pasta_progress_begin(), .stream = in->stream, .stop = stop, .ctx = ctx};
 }
 
 static bool go_on(void *ctx)
 {
-	struct progress *p = ctx;
+	struct reading *r = ctx;
 	uint64_t done, total;
-	int64_t now;
 
-	if (p->stop && p->stop(p->ctx))
+	if (r->stop && r->stop(r->ctx))
 		return false;
-	if (!p->terminal)
-		return true;
-	now = now_ms();
-	if (now - p->start < PROGRESS_AFTER || now - p->last < PROGRESS_EVERY)
-		return true;
-	p->last = now;
-	p->shown = true;
-	pasta_stream_progress(p->stream, &done, &total);
-	dprintf(STDERR_FILENO, "\raccelprof: reading %3.0f%%",
-		total ? 100.0 * (double)done / (double)total : 0);
+	pasta_stream_progress(r->stream, &done, &total);
+	pasta_progress_show(&r->progress, "reading", done, total);
 	return true;
-}
-
-static void erase(const struct progress *p)
-{
-	if (p->shown)
-		dprintf(STDERR_FILENO, "\r\033[K");
 }
 
 /* The kinds' names, with commas; returns text. */
@@ -289,12 +261,12 @@ static void note_filter(const struct pasta_filter *filter, struct pasta_out *out
 int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
 		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
 {
-	struct progress p = progress_of(in, stop, ctx);
+	struct reading r = reading_of(in, stop, ctx);
 	int error = pasta_input_filter(in, show->filter, err);
 
 	if (!error)
-		error = show->sink->events(file, in, go_on, &p, err);
-	erase(&p);
+		error = show->sink->events(file, in, go_on, &r, err);
+	pasta_progress_erase(&r.progress);
 	return error;
 }
 
@@ -306,19 +278,19 @@ static void say(const char *line)
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
 		    bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
 {
-	struct progress p = progress_of(in, stop, ctx);
+	struct reading r = reading_of(in, stop, ctx);
 	struct pasta_crew_opts opts = {.threads = show->threads,
 				       .filter = show->filter,
 				       .go_on = go_on,
 				       .say = say,
-				       .ctx = &p};
+				       .ctx = &r};
 	size_t i;
 	int error = pasta_input_filter(in, show->filter, err);
 
 	if (error)
 		return error;
 	error = pasta_crew_run(&show->choice, in->stream, result, &opts);
-	erase(&p);
+	pasta_progress_erase(&r.progress);
 	if (error && error != -EINTR)
 		return pasta_fail(err, error, "cannot read the run: %s", strerror(-error));
 	result->run = &in->run;

@@ -49,6 +49,11 @@ FILE *pasta_output_file(struct pasta_output *out)
 	return out->file;
 }
 
+const char *pasta_output_path(const struct pasta_output *out)
+{
+	return out->temp;
+}
+
 /* The content must be on the disk before the name is: else a power cut leaves an empty file. */
 static int settle(FILE *file)
 {

@@ -29,4 +29,11 @@ python3 - events <<-'EOF' || failed "stacks"
 EOF
 "$ACCELPROF" report run -t memory --format json -o report.json || failed "report"
 has "sites are functions of the program" report.json 'new_buffer .cl_common.h:[0-9]+.'
+"$ACCELPROF" export run --to sqlite -o run.db || failed "export"
+python3 - run.db <<-'EOF' || failed "stacks in a database"
+	import sqlite3, sys
+	db = sqlite3.connect(sys.argv[1])
+	stacks = [stack for stack, in db.execute("SELECT stack FROM launch")]
+	sys.exit(not (stacks and all("(cl_many.c:" in stack for stack in stacks)))
+EOF
 done_

@@ -1,0 +1,184 @@
+/* export.c - accelprof export: all that a run has, in one file that other programs read. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/reading.h"
+#include "cli/show.h"
+#include "process/account.h"
+#include "process/output.h"
+#include "sink/export.h"
+
+enum { OPTION_TO = 256, OPTION_FORCE, OPTION_STRICT };
+
+struct export
+{
+	const struct pasta_export *to;
+	const char *file;
+	bool force, strict;
+	struct pasta_filter *filter; /* NULL: none was said */
+};
+
+static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+	if (pasta_reading_stop(NULL))
+		return false;
+	pasta_progress_show(ctx, what, done, total);
+	return true;
+}
+
+/* -- Writing -- */
+
+/* Nothing is written over unless that is wanted, and then only a file. */
+static int check(const struct export *e, struct pasta_err *err)
+{
+	struct stat st;
+
+	if (lstat(e->file, &st))
+		return errno == ENOENT ? 0
+				       : pasta_fail(err, -errno, "cannot write %s: %s", e->file,
+						    strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return pasta_fail(
+			err, -EINVAL,
+			"%s is there already and is no plain file: choose another with -o",
+			e->file);
+	if (!e->force)
+		return pasta_fail(err, -EEXIST,
+				  "%s is there already: choose another with -o, or replace it "
+				  "with --force",
+				  e->file);
+	return 0;
+}
+
+/* 0, -EINTR (what was read until then is written), or an error with *err. */
+static int write_(const struct export *e, struct pasta_input *in, struct pasta_err *err)
+{
+	struct pasta_progress p = pasta_progress_begin();
+	const struct pasta_export_watch watch = {.go_on = go_on, .ctx = &p};
+	struct pasta_output *out;
+	int error, closed;
+
+	if (check(e, err) || pasta_input_filter(in, e->filter, err))
+		return err->code;
+	out = pasta_output_open(e->file, err);
+	if (!out)
+		return err->code;
+	error = e->to->write(pasta_output_path(out), e->file, in, &watch, err);
+	pasta_progress_erase(&p);
+	if (error && error != -EINTR) {
+		pasta_output_close(out, error, NULL);
+		return error;
+	}
+	closed = pasta_output_close(out, 0, err);
+	return closed ? closed : error;
+}
+
+static int export_(const struct export *e, struct pasta_input *in)
+{
+	struct pasta_account loss;
+	struct pasta_err err = {0};
+	int error = write_(e, in, &err), status = PASTA_CLI_OK;
+	char line[400];
+
+	if (error && error != -EINTR) {
+		pasta_cli_say("%s", err.text);
+		return PASTA_CLI_FAILED;
+	}
+	pasta_stream_loss(in->stream, &loss);
+	pasta_account_add_closed(&loss, in->lost);
+	if (loss.dropped)
+		pasta_cli_say("%s", pasta_account_line(&loss, line, sizeof(line)));
+	if (pasta_reading_remarks(in, &loss, "file"))
+		status = PASTA_CLI_FAILED;
+	if (!status && e->strict && loss.dropped)
+		status = PASTA_CLI_LOSS;
+	if (error == -EINTR) {
+		pasta_cli_say("interrupted: %s has what was read so far", e->file);
+		status = PASTA_CLI_INTERRUPTED;
+	}
+	return status;
+}
+
+/* -- The verb -- */
+
+static int unknown_target(const char *name)
+{
+	char names[200] = "";
+	size_t i;
+
+	for (i = 0; pasta_export_at(i); i++) {
+		strncat(names, i ? ", " : "", sizeof(names) - strlen(names) - 1);
+		strncat(names, pasta_export_at(i)->name, sizeof(names) - strlen(names) - 1);
+	}
+	return name ? pasta_cli_usage(&pasta_verb_export, "cannot export to '%s', only to: %s",
+				      name, names)
+		    : pasta_cli_usage(&pasta_verb_export, "say what to make, with --to: %s", names);
+}
+
+static int main_(int argc, char **argv)
+{
+	struct pasta_input in = {0};
+	struct export e = {0};
+	struct pasta_err err = {0};
+	const char *arg, *to = NULL;
+	int id, first, failed, status;
+
+	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
+	signal(SIGPIPE, SIG_IGN); /* what cannot be said is no reason to leave half a file */
+	while ((id = pasta_cli_next(&pasta_verb_export, argc, argv, &arg, &first)) > 0) {
+		if (id == OPTION_TO)
+			e.to = pasta_export_find(to = arg);
+		else if (id == 'o')
+			e.file = arg;
+		else if (id == OPTION_FORCE)
+			e.force = true;
+		else if (id == OPTION_STRICT)
+			e.strict = true;
+		else if (pasta_show_filter(&e.filter, id, arg, &err))
+			return pasta_cli_usage(&pasta_verb_export, "%s", err.text);
+	}
+	if (id < 0)
+		return first;
+	if (!e.to)
+		return unknown_target(to);
+	if (!e.file || !*e.file)
+		return pasta_cli_usage(&pasta_verb_export, "say which file to make, with -o");
+	if (!strcmp(e.file, "-"))
+		return pasta_cli_usage(&pasta_verb_export,
+				       "%s cannot be written to stdout: name a file with -o",
+				       e.to->name);
+	if (first == argc)
+		return pasta_cli_usage(&pasta_verb_export, "say which run, or which shards");
+	pasta_reading_catch_interrupt();
+	failed = pasta_reading_open(&in, argv + first);
+	status = in.shards ? export_(&e, &in) : PASTA_CLI_FAILED;
+	if (failed && !status)
+		status = PASTA_CLI_FAILED;
+	pasta_input_free(&in);
+	pasta_filter_free(e.filter);
+	return status;
+}
+
+static const struct pasta_cli_option options[] = {
+	{OPTION_TO, "to", "TARGET", "what to make: sqlite, a database"},
+	{'o', "output", "FILE", "the file to make, whole or not at all"},
+	{OPTION_FORCE, "force", NULL, "replace FILE if it is there already"},
+	{OPTION_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},
+	PASTA_SHOW_FILTERS,
+	{0, NULL, NULL, NULL},
+};
+
+const struct pasta_verb pasta_verb_export = {
+	.name = "export",
+	.summary = "make a database of what was recorded",
+	.usage = "[OPTIONS] RUN|FILE... --to TARGET -o FILE",
+	.more = "Exit status: 0, 1 if something could not be read or written, 2 for wrong usage, 3 for\n"
+		"loss with --strict, 130 if it was interrupted: FILE then has what was read so far.\n",
+	.options = options,
+	.main = main_,
+};

@@ -1,0 +1,44 @@
+/* progress.c - how far long work is: a line on a terminal, and nothing elsewhere. */
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AFTER 500 /* ms */
+#define EVERY 100 /* ms */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct pasta_progress pasta_progress_begin(void)
+{
+	return (struct pasta_progress){.terminal = isatty(STDERR_FILENO), .start = now_ms()};
+}
+
+void pasta_progress_show(struct pasta_progress *p, const char *what, uint64_t done, uint64_t total)
+{
+	int64_t now;
+
+	if (!p->terminal)
+		return;
+	now = now_ms();
+	if (now - p->start < AFTER || now - p->last < EVERY)
+		return;
+	p->last = now;
+	p->shown = true;
+	dprintf(STDERR_FILENO, "\raccelprof: %s %3.0f%%\033[K", what,
+		total ? 100.0 * (double)done / (double)total : 0);
+}
+
+void pasta_progress_erase(struct pasta_progress *p)
+{
+	if (p->shown)
+		dprintf(STDERR_FILENO, "\r\033[K");
+	p->shown = false;
+}

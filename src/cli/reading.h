@@ -1,0 +1,21 @@
+/* reading.h - runs opened, and an interrupt while they are read: what report and export share. */
+#ifndef PASTA_CLI_READING_H
+#define PASTA_CLI_READING_H
+
+#include <stdbool.h>
+
+#include "process/input.h"
+
+/* From now on an interrupt is a wish to stop; the second one ends us. */
+void pasta_reading_catch_interrupt(void);
+/* Whether there was one. ctx is not used. */
+bool pasta_reading_stop(void *ctx);
+
+/* All arguments, ended by NULL, into one stream; what is wrong is said. Returns how many failed. */
+int pasta_reading_open(struct pasta_input *in, char **paths);
+/* Say what a person should know beside the output, which is called what ("report"). Returns whether
+ * something was unreadable. */
+bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_account *loss,
+			   const char *what);
+
+#endif

@@ -1,0 +1,520 @@
+/* sqlite.c - all that a run has, as tables of an SQLite database. docs/export.md. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/account.h"
+#include "process/feed.h"
+#include "process/symbols.h"
+#include "sink/database.h"
+#include "sink/export.h"
+#include "sink/sqlrows.h"
+#include "sink/sqltable.h"
+
+#define ASK_EVERY 4096	 /* events */
+#define ASK_STEPS 100000 /* of SQLite's machine, while it makes an index */
+
+/* Said by the shard's account, or nothing to keep. */
+#define UNUSED (PASTA_BIT(PROCESS) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
+
+/* A region or an operator that has begun and not ended. */
+struct open {
+	size_t table;
+	struct pasta_sqlrow row;
+};
+
+struct thread {
+	struct open *open;
+	size_t count, room;
+};
+
+/* The addresses of one process and pool: a part may begin where the whole does. */
+struct space {
+	struct pasta_map *whole, *parts; /* struct pasta_sqlrow, by address */
+};
+
+struct proc {
+	bool iterating;
+	struct pasta_sqlrow iteration;
+};
+
+struct writer {
+	struct pasta_database db;
+	struct pasta_sqlrows *rows;
+	struct pasta_input *in;
+	const struct pasta_export_watch *watch;
+	struct pasta_feed *events;
+	struct pasta_map *threads, *spaces, *procs;
+	struct thread *thread; /* of the last region or operator, and its key */
+	uint64_t thread_key;
+	uint64_t ids[PASTA_SQL_OPS + 1]; /* of regions and operators, before their rows are there */
+	uint64_t unknown_frees;
+	uint64_t index, indices; /* how many are there, of how many */
+};
+
+static void out_of_memory(struct writer *w)
+{
+	if (!w->db.err.code)
+		pasta_fail(&w->db.err, -ENOMEM, "cannot write %s: out of memory", w->db.name);
+}
+
+static void put_ended(struct writer *w, size_t table, struct pasta_sqlrow *r, uint64_t end)
+{
+	r->ended = true;
+	r->end = end;
+	pasta_sqlrows_put(w->rows, table, r);
+}
+
+/* -- Regions and operators -- */
+
+static struct thread *thread_of(struct writer *w, uint32_t proc, uint32_t tid)
+{
+	uint64_t key = pasta_pair(proc, tid);
+
+	if (w->thread && w->thread_key == key)
+		return w->thread;
+	w->thread = pasta_map_add(w->threads, key);
+	w->thread_key = key;
+	if (!w->thread)
+		out_of_memory(w);
+	return w->thread;
+}
+
+static const struct pasta_sqlrow *around(const struct thread *th, size_t table)
+{
+	size_t i;
+
+	for (i = th->count; i; i--)
+		if (th->open[i - 1].table == table)
+			return &th->open[i - 1].row;
+	return NULL;
+}
+
+/* Room for one more; NULL when out of memory. */
+static struct open *push(struct thread *th)
+{
+	if (th->count == th->room) {
+		size_t room = th->room ? 2 * th->room : 16;
+		struct open *open = reallocarray(th->open, room, sizeof(*open));
+
+		if (!open)
+			return NULL;
+		th->open = open;
+		th->room = room;
+	}
+	return &th->open[th->count++];
+}
+
+static void span_begin(struct writer *w, size_t table, const struct pasta_sqlrow *row)
+{
+	struct thread *th = thread_of(w, row->ev.proc, row->ev.tid);
+	const struct pasta_sqlrow *up = th ? around(th, table) : NULL;
+	struct open begun = {.table = table, .row = *row}, *open;
+
+	begun.row.id = ++w->ids[table];
+	begun.row.parent = up ? up->id : 0;
+	begun.row.depth = up ? up->depth + 1 : 1;
+	if (table == PASTA_SQL_REGIONS && row->ev.region.depth)
+		begun.row.depth = row->ev.region.depth;
+	open = th ? push(th) : NULL;
+	if (open)
+		*open = begun;
+	else
+		out_of_memory(w);
+}
+
+/* Ends come innermost first, but regions and operators may cross. What never ended has no end. */
+static void span_end(struct writer *w, size_t table, const struct pasta_event *ev, bool ended)
+{
+	struct thread *th = thread_of(w, ev->proc, ev->tid);
+	size_t i = th ? th->count : 0;
+
+	while (i && th->open[i - 1].table != table)
+		i--;
+	if (!i--)
+		return;
+	th->open[i].row.ended = ended;
+	th->open[i].row.end = ev->time;
+	pasta_sqlrows_put(w->rows, table, &th->open[i].row);
+	memmove(&th->open[i], &th->open[i + 1], (--th->count - i) * sizeof(*th->open));
+}
+
+/* -- Memory -- */
+
+static struct space *space_of(struct writer *w, uint32_t proc, uint32_t pool)
+{
+	struct space *space = pasta_map_add(w->spaces, pasta_pair(proc, pool));
+
+	if (space && !space->whole) {
+		space->whole = pasta_map_new(sizeof(struct pasta_sqlrow));
+		space->parts = pasta_map_new(sizeof(struct pasta_sqlrow));
+	}
+	if (space && space->whole && space->parts)
+		return space;
+	out_of_memory(w);
+	return NULL;
+}
+
+/* Where something is already, its free was dropped: it came by now. */
+static void allocate(struct writer *w, const struct pasta_sqlrow *row)
+{
+	const struct pasta_alloc *a = &row->ev.alloc;
+	struct space *space = space_of(w, row->ev.proc, a->pool);
+	struct pasta_sqlrow *live;
+
+	if (!space)
+		return;
+	live = pasta_map_add(a->parent ? space->parts : space->whole, a->addr);
+	if (!live) {
+		out_of_memory(w);
+		return;
+	}
+	if (live->ev.size)
+		put_ended(w, PASTA_SQL_ALLOCATIONS, live, row->ev.time);
+	*live = *row;
+}
+
+/* A part may begin where the whole does: it is the part's end that comes first. */
+static void release(struct writer *w, const struct pasta_event *ev)
+{
+	struct space *space = space_of(w, ev->proc, ev->free.pool);
+	struct pasta_map *map = space ? space->parts : NULL;
+	struct pasta_sqlrow *live = map ? pasta_map_find(map, ev->free.addr) : NULL;
+
+	if (!live && space) {
+		map = space->whole;
+		live = pasta_map_find(map, ev->free.addr);
+	}
+	if (!live) {
+		w->unknown_frees++;
+		return;
+	}
+	put_ended(w, PASTA_SQL_ALLOCATIONS, live, ev->time);
+	pasta_map_remove(map, ev->free.addr);
+}
+
+/* -- Events -- */
+
+static void iteration(struct writer *w, const struct pasta_sqlrow *row)
+{
+	struct proc *p = pasta_map_add(w->procs, row->ev.proc);
+
+	if (!p) {
+		out_of_memory(w);
+		return;
+	}
+	if (p->iterating)
+		put_ended(w, PASTA_SQL_ITERATIONS, &p->iteration, row->ev.time);
+	p->iterating = true;
+	p->iteration = *row;
+}
+
+static void region(struct writer *w, const struct pasta_sqlrow *row)
+{
+	if (row->ev.sub == PASTA_REGION_BEGIN)
+		span_begin(w, PASTA_SQL_REGIONS, row);
+	else if (row->ev.sub == PASTA_REGION_END)
+		span_end(w, PASTA_SQL_REGIONS, &row->ev,
+			 !(row->ev.region.flags & PASTA_REGION_OPEN));
+	else if (row->ev.sub == PASTA_REGION_MARK)
+		pasta_sqlrows_put(w->rows, PASTA_SQL_MARKS, row);
+}
+
+static void event(struct writer *w, const struct pasta_event *ev, const struct pasta_where *where)
+{
+	struct pasta_sqlrow row = pasta_sqlrows_make(w->rows, ev, where);
+
+	switch (ev->kind) {
+	case PASTA_REGION:
+		region(w, &row);
+		break;
+	case PASTA_OP_BEGIN:
+		span_begin(w, PASTA_SQL_OPS, &row);
+		break;
+	case PASTA_OP_END:
+		span_end(w, PASTA_SQL_OPS, ev, ev->sub != PASTA_OP_SUPPLIED);
+		break;
+	case PASTA_ALLOC:
+		allocate(w, &row);
+		break;
+	case PASTA_FREE:
+		release(w, ev);
+		break;
+	case PASTA_ITERATION:
+		iteration(w, &row);
+		break;
+	case PASTA_THREAD:
+		pasta_sqlrows_name_thread(w->rows, ev->proc, ev->tid, ev->thread.name);
+		break;
+	default:
+		pasta_sqlrows_put_kind(w->rows, &row);
+	}
+}
+
+static bool go_on(struct writer *w, const char *what, uint64_t done, uint64_t total)
+{
+	return !w->watch || !w->watch->go_on || w->watch->go_on(w->watch->ctx, what, done, total);
+}
+
+static int read_all(struct writer *w)
+{
+	const struct pasta_where *where;
+	const struct pasta_event *ev;
+	uint64_t done, total;
+	int stopped = 0;
+	size_t n = 0;
+
+	while (!w->db.err.code && (ev = pasta_feed_next(w->events, &where))) {
+		event(w, ev, where);
+		if (++n % ASK_EVERY || stopped)
+			continue;
+		pasta_stream_progress(w->in->stream, &done, &total);
+		if (!go_on(w, "reading", done, total)) {
+			stopped = -EINTR;
+			pasta_feed_stop(w->events);
+		}
+	}
+	if (pasta_feed_error(w->events))
+		out_of_memory(w);
+	return w->db.err.code ? w->db.err.code : stopped;
+}
+
+/* -- The end -- */
+
+static void put_open(struct writer *w)
+{
+	struct space *space;
+	struct thread *th;
+	struct proc *p;
+	size_t at = 0, i;
+	struct pasta_sqlrow *row;
+
+	while ((th = pasta_map_next(w->threads, &at, NULL)))
+		for (i = 0; i < th->count; i++)
+			pasta_sqlrows_put(w->rows, th->open[i].table, &th->open[i].row);
+	at = 0;
+	while ((space = pasta_map_next(w->spaces, &at, NULL))) {
+		for (i = 0; space->whole && (row = pasta_map_next(space->whole, &i, NULL));)
+			pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row);
+		for (i = 0; space->parts && (row = pasta_map_next(space->parts, &i, NULL));)
+			pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row);
+	}
+	at = 0;
+	while ((p = pasta_map_next(w->procs, &at, NULL)))
+		pasta_sqlrows_put(w->rows, PASTA_SQL_ITERATIONS, &p->iteration);
+}
+
+static void put_processes(struct writer *w)
+{
+	sqlite3_stmt *put = pasta_database_prepare(
+		&w->db, "INSERT INTO processes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	size_t i;
+
+	for (i = 0; put && i < pasta_stream_shards(w->in->stream); i++) {
+		const struct pasta_shard_info *info = pasta_stream_shard(w->in->stream, i);
+
+		pasta_database_int(put, 1, i);
+		pasta_database_int(put, 2, info->pid);
+		pasta_database_text(&w->db, put, 3, info->host, strlen(info->host));
+		sqlite3_bind_null(put, 4);
+		if (info->rank)
+			pasta_database_int(put, 4, info->rank - 1);
+		pasta_database_text(&w->db, put, 5, info->command, strlen(info->command));
+		pasta_database_text(&w->db, put, 6, info->path, strlen(info->path));
+		pasta_database_int(put, 7, info->created);
+		pasta_database_int(put, 8, info->loss.expected);
+		pasta_database_int(put, 9, info->loss.captured);
+		pasta_database_int(put, 10, info->loss.dropped);
+		pasta_database_run(&w->db, put);
+	}
+	sqlite3_finalize(put);
+}
+
+/* text: NULL is a number. */
+static void about(struct writer *w, const char *key, const char *text, uint64_t number)
+{
+	sqlite3_stmt *put = pasta_database_prepare(&w->db, "INSERT INTO about VALUES(?, ?)");
+
+	if (!put)
+		return;
+	sqlite3_bind_text(put, 1, key, -1, SQLITE_STATIC);
+	if (text)
+		pasta_database_text(&w->db, put, 2, text, strlen(text));
+	else
+		pasta_database_int(put, 2, number);
+	pasta_database_run(&w->db, put);
+	sqlite3_finalize(put);
+}
+
+/* What is not known has no row. */
+static void about_text(struct writer *w, const char *key, const char *text)
+{
+	if (text)
+		about(w, key, text, 0);
+}
+
+static void about_number(struct writer *w, const char *key, uint64_t value)
+{
+	about(w, key, NULL, value);
+}
+
+static void about_time(struct writer *w, const char *key, uint64_t time)
+{
+	if (time)
+		about_number(w, key, time);
+}
+
+static void about_command(struct writer *w, char *const *command)
+{
+	char *text = NULL;
+	size_t size, i;
+	FILE *f = command ? open_memstream(&text, &size) : NULL;
+
+	for (i = 0; f && command[i]; i++)
+		fprintf(f, "%s%s", i ? " " : "", command[i]);
+	if (command && (!f || fclose(f)))
+		out_of_memory(w);
+	else
+		about_text(w, "command", text);
+	free(text);
+}
+
+static void about_loss(struct writer *w)
+{
+	struct pasta_account loss;
+	unsigned int i;
+	char key[40];
+
+	pasta_stream_loss(w->in->stream, &loss);
+	pasta_account_add_closed(&loss, w->in->lost);
+	about_number(w, "expected", loss.expected);
+	about_number(w, "captured", loss.captured);
+	about_number(w, "dropped", loss.dropped);
+	for (i = 0; i < PASTA_LOSS_REASONS; i++) {
+		if (!pasta_account_reason(i))
+			continue;
+		snprintf(key, sizeof(key), "dropped_%s", pasta_account_reason(i));
+		about_number(w, key, loss.by_reason[i]);
+	}
+	about_number(w, "dropped_damaged", loss.damaged);
+	about_number(w, "damaged_bytes", loss.damaged_bytes);
+	about_number(w, "unknown", loss.unknown);
+	about_number(w, "late", loss.late);
+	about_number(w, "unknown_frees", w->unknown_frees);
+}
+
+static void put_about(struct writer *w)
+{
+	const struct pasta_runinfo *run = &w->in->run;
+
+	about_text(w, "schema", PASTA_SQL_SCHEMA);
+	about_text(w, "version", PASTA_VERSION_STRING);
+	about_number(w, "complete", 0); /* until the last index is there */
+	about_text(w, "run", run->path);
+	about_command(w, run->command);
+	about_text(w, "cwd", run->cwd);
+	about_text(w, "host", run->host);
+	about_text(w, "recorded_by", run->version);
+	about_time(w, "start", run->start);
+	about_time(w, "end", run->end);
+	about_loss(w);
+}
+
+/* -- Indices: an interrupt leaves out those that are not there yet -- */
+
+static int on_steps(void *ctx)
+{
+	struct writer *w = ctx;
+
+	return !go_on(w, "indexing", w->index, w->indices);
+}
+
+static void make_indices(struct writer *w)
+{
+	const struct pasta_sqltable *t;
+	const char *columns;
+	char sql[160];
+	size_t i, k;
+
+	for (i = 0; (t = pasta_sqltable_at(i)); i++)
+		for (k = 0; pasta_sqltable_index(t, k); k++)
+			w->indices++;
+	sqlite3_progress_handler(w->db.db, ASK_STEPS, on_steps, w);
+	for (i = 0; (t = pasta_sqltable_at(i)); i++)
+		for (k = 0; (columns = pasta_sqltable_index(t, k)); k++, w->index++) {
+			snprintf(sql, sizeof(sql), "CREATE INDEX %s_%s ON %s(%s);", t->name,
+				 k ? "key" : "begin", t->name, columns);
+			pasta_database_exec(&w->db, sql);
+		}
+	sqlite3_progress_handler(w->db.db, 0, NULL, NULL);
+	pasta_database_exec(&w->db, "UPDATE about SET value = 1 WHERE key = 'complete';");
+}
+
+/* -- All of it -- */
+
+static void writer_open(struct writer *w, const char *temp, const char *name)
+{
+	if (pasta_database_open(&w->db, temp, name))
+		return;
+	w->rows = pasta_sqlrows_new(&w->db);
+	pasta_symbols_reset();
+	w->events = pasta_feed_new(w->in->stream, ~UNUSED, PASTA_NEED_WHERE | PASTA_NEED_OPS,
+				   w->in->filter);
+	w->threads = pasta_map_new(sizeof(struct thread));
+	w->spaces = pasta_map_new(sizeof(struct space));
+	w->procs = pasta_map_new(sizeof(struct proc));
+	if (!w->rows || !w->events || !w->threads || !w->spaces || !w->procs)
+		out_of_memory(w);
+}
+
+static void writer_close(struct writer *w)
+{
+	struct space *space;
+	struct thread *th;
+	size_t at = 0;
+
+	pasta_sqlrows_free(w->rows);
+	pasta_database_close(&w->db);
+	while (w->threads && (th = pasta_map_next(w->threads, &at, NULL)))
+		free(th->open);
+	at = 0;
+	while (w->spaces && (space = pasta_map_next(w->spaces, &at, NULL))) {
+		pasta_map_free(space->whole);
+		pasta_map_free(space->parts);
+	}
+	pasta_map_free(w->threads);
+	pasta_map_free(w->spaces);
+	pasta_map_free(w->procs);
+	pasta_feed_free(w->events);
+}
+
+static int write_(const char *temp, const char *name, struct pasta_input *in,
+		  const struct pasta_export_watch *watch, struct pasta_err *err)
+{
+	struct writer w = {.in = in, .watch = watch};
+	int stopped = 0;
+
+	writer_open(&w, temp, name);
+	if (!w.db.err.code)
+		stopped = read_all(&w);
+	if (!w.db.err.code) {
+		put_open(&w);
+		pasta_sqlrows_finish(w.rows);
+		put_processes(&w);
+		put_about(&w);
+	}
+	pasta_database_commit(&w.db);
+	if (!stopped)
+		make_indices(&w);
+	writer_close(&w);
+	if (w.db.err.code && err)
+		*err = w.db.err;
+	return w.db.err.code ? w.db.err.code : stopped;
+}
+
+const struct pasta_export pasta_export_sqlite = {
+	.name = "sqlite",
+	.summary = "one SQLite database, a table a kind of event",
+	.write = write_,
+};

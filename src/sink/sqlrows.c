@@ -1,0 +1,522 @@
+/* sqlrows.c - rows of an exported database, and what they refer to. */
+#include "sink/sqlrows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAMES = 128, TABLES_MAX = 32 };
+
+/* Deeper paths are shown by their ends, as the tool regions does it. */
+#define PATH_HEAD 32
+#define PATH_TAIL 31
+
+/* What is bound: at first NULL. */
+struct cell {
+	uint64_t value;
+	bool known;
+};
+
+struct table {
+	const struct pasta_sqltable *is;
+	struct pasta_sqlcolumn columns[PASTA_SQL_COLUMNS];
+	struct cell last[PASTA_SQL_COLUMNS];
+	size_t count;
+	sqlite3_stmt *insert;
+};
+
+enum { PUT_STRING, PUT_STACK, PUT_SCOPE, PUT_THREAD, PUTS };
+static const char *const puts_[PUTS] = {
+	[PUT_STRING] = "INSERT INTO strings VALUES(?, ?)",
+	[PUT_STACK] = "INSERT INTO stacks VALUES(?, ?, ?)",
+	[PUT_SCOPE] = "INSERT INTO scopes VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+	[PUT_THREAD] = "INSERT INTO threads VALUES(?, ?, ?)",
+};
+
+struct pasta_sqlrows {
+	struct pasta_database *db;
+	struct table tables[TABLES_MAX];
+	size_t table_count;
+	struct table *by_kind[PASTA_KINDS_MAX];
+	sqlite3_stmt *puts[PUTS];
+	struct pasta_map *scopes, *stacks; /* ids; by address; by process and reference */
+	struct pasta_map *threads;	   /* names, by process and tid */
+	uint8_t *strings;		   /* a bit an id that has a row */
+	size_t string_bytes;
+	uint32_t *thread; /* of the last row, and its key */
+	uint64_t thread_key;
+	const struct pasta_scope *scope; /* of the last row, and its id */
+	uint64_t scope_id;
+};
+
+static void out_of_memory(struct pasta_sqlrows *r)
+{
+	if (!r->db->err.code)
+		pasta_fail(&r->db->err, -ENOMEM, "cannot write %s: out of memory", r->db->name);
+}
+
+/* -- Names -- */
+
+static void bind_id(sqlite3_stmt *s, int i, uint64_t id)
+{
+	if (id)
+		pasta_database_int(s, i, id);
+	else
+		sqlite3_bind_null(s, i);
+}
+
+static bool make_room(struct pasta_sqlrows *r, uint32_t id)
+{
+	size_t bytes = 2 * (size_t)(id / 8) + 1024;
+	uint8_t *strings;
+
+	if (id / 8 < r->string_bytes)
+		return true;
+	strings = realloc(r->strings, bytes);
+	if (!strings) {
+		out_of_memory(r);
+		return false;
+	}
+	memset(strings + r->string_bytes, 0, bytes - r->string_bytes);
+	r->strings = strings;
+	r->string_bytes = bytes;
+	return true;
+}
+
+/* What has no row in strings yet gets one. Returns id, of which 0 is none. */
+static uint32_t string_id(struct pasta_sqlrows *r, uint32_t id)
+{
+	sqlite3_stmt *put = r->puts[PUT_STRING];
+	const char *text;
+	size_t size;
+
+	if (!id || !make_room(r, id) || r->strings[id / 8] >> id % 8 & 1)
+		return id;
+	r->strings[id / 8] |= (uint8_t)(1 << id % 8);
+	text = pasta_bytes(id, &size);
+	pasta_database_int(put, 1, id);
+	pasta_database_text(r->db, put, 2, text, size);
+	pasta_database_run(r->db, put);
+	return id;
+}
+
+/* Its text is found at the end: by then all modules are known. 0 is none. */
+static uint64_t stack_id(struct pasta_sqlrows *r, uint32_t proc, uint32_t ref)
+{
+	uint64_t *id = ref ? pasta_map_add(r->stacks, pasta_pair(proc, ref)) : NULL;
+
+	if (ref && !id)
+		out_of_memory(r);
+	if (id && !*id)
+		*id = pasta_map_count(r->stacks);
+	return id ? *id : 0;
+}
+
+/* -- Scopes -- */
+
+/* The next one of the same kind outwards. */
+static const struct pasta_scope *outwards(const struct pasta_scope *s)
+{
+	const struct pasta_scope *up = s->up;
+
+	return !up ? NULL : s->kind == PASTA_REGION ? up->region : up->op;
+}
+
+/* The names from the outermost on, joined by "/". */
+static void put_path(const struct pasta_scope *s, FILE *f)
+{
+	const struct pasta_scope *ends[PATH_HEAD + PATH_TAIL], *at;
+	size_t i, size, count = 0, left_out;
+	const char *text;
+
+	for (at = s; at; at = outwards(at))
+		count++;
+	left_out = count > PATH_HEAD + PATH_TAIL ? count - PATH_HEAD - PATH_TAIL : 0;
+	for (at = s, i = count; at; at = outwards(at))
+		if (--i < PATH_HEAD)
+			ends[i] = at;
+		else if (i >= PATH_HEAD + left_out)
+			ends[i - left_out] = at;
+	for (i = 0; i < count - left_out; i++) {
+		if (i == PATH_HEAD && left_out)
+			fprintf(f, "/…(%zu)…", left_out);
+		fputs(i ? "/" : "", f);
+		text = ends[i]->name ? pasta_bytes(ends[i]->name, &size) : "(unnamed)";
+		fwrite(text, 1, ends[i]->name ? size : strlen(text), f);
+	}
+}
+
+static uint64_t scope_id(struct pasta_sqlrows *r, const struct pasta_scope *s);
+
+static void put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint64_t id)
+{
+	uint64_t up = scope_id(r, s->up);
+	uint64_t region = s->region == s ? id : scope_id(r, s->region);
+	uint64_t op = s->op == s ? id : scope_id(r, s->op);
+	sqlite3_stmt *put = r->puts[PUT_SCOPE];
+	char *path = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&path, &size);
+
+	if (f)
+		put_path(s, f);
+	if (!f || fclose(f)) {
+		out_of_memory(r);
+		free(path);
+		return;
+	}
+	pasta_database_int(put, 1, id);
+	bind_id(put, 2, up);
+	sqlite3_bind_text(put, 3, s->kind == PASTA_REGION ? "region" : "op", -1, SQLITE_STATIC);
+	pasta_database_int(put, 4, s->depth);
+	bind_id(put, 5, string_id(r, s->name));
+	bind_id(put, 6, region);
+	bind_id(put, 7, op);
+	pasta_database_text(r->db, put, 8, path, size);
+	pasta_database_run(r->db, put);
+	free(path);
+}
+
+/* Its row in scopes, which is made if it is not there; 0: none. */
+static uint64_t scope_id(struct pasta_sqlrows *r, const struct pasta_scope *s)
+{
+	uint64_t *id;
+
+	if (!s || s == r->scope)
+		return s ? r->scope_id : 0;
+	id = pasta_map_add(r->scopes, (uintptr_t)s);
+	if (!id) {
+		out_of_memory(r);
+		return 0;
+	}
+	if (!*id) {
+		*id = pasta_map_count(r->scopes);
+		put_scope(r, s, *id);
+	}
+	r->scope = s;
+	r->scope_id = *id;
+	return *id;
+}
+
+struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pasta_event *ev,
+				       const struct pasta_where *where)
+{
+	const struct pasta_scope *s = where->scope;
+	struct pasta_sqlrow row = {.place = {.op = where->op,
+					     .iteration = where->iteration,
+					     .launched = where->launched,
+					     .tid = where->tid}};
+
+	row.place.region = s ? scope_id(r, s->region) : 0;
+	row.place.scope = scope_id(r, s);
+	/* Records are of many sizes. */
+	memcpy(&row.ev, ev, ev->size < sizeof(row.ev) ? ev->size : sizeof(row.ev));
+	return row;
+}
+
+/* -- Threads -- */
+
+static uint32_t *thread_of(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid)
+{
+	uint64_t key = pasta_pair(proc, tid);
+
+	if (r->thread && r->thread_key == key)
+		return r->thread;
+	r->thread = pasta_map_add(r->threads, key);
+	r->thread_key = key;
+	if (!r->thread)
+		out_of_memory(r);
+	return r->thread;
+}
+
+void pasta_sqlrows_name_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid, uint32_t name)
+{
+	uint32_t *known = thread_of(r, proc, tid);
+
+	if (known)
+		*known = name;
+}
+
+static void put_threads(struct pasta_sqlrows *r)
+{
+	sqlite3_stmt *put = r->puts[PUT_THREAD];
+	const uint32_t *name;
+	uint64_t key;
+	size_t at = 0;
+
+	while ((name = pasta_map_next(r->threads, &at, &key))) {
+		pasta_database_int(put, 1, key >> 32);
+		pasta_database_int(put, 2, key & UINT32_MAX);
+		bind_id(put, 3, string_id(r, *name));
+		pasta_database_run(r->db, put);
+	}
+}
+
+/* -- Events -- */
+
+static uint64_t number_at(const struct pasta_event *ev, uint16_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)ev + offset, sizeof(v));
+	return v;
+}
+
+static uint32_t small_at(const struct pasta_event *ev, uint16_t offset)
+{
+	uint32_t v;
+
+	memcpy(&v, (const char *)ev + offset, sizeof(v));
+	return v;
+}
+
+/* When it ended; false: it did not. */
+static bool end_of(const struct pasta_sqlrow *row, uint16_t dur, uint64_t *end)
+{
+	*end = dur ? row->ev.time + number_at(&row->ev, dur) : row->end;
+	/* An event that comes late must not make a time negative. */
+	if (!dur && *end < row->ev.time)
+		*end = row->ev.time;
+	return dur || row->ended;
+}
+
+/* A column's value, as 64 bits; false: NULL. */
+static bool value_of(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
+		     const struct pasta_sqlrow *row, uint64_t *value)
+{
+	const struct pasta_event *ev = &row->ev;
+
+	switch (c->source) {
+	case PASTA_SQL_ID:
+		return (*value = row->id);
+	case PASTA_SQL_PROCESS:
+		*value = ev->proc;
+		return true;
+	case PASTA_SQL_THREAD:
+		return (*value = row->place.tid);
+	case PASTA_SQL_BEGIN:
+		*value = ev->time;
+		return true;
+	case PASTA_SQL_END:
+		return end_of(row, c->offset, value);
+	case PASTA_SQL_DEPTH:
+		*value = row->depth;
+		return true;
+	case PASTA_SQL_PARENT:
+		return (*value = row->parent);
+	case PASTA_SQL_SUB:
+		*value = ev->sub;
+		return true;
+	case PASTA_SQL_SCOPE:
+		return (*value = row->place.scope);
+	case PASTA_SQL_REGION:
+		return (*value = row->place.region);
+	case PASTA_SQL_OP:
+		return (*value = row->place.op);
+	case PASTA_SQL_ITERATION:
+		*value = row->place.iteration;
+		return *value != UINT64_MAX;
+	case PASTA_SQL_LAUNCHED:
+		return (*value = row->place.launched);
+	case PASTA_SQL_U32:
+		*value = small_at(ev, c->offset);
+		return true;
+	case PASTA_SQL_U64:
+	case PASTA_SQL_F64:
+		*value = number_at(ev, c->offset);
+		return true;
+	case PASTA_SQL_KEY:
+		return (*value = number_at(ev, c->offset));
+	case PASTA_SQL_STRING:
+		return (*value = string_id(r, small_at(ev, c->offset)));
+	case PASTA_SQL_STACK:
+		return (*value = stack_id(r, ev->proc, small_at(ev, c->offset)));
+	}
+	return false;
+}
+
+static void bind(const struct table *t, size_t i, uint64_t value)
+{
+	const struct pasta_sqltable *is = t->is;
+	int at = (int)i + 1;
+	double real;
+
+	switch (t->columns[i].source) {
+	case PASTA_SQL_F64:
+		memcpy(&real, &value, sizeof(real));
+		sqlite3_bind_double(t->insert, at, real);
+		break;
+	case PASTA_SQL_SUB:
+		if (value < is->sub_count) {
+			sqlite3_bind_text(t->insert, at, is->subs[value], -1, SQLITE_STATIC);
+			break;
+		}
+		/* fall through */
+	default:
+		pasta_database_int(t->insert, at, value);
+	}
+}
+
+/* A statement keeps what was bound: most columns are as they were in the row before. */
+static void put_row(struct pasta_sqlrows *r, struct table *t, const struct pasta_sqlrow *row)
+{
+	size_t i;
+
+	if (r->db->err.code)
+		return;
+	if (row->place.tid)
+		thread_of(r, row->ev.proc, row->place.tid);
+	for (i = 0; i < t->count; i++) {
+		struct cell cell = {0}, *last = &t->last[i];
+
+		cell.known = value_of(r, &t->columns[i], row, &cell.value);
+		if (cell.known == last->known && (!cell.known || cell.value == last->value))
+			continue;
+		*last = cell;
+		if (cell.known)
+			bind(t, i, cell.value);
+		else
+			sqlite3_bind_null(t->insert, (int)i + 1);
+	}
+	pasta_database_run(r->db, t->insert);
+}
+
+void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta_sqlrow *row)
+{
+	put_row(r, &r->tables[table], row);
+}
+
+void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row)
+{
+	if (row->ev.kind < PASTA_KINDS_MAX && r->by_kind[row->ev.kind])
+		put_row(r, r->by_kind[row->ev.kind], row);
+}
+
+/* -- Call paths -- */
+
+static void put_stack(struct pasta_sqlrows *r, uint64_t id, uint32_t proc, uint32_t ref)
+{
+	sqlite3_stmt *put = r->puts[PUT_STACK];
+	struct pasta_stack_frame frames[FRAMES];
+	size_t i, size = 0, n = pasta_stack_frames(proc, ref, frames, FRAMES);
+	char line[1000], *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+
+	for (i = 0; f && i < n && i < FRAMES; i++)
+		fprintf(f, "%s%s", i ? "\n" : "",
+			pasta_stack_frame_text(&frames[i], line, sizeof(line)));
+	if (!f || fclose(f)) {
+		out_of_memory(r);
+	} else {
+		pasta_database_int(put, 1, id);
+		pasta_database_int(put, 2, proc);
+		pasta_database_text(r->db, put, 3, text, size);
+		pasta_database_run(r->db, put);
+	}
+	free(text);
+}
+
+static void put_stacks(struct pasta_sqlrows *r)
+{
+	const uint64_t *id;
+	uint64_t key;
+	size_t at = 0;
+
+	while (!r->db->err.code && (id = pasta_map_next(r->stacks, &at, &key)))
+		put_stack(r, *id, (uint32_t)(key >> 32), (uint32_t)key);
+}
+
+void pasta_sqlrows_finish(struct pasta_sqlrows *r)
+{
+	put_threads(r);
+	put_stacks(r);
+}
+
+/* -- Tables -- */
+
+/* The text of a statement, or several. */
+static char *statement(const struct pasta_sqltable *t,
+		       void (*print)(const struct pasta_sqltable *t, FILE *sql))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (f)
+		print(t, f);
+	if (f && !fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void make_table(struct pasta_sqlrows *r, struct table *t)
+{
+	char *create = statement(t->is, pasta_sqltable_create);
+	char *insert = statement(t->is, pasta_sqltable_insert);
+
+	t->count = pasta_sqltable_columns(t->is, t->columns);
+	if (create && insert) {
+		pasta_database_exec(r->db, create);
+		t->insert = pasta_database_prepare(r->db, insert);
+	} else {
+		out_of_memory(r);
+	}
+	free(create);
+	free(insert);
+}
+
+static void make_tables(struct pasta_sqlrows *r)
+{
+	const struct pasta_sqltable *is;
+	char version[40];
+	size_t i;
+
+	snprintf(version, sizeof(version), "PRAGMA user_version = %d;", PASTA_SQL_VERSION);
+	pasta_database_exec(r->db, version);
+	pasta_database_exec(r->db, pasta_sqltable_common);
+	for (i = 0; i < TABLES_MAX && (is = pasta_sqltable_at(i)); i++) {
+		r->tables[i].is = is;
+		make_table(r, &r->tables[i]);
+		if (i >= PASTA_SQL_OTHERS)
+			r->by_kind[is->kind] = &r->tables[i];
+		r->table_count++;
+	}
+	for (i = 0; i < PUTS; i++)
+		r->puts[i] = pasta_database_prepare(r->db, puts_[i]);
+}
+
+struct pasta_sqlrows *pasta_sqlrows_new(struct pasta_database *db)
+{
+	struct pasta_sqlrows *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->db = db;
+	r->scopes = pasta_map_new(sizeof(uint64_t));
+	r->stacks = pasta_map_new(sizeof(uint64_t));
+	r->threads = pasta_map_new(sizeof(uint32_t));
+	if (r->scopes && r->stacks && r->threads) {
+		make_tables(r);
+		return r;
+	}
+	pasta_sqlrows_free(r);
+	return NULL;
+}
+
+void pasta_sqlrows_free(struct pasta_sqlrows *r)
+{
+	size_t i;
+
+	if (!r)
+		return;
+	for (i = 0; i < r->table_count; i++)
+		sqlite3_finalize(r->tables[i].insert);
+	for (i = 0; i < PUTS; i++)
+		sqlite3_finalize(r->puts[i]);
+	pasta_map_free(r->scopes);
+	pasta_map_free(r->stacks);
+	pasta_map_free(r->threads);
+	free(r->strings);
+	free(r);
+}

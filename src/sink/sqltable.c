@@ -1,0 +1,306 @@
+/* sqltable.c - the tables of an exported database, made of events.def. */
+#include "sink/sqltable.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/frame.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *const directions[] = {
+	[0] = "unspecified",	  [PASTA_COPY_H2D] = "h2d",	[PASTA_COPY_D2H] = "d2h",
+	[PASTA_COPY_D2D] = "d2d", [PASTA_COPY_H2H] = "h2h",	[PASTA_COPY_P2P] = "p2p",
+	[PASTA_COPY_MAP] = "map", [PASTA_COPY_UNMAP] = "unmap",
+};
+static const char *const sorts[] = {
+	[0] = "unspecified",	       [PASTA_ALLOC_DEVICE] = "device",
+	[PASTA_ALLOC_HOST] = "host",   [PASTA_ALLOC_MANAGED] = "managed",
+	[PASTA_ALLOC_POOL] = "pool",   [PASTA_ALLOC_SEGMENT] = "segment",
+	[PASTA_ALLOC_IMAGE] = "image",
+};
+static const char *const loads[] = {"unspecified", "load", "unload"};
+static const char *const sides[] = {"unspecified", "in", "out"};
+
+enum {
+	PLACED = PASTA_SQL_PLACED,
+	WORK = PASTA_SQL_PLACED | PASTA_SQL_WORK,
+	SPAN = PASTA_SQL_PLACED | PASTA_SQL_SPAN,
+	NESTED = PASTA_SQL_PLACED | PASTA_SQL_SPAN | PASTA_SQL_NESTED,
+};
+
+static const struct pasta_sqltable tables[] = {
+	[PASTA_SQL_REGIONS] = {"regions", "region", PASTA_REGION, NESTED, NULL, NULL, 0},
+	[PASTA_SQL_OPS] = {"ops", "op", PASTA_OP_BEGIN, NESTED, NULL, NULL, 0},
+	[PASTA_SQL_ALLOCATIONS] = {"allocations", "allocation", PASTA_ALLOC, SPAN, "sort", sorts,
+				   COUNT(sorts)},
+	[PASTA_SQL_ITERATIONS] = {"iterations", "iteration", PASTA_ITERATION, PASTA_SQL_SPAN, NULL,
+				  NULL, 0},
+	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_REGION, PLACED, NULL, NULL, 0},
+	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_LAUNCH, PLACED, NULL, NULL, 0},
+	{"kernels", "kernel", PASTA_KERNEL, WORK, NULL, NULL, 0},
+	{"copies", "copy", PASTA_COPY, WORK, "direction", directions, COUNT(directions)},
+	{"sets", "fill", PASTA_SET, WORK, NULL, NULL, 0},
+	{"syncs", "sync", PASTA_SYNC, PLACED, NULL, NULL, 0},
+	{"api", "call", PASTA_API, PLACED, NULL, NULL, 0},
+	{"counters", "counter", PASTA_COUNTER, PLACED, NULL, NULL, 0},
+	{"collectives", "collective", PASTA_COLLECTIVE, PLACED, NULL, NULL, 0},
+	{"devices", "device", PASTA_DEVICE, 0, NULL, NULL, 0},
+	{"modules", "module", PASTA_MODULE, 0, "what", loads, COUNT(loads)},
+	{"graph_nodes", "graph_node", PASTA_GRAPH, 0, NULL, NULL, 0},
+	{"tensors", "tensor", PASTA_TENSOR, 0, NULL, NULL, 0},
+	{"op_args", "op_arg", PASTA_OP_ARG, 0, "side", sides, COUNT(sides)},
+	{"links", "link", PASTA_LINK, 0, "sub", NULL, 0},
+	{"uvm", "migration", PASTA_UVM, 0, "sub", NULL, 0},
+	{"access_sums", "access_sum", PASTA_ACCESS_SUM, 0, NULL, NULL, 0},
+	{"access_batches", "access_batch", PASTA_ACCESS_BATCH, 0, NULL, NULL, 0},
+	{"pc_samples", "pc_sample", PASTA_PC_SAMPLE, 0, NULL, NULL, 0},
+};
+
+const struct pasta_sqltable *pasta_sqltable_at(size_t i)
+{
+	return i < COUNT(tables) ? &tables[i] : NULL;
+}
+
+/* -- Columns -- */
+
+/* Names that SQL has taken, or that mean something else in all tables. */
+static const char *column_name(enum pasta_kind kind, const char *field)
+{
+	static const struct {
+		const char *field, *column;
+	} others[] = {
+		{"index", "number"}, {"from", "source"}, {"to", "target"}, {"scope", "capture"}};
+	size_t i;
+
+	if (!strcmp(field, "id"))
+		return kind == PASTA_OP_BEGIN ? "op" : pasta_kind_name(kind);
+	for (i = 0; i < COUNT(others); i++)
+		if (!strcmp(field, others[i].field))
+			return others[i].column;
+	return field;
+}
+
+static bool is_key(const char *field)
+{
+	static const char *const keys[] = {"corr", "node", "graph", "parent", "original", "base"};
+	size_t i;
+
+	for (i = 0; i < COUNT(keys); i++)
+		if (!strcmp(field, keys[i]))
+			return true;
+	return false;
+}
+
+static enum pasta_sqlsource source_of(const struct pasta_field *f)
+{
+	switch (f->type) {
+	case PASTA_FIELD_f64:
+		return PASTA_SQL_F64;
+	case PASTA_FIELD_str:
+		return PASTA_SQL_STRING;
+	case PASTA_FIELD_ref:
+		return strcmp(f->name, "stack") ? PASTA_SQL_STRING : PASTA_SQL_STACK;
+	case PASTA_FIELD_u64:
+	case PASTA_FIELD_i64:
+		return is_key(f->name) ? PASTA_SQL_KEY : PASTA_SQL_U64;
+	default:
+		return PASTA_SQL_U32;
+	}
+}
+
+/* A duration is the end's; a nested table counts its depth itself. */
+static bool is_left_out(const struct pasta_sqltable *t, const struct pasta_field *f)
+{
+	return !strcmp(f->name, "dur") || (t->kind == PASTA_REGION && !strcmp(f->name, "depth"));
+}
+
+static bool has_field(enum pasta_kind kind, const char *name, uint16_t *offset)
+{
+	const struct pasta_kind_info *info = &pasta_kinds[kind];
+	unsigned int i;
+
+	for (i = 0; i < info->count; i++)
+		if (!strcmp(info->fields[i].name, name)) {
+			*offset = info->fields[i].offset;
+			return true;
+		}
+	return false;
+}
+
+/* offset is that of the duration, where there is one: 0 for a span. */
+static bool has_end(const struct pasta_sqltable *t, uint16_t *offset)
+{
+	*offset = 0;
+	return t->flags & PASTA_SQL_SPAN || has_field(t->kind, "dur", offset);
+}
+
+size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlcolumn *columns)
+{
+	const struct pasta_kind_info *info = &pasta_kinds[t->kind];
+	struct pasta_sqlcolumn *c = columns;
+	uint16_t dur;
+	unsigned int i;
+
+	*c++ = (struct pasta_sqlcolumn){"id", PASTA_SQL_ID, 0};
+	*c++ = (struct pasta_sqlcolumn){"process", PASTA_SQL_PROCESS, 0};
+	*c++ = (struct pasta_sqlcolumn){"thread", PASTA_SQL_THREAD, 0};
+	*c++ = (struct pasta_sqlcolumn){"begin", PASTA_SQL_BEGIN, 0};
+	if (has_end(t, &dur))
+		*c++ = (struct pasta_sqlcolumn){"end", PASTA_SQL_END, dur};
+	if (t->flags & PASTA_SQL_NESTED) {
+		*c++ = (struct pasta_sqlcolumn){"depth", PASTA_SQL_DEPTH, 0};
+		*c++ = (struct pasta_sqlcolumn){"parent", PASTA_SQL_PARENT, 0};
+	}
+	if (t->sub)
+		*c++ = (struct pasta_sqlcolumn){t->sub, PASTA_SQL_SUB, 0};
+	for (i = 0; i < info->count; i++)
+		if (!is_left_out(t, &info->fields[i]))
+			*c++ = (struct pasta_sqlcolumn){column_name(t->kind, info->fields[i].name),
+							source_of(&info->fields[i]),
+							info->fields[i].offset};
+	if (t->flags & PASTA_SQL_PLACED) {
+		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
+		if (t != &tables[PASTA_SQL_REGIONS]) /* it is the scope there */
+			*c++ = (struct pasta_sqlcolumn){"region", PASTA_SQL_REGION, 0};
+		if (t->kind != PASTA_OP_BEGIN)
+			*c++ = (struct pasta_sqlcolumn){"op", PASTA_SQL_OP, 0};
+		*c++ = (struct pasta_sqlcolumn){"iteration", PASTA_SQL_ITERATION, 0};
+	}
+	if (t->flags & PASTA_SQL_WORK)
+		*c++ = (struct pasta_sqlcolumn){"launched", PASTA_SQL_LAUNCHED, 0};
+	return (size_t)(c - columns);
+}
+
+/* -- Statements -- */
+
+static void declare(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c, FILE *sql)
+{
+	fprintf(sql, "\"%s\" %s", c->name,
+		c->source == PASTA_SQL_F64		? "REAL"
+		: c->source == PASTA_SQL_SUB && t->subs ? "TEXT"
+							: "INTEGER");
+	switch (c->source) {
+	case PASTA_SQL_ID:
+		fputs(" PRIMARY KEY", sql);
+		break;
+	case PASTA_SQL_PROCESS:
+		fputs(" NOT NULL REFERENCES processes(number)", sql);
+		break;
+	case PASTA_SQL_PARENT:
+		fprintf(sql, " REFERENCES %s(id)", t->name);
+		break;
+	case PASTA_SQL_SCOPE:
+	case PASTA_SQL_REGION:
+		fputs(" REFERENCES scopes(id)", sql);
+		break;
+	case PASTA_SQL_STRING:
+		fputs(" REFERENCES strings(id)", sql);
+		break;
+	case PASTA_SQL_STACK:
+		fputs(" REFERENCES stacks(id)", sql);
+		break;
+	default:
+		break;
+	}
+	fputs(", ", sql);
+}
+
+/* A column as people read it. */
+static void show(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c, FILE *sql)
+{
+	static const char path[] = "(SELECT path FROM scopes s WHERE s.id = t.%s) AS %s";
+
+	switch (c->source) {
+	case PASTA_SQL_PROCESS:
+		fputs("t.process, p.pid, p.host", sql);
+		/* A collective has a rank of its own. */
+		fputs(t->kind == PASTA_COLLECTIVE ? "" : ", p.rank", sql);
+		break;
+	case PASTA_SQL_END:
+		fputs("t.\"end\", t.\"end\" - t.begin AS dur", sql);
+		break;
+	case PASTA_SQL_SCOPE:
+		fprintf(sql, path, "scope", t->flags & PASTA_SQL_NESTED ? "path" : "scope");
+		break;
+	case PASTA_SQL_REGION:
+		fprintf(sql, path, "region", "region");
+		break;
+	case PASTA_SQL_OP:
+		fputs("(SELECT n.text FROM scopes s JOIN scopes o ON o.id = s.op JOIN strings n ON"
+		      " n.id = o.name WHERE s.id = t.scope) AS op",
+		      sql);
+		break;
+	case PASTA_SQL_STRING:
+	case PASTA_SQL_STACK:
+		fprintf(sql, "(SELECT text FROM %s s WHERE s.id = t.\"%s\") AS \"%s\"",
+			c->source == PASTA_SQL_STACK ? "stacks" : "strings", c->name, c->name);
+		break;
+	default:
+		fprintf(sql, "t.\"%s\"", c->name);
+	}
+}
+
+void pasta_sqltable_create(const struct pasta_sqltable *t, FILE *sql)
+{
+	struct pasta_sqlcolumn columns[PASTA_SQL_COLUMNS];
+	size_t i, count = pasta_sqltable_columns(t, columns);
+
+	fprintf(sql, "CREATE TABLE %s(", t->name);
+	for (i = 0; i < count; i++)
+		declare(t, &columns[i], sql);
+	fputs("FOREIGN KEY(process, thread) REFERENCES threads(process, tid));\n", sql);
+	fprintf(sql, "CREATE VIEW %s AS SELECT ", t->view);
+	for (i = 0; i < count; i++) {
+		fputs(i ? ", " : "", sql);
+		show(t, &columns[i], sql);
+	}
+	fprintf(sql, " FROM %s t LEFT JOIN processes p ON p.number = t.process;\n", t->name);
+}
+
+void pasta_sqltable_insert(const struct pasta_sqltable *t, FILE *sql)
+{
+	struct pasta_sqlcolumn columns[PASTA_SQL_COLUMNS];
+	size_t i, count = pasta_sqltable_columns(t, columns);
+
+	fprintf(sql, "INSERT INTO %s VALUES(?", t->name);
+	for (i = 1; i < count; i++)
+		fputs(", ?", sql);
+	fputs(")", sql);
+}
+
+const char *pasta_sqltable_index(const struct pasta_sqltable *t, size_t i)
+{
+	uint16_t offset;
+
+	if (i == 0)
+		return "begin";
+	if (i > 1)
+		return NULL;
+	if (t->kind == PASTA_OP_BEGIN)
+		return "process, op";
+	return has_field(t->kind, "corr", &offset) ? "process, corr" : NULL;
+}
+
+const char pasta_sqltable_common[] =
+	"CREATE TABLE about(key TEXT PRIMARY KEY, value);\n"
+	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT NOT NULL);\n"
+	"CREATE TABLE processes(number INTEGER PRIMARY KEY, pid INTEGER, host TEXT, rank INTEGER,"
+	" command TEXT, path TEXT, created INTEGER, expected INTEGER, captured INTEGER,"
+	" dropped INTEGER);\n"
+	"CREATE TABLE threads(process INTEGER NOT NULL REFERENCES processes(number),"
+	" tid INTEGER NOT NULL, name INTEGER REFERENCES strings(id), PRIMARY KEY(process, tid));\n"
+	"CREATE TABLE stacks(id INTEGER PRIMARY KEY,"
+	" process INTEGER NOT NULL REFERENCES processes(number), text TEXT NOT NULL);\n"
+	"CREATE TABLE scopes(id INTEGER PRIMARY KEY, up INTEGER REFERENCES scopes(id),"
+	" kind TEXT NOT NULL, depth INTEGER NOT NULL, name INTEGER REFERENCES strings(id),"
+	" region INTEGER REFERENCES scopes(id), op INTEGER REFERENCES scopes(id),"
+	" path TEXT NOT NULL);\n"
+	"CREATE VIEW process AS SELECT * FROM processes;\n"
+	"CREATE VIEW thread AS SELECT t.process, p.pid, p.host, p.rank, t.tid,"
+	" (SELECT text FROM strings s WHERE s.id = t.name) AS name FROM threads t"
+	" LEFT JOIN processes p ON p.number = t.process;\n"
+	"CREATE VIEW scope AS SELECT t.id, t.up, t.kind, t.depth,"
+	" (SELECT text FROM strings s WHERE s.id = t.name) AS name,"
+	" (SELECT path FROM scopes s WHERE s.id = t.region) AS region,"
+	" (SELECT path FROM scopes s WHERE s.id = t.op) AS op, t.path FROM scopes t;\n";
