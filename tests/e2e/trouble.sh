@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# trouble.sh - a tool that crashes or never returns is named; the others' results are whole.
+# timeout: 180
+set -u
+. "$SRC/tests/e2e/lib.sh" || exit 1
+
+gen=$BUILD/bench/accelprof-gen
+[ -x "$gen" ] || {
+	echo "no accelprof-gen in this build"
+	exit 77
+}
+plugin=$BUILD/tests/programs/plugin_trouble.so
+"$gen" -n 100000 --ranks 3 -o run >/dev/null || failed "gen"
+"$ACCELPROF" report run -t kernel_freq,copies --format json >good.json || failed "report"
+
+# The results of the two tools that do nothing wrong, wherever they are.
+others() {
+	python3 -c 'import json, sys
+tools = json.load(open(sys.argv[1]))["tools"]
+print(json.dumps([t for t in tools if t["name"] in ("kernel_freq", "copies")]))' "$1"
+}
+others good.json >good
+
+# one THREADS TOOL HOW TEXT
+one() {
+	timeout 20 "$ACCELPROF" report run -t "kernel_freq,$plugin,copies" --threads "$1" \
+		--opt "$2.how=$3" --format json >bad.json 2>err
+	is "$2 $3, $1 threads: status" $? 1
+	others bad.json >bad
+	cmp bad good || failed "$2 $3, $1 threads: the others' results"
+	grep -qF "accelprof: tool $2 failed: $4" err || failed "$2 $3, $1 threads: $(cat err)"
+	json bad.json '[t["tables"] for t in d["tools"] if "error" in t]' >out
+	is "$2 $3, $1 threads: no tables" "$(cat out)" "[[]]"
+}
+for threads in 1 2; do
+	for tool in trouble trouble_merging; do
+		one $threads $tool segv-open 'it crashed in open (SIGSEGV)'
+		one $threads $tool segv-event 'it crashed in event (SIGSEGV)'
+		one $threads $tool segv-report 'it crashed in report (SIGSEGV)'
+		one $threads $tool abort-report 'it crashed in report (SIGABRT)'
+		one $threads $tool overflow-event 'it crashed in event (SIGSEGV)'
+		one $threads $tool free-report 'it crashed in report (SIG'
+		one $threads $tool fpe-event 'it crashed in event (SIGFPE)'
+		one $threads $tool fail-open 'told not to open'
+		one $threads $tool fail-report 'cannot report: '
+	done
+done
+one 2 trouble_merging segv-merge 'it crashed in merge (SIGSEGV)'
+one 2 trouble segv-close 'it crashed in close (SIGSEGV)'
+
+# Ctrl-C leaves a tool that never returns, some seconds later, and keeps the others' results.
+endless() {
+	timeout -s KILL 30 "$ACCELPROF" report run -t "kernel_freq,$plugin,copies" --threads "$1" \
+		--opt "$2.how=$3" --format json >bad.json 2>err &
+	local pid=$!
+	sleep 1
+	kill -INT "$(pgrep -P $pid accelprof || echo $pid)"
+	wait $pid
+	is "$2 $3, $1 threads: status" $? 130
+	has "$2 $3, $1 threads" err "^accelprof: tool $2 failed: it did not return from ${3#*-}"
+	others bad.json >bad
+	if [ "${3#*-}" = report ]; then
+		# All had been read.
+		sed 's/{"severity": "warning", "what": "reading was interrupted[^}]*}//g' bad >bad.same
+		cmp -s bad.same good || cmp bad good || failed "$2 $3, $1 threads: the others' results"
+	fi
+	json bad.json 'all(t["tables"] for t in d["tools"] if "error" not in t)' >out
+	is "$2 $3, $1 threads: the others have tables" "$(cat out)" True
+}
+endless 1 trouble loop-report
+endless 2 trouble_merging loop-report
+endless 1 trouble loop-event
+endless 2 trouble_merging loop-event
+endless 2 trouble sleep-event
+endless 2 trouble_merging sleep-merge
+
+done_

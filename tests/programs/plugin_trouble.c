@@ -1,0 +1,117 @@
+/* plugin_trouble.c - two tools that go wrong where they are told to: one merges, one does not. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <pasta/pasta.h>
+
+struct trouble {
+	const char *how;
+	uint64_t events;
+};
+
+/* What the compiler must not know. */
+static volatile int forever = 1;
+static void *volatile nowhere = (void *)8, *volatile nothing_allocated = (void *)&forever;
+
+static int overflow(volatile char *above)
+{
+	volatile char here[4096];
+
+	here[0] = above ? above[0] : 0;
+	return forever ? overflow(here) + here[1] : 0;
+}
+
+/* "segv-event": how, then where. */
+static void trouble_in(const struct trouble *t, const char *where)
+{
+	size_t n = strcspn(t->how, "-");
+
+	if (!t->how[n] || strcmp(t->how + n + 1, where))
+		return;
+	if (!strncmp(t->how, "segv", n))
+		*(volatile int *)nowhere = 1;
+	else if (!strncmp(t->how, "abort", n))
+		abort();
+	else if (!strncmp(t->how, "fpe", n))
+		raise(SIGFPE);
+	else if (!strncmp(t->how, "overflow", n))
+		overflow(NULL);
+	else if (!strncmp(t->how, "free", n))
+		free((void *)nothing_allocated); /* the C library aborts, or crashes */
+	else if (!strncmp(t->how, "loop", n))
+		while (forever)
+			;
+	else if (!strncmp(t->how, "sleep", n))
+		for (;;)
+			nanosleep(&(struct timespec){.tv_sec = 1000}, NULL);
+}
+
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+{
+	struct trouble *t = state;
+
+	t->how = pasta_opt(opts, "how");
+	trouble_in(t, "open");
+	return strcmp(t->how, "fail-open") ? 0 : pasta_fail(err, -EIO, "told not to open");
+}
+
+static void on_event(void *state, const struct pasta_event *ev)
+{
+	struct trouble *t = state;
+
+	(void)ev;
+	if (++t->events == 1000)
+		trouble_in(t, "event");
+}
+
+static void merge(void *into, const void *from)
+{
+	trouble_in(into, "merge");
+	((struct trouble *)into)->events += ((const struct trouble *)from)->events;
+}
+
+static int report(void *state, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {{"events", PASTA_INT, NULL}};
+	struct trouble *t = state;
+	struct pasta_table *table = pasta_out_table(out, "trouble", columns, 1);
+
+	pasta_cell_int(table, (int64_t)t->events);
+	trouble_in(t, "report");
+	return strcmp(t->how, "fail-report") ? 0 : -EIO;
+}
+
+static void close_(void *state)
+{
+	trouble_in(state, "close");
+}
+
+static const struct pasta_option options[] = {
+	{"how", "well", "what to do wrong, and where: segv-event", PASTA_OPTION_TEXT},
+	{0},
+};
+
+PASTA_TOOL(.name = "trouble", .summary = "goes wrong, with one state",
+	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(REGION), .state_size = sizeof(struct trouble),
+	   .options = options, .open = open_, .event = on_event, .report = report, .close = close_);
+
+static const struct pasta_tool merging = {.size = sizeof(merging),
+					  .api = PASTA_API_VERSION,
+					  .name = "trouble_merging",
+					  .summary = "goes wrong, with a state a shard",
+					  .events = PASTA_BIT(KERNEL) | PASTA_BIT(REGION),
+					  .state_size = sizeof(struct trouble),
+					  .options = options,
+					  .open = open_,
+					  .event = on_event,
+					  .merge = merge,
+					  .report = report,
+					  .close = close_};
+
+__attribute__((constructor)) static void register_merging(void)
+{
+	pasta_tool_register(&merging);
+}
