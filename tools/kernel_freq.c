@@ -20,9 +20,13 @@ struct shape {
 	uint64_t count, total, min, max;
 };
 
+#define LAST 64 /* shapes and names that were there last, a power of two */
+
 struct kernels {
-	struct pasta_map *kernels; /* by name */
-	struct pasta_map *shapes;  /* by hash, or the next number that is free */
+	struct kernel *last_kernels[LAST]; /* by name */
+	struct shape *last_shapes[LAST];   /* by hash */
+	struct pasta_map *kernels;	   /* by name */
+	struct pasta_map *shapes;	   /* by hash, or the next number that is free */
 	bool failed;
 };
 
@@ -54,14 +58,17 @@ static void close_(void *state)
 
 static struct kernel *kernel_of(struct kernels *k, uint32_t name)
 {
-	struct kernel *kernel = pasta_map_add(k->kernels, name);
+	struct kernel **last = &k->last_kernels[name % LAST], *kernel = *last;
 
+	if (kernel && kernel->name == name)
+		return kernel;
+	kernel = pasta_map_add(k->kernels, name);
 	if (kernel && !kernel->times) {
 		kernel->name = name;
 		kernel->times = pasta_hist_new();
 	}
 	if (kernel && kernel->times)
-		return kernel;
+		return *last = kernel;
 	k->failed = true;
 	return NULL;
 }
@@ -76,16 +83,24 @@ static uint64_t hash(uint32_t name, const uint32_t grid[3], const uint32_t block
 	return h;
 }
 
+static bool is_shape(const struct shape *shape, uint32_t name, const uint32_t grid[3],
+		     const uint32_t block[3])
+{
+	return shape->kernel->name == name && !memcmp(shape->grid, grid, sizeof(shape->grid)) &&
+	       !memcmp(shape->block, block, sizeof(shape->block));
+}
+
 /* Shapes whose hash is the same have the numbers after it: none is ever removed. */
 static struct shape *shape_of(struct kernels *k, uint32_t name, const uint32_t grid[3],
 			      const uint32_t block[3])
 {
 	uint64_t key = hash(name, grid, block);
-	struct shape *shape;
+	struct shape **last = &k->last_shapes[key % LAST], *shape = *last;
 
+	if (shape && is_shape(shape, name, grid, block))
+		return shape;
 	while ((shape = pasta_map_add(k->shapes, key)) && shape->kernel &&
-	       (shape->kernel->name != name || memcmp(shape->grid, grid, sizeof(shape->grid)) ||
-		memcmp(shape->block, block, sizeof(shape->block))))
+	       !is_shape(shape, name, grid, block))
 		key++;
 	if (shape && !shape->kernel) {
 		shape->kernel = kernel_of(k, name);
@@ -94,7 +109,7 @@ static struct shape *shape_of(struct kernels *k, uint32_t name, const uint32_t g
 		shape->min = UINT64_MAX;
 	}
 	if (shape && shape->kernel)
-		return shape;
+		return *last = shape;
 	k->failed = true;
 	return NULL;
 }

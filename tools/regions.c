@@ -47,8 +47,10 @@ struct regions {
 	struct pasta_map *threads;	 /* by ev->proc and tid */
 	struct pasta_map *nodes, *marks; /* by the parent's number and name */
 	struct pasta_map *places;	 /* struct node *, by the scope's id */
-	struct pasta_map *iterations;	 /* by index; its number, from 1 */
-	struct pasta_map *cells;	 /* by the iteration's number and the node's */
+	const struct pasta_scope *last_place;
+	struct node *last_node;	      /* at it */
+	struct pasta_map *iterations; /* by index; its number, from 1 */
+	struct pasta_map *cells;      /* by the iteration's number and the node's */
 	struct node root;
 	struct thread *thread; /* of the last event */
 	uint64_t thread_key;
@@ -139,6 +141,8 @@ static struct node *node_at(struct regions *r, const struct pasta_scope *scope)
 
 	if (!region)
 		return &r->root;
+	if (region == r->last_place)
+		return r->last_node;
 	place = pasta_map_find(r->places, region->id);
 	while (!place) {
 		struct node *up = &r->root;
@@ -163,7 +167,8 @@ static struct node *node_at(struct regions *r, const struct pasta_scope *scope)
 		}
 		place = pasta_map_find(r->places, region->id);
 	}
-	return *place;
+	r->last_place = region;
+	return r->last_node = *place;
 }
 
 static void begin(struct regions *r, struct thread *thread, uint64_t now)

@@ -7,7 +7,7 @@
 
 /*
  * Entries lie in chunks, each twice as big as the one before, and never move. The index is open
- * addressing with linear probing: a slot holds the number of an entry plus 1, or 0.
+ * addressing with linear probing; keys are in it as well, so that a look-up is one miss, not two.
  */
 #define CHUNK_SHIFT 6 /* the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
@@ -15,15 +15,20 @@
 
 struct entry {
 	uint64_t key;
-	uint32_t used;
+	uint32_t used;	    /* its number, plus 1; 0: it is free */
 	uint32_t next_free; /* plus 1, while it is free */
 			    /* the value follows */
+};
+
+struct slot {
+	uint64_t key;
+	struct entry *entry; /* NULL: it is empty */
 };
 
 struct pasta_map {
 	size_t value_size, stride;
 	char *chunks[CHUNKS];
-	uint32_t *index;
+	struct slot *index;
 	uint32_t mask;	  /* slots - 1 */
 	uint32_t entries; /* that were ever used */
 	uint32_t count;	  /* that are used now */
@@ -39,12 +44,13 @@ static struct entry *entry_at(const struct pasta_map *map, uint32_t number)
 	return (struct entry *)(map->chunks[chunk] + (number - first) * map->stride);
 }
 
-/* splitmix64's: neighbouring keys must not be neighbours in the index. */
+/* Neighbouring keys must not be neighbours in the index, nor may those that differ above only. */
 static uint32_t hash(uint64_t key)
 {
-	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)(key >> 32 ^ key);
+	unsigned __int128 product = (unsigned __int128)(key ^ UINT64_C(0x9e3779b97f4a7c15)) *
+				    UINT64_C(0xd6e8feb86659fd93);
+
+	return (uint32_t)((uint64_t)(product >> 64) ^ (uint64_t)product);
 }
 
 struct pasta_map *pasta_map_new(size_t value_size)
@@ -77,27 +83,27 @@ void pasta_map_free(struct pasta_map *map)
 }
 
 /* The key's slot, or the empty one where it would be. */
-static uint32_t slot_of(const struct pasta_map *map, uint64_t key)
+static struct slot *slot_of(const struct pasta_map *map, uint64_t key)
 {
-	uint32_t slot = hash(key) & map->mask;
+	uint32_t i = hash(key) & map->mask;
 
-	while (map->index[slot] && entry_at(map, map->index[slot] - 1)->key != key)
-		slot = (slot + 1) & map->mask;
-	return slot;
+	while (map->index[i].entry && map->index[i].key != key)
+		i = (i + 1) & map->mask;
+	return &map->index[i];
 }
 
 void *pasta_map_find(const struct pasta_map *map, uint64_t key)
 {
-	uint32_t number = map->index[slot_of(map, key)];
+	struct entry *entry = slot_of(map, key)->entry;
 
-	return number ? entry_at(map, number - 1) + 1 : NULL;
+	return entry ? entry + 1 : NULL;
 }
 
 /* Keep a quarter of the slots empty. */
 static bool grow_index(struct pasta_map *map)
 {
 	uint32_t i, mask = map->mask * 2 + 1;
-	uint32_t *index;
+	struct slot *index;
 
 	if (map->count < map->mask - map->mask / 4)
 		return true;
@@ -107,9 +113,12 @@ static bool grow_index(struct pasta_map *map)
 	free(map->index);
 	map->index = index;
 	map->mask = mask;
-	for (i = 0; i < map->entries; i++)
-		if (entry_at(map, i)->used)
-			index[slot_of(map, entry_at(map, i)->key)] = i + 1;
+	for (i = 0; i < map->entries; i++) {
+		struct entry *entry = entry_at(map, i);
+
+		if (entry->used)
+			*slot_of(map, entry->key) = (struct slot){entry->key, entry};
+	}
 	return true;
 }
 
@@ -134,11 +143,12 @@ static uint32_t take(struct pasta_map *map)
 
 void *pasta_map_add(struct pasta_map *map, uint64_t key)
 {
-	uint32_t slot = slot_of(map, key), number = map->index[slot], mask = map->mask;
+	struct slot *slot = slot_of(map, key);
+	uint32_t number, mask = map->mask;
 	struct entry *entry;
 
-	if (number)
-		return entry_at(map, number - 1) + 1;
+	if (slot->entry)
+		return slot->entry + 1;
 	if (!grow_index(map))
 		return NULL;
 	if (map->mask != mask)
@@ -149,8 +159,8 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 	entry = entry_at(map, number - 1);
 	memset(entry, 0, map->stride);
 	entry->key = key;
-	entry->used = 1;
-	map->index[slot] = number;
+	entry->used = number;
+	*slot = (struct slot){key, entry};
 	map->count++;
 	return entry + 1;
 }
@@ -158,36 +168,33 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 /* Move up what is after an emptied slot and may lie in it, so that no probe stops short. */
 static void close_gap(struct pasta_map *map, uint32_t gap)
 {
-	uint32_t slot = gap;
+	uint32_t i = gap;
 
-	for (;;) {
-		uint32_t home;
+	while (map->index[i = (i + 1) & map->mask].entry) {
+		uint32_t home = hash(map->index[i].key) & map->mask;
 
-		slot = (slot + 1) & map->mask;
-		if (!map->index[slot])
-			break;
-		home = hash(entry_at(map, map->index[slot] - 1)->key) & map->mask;
-		if (((slot - home) & map->mask) < ((slot - gap) & map->mask))
+		if (((i - home) & map->mask) < ((i - gap) & map->mask))
 			continue;
-		map->index[gap] = map->index[slot];
-		gap = slot;
+		map->index[gap] = map->index[i];
+		gap = i;
 	}
-	map->index[gap] = 0;
+	map->index[gap].entry = NULL;
 }
 
 void pasta_map_remove(struct pasta_map *map, uint64_t key)
 {
-	uint32_t slot = slot_of(map, key), number = map->index[slot];
-	struct entry *entry;
+	struct slot *slot = slot_of(map, key);
+	struct entry *entry = slot->entry;
+	uint32_t number;
 
-	if (!number)
+	if (!entry)
 		return;
-	entry = entry_at(map, number - 1);
+	number = entry->used;
 	entry->used = 0;
 	entry->next_free = map->free;
 	map->free = number;
 	map->count--;
-	close_gap(map, slot);
+	close_gap(map, (uint32_t)(slot - map->index));
 }
 
 size_t pasta_map_count(const struct pasta_map *map)
