@@ -76,7 +76,9 @@ enum pasta_region_sub {
 enum pasta_region_flags {
 	PASTA_REGION_LOST = 1 << 16,  /* supplied: this begin, or this end, was dropped */
 	PASTA_REGION_OUTER = 1 << 17, /* supplied: the end of an outer one ended it */
-	PASTA_REGION_OPEN = 1 << 18,  /* supplied: it never ended; the time is its process's last */
+	/* supplied: it never ended; the time is the last of its process's regions, iterations and
+	 * launches */
+	PASTA_REGION_OPEN = 1 << 18,
 };
 enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 }; /* for tools only: its end is missing */
 enum pasta_copy_sub {

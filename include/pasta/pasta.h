@@ -370,8 +370,8 @@ struct pasta_where {
 		*capture;   /* work of a graph: where its node was captured, or NULL */
 	uint64_t iteration; /* its index, or PASTA_NO_ITERATION */
 	uint64_t op;	    /* id of the innermost operator, or 0 */
-	uint64_t launched;  /* when its launch was, or 0 */
-	uint32_t tid;	    /* the thread that it belongs to */
+	uint64_t launched;  /* when its launch was, or 0; of a launch, its own time */
+	uint32_t tid;	    /* the thread that it belongs to; the event's, if no launch is known */
 	uint32_t name;	    /* of the launch, or 0 */
 	uint32_t stack;	    /* of the launch, or 0 */
 	uint32_t flags;	    /* of enum pasta_where_flags */
@@ -402,7 +402,10 @@ enum pasta_needs {
  * Events come in order of time. Work on a device that seems to begin before its launch, for clocks
  * differ, knows it all the same, if the launch is at most 10 ms later. Regions and operators come
  * as pairs: an end that is missing is supplied, ends come from the inside out, and each end has the
- * name, the depth and the flags of PASTA_REGION_* in event.h.
+ * name, the domain, the depth and the flags of PASTA_REGION_* in event.h. Regions nest in regions
+ * and operators in operators, but a region may end before an operator that began in it, or the
+ * other way round. Two sorts of ends do not come: that of an operator which has not begun; and, by
+ * name, that of a region which the end of an outer one has ended.
  */
 struct pasta_tool {
 	/* These two are first in every version: nothing else is read where they differ. */

@@ -14,10 +14,10 @@
 /* A region or operator that has begun and not ended. */
 struct frame {
 	const struct pasta_scope *scope;
-	uint64_t op;	    /* id of the operator, or of the innermost one around the region */
-	uint64_t iteration; /* when it began */
+	uint64_t op; /* id of the operator, or of the innermost one around the region */
+	struct pasta_where began; /* where its begin and its end belong */
 	uint64_t pair;
-	uint32_t name;
+	uint32_t name, domain;
 	bool is_op;
 };
 
@@ -29,13 +29,21 @@ struct thread {
 	uint32_t tid;
 };
 
+/* A launch: where its work belongs. */
+struct launch {
+	struct pasta_where where;
+	bool graph; /* it may have any number of pieces of work */
+	bool used;  /* it has its work */
+};
+
 struct proc {
-	struct pasta_map *threads;  /* struct thread, by tid */
-	struct thread *thread;	    /* of the last event */
-	struct pasta_map *captured; /* const struct pasta_scope *, by graph node; NULL: none */
-	struct pasta_where *recent; /* launches that have their work; or NULL */
-	uint64_t *recent_corr;
-	uint64_t last;	    /* the latest time of what its threads did */
+	struct pasta_map *threads;    /* struct thread, by tid */
+	struct thread *thread;	      /* of the last event */
+	struct pasta_map *captured;   /* const struct pasta_scope *, by graph node; NULL: none */
+	struct pasta_pending *recent; /* struct launch: those that have their work; or NULL */
+	/* The latest time of what its threads did; and of their operators, which are not always
+	 * read: other ends must not depend on them. */
+	uint64_t last, last_op;
 	uint64_t iteration; /* now */
 	uint32_t number;
 	bool no_launches;
@@ -61,7 +69,7 @@ struct pasta_correlate {
 	struct proc **procs; /* by number */
 	size_t proc_count;
 	struct pasta_map *scopes;	/* const struct pasta_scope *, by key */
-	struct pasta_pending *launches; /* struct pasta_where */
+	struct pasta_pending *launches; /* struct launch: those that have not */
 	struct pasta_pending *early;	/* struct early */
 	/* A ring: numbers from head up to, but not with, tail, both from 1. */
 	struct given *given;
@@ -88,7 +96,7 @@ struct pasta_correlate *pasta_correlate_new(bool ops)
 	c->mask = RING - 1;
 	c->given = calloc(RING, sizeof(*c->given));
 	c->scopes = pasta_map_new(sizeof(struct pasta_scope *));
-	c->launches = pasta_pending_new(sizeof(struct pasta_where), PASTA_CORRELATE_LAUNCHES);
+	c->launches = pasta_pending_new(sizeof(struct launch), PASTA_CORRELATE_LAUNCHES);
 	c->early = pasta_pending_new(sizeof(struct early), PASTA_CORRELATE_QUEUE);
 	c->lost = pasta_strings_add("(lost)", 6);
 	if (c->given && c->scopes && c->launches && c->early && c->lost)
@@ -108,8 +116,7 @@ static void proc_free(struct proc *p)
 		free(thread->frames);
 	pasta_map_free(p->threads);
 	pasta_map_free(p->captured);
-	free(p->recent);
-	free(p->recent_corr);
+	pasta_pending_free(p->recent);
 	free(p);
 }
 
@@ -327,10 +334,10 @@ static struct frame *push(struct pasta_correlate *c, struct proc *p, struct thre
 	f = &thread->frames[thread->depth++];
 	*f = (struct frame){.scope = below(c, up, kind, name),
 			    .op = kind == PASTA_OP_BEGIN ? op : outer,
-			    .iteration = p->iteration,
 			    .pair = ++c->pairs,
 			    .name = name,
 			    .is_op = kind == PASTA_OP_BEGIN};
+	f->began = where_now(p, thread);
 	thread->regions += kind == PASTA_REGION;
 	return f;
 }
@@ -387,14 +394,13 @@ static void give_region(struct pasta_correlate *c, const struct thread *thread, 
 	if (!g)
 		return;
 	fill_head(&g->own, ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
-	g->own.region = (struct pasta_region){
-		.name = f->name, .depth = (uint32_t)thread->regions, .flags = flags};
-	if (ev->kind == PASTA_REGION) {
-		g->own.region.domain = ev->region.domain;
+	g->own.region = (struct pasta_region){.name = f->name,
+					      .domain = f->domain,
+					      .depth = (uint32_t)thread->regions,
+					      .flags = flags};
+	if (ev->kind == PASTA_REGION)
 		g->own.region.flags |= ev->region.flags;
-	}
-	g->where = (struct pasta_where){
-		.scope = f->scope, .op = f->op, .iteration = f->iteration, .tid = ev->tid};
+	g->where = f->began;
 	g->pair = f->pair;
 }
 
@@ -411,8 +417,12 @@ static void end_region(struct pasta_correlate *c, struct thread *thread,
 static void begin_region(struct pasta_correlate *c, struct proc *p, struct thread *thread,
 			 const struct pasta_event *ev, uint32_t name, uint32_t flags)
 {
-	if (push(c, p, thread, PASTA_REGION, name, 0))
-		give_region(c, thread, thread->depth - 1, ev, PASTA_REGION_BEGIN, flags);
+	struct frame *f = push(c, p, thread, PASTA_REGION, name, 0);
+
+	if (!f)
+		return;
+	f->domain = ev->region.domain;
+	give_region(c, thread, thread->depth - 1, ev, PASTA_REGION_BEGIN, flags);
 }
 
 /* Events were dropped: the source says how many regions are open here. Ends that are missing come
@@ -525,8 +535,7 @@ static void end_op(struct pasta_correlate *c, struct thread *thread, size_t at,
 	if (g) {
 		fill_head(&g->own, ev, PASTA_OP_END, sub, PASTA_EVENT_SIZE(op_end));
 		g->own.op_end.id = f->op;
-		g->where = (struct pasta_where){
-			.scope = f->scope, .op = f->op, .iteration = f->iteration, .tid = ev->tid};
+		g->where = f->began;
 		g->pair = f->pair;
 	}
 	pull(c, thread, at);
@@ -584,28 +593,23 @@ static bool work_of(const struct pasta_event *ev, struct work *w)
 
 /* A launch whose work has come, for what comes again. */
 static void remember(struct pasta_correlate *c, struct proc *p, uint64_t corr,
-		     const struct pasta_where *where)
+		     const struct launch *launch)
 {
-	size_t slot = corr % PASTA_CORRELATE_RECENT;
+	struct launch *recent;
 
-	if (!p->recent) {
-		p->recent = calloc(PASTA_CORRELATE_RECENT, sizeof(*p->recent));
-		p->recent_corr = calloc(PASTA_CORRELATE_RECENT, sizeof(*p->recent_corr));
+	if (!p->recent)
+		p->recent = pasta_pending_new(sizeof(*recent), PASTA_CORRELATE_RECENT);
+	recent = p->recent ? pasta_pending_add(p->recent, p->number, corr) : NULL;
+	if (recent && recent->used) { /* the number came again: it is the youngest now */
+		pasta_pending_remove(p->recent, p->number, corr);
+		recent = pasta_pending_add(p->recent, p->number, corr);
 	}
-	if (!p->recent || !p->recent_corr) {
+	if (!recent) {
 		c->failed = true;
 		return;
 	}
-	p->recent[slot] = *where;
-	p->recent_corr[slot] = corr;
-}
-
-static const struct pasta_where *recall(const struct proc *p, uint64_t corr)
-{
-	size_t slot = corr % PASTA_CORRELATE_RECENT;
-
-	return p->recent && p->recent_corr && p->recent_corr[slot] == corr ? &p->recent[slot]
-									   : NULL;
+	*recent = *launch;
+	recent->used = true;
 }
 
 static const struct pasta_scope *capture_of(const struct proc *p, uint64_t node)
@@ -620,18 +624,18 @@ static const struct pasta_scope *capture_of(const struct proc *p, uint64_t node)
 static bool find_launch(struct pasta_correlate *c, struct proc *p, const struct work *w,
 			struct pasta_where *where)
 {
-	const struct pasta_where *launch = pasta_pending_find(c->launches, p->number, w->corr);
-	bool again = !launch;
+	const struct launch *launch = pasta_pending_find(c->launches, p->number, w->corr);
+	bool again = !launch, one = w->uses && !w->node;
 
-	if (!launch)
-		launch = recall(p, w->corr);
+	if (!launch && p->recent)
+		launch = pasta_pending_find(p->recent, p->number, w->corr);
 	if (!launch)
 		return false;
-	*where = *launch;
-	where->flags = PASTA_WHERE_LAUNCH | (again && w->uses && !w->node ? PASTA_WHERE_AGAIN : 0);
+	*where = launch->where;
+	where->flags = PASTA_WHERE_LAUNCH | (again && one ? PASTA_WHERE_AGAIN : 0);
 	where->capture = capture_of(p, w->node);
-	if (!again && w->uses && !w->node) {
-		remember(c, p, w->corr, where);
+	if (!again && one && !launch->graph) {
+		remember(c, p, w->corr, launch);
 		pasta_pending_remove(c->launches, p->number, w->corr);
 	}
 	return true;
@@ -677,9 +681,12 @@ static void give_up(struct pasta_correlate *c, struct given *g)
 	settle(c, g);
 }
 
-/* Nothing that comes is earlier than now: what has waited too long goes on. */
+/* Nothing that comes is earlier than now: what has waited too long goes on. So does the first where
+ * there is no room for one more. */
 static void give_up_before(struct pasta_correlate *c, uint64_t now)
 {
+	bool full = c->tail - c->head >= PASTA_CORRELATE_QUEUE - 1;
+
 	for (c->settled = c->settled > c->head ? c->settled : c->head; c->settled < c->tail;
 	     c->settled++) {
 		struct given *g = given_at(c, c->settled);
@@ -687,8 +694,9 @@ static void give_up_before(struct pasta_correlate *c, uint64_t now)
 
 		if (!g->waits)
 			continue;
-		if (!late && c->tail - c->head < PASTA_CORRELATE_QUEUE)
+		if (!late && !full)
 			break;
+		full = false;
 		give_up(c, g);
 	}
 }
@@ -716,7 +724,7 @@ static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event 
 static void on_work(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev,
 		    const struct work *w)
 {
-	struct pasta_where where = {.iteration = PASTA_NO_ITERATION};
+	struct pasta_where where = {.iteration = PASTA_NO_ITERATION, .tid = ev->tid};
 
 	if (w->corr && find_launch(c, p, w, &where)) {
 		give_taken(c, ev, false, &where);
@@ -731,7 +739,8 @@ static void on_work(struct pasta_correlate *c, struct proc *p, const struct past
 static void on_launch(struct pasta_correlate *c, struct proc *p, struct thread *thread,
 		      const struct pasta_event *ev)
 {
-	struct pasta_where where = where_now(p, thread), *launch;
+	struct pasta_where where = where_now(p, thread);
+	struct launch *launch;
 
 	where.launched = ev->time;
 	where.name = ev->launch.name;
@@ -744,7 +753,7 @@ static void on_launch(struct pasta_correlate *c, struct proc *p, struct thread *
 		c->failed = true;
 		return;
 	}
-	*launch = where;
+	*launch = (struct launch){.where = where, .graph = ev->launch.graph != 0};
 	if (pasta_pending_count(c->early))
 		settle_early(c, ev->proc, ev->launch.corr);
 }
@@ -777,6 +786,8 @@ static void on_thread(struct pasta_correlate *c, struct proc *p, const struct pa
 		return;
 	if (REGION_KINDS >> ev->kind & 1 && ev->time > p->last)
 		p->last = ev->time;
+	if ((REGION_KINDS | OP_KINDS) >> ev->kind & 1 && ev->time > p->last_op)
+		p->last_op = ev->time;
 	if (ev->kind == PASTA_REGION) {
 		on_region(c, p, thread, ev);
 	} else if (ev->kind == PASTA_OP_BEGIN && c->ops) {
@@ -813,21 +824,28 @@ void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *e
 /* Ends for all that is open. */
 static void end_thread(struct pasta_correlate *c, struct proc *p, struct thread *thread)
 {
-	struct pasta_event ev = {.proc = p->number, .tid = thread->tid, .time = p->last};
+	struct pasta_event ev = {.proc = p->number, .tid = thread->tid};
 
-	while (thread->depth)
-		if (top(thread)->is_op)
+	while (thread->depth) {
+		bool is_op = top(thread)->is_op;
+
+		ev.time = is_op ? p->last_op : p->last;
+		if (is_op)
 			end_op(c, thread, thread->depth - 1, &ev, PASTA_OP_SUPPLIED);
 		else
 			end_region(c, thread, &ev, PASTA_REGION_OPEN);
+	}
 }
 
 void pasta_correlate_end(struct pasta_correlate *c)
 {
 	struct thread *thread;
 	size_t i, at;
+	uint64_t n;
 
-	give_up_before(c, UINT64_MAX);
+	for (n = c->head; n < c->tail; n++)
+		if (given_at(c, n)->waits)
+			give_up(c, given_at(c, n));
 	for (i = 0; i < c->proc_count; i++) {
 		at = 0;
 		while (c->procs[i] && (thread = pasta_map_next(c->procs[i]->threads, &at, NULL)))

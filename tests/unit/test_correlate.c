@@ -1,0 +1,718 @@
+/* test_correlate.c - events joined, compared with a reference that searches linearly. */
+#include "unit/reference.h"
+
+#include <malloc.h>
+
+#include "unit/randomrun.h"
+
+static uint32_t ids[RUN_NAMES + 1];
+
+static void make_names(void)
+{
+	char text[16];
+
+	for (uint32_t i = 1; i <= RUN_NAMES; i++) {
+		snprintf(text, sizeof(text), "n%u", i);
+		ids[i] = pasta_strings_add(text, strlen(text));
+	}
+}
+
+/* -- What came out ------------------------------------------------------------------------------
+ */
+
+/* One object a path, and its own structure: what is above, the innermost of each sort. */
+static bool is_scope(struct ref *r, int want, const struct pasta_scope *got)
+{
+	const struct pasta_scope *up = got ? got->up : NULL;
+	struct ref_scope *s = want == NO_SCOPE ? NULL : &r->scopes[want];
+
+	if (!s || !got)
+		return !s && !got;
+	if (s->real)
+		return s->real == got;
+	s->real = got;
+	for (size_t i = 0; i < r->scopes_count; i++)
+		if (r->scopes[i].real && &r->scopes[i] != s && r->scopes[i].real->id == got->id)
+			return false;
+	if (s->kind == PASTA_REGION && (got->region != got || got->op != (up ? up->op : NULL)))
+		return false;
+	if (s->kind != PASTA_REGION && (got->op != got || got->region != (up ? up->region : NULL)))
+		return false;
+	return got->kind == s->kind && got->name == s->name && got->id &&
+	       got->depth == (up ? up->depth + 1 : 1) && is_scope(r, s->up, up);
+}
+
+/* Empty, or what is not as it should be. */
+static const char *check_where(struct ref *r, const struct ref_where *want,
+			       const struct pasta_where *got)
+{
+	return !is_scope(r, want->scope, got->scope)	   ? "scope"
+	       : !is_scope(r, want->capture, got->capture) ? "capture"
+	       : got->iteration != want->iteration	   ? "iteration"
+	       : got->op != want->op			   ? "op"
+	       : got->launched != want->launched	   ? "launched"
+	       : got->tid != want->tid			   ? "tid"
+	       : got->name != want->name		   ? "name"
+	       : got->stack != want->stack		   ? "stack"
+	       : got->flags != want->flags		   ? "flags"
+							   : "";
+}
+
+struct got {
+	struct pasta_event ev;
+	struct pasta_where where;
+	uint64_t pair;
+	bool last;
+};
+
+static const char *describe(const struct pasta_event *ev)
+{
+	static char texts[4][200];
+	static int next;
+	char *text = texts[next++ % 4];
+	int n = snprintf(text, 200, "%s.%u proc %u tid %u time %llu",
+			 pasta_kind_name(ev->kind) ? pasta_kind_name(ev->kind) : "?", ev->sub,
+			 ev->proc, ev->tid, (unsigned long long)ev->time);
+
+	if (ev->kind == PASTA_REGION)
+		snprintf(text + n, 200 - (size_t)n, " name %u depth %u flags %x", ev->region.name,
+			 ev->region.depth, ev->region.flags);
+	else if (ev->kind == PASTA_OP_END || ev->kind == PASTA_OP_BEGIN)
+		snprintf(text + n, 200 - (size_t)n, " id %llu", (unsigned long long)ev->op_end.id);
+	else if (ev->kind >= PASTA_LAUNCH && ev->kind <= PASTA_SET)
+		snprintf(text + n, 200 - (size_t)n, " corr %llu",
+			 (unsigned long long)(ev->kind == PASTA_LAUNCH ? ev->launch.corr
+								       : ev->kernel.corr));
+	return text;
+}
+
+static void check_out(struct ref *r, const struct ref_out *want, const struct got *got, size_t i)
+{
+	const char *wrong;
+
+	if (got->ev.size != want->ev.size || memcmp(&got->ev, &want->ev, want->ev.size))
+		fail_msg("event %zu is\n  %s, not\n  %s, with SEED=%llu", i, describe(&got->ev),
+			 describe(&want->ev), (unsigned long long)support_seed_);
+	wrong = check_where(r, &want->where, &got->where);
+	if (*wrong)
+		fail_msg("event %zu, %s: %s is wrong, with SEED=%llu", i, describe(&got->ev), wrong,
+			 (unsigned long long)support_seed_);
+}
+
+/* -- A stream through it ------------------------------------------------------------------------
+ */
+
+struct stream {
+	struct got *got;
+	size_t count, room;
+	struct pasta_correlate *c;
+};
+
+static void drain(struct stream *s, bool last)
+{
+	const struct pasta_where *where;
+	const struct pasta_event *ev;
+
+	while ((ev = pasta_correlate_next(s->c, &where))) {
+		struct got *got;
+
+		if (s->count == s->room) {
+			s->room = s->room ? 2 * s->room : 1024;
+			s->got = realloc(s->got, s->room * sizeof(*s->got));
+			assert_non_null(s->got);
+		}
+		got = &s->got[s->count++];
+		memset(got, 0, sizeof(*got));
+		memcpy(&got->ev, ev, ev->size);
+		got->where = *where;
+		got->last = last && (ev->kind == PASTA_REGION || ev->kind == PASTA_OP_END);
+		got->pair = pasta_correlate_pair(s->c);
+	}
+}
+
+/* Each event lives no longer than it must. */
+static void give(struct stream *s, const struct pasta_event *ev)
+{
+	struct pasta_event *copy = malloc(ev->size);
+
+	assert_non_null(copy);
+	memcpy(copy, ev, ev->size);
+	pasta_correlate_take(s->c, copy);
+	drain(s, false);
+	memset(copy, 0xaa, ev->size);
+	free(copy);
+}
+
+/* All in the same order; but what is supplied at the end, in that of its thread. */
+static void compare(struct ref *r, const struct stream *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->count && i < r->outs_count && !r->outs[i].last; i++)
+		check_out(r, &r->outs[i], &s->got[i], i);
+	assert_int_equal(s->count, r->outs_count);
+	for (size_t k = i; k < r->outs_count; k++) {
+		const struct ref_out *want = &r->outs[k];
+		size_t nth = 0, at = i;
+
+		for (size_t j = i; j < k; j++)
+			nth += r->outs[j].ev.proc == want->ev.proc &&
+			       r->outs[j].ev.tid == want->ev.tid;
+		for (;; at++) {
+			assert_property(at < s->count);
+			if (s->got[at].ev.proc == want->ev.proc &&
+			    s->got[at].ev.tid == want->ev.tid && !nth--)
+				break;
+		}
+		check_out(r, want, &s->got[at], at);
+	}
+}
+
+/* -- What must hold of any stream ---------------------------------------------------------------
+ */
+
+struct open_pair {
+	uint32_t proc, tid, kind;
+	uint64_t pair;
+	struct pasta_where where;
+};
+
+static bool is_begin(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_OP_BEGIN ||
+	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_BEGIN);
+}
+
+static bool is_end(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_OP_END ||
+	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_END);
+}
+
+static bool same_where(const struct pasta_where *a, const struct pasta_where *b)
+{
+	return a->scope == b->scope && a->op == b->op && a->iteration == b->iteration &&
+	       a->tid == b->tid;
+}
+
+/* Every begin has one end: the innermost of its sort ends first, and belongs where it began. */
+static void check_pairs(const struct stream *s)
+{
+	struct open_pair *open = calloc(s->count + 1, sizeof(*open));
+	size_t count = 0, at;
+	uint64_t last = 0;
+
+	assert_non_null(open);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct got *g = &s->got[i];
+		uint32_t kind = g->ev.kind == PASTA_REGION ? PASTA_REGION : PASTA_OP_BEGIN;
+
+		if (!is_begin(&g->ev) && !is_end(&g->ev)) {
+			assert_property(!g->pair);
+			continue;
+		}
+		if (is_begin(&g->ev)) {
+			assert_property(g->pair > last);
+			last = g->pair;
+			open[count++] =
+				(struct open_pair){g->ev.proc, g->ev.tid, kind, g->pair, g->where};
+			continue;
+		}
+		for (at = count; at; at--)
+			if (open[at - 1].proc == g->ev.proc && open[at - 1].tid == g->ev.tid &&
+			    open[at - 1].kind == kind)
+				break;
+		assert_property(at && open[at - 1].pair == g->pair);
+		assert_property(same_where(&open[at - 1].where, &g->where));
+		memmove(&open[at - 1], &open[at], (count - at) * sizeof(*open));
+		count--;
+	}
+	assert_property(count == 0);
+	free(open);
+}
+
+/* How often each thing happened, so that none is left out by chance. */
+static struct {
+	size_t launched, again, captured, strays, lost, outer, open, supplied, dropped;
+} seen;
+
+static void count_seen(const struct stream *s, const struct ref *r, size_t in)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < r->outs_count; i++)
+		own += r->outs[i].in != SUPPLIED;
+	seen.dropped += in - own;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct got *g = &s->got[i];
+		uint32_t flags = g->ev.kind == PASTA_REGION ? g->ev.region.flags : 0;
+
+		seen.launched += g->where.flags & PASTA_WHERE_LAUNCH ? 1 : 0;
+		seen.again += g->where.flags & PASTA_WHERE_AGAIN ? 1 : 0;
+		seen.captured += g->where.capture != NULL;
+		seen.strays += g->ev.kind == PASTA_REGION && g->ev.sub == PASTA_REGION_STRAY;
+		seen.lost += flags & PASTA_REGION_LOST ? 1 : 0;
+		seen.outer += flags & PASTA_REGION_OUTER ? 1 : 0;
+		seen.open += flags & PASTA_REGION_OPEN ? 1 : 0;
+		seen.supplied += g->ev.kind == PASTA_OP_END && g->ev.sub == PASTA_OP_SUPPLIED;
+	}
+}
+
+/* -- Random runs --------------------------------------------------------------------------------
+ */
+
+static void stream_new(struct stream *s, bool ops)
+{
+	*s = (struct stream){.c = pasta_correlate_new(ops)};
+	assert_non_null(s->c);
+}
+
+static void stream_end(struct stream *s)
+{
+	pasta_correlate_end(s->c);
+	drain(s, true);
+	assert_false(pasta_correlate_failed(s->c));
+}
+
+static void stream_free(struct stream *s)
+{
+	pasta_correlate_free(s->c);
+	free(s->got);
+}
+
+/* A process's events become the same without the others. */
+static void check_alone(const struct random_run *run, const struct stream *all, uint32_t proc,
+			bool ops, bool no_launches)
+{
+	struct stream s;
+	size_t n = 0;
+
+	stream_new(&s, ops);
+	if (no_launches)
+		pasta_correlate_no_launches(s.c, 0);
+	for (size_t i = 0; i < run->count; i++)
+		if (run->events[i].proc == proc)
+			give(&s, &run->events[i]);
+	stream_end(&s);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct got *g = &all->got[i];
+
+		if (g->ev.proc != proc)
+			continue;
+		assert_property(n < s.count);
+		assert_property(!memcmp(&g->ev, &s.got[n].ev, g->ev.size));
+		assert_property(!memcmp(&g->where, &s.got[n].where, sizeof(g->where)));
+		n++;
+	}
+	assert_property(n == s.count);
+	stream_free(&s);
+}
+
+static void compare_run(const struct run_opts *opts, bool ops, bool no_launches)
+{
+	struct random_run run;
+	struct stream s;
+	struct ref r = {.ops = ops};
+
+	random_run(&run, opts);
+	stream_new(&s, ops);
+	if (no_launches) {
+		pasta_correlate_no_launches(s.c, 0);
+		ref_proc(&r, 0)->no_launches = true;
+	}
+	for (size_t i = 0; i < run.count; i++)
+		run_strings(&run.events[i], ids);
+	r.in = run.events;
+	for (size_t i = 0; i < run.count; i++) {
+		give(&s, &run.events[i]);
+		ref_take(&r, (int)i);
+	}
+	stream_end(&s);
+	ref_end(&r);
+	compare(&r, &s);
+	if (ops)
+		check_pairs(&s);
+	check_alone(&run, &s, (uint32_t)random_below(opts->procs), ops, no_launches);
+	count_seen(&s, &r, run.count);
+	stream_free(&s);
+	ref_free(&r);
+	random_run_free(&run);
+}
+
+static void every_event_and_where_it_belongs_equal_a_linear_search(void **state)
+{
+	(void)state;
+	for (int i = 0; i < (support_slow ? 30 : 150); i++) {
+		struct run_opts opts = {.procs = 1 + (uint32_t)random_below(3),
+					.events = 200 + random_below(8000),
+					.depth = (unsigned int)random_below(5)};
+
+		compare_run(&opts, !one_in(4), one_in(4));
+	}
+	assert_true(seen.launched > 1000 && seen.again > 100 && seen.captured > 100);
+	assert_true(seen.strays > 100 && seen.lost > 100 && seen.outer > 100 && seen.open > 10);
+	assert_true(seen.supplied > 100 && seen.dropped > 100);
+}
+
+/* -- One thing at a time ------------------------------------------------------------------------
+ */
+
+static void give_region(struct stream *s, uint64_t time, unsigned int sub, uint32_t name)
+{
+	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+
+	ev.time = time;
+	ev.sub = (uint8_t)sub;
+	ev.region.name = name;
+	give(s, &ev);
+}
+
+static void give_op(struct stream *s, uint64_t time, unsigned int kind, uint64_t op)
+{
+	struct pasta_event ev = run_event(kind, 0, 1);
+
+	ev.time = time;
+	if (kind == PASTA_OP_BEGIN)
+		ev.op_begin.id = op;
+	else
+		ev.op_end.id = op;
+	give(s, &ev);
+}
+
+static void give_launch(struct stream *s, uint64_t time, uint64_t corr, uint64_t graph)
+{
+	struct pasta_event ev = run_event(PASTA_LAUNCH, 0, 1);
+
+	ev.time = time;
+	ev.launch.corr = corr;
+	ev.launch.graph = graph;
+	give(s, &ev);
+}
+
+static void give_kernel(struct stream *s, uint64_t time, uint64_t corr)
+{
+	struct pasta_event ev = run_event(PASTA_KERNEL, 0, 7);
+
+	ev.time = time;
+	ev.kernel.corr = corr;
+	give(s, &ev);
+}
+
+static void an_end_belongs_where_its_begin_did_though_the_region_around_it_has_ended(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, true);
+	give_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
+	give_op(&s, 2, PASTA_OP_BEGIN, 5);
+	give_region(&s, 3, PASTA_REGION_END, 0);
+	give_launch(&s, 4, 0, 0);
+	give_op(&s, 5, PASTA_OP_END, 5);
+	stream_end(&s);
+	assert_int_equal(s.count, 5);
+	assert_non_null(s.got[1].where.scope->region);
+	assert_ptr_equal(s.got[4].where.scope, s.got[1].where.scope);
+	assert_null(s.got[3].where.scope->region);
+	assert_int_equal(s.got[3].where.op, 5);
+	stream_free(&s);
+}
+
+static void an_end_has_the_domain_of_its_begin(void **state)
+{
+	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, false);
+	ev.sub = PASTA_REGION_BEGIN;
+	for (uint32_t i = 1; i <= 3; i++) {
+		ev.region.name = ids[i];
+		ev.region.domain = ids[i + 4];
+		give(&s, &ev);
+	}
+	ev.sub = PASTA_REGION_END;
+	ev.region.name = ids[2];
+	ev.region.domain = 0;
+	give(&s, &ev);
+	stream_end(&s);
+	assert_int_equal(s.count, 6);
+	for (uint32_t i = 3; i < 6; i++)
+		assert_int_equal(s.got[i].ev.region.domain, ids[10 - i]);
+	stream_free(&s);
+}
+
+static void an_operator_that_never_ends_does_not_end_before_it_began(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, true);
+	give_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
+	give_op(&s, 100, PASTA_OP_BEGIN, 5);
+	stream_end(&s);
+	assert_int_equal(s.count, 4);
+	assert_int_equal(s.got[2].ev.kind, PASTA_OP_END);
+	assert_int_equal(s.got[2].ev.time, 100);
+	/* As it would be without operators. */
+	assert_int_equal(s.got[3].ev.time, 1);
+	stream_free(&s);
+}
+
+static void all_work_of_a_graphs_launch_is_its_own_though_it_names_no_node(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, false);
+	give_launch(&s, 1, 3, 77);
+	for (uint64_t i = 0; i < 600; i++) {
+		give_launch(&s, 2 + i, 100 + i, 0);
+		give_kernel(&s, 2 + i, 100 + i);
+		give_kernel(&s, 2 + i, 3);
+		assert_int_equal(s.got[s.count - 1].where.flags, PASTA_WHERE_LAUNCH);
+		assert_int_equal(s.got[s.count - 1].where.launched, 1);
+	}
+	stream_end(&s);
+	stream_free(&s);
+}
+
+static void work_whose_launch_is_not_known_belongs_to_the_thread_that_it_names(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, false);
+	give_kernel(&s, 1, 0);
+	give_kernel(&s, 1, 5);
+	stream_end(&s);
+	assert_int_equal(s.count, 2);
+	assert_int_equal(s.got[0].where.tid, 7);
+	assert_int_equal(s.got[1].where.tid, 7);
+	stream_free(&s);
+}
+
+/* Numbers that have much in common, as handles and counters with a step do. */
+static void work_that_comes_again_is_known_whatever_the_numbers_are(void **state)
+{
+	static const uint64_t steps[] = {1, 2, 512, 4096, UINT64_C(1) << 32};
+	struct stream s;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(steps) / sizeof(*steps); k++) {
+		stream_new(&s, false);
+		for (uint64_t i = 1; i <= PASTA_CORRELATE_RECENT + 1; i++) {
+			give_launch(&s, i, i * steps[k], 0);
+			give_kernel(&s, i, i * steps[k]);
+		}
+		give_kernel(&s, 1000, 2 * steps[k]);
+		assert_int_equal(s.got[s.count - 1].where.launched, 2);
+		assert_int_equal(s.got[s.count - 1].where.flags,
+				 PASTA_WHERE_LAUNCH | PASTA_WHERE_AGAIN);
+		give_kernel(&s, 1000, steps[k]); /* too long ago */
+		stream_end(&s);
+		assert_int_equal(s.got[s.count - 1].where.flags, 0);
+		stream_free(&s);
+	}
+}
+
+static void a_time_past_all_others_holds_nothing_up(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, false);
+	give_kernel(&s, UINT64_MAX, 1);
+	give_region(&s, UINT64_MAX, PASTA_REGION_BEGIN, ids[1]);
+	assert_int_equal(s.count, 0);
+	stream_end(&s);
+	assert_int_equal(s.count, 3);
+	stream_free(&s);
+}
+
+/* -- Limits -------------------------------------------------------------------------------------
+ */
+
+static size_t in_use(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static size_t count_given(struct pasta_correlate *c)
+{
+	const struct pasta_where *where;
+	size_t n = 0;
+
+	while (pasta_correlate_next(c, &where))
+		n++;
+	return n;
+}
+
+static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
+{
+	struct pasta_event launch = run_event(PASTA_LAUNCH, 0, 1);
+	struct pasta_event work = run_event(PASTA_KERNEL, 0, 1);
+	struct pasta_event other = run_event(PASTA_API, 0, 1);
+	struct pasta_correlate *c = pasta_correlate_new(false);
+	const struct pasta_where *where;
+	size_t n = 0;
+
+	(void)state;
+	for (work.kernel.corr = 1; work.kernel.corr <= 3; work.kernel.corr++)
+		pasta_correlate_take(c, &work);
+	assert_null(pasta_correlate_next(c, &where));
+	while (!n) {
+		pasta_correlate_take(c, &other);
+		n = count_given(c);
+		assert_true(++other.time <= PASTA_CORRELATE_QUEUE);
+	}
+	assert_int_equal(n, 1);
+	assert_true(other.time > PASTA_CORRELATE_QUEUE - 8);
+	launch.launch.corr = 3;
+	pasta_correlate_take(c, &launch); /* one more, for which the second must go */
+	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 2);
+	assert_int_equal(where->flags, 0);
+	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 3);
+	assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
+	assert_int_equal(count_given(c), other.time + 1);
+	pasta_correlate_free(c);
+}
+
+static void a_million_halves_without_the_other_fit_in_little_memory(void **state)
+{
+	enum { MANY = 1000000 };
+	struct pasta_event launch = run_event(PASTA_LAUNCH, 0, 1);
+	struct pasta_event work = run_event(PASTA_KERNEL, 0, 1);
+	struct pasta_correlate *c = pasta_correlate_new(false);
+	size_t before = in_use(), given = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * MANY; i++) { /* with time: each has waited long enough */
+		launch.time = work.time = i * 100;
+		launch.launch.corr = i * 2 + 1;
+		work.kernel.corr = i * 2 + 2;
+		pasta_correlate_take(c, i % 2 ? &launch : &work);
+		given += count_given(c);
+	}
+	for (uint64_t i = 0; i < MANY; i++) { /* without: there are too many */
+		work.kernel.corr = UINT64_C(1) << 40 | i;
+		pasta_correlate_take(c, &work);
+		given += count_given(c);
+	}
+	if (!support_slow) /* the allocator of a sanitizer does not tell */
+		assert_in_range(in_use() - before, 1 << 20, 400 << 20);
+	pasta_correlate_end(c);
+	given += count_given(c);
+	assert_int_equal(given, 3 * MANY);
+	assert_false(pasta_correlate_failed(c));
+	pasta_correlate_free(c);
+}
+
+static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
+{
+	struct pasta_event launch = run_event(PASTA_LAUNCH, 0, 1);
+	struct pasta_event work = run_event(PASTA_KERNEL, 0, 1);
+	struct pasta_correlate *c = pasta_correlate_new(false);
+	const struct pasta_where *where;
+
+	(void)state;
+	for (uint64_t i = 1; i <= PASTA_CORRELATE_LAUNCHES + 1; i++) {
+		launch.launch.corr = i;
+		pasta_correlate_take(c, &launch);
+		assert_int_equal(count_given(c), 1);
+	}
+	work.kernel.corr = 2;
+	pasta_correlate_take(c, &work);
+	assert_non_null(pasta_correlate_next(c, &where));
+	assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
+	work.kernel.corr = 1;
+	pasta_correlate_take(c, &work);
+	assert_null(pasta_correlate_next(c, &where));
+	pasta_correlate_free(c);
+}
+
+static void a_hundred_thousand_regions_deep_is_fine(void **state)
+{
+	enum { DEPTH = 100000 };
+	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+	struct pasta_correlate *c = pasta_correlate_new(true);
+	const struct pasta_where *where;
+	const struct pasta_event *out;
+
+	(void)state;
+	for (int depths = 0; depths < 2; depths++) {
+		for (uint32_t i = 1; i <= DEPTH; i++) {
+			ev.sub = PASTA_REGION_BEGIN;
+			ev.region.name = ids[1];
+			ev.region.depth = depths ? i : 0;
+			pasta_correlate_take(c, &ev);
+			out = pasta_correlate_next(c, &where);
+			assert_int_equal(out->region.depth, i);
+			assert_int_equal(where->scope->depth, i);
+			assert_null(pasta_correlate_next(c, &where));
+		}
+		for (uint32_t i = DEPTH; i; i--) {
+			ev.sub = PASTA_REGION_END;
+			ev.region.depth = depths ? i : 0;
+			pasta_correlate_take(c, &ev);
+			out = pasta_correlate_next(c, &where);
+			assert_int_equal(out->region.depth, i);
+			assert_int_equal(out->region.flags, 0);
+			assert_int_equal(where->scope->depth, i);
+			assert_null(pasta_correlate_next(c, &where));
+		}
+	}
+	pasta_correlate_end(c);
+	assert_null(pasta_correlate_next(c, &where));
+	pasta_correlate_free(c);
+}
+
+static void a_depth_that_nobody_can_have_supplies_nothing(void **state)
+{
+	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, false);
+	ev.region.depth = UINT32_MAX;
+	ev.sub = PASTA_REGION_BEGIN;
+	give(&s, &ev);
+	ev.sub = PASTA_REGION_MARK;
+	give(&s, &ev);
+	ev.sub = PASTA_REGION_END;
+	give(&s, &ev);
+	assert_int_equal(s.count, 3);
+	assert_int_equal(s.got[0].ev.region.depth, 1);
+	assert_int_equal(s.got[2].ev.sub, PASTA_REGION_STRAY);
+	assert_int_equal(s.got[2].ev.region.flags, PASTA_REGION_LOST);
+	stream_end(&s);
+	assert_int_equal(s.count, 4);
+	stream_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_event_and_where_it_belongs_equal_a_linear_search),
+		cmocka_unit_test(
+			an_end_belongs_where_its_begin_did_though_the_region_around_it_has_ended),
+		cmocka_unit_test(an_end_has_the_domain_of_its_begin),
+		cmocka_unit_test(an_operator_that_never_ends_does_not_end_before_it_began),
+		cmocka_unit_test(all_work_of_a_graphs_launch_is_its_own_though_it_names_no_node),
+		cmocka_unit_test(
+			work_whose_launch_is_not_known_belongs_to_the_thread_that_it_names),
+		cmocka_unit_test(work_that_comes_again_is_known_whatever_the_numbers_are),
+		cmocka_unit_test(a_time_past_all_others_holds_nothing_up),
+		cmocka_unit_test(a_full_queue_makes_room_by_its_first_event_alone),
+		cmocka_unit_test(a_million_halves_without_the_other_fit_in_little_memory),
+		cmocka_unit_test(the_oldest_launch_is_forgotten_past_the_limit),
+		cmocka_unit_test(a_hundred_thousand_regions_deep_is_fine),
+		cmocka_unit_test(a_depth_that_nobody_can_have_supplies_nothing),
+	};
+
+	random_begin();
+	make_names();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
