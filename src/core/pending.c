@@ -7,48 +7,40 @@
 
 /*
  * Entries lie in chunks, each twice as big as the one before, and never move; those that wait are
- * in a list, the oldest first. The index has chains: a slot holds the number of the first entry,
- * from 1, or 0.
+ * in a list, the oldest first. The index has chains.
  */
 #define CHUNK_SHIFT 6 /* the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
-#define RUN 4 /* bits of a correlation: so many neighbours share a line of the index */
+#define RUN 3 /* bits of a correlation: so many neighbours share a line of the index */
 
 struct entry {
 	uint64_t corr;
-	uint32_t proc;
-	uint32_t next; /* in its chain, or of the free */
-	uint32_t older, younger;
+	uint32_t proc, unused;
+	struct entry *next; /* in its chain, or of the free */
+	struct entry *older, *younger;
 	/* the value follows */
 };
 
 struct pasta_pending {
 	size_t stride, limit, count;
+	struct entry **index;
+	uint32_t mask; /* slots - 1 */
+	struct entry *free, *oldest, *youngest;
+	char *fresh; /* the last chunk's entries that were never used, and how many */
+	size_t fresh_count;
 	char *chunks[CHUNKS];
-	uint32_t *index;
-	uint32_t mask;	  /* slots - 1 */
-	uint32_t entries; /* that were ever used */
-	uint32_t free, oldest, youngest;
+	unsigned int chunk_count;
 };
-
-static struct entry *entry_at(const struct pasta_pending *p, uint32_t number)
-{
-	uint32_t n = ((number - 1) >> CHUNK_SHIFT) + 1;
-	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
-	uint32_t first = ((UINT32_C(1) << chunk) - 1) << CHUNK_SHIFT;
-
-	return (struct entry *)(p->chunks[chunk] + (number - 1 - first) * p->stride);
-}
 
 /* Correlations are mostly counted up: neighbours lie side by side, and runs of them anywhere. */
 static uint32_t home_of(const struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint64_t key = (corr >> RUN) + proc * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t key = (corr >> RUN) ^ (uint64_t)proc << 32 ^ UINT64_C(0x9e3779b97f4a7c15);
+	unsigned __int128 product = (unsigned __int128)key * UINT64_C(0xd6e8feb86659fd93);
+	uint64_t hash = (uint64_t)(product >> 64) ^ (uint64_t)product;
 
-	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((key >> 32 << RUN) | (corr & ((1 << RUN) - 1))) & p->mask;
+	return (uint32_t)(hash << RUN | (corr & ((1 << RUN) - 1))) & p->mask;
 }
 
 struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit)
@@ -59,8 +51,8 @@ struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit)
 		return NULL;
 	p->stride = (sizeof(struct entry) + value_size + 7) & ~(size_t)7;
 	p->limit = !limit ? 1 : limit < ENTRIES_MAX / 2 ? limit : ENTRIES_MAX / 2;
-	p->mask = (UINT32_C(4) << CHUNK_SHIFT) - 1;
-	p->index = calloc((size_t)p->mask + 1, sizeof(*p->index));
+	p->mask = (UINT32_C(2) << CHUNK_SHIFT) - 1;
+	p->index = calloc((size_t)p->mask + 1, sizeof(struct entry *));
 	if (!p->index) {
 		free(p);
 		return NULL;
@@ -74,33 +66,28 @@ void pasta_pending_free(struct pasta_pending *p)
 
 	if (!p)
 		return;
-	for (i = 0; i < CHUNKS; i++)
+	for (i = 0; i < p->chunk_count; i++)
 		free(p->chunks[i]);
 	free(p->index);
 	free(p);
 }
 
-/* Where the key's number is written: in the index or in the entry before it; 0 is written there if
- * it has none. */
-static uint32_t *link_of(struct pasta_pending *p, uint32_t proc, uint64_t corr)
+/* Where the key's entry is written: in the index or in the entry before it; NULL is written there
+ * if it has none. */
+static struct entry **link_of(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t *link = &p->index[home_of(p, proc, corr)];
+	struct entry **link = &p->index[home_of(p, proc, corr)];
 
-	while (*link) {
-		struct entry *e = entry_at(p, *link);
-
-		if (e->corr == corr && e->proc == proc)
-			break;
-		link = &e->next;
-	}
+	while (*link && ((*link)->corr != corr || (*link)->proc != proc))
+		link = &(*link)->next;
 	return link;
 }
 
 /* Keep chains short. */
 static bool grow_index(struct pasta_pending *p)
 {
-	uint32_t mask = p->mask * 2 + 1, number;
-	uint32_t *index;
+	uint32_t mask = p->mask * 2 + 1;
+	struct entry **index, *e;
 
 	if (p->count < p->mask / 2)
 		return true;
@@ -110,87 +97,90 @@ static bool grow_index(struct pasta_pending *p)
 	free(p->index);
 	p->index = index;
 	p->mask = mask;
-	for (number = p->oldest; number; number = entry_at(p, number)->younger) {
-		struct entry *e = entry_at(p, number);
-		uint32_t home = home_of(p, e->proc, e->corr);
+	for (e = p->oldest; e; e = e->younger) {
+		struct entry **home = &index[home_of(p, e->proc, e->corr)];
 
-		e->next = index[home];
-		index[home] = number;
+		e->next = *home;
+		*home = e;
 	}
 	return true;
 }
 
-/* The number of an entry that is free; 0 when out of memory. */
-static uint32_t take(struct pasta_pending *p)
+static bool add_chunk(struct pasta_pending *p)
 {
-	uint32_t number = p->free, n = (p->entries >> CHUNK_SHIFT) + 1;
-	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
+	size_t count = (size_t)1 << (p->chunk_count + CHUNK_SHIFT);
+	char *chunk = p->chunk_count < CHUNKS ? malloc(count * p->stride) : NULL;
 
-	if (number) {
-		p->free = entry_at(p, number)->next;
-		return number;
-	}
-	if (!p->chunks[chunk])
-		p->chunks[chunk] = malloc(((size_t)1 << (chunk + CHUNK_SHIFT)) * p->stride);
-	return p->chunks[chunk] ? ++p->entries : 0;
+	if (!chunk)
+		return false;
+	p->chunks[p->chunk_count++] = p->fresh = chunk;
+	p->fresh_count = count;
+	return true;
 }
 
-static void drop(struct pasta_pending *p, uint32_t *link)
+/* An entry that is free; NULL when out of memory. */
+static struct entry *take(struct pasta_pending *p)
 {
-	uint32_t number = *link;
-	struct entry *e = entry_at(p, number);
+	struct entry *e = p->free;
+
+	if (e) {
+		p->free = e->next;
+		return e;
+	}
+	if (!p->fresh_count && !add_chunk(p))
+		return NULL;
+	e = (struct entry *)p->fresh;
+	p->fresh += p->stride;
+	p->fresh_count--;
+	return e;
+}
+
+static void drop(struct pasta_pending *p, struct entry **link)
+{
+	struct entry *e = *link;
 
 	*link = e->next;
-	*(e->older ? &entry_at(p, e->older)->younger : &p->oldest) = e->younger;
-	*(e->younger ? &entry_at(p, e->younger)->older : &p->youngest) = e->older;
+	*(e->older ? &e->older->younger : &p->oldest) = e->younger;
+	*(e->younger ? &e->younger->older : &p->youngest) = e->older;
 	e->next = p->free;
-	p->free = number;
+	p->free = e;
 	p->count--;
 }
 
 void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t number = p->count ? *link_of(p, proc, corr) : 0;
+	struct entry *e = p->count ? *link_of(p, proc, corr) : NULL;
 
-	return number ? entry_at(p, number) + 1 : NULL;
-}
-
-static void drop_oldest(struct pasta_pending *p)
-{
-	const struct entry *e = entry_at(p, p->oldest);
-
-	drop(p, link_of(p, e->proc, e->corr));
+	return e ? e + 1 : NULL;
 }
 
 void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t number = *link_of(p, proc, corr), home;
-	struct entry *e;
+	struct entry *e = *link_of(p, proc, corr), **home;
 
-	if (number)
-		return entry_at(p, number) + 1;
+	if (e)
+		return e + 1;
 	if (p->count == p->limit)
-		drop_oldest(p);
-	number = grow_index(p) ? take(p) : 0;
-	if (!number)
+		drop(p, link_of(p, p->oldest->proc, p->oldest->corr));
+	e = grow_index(p) ? take(p) : NULL;
+	if (!e)
 		return NULL;
-	home = home_of(p, proc, corr);
-	e = entry_at(p, number);
 	memset(e, 0, p->stride);
+	home = &p->index[home_of(p, proc, corr)];
 	e->corr = corr;
 	e->proc = proc;
-	e->next = p->index[home];
-	p->index[home] = number;
+	e->next = *home;
+	*home = e;
 	e->older = p->youngest;
-	*(p->youngest ? &entry_at(p, p->youngest)->younger : &p->oldest) = number;
-	p->youngest = number;
+	*(p->youngest ? &p->youngest->younger : &p->oldest) = e;
+	p->youngest = e;
 	p->count++;
 	return e + 1;
 }
 
 void pasta_pending_remove(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t *link = link_of(p, proc, corr);
+	struct entry **link = link_of(p, proc, corr);
 
 	if (*link)
 		drop(p, link);

@@ -9,12 +9,10 @@
  * before the work, or else the first that comes at most PASTA_CORRELATE_WAIT after it; work without
  * a launch waits for it so long, and so does all that comes after it. Correlation 0 joins nothing.
  * A launch has one piece of work; of a graph (the launch has one, or the work a node) any number.
- * What comes again is marked so, as long as fewer than PASTA_CORRELATE_RECENT other correlations of
- * the process have had their work since; then the launch is forgotten. Samples and accesses are
- * said of work, and are none. A node was captured where its event is or, if it is a clone, where
- * its original was, if that is known. At most PASTA_CORRELATE_LAUNCHES launches wait, then the
- * oldest is forgotten; at most PASTA_CORRELATE_QUEUE events do, then the first goes on without its
- * launch.
+ * What comes again is marked so, as long as the launch is not forgotten: see launches.h. Samples
+ * and accesses are said of work, and are none. A node was captured where its event is or, if it is
+ * a clone, where its original was, if that is known. At most PASTA_CORRELATE_QUEUE events wait,
+ * then the first goes on without its launch.
  *
  * An event of a region that has a depth says how many regions of its thread are open: ends that are
  * missing are supplied, and so are begins, which are called "(lost)". An end that is deeper than
@@ -32,9 +30,6 @@
 
 #define PASTA_CORRELATE_WAIT UINT64_C(10000000) /* ns */
 #define PASTA_CORRELATE_QUEUE (1 << 18)		/* events */
-#define PASTA_CORRELATE_LAUNCHES (1 << 20)	/* of all processes */
-#define PASTA_CORRELATE_RECENT 512
-#define PASTA_CORRELATE_DEPTH 65536 /* for deeper ones no begins are supplied */
 
 struct pasta_correlate;
 

@@ -122,7 +122,7 @@ static inline void run_region_begin(struct random_run *r, struct run_thread *t, 
 	ev.region.domain = (uint32_t)random_below(3);
 	ev.region.depth = t->depth ? (uint32_t)t->regions : 0;
 	if (t->depth && one_in(500))
-		ev.region.depth = PASTA_CORRELATE_DEPTH + 1;
+		ev.region.depth = PASTA_NEST_DEPTH + 1;
 	if (!one_in(12)) /* or it is dropped */
 		run_put(r, ev);
 }

@@ -10,6 +10,8 @@
 
 #include "core/strings.h"
 #include "process/correlate.h"
+#include "process/launches.h"
+#include "process/nest.h"
 
 enum { NO_SCOPE = -1, SUPPLIED = -1 };
 
@@ -310,7 +312,7 @@ static void ref_region(struct ref *r, int in)
 		ref_region_end(r, t, in);
 		return;
 	}
-	if (ev.region.depth && ev.region.depth <= PASTA_CORRELATE_DEPTH)
+	if (ev.region.depth && ev.region.depth <= PASTA_NEST_DEPTH)
 		ref_in_step(r, t, ev.region.depth - 1, ev.time, ev.region.domain);
 	if (ev.sub == PASTA_REGION_BEGIN) {
 		ref_push(r, t, PASTA_REGION, &ev);
@@ -382,25 +384,6 @@ static int ref_capture(const struct ref *r, uint32_t proc, uint64_t node)
 	return NO_SCOPE;
 }
 
-/* How many correlations of the process have had their work since this one. */
-static size_t ref_since(const struct ref *r, const struct ref_launch *l)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < r->launches_count; i++) {
-		const struct ref_launch *other = &r->launches[i];
-		bool again = false;
-
-		if (other->proc != l->proc || !other->used || other->used_at <= l->used_at)
-			continue;
-		for (size_t k = i + 1; k < r->launches_count && !again; k++)
-			again = r->launches[k].proc == l->proc && r->launches[k].used &&
-				r->launches[k].corr == other->corr;
-		count += !again;
-	}
-	return count;
-}
-
 /* The latest launch, if it is not too long ago that it had its work. */
 static struct ref_launch *ref_launch_of(struct ref *r, uint32_t proc, uint64_t corr)
 {
@@ -410,9 +393,7 @@ static struct ref_launch *ref_launch_of(struct ref *r, uint32_t proc, uint64_t c
 
 		if (l->proc != proc || l->corr != corr)
 			continue;
-		return most <= PASTA_CORRELATE_RECENT || ref_since(r, l) < PASTA_CORRELATE_RECENT
-			       ? l
-			       : NULL;
+		return most <= PASTA_LAUNCHES_RECENT ? l : NULL;
 	}
 	return NULL;
 }

@@ -501,7 +501,7 @@ static void work_that_comes_again_is_known_whatever_the_numbers_are(void **state
 	(void)state;
 	for (size_t k = 0; k < sizeof(steps) / sizeof(*steps); k++) {
 		stream_new(&s, false);
-		for (uint64_t i = 1; i <= PASTA_CORRELATE_RECENT + 1; i++) {
+		for (uint64_t i = 1; i <= PASTA_LAUNCHES_RECENT + 1; i++) {
 			give_launch(&s, i, i * steps[k], 0);
 			give_kernel(&s, i, i * steps[k]);
 		}
@@ -618,7 +618,7 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 	const struct pasta_where *where;
 
 	(void)state;
-	for (uint64_t i = 1; i <= PASTA_CORRELATE_LAUNCHES + 1; i++) {
+	for (uint64_t i = 1; i <= PASTA_LAUNCHES_MAX + 1; i++) {
 		launch.launch.corr = i;
 		pasta_correlate_take(c, &launch);
 		assert_int_equal(count_given(c), 1);

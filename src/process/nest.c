@@ -1,0 +1,328 @@
+/* nest.c - the regions and operators that are open on a thread, and their events in pairs. */
+#include "process/nest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/strings.h"
+#include "process/scope.h"
+
+int pasta_nesting_open(struct pasta_nesting *n, struct pasta_givens *given)
+{
+	n->given = given;
+	n->scopes = pasta_map_new(sizeof(struct pasta_scope *));
+	n->lost = pasta_strings_add("(lost)", 6);
+	return n->scopes && n->lost ? 0 : -ENOMEM;
+}
+
+void pasta_nesting_close(struct pasta_nesting *n)
+{
+	pasta_map_free(n->scopes);
+	n->scopes = NULL;
+}
+
+void pasta_nest_free(struct pasta_nest *nest)
+{
+	free(nest->frames);
+	nest->frames = NULL;
+}
+
+static struct pasta_given *give(struct pasta_nesting *n)
+{
+	struct pasta_given *g = pasta_givens_add(n->given);
+
+	n->failed |= !g;
+	return g;
+}
+
+static struct pasta_given *give_taken(struct pasta_nesting *n, const struct pasta_event *ev)
+{
+	struct pasta_given *g = pasta_givens_take(n->given, ev, false);
+
+	n->failed |= !g;
+	return g;
+}
+
+/* -- What is open. -- */
+
+static const struct pasta_scope *below(struct pasta_nesting *n, const struct pasta_scope *up,
+				       unsigned int kind, uint32_t name)
+{
+	uint64_t key = pasta_scope_key(up, kind, name);
+	const struct pasta_scope **known = pasta_map_add(n->scopes, key);
+
+	if (known && !*known)
+		*known = pasta_scope_below(up, kind, name);
+	/* Past the limit, places are those around them. */
+	return known && *known ? *known : up;
+}
+
+static const struct pasta_nest_frame *top(const struct pasta_nest *nest)
+{
+	return nest->depth ? &nest->frames[nest->depth - 1] : NULL;
+}
+
+static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest *nest,
+				     uint64_t iteration, unsigned int kind, uint32_t name,
+				     uint64_t op)
+{
+	const struct pasta_nest_frame *around = top(nest);
+	const struct pasta_scope *up = around ? around->scope : NULL;
+	uint64_t outer = around ? around->op : 0;
+	struct pasta_nest_frame *f;
+
+	if (nest->depth == nest->room) {
+		size_t room = nest->room ? 2 * nest->room : 16;
+
+		f = realloc(nest->frames, room * sizeof(*f));
+		if (!f) {
+			n->failed = true;
+			return NULL;
+		}
+		nest->frames = f;
+		nest->room = room;
+	}
+	f = &nest->frames[nest->depth++];
+	*f = (struct pasta_nest_frame){.scope = below(n, up, kind, name),
+				       .op = kind == PASTA_OP_BEGIN ? op : outer,
+				       .pair = ++n->pairs,
+				       .name = name,
+				       .is_op = kind == PASTA_OP_BEGIN};
+	pasta_nest_here(nest, iteration, &f->began);
+	nest->regions += kind == PASTA_REGION;
+	return f;
+}
+
+/* Take a frame out; those above it, if they stay, are somewhere else now. */
+static void pull(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
+{
+	size_t i;
+
+	nest->regions -= !nest->frames[at].is_op;
+	nest->depth--;
+	for (i = at; i < nest->depth; i++) {
+		const struct pasta_nest_frame *around = i ? &nest->frames[i - 1] : NULL;
+		struct pasta_nest_frame *f = &nest->frames[i];
+
+		*f = nest->frames[i + 1];
+		f->scope = below(n, around ? around->scope : NULL,
+				 f->is_op ? PASTA_OP_BEGIN : PASTA_REGION, f->name);
+		if (!f->is_op)
+			f->op = around ? around->op : 0;
+	}
+}
+
+/* The place of the region of this depth, from 1. */
+static size_t place_of(const struct pasta_nest *nest, size_t depth)
+{
+	size_t at = nest->depth, n = nest->regions;
+
+	while (at-- > 0)
+		if (!nest->frames[at].is_op && n-- == depth)
+			break;
+	return at;
+}
+
+/* -- What is given. -- */
+
+static void fill_head(struct pasta_event *own, const struct pasta_event *ev, unsigned int kind,
+		      unsigned int sub, size_t size)
+{
+	memset(own, 0, size);
+	own->size = (uint16_t)size;
+	own->kind = (uint8_t)kind;
+	own->sub = (uint8_t)sub;
+	own->tid = ev->tid;
+	own->time = ev->time;
+	own->proc = ev->proc;
+	own->source = ev->source;
+}
+
+static void give_region(struct pasta_nesting *n, const struct pasta_nest *nest, size_t at,
+			const struct pasta_event *ev, unsigned int sub, uint32_t flags)
+{
+	const struct pasta_nest_frame *f = &nest->frames[at];
+	struct pasta_given *g = give(n);
+
+	if (!g)
+		return;
+	fill_head(&g->own, ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
+	g->own.region = (struct pasta_region){.name = f->name,
+					      .domain = f->domain,
+					      .depth = (uint32_t)nest->regions,
+					      .flags = flags};
+	if (ev->kind == PASTA_REGION)
+		g->own.region.flags |= ev->region.flags;
+	g->where = f->began;
+	g->pair = f->pair;
+}
+
+/* End the innermost region. */
+static void end_region(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_event *ev, uint32_t flags)
+{
+	size_t at = place_of(nest, nest->regions);
+
+	give_region(n, nest, at, ev, PASTA_REGION_END, flags);
+	pull(n, nest, at);
+}
+
+static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+			 const struct pasta_event *ev, uint32_t name, uint32_t flags)
+{
+	struct pasta_nest_frame *f = push(n, nest, iteration, PASTA_REGION, name, 0);
+
+	if (!f)
+		return;
+	f->domain = ev->region.domain;
+	give_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
+}
+
+/* Events were dropped: the source says how many regions are open here. Ends that are missing come
+ * at the latest now; begins that are missing get a region without a name. */
+static void get_in_step(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+			const struct pasta_event *ev, size_t depth)
+{
+	while (nest->regions > depth)
+		end_region(n, nest, ev, PASTA_REGION_LOST);
+	while (nest->regions < depth && !n->failed)
+		begin_region(n, nest, iteration, ev, n->lost, PASTA_REGION_LOST);
+}
+
+static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest, uint64_t iteration,
+		       const struct pasta_event *ev, uint32_t flags)
+{
+	struct pasta_given *g = give(n);
+
+	if (!g)
+		return;
+	memcpy(&g->own, ev, PASTA_EVENT_SIZE(region));
+	g->own.sub = PASTA_REGION_STRAY;
+	g->own.region.flags |= flags;
+	pasta_nest_here(nest, iteration, &g->where);
+}
+
+/* The depth of the innermost region that an end ends, from 1; 0: there is none. */
+static size_t ended(const struct pasta_nest *nest, uint32_t name)
+{
+	size_t at = nest->depth, depth = nest->regions;
+
+	while (at-- > 0) {
+		const struct pasta_nest_frame *f = &nest->frames[at];
+
+		if (f->is_op)
+			continue;
+		if (!name || f->name == name)
+			return depth;
+		depth--;
+	}
+	return 0;
+}
+
+static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+			  const struct pasta_event *ev)
+{
+	size_t depth = ev->region.depth ? ev->region.depth : ended(nest, ev->region.name);
+
+	if (ev->region.depth && nest->regions < depth) {
+		give_stray(n, nest, iteration, ev, PASTA_REGION_LOST);
+		return;
+	}
+	if (ev->region.depth)
+		get_in_step(n, nest, iteration, ev, depth);
+	if (!depth && ev->region.name && nest->owed) {
+		nest->owed--;
+		return;
+	}
+	if (!depth) {
+		give_stray(n, nest, iteration, ev, 0);
+		return;
+	}
+	nest->owed += nest->regions - depth;
+	while (nest->regions > depth)
+		end_region(n, nest, ev, PASTA_REGION_OUTER);
+	end_region(n, nest, ev, 0);
+}
+
+void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+		       const struct pasta_event *ev)
+{
+	uint32_t depth = ev->region.depth;
+	struct pasta_given *g;
+
+	if (ev->sub == PASTA_REGION_END) {
+		on_region_end(n, nest, iteration, ev);
+		return;
+	}
+	if (depth && depth <= PASTA_NEST_DEPTH)
+		get_in_step(n, nest, iteration, ev, depth - 1);
+	if (ev->sub == PASTA_REGION_BEGIN) {
+		begin_region(n, nest, iteration, ev, ev->region.name, 0);
+		return;
+	}
+	g = give_taken(n, ev);
+	if (g)
+		pasta_nest_here(nest, iteration, &g->where);
+}
+
+void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+			 const struct pasta_event *ev)
+{
+	struct pasta_given *g;
+
+	if (!push(n, nest, iteration, PASTA_OP_BEGIN, ev->op_begin.name, ev->op_begin.id))
+		return;
+	g = give_taken(n, ev);
+	if (!g)
+		return;
+	g->where = top(nest)->began;
+	g->pair = top(nest)->pair;
+}
+
+/* End the operator at a place. */
+static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
+		   const struct pasta_event *ev, unsigned int sub)
+{
+	const struct pasta_nest_frame *f = &nest->frames[at];
+	struct pasta_given *g = give(n);
+
+	if (g) {
+		fill_head(&g->own, ev, PASTA_OP_END, sub, PASTA_EVENT_SIZE(op_end));
+		g->own.op_end.id = f->op;
+		g->where = f->began;
+		g->pair = f->pair;
+	}
+	pull(n, nest, at);
+}
+
+/* An operator's end ends those inside it; one without a begin ends nothing. */
+void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_event *ev)
+{
+	size_t at = nest->depth, i;
+
+	while (at && (!nest->frames[at - 1].is_op || nest->frames[at - 1].op != ev->op_end.id))
+		at--;
+	if (!at)
+		return;
+	for (i = nest->depth; i > at; i--)
+		if (nest->frames[i - 1].is_op)
+			end_op(n, nest, i - 1, ev, PASTA_OP_SUPPLIED);
+	end_op(n, nest, at - 1, ev, ev->sub);
+}
+
+void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
+		    uint64_t last, uint64_t last_op)
+{
+	ev.tid = nest->tid;
+	while (nest->depth) {
+		bool is_op = top(nest)->is_op;
+
+		ev.time = is_op ? last_op : last;
+		if (is_op)
+			end_op(n, nest, nest->depth - 1, &ev, PASTA_OP_SUPPLIED);
+		else
+			end_region(n, nest, &ev, PASTA_REGION_OPEN);
+	}
+}

@@ -1,0 +1,76 @@
+/*
+ * nest.h - the regions and operators that are open on a thread, and their events in pairs.
+ *
+ * One thread at a time.
+ */
+#ifndef PASTA_PROCESS_NEST_H
+#define PASTA_PROCESS_NEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <pasta/pasta.h>
+
+#include "process/given.h"
+
+#define PASTA_NEST_DEPTH 65536 /* for deeper regions no begins are supplied */
+
+/* What all threads share. Zero it before use. */
+struct pasta_nesting {
+	struct pasta_givens *given; /* where events go */
+	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
+	uint64_t pairs;		    /* that there were */
+	uint32_t lost;		    /* the name of regions whose begin was dropped */
+	bool failed;		    /* memory has run out */
+};
+
+int pasta_nesting_open(struct pasta_nesting *n, struct pasta_givens *given); /* 0 or -ENOMEM */
+void pasta_nesting_close(struct pasta_nesting *n);
+
+/* A region or operator that has begun and not ended. */
+struct pasta_nest_frame {
+	const struct pasta_scope *scope;
+	uint64_t op; /* id of the operator, or of the innermost one around the region */
+	struct pasta_where began; /* where its begin and its end belong */
+	uint64_t pair;
+	uint32_t name, domain;
+	bool is_op;
+};
+
+/* A thread's. Zero it before use, but for tid. */
+struct pasta_nest {
+	struct pasta_nest_frame *frames;
+	size_t depth, room;
+	size_t regions; /* how many of the frames are */
+	uint64_t owed;	/* ends to come, of regions that an outer one's end has ended */
+	uint32_t tid;
+};
+
+void pasta_nest_free(struct pasta_nest *nest); /* what is in it */
+
+/* Where the thread is now. Filled in where it is to be: a copy of what has just been written, with
+ * wider loads than the stores were, would wait for them. */
+static inline void pasta_nest_here(const struct pasta_nest *nest, uint64_t iteration,
+				   struct pasta_where *where)
+{
+	const struct pasta_nest_frame *f = nest->depth ? &nest->frames[nest->depth - 1] : NULL;
+
+	*where = (struct pasta_where){.scope = f ? f->scope : NULL,
+				      .op = f ? f->op : 0,
+				      .iteration = iteration,
+				      .tid = nest->tid};
+}
+
+/* Events of regions and operators: what comes of them is given. */
+void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+		       const struct pasta_event *ev);
+void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+			 const struct pasta_event *ev);
+void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_event *ev);
+/* No more events: ends for all that is open. ev has the process; regions end at last, operators at
+ * last_op. */
+void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
+		    uint64_t last, uint64_t last_op);
+
+#endif
