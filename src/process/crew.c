@@ -459,7 +459,9 @@ static int plan(struct crew *crew, size_t threads)
 	size_t i, merging = count_merging(crew->choice), shards = pasta_stream_shards(crew->stream);
 	int error = 0;
 
-	crew->split = threads > 1 && merging && read_shards(crew->stream) > 1;
+	/* With one thread, too: shards one after the other need not be put in one order. */
+	crew->split = merging && read_shards(crew->stream) > 1 &&
+		      (threads > 1 || merging == crew->choice->count);
 	crew->jobs = calloc(shards + 2, sizeof(*crew->jobs));
 	if (!crew->jobs)
 		return -ENOMEM;

@@ -2,8 +2,8 @@
  * crew.h - the chosen tools, run over a run's events on worker threads.
  *
  * Tools that have merge get a state a shard, on as many threads as there are; the others get one
- * state and the whole run in order, on a thread of their own. With one thread, or one shard, all
- * share one reading in order. Results do not depend on the number of threads.
+ * state and the whole run in order, on a thread of their own. With one thread both sorts share one
+ * reading in order. Results do not depend on the number of threads.
  *
  * A tool that crashes, or is still in a call when an interrupt is some seconds old, is named and
  * left out. Its thread stays where it is for ever, and another takes over its work.

@@ -1,0 +1,118 @@
+/* bench_process.c - from shards to three tools at once: how fast, in how much memory, and whether
+ * twice the events or the threads make twice the time or the speed. */
+#include "bench.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#define TOOLS "regions,kernel_freq,copies"
+enum { RUNS = 7, RUNS_LARGE = 3 };
+
+/* A report of accelprof, as a user runs it: seconds, and the most memory that it had, in MiB. */
+struct reported {
+	double seconds, memory;
+};
+
+static struct reported report(const char *path, const char *threads, const char *option,
+			      const char *value)
+{
+	const char *accelprof = bench_built("accelprof");
+	double begin = bench_now();
+	struct rusage usage;
+	int status = -1, null;
+	pid_t pid = fork();
+
+	if (!pid) {
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		dup2(null, STDOUT_FILENO);
+		execl(accelprof, accelprof, "report", path, "-t", TOOLS, "--threads", threads,
+		      option, value, (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &usage) < 0 || status)
+		bench_die("%s report %s failed", accelprof, path);
+	return (struct reported){bench_now() - begin, (double)usage.ru_maxrss / 1024};
+}
+
+static void measure(const char *what, const char *path, double millions, const char *option,
+		    const char *value, int runs)
+{
+	struct bench rate = {0}, memory = {0};
+
+	report(path, "1", option, value); /* the files are in memory from here on */
+	for (int i = 0; i < runs; i++) {
+		struct reported r = report(path, "1", option, value);
+
+		bench_add(&rate, millions / r.seconds);
+		bench_add(&memory, r.memory);
+	}
+	bench_tell(&rate, what, "M events/s");
+	bench_tell(&memory, "  memory", "MiB");
+}
+
+/* One thread and two, in turns. */
+static void measure_threads(const char *path)
+{
+	struct bench ratio = {0}, whole = {0};
+
+	for (int i = 0; i < RUNS; i++) {
+		double one = report(path, "1", NULL, NULL).seconds;
+		double two = report(path, "2", NULL, NULL).seconds;
+
+		bench_add(&ratio, one / two);
+		bench_add(&whole, two);
+	}
+	bench_tell(&ratio, "8 shards: two threads, of the speed of one", "x");
+	bench_tell(&whole, "  with two threads", "s");
+}
+
+static void generate(const char *name, const char *kinds, const char *events, const char *ranks,
+		     char *path, size_t size)
+{
+	const char *gen = bench_built("bench/accelprof-gen");
+	int status = -1;
+	pid_t pid;
+
+	snprintf(path, size, "%s/%s", bench_temp(), name);
+	pid = fork();
+	if (!pid) {
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(1);
+		execl(gen, gen, "-o", path, "-n", events, "--ranks", ranks,
+		      kinds ? "--kinds" : (char *)NULL, kinds, (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
+		bench_die("%s failed", gen);
+}
+
+int main(void)
+{
+	static const struct {
+		const char *name, *events;
+		double millions;
+		int runs;
+	} sizes[] = {{"10^6 events", "1M", 1, RUNS},
+		     {"10^7 events", "10M", 10, RUNS},
+		     {"10^8 events", "100M", 100, RUNS_LARGE}};
+	char path[5000], what[100];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		generate("run", NULL, sizes[i].events, "1", path, sizeof(path));
+		snprintf(what, sizeof(what), "training, %s, " TOOLS, sizes[i].name);
+		measure(what, path, sizes[i].millions, NULL, NULL, sizes[i].runs);
+		bench_remove(path);
+	}
+	generate("run", "launch,kernel,copy,set,region,iteration", "10M", "1", path, sizeof(path));
+	measure("the same, and no event that no tool wants", path, 10, NULL, NULL, RUNS);
+	bench_remove(path);
+	generate("run", NULL, "10M", "1", path, sizeof(path));
+	measure("the same, operators joined, filtered by --time 0s-", path, 10, "--time", "0s-",
+		RUNS);
+	bench_remove(path);
+	generate("run", NULL, "10M", "8", path, sizeof(path));
+	measure("training, 10^7 events, 8 shards", path, 10, NULL, NULL, RUNS);
+	measure_threads(path);
+	bench_remove(path);
+	return 0;
+}
