@@ -44,7 +44,7 @@ struct ref_open {
 
 struct ref_thread {
 	uint32_t proc, tid;
-	struct ref_open open[256];
+	struct ref_open open[96];
 	size_t count, regions;
 	uint64_t owed; /* named ends to come, of regions that were ended from outside */
 };
