@@ -837,18 +837,40 @@ static void end_thread(struct pasta_correlate *c, struct proc *p, struct thread 
 	}
 }
 
+static int by_tid(const void *a, const void *b)
+{
+	const struct thread *x = *(struct thread *const *)a, *y = *(struct thread *const *)b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* In an order that does not depend on which events were read. */
+static void end_proc(struct pasta_correlate *c, struct proc *p)
+{
+	size_t i, at = 0, count = pasta_map_count(p->threads);
+	struct thread **threads = calloc(count + 1, sizeof(*threads));
+
+	if (!threads) {
+		c->failed = true;
+		return;
+	}
+	for (i = 0; i < count; i++)
+		threads[i] = pasta_map_next(p->threads, &at, NULL);
+	qsort(threads, count, sizeof(*threads), by_tid);
+	for (i = 0; i < count; i++)
+		end_thread(c, p, threads[i]);
+	free(threads);
+}
+
 void pasta_correlate_end(struct pasta_correlate *c)
 {
-	struct thread *thread;
-	size_t i, at;
 	uint64_t n;
+	size_t i;
 
 	for (n = c->head; n < c->tail; n++)
 		if (given_at(c, n)->waits)
 			give_up(c, given_at(c, n));
-	for (i = 0; i < c->proc_count; i++) {
-		at = 0;
-		while (c->procs[i] && (thread = pasta_map_next(c->procs[i]->threads, &at, NULL)))
-			end_thread(c, c->procs[i], thread);
-	}
+	for (i = 0; i < c->proc_count; i++)
+		if (c->procs[i])
+			end_proc(c, c->procs[i]);
 }

@@ -32,7 +32,6 @@ struct ref_out {
 	int in;
 	struct pasta_event ev;
 	struct ref_where where;
-	bool last; /* supplied because nothing more comes: in no order between threads */
 };
 
 struct ref_open {
@@ -545,8 +544,18 @@ __attribute__((unused)) static void ref_take(struct ref *r, int in)
 	}
 }
 
+static int ref_by_tid(const void *a, const void *b)
+{
+	const struct ref_thread *x = a, *y = b;
+
+	if (x->proc != y->proc)
+		return x->proc < y->proc ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
 __attribute__((unused)) static void ref_end(struct ref *r)
 {
+	qsort(r->threads, r->threads_count, sizeof(*r->threads), ref_by_tid);
 	for (size_t i = 0; i < r->early_count; i++)
 		ref_settle(r, &r->outs[r->early[i].out], NULL);
 	for (size_t i = 0; i < r->threads_count; i++) {
@@ -558,7 +567,6 @@ __attribute__((unused)) static void ref_end(struct ref *r)
 			uint64_t last = op && p->last_op > p->last ? p->last_op : p->last;
 
 			ref_pop(r, t, t->count - 1, SUPPLIED, last, PASTA_REGION_OPEN);
-			r->outs[r->outs_count - 1].last = true;
 		}
 	}
 }
