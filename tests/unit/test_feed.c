@@ -66,7 +66,7 @@ static struct list read_feed(uint32_t procs, const struct pasta_filter *filter)
 static struct pasta_event *read_stream(uint32_t procs, size_t *count)
 {
 	struct pasta_stream *s = shardrun_open(procs);
-	struct pasta_event *events = NULL;
+	struct pasta_event *events = NULL, *more;
 	const struct pasta_event *ev;
 	size_t room = 0;
 
@@ -74,8 +74,9 @@ static struct pasta_event *read_stream(uint32_t procs, size_t *count)
 	while ((ev = pasta_stream_next(s))) {
 		if (*count == room) {
 			room = room ? 2 * room : 1024;
-			events = realloc(events, room * sizeof(*events));
-			assert_non_null(events);
+			more = realloc(events, room * sizeof(*events));
+			assert_non_null(more);
+			events = more;
 		}
 		memset(&events[*count], 0, sizeof(*events));
 		memcpy(&events[(*count)++], ev, ev->size);
