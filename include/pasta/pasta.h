@@ -384,7 +384,7 @@ PASTA_EXPORT const struct pasta_where *pasta_where(const struct pasta_event *ev)
 /* What a tool needs, beside its kinds of events. */
 enum pasta_needs {
 	PASTA_NEED_WHERE = 1, /* pasta_where: launches, regions, iterations */
-	PASTA_NEED_OPS = 2,   /* and operators in it */
+	PASTA_NEED_OPS = 2,   /* and operators in it; without it, there may be some or none */
 };
 
 /*
@@ -399,13 +399,14 @@ enum pasta_needs {
  * crashes, or does not return when the user has interrupted, is left out and named; the others go
  * on.
  *
- * Events come in order of time. Work on a device that seems to begin before its launch, for clocks
- * differ, knows it all the same, if the launch is at most 10 ms later. Regions and operators come
- * as pairs: an end that is missing is supplied, ends come from the inside out, and each end has the
- * name, the domain, the depth and the flags of PASTA_REGION_* in event.h. Regions nest in regions
- * and operators in operators, but a region may end before an operator that began in it, or the
- * other way round. Two sorts of ends do not come: that of an operator which has not begun; and, by
- * name, that of a region which the end of an outer one has ended.
+ * Events come in order of time; but the ends of what never ended come last of all, with the last
+ * time of their process. Work on a device that seems to begin before its launch, for clocks differ,
+ * knows it all the same, if the launch is at most 10 ms later. Regions and operators come as pairs:
+ * an end that is missing is supplied, ends come from the inside out, and each end has the name, the
+ * domain, the depth and the flags of PASTA_REGION_* in event.h. Regions nest in regions and
+ * operators in operators, but a region may end before an operator that began in it, or the other
+ * way round. Two sorts of ends do not come: that of an operator which has not begun; and, by name,
+ * that of a region which the end of an outer one has ended.
  */
 struct pasta_tool {
 	/* These two are first in every version: nothing else is read where they differ. */

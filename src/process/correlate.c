@@ -463,21 +463,41 @@ void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *e
 		on_thread(c, p, ev);
 }
 
+static int by_tid(const void *a, const void *b)
+{
+	const struct pasta_nest *x = *(struct pasta_nest *const *)a;
+	const struct pasta_nest *y = *(struct pasta_nest *const *)b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* In an order that does not depend on which events were read. */
+static void end_proc(struct pasta_correlate *c, struct proc *p, struct pasta_event ev)
+{
+	size_t i, at = 0, count = pasta_map_count(p->threads);
+	struct pasta_nest **threads = calloc(count + 1, sizeof(*threads));
+
+	if (!threads) {
+		c->failed = true;
+		return;
+	}
+	for (i = 0; i < count; i++)
+		threads[i] = pasta_map_next(p->threads, &at, NULL);
+	qsort(threads, count, sizeof(*threads), by_tid);
+	for (i = 0; i < count; i++)
+		pasta_nest_end(&c->nesting, threads[i], ev, p->last, p->last_op);
+	free(threads);
+}
+
 void pasta_correlate_end(struct pasta_correlate *c)
 {
-	struct pasta_nest *thread;
-	size_t i, at;
 	uint64_t n;
+	size_t i;
 
 	for (n = c->given.head; n < c->given.tail; n++)
 		if (pasta_givens_at(&c->given, n)->waits)
 			give_up(c, pasta_givens_at(&c->given, n));
-	for (i = 0; i < c->proc_count; i++) {
-		struct proc *p = c->procs[i];
-		struct pasta_event ev = {.proc = (uint32_t)i};
-
-		at = 0;
-		while (p && (thread = pasta_map_next(p->threads, &at, NULL)))
-			pasta_nest_end(&c->nesting, thread, ev, p->last, p->last_op);
-	}
+	for (i = 0; i < c->proc_count; i++)
+		if (c->procs[i])
+			end_proc(c, c->procs[i], (struct pasta_event){.proc = (uint32_t)i});
 }

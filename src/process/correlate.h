@@ -44,7 +44,7 @@ void pasta_correlate_no_launches(struct pasta_correlate *c, uint32_t proc);
 
 /* An event of the stream, which must stay until next has said NULL. */
 void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev);
-/* There are no more: what still waits comes, and ends that are missing. */
+/* There are no more: what still waits comes, and ends that are missing: by process, by thread. */
 void pasta_correlate_end(struct pasta_correlate *c);
 /* What tools get, one after the other; NULL: take the next. Both live until the next call. */
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,

@@ -119,7 +119,7 @@ static void job_read(struct crew *crew, struct job *job)
 static void job_end_reading(struct crew *crew, struct job *job)
 {
 	pthread_mutex_lock(&crew->lock);
-	if (job->part)
+	if (job->part && !job->read)
 		pasta_stream_join(crew->stream, job->part);
 	job->read = true;
 	pthread_cond_broadcast(&crew->was_read);
@@ -189,6 +189,15 @@ static struct job *next_job(struct crew *crew)
 		job = &crew->jobs[crew->next_job++];
 	pthread_mutex_unlock(&crew->lock);
 	return job;
+}
+
+/* There is no thread for what is left to do: who waits for it, waits no longer. */
+static void abandon(struct crew *crew)
+{
+	struct job *job;
+
+	while ((job = next_job(crew)))
+		job_end_reading(crew, job);
 }
 
 static void *work(void *arg)
@@ -334,8 +343,11 @@ static void replace(struct crew *crew, struct worker *w)
 	pasta_lane_lose(lane);
 	w->joined = true; /* it never ends */
 	next = add_worker(crew, job);
-	if (!next || start(next))
-		crew_fail(crew, -EAGAIN);
+	if (next && !start(next))
+		return;
+	crew_fail(crew, -EAGAIN);
+	job_end_reading(crew, job);
+	abandon(crew);
 }
 
 /* How long the worker has been in one call, ms; 0: in none. */
@@ -541,8 +553,10 @@ static int run(struct crew *crew, size_t threads)
 
 	catch_signals(before);
 	crew->error = start_all(crew, threads);
-	if (crew->error)
+	if (crew->error) {
 		atomic_store(&crew->stop, true);
+		abandon(crew);
+	}
 	stopped = watch(crew);
 	restore_signals(before);
 	for (i = 0; i < crew->choice->count; i++)

@@ -36,6 +36,9 @@ const struct pasta_where *pasta_where(const struct pasta_event *ev)
 static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 {
 	const uint64_t pairs = PASTA_BIT(REGION) | PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END);
+	const uint64_t work = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET);
+	const uint64_t said =
+		PASTA_BIT(ACCESS_SUM) | PASTA_BIT(ACCESS_BATCH) | PASTA_BIT(PC_SAMPLE);
 	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END));
 	size_t i;
 
@@ -43,6 +46,8 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 		pasta_stream_want(f->stream, kinds | PASTA_BIT(MODULE));
 		return true;
 	}
+	/* Whether a launch has had its work must not depend on who asks for which. */
+	kinds |= kinds & (work | said) ? work : 0;
 	f->correlate = pasta_correlate_new(ops);
 	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++) {
 		uint64_t recorded = pasta_stream_kinds(f->stream, i);

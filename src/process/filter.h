@@ -4,14 +4,15 @@
  * What a filter does not apply to passes: a copy is of no kernel, an allocation lasts beyond any
  * window. Filters of different sorts must all let an event pass; of the same sort, one must.
  *
- *   kernel, exclude    names, by extended regular expressions: kernels, launches that have a name,
- *                      samples
- *   device, stream     what has the field
+ *   kernel, exclude    names, by extended regular expressions: kernels, samples, and launches that
+ *                      have a name and are not of a graph
+ *   device, stream     what has the field, but modules
  *   rank               whole shards
  *   region, iteration  where it belongs (struct pasta_where): all that is done, not what is there
- *                      (allocations, tensors, modules, graphs, devices, processes, threads)
- *   time               when it began, from the run's start: likewise. The end of a region or
- *                      operator passes if its begin did
+ *                      (allocations and their ends, tensors, modules, graphs, links, devices,
+ *                      processes, threads, clocks, losses)
+ *   time               when it began, from the run's start, up to but not at the end of the span:
+ *                      likewise. The end of a region or operator passes if its begin did
  */
 #ifndef PASTA_PROCESS_FILTER_H
 #define PASTA_PROCESS_FILTER_H

@@ -15,6 +15,11 @@ STATE = {"allocation", "module", "tensor", "graph_node", "link", "device"}
 SKIP = {"process", "thread", "scope"}
 
 
+def iteration_before(found, row, time):
+    return max(((r["begin"], r["number"]) for r in found["iteration"]
+                if r["process"] == row["process"] and r["begin"] < time), default=(0, None))[1]
+
+
 def rows_of(path):
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     db.row_factory = sqlite3.Row
@@ -32,15 +37,15 @@ def rows_of(path):
         for row in found[view]:
             launch = launches.get((row["process"], row["corr"]), {})
             row["_region"], row["_iteration"] = launch.get("region"), launch.get("iteration")
-    ops = {(r["process"], r["op"]): r for r in found["op"]}
     for row in found["op_arg"]:
-        op = ops.get((row["process"], row["op"]), {})
-        row["_region"], row["_iteration"] = op.get("region"), op.get("iteration")
+        around = [r for r in found["region"] if r["process"] == row["process"] and
+                  r["thread"] == row["thread"] and r["begin"] <= row["begin"] < r["end"]]
+        row["_region"] = max(around, key=lambda r: r["depth"])["path"] if around else None
+        row["_iteration"] = iteration_before(found, row, row["begin"])
     for row in found["migration"]:
         row["_region"] = None
-        row["_iteration"] = max(((r["begin"], r["number"]) for r in found["iteration"]
-                                 if r["process"] == row["process"] and r["begin"] <= row["begin"]),
-                                default=(0, None))[1]
+        # Of the same time, the device's are after the thread's.
+        row["_iteration"] = iteration_before(found, row, row["begin"] + 1)
     return found, ranks, start
 
 

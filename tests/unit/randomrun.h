@@ -9,6 +9,7 @@
 #include "unit/support.h"
 
 #include "process/correlate.h"
+#include "process/nest.h"
 
 enum { RUN_NAMES = 12, RUN_THREADS = 3, RUN_OPEN = 24, RUN_NODES = 40 };
 

@@ -34,7 +34,6 @@ struct ref_out {
 	int in;
 	struct pasta_event ev;
 	struct ref_where where;
-	bool last; /* supplied because nothing more comes: in no order between threads */
 };
 
 struct ref_open {
@@ -46,7 +45,7 @@ struct ref_open {
 
 struct ref_thread {
 	uint32_t proc, tid;
-	struct ref_open open[256];
+	struct ref_open open[96];
 	size_t count, regions;
 	uint64_t owed; /* named ends to come, of regions that were ended from outside */
 };
@@ -526,8 +525,18 @@ __attribute__((unused)) static void ref_take(struct ref *r, int in)
 	}
 }
 
+static int ref_by_tid(const void *a, const void *b)
+{
+	const struct ref_thread *x = a, *y = b;
+
+	if (x->proc != y->proc)
+		return x->proc < y->proc ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
 __attribute__((unused)) static void ref_end(struct ref *r)
 {
+	qsort(r->threads, r->threads_count, sizeof(*r->threads), ref_by_tid);
 	for (size_t i = 0; i < r->early_count; i++)
 		ref_settle(r, &r->outs[r->early[i].out], NULL);
 	for (size_t i = 0; i < r->threads_count; i++) {
@@ -539,7 +548,6 @@ __attribute__((unused)) static void ref_end(struct ref *r)
 			uint64_t last = op && p->last_op > p->last ? p->last_op : p->last;
 
 			ref_pop(r, t, t->count - 1, SUPPLIED, last, PASTA_REGION_OPEN);
-			r->outs[r->outs_count - 1].last = true;
 		}
 	}
 }

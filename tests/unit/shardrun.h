@@ -1,0 +1,121 @@
+/*
+ * shardrun.h - random runs as shards: one a process, its threads and its device as sources, the
+ * device's clock with an offset and a drift of its own.
+ */
+#ifndef PASTA_TESTS_SHARDRUN_H
+#define PASTA_TESTS_SHARDRUN_H
+
+#include "unit/randomrun.h"
+
+#include "core/shardwriter.h"
+
+enum { DEVICE_SOURCE = RUN_THREADS + 1, DEVICE_CLOCK = 7, CLOCK_PAIRS = 5 };
+
+/* The host's clocks are the same one: times are read as they were made. */
+static inline struct pasta_shardwriter *shardrun_new(const char *path, uint32_t proc)
+{
+	struct pasta_shard_head head = {.raw = 1, .real = 1, .pid = 100 + proc};
+	struct pasta_err err = {0};
+	struct pasta_shardwriter *w;
+
+	memset(head.boot, 1, sizeof(head.boot));
+	memcpy(head.guid, &head.pid, sizeof(head.pid));
+	w = pasta_shardwriter_new(path, &head, &err);
+	if (!w)
+		fail_msg("%s", err.text);
+	return w;
+}
+
+/* Which runs slower or faster by up to 1 in 1000. */
+static inline uint64_t device_time(uint32_t proc, uint64_t raw)
+{
+	return UINT64_C(1) << 50 | (raw + raw / 10000 * (proc % 21) + 7919 * proc);
+}
+
+static inline void shardrun_clocks(struct pasta_shardwriter *w, uint32_t proc,
+				   const struct random_run *r)
+{
+	uint64_t first = r->count ? r->events[0].time : 0;
+	uint64_t span = r->count ? r->events[r->count - 1].time - first : 0;
+	struct pasta_event ev = run_event(PASTA_CLOCK, proc, 0);
+
+	for (uint64_t i = 0; i < CLOCK_PAIRS; i++) {
+		ev.time = ev.clock.raw = ev.clock.real =
+			(first + span * i / (CLOCK_PAIRS - 1)) / 10000 * 10000;
+		ev.clock.value = device_time(proc, ev.clock.raw);
+		ev.clock.id = DEVICE_CLOCK;
+		assert_int_equal(pasta_shardwriter_state(w, &ev), 0);
+	}
+}
+
+static inline void shardrun_process(struct pasta_shardwriter *w, uint32_t proc, uint64_t kinds)
+{
+	struct pasta_event ev = run_event(PASTA_PROCESS, proc, 0);
+
+	ev.time = 1;
+	ev.process.kinds = kinds;
+	ev.process.pid = 100 + proc;
+	ev.process.rank = proc + 1;
+	assert_int_equal(pasta_shardwriter_state(w, &ev), 0);
+}
+
+static inline bool on_device(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_KERNEL || ev->kind == PASTA_COPY || ev->kind == PASTA_SET ||
+	       ev->kind == PASTA_PC_SAMPLE;
+}
+
+static inline const char *shardrun_path(uint32_t proc)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%u.pst", proc);
+	return in_dir(name);
+}
+
+/* kinds: those that the process recorded. */
+static inline void shardrun_write(const struct random_run *r, uint32_t proc, uint64_t kinds)
+{
+	const char *path = shardrun_path(proc);
+	struct pasta_shardwriter *w;
+	uint32_t ids[RUN_NAMES + 1] = {0};
+	char text[16];
+
+	unlink(path);
+	w = shardrun_new(path, proc);
+	for (uint32_t i = RUN_NAMES; i; i--) {
+		snprintf(text, sizeof(text), "n%u", i);
+		ids[i] = pasta_shardwriter_str(w, text);
+	}
+	shardrun_process(w, proc, kinds);
+	shardrun_clocks(w, proc, r);
+	assert_int_equal(pasta_shardwriter_clock(w, DEVICE_SOURCE, DEVICE_CLOCK), 0);
+	for (size_t i = 0; i < r->count; i++) {
+		struct pasta_event ev = r->events[i];
+		uint32_t source = ev.tid < RUN_THREADS ? ev.tid + 1 : 1;
+
+		if (ev.proc != proc || !(kinds >> ev.kind & 1))
+			continue;
+		run_strings(&ev, ids);
+		if (on_device(&ev)) {
+			source = DEVICE_SOURCE;
+			ev.time = device_time(proc, ev.time);
+		}
+		assert_int_equal(pasta_shardwriter_event(w, source, &ev), 0);
+	}
+	assert_int_equal(pasta_shardwriter_close(w, NULL), 0);
+}
+
+static inline struct pasta_stream *shardrun_open(uint32_t procs)
+{
+	struct pasta_stream *s = pasta_stream_new(0);
+	struct pasta_err err = {0};
+
+	assert_non_null(s);
+	for (uint32_t i = 0; i < procs; i++)
+		if (pasta_stream_add(s, shardrun_path(i), &err))
+			fail_msg("%s", err.text);
+	return s;
+}
+
+#endif
