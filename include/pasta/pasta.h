@@ -150,7 +150,7 @@ enum pasta_option_type {
 	PASTA_OPTION_TEXT = 0,
 	PASTA_OPTION_NUMBER, /* "20" */
 	PASTA_OPTION_YES_NO, /* "yes", "no" */
-	PASTA_OPTION_TIME,   /* "10ms", "2s", "1h", "0": in ns, us, ms, s, min or h */
+	PASTA_OPTION_TIME,   /* "10ms", "1.5s", "1h", "0": in ns, us, ms, s, min or h */
 	PASTA_OPTION_SIZE,   /* "64M", "1GiB", "4096": in bytes, or 1024, 1024^2, ... of them */
 };
 

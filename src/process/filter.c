@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/parse.h"
+
 /* From low to high, both within; times to below high. */
 struct range {
 	uint64_t low, high;
@@ -95,61 +97,30 @@ static int compile(struct term *t, struct pasta_err *err)
 	return 0;
 }
 
-/* A number, and where it ends; NULL if there is none. */
-static const char *read_number(const char *text, uint64_t *value)
+/* A number or a time, up to a '-', a ',' or the end, and where it ends; NULL if it is none. */
+static const char *read_one(const char *text, bool time, uint64_t *value)
 {
-	char *end;
+	size_t size = strcspn(text, "-,");
+	char one[64];
+	int error;
 
-	if (*text < '0' || *text > '9')
+	if (size >= sizeof(one))
 		return NULL;
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return errno ? NULL : end;
-}
-
-/* "1.5s", "200ms", "10us", "7ns": the digits are taken as they are, for a double would lose some.
- */
-static const char *read_time(const char *text, uint64_t *ns)
-{
-	static const struct {
-		const char *unit;
-		uint64_t ns;
-	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-	uint64_t whole, part = 0, scale = 1, fraction;
-	const char *p = read_number(text, &whole);
-	size_t i;
-
-	if (p && *p == '.')
-		for (p++; *p >= '0' && *p <= '9'; p++)
-			if (scale < 1000000000) {
-				part = part * 10 + (uint64_t)(*p - '0');
-				scale *= 10;
-			}
-	for (i = 0; p && i < sizeof(units) / sizeof(*units); i++) {
-		size_t n = strlen(units[i].unit);
-
-		if (strncmp(p, units[i].unit, n) || (p[n] && p[n] != '-' && p[n] != ','))
-			continue;
-		/* part * unit has at most 18 digits */
-		fraction = part * units[i].ns / scale;
-		if (__builtin_mul_overflow(whole, units[i].ns, ns) ||
-		    __builtin_add_overflow(*ns, fraction, ns))
-			return NULL;
-		return p + n;
-	}
-	return NULL;
+	memcpy(one, text, size);
+	one[size] = '\0';
+	error = time ? pasta_parse_time(one, value) : pasta_parse_number(one, value);
+	return error ? NULL : text + size;
 }
 
 /* "3", "3-7", "3-", "-7"; a time needs the "-". */
 static const char *read_range(const char *p, bool time, struct range *r)
 {
-	const char *(*read)(const char *, uint64_t *) = time ? read_time : read_number;
 	bool from = *p != '-';
 
 	*r = (struct range){0, UINT64_MAX};
 	if (from)
-		p = read(p, &r->low);
-	if (!p || (*p != '-' && (time || !from)))
+		p = read_one(p, time, &r->low);
+	if (!p || (*p != '-' && time))
 		return NULL;
 	if (*p != '-') {
 		r->high = r->low;
@@ -158,7 +129,7 @@ static const char *read_range(const char *p, bool time, struct range *r)
 	p++;
 	if (!*p || *p == ',')
 		return from ? p : NULL;
-	p = read(p, &r->high);
+	p = read_one(p, time, &r->high);
 	return p && r->low <= r->high ? p : NULL;
 }
 

@@ -64,6 +64,34 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
 	return scaled(error, number, UINT64_C(1) << shift, bytes);
 }
 
+/* What is after the point, in billionths; and where it ends. A double would lose digits. */
+static int billionths(const char *text, uint64_t *part, const char **end)
+{
+	uint64_t place = 100000000;
+
+	*part = 0;
+	*end = text;
+	if (*text != '.')
+		return 0;
+	for (text++; *text >= '0' && *text <= '9'; text++, place /= 10)
+		*part += place * (uint64_t)(*text - '0');
+	if (text == *end + 1)
+		return -EINVAL;
+	*end = text;
+	return 0;
+}
+
+/* So many of a unit, and so many billionths of it. */
+static int scaled_time(int error, uint64_t number, uint64_t part, uint64_t unit, uint64_t *ns)
+{
+	uint64_t whole, fraction = (uint64_t)((unsigned __int128)part * unit / 1000000000);
+
+	if (scaled(error, number, unit, &whole) || __builtin_add_overflow(whole, fraction, &whole))
+		return -ERANGE;
+	*ns = whole;
+	return 0;
+}
+
 int pasta_parse_time(const char *text, uint64_t *ns)
 {
 	static const struct {
@@ -78,17 +106,17 @@ int pasta_parse_time(const char *text, uint64_t *ns)
 		{"h", UINT64_C(3600000000000)},
 	};
 	const char *unit;
-	uint64_t number;
+	uint64_t number, part;
 	int error = digits(text, &number, &unit);
 	size_t i;
 
-	if (error == -EINVAL)
-		return error;
+	if (error == -EINVAL || billionths(unit, &part, &unit))
+		return -EINVAL;
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name))
-			return scaled(error, number, units[i].ns, ns);
+			return scaled_time(error, number, part, units[i].ns, ns);
 	/* Nothing is nothing, in any unit. */
-	if (error || number || *unit)
+	if (error || number || part || *unit)
 		return -EINVAL;
 	*ns = 0;
 	return 0;

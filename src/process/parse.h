@@ -7,8 +7,8 @@
 
 #include <pasta/pasta.h>
 
-/* "20"; "64M", "1GiB", "4096"; "10ms", "2s", "0", in ns; "yes", "no". -EINVAL, or -ERANGE for what
- * does not fit: then *value is as before. */
+/* "20"; "64M", "1GiB", "4096"; "10ms", "1.5s", "0", in ns; "yes", "no". -EINVAL, or -ERANGE for
+ * what does not fit: then *value is as before. */
 int pasta_parse_number(const char *text, uint64_t *value);
 int pasta_parse_size(const char *text, uint64_t *bytes);
 int pasta_parse_time(const char *text, uint64_t *ns);

@@ -696,7 +696,7 @@ static void what_cannot_be_read_is_an_error_that_says_how_to_say_it(void **state
 		{PASTA_FILTER_TIME, "1-2", "no span of time"},
 		{PASTA_FILTER_TIME, "2s-1s", "no span of time"},
 		{PASTA_FILTER_TIME, "1s-2", "no span of time"},
-		{PASTA_FILTER_TIME, "1h-", "no span of time"},
+		{PASTA_FILTER_TIME, "1d-", "no span of time"},
 		{PASTA_FILTER_TIME, "1ss-", "no span of time"},
 		{PASTA_FILTER_TIME, ".5s-", "no span of time"},
 		{PASTA_FILTER_TIME, "1s--", "no span of time"},

@@ -139,6 +139,32 @@ static void what_is_not_of_the_type_is_explained_and_changes_nothing(void **stat
 	defaults_are_of_their_types(NULL);
 }
 
+/* Digits are kept, whatever a double would make of them. */
+static void parts_of_a_time_are_exact(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {{"1.5s", 1500000000},
+		    {"1.000000001s", 1000000001},
+		    {"0.0000000019s", 1},
+		    {"18446744073.709551615s", UINT64_MAX},
+		    {"0.5h", UINT64_C(1800000000000)},
+		    {"0.0", 0},
+		    {"2.000001ms", 2000001}};
+	static const char *const bad[] = {"1.s", ".5s", "1.5", "1..5s", "1.5.5s", "1,5s", "1.-5s"};
+	uint64_t got;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		if (pasta_parse_time(good[i].text, &got) || got != good[i].ns)
+			fail_msg("%s", good[i].text);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (pasta_parse_time(bad[i], &got) != -EINVAL)
+			fail_msg("%s", bad[i]);
+	assert_int_equal(pasta_parse_time("18446744073.709551616s", &got), -ERANGE);
+}
+
 /* Units must not be taken for digits, nor a number that is too big for one that is not. */
 static void numbers_and_their_texts_agree(void **state)
 {
@@ -197,6 +223,7 @@ int main(void)
 		TEST(asked_for_another_type_or_name_it_is_0),
 		TEST(what_is_not_of_the_type_is_explained_and_changes_nothing),
 		TEST(numbers_and_their_texts_agree),
+		TEST(parts_of_a_time_are_exact),
 		TEST(a_default_of_another_type_is_refused_when_the_tool_registers),
 	};
 
