@@ -19,8 +19,6 @@
 namespace
 {
 
-constexpr size_t waiting_max = 1 << 20; /* launches whose kernel has not begun */
-
 /* A histogram that is freed. Where there is no memory for one, add and merge fail. */
 class hist
 {
@@ -68,17 +66,8 @@ struct hash {
 struct tool {
 	std::unordered_map<uint32_t, kernel> kernels;	 /* by name */
 	std::unordered_map<stream, uint64_t, hash> ends; /* of the last work of a stream */
-	pasta_pending *launches = pasta_pending_new(sizeof(uint64_t), waiting_max);
 	uint64_t unknown = 0; /* kernels without a launch before them */
 	bool failed = false;
-
-	tool() = default;
-	tool(const tool &) = delete;
-	tool &operator=(const tool &) = delete;
-	~tool()
-	{
-		pasta_pending_free(launches);
-	}
 };
 
 /* accelprof is C: what it keeps for us is a pointer, and no exception may reach it. */
@@ -92,7 +81,7 @@ int open(void *state, const pasta_opts *, pasta_err *err)
 	auto *t = new (std::nothrow) tool;
 
 	*static_cast<tool **>(state) = t;
-	return t && t->launches ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+	return t ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
 void close(void *state)
@@ -100,35 +89,22 @@ void close(void *state)
 	delete *static_cast<tool **>(state);
 }
 
-void on_launch(tool &t, const pasta_event &ev)
-{
-	auto *time =
-		static_cast<uint64_t *>(pasta_pending_add(t.launches, ev.proc, ev.launch.corr));
-
-	if (time)
-		*time = ev.time;
-	else
-		t.failed = true;
-}
-
 /* Work of a graph has one launch for all of it. */
 void on_kernel(tool &t, const pasta_event &ev, uint64_t &end)
 {
-	const auto *launch = static_cast<const uint64_t *>(
-		pasta_pending_find(t.launches, ev.proc, ev.kernel.corr));
+	const pasta_where *where = pasta_where_of(&ev);
 
 	if (ev.kernel.node)
 		return;
-	if (!launch || *launch > ev.time) {
+	if (!(where->flags & PASTA_WHERE_LAUNCH) || where->launched > ev.time) {
 		t.unknown++;
 		return;
 	}
 	kernel &k = t.kernels[ev.kernel.name];
 
-	if (!k.latency.add(ev.time - *launch))
+	if (!k.latency.add(ev.time - where->launched))
 		t.failed = true;
-	k.queued += std::clamp(end, *launch, ev.time) - *launch;
-	pasta_pending_remove(t.launches, ev.proc, ev.kernel.corr);
+	k.queued += std::clamp(end, where->launched, ev.time) - where->launched;
 }
 
 void take(tool &t, const pasta_event &ev)
@@ -136,9 +112,6 @@ void take(tool &t, const pasta_event &ev)
 	uint64_t *end;
 
 	switch (ev.kind) {
-	case PASTA_LAUNCH:
-		on_launch(t, ev);
-		break;
 	case PASTA_KERNEL:
 		end = &t.ends[{ev.proc, ev.kernel.context, ev.kernel.stream}];
 		on_kernel(t, ev, *end);
@@ -164,7 +137,7 @@ void on_event(void *state, const pasta_event *ev)
 	}
 }
 
-/* A process is in one shard: what waits in one state has nothing to wait for in another. */
+/* A process is in one shard: none of its streams is in another state. */
 void merge(void *into, const void *from)
 {
 	const tool &other = **static_cast<tool *const *>(from);
@@ -266,6 +239,6 @@ int report(void *state, pasta_out *out)
 
 PASTA_TOOL(.name = "launch_latency",
 	   .summary = "from a launch to its kernel, and what it waited for",
-	   .events = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
-	   .state_size = sizeof(tool *), .open = open, .event = on_event, .merge = merge,
+	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
+	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(tool *), .open = open, .event = on_event, .merge = merge,
 	   .report = report, .close = close);

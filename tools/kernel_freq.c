@@ -166,7 +166,7 @@ static void on_kernel(struct kernels *k, const struct pasta_event *ev)
 	if (pasta_hist_add(shape->kernel->times, r->dur, 1))
 		k->failed = true;
 	if (!r->node)
-		join(k, pasta_where(ev));
+		join(k, pasta_where_of(ev));
 }
 
 static void on_event(void *state, const struct pasta_event *ev)

@@ -291,7 +291,7 @@ static void on_work(struct regions *r, const struct pasta_where *where, uint64_t
 
 static void on_event(void *state, const struct pasta_event *ev)
 {
-	const struct pasta_where *where = pasta_where(ev);
+	const struct pasta_where *where = pasta_where_of(ev);
 	struct regions *r = state;
 	struct thread *thread;
 

@@ -379,7 +379,7 @@ struct pasta_where {
 
 /* Where the event belongs that the tool is given just now. The tool's needs must have
  * PASTA_NEED_WHERE; of other events nothing is known. Never NULL; until event returns. */
-PASTA_EXPORT const struct pasta_where *pasta_where(const struct pasta_event *ev);
+PASTA_EXPORT const struct pasta_where *pasta_where_of(const struct pasta_event *ev);
 
 /* What a tool needs, beside its kinds of events. */
 enum pasta_needs {

@@ -28,7 +28,7 @@ void pasta_feed_where(const struct pasta_event *ev, const struct pasta_where *wh
 	now.where = where;
 }
 
-const struct pasta_where *pasta_where(const struct pasta_event *ev)
+const struct pasta_where *pasta_where_of(const struct pasta_event *ev)
 {
 	return now.ev == ev && now.where ? now.where : &nowhere;
 }

@@ -54,7 +54,7 @@ has "tools: where from" out "^gaps +when devices .* \\($dir/made/gaps.so\\)\$"
 has "tools: built in" out '^copies [^(]*$'
 "$accelprof" tools made/gaps.so >out 2>err || failed "tools FILE"
 has "tools FILE" out "^from: $dir/made/gaps.so\$"
-has "tools FILE" out '^  longest +how many'
+has "tools FILE" out '^  longest +number +how many'
 lines "tools: nothing is wrong" err 0
 make -s -C made install CFLAGS="$strict" CXXFLAGS="$strict" || failed "make install"
 "$accelprof" report $run -t gaps >out 2>err || failed "installed"

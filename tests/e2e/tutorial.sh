@@ -19,8 +19,8 @@ for n, (language, text) in enumerate(pieces):
     with open(whole[1] if whole else f"part{n}.{language}", "w", encoding="utf-8") as f:
         f.write(text if whole else "#include <stdio.h>\n#include <pasta/pasta.h>\n" + text)
 P
-is "whole tools" "$(echo [!p]*.c*)" "copied.c streams.cpp waits.c"
-is "parts" "$(ls part*.c | wc -l)" 2
+is "whole tools" "$(echo [!p]*.c*)" "copied.c streams.cpp tempo.c waits.c"
+is "parts" "$(ls part*.c | wc -l)" 3
 strict="-O2 -Wall -Wextra -Wpedantic -Wno-unused-parameter -Werror -shared -fPIC -I$SRC/include"
 for file in *.c; do
 	# shellcheck disable=SC2086
@@ -30,7 +30,8 @@ done
 c++ -std=c++20 $strict streams.cpp -o streams.so || failed "streams.cpp"
 
 "$gen" -n 20000 --ranks 2 -o run >made.json || failed "accelprof-gen"
-"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so --opt waits.limit=500000 --format json \
+"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so --opt waits.limit=500us \
+	--opt tempo.window=2ms --format json \
 	>report.json || failed "report"
 "$BUILD/tests/dump" run launch kernel >events || failed "dump"
 is "copied" "$(json report.json 'd["tools"][0]["tables"][0]["rows"]')" \
@@ -52,10 +53,15 @@ above = sum(w > 500000 for w in waits)
 assert 0 < above < count
 assert [f["what"] for f in tools["waits"]["findings"]] == \
     [f"kernels that waited longer than the limit: {above}"]
+windows = Counter(e["time"] // 2000000 * 2000000 for e in kernels)
+assert tools["tempo"]["charts"][0]["series"][0]["points"] == \
+    [[k - min(windows), v] for k, v in sorted(windows.items())], tools["tempo"]["charts"]
+bars = dict(tools["waits"]["charts"][0]["bars"])
+assert "step/forward/layer" in bars and min(bars.values()) > 0, bars
 streams = Counter((e["proc"], e["stream"]) for e in kernels)
 assert tools["streams"]["tables"][0]["rows"] == [[*k, v] for k, v in sorted(streams.items())]
 P
 "$ACCELPROF" report run -t ./waits.so --opt waits.limit=soon >out 2>err
-is "a bad option: status" $? 1
-has "a bad option" err "tool waits failed: limit is a number of ns, not 'soon'"
+is "a bad option: status" $? 2
+has "a bad option" err "waits.limit must be a time like 10ms, .* not 'soon'"
 done_

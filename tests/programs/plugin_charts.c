@@ -102,6 +102,7 @@ static int report_failing(void *state, struct pasta_out *out)
 						.api = PASTA_API_VERSION,                          \
 						.name = #name_,                                    \
 						.summary = "for tests",                            \
+						.events = PASTA_BIT(KERNEL),                       \
 						.event = on_event,                                 \
 						.report = report_,                                 \
 						.charts = CHARTS}

@@ -38,5 +38,5 @@ is "time of kernels" "$(awk -F, '{ n += $NF } END { printf "%.0f\n", n }' "$dir/
 	sed 1d >"$dir/rows"
 is "rows" "$(wc -l <"$dir/rows" | tr -d ' ')" 3
 ! "$accelprof" report "$dir/run" -t ./skeleton.so --opt skeleton.top=many >/dev/null 2>"$dir/err"
-is "a bad option is refused" "$(grep -c "top is a number of rows, not 'many'" "$dir/err")" 1
+is "a bad option is refused" "$(grep -c "skeleton.top must be a number .*, not 'many'" "$dir/err")" 1
 echo "skeleton: passed"

@@ -37,8 +37,10 @@ static void top_limits_the_rows(void **state)
 
 static void an_option_that_is_no_number_is_refused(void **state)
 {
+	const char *option = "skeleton.top=many";
+
 	(void)state;
-	assert_int_equal(pasta_choice_set(&choice, "skeleton.top=many", NULL), -EINVAL);
+	assert_int_equal(pasta_choice_set(&choice, option, NULL), -EINVAL);
 }
 
 static void nothing_is_an_empty_table(void **state)
