@@ -66,7 +66,7 @@ struct hash {
 struct tool {
 	std::unordered_map<uint32_t, kernel> kernels;	 /* by name */
 	std::unordered_map<stream, uint64_t, hash> ends; /* of the last work of a stream */
-	uint64_t unknown = 0; /* kernels without a launch before them */
+	uint64_t unknown = 0;				 /* kernels without a launch before them */
 	bool failed = false;
 };
 
@@ -240,5 +240,5 @@ int report(void *state, pasta_out *out)
 PASTA_TOOL(.name = "launch_latency",
 	   .summary = "from a launch to its kernel, and what it waited for",
 	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
-	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(tool *), .open = open, .event = on_event, .merge = merge,
-	   .report = report, .close = close);
+	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(tool *), .open = open, .event = on_event,
+	   .merge = merge, .report = report, .close = close);

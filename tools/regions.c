@@ -132,43 +132,44 @@ static const struct pasta_scope *region_above(const struct pasta_scope *region)
 	return region->up ? region->up->region : NULL;
 }
 
-/* The node of the region around or at a place; the root if there is none. Paths may be deep: those
- * above are made from the outermost on, which is found again for each of them that is new. */
+/* Make the node of a region, and those of the regions around it that are new, from the outermost
+ * on, without recursion: paths may be deep. NULL when out of memory. */
+static struct node *make_node(struct regions *r, const struct pasta_scope *region)
+{
+	struct node **known = NULL, *node = NULL;
+
+	while (!r->failed && !(known = pasta_map_find(r->places, region->id))) {
+		const struct pasta_scope *first = region, *above;
+
+		node = &r->root;
+		while ((above = region_above(first))) {
+			known = pasta_map_find(r->places, above->id);
+			if (known)
+				break;
+			first = above;
+		}
+		node = node_below(r, known ? *known : node, first->name);
+		known = node ? pasta_map_add(r->places, first->id) : NULL;
+		if (known)
+			*known = node;
+		else
+			r->failed = true;
+	}
+	return known ? *known : NULL;
+}
+
+/* The node of the region around or at a place; the root if there is none. */
 static struct node *node_at(struct regions *r, const struct pasta_scope *scope)
 {
-	const struct pasta_scope *region = scope ? scope->region : NULL, *above;
-	struct node **place;
+	const struct pasta_scope *region = scope ? scope->region : NULL;
 
 	if (!region)
 		return &r->root;
-	if (region == r->last_place)
-		return r->last_node;
-	place = pasta_map_find(r->places, region->id);
-	while (!place) {
-		struct node *up = &r->root;
-		const struct pasta_scope *first = region;
-
-		/* The outermost that is new: the one above it is known. */
-		while ((above = region_above(first))) {
-			struct node **known = pasta_map_find(r->places, above->id);
-
-			if (known) {
-				up = *known;
-				break;
-			}
-			first = above;
-		}
-		place = pasta_map_add(r->places, first->id);
-		if (place)
-			*place = node_below(r, up, first->name);
-		if (!place || !*place) {
-			r->failed = true;
-			return NULL;
-		}
-		place = pasta_map_find(r->places, region->id);
+	if (region != r->last_place) {
+		r->last_node = make_node(r, region);
+		r->last_place = r->last_node ? region : NULL;
 	}
-	r->last_place = region;
-	return r->last_node = *place;
+	return r->last_node;
 }
 
 static void begin(struct regions *r, struct thread *thread, uint64_t now)

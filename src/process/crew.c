@@ -104,7 +104,7 @@ static void crew_fail(struct crew *crew, int error)
 
 static void job_read(struct crew *crew, struct job *job)
 {
-	if (job->sort == HOME || atomic_load(&crew->stop))
+	if (job->sort == HOME || (!job->feed && atomic_load(&crew->stop)))
 		return;
 	if (!job_start(crew, job)) {
 		crew_fail(crew, -ENOMEM);

@@ -72,7 +72,7 @@ static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest 
 	uint64_t outer = around ? around->op : 0;
 	struct pasta_nest_frame *f;
 
-	if (nest->depth == nest->room) {
+	if (!nest->frames || nest->depth == nest->room) {
 		size_t room = nest->room ? 2 * nest->room : 16;
 
 		f = realloc(nest->frames, room * sizeof(*f));
