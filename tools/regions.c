@@ -267,6 +267,7 @@ static void on_region(struct regions *r, struct thread *thread, const struct pas
 	r->overlaps += ev->region.flags & PASTA_REGION_OUTER ? 1 : 0;
 	r->open += ev->region.flags & PASTA_REGION_OPEN ? 1 : 0;
 	if (ev->sub == PASTA_REGION_BEGIN) {
+		node_at(r, where->scope); /* now, while the one above it is the last */
 		begin(r, thread, ev->time);
 	} else if (ev->sub == PASTA_REGION_END && thread->depth) {
 		end(r, thread, ev, where);
