@@ -59,6 +59,7 @@ struct pasta_stream {
 	size_t active_count, active_capacity;
 	struct cursor *spare;	/* one that ended, for the next frame */
 	struct cursor *current; /* whose event was returned last: not in the heap's order yet */
+	uint64_t limit; /* what it has before this time comes before all that others have */
 	FILE *spill;
 	uint64_t spill_end;
 	uint64_t safe; /* events up to here may be delivered */
@@ -160,6 +161,7 @@ static int pending_push(struct pasta_stream *s, struct pending item)
 		return -ENOMEM;
 	s->pending = h;
 	s->pending_count++;
+	s->limit = 0;
 	for (; i && pending_before(&item, &h[(i - 1) / 2]); i = (i - 1) / 2)
 		h[i] = h[(i - 1) / 2];
 	h[i] = item;
@@ -449,13 +451,12 @@ static void open_frame(struct pasta_stream *s)
 	}
 }
 
-/* Go on from the event that was returned last. */
+/* The top's record has gone: what it has next, or another, is the first now. */
 static void advance(struct pasta_stream *s)
 {
 	struct cursor *c = s->current;
 
 	s->current = NULL;
-	c->pos += record(c)->size;
 	if (refill(s, c)) {
 		const char *next = (const char *)record(c) + record(c)->size;
 
@@ -471,10 +472,30 @@ static void advance(struct pasta_stream *s)
 		active_sink(s);
 }
 
-const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
+/* Up to when the top stays the first: of those behind it, two are the next. */
+static uint64_t limit_of(const struct pasta_stream *s)
 {
-	const struct pasta_event *ev;
+	uint64_t limit = s->safe;
 
+	for (size_t i = 1; i < 3 && i < s->active_count; i++)
+		limit = s->active[i].time < limit ? s->active[i].time : limit;
+	if (s->pending_count && s->pending[0].first < limit)
+		limit = s->pending[0].first;
+	return limit;
+}
+
+static const struct pasta_event *deliver(struct pasta_stream *s, const struct pasta_event *ev)
+{
+	if (ev->time < s->last)
+		s->late++;
+	else
+		s->last = ev->time;
+	return ev;
+}
+
+/* The first of what all have. */
+static const struct pasta_event *first(struct pasta_stream *s)
+{
 	if (s->current)
 		advance(s);
 	while (s->pending_count && (!s->active_count || s->pending[0].first <= s->active[0].time))
@@ -482,12 +503,20 @@ const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
 	if (!s->active_count || s->active[0].time > s->safe)
 		return NULL;
 	s->current = s->active[0].cursor;
-	ev = record(s->current);
-	if (ev->time < s->last)
-		s->late++;
-	else
-		s->last = ev->time;
-	return ev;
+	s->limit = limit_of(s);
+	return deliver(s, record(s->current));
+}
+
+const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
+{
+	struct cursor *c = s->current;
+
+	if (!c)
+		return first(s);
+	c->pos += record(c)->size;
+	if (c->pos < c->block.size && c->spill_at == c->spill_end && record(c)->time < s->limit)
+		return deliver(s, record(c));
+	return first(s);
 }
 
 void pasta_stream_want(struct pasta_stream *s, uint64_t kinds)
@@ -536,6 +565,7 @@ size_t pasta_stream_refresh(struct pasta_stream *s)
 			sh->tally.unreadable++;
 	}
 	s->safe = s->following ? safe_time(s, now) : UINT64_MAX;
+	s->limit = 0;
 	return found;
 }
 
