@@ -135,13 +135,20 @@ static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
 	return pass;
 }
 
-const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
+static const struct pasta_event *sifted(struct pasta_feed *f, const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
-	*where = &pasta_nowhere;
 	do {
 		ev = f->correlate ? joined(f, where) : from_stream(f);
-	} while (ev && f->sieve && !passes(f, ev, *where));
+	} while (ev && !passes(f, ev, *where));
 	return ev;
+}
+
+const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
+{
+	if (f->correlate && !f->sieve)
+		return joined(f, where);
+	*where = &pasta_nowhere;
+	return f->sieve ? sifted(f, where) : from_stream(f);
 }

@@ -233,9 +233,10 @@ uint64_t pasta_lane_needs(const struct pasta_lane *l)
 static inline void give(struct pasta_lane *l)
 {
 	const struct pasta_event *ev = l->ev;
+	const size_t *count = &l->want_count[ev->kind];
 	struct pasta_seat **wants = l->wants + ev->kind * l->count;
 
-	while (l->at < l->want_count[ev->kind]) {
+	while (l->at < *count) {
 		struct pasta_seat *seat = wants[l->at++];
 
 		enter(l, seat);
