@@ -161,6 +161,27 @@ void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 	return e ? e + 1 : NULL;
 }
 
+/* The key has none. */
+static struct entry *make(struct pasta_pending *p, uint32_t home, uint32_t proc, uint64_t corr)
+{
+	struct entry *e;
+
+	if (p->count == p->limit)
+		drop(p, p->oldest);
+	e = grow_index(p) ? take(p) : NULL;
+	if (!e)
+		return NULL;
+	e->corr = corr;
+	e->proc = proc;
+	put(p, home, e);
+	e->older = p->youngest;
+	e->younger = NULL;
+	*(p->youngest ? &p->youngest->younger : &p->oldest) = e;
+	p->youngest = e;
+	p->count++;
+	return e;
+}
+
 void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
 	uint32_t home = hash(proc, corr);
@@ -168,20 +189,19 @@ void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 
 	if (e)
 		return e + 1;
-	if (p->count == p->limit)
-		drop(p, p->oldest);
-	e = grow_index(p) ? take(p) : NULL;
-	if (!e)
-		return NULL;
-	memset(e, 0, p->stride);
-	e->corr = corr;
-	e->proc = proc;
-	put(p, home, e);
-	e->older = p->youngest;
-	*(p->youngest ? &p->youngest->younger : &p->oldest) = e;
-	p->youngest = e;
-	p->count++;
-	return e + 1;
+	e = make(p, home, proc, corr);
+	return e ? memset(e + 1, 0, p->stride - sizeof(*e)) : NULL;
+}
+
+void *pasta_pending_renew(struct pasta_pending *p, uint32_t proc, uint64_t corr)
+{
+	uint32_t home = hash(proc, corr);
+	struct entry *e = find(p, home, proc, corr);
+
+	if (e)
+		drop(p, e);
+	e = make(p, home, proc, corr);
+	return e ? e + 1 : NULL;
 }
 
 void pasta_pending_drop(struct pasta_pending *p, void *value)

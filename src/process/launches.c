@@ -20,14 +20,12 @@ void pasta_launches_close(struct pasta_launches *l)
 
 struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc, uint64_t corr)
 {
-	struct pasta_launched *launch = pasta_pending_add(l->known, proc, corr);
+	struct pasta_launched *launch = pasta_pending_renew(l->known, proc, corr);
 
-	if (launch && launch->there) { /* the number comes again: this one is the youngest */
-		pasta_pending_drop(l->known, launch);
-		launch = pasta_pending_add(l->known, proc, corr);
+	if (launch) {
+		launch->use = 0;
+		launch->graph = launch->used = false;
 	}
-	if (launch)
-		launch->there = true;
 	return launch;
 }
 
