@@ -57,21 +57,25 @@ static void close_(void *state)
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
 
-static struct kernel *kernel_of(struct kernels *k, uint32_t name)
+static struct kernel *find_kernel(struct kernels *k, uint32_t name)
 {
-	struct kernel **last = &k->last_kernels[name % LAST], *kernel = *last;
+	struct kernel *kernel = pasta_map_add(k->kernels, name);
 
-	if (kernel && kernel->name == name)
-		return kernel;
-	kernel = pasta_map_add(k->kernels, name);
 	if (kernel && !kernel->times) {
 		kernel->name = name;
 		kernel->times = pasta_hist_new();
 	}
 	if (kernel && kernel->times)
-		return *last = kernel;
+		return k->last_kernels[name % LAST] = kernel;
 	k->failed = true;
 	return NULL;
+}
+
+static inline struct kernel *kernel_of(struct kernels *k, uint32_t name)
+{
+	struct kernel *kernel = k->last_kernels[name % LAST];
+
+	return kernel && kernel->name == name ? kernel : find_kernel(k, name);
 }
 
 static uint64_t hash(uint32_t name, const uint32_t grid[3], const uint32_t block[3])
