@@ -62,7 +62,7 @@ struct pasta_decoder {
 	struct room raw, payload;
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
-	uint32_t narrow[TILE]; /* the same, of a column whose lower half is enough */
+	uint32_t narrow[TILE];		 /* the same, of a column whose lower half is enough */
 	uint32_t at[PASTA_FRAME_EVENTS]; /* where each record of a section goes */
 	struct section sections[PASTA_KINDS_MAX];
 };

@@ -12,7 +12,7 @@ struct pasta_feed {
 	struct pasta_correlate *correlate; /* NULL: nobody needs it */
 	struct pasta_sieve *sieve;	   /* NULL: all passes */
 	struct pasta_map *hidden;	   /* pairs whose begin did not pass */
-	bool queued; /* the correlator may have more */
+	bool queued;			   /* the correlator may have more */
 	bool ended, failed;
 };
 
@@ -135,7 +135,9 @@ static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
 	return pass;
 }
 
-static const struct pasta_event *sifted(struct pasta_feed *f, const struct pasta_where **where)
+/* Not inline: its registers would be saved for each event, also where there is no filter. */
+__attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_feed *f,
+								  const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 

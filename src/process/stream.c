@@ -59,7 +59,7 @@ struct pasta_stream {
 	size_t active_count, active_capacity;
 	struct cursor *spare;  /* one that ended, for the next frame */
 	struct active current; /* whose event was returned last, if any: not in the heap */
-	uint64_t limit; /* what it has before this time comes before all that others have */
+	uint64_t limit;	       /* what it has before this time comes before all that others have */
 	FILE *spill;
 	uint64_t spill_end;
 	uint64_t safe; /* events up to here may be delivered */
