@@ -10,6 +10,7 @@
 struct kernel {
 	uint32_t name;
 	struct pasta_hist *times; /* of its records */
+	struct shape *shape;	  /* of the last one; NULL: none */
 	uint64_t launches;	  /* events of launches that name it */
 	uint64_t joined;	  /* those of them whose kernel has a record */
 };
@@ -56,21 +57,25 @@ static void close_(void *state)
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
 
-static struct kernel *kernel_of(struct kernels *k, uint32_t name)
+static struct kernel *find_kernel(struct kernels *k, uint32_t name)
 {
-	struct kernel **last = &k->last_kernels[name % LAST], *kernel = *last;
+	struct kernel *kernel = pasta_map_add(k->kernels, name);
 
-	if (kernel && kernel->name == name)
-		return kernel;
-	kernel = pasta_map_add(k->kernels, name);
 	if (kernel && !kernel->times) {
 		kernel->name = name;
 		kernel->times = pasta_hist_new();
 	}
 	if (kernel && kernel->times)
-		return *last = kernel;
+		return k->last_kernels[name % LAST] = kernel;
 	k->failed = true;
 	return NULL;
+}
+
+static inline struct kernel *kernel_of(struct kernels *k, uint32_t name)
+{
+	struct kernel *kernel = k->last_kernels[name % LAST];
+
+	return kernel && kernel->name == name ? kernel : find_kernel(k, name);
 }
 
 static uint64_t hash(uint32_t name, const uint32_t grid[3], const uint32_t block[3])
@@ -83,40 +88,51 @@ static uint64_t hash(uint32_t name, const uint32_t grid[3], const uint32_t block
 	return h;
 }
 
-static bool is_shape(const struct shape *shape, uint32_t name, const uint32_t grid[3],
+static bool is_shape(const struct shape *shape, const struct kernel *kernel, const uint32_t grid[3],
 		     const uint32_t block[3])
 {
-	int i, differ = shape->kernel->name != name;
+	uint32_t differ = 0;
+	int i;
 
 	/* Number by number: they have just been written so, and a wider load would wait for them.
 	 */
 	for (i = 0; i < 3; i++)
-		differ |= shape->grid[i] != grid[i] || shape->block[i] != block[i];
-	return !differ;
+		differ |= (shape->grid[i] ^ grid[i]) | (shape->block[i] ^ block[i]);
+	return !differ && shape->kernel == kernel;
 }
 
 /* Shapes whose hash is the same have the numbers after it: none is ever removed. */
-static struct shape *shape_of(struct kernels *k, uint32_t name, const uint32_t grid[3],
-			      const uint32_t block[3])
+static struct shape *find_shape(struct kernels *k, struct kernel *kernel, const uint32_t grid[3],
+				const uint32_t block[3])
 {
-	uint64_t key = hash(name, grid, block);
+	uint64_t key = hash(kernel->name, grid, block);
 	struct shape **last = &k->last_shapes[key % LAST], *shape = *last;
 
-	if (shape && is_shape(shape, name, grid, block))
+	if (shape && is_shape(shape, kernel, grid, block))
 		return shape;
 	while ((shape = pasta_map_add(k->shapes, key)) && shape->kernel &&
-	       !is_shape(shape, name, grid, block))
+	       !is_shape(shape, kernel, grid, block))
 		key++;
-	if (shape && !shape->kernel) {
-		shape->kernel = kernel_of(k, name);
+	if (!shape) {
+		k->failed = true;
+		return NULL;
+	}
+	if (!shape->kernel) {
+		shape->kernel = kernel;
 		memcpy(shape->grid, grid, sizeof(shape->grid));
 		memcpy(shape->block, block, sizeof(shape->block));
 		shape->min = UINT64_MAX;
 	}
-	if (shape && shape->kernel)
-		return *last = shape;
-	k->failed = true;
-	return NULL;
+	return *last = shape;
+}
+
+/* Most kernels have the shape that they had the last time. */
+static inline struct shape *shape_of(struct kernels *k, struct kernel *kernel,
+				     const uint32_t grid[3], const uint32_t block[3])
+{
+	if (!kernel->shape || !is_shape(kernel->shape, kernel, grid, block))
+		kernel->shape = find_shape(k, kernel, grid, block);
+	return kernel->shape;
 }
 
 static void add(struct shape *into, uint64_t count, uint64_t total, uint64_t min, uint64_t max)
@@ -140,15 +156,14 @@ static void on_launch(struct kernels *k, const struct pasta_event *ev)
 		kernel->launches++;
 }
 
-/* A record whose launch counts by itself. */
-static void join(struct kernels *k, const struct pasta_where *where)
+/* A record whose launch counts by itself. The launch has the name that the record has, mostly. */
+static void join(struct kernels *k, struct kernel *kernel, const struct pasta_where *where)
 {
-	struct kernel *kernel;
-
 	if (!(where->flags & PASTA_WHERE_LAUNCH) || where->flags & PASTA_WHERE_AGAIN ||
 	    !where->name)
 		return;
-	kernel = kernel_of(k, where->name);
+	if (where->name != kernel->name)
+		kernel = kernel_of(k, where->name);
 	if (kernel)
 		kernel->joined++;
 }
@@ -158,15 +173,16 @@ static void on_kernel(struct kernels *k, const struct pasta_event *ev)
 	const struct pasta_kernel *r = &ev->kernel;
 	const uint32_t grid[3] = {r->grid_x, r->grid_y, r->grid_z};
 	const uint32_t block[3] = {r->block_x, r->block_y, r->block_z};
-	struct shape *shape = shape_of(k, r->name, grid, block);
+	struct kernel *kernel = kernel_of(k, r->name);
+	struct shape *shape = kernel ? shape_of(k, kernel, grid, block) : NULL;
 
 	if (!shape)
 		return;
 	add(shape, 1, r->dur, r->dur, r->dur);
-	if (pasta_hist_add(shape->kernel->times, r->dur, 1))
+	if (pasta_hist_add(kernel->times, r->dur, 1))
 		k->failed = true;
 	if (!r->node)
-		join(k, pasta_where_of(ev));
+		join(k, kernel, pasta_where_of(ev));
 }
 
 static void on_event(void *state, const struct pasta_event *ev)
@@ -198,9 +214,8 @@ static void merge(void *into, const void *from)
 	}
 	at = 0;
 	while ((shape = pasta_map_next(b->shapes, &at, NULL))) {
-		struct shape *sum =
-			shape->kernel ? shape_of(a, shape->kernel->name, shape->grid, shape->block)
-				      : NULL;
+		struct kernel *ours = kernel_of(a, shape->kernel->name);
+		struct shape *sum = ours ? find_shape(a, ours, shape->grid, shape->block) : NULL;
 
 		if (sum)
 			add(sum, shape->count, shape->total, shape->min, shape->max);

@@ -25,6 +25,8 @@ struct node {
 	uint64_t min, max, open;
 	uint64_t device,
 		device_self; /* ns of what was launched in it; with what is below, without */
+	struct sum *cell;    /* its last one, and of which iteration; NULL: none */
+	uint64_t iteration;
 };
 
 struct mark {
@@ -208,14 +210,18 @@ static uint32_t iteration_number(struct regions *r, uint64_t index)
 	return *number;
 }
 
-static struct sum *cell_of(struct regions *r, uint64_t iteration, const struct node *node)
+/* Mostly there is one iteration at a time, and the cells of all would not fit into a cache. */
+static struct sum *cell_of(struct regions *r, uint64_t iteration, struct node *node)
 {
-	uint32_t number = iteration_number(r, iteration);
-	struct sum *cell =
-		number ? pasta_map_add(r->cells, pasta_pair(number, node->number)) : NULL;
+	uint32_t number;
 
-	r->failed |= !cell;
-	return cell;
+	if (node->cell && node->iteration == iteration)
+		return node->cell;
+	number = iteration_number(r, iteration);
+	node->cell = number ? pasta_map_add(r->cells, pasta_pair(number, node->number)) : NULL;
+	node->iteration = iteration;
+	r->failed |= !node->cell;
+	return node->cell;
 }
 
 /* End the innermost region of the thread. */
@@ -376,7 +382,7 @@ static void merge_cells(struct regions *a, const struct regions *b, struct node 
 	}
 	at = 0;
 	while ((cell = pasta_map_next(b->cells, &at, &key))) {
-		const struct node *node = ours[(uint32_t)key];
+		struct node *node = ours[(uint32_t)key];
 		struct sum *sum = node ? cell_of(a, indices[key >> 32], node) : NULL;
 
 		if (!sum)

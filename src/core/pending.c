@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pasta/pasta.h>
+#include "core/pending.h"
 
 /*
  * Entries lie in chunks, each twice as big as the one before, and never move; those that wait are
@@ -12,12 +12,13 @@
 #define CHUNK_SHIFT 6 /* the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
-#define RUN 3 /* bits of a correlation: so many neighbours share a line of the index */
+#define RUN 12 /* bits of a correlation: so many neighbours lie side by side in the index */
 
 struct entry {
 	uint64_t corr;
 	uint32_t proc, unused;
-	struct entry *next; /* in its chain, or of the free */
+	struct entry *next;  /* in its chain, or of the free */
+	struct entry **link; /* where it is written: in the index, or in the one before it */
 	struct entry *older, *younger;
 	/* the value follows */
 };
@@ -33,14 +34,14 @@ struct pasta_pending {
 	unsigned int chunk_count;
 };
 
-/* Correlations are mostly counted up: neighbours lie side by side, and runs of them anywhere. */
-static uint32_t home_of(const struct pasta_pending *p, uint32_t proc, uint64_t corr)
+/* Correlations are mostly counted up: those of a process that are near each other never share a
+ * chain, and runs of them lie anywhere. */
+static uint32_t hash(uint32_t proc, uint64_t corr)
 {
 	uint64_t key = (corr >> RUN) ^ (uint64_t)proc << 32 ^ UINT64_C(0x9e3779b97f4a7c15);
 	unsigned __int128 product = (unsigned __int128)key * UINT64_C(0xd6e8feb86659fd93);
-	uint64_t hash = (uint64_t)(product >> 64) ^ (uint64_t)product;
 
-	return (uint32_t)(hash << RUN | (corr & ((1 << RUN) - 1))) & p->mask;
+	return (uint32_t)((uint64_t)(product >> 64) ^ (uint64_t)product) + (uint32_t)corr;
 }
 
 struct pasta_pending *pasta_pending_new(size_t value_size, size_t limit)
@@ -72,15 +73,25 @@ void pasta_pending_free(struct pasta_pending *p)
 	free(p);
 }
 
-/* Where the key's entry is written: in the index or in the entry before it; NULL is written there
- * if it has none. */
-static struct entry **link_of(struct pasta_pending *p, uint32_t proc, uint64_t corr)
+static struct entry *find(const struct pasta_pending *p, uint32_t home, uint32_t proc,
+			  uint64_t corr)
 {
-	struct entry **link = &p->index[home_of(p, proc, corr)];
+	struct entry *e = p->index[home & p->mask];
 
-	while (*link && ((*link)->corr != corr || (*link)->proc != proc))
-		link = &(*link)->next;
-	return link;
+	while (e && (e->corr != corr || e->proc != proc))
+		e = e->next;
+	return e;
+}
+
+static void put(struct pasta_pending *p, uint32_t home, struct entry *e)
+{
+	struct entry **link = &p->index[home & p->mask];
+
+	e->next = *link;
+	e->link = link;
+	if (e->next)
+		e->next->link = &e->next;
+	*link = e;
 }
 
 /* Keep chains short. */
@@ -97,12 +108,8 @@ static bool grow_index(struct pasta_pending *p)
 	free(p->index);
 	p->index = index;
 	p->mask = mask;
-	for (e = p->oldest; e; e = e->younger) {
-		struct entry **home = &index[home_of(p, e->proc, e->corr)];
-
-		e->next = *home;
-		*home = e;
-	}
+	for (e = p->oldest; e; e = e->younger)
+		put(p, hash(e->proc, e->corr), e);
 	return true;
 }
 
@@ -135,11 +142,11 @@ static struct entry *take(struct pasta_pending *p)
 	return e;
 }
 
-static void drop(struct pasta_pending *p, struct entry **link)
+static void drop(struct pasta_pending *p, struct entry *e)
 {
-	struct entry *e = *link;
-
-	*link = e->next;
+	*e->link = e->next;
+	if (e->next)
+		e->next->link = e->link;
 	*(e->older ? &e->older->younger : &p->oldest) = e->younger;
 	*(e->younger ? &e->younger->older : &p->youngest) = e->older;
 	e->next = p->free;
@@ -149,41 +156,65 @@ static void drop(struct pasta_pending *p, struct entry **link)
 
 void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct entry *e = p->count ? *link_of(p, proc, corr) : NULL;
+	struct entry *e = p->count ? find(p, hash(proc, corr), proc, corr) : NULL;
 
 	return e ? e + 1 : NULL;
 }
 
-void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
+/* The key has none. */
+static struct entry *make(struct pasta_pending *p, uint32_t home, uint32_t proc, uint64_t corr)
 {
-	struct entry *e = *link_of(p, proc, corr), **home;
+	struct entry *e;
 
-	if (e)
-		return e + 1;
 	if (p->count == p->limit)
-		drop(p, link_of(p, p->oldest->proc, p->oldest->corr));
+		drop(p, p->oldest);
 	e = grow_index(p) ? take(p) : NULL;
 	if (!e)
 		return NULL;
-	memset(e, 0, p->stride);
-	home = &p->index[home_of(p, proc, corr)];
 	e->corr = corr;
 	e->proc = proc;
-	e->next = *home;
-	*home = e;
+	put(p, home, e);
 	e->older = p->youngest;
+	e->younger = NULL;
 	*(p->youngest ? &p->youngest->younger : &p->oldest) = e;
 	p->youngest = e;
 	p->count++;
-	return e + 1;
+	return e;
+}
+
+void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
+{
+	uint32_t home = hash(proc, corr);
+	struct entry *e = find(p, home, proc, corr);
+
+	if (e)
+		return e + 1;
+	e = make(p, home, proc, corr);
+	return e ? memset(e + 1, 0, p->stride - sizeof(*e)) : NULL;
+}
+
+void *pasta_pending_renew(struct pasta_pending *p, uint32_t proc, uint64_t corr)
+{
+	uint32_t home = hash(proc, corr);
+	struct entry *e = find(p, home, proc, corr);
+
+	if (e)
+		drop(p, e);
+	e = make(p, home, proc, corr);
+	return e ? e + 1 : NULL;
+}
+
+void pasta_pending_drop(struct pasta_pending *p, void *value)
+{
+	drop(p, (struct entry *)value - 1);
 }
 
 void pasta_pending_remove(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct entry **link = link_of(p, proc, corr);
+	struct entry *e = find(p, hash(proc, corr), proc, corr);
 
-	if (*link)
-		drop(p, link);
+	if (e)
+		drop(p, e);
 }
 
 size_t pasta_pending_count(const struct pasta_pending *p)

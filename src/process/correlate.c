@@ -10,6 +10,9 @@
 
 #define REGION_KINDS (PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH))
 #define OP_KINDS (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END))
+#define WORK_KINDS                                                                                 \
+	(PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(ACCESS_SUM) |            \
+	 PASTA_BIT(ACCESS_BATCH) | PASTA_BIT(PC_SAMPLE))
 
 struct proc {
 	struct pasta_map *threads;	/* struct pasta_nest, by tid */
@@ -38,6 +41,7 @@ struct pasta_correlate {
 	struct pasta_launches launches;
 	struct pasta_pending *early; /* struct early */
 	uint64_t settled;	     /* none that is given before it waits */
+	struct pasta_where here;     /* of an event that goes on at once */
 };
 
 uint64_t pasta_correlate_kinds(bool ops)
@@ -104,7 +108,7 @@ const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 	if (!g)
 		return NULL;
 	*where = &g->where;
-	return g->ev ? g->ev : &g->own;
+	return &g->own;
 }
 
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c)
@@ -189,30 +193,22 @@ struct work {
 	bool uses; /* it is the launch's work, not something said of it */
 };
 
-static bool work_of(const struct pasta_event *ev, struct work *w)
+/* The event is of WORK_KINDS. */
+static inline struct work work_of(const struct pasta_event *ev)
 {
-	*w = (struct work){0};
 	switch (ev->kind) {
 	case PASTA_KERNEL:
-		*w = (struct work){ev->kernel.corr, ev->kernel.node, true};
-		return true;
+		return (struct work){ev->kernel.corr, ev->kernel.node, true};
 	case PASTA_COPY:
-		*w = (struct work){ev->copy.corr, ev->copy.node, true};
-		return true;
+		return (struct work){ev->copy.corr, ev->copy.node, true};
 	case PASTA_SET:
-		*w = (struct work){ev->set.corr, ev->set.node, true};
-		return true;
+		return (struct work){ev->set.corr, ev->set.node, true};
 	case PASTA_ACCESS_SUM:
-		w->corr = ev->access_sum.corr;
-		return true;
+		return (struct work){.corr = ev->access_sum.corr};
 	case PASTA_ACCESS_BATCH:
-		w->corr = ev->access_batch.corr;
-		return true;
-	case PASTA_PC_SAMPLE:
-		w->corr = ev->pc_sample.corr;
-		return true;
+		return (struct work){.corr = ev->access_batch.corr};
 	default:
-		return false;
+		return (struct work){.corr = ev->pc_sample.corr};
 	}
 }
 
@@ -235,13 +231,12 @@ static void use(struct pasta_correlate *c, struct proc *p, uint64_t corr,
 		c->failed = true;
 }
 
-/* The launch is known: where its work belongs. */
-static void join(struct pasta_correlate *c, struct proc *p, const struct work *w,
-		 struct pasta_launched *launch, struct pasta_where *where)
+/* The launch is known: where, which is that of the launch or a copy of it, becomes its work's. */
+static inline void join(struct pasta_correlate *c, struct proc *p, const struct work *w,
+			struct pasta_launched *launch, struct pasta_where *where)
 {
 	bool one = w->uses && !w->node;
 
-	*where = launch->where;
 	where->flags = PASTA_WHERE_LAUNCH | (launch->used && one ? PASTA_WHERE_AGAIN : 0);
 	where->capture = capture_of(p, w->node);
 	if (one && !launch->used && !launch->graph)
@@ -260,16 +255,16 @@ static void orphan(const struct proc *p, const struct pasta_event *ev, const str
 static void settle(struct pasta_correlate *c, struct pasta_given *g)
 {
 	struct proc *p = c->procs[g->own.proc];
-	struct pasta_launched *launch;
-	struct work w;
+	struct work w = work_of(&g->own);
+	struct pasta_launched *launch = pasta_launches_find(&c->launches, p->number, w.corr);
 
-	work_of(&g->own, &w);
 	g->waits = false;
-	launch = pasta_launches_find(&c->launches, p->number, w.corr);
-	if (launch)
-		join(c, p, &w, launch, &g->where);
-	else
+	if (!launch) {
 		orphan(p, &g->own, &w, &g->where);
+		return;
+	}
+	g->where = launch->where;
+	join(c, p, &w, launch, &g->where);
 }
 
 /* All that waits for a launch. */
@@ -288,11 +283,9 @@ static void settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr
  */
 static void give_up(struct pasta_correlate *c, struct pasta_given *g)
 {
-	struct early *early;
-	struct work w;
+	struct work w = work_of(&g->own);
+	struct early *early = pasta_pending_find(c->early, g->own.proc, w.corr);
 
-	work_of(&g->own, &w);
-	early = pasta_pending_find(c->early, g->own.proc, w.corr);
 	if (early && g->same)
 		early->first = g->same;
 	else
@@ -323,10 +316,12 @@ static void give_up_before(struct pasta_correlate *c, uint64_t now)
 static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event *ev,
 			    const struct work *w)
 {
-	struct pasta_given *g = pasta_givens_take(&c->given, ev, true);
+	struct pasta_given *g = pasta_givens_take(&c->given, ev);
 	uint64_t number = c->given.tail - 1;
 	struct early *early = g ? pasta_pending_add(c->early, ev->proc, w->corr) : NULL;
 
+	if (g)
+		g->waits = true;
 	if (!early) {
 		c->failed = true;
 		if (g)
@@ -340,52 +335,46 @@ static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event 
 	early->last = number;
 }
 
-static void on_work(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev,
-		    const struct work *w)
+/* Here and below: where the event belongs; NULL: it, or what comes of it, is in the queue. */
+static const struct pasta_where *on_work(struct pasta_correlate *c, struct proc *p,
+					 const struct pasta_event *ev)
 {
+	struct work w = work_of(ev);
 	struct pasta_launched *launch =
-		w->corr ? pasta_launches_find(&c->launches, p->number, w->corr) : NULL;
-	struct pasta_given *g;
+		w.corr ? pasta_launches_find(&c->launches, p->number, w.corr) : NULL;
 
-	if (!launch && w->corr && !p->no_launches) {
-		wait_for_launch(c, ev, w);
-		return;
+	if (launch) {
+		join(c, p, &w, launch, &launch->where);
+		return &launch->where;
 	}
-	g = pasta_givens_take(&c->given, ev, false);
-	c->failed |= !g;
-	if (g && launch)
-		join(c, p, w, launch, &g->where);
-	else if (g)
-		orphan(p, ev, w, &g->where);
+	if (w.corr && !p->no_launches) {
+		wait_for_launch(c, ev, &w);
+		return NULL;
+	}
+	orphan(p, ev, &w, &c->here);
+	return &c->here;
 }
 
-static void fill_launch(const struct proc *p, const struct pasta_nest *thread,
-			const struct pasta_event *ev, struct pasta_where *where)
+static const struct pasta_where *on_launch(struct pasta_correlate *c, const struct proc *p,
+					   const struct pasta_nest *thread,
+					   const struct pasta_event *ev)
 {
+	uint64_t corr = ev->launch.corr;
+	struct pasta_launched *launch =
+		corr ? pasta_launches_add(&c->launches, ev->proc, corr) : NULL;
+	struct pasta_where *where = launch ? &launch->where : &c->here;
+
 	pasta_nest_here(thread, p->iteration, where);
 	where->launched = ev->time;
 	where->name = ev->launch.name;
 	where->stack = ev->launch.stack;
-}
-
-static void on_launch(struct pasta_correlate *c, const struct proc *p,
-		      const struct pasta_nest *thread, const struct pasta_event *ev)
-{
-	struct pasta_given *g = pasta_givens_take(&c->given, ev, false);
-	struct pasta_launched *launch =
-		ev->launch.corr ? pasta_launches_add(&c->launches, ev->proc, ev->launch.corr)
-				: NULL;
-
-	if (g)
-		fill_launch(p, thread, ev, &g->where);
 	if (launch) {
-		fill_launch(p, thread, ev, &launch->where);
 		launch->graph = ev->launch.graph != 0;
-		if (pasta_pending_count(c->early))
-			settle_early(c, ev->proc, ev->launch.corr);
+		if (!pasta_givens_empty(&c->given))
+			settle_early(c, ev->proc, corr);
 	}
-	if (!g || (ev->launch.corr && !launch))
-		c->failed = true;
+	c->failed |= corr && !launch;
+	return where;
 }
 
 static void on_graph(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev,
@@ -407,60 +396,73 @@ static void on_graph(struct pasta_correlate *c, struct proc *p, const struct pas
 
 /* -- Events. -- */
 
-static void on_thread(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev)
+static const struct pasta_where *on_thread(struct pasta_correlate *c, struct proc *p,
+					   const struct pasta_event *ev)
 {
 	struct pasta_nest *thread = thread_of(c, p, ev->tid);
-	struct pasta_given *g;
 
 	if (!thread)
-		return;
+		return NULL;
 	if (REGION_KINDS >> ev->kind & 1 && ev->time > p->last)
 		p->last = ev->time;
 	if ((REGION_KINDS | OP_KINDS) >> ev->kind & 1 && ev->time > p->last_op)
 		p->last_op = ev->time;
+	if (ev->kind == PASTA_LAUNCH)
+		return on_launch(c, p, thread, ev);
 	if (ev->kind == PASTA_REGION) {
 		pasta_nest_region(&c->nesting, thread, p->iteration, ev);
-		return;
+		return NULL;
 	}
 	if (ev->kind == PASTA_OP_BEGIN && c->ops) {
 		pasta_nest_op_begin(&c->nesting, thread, p->iteration, ev);
-		return;
+		return NULL;
 	}
 	if (ev->kind == PASTA_OP_END && c->ops) {
 		pasta_nest_op_end(&c->nesting, thread, ev);
-		return;
-	}
-	if (ev->kind == PASTA_LAUNCH) {
-		on_launch(c, p, thread, ev);
-		return;
+		return NULL;
 	}
 	if (ev->kind == PASTA_ITERATION)
 		p->iteration = ev->iteration.index;
-	g = pasta_givens_take(&c->given, ev, false);
-	if (!g) {
-		c->failed = true;
-		return;
-	}
-	pasta_nest_here(thread, p->iteration, &g->where);
+	pasta_nest_here(thread, p->iteration, &c->here);
 	if (ev->kind == PASTA_GRAPH)
-		on_graph(c, p, ev, g->where.scope);
+		on_graph(c, p, ev, c->here.scope);
+	return &c->here;
 }
 
-void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev)
+/* It goes on when those before it do. */
+static void put(struct pasta_correlate *c, const struct pasta_event *ev,
+		const struct pasta_where *where)
+{
+	struct pasta_given *g = pasta_givens_take(&c->given, ev);
+
+	if (g)
+		g->where = *where;
+	else
+		c->failed = true;
+}
+
+bool pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev,
+			  const struct pasta_where **where)
 {
 	struct proc *p = proc_of(c, ev->proc);
-	struct work w;
+	const struct pasta_where *at;
 
 	if (!p)
-		return;
+		return false;
+	c->given.last = NULL;
 	if (!pasta_givens_empty(&c->given))
 		give_up_before(c, ev->time);
 	else
 		c->settled = 0;
-	if (work_of(ev, &w))
-		on_work(c, p, ev, &w);
-	else
-		on_thread(c, p, ev);
+	at = WORK_KINDS >> ev->kind & 1 ? on_work(c, p, ev) : on_thread(c, p, ev);
+	if (!at)
+		return false;
+	if (!pasta_givens_empty(&c->given)) {
+		put(c, ev, at);
+		return false;
+	}
+	*where = at;
+	return true;
 }
 
 static int by_tid(const void *a, const void *b)

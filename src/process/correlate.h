@@ -42,15 +42,18 @@ void pasta_correlate_free(struct pasta_correlate *c);
 /* The process did not record launches: its work need not wait for any. */
 void pasta_correlate_no_launches(struct pasta_correlate *c, uint32_t proc);
 
-/* An event of the stream, which must stay until next has said NULL. */
-void pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev);
+/* An event of the stream. True: it goes on as it is, at once, and *where is where it belongs, until
+ * the next call. Else see next; it must stay until that has said NULL. */
+bool pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev,
+			  const struct pasta_where **where);
 /* There are no more: what still waits comes, and ends that are missing: by process, by thread. */
 void pasta_correlate_end(struct pasta_correlate *c);
-/* What tools get, one after the other; NULL: take the next. Both live until the next call. */
+/* What tools get, one after the other; NULL: take the next. Both live until the next call. Nothing,
+ * where take said true. */
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where);
-/* A number that the begin and the end of a region or an operator have in common: of what next gave
- * last. 0: it is neither. */
+/* A number that the begin and the end of a region or an operator have in common: of what take or
+ * next gave last. 0: it is neither. */
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c);
 /* Whether memory ran out: what has been given since is not all there was. */
 bool pasta_correlate_failed(const struct pasta_correlate *c);

@@ -62,6 +62,7 @@ struct pasta_decoder {
 	struct room raw, payload;
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
+	uint32_t narrow[TILE];		 /* the same, of a column whose lower half is enough */
 	uint32_t at[PASTA_FRAME_EVENTS]; /* where each record of a section goes */
 	struct section sections[PASTA_KINDS_MAX];
 };
@@ -290,6 +291,46 @@ static void get_tile(struct column *c, size_t n, uint64_t *restrict v)
 	}
 }
 
+/* Whether the lower half of all its values says all, or all that is asked for. */
+static bool is_narrow(const struct column *c)
+{
+	if (c->delta || c->target->size > 4)
+		return false;
+	return !c->target->interned || (c->width < 4 && c->value < UINT32_MAX >> 1);
+}
+
+/* get_tile, with half the work: for columns that are narrow. */
+static void get_narrow(struct column *c, size_t n, uint32_t *restrict v)
+{
+	const uint8_t *restrict p = c->planes;
+	uint32_t value = (uint32_t)c->value;
+	unsigned int width = c->width < 4 ? c->width : 4;
+
+	for (size_t i = 0; i < TILE; i++)
+		v[i] = value + p[i];
+	for (unsigned int shift = 8; shift < 8 * width; shift += 8) {
+		p += n;
+		for (size_t i = 0; i < TILE; i++)
+			v[i] += (uint32_t)p[i] << shift;
+	}
+	c->planes += TILE;
+}
+
+static void scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const uint32_t *at,
+			   const struct target *t, const struct pasta_mapping *map)
+{
+	data += t->offset;
+	if (t->size == 1) {
+		for (size_t i = 0; i < n; i++)
+			data[at[i]] = (uint8_t)v[i];
+		return;
+	}
+	for (size_t i = 0; t->interned && i < n; i++)
+		v[i] = v[i] < map->string_count ? map->strings[v[i]] : 0;
+	for (size_t i = 0; i < n; i++)
+		memcpy(data + at[i], &v[i], 4);
+}
+
 /* From the shard's numbers to the run's. */
 static void convert(uint64_t *v, size_t n, const struct target *t, const struct pasta_mapping *map)
 {
@@ -368,10 +409,17 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 
 		for (size_t i = 0; i < n; i++)
 			memcpy(data + at[i], &model, model.size);
-		for (int c = 0; c < columns; c++) {
-			get_tile(&d->columns[c], s->count, d->tile);
-			convert(d->tile, n, d->columns[c].target, map);
-			scatter(d->tile, n, data, at, d->columns[c].target);
+		for (int i = 0; i < columns; i++) {
+			struct column *c = &d->columns[i];
+
+			if (is_narrow(c)) {
+				get_narrow(c, s->count, d->narrow);
+				scatter_narrow(d->narrow, n, data, at, c->target, map);
+			} else {
+				get_tile(c, s->count, d->tile);
+				convert(d->tile, n, c->target, map);
+				scatter(d->tile, n, data, at, c->target);
+			}
 		}
 	}
 	return columns < 0 ? columns : 0;
@@ -415,17 +463,21 @@ static const uint8_t *get_sections(struct pasta_decoder *d, const uint8_t *p, co
 static int place(struct pasta_decoder *d, const uint8_t *order, uint64_t sections, uint32_t events,
 		 const uint16_t *sizes, struct pasta_block *b)
 {
-	uint32_t next[PASTA_KINDS_MAX] = {0};
+	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0}; /* of no section: empty */
 	size_t size = 0;
 
+	for (uint64_t i = 0; i < sections; i++) {
+		next[i] = d->sections[i].first;
+		end[i] = next[i] + d->sections[i].count;
+		b->count += sizes[i] ? d->sections[i].count : 0;
+	}
 	for (uint32_t i = 0; i < events; i++) {
 		unsigned int s = sections > 1 ? order[i] : 0;
 
-		if (s >= sections || next[s] >= d->sections[s].count)
+		if (next[s] >= end[s])
 			return -EBADMSG;
-		d->at[d->sections[s].first + next[s]++] = (uint32_t)size;
+		d->at[next[s]++] = (uint32_t)size;
 		size += sizes[s];
-		b->count += sizes[s] > 0;
 	}
 	if (size > b->capacity) {
 		uint8_t *data = realloc(b->data, size);
@@ -444,7 +496,7 @@ int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 			const struct pasta_mapping *map, struct pasta_block *b)
 {
 	const uint8_t *raw, *order;
-	uint16_t sizes[PASTA_KINDS_MAX];
+	uint16_t sizes[PASTA_KINDS_MAX] = {0};
 	uint64_t sections;
 	int r;
 

@@ -12,26 +12,11 @@ struct pasta_feed {
 	struct pasta_correlate *correlate; /* NULL: nobody needs it */
 	struct pasta_sieve *sieve;	   /* NULL: all passes */
 	struct pasta_map *hidden;	   /* pairs whose begin did not pass */
+	bool queued;			   /* the correlator may have more */
 	bool ended, failed;
 };
 
-static const struct pasta_where nowhere = {.iteration = PASTA_NO_ITERATION};
-
-static __thread struct {
-	const struct pasta_event *ev;
-	const struct pasta_where *where;
-} now;
-
-void pasta_feed_where(const struct pasta_event *ev, const struct pasta_where *where)
-{
-	now.ev = ev;
-	now.where = where;
-}
-
-const struct pasta_where *pasta_where_of(const struct pasta_event *ev)
-{
-	return now.ev == ev && now.where ? now.where : &nowhere;
-}
+const struct pasta_where pasta_nowhere = {.iteration = PASTA_NO_ITERATION};
 
 static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 {
@@ -115,17 +100,20 @@ static const struct pasta_event *joined(struct pasta_feed *f, const struct pasta
 {
 	const struct pasta_event *ev;
 
-	while (!(ev = pasta_correlate_next(f->correlate, where))) {
-		if (f->ended)
-			return NULL;
+	for (;;) {
+		ev = f->queued ? pasta_correlate_next(f->correlate, where) : NULL;
+		if (ev || f->ended)
+			return ev;
 		ev = from_stream(f);
+		if (ev && pasta_correlate_take(f->correlate, ev, where)) {
+			f->queued = false;
+			return ev;
+		}
+		f->queued = true;
 		f->ended = !ev;
-		if (ev)
-			pasta_correlate_take(f->correlate, ev);
-		else
+		if (!ev)
 			pasta_correlate_end(f->correlate);
 	}
-	return ev;
 }
 
 static bool is_end(const struct pasta_event *ev)
@@ -152,13 +140,22 @@ static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
 	return pass;
 }
 
-const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
+/* Not inline: its registers would be saved for each event, also where there is no filter. */
+__attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_feed *f,
+								  const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
 	do {
-		*where = &nowhere;
 		ev = f->correlate ? joined(f, where) : from_stream(f);
-	} while (ev && f->sieve && !passes(f, ev, *where));
+	} while (ev && !passes(f, ev, *where));
 	return ev;
+}
+
+const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
+{
+	if (f->correlate && !f->sieve)
+		return joined(f, where);
+	*where = &pasta_nowhere;
+	return f->sieve ? sifted(f, where) : from_stream(f);
 }

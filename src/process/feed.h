@@ -25,7 +25,7 @@ void pasta_feed_stop(struct pasta_feed *f);
 /* After the end: 0, or -ENOMEM if memory ran out on the way. */
 int pasta_feed_error(const struct pasta_feed *f);
 
-/* What pasta_where says to this thread from now on; NULL: nothing is known. */
-void pasta_feed_where(const struct pasta_event *ev, const struct pasta_where *where);
+/* Of what nothing is known. */
+extern const struct pasta_where pasta_nowhere;
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * given.h - what a correlator gives on, in order: events as they were taken, or its own.
+ * given.h - what a correlator gives on, in order: copies of what it took, or events of its own.
  *
  * One that waits holds up all that is behind it. One thread at a time.
  */
@@ -12,7 +12,6 @@
 #include <pasta/pasta.h>
 
 struct pasta_given {
-	const struct pasta_event *ev; /* NULL: own */
 	struct pasta_event own;
 	struct pasta_where where;
 	uint64_t pair; /* that a begin and an end have in common; 0: it is neither */
@@ -41,7 +40,7 @@ static inline struct pasta_given *pasta_givens_at(const struct pasta_givens *q, 
 	return &q->ring[number & q->mask];
 }
 
-/* One more, for an event of our own: the caller fills in own and where. NULL when out of memory. */
+/* One more: the caller fills in own and where. NULL when out of memory. */
 static inline struct pasta_given *pasta_givens_add(struct pasta_givens *q)
 {
 	struct pasta_given *g;
@@ -51,26 +50,18 @@ static inline struct pasta_given *pasta_givens_add(struct pasta_givens *q)
 	else if (q->tail - q->head > q->mask && pasta_givens_grow(q))
 		return NULL;
 	g = pasta_givens_at(q, q->tail++);
-	g->ev = NULL;
 	g->pair = g->same = 0;
 	g->waits = false;
 	return g;
 }
 
-/* One more, for an event as it was taken; a copy if it will not be given at once. The caller fills
- * in where. NULL when out of memory. */
+/* The same, for a copy of an event that was taken: own is filled in. */
 static inline struct pasta_given *pasta_givens_take(struct pasta_givens *q,
-						    const struct pasta_event *ev, bool waits)
+						    const struct pasta_event *ev)
 {
-	bool at_once = pasta_givens_empty(q) && !waits;
 	struct pasta_given *g = pasta_givens_add(q);
 
-	if (!g)
-		return NULL;
-	g->waits = waits;
-	if (at_once)
-		g->ev = ev;
-	else
+	if (g)
 		memcpy(&g->own, ev, ev->size);
 	return g;
 }

@@ -24,6 +24,13 @@ struct pasta_lane {
 	const char *_Atomic doing;
 };
 
+static __thread struct pasta_lane *now; /* that gives events on this thread */
+
+const struct pasta_where *pasta_where_of(const struct pasta_event *ev)
+{
+	return now && now->ev == ev && now->where ? now->where : &pasta_nowhere;
+}
+
 static bool takes(enum pasta_lane_who who, const struct pasta_tool *tool)
 {
 	return who == PASTA_LANE_ALL || (who == PASTA_LANE_MERGING) == (tool->merge != NULL);
@@ -223,19 +230,19 @@ uint64_t pasta_lane_needs(const struct pasta_lane *l)
 }
 
 /* To the seats that the event has not been given yet. */
-static void give(struct pasta_lane *l)
+static inline void give(struct pasta_lane *l)
 {
 	const struct pasta_event *ev = l->ev;
+	const size_t *count = &l->want_count[ev->kind];
 	struct pasta_seat **wants = l->wants + ev->kind * l->count;
 
-	pasta_feed_where(ev, l->where);
-	while (l->at < l->want_count[ev->kind]) {
+	while (l->at < *count) {
 		struct pasta_seat *seat = wants[l->at++];
 
 		enter(l, seat);
 		seat->tool->event(seat->state, ev);
-		leave(l);
 	}
+	leave(l);
 }
 
 void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
@@ -243,28 +250,29 @@ void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
 {
 	if (ev->kind >= PASTA_KINDS_MAX)
 		return;
+	now = l;
 	l->ev = ev;
 	l->where = where;
 	l->at = 0;
 	give(l);
 	l->ev = NULL;
-	pasta_feed_where(NULL, NULL);
+	now = NULL;
 }
 
 void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed, atomic_bool *stop)
 {
 	begin(l, "event");
+	now = l;
 	if (l->ev) /* what another thread left */
 		give(l);
 	while ((l->ev = pasta_feed_next(feed, &l->where))) {
 		l->at = 0;
-		if (l->ev->kind < PASTA_KINDS_MAX && l->want_count[l->ev->kind])
+		if (l->ev->kind < PASTA_KINDS_MAX)
 			give(l);
 		if (++l->read % ASK_EVERY == 0 && atomic_load_explicit(stop, memory_order_relaxed))
 			pasta_feed_stop(feed);
 	}
-	l->ev = NULL;
-	pasta_feed_where(NULL, NULL);
+	now = NULL;
 	end(l);
 }
 

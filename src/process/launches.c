@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/pending.h"
+
 int pasta_launches_open(struct pasta_launches *l)
 {
 	l->known = pasta_pending_new(sizeof(struct pasta_launched), PASTA_LAUNCHES_MAX);
@@ -18,14 +20,12 @@ void pasta_launches_close(struct pasta_launches *l)
 
 struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc, uint64_t corr)
 {
-	struct pasta_launched *launch = pasta_pending_add(l->known, proc, corr);
+	struct pasta_launched *launch = pasta_pending_renew(l->known, proc, corr);
 
-	if (launch && launch->there) { /* the number comes again: this one is the youngest */
-		pasta_pending_remove(l->known, proc, corr);
-		launch = pasta_pending_add(l->known, proc, corr);
+	if (launch) {
+		launch->use = 0;
+		launch->graph = launch->used = false;
 	}
-	if (launch)
-		launch->there = true;
 	return launch;
 }
 
@@ -33,13 +33,13 @@ void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses
 			uint64_t corr, struct pasta_launched *launch)
 {
 	uint64_t *slot = &uses->corr[uses->count % PASTA_LAUNCHES_RECENT];
-	const struct pasta_launched *old = uses->count < PASTA_LAUNCHES_RECENT
-						   ? NULL
-						   : pasta_pending_find(l->known, proc, *slot);
+	struct pasta_launched *old = uses->count < PASTA_LAUNCHES_RECENT
+					     ? NULL
+					     : pasta_pending_find(l->known, proc, *slot);
 
 	/* It may be another launch by now, or one of later use. */
 	if (old && old->used && old->use + PASTA_LAUNCHES_RECENT == uses->count)
-		pasta_pending_remove(l->known, proc, *slot);
+		pasta_pending_drop(l->known, old);
 	launch->used = true;
 	launch->use = uses->count++;
 	*slot = corr;

@@ -20,7 +20,6 @@ struct pasta_launched {
 	uint64_t use;		  /* the number of that use in its process */
 	bool graph;		  /* it may have any number of pieces of work */
 	bool used;		  /* it has its work */
-	bool there;		  /* it was added */
 };
 
 /* The last uses of a process. Zero it before use. */
@@ -36,7 +35,8 @@ struct pasta_launches {
 int pasta_launches_open(struct pasta_launches *l); /* 0 or -ENOMEM */
 void pasta_launches_close(struct pasta_launches *l);
 
-/* A new one, zeroed, in place of one that has the same numbers. NULL when out of memory. */
+/* A new one, in place of one that has the same numbers; the caller fills in where. NULL when out of
+ * memory. */
 struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc, uint64_t corr);
 /* The latest, or NULL. */
 static inline struct pasta_launched *pasta_launches_find(struct pasta_launches *l, uint32_t proc,

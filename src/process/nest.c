@@ -38,7 +38,7 @@ static struct pasta_given *give(struct pasta_nesting *n)
 
 static struct pasta_given *give_taken(struct pasta_nesting *n, const struct pasta_event *ev)
 {
-	struct pasta_given *g = pasta_givens_take(n->given, ev, false);
+	struct pasta_given *g = pasta_givens_take(n->given, ev);
 
 	n->failed |= !g;
 	return g;

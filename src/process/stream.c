@@ -57,8 +57,9 @@ struct pasta_stream {
 	size_t pending_count, pending_capacity;
 	struct active *active; /* a heap */
 	size_t active_count, active_capacity;
-	struct cursor *spare;	/* one that ended, for the next frame */
-	struct cursor *current; /* whose event was returned last: not in the heap's order yet */
+	struct cursor *spare;  /* one that ended, for the next frame */
+	struct active current; /* whose event was returned last, if any: not in the heap */
+	uint64_t limit;	       /* what it has before this time comes before all that others have */
 	FILE *spill;
 	uint64_t spill_end;
 	uint64_t safe; /* events up to here may be delivered */
@@ -104,6 +105,7 @@ void pasta_stream_free(struct pasta_stream *s)
 		return;
 	for (size_t i = 0; i < s->active_count; i++)
 		cursor_free(s->active[i].cursor);
+	cursor_free(s->current.cursor);
 	cursor_free(s->spare);
 	for (size_t i = 0; !s->part && i < s->shard_count; i++)
 		pasta_shard_close(s->shards[i]);
@@ -160,6 +162,7 @@ static int pending_push(struct pasta_stream *s, struct pending item)
 		return -ENOMEM;
 	s->pending = h;
 	s->pending_count++;
+	s->limit = 0;
 	for (; i && pending_before(&item, &h[(i - 1) / 2]); i = (i - 1) / 2)
 		h[i] = h[(i - 1) / 2];
 	h[i] = item;
@@ -189,9 +192,10 @@ static const struct pasta_event *record(const struct cursor *c)
 
 static int active_push(struct pasta_stream *s, struct cursor *c)
 {
-	struct active *h = grown(s->active, &s->active_capacity, s->active_count, sizeof(*h));
-	struct active item = {.time = record(c)->time, .cursor = c};
 	size_t i = s->active_count;
+	/* With room for the current one, which may have to come back. */
+	struct active *h = grown(s->active, &s->active_capacity, i + 1, sizeof(*h));
+	struct active item = {.time = record(c)->time, .cursor = c};
 
 	if (!h)
 		return -ENOMEM;
@@ -378,12 +382,17 @@ static FILE *temporary(void)
 	return file;
 }
 
+static size_t cursors(const struct pasta_stream *s)
+{
+	return s->active_count + (s->current.cursor != NULL);
+}
+
 /* Move a block's records to the temporary file, but for a window, which is the smaller the more
  * frames there are. Where that fails they stay. */
 static void spill(struct pasta_stream *s, struct cursor *c)
 {
 	struct pasta_block *b = &c->block;
-	size_t window = s->budget / 4 / (s->active_count + 1) & ~(size_t)7, rest;
+	size_t window = s->budget / 4 / (cursors(s) + 1) & ~(size_t)7, rest;
 	uint8_t *data;
 
 	window = window < WINDOW_MIN ? WINDOW_MIN : window > WINDOW_MAX ? WINDOW_MAX : window;
@@ -437,7 +446,7 @@ static void open_frame(struct pasta_stream *s)
 	}
 	c->source = f.source;
 	c->seq = f.seq;
-	if (s->used > s->budget && s->active_count) {
+	if (s->used > s->budget && cursors(s)) {
 		s->used -= c->block.capacity;
 		spill(s, c);
 		s->used += c->block.capacity;
@@ -449,45 +458,90 @@ static void open_frame(struct pasta_stream *s)
 	}
 }
 
-/* Go on from the event that was returned last. */
+/* The current one's record has gone. */
 static void advance(struct pasta_stream *s)
 {
-	struct cursor *c = s->current;
+	struct cursor *c = s->current.cursor;
 
-	s->current = NULL;
-	c->pos += record(c)->size;
 	if (refill(s, c)) {
 		const char *next = (const char *)record(c) + record(c)->size;
 
-		s->active[0].time = record(c)->time;
+		s->current.time = record(c)->time;
 		/* With many cursors, each record would be a miss when its turn comes. */
 		__builtin_prefetch(next);
 		__builtin_prefetch(next + 64);
 	} else {
-		s->active[0] = s->active[--s->active_count];
+		s->current.cursor = NULL;
 		recycle(s, c);
 	}
-	if (s->active_count)
-		active_sink(s);
 }
 
-const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
+/* The first of all becomes the current one; false: there is none. */
+static bool choose(struct pasta_stream *s)
 {
-	const struct pasta_event *ev;
+	struct active *top = s->active, before = s->current;
 
-	if (s->current)
-		advance(s);
-	while (s->pending_count && (!s->active_count || s->pending[0].first <= s->active[0].time))
-		open_frame(s);
-	if (!s->active_count || s->active[0].time > s->safe)
-		return NULL;
-	s->current = s->active[0].cursor;
-	ev = record(s->current);
+	if (!s->active_count)
+		return before.cursor;
+	if (before.cursor && active_before(&before, top))
+		return true;
+	s->current = *top;
+	*top = before.cursor ? before : top[--s->active_count];
+	active_sink(s);
+	return true;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static const struct pasta_event *deliver(struct pasta_stream *s, const struct pasta_event *ev)
+{
 	if (ev->time < s->last)
 		s->late++;
 	else
 		s->last = ev->time;
 	return ev;
+}
+
+/* The first of what all have. */
+static const struct pasta_event *first(struct pasta_stream *s)
+{
+	bool any;
+
+	if (s->current.cursor)
+		advance(s);
+	any = choose(s);
+	while (s->pending_count && (!any || s->pending[0].first <= s->current.time)) {
+		open_frame(s);
+		any = choose(s);
+	}
+	if (!any)
+		return NULL;
+	if (s->current.time > s->safe) { /* its turn has not come */
+		active_push(s, s->current.cursor);
+		s->current.cursor = NULL;
+		return NULL;
+	}
+	s->limit = s->safe;
+	if (s->active_count)
+		s->limit = earlier(s->limit, s->active[0].time);
+	if (s->pending_count)
+		s->limit = earlier(s->limit, s->pending[0].first);
+	return deliver(s, record(s->current.cursor));
+}
+
+const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
+{
+	struct cursor *c = s->current.cursor;
+
+	if (!c)
+		return first(s);
+	c->pos += record(c)->size;
+	if (c->pos < c->block.size && c->spill_at == c->spill_end && record(c)->time < s->limit)
+		return deliver(s, record(c));
+	return first(s);
 }
 
 void pasta_stream_want(struct pasta_stream *s, uint64_t kinds)
@@ -536,6 +590,7 @@ size_t pasta_stream_refresh(struct pasta_stream *s)
 			sh->tally.unreadable++;
 	}
 	s->safe = s->following ? safe_time(s, now) : UINT64_MAX;
+	s->limit = 0;
 	return found;
 }
 

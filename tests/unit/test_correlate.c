@@ -107,35 +107,41 @@ struct stream {
 	struct pasta_correlate *c;
 };
 
+static void keep(struct stream *s, const struct pasta_event *ev, const struct pasta_where *where)
+{
+	struct got *got;
+
+	if (s->count == s->room) {
+		s->room = s->room ? 2 * s->room : 1024;
+		s->got = realloc(s->got, s->room * sizeof(*s->got));
+		assert_non_null(s->got);
+	}
+	got = &s->got[s->count++];
+	memset(got, 0, sizeof(*got));
+	memcpy(&got->ev, ev, ev->size);
+	got->where = *where;
+	got->pair = pasta_correlate_pair(s->c);
+}
+
 static void drain(struct stream *s)
 {
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
 
-	while ((ev = pasta_correlate_next(s->c, &where))) {
-		struct got *got;
-
-		if (s->count == s->room) {
-			s->room = s->room ? 2 * s->room : 1024;
-			s->got = realloc(s->got, s->room * sizeof(*s->got));
-			assert_non_null(s->got);
-		}
-		got = &s->got[s->count++];
-		memset(got, 0, sizeof(*got));
-		memcpy(&got->ev, ev, ev->size);
-		got->where = *where;
-		got->pair = pasta_correlate_pair(s->c);
-	}
+	while ((ev = pasta_correlate_next(s->c, &where)))
+		keep(s, ev, where);
 }
 
 /* Each event lives no longer than it must. */
 static void give(struct stream *s, const struct pasta_event *ev)
 {
 	struct pasta_event *copy = malloc(ev->size);
+	const struct pasta_where *where;
 
 	assert_non_null(copy);
 	memcpy(copy, ev, ev->size);
-	pasta_correlate_take(s->c, copy);
+	if (pasta_correlate_take(s->c, copy, &where))
+		keep(s, copy, where);
 	drain(s);
 	memset(copy, 0xaa, ev->size);
 	free(copy);
@@ -520,7 +526,7 @@ static size_t in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-static size_t count_given(struct pasta_correlate *c)
+static size_t count_left(struct pasta_correlate *c)
 {
 	const struct pasta_where *where;
 	size_t n = 0;
@@ -528,6 +534,14 @@ static size_t count_given(struct pasta_correlate *c)
 	while (pasta_correlate_next(c, &where))
 		n++;
 	return n;
+}
+
+static size_t count_given(struct pasta_correlate *c, const struct pasta_event *ev)
+{
+	const struct pasta_where *where;
+	size_t n = pasta_correlate_take(c, ev, &where);
+
+	return n + count_left(c);
 }
 
 static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
@@ -541,22 +555,20 @@ static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
 
 	(void)state;
 	for (work.kernel.corr = 1; work.kernel.corr <= 3; work.kernel.corr++)
-		pasta_correlate_take(c, &work);
-	assert_null(pasta_correlate_next(c, &where));
+		assert_int_equal(count_given(c, &work), 0);
 	while (!n) {
-		pasta_correlate_take(c, &other);
-		n = count_given(c);
+		n = count_given(c, &other);
 		assert_true(++other.time <= PASTA_CORRELATE_QUEUE);
 	}
 	assert_int_equal(n, 1);
 	assert_true(other.time > PASTA_CORRELATE_QUEUE - 8);
 	launch.launch.corr = 3;
-	pasta_correlate_take(c, &launch); /* one more, for which the second must go */
+	assert_false(pasta_correlate_take(c, &launch, &where)); /* so the second must go */
 	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 2);
 	assert_int_equal(where->flags, 0);
 	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 3);
 	assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
-	assert_int_equal(count_given(c), other.time + 1);
+	assert_int_equal(count_left(c), other.time + 1);
 	pasta_correlate_free(c);
 }
 
@@ -573,18 +585,16 @@ static void a_million_halves_without_the_other_fit_in_little_memory(void **state
 		launch.time = work.time = i * 100;
 		launch.launch.corr = i * 2 + 1;
 		work.kernel.corr = i * 2 + 2;
-		pasta_correlate_take(c, i % 2 ? &launch : &work);
-		given += count_given(c);
+		given += count_given(c, i % 2 ? &launch : &work);
 	}
 	for (uint64_t i = 0; i < MANY; i++) { /* without: there are too many */
 		work.kernel.corr = UINT64_C(1) << 40 | i;
-		pasta_correlate_take(c, &work);
-		given += count_given(c);
+		given += count_given(c, &work);
 	}
 	if (!support_slow) /* the allocator of a sanitizer does not tell */
 		assert_in_range(in_use() - before, 1 << 20, 400 << 20);
 	pasta_correlate_end(c);
-	given += count_given(c);
+	given += count_left(c);
 	assert_int_equal(given, 3 * MANY);
 	assert_false(pasta_correlate_failed(c));
 	pasta_correlate_free(c);
@@ -600,16 +610,13 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= PASTA_LAUNCHES_MAX + 1; i++) {
 		launch.launch.corr = i;
-		pasta_correlate_take(c, &launch);
-		assert_int_equal(count_given(c), 1);
+		assert_int_equal(count_given(c, &launch), 1);
 	}
 	work.kernel.corr = 2;
-	pasta_correlate_take(c, &work);
-	assert_non_null(pasta_correlate_next(c, &where));
+	assert_true(pasta_correlate_take(c, &work, &where));
 	assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
 	work.kernel.corr = 1;
-	pasta_correlate_take(c, &work);
-	assert_null(pasta_correlate_next(c, &where));
+	assert_int_equal(count_given(c, &work), 0);
 	pasta_correlate_free(c);
 }
 
@@ -627,7 +634,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 			ev.sub = PASTA_REGION_BEGIN;
 			ev.region.name = ids[1];
 			ev.region.depth = depths ? i : 0;
-			pasta_correlate_take(c, &ev);
+			assert_false(pasta_correlate_take(c, &ev, &where));
 			out = pasta_correlate_next(c, &where);
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(where->scope->depth, i);
@@ -636,7 +643,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 		for (uint32_t i = DEPTH; i; i--) {
 			ev.sub = PASTA_REGION_END;
 			ev.region.depth = depths ? i : 0;
-			pasta_correlate_take(c, &ev);
+			assert_false(pasta_correlate_take(c, &ev, &where));
 			out = pasta_correlate_next(c, &where);
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(out->region.flags, 0);

@@ -448,6 +448,83 @@ static void a_string_that_is_not_there_is_none(void **state)
 	assert_int_equal(event()->region.domain, 0);
 }
 
+/* A column of the last two of an iteration's fields, index, name and flags; the others are 0. */
+static struct payload with_column(bool name, uint64_t base, unsigned int width, size_t events,
+				  const uint8_t *planes)
+{
+	struct payload p = {.size = 0}, columns = {.size = 0};
+
+	for (int i = 0; i < 6; i++) {
+		if (i != (name ? 4 : 5)) {
+			constant(&columns, 0);
+			continue;
+		}
+		byte(&columns, width);
+		number(&columns, base);
+		number(&columns, 0);
+		memcpy(columns.data + columns.size, planes, width * events);
+		columns.size += width * events;
+	}
+	number(&p, 1);
+	section(&p, PASTA_ITERATION, events, 6, columns.size);
+	memcpy(p.data + p.size, columns.data, columns.size);
+	p.size += columns.size;
+	return p;
+}
+
+static uint64_t value_at(uint64_t base, unsigned int width, size_t events, const uint8_t *planes,
+			 size_t i)
+{
+	for (unsigned int k = 0; k < width; k++)
+		base += (uint64_t)planes[k * events + i] << 8 * k;
+	return base;
+}
+
+/* Numbers of 32 bits and names, from values of up to 64, which may be past their end. */
+static void a_column_of_any_width_and_base_is_what_the_format_says(void **state)
+{
+	enum { EVENTS = 300, NAMES = 200, TIMES = 2000 };
+	static const uint64_t bases[] = {0,
+					 7,
+					 NAMES - 3,
+					 INT32_MAX - 1,
+					 INT32_MAX,
+					 UINT32_MAX - 9,
+					 UINT64_MAX - 9,
+					 UINT64_C(5) << 32};
+	uint32_t names[NAMES];
+	uint8_t planes[8 * EVENTS];
+
+	for (uint32_t i = 0; i < NAMES; i++)
+		names[i] = i + 1000;
+	for (int t = 0; t < TIMES; t++) {
+		const struct pasta_mapping map = {
+			.strings = names, .string_count = NAMES, .want = UINT64_MAX};
+		uint64_t base = bases[random_below(sizeof(bases) / sizeof(*bases))];
+		unsigned int width = 1 + (unsigned int)random_below(8);
+		size_t events = 1 + random_below(EVENTS), size;
+		bool name = random_below(2);
+		const struct pasta_event *ev;
+		const struct pasta_frame *f;
+		struct payload p;
+
+		for (size_t i = 0; i < width * events; i++)
+			planes[i] = i < events || !random_below(4) ? (uint8_t)random_below(256) : 0;
+		p = with_column(name, base, width, events, planes);
+		f = pasta_encode_plain(support_encoder(), PASTA_FRAME_EVENTS_T, p.data, p.size, 0,
+				       (uint32_t)events, &size);
+		assert_int_equal(pasta_decode_events(decoder, own, f, f + 1, &map, &block), 0);
+		ev = event();
+		for (size_t i = 0; i < events;
+		     i++, ev = (const void *)((const char *)ev + ev->size)) {
+			uint64_t v = value_at(base, width, events, planes, i), id = name ? v : 0;
+
+			assert_property(ev->iteration.flags == (name ? 0 : (uint32_t)v));
+			assert_property(ev->iteration.name == (id < NAMES ? names[id] : 0));
+		}
+	}
+}
+
 static void a_schema_that_is_none_is_refused(void **state)
 {
 	static const char *const bad[] = {"19",
@@ -521,6 +598,7 @@ int main(void)
 		cmocka_unit_test(a_number_may_have_been_wider_or_narrower),
 		cmocka_unit_test(a_field_whose_meaning_changed_is_not_taken_for_ours),
 		cmocka_unit_test(a_string_that_is_not_there_is_none),
+		cmocka_unit_test(a_column_of_any_width_and_base_is_what_the_format_says),
 		cmocka_unit_test(a_schema_that_is_none_is_refused),
 		cmocka_unit_test(a_schema_of_anything_at_all_does_no_harm),
 	};

@@ -1,6 +1,8 @@
 /* test_pending.c - what waits for its other half, against an array in order of age. */
 #include "unit/support.h"
 
+#include "core/pending.h"
+
 static void processes_do_not_share_correlations(void **state)
 {
 	struct pasta_pending *p = pasta_pending_new(sizeof(uint64_t), 100);
@@ -54,10 +56,25 @@ static void the_oldest_goes_when_it_is_full_as_in_an_array(void **state)
 	for (uint64_t step = 1; step < 100000; step++) {
 		uint32_t proc = (uint32_t)random_below(3);
 		uint64_t corr = random_below(15), *value = pasta_pending_find(p, proc, corr);
+		uint64_t what = random_below(5);
 		size_t i = find(proc, corr);
 
 		assert_property(value ? i < count && *value == wanted[i].value : i == count);
-		if (random_below(3)) {
+		if (!what) {
+			if (i < count)
+				forget(i);
+			else if (count == LIMIT)
+				forget(0);
+			value = pasta_pending_renew(p, proc, corr);
+			*value = wanted[count].value = step;
+			wanted[count].proc = proc;
+			wanted[count++].corr = corr;
+		} else if (what == 1) {
+			if (!value)
+				continue;
+			pasta_pending_drop(p, value);
+			forget(i);
+		} else if (what < 4) {
 			if (i == count && count == LIMIT)
 				forget(0);
 			i = find(proc, corr);

@@ -72,8 +72,12 @@ __attribute__((unused)) static void give_on(void)
 /* An event, as a stream would have it: joined, then to the tool. */
 __attribute__((unused)) static void give(const struct pasta_event *ev)
 {
-	pasta_correlate_take(correlate, ev);
-	give_on();
+	const struct pasta_where *where;
+
+	if (pasta_correlate_take(correlate, ev, &where))
+		pasta_lane_event(lane, ev, where);
+	else
+		give_on();
 }
 
 /* No more events: let the tool report. Its error, or 0. */
