@@ -343,7 +343,7 @@ struct pasta_scope {
 	const struct pasta_scope *region, *op; /* the innermost, itself included; or NULL */
 	uint32_t id;			       /* from 1; in no order */
 	uint32_t name;			       /* interned; 0: it has none */
-	uint32_t depth;			       /* from 1 */
+	uint32_t depth;			       /* from 1, up to 16384: what is deeper is there */
 	uint32_t kind;			       /* PASTA_REGION or PASTA_OP_BEGIN */
 };
 

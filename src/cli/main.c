@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "process/crew.h"
 #include "process/tool.h"
 
 static const struct pasta_verb *const verbs[] = {&pasta_verb_run,    &pasta_verb_report,
@@ -75,6 +76,8 @@ int main(int argc, char **argv)
 	if (pasta_tool_check(&err))
 		pasta_cli_say("%s", err.text);
 	status = dispatch(argc, argv);
+	if (pasta_crew_lost())
+		_exit(status);
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		pasta_cli_say("cannot write to stdout: %s", strerror(errno ? errno : EIO));

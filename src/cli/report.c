@@ -1,5 +1,6 @@
 /* report.c - accelprof report: what was recorded, seen by tools. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,24 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_err *err)
 	return c->stopped ? 0 : error;
 }
 
+/* Not through stdout: a tool that was lost may have been in it, and has it locked. */
+static int print_to_stdout(struct content *c, struct pasta_err *err)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!file) {
+		error = pasta_fail(err, -errno, "cannot write the report: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
+	error = print(c, file, STDOUT_FILENO, err);
+	if (fclose(file) && !error)
+		error = pasta_fail(err, -errno, "cannot write the report: %s", strerror(errno));
+	return error;
+}
+
 /* Write it whole or not at all, unless it is a device, a pipe or a link. */
 static int print_to(struct content *c, const char *path, struct pasta_err *err)
 {
@@ -42,7 +61,7 @@ static int print_to(struct content *c, const char *path, struct pasta_err *err)
 	int error;
 
 	if (!strcmp(path, "-"))
-		return print(c, stdout, STDOUT_FILENO, err);
+		return print_to_stdout(c, err);
 	if (lstat(path, &st) || S_ISREG(st.st_mode)) {
 		out = pasta_output_open(path, err);
 		if (!out)

@@ -20,6 +20,7 @@
 #define LOOK_EVERY 50	 /* ms */
 #define PATIENCE 3000	 /* ms that a call may last after an interrupt */
 #define REMARKABLE 10000 /* ms of one call, after which a person is told */
+#define STANDSTILL 15000 /* ms in which nothing moves, after a tool was lost */
 #define ALTSTACK (64 << 10)
 
 /* Nobody else's: SIGRTMIN and the next are the C library's. */
@@ -38,6 +39,7 @@ struct job {
 	struct pasta_stream *part;
 	struct pasta_feed *feed;
 	size_t merged; /* jobs of shards */
+	bool added;    /* its states are in HOME's */
 	bool wounded;  /* a tool did not come back: what its thread had may be locked */
 	bool read;     /* to the end or the interrupt; under lock */
 };
@@ -71,12 +73,27 @@ struct crew {
 	bool split;    /* a state a shard */
 	pthread_mutex_t lock;
 	pthread_cond_t was_read;
-	sem_t bell; /* something has happened */
+	sem_t bell;	/* something has happened */
+	uint64_t moves; /* calls and bytes, and when they were last seen to be more */
+	int64_t moved;
+	bool stuck;
 	atomic_bool stop;
 	int error;
 };
 
 static __thread struct worker *self;
+
+/*
+ * A tool was lost, and its thread with all that it had locked: memory that it allocated may never
+ * be freed, in glibc a lock is needed for that. From then on nothing is freed, and no tool is
+ * closed.
+ */
+static atomic_bool lost;
+
+bool pasta_crew_lost(void)
+{
+	return atomic_load(&lost);
+}
 
 /* -- What threads do. -- */
 
@@ -102,6 +119,11 @@ static void crew_fail(struct crew *crew, int error)
 	atomic_store(&crew->stop, true);
 }
 
+static bool go_on(void *ctx)
+{
+	return !atomic_load_explicit(&((struct crew *)ctx)->stop, memory_order_relaxed);
+}
+
 static void job_read(struct crew *crew, struct job *job)
 {
 	if (job->sort == HOME || (!job->feed && atomic_load(&crew->stop)))
@@ -110,7 +132,8 @@ static void job_read(struct crew *crew, struct job *job)
 		crew_fail(crew, -ENOMEM);
 		return;
 	}
-	pasta_lane_read(job->lane, job->feed, &crew->stop);
+	pasta_feed_ask(job->feed, go_on, crew);
+	pasta_lane_read(job->lane, job->feed);
 	if (pasta_feed_error(job->feed))
 		crew_fail(crew, -ENOMEM);
 }
@@ -124,7 +147,7 @@ static void job_end_reading(struct crew *crew, struct job *job)
 	job->read = true;
 	pthread_cond_broadcast(&crew->was_read);
 	pthread_mutex_unlock(&crew->lock);
-	if (job->wounded)
+	if (job->wounded || atomic_load(&lost))
 		return;
 	pasta_feed_free(job->feed);
 	pasta_stream_free(job->part);
@@ -140,6 +163,12 @@ static void wait_for(struct crew *crew, const struct job *job)
 	pthread_mutex_unlock(&crew->lock);
 }
 
+static void job_close(struct job *job)
+{
+	if (!atomic_load(&lost))
+		pasta_lane_close(job->lane);
+}
+
 /* The states of shards, in their order: results must not depend on who is first. */
 static void job_merge(struct crew *crew, struct job *home)
 {
@@ -149,12 +178,13 @@ static void job_merge(struct crew *crew, struct job *home)
 		struct job *job = &crew->jobs[home->merged];
 
 		wait_for(crew, job);
-		pasta_lane_merge(home->lane, job->lane);
-		home->merged++;
+		if (!job->added)
+			pasta_lane_merge(home->lane, job->lane);
+		job->added = true;
 		atomic_store(&self->lane, job->lane);
-		if (!job->wounded)
-			pasta_lane_close(job->lane);
+		job_close(job);
 		atomic_store(&self->lane, home->lane);
+		home->merged++;
 	}
 }
 
@@ -170,7 +200,7 @@ static void job_run(struct crew *crew, struct job *job)
 		else if (job->step == REPORT)
 			pasta_lane_report(job->lane);
 		else
-			pasta_lane_close(job->lane);
+			job_close(job);
 		if (job->step == READ)
 			job_end_reading(crew, job);
 		/* A shard's states stay as they are, until they are merged. */
@@ -330,14 +360,19 @@ static void replace(struct crew *crew, struct worker *w)
 	struct worker *next;
 	char line[200];
 
+	atomic_store(&lost, true);
 	if (sig == BREAK)
 		snprintf(line, sizeof(line), "it did not return from %s", call.doing);
 	else
 		snprintf(line, sizeof(line), "it crashed in %s (SIG%s)", call.doing,
 			 sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
-	pasta_out_fail(call.seat->out, sig == BREAK ? -ETIMEDOUT : -EFAULT, "%s", line);
-	snprintf(line, sizeof(line), "tool %s %s; it is left out, the others go on",
-		 call.seat->tool->name, sig == BREAK ? "does not return" : "crashed");
+	/* What it has reported is whole when it is closed. */
+	if (strcmp(call.doing, "close"))
+		pasta_out_lose(call.seat->out, sig == BREAK ? -ETIMEDOUT : -EFAULT, line);
+	snprintf(line, sizeof(line), "tool %s %s in %s; %s", call.seat->tool->name,
+		 sig == BREAK ? "does not return" : "crashed", call.doing,
+		 strcmp(call.doing, "close") ? "it is left out, the others go on"
+					     : "its report is whole");
 	say(crew, line);
 	job->wounded = true;
 	pasta_lane_lose(lane);
@@ -401,6 +436,26 @@ static bool all_finished(const struct crew *crew)
 	return true;
 }
 
+/* Whether nothing has moved for long: all wait for what a lost tool has locked. */
+static bool stands_still(struct crew *crew, int64_t now)
+{
+	uint64_t done, total, moves;
+	size_t i;
+
+	pasta_stream_progress(crew->stream, &done, &total);
+	moves = done;
+	for (i = 0; i < crew->worker_count; i++) {
+		struct pasta_lane *lane = atomic_load(&crew->workers[i].lane);
+
+		moves += lane ? pasta_lane_call(lane).calls : 0;
+	}
+	if (moves != crew->moves || !atomic_load(&lost)) {
+		crew->moves = moves;
+		crew->moved = now;
+	}
+	return now - crew->moved > STANDSTILL;
+}
+
 static int64_t watch(struct crew *crew)
 {
 	int64_t stopped = 0;
@@ -419,6 +474,12 @@ static int64_t watch(struct crew *crew)
 		}
 		for (i = 0; i < crew->worker_count; i++)
 			look(crew, &crew->workers[i], now_ms(), stopped);
+		if (stands_still(crew, now_ms())) {
+			say(crew, "nothing moves since then: run again without that tool");
+			crew->error = -EDEADLK;
+			crew->stuck = true;
+			break;
+		}
 	}
 	return stopped;
 }
@@ -518,18 +579,20 @@ static void crew_free(struct crew *crew)
 
 		if (w->started && !w->joined)
 			pthread_join(w->thread, NULL);
-		if (!w->joined)
+		if (!atomic_load(&lost))
 			free(w->stack);
 	}
+	if (atomic_load(&lost))
+		return;
 	for (i = 0; i < crew->job_count; i++)
-		if (!crew->jobs[i].wounded)
-			pasta_lane_free(crew->jobs[i].lane);
+		pasta_lane_free(crew->jobs[i].lane);
 	free(crew->jobs);
 	free(crew->outs);
 	free(crew->workers);
 	sem_destroy(&crew->bell);
 	pthread_cond_destroy(&crew->was_read);
 	pthread_mutex_destroy(&crew->lock);
+	free(crew);
 }
 
 static int make_outs(struct crew *crew, struct pasta_result *result)
@@ -564,24 +627,55 @@ static int run(struct crew *crew, size_t threads)
 	return crew->error ? crew->error : stopped ? -EINTR : 0;
 }
 
+/* A tool that calls exit would end all, and without a word. */
+static void on_exit_(void)
+{
+	struct pasta_lane_call call = {0};
+	char line[200];
+	int n;
+
+	if (self && atomic_load(&self->lane))
+		call = pasta_lane_call(atomic_load(&self->lane));
+	if (!call.seat)
+		return;
+	n = snprintf(line, sizeof(line),
+		     "accelprof: tool %s called exit in %s: run again without it\n",
+		     call.seat->tool->name, call.doing);
+	if (write(STDERR_FILENO, line, (size_t)n) != n)
+		_exit(2);
+	_exit(1);
+}
+
+static void watch_exit(void)
+{
+	atexit(on_exit_);
+}
+
 int pasta_crew_run(const struct pasta_choice *choice, struct pasta_stream *s,
 		   struct pasta_result *result, const struct pasta_crew_opts *opts)
 {
-	struct crew crew = {.choice = choice, .opts = opts, .stream = s};
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	/* Threads that are lost may look at it for ever. */
+	struct crew *crew = calloc(1, sizeof(*crew));
 	size_t threads = opts->threads ? opts->threads : processors();
 	int error;
 
+	if (!crew)
+		return -ENOMEM;
+	pthread_once(&once, watch_exit);
+	*crew = (struct crew){.choice = choice, .opts = opts, .stream = s};
 	threads = threads < THREADS_MAX ? threads : THREADS_MAX;
-	pthread_mutex_init(&crew.lock, NULL);
-	pthread_cond_init(&crew.was_read, NULL);
-	sem_init(&crew.bell, 0, 0);
+	pthread_mutex_init(&crew->lock, NULL);
+	pthread_cond_init(&crew->was_read, NULL);
+	sem_init(&crew->bell, 0, 0);
 	pasta_symbols_reset();
-	error = make_outs(&crew, result);
+	error = make_outs(crew, result);
 	if (!error)
-		error = plan(&crew, threads);
-	crew.budget = BUDGET / (crew.split ? threads : 1);
+		error = plan(crew, threads);
+	crew->budget = BUDGET / (crew->split ? threads : 1);
 	if (!error)
-		error = run(&crew, threads);
-	crew_free(&crew);
+		error = run(crew, threads);
+	if (!crew->stuck)
+		crew_free(crew);
 	return error;
 }

@@ -31,8 +31,13 @@ struct pasta_crew_opts {
 
 /* Read all, and let the tools report: each has its place in the result, in the order of the choice,
  * and its error there if it failed. 0; -EINTR: go_on said no, and the result is of what was read;
- * -ENOMEM, -EAGAIN (no thread). Signals of faults are caught while it runs. */
+ * -ENOMEM, -EAGAIN (no thread), -EDEADLK (all wait for what a lost tool has locked). Signals of
+ * faults are caught while it runs. */
 int pasta_crew_run(const struct pasta_choice *choice, struct pasta_stream *s,
 		   struct pasta_result *result, const struct pasta_crew_opts *opts);
+
+/* Whether a tool was ever lost: its thread may have locked what exit needs, so leave with _exit.
+ * Any thread. */
+bool pasta_crew_lost(void);
 
 #endif

@@ -7,13 +7,18 @@
 #include "process/correlate.h"
 #include "process/symbols.h"
 
+#define ASK_EVERY 4096 /* events */
+
 struct pasta_feed {
 	struct pasta_stream *stream;	   /* NULL: it was stopped */
 	struct pasta_correlate *correlate; /* NULL: nobody needs it */
 	struct pasta_sieve *sieve;	   /* NULL: all passes */
 	struct pasta_map *hidden;	   /* pairs whose begin did not pass */
 	bool queued;			   /* the correlator may have more */
-	bool ended, failed;
+	bool ended, failed, stopped;
+	bool (*go_on)(void *ctx);
+	void *ctx;
+	size_t read; /* events */
 };
 
 const struct pasta_where pasta_nowhere = {.iteration = PASTA_NO_ITERATION};
@@ -83,17 +88,27 @@ int pasta_feed_error(const struct pasta_feed *f)
 
 static const struct pasta_event *from_stream(struct pasta_feed *f)
 {
-	const struct pasta_event *ev = f->stream ? pasta_stream_next(f->stream) : NULL;
+	const struct pasta_event *ev;
 
+	/* Of what is read, not of what passes: a filter may let nothing through for long. */
+	if (++f->read % ASK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
+		f->stopped = true;
+	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
 	/* Modules give call paths their names, whoever asks. */
 	if (ev && ev->kind == PASTA_MODULE)
 		pasta_symbols_module(ev);
 	return ev;
 }
 
-void pasta_feed_stop(struct pasta_feed *f)
+void pasta_feed_ask(struct pasta_feed *f, bool (*go_on)(void *ctx), void *ctx)
 {
-	f->stream = NULL;
+	f->go_on = go_on;
+	f->ctx = ctx;
+}
+
+bool pasta_feed_stopped(const struct pasta_feed *f)
+{
+	return f->stopped;
 }
 
 static const struct pasta_event *joined(struct pasta_feed *f, const struct pasta_where **where)

@@ -20,8 +20,10 @@ void pasta_feed_free(struct pasta_feed *f);
 /* The next event, and where it belongs, until the next call; NULL at the end. There may be events
  * of other kinds among them. */
 const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where);
-/* Read no more: next gives what still waits, ends that are missing, and then NULL. */
-void pasta_feed_stop(struct pasta_feed *f);
+/* Ask, every few thousand events that are read, whether to go on. If not, no more is read: next
+ * gives what still waits, ends that are missing, and then NULL; stopped says that it was so. */
+void pasta_feed_ask(struct pasta_feed *f, bool (*go_on)(void *ctx), void *ctx);
+bool pasta_feed_stopped(const struct pasta_feed *f);
 /* After the end: 0, or -ENOMEM if memory ran out on the way. */
 int pasta_feed_error(const struct pasta_feed *f);
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_EVERY 4096 /* events */
-
 struct pasta_lane {
 	struct pasta_seat *seats;
 	size_t count;
@@ -17,7 +15,6 @@ struct pasta_lane {
 	size_t at;
 	const struct pasta_event *ev;
 	const struct pasta_where *where;
-	size_t read; /* events */
 	/* The call that it is in. */
 	_Atomic(struct pasta_seat *) seat;
 	_Atomic uint64_t calls;
@@ -259,7 +256,7 @@ void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
 	now = NULL;
 }
 
-void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed, atomic_bool *stop)
+void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed)
 {
 	begin(l, "event");
 	now = l;
@@ -269,8 +266,6 @@ void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed, atomic_bool 
 		l->at = 0;
 		if (l->ev->kind < PASTA_KINDS_MAX)
 			give(l);
-		if (++l->read % ASK_EVERY == 0 && atomic_load_explicit(stop, memory_order_relaxed))
-			pasta_feed_stop(feed);
 	}
 	now = NULL;
 	end(l);

@@ -43,8 +43,8 @@ void pasta_lane_open(struct pasta_lane *l);
 /* One event, to those who want its kind. */
 void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
 		      const struct pasta_where *where);
-/* All events to the end, or until *stop. */
-void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed, atomic_bool *stop);
+/* All events of a feed. */
+void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed);
 /* Add the states of another lane of the same tools. */
 void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from);
 void pasta_lane_report(struct pasta_lane *l);

@@ -50,12 +50,16 @@ static const struct pasta_scope *below(struct pasta_nesting *n, const struct pas
 				       unsigned int kind, uint32_t name)
 {
 	uint64_t key = pasta_scope_key(up, kind, name);
-	const struct pasta_scope **known = pasta_map_add(n->scopes, key);
+	const struct pasta_scope *const *known = pasta_map_find(n->scopes, key), **kept, *scope;
 
-	if (known && !*known)
-		*known = pasta_scope_below(up, kind, name);
-	/* Past the limit, places are those around them. */
-	return known && *known ? *known : up;
+	if (known)
+		return *known;
+	/* Past the limits, places are those around them. */
+	scope = up && up->depth >= PASTA_NEST_PLACES ? NULL : pasta_scope_below(up, kind, name);
+	kept = scope ? pasta_map_add(n->scopes, key) : NULL;
+	if (kept)
+		*kept = scope;
+	return scope ? scope : up;
 }
 
 static const struct pasta_nest_frame *top(const struct pasta_nest *nest)

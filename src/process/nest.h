@@ -13,7 +13,8 @@
 
 #include "process/given.h"
 
-#define PASTA_NEST_DEPTH 65536 /* for deeper regions no begins are supplied */
+#define PASTA_NEST_DEPTH 1024	/* for deeper regions no begins are supplied */
+#define PASTA_NEST_PLACES 16384 /* what is deeper is where that is */
 
 /* What all threads share. Zero it before use. */
 struct pasta_nesting {

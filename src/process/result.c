@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,10 @@ const char *pasta_severity_name(enum pasta_severity severity)
 	return (unsigned int)severity <= PASTA_PROBLEM ? names[severity] : "unknown";
 }
 
+/* A thread that reported is lost, and what it has allocated may be locked for ever: from then on
+ * nothing is freed or made bigger where it is. */
+static atomic_bool keep;
+
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each)
 {
 	size_t more = *room ? *room * 2 : 8;
@@ -31,9 +36,11 @@ bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each)
 
 	if (used < *room)
 		return true;
-	bigger = reallocarray(*array, more, each);
+	bigger = atomic_load(&keep) ? calloc(more, each) : reallocarray(*array, more, each);
 	if (!bigger)
 		return false;
+	if (atomic_load(&keep) && used)
+		memcpy(bigger, *array, used * each);
 	*array = bigger;
 	*room = more;
 	return true;
@@ -62,9 +69,9 @@ static void drop_all(struct pasta_out *out)
 {
 	size_t i;
 
-	for (i = 0; i < out->table_count; i++)
+	for (i = 0; !atomic_load(&keep) && i < out->table_count; i++)
 		table_free(out->tables[i]);
-	for (i = 0; i < out->chart_count; i++)
+	for (i = 0; !atomic_load(&keep) && i < out->chart_count; i++)
 		pasta_chart_free(out->charts[i]);
 	out->table_count = out->chart_count = 0;
 }
@@ -93,9 +100,10 @@ void pasta_result_free(struct pasta_result *result)
 {
 	size_t i;
 
-	for (i = 0; i < result->count; i++)
+	for (i = 0; !atomic_load(&keep) && i < result->count; i++)
 		out_free(result->outs[i]);
-	free(result->outs);
+	if (!atomic_load(&keep))
+		free(result->outs);
 	memset(result, 0, sizeof(*result));
 }
 
@@ -128,6 +136,16 @@ void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 		va_end(args);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+void pasta_out_lose(struct pasta_out *out, int code, const char *text)
+{
+	atomic_store(&keep, true);
+	pasta_out_fail(out, code, "%s", text);
+	/* It may have been lost while it added one of them. */
+	out->table_count = out->chart_count = 0;
+	out->findings = NULL;
+	out->finding_count = out->finding_room = 0;
 }
 
 static char *copy(const char *text, bool *failed)

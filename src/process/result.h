@@ -94,6 +94,9 @@ struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool
 /* The tool failed: keep the first description, and none of its tables and charts. Any thread. */
 void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The tool's thread does not come back from it: the same, but nothing of the result is ever freed.
+ */
+void pasta_out_lose(struct pasta_out *out, int code, const char *text);
 /* No more is coming: checks that all rows are whole. 0, or the first error. */
 int pasta_out_end(struct pasta_out *out);
 

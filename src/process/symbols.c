@@ -232,6 +232,9 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 
 	if (size % 8)
 		return 0;
+	/* What is no place to write to shows itself here, before anything is locked. */
+	if (max)
+		memset(frames, 0, max * sizeof(*frames));
 	pthread_mutex_lock(&lock);
 	p = processes ? pasta_map_find(processes, proc) : NULL;
 	for (; size; size -= 8, bytes += 8)

@@ -20,7 +20,6 @@
 
 #define DEVICE_TID 0x40000000u /* lanes of devices: no thread of Linux has such a number */
 #define LAUNCH_NS 1	       /* a moment, but an arrow needs a slice to begin at */
-#define ASK_EVERY 4096	       /* events */
 enum { FRAMES = 128 };
 
 struct perfetto {
@@ -367,19 +366,18 @@ static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
 	int error = feed ? 0 : -ENOMEM;
-	size_t n = 0;
 
 	for (uint32_t i = 0; i < pasta_stream_shards(in->stream); i++)
 		if (!pasta_stream_left_out(in->stream, i))
 			name_process(p, i, pasta_stream_shard(in->stream, i));
+	if (feed)
+		pasta_feed_ask(feed, go_on, ctx);
 	while (feed && (ev = pasta_feed_next(feed, &where))) {
 		pasta_timeline_saw(&p->timeline, ev->proc, ev->time);
 		event(p, ev);
-		if (++n % ASK_EVERY == 0 && !error && go_on && !go_on(ctx)) {
-			error = -EINTR;
-			pasta_feed_stop(feed);
-		}
 	}
+	if (feed && pasta_feed_stopped(feed))
+		error = -EINTR;
 	if (feed && pasta_feed_error(feed))
 		error = -ENOMEM;
 	pasta_feed_free(feed);

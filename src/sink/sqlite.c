@@ -12,7 +12,6 @@
 #include "sink/sqlrows.h"
 #include "sink/sqltable.h"
 
-#define ASK_EVERY 4096	 /* events */
 #define ASK_STEPS 100000 /* of SQLite's machine, while it makes an index */
 
 /* Said by the shard's account, or nothing to keep. */
@@ -257,27 +256,26 @@ static bool go_on(struct writer *w, const char *what, uint64_t done, uint64_t to
 	return !w->watch || !w->watch->go_on || w->watch->go_on(w->watch->ctx, what, done, total);
 }
 
+static bool go_on_reading(void *ctx)
+{
+	struct writer *w = ctx;
+	uint64_t done, total;
+
+	pasta_stream_progress(w->in->stream, &done, &total);
+	return go_on(w, "reading", done, total);
+}
+
 static int read_all(struct writer *w)
 {
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
-	uint64_t done, total;
-	int stopped = 0;
-	size_t n = 0;
 
-	while (!w->db.err.code && (ev = pasta_feed_next(w->events, &where))) {
+	pasta_feed_ask(w->events, go_on_reading, w);
+	while (!w->db.err.code && (ev = pasta_feed_next(w->events, &where)))
 		event(w, ev, where);
-		if (++n % ASK_EVERY || stopped)
-			continue;
-		pasta_stream_progress(w->in->stream, &done, &total);
-		if (!go_on(w, "reading", done, total)) {
-			stopped = -EINTR;
-			pasta_feed_stop(w->events);
-		}
-	}
 	if (pasta_feed_error(w->events))
 		out_of_memory(w);
-	return w->db.err.code ? w->db.err.code : stopped;
+	return w->db.err.code ? w->db.err.code : pasta_feed_stopped(w->events) ? -EINTR : 0;
 }
 
 /* -- The end -- */

@@ -39,7 +39,7 @@ struct pasta_sqlrows {
 	size_t table_count;
 	struct table *by_kind[PASTA_KINDS_MAX];
 	sqlite3_stmt *puts[PUTS];
-	struct pasta_map *scopes, *stacks; /* ids; by address; by process and reference */
+	struct pasta_map *scopes, *stacks; /* ids; by id; by process and reference */
 	struct pasta_map *threads;	   /* names, by process and tid */
 	uint8_t *strings;		   /* a bit an id that has a row */
 	size_t string_bytes;
@@ -146,13 +146,17 @@ static void put_path(const struct pasta_scope *s, FILE *f)
 	}
 }
 
-static uint64_t scope_id(struct pasta_sqlrows *r, const struct pasta_scope *s);
+/* Its row in scopes; 0: it has none yet. */
+static uint64_t known_id(const struct pasta_sqlrows *r, const struct pasta_scope *s)
+{
+	const uint64_t *id = s ? pasta_map_find(r->scopes, s->id) : NULL;
 
+	return id ? *id : 0;
+}
+
+/* Those around it have their rows. */
 static void put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint64_t id)
 {
-	uint64_t up = scope_id(r, s->up);
-	uint64_t region = s->region == s ? id : scope_id(r, s->region);
-	uint64_t op = s->op == s ? id : scope_id(r, s->op);
 	sqlite3_stmt *put = r->puts[PUT_SCOPE];
 	char *path = NULL;
 	size_t size = 0;
@@ -166,12 +170,12 @@ static void put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint
 		return;
 	}
 	pasta_database_int(put, 1, id);
-	bind_id(put, 2, up);
+	bind_id(put, 2, known_id(r, s->up));
 	sqlite3_bind_text(put, 3, s->kind == PASTA_REGION ? "region" : "op", -1, SQLITE_STATIC);
 	pasta_database_int(put, 4, s->depth);
 	bind_id(put, 5, string_id(r, s->name));
-	bind_id(put, 6, region);
-	bind_id(put, 7, op);
+	bind_id(put, 6, known_id(r, s->region));
+	bind_id(put, 7, known_id(r, s->op));
 	pasta_database_text(r->db, put, 8, path, size);
 	pasta_database_run(r->db, put);
 	free(path);
@@ -180,22 +184,26 @@ static void put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint
 /* Its row in scopes, which is made if it is not there; 0: none. */
 static uint64_t scope_id(struct pasta_sqlrows *r, const struct pasta_scope *s)
 {
+	const struct pasta_scope *first;
 	uint64_t *id;
 
 	if (!s || s == r->scope)
 		return s ? r->scope_id : 0;
-	id = pasta_map_add(r->scopes, (uintptr_t)s);
-	if (!id) {
-		out_of_memory(r);
-		return 0;
-	}
-	if (!*id) {
+	/* From the outermost that is new on, without recursion: paths may be deep. */
+	while (!known_id(r, s)) {
+		for (first = s; first->up && !known_id(r, first->up);)
+			first = first->up;
+		id = pasta_map_add(r->scopes, first->id);
+		if (!id) {
+			out_of_memory(r);
+			return 0;
+		}
 		*id = pasta_map_count(r->scopes);
-		put_scope(r, s, *id);
+		put_scope(r, first, *id);
 	}
 	r->scope = s;
-	r->scope_id = *id;
-	return *id;
+	r->scope_id = known_id(r, s);
+	return r->scope_id;
 }
 
 struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pasta_event *ev,

@@ -1,6 +1,7 @@
 /* plugin_trouble.c - two tools that go wrong where they are told to: one merges, one does not. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +25,29 @@ static int overflow(volatile char *above)
 	return forever ? overflow(here) + here[1] : 0;
 }
 
+/* The C library finds it out, with its own lock held. */
+static void spoil_heap(void)
+{
+	void *volatile block = malloc(100);
+	size_t i;
+
+	for (i = 0; block && i < 4000; i++)
+		((volatile char *)block)[i] = (char)0xff;
+	for (i = 0; i < 100000; i++)
+		block = malloc(3000 + i);
+}
+
+/* An interned call path, whichever: bytes in eights. */
+static uint32_t path(void)
+{
+	size_t size;
+
+	for (uint32_t id = 1; id < 100000; id++)
+		if (*pasta_bytes(id, &size) && size && size % 8 == 0)
+			return id;
+	return 0;
+}
+
 /* "segv-event": how, then where. */
 static void trouble_in(const struct trouble *t, const char *where)
 {
@@ -41,6 +65,14 @@ static void trouble_in(const struct trouble *t, const char *where)
 		overflow(NULL);
 	else if (!strncmp(t->how, "free", n))
 		free((void *)nothing_allocated); /* the C library aborts, or crashes */
+	else if (!strncmp(t->how, "printf", n))
+		printf("%s %d\n", (const char *)nowhere, 1); /* stdout is locked then */
+	else if (!strncmp(t->how, "heap", n))
+		spoil_heap();
+	else if (!strncmp(t->how, "frames", n))
+		pasta_stack_frames(0, path(), nowhere, 8);
+	else if (!strncmp(t->how, "exit", n))
+		exit(0);
 	else if (!strncmp(t->how, "loop", n))
 		while (forever)
 			;

@@ -555,9 +555,15 @@ static void what_is_known_of_an_event_does_not_depend_on_the_kinds_that_are_want
 	random_run_free(&run);
 }
 
+static bool some_times_more(void *left)
+{
+	return (*(int *)left)-- > 0;
+}
+
+/* It is asked every few thousand events that are read. */
 static void a_feed_that_is_stopped_gives_the_ends_that_are_missing(void **state)
 {
-	struct run_opts opts = {.procs = 2, .events = 3000, .depth = 2};
+	struct run_opts opts = {.procs = 2, .events = 30000, .depth = 2};
 	struct random_run run;
 
 	(void)state;
@@ -567,18 +573,18 @@ static void a_feed_that_is_stopped_gives_the_ends_that_are_missing(void **state)
 	for (int i = 0; i < 20; i++) {
 		struct pasta_stream *s = shardrun_open(opts.procs);
 		struct pasta_feed *f = pasta_feed_new(s, ALL_KINDS, EVERYTHING, NULL);
-		size_t stop = random_below(3000), n = 0;
+		int left = (int)random_below(4);
 		const struct pasta_where *where;
 		const struct pasta_event *ev;
 		int64_t open = 0;
 
+		pasta_feed_ask(f, some_times_more, &left);
 		while ((ev = pasta_feed_next(f, &where))) {
 			open += is_sort(ev, false);
 			open -= is_sort(ev, true);
-			if (++n == stop)
-				pasta_feed_stop(f);
 		}
 		assert_property(open == 0);
+		assert_property(pasta_feed_stopped(f));
 		pasta_feed_free(f);
 		pasta_stream_free(s);
 	}

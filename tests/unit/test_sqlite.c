@@ -276,7 +276,7 @@ static void an_interrupt_leaves_a_valid_database(void **state)
 	assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 	assert_valid();
 	assert_string_equal(ask("SELECT value FROM about WHERE key = 'complete'"), "0\n");
-	assert_string_equal(ask("SELECT count(*) FROM links"), "8192\n");
+	assert_string_equal(ask("SELECT count(*) FROM links"), "8191\n");
 }
 
 static void a_file_that_cannot_be_opened_is_an_error_that_names_it(void **state)
