@@ -114,6 +114,8 @@ static void descriptors_are_checked_whole(void **state)
 	BAD(summary, NULL, "bad: it must have a summary");
 	BAD(summary, "", "bad: it must have a summary");
 	BAD(summary, "two\nlines", "bad: it must have a summary, of one line");
+	BAD(summary, "red\033[31m", "bad: it must have a summary, of one line without control");
+	BAD(summary, "\x7f", "bad: it must have a summary, of one line without control");
 	BAD(event, NULL, "bad: it must have the functions event and report");
 	BAD(report, NULL, "bad: it must have the functions event and report");
 	BAD(events, 0, "bad: it wants no events");
@@ -127,6 +129,8 @@ static void options_have_names_and_an_end(void **state)
 	static const struct pasta_option twice[] = {
 		{.name = "a"}, {.name = "b"}, {.name = "a"}, {0}};
 	static const struct pasta_option wrong[] = {{.name = "a=b"}, {0}};
+	static const struct pasta_option loud[] = {{"a", "1", "x\ay", PASTA_OPTION_TEXT}, {0}};
+	static const struct pasta_option odd[] = {{"a", "1\r", "x", PASTA_OPTION_TEXT}, {0}};
 	static struct pasta_tool bad, fine;
 	static char names[70][8];
 
@@ -139,6 +143,8 @@ static void options_have_names_and_an_end(void **state)
 	BAD(options, endless, "bad: its options have no end");
 	BAD(options, twice, "bad: its option 'a' is there twice");
 	BAD(options, wrong, "bad: its option 1 must have a name");
+	BAD(options, loud, "bad: its option 'a' has a control character in its summary or default");
+	BAD(options, odd, "bad: its option 'a' has a control character in its summary or default");
 	fine = good;
 	fine.name = "fine";
 	fine.options = most;
