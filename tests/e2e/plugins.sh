@@ -39,6 +39,13 @@ for options in '-n 20000' '-n 30000 --ranks 3 --seed 5' '--profile all -n 20000 
 	is "both builds, $options" "$(json other.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
 done
 
+# Where all are equal, names are what is sorted.
+sed 's/latency.add(ev.time - where->launched)/latency.add(0)/' made/launch_latency.cpp >tied.cpp
+cmp -s tied.cpp made/launch_latency.cpp && failed "launch_latency adds up its times elsewhere"
+c++ -std=c++20 -shared -fPIC -I"$SRC/include" tied.cpp -o tied.so || failed "tied.so"
+"$accelprof" report run1 -t ./tied.so --format json >tied.json || failed "report, tied.so"
+is "ties" "$(json tied.json '(lambda n: len(n) > 5 and n == sorted(n))([r[0] for r in d["tools"][0]["tables"][0]["rows"]])')" True
+
 # -- Where they are looked for.
 
 run=run1
