@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -206,11 +207,12 @@ void put(const tool &t, pasta_out *out)
 
 	for (const auto &[name, k] : t.kernels)
 		sorted.emplace_back(name, &k);
+	/* Texts, unlike the numbers of interned strings, are the same whenever a run is read. */
 	std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
 		const uint64_t x = pasta_hist_sum(a.second->latency.get()),
 			       y = pasta_hist_sum(b.second->latency.get());
 
-		return x != y ? x > y : a.first < b.first;
+		return x != y ? x > y : std::strcmp(pasta_str(a.first), pasta_str(b.first)) < 0;
 	});
 	for (const auto &[name, k] : sorted) {
 		put_kernel(table, name, *k);

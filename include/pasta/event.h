@@ -42,7 +42,8 @@ enum pasta_kind {
  * An event. size is that of the whole record, a multiple of 8. time is when it began, in the
  * clock of its source while it is collected and in ns of CLOCK_REALTIME where tools see it.
  * proc and source are filled in by the reader: the number of the shard in the run, and of the
- * ring in the shard.
+ * ring in the shard. Where a tool is given one it is size bytes long, not
+ * sizeof(struct pasta_event), and valid only during the call: pasta_event_copy in pasta.h keeps it.
  */
 struct pasta_event {
 	uint16_t size;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <pasta/event.h>
 
@@ -64,6 +65,16 @@ PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
 						size_t size);
 
+/* Keep an event, which is ev->size bytes long and gone after the call: the rest of *to is zeroed.
+ * What its ids stand for lives on. Any thread. */
+static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_event *ev)
+{
+	size_t size = ev->size < sizeof(*to) ? ev->size : sizeof(*to);
+
+	memcpy(to, ev, size);
+	memset((char *)to + size, 0, sizeof(*to) - size);
+}
+
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
@@ -79,7 +90,9 @@ struct pasta_column {
 struct pasta_out;
 struct pasta_table;
 
-/* A new table; NULL when out of memory (the report then fails as a whole). */
+/* A new table; NULL when out of memory (the report then fails as a whole). So it does if the name
+ * is empty, or that of another table or chart of the tool, if there are no columns, or if there are
+ * control characters in the name or a column's. */
 PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 						 const struct pasta_column *columns, size_t count);
 /* Cells, left to right and row after row. A cell of the wrong type, or on a NULL table, makes the
@@ -97,7 +110,8 @@ struct pasta_finding {
 	const char *what, *where, *evidence, *action;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
-/* The same about a number of things: "what: count". Nothing if count is 0. */
+/* The same about a number of things: "what: count". Nothing if count is 0. what is cut at 200
+ * bytes. */
 PASTA_EXPORT void pasta_out_count(struct pasta_out *out, enum pasta_severity severity,
 				  uint64_t count, const char *what, const char *evidence,
 				  const char *action);
@@ -117,10 +131,10 @@ struct pasta_axis {
 struct pasta_chart;
 
 /*
- * A new chart; NULL when out of memory (the report then fails as a whole). Its name must be that of
- * no other chart or table of the tool. x is the axis of a line's and a heat map's places, of the
- * labels, or of the frames; y that of the values, or of a heat map's rows. An axis that is NULL, or
- * has no name, gets a plain one.
+ * A new chart; NULL when out of memory (the report then fails as a whole). Its name must not be
+ * empty, have no control characters, and be that of no other chart or table of the tool. x is the
+ * axis of a line's and a heat map's places, of the labels, or of the frames; y that of the values,
+ * or of a heat map's rows. An axis that is NULL, or has no name, gets a plain one.
  */
 PASTA_EXPORT struct pasta_chart *pasta_out_chart(struct pasta_out *out, const char *name,
 						 enum pasta_chart_type type,
@@ -389,24 +403,29 @@ enum pasta_needs {
 
 /*
  * A tool. Its name is of a-z, 0-9, _ and -, its summary one line. state is state_size zeroed bytes,
- * 1 GiB at most. open may be NULL, as may merge and close. events is a mask of PASTA_BIT(KIND), of
- * one at least. Without merge one state gets the whole run in order; with it, there may be a state
- * a shard, each in that shard's order, merged before report, in the order of shards.
- * Different states are used by different threads at the same time: what they share must not be
- * written. close is called once for each state that was made, also after open failed. options ends
- * with a NULL name, or is NULL; there are 64 at most, with names like the tool's. charts is a mask,
- * such as PASTA_BIT(CHART_FLAME), of the types that it may report: help says so. A tool that
- * crashes, or does not return when the user has interrupted, is left out and named; the others go
- * on.
+ * 1 GiB at most. event and report are a must; open, merge and close may be NULL. events is a mask
+ * of PASTA_BIT(KIND), of one at least. ev is valid only during the call, and ev->size bytes long:
+ * pasta_event_copy keeps it. Without merge one state gets the whole run in order; with it, there
+ * may be a state a shard, each in that shard's order, merged before report, in the order of shards.
+ * merge must keep nothing that is from's: it is closed soon after. Different states are used by
+ * different threads at the same time: what they share must not be written. close is called once for
+ * each state that was made, also after open failed, but not after a crash. A tool must not call
+ * exit, nor start threads that use the SDK. options ends with a NULL name, or is NULL; there are 64
+ * at most, with names like the tool's. Summaries and defaults have no control characters. charts is
+ * a mask, such as PASTA_BIT(CHART_FLAME), of the types that it may report: help says so. A tool
+ * that crashes, or does not return when the user has interrupted, is left out and named; the others
+ * go on.
  *
- * Events come in order of time; but the ends of what never ended come last of all, with the last
- * time of their process. Work on a device that seems to begin before its launch, for clocks differ,
- * knows it all the same, if the launch is at most 10 ms later. Regions and operators come as pairs:
- * an end that is missing is supplied, ends come from the inside out, and each end has the name, the
- * domain, the depth and the flags of PASTA_REGION_* in event.h. Regions nest in regions and
- * operators in operators, but a region may end before an operator that began in it, or the other
- * way round. Two sorts of ends do not come: that of an operator which has not begun; and, by name,
- * that of a region which the end of an outer one has ended.
+ * Events come in order of time; but where some were written too late to be put in order, time goes
+ * back a little, within a shard too: the account says how many ("late"). And the ends of what never
+ * ended come last of all, with the last time of their process. Work on a device that seems to begin
+ * before its launch, for clocks differ, knows it all the same, if the launch is at most 10 ms
+ * later. Regions and operators come as pairs: an end that is missing is supplied, ends come from
+ * the inside out, and each end has the name, the domain, the depth and the flags of PASTA_REGION_*
+ * in event.h. Regions nest in regions and operators in operators, but a region may end before an
+ * operator that began in it, or the other way round. Two sorts of ends do not come: that of an
+ * operator which has not begun; and, by name, that of a region which the end of an outer one has
+ * ended.
  */
 struct pasta_tool {
 	/* These two are first in every version: nothing else is read where they differ. */

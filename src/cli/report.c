@@ -148,6 +148,10 @@ static int main_(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_report,
 				       "%s shows events, not what tools make of them: leave out -t",
 				       show.sink->name);
+	if (pasta_show_check(&show, &err)) {
+		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
+		goto out;
+	}
 	pasta_reading_catch_interrupt();
 	failed = pasta_reading_open(&in, argv + first);
 	if (!in.shards)

@@ -504,7 +504,8 @@ static int main_(int argc, char **argv)
 		return first;
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
-	if (check_format(&job, &err) || pasta_show_choose(&job.show, NULL, &err)) {
+	if (check_format(&job, &err) || pasta_show_check(&job.show, &err) ||
+	    pasta_show_choose(&job.show, NULL, &err)) {
 		pasta_show_free(&job.show);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}

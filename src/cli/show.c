@@ -85,6 +85,22 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 	}
 }
 
+int pasta_show_check(const struct pasta_show *show, struct pasta_err *err)
+{
+	const struct pasta_sink *sink;
+	char names[100] = "";
+	size_t i, at = 0;
+
+	if (!show->sink_opts.table || show->sink->one)
+		return 0;
+	for (i = 0; (sink = pasta_sink_at(i)); i++)
+		if (sink->one && at < sizeof(names))
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+					       at ? " or " : "", sink->name);
+	return pasta_fail(err, -EINVAL, "--table is not for %s: leave it out, or say --format %s",
+			  show->sink->name, names);
+}
+
 /* Libraries that the user named come first: their tools win over others of the same name. */
 static int load_plugins(const struct pasta_show *show, struct pasta_err *err)
 {

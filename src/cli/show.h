@@ -77,6 +77,8 @@ void pasta_show_free(struct pasta_show *show);
 int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err);
 /* The same for PASTA_SHOW_FILTERS alone; *filter, NULL at first, is made when there is one. */
 int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg, struct pasta_err *err);
+/* Whether the options go together, once all are known. 0, or -EINVAL with *err. */
+int pasta_show_check(const struct pasta_show *show, struct pasta_err *err);
 /* Load plug-ins and choose the tools, once all options are known. tools: what to use if nobody
  * chose, ended by NULL; NULL, or none of them known: the defaults. */
 int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err);

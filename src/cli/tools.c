@@ -1,5 +1,6 @@
 /* tools.c - accelprof tools: which there are, what they can do, and where they come from. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -8,6 +9,19 @@
 #include "process/plugin.h"
 #include "process/result.h"
 #include "process/tool.h"
+#include "sink/cell.h"
+
+/* A file may have any name; nothing for a tool that has none. */
+static void put_file(const char *before, const char *file, const char *after)
+{
+	char *safe = file ? pasta_cell_safe(file) : NULL;
+
+	if (safe)
+		printf("%s%s%s", before, safe, after);
+	else if (file)
+		pasta_cli_say("out of memory");
+	free(safe);
+}
 
 static void list(void)
 {
@@ -15,10 +29,9 @@ static void list(void)
 	size_t i;
 
 	for (i = 0; (tool = pasta_tool_at(i)); i++) {
-		const char *file = pasta_tool_file(tool);
-
-		printf("%-16s %s%s%s%s\n", tool->name, tool->summary, file ? " (" : "",
-		       file ? file : "", file ? ")" : "");
+		printf("%-16s %s", tool->name, tool->summary);
+		put_file(" (", pasta_tool_file(tool), ")");
+		printf("\n");
 	}
 }
 
@@ -28,8 +41,7 @@ static void describe(const struct pasta_tool *tool)
 	unsigned int kind, type;
 
 	printf("%s - %s\n\n", tool->name, tool->summary);
-	if (pasta_tool_file(tool))
-		printf("from: %s\n", pasta_tool_file(tool));
+	put_file("from: ", pasta_tool_file(tool), "\n");
 	printf("kinds:");
 	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
 		if (tool->events >> kind & 1 && pasta_kind_name(kind))

@@ -71,6 +71,8 @@ struct pasta_chart *pasta_out_chart(struct pasta_out *out, const char *name,
 					       [PASTA_CHART_FLAME] = {"stack", "value"}};
 	struct pasta_chart *c;
 
+	if (!pasta_out_plain(out, "chart", name))
+		return NULL;
 	if (!name || !*name || (unsigned int)type > PASTA_CHART_FLAME || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
 			       "chart '%s' has no name, no known type, or is there twice",

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "process/tool.h"
+#include "process/utf8.h"
 
 /* A library that was loaded, or could not be. */
 struct library {
@@ -141,15 +143,63 @@ static bool loadable(struct library *lib)
 
 /* -- Loading -- */
 
+/* A library's constructors run in dlopen, where a crash would not say whose it is. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+#define FAULTS (sizeof(faults) / sizeof(*faults))
+
+static char last_words[PATH_MAX + 100];
+
+struct watch {
+	struct sigaction before[FAULTS];
+	stack_t stack_before;
+};
+
+/* SA_RESETHAND has restored the default, for which the signal waits until we return. */
+static void on_fault(int sig)
+{
+	ssize_t n = write(STDERR_FILENO, last_words, strlen(last_words));
+
+	(void)n; /* there is nobody else to tell */
+	raise(sig);
+}
+
+static void watch_begin(struct watch *w, const char *file)
+{
+	static char room[1 << 16]; /* the crash may be for want of stack */
+	stack_t stack = {.ss_sp = room, .ss_size = sizeof(room)};
+	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_RESETHAND | SA_ONSTACK};
+	char safe[PATH_MAX];
+	size_t i;
+
+	snprintf(last_words, sizeof(last_words),
+		 "accelprof: %s crashed while it was loaded: take it away, or build it again\n",
+		 pasta_utf8_plain(file, safe, sizeof(safe)));
+	sigaltstack(&stack, &w->stack_before);
+	for (i = 0; i < FAULTS; i++)
+		sigaction(faults[i], &action, &w->before[i]);
+}
+
+static void watch_end(const struct watch *w)
+{
+	size_t i;
+
+	for (i = 0; i < FAULTS; i++)
+		sigaction(faults[i], &w->before[i], NULL);
+	sigaltstack(&w->stack_before, NULL);
+}
+
 static void load(struct library *lib)
 {
 	struct pasta_tool_source from = {.file = lib->file, .refuse = on_refused, .ctx = lib};
+	struct watch watch;
 	void *handle;
 
 	if (!loadable(lib))
 		return;
 	pasta_tool_from(&from);
+	watch_begin(&watch, lib->file);
 	handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);
+	watch_end(&watch);
 	pasta_tool_from(NULL);
 	if (!handle)
 		not_loaded(lib, dlerror());

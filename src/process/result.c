@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/utf8.h"
+
 const char *pasta_column_type_name(enum pasta_column_type type)
 {
 	static const char *const names[] = {
@@ -187,18 +189,45 @@ bool pasta_out_has(const struct pasta_out *out, const char *name)
 	return false;
 }
 
+bool pasta_out_plain(struct pasta_out *out, const char *what, const char *name)
+{
+	char safe[200];
+
+	if (!name || !pasta_utf8_control(name))
+		return true;
+	pasta_out_fail(out, -EINVAL, "%s '%s' has a control character in its name: take it out",
+		       what, pasta_utf8_plain(name, safe, sizeof(safe)));
+	return false;
+}
+
+static bool columns_plain(struct pasta_out *out, const char *table,
+			  const struct pasta_column *columns, size_t count)
+{
+	char what[200];
+	size_t i = 0;
+
+	snprintf(what, sizeof(what), "table %.180s, column", table);
+	while (i < count && pasta_out_plain(out, what, columns[i].name))
+		i++;
+	return i == count;
+}
+
 struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
 				    const struct pasta_column *columns, size_t count)
 {
 	struct pasta_table *t;
 	bool failed = false;
 
+	if (!pasta_out_plain(out, "table", name))
+		return NULL;
 	if (!name || !*name || !columns || !count || pasta_out_has(out, name)) {
 		pasta_out_fail(out, -EINVAL,
 			       "table '%s' has no name, no columns, or is there twice",
 			       name ? name : "");
 		return NULL;
 	}
+	if (!columns_plain(out, name, columns, count))
+		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		goto fail;
@@ -295,11 +324,11 @@ void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *findin
 void pasta_out_count(struct pasta_out *out, enum pasta_severity severity, uint64_t count,
 		     const char *what, const char *evidence, const char *action)
 {
-	char text[200];
+	char text[224];
 
 	if (!count)
 		return;
-	snprintf(text, sizeof(text), "%s: %llu", what, (unsigned long long)count);
+	snprintf(text, sizeof(text), "%.200s: %llu", what, (unsigned long long)count);
 	pasta_out_finding(out, &(struct pasta_finding){.severity = severity,
 						       .what = text,
 						       .evidence = evidence,

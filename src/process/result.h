@@ -120,6 +120,9 @@ const char *pasta_severity_name(enum pasta_severity severity);
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each);
 /* Whether a table or a chart of the tool has this name: they are chosen by it. */
 bool pasta_out_has(const struct pasta_out *out, const char *name);
+/* Whether a name, which may be NULL, can be shown as it is. Else the report has failed, with an
+ * error that begins with what. */
+bool pasta_out_plain(struct pasta_out *out, const char *what, const char *name);
 void pasta_chart_free(struct pasta_chart *chart);
 
 #endif

@@ -9,6 +9,7 @@
 #include "process/correlate.h"
 #include "process/parse.h"
 #include "process/plugin.h"
+#include "process/utf8.h"
 
 /* Filled by constructors, when nothing is allocated yet that could fail and be told. */
 #define TOOLS_MAX 256
@@ -27,6 +28,18 @@ static bool name_ok(const char *name)
 {
 	return name && *name && strlen(name) <= 40 &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
+}
+
+/* Help is for a terminal, a line each. */
+static int check_texts(const struct pasta_option *o, struct pasta_err *err)
+{
+	if ((o->summary && pasta_utf8_control(o->summary)) ||
+	    (o->value && pasta_utf8_control(o->value)))
+		return pasta_fail(err, -EINVAL,
+				  "its option '%s' has a control character in its summary or "
+				  "default: take it out",
+				  o->name);
+	return 0;
 }
 
 /* Its type, and a default that is of it. */
@@ -64,7 +77,7 @@ static int check_options(const struct pasta_option *options, struct pasta_err *e
 				return pasta_fail(err, -EINVAL,
 						  "its option '%s' is there twice: rename one",
 						  options[i].name);
-		if (check_type(&options[i], err))
+		if (check_texts(&options[i], err) || check_type(&options[i], err))
 			return err->code;
 	}
 	return 0;
@@ -103,8 +116,9 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 	if (!name_ok(tool->name))
 		return pasta_fail(err, -EINVAL,
 				  "its name must be of a-z, 0-9, _ and -, 40 at most");
-	if (!tool->summary || !*tool->summary || strpbrk(tool->summary, "\r\n"))
-		return pasta_fail(err, -EINVAL, "it must have a summary, of one line");
+	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
+		return pasta_fail(err, -EINVAL,
+				  "it must have a summary, of one line without control characters");
 	if (!tool->event || !tool->report)
 		return pasta_fail(err, -EINVAL, "it must have the functions event and report");
 	if (!tool->events)

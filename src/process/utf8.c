@@ -1,7 +1,9 @@
 /* utf8.c - text from anywhere, as code points. */
 #include "process/utf8.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How many bytes follow this one, and the least code point that needs them; -1: none may. */
 static int follow(unsigned char lead, uint32_t *least)
@@ -85,4 +87,34 @@ char *pasta_utf8_clean(const char *text, size_t size, size_t *clean_size)
 	*q = '\0';
 	*clean_size = (size_t)(q - clean);
 	return clean;
+}
+
+static bool is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+bool pasta_utf8_control(const char *text)
+{
+	while (*text && !is_control(*text))
+		text++;
+	return *text != '\0';
+}
+
+const char *pasta_utf8_plain(const char *text, char *out, size_t size)
+{
+	size_t at = 0;
+
+	for (; *text; text++) {
+		char piece[5] = {*text};
+
+		if (is_control(*text))
+			snprintf(piece, sizeof(piece), "\\x%02x", (unsigned char)*text);
+		if (strlen(piece) >= size - at)
+			break;
+		memcpy(out + at, piece, strlen(piece));
+		at += strlen(piece);
+	}
+	out[at] = '\0';
+	return out;
 }

@@ -18,4 +18,9 @@ bool pasta_utf8_valid(const char *text, size_t size);
 /* A valid copy, to be freed; NULL when out of memory. */
 char *pasta_utf8_clean(const char *text, size_t size, size_t *clean_size);
 
+/* Whether there is a control character in it: a byte below 0x20, or 0x7f. */
+bool pasta_utf8_control(const char *text);
+/* The text with those written as \x1b, cut at size (at least 1); returns out. */
+const char *pasta_utf8_plain(const char *text, char *out, size_t size);
+
 #endif

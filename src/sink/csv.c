@@ -222,5 +222,6 @@ static int csv(FILE *file, const struct pasta_result *result, const struct pasta
 const struct pasta_sink pasta_sink_csv = {
 	.name = "csv",
 	.summary = "comma-separated values, a table or chart after the other",
+	.one = true,
 	.write = csv,
 };

@@ -128,4 +128,8 @@ static int folded(FILE *file, const struct pasta_result *result, const struct pa
 }
 
 const struct pasta_sink pasta_sink_folded = {
-	.name = "folded", .summary = "a flame chart's stacks, for flame graphs", .write = folded};
+	.name = "folded",
+	.summary = "a flame chart's stacks, for flame graphs",
+	.one = true,
+	.write = folded,
+};

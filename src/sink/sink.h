@@ -31,6 +31,7 @@ struct pasta_sink_opts {
  */
 struct pasta_sink {
 	const char *name, *summary;
+	bool one; /* it can be of one table or chart: --table */
 	int (*write)(FILE *file, const struct pasta_result *result,
 		     const struct pasta_sink_opts *opts, struct pasta_err *err);
 	int (*events)(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,

@@ -143,26 +143,6 @@ static int grid_put(FILE *f, const struct grid *g, bool color)
 	return 0;
 }
 
-static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_sink_opts *opts)
-{
-	size_t rows = pasta_table_rows(t),
-	       shown = opts->rows && rows > opts->rows ? opts->rows : rows;
-	struct grid g = {.table = t, .rows = shown};
-	int error = grid_fill(&g);
-
-	if (!error) {
-		grid_fit(&g, opts->width);
-		fprintf(f, opts->color ? BOLD "%s" PLAIN "\n" : "%s\n", t->name);
-		error = grid_put(f, &g, opts->color);
-	}
-	if (!error && !rows)
-		fputs("(no rows)\n", f);
-	if (!error && shown < rows)
-		fprintf(f, "… %zu more rows (--rows 0 for all)\n", rows - shown);
-	grid_free(&g);
-	return error;
-}
-
 static int put_safe(FILE *f, const char *before, const char *text)
 {
 	char *safe = text ? pasta_cell_safe(text) : NULL;
@@ -173,6 +153,28 @@ static int put_safe(FILE *f, const char *before, const char *text)
 		fprintf(f, "%s%s", before, safe);
 	free(safe);
 	return 0;
+}
+
+static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_sink_opts *opts)
+{
+	size_t rows = pasta_table_rows(t),
+	       shown = opts->rows && rows > opts->rows ? opts->rows : rows;
+	struct grid g = {.table = t, .rows = shown};
+	int error = grid_fill(&g);
+
+	if (!error) {
+		grid_fit(&g, opts->width);
+		error = put_safe(f, opts->color ? BOLD : "", t->name);
+		fputs(opts->color ? PLAIN "\n" : "\n", f);
+	}
+	if (!error)
+		error = grid_put(f, &g, opts->color);
+	if (!error && !rows)
+		fputs("(no rows)\n", f);
+	if (!error && shown < rows)
+		fprintf(f, "… %zu more rows (--rows 0 for all)\n", rows - shown);
+	grid_free(&g);
+	return error;
 }
 
 /* "warning: what, at where: evidence; action" */
@@ -196,8 +198,9 @@ static int put_left_out(FILE *f, const struct pasta_out *out, size_t tables)
 	size_t i;
 
 	for (i = tables; i < out->table_count; i++)
-		fprintf(f, "%s%s", i == tables ? "more tables in the report: " : ", ",
-			out->tables[i]->name);
+		if (put_safe(f, i == tables ? "more tables in the report: " : ", ",
+			     out->tables[i]->name))
+			return -ENOMEM;
 	for (i = 0; i < out->chart_count; i++) {
 		const char *first =
 			tables < out->table_count ? "; charts: " : "charts in the report: ";

@@ -50,6 +50,19 @@ is "make check, both" "$(sort ../out)" "$(printf 'bar_2: passed\nfoo: passed')"
 "$ACCELPROF" report ../run --tool-path . -t bar_2 --opt bar_2.top=0 --format json >../bar.json
 is "C++ as C" "$(json ../bar.json 'd["tools"][0]["tables"][0]["rows"]')" \
 	"$(json ../foo.json 'd["tools"][0]["tables"][0]["rows"]')"
+# Where all are equal, names are what is sorted.
+for file in foo.c bar_2.cpp; do
+	name=${file%.*}
+	sed -E 's/total \+= (total|ev->kernel.dur);/total = 1;/' $file >../tied_$file
+	cmp -s $file ../tied_$file && failed "$file adds up its times elsewhere"
+	case $file in
+	*.c) cc -shared -fPIC -I"$SRC/include" ../tied_$file -o ../tied.so ;;
+	*) c++ -std=c++20 -shared -fPIC -I"$SRC/include" ../tied_$file -o ../tied.so ;;
+	esac || failed "tied $file"
+	"$ACCELPROF" report ../run -t ../tied.so --opt $name.top=0 --format json >../tied.json ||
+		failed "report, tied $file"
+	is "$file: ties" "$(json ../tied.json '(lambda n: len(n) > 5 and n == sorted(n))([r[0] for r in d["tools"][0]["tables"][0]["rows"]])')" True
+done
 # A test that can fail: the tool counts each kernel twice.
 sed -i 's/k->count += count;/k->count += 2 * count;/' foo.c
 make -s check ACCELPROF="$ACCELPROF" >../out 2>&1 && failed "a broken tool passes its test"

@@ -39,6 +39,13 @@ for options in '-n 20000' '-n 30000 --ranks 3 --seed 5' '--profile all -n 20000 
 	is "both builds, $options" "$(json other.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
 done
 
+# Where all are equal, names are what is sorted.
+sed 's/latency.add(ev.time - where->launched)/latency.add(0)/' made/launch_latency.cpp >tied.cpp
+cmp -s tied.cpp made/launch_latency.cpp && failed "launch_latency adds up its times elsewhere"
+c++ -std=c++20 -shared -fPIC -I"$SRC/include" tied.cpp -o tied.so || failed "tied.so"
+"$accelprof" report run1 -t ./tied.so --format json >tied.json || failed "report, tied.so"
+is "ties" "$(json tied.json '(lambda n: len(n) > 5 and n == sorted(n))([r[0] for r in d["tools"][0]["tables"][0]["rows"]])')" True
+
 # -- Where they are looked for.
 
 run=run1
@@ -211,6 +218,46 @@ has "run -t ./nowhere.so" err 'cannot load ./nowhere.so: No such file'
 [ ! -e never ] || failed "a run was made with a tool that is not there"
 "$ACCELPROF" report $run -t ./bad >out 2>err
 has "-t FOLDER" err 'it is no file; --tool-path is for folders'
+
+# What crashes when it is loaded is named before all ends; handlers of before are back after others.
+ulimit -c 0
+mkdir wild
+wild() {
+	local name=$1 status=$2 code=$3
+	rm -f wild/*
+	cp bad/good.so wild/aa-good.so
+	echo "#include <stdlib.h>
+#include <signal.h>
+static volatile int zero;
+__attribute__((unused)) static int deep(volatile char *p)
+{
+	volatile char room[4096];
+	room[0] = *p;
+	return deep(room) + room[0];
+}
+__attribute__((constructor)) static void r(void) { $code; }" |
+		tool "wild/$name.so" -Wno-unused -Wno-infinite-recursion
+	"$ACCELPROF" report $run -t regions --tool-path wild >out 2>err
+	is "$name: status" $? "$status"
+	lines "$name" err 1
+	has "$name" err "^accelprof: $dir/wild/$name.so crashed while it was loaded: take it away, or build it again\$"
+	is "$name: no report" "$(cat out)" ""
+}
+wild segv 139 '*(volatile int *)8 = 1'
+wild raise 139 'raise(SIGSEGV)'
+wild abort 134 'abort()'
+wild trap 132 '__builtin_trap()'
+wild stack 139 'zero = deep((volatile char *)"x")'
+"$ACCELPROF" run -t ./wild/stack.so -o never -- true >out 2>err
+has "run -t ./wild/stack.so" err 'wild/stack.so crashed while it was loaded'
+[ ! -e never ] || failed "a run was made with a tool that crashes"
+odd=$(printf 'wild/o\033[31md.so')
+cp wild/stack.so "$odd"
+"$ACCELPROF" tools "./$odd" >out 2>err
+has "a name that a terminal would obey" err 'wild/o\\x1b\[31md.so crashed while it was loaded'
+cp bad/good.so "$odd"
+"$ACCELPROF" tools "./$odd" >out 2>err || failed "tools, an odd name"
+has "tools, an odd name" out '^from: .*wild/o\\x1b\[31md.so$'
 
 # Verbs and formats that need no tools load none.
 PASTA_TOOL_PATH=bad "$ACCELPROF" doctor >out 2>err

@@ -31,6 +31,18 @@ refused 2 "there is no tool 'nosuch'" -t nosuch good
 refused 2 "unknown format 'xml'" good --format xml
 refused 2 'perfetto shows events, not what tools make of them' good --format perfetto -t regions
 refused 2 '--rows needs a number' good --rows many
+for format in text json perfetto; do
+	refused 2 "--table is not for $format: leave it out, or say --format csv or folded" good \
+		--table regions --format $format
+done
+refused 2 '--table is not for text' good --table regions
+"$ACCELPROF" run --table regions -o never -- true >out 2>err
+is "run --table: status" $? 2
+has "run --table" err '--table is not for text: leave it out, or say --format csv or folded'
+[ ! -e never ] || failed "a run was made with wrong options"
+"$ACCELPROF" run --table regions --format csv -o tabled -- "$behave" events 10 >out 2>err ||
+	failed "run --table --format csv"
+has "run --table --format csv" err '^region,calls,'
 refused 2 'for a tool that is not chosen' good --opt other.x=1
 refused 2 "regions.iterations must be yes or no, not 'maybe'" good --opt regions.iterations=maybe
 refused 1 'cannot read absent: No such file' absent

@@ -8,6 +8,7 @@
 #include <pasta/pasta.h>
 
 #define HOSTILE "\033[31mred;\n\"q\",\xff<\xe2\x80\xae>"
+#define HOSTILE_NAME "red;\"q\",\xff<\xe2\x80\xae>" /* a name has no control characters */
 
 static void on_event(void *state, const struct pasta_event *ev)
 {
@@ -42,7 +43,8 @@ static void bars(struct pasta_out *out)
 
 static void heat(struct pasta_out *out)
 {
-	struct pasta_chart *c = pasta_out_chart(out, HOSTILE, PASTA_CHART_HEAT, &time_, &bytes);
+	struct pasta_chart *c =
+		pasta_out_chart(out, HOSTILE_NAME, PASTA_CHART_HEAT, &time_, &bytes);
 
 	pasta_chart_value(c, &(struct pasta_axis){"accesses", NULL});
 	for (int i = 0; i < 300; i++)

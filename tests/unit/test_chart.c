@@ -205,6 +205,12 @@ static void a_name_is_that_of_one_chart_or_table(void **state)
 	failed(state, "table 'c' has no name, no columns, or is there twice");
 }
 
+static void a_name_with_control_characters_fails_and_is_made_safe(void **state)
+{
+	assert_null(pasta_out_chart(out_of(state), "c\033[31m", PASTA_CHART_BAR, NULL, NULL));
+	failed(state, "chart 'c\\x1b[31m' has a control character in its name: take it out");
+}
+
 static void a_tool_that_failed_has_no_charts(void **state)
 {
 	struct pasta_out *out = out_of(state);
@@ -231,6 +237,7 @@ int main(void)
 		TEST(a_stack_has_frames_and_no_debts),
 		TEST(a_null_chart_is_no_crash),
 		TEST(a_name_is_that_of_one_chart_or_table),
+		TEST(a_name_with_control_characters_fails_and_is_made_safe),
 		TEST(a_tool_that_failed_has_no_charts),
 	};
 

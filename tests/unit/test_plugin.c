@@ -1,6 +1,8 @@
 /* test_plugin.c - what the registry and the loader refuse, and what they say of it. */
 #include "unit/support.h"
 
+#include <signal.h>
+
 #include "process/plugin.h"
 #include "process/tool.h"
 
@@ -114,6 +116,8 @@ static void descriptors_are_checked_whole(void **state)
 	BAD(summary, NULL, "bad: it must have a summary");
 	BAD(summary, "", "bad: it must have a summary");
 	BAD(summary, "two\nlines", "bad: it must have a summary, of one line");
+	BAD(summary, "red\033[31m", "bad: it must have a summary, of one line without control");
+	BAD(summary, "\x7f", "bad: it must have a summary, of one line without control");
 	BAD(event, NULL, "bad: it must have the functions event and report");
 	BAD(report, NULL, "bad: it must have the functions event and report");
 	BAD(events, 0, "bad: it wants no events");
@@ -127,6 +131,8 @@ static void options_have_names_and_an_end(void **state)
 	static const struct pasta_option twice[] = {
 		{.name = "a"}, {.name = "b"}, {.name = "a"}, {0}};
 	static const struct pasta_option wrong[] = {{.name = "a=b"}, {0}};
+	static const struct pasta_option loud[] = {{"a", "1", "x\ay", PASTA_OPTION_TEXT}, {0}};
+	static const struct pasta_option odd[] = {{"a", "1\r", "x", PASTA_OPTION_TEXT}, {0}};
 	static struct pasta_tool bad, fine;
 	static char names[70][8];
 
@@ -139,6 +145,8 @@ static void options_have_names_and_an_end(void **state)
 	BAD(options, endless, "bad: its options have no end");
 	BAD(options, twice, "bad: its option 'a' is there twice");
 	BAD(options, wrong, "bad: its option 1 must have a name");
+	BAD(options, loud, "bad: its option 'a' has a control character in its summary or default");
+	BAD(options, odd, "bad: its option 'a' has a control character in its summary or default");
 	fine = good;
 	fine.name = "fine";
 	fine.options = most;
@@ -223,6 +231,29 @@ static void folders_are_read_in_order_and_each_fault_is_told_once(void **state)
 	assert_non_null(strstr(said[4], "/dangling.so: No such file"));
 }
 
+/* This program is one that dlopen refuses, after all checks before it. */
+static void loading_leaves_signal_handlers_as_they_were(void **state)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+	struct sigaction before[5], after;
+	stack_t stack_before, stack_after;
+	struct pasta_err err = {0};
+	const char *file;
+
+	for (size_t i = 0; i < 5; i++)
+		sigaction(faults[i], NULL, &before[i]);
+	sigaltstack(NULL, &stack_before);
+	assert_int_equal(pasta_plugin_load("/proc/self/exe", &file, &err), -ENOENT);
+	for (size_t i = 0; i < 5; i++) {
+		sigaction(faults[i], NULL, &after);
+		assert_true(after.sa_handler == before[i].sa_handler);
+		assert_false((after.sa_flags ^ before[i].sa_flags) & (SA_RESETHAND | SA_ONSTACK));
+	}
+	sigaltstack(NULL, &stack_after);
+	assert_ptr_equal(stack_after.ss_sp, stack_before.ss_sp);
+	assert_int_equal(stack_after.ss_flags, stack_before.ss_flags);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup(descriptors_are_checked_whole, begin),
 		cmocka_unit_test_setup(options_have_names_and_an_end, begin),
 		cmocka_unit_test_setup(a_name_is_taken_once_and_the_holder_is_named, begin),
+		cmocka_unit_test_setup(loading_leaves_signal_handlers_as_they_were, begin),
 		cmocka_unit_test_setup(what_is_no_library_is_named_with_what_to_do, begin),
 		cmocka_unit_test_setup(folders_are_read_in_order_and_each_fault_is_told_once,
 				       begin),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -101,6 +102,74 @@ static void two_tables_of_one_name_fail(void **state)
 	assert_int_equal(pasta_out_end(out), -EINVAL);
 }
 
+static void names_with_control_characters_fail_and_are_made_safe(void **state)
+{
+	static const struct pasta_column bad[] = {{"fine", PASTA_INT, NULL},
+						  {"a\tb", PASTA_INT, NULL}};
+	struct pasta_out *out = out_of(state);
+
+	assert_null(pasta_out_table(out, "a\nb\x7f", columns, 3));
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+	assert_string_equal(
+		out->err.text,
+		"table 'a\\x0ab\\x7f' has a control character in its name: take it out");
+	end(state);
+	begin(state);
+	out = out_of(state);
+	assert_null(pasta_out_table(out, "t", bad, 2));
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+	assert_string_equal(
+		out->err.text,
+		"table t, column 'a\\x09b' has a control character in its name: take it out");
+}
+
+static void a_long_name_that_is_wrong_is_cut(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	char name[1000];
+
+	memset(name, '\n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_null(pasta_out_table(out, name, columns, 3));
+	assert_memory_equal(out->err.text, "table '\\x0a\\x0a", 15);
+	assert_non_null(strstr(out->err.text, "\\x0a' has a control character"));
+	assert_null(strchr(out->err.text, '\n'));
+}
+
+static void a_count_s_text_is_cut_and_its_number_is_not(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	char what[300];
+
+	memset(what, 'w', sizeof(what) - 1);
+	what[sizeof(what) - 1] = '\0';
+	pasta_out_count(out, PASTA_NOTE, UINT64_MAX, what, NULL, NULL);
+	pasta_out_count(out, PASTA_NOTE, 0, what, NULL, NULL);
+	assert_int_equal(out->finding_count, 1);
+	assert_int_equal(strspn(out->findings[0].what, "w"), 200);
+	assert_string_equal(out->findings[0].what + 200, ": 18446744073709551615");
+}
+
+static void a_copy_of_an_event_reads_no_more_than_its_size(void **state)
+{
+	volatile size_t known = PASTA_EVENT_SIZE(iteration); /* to us, not to the compiler */
+	size_t size = known;
+	struct pasta_event *ev = calloc(1, size), copy;
+
+	(void)state;
+	assert_non_null(ev);
+	assert_true(size < sizeof(copy));
+	memset(&copy, 0xff, sizeof(copy));
+	ev->size = (uint16_t)size;
+	ev->kind = PASTA_ITERATION;
+	ev->time = 7;
+	pasta_event_copy(&copy, ev);
+	assert_memory_equal(&copy, ev, size);
+	for (size_t i = size; i < sizeof(copy); i++)
+		assert_int_equal(((const char *)&copy)[i], 0);
+	free(ev);
+}
+
 static void findings_are_copied(void **state)
 {
 	struct pasta_out *out = out_of(state);
@@ -138,6 +207,10 @@ int main(void)
 		TEST(a_row_that_is_not_whole_fails_and_names_the_column),
 		TEST(a_null_table_is_no_crash),
 		TEST(two_tables_of_one_name_fail),
+		TEST(names_with_control_characters_fail_and_are_made_safe),
+		TEST(a_long_name_that_is_wrong_is_cut),
+		TEST(a_count_s_text_is_cut_and_its_number_is_not),
+		TEST(a_copy_of_an_event_reads_no_more_than_its_size),
 		TEST(findings_are_copied),
 		TEST(the_first_error_is_kept),
 	};

@@ -135,6 +135,28 @@ static void one_chart_alone_is_plain(void **state)
 	pasta_result_free(&r);
 }
 
+static void series_and_labels_with_ends_of_lines_are_quoted(void **state)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_result r = {0};
+	struct pasta_out *out = pasta_result_out(&r, "tool");
+	struct pasta_chart *c = pasta_out_chart(out, "line", PASTA_CHART_LINE, NULL, NULL);
+	struct pasta_err err = {0};
+	int error;
+	char *text;
+
+	pasta_chart_series(c, "a\rb");
+	pasta_chart_point(c, 1, 2);
+	c = pasta_out_chart(out, "bar", PASTA_CHART_BAR, NULL, NULL);
+	pasta_chart_bar(c, "a\r\nb", 3);
+	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	assert_non_null(strstr(text, "# chart line\r\nseries,x,y\r\n\"a\rb\",1,2\r\n"));
+	assert_non_null(strstr(text, "# chart bar\r\nlabel,value\r\n\"a\r\nb\",3\r\n"));
+	free(text);
+	pasta_result_free(&r);
+}
+
 static void a_full_disk_is_noticed(void **state)
 {
 	const struct pasta_sink *sink;
@@ -167,6 +189,7 @@ int main(void)
 		cmocka_unit_test(charts_come_after_the_tables_of_their_tool),
 		cmocka_unit_test(a_chart_can_be_chosen_as_a_table_can),
 		cmocka_unit_test(one_chart_alone_is_plain),
+		cmocka_unit_test(series_and_labels_with_ends_of_lines_are_quoted),
 		cmocka_unit_test(a_full_disk_is_noticed),
 	};
 

@@ -84,8 +84,8 @@ static void charts_come_after_the_tables_and_before_the_findings(void **state)
 static void a_brief_report_names_its_charts(void **state)
 {
 	static const char *const wanted[] = {
-		"(--rows 0 for all)\nmore tables in the report: empty; charts: a, \\x1b\nwarning",
-		"(--rows 0 for all)\ncharts in the report: a, \\x1b\nwarning"};
+		"(--rows 0 for all)\nmore tables in the report: empty; charts: a, \\u202e\nwarning",
+		"(--rows 0 for all)\ncharts in the report: a, \\u202e\nwarning"};
 	struct pasta_sink_opts opts = {.width = 100, .rows = 1, .brief = true};
 	struct pasta_result r;
 	char *text;
@@ -93,7 +93,7 @@ static void a_brief_report_names_its_charts(void **state)
 	for (int i = 0; i < 2; i++) {
 		sample(&r, !i);
 		pasta_out_chart(r.outs[0], "a", PASTA_CHART_BAR, NULL, NULL);
-		pasta_out_chart(r.outs[0], "\033", PASTA_CHART_BAR, NULL, NULL);
+		pasta_out_chart(r.outs[0], "\xe2\x80\xae", PASTA_CHART_BAR, NULL, NULL);
 		text = write_text(&r, &opts);
 		assert_non_null(strstr(text, wanted[i]));
 		free(text);
@@ -113,6 +113,19 @@ static void a_tool_with_charts_alone_is_not_empty(void **state)
 	text = write_text(&r, &opts);
 	assert_string_equal(text, "charts in the report: c\n\n"
 				  "events: 0 expected, 0 captured, 0 dropped\n");
+	free(text);
+}
+
+static void a_table_s_name_is_safe_too(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 100, .color = true};
+	struct pasta_result r = {0};
+	char *text;
+
+	sample_table(pasta_result_out(&r, "tool"), "a\xe2\x80\xae"
+						   "b");
+	text = write_text(&r, &opts);
+	assert_non_null(strstr(text, "\033[1ma\\u202eb\033[m\n"));
 	free(text);
 }
 
@@ -234,6 +247,7 @@ int main(void)
 		cmocka_unit_test(charts_come_after_the_tables_and_before_the_findings),
 		cmocka_unit_test(a_brief_report_names_its_charts),
 		cmocka_unit_test(a_tool_with_charts_alone_is_not_empty),
+		cmocka_unit_test(a_table_s_name_is_safe_too),
 		cmocka_unit_test(a_unit_is_as_safe_as_a_name),
 		cmocka_unit_test(a_narrow_terminal_cuts_names_and_never_numbers),
 		cmocka_unit_test(a_narrow_terminal_leaves_out_columns_of_zeros_first),

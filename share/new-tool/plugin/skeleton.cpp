@@ -1,6 +1,7 @@
 /* skeleton - kernels by name: how often they ran, and for how long. */
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -108,8 +109,11 @@ void put_rows(const tool &t, pasta_out *out)
 	uint64_t all = 0;
 	size_t row = 0;
 
+	/* Texts, unlike the numbers of interned strings, are the same whenever a run is read. */
 	std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
-		return std::pair(b.second.total, a.first) < std::pair(a.second.total, b.first);
+		if (a.second.total != b.second.total)
+			return a.second.total > b.second.total;
+		return std::strcmp(pasta_str(a.first), pasta_str(b.first)) < 0;
 	});
 	for (const auto &[name, k] : sorted) {
 		all += k.total;

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <pasta/pasta.h>
 
@@ -68,13 +69,14 @@ static void merge(void *into, const void *from)
 		add(s, k->name, k->count, k->total);
 }
 
+/* Texts, unlike the numbers of interned strings, are the same whenever a run is read. */
 static int by_total(const void *a, const void *b)
 {
 	const struct kernel *x = *(struct kernel *const *)a, *y = *(struct kernel *const *)b;
 
 	if (x->total != y->total)
 		return x->total < y->total ? 1 : -1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return strcmp(pasta_str(x->name), pasta_str(y->name));
 }
 
 /* A finding is what a person should know: what, where, why you think so, and what to do. */

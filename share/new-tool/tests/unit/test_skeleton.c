@@ -16,6 +16,16 @@ static void kernels_are_in_order_of_their_time(void **state)
 	assert_string_equal(result.outs[0]->findings[0].evidence, "75% of it, in 1 runs");
 }
 
+static void those_of_the_same_time_are_in_order_of_their_names(void **state)
+{
+	(void)state;
+	give_kernel(0, 10, 1, "tie b", 5);
+	give_kernel(0, 20, 2, "tie a", 5);
+	give_kernel(0, 30, 3, "tie c", 5);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("skeleton"), "tie a 1 5\ntie b 1 5\ntie c 1 5\n");
+}
+
 static void time_that_is_shared_is_no_finding(void **state)
 {
 	(void)state;
@@ -83,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(kernels_are_in_order_of_their_time),
+		TEST(those_of_the_same_time_are_in_order_of_their_names),
 		TEST(time_that_is_shared_is_no_finding),
 		TEST(top_limits_the_rows),
 		TEST(an_option_that_is_no_number_is_refused),
