@@ -21,7 +21,7 @@ is() {
 
 # has WHAT FILE PATTERN
 has() {
-	grep -qE -- "$3" "$2" || {
+	LC_ALL=C.UTF-8 grep -qE -- "$3" "$2" || {
 		failed "$1: no line like '$3' in:"
 		sed 's/^/  | /' "$2"
 	}
