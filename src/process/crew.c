@@ -369,8 +369,8 @@ static void replace(struct crew *crew, struct worker *w)
 	/* What it has reported is whole when it is closed. */
 	if (strcmp(call.doing, "close"))
 		pasta_out_lose(call.seat->out, sig == BREAK ? -ETIMEDOUT : -EFAULT, line);
-	snprintf(line, sizeof(line), "tool %s %s in %s; %s", call.seat->tool->name,
-		 sig == BREAK ? "does not return" : "crashed", call.doing,
+	snprintf(line, sizeof(line), "tool %s %s %s; %s", call.seat->tool->name,
+		 sig == BREAK ? "does not return from" : "crashed in", call.doing,
 		 strcmp(call.doing, "close") ? "it is left out, the others go on"
 					     : "its report is whole");
 	say(crew, line);
