@@ -111,9 +111,11 @@ static inline const char *bench_built(const char *name)
 	return path;
 }
 
-/* Make a run, named as given, in the temporary folder; its path lives until the next call. */
-__attribute__((unused)) static const char *bench_generate(const char *name, const char *profile,
-							  const char *events, const char *ranks)
+/* Make a run, named as given, in the temporary folder; its path lives until the next call. option
+ * and its value, of accelprof-gen, may be NULL. */
+__attribute__((unused)) static const char *bench_generate(const char *name, const char *events,
+							  const char *ranks, const char *option,
+							  const char *value)
 {
 	static char path[sizeof(bench_folder) + 64];
 	const char *gen = bench_built("bench/accelprof-gen");
@@ -125,7 +127,7 @@ __attribute__((unused)) static const char *bench_generate(const char *name, cons
 	if (!pid) {
 		if (!freopen("/dev/null", "w", stdout))
 			_exit(1);
-		execl(gen, gen, "-o", path, "-n", events, "--ranks", ranks, "--profile", profile,
+		execl(gen, gen, "-o", path, "-n", events, "--ranks", ranks, option, value,
 		      (char *)NULL);
 		_exit(127);
 	}

@@ -66,26 +66,6 @@ static void measure_threads(const char *path)
 	bench_tell(&whole, "  with two threads", "s");
 }
 
-static void generate(const char *name, const char *kinds, const char *events, const char *ranks,
-		     char *path, size_t size)
-{
-	const char *gen = bench_built("bench/accelprof-gen");
-	int status = -1;
-	pid_t pid;
-
-	snprintf(path, size, "%s/%s", bench_temp(), name);
-	pid = fork();
-	if (!pid) {
-		if (!freopen("/dev/null", "w", stdout))
-			_exit(1);
-		execl(gen, gen, "-o", path, "-n", events, "--ranks", ranks,
-		      kinds ? "--kinds" : (char *)NULL, kinds, (char *)NULL);
-		_exit(127);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
-		bench_die("%s failed", gen);
-}
-
 int main(void)
 {
 	static const struct {
@@ -95,22 +75,24 @@ int main(void)
 	} sizes[] = {{"10^6 events", "1M", 1, RUNS},
 		     {"10^7 events", "10M", 10, RUNS},
 		     {"10^8 events", "100M", 100, RUNS_LARGE}};
-	char path[5000], what[100];
+	const char *path;
+	char what[100];
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		generate("run", NULL, sizes[i].events, "1", path, sizeof(path));
+		path = bench_generate("run", sizes[i].events, "1", NULL, NULL);
 		snprintf(what, sizeof(what), "training, %s, " TOOLS, sizes[i].name);
 		measure(what, path, sizes[i].millions, NULL, NULL, sizes[i].runs);
 		bench_remove(path);
 	}
-	generate("run", "launch,kernel,copy,set,region,iteration", "10M", "1", path, sizeof(path));
+	path = bench_generate("run", "10M", "1", "--kinds",
+			      "launch,kernel,copy,set,region,iteration");
 	measure("the same, and no event that no tool wants", path, 10, NULL, NULL, RUNS);
 	bench_remove(path);
-	generate("run", NULL, "10M", "1", path, sizeof(path));
+	path = bench_generate("run", "10M", "1", NULL, NULL);
 	measure("the same, operators joined, filtered by --time 0s-", path, 10, "--time", "0s-",
 		RUNS);
 	bench_remove(path);
-	generate("run", NULL, "10M", "8", path, sizeof(path));
+	path = bench_generate("run", "10M", "8", NULL, NULL);
 	measure("training, 10^7 events, 8 shards", path, 10, NULL, NULL, RUNS);
 	measure_threads(path);
 	bench_remove(path);

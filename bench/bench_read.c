@@ -213,10 +213,12 @@ static void measure(const char *name, const char *path, bool baselines)
 
 int main(void)
 {
-	measure("kernels", bench_generate("kernels-1", "kernels", "4M", "1"), true);
-	measure("kernels", bench_generate("kernels-8", "kernels", "4M", "8"), false);
-	measure("training", bench_generate("training-1", "training", "8M", "1"), true);
-	measure("training", bench_generate("training-8", "training", "8M", "8"), false);
-	measure("training", bench_generate("training-256", "training", "8M", "256"), false);
+	measure("kernels", bench_generate("kernels-1", "4M", "1", "--profile", "kernels"), true);
+	measure("kernels", bench_generate("kernels-8", "4M", "8", "--profile", "kernels"), false);
+	measure("training", bench_generate("training-1", "8M", "1", "--profile", "training"), true);
+	measure("training", bench_generate("training-8", "8M", "8", "--profile", "training"),
+		false);
+	measure("training", bench_generate("training-256", "8M", "256", "--profile", "training"),
+		false);
 	return sink == 1; /* it is not */
 }

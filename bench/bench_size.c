@@ -125,7 +125,8 @@ static void tell(const char *what, const struct sample *k)
 static void whole(const char *profile, const char *events, const char *ranks)
 {
 	uint64_t bytes, n = 0;
-	struct pasta_stream *s = open_run(bench_generate(profile, profile, events, ranks), &bytes);
+	struct pasta_stream *s =
+		open_run(bench_generate(profile, events, ranks, "--profile", profile), &bytes);
 	const struct pasta_event *ev;
 	char path[5000];
 
@@ -147,7 +148,7 @@ int main(void)
 
 	whole("kernels", "2M", "1");
 	whole("training", "4M", "1");
-	s = open_run(bench_generate("kinds", "all", "2M", "1"), &bytes);
+	s = open_run(bench_generate("kinds", "2M", "1", "--profile", "all"), &bytes);
 	while ((ev = pasta_stream_next(s)))
 		if (ev->source)
 			keep(ev);
