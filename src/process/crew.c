@@ -40,7 +40,6 @@ struct job {
 	struct pasta_feed *feed;
 	size_t merged; /* jobs of shards */
 	bool added;    /* its states are in HOME's */
-	bool wounded;  /* a tool did not come back: what its thread had may be locked */
 	bool read;     /* to the end or the interrupt; under lock */
 };
 
@@ -147,7 +146,7 @@ static void job_end_reading(struct crew *crew, struct job *job)
 	job->read = true;
 	pthread_cond_broadcast(&crew->was_read);
 	pthread_mutex_unlock(&crew->lock);
-	if (job->wounded || atomic_load(&lost))
+	if (atomic_load(&lost))
 		return;
 	pasta_feed_free(job->feed);
 	pasta_stream_free(job->part);
@@ -374,7 +373,6 @@ static void replace(struct crew *crew, struct worker *w)
 		 strcmp(call.doing, "close") ? "it is left out, the others go on"
 					     : "its report is whole");
 	say(crew, line);
-	job->wounded = true;
 	pasta_lane_lose(lane);
 	w->joined = true; /* it never ends */
 	next = add_worker(crew, job);
