@@ -302,6 +302,21 @@ PASTA_EXPORT void *pasta_ranges_next(const struct pasta_ranges *ranges, uint64_t
 				     uint64_t *begin, uint64_t *size);
 
 /*
+ * How long intervals of two sorts, such as kernels and collectives, cover a line of time: alone and
+ * together. Plain data, zeroed: empty. Intervals are given in the order in which they begin; of one
+ * that begins before another that was given earlier, what lies before that is left out.
+ */
+struct pasta_cover {
+	uint64_t at, end[2];
+	uint64_t time[4]; /* ns by mask: 1 only the first sort, 2 only the second, 3 both; 0 none,
+			   * between the first interval and the last */
+};
+PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int sort, uint64_t begin,
+				  uint64_t dur);
+/* Count what is given up to the end of the last interval, before time is read. More may follow. */
+PASTA_EXPORT void pasta_cover_finish(struct pasta_cover *cover);
+
+/*
  * Windows, each with a value. An event has a position, and window n, from 0 on, has the positions
  * from n * step to n * step + size. With step == size they tumble: each event is in one window.
  * Else they slide, and it is in size/step of them, or fewer near 0. Values are kept by pane of
