@@ -810,7 +810,7 @@ static uint64_t peak_of(const struct place *place)
 	return place->counter < 0x1p63 ? (uint64_t)place->counter : (uint64_t)INT64_MAX;
 }
 
-/* Places that did not work are at the end: they have no time and no kernels. */
+/* A device on which nothing ran has no row, but may have the highest peak. */
 static void add_places(struct report *r)
 {
 	size_t i, all = pasta_map_count(r->s->places);
