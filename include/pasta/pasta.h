@@ -103,6 +103,8 @@ PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const ch
 PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);
 PASTA_EXPORT void pasta_cell_int(struct pasta_table *table, int64_t value);
 PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
+/* No value, in a column of any type: null in JSON, an empty field in CSV, a blank for people. */
+PASTA_EXPORT void pasta_cell_none(struct pasta_table *table);
 
 enum pasta_severity { PASTA_NOTE, PASTA_WARNING, PASTA_PROBLEM };
 
