@@ -788,14 +788,14 @@ static int report(void *state, struct pasta_out *out)
 	if (!lines)
 		return -ENOMEM;
 	while ((node = pasta_map_next(o->nodes, &at, NULL))) {
-		inputs |= node->inputs != 0;
-		stacks |= node->line != 0;
+		inputs |= node->inputs && node->inputs != OTHER;
+		stacks |= node->line && node->line != OTHER;
 		others += node->inputs == OTHER ? node->calls : 0;
 	}
 	error = report_by(o, out, BY_NAME, lines);
-	if (!error && inputs && o->by_inputs)
+	if (!error && inputs)
 		error = report_by(o, out, BY_INPUTS, lines);
-	if (!error && stacks && o->by_line)
+	if (!error && stacks)
 		error = report_by(o, out, BY_LINE, lines);
 	free_texts(lines, pasta_map_count(o->lines) + 1);
 	find_missing(o, out);

@@ -361,6 +361,7 @@ static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **s
 		calls += (uint64_t)pasta_table_cell(t, row, 2)->i;
 	/* All but the parts: "(other)" of mm took one of the places. */
 	assert_int_equal(calls, NODES + MORE + (NODES / 4 + 5) + (NODES / 4 - 1));
+	assert_null(table("ops_lines"));
 	assert_non_null(strstr(table("ops_shapes"), "mm (other) 100 100 10 10 0 "));
 	assert_non_null(strstr(table("ops"), "mm 5225 5225 16 1039 0 "));
 	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
@@ -372,9 +373,8 @@ static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **s
 
 /* -- A recount -- */
 
-enum { RECOUNT_OPS = 3000, RECOUNT_DEPTH = 6, RECOUNT_KEYS = 200 };
+enum { RECOUNT_OPS = 3000, RECOUNT_DEPTH = 6, RECOUNT_KEYS = 200, RECOUNT_LINES = 6 };
 static const char *const names[] = {"a", "b", "c"}, *const inputs[] = {NULL, "x", "y"};
-static const char *const lines[] = {"(unknown)", "f (t.py:1)", "f (t.py:2)"};
 
 /* An operator that is open, or what is counted of a key. */
 struct counted {
@@ -431,13 +431,16 @@ static void count_end(const struct counted *open, size_t depth, uint64_t time)
 
 static void open_one(struct counted *c, uint32_t proc, uint64_t time, uint64_t op)
 {
-	size_t n = random_below(3), i = random_below(3), l = random_below(3);
+	size_t n = random_below(3), i = random_below(3), l = random_below(RECOUNT_LINES);
 	/* A path of its own each: lines are what counts. */
 	uint32_t caller = call(0, "main", "t.py", (uint32_t)random_below(4));
 
 	snprintf(c->keys[0], sizeof(c->keys[0]), "%s", names[n]);
 	snprintf(c->keys[1], sizeof(c->keys[1]), "%s %s", names[n], inputs[i] ? inputs[i] : "");
-	snprintf(c->keys[2], sizeof(c->keys[2]), "%s %s", lines[l], names[n]);
+	if (l)
+		snprintf(c->keys[2], sizeof(c->keys[2]), "f (t.py:%zu) %s", l, names[n]);
+	else
+		snprintf(c->keys[2], sizeof(c->keys[2]), "(unknown) %s", names[n]);
 	c->begin = time;
 	begin_with(proc, time, op, names[n], inputs[i],
 		   l ? call(caller, "f", "t.py", (uint32_t)l) : 0);
