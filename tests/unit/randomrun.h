@@ -1,7 +1,8 @@
 /*
  * randomrun.h - random runs: events of every kind, as programs and their losses make them.
  *
- * In order of time. Strings are numbers from 1 to RUN_NAMES, 0 for none, to be turned into ids.
+ * In order of time. Strings are numbers from 1 to RUN_NAMES, 0 for none, to be turned into ids;
+ * call paths of operators likewise, up to RUN_PATHS.
  */
 #ifndef PASTA_TESTS_RANDOMRUN_H
 #define PASTA_TESTS_RANDOMRUN_H
@@ -11,7 +12,7 @@
 #include "process/correlate.h"
 #include "process/nest.h"
 
-enum { RUN_NAMES = 12, RUN_THREADS = 3, RUN_OPEN = 24, RUN_NODES = 40 };
+enum { RUN_NAMES = 12, RUN_THREADS = 3, RUN_OPEN = 24, RUN_NODES = 40, RUN_PATHS = 6 };
 
 struct run_opts {
 	uint32_t procs;
@@ -179,6 +180,8 @@ static inline void run_op(struct random_run *r, struct run_thread *t, uint32_t p
 	ev.op_begin.id = t->ops[t->op_count++] = ++r->next_op;
 	ev.op_begin.seq = random_below(1000);
 	ev.op_begin.name = run_name();
+	ev.op_begin.inputs = one_in(3) ? run_name() : 0;
+	ev.op_begin.stack = one_in(3) ? 1 + (uint32_t)random_below(RUN_PATHS) : 0;
 	run_put(r, ev);
 }
 

@@ -366,6 +366,7 @@ static void every_tool_that_merges_is_tested_here(void **state)
 	assert_non_null(pasta_tool_find("regions"));
 	assert_non_null(pasta_tool_find("copies"));
 	assert_non_null(pasta_tool_find("summary"));
+	assert_non_null(pasta_tool_find("ops"));
 }
 
 static bool go_on_for(void *ctx)
