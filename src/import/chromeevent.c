@@ -280,7 +280,7 @@ static int read_events(const struct pasta_chromefile *f)
 	return r;
 }
 
-static int read_object(const struct pasta_chromefile *f, bool *events)
+static int read_object(const struct pasta_chromefile *f)
 {
 	struct pasta_cursor *c = f->read->c;
 	struct pasta_slice key;
@@ -292,7 +292,6 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 		} else if (pasta_cursor_peek(c) != '[') {
 			r = pasta_cursor_skip(c);
 		} else {
-			*events = true;
 			r = pasta_cursor_enter(c);
 			if (!r)
 				r = read_events(f);
@@ -306,7 +305,6 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 int pasta_chromefile_read(const struct pasta_chromefile *f)
 {
 	struct pasta_cursor *c = f->read->c;
-	bool events = false;
 	int first = pasta_cursor_peek(c), r;
 
 	if (first < 0)
@@ -316,10 +314,9 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	r = pasta_cursor_enter(c);
 	if (r)
 		return r;
-	r = first == '[' ? read_events(f) : read_object(f, &events);
-	/* What was damaged before the events must not cost them. */
-	if (!r && first == '{' && !events && c->salvage && c->damaged &&
-	    (r = pasta_cursor_rescue(c)) > 0)
+	r = first == '[' ? read_events(f) : read_object(f);
+	/* What is damaged around events must not cost those that follow. */
+	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0)
 		r = read_events(f);
-	return r < 0 ? r : pasta_cursor_end(c);
+	return r;
 }
