@@ -1,5 +1,7 @@
-/* test_tracefile.c - texts of traces, plain and compressed, from files and pipes, whole and torn. */
-/* timeout: 180 */
+/*
+ * test_tracefile.c - texts of traces, plain and compressed, from files and pipes, whole and torn.
+ * timeout: 180
+ */
 #include "unit/support.h"
 
 #include <errno.h>
