@@ -48,6 +48,7 @@ struct pasta_trace {
 	struct pasta_shardwriter *w;
 	const struct pasta_import_options *options;
 	struct pasta_import_info *info;
+	const struct pasta_cursor *cursor; /* that reads the file */
 	uint64_t kinds, seen; /* wanted; emitted */
 	uint64_t first, last; /* times */
 	struct pasta_spansort *spans;
