@@ -756,10 +756,11 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
  * have these categories. */
 static bool sniff(const char *text, size_t size)
 {
-	static const char *const marks[] = {"\"schemaVersion\"",   "\"baseTimeNanoseconds\"",
-					    "\"cpu_op\"",	   "\"cuda_runtime\"",
-					    "\"python_function\"", "\"deviceProperties\"",
-					    "\"distributedInfo\""};
+	static const char *const marks[] = {"\"schemaVersion\"",    "\"baseTimeNanoseconds\"",
+					    "\"deviceProperties\"", "\"distributedInfo\"",
+					    "\"cpu_op\"",	    "\"cuda_runtime\"",
+					    "\"python_function\"",  "\"user_annotation\"",
+					    "\"External id\"",	    "\"correlation\""};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
 		if (memmem(text, size, marks[i], strlen(marks[i])))

@@ -49,8 +49,8 @@ struct pasta_trace {
 	const struct pasta_import_options *options;
 	struct pasta_import_info *info;
 	const struct pasta_cursor *cursor; /* that reads the file */
-	uint64_t kinds, seen; /* wanted; emitted */
-	uint64_t first, last; /* times */
+	uint64_t kinds, seen;		   /* wanted; emitted */
+	uint64_t first, last;		   /* times */
 	struct pasta_spansort *spans;
 	struct pasta_map *tracks; /* struct pasta_track, by hash of its names */
 	struct pasta_track **by_number;
