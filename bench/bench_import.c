@@ -13,10 +13,11 @@
 enum { RUNS_LARGE = 3, BLOCK = 1 << 17, DEVNULL_FAILED = 126 };
 #define EVENT_BYTES 360.0 /* of a generated trace, about */
 #define LOAD "import json, sys; json.load(open(sys.argv[1], encoding='utf-8'))"
-#define GZIP                                                                                       \
-	"import gzip, shutil, sys\n"                                                               \
-	"with open(sys.argv[1], 'rb') as a, gzip.open(sys.argv[2], 'wb', 6) as b:\n"               \
-	"    shutil.copyfileobj(a, b, 1 << 20)\n"
+
+static const char gzip_program[] =
+	"import gzip, shutil, sys\n"
+	"with open(sys.argv[1], 'rb') as a, gzip.open(sys.argv[2], 'wb', 6) as b:\n"
+	"    shutil.copyfileobj(a, b, 1 << 20)\n";
 
 static const char help[] =
 	"usage: bench_import [--size SIZE] [--events N] [--rounds R] [--core C] [-t TOOL,...]\n"
@@ -218,7 +219,7 @@ static void measure_packed(const char *what, const char *path, double megabytes)
 static void measure_size(void)
 {
 	char packed[4300];
-	const char *gzip[] = {"python3", "-c", GZIP, trace, packed, NULL};
+	const char *gzip[] = {"python3", "-c", gzip_program, trace, packed, NULL};
 	double megabytes;
 
 	generate("--bytes", options.size);

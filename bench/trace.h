@@ -126,7 +126,7 @@ struct trace_event {
 };
 
 struct trace_truth {
-	uint64_t events, categories[TRACE_CATS], steps, bytes, kernel_ns, launches;
+	uint64_t categories[TRACE_CATS], steps, bytes, kernel_ns, launches;
 	struct {
 		uint64_t calls, ns, self_ns, device_ns, device_self_ns;
 	} nodes[TRACE_NODES_MAX]; /* by the first with the same name */
@@ -135,7 +135,7 @@ struct trace_truth {
 		uint64_t count, ns, in, out;
 	} collectives[TRACE_COLLECTIVES];
 	uint64_t calls[TRACE_CALLS];
-	uint64_t allocs, frees, alloc_bytes, free_bytes, peak_bytes;
+	uint64_t allocs, frees, alloc_bytes, free_bytes;
 	uint64_t first, last; /* of the whole trace, ns since its base; of one rank */
 };
 
@@ -166,7 +166,7 @@ void trace_inputs(struct trace_inputs *in, const char *spec, uint32_t length);
 /* Append to the text in `to`, of so many bytes. */
 __attribute__((format(printf, 3, 4))) void trace_add(char *to, size_t size, const char *fmt, ...);
 
-/* -- trace_write.c: their text. */
+/* -- trace_write.c, trace_text.c: their text. */
 
 /* The passes over the steps that make a file: the order in which Kineto writes. */
 enum trace_section {

@@ -213,7 +213,6 @@ static void memory(struct trace_sim *s, unsigned int t, uint16_t node, int64_t b
 	s->t->frees += bytes < 0;
 	*(bytes > 0 ? &s->t->alloc_bytes : &s->t->free_bytes) +=
 		(uint64_t)(bytes > 0 ? bytes : -bytes);
-	s->t->peak_bytes = s->live > s->t->peak_bytes ? s->live : s->t->peak_bytes;
 }
 
 static void allocate(struct trace_sim *s, unsigned int t, uint16_t node)
@@ -531,7 +530,10 @@ struct trace_sim *trace_sim_new(const struct trace_options *o, uint32_t rank)
 	assert(part == TRACE_PARTS);
 	s->parts[TRACE_PARTS] = (uint16_t)trace_node_count;
 	s->o = o;
-	s->random.state = o->seed * UINT64_C(0x9e3779b97f4a7c15) + rank;
+	/* Mixed twice: neither seeds nor ranks that follow each other may share numbers. */
+	s->random.state = o->seed;
+	s->random.state = gen_next(&s->random) + rank;
+	s->random.state = gen_next(&s->random);
 	s->threads[0].now = BEGIN + gen_below(&s->random, 1000000);
 	s->corr = 1000;
 	while (trace_roots[s->python])
