@@ -12,6 +12,17 @@ void pasta_cursor_free(struct pasta_cursor *c)
 	pasta_jsontape_free(&c->tape);
 }
 
+int pasta_cursor_restart(struct pasta_cursor *c)
+{
+	int r = pasta_tracefile_restart(c->file, c->err);
+
+	/* A byte order mark is no part of the text. */
+	c->pos = !r && c->file->size >= 3 && !memcmp(c->file->data, "\xef\xbb\xbf", 3) ? 3 : 0;
+	c->fresh = c->ended = false;
+	c->damaged = c->damaged_bytes = 0;
+	return r;
+}
+
 static const char *here(const struct pasta_cursor *c)
 {
 	return c->file->data + c->pos;
