@@ -219,8 +219,10 @@ void pasta_rccl_put(struct pasta_rccl *r)
 	}
 	for (size_t i = 0; i < r->kernel_count; i++) {
 		struct pasta_rccl_kernel *k = &r->kernels[i];
-		const char *name = name_of(r, calls, k->ev.kernel.corr);
+		const char *name = NULL;
 
+		if (!strcmp(k->name, "generic") || !strcmp(k->name, "unknown"))
+			name = name_of(r, calls, k->ev.kernel.corr);
 		put(r, &k->ev, name ? name : k->name);
 	}
 	pasta_map_free(calls);

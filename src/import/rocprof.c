@@ -255,7 +255,7 @@ static int read_process(struct rocprof *p)
 
 	if (first < 0)
 		return first;
-	if (first != '{')
+	if (first && first != '{')
 		return pasta_fail(p->c->err, -EBADMSG, "%s: a process that is no object",
 				  p->c->file->path);
 	if (p->processes++)
