@@ -681,7 +681,7 @@ static void every_prefix_is_refused_and_can_be_salvaged(void **state)
 	for (int i = 0; i < 2; i++) {
 		size_t n = slurp(data(names[i]), text) - 2; /* without the end of line */
 
-		for (size_t size = 32; size < n; size += support_slow ? 211 : 61) {
+		for (size_t size = 32; size < n; size += support_slow ? 61 : 31) {
 			const char *path = spill(text, size);
 			struct imported *im = import_with(path, (struct pasta_import_options){0});
 
