@@ -48,8 +48,9 @@ struct pasta_trace {
 	struct pasta_shardwriter *w;
 	const struct pasta_import_options *options;
 	struct pasta_import_info *info;
-	uint64_t kinds, seen; /* wanted; emitted */
-	uint64_t first, last; /* times */
+	const struct pasta_cursor *cursor; /* that reads the file */
+	uint64_t kinds, seen;		   /* wanted; emitted */
+	uint64_t first, last;		   /* times */
 	struct pasta_spansort *spans;
 	struct pasta_map *tracks; /* struct pasta_track, by hash of its names */
 	struct pasta_track **by_number;
@@ -77,7 +78,7 @@ struct pasta_trace_world {
 	bool dated;
 	uint64_t kinds; /* that the source has recorded; of those without events */
 	uint32_t pid, rank, world;
-	const char *command, *host, *version; /* which live as long as the process; or NULL */
+	const char *command, *host; /* which live as long as the process; or NULL */
 };
 /* Write the spans, and all else. 0, or the first error. */
 int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *world);
