@@ -27,10 +27,12 @@ static const struct {
 	     {"ncclRecv", "send_recv"}};
 
 enum { WHATS = sizeof(whats) / sizeof(*whats), INNER_MAX = 64 };
+enum { WAITING_MAX = 1 << 18 }; /* then they are written without what calls say */
 
 void pasta_rccl_free(struct pasta_rccl *r)
 {
 	free(r->kernels);
+	pasta_map_free(r->waiting);
 	free(r->calls);
 	free(r->launches);
 	*r = (struct pasta_rccl){0};
@@ -57,13 +59,37 @@ static void *grow(struct pasta_rccl *r, void **array, size_t count, size_t *capa
 #define MORE(r, array, what)                                                                       \
 	grow(r, (void **)&(r)->array, (r)->what##_count, &(r)->what##_capacity, sizeof(*(r)->array))
 
+static void put(struct pasta_rccl *r, struct pasta_event *kernel, const char *name)
+{
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(collective),
+				 .kind = PASTA_COLLECTIVE,
+				 .time = kernel->time};
+
+	ev.collective.corr = kernel->kernel.corr;
+	ev.collective.name = pasta_trace_str(r->t, name, strlen(name));
+	pasta_trace_event(r->t, PASTA_TRACE_COLLECTIVE, &ev, 0);
+	pasta_trace_event(r->t, PASTA_TRACE_COLLECTIVE, kernel, kernel->kernel.dur);
+}
+
 void pasta_rccl_kernel(struct pasta_rccl *r, const struct pasta_event *ev, const char *name)
 {
-	struct pasta_rccl_kernel *to = MORE(r, kernels, kernel);
+	struct pasta_event kernel = *ev;
+	struct pasta_rccl_kernel *to;
 
+	if (r->kernel_count == WAITING_MAX) {
+		put(r, &kernel, name);
+		return;
+	}
+	if (!r->waiting)
+		r->waiting = pasta_map_new(1);
+	if (!r->waiting || !pasta_map_add(r->waiting, ev->kernel.corr)) {
+		pasta_fail(r->t->err, -ENOMEM, "out of memory");
+		return;
+	}
+	to = MORE(r, kernels, kernel);
 	if (!to)
 		return;
-	*to = (struct pasta_rccl_kernel){*ev, name};
+	*to = (struct pasta_rccl_kernel){kernel, name};
 	r->kernel_count++;
 }
 
@@ -86,7 +112,7 @@ void pasta_rccl_launch(struct pasta_rccl *r, uint32_t tid, uint64_t corr, uint64
 	struct pasta_rccl_launch *to;
 
 	/* Nobody will ask. */
-	if (r->kernels_read && !r->kernel_count)
+	if (r->kernels_read && (!r->waiting || !pasta_map_find(r->waiting, corr)))
 		return;
 	to = MORE(r, launches, launch);
 	if (!to)
@@ -173,18 +199,6 @@ static const char *name_of(const struct pasta_rccl *r, const struct pasta_map *c
 	if (r->launch_count)
 		launch = bsearch(&key, r->launches, r->launch_count, sizeof(key), by_corr);
 	return launch ? name_at(r, launch->tid, launch->begin) : NULL;
-}
-
-static void put(struct pasta_rccl *r, struct pasta_event *kernel, const char *name)
-{
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(collective),
-				 .kind = PASTA_COLLECTIVE,
-				 .time = kernel->time};
-
-	ev.collective.corr = kernel->kernel.corr;
-	ev.collective.name = pasta_trace_str(r->t, name, strlen(name));
-	pasta_trace_event(r->t, PASTA_TRACE_COLLECTIVE, &ev, 0);
-	pasta_trace_event(r->t, PASTA_TRACE_COLLECTIVE, kernel, kernel->kernel.dur);
 }
 
 /* The calls' places, by correlation; NULL when out of memory. */

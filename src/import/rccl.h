@@ -30,6 +30,7 @@ struct pasta_rccl {
 	struct pasta_trace *t;
 	struct pasta_rccl_kernel *kernels; /* that wait */
 	size_t kernel_count, kernel_capacity;
+	struct pasta_map *waiting; /* their correlations; nothing else is known of them */
 	struct pasta_rccl_call *calls;
 	size_t call_count, call_capacity;
 	struct pasta_rccl_launch *launches;

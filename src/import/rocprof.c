@@ -217,7 +217,8 @@ static int read_member(struct rocprof *p, const char *in, struct pasta_slice key
 		p->have |= 1u << (s - sections);
 	if (s) {
 		r = read_rows(p, s, &rows);
-		p->read.rccl.kernels_read |= s->record == pasta_rocread_dispatch && !p->skipped;
+		p->read.rccl.kernels_read |=
+			s->record == pasta_rocread_dispatch && takes_records(p);
 		return r;
 	}
 	if (in && !strcmp(in, "buffer_records"))
@@ -291,6 +292,8 @@ static int read_file(struct rocprof *p)
 
 /* -- The end -- */
 
+#define WORK (PASTA_BIT(KERNEL) | PASTA_BIT(COPY))
+
 static void tell(struct rocprof *p)
 {
 	struct pasta_trace *t = p->t;
@@ -301,16 +304,15 @@ static void tell(struct rocprof *p)
 	if (p->read.null_frees)
 		pasta_trace_count(t, PASTA_IMPORT_LEFT_OUT, "memory_allocation",
 				  strlen("memory_allocation"), p->read.null_frees);
-	if (!p->read.work)
+	if (!p->read.work && pasta_trace_wants(t, WORK))
 		pasta_trace_lacks(t, "kernels and copies (--kernel-trace, --memory-copy-trace)");
-	else if (!p->read.calls)
+	if (p->read.work && !p->read.calls && pasta_trace_wants(t, WORK))
 		pasta_trace_lacks(t, "launches: kernels are not joined to what launched them "
 				     "(--hip-trace)");
-	if (p->read.unnamed)
+	if (p->read.unnamed && pasta_trace_wants(t, PASTA_BIT(KERNEL)))
 		pasta_trace_lacks(t, "names of some kernels: their symbols are missing");
-	pasta_trace_lacks(t, "operators");
-	pasta_trace_lacks(t, "a rank");
-	pasta_trace_lacks(t, "the time of day");
+	if (pasta_trace_wants(t, PASTA_BIT(OP_BEGIN)))
+		pasta_trace_lacks(t, "operators");
 }
 
 static int finish(struct rocprof *p)
