@@ -1,4 +1,5 @@
 /* chrome.c - any other trace in Chrome's format: regions, marks and counters. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,8 @@ static int counter(struct chrome *ch, const struct pasta_chromeevent *e)
 		memcpy(number, value.at, value.size);
 		number[value.size] = '\0';
 		ev.counter.value = strtod(number, NULL);
+		if (!isfinite(ev.counter.value))
+			continue;
 		p = pasta_trace_scratch(ch->t, name.size + series.size + 1);
 		if (!p)
 			return ch->t->err->code;

@@ -134,6 +134,9 @@ int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent 
 		error = take_time(r, e, ts, false);
 	if (!error && dur && e->ph == 'X')
 		error = take_time(r, e, dur, true);
+	/* Nor would it fit when what times are counted from is added. */
+	if (!error && e->dur > INT64_MAX - e->ts)
+		error = pasta_chromeread_bad(r, dur, time_error(-ERANGE, true));
 	if (error)
 		return error;
 	if (!ts && e->ph != 'M')
@@ -161,9 +164,9 @@ struct pasta_track *pasta_chromeevent_track(struct pasta_chromeread *r,
 	if (r->track && pid.size == r->pid_size && tid.size == r->tid_size &&
 	    !memcmp(pid.at, r->ids, pid.size) && !memcmp(tid.at, r->ids + pid.size, tid.size))
 		return r->track;
-	r->track = pasta_trace_track(r->t, pid, tid);
 	if (pid.size + tid.size > sizeof(r->ids))
-		return r->track;
+		return pasta_trace_track(r->t, pid, tid);
+	r->track = pasta_trace_track(r->t, pid, tid);
 	r->pid_size = pid.size;
 	r->tid_size = tid.size;
 	memcpy(r->ids, pid.at, pid.size);

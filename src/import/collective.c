@@ -181,7 +181,8 @@ void pasta_collective_say(struct pasta_trace *t, uint64_t corr,
 			  const struct pasta_collective_said *said)
 {
 	struct pasta_collectives *c = t->collectives;
-	const uint64_t *last = c ? pasta_map_find(c->by_corr, corr) : NULL;
+	/* 0 is what has none: it would be all of those. */
+	const uint64_t *last = c && corr ? pasta_map_find(c->by_corr, corr) : NULL;
 
 	for (uint64_t i = last ? *last : 0; i; i = c->items[i - 1].next) {
 		struct waiting *w = &c->items[i - 1];

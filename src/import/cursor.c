@@ -139,38 +139,41 @@ static int parse(struct pasta_cursor *c, size_t *used, const char **what)
 	return r;
 }
 
-int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key)
+/* A member's name and its ':', which must be in the window together, for what is kept moves. 1;
+ * -EAGAIN: they are not; 0 and other errors as broken has them. */
+static int name(struct pasta_cursor *c, struct pasta_slice *key)
 {
-	int r = member(c, '}');
-	const char *what;
+	const char *p, *what, *end;
 	size_t used;
+	int r = parse(c, &used, &what);
 
-	if (r <= 0)
-		return r;
-	r = parse(c, &used, &what);
 	if (r && r != -EBADMSG)
 		return c->err->code ? c->err->code : pasta_fail(c->err, r, "out of memory");
 	if (r || c->tape.tokens[0].type != PASTA_JSON_STRING)
 		return broken(c, "no name of a member where one should be");
-	/* The name must not move while ':' is looked for. */
-	c->pos += used;
-	if (c->pos == c->file->size || *here(c) != ':') {
-		size_t back = used;
-
-		while (c->pos < c->file->size && (uint8_t)*here(c) <= ' ' && *here(c))
-			c->pos++, back++;
-		if (c->pos == c->file->size && !c->file->end) {
-			c->pos -= back;
-			c->fresh = true;
-			r = more(c);
-			return r ? r : pasta_cursor_key(c, key);
-		}
-	}
-	if (*here(c) != ':')
+	end = c->file->data + c->file->size;
+	for (p = here(c) + used; *p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'; p++)
+		;
+	if (p == end && !c->file->end)
+		return -EAGAIN;
+	c->pos = (size_t)(p - c->file->data);
+	if (*p != ':')
 		return broken(c, "no ':' after a member's name");
 	c->pos++;
 	*key = pasta_jsontape_text(&c->tape, 0);
 	return 1;
+}
+
+int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key)
+{
+	int r = member(c, '}');
+
+	if (r <= 0)
+		return r;
+	while ((r = name(c, key)) == -EAGAIN)
+		if (more(c))
+			return c->err->code;
+	return r;
 }
 
 /* -- Damage -- */

@@ -3,13 +3,14 @@
 
 #include <errno.h>
 
-#define EXPONENT_MAX 100000 /* where an exponent is, it fits or not: more digits change nothing */
+#define EXPONENT_MAX (INT64_C(1) << 40) /* no text has digits enough to make up for more */
 
 /* A number as it is written: digits * 10^exponent, and digits that found no place. */
 struct decimal {
 	uint64_t digits;
 	int64_t exponent;
 	bool negative, full; /* full: what follows has lost its place */
+	unsigned int lost;   /* the first digit of that */
 };
 
 static void add(struct decimal *d, char c, bool fraction)
@@ -22,6 +23,8 @@ static void add(struct decimal *d, char c, bool fraction)
 		d->exponent -= fraction;
 		return;
 	}
+	if (!d->full)
+		d->lost = (unsigned int)(c - '0');
 	d->full = true;
 	d->exponent += !fraction;
 }
@@ -59,9 +62,11 @@ static struct decimal parse(const char *p, const char *end)
 static int scale(struct decimal *d, unsigned int shift, uint64_t *value)
 {
 	int64_t e = d->exponent + (int64_t)shift;
-	unsigned int last = 0; /* the first digit that goes */
+	unsigned int last = d->lost; /* the first digit that goes */
 
 	*value = d->digits;
+	if (d->full && e > 0)
+		return -ERANGE; /* not even the first that was lost would fit */
 	for (; e < 0 && *value; e++) {
 		last = (unsigned int)(*value % 10);
 		*value /= 10;

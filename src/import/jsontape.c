@@ -244,15 +244,19 @@ static const char *begin(struct parser *s, const char *p, uint32_t *depth)
 {
 	struct pasta_jsontape *t = s->tape;
 	bool object = *p == '{';
+	struct pasta_json_token *token;
 	const char *first;
 
 	if (*depth == PASTA_JSON_DEPTH)
 		return fail(s, p, "nested too deep");
-	if (!push(s, object ? PASTA_JSON_OBJECT : PASTA_JSON_ARRAY, p))
+	token = push(s, object ? PASTA_JSON_OBJECT : PASTA_JSON_ARRAY, p);
+	if (!token)
 		return NULL;
 	first = skip_space(p + 1);
-	if (*first == (object ? '}' : ']'))
+	if (*first == (object ? '}' : ']')) {
+		token->size = (uint32_t)(first + 1 - p);
 		return first + 1;
+	}
 	t->open[(*depth)++] = t->count - 1;
 	return object ? key(s, first) : first;
 }

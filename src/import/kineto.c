@@ -248,9 +248,11 @@ static uint32_t inputs_of(struct kineto *k, const struct pasta_jsontape *tape, u
 		dims = dim = dim_end = 0;
 	else
 		dim_end = tape->tokens[dims].next;
-	start = p =
-		pasta_trace_scratch(k->t, (size_t)tape->tokens[types].size * !!types +
-						  tape->tokens[dims].size * (size_t) !!dims + 8);
+	/* Elements may be a character and a comma, of which three are made. */
+	start = p = pasta_trace_scratch(k->t,
+					2 * ((size_t)tape->tokens[types].size * !!types +
+					     (size_t)tape->tokens[dims].size * !!dims) +
+						8);
 	if (!p || (type >= end && dim >= dim_end))
 		return 0;
 	while (type < end || dim < dim_end) {
@@ -272,7 +274,7 @@ static uint32_t inputs_of(struct kineto *k, const struct pasta_jsontape *tape, u
 		if (dim < dim_end) {
 			struct pasta_slice s = pasta_jsontape_text(tape, dim);
 
-			for (size_t i = 0; s.size > 2 && i < s.size; i++)
+			for (size_t i = 0; i < s.size && tape->tokens[dim].next > dim + 1; i++)
 				if ((uint8_t)s.at[i] > ' ')
 					*p++ = s.at[i];
 			dim = tape->tokens[dim].next;
@@ -441,12 +443,13 @@ static int take_memory(struct kineto *k, const struct pasta_chromeevent *e)
 	uint64_t size = 0, where = 0, device = 0, sort = 1;
 	struct pasta_slice text = pasta_jsontape_text(e->tape, bytes);
 	bool host;
-	int r;
+	int r = -ERANGE;
 
 	if (!bytes || !track)
 		return pasta_chromeread_bad(&k->read, e->args, "a memory record without Bytes");
-	r = pasta_digits(text.at, text.size, 0, &size);
-	if (r == -ERANGE || e->tape->tokens[bytes].type != PASTA_JSON_NUMBER)
+	if (e->tape->tokens[bytes].type == PASTA_JSON_NUMBER)
+		r = pasta_digits(text.at, text.size, 0, &size);
+	if (r == -ERANGE)
 		return pasta_chromeread_bad(&k->read, bytes, "a size that is none");
 	if (addr)
 		pasta_chromeevent_uint(e->tape, addr, &where);
@@ -547,9 +550,12 @@ static void take_distributed(struct kineto *k)
 static void take_base(struct kineto *k)
 {
 	const struct pasta_json_token *token = &k->c->tape.tokens[0];
+	uint64_t base;
 
 	k->base = token->type == PASTA_JSON_NUMBER &&
-		  !pasta_digits(k->c->tape.text + token->at, token->size, 0, &k->world.offset);
+		  !pasta_digits(k->c->tape.text + token->at, token->size, 0, &base) &&
+		  base <= INT64_MAX;
+	k->world.offset = k->base ? base : 0;
 }
 
 /* Which library observed the devices. */

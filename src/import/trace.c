@@ -152,10 +152,12 @@ uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *t
 static uint32_t tid_of(struct pasta_trace *t, struct pasta_slice name, uint32_t number)
 {
 	uint64_t tid = UINT64_MAX;
+	size_t digits = 0;
 
-	if (!name.size || name.at[0] < '0' || name.at[0] > '9' ||
-	    pasta_digits(name.at, name.size, 0, &tid) || tid >= MADE_UP ||
-	    pasta_map_find(t->tids, tid))
+	while (digits < name.size && name.at[digits] >= '0' && name.at[digits] <= '9')
+		digits++;
+	if (!digits || digits < name.size || pasta_digits(name.at, name.size, 0, &tid) ||
+	    tid >= MADE_UP || pasta_map_find(t->tids, tid))
 		tid = MADE_UP + number;
 	pasta_map_add(t->tids, tid);
 	return (uint32_t)tid;
