@@ -4,7 +4,7 @@ Times are exact: numbers are read as text and become integer ns. Which operator 
 follows from intervals alone. Lies in: same pid and tid, and the interval within the other's,
 ends included; of equal intervals the earlier in the file is outside. A launch is the runtime or
 driver call with the correlation of the work; it lies in an operator if its begin t has
-begin <= t < end, or t == begin of one that has no length.
+begin <= t < end. What has no length lies at the end of an operator, too, or in another of none.
 """
 import bisect
 import collections
@@ -48,12 +48,12 @@ def complete(events):
 
 
 def inputs_text(args):
-    """Types and shapes as the operator's inputs are shown: "float[2,3], TensorList[[1],[2]]"."""
+    """Types and shapes as an operator's inputs are shown: "float[2,3], TensorList[[1],[2]], -"."""
     types = args.get("Input type", args.get("Input types", []))
     dims = args.get("Input Dims", [])
     shown = []
     for i in range(max(len(types), len(dims))):
-        kind = types[i] if i < len(types) else ""
+        kind = (types[i] or "-") if i < len(types) else ""
         shape = dims[i] if i < len(dims) else []
         shown.append(kind + (json.dumps(shape, separators=(",", ":")) if shape else ""))
     return ", ".join(shown)
@@ -80,8 +80,9 @@ def chain(parents, i):
         i = parents[i]
 
 
-def holds(op, t):
-    return op.begin <= t < op.end or op.begin == t == op.end
+def holds(op, launch):
+    t = launch.begin
+    return op.begin <= t < op.end or (t == op.end and launch.begin == launch.end)
 
 
 def threads_of(events):
@@ -116,7 +117,7 @@ class Operators:
         ops, parents = self.threads[launch.thread]
         last = bisect.bisect_right(self.begins[launch.thread], launch.begin) - 1
         return [ops[k] for k in chain(parents, last if last >= 0 else None)
-                if holds(ops[k], launch.begin)]
+                if holds(ops[k], launch)]
 
 
 class Brute(Operators):
@@ -139,8 +140,9 @@ class Brute(Operators):
     def around(self, work):
         launch = self.calls.get(work.args.get("correlation"))
         found = [o for o in self.ops if launch and o.thread == launch.thread and
-                 holds(o, launch.begin)]
-        return sorted(found, key=lambda o: -sum(self.lies_in(o, other) for other in found))
+                 holds(o, launch)]
+        found.sort(key=lambda o: (-o.begin, o.end, -o.at))
+        return found[:1] + [o for o in found[1:] if self.lies_in(found[0], o)]
 
 
 def operators(operators_, work, key):
