@@ -78,7 +78,7 @@ done
 trace "$kernel" | iconv -t UTF-16 >utf16.json
 refused 'byte [0-9]+|no trace|format|UTF' utf16.json
 
-# Syntax: which byte is it?
+# Syntax: which byte is it, from 0 on?
 # wrong_at BYTE TEXT
 wrong_at() {
 	printf '%s' "$2" >syntax.json
@@ -88,9 +88,9 @@ head='{"schemaVersion": 1, "traceEvents": [' # 37 bytes
 wrong_at 37 "$head}]}"
 wrong_at 38 "$head{]}"
 wrong_at 44 "$head{\"ph\": X}]}"
-wrong_at "$((37 + ${#kernel}))" "$head$kernel x]}"
+wrong_at "$((38 + ${#kernel}))" "$head$kernel x]}"
 wrong_at "$((37 + ${#kernel}))" "$head$kernel"
-wrong_at "$((39 + ${#kernel}))" "$head$kernel]} x"
+wrong_at "$((40 + ${#kernel}))" "$head$kernel]} x"
 trace "$kernel" "${kernel/\"k\"/\"a$(printf '\001')b\"}" >syntax.json
 refused 'byte [0-9]+' syntax.json
 trace "$kernel" "${kernel/\"k\"/\"\\x\"}" >syntax.json
@@ -162,7 +162,6 @@ odd "ts of null" 1 "$kernel" "${kernel/100/null}"
 odd "no name" 1 "$kernel" "${kernel/\"name\": \"k\", /}"
 odd "no ph" 1 "$kernel" "${kernel/\"ph\": \"X\", /}"
 odd "numbers in place of events" 1 "$kernel" 1 null '"x"' '[]'
-kept odd.json --salvage
 trace "$call" "$call" "$kernel" "$kernel" "$kernel" >twice.json
 kept twice.json
 is "equal correlations: kernels, launches" "$(count kernels) $(count launches)" "3 2"
