@@ -44,8 +44,11 @@ PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
 
 /*
  * A call path: what an event's stack field refers to, of the process ev->proc. A place is a
- * function that was running, innermost first; one that was inlined is a place of its own. Texts
- * live as long as the process, and are "" where they are not known.
+ * function that was running, innermost first; one that was inlined is a place of its own. Paths are
+ * of native code, or of an interpreter's functions, as Python's: these have no module and offset,
+ * those that are built in have no file, and the innermost 4096 places are given. Equal paths of an
+ * interpreter have equal refs, whatever the process. Texts live as long as the process, and are ""
+ * where they are not known.
  */
 struct pasta_stack_frame {
 	const char *function; /* C++ names as people write them, where libstdc++ is here */
@@ -61,7 +64,7 @@ struct pasta_stack_frame {
  * The first answer for a file reads its debugging information, which may take a second. */
 PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 				       struct pasta_stack_frame *frames, size_t max);
-/* "function (file.c:12)", or as much as is known: "libfoo.so+0x1234"; returns text. */
+/* "function (file.c:12)", or as much as is known: "function", "libfoo.so+0x1234"; returns text. */
 PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
 						size_t size);
 
@@ -100,6 +103,8 @@ PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const ch
 PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);
 PASTA_EXPORT void pasta_cell_int(struct pasta_table *table, int64_t value);
 PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
+/* No value, in a column of any type: null in JSON, an empty field in CSV, a blank for people. */
+PASTA_EXPORT void pasta_cell_none(struct pasta_table *table);
 
 enum pasta_severity { PASTA_NOTE, PASTA_WARNING, PASTA_PROBLEM };
 

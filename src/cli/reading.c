@@ -3,8 +3,13 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/importing.h"
 #include "cli/show.h"
 
 static volatile sig_atomic_t interrupted;
@@ -33,19 +38,54 @@ static void warn(const char *line)
 	pasta_cli_say("%s", line);
 }
 
+/* Import into a run that goes as soon as its shards are open: nothing is left behind. */
+static int add_imported(struct pasta_input *in, struct pasta_importing *im, struct pasta_err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct pasta_run run = {0};
+	char *folder;
+	int r;
+
+	if (asprintf(&folder, "%s/accelprof-XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	r = mkdtemp(folder) ? pasta_run_create(&run, folder, err)
+			    : pasta_fail(err, -errno,
+					 "cannot make a folder to import into, %s: %s (set TMPDIR)",
+					 folder, strerror(errno));
+	if (!r)
+		r = pasta_importing_run(im, &run, err);
+	if (!r)
+		r = pasta_input_add(in, folder, err);
+	if (!r)
+		pasta_importing_say(im);
+	pasta_run_discard(&run);
+	rmdir(folder);
+	pasta_run_free(&run);
+	free(folder);
+	return r;
+}
+
 int pasta_reading_open(struct pasta_input *in, char **paths)
 {
+	struct pasta_importing im = {0};
+	struct pasta_err err = {0};
 	int failed = 0;
 
 	in->warn = warn;
 	for (; *paths; paths++) {
-		struct pasta_err err = {0};
+		int r = pasta_importing_is(*paths) ? pasta_importing_add(&im, *paths, &err)
+						   : pasta_input_add(in, *paths, &err);
 
-		if (!pasta_input_add(in, *paths, &err))
+		if (!r)
 			continue;
 		pasta_cli_say("%s", err.text);
 		failed++;
 	}
+	if (im.count && add_imported(in, &im, &err)) {
+		pasta_cli_say("%s", err.text);
+		failed++;
+	}
+	pasta_importing_free(&im);
 	if (!failed && !in->shards && in->failed)
 		pasta_cli_say("nothing was recorded in this run: %s", in->why);
 	else if (!failed && !in->shards && in->alive)

@@ -365,6 +365,7 @@ static void every_tool_that_merges_is_tested_here(void **state)
 	assert_non_null(pasta_tool_find("kernel_freq"));
 	assert_non_null(pasta_tool_find("regions"));
 	assert_non_null(pasta_tool_find("copies"));
+	assert_non_null(pasta_tool_find("summary"));
 }
 
 static bool go_on_for(void *ctx)
