@@ -28,7 +28,7 @@ void pasta_cover_add(struct pasta_cover *c, unsigned int sort, uint64_t begin, u
 {
 	uint64_t end = begin + dur < begin ? UINT64_MAX : begin + dur;
 
-	if (!c->at)
+	if (!c->count++)
 		c->at = begin;
 	advance(c, begin);
 	if (end > c->end[sort & 1])
