@@ -12,9 +12,11 @@ import sys
 
 import _trace_oracle as oracle
 
+THREAD = "CASE WHEN thread < 1 << 31 THEN thread END"  # what the source does not number: NULL
 TABLES = {
     "process": "SELECT pid, rank FROM process ORDER BY number",
-    "threads": "SELECT tid, name FROM thread WHERE name IS NOT NULL ORDER BY process, tid",
+    "threads": "SELECT CASE WHEN tid < 1 << 31 THEN tid END, name FROM thread "
+               "WHERE name IS NOT NULL ORDER BY process, tid",
     "devices": "SELECT device, name, memory, units FROM device ORDER BY process, device",
     "kernels": "SELECT name, begin - :base, dur, corr, device, context, stream, "
                "grid_x || 'x' || grid_y || 'x' || grid_z, "
@@ -25,21 +27,23 @@ TABLES = {
               "launched - :base FROM copy ORDER BY process, begin, id",
     "sets": "SELECT begin - :base, dur, bytes, corr, device, stream, op, launched - :base "
             "FROM fill ORDER BY process, begin, id",
-    "calls": "SELECT name, begin - :base, dur, corr, thread, op FROM call "
+    "calls": "SELECT name, begin - :base, dur, corr, " + THREAD + ", op FROM call "
              "ORDER BY process, begin, id",
-    "launches": "SELECT begin - :base, corr, thread FROM launch ORDER BY process, begin, id",
-    "ops": "SELECT name, begin - :base, dur, depth, inputs, seq, thread FROM op "
+    "launches": "SELECT begin - :base, corr, " + THREAD + " FROM launch ORDER BY process, begin, id",
+    "ops": "SELECT name, begin - :base, dur, depth, inputs, seq, " + THREAD + " FROM op "
            "ORDER BY process, thread, begin, depth",
     "stacks": "SELECT name, stack FROM op ORDER BY process, thread, begin, depth",
-    "regions": "SELECT path, begin - :base, dur, thread FROM region "
+    "regions": "SELECT path, begin - :base, dur, " + THREAD + " FROM region "
                "ORDER BY process, thread, begin, depth",
-    "marks": "SELECT name, begin - :base, thread FROM mark ORDER BY process, begin, id",
+    "marks": "SELECT name, begin - :base, " + THREAD + " FROM mark ORDER BY process, begin, id",
     "iterations": "SELECT number, begin - :base FROM iteration ORDER BY process, begin",
     "allocations": "SELECT sort, addr, bytes, begin - :base, end - :base FROM allocation "
                    "ORDER BY process, begin, id",
-    "counters": "SELECT name, begin - :base, value FROM counter ORDER BY process, begin, name",
-    "collectives": "SELECT rank, name, dtype, bytes_in, bytes_out, ranks, seq, corr, begin - :base "
-                   "FROM collective ORDER BY process, begin, id",
+    "counters": "SELECT name, nullif(device, (1 << 32) - 1), begin - :base, value FROM counter "
+                "ORDER BY process, begin, name",
+    "collectives": "SELECT p.rank, name, dtype, bytes_in, bytes_out, ranks, seq, corr, "
+                   "begin - :base FROM collective c JOIN processes p ON p.number = c.process "
+                   "ORDER BY process, begin, id",
     "syncs": "SELECT begin - :base, dur, corr FROM sync ORDER BY process, begin, id",
 }
 SILENT = {"stacks", "threads", "devices", "process"}  # not looked at where it is not named
