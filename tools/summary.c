@@ -607,13 +607,21 @@ static void put_row(struct pasta_table *t, const char *what, const char *name, u
 	put_number(t, bytes);
 }
 
+static void put_pid(FILE *f, const struct process *p)
+{
+	if (p->host)
+		fprintf(f, "%s-%u", pasta_str(p->host), p->pid);
+	else
+		fprintf(f, "pid %u", p->pid);
+}
+
 /* "rank 3", "host-4711", or its number: what is known of it. */
 static void put_process(FILE *f, const struct process *p)
 {
 	if (p->rank)
 		fprintf(f, "rank %u", p->rank - 1);
 	else if (p->pid)
-		fprintf(f, "%s-%u", pasta_str(p->host), p->pid);
+		put_pid(f, p);
 	else
 		fprintf(f, "process %u", p->number);
 }
@@ -624,8 +632,10 @@ static void name_process(FILE *f, const void *of)
 	const struct process *p = of;
 
 	fputs(pasta_str(p->command), f);
-	if (p->pid)
-		fprintf(f, "%s%s-%u", p->command ? ", " : "", pasta_str(p->host), p->pid);
+	if (p->pid) {
+		fputs(p->command ? ", " : "", f);
+		put_pid(f, p);
+	}
 	if (p->rank)
 		fprintf(f, "%srank %u", p->command || p->pid ? ", " : "", p->rank - 1);
 	if (p->rank && p->world)

@@ -685,6 +685,11 @@ static void tell(struct kineto *k)
 	struct pasta_trace *t = k->t;
 	uint64_t found[3] = {0};
 
+	/* These it has whenever the program does them. */
+	k->world.kinds = HOST | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
+			 PASTA_BIT(SYNC) | PASTA_BIT(COLLECTIVE) | PASTA_BIT(REGION) |
+			 PASTA_BIT(ITERATION) | PASTA_BIT(DEVICE);
+
 	for (size_t i = 0; i < CATEGORIES; i++) {
 		const struct category *c = &categories[i];
 

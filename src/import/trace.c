@@ -347,7 +347,8 @@ static void put_world(struct pasta_trace *t, const struct pasta_trace_world *wor
 	process.process.world = world->world;
 	process.process.command = own(t, world->command);
 	process.process.host = own(t, world->host);
-	process.process.version = own(t, world->version);
+	process.process.version = own(t, PASTA_VERSION_STRING);
+	process.process.source = own(t, t->info->format);
 	put_state(t, &process);
 	for (size_t i = 0; i < t->state_count; i++) {
 		t->states[i].time = time;

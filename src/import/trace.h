@@ -77,7 +77,7 @@ struct pasta_trace_world {
 	bool dated;
 	uint64_t kinds; /* that the source has recorded; of those without events */
 	uint32_t pid, rank, world;
-	const char *command, *host, *version; /* which live as long as the process; or NULL */
+	const char *command, *host; /* which live as long as the process; or NULL */
 };
 /* Write the spans, and all else. 0, or the first error. */
 int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *world);

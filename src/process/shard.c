@@ -172,6 +172,7 @@ static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
 	sh->info.command = pasta_str(ev->process.command);
 	sh->info.host = pasta_str(ev->process.host);
 	sh->info.rank = ev->process.rank;
+	sh->info.imported = ev->process.source;
 }
 
 /* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */
