@@ -186,6 +186,33 @@ def collective(e):
                                   re.search("nccl|rccl", e.name, re.IGNORECASE) is not None)
 
 
+def union(spans):
+    """Intervals that do not touch, of any."""
+    made = []
+    for begin, end in sorted(spans):
+        if made and begin <= made[-1][1]:
+            made[-1][1] = max(made[-1][1], end)
+        else:
+            made.append([begin, end])
+    return made
+
+
+def length(spans):
+    return sum(end - begin for begin, end in union(spans))
+
+
+def exposed(kernels):
+    """{device: (collectives, time of any, time of them alone)}"""
+    made = {}
+    for device in {e.args.get("device") for e in kernels}:
+        here = [e for e in kernels if e.args.get("device") == device]
+        talk = [(e.begin, e.end) for e in here if collective(e)]
+        work = [(e.begin, e.end) for e in here if not collective(e)]
+        if talk:
+            made[device] = len(talk), length(talk), length(talk + work) - length(work)
+    return made
+
+
 def paths(annotations):
     """(path, ns) of annotations, nested on their threads."""
     for of in threads_of(annotations).values():
@@ -224,6 +251,7 @@ def kineto(doc, brute=False):
         "python": len(by["python_function"]),
         "collectives": sum(map(collective, events)),
         "collective_ns": sum(e.end - e.begin for e in events if collective(e)),
+        "exposed": exposed(by["kernel"]),
         "ops": operators(found, work, by_op),
         "ops_shapes": operators(found, work, by_shape),
     }
@@ -253,7 +281,7 @@ def rocprof(doc):
         "spans": sorted((begin, dur) for _, begin, dur in kernels),
         "copies": {}, "sets": {}, "runtime": {}, "driver": {}, "annotations": {},
         "launched": 0, "python": 0, "collectives": 0, "collective_ns": 0,
-        "ops": {}, "ops_shapes": {},
+        "exposed": {}, "ops": {}, "ops_shapes": {},
         "symbols": len(symbols),
     }
 

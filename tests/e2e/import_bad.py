@@ -62,6 +62,7 @@ def make():
            '{"Input type": 5, "Input Dims": "x"}', '{"Input type": {}, "Input Dims": {"a": []}}',
            '{"Input type": ["a", null, ["b"]], "Input Dims": [[[[[[1]]]]]]}',
            '{"Sequence number": 18446744073709551615, "Input type": ["\\u00e9\\"\\\\"]}']
+    odd += ['{"Input type": [%s]}' % ",".join(["1"] * n) for n in range(1000, 1640)]
     write("inputs.json", trace([OP % ("o", 100 + 20 * i, 10, a) for i, a in enumerate(odd)]))
 
 

@@ -37,7 +37,8 @@ def same_rows(what, got, wanted):
 
 def run(*args):
     done = subprocess.run([accelprof, *args], capture_output=True, text=True, timeout=50)
-    equal(f"status of {' '.join(args)}, which says {done.stderr}", done.returncode, 0)
+    if done.returncode != 0:
+        sys.exit(f"FAILED: {' '.join(args)}: status {done.returncode}, {done.stderr}")
 
 
 def report(source, name, tools=TOOLS):
@@ -203,10 +204,14 @@ def check_ranks(paths, found):
         "SELECT p.rank, count(*) FROM collectives c JOIN processes p ON p.number = c.process "
         "GROUP BY 1 ORDER BY 1").fetchall(), [(f["rank"], f["collectives"]) for f in found])
     tables = report("ranks", "ranks.json")
-    equal("ranks: collectives' time", total(tables["collectives.collectives"], "time"),
+    equal("ranks: collectives' time", total(tables["collectives.collectives"], "total"),
           sum(f["collective_ns"] for f in found))
     equal("ranks: who are they", sorted({str(r["rank"]) for r in tables["collectives.collectives"]}),
           sorted(str(f["rank"]) for f in found))
+    same_rows("ranks: exposed", {
+        (r["rank"], r["device"]): (r["calls"], r["communication"], r["exposed"])
+        for r in tables["collectives.exposed"]},
+        {(str(f["rank"]), d): row for f in found for d, row in f["exposed"].items()})
     check_operators("ranks", tables, *found)
 
 
