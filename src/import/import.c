@@ -84,6 +84,7 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f, c
 		     : pasta_fail(err, -ENOMEM, "out of memory");
 
 	info->format = format->name;
+	t.cursor = &c;
 	if (!r)
 		r = format->parse(&t, &c);
 	info->damaged = c.damaged + f->torn;
