@@ -11,6 +11,7 @@ import collections
 import decimal
 import gzip
 import json
+import math
 import re
 import sys
 
@@ -18,6 +19,7 @@ WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = {"cuda_runtime": "runtime", "hip_runtime": "runtime", "cuda_driver": "driver",
          "hip_driver": "driver"}
 DIRECTIONS = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d", "PtoP": "p2p", "HtoH": "h2h"}
+BYTES = {"float": 4, "int": 4, "long": 8, "unsigned char": 1, "signed char": 1}
 COLUMNS = ("calls", "host", "device_self", "device_total", "copies")
 
 Event = collections.namedtuple("Event", "at cat name thread begin end args")
@@ -99,9 +101,9 @@ class Operators:
         self.threads = {t: nest(of) for t, of in threads_of(ops).items()}
         self.begins = {t: [e.begin for e in of] for t, (of, _) in self.threads.items()}
         self.calls = {}
-        for call in calls:
+        for call in sorted(calls, key=lambda c: c.begin):  # of two, the later
             if "correlation" in call.args:
-                self.calls.setdefault(call.args["correlation"], call)
+                self.calls[call.args["correlation"]] = call
 
     def all(self):
         """Each operator with those around it, innermost first."""
@@ -181,9 +183,26 @@ def tally(items):
     return made
 
 
+def talks(kernel):
+    """Whether a kernel is a collective, by its name."""
+    return re.search("nccl|rccl", kernel, re.IGNORECASE) is not None
+
+
 def collective(e):
-    return e.cat == "kernel" and ("Collective name" in e.args or
-                                  re.search("nccl|rccl", e.name, re.IGNORECASE) is not None)
+    return e.cat == "kernel" and ("Collective name" in e.args or talks(e.name))
+
+
+def collectives(kernels, annotations, calls):
+    """{(name, type, bytes): [count, ns]} of those that are launched in "nccl:NAME"."""
+    found = Operators([a for a in annotations if a.name.startswith("nccl:")], calls)
+    made = []
+    for e in filter(collective, kernels):
+        around = found.around(e)
+        if around and "Collective name" not in e.args:
+            kind = around[0].args["Input type"][0]
+            size = BYTES[kind] * math.prod(around[0].args["Input Dims"][0])
+            made.append(((around[0].name.removeprefix("nccl:"), kind, size), e.end - e.begin))
+    return tally(made)
 
 
 def union(spans):
@@ -252,6 +271,7 @@ def kineto(doc, brute=False):
         "collectives": sum(map(collective, events)),
         "collective_ns": sum(e.end - e.begin for e in events if collective(e)),
         "exposed": exposed(by["kernel"]),
+        "annotated": collectives(by["kernel"], by["user_annotation"], calls),
         "ops": operators(found, work, by_op),
         "ops_shapes": operators(found, work, by_shape),
     }
@@ -280,8 +300,8 @@ def rocprof(doc):
         "kernels": tally((n, dur) for n, _, dur in kernels),
         "spans": sorted((begin, dur) for _, begin, dur in kernels),
         "copies": {}, "sets": {}, "runtime": {}, "driver": {}, "annotations": {},
-        "launched": 0, "python": 0, "collectives": 0, "collective_ns": 0,
-        "exposed": {}, "ops": {}, "ops_shapes": {},
+        "launched": 0, "python": 0, "ops": {}, "ops_shapes": {},
+        "collectives": sum(talks(n) for n, _, _ in kernels),
         "symbols": len(symbols),
     }
 
