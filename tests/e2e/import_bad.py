@@ -3,20 +3,24 @@
 make: write those that a shell cannot. try: cut, shuffle and damage good ones, and see what becomes
 of them.
 """
+import glob
 import gzip
 import json
 import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
 HEAD = '{"schemaVersion": 1, "traceEvents": [\n'
 KERNEL = '{"ph": "X", "cat": "kernel", "name": "k%d", "pid": 0, "tid": 7, "ts": %d, "dur": 5, ' \
     '"args": {"device": 0, "stream": 7, "correlation": %d}}'
-OP = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": %d, "dur": %d, "args": %s}'
+OP = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": %d, "dur": %d, ' \
+    '"args": %s}'
 STEP = 37  # bytes from one cut to the next
 wrong = 0
 
@@ -42,7 +46,8 @@ def make():
     huge = '{"ph": "X", "cat": "kernel", "name": "' + "n" * 10**8 + '", "ts": 1, "dur": 1}'
     write("huge_event.json", trace([one[0], huge, one[1]]))
     rng = random.Random(5)
-    varied = trace([k.replace("correlation", "x%016x" % rng.getrandbits(64)) for k in kernels(3000)])
+    varied = trace([k.replace("correlation", "x%016x" % rng.getrandbits(64))
+                    for k in kernels(3000)])
     write("many.json", varied)
     packed = gzip.compress(varied.encode(), mtime=0)
     write("cut.json.gz", packed[:-len(packed) // 3])
@@ -173,6 +178,31 @@ def damage(path, tries):
             fail(f"{path} damaged, try {i}: status {status}, {said}")
 
 
+def interrupt():
+    """Ctrl-C leaves nothing behind."""
+    with open("long.json", "w", encoding="utf-8") as f:
+        f.write(HEAD)
+        for i in range(400000):
+            f.write(OP % ("o", 10 * i, 5, '{"External id": 1}') + ",\n")
+        f.write(OP % ("o", 10**8, 5, "{}") + "]}")
+    stopped = 0
+    for wait in (0.01, 0.03, 0.06, 0.1, 0.15, 0.2):
+        shutil.rmtree("try.run", ignore_errors=True)
+        p = subprocess.Popen([accelprof, "import", "long.json", "-o", "try.run"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(wait)
+        p.send_signal(signal.SIGINT)
+        said = p.communicate(timeout=20)[1]
+        if p.returncode == 130:
+            stopped += 1
+            if "interrupted" not in said or os.path.exists("try.run"):
+                fail(f"interrupted after {wait} s: {said}, {os.listdir('.')}")
+        elif p.returncode not in (0, -signal.SIGINT):
+            fail(f"interrupted after {wait} s: status {p.returncode}")
+    if not stopped:
+        fail("never interrupted in time")
+
+
 if sys.argv[1] == "make":
     make()
 else:
@@ -180,6 +210,8 @@ else:
     cut(f"{data}/kineto-rocm.json")
     for name in ("kineto-cuda", "kineto-rocm", "kineto-nccl-rank0"):
         shuffle(f"{data}/{name}.json")
-    for name in ("kineto-cuda", "kineto-sorted", "chrome-phases"):
-        damage(f"{data}/{name}.json", 60)
+    for name in sorted(glob.glob(f"{data}/*.json")):
+        if not name.endswith(".expected.json"):
+            damage(name, 20)
+    interrupt()
 sys.exit(wrong > 0)

@@ -100,7 +100,7 @@ trace "$kernel" "${kernel/100/0100}" >syntax.json
 refused 'byte [0-9]+' syntax.json
 trace "$kernel" "${kernel/100/1.}" >syntax.json
 refused 'byte [0-9]+' syntax.json
-python3 "$SRC/tests/e2e/import_bad.py" make || failed "cannot make what is bad"
+python3 -B "$SRC/tests/e2e/import_bad.py" make || failed "cannot make what is bad"
 refused 'byte [0-9]+|no trace' deep.json
 refused 'byte [0-9]+' deep_event.json
 refused 'byte [0-9]+' huge_event.json
@@ -189,5 +189,5 @@ kept inputs.json
 is "odd inputs" "$(count ops)" 646
 
 # Order does not matter, damage anywhere does no harm.
-python3 "$SRC/tests/e2e/import_bad.py" try "$ACCELPROF" "$data" || failed "see above"
+python3 -B "$SRC/tests/e2e/import_bad.py" try "$ACCELPROF" "$data" || failed "see above"
 done_

@@ -29,7 +29,8 @@ TABLES = {
             "FROM fill ORDER BY process, begin, id",
     "calls": "SELECT name, begin - :base, dur, corr, " + THREAD + ", op FROM call "
              "ORDER BY process, begin, id",
-    "launches": "SELECT begin - :base, corr, " + THREAD + " FROM launch ORDER BY process, begin, id",
+    "launches": "SELECT begin - :base, corr, " + THREAD + " FROM launch "
+                "ORDER BY process, begin, id",
     "ops": "SELECT name, begin - :base, dur, depth, inputs, seq, " + THREAD + " FROM op "
            "ORDER BY process, thread, begin, depth",
     "stacks": "SELECT name, stack FROM op ORDER BY process, thread, begin, depth",

@@ -5,6 +5,6 @@ set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 
 for expected in "$SRC"/tests/data/import/*.expected.json; do
-	python3 "$SRC/tests/e2e/import_small.py" "$ACCELPROF" "$expected" || failed "${expected##*/}"
+	python3 -B "$SRC/tests/e2e/import_small.py" "$ACCELPROF" "$expected" || failed "${expected##*/}"
 done
 done_

@@ -10,5 +10,5 @@ traces=${PASTA_TRACES:-$SRC/../shared/traces}
 	echo "SKIPPED: no real traces in $traces: set PASTA_TRACES to the folder with their README.md"
 	exit 77
 }
-python3 "$SRC/tests/e2e/import_traces.py" "$ACCELPROF" "$traces" || failed "see above"
+python3 -B "$SRC/tests/e2e/import_traces.py" "$ACCELPROF" "$traces" || failed "see above"
 done_
