@@ -10,6 +10,7 @@
 
 /* A line each; asked in this order. */
 static const struct pasta_format *const formats[] = {
+	&pasta_format_rocprof,
 	&pasta_format_kineto,
 	&pasta_format_chrome,
 };
