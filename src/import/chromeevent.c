@@ -290,7 +290,9 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 		if (!pasta_slice_is(key, "traceEvents")) {
 			r = f->member(f->ctx, key);
 		} else if (pasta_cursor_peek(c) != '[') {
-			r = pasta_cursor_skip(c);
+			r = pasta_cursor_value(c);
+			if (!r)
+				r = pasta_chromeread_bad(f->read, 0, "traceEvents that is no array");
 		} else {
 			*events = true;
 			r = pasta_cursor_enter(c);
@@ -321,5 +323,11 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	if (!r && first == '{' && !events && c->salvage && c->damaged &&
 	    (r = pasta_cursor_rescue(c)) > 0)
 		r = read_events(f);
-	return r < 0 ? r : pasta_cursor_end(c);
+	if (r >= 0)
+		r = pasta_cursor_end(c);
+	if (!r && first == '{' && !events && !c->damaged)
+		return pasta_fail(c->err, -EMEDIUMTYPE,
+				  "%s is no trace: it has no traceEvents, or not all of it is here",
+				  c->file->path);
+	return r;
 }

@@ -221,6 +221,9 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 		return;
 	saw(t, span->begin, span->end);
 	span->track = track->number;
+	/* A call lies in what begins when it does, however long it takes: operators do not begin in
+	 * calls. */
+	span->rank = span->what == PASTA_SPAN_CALL || span->what == PASTA_SPAN_FLOW;
 	pasta_spansort_add(t->spans, span, t->err);
 }
 
