@@ -168,11 +168,11 @@ static const char *base_name(const char *path)
 /* "0-train-rank0.pst": the number keeps the order, and names apart. */
 static char *shard_name(const struct pasta_run *run, const char *file, size_t number)
 {
-	const char *base = base_name(file);
+	const char *base = base_name(file), *end = strstr(base, ".json");
 	char *path;
 
 	return asprintf(&path, "%s/" PASTA_RUN_SHARDS "/%zu-%.*s.pst", run->path, number,
-			(int)strcspn(base, "."), base) < 0
+			end ? (int)(end - base) : 100, base) < 0
 		       ? NULL
 		       : path;
 }

@@ -280,7 +280,7 @@ static int read_events(const struct pasta_chromefile *f)
 	return r;
 }
 
-static int read_object(const struct pasta_chromefile *f)
+static int read_object(const struct pasta_chromefile *f, bool *events)
 {
 	struct pasta_cursor *c = f->read->c;
 	struct pasta_slice key;
@@ -290,8 +290,11 @@ static int read_object(const struct pasta_chromefile *f)
 		if (!pasta_slice_is(key, "traceEvents")) {
 			r = f->member(f->ctx, key);
 		} else if (pasta_cursor_peek(c) != '[') {
-			r = pasta_cursor_skip(c);
+			r = pasta_cursor_value(c);
+			if (!r)
+				r = pasta_chromeread_bad(f->read, 0, "traceEvents that is no array");
 		} else {
+			*events = true;
 			r = pasta_cursor_enter(c);
 			if (!r)
 				r = read_events(f);
@@ -305,6 +308,7 @@ static int read_object(const struct pasta_chromefile *f)
 int pasta_chromefile_read(const struct pasta_chromefile *f)
 {
 	struct pasta_cursor *c = f->read->c;
+	bool events = false;
 	int first = pasta_cursor_peek(c), r;
 
 	if (first < 0)
@@ -314,9 +318,13 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	r = pasta_cursor_enter(c);
 	if (r)
 		return r;
-	r = first == '[' ? read_events(f) : read_object(f);
+	r = first == '[' ? read_events(f) : read_object(f, &events);
 	/* What is damaged around events must not cost those that follow. */
 	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0)
 		r = read_events(f);
+	if (!r && first == '{' && !events && !c->damaged)
+		return pasta_fail(c->err, -EMEDIUMTYPE,
+				  "%s is no trace: it has no traceEvents, or not all of it is here",
+				  c->file->path);
 	return r;
 }

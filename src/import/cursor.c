@@ -12,6 +12,17 @@ void pasta_cursor_free(struct pasta_cursor *c)
 	pasta_jsontape_free(&c->tape);
 }
 
+int pasta_cursor_restart(struct pasta_cursor *c)
+{
+	int r = pasta_tracefile_restart(c->file, c->err);
+
+	/* A byte order mark is no part of the text. */
+	c->pos = !r && c->file->size >= 3 && !memcmp(c->file->data, "\xef\xbb\xbf", 3) ? 3 : 0;
+	c->fresh = c->ended = false;
+	c->damaged = c->damaged_bytes = 0;
+	return r;
+}
+
 static const char *here(const struct pasta_cursor *c)
 {
 	return c->file->data + c->pos;
@@ -251,7 +262,7 @@ int pasta_cursor_value(struct pasta_cursor *c)
 		return pasta_fail(c->err, r, "out of memory");
 	if (c->salvage && (r == -EBADMSG || r == -EFBIG)) {
 		memset(c->err, 0, sizeof(*c->err));
-		c->pos += c->pos < c->file->size;
+		c->pos += c->pos < c->file->size; /* a value may be missing at the very end */
 		return rescue(c);
 	}
 	return c->err->code ? c->err->code : fail_at(c, offset(c) + used, what);

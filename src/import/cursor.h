@@ -35,6 +35,9 @@ struct pasta_cursor {
 
 void pasta_cursor_free(struct pasta_cursor *c);
 
+/* From the text's begin once more, as if nothing had been read. -ESPIPE: it came through a pipe. */
+int pasta_cursor_restart(struct pasta_cursor *c);
+
 /* The first character of the value that comes: '{', '[', '"', a digit, ...; 0 at the text's end,
  * and a negative errno. */
 int pasta_cursor_peek(struct pasta_cursor *c);

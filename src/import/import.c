@@ -10,6 +10,7 @@
 
 /* A line each; asked in this order. */
 static const struct pasta_format *const formats[] = {
+	&pasta_format_rocprof,
 	&pasta_format_kineto,
 	&pasta_format_chrome,
 };
@@ -84,6 +85,7 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f, c
 		     : pasta_fail(err, -ENOMEM, "out of memory");
 
 	info->format = format->name;
+	t.cursor = &c;
 	if (!r)
 		r = format->parse(&t, &c);
 	info->damaged = c.damaged + f->torn;

@@ -597,6 +597,7 @@ static int take_member(void *ctx, struct pasta_slice name)
 /* -- Events -- */
 
 #define HOST (PASTA_BIT(API) | PASTA_BIT(LAUNCH))
+#define KERNELS PASTA_BIT(KERNEL)
 #define OPS (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END))
 #define MEMORY (PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(COUNTER))
 
@@ -686,6 +687,13 @@ static int take_event(void *ctx, const struct pasta_chromeevent *e)
 
 /* -- The end -- */
 
+/* Say what is not there, if anybody wants it. */
+static void lacks(struct pasta_trace *t, bool there, uint64_t kinds, const char *what)
+{
+	if (!there && pasta_trace_wants(t, kinds))
+		pasta_trace_lacks(t, what);
+}
+
 static void tell(struct kineto *k)
 {
 	struct pasta_trace *t = k->t;
@@ -709,22 +717,15 @@ static void tell(struct kineto *k)
 		found[1] += c->take == take_python ? k->found[i] : 0;
 		found[2] += c->take == take_memory ? k->found[i] : 0;
 	}
-	if (!k->kernels)
-		pasta_trace_lacks(t, "kernels: the profiler saw the host alone");
-	if (k->kernels && !k->host)
-		pasta_trace_lacks(t, "launches: kernels are not joined to what launched them");
-	if (!found[0])
-		pasta_trace_lacks(t, "operators");
-	else if (!k->shapes)
-		pasta_trace_lacks(t, "shapes of operators' inputs (record_shapes)");
-	if (!found[1])
-		pasta_trace_lacks(t, "Python call paths (with_stack)");
-	if (!found[2])
-		pasta_trace_lacks(t, "memory (profile_memory)");
-	if (k->kernels && !k->grids)
-		pasta_trace_lacks(t, "sizes of grids and blocks");
-	if (!k->devices)
-		pasta_trace_lacks(t, "what devices there are");
+	lacks(t, k->kernels, KERNELS, "kernels: the profiler saw the host alone");
+	lacks(t, !k->kernels || k->host, KERNELS,
+	      "launches: kernels are not joined to what launched them");
+	lacks(t, found[0], OPS, "operators");
+	lacks(t, !found[0] || k->shapes, OPS, "shapes of operators' inputs (record_shapes)");
+	lacks(t, found[1] || t->options->no_stacks, OPS | HOST, "Python call paths (with_stack)");
+	lacks(t, found[2], MEMORY, "memory (profile_memory)");
+	lacks(t, !k->kernels || k->grids, KERNELS, "sizes of grids and blocks");
+	lacks(t, k->devices, PASTA_BIT(DEVICE), "what devices there are");
 }
 
 /* What is only known at the end. */
@@ -761,10 +762,11 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
  * have these categories. */
 static bool sniff(const char *text, size_t size)
 {
-	static const char *const marks[] = {"\"schemaVersion\"",   "\"baseTimeNanoseconds\"",
-					    "\"cpu_op\"",	   "\"cuda_runtime\"",
-					    "\"python_function\"", "\"deviceProperties\"",
-					    "\"distributedInfo\""};
+	static const char *const marks[] = {"\"schemaVersion\"",    "\"baseTimeNanoseconds\"",
+					    "\"deviceProperties\"", "\"distributedInfo\"",
+					    "\"cpu_op\"",	    "\"cuda_runtime\"",
+					    "\"python_function\"",  "\"user_annotation\"",
+					    "\"External id\"",	    "\"correlation\""};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
 		if (memmem(text, size, marks[i], strlen(marks[i])))

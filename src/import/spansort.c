@@ -73,6 +73,8 @@ static bool before(const struct pasta_span *a, const struct pasta_span *b)
 {
 	if (a->begin != b->begin)
 		return a->begin < b->begin;
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
 	if (a->end != b->end)
 		return a->end > b->end;
 	return a->order < b->order;

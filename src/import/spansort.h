@@ -18,7 +18,7 @@ struct pasta_span {
 	uint64_t a, b;
 	uint32_t track, name, extra;
 	uint8_t what, sub;
-	uint16_t reserved;
+	uint16_t rank; /* of those that begin at once, the lower ones come first */
 };
 
 #define PASTA_SPANSORT_MEMORY ((size_t)64 << 20)
@@ -35,7 +35,7 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		       struct pasta_err *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
-/* After the last add: the spans by begin, of equal ones the longer first, then the one that was
+/* After the last add: the spans by begin, then by rank, then the longer first, then the one that was
  * added first. 1: *span, until the next call; 0 at the end; a negative errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
 			struct pasta_err *err);

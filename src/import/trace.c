@@ -221,6 +221,9 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 		return;
 	saw(t, span->begin, span->end);
 	span->track = track->number;
+	/* A call lies in what begins when it does, however long it takes: operators do not begin in
+	 * calls. */
+	span->rank = span->what == PASTA_SPAN_CALL || span->what == PASTA_SPAN_FLOW;
 	pasta_spansort_add(t->spans, span, t->err);
 }
 
@@ -359,6 +362,15 @@ static void put_world(struct pasta_trace *t, const struct pasta_trace_world *wor
 	put_threads(t, time);
 }
 
+/* What was passed over: records that make no sense, and places where there was at least one. */
+static void put_loss(struct pasta_trace *t)
+{
+	uint64_t lost = t->info->invalid + t->cursor->damaged + t->cursor->file->torn;
+
+	if (lost && !t->err->code)
+		check(t, pasta_shardwriter_drop(t->w, PASTA_TRACE_OTHER, PASTA_LOSS_SOURCE, lost));
+}
+
 int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *world)
 {
 	struct pasta_import_info *info = t->info;
@@ -370,6 +382,7 @@ int pasta_trace_close(struct pasta_trace *t, const struct pasta_trace_world *wor
 		pasta_threads_write(t);
 	pasta_collective_write(t);
 	put_world(t, world);
+	put_loss(t);
 	for (int i = 0; i < PASTA_IMPORT_LISTS; i++)
 		tell_list(t, i);
 	info->kinds = (world->kinds | t->seen) & t->kinds;

@@ -48,8 +48,9 @@ struct pasta_trace {
 	struct pasta_shardwriter *w;
 	const struct pasta_import_options *options;
 	struct pasta_import_info *info;
-	uint64_t kinds, seen; /* wanted; emitted */
-	uint64_t first, last; /* times */
+	const struct pasta_cursor *cursor; /* that reads the file */
+	uint64_t kinds, seen;		   /* wanted; emitted */
+	uint64_t first, last;		   /* times */
 	struct pasta_spansort *spans;
 	struct pasta_map *tracks; /* struct pasta_track, by hash of its names */
 	struct pasta_track **by_number;

@@ -195,3 +195,23 @@ void pasta_tracefile_close(struct pasta_tracefile *f)
 	memset(f, 0, sizeof(*f));
 	f->fd = -1;
 }
+
+int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_err *err)
+{
+	bool salvage = f->salvage;
+	char *path = f->path;
+	int r;
+
+	if (lseek(f->fd, 0, SEEK_SET) < 0)
+		return pasta_fail(
+			err, -ESPIPE,
+			"%s: what its records refer to comes after them, and a pipe cannot "
+			"be read twice: store it in a file first",
+			path);
+	close(f->fd);
+	f->path = NULL;
+	pasta_tracefile_close(f);
+	r = pasta_tracefile_open(f, path, salvage, err);
+	free(path);
+	return r;
+}

@@ -39,6 +39,9 @@ int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool salva
 			 struct pasta_err *err);
 void pasta_tracefile_close(struct pasta_tracefile *f);
 
+/* Its first bytes once more. -ESPIPE: what it is cannot be read twice. */
+int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_err *err);
+
 /* Forget the window's first bytes, and add some at its end; where there are none, end is set. What
  * is kept moves. -EFBIG: the window cannot grow. Or what reading and unpacking say. */
 int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_err *err);
