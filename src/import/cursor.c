@@ -18,7 +18,7 @@ int pasta_cursor_restart(struct pasta_cursor *c)
 
 	/* A byte order mark is no part of the text. */
 	c->pos = !r && c->file->size >= 3 && !memcmp(c->file->data, "\xef\xbb\xbf", 3) ? 3 : 0;
-	c->fresh = c->ended = false;
+	c->fresh = c->ended = c->lost = false;
 	c->damaged = c->damaged_bytes = 0;
 	return r;
 }
