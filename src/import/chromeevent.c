@@ -319,12 +319,9 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	if (r)
 		return r;
 	r = first == '[' ? read_events(f) : read_object(f, &events);
-	/* What was damaged before the events must not cost them. */
-	if (!r && first == '{' && !events && c->salvage && c->damaged &&
-	    (r = pasta_cursor_rescue(c)) > 0)
+	/* What is damaged around events must not cost those that follow. */
+	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0)
 		r = read_events(f);
-	if (r >= 0)
-		r = pasta_cursor_end(c);
 	if (!r && first == '{' && !events && !c->damaged)
 		return pasta_fail(c->err, -EMEDIUMTYPE,
 				  "%s is no trace: it has no traceEvents, or not all of it is here",

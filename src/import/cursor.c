@@ -18,7 +18,7 @@ int pasta_cursor_restart(struct pasta_cursor *c)
 
 	/* A byte order mark is no part of the text. */
 	c->pos = !r && c->file->size >= 3 && !memcmp(c->file->data, "\xef\xbb\xbf", 3) ? 3 : 0;
-	c->fresh = c->ended = false;
+	c->fresh = c->ended = c->lost = false;
 	c->damaged = c->damaged_bytes = 0;
 	return r;
 }
@@ -54,7 +54,7 @@ static int broken(struct pasta_cursor *c, const char *what)
 	if (!c->salvage)
 		return fail_at(c, offset(c), what);
 	c->damaged++;
-	c->ended = true;
+	c->ended = c->lost = true;
 	return 0;
 }
 
@@ -122,11 +122,6 @@ static int member(struct pasta_cursor *c, char close)
 			      : "the text ends before what is open");
 }
 
-int pasta_cursor_element(struct pasta_cursor *c)
-{
-	return member(c, ']');
-}
-
 /* The value that comes, on the tape. -EAGAIN is not returned. */
 static int parse(struct pasta_cursor *c, size_t *used, const char **what)
 {
@@ -156,7 +151,9 @@ static int name(struct pasta_cursor *c, struct pasta_slice *key)
 		;
 	if (p == end && !c->file->end)
 		return -EAGAIN;
-	c->pos = (size_t)(p - c->file->data);
+	/* A name that lost its end may have swallowed elements. */
+	if (*p == ':' || !c->salvage)
+		c->pos = (size_t)(p - c->file->data);
 	if (*p != ':')
 		return broken(c, "no ':' after a member's name");
 	c->pos++;
@@ -203,7 +200,8 @@ static int rescue(struct pasta_cursor *c)
 	uint64_t from = offset(c);
 	int r = 0;
 
-	c->damaged++;
+	c->damaged += !c->lost;
+	c->lost = false;
 	for (;; c->pos++) {
 		const char *p = memchr(here(c), '{', c->file->size - c->pos);
 
@@ -231,9 +229,19 @@ int pasta_cursor_rescue(struct pasta_cursor *c)
 {
 	int r;
 
+	if (!c->lost)
+		return 0;
 	c->ended = false;
 	r = rescue(c);
 	return r < 0 ? r : !c->ended;
+}
+
+int pasta_cursor_element(struct pasta_cursor *c)
+{
+	int r = member(c, ']');
+
+	/* Damage may lie between two elements as well. */
+	return r ? r : pasta_cursor_rescue(c);
 }
 
 int pasta_cursor_value(struct pasta_cursor *c)
@@ -277,13 +285,13 @@ int pasta_cursor_skip(struct pasta_cursor *c)
 	}
 	r = pasta_cursor_enter(c);
 	while (!r) {
-		r = first == '{' ? pasta_cursor_key(c, &key) : pasta_cursor_element(c);
+		r = first == '{' ? pasta_cursor_key(c, &key) : member(c, ']');
 		if (r <= 0)
 			return r;
 		r = pasta_cursor_value(c);
-		r = r < 0 ? r : 0;
 	}
-	return r;
+	/* What was found after damage is an element of another array: it is not to be passed over. */
+	return r < 0 ? r : 0;
 }
 
 int pasta_cursor_end(struct pasta_cursor *c)

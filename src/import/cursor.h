@@ -30,6 +30,7 @@ struct pasta_cursor {
 	size_t pos; /* in the window */
 	bool fresh; /* an object or array was just entered */
 	bool ended; /* salvaged: the text has no more */
+	bool lost;  /* salvaged: so it was taken, for nobody knows where in it we are */
 };
 
 void pasta_cursor_free(struct pasta_cursor *c);
@@ -54,8 +55,8 @@ int pasta_cursor_value(struct pasta_cursor *c);
 /* Pass over the value that comes, however many members it has. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 
-/* With salvage, after damage outside an array: to the next element, as if in an array; 0: there is
- * none. */
+/* With salvage, if damage outside an array was the end of it: to the next element, as if in an
+ * array; 0: there is none. */
 int pasta_cursor_rescue(struct pasta_cursor *c);
 
 /* Something is wrong with the value on the tape, at one of its tokens: describe it, and return
