@@ -161,9 +161,10 @@ struct pasta_track *pasta_chromeevent_track(struct pasta_chromeread *r,
 	if (r->track && pid.size == r->pid_size && tid.size == r->tid_size &&
 	    !memcmp(pid.at, r->ids, pid.size) && !memcmp(tid.at, r->ids + pid.size, tid.size))
 		return r->track;
-	r->track = pasta_trace_track(r->t, pid, tid);
+	r->track = NULL;
 	if (pid.size + tid.size > sizeof(r->ids))
-		return r->track;
+		return pasta_trace_track(r->t, pid, tid);
+	r->track = pasta_trace_track(r->t, pid, tid);
 	r->pid_size = pid.size;
 	r->tid_size = tid.size;
 	memcpy(r->ids, pid.at, pid.size);
@@ -294,10 +295,23 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 			if (!r)
 				r = read_events(f);
 		}
-		if (r < 0)
-			return r;
+		if (r) /* damaged: what comes is no member any more */
+			return r < 0 ? r : 0;
 	}
 	return r;
+}
+
+/* What was damaged before the events must not cost them, nor what comes after them. */
+static int rescue_events(const struct pasta_chromefile *f, bool *events)
+{
+	struct pasta_cursor *c = f->read->c;
+	int r = pasta_cursor_rescue(c);
+
+	if (r <= 0)
+		return r;
+	*events = true;
+	r = read_events(f);
+	return !r && pasta_cursor_peek(c) > 0 ? read_object(f, events) : r;
 }
 
 int pasta_chromefile_read(const struct pasta_chromefile *f)
@@ -314,9 +328,11 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 	if (r)
 		return r;
 	r = first == '[' ? read_events(f) : read_object(f, &events);
-	/* What was damaged before the events must not cost them. */
-	if (!r && first == '{' && !events && c->salvage && c->damaged &&
-	    (r = pasta_cursor_rescue(c)) > 0)
-		r = read_events(f);
+	if (!r && first == '{' && !events && c->salvage && c->damaged)
+		r = rescue_events(f, &events);
+	if (!r && first == '{' && !events)
+		return pasta_fail(c->err, -EBADMSG,
+				  "%s has no events: an object without traceEvents is no trace",
+				  c->file->path);
 	return r < 0 ? r : pasta_cursor_end(c);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define RESCUE_MAX ((size_t)1 << 20) /* after damage, an element is no longer than this */
+#define ZERO 256		     /* a byte of 0, which is no end */
 
 void pasta_cursor_free(struct pasta_cursor *c)
 {
@@ -47,17 +48,22 @@ static int broken(struct pasta_cursor *c, const char *what)
 	return 0;
 }
 
-/* The character that comes after white space; 0 at the end; a negative errno. */
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* The character that comes after white space, or ZERO; 0 at the end; a negative errno. */
 static int next_char(struct pasta_cursor *c)
 {
 	while (!c->err->code && !c->ended) {
 		const char *p = here(c), *end = c->file->data + c->file->size;
 
-		while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
+		while (is_space(*p))
 			p++;
 		c->pos = (size_t)(p - c->file->data);
 		if (p < end)
-			return (unsigned char)*p;
+			return *p ? (unsigned char)*p : ZERO;
 		if (c->file->end)
 			return 0;
 		if (more(c))
@@ -111,11 +117,6 @@ static int member(struct pasta_cursor *c, char close)
 			      : "the text ends before what is open");
 }
 
-int pasta_cursor_element(struct pasta_cursor *c)
-{
-	return member(c, ']');
-}
-
 /* The value that comes, on the tape. -EAGAIN is not returned. */
 static int parse(struct pasta_cursor *c, size_t *used, const char **what)
 {
@@ -136,25 +137,21 @@ int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key)
 
 	if (r <= 0)
 		return r;
-	r = parse(c, &used, &what);
-	if (r && r != -EBADMSG)
-		return c->err->code ? c->err->code : pasta_fail(c->err, r, "out of memory");
-	if (r || c->tape.tokens[0].type != PASTA_JSON_STRING)
-		return broken(c, "no name of a member where one should be");
-	/* The name must not move while ':' is looked for. */
-	c->pos += used;
-	if (c->pos == c->file->size || *here(c) != ':') {
-		size_t back = used;
-
-		while (c->pos < c->file->size && (uint8_t)*here(c) <= ' ' && *here(c))
-			c->pos++, back++;
-		if (c->pos == c->file->size && !c->file->end) {
-			c->pos -= back;
-			c->fresh = true;
-			r = more(c);
-			return r ? r : pasta_cursor_key(c, key);
-		}
+	/* The name must be in the window together with its ':'. */
+	for (;;) {
+		r = parse(c, &used, &what);
+		if (r && r != -EBADMSG)
+			return c->err->code ? c->err->code : pasta_fail(c->err, r, "out of memory");
+		if (r || c->tape.tokens[0].type != PASTA_JSON_STRING)
+			return broken(c, "no name of a member where one should be");
+		while (is_space(here(c)[used]))
+			used++;
+		if (c->pos + used < c->file->size || c->file->end)
+			break;
+		if (more(c))
+			return c->err->code;
 	}
+	c->pos += used;
 	if (*here(c) != ':')
 		return broken(c, "no ':' after a member's name");
 	c->pos++;
@@ -189,7 +186,6 @@ static int rescue(struct pasta_cursor *c)
 	uint64_t from = offset(c);
 	int r = 0;
 
-	c->damaged++;
 	for (;; c->pos++) {
 		const char *p = memchr(here(c), '{', c->file->size - c->pos);
 
@@ -210,16 +206,26 @@ static int rescue(struct pasta_cursor *c)
 	c->damaged_bytes += offset(c) - from;
 	c->fresh = true;
 	c->ended = !r;
-	return r < 0 ? r : 1;
+	return r;
 }
 
 int pasta_cursor_rescue(struct pasta_cursor *c)
 {
-	int r;
-
 	c->ended = false;
+	return rescue(c);
+}
+
+/* What lies between two elements is damage like any other. */
+int pasta_cursor_element(struct pasta_cursor *c)
+{
+	int next = c->fresh ? ',' : next_char(c), r;
+
+	if (!c->salvage || c->ended || next <= 0 || next == ',' || next == ']')
+		return member(c, ']');
+	c->damaged++;
 	r = rescue(c);
-	return r < 0 ? r : !c->ended;
+	c->fresh = false; /* what was found is given at once */
+	return r;
 }
 
 int pasta_cursor_value(struct pasta_cursor *c)
@@ -241,7 +247,9 @@ int pasta_cursor_value(struct pasta_cursor *c)
 	if (c->salvage && (r == -EBADMSG || r == -EFBIG)) {
 		memset(c->err, 0, sizeof(*c->err));
 		c->pos++;
-		return rescue(c);
+		c->damaged++;
+		r = rescue(c);
+		return r < 0 ? r : 1;
 	}
 	return c->err->code ? c->err->code : fail_at(c, offset(c) + used, what);
 }
@@ -257,17 +265,15 @@ int pasta_cursor_skip(struct pasta_cursor *c)
 	int first = next_char(c), r;
 	struct pasta_slice key;
 
-	if (first != '{' && first != '[') {
-		r = first < 0 ? first : pasta_cursor_value(c);
-		return r < 0 ? r : 0;
-	}
+	if (first != '{' && first != '[')
+		return first < 0 ? first : pasta_cursor_value(c);
 	r = pasta_cursor_enter(c);
 	while (!r) {
-		r = first == '{' ? pasta_cursor_key(c, &key) : pasta_cursor_element(c);
+		/* Not as an element: what would be found after damage is not of this array. */
+		r = first == '{' ? pasta_cursor_key(c, &key) : member(c, ']');
 		if (r <= 0)
 			return r;
 		r = pasta_cursor_value(c);
-		r = r < 0 ? r : 0;
 	}
 	return r;
 }
