@@ -197,7 +197,7 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		return err->code;
 	to = &s->spans[s->count];
 	*to = *span;
-	to->order = s->added++;
+	to->order = s->added++ | (uint64_t)span->leaf << 63;
 	if (s->count && s->sorted && before(to, to - 1))
 		s->sorted = false;
 	s->count++;

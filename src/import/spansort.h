@@ -6,6 +6,7 @@
 #ifndef PASTA_IMPORT_SPANSORT_H
 #define PASTA_IMPORT_SPANSORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,11 +15,12 @@
 /* What it means is its giver's business. */
 struct pasta_span {
 	uint64_t begin, end;
-	uint64_t order; /* the number of its adding; set here */
+	uint64_t order; /* the number of its adding, and leaf above all; set here */
 	uint64_t a, b;
 	uint32_t track, name, extra;
 	uint8_t what, sub;
-	uint16_t reserved;
+	bool leaf; /* nothing lies in it: of equal ones it is the innermost */
+	uint8_t reserved;
 };
 
 #define PASTA_SPANSORT_MEMORY ((size_t)64 << 20)
@@ -35,8 +37,9 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		       struct pasta_err *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
-/* After the last add: the spans by begin, of equal ones the longer first, then the one that was
- * added first. 1: *span, until the next call; 0 at the end; a negative errno. */
+/* After the last add: the spans by begin, of equal ones the longer first, then those that are no
+ * leaf, then the one that was added first. 1: *span, until the next call; 0 at the end; a negative
+ * errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
 			struct pasta_err *err);
 
