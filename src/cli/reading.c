@@ -64,6 +64,17 @@ static void warn(const char *line)
 	pasta_cli_say("%s", line);
 }
 
+/* Of the run that goes, nobody is to be told where it was. */
+static int say_source(struct pasta_input *in, const char *folder, const char *file,
+		      struct pasta_err *err)
+{
+	if (strcmp(in->run.path, folder) != 0)
+		return 0;
+	free(in->run.path);
+	in->run.path = strdup(file);
+	return in->run.path ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+}
+
 /* Import into a run that goes as soon as its shards are open: nothing is left behind. */
 static int add_imported(struct pasta_input *in, struct pasta_importing *im, struct pasta_err *err)
 {
@@ -83,6 +94,8 @@ static int add_imported(struct pasta_input *in, struct pasta_importing *im, stru
 		r = pasta_importing_run(im, &run, err);
 	if (!r)
 		r = pasta_input_add(in, folder, err);
+	if (!r)
+		r = say_source(in, folder, im->files[0], err);
 	if (!r)
 		pasta_importing_say(im);
 	pasta_run_discard(&run);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define RESCUE_MAX ((size_t)1 << 20) /* after damage, an element is no longer than this */
+#define RESCUE_DEPTH 16		     /* nor nested deeper: what is tried is tried that often */
 #define ZERO 256		     /* a byte of 0, which is no end */
 
 void pasta_cursor_free(struct pasta_cursor *c)
@@ -168,6 +169,7 @@ static int element_here(struct pasta_cursor *c)
 	const char *what;
 	int r;
 
+	c->tape.limit = RESCUE_DEPTH;
 	do {
 		r = pasta_jsontape_parse(&c->tape, here(c), c->file->size - c->pos, c->file->end,
 					 &used, &what);
@@ -175,6 +177,7 @@ static int element_here(struct pasta_cursor *c)
 			break;
 		r = more(c);
 	} while (!r);
+	c->tape.limit = 0;
 	if (c->err->code)
 		return c->err->code;
 	return !r && (!c->is_element || c->is_element(&c->tape));

@@ -246,7 +246,7 @@ static const char *begin(struct parser *s, const char *p, uint32_t *depth)
 	bool object = *p == '{';
 	const char *first;
 
-	if (*depth == PASTA_JSON_DEPTH)
+	if (*depth == (t->limit ? t->limit : PASTA_JSON_DEPTH))
 		return fail(s, p, "nested too deep");
 	if (!push(s, object ? PASTA_JSON_OBJECT : PASTA_JSON_ARRAY, p))
 		return NULL;

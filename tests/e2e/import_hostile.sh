@@ -84,6 +84,15 @@ is "one of two is said once" "$(grep -c absent.json err)" 1
 "$ACCELPROF" report <(cat good.json) -t ops >out 2>err
 has "a pipe" out '^aten::a '
 
+TMPDIR=$dir "$ACCELPROF" report good.json --format json >report.json 2>err
+is "the run is called after its file" "$(json report.json 'd["run"]["path"]')" good.json
+ls accelprof-* >/dev/null 2>&1 && failed "a folder is left behind: $(ls)"
+
+# -- Damage that could begin an event in many places costs time in proportion to its size --
+python3 -c 'print("{\"schemaVersion\": 1, \"traceEvents\": [x" + ("{\"a\":[" * 500 + "1," * 500000) * 6)
+' >nested.json
+timeout 20 "$ACCELPROF" import --salvage nested.json -o nested >out 2>err || failed "nested: $(cat err)"
+
 mkdir tmp
 # ended SIGNAL STATUS VERB... - while it reads, which it does for ever.
 ended() {
