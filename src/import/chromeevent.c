@@ -164,6 +164,7 @@ struct pasta_track *pasta_chromeevent_track(struct pasta_chromeread *r,
 	if (r->track && pid.size == r->pid_size && tid.size == r->tid_size &&
 	    !memcmp(pid.at, r->ids, pid.size) && !memcmp(tid.at, r->ids + pid.size, tid.size))
 		return r->track;
+	r->track = NULL;
 	if (pid.size + tid.size > sizeof(r->ids))
 		return pasta_trace_track(r->t, pid, tid);
 	r->track = pasta_trace_track(r->t, pid, tid);
@@ -292,15 +293,16 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 		} else if (pasta_cursor_peek(c) != '[') {
 			r = pasta_cursor_value(c);
 			if (!r)
-				r = pasta_chromeread_bad(f->read, 0, "traceEvents that is no array");
+				r = pasta_chromeread_bad(f->read, 0,
+							 "traceEvents that is no array");
 		} else {
 			*events = true;
 			r = pasta_cursor_enter(c);
 			if (!r)
 				r = read_events(f);
 		}
-		if (r < 0)
-			return r;
+		if (r) /* damaged: what comes is no member any more */
+			return r < 0 ? r : 0;
 	}
 	return r;
 }
@@ -320,11 +322,15 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 		return r;
 	r = first == '[' ? read_events(f) : read_object(f, &events);
 	/* What is damaged around events must not cost those that follow. */
-	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0)
+	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0) {
+		events = true;
 		r = read_events(f);
+		if (!r && first == '{' && pasta_cursor_peek(c) == ',')
+			r = read_object(f, &events);
+	}
 	if (!r && first == '{' && !events && !c->damaged)
 		return pasta_fail(c->err, -EMEDIUMTYPE,
-				  "%s is no trace: it has no traceEvents, or not all of it is here",
+				  "%s has no events: an object without traceEvents is no trace",
 				  c->file->path);
 	return r;
 }

@@ -97,6 +97,15 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f, c
 	return r;
 }
 
+/* Not all errors are known where the file's name is. */
+static void name_file(const char *path, struct pasta_err *err)
+{
+	struct pasta_err was = *err;
+
+	if (!strstr(was.text, path))
+		pasta_fail(err, was.code, "%s: %s", path, was.text);
+}
+
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_err *err)
 {
@@ -112,6 +121,8 @@ int pasta_import(const char *path, const char *shard, const struct pasta_import_
 		if (r && r != -EEXIST)
 			unlink(shard);
 	}
+	if (r)
+		name_file(path, err);
 	pasta_tracefile_close(&f);
 	return r;
 }

@@ -99,6 +99,18 @@ static void read_work(const struct pasta_chromeevent *e, struct work *w)
 	}
 }
 
+/* What does not fit is as much as does. */
+static uint32_t size(uint64_t n)
+{
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Small numbers stay as they are; of addresses both halves tell them apart. */
+static uint32_t handle(uint64_t n)
+{
+	return (uint32_t)(n ^ n >> 32);
+}
+
 static int take_kernel(struct kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_event ev = EVENT(kernel, KERNEL, e->ts);
@@ -113,17 +125,17 @@ static int take_kernel(struct kineto *k, const struct pasta_chromeevent *e)
 	ev.kernel.corr = w.corr;
 	ev.kernel.node = w.node;
 	ev.kernel.name = pasta_trace_token(k->t, e->tape, e->name);
-	ev.kernel.context = (uint32_t)w.context;
-	ev.kernel.stream = (uint32_t)w.stream;
-	ev.kernel.device = (uint32_t)w.device;
-	ev.kernel.grid_x = (uint32_t)w.grid[0];
-	ev.kernel.grid_y = (uint32_t)w.grid[1];
-	ev.kernel.grid_z = (uint32_t)w.grid[2];
-	ev.kernel.block_x = (uint32_t)w.block[0];
-	ev.kernel.block_y = (uint32_t)w.block[1];
-	ev.kernel.block_z = (uint32_t)w.block[2];
-	ev.kernel.registers = (uint32_t)w.registers;
-	ev.kernel.shared_static = (uint32_t)w.shared;
+	ev.kernel.context = handle(w.context);
+	ev.kernel.stream = handle(w.stream);
+	ev.kernel.device = size(w.device);
+	ev.kernel.grid_x = size(w.grid[0]);
+	ev.kernel.grid_y = size(w.grid[1]);
+	ev.kernel.grid_z = size(w.grid[2]);
+	ev.kernel.block_x = size(w.block[0]);
+	ev.kernel.block_y = size(w.block[1]);
+	ev.kernel.block_z = size(w.block[2]);
+	ev.kernel.registers = size(w.registers);
+	ev.kernel.shared_static = size(w.shared);
 	if (!pasta_collective_kernel(k->t, e, &ev, w.collective))
 		pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
@@ -156,9 +168,9 @@ static int take_copy(struct kineto *k, const struct pasta_chromeevent *e)
 	ev.copy.corr = w.corr;
 	ev.copy.node = w.node;
 	ev.copy.bytes = w.bytes;
-	ev.copy.context = (uint32_t)w.context;
-	ev.copy.stream = (uint32_t)w.stream;
-	ev.copy.device = (uint32_t)w.device;
+	ev.copy.context = handle(w.context);
+	ev.copy.stream = handle(w.stream);
+	ev.copy.device = size(w.device);
 	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
 }
@@ -173,9 +185,9 @@ static int take_set(struct kineto *k, const struct pasta_chromeevent *e)
 	ev.set.corr = w.corr;
 	ev.set.node = w.node;
 	ev.set.bytes = w.bytes;
-	ev.set.context = (uint32_t)w.context;
-	ev.set.stream = (uint32_t)w.stream;
-	ev.set.device = (uint32_t)w.device;
+	ev.set.context = handle(w.context);
+	ev.set.stream = handle(w.stream);
+	ev.set.device = size(w.device);
 	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
 }
@@ -189,9 +201,9 @@ static int take_sync(struct kineto *k, const struct pasta_chromeevent *e)
 	read_work(e, &w);
 	ev.sync.dur = e->dur;
 	ev.sync.corr = w.corr;
-	ev.sync.context = (uint32_t)w.context;
-	ev.sync.stream = (uint32_t)w.stream;
-	ev.sync.device = (uint32_t)w.device;
+	ev.sync.context = handle(w.context);
+	ev.sync.stream = handle(w.stream);
+	ev.sync.device = size(w.device);
 	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
 	return 0;
 }
@@ -249,10 +261,9 @@ static uint32_t inputs_of(struct kineto *k, const struct pasta_jsontape *tape, u
 	else
 		dim_end = tape->tokens[dims].next;
 	/* Elements may be a character and a comma, of which three are made. */
-	start = p = pasta_trace_scratch(k->t,
-					2 * ((size_t)tape->tokens[types].size * !!types +
-					     (size_t)tape->tokens[dims].size * !!dims) +
-						8);
+	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
+						   (size_t)tape->tokens[dims].size * !!dims) +
+						      8);
 	if (!p || (type >= end && dim >= dim_end))
 		return 0;
 	while (type < end || dim < dim_end) {
@@ -547,15 +558,17 @@ static void take_distributed(struct kineto *k)
 		k->world.world = (uint32_t)world;
 }
 
-static void take_base(struct kineto *k)
+static int take_base(struct kineto *k)
 {
 	const struct pasta_json_token *token = &k->c->tape.tokens[0];
 	uint64_t base;
 
-	k->base = token->type == PASTA_JSON_NUMBER &&
-		  !pasta_digits(k->c->tape.text + token->at, token->size, 0, &base) &&
-		  base <= INT64_MAX;
-	k->world.offset = k->base ? base : 0;
+	if (token->type != PASTA_JSON_NUMBER ||
+	    pasta_digits(k->c->tape.text + token->at, token->size, 0, &base) || base > INT64_MAX)
+		return pasta_chromeread_bad(&k->read, 0, "a base of times that is none");
+	k->world.offset = base;
+	k->base = true;
+	return 0;
 }
 
 /* Which library observed the devices. */
@@ -587,9 +600,9 @@ static int take_member(void *ctx, struct pasta_slice name)
 		take_devices(k);
 	else if (distributed)
 		take_distributed(k);
-	else if (base)
-		take_base(k);
-	else
+	else if (base && (r = take_base(k)) < 0)
+		return r;
+	else if (cuda || hip)
 		take_version(k, cuda ? "NVIDIA" : "AMD");
 	return 0;
 }
@@ -651,7 +664,7 @@ static void count_unknown(struct kineto *k, const struct pasta_chromeevent *e,
 	struct pasta_slice cat = pasta_jsontape_text(e->tape, e->cat);
 	char name[32];
 
-	if (!e->cat) {
+	if (!e->cat || !cat.size) {
 		snprintf(name, sizeof(name), "(%s)", e->ph == 'M' ? "names" : "no category");
 		cat = (struct pasta_slice){name, strlen(name)};
 	}

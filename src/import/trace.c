@@ -18,6 +18,7 @@
 #define TRACKS_MAX (1u << 16)		  /* more threads than that are no program's */
 #define STRINGS_MAX ((uint64_t)512 << 20) /* bytes of names that are different */
 #define STATES_MAX 4096
+#define SORTS_MAX 256	    /* in a list; what comes after them is counted together */
 #define MADE_UP 0x80000000u /* thread numbers from here on are ours */
 
 static int no_memory(struct pasta_trace *t)
@@ -149,17 +150,23 @@ uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *t
 
 /* -- Threads -- */
 
+static bool is_number(struct pasta_slice s)
+{
+	size_t i = 0;
+
+	while (i < s.size && s.at[i] >= '0' && s.at[i] <= '9')
+		i++;
+	return s.size && i == s.size;
+}
+
 static uint32_t tid_of(struct pasta_trace *t, struct pasta_slice name, uint32_t number)
 {
 	uint64_t tid = UINT64_MAX;
-	size_t digits = 0;
-
-	while (digits < name.size && name.at[digits] >= '0' && name.at[digits] <= '9')
-		digits++;
-	if (!digits || digits < name.size || pasta_digits(name.at, name.size, 0, &tid) ||
-	    tid >= MADE_UP || pasta_map_find(t->tids, tid))
+	if (!is_number(name) || pasta_digits(name.at, name.size, 0, &tid) || tid >= MADE_UP ||
+	    pasta_map_find(t->tids, tid))
 		tid = MADE_UP + number;
-	pasta_map_add(t->tids, tid);
+	if (!pasta_map_add(t->tids, tid))
+		no_memory(t);
 	return (uint32_t)tid;
 }
 
@@ -255,10 +262,27 @@ void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev)
 
 /* -- Counts -- */
 
+/* The name's id of the process. No trace has many sorts, and names live for ever. */
+static uint32_t sort_of(const struct pasta_map *list, const char *name, size_t size)
+{
+	size_t at = 0, n;
+	uint64_t id;
+
+	if (pasta_map_count(list) < SORTS_MAX)
+		return pasta_strings_add(name, size);
+	while (pasta_map_next(list, &at, &id)) {
+		const char *known = pasta_bytes((uint32_t)id, &n);
+
+		if (n == size && !memcmp(known, name, size))
+			return (uint32_t)id;
+	}
+	return pasta_strings_add("(others)", strlen("(others)"));
+}
+
 void pasta_trace_count(struct pasta_trace *t, enum pasta_import_list list, const char *name,
 		       size_t size, uint64_t count)
 {
-	uint32_t id = count ? pasta_strings_add(name, size) : 0;
+	uint32_t id = count ? sort_of(t->lists[list], name, size) : 0;
 	uint64_t *n = id ? pasta_map_add(t->lists[list], id) : NULL;
 
 	if (n)

@@ -69,8 +69,7 @@ static void check(struct pasta_spansort *s, struct pasta_span *spans, size_t cou
 
 static void sort(size_t count, size_t fit, uint64_t times, bool in_order)
 {
-	struct pasta_spansort *s =
-		pasta_spansort_new(fit * sizeof(struct pasta_span), support_dir);
+	struct pasta_spansort *s = pasta_spansort_new(fit * sizeof(struct pasta_span), support_dir);
 	struct pasta_span *spans = calloc(count + 1, sizeof(*spans));
 	struct pasta_err err = {0};
 
