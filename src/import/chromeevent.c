@@ -190,18 +190,14 @@ const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pa
 static void name_process(struct pasta_chromeread *r, const struct pasta_chromeevent *e,
 			 uint32_t value)
 {
-	struct pasta_slice text = text_of(e->tape, value);
-	char *p = pasta_trace_scratch(r->t, text.size + 1);
 	uint32_t *to;
 
-	if (!value || e->tape->tokens[value].type != PASTA_JSON_STRING || !p)
-		return;
 	if (!r->processes)
 		r->processes = pasta_map_new(sizeof(uint32_t));
 	to = r->processes ? pasta_map_add(r->processes, process_key(text_of(e->tape, e->pid)))
 			  : NULL;
 	if (to)
-		*to = pasta_strings_add(p, pasta_jsontape_unescape(text, p));
+		*to = pasta_trace_keep(r->t, e->tape, value);
 }
 
 int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chromeevent *e)
@@ -213,7 +209,7 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 	if (pasta_slice_is(what, "thread_name")) {
 		track = pasta_chromeevent_track(r, e);
 		if (track)
-			track->name = pasta_trace_token(r->t, e->tape, value);
+			track->name = pasta_trace_keep(r->t, e->tape, value);
 	} else if (pasta_slice_is(what, "process_name")) {
 		name_process(r, e, value);
 	}

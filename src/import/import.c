@@ -16,14 +16,6 @@ static const struct pasta_format *const formats[] = {
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 
-const char *pasta_import_format(size_t i, const char **summary)
-{
-	if (i >= FORMATS)
-		return NULL;
-	*summary = formats[i]->summary;
-	return formats[i]->name;
-}
-
 static const struct pasta_format *sniff(const struct pasta_tracefile *f)
 {
 	for (size_t i = 0; i < FORMATS; i++)
@@ -58,7 +50,12 @@ bool pasta_import_knows(const char *path)
 static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
 {
 	const unsigned char *b = (const unsigned char *)f->data;
+	char known[300] = "";
 
+	for (size_t i = 0; i < FORMATS; i++) {
+		strncat(known, i ? "; " : "", sizeof(known) - strlen(known) - 1);
+		strncat(known, formats[i]->summary, sizeof(known) - strlen(known) - 1);
+	}
 	if (!f->size)
 		return pasta_fail(err, -EMEDIUMTYPE, "%s is empty", f->path);
 	if (f->size >= 2 &&
@@ -69,9 +66,9 @@ static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
 				  f->path);
 	return pasta_fail(
 		err, -EMEDIUMTYPE,
-		"%s is no trace that can be imported: neither PyTorch Profiler's JSON, nor "
-		"rocprofv3's, nor another of Chrome's format, plain or with gzip or zstd",
-		f->path);
+		"%s is no trace that can be imported, which are, plain or compressed with "
+		"gzip or zstd: %s",
+		f->path, known);
 }
 
 static int parse(const struct pasta_format *format, struct pasta_tracefile *f, const char *shard,

@@ -148,6 +148,17 @@ uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *t
 	return p ? pasta_trace_str(t, p, pasta_jsontape_unescape(text, p)) : 0;
 }
 
+uint32_t pasta_trace_keep(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token)
+{
+	struct pasta_slice text = pasta_jsontape_text(tape, token);
+	char *p;
+
+	if (!token || tape->tokens[token].type != PASTA_JSON_STRING || !text.size)
+		return 0;
+	p = pasta_trace_scratch(t, text.size);
+	return p ? pasta_strings_add(p, pasta_jsontape_unescape(text, p)) : 0;
+}
+
 /* -- Threads -- */
 
 static bool is_number(struct pasta_slice s)
@@ -170,7 +181,8 @@ static uint32_t tid_of(struct pasta_trace *t, struct pasta_slice name, uint32_t 
 	return (uint32_t)tid;
 }
 
-static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct pasta_slice name)
+static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct pasta_slice group,
+				     struct pasta_slice name)
 {
 	uint32_t number = (uint32_t)pasta_map_count(t->tracks);
 	struct pasta_track *track;
@@ -197,6 +209,9 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 	t->by_number[number] = track;
 	track->number = number;
 	track->tid = tid_of(t, name, number);
+	track->group = pasta_strings_add(group.at, group.size);
+	if (!is_number(name))
+		track->name = pasta_strings_add(name.at, name.size);
 	check(t, pasta_shardwriter_clock(t->w, PASTA_TRACE_TRACKS + number, CLOCK));
 	return track;
 }
@@ -210,7 +225,7 @@ struct pasta_track *pasta_trace_track(struct pasta_trace *t, struct pasta_slice 
 	if (t->err->code)
 		return NULL;
 	track = pasta_map_find(t->tracks, key);
-	return track ? track : track_new(t, key, name);
+	return track ? track : track_new(t, key, group, name);
 }
 
 static void saw(struct pasta_trace *t, uint64_t begin, uint64_t end)
@@ -338,6 +353,11 @@ static void put_state(struct pasta_trace *t, const struct pasta_event *ev)
 		check(t, pasta_shardwriter_state(t->w, ev));
 }
 
+static uint32_t own(struct pasta_trace *t, const char *text)
+{
+	return text ? pasta_trace_str(t, text, strlen(text)) : 0;
+}
+
 static void put_threads(struct pasta_trace *t, uint64_t time)
 {
 	const struct pasta_track *track;
@@ -349,14 +369,9 @@ static void put_threads(struct pasta_trace *t, uint64_t time)
 		if (!track->nest || !track->name)
 			continue;
 		ev.tid = track->tid;
-		ev.thread.name = track->name;
+		ev.thread.name = own(t, pasta_str(track->name));
 		put_state(t, &ev);
 	}
-}
-
-static uint32_t own(struct pasta_trace *t, const char *text)
-{
-	return text ? pasta_trace_str(t, text, strlen(text)) : 0;
 }
 
 /* One moment near the events: a line through it is exact, as far as doubles are. */
