@@ -292,7 +292,8 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 		} else if (pasta_cursor_peek(c) != '[') {
 			r = pasta_cursor_value(c);
 			if (!r)
-				r = pasta_chromeread_bad(f->read, 0, "traceEvents that is no array");
+				r = pasta_chromeread_bad(f->read, 0,
+							 "traceEvents that is no array");
 		} else {
 			*events = true;
 			r = pasta_cursor_enter(c);

@@ -126,7 +126,8 @@ static struct pasta_collectives *collectives_of(struct pasta_trace *t)
 		free(c);
 		return NULL;
 	}
-	return t->collectives = c;
+	t->collectives = c;
+	return c;
 }
 
 static struct waiting *wait(struct pasta_trace *t, uint64_t corr)

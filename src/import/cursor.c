@@ -290,7 +290,8 @@ int pasta_cursor_skip(struct pasta_cursor *c)
 			return r;
 		r = pasta_cursor_value(c);
 	}
-	/* What was found after damage is an element of another array: it is not to be passed over. */
+	/* What was found after damage is an element of another array: it is not to be passed over.
+	 */
 	return r < 0 ? r : 0;
 }
 

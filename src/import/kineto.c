@@ -249,10 +249,9 @@ static uint32_t inputs_of(struct kineto *k, const struct pasta_jsontape *tape, u
 	else
 		dim_end = tape->tokens[dims].next;
 	/* Elements may be a character and a comma, of which three are made. */
-	start = p = pasta_trace_scratch(k->t,
-					2 * ((size_t)tape->tokens[types].size * !!types +
-					     (size_t)tape->tokens[dims].size * !!dims) +
-						8);
+	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
+						   (size_t)tape->tokens[dims].size * !!dims) +
+						      8);
 	if (!p || (type >= end && dim >= dim_end))
 		return 0;
 	while (type < end || dim < dim_end) {

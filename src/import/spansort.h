@@ -35,8 +35,8 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 		       struct pasta_err *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
-/* After the last add: the spans by begin, then by rank, then the longer first, then the one that was
- * added first. 1: *span, until the next call; 0 at the end; a negative errno. */
+/* After the last add: the spans by begin, then by rank, then the longer first, then the one that
+ * was added first. 1: *span, until the next call; 0 at the end; a negative errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
 			struct pasta_err *err);
 

@@ -107,8 +107,8 @@ int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_
 		memmove(f->data, f->data + forget, f->size);
 	memset(f->data + f->size, 0, PASTA_TRACEFILE_PAD);
 	/* Small pieces would have what is kept moved again and again. */
-	if (f->size > f->capacity / 2 && (f->capacity < PASTA_TRACEFILE_WINDOW_MAX || f->size == f->capacity) &&
-	    grow(f, err))
+	if (f->size > f->capacity / 2 &&
+	    (f->capacity < PASTA_TRACEFILE_WINDOW_MAX || f->size == f->capacity) && grow(f, err))
 		return err->code;
 	if (f->packed)
 		n = unpack(f, f->data + f->size, f->capacity - f->size, err);

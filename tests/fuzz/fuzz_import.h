@@ -154,7 +154,8 @@ static void import_file(const char *path, unsigned int how)
 		must(sum(&info, PASTA_IMPORT_LEFT_OUT) <= sum(&info, PASTA_IMPORT_FOUND));
 		read_back(shard, &info);
 	}
-	/* Of what is damaged something is kept; a file of several processes is refused all the same. */
+	/* Of what is damaged something is kept; a file of several processes is refused all the
+	 * same. */
 	must(r != -EBADMSG || !options.salvage || !strcmp(info.format, "rocprofv3"));
 	pasta_import_info_free(&info);
 	unlink(shard);

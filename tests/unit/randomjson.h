@@ -17,7 +17,8 @@ static inline void log_string(struct bytes *to, char type, const void *text, siz
 	put(to, text, size);
 }
 
-static inline void log_tape(struct bytes *to, const struct pasta_jsontape *tape, uint32_t i, bool key)
+static inline void log_tape(struct bytes *to, const struct pasta_jsontape *tape, uint32_t i,
+			    bool key)
 {
 	const struct pasta_json_token *t = &tape->tokens[i];
 	struct pasta_slice s = pasta_jsontape_text(tape, i);

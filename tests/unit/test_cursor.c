@@ -324,8 +324,7 @@ static void errors_say_which_byte_and_are_final(void **state)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		for (size_t window = 0; window < 12; window++) {
-			struct reader *r =
-				open_text(wrong[i].text, strlen(wrong[i].text), window);
+			struct reader *r = open_text(wrong[i].text, strlen(wrong[i].text), window);
 			struct pasta_slice key;
 
 			assert_int_equal(read_all(r), -EBADMSG);
@@ -362,8 +361,8 @@ static void a_token_that_makes_no_sense_is_told_by_its_byte(void **state)
 
 static void loose_arrays_may_lack_their_end_and_have_a_comma_before_it(void **state)
 {
-	static const char *const texts[] = {"[1,2,3]",	"[1,2,3,]", "[1,2,3", "[1,2,3,",
-					    "[1,2,3 ,", "[1,2,3\n"};
+	static const char *const texts[] = {"[1,2,3]", "[1,2,3,]", "[1,2,3",
+					    "[1,2,3,", "[1,2,3 ,", "[1,2,3\n"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		for (size_t window = 0; window < 10; window++) {
@@ -435,8 +434,7 @@ static void take_elements(struct reader *r, uint32_t *seen)
 		e = pasta_cursor_value(&r->c);
 		assert_true(e >= 0);
 		i = e ? 0 : pasta_jsontape_get(&r->c.tape, 0, "i");
-		if (!i || r->c.tape.tokens[i].size != 1 ||
-		    !pasta_jsontape_get(&r->c.tape, 0, "s"))
+		if (!i || r->c.tape.tokens[i].size != 1 || !pasta_jsontape_get(&r->c.tape, 0, "s"))
 			continue;
 		i = (uint32_t)(*pasta_jsontape_text(&r->c.tape, i).at - '0');
 		if (i < ELEMENTS) {

@@ -90,9 +90,9 @@ static int on_array_end(void *to)
 
 static bool log_yajl(struct bytes *to, const char *text, size_t size)
 {
-	static const yajl_callbacks callbacks = {
-		on_null,   on_boolean, NULL,	      NULL,	on_number,   on_string,
-		on_object, on_key,     on_object_end, on_array, on_array_end};
+	static const yajl_callbacks callbacks = {on_null,	on_boolean, NULL,	 NULL,
+						 on_number,	on_string,  on_object,	 on_key,
+						 on_object_end, on_array,   on_array_end};
 	yajl_handle y = yajl_alloc(&callbacks, NULL, to);
 	bool ok;
 
@@ -205,8 +205,8 @@ static bool is_special(const struct bytes *text)
 	return found;
 }
 
-/* What comes before an error is the begin of a valid text, and is not with one byte more; but words,
- * numbers and strings that are wrong as a whole are so where they begin. */
+/* What comes before an error is the begin of a valid text, and is not with one byte more; but
+ * words, numbers and strings that are wrong as a whole are so where they begin. */
 static void check_place(const struct bytes *text, size_t at, const char *what)
 {
 	bool whole = !strcmp(what, "a number that begins with 0") ||
@@ -326,8 +326,7 @@ static void zero_bytes_in_the_text_are_errors_and_not_its_end(void **state)
 
 static void words_for_no_number_are_null(void **state)
 {
-	static const char text[] =
-		"[NaN,nan,-nan,Infinity,-Infinity,inf,-inf,null, -1]";
+	static const char text[] = "[NaN,nan,-nan,Infinity,-Infinity,inf,-inf,null, -1]";
 	const char *what;
 	size_t used;
 
@@ -371,7 +370,10 @@ static void half_a_surrogate_becomes_the_replacement_character(void **state)
 	unescaped("\"\\ude00\"", "\xef\xbf\xbd", 3);
 	unescaped("\"\\ud83dx\"", "\xef\xbf\xbdx", 4);
 	unescaped("\"\\ud83d\\n\"", "\xef\xbf\xbd\n", 4);
-	unescaped("\"\\ud83d\\u0041\"", "\xef\xbf\xbd" "A", 4);
+	unescaped("\"\\ud83d\\u0041\"",
+		  "\xef\xbf\xbd"
+		  "A",
+		  4);
 	unescaped("\"\\ud83d\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80", 7);
 	unescaped("\"\\ude00\\ud83d\"", "\xef\xbf\xbd\xef\xbf\xbd", 6);
 }
@@ -380,7 +382,12 @@ static void half_a_surrogate_becomes_the_replacement_character(void **state)
  * anew, must give the same bytes. */
 static size_t character(const uint8_t *p, size_t left)
 {
-	size_t n = *p < 0x80 ? 1 : *p < 0xc0 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf8 ? 4 : 0;
+	size_t n = *p < 0x80   ? 1
+		   : *p < 0xc0 ? 0
+		   : *p < 0xe0 ? 2
+		   : *p < 0xf0 ? 3
+		   : *p < 0xf8 ? 4
+			       : 0;
 	uint32_t c = n == 1 ? *p : n ? *p & (0x7fu >> n) : 0;
 	struct bytes again = {0};
 	bool ok;
@@ -496,8 +503,8 @@ static void members_are_found_by_name_and_each_in_turn(void **state)
 	assert_int_equal(parse_text(text, &used, &what), 0);
 	a = pasta_jsontape_get(&tape, 0, "a");
 	assert_int_equal(a, 2);
-	assert_true(pasta_slice_is(pasta_jsontape_text(&tape, pasta_jsontape_get(&tape, a, "c")),
-				   "3"));
+	assert_true(
+		pasta_slice_is(pasta_jsontape_text(&tape, pasta_jsontape_get(&tape, a, "c")), "3"));
 	assert_true(pasta_slice_is(pasta_jsontape_text(&tape, pasta_jsontape_get(&tape, 0, "b")),
 				   "{}"));
 	assert_int_equal(tape.tokens[pasta_jsontape_get(&tape, 0, "c")].type, PASTA_JSON_NULL);

@@ -131,9 +131,17 @@ static void check_whole(const char *path, const struct bytes *text)
 
 static void texts_of_any_length_come_back_however_they_are_stored(void **state)
 {
-	static const size_t sizes[] = {0,	   1,	       3,	   4,
-				       5,	   1000,       WINDOW - 1, WINDOW,
-				       WINDOW + 1, 2 * WINDOW, 3 * WINDOW + 12345};
+	static const size_t sizes[] = {0,
+				       1,
+				       3,
+				       4,
+				       5,
+				       1000,
+				       WINDOW - 1,
+				       WINDOW,
+				       WINDOW + 1,
+				       2 * WINDOW,
+				       3 * WINDOW + 12345};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		struct bytes text = make_text(sizes[i]);
