@@ -8,13 +8,15 @@
 
 #include "import/spansort.h"
 
-/* As the header says it: by begin, the longer first, then the one that was added first. */
+/* As the header says it: by begin, by rank, the longer first, then the one that was added first. */
 static int compare(const void *a, const void *b)
 {
 	const struct pasta_span *x = a, *y = b;
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->end != y->end)
 		return x->end > y->end ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
@@ -34,6 +36,7 @@ static struct pasta_span random_span(uint64_t times)
 	s.extra = (uint32_t)random_u64();
 	s.what = (uint8_t)random_u64();
 	s.sub = (uint8_t)random_u64();
+	s.rank = (uint16_t)random_below(3);
 	return s;
 }
 
