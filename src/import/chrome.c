@@ -129,7 +129,8 @@ static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 
 static uint64_t async_key(const struct pasta_chromeevent *e)
 {
-	const uint32_t tokens[] = {e->cat, e->id, e->scope, e->id ? 0 : e->pid};
+	bool local = !e->id || pasta_jsontape_get(e->tape, e->id, "local");
+	const uint32_t tokens[] = {e->cat, e->id, e->scope, local ? e->pid : 0};
 	uint64_t key = 1;
 
 	for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++) {

@@ -100,6 +100,8 @@ static int take_member(struct pasta_chromeevent *e, uint32_t key, uint32_t value
 			e->tid = value;
 		else if (!memcmp(name.at, "dur", 3))
 			*dur = value;
+		else if (!memcmp(name.at, "id2", 3))
+			e->id = value;
 		break;
 	case 4:
 		if (!memcmp(name.at, "name", 4))

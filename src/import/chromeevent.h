@@ -19,8 +19,8 @@ void pasta_chromeread_free(struct pasta_chromeread *r);
 struct pasta_chromeevent {
 	const struct pasta_jsontape *tape;
 	uint64_t ts, dur;
-	uint32_t cat, name, pid, tid, args, id, scope;
-	char ph; /* 0: none */
+	uint32_t cat, name, pid, tid, args, id, scope; /* id: or id2, an object */
+	char ph;				       /* 0: none */
 	bool timed;
 };
 

@@ -47,6 +47,17 @@ static struct pasta_shardwriter *writer_new(const char *path, struct pasta_err *
 	return pasta_shardwriter_new(path, &head, err);
 }
 
+/* Begins without their ends would not be less of the trace, but wrong. */
+static uint64_t whole(uint64_t kinds)
+{
+	static const uint64_t pairs[] = {PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END),
+					 PASTA_BIT(ALLOC) | PASTA_BIT(FREE)};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		kinds |= kinds & pairs[i] ? pairs[i] : 0;
+	return kinds;
+}
+
 int pasta_trace_open(struct pasta_trace *t, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_err *err)
@@ -56,7 +67,7 @@ int pasta_trace_open(struct pasta_trace *t, const char *shard, const char *folde
 	t->options = options;
 	t->info = info;
 	t->err = err;
-	t->kinds = options->kinds ? options->kinds : UINT64_MAX;
+	t->kinds = options->kinds ? whole(options->kinds) : UINT64_MAX;
 	t->first = UINT64_MAX;
 	t->w = writer_new(shard, err);
 	if (!t->w)

@@ -65,6 +65,20 @@ printf '%s"traceEvents": [%s, %s, %s]}' "$head" "$(event aten::a 1 0 1)" \
 has "years" out '^aten::b,1,3,'
 has "years" out '^aten::c,1,7,'
 
+# -- Halves of pairs are not kept without the other --
+rm -rf run
+"$ACCELPROF" import --kinds op_begin years.json -o run >out 2>err
+has "kinds" out '^run: 1 file, 6 events'
+
+# -- Ids that are a process's own are not another's; what overlaps does not cross --
+async() {
+	printf '{"ph":"%s","cat":"net","name":"get","pid":%s,"tid":1,"ts":%s,"id2":{"local":"%s"}}' "$@"
+}
+printf '[%s,%s,%s,%s,%s,%s]' "$(async b 1 10 0x1)" "$(async b 1 20 0x2)" "$(async b 2 25 0x1)" \
+	"$(async e 1 30 0x1)" "$(async e 2 35 0x1)" "$(async e 1 60 0x2)" >async.json
+"$ACCELPROF" report async.json -t regions --format csv --table regions >out 2>err
+has "async" out '^get,3,70000,70000,23333,10000,40000,'
+
 # -- Many sorts of events are counted together past some --
 python3 -c '
 import json
