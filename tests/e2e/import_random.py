@@ -113,16 +113,19 @@ class Trace:
 def within(trace, inner, outer):
     """Whether a span lies in another. Of two that are equal, the first in the file is the outer one,
     and a call is never. What takes no time is in what ends there, unless something begins there
-    that does."""
+    that does; calls come after all else."""
     s, o = trace.spans[inner], trace.spans[outer]
     if inner == outer or s.thread != o.thread or o.sort == "call":
         return False
     if o.begin > s.begin or o.end < s.end:
         return False
-    if (o.begin, o.end) == (s.begin, s.end):
-        return s.sort == "call" or outer < inner
+    same = (o.begin, o.end) == (s.begin, s.end)
+    if same and s.sort != "call":
+        return outer < inner
     if s.begin == s.end == o.end:
-        return not any(t.thread == s.thread and t.begin == s.begin < t.end for t in trace.spans)
+        return not any(t.thread == s.thread and t.begin == s.begin < t.end and
+                       (s.sort == "call" if t.sort == "call" else not same)
+                       for t in trace.spans)
     return True
 
 
