@@ -174,7 +174,7 @@ static char *shard_name(const struct pasta_run *run, const char *file, size_t nu
 	char *path;
 
 	return asprintf(&path, "%s/" PASTA_RUN_SHARDS "/%zu-%.*s.pst", run->path, number,
-			end ? (int)(end - base) : 100, base) < 0
+			end && end - base < 100 ? (int)(end - base) : 100, base) < 0
 		       ? NULL
 		       : path;
 }
@@ -288,7 +288,7 @@ int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
 
 /* -- What is to be said -- */
 
-/* Files of one job mostly lack the same: it is said once, with how many. */
+/* Files of one job mostly lack the same: it is said once. */
 static void say_lacks(const struct pasta_importing *im)
 {
 	char text[800];

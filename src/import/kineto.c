@@ -16,7 +16,7 @@ static uint32_t text(struct pasta_kineto *k, const char *text)
 
 static void take_device(struct pasta_kineto *k, const struct pasta_jsontape *tape, uint32_t device)
 {
-	struct pasta_event ev = EVENT(device, DEVICE, 0);
+	struct pasta_event ev = PASTA_TRACE_EVENT(device, DEVICE, 0, 0);
 	uint64_t id = 0, units = 0, major, minor;
 	char arch[48];
 

@@ -29,11 +29,6 @@ struct pasta_kineto {
 	uint64_t devices;		       /* that it describes */
 };
 
-#define EVENT(type, KIND_, time_)                                                                  \
-	{                                                                                          \
-		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .time = (time_)             \
-	}
-
 /* Each takes an event of its category. 0; 1: it is wrong, was counted, and is passed over; or a
  * negative errno. */
 /* kinetodevice.c: what devices did. */

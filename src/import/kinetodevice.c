@@ -76,7 +76,7 @@ static uint32_t handle(uint64_t n)
 
 int pasta_kineto_kernel(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
-	struct pasta_event ev = EVENT(kernel, KERNEL, e->ts);
+	struct pasta_event ev = PASTA_TRACE_EVENT(kernel, KERNEL, 0, e->ts);
 	struct work w;
 
 	read_work(e, &w);
@@ -122,7 +122,7 @@ static uint8_t direction(struct pasta_slice name)
 
 int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
-	struct pasta_event ev = EVENT(copy, COPY, e->ts);
+	struct pasta_event ev = PASTA_TRACE_EVENT(copy, COPY, 0, e->ts);
 	struct work w;
 
 	read_work(e, &w);
@@ -140,7 +140,7 @@ int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 
 int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
-	struct pasta_event ev = EVENT(set, SET, e->ts);
+	struct pasta_event ev = PASTA_TRACE_EVENT(set, SET, 0, e->ts);
 	struct work w;
 
 	read_work(e, &w);
@@ -158,7 +158,7 @@ int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 /* "Context Sync", "Stream Wait Event": what the device's library says of waiting. */
 int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
-	struct pasta_event ev = EVENT(sync, SYNC, e->ts);
+	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, 0, e->ts);
 	struct work w;
 
 	read_work(e, &w);

@@ -214,7 +214,7 @@ int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *
 static void put_counter(struct pasta_kineto *k, const struct pasta_chromeevent *e, uint32_t value,
 			uint32_t *name, const char *text, uint32_t device)
 {
-	struct pasta_event ev = EVENT(counter, COUNTER, e->ts);
+	struct pasta_event ev = PASTA_TRACE_EVENT(counter, COUNTER, 0, e->ts);
 	uint64_t n;
 
 	if (!value || pasta_chromeevent_uint(e->tape, value, &n))
@@ -236,7 +236,8 @@ int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *
 	uint32_t type = pasta_chromeevent_arg(e, "Device Type");
 	uint32_t id = pasta_chromeevent_arg(e, "Device Id");
 	const struct pasta_track *track = pasta_chromeevent_track(&k->read, e);
-	struct pasta_event alloc = EVENT(alloc, ALLOC, e->ts), freed = EVENT(free, FREE, e->ts);
+	struct pasta_event alloc = PASTA_TRACE_EVENT(alloc, ALLOC, 0, e->ts),
+			   freed = PASTA_TRACE_EVENT(free, FREE, 0, e->ts);
 	uint64_t size = 0, where = 0, device = 0, sort = 1;
 	struct pasta_slice text = pasta_jsontape_text(e->tape, bytes);
 	bool host;

@@ -14,11 +14,6 @@ void pasta_rocread_free(struct pasta_rocread *p)
 	free(p->scratch);
 }
 
-#define EVENT(type, KIND_, time_)                                                                  \
-	{                                                                                          \
-		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .time = (time_)             \
-	}
-
 static bool contains(struct pasta_slice s, const char *word)
 {
 	return memmem(s.at, s.size, word, strlen(word));
@@ -107,7 +102,7 @@ static const char *read_symbol(struct pasta_rocread *p, uint64_t id, struct past
 const char *pasta_rocread_dispatch(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;
-	struct pasta_event ev = EVENT(kernel, KERNEL, 0);
+	struct pasta_event ev = PASTA_TRACE_EVENT(kernel, KERNEL, 0, 0);
 	const struct pasta_rocagent *agent;
 	const char *wrong, *collective;
 	uint64_t handle, id;
@@ -159,7 +154,7 @@ static uint8_t direction(struct pasta_slice name, bool from_gpu, bool to_gpu, bo
 const char *pasta_rocread_copy(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;
-	struct pasta_event ev = EVENT(copy, COPY, 0);
+	struct pasta_event ev = PASTA_TRACE_EVENT(copy, COPY, 0, 0);
 	const struct pasta_rocagent *from, *to;
 	uint64_t source, target;
 	const char *wrong;
@@ -218,7 +213,7 @@ const char *pasta_rocread_sample(struct pasta_rocread *p)
 	uint32_t record = pasta_jsontape_get(tape, 0, "record");
 	uint32_t pc = pasta_jsontape_get(tape, record, "pc");
 	uint32_t corr = pasta_jsontape_get(tape, record, "corr_id");
-	struct pasta_event ev = EVENT(pc_sample, PC_SAMPLE, 0);
+	struct pasta_event ev = PASTA_TRACE_EVENT(pc_sample, PC_SAMPLE, 0, 0);
 	struct pasta_rocsymbol *symbol;
 	const struct pasta_rocobject *object;
 	const struct pasta_rocagent *agent;
@@ -332,7 +327,7 @@ const char *pasta_rocread_rccl(struct pasta_rocread *p)
 
 static void put_mark(struct pasta_rocread *p, const struct head *h, uint32_t name)
 {
-	struct pasta_event ev = EVENT(region, REGION, h->begin);
+	struct pasta_event ev = PASTA_TRACE_EVENT(region, REGION, 0, h->begin);
 
 	ev.sub = PASTA_REGION_MARK;
 	ev.tid = h->tid;
@@ -380,7 +375,8 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 const char *pasta_rocread_allocation(struct pasta_rocread *p)
 {
 	const struct pasta_jsontape *tape = p->tape;
-	struct pasta_event alloc = EVENT(alloc, ALLOC, 0), freed = EVENT(free, FREE, 0);
+	struct pasta_event alloc = PASTA_TRACE_EVENT(alloc, ALLOC, 0, 0),
+			   freed = PASTA_TRACE_EVENT(free, FREE, 0, 0);
 	uint64_t address, size = 0, handle = 0;
 	const struct pasta_rocagent *agent;
 	const char *wrong;
@@ -472,7 +468,7 @@ static void put_scratch(struct pasta_rocread *p)
 		qsort(p->scratch, p->scratch_count, sizeof(*p->scratch), by_time);
 	for (size_t i = 0; queues && devices && i < p->scratch_count; i++) {
 		const struct pasta_rocscratch *s = &p->scratch[i];
-		struct pasta_event ev = EVENT(counter, COUNTER, s->time);
+		struct pasta_event ev = PASTA_TRACE_EVENT(counter, COUNTER, 0, s->time);
 		uint64_t *of_queue = pasta_map_add(queues, s->queue);
 		uint64_t *of_device = pasta_map_add(devices, s->device);
 

@@ -83,12 +83,6 @@ static struct open *push(struct pasta_trace *t, struct stack *s, const struct pa
 	return o;
 }
 
-#define EVENT(type, KIND_, tid_, time_)                                                            \
-	{                                                                                          \
-		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .tid = (tid_),              \
-		.time = (time_)                                                                    \
-	}
-
 static void emit(struct pasta_trace *t, const struct pasta_track *track, struct pasta_event *ev)
 {
 	pasta_trace_event(t, PASTA_TRACE_TRACKS + track->number, ev, 0);
@@ -98,7 +92,7 @@ static void emit(struct pasta_trace *t, const struct pasta_track *track, struct 
 
 static void end_op(struct pasta_trace *t, const struct pasta_track *track, const struct open *o)
 {
-	struct pasta_event ev = EVENT(op_end, OP_END, track->tid, o->end);
+	struct pasta_event ev = PASTA_TRACE_EVENT(op_end, OP_END, track->tid, o->end);
 
 	ev.op_end.id = o->id;
 	emit(t, track, &ev);
@@ -107,7 +101,7 @@ static void end_op(struct pasta_trace *t, const struct pasta_track *track, const
 static void end_region(struct pasta_trace *t, const struct pasta_track *track, const struct open *o,
 		       uint32_t depth)
 {
-	struct pasta_event ev = EVENT(region, REGION, track->tid, o->end);
+	struct pasta_event ev = PASTA_TRACE_EVENT(region, REGION, track->tid, o->end);
 
 	ev.sub = PASTA_REGION_END;
 	ev.region.name = o->name;
@@ -175,7 +169,7 @@ static uint32_t path_of(struct pasta_trace *t, struct pasta_nest *n)
 static void begin_op(struct threads *th, const struct pasta_track *track,
 		     const struct pasta_span *s)
 {
-	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, track->tid, s->begin);
+	struct pasta_event ev = PASTA_TRACE_EVENT(op_begin, OP_BEGIN, track->tid, s->begin);
 	struct open *o = push(th->t, &track->nest->ops, s);
 
 	if (!o)
@@ -193,8 +187,9 @@ static void begin_op(struct threads *th, const struct pasta_track *track,
 static void begin_region(struct threads *th, const struct pasta_track *track,
 			 const struct pasta_span *s)
 {
-	struct pasta_event ev = EVENT(region, REGION, track->tid, s->begin);
-	struct pasta_event iteration = EVENT(iteration, ITERATION, track->tid, s->begin);
+	struct pasta_event ev = PASTA_TRACE_EVENT(region, REGION, track->tid, s->begin);
+	struct pasta_event iteration =
+		PASTA_TRACE_EVENT(iteration, ITERATION, track->tid, s->begin);
 	struct open *o = push(th->t, &track->nest->regions, s);
 
 	if (!o)
@@ -217,8 +212,8 @@ static void begin_region(struct threads *th, const struct pasta_track *track,
 
 static void call(struct threads *th, const struct pasta_track *track, const struct pasta_span *s)
 {
-	struct pasta_event api = EVENT(api, API, track->tid, s->begin);
-	struct pasta_event launch = EVENT(launch, LAUNCH, track->tid, s->begin);
+	struct pasta_event api = PASTA_TRACE_EVENT(api, API, track->tid, s->begin);
+	struct pasta_event launch = PASTA_TRACE_EVENT(launch, LAUNCH, track->tid, s->begin);
 	const struct open *region = top(&track->nest->regions);
 
 	api.sub = s->sub;
@@ -258,7 +253,7 @@ static uint64_t op_of_flow(const struct stack *ops, uint64_t time)
 
 static void flow(struct threads *th, const struct pasta_track *track, const struct pasta_span *s)
 {
-	struct pasta_event ev = EVENT(link, LINK, track->tid, s->begin);
+	struct pasta_event ev = PASTA_TRACE_EVENT(link, LINK, track->tid, s->begin);
 	uint64_t op = op_of_flow(&track->nest->ops, s->begin), *from;
 
 	if (!op)

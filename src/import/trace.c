@@ -352,12 +352,6 @@ static void tell_list(struct pasta_trace *t, int list)
 
 /* -- The end -- */
 
-/* In the time of day already, for that is the clock of who writes the shard. */
-#define STATE(type, KIND_, time_)                                                                  \
-	{                                                                                          \
-		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .time = (time_)             \
-	}
-
 static void put_state(struct pasta_trace *t, const struct pasta_event *ev)
 {
 	if (!t->err->code)
@@ -375,7 +369,7 @@ static void put_threads(struct pasta_trace *t, uint64_t time)
 	size_t at = 0;
 
 	while ((track = pasta_map_next(t->tracks, &at, NULL))) {
-		struct pasta_event ev = STATE(thread, THREAD, time);
+		struct pasta_event ev = PASTA_TRACE_EVENT(thread, THREAD, 0, time);
 
 		if (!track->nest || !track->name)
 			continue;
@@ -389,8 +383,8 @@ static void put_threads(struct pasta_trace *t, uint64_t time)
 static void put_world(struct pasta_trace *t, const struct pasta_trace_world *world)
 {
 	uint64_t first = t->first, time = first + world->offset;
-	struct pasta_event clock = STATE(clock, CLOCK, time),
-			   process = STATE(process, PROCESS, time);
+	struct pasta_event clock = PASTA_TRACE_EVENT(clock, CLOCK, 0, time),
+			   process = PASTA_TRACE_EVENT(process, PROCESS, 0, time);
 
 	clock.clock.id = CLOCK;
 	clock.clock.value = first;

@@ -94,6 +94,13 @@ static inline bool pasta_trace_wants(const struct pasta_trace *t, uint64_t kinds
 	return t->kinds & kinds;
 }
 
+/* A new event, for an initializer. */
+#define PASTA_TRACE_EVENT(type, KIND_, tid_, time_)                                                \
+	{                                                                                          \
+		.size = PASTA_EVENT_SIZE(type), .kind = PASTA_##KIND_, .tid = (tid_),              \
+		.time = (time_)                                                                    \
+	}
+
 /* The shard's id of a text; 0 for none. */
 uint32_t pasta_trace_str(struct pasta_trace *t, const char *text, size_t size);
 /* Of a string of the tape, its escapes resolved; 0 if it is none, or empty. */
