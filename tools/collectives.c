@@ -414,19 +414,6 @@ static int ascending(uint64_t x, uint64_t y)
 	return x < y ? -1 : x > y;
 }
 
-/* The map's values, in order. NULL when out of memory. */
-static void **sorted(const struct pasta_map *map, int (*order)(const void *, const void *))
-{
-	size_t i = 0, at = 0, count = pasta_map_count(map);
-	void **values = calloc(count + 1, sizeof(*values)), *value;
-
-	while (values && (value = pasta_map_next(map, &at, NULL)))
-		values[i++] = value;
-	if (values)
-		qsort(values, count, sizeof(*values), order);
-	return values;
-}
-
 static int by_total(const void *a, const void *b)
 {
 	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
@@ -486,7 +473,7 @@ static int report_rows(struct collectives *c, struct pasta_out *out)
 		if (process)
 			process->time += row->total;
 	}
-	rows = (struct row **)sorted(c->rows, by_total);
+	rows = pasta_map_sorted(c->rows, by_total);
 	if (!rows)
 		return -ENOMEM;
 	t = pasta_out_table(out, "collectives", columns, 12);
@@ -587,7 +574,7 @@ static int report_exposed(struct collectives *c, struct pasta_out *out)
 		device->place = place_of(c, device->proc);
 		pasta_cover_finish(&device->cover);
 	}
-	devices = (struct device **)sorted(c->devices, by_place);
+	devices = pasta_map_sorted(c->devices, by_place);
 	if (!devices)
 		return -ENOMEM;
 	t = pasta_out_table(out, "exposed", columns, 8);
@@ -765,7 +752,7 @@ static int put_tallies(struct collectives *c, struct pasta_out *out)
 
 	while ((tally = pasta_map_next(c->tallies, &at, NULL)))
 		tally->place = place_of(c, tally->proc);
-	tallies = (struct tally **)sorted(c->tallies, by_last);
+	tallies = pasta_map_sorted(c->tallies, by_last);
 	if (!tallies)
 		return -ENOMEM;
 	t = pasta_out_table(out, "last", columns, 7);

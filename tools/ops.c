@@ -642,20 +642,16 @@ static int report_by(struct ops *o, struct pasta_out *out, enum by by, char *con
 	struct pasta_map *map = pasta_map_new(sizeof(struct row));
 	struct row **rows = NULL;
 	struct pasta_table *t;
-	size_t i, at = 0, count;
+	size_t i;
 
 	if (map && fill_rows(o, map, by, lines))
-		rows = calloc(pasta_map_count(map) + 1, sizeof(*rows));
+		rows = pasta_map_sorted(map, by_time);
 	if (!rows) {
 		pasta_map_free(map);
 		return -ENOMEM;
 	}
-	count = pasta_map_count(map);
-	for (i = 0; i < count; i++)
-		rows[i] = pasta_map_next(map, &at, NULL);
-	qsort(rows, count, sizeof(*rows), by_time);
 	t = table_for(out, by);
-	for (i = 0; i < count; i++)
+	for (i = 0; rows[i]; i++)
 		put_row(t, rows[i], o->all[KERNELS].ns);
 	free(rows);
 	pasta_map_free(map);

@@ -91,7 +91,7 @@ struct summary {
 	struct pasta_map *threads, *spaces;		/* by process, and thread or pool */
 	struct sums kernels, ops, regions;
 	struct copies copies[DIRECTIONS];
-	struct pasta_pending *collectives;
+	struct pasta_pending *collectives; /* uint64_t: when it was said */
 	uint64_t collective_count, collective_bytes;
 	struct process *process; /* of the last event */
 	struct place *place;
@@ -114,7 +114,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	s->kernels.all = pasta_map_new(sizeof(struct sum));
 	s->ops.all = pasta_map_new(sizeof(struct sum));
 	s->regions.all = pasta_map_new(sizeof(struct sum));
-	s->collectives = pasta_pending_new(0, WAITING);
+	s->collectives = pasta_pending_new(sizeof(uint64_t), WAITING);
 	if (!s->processes || !s->devices || !s->places || !s->threads || !s->spaces ||
 	    !s->kernels.all || !s->ops.all || !s->regions.all || !s->collectives)
 		return pasta_fail(err, -ENOMEM, "out of memory");
@@ -224,10 +224,14 @@ static inline void span(struct summary *s, const struct pasta_event *ev, uint64_
 
 /* -- Work on devices -- */
 
+/* A correlation of 0 is none: only what is said right before the kernel is of it. */
 static bool is_collective(struct summary *s, const struct pasta_event *ev)
 {
-	if (!pasta_pending_count(s->collectives) ||
-	    !pasta_pending_find(s->collectives, ev->proc, ev->kernel.corr))
+	const uint64_t *said = NULL;
+
+	if (pasta_pending_count(s->collectives))
+		said = pasta_pending_find(s->collectives, ev->proc, ev->kernel.corr);
+	if (!said || (!ev->kernel.corr && *said != ev->time))
 		return false;
 	pasta_pending_remove(s->collectives, ev->proc, ev->kernel.corr);
 	return true;
@@ -269,12 +273,14 @@ static void on_copy(struct summary *s, const struct pasta_event *ev, unsigned in
 /* It waits for the kernel that does it, which may be none. */
 static void on_collective(struct summary *s, const struct pasta_event *ev)
 {
+	uint64_t *said = pasta_pending_add(s->collectives, ev->proc, ev->collective.corr);
+
 	span(s, ev, 0);
 	s->collective_count++;
 	s->collective_bytes += ev->collective.bytes_in;
-	if (ev->collective.corr &&
-	    !pasta_pending_add(s->collectives, ev->proc, ev->collective.corr))
-		s->failed = true;
+	if (said)
+		*said = ev->time;
+	s->failed |= !said;
 }
 
 /* -- What threads do -- */
@@ -780,19 +786,6 @@ static int by_device(const void *a, const void *b)
 	return order ? order : by_time(a, b);
 }
 
-/* The map's values, in order. NULL when out of memory. */
-static void *sorted(const struct pasta_map *map, int (*order)(const void *, const void *))
-{
-	size_t i = 0, at = 0, count = pasta_map_count(map);
-	void **values = calloc(count + 1, sizeof(*values)), *value;
-
-	while (values && (value = pasta_map_next(map, &at, NULL)))
-		values[i++] = value;
-	if (values)
-		qsort(values, count, sizeof(*values), order);
-	return values;
-}
-
 /* -- What there is -- */
 
 static void add_processes(struct report *r)
@@ -855,8 +848,8 @@ static int add_sums(struct report *r)
 	r->ops = pasta_map_count(s->ops.all) > 0;
 	if (!r->ops)
 		scopes = s->regions.all;
-	r->kernels = sorted(s->kernels.all, by_time);
-	r->scopes = sorted(scopes, r->by_device ? by_device : by_time);
+	r->kernels = pasta_map_sorted(s->kernels.all, by_time);
+	r->scopes = pasta_map_sorted(scopes, r->by_device ? by_device : by_time);
 	r->counts[KERNELS] = pasta_map_count(s->kernels.all);
 	r->counts[SCOPES] = pasta_map_count(scopes);
 	if (!r->kernels || !r->scopes)
@@ -1060,8 +1053,8 @@ static int report(void *state, struct pasta_out *out)
 		pasta_cover_finish(&place->cover);
 	if (!error)
 		error = add_sums(&r);
-	r.processes = error ? NULL : sorted(s->processes, by_number);
-	r.places = error ? NULL : sorted(s->places, by_busy);
+	r.processes = error ? NULL : pasta_map_sorted(s->processes, by_number);
+	r.places = error ? NULL : pasta_map_sorted(s->places, by_busy);
 	if (!error && (!r.processes || !r.places))
 		error = -ENOMEM;
 	if (!error) {

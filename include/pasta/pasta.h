@@ -202,6 +202,10 @@ PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
 /* Walk: start with *at 0; NULL at the end. key may be NULL. In order of adding, as long as nothing
  * is removed; do not add or remove while walking. */
 PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
+/* The values, pasta_map_count of them and NULL, as qsort puts them in order: it gets pointers to
+ * two of these pointers. To be freed; the values stay the map's. NULL when out of memory. */
+PASTA_EXPORT void *pasta_map_sorted(const struct pasta_map *map,
+				    int (*order)(const void *, const void *));
 
 /* Two numbers side by side, as a key. */
 static inline uint64_t pasta_pair(uint32_t high, uint32_t low)

@@ -49,8 +49,10 @@ static int import(struct pasta_importing *im, const char *dir)
 {
 	struct pasta_run run = {0};
 	struct pasta_err err = {0};
-	int r = pasta_run_create(&run, dir, &err), status = PASTA_CLI_OK;
+	int r, status = PASTA_CLI_OK;
 
+	pasta_reading_hold_end();
+	r = pasta_run_create(&run, dir, &err);
 	if (r) {
 		pasta_cli_say("%s", err.text);
 		return PASTA_CLI_FAILED;
@@ -58,6 +60,7 @@ static int import(struct pasta_importing *im, const char *dir)
 	r = pasta_importing_run(im, &run, &err);
 	if (r) {
 		pasta_run_discard(&run);
+		pasta_reading_let_end();
 		pasta_cli_say("%s", r == -EINTR ? "interrupted: nothing was made" : err.text);
 		status = r == -EINTR ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 	} else {

@@ -37,10 +37,12 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+/* What comes through a pipe comes once: it is not looked at, and is no shard. */
 static bool is_shard(const char *path)
 {
 	char magic[sizeof(PASTA_SHARD_MAGIC) - 1];
-	FILE *f = fopen(path, "re");
+	struct stat st;
+	FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
 	bool is = f && fread(magic, 1, sizeof(magic), f) == sizeof(magic) &&
 		  !memcmp(magic, PASTA_SHARD_MAGIC, sizeof(magic));
 

@@ -7,6 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/strings.h"
 #include "import/chromeevent.h"
 #include "import/digits.h"
 
@@ -115,11 +116,11 @@ static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 	if (i == ch->lane_count) {
 		int n = snprintf(name, sizeof(name), "async %u", i);
 
-		ch->lanes[i].track = pasta_trace_track(ch->t, (struct pasta_slice){"async", 5},
+		ch->lanes[i].track = pasta_trace_track(ch->t, (struct pasta_slice){"", 0},
 						       (struct pasta_slice){name, (size_t)n});
 		if (!ch->lanes[i].track)
 			return 0;
-		ch->lanes[i].track->name = pasta_trace_str(ch->t, name, (size_t)n);
+		ch->lanes[i].track->name = pasta_strings_add(name, (size_t)n);
 		ch->lane_count++;
 	}
 	ch->lanes[i].free_at = UINT64_MAX;
@@ -128,7 +129,8 @@ static uint32_t lane_for(struct chrome *ch, const struct pasta_chromeevent *e)
 
 static uint64_t async_key(const struct pasta_chromeevent *e)
 {
-	const uint32_t tokens[] = {e->cat, e->id, e->scope, e->id ? 0 : e->pid};
+	bool local = !e->id || pasta_jsontape_get(e->tape, e->id, "local");
+	const uint32_t tokens[] = {e->cat, e->id, e->scope, local ? e->pid : 0};
 	uint64_t key = 1;
 
 	for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++) {
@@ -270,6 +272,38 @@ static void close_all(struct chrome *ch)
 	}
 }
 
+/* "Browser (4711): main", or as much as is known. */
+static void name_thread(struct chrome *ch, struct pasta_track *track)
+{
+	const char *pid = pasta_str(track->group), *name = pasta_str(track->name), *process;
+	char text[512];
+
+	process = pasta_chromeread_process(&ch->read, (struct pasta_slice){pid, strlen(pid)});
+	snprintf(text, sizeof(text), process ? "%s (%s)%s%s" : "%s%s%s%s", process ? process : "",
+		 pid, *name ? ": " : "", name);
+	track->name = pasta_strings_add(text, strlen(text));
+}
+
+/* Threads of several processes are told apart by those. What is asynchronous has none. */
+static void name_threads(struct chrome *ch)
+{
+	struct pasta_track *track;
+	uint32_t first = 0;
+	bool several = false;
+	size_t at = 0;
+
+	while ((track = pasta_map_next(ch->t->tracks, &at, NULL))) {
+		if (!*pasta_str(track->group))
+			continue;
+		first = first ? first : track->group;
+		several = several || track->group != first;
+	}
+	at = 0;
+	while (several && (track = pasta_map_next(ch->t->tracks, &at, NULL)))
+		if (*pasta_str(track->group))
+			name_thread(ch, track);
+}
+
 static void tell(struct chrome *ch)
 {
 	for (size_t i = 0; i < 128; i++) {
@@ -303,6 +337,7 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
 	r = pasta_chromefile_read(&file);
 	close_all(ch);
 	if (!r) {
+		name_threads(ch);
 		tell(ch);
 		r = pasta_trace_close(t, &world);
 	}

@@ -100,6 +100,8 @@ static int take_member(struct pasta_chromeevent *e, uint32_t key, uint32_t value
 			e->tid = value;
 		else if (!memcmp(name.at, "dur", 3))
 			*dur = value;
+		else if (!memcmp(name.at, "id2", 3))
+			e->id = value;
 		break;
 	case 4:
 		if (!memcmp(name.at, "name", 4))
@@ -164,6 +166,7 @@ struct pasta_track *pasta_chromeevent_track(struct pasta_chromeread *r,
 	if (r->track && pid.size == r->pid_size && tid.size == r->tid_size &&
 	    !memcmp(pid.at, r->ids, pid.size) && !memcmp(tid.at, r->ids + pid.size, tid.size))
 		return r->track;
+	r->track = NULL;
 	if (pid.size + tid.size > sizeof(r->ids))
 		return pasta_trace_track(r->t, pid, tid);
 	r->track = pasta_trace_track(r->t, pid, tid);
@@ -189,18 +192,14 @@ const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pa
 static void name_process(struct pasta_chromeread *r, const struct pasta_chromeevent *e,
 			 uint32_t value)
 {
-	struct pasta_slice text = text_of(e->tape, value);
-	char *p = pasta_trace_scratch(r->t, text.size + 1);
 	uint32_t *to;
 
-	if (!value || e->tape->tokens[value].type != PASTA_JSON_STRING || !p)
-		return;
 	if (!r->processes)
 		r->processes = pasta_map_new(sizeof(uint32_t));
 	to = r->processes ? pasta_map_add(r->processes, process_key(text_of(e->tape, e->pid)))
 			  : NULL;
 	if (to)
-		*to = pasta_strings_add(p, pasta_jsontape_unescape(text, p));
+		*to = pasta_trace_keep(r->t, e->tape, value);
 }
 
 int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chromeevent *e)
@@ -212,7 +211,7 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 	if (pasta_slice_is(what, "thread_name")) {
 		track = pasta_chromeevent_track(r, e);
 		if (track)
-			track->name = pasta_trace_token(r->t, e->tape, value);
+			track->name = pasta_trace_keep(r->t, e->tape, value);
 	} else if (pasta_slice_is(what, "process_name")) {
 		name_process(r, e, value);
 	}
@@ -300,8 +299,8 @@ static int read_object(const struct pasta_chromefile *f, bool *events)
 			if (!r)
 				r = read_events(f);
 		}
-		if (r < 0)
-			return r;
+		if (r) /* damaged: what comes is no member any more */
+			return r < 0 ? r : 0;
 	}
 	return r;
 }
@@ -321,11 +320,15 @@ int pasta_chromefile_read(const struct pasta_chromefile *f)
 		return r;
 	r = first == '[' ? read_events(f) : read_object(f, &events);
 	/* What is damaged around events must not cost those that follow. */
-	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0)
+	while (r >= 0 && !(r = pasta_cursor_end(c)) && (r = pasta_cursor_rescue(c)) > 0) {
+		events = true;
 		r = read_events(f);
+		if (!r && first == '{' && pasta_cursor_peek(c) == ',')
+			r = read_object(f, &events);
+	}
 	if (!r && first == '{' && !events && !c->damaged)
 		return pasta_fail(c->err, -EMEDIUMTYPE,
-				  "%s is no trace: it has no traceEvents, or not all of it is here",
+				  "%s has no events: an object without traceEvents is no trace",
 				  c->file->path);
 	return r;
 }

@@ -19,8 +19,8 @@ void pasta_chromeread_free(struct pasta_chromeread *r);
 struct pasta_chromeevent {
 	const struct pasta_jsontape *tape;
 	uint64_t ts, dur;
-	uint32_t cat, name, pid, tid, args, id, scope;
-	char ph; /* 0: none */
+	uint32_t cat, name, pid, tid, args, id, scope; /* id: or id2, an object */
+	char ph;				       /* 0: none */
 	bool timed;
 };
 
@@ -52,7 +52,7 @@ const char *pasta_chromeread_process(const struct pasta_chromeread *r, struct pa
 /*
  * Read a file whose events are those: an array of them, or an object that has one as traceEvents.
  * event gets each, member each other member of the object, whose value comes, and reads or skips
- * it. Both return 0 or more to go on.
+ * it. event returns 0 or more to go on; member 0, or 1 if the cursor found damage.
  */
 struct pasta_chromefile {
 	struct pasta_chromeread *read;

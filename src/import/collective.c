@@ -183,7 +183,7 @@ void pasta_collective_say(struct pasta_trace *t, uint64_t corr,
 {
 	struct pasta_collectives *c = t->collectives;
 	/* 0 is what has none: it would be all of those. */
-	const uint64_t *last = c && corr ? pasta_map_find(c->by_corr, corr) : NULL;
+	uint64_t *last = c && corr ? pasta_map_find(c->by_corr, corr) : NULL;
 
 	for (uint64_t i = last ? *last : 0; i; i = c->items[i - 1].next) {
 		struct waiting *w = &c->items[i - 1];
@@ -196,6 +196,8 @@ void pasta_collective_say(struct pasta_trace *t, uint64_t corr,
 			w->collective.collective.bytes_in = said->bytes;
 		}
 	}
+	if (last)
+		*last = 0; /* a call may be seen twice, in the runtime and in the driver below it */
 }
 
 void pasta_collective_write(struct pasta_trace *t)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #define RESCUE_MAX ((size_t)1 << 20) /* after damage, an element is no longer than this */
+#define RESCUE_DEPTH 16		     /* nor nested deeper: what is tried is tried that often */
+#define ZERO 256		     /* a byte of 0, which is no end */
 
 void pasta_cursor_free(struct pasta_cursor *c)
 {
@@ -68,7 +70,7 @@ static int next_char(struct pasta_cursor *c)
 			p++;
 		c->pos = (size_t)(p - c->file->data);
 		if (p < end)
-			return (unsigned char)*p;
+			return *p ? (unsigned char)*p : ZERO;
 		if (c->file->end)
 			return 0;
 		if (more(c))
@@ -182,6 +184,7 @@ static int element_here(struct pasta_cursor *c)
 	const char *what;
 	int r;
 
+	c->tape.limit = RESCUE_DEPTH;
 	do {
 		r = pasta_jsontape_parse(&c->tape, here(c), c->file->size - c->pos, c->file->end,
 					 &used, &what);
@@ -189,6 +192,7 @@ static int element_here(struct pasta_cursor *c)
 			break;
 		r = more(c);
 	} while (!r);
+	c->tape.limit = 0;
 	if (c->err->code)
 		return c->err->code;
 	return !r && (!c->is_element || c->is_element(&c->tape));
@@ -241,7 +245,9 @@ int pasta_cursor_element(struct pasta_cursor *c)
 	int r = member(c, ']');
 
 	/* Damage may lie between two elements as well. */
-	return r ? r : pasta_cursor_rescue(c);
+	if (!r && (r = pasta_cursor_rescue(c)) > 0)
+		c->fresh = false; /* what was found is given at once */
+	return r;
 }
 
 int pasta_cursor_value(struct pasta_cursor *c)

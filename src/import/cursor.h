@@ -46,13 +46,15 @@ int pasta_cursor_peek(struct pasta_cursor *c);
 int pasta_cursor_enter(struct pasta_cursor *c);
 /* The next member's name: 1, until the next call; 0: the object has ended, and one is out of it. */
 int pasta_cursor_key(struct pasta_cursor *c, struct pasta_slice *key);
-/* 1: a value comes, of the array that was entered. 0: it has ended, and one is out of it. */
+/* 1: a value comes, of the array that was entered. 0: it has ended, and one is out of it. With
+ * salvage, what is wrong between two of them is passed over. */
 int pasta_cursor_element(struct pasta_cursor *c);
 
 /* The value that comes, on the tape. With salvage, in an array: 1 if it was damaged, and reading
  * goes on at another element, or at the array's end. */
 int pasta_cursor_value(struct pasta_cursor *c);
-/* Pass over the value that comes, however many members it has. */
+/* Pass over the value that comes, however many members it has. With salvage: 1 as above, and one is
+ * out of the value. */
 int pasta_cursor_skip(struct pasta_cursor *c);
 
 /* With salvage, if damage outside an array was the end of it: to the next element, as if in an

@@ -16,14 +16,6 @@ static const struct pasta_format *const formats[] = {
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 
-const char *pasta_import_format(size_t i, const char **summary)
-{
-	if (i >= FORMATS)
-		return NULL;
-	*summary = formats[i]->summary;
-	return formats[i]->name;
-}
-
 static const struct pasta_format *sniff(const struct pasta_tracefile *f)
 {
 	for (size_t i = 0; i < FORMATS; i++)
@@ -58,7 +50,12 @@ bool pasta_import_knows(const char *path)
 static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
 {
 	const unsigned char *b = (const unsigned char *)f->data;
+	char known[300] = "";
 
+	for (size_t i = 0; i < FORMATS; i++) {
+		strncat(known, i ? "; " : "", sizeof(known) - strlen(known) - 1);
+		strncat(known, formats[i]->summary, sizeof(known) - strlen(known) - 1);
+	}
 	if (!f->size)
 		return pasta_fail(err, -EMEDIUMTYPE, "%s is empty", f->path);
 	if (f->size >= 2 &&
@@ -69,9 +66,9 @@ static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
 				  f->path);
 	return pasta_fail(
 		err, -EMEDIUMTYPE,
-		"%s is no trace that can be imported: neither PyTorch Profiler's JSON, nor "
-		"rocprofv3's, nor another of Chrome's format, plain or with gzip or zstd",
-		f->path);
+		"%s is no trace that can be imported, which are, plain or compressed with "
+		"gzip or zstd: %s",
+		f->path, known);
 }
 
 static int parse(const struct pasta_format *format, struct pasta_tracefile *f, const char *shard,
@@ -97,6 +94,15 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f, c
 	return r;
 }
 
+/* Not all errors are known where the file's name is. */
+static void name_file(const char *path, struct pasta_err *err)
+{
+	struct pasta_err was = *err;
+
+	if (!strstr(was.text, path))
+		pasta_fail(err, was.code, "%s: %s", path, was.text);
+}
+
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_err *err)
 {
@@ -112,6 +118,8 @@ int pasta_import(const char *path, const char *shard, const struct pasta_import_
 		if (r && r != -EEXIST)
 			unlink(shard);
 	}
+	if (r)
+		name_file(path, err);
 	pasta_tracefile_close(&f);
 	return r;
 }

@@ -61,7 +61,4 @@ void pasta_import_info_free(struct pasta_import_info *info);
 /* Whether a file's first bytes are those of something that can be imported. */
 bool pasta_import_knows(const char *path);
 
-/* The formats that are known, by number: name and one line; NULL past the last. */
-const char *pasta_import_format(size_t i, const char **summary);
-
 #endif

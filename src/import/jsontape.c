@@ -247,7 +247,7 @@ static const char *begin(struct parser *s, const char *p, uint32_t *depth)
 	struct pasta_json_token *token;
 	const char *first;
 
-	if (*depth == PASTA_JSON_DEPTH)
+	if (*depth == (t->limit ? t->limit : PASTA_JSON_DEPTH))
 		return fail(s, p, "nested too deep");
 	token = push(s, object ? PASTA_JSON_OBJECT : PASTA_JSON_ARRAY, p);
 	if (!token)

@@ -40,6 +40,7 @@ struct pasta_jsontape {
 	const char *text;
 	struct pasta_json_token *tokens;
 	uint32_t count, capacity;
+	uint32_t limit; /* of nesting, for who tries many places; 0: PASTA_JSON_DEPTH */
 	uint32_t open[PASTA_JSON_DEPTH];
 };
 

@@ -264,7 +264,7 @@ static int begin(struct pasta_spansort *s, struct pasta_err *err)
 	for (size_t i = 0; i < s->run_count; i++) {
 		run = &s->runs[i];
 		if (run->left) {
-			run->buffer = malloc(PIECE * sizeof(*run->buffer));
+			run->buffer = calloc(PIECE, sizeof(*run->buffer));
 			if (!run->buffer)
 				return pasta_fail(err, -ENOMEM, "out of memory");
 			if (refill(s, run, err))

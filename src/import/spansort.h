@@ -6,6 +6,7 @@
 #ifndef PASTA_IMPORT_SPANSORT_H
 #define PASTA_IMPORT_SPANSORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

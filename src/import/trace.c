@@ -18,6 +18,7 @@
 #define TRACKS_MAX (1u << 16)		  /* more threads than that are no program's */
 #define STRINGS_MAX ((uint64_t)512 << 20) /* bytes of names that are different */
 #define STATES_MAX 4096
+#define SORTS_MAX 256	    /* in a list; what comes after them is counted together */
 #define MADE_UP 0x80000000u /* thread numbers from here on are ours */
 
 static int no_memory(struct pasta_trace *t)
@@ -46,6 +47,17 @@ static struct pasta_shardwriter *writer_new(const char *path, struct pasta_err *
 	return pasta_shardwriter_new(path, &head, err);
 }
 
+/* Begins without their ends would not be less of the trace, but wrong. */
+static uint64_t whole(uint64_t kinds)
+{
+	static const uint64_t pairs[] = {PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END),
+					 PASTA_BIT(ALLOC) | PASTA_BIT(FREE)};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		kinds |= kinds & pairs[i] ? pairs[i] : 0;
+	return kinds;
+}
+
 int pasta_trace_open(struct pasta_trace *t, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_err *err)
@@ -55,7 +67,7 @@ int pasta_trace_open(struct pasta_trace *t, const char *shard, const char *folde
 	t->options = options;
 	t->info = info;
 	t->err = err;
-	t->kinds = options->kinds ? options->kinds : UINT64_MAX;
+	t->kinds = options->kinds ? whole(options->kinds) : UINT64_MAX;
 	t->first = UINT64_MAX;
 	t->w = writer_new(shard, err);
 	if (!t->w)
@@ -147,23 +159,41 @@ uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *t
 	return p ? pasta_trace_str(t, p, pasta_jsontape_unescape(text, p)) : 0;
 }
 
+uint32_t pasta_trace_keep(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token)
+{
+	struct pasta_slice text = pasta_jsontape_text(tape, token);
+	char *p;
+
+	if (!token || tape->tokens[token].type != PASTA_JSON_STRING || !text.size)
+		return 0;
+	p = pasta_trace_scratch(t, text.size);
+	return p ? pasta_strings_add(p, pasta_jsontape_unescape(text, p)) : 0;
+}
+
 /* -- Threads -- */
+
+static bool is_number(struct pasta_slice s)
+{
+	size_t i = 0;
+
+	while (i < s.size && s.at[i] >= '0' && s.at[i] <= '9')
+		i++;
+	return s.size && i == s.size;
+}
 
 static uint32_t tid_of(struct pasta_trace *t, struct pasta_slice name, uint32_t number)
 {
 	uint64_t tid = UINT64_MAX;
-	size_t digits = 0;
-
-	while (digits < name.size && name.at[digits] >= '0' && name.at[digits] <= '9')
-		digits++;
-	if (!digits || digits < name.size || pasta_digits(name.at, name.size, 0, &tid) ||
-	    tid >= MADE_UP || pasta_map_find(t->tids, tid))
+	if (!is_number(name) || pasta_digits(name.at, name.size, 0, &tid) || tid >= MADE_UP ||
+	    pasta_map_find(t->tids, tid))
 		tid = MADE_UP + number;
-	pasta_map_add(t->tids, tid);
+	if (!pasta_map_add(t->tids, tid))
+		no_memory(t);
 	return (uint32_t)tid;
 }
 
-static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct pasta_slice name)
+static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct pasta_slice group,
+				     struct pasta_slice name)
 {
 	uint32_t number = (uint32_t)pasta_map_count(t->tracks);
 	struct pasta_track *track;
@@ -190,6 +220,9 @@ static struct pasta_track *track_new(struct pasta_trace *t, uint64_t key, struct
 	t->by_number[number] = track;
 	track->number = number;
 	track->tid = tid_of(t, name, number);
+	track->group = pasta_strings_add(group.at, group.size);
+	if (!is_number(name))
+		track->name = pasta_strings_add(name.at, name.size);
 	check(t, pasta_shardwriter_clock(t->w, PASTA_TRACE_TRACKS + number, CLOCK));
 	return track;
 }
@@ -203,7 +236,7 @@ struct pasta_track *pasta_trace_track(struct pasta_trace *t, struct pasta_slice 
 	if (t->err->code)
 		return NULL;
 	track = pasta_map_find(t->tracks, key);
-	return track ? track : track_new(t, key, name);
+	return track ? track : track_new(t, key, group, name);
 }
 
 static void saw(struct pasta_trace *t, uint64_t begin, uint64_t end)
@@ -255,10 +288,27 @@ void pasta_trace_state(struct pasta_trace *t, struct pasta_event *ev)
 
 /* -- Counts -- */
 
+/* The name's id of the process. No trace has many sorts, and names live for ever. */
+static uint32_t sort_of(const struct pasta_map *list, const char *name, size_t size)
+{
+	size_t at = 0, n;
+	uint64_t id;
+
+	if (pasta_map_count(list) < SORTS_MAX)
+		return pasta_strings_add(name, size);
+	while (pasta_map_next(list, &at, &id)) {
+		const char *known = pasta_bytes((uint32_t)id, &n);
+
+		if (n == size && !memcmp(known, name, size))
+			return (uint32_t)id;
+	}
+	return pasta_strings_add("(others)", strlen("(others)"));
+}
+
 void pasta_trace_count(struct pasta_trace *t, enum pasta_import_list list, const char *name,
 		       size_t size, uint64_t count)
 {
-	uint32_t id = count ? pasta_strings_add(name, size) : 0;
+	uint32_t id = count ? sort_of(t->lists[list], name, size) : 0;
 	uint64_t *n = id ? pasta_map_add(t->lists[list], id) : NULL;
 
 	if (n)
@@ -314,6 +364,11 @@ static void put_state(struct pasta_trace *t, const struct pasta_event *ev)
 		check(t, pasta_shardwriter_state(t->w, ev));
 }
 
+static uint32_t own(struct pasta_trace *t, const char *text)
+{
+	return text ? pasta_trace_str(t, text, strlen(text)) : 0;
+}
+
 static void put_threads(struct pasta_trace *t, uint64_t time)
 {
 	const struct pasta_track *track;
@@ -325,14 +380,9 @@ static void put_threads(struct pasta_trace *t, uint64_t time)
 		if (!track->nest || !track->name)
 			continue;
 		ev.tid = track->tid;
-		ev.thread.name = track->name;
+		ev.thread.name = own(t, pasta_str(track->name));
 		put_state(t, &ev);
 	}
-}
-
-static uint32_t own(struct pasta_trace *t, const char *text)
-{
-	return text ? pasta_trace_str(t, text, strlen(text)) : 0;
 }
 
 /* One moment near the events: a line through it is exact, as far as doubles are. */

@@ -39,8 +39,8 @@ enum pasta_region_is { PASTA_REGION_ITERATION = 1, PASTA_REGION_COLLECTIVE };
 /* A thread, or whatever a source draws as one. */
 struct pasta_track {
 	uint32_t number;
-	uint32_t tid;  /* its own, or one of ours where that is no number or not the only one */
-	uint32_t name; /* 0: none */
+	uint32_t tid; /* its own, or one of ours where that is no number or not the only one */
+	uint32_t name, group; /* its own and its process's, as pasta_str has them; 0: none */
 	struct pasta_nest *nest;
 };
 
@@ -99,6 +99,8 @@ uint32_t pasta_trace_str(struct pasta_trace *t, const char *text, size_t size);
 /* Of a string of the tape, its escapes resolved; 0 if it is none, or empty. */
 uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *tape,
 			   uint32_t token);
+/* Likewise, but as pasta_str has it. */
+uint32_t pasta_trace_keep(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token);
 /* Room for text that is put together; NULL when out of memory, which is then the trace's error. */
 char *pasta_trace_scratch(struct pasta_trace *t, size_t size);
 

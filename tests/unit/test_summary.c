@@ -309,6 +309,18 @@ static void communication_is_exposed_where_no_other_kernel_runs(void **state)
 	assert_null(strstr(table("summary"), "exposed"));
 }
 
+static void a_collective_without_a_correlation_is_of_the_kernel_right_after_it(void **state)
+{
+	(void)state;
+	give_collective(0, 1000, 0, 4096);
+	give_kernel(0, 1000, 0, "nccl", 100);
+	give_collective(0, 1200, 0, 4096);
+	give_kernel(0, 1300, 0, "gemm", 100);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "communication collectives 2 100 25.00 8192\n"
+						 "communication exposed - 100 25.00 -\n"));
+}
+
 static void the_peak_is_of_the_device_that_has_the_highest(void **state)
 {
 	(void)state;
@@ -479,6 +491,7 @@ int main(void)
 		TEST(without_operators_regions_have_host_time),
 		TEST(the_three_directions_that_take_longest_are_there),
 		TEST(communication_is_exposed_where_no_other_kernel_runs),
+		TEST(a_collective_without_a_correlation_is_of_the_kernel_right_after_it),
 		TEST(the_peak_is_of_the_device_that_has_the_highest),
 		TEST(counters_of_allocated_bytes_win_over_allocations),
 		TEST(names_are_whole_whatever_their_length),
