@@ -232,7 +232,7 @@ const char *pasta_rocread_sample(struct pasta_rocread *p)
 	symbol = pasta_roctables_symbol_at(p->tables, id, ev.pc_sample.pc);
 	ev.pc_sample.crc = object ? object->hash : 0;
 	ev.pc_sample.device = agent ? agent->device : 0;
-	if (symbol) {
+	if (symbol && object) {
 		ev.pc_sample.function = pasta_roctables_str(p->tables, &symbol->name);
 		ev.pc_sample.pc -= symbol->address - object->base;
 	}

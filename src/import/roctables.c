@@ -101,7 +101,7 @@ static char *text_room(struct pasta_roctables *x, size_t size)
 	size_t capacity = 2 * x->text_capacity + size + 4096;
 	char *text;
 
-	if (x->text_capacity - x->text_size >= size)
+	if (x->text && x->text_capacity - x->text_size >= size)
 		return x->text + x->text_size;
 	text = realloc(x->text, capacity);
 	if (!text) {
