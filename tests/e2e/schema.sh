@@ -62,7 +62,7 @@ check broken run ended/run.json killed/run.json
 "$BUILD/bench/accelprof-gen-trace" -n 2000 -o trace.json || failed "accelprof-gen-trace"
 "$ACCELPROF" import trace.json -o imported >/dev/null || failed "import"
 is "imported" "$(json imported/run.json 'd["import"][0]["format"]')" "kineto"
-check broken run imported/run.json
+check valid run imported/run.json
 "$ACCELPROF" report imported -t "$tools" --format json >imported.json || failed "imported"
 check valid report imported.json
 
