@@ -75,8 +75,8 @@ uint32_t pasta_roctables_str(struct pasta_roctables *x, struct pasta_roctext *te
 static inline struct pasta_slice pasta_roctables_slice(const struct pasta_roctables *x,
 						       const struct pasta_roctext *text)
 {
-	return text ? (struct pasta_slice){x->text + text->at, text->size}
-		    : (struct pasta_slice){"", 0};
+	return text && text->size ? (struct pasta_slice){x->text + text->at, text->size}
+				  : (struct pasta_slice){"", 0};
 }
 
 /* An agent, by handle; a GPU of a number of its own where the table has none. NULL: no memory. */
