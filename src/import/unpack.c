@@ -96,19 +96,21 @@ static struct pasta_unpacker *zstd_new(void)
 	return &z->base;
 }
 
+/* A frame, or one that is to be skipped, which parallel writers begin with. */
+static bool is_zstd(const uint8_t *b, size_t size)
+{
+	static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd}, skip[] = {0x2a, 0x4d, 0x18};
+
+	return size >= 4 && (!memcmp(b, magic, 4) || (b[0] >> 4 == 5 && !memcmp(b + 1, skip, 3)));
+}
+
 struct pasta_unpacker *pasta_unpacker_new(const void *bytes, size_t size, bool *known)
 {
-	static const struct {
-		const char *magic;
-		size_t size;
-		struct pasta_unpacker *(*make)(void);
-	} formats[] = {{"\x1f\x8b", 2, gzip_new}, {"\x28\xb5\x2f\xfd", 4, zstd_new}};
+	const uint8_t *b = bytes;
+	bool gzip = size >= 2 && b[0] == 0x1f && b[1] == 0x8b, zstd = is_zstd(b, size);
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		*known = size >= formats[i].size &&
-			 !memcmp(bytes, formats[i].magic, formats[i].size);
-		if (*known)
-			return formats[i].make();
-	}
-	return NULL;
+	*known = gzip || zstd;
+	if (!*known)
+		return NULL;
+	return gzip ? gzip_new() : zstd_new();
 }
