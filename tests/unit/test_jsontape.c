@@ -195,10 +195,11 @@ static void damage(struct bytes *text)
 /* Where the two may differ: words for no number, and halves of surrogates. */
 static bool is_special(const struct bytes *text)
 {
-	char *s = strndup((char *)text->data, text->size);
+	char *s = calloc(1, text->size + 1);
 	bool found;
 
 	assert_non_null(s);
+	memcpy(s, text->data, text->size);
 	found = strcasestr(s, "nan") || strcasestr(s, "inf") || strcasestr(s, "\\ud") ||
 		strlen(s) < text->size;
 	free(s);
