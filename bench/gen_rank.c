@@ -41,7 +41,8 @@ struct rank {
 	uint64_t raw; /* the host's clock when the run began */
 	uint64_t next_clock;
 	uint64_t free_at[STREAMS];
-	uint64_t corr, op, step, made, length; /* length: of this step's sequences, in eighths */
+	uint64_t corr, op, collectives, step, made;
+	uint64_t length; /* of this step's sequences, in eighths */
 	struct {
 		uint64_t addr, bytes;
 	} slots[SLOTS];
@@ -315,20 +316,21 @@ static void run_set(struct rank *r, uint64_t bytes)
 	r->free_at[0] = begin + ev.set.dur;
 }
 
+/* The launch gives it its number. */
 static void allreduce(struct rank *r, uint64_t bytes)
 {
 	struct pasta_event ev = EVENT(collective, COLLECTIVE, r->main.tid, r->main.now);
 
-	ev.collective.corr = r->corr + 1;
+	run_kernel(r, 2, GEN_KERNEL_ALLREDUCE);
+	ev.collective.corr = r->corr;
 	ev.collective.bytes_in = ev.collective.bytes_out = bytes;
 	ev.collective.comm = 1;
-	ev.collective.seq = r->corr;
+	ev.collective.seq = ++r->collectives;
 	ev.collective.name = str(r, "all_reduce");
 	ev.collective.dtype = str(r, "bfloat16");
 	ev.collective.ranks = r->o->ranks;
 	ev.collective.rank = r->rank;
 	put(r, r->main.source, &ev);
-	run_kernel(r, 2, GEN_KERNEL_ALLREDUCE);
 }
 
 /* The host waits until all streams are empty. */

@@ -1,9 +1,16 @@
-# Benchmarks: accelprof-gen, which makes runs to measure with, and a program a bench_*.c.
+# Benchmarks: accelprof-gen and accelprof-gen-trace, which make what is measured with, and a program
+# a bench_*.c.
 
 pasta_glob(gen_sources bench/gen*.c)
 if(gen_sources)
 	pasta_program(accelprof-gen bench ${gen_sources})
 	target_link_libraries(accelprof-gen PRIVATE pasta-agent-static)
+endif()
+
+pasta_glob(trace_sources bench/trace*.c)
+if(trace_sources)
+	pasta_program(accelprof-gen-trace bench ${trace_sources} bench/gen_model.c)
+	target_link_libraries(accelprof-gen-trace PRIVATE pasta-static)
 endif()
 
 pasta_glob(bench_sources bench/bench_*.c)

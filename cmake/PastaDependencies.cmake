@@ -12,6 +12,8 @@ endmacro()
 find_path(PASTA_ZSTD_INCLUDE zstd.h)
 find_library(PASTA_ZSTD zstd)
 find_library(PASTA_ZSTD_STATIC libzstd.a)
+find_path(PASTA_ZLIB_INCLUDE zlib.h)
+find_library(PASTA_ZLIB z)
 find_path(PASTA_XXHASH_INCLUDE xxhash.h)
 find_path(PASTA_YAJL_INCLUDE yajl/yajl_parse.h)
 find_library(PASTA_YAJL NAMES yajl yajl_s)
@@ -21,6 +23,8 @@ find_library(PASTA_SQLITE sqlite3)
 pasta_need(PASTA_ZSTD_INCLUDE "zstd.h")
 pasta_need(PASTA_ZSTD "libzstd")
 pasta_need(PASTA_ZSTD_STATIC "libzstd.a (the agent has its own copy)")
+pasta_need(PASTA_ZLIB_INCLUDE "zlib.h")
+pasta_need(PASTA_ZLIB "libz")
 pasta_need(PASTA_XXHASH_INCLUDE "xxhash.h")
 pasta_need(PASTA_YAJL_INCLUDE "yajl/yajl_parse.h")
 pasta_need(PASTA_YAJL "libyajl")
@@ -49,11 +53,11 @@ if(missing)
 endif()
 
 add_library(pasta-includes INTERFACE)
-target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_ZSTD_INCLUDE}"
+target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_ZSTD_INCLUDE}" "${PASTA_ZLIB_INCLUDE}"
 	"${PASTA_XXHASH_INCLUDE}" "${PASTA_YAJL_INCLUDE}" "${PASTA_SQLITE_INCLUDE}")
 
 add_library(pasta-host-deps INTERFACE)
-target_link_libraries(pasta-host-deps INTERFACE "${PASTA_ZSTD}" "${PASTA_YAJL}"
+target_link_libraries(pasta-host-deps INTERFACE "${PASTA_ZSTD}" "${PASTA_ZLIB}" "${PASTA_YAJL}"
 	"${PASTA_SQLITE}" Threads::Threads m ${CMAKE_DL_LIBS})
 if(PASTA_DW_INCLUDE AND PASTA_DW)
 	target_include_directories(pasta-includes SYSTEM INTERFACE "${PASTA_DW_INCLUDE}")

@@ -259,19 +259,6 @@ static int by_shape_total(const void *a, const void *b)
 	return order ? order : memcmp(x->block, y->block, sizeof(x->block));
 }
 
-/* The map's values, in order. NULL when out of memory. */
-static void **sorted(const struct pasta_map *map, int (*order)(const void *, const void *))
-{
-	size_t i = 0, at = 0, count = pasta_map_count(map);
-	void **values = calloc(count + 1, sizeof(*values)), *value;
-
-	while (values && (value = pasta_map_next(map, &at, NULL)))
-		values[i++] = value;
-	if (values)
-		qsort(values, count, sizeof(*values), order);
-	return values;
-}
-
 static void put_kernel(struct pasta_table *t, const struct kernel *kernel, uint64_t all)
 {
 	static const double quantiles[] = {0.5, 0.95, 0.99};
@@ -299,7 +286,7 @@ static int report_kernels(const struct kernels *k, struct pasta_out *out)
 		{"p50", PASTA_INT, "ns"},	{"p95", PASTA_INT, "ns"},
 		{"p99", PASTA_INT, "ns"},	{"share", PASTA_FLOAT, "%"},
 	};
-	struct kernel **kernels = (struct kernel **)sorted(k->kernels, by_total);
+	struct kernel **kernels = pasta_map_sorted(k->kernels, by_total);
 	size_t i, count = pasta_map_count(k->kernels);
 	struct pasta_table *t;
 	uint64_t all = 0;
@@ -332,7 +319,7 @@ static int report_shapes(const struct kernels *k, struct pasta_out *out)
 		{"total", PASTA_INT, "ns"},	{"mean", PASTA_INT, "ns"},
 		{"min", PASTA_INT, "ns"},	{"max", PASTA_INT, "ns"},
 	};
-	struct shape **shapes = (struct shape **)sorted(k->shapes, by_shape_total);
+	struct shape **shapes = pasta_map_sorted(k->shapes, by_shape_total);
 	size_t i, count = pasta_map_count(k->shapes);
 	struct pasta_table *t;
 

@@ -671,17 +671,14 @@ static int report_marks(struct regions *r, struct pasta_out *out)
 	static const struct pasta_column columns[] = {{"mark", PASTA_STRING, NULL},
 						      {"region", PASTA_STRING, NULL},
 						      {"count", PASTA_INT, NULL}};
-	size_t i, at = 0, count = pasta_map_count(r->marks);
-	struct mark **marks = calloc(count + 1, sizeof(*marks));
+	struct mark **marks = pasta_map_sorted(r->marks, by_place);
 	struct pasta_table *t;
+	size_t i;
 
 	if (!marks)
 		return -ENOMEM;
-	for (i = 0; i < count; i++)
-		marks[i] = pasta_map_next(r->marks, &at, NULL);
-	qsort(marks, count, sizeof(*marks), by_place);
-	t = count ? pasta_out_table(out, "marks", columns, 3) : NULL;
-	for (i = 0; i < count; i++) {
+	t = *marks ? pasta_out_table(out, "marks", columns, 3) : NULL;
+	for (i = 0; marks[i]; i++) {
 		pasta_cell_str(t, label(marks[i]->name));
 		pasta_cell_str(t, marks[i]->up->path);
 		pasta_cell_int(t, (int64_t)marks[i]->count);

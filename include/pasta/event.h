@@ -99,6 +99,12 @@ enum pasta_alloc_sub {
 	PASTA_ALLOC_SEGMENT,
 	PASTA_ALLOC_IMAGE,
 };
+enum pasta_api_sub {
+	PASTA_API_RUNTIME = 1, /* what programs mostly call */
+	PASTA_API_DRIVER,      /* what lies below it */
+	PASTA_API_LIBRARY,     /* of communication, of decoders and so on */
+};
+enum pasta_link_sub { PASTA_LINK_BACKWARD = 1 }; /* from an operator's id to its backward's */
 enum pasta_arg_sub { PASTA_ARG_IN = 1, PASTA_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
 /* The device of modules that are the host's: the program and its libraries. Their addr is what the

@@ -44,8 +44,11 @@ PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
 
 /*
  * A call path: what an event's stack field refers to, of the process ev->proc. A place is a
- * function that was running, innermost first; one that was inlined is a place of its own. Texts
- * live as long as the process, and are "" where they are not known.
+ * function that was running, innermost first; one that was inlined is a place of its own. Paths are
+ * of native code, or of an interpreter's functions, as Python's: these have no module and offset,
+ * those that are built in have no file, and the innermost 4096 places are given. Equal paths of an
+ * interpreter have equal refs, whatever the process. Texts live as long as the process, and are ""
+ * where they are not known.
  */
 struct pasta_stack_frame {
 	const char *function; /* C++ names as people write them, where libstdc++ is here */
@@ -61,7 +64,7 @@ struct pasta_stack_frame {
  * The first answer for a file reads its debugging information, which may take a second. */
 PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 				       struct pasta_stack_frame *frames, size_t max);
-/* "function (file.c:12)", or as much as is known: "libfoo.so+0x1234"; returns text. */
+/* "function (file.c:12)", or as much as is known: "function", "libfoo.so+0x1234"; returns text. */
 PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
 						size_t size);
 
@@ -100,6 +103,8 @@ PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const ch
 PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);
 PASTA_EXPORT void pasta_cell_int(struct pasta_table *table, int64_t value);
 PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
+/* No value, in a column of any type: null in JSON, an empty field in CSV, a blank for people. */
+PASTA_EXPORT void pasta_cell_none(struct pasta_table *table);
 
 enum pasta_severity { PASTA_NOTE, PASTA_WARNING, PASTA_PROBLEM };
 
@@ -197,6 +202,10 @@ PASTA_EXPORT size_t pasta_map_count(const struct pasta_map *map);
 /* Walk: start with *at 0; NULL at the end. key may be NULL. In order of adding, as long as nothing
  * is removed; do not add or remove while walking. */
 PASTA_EXPORT void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key);
+/* The values, pasta_map_count of them and NULL, as qsort puts them in order: it gets pointers to
+ * two of these pointers. To be freed; the values stay the map's. NULL when out of memory. */
+PASTA_EXPORT void *pasta_map_sorted(const struct pasta_map *map,
+				    int (*order)(const void *, const void *));
 
 /* Two numbers side by side, as a key. */
 static inline uint64_t pasta_pair(uint32_t high, uint32_t low)
@@ -300,6 +309,25 @@ PASTA_EXPORT size_t pasta_ranges_count(const struct pasta_ranges *ranges);
  */
 PASTA_EXPORT void *pasta_ranges_next(const struct pasta_ranges *ranges, uint64_t addr,
 				     uint64_t *begin, uint64_t *size);
+
+/*
+ * How long intervals of two sorts, such as kernels and collectives, cover a line of time: alone and
+ * together. Plain data, zeroed: empty. Intervals are given in the order in which they begin; of one
+ * that begins before another that was given earlier, what lies before that is left out. One that
+ * reaches past UINT64_MAX ends there. Each from one thread at a time; nothing fails.
+ */
+struct pasta_cover {
+	uint64_t at, end[2];
+	uint64_t time[4]; /* ns by mask: 1 only the first sort, 2 only the second, 3 both; 0 none,
+			   * between the first interval and the last */
+	uint64_t count;	  /* intervals that were given */
+};
+/* sort: 0 or 1. */
+PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int sort, uint64_t begin,
+				  uint64_t dur);
+/* Count what is given up to the end of the last interval, before time is read. What follows counts
+ * from there on only: to go on with intervals that overlap, finish a copy. */
+PASTA_EXPORT void pasta_cover_finish(struct pasta_cover *cover);
 
 /*
  * Windows, each with a value. An event has a position, and window n, from 0 on, has the positions

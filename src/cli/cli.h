@@ -35,8 +35,8 @@ struct pasta_verb {
 	int (*main)(int argc, char **argv);
 };
 
-extern const struct pasta_verb pasta_verb_run, pasta_verb_report, pasta_verb_export,
-	pasta_verb_tools, pasta_verb_doctor, pasta_verb_new_tool;
+extern const struct pasta_verb pasta_verb_run, pasta_verb_report, pasta_verb_import,
+	pasta_verb_export, pasta_verb_tools, pasta_verb_doctor, pasta_verb_new_tool;
 
 /* Options of a verb, one a call: its id, with the argument in *arg; 0 after the last, with the
  * first argument that is no option in *first. -1: stop, with this exit status in *first, for help

@@ -156,7 +156,9 @@ static int main_(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_export, "say which run, or which shards");
 	pasta_reading_catch_interrupt();
 	failed = pasta_reading_open(&in, argv + first);
-	status = in.shards ? export_(&e, &in) : PASTA_CLI_FAILED;
+	status = pasta_reading_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
+	if (in.shards)
+		status = export_(&e, &in);
 	if (failed && !status)
 		status = PASTA_CLI_FAILED;
 	pasta_input_free(&in);

@@ -11,9 +11,10 @@
 #include "process/crew.h"
 #include "process/tool.h"
 
-static const struct pasta_verb *const verbs[] = {&pasta_verb_run,    &pasta_verb_report,
-						 &pasta_verb_export, &pasta_verb_tools,
-						 &pasta_verb_doctor, &pasta_verb_new_tool};
+static const struct pasta_verb *const verbs[] = {&pasta_verb_run,     &pasta_verb_report,
+						 &pasta_verb_import,  &pasta_verb_export,
+						 &pasta_verb_tools,   &pasta_verb_doctor,
+						 &pasta_verb_new_tool};
 #define VERBS (sizeof(verbs) / sizeof(*verbs))
 
 static void help(void)

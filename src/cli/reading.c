@@ -3,15 +3,20 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/importing.h"
 #include "cli/show.h"
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; /* the signal */
 
 static void on_interrupt(int sig)
 {
-	interrupted = 1;
+	interrupted = sig;
 }
 
 bool pasta_reading_stop(void *ctx)
@@ -20,12 +25,38 @@ bool pasta_reading_stop(void *ctx)
 }
 
 /* One that whoever started us ignores stays ignored. */
-void pasta_reading_catch_interrupt(void)
+static void catch (int sig)
 {
 	struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, before;
 
-	if (!sigaction(SIGINT, NULL, &before) && before.sa_handler != SIG_IGN)
-		sigaction(SIGINT, &action, NULL);
+	if (!sigaction(sig, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(sig, &action, NULL);
+}
+
+void pasta_reading_catch_interrupt(void)
+{
+	catch (SIGINT);
+}
+
+void pasta_reading_hold_end(void)
+{
+	catch (SIGTERM);
+	catch (SIGHUP);
+}
+
+/* Those that are ignored have no handler of ours. */
+void pasta_reading_let_end(void)
+{
+	static const int ends[] = {SIGTERM, SIGHUP};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		struct sigaction now;
+
+		if (!sigaction(ends[i], NULL, &now) && now.sa_handler == on_interrupt)
+			signal(ends[i], SIG_DFL);
+	}
+	if (interrupted == SIGTERM || interrupted == SIGHUP)
+		raise(interrupted);
 }
 
 static void warn(const char *line)
@@ -33,19 +64,78 @@ static void warn(const char *line)
 	pasta_cli_say("%s", line);
 }
 
+/* Of the run that goes, nobody is to be told where it was. */
+static int say_source(struct pasta_input *in, const char *folder, const char *file,
+		      struct pasta_err *err)
+{
+	if (strcmp(in->run.path, folder) != 0)
+		return 0;
+	free(in->run.path);
+	in->run.path = strdup(file);
+	return in->run.path ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+}
+
+/* Import into a run that goes as soon as its shards are open: nothing is left behind. */
+static int add_imported(struct pasta_input *in, struct pasta_importing *im, struct pasta_err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct pasta_run run = {0};
+	char *folder;
+	int r;
+
+	if (asprintf(&folder, "%s/accelprof-XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	pasta_reading_hold_end();
+	r = mkdtemp(folder) ? pasta_run_create(&run, folder, err)
+			    : pasta_fail(err, -errno,
+					 "cannot make a folder to import into, %s: %s (set TMPDIR)",
+					 folder, strerror(errno));
+	if (!r)
+		r = pasta_importing_run(im, &run, err);
+	if (!r)
+		r = pasta_input_add(in, folder, err);
+	if (!r)
+		r = say_source(in, folder, im->files[0], err);
+	if (!r)
+		pasta_importing_say(im);
+	pasta_run_discard(&run);
+	rmdir(folder);
+	pasta_reading_let_end();
+	pasta_run_free(&run);
+	free(folder);
+	return r;
+}
+
+/* Returns how many failed. */
+static int import(struct pasta_input *in, struct pasta_importing *im)
+{
+	struct pasta_err err = {0};
+	int r = add_imported(in, im, &err);
+
+	if (r)
+		pasta_cli_say("%s", r == -EINTR ? "interrupted" : err.text);
+	return r != 0;
+}
+
 int pasta_reading_open(struct pasta_input *in, char **paths)
 {
+	struct pasta_importing im = {0};
 	int failed = 0;
 
 	in->warn = warn;
 	for (; *paths; paths++) {
 		struct pasta_err err = {0};
+		int r = pasta_importing_is(*paths) ? pasta_importing_add(&im, *paths, &err)
+						   : pasta_input_add(in, *paths, &err);
 
-		if (!pasta_input_add(in, *paths, &err))
+		if (!r)
 			continue;
 		pasta_cli_say("%s", err.text);
 		failed++;
 	}
+	if (im.count)
+		failed += import(in, &im);
+	pasta_importing_free(&im);
 	if (!failed && !in->shards && in->failed)
 		pasta_cli_say("nothing was recorded in this run: %s", in->why);
 	else if (!failed && !in->shards && in->alive)

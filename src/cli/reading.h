@@ -11,6 +11,11 @@ void pasta_reading_catch_interrupt(void);
 /* Whether there was one. ctx is not used. */
 bool pasta_reading_stop(void *ctx);
 
+/* While there is something that must not be left behind, a signal that would end us (SIGTERM,
+ * SIGHUP) is such a wish as well; once it is gone, let it end us. */
+void pasta_reading_hold_end(void);
+void pasta_reading_let_end(void);
+
 /* All arguments, ended by NULL, into one stream; what is wrong is said. Returns how many failed. */
 int pasta_reading_open(struct pasta_input *in, char **paths);
 /* Say what a person should know beside the output, which is called what ("report"). Returns whether

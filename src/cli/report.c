@@ -154,8 +154,10 @@ static int main_(int argc, char **argv)
 	}
 	pasta_reading_catch_interrupt();
 	failed = pasta_reading_open(&in, argv + first);
-	if (!in.shards)
+	if (!in.shards) {
+		status = pasta_reading_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 		goto out;
+	}
 	if (pasta_show_choose(&show, in.run.tools, &err)) {
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 		goto out;

@@ -25,7 +25,7 @@
 	 PASTA_BIT(GRAPH) | PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |           \
 	 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(ITERATION))
 
-#define RUN_ROWS 15    /* with a table at exit that fits a screen */
+#define RUN_ROWS 20    /* with a table at exit that fits a screen */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
 enum { RECORD = 256, PAUSED, MEMORY, STACKS };

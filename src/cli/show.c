@@ -196,6 +196,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 	size_t i, without = 0, count = pasta_stream_shards(s);
 	char what[400], action[120], names[300];
 	uint64_t missing = 0;
+	bool imported = false;
 
 	for (i = 0; i < count; i++) {
 		const struct pasta_shard_info *info = pasta_stream_shard(s, i);
@@ -203,6 +204,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 
 		missing |= not_there;
 		without += not_there != 0;
+		imported = imported || info->imported;
 	}
 	if (!missing)
 		return;
@@ -210,8 +212,9 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 		 without, count, tool->name, kind_names(missing, names, sizeof(names)));
 	snprintf(action, sizeof(action), "record again with -t %s, or with --record all",
 		 tool->name);
-	pasta_out_finding(out, &(struct pasta_finding){
-				       .severity = PASTA_NOTE, .what = what, .action = action});
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE,
+						       .what = what,
+						       .action = imported ? NULL : action});
 }
 
 static void note_loss(const struct pasta_account *loss, struct pasta_out *out)

@@ -215,3 +215,15 @@ void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key)
 	}
 	return NULL;
 }
+
+void *pasta_map_sorted(const struct pasta_map *map, int (*order)(const void *, const void *))
+{
+	void **values = calloc((size_t)map->count + 1, sizeof(*values)), *value;
+	size_t i = 0, at = 0;
+
+	while (values && (value = pasta_map_next(map, &at, NULL)))
+		values[i++] = value;
+	if (values)
+		qsort(values, map->count, sizeof(*values), order);
+	return values;
+}

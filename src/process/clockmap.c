@@ -106,7 +106,10 @@ void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, si
 
 		if (v < l.first || v >= l.end)
 			l = line_at(c, v);
-		values[i] = l.raw + whole((double)(int64_t)(v - l.value) * l.rate);
+		/* Imported times may be years apart, where a double has no nanoseconds. */
+		values[i] =
+			l.raw + (l.rate == 1.0 ? v - l.value
+					       : whole((double)(int64_t)(v - l.value) * l.rate));
 	}
 }
 

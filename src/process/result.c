@@ -63,6 +63,7 @@ static void table_free(struct pasta_table *t)
 	}
 	free(t->columns);
 	free(t->cells);
+	free(t->empty);
 	free(t->name);
 	free(t);
 }
@@ -245,7 +246,21 @@ fail:
 	return NULL;
 }
 
-/* The next cell, if it is of this type; else the report has failed. */
+/* The next cell, of any type; NULL: the report has failed. */
+static union pasta_value *next_of_any(struct pasta_table *t)
+{
+	if (!t || t->out->err.code)
+		return NULL;
+	if (!pasta_result_grow((void **)&t->cells, t->used, &t->room, sizeof(*t->cells)) ||
+	    !pasta_result_grow((void **)&t->empty, t->used, &t->empty_room, sizeof(*t->empty))) {
+		pasta_out_fail(t->out, -ENOMEM, "table %s: out of memory", t->name);
+		return NULL;
+	}
+	t->empty[t->used] = false;
+	return &t->cells[t->used];
+}
+
+/* The same, if it is of this type; else the report has failed. */
 static union pasta_value *next(struct pasta_table *t, enum pasta_column_type type)
 {
 	const struct pasta_column *column;
@@ -260,11 +275,7 @@ static union pasta_value *next(struct pasta_table *t, enum pasta_column_type typ
 			       pasta_column_type_name(column->type));
 		return NULL;
 	}
-	if (!pasta_result_grow((void **)&t->cells, t->used, &t->room, sizeof(*t->cells))) {
-		pasta_out_fail(t->out, -ENOMEM, "table %s: out of memory", t->name);
-		return NULL;
-	}
-	return &t->cells[t->used];
+	return next_of_any(t);
 }
 
 void pasta_cell_str(struct pasta_table *table, const char *text)
@@ -298,6 +309,16 @@ void pasta_cell_float(struct pasta_table *table, double value)
 		return;
 	cell->f = value;
 	table->used++;
+}
+
+void pasta_cell_none(struct pasta_table *table)
+{
+	union pasta_value *cell = next_of_any(table);
+
+	if (!cell)
+		return;
+	memset(cell, 0, sizeof(*cell));
+	table->empty[table->used++] = true;
 }
 
 void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding)

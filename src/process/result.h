@@ -28,7 +28,8 @@ struct pasta_table {
 	struct pasta_column *columns;
 	size_t count;		  /* columns */
 	union pasta_value *cells; /* row after row */
-	size_t used, room;
+	bool *empty;		  /* a cell each */
+	size_t used, room, empty_room;
 };
 
 /* One thing in a chart; the chart's type says which. */
@@ -105,10 +106,13 @@ static inline size_t pasta_table_rows(const struct pasta_table *table)
 	return table->count ? table->used / table->count : 0;
 }
 
+/* NULL: the cell has no value. */
 static inline const union pasta_value *pasta_table_cell(const struct pasta_table *table, size_t row,
 							size_t column)
 {
-	return &table->cells[row * table->count + column];
+	size_t i = row * table->count + column;
+
+	return table->empty[i] ? NULL : &table->cells[i];
 }
 
 /* "string", "int", "float"; "line", "bar", "heat", "flame"; "note", "warning", "problem". */

@@ -148,6 +148,20 @@ void pasta_run_remove(const struct pasta_run *run)
 		rmdir(run->path);
 }
 
+void pasta_run_discard(const struct pasta_run *run)
+{
+	char *folder = run->path ? pasta_run_file(run->path, PASTA_RUN_SHARDS) : NULL;
+	char **paths = NULL;
+	size_t count = 0;
+
+	if (folder && !pasta_run_shards(folder, &paths, &count, NULL))
+		for (size_t i = 0; i < count; i++)
+			unlink(paths[i]);
+	pasta_run_shards_free(paths);
+	free(folder);
+	pasta_run_remove(run);
+}
+
 void pasta_run_free(struct pasta_run *run)
 {
 	free(run->path);

@@ -28,6 +28,8 @@ struct pasta_run {
 int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *err);
 /* Remove a run that never began: only what create made, and run.json. */
 void pasta_run_remove(const struct pasta_run *run);
+/* Remove it with its shards: one that was made of files which are still there. */
+void pasta_run_discard(const struct pasta_run *run);
 void pasta_run_free(struct pasta_run *run);
 
 /* "FOLDER/NAME", to be freed; NULL when out of memory. */

@@ -127,6 +127,8 @@ int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struc
 			pasta_account_json(&info->loss, j);
 		else
 			pasta_json_null(j);
+		if (info->more)
+			info->more(j, info->more_ctx);
 		pasta_json_map_end(j);
 	}
 	return pasta_output_close(out, pasta_json_free(j), err);

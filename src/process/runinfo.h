@@ -27,6 +27,9 @@ struct pasta_runinfo {
 	uint64_t shards;
 	bool has_loss;
 	struct pasta_account loss;
+	/* Further members of run.json, which others write; not read again. May be NULL. */
+	void (*more)(struct pasta_json *j, const void *ctx);
+	const void *more_ctx;
 };
 
 void pasta_runinfo_free(struct pasta_runinfo *info);

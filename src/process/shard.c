@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/pathnode.h"
 #include "core/strings.h"
 #include "core/varint.h"
 
@@ -90,6 +91,28 @@ static int make_room(struct pasta_shard *sh, uint64_t ids)
 	return 0;
 }
 
+/* The run's id of one that is defined by now, or 0. */
+static uint32_t run_id(const struct pasta_shard *sh, uint32_t id)
+{
+	return id < sh->string_count ? sh->strings[id] : 0;
+}
+
+/* A node of a call path has ids in it, and those are the shard's. None that is defined later is
+ * let in: paths have an end. */
+static uint32_t take_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
+{
+	uint8_t bytes[PASTA_PATHNODE_SIZE];
+	struct pasta_pathnode node;
+
+	if (!pasta_pathnode_decode(p, size, &node))
+		return pasta_strings_add(p, size);
+	node.parent = run_id(sh, node.parent);
+	node.function = run_id(sh, node.function);
+	node.file = run_id(sh, node.file);
+	pasta_pathnode_encode(&node, bytes);
+	return pasta_strings_add(bytes, sizeof(bytes));
+}
+
 static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, const uint8_t *p)
 {
 	const uint8_t *end = p + f->raw_size;
@@ -103,7 +126,7 @@ static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, con
 		p = pasta_varint_get(p, end, &size);
 		if (!p || size > (size_t)(end - p))
 			return -EBADMSG;
-		sh->strings[id] = pasta_strings_add(p, size);
+		sh->strings[id] = take_string(sh, p, size);
 		if (id >= sh->string_count)
 			sh->string_count = id + 1;
 	}
@@ -149,6 +172,7 @@ static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
 	sh->info.command = pasta_str(ev->process.command);
 	sh->info.host = pasta_str(ev->process.host);
 	sh->info.rank = ev->process.rank;
+	sh->info.imported = ev->process.source;
 }
 
 /* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */

@@ -37,6 +37,7 @@ struct pasta_shard_info {
 	uint64_t kinds;		    /* mask of kinds that were recorded; 0 if unknown */
 	const char *command, *host; /* "" if unknown */
 	uint32_t rank;		    /* plus 1; 0: none */
+	bool imported;		    /* another profiler recorded it */
 	struct pasta_account loss;  /* whole once the stream has ended */
 };
 

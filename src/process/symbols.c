@@ -1,4 +1,4 @@
-/* symbols.c - from return addresses to functions and lines: modules, and what was found before. */
+/* symbols.c - from call paths to functions and lines: modules, and what was found before. */
 #include "process/symbols.h"
 
 #include <inttypes.h>
@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/pathnode.h"
 #include "core/strings.h"
 #include "process/dwarf.h"
 
-enum { PLACES = 32 }; /* of one address: more functions are hardly ever inlined into each other */
+enum { PLACES = 32 };  /* of one address: more functions are hardly ever inlined into each other */
+enum { DEPTH = 4096 }; /* of one path of an interpreter, which mostly stops at a thousand calls */
 
 /* What is known of an address: its places, back to back with others' in the object. */
 struct known {
@@ -224,12 +226,39 @@ static uint64_t little(const unsigned char *bytes)
 	return v;
 }
 
+static bool node_of(uint32_t ref, struct pasta_pathnode *node)
+{
+	size_t size;
+	const char *bytes = pasta_bytes(ref, &size);
+
+	return pasta_pathnode_decode(bytes, size, node);
+}
+
+/* From the innermost node outwards. A caller's node is interned before those of its calls. */
+static size_t walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
+{
+	struct pasta_pathnode node;
+	size_t n = 0;
+
+	for (; n < DEPTH && node_of(ref, &node); n++) {
+		if (n < max)
+			frames[n] = (struct pasta_stack_frame){.function = pasta_str(node.function),
+							       .file = pasta_str(node.file),
+							       .module = "",
+							       .line = node.line};
+		ref = node.parent < ref ? node.parent : 0;
+	}
+	return n;
+}
+
 size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame *frames, size_t max)
 {
 	size_t size, n = 0;
 	const unsigned char *bytes = (const void *)pasta_bytes(ref, &size);
 	const struct process *p;
 
+	if (size == PASTA_PATHNODE_SIZE)
+		return walk(ref, frames, max);
 	if (size % 8)
 		return 0;
 	/* What is no place to write to shows itself here, before anything is locked. */
@@ -253,14 +282,20 @@ static const char *base_name(const char *path)
 
 const char *pasta_stack_frame_text(const struct pasta_stack_frame *f, char *text, size_t size)
 {
-	if (*f->function && *f->file)
-		snprintf(text, size, "%s (%s:%" PRIu32 ")", f->function, base_name(f->file),
-			 f->line);
+	const char *place = base_name(*f->file ? f->file : f->module);
+	char line[16] = "";
+
+	if (*f->file && f->line)
+		snprintf(line, sizeof(line), ":%" PRIu32, f->line);
+	if (*f->function && *place)
+		snprintf(text, size, "%s (%s%s)", f->function, place, line);
 	else if (*f->function)
-		snprintf(text, size, "%s (%s)", f->function, base_name(f->module));
+		snprintf(text, size, "%s", f->function);
 	else if (*f->module)
 		snprintf(text, size, "%s+0x%" PRIx64, base_name(f->module), f->offset);
-	else
+	else if (f->offset)
 		snprintf(text, size, "0x%" PRIx64, f->offset);
+	else
+		snprintf(text, size, "%s%s", *place ? place : "(unknown)", line);
 	return text;
 }

@@ -1,5 +1,5 @@
 /*
- * symbols.h - from return addresses to functions and lines.
+ * symbols.h - from call paths to functions and lines.
  *
  * Host modules come from MODULE events; who reads a stream gives them here, whatever its tools
  * want. pasta.h has what tools call. One stream at a time; any thread.

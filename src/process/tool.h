@@ -12,7 +12,7 @@
 #include <pasta/pasta.h>
 
 /* What runs when nobody chose. */
-#define PASTA_TOOLS_DEFAULT "regions,kernel_freq,copies"
+#define PASTA_TOOLS_DEFAULT "summary"
 
 /* By name, in order; NULL past the last. */
 const struct pasta_tool *pasta_tool_at(size_t i);

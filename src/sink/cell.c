@@ -170,6 +170,8 @@ char *pasta_cell_text(const struct pasta_column *column, const union pasta_value
 {
 	char text[400];
 
+	if (!value)
+		return strdup("");
 	if (column->type == PASTA_STRING)
 		return pasta_cell_safe(value->s);
 	number(text, sizeof(text), column, value);

@@ -9,7 +9,7 @@
 #include "process/result.h"
 
 /* What the terminal shows for a cell, to be freed: times and sizes in human units, nothing that a
- * terminal would obey. NULL when out of memory. */
+ * terminal would obey; "" for NULL, which is no value. NULL when out of memory. */
 char *pasta_cell_text(const struct pasta_column *column, const union pasta_value *value);
 /* The same for any text. */
 char *pasta_cell_safe(const char *text);

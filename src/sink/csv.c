@@ -43,6 +43,8 @@ static void number(FILE *f, double value)
 
 static void cell(FILE *f, enum pasta_column_type type, const union pasta_value *value)
 {
+	if (!value)
+		return; /* an empty field */
 	if (type == PASTA_STRING)
 		text(f, value->s);
 	else if (type == PASTA_INT)

@@ -31,7 +31,9 @@ static void columns(struct pasta_json *j, const struct pasta_table *t)
 
 static void cell(struct pasta_json *j, enum pasta_column_type type, const union pasta_value *value)
 {
-	if (type == PASTA_STRING)
+	if (!value)
+		pasta_json_str(j, NULL);
+	else if (type == PASTA_STRING)
 		pasta_json_str(j, value->s);
 	else if (type == PASTA_INT)
 		pasta_json_int(j, value->i);

@@ -51,7 +51,8 @@ static int grid_fill(struct grid *g)
 		size_t width;
 
 		g->cells[i] =
-			i < n ? pasta_cell_head(column) : pasta_cell_text(column, &t->cells[i - n]);
+			i < n ? pasta_cell_head(column)
+			      : pasta_cell_text(column, pasta_table_cell(t, i / n - 1, i % n));
 		if (!g->cells[i])
 			return -ENOMEM;
 		width = pasta_cell_width(g->cells[i]);
@@ -73,14 +74,18 @@ static size_t widest(const struct grid *g)
 	return best;
 }
 
-/* Whether a column's numbers are all 0. */
+/* Whether a column's numbers are all 0, or not there. */
 static bool says_nothing(const struct pasta_table *t, size_t column)
 {
+	bool whole = t->columns[column].type == PASTA_INT;
 	size_t row;
 
-	for (row = 0; row < pasta_table_rows(t); row++)
-		if (t->columns[column].type != PASTA_INT || pasta_table_cell(t, row, column)->i)
+	for (row = 0; row < pasta_table_rows(t); row++) {
+		const union pasta_value *value = pasta_table_cell(t, row, column);
+
+		if (value && (!whole || value->i))
 			return false;
+	}
 	return row > 0;
 }
 
@@ -112,7 +117,7 @@ static void pad(FILE *f, size_t n)
 		fputc(' ', f);
 }
 
-static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i)
+static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i, size_t end)
 {
 	bool left = g->table->columns[i].type == PASTA_STRING;
 	char *cut = pasta_cell_cut(g->cells[row * g->table->count + i], g->widths[i]);
@@ -124,9 +129,19 @@ static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i)
 	pad(f, i ? GAP : 0);
 	pad(f, left ? 0 : space);
 	fputs(cut, f);
-	pad(f, left && i != g->last ? space : 0);
+	pad(f, left && i != g->last && i + 1 != end ? space : 0);
 	free(cut);
 	return 0;
+}
+
+/* Past the last cell of a row that has a text: what is blank to the end is left out. */
+static size_t row_end(const struct grid *g, size_t row)
+{
+	size_t end = g->table->count;
+
+	while (end && !*g->cells[row * g->table->count + end - 1])
+		end--;
+	return end;
 }
 
 static int grid_put(FILE *f, const struct grid *g, bool color)
@@ -134,9 +149,11 @@ static int grid_put(FILE *f, const struct grid *g, bool color)
 	size_t row, i;
 
 	for (row = 0; row <= g->rows; row++) {
+		size_t end = row_end(g, row);
+
 		fputs(color && !row ? BOLD : "", f);
-		for (i = 0; i < g->table->count; i++)
-			if (g->widths[i] && put_cell(f, g, row, i))
+		for (i = 0; i < end; i++)
+			if (g->widths[i] && put_cell(f, g, row, i, end))
 				return -ENOMEM;
 		fputs(color && !row ? PLAIN "\n" : "\n", f);
 	}

@@ -56,7 +56,7 @@ is "ASan program with a fault: status" "$?" 1
 has "ASan program with a fault: says so" err heap-buffer-overflow
 is "ASan program with a fault: events" "$(json asan2/results/report.json 'd["loss"]["captured"]')" 2000
 
-"$ACCELPROF" run -q -o cpp -- "$programs/cplusplus" >out
+"$ACCELPROF" run -q -t regions -o cpp -- "$programs/cplusplus" >out
 is "C++: output" "$(cat out)" "done"
 is "C++: regions" "$(json cpp/results/report.json 'sorted(r[0] for r in d["tools"][0]["tables"][0]["rows"])')" \
 	"['after main', 'before main', 'main']"

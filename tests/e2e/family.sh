@@ -13,7 +13,7 @@ run() {
 	name=$1
 	shards=$2
 	shift 2
-	"$ACCELPROF" run -q -o "$name" -- "$family" "$@" 2>err
+	"$ACCELPROF" run -q -t regions -o "$name" -- "$family" "$@" 2>err
 	is "$name: status" "$?" 0
 	is "$name: what it said" "$(cat err)" ""
 	is "$name: shards" "$(ls "$name/shards" | grep -c 'pst$')" "$shards"
@@ -46,7 +46,7 @@ run children 501 children 1000
 is "children" "$(calls children child)" 500
 
 # A daemon outlives the run: the run ends at once, and a later report has the rest.
-"$ACCELPROF" run -o daemon -- "$family" daemon 2>err
+"$ACCELPROF" run -t regions -o daemon -- "$family" daemon 2>err
 is "daemon: status" "$?" 0
 until_gone() {
 	for _ in $(seq 100); do

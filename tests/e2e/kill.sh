@@ -4,7 +4,7 @@
 tally=$BUILD/tests/programs/tally
 
 for i in $(seq 20); do
-	"$ACCELPROF" run -q -o "run$i" -- sh -c 'echo $$ >pid; exec "$0" "$@"' "$tally" "counts$i" 2 \
+	"$ACCELPROF" run -q -t regions -o "run$i" -- sh -c 'echo $$ >pid; exec "$0" "$@"' "$tally" "counts$i" 2 \
 		2>"err$i" &
 	parent=$!
 	until_line pid . || break

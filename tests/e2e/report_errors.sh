@@ -24,7 +24,7 @@ shown() {
 	has "report $*" out '^events: '
 }
 
-"$ACCELPROF" run -q -o good -- "$behave" events 100000
+"$ACCELPROF" run -q -t regions -o good -- "$behave" events 100000
 refused 2 'say which run'
 refused 2 "unknown option '--nosuch'" --nosuch good
 refused 2 "there is no tool 'nosuch'" -t nosuch good
@@ -40,7 +40,7 @@ refused 2 '--table is not for text' good --table regions
 is "run --table: status" $? 2
 has "run --table" err '--table is not for text: leave it out, or say --format csv or folded'
 [ ! -e never ] || failed "a run was made with wrong options"
-"$ACCELPROF" run --table regions --format csv -o tabled -- "$behave" events 10 >out 2>err ||
+"$ACCELPROF" run -t regions --table regions --format csv -o tabled -- "$behave" events 10 >out 2>err ||
 	failed "run --table --format csv"
 has "run --table --format csv" err '^region,calls,'
 refused 2 'for a tool that is not chosen' good --opt other.x=1
@@ -75,10 +75,10 @@ has "the good shard" out '^main/event +100000 '
 cp -r good nojson
 echo '{"schema": "accelprof-run/1", "command": ["x' >nojson/run.json
 shown 0 'run.json is damaged' nojson
-has "the events" out '^main/event +100000 '
+has "the events" out '^region +main/event +100000 '
 rm nojson/run.json
 "$ACCELPROF" report nojson >out 2>err || failed "without run.json"
-has "without run.json" out '^main/event +100000 '
+has "without run.json" out '^region +main/event +100000 '
 
 # Cut off, and with a hole.
 cp -r good cut
@@ -102,7 +102,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # What was not recorded cannot be shown, and that is said.
-"$ACCELPROF" run -q -o some -- env PASTA_KINDS=2000 "$behave"
+"$ACCELPROF" run -q -t regions -o some -- env PASTA_KINDS=2000 "$behave"
 "$ACCELPROF" report some >out 2>err || failed "some kinds"
 has "some kinds" out '^note: 1 of 1 processes did not record what regions wants: launch, kernel, copy, set, iteration; record again'
 "$ACCELPROF" run -q -o all --record all -- "$behave"

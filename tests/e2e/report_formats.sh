@@ -56,7 +56,7 @@ rows = {r[0]: r for r in json.load(sys.stdin)["tools"][0]["tables"][0]["rows"]}
 assert rows["train/step"][1] == 10' || failed "two at once add up"
 
 # A name that a terminal would obey, and bytes that are no UTF-8.
-"$ACCELPROF" run -q -o odd -- "$behave" region "$(printf 'a\033[31m\tb\377\200"\\,')"
+"$ACCELPROF" run -q -t regions -o odd -- "$behave" region "$(printf 'a\033[31m\tb\377\200"\\,')"
 "$ACCELPROF" report odd >text
 grep -q "$(printf '\033')" text && failed "an escape reaches the terminal"
 has "escaped" text 'main/a\\x1b\[31m\\tb'

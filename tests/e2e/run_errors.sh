@@ -33,7 +33,7 @@ refused 2 "run: option '-o' needs an argument" "$ACCELPROF" run -o
 refused 2 "run: option '--record' needs an argument" "$ACCELPROF" run --record
 refused 2 'run: say which program' "$ACCELPROF" run -q --
 refused 2 "there is no tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
-refused 2 "has no option 'nosuch'" "$ACCELPROF" run --opt regions.nosuch=1 -- true
+refused 2 "has no option 'nosuch'" "$ACCELPROF" run -t regions --opt regions.nosuch=1 -- true
 refused 2 'not of the form TOOL.OPTION=VALUE' "$ACCELPROF" run --opt regions -- true
 refused 2 "unknown format 'xml'" "$ACCELPROF" run --format xml -- true
 refused 2 'perfetto is a format of report' "$ACCELPROF" run --format perfetto -- true

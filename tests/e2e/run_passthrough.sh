@@ -20,7 +20,7 @@ done
 
 "$ACCELPROF" run -- "$behave" args x >out 2>err
 is "stdout has the program's only" "$(cat out)" "[x]"
-has "the report is on stderr" err '^main +1 '
+has "the report is on stderr" err '^region +main +1 '
 has "where the run is" err '^accelprof: run saved in accelprof-run-[0-9]+$'
 run -- "$behave" args x >out 2>err
 is "quiet is quiet" "$(cat err)" ""

@@ -17,7 +17,7 @@ for sig in 1 2 3 6 8 9 11 13 14 15; do
 done
 bash -c "\"$ACCELPROF\" run -q -- \"$behave\" signal 11" 2>/dev/null
 is "a segmentation fault in a shell" $? 139
-has "the region of the dead program" <("$ACCELPROF" report accelprof-run-1) '^main +1 .* 1 +0 ns +0 ns$'
+has "the region of the dead program" <("$ACCELPROF" report accelprof-run-1 -t regions) '^main +1 .* 1 +0 ns +0 ns$'
 is "run.json has the signal" "$(json accelprof-run-7/run.json 'd["exit"]')" "{'signal': 11}"
 
 # sent NAME: kill accelprof with it; the program counts what it gets.
@@ -42,7 +42,7 @@ until_line out ready
 kill -TERM $pid
 wait $pid
 is "killed with TERM" $? 143
-has "its report" err '^main +1 '
+has "its report" err '^region +main +1 '
 
 # As a script would: interrupted from outside, not by a terminal.
 python3 - "$ACCELPROF" "$behave" >out 2>err <<'P'

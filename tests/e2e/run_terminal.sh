@@ -68,9 +68,9 @@ sh.send("\x03")
 sh.wait(r"caught 1\r\n")
 
 sh.send(f"{accelprof} report z\r")
-sh.wait("\x1b\\[1mregions\x1b\\[m\r\n")
+sh.wait("\x1b\\[1msummary\x1b\\[m\r\n")
 sh.send(f"NO_COLOR=1 {accelprof} report z\r")
-sh.wait("\nregions\r\n")
+sh.wait("\nsummary\r\n")
 sh.send("exit\r")
 sys.exit(failed)
 P

@@ -13,6 +13,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <pasta/pasta.h>
+
 #include "core/frame.h"
 #include "process/stream.h"
 
@@ -59,13 +61,30 @@ static void seal(uint8_t *data, size_t size)
 	}
 }
 
-/* What a tool may trust: the kind, that the record is all there, and that names are strings. */
+/* Whatever it refers to: a path has an end, and its places have texts. */
+static void check_path(uint32_t ref)
+{
+	struct pasta_stack_frame frames[8];
+	size_t n = pasta_stack_frames(0, ref, frames, 8);
+	char text[100];
+
+	for (size_t i = 0; i < n && i < 8; i++)
+		if (!*pasta_stack_frame_text(&frames[i], text, sizeof(text)))
+			abort();
+}
+
+/* What a tool may trust: the kind, that the record is all there, that names are strings, and that
+ * paths can be followed. */
 static void check(const struct pasta_event *ev)
 {
 	if (!pasta_kinds[ev->kind].size || ev->size != pasta_kinds[ev->kind].size)
 		abort();
 	if (ev->kind == PASTA_REGION && strlen(pasta_str(ev->region.name)) > PASTA_FRAME_BYTES)
 		abort();
+	if (ev->kind == PASTA_LAUNCH)
+		check_path(ev->launch.stack);
+	if (ev->kind == PASTA_OP_BEGIN)
+		check_path(ev->op_begin.stack);
 }
 
 static void read_all(const char *path, unsigned int how)

@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "collect/ringfile.h"
+#include "core/pathnode.h"
 
 static uint8_t buffer[1 << 20];
 static size_t used;
@@ -132,6 +133,21 @@ static void put_strings(uint64_t first, uint32_t count)
 	put_plain(PASTA_FRAME_STRINGS, payload, size, first, count);
 }
 
+/* Each called by the one before, the first by itself, if that could be; from id first on. */
+static void put_paths(uint32_t first, uint32_t count)
+{
+	uint8_t payload[512], bytes[PASTA_PATHNODE_SIZE];
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pasta_pathnode node = {first + i - (i != 0), 1 + i % 2, 2, 10 + i};
+
+		pasta_pathnode_encode(&node, bytes);
+		size += pasta_encode_string(payload + size, bytes, sizeof(bytes));
+	}
+	put_plain(PASTA_FRAME_STRINGS, payload, size, first, count);
+}
+
 static void put_events(const struct pasta_event *events, size_t count, struct pasta_frame_meta meta)
 {
 	static const struct pasta_event *list[PASTA_FRAME_EVENTS];
@@ -206,6 +222,13 @@ static void shards(void)
 	put_kind(PASTA_KERNEL, 1, 2, 2);
 	put_kind(PASTA_KERNEL, 1, 2, 2);
 	save("shard", "twice");
+	begin(1);
+	put_strings(1, 2);
+	put_paths(3, 2); /* a field's ids go up to 4 */
+	put_kind(PASTA_LAUNCH, 1, 0, 6);
+	put_kind(PASTA_OP_BEGIN, 1, 6, 6);
+	put_paths(2, 2);
+	save("shard", "paths");
 	begin(1);
 	put_plain(PASTA_FRAME_SCHEMA, "19 link u64:to u32:from str:new\n62 new u64:x", 44, 0, 0);
 	put_kind(PASTA_LINK, 1, 0, 1);

@@ -1,7 +1,8 @@
 /*
  * randomrun.h - random runs: events of every kind, as programs and their losses make them.
  *
- * In order of time. Strings are numbers from 1 to RUN_NAMES, 0 for none, to be turned into ids.
+ * In order of time. Strings are numbers from 1 to RUN_NAMES, 0 for none, to be turned into ids;
+ * call paths of operators likewise, up to RUN_PATHS.
  */
 #ifndef PASTA_TESTS_RANDOMRUN_H
 #define PASTA_TESTS_RANDOMRUN_H
@@ -11,7 +12,7 @@
 #include "process/correlate.h"
 #include "process/nest.h"
 
-enum { RUN_NAMES = 12, RUN_THREADS = 3, RUN_OPEN = 24, RUN_NODES = 40 };
+enum { RUN_NAMES = 12, RUN_THREADS = 3, RUN_OPEN = 24, RUN_NODES = 40, RUN_PATHS = 6 };
 
 struct run_opts {
 	uint32_t procs;
@@ -179,6 +180,8 @@ static inline void run_op(struct random_run *r, struct run_thread *t, uint32_t p
 	ev.op_begin.id = t->ops[t->op_count++] = ++r->next_op;
 	ev.op_begin.seq = random_below(1000);
 	ev.op_begin.name = run_name();
+	ev.op_begin.inputs = one_in(3) ? run_name() : 0;
+	ev.op_begin.stack = one_in(3) ? 1 + (uint32_t)random_below(RUN_PATHS) : 0;
 	run_put(r, ev);
 }
 
@@ -246,6 +249,25 @@ static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 	return ev;
 }
 
+/* Groups whose sizes are large enough, not known, and too small for the processes of a run. */
+static inline struct pasta_event run_collective(uint32_t proc, uint32_t tid, uint64_t corr)
+{
+	static const uint32_t ranks[] = {1000, 0, 2};
+	struct pasta_event ev = run_event(PASTA_COLLECTIVE, proc, tid);
+	uint64_t comm = one_in(2) ? random_below(3) : random_below(60); /* rare ones are of few */
+
+	ev.collective.corr = corr;
+	ev.collective.bytes_in = random_below(3) << 20;
+	ev.collective.bytes_out = random_below(2) << 21;
+	ev.collective.comm = comm;
+	ev.collective.seq = one_in(3) ? 0 : 1 + random_below(2);
+	ev.collective.name = (uint32_t)random_below(3);
+	ev.collective.dtype = (uint32_t)random_below(3);
+	ev.collective.ranks = ranks[comm % 3];
+	ev.collective.rank = proc;
+	return ev;
+}
+
 /* How long the work takes to come, in steps. */
 static inline uint64_t run_delay(void)
 {
@@ -288,6 +310,9 @@ static inline void run_launch(struct random_run *r, uint32_t proc, uint32_t tid)
 			node = 1 + random_below(RUN_NODES);
 		if (!r->opts.calm && one_in(40)) /* again, much later */
 			run_put_later(r, run_work(r, proc, corr, node), 1500 + random_below(4000));
+		if (one_in(4)) /* said with the work, or before; or the work is no kernel */
+			run_put_later(r, run_collective(proc, tid, corr),
+				      one_in(2) ? delay : random_below(delay + 1));
 		run_put_later(r, run_work(r, proc, corr, node), delay);
 	}
 	while (one_in(4))
@@ -363,6 +388,9 @@ static inline void run_other(struct random_run *r, uint32_t proc, uint32_t tid)
 		ev.module.id = random_below(100);
 		ev.module.name = run_name();
 		ev.module.device = device;
+		break;
+	case PASTA_COLLECTIVE:
+		ev = run_collective(proc, tid, random_below(r->corrs[proc] + 2));
 		break;
 	case PASTA_DEVICE:
 		ev.device.id = device;

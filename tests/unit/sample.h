@@ -59,6 +59,27 @@ static inline void sample(struct pasta_result *r, bool two)
 	pasta_out_end(out);
 }
 
+/* A tool whose table's first row has values only at its ends, and its last row only a name. */
+static inline void sample_gaps(struct pasta_result *r)
+{
+	struct pasta_out *out = pasta_result_out(r, "gaps");
+	struct pasta_table *t = sample_table(out, "t");
+	int i;
+
+	pasta_cell_str(t, "ends");
+	for (i = 0; i < 3; i++)
+		pasta_cell_none(t);
+	pasta_cell_int(t, 5);
+	sample_row(t, "", 1, 2, 3, 4);
+	pasta_cell_none(t);
+	for (i = 0; i < 4; i++)
+		pasta_cell_none(t);
+	pasta_cell_str(t, "name");
+	for (i = 0; i < 4; i++)
+		pasta_cell_none(t);
+	pasta_out_end(out);
+}
+
 #define SAMPLE_HOSTILE "\033[31mr;\n\"q\",\xff"
 
 /* A tool with a chart of every type, and an empty one, all with names that no one would choose. */

@@ -7,6 +7,7 @@
 
 #include "unit/randomrun.h"
 
+#include "core/pathnode.h"
 #include "core/shardwriter.h"
 
 enum { DEVICE_SOURCE = RUN_THREADS + 1, DEVICE_CLOCK = 7, CLOCK_PAIRS = 5 };
@@ -73,12 +74,32 @@ static inline const char *shardrun_path(uint32_t proc)
 	return in_dir(name);
 }
 
+/* A tree of call paths. Shards have other ids for the same ones. */
+static inline void shardrun_paths(struct pasta_shardwriter *w, uint32_t proc, const uint32_t *names,
+				  uint32_t ids[RUN_PATHS + 1])
+{
+	uint8_t bytes[PASTA_PATHNODE_SIZE];
+	char text[16];
+
+	for (uint32_t i = 0; i < proc % 4; i++) {
+		snprintf(text, sizeof(text), "other %u", i);
+		pasta_shardwriter_str(w, text);
+	}
+	ids[0] = 0;
+	for (uint32_t i = 1; i <= RUN_PATHS; i++) {
+		struct pasta_pathnode node = {ids[i / 2], names[1 + i % 3], names[i % 4], i % 2};
+
+		pasta_pathnode_encode(&node, bytes);
+		ids[i] = pasta_shardwriter_intern(w, bytes, sizeof(bytes));
+	}
+}
+
 /* kinds: those that the process recorded. */
 static inline void shardrun_write(const struct random_run *r, uint32_t proc, uint64_t kinds)
 {
 	const char *path = shardrun_path(proc);
 	struct pasta_shardwriter *w;
-	uint32_t ids[RUN_NAMES + 1] = {0};
+	uint32_t ids[RUN_NAMES + 1] = {0}, paths[RUN_PATHS + 1];
 	char text[16];
 
 	unlink(path);
@@ -87,6 +108,7 @@ static inline void shardrun_write(const struct random_run *r, uint32_t proc, uin
 		snprintf(text, sizeof(text), "n%u", i);
 		ids[i] = pasta_shardwriter_str(w, text);
 	}
+	shardrun_paths(w, proc, ids, paths);
 	shardrun_process(w, proc, kinds);
 	shardrun_clocks(w, proc, r);
 	assert_int_equal(pasta_shardwriter_clock(w, DEVICE_SOURCE, DEVICE_CLOCK), 0);
@@ -97,6 +119,8 @@ static inline void shardrun_write(const struct random_run *r, uint32_t proc, uin
 		if (ev.proc != proc || !(kinds >> ev.kind & 1))
 			continue;
 		run_strings(&ev, ids);
+		if (ev.kind == PASTA_OP_BEGIN)
+			ev.op_begin.stack = paths[ev.op_begin.stack];
 		if (on_device(&ev)) {
 			source = DEVICE_SOURCE;
 			ev.time = device_time(proc, ev.time);

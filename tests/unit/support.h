@@ -115,7 +115,8 @@ __attribute__((unused)) static void put(struct bytes *b, const void *data, size_
 		b->data = realloc(b->data, b->capacity);
 		assert_non_null(b->data);
 	}
-	memcpy(b->data + b->size, data, size);
+	if (size)
+		memcpy(b->data + b->size, data, size);
 	b->size += size;
 }
 

@@ -23,6 +23,17 @@ static void with_one_point_the_rate_is_one(void **state)
 	pasta_clockmap_free(&c);
 }
 
+static void with_one_point_times_that_are_years_apart_keep_their_nanoseconds(void **state)
+{
+	const uint64_t years = UINT64_C(1700000000000000001);
+	struct pasta_clockmap c = {0};
+
+	assert_int_equal(pasta_clockmap_add(&c, 0, 5, 0), 0);
+	assert_int_equal(pasta_clockmap_raw(&c, years), years + 5);
+	assert_int_equal(pasta_clockmap_raw(&c, years + 2), years + 7);
+	pasta_clockmap_free(&c);
+}
+
 static void between_points_time_is_linear_and_past_them_it_goes_on(void **state)
 {
 	struct pasta_clockmap c = {0};
@@ -135,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_points_a_time_stays_as_it_is),
 		cmocka_unit_test(with_one_point_the_rate_is_one),
+		cmocka_unit_test(with_one_point_times_that_are_years_apart_keep_their_nanoseconds),
 		cmocka_unit_test(between_points_time_is_linear_and_past_them_it_goes_on),
 		cmocka_unit_test(drift_costs_less_than_a_microsecond),
 		cmocka_unit_test(of_points_close_together_the_best_is_kept),

@@ -294,6 +294,8 @@ static void assert_same(const char *got, const char *want, size_t threads,
 			 (unsigned long long)support_seed_);
 }
 
+static int rounds; /* runs in which ranks met in a collective */
+
 static void compare_threads(const struct pasta_choice *choice, uint32_t shards,
 			    const struct pasta_filter *filter)
 {
@@ -307,6 +309,7 @@ static void compare_threads(const struct pasta_choice *choice, uint32_t shards,
 		free(got);
 	}
 	assert_non_null(strstr(want, "\"wrong\""));
+	rounds += strstr(want, "\"mean_wait\"") ? 1 : 0;
 	free(want);
 }
 
@@ -323,6 +326,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 	for (int i = 0; i < (support_slow ? 3 : 10); i++)
 		compare_threads(&choice, make_shards(1 + (uint32_t)random_below(SHARDS_MAX), 8000),
 				NULL);
+	assert_true(rounds > 0);
 	pasta_choice_free(&choice);
 }
 
@@ -365,6 +369,9 @@ static void every_tool_that_merges_is_tested_here(void **state)
 	assert_non_null(pasta_tool_find("kernel_freq"));
 	assert_non_null(pasta_tool_find("regions"));
 	assert_non_null(pasta_tool_find("copies"));
+	assert_non_null(pasta_tool_find("summary"));
+	assert_non_null(pasta_tool_find("ops"));
+	assert_non_null(pasta_tool_find("collectives"));
 }
 
 static bool go_on_for(void *ctx)

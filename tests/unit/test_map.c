@@ -89,6 +89,35 @@ static void a_reused_value_is_zeroed(void **state)
 	pasta_map_free(NULL);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	return **(const int64_t *const *)a < **(const int64_t *const *)b ? -1 : 1;
+}
+
+static void sorted_has_the_values_that_are_there_and_an_end(void **state)
+{
+	static const int64_t values[] = {5, -3, 9, 0, 7};
+	struct pasta_map *map = pasta_map_new(sizeof(int64_t));
+	int64_t **sorted = pasta_map_sorted(map, by_value);
+	size_t i;
+
+	assert_null(sorted[0]);
+	free(sorted);
+	for (i = 0; i < 5; i++)
+		*(int64_t *)pasta_map_add(map, i) = values[i];
+	pasta_map_remove(map, 2);
+	sorted = pasta_map_sorted(map, by_value);
+	assert_int_equal(*sorted[0], -3);
+	assert_int_equal(*sorted[1], 0);
+	assert_int_equal(*sorted[2], 5);
+	assert_int_equal(*sorted[3], 7);
+	assert_null(sorted[4]);
+	*sorted[0] = 1;
+	assert_int_equal(*(int64_t *)pasta_map_find(map, 1), 1);
+	free(sorted);
+	pasta_map_free(map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +125,7 @@ int main(void)
 		cmocka_unit_test(walking_is_in_order_of_adding),
 		cmocka_unit_test(adding_and_removing_agrees_with_an_array),
 		cmocka_unit_test(a_reused_value_is_zeroed),
+		cmocka_unit_test(sorted_has_the_values_that_are_there_and_an_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

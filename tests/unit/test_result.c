@@ -55,6 +55,28 @@ static void cells_fill_rows_from_left_to_right(void **state)
 	assert_true(pasta_table_cell(t, 1, 2)->f == 1);
 }
 
+static void a_cell_of_any_type_may_have_no_value(void **state)
+{
+	struct pasta_out *out = out_of(state);
+	struct pasta_table *t = pasta_out_table(out, "t", columns, 3);
+
+	for (int row = 0; row < 20; row++) {
+		for (int i = 0; i < 3; i++)
+			pasta_cell_none(t);
+		pasta_cell_str(t, "");
+		pasta_cell_int(t, 0);
+		pasta_cell_float(t, 0);
+	}
+	assert_int_equal(pasta_out_end(out), 0);
+	assert_int_equal(pasta_table_rows(t), 40);
+	for (size_t row = 0; row < 40; row++)
+		for (size_t i = 0; i < 3; i++)
+			assert_true(!pasta_table_cell(t, row, i) == (row % 2 == 0));
+	pasta_cell_none(t);
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+	assert_string_equal(out->err.text, "table t: the last row ends before column time");
+}
+
 static void a_cell_of_the_wrong_type_fails_and_names_the_column(void **state)
 {
 	struct pasta_out *out = out_of(state);
@@ -90,6 +112,7 @@ static void a_null_table_is_no_crash(void **state)
 	pasta_cell_str(NULL, "a");
 	pasta_cell_int(NULL, 1);
 	pasta_cell_float(NULL, 1);
+	pasta_cell_none(NULL);
 	assert_int_equal(pasta_out_end(out), -EINVAL);
 }
 
@@ -203,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(cells_fill_rows_from_left_to_right),
+		TEST(a_cell_of_any_type_may_have_no_value),
 		TEST(a_cell_of_the_wrong_type_fails_and_names_the_column),
 		TEST(a_row_that_is_not_whole_fails_and_names_the_column),
 		TEST(a_null_table_is_no_crash),

@@ -55,6 +55,23 @@ static void one_of_several_can_be_chosen(void **state)
 	      "there is no table 'too.t': --format text shows what there is");
 }
 
+static void a_cell_without_a_value_is_an_empty_field(void **state)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_result r = {0};
+	struct pasta_err err = {0};
+	char *text;
+	int error;
+
+	sample_gaps(&r);
+	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	assert_string_equal(text, "name,time,size,share,rate\r\nends,,,,5\r\n,1,2,3,4\r\n"
+				  ",,,,\r\nname,,,,\r\n");
+	free(text);
+	pasta_result_free(&r);
+}
+
 static void a_name_that_two_tools_have_needs_the_tool(void **state)
 {
 	struct pasta_sink_opts opts = {.table = "t"};
@@ -185,6 +202,7 @@ int main(void)
 		cmocka_unit_test(one_table_is_plain),
 		cmocka_unit_test(several_tables_have_their_names_before_them),
 		cmocka_unit_test(one_of_several_can_be_chosen),
+		cmocka_unit_test(a_cell_without_a_value_is_an_empty_field),
 		cmocka_unit_test(a_name_that_two_tools_have_needs_the_tool),
 		cmocka_unit_test(charts_come_after_the_tables_of_their_tool),
 		cmocka_unit_test(a_chart_can_be_chosen_as_a_table_can),

@@ -45,6 +45,24 @@ static void the_report_is_as_published(void **state)
 	pasta_result_free(&r);
 }
 
+static void a_cell_without_a_value_is_null(void **state)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_result r = {0};
+	struct pasta_err err = {0};
+	char *text;
+	int error;
+
+	sample_gaps(&r);
+	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	assert_non_null(strstr(text, "\"rows\":[[\"ends\",null,null,null,5],[\"\",1,2,3,4],"
+				     "[null,null,null,null,null],"
+				     "[\"name\",null,null,null,null]]"));
+	free(text);
+	pasta_result_free(&r);
+}
+
 #define AXIS(name, unit) "{\"name\":\"" name "\",\"unit\":" unit "}"
 #define HOSTILE "\\u001B[31mr;\\n\\\"q\\\",\xef\xbf\xbd"
 
@@ -139,6 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_report_is_as_published),
+		cmocka_unit_test(a_cell_without_a_value_is_null),
 		cmocka_unit_test(charts_are_as_published),
 		cmocka_unit_test(a_tool_that_failed_says_so),
 		cmocka_unit_test(what_is_no_utf8_is_mended_and_the_rest_kept),

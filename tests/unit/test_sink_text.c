@@ -48,6 +48,46 @@ static void columns_are_aligned_and_names_are_safe(void **state)
 	free(text);
 }
 
+static void a_cell_without_a_value_is_blank_and_a_line_has_no_blanks_at_its_end(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 100};
+	struct pasta_result r = {0};
+	char *text;
+
+	sample_gaps(&r);
+	text = write_text(&r, &opts);
+	assert_string_equal(text, "t\n"
+				  "name  time  size  share  rate (events/s)\n"
+				  "ends                                   5\n"
+				  "      1 ns   2 B   3.0%                4\n"
+				  "\n"
+				  "name\n"
+				  "\n"
+				  "events: 0 expected, 0 captured, 0 dropped\n");
+	free(text);
+}
+
+static void a_narrow_terminal_leaves_out_columns_without_values(void **state)
+{
+	static const struct pasta_column columns[] = {{"name", PASTA_STRING, NULL},
+						      {"share", PASTA_FLOAT, "%"},
+						      {"size", PASTA_INT, "bytes"}};
+	struct pasta_sink_opts opts = {.width = 14};
+	struct pasta_result r = {0};
+	struct pasta_table *t = pasta_out_table(pasta_result_out(&r, "tool"), "t", columns, 3);
+	char *text;
+
+	pasta_cell_str(t, "name");
+	pasta_cell_none(t);
+	pasta_cell_none(t);
+	pasta_cell_str(t, "other");
+	pasta_cell_none(t);
+	pasta_cell_int(t, 1);
+	text = write_text(&r, &opts);
+	assert_non_null(strstr(text, "t\nname   size\nname\nother   1 B\n"));
+	free(text);
+}
+
 static void rows_and_tables_can_be_limited(void **state)
 {
 	struct pasta_sink_opts opts = {.width = 100, .rows = 1, .brief = true};
@@ -243,6 +283,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_aligned_and_names_are_safe),
+		cmocka_unit_test(
+			a_cell_without_a_value_is_blank_and_a_line_has_no_blanks_at_its_end),
+		cmocka_unit_test(a_narrow_terminal_leaves_out_columns_without_values),
 		cmocka_unit_test(rows_and_tables_can_be_limited),
 		cmocka_unit_test(charts_come_after_the_tables_and_before_the_findings),
 		cmocka_unit_test(a_brief_report_names_its_charts),

@@ -140,7 +140,8 @@ __attribute__((unused)) static const struct pasta_table *table_of(const char *na
 	return NULL;
 }
 
-/* A table as text: rows in lines, cells with spaces between. NULL: there is none. */
+/* A table as text: rows in lines, cells with spaces between, - for no value. NULL: there is none.
+ */
 __attribute__((unused)) static const char *table(const char *name)
 {
 	static char text[1 << 18];
@@ -154,7 +155,9 @@ __attribute__((unused)) static const char *table(const char *name)
 			const char *gap = col + 1 == t->count ? "\n" : " ";
 			enum pasta_column_type type = t->columns[col].type;
 
-			if (type == PASTA_STRING)
+			if (!v)
+				at += (size_t)sprintf(text + at, "-%s", gap);
+			else if (type == PASTA_STRING)
 				at += (size_t)sprintf(text + at, "%s%s", v->s, gap);
 			else if (type == PASTA_INT)
 				at += (size_t)sprintf(text + at, "%lld%s", (long long)v->i, gap);

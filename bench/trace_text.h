@@ -1,0 +1,41 @@
+/* trace_text.h - what the writer of a generated trace keeps: texts that are made once. */
+#ifndef PASTA_BENCH_TRACE_TEXT_H
+#define PASTA_BENCH_TRACE_TEXT_H
+
+#include "trace.h"
+
+enum { TRACE_BUFFER = 1 << 20, TRACE_EVENT_MAX = 16384, TRACE_KEPT_MAX = 8192 };
+enum { TRACE_HOST_PID = 24000, TRACE_GRAD_TID = 311 };
+
+struct text {
+	char *p;
+	size_t n;
+};
+
+struct trace_writer {
+	const struct trace_options *o;
+	uint32_t rank, device, pid;
+	int fd, error;
+	uint64_t bytes, events, index, peak;
+	char *buffer, *at;
+	char *kept[TRACE_KEPT_MAX];
+	size_t kept_count;
+	struct text open[TRACE_CATS], names[TRACE_NODES_MAX],
+		inputs[TRACE_NODES_MAX][TRACE_LENGTHS];
+	struct text kernel_names[TRACE_KERNELS], kernels[TRACE_KERNELS][TRACE_LENGTHS];
+	struct text copy_names[TRACE_COPIES], set_name, call_names[TRACE_CALLS], calls[TRACE_CALLS];
+	struct text instant[TRACE_THREADS], on_thread[TRACE_THREADS], on_stream[TRACE_STREAMS];
+	struct text flow_thread[TRACE_THREADS], flow_stream[TRACE_STREAMS];
+	struct text stream[TRACE_STREAMS], stream_copy[TRACE_STREAMS];
+	struct text group[TRACE_COLLECTIVES], kernel_group[TRACE_COLLECTIVES];
+	struct text dur, args, external, after_external, record, sequence, forward, at_index, close,
+		comma, parent, python, module, reserved, allocated, size, address, memory, copied,
+		speed, flow_begin[2], flow_end[2], flow_open[2], seq, kernel_seq;
+};
+
+/* White space out of what is no string. */
+void trace_squeeze(char *text);
+/* PyTorch lists so many, and then gives up. */
+void trace_list_ranks(char *list, size_t size, uint32_t world);
+
+#endif

@@ -1,0 +1,129 @@
+/* import.c - accelprof import: a run, made of other profilers' files. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/importing.h"
+#include "cli/reading.h"
+
+enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_SALVAGE };
+
+static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_err *err)
+{
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		unsigned int k;
+
+		for (k = 0; k < PASTA_KINDS_MAX; k++) {
+			const char *name = pasta_kind_name(k);
+
+			if (name && strlen(name) == n && !memcmp(name, text, n))
+				break;
+		}
+		if (k == PASTA_KINDS_MAX)
+			return pasta_fail(err, -EINVAL,
+					  "'%.*s' is no kind of event (launch, kernel, copy, ...: "
+					  "see the page on shards)",
+					  (int)n, text);
+		*kinds |= UINT64_C(1) << k;
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
+static void say_done(const struct pasta_importing *im, const struct pasta_run *run, const char *dir)
+{
+	uint64_t events = 0;
+
+	for (size_t i = 0; i < im->count; i++)
+		events += im->infos[i].events;
+	printf("%s: %zu %s, %" PRIu64 " events\n", dir ? dir : run->path, im->count,
+	       im->count == 1 ? "file" : "files", events);
+}
+
+static int import(struct pasta_importing *im, const char *dir)
+{
+	struct pasta_run run = {0};
+	struct pasta_err err = {0};
+	int r, status = PASTA_CLI_OK;
+
+	pasta_reading_hold_end();
+	r = pasta_run_create(&run, dir, &err);
+	if (r) {
+		pasta_cli_say("%s", err.text);
+		return PASTA_CLI_FAILED;
+	}
+	r = pasta_importing_run(im, &run, &err);
+	if (r) {
+		pasta_run_discard(&run);
+		pasta_reading_let_end();
+		pasta_cli_say("%s", r == -EINTR ? "interrupted: nothing was made" : err.text);
+		status = r == -EINTR ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
+	} else {
+		say_done(im, &run, dir);
+		pasta_importing_say(im);
+	}
+	pasta_run_free(&run);
+	return status;
+}
+
+static int main_(int argc, char **argv)
+{
+	struct pasta_importing im = {0};
+	struct pasta_err err = {0};
+	const char *arg, *dir = NULL;
+	int id, first, status = PASTA_CLI_OK;
+
+	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
+	while ((id = pasta_cli_next(&pasta_verb_import, argc, argv, &arg, &first)) > 0) {
+		if (id == 'o')
+			dir = arg;
+		else if (id == OPTION_NO_STACKS)
+			im.options.no_stacks = true;
+		else if (id == OPTION_SALVAGE)
+			im.options.salvage = true;
+		else if (parse_kinds(arg, &im.options.kinds, &err))
+			return pasta_cli_usage(&pasta_verb_import, "%s", err.text);
+	}
+	if (id < 0)
+		return first;
+	if (first == argc)
+		return pasta_cli_usage(&pasta_verb_import, "say which files, or which folder");
+	pasta_reading_catch_interrupt();
+	for (; first < argc && !status; first++) {
+		if (!pasta_importing_add(&im, argv[first], &err))
+			continue;
+		pasta_cli_say("%s", err.text);
+		status = PASTA_CLI_FAILED;
+	}
+	if (!status)
+		status = import(&im, dir);
+	pasta_importing_free(&im);
+	return status;
+}
+
+static const struct pasta_cli_option options[] = {
+	{'o', "output", "DIR", "make the run here; default: a new accelprof-run-N"},
+	{OPTION_SALVAGE, "salvage", NULL,
+	 "keep what is valid of damaged files, and count the rest"},
+	{OPTION_KINDS, "kinds", "KIND,...", "keep only these kinds of events"},
+	{OPTION_NO_STACKS, "no-stacks", NULL, "leave out call paths"},
+	{0, NULL, NULL, NULL},
+};
+
+const struct pasta_verb pasta_verb_import = {
+	.name = "import",
+	.summary = "make a run of other profilers' traces",
+	.usage = "[OPTIONS] FILE|FOLDER... [-o DIR]",
+	.more = "Several files are the ranks of one run. A file may be plain, or compressed with gzip\n"
+		"or zstd; what format it has, its content says:\n"
+		"  PyTorch Profiler (Kineto) JSON, rocprofv3 JSON, other Chrome traces (as regions)\n"
+		"Exit status: 0, 1 if a file could not be imported: then nothing is made, 2 for wrong\n"
+		"usage, 130 if it was interrupted.\n",
+	.options = options,
+	.main = main_,
+};

@@ -1,0 +1,34 @@
+/* importing.h - other profilers' files made into a run: what import and report have in common. */
+#ifndef PASTA_CLI_IMPORTING_H
+#define PASTA_CLI_IMPORTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "import/import.h"
+#include "process/run.h"
+
+/* The files that are named, and those in folders that are named: what is to be imported. */
+struct pasta_importing {
+	char **files;
+	size_t count, capacity;
+	struct pasta_import_options options;
+	struct pasta_import_info *infos; /* of those that were imported */
+	uint64_t kinds;
+};
+
+/* Whether a path is something to import: a file that is no shard, or a folder that is no run but
+ * has such files. */
+bool pasta_importing_is(const char *path);
+/* Add a file, or a folder's in order of their names. */
+int pasta_importing_add(struct pasta_importing *im, const char *path, struct pasta_err *err);
+/* Make a run of them, which must have been created; all or nothing: on failure the caller discards
+ * it. -EINTR: the user interrupted. */
+int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
+			struct pasta_err *err);
+/* Say, a line each, what the sources lack and what was passed over. */
+void pasta_importing_say(const struct pasta_importing *im);
+void pasta_importing_free(struct pasta_importing *im);
+
+#endif

@@ -1,0 +1,226 @@
+/* collective.c - collective operations, as traces tell of them. */
+#include "import/collective.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "import/chromeevent.h"
+
+enum { WAITING_MAX = 1 << 18 }; /* then they are written without what annotations say */
+
+/* Kernels are called ncclKernel_AllReduce_RING_LL_Sum_float, ncclDevKernel_SendRecv(...), and
+ * ncclDevKernel_Generic, which does not say what it does. Others have only nccl or rccl in front.
+ */
+const char *pasta_collective_name(struct pasta_slice kernel)
+{
+	static const char *const heads[] = {"ncclKernel_", "ncclDevKernel_", "rcclKernel_",
+					    "rcclDevKernel_", "ncclDevFunc_"};
+	static const struct {
+		const char *word, *name;
+	} kinds[] = {{"AllReduce", "all_reduce"},
+		     {"AllGather", "all_gather"},
+		     {"ReduceScatter", "reduce_scatter"},
+		     {"AllToAll", "all_to_all"},
+		     {"SendRecv", "send_recv"},
+		     {"Broadcast", "broadcast"},
+		     {"Reduce", "reduce"},
+		     {"Generic", "generic"}};
+	size_t head = 0;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads) && !head; i++) {
+		size_t n = strlen(heads[i]);
+
+		if (kernel.size > n && !memcmp(kernel.at, heads[i], n))
+			head = n;
+	}
+	for (size_t i = 0; head && i < sizeof(kinds) / sizeof(*kinds); i++) {
+		size_t n = strlen(kinds[i].word);
+
+		if (kernel.size >= head + n && !memcmp(kernel.at + head, kinds[i].word, n))
+			return kinds[i].name;
+	}
+	return head ? "unknown" : NULL;
+}
+
+uint64_t pasta_collective_element(struct pasta_slice dtype)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes;
+	} types[] = {{"Float", 4}, {"float", 4},	 {"Double", 8},	       {"double", 8},
+		     {"Half", 2},  {"BFloat16", 2},	 {"c10::BFloat16", 2}, {"c10::Half", 2},
+		     {"Int", 4},   {"int", 4},		 {"Long", 8},	       {"long int", 8},
+		     {"Short", 2}, {"Char", 1},		 {"signed char", 1},   {"unsigned char", 1},
+		     {"long", 8},  {"short", 2},	 {"bool", 1},	       {"Byte", 1},
+		     {"Bool", 1},  {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1},   {"ComplexFloat", 8}};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (pasta_slice_is(dtype, types[i].name))
+			return types[i].bytes;
+	return 0;
+}
+
+static uint64_t number(const struct pasta_chromeevent *e, const char *name)
+{
+	uint64_t v = 0;
+
+	pasta_chromeevent_uint(e->tape, pasta_chromeevent_arg(e, name), &v);
+	return v;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	return __builtin_mul_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+static void arguments(struct pasta_trace *t, const struct pasta_chromeevent *e,
+		      struct pasta_collective *to)
+{
+	uint32_t dtype = pasta_chromeevent_arg(e, "dtype");
+	uint32_t group = pasta_chromeevent_arg(e, "Process Group Name");
+	uint64_t bytes = 0;
+	struct pasta_slice s;
+
+	if (dtype) {
+		bytes = pasta_collective_element(pasta_jsontape_text(e->tape, dtype));
+		to->dtype = pasta_trace_token(t, e->tape, dtype);
+	}
+	to->bytes_in = times(number(e, "In msg nelems"), bytes);
+	to->bytes_out = times(number(e, "Out msg nelems"), bytes);
+	to->ranks = (uint32_t)number(e, "Group size");
+	to->seq = number(e, "Seq");
+	to->rank = (uint32_t)number(e, "Rank");
+	if (group) {
+		s = pasta_jsontape_text(e->tape, group);
+		to->comm = s.size ? XXH3_64bits(s.at, s.size) : 0;
+	}
+}
+
+/* -- Those that wait -- */
+
+struct waiting {
+	struct pasta_event collective, kernel;
+	uint64_t next; /* of the same correlation, plus 1 */
+	bool named;    /* by its arguments */
+};
+
+struct pasta_collectives {
+	struct waiting *items;
+	size_t count, capacity;
+	struct pasta_map *by_corr; /* uint64_t: the last one's number, plus 1 */
+};
+
+static struct pasta_collectives *collectives_of(struct pasta_trace *t)
+{
+	struct pasta_collectives *c = t->collectives;
+
+	if (c)
+		return c;
+	c = calloc(1, sizeof(*c));
+	if (c)
+		c->by_corr = pasta_map_new(sizeof(uint64_t));
+	if (!c || !c->by_corr) {
+		free(c);
+		return NULL;
+	}
+	t->collectives = c;
+	return c;
+}
+
+static struct waiting *wait(struct pasta_trace *t, uint64_t corr)
+{
+	struct pasta_collectives *c = collectives_of(t);
+	uint64_t *last = c ? pasta_map_add(c->by_corr, corr) : NULL;
+
+	if (last && c->count == c->capacity) {
+		size_t n = c->capacity ? 2 * c->capacity : 64;
+		void *items = reallocarray(c->items, n, sizeof(*c->items));
+
+		if (items)
+			c->items = items;
+		c->capacity = items ? n : c->capacity;
+	}
+	if (!last || c->count == c->capacity) {
+		pasta_fail(t->err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	c->items[c->count] = (struct waiting){.next = *last};
+	*last = ++c->count;
+	return &c->items[c->count - 1];
+}
+
+bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeevent *e,
+			     const struct pasta_event *kernel, uint32_t token)
+{
+	const char *by_name = pasta_collective_name(pasta_jsontape_text(e->tape, e->name));
+	struct pasta_event ev = {
+		.size = PASTA_EVENT_SIZE(collective), .kind = PASTA_COLLECTIVE, .time = e->ts};
+	struct waiting *w;
+
+	if ((!token && !by_name) || !pasta_trace_wants(t, PASTA_BIT(COLLECTIVE)))
+		return false;
+	if (t->collectives && t->collectives->count == WAITING_MAX)
+		pasta_collective_write(t);
+	w = wait(t, kernel->kernel.corr);
+	if (!w)
+		return true;
+	ev.collective.corr = kernel->kernel.corr;
+	ev.collective.name = pasta_trace_token(t, e->tape, token);
+	w->named = ev.collective.name;
+	if (!w->named && by_name)
+		ev.collective.name = pasta_trace_str(t, by_name, strlen(by_name));
+	arguments(t, e, &ev.collective);
+	w->collective = ev;
+	w->kernel = *kernel;
+	return true;
+}
+
+void pasta_collective_say(struct pasta_trace *t, uint64_t corr,
+			  const struct pasta_collective_said *said)
+{
+	struct pasta_collectives *c = t->collectives;
+	/* 0 is what has none: it would be all of those. */
+	uint64_t *last = c && corr ? pasta_map_find(c->by_corr, corr) : NULL;
+
+	for (uint64_t i = last ? *last : 0; i; i = c->items[i - 1].next) {
+		struct waiting *w = &c->items[i - 1];
+
+		if (w->named)
+			continue;
+		w->collective.collective.name = said->name;
+		if (!w->collective.collective.dtype) {
+			w->collective.collective.dtype = said->dtype;
+			w->collective.collective.bytes_in = said->bytes;
+		}
+	}
+	if (last)
+		*last = 0; /* a call may be seen twice, in the runtime and in the driver below it */
+}
+
+void pasta_collective_write(struct pasta_trace *t)
+{
+	struct pasta_collectives *c = t->collectives;
+
+	for (size_t i = 0; c && i < c->count; i++) {
+		struct waiting *w = &c->items[i];
+
+		pasta_trace_event(t, PASTA_TRACE_COLLECTIVE, &w->collective, 0);
+		pasta_trace_event(t, PASTA_TRACE_COLLECTIVE, &w->kernel, w->kernel.kernel.dur);
+	}
+	pasta_collective_free(t);
+}
+
+void pasta_collective_free(struct pasta_trace *t)
+{
+	struct pasta_collectives *c = t->collectives;
+
+	if (!c)
+		return;
+	pasta_map_free(c->by_corr);
+	free(c->items);
+	free(c);
+	t->collectives = NULL;
+}

@@ -1,0 +1,132 @@
+/* import.c - which format a file has, and the shard that is made of it. */
+#include "import/import.h"
+
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "import/trace.h"
+
+/* A line each; asked in this order. */
+static const struct pasta_format *const formats[] = {
+	&pasta_format_rocprof,
+	&pasta_format_kineto,
+	&pasta_format_chrome,
+};
+#define FORMATS (sizeof(formats) / sizeof(*formats))
+
+static const struct pasta_format *sniff(const struct pasta_tracefile *f)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		if (formats[i]->sniff(f->data, f->size))
+			return formats[i];
+	return NULL;
+}
+
+/* Sniffing sees a whole window, or all there is. */
+static int open_file(struct pasta_tracefile *f, const char *path, bool salvage,
+		     struct pasta_err *err)
+{
+	int r = pasta_tracefile_open(f, path, salvage, err);
+
+	while (!r && !f->end && f->size < f->capacity / 2)
+		r = pasta_tracefile_more(f, 0, err);
+	if (!r && f->size >= 3 && !memcmp(f->data, "\xef\xbb\xbf", 3))
+		r = pasta_tracefile_more(f, 3, err);
+	return r;
+}
+
+bool pasta_import_knows(const char *path)
+{
+	struct pasta_tracefile f = {0};
+	struct pasta_err err = {0};
+	bool known = !open_file(&f, path, true, &err) && sniff(&f);
+
+	pasta_tracefile_close(&f);
+	return known;
+}
+
+static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
+{
+	const unsigned char *b = (const unsigned char *)f->data;
+	char known[300] = "";
+
+	for (size_t i = 0; i < FORMATS; i++) {
+		strncat(known, i ? "; " : "", sizeof(known) - strlen(known) - 1);
+		strncat(known, formats[i]->summary, sizeof(known) - strlen(known) - 1);
+	}
+	if (!f->size)
+		return pasta_fail(err, -EMEDIUMTYPE, "%s is empty", f->path);
+	if (f->size >= 2 &&
+	    ((b[0] == 0xff && b[1] == 0xfe) || (b[0] == 0xfe && b[1] == 0xff) || !b[0] || !b[1]))
+		return pasta_fail(err, -EMEDIUMTYPE,
+				  "%s: byte 0: this is UTF-16 or UTF-32, or no text: traces are "
+				  "JSON in UTF-8",
+				  f->path);
+	return pasta_fail(
+		err, -EMEDIUMTYPE,
+		"%s is no trace that can be imported, which are, plain or compressed with "
+		"gzip or zstd: %s",
+		f->path, known);
+}
+
+static int parse(const struct pasta_format *format, struct pasta_tracefile *f, const char *shard,
+		 const struct pasta_import_options *options, struct pasta_import_info *info,
+		 struct pasta_err *err)
+{
+	struct pasta_cursor c = {.file = f, .err = err, .salvage = options->salvage};
+	struct pasta_trace t = {0};
+	char *copy = strdup(shard);
+	int r = copy ? pasta_trace_open(&t, shard, dirname(copy), options, info, err)
+		     : pasta_fail(err, -ENOMEM, "out of memory");
+
+	info->format = format->name;
+	t.cursor = &c;
+	if (!r)
+		r = format->parse(&t, &c);
+	info->damaged = c.damaged + f->torn;
+	info->damaged_bytes = c.damaged_bytes;
+	if (t.err)
+		pasta_trace_free(&t);
+	pasta_cursor_free(&c);
+	free(copy);
+	return r;
+}
+
+/* Not all errors are known where the file's name is. */
+static void name_file(const char *path, struct pasta_err *err)
+{
+	struct pasta_err was = *err;
+
+	if (!strstr(was.text, path))
+		pasta_fail(err, was.code, "%s: %s", path, was.text);
+}
+
+int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
+		 struct pasta_import_info *info, struct pasta_err *err)
+{
+	const struct pasta_format *format;
+	struct pasta_tracefile f = {0};
+	int r;
+
+	memset(info, 0, sizeof(*info));
+	r = open_file(&f, path, options->salvage, err);
+	if (!r) {
+		format = sniff(&f);
+		r = format ? parse(format, &f, shard, options, info, err) : refuse(&f, err);
+		if (r && r != -EEXIST)
+			unlink(shard);
+	}
+	if (r)
+		name_file(path, err);
+	pasta_tracefile_close(&f);
+	return r;
+}
+
+void pasta_import_info_free(struct pasta_import_info *info)
+{
+	for (int i = 0; i < PASTA_IMPORT_LISTS; i++)
+		free(info->lists[i]);
+	memset(info, 0, sizeof(*info));
+}

@@ -1,0 +1,317 @@
+/* kineto.c - traces of the PyTorch Profiler (Kineto), of CUDA and of ROCm. */
+#include "import/kineto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "import/digits.h"
+
+/* -- What it says of itself -- */
+
+static uint32_t text(struct pasta_kineto *k, const char *text)
+{
+	return pasta_trace_str(k->t, text, strlen(text));
+}
+
+static void take_device(struct pasta_kineto *k, const struct pasta_jsontape *tape, uint32_t device)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(device, DEVICE, 0, 0);
+	uint64_t id = 0, units = 0, major, minor;
+	char arch[48];
+
+	PASTA_JSON_EACH(tape, device, key, value)
+	{
+		struct pasta_slice name = pasta_jsontape_text(tape, key);
+
+		if (pasta_slice_is(name, "id"))
+			pasta_chromeevent_uint(tape, value, &id);
+		else if (pasta_slice_is(name, "name"))
+			ev.device.name = pasta_trace_token(k->t, tape, value);
+		else if (pasta_slice_is(name, "totalGlobalMem"))
+			pasta_chromeevent_uint(tape, value, &ev.device.memory);
+		else if (pasta_slice_is(name, "numSms"))
+			pasta_chromeevent_uint(tape, value, &units);
+	}
+	ev.device.id = (uint32_t)id;
+	ev.device.units = (uint32_t)units;
+	if (!pasta_chromeevent_uint(tape, pasta_jsontape_get(tape, device, "computeMajor"),
+				    &major) &&
+	    !pasta_chromeevent_uint(tape, pasta_jsontape_get(tape, device, "computeMinor"),
+				    &minor)) {
+		snprintf(arch, sizeof(arch), "%" PRIu64 ".%" PRIu64, major, minor);
+		ev.device.arch = text(k, arch);
+	}
+	k->devices++;
+	pasta_trace_state(k->t, &ev);
+}
+
+static void take_devices(struct pasta_kineto *k)
+{
+	const struct pasta_jsontape *tape = &k->c->tape;
+
+	if (tape->tokens[0].type != PASTA_JSON_ARRAY)
+		return;
+	for (uint32_t i = 1; i < tape->tokens[0].next; i = tape->tokens[i].next)
+		take_device(k, tape, i);
+}
+
+static void take_distributed(struct pasta_kineto *k)
+{
+	const struct pasta_jsontape *tape = &k->c->tape;
+	uint64_t rank, world;
+
+	if (!pasta_chromeevent_uint(tape, pasta_jsontape_get(tape, 0, "rank"), &rank))
+		k->world.rank = (uint32_t)rank + 1;
+	if (!pasta_chromeevent_uint(tape, pasta_jsontape_get(tape, 0, "world_size"), &world))
+		k->world.world = (uint32_t)world;
+}
+
+static int take_base(struct pasta_kineto *k)
+{
+	const struct pasta_json_token *token = &k->c->tape.tokens[0];
+	uint64_t base;
+
+	if (token->type != PASTA_JSON_NUMBER ||
+	    pasta_digits(k->c->tape.text + token->at, token->size, 0, &base) || base > INT64_MAX)
+		return pasta_chromeread_bad(&k->read, 0, "a base of times that is none");
+	k->world.offset = base;
+	k->base = true;
+	return 0;
+}
+
+/* Which library observed the devices. */
+static void take_version(struct pasta_kineto *k, const char *vendor)
+{
+	const struct pasta_json_token *token = &k->c->tape.tokens[0];
+
+	k->vendor = text(k, vendor);
+	if (token->type == PASTA_JSON_NUMBER)
+		k->driver = pasta_trace_str(k->t, k->c->tape.text + token->at, token->size);
+}
+
+static int take_member(void *ctx, struct pasta_slice name)
+{
+	struct pasta_kineto *k = ctx;
+	bool devices = pasta_slice_is(name, "deviceProperties");
+	bool distributed = pasta_slice_is(name, "distributedInfo");
+	bool base = pasta_slice_is(name, "baseTimeNanoseconds");
+	bool cuda = pasta_slice_is(name, "cuda_driver_version");
+	bool hip = pasta_slice_is(name, "hip_driver_version");
+	int r;
+
+	if (!devices && !distributed && !base && !cuda && !hip)
+		return pasta_cursor_skip(k->c);
+	r = pasta_cursor_value(k->c);
+	if (r)
+		return r;
+	if (devices)
+		take_devices(k);
+	else if (distributed)
+		take_distributed(k);
+	else if (base && (r = take_base(k)) < 0)
+		return r;
+	else if (cuda || hip)
+		take_version(k, cuda ? "NVIDIA" : "AMD");
+	return 0;
+}
+
+/* -- Events -- */
+
+/* New to us: it has a time and a thread, which is a region. */
+static int take_unknown(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	return pasta_chromeevent_region(&k->read, e);
+}
+
+static int leave_out(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	return 0;
+}
+
+#define HOST (PASTA_BIT(API) | PASTA_BIT(LAUNCH))
+#define KERNELS PASTA_BIT(KERNEL)
+#define OPS (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END))
+#define MEMORY (PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(COUNTER))
+
+/* Those that are most are first. Names of other accelerators, and of older versions, come after. */
+static const struct pasta_kineto_category categories[] = {
+	{"cpu_op", pasta_kineto_op, OPS, 0},
+	{"python_function", pasta_kineto_python, 0, 0},
+	{"cuda_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
+	{"kernel", pasta_kineto_kernel, PASTA_BIT(KERNEL), 0},
+	{"ac2g", leave_out, 0, 0},
+	{"cpu_instant_event", pasta_kineto_memory, MEMORY, 0},
+	{"fwdbwd", pasta_kineto_flow, PASTA_BIT(LINK), 0},
+	{"user_annotation", pasta_kineto_annotation, PASTA_BIT(REGION), 0},
+	{"gpu_memcpy", pasta_kineto_copy, PASTA_BIT(COPY), 0},
+	{"gpu_memset", pasta_kineto_set, PASTA_BIT(SET), 0},
+	{"cuda_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
+	{"gpu_user_annotation", leave_out, 0, 0},
+	{"cuda_sync", pasta_kineto_sync, PASTA_BIT(SYNC), 0},
+	{"overhead", leave_out, 0, 0},
+	{"Trace", leave_out, 0, 0},
+	{"hip_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
+	{"xpu_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
+	{"xpu_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
+	{"privateuse1_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
+	{"privateuse1_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
+	{"async_cpu_gpu", leave_out, 0, 0},
+	{"async_gpu", leave_out, 0, 0},
+	{"forward_backward", pasta_kineto_flow, PASTA_BIT(LINK), 0},
+	{"Operator", pasta_kineto_op, OPS, 0},
+	{"Kernel", pasta_kineto_kernel, PASTA_BIT(KERNEL), 0},
+	{"Memcpy", pasta_kineto_copy, PASTA_BIT(COPY), 0},
+	{"Memset", pasta_kineto_set, PASTA_BIT(SET), 0},
+	{"Runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
+};
+#define CATEGORIES (sizeof(categories) / sizeof(*categories))
+_Static_assert(CATEGORIES <= 64, "a count each");
+
+static const struct pasta_kineto_category *category_of(struct pasta_kineto *k,
+						       const struct pasta_chromeevent *e)
+{
+	struct pasta_slice cat = pasta_jsontape_text(e->tape, e->cat);
+
+	for (size_t i = 0; e->cat && i < CATEGORIES; i++)
+		if (pasta_slice_is(cat, categories[i].name))
+			return &categories[i];
+	return NULL;
+}
+
+static void count_unknown(struct pasta_kineto *k, const struct pasta_chromeevent *e,
+			  enum pasta_import_list list)
+{
+	struct pasta_slice cat = pasta_jsontape_text(e->tape, e->cat);
+	char name[32];
+
+	if (!e->cat || !cat.size) {
+		snprintf(name, sizeof(name), "(%s)", e->ph == 'M' ? "names" : "no category");
+		cat = (struct pasta_slice){name, strlen(name)};
+	}
+	pasta_trace_count(k->t, list, cat.at, cat.size, 1);
+}
+
+static int take_event(void *ctx, const struct pasta_chromeevent *e)
+{
+	struct pasta_kineto *k = ctx;
+	const struct pasta_kineto_category *category = category_of(k, e);
+	bool memory = category && category->take == pasta_kineto_memory;
+	bool flow =
+		category && (category->take == pasta_kineto_flow || category->take == leave_out);
+
+	if (!category)
+		count_unknown(k, e, PASTA_IMPORT_FOUND);
+	else
+		k->found[category - categories]++;
+	if (e->ph == 'M')
+		return pasta_chromeevent_meta(&k->read, e);
+	if (category && (e->ph == 'X' || (memory && e->ph == 'i') ||
+			 (flow && (e->ph == 's' || e->ph == 't' || e->ph == 'f')))) {
+		k->category = category;
+		return category->take(k, e);
+	}
+	/* Marks without a category are the profiler's own. */
+	if (e->ph == 'i' && !e->cat)
+		return 0;
+	count_unknown(k, e, PASTA_IMPORT_UNKNOWN);
+	if (e->ph == 'X')
+		return take_unknown(k, e);
+	return e->ph == 'i' || e->ph == 'I' ? pasta_chromeevent_mark(&k->read, e) : 0;
+}
+
+/* -- The end -- */
+
+/* Say what is not there, if anybody wants it. */
+static void lacks(struct pasta_trace *t, bool there, uint64_t kinds, const char *what)
+{
+	if (!there && pasta_trace_wants(t, kinds))
+		pasta_trace_lacks(t, what);
+}
+
+static void tell(struct pasta_kineto *k)
+{
+	struct pasta_trace *t = k->t;
+	uint64_t found[3] = {0};
+
+	/* These it has whenever the program does them. */
+	k->world.kinds = HOST | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
+			 PASTA_BIT(SYNC) | PASTA_BIT(COLLECTIVE) | PASTA_BIT(REGION) |
+			 PASTA_BIT(ITERATION) | PASTA_BIT(DEVICE);
+
+	for (size_t i = 0; i < CATEGORIES; i++) {
+		const struct pasta_kineto_category *c = &categories[i];
+
+		pasta_trace_count(t, PASTA_IMPORT_FOUND, c->name, strlen(c->name), k->found[i]);
+		if (c->take == leave_out)
+			pasta_trace_count(t, PASTA_IMPORT_LEFT_OUT, c->name, strlen(c->name),
+					  k->found[i]);
+		if (k->found[i])
+			k->world.kinds |= c->kinds;
+		found[0] += c->take == pasta_kineto_op ? k->found[i] : 0;
+		found[1] += c->take == pasta_kineto_python ? k->found[i] : 0;
+		found[2] += c->take == pasta_kineto_memory ? k->found[i] : 0;
+	}
+	lacks(t, k->kernels, KERNELS, "kernels: the profiler saw the host alone");
+	lacks(t, !k->kernels || k->host, KERNELS,
+	      "launches: kernels are not joined to what launched them");
+	lacks(t, found[0], OPS, "operators");
+	lacks(t, !found[0] || k->shapes, OPS, "shapes of operators' inputs (record_shapes)");
+	lacks(t, found[1] || t->options->no_stacks, OPS | HOST, "Python call paths (with_stack)");
+	lacks(t, found[2], MEMORY, "memory (profile_memory)");
+	lacks(t, !k->kernels || k->grids, KERNELS, "sizes of grids and blocks");
+	lacks(t, k->devices, PASTA_BIT(DEVICE), "what devices there are");
+}
+
+/* What is only known at the end. */
+static void complete(struct pasta_kineto *k)
+{
+	char pid[16];
+	int n = snprintf(pid, sizeof(pid), "%" PRIu32, k->world.pid);
+
+	k->world.command = pasta_chromeread_process(&k->read, (struct pasta_slice){pid, (size_t)n});
+	/* Times are of the day: from a base, or as they are in older versions. */
+	k->world.dated = k->base || k->t->first > UINT64_C(1000000000000000000);
+	for (size_t i = 0; i < k->t->state_count; i++) {
+		k->t->states[i].device.vendor = k->vendor;
+		k->t->states[i].device.driver = k->driver;
+	}
+}
+
+static int parse(struct pasta_trace *t, struct pasta_cursor *c)
+{
+	struct pasta_kineto k = {.t = t, .c = c, .read = {.t = t, .c = c}};
+	struct pasta_chromefile file = {&k.read, &k, take_event, take_member};
+	int r = pasta_chromefile_read(&file);
+
+	if (!r) {
+		tell(&k);
+		complete(&k);
+		r = pasta_trace_close(t, &k.world);
+	}
+	pasta_chromeread_free(&k.read);
+	return r;
+}
+
+/* All versions write their schema's number first, or what the user added with add_metadata; events
+ * have these categories. */
+static bool sniff(const char *text, size_t size)
+{
+	static const char *const marks[] = {"\"schemaVersion\"",    "\"baseTimeNanoseconds\"",
+					    "\"deviceProperties\"", "\"distributedInfo\"",
+					    "\"cpu_op\"",	    "\"cuda_runtime\"",
+					    "\"python_function\"",  "\"user_annotation\"",
+					    "\"External id\"",	    "\"correlation\""};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (memmem(text, size, marks[i], strlen(marks[i])))
+			return true;
+	return false;
+}
+
+const struct pasta_format pasta_format_kineto = {
+	.name = "kineto",
+	.summary = "PyTorch Profiler (Kineto), JSON",
+	.sniff = sniff,
+	.parse = parse,
+};

@@ -1,0 +1,172 @@
+/* kinetodevice.c - kernels, copies, fills and waits in traces of the PyTorch Profiler. */
+#include <string.h>
+
+#include "import/collective.h"
+#include "import/kineto.h"
+
+/* The arguments of kernels, copies and fills; what is not there is 0. */
+struct work {
+	uint64_t device, context, stream, corr, node, registers, shared, bytes;
+	uint64_t grid[3], block[3];
+	uint32_t collective; /* token of its name, if it is one */
+};
+
+static void triple(const struct pasta_jsontape *tape, uint32_t array, uint64_t to[3])
+{
+	uint32_t i = array + 1;
+
+	if (tape->tokens[array].type != PASTA_JSON_ARRAY)
+		return;
+	for (int n = 0; n < 3 && i < tape->tokens[array].next; n++, i = tape->tokens[i].next)
+		pasta_chromeevent_uint(tape, i, &to[n]);
+}
+
+static void read_work(const struct pasta_chromeevent *e, struct work *w)
+{
+	const struct pasta_jsontape *tape = e->tape;
+	static const struct {
+		const char *name;
+		size_t size, at;
+	} numbers[] = {
+#define NUMBER(name, field) {name, sizeof(name) - 1, offsetof(struct work, field)}
+		NUMBER("device", device),
+		NUMBER("context", context),
+		NUMBER("stream", stream),
+		NUMBER("correlation", corr),
+		NUMBER("registers per thread", registers),
+		NUMBER("shared memory", shared),
+		NUMBER("bytes", bytes),
+		NUMBER("graph node id", node),
+#undef NUMBER
+	};
+
+	memset(w, 0, sizeof(*w));
+	PASTA_JSON_EACH(tape, e->args, key, value)
+	{
+		struct pasta_slice name = pasta_jsontape_text(tape, key);
+
+		if (name.size == 4 && !memcmp(name.at, "grid", 4)) {
+			triple(tape, value, w->grid);
+		} else if (name.size == 5 && !memcmp(name.at, "block", 5)) {
+			triple(tape, value, w->block);
+		} else if (pasta_slice_is(name, "Collective name")) {
+			w->collective = value;
+		} else {
+			for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+				if (name.size == numbers[i].size &&
+				    !memcmp(name.at, numbers[i].name, name.size))
+					pasta_chromeevent_uint(
+						tape, value,
+						(uint64_t *)(void *)((char *)w + numbers[i].at));
+		}
+	}
+}
+
+/* What does not fit is as much as does. */
+static uint32_t size(uint64_t n)
+{
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Small numbers stay as they are; of addresses both halves tell them apart. */
+static uint32_t handle(uint64_t n)
+{
+	return (uint32_t)(n ^ n >> 32);
+}
+
+int pasta_kineto_kernel(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(kernel, KERNEL, 0, e->ts);
+	struct work w;
+
+	read_work(e, &w);
+	k->kernels++;
+	k->grids += w.grid[0] != 0;
+	if (!pasta_trace_wants(k->t, PASTA_BIT(KERNEL) | PASTA_BIT(COLLECTIVE)))
+		return 0;
+	ev.kernel.dur = e->dur;
+	ev.kernel.corr = w.corr;
+	ev.kernel.node = w.node;
+	ev.kernel.name = pasta_trace_token(k->t, e->tape, e->name);
+	ev.kernel.context = handle(w.context);
+	ev.kernel.stream = handle(w.stream);
+	ev.kernel.device = size(w.device);
+	ev.kernel.grid_x = size(w.grid[0]);
+	ev.kernel.grid_y = size(w.grid[1]);
+	ev.kernel.grid_z = size(w.grid[2]);
+	ev.kernel.block_x = size(w.block[0]);
+	ev.kernel.block_y = size(w.block[1]);
+	ev.kernel.block_z = size(w.block[2]);
+	ev.kernel.registers = size(w.registers);
+	ev.kernel.shared_static = size(w.shared);
+	if (!pasta_collective_kernel(k->t, e, &ev, w.collective))
+		pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
+	return 0;
+}
+
+/* "Memcpy DtoH (Device -> Pinned)": the first word after Memcpy. */
+static uint8_t direction(struct pasta_slice name)
+{
+	static const struct {
+		const char *word;
+		uint8_t sub;
+	} words[] = {{"HtoD", PASTA_COPY_H2D}, {"DtoH", PASTA_COPY_D2H}, {"DtoD", PASTA_COPY_D2D},
+		     {"HtoH", PASTA_COPY_H2H}, {"PtoP", PASTA_COPY_P2P}, {"HtoA", PASTA_COPY_H2D},
+		     {"AtoH", PASTA_COPY_D2H}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (memmem(name.at, name.size, words[i].word, 4))
+			return words[i].sub;
+	return 0;
+}
+
+int pasta_kineto_copy(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(copy, COPY, 0, e->ts);
+	struct work w;
+
+	read_work(e, &w);
+	ev.sub = direction(pasta_jsontape_text(e->tape, e->name));
+	ev.copy.dur = e->dur;
+	ev.copy.corr = w.corr;
+	ev.copy.node = w.node;
+	ev.copy.bytes = w.bytes;
+	ev.copy.context = handle(w.context);
+	ev.copy.stream = handle(w.stream);
+	ev.copy.device = size(w.device);
+	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
+	return 0;
+}
+
+int pasta_kineto_set(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(set, SET, 0, e->ts);
+	struct work w;
+
+	read_work(e, &w);
+	ev.set.dur = e->dur;
+	ev.set.corr = w.corr;
+	ev.set.node = w.node;
+	ev.set.bytes = w.bytes;
+	ev.set.context = handle(w.context);
+	ev.set.stream = handle(w.stream);
+	ev.set.device = size(w.device);
+	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
+	return 0;
+}
+
+/* "Context Sync", "Stream Wait Event": what the device's library says of waiting. */
+int pasta_kineto_sync(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(sync, SYNC, 0, e->ts);
+	struct work w;
+
+	read_work(e, &w);
+	ev.sync.dur = e->dur;
+	ev.sync.corr = w.corr;
+	ev.sync.context = handle(w.context);
+	ev.sync.stream = handle(w.stream);
+	ev.sync.device = size(w.device);
+	pasta_trace_event(k->t, PASTA_TRACE_DEVICE, &ev, e->dur);
+	return 0;
+}

@@ -1,0 +1,286 @@
+/* kinetohost.c - operators, annotations, calls, Python and memory in the PyTorch Profiler's traces.
+ */
+#include <string.h>
+
+#include "import/collective.h"
+#include "import/digits.h"
+#include "import/kineto.h"
+
+/* A span on the event's thread. */
+static int put_span(struct pasta_kineto *k, const struct pasta_chromeevent *e,
+		    struct pasta_span *span)
+{
+	span->begin = e->ts;
+	span->end = e->ts + e->dur;
+	pasta_trace_span(k->t, pasta_chromeevent_track(&k->read, e), span);
+	return 0;
+}
+
+/* The process is whoever runs operators and calls APIs. */
+static void is_host(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	uint64_t pid;
+
+	if (!k->host++ && !pasta_chromeevent_uint(e->tape, e->pid, &pid))
+		k->world.pid = (uint32_t)pid;
+}
+
+int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_span span = {.what = PASTA_SPAN_CALL, .sub = k->category->sub};
+	uint32_t corr = pasta_chromeevent_arg(e, "correlation");
+
+	is_host(k, e);
+	if (corr)
+		pasta_chromeevent_uint(e->tape, corr, &span.a);
+	span.b = pasta_trace_launches(pasta_jsontape_text(e->tape, e->name));
+	if (pasta_trace_wants(k->t, PASTA_BIT(API)))
+		span.name = pasta_trace_token(k->t, e->tape, e->name);
+	else if (!span.b)
+		return 0;
+	return put_span(k, e, &span);
+}
+
+/* Types and dimensions side by side: "float[16,559], long int[16], Scalar". Dimensions are copied
+ * as they are written, without white space. */
+static uint32_t inputs_of(struct pasta_kineto *k, const struct pasta_jsontape *tape, uint32_t types,
+			  uint32_t dims)
+{
+	uint32_t type = types + 1, dim = dims + 1, end, dim_end;
+	char *start, *p;
+
+	if (!types || tape->tokens[types].type != PASTA_JSON_ARRAY)
+		types = type = end = 0;
+	else
+		end = tape->tokens[types].next;
+	if (!dims || tape->tokens[dims].type != PASTA_JSON_ARRAY)
+		dims = dim = dim_end = 0;
+	else
+		dim_end = tape->tokens[dims].next;
+	/* Elements may be a character and a comma, of which three are made. */
+	start = p = pasta_trace_scratch(k->t, 2 * ((size_t)tape->tokens[types].size * !!types +
+						   (size_t)tape->tokens[dims].size * !!dims) +
+						      8);
+	if (!p || (type >= end && dim >= dim_end))
+		return 0;
+	while (type < end || dim < dim_end) {
+		if (p > start) {
+			*p++ = ',';
+			*p++ = ' ';
+		}
+		if (type < end) {
+			struct pasta_slice s = pasta_jsontape_text(tape, type);
+
+			if (tape->tokens[type].type == PASTA_JSON_STRING && s.size) {
+				memcpy(p, s.at, s.size);
+				p += s.size;
+			} else {
+				*p++ = '-';
+			}
+			type = tape->tokens[type].next;
+		}
+		if (dim < dim_end) {
+			struct pasta_slice s = pasta_jsontape_text(tape, dim);
+
+			for (size_t i = 0; i < s.size && tape->tokens[dim].next > dim + 1; i++)
+				if ((uint8_t)s.at[i] > ' ')
+					*p++ = s.at[i];
+			dim = tape->tokens[dim].next;
+		}
+	}
+	return pasta_trace_str(k->t, start, (size_t)(p - start));
+}
+
+int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_span span = {.what = PASTA_SPAN_OP};
+	uint32_t types = 0, dims = 0;
+
+	is_host(k, e);
+	if (!pasta_trace_wants(k->t, PASTA_BIT(OP_BEGIN)))
+		return 0;
+	PASTA_JSON_EACH(e->tape, e->args, key, value)
+	{
+		struct pasta_slice name = pasta_jsontape_text(e->tape, key);
+
+		if (pasta_slice_is(name, "Input type"))
+			types = value;
+		else if (pasta_slice_is(name, "Input Dims") || pasta_slice_is(name, "Input dims"))
+			dims = value;
+		else if (pasta_slice_is(name, "Sequence number"))
+			pasta_chromeevent_uint(e->tape, value, &span.a);
+	}
+	span.name = pasta_trace_token(k->t, e->tape, e->name);
+	span.extra = types || dims ? inputs_of(k, e->tape, types, dims) : 0;
+	k->shapes += span.extra != 0;
+	return put_span(k, e, &span);
+}
+
+/* The product of the first input's dimensions, times the size of its elements. */
+static uint64_t first_input(const struct pasta_chromeevent *e, uint32_t type)
+{
+	uint32_t dims = pasta_chromeevent_arg(e, "Input Dims"), first = dims + 1;
+	const struct pasta_json_token *k = e->tape->tokens;
+	uint64_t bytes = pasta_collective_element(pasta_jsontape_text(e->tape, type)), n;
+
+	if (!dims || k[dims].type != PASTA_JSON_ARRAY || first >= k[dims].next ||
+	    k[first].type != PASTA_JSON_ARRAY)
+		return 0;
+	for (uint32_t i = first + 1; i < k[first].next; i = k[i].next)
+		if (pasta_chromeevent_uint(e->tape, i, &n) ||
+		    __builtin_mul_overflow(bytes, n, &bytes))
+			return 0;
+	return bytes;
+}
+
+/* "nccl:all_reduce": what is launched in it is one. */
+static void collective(struct pasta_kineto *k, const struct pasta_chromeevent *e,
+		       struct pasta_slice name, struct pasta_span *span)
+{
+	uint32_t types = pasta_chromeevent_arg(e, "Input type"), type = types + 1;
+	const struct pasta_json_token *t = e->tape->tokens;
+	uint32_t dtype = 0;
+
+	if (types && t[types].type == PASTA_JSON_ARRAY && type < t[types].next &&
+	    t[type].type == PASTA_JSON_STRING) {
+		dtype = pasta_trace_token(k->t, e->tape, type);
+		span->a = first_input(e, type);
+	}
+	span->sub = PASTA_REGION_COLLECTIVE;
+	span->b = pasta_pair(pasta_trace_str(k->t, name.at, name.size), dtype);
+}
+
+static bool begins(struct pasta_slice *s, const char *with)
+{
+	size_t n = strlen(with);
+
+	if (s->size <= n || memcmp(s->at, with, n) != 0)
+		return false;
+	s->at += n;
+	s->size -= n;
+	return true;
+}
+
+int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_slice name = pasta_jsontape_text(e->tape, e->name);
+	struct pasta_span span = {.what = PASTA_SPAN_REGION};
+
+	is_host(k, e);
+	if (!pasta_trace_wants(k->t,
+			       PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(COLLECTIVE)))
+		return 0;
+	if (begins(&name, "ProfilerStep#")) {
+		if (strspn(name.at, "0123456789") == name.size &&
+		    !pasta_digits(name.at, name.size, 0, &span.a))
+			span.sub = PASTA_REGION_ITERATION;
+	} else if (begins(&name, "nccl:")) {
+		collective(k, e, name, &span);
+	}
+	if (!k->annotation)
+		k->annotation = pasta_trace_str(k->t, "annotation", strlen("annotation"));
+	span.extra = k->annotation;
+	span.name = pasta_trace_token(k->t, e->tape, e->name);
+	return put_span(k, e, &span);
+}
+
+/* "torch/nn/modules/module.py(1540): _call_impl": file, line and function. Others have no file. */
+int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_slice name = pasta_jsontape_text(e->tape, e->name);
+	struct pasta_span span = {.what = PASTA_SPAN_FRAME};
+	const char *colon = memmem(name.at, name.size, "): ", 3), *open = NULL;
+
+	if (k->t->options->no_stacks ||
+	    !pasta_trace_wants(k->t, PASTA_BIT(OP_BEGIN) | PASTA_BIT(LAUNCH)))
+		return 0;
+	if (colon)
+		open = memrchr(name.at, '(', (size_t)(colon - name.at));
+	if (open && open > name.at && colon > open + 1 &&
+	    !(e->tape->tokens[e->name].flags & PASTA_JSON_ESCAPED) &&
+	    strspn(open + 1, "0123456789") == (size_t)(colon - open - 1) &&
+	    !pasta_digits(open + 1, (size_t)(colon - open - 1), 0, &span.a)) {
+		span.extra = pasta_trace_str(k->t, name.at, (size_t)(open - name.at));
+		span.name =
+			pasta_trace_str(k->t, colon + 3, (size_t)(name.at + name.size - colon - 3));
+	} else {
+		span.name = pasta_trace_token(k->t, e->tape, e->name);
+	}
+	return put_span(k, e, &span);
+}
+
+/* -- Memory -- */
+
+static void put_counter(struct pasta_kineto *k, const struct pasta_chromeevent *e, uint32_t value,
+			uint32_t *name, const char *text, uint32_t device)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(counter, COUNTER, 0, e->ts);
+	uint64_t n;
+
+	if (!value || pasta_chromeevent_uint(e->tape, value, &n))
+		return;
+	if (!*name)
+		*name = pasta_trace_str(k->t, text, strlen(text));
+	ev.counter.value = (double)n;
+	ev.counter.name = *name;
+	ev.counter.device = device;
+	pasta_trace_event(k->t, PASTA_TRACE_MEMORY, &ev, 0);
+}
+
+/* "[memory]": bytes were allocated, or freed where they are less than 0. Device type 0 is the host.
+ */
+int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	uint32_t bytes = pasta_chromeevent_arg(e, "Bytes");
+	uint32_t addr = pasta_chromeevent_arg(e, "Addr");
+	uint32_t type = pasta_chromeevent_arg(e, "Device Type");
+	uint32_t id = pasta_chromeevent_arg(e, "Device Id");
+	const struct pasta_track *track = pasta_chromeevent_track(&k->read, e);
+	struct pasta_event alloc = PASTA_TRACE_EVENT(alloc, ALLOC, 0, e->ts),
+			   freed = PASTA_TRACE_EVENT(free, FREE, 0, e->ts);
+	uint64_t size = 0, where = 0, device = 0, sort = 1;
+	struct pasta_slice text = pasta_jsontape_text(e->tape, bytes);
+	bool host;
+	int r = -ERANGE;
+
+	if (!bytes || !track)
+		return pasta_chromeread_bad(&k->read, e->args, "a memory record without Bytes");
+	if (e->tape->tokens[bytes].type == PASTA_JSON_NUMBER)
+		r = pasta_digits(text.at, text.size, 0, &size);
+	if (r == -ERANGE)
+		return pasta_chromeread_bad(&k->read, bytes, "a size that is none");
+	if (addr)
+		pasta_chromeevent_uint(e->tape, addr, &where);
+	if (type)
+		pasta_chromeevent_uint(e->tape, type, &sort);
+	host = !sort;
+	if (host)
+		device = UINT32_MAX;
+	else if (id)
+		pasta_chromeevent_uint(e->tape, id, &device);
+	alloc.sub = host ? PASTA_ALLOC_HOST : PASTA_ALLOC_DEVICE;
+	alloc.tid = freed.tid = track->tid;
+	alloc.alloc.addr = freed.free.addr = where;
+	alloc.alloc.bytes = freed.free.bytes = size;
+	alloc.alloc.device = freed.free.device = (uint32_t)device;
+	pasta_trace_event(k->t, PASTA_TRACE_MEMORY, r ? &freed : &alloc, 0);
+	put_counter(k, e, pasta_chromeevent_arg(e, "Total Allocated"), &k->allocated, "allocated",
+		    (uint32_t)device);
+	put_counter(k, e, pasta_chromeevent_arg(e, "Total Reserved"), &k->reserved, "reserved",
+		    (uint32_t)device);
+	return 0;
+}
+
+/* -- Links -- */
+
+int pasta_kineto_flow(struct pasta_kineto *k, const struct pasta_chromeevent *e)
+{
+	struct pasta_span span = {.what = PASTA_SPAN_FLOW, .sub = e->ph == 'f'};
+	struct pasta_chromeevent here = *e;
+
+	if (!pasta_trace_wants(k->t, PASTA_BIT(LINK)) || e->ph == 't' ||
+	    pasta_chromeevent_uint(e->tape, e->id, &span.a))
+		return 0;
+	here.dur = 0;
+	return put_span(k, &here, &span);
+}

@@ -1,0 +1,339 @@
+/*
+ * threads.c - spans on threads, in order of time, written as events that nest.
+ *
+ * A span lies in another of its thread if its time does; see spansort.h for which of two equal ones
+ * is the outer. One that crosses the end of another is cut there, and counted.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/pathnode.h"
+#include "import/collective.h"
+#include "import/trace.h"
+
+enum { FLOWS = 1 << 20, ASK = 1 << 14, DEPTH_MAX = 1 << 14 };
+
+/* What has begun and not ended. */
+struct open {
+	uint64_t begin, end;
+	uint64_t id;   /* an operator's; a frame's line */
+	uint32_t name; /* a region's, a frame's */
+	uint32_t file; /* a frame's; a region's domain; an operator's: whether it has a sequence */
+	uint32_t node; /* a frame's path; 0: not made yet */
+	bool collective;
+	struct pasta_collective_said said; /* if a region is one */
+};
+
+struct stack {
+	struct open *items;
+	uint32_t count, capacity;
+};
+
+struct pasta_nest {
+	struct stack ops, regions, frames;
+};
+
+struct threads {
+	struct pasta_trace *t;
+	struct pasta_pending *flows; /* an operator's id, by the flow's */
+};
+
+void pasta_threads_free(struct pasta_nest *n)
+{
+	if (!n)
+		return;
+	free(n->ops.items);
+	free(n->regions.items);
+	free(n->frames.items);
+	free(n);
+}
+
+static struct open *top(const struct stack *s)
+{
+	return s->count ? &s->items[s->count - 1] : NULL;
+}
+
+/* Cut to what it is in. NULL: no memory, or too deep. */
+static struct open *push(struct pasta_trace *t, struct stack *s, const struct pasta_span *span)
+{
+	const struct open *in = top(s);
+	struct open *o;
+
+	if (s->count == s->capacity) {
+		uint32_t n = s->capacity ? 2 * s->capacity : 32;
+		void *more = n > DEPTH_MAX ? NULL : reallocarray(s->items, n, sizeof(*o));
+
+		if (!more) {
+			pasta_fail(t->err, n > DEPTH_MAX ? -EFBIG : -ENOMEM,
+				   n > DEPTH_MAX ? "a thread with spans nested more than %d deep"
+						 : "out of memory",
+				   DEPTH_MAX);
+			return NULL;
+		}
+		s->items = more;
+		s->capacity = n;
+		in = top(s);
+	}
+	o = &s->items[s->count++];
+	*o = (struct open){.begin = span->begin, .end = span->end, .name = span->name};
+	if (in && in->end < o->end) {
+		o->end = in->end;
+		t->info->crossed++;
+	}
+	return o;
+}
+
+static void emit(struct pasta_trace *t, const struct pasta_track *track, struct pasta_event *ev)
+{
+	pasta_trace_event(t, PASTA_TRACE_TRACKS + track->number, ev, 0);
+}
+
+/* -- Ends -- */
+
+static void end_op(struct pasta_trace *t, const struct pasta_track *track, const struct open *o)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(op_end, OP_END, track->tid, o->end);
+
+	ev.op_end.id = o->id;
+	emit(t, track, &ev);
+}
+
+static void end_region(struct pasta_trace *t, const struct pasta_track *track, const struct open *o,
+		       uint32_t depth)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(region, REGION, track->tid, o->end);
+
+	ev.sub = PASTA_REGION_END;
+	ev.region.name = o->name;
+	ev.region.domain = o->file;
+	ev.region.depth = depth;
+	emit(t, track, &ev);
+}
+
+/* Whether it is over when something begins at a time: one that takes no time is still in it. */
+static bool is_over(const struct open *o, uint64_t time, bool instant)
+{
+	return o && (o->end < time || (o->end == time && !instant));
+}
+
+/* All that is over, in the order of their ends. */
+static void finish(struct pasta_trace *t, const struct pasta_track *track, uint64_t time,
+		   bool instant)
+{
+	struct pasta_nest *n = track->nest;
+
+	for (;;) {
+		const struct open *op = top(&n->ops), *region = top(&n->regions);
+		bool op_over = is_over(op, time, instant);
+		bool region_over = is_over(region, time, instant);
+
+		if (op_over && (!region_over || op->end <= region->end)) {
+			end_op(t, track, op);
+			n->ops.count--;
+		} else if (region_over) {
+			end_region(t, track, region, n->regions.count--);
+		} else {
+			break;
+		}
+	}
+	while (is_over(top(&n->frames), time, instant))
+		n->frames.count--;
+}
+
+/* -- Begins -- */
+
+/* The innermost frame's path; frames that nothing asks for are never written. */
+static uint32_t path_of(struct pasta_trace *t, struct pasta_nest *n)
+{
+	struct stack *s = &n->frames;
+	uint32_t known = s->count, node;
+
+	while (known && !s->items[known - 1].node)
+		known--;
+	node = known ? s->items[known - 1].node : 0;
+	for (; known < s->count; known++) {
+		struct open *o = &s->items[known];
+		struct pasta_pathnode path = {.parent = node,
+					      .function = o->name,
+					      .file = o->file,
+					      .line = (uint32_t)o->id};
+		uint8_t bytes[PASTA_PATHNODE_SIZE];
+
+		pasta_pathnode_encode(&path, bytes);
+		node = pasta_trace_str(t, (const char *)bytes, sizeof(bytes));
+		o->node = node;
+	}
+	return node;
+}
+
+static void begin_op(struct threads *th, const struct pasta_track *track,
+		     const struct pasta_span *s)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(op_begin, OP_BEGIN, track->tid, s->begin);
+	struct open *o = push(th->t, &track->nest->ops, s);
+
+	if (!o)
+		return;
+	o->id = ++th->t->ops;
+	o->file = s->a != 0;
+	ev.op_begin.id = o->id;
+	ev.op_begin.seq = s->a;
+	ev.op_begin.name = s->name;
+	ev.op_begin.inputs = s->extra;
+	ev.op_begin.stack = path_of(th->t, track->nest);
+	emit(th->t, track, &ev);
+}
+
+static void begin_region(struct threads *th, const struct pasta_track *track,
+			 const struct pasta_span *s)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(region, REGION, track->tid, s->begin);
+	struct pasta_event iteration =
+		PASTA_TRACE_EVENT(iteration, ITERATION, track->tid, s->begin);
+	struct open *o = push(th->t, &track->nest->regions, s);
+
+	if (!o)
+		return;
+	o->file = s->extra;
+	o->collective = s->sub == PASTA_REGION_COLLECTIVE;
+	if (o->collective)
+		o->said = (struct pasta_collective_said){(uint32_t)(s->b >> 32), (uint32_t)s->b,
+							 s->a};
+	if (s->sub == PASTA_REGION_ITERATION) {
+		iteration.iteration.index = s->a;
+		emit(th->t, track, &iteration);
+	}
+	ev.sub = PASTA_REGION_BEGIN;
+	ev.region.name = s->name;
+	ev.region.domain = s->extra;
+	ev.region.depth = track->nest->regions.count;
+	emit(th->t, track, &ev);
+}
+
+static void call(struct threads *th, const struct pasta_track *track, const struct pasta_span *s)
+{
+	struct pasta_event api = PASTA_TRACE_EVENT(api, API, track->tid, s->begin);
+	struct pasta_event launch = PASTA_TRACE_EVENT(launch, LAUNCH, track->tid, s->begin);
+	const struct open *region = top(&track->nest->regions);
+
+	api.sub = s->sub;
+	api.api.dur = s->end - s->begin;
+	api.api.corr = s->a;
+	api.api.name = s->name;
+	api.api.status = s->extra;
+	emit(th->t, track, &api);
+	if (s->b && region && region->collective)
+		pasta_collective_say(th->t, s->a, &region->said);
+	if (!s->b || !pasta_trace_wants(th->t, PASTA_BIT(LAUNCH)))
+		return;
+	launch.launch.corr = s->a;
+	launch.launch.stack = path_of(th->t, track->nest);
+	emit(th->t, track, &launch);
+}
+
+static void begin_frame(struct threads *th, const struct pasta_track *track,
+			const struct pasta_span *s)
+{
+	struct open *o = push(th->t, &track->nest->frames, s);
+
+	if (!o)
+		return;
+	o->id = s->a;
+	o->file = s->extra;
+}
+
+/* A flow belongs to the operator that begins where it does, and is numbered, if there is one. */
+static uint64_t op_of_flow(const struct stack *ops, uint64_t time)
+{
+	for (uint32_t i = ops->count; i-- > 0 && ops->items[i].begin == time;)
+		if (ops->items[i].file)
+			return ops->items[i].id;
+	return ops->count ? ops->items[ops->count - 1].id : 0;
+}
+
+static void flow(struct threads *th, const struct pasta_track *track, const struct pasta_span *s)
+{
+	struct pasta_event ev = PASTA_TRACE_EVENT(link, LINK, track->tid, s->begin);
+	uint64_t op = op_of_flow(&track->nest->ops, s->begin), *from;
+
+	if (!op)
+		return;
+	if (!s->sub) {
+		from = pasta_pending_add(th->flows, 0, s->a);
+		if (from)
+			*from = op;
+		return;
+	}
+	from = pasta_pending_find(th->flows, 0, s->a);
+	if (!from)
+		return;
+	ev.sub = PASTA_LINK_BACKWARD;
+	ev.link.from = *from;
+	ev.link.to = op;
+	emit(th->t, track, &ev);
+}
+
+static void take(struct threads *th, const struct pasta_span *s)
+{
+	struct pasta_track *track = th->t->by_number[s->track];
+
+	if (!track->nest)
+		track->nest = calloc(1, sizeof(*track->nest));
+	if (!track->nest) {
+		pasta_fail(th->t->err, -ENOMEM, "out of memory");
+		return;
+	}
+	finish(th->t, track, s->begin, s->begin == s->end);
+	switch (s->what) {
+	case PASTA_SPAN_OP:
+		begin_op(th, track, s);
+		break;
+	case PASTA_SPAN_REGION:
+		begin_region(th, track, s);
+		break;
+	case PASTA_SPAN_CALL:
+		call(th, track, s);
+		break;
+	case PASTA_SPAN_FRAME:
+		begin_frame(th, track, s);
+		break;
+	case PASTA_SPAN_FLOW:
+		flow(th, track, s);
+		break;
+	default:
+		break;
+	}
+}
+
+static int walk(struct threads *th)
+{
+	const struct pasta_import_options *o = th->t->options;
+	uint64_t total = pasta_spansort_count(th->t->spans), done = 0;
+	const struct pasta_span *span;
+	int r;
+
+	while ((r = pasta_spansort_next(th->t->spans, &span, th->t->err)) > 0) {
+		take(th, span);
+		if (th->t->err->code)
+			return th->t->err->code;
+		if (!(++done % ASK) && o->go_on && !o->go_on(o->ctx, done, total))
+			return pasta_fail(th->t->err, -EINTR, "interrupted");
+	}
+	return r;
+}
+
+int pasta_threads_write(struct pasta_trace *t)
+{
+	struct threads th = {.t = t, .flows = pasta_pending_new(sizeof(uint64_t), FLOWS)};
+	const struct pasta_track *track;
+	size_t at = 0;
+
+	if (!th.flows)
+		return pasta_fail(t->err, -ENOMEM, "out of memory");
+	walk(&th);
+	while (!t->err->code && (track = pasta_map_next(t->tracks, &at, NULL)))
+		if (track->nest)
+			finish(t, track, UINT64_MAX, false);
+	pasta_pending_free(th.flows);
+	return t->err->code;
+}

@@ -1,0 +1,568 @@
+/* test_ops.c - the tool ops, given events by hand. */
+#define NODES 4096
+#include "../../tools/ops.c"
+
+#include "unit/tooltest.h"
+
+#include "core/pathnode.h"
+
+static uint32_t call(uint32_t parent, const char *function, const char *file, uint32_t number)
+{
+	struct pasta_pathnode node = {parent, id(function), id(file), number};
+	uint8_t bytes[PASTA_PATHNODE_SIZE];
+
+	pasta_pathnode_encode(&node, bytes);
+	return pasta_strings_add(bytes, sizeof(bytes));
+}
+
+/* With inputs and a stack. */
+static void begin_with(uint32_t proc, uint64_t time, uint64_t op, const char *name,
+		       const char *inputs, uint32_t stack)
+{
+	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, proc, 1, time);
+
+	ev.op_begin.id = op;
+	ev.op_begin.name = id(name);
+	ev.op_begin.inputs = id(inputs);
+	ev.op_begin.stack = stack;
+	give(&ev);
+}
+
+static void begin(uint64_t time, uint64_t op, const char *name)
+{
+	begin_with(0, time, op, name, NULL, 0);
+}
+
+static void end_in(uint32_t proc, uint64_t time, uint64_t op)
+{
+	struct pasta_event ev = EVENT(op_end, OP_END, proc, 1, time);
+
+	ev.op_end.id = op;
+	give(&ev);
+}
+
+static void end(uint64_t time, uint64_t op)
+{
+	end_in(0, time, op);
+}
+
+/* A kernel that is launched now and runs at once. */
+static void kernel(uint64_t time, uint64_t corr, uint64_t dur)
+{
+	give_launch(0, 1, time, corr, "k");
+	give_kernel(0, time, corr, "k", dur);
+}
+
+static void copy(uint32_t proc, uint64_t time, uint64_t corr, uint64_t dur)
+{
+	struct pasta_event ev = EVENT(copy, COPY, proc, 0, time);
+
+	ev.copy.corr = corr;
+	ev.copy.dur = dur;
+	give(&ev);
+}
+
+static const char *evidence(size_t i)
+{
+	return i < result.outs[0]->finding_count ? result.outs[0]->findings[i].evidence : "";
+}
+
+/* -- Tests -- */
+
+static void a_launch_belongs_to_the_innermost_operator_and_to_all_around_it(void **state)
+{
+	struct pasta_event fill = EVENT(set, SET, 0, 0, 55);
+
+	(void)state;
+	begin(0, 1, "linear");
+	kernel(5, 1, 1);
+	begin(10, 2, "addmm");
+	kernel(15, 2, 100);
+	give_launch(0, 1, 16, 3, NULL);
+	give_launch(0, 1, 17, 4, NULL);
+	end(20, 2);
+	end(30, 1);
+	begin(40, 3, "addmm");
+	end(45, 3);
+	copy(0, 50, 3, 7);
+	fill.set.corr = 4;
+	fill.set.dur = 2;
+	give(&fill);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "addmm 2 15 100 100 9 99.01\n"
+					  "linear 1 30 1 101 9 0.99\n");
+	assert_null(table("ops_shapes"));
+	assert_null(table("ops_lines"));
+	assert_string_equal(finding(0), "");
+}
+
+static void nested_calls_of_one_name_count_their_time_once(void **state)
+{
+	(void)state;
+	begin(0, 1, "f");
+	begin(10, 2, "g");
+	begin(20, 3, "f");
+	kernel(25, 1, 50);
+	end(30, 3);
+	kernel(35, 2, 3);
+	end(40, 2);
+	end(100, 1);
+	begin(200, 4, "g");
+	end(201, 4);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "f 2 100 50 53 0 94.34\n"
+					  "g 2 31 3 53 0 5.66\n");
+}
+
+static void inputs_are_told_apart_and_are_keys_of_their_own(void **state)
+{
+	(void)state;
+	begin_with(0, 0, 1, "mm", "float[2,3]", 0);
+	begin_with(0, 1, 2, "mm", "float[9]", 0);
+	kernel(2, 1, 10);
+	end(3, 2);
+	end(10, 1);
+	begin_with(0, 20, 3, "mm", "float[9]", 0);
+	end(21, 3);
+	begin(30, 4, "empty");
+	end(35, 4);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "mm 3 11 10 10 0 100.00\nempty 1 5 0 0 0 0.00\n");
+	assert_string_equal(table("ops_shapes"), "mm float[9] 2 3 10 10 0 100.00\n"
+						 "mm float[2,3] 1 10 0 10 0 0.00\n"
+						 "empty  1 5 0 0 0 0.00\n");
+	assert_null(table("ops_lines"));
+}
+
+static void a_line_is_that_of_the_innermost_function_in_a_file(void **state)
+{
+	uint32_t step = call(call(0, "<module>", "/w/train.py", 90), "step", "/w/train.py", 12);
+	uint32_t module = call(step, "nn.Module: Linear_0", NULL, 0);
+	uint32_t forward = call(module, "forward", "/lib/linear.py", 125);
+	uint32_t built = call(forward, "<built-in function linear>", NULL, 0);
+
+	(void)state;
+	begin_with(0, 0, 1, "linear", NULL, built);
+	kernel(1, 1, 10);
+	end(10, 1);
+	begin_with(0, 20, 2, "linear", NULL, forward); /* another path, the same line */
+	end(25, 2);
+	begin_with(0, 30, 3, "zero_", NULL, call(module, "f", "<string>", 1));
+	end(33, 3);
+	begin_with(0, 40, 4, "zero_", NULL, call(0, "<built-in function zeros>", NULL, 0));
+	end(41, 4);
+	begin(50, 5, "zero_"); /* as on a thread of the backward pass */
+	end(51, 5);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops_lines"),
+			    "forward (linear.py:125) linear 2 15 10 10 0 100.00\n"
+			    "step (train.py:12) zero_ 1 3 0 0 0 0.00\n"
+			    "(unknown) zero_ 2 2 0 0 0 0.00\n");
+	assert_string_equal(table("ops"), "linear 2 15 10 10 0 100.00\nzero_ 3 5 0 0 0 0.00\n");
+}
+
+static void files_of_one_name_are_told_apart_by_their_paths(void **state)
+{
+	(void)state;
+	begin_with(0, 0, 1, "mm", NULL, call(0, "f", "/a/model.py", 3));
+	end(1, 1);
+	begin_with(0, 10, 2, "mm", NULL, call(0, "f", "/b/model.py", 3));
+	end(12, 2);
+	begin_with(0, 20, 3, "mm", NULL, call(0, "f", "/b/model.py", 4));
+	end(23, 3);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops_lines"), "f (model.py:4) mm 1 3 0 0 0 0.00\n"
+						"f (/b/model.py:3) mm 1 2 0 0 0 0.00\n"
+						"f (/a/model.py:3) mm 1 1 0 0 0 0.00\n");
+}
+
+static void tables_can_be_left_out(void **state)
+{
+	(void)state;
+	start_over("ops.inputs=no");
+	start_over("ops.lines=no");
+	begin_with(0, 0, 1, "mm", "float[2]", call(0, "f", "f.py", 3));
+	end(1, 1);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "mm 1 1 0 0 0 0.00\n");
+	assert_null(table("ops_shapes"));
+	assert_null(table("ops_lines"));
+	assert_int_equal(pasta_choice_set(&choice, "ops.lines=maybe", NULL), -EINVAL);
+}
+
+static void work_that_belongs_to_no_operator_is_told_with_its_reason(void **state)
+{
+	(void)state;
+	kernel(0, 1, 2000000);		    /* in no operator */
+	give_kernel(0, 1, 99, "k", 500000); /* no launch */
+	begin(10, 1, "mm");
+	kernel(15, 2, 7500000);
+	end(20, 1);
+	give_launch(0, 2, 25, 3, "k"); /* another thread */
+	copy(0, 30, 3, 1000000);
+	copy(0, 30, 98, 1000000);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "mm 1 10 7500000 7500000 0 75.00\n");
+	assert_string_equal(finding(0), "kernels that were launched in no operator: 1");
+	assert_string_equal(evidence(0), "their time, 2.000 ms (20.0% of all), is in no row");
+	assert_string_equal(finding(1), "kernels whose launch is not known: 1");
+	assert_string_equal(evidence(1), "their time, 0.500 ms (5.0% of all), is in no row");
+	assert_string_equal(finding(2), "copies and fills that belong to no operator: 2");
+	assert_string_equal(evidence(2), "their time, 2.000 ms (100.0% of all), is in no row");
+	assert_string_equal(finding(3), "");
+}
+
+static void an_operator_without_an_id_has_no_kernels(void **state)
+{
+	(void)state;
+	begin(0, 0, "mm");
+	kernel(5, 1, 100);
+	end(10, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "mm 1 10 0 0 0 0.00\n");
+	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+}
+
+/* Clocks differ: it seems to begin before its launch, and even before its operator. */
+static void work_before_its_operator_is_the_operators(void **state)
+{
+	(void)state;
+	give_kernel(0, 5, 1, "k", 100);
+	give_kernel(0, 6, 1, "k", 10);
+	copy(0, 7, 2, 1);
+	begin(10, 1, "mm");
+	give_launch(0, 1, 11, 1, "k");
+	give_launch(0, 1, 12, 2, NULL);
+	end(20, 1);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "mm 1 10 110 110 1 100.00\n");
+	assert_string_equal(finding(0), "");
+}
+
+static void every_node_of_a_graph_is_its_launchs(void **state)
+{
+	struct pasta_event ev = kernel_event(0, 30, 1, "k", 100);
+	struct pasta_event node = EVENT(graph, GRAPH, 0, 1, 5);
+
+	(void)state;
+	begin(0, 1, "captured");
+	node.graph.node = 1;
+	give(&node);
+	end(10, 1);
+	begin(20, 2, "replay");
+	give_launch(0, 1, 21, 1, NULL);
+	end(25, 2);
+	ev.kernel.node = 1;
+	give(&ev);
+	ev.kernel.node = 2;
+	give(&ev);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"),
+			    "replay 1 5 200 200 0 100.00\ncaptured 1 10 0 0 0 0.00\n");
+}
+
+static void what_never_ended_counts_until_the_last_event(void **state)
+{
+	(void)state;
+	begin(0, 1, "f");
+	begin(10, 2, "g");
+	begin(20, 3, "h");
+	end(30, 2); /* h has ended, too */
+	kernel(50, 1, 5);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "f 1 50 5 5 0 100.00\n"
+					  "g 1 20 0 0 0 0.00\n"
+					  "h 1 10 0 0 0 0.00\n");
+	assert_string_equal(finding(0), "operators that never ended: 2");
+}
+
+static void time_that_runs_backwards_is_never_negative(void **state)
+{
+	(void)state;
+	begin(100, 1, "f");
+	end(90, 1);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "f 1 0 0 0 0 0.00\n");
+}
+
+static void an_open_operator_is_known_however_many_began_since(void **state)
+{
+	uint64_t i;
+
+	(void)state;
+	begin(0, 1, "outer");
+	give_launch(0, 1, 1, 1, "k");
+	for (i = 2; i < RECENT + 10; i++) {
+		begin(i, i, "inner");
+		if (i == 2)
+			give_launch(0, 1, i, 2, "k");
+		end(i, i);
+	}
+	give_kernel(0, i, 1, "k", 100);
+	give_kernel(0, i, 2, "k", 11); /* too late: it has ended, and too many after it */
+	end(i, 1);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "outer 1 262154 100 100 0 90.09\n"
+					  "inner 262152 0 0 0 0 0.00\n");
+	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+}
+
+static void an_id_that_comes_again_is_the_later_operators(void **state)
+{
+	uint64_t i;
+
+	(void)state;
+	begin(0, 1, "first");
+	give_launch(0, 1, 1, 1, "k");
+	end(2, 1);
+	for (i = 2; i < RECENT + 10; i++) {
+		begin(i, i, "other");
+		end(i, i);
+	}
+	give_kernel(0, i, 1, "k", 100); /* the first's, which is forgotten */
+	begin(i + 1, 1, "second");
+	kernel(i + 2, 2, 11);
+	end(i + 3, 1);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("ops"), "second 1 2 11 11 0 9.91\n"));
+	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+}
+
+static void past_the_limit_inputs_are_not_told_apart_and_then_operators(void **state)
+{
+	enum { MORE = 100 };
+	uint64_t i, calls = 0;
+	char text[32];
+	const struct pasta_table *t;
+
+	(void)state;
+	for (i = 0; i < NODES + MORE; i++) {
+		snprintf(text, sizeof(text), "int[%llu]", (unsigned long long)i);
+		begin_with(0, i, i + 1, "mm", text, 0);
+		if (i == NODES)
+			kernel(i, 1, 10);
+		end(i + 1, i + 1);
+	}
+	/* Names past all limits: within a known one, and within none. */
+	for (; i < NODES + MORE + NODES / 4 + 5; i++) {
+		snprintf(text, sizeof(text), "op %llu", (unsigned long long)i);
+		begin_with(0, i, i + 1, "mm", "int[7]", 0);
+		begin(i, 1000000 + i, text);
+		kernel(i, i, 1);
+		end(i + 1, 1000000 + i);
+		end(i + 1, i + 1);
+	}
+	begin(i, 999999, "another");
+	kernel(i, i, 100);
+	end(i + 1, 999999);
+	assert_int_equal(finish(), 0);
+	t = table_of("ops_shapes");
+	for (size_t row = 0; row < pasta_table_rows(t); row++)
+		calls += (uint64_t)pasta_table_cell(t, row, 2)->i;
+	/* All but the parts: "(other)" of mm took one of the places. */
+	assert_int_equal(calls, NODES + MORE + (NODES / 4 + 5) + (NODES / 4 - 1));
+	assert_null(table("ops_lines"));
+	assert_non_null(strstr(table("ops_shapes"), "mm (other) 100 100 10 10 0 "));
+	assert_non_null(strstr(table("ops"), "mm 5225 5225 16 1039 0 "));
+	assert_string_equal(finding(0), "kernels whose operator is not known: 1");
+	assert_string_equal(finding(1),
+			    "calls of operators that are not told apart by inputs and line: 1123");
+	assert_string_equal(finding(2),
+			    "calls of operators that count as a part of what is around them: 7");
+}
+
+/* -- A recount -- */
+
+enum { RECOUNT_OPS = 3000, RECOUNT_DEPTH = 6, RECOUNT_KEYS = 200, RECOUNT_LINES = 6 };
+static const char *const names[] = {"a", "b", "c"}, *const inputs[] = {NULL, "x", "y"};
+
+/* An operator that is open, or what is counted of a key. */
+struct counted {
+	char keys[3][40];
+	uint64_t begin, calls, host, self, total, copies;
+};
+static struct counted counted[3][RECOUNT_KEYS];
+
+static struct counted *count_of(int by, const char *key)
+{
+	struct counted *c = counted[by];
+
+	while (c->keys[0][0] && strcmp(c->keys[0], key))
+		c++;
+	assert_true(c < counted[by] + RECOUNT_KEYS);
+	strcpy(c->keys[0], key);
+	return c;
+}
+
+/* Whether this key is that of none of the first ones. */
+static bool is_outermost(const struct counted *open, size_t depth, int by, const char *key)
+{
+	for (size_t i = 0; i < depth; i++)
+		if (!strcmp(open[i].keys[by], key))
+			return false;
+	return true;
+}
+
+static void count_work(const struct counted *open, size_t depth, uint64_t ns, bool is_copy)
+{
+	for (int by = 0; by < 3; by++)
+		for (size_t i = 0; i < depth; i++) {
+			const char *key = open[i].keys[by];
+			struct counted *c = count_of(by, key);
+
+			c->self += !is_copy && i + 1 == depth ? ns : 0;
+			if (is_outermost(open, i, by, key))
+				*(is_copy ? &c->copies : &c->total) += ns;
+		}
+}
+
+static void count_end(const struct counted *open, size_t depth, uint64_t time)
+{
+	const struct counted *last = &open[depth - 1];
+
+	for (int by = 0; by < 3; by++) {
+		struct counted *c = count_of(by, last->keys[by]);
+
+		c->calls++;
+		if (is_outermost(open, depth - 1, by, last->keys[by]))
+			c->host += time - last->begin;
+	}
+}
+
+static void open_one(struct counted *c, uint32_t proc, uint64_t time, uint64_t op)
+{
+	size_t n = random_below(3), i = random_below(3), l = random_below(RECOUNT_LINES);
+	/* A path of its own each: lines are what counts. */
+	uint32_t caller = call(0, "main", "t.py", (uint32_t)random_below(4));
+
+	snprintf(c->keys[0], sizeof(c->keys[0]), "%s", names[n]);
+	snprintf(c->keys[1], sizeof(c->keys[1]), "%s %s", names[n], inputs[i] ? inputs[i] : "");
+	if (l)
+		snprintf(c->keys[2], sizeof(c->keys[2]), "f (t.py:%zu) %s", l, names[n]);
+	else
+		snprintf(c->keys[2], sizeof(c->keys[2]), "(unknown) %s", names[n]);
+	c->begin = time;
+	begin_with(proc, time, op, names[n], inputs[i],
+		   l ? call(caller, "f", "t.py", (uint32_t)l) : 0);
+}
+
+/* Random nests and work of one process; counted, if that is wanted. */
+static void random_ops(uint32_t proc)
+{
+	struct counted open[RECOUNT_DEPTH];
+	uint64_t ids[RECOUNT_DEPTH], time = 1000;
+	size_t depth = 0;
+
+	for (uint64_t i = 1; i <= RECOUNT_OPS || depth; i++) {
+		bool is_copy = random_below(3) == 0, early = random_below(3) == 0;
+		uint64_t ns = random_below(1000);
+
+		time += random_below(100);
+		if (i <= RECOUNT_OPS && depth < RECOUNT_DEPTH && random_below(2)) {
+			ids[depth] = i;
+			open_one(&open[depth++], proc, time, i);
+		} else if (depth) {
+			count_end(open, depth, time);
+			end_in(proc, time, ids[--depth]);
+		}
+		if (!depth)
+			continue;
+		count_work(open, depth, ns, is_copy);
+		if (!early)
+			give_launch(proc, 1, time, i, "k");
+		if (is_copy)
+			copy(proc, time, i, ns);
+		else
+			give_kernel(proc, time, i, "k", ns);
+		if (early)
+			give_launch(proc, 1, time, i, "k");
+	}
+}
+
+static void compare_with_counted(int by, const char *name)
+{
+	const struct pasta_table *t = table_of(name);
+	size_t at = by ? 2 : 1, keys = 0;
+	char key[80];
+
+	assert_non_null(t);
+	for (size_t row = 0; row < pasta_table_rows(t); row++) {
+		const struct counted *c;
+
+		snprintf(key, sizeof(key), "%s%s%s", pasta_table_cell(t, row, 0)->s, by ? " " : "",
+			 by ? pasta_table_cell(t, row, 1)->s : "");
+		c = count_of(by, key);
+		assert_property(pasta_table_cell(t, row, at)->i == (int64_t)c->calls);
+		assert_property(pasta_table_cell(t, row, at + 1)->i == (int64_t)c->host);
+		assert_property(pasta_table_cell(t, row, at + 2)->i == (int64_t)c->self);
+		assert_property(pasta_table_cell(t, row, at + 3)->i == (int64_t)c->total);
+		assert_property(pasta_table_cell(t, row, at + 4)->i == (int64_t)c->copies);
+	}
+	while (counted[by][keys].keys[0][0])
+		keys++;
+	assert_property(keys == pasta_table_rows(t));
+}
+
+static void all_numbers_equal_a_recount(void **state)
+{
+	(void)state;
+	memset(counted, 0, sizeof(counted));
+	random_ops(0);
+	random_ops(1);
+	assert_int_equal(finish(), 0);
+	compare_with_counted(0, "ops");
+	compare_with_counted(1, "ops_shapes");
+	compare_with_counted(2, "ops_lines");
+	assert_string_equal(finding(0), "");
+}
+
+/* One lane for each process; in whatever order they are merged, it is the same. */
+static void processes_that_are_merged_equal_a_recount(void **state)
+{
+	struct pasta_lane *whole = lane, *part;
+	struct pasta_out *out = result.outs[0];
+
+	(void)state;
+	memset(counted, 0, sizeof(counted));
+	for (uint32_t proc = 3; proc-- > 0;) {
+		part = pasta_lane_new(&choice, &out, PASTA_LANE_ALL);
+		assert_non_null(part);
+		pasta_lane_open(part);
+		lane = part;
+		random_ops(proc);
+		pasta_lane_merge(whole, part);
+		pasta_lane_free(part);
+	}
+	lane = whole;
+	assert_int_equal(finish(), 0);
+	compare_with_counted(0, "ops");
+	compare_with_counted(1, "ops_shapes");
+	compare_with_counted(2, "ops_lines");
+	assert_string_equal(finding(0), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_launch_belongs_to_the_innermost_operator_and_to_all_around_it),
+		TEST(nested_calls_of_one_name_count_their_time_once),
+		TEST(inputs_are_told_apart_and_are_keys_of_their_own),
+		TEST(a_line_is_that_of_the_innermost_function_in_a_file),
+		TEST(files_of_one_name_are_told_apart_by_their_paths),
+		TEST(tables_can_be_left_out),
+		TEST(work_that_belongs_to_no_operator_is_told_with_its_reason),
+		TEST(an_operator_without_an_id_has_no_kernels),
+		TEST(work_before_its_operator_is_the_operators),
+		TEST(every_node_of_a_graph_is_its_launchs),
+		TEST(what_never_ended_counts_until_the_last_event),
+		TEST(time_that_runs_backwards_is_never_negative),
+		TEST(an_open_operator_is_known_however_many_began_since),
+		TEST(an_id_that_comes_again_is_the_later_operators),
+		TEST(past_the_limit_inputs_are_not_told_apart_and_then_operators),
+		TEST(all_numbers_equal_a_recount),
+		TEST(processes_that_are_merged_equal_a_recount),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests_name("ops", tests, NULL, NULL);
+}

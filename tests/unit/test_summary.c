@@ -1,0 +1,504 @@
+/* test_summary.c - the tool summary, given events by hand: its rows, and that they fit a screen. */
+#include "../../tools/summary.c"
+
+#include "unit/tooltest.h"
+
+#include "unit/sample.h"
+
+static void give_process(uint32_t proc, const char *command, uint32_t pid, uint32_t rank,
+			 uint32_t world)
+{
+	struct pasta_event ev = EVENT(process, PROCESS, proc, 1, 1);
+
+	ev.process.command = id(command);
+	ev.process.host = id("host");
+	ev.process.pid = pid;
+	ev.process.rank = rank;
+	ev.process.world = world;
+	give(&ev);
+}
+
+static void give_device(uint32_t proc, uint32_t number, const char *name, const char *arch,
+			uint64_t memory)
+{
+	struct pasta_event ev = EVENT(device, DEVICE, proc, 1, 1);
+
+	ev.device.id = number;
+	ev.device.name = id(name);
+	ev.device.vendor = id("vendor");
+	ev.device.arch = id(arch);
+	ev.device.memory = memory;
+	give(&ev);
+}
+
+static void give_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64_t corr,
+			   const char *name, uint64_t dur)
+{
+	struct pasta_event ev = kernel_event(proc, time, corr, name, dur);
+
+	ev.kernel.device = device;
+	give(&ev);
+}
+
+static void give_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
+{
+	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, proc, 1, time);
+
+	ev.op_begin.id = number;
+	ev.op_begin.name = id(name);
+	give(&ev);
+}
+
+static void give_op_end(uint32_t proc, uint64_t time, uint64_t number)
+{
+	struct pasta_event ev = EVENT(op_end, OP_END, proc, 1, time);
+
+	ev.op_end.id = number;
+	give(&ev);
+}
+
+static void give_region(uint32_t proc, unsigned int sub, uint64_t time, const char *name)
+{
+	struct pasta_event ev = EVENT(region, REGION, proc, 1, time);
+
+	ev.sub = (uint8_t)sub;
+	ev.region.name = id(name);
+	give(&ev);
+}
+
+static void give_copy(unsigned int sub, uint64_t time, uint64_t bytes, uint64_t dur)
+{
+	struct pasta_event ev = EVENT(copy, COPY, 0, 1, time);
+
+	ev.sub = (uint8_t)sub;
+	ev.copy.bytes = bytes;
+	ev.copy.dur = dur;
+	give(&ev);
+}
+
+static void give_collective(uint32_t proc, uint64_t time, uint64_t corr, uint64_t bytes)
+{
+	struct pasta_event ev = EVENT(collective, COLLECTIVE, proc, 1, time);
+
+	ev.collective.corr = corr;
+	ev.collective.bytes_in = bytes;
+	give(&ev);
+}
+
+static void give_alloc(unsigned int sub, uint32_t device, uint64_t addr, uint64_t bytes,
+		       uint64_t parent)
+{
+	struct pasta_event ev = EVENT(alloc, ALLOC, 0, 1, 5);
+
+	ev.sub = (uint8_t)sub;
+	ev.alloc.device = device;
+	ev.alloc.addr = addr;
+	ev.alloc.bytes = bytes;
+	ev.alloc.parent = parent;
+	give(&ev);
+}
+
+static void give_free(uint64_t addr)
+{
+	struct pasta_event ev = EVENT(free, FREE, 0, 1, 6);
+
+	ev.free.addr = addr;
+	give(&ev);
+}
+
+static void give_counter(const char *name, uint32_t device, double value)
+{
+	struct pasta_event ev = EVENT(counter, COUNTER, 0, 1, 100);
+
+	ev.counter.name = id(name);
+	ev.counter.device = device;
+	ev.counter.value = value;
+	give(&ev);
+}
+
+/* -- Rows -- */
+
+static void nothing_is_no_rows(void **state)
+{
+	(void)state;
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "");
+}
+
+static void a_process_that_did_nothing_has_no_share(void **state)
+{
+	(void)state;
+	give_process(0, "./a.out", 42, 0, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process ./a.out, host-42 - 0 - -\n");
+}
+
+static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
+{
+	(void)state;
+	give_process(0, "python train.py", 42, 1, 2);
+	give_process(1, NULL, 0, 0, 0);
+	give_kernel(0, 100, 1, "k", 100);
+	give_kernel(1, 150, 1, "k", 25);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"),
+			       "process python train.py, host-42, rank 0 of 2 - 100 100.00 -\n"
+			       "process process 1 - 25 25.00 -\n"
+			       "device device 0, rank 0 1 100 100.00 -\n"
+			       "device device 0, process 1 1 25 25.00 -\n"));
+	start_over(NULL);
+	for (uint32_t i = 0; i < 6; i++)
+		give_process(i, "x", i + 1, i / 2 + 1, 8);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process 6 processes, 3 of 8 ranks - 0 - -\n");
+	start_over(NULL);
+	for (uint32_t i = 0; i < 3; i++)
+		give_process(i, "x", i + 1, i + 1, i + 7);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process 3 processes, 3 ranks - 0 - -\n");
+}
+
+static void a_device_is_busy_while_any_kernel_runs(void **state)
+{
+	(void)state;
+	give_device(0, 0, "Fast", "a1", 0);
+	give_kernel(0, 1000, 1, "a", 100);
+	give_kernel(0, 1050, 2, "b", 100);
+	give_kernel(0, 1060, 3, "b", 10);
+	give_kernel(0, 1500, 4, "a", 50);
+	give_copy(PASTA_COPY_H2D, 1900, 4096, 100);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process process 0 - 1000 100.00 -\n"
+					      "device Fast 4 200 20.00 -\n"
+					      "kernel a 2 150 57.69 -\n"
+					      "kernel b 2 110 42.31 -\n"
+					      "copy h2d 1 100 10.00 4096\n");
+}
+
+static void a_device_that_nobody_told_of_has_a_name_only_if_all_others_have_it(void **state)
+{
+	(void)state;
+	give_device(0, 0, "Fast", "a1", 0);
+	give_device(0, 1, "Fast", "a1", 0);
+	give_kernel_on(0, 0, 100, 1, "k", 100);
+	give_kernel_on(0, 5, 100, 2, "k", 50);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "device Fast, device 0 1 100 100.00 -\n"
+						 "device Fast, device 5 1 50 50.00 -\n"));
+	start_over(NULL);
+	give_device(0, 0, "Fast", "a1", 0);
+	give_device(0, 1, "Fast", "a2", 0);
+	give_kernel_on(0, 0, 100, 1, "k", 100);
+	give_kernel_on(0, 5, 100, 2, "k", 50);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "device Fast, device 0 1 100 100.00 -\n"
+						 "device device 5 1 50 50.00 -\n"));
+}
+
+static void the_busiest_devices_come_first_and_the_rest_in_one_row(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++)
+		give_kernel_on(0, i, 100, i + 1, "k", 100 + 10 * i);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process process 0 - 150 100.00 -\n"
+					      "device device 5 1 150 100.00 -\n"
+					      "device device 4 1 140 93.33 -\n"
+					      "device device 3 1 130 86.67 -\n"
+					      "device and 3 more devices 3 330 73.33 -\n"
+					      "kernel k 6 750 100.00 -\n");
+}
+
+static void a_kernel_is_of_the_innermost_operator_around_its_launch(void **state)
+{
+	(void)state;
+	give_op(0, 100, 1, "linear");
+	give_launch(0, 1, 110, 1, "gemm");
+	give_op(0, 120, 2, "copy");
+	give_launch(0, 1, 125, 2, "copy_kernel");
+	give_op_end(0, 130, 2);
+	give_launch(0, 1, 135, 3, "gemm");
+	give_op_end(0, 140, 1);
+	give_op(0, 150, 3, "view");
+	give_op_end(0, 160, 3);
+	give_kernel(0, 200, 1, "gemm", 60);
+	give_kernel(0, 260, 2, "copy_kernel", 30);
+	give_kernel(0, 300, 3, "gemm", 60);
+	give_kernel(0, 400, 4, "lost", 50);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "op linear 1 120 60.00 -\n"
+						 "op copy 1 30 15.00 -\n"));
+	assert_null(strstr(table("summary"), "view"));
+}
+
+static void without_kernels_outermost_operators_have_host_time(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++) {
+		give_op(0, 100 + 100 * i, 3 * i + 1, "linear");
+		give_op(0, 110 + 100 * i, 3 * i + 2, "matmul");
+		give_op_end(0, 150 + 100 * i, 3 * i + 2);
+		give_op_end(0, 160 + 100 * i, 3 * i + 1);
+		give_op(0, 170 + 100 * i, 3 * i + 3, "relu");
+		give_op_end(0, 180 + 100 * i, 3 * i + 3);
+	}
+	give_region(0, PASTA_REGION_BEGIN, 290, "late");
+	give_region(0, PASTA_REGION_END, 300, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process process 0 - 200 100.00 -\n"
+					      "op linear 2 120 60.00 -\n"
+					      "op relu 2 20 10.00 -\n");
+}
+
+static void without_operators_regions_have_host_time(void **state)
+{
+	static const char *const inner[] = {"a", "b", "c", "d"};
+
+	(void)state;
+	give_region(0, PASTA_REGION_BEGIN, 100, "step");
+	for (uint64_t i = 0; i < 4; i++) {
+		give_region(0, PASTA_REGION_BEGIN, 100 + 20 * i, inner[i]);
+		give_region(0, PASTA_REGION_END, 110 + 20 * i + (i == 3), NULL);
+	}
+	give_region(0, PASTA_REGION_MARK, 190, "mark");
+	give_region(0, PASTA_REGION_END, 200, NULL);
+	give_region(0, PASTA_REGION_END, 300, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process process 0 - 200 100.00 -\n"
+					      "region step 1 100 50.00 -\n"
+					      "region step/d 1 11 5.50 -\n"
+					      "region step/a 1 10 5.00 -\n");
+}
+
+static void the_three_directions_that_take_longest_are_there(void **state)
+{
+	struct pasta_event fill = EVENT(set, SET, 0, 1, 100);
+
+	(void)state;
+	give_copy(PASTA_COPY_H2D, 100, 10, 10);
+	give_copy(PASTA_COPY_D2H, 100, 20, 30);
+	give_copy(PASTA_COPY_D2D, 100, 30, 10);
+	give_copy(200, 100, 5, 1);
+	fill.set.dur = 100;
+	fill.set.bytes = 7;
+	give(&fill);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process process 0 - 100 100.00 -\n"
+					      "device device 0 0 0 0.00 -\n"
+					      "copy set 1 100 100.00 7\n"
+					      "copy d2h 1 30 30.00 20\n"
+					      "copy d2d 1 10 10.00 30\n");
+}
+
+static void communication_is_exposed_where_no_other_kernel_runs(void **state)
+{
+	(void)state;
+	give_kernel(0, 1000, 1, "gemm", 100);
+	give_collective(0, 1050, 2, 4096);
+	give_kernel(0, 1050, 2, "nccl", 100);
+	give_kernel(0, 1180, 2, "not again", 10);
+	give_collective(1, 1000, 2, 4096);
+	give_kernel(1, 1000, 2, "nccl", 200);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "communication collectives 2 300 75.00 8192\n"
+						 "communication exposed - 250 62.50 -\n"));
+	start_over(NULL);
+	give_collective(0, 1000, 7, 100);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "communication collectives 1 0 - 100\n"));
+	assert_null(strstr(table("summary"), "exposed"));
+}
+
+static void a_collective_without_a_correlation_is_of_the_kernel_right_after_it(void **state)
+{
+	(void)state;
+	give_collective(0, 1000, 0, 4096);
+	give_kernel(0, 1000, 0, "nccl", 100);
+	give_collective(0, 1200, 0, 4096);
+	give_kernel(0, 1300, 0, "gemm", 100);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "communication collectives 2 100 25.00 8192\n"
+						 "communication exposed - 100 25.00 -\n"));
+}
+
+static void the_peak_is_of_the_device_that_has_the_highest(void **state)
+{
+	(void)state;
+	give_device(0, 1, "Big", "a1", 4000);
+	give_alloc(PASTA_ALLOC_DEVICE, 0, 0x100, 300, 0);
+	give_alloc(PASTA_ALLOC_HOST, 1, 0x900, 9999, 0);
+	give_alloc(PASTA_ALLOC_DEVICE, 1, 0x200, 600, 0);
+	give_alloc(PASTA_ALLOC_DEVICE, 1, 0x200, 500, 0x200);
+	give_free(0x200);
+	give_alloc(0, 1, 0x300, 400, 0);
+	give_free(0x200);
+	give_free(0x200);
+	give_free(0x777);
+	give_alloc(PASTA_ALLOC_DEVICE, 1, 0x300, 450, 0);
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "memory Big, device 1 - - 25.00 1000\n"));
+}
+
+static void counters_of_allocated_bytes_win_over_allocations(void **state)
+{
+	(void)state;
+	give_alloc(0, 0, 0x100, 5000, 0);
+	give_counter("reserved", 0, 9000);
+	give_counter("allocated", 0, 3000);
+	give_counter("allocated", 0, 2000);
+	give_counter("allocated", UINT32_MAX, 99999);
+	give_counter("else", 0, 9000);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process process 0 - 0 - -\n"
+					      "memory device 0 - - - 3000\n");
+}
+
+static void names_are_whole_whatever_their_length(void **state)
+{
+	char name[3001];
+
+	(void)state;
+	memset(name, 'x', 3000);
+	name[3000] = '\0';
+	give_process(0, name, 1, 0, 0);
+	give_device(0, 0, name, "a", 0);
+	give_region(0, PASTA_REGION_BEGIN, 100, name);
+	give_region(0, PASTA_REGION_BEGIN, 100, name);
+	give_kernel(0, 100, 1, name, 5);
+	assert_int_equal(finish(), 0);
+	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 0, 1)->s), 3008);
+	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 1, 1)->s), 3000);
+	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 2, 1)->s), 3000);
+	assert_int_equal(strlen(pasta_table_cell(table_of("summary"), 4, 1)->s), 6001);
+}
+
+/* -- A screen -- */
+
+/* So many of everything that has a row. */
+static void give_all(uint32_t n)
+{
+	uint64_t corr = 0;
+	char name[20];
+
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		give_process(i, "x", 1, i + 1, n);
+		give_device(i, i, name, "a", 1000);
+		give_op(i, 100, 1, name);
+		give_launch(i, 1, 101, ++corr, name);
+		give_collective(i, 101, corr, 1);
+		give_op_end(i, 102, 1);
+		give_kernel_on(i, i, 200, corr, name, 10 + i);
+		give_copy(i % 8, 300, i, i);
+	}
+	give_alloc(0, 0, 0x100, 500, 0);
+}
+
+/* With the most notes that the program may add to any tool's report. */
+static size_t lines(void)
+{
+	struct pasta_sink_opts opts = {.width = 100, .rows = 20};
+	struct pasta_err err = {0};
+	size_t count = 0;
+	char *text;
+	int error;
+
+	for (int i = 0; i < 4; i++)
+		pasta_out_count(result.outs[0], PASTA_NOTE, 1, "a note", NULL, NULL);
+	text = sample_write(&pasta_sink_text, &result, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	assert_null(strstr(text, "more rows"));
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		count++;
+	free(text);
+	return count;
+}
+
+static void the_text_of_any_run_has_25_lines_at_most(void **state)
+{
+	size_t longest = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < 20; n++) {
+		size_t count;
+
+		start_over(NULL);
+		give_all(n);
+		assert_int_equal(finish(), 0);
+		count = lines();
+		assert_true(count <= 25);
+		longest = count > longest ? count : longest;
+	}
+	assert_int_equal(longest, 25);
+}
+
+/* -- Merging -- */
+
+static void merged_states_are_as_one(void **state)
+{
+	struct pasta_out *outs[2];
+	struct summary parts[4] = {{0}}, whole = {0};
+	char *texts[2];
+
+	(void)state;
+	assert_int_equal(open_(&whole, NULL, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(open_(&parts[i], NULL, NULL), 0);
+	for (int i = 0; i < 3000; i++) {
+		static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+		uint32_t proc = (uint32_t)random_below(4);
+		struct pasta_event ev = kernel_event(proc, (uint64_t)i * 10, 0,
+						     names[random_below(8)], random_below(50));
+
+		ev.kernel.device = (uint32_t)random_below(3);
+		on_event(&parts[proc], &ev);
+		on_event(&whole, &ev);
+	}
+	for (int i = 1; i < 4; i++)
+		merge(&parts[0], &parts[i]);
+	for (int i = 0; i < 2; i++) {
+		struct pasta_sink_opts opts = {0};
+		struct pasta_err err = {0};
+		int error;
+
+		stop();
+		outs[i] = pasta_result_out(&result, "summary");
+		assert_int_equal(report(i ? &whole : &parts[0], outs[i]), 0);
+		texts[i] = sample_write(&pasta_sink_csv, &result, &opts, &error, &err);
+		pasta_result_free(&result);
+		start();
+	}
+	assert_string_equal(texts[0], texts[1]);
+	assert_true(strlen(texts[0]) > 300);
+	for (int i = 0; i < 4; i++)
+		close_(&parts[i]);
+	close_(&whole);
+	free(texts[0]);
+	free(texts[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_is_no_rows),
+		TEST(a_process_that_did_nothing_has_no_share),
+		TEST(one_or_two_processes_have_a_row_each_and_more_have_one),
+		TEST(a_device_is_busy_while_any_kernel_runs),
+		TEST(a_device_that_nobody_told_of_has_a_name_only_if_all_others_have_it),
+		TEST(the_busiest_devices_come_first_and_the_rest_in_one_row),
+		TEST(a_kernel_is_of_the_innermost_operator_around_its_launch),
+		TEST(without_kernels_outermost_operators_have_host_time),
+		TEST(without_operators_regions_have_host_time),
+		TEST(the_three_directions_that_take_longest_are_there),
+		TEST(communication_is_exposed_where_no_other_kernel_runs),
+		TEST(a_collective_without_a_correlation_is_of_the_kernel_right_after_it),
+		TEST(the_peak_is_of_the_device_that_has_the_highest),
+		TEST(counters_of_allocated_bytes_win_over_allocations),
+		TEST(names_are_whole_whatever_their_length),
+		TEST(the_text_of_any_run_has_25_lines_at_most),
+		TEST(merged_states_are_as_one),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
