@@ -16,12 +16,14 @@ static const struct pasta_format *const formats[] = {
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 
-static const struct pasta_format *sniff(const struct pasta_tracefile *f)
+/* The number of its format; FORMATS: of none. */
+static size_t sniff(const struct pasta_tracefile *f)
 {
-	for (size_t i = 0; i < FORMATS; i++)
-		if (formats[i]->sniff(f->data, f->size))
-			return formats[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < FORMATS && !formats[i]->sniff(f->data, f->size))
+		i++;
+	return i;
 }
 
 /* Sniffing sees a whole window, or all there is. */
@@ -41,7 +43,7 @@ bool pasta_import_knows(const char *path)
 {
 	struct pasta_tracefile f = {0};
 	struct pasta_err err = {0};
-	bool known = !open_file(&f, path, true, &err) && sniff(&f);
+	bool known = !open_file(&f, path, true, &err) && sniff(&f) < FORMATS;
 
 	pasta_tracefile_close(&f);
 	return known;
@@ -106,15 +108,16 @@ static void name_file(const char *path, struct pasta_err *err)
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_err *err)
 {
-	const struct pasta_format *format;
 	struct pasta_tracefile f = {0};
+	size_t format;
 	int r;
 
 	memset(info, 0, sizeof(*info));
 	r = open_file(&f, path, options->salvage, err);
 	if (!r) {
 		format = sniff(&f);
-		r = format ? parse(format, &f, shard, options, info, err) : refuse(&f, err);
+		r = format < FORMATS ? parse(formats[format], &f, shard, options, info, err)
+				     : refuse(&f, err);
 		if (r && r != -EEXIST)
 			unlink(shard);
 	}
