@@ -231,6 +231,24 @@ static int add_list(struct job *job, struct pasta_child_env *env, const char *va
 	return env[n].value ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
+/* The agent in the place of a library, of which it is told. */
+static int add_one(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
+		   struct pasta_err *err)
+{
+	const char *old = getenv(h->env);
+	size_t n = 0;
+
+	while (env[n].name)
+		n++;
+	if (n + 2 >= ENV)
+		return pasta_fail(err, -E2BIG, "too many handlers for the environment");
+	env[n] = (struct pasta_child_env){h->env, job->agent};
+	/* A run within a run: the agent does not load itself. */
+	if (old && *old && strcmp(old, job->agent) != 0)
+		env[n + 1] = (struct pasta_child_env){h->env_other, old};
+	return 0;
+}
+
 /* What lies beside the agent; NULL when out of memory. */
 static char *beside(const char *agent, const char *name)
 {
@@ -268,6 +286,8 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 
 		if (preload)
 			error = add_preload(job, env, preload, err);
+		else if ((*handler)->env_other)
+			error = add_one(job, env, *handler, err);
 		else if ((*handler)->env)
 			error = add_list(job, env, (*handler)->env, job->agent, err);
 	}

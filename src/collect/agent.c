@@ -62,6 +62,15 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 		snprintf(c->message, sizeof(c->message), "%s %s: %s", what, path, strerror(error));
 }
 
+void pasta_agent_say(const char *handler, const char *what)
+{
+	struct pasta_control *c = pasta_config.control;
+	int32_t none = 0;
+
+	if (c && atomic_compare_exchange_strong(&c->error, &none, ENOTSUP))
+		snprintf(c->message, sizeof(c->message), "%s: %s", handler, what);
+}
+
 /* Counted where there is a ring file, and else on the page that all processes share. */
 static void count_lost(enum pasta_loss_sub reason, uint64_t n)
 {

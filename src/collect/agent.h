@@ -62,6 +62,9 @@ uint32_t pasta_agent_tid(void);
  * second, from any thread; of those that come close together the reader takes the best. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
+/* What a handler cannot do, and what to do about it: accelprof tells the user, once. */
+void pasta_agent_say(const char *handler, const char *what);
+
 /* Events that a handler itself had to drop, on this thread. */
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);
 

@@ -1,0 +1,87 @@
+/* callbacks.c - launches, on their threads, as CUDA's driver is called. */
+#include <string.h>
+
+#include "collect/stack.h"
+#include "handlers/cupti/cupti.h"
+
+enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
+
+static cupti_subscriber subscriber;
+/* What a function gives to a device, by its number: a kind, or 0. */
+static uint8_t gives[IDS_MAX];
+
+static uint8_t kind_of(const char *name)
+{
+	if (strstr(name, "HostFunc"))
+		return 0;
+	if (strstr(name, "Launch"))
+		return PASTA_KERNEL;
+	if (strstr(name, "Memcpy"))
+		return PASTA_COPY;
+	return strstr(name, "Memset") ? PASTA_SET : 0;
+}
+
+/* Names of kernels live as long as their module: the pointer is no key for ever. */
+static uint32_t name_of(const struct cupti_call *call, uint8_t kind)
+{
+	return kind == PASTA_KERNEL && call->symbol ? pasta_intern_str(call->symbol) : 0;
+}
+
+static void on_launch(uint32_t id, const struct cupti_call *call)
+{
+	uint8_t kind = id < IDS_MAX ? gives[id] : 0;
+	struct pasta_event ev;
+
+	if (call->site || !kind || !pasta_agent_active() || !pasta_agent_wants(PASTA_LAUNCH))
+		return;
+	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	ev.launch.stack = pasta_stack_capture();
+	ev.launch.corr = call->correlation;
+	ev.launch.name = name_of(call, kind);
+	ev.launch.context = call->context_id;
+	ev.launch.flags = kind;
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+}
+
+static void on_call(void *user, int domain, uint32_t id, const void *data)
+{
+	(void)user;
+	if (domain == CUPTI_DRIVER_API)
+		on_launch(id, data);
+	else if (domain == CUPTI_RESOURCE && id == CUPTI_CONTEXT_CREATED)
+		cupti_devices();
+}
+
+/* Numbers differ between versions: functions are known by their names. */
+static int enable_launches(void)
+{
+	int r = CUPTI_OK;
+
+	for (uint32_t id = 1; id < IDS_MAX && r == CUPTI_OK; id++) {
+		const char *name = NULL;
+
+		if (cupti.GetCallbackName(CUPTI_DRIVER_API, id, &name) != CUPTI_OK || !name)
+			break;
+		gives[id] = kind_of(name);
+		if (gives[id])
+			r = cupti.EnableCallback(1, subscriber, CUPTI_DRIVER_API, id);
+	}
+	return r;
+}
+
+int cupti_callbacks_start(void)
+{
+	int r = cupti.Subscribe(&subscriber, on_call, NULL);
+
+	if (r == CUPTI_OK)
+		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
+	return r == CUPTI_OK ? enable_launches() : r;
+}
+
+void cupti_callbacks_stop(void)
+{
+	if (subscriber)
+		cupti.Unsubscribe(subscriber);
+	subscriber = NULL;
+}
