@@ -102,7 +102,8 @@ static uint32_t run_id(const struct pasta_shard *sh, uint32_t id)
 static uint32_t take_text(const char *text, size_t size)
 {
 	char *plain = pasta_demangle(text, size);
-	uint32_t id = plain ? pasta_strings_add(plain, strlen(plain)) : pasta_strings_add(text, size);
+	uint32_t id =
+		plain ? pasta_strings_add(plain, strlen(plain)) : pasta_strings_add(text, size);
 
 	free(plain);
 	return id;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "handlers/cupti/cupti.h"
+#include "handlers/cupti/names.h"
 
 enum { BUFFER = 4 << 20, SPARE_MAX = 16, BATCH = 1 << 16 };
 
@@ -20,6 +21,8 @@ static struct {
 	_Alignas(8) uint8_t data[BATCH];
 	size_t size;
 } batch;
+
+static struct cupti_names names;
 
 static uint64_t now(void)
 {
@@ -104,7 +107,7 @@ static void take_kernel(const struct cupti_kernel *k)
 	ev->kernel.dur = span(k->start, k->end);
 	ev->kernel.corr = k->correlation;
 	ev->kernel.node = k->node;
-	ev->kernel.name = k->name ? pasta_intern_str(k->name) : 0;
+	ev->kernel.name = k->name ? cupti_name(&names, k->name) : 0;
 	ev->kernel.context = k->context;
 	ev->kernel.stream = k->stream;
 	ev->kernel.device = k->device;
@@ -243,7 +246,7 @@ static void take_api(const struct cupti_api *a, int domain)
 	ev->api.dur = span(a->start, a->end);
 	ev->api.corr = a->correlation;
 	if (cupti.GetCallbackName(domain, a->id, &name) == CUPTI_OK && name)
-		ev->api.name = pasta_intern_str(name);
+		ev->api.name = cupti_name(&names, name);
 	ev->api.status = a->status;
 }
 
