@@ -92,8 +92,11 @@ static int probe(char *why, size_t size)
 	}
 	if (cupti_bind(why, size))
 		return -ENODEV;
-	snprintf(why, size, "CUPTI of CUDA %u.%u, %s", cupti.version / 10000,
-		 cupti.version % 10000 / 100, cupti.path);
+	if (cupti.version < 10000)
+		snprintf(why, size, "CUPTI %u of CUDA 12, %s", cupti.version, cupti.path);
+	else
+		snprintf(why, size, "CUPTI of CUDA %u.%u, %s", cupti.version / 10000,
+			 cupti.version % 10000 / 100, cupti.path);
 	return 0;
 }
 
