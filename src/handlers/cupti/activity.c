@@ -304,6 +304,14 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 /* -- Beginning and end -- */
 
+static bool wants_any(uint64_t kinds)
+{
+	for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
+		if (kinds >> k & 1 && pasta_agent_wants((enum pasta_kind)k))
+			return true;
+	return false;
+}
+
 int cupti_activity_start(void)
 {
 	static const struct {
@@ -323,15 +331,17 @@ int cupti_activity_start(void)
 
 	if (r == CUPTI_OK)
 		r = cupti.ActivityRegisterCallbacks(request, complete);
+	if (r != CUPTI_OK)
+		return r;
 	cupti.SetThreadIdType(1); /* the system's, as events of threads have it */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && r == CUPTI_OK; i++)
-		for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
-			if (kinds[i].for_ >> k & 1 && pasta_agent_wants((enum pasta_kind)k)) {
-				r = cupti.ActivityEnable(kinds[i].kind);
-				break;
-			}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		/* One kind that cannot be had is no reason to go without the others. */
+		int e = wants_any(kinds[i].for_) ? cupti.ActivityEnable(kinds[i].kind) : CUPTI_OK;
+
+		r = r == CUPTI_OK ? e : r;
+	}
 	/* What a program that is killed leaves in buffers is at most a second's. */
-	if (r == CUPTI_OK && cupti.ActivityFlushPeriod)
+	if (cupti.ActivityFlushPeriod)
 		cupti.ActivityFlushPeriod(1000);
 	return r;
 }

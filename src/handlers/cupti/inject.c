@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
 #include "handlers/handler.h"
@@ -26,9 +27,13 @@ static void chain(void)
 		initialize();
 }
 
+static pid_t owner;
+
+/* CUPTI's threads are not in a forked child, which would wait for them. */
 static void at_exit(void)
 {
-	cupti_activity_flush();
+	if (getpid() == owner)
+		cupti_activity_flush();
 }
 
 static void trouble(const char *what, int result)
@@ -61,9 +66,9 @@ static void start(void)
 	}
 	r = cupti_activity_start();
 	if (r != CUPTI_OK)
-		trouble("what devices do cannot be seen", r);
-	else
-		atexit(at_exit);
+		trouble("what devices do cannot be seen, or not all of it", r);
+	owner = getpid();
+	atexit(at_exit); /* after CUPTI's own, so that it runs before them */
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void)
