@@ -18,7 +18,7 @@ static uint32_t port_gen;
 /* Events that wait to be pushed together. CUPTI gives buffers one at a time. */
 static struct {
 	_Alignas(8) uint8_t data[BATCH];
-	size_t size;
+	size_t size, count;
 } batch;
 
 static uint64_t now(void)
@@ -68,8 +68,8 @@ static void push(void)
 	if (batch.size && port)
 		pasta_port_push(port, batch.data, batch.size);
 	else if (batch.size)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
-	batch.size = 0;
+		pasta_emit_lost(PASTA_LOSS_MEMORY, batch.count);
+	batch.size = batch.count = 0;
 }
 
 /* Room for an event, to be filled in now; NULL: nobody wants it. */
@@ -85,6 +85,7 @@ static struct pasta_event *add(enum pasta_kind kind, size_t size, uint64_t time)
 	pasta_event_init(ev, kind, 0, size);
 	ev->time = time;
 	batch.size += size;
+	batch.count++;
 	return ev;
 }
 
@@ -207,7 +208,7 @@ static void take_memory(const struct cupti_memory *m)
 		ev->alloc.bytes = m->bytes;
 		ev->alloc.context = m->context;
 		ev->alloc.device = m->device;
-	} else {
+	} else if (m->operation == 2) {
 		ev = ADD(free, FREE, m->time);
 		if (!ev)
 			return;
