@@ -121,16 +121,26 @@ int cupti_bind(char *why, size_t size)
 		return 0;
 	lib = find();
 	if (!lib) {
-		snprintf(why, size,
-			 "no libcupti.so of CUDA 12 or 13: install cuda-cupti, or the Python "
-			 "package nvidia-cuda-cupti, or set PASTA_CUPTI to its path");
+		const char *path = getenv("PASTA_CUPTI");
+
+		if (path && *path)
+			snprintf(why, size, "PASTA_CUPTI must be the path of a libcupti.so: %s",
+				 dlerror());
+		else
+			snprintf(why, size,
+				 "no libcupti.so of CUDA 12 or 13: install cuda-cupti, or the "
+				 "Python package nvidia-cuda-cupti, or set PASTA_CUPTI to its "
+				 "path");
 		return -ENODEV;
 	}
 	missing = bind_all(lib);
 	if (!dlinfo(lib, RTLD_DI_LINKMAP, &map) && map)
 		snprintf(cupti.path, sizeof(cupti.path), "%s", map->l_name);
 	if (missing) {
-		snprintf(why, size, "%s has no %s: CUDA 12 or 13 is needed", cupti.path, missing);
+		snprintf(why, size,
+			 "CUPTI has no %s: install that of CUDA 12 or 13, or set PASTA_CUPTI to "
+			 "its path (found %s)",
+			 missing, cupti.path);
 		return -ENOSYS;
 	}
 	r = cupti.GetVersion(&cupti.version);

@@ -36,17 +36,32 @@ static void at_exit(void)
 		cupti_activity_flush();
 }
 
+static const char *advice(int result)
+{
+	switch (result) {
+	case CUPTI_MULTIPLE_SUBSCRIBERS:
+		return "the program, or another library in it, uses CUPTI itself: turn its "
+		       "profiler off, and CUDA is recorded";
+	case CUPTI_INSUFFICIENT_PRIVILEGES:
+		return "NVIDIA's driver lets only root profile: run as root, or load the driver "
+		       "with NVreg_RestrictProfilingToAdminUsers=0";
+	case CUPTI_NOT_INITIALIZED:
+		return "CUPTI does not work with this driver: set PASTA_CUPTI to a libcupti.so "
+		       "of the driver's CUDA version";
+	default:
+		return NULL;
+	}
+}
+
 static void trouble(const char *what, int result)
 {
+	const char *text = advice(result);
 	char why[300];
 
-	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
-		snprintf(why, sizeof(why),
-			 "the program, or another library in it, uses CUPTI itself: its own trace "
-			 "goes on, and CUDA is not recorded");
-	else
-		snprintf(why, sizeof(why), "%s: %s", what, cupti_text(result));
-	pasta_agent_say("cupti", why);
+	if (!text)
+		snprintf(why, sizeof(why), "%s: %s; 'accelprof doctor' says what CUPTI was found",
+			 what, cupti_text(result));
+	pasta_agent_say("cupti", text ? text : why);
 }
 
 static void start(void)
