@@ -90,6 +90,9 @@ static struct pasta_event *add(enum pasta_kind kind, size_t size, uint64_t time)
 }
 
 #define ADD(type, KIND_, time) add(PASTA_##KIND_, PASTA_EVENT_SIZE(type), time)
+/* Activity, which is recorded only between start and stop. */
+#define ADD_WORK(type, KIND_, r)                                                                   \
+	(cupti_recorded((r)->correlation) ? ADD(type, KIND_, (r)->start) : NULL)
 
 static uint64_t span(uint64_t start, uint64_t end)
 {
@@ -98,7 +101,7 @@ static uint64_t span(uint64_t start, uint64_t end)
 
 static void take_kernel(const struct cupti_kernel *k)
 {
-	struct pasta_event *ev = ADD(kernel, KERNEL, k->start);
+	struct pasta_event *ev = ADD_WORK(kernel, KERNEL, k);
 
 	if (!ev)
 		return;
@@ -134,7 +137,7 @@ static void take_copy(const struct cupti_memcpy *m)
 				       PASTA_COPY_D2D,
 				       PASTA_COPY_H2H,
 				       PASTA_COPY_P2P};
-	struct pasta_event *ev = ADD(copy, COPY, m->start);
+	struct pasta_event *ev = ADD_WORK(copy, COPY, m);
 
 	if (!ev)
 		return;
@@ -150,7 +153,7 @@ static void take_copy(const struct cupti_memcpy *m)
 
 static void take_p2p(const struct cupti_memcpy_p2p *m)
 {
-	struct pasta_event *ev = ADD(copy, COPY, m->start);
+	struct pasta_event *ev = ADD_WORK(copy, COPY, m);
 
 	if (!ev)
 		return;
@@ -167,7 +170,7 @@ static void take_p2p(const struct cupti_memcpy_p2p *m)
 
 static void take_set(const struct cupti_memset *m)
 {
-	struct pasta_event *ev = ADD(set, SET, m->start);
+	struct pasta_event *ev = ADD_WORK(set, SET, m);
 
 	if (!ev)
 		return;
@@ -221,7 +224,7 @@ static void take_memory(const struct cupti_memory *m)
 
 static void take_sync(const struct cupti_sync *s)
 {
-	struct pasta_event *ev = ADD(sync, SYNC, s->start);
+	struct pasta_event *ev = ADD_WORK(sync, SYNC, s);
 
 	if (!ev)
 		return;
@@ -234,7 +237,7 @@ static void take_sync(const struct cupti_sync *s)
 
 static void take_api(const struct cupti_api *a, int domain)
 {
-	struct pasta_event *ev = ADD(api, API, a->start);
+	struct pasta_event *ev = ADD_WORK(api, API, a);
 	const char *name = NULL;
 
 	if (!ev)
