@@ -107,7 +107,8 @@ if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
 endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
-	if(name MATCHES "^plugin_") # a library that programs and tests load: tests/programs/NAME.so
+	# A library that programs and tests load: tests/programs/NAME.so.
+	if(name MATCHES "^(plugin_|fake_cupti|fake_injection)")
 		add_library(program-${name} MODULE "${source}")
 	else()
 		add_executable(program-${name} "${source}")
@@ -117,7 +118,10 @@ foreach(source IN LISTS programs)
 	if(PASTA_WERROR)
 		target_compile_options(program-${name} PRIVATE -Werror)
 	endif()
-	target_link_libraries(program-${name} PRIVATE Threads::Threads)
+	target_link_libraries(program-${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+	if(name STREQUAL "fake_cupti") # it is the fake of CUDA's driver as well
+		target_link_options(program-${name} PRIVATE -Wl,-soname,libcuda.so.1)
+	endif()
 	set_target_properties(program-${name} PROPERTIES OUTPUT_NAME ${name} C_EXTENSIONS ON
 		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs"
 		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs" PREFIX "")

@@ -19,7 +19,7 @@ static uint32_t port_gen;
 /* Events that wait to be pushed together. CUPTI gives buffers one at a time. */
 static struct {
 	_Alignas(8) uint8_t data[BATCH];
-	size_t size;
+	size_t size, count;
 } batch;
 
 static struct cupti_names names;
@@ -71,8 +71,8 @@ static void push(void)
 	if (batch.size && port)
 		pasta_port_push(port, batch.data, batch.size);
 	else if (batch.size)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
-	batch.size = 0;
+		pasta_emit_lost(PASTA_LOSS_MEMORY, batch.count);
+	batch.size = batch.count = 0;
 }
 
 /* Room for an event, to be filled in now; NULL: nobody wants it. */
@@ -88,10 +88,14 @@ static struct pasta_event *add(enum pasta_kind kind, size_t size, uint64_t time)
 	pasta_event_init(ev, kind, 0, size);
 	ev->time = time;
 	batch.size += size;
+	batch.count++;
 	return ev;
 }
 
 #define ADD(type, KIND_, time) add(PASTA_##KIND_, PASTA_EVENT_SIZE(type), time)
+/* Activity, which is recorded only between start and stop. */
+#define ADD_WORK(type, KIND_, r)                                                                   \
+	(cupti_recorded((r)->correlation) ? ADD(type, KIND_, (r)->start) : NULL)
 
 static uint64_t span(uint64_t start, uint64_t end)
 {
@@ -100,7 +104,7 @@ static uint64_t span(uint64_t start, uint64_t end)
 
 static void take_kernel(const struct cupti_kernel *k)
 {
-	struct pasta_event *ev = ADD(kernel, KERNEL, k->start);
+	struct pasta_event *ev = ADD_WORK(kernel, KERNEL, k);
 
 	if (!ev)
 		return;
@@ -136,7 +140,7 @@ static void take_copy(const struct cupti_memcpy *m)
 				       PASTA_COPY_D2D,
 				       PASTA_COPY_H2H,
 				       PASTA_COPY_P2P};
-	struct pasta_event *ev = ADD(copy, COPY, m->start);
+	struct pasta_event *ev = ADD_WORK(copy, COPY, m);
 
 	if (!ev)
 		return;
@@ -152,7 +156,7 @@ static void take_copy(const struct cupti_memcpy *m)
 
 static void take_p2p(const struct cupti_memcpy_p2p *m)
 {
-	struct pasta_event *ev = ADD(copy, COPY, m->start);
+	struct pasta_event *ev = ADD_WORK(copy, COPY, m);
 
 	if (!ev)
 		return;
@@ -169,7 +173,7 @@ static void take_p2p(const struct cupti_memcpy_p2p *m)
 
 static void take_set(const struct cupti_memset *m)
 {
-	struct pasta_event *ev = ADD(set, SET, m->start);
+	struct pasta_event *ev = ADD_WORK(set, SET, m);
 
 	if (!ev)
 		return;
@@ -210,7 +214,7 @@ static void take_memory(const struct cupti_memory *m)
 		ev->alloc.bytes = m->bytes;
 		ev->alloc.context = m->context;
 		ev->alloc.device = m->device;
-	} else {
+	} else if (m->operation == 2) {
 		ev = ADD(free, FREE, m->time);
 		if (!ev)
 			return;
@@ -223,7 +227,7 @@ static void take_memory(const struct cupti_memory *m)
 
 static void take_sync(const struct cupti_sync *s)
 {
-	struct pasta_event *ev = ADD(sync, SYNC, s->start);
+	struct pasta_event *ev = ADD_WORK(sync, SYNC, s);
 
 	if (!ev)
 		return;
@@ -236,7 +240,7 @@ static void take_sync(const struct cupti_sync *s)
 
 static void take_api(const struct cupti_api *a, int domain)
 {
-	struct pasta_event *ev = ADD(api, API, a->start);
+	struct pasta_event *ev = ADD_WORK(api, API, a);
 	const char *name = NULL;
 
 	if (!ev)
@@ -307,6 +311,14 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 /* -- Beginning and end -- */
 
+static bool wants_any(uint64_t kinds)
+{
+	for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
+		if (kinds >> k & 1 && pasta_agent_wants((enum pasta_kind)k))
+			return true;
+	return false;
+}
+
 int cupti_activity_start(void)
 {
 	static const struct {
@@ -326,15 +338,17 @@ int cupti_activity_start(void)
 
 	if (r == CUPTI_OK)
 		r = cupti.ActivityRegisterCallbacks(request, complete);
+	if (r != CUPTI_OK)
+		return r;
 	cupti.SetThreadIdType(1); /* the system's, as events of threads have it */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && r == CUPTI_OK; i++)
-		for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
-			if (kinds[i].for_ >> k & 1 && pasta_agent_wants((enum pasta_kind)k)) {
-				r = cupti.ActivityEnable(kinds[i].kind);
-				break;
-			}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		/* One kind that cannot be had is no reason to go without the others. */
+		int e = wants_any(kinds[i].for_) ? cupti.ActivityEnable(kinds[i].kind) : CUPTI_OK;
+
+		r = r == CUPTI_OK ? e : r;
+	}
 	/* What a program that is killed leaves in buffers is at most a second's. */
-	if (r == CUPTI_OK && cupti.ActivityFlushPeriod)
+	if (cupti.ActivityFlushPeriod)
 		cupti.ActivityFlushPeriod(1000);
 	return r;
 }

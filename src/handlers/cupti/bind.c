@@ -9,7 +9,8 @@
 
 #include "handlers/cupti/cupti.h"
 
-#define VERSION_MIN 12
+/* Those of CUDA 12 are 19 to 28; from CUDA 13 on they are like CUDA's own: 130401. */
+#define VERSION_MIN 19
 
 struct cupti cupti;
 
@@ -114,26 +115,42 @@ int cupti_bind(char *why, size_t size)
 	struct link_map *map = NULL;
 	const char *missing;
 	void *lib;
+	int r;
 
 	if (cupti.version)
 		return 0;
 	lib = find();
 	if (!lib) {
-		snprintf(why, size,
-			 "no libcupti.so of CUDA 12 or 13: install cuda-cupti, or the Python "
-			 "package nvidia-cuda-cupti, or set PASTA_CUPTI to its path");
+		const char *path = getenv("PASTA_CUPTI");
+
+		if (path && *path)
+			snprintf(why, size, "PASTA_CUPTI must be the path of a libcupti.so: %s",
+				 dlerror());
+		else
+			snprintf(why, size,
+				 "no libcupti.so of CUDA 12 or 13: install cuda-cupti, or the "
+				 "Python package nvidia-cuda-cupti, or set PASTA_CUPTI to its "
+				 "path");
 		return -ENODEV;
 	}
 	missing = bind_all(lib);
 	if (!dlinfo(lib, RTLD_DI_LINKMAP, &map) && map)
 		snprintf(cupti.path, sizeof(cupti.path), "%s", map->l_name);
 	if (missing) {
-		snprintf(why, size, "%s has no %s: CUDA 12 or 13 is needed", cupti.path, missing);
+		snprintf(why, size,
+			 "CUPTI has no %s: install that of CUDA 12 or 13, or set PASTA_CUPTI to "
+			 "its path (found %s)",
+			 missing, cupti.path);
 		return -ENOSYS;
 	}
-	if (cupti.GetVersion(&cupti.version) != CUPTI_OK || cupti.version / 10000 < VERSION_MIN) {
-		snprintf(why, size, "%s is of version %u: CUDA 12 or 13 is needed", cupti.path,
-			 cupti.version);
+	r = cupti.GetVersion(&cupti.version);
+	if (r != CUPTI_OK || cupti.version < VERSION_MIN) {
+		snprintf(why, size,
+			 r == CUPTI_OK ? "CUPTI is older than that of CUDA 12: install a newer "
+					 "one, or set PASTA_CUPTI to its path (found %s)"
+				       : "CUPTI does not work with this driver: set PASTA_CUPTI "
+					 "to one of the driver's CUDA version (found %s)",
+			 cupti.path);
 		cupti.version = 0;
 		return -ENOSYS;
 	}

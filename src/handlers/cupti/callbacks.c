@@ -1,4 +1,6 @@
 /* callbacks.c - launches, on their threads, as CUDA's driver is called. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +14,22 @@ static cupti_subscriber subscriber;
 /* What a function gives to a device, by its number: a kind, or 0. */
 static uint8_t gives[IDS_MAX];
 
+/* Where recording was turned on or off, by the correlation of the launch that saw it first. */
+enum { TURNS = 1024 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	uint32_t from;
+	bool on;
+} turn[TURNS];
+static _Atomic uint32_t turns;
+static _Atomic bool recording = true;
+
 static uint8_t kind_of(const char *name)
 {
 	if (strstr(name, "HostFunc"))
+		return 0;
+	/* Functions that make and change nodes (cuGraphAddMemcpyNode) give nothing to a device. */
+	if (strstr(name, "Graph") && !strstr(name, "Launch"))
 		return 0;
 	if (strstr(name, "Launch"))
 		return PASTA_KERNEL;
@@ -35,12 +50,48 @@ static uint32_t name_of(const struct cupti_call *call, uint8_t kind)
 	return names ? cupti_name(names, call->symbol) : pasta_intern_str(call->symbol);
 }
 
+static void see_turn(uint32_t correlation, bool on)
+{
+	pthread_mutex_lock(&lock);
+	if (atomic_load(&recording) != on) {
+		turn[turns % TURNS].from = correlation;
+		turn[turns % TURNS].on = on;
+		turns++;
+		atomic_store(&recording, on);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool cupti_recorded(uint32_t correlation)
+{
+	uint32_t last = atomic_load(&turns), first = last > TURNS ? last - TURNS : 0;
+	bool on;
+
+	if (!last)
+		return atomic_load(&recording);
+	pthread_mutex_lock(&lock);
+	on = !turn[first % TURNS].on;
+	while (last-- > first) {
+		if ((int32_t)(correlation - turn[last % TURNS].from) < 0)
+			continue;
+		on = turn[last % TURNS].on;
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return on;
+}
+
 static void on_launch(uint32_t id, const struct cupti_call *call)
 {
 	uint8_t kind = id < IDS_MAX ? gives[id] : 0;
+	bool on = pasta_agent_active();
 	struct pasta_event ev;
 
-	if (call->site || !kind || !pasta_agent_active() || !pasta_agent_wants(PASTA_LAUNCH))
+	if (call->site || !kind)
+		return;
+	if (on != atomic_load_explicit(&recording, memory_order_relaxed))
+		see_turn(call->correlation, on);
+	if (!on || !pasta_agent_wants(PASTA_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.stack = pasta_stack_capture();
@@ -82,6 +133,7 @@ int cupti_callbacks_start(void)
 {
 	int r = cupti.Subscribe(&subscriber, on_call, NULL);
 
+	atomic_store(&recording, pasta_agent_active());
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	return r == CUPTI_OK ? enable_launches() : r;

@@ -50,6 +50,9 @@ const char *cupti_text(int result);
 /* callbacks.c: launches. */
 int cupti_callbacks_start(void);
 void cupti_callbacks_stop(void);
+/* Whether activity was recorded when this was launched; it is asked when the work's record comes.
+ * What is no launch goes with the launch before it. */
+bool cupti_recorded(uint32_t correlation);
 
 /* activity.c: what devices did. 0, or what CUPTI returned. */
 int cupti_activity_start(void);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
 #include "handlers/handler.h"
@@ -26,22 +27,41 @@ static void chain(void)
 		initialize();
 }
 
+static pid_t owner;
+
+/* CUPTI's threads are not in a forked child, which would wait for them. */
 static void at_exit(void)
 {
-	cupti_activity_flush();
+	if (getpid() == owner)
+		cupti_activity_flush();
+}
+
+static const char *advice(int result)
+{
+	switch (result) {
+	case CUPTI_MULTIPLE_SUBSCRIBERS:
+		return "the program, or another library in it, uses CUPTI itself: turn its "
+		       "profiler off, and CUDA is recorded";
+	case CUPTI_INSUFFICIENT_PRIVILEGES:
+		return "NVIDIA's driver lets only root profile: run as root, or load the driver "
+		       "with NVreg_RestrictProfilingToAdminUsers=0";
+	case CUPTI_NOT_INITIALIZED:
+		return "CUPTI does not work with this driver: set PASTA_CUPTI to a libcupti.so "
+		       "of the driver's CUDA version";
+	default:
+		return NULL;
+	}
 }
 
 static void trouble(const char *what, int result)
 {
+	const char *text = advice(result);
 	char why[300];
 
-	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
-		snprintf(why, sizeof(why),
-			 "the program, or another library in it, uses CUPTI itself: its own trace "
-			 "goes on, and CUDA is not recorded");
-	else
-		snprintf(why, sizeof(why), "%s: %s", what, cupti_text(result));
-	pasta_agent_say("cupti", why);
+	if (!text)
+		snprintf(why, sizeof(why), "%s: %s; 'accelprof doctor' says what CUPTI was found",
+			 what, cupti_text(result));
+	pasta_agent_say("cupti", text ? text : why);
 }
 
 static void start(void)
@@ -61,9 +81,9 @@ static void start(void)
 	}
 	r = cupti_activity_start();
 	if (r != CUPTI_OK)
-		trouble("what devices do cannot be seen", r);
-	else
-		atexit(at_exit);
+		trouble("what devices do cannot be seen, or not all of it", r);
+	owner = getpid();
+	atexit(at_exit); /* after CUPTI's own, so that it runs before them */
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void)
@@ -92,8 +112,11 @@ static int probe(char *why, size_t size)
 	}
 	if (cupti_bind(why, size))
 		return -ENODEV;
-	snprintf(why, size, "CUPTI of CUDA %u.%u, %s", cupti.version / 10000,
-		 cupti.version % 10000 / 100, cupti.path);
+	if (cupti.version < 10000)
+		snprintf(why, size, "CUPTI %u of CUDA 12, %s", cupti.version, cupti.path);
+	else
+		snprintf(why, size, "CUPTI of CUDA %u.%u, %s", cupti.version / 10000,
+			 cupti.version % 10000 / 100, cupti.path);
 	return 0;
 }
 
