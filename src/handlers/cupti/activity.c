@@ -1,5 +1,6 @@
 /* activity.c - what devices did: CUPTI's buffers, turned into events on its own thread. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@ static struct {
 } batch;
 
 static struct cupti_names names;
+static atomic_bool stopped;
 
 static uint64_t now(void)
 {
@@ -319,21 +321,24 @@ static bool wants_any(uint64_t kinds)
 	return false;
 }
 
+static const struct {
+	int kind;
+	uint64_t for_;
+} kinds[] = {
+	{CUPTI_KERNEL, PASTA_BIT(KERNEL)},
+	{CUPTI_MEMCPY, PASTA_BIT(COPY)},
+	{CUPTI_MEMCPY_P2P, PASTA_BIT(COPY)},
+	{CUPTI_MEMSET, PASTA_BIT(SET)},
+	{CUPTI_MEMORY, PASTA_BIT(ALLOC) | PASTA_BIT(FREE)},
+	{CUPTI_SYNC, PASTA_BIT(SYNC)},
+	{CUPTI_DRIVER, PASTA_BIT(API)},
+	{CUPTI_RUNTIME, PASTA_BIT(API)},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
 int cupti_activity_start(void)
 {
-	static const struct {
-		int kind;
-		uint64_t for_;
-	} kinds[] = {
-		{CUPTI_KERNEL, PASTA_BIT(KERNEL)},
-		{CUPTI_MEMCPY, PASTA_BIT(COPY)},
-		{CUPTI_MEMCPY_P2P, PASTA_BIT(COPY)},
-		{CUPTI_MEMSET, PASTA_BIT(SET)},
-		{CUPTI_MEMORY, PASTA_BIT(ALLOC) | PASTA_BIT(FREE)},
-		{CUPTI_SYNC, PASTA_BIT(SYNC)},
-		{CUPTI_DRIVER, PASTA_BIT(API)},
-		{CUPTI_RUNTIME, PASTA_BIT(API)},
-	};
 	int r = cupti.ActivityRegisterTimestampCallback(now);
 
 	if (r == CUPTI_OK)
@@ -341,7 +346,7 @@ int cupti_activity_start(void)
 	if (r != CUPTI_OK)
 		return r;
 	cupti.SetThreadIdType(1); /* the system's, as events of threads have it */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+	for (size_t i = 0; i < KINDS; i++) {
 		/* One kind that cannot be had is no reason to go without the others. */
 		int e = wants_any(kinds[i].for_) ? cupti.ActivityEnable(kinds[i].kind) : CUPTI_OK;
 
@@ -355,5 +360,17 @@ int cupti_activity_start(void)
 
 void cupti_activity_flush(void)
 {
-	cupti.ActivityFlushAll(1);
+	if (!atomic_load(&stopped))
+		cupti.ActivityFlushAll(1);
+}
+
+void cupti_activity_stop(void)
+{
+	cupti_activity_flush();
+	atomic_store(&stopped, true);
+	for (size_t i = 0; i < KINDS; i++)
+		if (wants_any(kinds[i].for_))
+			cupti.ActivityDisable(kinds[i].kind);
+	if (cupti.ActivityFlushPeriod)
+		cupti.ActivityFlushPeriod(0);
 }

@@ -56,10 +56,15 @@ bool cupti_recorded(uint32_t correlation);
 
 /* activity.c: what devices did. 0, or what CUPTI returned. */
 int cupti_activity_start(void);
+/* No more, for good: others may use CUPTI from now on. */
+void cupti_activity_stop(void);
 /* All that is there, now. */
 void cupti_activity_flush(void);
 /* For tests: a buffer, as CUPTI gives it. */
 void cupti_activity_take(uint8_t *buffer, size_t valid);
+
+/* yield.c: give way to libraries of the program that use CUPTI themselves, when they begin. */
+void cupti_yield_watch(void);
 
 /* device.c: the devices there are, once. */
 void cupti_devices(void);

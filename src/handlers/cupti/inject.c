@@ -82,6 +82,7 @@ static void start(void)
 	r = cupti_activity_start();
 	if (r != CUPTI_OK)
 		trouble("what devices do cannot be seen, or not all of it", r);
+	cupti_yield_watch();
 	owner = getpid();
 	atexit(at_exit); /* after CUPTI's own, so that it runs before them */
 }

@@ -2,9 +2,9 @@
  * yield.c - give way to a program that begins to use CUPTI itself.
  *
  * CUPTI has one subscriber in a process, and refuses the second: a program that brings its own
- * profiler (PyTorch does) would lose its trace to us. So the calls of cuptiSubscribe that are linked
- * into its libraries come by here first, by way of the slots that the dynamic loader fills in. Those
- * that look the function up by its name do not.
+ * profiler (PyTorch does) would lose its trace to us. So the calls of cuptiSubscribe that are
+ * linked into its libraries come by here first, by way of the slots that the dynamic loader fills
+ * in. Those that look the function up by its name do not.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -28,9 +28,9 @@
 /* What of an object's dynamic section leads to its slots. */
 struct object {
 	ElfW(Addr) base;
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
-	const ElfW(Rela) *tables[2];
+	const ElfW(Rela) * tables[2];
 	size_t sizes[2]; /* bytes */
 };
 
@@ -70,7 +70,7 @@ static const void *address(ElfW(Addr) base, ElfW(Addr) p)
 	return (const void *)(p < base ? base + p : p);
 }
 
-static bool read_dynamic(const ElfW(Dyn) *d, struct object *o)
+static bool read_dynamic(const ElfW(Dyn) * d, struct object *o)
 {
 	bool rela = true;
 
@@ -142,7 +142,7 @@ static void hook(const struct object *o)
 }
 
 /* Only libraries that name CUPTI among those they need have such a slot. */
-static bool needs_cupti(const ElfW(Dyn) *d, const struct object *o)
+static bool needs_cupti(const ElfW(Dyn) * d, const struct object *o)
 {
 	for (; d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_NEEDED && strstr(o->strings + d->d_un.d_val, "libcupti"))
