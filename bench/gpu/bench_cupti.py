@@ -1,9 +1,9 @@
 """bench_cupti.py [--quick] [--json FILE] - what recording CUDA programs costs.
 
-Each variant is a process of its own, and all take turns: the host is noisy, and what is compared ran side
-by side. Variants: native; floor, a library that only has CUPTI fill its buffers; accelprof run; accelprof
-run --level count; and for training a model torch.profiler and Proton, where they are. Figures are medians
-and, in brackets, 95 % bootstrap intervals.
+Each variant is a process of its own, and all take turns: the host is noisy, and what is compared
+ran side by side. Variants: native; floor, a library that only has CUPTI fill its buffers; accelprof
+run; accelprof run --level count; and for training a model torch.profiler and Proton, where they are.
+Figures are medians and, in brackets, 95 % bootstrap intervals.
 
 Takes ACCELPROF and BUILD from the environment; PASTA_PYTHON is a Python that has PyTorch.
 """
@@ -195,10 +195,12 @@ def tell(title, unit, s, digits, keys):
 
 def turns(bench, variants, program, least, most, until):
     """At most so many turns, fewer when time is over. The order is another one in each."""
-    taken = []
-    while len(taken) < most and (len(taken) < least or time.monotonic() < until):
+    taken, took = [], 0.0
+    while len(taken) < most and (len(taken) < least or time.monotonic() + took < until):
+        begin = time.monotonic()
         order = random.sample(variants, len(variants))
         taken.append({v: bench.measure(v, program) for v in order})
+        took = time.monotonic() - begin
     return taken
 
 
@@ -242,8 +244,9 @@ def many(bench):
              "bytes_a_launch": folder_bytes(run) / MANY}
     bench.result["many"] = found
     good = launches == MANY and not dropped and found["wait_s"] <= MANY_WAIT
-    say(f"\n{MANY} launches: {launches} recorded, {dropped} dropped, {found['bytes_a_launch']:.1f} bytes "
-        f"each; native {native['seconds']:.2f} s, recorded {said['seconds']:.2f} s; the table came "
+    say(f"\n{MANY} launches: {launches} recorded, {dropped} dropped, "
+        f"{found['bytes_a_launch']:.1f} bytes each; native {native['seconds']:.2f} s, "
+        f"recorded {said['seconds']:.2f} s; the table came "
         f"{found['wait_s']:.2f} s after the program's end: {'good' if good else 'NOT GOOD'}")
     shutil.rmtree(run)
     return good
@@ -281,8 +284,8 @@ def training(bench):
             continue
         s = summary(by_variant(taken, variants, shape))
         bench.result["gpt2 " + shape] = s
-        tell(f"GPT-2, a training step of {shape}, {args.blocks} blocks of {args.steps} steps", "ms", s, 2,
-             ("over_native", "ratio"))
+        tell(f"GPT-2, a training step of {shape}, {args.blocks} blocks of {args.steps} steps", "ms",
+             s, 2, ("over_native", "ratio"))
     lost = sum(counted(t["accelprof"][1])[1] for t in taken)
     bench.result["gpt2_dropped"] = lost
     say(f"\nGPT-2: {lost} events dropped in {len(taken)} runs")

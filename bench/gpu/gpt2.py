@@ -1,8 +1,8 @@
 """gpt2.py [--shape BxT,...] [--blocks N] [--steps N] [--profiler torch|proton] - GPT-2 is trained.
 
-The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Prints the
-time of a step in each block, in ms, as JSON: {"8x512": [...], ...}. Where a shape does not fit into
-the GPU's memory it has null.
+The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Prints
+the time of a step in each block, in ms, as JSON: {"8x512": [...], ...}. Where a shape does not fit
+into the GPU's memory it has null.
 """
 import argparse
 import json
