@@ -37,8 +37,8 @@ static struct {
 } fake;
 
 struct counts {
-	uint64_t launches, kernels, nodes, host_to_device, device_to_host, peer, sets, allocs, frees,
-		syncs, calls, runtime_calls;
+	uint64_t launches, kernels, nodes, host_to_device, device_to_host, peer, sets, allocs,
+		frees, syncs, calls, runtime_calls;
 	uint64_t bytes_in, bytes_out, bytes_peer, bytes_set, bytes_allocated;
 };
 
@@ -256,7 +256,8 @@ static void some(struct counts *c, uint64_t n)
 
 static void print(const struct counts *c, uint64_t begin)
 {
-	printf("{\"pid\":%d,\"begin\":%" PRIu64 ",\"end\":%" PRIu64, (int)getpid(), begin, realtime());
+	printf("{\"pid\":%d,\"begin\":%" PRIu64 ",\"end\":%" PRIu64, (int)getpid(), begin,
+	       realtime());
 #define P(name) printf(",\"" #name "\":%" PRIu64, c->name)
 	P(launches), P(kernels), P(nodes), P(host_to_device), P(device_to_host), P(peer), P(sets);
 	P(allocs), P(frees), P(syncs), P(calls), P(runtime_calls), P(bytes_in), P(bytes_out);

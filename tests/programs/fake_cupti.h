@@ -3,9 +3,9 @@
  *
  * No GPU is used: a call makes the callbacks that CUPTI would make, on the calling thread, and the
  * records that a device would, which another thread delivers. The environment says how it behaves:
- *	FAKE_CUPTI_VERSION	what cuptiGetVersion says (130401); records are laid out as that has them
- *	FAKE_CUPTI_FAIL		FUNCTION=RESULT: what this function of CUPTI returns
- *	FAKE_CUPTI_DROP		N: of N records one is dropped
+ *	FAKE_CUPTI_VERSION	what cuptiGetVersion says (130401); records are laid out as that has
+ *them FAKE_CUPTI_FAIL		FUNCTION=RESULT: what this function of CUPTI returns FAKE_CUPTI_DROP
+ *N: of N records one is dropped
  */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H

@@ -1,4 +1,5 @@
-/* fake_injection - another tool's library for CUDA_INJECTION64_PATH: it notes that it was called. */
+/* fake_injection - another tool's library for CUDA_INJECTION64_PATH: it notes that it was called.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
