@@ -36,6 +36,18 @@ function(pasta_test name room source)
 		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};${sanitizer_env}")
 endfunction()
 
+# NVIDIA's headers, with which a test compares what we know of CUPTI. Nothing else needs them.
+find_path(PASTA_CUPTI_INCLUDE cupti.h
+	HINTS ENV CUDA_HOME ENV CUDA_PATH
+	PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI /usr/lib/cuda
+	PATH_SUFFIXES include)
+if(PASTA_CUPTI_INCLUDE)
+	include(CheckIncludeFile)
+	set(CMAKE_REQUIRED_INCLUDES ${PASTA_CUPTI_INCLUDE})
+	check_include_file(cupti.h PASTA_CUPTI_COMPILES)
+	unset(CMAKE_REQUIRED_INCLUDES)
+endif()
+
 # pasta_unit_tests(ROOM PATTERN): a cmocka program a file.
 function(pasta_unit_tests room pattern)
 	pasta_glob(sources ${pattern})
@@ -51,6 +63,10 @@ function(pasta_unit_tests room pattern)
 		target_link_libraries(${name} PRIVATE pasta-agent-static "${PASTA_CMOCKA}")
 		if(name STREQUAL "test_crew") # it runs all the tools there are
 			target_sources(${name} PRIVATE $<TARGET_OBJECTS:pasta-tools>)
+		endif()
+		if(name STREQUAL "test_cupti_abi" AND PASTA_CUPTI_COMPILES)
+			target_include_directories(${name} SYSTEM PRIVATE ${PASTA_CUPTI_INCLUDE})
+			target_compile_definitions(${name} PRIVATE PASTA_HAVE_CUPTI)
 		endif()
 		pasta_test(${name} ${room} "${source}" ${name})
 	endforeach()

@@ -1,6 +1,7 @@
 /* fake_cupti - CUPTI without a GPU: see fake_cupti.h. */
 #define _GNU_SOURCE
 #include "fake_cupti.h"
+#include "fake_size.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 enum { FAKE_INVALID_PARAMETER = 1, FAKE_MAX_LIMIT = 12, FAKE_INVALID_KIND = 21 };
-enum { FAKE_IDS = 32, FAKE_FULL = 64, FAKE_KINDS = 64, FAKE_EXTERNAL = 46 };
+enum { FAKE_IDS = 32, FAKE_FULL = 64 };
 
 struct cupti_subscriber {
 	cupti_callback callback;
@@ -63,32 +64,9 @@ static int result_of(const char *function)
 	return atoi(text + size + 1);
 }
 
-/* As the libraries of 12.9, 13.0 and 13.4 step through buffers. */
 size_t fake_size(uint32_t kind)
 {
-	uint32_t v = version();
-
-	switch (kind) {
-	case CUPTI_KERNEL:
-		return v >= 130400 ? 248 : v >= 130000 ? 216 : 208;
-	case CUPTI_MEMCPY:
-		return v >= 130400 ? 112 : 96;
-	case CUPTI_MEMSET:
-		return v >= 130400 ? 104 : 88;
-	case CUPTI_MEMCPY_P2P:
-		return 96;
-	case CUPTI_MEMORY:
-		return 128;
-	case CUPTI_SYNC:
-		return 56;
-	case CUPTI_DRIVER:
-	case CUPTI_RUNTIME:
-		return 40;
-	case FAKE_EXTERNAL:
-		return 168;
-	default:
-		return 0;
-	}
+	return fake_size_in(version(), kind);
 }
 
 static uint64_t clock_now(void)
