@@ -30,10 +30,11 @@
 	(PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(API) | \
 	 PASTA_BIT(UVM))
 
-#define RUN_ROWS 20    /* with a table at exit that fits a screen */
+#define RUN_ROWS 20 /* with a table at exit that fits a screen */
+#define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
-enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL };
+enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION };
 enum { ENV = 16 }; /* variables that the program gets */
 
 /* How much is recorded of what devices do. */
@@ -54,6 +55,8 @@ struct job {
 	char memory_text[24];
 	const char *stacks; /* --stacks; NULL: none */
 	const struct level *level;
+	uint64_t delay, duration; /* ns; duration 0: to the end */
+	char window[48];
 	bool paused, quiet;
 	char **argv;
 
@@ -130,6 +133,20 @@ static int parse_stacks(struct job *job, const char *arg, struct pasta_err *err)
 	return 0;
 }
 
+static int parse_delay(struct job *job, const char *arg, struct pasta_err *err)
+{
+	if (pasta_parse_time(arg, &job->delay) || job->delay > WINDOW_MAX)
+		return pasta_fail(err, -EINVAL, "--delay needs a time like 10s, not '%s'", arg);
+	return 0;
+}
+
+static int parse_duration(struct job *job, const char *arg, struct pasta_err *err)
+{
+	if (pasta_parse_time(arg, &job->duration) || !job->duration || job->duration > WINDOW_MAX)
+		return pasta_fail(err, -EINVAL, "--duration needs a time like 10s, not '%s'", arg);
+	return 0;
+}
+
 static int parse_level(struct job *job, const char *arg, struct pasta_err *err)
 {
 	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
@@ -160,6 +177,10 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return parse_stacks(job, arg, err);
 	case LEVEL:
 		return parse_level(job, arg, err);
+	case DELAY:
+		return parse_delay(job, arg, err);
+	case DURATION:
+		return parse_duration(job, arg, err);
 	default:
 		return pasta_show_option(&job->show, id, arg, err);
 	}
@@ -347,6 +368,21 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 	return error;
 }
 
+/* From now on, by a clock that is the same in all the program's processes. NULL: all of it. */
+static const char *window(struct job *job)
+{
+	struct timespec t;
+	uint64_t opens;
+
+	if (!job->delay && !job->duration)
+		return NULL;
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	opens = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + job->delay;
+	snprintf(job->window, sizeof(job->window), "%" PRIu64 "-%" PRIu64, opens,
+		 job->duration ? opens + job->duration : 0);
+	return job->window;
+}
+
 static int start(struct job *job, struct pasta_err *err)
 {
 	char kinds[24];
@@ -357,6 +393,7 @@ static int start(struct job *job, struct pasta_err *err)
 		{PASTA_ENV_MEMORY, job->memory},
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
 		{PASTA_ENV_STACKS, job->stacks},
+		{PASTA_ENV_WINDOW, window(job)},
 	};
 	int status = PASTA_CLI_NOT_STARTED;
 
@@ -597,6 +634,8 @@ static const struct pasta_cli_option options[] = {
 	{RECORD, "record", "all|KIND,...", "record these too, whatever the tools want"},
 	{LEVEL, "level", "count|trace|full", "launches alone; times too (default); calls too"},
 	{PAUSED, "paused", NULL, "record no activity until the program calls pasta_start()"},
+	{DELAY, "delay", "TIME", "record no activity before this time (such as 10s)"},
+	{DURATION, "duration", "TIME", "record activity for so long"},
 	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
 	{STACKS, "stacks", "native[=PERIOD]", "record where launches and allocations come from"},
 	{'q', "quiet", NULL, "say nothing but errors"},

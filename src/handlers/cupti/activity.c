@@ -304,32 +304,60 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 /* -- Beginning and end -- */
 
-int cupti_activity_start(void)
+static const struct {
+	int kind;
+	uint64_t for_;
+} kinds[] = {
+	{CUPTI_MEMORY, PASTA_BIT(ALLOC) | PASTA_BIT(FREE)},
+	/* From here on: activity. */
+	{CUPTI_KERNEL, PASTA_BIT(KERNEL)},
+	{CUPTI_MEMCPY, PASTA_BIT(COPY)},
+	{CUPTI_MEMCPY_P2P, PASTA_BIT(COPY)},
+	{CUPTI_MEMSET, PASTA_BIT(SET)},
+	{CUPTI_SYNC, PASTA_BIT(SYNC)},
+	{CUPTI_DRIVER, PASTA_BIT(API)},
+	{CUPTI_RUNTIME, PASTA_BIT(API)},
+};
+enum { KINDS = sizeof(kinds) / sizeof(*kinds), STATE = 1 };
+
+static bool wanted(uint64_t mask)
 {
-	static const struct {
-		int kind;
-		uint64_t for_;
-	} kinds[] = {
-		{CUPTI_KERNEL, PASTA_BIT(KERNEL)},
-		{CUPTI_MEMCPY, PASTA_BIT(COPY)},
-		{CUPTI_MEMCPY_P2P, PASTA_BIT(COPY)},
-		{CUPTI_MEMSET, PASTA_BIT(SET)},
-		{CUPTI_MEMORY, PASTA_BIT(ALLOC) | PASTA_BIT(FREE)},
-		{CUPTI_SYNC, PASTA_BIT(SYNC)},
-		{CUPTI_DRIVER, PASTA_BIT(API)},
-		{CUPTI_RUNTIME, PASTA_BIT(API)},
-	};
+	for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
+		if (mask >> k & 1 && pasta_agent_wants((enum pasta_kind)k))
+			return true;
+	return false;
+}
+
+/* The kinds from, up to, but not with, to: all that can be; the first error, if any. */
+static int enable(size_t from, size_t to, bool on)
+{
+	int first = CUPTI_OK;
+
+	for (size_t i = from; i < to; i++) {
+		int r = CUPTI_OK;
+
+		if (wanted(kinds[i].for_))
+			r = on ? cupti.ActivityEnable(kinds[i].kind)
+			       : cupti.ActivityDisable(kinds[i].kind);
+		first = first == CUPTI_OK ? r : first;
+	}
+	return first;
+}
+
+int cupti_activity_enable(bool on)
+{
+	return enable(STATE, KINDS, on);
+}
+
+int cupti_activity_start(bool active)
+{
 	int r = cupti.ActivityRegisterTimestampCallback(now);
 
 	if (r == CUPTI_OK)
 		r = cupti.ActivityRegisterCallbacks(request, complete);
 	cupti.SetThreadIdType(1); /* the system's, as events of threads have it */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && r == CUPTI_OK; i++)
-		for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
-			if (kinds[i].for_ >> k & 1 && pasta_agent_wants((enum pasta_kind)k)) {
-				r = cupti.ActivityEnable(kinds[i].kind);
-				break;
-			}
+	if (r == CUPTI_OK)
+		r = enable(0, active ? KINDS : STATE, true);
 	/* What a program that is killed leaves in buffers is at most a second's. */
 	if (r == CUPTI_OK && cupti.ActivityFlushPeriod)
 		cupti.ActivityFlushPeriod(1000);

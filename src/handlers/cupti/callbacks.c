@@ -9,7 +9,7 @@ enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
 static cupti_subscriber subscriber;
 /* What a function does, by its number: what it gives to a device, a kind; or one of these; or 0. */
 static uint8_t does[IDS_MAX];
-enum { GRAPH_LAUNCH = PASTA_KINDS_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES };
+enum { GRAPH_LAUNCH = PASTA_KINDS_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
 
 static bool begins(const char *name, const char *with)
 {
@@ -31,6 +31,10 @@ static uint8_t role_of(const char *name)
 		return CAPTURE_BEGIN;
 	if (begins(name, "cuStreamEndCapture"))
 		return CAPTURE_END;
+	if (!strcmp(name, "cuProfilerStart"))
+		return START;
+	if (!strcmp(name, "cuProfilerStop"))
+		return STOP;
 	if (strstr(name, "HostFunc"))
 		return 0;
 	if (strstr(name, "Launch"))
@@ -93,6 +97,14 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 		break;
 	case CLONES:
 		cupti_graph_clones(call);
+		break;
+	case START:
+		if (call->site)
+			cupti_follow_set(true);
+		break;
+	case STOP:
+		if (!call->site)
+			cupti_follow_set(false);
 		break;
 	default:
 		on_launch(role, call);

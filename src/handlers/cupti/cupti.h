@@ -47,6 +47,9 @@ struct cupti {
 };
 extern struct cupti cupti;
 
+/* inject.c: have the user told what does not work, and why. */
+void cupti_trouble(const char *what, int result);
+
 /* bind.c: find CUPTI. 0, or a negative errno, with one line that says what to do. */
 int cupti_bind(char *why, size_t size);
 /* A text for a result that is not CUPTI_OK; static. */
@@ -72,11 +75,19 @@ void cupti_graph_cloned(const struct cupti_resource_data *data);
 uint64_t cupti_graph_launched(const struct cupti_call *call);
 
 /* activity.c: what devices did. 0, or what CUPTI returned. */
-int cupti_activity_start(void);
+int cupti_activity_start(bool active);
+/* Begin, or end, with what is activity; state goes on. */
+int cupti_activity_enable(bool on);
 /* All that is there, now. */
 void cupti_activity_flush(void);
 /* For tests: a buffer, as CUPTI gives it. */
 void cupti_activity_take(uint8_t *buffer, size_t valid);
+
+/* follow.c: from now on, as recording starts and stops; it is in this state now. 0 or -errno. */
+int cupti_follow_start(bool active);
+void cupti_follow_end(void); /* before CUPTI goes */
+/* In a callback of CUPTI's: start or stop recording. */
+void cupti_follow_set(bool active);
 
 /* device.c: the devices there are, once. */
 void cupti_devices(void);

@@ -28,10 +28,11 @@ static void chain(void)
 
 static void at_exit(void)
 {
+	cupti_follow_end();
 	cupti_activity_flush();
 }
 
-static void trouble(const char *what, int result)
+void cupti_trouble(const char *what, int result)
 {
 	char why[300];
 
@@ -47,6 +48,7 @@ static void trouble(const char *what, int result)
 static void start(void)
 {
 	char why[300] = "";
+	bool active;
 	int r;
 
 	if (cupti_bind(why, sizeof(why))) {
@@ -55,15 +57,20 @@ static void start(void)
 	}
 	r = cupti_callbacks_start();
 	if (r != CUPTI_OK) {
-		trouble("launches cannot be seen", r);
+		cupti_trouble("launches cannot be seen", r);
 		cupti_callbacks_stop();
 		return;
 	}
-	r = cupti_activity_start();
-	if (r != CUPTI_OK)
-		trouble("what devices do cannot be seen", r);
-	else
-		atexit(at_exit);
+	active = pasta_agent_active();
+	r = cupti_activity_start(active);
+	if (r != CUPTI_OK) {
+		cupti_trouble("what devices do cannot be seen", r);
+		return;
+	}
+	atexit(at_exit);
+	if (cupti_follow_start(active))
+		pasta_agent_say("cupti", "no thread for starting and stopping: kernels are "
+					 "recorded as at the beginning, all or none");
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void)
