@@ -47,7 +47,6 @@ struct pasta_port {
 struct pasta_config pasta_config;
 struct pasta_state *pasta_state;
 static bool fork_wipes;
-static _Atomic bool active;
 static uint32_t last_gen; /* a child counts on from its parent's */
 static pthread_key_t thread_end;
 /* Small, and of the initial-exec kind: the agent is loaded late. */
@@ -444,16 +443,6 @@ uint32_t pasta_agent_gen(void)
 	return atomic_load_explicit(&pasta_state->gen, memory_order_relaxed);
 }
 
-void pasta_agent_set_active(bool on)
-{
-	atomic_store(&active, on);
-}
-
-bool pasta_agent_active(void)
-{
-	return atomic_load_explicit(&active, memory_order_relaxed);
-}
-
 bool pasta_agent_wants(enum pasta_kind kind)
 {
 	return pasta_config.kinds >> kind & 1;
@@ -531,6 +520,7 @@ static void after_fork_in_child(void)
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
+	pasta_window_forked();
 }
 
 static struct pasta_control *map_control(const char *run)
@@ -575,7 +565,7 @@ static bool read_config(void)
 		pasta_config.memory = MEMORY_DEFAULT;
 	if (pasta_config.memory < MEMORY_MIN)
 		pasta_config.memory = MEMORY_MIN;
-	atomic_store(&active, !(paused && *paused == '1'));
+	pasta_window_begin(getenv(PASTA_ENV_WINDOW), paused && *paused == '1');
 	read_stacks(getenv(PASTA_ENV_STACKS));
 	pasta_config.control = map_control(run);
 	return true;

@@ -299,10 +299,12 @@ void pasta_writer_wake(void)
 static void *writer_main(void *arg)
 {
 	struct pasta_state *s = arg;
-	const struct timespec tick = {.tv_nsec = TICK_NS};
 
 	pthread_setname_np(pthread_self(), "pasta-writer");
 	while (!atomic_load(&s->stop)) {
+		uint64_t next = pasta_window_tick();
+		const struct timespec tick = {.tv_nsec = next < TICK_NS ? (long)next : TICK_NS};
+
 		if (!atomic_load(&s->stall))
 			pasta_writer_tick(false);
 		futex(&s->wake, FUTEX_WAIT, 0, &tick);

@@ -11,8 +11,9 @@
 enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
 
 static cupti_subscriber subscriber;
-/* What a function gives to a device, by its number: a kind, or 0. */
-static uint8_t gives[IDS_MAX];
+/* What a function does, by its number: what it gives to a device, a kind; or one of these; or 0. */
+static uint8_t does[IDS_MAX];
+enum { GRAPH_LAUNCH = PASTA_KINDS_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
 
 /* Where recording was turned on or off, by the correlation of the launch that saw it first. */
 enum { TURNS = 1024 };
@@ -24,12 +25,31 @@ static struct {
 static _Atomic uint32_t turns;
 static _Atomic bool recording = true;
 
-static uint8_t kind_of(const char *name)
+static bool begins(const char *name, const char *with)
 {
+	return !strncmp(name, with, strlen(with));
+}
+
+static uint8_t role_of_graph(const char *name)
+{
+	if (begins(name, "cuGraphLaunch"))
+		return GRAPH_LAUNCH;
+	return begins(name, "cuGraphInstantiate") || begins(name, "cuGraphClone") ? CLONES : 0;
+}
+
+static uint8_t role_of(const char *name)
+{
+	if (begins(name, "cuGraph")) /* and not of cuGraphAddMemcpyNode, which copies nothing */
+		return role_of_graph(name);
+	if (begins(name, "cuStreamBeginCapture"))
+		return CAPTURE_BEGIN;
+	if (begins(name, "cuStreamEndCapture"))
+		return CAPTURE_END;
+	if (!strcmp(name, "cuProfilerStart"))
+		return START;
+	if (!strcmp(name, "cuProfilerStop"))
+		return STOP;
 	if (strstr(name, "HostFunc"))
-		return 0;
-	/* Functions that make and change nodes (cuGraphAddMemcpyNode) give nothing to a device. */
-	if (strstr(name, "Graph") && !strstr(name, "Launch"))
 		return 0;
 	if (strstr(name, "Launch"))
 		return PASTA_KERNEL;
@@ -81,39 +101,90 @@ bool cupti_recorded(uint32_t correlation)
 	return on;
 }
 
-static void on_launch(uint32_t id, const struct cupti_call *call)
+static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t time)
 {
-	uint8_t kind = id < IDS_MAX ? gives[id] : 0;
-	bool on = pasta_agent_active();
 	struct pasta_event ev;
 
-	if (call->site || !kind)
-		return;
-	if (on != atomic_load_explicit(&recording, memory_order_relaxed))
-		see_turn(call->correlation, on);
-	if (!on || !pasta_agent_wants(PASTA_LAUNCH))
-		return;
 	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.stack = pasta_stack_capture();
 	ev.launch.corr = call->correlation;
-	ev.launch.name = name_of(call, kind);
+	ev.launch.name = name_of(call, role);
 	ev.launch.context = call->context_id;
-	ev.launch.flags = kind;
-	ev.time = pasta_now();
+	ev.launch.flags = role;
+	if (role == GRAPH_LAUNCH) {
+		ev.launch.flags = PASTA_KERNEL;
+		ev.launch.graph = cupti_graph_launched(call);
+	}
+	ev.time = time ? time : pasta_now();
 	pasta_emit(&ev);
+}
+
+static void on_launch(uint8_t role, const struct cupti_call *call)
+{
+	bool on = pasta_agent_active(), recorded = on && pasta_agent_wants(PASTA_LAUNCH);
+	uint64_t begin;
+
+	if (!call->site && on != atomic_load_explicit(&recording, memory_order_relaxed))
+		see_turn(call->correlation, on);
+	if (call->site) {
+		begin = cupti_graph_release(call);
+		if (begin)
+			launch_event(role, call, begin);
+	} else if (atomic_load_explicit(&cupti_captures, memory_order_relaxed)) {
+		cupti_graph_hold(call, recorded ? pasta_now() : 0);
+	} else if (recorded) {
+		launch_event(role, call, 0);
+	}
+}
+
+static void on_driver(uint32_t id, const struct cupti_call *call)
+{
+	uint8_t role = id < IDS_MAX ? does[id] : 0;
+
+	switch (role) {
+	case 0:
+		break;
+	case CAPTURE_BEGIN:
+	case CAPTURE_END:
+		cupti_graph_capture(call, role == CAPTURE_BEGIN);
+		break;
+	case CLONES:
+		cupti_graph_clones(call);
+		break;
+	case START:
+		if (call->site)
+			pasta_agent_set_active(true);
+		break;
+	case STOP:
+		if (!call->site)
+			pasta_agent_set_active(false);
+		break;
+	default:
+		on_launch(role, call);
+	}
+}
+
+static void on_resource(uint32_t id, const void *data)
+{
+	if (id == CUPTI_CONTEXT_CREATED)
+		cupti_devices();
+	else if (id == CUPTI_GRAPHNODE_CREATED)
+		cupti_graph_created(data);
+	else if (id == CUPTI_GRAPHNODE_CLONED)
+		cupti_graph_cloned(data);
 }
 
 static void on_call(void *user, int domain, uint32_t id, const void *data)
 {
 	(void)user;
 	if (domain == CUPTI_DRIVER_API)
-		on_launch(id, data);
-	else if (domain == CUPTI_RESOURCE && id == CUPTI_CONTEXT_CREATED)
-		cupti_devices();
+		on_driver(id, data);
+	else if (domain == CUPTI_RESOURCE)
+		on_resource(id, data);
 }
 
 /* Numbers differ between versions: functions are known by their names. */
-static int enable_launches(void)
+static int enable_calls(void)
 {
 	int r = CUPTI_OK;
 
@@ -122,8 +193,8 @@ static int enable_launches(void)
 
 		if (cupti.GetCallbackName(CUPTI_DRIVER_API, id, &name) != CUPTI_OK || !name)
 			break;
-		gives[id] = kind_of(name);
-		if (gives[id])
+		does[id] = role_of(name);
+		if (does[id])
 			r = cupti.EnableCallback(1, subscriber, CUPTI_DRIVER_API, id);
 	}
 	return r;
@@ -136,7 +207,15 @@ int cupti_callbacks_start(void)
 	atomic_store(&recording, pasta_agent_active());
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
-	return r == CUPTI_OK ? enable_launches() : r;
+	if (r == CUPTI_OK)
+		r = enable_calls();
+	/* Without them kernels of graphs have no place, and captured launches count: no reason to
+	 * record nothing. */
+	if (r == CUPTI_OK) {
+		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CREATED);
+		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CLONED);
+	}
+	return r;
 }
 
 void cupti_callbacks_stop(void)

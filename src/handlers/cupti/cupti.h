@@ -8,6 +8,7 @@
 #ifndef PASTA_HANDLERS_CUPTI_H
 #define PASTA_HANDLERS_CUPTI_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "collect/agent.h"
@@ -30,7 +31,11 @@
 	F(ActivityFlushAll, (uint32_t))                                                            \
 	F(ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                  \
 	F(SetThreadIdType, (int))
-#define CUPTI_FUNCTIONS_MAYBE(F) F(ActivityFlushPeriod, (uint32_t))
+#define CUPTI_FUNCTIONS_MAYBE(F)                                                                   \
+	F(ActivityFlushPeriod, (uint32_t))                                                         \
+	F(GetGraphId, (void *, uint32_t *))                                                        \
+	F(GetGraphExecId, (void *, uint32_t *))                                                    \
+	F(GetGraphNodeId, (void *, uint64_t *))
 
 struct cupti {
 #define F(name, args) int(*name) args;
@@ -53,6 +58,21 @@ void cupti_callbacks_stop(void);
 /* Whether activity was recorded when this was launched; it is asked when the work's record comes.
  * What is no launch goes with the launch before it. */
 bool cupti_recorded(uint32_t correlation);
+
+/* graph.c: nodes of graphs. How many captures there are in the process. */
+extern _Atomic uint32_t cupti_captures;
+/* A call that begins a capture, or ends one; one that clones nodes. */
+void cupti_graph_capture(const struct cupti_call *call, bool begins);
+void cupti_graph_clones(const struct cupti_call *call);
+/* While there are captures a launch is not recorded before its call ends; begin is 0 if it is not
+ * to be recorded at all. At the end of any launch: the begin of one that was held and is to be
+ * recorded now; 0: there is none, or it failed or became a node. */
+void cupti_graph_hold(const struct cupti_call *call, uint64_t begin);
+uint64_t cupti_graph_release(const struct cupti_call *call);
+void cupti_graph_created(const struct cupti_resource_data *data);
+void cupti_graph_cloned(const struct cupti_resource_data *data);
+/* The number of the executable graph that a call launches. */
+uint64_t cupti_graph_launched(const struct cupti_call *call);
 
 /* activity.c: what devices did. 0, or what CUPTI returned. */
 int cupti_activity_start(void);

@@ -18,7 +18,11 @@ enum cupti_result {
 };
 
 enum cupti_domain { CUPTI_DRIVER_API = 1, CUPTI_RUNTIME_API, CUPTI_RESOURCE };
-enum cupti_resource { CUPTI_CONTEXT_CREATED = 1 };
+enum cupti_resource {
+	CUPTI_CONTEXT_CREATED = 1,
+	CUPTI_GRAPHNODE_CREATED = 13,
+	CUPTI_GRAPHNODE_CLONED = 20,
+};
 
 enum cupti_kind {
 	CUPTI_MEMCPY = 1,
@@ -51,6 +55,23 @@ struct cupti_call {
 	uint64_t *data; /* a place for whoever is called, from begin to end */
 	uint32_t correlation;
 };
+
+/* What a callback about a resource gets; of a graph's node the descriptor is a cupti_graph. */
+struct cupti_resource_data {
+	void *context, *stream;
+	const void *descriptor;
+};
+
+struct cupti_graph {
+	void *graph, *original_graph;
+	void *node, *original_node;
+	uint32_t type, pad;
+	void *dependency;
+	void *exec;
+};
+_Static_assert(offsetof(struct cupti_graph, original_node) == 24 &&
+		       offsetof(struct cupti_graph, dependency) == 40,
+	       "as CUPTI has it");
 
 struct cupti_record {
 	uint32_t kind;
