@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "collect/state.h"
 
@@ -19,7 +21,7 @@
 #define PORT_NAP_NS 200000L
 #define EXIT_WAIT_S 5
 #define STACK_SHARE 8 /* call paths take at most this part of the memory */
-enum { CACHE = 256, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512 };
+enum { CACHE = 256, KNOWN = 1024, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512 };
 
 /* The end of a ring where events go in. */
 struct pusher {
@@ -37,6 +39,10 @@ struct producer {
 		const unsigned char *entry;
 		uint32_t id;
 	} cache[CACHE];
+	struct {
+		const unsigned char *entry;
+		uint32_t id;
+	} known[KNOWN]; /* by what the text is, wherever it is; one of two places */
 };
 
 struct pasta_port {
@@ -393,6 +399,40 @@ static bool same(const char *text, const unsigned char *entry)
 	return !strncmp(text, (const char *)entry + 4, n) && text[n] == '\0';
 }
 
+static bool fits(const char *text, const unsigned char *entry)
+{
+	return !entry || same(text, entry);
+}
+
+/* A text's place among the known, or where it is to be. */
+static size_t known_at(const struct producer *p, const char *text, size_t size)
+{
+	size_t at = XXH3_64bits(text, size) % KNOWN;
+
+	if (!fits(text, p->known[at].entry) && fits(text, p->known[at ^ 1].entry))
+		return at ^ 1;
+	return at;
+}
+
+/* Text that is made anew each time has another address, or is another at the same one. */
+static uint32_t intern_text(struct producer *p, const char *text, const unsigned char **entry)
+{
+	size_t size = strlen(text), at = known_at(p, text, size);
+	uint32_t id = p->known[at].id; /* before the entry: a handler may change both */
+
+	atomic_signal_fence(memory_order_seq_cst);
+	*entry = p->known[at].entry;
+	if (*entry && same(text, *entry))
+		return id;
+	id = intern(text, size, entry);
+	p->known[at].entry = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->known[at].id = id;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->known[at].entry = *entry;
+	return id;
+}
+
 /* Programs name things with literals: look by address first, then at the text. */
 uint32_t pasta_intern_str(const char *text)
 {
@@ -405,7 +445,7 @@ uint32_t pasta_intern_str(const char *text)
 		return 0;
 	if (p->cache[slot].text == text && same(text, p->cache[slot].entry))
 		return p->cache[slot].id;
-	id = intern(text, strlen(text), &entry);
+	id = intern_text(p, text, &entry);
 	p->cache[slot].text = NULL; /* a handler may look here between the lines */
 	atomic_signal_fence(memory_order_seq_cst);
 	p->cache[slot].entry = entry;
