@@ -256,7 +256,8 @@ static inline struct producer *producer_get(void)
 	return producer_new();
 }
 
-void pasta_emit(struct pasta_event *ev)
+/* tid 0: the calling thread's. */
+static inline void emit(const struct pasta_event *ev, uint32_t tid)
 {
 	struct producer *p = producer_get();
 
@@ -269,13 +270,43 @@ void pasta_emit(struct pasta_event *ev)
 	} else {
 		p->busy = true;
 		atomic_signal_fence(memory_order_seq_cst);
-		if (!push(&p->push, ev, p->tid)) {
+		if (!push(&p->push, ev, tid ? tid : p->tid)) {
 			drop(&p->push, PASTA_LOSS_FULL, 1);
 			pasta_writer_wake();
 		}
 		atomic_signal_fence(memory_order_seq_cst);
 		p->busy = false;
 	}
+}
+
+void pasta_emit(struct pasta_event *ev)
+{
+	emit(ev, 0);
+}
+
+void pasta_emit_for(struct pasta_event *ev, uint32_t tid)
+{
+	emit(ev, tid);
+}
+
+void pasta_emit_name(uint32_t tid, uint32_t name)
+{
+	struct producer *p = producer_get();
+	struct pasta_event ev;
+	sigset_t old;
+
+	/* What the system calls the thread must not come later, and win. */
+	if (p && p->push.ring && (!tid || tid == p->tid)) {
+		pasta_signals_hold(&old);
+		pthread_mutex_lock(&pasta_state->lock);
+		p->push.ring->name[0] = '\0';
+		pthread_mutex_unlock(&pasta_state->lock);
+		pasta_signals_release(&old);
+	}
+	pasta_event_init(&ev, PASTA_THREAD, 0, PASTA_EVENT_SIZE(thread));
+	ev.thread.name = name;
+	ev.time = pasta_now();
+	emit(&ev, tid);
 }
 
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)

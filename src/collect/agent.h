@@ -55,6 +55,13 @@ static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind
  * fields are the caller's; tid is set here. Times of one thread must not go back. */
 void pasta_emit(struct pasta_event *ev);
 
+/* The same for an event that is another thread's, or of a track that is no thread of the system's:
+ * ids from PASTA_TRACK on are free for those. Times of one tid must not go back, whoever emits. */
+#define PASTA_TRACK (UINT32_C(1) << 30)
+void pasta_emit_for(struct pasta_event *ev, uint32_t tid);
+/* A thread's name, an interned one; tid 0 is the calling thread. */
+void pasta_emit_name(uint32_t tid, uint32_t name);
+
 /* The calling thread's id, as its events have it. */
 uint32_t pasta_agent_tid(void);
 

@@ -122,14 +122,8 @@ static void counter(const char *name, double value)
 /* State: recorded whether or not activity is. */
 static void thread_name(const char *name)
 {
-	struct pasta_event ev;
-
-	if (!pasta_agent_wants(PASTA_THREAD))
-		return;
-	pasta_event_init(&ev, PASTA_THREAD, 0, PASTA_EVENT_SIZE(thread));
-	ev.time = pasta_now();
-	ev.thread.name = pasta_intern_str(name);
-	pasta_emit(&ev);
+	if (pasta_agent_wants(PASTA_THREAD))
+		pasta_emit_name(0, pasta_intern_str(name));
 }
 
 static void start(void)
