@@ -656,7 +656,7 @@ static void attach(void)
 {
 	struct pasta_state *s;
 
-	if (!read_config() || pthread_key_create(&thread_end, producer_end))
+	if (!read_config() || pthread_key_create(&thread_end, producer_end) || pasta_regions_bind())
 		return;
 	s = pasta_memory_new(sizeof(*s));
 	if (!s)
