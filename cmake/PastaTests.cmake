@@ -61,6 +61,9 @@ function(pasta_unit_tests room pattern)
 		target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 		target_include_directories(${name} SYSTEM PRIVATE "${PASTA_CMOCKA_INCLUDE}")
 		target_link_libraries(${name} PRIVATE pasta-agent-static "${PASTA_CMOCKA}")
+		if(name STREQUAL "test_nvtx" AND PASTA_NVTX_INCLUDE)
+			target_include_directories(${name} SYSTEM PRIVATE "${PASTA_NVTX_INCLUDE}")
+		endif()
 		if(name STREQUAL "test_crew") # it runs all the tools there are
 			target_sources(${name} PRIVATE $<TARGET_OBJECTS:pasta-tools>)
 		endif()
@@ -85,6 +88,9 @@ function(pasta_script_tests room)
 	endforeach()
 endfunction()
 
+# NVTX's own headers, where CUDA's toolkit is: a test holds ours against them.
+find_path(PASTA_NVTX_INCLUDE nvtx3/nvToolsExt.h PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+	PATH_SUFFIXES include)
 pasta_unit_tests(unit tests/unit/test_*.c)
 pasta_unit_tests(unit share/new-tool/tests/unit/test_*.c)
 pasta_unit_tests(gpu tests/gpu/test_*.c)

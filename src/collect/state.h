@@ -118,6 +118,9 @@ void pasta_unwind_bind(void); /* once, while the agent attaches */
  * own; unloaded is from pasta_modules_update. At most max, which is at most PASTA_STACK_FRAMES. */
 size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unloaded);
 
+/* regions.c */
+int pasta_regions_bind(void); /* once, likewise; 0 or an errno */
+
 /* stack.c */
 void pasta_stack_bind(void); /* once, likewise */
 

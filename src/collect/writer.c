@@ -248,6 +248,10 @@ static void announce(struct pasta_ring *r)
 	memcpy(name, r->name, sizeof(name));
 	tid = atomic_load_explicit(&r->tid, memory_order_relaxed);
 	pthread_mutex_unlock(&pasta_state->lock);
+	if (!name[0]) {
+		r->announced = tid;
+		return;
+	}
 	ev = own_event(PASTA_THREAD, 0);
 	if (!ev)
 		return;

@@ -7,6 +7,7 @@ __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_
 		&pasta_annotate_handler,
 		&pasta_opencl_handler,
 		&pasta_cupti_handler,
+		&pasta_nvtx_handler,
 		NULL,
 	};
 

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "handlers/cupti/cupti.h"
-#include "handlers/cupti/names.h"
 
 enum { BUFFER = 4 << 20, SPARE_MAX = 16, BATCH = 1 << 16 };
 
@@ -23,7 +22,6 @@ static struct {
 	size_t size, count;
 } batch;
 
-static struct cupti_names names;
 static atomic_bool stopped;
 
 static uint64_t now(void)
@@ -113,7 +111,7 @@ static void take_kernel(const struct cupti_kernel *k)
 	ev->kernel.dur = span(k->start, k->end);
 	ev->kernel.corr = k->correlation;
 	ev->kernel.node = k->node;
-	ev->kernel.name = k->name ? cupti_name(&names, k->name) : 0;
+	ev->kernel.name = k->name ? pasta_intern_str(k->name) : 0;
 	ev->kernel.context = k->context;
 	ev->kernel.stream = k->stream;
 	ev->kernel.device = k->device;
@@ -252,7 +250,7 @@ static void take_api(const struct cupti_api *a, int domain)
 	ev->api.dur = span(a->start, a->end);
 	ev->api.corr = a->correlation;
 	if (cupti.GetCallbackName(domain, a->id, &name) == CUPTI_OK && name)
-		ev->api.name = cupti_name(&names, name);
+		ev->api.name = pasta_intern_str(name);
 	ev->api.status = a->status;
 }
 

@@ -1,12 +1,10 @@
 /* callbacks.c - launches, on their threads, as CUDA's driver is called. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "collect/stack.h"
 #include "handlers/cupti/cupti.h"
-#include "handlers/cupti/names.h"
 
 enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
 
@@ -58,16 +56,9 @@ static uint8_t role_of(const char *name)
 	return strstr(name, "Memset") ? PASTA_SET : 0;
 }
 
-/* The kernel's record brings its name; where there will be none, the launch does. */
-static uint32_t name_of(const struct cupti_call *call, uint8_t kind)
+static uint32_t name_of(const struct cupti_call *call, uint8_t role)
 {
-	static _Thread_local struct cupti_names *names;
-
-	if (kind != PASTA_KERNEL || !call->symbol || pasta_agent_wants(PASTA_KERNEL))
-		return 0;
-	if (!names)
-		names = calloc(1, sizeof(*names)); /* once a thread, and for good */
-	return names ? cupti_name(names, call->symbol) : pasta_intern_str(call->symbol);
+	return role == PASTA_KERNEL && call->symbol ? pasta_intern_str(call->symbol) : 0;
 }
 
 static void see_turn(uint32_t correlation, bool on)
