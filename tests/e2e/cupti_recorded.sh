@@ -39,7 +39,7 @@ for version in 19 28 130001 130401; do
 	events exact "all$version.dump" "all$version.out" || failed "version $version: not exact"
 done
 # More than fits into one of CUPTI's buffers.
-record many 0 --record launch,kernel -- all 20000
+record many 0 --record launch,kernel -- all 6000
 clean many
 is "many: launches, kernels, processes, dropped" "$(events counts many.dump)" \
 	"$(json many.out 'd["launches"]') $(json many.out 'd["kernels"] + d["nodes"]') 1 0"

@@ -340,6 +340,40 @@ static void a_buffer_may_hold_more_than_is_pushed_at_once(void **state)
 	assert_int_equal(got.kernels, MANY);
 }
 
+static void *take_again(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 5; i++)
+		cupti_activity_take(buffer, used);
+	return NULL;
+}
+
+static void take_in_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	bind_fake();
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, take_again, NULL))
+			_exit(92);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pasta_agent_close();
+}
+
+static void buffers_that_several_threads_bring_at_once_are_all_taken(void **state)
+{
+	uint64_t t = pasta_now();
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++)
+		PUT((struct cupti_kernel){.kind = CUPTI_KERNEL, .start = t + i, .correlation = i});
+	assert_int_equal(in_child(take_in_threads), 0);
+	used = 0;
+	read_back();
+	assert_int_equal(got.kernels + got.account.dropped, MANY * THREADS * 5);
+}
+
 static void kinds_that_no_tool_wants_are_not_recorded(void **state)
 {
 	char kinds[24];
@@ -517,6 +551,7 @@ int main(void)
 		T(memory_is_allocated_or_released_and_else_nothing),
 		T(records_of_kinds_that_are_not_known_are_passed_over),
 		T(a_buffer_may_hold_more_than_is_pushed_at_once),
+		T(buffers_that_several_threads_bring_at_once_are_all_taken),
 		T(kinds_that_no_tool_wants_are_not_recorded),
 		T(launches_of_threads_and_their_kernels_are_all_there),
 		T(what_cupti_drops_is_in_the_account),

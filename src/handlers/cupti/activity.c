@@ -13,10 +13,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *spare[SPARE_MAX];
 static unsigned int spares;
 
+/* Threads have buffers of their own, and may bring them at the same time. */
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_port *port;
 static uint32_t port_gen;
 
-/* Events that wait to be pushed together. CUPTI gives buffers one at a time. */
+/* Events that wait to be pushed together. */
 static struct {
 	_Alignas(8) uint8_t data[BATCH];
 	size_t size, count;
@@ -290,9 +292,11 @@ void cupti_activity_take(uint8_t *buffer, size_t valid)
 {
 	struct cupti_record *r = NULL;
 
+	pthread_mutex_lock(&taking);
 	while (cupti.ActivityGetNextRecord(buffer, valid, &r) == CUPTI_OK)
 		take(r);
 	push();
+	pthread_mutex_unlock(&taking);
 }
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
