@@ -36,6 +36,18 @@ function(pasta_test name room source)
 		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};${sanitizer_env}")
 endfunction()
 
+# NVIDIA's headers, with which a test compares what we know of CUPTI. Nothing else needs them.
+find_path(PASTA_CUPTI_INCLUDE cupti.h
+	HINTS ENV CUDA_HOME ENV CUDA_PATH
+	PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI /usr/lib/cuda
+	PATH_SUFFIXES include)
+if(PASTA_CUPTI_INCLUDE)
+	include(CheckIncludeFile)
+	set(CMAKE_REQUIRED_INCLUDES ${PASTA_CUPTI_INCLUDE})
+	check_include_file(cupti.h PASTA_CUPTI_COMPILES)
+	unset(CMAKE_REQUIRED_INCLUDES)
+endif()
+
 # pasta_unit_tests(ROOM PATTERN): a cmocka program a file.
 function(pasta_unit_tests room pattern)
 	pasta_glob(sources ${pattern})
@@ -49,8 +61,15 @@ function(pasta_unit_tests room pattern)
 		target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 		target_include_directories(${name} SYSTEM PRIVATE "${PASTA_CMOCKA_INCLUDE}")
 		target_link_libraries(${name} PRIVATE pasta-agent-static "${PASTA_CMOCKA}")
+		if(name STREQUAL "test_nvtx" AND PASTA_NVTX_INCLUDE)
+			target_include_directories(${name} SYSTEM PRIVATE "${PASTA_NVTX_INCLUDE}")
+		endif()
 		if(name STREQUAL "test_crew") # it runs all the tools there are
 			target_sources(${name} PRIVATE $<TARGET_OBJECTS:pasta-tools>)
+		endif()
+		if(name STREQUAL "test_cupti_abi" AND PASTA_CUPTI_COMPILES)
+			target_include_directories(${name} SYSTEM PRIVATE ${PASTA_CUPTI_INCLUDE})
+			target_compile_definitions(${name} PRIVATE PASTA_HAVE_CUPTI)
 		endif()
 		pasta_test(${name} ${room} "${source}" ${name})
 	endforeach()
@@ -69,6 +88,9 @@ function(pasta_script_tests room)
 	endforeach()
 endfunction()
 
+# NVTX's own headers, where CUDA's toolkit is: a test holds ours against them.
+find_path(PASTA_NVTX_INCLUDE nvtx3/nvToolsExt.h PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+	PATH_SUFFIXES include)
 pasta_unit_tests(unit tests/unit/test_*.c)
 pasta_unit_tests(unit share/new-tool/tests/unit/test_*.c)
 pasta_unit_tests(gpu tests/gpu/test_*.c)
@@ -107,7 +129,8 @@ if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
 endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
-	if(name MATCHES "^plugin_") # a library that programs and tests load: tests/programs/NAME.so
+	# A library that programs and tests load: tests/programs/NAME.so.
+	if(name MATCHES "^(plugin_|fake_cupti|fake_injection)")
 		add_library(program-${name} MODULE "${source}")
 	else()
 		add_executable(program-${name} "${source}")
@@ -117,7 +140,10 @@ foreach(source IN LISTS programs)
 	if(PASTA_WERROR)
 		target_compile_options(program-${name} PRIVATE -Werror)
 	endif()
-	target_link_libraries(program-${name} PRIVATE Threads::Threads)
+	target_link_libraries(program-${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+	if(name STREQUAL "fake_cupti") # it is the fake of CUDA's driver as well
+		target_link_options(program-${name} PRIVATE -Wl,-soname,libcuda.so.1)
+	endif()
 	set_target_properties(program-${name} PROPERTIES OUTPUT_NAME ${name} C_EXTENSIONS ON
 		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs"
 		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs" PREFIX "")

@@ -13,12 +13,27 @@ struct kernel {
 	struct shape *shape;	  /* of the last one; NULL: none */
 	uint64_t launches;	  /* events of launches that name it */
 	uint64_t joined;	  /* those of them whose kernel has a record */
+	uint64_t counted;	  /* those of processes that record no kernels: see settle */
 };
 
 struct shape {
 	struct kernel *kernel;
 	uint32_t grid[3], block[3];
 	uint64_t count, total, min, max;
+};
+
+/* Where launches come from: kept for processes that record no kernels, and while that is not known.
+ */
+struct site {
+	const struct pasta_scope *scope;
+	uint32_t name, proc, stack;
+	uint64_t count;
+};
+
+enum records { UNKNOWN, NONE, SOME };
+
+struct process {
+	enum records kernels;
 };
 
 #define LAST 64 /* shapes and names that were there last, a power of two */
@@ -28,6 +43,10 @@ struct kernels {
 	struct shape *last_shapes[LAST];   /* by hash */
 	struct pasta_map *kernels;	   /* by name */
 	struct pasta_map *shapes;	   /* by hash, or the next number that is free */
+	struct pasta_map *sites;	   /* likewise */
+	struct pasta_map *processes;	   /* struct process, by number */
+	struct process *process;	   /* of the last launch; NULL: none */
+	uint32_t proc;			   /* its number */
 	bool failed;
 };
 
@@ -38,7 +57,9 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	(void)opts;
 	k->kernels = pasta_map_new(sizeof(struct kernel));
 	k->shapes = pasta_map_new(sizeof(struct shape));
-	if (!k->kernels || !k->shapes)
+	k->sites = pasta_map_new(sizeof(struct site));
+	k->processes = pasta_map_new(sizeof(struct process));
+	if (!k->kernels || !k->shapes || !k->sites || !k->processes)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -53,6 +74,8 @@ static void close_(void *state)
 		pasta_hist_free(kernel->times);
 	pasta_map_free(k->kernels);
 	pasta_map_free(k->shapes);
+	pasta_map_free(k->sites);
+	pasta_map_free(k->processes);
 }
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
@@ -143,10 +166,58 @@ static void add(struct shape *into, uint64_t count, uint64_t total, uint64_t min
 	into->max = max > into->max ? max : into->max;
 }
 
+static struct process *process_of(struct kernels *k, uint32_t proc)
+{
+	if (!k->process || k->proc != proc) {
+		k->process = pasta_map_add(k->processes, proc);
+		k->proc = proc;
+	}
+	k->failed |= !k->process;
+	return k->process;
+}
+
+/* It says what it records; its first launches may have come before. */
+static void on_process(struct kernels *k, const struct pasta_event *ev)
+{
+	struct process *process = process_of(k, ev->proc);
+	uint64_t kinds = ev->process.kinds;
+
+	if (process)
+		process->kernels =
+			kinds & PASTA_BIT(LAUNCH) && !(kinds & PASTA_BIT(KERNEL)) ? NONE : SOME;
+}
+
+static bool is_site(const struct site *a, const struct site *b)
+{
+	return a->name == b->name && a->proc == b->proc && a->stack == b->stack &&
+	       a->scope == b->scope;
+}
+
+/* Sites are found as shapes are. */
+static void add_site(struct kernels *k, const struct site *from)
+{
+	const uint32_t at[3] = {from->proc, from->stack, from->scope ? from->scope->id : 0};
+	uint64_t key = hash(from->name, at, at);
+	struct site *site;
+
+	while ((site = pasta_map_add(k->sites, key)) && site->count && !is_site(site, from))
+		key++;
+	if (!site) {
+		k->failed = true;
+		return;
+	}
+	if (!site->count) {
+		*site = *from;
+		return;
+	}
+	site->count += from->count;
+}
+
 /* A launch of a graph names no kernel; one without a name may be a copy. Their kernels, if they
  * are kernels, count by their records. */
 static void on_launch(struct kernels *k, const struct pasta_event *ev)
 {
+	struct process *process;
 	struct kernel *kernel;
 
 	if (!ev->launch.name || ev->launch.graph)
@@ -154,6 +225,13 @@ static void on_launch(struct kernels *k, const struct pasta_event *ev)
 	kernel = kernel_of(k, ev->launch.name);
 	if (kernel)
 		kernel->launches++;
+	process = process_of(k, ev->proc);
+	if (process && process->kernels != SOME)
+		add_site(k, &(struct site){.scope = pasta_where_of(ev)->scope,
+					   .name = ev->launch.name,
+					   .proc = ev->proc,
+					   .stack = ev->launch.stack,
+					   .count = 1});
 }
 
 /* A record whose launch counts by itself. The launch has the name that the record has, mostly. */
@@ -189,8 +267,28 @@ static void on_event(void *state, const struct pasta_event *ev)
 {
 	if (ev->kind == PASTA_LAUNCH)
 		on_launch(state, ev);
+	else if (ev->kind == PASTA_PROCESS)
+		on_process(state, ev);
 	else
 		on_kernel(state, ev);
+}
+
+static void merge_sites(struct kernels *a, const struct kernels *b)
+{
+	const struct process *process;
+	const struct site *site;
+	uint64_t proc;
+	size_t at = 0;
+
+	while ((process = pasta_map_next(b->processes, &at, &proc))) {
+		struct process *ours = process_of(a, (uint32_t)proc);
+
+		if (ours && process->kernels)
+			ours->kernels = process->kernels;
+	}
+	at = 0;
+	while ((site = pasta_map_next(b->sites, &at, NULL)))
+		add_site(a, site);
 }
 
 static void merge(void *into, const void *from)
@@ -220,15 +318,40 @@ static void merge(void *into, const void *from)
 		if (sum)
 			add(sum, shape->count, shape->total, shape->min, shape->max);
 	}
+	merge_sites(a, b);
 }
 
 /* -- Reporting. -- */
 
-/* Executions that have no record; more records than launches is no loss: a filter may have left out
- * their launches. */
+/* Of a process that records no kernels, by what it said. */
+static bool is_counted(const struct kernels *k, const struct site *site)
+{
+	const struct process *process = pasta_map_find(k->processes, site->proc);
+
+	return process && process->kernels == NONE;
+}
+
+/* All is known now: which launches can have no record. */
+static void settle(struct kernels *k)
+{
+	const struct site *site;
+	size_t at = 0;
+
+	while ((site = pasta_map_next(k->sites, &at, NULL))) {
+		struct kernel *kernel = is_counted(k, site) ? kernel_of(k, site->name) : NULL;
+
+		if (kernel)
+			kernel->counted += site->count;
+	}
+}
+
+/* Executions that should have a record and have none; more records than launches is no loss: a
+ * filter may have left out their launches. */
 static uint64_t missing(const struct kernel *kernel)
 {
-	return kernel->launches > kernel->joined ? kernel->launches - kernel->joined : 0;
+	uint64_t others = kernel->launches - kernel->counted;
+
+	return others > kernel->joined ? others - kernel->joined : 0;
 }
 
 static const char *label(uint32_t name)
@@ -246,6 +369,7 @@ static int by_total(const void *a, const void *b)
 	const struct kernel *x = *(struct kernel *const *)a, *y = *(struct kernel *const *)b;
 	int order = compare(pasta_hist_sum(x->times), pasta_hist_sum(y->times));
 
+	order = order ? order : compare(x->counted, y->counted);
 	return order ? order : strcmp(label(x->name), label(y->name));
 }
 
@@ -267,7 +391,12 @@ static void put_kernel(struct pasta_table *t, const struct kernel *kernel, uint6
 	int i;
 
 	pasta_cell_str(t, label(kernel->name));
-	pasta_cell_int(t, (int64_t)(count + missing(kernel)));
+	pasta_cell_int(t, (int64_t)(count + missing(kernel) + kernel->counted));
+	if (!count && kernel->counted) {
+		for (i = 0; i < 8; i++)
+			pasta_cell_none(t);
+		return;
+	}
 	pasta_cell_int(t, (int64_t)total);
 	pasta_cell_int(t, (int64_t)(count ? total / count : 0));
 	pasta_cell_int(t, (int64_t)pasta_hist_min(h));
@@ -340,6 +469,125 @@ static int report_shapes(const struct kernels *k, struct pasta_out *out)
 	return 0;
 }
 
+#define TEXT 300  /* bytes of a label */
+#define FRAMES 16 /* of a call path, from the innermost, that are looked at */
+
+/* A site as people read it: of one text there may be many. */
+struct place {
+	const char *kernel;
+	char *regions, *from; /* "": none */
+	uint64_t count;
+};
+
+/* The innermost function whose source is known, or else the innermost; "" for what is no path. */
+static const char *stack_text(const struct site *site, char *text)
+{
+	struct pasta_stack_frame frames[FRAMES];
+	size_t i = 0, count = pasta_stack_frames(site->proc, site->stack, frames, FRAMES);
+
+	count = count < FRAMES ? count : FRAMES;
+	while (i < count && !*frames[i].file)
+		i++;
+	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, TEXT) : "";
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = strcmp(x->kernel, y->kernel);
+
+	order = order ? order : strcmp(x->regions, y->regions);
+	return order ? order : strcmp(x->from, y->from);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = compare(x->count, y->count);
+
+	return order ? order : by_text(a, b);
+}
+
+static void places_free(struct place *places, size_t count)
+{
+	while (count--) {
+		free(places[count].regions);
+		free(places[count].from);
+	}
+	free(places);
+}
+
+/* NULL when out of memory. */
+static struct place *places_of(const struct kernels *k, size_t *count)
+{
+	struct place *places = calloc(pasta_map_count(k->sites) + 1, sizeof(*places));
+	const struct site *site;
+	char text[TEXT];
+	size_t at = 0;
+
+	*count = 0;
+	while (places && (site = pasta_map_next(k->sites, &at, NULL))) {
+		struct place *p = &places[*count];
+
+		if (!is_counted(k, site))
+			continue;
+		++*count;
+		p->kernel = label(site->name);
+		p->count = site->count;
+		p->regions = strdup(pasta_scope_regions(site->scope, text, TEXT));
+		p->from = strdup(stack_text(site, text));
+		if (!p->regions || !p->from) {
+			places_free(places, *count);
+			return NULL;
+		}
+	}
+	return places;
+}
+
+/* The counts of those that read alike go to the first; the others have 0 then. */
+static void fold(struct place *places, size_t count)
+{
+	size_t i, first = 0;
+
+	qsort(places, count, sizeof(*places), by_text);
+	for (i = 1; i < count; i++) {
+		if (by_text(&places[first], &places[i])) {
+			first = i;
+			continue;
+		}
+		places[first].count += places[i].count;
+		places[i].count = 0;
+	}
+	qsort(places, count, sizeof(*places), by_count);
+}
+
+/* Only where launches were counted: else the kernels' own tables say more. */
+static int report_places(const struct kernels *k, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{"kernel", PASTA_STRING, NULL},
+		{"region", PASTA_STRING, NULL},
+		{"from", PASTA_STRING, NULL},
+		{"launches", PASTA_INT, NULL},
+	};
+	size_t i, count;
+	struct place *places = places_of(k, &count);
+	struct pasta_table *t;
+
+	if (!places)
+		return -ENOMEM;
+	fold(places, count);
+	t = count ? pasta_out_table(out, "launches_by_place", columns, 4) : NULL;
+	for (i = 0; i < count && places[i].count; i++) {
+		pasta_cell_str(t, places[i].kernel);
+		pasta_cell_str(t, places[i].regions);
+		pasta_cell_str(t, places[i].from);
+		pasta_cell_int(t, (int64_t)places[i].count);
+	}
+	places_free(places, count);
+	return 0;
+}
+
 static void find_missing(const struct kernels *k, struct pasta_out *out)
 {
 	const struct kernel *kernel;
@@ -356,15 +604,19 @@ static void find_missing(const struct kernels *k, struct pasta_out *out)
 static int report(void *state, struct pasta_out *out)
 {
 	struct kernels *k = state;
-	int error = k->failed ? -ENOMEM : report_kernels(k, out);
+	int error;
 
+	settle(k);
+	error = k->failed ? -ENOMEM : report_kernels(k, out);
 	if (!error)
 		error = report_shapes(k, out);
+	if (!error)
+		error = report_places(k, out);
 	find_missing(k, out);
 	return error;
 }
 
 PASTA_TOOL(.name = "kernel_freq", .summary = "kernels by name and shape: launches and device time",
-	   .events = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL), .needs = PASTA_NEED_WHERE,
-	   .state_size = sizeof(struct kernels), .open = open_, .event = on_event, .merge = merge,
-	   .report = report, .close = close_);
+	   .events = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(PROCESS),
+	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(struct kernels), .open = open_,
+	   .event = on_event, .merge = merge, .report = report, .close = close_);

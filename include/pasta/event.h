@@ -73,7 +73,7 @@ enum pasta_region_sub {
 	PASTA_REGION_MARK,
 	PASTA_REGION_STRAY, /* for tools only: an end that ends nothing */
 };
-/* Flags of regions, set for tools only. */
+/* Flags of regions, set for tools only; but a source may supply an end itself, and say OUTER. */
 enum pasta_region_flags {
 	PASTA_REGION_LOST = 1 << 16,  /* supplied: this begin, or this end, was dropped */
 	PASTA_REGION_OUTER = 1 << 17, /* supplied: the end of an outer one ended it */

@@ -25,11 +25,27 @@
 	 PASTA_BIT(GRAPH) | PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |           \
 	 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(ITERATION))
 
-#define RUN_ROWS 20    /* with a table at exit that fits a screen */
+/* Times of devices and of calls: what counting launches does without. */
+#define TIMES                                                                                      \
+	(PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(API) | \
+	 PASTA_BIT(UVM))
+
+#define RUN_ROWS 20 /* with a table at exit that fits a screen */
+#define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
-enum { RECORD = 256, PAUSED, MEMORY, STACKS };
+enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION };
 enum { ENV = 16 }; /* variables that the program gets */
+
+/* How much is recorded of what devices do. */
+static const struct level {
+	const char *name;
+	uint64_t with, without;
+} levels[] = {
+	{"count", PASTA_BIT(LAUNCH), TIMES},
+	{"trace", 0, 0},
+	{"full", PASTA_BIT(LAUNCH) | TIMES, 0},
+};
 
 struct job {
 	struct pasta_show show;
@@ -38,6 +54,9 @@ struct job {
 	const char *memory; /* bytes, as text */
 	char memory_text[24];
 	const char *stacks; /* --stacks; NULL: none */
+	const struct level *level;
+	uint64_t delay, duration; /* ns; duration 0: to the end */
+	char window[48];
 	bool paused, quiet;
 	char **argv;
 
@@ -114,6 +133,30 @@ static int parse_stacks(struct job *job, const char *arg, struct pasta_err *err)
 	return 0;
 }
 
+static int parse_delay(struct job *job, const char *arg, struct pasta_err *err)
+{
+	if (pasta_parse_time(arg, &job->delay) || job->delay > WINDOW_MAX)
+		return pasta_fail(err, -EINVAL, "--delay needs a time like 10s, not '%s'", arg);
+	return 0;
+}
+
+static int parse_duration(struct job *job, const char *arg, struct pasta_err *err)
+{
+	if (pasta_parse_time(arg, &job->duration) || !job->duration || job->duration > WINDOW_MAX)
+		return pasta_fail(err, -EINVAL, "--duration needs a time like 10s, not '%s'", arg);
+	return 0;
+}
+
+static int parse_level(struct job *job, const char *arg, struct pasta_err *err)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		if (!strcmp(arg, levels[i].name)) {
+			job->level = &levels[i];
+			return 0;
+		}
+	return pasta_fail(err, -EINVAL, "--level is count, trace or full, not '%s'", arg);
+}
+
 static int option(struct job *job, int id, const char *arg, struct pasta_err *err)
 {
 	switch (id) {
@@ -132,6 +175,12 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return parse_memory(job, arg, err);
 	case STACKS:
 		return parse_stacks(job, arg, err);
+	case LEVEL:
+		return parse_level(job, arg, err);
+	case DELAY:
+		return parse_delay(job, arg, err);
+	case DURATION:
+		return parse_duration(job, arg, err);
 	default:
 		return pasta_show_option(&job->show, id, arg, err);
 	}
@@ -146,6 +195,30 @@ static int check_format(const struct job *job, struct pasta_err *err)
 			  "%s is a format of report: run first, then 'accelprof report RUN "
 			  "--format %s -o FILE'",
 			  job->show.sink->name, job->show.sink->name);
+}
+
+/* What a level leaves out must not be asked for by name, nor be all that a tool is about. */
+static int check_level(const struct job *job, struct pasta_err *err)
+{
+	const struct pasta_choice *choice = &job->show.choice;
+	const char *level = job->level->name;
+	size_t i;
+
+	if (job->record & job->level->without)
+		return pasta_fail(err, -EINVAL,
+				  "--level %s leaves out what --record asks for: choose one",
+				  level);
+	for (i = 0; i < choice->count; i++) {
+		const struct pasta_tool *tool = choice->tools[i].tool;
+
+		if (tool->events & job->level->without &&
+		    !(tool->events & ~(job->level->without | ALWAYS)))
+			return pasta_fail(err, -EINVAL,
+					  "--level %s leaves out all that %s is about: use --level "
+					  "trace",
+					  level, tool->name);
+	}
+	return 0;
 }
 
 /* -- Before -- */
@@ -181,6 +254,7 @@ static void describe(struct job *job)
 	info->kinds = pasta_choice_events(&job->show.choice) | ALWAYS | job->record;
 	if (pasta_filter_needs(job->show.filter))
 		info->kinds |= pasta_correlate_kinds(true);
+	info->kinds = (info->kinds | job->level->with) & ~job->level->without;
 	info->start = realtime();
 }
 
@@ -231,6 +305,24 @@ static int add_list(struct job *job, struct pasta_child_env *env, const char *va
 	return env[n].value ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
+/* The agent in the place of a library, of which it is told. */
+static int add_one(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
+		   struct pasta_err *err)
+{
+	const char *old = getenv(h->env);
+	size_t n = 0;
+
+	while (env[n].name)
+		n++;
+	if (n + 2 >= ENV)
+		return pasta_fail(err, -E2BIG, "too many handlers for the environment");
+	env[n] = (struct pasta_child_env){h->env, job->agent};
+	/* A run within a run: the agent does not load itself. */
+	if (old && *old && strcmp(old, job->agent) != 0)
+		env[n + 1] = (struct pasta_child_env){h->env_other, old};
+	return 0;
+}
+
 /* What lies beside the agent; NULL when out of memory. */
 static char *beside(const char *agent, const char *name)
 {
@@ -268,10 +360,27 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 
 		if (preload)
 			error = add_preload(job, env, preload, err);
+		else if ((*handler)->env_other)
+			error = add_one(job, env, *handler, err);
 		else if ((*handler)->env)
 			error = add_list(job, env, (*handler)->env, job->agent, err);
 	}
 	return error;
+}
+
+/* From now on, by a clock that is the same in all the program's processes. NULL: all of it. */
+static const char *window(struct job *job)
+{
+	struct timespec t;
+	uint64_t opens;
+
+	if (!job->delay && !job->duration)
+		return NULL;
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	opens = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + job->delay;
+	snprintf(job->window, sizeof(job->window), "%" PRIu64 "-%" PRIu64, opens,
+		 job->duration ? opens + job->duration : 0);
+	return job->window;
 }
 
 static int start(struct job *job, struct pasta_err *err)
@@ -284,6 +393,7 @@ static int start(struct job *job, struct pasta_err *err)
 		{PASTA_ENV_MEMORY, job->memory},
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
 		{PASTA_ENV_STACKS, job->stacks},
+		{PASTA_ENV_WINDOW, window(job)},
 	};
 	int status = PASTA_CLI_NOT_STARTED;
 
@@ -491,7 +601,7 @@ static int run(struct job *job)
 static int main_(int argc, char **argv)
 {
 	struct pasta_err err = {0};
-	struct job job = {0};
+	struct job job = {.level = &levels[1]};
 	const char *arg;
 	int id, first, status, sig;
 
@@ -505,7 +615,7 @@ static int main_(int argc, char **argv)
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
 	if (check_format(&job, &err) || pasta_show_check(&job.show, &err) ||
-	    pasta_show_choose(&job.show, NULL, &err)) {
+	    pasta_show_choose(&job.show, NULL, &err) || check_level(&job, &err)) {
 		pasta_show_free(&job.show);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}
@@ -522,7 +632,10 @@ static const struct pasta_cli_option options[] = {
 	PASTA_SHOW_OPTIONS,
 	{'o', "output", "DIR", "the run's folder (default: accelprof-run-N here)"},
 	{RECORD, "record", "all|KIND,...", "record these too, whatever the tools want"},
+	{LEVEL, "level", "count|trace|full", "launches alone; times too (default); calls too"},
 	{PAUSED, "paused", NULL, "record no activity until the program calls pasta_start()"},
+	{DELAY, "delay", "TIME", "record no activity before this time (such as 10s)"},
+	{DURATION, "duration", "TIME", "record activity for so long"},
 	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
 	{STACKS, "stacks", "native[=PERIOD]", "record where launches and allocations come from"},
 	{'q', "quiet", NULL, "say nothing but errors"},

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "collect/state.h"
 
@@ -19,7 +21,7 @@
 #define PORT_NAP_NS 200000L
 #define EXIT_WAIT_S 5
 #define STACK_SHARE 8 /* call paths take at most this part of the memory */
-enum { CACHE = 256, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512 };
+enum { CACHE = 256, KNOWN = 1024, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512 };
 
 /* The end of a ring where events go in. */
 struct pusher {
@@ -37,6 +39,10 @@ struct producer {
 		const unsigned char *entry;
 		uint32_t id;
 	} cache[CACHE];
+	struct {
+		const unsigned char *entry;
+		uint32_t id;
+	} known[KNOWN]; /* by what the text is, wherever it is; one of two places */
 };
 
 struct pasta_port {
@@ -47,7 +53,6 @@ struct pasta_port {
 struct pasta_config pasta_config;
 struct pasta_state *pasta_state;
 static bool fork_wipes;
-static _Atomic bool active;
 static uint32_t last_gen; /* a child counts on from its parent's */
 static pthread_key_t thread_end;
 /* Small, and of the initial-exec kind: the agent is loaded late. */
@@ -60,6 +65,15 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 
 	if (c && atomic_compare_exchange_strong(&c->error, &none, error))
 		snprintf(c->message, sizeof(c->message), "%s %s: %s", what, path, strerror(error));
+}
+
+void pasta_agent_say(const char *handler, const char *what)
+{
+	struct pasta_control *c = pasta_config.control;
+	int32_t none = 0;
+
+	if (c && atomic_compare_exchange_strong(&c->error, &none, ENOTSUP))
+		snprintf(c->message, sizeof(c->message), "%s: %s", handler, what);
 }
 
 /* Counted where there is a ring file, and else on the page that all processes share. */
@@ -241,7 +255,8 @@ static inline struct producer *producer_get(void)
 	return producer_new();
 }
 
-void pasta_emit(struct pasta_event *ev)
+/* tid 0: the calling thread's. */
+static inline void emit(const struct pasta_event *ev, uint32_t tid)
 {
 	struct producer *p = producer_get();
 
@@ -254,13 +269,43 @@ void pasta_emit(struct pasta_event *ev)
 	} else {
 		p->busy = true;
 		atomic_signal_fence(memory_order_seq_cst);
-		if (!push(&p->push, ev, p->tid)) {
+		if (!push(&p->push, ev, tid ? tid : p->tid)) {
 			drop(&p->push, PASTA_LOSS_FULL, 1);
 			pasta_writer_wake();
 		}
 		atomic_signal_fence(memory_order_seq_cst);
 		p->busy = false;
 	}
+}
+
+void pasta_emit(struct pasta_event *ev)
+{
+	emit(ev, 0);
+}
+
+void pasta_emit_for(struct pasta_event *ev, uint32_t tid)
+{
+	emit(ev, tid);
+}
+
+void pasta_emit_name(uint32_t tid, uint32_t name)
+{
+	struct producer *p = producer_get();
+	struct pasta_event ev;
+	sigset_t old;
+
+	/* What the system calls the thread must not come later, and win. */
+	if (p && p->push.ring && (!tid || tid == p->tid)) {
+		pasta_signals_hold(&old);
+		pthread_mutex_lock(&pasta_state->lock);
+		p->push.ring->name[0] = '\0';
+		pthread_mutex_unlock(&pasta_state->lock);
+		pasta_signals_release(&old);
+	}
+	pasta_event_init(&ev, PASTA_THREAD, 0, PASTA_EVENT_SIZE(thread));
+	ev.thread.name = name;
+	ev.time = pasta_now();
+	emit(&ev, tid);
 }
 
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
@@ -384,6 +429,40 @@ static bool same(const char *text, const unsigned char *entry)
 	return !strncmp(text, (const char *)entry + 4, n) && text[n] == '\0';
 }
 
+static bool fits(const char *text, const unsigned char *entry)
+{
+	return !entry || same(text, entry);
+}
+
+/* A text's place among the known, or where it is to be. */
+static size_t known_at(const struct producer *p, const char *text, size_t size)
+{
+	size_t at = XXH3_64bits(text, size) % KNOWN;
+
+	if (!fits(text, p->known[at].entry) && fits(text, p->known[at ^ 1].entry))
+		return at ^ 1;
+	return at;
+}
+
+/* Text that is made anew each time has another address, or is another at the same one. */
+static uint32_t intern_text(struct producer *p, const char *text, const unsigned char **entry)
+{
+	size_t size = strlen(text), at = known_at(p, text, size);
+	uint32_t id = p->known[at].id; /* before the entry: a handler may change both */
+
+	atomic_signal_fence(memory_order_seq_cst);
+	*entry = p->known[at].entry;
+	if (*entry && same(text, *entry))
+		return id;
+	id = intern(text, size, entry);
+	p->known[at].entry = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->known[at].id = id;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->known[at].entry = *entry;
+	return id;
+}
+
 /* Programs name things with literals: look by address first, then at the text. */
 uint32_t pasta_intern_str(const char *text)
 {
@@ -396,7 +475,7 @@ uint32_t pasta_intern_str(const char *text)
 		return 0;
 	if (p->cache[slot].text == text && same(text, p->cache[slot].entry))
 		return p->cache[slot].id;
-	id = intern(text, strlen(text), &entry);
+	id = intern_text(p, text, &entry);
 	p->cache[slot].text = NULL; /* a handler may look here between the lines */
 	atomic_signal_fence(memory_order_seq_cst);
 	p->cache[slot].entry = entry;
@@ -433,16 +512,6 @@ void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t er
 uint32_t pasta_agent_gen(void)
 {
 	return atomic_load_explicit(&pasta_state->gen, memory_order_relaxed);
-}
-
-void pasta_agent_set_active(bool on)
-{
-	atomic_store(&active, on);
-}
-
-bool pasta_agent_active(void)
-{
-	return atomic_load_explicit(&active, memory_order_relaxed);
 }
 
 bool pasta_agent_wants(enum pasta_kind kind)
@@ -522,6 +591,7 @@ static void after_fork_in_child(void)
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
+	pasta_window_forked();
 }
 
 static struct pasta_control *map_control(const char *run)
@@ -566,7 +636,7 @@ static bool read_config(void)
 		pasta_config.memory = MEMORY_DEFAULT;
 	if (pasta_config.memory < MEMORY_MIN)
 		pasta_config.memory = MEMORY_MIN;
-	atomic_store(&active, !(paused && *paused == '1'));
+	pasta_window_begin(getenv(PASTA_ENV_WINDOW), paused && *paused == '1');
 	read_stacks(getenv(PASTA_ENV_STACKS));
 	pasta_config.control = map_control(run);
 	return true;
@@ -576,7 +646,7 @@ static void attach(void)
 {
 	struct pasta_state *s;
 
-	if (!read_config() || pthread_key_create(&thread_end, producer_end))
+	if (!read_config() || pthread_key_create(&thread_end, producer_end) || pasta_regions_bind())
 		return;
 	s = pasta_memory_new(sizeof(*s));
 	if (!s)

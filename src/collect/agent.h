@@ -24,9 +24,14 @@ bool pasta_agent_attach(void);
  * no other thread is left, and else left to salvage. Called by itself when the program exits. */
 void pasta_agent_close(void);
 
-/* Activity is recorded only between start and stop; state always. */
+/* Activity is recorded only between start and stop, and within the window of time that the run may
+ * have; state always. Any thread, signal handlers included. */
 void pasta_agent_set_active(bool active);
 bool pasta_agent_active(void);
+/* Have a function called whenever the answer has changed: it asks. On the thread that changed it:
+ * the program's, maybe in a signal handler, or the writer, which must not wait for itself. A
+ * handler's, while it starts; for ever; eight at most. */
+void pasta_agent_follow(void (*changed)(void));
 /* A number that changes when the process begins to record; 0 before, and again after a fork. */
 uint32_t pasta_agent_gen(void);
 /* Whether a kind is to be recorded at all. */
@@ -55,12 +60,36 @@ static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind
  * fields are the caller's; tid is set here. Times of one thread must not go back. */
 void pasta_emit(struct pasta_event *ev);
 
+/* The same for an event that is another thread's, or of a track that is no thread of the system's:
+ * ids from PASTA_TRACK on are free for those. Times of one tid must not go back, whoever emits. */
+#define PASTA_TRACK (UINT32_C(1) << 30)
+void pasta_emit_for(struct pasta_event *ev, uint32_t tid);
+/* A thread's name, an interned one; tid 0 is the calling thread. */
+void pasta_emit_name(uint32_t tid, uint32_t name);
+
+/* The regions of the calling thread are in one order, which their depth tells; yet each owner, one
+ * who names regions, knows of its own alone. When a region ends inside of which another owner's has
+ * begun and not ended, the inner one ends there, flagged PASTA_REGION_OUTER, and its own end is
+ * none. Past 1,024 open ones they are dropped and counted. Safe in signal handlers. */
+enum pasta_region_owner { PASTA_OWNER_ANNOTATE, PASTA_OWNER_NVTX }; /* the last one's go on */
+/* Whether a region that begins now is recorded: what to tell the functions below, and whether to
+ * intern names for them. */
+bool pasta_region_wanted(void);
+/* Both return the owner's level of the region, from 0, whether it is recorded or not; -1: there is
+ * no memory, or the owner has no region to end. */
+int pasta_region_push(uint32_t owner, bool wanted, uint32_t name, uint32_t domain);
+int pasta_region_pop(uint32_t owner);
+void pasta_region_mark(uint32_t name, uint32_t domain);
+
 /* The calling thread's id, as its events have it. */
 uint32_t pasta_agent_tid(void);
 
 /* One moment in a source's clock and in CLOCK_MONOTONIC_RAW, which is off by error at most: a few a
  * second, from any thread; of those that come close together the reader takes the best. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
+
+/* What a handler cannot do, and what to do about it: accelprof tells the user, once. */
+void pasta_agent_say(const char *handler, const char *what);
 
 /* Events that a handler itself had to drop, on this thread. */
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);

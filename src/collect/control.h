@@ -17,6 +17,8 @@
 #define PASTA_ENV_KINDS "PASTA_KINDS"	/* mask of kinds to record, hex; unset: all */
 #define PASTA_ENV_MEMORY "PASTA_MEMORY" /* bytes of rings and strings a process may have */
 #define PASTA_ENV_PAUSED "PASTA_PAUSED" /* 1: record no activity until pasta_start() */
+/* OPENS-CLOSES: record activity only between these two, ns of CLOCK_MONOTONIC_RAW; 0: never */
+#define PASTA_ENV_WINDOW "PASTA_WINDOW"
 #define PASTA_ENV_STACKS "PASTA_STACKS" /* native: as many as are cheap; native=N: one in N */
 
 struct pasta_control {

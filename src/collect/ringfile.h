@@ -55,7 +55,7 @@ struct pasta_ring {
 	uint32_t clock;
 	uint32_t port; /* fed by a delivery thread: not in order of time */
 	uint32_t reserved;
-	char name[16]; /* of its thread, when it took the ring */
+	char name[16]; /* of its thread, when it took the ring; "": the program has named it */
 	/* The producer's. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;

@@ -118,6 +118,9 @@ void pasta_unwind_bind(void); /* once, while the agent attaches */
  * own; unloaded is from pasta_modules_update. At most max, which is at most PASTA_STACK_FRAMES. */
 size_t pasta_unwind(uint64_t *pcs, size_t max, const void *caller, uint64_t unloaded);
 
+/* regions.c */
+int pasta_regions_bind(void); /* once, likewise; 0 or an errno */
+
 /* stack.c */
 void pasta_stack_bind(void); /* once, likewise */
 
@@ -126,6 +129,13 @@ int pasta_writer_open(void); /* make the shard and its first frames */
 int pasta_writer_start(void);
 bool pasta_writer_tick(bool last); /* false: not all could be written */
 void pasta_writer_wake(void);
+
+/* window.c */
+/* Once, while the agent attaches: "OPENS-CLOSES", or NULL. */
+void pasta_window_begin(const char *text, bool paused);
+void pasta_window_forked(void); /* in the child, which has no writer */
+/* The writer's: open or close the window if it is time. Returns ns until it has to look again. */
+uint64_t pasta_window_tick(void);
 
 /* agent.c: why the process cannot record, told to accelprof. */
 void pasta_agent_fail(int error, const char *what, const char *path);

@@ -248,6 +248,10 @@ static void announce(struct pasta_ring *r)
 	memcpy(name, r->name, sizeof(name));
 	tid = atomic_load_explicit(&r->tid, memory_order_relaxed);
 	pthread_mutex_unlock(&pasta_state->lock);
+	if (!name[0]) {
+		r->announced = tid;
+		return;
+	}
 	ev = own_event(PASTA_THREAD, 0);
 	if (!ev)
 		return;
@@ -299,10 +303,12 @@ void pasta_writer_wake(void)
 static void *writer_main(void *arg)
 {
 	struct pasta_state *s = arg;
-	const struct timespec tick = {.tv_nsec = TICK_NS};
 
 	pthread_setname_np(pthread_self(), "pasta-writer");
 	while (!atomic_load(&s->stop)) {
+		uint64_t next = pasta_window_tick();
+		const struct timespec tick = {.tv_nsec = next < TICK_NS ? (long)next : TICK_NS};
+
 		if (!atomic_load(&s->stall))
 			pasta_writer_tick(false);
 		futex(&s->wake, FUTEX_WAIT, 0, &tick);

@@ -17,6 +17,9 @@ struct pasta_handler {
 	/* A list of libraries, separated by ':', that makes its vendor's loader load the agent: the
 	 * agent's path is put before what is there. NULL: the agent comes in another way. */
 	const char *env;
+	/* Where env names one library, not a list: the variable in which the agent is told of the
+	 * one that was there, to load it as well. NULL: it is a list. */
+	const char *env_other;
 	/* The name of a library beside the agent that must be preloaded because this machine's
 	 * loader does not know that variable; NULL: there is no need. */
 	const char *(*preload)(void);
@@ -24,6 +27,8 @@ struct pasta_handler {
 
 extern const struct pasta_handler pasta_annotate_handler;
 extern const struct pasta_handler pasta_opencl_handler;
+extern const struct pasta_handler pasta_cupti_handler;
+extern const struct pasta_handler pasta_nvtx_handler;
 
 /* The handlers of this build, ended by NULL. Exported by the agent. */
 const struct pasta_handler *const *pasta_agent_handlers(void);

@@ -6,6 +6,8 @@ __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_
 	static const struct pasta_handler *const handlers[] = {
 		&pasta_annotate_handler,
 		&pasta_opencl_handler,
+		&pasta_cupti_handler,
+		&pasta_nvtx_handler,
 		NULL,
 	};
 

@@ -3,17 +3,16 @@
 
 #ifdef PASTA_HAVE_LIBDW
 
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <elfutils/version.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/strings.h"
+#include "process/demangle.h"
 
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
@@ -28,31 +27,11 @@ static const char *keep(const char *text)
 	return text ? pasta_str(pasta_strings_add(text, strlen(text))) : "";
 }
 
-/* -- Names of C++: libstdc++ knows how to read them, and is bound at run time -- */
-
-static char *(*demangle)(const char *name, char *to, size_t *size, int *status);
-
-static void bind_demangle(void)
-{
-	void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-
-	if (lib)
-		*(void **)&demangle = dlsym(lib, "__cxa_demangle");
-}
-
 static const char *readable(const char *name)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const char *kept;
-	char *text = NULL;
-	int status;
+	char *text = name ? pasta_demangle(name, strlen(name)) : NULL;
+	const char *kept = keep(text ? text : name);
 
-	if (!name || strncmp(name, "_Z", 2))
-		return keep(name);
-	pthread_once(&once, bind_demangle);
-	if (demangle)
-		text = demangle(name, NULL, NULL, &status);
-	kept = keep(text ? text : name);
 	free(text);
 	return kept;
 }

@@ -10,6 +10,7 @@
 #include "core/pathnode.h"
 #include "core/strings.h"
 #include "core/varint.h"
+#include "process/demangle.h"
 
 enum { WINDOW = 1 << 16, LOSERS_MAX = 1 << 20, CLOCKS_MAX = 1 << 10 };
 #define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
@@ -97,6 +98,17 @@ static uint32_t run_id(const struct pasta_shard *sh, uint32_t id)
 	return id < sh->string_count ? sh->strings[id] : 0;
 }
 
+/* Kernels are recorded by the names that linkers know. */
+static uint32_t take_text(const char *text, size_t size)
+{
+	char *plain = pasta_demangle(text, size);
+	uint32_t id =
+		plain ? pasta_strings_add(plain, strlen(plain)) : pasta_strings_add(text, size);
+
+	free(plain);
+	return id;
+}
+
 /* A node of a call path has ids in it, and those are the shard's. None that is defined later is
  * let in: paths have an end. */
 static uint32_t take_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
@@ -105,7 +117,7 @@ static uint32_t take_string(const struct pasta_shard *sh, const uint8_t *p, size
 	struct pasta_pathnode node;
 
 	if (!pasta_pathnode_decode(p, size, &node))
-		return pasta_strings_add(p, size);
+		return take_text((const char *)p, size);
 	node.parent = run_id(sh, node.parent);
 	node.function = run_id(sh, node.function);
 	node.file = run_id(sh, node.file);

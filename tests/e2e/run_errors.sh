@@ -42,6 +42,16 @@ refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- tru
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
 refused 2 '--stacks is native or native=PERIOD' "$ACCELPROF" run --stacks python -- true
 refused 2 '--stacks is native or native=PERIOD' "$ACCELPROF" run --stacks native=0 -- true
+refused 2 "--delay needs a time like 10s, not 'soon'" "$ACCELPROF" run --delay soon -- true
+refused 2 "--duration needs a time like 10s, not '0s'" "$ACCELPROF" run --duration 0s -- true
+refused 2 '--duration needs a time like 10s' "$ACCELPROF" run --duration 999999h -- true
+refused 2 "--level is count, trace or full, not 'most'" "$ACCELPROF" run --level most -- true
+refused 2 '--level count leaves out what --record asks for' \
+	"$ACCELPROF" run --level count --record kernel -- true
+refused 2 '--level count leaves out what --record asks for' \
+	"$ACCELPROF" run --record all --level count -- true
+refused 2 '--level count leaves out all that copies is about: use --level trace' \
+	"$ACCELPROF" run -t kernel_freq,copies --level count -- true
 refused 125 'PASTA_AGENT is /nowhere: No such file' env PASTA_AGENT=/nowhere "$ACCELPROF" run -- true
 
 mkdir full empty

@@ -62,7 +62,7 @@ static int in_child(void (*body)(void))
 	return status;
 }
 
-static struct pasta_stream *open_run(struct pasta_salvaged *salvaged)
+__attribute__((unused)) static struct pasta_stream *open_run(struct pasta_salvaged *salvaged)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
 	struct pasta_salvaged own = {0};

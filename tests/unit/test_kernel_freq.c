@@ -103,6 +103,68 @@ static void every_node_of_a_graph_is_an_execution(void **state)
 	assert_string_equal(finding(0), "");
 }
 
+static void give_process(uint32_t proc, uint64_t time, uint64_t kinds)
+{
+	struct pasta_event ev = EVENT(process, PROCESS, proc, 0, time);
+
+	ev.process.kinds = kinds;
+	give(&ev);
+}
+
+static void give_region(uint64_t time, unsigned int sub, const char *name)
+{
+	struct pasta_event ev = EVENT(region, REGION, 0, 1, time);
+
+	ev.sub = (uint8_t)sub;
+	ev.region.name = id(name);
+	give(&ev);
+}
+
+static void launches_of_a_process_without_kernels_count_by_name_and_place(void **state)
+{
+	(void)state;
+	give_launch(0, 1, 10, 1, "k"); /* before the process has said what it records */
+	give_process(0, 11, PASTA_BIT(LAUNCH));
+	give_region(12, PASTA_REGION_BEGIN, "step");
+	give_launch(0, 1, 13, 2, "k");
+	give_launch(0, 1, 14, 3, "k");
+	give_launch(0, 1, 15, 4, "rare");
+	give_launch(0, 1, 16, 5, NULL); /* a copy's */
+	give_region(17, PASTA_REGION_END, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("kernels"), "k 3 - - - - - - - -\n"
+					      "rare 1 - - - - - - - -\n");
+	assert_string_equal(table("launches_by_place"), "k step  2\n"
+							"k   1\n"
+							"rare step  1\n");
+	assert_string_equal(finding(0), "");
+}
+
+static void one_process_counts_and_another_that_records_kernels_misses_some(void **state)
+{
+	(void)state;
+	give_process(0, 1, PASTA_BIT(LAUNCH));
+	give_process(1, 2, PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL));
+	give_launch(0, 1, 10, 1, "k");
+	give_launch(1, 1, 11, 1, "k");
+	give_launch(1, 1, 12, 2, "k");
+	give_kernel(1, 20, 1, "k", 100);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("kernels"), "k 3 100 100 100 100 100 100 100 100.00\n");
+	assert_string_equal(table("launches_by_place"), "k   1\n");
+	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+}
+
+static void a_process_that_records_kernels_has_no_table_of_places(void **state)
+{
+	(void)state;
+	give_process(0, 1, PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL));
+	give_launch(0, 1, 10, 1, "k");
+	give_kernel(0, 20, 1, "k", 100);
+	assert_int_equal(finish(), 0);
+	assert_null(table("launches_by_place"));
+}
+
 /* -- Against the plainest count there is. -- */
 
 enum { NAMES = 5, SHARDS = 3, CORRS = 400 };
@@ -155,6 +217,9 @@ int main(void)
 		TEST(records_alone_count_and_so_do_those_of_launches_without_a_name),
 		TEST(a_record_before_its_launch_is_joined),
 		TEST(every_node_of_a_graph_is_an_execution),
+		TEST(launches_of_a_process_without_kernels_count_by_name_and_place),
+		TEST(one_process_counts_and_another_that_records_kernels_misses_some),
+		TEST(a_process_that_records_kernels_has_no_table_of_places),
 		TEST(launches_equal_what_was_asked_for),
 	};
 

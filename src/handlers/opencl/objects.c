@@ -109,8 +109,7 @@ wrap_clCreateContextFromType(const cl_context_properties *properties, cl_device_
 
 /* -- Queues -- */
 
-/* Nobody wants to know times: then queues are left as they are. */
-static bool wants_times(void)
+bool cl_wants_times(void)
 {
 	return pasta_agent_wants(PASTA_KERNEL) || pasta_agent_wants(PASTA_COPY) ||
 	       pasta_agent_wants(PASTA_SET);
@@ -143,7 +142,7 @@ static CL_API_ENTRY cl_command_queue CL_API_CALL
 wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 			  cl_command_queue_properties properties, cl_int *status)
 {
-	bool ours = wants_times() && !(properties & CL_QUEUE_PROFILING_ENABLE);
+	bool ours = cl_wants_times() && !(properties & CL_QUEUE_PROFILING_ENABLE);
 	cl_int error = CL_SUCCESS;
 	cl_command_queue q = cl_below.clCreateCommandQueue(
 		context, device, properties | (ours ? CL_QUEUE_PROFILING_ENABLE : 0), &error);
@@ -192,7 +191,7 @@ cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, c
 			       cl_int *status)
 {
 	cl_queue_properties list[PROPERTIES];
-	char added = wants_times() ? add_profiling(properties, list) : NOTHING;
+	char added = cl_wants_times() ? add_profiling(properties, list) : NOTHING;
 	cl_int error = CL_SUCCESS;
 	cl_command_queue q = make(context, device, added ? list : properties, &error);
 
@@ -271,13 +270,13 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 	cl_int r;
 
 	/* Profiling stays on; only who asked for it changes. */
-	if (profiling && !enable && wants_times())
+	if (profiling && !enable && cl_wants_times())
 		properties &= ~profiling;
 	r = cl_below.clSetCommandQueueProperty(queue, properties, enable, old);
 	if (r == CL_SUCCESS && old && ours)
 		*old &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
 	if (r == CL_SUCCESS && profiling && q)
-		q->ours = !enable && wants_times();
+		q->ours = !enable && cl_wants_times();
 	return r;
 }
 

@@ -41,6 +41,8 @@ struct cl_queue {
 	char added; /* to its list of properties: a bit, a pair, a list, or nothing */
 };
 struct cl_queue cl_queue_of(cl_command_queue queue);
+/* Does anybody want to know times? If not, queues are left as they are. */
+bool cl_wants_times(void);
 uint32_t cl_context_number(cl_context context);
 const char *cl_kernel_name(cl_kernel kernel); /* lives for ever */
 
@@ -65,7 +67,7 @@ struct cl_work {
 	uint32_t stack;
 	uint64_t begin;
 	cl_event own, *event;
-	bool active;
+	bool active, timed;
 };
 void cl_work_begin(struct cl_work *w, const char *function, cl_event *event);
 /* What to give to the driver as the event to fill in. */

@@ -285,7 +285,8 @@ static void given(struct cl_work *w)
 	uint32_t name = w->kind == PASTA_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
 
 	launch_event(w, &q, name, corr);
-	track(w, &q, name, corr);
+	if (w->timed)
+		track(w, &q, name, corr);
 	/* Here, and not in the callback: NVIDIA's driver hangs if it is given back there. */
 	if (w->event == &w->own)
 		cl_below.clReleaseEvent(w->own);
@@ -295,16 +296,19 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 {
 	w->function = function;
 	w->own = NULL;
-	w->active = pasta_agent_active() && w->kind && pasta_agent_wants(w->kind) &&
-		    cl_below.clSetEventCallback;
-	w->event = event || !w->active ? event : &w->own;
+	w->timed = pasta_agent_active() && w->kind && pasta_agent_wants(w->kind) &&
+		   cl_below.clSetEventCallback;
+	/* Where no times are wanted, launches are counted, and events are the program's alone. */
+	w->active = w->timed || (!cl_wants_times() && w->kind && pasta_agent_active() &&
+				 pasta_agent_wants(PASTA_LAUNCH));
+	w->event = event || !w->timed ? event : &w->own;
 	w->stack = w->active ? pasta_stack_capture() : 0;
 	w->begin = pasta_now();
 }
 
 cl_int cl_work_end(struct cl_work *w, cl_int status)
 {
-	if (status == CL_SUCCESS && w->active && *w->event)
+	if (status == CL_SUCCESS && w->active && (!w->timed || *w->event))
 		given(w);
 	if (w->blocking)
 		cl_sync(w->function, w->begin, w->queue, status);

@@ -1,0 +1,120 @@
+/*
+ * window.c - whether activity is recorded now: the program starts and stops it, within a window of
+ * time that the user may have set.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collect/agent.h"
+#include "collect/state.h"
+
+/* Why it is not; none: it is. */
+enum {
+	STOPPED = 1, /* the program says so */
+	CLOSED = 2,  /* it is not the time */
+	TIMED = 4,   /* that it is closed may be over: whoever asks looks at the clock */
+};
+enum { FOLLOWERS = 8 };
+
+static _Atomic uint32_t off;
+/* CLOCK_MONOTONIC_RAW. Ordinary memory: a forked child has the same window. */
+static uint64_t opens, closes = UINT64_MAX;
+static void (*followers[FOLLOWERS])(void);
+static _Atomic uint32_t follower_count;
+
+void pasta_agent_follow(void (*changed)(void))
+{
+	uint32_t n = atomic_load(&follower_count);
+
+	if (n == FOLLOWERS)
+		return;
+	followers[n] = changed;
+	atomic_store_explicit(&follower_count, n + 1, memory_order_release);
+}
+
+static void tell(void)
+{
+	uint32_t n = atomic_load_explicit(&follower_count, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n; i++)
+		followers[i]();
+}
+
+static void set(uint32_t bits)
+{
+	if (!atomic_fetch_or(&off, bits))
+		tell();
+}
+
+static void clear(uint32_t bits)
+{
+	uint32_t old = atomic_fetch_and(&off, ~bits);
+
+	if (old && !(old & ~bits))
+		tell();
+}
+
+/* The writer closes the window in time; before there is one, nobody would. */
+static bool look(void)
+{
+	uint64_t now = pasta_now();
+	bool unattended = closes != UINT64_MAX && !pasta_agent_gen();
+
+	if (now < opens)
+		return false;
+	if (now >= closes)
+		clear(TIMED);
+	else if (unattended)
+		return !(atomic_load(&off) & STOPPED);
+	else
+		clear(CLOSED | TIMED);
+	return !atomic_load(&off);
+}
+
+bool pasta_agent_active(void)
+{
+	uint32_t why = atomic_load_explicit(&off, memory_order_relaxed);
+
+	return !why || (why & TIMED && look());
+}
+
+void pasta_agent_set_active(bool active)
+{
+	if (active)
+		clear(STOPPED);
+	else
+		set(STOPPED);
+}
+
+void pasta_window_begin(const char *text, bool paused)
+{
+	unsigned long long from = 0, to = 0;
+
+	if (text && sscanf(text, "%llu-%llu", &from, &to) == 2) {
+		opens = from;
+		closes = to ? to : UINT64_MAX;
+	}
+	atomic_store(&off,
+		     (paused ? STOPPED : 0) | (opens || closes != UINT64_MAX ? CLOSED | TIMED : 0));
+}
+
+void pasta_window_forked(void)
+{
+	if (closes != UINT64_MAX)
+		atomic_fetch_or(&off, CLOSED | TIMED);
+}
+
+uint64_t pasta_window_tick(void)
+{
+	uint64_t now = pasta_now(), next = UINT64_MAX;
+
+	if (atomic_load(&off) & TIMED)
+		look();
+	if (now >= closes)
+		set(CLOSED);
+	if (now < opens)
+		next = opens - now;
+	else if (now < closes && closes != UINT64_MAX)
+		next = closes - now;
+	return next;
+}

@@ -1,0 +1,217 @@
+/* callbacks.c - launches, on their threads, as CUDA's driver is called. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "collect/stack.h"
+#include "handlers/cupti/cupti.h"
+
+enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
+
+static cupti_subscriber subscriber;
+/* What a function does, by its number: what it gives to a device, a kind; or one of these; or 0. */
+static uint8_t does[IDS_MAX];
+enum { GRAPH_LAUNCH = PASTA_KINDS_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
+
+/* Where recording was turned on or off, by the correlation of the launch that saw it first. */
+enum { TURNS = 1024 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	uint32_t from;
+	bool on;
+} turn[TURNS];
+static _Atomic uint32_t turns;
+static _Atomic bool recording = true;
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static uint8_t role_of_graph(const char *name)
+{
+	if (begins(name, "cuGraphLaunch"))
+		return GRAPH_LAUNCH;
+	return begins(name, "cuGraphInstantiate") || begins(name, "cuGraphClone") ? CLONES : 0;
+}
+
+static uint8_t role_of(const char *name)
+{
+	if (begins(name, "cuGraph")) /* and not of cuGraphAddMemcpyNode, which copies nothing */
+		return role_of_graph(name);
+	if (begins(name, "cuStreamBeginCapture"))
+		return CAPTURE_BEGIN;
+	if (begins(name, "cuStreamEndCapture"))
+		return CAPTURE_END;
+	if (!strcmp(name, "cuProfilerStart"))
+		return START;
+	if (!strcmp(name, "cuProfilerStop"))
+		return STOP;
+	if (strstr(name, "HostFunc"))
+		return 0;
+	if (strstr(name, "Launch"))
+		return PASTA_KERNEL;
+	if (strstr(name, "Memcpy"))
+		return PASTA_COPY;
+	return strstr(name, "Memset") ? PASTA_SET : 0;
+}
+
+static uint32_t name_of(const struct cupti_call *call, uint8_t role)
+{
+	return role == PASTA_KERNEL && call->symbol ? pasta_intern_str(call->symbol) : 0;
+}
+
+static void see_turn(uint32_t correlation, bool on)
+{
+	pthread_mutex_lock(&lock);
+	if (atomic_load(&recording) != on) {
+		turn[turns % TURNS].from = correlation;
+		turn[turns % TURNS].on = on;
+		turns++;
+		atomic_store(&recording, on);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool cupti_recorded(uint32_t correlation)
+{
+	uint32_t last = atomic_load(&turns), first = last > TURNS ? last - TURNS : 0;
+	bool on;
+
+	if (!last)
+		return atomic_load(&recording);
+	pthread_mutex_lock(&lock);
+	on = !turn[first % TURNS].on;
+	while (last-- > first) {
+		if ((int32_t)(correlation - turn[last % TURNS].from) < 0)
+			continue;
+		on = turn[last % TURNS].on;
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return on;
+}
+
+static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t time)
+{
+	struct pasta_event ev;
+
+	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	ev.launch.stack = pasta_stack_capture();
+	ev.launch.corr = call->correlation;
+	ev.launch.name = name_of(call, role);
+	ev.launch.context = call->context_id;
+	ev.launch.flags = role;
+	if (role == GRAPH_LAUNCH) {
+		ev.launch.flags = PASTA_KERNEL;
+		ev.launch.graph = cupti_graph_launched(call);
+	}
+	ev.time = time ? time : pasta_now();
+	pasta_emit(&ev);
+}
+
+static void on_launch(uint8_t role, const struct cupti_call *call)
+{
+	bool on = pasta_agent_active(), recorded = on && pasta_agent_wants(PASTA_LAUNCH);
+	uint64_t begin;
+
+	if (!call->site && on != atomic_load_explicit(&recording, memory_order_relaxed))
+		see_turn(call->correlation, on);
+	if (call->site) {
+		begin = cupti_graph_release(call);
+		if (begin)
+			launch_event(role, call, begin);
+	} else if (atomic_load_explicit(&cupti_captures, memory_order_relaxed)) {
+		cupti_graph_hold(call, recorded ? pasta_now() : 0);
+	} else if (recorded) {
+		launch_event(role, call, 0);
+	}
+}
+
+static void on_driver(uint32_t id, const struct cupti_call *call)
+{
+	uint8_t role = id < IDS_MAX ? does[id] : 0;
+
+	switch (role) {
+	case 0:
+		break;
+	case CAPTURE_BEGIN:
+	case CAPTURE_END:
+		cupti_graph_capture(call, role == CAPTURE_BEGIN);
+		break;
+	case CLONES:
+		cupti_graph_clones(call);
+		break;
+	case START:
+		if (call->site)
+			pasta_agent_set_active(true);
+		break;
+	case STOP:
+		if (!call->site)
+			pasta_agent_set_active(false);
+		break;
+	default:
+		on_launch(role, call);
+	}
+}
+
+static void on_resource(uint32_t id, const void *data)
+{
+	if (id == CUPTI_CONTEXT_CREATED)
+		cupti_devices();
+	else if (id == CUPTI_GRAPHNODE_CREATED)
+		cupti_graph_created(data);
+	else if (id == CUPTI_GRAPHNODE_CLONED)
+		cupti_graph_cloned(data);
+}
+
+static void on_call(void *user, int domain, uint32_t id, const void *data)
+{
+	(void)user;
+	if (domain == CUPTI_DRIVER_API)
+		on_driver(id, data);
+	else if (domain == CUPTI_RESOURCE)
+		on_resource(id, data);
+}
+
+/* Numbers differ between versions: functions are known by their names. */
+static int enable_calls(void)
+{
+	int r = CUPTI_OK;
+
+	for (uint32_t id = 1; id < IDS_MAX && r == CUPTI_OK; id++) {
+		const char *name = NULL;
+
+		if (cupti.GetCallbackName(CUPTI_DRIVER_API, id, &name) != CUPTI_OK || !name)
+			break;
+		does[id] = role_of(name);
+		if (does[id])
+			r = cupti.EnableCallback(1, subscriber, CUPTI_DRIVER_API, id);
+	}
+	return r;
+}
+
+int cupti_callbacks_start(void)
+{
+	int r = cupti.Subscribe(&subscriber, on_call, NULL);
+
+	atomic_store(&recording, pasta_agent_active());
+	if (r == CUPTI_OK)
+		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
+	if (r == CUPTI_OK)
+		r = enable_calls();
+	/* Without them kernels of graphs have no place, and captured launches count: no reason to
+	 * record nothing. */
+	if (r == CUPTI_OK) {
+		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CREATED);
+		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CLONED);
+	}
+	return r;
+}
+
+void cupti_callbacks_stop(void)
+{
+	if (subscriber)
+		cupti.Unsubscribe(subscriber);
+	subscriber = NULL;
+}

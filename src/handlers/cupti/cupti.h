@@ -1,0 +1,92 @@
+/*
+ * cupti.h - the CUPTI handler's inside: what its files share.
+ *
+ * CUDA's driver loads the agent (CUDA_INJECTION64_PATH) and calls it while it is initialized.
+ * Launches are seen by callbacks, on their threads; what devices did comes later, in buffers, on a
+ * thread of CUPTI's. Times are CLOCK_MONOTONIC_RAW: CUPTI asks us for them.
+ */
+#ifndef PASTA_HANDLERS_CUPTI_H
+#define PASTA_HANDLERS_CUPTI_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "collect/agent.h"
+#include "handlers/cupti/cuptiabi.h"
+
+/* CUPTI's functions: its names, without "cupti" in front. Those of the second list may be absent.
+ */
+#define CUPTI_FUNCTIONS(F)                                                                         \
+	F(GetVersion, (uint32_t *))                                                                \
+	F(GetResultString, (int, const char **))                                                   \
+	F(GetCallbackName, (int, uint32_t, const char **))                                         \
+	F(Subscribe, (cupti_subscriber *, cupti_callback, void *))                                 \
+	F(Unsubscribe, (cupti_subscriber))                                                         \
+	F(EnableCallback, (uint32_t, cupti_subscriber, int, uint32_t))                             \
+	F(ActivityEnable, (int))                                                                   \
+	F(ActivityDisable, (int))                                                                  \
+	F(ActivityRegisterCallbacks, (cupti_request, cupti_complete))                              \
+	F(ActivityGetNextRecord, (uint8_t *, size_t, struct cupti_record **))                      \
+	F(ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *))                              \
+	F(ActivityFlushAll, (uint32_t))                                                            \
+	F(ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                  \
+	F(SetThreadIdType, (int))
+#define CUPTI_FUNCTIONS_MAYBE(F)                                                                   \
+	F(ActivityFlushPeriod, (uint32_t))                                                         \
+	F(GetGraphId, (void *, uint32_t *))                                                        \
+	F(GetGraphExecId, (void *, uint32_t *))                                                    \
+	F(GetGraphNodeId, (void *, uint64_t *))
+
+struct cupti {
+#define F(name, args) int(*name) args;
+	CUPTI_FUNCTIONS(F)
+	CUPTI_FUNCTIONS_MAYBE(F)
+#undef F
+	uint32_t version;
+	char path[512]; /* of the library */
+};
+extern struct cupti cupti;
+
+/* bind.c: find CUPTI. 0, or a negative errno, with one line that says what to do. */
+int cupti_bind(char *why, size_t size);
+/* A text for a result that is not CUPTI_OK; static. */
+const char *cupti_text(int result);
+
+/* callbacks.c: launches. */
+int cupti_callbacks_start(void);
+void cupti_callbacks_stop(void);
+/* Whether activity was recorded when this was launched; it is asked when the work's record comes.
+ * What is no launch goes with the launch before it. */
+bool cupti_recorded(uint32_t correlation);
+
+/* graph.c: nodes of graphs. How many captures there are in the process. */
+extern _Atomic uint32_t cupti_captures;
+/* A call that begins a capture, or ends one; one that clones nodes. */
+void cupti_graph_capture(const struct cupti_call *call, bool begins);
+void cupti_graph_clones(const struct cupti_call *call);
+/* While there are captures a launch is not recorded before its call ends; begin is 0 if it is not
+ * to be recorded at all. At the end of any launch: the begin of one that was held and is to be
+ * recorded now; 0: there is none, or it failed or became a node. */
+void cupti_graph_hold(const struct cupti_call *call, uint64_t begin);
+uint64_t cupti_graph_release(const struct cupti_call *call);
+void cupti_graph_created(const struct cupti_resource_data *data);
+void cupti_graph_cloned(const struct cupti_resource_data *data);
+/* The number of the executable graph that a call launches. */
+uint64_t cupti_graph_launched(const struct cupti_call *call);
+
+/* activity.c: what devices did. 0, or what CUPTI returned. */
+int cupti_activity_start(void);
+/* No more, for good: others may use CUPTI from now on. */
+void cupti_activity_stop(void);
+/* All that is there, now. */
+void cupti_activity_flush(void);
+/* For tests: a buffer, as CUPTI gives it. */
+void cupti_activity_take(uint8_t *buffer, size_t valid);
+
+/* yield.c: give way to libraries of the program that use CUPTI themselves, when they begin. */
+void cupti_yield_watch(void);
+
+/* device.c: the devices there are, once. */
+void cupti_devices(void);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * cuptiabi.h - as much of CUPTI's binary interface as we use, of versions 12 and 13.
+ *
+ * Records are longer in newer versions; what is here is the same in all of them, which a test
+ * compares with NVIDIA's headers where those are.
+ */
+#ifndef PASTA_HANDLERS_CUPTIABI_H
+#define PASTA_HANDLERS_CUPTIABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum cupti_result {
+	CUPTI_OK = 0,
+	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
+};
+
+enum cupti_domain { CUPTI_DRIVER_API = 1, CUPTI_RUNTIME_API, CUPTI_RESOURCE };
+enum cupti_resource {
+	CUPTI_CONTEXT_CREATED = 1,
+	CUPTI_GRAPHNODE_CREATED = 13,
+	CUPTI_GRAPHNODE_CLONED = 20,
+};
+
+enum cupti_kind {
+	CUPTI_MEMCPY = 1,
+	CUPTI_MEMSET = 2,
+	CUPTI_DRIVER = 4,
+	CUPTI_RUNTIME = 5,
+	CUPTI_KERNEL = 10, /* as they run, several at once */
+	CUPTI_MEMCPY_P2P = 22,
+	CUPTI_SYNC = 38,
+	CUPTI_MEMORY = 49,
+};
+
+typedef struct cupti_subscriber *cupti_subscriber;
+typedef void (*cupti_callback)(void *user, int domain, uint32_t id, const void *data);
+typedef void (*cupti_request)(uint8_t **buffer, size_t *size, size_t *records);
+typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			       size_t valid);
+
+/* What a callback of an API gets. */
+struct cupti_call {
+	uint32_t site; /* 0: it begins; 1: it has ended */
+	uint32_t pad;
+	const char *function;
+	const void *params;
+	void *ret;
+	const char *symbol; /* of the kernel, where it is a launch */
+	void *context;
+	uint32_t context_id;
+	uint32_t pad2;
+	uint64_t *data; /* a place for whoever is called, from begin to end */
+	uint32_t correlation;
+};
+
+/* What a callback about a resource gets; of a graph's node the descriptor is a cupti_graph. */
+struct cupti_resource_data {
+	void *context, *stream;
+	const void *descriptor;
+};
+
+struct cupti_graph {
+	void *graph, *original_graph;
+	void *node, *original_node;
+	uint32_t type, pad;
+	void *dependency;
+	void *exec;
+};
+_Static_assert(offsetof(struct cupti_graph, original_node) == 24 &&
+		       offsetof(struct cupti_graph, dependency) == 40,
+	       "as CUPTI has it");
+
+struct cupti_record {
+	uint32_t kind;
+};
+
+struct cupti_kernel {
+	uint32_t kind;
+	uint8_t cache[2];
+	uint16_t registers;
+	uint32_t pad[2];
+	uint64_t start, end, completed;
+	uint32_t device, context, stream;
+	int32_t grid[3], block[3];
+	int32_t shared_static, shared_dynamic;
+	uint32_t local, local_total, correlation;
+	int64_t grid_id;
+	const char *name;
+	void *reserved;
+	uint64_t queued, submitted;
+	uint8_t more[8];
+	uint64_t node;
+	uint32_t pad2, graph;
+};
+_Static_assert(offsetof(struct cupti_kernel, start) == 16 &&
+		       offsetof(struct cupti_kernel, device) == 40 &&
+		       offsetof(struct cupti_kernel, correlation) == 92 &&
+		       offsetof(struct cupti_kernel, name) == 104 &&
+		       offsetof(struct cupti_kernel, node) == 144 &&
+		       offsetof(struct cupti_kernel, graph) == 156,
+	       "as CUPTI has it");
+
+struct cupti_memcpy {
+	uint32_t kind;
+	uint8_t copy, source, target, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation;
+	uint64_t pad[2];
+	uint64_t node;
+};
+_Static_assert(offsetof(struct cupti_memcpy, correlation) == 44 &&
+		       offsetof(struct cupti_memcpy, node) == 64,
+	       "as CUPTI has it");
+
+struct cupti_memcpy_p2p {
+	uint32_t kind;
+	uint8_t copy, source, target, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream;
+	uint32_t from, from_context, to, to_context, correlation;
+	uint64_t pad;
+	uint64_t node;
+};
+_Static_assert(offsetof(struct cupti_memcpy_p2p, correlation) == 60 &&
+		       offsetof(struct cupti_memcpy_p2p, node) == 72,
+	       "as CUPTI has it");
+
+struct cupti_memset {
+	uint32_t kind, value;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation;
+	uint64_t pad[2];
+	uint64_t node;
+};
+_Static_assert(offsetof(struct cupti_memset, node) == 64, "as CUPTI has it");
+
+struct cupti_memory {
+	uint32_t kind, operation, sort, correlation;
+	uint64_t address, bytes, time, pc;
+	uint32_t process, device, context, stream;
+	const char *name;
+	uint32_t async;
+};
+_Static_assert(offsetof(struct cupti_memory, name) == 64, "as CUPTI has it");
+
+struct cupti_api {
+	uint32_t kind, id;
+	uint64_t start, end;
+	uint32_t process, thread, correlation, status;
+};
+_Static_assert(offsetof(struct cupti_api, status) == 36, "as CUPTI has it");
+
+struct cupti_sync {
+	uint32_t kind, type;
+	uint64_t start, end;
+	uint32_t correlation, context, stream, event;
+};
+_Static_assert(offsetof(struct cupti_sync, stream) == 32, "as CUPTI has it");
+
+#endif

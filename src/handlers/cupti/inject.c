@@ -1,0 +1,130 @@
+/* inject.c - the way in: CUDA's driver calls us while it is initialized. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "handlers/cupti/cupti.h"
+#include "handlers/handler.h"
+
+/* Another library that wanted to be loaded in our place. */
+#define CHAIN "PASTA_CUDA_INJECTION"
+
+int InitializeInjection(void);
+
+static void chain(void)
+{
+	const char *path = getenv(CHAIN);
+	void *lib = path && *path ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	int (*initialize)(void) = NULL;
+
+	if (lib)
+		*(void **)&initialize = dlsym(lib, "InitializeInjection");
+	if (initialize && initialize != InitializeInjection)
+		initialize();
+}
+
+static pid_t owner;
+
+/* CUPTI's threads are not in a forked child, which would wait for them. */
+static void at_exit(void)
+{
+	if (getpid() == owner)
+		cupti_activity_flush();
+}
+
+static const char *advice(int result)
+{
+	switch (result) {
+	case CUPTI_MULTIPLE_SUBSCRIBERS:
+		return "the program, or another library in it, uses CUPTI itself: turn its "
+		       "profiler off, and CUDA is recorded";
+	case CUPTI_INSUFFICIENT_PRIVILEGES:
+		return "NVIDIA's driver lets only root profile: run as root, or load the driver "
+		       "with NVreg_RestrictProfilingToAdminUsers=0";
+	case CUPTI_NOT_INITIALIZED:
+		return "CUPTI does not work with this driver: set PASTA_CUPTI to a libcupti.so "
+		       "of the driver's CUDA version";
+	default:
+		return NULL;
+	}
+}
+
+static void trouble(const char *what, int result)
+{
+	const char *text = advice(result);
+	char why[300];
+
+	if (!text)
+		snprintf(why, sizeof(why), "%s: %s; 'accelprof doctor' says what CUPTI was found",
+			 what, cupti_text(result));
+	pasta_agent_say("cupti", text ? text : why);
+}
+
+static void start(void)
+{
+	char why[300] = "";
+	int r;
+
+	if (cupti_bind(why, sizeof(why))) {
+		pasta_agent_say("cupti", why);
+		return;
+	}
+	r = cupti_callbacks_start();
+	if (r != CUPTI_OK) {
+		trouble("launches cannot be seen", r);
+		cupti_callbacks_stop();
+		return;
+	}
+	r = cupti_activity_start();
+	if (r != CUPTI_OK)
+		trouble("what devices do cannot be seen, or not all of it", r);
+	cupti_yield_watch();
+	owner = getpid();
+	atexit(at_exit); /* after CUPTI's own, so that it runs before them */
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	static atomic_flag done = ATOMIC_FLAG_INIT;
+
+	if (atomic_flag_test_and_set(&done))
+		return 1;
+	chain();
+	if (pasta_agent_attach())
+		start();
+	return 1; /* whatever we fail at, CUDA goes on */
+}
+
+/* -- Can it work here? -- */
+
+static int probe(char *why, size_t size)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	if (!driver) {
+		snprintf(why, size,
+			 "no driver (libcuda.so.1): there is no NVIDIA GPU, or its "
+			 "driver is not installed");
+		return -ENODEV;
+	}
+	if (cupti_bind(why, size))
+		return -ENODEV;
+	if (cupti.version < 10000)
+		snprintf(why, size, "CUPTI %u of CUDA 12, %s", cupti.version, cupti.path);
+	else
+		snprintf(why, size, "CUPTI of CUDA %u.%u, %s", cupti.version / 10000,
+			 cupti.version % 10000 / 100, cupti.path);
+	return 0;
+}
+
+const struct pasta_handler pasta_cupti_handler = {
+	.name = "cupti",
+	.summary = "kernels, copies and memory of CUDA programs on NVIDIA's GPUs",
+	.probe = probe,
+	.env = "CUDA_INJECTION64_PATH",
+	.env_other = CHAIN,
+};

@@ -1,0 +1,95 @@
+/*
+ * ranges.c - ranges of the process: each on a track on which nothing else is open.
+ *
+ * A range's id is its serial number << 16 | its track, from 1. Tracks are taken and left without a
+ * lock; one is left only after the end is emitted, so that times on it do not go back.
+ */
+#include <stdio.h>
+
+#include "handlers/nvtx/nvtx.h"
+
+enum { TRACKS = 256, NOT_RECORDED = 0, LOST = 0xffff };
+
+/* gen << 32 | the serial number of the range that is open there. Of another gen, or 0: free. Serial
+ * number 0: its range is being ended. */
+static _Atomic uint64_t tracks[TRACKS];
+static _Atomic uint32_t named[TRACKS]; /* in the process of this gen */
+static _Atomic uint32_t last_serial;
+
+static uint32_t next_serial(void)
+{
+	uint32_t serial;
+
+	do
+		serial = atomic_fetch_add(&last_serial, 1) + 1;
+	while (!serial);
+	return serial;
+}
+
+/* From 1; 0: all are taken. */
+static uint32_t take(uint32_t gen, uint32_t serial)
+{
+	for (uint32_t i = 0; i < TRACKS; i++) {
+		uint64_t old = atomic_load(&tracks[i]);
+
+		if (old >> 32 != gen &&
+		    atomic_compare_exchange_strong(&tracks[i], &old, (uint64_t)gen << 32 | serial))
+			return i + 1;
+	}
+	return 0;
+}
+
+static void name_track(uint32_t track, uint32_t gen)
+{
+	char name[32];
+
+	if (atomic_exchange(&named[track - 1], gen) == gen || !pasta_agent_wants(PASTA_THREAD))
+		return;
+	snprintf(name, sizeof(name), "nvtx ranges %u", track);
+	pasta_emit_name(PASTA_TRACK + track, pasta_intern_str(name));
+}
+
+static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time, uint32_t track)
+{
+	struct pasta_event ev;
+
+	pasta_event_init(&ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
+	ev.region.name = name;
+	ev.region.domain = domain;
+	ev.region.depth = 1;
+	ev.time = time;
+	pasta_emit_for(&ev, PASTA_TRACK + track);
+}
+
+uint64_t nvtx_range_start(bool wanted, uint32_t name, uint32_t domain)
+{
+	uint32_t serial = next_serial(), gen = pasta_agent_gen(), track;
+
+	if (!wanted)
+		return (uint64_t)serial << 16 | NOT_RECORDED;
+	track = gen ? take(gen, serial) : 0;
+	if (!track) {
+		pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+		return (uint64_t)serial << 16 | LOST;
+	}
+	name_track(track, gen);
+	tell(PASTA_REGION_BEGIN, name, domain, pasta_now(), track);
+	return (uint64_t)serial << 16 | track;
+}
+
+/* Ids of others, of a parent, and those that were ended before, end nothing. */
+void nvtx_range_end(uint64_t id)
+{
+	uint64_t now = pasta_now(), gen = pasta_agent_gen();
+	uint64_t open = gen << 32 | (uint32_t)(id >> 16);
+	uint32_t track = id & 0xffff;
+
+	if (track == LOST && pasta_region_wanted())
+		pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+	if (track == NOT_RECORDED || track > TRACKS || !gen || !(uint32_t)open)
+		return;
+	if (!atomic_compare_exchange_strong(&tracks[track - 1], &open, gen << 32))
+		return;
+	tell(PASTA_REGION_END, 0, 0, now, track);
+	atomic_store(&tracks[track - 1], 0);
+}

@@ -1,0 +1,142 @@
+# cupti_recorded.sh - without a GPU, on a fake of CUPTI: what is recorded is what the program did.
+# timeout: 180
+. "$SRC/tests/e2e/lib.sh" || exit 1
+programs=$BUILD/tests/programs
+fake=$programs/fake_cupti.so
+cuda=$programs/fake_cuda
+dump=$BUILD/tests/dump
+unset CUDA_INJECTION64_PATH PASTA_CUDA_INJECTION CUDA_HOME CUDA_PATH
+unset FAKE_CUPTI_VERSION FAKE_CUPTI_FAIL FAKE_CUPTI_DROP
+export PASTA_CUPTI=$fake
+
+events() {
+	python3 "$SRC/tests/e2e/cupti_recorded.py" "$@"
+}
+
+# record NAME STATUS OPTIONS -- ARGS... - run fake_cuda: NAME, NAME.out, NAME.err, NAME.dump.
+record() {
+	local name=$1 status=$2 options=()
+	shift 2
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	timeout 60 "$ACCELPROF" run -q "${options[@]}" -o "$name" -- "$cuda" "$@" >"$name.out" 2>"$name.err"
+	is "$name: status" $? "$status"
+	"$dump" "$name" >"$name.dump" 2>"$name.dump.err"
+}
+
+# clean NAME - and nothing was said.
+clean() {
+	is "$1: stderr" "$(cat "$1.err")" ""
+}
+
+# -- All of it, with records as each version has them --
+for version in 19 28 130001 130401; do
+	FAKE_CUPTI_VERSION=$version record "all$version" 0 --record all -- all 2000
+	clean "all$version"
+	events exact "all$version.dump" "all$version.out" || failed "version $version: not exact"
+done
+# More than fits into one of CUPTI's buffers.
+record many 0 --record launch,kernel -- all 6000
+clean many
+is "many: launches, kernels, processes, dropped" "$(events counts many.dump)" \
+	"$(json many.out 'd["launches"]') $(json many.out 'd["kernels"] + d["nodes"]') 1 0"
+
+# -- No more than the tools want --
+# enabled FILE KIND - whether the handler asked CUPTI for records of this number.
+enabled() {
+	json "$1" "d['enabled'] >> $2 & 1"
+}
+record freq 0 -t kernel_freq -- all 500
+is "kernel_freq: kernels" "$(enabled freq.out 10)" 1
+is "kernel_freq: copies" "$(enabled freq.out 1)$(enabled freq.out 22)" 00
+is "kernel_freq: calls" "$(enabled freq.out 4)$(enabled freq.out 5)" 00
+is "kernel_freq: events of calls" "$(grep -c '"kind":"api"' freq.dump)" 0
+is "kernel_freq: kernels counted" \
+	"$(json freq/results/report.json 'sum(r[1] for t in d["tools"][0]["tables"] if t["name"] == "kernels" for r in t["rows"])')" \
+	"$(json freq.out 'd["kernels"] + d["nodes"]')"
+record memory 0 -t memory -- all 500
+is "memory: kernels" "$(enabled memory.out 10)" 0
+is "memory: memory" "$(enabled memory.out 49)" 1
+is "memory: allocs" "$(grep -c '"kind":"alloc"' memory.dump)" "$(json memory.out 'd["allocs"]')"
+
+# -- Off and on --
+record pausing 0 --record all --paused -- pausing 100
+is "pausing: launches, kernels, processes, dropped" "$(events counts pausing.dump)" "100 100 1 0"
+record paused 0 --record all --paused -- all 100
+is "paused: launches, kernels, processes, dropped" "$(events counts paused.dump)" "0 0 0 0"
+is "paused: copies, sets, syncs, calls" "$(grep -cE '"kind":"(copy|set|sync|api)"' paused.dump)" 0
+is "paused: allocs" "$(grep -c '"kind":"alloc"' paused.dump)" "$(json paused.out 'd["allocs"]')"
+
+# -- What CUPTI drops is in the account --
+FAKE_CUPTI_DROP=7 record dropped 0 --record all -- all 500
+lost=$(json dropped.out 'd["dropped"]')
+[ "$lost" -gt 0 ] || failed "the fake dropped nothing"
+is "dropped: the account" "$(tail -n 1 dropped.dump | grep -o '"source":[0-9]*')" "\"source\":$lost"
+is "dropped: the report" "$(json dropped/results/report.json 'd["loss"]["reasons"]["source"]')" "$lost"
+is "dropped: all others" "$(grep -cE '"kind":"(kernel|copy|set|alloc|free|sync|api)"' dropped.dump)" \
+	"$(json dropped.out 'd["made"] - d["dropped"]')"
+
+# -- Processes --
+record before 0 --record all -- before 50
+clean before
+is "fork before: launches, kernels, processes, dropped" "$(events counts before.dump)" "100 100 2 0"
+record after 4 --record all -- after 50
+clean after
+is "fork after: launches, kernels, processes, dropped" "$(events counts after.dump)" "50 50 1 0"
+record exec 0 --record all -- exec 50
+clean exec
+is "exec: launches, kernels, processes, dropped" "$(events counts exec.dump)" "100 100 2 0"
+is "exec: shards" "$(ls exec/shards | grep -c 'pst$')" 2
+
+# -- Without a farewell: all launches, and the kernels that had been delivered --
+record kill 137 --record all -- kill 50
+is "kill: launches, kernels, processes, dropped" "$(events counts kill.dump)" "100 50 1 0"
+record leave 5 --record all -- _exit 50
+is "_exit: launches, kernels, processes, dropped" "$(events counts leave.dump)" "100 50 1 0"
+
+# -- Another's library is called, too, and one that lies where the toolkit is is found --
+"$cuda" status 50 >native.out
+is "native: status" $? 3
+export FAKE_INJECTION_FILE=$PWD/called
+CUDA_INJECTION64_PATH=$programs/fake_injection.so record chained 3 --record all -- status 50
+clean chained
+is "chained: called" "$(cat called)" called
+is "chained: launches, kernels, processes, dropped" "$(events counts chained.dump)" "50 50 1 0"
+mkdir -p toolkit/lib64 && ln -s "$fake" toolkit/lib64/libcupti.so.13
+PASTA_CUPTI='' CUDA_HOME=$PWD/toolkit record toolkit.run 3 --record all -- status 50
+clean toolkit.run
+is "toolkit: launches, kernels, processes, dropped" "$(events counts toolkit.run.dump)" "50 50 1 0"
+
+# -- What cannot work leaves the program alone, and says what to do --
+# done_by FILE - what the program did, without what differs from run to run.
+done_by() {
+	json "$1" '{k: v for k, v in d.items() if k not in ("pid", "begin", "end", "made", "enabled")}'
+}
+
+# fails NAME PATTERN - with what the environment says.
+fails() {
+	record "$1" 3 --record all -- status 50
+	is "$1: what the program did" "$(done_by "$1.out")" "$(done_by native.out)"
+	lines "$1" "$1.err" 1
+	has "$1" "$1.err" "^accelprof: .*cupti: .*$2"
+	is "$1: kernels" "$(grep -c '"kind":"kernel"' "$1.dump")" 0
+}
+
+PASTA_CUPTI=$PWD/none.so fails absent 'PASTA_CUPTI must be the path of a libcupti.so: .*none.so'
+PASTA_CUPTI=$programs/fake_injection.so fails other \
+	'has no cuptiGetVersion: install that of CUDA 12 or 13, or set PASTA_CUPTI'
+PASTA_CUPTI=$programs/fake_cupti_old.so fails missing \
+	'has no cuptiActivityRegisterTimestampCallback: install that of CUDA 12 or 13'
+FAKE_CUPTI_VERSION=18 fails old 'older than that of CUDA 12: install a newer one'
+FAKE_CUPTI_FAIL=GetVersion=999 fails driver 'set PASTA_CUPTI to one of the driver.s CUDA version'
+FAKE_CUPTI_FAIL=Subscribe=39 fails subscribers 'uses CUPTI itself: turn its profiler off'
+FAKE_CUPTI_FAIL=Subscribe=15 fails uninitialized 'set PASTA_CUPTI to a libcupti.so of the driver'
+FAKE_CUPTI_FAIL=EnableCallback=999 fails unknown 'CUPTI_ERROR_UNKNOWN; .accelprof doctor. says'
+FAKE_CUPTI_FAIL=ActivityRegisterCallbacks=999 fails buffers 'what devices do cannot be seen'
+FAKE_CUPTI_FAIL=ActivityEnable=35 fails privileges 'run as root, or load the driver with NVreg_'
+# Launches can be seen, where devices cannot.
+is "privileges: launches" "$(grep -c '"kind":"launch"' privileges.dump)" 50
+done_

@@ -1,0 +1,366 @@
+/*
+ * fake_cuda - a CUDA program without a GPU: it works on fake_cupti.so, and counts what it does.
+ *
+ *	fake_cuda WAY [N]
+ *
+ * It loads what CUDA_INJECTION64_PATH names, as CUDA's driver does. Its counters, its own and not
+ * the fake's, are printed as JSON when it ends. Ways:
+ *	all		four threads, each N times round a loop with all there is in it
+ *	status		N launches; exits with 3
+ *	_exit, kill	N launches, waits for their records, N more, and goes without a word
+ *	before		forks, then N launches in both; "after": N launches, forks, the child exits
+ *	exec		N launches, and a child that is another program, with N of its own
+ *	pausing		N launches, N between pasta_start() and pasta_stop(), N more
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <pasta/annotate.h>
+
+#include "fake_cupti.h"
+
+enum { THREADS = 4, NODES = 3 };
+
+static struct {
+	uint32_t (*call)(const struct fake_work *);
+	void (*context)(void);
+	uint64_t (*made)(void), (*delivered)(void), (*dropped)(void), (*enabled)(void);
+} fake;
+
+struct counts {
+	uint64_t launches, kernels, nodes, host_to_device, device_to_host, peer, sets, allocs,
+		frees, syncs, calls, runtime_calls;
+	uint64_t bytes_in, bytes_out, bytes_peer, bytes_set, bytes_allocated;
+};
+
+static char *self;
+
+static uint64_t realtime(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void *function(void *lib, const char *name)
+{
+	void *f = dlsym(lib, name);
+
+	if (!f) {
+		fprintf(stderr, "fake_cuda: %s\n", dlerror());
+		exit(99);
+	}
+	return f;
+}
+
+/* The fake lies beside the program. */
+static void load_fake(void)
+{
+	char path[4096];
+	void *lib;
+
+	snprintf(path, sizeof(path), "%.*s/fake_cupti.so", (int)(strrchr(self, '/') - self), self);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!lib) {
+		fprintf(stderr, "fake_cuda: %s\n", dlerror());
+		exit(99);
+	}
+	*(void **)&fake.call = function(lib, "fake_call");
+	*(void **)&fake.context = function(lib, "fake_context");
+	*(void **)&fake.made = function(lib, "fake_made");
+	*(void **)&fake.delivered = function(lib, "fake_delivered");
+	*(void **)&fake.dropped = function(lib, "fake_dropped");
+	*(void **)&fake.enabled = function(lib, "fake_enabled");
+}
+
+/* As cuInit does. */
+static void initialize(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *lib = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	int (*injection)(void) = NULL;
+
+	if (lib)
+		*(void **)&injection = dlsym(lib, "InitializeInjection");
+	if (injection && !injection()) {
+		fprintf(stderr, "fake_cuda: InitializeInjection failed\n");
+		exit(98);
+	}
+	fake.context();
+	fake.context();
+}
+
+static void launch(struct counts *c, uint32_t thread, const char *name)
+{
+	fake.call(&(struct fake_work){.function = "cuLaunchKernel",
+				      .kind = CUPTI_KERNEL,
+				      .context = 1 + thread % 2,
+				      .device = thread % 2,
+				      .stream = 10 + thread,
+				      .name = name});
+	c->launches++;
+	c->kernels++;
+	c->calls++;
+	c->runtime_calls++;
+}
+
+static void copies(struct counts *c, uint32_t thread, uint64_t i)
+{
+	struct fake_work w = {.function = "cuMemcpyHtoDAsync_v2",
+			      .kind = CUPTI_MEMCPY,
+			      .context = 1 + thread % 2,
+			      .device = thread % 2,
+			      .peer = 1 - thread % 2,
+			      .stream = 10 + thread,
+			      .copy = 1,
+			      .bytes = 4096 + i};
+
+	fake.call(&w);
+	c->host_to_device++;
+	c->bytes_in += w.bytes;
+	w.function = "cuMemcpyDtoHAsync_v2";
+	w.copy = 2;
+	w.bytes = 64 + i;
+	fake.call(&w);
+	c->device_to_host++;
+	c->bytes_out += w.bytes;
+	w.function = "cuMemcpyPeerAsync";
+	w.kind = CUPTI_MEMCPY_P2P;
+	w.bytes = 128 + i;
+	fake.call(&w);
+	c->peer++;
+	c->bytes_peer += w.bytes;
+	w.function = "cuMemsetD8Async";
+	w.kind = CUPTI_MEMSET;
+	w.bytes = 32 + i;
+	fake.call(&w);
+	c->sets++;
+	c->bytes_set += w.bytes;
+	c->launches += 4;
+	c->calls += 4;
+}
+
+static void graph(struct counts *c, uint32_t thread)
+{
+	struct fake_work w = {.function = "cuGraphAddMemcpyNode",
+			      .context = 1 + thread % 2,
+			      .device = thread % 2,
+			      .stream = 10 + thread};
+
+	fake.call(&w); /* makes nothing run */
+	w.function = "cuGraphExecMemsetNodeSetParams";
+	fake.call(&w);
+	w.function = "cuLaunchHostFunc";
+	fake.call(&w);
+	w.function = "cuGraphLaunch";
+	w.kind = CUPTI_KERNEL;
+	w.nodes = NODES;
+	w.name = "node";
+	fake.call(&w);
+	c->launches++;
+	c->nodes += NODES;
+	c->calls += 4;
+}
+
+static void memory(struct counts *c, uint32_t thread, uint64_t i)
+{
+	struct fake_work w = {.function = "cuMemAlloc_v2",
+			      .kind = CUPTI_MEMORY,
+			      .context = 1 + thread % 2,
+			      .device = thread % 2,
+			      .operation = 1,
+			      .sort = 3,
+			      .bytes = 1 << 20,
+			      .address = UINT64_C(0x700000000000) + ((uint64_t)thread << 40) +
+					 (i << 21)};
+
+	fake.call(&w);
+	c->allocs++;
+	c->bytes_allocated += w.bytes;
+	w.function = "cuMemFree_v2";
+	w.operation = 2;
+	fake.call(&w);
+	c->frees++;
+	w = (struct fake_work){.function = "cuStreamSynchronize",
+			       .kind = CUPTI_SYNC,
+			       .context = 1 + thread % 2,
+			       .stream = 10 + thread};
+	fake.call(&w);
+	c->syncs++;
+	c->calls += 3;
+}
+
+struct job {
+	pthread_t thread;
+	struct counts counts;
+	uint64_t n;
+	uint32_t number;
+};
+
+static void *loop(void *arg)
+{
+	struct job *j = arg;
+
+	for (uint64_t i = 0; i < j->n; i++) {
+		launch(&j->counts, j->number, i % 3 ? "often" : "seldom");
+		if (i % 10 == 0)
+			copies(&j->counts, j->number, i);
+		if (i % 20 == 0)
+			graph(&j->counts, j->number);
+		if (i % 50 == 0)
+			memory(&j->counts, j->number, i);
+	}
+	return NULL;
+}
+
+static void add(struct counts *to, const struct counts *from)
+{
+	const uint64_t *more = (const void *)from;
+	uint64_t *sum = (void *)to;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
+		sum[i] += more[i];
+}
+
+static void all(struct counts *c, uint64_t n)
+{
+	struct job jobs[THREADS] = {0};
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		jobs[i].n = n;
+		jobs[i].number = i;
+		if (pthread_create(&jobs[i].thread, NULL, loop, &jobs[i]))
+			exit(97);
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		pthread_join(jobs[i].thread, NULL);
+		add(c, &jobs[i].counts);
+	}
+}
+
+static void some(struct counts *c, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		launch(c, 0, "some");
+}
+
+static void print(const struct counts *c, uint64_t begin)
+{
+	printf("{\"pid\":%d,\"begin\":%" PRIu64 ",\"end\":%" PRIu64, (int)getpid(), begin,
+	       realtime());
+#define P(name) printf(",\"" #name "\":%" PRIu64, c->name)
+	P(launches), P(kernels), P(nodes), P(host_to_device), P(device_to_host), P(peer), P(sets);
+	P(allocs), P(frees), P(syncs), P(calls), P(runtime_calls), P(bytes_in), P(bytes_out);
+	P(bytes_peer), P(bytes_set), P(bytes_allocated);
+#undef P
+	printf(",\"made\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"enabled\":%" PRIu64 "}\n",
+	       fake.made(), fake.dropped(), fake.enabled());
+	fflush(stdout);
+}
+
+/* Until all that was made has been delivered, ten seconds at most. */
+static void wait_for_records(void)
+{
+	for (int i = 0; i < 1000 && fake.delivered() < fake.made(); i++)
+		usleep(10000);
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return 96;
+	return WEXITSTATUS(status);
+}
+
+static int go(struct counts *c, const char *way, uint64_t n, uint64_t begin)
+{
+	wait_for_records();
+	print(c, begin);
+	some(c, n);
+	if (!strcmp(way, "kill"))
+		raise(SIGKILL);
+	_exit(5);
+}
+
+static int after(const struct counts *c, uint64_t begin)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		exit(4); /* runs what was registered with atexit, as Python's children do */
+	status = wait_for(pid);
+	print(c, begin);
+	return status;
+}
+
+static int exec_another(const struct counts *c, char *n, uint64_t begin)
+{
+	pid_t pid = fork();
+	char way[] = "one", *argv[] = {self, way, n, NULL};
+	int status;
+
+	if (!pid) {
+		execv(self, argv);
+		_exit(95);
+	}
+	status = wait_for(pid);
+	print(c, begin);
+	return status;
+}
+
+static void pausing(struct counts *c, uint64_t n)
+{
+	struct counts not_counted = {0};
+
+	some(&not_counted, n);
+	pasta_start();
+	some(c, n);
+	pasta_stop();
+	some(&not_counted, n);
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc > 1 ? argv[1] : "";
+	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 100, begin = realtime();
+	struct counts c = {0};
+	pid_t child = -1;
+	int status = 0;
+
+	self = realpath("/proc/self/exe", NULL);
+	if (!self)
+		return 99;
+	load_fake();
+	if (!strcmp(way, "before"))
+		child = fork();
+	initialize();
+	if (!strcmp(way, "all"))
+		all(&c, n);
+	else if (!strcmp(way, "pausing"))
+		pausing(&c, n);
+	else
+		some(&c, n);
+	if (!strcmp(way, "kill") || !strcmp(way, "_exit"))
+		return go(&c, way, n, begin);
+	if (!strcmp(way, "after"))
+		return after(&c, begin);
+	if (!strcmp(way, "exec"))
+		return exec_another(&c, argv[2], begin);
+	if (child > 0)
+		status = wait_for(child);
+	print(&c, begin);
+	return !strcmp(way, "status") ? 3 : status;
+}

@@ -1,0 +1,257 @@
+/*
+ * test_cupti_abi.c - cuptiabi.h, and what the fake of CUPTI leans on, compared with NVIDIA's
+ * headers.
+ *
+ * CMake looks for them (PASTA_CUPTI_INCLUDE); where there are none, or those of a version that is
+ * not known here, the test is skipped and says so.
+ */
+#include <stdio.h>
+
+#ifdef PASTA_HAVE_CUPTI
+#include <cupti.h>
+#endif
+
+#if defined(PASTA_HAVE_CUPTI) && (CUPTI_API_VERSION >= 130000 || CUPTI_API_VERSION == 28)
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "handlers/cupti/cuptiabi.h"
+#include "programs/fake_size.h"
+
+/* The newest records of a version: older ones may be shorter. */
+#if CUPTI_API_VERSION >= 130400
+typedef CUpti_ActivityKernel13 real_kernel;
+typedef CUpti_ActivityMemcpy7 real_memcpy;
+typedef CUpti_ActivityMemset5 real_memset;
+#elif CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 real_kernel;
+typedef CUpti_ActivityMemcpy6 real_memcpy;
+typedef CUpti_ActivityMemset4 real_memset;
+#else
+typedef CUpti_ActivityKernel9 real_kernel;
+typedef CUpti_ActivityMemcpy6 real_memcpy;
+typedef CUpti_ActivityMemset4 real_memset;
+#endif
+typedef CUpti_ActivityMemcpyPtoP4 real_p2p;
+typedef CUpti_ActivityMemory4 real_memory;
+typedef CUpti_ActivityAPI real_api;
+typedef CUpti_ActivitySynchronization2 real_sync;
+typedef CUpti_CallbackData real_call;
+
+/* A field of ours lies where theirs does, and is as wide. */
+#define SAME(ours, field, theirs, name)                                                            \
+	do {                                                                                       \
+		assert_int_equal(offsetof(struct ours, field), offsetof(theirs, name));            \
+		assert_int_equal(sizeof(((struct ours *)0)->field), sizeof(((theirs *)0)->name));  \
+	} while (0)
+/* Of three that lie together. */
+#define SAME3(ours, field, theirs, name)                                                           \
+	do {                                                                                       \
+		assert_int_equal(offsetof(struct ours, field[0]), offsetof(theirs, name##X));      \
+		assert_int_equal(offsetof(struct ours, field[1]), offsetof(theirs, name##Y));      \
+		assert_int_equal(offsetof(struct ours, field[2]), offsetof(theirs, name##Z));      \
+	} while (0)
+
+static void fields_of_kernels_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_kernel, kind, real_kernel, kind);
+	SAME(cupti_kernel, registers, real_kernel, registersPerThread);
+	SAME(cupti_kernel, start, real_kernel, start);
+	SAME(cupti_kernel, end, real_kernel, end);
+	SAME(cupti_kernel, device, real_kernel, deviceId);
+	SAME(cupti_kernel, context, real_kernel, contextId);
+	SAME(cupti_kernel, stream, real_kernel, streamId);
+	SAME3(cupti_kernel, grid, real_kernel, grid);
+	SAME3(cupti_kernel, block, real_kernel, block);
+	SAME(cupti_kernel, shared_static, real_kernel, staticSharedMemory);
+	SAME(cupti_kernel, shared_dynamic, real_kernel, dynamicSharedMemory);
+	SAME(cupti_kernel, local, real_kernel, localMemoryPerThread);
+	SAME(cupti_kernel, correlation, real_kernel, correlationId);
+	SAME(cupti_kernel, name, real_kernel, name);
+	SAME(cupti_kernel, node, real_kernel, graphNodeId);
+	SAME(cupti_kernel, graph, real_kernel, graphId);
+	assert_true(sizeof(struct cupti_kernel) <= sizeof(real_kernel));
+}
+
+static void fields_of_copies_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_memcpy, copy, real_memcpy, copyKind);
+	SAME(cupti_memcpy, bytes, real_memcpy, bytes);
+	SAME(cupti_memcpy, start, real_memcpy, start);
+	SAME(cupti_memcpy, end, real_memcpy, end);
+	SAME(cupti_memcpy, device, real_memcpy, deviceId);
+	SAME(cupti_memcpy, context, real_memcpy, contextId);
+	SAME(cupti_memcpy, stream, real_memcpy, streamId);
+	SAME(cupti_memcpy, correlation, real_memcpy, correlationId);
+	SAME(cupti_memcpy, node, real_memcpy, graphNodeId);
+	assert_true(sizeof(struct cupti_memcpy) <= sizeof(real_memcpy));
+}
+
+static void fields_of_peer_copies_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_memcpy_p2p, bytes, real_p2p, bytes);
+	SAME(cupti_memcpy_p2p, start, real_p2p, start);
+	SAME(cupti_memcpy_p2p, end, real_p2p, end);
+	SAME(cupti_memcpy_p2p, device, real_p2p, deviceId);
+	SAME(cupti_memcpy_p2p, context, real_p2p, contextId);
+	SAME(cupti_memcpy_p2p, stream, real_p2p, streamId);
+	SAME(cupti_memcpy_p2p, from, real_p2p, srcDeviceId);
+	SAME(cupti_memcpy_p2p, to, real_p2p, dstDeviceId);
+	SAME(cupti_memcpy_p2p, correlation, real_p2p, correlationId);
+	SAME(cupti_memcpy_p2p, node, real_p2p, graphNodeId);
+	assert_true(sizeof(struct cupti_memcpy_p2p) <= sizeof(real_p2p));
+}
+
+static void fields_of_sets_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_memset, value, real_memset, value);
+	SAME(cupti_memset, bytes, real_memset, bytes);
+	SAME(cupti_memset, start, real_memset, start);
+	SAME(cupti_memset, end, real_memset, end);
+	SAME(cupti_memset, device, real_memset, deviceId);
+	SAME(cupti_memset, context, real_memset, contextId);
+	SAME(cupti_memset, stream, real_memset, streamId);
+	SAME(cupti_memset, correlation, real_memset, correlationId);
+	SAME(cupti_memset, node, real_memset, graphNodeId);
+	assert_true(sizeof(struct cupti_memset) <= sizeof(real_memset));
+}
+
+static void fields_of_memory_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_memory, operation, real_memory, memoryOperationType);
+	SAME(cupti_memory, sort, real_memory, memoryKind);
+	SAME(cupti_memory, correlation, real_memory, correlationId);
+	SAME(cupti_memory, address, real_memory, address);
+	SAME(cupti_memory, bytes, real_memory, bytes);
+	SAME(cupti_memory, time, real_memory, timestamp);
+	SAME(cupti_memory, device, real_memory, deviceId);
+	SAME(cupti_memory, context, real_memory, contextId);
+	SAME(cupti_memory, stream, real_memory, streamId);
+	SAME(cupti_memory, name, real_memory, name);
+	SAME(cupti_memory, async, real_memory, isAsync);
+	assert_true(sizeof(struct cupti_memory) <= sizeof(real_memory));
+}
+
+static void fields_of_calls_and_syncs_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_api, id, real_api, cbid);
+	SAME(cupti_api, start, real_api, start);
+	SAME(cupti_api, end, real_api, end);
+	SAME(cupti_api, thread, real_api, threadId);
+	SAME(cupti_api, correlation, real_api, correlationId);
+	SAME(cupti_api, status, real_api, returnValue);
+	assert_true(sizeof(struct cupti_api) <= sizeof(real_api));
+	SAME(cupti_sync, type, real_sync, type);
+	SAME(cupti_sync, start, real_sync, start);
+	SAME(cupti_sync, end, real_sync, end);
+	SAME(cupti_sync, correlation, real_sync, correlationId);
+	SAME(cupti_sync, context, real_sync, contextId);
+	SAME(cupti_sync, stream, real_sync, streamId);
+	SAME(cupti_sync, event, real_sync, cudaEventId);
+	assert_true(sizeof(struct cupti_sync) <= sizeof(real_sync));
+}
+
+static void fields_of_callbacks_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_call, site, real_call, callbackSite);
+	SAME(cupti_call, function, real_call, functionName);
+	SAME(cupti_call, params, real_call, functionParams);
+	SAME(cupti_call, ret, real_call, functionReturnValue);
+	SAME(cupti_call, symbol, real_call, symbolName);
+	SAME(cupti_call, context, real_call, context);
+	SAME(cupti_call, context_id, real_call, contextUid);
+	SAME(cupti_call, data, real_call, correlationData);
+	SAME(cupti_call, correlation, real_call, correlationId);
+	assert_int_equal(sizeof(struct cupti_call), sizeof(real_call));
+	assert_int_equal(CUPTI_API_ENTER, 0);
+	assert_int_equal(CUPTI_API_EXIT, 1);
+}
+
+static void numbers_are_those_that_nvidia_has(void **state)
+{
+	(void)state;
+	assert_int_equal(CUPTI_OK, CUPTI_SUCCESS);
+	assert_int_equal(CUPTI_NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED);
+	assert_int_equal(CUPTI_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+	assert_int_equal(CUPTI_MULTIPLE_SUBSCRIBERS,
+			 CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+	assert_int_equal(CUPTI_DRIVER_API, CUPTI_CB_DOMAIN_DRIVER_API);
+	assert_int_equal(CUPTI_RUNTIME_API, CUPTI_CB_DOMAIN_RUNTIME_API);
+	assert_int_equal(CUPTI_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+	assert_int_equal(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+	assert_int_equal(CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
+	assert_int_equal(CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
+	assert_int_equal(CUPTI_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER);
+	assert_int_equal(CUPTI_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME);
+	assert_int_equal(CUPTI_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+	assert_int_equal(CUPTI_MEMCPY_P2P, CUPTI_ACTIVITY_KIND_MEMCPY2);
+	assert_int_equal(CUPTI_SYNC, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+	assert_int_equal(CUPTI_MEMORY, CUPTI_ACTIVITY_KIND_MEMORY2);
+	assert_int_equal(FAKE_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
+	assert_int_equal(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, 10);
+	assert_int_equal(CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC, 7);
+	assert_int_equal(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, 1);
+	assert_int_equal(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE, 2);
+	assert_int_equal(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM, 1);
+	assert_int_equal(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, 1);
+}
+
+static void records_of_the_fake_are_as_long_as_nvidia_has_them(void **state)
+{
+	(void)state;
+#define SIZE(kind) fake_size_in(CUPTI_API_VERSION, kind)
+	assert_int_equal(SIZE(CUPTI_MEMCPY), sizeof(real_memcpy));
+	assert_int_equal(SIZE(CUPTI_MEMSET), sizeof(real_memset));
+	assert_int_equal(SIZE(CUPTI_MEMCPY_P2P), sizeof(real_p2p));
+	assert_int_equal(SIZE(CUPTI_MEMORY), sizeof(real_memory));
+	assert_int_equal(SIZE(CUPTI_SYNC), sizeof(real_sync));
+	assert_int_equal(SIZE(CUPTI_DRIVER), sizeof(real_api));
+	assert_int_equal(SIZE(CUPTI_RUNTIME), sizeof(real_api));
+	assert_int_equal(SIZE(CUPTI_KERNEL), sizeof(real_kernel));
+	assert_int_equal(SIZE(FAKE_OVERHEAD), sizeof(CUpti_ActivityOverhead3));
+#undef SIZE
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fields_of_kernels_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_copies_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_peer_copies_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_sets_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_memory_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_calls_and_syncs_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_callbacks_are_where_nvidia_has_them),
+		cmocka_unit_test(numbers_are_those_that_nvidia_has),
+		cmocka_unit_test(records_of_the_fake_are_as_long_as_nvidia_has_them),
+	};
+
+	printf("CUPTI_API_VERSION %d\n", CUPTI_API_VERSION);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+#ifdef PASTA_HAVE_CUPTI
+	printf("skipped: what records CUPTI %d has is not known here\n", CUPTI_API_VERSION);
+#else
+	puts("skipped: no cupti.h that compiles: install cuda-cupti-dev and cuda-cudart-dev, or set "
+	     "PASTA_CUPTI_INCLUDE for CMake");
+#endif
+	return 77;
+}
+
+#endif
