@@ -31,7 +31,7 @@ ticks() {
 
 run work work details.json
 "${events[@]}" exact work.db work.out details.json || failed "work: not exact"
-"$ACCELPROF" report work -t kernel_freq >report.out || failed "report"
+"$ACCELPROF" report work -t kernel_freq --format csv >report.out || failed "report"
 has "names are as people write them" report.out 'k_scale<int>'
 
 # Three times: one may have been disturbed, but not all.

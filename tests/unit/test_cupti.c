@@ -27,7 +27,6 @@ static void bind_fake(void)
 #define F(name, args) cupti.name = cupti##name;
 	CUPTI_FUNCTIONS(F)
 #undef F
-	cupti.ActivityFlushPeriod = cuptiActivityFlushPeriod; /* of graphs the fake knows nothing */
 }
 
 static void take_buffer(void)
@@ -400,7 +399,7 @@ static void begin_recording(void)
 
 static void end_recording(void)
 {
-	cupti_activity_flush();
+	cupti_activity_flush(true);
 	if (fake_delivered() + fake_dropped() != fake_made())
 		_exit(91);
 	pasta_agent_close();
@@ -433,7 +432,7 @@ static void launch_in_threads(void)
 		if (pthread_create(&threads[i], NULL, launch_many, NULL))
 			_exit(92);
 	for (int i = 0; i < 20; i++)
-		cupti_activity_flush(); /* while they launch */
+		cupti_activity_flush(true); /* while they launch */
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	end_recording();
@@ -472,7 +471,7 @@ static void launch_off_and_on(void)
 		pasta_agent_set_active(i / 3 % 2);
 		launch_one("cuLaunchKernel");
 		if (i % 1000 == 0)
-			cupti_activity_flush();
+			cupti_activity_flush(true);
 	}
 	end_recording();
 }
@@ -525,7 +524,7 @@ static void fail_to_start(void)
 	if (strcmp(cupti_text(CUPTI_NOT_INITIALIZED), "CUPTI_ERROR_NOT_INITIALIZED") != 0)
 		_exit(96);
 	launch_one("cuLaunchKernel");
-	cupti_activity_flush();
+	cupti_activity_flush(true);
 	pasta_agent_close();
 }
 

@@ -64,7 +64,6 @@ static void start(void)
 	cupti.Subscribe = subscribe;
 	cupti.EnableCallback = enable;
 	cupti.GetGraphNodeId = node_id;
-	cupti.GetGraphId = graph_id;
 	cupti.GetGraphExecId = graph_id;
 	if (cupti_callbacks_start() != CUPTI_OK)
 		_exit(98);
@@ -152,13 +151,19 @@ static void first_node(void)
 	created(1, 11);
 }
 
+static void second_node(void)
+{
+	created(1, 12);
+}
+
 static void capture(void)
 {
 	start();
 	call(LAUNCH, "before");
 	call(BEGIN_CAPTURE, NULL);
 	call_(LAUNCH, "node", NULL, 0, first_node);
-	call(LAUNCH, "eager"); /* into another stream, meanwhile */
+	call_(COPY, (const char *)1, NULL, 0, second_node); /* that field is no name of anything */
+	call(LAUNCH, "eager");				    /* into another stream, meanwhile */
 	call_(LAUNCH, "failed", NULL, 1, NULL);
 	call(END_CAPTURE, NULL);
 	call(LAUNCH, "after");
@@ -169,7 +174,8 @@ static void a_launch_that_becomes_a_node_is_no_launch(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(capture), 0);
-	assert_string_equal(recorded(), "L1:before/0/2 N1.11<0:node L4:eager/0/2 L7:after/0/2 ");
+	assert_string_equal(recorded(),
+			    "L1:before/0/2 N1.11<0:node N1.12<0: L5:eager/0/2 L8:after/0/2 ");
 }
 
 static void bad_captures(void)

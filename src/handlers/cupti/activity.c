@@ -354,25 +354,20 @@ int cupti_activity_start(void)
 
 		r = r == CUPTI_OK ? e : r;
 	}
-	/* What a program that is killed leaves in buffers is at most a second's. */
-	if (cupti.ActivityFlushPeriod)
-		cupti.ActivityFlushPeriod(1000);
 	return r;
 }
 
-void cupti_activity_flush(void)
+void cupti_activity_flush(bool all)
 {
 	if (!atomic_load(&stopped))
-		cupti.ActivityFlushAll(1);
+		cupti.ActivityFlushAll(all);
 }
 
 void cupti_activity_stop(void)
 {
-	cupti_activity_flush();
+	cupti_activity_flush(true);
 	atomic_store(&stopped, true);
 	for (size_t i = 0; i < KINDS; i++)
 		if (wants_any(kinds[i].for_))
 			cupti.ActivityDisable(kinds[i].kind);
-	if (cupti.ActivityFlushPeriod)
-		cupti.ActivityFlushPeriod(0);
 }

@@ -56,9 +56,17 @@ static uint8_t role_of(const char *name)
 	return strstr(name, "Memset") ? PASTA_SET : 0;
 }
 
+/* Calls that launch no kernel have anything there. */
+static const char *symbol_of(const struct cupti_call *call, uint8_t role)
+{
+	return role == PASTA_KERNEL ? call->symbol : NULL;
+}
+
 static uint32_t name_of(const struct cupti_call *call, uint8_t role)
 {
-	return role == PASTA_KERNEL && call->symbol ? pasta_intern_str(call->symbol) : 0;
+	const char *symbol = symbol_of(call, role);
+
+	return symbol ? pasta_intern_str(symbol) : 0;
 }
 
 static void see_turn(uint32_t correlation, bool on)
@@ -122,7 +130,7 @@ static void on_launch(uint8_t role, const struct cupti_call *call)
 		if (begin)
 			launch_event(role, call, begin);
 	} else if (atomic_load_explicit(&cupti_captures, memory_order_relaxed)) {
-		cupti_graph_hold(call, recorded ? pasta_now() : 0);
+		cupti_graph_hold(symbol_of(call, role), recorded ? pasta_now() : 0);
 	} else if (recorded) {
 		launch_event(role, call, 0);
 	}

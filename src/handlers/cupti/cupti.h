@@ -32,8 +32,6 @@
 	F(ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                  \
 	F(SetThreadIdType, (int))
 #define CUPTI_FUNCTIONS_MAYBE(F)                                                                   \
-	F(ActivityFlushPeriod, (uint32_t))                                                         \
-	F(GetGraphId, (void *, uint32_t *))                                                        \
 	F(GetGraphExecId, (void *, uint32_t *))                                                    \
 	F(GetGraphNodeId, (void *, uint64_t *))
 
@@ -67,7 +65,7 @@ void cupti_graph_clones(const struct cupti_call *call);
 /* While there are captures a launch is not recorded before its call ends; begin is 0 if it is not
  * to be recorded at all. At the end of any launch: the begin of one that was held and is to be
  * recorded now; 0: there is none, or it failed or became a node. */
-void cupti_graph_hold(const struct cupti_call *call, uint64_t begin);
+void cupti_graph_hold(const char *symbol, uint64_t begin);
 uint64_t cupti_graph_release(const struct cupti_call *call);
 void cupti_graph_created(const struct cupti_resource_data *data);
 void cupti_graph_cloned(const struct cupti_resource_data *data);
@@ -78,8 +76,10 @@ uint64_t cupti_graph_launched(const struct cupti_call *call);
 int cupti_activity_start(void);
 /* No more, for good: others may use CUPTI from now on. */
 void cupti_activity_stop(void);
-/* All that is there, now. */
-void cupti_activity_flush(void);
+/* What is there: all of it, or what is complete. */
+void cupti_activity_flush(bool all);
+/* flush.c: do so once a second from now on. */
+void cupti_flush_start(void);
 /* For tests: a buffer, as CUPTI gives it. */
 void cupti_activity_take(uint8_t *buffer, size_t valid);
 

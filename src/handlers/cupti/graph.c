@@ -15,9 +15,9 @@ enum { CU_CAPTURE_INVALIDATED = 901 };
 _Atomic uint32_t cupti_captures;
 
 static _Thread_local struct {
-	const struct cupti_call *launch; /* that is held back, or may give a node its name */
-	uint64_t begin;			 /* of it; 0: it is not recorded */
-	uint64_t clone;			 /* the last */
+	const char *symbol; /* of the kernel whose launch is held back */
+	uint64_t begin;	    /* of it; 0: it is not recorded */
+	uint64_t clone;	    /* the last */
 	bool node, cloning;
 } here;
 
@@ -44,9 +44,9 @@ void cupti_graph_capture(const struct cupti_call *call, bool begins)
 			;
 }
 
-void cupti_graph_hold(const struct cupti_call *call, uint64_t begin)
+void cupti_graph_hold(const char *symbol, uint64_t begin)
 {
-	here.launch = call;
+	here.symbol = symbol;
 	here.begin = begin;
 	here.node = false;
 }
@@ -57,7 +57,7 @@ uint64_t cupti_graph_release(const struct cupti_call *call)
 
 	if (begin && (here.node || status_of(call)))
 		begin = 0;
-	here.launch = NULL;
+	here.symbol = NULL;
 	here.begin = 0;
 	return begin;
 }
@@ -76,48 +76,54 @@ static uint64_t node_id(void *node)
 	return node && cupti.GetGraphNodeId && cupti.GetGraphNodeId(node, &id) == CUPTI_OK ? id : 0;
 }
 
-static void node_event(const struct cupti_graph *g, uint64_t node, uint64_t original)
+/* A handle, as a number. */
+static uint64_t handle(const void *of)
+{
+	return (uint64_t)(uintptr_t)of;
+}
+
+static void node_event(const struct cupti_graph *g, uint64_t node)
 {
 	struct pasta_event ev;
-	uint32_t graph = 0;
 
 	pasta_event_init(&ev, PASTA_GRAPH, 0, PASTA_EVENT_SIZE(graph));
-	if (g->graph && cupti.GetGraphId && cupti.GetGraphId(g->graph, &graph) == CUPTI_OK)
-		ev.graph.graph = graph;
+	ev.graph.graph = handle(g->graph);
 	ev.graph.node = node;
-	ev.graph.original = original;
-	if (here.launch && here.launch->symbol)
-		ev.graph.name = pasta_intern_str(here.launch->symbol);
+	ev.graph.original = handle(g->original_node);
+	if (here.symbol)
+		ev.graph.name = pasta_intern_str(here.symbol);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
 
-/* Clones are told of as created, too, in no certain order: where they were cloned says nothing. */
+/*
+ * Clones are told of as created, too, in no certain order: where they were cloned says nothing. A
+ * node goes by its handle until it is part of an executable graph, where kernels know it by
+ * CUPTI's number.
+ */
 void cupti_graph_created(const struct cupti_resource_data *data)
 {
 	const struct cupti_graph *g = data->descriptor;
-	uint64_t node;
 
 	here.node = true;
-	if (!g || here.cloning || !pasta_agent_wants(PASTA_GRAPH))
+	if (!g || !g->node || here.cloning || !pasta_agent_wants(PASTA_GRAPH) ||
+	    handle(g->node) == here.clone)
 		return;
-	node = node_id(g->node);
-	if (node && node != here.clone)
-		node_event(g, node, 0);
+	node_event(&(struct cupti_graph){.graph = g->graph, .node = g->node}, handle(g->node));
 }
 
 void cupti_graph_cloned(const struct cupti_resource_data *data)
 {
 	const struct cupti_graph *g = data->descriptor;
-	uint64_t node, original;
+	uint64_t id;
 
-	if (!g || !pasta_agent_wants(PASTA_GRAPH))
+	if (!g || !g->node || !g->original_node || !pasta_agent_wants(PASTA_GRAPH))
 		return;
-	node = node_id(g->node);
-	original = node_id(g->original_node);
-	here.clone = node;
-	if (node && original)
-		node_event(g, node, original);
+	here.clone = handle(g->node);
+	node_event(g, here.clone); /* it may be cloned again */
+	id = node_id(g->node);
+	if (id && id != here.clone)
+		node_event(g, id);
 }
 
 /* Its handle, where CUPTI has no number for it: any number says that it is a graph. */

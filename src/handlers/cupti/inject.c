@@ -33,7 +33,7 @@ static pid_t owner;
 static void at_exit(void)
 {
 	if (getpid() == owner)
-		cupti_activity_flush();
+		cupti_activity_flush(true);
 }
 
 static const char *advice(int result)
@@ -83,6 +83,7 @@ static void start(void)
 	if (r != CUPTI_OK)
 		trouble("what devices do cannot be seen, or not all of it", r);
 	cupti_yield_watch();
+	cupti_flush_start();
 	owner = getpid();
 	atexit(at_exit); /* after CUPTI's own, so that it runs before them */
 }
