@@ -16,6 +16,7 @@ run=("$ACCELPROF" run -q -t regions)
 "${run[@]}" --paused --delay 1s -o paused -- "${program[@]}" 2>/dev/null &
 "${run[@]}" --delay 1h -o never -- "${program[@]}" 2>/dev/null &
 # Processes that begin later are in the same window.
+# shellcheck disable=SC2016 # the shell that is started expands it
 "${run[@]}" --duration 1s -o child -- sh -c '"$1" region a; sleep 1.5; "$1" region b' sh "$behave" &
 wait
 is "all" "$(names all)" "a b c main"

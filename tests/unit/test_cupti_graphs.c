@@ -95,8 +95,9 @@ static void call_(uint32_t id, const char *symbol, void *param, int status, void
 	struct cupti_call call = {.function = names[id],
 				  .params = &param,
 				  .symbol = symbol,
-				  .correlation = ++correlation};
+				  .correlation = correlation + 1};
 
+	correlation++;
 	if (enabled[CUPTI_DRIVER_API][id])
 		callback(NULL, CUPTI_DRIVER_API, id, &call);
 	if (inside)
