@@ -152,7 +152,7 @@ static void first_node(void)
 	created(1, 11);
 }
 
-static void second_node(void)
+static void copy_node(void)
 {
 	created(1, 12);
 }
@@ -163,8 +163,8 @@ static void capture(void)
 	call(LAUNCH, "before");
 	call(BEGIN_CAPTURE, NULL);
 	call_(LAUNCH, "node", NULL, 0, first_node);
-	call_(COPY, (const char *)1, NULL, 0, second_node); /* that field is no name of anything */
-	call(LAUNCH, "eager");				    /* into another stream, meanwhile */
+	call_(COPY, (const char *)1, NULL, 0, copy_node); /* that field is no name of anything */
+	call(LAUNCH, "eager");				  /* into another stream, meanwhile */
 	call_(LAUNCH, "failed", NULL, 1, NULL);
 	call(END_CAPTURE, NULL);
 	call(LAUNCH, "after");

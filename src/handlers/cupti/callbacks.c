@@ -120,20 +120,23 @@ static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t t
 
 static void on_launch(uint8_t role, const struct cupti_call *call)
 {
-	bool on = pasta_agent_active(), recorded = on && pasta_agent_wants(PASTA_LAUNCH);
+	bool on, recorded;
 	uint64_t begin;
 
-	if (!call->site && on != atomic_load_explicit(&recording, memory_order_relaxed))
-		see_turn(call->correlation, on);
 	if (call->site) {
 		begin = cupti_graph_release(call);
 		if (begin)
 			launch_event(role, call, begin);
-	} else if (atomic_load_explicit(&cupti_captures, memory_order_relaxed)) {
-		cupti_graph_hold(symbol_of(call, role), recorded ? pasta_now() : 0);
-	} else if (recorded) {
-		launch_event(role, call, 0);
+		return;
 	}
+	on = pasta_agent_active();
+	recorded = on && pasta_agent_wants(PASTA_LAUNCH);
+	if (on != atomic_load_explicit(&recording, memory_order_relaxed))
+		see_turn(call->correlation, on);
+	if (atomic_load_explicit(&cupti_captures, memory_order_relaxed))
+		cupti_graph_hold(symbol_of(call, role), recorded ? pasta_now() : 0);
+	else if (recorded)
+		launch_event(role, call, 0);
 }
 
 static void on_driver(uint32_t id, const struct cupti_call *call)
