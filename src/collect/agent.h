@@ -28,10 +28,6 @@ void pasta_agent_close(void);
  * have; state always. Any thread, signal handlers included. */
 void pasta_agent_set_active(bool active);
 bool pasta_agent_active(void);
-/* Have a function called whenever the answer has changed: it asks. On the thread that changed it:
- * the program's, maybe in a signal handler, or the writer, which must not wait for itself. A
- * handler's, while it starts; for ever; eight at most. */
-void pasta_agent_follow(void (*changed)(void));
 /* A number that changes when the process begins to record; 0 before, and again after a fork. */
 uint32_t pasta_agent_gen(void);
 /* Whether a kind is to be recorded at all. */

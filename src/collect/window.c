@@ -14,45 +14,10 @@ enum {
 	CLOSED = 2,  /* it is not the time */
 	TIMED = 4,   /* that it is closed may be over: whoever asks looks at the clock */
 };
-enum { FOLLOWERS = 8 };
 
 static _Atomic uint32_t off;
 /* CLOCK_MONOTONIC_RAW. Ordinary memory: a forked child has the same window. */
 static uint64_t opens, closes = UINT64_MAX;
-static void (*followers[FOLLOWERS])(void);
-static _Atomic uint32_t follower_count;
-
-void pasta_agent_follow(void (*changed)(void))
-{
-	uint32_t n = atomic_load(&follower_count);
-
-	if (n == FOLLOWERS)
-		return;
-	followers[n] = changed;
-	atomic_store_explicit(&follower_count, n + 1, memory_order_release);
-}
-
-static void tell(void)
-{
-	uint32_t n = atomic_load_explicit(&follower_count, memory_order_acquire);
-
-	for (uint32_t i = 0; i < n; i++)
-		followers[i]();
-}
-
-static void set(uint32_t bits)
-{
-	if (!atomic_fetch_or(&off, bits))
-		tell();
-}
-
-static void clear(uint32_t bits)
-{
-	uint32_t old = atomic_fetch_and(&off, ~bits);
-
-	if (old && !(old & ~bits))
-		tell();
-}
 
 /* The writer closes the window in time; before there is one, nobody would. */
 static bool look(void)
@@ -63,11 +28,11 @@ static bool look(void)
 	if (now < opens)
 		return false;
 	if (now >= closes)
-		clear(TIMED);
+		atomic_fetch_and(&off, ~(uint32_t)TIMED);
 	else if (unattended)
 		return !(atomic_load(&off) & STOPPED);
 	else
-		clear(CLOSED | TIMED);
+		atomic_fetch_and(&off, ~(uint32_t)(CLOSED | TIMED));
 	return !atomic_load(&off);
 }
 
@@ -81,9 +46,9 @@ bool pasta_agent_active(void)
 void pasta_agent_set_active(bool active)
 {
 	if (active)
-		clear(STOPPED);
+		atomic_fetch_and(&off, ~(uint32_t)STOPPED);
 	else
-		set(STOPPED);
+		atomic_fetch_or(&off, STOPPED);
 }
 
 void pasta_window_begin(const char *text, bool paused)
@@ -111,7 +76,7 @@ uint64_t pasta_window_tick(void)
 	if (atomic_load(&off) & TIMED)
 		look();
 	if (now >= closes)
-		set(CLOSED);
+		atomic_fetch_or(&off, CLOSED);
 	if (now < opens)
 		next = opens - now;
 	else if (now < closes && closes != UINT64_MAX)
