@@ -103,7 +103,7 @@ int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_
 
 	f->size -= forget;
 	f->offset += forget;
-	if (f->size)
+	if (f->size && forget)
 		memmove(f->data, f->data + forget, f->size);
 	memset(f->data + f->size, 0, PASTA_TRACEFILE_PAD);
 	/* Small pieces would have what is kept moved again and again. */
