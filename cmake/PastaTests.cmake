@@ -31,6 +31,9 @@ function(pasta_test name room source)
 			set(serial ON)
 		endif()
 	endforeach()
+	if(PASTA_SANITIZE) # ten times slower, some of them
+		math(EXPR timeout "3 * ${timeout}")
+	endif()
 	set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
 		RUN_SERIAL ${serial} SKIP_RETURN_CODE 77
 		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};${sanitizer_env}")

@@ -65,6 +65,8 @@ is "memory: allocs" "$(grep -c '"kind":"alloc"' memory.dump)" "$(json memory.out
 # -- Off and on --
 record pausing 0 --record all --paused -- pausing 100
 is "pausing: launches, kernels, processes, dropped" "$(events counts pausing.dump)" "100 100 1 0"
+record resting 0 --record all --paused -- resting 100
+is "resting: launches, kernels, processes, dropped" "$(events counts resting.dump)" "200 200 1 0"
 record paused 0 --record all --paused -- all 100
 is "paused: launches, kernels, processes, dropped" "$(events counts paused.dump)" "0 0 0 0"
 is "paused: copies, sets, syncs, calls" "$(grep -cE '"kind":"(copy|set|sync|api)"' paused.dump)" 0
@@ -91,11 +93,19 @@ clean exec
 is "exec: launches, kernels, processes, dropped" "$(events counts exec.dump)" "100 100 2 0"
 is "exec: shards" "$(ls exec/shards | grep -c 'pst$')" 2
 
+# -- A program that uses CUPTI itself: it has what it wants, and we have what was before --
+record uses 0 --record all -- uses 50
+is "uses: launches, kernels, processes, dropped" "$(events counts uses.dump)" "50 50 1 0"
+lines uses uses.err 1
+has uses uses.err '^accelprof: .*cupti: fake_cuda began to use CUPTI itself'
+
 # -- Without a farewell: all launches, and the kernels that had been delivered --
 record kill 137 --record all -- kill 50
 is "kill: launches, kernels, processes, dropped" "$(events counts kill.dump)" "100 50 1 0"
+# _exit is seen in time.
 record leave 5 --record all -- _exit 50
-is "_exit: launches, kernels, processes, dropped" "$(events counts leave.dump)" "100 50 1 0"
+clean leave
+is "_exit: launches, kernels, processes, dropped" "$(events counts leave.dump)" "100 100 1 0"
 
 # -- Another's library is called, too, and one that lies where the toolkit is is found --
 "$cuda" status 50 >native.out

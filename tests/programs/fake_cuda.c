@@ -11,12 +11,15 @@
  *	before		forks, then N launches in both; "after": N launches, forks, the child exits
  *	exec		N launches, and a child that is another program, with N of its own
  *	pausing		N launches, N between pasta_start() and pasta_stop(), N more
+ *	resting		the same twice, with some seconds in between; 93: not all is off by then
+ *	uses		N launches, then it uses CUPTI itself for N more; 94: it saw too few
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,8 @@ static struct {
 	uint32_t (*call)(const struct fake_work *);
 	void (*context)(void);
 	uint64_t (*made)(void), (*delivered)(void), (*dropped)(void), (*enabled)(void);
+	int (*name)(int, uint32_t, const char **), (*on)(uint32_t, cupti_subscriber, int, uint32_t);
+	int (*subscribe)(cupti_subscriber *, cupti_callback, void *);
 } fake;
 
 struct counts {
@@ -81,6 +86,9 @@ static void load_fake(void)
 	*(void **)&fake.delivered = function(lib, "fake_delivered");
 	*(void **)&fake.dropped = function(lib, "fake_dropped");
 	*(void **)&fake.enabled = function(lib, "fake_enabled");
+	*(void **)&fake.name = function(lib, "cuptiGetCallbackName");
+	*(void **)&fake.on = function(lib, "cuptiEnableCallback");
+	*(void **)&fake.subscribe = function(lib, "cuptiSubscribe");
 }
 
 /* As cuInit does. */
@@ -332,6 +340,44 @@ static void pausing(struct counts *c, uint64_t n)
 	some(&not_counted, n);
 }
 
+/* Memory is recorded all the time; no work is while it rests. */
+static int resting(struct counts *c, uint64_t n)
+{
+	bool is_off = false;
+
+	pausing(c, n);
+	for (int i = 0; i < 100 && !is_off; i++) {
+		is_off = !(fake.enabled() & ~(UINT64_C(1) << CUPTI_MEMORY));
+		usleep(100000);
+	}
+	pausing(c, n);
+	return is_off ? 0 : 93;
+}
+
+static void on_call(void *user, int domain, uint32_t id, const void *data)
+{
+	uint64_t *calls = user;
+
+	(void)domain, (void)id, (void)data;
+	++*calls;
+}
+
+static int uses(uint64_t n)
+{
+	struct counts not_counted = {0};
+	cupti_subscriber subscriber;
+	const char *name = NULL;
+	uint64_t calls = 0;
+
+	if (fake.subscribe(&subscriber, on_call, &calls) != CUPTI_OK)
+		return 94;
+	for (uint32_t id = 1; !fake.name(CUPTI_DRIVER_API, id, &name); id++)
+		if (!strcmp(name, "cuLaunchKernel"))
+			fake.on(1, subscriber, CUPTI_DRIVER_API, id);
+	some(&not_counted, n);
+	return calls == 2 * n ? 0 : 94;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -351,8 +397,12 @@ int main(int argc, char **argv)
 		all(&c, n);
 	else if (!strcmp(way, "pausing"))
 		pausing(&c, n);
+	else if (!strcmp(way, "resting"))
+		status = resting(&c, n);
 	else
 		some(&c, n);
+	if (!strcmp(way, "uses"))
+		status = uses(n);
 	if (!strcmp(way, "kill") || !strcmp(way, "_exit"))
 		return go(&c, way, n, begin);
 	if (!strcmp(way, "after"))

@@ -25,6 +25,8 @@ static struct {
 } batch;
 
 static atomic_bool stopped;
+static pthread_mutex_t turning = PTHREAD_MUTEX_INITIALIZER;
+atomic_bool cupti_resting;
 
 static uint64_t now(void)
 {
@@ -326,35 +328,100 @@ static bool wants_any(uint64_t kinds)
 static const struct {
 	int kind;
 	uint64_t for_;
+	bool is_work; /* which is recorded between start and stop */
 } kinds[] = {
-	{CUPTI_KERNEL, PASTA_BIT(KERNEL)},
-	{CUPTI_MEMCPY, PASTA_BIT(COPY)},
-	{CUPTI_MEMCPY_P2P, PASTA_BIT(COPY)},
-	{CUPTI_MEMSET, PASTA_BIT(SET)},
-	{CUPTI_MEMORY, PASTA_BIT(ALLOC) | PASTA_BIT(FREE)},
-	{CUPTI_SYNC, PASTA_BIT(SYNC)},
-	{CUPTI_DRIVER, PASTA_BIT(API)},
-	{CUPTI_RUNTIME, PASTA_BIT(API)},
+	{CUPTI_KERNEL, PASTA_BIT(KERNEL), true},
+	{CUPTI_MEMCPY, PASTA_BIT(COPY), true},
+	{CUPTI_MEMCPY_P2P, PASTA_BIT(COPY), true},
+	{CUPTI_MEMSET, PASTA_BIT(SET), true},
+	{CUPTI_MEMORY, PASTA_BIT(ALLOC) | PASTA_BIT(FREE), false},
+	{CUPTI_SYNC, PASTA_BIT(SYNC), true},
+	{CUPTI_DRIVER, PASTA_BIT(API), true},
+	{CUPTI_RUNTIME, PASTA_BIT(API), true},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
+/* One kind that cannot be had is no reason to go without the others. */
+static int turn(bool on, bool work)
+{
+	int first = CUPTI_OK;
+
+	for (size_t i = 0; i < KINDS; i++) {
+		int r = CUPTI_OK;
+
+		if (kinds[i].is_work == work && wants_any(kinds[i].for_))
+			r = (on ? cupti.ActivityEnable : cupti.ActivityDisable)(kinds[i].kind);
+		first = first == CUPTI_OK ? r : first;
+	}
+	return first;
+}
+
 int cupti_activity_start(void)
 {
-	int r = cupti.ActivityRegisterTimestampCallback(now);
+	int r = cupti.ActivityRegisterTimestampCallback(now), work = CUPTI_OK;
 
 	if (r == CUPTI_OK)
 		r = cupti.ActivityRegisterCallbacks(request, complete);
 	if (r != CUPTI_OK)
 		return r;
 	cupti.SetThreadIdType(1); /* the system's, as events of threads have it */
-	for (size_t i = 0; i < KINDS; i++) {
-		/* One kind that cannot be had is no reason to go without the others. */
-		int e = wants_any(kinds[i].for_) ? cupti.ActivityEnable(kinds[i].kind) : CUPTI_OK;
+	if (pasta_agent_active())
+		work = turn(true, true);
+	else
+		atomic_store(&cupti_resting, true);
+	r = turn(true, false);
+	return work == CUPTI_OK ? r : work;
+}
 
-		r = r == CUPTI_OK ? e : r;
+static void told(int result)
+{
+	if (result != CUPTI_OK)
+		cupti_trouble("what devices do cannot be seen, or not all of it", result);
+}
+
+/* turning is held. */
+static int work_on(void)
+{
+	int r = CUPTI_OK;
+
+	if (!atomic_load(&stopped) && atomic_load(&cupti_resting)) {
+		r = turn(true, true);
+		atomic_store(&cupti_resting, false);
 	}
 	return r;
+}
+
+/* Says that it rests before it looks: a start that it does not see sees that, and goes on. */
+void cupti_activity_rest(void)
+{
+	int r = CUPTI_OK;
+
+	pthread_mutex_lock(&turning);
+	if (!atomic_load(&stopped) && !atomic_exchange(&cupti_resting, true)) {
+		atomic_thread_fence(memory_order_seq_cst);
+		if (pasta_agent_active())
+			atomic_store(&cupti_resting, false);
+		else
+			turn(false, true);
+		if (pasta_agent_active())
+			r = work_on();
+	}
+	pthread_mutex_unlock(&turning);
+	told(r);
+}
+
+/* In a callback, for whose end CUPTI might wait before it turns work off: that is never waited for
+ * here. Whoever turns it off looks again. */
+void cupti_activity_go_on(void)
+{
+	int r;
+
+	if (pthread_mutex_trylock(&turning))
+		return;
+	r = work_on();
+	pthread_mutex_unlock(&turning);
+	told(r);
 }
 
 void cupti_activity_flush(bool all)
@@ -366,8 +433,10 @@ void cupti_activity_flush(bool all)
 void cupti_activity_stop(void)
 {
 	cupti_activity_flush(true);
+	pthread_mutex_lock(&turning);
 	atomic_store(&stopped, true);
-	for (size_t i = 0; i < KINDS; i++)
-		if (wants_any(kinds[i].for_))
-			cupti.ActivityDisable(kinds[i].kind);
+	atomic_store(&cupti_resting, false);
+	turn(false, true);
+	turn(false, false);
+	pthread_mutex_unlock(&turning);
 }

@@ -133,6 +133,8 @@ static void on_launch(uint8_t role, const struct cupti_call *call)
 	recorded = on && pasta_agent_wants(PASTA_LAUNCH);
 	if (on != atomic_load_explicit(&recording, memory_order_relaxed))
 		see_turn(call->correlation, on);
+	if (on && atomic_load(&cupti_resting))
+		cupti_activity_go_on();
 	if (atomic_load_explicit(&cupti_captures, memory_order_relaxed))
 		cupti_graph_hold(symbol_of(call, role), recorded ? pasta_now() : 0);
 	else if (recorded)
@@ -154,8 +156,11 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 		cupti_graph_clones(call);
 		break;
 	case START:
-		if (call->site)
-			pasta_agent_set_active(true);
+		if (!call->site)
+			break;
+		pasta_agent_set_active(true);
+		if (pasta_agent_active() && atomic_load(&cupti_resting))
+			cupti_activity_go_on();
 		break;
 	case STOP:
 		if (!call->site)

@@ -45,6 +45,9 @@ struct cupti {
 };
 extern struct cupti cupti;
 
+/* inject.c: say what is missing, and what to do. */
+void cupti_trouble(const char *what, int result);
+
 /* bind.c: find CUPTI. 0, or a negative errno, with one line that says what to do. */
 int cupti_bind(char *why, size_t size);
 /* A text for a result that is not CUPTI_OK; static. */
@@ -74,12 +77,19 @@ uint64_t cupti_graph_launched(const struct cupti_call *call);
 
 /* activity.c: what devices did. 0, or what CUPTI returned. */
 int cupti_activity_start(void);
+/* Work costs nothing while none is recorded: CUPTI rests if that is so now. Whoever launches
+ * something that is recorded looks, and goes on first. */
+extern atomic_bool cupti_resting;
+void cupti_activity_rest(void);
+void cupti_activity_go_on(void);
 /* No more, for good: others may use CUPTI from now on. */
 void cupti_activity_stop(void);
 /* What is there: all of it, or what is complete. */
 void cupti_activity_flush(bool all);
-/* flush.c: do so once a second from now on. */
+/* flush.c: do so once a second from now on, and when the program leaves by _exit. */
 void cupti_flush_start(void);
+/* When it ends as programs do. */
+void cupti_flush_end(void);
 /* For tests: a buffer, as CUPTI gives it. */
 void cupti_activity_take(uint8_t *buffer, size_t valid);
 

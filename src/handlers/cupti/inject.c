@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
 #include "handlers/handler.h"
@@ -27,15 +26,6 @@ static void chain(void)
 		initialize();
 }
 
-static pid_t owner;
-
-/* CUPTI's threads are not in a forked child, which would wait for them. */
-static void at_exit(void)
-{
-	if (getpid() == owner)
-		cupti_activity_flush(true);
-}
-
 static const char *advice(int result)
 {
 	switch (result) {
@@ -53,7 +43,7 @@ static const char *advice(int result)
 	}
 }
 
-static void trouble(const char *what, int result)
+void cupti_trouble(const char *what, int result)
 {
 	const char *text = advice(result);
 	char why[300];
@@ -75,17 +65,16 @@ static void start(void)
 	}
 	r = cupti_callbacks_start();
 	if (r != CUPTI_OK) {
-		trouble("launches cannot be seen", r);
+		cupti_trouble("launches cannot be seen", r);
 		cupti_callbacks_stop();
 		return;
 	}
 	r = cupti_activity_start();
 	if (r != CUPTI_OK)
-		trouble("what devices do cannot be seen, or not all of it", r);
+		cupti_trouble("what devices do cannot be seen, or not all of it", r);
 	cupti_yield_watch();
 	cupti_flush_start();
-	owner = getpid();
-	atexit(at_exit); /* after CUPTI's own, so that it runs before them */
+	atexit(cupti_flush_end); /* after CUPTI's own, so that it runs before them */
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void)

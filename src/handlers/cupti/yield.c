@@ -1,48 +1,47 @@
 /*
  * yield.c - give way to a program that begins to use CUPTI itself.
  *
- * CUPTI has one subscriber in a process, and refuses the second: a program that brings its own
- * profiler (PyTorch does) would lose its trace to us. So the calls of cuptiSubscribe that are
- * linked into its libraries come by here first, by way of the slots that the dynamic loader fills
- * in. Those that look the function up by its name do not.
+ * CUPTI has one user in a process, and refuses the second: a program that brings its own profiler
+ * (PyTorch and Triton do) would lose its trace to us. So those functions of CUPTI that others begin
+ * with come by here first, however they were found; then they are as they were.
  */
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
+#include "handlers/cupti/detour.h"
 
-#if defined(__x86_64__)
-#define IS_SLOT(type) ((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT)
-#elif defined(__aarch64__)
-#define IS_SLOT(type) ((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT)
-#else
-#define IS_SLOT(type) 0
-#endif
+/* All that these functions are given fits into registers, of which the most are handed on. */
+typedef int (*any_function)(void *, void *, void *, void *, void *, void *);
 
-/* What of an object's dynamic section leads to its slots. */
-struct object {
-	ElfW(Addr) base;
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const ElfW(Rela) * tables[2];
-	size_t sizes[2]; /* bytes */
+#define BEGINNINGS(F)                                                                              \
+	F(cuptiSubscribe)                                                                          \
+	F(cuptiSubscribe_v2)                                                                       \
+	F(cuptiActivityRegisterCallbacks)                                                          \
+	F(cuptiActivityRegisterCallbacks_v2)
+
+enum {
+#define F(name) AT_##name,
+	BEGINNINGS(F)
+#undef F
+		DETOURS
 };
 
-static void yield_to(const void *caller)
+static struct detour detours[DETOURS];
+static any_function originals[DETOURS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_over;
+static pid_t owner;
+
+static void give_way(const void *caller)
 {
-	static atomic_flag done = ATOMIC_FLAG_INIT;
 	const char *name = "the program", *slash;
 	char why[300];
 	Dl_info info;
 
-	if (atomic_flag_test_and_set(&done))
-		return;
 	if (dladdr(caller, &info) && info.dli_fname) {
 		slash = strrchr(info.dli_fname, '/');
 		name = slash ? slash + 1 : info.dli_fname;
@@ -56,117 +55,50 @@ static void yield_to(const void *caller)
 	pasta_agent_say("cupti", why);
 }
 
-static int subscribe(cupti_subscriber *to, cupti_callback callback, void *user)
+/* CUPTI may call its own functions: it is not the program then. */
+static bool is_cupti(const void *caller)
 {
-	yield_to(__builtin_return_address(0));
-	return cupti.Subscribe(to, callback, user);
+	Dl_info info, ours;
+
+	return dladdr(caller, &info) && dladdr((void *)cupti.Subscribe, &ours) &&
+	       info.dli_fbase == ours.dli_fbase;
 }
 
-/* -- Slots -- */
-
-/* Older loaders leave addresses as the file has them. */
-static const void *address(ElfW(Addr) base, ElfW(Addr) p)
+/* In a forked child there is nothing of ours to stop. */
+static void entered(const void *caller)
 {
-	return (const void *)(p < base ? base + p : p);
-}
-
-static bool read_dynamic(const ElfW(Dyn) * d, struct object *o)
-{
-	bool rela = true;
-
-	for (; d->d_tag != DT_NULL; d++) {
-		switch (d->d_tag) {
-		case DT_SYMTAB:
-			o->symbols = address(o->base, d->d_un.d_ptr);
-			break;
-		case DT_STRTAB:
-			o->strings = address(o->base, d->d_un.d_ptr);
-			break;
-		case DT_JMPREL:
-			o->tables[0] = address(o->base, d->d_un.d_ptr);
-			break;
-		case DT_PLTRELSZ:
-			o->sizes[0] = d->d_un.d_val;
-			break;
-		case DT_RELA:
-			o->tables[1] = address(o->base, d->d_un.d_ptr);
-			break;
-		case DT_RELASZ:
-			o->sizes[1] = d->d_un.d_val;
-			break;
-		case DT_PLTREL:
-			rela = d->d_un.d_val == DT_RELA;
-			break;
-		default:
-			break;
-		}
+	pthread_mutex_lock(&lock);
+	if (!is_over) {
+		for (int i = 0; i < DETOURS; i++)
+			detour_undo(&detours[i]);
+		is_over = true;
+		if (getpid() == owner && !is_cupti(caller))
+			give_way(caller);
 	}
-	return rela && o->symbols && o->strings;
+	pthread_mutex_unlock(&lock);
 }
 
-/* The loader may have made it read-only since. */
-static void set_slot(void **slot, void *to)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)slot & ~(page - 1);
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long from, end;
-	char line[512], mode[5];
-	bool writable = false;
-
-	while (maps && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx %4s", &from, &end, mode) == 3 && at >= from && at < end)
-			writable = mode[1] == 'w';
-	if (maps)
-		fclose(maps);
-	if (!writable && mprotect((void *)at, page, PROT_READ | PROT_WRITE))
-		return;
-	__atomic_store_n(slot, to, __ATOMIC_RELEASE);
-	if (!writable)
-		mprotect((void *)at, page, PROT_READ);
-}
-
-static void hook(const struct object *o)
-{
-	for (int t = 0; t < 2; t++) {
-		size_t n = o->tables[t] ? o->sizes[t] / sizeof(**o->tables) : 0;
-
-		for (size_t i = 0; i < n; i++) {
-			const ElfW(Rela) *r = &o->tables[t][i];
-			const ElfW(Sym) *s = &o->symbols[ELF64_R_SYM(r->r_info)];
-
-			if (IS_SLOT(ELF64_R_TYPE(r->r_info)) &&
-			    !strcmp(o->strings + s->st_name, "cuptiSubscribe"))
-				set_slot((void **)(o->base + r->r_offset), (void *)subscribe);
-		}
+#define F(name)                                                                                    \
+	static int on_##name(void *a, void *b, void *c, void *d, void *e, void *f)                 \
+	{                                                                                          \
+		entered(__builtin_return_address(0));                                              \
+		return detours[AT_##name].at ? CUPTI_MULTIPLE_SUBSCRIBERS                          \
+					     : originals[AT_##name](a, b, c, d, e, f);             \
 	}
-}
-
-/* Only libraries that name CUPTI among those they need have such a slot. */
-static bool needs_cupti(const ElfW(Dyn) * d, const struct object *o)
-{
-	for (; d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_NEEDED && strstr(o->strings + d->d_un.d_val, "libcupti"))
-			return true;
-	return false;
-}
-
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct object o = {.base = info->dlpi_addr};
-
-	(void)size;
-	(void)arg;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Dyn) *d = (const void *)(o.base + info->dlpi_phdr[i].p_vaddr);
-
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC && read_dynamic(d, &o) &&
-		    needs_cupti(d, &o))
-			hook(&o);
-	}
-	return 0;
-}
+BEGINNINGS(F)
+#undef F
 
 void cupti_yield_watch(void)
 {
-	dl_iterate_phdr(look, NULL);
+	void *lib = dlopen(cupti.path, RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!lib)
+		return;
+	owner = getpid();
+#define F(name)                                                                                    \
+	*(void **)&originals[AT_##name] = dlsym(lib, #name);                                       \
+	detour_set(&detours[AT_##name], (void *)originals[AT_##name], (void *)on_##name);
+	BEGINNINGS(F)
+#undef F
+	dlclose(lib);
 }

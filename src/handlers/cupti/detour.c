@@ -1,0 +1,67 @@
+/* detour.c - a library's function that begins with a jump to one of ours. */
+#include "handlers/cupti/detour.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+/* jmp *0(%rip), and the address */
+static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
+#elif defined(__aarch64__)
+/* ldr x17, 8; br x17, and the address */
+static const uint8_t jump[] = {0x51, 0, 0, 0x58, 0x20, 0x02, 0x1f, 0xd6};
+#else
+static const uint8_t jump[DETOUR_SIZE];
+#endif
+
+/* What lies behind a short function is another one. */
+static bool is_long_enough(void *function)
+{
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	return sizeof(jump) < DETOUR_SIZE &&
+	       dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+	       info.dli_saddr == function && symbol->st_size >= DETOUR_SIZE;
+}
+
+/* Other threads may be in functions of the same page: it stays executable all the while. */
+static bool write_code(uint8_t *at, const uint8_t *code)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at & ~(page - 1);
+	size_t size = (uintptr_t)at + DETOUR_SIZE - from;
+
+	if (mprotect((void *)from, size, PROT_READ | PROT_WRITE | PROT_EXEC))
+		return false;
+	memcpy(at, code, DETOUR_SIZE);
+	__builtin___clear_cache((char *)at, (char *)at + DETOUR_SIZE);
+	mprotect((void *)from, size, PROT_READ | PROT_EXEC);
+	return true;
+}
+
+bool detour_set(struct detour *d, void *function, void *to)
+{
+	uint8_t code[DETOUR_SIZE];
+
+	d->at = NULL;
+	if (!function || !is_long_enough(function))
+		return false;
+	memcpy(d->before, function, DETOUR_SIZE);
+	memcpy(code, d->before, DETOUR_SIZE);
+	memcpy(code, jump, sizeof(jump));
+	memcpy(code + sizeof(jump), &to, sizeof(to));
+	if (!write_code(function, code))
+		return false;
+	d->at = function;
+	return true;
+}
+
+void detour_undo(struct detour *d)
+{
+	if (d->at && write_code(d->at, d->before))
+		d->at = NULL;
+}
