@@ -33,7 +33,7 @@ cuda_program() {
 	# Code for one, and PTX for the driver of any other.
 	"$nvcc" -O2 -std=c++17 -gencode arch=compute_75,code=compute_75 \
 		-gencode arch=compute_90,code=sm_90 -Xcompiler -pthread \
-		-o "$gpu/$1" "$source" >nvcc.out 2>&1 || {
+		-I"$SRC/include" -o "$gpu/$1" "$source" >nvcc.out 2>&1 || {
 		cat nvcc.out
 		failed "$nvcc cannot build $source"
 		done_
