@@ -189,6 +189,9 @@ static const char *kind_names(uint64_t kinds, char *text, size_t size)
 /* What every agent says for itself, asked or not. */
 #define OWN (PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
 
+/* What devices did: not recorded with --level count. */
+#define TIMES (PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET))
+
 /* A tool that wants kinds that were not recorded says less than it could. */
 static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *tool,
 		       struct pasta_out *out)
@@ -196,7 +199,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 	size_t i, without = 0, count = pasta_stream_shards(s);
 	char what[400], action[120], names[300];
 	uint64_t missing = 0;
-	bool imported = false;
+	bool imported = false, counted = false;
 
 	for (i = 0; i < count; i++) {
 		const struct pasta_shard_info *info = pasta_stream_shard(s, i);
@@ -205,13 +208,18 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 		missing |= not_there;
 		without += not_there != 0;
 		imported = imported || info->imported;
+		counted = counted || (not_there & TIMES && info->kinds & PASTA_BIT(LAUNCH) &&
+				      !(info->kinds & TIMES));
 	}
 	if (!missing)
 		return;
 	snprintf(what, sizeof(what), "%zu of %zu processes did not record what %s wants: %s",
 		 without, count, tool->name, kind_names(missing, names, sizeof(names)));
-	snprintf(action, sizeof(action), "record again with -t %s, or with --record all",
-		 tool->name);
+	if (counted)
+		snprintf(action, sizeof(action), "record again without --level count");
+	else
+		snprintf(action, sizeof(action), "record again with -t %s, or with --record all",
+			 tool->name);
 	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE,
 						       .what = what,
 						       .action = imported ? NULL : action});
