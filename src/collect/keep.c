@@ -24,10 +24,8 @@ enum {
 
 static void name_it(char *name, const void *bytes, size_t size, const char *suffix)
 {
-	XXH128_hash_t hash = XXH3_128bits(bytes, size);
-
-	snprintf(name, NAME_SIZE, FOLDER "/%016" PRIx64 "%016" PRIx64 ".%s", (uint64_t)hash.high64,
-		 (uint64_t)hash.low64, suffix);
+	snprintf(name, NAME_SIZE, FOLDER "/%016" PRIx64 ".%s", (uint64_t)XXH3_64bits(bytes, size),
+		 suffix);
 }
 
 static bool is_there(const char *path, size_t size)
