@@ -206,6 +206,47 @@ static uint64_t missing(struct code *const *list)
 	return with ? without : 0;
 }
 
+static int by_crc(const void *x, const void *y)
+{
+	const struct code *a = *(struct code *const *)x, *b = *(struct code *const *)y;
+
+	ORDER(b->crc, a->crc);
+	ORDER(a->bytes, b->bytes);
+	ORDER(a->path, b->path);
+	return 0;
+}
+
+/* Numbers that stand for more than one content: sizes differ, or copies do. */
+static uint64_t ambiguous(struct code *const *list)
+{
+	uint64_t n = 0;
+	bool counted = false;
+
+	for (; *list && (*list)->crc && list[1]; list++) {
+		const struct code *a = list[0], *b = list[1];
+		bool differ = a->bytes != b->bytes || (a->path && b->path && a->path != b->path);
+
+		counted = counted && a->crc == b->crc;
+		if (a->crc != b->crc || !differ || counted)
+			continue;
+		n++;
+		counted = true;
+	}
+	return n;
+}
+
+static int report_ambiguous(const struct modules *m, struct pasta_out *out)
+{
+	struct code **list = pasta_map_sorted(m->codes, by_crc);
+
+	if (!list)
+		return -ENOMEM;
+	pasta_out_count(out, PASTA_NOTE, ambiguous(list), "numbers (crc) that several modules have",
+			"the vendor makes them of parts of the code", NULL);
+	free(list);
+	return 0;
+}
+
 static int report(void *state, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
@@ -230,7 +271,7 @@ static int report(void *state, struct pasta_out *out)
 	pasta_out_count(out, PASTA_NOTE, m->unknown, "unloads of modules whose load is not known",
 			"they are not in the table", NULL);
 	free(list);
-	return 0;
+	return report_ambiguous(m, out);
 }
 
 PASTA_TOOL(.name = "modules", .summary = "code loaded onto devices, and where copies are kept",

@@ -25,7 +25,7 @@ paths() {
 
 # kept NAME N - the files are those that events name, and the bytes those that the program had.
 kept() {
-	is "$1: files" "$(ls "$1/modules" | wc -l)" "$2"
+	is "$1: files" "$(find "$1/modules" -type f | wc -l)" "$2"
 	is "$1: files that events name" "$(cd "$1" && ls modules/*.cubin)" "$(paths "$1")"
 	is "$1: their bytes" "$(cksum "$1"/modules/* | cut -d ' ' -f 1,2 | sort)" \
 		"$(cksum made/* | cut -d ' ' -f 1,2 | sort)"
@@ -69,7 +69,7 @@ is "family: loads" "$(grep -c '"sub":1,' family.dump)" 36
 # -- Where they cannot be written: a line, and the program's own status --
 # fails NAME PATTERN SCRIPT - before the program begins.
 fails() {
-	record "$1" 3 --keep-modules -- sh -c "$3"'; "$cuda" modules 4; exit 3'
+	record "$1" 3 --keep-modules -- sh -c "$3; '$cuda' modules 4; exit 3"
 	lines "$1" "$1.err" 1
 	has "$1" "$1.err" "^accelprof: .*modules: not all are kept \($2\): make room, or choose"
 	is "$1: loads" "$(grep -c '"sub":1,' "$1.dump")" 12

@@ -84,7 +84,33 @@ static void devices_and_copies_tell_rows_apart(void **state)
 	assert_string_equal(table("modules"), "cubin 100 00000001 0 1 1 0 modules/a.cubin\n"
 					      "cubin 100 00000001 3 1 1 0 modules/a.cubin\n"
 					      "cubin 100 00000001 3 1 1 0 modules/b.cubin\n");
-	assert_string_equal(finding(0), "");
+}
+
+static void a_number_that_stands_for_several_is_found_once(void **state)
+{
+	struct pasta_event ev = load_event(0, 1, 1, 100, 5);
+
+	(void)state;
+	for (ev.module.device = 0; ev.module.device < 3; ev.module.device++) {
+		ev.module.path = id("modules/a.cubin");
+		give(&ev);
+	}
+	ev.module.path = id("modules/b.cubin");
+	give(&ev);
+	ev.module.path = id("modules/c.cubin");
+	give(&ev);
+	ev.module.crc = 6; /* these two are the same, on two devices */
+	give(&ev);
+	ev.module.device++;
+	give(&ev);
+	load(0, 1, 2, 300, 0); /* and these have none */
+	load(0, 1, 3, 400, 0);
+	load(0, 1, 4, 500, 7);
+	load(0, 1, 5, 600, 7);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(finding(0), "modules of which no copy was kept: 4");
+	assert_string_equal(finding(1), "numbers (crc) that several modules have: 2");
+	assert_string_equal(finding(2), "");
 }
 
 static void one_without_a_copy_among_those_with_one_is_found(void **state)
@@ -139,6 +165,7 @@ int main(void)
 		TEST(code_that_is_loaded_often_is_one_row),
 		TEST(an_unload_is_of_the_load_that_has_its_id_context_and_process),
 		TEST(devices_and_copies_tell_rows_apart),
+		TEST(a_number_that_stands_for_several_is_found_once),
 		TEST(one_without_a_copy_among_those_with_one_is_found),
 		TEST(the_hosts_own_libraries_are_left_out),
 		TEST(many_modules_are_all_counted),

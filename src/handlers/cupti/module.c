@@ -4,7 +4,7 @@
 
 #include "handlers/cupti/cupti.h"
 
-/* What PC samples will name the module by. It is no hash of the content: CUPTI reads parts only. */
+/* What PC samples name the module by. It is no hash of the content: CUPTI reads parts only. */
 static uint64_t crc_of(const struct cupti_module *m)
 {
 	struct cupti_crc crc = {
