@@ -34,7 +34,7 @@
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
-enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION };
+enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION, KEEP };
 enum { ENV = 16 }; /* variables that the program gets */
 
 /* How much is recorded of what devices do. */
@@ -57,7 +57,7 @@ struct job {
 	const struct level *level;
 	uint64_t delay, duration; /* ns; duration 0: to the end */
 	char window[48];
-	bool paused, quiet;
+	bool paused, quiet, keep;
 	char **argv;
 
 	char *agent, *shards, *info_file, *lists[ENV];
@@ -170,6 +170,9 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return parse_record(job, arg, err);
 	case PAUSED:
 		job->paused = true;
+		return 0;
+	case KEEP:
+		job->keep = true;
 		return 0;
 	case MEMORY:
 		return parse_memory(job, arg, err);
@@ -394,6 +397,7 @@ static int start(struct job *job, struct pasta_err *err)
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
 		{PASTA_ENV_STACKS, job->stacks},
 		{PASTA_ENV_WINDOW, window(job)},
+		{PASTA_ENV_KEEP, job->keep ? "1" : NULL},
 	};
 	int status = PASTA_CLI_NOT_STARTED;
 
@@ -638,6 +642,7 @@ static const struct pasta_cli_option options[] = {
 	{DURATION, "duration", "TIME", "record activity for so long"},
 	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
 	{STACKS, "stacks", "native[=PERIOD]", "record where launches and allocations come from"},
+	{KEEP, "keep-modules", NULL, "keep copies of the code that devices run"},
 	{'q', "quiet", NULL, "say nothing but errors"},
 	{0, NULL, NULL, NULL},
 };

@@ -626,6 +626,7 @@ static bool read_config(void)
 {
 	const char *run = getenv(PASTA_ENV_RUN), *kinds = getenv(PASTA_ENV_KINDS);
 	const char *memory = getenv(PASTA_ENV_MEMORY), *paused = getenv(PASTA_ENV_PAUSED);
+	const char *keep = getenv(PASTA_ENV_KEEP);
 
 	if (!run || run[0] != '/' || strlen(run) >= sizeof(pasta_config.run))
 		return false;
@@ -638,6 +639,7 @@ static bool read_config(void)
 		pasta_config.memory = MEMORY_MIN;
 	pasta_window_begin(getenv(PASTA_ENV_WINDOW), paused && *paused == '1');
 	read_stacks(getenv(PASTA_ENV_STACKS));
+	pasta_config.keep = keep && *keep == '1';
 	pasta_config.control = map_control(run);
 	return true;
 }

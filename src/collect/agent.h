@@ -104,6 +104,11 @@ void pasta_port_watermark(struct pasta_port *port, uint64_t time);
 uint32_t pasta_intern(const void *bytes, size_t size);
 uint32_t pasta_intern_str(const char *text);
 
+/* A module's bytes, kept in the run's folder where the user wants that: the interned path below
+ * that folder. 0: it is not kept; where it cannot be, accelprof tells the user. Writes a file,
+ * unless there is one of the same content: not for hot paths. Any thread; errno stays. */
+uint32_t pasta_agent_keep(const void *bytes, size_t size, const char *suffix);
+
 /* For tests: keep the writer from writing. */
 void pasta_agent_stall(bool stall);
 

@@ -19,7 +19,8 @@
 #define PASTA_ENV_PAUSED "PASTA_PAUSED" /* 1: record no activity until pasta_start() */
 /* OPENS-CLOSES: record activity only between these two, ns of CLOCK_MONOTONIC_RAW; 0: never */
 #define PASTA_ENV_WINDOW "PASTA_WINDOW"
-#define PASTA_ENV_STACKS "PASTA_STACKS" /* native: as many as are cheap; native=N: one in N */
+#define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copies of modules go into RUN/modules */
+#define PASTA_ENV_STACKS "PASTA_STACKS"	    /* native: as many as are cheap; native=N: one in N */
 
 struct pasta_control {
 	uint32_t magic;

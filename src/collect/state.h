@@ -18,6 +18,7 @@ struct pasta_config {
 	char run[3072];
 	uint64_t kinds, memory;
 	struct pasta_control *control; /* NULL: there is none */
+	bool keep;		       /* modules */
 	bool stacks;
 	uint32_t stack_period; /* 0: as many as are cheap */
 };

@@ -10,6 +10,8 @@
  *	_exit, kill	N launches, waits for their records, N more, and goes without a word
  *	before		forks, then N launches in both; "after": N launches, forks, the child exits
  *	exec		N launches, and a child that is another program, with N of its own
+ *	modules		N modules, each in two contexts, twice in one of them, where it is unloaded;
+ *			their bytes go into the folder FAKE_MODULES, if there is one
  *	pausing		N launches, N between pasta_start() and pasta_stop(), N more
  *	resting		the same twice, with some seconds in between; 93: not all is off by then
  *	uses		N launches, then it uses CUPTI itself for N more; 94: it saw too few
@@ -36,6 +38,7 @@ enum { THREADS = 4, NODES = 3 };
 static struct {
 	uint32_t (*call)(const struct fake_work *);
 	void (*context)(void);
+	void (*module)(uint32_t, const struct cupti_module *, int);
 	uint64_t (*made)(void), (*delivered)(void), (*dropped)(void), (*enabled)(void);
 	int (*name)(int, uint32_t, const char **), (*on)(uint32_t, cupti_subscriber, int, uint32_t);
 	int (*subscribe)(cupti_subscriber *, cupti_callback, void *);
@@ -43,7 +46,7 @@ static struct {
 
 struct counts {
 	uint64_t launches, kernels, nodes, host_to_device, device_to_host, peer, sets, allocs,
-		frees, syncs, calls, runtime_calls;
+		frees, syncs, calls, runtime_calls, loads, unloads;
 	uint64_t bytes_in, bytes_out, bytes_peer, bytes_set, bytes_allocated;
 };
 
@@ -82,6 +85,7 @@ static void load_fake(void)
 	}
 	*(void **)&fake.call = function(lib, "fake_call");
 	*(void **)&fake.context = function(lib, "fake_context");
+	*(void **)&fake.module = function(lib, "fake_module");
 	*(void **)&fake.made = function(lib, "fake_made");
 	*(void **)&fake.delivered = function(lib, "fake_delivered");
 	*(void **)&fake.dropped = function(lib, "fake_dropped");
@@ -269,7 +273,7 @@ static void print(const struct counts *c, uint64_t begin)
 #define P(name) printf(",\"" #name "\":%" PRIu64, c->name)
 	P(launches), P(kernels), P(nodes), P(host_to_device), P(device_to_host), P(peer), P(sets);
 	P(allocs), P(frees), P(syncs), P(calls), P(runtime_calls), P(bytes_in), P(bytes_out);
-	P(bytes_peer), P(bytes_set), P(bytes_allocated);
+	P(bytes_peer), P(bytes_set), P(bytes_allocated), P(loads), P(unloads);
 #undef P
 	printf(",\"made\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"enabled\":%" PRIu64 "}\n",
 	       fake.made(), fake.dropped(), fake.enabled());
@@ -327,6 +331,52 @@ static int exec_another(const struct counts *c, char *n, uint64_t begin)
 	status = wait_for(pid);
 	print(c, begin);
 	return status;
+}
+
+static void save(const void *bytes, size_t size, uint64_t number)
+{
+	const char *folder = getenv("FAKE_MODULES");
+	char path[4096];
+	FILE *file;
+
+	if (!folder)
+		return;
+	snprintf(path, sizeof(path), "%s/%" PRIu64, folder, number);
+	file = fopen(path, "w");
+	if (!file || fwrite(bytes, 1, size, file) != size || fclose(file)) {
+		perror(path);
+		exit(94);
+	}
+}
+
+/* Of one size and with one beginning, two by two: what differs lies at the end. */
+static void module(struct counts *c, uint64_t number)
+{
+	size_t size = 100000 + number / 2 * 1000;
+	unsigned char *bytes = malloc(size);
+	struct cupti_module m = {.id = (uint32_t)number * 3 + 1, .bytes = size, .cubin = bytes};
+
+	if (!bytes)
+		exit(93);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (unsigned char)((i * i * 31 + number / 2) >> 3);
+	bytes[size - 1] = (unsigned char)number;
+	save(bytes, size, number);
+	for (uint32_t i = 0; i < 3; i++, m.id++)
+		fake.module(1 + i % 2, &m, 1);
+	m.id--;
+	fake.module(1, &m, 0);
+	c->loads += 3;
+	c->unloads++;
+	memset(bytes, 0, size); /* they are the program's, to do with as it likes */
+	free(bytes);
+}
+
+static void modules(struct counts *c, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		module(c, i);
+	launch(c, 0, "some");
 }
 
 static void pausing(struct counts *c, uint64_t n)
@@ -395,6 +445,8 @@ int main(int argc, char **argv)
 	initialize();
 	if (!strcmp(way, "all"))
 		all(&c, n);
+	else if (!strcmp(way, "modules"))
+		modules(&c, n);
 	else if (!strcmp(way, "pausing"))
 		pausing(&c, n);
 	else if (!strcmp(way, "resting"))

@@ -393,6 +393,17 @@ void fake_context(void)
 	call_back(CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED, NULL);
 }
 
+/* Bytes of what is unloaded are not to be read. */
+void fake_module(uint32_t context, const struct cupti_module *module, int loads)
+{
+	struct cupti_module m = *module;
+	struct cupti_resource_data data = {.context = (void *)(uintptr_t)context, .descriptor = &m};
+
+	if (!loads)
+		m.cubin = (const void *)1;
+	call_back(CUPTI_RESOURCE, loads ? CUPTI_MODULE_LOADED : CUPTI_MODULE_UNLOADING, &data);
+}
+
 static uint64_t counted(const uint64_t *count)
 {
 	uint64_t n;
@@ -504,6 +515,32 @@ int cuptiActivityRegisterCallbacks(cupti_request request, cupti_complete complet
 		fake_complete = complete;
 	}
 	return r;
+}
+
+/* Contexts are numbers, on the two devices by turns. */
+int cuptiGetContextId(void *context, uint32_t *id)
+{
+	*id = (uint32_t)(uintptr_t)context;
+	return *id ? CUPTI_OK : FAKE_INVALID_PARAMETER;
+}
+
+int cuptiGetDeviceId(void *context, uint32_t *id)
+{
+	*id = ((uint32_t)(uintptr_t)context - 1) % FAKE_DEVICES;
+	return context ? CUPTI_OK : FAKE_INVALID_PARAMETER;
+}
+
+/* As CUPTI's: not of all bytes. */
+int cuptiGetCubinCrc(struct cupti_crc *crc)
+{
+	const unsigned char *bytes = crc->cubin;
+
+	if (crc->size < sizeof(*crc) || !bytes || !crc->cubin_size)
+		return FAKE_INVALID_PARAMETER;
+	crc->crc = 5381 + crc->cubin_size;
+	for (size_t i = 0; i < crc->cubin_size && i < 64; i++)
+		crc->crc = (crc->crc * 33 + bytes[i]) & UINT32_MAX;
+	return result_of("GetCubinCrc");
 }
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **r)

@@ -32,6 +32,8 @@ struct fake_work {
 FAKE_EXPORT uint32_t fake_call(const struct fake_work *w);
 /* A context is made. */
 FAKE_EXPORT void fake_context(void);
+/* A module is loaded into a context, which is a number from 1, or else unloaded. */
+FAKE_EXPORT void fake_module(uint32_t context, const struct cupti_module *module, int loads);
 /* So far: records made, those that were delivered, and those that were dropped. */
 FAKE_EXPORT uint64_t fake_made(void);
 FAKE_EXPORT uint64_t fake_delivered(void);
@@ -59,6 +61,9 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t flag);
 FAKE_EXPORT int cuptiActivityFlushPeriod(uint32_t ms);
 FAKE_EXPORT int cuptiActivityRegisterTimestampCallback(uint64_t (*now)(void));
 FAKE_EXPORT int cuptiSetThreadIdType(int type);
+FAKE_EXPORT int cuptiGetContextId(void *context, uint32_t *id);
+FAKE_EXPORT int cuptiGetDeviceId(void *context, uint32_t *id);
+FAKE_EXPORT int cuptiGetCubinCrc(struct cupti_crc *crc);
 
 /* -- The driver's -- */
 

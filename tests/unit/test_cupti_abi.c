@@ -9,6 +9,7 @@
 
 #ifdef PASTA_HAVE_CUPTI
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 #endif
 
 #if defined(PASTA_HAVE_CUPTI) && (CUPTI_API_VERSION >= 130000 || CUPTI_API_VERSION == 28)
@@ -41,6 +42,8 @@ typedef CUpti_ActivityMemory4 real_memory;
 typedef CUpti_ActivityAPI real_api;
 typedef CUpti_ActivitySynchronization2 real_sync;
 typedef CUpti_CallbackData real_call;
+typedef CUpti_ModuleResourceData real_module;
+typedef CUpti_GetCubinCrcParams real_crc;
 
 /* A field of ours lies where theirs does, and is as wide. */
 #define SAME(ours, field, theirs, name)                                                            \
@@ -178,6 +181,21 @@ static void fields_of_callbacks_are_where_nvidia_has_them(void **state)
 	assert_int_equal(CUPTI_API_EXIT, 1);
 }
 
+static void fields_of_modules_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_resource_data, context, CUpti_ResourceData, context);
+	SAME(cupti_resource_data, descriptor, CUpti_ResourceData, resourceDescriptor);
+	SAME(cupti_module, id, real_module, moduleId);
+	SAME(cupti_module, bytes, real_module, cubinSize);
+	SAME(cupti_module, cubin, real_module, pCubin);
+	SAME(cupti_crc, size, real_crc, size);
+	SAME(cupti_crc, cubin_size, real_crc, cubinSize);
+	SAME(cupti_crc, cubin, real_crc, cubin);
+	SAME(cupti_crc, crc, real_crc, cubinCrc);
+	assert_int_equal(sizeof(struct cupti_crc), CUpti_GetCubinCrcParamsSize);
+}
+
 static void numbers_are_those_that_nvidia_has(void **state)
 {
 	(void)state;
@@ -190,6 +208,8 @@ static void numbers_are_those_that_nvidia_has(void **state)
 	assert_int_equal(CUPTI_RUNTIME_API, CUPTI_CB_DOMAIN_RUNTIME_API);
 	assert_int_equal(CUPTI_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
 	assert_int_equal(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+	assert_int_equal(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+	assert_int_equal(CUPTI_MODULE_UNLOADING, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 	assert_int_equal(CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
 	assert_int_equal(CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
 	assert_int_equal(CUPTI_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER);
@@ -233,6 +253,7 @@ int main(void)
 		cmocka_unit_test(fields_of_memory_are_where_nvidia_has_them),
 		cmocka_unit_test(fields_of_calls_and_syncs_are_where_nvidia_has_them),
 		cmocka_unit_test(fields_of_callbacks_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_modules_are_where_nvidia_has_them),
 		cmocka_unit_test(numbers_are_those_that_nvidia_has),
 		cmocka_unit_test(records_of_the_fake_are_as_long_as_nvidia_has_them),
 	};

@@ -179,6 +179,8 @@ static void on_resource(uint32_t id, const void *data)
 		cupti_graph_created(data);
 	else if (id == CUPTI_GRAPHNODE_CLONED)
 		cupti_graph_cloned(data);
+	else if (id == CUPTI_MODULE_LOADED || id == CUPTI_MODULE_UNLOADING)
+		cupti_module(data, id == CUPTI_MODULE_LOADED);
 }
 
 static void on_call(void *user, int domain, uint32_t id, const void *data)
@@ -221,6 +223,7 @@ int cupti_callbacks_start(void)
 	if (r == CUPTI_OK) {
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CREATED);
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CLONED);
+		cupti_modules_start(subscriber);
 	}
 	return r;
 }

@@ -33,7 +33,10 @@
 	F(SetThreadIdType, (int))
 #define CUPTI_FUNCTIONS_MAYBE(F)                                                                   \
 	F(GetGraphExecId, (void *, uint32_t *))                                                    \
-	F(GetGraphNodeId, (void *, uint64_t *))
+	F(GetGraphNodeId, (void *, uint64_t *))                                                    \
+	F(GetContextId, (void *, uint32_t *))                                                      \
+	F(GetDeviceId, (void *, uint32_t *))                                                       \
+	F(GetCubinCrc, (struct cupti_crc *))
 
 struct cupti {
 #define F(name, args) int(*name) args;
@@ -74,6 +77,10 @@ void cupti_graph_created(const struct cupti_resource_data *data);
 void cupti_graph_cloned(const struct cupti_resource_data *data);
 /* The number of the executable graph that a call launches. */
 uint64_t cupti_graph_launched(const struct cupti_call *call);
+
+/* module.c: have modules told, where they are wanted; and one that is loaded, or unloaded. */
+void cupti_modules_start(cupti_subscriber subscriber);
+void cupti_module(const struct cupti_resource_data *data, bool loaded);
 
 /* activity.c: what devices did. 0, or what CUPTI returned. */
 int cupti_activity_start(void);

@@ -20,6 +20,8 @@ enum cupti_result {
 enum cupti_domain { CUPTI_DRIVER_API = 1, CUPTI_RUNTIME_API, CUPTI_RESOURCE };
 enum cupti_resource {
 	CUPTI_CONTEXT_CREATED = 1,
+	CUPTI_MODULE_LOADED = 6,
+	CUPTI_MODULE_UNLOADING = 7,
 	CUPTI_GRAPHNODE_CREATED = 13,
 	CUPTI_GRAPHNODE_CLONED = 20,
 };
@@ -56,7 +58,8 @@ struct cupti_call {
 	uint32_t correlation;
 };
 
-/* What a callback about a resource gets; of a graph's node the descriptor is a cupti_graph. */
+/* What a callback about a resource gets; of a graph's node the descriptor is a cupti_graph, of a
+ * module a cupti_module. */
 struct cupti_resource_data {
 	void *context, *stream;
 	const void *descriptor;
@@ -72,6 +75,19 @@ struct cupti_graph {
 _Static_assert(offsetof(struct cupti_graph, original_node) == 24 &&
 		       offsetof(struct cupti_graph, dependency) == 40,
 	       "as CUPTI has it");
+
+struct cupti_module {
+	uint32_t id;
+	size_t bytes;
+	const void *cubin;
+};
+
+/* What cuptiGetCubinCrc is asked, with its size first, and answers. */
+struct cupti_crc {
+	size_t size, cubin_size;
+	const void *cubin;
+	uint64_t crc;
+};
 
 struct cupti_record {
 	uint32_t kind;

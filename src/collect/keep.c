@@ -1,0 +1,131 @@
+/*
+ * keep.c - code that devices run, kept in the run's folder.
+ *
+ * Its name is the hash of what is in it: what several contexts or processes load is one file. It is
+ * written under another name first, so that a file is whole wherever there is one.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "collect/agent.h"
+#include "collect/state.h"
+
+#define FOLDER "modules"
+enum {
+	NAME_SIZE = 64,
+	PATH_SIZE = sizeof(pasta_config.run) + NAME_SIZE,
+	CHUNK = 1 << 20,
+};
+
+static void name_it(char *name, const void *bytes, size_t size, const char *suffix)
+{
+	snprintf(name, NAME_SIZE, FOLDER "/%016" PRIx64 ".%s", (uint64_t)XXH3_64bits(bytes, size),
+		 suffix);
+}
+
+static bool is_there(const char *path, size_t size)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+}
+
+/* A file that only we know: others may be keeping the same. */
+static int create(struct pasta_file *f, const char *path)
+{
+	char other[PATH_SIZE + 40];
+
+	snprintf(other, sizeof(other), "%s/" FOLDER, pasta_config.run);
+	if (mkdir(other, 0777) && errno != EEXIST)
+		return -errno;
+	snprintf(other, sizeof(other), "%s.%x-%" PRIx64, path, pasta_agent_tid(), pasta_now());
+	return pasta_file_create(f, other);
+}
+
+static int fill(struct pasta_file *f, const char *bytes, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		size_t left = size - at;
+		int fd = pasta_file_fd(f);
+		ssize_t n = fd < 0 ? -1
+				   : pwrite(fd, bytes + at, left < CHUNK ? left : CHUNK, (off_t)at);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* Some file systems tell only now that there was no room. */
+static int end(struct pasta_file *f, const char *path)
+{
+	int fd = pasta_file_fd(f);
+
+	f->fd = -1;
+	if (fd < 0 || close(fd) || rename(f->path, path))
+		return -errno;
+	return 0;
+}
+
+static int keep(const char *path, const void *bytes, size_t size)
+{
+	struct pasta_file f = {.fd = -1};
+	int error;
+
+	if (is_there(path, size))
+		return 0;
+	error = create(&f, path);
+	if (error)
+		return error;
+	error = fill(&f, bytes, size);
+	if (!error)
+		error = end(&f, path);
+	if (error) {
+		pasta_file_close(&f);
+		unlink(f.path);
+	}
+	return error;
+}
+
+static void tell(int error)
+{
+	char why[sizeof(pasta_config.control->message)];
+
+	snprintf(why, sizeof(why),
+		 "not all are kept (%s): make room, or choose another place with -o, not %.120s",
+		 strerror(-error), pasta_config.run);
+	pasta_agent_say("modules", why);
+}
+
+uint32_t pasta_agent_keep(const void *bytes, size_t size, const char *suffix)
+{
+	char name[NAME_SIZE], path[PATH_SIZE];
+	int saved = errno, error;
+	uint32_t id = 0;
+	sigset_t old;
+
+	if (!pasta_config.keep || !size)
+		return 0;
+	name_it(name, bytes, size, suffix);
+	snprintf(path, sizeof(path), "%s/%s", pasta_config.run, name);
+	id = pasta_intern_str(name); /* 0: nothing can be recorded, so this is not needed either */
+	if (id) {
+		pasta_signals_hold(&old);
+		error = keep(path, bytes, size);
+		pasta_signals_release(&old);
+		if (error) {
+			tell(error);
+			id = 0;
+		}
+	}
+	errno = saved;
+	return id;
+}

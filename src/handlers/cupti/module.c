@@ -1,0 +1,69 @@
+/* module.c - code that is loaded onto devices, and unloaded. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "handlers/cupti/cupti.h"
+
+/* What PC samples name the module by. It is no hash of the content: CUPTI reads parts only. */
+static uint64_t crc_of(const struct cupti_module *m)
+{
+	struct cupti_crc crc = {
+		.size = sizeof(crc), .cubin_size = m->bytes, .cubin = m->cubin, .crc = 0};
+
+	return cupti.GetCubinCrc && cupti.GetCubinCrc(&crc) == CUPTI_OK ? crc.crc : 0;
+}
+
+static void place(struct pasta_event *ev, void *context)
+{
+	uint32_t id = 0;
+
+	if (!context)
+		return;
+	if (cupti.GetContextId && cupti.GetContextId(context, &id) == CUPTI_OK)
+		ev->module.context = id;
+	if (cupti.GetDeviceId && cupti.GetDeviceId(context, &id) == CUPTI_OK)
+		ev->module.device = id;
+}
+
+/* While it is unloaded its bytes may be gone: only a load reads them. */
+void cupti_module(const struct cupti_resource_data *data, bool loaded)
+{
+	const struct cupti_module *m = data ? data->descriptor : NULL;
+	int saved = errno;
+	struct pasta_event ev;
+
+	if (!m)
+		return;
+	pasta_event_init(&ev, PASTA_MODULE, loaded ? PASTA_MODULE_LOAD : PASTA_MODULE_UNLOAD,
+			 PASTA_EVENT_SIZE(module));
+	ev.module.id = m->id;
+	ev.module.bytes = m->bytes;
+	ev.module.name = pasta_intern_str("cubin");
+	place(&ev, data->context);
+	if (loaded && m->cubin && m->bytes) {
+		ev.module.crc = crc_of(m);
+		ev.module.path = pasta_agent_keep(m->cubin, m->bytes, "cubin");
+	}
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+	errno = saved;
+}
+
+void cupti_modules_start(cupti_subscriber subscriber)
+{
+	char why[160];
+	int r;
+
+	if (!pasta_agent_wants(PASTA_MODULE))
+		return;
+	r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_LOADED);
+	if (r == CUPTI_OK)
+		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_UNLOADING);
+	if (r == CUPTI_OK)
+		return;
+	snprintf(why, sizeof(why),
+		 "modules cannot be seen: %s; all else is recorded, and 'accelprof doctor' says "
+		 "what CUPTI was found",
+		 cupti_text(r));
+	pasta_agent_say("cupti", why);
+}
