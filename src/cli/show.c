@@ -340,7 +340,7 @@ void pasta_show_trouble(const struct pasta_input *in)
 		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in->failed,
 			      in->why);
 	else if (*in->why)
-		pasta_cli_say("recording was cut short: %s", in->why);
+		pasta_cli_say("not all is recorded: %s", in->why);
 }
 
 size_t pasta_show_failures(const struct pasta_result *result)
