@@ -295,11 +295,11 @@ def table(title, unit, s, digits, keys):
         cells = [cell(s[k].get(name), "{:.3f}" if k.startswith("ratio") else f"{{:+.{digits}f}}")
                  for k in keys]
         say(f"| {name} | {value:.{digits}f} |", " | ".join(cells), "|")
-    for name in "native", "floor", "accelprof":
-        got = s["spread"].get(name, {})
-        if got.get("between") and got.get("within"):
-            say(f"\n{name}: generations deviate by {got['between']:.{digits}f} {unit}, "
-                f"blocks within one by {got['within']:.{digits}f} {unit}.")
+    told = [f"{name} {x['between']:.{digits}f} and {x['within']:.{digits}f}"
+            for name, x in s["spread"].items() if x["between"] is not None and x["within"] is not None]
+    if told:
+        say(f"\nStandard deviation of generations, and of blocks within one, {unit}:",
+            "; ".join(told))
 
 
 def aim(what, found, most, form):
@@ -382,8 +382,8 @@ def options():
     p.add_argument("--rounds", type=int, default=4, help="of the loops, in a generation")
     p.add_argument("--launches", type=int, default=10000, help="in a block of the loops")
     p.add_argument("--core", type=int, help="of the thread that launches (the last; -1: any)")
-    p.add_argument("--train-rounds", type=int, default=8, help="of training, in a generation")
-    p.add_argument("--shapes", default="8x512=10,32x1024=2", help="of training: shape=steps,...")
+    p.add_argument("--train-rounds", type=int, default=6, help="of training, in a generation")
+    p.add_argument("--shapes", default="8x512=8,32x1024=2", help="of training: shape=steps,...")
     p.add_argument("--json", help="write all blocks and figures to this file, too")
     p.add_argument("--from", dest="file", help="tell again what --json wrote; measure nothing")
     args = p.parse_args()

@@ -12,9 +12,11 @@ timeout 100 python3 "$SRC/tests/e2e/bench_gpu.py" >out 2>err || {
 
 # -- All of it, on fakes of the programs, of Python and of accelprof --
 mkdir -p fake/tests/gpu
+cp "$SRC/tests/e2e/_bench_fake.py" fake/fake.py
+python=$(python3 -c 'import sys; print(sys.executable)')
 for name in loop accelprof python; do
-	printf '#!/bin/sh\nexec %s %s %s "$@"\n' "$(command -v python3)" \
-		"$SRC/tests/e2e/_bench_fake.py" $name >fake/$name
+	printf '#!/bin/sh\nexec %s %s %s "$@"\n' "$python" \
+		"$dir/fake/fake.py" $name >fake/$name
 	chmod +x fake/$name
 done
 mv fake/loop fake/tests/gpu/loop
