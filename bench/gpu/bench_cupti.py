@@ -1,4 +1,4 @@
-"""bench_cupti.py [--seconds N] [--only PART,...] [--json FILE] - what recording CUDA programs costs.
+"""bench_cupti.py [--seconds N] [--only PART,...] [--json FILE] - what recording CUDA costs.
 
 Variants: native, and once more as the control; floor, a library that only has CUPTI fill its
 buffers; accelprof run; accelprof run --level count; and for training a model torch.profiler and
@@ -27,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHARES = {"loops": 0.35, "many": 0.05, "training": 0.6}
 MANY = 2_000_000
 MANY_WAIT = 3.0  # s, from the program's end to the table
+AIM_SHAPE = "8x512"
 LOOP_LIMITS = servers.Limits(ready=60, block=30, end=30)
 TORCH_LIMITS = servers.Limits(ready=180, block=60, end=60)
 
@@ -108,12 +109,30 @@ class Bench:
             return servers.Server(variant, command, env, run + ".err")
         return start_one
 
+    def save(self):
+        self.result["seconds"] = time.monotonic() - self.begin
+        if self.args.json:
+            with open(self.args.json, "w", encoding="utf-8") as f:
+                json.dump(self.result, f)
+                f.write("\n")
+
     def until(self, part):
         """When the share of this part, and of those before it, is over."""
         chosen = [p for p in SHARES if p in self.args.only]
         before = chosen[:chosen.index(part) + 1]
         share = sum(SHARES[p] for p in before) / sum(SHARES[p] for p in chosen)
         return self.begin + self.args.seconds * share
+
+    def keeper(self):
+        """One who does nothing: where none uses a GPU, its driver may shut it down, and the next
+        generation would wait for it."""
+        server = self.start([self.loop, "serve"])("native")
+        try:
+            server.ready(time.monotonic() + LOOP_LIMITS.ready)
+        except servers.Lost as e:
+            server.kill()
+            sys.exit(f"{self.loop}: {e}{server.words()}")
+        return server
 
     def serve(self, part, names, program, ended, limits, kinds, rounds):
         crew = servers.Crew(names, self.start(program), ended, limits)
@@ -236,21 +255,34 @@ def many(bench):
     return tell_many(bench.result)
 
 
+# Importing takes seconds: all is asked at once.
+PROBE = """import torch
+if not torch.cuda.is_available():
+    raise SystemExit(1)
+try:
+    import triton.profiler
+    print("Proton")
+except ImportError as e:
+    print(e)
+"""
+
+
 def find_torch():
+    """A Python that has PyTorch with CUDA, and "Proton" or why that is not there."""
     venv = os.environ.get("VIRTUAL_ENV")
     for python in (os.environ.get("PASTA_PYTHON"), venv and os.path.join(venv, "bin/python"),
                    sys.executable, "python3"):
         if not python or not shutil.which(python):
             continue
-        code = "import torch; raise SystemExit(not torch.cuda.is_available())"
-        if not subprocess.run([python, "-c", code], capture_output=True).returncode:
-            return python
-    return None
+        done = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
+        if not done.returncode:
+            return python, (done.stdout.splitlines() or ["it says nothing"])[-1]
+    return None, None
 
 
 def training(bench):
     args, dropped = bench.args, []
-    python = find_torch()
+    python, proton = find_torch()
     if not python:
         bench.left_out.append("training: no Python that has PyTorch with CUDA (set PASTA_PYTHON)")
         return True
@@ -264,10 +296,10 @@ def training(bench):
         shutil.rmtree(run)
 
     names = [n for n in bench.names if n not in ONLY_LOOPS] + ["torch.profiler"]
-    if subprocess.run([python, "-c", "import triton.profiler"], capture_output=True).returncode:
-        bench.left_out.append("Proton: no triton.profiler")
+    if proton == "Proton":
+        names.append(proton)
     else:
-        names.append("Proton")
+        bench.left_out.append(f"Proton: {proton}")
     kinds = [tuple(x.split("=")) for x in args.shapes.split(",")]
     program = [python, os.path.join(HERE, "gpt2.py"), "--warm", kinds[0][0]]
     found = bench.serve("training", names, program, ended, TORCH_LIMITS, kinds, args.train_rounds)
@@ -288,15 +320,17 @@ def cell(found, form):
 def table(title, unit, s, digits, keys):
     heads = {"over_native": f"over native, {unit}", "over_floor": f"over the floor, {unit}",
              "ratio": "times native", "ratio_floor": "times the floor"}
-    say(f"\n{title}; {s['generations']} generations, {s['rounds']} blocks each\n")
+    say(f"\n{title}; generations: {s['generations']}, blocks of each variant: {s['rounds']}\n")
     say("| |", unit, "|", " | ".join(heads[k] for k in keys), "|")
     say("| --- " * (2 + len(keys)) + "|")
     for name, value in s["medians"].items():
         cells = [cell(s[k].get(name), "{:.3f}" if k.startswith("ratio") else f"{{:+.{digits}f}}")
                  for k in keys]
         say(f"| {name} | {value:.{digits}f} |", " | ".join(cells), "|")
+    if s["generations"] == 1:
+        say("\nOf one generation: the intervals say nothing of what other processes would have.")
     told = [f"{name} {x['between']:.{digits}f} and {x['within']:.{digits}f}"
-            for name, x in s["spread"].items() if x["between"] is not None and x["within"] is not None]
+            for name, x in s["spread"].items() if None not in x.values()]
     if told:
         say(f"\nStandard deviation of generations, and of blocks within one, {unit}:",
             "; ".join(told))
@@ -320,14 +354,16 @@ def tell_loops(result):
             s = told[f"{kind} {key}"] = figures.summary(data, keys)
             table(title, unit, s, digits, keys)
     s = told.get("empty all", {"over_floor": {}, "over_native": {}})
-    say()
+    core = found.get("core")
+    say("\nThe thread that launches:", "on any core" if core is None else f"on core {core}")
     aim("trace, ns over the floor", s["over_floor"].get("accelprof"), 150, "{:+.0f}")
     aim("count, ns over native", s["over_native"].get("accelprof, count"), 100, "{:+.0f}")
     if found.get("bytes_a_launch"):
         say(f"On disk: {found['bytes_a_launch']:.1f} bytes a launch (launch and kernel).")
     wrong = found.get("wrong", [])
     say(f"Counts wrong, or events dropped: {len(wrong)} runs", wrong[:3] or "")
-    return not wrong and not tell_lost(found)
+    tell_lost(found)
+    return not wrong and not found["lost"]
 
 
 def tell_many(result):
@@ -351,23 +387,23 @@ def tell_training(result):
         s = told[kind] = figures.summary(s, ("ratio", "ratio_floor"))
         table(f"GPT-2, a training step of {kind}", "ms", s, 2, ("ratio", "ratio_floor"))
     say()
-    for kind in kinds:
-        aim(f"trace, GPT-2 {kind}, times the floor", told[kind]["ratio_floor"].get("accelprof"),
-            1.03, "{:.3f}")
-        data = figures.series(found["blocks"], kind, "ms")
+    if AIM_SHAPE in told:
+        aim(f"trace, GPT-2 {AIM_SHAPE}, times the floor",
+            told[AIM_SHAPE]["ratio_floor"].get("accelprof"), 1.03, "{:.3f}")
+        data = figures.series(found["blocks"], AIM_SHAPE, "ms")
         for other in PROFILERS:
             if "accelprof" in data and other in data:
-                aim(f"trace, GPT-2 {kind}, times {other}",
+                aim(f"trace, GPT-2 {AIM_SHAPE}, times {other}",
                     figures.compare(data["accelprof"], data[other], "ratio"), 1, "{:.3f}")
     if "dropped" in found:
         say(f"GPT-2: {found['dropped']} events dropped in {found['runs']} runs")
-    return not found.get("dropped") and not tell_lost(found)
+    tell_lost(found)
+    return not found.get("dropped") and not found["lost"]
 
 
 def tell_lost(found):
     for line in found["lost"]:
         say("LOST:", line)
-    return bool(found["lost"])
 
 
 TELL = {"loops": tell_loops, "many": tell_many, "training": tell_training}
@@ -379,7 +415,7 @@ def options():
     p.add_argument("--seconds", type=float, help="for all parts together (540; 180 if quick)")
     p.add_argument("--only", default=",".join(SHARES), help="parts, of " + ", ".join(SHARES))
     p.add_argument("--generations", type=int, default=1000, help="at most, in each part")
-    p.add_argument("--rounds", type=int, default=4, help="of the loops, in a generation")
+    p.add_argument("--rounds", type=int, default=3, help="of the loops, in a generation")
     p.add_argument("--launches", type=int, default=10000, help="in a block of the loops")
     p.add_argument("--core", type=int, help="of the thread that launches (the last; -1: any)")
     p.add_argument("--train-rounds", type=int, default=6, help="of training, in a generation")
@@ -400,18 +436,18 @@ def options():
 
 
 def measure(bench):
-    good = True
+    good, keeper = True, None
     try:
+        keeper = bench.keeper()
         for part in loops, many, training:
             if part.__name__ in bench.args.only:
                 good &= part(bench)
+                bench.save()
     finally:
+        if keeper:
+            keeper.kill()
         shutil.rmtree(bench.folder, ignore_errors=True)
-        bench.result["seconds"] = time.monotonic() - bench.begin
-        if bench.args.json:
-            with open(bench.args.json, "w", encoding="utf-8") as f:
-                json.dump(bench.result, f)
-                f.write("\n")
+        bench.save()
     for line in bench.left_out:
         say("left out:", line)
     say(f"{bench.result['seconds']:.0f} s in all")

@@ -1,8 +1,8 @@
 """gpt2.py [--warm BxT] [--profiler torch|proton] [--device DEVICE] - GPT-2 is trained, on demand.
 
 The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Says
-"ready" once it has made steps of the shape to warm up with. Then each line of its input, "BxT N", is
-N steps of this shape: the answer is a line of JSON, {"ms": of a step} or {"error": what}.
+"ready" once it has made steps of the shape to warm up with. Then each line of its input, "BxT N",
+is N steps of this shape: the answer is a line of JSON, {"ms": of a step} or {"error": what}.
 """
 import argparse
 import json
@@ -144,8 +144,9 @@ def main():
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        profiler = Profiler(args.profiler, args.device, folder)
         trainer = Trainer(args.device)
+        trainer.warm(args.warm)
+        profiler = Profiler(args.profiler, args.device, folder)
         block(trainer, profiler, args.warm, 1)
         print("ready", flush=True)
         for line in sys.stdin:

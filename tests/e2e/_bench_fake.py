@@ -1,8 +1,9 @@
 """_bench_fake.py loop|python|accelprof ARGS... - stands in for what bench/gpu measures.
 
-Programs answer at once with made-up times: FAKE_COST has what a variant adds ("floor=1000,..."), and
-each process has a bias of its own. FAKE_BAD is how a variant misbehaves, after how many blocks:
-"VARIANT:die|hang|nonsense|refuse|mute:N,...". FAKE_LOG gets a line when a block begins and ends.
+Programs answer at once with made-up times: FAKE_COST has the share that a variant adds
+("floor=0.3,..."), and each process has a bias of its own. FAKE_BAD is how a variant misbehaves,
+after how many blocks: "VARIANT:die|hang|nonsense|refuse|mute:N,...". FAKE_LOG gets a line when a
+block begins and when it ends.
 """
 import json
 import os
@@ -113,5 +114,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "accelprof":
         sys.exit(accelprof())
     if sys.argv[1] == "python" and sys.argv[2] == "-c":
+        print(os.environ.get("FAKE_PROTON", "Proton"))
         sys.exit(0)
     sys.exit(program())
