@@ -173,12 +173,16 @@ class Crew:
         for server in self.servers.values():
             server.shut()
         for name, server in list(self.servers.items()):
-            self.attempt(name, lambda s=server: s.end(until))
-            if name in self.servers:
-                self.attempt(name, lambda n=name, s=server: self.ended(n, s.answer))
-            if name not in self.servers:
+            try:
+                server.end(until)
+            except Lost as e:  # it has answered all the same
+                self.lose(name, f"at its end: {e}", STRIKES if str(e) == "hangs" else 0)
+            try:
+                self.ended(name, server.answer)
+            except Lost as e:
                 self.blocks[:] = [b for b in self.blocks
                                   if (b["generation"], b["variant"]) != (generation, name)]
+                self.lose(name, str(e))
         self.kill()
 
     def kill(self):

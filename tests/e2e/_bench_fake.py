@@ -2,8 +2,8 @@
 
 Programs answer at once with made-up times: FAKE_COST has the share that a variant adds
 ("floor=0.3,..."), and each process has a bias of its own. FAKE_BAD is how a variant misbehaves,
-after how many blocks: "VARIANT:die|hang|nonsense|refuse|mute:N,...". FAKE_LOG gets a line when a
-block begins and when it ends.
+after how many blocks: "VARIANT:die|hang|nonsense|refuse|mute:N,...", or at its end: "VARIANT:fall".
+FAKE_LOG gets a line when a block begins and when it ends.
 """
 import json
 import os
@@ -48,7 +48,7 @@ def misbehave(how, kind):
 
 def serve():
     name = variant()
-    bad, _, after = table("FAKE_BAD").get(name, ":-1").partition(":")
+    bad, _, after = table("FAKE_BAD").get(name, "").partition(":")
     bias = random.gauss(0, 0.05)
     print("a profiler says hello")
     print("ready", flush=True)
@@ -59,13 +59,15 @@ def serve():
         launches += int(count)
         time.sleep(0.002)
         log("end", name, kind)
-        if number >= int(after) >= 0:
+        if after and number >= int(after):
             misbehave(bad, kind)
             continue
         cost = float(table("FAKE_COST").get(name, 0))
         value = BASE[kind] * (1 + bias + random.gauss(0, 0.01) + cost)
         print(json.dumps({"call": value, "all": value, "ms": value, "launches": launches}),
               flush=True)
+    if bad == "fall":
+        sys.exit(4)
     return launches
 
 

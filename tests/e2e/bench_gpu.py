@@ -156,6 +156,13 @@ def blocks_of_a_server_that_left_nothing_do_not_count():
     check("two strikes", crew.lost == ["b: it measured nothing"] * 2, crew.lost)
 
 
+def one_that_fails_at_its_end_is_named_and_its_blocks_count():
+    crew = crew_of(["a", "b"], bad="b:fall")
+    servers.generations("test", crew, [("empty", 10)], 2, 3, far())
+    check("blocks", sum(b["variant"] == "b" for b in crew.blocks) == 6, crew.blocks)
+    check("named", crew.lost == ["b: at its end: status 4"] * 3, crew.lost)
+
+
 def the_time_is_kept():
     crew = crew_of(["a", "b"])
     begin = time.monotonic()
@@ -181,7 +188,8 @@ def main():
                  a_summary_has_the_control_and_no_native_over_the_floor,
                  variants_take_turns_one_at_a_time_in_changing_order,
                  those_that_fail_are_named_and_the_others_go_on,
-                 blocks_of_a_server_that_left_nothing_do_not_count, the_time_is_kept,
+                 blocks_of_a_server_that_left_nothing_do_not_count,
+                 one_that_fails_at_its_end_is_named_and_its_blocks_count, the_time_is_kept,
                  accelprof_run_passes_the_questions_on):
         begin = time.monotonic()
         test()
