@@ -2,8 +2,9 @@
 
 Blocks of a generation have their processes in common and are no independent samples. So intervals
 come from a hierarchical bootstrap: generations are drawn, and then rounds within them. Percentiles
-are expanded by what Student's t has over the normal distribution (Hesterberg 2015, section 5.3):
-of few generations, plain ones are too narrow. One generation says nothing of others.
+are expanded by what Student's t has over the normal distribution (Hesterberg, What Teachers Should
+Know about the Bootstrap): of few generations, plain ones are too narrow. One generation says
+nothing of others.
 """
 import math
 import random
