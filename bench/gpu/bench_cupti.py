@@ -1,9 +1,11 @@
-"""bench_cupti.py [--quick] [--json FILE] - what recording CUDA programs costs.
+"""bench_cupti.py [--seconds N] [--only PART,...] [--json FILE] - what recording CUDA costs.
 
-Each variant is a process of its own, and all take turns: the host is noisy, and what is compared
-ran side by side. Variants: native; floor, a library that only has CUPTI fill its buffers; accelprof
-run; accelprof run --level count; and for training a model torch.profiler and Proton, where they are.
-Figures are medians and, in brackets, 95 % bootstrap intervals.
+Variants: native, and once more as the control; floor, a library that only has CUPTI fill its
+buffers; accelprof run; accelprof run --level count; and for training a model torch.profiler and
+Proton, where they are. Each is a process that waits for its turn (servers.py), in several
+generations; figures are medians and, in brackets, 95 % intervals (figures.py).
+
+Parts: loops (empty kernels, saxpy), many (two million launches), training (GPT-2).
 
 Takes ACCELPROF and BUILD from the environment; PASTA_PYTHON is a Python that has PyTorch.
 """
@@ -12,19 +14,42 @@ import json
 import os
 import random
 import shutil
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+import figures
+import servers
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-RESAMPLES = 2000
+SHARES = {"loops": 0.35, "many": 0.05, "training": 0.6}
 MANY = 2_000_000
 MANY_WAIT = 3.0  # s, from the program's end to the table
-HIERARCHY = 10  # with fewer turns than these, blocks within a turn are drawn, too
+AIM_SHAPE = "8x512"
+LOOP_LIMITS = servers.Limits(ready=60, block=30, end=30)
+TORCH_LIMITS = servers.Limits(ready=180, block=60, end=60)
+
+# A variant a line: the options of accelprof run.
 KINDS = "launch,kernel,copy,set"
+RUNS = {"accelprof": ["--record", KINDS],
+        "accelprof, no stacks": ["--no-stacks", "--record", KINDS],
+        "accelprof, count": ["--level", "count"]}
+ONLY_LOOPS = ["accelprof, no stacks"]
+PROFILERS = {"torch.profiler": "torch", "Proton": "proton"}  # of gpt2.py
+NAMES = ["native", "native 2", "floor", *RUNS, *PROFILERS]
 FLOOR_KINDS = "10,1,2"  # kernels, copies, fills
+
+# kind, figure, title, unit, by what it is divided, digits, what is compared
+LOOP_FIGURES = [
+    ("empty", "all", "An empty kernel: many, until they are done", "ns", 1, 0,
+     ("over_native", "over_floor")),
+    ("empty", "call", "An empty kernel: many, in the call", "ns", 1, 0,
+     ("over_native", "over_floor")),
+    ("burst", "call", "An empty kernel: 500 at a time, in the call", "ns", 1, 0,
+     ("over_native", "over_floor")),
+    ("saxpy", "all", "saxpy of 64 M elements", "us", 1000, 2, ("over_native", "ratio"))]
 
 
 def say(*words):
@@ -35,17 +60,17 @@ def say(*words):
 
 class Bench:
     def __init__(self, args):
-        self.accelprof = os.environ["ACCELPROF"]
-        self.build = os.environ["BUILD"]
+        self.args = args
+        self.accelprof, self.build = os.environ["ACCELPROF"], os.environ["BUILD"]
         self.loop = os.path.join(self.build, "tests/gpu/loop")
         self.floor = os.path.join(self.build, "bench/gpu/floor.so")
-        self.folder = tempfile.mkdtemp(prefix="accelprof-bench-")
-        self.args = args
         self.begin = time.monotonic()
         self.cupti = self.doctor()
+        self.folder = tempfile.mkdtemp(prefix="accelprof-bench-")
         self.left_out = []
-        self.count = self.has_count()
-        self.result = {"bench": "cupti", "quick": args.quick, "cupti": self.cupti}
+        self.result = {"bench": "cupti", "cupti": self.cupti, "left_out": self.left_out}
+        self.names = ["native", "native 2", "floor"] + [n for n in RUNS if self.can(n)]
+        self.runs = {}
 
     def doctor(self):
         """The path of the CUPTI that the agent would use."""
@@ -55,55 +80,69 @@ class Bench:
             sys.exit(f"CUDA cannot be recorded here: {line}")
         return line.rsplit(", ", 1)[-1]
 
-    def has_count(self):
-        run = os.path.join(self.folder, "level")
-        return subprocess.run([self.accelprof, "run", "-q", "--level", "count", "-o", run, "--",
-                               "true"], capture_output=True).returncode == 0
-
-    def variants(self):
-        names = ["native", "floor", "accelprof"]
-        if self.count:
-            names.append("accelprof, count")
-        else:
-            self.left_out.append("accelprof, count: this accelprof has no --level")
-        return names
+    def can(self, name):
+        """Not every accelprof has all these options."""
+        run = tempfile.mkdtemp(dir=self.folder)
+        done = subprocess.run([self.accelprof, "run", "-q", *RUNS[name], "-o", run, "--", "true"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            self.left_out.append(f"{name}: " + (done.stderr.splitlines() or ["it fails"])[0])
+        return not done.returncode
 
     def command(self, variant, program, run):
         """The command line and the environment for it."""
         env = {k: v for k, v in os.environ.items() if k != "CUDA_INJECTION64_PATH"}
-        record = [self.accelprof, "run", "-t", "kernel_freq", "-o", run]
         if variant == "floor":
             env.update(CUDA_INJECTION64_PATH=self.floor, FLOOR_KINDS=FLOOR_KINDS,
                        FLOOR_CUPTI=self.cupti, FLOOR_FILE=run + ".floor")
-        elif variant == "accelprof":
-            program = record + ["--record", KINDS, "--"] + program
-        elif variant == "accelprof, count":
-            program = record + ["--level", "count", "--"] + program
-        elif variant == "torch.profiler":
-            program = program + ["--profiler", "torch"]
-        elif variant == "Proton":
-            program = program + ["--profiler", "proton"]
+        elif variant in RUNS:
+            program = [self.accelprof, "run", "-t", "kernel_freq", "-o", run, *RUNS[variant],
+                       "--", *program]
+        elif variant in PROFILERS:
+            program = [*program, "--profiler", PROFILERS[variant]]
         return program, env
 
-    def measure(self, variant, program):
-        """What the program printed, the folder that it left, and when all of it was over."""
-        run = tempfile.mkdtemp(dir=self.folder)
-        command, env = self.command(variant, program, run)
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
-        ended = time.time()
-        if done.returncode:
-            sys.exit(f"{variant}: status {done.returncode}\n{done.stdout}{done.stderr}")
-        if variant == "floor":
-            with open(run + ".floor", encoding="utf-8") as f:
-                told = f.read()
-            if told.startswith("failed") or told.split()[0] == "0":
-                sys.exit(f"floor: {told.strip()} (buffers, bytes, dropped): it measures nothing")
-        # A profiler may have said something before.
-        return json.loads(done.stdout[done.stdout.rindex("{"):]), run, ended
+    def start(self, program):
+        def start_one(variant):
+            run = self.runs[variant] = tempfile.mkdtemp(dir=self.folder)
+            command, env = self.command(variant, program, run)
+            return servers.Server(variant, command, env, run + ".err")
+        return start_one
 
-    def until(self, share):
-        """When this share of all the time is over."""
+    def save(self):
+        self.result["seconds"] = time.monotonic() - self.begin
+        if self.args.json:
+            with open(self.args.json, "w", encoding="utf-8") as f:
+                json.dump(self.result, f)
+                f.write("\n")
+
+    def until(self, part):
+        """When the share of this part, and of those before it, is over."""
+        chosen = [p for p in SHARES if p in self.args.only]
+        before = chosen[:chosen.index(part) + 1]
+        share = sum(SHARES[p] for p in before) / sum(SHARES[p] for p in chosen)
         return self.begin + self.args.seconds * share
+
+    def keeper(self):
+        """One who does nothing: where none uses a GPU, its driver may shut it down, and the next
+        generation would wait for it."""
+        server = self.start([self.loop, "serve"])("native")
+        try:
+            server.ready(time.monotonic() + LOOP_LIMITS.ready)
+        except servers.Lost as e:
+            server.kill()
+            sys.exit(f"{self.loop}: {e}{server.words()}")
+        return server
+
+    def serve(self, part, names, program, ended, limits, kinds, rounds):
+        crew = servers.Crew(names, self.start(program), ended, limits)
+        # Already there while they come, for one who interrupts.
+        found = self.result[part] = {"blocks": crew.blocks, "lost": crew.lost}
+        try:
+            servers.generations(part, crew, kinds, rounds, self.args.generations, self.until(part))
+        finally:
+            crew.kill()
+        return found
 
 
 def folder_bytes(run):
@@ -111,225 +150,320 @@ def folder_bytes(run):
     return sum(os.path.getsize(os.path.join(shards, f)) for f in os.listdir(shards))
 
 
-def report(run):
-    with open(os.path.join(run, "results/report.json"), encoding="utf-8") as f:
-        return json.load(f)
-
-
 def counted(run):
     """Launches by the tool's table, and what was dropped."""
-    d = report(run)
+    with open(os.path.join(run, "results/report.json"), encoding="utf-8") as f:
+        d = json.load(f)
     table = d["tools"][0]["tables"][0]
     return sum(row[1] for row in table["rows"]), d["loss"]["dropped"]
 
 
-# -- Figures: {variant: [turn: [block, ...], ...]} --
-
-def median_of(turns):
-    return statistics.median(x for turn in turns for x in turn)
-
-
-def draw(data, names):
-    """A resample of turns, the same ones for all; and of blocks, where turns are few."""
-    some = len(data[names[0]])
-    turns = random.choices(range(some), k=some)
-    if some >= HIERARCHY:
-        return {n: [data[n][t] for t in turns] for n in names}
-    return {n: [random.choices(data[n][t], k=len(data[n][t])) for t in turns] for n in names}
+def tally(run):
+    """counted(), or a Lost that says what is wrong with the report."""
+    try:
+        return counted(run)
+    except (OSError, ValueError, LookupError) as e:
+        raise servers.Lost(f"its report: {e!r}") from e
 
 
-def interval(data, names, figure):
-    found = sorted(figure(draw(data, names)) for _ in range(RESAMPLES))
-    return [found[RESAMPLES // 40], found[-1 - RESAMPLES // 40]]
-
-
-def reduced(data):
-    """A median for each turn: what is drawn where there are enough of them."""
-    if len(next(iter(data.values()))) < HIERARCHY:
-        return data
-    return {n: [[statistics.median(turn)] for turn in turns] for n, turns in data.items()}
-
-
-def compare(data, base, how):
-    """The difference of medians to a variant's of the same turns, or their ratio."""
-    found = {}
-    data = reduced(data)
-    for name in data:
-        if name == base or base not in data:
-            continue
-        if how == "ratio":
-            figure = lambda d: median_of(d[name]) / median_of(d[base])
-        else:
-            figure = lambda d: statistics.median(
-                statistics.median(a) - statistics.median(b) for a, b in zip(d[name], d[base]))
-        found[name] = [figure(data), *interval(data, [base, name], figure)]
-    return found
-
-
-def summary(data):
-    return {"turns": len(next(iter(data.values()))),
-            "medians": {n: median_of(t) for n, t in data.items()},
-            "over_native": compare(data, "native", "difference"),
-            "over_floor": compare({n: t for n, t in data.items() if n != "native"}, "floor",
-                                  "difference"),
-            "ratio": compare(data, "native", "ratio")}
-
-
-def cell(found, name, form):
-    if name not in found:
-        return ""
-    return "{} [{}, {}]".format(*(form.format(x) for x in found[name]))
-
-
-def tell(title, unit, s, digits, keys):
-    """As Markdown: what docs/results has."""
-    heads = {"over_native": f"over native, {unit}", "over_floor": f"over the floor, {unit}",
-             "ratio": "times native"}
-    say(f"\n{title}, {s['turns']} turns\n")
-    say("| |", unit, "|", " | ".join(heads[k] for k in keys), "|")
-    say("| --- " * (2 + len(keys)) + "|")
-    for name, value in s["medians"].items():
-        cells = [cell(s[k], name, "{:.3f}" if k == "ratio" else f"{{:+.{digits}f}}") for k in keys]
-        say(f"| {name} | {value:.{digits}f} |", " | ".join(cells), "|")
-
-
-def turns(bench, variants, program, least, most, until):
-    """At most so many turns, fewer when time is over. The order is another one in each."""
-    taken, took = [], 0.0
-    while len(taken) < most and (len(taken) < least or time.monotonic() + took < until):
-        begin = time.monotonic()
-        order = random.sample(variants, len(variants))
-        taken.append({v: bench.measure(v, program) for v in order})
-        took = time.monotonic() - begin
-    return taken
-
-
-def by_variant(taken, variants, key):
-    return {v: [t[v][0][key] for t in taken] for v in variants}
+def check_floor(run):
+    try:
+        with open(run + ".floor", encoding="utf-8") as f:
+            told = f.read().strip()
+    except OSError as e:
+        raise servers.Lost(f"it was not loaded: {e}") from e
+    if told.startswith("failed") or told.split()[:1] in ([], ["0"]):
+        raise servers.Lost(f"it measured nothing: '{told}' (buffers, bytes, dropped)")
 
 
 # -- What is measured --
 
+def cores(args):
+    """The core of the thread that launches, and those of all others: not the core's other half."""
+    allowed = os.sched_getaffinity(0)
+    core = max(allowed) if args.core is None else args.core
+    if core < 0 or len(allowed) < 2:
+        return None, allowed
+    if core not in allowed:
+        sys.exit(f"--core {core}: allowed are {sorted(allowed)}")
+    halves = {core}
+    try:
+        with open(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list",
+                  encoding="ascii") as f:
+            for part in f.read().strip().split(","):
+                first, _, last = part.partition("-")
+                halves |= set(range(int(first), int(last or first) + 1))
+    except (OSError, ValueError):
+        pass
+    return core, allowed - halves or allowed - {core}
+
+
 def loops(bench):
-    variants = bench.variants()
-    program = [bench.loop, "measure", "60", "1000"]
-    taken = turns(bench, variants, program, 5, bench.args.turns, bench.until(0.35))
-    for key, title, unit, scale, digits, keys in (
-            ("call", "An empty kernel: in the call", "ns", 1, 0, ("over_native", "over_floor")),
-            ("all", "An empty kernel: call and finish", "ns", 1, 0, ("over_native", "over_floor")),
-            ("saxpy", "saxpy of 64 M elements", "us", 1000, 2, ("over_native", "ratio"))):
-        data = {v: [[x / scale for x in turn] for turn in t]
-                for v, t in by_variant(taken, variants, key).items()}
-        s = summary(data)
-        bench.result[key] = s
-        tell(title, unit, s, digits, keys)
-    sizes = [folder_bytes(t["accelprof"][1]) / t["accelprof"][0]["launches"] for t in taken]
-    bench.result["bytes_a_launch"] = statistics.median(sizes)
-    bad = [c for c in (counted(t["accelprof"][1]) + (t["accelprof"][0]["launches"],)
-                       for t in taken) if c[0] != c[2] or c[1]]
-    bench.result["loops_exact"] = not bad
-    say(f"\nOn disk: {bench.result['bytes_a_launch']:.1f} bytes a launch (launch and kernel).")
-    say(f"Counts wrong, or events dropped: {len(bad)} of {len(taken)} runs {bad[:3] or ''}")
-    return not bad
+    args, sizes, wrong = bench.args, [], []
+
+    def ended(name, answer):
+        run = bench.runs[name]
+        if name == "floor":
+            check_floor(run)
+        if name in RUNS and answer:
+            launches, dropped = tally(run)
+            if launches != answer["launches"] or dropped:
+                wrong.append([name, launches, answer["launches"], dropped])
+            if name == "accelprof":
+                sizes.append(folder_bytes(run) / answer["launches"])
+        shutil.rmtree(run)
+
+    core, others = cores(args)
+    allowed = os.sched_getaffinity(0)
+    # Servers inherit it; the thread that launches then goes to its core.
+    os.sched_setaffinity(0, others)
+    try:
+        found = bench.serve("loops", bench.names,
+                            [bench.loop, "serve"] + ([] if core is None else [str(core)]), ended,
+                            LOOP_LIMITS, [("empty", args.launches), ("burst", args.launches // 4),
+                                          ("saxpy", 20)], args.rounds)
+    finally:
+        os.sched_setaffinity(0, allowed)
+    found.update(core=core, wrong=wrong,
+                 bytes_a_launch=figures.middle(sizes) if sizes else None)
+    return tell_loops(bench.result)
 
 
 def many(bench):
     """Two million launches: nothing is dropped, and the table comes soon."""
-    native, _, _ = bench.measure("native", [bench.loop, "many", str(MANY)])
-    said, run, ended = bench.measure("accelprof", [bench.loop, "many", str(MANY)])
+    run = tempfile.mkdtemp(dir=bench.folder)
+    command, env = bench.command("accelprof", [bench.loop, "many", str(MANY)], run)
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        bench.result["many"] = {"error": "it hangs: 120 s are over"}
+        return tell_many(bench.result)
+    ended = time.time()
+    if done.returncode:
+        bench.result["many"] = {"error": f"status {done.returncode}\n{done.stderr}"}
+        return tell_many(bench.result)
     # The program's end is when main returns: what CUPTI and the agent do after it counts as ours.
-    launches, dropped = counted(run)
-    found = {"launches": launches, "dropped": dropped, "wait_s": ended - said["end"],
-             "native_s": native["seconds"], "recorded_s": said["seconds"],
-             "bytes_a_launch": folder_bytes(run) / MANY}
-    bench.result["many"] = found
-    good = launches == MANY and not dropped and found["wait_s"] <= MANY_WAIT
-    say(f"\n{MANY} launches: {launches} recorded, {dropped} dropped, "
-        f"{found['bytes_a_launch']:.1f} bytes each; native {native['seconds']:.2f} s, "
-        f"recorded {said['seconds']:.2f} s; the table came "
-        f"{found['wait_s']:.2f} s after the program's end: {'good' if good else 'NOT GOOD'}")
-    shutil.rmtree(run)
-    return good
+    said = json.loads(next(x for x in done.stdout.splitlines() if x.startswith("{")))
+    try:
+        launches, dropped = tally(run)
+    except servers.Lost as e:
+        bench.result["many"] = {"error": str(e)}
+        return tell_many(bench.result)
+    bench.result["many"] = {
+        "launches": launches, "dropped": dropped, "wait_s": ended - said["end"],
+        "recorded_s": said["seconds"], "bytes_a_launch": folder_bytes(run) / MANY}
+    return tell_many(bench.result)
+
+
+# Importing takes seconds: all is asked at once.
+PROBE = """import torch
+if not torch.cuda.is_available():
+    raise SystemExit(1)
+try:
+    import triton.profiler
+    print("Proton")
+except ImportError as e:
+    print(e)
+"""
 
 
 def find_torch():
+    """A Python that has PyTorch with CUDA, and "Proton" or why that is not there."""
     venv = os.environ.get("VIRTUAL_ENV")
     for python in (os.environ.get("PASTA_PYTHON"), venv and os.path.join(venv, "bin/python"),
                    sys.executable, "python3"):
         if not python or not shutil.which(python):
             continue
-        code = "import torch; raise SystemExit(not torch.cuda.is_available())"
-        if not subprocess.run([python, "-c", code], capture_output=True).returncode:
-            return python
-    return None
+        done = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
+        if not done.returncode:
+            return python, (done.stdout.splitlines() or ["it says nothing"])[-1]
+    return None, None
 
 
 def training(bench):
-    python = find_torch()
+    args, dropped = bench.args, []
+    python, proton = find_torch()
     if not python:
         bench.left_out.append("training: no Python that has PyTorch with CUDA (set PASTA_PYTHON)")
-        return
-    variants = bench.variants() + ["torch.profiler"]
-    if subprocess.run([python, "-c", "import triton.profiler"], capture_output=True).returncode:
-        bench.left_out.append("Proton: no triton.profiler")
+        return True
+
+    def ended(name, _):
+        run = bench.runs[name]
+        if name == "floor":
+            check_floor(run)
+        if name in RUNS:
+            dropped.append(tally(run)[1])
+        shutil.rmtree(run)
+
+    names = [n for n in bench.names if n not in ONLY_LOOPS] + ["torch.profiler"]
+    if proton == "Proton":
+        names.append(proton)
     else:
-        variants.append("Proton")
-    args = bench.args
-    program = [python, os.path.join(HERE, "gpt2.py"), "--shape", args.shape, "--blocks",
-               str(args.blocks), "--steps", str(args.steps)]
-    taken = turns(bench, variants, program, 2, args.torch_turns, bench.until(0.9))
-    for shape in args.shape.split(","):
-        if any(t[v][0][shape] is None for t in taken for v in variants):
-            bench.left_out.append(f"GPT-2 {shape}: it does not fit into the GPU's memory")
-            continue
-        s = summary(by_variant(taken, variants, shape))
-        bench.result["gpt2 " + shape] = s
-        tell(f"GPT-2, a training step of {shape}, {args.blocks} blocks of {args.steps} steps", "ms",
-             s, 2, ("over_native", "ratio"))
-    lost = sum(counted(t["accelprof"][1])[1] for t in taken)
-    bench.result["gpt2_dropped"] = lost
-    say(f"\nGPT-2: {lost} events dropped in {len(taken)} runs")
+        bench.left_out.append(f"Proton: {proton}")
+    kinds = [tuple(x.split("=")) for x in args.shapes.split(",")]
+    program = [python, os.path.join(HERE, "gpt2.py"), "--warm", kinds[0][0]]
+    found = bench.serve("training", names, program, ended, TORCH_LIMITS, kinds, args.train_rounds)
+    found.update(steps=dict(kinds), dropped=sum(dropped), runs=len(dropped))
+    return tell_training(bench.result)
+
+
+# -- What is told, as Markdown: what docs/results has --
+
+def in_order(data):
+    return {n: data[n] for n in NAMES if n in data}
+
+
+def cell(found, form):
+    return "{} [{}, {}]".format(*(form.format(x) for x in found)) if found else ""
+
+
+def table(title, unit, s, digits, keys):
+    heads = {"over_native": f"over native, {unit}", "over_floor": f"over the floor, {unit}",
+             "ratio": "times native", "ratio_floor": "times the floor"}
+    say(f"\n{title}; generations: {s['generations']}, blocks of each variant: {s['rounds']}\n")
+    say("| |", unit, "|", " | ".join(heads[k] for k in keys), "|")
+    say("| --- " * (2 + len(keys)) + "|")
+    for name, value in s["medians"].items():
+        cells = [cell(s[k].get(name), "{:.3f}" if k.startswith("ratio") else f"{{:+.{digits}f}}")
+                 for k in keys]
+        say(f"| {name} | {value:.{digits}f} |", " | ".join(cells), "|")
+    if s["generations"] == 1:
+        say("\nOf one generation: the intervals say nothing of what other processes would have.")
+    told = [f"{name} {x['between']:.{digits}f} and {x['within']:.{digits}f}"
+            for name, x in s["spread"].items() if None not in x.values()]
+    if told:
+        say(f"\nStandard deviation of generations, and of blocks within one, {unit}:",
+            "; ".join(told))
+
+
+def aim(what, found, most, form):
+    if not found:
+        say(f"Aim: {what}: not measured")
+        return
+    told = ("reached" if found[2] <= most else "NOT reached" if found[1] > most else
+            "not decided")
+    say(f"Aim: {what}, at most {form.format(most)}: {cell(found, form)}: {told}")
+
+
+def tell_loops(result):
+    found = result["loops"]
+    told = found["figures"] = {}
+    for kind, key, title, unit, scale, digits, keys in LOOP_FIGURES:
+        data = in_order(figures.series(found["blocks"], kind, key, scale))
+        if data:
+            s = told[f"{kind} {key}"] = figures.summary(data, keys)
+            table(title, unit, s, digits, keys)
+    s = told.get("empty all", {"over_floor": {}, "over_native": {}})
+    core = found.get("core")
+    say("\nThe thread that launches:", "on any core" if core is None else f"on core {core}")
+    aim("trace, ns over the floor", s["over_floor"].get("accelprof"), 150, "{:+.0f}")
+    aim("count, ns over native", s["over_native"].get("accelprof, count"), 100, "{:+.0f}")
+    if found.get("bytes_a_launch"):
+        say(f"On disk: {found['bytes_a_launch']:.1f} bytes a launch (launch and kernel).")
+    wrong = found.get("wrong", [])
+    say(f"Counts wrong, or events dropped: {len(wrong)} runs", wrong[:3] or "")
+    tell_lost(found)
+    return not wrong and not found["lost"]
+
+
+def tell_many(result):
+    found = result["many"]
+    if "error" in found:
+        say(f"\n{MANY} launches: {found['error']}")
+        return False
+    good = found["launches"] == MANY and not found["dropped"] and found["wait_s"] <= MANY_WAIT
+    say(f"\n{MANY} launches in {found['recorded_s']:.2f} s: {found['launches']} recorded, "
+        f"{found['dropped']} dropped, {found['bytes_a_launch']:.1f} bytes each; the table came "
+        f"{found['wait_s']:.2f} s after the program's end: {'good' if good else 'NOT GOOD'}")
+    return good
+
+
+def tell_training(result):
+    found = result["training"]
+    told = found["figures"] = {}
+    kinds = dict.fromkeys(b["kind"] for b in found["blocks"])
+    for kind in kinds:
+        s = in_order(figures.series(found["blocks"], kind, "ms"))
+        s = told[kind] = figures.summary(s, ("ratio", "ratio_floor"))
+        table(f"GPT-2, a training step of {kind}", "ms", s, 2, ("ratio", "ratio_floor"))
+    say()
+    if AIM_SHAPE in told:
+        aim(f"trace, GPT-2 {AIM_SHAPE}, times the floor",
+            told[AIM_SHAPE]["ratio_floor"].get("accelprof"), 1.03, "{:.3f}")
+        data = figures.series(found["blocks"], AIM_SHAPE, "ms")
+        for other in PROFILERS:
+            if "accelprof" in data and other in data:
+                aim(f"trace, GPT-2 {AIM_SHAPE}, times {other}",
+                    figures.compare(data["accelprof"], data[other], "ratio"), 1, "{:.3f}")
+    if "dropped" in found:
+        say(f"GPT-2: {found['dropped']} events dropped in {found['runs']} runs")
+    tell_lost(found)
+    return not found.get("dropped") and not found["lost"]
+
+
+def tell_lost(found):
+    for line in found["lost"]:
+        say("LOST:", line)
+
+
+TELL = {"loops": tell_loops, "many": tell_many, "training": tell_training}
 
 
 def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("--quick", action="store_true", help="all in five minutes")
-    p.add_argument("--seconds", type=float, help="take no new turns when this time is over")
-    p.add_argument("--turns", type=int, help="of the loops")
-    p.add_argument("--torch-turns", type=int, help="of training")
-    p.add_argument("--shape", default="8x512,32x1024")
-    p.add_argument("--blocks", type=int, default=10, help="of training, in a turn")
-    p.add_argument("--steps", type=int, default=3, help="in a block")
-    p.add_argument("--only", default="loops,many,training")
-    p.add_argument("--json", help="write the figures to this file, too")
+    p.add_argument("--quick", action="store_true", help="all in three minutes")
+    p.add_argument("--seconds", type=float, help="for all parts together (540; 180 if quick)")
+    p.add_argument("--only", default=",".join(SHARES), help="parts, of " + ", ".join(SHARES))
+    p.add_argument("--generations", type=int, default=1000, help="at most, in each part")
+    p.add_argument("--rounds", type=int, default=3, help="of the loops, in a generation")
+    p.add_argument("--launches", type=int, default=10000, help="in a block of the loops")
+    p.add_argument("--core", type=int, help="of the thread that launches (the last; -1: any)")
+    p.add_argument("--train-rounds", type=int, default=6, help="of training, in a generation")
+    p.add_argument("--shapes", default="8x512=8,32x1024=2", help="of training: shape=steps,...")
+    p.add_argument("--json", help="write all blocks and figures to this file, too")
+    p.add_argument("--from", dest="file", help="tell again what --json wrote; measure nothing")
     args = p.parse_args()
-    args.seconds = args.seconds or (280 if args.quick else 1800)
-    args.turns = args.turns or (12 if args.quick else 30)
-    args.torch_turns = args.torch_turns or (3 if args.quick else 10)
+    args.seconds = args.seconds or (180 if args.quick else 540)
+    args.only = args.only.split(",")
+    unknown = [x for x in args.only if x not in SHARES]
+    if unknown:
+        p.error(f"--only {unknown[0]}: the parts are {', '.join(SHARES)}")
+    for shape in args.shapes.split(","):
+        size, _, steps = shape.partition("=")
+        if not steps.isdigit() or not all(x.isdigit() for x in size.split("x")) or "x" not in size:
+            p.error(f"--shapes {shape}: it is like 8x512=10")
     return args
+
+
+def measure(bench):
+    good, keeper = True, None
+    try:
+        keeper = bench.keeper()
+        for part in loops, many, training:
+            if part.__name__ in bench.args.only:
+                good &= part(bench)
+                bench.save()
+    finally:
+        if keeper:
+            keeper.kill()
+        shutil.rmtree(bench.folder, ignore_errors=True)
+        bench.save()
+    for line in bench.left_out:
+        say("left out:", line)
+    say(f"{bench.result['seconds']:.0f} s in all")
+    return good
 
 
 def main():
     args = options()
-    bench = Bench(args)
-    good = True
     random.seed(1)
-    try:
-        for part in loops, many, training:
-            if part.__name__ in args.only.split(","):
-                good &= part(bench) is not False
-    finally:
-        shutil.rmtree(bench.folder, ignore_errors=True)
-    for line in dict.fromkeys(bench.left_out):
-        say("left out:", line)
-    bench.result["left_out"] = list(dict.fromkeys(bench.left_out))
-    bench.result["seconds"] = time.monotonic() - bench.begin
-    say(f"{bench.result['seconds']:.0f} s in all")
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump(bench.result, f, indent=1)
-            f.write("\n")
-    return not good
+    if args.file:
+        with open(args.file, encoding="utf-8") as f:
+            result = json.load(f)
+        return not all([TELL[part](result) for part in args.only if part in result])
+    # So that servers are ended, and the blocks are kept.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    return not measure(Bench(args))
 
 
 if __name__ == "__main__":

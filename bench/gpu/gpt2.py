@@ -1,12 +1,13 @@
-"""gpt2.py [--shape BxT,...] [--blocks N] [--steps N] [--profiler torch|proton] - GPT-2 is trained.
+"""gpt2.py [--warm BxT] [--profiler torch|proton] [--device DEVICE] - GPT-2 is trained, on demand.
 
-The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Prints
-the time of a step in each block, in ms, as JSON: {"8x512": [...], ...}. Where a shape does not fit
-into the GPU's memory it has null.
+The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Says
+"ready" once it has made steps of the shape to warm up with. Then each line of its input, "BxT N",
+is N steps of this shape: the answer is a line of JSON, {"ms": of a step} or {"error": what}.
 """
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 
@@ -15,6 +16,8 @@ from torch import nn
 from torch.nn import functional
 
 WORDS, LAYERS, WIDTH, HEADS, LONGEST = 50257, 12, 768, 12, 1024
+WARM, WARM_FIRST = 2, 3
+KEEP = 10 << 30  # bytes that a process may go on holding between its blocks
 
 
 class Block(nn.Module):
@@ -45,81 +48,110 @@ class GPT2(nn.Module):
         return functional.linear(self.norm(self.blocks(x)), self.words.weight)
 
 
-def trainer(batch, length):
-    torch.manual_seed(1)
-    model = GPT2().cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    tokens = torch.randint(WORDS, (batch, length + 1), device="cuda")
+class Trainer:
+    """One model for all shapes, so that many processes fit on one GPU."""
 
-    def step():
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            out = model(tokens[:, :-1])
+    def __init__(self, device):
+        torch.manual_seed(1)
+        self.device = device
+        self.model = GPT2().to(device)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
+        self.tokens = {}
+
+    def step(self, shape):
+        tokens = self.tokens[shape]
+        with torch.autocast(self.device, dtype=torch.bfloat16):
+            out = self.model(tokens[:, :-1])
             loss = functional.cross_entropy(out.reshape(-1, WORDS), tokens[:, 1:].reshape(-1))
         loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
 
-    return step
+    def steps(self, shape, count):
+        for _ in range(count):
+            self.step(shape)
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def warm(self, shape):
+        """The second time it is only the allocator that has to be filled again."""
+        known = shape in self.tokens
+        if not known:
+            batch, length = map(int, shape.split("x"))
+            self.tokens[shape] = torch.randint(WORDS, (batch, length + 1), device=self.device)
+        self.steps(shape, WARM if known else WARM_FIRST)
+
+    def tidy(self):
+        """Leave the GPU's memory to the others, but for what the small shapes take."""
+        if self.device == "cuda" and torch.cuda.memory_reserved() > KEEP:
+            torch.cuda.empty_cache()
 
 
 class Profiler:
-    """Started before the first block and stopped after the last, as people use them."""
+    """Proton runs from the beginning to the end. torch.profiler keeps all it sees in memory: it is
+    started before the steps that warm a block up, and stopped after the block."""
 
-    def __init__(self, name, folder):
-        self.name, self.folder, self.torch = name, folder, None
+    def __init__(self, name, device, folder):
+        self.name, self.torch, self.proton = name, None, None
+        self.activities = [torch.profiler.ProfilerActivity.CPU]
+        if device == "cuda":
+            self.activities.append(torch.profiler.ProfilerActivity.CUDA)
+        if name == "proton":
+            import triton.profiler as proton
+            self.proton = proton
+            proton.start(os.path.join(folder, "proton"))
 
     def __enter__(self):
         if self.name == "torch":
-            self.torch = torch.profiler.profile(activities=[
-                torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA])
-            self.torch.__enter__()
-        elif self.name == "proton":
-            import triton.profiler as proton
-            proton.start(os.path.join(self.folder, "proton"))
+            self.torch = torch.profiler.profile(activities=self.activities)
+            self.torch.start()
 
     def __exit__(self, *error):
-        if self.name == "torch":
-            self.torch.__exit__(*error)
-        elif self.name == "proton":
-            import triton.profiler as proton
-            proton.finalize()
+        if self.torch:
+            self.torch.stop()
+            self.torch = None
+
+    def close(self):
+        if self.proton:
+            self.proton.finalize()
 
 
-def measure(shape, args, folder):
-    step = trainer(*map(int, shape.split("x")))
-    for _ in range(3):
-        step()
-    torch.cuda.synchronize()
-    blocks = []
-    with Profiler(args.profiler, folder):
-        step()
-        torch.cuda.synchronize()
-        for _ in range(args.blocks):
-            begin = time.perf_counter()
-            for _ in range(args.steps):
-                step()
-            torch.cuda.synchronize()
-            blocks.append((time.perf_counter() - begin) / args.steps * 1e3)
-    return blocks
+def block(trainer, profiler, shape, steps):
+    with profiler:
+        trainer.warm(shape)
+        begin = time.perf_counter()
+        trainer.steps(shape, steps)
+        took = time.perf_counter() - begin
+    return {"ms": took / steps * 1e3}
+
+
+def answer(trainer, profiler, line):
+    shape, steps = line.split()
+    try:
+        found = block(trainer, profiler, shape, int(steps))
+    except torch.cuda.OutOfMemoryError:
+        found = {"error": "out of the GPU's memory"}
+        trainer.optimizer.zero_grad(set_to_none=True)
+    trainer.tidy()
+    return found
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--shape", default="8x512,32x1024")
-    parser.add_argument("--blocks", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=4)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--warm", default="8x512")
     parser.add_argument("--profiler", choices=["torch", "proton"])
+    parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
-    found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for shape in args.shape.split(","):
-            try:
-                found[shape] = measure(shape, args, folder)
-            except torch.cuda.OutOfMemoryError:
-                found[shape] = None
-            torch.cuda.empty_cache()
-    print(json.dumps(found))
+        trainer = Trainer(args.device)
+        trainer.warm(args.warm)
+        profiler = Profiler(args.profiler, args.device, folder)
+        block(trainer, profiler, args.warm, 1)
+        print("ready", flush=True)
+        for line in sys.stdin:
+            print(json.dumps(answer(trainer, profiler, line)), flush=True)
+        profiler.close()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
 /*
  * loop - launches, measured by the program itself.
  *
- *	loop measure BATCHES BATCH      empty kernels and saxpy; ns a launch of each batch, as JSON
- *	loop many N                     N empty kernels; says when it was at its end
+ *	loop serve [CORE]       says "ready", then measures a block for each line of its input,
+ *	                        "empty N", "burst N" or "saxpy N", and answers with a line of JSON:
+ *	                        ns a launch, and how many there were since it began. The thread that
+ *	                        launches is bound to CORE.
+ *	loop many N             N empty kernels; says when it was at its end
  */
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +16,13 @@
 
 #include <cuda_runtime.h>
 
-enum { WARM = 5, SAXPY_BATCH = 20, SAXPY_BATCHES = 12, ELEMENTS = 64 << 20 };
+enum {
+	WARM = 100, /* before a block: another process had the caches */
+	WARM_SAXPY = 3,
+	WARM_START = 2000,
+	BURST = 500, /* the driver's queue holds about 1000 */
+	ELEMENTS = 64 << 20,
+};
 
 #define CHECK(call)                                                                                \
 	do {                                                                                       \
@@ -41,68 +52,141 @@ extern "C" __global__ void k_saxpy(const float *x, float *y, float a)
 	y[i] += a * x[i];
 }
 
-static void tell(const char *name, const double *x, int n, const char *after)
+struct server {
+	float *x, *y;  /* ELEMENTS each */
+	long launches; /* since the program began */
+};
+
+static void launch_empty(struct server *s, long n)
 {
-	printf("\"%s\": [", name);
-	for (int i = 0; i < n; i++)
-		printf("%s%.1f", i ? ", " : "", x[i]);
-	printf("]%s\n", after);
+	for (long i = 0; i < n; i++)
+		k_empty<<<1, 1>>>();
+	s->launches += n;
 }
 
-static void measure_empty(int batches, int batch, double *call, double *all)
+static void launch_saxpy(struct server *s, long n)
 {
-	for (int i = -WARM; i < batches; i++) {
-		double begin = now(CLOCK_MONOTONIC), called;
+	for (long i = 0; i < n; i++)
+		k_saxpy<<<ELEMENTS / 256, 256>>>(s->x, s->y, 2);
+	s->launches += n;
+}
 
-		for (int k = 0; k < batch; k++)
-			k_empty<<<1, 1>>>();
-		called = now(CLOCK_MONOTONIC);
-		CHECK(cudaDeviceSynchronize());
-		if (i < 0)
-			continue;
-		call[i] = (called - begin) / batch;
-		all[i] = (now(CLOCK_MONOTONIC) - begin) / batch;
-	}
+static void finish(void)
+{
 	CHECK(cudaGetLastError());
+	CHECK(cudaDeviceSynchronize());
 }
 
-static void measure_saxpy(double *all)
+/* Far more launches than the queue holds: what a program that only launches sees. */
+static void empty(struct server *s, long n)
+{
+	double begin, called, all;
+
+	launch_empty(s, WARM);
+	finish();
+	begin = now(CLOCK_MONOTONIC);
+	launch_empty(s, n);
+	called = now(CLOCK_MONOTONIC);
+	finish();
+	all = now(CLOCK_MONOTONIC);
+	printf("{\"call\": %.2f, \"all\": %.2f", (called - begin) / (double)n,
+	       (all - begin) / (double)n);
+}
+
+/* Bursts that the queue holds: the call never waits for the GPU. */
+static void burst(struct server *s, long n)
+{
+	double took = 0;
+	long done = 0;
+
+	launch_empty(s, WARM);
+	while (done < n) {
+		double begin;
+
+		finish();
+		begin = now(CLOCK_MONOTONIC);
+		launch_empty(s, BURST);
+		took += now(CLOCK_MONOTONIC) - begin;
+		done += BURST;
+	}
+	finish();
+	printf("{\"call\": %.2f", took / (double)done);
+}
+
+static void saxpy(struct server *s, long n)
+{
+	double begin;
+
+	launch_empty(s, WARM);
+	launch_saxpy(s, WARM_SAXPY);
+	finish();
+	begin = now(CLOCK_MONOTONIC);
+	launch_saxpy(s, n);
+	finish();
+	printf("{\"all\": %.2f", (now(CLOCK_MONOTONIC) - begin) / (double)n);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct server *s, long n);
+} blocks[] = {{"empty", empty}, {"burst", burst}, {"saxpy", saxpy}};
+
+static int block(struct server *s, const char *line)
+{
+	char name[16];
+	long n;
+
+	if (sscanf(line, "%15s %ld", name, &n) != 2 || n <= 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
+		if (strcmp(blocks[i].name, name))
+			continue;
+		blocks[i].run(s, n);
+		printf(", \"launches\": %ld}\n", s->launches);
+		fflush(stdout);
+		return 0;
+	}
+	return -1;
+}
+
+static void pin(int core)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(core, &set);
+	if (sched_setaffinity(0, sizeof(set), &set)) {
+		fprintf(stderr, "loop: core %d: %s\n", core, strerror(errno));
+		exit(1);
+	}
+}
+
+static int serve(int core)
 {
 	size_t size = (size_t)ELEMENTS * sizeof(float);
-	float *x, *y;
+	struct server s = {};
+	char line[64];
 
-	CHECK(cudaMalloc((void **)&x, size));
-	CHECK(cudaMalloc((void **)&y, size));
-	CHECK(cudaMemset(x, 0, size));
-	CHECK(cudaMemset(y, 0, size));
-	for (int i = -WARM; i < SAXPY_BATCHES; i++) {
-		double begin = now(CLOCK_MONOTONIC);
-
-		for (int k = 0; k < SAXPY_BATCH; k++)
-			k_saxpy<<<ELEMENTS / 256, 256>>>(x, y, 2);
-		CHECK(cudaDeviceSynchronize());
-		if (i >= 0)
-			all[i] = (now(CLOCK_MONOTONIC) - begin) / SAXPY_BATCH;
+	CHECK(cudaMalloc((void **)&s.x, size));
+	CHECK(cudaMalloc((void **)&s.y, size));
+	CHECK(cudaMemset(s.x, 0, size));
+	CHECK(cudaMemset(s.y, 0, size));
+	launch_empty(&s, WARM_START);
+	launch_saxpy(&s, WARM_SAXPY);
+	finish();
+	/* Only now: threads that a profiler has begun are not to be bound with this one. */
+	if (core >= 0)
+		pin(core);
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (block(&s, line)) {
+			fprintf(stderr, "loop: not 'empty|burst|saxpy N': %s", line);
+			return 2;
+		}
 	}
-	CHECK(cudaGetLastError());
-	CHECK(cudaFree(x));
-	CHECK(cudaFree(y));
-}
-
-static int measure(int batches, int batch)
-{
-	double *call = (double *)calloc(2 * (size_t)batches, sizeof(*call)), saxpy[SAXPY_BATCHES];
-
-	if (!call)
-		return 1;
-	measure_empty(batches, batch, call, call + batches);
-	measure_saxpy(saxpy);
-	printf("{\"launches\": %d,\n",
-	       (batches + WARM) * batch + (SAXPY_BATCHES + WARM) * SAXPY_BATCH);
-	tell("call", call, batches, ",");
-	tell("all", call + batches, batches, ",");
-	tell("saxpy", saxpy, SAXPY_BATCHES, "}");
-	free(call);
+	CHECK(cudaFree(s.x));
+	CHECK(cudaFree(s.y));
 	return 0;
 }
 
@@ -121,10 +205,15 @@ static int many(long n)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "measure") && atoi(argv[2]) > 0 && atoi(argv[3]) > 0)
-		return measure(atoi(argv[2]), atoi(argv[3]));
+	if ((argc == 2 || (argc == 3 && *argv[2])) && !strcmp(argv[1], "serve")) {
+		char *end = NULL;
+		long core = argc == 3 ? strtol(argv[2], &end, 10) : -1;
+
+		if (!end || (!*end && core >= 0 && core < CPU_SETSIZE))
+			return serve((int)core);
+	}
 	if (argc == 3 && !strcmp(argv[1], "many") && atol(argv[2]) > 0)
 		return many(atol(argv[2]));
-	fputs("usage: loop measure BATCHES BATCH | many N\n", stderr);
+	fputs("usage: loop serve [CORE] | many N\n", stderr);
 	return 2;
 }
