@@ -268,6 +268,8 @@ static void memory(struct perfetto *p, const struct pasta_event *ev)
 		[PASTA_ALLOC_POOL] = "pool memory",
 		[PASTA_ALLOC_SEGMENT] = "segment memory",
 		[PASTA_ALLOC_IMAGE] = "image memory",
+		[PASTA_ALLOC_PHYSICAL] = "physical memory",
+		[PASTA_ALLOC_MAPPED] = "mapped memory",
 	};
 	unsigned int sort;
 	uint32_t device;
@@ -277,7 +279,7 @@ static void memory(struct perfetto *p, const struct pasta_event *ev)
 	if (!pasta_timeline_memory(&p->timeline, ev, &sort, &device, &bytes))
 		return;
 	snprintf(name, sizeof(name), "live %s, device %" PRIu32,
-		 sorts[sort <= PASTA_ALLOC_IMAGE ? sort : 0], device);
+		 sorts[sort < PASTA_ALLOC_SORTS ? sort : 0], device);
 	pasta_traceevent_begin(&p->out, 'C', name, thread_track(ev->proc, ev->tid), ev->time);
 	pasta_traceevent_uint(&p->out, "bytes", bytes);
 	pasta_traceevent_end(&p->out);
