@@ -47,8 +47,8 @@ static struct {
 } got;
 
 static const uint64_t KINDS = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
-			      PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) | PASTA_BIT(API) |
-			      PASTA_BIT(UVM) | PASTA_BIT(LINK) | PASTA_BIT(QUEUE) |
+			      PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) |
+			      PASTA_BIT(API) | PASTA_BIT(UVM) | PASTA_BIT(LINK) | PASTA_BIT(QUEUE) |
 			      PASTA_BIT(EVENT_RECORD);
 
 static uint32_t name_in(const struct pasta_event *ev)
@@ -349,8 +349,9 @@ static void memory_of_a_pool_says_of_which(void **state)
 
 static void waits_say_for_what(void **state)
 {
-	static const uint8_t subs[] = {0, PASTA_SYNC_EVENT, PASTA_SYNC_STREAM_WAIT,
-				       PASTA_SYNC_STREAM, PASTA_SYNC_CONTEXT, 0};
+	static const uint8_t subs[] = {
+		0, PASTA_SYNC_EVENT, PASTA_SYNC_STREAM_WAIT, PASTA_SYNC_STREAM, PASTA_SYNC_CONTEXT,
+		0};
 	struct cupti_sync s = {.kind = CUPTI_SYNC, .start = pasta_now()};
 
 	(void)state;
