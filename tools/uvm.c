@@ -107,10 +107,9 @@ static struct pasta_ranges *live_of(struct uvm *u, uint32_t proc)
 
 	if (live && !*live)
 		*live = pasta_ranges_new(sizeof(uint64_t));
-	if (live && *live)
-		return *live;
-	u->failed = true;
-	return NULL;
+	if (!live || !*live)
+		u->failed = true;
+	return live ? *live : NULL;
 }
 
 static void on_alloc(struct uvm *u, const struct pasta_event *ev)
@@ -140,7 +139,7 @@ static void on_free(const struct uvm *u, const struct pasta_event *ev)
 {
 	struct pasta_ranges **live = pasta_map_find(u->live, ev->proc);
 
-	if (live)
+	if (live && ev->free.pool != PASTA_ALLOC_HANDLES)
 		pasta_ranges_remove(*live, ev->free.addr); /* or it is no managed memory */
 }
 

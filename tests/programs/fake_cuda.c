@@ -217,8 +217,10 @@ static void events(struct counts *c, uint32_t thread, uint64_t i)
 {
 	static const char *const functions[] = {"cuEventRecord", "cuStreamSynchronize",
 						"cuStreamSynchronize", "cuStreamSynchronize"};
-	struct fake_work w = {
-		.context = 1 + thread % 2, .stream = 10 + thread, .event = 100 + thread};
+	struct fake_work w = {.context = 1 + thread % 2,
+			      .device = thread % 2,
+			      .stream = 10 + thread,
+			      .event = 100 + thread};
 
 	for (uint32_t k = 0; k < 4; k++) {
 		w.function = functions[k];

@@ -314,7 +314,8 @@ static void run_event(const struct fake_work *w, uint32_t correlation)
 				.correlation = correlation,
 				.context = w->context,
 				.stream = w->stream,
-				.event = w->event};
+				.event = w->event,
+				.device = w->device};
 
 	record(&e, sizeof(e));
 }

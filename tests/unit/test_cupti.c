@@ -16,7 +16,7 @@ static void put_record(const void *head, size_t known)
 	size_t size = fake_size(((const struct cupti_record *)head)->kind);
 
 	memset(buffer + used, 0xa5, size);
-	memcpy(buffer + used, head, known);
+	memcpy(buffer + used, head, known < size ? known : size);
 	used += size;
 }
 
@@ -28,6 +28,7 @@ static void bind_fake(void)
 	CUPTI_FUNCTIONS(F)
 #undef F
 	cupti.ActivityConfigureUnifiedMemoryCounter = cuptiActivityConfigureUnifiedMemoryCounter;
+	cuptiGetVersion(&cupti.version);
 }
 
 static void take_buffer(void)
@@ -452,6 +453,28 @@ static void streams_events_and_links_have_their_fields(void **state)
 	assert_int_equal(l->to, UINT32_MAX);
 }
 
+static void an_event_has_a_device_where_its_version_has(void **state)
+{
+	static const struct {
+		const char *version;
+		uint32_t device;
+	} cases[] = {{"19", 0}, {"25", 0}, {"26", 3}, {"130401", 3}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		setenv("FAKE_CUPTI_VERSION", cases[i].version, 1);
+		PUT((struct cupti_event){.kind = CUPTI_EVENT, .event = 8, .device = 3});
+		PUT((struct cupti_event){.kind = CUPTI_EVENT, .event = 9, .device = 3});
+		convert();
+		assert_int_equal(got.count, 2);
+		assert_int_equal(got.ev[0].event_record.device, cases[i].device);
+		assert_int_equal(got.ev[1].event_record.device, cases[i].device);
+		assert_int_equal(got.ev[0].event_record.event + got.ev[1].event_record.event, 17);
+		remove_run(state);
+		assert_int_equal(make_run(state), 0);
+	}
+	unsetenv("FAKE_CUPTI_VERSION");
+}
+
 static void records_of_kinds_that_are_not_known_are_passed_over(void **state)
 {
 	uint64_t t = pasta_now();
@@ -802,6 +825,7 @@ int main(void)
 		T(waits_say_for_what),
 		T(unified_memory_has_what_its_sort_has_in_every_version),
 		T(streams_events_and_links_have_their_fields),
+		T(an_event_has_a_device_where_its_version_has),
 		T(records_of_kinds_that_are_not_known_are_passed_over),
 		T(a_buffer_may_hold_more_than_is_pushed_at_once),
 		T(buffers_that_several_threads_bring_at_once_are_all_taken),

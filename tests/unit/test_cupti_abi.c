@@ -192,6 +192,7 @@ static void fields_of_streams_events_and_links_are_where_nvidia_has_them(void **
 	SAME(cupti_event, context, real_event, contextId);
 	SAME(cupti_event, stream, real_event, streamId);
 	SAME(cupti_event, event, real_event, eventId);
+	SAME(cupti_event, device, real_event, deviceId);
 	SAME(cupti_external, source, real_external, externalKind);
 	SAME(cupti_external, id, real_external, externalId);
 	SAME(cupti_external, correlation, real_external, correlationId);

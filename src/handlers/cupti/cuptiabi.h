@@ -187,9 +187,12 @@ struct cupti_stream {
 };
 
 /* The program's cudaEventRecord. */
+enum { CUPTI_EVENT_HAS_DEVICE = 26 }; /* from this version on */
 struct cupti_event {
-	uint32_t kind, correlation, context, stream, event;
+	uint32_t kind, correlation, context, stream, event, pad;
+	uint32_t device, pad2;
 };
+_Static_assert(offsetof(struct cupti_event, device) == 24, "as CUPTI has it");
 
 struct cupti_external {
 	uint32_t kind, source;

@@ -287,6 +287,8 @@ static void take_event(const struct cupti_event *e)
 	ev->event_record.context = e->context;
 	ev->event_record.stream = e->stream;
 	ev->event_record.event = e->event;
+	if (cupti.version >= CUPTI_EVENT_HAS_DEVICE)
+		ev->event_record.device = e->device;
 }
 
 static void take_external(const struct cupti_external *x)
