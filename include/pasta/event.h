@@ -120,7 +120,7 @@ enum pasta_uvm_sub {
 	PASTA_UVM_THROTTLING, /* src is made to wait, lest it should */
 	PASTA_UVM_REMOTE_MAP, /* dst is to use the memory where it is */
 };
-/* In place of a device. */
+/* In place of a device. Of faults, thrashing and throttling dst is the same as src. */
 #define PASTA_UVM_HOST UINT32_MAX
 enum pasta_api_sub {
 	PASTA_API_RUNTIME = 1, /* what programs mostly call */

@@ -1,7 +1,6 @@
 /* activity.c - what devices did: CUPTI's buffers, which its own thread brings. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

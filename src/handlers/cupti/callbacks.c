@@ -12,7 +12,7 @@ static cupti_subscriber subscriber;
 /* What a function does, by its number: what it gives to a device, a kind; or one of these; or 0. */
 static uint8_t does[IDS_MAX];
 enum { GRAPH_LAUNCH = PASTA_KINDS_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
-enum { TIMED = STOP + 32, VMM };
+enum { TIMED = STOP + 32, VMM }; /* others have files of their own */
 
 /* Where recording was turned on or off, by the correlation of the launch that saw it first. */
 enum { TURNS = 1024 };

@@ -221,40 +221,35 @@ static void take_uvm(const struct cupti_uvm *u)
 	static const struct {
 		uint8_t sub;
 		bool bytes, timed;
+		bool from, to; /* are devices */
 	} sorts[] = {
-		[1] = {PASTA_UVM_TO_DEVICE, true, true},
-		[2] = {PASTA_UVM_TO_HOST, true, true},
-		[3] = {PASTA_UVM_CPU_FAULT, false, false},
-		[4] = {PASTA_UVM_GPU_FAULT, false, true},
-		[5] = {PASTA_UVM_THRASHING, true, false},
-		[6] = {PASTA_UVM_THROTTLING, false, true},
-		[7] = {PASTA_UVM_REMOTE_MAP, true, false},
-		[8] = {PASTA_UVM_BETWEEN, true, true},
+		[1] = {PASTA_UVM_TO_DEVICE, true, true, false, true},
+		[2] = {PASTA_UVM_TO_HOST, true, true, true, false},
+		[3] = {PASTA_UVM_CPU_FAULT, false, false, false, false},
+		[4] = {PASTA_UVM_GPU_FAULT, false, true, true, false},
+		[5] = {PASTA_UVM_THRASHING, true, false, true, false},
+		[6] = {PASTA_UVM_THROTTLING, false, true, true, false},
+		[7] = {PASTA_UVM_REMOTE_MAP, true, false, true, true},
+		[8] = {PASTA_UVM_BETWEEN, true, true, true, true},
 	};
-	bool known = u->sort < sizeof(sorts) / sizeof(*sorts) && sorts[u->sort].sub;
-	struct pasta_event *ev =
-		known && cupti_recorded_at(u->start) ? ADD(uvm, UVM, u->start) : NULL;
+	uint32_t i = u->sort < sizeof(sorts) / sizeof(*sorts) ? u->sort : 0;
+	struct pasta_event *ev = i && cupti_recorded_at(u->start) ? ADD(uvm, UVM, u->start) : NULL;
 
 	if (!ev)
 		return;
-	ev->sub = sorts[u->sort].sub;
-	ev->uvm.dur = sorts[u->sort].timed ? span(u->start, u->end) : 0;
+	ev->sub = sorts[i].sub;
+	ev->uvm.dur = sorts[i].timed ? span(u->start, u->end) : 0;
 	ev->uvm.addr = u->address;
-	ev->uvm.bytes = sorts[u->sort].bytes ? u->value : 0;
-	ev->uvm.src = u->from;
-	ev->uvm.dst = u->to;
+	ev->uvm.bytes = sorts[i].bytes ? u->value : 0;
 	ev->uvm.flags = u->flags;
-	if (ev->sub == PASTA_UVM_GPU_FAULT)
+	ev->uvm.src = sorts[i].from ? u->from : PASTA_UVM_HOST;
+	ev->uvm.dst = sorts[i].to ? u->to : ev->uvm.src;
+	if (ev->sub == PASTA_UVM_TO_HOST)
+		ev->uvm.dst = PASTA_UVM_HOST;
+	else if (ev->sub == PASTA_UVM_GPU_FAULT)
 		ev->uvm.count = u->value;
 	else if (ev->sub == PASTA_UVM_CPU_FAULT)
 		ev->uvm.count = 1; /* the value is where the program was */
-	if (ev->sub == PASTA_UVM_TO_DEVICE || ev->sub == PASTA_UVM_CPU_FAULT)
-		ev->uvm.src = PASTA_UVM_HOST;
-	if (ev->sub == PASTA_UVM_TO_HOST)
-		ev->uvm.dst = PASTA_UVM_HOST;
-	else if (ev->sub != PASTA_UVM_TO_DEVICE && ev->sub != PASTA_UVM_BETWEEN &&
-		 ev->sub != PASTA_UVM_REMOTE_MAP)
-		ev->uvm.dst = ev->uvm.src;
 }
 
 /* Records of streams, events and links have no time. */
