@@ -13,10 +13,15 @@
 #define HOST UINT32_MAX	 /* in place of a device */
 
 static const char *const sorts[] = {
-	[0] = "unspecified",	       [PASTA_ALLOC_DEVICE] = "device",
-	[PASTA_ALLOC_HOST] = "host",   [PASTA_ALLOC_MANAGED] = "managed",
-	[PASTA_ALLOC_POOL] = "pool",   [PASTA_ALLOC_SEGMENT] = "segment",
+	[0] = "unspecified",
+	[PASTA_ALLOC_DEVICE] = "device",
+	[PASTA_ALLOC_HOST] = "host",
+	[PASTA_ALLOC_MANAGED] = "managed",
+	[PASTA_ALLOC_POOL] = "pool",
+	[PASTA_ALLOC_SEGMENT] = "segment",
 	[PASTA_ALLOC_IMAGE] = "image",
+	[PASTA_ALLOC_PHYSICAL] = "physical",
+	[PASTA_ALLOC_MAPPED] = "mapped",
 };
 #define SORTS (sizeof(sorts) / sizeof(sorts[0]))
 

@@ -98,13 +98,39 @@ enum pasta_alloc_sub {
 	PASTA_ALLOC_POOL,
 	PASTA_ALLOC_SEGMENT,
 	PASTA_ALLOC_IMAGE,
+	PASTA_ALLOC_PHYSICAL, /* memory without an address: addr is its handle */
+	PASTA_ALLOC_MAPPED,   /* an address of such memory, which is its parent */
 };
+#define PASTA_ALLOC_SORTS (PASTA_ALLOC_MAPPED + 1)
+/* The pool of PASTA_ALLOC_PHYSICAL, and of its end: handles are no addresses. */
+#define PASTA_ALLOC_HANDLES UINT32_MAX
+enum pasta_sync_sub {
+	PASTA_SYNC_EVENT = 1,	/* the host waits for an event */
+	PASTA_SYNC_STREAM_WAIT, /* a stream waits for an event: the host does not */
+	PASTA_SYNC_STREAM,	/* the host waits for a stream */
+	PASTA_SYNC_CONTEXT,	/* the host waits for all of a context or device */
+};
+enum pasta_uvm_sub {
+	PASTA_UVM_TO_DEVICE = 1, /* memory moved from the host to a device */
+	PASTA_UVM_TO_HOST,
+	PASTA_UVM_BETWEEN,    /* from one device to another */
+	PASTA_UVM_GPU_FAULT,  /* a device touched a page that it had not; count of them together */
+	PASTA_UVM_CPU_FAULT,  /* the host did */
+	PASTA_UVM_THRASHING,  /* memory moves to and fro; src is a mask of who wants it */
+	PASTA_UVM_THROTTLING, /* src is made to wait, lest it should */
+	PASTA_UVM_REMOTE_MAP, /* dst is to use the memory where it is */
+};
+/* In place of a device. Of faults, thrashing and throttling dst is the same as src. */
+#define PASTA_UVM_HOST UINT32_MAX
 enum pasta_api_sub {
 	PASTA_API_RUNTIME = 1, /* what programs mostly call */
 	PASTA_API_DRIVER,      /* what lies below it */
 	PASTA_API_LIBRARY,     /* of communication, of decoders and so on */
 };
-enum pasta_link_sub { PASTA_LINK_BACKWARD = 1 }; /* from an operator's id to its backward's */
+enum pasta_link_sub {
+	PASTA_LINK_BACKWARD = 1, /* from an operator's id to its backward's */
+	PASTA_LINK_EXTERNAL,	 /* from an id of the program's own to a correlation */
+};
 enum pasta_arg_sub { PASTA_ARG_IN = 1, PASTA_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
 /* The device of modules that are the host's: the program and its libraries. Their addr is what the

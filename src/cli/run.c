@@ -30,6 +30,9 @@
 	(PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(API) | \
 	 PASTA_BIT(UVM))
 
+/* And what is rarely asked for. */
+#define DETAILS (PASTA_BIT(LINK) | PASTA_BIT(QUEUE) | PASTA_BIT(EVENT_RECORD))
+
 #define RUN_ROWS 20 /* with a table at exit that fits a screen */
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
@@ -44,7 +47,7 @@ static const struct level {
 } levels[] = {
 	{"count", PASTA_BIT(LAUNCH), TIMES},
 	{"trace", 0, 0},
-	{"full", PASTA_BIT(LAUNCH) | TIMES, 0},
+	{"full", PASTA_BIT(LAUNCH) | TIMES | DETAILS, 0},
 };
 
 struct job {

@@ -38,17 +38,18 @@ static const char *const names[PASTA_FILTER_SORTS] = {
 	[PASTA_FILTER_ITERATION] = "iteration", [PASTA_FILTER_TIME] = "time",
 };
 
-static const uint64_t has_device = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
-				   PASTA_BIT(SET) | PASTA_BIT(ALLOC) | PASTA_BIT(FREE) |
-				   PASTA_BIT(SYNC) | PASTA_BIT(TENSOR) | PASTA_BIT(COUNTER) |
-				   PASTA_BIT(PC_SAMPLE);
+static const uint64_t has_device =
+	PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
+	PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) | PASTA_BIT(TENSOR) |
+	PASTA_BIT(COUNTER) | PASTA_BIT(PC_SAMPLE) | PASTA_BIT(QUEUE) | PASTA_BIT(EVENT_RECORD);
 static const uint64_t has_stream = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
-				   PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(UVM);
+				   PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(UVM) |
+				   PASTA_BIT(QUEUE) | PASTA_BIT(EVENT_RECORD);
 /* What is there, not what is done. */
 static const uint64_t is_state = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(TENSOR) |
 				 PASTA_BIT(MODULE) | PASTA_BIT(GRAPH) | PASTA_BIT(LINK) |
 				 PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |
-				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS);
+				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(QUEUE);
 
 struct pasta_filter *pasta_filter_new(void)
 {
@@ -394,6 +395,10 @@ static uint32_t device_of(const struct pasta_event *ev)
 		return ev->tensor.device;
 	case PASTA_COUNTER:
 		return ev->counter.device;
+	case PASTA_QUEUE:
+		return ev->queue.device;
+	case PASTA_EVENT_RECORD:
+		return ev->event_record.device;
 	default:
 		return ev->pc_sample.device;
 	}
@@ -412,6 +417,10 @@ static uint32_t stream_of(const struct pasta_event *ev)
 		return ev->set.stream;
 	case PASTA_SYNC:
 		return ev->sync.stream;
+	case PASTA_QUEUE:
+		return ev->queue.stream;
+	case PASTA_EVENT_RECORD:
+		return ev->event_record.stream;
 	default:
 		return ev->uvm.stream;
 	}

@@ -16,7 +16,8 @@
 	(PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |                \
 	 PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) | PASTA_BIT(API) |                   \
 	 PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(REGION) | PASTA_BIT(ITERATION) |      \
-	 PASTA_BIT(COUNTER) | PASTA_BIT(MODULE) | PASTA_BIT(DEVICE) | PASTA_BIT(THREAD))
+	 PASTA_BIT(COUNTER) | PASTA_BIT(MODULE) | PASTA_BIT(DEVICE) | PASTA_BIT(THREAD) |          \
+	 PASTA_BIT(UVM) | PASTA_BIT(EVENT_RECORD))
 
 #define DEVICE_TID 0x40000000u /* lanes of devices: no thread of Linux has such a number */
 #define LAUNCH_NS 1	       /* a moment, but an arrow needs a slice to begin at */
@@ -137,16 +138,23 @@ static void launch(struct perfetto *p, const struct pasta_event *ev)
 				      ev->time);
 }
 
+/* In place of a stream: migrations and faults are in none. */
+#define UNIFIED UINT32_MAX
+
 static void name_lane(struct perfetto *p, struct pasta_track track, uint32_t proc, uint32_t device,
 		      uint32_t stream, uint32_t index)
 {
 	const uint32_t *name = pasta_map_find(p->devices, (uint64_t)proc << 32 | device);
-	char text[400], more[24] = "";
+	char text[400], place[32], more[24] = "";
 
 	if (index)
 		snprintf(more, sizeof(more), " (%" PRIu32 ")", index + 1);
-	snprintf(text, sizeof(text), "device %" PRIu32 "%s%.200s, stream %" PRIu32 "%s", device,
-		 name ? " " : "", name ? pasta_str(*name) : "", stream, more);
+	if (stream == UNIFIED)
+		snprintf(place, sizeof(place), "unified memory");
+	else
+		snprintf(place, sizeof(place), "stream %" PRIu32, stream);
+	snprintf(text, sizeof(text), "device %" PRIu32 "%s%.200s, %s%s", device, name ? " " : "",
+		 name ? pasta_str(*name) : "", place, more);
 	pasta_traceevent_name(&p->out, "thread_name", track, text);
 	pasta_traceevent_order(&p->out, "thread_sort_index", track, track.tid);
 }
@@ -246,6 +254,29 @@ static void set(struct perfetto *p, const struct pasta_event *ev)
 	work_end(p, ev, &w, track);
 }
 
+/* What takes a device's time: the host's faults and the driver's decisions are left out. */
+static void unified(struct perfetto *p, const struct pasta_event *ev)
+{
+	static const char *const names[PASTA_UVM_GPU_FAULT + 1] = {
+		[PASTA_UVM_TO_DEVICE] = "migration to device",
+		[PASTA_UVM_TO_HOST] = "migration to host",
+		[PASTA_UVM_BETWEEN] = "migration to peer",
+		[PASTA_UVM_GPU_FAULT] = "page faults",
+	};
+	const struct pasta_uvm *u = &ev->uvm;
+	struct work w = {.cat = "uvm", .dur = u->dur, .stream = UNIFIED};
+	struct pasta_track track;
+
+	w.name = ev->sub <= PASTA_UVM_GPU_FAULT ? names[ev->sub] : NULL;
+	if (!w.name)
+		return;
+	w.device = ev->sub == PASTA_UVM_TO_HOST ? u->src : u->dst;
+	track = work_begin(p, ev, &w);
+	pasta_traceevent_uint(&p->out, ev->sub == PASTA_UVM_GPU_FAULT ? "count" : "bytes",
+			      ev->sub == PASTA_UVM_GPU_FAULT ? u->count : u->bytes);
+	work_end(p, ev, &w, track);
+}
+
 /* -- Values over time -- */
 
 static void counter(struct perfetto *p, const struct pasta_event *ev)
@@ -268,6 +299,8 @@ static void memory(struct perfetto *p, const struct pasta_event *ev)
 		[PASTA_ALLOC_POOL] = "pool memory",
 		[PASTA_ALLOC_SEGMENT] = "segment memory",
 		[PASTA_ALLOC_IMAGE] = "image memory",
+		[PASTA_ALLOC_PHYSICAL] = "physical memory",
+		[PASTA_ALLOC_MAPPED] = "mapped memory",
 	};
 	unsigned int sort;
 	uint32_t device;
@@ -277,7 +310,7 @@ static void memory(struct perfetto *p, const struct pasta_event *ev)
 	if (!pasta_timeline_memory(&p->timeline, ev, &sort, &device, &bytes))
 		return;
 	snprintf(name, sizeof(name), "live %s, device %" PRIu32,
-		 sorts[sort <= PASTA_ALLOC_IMAGE ? sort : 0], device);
+		 sorts[sort < PASTA_ALLOC_SORTS ? sort : 0], device);
 	pasta_traceevent_begin(&p->out, 'C', name, thread_track(ev->proc, ev->tid), ev->time);
 	pasta_traceevent_uint(&p->out, "bytes", bytes);
 	pasta_traceevent_end(&p->out);
@@ -309,6 +342,12 @@ static void event(struct perfetto *p, const struct pasta_event *ev)
 		break;
 	case PASTA_SET:
 		set(p, ev);
+		break;
+	case PASTA_UVM:
+		unified(p, ev);
+		break;
+	case PASTA_EVENT_RECORD:
+		instant(p, ev, "event record", "t");
 		break;
 	case PASTA_ALLOC:
 	case PASTA_FREE:

@@ -14,10 +14,33 @@ static const char *const directions[] = {
 	[PASTA_COPY_MAP] = "map", [PASTA_COPY_UNMAP] = "unmap",
 };
 static const char *const sorts[] = {
-	[0] = "unspecified",	       [PASTA_ALLOC_DEVICE] = "device",
-	[PASTA_ALLOC_HOST] = "host",   [PASTA_ALLOC_MANAGED] = "managed",
-	[PASTA_ALLOC_POOL] = "pool",   [PASTA_ALLOC_SEGMENT] = "segment",
+	[0] = "unspecified",
+	[PASTA_ALLOC_DEVICE] = "device",
+	[PASTA_ALLOC_HOST] = "host",
+	[PASTA_ALLOC_MANAGED] = "managed",
+	[PASTA_ALLOC_POOL] = "pool",
+	[PASTA_ALLOC_SEGMENT] = "segment",
 	[PASTA_ALLOC_IMAGE] = "image",
+	[PASTA_ALLOC_PHYSICAL] = "physical",
+	[PASTA_ALLOC_MAPPED] = "mapped",
+};
+static const char *const waits[] = {
+	[0] = "unspecified",
+	[PASTA_SYNC_EVENT] = "event",
+	[PASTA_SYNC_STREAM_WAIT] = "stream_wait",
+	[PASTA_SYNC_STREAM] = "stream",
+	[PASTA_SYNC_CONTEXT] = "context",
+};
+static const char *const moves[] = {
+	[0] = "unspecified",
+	[PASTA_UVM_TO_DEVICE] = "to_device",
+	[PASTA_UVM_TO_HOST] = "to_host",
+	[PASTA_UVM_BETWEEN] = "between",
+	[PASTA_UVM_GPU_FAULT] = "gpu_fault",
+	[PASTA_UVM_CPU_FAULT] = "cpu_fault",
+	[PASTA_UVM_THRASHING] = "thrashing",
+	[PASTA_UVM_THROTTLING] = "throttling",
+	[PASTA_UVM_REMOTE_MAP] = "remote_map",
 };
 static const char *const loads[] = {"unspecified", "load", "unload"};
 static const char *const sides[] = {"unspecified", "in", "out"};
@@ -41,7 +64,7 @@ static const struct pasta_sqltable tables[] = {
 	{"kernels", "kernel", PASTA_KERNEL, WORK, NULL, NULL, 0},
 	{"copies", "copy", PASTA_COPY, WORK, "direction", directions, COUNT(directions)},
 	{"sets", "fill", PASTA_SET, WORK, NULL, NULL, 0},
-	{"syncs", "sync", PASTA_SYNC, PLACED, NULL, NULL, 0},
+	{"syncs", "sync", PASTA_SYNC, PLACED, "what", waits, COUNT(waits)},
 	{"api", "call", PASTA_API, PLACED, NULL, NULL, 0},
 	{"counters", "counter", PASTA_COUNTER, PLACED, NULL, NULL, 0},
 	{"collectives", "collective", PASTA_COLLECTIVE, PLACED, NULL, NULL, 0},
@@ -51,10 +74,12 @@ static const struct pasta_sqltable tables[] = {
 	{"tensors", "tensor", PASTA_TENSOR, 0, NULL, NULL, 0},
 	{"op_args", "op_arg", PASTA_OP_ARG, 0, "side", sides, COUNT(sides)},
 	{"links", "link", PASTA_LINK, 0, "sub", NULL, 0},
-	{"uvm", "migration", PASTA_UVM, 0, "sub", NULL, 0},
+	{"uvm", "migration", PASTA_UVM, 0, "what", moves, COUNT(moves)},
 	{"access_sums", "access_sum", PASTA_ACCESS_SUM, 0, NULL, NULL, 0},
 	{"access_batches", "access_batch", PASTA_ACCESS_BATCH, 0, NULL, NULL, 0},
 	{"pc_samples", "pc_sample", PASTA_PC_SAMPLE, 0, NULL, NULL, 0},
+	{"queues", "queue", PASTA_QUEUE, 0, NULL, NULL, 0},
+	{"event_records", "event_record", PASTA_EVENT_RECORD, PLACED, NULL, NULL, 0},
 };
 
 const struct pasta_sqltable *pasta_sqltable_at(size_t i)

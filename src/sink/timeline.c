@@ -260,7 +260,7 @@ static struct block *find_block(struct proc *p, const struct pasta_event *ev, un
 
 	*sort = ev->sub;
 	/* A source that does not say of which sort it was: any that is there. */
-	for (unsigned int i = 0; !b && !ev->sub && i <= PASTA_ALLOC_IMAGE; i++) {
+	for (unsigned int i = 0; !b && !ev->sub && i < PASTA_ALLOC_SORTS; i++) {
 		b = pasta_map_find(p->blocks, block_key(ev->free.addr, i));
 		*sort = i;
 	}

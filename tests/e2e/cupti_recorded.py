@@ -11,6 +11,10 @@ import sys
 KERNEL_NS = 500  # FAKE_KERNEL_NS
 SLACK_NS = 1000000  # between the clocks of the program and of the records
 H2D, D2H, P2P = 1, 2, 5
+POOL, PHYSICAL, MAPPED = 4, 7, 8
+HANDLES = HOST = 2**32 - 1
+TO_DEVICE, TO_HOST, GPU_FAULT, CPU_FAULT = 1, 2, 4, 5
+EXTERNAL = 2
 failures = 0
 
 
@@ -49,13 +53,72 @@ def check_counts(e, p):
     check("sets", len(e["set"]), p["sets"])
     check("bytes set", sum(s["bytes"] for s in e["set"]), p["bytes_set"])
     check("values set", {s["value"] for s in e["set"]}, {0x5A})
-    check("allocs", len(e["alloc"]), p["allocs"])
-    check("bytes allocated", sum(a["bytes"] for a in e["alloc"]), p["bytes_allocated"])
-    check("frees", len(e["free"]), p["frees"])
-    check("freed", {f["addr"] for f in e["free"]}, {a["addr"] for a in e["alloc"]})
+    allocs = [a for a in e["alloc"] if a["sub"] not in (PHYSICAL, MAPPED)]
+    check("allocs", len(allocs), p["allocs"])
+    check("bytes allocated", sum(a["bytes"] for a in allocs), p["bytes_allocated"])
+    check("frees", len(e["free"]), p["frees"] + p["physical"] + p["mapped"])
+    check("freed", {(f["addr"], f["pool"]) for f in e["free"]}, {(a["addr"], a["pool"]) for a in e["alloc"]})
+    pooled = [a for a in allocs if a["sub"] == POOL]
+    check("of pools", len(pooled), p["pooled"])
+    check("pools", {a["origin"] for a in pooled}, {0x9000, 0x9001, 0x9002, 0x9003})
+    check("of no pool", {a["origin"] for a in allocs if a["sub"] != POOL}, {0})
     check("syncs", len(e["sync"]), p["syncs"])
     check("driver calls", sum(a["sub"] == 2 for a in e["api"]), p["calls"])
     check("runtime calls", sum(a["sub"] == 1 for a in e["api"]), p["runtime_calls"])
+
+
+def check_virtual(e, p):
+    made = [a for a in e["alloc"] if a["sub"] == PHYSICAL]
+    parts = [a for a in e["alloc"] if a["sub"] == MAPPED]
+    check("physical memory", len(made), p["physical"])
+    check("bytes of it", sum(a["bytes"] for a in made), p["bytes_physical"])
+    check("handles are no addresses", {a["pool"] for a in made}, {HANDLES})
+    check("mapped", len(parts), p["mapped"])
+    check("of what", collections.Counter(a["parent"] for a in parts),
+          collections.Counter({a["addr"]: 2 for a in made}))
+    ends = {f["addr"]: f["time"] for f in e["free"] if f["pool"] == HANDLES}
+    last = collections.Counter()
+    by_address = {f["addr"]: f["time"] for f in e["free"] if f["pool"] != HANDLES}
+    for a in parts:
+        last[a["parent"]] = max(last[a["parent"]], by_address[a["addr"]])
+    check("ends before what is mapped to it", sum(ends[h] < t for h, t in last.items()), 0)
+
+
+def check_unified(e, p):
+    for sub, count, of, total, places in (
+        (TO_DEVICE, "to_device", "bytes", "bytes_to_device", {(HOST, 0), (HOST, 1)}),
+        (TO_HOST, "to_host", "bytes", "bytes_to_host", {(0, HOST), (1, HOST)}),
+        (GPU_FAULT, "gpu_faults", "count", "gpu_pages", {(0, 0), (1, 1)}),
+        (CPU_FAULT, "cpu_faults", "count", "cpu_faults", {(HOST, HOST)}),
+    ):
+        found = [u for u in e["uvm"] if u["sub"] == sub]
+        check(count, len(found), p[count])
+        check(total, sum(u[of] for u in found), p[total])
+        check(f"{count}: from, to", {(u["src"], u["dst"]) for u in found}, places)
+        dur = 0 if sub == CPU_FAULT else KERNEL_NS
+        check(f"{count}: durations", {u["dur"] for u in found}, {dur})
+    check("unified memory, other", sum(u["sub"] not in (1, 2, 4, 5) for u in e["uvm"]), 0)
+
+
+def check_streams(e, p):
+    check("streams", len(e["queue"]), p["streams"])
+    check("streams: number, priority, flags",
+          sorted((q["stream"], q["priority"], q["flags"]) for q in e["queue"]),
+          [(10 + i, 2**32 - 1, 2) for i in range(4)])
+    check("events", len(e["event_record"]), p["events"])
+    check("events: stream, event", {(x["stream"], x["event"]) for x in e["event_record"]},
+          {(10 + i, 100 + i) for i in range(4)})
+    threads = {x["tid"] for x in e["launch"]}
+    check("threads of streams and events", {x["tid"] for x in e["queue"] + e["event_record"]}, threads)
+    calls = {a["corr"]: a for a in e["api"] if a["name"] in ("cuStreamCreate", "cuEventRecord")}
+    late = [x for x in e["queue"] + e["event_record"]
+            if not calls[x["corr"]]["time"] <= x["time"] <= calls[x["corr"]]["time"] + calls[x["corr"]]["dur"]]
+    check("streams and events begin in their calls", len(late), 0)
+    check("links", sorted((x["sub"], x["to"]) for x in e["link"]),
+          sorted((EXTERNAL, x["corr"]) for x in e["event_record"]))
+    check("waits", collections.Counter(s["sub"] for s in e["sync"]),
+          {sub: p["events"] for sub in (1, 2, 3)})
+    check("waits: events", {s["event"] for s in e["sync"]}, {100, 101, 102, 103})
 
 
 def check_joins(e):
@@ -103,6 +166,9 @@ def exact(dump, out):
     with open(out, encoding="utf-8") as f:
         p = json.load(f)
     check_counts(e, p)
+    check_virtual(e, p)
+    check_unified(e, p)
+    check_streams(e, p)
     check_joins(e)
     check_fields(e, p)
     check("dropped", e["account"][0]["dropped"], 0)

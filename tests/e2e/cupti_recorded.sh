@@ -57,10 +57,31 @@ is "kernel_freq: events of calls" "$(grep -c '"kind":"api"' freq.dump)" 0
 is "kernel_freq: kernels counted" \
 	"$(json freq/results/report.json 'sum(r[1] for t in d["tools"][0]["tables"] if t["name"] == "kernels" for r in t["rows"])')" \
 	"$(json freq.out 'd["kernels"] + d["nodes"]')"
+allocs='d["allocs"] + d["physical"] + d["mapped"]'
 record memory 0 -t memory -- all 500
 is "memory: kernels" "$(enabled memory.out 10)" 0
 is "memory: memory" "$(enabled memory.out 49)" 1
-is "memory: allocs" "$(grep -c '"kind":"alloc"' memory.dump)" "$(json memory.out 'd["allocs"]')"
+is "memory: allocs" "$(grep -c '"kind":"alloc"' memory.dump)" "$(json memory.out "$allocs")"
+for kind in 25 36 37 39; do
+	is "memory: no records of kind $kind" "$(enabled memory.out $kind)" 0
+done
+record uvm 0 -t uvm -- all 500
+clean uvm
+is "uvm: unified memory" "$(enabled uvm.out 25)" 1
+is "uvm: kernels, events, streams, links" "$(for k in 10 36 37 39; do enabled uvm.out $k; done | tr -d '\n')" 0000
+is "uvm: migrations" \
+	"$(json uvm/results/report.json '[r[:3] for t in d["tools"][0]["tables"] if t["name"] == "migrations" for r in t["rows"]]')" \
+	"$(json uvm.out '[["to_device", d["to_device"], d["bytes_to_device"]], ["to_host", d["to_host"], d["bytes_to_host"]]]')"
+record full 0 -t memory --level full -- all 100
+is "full: all of them" "$(for k in 25 36 37 39; do enabled full.out $k; done | tr -d '\n')" 1111
+# Without it all else is recorded, and who did not ask is told nothing.
+FAKE_CUPTI_FAIL=ActivityConfigureUnifiedMemoryCounter=28 record without 0 --record all -- all 100
+lines "without unified memory" without.err 1
+has "without unified memory" without.err '^accelprof: .*cupti: .*unified memory cannot be seen'
+is "without unified memory: kernels" "$(grep -c '"kind":"kernel"' without.dump)" "$(json without.out 'd["kernels"] + d["nodes"]')"
+is "without unified memory: none" "$(grep -c '"kind":"uvm"' without.dump)" 0
+FAKE_CUPTI_FAIL=ActivityConfigureUnifiedMemoryCounter=28 record unasked 0 -t memory -- all 100
+clean unasked
 
 # -- Off and on --
 record pausing 0 --record all --paused -- pausing 100
@@ -69,8 +90,9 @@ record resting 0 --record all --paused -- resting 100
 is "resting: launches, kernels, processes, dropped" "$(events counts resting.dump)" "200 200 1 0"
 record paused 0 --record all --paused -- all 100
 is "paused: launches, kernels, processes, dropped" "$(events counts paused.dump)" "0 0 0 0"
-is "paused: copies, sets, syncs, calls" "$(grep -cE '"kind":"(copy|set|sync|api)"' paused.dump)" 0
-is "paused: allocs" "$(grep -c '"kind":"alloc"' paused.dump)" "$(json paused.out 'd["allocs"]')"
+is "paused: copies, sets, syncs, calls" "$(grep -cE '"kind":"(copy|set|sync|api|uvm|event_record|link)"' paused.dump)" 0
+is "paused: allocs" "$(grep -c '"kind":"alloc"' paused.dump)" "$(json paused.out "$allocs")"
+is "paused: streams" "$(grep -c '"kind":"queue"' paused.dump)" "$(json paused.out 'd["streams"]')"
 
 # -- What CUPTI drops is in the account --
 FAKE_CUPTI_DROP=7 record dropped 0 --record all -- all 500
@@ -78,8 +100,8 @@ lost=$(json dropped.out 'd["dropped"]')
 [ "$lost" -gt 0 ] || failed "the fake dropped nothing"
 is "dropped: the account" "$(tail -n 1 dropped.dump | grep -o '"source":[0-9]*')" "\"source\":$lost"
 is "dropped: the report" "$(json dropped/results/report.json 'd["loss"]["reasons"]["source"]')" "$lost"
-is "dropped: all others" "$(grep -cE '"kind":"(kernel|copy|set|alloc|free|sync|api)"' dropped.dump)" \
-	"$(json dropped.out 'd["made"] - d["dropped"]')"
+is "dropped: all others" "$(grep -cE '"kind":"(kernel|copy|set|alloc|free|sync|api|uvm|queue|event_record|link)"' dropped.dump)" \
+	"$(json dropped.out 'd["made"] - d["dropped"] + 2 * (d["physical"] + d["mapped"])')"
 
 # -- Processes --
 record before 0 --record all -- before 50
@@ -115,6 +137,14 @@ CUDA_INJECTION64_PATH=$programs/fake_injection.so record chained 3 --record all 
 clean chained
 is "chained: called" "$(cat called)" called
 is "chained: launches, kernels, processes, dropped" "$(events counts chained.dump)" "50 50 1 0"
+rm called
+export FAKE_INJECTION_CUPTI=$fake
+CUDA_INJECTION64_PATH=$programs/fake_injection.so record chained_user 3 --record all -- status 50
+unset FAKE_INJECTION_CUPTI
+is "chained, uses CUPTI: called" "$(cat called)" called
+is "chained, uses CUPTI: launches, kernels" "$(grep -cE '"kind":"(launch|kernel)"' chained_user.dump)" 0
+lines chained_user chained_user.err 1
+has chained_user chained_user.err 'fake_injection.so began to use CUPTI itself.*not recorded$'
 mkdir -p toolkit/lib64 && ln -s "$fake" toolkit/lib64/libcupti.so.13
 PASTA_CUPTI='' CUDA_HOME=$PWD/toolkit record toolkit.run 3 --record all -- status 50
 clean toolkit.run

@@ -53,8 +53,8 @@ tables = {
     "api": "api", "counters": "counter", "collectives": "collective", "devices": "device",
     "modules": "module", "graph_nodes": "graph", "tensors": "tensor", "op_args": "op_arg",
     "links": "link", "uvm": "uvm", "access_sums": "access_sum", "access_batches": "access_batch",
-    "pc_samples": "pc_sample", "ops": "op_begin", "allocations": "alloc",
-    "iterations": "iteration"}
+    "pc_samples": "pc_sample", "queues": "queue", "event_records": "event_record",
+    "ops": "op_begin", "allocations": "alloc", "iterations": "iteration"}
 for name, kind in tables.items():
     equal(name, one(f"SELECT count(*) FROM {name}"), kinds[kind])
 equal("regions and marks", 2 * one("SELECT count(*) FROM regions") +

@@ -4,7 +4,7 @@
 
 # kinds RUN - those of run.json that a level is about.
 kinds() {
-	json "$1/run.json" '" ".join(k for k in d["kinds"] if k in ("launch", "kernel", "copy", "set", "sync", "api"))'
+	json "$1/run.json" '" ".join(k for k in d["kinds"] if k in ("launch", "kernel", "copy", "set", "sync", "api", "link", "queue", "event_record"))'
 }
 
 "$ACCELPROF" run -q -t kernel_freq -o default -- "$behave" || failed "default"
@@ -13,7 +13,7 @@ kinds() {
 "$ACCELPROF" run -q --level count -o count -- "$behave" || failed "count"
 is "default" "$(kinds default)" "launch kernel"
 is "trace" "$(kinds trace)" "launch kernel"
-is "full" "$(kinds full)" "launch kernel copy set sync api"
+is "full" "$(kinds full)" "launch kernel copy set sync api link queue event_record"
 is "count" "$(kinds count)" "launch"
 has "state is recorded at every level" count/run.json '"alloc"'
 

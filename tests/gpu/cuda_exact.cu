@@ -11,6 +11,7 @@
  * Results are checked. stdout has what does not change from run to run, FILE the rest: addresses,
  *times.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -22,10 +23,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 enum { THREADS = 4, ROUNDS = 25, TICKS = 40, WORDS = 1 << 16, BLOCK = 256 };
 enum { GRAPHS = 20, CHAINS = 10, WIDTH = 300, PITCH = 512, HEIGHT = 77 };
+enum { MANAGED_WORDS = 16 << 20, BLOCKS = 5, EVENTS = 30 };
 enum { ALLOCS_MAX = 4096, PAIRS = 400, GROUPS = 4, WARM = 20 };
 
 extern char **environ;
@@ -64,7 +67,7 @@ enum { KERNELS(K) KERNEL_COUNT };
 #undef K
 
 enum way { H2D, D2H, D2D, SETS, WAYS };
-enum sort { DEVICE, HOST, MANAGED, SORTS };
+enum sort { DEVICE, HOST, MANAGED, POOL, PHYSICAL, MAPPED, SORTS };
 
 static long kernels[KERNEL_COUNT];
 static long launches, graph_launches, captured;
@@ -75,6 +78,8 @@ static struct {
 	enum sort sort;
 } allocs[ALLOCS_MAX];
 static long alloc_count, free_count;
+static long streams[2], events; /* that wait for stream 0, and that do not */
+static uint64_t managed_addr;
 
 #define ADD(what, n) __atomic_fetch_add(&(what), n, __ATOMIC_RELAXED)
 
@@ -149,6 +154,15 @@ static void release_host(void *p)
 	ADD(free_count, 1);
 }
 
+static cudaStream_t new_stream(unsigned int flags)
+{
+	cudaStream_t stream;
+
+	CHECK(cudaStreamCreateWithFlags(&stream, flags));
+	ADD(streams[flags == cudaStreamNonBlocking], 1);
+	return stream;
+}
+
 static void copy(void *to, const void *from, size_t n, enum way way, cudaStream_t stream)
 {
 	static const cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
@@ -214,15 +228,14 @@ static void *thread(void *arg)
 	long me = (long)(intptr_t)arg;
 	size_t size = WORDS * sizeof(int);
 	int *host = (int *)pinned(size), *device = (int *)on_device(size);
-	cudaStream_t stream;
+	cudaStream_t stream = new_stream(cudaStreamNonBlocking);
 
-	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	for (int r = 0; r < ROUNDS; r++) {
 		size_t part = size / 2 + (size_t)(me * ROUNDS + r) * 512;
 		int *pool;
 
 		CHECK(cudaMallocAsync((void **)&pool, size, stream));
-		made(pool, size, DEVICE);
+		made(pool, size, POOL);
 		set(pool, 0, size, stream);
 		for (int i = 0; i < TICKS; i++)
 			LAUNCH(k_tick, k_tick, 1, 32, stream, pool);
@@ -286,19 +299,96 @@ static void work_pageable(void)
 	free(to);
 }
 
+/* 64 MiB, touched by the host, by the device and by the host again. */
 static void work_managed(void)
 {
-	size_t size = WORDS * sizeof(int);
+	size_t size = MANAGED_WORDS * sizeof(int);
 	int *x;
 
 	CHECK(cudaMallocManaged((void **)&x, size, cudaMemAttachGlobal));
 	made(x, size, MANAGED);
-	for (int i = 0; i < WORDS; i++)
+	managed_addr = (uint64_t)(uintptr_t)x;
+	for (int i = 0; i < MANAGED_WORDS; i++)
 		x[i] = 1;
-	LAUNCH(k_touch, k_touch, 8, BLOCK, 0, x, (int)WORDS);
+	LAUNCH(k_touch, k_touch, 256, BLOCK, 0, x, (int)MANAGED_WORDS);
 	CHECK(cudaDeviceSynchronize());
-	for (int i = 0; i < WORDS; i++)
+	for (int i = 0; i < MANAGED_WORDS; i++)
 		EXPECT(x[i] == i + 1);
+	release(x);
+}
+
+/* The driver's functions are looked up, as the program is not linked to it. */
+#define DRIVER(name, ...)                                                                          \
+	do {                                                                                       \
+		static decltype(&name) f_ = (decltype(&name))dlsym(driver, #name);                 \
+		EXPECT(f_ && f_(__VA_ARGS__) == CUDA_SUCCESS);                                     \
+	} while (0)
+
+/* Blocks of memory, one after the other in a range of addresses, where a kernel counts. The first is
+ * released while it is mapped, the others afterwards. */
+static void work_virtual(cudaStream_t stream)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
+	CUmemGenericAllocationHandle handles[BLOCKS];
+	CUmemAllocationProp prop = {};
+	CUmemAccessDesc access = {};
+	CUdeviceptr at = 0;
+	size_t size = 0;
+	int got = 0;
+
+	EXPECT(driver);
+	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	DRIVER(cuMemGetAllocationGranularity, &size, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	DRIVER(cuMemAddressReserve, &at, BLOCKS * size, 0, 0, 0);
+	for (int i = 0; i < BLOCKS; i++) {
+		DRIVER(cuMemCreate, &handles[i], size, &prop, 0);
+		made((void *)(uintptr_t)handles[i], size, PHYSICAL);
+		DRIVER(cuMemMap, at + i * size, size, 0, handles[i], 0);
+		made((void *)(uintptr_t)(at + i * size), size, MAPPED);
+	}
+	access.location = prop.location;
+	access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	DRIVER(cuMemSetAccess, at, BLOCKS * size, &access, 1);
+	DRIVER(cuMemRelease, handles[0]);
+	set((void *)(uintptr_t)at, 0, BLOCKS * size, stream);
+	for (int i = 0; i < BLOCKS; i++)
+		LAUNCH(k_tick, k_tick, 1, 32, stream, (int *)(uintptr_t)(at + i * size));
+	CHECK(cudaStreamSynchronize(stream));
+	CHECK(cudaMemcpy(&got, (void *)(uintptr_t)(at + (BLOCKS - 1) * size), sizeof(got),
+			 cudaMemcpyDeviceToHost));
+	moved(D2H, sizeof(got));
+	EXPECT(got == 1);
+	DRIVER(cuMemUnmap, at, BLOCKS * size);
+	for (int i = 1; i < BLOCKS; i++)
+		DRIVER(cuMemRelease, handles[i]);
+	ADD(free_count, 2 * BLOCKS);
+	DRIVER(cuMemAddressFree, at, BLOCKS * size);
+}
+
+/* Events that one stream records, another waits for, and the host too. */
+static void work_events(cudaStream_t stream)
+{
+	cudaStream_t other = new_stream(cudaStreamNonBlocking);
+	int *x = (int *)on_device(512), got = 0;
+	cudaEvent_t event;
+
+	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+	set(x, 0, 512, stream);
+	for (int i = 0; i < EVENTS; i++) {
+		LAUNCH(k_tick, k_tick, 1, 32, stream, x);
+		CHECK(cudaEventRecord(event, stream));
+		events++;
+		CHECK(cudaStreamWaitEvent(other, event, 0));
+		LAUNCH(k_tick, k_tick, 1, 32, other, x);
+		CHECK(cudaEventSynchronize(event));
+	}
+	CHECK(cudaStreamSynchronize(other));
+	CHECK(cudaMemcpy(&got, x, sizeof(got), cudaMemcpyDeviceToHost));
+	moved(D2H, sizeof(got));
+	EXPECT(got == 2 * EVENTS);
+	CHECK(cudaEventDestroy(event));
+	CHECK(cudaStreamDestroy(other));
 	release(x);
 }
 
@@ -429,26 +519,31 @@ static void tell_counters(void)
 	puts("},");
 	for (int i = 0; i < WAYS; i++)
 		printf("\"%s\": [%ld, %llu, %ld],\n", ways[i], count[i], bytes[i], calls[i]);
+	printf("\"streams\": [%ld, %ld], \"events\": %ld, \"managed\": %zu,\n", streams[0],
+	       streams[1], events, MANAGED_WORDS * sizeof(int));
 	printf("\"allocated\": %ld, \"freed\": %ld}\n", alloc_count, free_count);
 }
 
 static int work(const char *path)
 {
-	static const char *const sorts[] = {"device", "host", "managed"};
-	cudaStream_t stream;
+	static const char *const sorts[SORTS] = {"device", "host",     "managed",
+						 "pool",   "physical", "mapped"};
+	cudaStream_t stream = new_stream(cudaStreamDefault);
 	FILE *f = create(path);
 
-	CHECK(cudaStreamCreate(&stream));
 	work_in_threads();
 	work_pageable();
 	work_managed();
+	work_virtual(stream);
+	work_events(stream);
 	work_launches(stream);
 	work_captured(stream);
 	work_chained(stream);
 	CHECK(cudaStreamDestroy(stream));
 	CHECK(cudaDeviceSynchronize());
 	tell_counters();
-	fputs("{\"allocations\": [", f);
+	fprintf(f, "{\"managed\": %llu,\n", (unsigned long long)managed_addr);
+	fputs("\"allocations\": [", f);
 	for (long i = 0; i < alloc_count; i++)
 		fprintf(f, "%s[%llu, %llu, \"%s\"]", i ? ",\n" : "",
 			(unsigned long long)allocs[i].addr, (unsigned long long)allocs[i].bytes,

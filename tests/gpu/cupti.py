@@ -105,12 +105,50 @@ def memory(db, said, details):
     equal("unknown frees", about.get("unknown_frees", 0), 0)
 
 
+def unified(db, said, details):
+    """All of it went to the device and back; what more CUDA moved is bounded."""
+    size, begin = said["managed"], details["managed"]
+    got = {what: (n, total, faults) for what, n, total, faults in rows(
+        db, 'SELECT what, count(*), sum(bytes), sum("count") FROM migration GROUP BY what')}
+    print("unified memory:", got)
+    for way in "to_device", "to_host":
+        total = got.get(way, (0, 0, 0))[1]
+        holds(f"{way}: {total} bytes of {size}", size <= total <= 2 * size)
+    for who in "gpu_fault", "cpu_fault":
+        n, _, faults = got.get(who, (0, 0, 0))
+        holds(f"{who}: {n} of {faults}", 0 < n <= faults)
+    equal("migrations of other memory", rows(
+        db, "SELECT count(*) FROM migration WHERE what IN ('to_device', 'to_host') AND "
+            f"NOT addr BETWEEN {begin} AND {begin + size - 1}")[0][0], 0)
+    equal("migrations that take no time", rows(
+        db, "SELECT count(*) FROM migration WHERE what IN ('to_device', 'to_host') AND "
+            "dur <= 0")[0][0], 0)
+
+
+def streams(db, said):
+    got = dict(rows(db, "SELECT flags, count(*) FROM queue GROUP BY flags"))
+    print("streams by flags:", got)
+    equal("streams: default, not blocking", [got.get(1, 0), got.get(2, 0)], said["streams"])
+    events = rows(db, "SELECT stream, count(*) FROM event_record GROUP BY stream")
+    equal("events recorded", [n for _, n in events], [said["events"]])
+    holds("events are put into a stream that was made", rows(
+        db, "SELECT count(*) FROM event_record e WHERE NOT EXISTS (SELECT 1 FROM queue q WHERE "
+            "q.stream = e.stream AND q.context = e.context AND q.begin <= e.begin)")[0][0] == 0)
+    waits = dict(rows(db, "SELECT what, count(*) FROM sync GROUP BY what"))
+    print("waits:", waits)
+    equal("waits of no sort", waits.get("unspecified", 0), 0)
+    for what in "event", "stream_wait", "stream", "context":
+        holds(f"there are waits: {what}", waits.get(what, 0) > 0)
+
+
 def exact(db, said, details):
     kernels(db, said)
     graphs(db, said)
     copies(db, said)
     joined(db)
     memory(db, said, details)
+    unified(db, said, details)
+    streams(db, said)
     devices = rows(db, "SELECT name, memory > 0 FROM device")
     holds("there are devices", devices and all(name and size for name, size in devices))
     threads = rows(db, f"SELECT count(DISTINCT thread) FROM launch WHERE flags = {KERNEL}")[0][0]

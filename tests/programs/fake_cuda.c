@@ -37,6 +37,7 @@ enum { THREADS = 4, NODES = 3 };
 
 static struct {
 	uint32_t (*call)(const struct fake_work *);
+	void (*uvm)(const struct fake_work *);
 	void (*context)(void);
 	void (*module)(uint32_t, const struct cupti_module *, int);
 	uint64_t (*made)(void), (*delivered)(void), (*dropped)(void), (*enabled)(void);
@@ -48,6 +49,10 @@ struct counts {
 	uint64_t launches, kernels, nodes, host_to_device, device_to_host, peer, sets, allocs,
 		frees, syncs, calls, runtime_calls, loads, unloads;
 	uint64_t bytes_in, bytes_out, bytes_peer, bytes_set, bytes_allocated;
+	uint64_t pooled, physical, mapped, bytes_physical;
+	uint64_t to_device, to_host, bytes_to_device, bytes_to_host, gpu_faults, gpu_pages,
+		cpu_faults;
+	uint64_t streams, events, links;
 };
 
 static char *self;
@@ -84,6 +89,7 @@ static void load_fake(void)
 		exit(99);
 	}
 	*(void **)&fake.call = function(lib, "fake_call");
+	*(void **)&fake.uvm = function(lib, "fake_uvm");
 	*(void **)&fake.context = function(lib, "fake_context");
 	*(void **)&fake.module = function(lib, "fake_module");
 	*(void **)&fake.made = function(lib, "fake_made");
@@ -203,13 +209,97 @@ static void memory(struct counts *c, uint32_t thread, uint64_t i)
 	w.operation = 2;
 	fake.call(&w);
 	c->frees++;
-	w = (struct fake_work){.function = "cuStreamSynchronize",
-			       .kind = CUPTI_SYNC,
-			       .context = 1 + thread % 2,
-			       .stream = 10 + thread};
+	w.function = "cuMemAllocAsync";
+	w.operation = 1;
+	w.pool = 0x9000 + thread;
 	fake.call(&w);
-	c->syncs++;
-	c->calls += 3;
+	c->allocs++;
+	c->pooled++;
+	c->bytes_allocated += w.bytes;
+	w.function = "cuMemFreeAsync";
+	w.operation = 2;
+	fake.call(&w);
+	c->frees++;
+	c->calls += 4;
+}
+
+/* An event is put into the stream and waited for, in the three ways there are; the program gave it
+ * an id of its own. */
+static void events(struct counts *c, uint32_t thread, uint64_t i)
+{
+	static const char *const functions[] = {"cuEventRecord", "cuStreamSynchronize",
+						"cuStreamSynchronize", "cuStreamSynchronize"};
+	struct fake_work w = {.context = 1 + thread % 2,
+			      .device = thread % 2,
+			      .stream = 10 + thread,
+			      .event = 100 + thread};
+
+	for (uint32_t k = 0; k < 4; k++) {
+		w.function = functions[k];
+		w.kind = k ? CUPTI_SYNC : CUPTI_EVENT;
+		w.sort = k;
+		w.external = k ? 0 : i + 1;
+		fake.call(&w);
+	}
+	c->events++;
+	c->links++;
+	c->syncs += 3;
+	c->calls += 4;
+}
+
+/* Memory without an address, mapped to two of them. */
+static void virtual_memory(struct counts *c, uint32_t thread, uint64_t i)
+{
+	uint64_t handle = 0x5000 + thread * UINT64_C(0x10000) + i;
+	uint64_t at = UINT64_C(0x200000000000) + ((uint64_t)thread << 40) + (i << 24);
+	struct cu_mem_prop prop = {.type = 1, .location = 1, .id = thread % 2};
+	struct cu_mem_create create = {.handle = &handle, .size = 2 << 20, .prop = &prop};
+	struct cu_mem_map map = {.address = at, .size = 2 << 20, .handle = handle};
+	struct cu_mem_unmap unmap = {.address = at, .size = 4 << 20};
+	struct cu_mem_release release = {.handle = handle};
+	struct fake_work w = {.context = 1 + thread % 2, .function = "cuMemCreate"};
+
+	w.params = &create;
+	fake.call(&w);
+	w.function = "cuMemMap";
+	w.params = &map;
+	fake.call(&w);
+	map.address += map.size;
+	fake.call(&w);
+	w.function = "cuMemRelease";
+	w.params = &release;
+	fake.call(&w);
+	w.function = "cuMemUnmap";
+	w.params = &unmap;
+	fake.call(&w);
+	c->physical++;
+	c->mapped += 2;
+	c->bytes_physical += create.size;
+	c->calls += 5;
+}
+
+static void migrate(struct counts *c, uint32_t thread, uint64_t i)
+{
+	struct fake_work w = {.sort = 1, .bytes = 65536, .device = thread % 2, .peer = thread % 2};
+
+	w.address = UINT64_C(0x300000000000) + ((uint64_t)thread << 40) + (i << 16);
+	fake.uvm(&w);
+	w.sort = 2;
+	w.bytes = 4096;
+	fake.uvm(&w);
+	w.sort = 3;
+	w.bytes = 0x401000; /* where the program was */
+	fake.uvm(&w);
+	w.sort = 4;
+	w.bytes = 5;
+	fake.uvm(&w);
+	c->to_device++;
+	c->to_host++;
+	c->cpu_faults++;
+	c->gpu_faults++;
+	c->bytes_to_device += 65536;
+	c->bytes_to_host += 4096;
+	c->gpu_pages += 5;
 }
 
 struct job {
@@ -223,14 +313,26 @@ static void *loop(void *arg)
 {
 	struct job *j = arg;
 
+	fake.call(&(struct fake_work){.function = "cuStreamCreate",
+				      .kind = CUPTI_STREAM,
+				      .context = 1 + j->number % 2,
+				      .stream = 10 + j->number,
+				      .sort = 2,
+				      .priority = -1});
+	j->counts.streams++;
+	j->counts.calls++;
 	for (uint64_t i = 0; i < j->n; i++) {
 		launch(&j->counts, j->number, i % 3 ? "often" : "seldom");
 		if (i % 10 == 0)
 			copies(&j->counts, j->number, i);
 		if (i % 20 == 0)
 			graph(&j->counts, j->number);
-		if (i % 50 == 0)
-			memory(&j->counts, j->number, i);
+		if (i % 50)
+			continue;
+		memory(&j->counts, j->number, i);
+		events(&j->counts, j->number, i);
+		virtual_memory(&j->counts, j->number, i);
+		migrate(&j->counts, j->number, i);
 	}
 	return NULL;
 }
@@ -273,7 +375,10 @@ static void print(const struct counts *c, uint64_t begin)
 #define P(name) printf(",\"" #name "\":%" PRIu64, c->name)
 	P(launches), P(kernels), P(nodes), P(host_to_device), P(device_to_host), P(peer), P(sets);
 	P(allocs), P(frees), P(syncs), P(calls), P(runtime_calls), P(bytes_in), P(bytes_out);
-	P(bytes_peer), P(bytes_set), P(bytes_allocated), P(loads), P(unloads);
+	P(bytes_peer), P(bytes_set), P(bytes_allocated), P(pooled), P(physical), P(mapped);
+	P(bytes_physical), P(to_device), P(to_host), P(bytes_to_device), P(bytes_to_host);
+	P(gpu_faults), P(gpu_pages), P(cpu_faults), P(streams), P(events), P(links);
+	P(loads), P(unloads);
 #undef P
 	printf(",\"made\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"enabled\":%" PRIu64 "}\n",
 	       fake.made(), fake.dropped(), fake.enabled());
@@ -393,11 +498,14 @@ static void pausing(struct counts *c, uint64_t n)
 /* Memory is recorded all the time; no work is while it rests. */
 static int resting(struct counts *c, uint64_t n)
 {
+	const uint64_t work = UINT64_C(1) << CUPTI_KERNEL | UINT64_C(1) << CUPTI_MEMCPY |
+			      UINT64_C(1) << CUPTI_MEMSET | UINT64_C(1) << CUPTI_SYNC |
+			      UINT64_C(1) << CUPTI_DRIVER | UINT64_C(1) << CUPTI_RUNTIME;
 	bool is_off = false;
 
 	pausing(c, n);
 	for (int i = 0; i < 100 && !is_off; i++) {
-		is_off = !(fake.enabled() & ~(UINT64_C(1) << CUPTI_MEMORY));
+		is_off = !(fake.enabled() & work);
 		usleep(100000);
 	}
 	pausing(c, n);

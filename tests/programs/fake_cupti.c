@@ -14,7 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FAKE_INVALID_PARAMETER = 1, FAKE_MAX_LIMIT = 12, FAKE_INVALID_KIND = 21 };
+enum {
+	FAKE_INVALID_PARAMETER = 1,
+	FAKE_MAX_LIMIT = 12,
+	FAKE_NOT_READY = 13,
+	FAKE_INVALID_KIND = 21
+};
 enum { FAKE_IDS = 32, FAKE_FULL = 64 };
 
 struct cupti_subscriber {
@@ -33,6 +38,7 @@ static cupti_request fake_request;
 static cupti_complete fake_complete;
 static uint64_t (*fake_now)(void);
 static _Atomic uint64_t fake_kinds;
+static _Atomic uint32_t fake_uvm_sorts;
 static _Atomic uint32_t fake_correlations;
 
 /* Buffers: one is filled, the full ones wait for the thread that delivers. */
@@ -268,7 +274,10 @@ static void run_memory(const struct fake_work *w, uint32_t correlation)
 				 .time = clock_now(),
 				 .process = (uint32_t)getpid(),
 				 .device = w->device,
-				 .context = w->context};
+				 .context = w->context,
+				 .async = w->pool != 0,
+				 .pool_type = w->pool != 0,
+				 .pool = w->pool};
 
 	record(&m, sizeof(m));
 }
@@ -276,14 +285,39 @@ static void run_memory(const struct fake_work *w, uint32_t correlation)
 static void run_sync(const struct fake_work *w, uint32_t correlation)
 {
 	struct cupti_sync s = {.kind = CUPTI_SYNC,
-			       .type = 3,
+			       .type = w->sort,
 			       .correlation = correlation,
 			       .context = w->context,
-			       .stream = w->stream};
+			       .stream = w->stream,
+			       .event = w->event};
 
 	s.start = clock_now();
 	s.end = s.start + FAKE_KERNEL_NS;
 	record(&s, sizeof(s));
+}
+
+static void run_stream(const struct fake_work *w, uint32_t correlation)
+{
+	struct cupti_stream s = {.kind = CUPTI_STREAM,
+				 .context = w->context,
+				 .stream = w->stream,
+				 .priority = (uint32_t)w->priority,
+				 .flags = w->sort,
+				 .correlation = correlation};
+
+	record(&s, sizeof(s));
+}
+
+static void run_event(const struct fake_work *w, uint32_t correlation)
+{
+	struct cupti_event e = {.kind = CUPTI_EVENT,
+				.correlation = correlation,
+				.context = w->context,
+				.stream = w->stream,
+				.event = w->event,
+				.device = w->device};
+
+	record(&e, sizeof(e));
 }
 
 static void run(const struct fake_work *w, uint32_t correlation)
@@ -308,9 +342,30 @@ static void run(const struct fake_work *w, uint32_t correlation)
 	case CUPTI_SYNC:
 		run_sync(w, correlation);
 		break;
+	case CUPTI_STREAM:
+		run_stream(w, correlation);
+		break;
+	case CUPTI_EVENT:
+		run_event(w, correlation);
+		break;
 	default:
 		break;
 	}
+}
+
+void fake_uvm(const struct fake_work *w)
+{
+	struct cupti_uvm u = {.kind = CUPTI_UVM,
+			      .sort = w->sort,
+			      .value = w->bytes,
+			      .address = w->address,
+			      .from = w->device,
+			      .to = w->peer};
+
+	u.start = clock_now();
+	u.end = u.start + FAKE_KERNEL_NS;
+	if (fake_uvm_sorts >> w->sort & 1)
+		record(&u, sizeof(u));
 }
 
 /* -- Calls -- */
@@ -332,7 +387,16 @@ static const char *driver_function(uint32_t id)
 					    "cuStreamSynchronize",
 					    "cuMemAlloc_v2",
 					    "cuMemFree_v2",
-					    "cuLaunchKernelEx"};
+					    "cuLaunchKernelEx",
+					    "cuStreamCreate",
+					    "cuEventRecord",
+					    "cuMemAllocAsync",
+					    "cuMemFreeAsync",
+					    "cuMemCreate",
+					    "cuMemRetainAllocationHandle",
+					    "cuMemMap",
+					    "cuMemUnmap",
+					    "cuMemRelease"};
 	uint32_t at = id + (version() >= 130000 ? 0 : 1) - 1;
 
 	return id && at < sizeof(names) / sizeof(*names) ? names[at] : NULL;
@@ -372,8 +436,11 @@ uint32_t fake_call(const struct fake_work *w)
 {
 	uint64_t start = clock_now(), data = 0;
 	uint32_t id = id_of(w->function);
+	int status = w->status;
 	struct cupti_call call = {.function = w->function,
 				  .symbol = w->nodes ? NULL : w->name,
+				  .params = w->params,
+				  .ret = &status,
 				  .context_id = w->context,
 				  .data = &data,
 				  .correlation = ++fake_correlations};
@@ -382,6 +449,11 @@ uint32_t fake_call(const struct fake_work *w)
 	run(w, call.correlation);
 	call.site = 1;
 	call_back(CUPTI_DRIVER_API, id, &call);
+	if (w->external)
+		record(&(struct cupti_external){.kind = CUPTI_EXTERNAL,
+						.id = w->external,
+						.correlation = call.correlation},
+		       sizeof(struct cupti_external));
 	record_api(CUPTI_DRIVER, id, call.correlation, start);
 	if (w->kind == CUPTI_KERNEL && !w->nodes)
 		record_api(CUPTI_RUNTIME, 1, call.correlation, start);
@@ -390,6 +462,10 @@ uint32_t fake_call(const struct fake_work *w)
 
 void fake_context(void)
 {
+	static atomic_flag ready = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&ready))
+		call_back(CUPTI_RESOURCE, CUPTI_INIT_FINISHED, NULL);
 	call_back(CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED, NULL);
 }
 
@@ -495,6 +571,8 @@ int cuptiActivityEnable(int kind)
 
 	if (!fake_size((uint32_t)kind))
 		return FAKE_INVALID_KIND;
+	if (kind == CUPTI_UVM && !fake_uvm_sorts)
+		return FAKE_NOT_READY;
 	if (r == CUPTI_OK)
 		fake_kinds |= UINT64_C(1) << kind;
 	return r;
@@ -504,6 +582,20 @@ int cuptiActivityDisable(int kind)
 {
 	fake_kinds &= ~(UINT64_C(1) << kind);
 	return CUPTI_OK;
+}
+
+/* Those of CUDA 12.0 know fewer sorts. */
+int cuptiActivityConfigureUnifiedMemoryCounter(struct cupti_uvm_config *config, uint32_t count)
+{
+	int r = result_of("ActivityConfigureUnifiedMemoryCounter");
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!config[i].sort || config[i].sort > (version() >= 28 ? 8u : 7u))
+			return FAKE_INVALID_PARAMETER;
+	for (uint32_t i = 0; i < count && r == CUPTI_OK; i++)
+		if (config[i].enable)
+			fake_uvm_sorts |= 1u << config[i].sort;
+	return r;
 }
 
 int cuptiActivityRegisterCallbacks(cupti_request request, cupti_complete complete)

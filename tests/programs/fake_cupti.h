@@ -22,15 +22,23 @@ struct fake_work {
 	int kind; /* of its record, as CUPTI numbers them; 0: none */
 	uint32_t context, stream, device, peer;
 	uint32_t nodes;		  /* of a graph: a kernel each; 0: it is none */
-	uint32_t operation, sort; /* of memory */
+	uint32_t operation, sort; /* of memory; sort also of unified memory's and of waits */
+	uint64_t pool;		  /* of memory: its address; 0: of none */
+	uint32_t event;		  /* that is put into a stream, or waited for */
+	int32_t priority;	  /* of a stream */
 	uint8_t copy;		  /* direction, as CUPTI numbers them */
 	uint64_t bytes, address;
-	const char *name; /* of the kernel */
+	uint64_t external;  /* an id that the program gave the call; 0: none */
+	const void *params; /* of the call, as the driver has them */
+	int status;	    /* what it returns */
+	const char *name;   /* of the kernel */
 };
 
 /* Returns its correlation. Any thread. */
 FAKE_EXPORT uint32_t fake_call(const struct fake_work *w);
-/* A context is made. */
+/* Unified memory moves, or is touched: nobody calls. */
+FAKE_EXPORT void fake_uvm(const struct fake_work *w);
+/* A context is made; the first time, CUDA is ready before. */
 FAKE_EXPORT void fake_context(void);
 /* A module is loaded into a context, which is a number from 1, or else unloaded. */
 FAKE_EXPORT void fake_module(uint32_t context, const struct cupti_module *module, int loads);
@@ -54,6 +62,8 @@ FAKE_EXPORT int cuptiEnableCallback(uint32_t on, cupti_subscriber subscriber, in
 				    uint32_t id);
 FAKE_EXPORT int cuptiActivityEnable(int kind);
 FAKE_EXPORT int cuptiActivityDisable(int kind);
+FAKE_EXPORT int cuptiActivityConfigureUnifiedMemoryCounter(struct cupti_uvm_config *config,
+							   uint32_t count);
 FAKE_EXPORT int cuptiActivityRegisterCallbacks(cupti_request request, cupti_complete complete);
 FAKE_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **r);
 FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped);

@@ -22,6 +22,13 @@ static inline size_t fake_size_in(uint32_t version, uint32_t kind)
 		return 128;
 	case CUPTI_SYNC:
 		return 56;
+	case CUPTI_UVM:
+		return version >= 28 ? 104 : 64;
+	case CUPTI_EVENT:
+		return version >= 26 ? 56 : 24;
+	case CUPTI_STREAM:
+	case CUPTI_EXTERNAL:
+		return 24;
 	case CUPTI_DRIVER:
 	case CUPTI_RUNTIME:
 		return 40;

@@ -341,10 +341,11 @@ static inline void run_graph(struct random_run *r, uint32_t proc, uint32_t tid)
 
 static inline void run_other(struct random_run *r, uint32_t proc, uint32_t tid)
 {
-	static const uint8_t kinds[] = {PASTA_API,    PASTA_SYNC, PASTA_COUNTER, PASTA_ALLOC,
-					PASTA_FREE,   PASTA_UVM,  PASTA_TENSOR,	 PASTA_OP_ARG,
-					PASTA_MODULE, PASTA_LINK, PASTA_THREAD,	 PASTA_COLLECTIVE,
-					PASTA_DEVICE};
+	static const uint8_t kinds[] = {PASTA_API,    PASTA_SYNC,   PASTA_COUNTER,
+					PASTA_ALLOC,  PASTA_FREE,   PASTA_UVM,
+					PASTA_TENSOR, PASTA_OP_ARG, PASTA_MODULE,
+					PASTA_LINK,   PASTA_THREAD, PASTA_COLLECTIVE,
+					PASTA_DEVICE, PASTA_QUEUE,  PASTA_EVENT_RECORD};
 	struct pasta_event ev = run_event(kinds[random_below(sizeof(kinds))], proc, tid);
 	uint32_t device = (uint32_t)random_below(3), stream = (uint32_t)random_below(5);
 
@@ -376,6 +377,14 @@ static inline void run_other(struct random_run *r, uint32_t proc, uint32_t tid)
 		break;
 	case PASTA_UVM:
 		ev.uvm.stream = stream;
+		break;
+	case PASTA_QUEUE:
+		ev.queue.stream = stream;
+		ev.queue.device = device;
+		break;
+	case PASTA_EVENT_RECORD:
+		ev.event_record.stream = stream;
+		ev.event_record.device = device;
 		break;
 	case PASTA_TENSOR:
 		ev.tensor.id = random_below(100);

@@ -16,7 +16,7 @@ static void put_record(const void *head, size_t known)
 	size_t size = fake_size(((const struct cupti_record *)head)->kind);
 
 	memset(buffer + used, 0xa5, size);
-	memcpy(buffer + used, head, known);
+	memcpy(buffer + used, head, known < size ? known : size);
 	used += size;
 }
 
@@ -27,6 +27,8 @@ static void bind_fake(void)
 #define F(name, args) cupti.name = cupti##name;
 	CUPTI_FUNCTIONS(F)
 #undef F
+	cupti.ActivityConfigureUnifiedMemoryCounter = cuptiActivityConfigureUnifiedMemoryCounter;
+	cuptiGetVersion(&cupti.version);
 }
 
 static void take_buffer(void)
@@ -45,6 +47,11 @@ static struct {
 	struct pasta_account account;
 } got;
 
+static const uint64_t KINDS = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
+			      PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) |
+			      PASTA_BIT(API) | PASTA_BIT(UVM) | PASTA_BIT(LINK) | PASTA_BIT(QUEUE) |
+			      PASTA_BIT(EVENT_RECORD);
+
 static uint32_t name_in(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KERNEL ? ev->kernel.name
@@ -61,7 +68,7 @@ static void read_back(void)
 	while ((ev = pasta_stream_next(s))) {
 		got.launches += ev->kind == PASTA_LAUNCH;
 		got.kernels += ev->kind == PASTA_KERNEL;
-		if (ev->kind < PASTA_KERNEL || ev->kind > PASTA_API || got.count == READ_MAX)
+		if (!(KINDS >> ev->kind & 1) || got.count == READ_MAX)
 			continue;
 		memcpy(&got.ev[got.count], ev, ev->size);
 		snprintf(got.name[got.count], sizeof(got.name[0]), "%s", pasta_str(name_in(ev)));
@@ -312,6 +319,162 @@ static void memory_is_allocated_or_released_and_else_nothing(void **state)
 	}
 }
 
+static void memory_of_a_pool_says_of_which(void **state)
+{
+	struct cupti_memory m = {.kind = CUPTI_MEMORY,
+				 .operation = 1,
+				 .sort = 3,
+				 .address = 0x1000,
+				 .bytes = 512,
+				 .pool = 0xabcdef000};
+
+	(void)state;
+	m.time = pasta_now();
+	for (m.pool_type = 0; m.pool_type < 4; m.pool_type++, m.time++)
+		PUT(m);
+	m.sort = 5; /* managed, whoever it is from */
+	m.pool_type = 1;
+	PUT(m);
+	convert();
+	assert_int_equal(got.count, 5);
+	for (size_t i = 0; i < 4; i++) {
+		bool pool = i == 1 || i == 2;
+
+		assert_int_equal(got.ev[i].sub, pool ? PASTA_ALLOC_POOL : PASTA_ALLOC_DEVICE);
+		assert_int_equal(got.ev[i].alloc.origin, pool ? 0xabcdef000 : 0);
+		assert_int_equal(got.ev[i].alloc.pool, 0); /* it has addresses like all others */
+	}
+	assert_int_equal(got.ev[4].sub, PASTA_ALLOC_MANAGED);
+	assert_int_equal(got.ev[4].alloc.origin, 0xabcdef000);
+}
+
+static void waits_say_for_what(void **state)
+{
+	static const uint8_t subs[] = {
+		0, PASTA_SYNC_EVENT, PASTA_SYNC_STREAM_WAIT, PASTA_SYNC_STREAM, PASTA_SYNC_CONTEXT,
+		0};
+	struct cupti_sync s = {.kind = CUPTI_SYNC, .start = pasta_now()};
+
+	(void)state;
+	for (s.type = 0; s.type < sizeof(subs); s.type++, s.start++)
+		PUT(s);
+	s.type = 256 + 3;
+	PUT(s);
+	convert();
+	assert_int_equal(got.count, sizeof(subs) + 1);
+	for (size_t i = 0; i < sizeof(subs); i++)
+		assert_int_equal(got.ev[i].sub, subs[i]);
+	assert_int_equal(got.ev[sizeof(subs)].sub, 0);
+}
+
+/* As CUPTI numbers them, from 1: what of the record means something. */
+static const struct {
+	uint8_t sub;
+	uint64_t bytes, count, dur;
+	uint32_t src, dst;
+} uvm[] = {
+	{PASTA_UVM_TO_DEVICE, 77, 0, 9, PASTA_UVM_HOST, 5},
+	{PASTA_UVM_TO_HOST, 77, 0, 9, 4, PASTA_UVM_HOST},
+	{PASTA_UVM_CPU_FAULT, 0, 1, 0, PASTA_UVM_HOST, PASTA_UVM_HOST},
+	{PASTA_UVM_GPU_FAULT, 0, 77, 9, 4, 4},
+	{PASTA_UVM_THRASHING, 77, 0, 0, 4, 4},
+	{PASTA_UVM_THROTTLING, 0, 0, 9, 4, 4},
+	{PASTA_UVM_REMOTE_MAP, 77, 0, 0, 4, 5},
+	{PASTA_UVM_BETWEEN, 77, 0, 9, 4, 5},
+};
+enum { UVM_SORTS = sizeof(uvm) / sizeof(*uvm) };
+
+static void unified_memory_has_what_its_sort_has_in_every_version(void **state)
+{
+	static const char *const versions[] = {"19", "28", "130001", "130401"};
+
+	for (size_t v = 0; v < 4; v++) {
+		struct cupti_uvm u = {.kind = CUPTI_UVM,
+				      .value = 77,
+				      .start = pasta_now(),
+				      .address = UINT64_C(0x7f0000001000),
+				      .from = 4,
+				      .to = 5,
+				      .flags = 3};
+
+		setenv("FAKE_CUPTI_VERSION", versions[v], 1);
+		for (u.sort = 0; u.sort <= UVM_SORTS + 1; u.sort++, u.start++) {
+			u.end = u.start + 9;
+			PUT(u);
+		}
+		convert();
+		assert_int_equal(got.count, UVM_SORTS); /* and none of the unknown */
+		for (size_t i = 0; i < UVM_SORTS; i++) {
+			const struct pasta_uvm *r = &got.ev[i].uvm;
+
+			assert_int_equal(got.ev[i].sub, uvm[i].sub);
+			assert_int_equal(r->bytes, uvm[i].bytes);
+			assert_int_equal(r->count, uvm[i].count);
+			assert_int_equal(r->dur, uvm[i].dur);
+			assert_int_equal(r->src, uvm[i].src);
+			assert_int_equal(r->dst, uvm[i].dst);
+			assert_int_equal(r->addr, UINT64_C(0x7f0000001000));
+			assert_int_equal(r->flags, 3);
+			assert_int_equal(got.ev[i].time - got.ev[0].time, i);
+		}
+		remove_run(state);
+		assert_int_equal(make_run(state), 0);
+	}
+	unsetenv("FAKE_CUPTI_VERSION");
+}
+
+static void streams_events_and_links_have_their_fields(void **state)
+{
+	const struct pasta_queue *q = &got.ev[0].queue;
+	const struct pasta_event_record *e = &got.ev[1].event_record;
+	const struct pasta_link *l = &got.ev[2].link;
+
+	(void)state;
+	PUT((struct cupti_stream){.kind = CUPTI_STREAM,
+				  .context = 1,
+				  .stream = 2,
+				  .priority = (uint32_t)-5,
+				  .flags = 3,
+				  .correlation = 4});
+	PUT((struct cupti_event){
+		.kind = CUPTI_EVENT, .correlation = 5, .context = 6, .stream = 7, .event = 8});
+	PUT((struct cupti_external){
+		.kind = CUPTI_EXTERNAL, .id = UINT64_C(1) << 40, .correlation = UINT32_MAX});
+	convert();
+	assert_int_equal(got.count, 3);
+	assert_int_equal(got.ev[0].kind, PASTA_QUEUE);
+	assert_int_equal(q->context * 1000 + q->stream * 100 + q->flags * 10 + q->corr, 1234);
+	assert_int_equal((int32_t)q->priority, -5);
+	assert_int_equal(got.ev[1].kind, PASTA_EVENT_RECORD);
+	assert_int_equal(e->corr * 1000 + e->context * 100 + e->stream * 10 + e->event, 5678);
+	assert_int_equal(got.ev[2].kind, PASTA_LINK);
+	assert_int_equal(got.ev[2].sub, PASTA_LINK_EXTERNAL);
+	assert_int_equal(l->from, UINT64_C(1) << 40);
+	assert_int_equal(l->to, UINT32_MAX);
+}
+
+static void an_event_has_a_device_where_its_version_has(void **state)
+{
+	static const struct {
+		const char *version;
+		uint32_t device;
+	} cases[] = {{"19", 0}, {"25", 0}, {"26", 3}, {"130401", 3}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		setenv("FAKE_CUPTI_VERSION", cases[i].version, 1);
+		PUT((struct cupti_event){.kind = CUPTI_EVENT, .event = 8, .device = 3});
+		PUT((struct cupti_event){.kind = CUPTI_EVENT, .event = 9, .device = 3});
+		convert();
+		assert_int_equal(got.count, 2);
+		assert_int_equal(got.ev[0].event_record.device, cases[i].device);
+		assert_int_equal(got.ev[1].event_record.device, cases[i].device);
+		assert_int_equal(got.ev[0].event_record.event + got.ev[1].event_record.event, 17);
+		remove_run(state);
+		assert_int_equal(make_run(state), 0);
+	}
+	unsetenv("FAKE_CUPTI_VERSION");
+}
+
 static void records_of_kinds_that_are_not_known_are_passed_over(void **state)
 {
 	uint64_t t = pasta_now();
@@ -507,6 +670,116 @@ static void calls_that_give_a_device_nothing_are_no_launches(void **state)
 	assert_int_equal(got.launches, 1);
 }
 
+/* Of the second context: the first one's call wanted it, and it had been too early. */
+static void start_unified_late(void)
+{
+	begin_recording();
+	setenv("FAKE_CUPTI_FAIL", "ActivityConfigureUnifiedMemoryCounter=15", 1);
+	cupti_uvm_start(false);
+	if (fake_enabled() >> CUPTI_UVM & 1)
+		_exit(93);
+	unsetenv("FAKE_CUPTI_FAIL");
+	cupti_uvm_start(true);
+	if (!(fake_enabled() >> CUPTI_UVM & 1))
+		_exit(94);
+	fake_uvm(&(struct fake_work){.sort = 8, .bytes = 1});
+	fake_uvm(&(struct fake_work){.sort = 1, .bytes = 2});
+	cupti_activity_stop();
+	if (fake_enabled())
+		_exit(95);
+	fake_uvm(&(struct fake_work){.sort = 1, .bytes = 4});
+	end_recording();
+}
+
+static void unified_memory_is_turned_on_when_cuda_is_ready(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(start_unified_late), 0);
+	read_back();
+	assert_int_equal(got.count, 2);
+	assert_int_equal(got.ev[0].uvm.bytes + got.ev[1].uvm.bytes, 3);
+}
+
+/* An older CUPTI refuses all if it does not know one of them. */
+static void unified_memory_of_an_older_version_is_what_that_has(void **state)
+{
+	(void)state;
+	setenv("FAKE_CUPTI_VERSION", "19", 1);
+	assert_int_equal(in_child(start_unified_late), 0);
+	unsetenv("FAKE_CUPTI_VERSION");
+	read_back();
+	assert_int_equal(got.count, 1);
+	assert_int_equal(got.ev[0].uvm.bytes, 2);
+}
+
+static void migrate_off_and_on(void)
+{
+	pasta_agent_set_active(false);
+	begin_recording();
+	cupti_uvm_start(true);
+	for (uint64_t i = 0; i < 20; i++) {
+		pasta_agent_set_active(i / 5 % 2);
+		launch_one("cuLaunchKernel");
+		fake_uvm(&(struct fake_work){.sort = 1, .bytes = UINT64_C(1) << i});
+	}
+	pasta_agent_set_active(false);
+	end_recording();
+}
+
+static void unified_memory_moves_that_were_off_are_not_recorded_though_they_come_later(void **state)
+{
+	uint64_t sum = 0;
+
+	(void)state;
+	assert_int_equal(in_child(migrate_off_and_on), 0);
+	read_back();
+	for (size_t i = 0; i < got.count; i++)
+		sum += got.ev[i].kind == PASTA_UVM ? got.ev[i].uvm.bytes : 0;
+	assert_int_equal(sum, 0x1f << 5 | 0x1f << 15);
+}
+
+static uint64_t event_from, event_to;
+
+static void record_events(void)
+{
+	struct timespec pause = {.tv_nsec = 20000000};
+
+	begin_recording();
+	event_from = pasta_now();
+	for (uint32_t i = 0; i < 3; i++)
+		fake_call(&(struct fake_work){
+			.function = "cuEventRecord", .kind = CUPTI_EVENT, .event = i});
+	event_to = pasta_now();
+	nanosleep(&pause, NULL); /* the records come later */
+	cupti_activity_flush(true);
+	if (cupti_call_time(UINT32_MAX, &(uint32_t){0}) < event_to + (uint64_t)pause.tv_nsec)
+		_exit(93); /* of a call that is not known: now */
+	fake_call(&(struct fake_work){.function = "cuEventRecord",
+				      .kind = CUPTI_EVENT,
+				      .event = (uint32_t)(event_to - event_from)});
+	end_recording();
+}
+
+static void an_event_has_the_time_and_thread_of_its_call(void **state)
+{
+	size_t n = 0;
+	struct pasta_event ev[4];
+
+	(void)state;
+	assert_int_equal(in_child(record_events), 0);
+	read_back();
+	for (size_t i = 0; i < got.count; i++)
+		if (got.ev[i].kind == PASTA_EVENT_RECORD && n < 4)
+			ev[n++] = got.ev[i];
+	assert_int_equal(n, 4);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(ev[i].event_record.event, i);
+		assert_true(ev[i].tid != 0 && ev[i].tid == ev[0].tid);
+	}
+	assert_true(ev[2].time - ev[0].time <= ev[3].event_record.event);
+	assert_true(ev[3].time - ev[2].time >= 20000000);
+}
+
 /* -- Failing -- */
 
 static void fail_to_start(void)
@@ -548,6 +821,11 @@ int main(void)
 		T(a_peer_copy_names_both_devices),
 		T(sets_syncs_and_calls_have_their_fields),
 		T(memory_is_allocated_or_released_and_else_nothing),
+		T(memory_of_a_pool_says_of_which),
+		T(waits_say_for_what),
+		T(unified_memory_has_what_its_sort_has_in_every_version),
+		T(streams_events_and_links_have_their_fields),
+		T(an_event_has_a_device_where_its_version_has),
 		T(records_of_kinds_that_are_not_known_are_passed_over),
 		T(a_buffer_may_hold_more_than_is_pushed_at_once),
 		T(buffers_that_several_threads_bring_at_once_are_all_taken),
@@ -556,6 +834,10 @@ int main(void)
 		T(what_cupti_drops_is_in_the_account),
 		T(kernels_are_recorded_whose_launch_was),
 		T(calls_that_give_a_device_nothing_are_no_launches),
+		T(unified_memory_is_turned_on_when_cuda_is_ready),
+		T(unified_memory_of_an_older_version_is_what_that_has),
+		T(unified_memory_moves_that_were_off_are_not_recorded_though_they_come_later),
+		T(an_event_has_the_time_and_thread_of_its_call),
 		T(a_start_that_fails_lets_go_and_says_why),
 	};
 

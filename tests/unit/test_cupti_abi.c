@@ -41,6 +41,10 @@ typedef CUpti_ActivityMemcpyPtoP4 real_p2p;
 typedef CUpti_ActivityMemory4 real_memory;
 typedef CUpti_ActivityAPI real_api;
 typedef CUpti_ActivitySynchronization2 real_sync;
+typedef CUpti_ActivityUnifiedMemoryCounter3 real_uvm;
+typedef CUpti_ActivityCudaEvent2 real_event;
+typedef CUpti_ActivityStream real_stream;
+typedef CUpti_ActivityExternalCorrelation real_external;
 typedef CUpti_CallbackData real_call;
 typedef CUpti_ModuleResourceData real_module;
 typedef CUpti_GetCubinCrcParams real_crc;
@@ -141,7 +145,79 @@ static void fields_of_memory_are_where_nvidia_has_them(void **state)
 	SAME(cupti_memory, stream, real_memory, streamId);
 	SAME(cupti_memory, name, real_memory, name);
 	SAME(cupti_memory, async, real_memory, isAsync);
+	SAME(cupti_memory, pool_type, real_memory, memoryPoolConfig.memoryPoolType);
+	SAME(cupti_memory, pool, real_memory, memoryPoolConfig.address);
 	assert_true(sizeof(struct cupti_memory) <= sizeof(real_memory));
+}
+
+static void fields_of_unified_memory_are_where_nvidia_has_them(void **state)
+{
+	typedef CUpti_ActivityUnifiedMemoryCounterConfig real_config;
+
+	(void)state;
+	SAME(cupti_uvm, sort, real_uvm, counterKind);
+	SAME(cupti_uvm, value, real_uvm, value);
+	SAME(cupti_uvm, start, real_uvm, start);
+	SAME(cupti_uvm, end, real_uvm, end);
+	SAME(cupti_uvm, address, real_uvm, address);
+	SAME(cupti_uvm, from, real_uvm, srcId);
+	SAME(cupti_uvm, to, real_uvm, dstId);
+	SAME(cupti_uvm, process, real_uvm, processId);
+	SAME(cupti_uvm, flags, real_uvm, flags);
+	assert_true(sizeof(struct cupti_uvm) <= sizeof(real_uvm));
+	SAME(cupti_uvm_config, scope, real_config, scope);
+	SAME(cupti_uvm_config, sort, real_config, kind);
+	SAME(cupti_uvm_config, device, real_config, deviceId);
+	SAME(cupti_uvm_config, enable, real_config, enable);
+	assert_int_equal(sizeof(struct cupti_uvm_config), sizeof(real_config));
+	assert_int_equal(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE, 1);
+#define SORT(name, n) assert_int_equal(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##name, n)
+	SORT(BYTES_TRANSFER_HTOD, 1);
+	SORT(BYTES_TRANSFER_DTOH, 2);
+	SORT(CPU_PAGE_FAULT_COUNT, 3);
+	SORT(GPU_PAGE_FAULT, 4);
+	SORT(THRASHING, 5);
+	SORT(THROTTLING, 6);
+	SORT(REMOTE_MAP, 7);
+	SORT(BYTES_TRANSFER_DTOD, 8);
+#undef SORT
+}
+
+static void fields_of_streams_events_and_links_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cupti_stream, context, real_stream, contextId);
+	SAME(cupti_stream, stream, real_stream, streamId);
+	SAME(cupti_stream, priority, real_stream, priority);
+	SAME(cupti_stream, flags, real_stream, flag);
+	SAME(cupti_stream, correlation, real_stream, correlationId);
+	SAME(cupti_event, correlation, real_event, correlationId);
+	SAME(cupti_event, context, real_event, contextId);
+	SAME(cupti_event, stream, real_event, streamId);
+	SAME(cupti_event, event, real_event, eventId);
+	SAME(cupti_event, device, real_event, deviceId);
+	SAME(cupti_external, source, real_external, externalKind);
+	SAME(cupti_external, id, real_external, externalId);
+	SAME(cupti_external, correlation, real_external, correlationId);
+}
+
+static void parameters_of_calls_are_where_nvidia_has_them(void **state)
+{
+	(void)state;
+	SAME(cu_mem_prop, type, CUmemAllocationProp, type);
+	SAME(cu_mem_prop, location, CUmemAllocationProp, location.type);
+	SAME(cu_mem_prop, id, CUmemAllocationProp, location.id);
+	SAME(cu_mem_create, handle, cuMemCreate_params, handle);
+	SAME(cu_mem_create, size, cuMemCreate_params, size);
+	SAME(cu_mem_create, prop, cuMemCreate_params, prop);
+	SAME(cu_mem_retain, handle, cuMemRetainAllocationHandle_params, handle);
+	SAME(cu_mem_release, handle, cuMemRelease_params, handle);
+	SAME(cu_mem_map, address, cuMemMap_params, ptr);
+	SAME(cu_mem_map, size, cuMemMap_params, size);
+	SAME(cu_mem_map, handle, cuMemMap_params, handle);
+	SAME(cu_mem_unmap, address, cuMemUnmap_params, ptr);
+	SAME(cu_mem_unmap, size, cuMemUnmap_params, size);
+	assert_int_equal(CU_MEM_LOCATION_TYPE_DEVICE, 1);
 }
 
 static void fields_of_calls_and_syncs_are_where_nvidia_has_them(void **state)
@@ -210,6 +286,7 @@ static void numbers_are_those_that_nvidia_has(void **state)
 	assert_int_equal(CUPTI_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
 	assert_int_equal(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
 	assert_int_equal(CUPTI_MODULE_UNLOADING, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+	assert_int_equal(CUPTI_INIT_FINISHED, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
 	assert_int_equal(CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
 	assert_int_equal(CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
 	assert_int_equal(CUPTI_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER);
@@ -218,6 +295,16 @@ static void numbers_are_those_that_nvidia_has(void **state)
 	assert_int_equal(CUPTI_MEMCPY_P2P, CUPTI_ACTIVITY_KIND_MEMCPY2);
 	assert_int_equal(CUPTI_SYNC, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
 	assert_int_equal(CUPTI_MEMORY, CUPTI_ACTIVITY_KIND_MEMORY2);
+	assert_int_equal(CUPTI_UVM, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+	assert_int_equal(CUPTI_EVENT, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
+	assert_int_equal(CUPTI_STREAM, CUPTI_ACTIVITY_KIND_STREAM);
+	assert_int_equal(CUPTI_EXTERNAL, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
+	assert_int_equal(CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL, 1);
+	assert_int_equal(CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED, 2);
+	assert_int_equal(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, 1);
+	assert_int_equal(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, 2);
+	assert_int_equal(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, 3);
+	assert_int_equal(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, 4);
 	assert_int_equal(FAKE_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
 	assert_int_equal(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, 10);
 	assert_int_equal(CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC, 7);
@@ -239,6 +326,10 @@ static void records_of_the_fake_are_as_long_as_nvidia_has_them(void **state)
 	assert_int_equal(SIZE(CUPTI_DRIVER), sizeof(real_api));
 	assert_int_equal(SIZE(CUPTI_RUNTIME), sizeof(real_api));
 	assert_int_equal(SIZE(CUPTI_KERNEL), sizeof(real_kernel));
+	assert_int_equal(SIZE(CUPTI_UVM), sizeof(real_uvm));
+	assert_int_equal(SIZE(CUPTI_EVENT), sizeof(real_event));
+	assert_int_equal(SIZE(CUPTI_STREAM), sizeof(real_stream));
+	assert_int_equal(SIZE(CUPTI_EXTERNAL), sizeof(real_external));
 	assert_int_equal(SIZE(FAKE_OVERHEAD), sizeof(CUpti_ActivityOverhead3));
 #undef SIZE
 }
@@ -251,6 +342,9 @@ int main(void)
 		cmocka_unit_test(fields_of_peer_copies_are_where_nvidia_has_them),
 		cmocka_unit_test(fields_of_sets_are_where_nvidia_has_them),
 		cmocka_unit_test(fields_of_memory_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_unified_memory_are_where_nvidia_has_them),
+		cmocka_unit_test(fields_of_streams_events_and_links_are_where_nvidia_has_them),
+		cmocka_unit_test(parameters_of_calls_are_where_nvidia_has_them),
 		cmocka_unit_test(fields_of_calls_and_syncs_are_where_nvidia_has_them),
 		cmocka_unit_test(fields_of_callbacks_are_where_nvidia_has_them),
 		cmocka_unit_test(fields_of_modules_are_where_nvidia_has_them),

@@ -372,6 +372,14 @@ static void fields(const struct pasta_event *ev, int64_t *device, int64_t *strea
 	case PASTA_UVM:
 		*stream = ev->uvm.stream;
 		break;
+	case PASTA_QUEUE:
+		*device = ev->queue.device;
+		*stream = ev->queue.stream;
+		break;
+	case PASTA_EVENT_RECORD:
+		*device = ev->event_record.device;
+		*stream = ev->event_record.stream;
+		break;
 	default:
 		break;
 	}
@@ -391,6 +399,7 @@ static bool is_state(const struct pasta_event *ev)
 	case PASTA_THREAD:
 	case PASTA_CLOCK:
 	case PASTA_LOSS:
+	case PASTA_QUEUE:
 		return true;
 	default:
 		return false;

@@ -250,6 +250,46 @@ static void live_memory_is_right_whatever_the_source_leaves_out(void **state)
 	expect_values("bytes", "100 10 0 0 5 6 ");
 }
 
+static void add_uvm(unsigned int sub, uint64_t time, uint32_t src, uint32_t dst)
+{
+	struct pasta_event *ev = add(PASTA_UVM, sub, time);
+
+	ev->uvm.dur = 5;
+	ev->uvm.src = src;
+	ev->uvm.dst = dst;
+	ev->uvm.bytes = 4096;
+}
+
+static void migrations_are_in_a_row_of_their_device(void **state)
+{
+	yajl_val list, doc;
+	size_t rows = 0;
+
+	(void)state;
+	add_kernel(0, 10, 0); /* of device 1 */
+	add_uvm(PASTA_UVM_TO_DEVICE, 10, PASTA_UVM_HOST, 1);
+	add_uvm(PASTA_UVM_TO_HOST, 20, 1, PASTA_UVM_HOST);
+	add_uvm(PASTA_UVM_CPU_FAULT, 25, PASTA_UVM_HOST, PASTA_UVM_HOST);
+	add_uvm(PASTA_UVM_GPU_FAULT, 30, 0, 0);
+	add_uvm(PASTA_UVM_REMOTE_MAP + 1, 40, 0, 0);
+	add(PASTA_EVENT_RECORD, 0, 50);
+	expect("Xi", "X kernel 0.000 0.010 4\n"
+		     "X migration to device 0.010 0.005 5\n"
+		     "X migration to host 0.020 0.005 5\n"
+		     "X page faults 0.030 0.005 6\n"
+		     "i event record 0.050 - 7\n");
+	doc = timeline(&list);
+	for (size_t i = 0; i < list->u.array.len; i++) {
+		const char *keys[] = {"args", "name", NULL};
+		yajl_val name = yajl_tree_get(list->u.array.values[i], keys, yajl_t_string);
+		const char *text = name ? YAJL_GET_STRING(name) : NULL;
+
+		rows += text && strstr(text, ", unified memory");
+	}
+	yajl_tree_free(doc);
+	assert_int_equal(rows, 2);
+}
+
 static void counters_have_their_finite_values(void **state)
 {
 	(void)state;
@@ -272,6 +312,7 @@ int main(void)
 		IN_DIR(kernels_that_overlap_get_lanes_of_their_own),
 		IN_DIR(a_launch_has_an_arrow_to_what_it_started),
 		IN_DIR(live_memory_is_right_whatever_the_source_leaves_out),
+		IN_DIR(migrations_are_in_a_row_of_their_device),
 		IN_DIR(counters_have_their_finite_values),
 	};
 

@@ -12,11 +12,13 @@ static cupti_subscriber subscriber;
 /* What a function does, by its number: what it gives to a device, a kind; or one of these; or 0. */
 static uint8_t does[IDS_MAX];
 enum { GRAPH_LAUNCH = PASTA_KINDS_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
+enum { TIMED = STOP + 32, VMM }; /* others have files of their own */
 
 /* Where recording was turned on or off, by the correlation of the launch that saw it first. */
 enum { TURNS = 1024 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
+	uint64_t time;
 	uint32_t from;
 	bool on;
 } turn[TURNS];
@@ -47,6 +49,10 @@ static uint8_t role_of(const char *name)
 		return START;
 	if (!strcmp(name, "cuProfilerStop"))
 		return STOP;
+	if (cupti_call_timed(name))
+		return TIMED;
+	if (cupti_vmm_is(name))
+		return VMM;
 	if (strstr(name, "HostFunc"))
 		return 0;
 	if (strstr(name, "Launch"))
@@ -73,6 +79,7 @@ static void see_turn(uint32_t correlation, bool on)
 {
 	pthread_mutex_lock(&lock);
 	if (atomic_load(&recording) != on) {
+		turn[turns % TURNS].time = pasta_now();
 		turn[turns % TURNS].from = correlation;
 		turn[turns % TURNS].on = on;
 		turns++;
@@ -81,7 +88,8 @@ static void see_turn(uint32_t correlation, bool on)
 	pthread_mutex_unlock(&lock);
 }
 
-bool cupti_recorded(uint32_t correlation)
+/* By its time, where there is one. */
+static bool was_on(uint32_t correlation, uint64_t time)
 {
 	uint32_t last = atomic_load(&turns), first = last > TURNS ? last - TURNS : 0;
 	bool on;
@@ -91,13 +99,24 @@ bool cupti_recorded(uint32_t correlation)
 	pthread_mutex_lock(&lock);
 	on = !turn[first % TURNS].on;
 	while (last-- > first) {
-		if ((int32_t)(correlation - turn[last % TURNS].from) < 0)
+		if (time ? time < turn[last % TURNS].time
+			 : (int32_t)(correlation - turn[last % TURNS].from) < 0)
 			continue;
 		on = turn[last % TURNS].on;
 		break;
 	}
 	pthread_mutex_unlock(&lock);
 	return on;
+}
+
+bool cupti_recorded(uint32_t correlation)
+{
+	return was_on(correlation, 0);
+}
+
+bool cupti_recorded_at(uint64_t time)
+{
+	return was_on(0, time);
 }
 
 static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t time)
@@ -166,15 +185,29 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 		if (!call->site)
 			pasta_agent_set_active(false);
 		break;
+	case TIMED:
+		cupti_call_note(call);
+		break;
+	case VMM:
+		cupti_vmm_call(call);
+		break;
 	default:
 		on_launch(role, call);
 	}
 }
 
+static void on_context(void)
+{
+	cupti_devices();
+	cupti_uvm_start(true);
+}
+
 static void on_resource(uint32_t id, const void *data)
 {
-	if (id == CUPTI_CONTEXT_CREATED)
-		cupti_devices();
+	if (id == CUPTI_INIT_FINISHED)
+		cupti_uvm_start(false);
+	else if (id == CUPTI_CONTEXT_CREATED)
+		on_context();
 	else if (id == CUPTI_GRAPHNODE_CREATED)
 		cupti_graph_created(data);
 	else if (id == CUPTI_GRAPHNODE_CLONED)
@@ -224,6 +257,7 @@ int cupti_callbacks_start(void)
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CREATED);
 		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_GRAPHNODE_CLONED);
 		cupti_modules_start(subscriber);
+		cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_INIT_FINISHED);
 	}
 	return r;
 }

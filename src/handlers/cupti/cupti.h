@@ -36,7 +36,8 @@
 	F(GetGraphNodeId, (void *, uint64_t *))                                                    \
 	F(GetContextId, (void *, uint32_t *))                                                      \
 	F(GetDeviceId, (void *, uint32_t *))                                                       \
-	F(GetCubinCrc, (struct cupti_crc *))
+	F(GetCubinCrc, (struct cupti_crc *))                                                       \
+	F(ActivityConfigureUnifiedMemoryCounter, (struct cupti_uvm_config *, uint32_t))
 
 struct cupti {
 #define F(name, args) int(*name) args;
@@ -62,6 +63,8 @@ void cupti_callbacks_stop(void);
 /* Whether activity was recorded when this was launched; it is asked when the work's record comes.
  * What is no launch goes with the launch before it. */
 bool cupti_recorded(uint32_t correlation);
+/* The same of what has a time, but no launch. */
+bool cupti_recorded_at(uint64_t time);
 
 /* graph.c: nodes of graphs. How many captures there are in the process. */
 extern _Atomic uint32_t cupti_captures;
@@ -93,6 +96,24 @@ void cupti_activity_go_on(void);
 void cupti_activity_stop(void);
 /* What is there: all of it, or what is complete. */
 void cupti_activity_flush(bool all);
+/* records.c: a record becomes an event, which waits to be pushed. One thread at a time. */
+void cupti_record_take(const struct cupti_record *r);
+void cupti_records_push(void);
+
+/* calltime.c: when a call began whose record has no time, and on which thread. */
+bool cupti_call_timed(const char *function);
+void cupti_call_note(const struct cupti_call *call);
+/* Now, and thread 0, where that is not known any more. */
+uint64_t cupti_call_time(uint32_t correlation, uint32_t *tid);
+
+/* uvm.c: unified memory. CUDA is ready; at last it has a context. */
+void cupti_uvm_start(bool last);
+void cupti_uvm_stop(void);
+
+/* vmm.c: memory that is made, and mapped to addresses later. Whether a call has to do with it. */
+bool cupti_vmm_is(const char *function);
+void cupti_vmm_call(const struct cupti_call *call);
+
 /* flush.c: do so once a second from now on, and when the program leaves by _exit. */
 void cupti_flush_start(void);
 /* When it ends as programs do. */
@@ -100,8 +121,10 @@ void cupti_flush_end(void);
 /* For tests: a buffer, as CUPTI gives it. */
 void cupti_activity_take(uint8_t *buffer, size_t valid);
 
-/* yield.c: give way to libraries of the program that use CUPTI themselves, when they begin. */
-void cupti_yield_watch(void);
+/* yield.c: give way to others in the program when they begin to use CUPTI; recording: we do. */
+void cupti_yield_watch(bool recording);
+/* Look no longer. Whether there was one. */
+bool cupti_yield_end(void);
 
 /* device.c: the devices there are, once. */
 void cupti_devices(void);

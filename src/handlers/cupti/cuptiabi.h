@@ -20,6 +20,7 @@ enum cupti_result {
 enum cupti_domain { CUPTI_DRIVER_API = 1, CUPTI_RUNTIME_API, CUPTI_RESOURCE };
 enum cupti_resource {
 	CUPTI_CONTEXT_CREATED = 1,
+	CUPTI_INIT_FINISHED = 5,
 	CUPTI_MODULE_LOADED = 6,
 	CUPTI_MODULE_UNLOADING = 7,
 	CUPTI_GRAPHNODE_CREATED = 13,
@@ -33,7 +34,11 @@ enum cupti_kind {
 	CUPTI_RUNTIME = 5,
 	CUPTI_KERNEL = 10, /* as they run, several at once */
 	CUPTI_MEMCPY_P2P = 22,
+	CUPTI_UVM = 25,
+	CUPTI_EVENT = 36,
+	CUPTI_STREAM = 37,
 	CUPTI_SYNC = 38,
+	CUPTI_EXTERNAL = 39,
 	CUPTI_MEMORY = 49,
 };
 
@@ -158,9 +163,14 @@ struct cupti_memory {
 	uint64_t address, bytes, time, pc;
 	uint32_t process, device, context, stream;
 	const char *name;
-	uint32_t async;
+	uint32_t async, pad;
+	uint32_t pool_type, pad2;
+	uint64_t pool; /* its address */
 };
-_Static_assert(offsetof(struct cupti_memory, name) == 64, "as CUPTI has it");
+_Static_assert(offsetof(struct cupti_memory, name) == 64 &&
+		       offsetof(struct cupti_memory, pool_type) == 80 &&
+		       offsetof(struct cupti_memory, pool) == 88,
+	       "as CUPTI has it");
 
 struct cupti_api {
 	uint32_t kind, id;
@@ -175,5 +185,66 @@ struct cupti_sync {
 	uint32_t correlation, context, stream, event;
 };
 _Static_assert(offsetof(struct cupti_sync, stream) == 32, "as CUPTI has it");
+
+struct cupti_uvm {
+	uint32_t kind, sort;
+	uint64_t value, start, end, address;
+	uint32_t from, to, stream, process, flags, pad;
+};
+_Static_assert(offsetof(struct cupti_uvm, address) == 32 && offsetof(struct cupti_uvm, flags) == 56,
+	       "as CUPTI has it");
+
+struct cupti_uvm_config {
+	uint32_t scope, sort, device, enable;
+};
+
+struct cupti_stream {
+	uint32_t kind, context, stream, priority, flags, correlation;
+};
+
+/* The program's cudaEventRecord. */
+enum { CUPTI_EVENT_HAS_DEVICE = 26 }; /* from this version on */
+struct cupti_event {
+	uint32_t kind, correlation, context, stream, event, pad;
+	uint32_t device, pad2;
+};
+_Static_assert(offsetof(struct cupti_event, device) == 24, "as CUPTI has it");
+
+struct cupti_external {
+	uint32_t kind, source;
+	uint64_t id;
+	uint32_t correlation, pad;
+};
+_Static_assert(offsetof(struct cupti_external, correlation) == 16, "as CUPTI has it");
+
+/* Parameters of the driver's calls: cuMemCreate, cuMemRetainAllocationHandle, cuMemRelease,
+ * cuMemMap, cuMemUnmap. */
+struct cu_mem_prop {
+	uint32_t type, handles;
+	uint32_t location, id; /* 1: of a device */
+};
+struct cu_mem_create {
+	const uint64_t *handle;
+	size_t size;
+	const struct cu_mem_prop *prop;
+	unsigned long long flags;
+};
+struct cu_mem_retain {
+	const uint64_t *handle;
+	void *address;
+};
+struct cu_mem_release {
+	uint64_t handle;
+};
+struct cu_mem_map {
+	uint64_t address;
+	size_t size, offset;
+	uint64_t handle;
+	unsigned long long flags;
+};
+struct cu_mem_unmap {
+	uint64_t address;
+	size_t size;
+};
 
 #endif

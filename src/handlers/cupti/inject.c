@@ -56,14 +56,8 @@ void cupti_trouble(const char *what, int result)
 
 static void start(void)
 {
-	char why[300] = "";
-	int r;
+	int r = cupti_callbacks_start();
 
-	if (cupti_bind(why, sizeof(why))) {
-		pasta_agent_say("cupti", why);
-		return;
-	}
-	r = cupti_callbacks_start();
 	if (r != CUPTI_OK) {
 		cupti_trouble("launches cannot be seen", r);
 		cupti_callbacks_stop();
@@ -72,20 +66,35 @@ static void start(void)
 	r = cupti_activity_start();
 	if (r != CUPTI_OK)
 		cupti_trouble("what devices do cannot be seen, or not all of it", r);
-	cupti_yield_watch();
+	cupti_yield_watch(true);
 	cupti_flush_start();
 	atexit(cupti_flush_end); /* after CUPTI's own, so that it runs before them */
+}
+
+/* Another library's turn comes first: if it uses CUPTI it keeps it. */
+static void initialize(void)
+{
+	bool attached = pasta_agent_attach(), bound = false;
+	char why[300] = "";
+
+	if (attached) {
+		bound = !cupti_bind(why, sizeof(why));
+		if (bound)
+			cupti_yield_watch(false);
+		else
+			pasta_agent_say("cupti", why);
+	}
+	chain();
+	if (bound && !cupti_yield_end())
+		start();
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	static atomic_flag done = ATOMIC_FLAG_INIT;
 
-	if (atomic_flag_test_and_set(&done))
-		return 1;
-	chain();
-	if (pasta_agent_attach())
-		start();
+	if (!atomic_flag_test_and_set(&done))
+		initialize();
 	return 1; /* whatever we fail at, CUDA goes on */
 }
 

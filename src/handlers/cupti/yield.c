@@ -33,7 +33,7 @@ enum {
 static struct detour detours[DETOURS];
 static any_function originals[DETOURS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool is_over;
+static bool is_over, is_recording;
 static pid_t owner;
 
 static void give_way(const void *caller)
@@ -46,12 +46,14 @@ static void give_way(const void *caller)
 		slash = strrchr(info.dli_fname, '/');
 		name = slash ? slash + 1 : info.dli_fname;
 	}
-	cupti_activity_stop();
-	cupti_callbacks_stop();
+	if (is_recording) {
+		cupti_activity_stop();
+		cupti_callbacks_stop();
+	}
 	snprintf(why, sizeof(why),
 		 "%s began to use CUPTI itself, which serves one at a time: its own trace goes on, "
-		 "and CUDA is recorded until then",
-		 name);
+		 "and CUDA is %s",
+		 name, is_recording ? "recorded until then" : "not recorded");
 	pasta_agent_say("cupti", why);
 }
 
@@ -64,13 +66,18 @@ static bool is_cupti(const void *caller)
 	       info.dli_fbase == ours.dli_fbase;
 }
 
+static void undo(void)
+{
+	for (int i = 0; i < DETOURS; i++)
+		detour_undo(&detours[i]);
+}
+
 /* In a forked child there is nothing of ours to stop. */
 static void entered(const void *caller)
 {
 	pthread_mutex_lock(&lock);
 	if (!is_over) {
-		for (int i = 0; i < DETOURS; i++)
-			detour_undo(&detours[i]);
+		undo();
 		is_over = true;
 		if (getpid() == owner && !is_cupti(caller))
 			give_way(caller);
@@ -88,17 +95,29 @@ static void entered(const void *caller)
 BEGINNINGS(F)
 #undef F
 
-void cupti_yield_watch(void)
+void cupti_yield_watch(bool recording)
 {
 	void *lib = dlopen(cupti.path, RTLD_LAZY | RTLD_NOLOAD);
 
 	if (!lib)
 		return;
 	owner = getpid();
+	is_recording = recording;
 #define F(name)                                                                                    \
 	*(void **)&originals[AT_##name] = dlsym(lib, #name);                                       \
 	detour_set(&detours[AT_##name], (void *)originals[AT_##name], (void *)on_##name);
 	BEGINNINGS(F)
 #undef F
 	dlclose(lib);
+}
+
+bool cupti_yield_end(void)
+{
+	bool over;
+
+	pthread_mutex_lock(&lock);
+	undo();
+	over = is_over;
+	pthread_mutex_unlock(&lock);
+	return over;
 }

@@ -1,0 +1,343 @@
+/* records.c - CUPTI's records, turned into events. One thread at a time. */
+#include "handlers/cupti/cupti.h"
+
+enum { BATCH = 1 << 16 };
+
+static struct pasta_port *port;
+static uint32_t port_gen;
+
+/* Events that wait to be pushed together. */
+static struct {
+	_Alignas(8) uint8_t data[BATCH];
+	size_t size, count;
+} batch;
+
+void cupti_records_push(void)
+{
+	if (port && port_gen != pasta_agent_gen())
+		port = NULL; /* of the process that we were forked from */
+	if (!port) {
+		port = pasta_port_open(0);
+		port_gen = pasta_agent_gen();
+	}
+	if (batch.size && port)
+		pasta_port_push(port, batch.data, batch.size);
+	else if (batch.size)
+		pasta_emit_lost(PASTA_LOSS_MEMORY, batch.count);
+	batch.size = batch.count = 0;
+}
+
+/* Room for an event, to be filled in now; NULL: nobody wants it. */
+static struct pasta_event *add(enum pasta_kind kind, size_t size, uint64_t time)
+{
+	struct pasta_event *ev;
+
+	if (!pasta_agent_wants(kind))
+		return NULL;
+	if (batch.size + size > BATCH)
+		cupti_records_push();
+	ev = (void *)(batch.data + batch.size);
+	pasta_event_init(ev, kind, 0, size);
+	ev->time = time;
+	batch.size += size;
+	batch.count++;
+	return ev;
+}
+
+#define ADD(type, KIND_, time) add(PASTA_##KIND_, PASTA_EVENT_SIZE(type), time)
+/* Activity, which is recorded only between start and stop. */
+#define ADD_WORK(type, KIND_, r)                                                                   \
+	(cupti_recorded((r)->correlation) ? ADD(type, KIND_, (r)->start) : NULL)
+
+static uint64_t span(uint64_t start, uint64_t end)
+{
+	return end > start ? end - start : 0;
+}
+
+static void take_kernel(const struct cupti_kernel *k)
+{
+	struct pasta_event *ev = ADD_WORK(kernel, KERNEL, k);
+
+	if (!ev)
+		return;
+	ev->kernel.dur = span(k->start, k->end);
+	ev->kernel.corr = k->correlation;
+	ev->kernel.node = k->node;
+	ev->kernel.name = k->name ? pasta_intern_str(k->name) : 0;
+	ev->kernel.context = k->context;
+	ev->kernel.stream = k->stream;
+	ev->kernel.device = k->device;
+	ev->kernel.grid_x = (uint32_t)k->grid[0];
+	ev->kernel.grid_y = (uint32_t)k->grid[1];
+	ev->kernel.grid_z = (uint32_t)k->grid[2];
+	ev->kernel.block_x = (uint32_t)k->block[0];
+	ev->kernel.block_y = (uint32_t)k->block[1];
+	ev->kernel.block_z = (uint32_t)k->block[2];
+	ev->kernel.registers = k->registers;
+	ev->kernel.shared_static = (uint32_t)k->shared_static;
+	ev->kernel.shared_dynamic = (uint32_t)k->shared_dynamic;
+	ev->kernel.local_bytes = k->local;
+}
+
+static void take_copy(const struct cupti_memcpy *m)
+{
+	static const uint8_t subs[] = {0,
+				       PASTA_COPY_H2D,
+				       PASTA_COPY_D2H,
+				       PASTA_COPY_H2D,
+				       PASTA_COPY_D2H,
+				       PASTA_COPY_D2D,
+				       PASTA_COPY_D2D,
+				       PASTA_COPY_D2D,
+				       PASTA_COPY_D2D,
+				       PASTA_COPY_H2H,
+				       PASTA_COPY_P2P};
+	struct pasta_event *ev = ADD_WORK(copy, COPY, m);
+
+	if (!ev)
+		return;
+	ev->sub = m->copy < sizeof(subs) ? subs[m->copy] : 0;
+	ev->copy.dur = span(m->start, m->end);
+	ev->copy.corr = m->correlation;
+	ev->copy.node = m->node;
+	ev->copy.bytes = m->bytes;
+	ev->copy.context = m->context;
+	ev->copy.stream = m->stream;
+	ev->copy.device = m->device;
+}
+
+static void take_p2p(const struct cupti_memcpy_p2p *m)
+{
+	struct pasta_event *ev = ADD_WORK(copy, COPY, m);
+
+	if (!ev)
+		return;
+	ev->sub = PASTA_COPY_P2P;
+	ev->copy.dur = span(m->start, m->end);
+	ev->copy.corr = m->correlation;
+	ev->copy.node = m->node;
+	ev->copy.bytes = m->bytes;
+	ev->copy.context = m->context;
+	ev->copy.stream = m->stream;
+	ev->copy.device = m->from;
+	ev->copy.peer = m->to;
+}
+
+static void take_set(const struct cupti_memset *m)
+{
+	struct pasta_event *ev = ADD_WORK(set, SET, m);
+
+	if (!ev)
+		return;
+	ev->set.dur = span(m->start, m->end);
+	ev->set.corr = m->correlation;
+	ev->set.node = m->node;
+	ev->set.bytes = m->bytes;
+	ev->set.context = m->context;
+	ev->set.stream = m->stream;
+	ev->set.device = m->device;
+	ev->set.value = m->value;
+}
+
+/* Of this process, or imported from another. */
+static bool has_pool(const struct cupti_memory *m)
+{
+	return m->pool_type == 1 || m->pool_type == 2;
+}
+
+static uint8_t sort_of(const struct cupti_memory *m)
+{
+	static const uint8_t subs[] = {0,
+				       PASTA_ALLOC_HOST,
+				       PASTA_ALLOC_HOST,
+				       PASTA_ALLOC_DEVICE,
+				       PASTA_ALLOC_IMAGE,
+				       PASTA_ALLOC_MANAGED,
+				       PASTA_ALLOC_DEVICE,
+				       PASTA_ALLOC_MANAGED};
+	uint8_t sub = m->sort < sizeof(subs) ? subs[m->sort] : 0;
+
+	return sub == PASTA_ALLOC_DEVICE && has_pool(m) ? PASTA_ALLOC_POOL : sub;
+}
+
+static void take_memory(const struct cupti_memory *m)
+{
+	struct pasta_event *ev;
+
+	if (m->operation == 1) {
+		ev = ADD(alloc, ALLOC, m->time);
+		if (!ev)
+			return;
+		ev->sub = sort_of(m);
+		ev->alloc.origin = has_pool(m) ? m->pool : 0;
+		ev->alloc.addr = m->address;
+		ev->alloc.bytes = m->bytes;
+		ev->alloc.context = m->context;
+		ev->alloc.device = m->device;
+	} else if (m->operation == 2) {
+		ev = ADD(free, FREE, m->time);
+		if (!ev)
+			return;
+		ev->free.addr = m->address;
+		ev->free.bytes = m->bytes;
+		ev->free.context = m->context;
+		ev->free.device = m->device;
+	}
+}
+
+static void take_sync(const struct cupti_sync *s)
+{
+	struct pasta_event *ev = ADD_WORK(sync, SYNC, s);
+
+	if (!ev)
+		return;
+	ev->sub = s->type <= PASTA_SYNC_CONTEXT ? (uint8_t)s->type : 0; /* numbered as CUPTI's */
+	ev->sync.dur = span(s->start, s->end);
+	ev->sync.corr = s->correlation;
+	ev->sync.context = s->context;
+	ev->sync.stream = s->stream;
+	ev->sync.event = s->event;
+}
+
+static void take_api(const struct cupti_api *a, int domain)
+{
+	struct pasta_event *ev = ADD_WORK(api, API, a);
+	const char *name = NULL;
+
+	if (!ev)
+		return;
+	ev->sub = domain == CUPTI_RUNTIME_API ? PASTA_API_RUNTIME : PASTA_API_DRIVER;
+	ev->tid = a->thread;
+	ev->api.dur = span(a->start, a->end);
+	ev->api.corr = a->correlation;
+	if (cupti.GetCallbackName(domain, a->id, &name) == CUPTI_OK && name)
+		ev->api.name = pasta_intern_str(name);
+	ev->api.status = a->status;
+}
+
+/* Which of its fields mean something differs from sort to sort. */
+static void take_uvm(const struct cupti_uvm *u)
+{
+	static const struct {
+		uint8_t sub;
+		bool bytes, timed;
+		bool from, to; /* are devices */
+	} sorts[] = {
+		[1] = {PASTA_UVM_TO_DEVICE, true, true, false, true},
+		[2] = {PASTA_UVM_TO_HOST, true, true, true, false},
+		[3] = {PASTA_UVM_CPU_FAULT, false, false, false, false},
+		[4] = {PASTA_UVM_GPU_FAULT, false, true, true, false},
+		[5] = {PASTA_UVM_THRASHING, true, false, true, false},
+		[6] = {PASTA_UVM_THROTTLING, false, true, true, false},
+		[7] = {PASTA_UVM_REMOTE_MAP, true, false, true, true},
+		[8] = {PASTA_UVM_BETWEEN, true, true, true, true},
+	};
+	uint32_t i = u->sort < sizeof(sorts) / sizeof(*sorts) ? u->sort : 0;
+	struct pasta_event *ev = i && cupti_recorded_at(u->start) ? ADD(uvm, UVM, u->start) : NULL;
+
+	if (!ev)
+		return;
+	ev->sub = sorts[i].sub;
+	ev->uvm.dur = sorts[i].timed ? span(u->start, u->end) : 0;
+	ev->uvm.addr = u->address;
+	ev->uvm.bytes = sorts[i].bytes ? u->value : 0;
+	ev->uvm.flags = u->flags;
+	ev->uvm.src = sorts[i].from ? u->from : PASTA_UVM_HOST;
+	ev->uvm.dst = sorts[i].to ? u->to : ev->uvm.src;
+	if (ev->sub == PASTA_UVM_TO_HOST)
+		ev->uvm.dst = PASTA_UVM_HOST;
+	else if (ev->sub == PASTA_UVM_GPU_FAULT)
+		ev->uvm.count = u->value;
+	else if (ev->sub == PASTA_UVM_CPU_FAULT)
+		ev->uvm.count = 1; /* the value is where the program was */
+}
+
+/* Records of streams, events and links have no time. */
+static void take_stream(const struct cupti_stream *s)
+{
+	struct pasta_event *ev;
+	uint32_t tid = 0;
+
+	if (!pasta_agent_wants(PASTA_QUEUE))
+		return;
+	ev = ADD(queue, QUEUE, cupti_call_time(s->correlation, &tid));
+	ev->tid = tid;
+	ev->queue.corr = s->correlation;
+	ev->queue.context = s->context;
+	ev->queue.stream = s->stream;
+	ev->queue.priority = s->priority;
+	ev->queue.flags = s->flags;
+}
+
+static void take_event(const struct cupti_event *e)
+{
+	struct pasta_event *ev;
+	uint32_t tid = 0;
+
+	if (!pasta_agent_wants(PASTA_EVENT_RECORD) || !cupti_recorded(e->correlation))
+		return;
+	ev = ADD(event_record, EVENT_RECORD, cupti_call_time(e->correlation, &tid));
+	ev->tid = tid;
+	ev->event_record.corr = e->correlation;
+	ev->event_record.context = e->context;
+	ev->event_record.stream = e->stream;
+	ev->event_record.event = e->event;
+	if (cupti.version >= CUPTI_EVENT_HAS_DEVICE)
+		ev->event_record.device = e->device;
+}
+
+static void take_external(const struct cupti_external *x)
+{
+	struct pasta_event *ev =
+		cupti_recorded(x->correlation) ? ADD(link, LINK, pasta_now()) : NULL;
+
+	if (!ev)
+		return;
+	ev->sub = PASTA_LINK_EXTERNAL;
+	ev->link.from = x->id;
+	ev->link.to = x->correlation;
+}
+
+void cupti_record_take(const struct cupti_record *r)
+{
+	switch (r->kind) {
+	case CUPTI_KERNEL:
+		take_kernel((const void *)r);
+		break;
+	case CUPTI_MEMCPY:
+		take_copy((const void *)r);
+		break;
+	case CUPTI_MEMCPY_P2P:
+		take_p2p((const void *)r);
+		break;
+	case CUPTI_MEMSET:
+		take_set((const void *)r);
+		break;
+	case CUPTI_MEMORY:
+		take_memory((const void *)r);
+		break;
+	case CUPTI_SYNC:
+		take_sync((const void *)r);
+		break;
+	case CUPTI_DRIVER:
+		take_api((const void *)r, CUPTI_DRIVER_API);
+		break;
+	case CUPTI_RUNTIME:
+		take_api((const void *)r, CUPTI_RUNTIME_API);
+		break;
+	case CUPTI_UVM:
+		take_uvm((const void *)r);
+		break;
+	case CUPTI_STREAM:
+		take_stream((const void *)r);
+		break;
+	case CUPTI_EVENT:
+		take_event((const void *)r);
+		break;
+	case CUPTI_EXTERNAL:
+		take_external((const void *)r);
+		break;
+	default:
+		break;
+	}
+}

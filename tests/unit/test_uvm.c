@@ -1,0 +1,155 @@
+/* test_uvm.c - the tool uvm, given events by hand. */
+#include "../../tools/uvm.c"
+
+#include "unit/tooltest.h"
+
+static void managed(uint32_t proc, uint64_t time, uint64_t addr, uint64_t bytes, const char *name)
+{
+	struct pasta_event ev = EVENT(alloc, ALLOC, proc, 1, time);
+
+	ev.sub = PASTA_ALLOC_MANAGED;
+	ev.alloc.addr = addr;
+	ev.alloc.bytes = bytes;
+	ev.alloc.name = id(name);
+	give(&ev);
+}
+
+static void gone(uint32_t proc, uint64_t time, uint64_t addr)
+{
+	struct pasta_event ev = EVENT(free, FREE, proc, 1, time);
+
+	ev.free.addr = addr;
+	give(&ev);
+}
+
+static void move(uint32_t proc, unsigned int sub, uint64_t addr, uint64_t bytes)
+{
+	struct pasta_event ev = EVENT(uvm, UVM, proc, 1, 100);
+
+	ev.sub = (uint8_t)sub;
+	ev.uvm.dur = 10;
+	ev.uvm.addr = addr;
+	ev.uvm.bytes = bytes;
+	give(&ev);
+}
+
+static void fault(uint32_t proc, unsigned int sub, uint64_t addr, uint64_t count, uint32_t device)
+{
+	struct pasta_event ev = EVENT(uvm, UVM, proc, 1, 100);
+
+	ev.sub = (uint8_t)sub;
+	ev.uvm.dur = sub == PASTA_UVM_GPU_FAULT ? 7 : 0;
+	ev.uvm.addr = addr;
+	ev.uvm.count = count;
+	ev.uvm.src = ev.uvm.dst = device;
+	give(&ev);
+}
+
+static void migrations_are_added_up_by_direction(void **state)
+{
+	(void)state;
+	move(0, PASTA_UVM_TO_DEVICE, 1, 1000);
+	move(1, PASTA_UVM_TO_DEVICE, 2, 3000);
+	move(0, PASTA_UVM_TO_HOST, 3, 50);
+	move(0, PASTA_UVM_BETWEEN, 3, 70);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("migrations"), "to_device 2 4000 20 200000000000.00 2000\n"
+						 "to_host 1 50 10 5000000000.00 50\n"
+						 "between 1 70 10 7000000000.00 70\n");
+	assert_string_equal(table("faults"), "");
+	assert_string_equal(finding(0), "");
+}
+
+static void faults_are_those_of_a_device_or_of_the_host(void **state)
+{
+	(void)state;
+	fault(0, PASTA_UVM_CPU_FAULT, 1, 1, PASTA_UVM_HOST);
+	fault(0, PASTA_UVM_GPU_FAULT, 1, 5, 1);
+	fault(0, PASTA_UVM_GPU_FAULT, 1, 6, 0);
+	fault(1, PASTA_UVM_GPU_FAULT, 1, 7, 1);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("faults"), "device 0 1 6 7\n"
+					     "device 1 2 12 14\n"
+					     "host 1 1 0\n");
+	assert_string_equal(table("migrations"), "");
+}
+
+static void what_moves_belongs_to_the_allocation_that_was_there(void **state)
+{
+	(void)state;
+	managed(0, 1, 0x1000, 0x1000, NULL);
+	managed(1, 1, 0x1000, 0x1000, "table");
+	managed(0, 2, 0x8000, 0x1000, NULL); /* nothing happens to it */
+	move(0, PASTA_UVM_TO_DEVICE, 0x1fff, 10);
+	move(0, PASTA_UVM_TO_HOST, 0x1000, 20);
+	move(0, PASTA_UVM_TO_HOST, 0x2000, 5); /* past it */
+	move(1, PASTA_UVM_BETWEEN, 0x1800, 100);
+	fault(1, PASTA_UVM_GPU_FAULT, 0x1800, 3, 0);
+	gone(0, 100, 0x1000);
+	managed(0, 100, 0x1000, 0x800, NULL);
+	fault(0, PASTA_UVM_CPU_FAULT, 0x1400, 1, PASTA_UVM_HOST);
+	fault(0, PASTA_UVM_CPU_FAULT, 0x1800, 1, PASTA_UVM_HOST); /* past that one */
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("allocations"), "table 4096 0 0 100 3 0 1\n"
+						  "0x1000 4096 10 20 0 0 0 0\n"
+						  "(unknown) 0 0 5 0 0 1 0\n"
+						  "0x1000 2048 0 0 0 0 1 0\n");
+}
+
+static void rows_are_as_many_as_were_asked_for(void **state)
+{
+	(void)state;
+	start_over("uvm.rows=2");
+	for (uint64_t i = 1; i <= 5; i++) {
+		managed(0, i, i << 12, 4096, NULL);
+		move(0, PASTA_UVM_TO_DEVICE, i << 12, i);
+	}
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("allocations"), "0x5000 4096 5 0 0 0 0 0\n"
+						  "0x4000 4096 4 0 0 0 0 0\n");
+}
+
+static void memory_that_is_not_managed_has_no_row(void **state)
+{
+	struct pasta_event ev = EVENT(alloc, ALLOC, 0, 1, 1);
+
+	(void)state;
+	ev.sub = PASTA_ALLOC_DEVICE;
+	ev.alloc.addr = 0x1000;
+	ev.alloc.bytes = 0x1000;
+	give(&ev);
+	managed(0, 2, UINT64_MAX - 1, 16, NULL); /* ends nowhere */
+	managed(0, 3, 0x5000, 0, NULL);
+	move(0, PASTA_UVM_TO_DEVICE, 0x1000, 8);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("allocations"), "(unknown) 0 8 0 0 0 0 0\n");
+}
+
+static void thrashing_is_found_and_what_is_new_is_unspecified(void **state)
+{
+	(void)state;
+	move(0, PASTA_UVM_THRASHING, 1, 64);
+	move(0, PASTA_UVM_THROTTLING, 1, 0);
+	move(0, PASTA_UVM_REMOTE_MAP, 1, 32);
+	move(0, PASTA_UVM_REMOTE_MAP + 1, 1, 16);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("other"), "thrashing 1 64 10\n"
+					    "throttling 1 0 10\n"
+					    "remote_map 1 32 10\n"
+					    "unspecified 1 16 10\n");
+	assert_string_equal(finding(0), "times that memory was seen to move to and fro: 1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(migrations_are_added_up_by_direction),
+		TEST(faults_are_those_of_a_device_or_of_the_host),
+		TEST(what_moves_belongs_to_the_allocation_that_was_there),
+		TEST(rows_are_as_many_as_were_asked_for),
+		TEST(memory_that_is_not_managed_has_no_row),
+		TEST(thrashing_is_found_and_what_is_new_is_unspecified),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
