@@ -654,6 +654,7 @@ static void attach(void)
 	if (!s)
 		return;
 	fork_wipes = !madvise(s, sizeof(*s), MADV_WIPEONFORK);
+	pasta_clock_begin();
 	pasta_state = s;
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	if (pasta_config.stacks)

@@ -8,13 +8,15 @@
 #ifndef PASTA_COLLECT_AGENT_H
 #define PASTA_COLLECT_AGENT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include <pasta/event.h>
+
+#include "collect/clock.h"
 
 /* Be ready to record, from the environment that accelprof run made. Idempotent; any thread. False:
  * there is no run to record into, and nothing else here may be called. */
@@ -27,19 +29,19 @@ void pasta_agent_close(void);
 /* Activity is recorded only between start and stop, and within the window of time that the run may
  * have; state always. Any thread, signal handlers included. */
 void pasta_agent_set_active(bool active);
-bool pasta_agent_active(void);
+/* window.c: 0 while it is recorded; otherwise whether it is now. */
+extern _Atomic uint32_t pasta_window_off;
+bool pasta_window_look(void);
+static inline bool pasta_agent_active(void)
+{
+	return !atomic_load_explicit(&pasta_window_off, memory_order_relaxed) ||
+	       pasta_window_look();
+}
+
 /* A number that changes when the process begins to record; 0 before, and again after a fork. */
 uint32_t pasta_agent_gen(void);
 /* Whether a kind is to be recorded at all. */
 bool pasta_agent_wants(enum pasta_kind kind);
-
-static inline uint64_t pasta_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* A record of this kind and size, its fields zero. Cheaper than an initializer, which would zero
  * the longest kind's record. */

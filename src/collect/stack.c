@@ -38,7 +38,7 @@ struct thread {
 };
 
 static pthread_key_t thread_end;
-static bool bound;
+bool pasta_stack_bound;
 static _Thread_local struct thread *self;
 
 static void thread_free(void *arg)
@@ -66,7 +66,7 @@ void pasta_stack_bind(void)
 	if (pthread_key_create(&thread_end, thread_free))
 		return;
 	pasta_unwind_bind();
-	bound = true;
+	pasta_stack_bound = true;
 }
 
 static uint64_t coarse_now(void)
@@ -147,7 +147,7 @@ uint32_t pasta_stack_capture_at(enum pasta_stack_site site)
 	uint32_t id;
 	int saved;
 
-	if (!bound)
+	if (!pasta_stack_bound)
 		return 0;
 	if (!t)
 		t = thread_new();

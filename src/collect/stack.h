@@ -8,6 +8,7 @@
 #ifndef PASTA_COLLECT_STACK_H
 #define PASTA_COLLECT_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PASTA_STACK_FRAMES 64 /* the innermost ones, of deeper stacks */
@@ -25,7 +26,10 @@ enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES
  */
 uint32_t pasta_stack_capture_at(enum pasta_stack_site site);
 
+/* Whether any path is wanted. */
+extern bool pasta_stack_bound;
+
 /* A macro: an inlined function would be a place of the path. */
-#define pasta_stack_capture() pasta_stack_capture_at(PASTA_STACK_LAUNCH)
+#define pasta_stack_capture() (pasta_stack_bound ? pasta_stack_capture_at(PASTA_STACK_LAUNCH) : 0)
 
 #endif

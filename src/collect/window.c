@@ -8,47 +8,43 @@
 #include "collect/agent.h"
 #include "collect/state.h"
 
-/* Why it is not; none: it is. */
+/* Of pasta_window_off: why it is not; none: it is. */
 enum {
 	STOPPED = 1, /* the program says so */
 	CLOSED = 2,  /* it is not the time */
 	TIMED = 4,   /* that it is closed may be over: whoever asks looks at the clock */
 };
 
-static _Atomic uint32_t off;
+_Atomic uint32_t pasta_window_off;
 /* CLOCK_MONOTONIC_RAW. Ordinary memory: a forked child has the same window. */
 static uint64_t opens, closes = UINT64_MAX;
 
 /* The writer closes the window in time; before there is one, nobody would. */
-static bool look(void)
+bool pasta_window_look(void)
 {
-	uint64_t now = pasta_now();
 	bool unattended = closes != UINT64_MAX && !pasta_agent_gen();
+	uint64_t now;
 
+	if (!(atomic_load_explicit(&pasta_window_off, memory_order_relaxed) & TIMED))
+		return !atomic_load_explicit(&pasta_window_off, memory_order_relaxed);
+	now = pasta_now();
 	if (now < opens)
 		return false;
 	if (now >= closes)
-		atomic_fetch_and(&off, ~(uint32_t)TIMED);
+		atomic_fetch_and(&pasta_window_off, ~(uint32_t)TIMED);
 	else if (unattended)
-		return !(atomic_load(&off) & STOPPED);
+		return !(atomic_load(&pasta_window_off) & STOPPED);
 	else
-		atomic_fetch_and(&off, ~(uint32_t)(CLOSED | TIMED));
-	return !atomic_load(&off);
-}
-
-bool pasta_agent_active(void)
-{
-	uint32_t why = atomic_load_explicit(&off, memory_order_relaxed);
-
-	return !why || (why & TIMED && look());
+		atomic_fetch_and(&pasta_window_off, ~(uint32_t)(CLOSED | TIMED));
+	return !atomic_load(&pasta_window_off);
 }
 
 void pasta_agent_set_active(bool active)
 {
 	if (active)
-		atomic_fetch_and(&off, ~(uint32_t)STOPPED);
+		atomic_fetch_and(&pasta_window_off, ~(uint32_t)STOPPED);
 	else
-		atomic_fetch_or(&off, STOPPED);
+		atomic_fetch_or(&pasta_window_off, STOPPED);
 }
 
 void pasta_window_begin(const char *text, bool paused)
@@ -59,24 +55,24 @@ void pasta_window_begin(const char *text, bool paused)
 		opens = from;
 		closes = to ? to : UINT64_MAX;
 	}
-	atomic_store(&off,
+	atomic_store(&pasta_window_off,
 		     (paused ? STOPPED : 0) | (opens || closes != UINT64_MAX ? CLOSED | TIMED : 0));
 }
 
 void pasta_window_forked(void)
 {
 	if (closes != UINT64_MAX)
-		atomic_fetch_or(&off, CLOSED | TIMED);
+		atomic_fetch_or(&pasta_window_off, CLOSED | TIMED);
 }
 
 uint64_t pasta_window_tick(void)
 {
 	uint64_t now = pasta_now(), next = UINT64_MAX;
 
-	if (atomic_load(&off) & TIMED)
-		look();
+	if (atomic_load(&pasta_window_off) & TIMED)
+		pasta_window_look();
 	if (now >= closes)
-		atomic_fetch_or(&off, CLOSED);
+		atomic_fetch_or(&pasta_window_off, CLOSED);
 	if (now < opens)
 		next = opens - now;
 	else if (now < closes && closes != UINT64_MAX)

@@ -183,17 +183,17 @@ static void bad_captures(void)
 {
 	start();
 	call_(BEGIN_CAPTURE, NULL, NULL, 1, NULL); /* it did not begin */
-	if (cupti_captures)
+	if (cupti_hot.captures)
 		_exit(1);
 	call(BEGIN_CAPTURE, NULL);
 	call_(END_CAPTURE, NULL, NULL, 1, NULL); /* of a stream that is not captured */
-	if (cupti_captures != 1)
+	if (cupti_hot.captures != 1)
 		_exit(2);
 	call_(END_CAPTURE, NULL, NULL, 901, NULL); /* the capture was spoilt, and is over */
-	if (cupti_captures)
+	if (cupti_hot.captures)
 		_exit(3);
 	call(END_CAPTURE, NULL);
-	if (cupti_captures)
+	if (cupti_hot.captures)
 		_exit(4);
 }
 

@@ -16,11 +16,10 @@ static unsigned int spares;
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool stopped;
 static pthread_mutex_t turning = PTHREAD_MUTEX_INITIALIZER;
-atomic_bool cupti_resting;
 
 static uint64_t now(void)
 {
-	return pasta_now();
+	return pasta_now_exact();
 }
 
 /* -- Buffers: pages, used again -- */
@@ -134,7 +133,7 @@ int cupti_activity_start(void)
 	if (pasta_agent_active())
 		work = turn(true, true);
 	else
-		atomic_store(&cupti_resting, true);
+		atomic_store(&cupti_hot.resting, true);
 	r = turn(true, false);
 	return work == CUPTI_OK ? r : work;
 }
@@ -150,9 +149,9 @@ static int work_on(void)
 {
 	int r = CUPTI_OK;
 
-	if (!atomic_load(&stopped) && atomic_load(&cupti_resting)) {
+	if (!atomic_load(&stopped) && atomic_load(&cupti_hot.resting)) {
 		r = turn(true, true);
-		atomic_store(&cupti_resting, false);
+		atomic_store(&cupti_hot.resting, false);
 	}
 	return r;
 }
@@ -163,10 +162,10 @@ void cupti_activity_rest(void)
 	int r = CUPTI_OK;
 
 	pthread_mutex_lock(&turning);
-	if (!atomic_load(&stopped) && !atomic_exchange(&cupti_resting, true)) {
+	if (!atomic_load(&stopped) && !atomic_exchange(&cupti_hot.resting, true)) {
 		atomic_thread_fence(memory_order_seq_cst);
 		if (pasta_agent_active())
-			atomic_store(&cupti_resting, false);
+			atomic_store(&cupti_hot.resting, false);
 		else
 			turn(false, true);
 		if (pasta_agent_active())
@@ -200,7 +199,7 @@ void cupti_activity_stop(void)
 	cupti_activity_flush(true);
 	pthread_mutex_lock(&turning);
 	atomic_store(&stopped, true);
-	atomic_store(&cupti_resting, false);
+	atomic_store(&cupti_hot.resting, false);
 	turn(false, true);
 	turn(false, false);
 	cupti_uvm_stop();

@@ -6,6 +6,8 @@
 #include "collect/stack.h"
 #include "handlers/cupti/cupti.h"
 
+_Alignas(64) struct cupti_hot cupti_hot = {.recording = true};
+
 enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
 
 static cupti_subscriber subscriber;
@@ -23,7 +25,6 @@ static struct {
 	bool on;
 } turn[TURNS];
 static _Atomic uint32_t turns;
-static _Atomic bool recording = true;
 
 static bool begins(const char *name, const char *with)
 {
@@ -78,12 +79,12 @@ static uint32_t name_of(const struct cupti_call *call, uint8_t role)
 static void see_turn(uint32_t correlation, bool on)
 {
 	pthread_mutex_lock(&lock);
-	if (atomic_load(&recording) != on) {
+	if (atomic_load(&cupti_hot.recording) != on) {
 		turn[turns % TURNS].time = pasta_now();
 		turn[turns % TURNS].from = correlation;
 		turn[turns % TURNS].on = on;
 		turns++;
-		atomic_store(&recording, on);
+		atomic_store(&cupti_hot.recording, on);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -95,7 +96,7 @@ static bool was_on(uint32_t correlation, uint64_t time)
 	bool on;
 
 	if (!last)
-		return atomic_load(&recording);
+		return atomic_load(&cupti_hot.recording);
 	pthread_mutex_lock(&lock);
 	on = !turn[first % TURNS].on;
 	while (last-- > first) {
@@ -143,18 +144,20 @@ static void on_launch(uint8_t role, const struct cupti_call *call)
 	uint64_t begin;
 
 	if (call->site) {
+		if (!atomic_load_explicit(&cupti_hot.has_captured, memory_order_relaxed))
+			return; /* nothing was ever held back */
 		begin = cupti_graph_release(call);
 		if (begin)
 			launch_event(role, call, begin);
 		return;
 	}
 	on = pasta_agent_active();
-	recorded = on && pasta_agent_wants(PASTA_LAUNCH);
-	if (on != atomic_load_explicit(&recording, memory_order_relaxed))
+	recorded = on && cupti_hot.wants_launches;
+	if (on != atomic_load_explicit(&cupti_hot.recording, memory_order_relaxed))
 		see_turn(call->correlation, on);
-	if (on && atomic_load(&cupti_resting))
+	if (on && atomic_load(&cupti_hot.resting))
 		cupti_activity_go_on();
-	if (atomic_load_explicit(&cupti_captures, memory_order_relaxed))
+	if (atomic_load_explicit(&cupti_hot.captures, memory_order_relaxed))
 		cupti_graph_hold(symbol_of(call, role), recorded ? pasta_now() : 0);
 	else if (recorded)
 		launch_event(role, call, 0);
@@ -178,7 +181,7 @@ static void on_driver(uint32_t id, const struct cupti_call *call)
 		if (!call->site)
 			break;
 		pasta_agent_set_active(true);
-		if (pasta_agent_active() && atomic_load(&cupti_resting))
+		if (pasta_agent_active() && atomic_load(&cupti_hot.resting))
 			cupti_activity_go_on();
 		break;
 	case STOP:
@@ -246,7 +249,8 @@ int cupti_callbacks_start(void)
 {
 	int r = cupti.Subscribe(&subscriber, on_call, NULL);
 
-	atomic_store(&recording, pasta_agent_active());
+	atomic_store(&cupti_hot.recording, pasta_agent_active());
+	cupti_hot.wants_launches = pasta_agent_wants(PASTA_LAUNCH);
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)

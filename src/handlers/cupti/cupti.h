@@ -49,6 +49,16 @@ struct cupti {
 };
 extern struct cupti cupti;
 
+/* What every launch looks at, in one cache line. */
+struct cupti_hot {
+	atomic_bool recording;	   /* as the last launch saw it */
+	atomic_bool resting;	   /* CUPTI makes no records of work */
+	atomic_bool has_captured;  /* there has been a capture */
+	bool wants_launches;	   /* a tool does */
+	_Atomic uint32_t captures; /* that there are in the process */
+};
+extern struct cupti_hot cupti_hot;
+
 /* inject.c: say what is missing, and what to do. */
 void cupti_trouble(const char *what, int result);
 
@@ -66,8 +76,7 @@ bool cupti_recorded(uint32_t correlation);
 /* The same of what has a time, but no launch. */
 bool cupti_recorded_at(uint64_t time);
 
-/* graph.c: nodes of graphs. How many captures there are in the process. */
-extern _Atomic uint32_t cupti_captures;
+/* graph.c: nodes of graphs. */
 /* A call that begins a capture, or ends one; one that clones nodes. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins);
 void cupti_graph_clones(const struct cupti_call *call);
@@ -89,7 +98,6 @@ void cupti_module(const struct cupti_resource_data *data, bool loaded);
 int cupti_activity_start(void);
 /* Work costs nothing while none is recorded: CUPTI rests if that is so now. Whoever launches
  * something that is recorded looks, and goes on first. */
-extern atomic_bool cupti_resting;
 void cupti_activity_rest(void);
 void cupti_activity_go_on(void);
 /* No more, for good: others may use CUPTI from now on. */

@@ -12,8 +12,6 @@
 /* As cuda.h has it: the capture is over, though there is no graph of it. */
 enum { CU_CAPTURE_INVALIDATED = 901 };
 
-_Atomic uint32_t cupti_captures;
-
 static _Thread_local struct {
 	const char *symbol; /* of the kernel whose launch is held back */
 	uint64_t begin;	    /* of it; 0: it is not recorded */
@@ -31,17 +29,19 @@ static int status_of(const struct cupti_call *call)
 /* One too many only holds launches back for longer; one too few would count nodes as launches. */
 void cupti_graph_capture(const struct cupti_call *call, bool begins)
 {
-	uint32_t n = atomic_load(&cupti_captures);
+	uint32_t n = atomic_load(&cupti_hot.captures);
 	int status;
 
 	if (!call->site)
 		return;
 	status = status_of(call);
-	if (begins && !status)
-		atomic_fetch_add(&cupti_captures, 1);
-	else if (!begins && (!status || status == CU_CAPTURE_INVALIDATED))
-		while (n && !atomic_compare_exchange_weak(&cupti_captures, &n, n - 1))
+	if (begins && !status) {
+		atomic_store(&cupti_hot.has_captured, true);
+		atomic_fetch_add(&cupti_hot.captures, 1);
+	} else if (!begins && (!status || status == CU_CAPTURE_INVALIDATED)) {
+		while (n && !atomic_compare_exchange_weak(&cupti_hot.captures, &n, n - 1))
 			;
+	}
 }
 
 void cupti_graph_hold(const char *symbol, uint64_t begin)

@@ -1,0 +1,135 @@
+/* clock.c - CLOCK_MONOTONIC_RAW by the processor's counter, where the kernel does so, too. */
+#include "collect/clock.h"
+
+#ifdef __x86_64__
+
+#include <cpuid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	TRIES = 100,
+	TOGETHER = 400,	    /* ticks: the kernel's clock and the counter were read at once */
+	SPAN = 1 << 21,	    /* about a millisecond */
+	BASELINE = 1 << 25, /* ticks that the rate is made of: 10 ms at least */
+	WRONG_NS = 1000,    /* so far off is no error of reading */
+	RATE_SHIFT = 32,
+};
+
+_Thread_local struct pasta_ticks pasta_ticks_here;
+
+static atomic_bool usable;
+/* Where the rate is counted from: the first reading. first_raw is written before it, once. */
+static _Atomic uint64_t first_ticks, first_raw;
+
+static bool is_kernels_clock(void)
+{
+	int saved = errno, fd;
+	char name[8] = "";
+	ssize_t n;
+
+	fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		  O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	return n == 4 && !strcmp(name, "tsc\n");
+}
+
+/* It ticks at one rate, whatever the processor does. */
+static bool is_invariant(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1;
+}
+
+void pasta_clock_begin(void)
+{
+	uint64_t none = 0, ticks, raw, after;
+
+	if (atomic_load(&first_raw) || !is_invariant() || !is_kernels_clock())
+		return;
+	for (int i = 0; i < TRIES; i++) {
+		ticks = __rdtsc();
+		raw = pasta_now_exact();
+		after = __rdtsc();
+		if (after - ticks > TOGETHER)
+			continue;
+		if (atomic_compare_exchange_strong(&first_raw, &none, raw)) {
+			atomic_store(&first_ticks, ticks);
+			atomic_store(&usable, true);
+		}
+		return;
+	}
+}
+
+/* ns of 2^32 ticks; 0: not known yet. */
+static uint64_t rate_at(uint64_t ticks, uint64_t raw)
+{
+	uint64_t passed = ticks - atomic_load_explicit(&first_ticks, memory_order_relaxed);
+	uint64_t ns = raw - atomic_load_explicit(&first_raw, memory_order_relaxed);
+
+	if (passed < BASELINE || passed >> 62 || ns >> 62)
+		return 0;
+	return (uint64_t)(((unsigned __int128)ns << RATE_SHIFT) / passed);
+}
+
+/* At least what has been said on this thread. A signal handler may have asked later, or ask now. */
+static uint64_t said(const struct pasta_ticks *c, uint64_t ticks)
+{
+	struct pasta_ticks t;
+	uint64_t passed;
+
+	do {
+		t = *c;
+		atomic_signal_fence(memory_order_seq_cst);
+	} while (t.ticks != c->ticks);
+	passed = ticks > t.ticks ? ticks - t.ticks : 0;
+	return t.raw + ((passed < SPAN ? passed : SPAN) * t.rate >> RATE_SHIFT);
+}
+
+/* A signal handler may come in between, and finds that nothing holds. */
+static void set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint64_t rate)
+{
+	c->span = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	c->ticks = ticks;
+	c->raw = raw;
+	c->rate = rate;
+	atomic_signal_fence(memory_order_seq_cst);
+	c->span = rate ? SPAN : 0;
+}
+
+__attribute__((noinline)) uint64_t pasta_clock_ask(void)
+{
+	struct pasta_ticks *c = &pasta_ticks_here;
+	uint64_t before, raw, after, least;
+
+	before = __rdtsc();
+	raw = pasta_now_exact();
+	after = __rdtsc();
+	least = said(c, before);
+	/* The counter was set anew, as when a machine sleeps or moves: no more of it. */
+	if (least > raw + WRONG_NS)
+		atomic_store(&usable, false);
+	if (!atomic_load_explicit(&usable, memory_order_relaxed))
+		c->span = 0;
+	else if (after - before <= TOGETHER)
+		set(c, before + (after - before) / 2, raw > least ? raw : least,
+		    rate_at(before, raw));
+	return raw > least ? raw : least;
+}
+
+#else
+
+void pasta_clock_begin(void)
+{
+}
+
+#endif
