@@ -1,7 +1,7 @@
 """bench_cupti.py [--seconds N] [--only PART,...] [--json FILE] - what recording CUDA costs.
 
 Variants: native, and once more as the control; floor, a library that only has CUPTI fill its
-buffers; accelprof run; accelprof run --level count; and for training a model torch.profiler and
+buffers; callbacks, one that only has CUPTI call an empty function at each launch; accelprof run; accelprof run --level count; and for training a model torch.profiler and
 Proton, where they are. Each is a process that waits for its turn (servers.py), in several
 generations; figures are medians and, in brackets, 95 % intervals (figures.py).
 
@@ -34,12 +34,12 @@ TORCH_LIMITS = servers.Limits(ready=180, block=60, end=60)
 # A variant a line: the options of accelprof run.
 KINDS = "launch,kernel,copy,set"
 RUNS = {"accelprof": ["--record", KINDS],
-        "accelprof, no stacks": ["--no-stacks", "--record", KINDS],
         "accelprof, count": ["--level", "count"]}
-ONLY_LOOPS = ["accelprof, no stacks"]
+FLOORS = {"floor": "10,1,2",  # kernels, copies, fills
+          "callbacks": "callbacks"}
+ONLY_LOOPS = ["callbacks"]
 PROFILERS = {"torch.profiler": "torch", "Proton": "proton"}  # of gpt2.py
-NAMES = ["native", "native 2", "floor", *RUNS, *PROFILERS]
-FLOOR_KINDS = "10,1,2"  # kernels, copies, fills
+NAMES = ["native", "native 2", *FLOORS, *RUNS, *PROFILERS]
 
 # kind, figure, title, unit, by what it is divided, digits, what is compared
 LOOP_FIGURES = [
@@ -69,7 +69,7 @@ class Bench:
         self.folder = tempfile.mkdtemp(prefix="accelprof-bench-")
         self.left_out = []
         self.result = {"bench": "cupti", "cupti": self.cupti, "left_out": self.left_out}
-        self.names = ["native", "native 2", "floor"] + [n for n in RUNS if self.can(n)]
+        self.names = ["native", "native 2", *FLOORS] + [n for n in RUNS if self.can(n)]
         self.runs = {}
 
     def doctor(self):
@@ -92,8 +92,8 @@ class Bench:
     def command(self, variant, program, run):
         """The command line and the environment for it."""
         env = {k: v for k, v in os.environ.items() if k != "CUDA_INJECTION64_PATH"}
-        if variant == "floor":
-            env.update(CUDA_INJECTION64_PATH=self.floor, FLOOR_KINDS=FLOOR_KINDS,
+        if variant in FLOORS:
+            env.update(CUDA_INJECTION64_PATH=self.floor, FLOOR_KINDS=FLOORS[variant],
                        FLOOR_CUPTI=self.cupti, FLOOR_FILE=run + ".floor")
         elif variant in RUNS:
             program = [self.accelprof, "run", "-t", "kernel_freq", "-o", run, *RUNS[variant],
@@ -203,7 +203,7 @@ def loops(bench):
 
     def ended(name, answer):
         run = bench.runs[name]
-        if name == "floor":
+        if name in FLOORS:
             check_floor(run)
         if name in RUNS and answer:
             launches, dropped = tally(run)
@@ -289,7 +289,7 @@ def training(bench):
 
     def ended(name, _):
         run = bench.runs[name]
-        if name == "floor":
+        if name in FLOORS:
             check_floor(run)
         if name in RUNS:
             dropped.append(tally(run)[1])

@@ -2,14 +2,17 @@
  * floor.c - what CUPTI itself costs: a library for CUDA_INJECTION64_PATH that only has buffers
  * filled.
  *
- * FLOOR_KINDS has the activities to ask for, as numbers ("10,1,2"); FLOOR_CUPTI the library, where
- * the program has not loaded it itself. At the end a line goes to FLOOR_FILE: buffers, bytes and
- * records that were dropped, or what failed.
+ * FLOOR_KINDS has the activities to ask for, as numbers ("10,1,2"); "callbacks": none, but calls of
+ * a function that does nothing at each launch. FLOOR_CUPTI is the library, where the program has not
+ * loaded it itself. At the end a line goes to FLOOR_FILE: buffers (or calls), bytes and records that
+ * were dropped, or what failed.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "handlers/cupti/cuptiabi.h"
@@ -23,11 +26,16 @@ static struct {
 	int (*cuptiActivityEnable)(int);
 	int (*cuptiActivityFlushAll)(uint32_t);
 	int (*cuptiActivityGetNumDroppedRecords)(void *, uint32_t, size_t *);
+	int (*cuptiSubscribe)(cupti_subscriber *, cupti_callback, void *);
+	int (*cuptiEnableCallback)(uint32_t, cupti_subscriber, int, uint32_t);
+	int (*cuptiGetCallbackName)(int, uint32_t, const char **);
 } cupti;
 
 static _Atomic(void *) spare;
 static atomic_ullong buffers, bytes, lost;
 static const char *failed;
+static unsigned long calls; /* of one thread: loops have one */
+static bool has_callbacks;
 
 static void request(uint8_t **buffer, size_t *size, size_t *records)
 {
@@ -59,7 +67,7 @@ static void at_exit(void)
 	const char *path = getenv("FLOOR_FILE");
 	FILE *f;
 
-	if (!failed)
+	if (!failed && !has_callbacks)
 		cupti.cuptiActivityFlushAll(1);
 	f = path ? fopen(path, "w") : NULL;
 	if (!f)
@@ -67,7 +75,7 @@ static void at_exit(void)
 	if (failed)
 		fprintf(f, "failed: %s\n", failed);
 	else
-		fprintf(f, "%llu %llu %llu\n", buffers, bytes, lost);
+		fprintf(f, "%llu %llu %llu\n", has_callbacks ? calls : buffers, bytes, lost);
 	fclose(f);
 }
 
@@ -87,6 +95,28 @@ static void *find(void)
 	return lib;
 }
 
+static void on_call(void *user, int domain, uint32_t id, const void *data)
+{
+	(void)user, (void)domain, (void)id, (void)data;
+	calls++;
+}
+
+static const char *start_callbacks(void)
+{
+	cupti_subscriber subscriber;
+	const char *name = NULL;
+
+	has_callbacks = true;
+	if (cupti.cuptiSubscribe(&subscriber, on_call, NULL) != CUPTI_OK)
+		return "cuptiSubscribe";
+	for (uint32_t id = 1; cupti.cuptiGetCallbackName(CUPTI_DRIVER_API, id, &name) == CUPTI_OK;
+	     id++)
+		if (name && strstr(name, "LaunchKernel") &&
+		    cupti.cuptiEnableCallback(1, subscriber, CUPTI_DRIVER_API, id) != CUPTI_OK)
+			return "cuptiEnableCallback";
+	return NULL;
+}
+
 static const char *start(void)
 {
 	const char *kinds = getenv("FLOOR_KINDS");
@@ -103,7 +133,12 @@ static const char *start(void)
 	BIND(cuptiActivityEnable)
 	BIND(cuptiActivityFlushAll)
 	BIND(cuptiActivityGetNumDroppedRecords)
+	BIND(cuptiSubscribe)
+	BIND(cuptiEnableCallback)
+	BIND(cuptiGetCallbackName)
 #undef BIND
+	if (kinds && !strcmp(kinds, "callbacks"))
+		return start_callbacks();
 	if (cupti.cuptiActivityRegisterCallbacks(request, complete) != CUPTI_OK)
 		return "cuptiActivityRegisterCallbacks";
 	for (kinds = kinds ? kinds : "10"; *kinds; kinds = *end ? end + 1 : end) {

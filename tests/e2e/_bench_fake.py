@@ -23,7 +23,8 @@ def table(name):
 def variant():
     if "--profiler" in sys.argv:
         return {"torch": "torch.profiler", "proton": "Proton"}[sys.argv[-1]]
-    return os.environ.get("FAKE_VARIANT") or ("floor" if "FLOOR_FILE" in os.environ else "native")
+    floor = "callbacks" if os.environ.get("FLOOR_KINDS") == "callbacks" else "floor"
+    return os.environ.get("FAKE_VARIANT") or (floor if "FLOOR_FILE" in os.environ else "native")
 
 
 def log(*words):

@@ -42,7 +42,7 @@ blocks() {
 export FAKE_COST="floor=0.3,accelprof=0.3,torch.profiler=0.8,Proton=0.4"
 fake all 0 --generations 3 --seconds 60
 is "all: loops" "$(blocks all loops)" \
-	"[('accelprof', 27), ('accelprof, count', 27), ('floor', 27), ('native', 27), ('native 2', 27)]"
+	"[('accelprof', 27), ('accelprof, count', 27), ('callbacks', 27), ('floor', 27), ('native', 27), ('native 2', 27)]"
 is "all: training" "$(blocks all training)" \
 	"$(printf '%s%s' "[('Proton', 18), ('accelprof', 18), ('accelprof, count', 18), ('floor', 18)," \
 		" ('native', 18), ('native 2', 18), ('torch.profiler', 18)]")"
@@ -55,7 +55,7 @@ has "all: an aim" all.out '^Aim: trace, GPT-2 8x512, times torch.profiler, at mo
 has "all: size" all.out '^On disk: 3\.0 bytes a launch'
 has "all: many" all.out '2000000 recorded, 0 dropped, 3\.0 bytes each; .*: good$'
 has "all: left out" all.out '^left out: accelprof, no stacks: accelprof: unknown option'
-has "all: progress" all.err '^loops: generation 3, 135 blocks, [0-9]+ s$'
+has "all: progress" all.err '^loops: generation 3, 162 blocks, [0-9]+ s$'
 
 # The same figures again, from the file.
 python3 "$bench" --from all.json >again.out || failed "again: status $?"
