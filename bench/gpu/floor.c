@@ -3,9 +3,9 @@
  * filled.
  *
  * FLOOR_KINDS has the activities to ask for, as numbers ("10,1,2"); "callbacks": none, but calls of
- * a function that does nothing at each launch. FLOOR_CUPTI is the library, where the program has not
- * loaded it itself. At the end a line goes to FLOOR_FILE: buffers (or calls), bytes and records that
- * were dropped, or what failed.
+ * a function that does nothing at each launch. FLOOR_CUPTI is the library, where the program has
+ * not loaded it itself. At the end a line goes to FLOOR_FILE: buffers (or calls), bytes and records
+ * that were dropped, or what failed.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -246,8 +246,9 @@ static void many_of_them_are_all_there(void **state)
 
 static void ask_for_functions(void)
 {
-	static const char *const own[] = {"cuMemCreate", "cuMemRetainAllocationHandle",
-					  "cuMemRelease", "cuMemMap", "cuMemUnmap"};
+	static const char *const own[] = {"cuMemCreate",  "cuMemRetainAllocationHandle",
+					  "cuMemRelease", "cuMemMap",
+					  "cuMemUnmap",	  "cuMemSetAccess"};
 	static const char *const others[] = {"cuMemMapArrayAsync", "cuMemAddressReserve", "cuMem"};
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)

@@ -121,6 +121,8 @@ void cupti_uvm_stop(void);
 /* vmm.c: memory that is made, and mapped to addresses later. Whether a call has to do with it. */
 bool cupti_vmm_is(const char *function);
 void cupti_vmm_call(const struct cupti_call *call);
+/* Whether this was such a call, of late. */
+bool cupti_vmm_has(uint32_t correlation);
 
 /* flush.c: do so once a second from now on, and when the program leaves by _exit. */
 void cupti_flush_start(void);

@@ -1,4 +1,6 @@
 /* records.c - CUPTI's records, turned into events. One thread at a time. */
+#include <pasta/pasta.h>
+
 #include "handlers/cupti/cupti.h"
 
 enum { BATCH = 1 << 16 };
@@ -164,6 +166,8 @@ static void take_memory(const struct cupti_memory *m)
 {
 	struct pasta_event *ev;
 
+	if (cupti_vmm_has(m->correlation))
+		return;
 	if (m->operation == 1) {
 		ev = ADD(alloc, ALLOC, m->time);
 		if (!ev)
@@ -252,13 +256,26 @@ static void take_uvm(const struct cupti_uvm *u)
 		ev->uvm.count = 1; /* the value is where the program was */
 }
 
+/* A stream may be told of more than once. */
+static bool is_new(const struct cupti_stream *s)
+{
+	static struct pasta_map *known;
+	uint64_t key = (uint64_t)s->context << 32 | s->stream;
+	uint32_t *seen;
+
+	if (!known)
+		known = pasta_map_new(sizeof(*seen));
+	seen = known ? pasta_map_add(known, key) : NULL;
+	return !seen || !(*seen)++;
+}
+
 /* Records of streams, events and links have no time. */
 static void take_stream(const struct cupti_stream *s)
 {
 	struct pasta_event *ev;
 	uint32_t tid = 0;
 
-	if (!pasta_agent_wants(PASTA_QUEUE))
+	if (!pasta_agent_wants(PASTA_QUEUE) || !is_new(s))
 		return;
 	ev = ADD(queue, QUEUE, cupti_call_time(s->correlation, &tid));
 	ev->tid = tid;

@@ -1,8 +1,9 @@
 /*
  * vmm.c - the driver's virtual memory management: cuMemCreate, cuMemMap and their ends.
  *
- * CUPTI's records of memory know nothing of it. Memory is a handle; it ends when its last reference
- * is released and nothing is mapped to it. An address that it is mapped to is a part of it.
+ * Memory is a handle; it ends when its last reference is released and nothing is mapped to it. An
+ * address that it is mapped to is a part of it. Some versions of CUPTI have records of addresses
+ * that are mapped, as if they were memory of their own: those of such calls are left out.
  */
 #include <pthread.h>
 
@@ -11,7 +12,7 @@
 #include "collect/stack.h"
 #include "handlers/cupti/cupti.h"
 
-enum { ON_DEVICE = 1 };
+enum { ON_DEVICE = 1, NUMBERS = 1 << 16 };
 
 struct block {
 	uint64_t bytes, serial;
@@ -28,6 +29,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *blocks;      /* by handle */
 static struct pasta_ranges *mappings; /* by address */
 static uint64_t serials;
+/* Correlations of calls, by their lowest bits: a record comes long before as many have passed. */
+static _Atomic uint32_t numbers[NUMBERS];
 
 static bool open_tables(void)
 {
@@ -174,7 +177,7 @@ static const struct {
 } calls[] = {
 	{"cuMemCreate", create, 1},   {"cuMemRetainAllocationHandle", retain, 1},
 	{"cuMemRelease", release, 0}, {"cuMemMap", map, 1},
-	{"cuMemUnmap", unmap, 1},
+	{"cuMemUnmap", unmap, 1},     {"cuMemSetAccess", NULL, 0},
 };
 
 #define CALLS (sizeof(calls) / sizeof(*calls))
@@ -195,7 +198,10 @@ void cupti_vmm_call(const struct cupti_call *call)
 
 	while (i < CALLS && strcmp(call->function, calls[i].name) != 0)
 		i++;
-	if (i == CALLS || call->site != calls[i].site || !call->params ||
+	if (!call->site)
+		atomic_store_explicit(&numbers[call->correlation % NUMBERS], call->correlation,
+				      memory_order_relaxed);
+	if (i == CALLS || !calls[i].call || call->site != calls[i].site || !call->params ||
 	    (call->site && call->ret && *(const int *)call->ret))
 		return;
 	pthread_mutex_lock(&lock);
@@ -204,4 +210,10 @@ void cupti_vmm_call(const struct cupti_call *call)
 	else
 		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 	pthread_mutex_unlock(&lock);
+}
+
+bool cupti_vmm_has(uint32_t correlation)
+{
+	return correlation && atomic_load_explicit(&numbers[correlation % NUMBERS],
+						   memory_order_relaxed) == correlation;
 }
