@@ -423,6 +423,43 @@ static void unified_memory_has_what_its_sort_has_in_every_version(void **state)
 	unsetenv("FAKE_CUPTI_VERSION");
 }
 
+static void map_and_take(void)
+{
+	struct cu_mem_map map = {.address = 0x1000, .size = 0x1000, .handle = 7};
+	struct cupti_call call = {.function = "cuMemMap", .params = &map, .correlation = 1234};
+
+	cupti_vmm_call(&call);
+	take_buffer();
+}
+
+static void mapped_addresses_are_no_memory_of_their_own(void **state)
+{
+	(void)state;
+	for (uint32_t correlation = 1233; correlation < 1236; correlation++)
+		PUT((struct cupti_memory){.kind = CUPTI_MEMORY,
+					  .operation = 1,
+					  .sort = 3,
+					  .correlation = correlation,
+					  .address = correlation,
+					  .time = pasta_now()});
+	assert_int_equal(in_child(map_and_take), 0);
+	read_back();
+	used = 0;
+	assert_int_equal(got.count, 2);
+	assert_int_equal(got.ev[0].alloc.addr, 1233);
+	assert_int_equal(got.ev[1].alloc.addr, 1235);
+}
+
+static void a_stream_is_told_of_once(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++)
+		PUT((struct cupti_stream){.kind = CUPTI_STREAM, .context = 1 + i % 2, .stream = 7});
+	convert();
+	assert_int_equal(got.count, 2);
+	assert_int_equal(got.ev[0].queue.context + got.ev[1].queue.context, 3);
+}
+
 static void streams_events_and_links_have_their_fields(void **state)
 {
 	const struct pasta_queue *q = &got.ev[0].queue;
@@ -825,6 +862,8 @@ int main(void)
 		T(waits_say_for_what),
 		T(unified_memory_has_what_its_sort_has_in_every_version),
 		T(streams_events_and_links_have_their_fields),
+		T(mapped_addresses_are_no_memory_of_their_own),
+		T(a_stream_is_told_of_once),
 		T(an_event_has_a_device_where_its_version_has),
 		T(records_of_kinds_that_are_not_known_are_passed_over),
 		T(a_buffer_may_hold_more_than_is_pushed_at_once),
