@@ -13,12 +13,23 @@ after a fork, and none of them fails for want of an agent.
 
 import os
 import sys
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable, Optional, Protocol, TypeVar
 
 __all__ = ["counter", "is_collecting", "region", "start", "step", "stop"]
 __version__ = "0.1.0"
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Region(Protocol):
+    """What region() returns: a context manager, and a decorator of functions."""
+
+    def __enter__(self) -> "Region": ...
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None: ...
+
+    def __call__(self, function: _F) -> _F: ...
+
 
 # Functions whose body runs after the call has returned: CO_GENERATOR, CO_COROUTINE and
 # CO_ASYNC_GENERATOR.
@@ -49,7 +60,7 @@ class _Nothing:
     def __enter__(self) -> "_Nothing":
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         pass
 
     def __call__(self, function: _F) -> _F:
@@ -68,7 +79,7 @@ def stop() -> None:
     """Record no activity from now on, in this process."""
 
 
-def region(name: str) -> Any:
+def region(name: str) -> Region:
     """A region of the calling thread: for with, or as a decorator. It may be used again."""
     return _NOTHING
 
@@ -97,6 +108,7 @@ def _bind() -> None:
         functions = _record.make(agent)
         for name in __all__:
             functions[name].__doc__ = globals()[name].__doc__
+            functions[name].__name__ = functions[name].__qualname__ = name
         globals().update(functions)
 
 

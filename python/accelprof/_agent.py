@@ -27,7 +27,7 @@ class _Ops(ctypes.Structure):
 
 
 class Agent(NamedTuple):
-    """What the package calls. None of it waits, so Python's lock is kept."""
+    """What the package calls. Python's lock is kept, but by start and stop, which may wait."""
 
     library: ctypes.PyDLL
     start: Callable[[], None]
@@ -53,16 +53,16 @@ def _load(path: str) -> Optional[Agent]:
     if not table or table.contents.size < ctypes.sizeof(_Ops):
         return None
     ops = table.contents
-    nothing = ctypes.PYFUNCTYPE(None)
+    waits = ctypes.CFUNCTYPE(None)
     say = library.pasta_python_say
     say.argtypes = [ctypes.c_char_p]
     say.restype = None
     return Agent(
         library,
-        nothing(ops.start),
-        nothing(ops.stop),
+        waits(ops.start),
+        waits(ops.stop),
         ctypes.PYFUNCTYPE(None, ctypes.c_char_p)(ops.region_begin),
-        nothing(ops.region_end),
+        ctypes.PYFUNCTYPE(None)(ops.region_end),
         ctypes.PYFUNCTYPE(None, ctypes.c_uint64)(ops.iteration),
         ctypes.PYFUNCTYPE(None, ctypes.c_char_p, ctypes.c_double)(ops.counter),
         library.pasta_annotate_active,

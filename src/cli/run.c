@@ -53,9 +53,9 @@ struct job {
 	uint64_t record;    /* --record */
 	const char *memory; /* bytes, as text */
 	char memory_text[24];
-	const char *native;   /* of --stacks: native or native=PERIOD; NULL: none */
-	bool python, modules; /* likewise */
-	char *stacks_arg, stacks[64];
+	bool native, python, modules; /* --stacks */
+	size_t period;		      /* of native ones; 0: not told */
+	char stacks[64];
 	const struct level *level;
 	uint64_t delay, duration; /* ns; duration 0: to the end */
 	char window[48];
@@ -122,37 +122,37 @@ static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
 	return 0;
 }
 
-static bool is_native(const char *name)
+static bool parse_native(struct job *job, const char *name)
 {
-	size_t period = 1;
+	size_t period = 0;
 
-	return (!strcmp(name, "native") ||
-		(!strncmp(name, "native=", 7) && !pasta_cli_count(name + 7, &period))) &&
-	       period && period <= UINT32_MAX;
+	if (strncmp(name, "native", 6) != 0 || (name[6] && name[6] != '='))
+		return false;
+	if (name[6] && (pasta_cli_count(name + 7, &period) || !period || period > UINT32_MAX))
+		return false;
+	job->native = true;
+	job->period = period;
+	return true;
 }
 
 static int parse_stacks(struct job *job, const char *arg, struct pasta_err *err)
 {
-	char *rest, *name;
+	char *list = strdup(arg), *rest = list, *name;
+	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 
-	free(job->stacks_arg);
-	job->stacks_arg = rest = strdup(arg);
-	if (!rest)
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	while ((name = strsep(&rest, ","))) {
-		if (is_native(name))
-			job->native = name;
-		else if (!strcmp(name, "python"))
+	while (!error && (name = strsep(&rest, ","))) {
+		if (!strcmp(name, "python"))
 			job->python = true;
 		else if (!strcmp(name, "modules"))
 			job->modules = true;
-		else
-			return pasta_fail(err, -EINVAL,
-					  "--stacks is native, native=PERIOD, python or modules, "
-					  "or some of them with commas, not '%s'",
-					  arg);
+		else if (!parse_native(job, name))
+			error = pasta_fail(err, -EINVAL,
+					   "--stacks is native, native=PERIOD, python or modules, "
+					   "or some of them with commas, not '%s'",
+					   arg);
 	}
-	return 0;
+	free(list);
+	return error;
 }
 
 /* What was asked for, and what the tools need. NULL: none. */
@@ -161,10 +161,15 @@ static const char *stacks(struct job *job)
 	uint64_t needs = pasta_choice_needs(&job->show.choice);
 	bool python = job->python || needs & PASTA_NEED_PYTHON;
 	bool modules = job->modules || needs & PASTA_NEED_MODULES;
+	char native[32] = "";
 
-	snprintf(job->stacks, sizeof(job->stacks), "%s%s%s", job->native ? job->native : "",
-		 python ? ",python" : "", modules ? ",modules" : "");
-	return *job->stacks ? job->stacks + (*job->stacks == ',') : NULL;
+	if (job->native && job->period)
+		snprintf(native, sizeof(native), ",native=%zu", job->period);
+	else if (job->native)
+		snprintf(native, sizeof(native), ",native");
+	snprintf(job->stacks, sizeof(job->stacks), "%s%s%s", native, python ? ",python" : "",
+		 modules ? ",modules" : "");
+	return *job->stacks ? job->stacks + 1 : NULL;
 }
 
 static int parse_delay(struct job *job, const char *arg, struct pasta_err *err)
@@ -633,7 +638,6 @@ static void job_free(struct job *job)
 	free(job->agent);
 	free(job->shards);
 	free(job->info_file);
-	free(job->stacks_arg);
 }
 
 static int run(struct job *job)

@@ -267,3 +267,59 @@ def test_the_package_installs_and_records_without_the_folder(runner, tmp_path):
     result = runner.recorded("-I", "-c", program, options=("-t", "regions"), python=python)
     assert (result.returncode, result.stderr) == (0, "")
     assert regions(runner) == {"isolated": 1}
+
+
+def test_stacks_can_be_read_while_others_make_and_drop_code(runner):
+    program = runner.write(
+        "program.py",
+        """
+        import ctypes, sys, threading, time
+        import accelprof
+        from accelprof import _agent, _stacks
+        if not _stacks.begin():
+            sys.exit()
+        # One that lets go of Python's lock.
+        capture = ctypes.CDLL(_agent.get().library._name).pasta_pystack_capture
+        end = time.monotonic() + 1.5
+        wrong = []
+        def make_and_drop():
+            i = 0
+            while time.monotonic() < end:
+                i += 1
+                text = "\\n" * (i % 50) + "def f(c):\\n    return [c() for _ in range(3)]\\n"
+                made = {}
+                exec(compile(text, "<made %d>" % (i % 5), "exec"), made)
+                ids = made["f"](capture)
+                if 0 in ids or len(set(ids)) != 1:
+                    wrong.append(ids)
+        def deep(n):
+            return capture() if n == 0 else deep(n - 1)
+        def each(n):
+            for _ in range(n):
+                yield capture()
+        def others():
+            i = 0
+            while time.monotonic() < end:
+                i += 1
+                if not deep(i % 300) or not all(each(5)):
+                    wrong.append(i)
+                short = threading.Thread(target=deep, args=(3,))
+                short.start()
+                short.join()
+        threads = [threading.Thread(target=f) for f in (make_and_drop, others) * 2]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        print(wrong[:3])
+        """,
+    )
+    result = runner.recorded(program, options=("--stacks", "python"))
+    assert (result.returncode, result.stdout) == (0, "[]\n"), result.stderr
+
+
+@pytest.mark.parametrize("old", ["python2.7", "python3.6", "python3.7"])
+def test_pythons_that_are_too_old_run_as_ever(runner, old):
+    if shutil.which(old) is None or runner.native("-c", "", python=old).returncode:
+        pytest.skip(f"no {old} here")
+    native = runner.native("-c", SHOW, python=old)
+    recorded = runner.recorded("-c", SHOW, python=old)
+    assert (recorded.stdout, recorded.stderr) == (native.stdout, native.stderr)

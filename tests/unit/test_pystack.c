@@ -1,4 +1,5 @@
-/* test_pystack.c - Python's stacks: of a made-up interpreter, captured in a child, read from its run. */
+/* test_pystack.c - Python's stacks: of a made-up interpreter, captured in a child, read from its
+ * run. */
 #include "unit/agent_run.h"
 
 #include <errno.h>
@@ -176,8 +177,8 @@ static void read_run(void)
 		n = pasta_stack_frames(ev->proc, ev->launch.stack, f, DEEP);
 		told[told_count][0] = '\0';
 		for (size_t i = 0; i < n && i < DEEP; i++)
-			used += (size_t)snprintf(told[told_count] + used,
-						 sizeof(told[0]) - used, "%s%s", i ? " < " : "",
+			used += (size_t)snprintf(told[told_count] + used, sizeof(told[0]) - used,
+						 "%s%s", i ? " < " : "",
 						 pasta_stack_frame_text(&f[i], one, sizeof(one)));
 		told_count++;
 	}
