@@ -99,8 +99,8 @@ def _right(library: ctypes.PyDLL) -> bool:
     def call() -> bool:
         return _same(_found(library, text), sys._getframe())
 
-    names = ("plain", "generator", "decorated", "through_c", "caf\u00e9")
-    names += ("\u03bb\u03cc\u03b3\u03bf\u03c2", "\U00020000")
+    names = ["plain", "generator", "decorated", "through_c", "caf\u00e9"]
+    names += ["\u03bb\u03cc\u03b3\u03bf\u03c2", "\U00020000"]
     return all(places[name](call) for name in names)
 
 

@@ -323,3 +323,28 @@ def test_pythons_that_are_too_old_run_as_ever(runner, old):
     native = runner.native("-c", SHOW, python=old)
     recorded = runner.recorded("-c", SHOW, python=old)
     assert (recorded.stdout, recorded.stderr) == (native.stdout, native.stderr)
+
+
+def test_the_layouts_of_other_pythons_are_found_out_and_do_no_harm(runner):
+    program = runner.write(
+        "program.py",
+        """
+        import ctypes, sys
+        from accelprof import _agent, _stacks
+        library = _agent.get().library
+        own = sys.version_info[1]
+        alike = {8: 0, 9: 0}  # these two differ in nothing that is read
+        if not _stacks.begin():
+            sys.exit()
+        for minor in (*range(8, 14), own):
+            why = ctypes.create_string_buffer(256)
+            begun = library.pasta_pystack_begin(0x030000f0 | minor << 16, why, len(why)) == 0
+            right = begun and _stacks._right(library)
+            assert right == (alike.get(minor, minor) == alike.get(own, own)), (minor, own, why.value)
+            assert library.pasta_pystack_capture() == 0  # nobody has trusted it
+        print("done")
+        """,
+    )
+    result = runner.recorded(program, options=("--stacks", "python"))
+    if sys.version_info[:2] <= (3, 13):
+        assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")

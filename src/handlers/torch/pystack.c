@@ -80,20 +80,20 @@ static inline __attribute__((always_inline)) bool peek(const int *pipe_, uint64_
 static inline __attribute__((always_inline)) bool read_place(const int *pipe_, uint64_t frame,
 							     struct place *p)
 {
-	uint64_t place = 0, type = 0;
+	uint64_t code = 0, place = 0, type = 0;
 	int32_t n = 0;
-	bool ok = peek(pipe_, frame + at.code, &p->code, 8);
+	bool ok = peek(pipe_, frame + at.code, &code, 8);
 
 	/* Where Python is asked about code it has to be some. */
 	if (pipe_ &&
-	    (!ok || !peek(pipe_, p->code + PY_TYPE, &type, 8) || type != (uintptr_t)py.code_type))
+	    (!ok || !peek(pipe_, code + PY_TYPE, &type, 8) || type != (uintptr_t)py.code_type))
 		return false;
-	ok = peek(pipe_, p->code + at.file, &p->file, 8) &&
-	     peek(pipe_, p->code + at.name, &p->name, 8) &&
-	     peek(pipe_, p->code + at.line, &p->line, 4);
+	p->code = code;
+	ok = peek(pipe_, code + at.file, &p->file, 8) && peek(pipe_, code + at.name, &p->name, 8) &&
+	     peek(pipe_, code + at.line, &p->line, 4);
 	if (at.lasti_is == PY_LASTI_PLACE) {
 		ok = ok && peek(pipe_, frame + at.lasti, &place, 8);
-		p->at = (int32_t)(place - (p->code + at.text));
+		p->at = (int32_t)(place - (code + at.text));
 	} else {
 		ok = ok && peek(pipe_, frame + at.lasti, &n, 4);
 		p->at = at.lasti_is == PY_LASTI_UNITS ? 2 * n : n;
@@ -155,7 +155,7 @@ static uint32_t character(const uint8_t *from, uint32_t kind, size_t i)
 /* A string of Python's, as UTF-8. False: it cannot be read, or is none that we know. */
 static bool read_text(const int *pipe_, uint64_t from, char text[4 * TEXT + 1])
 {
-	uint8_t raw[4 * TEXT];
+	uint8_t raw[4 * TEXT] = {0};
 	uint32_t state = 0, kind;
 	uint64_t n = 0;
 	size_t used = 0;
@@ -358,7 +358,7 @@ static size_t describe(const int *pipe_, const struct place *p, char *text, size
 
 __attribute__((visibility("default"))) int pasta_pystack_check(char *text, size_t size)
 {
-	struct place places[PASTA_PYSTACK_FRAMES];
+	struct place places[PASTA_PYSTACK_FRAMES] = {0};
 	size_t used = 0, more;
 	int pipe_[2], n;
 
