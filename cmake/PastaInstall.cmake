@@ -22,6 +22,9 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/include/pasta")
 	install(DIRECTORY include/pasta DESTINATION include
 		FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 endif()
+# Python looks into site at its start; the package beside it is the one that fits the agent.
+install(DIRECTORY python/site python/accelprof DESTINATION share/accelprof/python
+	FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY docs/schema/ DESTINATION share/accelprof FILES_MATCHING PATTERN "*.json")
 
 configure_file(cmake/pasta.pc.in pasta.pc @ONLY)

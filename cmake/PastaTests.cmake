@@ -101,6 +101,7 @@ pasta_script_tests(golden)
 # A sanitized agent cannot be loaded into a program that is not sanitized itself.
 if(NOT PASTA_SANITIZE)
 	pasta_script_tests(e2e)
+	pasta_script_tests(python)
 	pasta_script_tests(gpu)
 endif()
 

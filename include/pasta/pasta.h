@@ -427,6 +427,9 @@ PASTA_EXPORT const struct pasta_where *pasta_where_of(const struct pasta_event *
 enum pasta_needs {
 	PASTA_NEED_WHERE = 1, /* pasta_where: launches, regions, iterations */
 	PASTA_NEED_OPS = 2,   /* and operators in it; without it, there may be some or none */
+	/* What run is to record that costs more; in a run without it there may be some or none. */
+	PASTA_NEED_PYTHON = 4,	/* Python's functions and lines, as run --stacks python */
+	PASTA_NEED_MODULES = 8, /* modules of models, as run --stacks modules */
 };
 
 /*

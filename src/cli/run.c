@@ -56,7 +56,9 @@ struct job {
 	uint64_t record;    /* --record */
 	const char *memory; /* bytes, as text */
 	char memory_text[24];
-	const char *stacks; /* --stacks; NULL: none */
+	bool native, python, modules; /* --stacks */
+	size_t period;		      /* of native ones; 0: not told */
+	char stacks[64];
 	const struct level *level;
 	uint64_t delay, duration; /* ns; duration 0: to the end */
 	char window[48];
@@ -123,17 +125,54 @@ static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
 	return 0;
 }
 
+static bool parse_native(struct job *job, const char *name)
+{
+	size_t period = 0;
+
+	if (strncmp(name, "native", 6) != 0 || (name[6] && name[6] != '='))
+		return false;
+	if (name[6] && (pasta_cli_count(name + 7, &period) || !period || period > UINT32_MAX))
+		return false;
+	job->native = true;
+	job->period = period;
+	return true;
+}
+
 static int parse_stacks(struct job *job, const char *arg, struct pasta_err *err)
 {
-	size_t period = 1;
-	bool ok = !strcmp(arg, "native") ||
-		  (!strncmp(arg, "native=", 7) && !pasta_cli_count(arg + 7, &period));
+	char *list = strdup(arg), *rest = list, *name;
+	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 
-	if (!ok || !period || period > UINT32_MAX)
-		return pasta_fail(err, -EINVAL, "--stacks is native or native=PERIOD, not '%s'",
-				  arg);
-	job->stacks = arg;
-	return 0;
+	while (!error && (name = strsep(&rest, ","))) {
+		if (!strcmp(name, "python"))
+			job->python = true;
+		else if (!strcmp(name, "modules"))
+			job->modules = true;
+		else if (!parse_native(job, name))
+			error = pasta_fail(err, -EINVAL,
+					   "--stacks is native, native=PERIOD, python or modules, "
+					   "or some of them with commas, not '%s'",
+					   arg);
+	}
+	free(list);
+	return error;
+}
+
+/* What was asked for, and what the tools need. NULL: none. */
+static const char *stacks(struct job *job)
+{
+	uint64_t needs = pasta_choice_needs(&job->show.choice);
+	bool python = job->python || needs & PASTA_NEED_PYTHON;
+	bool modules = job->modules || needs & PASTA_NEED_MODULES;
+	char native[32] = "";
+
+	if (job->native && job->period)
+		snprintf(native, sizeof(native), ",native=%zu", job->period);
+	else if (job->native)
+		snprintf(native, sizeof(native), ",native");
+	snprintf(job->stacks, sizeof(job->stacks), "%s%s%s", native, python ? ",python" : "",
+		 modules ? ",modules" : "");
+	return *job->stacks ? job->stacks + 1 : NULL;
 }
 
 static int parse_delay(struct job *job, const char *arg, struct pasta_err *err)
@@ -353,6 +392,22 @@ static int add_preload(struct job *job, struct pasta_child_env *env, const char 
 	return error;
 }
 
+/* Where the folder is not, as beside an agent that was moved, there is no way in. */
+static int add_folder(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
+		      struct pasta_err *err)
+{
+	char *path = beside(job->agent, h->folder), *real = path ? realpath(path, NULL) : NULL;
+	int error = 0;
+
+	if (!path)
+		error = pasta_fail(err, -ENOMEM, "out of memory");
+	if (real && !strchr(real, ':')) /* the list cannot hold it */
+		error = add_list(job, env, h->env, real, err);
+	free(real);
+	free(path);
+	return error;
+}
+
 /* How each handler's vendor is told to load the agent. */
 static int add_handlers(struct job *job, struct pasta_child_env *env, struct pasta_err *err)
 {
@@ -368,6 +423,8 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 			error = add_preload(job, env, preload, err);
 		else if ((*handler)->env_other)
 			error = add_one(job, env, *handler, err);
+		else if ((*handler)->folder)
+			error = add_folder(job, env, *handler, err);
 		else if ((*handler)->env)
 			error = add_list(job, env, (*handler)->env, job->agent, err);
 	}
@@ -398,7 +455,7 @@ static int start(struct job *job, struct pasta_err *err)
 		{PASTA_ENV_KINDS, kinds},
 		{PASTA_ENV_MEMORY, job->memory},
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
-		{PASTA_ENV_STACKS, job->stacks},
+		{PASTA_ENV_STACKS, stacks(job)},
 		{PASTA_ENV_WINDOW, window(job)},
 		{PASTA_ENV_KEEP, job->keep ? "1" : NULL},
 	};
@@ -644,7 +701,7 @@ static const struct pasta_cli_option options[] = {
 	{DELAY, "delay", "TIME", "record no activity before this time (such as 10s)"},
 	{DURATION, "duration", "TIME", "record activity for so long"},
 	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
-	{STACKS, "stacks", "native[=PERIOD]", "record where launches and allocations come from"},
+	{STACKS, "stacks", "LIST", "where work comes from: native[=PERIOD],python,modules"},
 	{KEEP, "keep-modules", NULL, "keep copies of the code that devices run"},
 	{'q', "quiet", NULL, "say nothing but errors"},
 	{0, NULL, NULL, NULL},

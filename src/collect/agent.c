@@ -13,6 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "collect/stack.h"
 #include "collect/state.h"
 
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
@@ -617,9 +618,19 @@ static struct pasta_control *map_control(const char *run)
 
 static void read_stacks(const char *text)
 {
-	pasta_config.stacks = text && !strncmp(text, "native", 6) && (!text[6] || text[6] == '=');
-	if (pasta_config.stacks && text[6])
-		pasta_config.stack_period = (uint32_t)strtoul(text + 7, NULL, 10);
+	size_t n;
+
+	for (; text && *text; text += n + (text[n] == ',')) {
+		n = strcspn(text, ",");
+		if (n == 6 && !strncmp(text, "python", n))
+			pasta_config.stacks |= PASTA_STACKS_PYTHON;
+		else if (n == 7 && !strncmp(text, "modules", n))
+			pasta_config.stacks |= PASTA_STACKS_MODULES;
+		else if (n >= 6 && !strncmp(text, "native", 6) && (n == 6 || text[6] == '='))
+			pasta_config.stacks |= PASTA_STACKS_NATIVE;
+		if (n > 7 && !strncmp(text, "native=", 7))
+			pasta_config.stack_period = (uint32_t)strtoul(text + 7, NULL, 10);
+	}
 }
 
 static bool read_config(void)
@@ -657,7 +668,7 @@ static void attach(void)
 	pasta_clock_begin();
 	pasta_state = s;
 	pthread_atfork(NULL, NULL, after_fork_in_child);
-	if (pasta_config.stacks)
+	if (pasta_config.stacks & PASTA_STACKS_NATIVE)
 		pasta_stack_bind();
 }
 

@@ -20,7 +20,8 @@
 /* OPENS-CLOSES: record activity only between these two, ns of CLOCK_MONOTONIC_RAW; 0: never */
 #define PASTA_ENV_WINDOW "PASTA_WINDOW"
 #define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copies of modules go into RUN/modules */
-#define PASTA_ENV_STACKS "PASTA_STACKS"	    /* native: as many as are cheap; native=N: one in N */
+/* A list of native (as many as are cheap) or native=N (one in N), python and modules. */
+#define PASTA_ENV_STACKS "PASTA_STACKS"
 
 struct pasta_control {
 	uint32_t magic;

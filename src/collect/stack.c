@@ -8,6 +8,7 @@
 
 #include "collect/agent.h"
 #include "collect/state.h"
+#include "core/pathnode.h"
 
 enum {
 	CACHE = 1024,	 /* paths that a thread knows the ids of */
@@ -67,6 +68,19 @@ void pasta_stack_bind(void)
 		return;
 	pasta_unwind_bind();
 	pasta_stack_bound = true;
+}
+
+uint32_t pasta_stack_sorts(void)
+{
+	return pasta_config.stacks;
+}
+
+uint32_t pasta_stack_node(const struct pasta_pathnode *node)
+{
+	uint8_t bytes[PASTA_PATHNODE_SIZE];
+
+	pasta_pathnode_encode(node, bytes);
+	return pasta_intern_stack(bytes, sizeof(bytes));
 }
 
 static uint64_t coarse_now(void)

@@ -1,7 +1,7 @@
 /*
- * stack.h - host call paths, as handlers see them: where a launch or an allocation came from.
+ * stack.h - call paths, as handlers see them: where a launch or an allocation came from.
  *
- * Off unless PASTA_STACKS says so. A path is interned: return addresses, innermost first, a
+ * Off unless PASTA_STACKS says so. A native path is interned: return addresses, innermost first, a
  * little-endian u64 each, without the agent's own frames. accelprof turns them into functions and
  * lines; MODULE events, which are emitted here as well, say which file was where.
  */
@@ -11,7 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pasta_pathnode;
+
 #define PASTA_STACK_FRAMES 64 /* the innermost ones, of deeper stacks */
+
+/* What PASTA_STACKS asks for. */
+enum pasta_stack_sorts {
+	PASTA_STACKS_NATIVE = 1,  /* what is below */
+	PASTA_STACKS_PYTHON = 2,  /* Python's functions and lines */
+	PASTA_STACKS_MODULES = 4, /* modules of models */
+};
+uint32_t pasta_stack_sorts(void);
+
+/* The id of an interpreter's node, for a stack field or its callee's node. 0: no room. */
+uint32_t pasta_stack_node(const struct pasta_pathnode *node);
 
 /* Each is sampled on its own, so that many launches do not hide few allocations. */
 enum pasta_stack_site { PASTA_STACK_LAUNCH, PASTA_STACK_ALLOC, PASTA_STACK_SITES };

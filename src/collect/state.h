@@ -19,8 +19,8 @@ struct pasta_config {
 	uint64_t kinds, memory;
 	struct pasta_control *control; /* NULL: there is none */
 	bool keep;		       /* modules */
-	bool stacks;
-	uint32_t stack_period; /* 0: as many as are cheap */
+	uint32_t stacks;	       /* of enum pasta_stack_sorts */
+	uint32_t stack_period;	       /* of native ones; 0: as many as are cheap */
 };
 extern struct pasta_config pasta_config;
 

@@ -20,6 +20,9 @@ struct pasta_handler {
 	/* Where env names one library, not a list: the variable in which the agent is told of the
 	 * one that was there, to load it as well. NULL: it is a list. */
 	const char *env_other;
+	/* Where env is a list of folders: the one, from the agent's own, that is put first in the
+	 * agent's place. NULL: it is a list of libraries. */
+	const char *folder;
 	/* The name of a library beside the agent that must be preloaded because this machine's
 	 * loader does not know that variable; NULL: there is no need. */
 	const char *(*preload)(void);
@@ -29,6 +32,7 @@ extern const struct pasta_handler pasta_annotate_handler;
 extern const struct pasta_handler pasta_opencl_handler;
 extern const struct pasta_handler pasta_cupti_handler;
 extern const struct pasta_handler pasta_nvtx_handler;
+extern const struct pasta_handler pasta_python_handler;
 
 /* The handlers of this build, ended by NULL. Exported by the agent. */
 const struct pasta_handler *const *pasta_agent_handlers(void);

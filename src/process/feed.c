@@ -32,7 +32,7 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END));
 	size_t i;
 
-	if (!needs && !(kinds & pairs)) {
+	if (!(needs & (PASTA_NEED_WHERE | PASTA_NEED_OPS)) && !(kinds & pairs)) {
 		pasta_stream_want(f->stream, kinds | PASTA_BIT(MODULE));
 		return true;
 	}

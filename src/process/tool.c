@@ -393,8 +393,17 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice)
 		const struct pasta_tool *tool = choice->tools[i].tool;
 
 		events |= tool->events;
-		if (tool->needs)
+		if (tool->needs & (PASTA_NEED_WHERE | PASTA_NEED_OPS))
 			events |= pasta_correlate_kinds(tool->needs & PASTA_NEED_OPS);
 	}
 	return events;
+}
+
+uint64_t pasta_choice_needs(const struct pasta_choice *choice)
+{
+	uint64_t needs = 0;
+
+	for (size_t i = 0; i < choice->count; i++)
+		needs |= choice->tools[i].tool->needs;
+	return needs;
 }

@@ -55,5 +55,7 @@ int pasta_choice_add(struct pasta_choice *choice, const char *names, struct past
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);
 /* All the kinds that they want, or need to know where others belong. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
+/* All that they need beside, of enum pasta_needs. */
+uint64_t pasta_choice_needs(const struct pasta_choice *choice);
 
 #endif

@@ -14,6 +14,11 @@ is "events" "$(json run/results/report.json 'd["loss"]["captured"]')" 59
 cmp moved/share/accelprof/report.schema.json "$SRC/docs/schema/report.schema.json" &&
 	cmp moved/share/accelprof/run.schema.json "$SRC/docs/schema/run.schema.json" ||
 	failed "the schemas"
+"$accelprof" run -q -t regions -o python -- python3 -c 'import accelprof
+with accelprof.region("installed"): pass
+print(accelprof.__file__)' >out || failed "a Python program, installed"
+has "the package" out "^$dir/moved/share/accelprof/python/accelprof/__init__.py"
+is "its regions" "$(json python/results/report.json 'd["loss"]["captured"]')" 2
 "$accelprof" doctor >doctor || failed "accelprof doctor, installed"
 
 cat >tool.c <<'EOF'

@@ -40,8 +40,8 @@ refused 2 'perfetto is a format of report' "$ACCELPROF" run --format perfetto --
 refused 2 "unknown kind 'nosuch'" "$ACCELPROF" run --record nosuch -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
-refused 2 '--stacks is native or native=PERIOD' "$ACCELPROF" run --stacks python -- true
-refused 2 '--stacks is native or native=PERIOD' "$ACCELPROF" run --stacks native=0 -- true
+refused 2 '--stacks is native, native=PERIOD, python' "$ACCELPROF" run --stacks perl -- true
+refused 2 '--stacks is native, native=PERIOD, python' "$ACCELPROF" run --stacks python,native=0 -- true
 refused 2 "--delay needs a time like 10s, not 'soon'" "$ACCELPROF" run --delay soon -- true
 refused 2 "--duration needs a time like 10s, not '0s'" "$ACCELPROF" run --duration 0s -- true
 refused 2 '--duration needs a time like 10s' "$ACCELPROF" run --duration 999999h -- true

@@ -91,6 +91,14 @@ const struct pasta_annotate_ops *pasta_annotate_attach(void)
 	return pasta_agent_attach() ? &ops : NULL;
 }
 
+/* Whether activity is recorded now; for languages that cannot include the header. */
+__attribute__((visibility("default"))) int pasta_annotate_active(void);
+
+int pasta_annotate_active(void)
+{
+	return pasta_agent_attach() && pasta_agent_active();
+}
+
 static int probe(char *why, size_t size)
 {
 	snprintf(why, size, "programs that include <pasta/annotate.h> are recorded");

@@ -1,0 +1,130 @@
+"""Tell AccelProf what a Python program is doing.
+
+    import accelprof
+
+    for batch in batches:
+        accelprof.step()
+        with accelprof.region("forward"):
+            ...
+
+Below accelprof run these record; elsewhere they do nothing. All are safe from every thread and
+after a fork, and none of them fails for want of an agent.
+"""
+
+import os
+import sys
+from typing import Any, Callable, Optional, Protocol, TypeVar
+
+__all__ = ["counter", "is_collecting", "region", "start", "step", "stop"]
+__version__ = "0.1.0"
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Region(Protocol):
+    """What region() returns: a context manager, and a decorator of functions."""
+
+    def __enter__(self) -> "Region": ...
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None: ...
+
+    def __call__(self, function: _F) -> _F: ...
+
+
+# Functions whose body runs after the call has returned: CO_GENERATOR, CO_COROUTINE and
+# CO_ASYNC_GENERATOR.
+_LATER = 0x20 | 0x80 | 0x200
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a str, not {type(name).__name__}")
+
+
+def _check_function(function: Any) -> None:
+    """The same with and without a run, so that nobody learns of it only when profiling."""
+    if not callable(function):
+        raise TypeError(f"a region decorates a function, not {type(function).__name__}")
+    if getattr(getattr(function, "__code__", None), "co_flags", 0) & _LATER:
+        raise TypeError(
+            "a region cannot decorate a coroutine or generator, whose calls overlap: "
+            "use 'with accelprof.region(...)' around what does not yield or await"
+        )
+
+
+class _Nothing:
+    """A region that is not recorded."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> "_Nothing":
+        return self
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        pass
+
+    def __call__(self, function: _F) -> _F:
+        _check_function(function)
+        return function
+
+
+_NOTHING = _Nothing()
+
+
+def start() -> None:
+    """Record activity from now on, in this process. It is on unless run --paused."""
+
+
+def stop() -> None:
+    """Record no activity from now on, in this process."""
+
+
+def region(name: str) -> Region:
+    """A region of the calling thread: for with, or as a decorator. It may be used again."""
+    return _NOTHING
+
+
+def step(index: Optional[int] = None) -> None:
+    """A step (iteration) begins, and the one before it ends; without an index, the next one."""
+
+
+def counter(name: str, value: float) -> None:
+    """A value that changes over time: a loss, a queue's length."""
+
+
+def is_collecting() -> bool:
+    """Whether activity is recorded now."""
+    return False
+
+
+def _bind() -> None:
+    """Put what records in the place of what does nothing."""
+    from . import _agent
+
+    agent = _agent.get()
+    if agent is not None:
+        from . import _record
+
+        functions = _record.make(agent)
+        for name in __all__:
+            functions[name].__doc__ = globals()[name].__doc__
+            functions[name].__name__ = functions[name].__qualname__ = name
+        globals().update(functions)
+
+
+def _watch() -> None:
+    """Without our sitecustomize (python -I, -E, -S) this package looks out for PyTorch."""
+    if "_accelprof_hook" in sys.modules:
+        return
+    from . import _hook
+
+    torch = sys.modules.get("torch")
+    if torch is None:
+        _hook.install()
+    elif getattr(getattr(torch, "__spec__", None), "_initializing", False) is False:
+        _hook.imported(torch)
+
+
+if os.environ.get("PASTA_AGENT") and os.environ.get("PASTA_RUN"):
+    _bind()
+    _watch()

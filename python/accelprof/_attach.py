@@ -1,0 +1,33 @@
+"""What is done when the program has imported PyTorch."""
+
+from types import ModuleType
+
+from . import _agent
+
+
+def _try(what: str, step, *args) -> None:
+    try:
+        step(*args)
+    except Exception as err:  # the program must not learn of it, but the user must
+        _agent.say(f"{what}: {type(err).__name__}: {err}")
+
+
+def torch_imported(torch: ModuleType) -> None:
+    agent = _agent.get()
+    if agent is None:
+        return
+    if agent.sorts & _agent.PYTHON_STACKS:
+        from . import _stacks
+
+        _try("no Python stacks", _stacks.begin)
+    if agent.sorts & _agent.MODULES:
+        from . import _modules
+
+        _try("no modules", _modules.begin, torch)
+    _try("PyTorch is not recorded", _torch_attach)
+
+
+def _torch_attach() -> None:
+    from . import _torch
+
+    _torch.attach()

@@ -1,0 +1,135 @@
+"""Python stacks: has the agent read them, after it was seen to read them right."""
+
+import atexit
+import ctypes
+import sys
+from types import FrameType
+from typing import Any, Callable, List, Optional, Tuple
+
+from . import _agent
+
+_Stack = List[Tuple[str, str, int]]
+_ROOM = 1 << 20
+_FRAMES = 128  # PASTA_PYSTACK_FRAMES
+
+
+def _expected(frame: Optional[FrameType]) -> _Stack:
+    """The stack as Python sees it, innermost first."""
+    stack: _Stack = []
+    while frame is not None and len(stack) < _FRAMES:
+        code = frame.f_code
+        name = getattr(code, "co_qualname", code.co_name)
+        stack.append((name, code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return stack
+
+
+def _plain(text: str) -> str:
+    """As the agent has it: cut, and bytes that are no text replaced."""
+    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text[:1000])
+
+
+def _found(library: ctypes.PyDLL, text: Any) -> _Stack:
+    n = library.pasta_pystack_check(text, _ROOM)
+    parts = text.value.decode("utf-8", "replace").split("\n")
+    # The innermost is this function.
+    return [(parts[i], parts[i + 1], int(parts[i + 2])) for i in range(3, 3 * n, 3)]
+
+
+def _same(found: _Stack, frame: FrameType) -> bool:
+    wanted = [(_plain(name), _plain(file), line) for name, file, line in _expected(frame)]
+    return found == wanted[: _FRAMES - 1]
+
+
+# Each calls what it is given from a place where frames are of another sort, or names of another
+# width.
+_PLACES = """
+def plain(call):
+    return call()
+
+def generator(call):
+    def each():
+        yield None
+        yield call()
+    return [x for x in each()][-1]
+
+def decorated(call):
+    def decorate(function):
+        def wrapped(*args):
+            return function(*args)
+        return wrapped
+    @decorate
+    def inner(x):
+        return plain(
+            call)
+    return inner(1)
+
+class Class:
+    @classmethod
+    def method(cls, call):
+        return (lambda: generator(call))()
+
+    def __len__(self):
+        self.answer = decorated(self.call)
+        return 1
+
+def through_c(call):
+    it = Class()
+    it.call = call
+    len(it)
+    return it.answer
+
+def caf\u00e9(call):
+    return Class.method(call)
+
+def \u03bb\u03cc\u03b3\u03bf\u03c2(call):
+    return caf\u00e9(call)
+
+def \U00020000(call):
+    return \u03bb\u03cc\u03b3\u03bf\u03c2(call)
+"""
+
+
+def _right(library: ctypes.PyDLL) -> bool:
+    """Whether the agent finds the stacks that Python does, in all of those places."""
+    places: dict = {}
+    exec(compile(_PLACES, "<accelprof \u00e9\u03bb\U00020000>", "exec"), places)
+    text = ctypes.create_string_buffer(_ROOM)
+
+    def call() -> bool:
+        return _same(_found(library, text), sys._getframe())
+
+    names = ["plain", "generator", "decorated", "through_c", "caf\u00e9"]
+    names += ["\u03bb\u03cc\u03b3\u03bf\u03c2", "\U00020000"]
+    return all(places[name](call) for name in names)
+
+
+def _why_not(library: ctypes.PyDLL) -> Optional[str]:
+    if sys.implementation.name != "cpython":
+        return f"{sys.implementation.name} is not CPython"
+    if "t" in getattr(sys, "abiflags", ""):
+        return "this Python is free-threaded"
+    why = ctypes.create_string_buffer(256)
+    begin = library.pasta_pystack_begin
+    begin.argtypes = [ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t]
+    if begin(sys.hexversion, why, len(why)):
+        return why.value.decode()
+    library.pasta_pystack_check.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    if not _right(library):
+        return f"this build of Python {sys.version.split()[0]} keeps its frames in another way"
+    return None
+
+
+def begin() -> bool:
+    """Have operators carry Python stacks. False: they cannot be read, and the user was told."""
+    agent = _agent.get()
+    if agent is None:
+        return False
+    why = _why_not(agent.library)
+    if why is not None:
+        _agent.say(f"no Python stacks: {why}")
+        return False
+    trust: Callable[[int], None] = agent.library.pasta_pystack_trust
+    trust(1)
+    atexit.register(trust, 0)  # threads may run on while the interpreter goes
+    return True
