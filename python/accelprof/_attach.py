@@ -1,5 +1,6 @@
-"""What is done when the program has imported PyTorch."""
+"""What is done when the program has imported PyTorch, or Triton's profiler."""
 
+import functools
 from types import ModuleType
 
 from . import _agent
@@ -31,3 +32,18 @@ def _torch_attach() -> None:
     from . import _torch
 
     _torch.attach()
+
+
+def proton_imported(profile: ModuleType) -> None:
+    """Proton brings a CUPTI of its own, which would be refused while we use ours."""
+    agent = _agent.get()
+    if agent is None:
+        return
+    start = profile.start
+
+    @functools.wraps(start)
+    def give_way_and_start(*args, **kwargs):
+        agent.library.pasta_cupti_give_way(b"Triton's Proton")
+        return start(*args, **kwargs)
+
+    profile.start = give_way_and_start

@@ -1,13 +1,15 @@
-"""The import hook: has PyTorch told to the agent when the program has imported it.
+"""The import hook: has the agent told when the program has imported PyTorch, or Triton's profiler.
 
 Loaded at the start of Python, where time is short: it imports nothing.
 """
 
 import sys
 
+WATCHED = {"torch": "torch_imported", "triton.profiler.profile": "proton_imported"}
+
 
 class _Hook:
-    """A finder before the others. It finds torch as they do, and this package where it lies."""
+    """A finder before the others. It finds what is watched as they do, and this package."""
 
     def __init__(self, package):
         self.package = package
@@ -15,16 +17,16 @@ class _Hook:
     def find_spec(self, name, path=None, target=None):
         if name == "accelprof" and self.package:
             return _package_spec(self.package)
-        if name == "torch":
-            return self._find_torch(path, target)
+        if name in WATCHED:
+            return self._find(name, path, target)
         return None
 
-    def _find_torch(self, path, target):
+    def _find(self, name, path, target):
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
-            spec = find("torch", path, target) if find and finder is not self else None
+            spec = find(name, path, target) if find and finder is not self else None
             if spec is not None:
-                _watch(spec.loader)
+                _watch(name, spec.loader)
                 return spec
         return None
 
@@ -37,7 +39,7 @@ def _package_spec(package):
     )
 
 
-def _watch(loader):
+def _watch(name, loader):
     """Have imported called when the loader has run the module; the loader stays what it is."""
     run = getattr(loader, "exec_module", None)
     if run is None:
@@ -49,7 +51,7 @@ def _watch(loader):
         except AttributeError:
             pass
         run(module)
-        imported(module)
+        imported(name, module)
 
     try:
         loader.exec_module = exec_module
@@ -57,17 +59,17 @@ def _watch(loader):
         pass
 
 
-def imported(torch):
-    """PyTorch is there. Nothing that fails here may reach the program."""
+def imported(name, module):
+    """It is there. Nothing that fails here may reach the program."""
     try:
         from accelprof import _attach
 
-        _attach.torch_imported(torch)
+        getattr(_attach, WATCHED[name])(module)
     except Exception:
         pass
 
 
 def install(package=None):
-    """Look out for torch. package: where accelprof is, if it has to be found there."""
+    """Look out for it. package: where accelprof is, if it has to be found there."""
     if not any(type(finder).__name__ == "_Hook" for finder in sys.meta_path):
         sys.meta_path.insert(0, _Hook(package))

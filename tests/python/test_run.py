@@ -348,3 +348,37 @@ def test_the_layouts_of_other_pythons_are_found_out_and_do_no_harm(runner):
     result = runner.recorded(program, options=("--stacks", "python"))
     if sys.version_info[:2] <= (3, 13):
         assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
+
+
+def test_triton_profiler_has_cupti_when_it_starts(runner):
+    runner.write("lib/triton/__init__.py", "")
+    runner.write("lib/triton/profiler/__init__.py", "from .profile import start")
+    runner.write(
+        "lib/triton/profiler/profile.py",
+        '''
+        import ctypes, os
+        def start(name, answer=0):
+            """As Proton's: it must be the one user of CUPTI."""
+            fake = ctypes.CDLL(os.environ["FAKE_CUPTI"])
+            subscriber = ctypes.c_void_p()
+            callback = ctypes.CFUNCTYPE(None)(lambda: None)
+            return name, answer, fake.cuptiSubscribe(ctypes.byref(subscriber), callback, None)
+        ''',
+    )
+    program = runner.write(
+        "program.py",
+        """
+        import ctypes, os, sys
+        os.environ["PASTA_CUPTI"] = os.environ["FAKE_CUPTI"] = sys.argv[1]
+        if "CUDA_INJECTION64_PATH" in os.environ:
+            ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+        import triton.profiler as proton
+        print(proton.start("it", answer=42), proton.start.__doc__)
+        """,
+    )
+    fake = os.path.join(os.environ["BUILD"], "tests", "programs", "fake_cupti.so")
+    native = runner.native(program, fake, path=runner.folder / "lib")
+    assert native.stdout.startswith("('it', 42, 0)")
+    recorded = runner.recorded(program, fake, path=runner.folder / "lib")
+    assert recorded.stdout == native.stdout
+    assert "cupti: Triton's Proton began to use CUPTI itself" in recorded.stderr

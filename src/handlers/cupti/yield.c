@@ -3,7 +3,8 @@
  *
  * CUPTI has one user in a process, and refuses the second: a program that brings its own profiler
  * (PyTorch and Triton do) would lose its trace to us. So those functions of CUPTI that others begin
- * with come by here first, however they were found; then they are as they were.
+ * with come by here first, however they were found; then they are as they were. Triton's comes with
+ * a CUPTI of its own: the Python package sees it begin.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -36,16 +37,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over, is_recording;
 static pid_t owner;
 
-static void give_way(const void *caller)
-{
-	const char *name = "the program", *slash;
-	char why[300];
-	Dl_info info;
+/* For those who come by another way, such as with a CUPTI of their own. Any thread. */
+__attribute__((visibility("default"))) void pasta_cupti_give_way(const char *who);
 
-	if (dladdr(caller, &info) && info.dli_fname) {
-		slash = strrchr(info.dli_fname, '/');
-		name = slash ? slash + 1 : info.dli_fname;
-	}
+static void give_way(const char *who)
+{
+	char why[300];
+
 	if (is_recording) {
 		cupti_activity_stop();
 		cupti_callbacks_stop();
@@ -53,8 +51,20 @@ static void give_way(const void *caller)
 	snprintf(why, sizeof(why),
 		 "%s began to use CUPTI itself, which serves one at a time: its own trace goes on, "
 		 "and CUDA is %s",
-		 name, is_recording ? "recorded until then" : "not recorded");
+		 who, is_recording ? "recorded until then" : "not recorded");
 	pasta_agent_say("cupti", why);
+}
+
+/* The file's name; static, or the loader's. */
+static const char *name_of(const void *caller)
+{
+	const char *slash;
+	Dl_info info;
+
+	if (!dladdr(caller, &info) || !info.dli_fname)
+		return "the program";
+	slash = strrchr(info.dli_fname, '/');
+	return slash ? slash + 1 : info.dli_fname;
 }
 
 /* CUPTI may call its own functions: it is not the program then. */
@@ -80,7 +90,18 @@ static void entered(const void *caller)
 		undo();
 		is_over = true;
 		if (getpid() == owner && !is_cupti(caller))
-			give_way(caller);
+			give_way(name_of(caller));
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void pasta_cupti_give_way(const char *who)
+{
+	pthread_mutex_lock(&lock);
+	if (!is_over && is_recording && getpid() == owner) {
+		undo();
+		is_over = true;
+		give_way(who);
 	}
 	pthread_mutex_unlock(&lock);
 }
