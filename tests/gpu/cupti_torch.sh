@@ -49,7 +49,7 @@ judged() {
 }
 
 tried=0
-for model in resnet50 bert gpt2; do
+for model in ${PASTA_MODELS:-resnet50 bert gpt2}; do
 	"$python" "$model_py" has "$model" || continue
 	tried=$((tried + 1))
 	judged "$model"
