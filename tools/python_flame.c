@@ -7,7 +7,7 @@
 
 #include <pasta/pasta.h>
 
-#ifndef LEAVES		  /* tests have fewer */
+#ifndef LEAVES		 /* tests have fewer */
 #define LEAVES (1 << 20) /* different paths with their kernels */
 #endif
 #define OPS 256	    /* operators of a path, from the innermost on */
@@ -227,11 +227,11 @@ struct report {
 	const struct path **paths; /* by number */
 	struct pasta_map *rows;	   /* by hash, as leaves */
 	struct pasta_stack_frame *frames;
-	size_t depth;	   /* of the call path */
-	char (*texts)[TEXT];   /* of its frames, the outermost first; then "(backward)" */
-	const char **stack;	   /* of the chart */
-	struct row **lines;	   /* of its frames, NULL where there is none */
-	uint32_t python;	   /* the call path */
+	size_t depth;	     /* of the call path */
+	char (*texts)[TEXT]; /* of its frames, the outermost first; then "(backward)" */
+	const char **stack;  /* of the chart */
+	struct row **lines;  /* of its frames, NULL where there is none */
+	uint32_t python;     /* the call path */
 	uint64_t time[SORTS], all, with_op;
 };
 
@@ -276,9 +276,8 @@ static int look_up(struct report *r, uint32_t python)
 		const struct pasta_stack_frame *frame = &r->frames[i];
 
 		pasta_stack_frame_text(frame, r->texts[r->depth - 1 - i], TEXT);
-		r->lines[i] = in_file(frame)
-				      ? row_of(r, frame->function, frame->file, frame->line)
-				      : NULL;
+		r->lines[i] = in_file(frame) ? row_of(r, frame->function, frame->file, frame->line)
+					     : NULL;
 		if (in_file(frame) && !r->lines[i])
 			return -ENOMEM;
 	}
@@ -307,9 +306,12 @@ static enum sort sort_of(const struct leaf *leaf, const struct row *line)
 static const char *work_text(const struct leaf *leaf)
 {
 	static const char *const ways[] = {
-		[0] = "[copy]",		       [PASTA_COPY_H2D] = "[copy h2d]",
-		[PASTA_COPY_D2H] = "[copy d2h]", [PASTA_COPY_D2D] = "[copy d2d]",
-		[PASTA_COPY_H2H] = "[copy h2h]", [PASTA_COPY_P2P] = "[copy p2p]",
+		[0] = "[copy]",
+		[PASTA_COPY_H2D] = "[copy h2d]",
+		[PASTA_COPY_D2H] = "[copy d2h]",
+		[PASTA_COPY_D2D] = "[copy d2d]",
+		[PASTA_COPY_H2H] = "[copy h2h]",
+		[PASTA_COPY_P2P] = "[copy p2p]",
 	};
 
 	if (leaf->kind == PASTA_SET)
@@ -413,10 +415,10 @@ static int by_time(const void *a, const void *b)
 static int report_lines(const struct report *r, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"function", PASTA_STRING, NULL}, {"file", PASTA_STRING, NULL},
-		{"line", PASTA_INT, NULL},	  {"device_self", PASTA_INT, "ns"},
+		{"function", PASTA_STRING, NULL},  {"file", PASTA_STRING, NULL},
+		{"line", PASTA_INT, NULL},	   {"device_self", PASTA_INT, "ns"},
 		{"device_total", PASTA_INT, "ns"}, {"backward", PASTA_INT, "ns"},
-		{"kernels", PASTA_INT, NULL},	  {"share", PASTA_FLOAT, "%"},
+		{"kernels", PASTA_INT, NULL},	   {"share", PASTA_FLOAT, "%"},
 	};
 	struct row **rows = pasta_map_sorted(r->rows, by_time);
 	struct pasta_table *t;
@@ -502,9 +504,8 @@ static void report_findings(const struct report *r, struct pasta_out *out)
 		 share(r->with_op, r->all), share(r->time[LINED], r->all));
 	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", (double)r->all / 1e6,
 		 what);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE,
-						       .what = text,
-						       .evidence = evidence});
+	pasta_out_finding(out, &(struct pasta_finding){
+				       .severity = PASTA_NOTE, .what = text, .evidence = evidence});
 	pasta_out_count(out, PASTA_NOTE, r->f->forgotten,
 			"work of the backward pass whose forward operator is not known any more",
 			"more than a million operators came between them", NULL);
@@ -562,7 +563,8 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-PASTA_TOOL(.name = "python_flame", .summary = "device time by Python call path, operator and kernel",
+PASTA_TOOL(.name = "python_flame",
+	   .summary = "device time by Python call path, operator and kernel",
 	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
 	   .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS, .state_size = sizeof(struct flame),
 	   .options = options, .open = open_, .event = on_event, .merge = merge, .report = report,

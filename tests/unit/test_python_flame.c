@@ -35,8 +35,7 @@ static void device_time_is_that_of_the_line_the_operator_and_the_kernel(void **s
 	uint32_t forward = call(main_, "forward", "/w/net.py", 7);
 	uint32_t built = call(forward, "<built-in method mm>", NULL, 0);
 	const struct op linear = {.name = "linear", .tid = 1, .id = 1, .stack = built};
-	const struct op addmm = {
-		.name = "addmm", .tid = 1, .id = 2, .flags = PASTA_OP_STACK_SAME};
+	const struct op addmm = {.name = "addmm", .tid = 1, .id = 2, .flags = PASTA_OP_STACK_SAME};
 	const struct op zero = {.name = "zero_", .tid = 1, .id = 3, .stack = main_};
 
 	(void)state;
@@ -67,8 +66,7 @@ static void device_time_is_that_of_the_line_the_operator_and_the_kernel(void **s
 static void the_backward_pass_is_a_frame_of_the_forward_line(void **state)
 {
 	uint32_t forward = call(0, "forward", "/w/net.py", 7);
-	const struct op linear = {
-		.name = "addmm", .tid = 1, .id = 1, .seq = 4, .stack = forward};
+	const struct op linear = {.name = "addmm", .tid = 1, .id = 1, .seq = 4, .stack = forward};
 	const struct op back = {.name = "AddmmBackward0", .tid = 2, .id = 2, .seq = 4};
 	const struct op mm = {.name = "mm", .tid = 2, .id = 3};
 
@@ -123,7 +121,8 @@ static void what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own(void *
 
 static void a_function_that_calls_itself_counts_once(void **state)
 {
-	uint32_t f = call(0, "f", "f.py", 3), g = call(f, "g", "f.py", 9), ff = call(g, "f", "f.py", 3);
+	uint32_t f = call(0, "f", "f.py", 3), g = call(f, "g", "f.py", 9),
+		 ff = call(g, "f", "f.py", 3);
 	const struct op op = {.name = "mm", .tid = 1, .id = 1, .stack = ff};
 
 	(void)state;
@@ -229,8 +228,7 @@ static void random_run(uint32_t proc)
 			end_op(time, &top->op);
 			depth[t]--;
 		} else if (what == 1 && depth[t] < DEPTH) {
-			top[1].op = (struct op){
-				.name = "op", .proc = proc, .tid = t, .id = ++op};
+			top[1].op = (struct op){.name = "op", .proc = proc, .tid = t, .id = ++op};
 			top[1].stack = depth[t] ? top->stack : 0;
 			top[1].back = depth[t] && top->back;
 			if (t < THREADS) {
