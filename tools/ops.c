@@ -47,10 +47,10 @@ struct module {
 	char *name;
 	size_t length; /* of the name */
 	uint32_t depth;
-	uint64_t calls, host;	  /* with those in it */
-	uint64_t ops;		  /* with those in it, by add_up_modules */
-	uint64_t self, total;	  /* ns of kernels: its own; with those in it, likewise */
-	uint64_t backward;	  /* of total */
+	uint64_t calls, host; /* with those in it */
+	uint64_t ops;	      /* with those in it, by add_up_modules */
+	uint64_t self, total; /* ns of kernels: its own; with those in it, likewise */
+	uint64_t backward;    /* of total */
 };
 
 /* An operator that has begun and not ended. */
@@ -274,8 +274,7 @@ static bool is_in(const struct module *module, const struct module *other)
 /* The thread comes to a module by its operators, from others or in a new iteration. */
 static void come_to(struct thread *thread, struct module *module, const struct pasta_where *where)
 {
-	const struct module *from =
-		thread->iteration == where->iteration ? thread->module : NULL;
+	const struct module *from = thread->iteration == where->iteration ? thread->module : NULL;
 	bool backward = where->flags & PASTA_WHERE_BACKWARD;
 	struct module *m;
 
@@ -843,10 +842,10 @@ static int by_total(const void *a, const void *b)
 static int report_modules(struct ops *o, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"module", PASTA_STRING, NULL},	   {"calls", PASTA_INT, NULL},
-		{"ops", PASTA_INT, NULL},	   {"host", PASTA_INT, "ns"},
-		{"device_self", PASTA_INT, "ns"},  {"device_total", PASTA_INT, "ns"},
-		{"backward", PASTA_INT, "ns"},	   {"share", PASTA_FLOAT, "%"},
+		{"module", PASTA_STRING, NULL},	  {"calls", PASTA_INT, NULL},
+		{"ops", PASTA_INT, NULL},	  {"host", PASTA_INT, "ns"},
+		{"device_self", PASTA_INT, "ns"}, {"device_total", PASTA_INT, "ns"},
+		{"backward", PASTA_INT, "ns"},	  {"share", PASTA_FLOAT, "%"},
 	};
 	uint64_t all = o->all[KERNELS].ns;
 	struct module **modules;

@@ -219,8 +219,8 @@ static void a_module_is_called_when_a_thread_comes_to_it(void **state)
 		const char *module;
 		uint64_t iteration;
 	} steps[] = {
-		{"a.x", 0}, {"a.x", 0}, {"a.y", 0}, {"b", 0}, {"a.x", 0}, {NULL, 0},
-		{"a.x", 0}, {"a.x", 1}, {"ab", 1},
+		{"a.x", 0}, {"a.x", 0}, {"a.y", 0}, {"b", 0},  {"a.x", 0},
+		{NULL, 0},  {"a.x", 0}, {"a.x", 1}, {"ab", 1},
 	};
 
 	(void)state;
@@ -297,7 +297,8 @@ static void random_modules_add_up(void **state)
 			const char *name = module_names[random_below(MODULES)];
 
 			/* Without one of its own it is in that of what is around it. */
-			open[depth].op = (struct op){.name = "op", .module = name, .tid = 1, .id = ++i};
+			open[depth].op =
+				(struct op){.name = "op", .module = name, .tid = 1, .id = ++i};
 			open[depth].begin = time;
 			begin_op(time, &open[depth].op);
 			if (!name && depth)
