@@ -107,8 +107,9 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			types = value;
 		else if (pasta_slice_is(name, "Input Dims") || pasta_slice_is(name, "Input dims"))
 			dims = value;
-		else if (pasta_slice_is(name, "Sequence number"))
-			pasta_chromeevent_uint(e->tape, value, &span.a);
+		else if (pasta_slice_is(name, "Sequence number") &&
+			 !pasta_chromeevent_uint(e->tape, value, &span.a))
+			span.a++; /* they begin with 0, which is none here */
 	}
 	span.name = pasta_trace_token(k->t, e->tape, e->name);
 	span.extra = types || dims ? inputs_of(k, e->tape, types, dims) : 0;
