@@ -465,7 +465,8 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 	struct module *module = module_of(o, where->module);
 	struct thread *thread = thread_of(o, ev->proc, ev->tid);
 	uint32_t inputs = o->by_inputs ? op->inputs : 0;
-	uint32_t line = line_of(o, ev->proc, op->stack);
+	bool backward = where->flags & PASTA_WHERE_BACKWARD;
+	uint32_t line = line_of(o, ev->proc, backward ? where->python : op->stack);
 	struct node *up, *node;
 	struct frame *frame;
 

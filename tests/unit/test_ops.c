@@ -152,6 +152,27 @@ static void a_line_is_that_of_the_innermost_function_in_a_file(void **state)
 	assert_string_equal(table("ops"), "linear 2 15 10 10 0 100.00\nzero_ 3 5 0 0 0 0.00\n");
 }
 
+static void the_backward_pass_has_the_line_of_the_forward_operator(void **state)
+{
+	const struct op forward = {
+		.name = "mm", .tid = 1, .id = 1, .seq = 4, .stack = call(0, "f", "f.py", 3)};
+	const struct op backward = {.name = "MmBackward0",
+				    .tid = 1,
+				    .id = 2,
+				    .seq = 4,
+				    .stack = call(0, "train", "f.py", 9),
+				    .flags = PASTA_OP_BACKWARD};
+
+	(void)state;
+	begin_op(0, &forward);
+	end_op(1, &forward);
+	begin_op(2, &backward);
+	end_op(5, &backward);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops_lines"), "f (f.py:3) MmBackward0 1 3 0 0 0 0.00\n"
+						"f (f.py:3) mm 1 1 0 0 0 0.00\n");
+}
+
 static void files_of_one_name_are_told_apart_by_their_paths(void **state)
 {
 	(void)state;
@@ -719,6 +740,7 @@ int main(void)
 		TEST(nested_calls_of_one_name_count_their_time_once),
 		TEST(inputs_are_told_apart_and_are_keys_of_their_own),
 		TEST(a_line_is_that_of_the_innermost_function_in_a_file),
+		TEST(the_backward_pass_has_the_line_of_the_forward_operator),
 		TEST(files_of_one_name_are_told_apart_by_their_paths),
 		TEST(tables_can_be_left_out),
 		TEST(modules_have_the_time_of_those_in_them_and_of_their_backward_pass),
