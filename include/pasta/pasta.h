@@ -433,8 +433,9 @@ PASTA_EXPORT const struct pasta_where *pasta_where_of(const struct pasta_event *
  * pasta_stack_frames; 0: not known. It is the event's own, or that of its launch, if that is an
  * interpreter's; or else its operator's, pasta_where.python. In the backward pass it is where the
  * forward operator was called, if that is known, whatever the thread was doing: an operator belongs
- * to it by its sequence number, which is one process's, and of which the last 2^20 are kept. The
- * tool's needs must have PASTA_NEED_WHERE and PASTA_NEED_OPS. Until event returns.
+ * to it by its sequence number, which is one process's, and of which the last 2^20 are kept, of 16
+ * processes or more fewer. The tool's needs must have PASTA_NEED_WHERE and PASTA_NEED_OPS. Until
+ * event returns.
  */
 PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev);
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST 1024 /* slots, a power of two */
+#define FIRST 64 /* slots, a power of two, that a process always has */
 
 void pasta_forwards_free(struct pasta_forwards *f)
 {
@@ -12,33 +12,35 @@ void pasta_forwards_free(struct pasta_forwards *f)
 	f->slots = NULL;
 }
 
-static int grow(struct pasta_forwards *f)
+static int grow(struct pasta_forwards *f, size_t *all)
 {
-	size_t i, count = f->slots ? 2 * (f->mask + 1) : FIRST;
+	size_t i, had = f->slots ? f->mask + 1 : 0, count = had ? 2 * had : FIRST;
 	struct pasta_forward *slots = calloc(count, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
-	for (i = 0; f->slots && i <= f->mask; i++)
+	for (i = 0; i < had; i++)
 		slots[f->slots[i].seq & (count - 1)] = f->slots[i];
 	free(f->slots);
 	f->slots = slots;
 	f->mask = count - 1;
+	*all += count - had;
 	return 0;
 }
 
-int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *forward)
+int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *forward, size_t *all)
 {
 	struct pasta_forward *slot;
 
-	if (!f->slots && grow(f))
+	if (!f->slots && grow(f, all))
 		return -ENOMEM;
 	/* Numbers follow one another: two in one slot are as far apart as there are slots. */
 	for (;;) {
 		slot = &f->slots[forward->seq & f->mask];
-		if (!slot->seq || slot->seq == forward->seq || f->mask + 1 >= PASTA_FORWARD_MAX)
+		if (!slot->seq || slot->seq == forward->seq || f->full)
 			break;
-		if (grow(f))
+		f->full = f->mask + 1 >= PASTA_FORWARD_MAX || *all + f->mask >= PASTA_FORWARD_ALL;
+		if (!f->full && grow(f, all))
 			return -ENOMEM;
 	}
 	*slot = *forward;
@@ -46,10 +48,10 @@ int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *for
 }
 
 const struct pasta_forward *pasta_forwards_find(const struct pasta_forwards *f, uint64_t seq,
-						int *gone)
+						bool *gone)
 {
 	const struct pasta_forward *slot = f->slots && seq ? &f->slots[seq & f->mask] : NULL;
 
-	*gone = slot && slot->seq > seq && f->mask + 1 >= PASTA_FORWARD_MAX;
+	*gone = slot && slot->seq > seq && f->full;
 	return slot && slot->seq == seq ? slot : NULL;
 }

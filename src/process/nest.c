@@ -284,7 +284,7 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_
 static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
 			 const struct pasta_op_begin *op)
 {
-	int gone;
+	bool gone;
 	const struct pasta_forward *forward = pasta_forwards_find(forwards, op->seq, &gone);
 
 	if (forward) {
@@ -328,7 +328,8 @@ static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
 	f->python = stack ? stack : f->python;
 	f->module = op->module ? op->module : f->module;
 	if (op->seq && (f->python || f->module) &&
-	    pasta_forwards_add(forwards, &(struct pasta_forward){op->seq, f->python, f->module}))
+	    pasta_forwards_add(forwards, &(struct pasta_forward){op->seq, f->python, f->module},
+			       &n->forwards))
 		n->failed = true;
 }
 

@@ -22,6 +22,7 @@ struct pasta_nesting {
 	struct pasta_givens *given; /* where events go */
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
 	uint64_t pairs;		    /* that there were */
+	size_t forwards;	    /* slots of all processes: see forward.h */
 	uint32_t lost;		    /* the name of regions whose begin was dropped */
 	bool failed;		    /* memory has run out */
 };

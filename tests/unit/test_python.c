@@ -242,15 +242,17 @@ static void the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone
 {
 	struct pasta_forwards f = {0};
 	const uint64_t max = PASTA_FORWARD_MAX, first = 5, last = first + max + 99;
-	int gone;
+	size_t all = 0;
+	bool gone;
 
 	(void)state;
 	assert_null(pasta_forwards_find(&f, 1, &gone));
 	assert_false(gone);
-	for (uint64_t seq = first; seq <= last; seq++)
-		assert_int_equal(
-			pasta_forwards_add(&f, &(struct pasta_forward){.seq = seq, .python = 1}),
-			0);
+	for (uint64_t seq = first; seq <= last; seq++) {
+		const struct pasta_forward forward = {.seq = seq, .python = 1};
+
+		assert_int_equal(pasta_forwards_add(&f, &forward, &all), 0);
+	}
 	for (uint64_t seq = 1; seq <= last + 10; seq++) {
 		const struct pasta_forward *found = pasta_forwards_find(&f, seq, &gone);
 
@@ -259,20 +261,43 @@ static void the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone
 		assert_true(!found || found->seq == seq);
 	}
 	assert_int_equal(f.mask + 1, max);
+	assert_int_equal(all, max);
 	pasta_forwards_free(&f);
 }
 
 static void numbers_that_are_far_apart_are_all_kept_while_there_is_room(void **state)
 {
 	struct pasta_forwards f = {0};
-	int gone;
+	size_t all = 0;
+	bool gone;
 
 	(void)state;
 	for (uint64_t seq = 3; seq < 1 << 19; seq += 1024)
-		assert_int_equal(pasta_forwards_add(&f, &(struct pasta_forward){.seq = seq}), 0);
+		assert_int_equal(pasta_forwards_add(&f, &(struct pasta_forward){.seq = seq}, &all),
+				 0);
 	for (uint64_t seq = 1; seq < 1 << 19; seq++) {
 		assert_int_equal(pasta_forwards_find(&f, seq, &gone) != NULL, seq % 1024 == 3);
 		assert_false(gone);
+	}
+	pasta_forwards_free(&f);
+}
+
+static void where_all_processes_have_their_share_each_keeps_what_it_has(void **state)
+{
+	struct pasta_forwards f = {0};
+	size_t all = PASTA_FORWARD_ALL - 500, count;
+	bool gone;
+
+	(void)state;
+	for (uint64_t seq = 1; seq <= 5000; seq++)
+		assert_int_equal(pasta_forwards_add(&f, &(struct pasta_forward){.seq = seq}, &all),
+				 0);
+	assert_in_range(all, PASTA_FORWARD_ALL - 500, PASTA_FORWARD_ALL);
+	count = f.mask + 1;
+	assert_int_equal(count, 256);
+	for (uint64_t seq = 1; seq <= 5000; seq++) {
+		assert_int_equal(pasta_forwards_find(&f, seq, &gone) != NULL, seq > 5000 - count);
+		assert_int_equal(gone, seq <= 5000 - count);
 	}
 	pasta_forwards_free(&f);
 }
@@ -397,6 +422,7 @@ int main(void)
 		cmocka_unit_test(
 			the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone),
 		cmocka_unit_test(numbers_that_are_far_apart_are_all_kept_while_there_is_room),
+		cmocka_unit_test(where_all_processes_have_their_share_each_keeps_what_it_has),
 		CASE(random_operators_are_where_a_search_through_all_of_them_says),
 	};
 
