@@ -1,8 +1,9 @@
 """python_flame.py ACCELPROF FILE... - device time by Python in traces, against intervals alone.
 
-A kernel's Python is what was running on the thread of its launch when it was launched. Where that
-thread runs none, as that of the backward pass, it is what was running when the last operator began
-that has the sequence number of an operator around the launch, the innermost such operator's.
+A kernel's Python is what was running on the thread of its launch when it was launched. In the
+backward pass, in which operators have a forward thread, and on threads that run no Python, it is
+what was running when the last operator began that has the sequence number of an operator around the
+launch, the innermost such operator's.
 """
 import collections
 import json
@@ -79,14 +80,15 @@ class Trace:
         around = self.ops.around(kernel)
         names = [op.name for op in reversed(around)]
         frames = self.running(launch) if launch else []
-        if frames or (launch and launch.thread in self.python_threads):
+        backward = any(op.args.get("Fwd thread id") for op in around)
+        if not backward and (frames or (launch and launch.thread in self.python_threads)):
             return frames, False, names
         for op in around:
             before = [f for begin, f in self.forward.get(op.args.get("Sequence number", -1), [])
                       if begin < op.begin]
             if before:
                 return before[-1], True, names
-        return [], False, names
+        return frames, backward, names
 
 
 def compare(path):
