@@ -551,15 +551,21 @@ static void on_alloc(struct tensors *m, const struct pasta_event *ev)
 		allocate(m, ev, p);
 }
 
-static bool free_segment(struct process *process, uint64_t addr)
+static void free_segment(struct process *process, uint64_t addr)
 {
-	struct segment *s = pasta_map_find(process->segments, addr);
+	const struct segment *s = pasta_map_find(process->segments, addr);
 
 	if (!s)
-		return false;
+		return;
 	s->place->reserved -= s->bytes;
 	pasta_map_remove(process->segments, addr);
-	return true;
+}
+
+/* What it may be the end of: a driver frees, at the same address, what the allocator gave back. */
+static bool may_be_tensors(const struct process *p, const struct pasta_event *ev)
+{
+	return p->imported || !ev->sub || ev->sub == PASTA_ALLOC_POOL ||
+	       ev->sub == PASTA_ALLOC_HOST;
 }
 
 static void on_free(struct tensors *m, const struct pasta_event *ev)
@@ -572,7 +578,9 @@ static void on_free(struct tensors *m, const struct pasta_event *ev)
 	uint64_t begin;
 	struct block *b;
 
-	if (!process || (ev->sub == PASTA_ALLOC_SEGMENT && free_segment(process, ev->free.addr)))
+	if (process && ev->sub == PASTA_ALLOC_SEGMENT)
+		free_segment(process, ev->free.addr);
+	if (!process || !may_be_tensors(process, ev))
 		return;
 	b = p ? pasta_ranges_find(p->blocks, ev->free.addr, &begin, NULL) : NULL;
 	if (b && begin == ev->free.addr) {

@@ -145,6 +145,14 @@ static void memory_that_is_no_tensors_is_left_out(void **state)
 	release_(6, &device);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("peak"), "");
+	start_over(NULL);
+	alloc(1, &(struct piece){AT(0x1000, 10)});
+	release_(2, &device);
+	release_(3, &(struct piece){AT(0x1000, 10), .sub = PASTA_ALLOC_SEGMENT});
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("peak"), "device 0 #0 10 0 - - 10\n");
+	start_over(NULL);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("sites"), "");
 	assert_string_equal(finding(0), "");
 }
