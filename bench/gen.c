@@ -25,11 +25,12 @@ enum { RANKS_MAX = 100000, THREADS_MAX = 900 };
 static const struct profile {
 	const char *name;
 	uint64_t kinds;
-	bool drops;
-} profiles[] = {{"kernels", PASTA_BIT(KERNEL), false},
-		{"training", TRAINING, false},
-		{"all", UINT64_MAX, true},
-		{NULL, 0, false}};
+	bool drops, torch;
+} profiles[] = {{"kernels", PASTA_BIT(KERNEL), false, false},
+		{"training", TRAINING, false, false},
+		{"torch", TRAINING | PASTA_BIT(TENSOR) | PASTA_BIT(OP_ARG), false, true},
+		{"all", UINT64_MAX, true, false},
+		{NULL, 0, false, false}};
 
 static const char help[] =
 	"usage: accelprof-gen [OPTIONS] -o RUN\n"
@@ -44,7 +45,8 @@ static const char help[] =
 	"      --threads T      of each: one trains, the others load data (default 2)\n"
 	"      --seed S         (default 1)\n"
 	"      --profile P      kernels: nothing else; training: a usual recording (default);\n"
-	"                       all: every kind, and some loss\n"
+	"                       torch: with Python, modules and tensors; all: every kind, and\n"
+	"                       some loss\n"
 	"      --kinds K,...    these kinds only, of what the profile all has\n"
 	"      --damage D       none (default); torn: it ends within its last frame of events;\n"
 	"                       truncate: its last third is missing; flip: a bit in every MiB is\n"
@@ -116,6 +118,7 @@ static bool set_profile(struct gen_options *o, const char *name)
 	o->profile = p->name;
 	o->kinds = p->kinds;
 	o->drops = p->drops;
+	o->torch = p->torch;
 	return true;
 }
 
@@ -254,6 +257,38 @@ static void put_regions(struct pasta_json *j, const struct gen_totals *t)
 	pasta_json_map_end(j);
 }
 
+static void put_torch(struct pasta_json *j, const struct gen_totals *t)
+{
+	char text[64];
+
+	pasta_json_key(j, "lines");
+	pasta_json_map(j);
+	for (size_t i = 0; i < GEN_LINES; i++) {
+		snprintf(text, sizeof(text), "%s:%" PRIu32, gen_lines[i].file, gen_lines[i].line);
+		pasta_json_key(j, text);
+		pasta_json_map(j);
+		put(j, "kernels", t->lines[i].kernels);
+		put(j, "ns", t->lines[i].ns);
+		put(j, "backward_ns", t->lines[i].backward_ns);
+		put(j, "allocs", t->lines[i].allocs);
+		put(j, "alloc_bytes", t->lines[i].alloc_bytes);
+		pasta_json_map_end(j);
+	}
+	pasta_json_map_end(j);
+	pasta_json_key(j, "modules");
+	pasta_json_map(j);
+	for (size_t i = 0; i < GEN_LAYERS; i++) {
+		snprintf(text, sizeof(text), "layers.%zu", i);
+		pasta_json_key(j, text);
+		pasta_json_map(j);
+		put(j, "ops", t->layer_ops[i]);
+		put(j, "ns", t->layer_ns[i]);
+		pasta_json_map_end(j);
+	}
+	pasta_json_map_end(j);
+	put(j, "loss_bytes", t->loss_bytes);
+}
+
 static int tell(const struct gen_options *o, const struct gen_totals *t)
 {
 	struct pasta_json *j = pasta_json_new(stdout, false);
@@ -278,6 +313,8 @@ static int tell(const struct gen_options *o, const struct gen_totals *t)
 	put(j, "peak_bytes", t->peak_bytes);
 	put_regions(j, t);
 	put_work(j, t);
+	if (o->torch)
+		put_torch(j, t);
 	pasta_json_map_end(j);
 	return pasta_json_free(j);
 }

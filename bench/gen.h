@@ -52,6 +52,27 @@ enum gen_region {
 };
 extern const char *const gen_region_paths[GEN_REGIONS]; /* names, joined by "/" */
 
+/* -- gen_torch.c: the profile torch. Lines of Python, from which operators are called. */
+
+enum {
+	GEN_FORWARD_LINES = 10, /* one an operator of gen_forward */
+	GEN_LINE_BACKWARD = GEN_FORWARD_LINES,
+	GEN_LINE_OPTIMIZER,
+	GEN_LINE_LOSS,
+	GEN_LINES,
+	GEN_PATH = 4, /* functions of a call path, at most */
+	GEN_LOSS_BYTES = 4096,
+};
+struct gen_line {
+	const char *function, *file;
+	uint32_t line;
+	const char *module; /* in its layer; NULL: the layer itself */
+};
+extern const struct gen_line gen_lines[GEN_LINES];
+extern const int gen_backward_lines[]; /* of gen_backward's operators: their forward one's */
+/* The functions that are on the way to a line, the outermost first; how many. */
+size_t gen_line_path(unsigned int line, struct gen_line path[GEN_PATH]);
+
 /* Numbers that depend on the seed alone: no library's mathematics, no floating point. */
 struct gen_random {
 	uint64_t state;
@@ -69,6 +90,7 @@ struct gen_options {
 	uint32_t ranks, threads;
 	uint64_t kinds; /* mask */
 	bool drops;	/* some events are dropped, and accounted for */
+	bool torch;	/* operators have Python, modules and tensors */
 	const char *profile, *damage, *out;
 };
 
@@ -84,7 +106,13 @@ struct gen_totals {
 	struct gen_sum {
 		uint64_t count, bytes, ns;
 	} kernels[GEN_KERNELS_MAX], copies[GEN_COPIES]; /* copies by subtype; 0 is fills */
-	uint64_t first, last;				/* CLOCK_REALTIME, ns */
+	struct {
+		uint64_t kernels, ns, backward_ns; /* launched from it, or in its backward pass */
+		uint64_t allocs, alloc_bytes;
+	} lines[GEN_LINES]; /* of the profile torch */
+	uint64_t layer_ns[GEN_LAYERS], layer_ops[GEN_LAYERS];
+	uint64_t loss_bytes;  /* that are never freed */
+	uint64_t first, last; /* CLOCK_REALTIME, ns */
 };
 
 void gen_shard_name(char *name, size_t size, uint32_t rank);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/pathnode.h"
 #include "core/shardwriter.h"
 
 enum {
@@ -48,6 +49,15 @@ struct rank {
 	} slots[SLOTS];
 	unsigned int slot_count;
 	uint64_t live, peak; /* bytes */
+	/* Of the profile torch: what runs now, and what it will be told by. */
+	struct {
+		int line, layer; /* -1: none */
+		bool backward;
+		uint64_t seq;
+	} at;
+	uint32_t paths[GEN_LINES], modules[GEN_LAYERS][GEN_FORWARD_LINES];
+	uint64_t seqs[GEN_LAYERS][GEN_FORWARD_LINES]; /* of this step's forward operators */
+	uint64_t seq, tensors;
 	uint32_t kernel_names[GEN_KERNELS_MAX], region_names[GEN_REGIONS], blobs[BLOBS];
 };
 
@@ -143,13 +153,32 @@ static void region_end(struct rank *r, struct thread *th)
 	r->t->regions[region].exclusive_ns += ns - th->open[th->depth].children;
 }
 
-static uint64_t op_begin(struct rank *r, const char *name)
+/* What PyTorch says of an operator: the first of a line has the call path, the backward pass that
+ * of its thread and its forward operator's number. */
+static void tell_torch(struct rank *r, struct pasta_op_begin *op, bool inner)
+{
+	op->seq = r->at.seq;
+	op->flags = r->at.backward ? PASTA_OP_BACKWARD : 0;
+	if (inner)
+		op->flags |= PASTA_OP_STACK_SAME;
+	else if (r->at.line >= 0)
+		op->stack = r->paths[r->at.backward ? GEN_LINE_BACKWARD : r->at.line];
+	if (r->at.layer < 0)
+		return;
+	r->t->layer_ops[r->at.layer] += wants(r, PASTA_OP_BEGIN);
+	if (!r->at.backward && !inner)
+		op->module = r->modules[r->at.layer][r->at.line];
+}
+
+static uint64_t op_begin(struct rank *r, const char *name, bool inner)
 {
 	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, r->main.tid, r->main.now);
 
 	ev.op_begin.id = ++r->op;
 	ev.op_begin.seq = r->op;
 	ev.op_begin.name = str(r, name);
+	if (r->o->torch)
+		tell_torch(r, &ev.op_begin, inner);
 	put(r, r->main.source, &ev);
 	r->main.now += gen_around(&r->random, 1400, 14000);
 	return r->op;
@@ -177,6 +206,57 @@ static void counter(struct rank *r, struct thread *th, const char *name, double 
 
 /* -- Memory: a caching allocator gives the same addresses in every step -- */
 
+static void count_alloc(struct rank *r, uint64_t bytes)
+{
+	if (!wants(r, PASTA_ALLOC))
+		return;
+	r->t->alloc_bytes += bytes;
+	if (r->at.line < 0)
+		return;
+	r->t->lines[r->at.line].allocs++;
+	r->t->lines[r->at.line].alloc_bytes += bytes;
+}
+
+/* A tensor in memory; a parameter was there before the run. */
+static uint64_t put_tensor(struct rank *r, uint64_t addr, uint64_t bytes, unsigned int sub)
+{
+	struct pasta_event ev = EVENT(tensor, TENSOR, r->main.tid, r->main.now);
+	int64_t shape[1] = {(int64_t)bytes / 2}, strides[1] = {1};
+
+	ev.sub = (uint8_t)sub;
+	ev.tensor.id = ev.tensor.storage = ++r->tensors;
+	ev.tensor.addr = addr;
+	ev.tensor.bytes = bytes;
+	ev.tensor.shape = pasta_shardwriter_intern(r->w, shape, sizeof(shape));
+	ev.tensor.strides = pasta_shardwriter_intern(r->w, strides, sizeof(strides));
+	ev.tensor.dtype = str(r, "bfloat16");
+	ev.tensor.device = r->device + 1;
+	put(r, r->main.source, &ev);
+	return ev.tensor.id;
+}
+
+static void put_arg(struct rank *r, unsigned int sub, uint64_t tensor, uint32_t index)
+{
+	struct pasta_event ev = EVENT(op_arg, OP_ARG, r->main.tid, r->main.now);
+
+	ev.sub = (uint8_t)sub;
+	ev.op_arg.op = r->op;
+	ev.op_arg.tensor = tensor;
+	ev.op_arg.index = index;
+	put(r, r->main.source, &ev);
+}
+
+/* A line reads its parameter, and the last tensor, and makes one. */
+static void put_args(struct rank *r, uint64_t addr, uint64_t bytes)
+{
+	uint64_t before = r->tensors;
+
+	if (r->at.line >= 0 && r->at.line < GEN_FORWARD_LINES)
+		put_arg(r, PASTA_ARG_IN, 1 + (uint64_t)r->at.line, 0);
+	put_arg(r, PASTA_ARG_IN, before, 1);
+	put_arg(r, PASTA_ARG_OUT, put_tensor(r, addr, bytes, PASTA_TENSOR_NEW), 0);
+}
+
 static void alloc(struct rank *r, uint64_t bytes)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, r->main.tid, r->main.now);
@@ -191,9 +271,11 @@ static void alloc(struct rank *r, uint64_t bytes)
 	ev.alloc.context = 1;
 	ev.alloc.device = r->device;
 	put(r, r->main.source, &ev);
-	r->t->alloc_bytes += wants(r, PASTA_ALLOC) ? bytes : 0;
+	count_alloc(r, bytes);
 	r->live += bytes;
 	r->peak = r->live > r->peak ? r->live : r->peak;
+	if (r->o->torch)
+		put_args(r, ev.alloc.addr, bytes);
 	r->main.now += gen_around(&r->random, 600, 11000);
 }
 
@@ -251,6 +333,17 @@ static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum
 	r->t->regions[th->open[th->depth - 1].region].device_self_ns += ns;
 }
 
+static void count_line(struct rank *r, uint64_t ns)
+{
+	if (r->at.line < 0 || !wants(r, PASTA_KERNEL))
+		return;
+	r->t->lines[r->at.line].kernels++;
+	r->t->lines[r->at.line].ns += ns;
+	r->t->lines[r->at.line].backward_ns += r->at.backward ? ns : 0;
+	if (r->at.layer >= 0)
+		r->t->layer_ns[r->at.layer] += ns;
+}
+
 static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 {
 	const struct gen_kernel *k = &gen_kernels[number];
@@ -276,6 +369,7 @@ static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 	put(r, r->device_source, &ev);
 	r->t->kernel_ns += wants(r, PASTA_KERNEL) ? ev.kernel.dur : 0;
 	count_work(r, PASTA_KERNEL, &r->t->kernels[number], 0, ev.kernel.dur);
+	count_line(r, ev.kernel.dur);
 	r->free_at[stream] = begin + ev.kernel.dur;
 }
 
@@ -351,7 +445,8 @@ static void sync(struct rank *r)
 
 static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, bool keep)
 {
-	uint64_t outer = op_begin(r, op->name), inner = op->inner ? op_begin(r, op->inner) : 0;
+	uint64_t outer = op_begin(r, op->name, false);
+	uint64_t inner = op->inner ? op_begin(r, op->inner, true) : 0;
 
 	if (op->bytes)
 		alloc(r, op->bytes);
@@ -365,6 +460,98 @@ static void run_op(struct rank *r, const struct gen_op *op, unsigned int layer, 
 	if (inner)
 		op_end(r, inner);
 	op_end(r, outer);
+}
+
+/* -- The profile torch -- */
+
+/* A line's operator begins; its layer's backward pass begins with the last layer. */
+static void go_to(struct rank *r, int line, int layer, bool backward)
+{
+	if (!r->o->torch)
+		return;
+	r->at.line = line;
+	r->at.layer = layer;
+	r->at.backward = backward;
+	r->at.seq = 0;
+	if (line >= GEN_FORWARD_LINES || layer < 0)
+		r->at.layer = -1;
+	else if (backward)
+		r->at.seq = r->seqs[layer][line];
+	else
+		r->at.seq = r->seqs[layer][line] = ++r->seq;
+}
+
+static void leave(struct rank *r)
+{
+	r->at.line = r->at.layer = -1;
+	r->at.backward = false;
+}
+
+/* The program keeps every step's loss, as many do. */
+static void keep_loss(struct rank *r)
+{
+	struct pasta_event ev = EVENT(alloc, ALLOC, r->main.tid, r->main.now);
+	uint64_t op;
+
+	if (!r->o->torch)
+		return;
+	go_to(r, GEN_LINE_LOSS, -1, false);
+	op = op_begin(r, "aten::clone", false);
+	ev.time = r->main.now;
+	ev.sub = PASTA_ALLOC_POOL;
+	ev.alloc.addr = UINT64_C(0x7f2800000000) + r->step * GEN_LOSS_BYTES;
+	ev.alloc.bytes = GEN_LOSS_BYTES;
+	ev.alloc.name = str(r, "torch");
+	ev.alloc.device = r->device;
+	put(r, r->main.source, &ev);
+	count_alloc(r, GEN_LOSS_BYTES);
+	r->live += GEN_LOSS_BYTES;
+	r->t->loss_bytes += wants(r, PASTA_ALLOC) ? GEN_LOSS_BYTES : 0;
+	put_args(r, ev.alloc.addr, GEN_LOSS_BYTES);
+	op_end(r, op);
+	leave(r);
+}
+
+static uint32_t path_of(struct rank *r, unsigned int line)
+{
+	struct gen_line path[GEN_PATH];
+	size_t n = gen_line_path(line, path);
+	uint8_t bytes[PASTA_PATHNODE_SIZE];
+	uint32_t ref = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		pasta_pathnode_encode(&(struct pasta_pathnode){ref, str(r, path[i].function),
+							       str(r, path[i].file), path[i].line},
+				      bytes);
+		ref = pasta_shardwriter_intern(r->w, bytes, sizeof(bytes));
+	}
+	return ref;
+}
+
+/* The allocator's segment, the parameters, of which the last is never used, and the names. */
+static void begin_torch(struct rank *r)
+{
+	struct pasta_event ev = EVENT(alloc, ALLOC, r->main.tid, r->main.now);
+	char text[64];
+
+	for (unsigned int i = 0; i < GEN_LINES; i++)
+		r->paths[i] = path_of(r, i);
+	for (unsigned int layer = 0; layer < GEN_LAYERS; layer++)
+		for (unsigned int i = 0; i < GEN_FORWARD_LINES; i++) {
+			const char *name = gen_lines[i].module;
+
+			snprintf(text, sizeof(text), "layers.%u%s%s", layer, name ? "." : "",
+				 name ? name : "");
+			r->modules[layer][i] = str(r, text);
+		}
+	for (uint64_t i = 0; i <= GEN_FORWARD_LINES; i++)
+		put_tensor(r, UINT64_C(0x7f2700000000) + (i << 24), 1 << 20, PASTA_TENSOR_FOUND);
+	ev.sub = PASTA_ALLOC_SEGMENT;
+	ev.alloc.addr = UINT64_C(0x7f2a00000000);
+	ev.alloc.bytes = UINT64_C(8) << 30;
+	ev.alloc.name = str(r, "torch");
+	ev.alloc.device = r->device;
+	put(r, r->main.source, &ev);
 }
 
 /* -- What is rare -- */
@@ -476,7 +663,8 @@ static void put_rare(struct rank *r)
 	mark.region.domain = str(r, "trainer");
 	mark.region.depth = r->main.depth + 1;
 	put(r, r->main.source, &mark);
-	put_tensors(r);
+	if (!r->o->torch)
+		put_tensors(r);
 	put_accesses(r);
 	if (r->step % 100 == 99) {
 		put_modules(r, PASTA_MODULE_UNLOAD);
@@ -496,8 +684,15 @@ static void layers(struct rank *r, enum gen_region region, const struct gen_op *
 {
 	for (unsigned int layer = 0; layer < GEN_LAYERS; layer++) {
 		region_begin(r, &r->main, region);
-		for (size_t i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++) {
+			if (forward)
+				go_to(r, (int)i, (int)layer, false);
+			else
+				go_to(r, gen_backward_lines[i], (int)(GEN_LAYERS - 1 - layer),
+				      true);
 			run_op(r, &ops[i], layer, forward);
+		}
+		leave(r);
 		if (!forward) {
 			for (size_t i = 0; i < gen_forward_count; i++)
 				free_last(r); /* what the forward pass kept */
@@ -535,8 +730,10 @@ static void train(struct rank *r)
 	kernels(r, 35, 36);
 	region_end(r, &r->main);
 	region_begin(r, &r->main, GEN_OPTIMIZER);
+	go_to(r, GEN_LINE_OPTIMIZER, -1, false);
 	for (size_t i = 0; i < gen_optimizer_count; i++)
 		run_op(r, &gen_optimizer[i], 0, false);
+	leave(r);
 	run_set(r, 67108864);
 	region_end(r, &r->main);
 }
@@ -574,6 +771,7 @@ static void step(struct rank *r)
 	train(r);
 	sync(r);
 	run_copy(r, PASTA_COPY_D2H, 4);
+	keep_loss(r);
 	counter(r, &r->main, "loss", 2.0 + (double)gen_below(&r->random, 1000) / 1000);
 	counter(r, &r->main, "memory", (double)(r->length << 30));
 	region_end(r, &r->main);
@@ -670,6 +868,9 @@ static void begin(struct rank *r)
 	put_device(r);
 	put_modules(r, PASTA_MODULE_LOAD);
 	put_graph(r);
+	leave(r);
+	if (r->o->torch)
+		begin_torch(r);
 }
 
 int gen_rank(const struct gen_options *o, uint32_t number, const char *path,

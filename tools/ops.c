@@ -1,4 +1,4 @@
-/* ops - operators: calls, host time and device time, by name, by inputs and by line of Python. */
+/* ops - operators: calls, host time and device time, by name, inputs, line of Python and module. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,9 +41,22 @@ struct node {
 	struct row *row;
 };
 
+/* A module of the model, by its path: "net.0" is in "net". */
+struct module {
+	struct module *up; /* NULL: it is in none */
+	char *name;
+	size_t length; /* of the name */
+	uint32_t depth;
+	uint64_t calls, host; /* with those in it */
+	uint64_t ops;	      /* with those in it, by add_up_modules */
+	uint64_t self, total; /* ns of kernels: its own; with those in it, likewise */
+	uint64_t backward;    /* of total */
+};
+
 /* An operator that has begun and not ended. */
 struct frame {
 	struct node *node;
+	struct module *module;
 	uint64_t id, begin;
 	bool part; /* it is a part of the one around it: there are too many paths */
 };
@@ -51,6 +64,8 @@ struct frame {
 struct thread {
 	struct frame *frames;
 	size_t depth, room;
+	const struct module *module; /* of its last operator; NULL: none, or backward */
+	uint64_t iteration;	     /* that one's */
 };
 
 /* Work whose operator has not begun yet, for clocks differ. */
@@ -70,6 +85,8 @@ struct ops {
 	struct pasta_map *nodes;   /* by hash, or the next number that is free */
 	struct pasta_map *lines;   /* the same */
 	struct pasta_map *sites;   /* uint32_t: line's number, by ev->proc and stack */
+	struct pasta_map *modules; /* by hash of the path, or the next number that is free */
+	struct pasta_map *paths;   /* struct module *, by the path's id */
 	struct site last_sites[LAST];
 	struct pasta_pending *recent; /* struct node *, by ev->proc and the operator's id */
 	struct pasta_pending *early;  /* struct early, by the same */
@@ -91,9 +108,12 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	o->nodes = pasta_map_new(sizeof(struct node));
 	o->lines = pasta_map_new(sizeof(struct line));
 	o->sites = pasta_map_new(sizeof(uint32_t));
+	o->modules = pasta_map_new(sizeof(struct module));
+	o->paths = pasta_map_new(sizeof(struct module *));
 	o->recent = pasta_pending_new(sizeof(struct node *), RECENT);
 	o->early = pasta_pending_new(sizeof(struct early), EARLY);
-	if (!o->threads || !o->nodes || !o->lines || !o->sites || !o->recent || !o->early)
+	if (!o->threads || !o->nodes || !o->lines || !o->sites || !o->recent || !o->early ||
+	    !o->modules || !o->paths)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -102,14 +122,20 @@ static void close_(void *state)
 {
 	struct ops *o = state;
 	struct thread *thread;
+	struct module *module;
 	size_t at = 0;
 
 	while (o->threads && (thread = pasta_map_next(o->threads, &at, NULL)))
 		free(thread->frames);
+	at = 0;
+	while (o->modules && (module = pasta_map_next(o->modules, &at, NULL)))
+		free(module->name);
 	pasta_map_free(o->threads);
 	pasta_map_free(o->nodes);
 	pasta_map_free(o->lines);
 	pasta_map_free(o->sites);
+	pasta_map_free(o->modules);
+	pasta_map_free(o->paths);
 	pasta_pending_free(o->recent);
 	pasta_pending_free(o->early);
 }
@@ -187,6 +213,75 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	}
 	*last = (struct site){key, *line};
 	return *line;
+}
+
+/* -- Modules. -- */
+
+static struct module *module_below(struct ops *o, struct module *up, const char *text,
+				   size_t length)
+{
+	uint64_t key = length;
+	struct module *module;
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		key = mix(key, (unsigned char)text[i]);
+	while ((module = pasta_map_add(o->modules, key)) && module->name &&
+	       (module->length != length || memcmp(module->name, text, length) != 0))
+		key++;
+	if (module && !module->name)
+		*module = (struct module){.up = up,
+					  .name = strndup(text, length),
+					  .length = length,
+					  .depth = up ? up->depth + 1 : 1};
+	o->failed |= !module || !module->name;
+	return module && module->name ? module : NULL;
+}
+
+/* The module of a path, and those that it is in. */
+static struct module *make_module(struct ops *o, const char *text)
+{
+	struct module *module = NULL;
+	size_t end = 0, length = strlen(text);
+
+	while (end < length && !o->failed) {
+		end += strcspn(text + end, ".");
+		module = module_below(o, module, text, end++);
+	}
+	return module;
+}
+
+static struct module *module_of(struct ops *o, uint32_t path)
+{
+	struct module **known = path ? pasta_map_add(o->paths, path) : NULL;
+
+	if (!path)
+		return NULL;
+	if (known && !*known)
+		*known = make_module(o, pasta_str(path));
+	o->failed |= !known;
+	return known ? *known : NULL;
+}
+
+/* It is the other, or in it. */
+static bool is_in(const struct module *module, const struct module *other)
+{
+	while (module && module->depth > other->depth)
+		module = module->up;
+	return module == other;
+}
+
+/* The thread comes to a module by its operators, from others or in a new iteration. */
+static void come_to(struct thread *thread, struct module *module, const struct pasta_where *where)
+{
+	const struct module *from = thread->iteration == where->iteration ? thread->module : NULL;
+	bool backward = where->flags & PASTA_WHERE_BACKWARD;
+	struct module *m;
+
+	for (m = backward ? NULL : module; m && !is_in(from, m); m = m->up)
+		m->calls++;
+	thread->module = backward ? NULL : module;
+	thread->iteration = where->iteration;
 }
 
 /* -- Paths. -- */
@@ -324,6 +419,16 @@ static void wait_for_op(struct ops *o, uint32_t proc, const struct pasta_where *
 	add(&early->work[sort], 1, ns);
 }
 
+static void assign_module(struct ops *o, const struct pasta_where *where, uint64_t ns)
+{
+	struct module *module = module_of(o, where->module);
+
+	if (!module)
+		return;
+	module->self += ns;
+	module->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
+}
+
 /* Work belongs to the operator that its launch is in, whenever it runs. */
 static void on_work(struct ops *o, const struct pasta_event *ev, enum sort sort, uint64_t ns)
 {
@@ -331,6 +436,8 @@ static void on_work(struct ops *o, const struct pasta_event *ev, enum sort sort,
 	struct node **known, *node;
 
 	add(&o->all[sort], 1, ns);
+	if (where->module && sort == KERNELS)
+		assign_module(o, where, ns);
 	if (!(where->flags & PASTA_WHERE_LAUNCH)) {
 		add(&o->orphans[sort], 1, ns);
 		return;
@@ -354,9 +461,12 @@ static void on_work(struct ops *o, const struct pasta_event *ev, enum sort sort,
 static void on_begin(struct ops *o, const struct pasta_event *ev)
 {
 	const struct pasta_op_begin *op = &ev->op_begin;
+	const struct pasta_where *where = pasta_where_of(ev);
+	struct module *module = module_of(o, where->module);
 	struct thread *thread = thread_of(o, ev->proc, ev->tid);
 	uint32_t inputs = o->by_inputs ? op->inputs : 0;
-	uint32_t line = line_of(o, ev->proc, op->stack);
+	bool backward = where->flags & PASTA_WHERE_BACKWARD;
+	uint32_t line = line_of(o, ev->proc, backward ? where->python : op->stack);
 	struct node *up, *node;
 	struct frame *frame;
 
@@ -369,7 +479,10 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 		o->failed = true;
 		return;
 	}
-	*frame = (struct frame){node ? node : up, op->id, ev->time, !node};
+	*frame = (struct frame){node ? node : up, module, op->id, ev->time, !node};
+	come_to(thread, module, where);
+	if (module)
+		module->ops++;
 	if (node)
 		node->calls++;
 	else
@@ -379,6 +492,15 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 	know(o, ev->proc, op->id, frame->node);
 	if (pasta_pending_count(o->early) && frame->node != &o->root)
 		assign_early(o, ev, frame->node);
+}
+
+/* Its time is that of all modules that the operator around it is not in. */
+static void end_in_modules(const struct frame *frame, const struct module *around, uint64_t ns)
+{
+	struct module *m;
+
+	for (m = frame->module; m && !is_in(around, m); m = m->up)
+		m->host += ns;
 }
 
 static void on_end(struct ops *o, const struct pasta_event *ev)
@@ -391,8 +513,11 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	frame = &thread->frames[--thread->depth];
 	o->open += ev->sub == PASTA_OP_SUPPLIED;
 	/* An event that comes late, out of order, must not make a time negative. */
-	if (!frame->part && ev->time > frame->begin)
+	if (ev->time <= frame->begin)
+		return;
+	if (!frame->part)
 		frame->node->host += ev->time - frame->begin;
+	end_in_modules(frame, thread->depth ? frame[-1].module : NULL, ev->time - frame->begin);
 }
 
 static void on_event(void *state, const struct pasta_event *ev)
@@ -465,6 +590,24 @@ static void merge_nodes(struct ops *a, const struct ops *b, const uint32_t *line
 	free(ours);
 }
 
+static void merge_modules(struct ops *a, const struct ops *b)
+{
+	const struct module *module;
+	struct module *ours;
+	size_t at = 0;
+
+	while ((module = pasta_map_next(b->modules, &at, NULL))) {
+		ours = module->name ? make_module(a, module->name) : NULL;
+		if (!ours)
+			continue;
+		ours->calls += module->calls;
+		ours->ops += module->ops;
+		ours->host += module->host;
+		ours->self += module->self;
+		ours->backward += module->backward;
+	}
+}
+
 static void merge(void *into, const void *from)
 {
 	const struct ops *b = from;
@@ -475,6 +618,7 @@ static void merge(void *into, const void *from)
 	a->failed |= b->failed || !lines;
 	if (lines)
 		merge_nodes(a, b, lines);
+	merge_modules(a, b);
 	for (i = 0; i < SORTS; i++) {
 		add(&a->all[i], b->all[i].count, b->all[i].ns);
 		add(&a->joined[i], b->joined[i].count, b->joined[i].ns);
@@ -658,6 +802,79 @@ static int report_by(struct ops *o, struct pasta_out *out, enum by by, char *con
 	return 0;
 }
 
+static int by_depth(const void *a, const void *b)
+{
+	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
+
+	return compare(x->depth, y->depth);
+}
+
+/* What is in a module is the module's, too. */
+static int add_up_modules(struct ops *o)
+{
+	struct module **modules = pasta_map_sorted(o->modules, by_depth);
+	size_t i;
+
+	if (!modules)
+		return -ENOMEM;
+	for (i = 0; modules[i]; i++) {
+		struct module *m = modules[i];
+
+		m->total += m->self;
+		if (!m->up)
+			continue;
+		m->up->total += m->total;
+		m->up->ops += m->ops;
+		m->up->backward += m->backward;
+	}
+	free(modules);
+	return 0;
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
+	int order = compare(x->total, y->total);
+
+	order = order ? order : compare(x->host, y->host);
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static int report_modules(struct ops *o, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{"module", PASTA_STRING, NULL},	  {"calls", PASTA_INT, NULL},
+		{"ops", PASTA_INT, NULL},	  {"host", PASTA_INT, "ns"},
+		{"device_self", PASTA_INT, "ns"}, {"device_total", PASTA_INT, "ns"},
+		{"backward", PASTA_INT, "ns"},	  {"share", PASTA_FLOAT, "%"},
+	};
+	uint64_t all = o->all[KERNELS].ns;
+	struct module **modules;
+	struct pasta_table *t;
+	size_t i;
+
+	if (!pasta_map_count(o->modules))
+		return 0;
+	modules = add_up_modules(o) ? NULL : pasta_map_sorted(o->modules, by_total);
+	if (!modules)
+		return -ENOMEM;
+	t = pasta_out_table(out, "modules", columns, 8);
+	for (i = 0; modules[i]; i++) {
+		const struct module *m = modules[i];
+
+		pasta_cell_str(t, m->name);
+		pasta_cell_int(t, (int64_t)m->calls);
+		pasta_cell_int(t, (int64_t)m->ops);
+		pasta_cell_int(t, (int64_t)m->host);
+		pasta_cell_int(t, (int64_t)m->self);
+		pasta_cell_int(t, (int64_t)m->total);
+		pasta_cell_int(t, (int64_t)m->backward);
+		pasta_cell_float(t, all ? 100.0 * (double)m->total / (double)all : 0.0);
+	}
+	free(modules);
+	return 0;
+}
+
 static void free_texts(char **texts, size_t count)
 {
 	while (texts && count--)
@@ -793,6 +1010,8 @@ static int report(void *state, struct pasta_out *out)
 		error = report_by(o, out, BY_INPUTS, lines);
 	if (!error && stacks)
 		error = report_by(o, out, BY_LINE, lines);
+	if (!error)
+		error = report_modules(o, out);
 	free_texts(lines, pasta_map_count(o->lines) + 1);
 	find_missing(o, out);
 	find_limits(o, others, out);
@@ -805,7 +1024,7 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-PASTA_TOOL(.name = "ops", .summary = "operators: calls, host and device time, by inputs and line",
+PASTA_TOOL(.name = "ops", .summary = "operators: calls, host and device time, by line and module",
 	   .events = PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
 		     PASTA_BIT(SET),
 	   .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS, .state_size = sizeof(struct ops),

@@ -81,6 +81,10 @@ enum pasta_region_flags {
 	 * launches */
 	PASTA_REGION_OPEN = 1 << 18,
 };
+enum pasta_op_flags {
+	PASTA_OP_BACKWARD = 1,	 /* of the backward pass: its seq is its forward operator's */
+	PASTA_OP_STACK_SAME = 2, /* its stack is that of the thread's operator before it */
+};
 enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 }; /* for tools only: its end is missing */
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
@@ -130,6 +134,10 @@ enum pasta_api_sub {
 enum pasta_link_sub {
 	PASTA_LINK_BACKWARD = 1, /* from an operator's id to its backward's */
 	PASTA_LINK_EXTERNAL,	 /* from an id of the program's own to a correlation */
+};
+enum pasta_tensor_sub {
+	PASTA_TENSOR_NEW = 1, /* made since recording began */
+	PASTA_TENSOR_FOUND,   /* nobody saw it made: nothing is said of its age */
 };
 enum pasta_arg_sub { PASTA_ARG_IN = 1, PASTA_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };

@@ -399,6 +399,9 @@ PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, ch
 enum pasta_where_flags {
 	PASTA_WHERE_LAUNCH = 1, /* the launch of this work is known */
 	PASTA_WHERE_AGAIN = 2,	/* the launch has other work already, and is not of a graph */
+	/* An operator of the backward pass: python and module are its forward operator's. */
+	PASTA_WHERE_BACKWARD = 4,
+	PASTA_WHERE_FORGOTTEN = 8, /* but that one is not known any more: too many came since */
 };
 
 /*
@@ -417,11 +420,24 @@ struct pasta_where {
 	uint32_t name;	    /* of the launch, or 0 */
 	uint32_t stack;	    /* of the launch, or 0 */
 	uint32_t flags;	    /* of enum pasta_where_flags */
+	uint32_t python;    /* call path of the innermost operator that has one, or 0 */
+	uint32_t module; /* interned path of the innermost operator's module that is known, or 0 */
 };
 
 /* Where the event belongs that the tool is given just now. The tool's needs must have
  * PASTA_NEED_WHERE; of other events nothing is known. Never NULL; until event returns. */
 PASTA_EXPORT const struct pasta_where *pasta_where_of(const struct pasta_event *ev);
+
+/*
+ * The call path in Python that the event which the tool is given just now comes from, for
+ * pasta_stack_frames; 0: not known. It is the event's own, or that of its launch, if that is an
+ * interpreter's; or else its operator's, pasta_where.python. In the backward pass it is where the
+ * forward operator was called, if that is known, whatever the thread was doing: an operator belongs
+ * to it by its sequence number, which is one process's, and of which the last 2^20 are kept, of 16
+ * processes or more fewer. The tool's needs must have PASTA_NEED_WHERE and PASTA_NEED_OPS. Until
+ * event returns.
+ */
+PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev);
 
 /* What a tool needs, beside its kinds of events. */
 enum pasta_needs {

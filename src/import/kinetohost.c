@@ -95,6 +95,7 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 {
 	struct pasta_span span = {.what = PASTA_SPAN_OP};
 	uint32_t types = 0, dims = 0;
+	uint64_t forward = 0;
 
 	is_host(k, e);
 	if (!pasta_trace_wants(k->t, PASTA_BIT(OP_BEGIN)))
@@ -107,12 +108,16 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 			types = value;
 		else if (pasta_slice_is(name, "Input Dims") || pasta_slice_is(name, "Input dims"))
 			dims = value;
-		else if (pasta_slice_is(name, "Sequence number"))
-			pasta_chromeevent_uint(e->tape, value, &span.a);
+		else if (pasta_slice_is(name, "Sequence number") &&
+			 !pasta_chromeevent_uint(e->tape, value, &span.a))
+			span.a++; /* they begin with 0, which is none here */
+		else if (pasta_slice_is(name, "Fwd thread id"))
+			pasta_chromeevent_uint(e->tape, value, &forward);
 	}
 	span.name = pasta_trace_token(k->t, e->tape, e->name);
 	span.extra = types || dims ? inputs_of(k, e->tape, types, dims) : 0;
 	k->shapes += span.extra != 0;
+	span.sub = forward != 0;
 	return put_span(k, e, &span);
 }
 

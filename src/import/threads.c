@@ -180,6 +180,7 @@ static void begin_op(struct threads *th, const struct pasta_track *track,
 	ev.op_begin.seq = s->a;
 	ev.op_begin.name = s->name;
 	ev.op_begin.inputs = s->extra;
+	ev.op_begin.flags = s->sub ? PASTA_OP_BACKWARD : 0;
 	ev.op_begin.stack = path_of(th->t, track->nest);
 	emit(th->t, track, &ev);
 }

@@ -25,7 +25,8 @@ enum pasta_trace_source {
 
 /* What a span on a thread is. */
 enum pasta_span_what {
-	PASTA_SPAN_OP = 1, /* a: its sequence number, or 0; extra: inputs */
+	PASTA_SPAN_OP = 1, /* a: its sequence number plus 1, or 0; extra: inputs;
+			    * sub 1: of the backward pass */
 	PASTA_SPAN_REGION, /* extra: domain; sub: of enum pasta_region_is. a: an iteration's
 			    * index, a collective's bytes; b: pasta_pair of its name and type */
 	PASTA_SPAN_CALL,   /* of an API. a: its correlation; sub: enum pasta_api_sub; extra: what

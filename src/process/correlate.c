@@ -19,6 +19,7 @@ struct proc {
 	struct pasta_nest *thread;	/* of the last event */
 	struct pasta_map *captured;	/* const struct pasta_scope *, by graph node; NULL: none */
 	struct pasta_launch_uses *uses; /* NULL: none */
+	struct pasta_forwards forwards; /* its operators, by sequence number */
 	/* The latest time of what its threads did; and of their operators, which are not always
 	 * read: other ends must not depend on them. */
 	uint64_t last, last_op;
@@ -75,6 +76,7 @@ static void proc_free(struct proc *p)
 		pasta_nest_free(thread);
 	pasta_map_free(p->threads);
 	pasta_map_free(p->captured);
+	pasta_forwards_free(&p->forwards);
 	free(p->uses);
 	free(p);
 }
@@ -237,7 +239,8 @@ static inline void join(struct pasta_correlate *c, struct proc *p, const struct 
 {
 	bool one = w->uses && !w->node;
 
-	where->flags = PASTA_WHERE_LAUNCH | (launch->used && one ? PASTA_WHERE_AGAIN : 0);
+	where->flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_FORGOTTEN;
+	where->flags |= PASTA_WHERE_LAUNCH | (launch->used && one ? PASTA_WHERE_AGAIN : 0);
 	where->capture = capture_of(p, w->node);
 	if (one && !launch->used && !launch->graph)
 		use(c, p, w->corr, launch);
@@ -414,7 +417,7 @@ static const struct pasta_where *on_thread(struct pasta_correlate *c, struct pro
 		return NULL;
 	}
 	if (ev->kind == PASTA_OP_BEGIN && c->ops) {
-		pasta_nest_op_begin(&c->nesting, thread, p->iteration, ev);
+		pasta_nest_op_begin(&c->nesting, thread, &p->forwards, p->iteration, ev);
 		return NULL;
 	}
 	if (ev->kind == PASTA_OP_END && c->ops) {

@@ -18,6 +18,11 @@
  * missing are supplied, and so are begins, which are called "(lost)". An end that is deeper than
  * what is open is a stray that was lost.
  *
+ * Operators come from a call path and a module: their own, or those of the operator around them; in
+ * the backward pass those of the forward operator, see forward.h. That is what says that it is of
+ * the backward pass, or is in such a one; or, where nothing is said, one with a sequence number
+ * that has a forward operator, on a thread that has had no call path and no module so far.
+ *
  * Below those limits, what one process's events become does not depend on the other processes. One
  * thread at a time.
  */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/pathnode.h"
+
 struct pasta_lane {
 	struct pasta_seat *seats;
 	size_t count;
@@ -26,6 +28,28 @@ static __thread struct pasta_lane *now; /* that gives events on this thread */
 const struct pasta_where *pasta_where_of(const struct pasta_event *ev)
 {
 	return now && now->ev == ev && now->where ? now->where : &pasta_nowhere;
+}
+
+static bool is_python(uint32_t ref)
+{
+	struct pasta_pathnode node;
+	size_t size;
+	const char *bytes = pasta_bytes(ref, &size);
+
+	return pasta_pathnode_decode(bytes, size, &node);
+}
+
+uint32_t pasta_python_of(const struct pasta_event *ev)
+{
+	const struct pasta_where *where = pasta_where_of(ev);
+	uint32_t stack = ev->kind == PASTA_ALLOC    ? ev->alloc.stack
+			 : ev->kind == PASTA_FREE   ? ev->free.stack
+			 : ev->kind == PASTA_LAUNCH ? ev->launch.stack
+						    : where->stack;
+
+	if (where->flags & PASTA_WHERE_BACKWARD && where->python)
+		return where->python;
+	return stack && is_python(stack) ? stack : where->python;
 }
 
 static bool takes(enum pasta_lane_who who, const struct pasta_tool *tool)

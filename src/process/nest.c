@@ -67,6 +67,13 @@ static const struct pasta_nest_frame *top(const struct pasta_nest *nest)
 	return nest->depth ? &nest->frames[nest->depth - 1] : NULL;
 }
 
+static void inherit(struct pasta_nest_frame *f, const struct pasta_nest_frame *around)
+{
+	f->python = around ? around->python : 0;
+	f->module = around ? around->module : 0;
+	f->flags = around ? around->flags : 0;
+}
+
 static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest *nest,
 				     uint64_t iteration, unsigned int kind, uint32_t name,
 				     uint64_t op)
@@ -93,6 +100,7 @@ static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest 
 				       .pair = ++n->pairs,
 				       .name = name,
 				       .is_op = kind == PASTA_OP_BEGIN};
+	inherit(f, around ? f - 1 : NULL);
 	pasta_nest_here(nest, iteration, &f->began);
 	nest->regions += kind == PASTA_REGION;
 	return f;
@@ -112,8 +120,10 @@ static void pull(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
 		*f = nest->frames[i + 1];
 		f->scope = below(n, around ? around->scope : NULL,
 				 f->is_op ? PASTA_OP_BEGIN : PASTA_REGION, f->name);
-		if (!f->is_op)
-			f->op = around ? around->op : 0;
+		if (f->is_op)
+			continue;
+		f->op = around ? around->op : 0;
+		inherit(f, around);
 	}
 }
 
@@ -270,18 +280,81 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_
 		pasta_nest_here(nest, iteration, &g->where);
 }
 
-void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+/* An operator of the backward pass, or one that may be: true if its forward operator is known. */
+static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
+			 const struct pasta_op_begin *op)
+{
+	bool gone;
+	const struct pasta_forward *forward = pasta_forwards_find(forwards, op->seq, &gone);
+
+	if (forward) {
+		f->python = forward->python ? forward->python : f->python;
+		f->module = forward->module ? forward->module : f->module;
+		f->flags = PASTA_WHERE_BACKWARD;
+	} else if (gone && !(f->flags & PASTA_WHERE_BACKWARD)) {
+		f->flags = PASTA_WHERE_BACKWARD | PASTA_WHERE_FORGOTTEN;
+	}
+	return forward;
+}
+
+/* The backward pass: an operator without a forward one is where what is around it is. */
+static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
+			    const struct pasta_op_begin *op, uint32_t stack)
+{
+	bool inside = f->flags & PASTA_WHERE_BACKWARD;
+
+	if (find_forward(f, forwards, op))
+		return;
+	if (stack && !(inside && f->python))
+		f->python = stack;
+	f->module = op->module ? op->module : f->module;
+	f->flags |= op->flags & PASTA_OP_BACKWARD ? PASTA_WHERE_BACKWARD : 0;
+}
+
+/* Where the operator comes from: so far f has what is around it. Sources that do not say what is
+ * backward run it on threads without Python. */
+static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
+		   struct pasta_forwards *forwards, struct pasta_nest_frame *f,
+		   const struct pasta_op_begin *op, uint32_t stack)
+{
+	bool backward = (op->flags & PASTA_OP_BACKWARD) || (f->flags & PASTA_WHERE_BACKWARD);
+
+	nest->stack = stack;
+	nest->forward |= !backward && (stack || op->module);
+	if (backward || (op->seq && !nest->forward)) {
+		locate_backward(f, forwards, op, stack);
+		return;
+	}
+	f->python = stack ? stack : f->python;
+	f->module = op->module ? op->module : f->module;
+	if (op->seq && (f->python || f->module) &&
+	    pasta_forwards_add(forwards, &(struct pasta_forward){op->seq, f->python, f->module},
+			       &n->forwards))
+		n->failed = true;
+}
+
+void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
+			 struct pasta_forwards *forwards, uint64_t iteration,
 			 const struct pasta_event *ev)
 {
+	const struct pasta_op_begin *op = &ev->op_begin;
+	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
+	struct pasta_nest_frame *f =
+		push(n, nest, iteration, PASTA_OP_BEGIN, ev->op_begin.name, ev->op_begin.id);
 	struct pasta_given *g;
 
-	if (!push(n, nest, iteration, PASTA_OP_BEGIN, ev->op_begin.name, ev->op_begin.id))
+	if (!f)
 		return;
+	locate(n, nest, forwards, f, op, same ? nest->stack : op->stack);
+	f->began.flags = f->flags;
+	f->began.python = f->python;
+	f->began.module = f->module;
 	g = give_taken(n, ev);
 	if (!g)
 		return;
-	g->where = top(nest)->began;
-	g->pair = top(nest)->pair;
+	g->own.op_begin.stack = nest->stack;
+	g->where = f->began;
+	g->pair = f->pair;
 }
 
 /* End the operator at a place. */

@@ -11,6 +11,7 @@
 
 #include <pasta/pasta.h>
 
+#include "process/forward.h"
 #include "process/given.h"
 
 #define PASTA_NEST_DEPTH 1024	/* for deeper regions no begins are supplied */
@@ -21,6 +22,7 @@ struct pasta_nesting {
 	struct pasta_givens *given; /* where events go */
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
 	uint64_t pairs;		    /* that there were */
+	size_t forwards;	    /* slots of all processes: see forward.h */
 	uint32_t lost;		    /* the name of regions whose begin was dropped */
 	bool failed;		    /* memory has run out */
 };
@@ -35,6 +37,7 @@ struct pasta_nest_frame {
 	struct pasta_where began; /* where its begin and its end belong */
 	uint64_t pair;
 	uint32_t name, domain;
+	uint32_t python, module, flags; /* as in struct pasta_where, of what is in it */
 	bool is_op;
 };
 
@@ -45,6 +48,8 @@ struct pasta_nest {
 	size_t regions; /* how many of the frames are */
 	uint64_t owed;	/* ends to come, of regions that an outer one's end has ended */
 	uint32_t tid;
+	uint32_t stack; /* of its last operator */
+	bool forward;	/* it has had an operator with a call path, or a module */
 };
 
 void pasta_nest_free(struct pasta_nest *nest); /* what is in it */
@@ -59,13 +64,17 @@ static inline void pasta_nest_here(const struct pasta_nest *nest, uint64_t itera
 	*where = (struct pasta_where){.scope = f ? f->scope : NULL,
 				      .op = f ? f->op : 0,
 				      .iteration = iteration,
-				      .tid = nest->tid};
+				      .tid = nest->tid,
+				      .flags = f ? f->flags : 0,
+				      .python = f ? f->python : 0,
+				      .module = f ? f->module : 0};
 }
 
 /* Events of regions and operators: what comes of them is given. */
 void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
 		       const struct pasta_event *ev);
-void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
+void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
+			 struct pasta_forwards *forwards, uint64_t iteration,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);

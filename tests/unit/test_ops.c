@@ -4,16 +4,7 @@
 
 #include "unit/tooltest.h"
 
-#include "core/pathnode.h"
-
-static uint32_t call(uint32_t parent, const char *function, const char *file, uint32_t number)
-{
-	struct pasta_pathnode node = {parent, id(function), id(file), number};
-	uint8_t bytes[PASTA_PATHNODE_SIZE];
-
-	pasta_pathnode_encode(&node, bytes);
-	return pasta_strings_add(bytes, sizeof(bytes));
-}
+#include "unit/torchevents.h"
 
 /* With inputs and a stack. */
 static void begin_with(uint32_t proc, uint64_t time, uint64_t op, const char *name,
@@ -161,6 +152,27 @@ static void a_line_is_that_of_the_innermost_function_in_a_file(void **state)
 	assert_string_equal(table("ops"), "linear 2 15 10 10 0 100.00\nzero_ 3 5 0 0 0 0.00\n");
 }
 
+static void the_backward_pass_has_the_line_of_the_forward_operator(void **state)
+{
+	const struct op forward = {
+		.name = "mm", .tid = 1, .id = 1, .seq = 4, .stack = call(0, "f", "f.py", 3)};
+	const struct op backward = {.name = "MmBackward0",
+				    .tid = 1,
+				    .id = 2,
+				    .seq = 4,
+				    .stack = call(0, "train", "f.py", 9),
+				    .flags = PASTA_OP_BACKWARD};
+
+	(void)state;
+	begin_op(0, &forward);
+	end_op(1, &forward);
+	begin_op(2, &backward);
+	end_op(5, &backward);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops_lines"), "f (f.py:3) MmBackward0 1 3 0 0 0 0.00\n"
+						"f (f.py:3) mm 1 1 0 0 0 0.00\n");
+}
+
 static void files_of_one_name_are_told_apart_by_their_paths(void **state)
 {
 	(void)state;
@@ -188,6 +200,186 @@ static void tables_can_be_left_out(void **state)
 	assert_null(table("ops_shapes"));
 	assert_null(table("ops_lines"));
 	assert_int_equal(pasta_choice_set(&choice, "ops.lines=maybe", NULL), -EINVAL);
+}
+
+/* -- Modules -- */
+
+static void modules_have_the_time_of_those_in_them_and_of_their_backward_pass(void **state)
+{
+	const struct op a = {.name = "mm", .module = "net.0.linear", .tid = 1, .id = 1, .seq = 1};
+	const struct op in = {.name = "t", .tid = 1, .id = 2};
+	const struct op b = {.name = "relu", .module = "net.1", .tid = 1, .id = 3, .seq = 2};
+	const struct op loss = {.name = "mean", .tid = 1, .id = 4};
+	const struct op back = {.name = "MmBackward0", .tid = 2, .id = 5, .seq = 1};
+
+	(void)state;
+	begin_op(0, &a);
+	begin_op(1, &in);
+	run_kernel(2, 0, 1, 1, "k", 100);
+	end_op(3, &in);
+	end_op(10, &a);
+	begin_op(11, &b);
+	run_kernel(12, 0, 1, 2, "k", 20);
+	end_op(14, &b);
+	begin_op(15, &loss);
+	run_kernel(16, 0, 1, 3, "k", 30);
+	end_op(17, &loss);
+	begin_op(18, &back);
+	run_kernel(19, 0, 2, 4, "k", 50);
+	end_op(23, &back);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("modules"), "net 1 4 18 0 170 50 85.00\n"
+					      "net.0 1 3 15 0 150 50 75.00\n"
+					      "net.0.linear 1 3 15 150 150 50 75.00\n"
+					      "net.1 1 1 3 20 20 0 10.00\n");
+}
+
+static void a_module_is_called_when_a_thread_comes_to_it(void **state)
+{
+	static const struct {
+		const char *module;
+		uint64_t iteration;
+	} steps[] = {
+		{"a.x", 0}, {"a.x", 0}, {"a.y", 0}, {"b", 0},  {"a.x", 0},
+		{NULL, 0},  {"a.x", 0}, {"a.x", 1}, {"ab", 1},
+	};
+
+	(void)state;
+	for (uint64_t i = 0, now = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		const struct op op = {
+			.name = "op", .module = steps[i].module, .tid = 1, .id = i + 1};
+
+		if (steps[i].iteration > now)
+			iterate(10 * i, 0, now = steps[i].iteration);
+		begin_op(10 * i + 1, &op);
+		end_op(10 * i + 2, &op);
+	}
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("modules"), "a 4 6 6 0 0 0 0.00\n"
+					      "a.x 4 5 5 0 0 0 0.00\n"
+					      "a.y 1 1 1 0 0 0 0.00\n"
+					      "ab 1 1 1 0 0 0 0.00\n"
+					      "b 1 1 1 0 0 0 0.00\n");
+}
+
+static void an_operator_in_another_of_its_module_counts_its_time_once(void **state)
+{
+	const struct op outer = {.name = "f", .module = "a.x", .tid = 1, .id = 1};
+	const struct op inner = {.name = "g", .module = "a.y", .tid = 1, .id = 2};
+
+	(void)state;
+	begin_op(0, &outer);
+	begin_op(10, &inner);
+	end_op(15, &inner);
+	end_op(20, &outer);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("modules"), "a 1 2 20 0 0 0 0.00\n"
+					      "a.x 1 1 20 0 0 0 0.00\n"
+					      "a.y 1 1 5 0 0 0 0.00\n");
+}
+
+/* Random modules, against sums over all operators and kernels. */
+enum { MODULES = 7, STEPS = 500 };
+static const char *const module_names[MODULES] = {"a", "a.b", "a.b.c", "a.bc", "d", "d.e.f", NULL};
+
+static bool within(const char *module, const char *other)
+{
+	size_t n = strlen(other);
+
+	return module && !strncmp(module, other, n) && (!module[n] || module[n] == '.');
+}
+
+static void random_modules_add_up(void **state)
+{
+	static const char *const all[] = {"a", "a.b", "a.b.c", "a.bc", "d", "d.e", "d.e.f"};
+	struct {
+		uint64_t ops, host, self, total;
+	} sums[7] = {0};
+	struct {
+		struct op op;
+		uint64_t begin;
+	} open[8];
+	size_t depth = 0;
+	uint64_t time = 0, corr = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < STEPS || depth; time += 1 + random_below(9)) {
+		uint64_t what = i >= STEPS ? 0 : random_below(3);
+
+		if (what == 0 && depth) {
+			const struct op *op = &open[--depth].op;
+			const char *around = depth ? open[depth - 1].op.module : NULL;
+
+			end_op(time, op);
+			for (int m = 0; m < 7; m++)
+				if (within(op->module, all[m]) && !within(around, all[m]))
+					sums[m].host += time - open[depth].begin;
+		} else if (what == 1 && depth < 8) {
+			const char *name = module_names[random_below(MODULES)];
+
+			/* Without one of its own it is in that of what is around it. */
+			open[depth].op =
+				(struct op){.name = "op", .module = name, .tid = 1, .id = ++i};
+			open[depth].begin = time;
+			begin_op(time, &open[depth].op);
+			if (!name && depth)
+				open[depth].op.module = open[depth - 1].op.module;
+			for (int m = 0; m < 7; m++)
+				sums[m].ops += within(open[depth].op.module, all[m]);
+			depth++;
+		} else if (what == 2 && depth) {
+			const char *name = open[depth - 1].op.module;
+
+			corr++;
+			run_kernel(time, 0, 1, corr, "k", corr);
+			for (int m = 0; m < 7; m++) {
+				sums[m].total += within(name, all[m]) ? corr : 0;
+				sums[m].self += name && !strcmp(name, all[m]) ? corr : 0;
+			}
+		}
+	}
+	assert_int_equal(finish(), 0);
+	assert_int_equal(pasta_table_rows(table_of("modules")), 7);
+	for (size_t row = 0; row < 7; row++) {
+		const struct pasta_table *t = table_of("modules");
+		int m = 0;
+
+		while (strcmp(all[m], pasta_table_cell(t, row, 0)->s))
+			m++;
+		assert_property((uint64_t)pasta_table_cell(t, row, 2)->i == sums[m].ops);
+		assert_property((uint64_t)pasta_table_cell(t, row, 3)->i == sums[m].host);
+		assert_property((uint64_t)pasta_table_cell(t, row, 4)->i == sums[m].self);
+		assert_property((uint64_t)pasta_table_cell(t, row, 5)->i == sums[m].total);
+	}
+}
+
+static void modules_of_processes_are_merged(void **state)
+{
+	struct pasta_lane *whole = lane, *part;
+	struct pasta_out *out = result.outs[0];
+
+	(void)state;
+	for (uint32_t proc = 0; proc < 3; proc++) {
+		const struct op op = {.name = "op",
+				      .module = proc ? "a.b" : "a",
+				      .proc = proc,
+				      .tid = 1,
+				      .id = 1};
+
+		part = pasta_lane_new(&choice, &out, PASTA_LANE_ALL);
+		assert_non_null(part);
+		pasta_lane_open(part);
+		lane = part;
+		begin_op(0, &op);
+		run_kernel(1, proc, 1, 1, "k", 10);
+		end_op(5, &op);
+		pasta_lane_merge(whole, part);
+		pasta_lane_free(part);
+	}
+	lane = whole;
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("modules"), "a 3 3 15 10 30 0 100.00\n"
+					      "a.b 2 2 10 20 20 0 66.67\n");
 }
 
 static void work_that_belongs_to_no_operator_is_told_with_its_reason(void **state)
@@ -548,8 +740,14 @@ int main(void)
 		TEST(nested_calls_of_one_name_count_their_time_once),
 		TEST(inputs_are_told_apart_and_are_keys_of_their_own),
 		TEST(a_line_is_that_of_the_innermost_function_in_a_file),
+		TEST(the_backward_pass_has_the_line_of_the_forward_operator),
 		TEST(files_of_one_name_are_told_apart_by_their_paths),
 		TEST(tables_can_be_left_out),
+		TEST(modules_have_the_time_of_those_in_them_and_of_their_backward_pass),
+		TEST(a_module_is_called_when_a_thread_comes_to_it),
+		TEST(an_operator_in_another_of_its_module_counts_its_time_once),
+		TEST(random_modules_add_up),
+		TEST(modules_of_processes_are_merged),
 		TEST(work_that_belongs_to_no_operator_is_told_with_its_reason),
 		TEST(an_operator_without_an_id_has_no_kernels),
 		TEST(work_before_its_operator_is_the_operators),

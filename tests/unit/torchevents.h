@@ -1,0 +1,61 @@
+/* torchevents.h - what a PyTorch program does, event by event: include it after tooltest.h. */
+#ifndef PASTA_TESTS_TORCHEVENTS_H
+#define PASTA_TESTS_TORCHEVENTS_H
+
+#include "core/pathnode.h"
+
+/* A function of Python, called by another; 0: it is the outermost. */
+__attribute__((unused)) static uint32_t call(uint32_t parent, const char *function,
+					     const char *file, uint32_t number)
+{
+	struct pasta_pathnode node = {parent, id(function), id(file), number};
+	uint8_t bytes[PASTA_PATHNODE_SIZE];
+
+	pasta_pathnode_encode(&node, bytes);
+	return pasta_strings_add(bytes, sizeof(bytes));
+}
+
+struct op {
+	const char *name, *module;
+	uint32_t proc, tid, stack, flags;
+	uint64_t id, seq;
+};
+
+__attribute__((unused)) static void begin_op(uint64_t time, const struct op *op)
+{
+	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, op->proc, op->tid, time);
+
+	ev.op_begin = (struct pasta_op_begin){.id = op->id,
+					      .seq = op->seq,
+					      .name = id(op->name),
+					      .stack = op->stack,
+					      .module = id(op->module),
+					      .flags = op->flags};
+	give(&ev);
+}
+
+__attribute__((unused)) static void end_op(uint64_t time, const struct op *op)
+{
+	struct pasta_event ev = EVENT(op_end, OP_END, op->proc, op->tid, time);
+
+	ev.op_end.id = op->id;
+	give(&ev);
+}
+
+/* A kernel that a thread launches now and that runs at once. */
+__attribute__((unused)) static void run_kernel(uint64_t time, uint32_t proc, uint32_t tid,
+					       uint64_t corr, const char *name, uint64_t dur)
+{
+	give_launch(proc, tid, time, corr, name);
+	give_kernel(proc, time, corr, name, dur);
+}
+
+__attribute__((unused)) static void iterate(uint64_t time, uint32_t proc, uint64_t index)
+{
+	struct pasta_event ev = EVENT(iteration, ITERATION, proc, 1, time);
+
+	ev.iteration.index = index;
+	give(&ev);
+}
+
+#endif
