@@ -81,6 +81,11 @@ enum pasta_region_flags {
 	 * launches */
 	PASTA_REGION_OPEN = 1 << 18,
 };
+/* Flags of an operator's begin. */
+enum pasta_op_flags {
+	PASTA_OP_BACKWARD = 1 << 0,   /* of a backward pass: its seq is that of the forward operator */
+	PASTA_OP_STACK_SAME = 1 << 1, /* the stack is that of the thread's operator before it */
+};
 enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 }; /* for tools only: its end is missing */
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
@@ -106,6 +111,8 @@ enum pasta_api_sub {
 };
 enum pasta_link_sub { PASTA_LINK_BACKWARD = 1 }; /* from an operator's id to its backward's */
 enum pasta_arg_sub { PASTA_ARG_IN = 1, PASTA_ARG_OUT };
+/* FOUND: it was there before, or its making was not seen. */
+enum pasta_tensor_sub { PASTA_TENSOR_NEW = 1, PASTA_TENSOR_FOUND };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
 /* The device of modules that are the host's: the program and its libraries. Their addr is what the
  * loader added to the file's addresses, their bytes reach to the end of the last segment, and their
