@@ -3,7 +3,8 @@
  *
  * Two tables of sets, each with a lock that is held for a moment: tensors by the address of their
  * TensorImpl, storages by that of their data. A storage ends when its memory is freed, and with it
- * its tensors. Both are bounded: the one that was not used for longest makes room.
+ * its tensors. Both are bounded: an old one makes room for a new one. Threads remember the
+ * tensors that they used, so that those take no lock.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,49 +14,54 @@
 #include "collect/state.h"
 #include "handlers/torch/torch.h"
 
-enum { SET_BITS = 14, SETS = 1 << SET_BITS, TENSORS = 5, STORAGES = 6, SPINS = 20000 };
-
-struct tensor {
-	const void *impl;
-	uint64_t id, storage, look, touched;
-	uint32_t place; /* of the storage */
-};
+enum { SETS = 1 << 15, TENSORS = 3, STORAGES = 3, SPINS = 20000, HUGE = 2 << 20 };
 
 struct tensor_set {
 	_Atomic uint32_t lock;
-	struct tensor at[TENSORS];
-} __attribute__((aligned(64)));
+	_Atomic uint32_t version; /* changes with any of its tensors */
+	struct torch_tensor at[TENSORS];
+} __attribute__((aligned(128)));
 
 struct storage {
 	const void *data, *impl; /* impl NULL: no tensor had it yet */
 	_Atomic uint64_t id;	 /* 0: there is none here */
 	uint64_t owner;		 /* its first tensor */
-	uint64_t touched;
 };
 
 struct storage_set {
 	_Atomic uint32_t lock;
+	uint32_t next; /* to make room */
 	struct storage at[STORAGES];
-} __attribute__((aligned(64)));
+} __attribute__((aligned(128)));
 
 struct tables {
 	struct tensor_set tensors[SETS];
 	struct storage_set storages[SETS];
 };
 
+/* Two lines of the cache each, which processors fetch together. */
+_Static_assert(sizeof(struct tensor_set) == 128 && sizeof(struct storage_set) == 128, "a set");
+
 static struct tables *tables;
 static _Atomic bool is_blind;
 
 bool torch_tensors_open(void)
 {
-	if (!tables)
-		tables = pasta_memory_new(sizeof(*tables));
+	size_t size = sizeof(*tables) + HUGE;
+	char *p = tables ? NULL : pasta_memory_new(size);
+
+	if (tables)
+		return true;
+	if (!p)
+		return false;
 	/* A lock that another thread held would stay taken in a child. */
-	if (tables && madvise(tables, sizeof(*tables), MADV_WIPEONFORK)) {
-		pasta_memory_free(tables, sizeof(*tables));
-		tables = NULL;
+	if (madvise(p, size, MADV_WIPEONFORK)) {
+		pasta_memory_free(p, size);
+		return false;
 	}
-	return tables != NULL;
+	tables = (void *)(((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+	madvise(tables, sizeof(*tables), MADV_HUGEPAGE);
+	return true;
 }
 
 void torch_tensors_blind(void)
@@ -86,13 +92,16 @@ static inline uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 32;
 }
 
+/* Neighbours stay neighbours: allocators go through memory in order. */
 static inline size_t set_of(const void *address)
 {
-	return mix(0, (uintptr_t)address >> 4) >> 7 & (SETS - 1);
+	uintptr_t a = (uintptr_t)address;
+
+	return ((a >> 6) + (a >> 21) * 0x9e5) & (SETS - 1);
 }
 
 /* All that makes it another tensor when it changes. */
-static inline uint64_t look_of(const struct pasta_torch_tensor *x)
+static inline uint32_t look_of(const struct pasta_torch_tensor *x)
 {
 	uint64_t h = mix((uintptr_t)x->storage, (uintptr_t)x->addr);
 
@@ -102,7 +111,7 @@ static inline uint64_t look_of(const struct pasta_torch_tensor *x)
 		h = mix(h, (uint64_t)x->shape[i]);
 	for (uint32_t i = 0; x->steps && i < x->dims; i++)
 		h = mix(h, (uint64_t)x->steps[i]);
-	return h;
+	return (uint32_t)h;
 }
 
 /* -- Storages -- */
@@ -112,35 +121,31 @@ static struct storage *storage_at(uint32_t place)
 	return &tables->storages[place / STORAGES].at[place % STORAGES];
 }
 
-static bool lives(const struct tensor *tensor)
+static inline bool lives(uint64_t storage, uint32_t place)
 {
-	return !tensor->storage ||
-	       atomic_load_explicit(&storage_at(tensor->place)->id, memory_order_relaxed) ==
-		       tensor->storage;
+	return !storage ||
+	       atomic_load_explicit(&storage_at(place)->id, memory_order_relaxed) == storage;
 }
 
-/* In a locked set: a free place, or that of the one that was not used for longest. */
+/* In a locked set: a free place, or one that is taken from another. */
 static struct storage *storage_room(struct storage_set *set)
 {
-	struct storage *oldest = &set->at[0];
+	struct storage *s;
 
-	for (int i = 0; i < STORAGES; i++) {
+	for (int i = 0; i < STORAGES; i++)
 		if (!set->at[i].id)
 			return &set->at[i];
-		if (set->at[i].touched < oldest->touched)
-			oldest = &set->at[i];
-	}
-	if (oldest->impl)
+	s = &set->at[set->next++ % STORAGES];
+	if (s->impl)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
-	return oldest;
+	return s;
 }
 
-static void storage_fill(struct storage *s, uint64_t id, const void *data, uint64_t now)
+static void storage_fill(struct storage *s, uint64_t id, const void *data)
 {
 	s->data = data;
 	s->impl = NULL;
 	s->owner = 0;
-	s->touched = now;
 	atomic_store_explicit(&s->id, id, memory_order_relaxed);
 }
 
@@ -151,7 +156,13 @@ static void storage_drop(struct storage_set *set, const void *data)
 			atomic_store_explicit(&set->at[i].id, 0, memory_order_relaxed);
 }
 
-void torch_storage_begin(struct torch_thread *t, const void *data, uint64_t now)
+void torch_storage_soon(const void *data)
+{
+	__builtin_prefetch(&tables->storages[set_of(data)], 1);
+	__builtin_prefetch(&tables->storages[set_of(data)].at[STORAGES - 1].owner, 1);
+}
+
+void torch_storage_begin(struct torch_thread *t, const void *data)
 {
 	struct storage_set *set = &tables->storages[set_of(data)];
 
@@ -160,7 +171,7 @@ void torch_storage_begin(struct torch_thread *t, const void *data, uint64_t now)
 		return;
 	}
 	storage_drop(set, data); /* that it was freed was not seen */
-	storage_fill(storage_room(set), torch_id(t), data, now);
+	storage_fill(storage_room(set), torch_id(t), data);
 	unlock(&set->lock);
 }
 
@@ -183,6 +194,12 @@ struct claim {
 	bool seen; /* its memory was given out before our eyes */
 };
 
+enum claim_as {
+	CLAIM_KNOWN, /* only if it is known */
+	CLAIM_ANY,
+	CLAIM_ANEW, /* what is known there is of another one, which is gone */
+};
+
 /* In a locked set: the storage of these data, or of the place that waits for its first tensor. */
 static struct storage *storage_find(struct storage_set *set, const struct pasta_torch_tensor *x)
 {
@@ -201,47 +218,35 @@ static struct storage *storage_find(struct storage_set *set, const struct pasta_
 	return waits;
 }
 
-static bool storage_known(const struct pasta_torch_tensor *x)
-{
-	struct storage_set *set = &tables->storages[set_of(x->data)];
-	bool known;
-
-	if (!lock(&set->lock))
-		return true;
-	known = storage_find(set, x) != NULL;
-	unlock(&set->lock);
-	return known;
-}
-
-/* Find or make the storage of a tensor that will have this id. anew: what is known of it is of
- * another one, which is gone. */
+/* Find or make the storage of a tensor that will have this id. */
 static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
-			  bool anew, uint64_t now, struct claim *claim)
+			  enum claim_as as, struct claim *claim)
 {
-	struct storage_set *set = &tables->storages[set_of(x->data)];
+	size_t at = set_of(x->data);
+	struct storage_set *set = &tables->storages[at];
 	struct storage *s;
 
 	if (!lock(&set->lock))
 		return false;
-	if (anew)
+	if (as == CLAIM_ANEW)
 		storage_drop(set, x->data);
 	s = storage_find(set, x);
 	claim->seen = s != NULL;
-	if (!s) {
+	if (!s && as != CLAIM_KNOWN) {
 		s = storage_room(set);
-		storage_fill(s, torch_id(t), x->data, now);
+		storage_fill(s, torch_id(t), x->data);
 	}
-	if (!s->impl) {
-		s->impl = x->storage;
-		s->owner = id;
+	if (s) {
+		if (!s->impl) {
+			s->impl = x->storage;
+			s->owner = id;
+		}
+		claim->storage = s->id;
+		claim->owner = s->owner == id ? 0 : s->owner;
+		claim->place = (uint32_t)(at * STORAGES) + (uint32_t)(s - set->at);
 	}
-	s->touched = now;
-	claim->storage = s->id;
-	claim->owner = s->owner == id ? 0 : s->owner;
-	claim->place = (uint32_t)((size_t)(set - tables->storages) * STORAGES) +
-		       (uint32_t)(s - set->at);
 	unlock(&set->lock);
-	return true;
+	return s != NULL;
 }
 
 /* -- Their events -- */
@@ -325,7 +330,17 @@ static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor 
 
 /* -- Tensors -- */
 
-static struct tensor *tensor_find(struct tensor_set *set, const void *impl)
+static inline uint64_t touched(const struct torch_tensor *tensor)
+{
+	return atomic_load_explicit(&tensor->touched, memory_order_relaxed);
+}
+
+static inline void touch(struct torch_tensor *tensor, uint64_t now)
+{
+	atomic_store_explicit(&tensor->touched, now, memory_order_relaxed);
+}
+
+static struct torch_tensor *tensor_find(struct tensor_set *set, const void *impl)
 {
 	for (int i = 0; i < TENSORS; i++)
 		if (set->at[i].impl == impl)
@@ -333,14 +348,14 @@ static struct tensor *tensor_find(struct tensor_set *set, const void *impl)
 	return NULL;
 }
 
-static struct tensor *tensor_room(struct tensor_set *set)
+static struct torch_tensor *tensor_room(struct tensor_set *set)
 {
-	struct tensor *oldest = &set->at[0];
+	struct torch_tensor *oldest = &set->at[0];
 
 	for (int i = 0; i < TENSORS; i++) {
-		if (!set->at[i].impl || !lives(&set->at[i]))
+		if (!set->at[i].impl || !lives(set->at[i].storage, set->at[i].place))
 			return &set->at[i];
-		if (set->at[i].touched < oldest->touched)
+		if (touched(&set->at[i]) < touched(oldest))
 			oldest = &set->at[i];
 	}
 	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
@@ -349,83 +364,106 @@ static struct tensor *tensor_room(struct tensor_set *set)
 
 /* What an operator gives back and neither was given nor made inside it is new, even where all that
  * can be seen of it is as it was: its address is used again. */
-static bool is_same(const struct tensor *tensor, uint64_t look, uint64_t since)
+static bool is_same(const struct torch_tensor *tensor, uint32_t look, uint64_t since)
 {
-	return tensor && tensor->look == look && tensor->touched >= since && lives(tensor);
+	return tensor && tensor->look == look && touched(tensor) >= since &&
+	       lives(tensor->storage, tensor->place);
 }
 
-/* In a locked set. False: its storage could not be told. */
-static bool tensor_make(struct torch_thread *t, struct tensor_set *set, struct tensor *to,
-			const struct pasta_torch_tensor *x, uint64_t look, bool anew, uint64_t now,
-			struct claim *claim)
+/* In a locked set: the tensor is new. NULL: its storage could not be told. */
+static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_set *set,
+					const struct pasta_torch_tensor *x, enum claim_as as,
+					struct claim *claim)
 {
+	struct torch_tensor *to = tensor_find(set, x->impl);
 	uint64_t id = torch_id(t);
 
-	if (x->data && !storage_claim(t, x, id, anew, now, claim))
-		return false;
+	if (x->data && !storage_claim(t, x, id, as, claim))
+		return NULL;
 	if (!x->data && x->storage) /* nothing tells when it ends: a storage each */
 		claim->storage = torch_id(t);
 	if (!to)
 		to = tensor_room(set);
-	*to = (struct tensor){
-		.impl = x->impl,
-		.id = id,
-		.storage = x->data ? claim->storage : 0,
-		.look = look,
-		.touched = now,
-		.place = claim->place,
-	};
-	return true;
+	to->impl = x->impl;
+	to->id = id;
+	to->storage = x->data ? claim->storage : 0;
+	to->place = claim->place;
+	atomic_store_explicit(&set->version, /* only who has the lock stores it */
+			      atomic_load_explicit(&set->version, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	return to;
+}
+
+/* What the table has of the tensor, or gets. True: it is new, and to be told. */
+static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
+		       uint64_t now, enum claim_as as, struct torch_known *known,
+		       struct claim *claim)
+{
+	struct tensor_set *set = &tables->tensors[set_of(x->impl)];
+	struct torch_tensor *tensor;
+	bool made = false;
+
+	if (!lock(&set->lock))
+		return false;
+	tensor = tensor_find(set, x->impl);
+	if (!is_same(tensor, known->look, since)) {
+		tensor = tensor_make(t, set, x, as, claim);
+		made = tensor != NULL;
+	}
+	if (tensor) {
+		tensor->look = known->look;
+		touch(tensor, now);
+		known->tensor = tensor;
+		known->impl = tensor->impl;
+		known->id = tensor->id;
+		known->storage = tensor->storage;
+		known->place = tensor->place;
+		known->version = atomic_load_explicit(&set->version, memory_order_relaxed);
+	}
+	unlock(&set->lock);
+	return made;
 }
 
 __attribute__((noinline)) static uint64_t
-tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t look,
-	   uint64_t since, uint64_t now)
+tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since, uint64_t now,
+	   struct torch_known *known, uint32_t look)
 {
-	struct tensor_set *set = &tables->tensors[set_of(x->impl)];
+	enum claim_as as = CLAIM_KNOWN;
 	struct pasta_torch_tensor base;
 	struct claim claim = {0};
-	struct tensor *tensor;
-	bool anew = false, made = false;
-	uint64_t id = 0;
+	bool made;
 
+	*known = (struct torch_known){.look = look};
 	if (since && atomic_load_explicit(&is_blind, memory_order_relaxed))
-		anew = !torch_shim->base(x, &base);
-	else if (x->data && !storage_known(x) && torch_shim->base(x, &base))
-		torch_tensor_id(t, &base, 0, now);
-	if (!lock(&set->lock)) {
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
-		return 0;
+		as = torch_shim->base(x, &base) ? CLAIM_ANY : CLAIM_ANEW;
+	made = tensor_add(t, x, since, now, as, known, &claim);
+	if (!made && !known->id) {
+		if (torch_shim->base(x, &base)) /* then that one comes first */
+			torch_tensor_id(t, &base, 0, now);
+		*known = (struct torch_known){.look = look};
+		made = tensor_add(t, x, since, now, CLAIM_ANY, known, &claim);
 	}
-	tensor = tensor_find(set, x->impl);
-	if (is_same(tensor, look, since)) { /* another thread was faster */
-		id = tensor->id;
-	} else if (tensor_make(t, set, tensor, x, look, anew, now, &claim)) {
-		id = tensor ? tensor->id : tensor_find(set, x->impl)->id;
-		made = true;
-	}
-	unlock(&set->lock);
 	if (made)
-		emit_tensor(t, x, id, &claim, since || (claim.seen && !claim.owner), now);
-	else if (!id)
+		emit_tensor(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now);
+	else if (!known->id)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
-	return id;
+	return known->id;
 }
 
 uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
 			 uint64_t now)
 {
-	struct tensor_set *set = &tables->tensors[set_of(x->impl)];
-	uint64_t look = look_of(x), id = 0;
-	struct tensor *tensor;
+	size_t at = set_of(x->impl);
+	struct torch_known *known = &t->known[at % TORCH_KNOWN];
+	uint32_t look;
 
-	if (lock(&set->lock)) {
-		tensor = tensor_find(set, x->impl);
-		if (is_same(tensor, look, since)) {
-			id = tensor->id;
-			tensor->touched = now;
-		}
-		unlock(&set->lock);
-	}
-	return id ? id : tensor_new(t, x, look, since, now);
+	__builtin_prefetch(&tables->tensors[at], 1);
+	look = look_of(x);
+	if (known->impl != x->impl || known->look != look || touched(known->tensor) < since ||
+	    known->version !=
+		    atomic_load_explicit(&tables->tensors[at].version, memory_order_relaxed) ||
+	    !lives(known->storage, known->place))
+		return tensor_new(t, x, since, now, known, look);
+	touch(known->tensor, now);
+	return known->id;
 }

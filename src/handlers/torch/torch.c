@@ -156,7 +156,7 @@ static void begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 		op->id = o.id = torch_id(t);
 	}
 	/* After a region's, which reads the clock itself. */
-	o.time = op->time = pasta_now();
+	o.time = op->time = torch_now(&t->clock);
 	if (o.id)
 		emit_begin(t, op, &o);
 	if (t->depth < TORCH_DEPTH)
@@ -175,7 +175,7 @@ static void on_begin(struct pasta_torch_op *op)
 		return;
 	if (!op->time)
 		begin_first(t, op);
-	if (op->count)
+	if (op->count && wants.tensors)
 		emit_args(t, op, op->id, PASTA_ARG_IN, 0);
 }
 
@@ -211,8 +211,8 @@ static void on_end(struct pasta_torch_op *op)
 	if (!o)
 		return;
 	if (!op->time)
-		op->time = pasta_now();
-	if (op->count)
+		op->time = torch_now(&t->clock);
+	if (op->count && wants.tensors)
 		emit_args(t, op, o->id, PASTA_ARG_OUT, o->time);
 	if (!op->more)
 		close_down_to(t, o, op->time);
@@ -270,12 +270,14 @@ static void on_memory(const struct pasta_torch_memory *m)
 
 	if (!t || !m->addr || !m->bytes)
 		return;
-	now = pasta_now();
+	if (wants.tensors)
+		torch_storage_soon(m->addr);
+	now = torch_now(&t->clock);
+	emit_memory(t, m, m->device ? PASTA_ALLOC_POOL : PASTA_ALLOC_HOST, POOL, now);
 	if (wants.tensors && m->bytes > 0)
-		torch_storage_begin(t, m->addr, now);
+		torch_storage_begin(t, m->addr);
 	else if (wants.tensors)
 		torch_storage_end(m->addr);
-	emit_memory(t, m, m->device ? PASTA_ALLOC_POOL : PASTA_ALLOC_HOST, POOL, now);
 	if (wants.counters && pasta_agent_active()) {
 		emit_counter(t->allocated, m->allocated, device_of(m), now);
 		if (m->device) /* the host has no pool */
@@ -288,7 +290,7 @@ static void on_segment(const struct pasta_torch_memory *m)
 	struct torch_thread *t = thread_get();
 
 	if (t && m->bytes)
-		emit_memory(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
+		emit_memory(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, torch_now(&t->clock));
 }
 
 static void on_blind(void)
@@ -334,6 +336,7 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 	const struct pasta_torch_shim *shim;
 
 	agent.wants = read_wants();
+	torch_clock_open();
 	if (pthread_key_create(&thread_end, thread_free) ||
 	    (wants.tensors && !torch_tensors_open())) {
 		snprintf(why, size, "out of memory");

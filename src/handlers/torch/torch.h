@@ -2,12 +2,20 @@
 #ifndef PASTA_HANDLERS_TORCH_TORCH_H
 #define PASTA_HANDLERS_TORCH_TORCH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "collect/agent.h"
+#include "handlers/torch/clock.h"
 #include "handlers/torch/shim.h"
 
-enum { TORCH_DEPTH = 256, TORCH_SHAPES = 256, TORCH_DIMS = 6, TORCH_DTYPES = 64 };
+enum {
+	TORCH_DEPTH = 256,
+	TORCH_KNOWN = 256,
+	TORCH_SHAPES = 256,
+	TORCH_DIMS = 6,
+	TORCH_DTYPES = 64,
+};
 
 /* An operator that has begun and not ended. */
 struct torch_open {
@@ -22,15 +30,34 @@ struct torch_shape {
 	int64_t at[TORCH_DIMS];
 };
 
+/* A tensor, by its TensorImpl. */
+struct torch_tensor {
+	const void *impl;
+	uint64_t id, storage; /* storage 0: nothing tells when it ends */
+	_Atomic uint64_t touched;
+	uint32_t look;	/* a hash of all that makes it another one when it changes */
+	uint32_t place; /* of the storage */
+};
+
+/* One that the thread has used: it is still that one while its set has this version. */
+struct torch_known {
+	struct torch_tensor *tensor;
+	const void *impl;
+	uint64_t id, storage;
+	uint32_t look, place, version;
+};
+
 /* A thread of the program. */
 struct torch_thread {
 	uint32_t gen; /* of the process that the rest belongs to */
 	uint32_t depth;
 	uint64_t id; /* the last one that was given */
+	struct torch_clock clock;
 	uint32_t torch, annotation, allocated, reserved;
 	uint32_t dtypes[TORCH_DTYPES];
 	struct torch_open open[TORCH_DEPTH];
 	struct torch_shape shapes[TORCH_SHAPES];
+	struct torch_known known[TORCH_KNOWN];
 };
 
 /* A number that nothing else in the process has. */
@@ -49,8 +76,10 @@ bool torch_tensors_open(void);
  * that made or wrote it; 0: the operator reads it. 0: it could not be told, which is counted. */
 uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *tensor,
 			 uint64_t since, uint64_t now);
-/* Memory at this address is given out, or taken back. */
-void torch_storage_begin(struct torch_thread *t, const void *data, uint64_t now);
+/* Memory at this address is given out, or taken back. To be announced, for it is not in the cache
+ * as a rule. */
+void torch_storage_soon(const void *data);
+void torch_storage_begin(struct torch_thread *t, const void *data);
 void torch_storage_end(const void *data);
 /* From now on not all of that is seen. */
 void torch_tensors_blind(void);
