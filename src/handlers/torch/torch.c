@@ -155,8 +155,8 @@ static void begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 	} else if (wants.ops && pasta_agent_active()) {
 		op->id = o.id = torch_id(t);
 	}
-	/* After a region's, which reads the clock itself. */
-	o.time = op->time = torch_now(&t->clock);
+	/* A region has read the clock itself, and this must not come before it. */
+	o.time = op->time = user ? torch_clock_read(&t->clock) : torch_now(&t->clock);
 	if (o.id)
 		emit_begin(t, op, &o);
 	if (t->depth < TORCH_DEPTH)
@@ -196,10 +196,12 @@ static void close_down_to(struct torch_thread *t, const struct torch_open *o, ui
 		const struct torch_open *last = &t->open[--t->depth];
 
 		is_last = last == o;
-		if (last->region)
+		if (last->region) {
 			pasta_region_pop(PASTA_OWNER_TORCH);
-		else if (last->id)
+			time = torch_clock_read(&t->clock);
+		} else if (last->id) {
 			emit_end(last->id, time);
+		}
 	}
 }
 
