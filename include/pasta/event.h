@@ -83,7 +83,8 @@ enum pasta_region_flags {
 };
 /* Flags of an operator's begin. */
 enum pasta_op_flags {
-	PASTA_OP_BACKWARD = 1 << 0,   /* of a backward pass: its seq is that of the forward operator */
+	PASTA_OP_BACKWARD =
+		1 << 0, /* of a backward pass: its seq is that of the forward operator */
 	PASTA_OP_STACK_SAME = 1 << 1, /* the stack is that of the thread's operator before it */
 };
 enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 }; /* for tools only: its end is missing */

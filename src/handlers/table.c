@@ -3,6 +3,7 @@
 
 __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_agent_handlers(void)
 {
+	/* clang-format off */
 	static const struct pasta_handler *const handlers[] = {
 		&pasta_annotate_handler,
 		&pasta_opencl_handler,
@@ -11,6 +12,7 @@ __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_
 		&pasta_torch_handler,
 		NULL,
 	};
+	/* clang-format on */
 
 	return handlers;
 }

@@ -1,4 +1,5 @@
-/* test_torch.c - what the PyTorch shim says becomes: operators, tensors, views, memory; with a fake. */
+/* test_torch.c - what the PyTorch shim says becomes: operators, tensors, views, memory; with a
+ * fake. */
 #include "unit/agent_run.h"
 
 #include <pthread.h>
@@ -430,8 +431,7 @@ static void backward(void)
 				       .thread = 2,
 				       .forward = 1,
 				       .scope = PASTA_TORCH_BACKWARD};
-	struct pasta_torch_op inner = {
-		.key = &inner, .name = "aten::mul", .seq = -1, .thread = 2};
+	struct pasta_torch_op inner = {.key = &inner, .name = "aten::mul", .seq = -1, .thread = 2};
 
 	start();
 	agent->begin(&outer);

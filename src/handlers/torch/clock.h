@@ -34,8 +34,7 @@ static inline uint64_t torch_now(struct torch_clock *c)
 	if (__builtin_expect(
 		    since >= atomic_load_explicit(&torch_clock_reach, memory_order_acquire), 0))
 		return torch_clock_read(c);
-	t = c->raw +
-	    (since * atomic_load_explicit(&torch_clock_rate, memory_order_relaxed) >> 32);
+	t = c->raw + (since * atomic_load_explicit(&torch_clock_rate, memory_order_relaxed) >> 32);
 	if (t > c->last)
 		c->last = t;
 	return c->last;

@@ -80,8 +80,10 @@ std::atomic<bool> has_device{false};
 /* PyTorch takes whatever is in the profiler's place for its own kind: so it is one, that is off. */
 class Reports final : public ProfilerStateBase
 {
-public:
-	Reports() : ProfilerStateBase(ProfilerConfig(ProfilerState::Disabled)) {}
+      public:
+	Reports() : ProfilerStateBase(ProfilerConfig(ProfilerState::Disabled))
+	{
+	}
 
 	/* Totals were signed once: one of the two is PyTorch's. */
 	void reportMemoryUsage(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
@@ -104,7 +106,7 @@ public:
 		return ActiveProfilerType::NONE;
 	}
 
-private:
+      private:
 	static void tell(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved,
 			 c10::Device device)
 	{
@@ -146,7 +148,8 @@ inline void take_place()
 void yield_place()
 {
 	try {
-		if (ours && c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == ours)
+		if (ours &&
+		    c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == ours)
 			c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
 	} catch (...) {
 		agent.blind();
@@ -186,7 +189,7 @@ inline bool look_at(const at::TensorBase &tensor, pasta_torch_tensor *to)
 /* Those of an operator, told in parts. */
 class Tensors
 {
-public:
+      public:
 	Tensors(pasta_torch_op *op, void (*tell)(pasta_torch_op *)) : op_(op), tell_(tell)
 	{
 		op->tensors = tensors_;
@@ -205,7 +208,7 @@ public:
 		tell_(op_);
 	}
 
-private:
+      private:
 	void add_list(c10::ArrayRef<c10::IValue> list, uint32_t index)
 	{
 		uint32_t at = 0;
@@ -250,8 +253,8 @@ int base_of(const pasta_torch_tensor *tensor, pasta_torch_tensor *base)
 	try {
 		auto *impl = static_cast<c10::TensorImpl *>(const_cast<void *>(tensor->impl));
 		const auto self = at::Tensor::wrap_tensor_impl(
-			c10::intrusive_ptr<c10::TensorImpl,
-					   c10::UndefinedTensorImpl>::reclaim_copy(impl));
+			c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(
+				impl));
 
 		return self.is_view() && look_at(self._base(), base);
 	} catch (...) {
@@ -287,8 +290,7 @@ inline uint16_t scope_of(at::RecordScope scope)
 	}
 }
 
-template <bool tensors>
-std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction &fn)
+template <bool tensors> std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction &fn)
 {
 	pasta_torch_op op;
 
@@ -337,11 +339,9 @@ void watch_ops()
 	auto callback = tensors ? at::RecordFunctionCallback(on_begin<true>, on_end<true>)
 				: at::RecordFunctionCallback(on_begin<false>, on_end<false>);
 
-	at::addGlobalCallback(callback.needsInputs(tensors)
-				      .needsOutputs(tensors)
-				      .scopes({at::RecordScope::FUNCTION,
-					       at::RecordScope::BACKWARD_FUNCTION,
-					       at::RecordScope::USER_SCOPE}));
+	at::addGlobalCallback(callback.needsInputs(tensors).needsOutputs(tensors).scopes(
+		{at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+		 at::RecordScope::USER_SCOPE}));
 }
 
 int start(char *why, size_t size)

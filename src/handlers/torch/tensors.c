@@ -275,17 +275,28 @@ static uint32_t shape_id(struct torch_thread *t, const int64_t *at, uint32_t dim
 static const char *dtype_text(const char *name)
 {
 	static const char *const names[][2] = {
-		{"Byte", "uint8"},	       {"Char", "int8"},
-		{"Short", "int16"},	       {"Int", "int32"},
-		{"Long", "int64"},	       {"Half", "float16"},
-		{"Float", "float32"},	       {"Double", "float64"},
-		{"ComplexHalf", "complex32"},  {"ComplexFloat", "complex64"},
-		{"ComplexDouble", "complex128"}, {"Bool", "bool"},
-		{"BFloat16", "bfloat16"},      {"QInt8", "qint8"},
-		{"QUInt8", "quint8"},	       {"QInt32", "qint32"},
-		{"QUInt4x2", "quint4x2"},      {"QUInt2x4", "quint2x4"},
-		{"UInt16", "uint16"},	       {"UInt32", "uint32"},
-		{"UInt64", "uint64"},	       {"Float8_e5m2", "float8_e5m2"},
+		{"Byte", "uint8"},
+		{"Char", "int8"},
+		{"Short", "int16"},
+		{"Int", "int32"},
+		{"Long", "int64"},
+		{"Half", "float16"},
+		{"Float", "float32"},
+		{"Double", "float64"},
+		{"ComplexHalf", "complex32"},
+		{"ComplexFloat", "complex64"},
+		{"ComplexDouble", "complex128"},
+		{"Bool", "bool"},
+		{"BFloat16", "bfloat16"},
+		{"QInt8", "qint8"},
+		{"QUInt8", "quint8"},
+		{"QInt32", "qint32"},
+		{"QUInt4x2", "quint4x2"},
+		{"QUInt2x4", "quint2x4"},
+		{"UInt16", "uint16"},
+		{"UInt32", "uint32"},
+		{"UInt64", "uint64"},
+		{"Float8_e5m2", "float8_e5m2"},
 		{"Float8_e4m3fn", "float8_e4m3fn"},
 	};
 
@@ -424,9 +435,10 @@ static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *
 	return made;
 }
 
-__attribute__((noinline)) static uint64_t
-tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since, uint64_t now,
-	   struct torch_known *known, uint32_t look)
+__attribute__((noinline)) static uint64_t tensor_new(struct torch_thread *t,
+						     const struct pasta_torch_tensor *x,
+						     uint64_t since, uint64_t now,
+						     struct torch_known *known, uint32_t look)
 {
 	enum claim_as as = CLAIM_KNOWN;
 	struct pasta_torch_tensor base;
@@ -450,15 +462,21 @@ tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t 
 	return known->id;
 }
 
+void torch_tensor_soon(const struct pasta_torch_tensor *x)
+{
+	struct tensor_set *set = &tables->tensors[set_of(x->impl)];
+
+	__builtin_prefetch(set, 1);
+	__builtin_prefetch(&set->at[TENSORS - 1].place, 1);
+}
+
 uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
 			 uint64_t now)
 {
 	size_t at = set_of(x->impl);
 	struct torch_known *known = &t->known[at % TORCH_KNOWN];
-	uint32_t look;
+	uint32_t look = look_of(x);
 
-	__builtin_prefetch(&tables->tensors[at], 1);
-	look = look_of(x);
 	if (known->impl != x->impl || known->look != look || touched(known->tensor) < since ||
 	    known->version !=
 		    atomic_load_explicit(&tables->tensors[at].version, memory_order_relaxed) ||

@@ -73,6 +73,15 @@ static inline struct torch_thread *thread_get(void)
 	return t;
 }
 
+/* What an operator allocates waits until it is looked for, while its place in the table is fetched:
+ * at the latest when the operator ends, before which no other thread has it. */
+static inline void settle_fresh(struct torch_thread *t)
+{
+	if (t->fresh)
+		torch_storage_begin(t, t->fresh);
+	t->fresh = NULL;
+}
+
 /* -- Operators -- */
 
 static void emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint64_t id,
@@ -173,6 +182,7 @@ static void on_begin(struct pasta_torch_op *op)
 
 	if (!t)
 		return;
+	settle_fresh(t);
 	if (!op->time)
 		begin_first(t, op);
 	if (op->count && wants.tensors)
@@ -210,6 +220,11 @@ static void on_end(struct pasta_torch_op *op)
 	struct torch_thread *t = thread_get();
 	const struct torch_open *o = t ? find_open(t, op->key) : NULL;
 
+	if (t && wants.tensors)
+		for (uint32_t i = 0; i < op->count; i++)
+			torch_tensor_soon(&op->tensors[i]);
+	if (t)
+		settle_fresh(t);
 	if (!o)
 		return;
 	if (!op->time)
@@ -265,6 +280,17 @@ static void emit_memory(const struct torch_thread *t, const struct pasta_torch_m
 	}
 }
 
+static inline void note_storage(struct torch_thread *t, const struct pasta_torch_memory *m)
+{
+	settle_fresh(t);
+	if (m->bytes < 0)
+		torch_storage_end(m->addr);
+	else if (t->depth)
+		t->fresh = m->addr;
+	else
+		torch_storage_begin(t, m->addr);
+}
+
 static void on_memory(const struct pasta_torch_memory *m)
 {
 	struct torch_thread *t = thread_get();
@@ -276,10 +302,8 @@ static void on_memory(const struct pasta_torch_memory *m)
 		torch_storage_soon(m->addr);
 	now = torch_now(&t->clock);
 	emit_memory(t, m, m->device ? PASTA_ALLOC_POOL : PASTA_ALLOC_HOST, POOL, now);
-	if (wants.tensors && m->bytes > 0)
-		torch_storage_begin(t, m->addr);
-	else if (wants.tensors)
-		torch_storage_end(m->addr);
+	if (wants.tensors)
+		note_storage(t, m);
 	if (wants.counters && pasta_agent_active()) {
 		emit_counter(t->allocated, m->allocated, device_of(m), now);
 		if (m->device) /* the host has no pool */

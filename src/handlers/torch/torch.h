@@ -51,7 +51,8 @@ struct torch_known {
 struct torch_thread {
 	uint32_t gen; /* of the process that the rest belongs to */
 	uint32_t depth;
-	uint64_t id; /* the last one that was given */
+	uint64_t id;	   /* the last one that was given */
+	const void *fresh; /* memory that was given out, and is not in the table yet */
 	struct torch_clock clock;
 	uint32_t torch, annotation, allocated, reserved;
 	uint32_t dtypes[TORCH_DTYPES];
@@ -76,9 +77,10 @@ bool torch_tensors_open(void);
  * that made or wrote it; 0: the operator reads it. 0: it could not be told, which is counted. */
 uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *tensor,
 			 uint64_t since, uint64_t now);
-/* Memory at this address is given out, or taken back. To be announced, for it is not in the cache
- * as a rule. */
+/* These are asked for soon. As a rule they are not in the cache. */
 void torch_storage_soon(const void *data);
+void torch_tensor_soon(const struct pasta_torch_tensor *tensor);
+/* Memory at this address is given out, or taken back. */
 void torch_storage_begin(struct torch_thread *t, const void *data);
 void torch_storage_end(const void *data);
 /* From now on not all of that is seen. */
