@@ -427,8 +427,7 @@ EXPORT int pasta_torch_attach(const char *path, char *why, size_t size)
 static int probe(char *why, size_t size)
 {
 	snprintf(why, size,
-		 "operators, tensors and memory of PyTorch 1.13 and later; a C++ compiler builds "
-		 "what connects them, once for each PyTorch");
+		 "of PyTorch 1.13 and later; needs a C++ compiler, once for each PyTorch");
 	return 0;
 }
 
