@@ -25,6 +25,14 @@ endif()
 # Python looks into site at its start; the package beside it is the one that fits the agent.
 install(DIRECTORY python/site python/accelprof DESTINATION share/accelprof/python
 	FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+# The PyTorch shim is compiled where a program runs; in the build tree it is found the same way.
+install(FILES src/handlers/torch/shim.cpp src/handlers/torch/shim.h
+	DESTINATION share/accelprof/torch/handlers/torch)
+foreach(file shim.cpp shim.h)
+	file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/accelprof/torch/handlers/torch")
+	file(CREATE_LINK "${PROJECT_SOURCE_DIR}/src/handlers/torch/${file}"
+		"${PROJECT_BINARY_DIR}/share/accelprof/torch/handlers/torch/${file}" SYMBOLIC)
+endforeach()
 install(DIRECTORY docs/schema/ DESTINATION share/accelprof FILES_MATCHING PATTERN "*.json")
 
 configure_file(cmake/pasta.pc.in pasta.pc @ONLY)

@@ -19,11 +19,12 @@
 #include "process/runinfo.h"
 #include "process/salvage.h"
 
-/* State is always recorded; so are iterations, which cost nothing and divide everything. */
+/* State is always recorded; so are iterations, which cost nothing and divide everything. Tensors
+ * are not: to know them makes an operator twice as dear. */
 #define ALWAYS                                                                                     \
-	(PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(MODULE) | PASTA_BIT(TENSOR) |              \
-	 PASTA_BIT(GRAPH) | PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |           \
-	 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(ITERATION))
+	(PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(MODULE) | PASTA_BIT(GRAPH) |               \
+	 PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) | PASTA_BIT(CLOCK) |           \
+	 PASTA_BIT(LOSS) | PASTA_BIT(ITERATION))
 
 /* Times of devices and of calls: what counting launches does without. */
 #define TIMES                                                                                      \

@@ -69,7 +69,11 @@ void pasta_emit_name(uint32_t tid, uint32_t name);
  * who names regions, knows of its own alone. When a region ends inside of which another owner's has
  * begun and not ended, the inner one ends there, flagged PASTA_REGION_OUTER, and its own end is
  * none. Past 1,024 open ones they are dropped and counted. Safe in signal handlers. */
-enum pasta_region_owner { PASTA_OWNER_ANNOTATE, PASTA_OWNER_NVTX }; /* the last one's go on */
+enum pasta_region_owner {
+	PASTA_OWNER_ANNOTATE,
+	PASTA_OWNER_TORCH,
+	PASTA_OWNER_NVTX, /* and those that follow */
+};
 /* Whether a region that begins now is recorded: what to tell the functions below, and whether to
  * intern names for them. */
 bool pasta_region_wanted(void);

@@ -33,6 +33,7 @@ extern const struct pasta_handler pasta_opencl_handler;
 extern const struct pasta_handler pasta_cupti_handler;
 extern const struct pasta_handler pasta_nvtx_handler;
 extern const struct pasta_handler pasta_python_handler;
+extern const struct pasta_handler pasta_torch_handler;
 
 /* The handlers of this build, ended by NULL. Exported by the agent. */
 const struct pasta_handler *const *pasta_agent_handlers(void);

@@ -10,6 +10,7 @@ __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_
 		&pasta_cupti_handler,
 		&pasta_nvtx_handler,
 		&pasta_python_handler,
+		&pasta_torch_handler,
 		NULL,
 	};
 	/* clang-format on */

@@ -1,0 +1,375 @@
+/*
+ * shim.cpp - PyTorch's operators, tensors and memory, told to the agent in C.
+ *
+ * Compiled where the program runs (python/accelprof/_torch.py), for each PyTorch anew. With
+ * PASTA_TORCH_CUDA it tells segments of device memory as well.
+ */
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+#ifdef PASTA_TORCH_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#endif
+
+#include <cstdio>
+#include <memory>
+
+#include "handlers/torch/shim.h"
+
+namespace
+{
+
+using torch::profiler::impl::ActiveProfilerType;
+using torch::profiler::impl::ProfilerConfig;
+using torch::profiler::impl::ProfilerState;
+using torch::profiler::impl::ProfilerStateBase;
+
+constexpr uint32_t kPart = 32; /* tensors at a time */
+
+pasta_torch_agent agent;
+
+uint16_t number_of(c10::Device device)
+{
+	if (device.is_cpu())
+		return 0;
+	return static_cast<uint16_t>((device.has_index() ? device.index() : 0) + 1);
+}
+
+/* -- Memory -- */
+
+#ifdef PASTA_TORCH_CUDA
+void on_trace(const c10::cuda::CUDACachingAllocator::TraceEntry &entry)
+{
+	using Entry = c10::cuda::CUDACachingAllocator::TraceEntry;
+	pasta_torch_memory m{};
+
+	if (entry.action_ == Entry::SEGMENT_ALLOC || entry.action_ == Entry::SEGMENT_MAP)
+		m.bytes = static_cast<int64_t>(entry.size_);
+	else if (entry.action_ == Entry::SEGMENT_FREE || entry.action_ == Entry::SEGMENT_UNMAP)
+		m.bytes = -static_cast<int64_t>(entry.size_);
+	else
+		return;
+	m.addr = reinterpret_cast<const void *>(entry.addr_);
+	m.device = static_cast<uint32_t>(entry.device_) + 1;
+	agent.segment(&m);
+}
+
+/* The allocator has no devices to watch before CUDA is initialized: memory tells that it is. */
+void watch_segments()
+{
+	namespace cuda = c10::cuda::CUDACachingAllocator;
+	static const bool once = [] {
+		for (const auto &segment : cuda::snapshot().segments) {
+			pasta_torch_memory m{};
+
+			m.addr = reinterpret_cast<const void *>(segment.address);
+			m.bytes = static_cast<int64_t>(segment.total_size);
+			m.device = static_cast<uint32_t>(segment.device) + 1;
+			agent.segment(&m);
+		}
+		cuda::attachAllocatorTraceTracker(on_trace);
+		return true;
+	}();
+	(void)once;
+}
+std::atomic<bool> has_device{false};
+#endif
+
+/* PyTorch takes whatever is in the profiler's place for its own kind: so it is one, that is off. */
+class Reports final : public ProfilerStateBase
+{
+      public:
+	Reports() : ProfilerStateBase(ProfilerConfig(ProfilerState::Disabled))
+	{
+	}
+
+	/* Totals were signed once: one of the two is PyTorch's. */
+	void reportMemoryUsage(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
+			       c10::Device device)
+	{
+		tell(ptr, bytes, allocated, reserved, device);
+	}
+	void reportMemoryUsage(void *ptr, int64_t bytes, int64_t allocated, int64_t reserved,
+			       c10::Device device)
+	{
+		tell(ptr, bytes, static_cast<uint64_t>(allocated), static_cast<uint64_t>(reserved),
+		     device);
+	}
+	bool memoryProfilingEnabled() const override
+	{
+		return true;
+	}
+	ActiveProfilerType profilerType() override
+	{
+		return ActiveProfilerType::NONE;
+	}
+
+      private:
+	static void tell(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved,
+			 c10::Device device)
+	{
+		const pasta_torch_memory m{ptr, bytes, allocated, reserved, number_of(device)};
+
+#ifdef PASTA_TORCH_CUDA
+		if (m.device)
+			has_device.store(true, std::memory_order_relaxed);
+#endif
+		agent.memory(&m);
+	}
+};
+
+/* Never freed: threads that end after us still refer to it. */
+const std::shared_ptr<Reports> &reports()
+{
+	static auto *made = new std::shared_ptr<Reports>(std::make_shared<Reports>());
+
+	return *made;
+}
+Reports *ours;
+
+/* The calling thread's place: ours if it is free. */
+inline void take_place()
+{
+	if (!(agent.wants & (PASTA_TORCH_TENSORS | PASTA_TORCH_MEMORY)))
+		return;
+	auto *there = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+
+	if (C10_LIKELY(there == ours))
+		return;
+	if (there)
+		agent.blind();
+	else
+		c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, reports());
+}
+
+/* Only the top of the stack can be taken away; what others have put there stays. */
+void yield_place()
+{
+	try {
+		if (ours &&
+		    c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == ours)
+			c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
+	} catch (...) {
+		agent.blind();
+	}
+}
+
+/* -- Tensors -- */
+
+inline bool look_at(const at::TensorBase &tensor, pasta_torch_tensor *to)
+{
+	const auto *impl = tensor.unsafeGetTensorImpl();
+
+	if (!tensor.defined())
+		return false;
+	const auto shape = impl->sizes();
+	to->impl = impl;
+	to->shape = shape.data();
+	to->dims = static_cast<uint32_t>(shape.size());
+	to->dtype = static_cast<uint8_t>(tensor.scalar_type());
+	to->device = number_of(impl->device());
+	to->storage = to->data = to->addr = nullptr;
+	to->steps = nullptr;
+	to->bytes = 0;
+	if (!impl->has_storage())
+		return true;
+	const auto *storage = impl->unsafe_storage().unsafeGetStorageImpl();
+	to->steps = impl->strides().data();
+	to->storage = storage;
+	to->data = storage->data_ptr().get();
+	to->bytes = storage->nbytes();
+	if (to->data)
+		to->addr = static_cast<const char *>(to->data) +
+			   impl->storage_offset() * static_cast<int64_t>(impl->itemsize());
+	return true;
+}
+
+/* Those of an operator, told in parts. */
+class Tensors
+{
+      public:
+	Tensors(pasta_torch_op *op, void (*tell)(pasta_torch_op *)) : op_(op), tell_(tell)
+	{
+		op->tensors = tensors_;
+	}
+
+	void add(const c10::IValue &value, uint32_t index)
+	{
+		if (value.isTensor())
+			add_one(value.toTensor(), index, 0);
+		else if (value.isList())
+			add_list(value.toListRef(), index);
+	}
+	void done()
+	{
+		op_->more = 0;
+		tell_(op_);
+	}
+
+      private:
+	void add_list(c10::ArrayRef<c10::IValue> list, uint32_t index)
+	{
+		uint32_t at = 0;
+
+		for (const auto &value : list) {
+			if (value.isTensor())
+				add_one(value.toTensor(), index, at);
+			else if (!value.isNone())
+				return;
+			at++;
+		}
+	}
+
+	/* Some kinds of tensors have no shape to tell, and throw. */
+	void add_one(const at::Tensor &tensor, uint32_t index, uint32_t list)
+	{
+		pasta_torch_tensor *to = &tensors_[op_->count];
+
+		try {
+			if (!look_at(tensor, to))
+				return;
+		} catch (...) {
+			agent.lost(1);
+			return;
+		}
+		to->index = index;
+		to->list = list;
+		if (++op_->count < kPart)
+			return;
+		op_->more = 1;
+		tell_(op_);
+		op_->count = 0;
+	}
+
+	pasta_torch_op *op_;
+	void (*tell_)(pasta_torch_op *);
+	pasta_torch_tensor tensors_[kPart];
+};
+
+int base_of(const pasta_torch_tensor *tensor, pasta_torch_tensor *base)
+{
+	try {
+		auto *impl = static_cast<c10::TensorImpl *>(const_cast<void *>(tensor->impl));
+		const auto self = at::Tensor::wrap_tensor_impl(
+			c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(
+				impl));
+
+		return self.is_view() && look_at(self._base(), base);
+	} catch (...) {
+		return 0;
+	}
+}
+
+const char *dtype_name(uint8_t dtype)
+{
+	return c10::toString(static_cast<c10::ScalarType>(dtype));
+}
+
+/* -- Operators -- */
+
+inline void fill(pasta_torch_op *op, const at::RecordFunction &fn)
+{
+	op->key = &fn;
+	op->count = 0;
+	op->more = 0;
+	op->tensors = nullptr;
+	op->time = op->id = 0;
+}
+
+inline uint16_t scope_of(at::RecordScope scope)
+{
+	switch (scope) {
+	case at::RecordScope::BACKWARD_FUNCTION:
+		return PASTA_TORCH_BACKWARD;
+	case at::RecordScope::USER_SCOPE:
+		return PASTA_TORCH_USER;
+	default:
+		return PASTA_TORCH_FUNCTION;
+	}
+}
+
+template <bool tensors> std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction &fn)
+{
+	pasta_torch_op op;
+
+	take_place();
+#ifdef PASTA_TORCH_CUDA
+	if (has_device.load(std::memory_order_relaxed))
+		watch_segments();
+#endif
+	fill(&op, fn);
+	op.name = fn.name();
+	op.seq = fn.seqNr();
+	op.thread = fn.threadId();
+	op.forward = fn.forwardThreadId();
+	op.scope = scope_of(fn.scope());
+	if (!tensors) {
+		agent.begin(&op);
+		return nullptr;
+	}
+	Tensors all(&op, agent.begin);
+	uint32_t index = 0;
+	for (const auto &value : fn.inputs())
+		all.add(value, index++);
+	all.done();
+	return nullptr;
+}
+
+template <bool tensors> void on_end(const at::RecordFunction &fn, at::ObserverContext *)
+{
+	pasta_torch_op op;
+
+	fill(&op, fn);
+	if (!tensors) {
+		agent.end(&op);
+		return;
+	}
+	Tensors all(&op, agent.end);
+	uint32_t index = 0;
+	for (const auto &value : fn.outputs())
+		all.add(value, index++);
+	all.done();
+}
+
+void watch_ops()
+{
+	const bool tensors = agent.wants & PASTA_TORCH_TENSORS;
+	auto callback = tensors ? at::RecordFunctionCallback(on_begin<true>, on_end<true>)
+				: at::RecordFunctionCallback(on_begin<false>, on_end<false>);
+
+	at::addGlobalCallback(callback.needsInputs(tensors).needsOutputs(tensors).scopes(
+		{at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+		 at::RecordScope::USER_SCOPE}));
+}
+
+int start(char *why, size_t size)
+{
+	try {
+		ours = reports().get();
+		watch_ops();
+		return 0;
+	} catch (const std::exception &e) {
+		snprintf(why, size, "PyTorch says: %s", e.what());
+		return -1;
+	}
+}
+
+const pasta_torch_shim shim = {
+	PASTA_TORCH_ABI, sizeof(shim), start, yield_place, base_of, dtype_name,
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const pasta_torch_shim *
+pasta_torch_entry_1(const pasta_torch_agent *with, char *why, size_t size)
+{
+	if (with->abi != PASTA_TORCH_ABI || with->size < sizeof(agent)) {
+		snprintf(why, size, "the shim is of ABI %d and the agent of %u", PASTA_TORCH_ABI,
+			 with->abi);
+		return nullptr;
+	}
+	agent = *with;
+	return &shim;
+}

@@ -1,0 +1,103 @@
+/* torch.h - what the parts of the PyTorch handler share. */
+#ifndef PASTA_HANDLERS_TORCH_TORCH_H
+#define PASTA_HANDLERS_TORCH_TORCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "collect/agent.h"
+#include "handlers/torch/shim.h"
+
+enum {
+	TORCH_DEPTH = 256,
+	TORCH_KNOWN = 256,
+	TORCH_SHAPES = 256,
+	TORCH_DIMS = 6,
+	TORCH_DTYPES = 64,
+};
+
+/* An operator that has begun and not ended. */
+struct torch_open {
+	const void *key;
+	uint64_t id, time, seq; /* id 0: it is not recorded */
+	bool backward, region;
+};
+
+/* A shape or strides, with their id. */
+struct torch_shape {
+	uint32_t id, dims;
+	int64_t at[TORCH_DIMS];
+};
+
+/* A tensor, by its TensorImpl. */
+struct torch_tensor {
+	const void *impl;
+	uint64_t id, storage; /* storage 0: nothing tells when it ends */
+	_Atomic uint64_t touched;
+	uint32_t look;	/* a hash of all that makes it another one when it changes */
+	uint32_t place; /* of the storage */
+};
+
+/* One that the thread has used: it is still that one while its set has this version. */
+struct torch_known {
+	struct torch_tensor *tensor;
+	const void *impl;
+	uint64_t id, storage;
+	uint32_t look, place, version;
+};
+
+/* A thread of the program. */
+struct torch_thread {
+	uint32_t gen; /* of the process that the rest belongs to */
+	uint32_t depth;
+	uint64_t id;	   /* the last one that was given */
+	const void *fresh; /* memory that was given out, and is not in the table yet */
+	uint32_t torch, annotation, allocated, reserved;
+	uint32_t dtypes[TORCH_DTYPES];
+	struct torch_open open[TORCH_DEPTH];
+	struct torch_shape shapes[TORCH_SHAPES];
+	struct torch_known known[TORCH_KNOWN];
+};
+
+/* A number that nothing else in the process has. */
+static inline uint64_t torch_id(struct torch_thread *t)
+{
+	return ++t->id;
+}
+
+extern const struct pasta_torch_shim *torch_shim;
+
+/* -- tensors.c: which tensor, and which storage, is which -- */
+
+/* Once. False: there is no memory. */
+bool torch_tensors_open(void);
+/* The tensor's id; its TENSOR event is emitted where it is new. since is when the operator began
+ * that made or wrote it; 0: the operator reads it. 0: it could not be told, which is counted. */
+uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *tensor,
+			 uint64_t since, uint64_t now);
+/* These are asked for soon. As a rule they are not in the cache. */
+void torch_storage_soon(const void *data);
+void torch_tensor_soon(const struct pasta_torch_tensor *tensor);
+/* Memory at this address is given out, or taken back. */
+void torch_storage_begin(struct torch_thread *t, const void *data);
+void torch_storage_end(const void *data);
+/* From now on not all of that is seen. */
+void torch_tensors_blind(void);
+
+/* -- torch.c -- */
+
+/* Begin to record with this shim. 0, or a negative errno and why. */
+int torch_start(pasta_torch_entry entry, char *why, size_t size);
+
+/* What Python calls (python/accelprof/_torch.py). Any thread. */
+
+/* Whether there is a run, and anything of PyTorch's is wanted: else nothing need be compiled. */
+int pasta_torch_wanted(void);
+/* Load the shim and begin. Idempotent. 0, or a negative errno and why. */
+int pasta_torch_attach(const char *shim, char *why, size_t size);
+/* Tell the user, once, what cannot be done. */
+void pasta_torch_say(const char *what);
+/* Another profiler is about to begin on the calling thread: leave it PyTorch's place for one. */
+void pasta_torch_yield(void);
+
+#endif

@@ -1,0 +1,104 @@
+# torch.sh - PyTorch's operators, allocations and views as PyTorch itself has them; trouble harms nobody.
+# timeout: 600
+. "$SRC/tests/e2e/lib.sh" || exit 1
+export PYTHONPATH=$SRC/python${PYTHONPATH:+:$PYTHONPATH} XDG_CACHE_HOME=$dir/cache PYTHONDONTWRITEBYTECODE=1
+models=$SRC/tests/e2e/torch_models.py
+
+# Any Python that has PyTorch, one of each version of it.
+pythons=()
+versions=" "
+for python in "${PASTA_PYTHON:-}" ${VIRTUAL_ENV:+"$VIRTUAL_ENV/bin/python"} python3 /usr/bin/python3 \
+	$(compgen -c python3. | grep -E '^python3\.[0-9]+$' | sort -u); do
+	version=$([ -n "$python" ] && "$python" -c 'import torch; print(torch.__version__)' 2>/dev/null) || continue
+	case $versions in *" $version "*) continue ;; esac
+	versions+="$version "
+	pythons+=("$python")
+done
+[ ${#pythons[@]} -gt 0 ] || {
+	echo "skipped: no Python with PyTorch (apt-get install python3-torch, or set PASTA_PYTHON)"
+	exit 77
+}
+
+# compare WHAT RUN OTHER
+compare() {
+	"$BUILD/tests/dump" "$2" >events || failed "$version: dump"
+	python3 "$SRC/tests/e2e/torch_compare.py" "$1" events "$3" >compared 2>&1 ||
+		failed "$version: $1: $(tail -n 8 compared)"
+	echo "$version: $(tail -n 1 compared)"
+}
+
+for python in "${pythons[@]}"; do
+	version=$("$python" -c 'import torch; print(torch.__version__)')
+	env -u PYTHONPATH "$python" "$models" train - >alone || failed "$version: alone"
+	env -u PYTHONPATH "$python" "$models" profile seen.json >profiled 2>/dev/null ||
+		failed "$version: torch.profiler"
+	for run in one two; do
+		"$ACCELPROF" run -q --record all -o "$run" -- "$python" "$models" train - >out 2>err
+		is "$version: status" "$?" 0
+		is "$version: stderr" "$(cat err)" ""
+		cmp alone out || failed "$version: losses differ from those of a run without us"
+		is "$version: dropped" "$(json "$run/results/report.json" 'd["loss"]["dropped"]')" 0
+		compare names "$run" seen.json
+		compare memory "$run" seen.json
+	done
+	"$ACCELPROF" run -q --record all -o views -- "$python" "$models" views views.json >out 2>err
+	is "$version: views" "$(cat out err)" "views"
+	compare views views views.json
+
+	# The program's own profiler works, and sees what it sees without us.
+	"$ACCELPROF" run -q --record all -o both -- "$python" "$models" profile both.json >out 2>err
+	is "$version: with torch.profiler: status" "$?" 0
+	cmp profiled out || failed "$version: torch.profiler's losses"
+	is "$version: torch.profiler sees" "$(json both.json 'sorted(d["names"].items())')" \
+		"$(json seen.json 'sorted(d["names"].items())')"
+	is "$version: torch.profiler's allocations" "$(json both.json '[n for n in d["memory"] if n > 0]')" \
+		"$(json seen.json '[n for n in d["memory"] if n > 0]')"
+
+	# What nobody wants is not compiled.
+	XDG_CACHE_HOME=$dir/none "$ACCELPROF" run -q -t copies -o unwanted -- \
+		env PASTA_KINDS=8 "$python" "$models" train - >out 2>err
+	cmp alone out || failed "$version: nothing wanted"
+	[ ! -e none ] || failed "$version: a shim that nobody wants"
+	rm -rf one two views both unwanted
+done
+
+# trouble NAME PATTERN VARIABLE... - the program is as it was, and the user is told in one line.
+trouble() {
+	"$ACCELPROF" run -t ops -o "trouble-$1" -- env "${@:3}" "$python" "$models" train - >out 2>err
+	is "$1: status" "$?" 0
+	cmp alone out || failed "$1: the program's output"
+	is "$1: lines of it" "$(grep -c 'torch: ' err)" 1
+	has "$1" err "torch: operators are not recorded: $2"
+}
+python=$(command -v "${pythons[0]}")
+"$python" "$models" train - >alone
+trouble failing 'false failed' CXX=false
+trouble absent '/nowhere/c\+\+: .* set CXX' CXX=/nowhere/c++
+mkdir -p empty bad/handlers/torch
+trouble none 'no C\+\+ compiler: install g\+\+' "PATH=$dir/empty"
+cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
+sed -i '1i #error this is no shim' bad/handlers/torch/shim.cpp
+trouble source '.*c\+\+ failed: .*this is no shim' "PASTA_TORCH_SHIM=$dir/bad"
+trouble missing '.*shim\.cpp is missing' "PASTA_TORCH_SHIM=$dir/empty"
+cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
+sed -i 's/PASTA_TORCH_ABI 1$/PASTA_TORCH_ABI 2/' bad/handlers/torch/shim.h
+trouble abi 'the shim is of ABI 2 and the agent of 1' "PASTA_TORCH_SHIM=$dir/bad"
+
+# Many processes that begin at once compile once; where nothing can be kept it is compiled each time.
+rm -rf "$XDG_CACHE_HOME"
+cat >cxx <<END
+#!/bin/sh
+echo compiled >>$dir/compiled
+exec c++ "\$@"
+END
+chmod +x cxx
+export CXX=$dir/cxx
+"$ACCELPROF" run -q -t ops -o ranks -- sh -c "for i in 1 2 3 4; do '$python' '$models' train - & done; wait" >out 2>err
+is "ranks: compiled" "$(wc -l <compiled)" 1
+is "ranks: output" "$(sort -u out)" "$(cat alone)"
+is "ranks: shards" "$(find ranks/shards -name '*.pst' | wc -l)" 4
+is "ranks: what is kept" "$(find "$XDG_CACHE_HOME" -name '*.so' | wc -l)" 1
+XDG_CACHE_HOME=/dev/null/x "$ACCELPROF" run -q -t ops -o nowhere -- "$python" "$models" train - >out 2>err
+is "nothing can be kept: stderr" "$(cat err)" ""
+is "nothing can be kept: compiled" "$(wc -l <compiled)" 2
+done_
