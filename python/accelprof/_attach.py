@@ -1,6 +1,7 @@
 """What is done when the program has imported PyTorch, or Triton's profiler."""
 
 import functools
+import sys
 from types import ModuleType
 
 from . import _agent
@@ -43,7 +44,14 @@ def proton_imported(profile: ModuleType) -> None:
 
     @functools.wraps(start)
     def give_way_and_start(*args, **kwargs):
-        agent.library.pasta_cupti_give_way(b"Triton's Proton")
+        _try("Proton is not given way", _give_way_to_proton, agent)
         return start(*args, **kwargs)
 
     profile.start = give_way_and_start
+
+
+def _give_way_to_proton(agent: _agent.Agent) -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    agent.library.pasta_cupti_give_way(b"Triton's Proton")

@@ -32,6 +32,7 @@
 	F(ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                  \
 	F(SetThreadIdType, (int))
 #define CUPTI_FUNCTIONS_MAYBE(F)                                                                   \
+	F(Finalize, (void))                                                                        \
 	F(GetGraphExecId, (void *, uint32_t *))                                                    \
 	F(GetGraphNodeId, (void *, uint64_t *))                                                    \
 	F(GetContextId, (void *, uint32_t *))                                                      \

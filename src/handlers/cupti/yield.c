@@ -37,7 +37,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over, is_recording;
 static pid_t owner;
 
-/* For those who come by another way, such as with a CUPTI of their own. Any thread. */
+/* For those who come with a CUPTI of their own, while no device works. Any thread. */
 __attribute__((visibility("default"))) void pasta_cupti_give_way(const char *who);
 
 static void give_way(const char *who)
@@ -102,6 +102,8 @@ void pasta_cupti_give_way(const char *who)
 		undo();
 		is_over = true;
 		give_way(who);
+		if (cupti.Finalize)
+			cupti.Finalize(); /* out of the driver: another CUPTI is let in */
 	}
 	pthread_mutex_unlock(&lock);
 }
