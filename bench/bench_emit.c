@@ -14,6 +14,7 @@
 
 #include "collect/agent.h"
 #include "collect/control.h"
+#include "handlers/cupti/cupti.h"
 #include "process/run.h"
 #include "process/salvage.h"
 #include "process/stream.h"
@@ -46,6 +47,23 @@ static void emit_burst(void)
 		ev.region.name = name;
 		ev.time = pasta_now();
 		pasta_emit(&ev);
+	}
+}
+
+/* A launch of CUDA, as CUPTI would tell of it. */
+static cupti_callback callback;
+static uint32_t launches;
+
+static void launch_burst(void)
+{
+	struct cupti_call call = {.symbol = "_Z5saxpyPKfPff", .context_id = 1};
+
+	for (int i = 0; i < BURST; i++) {
+		call.correlation = ++launches;
+		call.site = 0;
+		callback(NULL, CUPTI_DRIVER_API, 1, &call);
+		call.site = 1;
+		callback(NULL, CUPTI_DRIVER_API, 1, &call);
 	}
 }
 
@@ -95,6 +113,7 @@ static void measure(void (*burst)(void), size_t bursts, bool paced)
 
 static void measure_clock(void)
 {
+	pasta_clock_begin();
 	measure(clock_burst, BURSTS, false);
 }
 
@@ -116,6 +135,49 @@ static void emit_flat(void)
 {
 	begin_emit();
 	measure(emit_burst, FLAT, false);
+	result->events = (uint64_t)FLAT * BURST;
+}
+
+static int name_of(int domain, uint32_t id, const char **text)
+{
+	*text = domain == CUPTI_DRIVER_API && id == 1 ? "cuLaunchKernel" : NULL;
+	return *text ? CUPTI_OK : -1;
+}
+
+static int subscribe(cupti_subscriber *s, cupti_callback call, void *user)
+{
+	(void)s, (void)user;
+	callback = call;
+	return CUPTI_OK;
+}
+
+static int enable(uint32_t on, cupti_subscriber s, int domain, uint32_t id)
+{
+	(void)on, (void)s, (void)domain, (void)id;
+	return CUPTI_OK;
+}
+
+static void begin_launches(void)
+{
+	begin_emit();
+	cupti.GetCallbackName = name_of;
+	cupti.Subscribe = subscribe;
+	cupti.EnableCallback = enable;
+	if (cupti_callbacks_start() != CUPTI_OK)
+		bench_die("no callbacks");
+}
+
+static void launch_paced(void)
+{
+	begin_launches();
+	measure(launch_burst, BURSTS, true);
+	result->events = (uint64_t)BURSTS * BURST;
+}
+
+static void launch_flat(void)
+{
+	begin_launches();
+	measure(launch_burst, FLAT, false);
 	result->events = (uint64_t)FLAT * BURST;
 }
 
@@ -261,6 +323,8 @@ int main(void)
 	figure("the clock alone", measure_clock);
 	figure("pasta_emit with the clock, paced", emit_paced);
 	figure("pasta_emit with the clock, flat out", emit_flat);
+	figure("a launch of CUDA, its two callbacks, paced", launch_paced);
+	figure("a launch of CUDA, its two callbacks, flat out", launch_flat);
 	figure("region begin or end by annotate.h, paced", annotate_paced);
 	figure("region begin or end by annotate.h, flat out", annotate_flat);
 	figure("region begin or end by annotate.h, no agent", annotate_absent);
