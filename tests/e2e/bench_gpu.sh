@@ -54,7 +54,6 @@ has "all: training" all.out '^\| torch.profiler \| [0-9.]+ \| 1\.[6-9][0-9]+ \[1
 has "all: an aim" all.out '^Aim: trace, GPT-2 8x512, times torch.profiler, at most 1.000: 0\.[0-9]+ \[.*\]: reached$'
 has "all: size" all.out '^On disk: 3\.0 bytes a launch'
 has "all: many" all.out '2000000 recorded, 0 dropped, 3\.0 bytes each; .*: good$'
-has "all: left out" all.out '^left out: accelprof, no stacks: accelprof: unknown option'
 has "all: progress" all.err '^loops: generation 3, 162 blocks, [0-9]+ s$'
 
 # The same figures again, from the file.
