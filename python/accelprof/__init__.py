@@ -122,7 +122,7 @@ def _watch() -> None:
     if torch is None:
         _hook.install()
     elif getattr(getattr(torch, "__spec__", None), "_initializing", False) is False:
-        _hook.imported(torch)
+        _hook.imported("torch", torch)
 
 
 if os.environ.get("PASTA_AGENT") and os.environ.get("PASTA_RUN"):
