@@ -224,6 +224,15 @@ def test_python_stacks_are_those_that_python_sees(runner):
         t = threading.Thread(target=lambda: got.append(f(1)))
         t.start(); t.join()
         assert got[0] not in (0, a)
+        import ctypes
+        text = ctypes.create_string_buffer(1 << 16)
+        class Hot:
+            def __init__(self):
+                _agent.get().library.pasta_pystack_check(text, len(text))
+        for _ in range(200):  # Python 3.13 calls it in another way by then
+            Hot()
+        names = text.value.decode().split("\\n")[::3]
+        assert [name.split(".")[-1] for name in names] == ["__init__", "<module>", ""], names
         """,
     )
     options = ("--stacks", "python,modules")
