@@ -292,11 +292,11 @@ static void threads_that_all_count_from_one_are_not_in_each_others_way(void **st
 	(void)state;
 	for (uint64_t seq = 1; seq <= each; seq++)
 		for (uint64_t thread = 0; thread < threads; thread++)
-			assert_int_equal(
-				pasta_forwards_add(
-					&f, &(struct pasta_forward){.seq = thread << 40 | seq},
-					&all),
-				0);
+			assert_int_equal(pasta_forwards_add(
+						 &f,
+						 &(struct pasta_forward){.seq = thread << 40 | seq},
+						 &all),
+					 0);
 	for (uint64_t seq = 1; seq <= each; seq++)
 		for (uint64_t thread = 0; thread < threads; thread++)
 			assert_non_null(pasta_forwards_find(&f, thread << 40 | seq, &gone));
