@@ -192,6 +192,21 @@ def _compile(torch, sources, compiler, to):
     raise Trouble("%s failed: %s" % (" ".join(compiler), _first_error(text)))
 
 
+def _compile_once(torch, sources, compiler, to):
+    """Compile it, unless a process of this run could not: all others would fail as slowly."""
+    note = os.path.join(os.environ["PASTA_RUN"], ".%s.failed" % os.path.basename(to))
+    with contextlib.suppress(OSError):
+        with open(note, encoding="utf-8") as file:
+            raise Trouble(file.read())
+    try:
+        _compile(torch, sources, compiler, to)
+    except Trouble as trouble:
+        with contextlib.suppress(OSError):
+            with open(note, "w", encoding="utf-8", errors="replace") as file:
+                file.write(str(trouble))
+        raise
+
+
 def _build(torch):
     """The path of a shim for this PyTorch. Of many processes one compiles it, the others wait."""
     sources = _sources()
@@ -208,7 +223,7 @@ def _build(torch):
         with open(path + ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not os.path.exists(path):
-                _compile(torch, sources, compiler, path)
+                _compile_once(torch, sources, compiler, path)
     return path, False
 
 
