@@ -21,6 +21,8 @@ FOLDER = "handlers/torch"
 FILES = ("shim.cpp", "shim.h")
 COMPILE_SECONDS = 300
 
+_attached = False
+
 
 class Trouble(Exception):
     """What cannot be done, and what to do about it."""
@@ -266,14 +268,18 @@ def _attach(agent):
 def attach():
     """Record this process's PyTorch, if it runs under accelprof and a tool wants it.
 
-    Call it once torch has been imported. True: it is recorded.
+    Call it once torch has been imported; again does nothing. True: it is recorded.
     """
+    global _attached
     agent = None
+    if _attached:
+        return True
     try:
         agent = _agent()
         if agent is None or not agent.pasta_torch_wanted():
             return False
         _attach(agent)
+        _attached = True
         return True
     except Exception as error:  # the program goes on, whatever it is
         with contextlib.suppress(Exception):
