@@ -15,6 +15,7 @@
 #define NODES_MAX (NODES + NODES / 4)
 #define OTHER UINT32_MAX /* the inputs and the line of calls past that */
 #define FRAMES 64	 /* of a call path, in which a line is looked for */
+#define DEPTH 128	 /* of modules in one another */
 #define LAST 64		 /* call paths that were there last, a power of two */
 #define TEXT 1000
 
@@ -238,14 +239,17 @@ static struct module *module_below(struct ops *o, struct module *up, const char 
 	return module && module->name ? module : NULL;
 }
 
-/* The module of a path, and those that it is in. */
+/* The module of a path, and those that it is in. Past DEPTH the rest is one name: each of them has
+ * a copy of the path. */
 static struct module *make_module(struct ops *o, const char *text)
 {
 	struct module *module = NULL;
 	size_t end = 0, length = strlen(text);
 
 	while (end < length && !o->failed) {
-		end += strcspn(text + end, ".");
+		bool deep = module && module->depth == DEPTH - 1;
+
+		end += deep ? length - end : strcspn(text + end, ".");
 		module = module_below(o, module, text, end++);
 	}
 	return module;

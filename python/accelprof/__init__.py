@@ -36,13 +36,25 @@ class Region(Protocol):
 _LATER = 0x20 | 0x80 | 0x200
 
 
+# These are the same with and without a run, so that nobody learns of it only when profiling.
+
+
 def _check_name(name: object) -> None:
     if not isinstance(name, str):
         raise TypeError(f"a name is a str, not {type(name).__name__}")
 
 
+def _check_index(index: Any) -> None:
+    if not 0 <= int(index) < 1 << 64:
+        raise ValueError(f"a step's index is a number from 0 on, not {index}")
+
+
+def _check_value(value: Any) -> None:
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"a counter's value is a number, not {type(value).__name__}")
+
+
 def _check_function(function: Any) -> None:
-    """The same with and without a run, so that nobody learns of it only when profiling."""
     if not callable(function):
         raise TypeError(f"a region decorates a function, not {type(function).__name__}")
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & _LATER:
@@ -81,15 +93,23 @@ def stop() -> None:
 
 def region(name: str) -> Region:
     """A region of the calling thread: for with, or as a decorator. It may be used again."""
+    if type(name) is not str:  # what is usual costs no call
+        _check_name(name)
     return _NOTHING
 
 
 def step(index: Optional[int] = None) -> None:
     """A step (iteration) begins, and the one before it ends; without an index, the next one."""
+    if index is not None:
+        _check_index(index)
 
 
 def counter(name: str, value: float) -> None:
     """A value that changes over time: a loss, a queue's length."""
+    if type(name) is not str:
+        _check_name(name)
+    if type(value) is not float:
+        _check_value(value)
 
 
 def is_collecting() -> bool:
@@ -122,7 +142,7 @@ def _watch() -> None:
     if torch is None:
         _hook.install()
     elif getattr(getattr(torch, "__spec__", None), "_initializing", False) is False:
-        _hook.imported(torch)
+        _hook.imported("torch", torch)
 
 
 if os.environ.get("PASTA_AGENT") and os.environ.get("PASTA_RUN"):

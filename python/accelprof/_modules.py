@@ -2,6 +2,7 @@
 
 import ctypes
 import threading
+import warnings
 import weakref
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -20,9 +21,10 @@ def _look_up(known: _Known, module: Any) -> Optional[bytes]:
 def _remember(known: _Known, module: Any, path: bytes) -> None:
     key = id(module)
 
-    def gone(ref: Any) -> None:
-        if key in known and known[key][0] is ref:
-            del known[key]
+    def gone(ref: Any) -> None:  # other threads may be at it
+        entry = known.get(key)
+        if entry is not None and entry[0] is ref:
+            known.pop(key, None)
 
     known[key] = (weakref.ref(module, gone), path)
 
@@ -69,8 +71,9 @@ class Tracker:
         entry = self._roots.get(id(module))
         if entry is not None and entry[0]() is module:
             return entry[1]
-        for key in [key for key, (ref, _) in self._roots.items() if ref() is None]:
-            del self._roots[key]
+        for key, (ref, _) in list(self._roots.items()):  # other threads may be at it
+            if ref() is None:
+                self._roots.pop(key, None)
         root = _Root(module)
         self._roots[id(module)] = (weakref.ref(module), root)
         return root
@@ -110,14 +113,53 @@ class Tracker:
         self._tell(stack[-1][1] if stack else None)
 
 
+def _compiling(torch: ModuleType) -> Callable[[], bool]:
+    """Whether hooks are not called but read, to be compiled: Dynamo knows the answer by heart."""
+    compiler = getattr(torch, "compiler", None)
+    return getattr(compiler, "is_compiling", None) or (lambda: False)
+
+
+def _hooks(tracker: Tracker, compiling: Callable[[], bool]) -> Tuple[Callable, Callable]:
+    """The tracker's, as the program meets them: what fails in them does not reach it."""
+    works = True
+
+    def fail(err: Exception) -> None:
+        nonlocal works
+        works = False
+        _agent.say(f"no modules from here on: {type(err).__name__}: {err}")
+
+    def enter(module: Any, args: Any) -> None:
+        if compiling():
+            return
+        try:
+            if works:
+                tracker.enter(module, args)
+        except Exception as err:
+            fail(err)
+
+    def leave(module: Any, args: Any, result: Any) -> None:
+        if compiling():
+            return
+        try:
+            if works:
+                tracker.leave(module, args, result)
+        except Exception as err:
+            fail(err)
+
+    return enter, leave
+
+
 def _register(torch: ModuleType, tracker: Tracker) -> None:
     hooks = torch.nn.modules.module
-    hooks.register_module_forward_pre_hook(tracker.enter)
+    # The program has no global hooks of its own doing: it is not to be warned of ours.
+    warnings.filterwarnings("ignore", message=".*when there are global hooks on modules")
+    enter, leave = _hooks(tracker, _compiling(torch))
+    hooks.register_module_forward_pre_hook(enter)
     try:
-        hooks.register_module_forward_hook(tracker.leave, always_call=True)
+        hooks.register_module_forward_hook(leave, always_call=True)
         tracker.told = True
     except TypeError:  # before PyTorch 2.0 an exception leaves no word
-        hooks.register_module_forward_hook(tracker.leave)
+        hooks.register_module_forward_hook(leave)
 
 
 def begin(torch: ModuleType) -> Optional[Tracker]:

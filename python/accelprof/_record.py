@@ -4,7 +4,7 @@ import functools
 import threading
 from typing import Any, Callable, Dict, Optional
 
-from . import _check_function, _check_name
+from . import _check_function, _check_index, _check_name, _check_value
 from ._agent import Agent
 
 _NAMES_MAX = 4096
@@ -76,13 +76,14 @@ def make(agent: Agent) -> Dict[str, Any]:
     def step(index: Optional[int] = None) -> None:
         nonlocal last
         with lock:
-            last = last + 1 if index is None else int(index)
-            if last < 0:
-                raise ValueError(f"a step's index is not negative: {index}")
-            agent.iteration(last)
+            number = last + 1 if index is None else int(index)
+            _check_index(number)
+            last = number
+            agent.iteration(number)
 
     def counter(name: str, value: float) -> None:
-        agent.counter(encode(name), value)
+        _check_value(value)
+        agent.counter(encode(name), float(value))
 
     def start() -> None:
         agent.start()

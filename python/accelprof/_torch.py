@@ -21,6 +21,8 @@ FOLDER = "handlers/torch"
 FILES = ("shim.cpp", "shim.h")
 COMPILE_SECONDS = 300
 
+_attached = False
+
 
 class Trouble(Exception):
     """What cannot be done, and what to do about it."""
@@ -192,6 +194,21 @@ def _compile(torch, sources, compiler, to):
     raise Trouble("%s failed: %s" % (" ".join(compiler), _first_error(text)))
 
 
+def _compile_once(torch, sources, compiler, to):
+    """Compile it, unless a process of this run could not: all others would fail as slowly."""
+    note = os.path.join(os.environ["PASTA_RUN"], ".%s.failed" % os.path.basename(to))
+    with contextlib.suppress(OSError):
+        with open(note, encoding="utf-8") as file:
+            raise Trouble(file.read())
+    try:
+        _compile(torch, sources, compiler, to)
+    except Trouble as trouble:
+        with contextlib.suppress(OSError):
+            with open(note, "w", encoding="utf-8", errors="replace") as file:
+                file.write(str(trouble))
+        raise
+
+
 def _build(torch):
     """The path of a shim for this PyTorch. Of many processes one compiles it, the others wait."""
     sources = _sources()
@@ -208,7 +225,7 @@ def _build(torch):
         with open(path + ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not os.path.exists(path):
-                _compile(torch, sources, compiler, path)
+                _compile_once(torch, sources, compiler, path)
     return path, False
 
 
@@ -251,14 +268,18 @@ def _attach(agent):
 def attach():
     """Record this process's PyTorch, if it runs under accelprof and a tool wants it.
 
-    Call it once torch has been imported. True: it is recorded.
+    Call it once torch has been imported; again does nothing. True: it is recorded.
     """
+    global _attached
     agent = None
+    if _attached:
+        return True
     try:
         agent = _agent()
         if agent is None or not agent.pasta_torch_wanted():
             return False
         _attach(agent)
+        _attached = True
         return True
     except Exception as error:  # the program goes on, whatever it is
         with contextlib.suppress(Exception):

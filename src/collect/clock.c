@@ -120,9 +120,9 @@ __attribute__((noinline)) uint64_t pasta_clock_ask(void)
 		atomic_store(&usable, false);
 	if (!atomic_load_explicit(&usable, memory_order_relaxed))
 		c->span = 0;
-	else if (after - before <= TOGETHER)
-		set(c, before + (after - before) / 2, raw > least ? raw : least,
-		    rate_at(before, raw));
+	else if (after - before <=
+		 TOGETHER) /* after: never ahead, so that a launch is before its work */
+		set(c, after, raw > least ? raw : least, rate_at(before, raw));
 	return raw > least ? raw : least;
 }
 

@@ -3,7 +3,7 @@
  *
  * The kernel makes it of the processor's counter, by a factor that never changes, and takes 25 to
  * 40 ns to say so, with a dozen cache lines. Each thread therefore counts on from the last time it
- * asked, for a millisecond at most: at most some tens of ns off, and never back on one thread.
+ * asked, for a millisecond at most: at most some tens of ns behind, and never back on one thread.
  * Where the kernel's clock is not that counter, the kernel is asked each time.
  */
 #ifndef PASTA_COLLECT_CLOCK_H

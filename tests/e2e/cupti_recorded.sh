@@ -6,7 +6,7 @@ fake=$programs/fake_cupti.so
 cuda=$programs/fake_cuda
 dump=$BUILD/tests/dump
 unset CUDA_INJECTION64_PATH PASTA_CUDA_INJECTION CUDA_HOME CUDA_PATH
-unset FAKE_CUPTI_VERSION FAKE_CUPTI_FAIL FAKE_CUPTI_DROP
+unset FAKE_CUPTI_VERSION FAKE_CUPTI_FAIL FAKE_CUPTI_DROP FAKE_CUPTI_LINGER
 export PASTA_CUPTI=$fake
 
 events() {
@@ -128,6 +128,11 @@ is "kill: launches, kernels, processes, dropped" "$(events counts kill.dump)" "1
 record leave 5 --record all -- _exit 50
 clean leave
 is "_exit: launches, kernels, processes, dropped" "$(events counts leave.dump)" "100 100 1 0"
+
+# CUPTI goes while the program ends, which may take it more than a second: it is not asked then.
+FAKE_CUPTI_LINGER=2500 record linger 3 --record all -- status 50
+clean linger
+is "linger: launches, kernels, processes, dropped" "$(events counts linger.dump)" "50 50 1 0"
 
 # -- Another's library is called, too, and one that lies where the toolkit is is found --
 "$cuda" status 50 >native.out

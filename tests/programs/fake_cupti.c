@@ -658,10 +658,25 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dr
 	return CUPTI_OK;
 }
 
+/* As CUPTI goes when the program ends; with FAKE_CUPTI_LINGER the program takes its time then. */
+static atomic_bool fake_gone;
+
+__attribute__((destructor)) static void go(void)
+{
+	const char *ms = getenv("FAKE_CUPTI_LINGER");
+
+	if (!ms)
+		return;
+	atomic_store(&fake_gone, true);
+	usleep(1000 * (useconds_t)strtoul(ms, NULL, 10));
+}
+
 /* Another thread delivers: in a child that was forked this would wait for ever. */
 int cuptiActivityFlushAll(uint32_t flag)
 {
 	(void)flag;
+	if (atomic_load(&fake_gone))
+		abort();
 	pthread_mutex_lock(&fake_lock);
 	fake_flush = fake_thread;
 	pthread_cond_signal(&fake_wake);

@@ -1,7 +1,10 @@
 """Paths of modules, as the hooks tell them; with PyTorch itself where it is installed."""
 
+import contextlib
 import gc
+import sys
 import threading
+import warnings
 
 import pytest
 from accelprof import _modules
@@ -138,6 +141,79 @@ def test_models_that_are_gone_are_forgotten(tracker):
     assert len(tracker._roots) <= 2
 
 
+@contextlib.contextmanager
+def hooked(torch, tell):
+    """PyTorch with our hooks, and then as it was."""
+    module = torch.nn.modules.module
+    names = ("_global_forward_pre_hooks", "_global_forward_hooks")
+    before = [dict(getattr(module, name)) for name in names]
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*global hooks")
+            _modules._register(torch, _modules.Tracker(tell))
+            yield
+    finally:
+        for name, hooks in zip(names, before):
+            getattr(module, name).clear()
+            getattr(module, name).update(hooks)
+        getattr(module, "_global_forward_hooks_always_called", {}).clear()
+
+
+def test_threads_that_forget_models_at_once_are_not_in_each_others_way(tracker):
+    """As DataParallel does, whose replicas live for one pass."""
+    failed = []
+
+    def work():
+        try:
+            for _ in range(300):
+                root, attn = model()
+                tracker.enter(root, ())
+                tracker.enter(attn, ())
+                tracker.leave(attn, (), None)
+                tracker.leave(root, (), None)
+        except Exception as err:
+            failed.append(err)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert failed == []
+
+
+def test_what_fails_in_a_hook_does_not_reach_the_program(tell):
+    class Odd(Module):
+        def named_modules(self, prefix="", seen=None):
+            raise RuntimeError("not the program's")
+
+    enter, leave = _modules._hooks(_modules.Tracker(tell), lambda: False)
+    odd, root = Odd(), model()[0]
+    enter(odd, ())
+    leave(odd, (), None)
+    enter(root, ())
+    assert tell.told == []
+
+
+def test_a_compiled_model_is_one_graph_as_ever_and_nobody_is_warned(tell):
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch, "compiler"):
+        pytest.skip("this PyTorch has no torch.compiler")
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sequential(torch.nn.ReLU()))
+    compiled = torch.compile(net, backend="eager", fullgraph=True)
+    with hooked(torch, tell):
+        assert compiled(torch.ones(1, 2)).shape == (1, 2)
+        tell.told.clear()
+        compiled(torch.ones(1, 2))
+    assert [path for path in tell.told if path] == ["OptimizedModule"]
+    assert tell.now is None
+
+
 def test_with_pytorch_itself(tell):
     torch = pytest.importorskip("torch")
     if "+" not in torch.__version__ and not hasattr(torch, "nn"):
@@ -161,20 +237,8 @@ def test_with_pytorch_itself(tell):
                 pass
             return self.fc(x)
 
-    before = (
-        dict(nn.modules.module._global_forward_pre_hooks),
-        dict(nn.modules.module._global_forward_hooks),
-    )
-    tracker = _modules.Tracker(tell)
-    _modules._register(torch, tracker)
-    try:
+    with hooked(torch, tell):
         Net()(torch.ones(1, 2))
-    finally:
-        nn.modules.module._global_forward_pre_hooks.clear()
-        nn.modules.module._global_forward_hooks.clear()
-        nn.modules.module._global_forward_pre_hooks.update(before[0])
-        nn.modules.module._global_forward_hooks.update(before[1])
-        getattr(nn.modules.module, "_global_forward_hooks_always_called", {}).clear()
     told = [path for path in tell.told if path is not None]
     assert [path for i, path in enumerate(told) if path not in told[:i]] == [
         "Net",

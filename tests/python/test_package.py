@@ -149,8 +149,37 @@ def test_steps_count_on_from_the_last_one(api, agent):
     api["step"](10)
     api["step"]()
     with pytest.raises(ValueError):
-        api["step"](-1)
-    assert [call[1] for call in agent.calls] == [0, 1, 10, 11]
+        api["step"](-7)
+    api["step"]()  # as if that had not been
+    assert [call[1] for call in agent.calls] == [0, 1, 10, 11, 12]
+
+
+def test_a_value_is_whatever_is_a_number(api, agent):
+    class Scalar:  # as those of numpy and PyTorch
+        def __float__(self):
+            return 1.5
+
+    for value in (1, 1.5, True, Scalar()):
+        api["counter"]("c", value)
+    assert [call[2] for call in agent.calls] == [1.0, 1.5, 1.0, 1.5]
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize(
+    "function, args",
+    [
+        ("region", (3,)),
+        ("counter", (3, 1.0)),
+        ("counter", ("c", "1")),
+        ("counter", ("c", None)),
+        ("step", (-1,)),
+        ("step", (1 << 64,)),
+    ],
+)
+def test_what_is_wrong_is_wrong_with_and_without_a_run(api, function, args, recorded):
+    call = api[function] if recorded else getattr(accelprof, function)
+    with pytest.raises((TypeError, ValueError)):
+        call(*args)
 
 
 def test_the_two_sets_of_functions_are_the_same(api):

@@ -156,6 +156,17 @@ def test_torch_is_attached_to_after_its_import_and_not_before(runner):
     assert "python: PyTorch is not recorded: RuntimeError: not the program's" in recorded.stderr
 
 
+@pytest.mark.parametrize("first", ["torch", "accelprof"])
+def test_without_our_sitecustomize_the_package_finds_torch(runner, first):
+    runner.write("lib/torch.py", TORCH)
+    runner.write("lib/helper.py", "")
+    second = {"torch": "accelprof", "accelprof": "torch"}[first]
+    path = os.pathsep.join([str(runner.folder / "lib"), os.path.join(os.environ["SRC"], "python")])
+    recorded = runner.recorded("-S", "-c", f"import {first}; import {second}", path=path)
+    assert (recorded.returncode, recorded.stdout) == (0, "attached True\n")
+    assert "python: PyTorch is not recorded: RuntimeError: not the program's" in recorded.stderr
+
+
 def test_a_torch_that_cannot_be_imported_fails_as_ever_and_can_be_tried_again(runner):
     runner.write("lib/torch.py", "import os\nif not os.environ.get('GOOD'): 1 / 0\n" + "print('ok')")
     program = """
@@ -213,6 +224,15 @@ def test_python_stacks_are_those_that_python_sees(runner):
         t = threading.Thread(target=lambda: got.append(f(1)))
         t.start(); t.join()
         assert got[0] not in (0, a)
+        import ctypes
+        text = ctypes.create_string_buffer(1 << 16)
+        class Hot:
+            def __init__(self):
+                _agent.get().library.pasta_pystack_check(text, len(text))
+        for _ in range(200):  # Python 3.13 calls it in another way by then
+            Hot()
+        names = text.value.decode().split("\\n")[::3]
+        assert [name.split(".")[-1] for name in names] == ["__init__", "<module>", ""], names
         """,
     )
     options = ("--stacks", "python,modules")

@@ -278,6 +278,24 @@ static void an_operator_in_another_of_its_module_counts_its_time_once(void **sta
 					      "a.y 1 1 5 0 0 0 0.00\n");
 }
 
+static void a_path_of_very_many_modules_takes_little_memory(void **state)
+{
+	const size_t length = 1 << 20;
+	char *path = malloc(length + 1);
+	const struct op op = {.name = "f", .module = path, .tid = 1, .id = 1};
+
+	(void)state;
+	assert_non_null(path);
+	memset(path, '.', length);
+	path[0] = 'a';
+	path[length] = '\0';
+	begin_op(0, &op);
+	end_op(20, &op);
+	free(path);
+	assert_int_equal(finish(), 0);
+	assert_int_equal(pasta_table_rows(table_of("modules")), 128);
+}
+
 /* Random modules, against sums over all operators and kernels. */
 enum { MODULES = 7, STEPS = 500 };
 static const char *const module_names[MODULES] = {"a", "a.b", "a.b.c", "a.bc", "d", "d.e.f", NULL};
@@ -746,6 +764,7 @@ int main(void)
 		TEST(modules_have_the_time_of_those_in_them_and_of_their_backward_pass),
 		TEST(a_module_is_called_when_a_thread_comes_to_it),
 		TEST(an_operator_in_another_of_its_module_counts_its_time_once),
+		TEST(a_path_of_very_many_modules_takes_little_memory),
 		TEST(random_modules_add_up),
 		TEST(modules_of_processes_are_merged),
 		TEST(work_that_belongs_to_no_operator_is_told_with_its_reason),

@@ -224,6 +224,27 @@ static void a_stack_is_functions_files_and_the_lines_that_run(void **unused)
 				     "<module> (train.py:11)");
 }
 
+static void body_shim(void)
+{
+	struct code *init = code("Net.__init__", "net.py", 20);
+	struct code *shim = &codes[codes_used++], *outer = code("<module>", "train.py", 1);
+	struct string *name = ascii("__init__");
+
+	fill_code(shim, name, name, 0);
+	put_frame(0, 3, init, 0, 0);
+	put_frame(1, 3, shim, 0, 0);
+	put_frame(2, 3, outer, 0, 0);
+	trust_312();
+	launch(pasta_pystack_capture());
+}
+
+static void frames_that_python_has_for_itself_are_left_out(void **unused)
+{
+	(void)unused;
+	ran(body_shim, 1);
+	assert_string_equal(told[0], "Net.__init__ (net.py:20) < <module> (train.py:1)");
+}
+
 static void body_widths(void)
 {
 	static const char32_t text[] = {'f', 0xe9, 0x3bb, 0x20000, 0};
@@ -447,6 +468,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RUN_TEST(a_stack_is_functions_files_and_the_lines_that_run),
+		RUN_TEST(frames_that_python_has_for_itself_are_left_out),
 		RUN_TEST(names_of_any_width_are_utf_8),
 		RUN_TEST(code_at_the_address_of_freed_code_is_not_taken_for_it),
 		RUN_TEST(of_a_deep_stack_the_innermost_are_kept),

@@ -282,6 +282,29 @@ static void numbers_that_are_far_apart_are_all_kept_while_there_is_room(void **s
 	pasta_forwards_free(&f);
 }
 
+static void threads_that_all_count_from_one_are_not_in_each_others_way(void **state)
+{
+	const uint64_t threads = 16, each = 1000;
+	struct pasta_forwards f = {0};
+	size_t all = 0;
+	bool gone;
+
+	(void)state;
+	for (uint64_t seq = 1; seq <= each; seq++)
+		for (uint64_t thread = 0; thread < threads; thread++)
+			assert_int_equal(pasta_forwards_add(
+						 &f,
+						 &(struct pasta_forward){.seq = thread << 40 | seq},
+						 &all),
+					 0);
+	for (uint64_t seq = 1; seq <= each; seq++)
+		for (uint64_t thread = 0; thread < threads; thread++)
+			assert_non_null(pasta_forwards_find(&f, thread << 40 | seq, &gone));
+	assert_null(pasta_forwards_find(&f, threads << 40 | 1, &gone));
+	assert_true(f.mask < PASTA_FORWARD_MAX / 4);
+	pasta_forwards_free(&f);
+}
+
 static void where_all_processes_have_their_share_each_keeps_what_it_has(void **state)
 {
 	struct pasta_forwards f = {0};
@@ -422,6 +445,7 @@ int main(void)
 		cmocka_unit_test(
 			the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone),
 		cmocka_unit_test(numbers_that_are_far_apart_are_all_kept_while_there_is_room),
+		cmocka_unit_test(threads_that_all_count_from_one_are_not_in_each_others_way),
 		cmocka_unit_test(where_all_processes_have_their_share_each_keeps_what_it_has),
 		CASE(random_operators_are_where_a_search_through_all_of_them_says),
 	};

@@ -23,6 +23,8 @@ enum { STACK = 256 << 10 };
 /* Times that all was asked for, and the last of them that has been answered. */
 static _Atomic uint32_t asked, answered;
 static pid_t owner;
+/* Held while CUPTI is asked. After the end it is not asked any more: it goes before the process. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool ended; /* all has been asked for at the end */
 static struct detour leaving;
 
@@ -39,6 +41,17 @@ static void wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+static void ask(bool all)
+{
+	pthread_mutex_lock(&asking);
+	if (!atomic_load(&ended)) {
+		cupti_activity_flush(all);
+		if (!all)
+			cupti_activity_rest();
+	}
+	pthread_mutex_unlock(&asking);
+}
+
 static void *main_(void *arg)
 {
 	uint32_t seen = 0, now;
@@ -48,9 +61,7 @@ static void *main_(void *arg)
 	for (;;) {
 		wait_for(&asked, seen, SECOND);
 		now = atomic_load(&asked);
-		cupti_activity_flush(now != seen);
-		if (now == seen)
-			cupti_activity_rest();
+		ask(now != seen);
 		seen = now;
 		atomic_store(&answered, now);
 		wake(&answered);
@@ -95,8 +106,10 @@ void cupti_flush_end(void)
 	/* CUPTI's threads are not in a forked child, which would wait for them. */
 	if (getpid() != owner)
 		return;
+	pthread_mutex_lock(&asking);
 	cupti_activity_flush(true);
 	atomic_store(&ended, true);
+	pthread_mutex_unlock(&asking);
 }
 
 void cupti_flush_start(void)

@@ -101,6 +101,13 @@ static inline __attribute__((always_inline)) bool read_place(const int *pipe_, u
 	return ok;
 }
 
+/* Python 3.13 has a frame of its own around an __init__ that is called often, which Python itself
+ * does not show: one string is its name and its file, and it has no line. */
+static inline bool is_shim(const struct place *p)
+{
+	return !p->line && p->file == p->name;
+}
+
 /* The calling thread's frames, innermost first: how many. -1: something could not be read. */
 static inline __attribute__((always_inline)) int walk(const int *pipe_, struct place *places)
 {
@@ -119,8 +126,9 @@ static inline __attribute__((always_inline)) int walk(const int *pipe_, struct p
 	for (; frame && n < PASTA_PYSTACK_FRAMES && links < LINKS; links++) {
 		if (at.owner >= 0 && !peek(pipe_, frame + (uint32_t)at.owner, &owner, 1))
 			return -1;
-		if (owner != PY_OWNER_C && !read_place(pipe_, frame, &places[n++]))
+		if (owner != PY_OWNER_C && !read_place(pipe_, frame, &places[n]))
 			return -1;
+		n += owner != PY_OWNER_C && !is_shim(&places[n]);
 		if (!peek(pipe_, frame + at.back, &frame, 8))
 			return -1;
 	}
