@@ -87,21 +87,21 @@ static bool wants_any(uint64_t kinds)
 }
 
 static const struct {
-	int kind;
 	uint64_t for_;
+	int kind;
 	bool is_work; /* which is recorded between start and stop */
 } kinds[] = {
-	{CUPTI_KERNEL, PASTA_BIT(KERNEL), true},
-	{CUPTI_MEMCPY, PASTA_BIT(COPY), true},
-	{CUPTI_MEMCPY_P2P, PASTA_BIT(COPY), true},
-	{CUPTI_MEMSET, PASTA_BIT(SET), true},
-	{CUPTI_MEMORY, PASTA_BIT(ALLOC) | PASTA_BIT(FREE), false},
-	{CUPTI_SYNC, PASTA_BIT(SYNC), true},
-	{CUPTI_DRIVER, PASTA_BIT(API), true},
-	{CUPTI_RUNTIME, PASTA_BIT(API), true},
-	{CUPTI_EVENT, PASTA_BIT(EVENT_RECORD), true},
-	{CUPTI_STREAM, PASTA_BIT(QUEUE), false},
-	{CUPTI_EXTERNAL, PASTA_BIT(LINK), true},
+	{PASTA_BIT(KERNEL), CUPTI_KERNEL, true},
+	{PASTA_BIT(COPY), CUPTI_MEMCPY, true},
+	{PASTA_BIT(COPY), CUPTI_MEMCPY_P2P, true},
+	{PASTA_BIT(SET), CUPTI_MEMSET, true},
+	{PASTA_BIT(ALLOC) | PASTA_BIT(FREE), CUPTI_MEMORY, false},
+	{PASTA_BIT(SYNC), CUPTI_SYNC, true},
+	{PASTA_BIT(API), CUPTI_DRIVER, true},
+	{PASTA_BIT(API), CUPTI_RUNTIME, true},
+	{PASTA_BIT(EVENT_RECORD), CUPTI_EVENT, true},
+	{PASTA_BIT(QUEUE), CUPTI_STREAM, false},
+	{PASTA_BIT(LINK), CUPTI_EXTERNAL, true},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
