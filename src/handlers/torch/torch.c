@@ -326,8 +326,6 @@ static void on_segment(const struct pasta_torch_memory *m)
 static void on_blind(void)
 {
 	torch_tensors_blind();
-	if (!pasta_agent_wants(PASTA_ALLOC) && !pasta_agent_wants(PASTA_FREE))
-		return;
 	pasta_agent_say("torch", "the program's own torch.profiler is running: memory that is "
 				 "allocated and freed meanwhile is not recorded");
 }
