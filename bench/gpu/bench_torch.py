@@ -100,7 +100,9 @@ def tell(result):
     bench_cupti.table(f"GPT-2, a training step of {result['shape']}", "ms", s, 2, KEYS)
     say()
     for name in RUNS:
-        found = figures.compare(data[name], data[FULL], "ratio") if {name, FULL} <= set(data) else None
+        found = None
+        if {name, FULL} <= set(data):
+            found = figures.compare(data[name], data[FULL], "ratio")
         bench_cupti.aim(f"{name}, times {FULL}", found, 1, "{:.3f}")
     for name, size in result.get("bytes", {}).items():
         say(f"On disk: {name}: {size / 2**20:.1f} MiB a process")

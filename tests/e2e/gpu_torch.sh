@@ -45,16 +45,18 @@ class Words(torch.nn.Module):
 BertConfig = GPT2Config = Config
 BertForMaskedLM = GPT2LMHeadModel = Words
 END
-PASTA_PYTHON=${pythons[0]} PASTA_TORCH_DEVICE=cpu PYTHONPATH=$dir/fakes timeout 200 \
+# bert is as gpt2: it is left out for time.
+PASTA_PYTHON=${pythons[0]} PASTA_TORCH_DEVICE=cpu PYTHONPATH=$dir/fakes \
+	PASTA_MODELS="gpt2 resnet50" timeout 200 \
 	bash "$SRC/tests/gpu/torch.sh" >out 2>err
 is "on the CPU: status" $? 1 # it has no kernels
-for model in gpt2 bert resnet50; do
+for model in gpt2 resnet50; do
 	has "on the CPU: $model" out "^$model: losses: the same$"
 	has "on the CPU: $model" out "^$model: weights: the same$"
 	has "on the CPU: $model" out "^$model: WRONG: python_flame does not say"
 	has "on the CPU: $model" out "^FAILED: $model: got '1', wanted '0'$"
 done
-is "on the CPU: other trouble" "$(grep -c FAILED out)" 3
+is "on the CPU: other trouble" "$(grep -c FAILED out)" 2
 is "on the CPU: stderr" "$(cat err)" ""
 
 # -- The judge, of a run with kernels --

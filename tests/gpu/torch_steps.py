@@ -183,7 +183,8 @@ def recorded_by_operator(database, window):
 
 def same_kernels(name, ours, theirs):
     n, wanted = (sum(x[0] for x in side.values()) for side in (ours, theirs))
-    print(f"{name}: {n} kernels of {len(ours)} operators; torch.profiler: {wanted} of {len(theirs)}")
+    print(f"{name}: {n} kernels of {len(ours)} operators; torch.profiler: {wanted} of "
+          f"{len(theirs)}")
     if not n or abs(n - wanted) > 0.01 * wanted:
         raise Wrong("the kernels are not the same")
 
