@@ -498,8 +498,16 @@ static void report_findings(const struct report *r, struct pasta_out *out)
 	const char *what = r->f->copies ? "kernels, copies and fills" : "kernels";
 	char text[200], evidence[200];
 
-	if (!r->all)
+	if (!r->all) {
+		pasta_out_finding(
+			out, &(struct pasta_finding){
+				     .severity = PASTA_NOTE,
+				     .what = "there is no device time",
+				     .evidence = "nothing is recorded that ran on a device",
+				     .action = "see tool ops for the time that operators took on "
+					       "the host"});
 		return;
+	}
 	snprintf(text, sizeof(text), "%.1f%% of device time has an operator, %.1f%% a Python line",
 		 share(r->with_op, r->all), share(r->time[LINED], r->all));
 	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", (double)r->all / 1e6,

@@ -74,7 +74,7 @@ struct site {
 	uint64_t peak, peak_bytes;    /* at the place's peak */
 	/* How live changed: since this iteration began, and iterations in a row in which it grew.
 	 */
-	uint64_t iteration, start, streak, streak_from;
+	uint64_t iteration, start, start_bytes, streak, streak_from;
 };
 
 struct held {
@@ -347,6 +347,7 @@ static void roll(struct site *s)
 		s->streak = 0;
 	s->iteration = now;
 	s->start = s->live;
+	s->start_bytes = s->live_bytes;
 }
 
 /* The peak's set is what is live now and is not younger than the peak, and what was so when it was
@@ -1065,10 +1066,21 @@ static void put_sites(const struct rows *rows, struct pasta_out *out)
 	}
 }
 
+/* What it had when the last iteration began, or more: a program that ends frees all. */
+static uint64_t most_live(const struct site *s)
+{
+	return s->live > s->start ? s->live : s->start;
+}
+
+static uint64_t most_bytes(const struct site *s)
+{
+	return s->live_bytes > s->start_bytes ? s->live_bytes : s->start_bytes;
+}
+
 /* A site that has more alive after every iteration: what it keeps is never let go. */
 static void find_leak(const struct site *s, const struct name *name, struct pasta_out *out)
 {
-	uint64_t peak = s->place->peak;
+	uint64_t peak = s->place->peak, bytes = most_bytes(s);
 	char what[TEXT], where[2 * TEXT], evidence[TEXT], text[TEXT], process[TEXT];
 
 	snprintf(what, sizeof(what), "tensors of %s are kept, more with every iteration", name->op);
@@ -1077,12 +1089,11 @@ static void find_leak(const struct site *s, const struct name *name, struct past
 	snprintf(evidence, sizeof(evidence),
 		 "alive: %" PRIu64 ", %.3f MiB (%.1f%% of the peak); %" PRIu64
 		 " iterations before it was %" PRIu64,
-		 s->live, (double)s->live_bytes / (1 << 20),
-		 peak ? 100.0 * (double)s->live_bytes / (double)peak : 0.0, s->streak,
-		 s->streak_from);
+		 most_live(s), (double)bytes / (1 << 20),
+		 peak ? 100.0 * (double)bytes / (double)peak : 0.0, s->streak, s->streak_from);
 	pasta_out_finding(
 		out, &(struct pasta_finding){
-			     .severity = s->live_bytes >= peak / 10 ? PASTA_PROBLEM : PASTA_WARNING,
+			     .severity = bytes >= peak / 10 ? PASTA_PROBLEM : PASTA_WARNING,
 			     .what = what,
 			     .where = where,
 			     .evidence = evidence,
@@ -1093,7 +1104,7 @@ static void find_leak(const struct site *s, const struct name *name, struct past
 static int by_live(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
-	int order = compare(x->sum.live_bytes, y->sum.live_bytes);
+	int order = compare(most_bytes(&x->sum), most_bytes(&y->sum));
 
 	return order ? order : by_name(a, b);
 }

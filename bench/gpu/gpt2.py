@@ -1,4 +1,4 @@
-"""gpt2.py [--warm BxT] [--profiler torch|proton] [--device DEVICE] - GPT-2 is trained, on demand.
+"""gpt2.py [--warm BxT] [--profiler torch|torch-full|proton] [--device DEVICE] - GPT-2 is trained, on demand.
 
 The smallest GPT-2 (12 layers of 768) with random weights, in PyTorch alone; bf16 by autocast. Says
 "ready" once it has made steps of the shape to warm up with. Then each line of its input, "BxT N",
@@ -102,8 +102,10 @@ class Profiler:
             proton.start(os.path.join(folder, "proton"))
 
     def __enter__(self):
-        if self.name == "torch":
-            self.torch = torch.profiler.profile(activities=self.activities)
+        if self.name in ("torch", "torch-full"):
+            full = self.name == "torch-full"
+            self.torch = torch.profiler.profile(activities=self.activities, record_shapes=full,
+                                                profile_memory=full, with_stack=full)
             self.torch.start()
 
     def __exit__(self, *error):
@@ -140,7 +142,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--warm", default="8x512")
-    parser.add_argument("--profiler", choices=["torch", "proton"])
+    parser.add_argument("--profiler", choices=["torch", "torch-full", "proton"])
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -73,6 +73,7 @@ struct job {
 	time_t ended;
 	bool unsaved; /* run.json could not be written, and that was said */
 	uint64_t alive, failed;
+	bool told; /* handlers said what they could not do */
 };
 
 static uint64_t realtime(void)
@@ -565,6 +566,7 @@ static uint64_t report(struct job *job)
 	job->info.shards = in.shards;
 	job->alive = in.alive;
 	job->failed = in.failed;
+	job->told = *in.notes[0];
 	pasta_show_trouble(&in);
 	if (!error) {
 		error = pasta_show_read(&job->show, &in, &result, asked_to_end, job, &err);
@@ -605,7 +607,7 @@ static void say_end(const struct job *job)
 			      " of the program's processes; "
 			      "'accelprof report %s' shows more later",
 			      job->alive, short_path(job));
-	else if (!job->info.shards && !job->failed)
+	else if (!job->info.shards && !job->failed && !job->told)
 		pasta_cli_say("nothing was recorded: the program used no device and never called "
 			      "<pasta/annotate.h>; 'accelprof doctor' says what works here");
 	pasta_cli_say("run saved in %s", short_path(job));

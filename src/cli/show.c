@@ -336,11 +336,15 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 
 void pasta_show_trouble(const struct pasta_input *in)
 {
+	size_t i;
+
 	if (in->failed)
 		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in->failed,
 			      in->why);
 	else if (*in->why)
 		pasta_cli_say("not all is recorded: %s", in->why);
+	for (i = 0; i < PASTA_RUN_NOTES && *in->notes[i]; i++)
+		pasta_cli_say("not all is recorded: %s", in->notes[i]);
 }
 
 size_t pasta_show_failures(const struct pasta_result *result)

@@ -22,6 +22,7 @@
 #define PORT_NAP_NS 200000L
 #define EXIT_WAIT_S 5
 #define STACK_SHARE 8 /* call paths take at most this part of the memory */
+#define SAID_MAX 2    /* notes of a handler */
 enum { CACHE = 256, KNOWN = 1024, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512 };
 
 /* The end of a ring where events go in. */
@@ -68,13 +69,26 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 		snprintf(c->message, sizeof(c->message), "%s %s: %s", what, path, strerror(error));
 }
 
+/* Many processes may say the same, and one handler may say much: neither hides the others. */
 void pasta_agent_say(const char *handler, const char *what)
 {
 	struct pasta_control *c = pasta_config.control;
-	int32_t none = 0;
+	uint64_t name = XXH3_64bits(handler, strlen(handler)) | 1;
+	uint64_t who = name << 32 | (uint32_t)XXH3_64bits(what, strlen(what));
+	size_t i, said = 0;
 
-	if (c && atomic_compare_exchange_strong(&c->error, &none, ENOTSUP))
-		snprintf(c->message, sizeof(c->message), "%s: %s", handler, what);
+	for (i = 0; c && i < PASTA_CONTROL_NOTES && said < SAID_MAX; i++) {
+		uint64_t other = 0;
+
+		if (atomic_compare_exchange_strong(&c->notes[i].who, &other, who)) {
+			snprintf(c->notes[i].text, sizeof(c->notes[i].text), "%s: %s", handler,
+				 what);
+			return;
+		}
+		if (other == who)
+			return;
+		said += other >> 32 == who >> 32;
+	}
 }
 
 /* Counted where there is a ring file, and else on the page that all processes share. */

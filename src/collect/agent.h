@@ -90,7 +90,8 @@ uint32_t pasta_agent_tid(void);
  * second, from any thread; of those that come close together the reader takes the best. */
 void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t error);
 
-/* What a handler cannot do, and what to do about it: accelprof tells the user, once. */
+/* What a handler cannot do, and what to do about it: accelprof tells the user, once for all
+ * processes; of what one handler says, the first two. */
 void pasta_agent_say(const char *handler, const char *what);
 
 /* Events that a handler itself had to drop, on this thread. */

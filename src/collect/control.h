@@ -10,6 +10,7 @@
 
 #define PASTA_CONTROL_MAGIC 0x4c545243u /* "CRTL" */
 #define PASTA_CONTROL_SIZE 4096
+#define PASTA_CONTROL_NOTES 8
 
 /* The agent's environment; accelprof run sets it, children inherit it. */
 #define PASTA_ENV_AGENT "PASTA_AGENT"	/* path of libpasta-agent.so: annotate.h loads it */
@@ -23,6 +24,12 @@
 /* A list of native (as many as are cheap) or native=N (one in N), python and modules. */
 #define PASTA_ENV_STACKS "PASTA_STACKS"
 
+/* What a handler cannot do. Claimed by setting who, written once. */
+struct pasta_control_note {
+	_Atomic uint64_t who; /* hashes of the handler's name, above, and of the text; 0: free */
+	char text[256];
+};
+
 struct pasta_control {
 	uint32_t magic;
 	uint32_t size;
@@ -31,6 +38,9 @@ struct pasta_control {
 	_Atomic uint64_t lost;	 /* events of those, and of threads that got no ring in time */
 	_Atomic int32_t error;	 /* errno of the first failure */
 	char message[256];	 /* what failed first, written once by who set error */
+	struct pasta_control_note notes[PASTA_CONTROL_NOTES];
 };
+
+_Static_assert(sizeof(struct pasta_control) <= PASTA_CONTROL_SIZE, "it is one page");
 
 #endif

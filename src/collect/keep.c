@@ -97,7 +97,7 @@ static int keep(const char *path, const void *bytes, size_t size)
 
 static void tell(int error)
 {
-	char why[sizeof(pasta_config.control->message)];
+	char why[sizeof(pasta_config.control->notes[0].text)];
 
 	snprintf(why, sizeof(why),
 		 "not all are kept (%s): make room, or choose another place with -o, not %.120s",

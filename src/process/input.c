@@ -77,14 +77,28 @@ static int add_shards(struct pasta_input *in, const char *folder, struct pasta_e
 	return error;
 }
 
+/* Several runs may say the same. */
+static void add_note(struct pasta_input *in, const char *note)
+{
+	size_t i = 0;
+
+	while (i < PASTA_RUN_NOTES && *in->notes[i] && strcmp(in->notes[i], note) != 0)
+		i++;
+	if (i < PASTA_RUN_NOTES)
+		memcpy(in->notes[i], note, sizeof(in->notes[i]));
+}
+
 static void add_health(struct pasta_input *in, const char *folder)
 {
 	struct pasta_run_health health;
+	size_t i;
 
 	if (!pasta_run_health(folder, &health))
 		return;
 	if (!*in->why)
 		memcpy(in->why, health.message, sizeof(in->why));
+	for (i = 0; i < PASTA_RUN_NOTES && *health.notes[i]; i++)
+		add_note(in, health.notes[i]);
 	in->failed += health.failed;
 	in->lost += health.lost;
 }

@@ -8,6 +8,7 @@
 #include <pasta/pasta.h>
 
 #include "process/filter.h"
+#include "process/run.h"
 #include "process/runinfo.h"
 #include "process/stream.h"
 
@@ -16,14 +17,15 @@ struct pasta_input {
 	/* Told, a line each, what is passed over and why. May be NULL. */
 	void (*warn)(const char *line);
 	struct pasta_stream *stream;
-	struct pasta_filter *filter; /* the caller's: what of it is read; or NULL */
-	struct pasta_runinfo run;    /* of the first folder that has a run.json */
-	size_t shards;		     /* that are in the stream */
-	size_t refused;		     /* that could not be read */
-	uint64_t lost;		     /* events that reached no shard */
-	uint64_t failed;	     /* processes that could not record at all */
-	char why[256];		     /* what went wrong first, in those or in others; or empty */
-	uint64_t salvaged, alive;    /* processes */
+	struct pasta_filter *filter;	  /* the caller's: what of it is read; or NULL */
+	struct pasta_runinfo run;	  /* of the first folder that has a run.json */
+	size_t shards;			  /* that are in the stream */
+	size_t refused;			  /* that could not be read */
+	uint64_t lost;			  /* events that reached no shard */
+	uint64_t failed;		  /* processes that could not record at all */
+	char why[256];			  /* what went wrong first in those, or empty */
+	char notes[PASTA_RUN_NOTES][256]; /* what handlers could not do; the rest are empty */
+	uint64_t salvaged, alive;	  /* processes */
 };
 
 /* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be

@@ -291,6 +291,7 @@ static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards
 		f->python = forward->python ? forward->python : f->python;
 		f->module = forward->module ? forward->module : f->module;
 		f->flags = PASTA_WHERE_BACKWARD;
+		f->joined = true;
 	} else if (gone && !(f->flags & PASTA_WHERE_BACKWARD)) {
 		f->flags = PASTA_WHERE_BACKWARD | PASTA_WHERE_FORGOTTEN;
 	}
@@ -357,6 +358,18 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	g->pair = f->pair;
 }
 
+/* What autograd runs for a backward function after it, such as sums of its gradients, is for the
+ * same forward operator: where it runs that, there is no Python, or that which called backward. */
+static void pass_on(struct pasta_nest *nest, size_t at)
+{
+	const struct pasta_nest_frame *f = &nest->frames[at];
+	struct pasta_nest_frame *around = at ? &nest->frames[at - 1] : NULL;
+
+	if (!f->joined || !around || !around->is_op || around->joined)
+		return;
+	inherit(around, f);
+}
+
 /* End the operator at a place. */
 static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 		   const struct pasta_event *ev, unsigned int sub)
@@ -370,6 +383,7 @@ static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 		g->where = f->began;
 		g->pair = f->pair;
 	}
+	pass_on(nest, at);
 	pull(n, nest, at);
 }
 

@@ -38,7 +38,7 @@ struct pasta_nest_frame {
 	uint64_t pair;
 	uint32_t name, domain;
 	uint32_t python, module, flags; /* as in struct pasta_where, of what is in it */
-	bool is_op;
+	bool is_op, joined;		/* joined: an operator whose forward operator is known */
 };
 
 /* A thread's. Zero it before use, but for tid. */

@@ -212,11 +212,20 @@ void pasta_run_shards_free(char **paths)
 	free(paths);
 }
 
+_Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "all of them");
+
+static void copy_text(char to[256], const char from[256])
+{
+	memcpy(to, from, 256);
+	to[255] = '\0';
+}
+
 bool pasta_run_health(const char *folder, struct pasta_run_health *health)
 {
 	char *path = pasta_run_file(folder, PASTA_RUN_CONTROL);
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	struct pasta_control control;
+	size_t i, notes = 0;
 	bool ok;
 
 	memset(health, 0, sizeof(*health));
@@ -231,7 +240,10 @@ bool pasta_run_health(const char *folder, struct pasta_run_health *health)
 	health->shards = control.shards;
 	health->failed = control.failed;
 	health->lost = control.lost;
-	memcpy(health->message, control.message, sizeof(health->message));
-	health->message[sizeof(health->message) - 1] = '\0';
+	copy_text(health->message, control.message);
+	/* One who was killed while it wrote has left an empty one. */
+	for (i = 0; i < PASTA_CONTROL_NOTES; i++)
+		if (*control.notes[i].text)
+			copy_text(health->notes[notes++], control.notes[i].text);
 	return true;
 }

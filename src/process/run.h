@@ -40,11 +40,14 @@ char *pasta_run_file(const char *folder, const char *name);
 int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_err *err);
 void pasta_run_shards_free(char **paths);
 
+#define PASTA_RUN_NOTES 8
+
 /* What the agents say in the control page. */
 struct pasta_run_health {
 	uint32_t shards, failed;
-	uint64_t lost; /* events that reached no shard */
-	char message[256];
+	uint64_t lost;			  /* events that reached no shard */
+	char message[256];		  /* why the first of them failed, or empty */
+	char notes[PASTA_RUN_NOTES][256]; /* what handlers cannot do, the first empty one ends it */
 };
 
 /* False if there is no such page, or none of ours. */

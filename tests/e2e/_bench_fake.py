@@ -16,13 +16,15 @@ BASE = {"empty": 4000, "burst": 2000, "saxpy": 236000, "8x512": 29, "32x1024": 1
 
 
 def table(name):
-    words = [x for x in os.environ.get(name, "").split(",") if x]
-    return dict(x.split("=", 1) if "=" in x else x.split(":", 1) for x in words)
+    words = [x for x in os.environ.get(name, "").replace(", ", "; ").split(",") if x]
+    found = dict(x.split("=", 1) if "=" in x else x.split(":", 1) for x in words)
+    return {k.replace("; ", ", "): v for k, v in found.items()}
 
 
 def variant():
     if "--profiler" in sys.argv:
-        return {"torch": "torch.profiler", "proton": "Proton"}[sys.argv[-1]]
+        return {"torch": "torch.profiler", "torch-full": "torch.profiler, full",
+                "proton": "Proton"}[sys.argv[-1]]
     floor = "callbacks" if os.environ.get("FLOOR_KINDS") == "callbacks" else "floor"
     return os.environ.get("FAKE_VARIANT") or (floor if "FLOOR_FILE" in os.environ else "native")
 
@@ -97,6 +99,7 @@ def accelprof():
     command = sys.argv[sys.argv.index("--") + 1:]
     count = os.path.join(run, "count")
     name = "accelprof, count" if "--level" in sys.argv else "accelprof"
+    name = "accelprof, all" if "--stacks" in sys.argv else name
     env = {**os.environ, "FAKE_VARIANT": name, "FAKE_COUNT": count}
     status = subprocess.run(command, env=env).returncode
     if os.path.exists(count):
@@ -106,7 +109,8 @@ def accelprof():
         with open(os.path.join(run, "shards/x.pst"), "wb") as f:
             f.write(b"x" * 3 * launches)
         os.mkdir(os.path.join(run, "results"))
-        report = {"tools": [{"tables": [{"rows": [["k", launches]]}]}], "loss": {"dropped": 0}}
+        report = {"tools": [{"name": "ops", "tables": [
+            {"rows": [[os.environ.get("FAKE_OP", "aten::k"), launches]]}]}], "loss": {"dropped": int(os.environ.get("FAKE_DROPPED", "0"))}}
         with open(os.path.join(run, "results/report.json"), "w", encoding="utf-8") as f:
             json.dump(report, f)
     print("a table")

@@ -90,6 +90,43 @@ has "unknown part" unknown.err 'the parts are loops, many, training'
 fake shape 2 --shapes 8x512
 has "shape" shape.err 'it is like 8x512=10'
 
+# -- PyTorch's own bench, on the same fakes --
+bench=$SRC/bench/gpu/bench_torch.py
+# torch NAME STATUS OPTIONS...
+torch() {
+	local name=$1 status=$2
+	shift 2
+	ACCELPROF=$dir/fake/accelprof PASTA_PYTHON=$dir/fake/python timeout 60 \
+		python3 "$bench" --rounds 4 --json "$name.json" "$@" >"$name.out" 2>"$name.err"
+	is "$name: status" $? "$status"
+}
+export FAKE_COST="accelprof=0.2,accelprof, all=0.4,torch.profiler, full=1.1"
+torch gpt2 0 --generations 3 --seconds 60
+is "gpt2: blocks" "$(json gpt2.json \
+	"sorted(__import__('collections').Counter(b['variant'] for b in d['blocks']).items())")" \
+	"[('accelprof', 12), ('accelprof, all', 12), ('native', 12), ('native 2', 12), ('torch.profiler, full', 12)]"
+has "gpt2: all" gpt2.out '^\| accelprof, all \| [0-9.]+ \| \+[0-9.]+ \[.*\] \| 1\.[2-5][0-9]+ \['
+has "gpt2: torch.profiler" gpt2.out '^\| torch.profiler, full \| [0-9.]+ \| .* \| [12]\.[0-9]+ \['
+has "gpt2: an aim" gpt2.out '^Aim: accelprof, all, times torch.profiler, full, at most 1.000: 0\.[0-9]+ \[.*\]: reached$'
+has "gpt2: dropped" gpt2.out '^0 events dropped in 6 runs$'
+has "gpt2: size" gpt2.out '^On disk: accelprof, all: [0-9.]+ MiB a process$'
+python3 "$bench" --from gpt2.json >again.out || failed "gpt2 again: status $?"
+is "gpt2 again" "$(grep '^|' again.out | cut -d '|' -f 1-3)" "$(grep '^|' gpt2.out | cut -d '|' -f 1-3)"
+FAKE_OP=k torch blind 1 --generations 1 --seconds 60
+has "blind" blind.out '^LOST: accelprof: no operator was recorded'
+has "blind: an aim" blind.out '^Aim: accelprof, times torch.profiler, full: not measured$'
+FAKE_DROPPED=2 torch drops 1 --generations 1 --seconds 60
+has "drops" drops.out '^4 events dropped in 2 runs$'
+FAKE_BAD="accelprof, all:die:2" torch dies 1 --generations 1 --seconds 60
+has "dies" dies.out '^LOST: accelprof, all: ended, status 3$'
+printf '#!/bin/sh\nexit 1\n' >fake/none
+chmod +x fake/none
+PATH=$dir/fake/path:$PATH ACCELPROF=$dir/fake/accelprof PASTA_PYTHON=$dir/fake/none timeout 60 \
+	python3 "$bench" >none.out 2>none.err
+is "no PyTorch: status" $? 0
+has "no PyTorch" none.out '^skipped: no Python that has PyTorch with CUDA'
+bench=$SRC/bench/gpu/bench_cupti.py
+
 # One who interrupts has what was measured until then, and no server is left.
 FAKE_LOG=$dir/log ACCELPROF=$dir/fake/accelprof BUILD=$dir/fake python3 "$bench" --only loops \
 	--rounds 1000 --json stop.json >stop.out 2>stop.err &

@@ -1,23 +1,9 @@
 # torch.sh - PyTorch's operators, allocations and views as PyTorch itself has them; trouble harms nobody.
 # timeout: 600
 . "$SRC/tests/e2e/lib.sh" || exit 1
+. "$SRC/tests/e2e/_torch.sh" || exit 1
 export PYTHONPATH=$SRC/python${PYTHONPATH:+:$PYTHONPATH} XDG_CACHE_HOME=$dir/cache PYTHONDONTWRITEBYTECODE=1
 models=$SRC/tests/e2e/torch_models.py
-
-# Any Python that has PyTorch, one of each version of it.
-pythons=()
-versions=" "
-for python in "${PASTA_PYTHON:-}" ${VIRTUAL_ENV:+"$VIRTUAL_ENV/bin/python"} python3 /usr/bin/python3 \
-	$(compgen -c python3. | grep -E '^python3\.[0-9]+$' | sort -u); do
-	version=$([ -n "$python" ] && "$python" -c 'import torch; print(torch.__version__)' 2>/dev/null) || continue
-	case $versions in *" $version "*) continue ;; esac
-	versions+="$version "
-	pythons+=("$python")
-done
-[ ${#pythons[@]} -gt 0 ] || {
-	echo "skipped: no Python with PyTorch (apt-get install python3-torch, or set PASTA_PYTHON)"
-	exit 77
-}
 
 # compare WHAT RUN OTHER
 compare() {

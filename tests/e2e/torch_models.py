@@ -147,4 +147,5 @@ def main():
     print(profiled(jobs, out) if mode == "profile" else train(jobs))
 
 
-main()
+if __name__ == "__main__":
+    main()

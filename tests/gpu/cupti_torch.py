@@ -19,6 +19,7 @@ import time
 
 STEPS = 2
 ALIKE = 0.01
+DEVICE = os.environ.get("PASTA_TORCH_DEVICE", "cuda")  # "cpu" to try the test itself
 PAUSE = 0.1  # s: on both sides of the steps, so that clocks need not agree to the last bit
 
 
@@ -26,23 +27,23 @@ PAUSE = 0.1  # s: on both sides of the steps, so that clocks need not agree to t
 
 def resnet50(torch):
     from torchvision.models import resnet50 as build
-    model = build(weights=None).cuda()
-    x = torch.randn(16, 3, 224, 224, device="cuda")
-    y = torch.randint(1000, (16,), device="cuda")
+    model = build(weights=None).to(DEVICE)
+    x = torch.randn(16, 3, 224, 224, device=DEVICE)
+    y = torch.randint(1000, (16,), device=DEVICE)
     return model, lambda: torch.nn.functional.cross_entropy(model(x), y)
 
 
 def bert(torch):
     from transformers import BertConfig, BertForMaskedLM
-    model = BertForMaskedLM(BertConfig()).cuda()
-    x = torch.randint(model.config.vocab_size, (8, 128), device="cuda")
+    model = BertForMaskedLM(BertConfig()).to(DEVICE)
+    x = torch.randint(model.config.vocab_size, (8, 128), device=DEVICE)
     return model, lambda: model(input_ids=x, labels=x).loss
 
 
 def gpt2(torch):
     from transformers import GPT2Config, GPT2LMHeadModel
-    model = GPT2LMHeadModel(GPT2Config()).cuda()
-    x = torch.randint(model.config.vocab_size, (4, 256), device="cuda")
+    model = GPT2LMHeadModel(GPT2Config()).to(DEVICE)
+    x = torch.randint(model.config.vocab_size, (4, 256), device=DEVICE)
     return model, lambda: model(input_ids=x, labels=x).loss
 
 

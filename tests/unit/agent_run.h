@@ -17,6 +17,7 @@
 
 #include "collect/agent.h"
 #include "collect/control.h"
+#include "process/run.h"
 #include "process/salvage.h"
 #include "process/stream.h"
 

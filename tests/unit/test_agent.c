@@ -446,12 +446,60 @@ static void a_program_that_closes_our_files_keeps_its_own_and_the_events(void **
 	assert_int_equal(t.account.dropped, 0);
 }
 
+static void make_control(void)
+{
+	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC, .size = PASTA_CONTROL_SIZE};
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/control", run_dir);
+	fd = open(path, O_RDWR | O_CREAT, 0666);
+	assert_int_equal(ftruncate(fd, PASTA_CONTROL_SIZE), 0);
+	assert_int_equal(pwrite(fd, &control, sizeof(control), 0), sizeof(control));
+	close(fd);
+}
+
+static void say_much(void)
+{
+	char text[300];
+
+	pasta_agent_say("python", "no stacks");
+	for (int i = 0; i < 20; i++) {
+		snprintf(text, sizeof(text), "%d: %0290d", i, 0);
+		pasta_agent_say("cupti", text);
+		pasta_agent_say("python", "no stacks");
+	}
+	pasta_agent_say("python", "no modules");
+	pasta_agent_say("torch", "no compiler");
+}
+
+static void what_one_handler_says_is_told_once_and_hides_no_other(void **state)
+{
+	struct pasta_run_health health;
+
+	(void)state;
+	make_control();
+	assert_int_equal(in_child(say_much), 0);
+	assert_int_equal(in_child(say_much), 0);
+	assert_true(pasta_run_health(run_dir, &health));
+	assert_int_equal(health.failed, 0);
+	assert_string_equal(health.message, "");
+	assert_string_equal(health.notes[0], "python: no stacks");
+	assert_memory_equal(health.notes[1], "cupti: 0: 000", 13);
+	assert_int_equal(strlen(health.notes[1]), 255);
+	assert_memory_equal(health.notes[2], "cupti: 1: 000", 13);
+	assert_string_equal(health.notes[3], "python: no modules");
+	assert_string_equal(health.notes[4], "torch: no compiler");
+	assert_string_equal(health.notes[5], "");
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, make_run, remove_run)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(no_event_no_file),
+		CASE(what_one_handler_says_is_told_once_and_hides_no_other),
 		CASE(what_was_emitted_before_sigkill_is_salvaged_with_its_names),
 		CASE(threads_that_come_and_go_use_rings_again_and_lose_nothing),
 		CASE(threads_past_the_memory_limit_are_counted),

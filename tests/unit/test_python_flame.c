@@ -85,6 +85,49 @@ static void the_backward_pass_is_a_frame_of_the_forward_line(void **state)
 				      "forward (net.py:7);addmm;gemm 10\n");
 }
 
+static void what_autograd_runs_after_a_backward_function_is_of_its_forward_line(void **state)
+{
+	uint32_t forward = call(0, "forward", "/w/net.py", 7);
+	const struct op linear = {.name = "addmm", .tid = 1, .id = 1, .seq = 4, .stack = forward};
+	const struct op engine = {.name = "evaluate_function", .tid = 2, .id = 2};
+	const struct op back = {
+		.name = "AddmmBackward0", .tid = 2, .id = 3, .seq = 4, .flags = PASTA_OP_BACKWARD};
+	const struct op sum = {.name = "sum", .tid = 2, .id = 4};
+	const struct op other = {.name = "evaluate_function", .tid = 2, .id = 5};
+
+	(void)state;
+	begin_op(0, &linear);
+	end_op(1, &linear);
+	begin_op(2, &engine);
+	run_kernel(3, 0, 2, 1, "before", 1);
+	begin_op(4, &back);
+	end_op(5, &back);
+	begin_op(6, &sum);
+	run_kernel(7, 0, 2, 2, "reduce", 30);
+	end_op(8, &sum);
+	end_op(9, &engine);
+	begin_op(10, &other);
+	run_kernel(11, 0, 2, 3, "later", 2);
+	end_op(12, &other);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(folded(),
+			    "(no Python line);evaluate_function;before 1\n"
+			    "(no Python line);evaluate_function;later 2\n"
+			    "forward (net.py:7);(backward);evaluate_function;sum;reduce 30\n");
+}
+
+static void a_run_without_device_time_says_so(void **state)
+{
+	const struct op add = {.name = "add", .tid = 1, .id = 1};
+
+	(void)state;
+	begin_op(0, &add);
+	end_op(1, &add);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("lines"), "");
+	assert_string_equal(finding(0), "there is no device time");
+}
+
 static void what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own(void **state)
 {
 	const struct op plain = {.name = "mm", .tid = 1, .id = 1};
@@ -214,7 +257,7 @@ static void random_run(uint32_t proc)
 	struct {
 		struct op op;
 		uint32_t stack;
-		bool back;
+		bool back, joined;
 	} open[THREADS + 1][DEPTH + 1] = {0}, *top;
 	size_t depth[THREADS + 1] = {0};
 	uint64_t seq = 0, op = 0, time = 0;
@@ -226,11 +269,15 @@ static void random_run(uint32_t proc)
 		top = &open[t][depth[t]];
 		if (what == 0 && depth[t]) {
 			end_op(time, &top->op);
-			depth[t]--;
+			if (--depth[t] && top->joined && !top[-1].joined) {
+				top[-1].stack = top->stack;
+				top[-1].back = true;
+			}
 		} else if (what == 1 && depth[t] < DEPTH) {
 			top[1].op = (struct op){.name = "op", .proc = proc, .tid = t, .id = ++op};
 			top[1].stack = depth[t] ? top->stack : 0;
 			top[1].back = depth[t] && top->back;
+			top[1].joined = false;
 			if (t < THREADS) {
 				top[1].stack = 1 + (uint32_t)random_below(STACKS);
 				top[1].op.stack = stacks[top[1].stack];
@@ -239,7 +286,7 @@ static void random_run(uint32_t proc)
 			} else if (seq && random_below(4)) {
 				top[1].op.seq = 1 + random_below(seq);
 				top[1].stack = (uint32_t)forward_of[top[1].op.seq][proc];
-				top[1].back = true;
+				top[1].back = top[1].joined = true;
 			}
 			depth[t]++;
 			begin_op(time, &top[1].op);
@@ -315,6 +362,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(device_time_is_that_of_the_line_the_operator_and_the_kernel),
 		TEST(the_backward_pass_is_a_frame_of_the_forward_line),
+		TEST(what_autograd_runs_after_a_backward_function_is_of_its_forward_line),
+		TEST(a_run_without_device_time_says_so),
 		TEST(what_has_no_operator_no_line_or_no_launch_has_rows_of_its_own),
 		TEST(a_function_that_calls_itself_counts_once),
 		TEST(copies_and_fills_are_there_if_asked_for),

@@ -242,6 +242,28 @@ static void a_site_with_more_alive_after_every_iteration_is_a_leak(void **state)
 	assert_string_equal(finding(1), "");
 }
 
+/* As a Python that ends does. */
+static void a_leak_that_the_programs_end_frees_is_told_as_it_was(void **state)
+{
+	struct piece kept[8];
+	uint64_t time = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 8; i++) {
+		kept[i] = (struct piece){AT(0x100000 + (i << 22), MIB)};
+		iterate(time++, 0, i);
+		alloc(time++, &kept[i]);
+	}
+	for (uint64_t i = 0; i < 8; i++)
+		release_(time++, &kept[i]);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(finding(0),
+			    "tensors of (no operator) are kept, more with every iteration");
+	assert_string_equal(found(0)->evidence, "alive: 7, 7.000 MiB (87.5% of the peak); 7 "
+						"iterations before it was 0");
+	assert_int_equal(found(0)->severity, PASTA_PROBLEM);
+}
+
 static void what_grows_and_stops_or_is_as_large_again_is_no_leak(void **state)
 {
 	const struct op grown = {.name = "state", .tid = 1, .id = 1};
@@ -700,6 +722,7 @@ int main(void)
 		TEST(lifetimes_are_within_an_operator_an_iteration_or_longer),
 		TEST(what_the_backward_pass_allocates_is_the_forward_lines),
 		TEST(a_site_with_more_alive_after_every_iteration_is_a_leak),
+		TEST(a_leak_that_the_programs_end_frees_is_told_as_it_was),
 		TEST(what_grows_and_stops_or_is_as_large_again_is_no_leak),
 		TEST(few_bytes_are_a_warning_and_the_growth_is_an_option),
 		TEST(only_the_heaviest_leaks_are_told_one_by_one),
