@@ -25,7 +25,7 @@ const struct pasta_torch_shim *torch_shim;
 
 /* What is wanted, once. */
 static struct {
-	bool ops, args, tensors, memory, counters, stacks, modules;
+	bool ops, args, tensors, allocs, frees, counters, stacks, modules;
 } wants;
 
 static pthread_key_t thread_end;
@@ -331,7 +331,7 @@ static void emit_memory(const struct torch_thread *t, const struct pasta_torch_m
 	struct pasta_event *ev;
 	struct pasta_batch b;
 
-	if (!pasta_agent_wants(m->bytes > 0 ? PASTA_ALLOC : PASTA_FREE))
+	if (!(m->bytes > 0 ? wants.allocs : wants.frees))
 		return;
 	if (m->bytes > 0) {
 		pasta_batch_open(&b, PASTA_EVENT_SIZE(alloc));
@@ -412,12 +412,13 @@ static uint32_t read_wants(void)
 	wants.ops = pasta_agent_wants(PASTA_OP_BEGIN);
 	wants.args = pasta_agent_wants(PASTA_OP_ARG);
 	wants.tensors = wants.args || pasta_agent_wants(PASTA_TENSOR);
-	wants.memory = pasta_agent_wants(PASTA_ALLOC) || pasta_agent_wants(PASTA_FREE);
+	wants.allocs = pasta_agent_wants(PASTA_ALLOC);
+	wants.frees = pasta_agent_wants(PASTA_FREE);
 	wants.counters = pasta_agent_wants(PASTA_COUNTER);
 	wants.stacks = pasta_stack_sorts() & PASTA_STACKS_PYTHON;
 	wants.modules = pasta_stack_sorts() & PASTA_STACKS_MODULES;
 	return (wants.ops ? PASTA_TORCH_OPS : 0u) | (wants.tensors ? PASTA_TORCH_TENSORS : 0u) |
-	       (wants.memory ? PASTA_TORCH_MEMORY : 0u);
+	       (wants.allocs || wants.frees ? PASTA_TORCH_MEMORY : 0u);
 }
 
 int torch_start(pasta_torch_entry entry, char *why, size_t size)
