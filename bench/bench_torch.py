@@ -21,11 +21,27 @@ LOOP = r"""
 import json, os, sys, time
 import torch
 torch.set_num_threads(1)
-if os.environ.get("PASTA_RUN"):
-    sys.path.insert(0, os.environ["BENCH_PYTHON"])
-    import accelprof._torch
-    if not accelprof._torch.attach():
-        sys.exit("not attached")
+sys.path.insert(0, os.environ["BENCH_PYTHON"])
+import accelprof._torch
+if os.environ.get("PASTA_RUN") and not accelprof._torch.attach():
+    sys.exit("not attached")
+def attach_nothing():
+    # The shim's other side, as in shim.h. Its functions may be any that do nothing: abs.
+    import ctypes
+    path = accelprof._torch._build(torch)[0]
+    nothing = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p).value
+    head = (ctypes.c_uint32 * 4)(accelprof._torch.ABI, 64, 7, 0)
+    agent = ctypes.create_string_buffer(bytes(head) + bytes((ctypes.c_uint64 * 6)(*[nothing] * 6)))
+    entry = ctypes.CDLL(path).pasta_torch_entry_1
+    entry.restype = ctypes.POINTER(ctypes.c_void_p)
+    why = ctypes.create_string_buffer(200)
+    shim = entry(agent, why, len(why))
+    start = shim and ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)(shim[1])
+    if not shim or start(why, len(why)):
+        sys.exit("not attached: %s" % why.value.decode())
+    return agent
+if sys.argv[3] == "nothing":
+    agent = attach_nothing()
 count, rounds, profile = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "profiler"
 a, b = torch.ones(8), torch.ones(8)
 def loop():
@@ -54,6 +70,7 @@ with open(sys.argv[4], "w") as f:
 KINDS = {"op_begin": 9, "op_end": 10, "op_arg": 11, "tensor": 12, "alloc": 5, "free": 6}
 VARIANTS = {
     "native": None,
+    "the shim alone, for all below": None,
     "operators": ["op_begin", "op_end"],
     "operators, tensors, memory": list(KINDS),
     "and Python stacks": list(KINDS),
@@ -65,8 +82,10 @@ def run_once(python, name, count, rounds, folder):
     out = os.path.join(folder, "out.json")
     kinds = VARIANTS[name]
     command = [python, "-c", LOOP, str(count), str(rounds)]
-    command += ["profiler" if "profiler" in name else "no", out]
+    command += ["profiler" if "profiler" in name else "nothing" if "alone" in name else "no", out]
     env = dict(os.environ, BENCH_PYTHON=os.path.join(SRC, "python"))
+    if "alone" in name:
+        env["PASTA_TORCH_SHIM"] = os.path.join(SRC, "src")
     if kinds:
         run = tempfile.mkdtemp(dir=folder)
         # The mask is made by tools; a benchmark asks for exactly what it measures.
@@ -87,8 +106,8 @@ def run_once(python, name, count, rounds, folder):
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--python", default=sys.executable)
-    p.add_argument("--count", type=int, default=1000)
-    p.add_argument("--rounds", type=int, default=100)
+    p.add_argument("--count", type=int, default=200)
+    p.add_argument("--rounds", type=int, default=500)
     p.add_argument("--turns", type=int, default=5)
     args = p.parse_args()
     times = {name: [] for name in VARIANTS}
@@ -108,8 +127,8 @@ def main():
         if not good or not over:
             print("%-40s could not be run" % name)
             continue
-        print("%-40s %7.0f  over native %+7.0f" % (
-            name, statistics.median(good), statistics.median(over)))
+        print("%-40s %7.0f  over native %+7.0f (%+.0f to %+.0f)" % (
+            name, statistics.median(good), statistics.median(over), min(over), max(over)))
 
 
 if __name__ == "__main__":

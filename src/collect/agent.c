@@ -23,7 +23,7 @@
 #define EXIT_WAIT_S 5
 #define STACK_SHARE 8 /* call paths take at most this part of the memory */
 #define SAID_MAX 2    /* notes of a handler */
-enum { CACHE = 256, KNOWN = 1024, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512 };
+enum { CACHE = 256, KNOWN = 1024, RECORD_MIN = PASTA_EVENT_HEAD + 8, AHEAD = 512, LINE = 64 };
 
 /* The end of a ring where events go in. */
 struct pusher {
@@ -142,34 +142,49 @@ static inline bool has_room(struct pusher *q, uint64_t need)
 	return q->head + need - q->tail <= q->mask + 1;
 }
 
-/* False: full. The record is whole before the head moves past it. */
+/* Where size bytes can go, in one piece, after so many that only fill up the end; NULL: full. */
+static inline char *room(struct pusher *q, uint64_t size, uint64_t *pad)
+{
+	uint64_t off = q->head & q->mask;
+	char *data = (char *)q->ring + PASTA_RING_DATA;
+	struct pasta_event *to = (void *)(data + off);
+
+	*pad = off + size > q->mask + 1 ? q->mask + 1 - off : 0;
+	if (!has_room(q, *pad + size))
+		return NULL;
+	if (!*pad)
+		return data + off;
+	to->size = (uint16_t)*pad;
+	to->kind = PASTA_NONE;
+	return data;
+}
+
+/* The records are whole before the head moves past them. */
+static inline void publish(struct pusher *q, uint64_t size, uint64_t count)
+{
+	q->head += size;
+	q->pushed += count;
+	atomic_store_explicit(&q->ring->head, q->head, memory_order_release);
+	atomic_store_explicit(&q->ring->pushed, q->pushed, memory_order_relaxed);
+	if (__builtin_expect(q->head >= q->check, 0))
+		look(q);
+}
+
+/* False: full. */
 static inline bool push(struct pusher *q, const struct pasta_event *ev, uint32_t tid)
 {
-	uint64_t size = ev->size, off = q->head & q->mask;
-	uint64_t pad = off + size > q->mask + 1 ? q->mask + 1 - off : 0;
-	char *data = (char *)q->ring + PASTA_RING_DATA;
-	struct pasta_event *to;
+	uint64_t size = ev->size, pad;
+	struct pasta_event *to = (void *)room(q, size, &pad);
 
-	if (!has_room(q, pad + size))
+	if (!to)
 		return false;
-	if (pad) {
-		to = (void *)(data + off);
-		to->size = (uint16_t)pad;
-		to->kind = PASTA_NONE;
-		off = 0;
-	}
-	to = (void *)(data + off);
 	/* The writer has read what lies ahead: have it back before it is needed. */
 	__builtin_prefetch((char *)to + AHEAD, 1);
 	memcpy(to, ev, RECORD_MIN); /* of constant size: no call */
 	for (uint64_t i = RECORD_MIN; i < size; i += 8)
 		memcpy((char *)to + i, (const char *)ev + i, 8);
 	to->tid = tid;
-	q->head += pad + size;
-	atomic_store_explicit(&q->ring->head, q->head, memory_order_release);
-	atomic_store_explicit(&q->ring->pushed, ++q->pushed, memory_order_relaxed);
-	if (__builtin_expect(q->head >= q->check, 0))
-		look(q);
+	publish(q, pad + size, 1);
 	return true;
 }
 
@@ -301,6 +316,46 @@ void pasta_emit(struct pasta_event *ev)
 void pasta_emit_for(struct pasta_event *ev, uint32_t tid)
 {
 	emit(ev, tid);
+}
+
+void pasta_batch_open(struct pasta_batch *b, size_t size)
+{
+	struct producer *p = producer_get();
+
+	b->producer = p;
+	b->begin = b->at = b->end = NULL;
+	b->tid = b->count = b->lost = 0;
+	b->why = !p ? PASTA_LOSS_CLOSED : p->busy ? PASTA_LOSS_NESTED : PASTA_LOSS_MEMORY;
+	if (!p || p->busy || !p->push.ring)
+		return;
+	p->busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	b->why = PASTA_LOSS_FULL;
+	b->tid = p->tid;
+	b->begin = b->at = size <= PASTA_BATCH_MAX ? room(&p->push, size, &b->pad) : NULL;
+	b->end = b->begin ? b->begin + size : NULL;
+}
+
+void pasta_batch_close(struct pasta_batch *b)
+{
+	struct producer *p = b->producer;
+	uint64_t size = (uint64_t)(b->at - b->begin);
+
+	if (b->why != PASTA_LOSS_FULL) {
+		if (b->lost)
+			count_lost(b->why, b->lost);
+		return;
+	}
+	for (uint64_t i = 0; i < size; i += LINE)
+		__builtin_prefetch(b->at + AHEAD + i, 1); /* as in push */
+	if (b->count)
+		publish(&p->push, b->pad + size, b->count);
+	if (__builtin_expect(b->lost, 0)) {
+		drop(&p->push, PASTA_LOSS_FULL, b->lost);
+		pasta_writer_wake();
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	p->busy = false;
 }
 
 void pasta_emit_name(uint32_t tid, uint32_t name)

@@ -94,6 +94,35 @@ void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t er
  * processes; of what one handler says, the first two. */
 void pasta_agent_say(const char *handler, const char *what);
 
+/* Records that belong together, made where the calling thread's events go: what pasta_emit would
+ * copy one by one. What a signal handler emits between open and close is lost, and counted: so they
+ * are close together, and nothing but bytes is interned there. size is of all records, at most
+ * PASTA_BATCH_MAX; those that find no room are dropped, and counted. The other rules are
+ * pasta_emit's; a record can be written to until the batch is closed. */
+#define PASTA_BATCH_MAX 4096
+struct pasta_batch {
+	void *producer;
+	char *begin, *at, *end; /* NULL: there is no room */
+	uint64_t pad;
+	uint32_t tid, count, lost, why;
+	struct pasta_event none; /* for those that are dropped */
+};
+void pasta_batch_open(struct pasta_batch *b, size_t size);
+void pasta_batch_close(struct pasta_batch *b);
+static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pasta_kind kind,
+						  unsigned int sub, size_t size)
+{
+	bool fits = (size_t)(b->end - b->at) >= size;
+	struct pasta_event *ev = fits ? (void *)b->at : &b->none;
+
+	pasta_event_init(ev, kind, sub, size);
+	ev->tid = b->tid;
+	b->at += fits ? size : 0;
+	b->count += fits;
+	b->lost += !fits;
+	return ev;
+}
+
 /* Events that a handler itself had to drop, on this thread. */
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);
 

@@ -113,6 +113,69 @@ static void pushed_read_and_dropped_add_up_with_a_stalled_writer(void **state)
 	assert_true(t.account.dropped > 0);
 }
 
+enum { BATCHES = 200000, IN_BATCH = 7 };
+
+static void emit_batch(uint32_t name, size_t room)
+{
+	struct pasta_batch b;
+
+	pasta_batch_open(&b, room * PASTA_EVENT_SIZE(region));
+	for (int i = 0; i < IN_BATCH; i++) {
+		struct pasta_event *ev = pasta_batch_add(&b, PASTA_REGION, PASTA_REGION_MARK,
+							 PASTA_EVENT_SIZE(region));
+
+		ev->time = pasta_now();
+		ev->region.name = name;
+	}
+	pasta_batch_close(&b);
+}
+
+/* With others in between, so that the ring ends at any place in them. */
+static void emit_batches(void)
+{
+	uint32_t name = pasta_intern_str("work");
+
+	pasta_agent_stall(true);
+	for (uint32_t i = 0; i < BATCHES; i++) {
+		emit_batch(name, IN_BATCH + i % 3);
+		emit_mark(name);
+		if (i == BATCHES / 2)
+			pasta_agent_stall(false);
+	}
+	pasta_agent_close();
+}
+
+static void batches_read_and_dropped_add_up(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(emit_batches), 0);
+	t = read_run(NULL);
+	check_adds_up(&t, (uint64_t)BATCHES * (IN_BATCH + 1));
+	assert_true(t.account.dropped > 0);
+}
+
+static void emit_too_much(void)
+{
+	uint32_t name = pasta_intern_str("work");
+
+	emit_batch(name, IN_BATCH - 2);
+	emit_batch(name, PASTA_BATCH_MAX);
+	pasta_agent_close();
+}
+
+static void what_a_batch_has_no_room_for_is_dropped_and_counted(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(emit_too_much), 0);
+	t = read_run(NULL);
+	check_adds_up(&t, 2 * IN_BATCH);
+	assert_int_equal(t.regions, IN_BATCH - 2);
+}
+
 static void emit_some_and_die(void)
 {
 	uint32_t name = pasta_intern_str("last words");
@@ -511,6 +574,8 @@ int main(void)
 		CASE(a_program_that_closes_our_files_keeps_its_own_and_the_events),
 		CASE(pushed_read_and_dropped_add_up_with_a_fast_writer),
 		CASE(pushed_read_and_dropped_add_up_with_a_stalled_writer),
+		CASE(batches_read_and_dropped_add_up),
+		CASE(what_a_batch_has_no_room_for_is_dropped_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,18 +100,22 @@ static inline size_t set_of(const void *address)
 	return ((a >> 6) + (a >> 21) * 0x9e5) & (SETS - 1);
 }
 
-/* All that makes it another tensor when it changes. */
+/* All that makes it another tensor when it changes. Products that need not wait for each other. */
 static inline uint32_t look_of(const struct pasta_torch_tensor *x)
 {
-	uint64_t h = mix((uintptr_t)x->storage, (uintptr_t)x->addr);
+	uint64_t h = (uintptr_t)x->storage * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t factor = UINT64_C(0xd6e8feb86659fd93);
 
-	h = mix(h, (uint64_t)x->dtype << 32 | (uint64_t)x->device << 16 | x->dims);
-	h = mix(h, (uintptr_t)x->data);
-	for (uint32_t i = 0; i < x->dims; i++)
-		h = mix(h, (uint64_t)x->shape[i]);
-	for (uint32_t i = 0; x->steps && i < x->dims; i++)
-		h = mix(h, (uint64_t)x->steps[i]);
-	return (uint32_t)h;
+	h += (uintptr_t)x->addr * UINT64_C(0xa0761d6478bd642f);
+	h += (uintptr_t)x->data * UINT64_C(0xe7037ed1a0b428db);
+	h += ((uint64_t)x->dtype << 32 | (uint64_t)x->device << 16 | x->dims) *
+	     UINT64_C(0x8ebc6af09c88c6e3);
+	for (uint32_t i = 0; i < x->dims; i++, factor *= UINT64_C(0x589965cc75374cc3)) {
+		h += (uint64_t)x->shape[i] * factor;
+		if (x->steps)
+			h += (uint64_t)x->steps[i] * (factor + 2);
+	}
+	return (uint32_t)mix(h, 0);
 }
 
 /* -- Storages -- */
@@ -162,17 +166,25 @@ void torch_storage_soon(const void *data)
 	__builtin_prefetch(&tables->storages[set_of(data)].at[STORAGES - 1].owner, 1);
 }
 
-void torch_storage_begin(struct torch_thread *t, const void *data)
+/* In a locked set: its memory is the thread's fresh one. */
+static void storage_settle(struct torch_thread *t, struct storage_set *set)
 {
-	struct storage_set *set = &tables->storages[set_of(data)];
+	storage_drop(set, t->fresh); /* that it was freed was not seen */
+	storage_fill(storage_room(set), torch_id(t), t->fresh);
+	t->fresh = NULL;
+}
 
-	if (!lock(&set->lock)) {
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+void torch_storage_settle(struct torch_thread *t)
+{
+	struct storage_set *set = &tables->storages[set_of(t->fresh)];
+
+	if (lock(&set->lock)) {
+		storage_settle(t, set);
+		unlock(&set->lock);
 		return;
 	}
-	storage_drop(set, data); /* that it was freed was not seen */
-	storage_fill(storage_room(set), torch_id(t), data);
-	unlock(&set->lock);
+	t->fresh = NULL;
+	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 }
 
 void torch_storage_end(const void *data)
@@ -185,6 +197,11 @@ void torch_storage_end(const void *data)
 	}
 	storage_drop(set, data);
 	unlock(&set->lock);
+}
+
+static inline bool is_fresh(const struct torch_thread *t, const struct pasta_torch_tensor *x)
+{
+	return x->data && x->data == t->fresh;
 }
 
 /* What is known of a new tensor's storage. */
@@ -228,6 +245,8 @@ static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tenso
 
 	if (!lock(&set->lock))
 		return false;
+	if (is_fresh(t, x))
+		storage_settle(t, set);
 	if (as == CLAIM_ANEW)
 		storage_drop(set, x->data);
 	s = storage_find(set, x);
@@ -251,6 +270,15 @@ static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tenso
 
 /* -- Their events -- */
 
+/* A handful: no call. */
+static inline bool same_dims(const int64_t *a, const int64_t *b, uint32_t dims)
+{
+	for (uint32_t i = 0; i < dims; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
 static uint32_t shape_id(struct torch_thread *t, const int64_t *at, uint32_t dims)
 {
 	struct torch_shape *known;
@@ -263,7 +291,7 @@ static uint32_t shape_id(struct torch_thread *t, const int64_t *at, uint32_t dim
 	for (uint32_t i = 0; i < dims; i++)
 		h = mix(h, (uint64_t)at[i]);
 	known = &t->shapes[h % TORCH_SHAPES];
-	if (known->id && known->dims == dims && !memcmp(known->at, at, dims * sizeof(*at)))
+	if (known->id && known->dims == dims && same_dims(known->at, at, dims))
 		return known->id;
 	memcpy(known->at, at, dims * sizeof(*at));
 	known->dims = dims;
@@ -306,37 +334,43 @@ static const char *dtype_text(const char *name)
 	return name;
 }
 
+static uint32_t dtype_intern(uint8_t dtype)
+{
+	const char *text = dtype_text(torch_shim->dtype(dtype));
+
+	return pasta_intern(text, strlen(text));
+}
+
 static uint32_t dtype_id(struct torch_thread *t, uint8_t dtype)
 {
 	uint32_t *id = &t->dtypes[dtype % TORCH_DTYPES];
 
 	if (dtype >= TORCH_DTYPES)
-		return pasta_intern_str(dtype_text(torch_shim->dtype(dtype)));
+		return dtype_intern(dtype);
 	if (!*id)
-		*id = pasta_intern_str(dtype_text(torch_shim->dtype(dtype)));
+		*id = dtype_intern(dtype);
 	return *id;
 }
 
 static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
-			const struct claim *claim, bool made, uint64_t now)
+			const struct claim *claim, bool made, uint64_t now, struct pasta_batch *b)
 {
-	struct pasta_event ev;
+	struct pasta_event *ev;
 
 	if (!pasta_agent_wants(PASTA_TENSOR))
 		return;
-	pasta_event_init(&ev, PASTA_TENSOR, made ? PASTA_TENSOR_NEW : PASTA_TENSOR_FOUND,
-			 PASTA_EVENT_SIZE(tensor));
-	ev.time = now;
-	ev.tensor.id = id;
-	ev.tensor.base = claim->owner;
-	ev.tensor.storage = claim->storage;
-	ev.tensor.addr = (uintptr_t)x->addr;
-	ev.tensor.bytes = x->bytes;
-	ev.tensor.shape = shape_id(t, x->shape, x->dims);
-	ev.tensor.strides = shape_id(t, x->steps, x->dims);
-	ev.tensor.dtype = dtype_id(t, x->dtype);
-	ev.tensor.device = x->device;
-	pasta_emit(&ev);
+	ev = pasta_batch_add(b, PASTA_TENSOR, made ? PASTA_TENSOR_NEW : PASTA_TENSOR_FOUND,
+			     PASTA_EVENT_SIZE(tensor));
+	ev->time = now;
+	ev->tensor.id = id;
+	ev->tensor.base = claim->owner;
+	ev->tensor.storage = claim->storage;
+	ev->tensor.addr = (uintptr_t)x->addr;
+	ev->tensor.bytes = x->bytes;
+	ev->tensor.shape = shape_id(t, x->shape, x->dims);
+	ev->tensor.strides = shape_id(t, x->steps, x->dims);
+	ev->tensor.dtype = dtype_id(t, x->dtype);
+	ev->tensor.device = x->device;
 }
 
 /* -- Tensors -- */
@@ -417,7 +451,7 @@ static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *
 	if (!lock(&set->lock))
 		return false;
 	tensor = tensor_find(set, x->impl);
-	if (!is_same(tensor, known->look, since)) {
+	if (is_fresh(t, x) || !is_same(tensor, known->look, since)) {
 		tensor = tensor_make(t, set, x, as, claim);
 		made = tensor != NULL;
 	}
@@ -435,10 +469,9 @@ static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *
 	return made;
 }
 
-__attribute__((noinline)) static uint64_t tensor_new(struct torch_thread *t,
-						     const struct pasta_torch_tensor *x,
-						     uint64_t since, uint64_t now,
-						     struct torch_known *known, uint32_t look)
+__attribute__((noinline)) static uint64_t
+tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since, uint64_t now,
+	   struct pasta_batch *b, struct torch_known *known, uint32_t look)
 {
 	enum claim_as as = CLAIM_KNOWN;
 	struct pasta_torch_tensor base;
@@ -451,12 +484,12 @@ __attribute__((noinline)) static uint64_t tensor_new(struct torch_thread *t,
 	made = tensor_add(t, x, since, now, as, known, &claim);
 	if (!made && !known->id) {
 		if (torch_shim->base(x, &base)) /* then that one comes first */
-			torch_tensor_id(t, &base, 0, now);
+			torch_tensor_id(t, &base, 0, now, b);
 		*known = (struct torch_known){.look = look};
 		made = tensor_add(t, x, since, now, CLAIM_ANY, known, &claim);
 	}
 	if (made)
-		emit_tensor(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now);
+		emit_tensor(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now, b);
 	else if (!known->id)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 	return known->id;
@@ -471,17 +504,18 @@ void torch_tensor_soon(const struct pasta_torch_tensor *x)
 }
 
 uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
-			 uint64_t now)
+			 uint64_t now, struct pasta_batch *b)
 {
 	size_t at = set_of(x->impl);
 	struct torch_known *known = &t->known[at % TORCH_KNOWN];
 	uint32_t look = look_of(x);
 
-	if (known->impl != x->impl || known->look != look || touched(known->tensor) < since ||
+	if (known->impl != x->impl || is_fresh(t, x) || known->look != look ||
+	    touched(known->tensor) < since ||
 	    known->version !=
 		    atomic_load_explicit(&tables->tensors[at].version, memory_order_relaxed) ||
 	    !lives(known->storage, known->place))
-		return tensor_new(t, x, since, now, known, look);
+		return tensor_new(t, x, since, now, b, known, look);
 	touch(known->tensor, now);
 	return known->id;
 }

@@ -19,12 +19,13 @@
 #define SEGMENTS 0x746f7264u
 #define THREAD_BITS 40 /* the rest of an id is the thread's number */
 #define FORWARD_BITS 40
+enum { PART = 16 }; /* tensors in a batch */
 
 const struct pasta_torch_shim *torch_shim;
 
 /* What is wanted, once. */
 static struct {
-	bool ops, args, tensors, memory, counters, stacks, modules;
+	bool ops, args, tensors, allocs, frees, counters, stacks, modules;
 } wants;
 
 static pthread_key_t thread_end;
@@ -67,7 +68,9 @@ static inline struct torch_thread *thread_get(void)
 {
 	struct torch_thread *t = self;
 
-	if (__builtin_expect(t && t->gen == pasta_agent_gen(), 1))
+	if (__builtin_expect(t && t->gen == atomic_load_explicit(&pasta_state->gen,
+								 memory_order_relaxed),
+			     1))
 		return t;
 	t = thread_settle();
 	if (!t)
@@ -80,28 +83,54 @@ static inline struct torch_thread *thread_get(void)
 static inline void settle_fresh(struct torch_thread *t)
 {
 	if (t->fresh)
-		torch_storage_begin(t, t->fresh);
-	t->fresh = NULL;
+		torch_storage_settle(t);
 }
 
 /* -- Operators -- */
 
-static void emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint64_t id,
-		      enum pasta_arg_sub sub, uint64_t since)
+/* Room for the next tensors of an operator, each perhaps new, as may be its base; and for size
+ * bytes more. Returns how many there are in all, up to the last of them. */
+static uint32_t batch_open(struct pasta_batch *b, const struct pasta_torch_op *op, uint32_t told,
+			   size_t size)
 {
-	struct pasta_event ev;
+	uint32_t left = wants.tensors ? op->count - told : 0, n = left < PART ? left : PART;
 
-	pasta_event_init(&ev, PASTA_OP_ARG, sub, PASTA_EVENT_SIZE(op_arg));
-	ev.time = op->time;
-	ev.op_arg.op = id;
-	for (uint32_t i = 0; i < op->count; i++) {
+	pasta_batch_open(b, size + n * (2 * PASTA_EVENT_SIZE(tensor) + PASTA_EVENT_SIZE(op_arg)));
+	return told + n;
+}
+
+static void add_args(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
+		     uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub,
+		     uint64_t since)
+{
+	for (uint32_t i = from; i < to; i++) {
 		const struct pasta_torch_tensor *x = &op->tensors[i];
+		uint64_t tensor = torch_tensor_id(t, x, since, op->time, b);
+		struct pasta_event *ev;
 
-		ev.op_arg.tensor = torch_tensor_id(t, x, since, op->time);
-		ev.op_arg.index = x->index;
-		ev.op_arg.list = x->list;
-		if (id && wants.args && ev.op_arg.tensor)
-			pasta_emit(&ev);
+		if (!id || !wants.args || !tensor)
+			continue;
+		ev = pasta_batch_add(b, PASTA_OP_ARG, sub, PASTA_EVENT_SIZE(op_arg));
+		ev->time = op->time;
+		ev->op_arg.op = id;
+		ev->op_arg.tensor = tensor;
+		ev->op_arg.index = x->index;
+		ev->op_arg.list = x->list;
+	}
+}
+
+/* Those past the first so many. */
+static void emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint32_t told,
+		      uint64_t id, enum pasta_arg_sub sub, uint64_t since)
+{
+	struct pasta_batch b;
+
+	while (wants.tensors && told < op->count) {
+		uint32_t end = batch_open(&b, op, told, 0);
+
+		add_args(t, &b, op, told, end, id, sub, since);
+		pasta_batch_close(&b);
+		told = end;
 	}
 }
 
@@ -111,33 +140,47 @@ static inline uint64_t seq_of(int64_t seq, uint64_t thread)
 	return seq < 0 ? 0 : (thread ? thread - 1 : 0) << FORWARD_BITS | (uint64_t)(seq + 1);
 }
 
-static void emit_begin(struct torch_thread *t, const struct pasta_torch_op *op,
-		       const struct torch_open *o)
+static void add_end(struct pasta_batch *b, uint64_t id, uint64_t time)
 {
-	struct pasta_event ev;
+	struct pasta_event *ev = pasta_batch_add(b, PASTA_OP_END, 0, PASTA_EVENT_SIZE(op_end));
 
-	(void)t;
-	pasta_event_init(&ev, PASTA_OP_BEGIN, 0, PASTA_EVENT_SIZE(op_begin));
-	ev.op_begin.id = o->id;
-	ev.op_begin.seq = o->seq;
-	ev.op_begin.name = pasta_intern_str(op->name);
-	ev.op_begin.flags = o->backward ? PASTA_OP_BACKWARD : 0;
-	if (wants.stacks)
-		ev.op_begin.stack = pasta_pystack_capture();
-	if (wants.modules)
-		ev.op_begin.module = pasta_torch_module_now();
-	ev.time = op->time;
-	pasta_emit(&ev);
+	ev->time = time;
+	ev->op_end.id = id;
 }
 
 static void emit_end(uint64_t id, uint64_t time)
 {
-	struct pasta_event ev;
+	struct pasta_batch b;
 
-	pasta_event_init(&ev, PASTA_OP_END, 0, PASTA_EVENT_SIZE(op_end));
-	ev.time = time;
-	ev.op_end.id = id;
-	pasta_emit(&ev);
+	pasta_batch_open(&b, PASTA_EVENT_SIZE(op_end));
+	add_end(&b, id, time);
+	pasta_batch_close(&b);
+}
+
+/* With its first tensors: returns how many. */
+static uint32_t emit_begin(struct torch_thread *t, const struct pasta_torch_op *op,
+			   const struct torch_open *o, bool deep)
+{
+	uint32_t name = pasta_intern_str(op->name), told;
+	uint32_t stack = wants.stacks ? pasta_pystack_capture() : 0;
+	uint32_t module = wants.modules ? pasta_torch_module_now() : 0;
+	struct pasta_event *ev;
+	struct pasta_batch b;
+
+	told = batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_begin) + PASTA_EVENT_SIZE(op_end));
+	ev = pasta_batch_add(&b, PASTA_OP_BEGIN, 0, PASTA_EVENT_SIZE(op_begin));
+	ev->time = op->time;
+	ev->op_begin.id = o->id;
+	ev->op_begin.seq = o->seq;
+	ev->op_begin.name = name;
+	ev->op_begin.stack = stack;
+	ev->op_begin.module = module;
+	ev->op_begin.flags = o->backward ? PASTA_OP_BACKWARD : 0;
+	if (deep) /* these have no length */
+		add_end(&b, o->id, op->time);
+	add_args(t, &b, op, 0, told, o->id, PASTA_ARG_IN, 0);
+	pasta_batch_close(&b);
+	return told;
 }
 
 /* What runs inside a backward operator belongs to it, whatever number it has itself. */
@@ -154,43 +197,43 @@ static void place(const struct torch_thread *t, const struct pasta_torch_op *op,
 	}
 }
 
-static void begin_first(struct torch_thread *t, struct pasta_torch_op *op)
+/* Returns how many of its tensors are told. */
+static uint32_t begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 {
-	bool user = op->scope == PASTA_TORCH_USER, wanted;
-	struct torch_open o = {.key = op->key};
+	struct torch_open *o = &t->open[t->depth];
+	bool deep = t->depth == TORCH_DEPTH, wanted;
 
-	place(t, op, &o);
-	if (user) {
+	o->key = op->key;
+	o->id = 0;
+	o->region = op->scope == PASTA_TORCH_USER;
+	place(t, op, o);
+	if (o->region) {
 		wanted = pasta_region_wanted();
 		pasta_region_push(PASTA_OWNER_TORCH, wanted,
 				  wanted ? pasta_intern_str(op->name) : 0, t->annotation);
-		o.region = true;
 	} else if (wants.ops && pasta_agent_active()) {
-		op->id = o.id = torch_id(t);
+		op->id = o->id = torch_id(t);
 	}
 	/* A region has read the clock itself, and this must not come before it. */
-	o.time = op->time = pasta_now();
-	if (o.id)
-		emit_begin(t, op, &o);
-	if (t->depth < TORCH_DEPTH)
-		t->open[t->depth++] = o;
-	else if (o.region)
+	o->time = op->time = pasta_now();
+	if (!deep)
+		t->depth++;
+	else if (o->region)
 		pasta_region_pop(PASTA_OWNER_TORCH);
-	else if (o.id)
-		emit_end(o.id, o.time); /* deeper ones have no length */
+	return o->id ? emit_begin(t, op, o, deep) : 0;
 }
 
 static void on_begin(struct pasta_torch_op *op)
 {
 	struct torch_thread *t = thread_get();
+	uint32_t told = 0;
 
 	if (!t)
 		return;
 	settle_fresh(t);
 	if (!op->time)
-		begin_first(t, op);
-	if (op->count && wants.tensors)
-		emit_args(t, op, op->id, PASTA_ARG_IN, 0);
+		told = begin_first(t, op);
+	emit_args(t, op, told, op->id, PASTA_ARG_IN, 0);
 }
 
 static struct torch_open *find_open(struct torch_thread *t, const void *key)
@@ -219,24 +262,47 @@ static void close_down_to(struct torch_thread *t, const struct torch_open *o, ui
 	}
 }
 
+/* All of its end in one: nothing is open inside, and it has few tensors. */
+static bool is_plain(const struct torch_thread *t, const struct pasta_torch_op *op,
+		     const struct torch_open *o)
+{
+	return o == &t->open[t->depth - 1] && o->id && !op->more && op->count <= PART;
+}
+
+static void end_plain(struct torch_thread *t, const struct pasta_torch_op *op,
+		      const struct torch_open *o)
+{
+	struct pasta_batch b;
+	uint32_t end = batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_end));
+
+	add_args(t, &b, op, 0, end, o->id, PASTA_ARG_OUT, o->time);
+	add_end(&b, o->id, op->time);
+	pasta_batch_close(&b);
+	t->depth--;
+}
+
 static void on_end(struct pasta_torch_op *op)
 {
 	struct torch_thread *t = thread_get();
 	const struct torch_open *o = t ? find_open(t, op->key) : NULL;
 
-	if (t && wants.tensors)
-		for (uint32_t i = 0; i < op->count; i++)
-			torch_tensor_soon(&op->tensors[i]);
-	if (t)
-		settle_fresh(t);
-	if (!o)
+	if (!o) {
+		if (t)
+			settle_fresh(t);
 		return;
+	}
+	for (uint32_t i = 0; wants.tensors && i < op->count; i++)
+		torch_tensor_soon(&op->tensors[i]);
 	if (!op->time)
 		op->time = pasta_now();
-	if (op->count && wants.tensors)
-		emit_args(t, op, o->id, PASTA_ARG_OUT, o->time);
-	if (!op->more)
-		close_down_to(t, o, op->time);
+	if (is_plain(t, op, o)) {
+		end_plain(t, op, o);
+	} else {
+		emit_args(t, op, 0, o->id, PASTA_ARG_OUT, o->time);
+		if (!op->more)
+			close_down_to(t, o, op->time);
+	}
+	settle_fresh(t);
 }
 
 /* -- Memory -- */
@@ -262,37 +328,41 @@ static uint32_t device_of(const struct pasta_torch_memory *m)
 static void emit_memory(const struct torch_thread *t, const struct pasta_torch_memory *m,
 			enum pasta_alloc_sub sub, uint32_t pool, uint64_t time)
 {
-	struct pasta_event ev;
+	struct pasta_event *ev;
+	struct pasta_batch b;
 
-	if (m->bytes > 0 && pasta_agent_wants(PASTA_ALLOC)) {
-		pasta_event_init(&ev, PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
-		ev.time = time;
-		ev.alloc.addr = (uintptr_t)m->addr;
-		ev.alloc.bytes = (uint64_t)m->bytes;
-		ev.alloc.name = t->torch;
-		ev.alloc.device = device_of(m);
-		ev.alloc.pool = pool;
-		pasta_emit(&ev);
-	} else if (m->bytes < 0 && pasta_agent_wants(PASTA_FREE)) {
-		pasta_event_init(&ev, PASTA_FREE, sub, PASTA_EVENT_SIZE(free));
-		ev.time = time;
-		ev.free.addr = (uintptr_t)m->addr;
-		ev.free.bytes = 0 - (uint64_t)m->bytes;
-		ev.free.device = device_of(m);
-		ev.free.pool = pool;
-		pasta_emit(&ev);
+	if (!(m->bytes > 0 ? wants.allocs : wants.frees))
+		return;
+	if (m->bytes > 0) {
+		pasta_batch_open(&b, PASTA_EVENT_SIZE(alloc));
+		ev = pasta_batch_add(&b, PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
+		ev->alloc.addr = (uintptr_t)m->addr;
+		ev->alloc.bytes = (uint64_t)m->bytes;
+		ev->alloc.name = t->torch;
+		ev->alloc.device = device_of(m);
+		ev->alloc.pool = pool;
+	} else {
+		pasta_batch_open(&b, PASTA_EVENT_SIZE(free));
+		ev = pasta_batch_add(&b, PASTA_FREE, sub, PASTA_EVENT_SIZE(free));
+		ev->free.addr = (uintptr_t)m->addr;
+		ev->free.bytes = 0 - (uint64_t)m->bytes;
+		ev->free.device = device_of(m);
+		ev->free.pool = pool;
 	}
+	ev->time = time;
+	pasta_batch_close(&b);
 }
 
 static inline void note_storage(struct torch_thread *t, const struct pasta_torch_memory *m)
 {
 	settle_fresh(t);
-	if (m->bytes < 0)
+	if (m->bytes < 0) {
 		torch_storage_end(m->addr);
-	else if (t->depth)
-		t->fresh = m->addr;
-	else
-		torch_storage_begin(t, m->addr);
+		return;
+	}
+	t->fresh = m->addr;
+	if (!t->depth)
+		settle_fresh(t);
 }
 
 static void on_memory(const struct pasta_torch_memory *m)
@@ -342,12 +412,13 @@ static uint32_t read_wants(void)
 	wants.ops = pasta_agent_wants(PASTA_OP_BEGIN);
 	wants.args = pasta_agent_wants(PASTA_OP_ARG);
 	wants.tensors = wants.args || pasta_agent_wants(PASTA_TENSOR);
-	wants.memory = pasta_agent_wants(PASTA_ALLOC) || pasta_agent_wants(PASTA_FREE);
+	wants.allocs = pasta_agent_wants(PASTA_ALLOC);
+	wants.frees = pasta_agent_wants(PASTA_FREE);
 	wants.counters = pasta_agent_wants(PASTA_COUNTER);
 	wants.stacks = pasta_stack_sorts() & PASTA_STACKS_PYTHON;
 	wants.modules = pasta_stack_sorts() & PASTA_STACKS_MODULES;
 	return (wants.ops ? PASTA_TORCH_OPS : 0u) | (wants.tensors ? PASTA_TORCH_TENSORS : 0u) |
-	       (wants.memory ? PASTA_TORCH_MEMORY : 0u);
+	       (wants.allocs || wants.frees ? PASTA_TORCH_MEMORY : 0u);
 }
 
 int torch_start(pasta_torch_entry entry, char *why, size_t size)

@@ -54,7 +54,7 @@ struct torch_thread {
 	const void *fresh; /* memory that was given out, and is not in the table yet */
 	uint32_t torch, annotation, allocated, reserved;
 	uint32_t dtypes[TORCH_DTYPES];
-	struct torch_open open[TORCH_DEPTH];
+	struct torch_open open[TORCH_DEPTH + 1]; /* the last is that of any deeper one */
 	struct torch_shape shapes[TORCH_SHAPES];
 	struct torch_known known[TORCH_KNOWN];
 };
@@ -71,15 +71,17 @@ extern const struct pasta_torch_shim *torch_shim;
 
 /* Once. False: there is no memory. */
 bool torch_tensors_open(void);
-/* The tensor's id; its TENSOR event is emitted where it is new. since is when the operator began
- * that made or wrote it; 0: the operator reads it. 0: it could not be told, which is counted. */
+/* The tensor's id; where it is new its TENSOR event is added, and that of its base where that is
+ * new, too. since is when the operator began that made or wrote it; 0: the operator reads it.
+ * 0: it could not be told, which is counted. */
 uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *tensor,
-			 uint64_t since, uint64_t now);
+			 uint64_t since, uint64_t now, struct pasta_batch *b);
 /* These are asked for soon. As a rule they are not in the cache. */
 void torch_storage_soon(const void *data);
 void torch_tensor_soon(const struct pasta_torch_tensor *tensor);
-/* Memory at this address is given out, or taken back. */
-void torch_storage_begin(struct torch_thread *t, const void *data);
+/* Have the memory in the table that is the thread's fresh one. */
+void torch_storage_settle(struct torch_thread *t);
+/* Memory at this address is taken back. */
 void torch_storage_end(const void *data);
 /* From now on not all of that is seen. */
 void torch_tensors_blind(void);
