@@ -31,6 +31,10 @@ static void trouble(int result)
 {
 	char why[300];
 
+	if (result == CUPTI_INSUFFICIENT_PRIVILEGES) {
+		cupti_trouble("unified memory cannot be seen", result);
+		return;
+	}
 	snprintf(why, sizeof(why),
 		 "unified memory cannot be seen (%s): not every device and system can, nor under "
 		 "MPS; all else is recorded",
