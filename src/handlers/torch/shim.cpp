@@ -14,6 +14,7 @@
 #endif
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 
 #include "handlers/torch/shim.h"
@@ -56,20 +57,29 @@ void on_trace(const c10::cuda::CUDACachingAllocator::TraceEntry &entry)
 	agent.segment(&m);
 }
 
-/* The allocator has no devices to watch before CUDA is initialized: memory tells that it is. */
+void tell_segments()
+{
+	for (const auto &segment : c10::cuda::CUDACachingAllocator::snapshot().segments) {
+		pasta_torch_memory m{};
+
+		m.addr = reinterpret_cast<const void *>(segment.address);
+		m.bytes = static_cast<int64_t>(segment.total_size);
+		m.device = static_cast<uint32_t>(segment.device) + 1;
+		agent.segment(&m);
+	}
+}
+
+/* The allocator has no devices to watch before CUDA is initialized: memory tells that it is. One
+ * that asks CUDA for each piece (cudaMallocAsync) refuses: it has no segments. */
 void watch_segments()
 {
-	namespace cuda = c10::cuda::CUDACachingAllocator;
 	static const bool once = [] {
-		for (const auto &segment : cuda::snapshot().segments) {
-			pasta_torch_memory m{};
-
-			m.addr = reinterpret_cast<const void *>(segment.address);
-			m.bytes = static_cast<int64_t>(segment.total_size);
-			m.device = static_cast<uint32_t>(segment.device) + 1;
-			agent.segment(&m);
+		try {
+			c10::cuda::CUDACachingAllocator::attachAllocatorTraceTracker(on_trace);
+			tell_segments();
+		} catch (const std::exception &) {
+			return false;
 		}
-		cuda::attachAllocatorTraceTracker(on_trace);
 		return true;
 	}();
 	(void)once;

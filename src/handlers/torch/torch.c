@@ -393,9 +393,14 @@ static void on_segment(const struct pasta_torch_memory *m)
 		emit_memory(t, m, PASTA_ALLOC_SEGMENT, SEGMENTS, pasta_now());
 }
 
+/* For each operator as long as it is so. */
 static void on_blind(void)
 {
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
 	torch_tensors_blind();
+	if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
+		return;
 	pasta_agent_say("torch", "the program's own torch.profiler is running: memory that is "
 				 "allocated and freed meanwhile is not recorded");
 }
