@@ -8,7 +8,7 @@
 
 #include "reduce/cpu.h"
 
-enum { RUNS = 5, OBJECTS = 200, SITES = 64, ACCESSES = 1 << 22, TIMES = 8, BATCH = 1 << 12 };
+enum { RUNS = 5, OBJECTS = 200, SITES = 64, ACCESSES = 1 << 22, TIMES = 4, BATCH = 1 << 12 };
 #define BASE (UINT64_C(1) << 40)
 #define BY_BOTH (PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE))
 #define BY_ALL ((1u << PASTA_REDUCERS) - 2)

@@ -74,7 +74,8 @@ PASTA_DEV struct pasta_row *pasta_rows_other(const struct pasta_rows *t)
 	return &t->rows[t->mask + 1];
 }
 
-/* Whether the row at i is the caller's: it was empty, or had the key. */
+/* Whether the row at i is the caller's: it was empty, or had the key. A thread may wait here for
+ * another of its warp: devices from sm_70 on let each of them go on. */
 PASTA_DEV int pasta_rows_try(struct pasta_rows *t, uint32_t i, uint64_t key0, uint64_t key1)
 {
 	struct pasta_row *row = &t->rows[i];

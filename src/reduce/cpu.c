@@ -13,6 +13,9 @@ enum { SLOTS_LEAST = 1024, SPARSE = 4, WINDOW = 4 };
 #define BY_REQUEST (PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
 #define BY_SITE (PASTA_REDUCE_BIT(SITE) | BY_REQUEST)
 
+_Static_assert((int)PASTA_SPACES <= PASTA_CPU_APART, "a row a space");
+_Static_assert(sizeof(struct pasta_cell) == 32, "half a line a cell");
+
 struct pasta_cpu_inside {
 	const struct pasta_version *version;
 	uint64_t number;	    /* of the version that the cells are of */

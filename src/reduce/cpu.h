@@ -40,6 +40,9 @@ struct pasta_cell_rest {
 	uint64_t crosses, page_crosses;
 };
 
+/* Spaces there is room for: a power of two, so that none is out of bounds. */
+enum { PASTA_CPU_APART = 8 };
+
 /* What is in it is for the inline functions below. */
 struct pasta_cpu {
 	struct pasta_cell *cells;
@@ -49,7 +52,7 @@ struct pasta_cpu {
 	uint32_t page_shift;
 	uint32_t more; /* reducers beyond those by object and by page */
 	uint32_t function;
-	struct pasta_row apart[PASTA_SPACES]; /* spaces that have no objects */
+	struct pasta_row apart[PASTA_CPU_APART]; /* spaces that have no objects */
 	struct pasta_cpu_inside *in;
 };
 
@@ -114,7 +117,8 @@ static inline void pasta_cpu_access(struct pasta_cpu *c, uint64_t addr, uint32_t
 	struct pasta_cell *cell;
 
 	if (space >= PASTA_SPACE_LOCAL) {
-		pasta_row_count(&c->apart[space], kind, pasta_access_bytes(kind, size), 0);
+		pasta_row_count(&c->apart[space % PASTA_CPU_APART], kind,
+				pasta_access_bytes(kind, size), 0);
 		if (c->more)
 			pasta_cpu_more(c, space, 0, addr, size, kind, site);
 		return;
