@@ -1,0 +1,221 @@
+/* batch.c - buffers of raw accesses, handed from producers to consumers. */
+#include "reduce/batch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct list {
+	struct pasta_buffer *first, *last;
+};
+
+struct pasta_batches {
+	pthread_mutex_t lock;
+	pthread_cond_t freed, filled;
+	struct list free, full;
+	_Atomic uint32_t free_count; /* read without the lock, by producers that lose */
+	uint32_t accesses, wait_ms;
+	_Atomic bool closed;
+	struct pasta_batches_stats stats;
+};
+
+static void append(struct list *l, struct pasta_buffer *b)
+{
+	b->next = NULL;
+	if (l->first)
+		l->last->next = b;
+	else
+		l->first = b;
+	l->last = b;
+}
+
+static struct pasta_buffer *pop(struct list *l)
+{
+	struct pasta_buffer *b = l->first;
+
+	if (b)
+		l->first = b->next;
+	return b;
+}
+
+static int make_buffers(struct pasta_batches *q, uint32_t buffers)
+{
+	struct pasta_buffer *b;
+
+	for (uint32_t i = 0; i < buffers; i++) {
+		b = malloc(sizeof(*b) + (size_t)q->accesses * sizeof(b->accesses[0]));
+		if (!b)
+			return -ENOMEM;
+		b->count = 0;
+		append(&q->free, b);
+	}
+	q->free_count = buffers;
+	return 0;
+}
+
+static int make_conditions(struct pasta_batches *q)
+{
+	pthread_condattr_t attr;
+	int error;
+
+	if (pthread_condattr_init(&attr))
+		return -ENOMEM;
+	error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (!error)
+		error = pthread_mutex_init(&q->lock, NULL);
+	if (!error)
+		error = pthread_cond_init(&q->freed, &attr);
+	if (!error)
+		error = pthread_cond_init(&q->filled, &attr);
+	pthread_condattr_destroy(&attr);
+	return -error;
+}
+
+struct pasta_batches *pasta_batches_new(uint32_t buffers, uint32_t accesses, uint32_t wait_ms)
+{
+	struct pasta_batches *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->accesses = accesses;
+	q->wait_ms = wait_ms;
+	if (!buffers || !accesses || make_conditions(q) || make_buffers(q, buffers)) {
+		pasta_batches_free(q);
+		return NULL;
+	}
+	return q;
+}
+
+void pasta_batches_free(struct pasta_batches *q)
+{
+	struct pasta_buffer *b;
+
+	if (!q)
+		return;
+	while ((b = pop(&q->free)) || (b = pop(&q->full)))
+		free(b);
+	pthread_cond_destroy(&q->freed);
+	pthread_cond_destroy(&q->filled);
+	pthread_mutex_destroy(&q->lock);
+	free(q);
+}
+
+void pasta_batches_close(struct pasta_batches *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->closed = true;
+	pthread_cond_broadcast(&q->freed);
+	pthread_cond_broadcast(&q->filled);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *stats)
+{
+	pthread_mutex_lock(&q->lock);
+	*stats = q->stats;
+	pthread_mutex_unlock(&q->lock);
+}
+
+struct pasta_buffer *pasta_batches_take(struct pasta_batches *q, bool wait)
+{
+	struct pasta_buffer *b;
+
+	pthread_mutex_lock(&q->lock);
+	while (wait && !q->full.first && !q->closed)
+		pthread_cond_wait(&q->filled, &q->lock);
+	b = pop(&q->full);
+	if (b)
+		q->stats.taken += b->count;
+	pthread_mutex_unlock(&q->lock);
+	return b;
+}
+
+static void give_locked(struct pasta_batches *q, struct pasta_buffer *b)
+{
+	b->count = 0;
+	append(&q->free, b);
+	q->free_count++;
+	pthread_cond_signal(&q->freed);
+}
+
+void pasta_batches_give(struct pasta_batches *q, struct pasta_buffer *b)
+{
+	pthread_mutex_lock(&q->lock);
+	give_locked(q, b);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* -- Producers. -- */
+
+void pasta_batch_begin(struct pasta_batch *b, struct pasta_batches *q)
+{
+	*b = (struct pasta_batch){.q = q, .room = q->accesses};
+}
+
+static void hand_over(struct pasta_batch *b)
+{
+	struct pasta_batches *q = b->q;
+
+	if (b->buffer && b->buffer->count) {
+		append(&q->full, b->buffer);
+		pthread_cond_signal(&q->filled);
+	} else if (b->buffer) {
+		give_locked(q, b->buffer);
+	}
+	b->buffer = NULL;
+	q->stats.pushed += b->pushed;
+	q->stats.lost += b->lost;
+	b->pushed = b->lost = 0;
+}
+
+/* Whether there is a free buffer, in time. */
+static bool wait_free(struct pasta_batches *q)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += q->wait_ms / 1000;
+	until.tv_nsec += q->wait_ms % 1000 * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	while (!q->free.first && !q->closed) {
+		if (q->wait_ms == UINT32_MAX)
+			pthread_cond_wait(&q->freed, &q->lock);
+		else if (pthread_cond_timedwait(&q->freed, &q->lock, &until))
+			break;
+	}
+	return q->free.first && !q->closed;
+}
+
+bool pasta_batch_turn(struct pasta_batch *b)
+{
+	struct pasta_batches *q = b->q;
+
+	/* While it loses, it does not take the lock for each access. */
+	if (!b->buffer && (q->closed || (!q->wait_ms && !q->free_count)))
+		return false;
+	pthread_mutex_lock(&q->lock);
+	b->pushed--; /* the one at hand is not in the buffer, nor lost yet */
+	hand_over(b);
+	b->pushed++;
+	if (q->wait_ms ? wait_free(q) : q->free.first && !q->closed) {
+		b->buffer = pop(&q->free);
+		q->free_count--;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return b->buffer;
+}
+
+void pasta_batch_flush(struct pasta_batch *b)
+{
+	pthread_mutex_lock(&b->q->lock);
+	hand_over(b);
+	pthread_mutex_unlock(&b->q->lock);
+}
+
+void pasta_batch_end(struct pasta_batch *b)
+{
+	pasta_batch_flush(b);
+}

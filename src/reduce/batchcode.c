@@ -1,0 +1,174 @@
+/* batchcode.c - raw accesses as bytes, and back: see batch.h for the format. */
+#include "reduce/batch.h"
+
+#include <errno.h>
+
+#include "core/varint.h"
+
+enum { FORMAT = 1, SITES = 64, THREAD_SHIFT = 4, THREAD_MASK = 3 };
+enum flag { F_SITE = 1, F_SIZE = 2, F_WHAT = 4, F_GROUP = 8, F_TURN = 64, F_NONE = 128 };
+enum thread { THREAD_SAME, THREAD_NEXT, THREAD_OTHER };
+
+/* What both sides know: the access before, and that of each site before. */
+struct known {
+	struct pasta_access last, sites[SITES];
+};
+
+static struct pasta_access *site_of(struct known *k, uint32_t site)
+{
+	return &k->sites[site % SITES];
+}
+
+static uint8_t *put_difference(uint8_t *p, uint32_t now, uint32_t before)
+{
+	return pasta_varint_put(p, pasta_zigzag((uint64_t)(int64_t)(int32_t)(now - before)));
+}
+
+static unsigned int flags_of(const struct pasta_access *a, const struct pasta_access *last,
+			     const struct pasta_access *same)
+{
+	enum thread thread = a->thread == last->thread			 ? THREAD_SAME
+			     : a->thread == (uint16_t)(last->thread + 1) ? THREAD_NEXT
+									 : THREAD_OTHER;
+
+	return (a->site != last->site ? F_SITE : 0u) | (a->size != same->size ? F_SIZE : 0u) |
+	       (a->kind != same->kind || a->space != same->space ? F_WHAT : 0u) |
+	       (a->launch != last->launch || a->group != last->group ? F_GROUP : 0u) |
+	       (a->turn != same->turn ? F_TURN : 0u) | (unsigned int)thread << THREAD_SHIFT;
+}
+
+static uint8_t *put_access(uint8_t *p, struct known *k, const struct pasta_access *a)
+{
+	struct pasta_access *same = site_of(k, a->site), *last = &k->last;
+	unsigned int flags = flags_of(a, last, same);
+
+	*p++ = (uint8_t)flags;
+	if (flags & F_SITE)
+		p = put_difference(p, a->site, last->site);
+	if (flags & F_SIZE)
+		p = pasta_varint_put(p, a->size);
+	if (flags & F_WHAT)
+		p = pasta_varint_put(p, a->kind | (uint32_t)a->space << 8);
+	if (flags & F_GROUP) {
+		p = put_difference(p, a->launch, last->launch);
+		p = put_difference(p, a->group, last->group);
+	}
+	if ((flags >> THREAD_SHIFT & THREAD_MASK) == THREAD_OTHER)
+		p = put_difference(p, a->thread, last->thread);
+	if (flags & F_TURN)
+		p = put_difference(p, a->turn, same->turn);
+	p = pasta_varint_put(p, pasta_zigzag(a->addr - same->addr));
+	*same = *last = *a;
+	return p;
+}
+
+size_t pasta_batch_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
+			  size_t room, size_t *size)
+{
+	struct known k = {0};
+	uint8_t *p = bytes;
+	size_t i = 0;
+
+	if (room >= PASTA_BATCH_HEAD) {
+		*p++ = FORMAT;
+		while (i < count && room - (size_t)(p - bytes) >= PASTA_BATCH_ACCESS_MAX)
+			p = put_access(p, &k, &accesses[i++]);
+	}
+	*size = (size_t)(p - bytes);
+	return i;
+}
+
+/* -- And back. Each step passes on where it is, or NULL: the bytes are damaged. -- */
+
+static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+	return p ? pasta_varint_get(p, end, v) : NULL;
+}
+
+static const uint8_t *get_difference(const uint8_t *p, const uint8_t *end, uint32_t *v)
+{
+	uint64_t difference = 0;
+
+	p = get(p, end, &difference);
+	*v += (uint32_t)pasta_unzigzag(difference);
+	return p;
+}
+
+static const uint8_t *get_thread(const uint8_t *p, const uint8_t *end, unsigned int how,
+				 struct pasta_access *a)
+{
+	uint32_t thread = a->thread;
+
+	if (how == THREAD_NEXT)
+		thread++;
+	else if (how == THREAD_OTHER)
+		p = get_difference(p, end, &thread);
+	else if (how != THREAD_SAME)
+		return NULL;
+	a->thread = (uint16_t)thread;
+	return p;
+}
+
+/* What is said of the access in comparison with the one of its site. */
+static const uint8_t *get_rest(const uint8_t *p, const uint8_t *end, unsigned int flags,
+			       struct pasta_access *a, const struct pasta_access *same,
+			       uint64_t size, uint64_t what)
+{
+	uint64_t difference = 0;
+
+	if (size > UINT32_MAX || what > UINT16_MAX)
+		return NULL;
+	a->size = flags & F_SIZE ? (uint32_t)size : same->size;
+	a->kind = flags & F_WHAT ? (uint8_t)what : same->kind;
+	a->space = flags & F_WHAT ? (uint8_t)(what >> 8) : same->space;
+	a->turn = same->turn;
+	if (flags & F_TURN)
+		p = get_difference(p, end, &a->turn);
+	p = get(p, end, &difference);
+	a->addr = same->addr + pasta_unzigzag(difference);
+	return p;
+}
+
+static const uint8_t *get_access(const uint8_t *p, const uint8_t *end, struct known *k)
+{
+	unsigned int flags = *p++;
+	struct pasta_access a = k->last;
+	uint64_t size = 0, what = 0;
+
+	if (flags & F_NONE)
+		return NULL;
+	if (flags & F_SITE)
+		p = get_difference(p, end, &a.site);
+	if (flags & F_SIZE)
+		p = get(p, end, &size);
+	if (flags & F_WHAT)
+		p = get(p, end, &what);
+	if (flags & F_GROUP) {
+		p = get_difference(p, end, &a.launch);
+		p = get_difference(p, end, &a.group);
+	}
+	p = get_thread(p, end, flags >> THREAD_SHIFT & THREAD_MASK, &a);
+	p = get_rest(p, end, flags, &a, site_of(k, a.site), size, what);
+	*site_of(k, a.site) = k->last = a;
+	return p;
+}
+
+ssize_t pasta_batch_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
+			   size_t max)
+{
+	const uint8_t *p = bytes, *end = bytes + size;
+	struct known k = {0};
+	size_t count = 0;
+
+	if (!size || *p++ != FORMAT)
+		return -EINVAL;
+	while (p < end) {
+		if (count == max)
+			return -ENOSPC;
+		p = get_access(p, end, &k);
+		if (!p)
+			return -EINVAL;
+		accesses[count++] = k.last;
+	}
+	return (ssize_t)count;
+}

@@ -1,0 +1,480 @@
+/* cpu.c - reducers on the host: cells, the tables by site, and how they are drained. */
+#include "reduce/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "reduce/requests.h"
+
+#define CELLS_MAX (UINT32_C(1) << 26)
+/* The index is a quarter full at most; a page's cells are in its first places, if they can be. */
+enum { SLOTS_LEAST = 1024, SPARSE = 4, WINDOW = 4 };
+#define BY_REQUEST (PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
+#define BY_SITE (PASTA_REDUCE_BIT(SITE) | BY_REQUEST)
+
+_Static_assert((int)PASTA_SPACES <= PASTA_CPU_APART, "a row a space");
+_Static_assert(sizeof(struct pasta_cell) == 32, "half a line a cell");
+
+struct pasta_cpu_inside {
+	const struct pasta_version *version;
+	uint64_t number;	    /* of the version that the cells are of */
+	uint32_t slots, max, count; /* of the index at most, of cells at most, of cells */
+	struct pasta_rows rest;	    /* objects whose cells had no room */
+	struct pasta_row rest_page;
+	struct pasta_rows tables[PASTA_REDUCERS];
+	struct pasta_requests *requests;
+	uint32_t reducers, turns;
+	uint32_t stamp; /* changes with the thread */
+	uint32_t group, thread, group_size;
+	bool given; /* the turn is the record's */
+	uint32_t turn;
+};
+
+static const struct pasta_cpu_config defaults = {
+	.page_shift = 12,
+	.cells = 65536,
+	.rows = 16384,
+	.requests = 4096,
+	.turns = 64,
+};
+
+static uint32_t given_or(uint32_t value, uint32_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+/* -- Making and freeing. -- */
+
+/* Only the pages of it that are used take memory. */
+static void *map(size_t count, size_t size)
+{
+	void *p = mmap(NULL, count * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void unmap(void *p, size_t count, size_t size)
+{
+	if (p)
+		munmap(p, count * size);
+}
+
+static int make_cells(struct pasta_cpu *c, uint32_t cells)
+{
+	struct pasta_cpu_inside *in = c->in;
+
+	in->slots = SLOTS_LEAST;
+	while (in->slots < SPARSE * cells)
+		in->slots *= 2;
+	in->max = cells;
+	c->mask = SLOTS_LEAST - 1;
+	c->cells = map((size_t)cells + 1, sizeof(*c->cells));
+	c->rests = map((size_t)cells + 1, sizeof(*c->rests));
+	c->index = map(in->slots, sizeof(*c->index));
+	if (!c->cells || !c->rests || !c->index)
+		return -ENOMEM;
+	return pasta_rows_init(&in->rest, defaults.rows);
+}
+
+static bool has(const struct pasta_cpu_inside *in, enum pasta_reducer reducer)
+{
+	return in->reducers >> reducer & 1;
+}
+
+static int make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *config)
+{
+	struct pasta_cpu_inside *in = c->in;
+	struct pasta_rows *t = in->tables;
+
+	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++) {
+		bool wanted = has(in, i) || (i == PASTA_REDUCE_SITE && in->reducers & BY_SITE);
+
+		if (wanted && pasta_rows_init(&t[i], given_or(config->rows, defaults.rows)))
+			return -ENOMEM;
+	}
+	if (!(in->reducers & BY_REQUEST))
+		return 0;
+	in->requests = pasta_requests_new(
+		given_or(config->requests, defaults.requests),
+		has(in, PASTA_REDUCE_COALESCE) ? &t[PASTA_REDUCE_COALESCE] : NULL,
+		has(in, PASTA_REDUCE_DIVERGE) ? &t[PASTA_REDUCE_DIVERGE] : NULL);
+	return in->requests ? 0 : -ENOMEM;
+}
+
+static int check(const struct pasta_cpu_config *config, struct pasta_err *err)
+{
+	if (config->page_shift && (config->page_shift < 5 || config->page_shift > 30))
+		return pasta_fail(err, -EINVAL, "pages of 2^%u bytes: choose 2^5 to 2^30",
+				  config->page_shift);
+	if (config->cells > CELLS_MAX || config->rows > CELLS_MAX || config->requests > 1u << 20)
+		return pasta_fail(err, -EINVAL,
+				  "tables of accesses are too big: at most 2^26 cells and rows, "
+				  "and 2^20 requests");
+	return 0;
+}
+
+struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_err *err)
+{
+	struct pasta_cpu *c;
+
+	if (check(config, err))
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		goto fail;
+	c->in = calloc(1, sizeof(*c->in));
+	if (!c->in)
+		goto fail;
+	c->page_shift = given_or(config->page_shift, defaults.page_shift);
+	c->in->reducers = config->reducers;
+	c->in->turns = given_or(config->turns, defaults.turns);
+	c->more = config->reducers & (BY_SITE | PASTA_REDUCE_BIT(SITE_OBJECT));
+	if (make_cells(c, given_or(config->cells, defaults.cells)) || make_tables(c, config))
+		goto fail;
+	return c;
+fail:
+	pasta_cpu_free(c);
+	pasta_fail(err, -ENOMEM, "no memory for tables of accesses");
+	return NULL;
+}
+
+void pasta_cpu_free(struct pasta_cpu *c)
+{
+	struct pasta_cpu_inside *in = c ? c->in : NULL;
+
+	if (in) {
+		unmap(c->cells, (size_t)in->max + 1, sizeof(*c->cells));
+		unmap(c->rests, (size_t)in->max + 1, sizeof(*c->rests));
+		unmap(c->index, in->slots, sizeof(*c->index));
+		pasta_rows_free(&in->rest);
+		for (int i = 0; i < PASTA_REDUCERS; i++)
+			pasta_rows_free(&in->tables[i]);
+		pasta_requests_free(in->requests);
+		free(in);
+	}
+	free(c);
+}
+
+/* -- Counting. -- */
+
+void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, uint32_t function,
+		      uint32_t group_size)
+{
+	struct pasta_cpu_inside *in = c->in;
+	uint64_t number = pasta_version_number(version);
+
+	if (in->requests)
+		pasta_requests_close(in->requests);
+	/* What lies where may have changed: cells keep their counts, but are to be found anew. */
+	for (uint32_t i = 1; number != in->number && i <= in->count; i++)
+		c->cells[i].size = 0;
+	in->version = version;
+	in->number = number;
+	in->group_size = group_size;
+	c->function = function;
+	pasta_cpu_thread(c, 0, 0);
+}
+
+void pasta_cpu_thread(struct pasta_cpu *c, uint32_t group, uint32_t thread)
+{
+	struct pasta_cpu_inside *in = c->in;
+
+	in->stamp++;
+	in->group = group;
+	in->thread = thread;
+	if (in->requests)
+		pasta_requests_thread(in->requests, group, thread, in->group_size);
+}
+
+void pasta_cpu_carry(struct pasta_cpu *c, struct pasta_cell *cell)
+{
+	struct pasta_cell_rest *rest = &c->rests[cell - c->cells];
+
+	rest->loads += (uint32_t)cell->counts;
+	rest->stores += cell->counts >> 32;
+	cell->counts = 0;
+}
+
+/* The distance between the places of a key in the index: odd, so that they are all of it. */
+static uint32_t step_of(uint64_t key0, uint64_t key1)
+{
+	return pasta_rows_hash(key0, key1) | 1;
+}
+
+static uint32_t *slot_at(const struct pasta_cpu *c, uint32_t home, uint32_t step, uint32_t i)
+{
+	return &c->index[(home + i * step) & c->mask];
+}
+
+/*
+ * The place in the index of the cell that begins here; an empty one if it has none. It is among
+ * the first places of its page, where it is found by the address alone, or, if they were taken
+ * when it came, among those of its whole key: pages may have many small objects.
+ */
+static uint32_t *slot_of(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
+{
+	uint32_t home = pasta_cell_home(c, begin), step = step_of(begin >> c->page_shift, 0), i;
+	uint32_t *room = NULL, *slot;
+
+	for (i = 0; i < WINDOW; i++) {
+		slot = slot_at(c, home, step, i);
+		if (c->cells[*slot].begin == begin && c->rests[*slot].object == object && *slot)
+			return slot;
+		if (!*slot && !room)
+			room = slot;
+	}
+	step = step_of(begin, object);
+	for (i = 1;; i++) {
+		slot = slot_at(c, home, step, i);
+		if (!*slot)
+			return room ? room : slot;
+		if (c->cells[*slot].begin == begin && c->rests[*slot].object == object)
+			return slot;
+	}
+}
+
+static void index_cells(struct pasta_cpu *c)
+{
+	memset(c->index, 0, ((size_t)c->mask + 1) * sizeof(*c->index));
+	for (uint32_t i = 1; i <= c->in->count; i++)
+		*slot_of(c, c->cells[i].begin, c->rests[i].object) = i;
+}
+
+/* The cell that begins here, made if there is none; NULL: there is no room. */
+static struct pasta_cell *cell_of(struct pasta_cpu *c, uint64_t begin, uint64_t object)
+{
+	uint32_t *slot = slot_of(c, begin, object), cell = *slot;
+
+	if (cell)
+		return &c->cells[cell];
+	if (c->in->count == c->in->max)
+		return NULL;
+	cell = *slot = ++c->in->count;
+	c->cells[cell].begin = begin;
+	c->rests[cell].object = object;
+	if (c->in->count > c->mask / SPARSE && c->mask + 1 < c->in->slots) {
+		c->mask = 2 * c->mask + 1;
+		index_cells(c);
+	}
+	return &c->cells[cell];
+}
+
+static void count_rest(struct pasta_cpu *c, uint64_t object, uint32_t kind, uint32_t size,
+		       uint32_t crosses, uint32_t page_crosses)
+{
+	pasta_count_object(&c->in->rest, object, kind, size, crosses);
+	pasta_row_count(&c->in->rest_page, kind, pasta_access_bytes(kind, size), page_crosses);
+}
+
+/* What no cell at hand has whole. Returns whether it reaches out of its object, which is *object.
+ */
+static uint32_t count_place(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,
+			    uint64_t *object)
+{
+	struct pasta_place place = pasta_version_find(c->in->version, addr);
+	uint64_t page = addr >> c->page_shift << c->page_shift;
+	uint64_t page_last = page + ((UINT64_C(1) << c->page_shift) - 1);
+	uint64_t begin = place.begin > page ? place.begin : page;
+	uint64_t last = place.last < page_last ? place.last : page_last;
+	uint32_t crosses = pasta_access_crosses(addr, size, place.last);
+	uint32_t page_crosses = pasta_access_crosses(addr, size, page_last);
+	struct pasta_cell *cell = cell_of(c, begin, place.object);
+
+	*object = place.object;
+	if (!cell) {
+		count_rest(c, place.object, kind, size, crosses, page_crosses);
+		return crosses;
+	}
+	cell->size = (uint32_t)(last - begin + 1);
+	pasta_cell_count(c, cell, kind, size);
+	c->rests[cell - c->cells].crosses += crosses;
+	c->rests[cell - c->cells].page_crosses += page_crosses;
+	return crosses;
+}
+
+void pasta_cpu_slow(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind, uint32_t site)
+{
+	uint32_t home = pasta_cell_home(c, addr), step = step_of(addr >> c->page_shift, 0), i;
+	uint32_t crosses = 0;
+	uint64_t object;
+
+	for (i = 1; i < WINDOW; i++) {
+		struct pasta_cell *cell = &c->cells[*slot_at(c, home, step, i)];
+
+		if (pasta_cell_has(cell, addr, size)) {
+			pasta_cell_count(c, cell, kind, size);
+			object = c->rests[cell - c->cells].object;
+			break;
+		}
+	}
+	if (i == WINDOW)
+		crosses = count_place(c, addr, size, kind, &object);
+	if (c->more)
+		pasta_cpu_more(c, object, crosses, addr, size, kind, site);
+}
+
+static void count_request(struct pasta_cpu *c, struct pasta_row *row, uint64_t site, uint64_t addr,
+			  uint32_t size, uint32_t kind)
+{
+	struct pasta_cpu_inside *in = c->in;
+	bool known = row != pasta_rows_other(&in->tables[PASTA_REDUCE_SITE]);
+
+	if (in->given) {
+		pasta_requests_add(in->requests, site, in->turn, addr, size, kind);
+		return;
+	}
+	row->turn = row->stamp == in->stamp ? row->turn + (row->turn < in->turns) : 0;
+	row->stamp = in->stamp;
+	if (known && row->turn < in->turns)
+		pasta_requests_add(in->requests, site, row->turn, addr, size, kind);
+	else
+		pasta_requests_leave_out(in->requests, size, kind);
+}
+
+void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint64_t addr,
+		    uint32_t size, uint32_t kind, uint32_t site)
+{
+	uint64_t where = PASTA_SITE(c->function, site);
+	struct pasta_rows *tables = c->in->tables;
+	struct pasta_row *row;
+
+	if (c->more & PASTA_REDUCE_BIT(SITE_OBJECT))
+		pasta_count_site_object(&tables[PASTA_REDUCE_SITE_OBJECT], where, object, kind,
+					size, crosses);
+	if (!(c->more & BY_SITE))
+		return;
+	row = pasta_count_site(&tables[PASTA_REDUCE_SITE], where, kind, size, crosses);
+	if (c->in->requests)
+		count_request(c, row, where, addr, size, kind);
+}
+
+static bool is_access(const struct pasta_access *a)
+{
+	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACES;
+}
+
+/* By object and by page alone, or nothing that asks who it is. */
+static size_t count_plain(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
+			  size_t *bad)
+{
+	size_t i;
+
+	for (i = 0; i < count && a[i].launch == a->launch; i++)
+		if (is_access(&a[i]))
+			pasta_cpu_access(c, a[i].addr, a[i].size, a[i].kind, a[i].space, a[i].site);
+		else
+			++*bad;
+	return i;
+}
+
+static size_t count_threads(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
+			    size_t *bad)
+{
+	struct pasta_cpu_inside *in = c->in;
+	size_t i;
+
+	in->given = true;
+	for (i = 0; i < count && a[i].launch == a->launch; i++) {
+		if (!is_access(&a[i])) {
+			++*bad;
+			continue;
+		}
+		if (a[i].group != in->group || a[i].thread != in->thread)
+			pasta_cpu_thread(c, a[i].group, a[i].thread);
+		in->turn = a[i].turn;
+		pasta_cpu_access(c, a[i].addr, a[i].size, a[i].kind, a[i].space, a[i].site);
+	}
+	in->given = false;
+	return i;
+}
+
+size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
+		       size_t *bad)
+{
+	size_t none = 0, taken = c->in->requests ? count_threads(c, accesses, count, &none)
+						 : count_plain(c, accesses, count, &none);
+
+	if (bad)
+		*bad = none;
+	return taken;
+}
+
+/* -- Draining. -- */
+
+static void add_counts(struct pasta_row *row, uint64_t loads, uint64_t stores, uint64_t bytes,
+		       uint64_t extra)
+{
+	row->loads += loads;
+	row->stores += stores;
+	row->bytes += bytes;
+	row->extra += extra;
+}
+
+static void drain_cell(struct pasta_cpu *c, uint32_t i, struct pasta_rows *objects,
+		       struct pasta_rows *pages)
+{
+	uint64_t page = c->cells[i].begin >> c->page_shift << c->page_shift;
+	const struct pasta_cell_rest *rest = &c->rests[i];
+
+	pasta_cpu_carry(c, &c->cells[i]);
+	if (objects)
+		add_counts(pasta_rows_at(objects, rest->object, 0), rest->loads, rest->stores,
+			   c->cells[i].bytes, rest->crosses);
+	if (pages)
+		add_counts(pasta_rows_at(pages, page, 0), rest->loads, rest->stores,
+			   c->cells[i].bytes, rest->page_crosses);
+}
+
+static void drain_cells(struct pasta_cpu *c, struct pasta_rows *objects, struct pasta_rows *pages)
+{
+	uint32_t count = c->in->count;
+
+	for (uint32_t i = 1; i <= count; i++)
+		drain_cell(c, i, objects, pages);
+	memset(c->cells, 0, ((size_t)count + 1) * sizeof(*c->cells));
+	memset(c->rests, 0, ((size_t)count + 1) * sizeof(*c->rests));
+	c->in->count = 0;
+	index_cells(c);
+	c->mask = SLOTS_LEAST - 1;
+}
+
+static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct pasta_rows *pages)
+{
+	const struct pasta_row *p = &c->in->rest_page;
+
+	if (objects)
+		pasta_rows_merge(objects, &c->in->rest);
+	pasta_rows_clear(&c->in->rest);
+	if (pages)
+		add_counts(pasta_rows_other(pages), p->loads, p->stores, p->bytes, p->extra);
+	memset(&c->in->rest_page, 0, sizeof(c->in->rest_page));
+	for (int i = PASTA_SPACE_LOCAL; i < PASTA_SPACES; i++) {
+		p = &c->apart[i];
+		if (objects && (p->loads || p->stores))
+			add_counts(pasta_rows_at(objects, (uint64_t)i, 0), p->loads, p->stores,
+				   p->bytes, 0);
+	}
+	memset(c->apart, 0, sizeof(c->apart));
+}
+
+void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
+{
+	uint32_t both = c->in->reducers & sums->reducers;
+	struct pasta_rows *to = sums->tables;
+	struct pasta_rows *objects =
+		both & PASTA_REDUCE_BIT(OBJECT) ? &to[PASTA_REDUCE_OBJECT] : NULL;
+	struct pasta_rows *pages = both & PASTA_REDUCE_BIT(PAGE) ? &to[PASTA_REDUCE_PAGE] : NULL;
+
+	if (c->in->requests)
+		pasta_requests_close(c->in->requests);
+	drain_cells(c, objects, pages);
+	drain_rest(c, objects, pages);
+	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++) {
+		if (both >> i & 1)
+			pasta_rows_merge(&to[i], &c->in->tables[i]);
+		if (c->in->tables[i].rows)
+			pasta_rows_clear(&c->in->tables[i]);
+	}
+}

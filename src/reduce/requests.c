@@ -1,0 +1,146 @@
+/* requests.c - open requests of one warp, in a table by site and turn. */
+#include "reduce/requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUESTS_MAX (UINT32_C(1) << 20)
+
+/* The index is open addressing, at most half full; slots have the request's place, plus 1. */
+struct pasta_requests {
+	struct pasta_rows *coalesce, *diverge;
+	struct pasta_request *open;
+	uint32_t *turn, *slot; /* of each open one; slot is its place in the index */
+	uint32_t *slots;
+	uint32_t count, max, mask;
+	uint32_t group, warp, lane, lanes;
+	bool begun;
+};
+
+struct pasta_requests *pasta_requests_new(uint32_t count, struct pasta_rows *coalesce,
+					  struct pasta_rows *diverge)
+{
+	struct pasta_requests *q;
+	uint32_t slots = 16;
+
+	if (!count || count > REQUESTS_MAX)
+		return NULL;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return NULL;
+	while (slots < 2 * count)
+		slots *= 2;
+	*q = (struct pasta_requests){.coalesce = coalesce,
+				     .diverge = diverge,
+				     .max = count,
+				     .mask = slots - 1,
+				     .open = malloc(count * sizeof(*q->open)),
+				     .turn = malloc(count * sizeof(*q->turn)),
+				     .slot = malloc(count * sizeof(*q->slot)),
+				     .slots = calloc(slots, sizeof(*q->slots))};
+	if (!q->open || !q->turn || !q->slot || !q->slots) {
+		pasta_requests_free(q);
+		return NULL;
+	}
+	return q;
+}
+
+void pasta_requests_free(struct pasta_requests *q)
+{
+	if (!q)
+		return;
+	free(q->open);
+	free(q->turn);
+	free(q->slot);
+	free(q->slots);
+	free(q);
+}
+
+static void count_request(struct pasta_requests *q, const struct pasta_request *r)
+{
+	if (!r->active)
+		return;
+	if (q->coalesce)
+		pasta_count_coalesce(q->coalesce, r);
+	if (q->diverge)
+		pasta_count_diverge(q->diverge, r);
+}
+
+void pasta_requests_close(struct pasta_requests *q)
+{
+	for (uint32_t i = 0; i < q->count; i++) {
+		count_request(q, &q->open[i]);
+		q->slots[q->slot[i]] = 0;
+	}
+	q->count = 0;
+	q->begun = false;
+}
+
+void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t thread, uint32_t size)
+{
+	uint32_t warp = thread / PASTA_WARP, lane = thread % PASTA_WARP;
+	uint32_t left = size > warp * PASTA_WARP ? size - warp * PASTA_WARP : 0;
+
+	if (q->begun && (group != q->group || warp != q->warp || lane <= q->lane))
+		pasta_requests_close(q);
+	q->begun = true;
+	q->group = group;
+	q->warp = warp;
+	q->lane = lane;
+	/* A size that is too small is not the caller's word on this thread. */
+	q->lanes = left < PASTA_WARP && left > lane ? left : PASTA_WARP;
+}
+
+/* The open request, or a new one; NULL: there is no room. */
+static struct pasta_request *request_of(struct pasta_requests *q, uint64_t site, uint32_t turn,
+					uint32_t kind)
+{
+	uint32_t i = pasta_rows_hash(site, turn) & q->mask, at;
+
+	for (; q->slots[i]; i = (i + 1) & q->mask) {
+		at = q->slots[i] - 1;
+		if (q->open[at].site == site && q->turn[at] == turn && q->open[at].kind == kind)
+			return &q->open[at];
+	}
+	if (q->count == q->max)
+		return NULL;
+	at = q->count++;
+	q->slots[i] = at + 1;
+	q->slot[at] = i;
+	q->turn[at] = turn;
+	q->open[at].site = site;
+	q->open[at].kind = kind;
+	q->open[at].active = 0;
+	return &q->open[at];
+}
+
+static void count_other(struct pasta_rows *t, uint32_t kind, uint32_t size)
+{
+	if (t)
+		pasta_row_count(pasta_rows_other(t), kind, pasta_access_bytes(kind, size), 0);
+}
+
+void pasta_requests_leave_out(struct pasta_requests *q, uint32_t size, uint32_t kind)
+{
+	count_other(q->coalesce, kind, size);
+	count_other(q->diverge, kind, size);
+}
+
+void pasta_requests_add(struct pasta_requests *q, uint64_t site, uint32_t turn, uint64_t addr,
+			uint32_t size, uint32_t kind)
+{
+	struct pasta_request *r = request_of(q, site, turn, kind);
+
+	if (!r) {
+		pasta_requests_leave_out(q, size, kind);
+		return;
+	}
+	if (r->active >> q->lane & 1) {
+		count_request(q, r);
+		r->active = 0;
+	}
+	r->active |= 1u << q->lane;
+	r->lanes = q->lanes;
+	r->sizes[q->lane] = size;
+	r->addrs[q->lane] = addr;
+}

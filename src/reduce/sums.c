@@ -1,0 +1,172 @@
+/* sums.c - tables of rows: made, emptied, merged, and turned into events. */
+#include "reduce/sums.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_MAX (UINT32_C(1) << 26)
+#define ROWS_DEFAULT (UINT32_C(1) << 16)
+
+int pasta_rows_init(struct pasta_rows *t, uint32_t rows)
+{
+	uint32_t slots = 16;
+
+	memset(t, 0, sizeof(*t));
+	if (!rows || rows > ROWS_MAX)
+		return -EINVAL;
+	while (slots - slots / 4 < rows)
+		slots *= 2;
+	t->rows = calloc((size_t)slots + 1, sizeof(*t->rows));
+	t->used = malloc(slots * sizeof(*t->used));
+	if (!t->rows || !t->used) {
+		pasta_rows_free(t);
+		return -ENOMEM;
+	}
+	t->mask = slots - 1;
+	t->max = rows;
+	*pasta_rows_other(t) = (struct pasta_row){.key0 = PASTA_KEY_OTHER, .key1 = PASTA_KEY_OTHER};
+	return 0;
+}
+
+void pasta_rows_free(struct pasta_rows *t)
+{
+	free(t->rows);
+	free(t->used);
+	memset(t, 0, sizeof(*t));
+}
+
+void pasta_rows_clear(struct pasta_rows *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		memset(&t->rows[t->used[i]], 0, sizeof(*t->rows));
+	t->count = 0;
+	*pasta_rows_other(t) = (struct pasta_row){.key0 = PASTA_KEY_OTHER, .key1 = PASTA_KEY_OTHER};
+}
+
+static void add_row(struct pasta_row *to, const struct pasta_row *from)
+{
+	to->loads += from->loads;
+	to->stores += from->stores;
+	to->bytes += from->bytes;
+	to->extra += from->extra;
+}
+
+void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from)
+{
+	const struct pasta_row *row;
+
+	for (uint32_t i = 0; i < from->count; i++) {
+		row = &from->rows[from->used[i]];
+		add_row(pasta_rows_at(into, row->key0, row->key1), row);
+	}
+	add_row(pasta_rows_other(into), pasta_rows_other(from));
+}
+
+static bool has(const struct pasta_sums *s, int reducer)
+{
+	return s->reducers >> reducer & 1;
+}
+
+struct pasta_sums *pasta_sums_new(uint32_t reducers, uint32_t rows)
+{
+	struct pasta_sums *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	for (int i = 1; i < PASTA_REDUCERS; i++) {
+		if (!(reducers >> i & 1))
+			continue;
+		if (pasta_rows_init(&s->tables[i], rows ? rows : ROWS_DEFAULT)) {
+			pasta_sums_free(s);
+			return NULL;
+		}
+		s->reducers |= 1u << i;
+	}
+	return s;
+}
+
+void pasta_sums_free(struct pasta_sums *s)
+{
+	if (!s)
+		return;
+	for (int i = 1; i < PASTA_REDUCERS; i++)
+		pasta_rows_free(&s->tables[i]);
+	free(s);
+}
+
+void pasta_sums_clear(struct pasta_sums *s)
+{
+	for (int i = 1; i < PASTA_REDUCERS; i++)
+		if (has(s, i))
+			pasta_rows_clear(&s->tables[i]);
+}
+
+void pasta_sums_merge(struct pasta_sums *into, const struct pasta_sums *from)
+{
+	for (int i = 1; i < PASTA_REDUCERS; i++)
+		if (has(into, i) && has(from, i))
+			pasta_rows_merge(&into->tables[i], &from->tables[i]);
+}
+
+void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
+		      const struct pasta_row *row, uint64_t corr)
+{
+	memset(ev, 0, PASTA_EVENT_SIZE(access_sum));
+	ev->size = PASTA_EVENT_SIZE(access_sum);
+	ev->kind = PASTA_ACCESS_SUM;
+	ev->access_sum.corr = corr;
+	ev->access_sum.key0 = row->key0;
+	ev->access_sum.key1 = row->key1;
+	ev->access_sum.loads = row->loads;
+	ev->access_sum.stores = row->stores;
+	ev->access_sum.bytes = row->bytes;
+	ev->access_sum.extra = row->extra;
+	ev->access_sum.reducer = reducer;
+}
+
+static int by_keys(const void *a, const void *b)
+{
+	const struct pasta_row *x = *(const struct pasta_row *const *)a;
+	const struct pasta_row *y = *(const struct pasta_row *const *)b;
+
+	if (x->key0 != y->key0)
+		return x->key0 < y->key0 ? -1 : 1;
+	return x->key1 < y->key1 ? -1 : x->key1 > y->key1;
+}
+
+static bool is_zero(const struct pasta_row *row)
+{
+	return !(row->loads | row->stores | row->bytes | row->extra);
+}
+
+static int each_row(const struct pasta_rows *t, enum pasta_reducer reducer, pasta_sums_fn fn,
+		    void *arg)
+{
+	const struct pasta_row **rows = malloc(((size_t)t->count + 1) * sizeof(struct pasta_row *));
+	uint32_t count = t->count;
+	int error = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		rows[i] = &t->rows[t->used[i]];
+	qsort(rows, count, sizeof(struct pasta_row *), by_keys);
+	if (!is_zero(pasta_rows_other(t)))
+		rows[count++] = pasta_rows_other(t);
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = fn(arg, reducer, rows[i]);
+	free(rows);
+	return error;
+}
+
+int pasta_sums_each(const struct pasta_sums *s, pasta_sums_fn fn, void *arg)
+{
+	int error = 0;
+
+	for (int i = 1; i < PASTA_REDUCERS && !error; i++)
+		if (has(s, i))
+			error = each_row(&s->tables[i], (enum pasta_reducer)i, fn, arg);
+	return error;
+}

@@ -1,0 +1,233 @@
+/* test_batch.c - raw accesses: buffers that are lost or waited for, and their bytes. */
+#include "unit/support.h"
+
+#include <pthread.h>
+
+#include "reduce/batch.h"
+
+enum { COUNT = 20000 };
+
+static struct pasta_access in[COUNT], out[COUNT];
+
+/* A program of a few sites, and now and then something wild. */
+static struct pasta_access any_access(uint32_t i)
+{
+	struct pasta_access a = {.addr = 0x7f0000001000 + i * 4,
+				 .size = 4,
+				 .site = i % 3,
+				 .launch = i / 5000,
+				 .group = i / 100,
+				 .turn = i % 7,
+				 .thread = (uint16_t)(i / 3 % 256),
+				 .kind = PASTA_ACCESS_LOAD,
+				 .space = PASTA_SPACE_GLOBAL};
+	uint64_t wild[4] = {random_u64(), random_u64(), random_u64(), random_u64()};
+
+	if (!random_below(20))
+		memcpy(&a, wild, sizeof(a));
+	return a;
+}
+
+static void accesses_come_back_from_bytes_as_they_were(void **state)
+{
+	static uint8_t bytes[32768];
+	size_t at, size, n, all = 0;
+
+	random_begin();
+	for (uint32_t i = 0; i < COUNT; i++)
+		in[i] = any_access(i);
+	for (at = 0; at < COUNT; at += n, all += size) {
+		n = pasta_batch_encode(in + at, COUNT - at, bytes, sizeof(bytes), &size);
+		assert_property(n && size <= sizeof(bytes));
+		assert_property(pasta_batch_decode(bytes, size, out + at, COUNT - at) ==
+				(ssize_t)n);
+		assert_property(pasta_batch_decode(bytes, size, out + at, n - 1) == -ENOSPC);
+	}
+	assert_memory_equal(in, out, sizeof(in));
+	assert_true(all < sizeof(in) / 4);
+}
+
+static void damaged_bytes_are_refused_or_read_within_bounds(void **state)
+{
+	uint8_t bytes[4096], bad[4096];
+	size_t size, n;
+	ssize_t count;
+
+	random_begin();
+	for (uint32_t i = 0; i < 200; i++)
+		in[i] = any_access(i);
+	n = pasta_batch_encode(in, 200, bytes, sizeof(bytes), &size);
+	assert_true(n > 50);
+	assert_int_equal(pasta_batch_decode(bytes, 0, out, COUNT), -EINVAL);
+	assert_int_equal(pasta_batch_decode((const uint8_t *)"\x02", 1, out, COUNT), -EINVAL);
+	assert_int_equal(pasta_batch_decode((const uint8_t *)"\x01\x80\x00", 3, out, COUNT),
+			 -EINVAL);
+	assert_int_equal(pasta_batch_decode((const uint8_t *)"\x01\x30\x00", 3, out, COUNT),
+			 -EINVAL);
+	for (size_t cut = 1; cut < size; cut++) {
+		count = pasta_batch_decode(bytes, cut, out, COUNT);
+		assert_true(count == -EINVAL || (count >= 0 && (size_t)count < n));
+		if (count > 0)
+			assert_memory_equal(in, out, (size_t)count * sizeof(in[0]));
+	}
+	for (int i = 0; i < 20000; i++) {
+		uint8_t *copy;
+
+		memcpy(bad, bytes, size);
+		for (int k = 0; k < 3; k++)
+			bad[random_below(size)] = (uint8_t)random_u64();
+		copy = malloc(size); /* of this size, for a sanitizer to see its end */
+		assert_non_null(copy);
+		memcpy(copy, bad, size);
+		count = pasta_batch_decode(copy, size, out, COUNT);
+		assert_property(count == -EINVAL || (count >= 0 && (size_t)count <= size));
+		free(copy);
+	}
+}
+
+static void room_for_nothing_takes_nothing(void **state)
+{
+	uint8_t byte[1];
+	size_t size = 9;
+
+	assert_int_equal(pasta_batch_encode(in, 1, byte, 0, &size), 0);
+	assert_int_equal(size, 0);
+	assert_int_equal(pasta_batch_encode(in, 1, byte, 1, &size), 0);
+	assert_int_equal(size, 1);
+	assert_int_equal(pasta_batch_decode(byte, 1, out, COUNT), 0);
+}
+
+static void a_producer_that_does_not_wait_loses_and_counts(void **state)
+{
+	struct pasta_batches *q = pasta_batches_new(2, 10, 0);
+	struct pasta_batches_stats stats;
+	struct pasta_buffer *buffer;
+	struct pasta_batch b;
+
+	assert_non_null(q);
+	pasta_batch_begin(&b, q);
+	for (uint32_t i = 0; i < 35; i++)
+		pasta_batch_put(&b, &(struct pasta_access){.addr = i});
+	buffer = pasta_batches_take(q, false);
+	assert_true(buffer && buffer->count == 10 && buffer->accesses[9].addr == 9);
+	pasta_batches_give(q, buffer);
+	pasta_batch_put(&b, &(struct pasta_access){.addr = 35});
+	pasta_batch_end(&b);
+	buffer = pasta_batches_take(q, false);
+	assert_true(buffer && buffer->count == 10 && buffer->accesses[0].addr == 10);
+	pasta_batches_give(q, buffer);
+	buffer = pasta_batches_take(q, false);
+	assert_true(buffer && buffer->count == 1 && buffer->accesses[0].addr == 35);
+	pasta_batches_give(q, buffer);
+	assert_null(pasta_batches_take(q, false));
+	pasta_batches_stats(q, &stats);
+	assert_int_equal(stats.pushed, 36);
+	assert_int_equal(stats.taken, 21);
+	assert_int_equal(stats.lost, 15);
+	pasta_batches_free(q);
+}
+
+static void a_wait_has_an_end(void **state)
+{
+	struct pasta_batches *q = pasta_batches_new(1, 1, 20);
+	struct pasta_batches_stats stats;
+	struct pasta_batch b;
+
+	pasta_batch_begin(&b, q);
+	for (uint32_t i = 0; i < 3; i++)
+		pasta_batch_put(&b, &(struct pasta_access){.addr = i});
+	pasta_batches_close(q);
+	pasta_batch_put(&b, &(struct pasta_access){.addr = 3});
+	pasta_batch_end(&b);
+	pasta_batches_give(q, pasta_batches_take(q, true));
+	assert_null(pasta_batches_take(q, true));
+	pasta_batches_stats(q, &stats);
+	assert_int_equal(stats.pushed, 4);
+	assert_int_equal(stats.taken, 1);
+	assert_int_equal(stats.lost, 3);
+	pasta_batches_free(q);
+}
+
+static void *produce(void *arg)
+{
+	struct pasta_batch b;
+
+	pasta_batch_begin(&b, arg);
+	for (uint32_t i = 1; i <= COUNT; i++)
+		pasta_batch_put(&b, &(struct pasta_access){.addr = i});
+	pasta_batch_end(&b);
+	return NULL;
+}
+
+static void *consume(void *arg)
+{
+	struct pasta_buffer *buffer;
+	uint64_t sum = 0;
+
+	while ((buffer = pasta_batches_take(arg, true))) {
+		for (size_t i = 0; i < buffer->count; i++)
+			sum += buffer->accesses[i].addr;
+		pasta_batches_give(arg, buffer);
+	}
+	return (void *)(uintptr_t)sum;
+}
+
+/* The sum of all that came through, of three producers. */
+static uint64_t run_threads(uint32_t wait_ms, struct pasta_batches_stats *stats)
+{
+	struct pasta_batches *q = pasta_batches_new(4, 64, wait_ms);
+	pthread_t producers[3], consumers[2];
+	uint64_t sum = 0;
+	void *part;
+
+	assert_non_null(q);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&consumers[i], NULL, consume, q), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&producers[i], NULL, produce, q), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(producers[i], NULL);
+	pasta_batches_close(q);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(consumers[i], &part);
+		sum += (uintptr_t)part;
+	}
+	pasta_batches_stats(q, stats);
+	pasta_batches_free(q);
+	return sum;
+}
+
+static void nothing_is_lost_between_threads_that_wait(void **state)
+{
+	struct pasta_batches_stats stats;
+
+	assert_int_equal(run_threads(UINT32_MAX, &stats), UINT64_C(3) * COUNT * (COUNT + 1) / 2);
+	assert_int_equal(stats.pushed, 3 * COUNT);
+	assert_int_equal(stats.taken, 3 * COUNT);
+	assert_int_equal(stats.lost, 0);
+}
+
+static void what_threads_lose_they_count(void **state)
+{
+	struct pasta_batches_stats stats;
+
+	run_threads(0, &stats);
+	assert_int_equal(stats.pushed, 3 * COUNT);
+	assert_int_equal(stats.taken + stats.lost, 3 * COUNT);
+	assert_true(stats.taken);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accesses_come_back_from_bytes_as_they_were),
+		cmocka_unit_test(damaged_bytes_are_refused_or_read_within_bounds),
+		cmocka_unit_test(room_for_nothing_takes_nothing),
+		cmocka_unit_test(a_producer_that_does_not_wait_loses_and_counts),
+		cmocka_unit_test(a_wait_has_an_end),
+		cmocka_unit_test(nothing_is_lost_between_threads_that_wait),
+		cmocka_unit_test(what_threads_lose_they_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
