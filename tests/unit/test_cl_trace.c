@@ -476,6 +476,33 @@ static void pointers_are_followed_through_variables_and_functions(void **state)
 	assert_int_equal(line_did(11, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), 3 * N);
 }
 
+/* On this processor an int2 is passed as a double, and a large structure in memory. */
+static void passing_a_value_is_no_access(void **state)
+{
+	enum { N = 64 };
+	const struct run r = {
+		.source = "typedef struct { float x[6]; } six;\n"
+			  "int sum(int2 v) { return v.x + v.y; }\n"
+			  "float last(six s) { return s.x[5]; }\n"
+			  "__kernel void pass(__global const six *a, __global float *b)\n"
+			  "{\n"
+			  "	size_t i = get_global_id(0);\n"
+			  "	b[i] = sum((int2)(i, 2)) + last(a[i]);\n"
+			  "}\n",
+		.kernel = "pass",
+		.dims = 1,
+		.global = {N},
+		.local = {16},
+		.bytes = {24 * N, 4 * N}};
+
+	trace(&r);
+	buffer_did(0, N, 24 * N, 0, 0);
+	buffer_did(1, 0, 0, N, 4 * N);
+	assert_int_equal(space_did(PASTA_TRACE_STORE, PASTA_TRACE_PRIVATE), 0);
+	assert_int_equal(space_did(PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), N);
+	assert_int_equal(line_did(3, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), N);
+}
+
 static void options_and_offsets_are_kept(void **state)
 {
 	enum { N = 40, FROM = 8 };
@@ -693,6 +720,7 @@ int main(void)
 		cmocka_unit_test(a_structure_copy_is_one_load_and_one_store),
 		cmocka_unit_test(a_copy_by_a_group_is_told_of_once),
 		cmocka_unit_test(pointers_are_followed_through_variables_and_functions),
+		cmocka_unit_test(passing_a_value_is_no_access),
 		cmocka_unit_test(options_and_offsets_are_kept),
 		cmocka_unit_test(parts_of_a_program_are_one),
 		cmocka_unit_test(options_that_round_as_they_like_are_told_of),

@@ -1,4 +1,5 @@
 /* build.c - a program compiled once more, instrumented, and given back to its driver. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <llvm/Config/llvm-config.h>
 #include <stdbool.h>
@@ -176,8 +177,24 @@ static void release(struct build *b)
 	free(b->sizes);
 }
 
+/* Kernels find the hooks by name, as any library would: so this one must be seen by all. */
+static int show_hooks(struct pasta_err *err)
+{
+	Dl_info self;
+
+	if (dladdr(&pasta_trace_hooks, &self))
+		dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+	if (dlsym(RTLD_DEFAULT, "pasta_trace_hooks") == &pasta_trace_hooks)
+		return 0;
+	return pasta_fail(err, -ENOTSUP,
+			  "opencl: kernels would not find the hooks: the program has a name space "
+			  "of its own for libraries, or another copy of libpasta-opencl-trace");
+}
+
 static int start(struct build *b, cl_program program, struct pasta_err *err)
 {
+	int r;
+
 	b->binaries = calloc(b->count, sizeof(*b->binaries));
 	b->bitcode = calloc(b->count, sizeof(*b->bitcode));
 	b->sizes = calloc(b->count, sizeof(*b->sizes));
@@ -186,7 +203,8 @@ static int start(struct build *b, cl_program program, struct pasta_err *err)
 	if (b->cl->clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof(cl_context), &b->context,
 				    NULL))
 		return pasta_fail(err, -EINVAL, "opencl: not a program");
-	return check_driver(b, err);
+	r = check_driver(b, err);
+	return r ? r : show_hooks(err);
 }
 
 int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts, size_t count,

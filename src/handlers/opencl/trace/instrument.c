@@ -409,6 +409,7 @@ static void function(struct inst *in, LLVMValueRef f)
 {
 	LLVMValueRef v, next;
 
+	trace_mark_variables(f);
 	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
 		for (v = LLVMGetFirstInstruction(b); v; v = next) {
 			next = LLVMGetNextInstruction(v);

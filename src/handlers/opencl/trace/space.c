@@ -22,12 +22,60 @@ bool trace_is_kernel(LLVMValueRef function)
 	return LLVMGetFunctionCallConv(function) == LLVMSPIRKERNELCallConv;
 }
 
+static LLVMValueRef base_of(LLVMValueRef v)
+{
+	while (LLVMIsAGetElementPtrInst(v) || LLVMIsABitCastInst(v))
+		v = LLVMGetOperand(v, 0);
+	return v;
+}
+
+static unsigned int mark_kind(LLVMValueRef v)
+{
+	LLVMModuleRef module = LLVMGetGlobalParent(v);
+
+	return LLVMGetMDKindIDInContext(LLVMGetModuleContext(module), "pasta_variable", 14);
+}
+
+/* The compiler declares a variable to debuggers, and none of its own temporaries. */
+void trace_mark_variables(LLVMValueRef function)
+{
+	unsigned int kind = mark_kind(function);
+	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+	LLVMValueRef declare =
+		LLVMGetNamedFunction(LLVMGetGlobalParent(function), "llvm.dbg.declare");
+	LLVMValueRef v, what,
+		mark = LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, NULL, 0));
+
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
+	     b = LLVMGetNextBasicBlock(b))
+		for (v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v)) {
+			if (!LLVMIsACallInst(v) || LLVMGetCalledValue(v) != declare)
+				continue;
+			what = LLVMGetOperand(v, 0);
+			if (LLVMGetMDNodeNumOperands(what) != 1)
+				continue;
+			LLVMGetMDNodeOperands(what, &what);
+			if (what && LLVMIsAAllocaInst(what))
+				LLVMSetMetadata(what, kind, mark);
+		}
+}
+
+static bool is_variable(LLVMValueRef alloca)
+{
+	LLVMBasicBlockRef b = LLVMGetInstructionParent(alloca);
+
+	return LLVMGetMetadata(alloca, mark_kind(LLVMGetBasicBlockParent(b))) != NULL;
+}
+
 bool trace_is_register(LLVMValueRef pointer)
 {
 	LLVMTypeRef type;
 
+	pointer = base_of(pointer);
 	if (!LLVMIsAAllocaInst(pointer))
 		return false;
+	if (!is_variable(pointer))
+		return true;
 	type = LLVMGetAllocatedType(pointer);
 	for (LLVMUseRef u = LLVMGetFirstUse(pointer); u; u = LLVMGetNextUse(u)) {
 		LLVMValueRef user = LLVMGetUser(u);
@@ -132,13 +180,6 @@ static unsigned int stored(struct walk *w, LLVMValueRef pointer)
 			return UNKNOWN;
 	}
 	return spaces;
-}
-
-static LLVMValueRef base_of(LLVMValueRef v)
-{
-	while (LLVMIsAGetElementPtrInst(v) || LLVMIsABitCastInst(v))
-		v = LLVMGetOperand(v, 0);
-	return v;
 }
 
 /* A local variable of a kernel is a global one here, by the name KERNEL.VARIABLE. */

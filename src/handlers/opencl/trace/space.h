@@ -11,7 +11,11 @@
  * that was not optimised. */
 enum pasta_trace_space trace_space(LLVMValueRef pointer);
 
-/* Whether it is a variable whose address nobody takes: its uses are no accesses. */
+/* Tell the function's variables from the compiler's own: before the one below is asked. */
+void trace_mark_variables(LLVMValueRef function);
+
+/* Whether it is a variable whose address nobody takes, or no variable of the source's at all, such
+ * as what holds an argument while it is passed: its uses are no accesses. */
 bool trace_is_register(LLVMValueRef pointer);
 
 /* Whether the program starts the function, or only calls it. */

@@ -2,7 +2,8 @@
  * trace.h - memory accesses of OpenCL kernels: programs made to tell of each of theirs.
  *
  * An access is a load or a store of the source language, before any optimisation, by one work-item.
- * A variable whose address nobody takes is a register, and its uses are none. The program's own
+ * A variable whose address nobody takes is a register, and so is what the compiler needs to pass a
+ * value: their uses are none. The program's own
  * compiler makes the code that is instrumented, so its options, headers and extensions are as ever;
  * the driver then optimises it as it would have, and results stay what they were.
  *
