@@ -169,8 +169,7 @@ static int vector(const struct signature *g, struct trace_access *a)
 				   .stride = -1,
 				   .bytes = n * g->parameter[pointer].bytes};
 	/* The aligned ones of three are four apart. */
-	a->step =
-		begins(digits - 6, "a_half") && n == 3 ? 4 * g->parameter[pointer].bytes : a->bytes;
+	a->step = strstr(g->name, "a_half") && n == 3 ? 4 * g->parameter[pointer].bytes : a->bytes;
 	return 1;
 }
 
