@@ -29,6 +29,7 @@ static struct {
 	uint64_t loads, stores, load_bytes, store_bytes;
 } buffers[BUFFERS];
 static struct pasta_trace_module module;
+static struct pasta_trace_want want;
 
 #define ADD(where, n) __atomic_fetch_add(&(where), n, __ATOMIC_RELAXED)
 
@@ -203,7 +204,7 @@ static void trace(const struct run *r)
 		buffers[i].size = r->bytes[i];
 	}
 	launch(r, part.program, native);
-	if (pasta_trace_build(&cl, &part, 1, device, 0, 0, &module, &program, &err))
+	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
 		fail_msg("%s", err.text);
 	assert_in_range(module.site_count, 1, SITES - 1);
 	launch(r, program, traced);
@@ -379,7 +380,7 @@ static void vload8_is_one_access_of_eight_elements(void **state)
 		.dims = 1,
 		.global = {N},
 		.local = {1},
-		.bytes = {32 * N, 32 * N, 8 * N - 2}};
+		.bytes = {32 * N, 32 * N, 8 * N}};
 
 	trace(&r);
 	buffer_did(0, N, 32 * N, 0, 0);
@@ -503,6 +504,37 @@ static void passing_a_value_is_no_access(void **state)
 	assert_int_equal(line_did(3, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), N);
 }
 
+static void what_nobody_wants_is_left_as_it_is(void **state)
+{
+	enum { N = 32 };
+	const struct run r = {.source = "__kernel void some(__global int *a, __local int *t)\n"
+					"{\n"
+					"	size_t i = get_local_id(0);\n"
+					"	int mine[2] = {a[i], 3};\n"
+					"	atomic_xchg(&t[i], mine[i & 1]);\n"
+					"	a[i] = t[i];\n"
+					"}\n",
+			      .kernel = "some",
+			      .dims = 1,
+			      .global = {N},
+			      .local = {N},
+			      .bytes = {4 * N},
+			      .local_bytes = 4 * N};
+
+	want.spaces = 1 << PASTA_TRACE_GLOBAL;
+	trace(&r);
+	buffer_did(0, N, 4 * N, N, 4 * N);
+	assert_int_equal(module.site_count, 2);
+	want.spaces = 1 << PASTA_TRACE_LOCAL;
+	trace(&r);
+	assert_int_equal(module.site_count, 2);
+	assert_int_equal(line_did(5, PASTA_TRACE_ATOMIC, PASTA_TRACE_LOCAL), N);
+	want.spaces = 0;
+	trace(&r);
+	assert_int_equal(line_did(4, PASTA_TRACE_STORE, PASTA_TRACE_PRIVATE), 2 * N);
+	assert_int_equal(line_did(5, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), N);
+}
+
 static void options_and_offsets_are_kept(void **state)
 {
 	enum { N = 40, FROM = 8 };
@@ -561,7 +593,7 @@ static void parts_of_a_program_are_one(void **state)
 	fill(memory, 4 * N);
 	buffers[0].base = (uintptr_t)memory;
 	buffers[0].size = 4 * N;
-	if (pasta_trace_build(&cl, parts, 2, device, 0, 0, &module, &program, &err))
+	if (pasta_trace_build(&cl, parts, 2, device, &want, &module, &program, &err))
 		fail_msg("%s", err.text);
 	launch(&user, program, (void *[BUFFERS]){memory});
 	buffer_did(0, N, 4 * N, N, 4 * N);
@@ -581,13 +613,13 @@ static void options_that_round_as_they_like_are_told_of(void **state)
 	cl_program program = NULL;
 
 	forget();
-	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, 0, 0, &module, &program, NULL),
+	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, NULL),
 			 0);
 	assert_false(module.inexact);
 	clReleaseProgram(program);
 	pasta_trace_module_free(&module);
 	part.options = "-DX=1 -cl-fast-relaxed-math";
-	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, 0, 0, &module, &program, NULL),
+	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, NULL),
 			 0);
 	assert_true(module.inexact);
 	clReleaseProgram(program);
@@ -610,7 +642,7 @@ static void what_is_not_told_of_is_named(void **state)
 	size_t missed = 0;
 
 	forget();
-	if (pasta_trace_build(&cl, &part, 1, device, 0, 0, &module, &program, &err))
+	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < module.site_count; i++)
 		if (module.sites[i].does == PASTA_TRACE_MISSED) {
@@ -642,7 +674,7 @@ static void a_program_that_is_no_source_is_refused(void **state)
 	part.program = clCreateProgramWithBinary(context, 1, &device, &size,
 						 (const unsigned char **)&binary, NULL, &status);
 	assert_int_equal(status, CL_SUCCESS);
-	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, 0, 0, &module, &program, &err),
+	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err),
 			 -ENOTSUP);
 	assert_null(program);
 	assert_non_null(strstr(err.text, "source"));
@@ -658,7 +690,7 @@ static void what_is_no_bitcode_is_an_error(void **state)
 	size_t size = sizeof(bad);
 	struct pasta_err err = {0};
 
-	assert_int_equal(pasta_trace_instrument(&bitcode, &size, 1, 0, 0, &module, &err), -EINVAL);
+	assert_int_equal(pasta_trace_instrument(&bitcode, &size, 1, &want, &module, &err), -EINVAL);
 	assert_null(module.bitcode);
 	assert_int_equal(pasta_trace_unpack(bad, size, &inside, &size, &err), -ENOTSUP);
 	assert_int_equal(pasta_trace_unpack("poclbin\0/program.bc\xff\xff\xff\xff BC", 24, &inside,
@@ -722,6 +754,7 @@ int main(void)
 		cmocka_unit_test(a_copy_by_a_group_is_told_of_once),
 		cmocka_unit_test(pointers_are_followed_through_variables_and_functions),
 		cmocka_unit_test(passing_a_value_is_no_access),
+		cmocka_unit_test(what_nobody_wants_is_left_as_it_is),
 		cmocka_unit_test(options_and_offsets_are_kept),
 		cmocka_unit_test(parts_of_a_program_are_one),
 		cmocka_unit_test(options_that_round_as_they_like_are_told_of),

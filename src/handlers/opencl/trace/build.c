@@ -208,7 +208,7 @@ static int start(struct build *b, cl_program program, struct pasta_err *err)
 }
 
 int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts, size_t count,
-		      cl_device_id device, uint32_t first_site, uint32_t first_kernel,
+		      cl_device_id device, const struct pasta_trace_want *want,
 		      struct pasta_trace_module *out, cl_program *program, struct pasta_err *err)
 {
 	struct build b = {.cl = cl, .device = device, .count = count};
@@ -218,8 +218,7 @@ int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *
 	for (size_t i = 0; !r && i < count; i++)
 		r = compile(&b, &parts[i], i, err);
 	if (!r)
-		r = pasta_trace_instrument(b.bitcode, b.sizes, count, first_site, first_kernel, out,
-					   err);
+		r = pasta_trace_instrument(b.bitcode, b.sizes, count, want, out, err);
 	for (size_t i = 0; !r && i < count; i++)
 		out->inexact |= is_inexact(parts[i].options);
 	if (!r)

@@ -32,7 +32,7 @@ struct inst {
 	LLVMValueRef hooks, item;
 	struct pasta_trace_module *out;
 	size_t site_room, kernel_room;
-	uint32_t first_site, first_kernel;
+	struct pasta_trace_want want;
 	bool no_memory;
 };
 
@@ -107,7 +107,7 @@ static uint32_t add_site(struct inst *in, LLVMValueRef at, const struct pasta_tr
 	list->file = file_of(in, at);
 	list->line = LLVMGetDebugLocLine(at);
 	list->column = LLVMGetDebugLocColumn(at);
-	return in->first_site + (uint32_t)m->site_count++;
+	return in->want.first_site + (uint32_t)m->site_count++;
 }
 
 /* -- Calls -- */
@@ -155,6 +155,11 @@ static LLVMValueRef address(struct inst *in, LLVMValueRef pointer)
 	return LLVMBuildPtrToInt(in->builder, pointer, in->i64, "");
 }
 
+static bool is_wanted(const struct inst *in, uint8_t space)
+{
+	return space == PASTA_TRACE_UNKNOWN || !in->want.spaces || (in->want.spaces >> space & 1);
+}
+
 static void tell_access(struct inst *in, LLVMValueRef addr, uint32_t site)
 {
 	LLVMValueRef arguments[] = {addr, int32(in, site), item(in)};
@@ -170,6 +175,8 @@ static void plain(struct inst *in, LLVMValueRef at, LLVMValueRef pointer, uint64
 	if (trace_is_register(pointer))
 		return;
 	site.space = (uint8_t)trace_space(pointer);
+	if (!is_wanted(in, site.space))
+		return;
 	LLVMPositionBuilderBefore(in->builder, at);
 	tell_access(in, address(in, pointer), add_site(in, at, &site));
 }
@@ -190,6 +197,8 @@ static void builtin_access(struct inst *in, LLVMValueRef call, const struct trac
 
 	if (like.space == PASTA_TRACE_UNKNOWN)
 		like.space = (uint8_t)trace_space(pointer);
+	if (!is_wanted(in, like.space))
+		return;
 	like.callee = keep(in, name, strlen(name));
 	LLVMPositionBuilderBefore(in->builder, call);
 	site = add_site(in, call, &like);
@@ -386,7 +395,7 @@ static void enter(struct inst *in, LLVMValueRef kernel)
 	if (list && arguments) {
 		m->kernels = list;
 		list[m->kernel_count] = keep(in, name, size);
-		f = make_enter(in, kernel, in->first_kernel + (uint32_t)m->kernel_count++);
+		f = make_enter(in, kernel, in->want.first_kernel + (uint32_t)m->kernel_count++);
 		while (LLVMIsAAllocaInst(at))
 			at = LLVMGetNextInstruction(at);
 		LLVMPositionBuilderBefore(in->builder, at);
@@ -505,10 +514,10 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 }
 
 int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes, size_t count,
-			   uint32_t first_site, uint32_t first_kernel,
-			   struct pasta_trace_module *out, struct pasta_err *err)
+			   const struct pasta_trace_want *want, struct pasta_trace_module *out,
+			   struct pasta_err *err)
 {
-	struct inst in = {.out = out, .first_site = first_site, .first_kernel = first_kernel};
+	struct inst in = {.out = out, .want = *want};
 	LLVMValueRef f;
 	int r;
 
