@@ -71,6 +71,7 @@ if(PASTA_TESTS)
 	if(PASTA_REQUIRE_TESTS)
 		pasta_need(PASTA_CMOCKA_INCLUDE "cmocka.h")
 		pasta_need(PASTA_CMOCKA "libcmocka")
+		pasta_need(PASTA_LLVM "llvm-c/Core.h and libLLVM, of PoCL's version")
 	endif()
 endif()
 

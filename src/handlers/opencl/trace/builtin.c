@@ -62,9 +62,9 @@ static const char *qualifiers(const char *s, uint8_t *space)
 		s = number(s + 1, &n);
 		if (strlen(s) < n)
 			return s + strlen(s);
-		for (uint8_t i = 1; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		for (unsigned int i = 1; i < sizeof(spaces) / sizeof(spaces[0]); i++)
 			if (n == strlen(spaces[i]) && !strncmp(s, spaces[i], n))
-				*space = i;
+				*space = (uint8_t)i;
 		s += n;
 	}
 }

@@ -392,8 +392,9 @@ static void enter(struct inst *in, LLVMValueRef kernel)
 	size_t size;
 	const char *name = LLVMGetValueName2(kernel, &size);
 
-	if (list && arguments) {
+	if (list)
 		m->kernels = list;
+	if (list && arguments) {
 		list[m->kernel_count] = keep(in, name, size);
 		f = make_enter(in, kernel, in->want.first_kernel + (uint32_t)m->kernel_count++);
 		while (LLVMIsAAllocaInst(at))
