@@ -38,6 +38,32 @@ if(NOT PASTA_DW_INCLUDE OR NOT PASTA_DW)
 	message(STATUS "no libdw: call paths will have no names (scripts/bootstrap installs it)")
 endif()
 
+# Memory accesses of OpenCL kernels. It must be the LLVM of PoCL, whose code it changes.
+find_file(PASTA_POCL NAMES libpocl.so.2 libpocl.so PATHS ${CMAKE_SYSTEM_LIBRARY_PATH}
+	PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE} lib/${CMAKE_LIBRARY_ARCHITECTURE} lib lib64)
+set(llvm_version "")
+if(PASTA_POCL)
+	file(STRINGS "${PASTA_POCL}" llvm_soname REGEX "^libLLVM[-.0-9a-z]*$")
+	string(REGEX MATCH "[0-9][0-9]" llvm_version "${llvm_soname}")
+endif()
+find_program(PASTA_LLVM_CONFIG NAMES llvm-config-${llvm_version} llvm-config${llvm_version} llvm-config)
+if(PASTA_LLVM_CONFIG AND NOT PASTA_LLVM)
+	execute_process(COMMAND "${PASTA_LLVM_CONFIG}" --version OUTPUT_VARIABLE llvm_found)
+	execute_process(COMMAND "${PASTA_LLVM_CONFIG}" --includedir OUTPUT_VARIABLE llvm_include
+		OUTPUT_STRIP_TRAILING_WHITESPACE)
+	execute_process(COMMAND "${PASTA_LLVM_CONFIG}" --libdir OUTPUT_VARIABLE llvm_lib
+		OUTPUT_STRIP_TRAILING_WHITESPACE)
+	string(REGEX MATCH "^[0-9]+" llvm_found "${llvm_found}")
+	if(llvm_found VERSION_GREATER_EQUAL 15 AND (NOT llvm_version OR llvm_found EQUAL llvm_version))
+		find_path(PASTA_LLVM_INCLUDE llvm-c/Core.h PATHS "${llvm_include}" NO_DEFAULT_PATH)
+		find_library(PASTA_LLVM NAMES LLVM-${llvm_found} LLVM PATHS "${llvm_lib}" NO_DEFAULT_PATH)
+	endif()
+endif()
+if(NOT PASTA_LLVM)
+	message(STATUS "no LLVM ${llvm_version} as PoCL has it: OpenCL kernels will not tell of their "
+		"memory accesses (scripts/bootstrap installs it)")
+endif()
+
 # A tree that only builds and runs needs no test library; `make check` insists on it.
 if(PASTA_TESTS)
 	find_path(PASTA_CMOCKA_INCLUDE cmocka.h)
@@ -45,6 +71,7 @@ if(PASTA_TESTS)
 	if(PASTA_REQUIRE_TESTS)
 		pasta_need(PASTA_CMOCKA_INCLUDE "cmocka.h")
 		pasta_need(PASTA_CMOCKA "libcmocka")
+		pasta_need(PASTA_LLVM "llvm-c/Core.h and libLLVM, of PoCL's version")
 	endif()
 endif()
 

@@ -1,0 +1,278 @@
+/* space.c - which memory a pointer points to: followed to where it came from. */
+#include "handlers/opencl/trace/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More are not followed: the answer is then that it is not known. */
+enum { STEPS = 512 };
+
+enum { UNKNOWN = 1 << PASTA_TRACE_UNKNOWN };
+
+/* What was looked at. The spaces are those of all the ends that can be reached. */
+struct walk {
+	LLVMValueRef seen[STEPS];
+	size_t count;
+};
+
+static unsigned int follow(struct walk *w, LLVMValueRef v);
+
+bool trace_is_kernel(LLVMValueRef function)
+{
+	return LLVMGetFunctionCallConv(function) == LLVMSPIRKERNELCallConv;
+}
+
+static LLVMValueRef base_of(LLVMValueRef v)
+{
+	while (LLVMIsAGetElementPtrInst(v) || LLVMIsABitCastInst(v))
+		v = LLVMGetOperand(v, 0);
+	return v;
+}
+
+static unsigned int mark_kind(LLVMValueRef v)
+{
+	LLVMModuleRef module = LLVMGetGlobalParent(v);
+
+	return LLVMGetMDKindIDInContext(LLVMGetModuleContext(module), "pasta_variable", 14);
+}
+
+/* The compiler declares a variable to debuggers, and none of its own temporaries. */
+void trace_mark_variables(LLVMValueRef function)
+{
+	unsigned int kind = mark_kind(function);
+	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+	LLVMValueRef declare =
+		LLVMGetNamedFunction(LLVMGetGlobalParent(function), "llvm.dbg.declare");
+	LLVMValueRef v, what,
+		mark = LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, NULL, 0));
+
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
+	     b = LLVMGetNextBasicBlock(b))
+		for (v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v)) {
+			if (!LLVMIsACallInst(v) || LLVMGetCalledValue(v) != declare)
+				continue;
+			what = LLVMGetOperand(v, 0);
+			if (LLVMGetMDNodeNumOperands(what) != 1)
+				continue;
+			LLVMGetMDNodeOperands(what, &what);
+			if (what && LLVMIsAAllocaInst(what))
+				LLVMSetMetadata(what, kind, mark);
+		}
+}
+
+static bool is_variable(LLVMValueRef alloca)
+{
+	LLVMBasicBlockRef b = LLVMGetInstructionParent(alloca);
+
+	return LLVMGetMetadata(alloca, mark_kind(LLVMGetBasicBlockParent(b))) != NULL;
+}
+
+bool trace_is_register(LLVMValueRef pointer)
+{
+	LLVMTypeRef type;
+
+	pointer = base_of(pointer);
+	if (!LLVMIsAAllocaInst(pointer))
+		return false;
+	if (!is_variable(pointer))
+		return true;
+	type = LLVMGetAllocatedType(pointer);
+	for (LLVMUseRef u = LLVMGetFirstUse(pointer); u; u = LLVMGetNextUse(u)) {
+		LLVMValueRef user = LLVMGetUser(u);
+
+		if (LLVMIsALoadInst(user)) {
+			if (LLVMTypeOf(user) != type || LLVMGetVolatile(user))
+				return false;
+		} else if (LLVMIsAStoreInst(user)) {
+			LLVMValueRef value = LLVMGetOperand(user, 0);
+
+			if (value == pointer || LLVMTypeOf(value) != type || LLVMGetVolatile(user))
+				return false;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The address space of a kernel's argument, as the language numbers them. */
+static unsigned int kernel_argument(LLVMValueRef function, unsigned int index)
+{
+	static const unsigned int spaces[] = {1 << PASTA_TRACE_PRIVATE, 1 << PASTA_TRACE_GLOBAL,
+					      1 << PASTA_TRACE_CONSTANT, 1 << PASTA_TRACE_LOCAL};
+	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+	unsigned int kind = LLVMGetMDKindIDInContext(context, "kernel_arg_addr_space", 21);
+	unsigned int found = UNKNOWN;
+	size_t count = 0;
+	LLVMValueMetadataEntry *list = LLVMGlobalCopyAllMetadata(function, &count);
+
+	for (unsigned int i = 0; i < count; i++) {
+		LLVMValueRef node, *operands;
+		unsigned int n;
+
+		if (LLVMValueMetadataEntriesGetKind(list, i) != kind)
+			continue;
+		node = LLVMMetadataAsValue(context, LLVMValueMetadataEntriesGetMetadata(list, i));
+		n = LLVMGetMDNodeNumOperands(node);
+		operands = calloc(n + 1, sizeof(*operands));
+		if (operands && index < n) {
+			LLVMGetMDNodeOperands(node, operands);
+			n = (unsigned int)LLVMConstIntGetZExtValue(operands[index]);
+			found = n < sizeof(spaces) / sizeof(spaces[0]) ? spaces[n] : UNKNOWN;
+		}
+		free(operands);
+	}
+	LLVMDisposeValueMetadataEntries(list);
+	return found;
+}
+
+static bool has(LLVMValueRef function, unsigned int index, const char *attribute)
+{
+	unsigned int kind = LLVMGetEnumAttributeKindForName(attribute, strlen(attribute));
+
+	return LLVMGetEnumAttributeAtIndex(function, index, kind) != NULL;
+}
+
+/* What all the calls of its function give to it. */
+static unsigned int argument(struct walk *w, LLVMValueRef v)
+{
+	LLVMValueRef function = LLVMGetParamParent(v);
+	unsigned int index = 0, spaces = 0;
+
+	while (LLVMGetParam(function, index) != v)
+		index++;
+	if (has(function, index + 1, "byval") || has(function, index + 1, "sret"))
+		return 1 << PASTA_TRACE_PRIVATE;
+	if (trace_is_kernel(function))
+		spaces = kernel_argument(function, index);
+	for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {
+		LLVMValueRef call = LLVMGetUser(u);
+
+		if (!LLVMIsACallInst(call) || LLVMGetCalledValue(call) != function)
+			return UNKNOWN;
+		spaces |= follow(w, LLVMGetOperand(call, index));
+	}
+	return spaces;
+}
+
+/* A hook's argument, put in before. */
+static bool is_ours(LLVMValueRef v)
+{
+	LLVMUseRef u = LLVMIsAPtrToIntInst(v) ? LLVMGetFirstUse(v) : NULL;
+	LLVMValueRef call = u ? LLVMGetUser(u) : NULL;
+
+	return call && LLVMIsACallInst(call) && LLVMIsALoadInst(LLVMGetCalledValue(call));
+}
+
+/* All that is stored in a variable that holds pointers, or in an array or a structure of them. */
+static unsigned int stored(struct walk *w, LLVMValueRef pointer)
+{
+	unsigned int spaces = 0;
+
+	for (LLVMUseRef u = LLVMGetFirstUse(pointer); u; u = LLVMGetNextUse(u)) {
+		LLVMValueRef user = LLVMGetUser(u);
+
+		if (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) != pointer)
+			spaces |= follow(w, LLVMGetOperand(user, 0));
+		else if (LLVMIsAGetElementPtrInst(user) || LLVMIsABitCastInst(user))
+			spaces |= stored(w, user);
+		else if (!LLVMIsALoadInst(user) && !is_ours(user))
+			return UNKNOWN;
+	}
+	return spaces;
+}
+
+/* A local variable of a kernel is a global one here, by the name KERNEL.VARIABLE. */
+static unsigned int global(LLVMValueRef v)
+{
+	size_t size;
+	const char *name = LLVMGetValueName2(v, &size), *dot = memchr(name, '.', size);
+	char function[256];
+	LLVMValueRef f;
+
+	if (LLVMIsGlobalConstant(v))
+		return 1 << PASTA_TRACE_CONSTANT;
+	if (!dot || dot == name || (size_t)(dot - name) >= sizeof(function))
+		return 1 << PASTA_TRACE_GLOBAL;
+	memcpy(function, name, (size_t)(dot - name));
+	function[dot - name] = '\0';
+	f = LLVMGetNamedFunction(LLVMGetGlobalParent(v), function);
+	return f && trace_is_kernel(f) ? 1 << PASTA_TRACE_LOCAL : 1 << PASTA_TRACE_GLOBAL;
+}
+
+static unsigned int returned(struct walk *w, LLVMValueRef call)
+{
+	LLVMValueRef function = LLVMGetCalledValue(call);
+	unsigned int spaces = 0;
+
+	if (!LLVMIsAFunction(function) || LLVMIsDeclaration(function))
+		return UNKNOWN;
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
+	     b = LLVMGetNextBasicBlock(b)) {
+		LLVMValueRef last = LLVMGetBasicBlockTerminator(b);
+
+		if (LLVMIsAReturnInst(last))
+			spaces |= follow(w, LLVMGetOperand(last, 0));
+	}
+	return spaces;
+}
+
+static unsigned int choices(struct walk *w, LLVMValueRef v)
+{
+	unsigned int spaces = 0;
+
+	if (LLVMIsASelectInst(v))
+		return follow(w, LLVMGetOperand(v, 1)) | follow(w, LLVMGetOperand(v, 2));
+	for (unsigned int i = 0; i < LLVMCountIncoming(v); i++)
+		spaces |= follow(w, LLVMGetIncomingValue(v, i));
+	return spaces;
+}
+
+static unsigned int look(struct walk *w, LLVMValueRef v)
+{
+	if (LLVMIsAAllocaInst(v))
+		return 1 << PASTA_TRACE_PRIVATE;
+	if (LLVMIsAGlobalVariable(v))
+		return global(v);
+	if (LLVMIsAArgument(v))
+		return argument(w, v);
+	if (LLVMIsASelectInst(v) || LLVMIsAPHINode(v))
+		return choices(w, v);
+	if (LLVMIsAGetElementPtrInst(v) || LLVMIsABitCastInst(v) || LLVMIsAAddrSpaceCastInst(v))
+		return follow(w, LLVMGetOperand(v, 0));
+	if (LLVMIsALoadInst(v)) {
+		LLVMValueRef from = base_of(LLVMGetOperand(v, 0));
+
+		return LLVMIsAAllocaInst(from) ? stored(w, from) : UNKNOWN;
+	}
+	if (LLVMIsACallInst(v))
+		return returned(w, v);
+	if (LLVMIsAConstantExpr(v) && LLVMGetConstOpcode(v) != LLVMIntToPtr)
+		return follow(w, LLVMGetOperand(v, 0));
+	/* Null, or a value that is nothing: it is not what is accessed. */
+	return LLVMIsAConstant(v) && !LLVMIsAConstantExpr(v) ? 0 : UNKNOWN;
+}
+
+static unsigned int follow(struct walk *w, LLVMValueRef v)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (w->seen[i] == v)
+			return 0;
+	if (w->count == STEPS)
+		return UNKNOWN;
+	w->seen[w->count++] = v;
+	return look(w, v);
+}
+
+enum pasta_trace_space trace_space(LLVMValueRef pointer)
+{
+	struct walk w;
+	unsigned int spaces;
+
+	w.count = 0;
+	spaces = follow(&w, pointer);
+	for (unsigned int i = PASTA_TRACE_GLOBAL; i <= PASTA_TRACE_PRIVATE; i++)
+		if (spaces == 1u << i)
+			return (enum pasta_trace_space)i;
+	return PASTA_TRACE_UNKNOWN;
+}
