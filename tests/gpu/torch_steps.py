@@ -105,7 +105,8 @@ def trace_of(profiler):
         path = os.path.join(folder, "trace.json")
         profiler.export_chrome_trace(path)
         with open(path, encoding="utf-8") as f:
-            return json.load(f)["traceEvents"]
+            trace = json.load(f)
+    return trace if isinstance(trace, list) else trace["traceEvents"]
 
 
 def native(name):

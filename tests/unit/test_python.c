@@ -331,10 +331,13 @@ enum { THREADS = 4, DEPTH = 6, RANDOM_OPS = 400 };
 
 struct seen {
 	struct op op;
-	const struct seen *up;
-	uint32_t stack; /* what it has, or says that the one before it has */
-	struct told at;
-	bool forward; /* it can be what a backward one belongs to */
+	struct seen *up;
+	uint32_t stack;	 /* what it has, or says that the one before it has */
+	uint32_t outer;	 /* flags of what is around it, when it began */
+	struct told at;	 /* when it began */
+	struct told now; /* the same, or what the last backward one inside of it had */
+	bool forward;	 /* it can be what a backward one belongs to */
+	bool is_joined;	 /* it is a backward one, whose forward one is known */
 };
 static struct seen seen[RANDOM_OPS];
 
@@ -351,8 +354,7 @@ static bool on_forward_thread(size_t i)
 {
 	for (size_t k = 0; k <= i; k++)
 		if (seen[k].op.tid == seen[i].op.tid && (seen[k].stack || seen[k].op.module) &&
-		    !(seen[k].op.flags & PASTA_OP_BACKWARD) &&
-		    !(seen[k].up && seen[k].up->at.flags))
+		    !(seen[k].op.flags & PASTA_OP_BACKWARD) && !seen[k].outer)
 			return true;
 	return false;
 }
@@ -360,10 +362,11 @@ static bool on_forward_thread(size_t i)
 static void expect(size_t i)
 {
 	struct seen *s = &seen[i];
-	const struct told none = {0}, *up = s->up ? &s->up->at : &none;
+	const struct told none = {0}, *up = s->up ? &s->up->now : &none;
 	const struct seen *forward = s->op.seq ? last_forward(i, s->op.seq) : NULL;
 	uint32_t module = id(s->op.module);
 
+	s->outer = up->flags;
 	s->at.module = module ? module : up->module;
 	s->at.flags = up->flags;
 	if (s->op.flags & PASTA_OP_BACKWARD)
@@ -376,9 +379,17 @@ static void expect(size_t i)
 	s->at.python = s->stack && !(up->flags && up->python) ? s->stack : up->python;
 	if (!forward)
 		return;
+	s->is_joined = true;
 	s->at.flags = PASTA_WHERE_BACKWARD;
 	s->at.python = forward->at.python ? forward->at.python : up->python;
 	s->at.module = forward->at.module ? forward->at.module : up->module;
+}
+
+/* What comes after a backward one, in the same operator, is for the same forward one. */
+static void expect_after(struct seen *s)
+{
+	if (s->is_joined && s->up && !s->up->is_joined)
+		s->up->now = s->at;
 }
 
 static void give_random_operators(void)
@@ -399,6 +410,7 @@ static void give_random_operators(void)
 
 		if (depth == DEPTH || (depth && random_below(3) == 0)) {
 			end(time, t, threads[t].open[depth - 1]->op.id);
+			expect_after(threads[t].open[depth - 1]);
 			threads[t].depth--;
 			continue;
 		}
@@ -415,6 +427,7 @@ static void give_random_operators(void)
 				   : s->op.stack;
 		s->up = depth ? threads[t].open[depth - 1] : NULL;
 		expect(i++);
+		s->now = s->at;
 		got = begin(time, &s->op);
 		is(got, s->at.python, pasta_str(s->at.module), s->at.flags);
 		is(kernel(time, t, i, 0), s->at.python, pasta_str(s->at.module), s->at.flags);
