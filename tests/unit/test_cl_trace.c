@@ -12,6 +12,13 @@
 
 #include "handlers/opencl/trace/trace.h"
 
+/* PoCL and its compiler keep what they have made. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libstdc++\n";
+}
+
 enum { SITES = 4096, BUFFERS = 4, GROUPS = 4096 };
 
 static cl_device_id device;
