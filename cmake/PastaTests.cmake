@@ -1,7 +1,8 @@
 # Tests, by room; each has its room as a label.
 #
 # A test's file may say more about it, in a line of a comment that says nothing else:
-#   labels: long         more labels; "long" and "gpu" are left out of `make check`
+#   labels: long         more labels; "long" and "gpu" are left out of `make check`, "onethread" of its
+#                        run under ThreadSanitizer
 #   timeout: 300         seconds; 60 unless told
 #   serial: yes          nothing else runs at the same time
 # Shell tests exit with 77 to skip. A script whose name begins with _ is no test, nor is lib.sh.

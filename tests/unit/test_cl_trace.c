@@ -1,4 +1,6 @@
-/* test_cl_trace.c - accesses of OpenCL kernels, against what their sources say. timeout: 120 */
+/* test_cl_trace.c - accesses of OpenCL kernels, against what their sources say. */
+/* timeout: 120 */
+/* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* test_correlate.c - events joined, compared with a reference that searches linearly. */
+/* labels: onethread */
 #include "unit/reference.h"
 
 #include <malloc.h>

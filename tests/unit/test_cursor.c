@@ -2,6 +2,7 @@
  * test_cursor.c - long JSON texts, through windows that are too small for them, whole and damaged.
  * timeout: 180
  */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
  * test_tracefile.c - texts of traces, plain and compressed, from files and pipes, whole and torn.
  * timeout: 180
  */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>
