@@ -14,8 +14,6 @@ enum {
 	SLOTS = 256,
 	REGION_DEPTH = 8,
 	DEVICE_CLOCK = 1,
-	BLOBS = 64,
-	BLOB_BYTES = 512,
 };
 #define SECOND UINT64_C(1000000000)
 #define BOOTED (1000 * SECOND)		       /* a host's CLOCK_MONOTONIC_RAW at GEN_REAL */
@@ -58,7 +56,7 @@ struct rank {
 	uint32_t paths[GEN_LINES], modules[GEN_LAYERS][GEN_FORWARD_LINES];
 	uint64_t seqs[GEN_LAYERS][GEN_FORWARD_LINES]; /* of this step's forward operators */
 	uint64_t seq, tensors;
-	uint32_t kernel_names[GEN_KERNELS_MAX], region_names[GEN_REGIONS], blobs[BLOBS];
+	uint32_t kernel_names[GEN_KERNELS_MAX], region_names[GEN_REGIONS];
 };
 
 static const uint32_t stream_ids[STREAMS] = {7, 14, 20, 24};
@@ -607,8 +605,8 @@ static void put_accesses(struct rank *r)
 		put(r, r->device_source + 1, &pc);
 	}
 	batch.access_batch.corr = r->corr;
-	batch.access_batch.count = BLOB_BYTES / 16;
-	batch.access_batch.data = r->blobs[gen_below(&r->random, BLOBS)];
+	batch.access_batch.count = 1 + gen_below(&r->random, 4096);
+	batch.access_batch.bytes = 3 * batch.access_batch.count;
 	put(r, r->device_source + 1, &batch);
 }
 
@@ -835,17 +833,6 @@ static void put_names(struct rank *r)
 	}
 }
 
-static void put_blobs(struct rank *r)
-{
-	uint64_t bytes[BLOB_BYTES / 8];
-
-	for (unsigned int i = 0; wants(r, PASTA_ACCESS_BATCH) && i < BLOBS; i++) {
-		for (size_t k = 0; k < BLOB_BYTES / 8; k++)
-			bytes[k] = UINT64_C(0x7f2a00000000) + gen_below(&r->random, 1 << 20) * 4;
-		r->blobs[i] = pasta_shardwriter_intern(r->w, bytes, sizeof(bytes));
-	}
-}
-
 static void fill(uint8_t id[16], uint64_t seed, uint64_t number)
 {
 	struct gen_random random = {seed ^ number << 32};
@@ -864,7 +851,6 @@ static void begin(struct rank *r)
 	pasta_shardwriter_clock(r->w, r->device_source, DEVICE_CLOCK);
 	put_names(r);
 	put_clocks(r, r->main.now);
-	put_blobs(r);
 	put_device(r);
 	put_modules(r, PASTA_MODULE_LOAD);
 	put_graph(r);

@@ -52,7 +52,7 @@ struct pasta_access {
 };
 
 /* Whose table a row of accesses is of: the field reducer of PASTA_ACCESS_SUM. A site is
- * PASTA_SITE(function, site). */
+ * PASTA_SITE_KEY(function, site). */
 enum pasta_reducer {
 	PASTA_REDUCE_OBJECT = 1, /* key0 object; extra: accesses that reach out of it */
 	PASTA_REDUCE_PAGE,	 /* key0 the page's address; extra: accesses that reach out of it */
@@ -67,7 +67,7 @@ enum pasta_reducer {
 };
 
 #define PASTA_REDUCE_BIT(NAME) (1u << PASTA_REDUCE_##NAME)
-#define PASTA_SITE(function, site) ((uint64_t)(function) << 32 | (uint32_t)(site))
+#define PASTA_SITE_KEY(function, site) ((uint64_t)(function) << 32 | (uint32_t)(site))
 
 /* Keys that are no object's: outside of all objects; spaces, by their number; and, in any table,
  * what the table had no room for. Objects are numbered from PASTA_OBJECT_FIRST. */

@@ -145,6 +145,12 @@ enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
  * loader added to the file's addresses, their bytes reach to the end of the last segment, and their
  * crc is the first eight bytes of the GNU build id, the first one highest; 0 if there is none. */
 #define PASTA_MODULE_HOST UINT32_MAX
+enum pasta_access_launch_sub {
+	PASTA_LAUNCH_COUNTED = 1,
+	PASTA_LAUNCH_SAMPLED,  /* not counted: enough others of its shape are */
+	PASTA_LAUNCH_FILTERED, /* not counted: the user did not ask for this kernel */
+	PASTA_LAUNCH_REFUSED,  /* could not be counted: detail says why */
+};
 enum pasta_loss_sub {
 	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */
 	PASTA_LOSS_FULL,	/* the ring was full */

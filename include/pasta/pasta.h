@@ -446,6 +446,15 @@ enum pasta_needs {
 	/* What run is to record that costs more; in a run without it there may be some or none. */
 	PASTA_NEED_PYTHON = 4,	/* Python's functions and lines, as run --stacks python */
 	PASTA_NEED_MODULES = 8, /* modules of models, as run --stacks modules */
+	/* Memory accesses: a table of enum pasta_reducer each, in the order of that; or each access
+	 * by itself (access_batch). With any of them come object, site and access_launch. */
+	PASTA_NEED_ACCESS_OBJECT = 16,
+	PASTA_NEED_ACCESS_PAGE = 32,
+	PASTA_NEED_ACCESS_SITE = 64,
+	PASTA_NEED_ACCESS_SITE_OBJECT = 128,
+	PASTA_NEED_ACCESS_COALESCE = 256,
+	PASTA_NEED_ACCESS_DIVERGE = 512,
+	PASTA_NEED_ACCESS_RAW = 1024,
 };
 
 /*

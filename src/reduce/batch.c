@@ -149,12 +149,12 @@ void pasta_batches_give(struct pasta_batches *q, struct pasta_buffer *b)
 
 /* -- Producers. -- */
 
-void pasta_batch_begin(struct pasta_batch *b, struct pasta_batches *q)
+void pasta_filler_begin(struct pasta_filler *b, struct pasta_batches *q)
 {
-	*b = (struct pasta_batch){.q = q, .room = q->accesses};
+	*b = (struct pasta_filler){.q = q, .room = q->accesses};
 }
 
-static void hand_over(struct pasta_batch *b)
+static void hand_over(struct pasta_filler *b)
 {
 	struct pasta_batches *q = b->q;
 
@@ -189,7 +189,7 @@ static bool wait_free(struct pasta_batches *q)
 	return q->free.first && !q->closed;
 }
 
-bool pasta_batch_turn(struct pasta_batch *b)
+bool pasta_filler_turn(struct pasta_filler *b)
 {
 	struct pasta_batches *q = b->q;
 
@@ -208,14 +208,14 @@ bool pasta_batch_turn(struct pasta_batch *b)
 	return b->buffer;
 }
 
-void pasta_batch_flush(struct pasta_batch *b)
+void pasta_filler_flush(struct pasta_filler *b)
 {
 	pthread_mutex_lock(&b->q->lock);
 	hand_over(b);
 	pthread_mutex_unlock(&b->q->lock);
 }
 
-void pasta_batch_end(struct pasta_batch *b)
+void pasta_filler_end(struct pasta_filler *b)
 {
-	pasta_batch_flush(b);
+	pasta_filler_flush(b);
 }

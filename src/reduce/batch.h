@@ -54,25 +54,25 @@ struct pasta_buffer *pasta_batches_take(struct pasta_batches *q, bool wait);
 void pasta_batches_give(struct pasta_batches *q, struct pasta_buffer *buffer);
 
 /* A producer: one thread's at a time. */
-struct pasta_batch {
+struct pasta_filler {
 	struct pasta_batches *q;
 	struct pasta_buffer *buffer;
 	size_t room; /* of a buffer */
 	uint64_t pushed, lost;
 };
 
-void pasta_batch_begin(struct pasta_batch *b, struct pasta_batches *q);
+void pasta_filler_begin(struct pasta_filler *b, struct pasta_batches *q);
 /* Hand over what there is, as at the end of a launch. */
-void pasta_batch_flush(struct pasta_batch *b);
+void pasta_filler_flush(struct pasta_filler *b);
 /* The same, and no more is put. */
-void pasta_batch_end(struct pasta_batch *b);
+void pasta_filler_end(struct pasta_filler *b);
 
 /* Whether there is an empty buffer now, in place of a full one or of none. */
-bool pasta_batch_turn(struct pasta_batch *b);
-static inline void pasta_batch_put(struct pasta_batch *b, const struct pasta_access *access)
+bool pasta_filler_turn(struct pasta_filler *b);
+static inline void pasta_filler_put(struct pasta_filler *b, const struct pasta_access *access)
 {
 	b->pushed++;
-	if ((!b->buffer || b->buffer->count == b->room) && !pasta_batch_turn(b)) {
+	if ((!b->buffer || b->buffer->count == b->room) && !pasta_filler_turn(b)) {
 		b->lost++;
 		return;
 	}
@@ -83,11 +83,11 @@ static inline void pasta_batch_put(struct pasta_batch *b, const struct pasta_acc
 enum { PASTA_BATCH_ACCESS_MAX = 48, PASTA_BATCH_HEAD = 1 };
 /* Write accesses as bytes, as many as there is room for; returns how many, and *size is the bytes
  * that they take. */
-size_t pasta_batch_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
-			  size_t room, size_t *size);
+size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
+			size_t room, size_t *size);
 /* Read them back, max at most. Returns how many; -EINVAL: the bytes are damaged or of another
  * version; -ENOSPC: there are more. */
-ssize_t pasta_batch_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
-			   size_t max);
+ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
+			 size_t max);
 
 #endif

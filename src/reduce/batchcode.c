@@ -62,8 +62,8 @@ static uint8_t *put_access(uint8_t *p, struct known *k, const struct pasta_acces
 	return p;
 }
 
-size_t pasta_batch_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
-			  size_t room, size_t *size)
+size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
+			size_t room, size_t *size)
 {
 	struct known k = {0};
 	uint8_t *p = bytes;
@@ -153,8 +153,8 @@ static const uint8_t *get_access(const uint8_t *p, const uint8_t *end, struct kn
 	return p;
 }
 
-ssize_t pasta_batch_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
-			   size_t max)
+ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
+			 size_t max)
 {
 	const uint8_t *p = bytes, *end = bytes + size;
 	struct known k = {0};

@@ -336,7 +336,7 @@ static void count_request(struct pasta_cpu *c, struct pasta_row *row, uint64_t s
 void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint64_t addr,
 		    uint32_t size, uint32_t kind, uint32_t site)
 {
-	uint64_t where = PASTA_SITE(c->function, site);
+	uint64_t where = PASTA_SITE_KEY(c->function, site);
 	struct pasta_rows *tables = c->in->tables;
 	struct pasta_row *row;
 

@@ -31,6 +31,13 @@ static const char *const waits[] = {
 	[PASTA_SYNC_STREAM] = "stream",
 	[PASTA_SYNC_CONTEXT] = "context",
 };
+static const char *const counted[] = {
+	[0] = "unspecified",
+	[PASTA_LAUNCH_COUNTED] = "counted",
+	[PASTA_LAUNCH_SAMPLED] = "sampled",
+	[PASTA_LAUNCH_FILTERED] = "filtered",
+	[PASTA_LAUNCH_REFUSED] = "refused",
+};
 static const char *const moves[] = {
 	[0] = "unspecified",
 	[PASTA_UVM_TO_DEVICE] = "to_device",
@@ -80,6 +87,10 @@ static const struct pasta_sqltable tables[] = {
 	{"pc_samples", "pc_sample", PASTA_PC_SAMPLE, 0, NULL, NULL, 0},
 	{"queues", "queue", PASTA_QUEUE, 0, NULL, NULL, 0},
 	{"event_records", "event_record", PASTA_EVENT_RECORD, PLACED, NULL, NULL, 0},
+	{"objects", "object", PASTA_OBJECT, 0, NULL, NULL, 0},
+	{"sites", "site", PASTA_SITE, 0, NULL, NULL, 0},
+	{"access_launches", "access_launch", PASTA_ACCESS_LAUNCH, 0, "what", counted,
+	 COUNT(counted)},
 };
 
 const struct pasta_sqltable *pasta_sqltable_at(size_t i)

@@ -8,7 +8,7 @@ cat >use.h <<'CODE'
 #include "reduce/accumulate.h"
 PASTA_DEV void use(struct pasta_rows *t, struct pasta_request *r, const struct pasta_access *a)
 {
-	uint64_t site = PASTA_SITE(1, a->site);
+	uint64_t site = PASTA_SITE_KEY(1, a->site);
 
 	pasta_count_object(t, PASTA_OBJECT_NONE, a->kind, a->size, 0);
 	pasta_count_page(t, 12, a->addr, a->kind, a->size);

@@ -37,11 +37,10 @@ static void accesses_come_back_from_bytes_as_they_were(void **state)
 	for (uint32_t i = 0; i < COUNT; i++)
 		in[i] = any_access(i);
 	for (at = 0; at < COUNT; at += n, all += size) {
-		n = pasta_batch_encode(in + at, COUNT - at, bytes, sizeof(bytes), &size);
+		n = pasta_raw_encode(in + at, COUNT - at, bytes, sizeof(bytes), &size);
 		assert_property(n && size <= sizeof(bytes));
-		assert_property(pasta_batch_decode(bytes, size, out + at, COUNT - at) ==
-				(ssize_t)n);
-		assert_property(pasta_batch_decode(bytes, size, out + at, n - 1) == -ENOSPC);
+		assert_property(pasta_raw_decode(bytes, size, out + at, COUNT - at) == (ssize_t)n);
+		assert_property(pasta_raw_decode(bytes, size, out + at, n - 1) == -ENOSPC);
 	}
 	assert_memory_equal(in, out, sizeof(in));
 	assert_true(all < sizeof(in) / 4);
@@ -56,16 +55,14 @@ static void damaged_bytes_are_refused_or_read_within_bounds(void **state)
 	random_begin();
 	for (uint32_t i = 0; i < 200; i++)
 		in[i] = any_access(i);
-	n = pasta_batch_encode(in, 200, bytes, sizeof(bytes), &size);
+	n = pasta_raw_encode(in, 200, bytes, sizeof(bytes), &size);
 	assert_true(n > 50);
-	assert_int_equal(pasta_batch_decode(bytes, 0, out, COUNT), -EINVAL);
-	assert_int_equal(pasta_batch_decode((const uint8_t *)"\x02", 1, out, COUNT), -EINVAL);
-	assert_int_equal(pasta_batch_decode((const uint8_t *)"\x01\x80\x00", 3, out, COUNT),
-			 -EINVAL);
-	assert_int_equal(pasta_batch_decode((const uint8_t *)"\x01\x30\x00", 3, out, COUNT),
-			 -EINVAL);
+	assert_int_equal(pasta_raw_decode(bytes, 0, out, COUNT), -EINVAL);
+	assert_int_equal(pasta_raw_decode((const uint8_t *)"\x02", 1, out, COUNT), -EINVAL);
+	assert_int_equal(pasta_raw_decode((const uint8_t *)"\x01\x80\x00", 3, out, COUNT), -EINVAL);
+	assert_int_equal(pasta_raw_decode((const uint8_t *)"\x01\x30\x00", 3, out, COUNT), -EINVAL);
 	for (size_t cut = 1; cut < size; cut++) {
-		count = pasta_batch_decode(bytes, cut, out, COUNT);
+		count = pasta_raw_decode(bytes, cut, out, COUNT);
 		assert_true(count == -EINVAL || (count >= 0 && (size_t)count < n));
 		if (count > 0)
 			assert_memory_equal(in, out, (size_t)count * sizeof(in[0]));
@@ -79,7 +76,7 @@ static void damaged_bytes_are_refused_or_read_within_bounds(void **state)
 		copy = malloc(size); /* of this size, for a sanitizer to see its end */
 		assert_non_null(copy);
 		memcpy(copy, bad, size);
-		count = pasta_batch_decode(copy, size, out, COUNT);
+		count = pasta_raw_decode(copy, size, out, COUNT);
 		assert_property(count == -EINVAL || (count >= 0 && (size_t)count <= size));
 		free(copy);
 	}
@@ -90,11 +87,11 @@ static void room_for_nothing_takes_nothing(void **state)
 	uint8_t byte[1];
 	size_t size = 9;
 
-	assert_int_equal(pasta_batch_encode(in, 1, byte, 0, &size), 0);
+	assert_int_equal(pasta_raw_encode(in, 1, byte, 0, &size), 0);
 	assert_int_equal(size, 0);
-	assert_int_equal(pasta_batch_encode(in, 1, byte, 1, &size), 0);
+	assert_int_equal(pasta_raw_encode(in, 1, byte, 1, &size), 0);
 	assert_int_equal(size, 1);
-	assert_int_equal(pasta_batch_decode(byte, 1, out, COUNT), 0);
+	assert_int_equal(pasta_raw_decode(byte, 1, out, COUNT), 0);
 }
 
 static void a_producer_that_does_not_wait_loses_and_counts(void **state)
@@ -102,17 +99,17 @@ static void a_producer_that_does_not_wait_loses_and_counts(void **state)
 	struct pasta_batches *q = pasta_batches_new(2, 10, 0);
 	struct pasta_batches_stats stats;
 	struct pasta_buffer *buffer;
-	struct pasta_batch b;
+	struct pasta_filler b;
 
 	assert_non_null(q);
-	pasta_batch_begin(&b, q);
+	pasta_filler_begin(&b, q);
 	for (uint32_t i = 0; i < 35; i++)
-		pasta_batch_put(&b, &(struct pasta_access){.addr = i});
+		pasta_filler_put(&b, &(struct pasta_access){.addr = i});
 	buffer = pasta_batches_take(q, false);
 	assert_true(buffer && buffer->count == 10 && buffer->accesses[9].addr == 9);
 	pasta_batches_give(q, buffer);
-	pasta_batch_put(&b, &(struct pasta_access){.addr = 35});
-	pasta_batch_end(&b);
+	pasta_filler_put(&b, &(struct pasta_access){.addr = 35});
+	pasta_filler_end(&b);
 	buffer = pasta_batches_take(q, false);
 	assert_true(buffer && buffer->count == 10 && buffer->accesses[0].addr == 10);
 	pasta_batches_give(q, buffer);
@@ -131,14 +128,14 @@ static void a_wait_has_an_end(void **state)
 {
 	struct pasta_batches *q = pasta_batches_new(1, 1, 20);
 	struct pasta_batches_stats stats;
-	struct pasta_batch b;
+	struct pasta_filler b;
 
-	pasta_batch_begin(&b, q);
+	pasta_filler_begin(&b, q);
 	for (uint32_t i = 0; i < 3; i++)
-		pasta_batch_put(&b, &(struct pasta_access){.addr = i});
+		pasta_filler_put(&b, &(struct pasta_access){.addr = i});
 	pasta_batches_close(q);
-	pasta_batch_put(&b, &(struct pasta_access){.addr = 3});
-	pasta_batch_end(&b);
+	pasta_filler_put(&b, &(struct pasta_access){.addr = 3});
+	pasta_filler_end(&b);
 	pasta_batches_give(q, pasta_batches_take(q, true));
 	assert_null(pasta_batches_take(q, true));
 	pasta_batches_stats(q, &stats);
@@ -150,12 +147,12 @@ static void a_wait_has_an_end(void **state)
 
 static void *produce(void *arg)
 {
-	struct pasta_batch b;
+	struct pasta_filler b;
 
-	pasta_batch_begin(&b, arg);
+	pasta_filler_begin(&b, arg);
 	for (uint32_t i = 1; i <= COUNT; i++)
-		pasta_batch_put(&b, &(struct pasta_access){.addr = i});
-	pasta_batch_end(&b);
+		pasta_filler_put(&b, &(struct pasta_access){.addr = i});
+	pasta_filler_end(&b);
 	return NULL;
 }
 

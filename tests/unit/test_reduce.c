@@ -164,7 +164,7 @@ static void load(struct fixture *f, uint64_t addr, uint32_t size)
 static void accesses_count_for_the_place_of_their_first_byte(void **state)
 {
 	struct fixture f = begin((struct pasta_cpu_config){0});
-	uint64_t end_17 = 5 * PAGE + 10100, site = PASTA_SITE(3, 7);
+	uint64_t end_17 = 5 * PAGE + 10100, site = PASTA_SITE_KEY(3, 7);
 
 	for (int twice = 0; twice < 2; twice++) {
 		load(&f, 5 * PAGE, 4);	     /* object 16 */
@@ -198,7 +198,7 @@ static void an_atomic_is_a_load_and_a_store(void **state)
 	pasta_cpu_drain(f.cpu, f.sums);
 	ROW(f.sums, OBJECT, 16, 0, 1, 2, 16, 0);
 	ROW(f.sums, PAGE, 5 * PAGE, 0, 1, 2, 16, 0);
-	ROW(f.sums, SITE, PASTA_SITE(3, 1), 0, 1, 1, 8, 0);
+	ROW(f.sums, SITE, PASTA_SITE_KEY(3, 1), 0, 1, 1, 8, 0);
 	end(&f);
 }
 
@@ -213,7 +213,7 @@ static void local_and_private_memory_have_no_objects_and_no_pages(void **state)
 	ROW(f.sums, OBJECT, PASTA_SPACE_PRIVATE, 0, 1, 1, 16, 0);
 	ROW(f.sums, OBJECT, 16, 0, 0);
 	ROW(f.sums, PAGE, 5 * PAGE, 0, 0);
-	ROW(f.sums, SITE_OBJECT, PASTA_SITE(3, 1), PASTA_SPACE_PRIVATE, 1, 1, 16, 0);
+	ROW(f.sums, SITE_OBJECT, PASTA_SITE_KEY(3, 1), PASTA_SPACE_PRIVATE, 1, 1, 16, 0);
 	end(&f);
 }
 
@@ -287,7 +287,7 @@ static void sectors_are_those_of_the_active_threads_bytes(void **state)
 static void requests_are_put_together_from_threads_that_run_alone(void **state)
 {
 	struct fixture f = begin((struct pasta_cpu_config){0});
-	uint64_t even = PASTA_SITE(3, 1), all = PASTA_SITE(3, 2);
+	uint64_t even = PASTA_SITE_KEY(3, 1), all = PASTA_SITE_KEY(3, 2);
 
 	pasta_cpu_launch(f.cpu, f.version, 3, 40);
 	for (uint32_t sweep = 0; sweep < 2; sweep++)
@@ -324,8 +324,8 @@ static void a_warp_in_two_halves_is_two_requests(void **state)
 				load(&f, 5 * PAGE + 4 * thread, 4);
 		}
 	pasta_cpu_drain(f.cpu, f.sums);
-	ROW(f.sums, DIVERGE, PASTA_SITE(3, 7), 16, 2, 0, 128, 64);
-	ROW(f.sums, COALESCE, PASTA_SITE(3, 7), 0, 2, 0, 128, 4);
+	ROW(f.sums, DIVERGE, PASTA_SITE_KEY(3, 7), 16, 2, 0, 128, 64);
+	ROW(f.sums, COALESCE, PASTA_SITE_KEY(3, 7), 0, 2, 0, 128, 4);
 	end(&f);
 }
 
@@ -364,13 +364,13 @@ static void a_full_table_counts_the_rest_in_its_last_row(void **state)
 	ROW(f.sums, SITE, PASTA_KEY_OTHER, PASTA_KEY_OTHER, 90, 0, 360, 0);
 	ROW(f.sums, SITE_OBJECT, PASTA_KEY_OTHER, PASTA_KEY_OTHER, 90, 0, 360, 0);
 	for (uint64_t i = 0; i < 10; i++)
-		loads += row_of(f.sums, PASTA_REDUCE_SITE, PASTA_SITE(3, i), 0).loads;
+		loads += row_of(f.sums, PASTA_REDUCE_SITE, PASTA_SITE_KEY(3, i), 0).loads;
 	assert_int_equal(loads, 10);
 	/* Drained, it is empty and has room again. */
 	pasta_sums_clear(f.sums);
 	pasta_cpu_access(f.cpu, 5 * PAGE, 4, PASTA_ACCESS_LOAD, 0, 55);
 	pasta_cpu_drain(f.cpu, f.sums);
-	ROW(f.sums, SITE, PASTA_SITE(3, 55), 0, 1, 0, 4, 0);
+	ROW(f.sums, SITE, PASTA_SITE_KEY(3, 55), 0, 1, 0, 4, 0);
 	assert_int_equal(got_count, 6);
 	end(&f);
 }
@@ -387,11 +387,11 @@ static void requests_past_their_limits_are_left_out_and_counted(void **state)
 			pasta_cpu_access(f.cpu, 5 * PAGE, 4, PASTA_ACCESS_STORE, 0, site);
 	}
 	pasta_cpu_drain(f.cpu, f.sums);
-	ROW(f.sums, COALESCE, PASTA_SITE(3, 7), 0, 8, 0, 8 * 128, 8);
-	ROW(f.sums, COALESCE, PASTA_SITE(3, 23), 0, 0, 1, 128, 1);
-	ROW(f.sums, COALESCE, PASTA_SITE(3, 24), 0, 0);
+	ROW(f.sums, COALESCE, PASTA_SITE_KEY(3, 7), 0, 8, 0, 8 * 128, 8);
+	ROW(f.sums, COALESCE, PASTA_SITE_KEY(3, 23), 0, 0, 1, 128, 1);
+	ROW(f.sums, COALESCE, PASTA_SITE_KEY(3, 24), 0, 0);
 	ROW(f.sums, COALESCE, PASTA_KEY_OTHER, PASTA_KEY_OTHER, 92 * 32, 6 * 32, 98 * 128, 0);
-	ROW(f.sums, SITE, PASTA_SITE(3, 7), 0, 3200, 0, 12800, 0);
+	ROW(f.sums, SITE, PASTA_SITE_KEY(3, 7), 0, 3200, 0, 12800, 0);
 	end(&f);
 }
 
@@ -508,7 +508,7 @@ static uint64_t place_of(const struct pasta_access *a, uint32_t *crosses)
 static void want_access(const struct pasta_access *a)
 {
 	uint64_t bytes = a->kind == PASTA_ACCESS_ATOMIC ? 2 * (uint64_t)a->size : a->size;
-	uint64_t site = PASTA_SITE(a->launch % 3, a->site), object = a->space;
+	uint64_t site = PASTA_SITE_KEY(a->launch % 3, a->site), object = a->space;
 	uint32_t crosses = 0;
 
 	if (a->space < PASTA_SPACE_LOCAL) {
@@ -597,7 +597,7 @@ static void want_request(size_t i, size_t count, bool *seen)
 			*t = 1;
 		}
 	}
-	site = PASTA_SITE(records[i].launch % 3, records[i].site);
+	site = PASTA_SITE_KEY(records[i].launch % 3, records[i].site);
 	want(PASTA_REDUCE_COALESCE, site, 0, kind, bytes, sectors);
 	want(PASTA_REDUCE_DIVERGE, site, threads, kind, bytes, records[i].thread < 32 ? 32 : 8);
 }

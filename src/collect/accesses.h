@@ -1,0 +1,74 @@
+/*
+ * accesses.h - the reducers' driver, as handlers see it: accesses are told, folded and emitted.
+ *
+ * A handler tells of objects and sites, and opens a launch for each piece of work whose accesses it
+ * will tell of. Threads that run the work count, each in tables of its own; when the work is done,
+ * the sums of all threads become ACCESS_SUM events of the launch. What is wanted, and of which
+ * kernels, comes from the run.
+ *
+ * Nothing here is for hot paths but pasta_accesses_thread, which takes no lock while its thread
+ * stays with a launch, and what is inline.
+ */
+#ifndef PASTA_COLLECT_ACCESSES_H
+#define PASTA_COLLECT_ACCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reduce/cpu.h"
+
+/* Whether accesses are to be told of at all: by the run, and recording is on. */
+bool pasta_accesses_wanted(void);
+
+/* -- What there is. Any thread. -- */
+
+/* Memory that is at addr as devices see it, and at alloc as its ALLOC event has it: emits OBJECT.
+ * The same range and alloc again is the same object, and nothing is emitted. Returns its number; 0:
+ * there is no room, and accesses to it are outside of all objects. */
+uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
+			       uint32_t device);
+/* The object that begins at addr is gone. */
+void pasta_accesses_gone(uint64_t addr);
+
+/* So many new numbers for sites: the first of them. Their SITE events are the handler's. */
+uint32_t pasta_accesses_sites(uint32_t count);
+
+/* -- Launches -- */
+
+/* A number that launches of a kernel over the same range have in common. */
+uint64_t pasta_accesses_shape(const char *kernel, const uint32_t grid[3], const uint32_t block[3]);
+/* Whether this launch is one to be counted, of those of its kernel and shape; COUNTED, SAMPLED or
+ * FILTERED. Each call is a launch. Any thread. */
+enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
+/* Emit ACCESS_LAUNCH, on the launching thread, after LAUNCH. name and detail are interned. */
+void pasta_accesses_told(uint64_t corr, uint64_t shape, enum pasta_access_launch_sub what,
+			 uint32_t name, uint32_t detail);
+
+struct pasta_accesses_launch;
+
+/* Before it is given to a device. name is interned, tid the launching thread's. NULL: no memory. */
+struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid);
+/* A number of it, never 0, that stays its own until it ends, and the way back: NULL if it has
+ * ended. For handlers whose kernels carry it as an argument. */
+uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch);
+struct pasta_accesses_launch *pasta_accesses_of(uint64_t token);
+
+/*
+ * On a thread that runs the work: its tables, for this launch, until it asks for another's; the
+ * objects are those of the moment when a thread first asks, so all that the launch uses are told
+ * of before. group_size is what pasta_cpu_launch takes. NULL: no memory; what is not counted then
+ * is told by count_lost. Use: pasta_cpu_thread and pasta_cpu_access.
+ */
+struct pasta_cpu *pasta_accesses_thread(struct pasta_accesses_launch *launch, uint32_t group_size);
+/* Objects were told of since: what follows, on this thread, finds them. */
+void pasta_accesses_renew(struct pasta_accesses_launch *launch);
+/* An access by itself, where raw ones are wanted; beside pasta_cpu_access. */
+bool pasta_accesses_raw(void);
+void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
+void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count);
+
+/* It is done, and all its threads with it: emits the rows. Any thread. ran: false: it never ran,
+ * and there are none. The launch is gone. */
+void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran);
+
+#endif
