@@ -32,6 +32,9 @@ static cl_icd_dispatch cl;
 
 static uint64_t seen_count[SITES], seen_bytes[SITES], seen_items, seen_groups, seen_wrong;
 static uint64_t seen_argument[BUFFERS];
+static uint64_t tokens[2], token_items[2], token_accesses[2];
+static uint32_t seen_group_size, seen_kernel; /* what it is to be */
+static _Thread_local uint64_t token_here;
 static struct {
 	uintptr_t base;
 	size_t size;
@@ -61,21 +64,39 @@ static void by_buffer(uint64_t addr, const struct pasta_trace_site *s)
 		ADD(seen_wrong, 1);
 }
 
-static void on_enter(uint32_t kernel, uint32_t item, uint64_t group)
+/* Which of the launches; a token that nobody gave is wrong. */
+static int launch_of(uint64_t token)
 {
-	ADD(seen_items, 1);
-	if (item == 0)
-		ADD(seen_groups, 1);
+	for (int i = 0; i < 2; i++)
+		if (tokens[i] == token)
+			return i;
+	ADD(seen_wrong, 1);
+	return 0;
 }
 
-static void on_argument(uint32_t kernel, uint32_t index, uint64_t addr)
+static void on_enter(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
+		     uint32_t group_size)
 {
+	ADD(seen_items, 1);
+	ADD(token_items[launch_of(token)], 1);
+	if (item == 0)
+		ADD(seen_groups, 1);
+	if (item >= group_size || group_size != seen_group_size || kernel != seen_kernel)
+		ADD(seen_wrong, 1);
+	token_here = token;
+}
+
+static void on_argument(uint64_t token, uint32_t index, uint64_t addr)
+{
+	if (token != token_here)
+		ADD(seen_wrong, 1);
 	if (index < BUFFERS)
 		__atomic_store_n(&seen_argument[index], addr, __ATOMIC_RELAXED);
 }
 
 static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 {
+	ADD(token_accesses[launch_of(token_here)], 1);
 	ADD(seen_count[site], 1);
 	ADD(seen_bytes[site], module.sites[site].bytes);
 	by_buffer(addr, &module.sites[site]);
@@ -123,6 +144,8 @@ struct run {
 	size_t bytes[BUFFERS]; /* each an argument; 0: none */
 	size_t local_bytes;    /* one more argument, if not 0 */
 	int number;	       /* and one more, if not 0 */
+	const void *value;     /* and one more, if not NULL */
+	size_t value_bytes;
 };
 
 static void *memory_of(size_t bytes)
@@ -142,14 +165,24 @@ static void fill(void *p, size_t bytes)
 		f[i] = (float)(i * 7919 % 1009) / 997.0f - 0.3f;
 }
 
-static void launch(const struct run *r, cl_program program, void *const host[BUFFERS])
+/* An instrumented kernel's token, after the program's own arguments. */
+static void give_token(cl_kernel k, const char *name, cl_uint arguments, uint64_t token)
 {
-	cl_mem mem[BUFFERS] = {0};
+	for (uint32_t i = 0; i < module.kernel_count; i++)
+		if (!strcmp(module.kernels[i].name, name)) {
+			assert_int_equal(module.kernels[i].arguments, arguments);
+			assert_int_equal(clSetKernelArg(k, arguments, sizeof(token), &token),
+					 CL_SUCCESS);
+			seen_kernel = i;
+		}
+}
+
+static cl_uint give_arguments(const struct run *r, cl_kernel k, void *const host[BUFFERS],
+			      cl_mem mem[BUFFERS])
+{
 	cl_uint arg = 0;
 	cl_int status;
-	cl_kernel k = clCreateKernel(program, r->kernel, &status);
 
-	assert_int_equal(status, CL_SUCCESS);
 	for (int i = 0; i < BUFFERS && r->bytes[i]; i++) {
 		mem[i] =
 			clCreateBuffer(context, CL_MEM_USE_HOST_PTR, r->bytes[i], host[i], &status);
@@ -159,6 +192,22 @@ static void launch(const struct run *r, cl_program program, void *const host[BUF
 		assert_int_equal(clSetKernelArg(k, arg++, r->local_bytes, NULL), CL_SUCCESS);
 	if (r->number)
 		assert_int_equal(clSetKernelArg(k, arg++, sizeof(int), &r->number), CL_SUCCESS);
+	if (r->value)
+		assert_int_equal(clSetKernelArg(k, arg++, r->value_bytes, r->value), CL_SUCCESS);
+	return arg;
+}
+
+static void launch(const struct run *r, cl_program program, void *const host[BUFFERS])
+{
+	cl_mem mem[BUFFERS] = {0};
+	cl_int status;
+	cl_kernel k = clCreateKernel(program, r->kernel, &status);
+
+	assert_int_equal(status, CL_SUCCESS);
+	give_token(k, r->kernel, give_arguments(r, k, host, mem), tokens[0]);
+	seen_group_size = (uint32_t)r->local[0];
+	for (size_t i = 1; i < r->dims; i++)
+		seen_group_size *= (uint32_t)r->local[i];
 	assert_int_equal(clEnqueueNDRangeKernel(queue, k, (cl_uint)r->dims, r->offset, r->global,
 						r->local, 0, NULL, NULL),
 			 CL_SUCCESS);
@@ -181,7 +230,12 @@ static void forget(void)
 	memset(seen_count, 0, sizeof(seen_count));
 	memset(seen_bytes, 0, sizeof(seen_bytes));
 	memset(buffers, 0, sizeof(buffers));
+	memset(seen_argument, 0, sizeof(seen_argument));
+	memset(token_items, 0, sizeof(token_items));
+	memset(token_accesses, 0, sizeof(token_accesses));
 	seen_items = seen_groups = seen_wrong = 0;
+	tokens[0] = 0x123456789abcdef0;
+	tokens[1] = 7;
 }
 
 static cl_program native_of(const struct run *r)
@@ -568,6 +622,210 @@ static void options_and_offsets_are_kept(void **state)
 	buffer_did(1, N / 4, N, N + N / 4, 4 * (N + N / 4));
 }
 
+/* -- Launches -- */
+
+static const char bump[] = "__kernel void bump(__global int *a)\n"
+			   "{\n"
+			   "	size_t i = get_global_id(0);\n"
+			   "	for (int n = 0; n < 20; n++)\n"
+			   "		a[i] += n;\n"
+			   "}\n";
+
+/* The same kernel, queued with another token each, and none begins before all are there. */
+static void race(cl_program program, cl_mem mem, size_t items, int rounds)
+{
+	cl_kernel k = clCreateKernel(program, "bump", NULL);
+	cl_event gate = clCreateUserEvent(context, NULL);
+	cl_command_queue queues[2];
+	size_t global, local = 16;
+
+	clSetKernelArg(k, 0, sizeof(mem), &mem);
+	for (size_t i = 0; i < 2; i++)
+		queues[i] = clCreateCommandQueueWithProperties(context, device, NULL, NULL);
+	for (int i = 0; i < rounds * 2; i++) {
+		give_token(k, "bump", 1, tokens[i % 2]);
+		global = items * (size_t)(1 + i % 2);
+		assert_int_equal(clEnqueueNDRangeKernel(queues[i % 2], k, 1, NULL, &global, &local,
+							1, &gate, NULL),
+				 CL_SUCCESS);
+		clFlush(queues[i % 2]);
+	}
+	clSetUserEventStatus(gate, CL_COMPLETE);
+	for (size_t i = 0; i < 2; i++) {
+		clFinish(queues[i]);
+		clReleaseCommandQueue(queues[i]);
+	}
+	clReleaseEvent(gate);
+	clReleaseKernel(k);
+}
+
+static void launches_at_once_are_told_apart_by_their_tokens(void **state)
+{
+	enum { ITEMS = 256, ROUNDS = 20, EACH = 2 * 20 };
+	const struct run r = {.source = bump};
+	struct pasta_trace_part part = {.program = native_of(&r)};
+	struct pasta_err err = {0};
+	cl_program program = NULL;
+	cl_mem mem;
+
+	forget();
+	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
+		fail_msg("%s", err.text);
+	mem = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * 2 * ITEMS, NULL, NULL);
+	seen_group_size = 16;
+	race(program, mem, ITEMS, ROUNDS);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(token_items[i], (1 + i) * ROUNDS * ITEMS);
+		assert_int_equal(token_accesses[i], (1 + i) * ROUNDS * ITEMS * EACH);
+	}
+	clReleaseMemObject(mem);
+	clReleaseProgram(program);
+	clReleaseProgram(part.program);
+}
+
+static void a_kernel_that_a_kernel_calls_is_a_function(void **state)
+{
+	enum { N = 64, G = 16 };
+	struct run r = {.source = "__kernel void inner(__global float *a, __local float *t)\n"
+				  "{\n"
+				  "	size_t i = get_local_id(0);\n"
+				  "	t[i] = a[get_global_id(0)];\n"
+				  "	barrier(CLK_LOCAL_MEM_FENCE);\n"
+				  "	a[get_global_id(0)] = t[15 - i];\n"
+				  "}\n"
+				  "__kernel void outer(__global float *a, __local float *t)\n"
+				  "{\n"
+				  "	inner(a, t);\n"
+				  "	barrier(CLK_LOCAL_MEM_FENCE);\n"
+				  "	t[0] = 0;\n"
+				  "	inner(a, t);\n"
+				  "}\n",
+			.kernel = "outer",
+			.dims = 1,
+			.global = {N},
+			.local = {G},
+			.bytes = {4 * N},
+			.local_bytes = 4 * G};
+
+	trace(&r);
+	assert_int_equal(module.kernel_count, 2);
+	buffer_did(0, 2 * N, 8 * N, 2 * N, 8 * N);
+	assert_int_equal(line_did(4, PASTA_TRACE_STORE, PASTA_TRACE_LOCAL), 2 * N);
+	assert_int_equal(line_did(12, PASTA_TRACE_STORE, PASTA_TRACE_LOCAL), N);
+	r.kernel = "inner";
+	trace(&r);
+	buffer_did(0, N, 4 * N, N, 4 * N);
+}
+
+struct by_value {
+	int n[9];
+	double scale;
+	char last;
+};
+
+static void a_structure_given_by_value_arrives_whole(void **state)
+{
+	enum { N = 48 };
+	static const struct by_value value = {
+		.n = {1, 2, 3, 4, 5, 6, 7, 8, 9}, .scale = 0.125, .last = 11};
+	const struct run r = {
+		.source = "typedef struct { int n[9]; double scale; char last; } by_value;\n"
+			  "__kernel void with(__global float *a, by_value v)\n"
+			  "{\n"
+			  "	size_t i = get_global_id(0);\n"
+			  "	a[i] = v.n[i % 9] * v.scale + v.last;\n"
+			  "}\n",
+		.kernel = "with",
+		.dims = 1,
+		.global = {N},
+		.local = {16},
+		.bytes = {4 * N},
+		.value = &value,
+		.value_bytes = sizeof(value)};
+
+	trace(&r);
+	buffer_did(0, 0, 0, N, 4 * N);
+	assert_int_equal(line_did(5, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), 3 * N);
+	assert_int_equal(seen_argument[1], 0);
+}
+
+static void a_kernel_without_arguments_has_a_token(void **state)
+{
+	const struct run r = {.source = "__kernel void alone(void)\n"
+					"{\n"
+					"	__local int t[64];\n"
+					"	t[get_local_id(0)] = 1;\n"
+					"}\n",
+			      .kernel = "alone",
+			      .dims = 1,
+			      .global = {640},
+			      .local = {64}};
+
+	trace(&r);
+	assert_int_equal(token_items[0], 640);
+	assert_int_equal(token_accesses[0], 640);
+	assert_int_equal(seen_groups, 10);
+}
+
+static void three_dimensions_and_offsets_are_kept(void **state)
+{
+	enum { X = 12, Y = 6, Z = 4, N = X * Y * Z };
+	const struct run r = {
+		.source = "__kernel void box(__global int *a, __global int *b)\n"
+			  "{\n"
+			  "	size_t x = get_global_id(0) - 3, y = get_global_id(1) - 5;\n"
+			  "	size_t z = get_global_id(2) - 7, i = (z * 6 + y) * 12 + x;\n"
+			  "	b[i] = a[i] + get_global_offset(2) + get_group_id(1);\n"
+			  "}\n",
+		.kernel = "box",
+		.dims = 3,
+		.offset = {3, 5, 7},
+		.global = {X, Y, Z},
+		.local = {4, 3, 2},
+		.bytes = {4 * N, 4 * N}};
+
+	trace(&r);
+	buffer_did(0, N, 4 * N, 0, 0);
+	buffer_did(1, 0, 0, N, 4 * N);
+	assert_int_equal(seen_groups, N / 24);
+}
+
+static void what_a_kernel_asks_of_its_launch_is_kept(void **state)
+{
+	const struct run r = {
+		.source = "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))\n"
+			  "	__attribute__((vec_type_hint(float4)))\n"
+			  "	void fixed(__global float *a, const int n) { a[n] = 1; }\n"};
+	struct pasta_trace_part part = {.program = native_of(&r)};
+	size_t size[3] = {0};
+	cl_program program = NULL;
+	cl_uint arguments = 0;
+	char text[64] = "";
+	cl_kernel k;
+
+	forget();
+	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, NULL),
+			 0);
+	k = clCreateKernel(program, "fixed", NULL);
+	assert_non_null(k);
+	clGetKernelWorkGroupInfo(k, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof(size), size,
+				 NULL);
+	assert_int_equal(size[0], 8);
+	assert_int_equal(size[1], 2);
+	clGetKernelInfo(k, CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments, NULL);
+	assert_int_equal(arguments, 3);
+	assert_int_equal(module.kernels[0].arguments, 2);
+	clGetKernelArgInfo(k, 2, CL_KERNEL_ARG_TYPE_NAME, sizeof(text), text, NULL);
+	assert_string_equal(text, "ulong");
+	clGetKernelArgInfo(k, 0, CL_KERNEL_ARG_TYPE_NAME, sizeof(text), text, NULL);
+	assert_string_equal(text, "float*");
+	clReleaseKernel(k);
+	clReleaseProgram(program);
+	clReleaseProgram(part.program);
+}
+
+/* -- Programs -- */
+
 static void parts_of_a_program_are_one(void **state)
 {
 	enum { N = 64 };
@@ -765,6 +1023,12 @@ int main(void)
 		cmocka_unit_test(passing_a_value_is_no_access),
 		cmocka_unit_test(what_nobody_wants_is_left_as_it_is),
 		cmocka_unit_test(options_and_offsets_are_kept),
+		cmocka_unit_test(launches_at_once_are_told_apart_by_their_tokens),
+		cmocka_unit_test(a_kernel_that_a_kernel_calls_is_a_function),
+		cmocka_unit_test(a_structure_given_by_value_arrives_whole),
+		cmocka_unit_test(a_kernel_without_arguments_has_a_token),
+		cmocka_unit_test(three_dimensions_and_offsets_are_kept),
+		cmocka_unit_test(what_a_kernel_asks_of_its_launch_is_kept),
 		cmocka_unit_test(parts_of_a_program_are_one),
 		cmocka_unit_test(options_that_round_as_they_like_are_told_of),
 		cmocka_unit_test(what_is_not_told_of_is_named),

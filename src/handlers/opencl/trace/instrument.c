@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "handlers/opencl/trace/builtin.h"
+#include "handlers/opencl/trace/kernel.h"
 #include "handlers/opencl/trace/space.h"
 #include "handlers/opencl/trace/trace.h"
 
@@ -347,65 +348,72 @@ static void make_item(struct inst *in)
 	LLVMBuildRet(in->builder, LLVMBuildTrunc(in->builder, n, in->i32, ""));
 }
 
-/* A function of the module's, with the kernel's parameters, that tells of a work-item's begin. */
-static LLVMValueRef make_enter(struct inst *in, LLVMValueRef kernel, uint32_t number)
+/* The group's first work-item tells of where the kernel's own arguments point to. */
+static void tell_arguments(struct inst *in, LLVMValueRef twin, LLVMValueRef token)
 {
-	LLVMValueRef f =
-		LLVMAddFunction(in->module, "pasta_trace_enter", LLVMGlobalGetValueType(kernel));
-	LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(in->context, f, "entry");
-	LLVMBasicBlockRef first = LLVMAppendBasicBlockInContext(in->context, f, "first");
-	LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(in->context, f, "end");
-	LLVMValueRef arguments[] = {int32(in, number), NULL, NULL};
+	LLVMValueRef arguments[] = {token, NULL, NULL};
 
-	LLVMSetLinkage(f, LLVMInternalLinkage);
-	LLVMPositionBuilderAtEnd(in->builder, entry);
-	arguments[1] = item(in);
-	arguments[2] = linear(in, "_Z12get_group_idj", "_Z14get_num_groupsj");
-	call_hook(in, HOOK_ENTER, arguments, 3);
-	LLVMBuildCondBr(in->builder,
-			LLVMBuildICmp(in->builder, LLVMIntEQ, arguments[1], int32(in, 0), ""),
-			first, end);
-	LLVMPositionBuilderAtEnd(in->builder, first);
-	for (unsigned int i = 0; i < LLVMCountParams(f); i++) {
-		LLVMValueRef value = LLVMGetParam(f, i);
+	for (unsigned int i = 0; i + 1 < LLVMCountParams(twin); i++) {
+		LLVMValueRef value = LLVMGetParam(twin, i);
 
-		if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMPointerTypeKind)
+		if (!trace_is_address(twin, i))
 			continue;
 		arguments[1] = int32(in, i);
 		arguments[2] = address(in, value);
 		call_hook(in, HOOK_ARGUMENT, arguments, 3);
 	}
-	LLVMBuildBr(in->builder, end);
-	LLVMPositionBuilderAtEnd(in->builder, end);
-	LLVMBuildRetVoid(in->builder);
-	return f;
 }
 
-static void enter(struct inst *in, LLVMValueRef kernel)
+/* What a twin does: it tells of the work-item's begin, and then is the kernel. */
+static void fill_twin(struct inst *in, LLVMValueRef twin, LLVMValueRef body, uint32_t number)
+{
+	LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(in->context, twin, "entry");
+	LLVMBasicBlockRef first = LLVMAppendBasicBlockInContext(in->context, twin, "first");
+	LLVMBasicBlockRef work = LLVMAppendBasicBlockInContext(in->context, twin, "work");
+	LLVMValueRef token = LLVMGetParam(twin, LLVMCountParams(twin) - 1), size;
+	LLVMValueRef arguments[] = {token, int32(in, number), NULL, NULL, NULL};
+
+	LLVMPositionBuilderAtEnd(in->builder, entry);
+	arguments[2] = item(in);
+	arguments[3] = linear(in, "_Z12get_group_idj", "_Z14get_num_groupsj");
+	size = ask(in, "_Z14get_local_sizej", 0);
+	for (unsigned int i = 1; i < 3; i++)
+		size = LLVMBuildMul(in->builder, size, ask(in, "_Z14get_local_sizej", i), "");
+	arguments[4] = LLVMBuildTrunc(in->builder, size, in->i32, "");
+	call_hook(in, HOOK_ENTER, arguments, 5);
+	LLVMBuildCondBr(in->builder,
+			LLVMBuildICmp(in->builder, LLVMIntEQ, arguments[2], int32(in, 0), ""),
+			first, work);
+	LLVMPositionBuilderAtEnd(in->builder, first);
+	tell_arguments(in, twin, token);
+	LLVMBuildBr(in->builder, work);
+	LLVMPositionBuilderAtEnd(in->builder, work);
+	if (trace_call_body(in->builder, twin, body))
+		in->no_memory = true;
+	LLVMBuildRetVoid(in->builder);
+}
+
+static void kernel(struct inst *in, LLVMValueRef body)
 {
 	struct pasta_trace_module *m = in->out;
-	unsigned int count = LLVMCountParams(kernel);
-	const char **list =
-		grow(in, (void *)m->kernels, m->kernel_count, &in->kernel_room, sizeof(*list));
-	LLVMValueRef f, at = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(kernel));
-	LLVMValueRef *arguments = calloc(count + 1, sizeof(*arguments));
+	struct pasta_trace_kernel *list =
+		grow(in, m->kernels, m->kernel_count, &in->kernel_room, sizeof(*list));
+	LLVMValueRef twin;
 	size_t size;
-	const char *name = LLVMGetValueName2(kernel, &size);
+	const char *name = LLVMGetValueName2(body, &size);
 
-	if (list)
-		m->kernels = list;
-	if (list && arguments) {
-		list[m->kernel_count] = keep(in, name, size);
-		f = make_enter(in, kernel, in->want.first_kernel + (uint32_t)m->kernel_count++);
-		while (LLVMIsAAllocaInst(at))
-			at = LLVMGetNextInstruction(at);
-		LLVMPositionBuilderBefore(in->builder, at);
-		LLVMGetParams(kernel, arguments);
-		LLVMBuildCall2(in->builder, LLVMGlobalGetValueType(f), f, arguments, count, "");
-	} else {
+	if (!list)
+		return;
+	m->kernels = list;
+	list += m->kernel_count;
+	list->name = keep(in, name, size);
+	list->arguments = LLVMCountParams(body);
+	twin = trace_twin(body, in->i64);
+	if (!twin) {
 		in->no_memory = true;
+		return;
 	}
-	free(arguments);
+	fill_twin(in, twin, body, in->want.first_kernel + (uint32_t)m->kernel_count++);
 }
 
 static void forget(LLVMValueRef function, const char *attribute)
@@ -425,8 +433,6 @@ static void function(struct inst *in, LLVMValueRef f)
 			next = LLVMGetNextInstruction(v);
 			instruction(in, v);
 		}
-	if (trace_is_kernel(f))
-		enter(in, f);
 	/* From here on it is to be optimised like any other. */
 	forget(f, "optnone");
 	forget(f, "noinline");
@@ -436,22 +442,20 @@ static void function(struct inst *in, LLVMValueRef f)
 
 static void types(struct inst *in)
 {
-	LLVMTypeRef arguments[5];
+	LLVMTypeRef none = LLVMVoidTypeInContext(in->context), arguments[5];
 
 	in->i32 = LLVMInt32TypeInContext(in->context);
 	in->i64 = LLVMInt64TypeInContext(in->context);
 	in->pointer = LLVMPointerTypeInContext(in->context, 0);
 	in->layout = LLVMGetModuleDataLayout(in->module);
-	arguments[0] = arguments[1] = in->i32;
+	arguments[0] = arguments[3] = in->i64;
+	arguments[1] = arguments[2] = arguments[4] = in->i32;
+	in->hook[HOOK_ENTER] = LLVMFunctionType(none, arguments, 5, false);
+	in->hook[HOOK_ACCESS] = LLVMFunctionType(none, arguments, 3, false);
+	arguments[4] = in->i64;
+	in->hook[HOOK_RANGE] = LLVMFunctionType(none, arguments, 5, false);
 	arguments[2] = in->i64;
-	in->hook[HOOK_ENTER] = in->hook[HOOK_ARGUMENT] =
-		LLVMFunctionType(LLVMVoidTypeInContext(in->context), arguments, 3, false);
-	arguments[0] = arguments[3] = arguments[4] = in->i64;
-	arguments[1] = arguments[2] = in->i32;
-	in->hook[HOOK_ACCESS] =
-		LLVMFunctionType(LLVMVoidTypeInContext(in->context), arguments, 3, false);
-	in->hook[HOOK_RANGE] =
-		LLVMFunctionType(LLVMVoidTypeInContext(in->context), arguments, 5, false);
+	in->hook[HOOK_ARGUMENT] = LLVMFunctionType(none, arguments, 3, false);
 	/* A function that is not the language's is refused by PoCL, and a variable that is but
 	 * external is made private; a weak one is left to the dynamic linker. */
 	in->hooks =
@@ -493,7 +497,6 @@ static int write_out(struct inst *in, struct pasta_err *err)
 	char *why = NULL;
 	int r = 0;
 
-	LLVMStripModuleDebugInfo(in->module);
 	/* The driver ends the process where a module is not right. */
 	if (LLVMVerifyModule(in->module, LLVMReturnStatusAction, &why))
 		r = pasta_fail(err, -EINVAL, "opencl: the instrumented code is not right: %s", why);
@@ -509,6 +512,23 @@ static int write_out(struct inst *in, struct pasta_err *err)
 	return in->out->bitcode ? 0 : pasta_fail(err, -ENOMEM, "opencl: out of memory");
 }
 
+/* Pointers are followed into kernels' arguments: so kernels stay what they are until the end. */
+static void functions(struct inst *in)
+{
+	LLVMValueRef f, last = LLVMGetLastFunction(in->module), next;
+
+	for (f = LLVMGetFirstFunction(in->module); f; f = LLVMGetNextFunction(f))
+		if (!LLVMIsDeclaration(f) && LLVMGetSubprogram(f))
+			function(in, f);
+	LLVMStripModuleDebugInfo(in->module);
+	LLVMSetCurrentDebugLocation2(in->builder, NULL);
+	for (f = LLVMGetFirstFunction(in->module); f; f = next) {
+		next = f == last ? NULL : LLVMGetNextFunction(f);
+		if (!LLVMIsDeclaration(f) && trace_is_kernel(f))
+			kernel(in, f);
+	}
+}
+
 /* The default handler prints, and may exit. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 {
@@ -519,7 +539,6 @@ int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes, size
 			   struct pasta_err *err)
 {
 	struct inst in = {.out = out, .want = *want};
-	LLVMValueRef f;
 	int r;
 
 	memset(out, 0, sizeof(*out));
@@ -530,9 +549,7 @@ int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes, size
 		in.builder = LLVMCreateBuilderInContext(in.context);
 		types(&in);
 		make_item(&in);
-		for (f = LLVMGetFirstFunction(in.module); f; f = LLVMGetNextFunction(f))
-			if (!LLVMIsDeclaration(f) && LLVMGetSubprogram(f))
-				function(&in, f);
+		functions(&in);
 		r = in.no_memory ? pasta_fail(err, -ENOMEM, "opencl: out of memory")
 				 : write_out(&in, err);
 		LLVMDisposeBuilder(in.builder);
@@ -555,6 +572,6 @@ void pasta_trace_module_free(struct pasta_trace_module *m)
 	}
 	free(m->bitcode);
 	free(m->sites);
-	free((void *)m->kernels);
+	free(m->kernels);
 	memset(m, 0, sizeof(*m));
 }

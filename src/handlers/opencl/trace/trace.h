@@ -51,24 +51,43 @@ struct pasta_trace_site {
 	uint8_t does, space;
 };
 
+/* A kernel. It takes one argument more than the program's, the last, a ulong: a token, the
+ * caller's, that tells one launch from another while several run. Its index is the number of the
+ * others. */
+struct pasta_trace_kernel {
+	const char *name;
+	uint32_t arguments; /* the program's own */
+};
+
 struct pasta_trace_module {
 	void *bitcode;
 	size_t size;
 	struct pasta_trace_site *sites;
-	const char **kernels;
+	struct pasta_trace_kernel *kernels;
 	size_t site_count, kernel_count;
 	bool inexact; /* its options let the compiler round as it likes: results may differ */
 	struct pasta_trace_text *texts; /* not the caller's */
 };
 
-/* What instrumented code calls, on the driver's threads; set before any of it runs. A work-group
- * runs on one thread from its begin to its end. item is the work-item's number in its group. */
+/* What instrumented code calls, on the driver's threads; set before any of it runs.
+ *
+ * A work-group runs on one thread from its begin to its end, and nothing else runs there meanwhile:
+ * what access and range tell of is of the launch and the group that this thread entered last. item
+ * is the work-item's number in its group. Work-items run one after the other, in the order of their
+ * numbers, each up to the next barrier, or to the end; then all of them go on from there, again
+ * from the first. So the first one's enter begins a group; a group has no end of its own but the
+ * next one's begin, or the launch's completion; and an item that is not after the one before it,
+ * and does not enter, comes from a barrier. What one work-item does is told of in the order in
+ * which it does it. */
 struct pasta_trace_hooks {
-	/* A work-item begins: which kernel, in which group, both numbered from 0. */
-	void (*enter)(uint32_t kernel, uint32_t item, uint64_t group);
+	/* A work-item begins, before all that it does: of which launch, by its token; of which
+	 * kernel, in which group, both numbered from 0; of how many in the group. A kernel that is
+	 * called by another is a function of that one's, and does not enter. */
+	void (*enter)(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
+		      uint32_t group_size);
 	/* The group's first, then: where an argument that is a pointer points to. That is how the
-	 * addresses of buffers are known. */
-	void (*argument)(uint32_t kernel, uint32_t index, uint64_t addr);
+	 * addresses of buffers are known. A structure given by value is none. */
+	void (*argument)(uint64_t token, uint32_t index, uint64_t addr);
 	void (*access)(uint64_t addr, uint32_t site, uint32_t item);
 	/* So many elements, each so many bytes after the one before. A copy by a whole group is
 	 * the group's: its first work-item tells of it. */
