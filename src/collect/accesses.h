@@ -17,7 +17,7 @@
 
 #include "reduce/cpu.h"
 
-/* Whether accesses are to be told of at all: by the run, and recording is on. */
+/* Whether the run wants accesses at all; whether recording is on is another question. */
 bool pasta_accesses_wanted(void);
 
 /* -- What there is. Any thread. -- */
@@ -27,8 +27,8 @@ bool pasta_accesses_wanted(void);
  * there is no room, and accesses to it are outside of all objects. */
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
-/* The object that begins at addr is gone. */
-void pasta_accesses_gone(uint64_t addr);
+/* The object of this number is gone. */
+void pasta_accesses_gone(uint64_t object);
 
 /* So many new numbers for sites: the first of them. Their SITE events are the handler's. */
 uint32_t pasta_accesses_sites(uint32_t count);
@@ -46,8 +46,11 @@ void pasta_accesses_told(uint64_t corr, uint64_t shape, enum pasta_access_launch
 
 struct pasta_accesses_launch;
 
-/* Before it is given to a device. name is interned, tid the launching thread's. NULL: no memory. */
-struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid);
+/* Before it is given to a device. name is interned, tid the launching thread's, data the handler's
+ * own. NULL: no memory. */
+struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid,
+						   void *data);
+void *pasta_accesses_data(const struct pasta_accesses_launch *launch);
 /* A number of it, never 0, that stays its own until it ends, and the way back: NULL if it has
  * ended. For handlers whose kernels carry it as an argument. */
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch);

@@ -42,12 +42,16 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_qu
 								   const size_t *local, WAITS)
 {
 	struct cl_work w = {.queue = queue, .kind = PASTA_KERNEL, .kernel = kernel};
+	cl_int r;
 
 	shape(&w, dims, global, local);
 	cl_work_begin(&w, "clEnqueueNDRangeKernel", event);
-	return cl_work_end(&w,
-			   cl_below.clEnqueueNDRangeKernel(queue, kernel, dims, offset, global,
-							   local, waits, list, cl_work_event(&w)));
+	cl_count_begin(&w);
+	do
+		r = cl_below.clEnqueueNDRangeKernel(queue, cl_work_kernel(&w), dims, offset, global,
+						    local, waits, list, cl_work_event(&w));
+	while (cl_count_again(&w, r));
+	return cl_work_end(&w, r);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueTask(cl_command_queue queue, cl_kernel kernel,
@@ -58,10 +62,15 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueTask(cl_command_queue queue
 			    .kernel = kernel,
 			    .grid = {1, 1, 1},
 			    .block = {1, 1, 1}};
+	cl_int r;
 
 	cl_work_begin(&w, "clEnqueueTask", event);
-	return cl_work_end(&w,
-			   cl_below.clEnqueueTask(queue, kernel, waits, list, cl_work_event(&w)));
+	cl_count_begin(&w);
+	do
+		r = cl_below.clEnqueueTask(queue, cl_work_kernel(&w), waits, list,
+					   cl_work_event(&w));
+	while (cl_count_again(&w, r));
+	return cl_work_end(&w, r);
 }
 
 /* -- Copies of buffers -- */

@@ -57,6 +57,8 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 		((void **)&cl_below)[i] = ((void *const *)below)[i];
 	if (pasta_agent_attach()) {
 		cl_wrap_objects(&table);
+		cl_wrap_kernels(&table);
+		cl_wrap_programs(&table);
 		cl_wrap_memory(&table);
 		cl_wrap_enqueue(&table);
 		cl_wrap_extensions(&table);

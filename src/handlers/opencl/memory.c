@@ -3,7 +3,76 @@
 #include <string.h>
 
 #include "collect/stack.h"
+#include "handlers/opencl/count.h"
 #include "handlers/opencl/opencl.h"
+#include "handlers/opencl/table.h"
+
+/* Where accesses are counted: the buffers, by handle. */
+struct mem {
+	uint32_t number;
+	_Atomic bool buffer;
+	const void *root; /* itself, or what it is a part of */
+	uint64_t offset, bytes;
+	_Atomic uint64_t object; /* of a root: as the reducers have it; 0: not yet */
+};
+
+static struct cl_table mems;
+
+bool cl_mem_place(cl_mem mem, struct cl_place *place)
+{
+	struct mem *m = cl_table_find(&mems, mem);
+
+	if (!m || !atomic_load(&m->buffer))
+		return false;
+	*place = (struct cl_place){m->root, m->offset, m->bytes};
+	return true;
+}
+
+void cl_mem_object(const void *root, uint64_t object)
+{
+	struct mem *m = cl_table_find(&mems, root);
+
+	if (m)
+		atomic_store(&m->object, object);
+}
+
+static void mem_gone(const void *handle)
+{
+	struct mem *m = cl_table_find(&mems, handle);
+
+	if (m && atomic_exchange(&m->buffer, false) && atomic_load(&m->object))
+		pasta_accesses_gone(atomic_exchange(&m->object, 0));
+}
+
+static void mem_made(cl_mem handle, cl_mem parent, size_t bytes)
+{
+	struct mem *m = cl_table_put(&mems, handle, sizeof(*m));
+	size_t offset = 0;
+
+	if (!m)
+		return;
+	if (parent) {
+		cl_below.clGetMemObjectInfo(handle, CL_MEM_OFFSET, sizeof(offset), &offset, NULL);
+		cl_below.clGetMemObjectInfo(parent, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
+	}
+	m->root = parent ? parent : handle;
+	m->offset = offset;
+	m->bytes = bytes;
+	atomic_store(&m->object, 0);
+	atomic_store(&m->buffer, true);
+}
+
+/* Its address is the same to all, and known now. */
+static void svm_made(const void *p, size_t bytes, uint32_t context)
+{
+	struct mem *m = cl_table_put(&mems, p, sizeof(*m));
+
+	if (!m)
+		return;
+	atomic_store(&m->object,
+		     pasta_accesses_object((uintptr_t)p, (uintptr_t)p, bytes, context, 0));
+	atomic_store(&m->buffer, true);
+}
 
 static void alloc_event(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
 			cl_context context)
@@ -39,10 +108,12 @@ static void free_event(const void *handle, uint64_t bytes, uint32_t context, uin
 /* The driver calls this when the object is gone, whoever held it last. */
 static void CL_CALLBACK gone(cl_mem mem, void *bytes)
 {
+	mem_gone(mem);
 	free_event(mem, (uintptr_t)bytes, 0, pasta_now());
 }
 
-static void made(cl_mem mem, cl_mem parent, unsigned int sub)
+/* buffer: kernels are given the address of its bytes. */
+static void made(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
 {
 	cl_context context = NULL;
 	size_t bytes = 0;
@@ -52,6 +123,8 @@ static void made(cl_mem mem, cl_mem parent, unsigned int sub)
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
 	alloc_event(mem, bytes, parent, sub, context);
+	if (cl_counts() && buffer)
+		mem_made(mem, parent, bytes);
 	/* Where there is no such callback the object is never seen to go. */
 	if (cl_below.clSetMemObjectDestructorCallback)
 		cl_below.clSetMemObjectDestructorCallback(mem, gone, (void *)(uintptr_t)bytes);
@@ -70,7 +143,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, c
 	cl_int error = CL_SUCCESS;
 	cl_mem m = cl_below.clCreateBuffer(context, flags, size, host, &error);
 
-	made(m, NULL, sort(flags));
+	made(m, NULL, sort(flags), true);
 	cl_api("clCreateBuffer", begin, error);
 	if (status)
 		*status = error;
@@ -84,7 +157,7 @@ wrap_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *p
 	cl_mem m = cl_below.clCreateBufferWithProperties(context, properties, flags, size, host,
 							 status);
 
-	made(m, NULL, sort(flags));
+	made(m, NULL, sort(flags), true);
 	return m;
 }
 
@@ -94,7 +167,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateSubBuffer(cl_mem buffer, cl_
 {
 	cl_mem m = cl_below.clCreateSubBuffer(buffer, flags, type, info, status);
 
-	made(m, buffer, sort(flags));
+	made(m, buffer, sort(flags), true);
 	return m;
 }
 
@@ -105,7 +178,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage(cl_context context, cl
 {
 	cl_mem m = cl_below.clCreateImage(context, flags, format, desc, host, status);
 
-	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE);
+	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -116,7 +189,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImageWithProperties(
 	cl_mem m = cl_below.clCreateImageWithProperties(context, properties, flags, format, desc,
 							host, status);
 
-	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE);
+	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -129,7 +202,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage2D(cl_context context, 
 	cl_mem m = cl_below.clCreateImage2D(context, flags, format, width, height, pitch, host,
 					    status);
 
-	made(m, NULL, PASTA_ALLOC_IMAGE);
+	made(m, NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -140,7 +213,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage3D(
 	cl_mem m = cl_below.clCreateImage3D(context, flags, format, width, height, depth, pitch,
 					    slice, host, status);
 
-	made(m, NULL, PASTA_ALLOC_IMAGE);
+	made(m, NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -151,7 +224,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreatePipe(cl_context context, cl_
 {
 	cl_mem m = cl_below.clCreatePipe(context, flags, packet, packets, properties, status);
 
-	made(m, NULL, PASTA_ALLOC_DEVICE);
+	made(m, NULL, PASTA_ALLOC_DEVICE, false);
 	return m;
 }
 
@@ -161,12 +234,15 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 	void *p = cl_below.clSVMAlloc(context, flags, size, alignment);
 
 	alloc_event(p, size, NULL, PASTA_ALLOC_MANAGED, context);
+	if (p && cl_counts())
+		svm_made(p, size, cl_context_number(context));
 	return p;
 }
 
 /* Before it is freed: another thread may get the same address at once. */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
+	mem_gone(p);
 	free_event(p, 0, cl_context_number(context), pasta_now());
 	cl_below.clSVMFree(context, p);
 }
@@ -190,7 +266,8 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 	cl_int r =
 		cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
 
-	/* A function of the program's frees by clSVMFree, or keeps them. */
+	/* A function of the program's frees by clSVMFree, or keeps them. Kernels that were enqueued
+	 * before may still run: for accesses it is there until another is in its place. */
 	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
 		free_event(pointers[i], 0, cl_queue_of(queue).context, begin);
 	cl_api("clEnqueueSVMFree", begin, r);

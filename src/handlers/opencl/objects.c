@@ -1,4 +1,4 @@
-/* objects.c - contexts, devices, queues and kernels: numbered, named, and made to tell times. */
+/* objects.c - contexts, devices and queues: numbered, and made to tell times. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,7 @@
 #include "handlers/opencl/table.h"
 
 /* By handle. A handle that is used again is put anew when it is made again. */
-static struct cl_table contexts, devices, queues, kernels;
-
-struct kernel {
-	uint32_t number;
-	_Atomic(const char *) name;
-};
+static struct cl_table contexts, devices, queues;
 
 /* What we added to a queue's list of properties. */
 enum { NOTHING, BIT, PAIR, LIST };
@@ -295,183 +290,6 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetEventProfilingInfo(cl_event eve
 	return cl_below.clGetEventProfilingInfo(event, what, size, value, size_ret);
 }
 
-/* -- Kernels and programs -- */
-
-static const char *ask_name(cl_kernel kernel)
-{
-	char text[4096], *name = text;
-	const char *kept = NULL;
-	size_t size = 0;
-
-	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) !=
-		    CL_SUCCESS ||
-	    !size)
-		return NULL;
-	if (size >= sizeof(text))
-		name = malloc(size + 1);
-	if (name && cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL) ==
-			    CL_SUCCESS) {
-		name[size] = '\0';
-		kept = cl_table_text(name);
-	}
-	if (name != text)
-		free(name);
-	return kept;
-}
-
-static void kernel_made(cl_kernel kernel)
-{
-	struct kernel *k = kernel ? cl_table_put(&kernels, kernel, sizeof(*k)) : NULL;
-
-	if (k)
-		atomic_store_explicit(&k->name, ask_name(kernel), memory_order_release);
-}
-
-const char *cl_kernel_name(cl_kernel kernel)
-{
-	struct kernel *k = cl_table_find(&kernels, kernel);
-	const char *name = k ? atomic_load_explicit(&k->name, memory_order_acquire) : NULL;
-
-	return name ? name : "(unknown)";
-}
-
-static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char *name,
-							      cl_int *status)
-{
-	cl_kernel k = cl_below.clCreateKernel(program, name, status);
-
-	kernel_made(k);
-	return k;
-}
-
-static CL_API_ENTRY cl_int CL_API_CALL wrap_clCreateKernelsInProgram(cl_program program,
-								     cl_uint count, cl_kernel *list,
-								     cl_uint *count_ret)
-{
-	cl_uint n = 0;
-	cl_int r = cl_below.clCreateKernelsInProgram(program, count, list, &n);
-
-	if (count_ret)
-		*count_ret = n;
-	for (cl_uint i = 0; r == CL_SUCCESS && list && i < n && i < count; i++)
-		kernel_made(list[i]);
-	return r;
-}
-
-static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCloneKernel(cl_kernel kernel, cl_int *status)
-{
-	cl_kernel k = cl_below.clCloneKernel(kernel, status);
-
-	kernel_made(k);
-	return k;
-}
-
-static void program_made(cl_program program, const char *how, size_t bytes)
-{
-	struct pasta_event ev;
-
-	if (!program || !pasta_agent_wants(PASTA_MODULE))
-		return;
-	pasta_event_init(&ev, PASTA_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
-	ev.module.id = (uintptr_t)program;
-	ev.module.bytes = bytes;
-	ev.module.name = pasta_intern_str(how);
-	ev.time = pasta_now();
-	pasta_emit(&ev);
-}
-
-static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
-									  cl_uint count,
-									  const char **strings,
-									  const size_t *lengths,
-									  cl_int *status)
-{
-	cl_program p = cl_below.clCreateProgramWithSource(context, count, strings, lengths, status);
-	size_t bytes = 0;
-
-	for (cl_uint i = 0; p && i < count; i++)
-		bytes += lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
-	program_made(p, "source", bytes);
-	return p;
-}
-
-static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithBinary(
-	cl_context context, cl_uint count, const cl_device_id *list, const size_t *lengths,
-	const unsigned char **binaries, cl_int *binary_status, cl_int *status)
-{
-	cl_program p = cl_below.clCreateProgramWithBinary(context, count, list, lengths, binaries,
-							  binary_status, status);
-	size_t bytes = 0;
-
-	for (cl_uint i = 0; p && i < count; i++)
-		bytes += lengths[i];
-	program_made(p, "binary", bytes);
-	return p;
-}
-
-static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithIL(cl_context context,
-								      const void *il, size_t length,
-								      cl_int *status)
-{
-	cl_program p = cl_below.clCreateProgramWithIL(context, il, length, status);
-
-	program_made(p, "il", length);
-	return p;
-}
-
-static CL_API_ENTRY cl_program CL_API_CALL
-wrap_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const cl_device_id *list,
-				       const char *names, cl_int *status)
-{
-	cl_program p =
-		cl_below.clCreateProgramWithBuiltInKernels(context, count, list, names, status);
-
-	program_made(p, "built-in kernels", 0);
-	return p;
-}
-
-/* Programs spend their time here, too. */
-static CL_API_ENTRY cl_int CL_API_CALL
-wrap_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *list,
-		    const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
-{
-	uint64_t begin = pasta_now();
-	cl_int r = cl_below.clBuildProgram(program, count, list, options, notify, data);
-
-	cl_api("clBuildProgram", begin, r);
-	return r;
-}
-
-static CL_API_ENTRY cl_int CL_API_CALL
-wrap_clCompileProgram(cl_program program, cl_uint count, const cl_device_id *list,
-		      const char *options, cl_uint headers, const cl_program *header_list,
-		      const char **names, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
-{
-	uint64_t begin = pasta_now();
-	cl_int r = cl_below.clCompileProgram(program, count, list, options, headers, header_list,
-					     names, notify, data);
-
-	cl_api("clCompileProgram", begin, r);
-	return r;
-}
-
-static CL_API_ENTRY cl_program CL_API_CALL
-wrap_clLinkProgram(cl_context context, cl_uint count, const cl_device_id *list, const char *options,
-		   cl_uint inputs, const cl_program *input_list,
-		   void(CL_CALLBACK *notify)(cl_program, void *), void *data, cl_int *status)
-{
-	uint64_t begin = pasta_now();
-	cl_int error = CL_SUCCESS;
-	cl_program p = cl_below.clLinkProgram(context, count, list, options, inputs, input_list,
-					      notify, data, &error);
-
-	program_made(p, "linked", 0);
-	cl_api("clLinkProgram", begin, error);
-	if (status)
-		*status = error;
-	return p;
-}
-
 void cl_wrap_objects(cl_icd_dispatch *table)
 {
 	CL_WRAP(table, clCreateContext);
@@ -481,14 +299,4 @@ void cl_wrap_objects(cl_icd_dispatch *table)
 	CL_WRAP(table, clGetCommandQueueInfo);
 	CL_WRAP(table, clSetCommandQueueProperty);
 	CL_WRAP(table, clGetEventProfilingInfo);
-	CL_WRAP(table, clCreateKernel);
-	CL_WRAP(table, clCreateKernelsInProgram);
-	CL_WRAP(table, clCloneKernel);
-	CL_WRAP(table, clCreateProgramWithSource);
-	CL_WRAP(table, clCreateProgramWithBinary);
-	CL_WRAP(table, clCreateProgramWithIL);
-	CL_WRAP(table, clCreateProgramWithBuiltInKernels);
-	CL_WRAP(table, clBuildProgram);
-	CL_WRAP(table, clCompileProgram);
-	CL_WRAP(table, clLinkProgram);
 }

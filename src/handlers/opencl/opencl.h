@@ -30,6 +30,8 @@ extern cl_icd_dispatch cl_below;
 
 /* Each file wraps its own functions. */
 void cl_wrap_objects(cl_icd_dispatch *table);
+void cl_wrap_kernels(cl_icd_dispatch *table);
+void cl_wrap_programs(cl_icd_dispatch *table);
 void cl_wrap_memory(cl_icd_dispatch *table);
 void cl_wrap_enqueue(cl_icd_dispatch *table);
 void cl_wrap_extensions(cl_icd_dispatch *table);
@@ -44,6 +46,7 @@ struct cl_queue cl_queue_of(cl_command_queue queue);
 /* Does anybody want to know times? If not, queues are left as they are. */
 bool cl_wants_times(void);
 uint32_t cl_context_number(cl_context context);
+/* kernels.c */
 const char *cl_kernel_name(cl_kernel kernel); /* lives for ever */
 
 /* Make a queue that tells times, with this function: the core's, or an extension's. */
@@ -65,9 +68,15 @@ struct cl_work {
 	/* Not the caller's. */
 	const char *function;
 	uint32_t stack;
-	uint64_t begin;
+	uint64_t begin, corr;
 	cl_event own, *event;
 	bool active, timed;
+	/* count.c's: whether accesses are counted, and how. */
+	enum pasta_access_launch_sub counted; /* 0: nobody asked */
+	uint64_t shape;
+	const char *why;
+	struct cl_count *count;
+	cl_kernel twin;
 };
 void cl_work_begin(struct cl_work *w, const char *function, cl_event *event);
 /* What to give to the driver as the event to fill in. */
@@ -75,7 +84,19 @@ static inline cl_event *cl_work_event(struct cl_work *w)
 {
 	return w->event;
 }
+/* The kernel to give to it. */
+static inline cl_kernel cl_work_kernel(const struct cl_work *w)
+{
+	return w->twin ? w->twin : w->kernel;
+}
 cl_int cl_work_end(struct cl_work *w, cl_int status);
+
+/* count.c: between cl_work_begin and the driver's function. The kernel to give it is then w->twin,
+ * if there is one; and where again says so, the function is to be called again, with the kernel. */
+void cl_count_begin(struct cl_work *w);
+bool cl_count_again(struct cl_work *w, cl_int status);
+/* After the launch's event, on its thread. */
+void cl_count_told(const struct cl_work *w, uint32_t name);
 
 /* A call that is no work for a device: its host time, where a tool wants it. */
 void cl_api(const char *function, uint64_t begin, cl_int status);

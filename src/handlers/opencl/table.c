@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { VALUE = 32, FIRST = 256, CHUNK = 64 << 10 };
+enum { VALUE = 48, FIRST = 256, CHUNK = 64 << 10 };
 
 struct slot {
 	_Atomic(const void *) handle;

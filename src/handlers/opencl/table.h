@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Values are up to 32 bytes and stay where they are for ever. Each begins with a uint32_t, its
+/* Values are up to 48 bytes and stay where they are for ever. Each begins with a uint32_t, its
  * number, from 1 on; the rest is zero at first. A zeroed table is empty. */
 struct cl_table {
 	pthread_mutex_t lock;

@@ -281,12 +281,12 @@ static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, ui
 static void given(struct cl_work *w)
 {
 	struct cl_queue q = cl_queue_of(w->queue);
-	uint64_t corr = atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1;
 	uint32_t name = w->kind == PASTA_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
 
-	launch_event(w, &q, name, corr);
+	launch_event(w, &q, name, w->corr);
+	cl_count_told(w, name);
 	if (w->timed)
-		track(w, &q, name, corr);
+		track(w, &q, name, w->corr);
 	/* Here, and not in the callback: NVIDIA's driver hangs if it is given back there. */
 	if (w->event == &w->own)
 		cl_below.clReleaseEvent(w->own);
@@ -303,6 +303,7 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 				 pasta_agent_wants(PASTA_LAUNCH));
 	w->event = event || !w->timed ? event : &w->own;
 	w->stack = w->active ? pasta_stack_capture() : 0;
+	w->corr = w->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1 : 0;
 	w->begin = pasta_now();
 }
 

@@ -1,0 +1,390 @@
+/* kernels.c - kernels: their names, their arguments, and twins of them that tell of accesses. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/opencl/count.h"
+#include "handlers/opencl/opencl.h"
+#include "handlers/opencl/table.h"
+
+/* An argument as it was set last. */
+struct argument {
+	enum { UNSET, VALUE, SVM } how;
+	size_t size;
+	void *value; /* NULL: so much local memory; or the pointer that was set */
+};
+
+/* What clSetKernelExecInfo was told last, by what it is about. */
+enum { INFOS = 4 };
+struct info {
+	cl_kernel_exec_info about;
+	size_t size;
+	void *value;
+};
+
+/* A kernel of the twin program, in nobody's hands. */
+struct spare {
+	struct spare *next;
+	cl_device_id device;
+	cl_kernel kernel;
+};
+
+/* All are in one list, where a leak checker finds them. */
+struct arguments {
+	struct arguments *next;
+	struct spare *spares;
+	struct info infos[INFOS];
+	uint32_t count, room;
+	struct argument *list;
+};
+
+struct kernel {
+	uint32_t number;
+	_Atomic(const char *) name;
+	struct arguments *arguments; /* NULL: nothing is counted */
+};
+
+static struct cl_table kernels;
+/* For arguments. The driver is not called with it held but to set them. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct arguments *all;
+
+/* -- Arguments -- */
+
+static void arguments_clear(struct arguments *a)
+{
+	struct spare *s, *next;
+
+	for (s = a->spares; s; s = next) {
+		next = s->next;
+		cl_below.clReleaseKernel(s->kernel);
+		free(s);
+	}
+	for (uint32_t i = 0; i < a->count; i++) {
+		free(a->list[i].value);
+		a->list[i] = (struct argument){0};
+	}
+	for (int i = 0; i < INFOS; i++) {
+		free(a->infos[i].value);
+		a->infos[i] = (struct info){0};
+	}
+	a->spares = NULL;
+	a->count = 0;
+}
+
+static void arguments_new(struct kernel *k, cl_kernel kernel)
+{
+	struct argument *list;
+	cl_uint count = 0;
+
+	cl_below.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
+	pthread_mutex_lock(&lock);
+	if (!k->arguments) {
+		k->arguments = calloc(1, sizeof(*k->arguments));
+		if (k->arguments) {
+			k->arguments->next = all;
+			all = k->arguments;
+		}
+	}
+	if (k->arguments) {
+		arguments_clear(k->arguments);
+		if (count > k->arguments->room) {
+			list = calloc(count, sizeof(*list));
+			if (list) {
+				free(k->arguments->list);
+				k->arguments->list = list;
+				k->arguments->room = count;
+			}
+		}
+		k->arguments->count = count <= k->arguments->room ? count : 0;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void *same(const void *value, size_t size)
+{
+	void *copy = value ? malloc(size ? size : 1) : NULL;
+
+	if (copy)
+		memcpy(copy, value, size);
+	return copy;
+}
+
+static void argument_set(cl_kernel kernel, cl_uint index, int how, size_t size, const void *value)
+{
+	struct kernel *k = cl_table_find(&kernels, kernel);
+	struct argument *a;
+
+	pthread_mutex_lock(&lock);
+	if (k && k->arguments && index < k->arguments->count) {
+		a = &k->arguments->list[index];
+		if (value && a->value && a->size == size) {
+			memcpy(a->value, value, size);
+		} else {
+			free(a->value);
+			a->value = same(value, size);
+		}
+		a->size = size;
+		a->how = value && !a->value ? UNSET : how;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void info_set(cl_kernel kernel, cl_kernel_exec_info about, size_t size, const void *value)
+{
+	struct kernel *k = cl_table_find(&kernels, kernel);
+	struct info *info;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; k && k->arguments && i < INFOS; i++) {
+		info = &k->arguments->infos[i];
+		if (info->value && info->about != about)
+			continue;
+		free(info->value);
+		*info = (struct info){about, size, same(value, size)};
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void arguments_copy(cl_kernel to, cl_kernel from)
+{
+	struct kernel *k = cl_table_find(&kernels, from);
+
+	for (cl_uint i = 0; k && k->arguments && i < k->arguments->count; i++)
+		argument_set(to, i, k->arguments->list[i].how, k->arguments->list[i].size,
+			     k->arguments->list[i].value);
+	for (int i = 0; k && k->arguments && i < INFOS; i++)
+		if (k->arguments->infos[i].value)
+			info_set(to, k->arguments->infos[i].about, k->arguments->infos[i].size,
+				 k->arguments->infos[i].value);
+}
+
+/* -- Twins -- */
+
+static cl_kernel twin_new(cl_kernel kernel, cl_device_id device, const char **why)
+{
+	cl_program program = NULL, twin;
+	cl_kernel made = NULL;
+
+	*why = "its program is not known";
+	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL))
+		return NULL;
+	twin = cl_twin(program, device, why);
+	if (!twin)
+		return NULL;
+	made = cl_below.clCreateKernel(twin, cl_kernel_name(kernel), NULL);
+	cl_below.clReleaseProgram(twin);
+	if (!made)
+		*why = "the driver does not make a kernel of what was instrumented";
+	return made;
+}
+
+static cl_int argument_give(cl_kernel twin, uint32_t index, const struct argument *a)
+{
+	if (a->how == VALUE)
+		return cl_below.clSetKernelArg(twin, index, a->size, a->value);
+	if (a->how == SVM)
+		return cl_below.clSetKernelArgSVMPointer(twin, index, *(void **)a->value);
+	/* The driver then refuses the twin, as it would the kernel. */
+	return CL_SUCCESS;
+}
+
+static bool arguments_give(cl_kernel twin, const struct arguments *a, struct cl_count *c)
+{
+	cl_int r = CL_SUCCESS;
+
+	for (uint32_t i = 0; !r && i < a->count; i++) {
+		const struct argument *from = &a->list[i];
+
+		r = argument_give(twin, i, from);
+		if (from->how == VALUE && from->value && from->size == sizeof(c->arguments[i].mem))
+			memcpy(&c->arguments[i].mem, from->value, from->size);
+	}
+	for (int i = 0; !r && i < INFOS && a->infos[i].value; i++)
+		r = cl_below.clSetKernelExecInfo(twin, a->infos[i].about, a->infos[i].size,
+						 a->infos[i].value);
+	return !r && !cl_below.clSetKernelArg(twin, a->count, sizeof(c->token), &c->token);
+}
+
+uint32_t cl_kernel_arguments(cl_kernel kernel)
+{
+	const struct kernel *k = cl_table_find(&kernels, kernel);
+
+	return k && k->arguments ? k->arguments->count : 0;
+}
+
+static struct spare *spare_take(struct kernel *k, cl_device_id device)
+{
+	struct spare *s = NULL, **at;
+
+	for (at = &k->arguments->spares; *at && (*at)->device != device; at = &(*at)->next)
+		;
+	s = *at;
+	if (s)
+		*at = s->next;
+	return s;
+}
+
+cl_kernel cl_twin_take(cl_kernel kernel, cl_device_id device, struct cl_count *c, const char **why)
+{
+	struct kernel *k = cl_table_find(&kernels, kernel);
+	struct spare *s;
+	cl_kernel twin;
+	bool ok;
+
+	*why = "the kernel is not known";
+	if (!k || !k->arguments)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	s = spare_take(k, device);
+	pthread_mutex_unlock(&lock);
+	twin = s ? s->kernel : twin_new(kernel, device, why);
+	free(s);
+	if (!twin)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	ok = c->count == k->arguments->count && arguments_give(twin, k->arguments, c);
+	pthread_mutex_unlock(&lock);
+	if (ok)
+		return twin;
+	*why = "the driver does not take its arguments for what was instrumented";
+	cl_below.clReleaseKernel(twin);
+	return NULL;
+}
+
+void cl_twin_give(cl_kernel kernel, cl_device_id device, cl_kernel twin)
+{
+	struct kernel *k = cl_table_find(&kernels, kernel);
+	struct spare *s = calloc(1, sizeof(*s));
+
+	if (!k || !k->arguments || !s) {
+		free(s);
+		cl_below.clReleaseKernel(twin);
+		return;
+	}
+	s->device = device;
+	s->kernel = twin;
+	pthread_mutex_lock(&lock);
+	s->next = k->arguments->spares;
+	k->arguments->spares = s;
+	pthread_mutex_unlock(&lock);
+}
+
+/* -- The program's own -- */
+
+static const char *ask_name(cl_kernel kernel)
+{
+	char text[4096], *name = text;
+	const char *kept = NULL;
+	size_t size = 0;
+
+	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) !=
+		    CL_SUCCESS ||
+	    !size)
+		return NULL;
+	if (size >= sizeof(text))
+		name = malloc(size + 1);
+	if (name && cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL) ==
+			    CL_SUCCESS) {
+		name[size] = '\0';
+		kept = cl_table_text(name);
+	}
+	if (name != text)
+		free(name);
+	return kept;
+}
+
+static void kernel_made(cl_kernel kernel)
+{
+	struct kernel *k = kernel ? cl_table_put(&kernels, kernel, sizeof(*k)) : NULL;
+
+	if (!k)
+		return;
+	atomic_store_explicit(&k->name, ask_name(kernel), memory_order_release);
+	if (cl_counts())
+		arguments_new(k, kernel);
+}
+
+const char *cl_kernel_name(cl_kernel kernel)
+{
+	struct kernel *k = cl_table_find(&kernels, kernel);
+	const char *name = k ? atomic_load_explicit(&k->name, memory_order_acquire) : NULL;
+
+	return name ? name : "(unknown)";
+}
+
+static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char *name,
+							      cl_int *status)
+{
+	cl_kernel k = cl_below.clCreateKernel(program, name, status);
+
+	kernel_made(k);
+	return k;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clCreateKernelsInProgram(cl_program program,
+								     cl_uint count, cl_kernel *list,
+								     cl_uint *count_ret)
+{
+	cl_uint n = 0;
+	cl_int r = cl_below.clCreateKernelsInProgram(program, count, list, &n);
+
+	if (count_ret)
+		*count_ret = n;
+	for (cl_uint i = 0; r == CL_SUCCESS && list && i < n && i < count; i++)
+		kernel_made(list[i]);
+	return r;
+}
+
+static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCloneKernel(cl_kernel kernel, cl_int *status)
+{
+	cl_kernel k = cl_below.clCloneKernel(kernel, status);
+
+	kernel_made(k);
+	if (k && cl_counts())
+		arguments_copy(k, kernel);
+	return k;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clSetKernelArg(cl_kernel kernel, cl_uint index,
+							   size_t size, const void *value)
+{
+	cl_int r = cl_below.clSetKernelArg(kernel, index, size, value);
+
+	if (r == CL_SUCCESS && cl_counts())
+		argument_set(kernel, index, VALUE, size, value);
+	return r;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clSetKernelArgSVMPointer(cl_kernel kernel,
+								     cl_uint index,
+								     const void *pointer)
+{
+	cl_int r = cl_below.clSetKernelArgSVMPointer(kernel, index, pointer);
+
+	if (r == CL_SUCCESS && cl_counts())
+		argument_set(kernel, index, SVM, sizeof(pointer), &pointer);
+	return r;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clSetKernelExecInfo(cl_kernel kernel,
+								cl_kernel_exec_info about,
+								size_t size, const void *value)
+{
+	cl_int r = cl_below.clSetKernelExecInfo(kernel, about, size, value);
+
+	if (r == CL_SUCCESS && cl_counts())
+		info_set(kernel, about, size, value);
+	return r;
+}
+
+void cl_wrap_kernels(cl_icd_dispatch *table)
+{
+	CL_WRAP(table, clCreateKernel);
+	CL_WRAP(table, clCreateKernelsInProgram);
+	CL_WRAP(table, clCloneKernel);
+	CL_WRAP(table, clSetKernelArg);
+	CL_WRAP(table, clSetKernelArgSVMPointer);
+	CL_WRAP(table, clSetKernelExecInfo);
+}
