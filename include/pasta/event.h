@@ -150,6 +150,7 @@ enum pasta_access_launch_sub {
 	PASTA_LAUNCH_SAMPLED,  /* not counted: enough others of its shape are */
 	PASTA_LAUNCH_FILTERED, /* not counted: the user did not ask for this kernel */
 	PASTA_LAUNCH_REFUSED,  /* could not be counted: detail says why */
+	PASTA_LAUNCH_LOST,     /* once more, of one that is counted: so many accesses were lost */
 };
 enum pasta_loss_sub {
 	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */

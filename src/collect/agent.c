@@ -739,6 +739,7 @@ static void attach(void)
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	if (pasta_config.stacks & PASTA_STACKS_NATIVE)
 		pasta_stack_bind();
+	pasta_accesses_bind();
 }
 
 bool pasta_agent_attach(void)

@@ -23,6 +23,12 @@
 #define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copies of modules go into RUN/modules */
 /* A list of native (as many as are cheap) or native=N (one in N), python and modules. */
 #define PASTA_ENV_STACKS "PASTA_STACKS"
+/* MASK[,page=SHIFT][,launches=K][,raw]: memory accesses are counted, by the reducers whose
+ * PASTA_REDUCE_BIT the mask has, of the first K launches of each shape; 0: of all (unset: 3) */
+#define PASTA_ENV_ACCESSES "PASTA_ACCESSES"
+/* Of which kernels: extended regular expressions, one a line. */
+#define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
+#define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"
 
 /* What a handler cannot do. Claimed by setting who, written once. */
 struct pasta_control_note {

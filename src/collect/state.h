@@ -125,6 +125,9 @@ int pasta_regions_bind(void); /* once, likewise; 0 or an errno */
 /* stack.c */
 void pasta_stack_bind(void); /* once, likewise */
 
+/* accesses.c */
+void pasta_accesses_bind(void); /* once, likewise: from the environment */
+
 /* writer.c */
 int pasta_writer_open(void); /* make the shard and its first frames */
 int pasta_writer_start(void);

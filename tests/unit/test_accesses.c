@@ -1,0 +1,655 @@
+/* test_accesses.c - the reducers' driver in a process of its own, and the rows that it left.
+ * timeout: 120
+ */
+#include <pthread.h>
+
+#include "unit/agent_run.h"
+
+#include "collect/accesses.h"
+
+enum { OBJECTS = 40, LAUNCHES = 6, THREADS = 4, TURNS = 300, ACCESSES = 60, GROUP = 64 };
+enum { PAGE = 4096, SPACING = 3 * PAGE, LINES = 1 << 20 };
+#define BASE UINT64_C(0x10000000)
+#define SITES                                                                                      \
+	(PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) |              \
+	 PASTA_REDUCE_BIT(SITE_OBJECT))
+
+/* In a child nothing can be asserted but by its status. */
+#define must(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #what);             \
+			_exit(97);                                                                 \
+		}                                                                                  \
+	} while (0)
+
+static void want_accesses(const char *words, const char *kernel, const char *exclude)
+{
+	setenv(PASTA_ENV_ACCESSES, words, 1);
+	setenv(PASTA_ENV_ACCESS_KERNEL, kernel ? kernel : "", 1);
+	setenv(PASTA_ENV_ACCESS_EXCLUDE, exclude ? exclude : "", 1);
+}
+
+/* -- Rows, read and wanted. -- */
+
+struct line {
+	uint64_t corr, reducer, key0, key1, loads, stores, bytes, extra;
+};
+
+static struct line *wanted, *got;
+static size_t wanted_count, got_count;
+
+static int by_key(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->corr != y->corr)
+		return x->corr < y->corr ? -1 : 1;
+	if (x->reducer != y->reducer)
+		return x->reducer < y->reducer ? -1 : 1;
+	if (x->key0 != y->key0)
+		return x->key0 < y->key0 ? -1 : 1;
+	return x->key1 < y->key1 ? -1 : x->key1 > y->key1;
+}
+
+static void want(struct line line)
+{
+	assert_true(wanted_count < LINES);
+	wanted[wanted_count++] = line;
+}
+
+static void add_up(void)
+{
+	size_t n = 0;
+
+	qsort(wanted, wanted_count, sizeof(wanted[0]), by_key);
+	for (size_t i = 0; i < wanted_count; i++) {
+		if (!n || by_key(&wanted[n - 1], &wanted[i])) {
+			wanted[n++] = wanted[i];
+			continue;
+		}
+		wanted[n - 1].loads += wanted[i].loads;
+		wanted[n - 1].stores += wanted[i].stores;
+		wanted[n - 1].bytes += wanted[i].bytes;
+		wanted[n - 1].extra += wanted[i].extra;
+	}
+	wanted_count = n;
+}
+
+/* Events of a kind; rows are kept in got. */
+struct found {
+	uint64_t objects, last_object, launches[8], lost, dropped;
+	uint32_t tid;
+	char name[32];
+};
+
+static void take(struct found *f, const struct pasta_event *ev)
+{
+	const struct pasta_access_sum *row = &ev->access_sum;
+
+	if (ev->kind == PASTA_OBJECT) {
+		f->objects++;
+		f->last_object = ev->object.id;
+	} else if (ev->kind == PASTA_ACCESS_LAUNCH) {
+		f->launches[ev->sub]++;
+		f->lost += ev->access_launch.lost;
+	} else if (ev->kind == PASTA_ACCESS_SUM) {
+		assert_true(got_count < LINES);
+		got[got_count++] = (struct line){row->corr,  row->reducer, row->key0,  row->key1,
+						 row->loads, row->stores,  row->bytes, row->extra};
+		f->tid = ev->tid;
+		snprintf(f->name, sizeof(f->name), "%s", pasta_str(row->name));
+	}
+}
+
+static struct found read_run(void)
+{
+	struct pasta_stream *s = open_run(NULL);
+	const struct pasta_event *ev;
+	struct pasta_account account;
+	struct found f = {0};
+
+	got_count = 0;
+	while ((ev = pasta_stream_next(s)))
+		take(&f, ev);
+	pasta_stream_loss(s, &account);
+	f.dropped = account.dropped;
+	pasta_stream_free(s);
+	qsort(got, got_count, sizeof(got[0]), by_key);
+	return f;
+}
+
+/* -- Random accesses: the same in the child, which counts, and here. -- */
+
+static uint64_t step(uint64_t *seed)
+{
+	uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static struct pasta_access random_access(uint64_t *seed)
+{
+	uint64_t r = step(seed);
+
+	return (struct pasta_access){
+		.addr = BASE - PAGE + step(seed) % (OBJECTS * SPACING + 2 * PAGE),
+		.size = 1u << r % 5,
+		.site = 100 + (uint32_t)(r >> 8 & 31),
+		.kind = (uint8_t)(1 + (r >> 16) % 3),
+		.space = (uint8_t)((r >> 24) % 8 ? PASTA_SPACE_GLOBAL : PASTA_SPACE_PRIVATE),
+	};
+}
+
+static uint64_t size_of(uint64_t object)
+{
+	return 100 + object * 301;
+}
+
+/* The object of an address, from 0, and where what it is in ends; -1: outside. */
+static int object_at(uint64_t addr, uint64_t *end)
+{
+	uint64_t i = (addr - BASE) / SPACING;
+
+	*end = 0;
+	if (addr < BASE || i >= OBJECTS)
+		*end = addr < BASE ? BASE : UINT64_MAX;
+	else if (addr - BASE - i * SPACING < size_of(i))
+		*end = BASE + i * SPACING + size_of(i);
+	else
+		*end = i + 1 < OBJECTS ? BASE + (i + 1) * SPACING : UINT64_MAX;
+	return addr >= BASE && i < OBJECTS && addr - BASE - i * SPACING < size_of(i) ? (int)i : -1;
+}
+
+static void want_access(uint64_t corr, const struct pasta_access *a)
+{
+	struct line l = {.corr = corr, .loads = a->kind & 1, .stores = a->kind >> 1};
+	uint64_t end, page = a->addr / PAGE * PAGE, object, cross;
+	int i = object_at(a->addr, &end);
+	bool global = a->space == PASTA_SPACE_GLOBAL;
+
+	l.bytes = (uint64_t)a->size << (a->kind == PASTA_ACCESS_ATOMIC);
+	object = !global ? a->space : i < 0 ? 0 : PASTA_OBJECT_FIRST + (uint64_t)i;
+	cross = global && a->addr + a->size > end;
+	l.extra = cross;
+	l.reducer = PASTA_REDUCE_OBJECT;
+	l.key0 = object;
+	want(l);
+	l.reducer = PASTA_REDUCE_SITE;
+	l.key0 = a->site;
+	want(l);
+	l.reducer = PASTA_REDUCE_SITE_OBJECT;
+	l.key1 = object;
+	want(l);
+	l.reducer = PASTA_REDUCE_PAGE;
+	l.key0 = page;
+	l.key1 = 0;
+	l.extra = a->addr + a->size > page + PAGE;
+	if (global)
+		want(l);
+}
+
+static uint64_t tokens[LAUNCHES];
+
+static void count_one(struct pasta_cpu *c, const struct pasta_access *a)
+{
+	pasta_cpu_access(c, a->addr, a->size, a->kind, a->space, a->site);
+}
+
+static void *work(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg;
+	struct pasta_cpu *c;
+	struct pasta_access a;
+
+	for (uint32_t turn = 0; turn < TURNS; turn++) {
+		uint64_t token = tokens[step(&seed) % LAUNCHES];
+
+		for (uint32_t i = 0; i < ACCESSES; i++) {
+			c = pasta_accesses_thread(pasta_accesses_of(token), GROUP);
+			must(c);
+			a = random_access(&seed);
+			if (i % 8 == 0)
+				pasta_cpu_thread(c, turn, i);
+			count_one(c, &a);
+		}
+	}
+	return NULL;
+}
+
+static void want_work(uint64_t seed)
+{
+	for (uint32_t turn = 0; turn < TURNS; turn++) {
+		uint64_t corr = 1 + step(&seed) % LAUNCHES;
+
+		for (uint32_t i = 0; i < ACCESSES; i++) {
+			struct pasta_access a = random_access(&seed);
+
+			want_access(corr, &a);
+		}
+	}
+}
+
+static void tell_objects(void)
+{
+	for (uint64_t i = 0; i < OBJECTS; i++)
+		must(pasta_accesses_object(1000 + i, BASE + i * SPACING, size_of(i), 1, 0) ==
+		     PASTA_OBJECT_FIRST + i);
+}
+
+/* Threads end and others take their places, twice over, while the launches go on. */
+static void many_threads(void)
+{
+	pthread_t threads[THREADS];
+	struct pasta_accesses_launch *l[LAUNCHES];
+
+	must(pasta_accesses_wanted());
+	tell_objects();
+	for (uint64_t i = 0; i < LAUNCHES; i++) {
+		l[i] = pasta_accesses_begin(i + 1, pasta_intern_str("kernel"), 4711);
+		must(l[i]);
+		tokens[i] = pasta_accesses_token(l[i]);
+		must(tokens[i] && pasta_accesses_of(tokens[i]) == l[i]);
+	}
+	for (uintptr_t round = 0; round < 2; round++) {
+		for (uintptr_t i = 0; i < THREADS; i++)
+			must(!pthread_create(&threads[i], NULL, work,
+					     (void *)(round * THREADS + i + 1)));
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+	}
+	for (int i = 0; i < LAUNCHES; i++)
+		pasta_accesses_end(l[i], true);
+	pasta_agent_close();
+}
+
+static void rows_are_those_of_all_threads_accesses(void **state)
+{
+	struct found f;
+
+	want_accesses("0x1e", NULL, NULL);
+	assert_int_equal(in_child(many_threads), 0);
+	wanted_count = 0;
+	for (uintptr_t seed = 1; seed <= 2 * THREADS; seed++)
+		want_work(seed);
+	add_up();
+	f = read_run();
+	assert_int_equal(f.dropped, 0);
+	assert_int_equal(f.objects, OBJECTS);
+	assert_int_equal(f.tid, 4711);
+	assert_string_equal(f.name, "kernel");
+	assert_int_equal(got_count, wanted_count);
+	for (size_t i = 0; i < got_count; i++)
+		assert_memory_equal(&got[i], &wanted[i], sizeof(got[i]));
+}
+
+/* -- Launches that follow one another, on threads that stay. -- */
+
+enum { ROUNDS = 400 };
+static pthread_barrier_t barrier;
+static struct pasta_accesses_launch *current;
+
+static void *stay(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		struct pasta_access a = random_access(&seed);
+
+		pthread_barrier_wait(&barrier);
+		count_one(pasta_accesses_thread(current, GROUP), &a);
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+static void one_after_the_other(void)
+{
+	pthread_t threads[THREADS];
+
+	tell_objects();
+	pthread_barrier_init(&barrier, NULL, THREADS + 1);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		must(!pthread_create(&threads[i], NULL, stay, (void *)(i + 1)));
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		current = pasta_accesses_begin(round + 1, 0, 1);
+		must(current);
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+		pasta_accesses_end(current, round % 4 != 3);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pasta_agent_close();
+}
+
+static void each_launch_has_its_own_rows_and_one_that_never_ran_has_none(void **state)
+{
+	want_accesses("30,launches=0", NULL, NULL);
+	assert_int_equal(in_child(one_after_the_other), 0);
+	wanted_count = 0;
+	for (uintptr_t i = 1; i <= THREADS; i++) {
+		uint64_t seed = i;
+
+		for (uint64_t round = 0; round < ROUNDS; round++) {
+			struct pasta_access a = random_access(&seed);
+
+			if (round % 4 != 3)
+				want_access(round + 1, &a);
+		}
+	}
+	add_up();
+	assert_int_equal(read_run().dropped, 0);
+	assert_int_equal(got_count, wanted_count);
+	for (size_t i = 0; i < got_count; i++)
+		assert_memory_equal(&got[i], &wanted[i], sizeof(got[i]));
+}
+
+/* -- Tokens. -- */
+
+static void use_tokens(void)
+{
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1), *m;
+	uint64_t token = pasta_accesses_token(l);
+
+	must(!pasta_accesses_of(0) && !pasta_accesses_of(token + 1));
+	must(pasta_accesses_of(token) == l);
+	pasta_accesses_end(l, true);
+	must(!pasta_accesses_of(token));
+	m = pasta_accesses_begin(2, 0, 1); /* most likely in the same place */
+	must(m && pasta_accesses_token(m) != token);
+	must(!pasta_accesses_of(token) && pasta_accesses_of(pasta_accesses_token(m)) == m);
+	pasta_accesses_end(m, true);
+	must(!pasta_accesses_thread(m, GROUP));
+}
+
+static void a_token_is_of_no_launch_once_its_own_has_ended(void **state)
+{
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(use_tokens), 0);
+}
+
+static void take_all(void)
+{
+	static struct pasta_accesses_launch *l[1 << 17];
+	size_t n = 0;
+
+	while (n < 1 << 17 && (l[n] = pasta_accesses_begin(n + 1, 0, 1)))
+		n++;
+	must(n == 1 << 16);
+	pasta_accesses_end(l[77], true);
+	must(pasta_accesses_begin(1, 0, 1) && !pasta_accesses_begin(1, 0, 1));
+}
+
+static void there_are_only_so_many_launches_at_once(void **state)
+{
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(take_all), 0);
+}
+
+/* -- Which launches. -- */
+
+static void launch_them(void)
+{
+	const uint32_t block[3] = {64, 1, 1};
+
+	for (uint32_t i = 0; i < 20; i++)
+		for (uint32_t g = 1; g <= 5; g++) {
+			const uint32_t grid[3] = {g, 1, 1};
+			const char *names[] = {"gemm_a", "gemm_b", "gemm_small", "other"};
+
+			for (int k = 0; k < 4; k++) {
+				uint64_t shape = pasta_accesses_shape(names[k], grid, block);
+
+				pasta_accesses_told(1, shape,
+						    pasta_accesses_choose(names[k], shape),
+						    pasta_intern_str(names[k]), 0);
+			}
+		}
+	pasta_agent_close();
+}
+
+static struct found launches_with(const char *words, const char *kernel, const char *exclude)
+{
+	want_accesses(words, kernel, exclude);
+	remove_run(NULL);
+	make_run(NULL);
+	assert_int_equal(in_child(launch_them), 0);
+	return read_run();
+}
+
+static void the_first_launches_of_each_shape_are_counted(void **state)
+{
+	struct found f = launches_with("2", NULL, NULL);
+
+	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 4 * 5 * 3);
+	assert_int_equal(f.launches[PASTA_LAUNCH_SAMPLED], 4 * 5 * 17);
+	f = launches_with("2,launches=7", NULL, NULL);
+	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 4 * 5 * 7);
+	f = launches_with("2,launches=0", NULL, NULL);
+	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 4 * 5 * 20);
+}
+
+static void kernels_are_chosen_as_reports_choose_them(void **state)
+{
+	struct found f = launches_with("2,launches=1", "^gemm", "small$");
+
+	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 2 * 5);
+	assert_int_equal(f.launches[PASTA_LAUNCH_SAMPLED], 2 * 5 * 19);
+	assert_int_equal(f.launches[PASTA_LAUNCH_FILTERED], 2 * 5 * 20);
+	f = launches_with("2,launches=0", "gemm_a\nother", NULL);
+	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 2 * 5 * 20);
+	assert_int_equal(f.launches[PASTA_LAUNCH_FILTERED], 2 * 5 * 20);
+}
+
+static void too_many_shapes(void)
+{
+	uint64_t counted = 0;
+
+	for (uint64_t i = 0; i < 100000; i++)
+		counted += pasta_accesses_choose("kernel", i) == PASTA_LAUNCH_COUNTED;
+	must(counted == 49152);
+	must(pasta_accesses_choose("kernel", 5) == PASTA_LAUNCH_COUNTED);
+	must(pasta_accesses_choose("kernel", 99999) == PASTA_LAUNCH_SAMPLED);
+}
+
+static void shapes_that_find_no_room_are_sampled_out(void **state)
+{
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(too_many_shapes), 0);
+}
+
+static void not_wanted(void)
+{
+	must(!pasta_accesses_wanted());
+	must(!pasta_accesses_object(1, BASE, 100, 0, 0));
+	must(!pasta_accesses_begin(1, 0, 1));
+	must(pasta_accesses_choose("kernel", 1) == PASTA_LAUNCH_FILTERED);
+}
+
+static void what_is_malformed_turns_accesses_off(void **state)
+{
+	static const char *const bad[] = {
+		"",	  "x",	"1", "2,page=4", "2,page=31", "2,page=",   "2,launches=-1",
+		"2,raw,", "2 ", "0", "128",	 "2,cooked",  "2,page=0x", "-2"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		want_accesses(bad[i], NULL, NULL);
+		assert_int_equal(in_child(not_wanted), 0);
+	}
+	want_accesses("2", "(", NULL);
+	assert_int_equal(in_child(not_wanted), 0);
+	want_accesses("2", NULL, "a\n[");
+	assert_int_equal(in_child(not_wanted), 0);
+}
+
+/* -- Objects. -- */
+
+static void tell_again(void)
+{
+	uint64_t a = pasta_accesses_object(7, BASE, 1000, 1, 0), b, c;
+
+	must(a == PASTA_OBJECT_FIRST);
+	must(pasta_accesses_object(7, BASE, 1000, 1, 0) == a);
+	b = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* over it */
+	must(b == a + 1);
+	must(pasta_accesses_object(7, BASE, 1000, 1, 0) == a); /* put again, over b */
+	must(pasta_accesses_object(8, BASE + 500, 100, 1, 0) == b);
+	pasta_accesses_gone(BASE + 500);
+	c = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* it came again: another one */
+	must(c == b + 1);
+	must(pasta_accesses_object(9, BASE + 500, 100, 1, 0) == c + 1); /* of another allocation */
+	must(pasta_accesses_object(9, BASE + 500, 200, 1, 0) == c + 2); /* of another size */
+	must(!pasta_accesses_object(9, BASE, 0, 1, 0));
+	must(!pasta_accesses_object(9, UINT64_MAX, 100, 1, 0));
+	pasta_agent_close();
+}
+
+static void an_object_that_is_told_again_is_the_same_one(void **state)
+{
+	struct found f;
+
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(tell_again), 0);
+	f = read_run();
+	assert_int_equal(f.objects, 5);
+	assert_int_equal(f.last_object, PASTA_OBJECT_FIRST + 4);
+}
+
+static void many_objects(void)
+{
+	enum { MANY = 20000 };
+
+	for (uint64_t i = 0; i < MANY; i++)
+		must(pasta_accesses_object(i + 1, BASE + i * 64, 64, 0, 0) ==
+		     PASTA_OBJECT_FIRST + i);
+	for (uint64_t i = 0; i < MANY; i += 2)
+		pasta_accesses_gone(BASE + i * 64);
+	for (uint64_t i = 1; i < MANY; i += 2)
+		must(pasta_accesses_object(i + 1, BASE + i * 64, 64, 0, 0) ==
+		     PASTA_OBJECT_FIRST + i);
+	must(pasta_accesses_object(1, BASE, 64, 0, 0) == PASTA_OBJECT_FIRST + MANY);
+}
+
+static void objects_are_found_again_among_many(void **state)
+{
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(many_objects), 0);
+}
+
+/* What a launch's thread has seen stays; what is told later is found after renew. */
+static void put_over(void)
+{
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1);
+	struct pasta_cpu *c;
+
+	pasta_accesses_object(1, BASE, 100, 0, 0);
+	c = pasta_accesses_thread(l, GROUP);
+	pasta_cpu_access(c, BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
+	pasta_accesses_gone(BASE);
+	pasta_accesses_object(2, BASE, 100, 0, 0);
+	pasta_cpu_access(c, BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
+	pasta_accesses_renew(l);
+	pasta_cpu_access(pasta_accesses_thread(l, GROUP), BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
+	pasta_accesses_lost(l, 5);
+	pasta_accesses_end(l, true);
+	pasta_agent_close();
+}
+
+static void a_thread_keeps_the_objects_it_began_with_until_they_are_renewed(void **state)
+{
+	struct found f;
+
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(put_over), 0);
+	f = read_run();
+	assert_int_equal(got_count, 2);
+	assert_int_equal(got[0].key0, PASTA_OBJECT_FIRST);
+	assert_int_equal(got[0].loads, 2);
+	assert_int_equal(got[1].key0, PASTA_OBJECT_FIRST + 1);
+	assert_int_equal(got[1].loads, 1);
+	assert_int_equal(f.launches[PASTA_LAUNCH_LOST], 1);
+	assert_int_equal(f.lost, 5);
+	assert_int_equal(f.dropped, 5);
+}
+
+/* -- Fork. -- */
+
+static void count_alone(uint64_t corr, uint64_t loads)
+{
+	struct pasta_accesses_launch *l = pasta_accesses_begin(corr, 0, 1);
+
+	must(pasta_accesses_object(1, BASE, 100, 0, 0) == PASTA_OBJECT_FIRST);
+	for (uint64_t i = 0; i < loads; i++)
+		pasta_cpu_access(pasta_accesses_thread(l, GROUP), BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
+	pasta_accesses_end(l, true);
+}
+
+static void fork_while_counting(void)
+{
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1);
+	struct pasta_cpu *c;
+	int status;
+	pid_t pid;
+
+	must(pasta_accesses_object(1, BASE, 100, 0, 0) == PASTA_OBJECT_FIRST);
+	c = pasta_accesses_thread(l, GROUP);
+	pasta_cpu_access(c, BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
+	pid = fork();
+	if (!pid) {
+		must(!pasta_accesses_of(pasta_accesses_token(l)));
+		must(!pasta_accesses_thread(l, GROUP + 1));
+		pasta_accesses_end(l, true); /* its parent's: nothing is done */
+		count_alone(2, 3);
+		pasta_agent_close();
+		_exit(0);
+	}
+	must(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	pasta_cpu_access(pasta_accesses_thread(l, GROUP), BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
+	pasta_accesses_end(l, true);
+	pasta_agent_close();
+}
+
+static void a_forked_child_begins_anew(void **state)
+{
+	struct found f;
+
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(fork_while_counting), 0);
+	f = read_run();
+	assert_int_equal(f.objects, 2);
+	assert_int_equal(f.dropped, 0);
+	assert_int_equal(got_count, 2);
+	assert_int_equal(got[0].corr, 1);
+	assert_int_equal(got[0].loads, 2);
+	assert_int_equal(got[1].corr, 2);
+	assert_int_equal(got[1].loads, 3);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(rows_are_those_of_all_threads_accesses),
+		CASE(each_launch_has_its_own_rows_and_one_that_never_ran_has_none),
+		CASE(a_token_is_of_no_launch_once_its_own_has_ended),
+		CASE(there_are_only_so_many_launches_at_once),
+		CASE(the_first_launches_of_each_shape_are_counted),
+		CASE(kernels_are_chosen_as_reports_choose_them),
+		CASE(shapes_that_find_no_room_are_sampled_out),
+		CASE(what_is_malformed_turns_accesses_off),
+		CASE(an_object_that_is_told_again_is_the_same_one),
+		CASE(objects_are_found_again_among_many),
+		CASE(a_thread_keeps_the_objects_it_began_with_until_they_are_renewed),
+		CASE(a_forked_child_begins_anew),
+	};
+
+	wanted = calloc(LINES, sizeof(*wanted));
+	got = calloc(LINES, sizeof(*got));
+	if (!wanted || !got)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
