@@ -34,6 +34,7 @@ struct pasta_accesses_launch {
 	_Atomic uint64_t token; /* 0: it has ended, or never was */
 	struct driver *driver;
 	uint64_t corr;
+	void *data; /* the handler's */
 	uint32_t name, tid;
 	uint32_t next_free; /* its index + 1 */
 	_Atomic uint64_t lost;
@@ -191,7 +192,7 @@ void pasta_accesses_bind(void)
 
 bool pasta_accesses_wanted(void)
 {
-	return config.on && pasta_agent_active();
+	return config.on;
 }
 
 /* -- The driver. -- */
@@ -269,12 +270,12 @@ uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, ui
 	return error ? 0 : o.id;
 }
 
-void pasta_accesses_gone(uint64_t addr)
+void pasta_accesses_gone(uint64_t addr, uint64_t object)
 {
 	struct driver *d = driver_get();
 
 	if (d)
-		pasta_told_gone(d->told, addr);
+		pasta_told_gone(d->told, addr, object);
 }
 
 uint32_t pasta_accesses_sites(uint32_t count)
@@ -338,7 +339,8 @@ static struct pasta_accesses_launch *launch_take(struct driver *d)
 	return l;
 }
 
-struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid)
+struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid,
+						   void *data)
 {
 	struct driver *d = driver_get();
 	struct pasta_accesses_launch *l = d ? launch_take(d) : NULL;
@@ -350,11 +352,17 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 	l->corr = corr;
 	l->name = name;
 	l->tid = tid;
+	l->data = data;
 	atomic_store(&l->lost, 0);
 	serial = atomic_fetch_add(&last_token, 1) + 1;
 	atomic_store_explicit(&l->token, serial << SLOT_BITS | (uint64_t)(l - d->launches),
 			      memory_order_release);
 	return l;
+}
+
+void *pasta_accesses_data(const struct pasta_accesses_launch *launch)
+{
+	return launch->data;
 }
 
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch)

@@ -27,8 +27,9 @@ bool pasta_accesses_wanted(void);
  * there is no room, and accesses to it are outside of all objects. */
 uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, uint32_t context,
 			       uint32_t device);
-/* The object of this number is gone. */
-void pasta_accesses_gone(uint64_t object);
+/* The object that begins at addr is gone, if it is this one: another may have come in its place
+ * before its end is told. 0: whichever is there. */
+void pasta_accesses_gone(uint64_t addr, uint64_t object);
 
 /* So many new numbers for sites: the first of them. Their SITE events are the handler's. */
 uint32_t pasta_accesses_sites(uint32_t count);

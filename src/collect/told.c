@@ -164,16 +164,16 @@ int pasta_told_add(struct pasta_told *t, struct pasta_told_object *object, pasta
 	return error;
 }
 
-/* Where it was put over by another that begins there as well, the number is that one's. */
-void pasta_told_gone(struct pasta_told *t, uint64_t addr)
+void pasta_told_gone(struct pasta_told *t, uint64_t addr, uint64_t id)
 {
 	struct slot *slot;
 
 	pthread_mutex_lock(&t->lock);
-	pasta_objects_remove(t->objects, addr);
 	slot = find(t, addr);
-	if (slot->id)
+	if (slot->id && (!id || slot->id == id)) {
+		pasta_objects_remove(t->objects, addr);
 		remove_slot(t, slot);
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 

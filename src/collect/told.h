@@ -24,7 +24,8 @@ void pasta_told_free(struct pasta_told *t);
 /* Any thread. Sets the object's id, and calls fn if it is new, before another thread is given the
  * same. 0, or what pasta_objects_add says. */
 int pasta_told_add(struct pasta_told *t, struct pasta_told_object *object, pasta_told_fn fn);
-void pasta_told_gone(struct pasta_told *t, uint64_t addr);
+/* If it is this one; 0: whichever. */
+void pasta_told_gone(struct pasta_told *t, uint64_t addr, uint64_t id);
 /* The newest version, to be unpinned. */
 const struct pasta_version *pasta_told_pin(struct pasta_told *t);
 

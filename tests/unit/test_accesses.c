@@ -248,7 +248,7 @@ static void many_threads(void)
 	must(pasta_accesses_wanted());
 	tell_objects();
 	for (uint64_t i = 0; i < LAUNCHES; i++) {
-		l[i] = pasta_accesses_begin(i + 1, pasta_intern_str("kernel"), 4711);
+		l[i] = pasta_accesses_begin(i + 1, pasta_intern_str("kernel"), 4711, NULL);
 		must(l[i]);
 		tokens[i] = pasta_accesses_token(l[i]);
 		must(tokens[i] && pasta_accesses_of(tokens[i]) == l[i]);
@@ -314,7 +314,7 @@ static void one_after_the_other(void)
 	for (uintptr_t i = 0; i < THREADS; i++)
 		must(!pthread_create(&threads[i], NULL, stay, (void *)(i + 1)));
 	for (uint64_t round = 0; round < ROUNDS; round++) {
-		current = pasta_accesses_begin(round + 1, 0, 1);
+		current = pasta_accesses_begin(round + 1, 0, 1, NULL);
 		must(current);
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);
@@ -351,14 +351,14 @@ static void each_launch_has_its_own_rows_and_one_that_never_ran_has_none(void **
 
 static void use_tokens(void)
 {
-	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1), *m;
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1, NULL), *m;
 	uint64_t token = pasta_accesses_token(l);
 
 	must(!pasta_accesses_of(0) && !pasta_accesses_of(token + 1));
 	must(pasta_accesses_of(token) == l);
 	pasta_accesses_end(l, true);
 	must(!pasta_accesses_of(token));
-	m = pasta_accesses_begin(2, 0, 1); /* most likely in the same place */
+	m = pasta_accesses_begin(2, 0, 1, NULL); /* most likely in the same place */
 	must(m && pasta_accesses_token(m) != token);
 	must(!pasta_accesses_of(token) && pasta_accesses_of(pasta_accesses_token(m)) == m);
 	pasta_accesses_end(m, true);
@@ -376,11 +376,11 @@ static void take_all(void)
 	static struct pasta_accesses_launch *l[1 << 17];
 	size_t n = 0;
 
-	while (n < 1 << 17 && (l[n] = pasta_accesses_begin(n + 1, 0, 1)))
+	while (n < 1 << 17 && (l[n] = pasta_accesses_begin(n + 1, 0, 1, NULL)))
 		n++;
 	must(n == 1 << 16);
 	pasta_accesses_end(l[77], true);
-	must(pasta_accesses_begin(1, 0, 1) && !pasta_accesses_begin(1, 0, 1));
+	must(pasta_accesses_begin(1, 0, 1, NULL) && !pasta_accesses_begin(1, 0, 1, NULL));
 }
 
 static void there_are_only_so_many_launches_at_once(void **state)
@@ -465,7 +465,7 @@ static void not_wanted(void)
 {
 	must(!pasta_accesses_wanted());
 	must(!pasta_accesses_object(1, BASE, 100, 0, 0));
-	must(!pasta_accesses_begin(1, 0, 1));
+	must(!pasta_accesses_begin(1, 0, 1, NULL));
 	must(pasta_accesses_choose("kernel", 1) == PASTA_LAUNCH_FILTERED);
 }
 
@@ -497,7 +497,7 @@ static void tell_again(void)
 	must(b == a + 1);
 	must(pasta_accesses_object(7, BASE, 1000, 1, 0) == a); /* put again, over b */
 	must(pasta_accesses_object(8, BASE + 500, 100, 1, 0) == b);
-	pasta_accesses_gone(BASE + 500);
+	pasta_accesses_gone(BASE + 500, 0);
 	c = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* it came again: another one */
 	must(c == b + 1);
 	must(pasta_accesses_object(9, BASE + 500, 100, 1, 0) == c + 1); /* of another allocation */
@@ -526,7 +526,7 @@ static void many_objects(void)
 		must(pasta_accesses_object(i + 1, BASE + i * 64, 64, 0, 0) ==
 		     PASTA_OBJECT_FIRST + i);
 	for (uint64_t i = 0; i < MANY; i += 2)
-		pasta_accesses_gone(BASE + i * 64);
+		pasta_accesses_gone(BASE + i * 64, 0);
 	for (uint64_t i = 1; i < MANY; i += 2)
 		must(pasta_accesses_object(i + 1, BASE + i * 64, 64, 0, 0) ==
 		     PASTA_OBJECT_FIRST + i);
@@ -542,13 +542,13 @@ static void objects_are_found_again_among_many(void **state)
 /* What a launch's thread has seen stays; what is told later is found after renew. */
 static void put_over(void)
 {
-	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1);
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1, NULL);
 	struct pasta_cpu *c;
 
 	pasta_accesses_object(1, BASE, 100, 0, 0);
 	c = pasta_accesses_thread(l, GROUP);
 	pasta_cpu_access(c, BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
-	pasta_accesses_gone(BASE);
+	pasta_accesses_gone(BASE, 0);
 	pasta_accesses_object(2, BASE, 100, 0, 0);
 	pasta_cpu_access(c, BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
 	pasta_accesses_renew(l);
@@ -579,7 +579,7 @@ static void a_thread_keeps_the_objects_it_began_with_until_they_are_renewed(void
 
 static void count_alone(uint64_t corr, uint64_t loads)
 {
-	struct pasta_accesses_launch *l = pasta_accesses_begin(corr, 0, 1);
+	struct pasta_accesses_launch *l = pasta_accesses_begin(corr, 0, 1, NULL);
 
 	must(pasta_accesses_object(1, BASE, 100, 0, 0) == PASTA_OBJECT_FIRST);
 	for (uint64_t i = 0; i < loads; i++)
@@ -589,7 +589,7 @@ static void count_alone(uint64_t corr, uint64_t loads)
 
 static void fork_while_counting(void)
 {
-	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1);
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1, NULL);
 	struct pasta_cpu *c;
 	int status;
 	pid_t pid;

@@ -109,7 +109,7 @@ static void on_argument(uint64_t token, uint32_t index, uint64_t addr)
 	if (addr && cl_mem_place(c->arguments[index].mem, &place)) {
 		object = pasta_accesses_object((uintptr_t)place.root, addr - place.offset,
 					       place.bytes, c->context, c->device);
-		cl_mem_object(place.root, object);
+		cl_mem_object(place.root, addr - place.offset, object);
 	}
 	atomic_store_explicit(&c->arguments[index].told, true, memory_order_release);
 }

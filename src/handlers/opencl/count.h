@@ -48,7 +48,7 @@ struct cl_place {
 };
 bool cl_mem_place(cl_mem mem, struct cl_place *place);
 /* It is this object of the reducers' now, which ends with it. */
-void cl_mem_object(const void *root, uint64_t object);
+void cl_mem_object(const void *root, uint64_t addr, uint64_t object);
 
 /* count.c: what the instrumented kernels call; what a site's events and the hooks know of it. */
 extern const struct pasta_trace_hooks cl_count_hooks;

@@ -13,7 +13,7 @@ struct mem {
 	_Atomic bool buffer;
 	const void *root; /* itself, or what it is a part of */
 	uint64_t offset, bytes;
-	_Atomic uint64_t object; /* of a root: as the reducers have it; 0: not yet */
+	_Atomic uint64_t object, addr; /* of a root: as the reducers have it; 0: not yet */
 };
 
 static struct cl_table mems;
@@ -28,12 +28,14 @@ bool cl_mem_place(cl_mem mem, struct cl_place *place)
 	return true;
 }
 
-void cl_mem_object(const void *root, uint64_t object)
+void cl_mem_object(const void *root, uint64_t addr, uint64_t object)
 {
 	struct mem *m = cl_table_find(&mems, root);
 
-	if (m)
-		atomic_store(&m->object, object);
+	if (!m)
+		return;
+	atomic_store(&m->addr, addr);
+	atomic_store(&m->object, object);
 }
 
 static void mem_gone(const void *handle)
@@ -41,7 +43,7 @@ static void mem_gone(const void *handle)
 	struct mem *m = cl_table_find(&mems, handle);
 
 	if (m && atomic_exchange(&m->buffer, false) && atomic_load(&m->object))
-		pasta_accesses_gone(atomic_exchange(&m->object, 0));
+		pasta_accesses_gone(atomic_load(&m->addr), atomic_exchange(&m->object, 0));
 }
 
 static void mem_made(cl_mem handle, cl_mem parent, size_t bytes)
@@ -69,8 +71,8 @@ static void svm_made(const void *p, size_t bytes, uint32_t context)
 
 	if (!m)
 		return;
-	atomic_store(&m->object,
-		     pasta_accesses_object((uintptr_t)p, (uintptr_t)p, bytes, context, 0));
+	cl_mem_object(p, (uintptr_t)p,
+		      pasta_accesses_object((uintptr_t)p, (uintptr_t)p, bytes, context, 0));
 	atomic_store(&m->buffer, true);
 }
 
