@@ -398,7 +398,7 @@ static void reduction_with_barriers_halves_its_local_traffic(void **state)
 
 static void an_atomic_is_a_load_and_a_store(void **state)
 {
-	enum { N = 512, G = 64, BINS = 16 };
+	enum { N = 1 << 15, G = 64, BINS = 16 };
 	const struct run r = {
 		.source = "__kernel void histogram(__global const uint *a, __global uint *h)\n"
 			  "{\n"

@@ -349,71 +349,103 @@ static void make_item(struct inst *in)
 }
 
 /* The group's first work-item tells of where the kernel's own arguments point to. */
-static void tell_arguments(struct inst *in, LLVMValueRef twin, LLVMValueRef token)
+static void tell_arguments(struct inst *in, LLVMValueRef kernel, LLVMValueRef enter)
 {
-	LLVMValueRef arguments[] = {token, NULL, NULL};
+	unsigned int count = LLVMCountParams(enter) - 1;
+	LLVMValueRef arguments[] = {LLVMGetParam(enter, count), NULL, NULL};
 
-	for (unsigned int i = 0; i + 1 < LLVMCountParams(twin); i++) {
-		LLVMValueRef value = LLVMGetParam(twin, i);
-
-		if (!trace_is_address(twin, i))
+	for (unsigned int i = 0; i < count; i++) {
+		if (!trace_is_address(kernel, i))
 			continue;
 		arguments[1] = int32(in, i);
-		arguments[2] = address(in, value);
+		arguments[2] = address(in, LLVMGetParam(enter, i));
 		call_hook(in, HOOK_ARGUMENT, arguments, 3);
 	}
 }
 
-/* What a twin does: it tells of the work-item's begin, and then is the kernel. */
-static void fill_twin(struct inst *in, LLVMValueRef twin, LLVMValueRef body, uint32_t number)
+static LLVMValueRef tell_enter(struct inst *in, LLVMValueRef token, uint32_t number)
 {
-	LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(in->context, twin, "entry");
-	LLVMBasicBlockRef first = LLVMAppendBasicBlockInContext(in->context, twin, "first");
-	LLVMBasicBlockRef work = LLVMAppendBasicBlockInContext(in->context, twin, "work");
-	LLVMValueRef token = LLVMGetParam(twin, LLVMCountParams(twin) - 1), size;
-	LLVMValueRef arguments[] = {token, int32(in, number), NULL, NULL, NULL};
+	LLVMValueRef arguments[] = {token, int32(in, number), item(in), NULL, NULL};
+	LLVMValueRef size = ask(in, "_Z14get_local_sizej", 0);
 
-	LLVMPositionBuilderAtEnd(in->builder, entry);
-	arguments[2] = item(in);
-	arguments[3] = linear(in, "_Z12get_group_idj", "_Z14get_num_groupsj");
-	size = ask(in, "_Z14get_local_sizej", 0);
 	for (unsigned int i = 1; i < 3; i++)
 		size = LLVMBuildMul(in->builder, size, ask(in, "_Z14get_local_sizej", i), "");
+	arguments[3] = linear(in, "_Z12get_group_idj", "_Z14get_num_groupsj");
 	arguments[4] = LLVMBuildTrunc(in->builder, size, in->i32, "");
 	call_hook(in, HOOK_ENTER, arguments, 5);
-	LLVMBuildCondBr(in->builder,
-			LLVMBuildICmp(in->builder, LLVMIntEQ, arguments[2], int32(in, 0), ""),
-			first, work);
-	LLVMPositionBuilderAtEnd(in->builder, first);
-	tell_arguments(in, twin, token);
-	LLVMBuildBr(in->builder, work);
-	LLVMPositionBuilderAtEnd(in->builder, work);
-	if (trace_call_body(in->builder, twin, body))
-		in->no_memory = true;
-	LLVMBuildRetVoid(in->builder);
+	return arguments[2];
 }
 
-static void kernel(struct inst *in, LLVMValueRef body)
+static void branch(struct inst *in, LLVMValueRef a, LLVMValueRef b, LLVMBasicBlockRef equal,
+		   LLVMBasicBlockRef other)
+{
+	LLVMBuildCondBr(in->builder, LLVMBuildICmp(in->builder, LLVMIntEQ, a, b, ""), equal, other);
+}
+
+/* A function of the module's, with the kernel's parameters, that tells of a work-item's begin. */
+static LLVMValueRef make_enter(struct inst *in, LLVMValueRef kernel, uint32_t number)
+{
+	LLVMValueRef f =
+		LLVMAddFunction(in->module, "pasta_trace_enter", LLVMGlobalGetValueType(kernel));
+	LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(in->context, f, "entry");
+	LLVMBasicBlockRef launched = LLVMAppendBasicBlockInContext(in->context, f, "launched");
+	LLVMBasicBlockRef first = LLVMAppendBasicBlockInContext(in->context, f, "first");
+	LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(in->context, f, "end");
+	LLVMValueRef token = LLVMGetLastParam(f);
+
+	LLVMSetLinkage(f, LLVMInternalLinkage);
+	LLVMPositionBuilderAtEnd(in->builder, entry);
+	branch(in, token, int64(in, PASTA_TRACE_NO_TOKEN), end, launched);
+	LLVMPositionBuilderAtEnd(in->builder, launched);
+	branch(in, tell_enter(in, token, number), int32(in, 0), first, end);
+	LLVMPositionBuilderAtEnd(in->builder, first);
+	tell_arguments(in, kernel, f);
+	LLVMBuildBr(in->builder, end);
+	LLVMPositionBuilderAtEnd(in->builder, end);
+	LLVMBuildRetVoid(in->builder);
+	return f;
+}
+
+static void enter(struct inst *in, LLVMValueRef kernel, uint32_t number)
+{
+	unsigned int count = LLVMCountParams(kernel);
+	LLVMValueRef at = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(kernel)), f;
+	LLVMValueRef *arguments = calloc(count, sizeof(*arguments));
+
+	if (!arguments) {
+		in->no_memory = true;
+		return;
+	}
+	f = make_enter(in, kernel, number);
+	while (LLVMIsAAllocaInst(at))
+		at = LLVMGetNextInstruction(at);
+	LLVMPositionBuilderBefore(in->builder, at);
+	LLVMGetParams(kernel, arguments);
+	LLVMBuildCall2(in->builder, LLVMGlobalGetValueType(f), f, arguments, count, "");
+	free(arguments);
+}
+
+static void kernel(struct inst *in, LLVMValueRef old)
 {
 	struct pasta_trace_module *m = in->out;
 	struct pasta_trace_kernel *list =
 		grow(in, m->kernels, m->kernel_count, &in->kernel_room, sizeof(*list));
 	LLVMValueRef twin;
 	size_t size;
-	const char *name = LLVMGetValueName2(body, &size);
+	const char *name = LLVMGetValueName2(old, &size);
 
 	if (!list)
 		return;
 	m->kernels = list;
 	list += m->kernel_count;
 	list->name = keep(in, name, size);
-	list->arguments = LLVMCountParams(body);
-	twin = trace_twin(body, in->i64);
+	list->arguments = LLVMCountParams(old);
+	twin = trace_twin(in->builder, old, in->i64);
 	if (!twin) {
 		in->no_memory = true;
 		return;
 	}
-	fill_twin(in, twin, body, in->want.first_kernel + (uint32_t)m->kernel_count++);
+	enter(in, twin, in->want.first_kernel + (uint32_t)m->kernel_count++);
 }
 
 static void forget(LLVMValueRef function, const char *attribute)

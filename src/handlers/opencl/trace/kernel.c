@@ -7,29 +7,51 @@
 
 /* -- Attributes -- */
 
+/* A list of them, of a function or of a call; its end is the attribute NULL. */
+typedef LLVMAttributeRef *(*list_fn)(LLVMValueRef of, LLVMAttributeIndex index);
 typedef void (*add_fn)(LLVMValueRef to, LLVMAttributeIndex index, LLVMAttributeRef attribute);
 
-static int copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index, add_fn add)
+static LLVMAttributeRef *function_attributes(LLVMValueRef of, LLVMAttributeIndex index)
 {
-	unsigned int count = LLVMGetAttributeCountAtIndex(from, index);
+	unsigned int count = LLVMGetAttributeCountAtIndex(of, index);
 	LLVMAttributeRef *list = calloc(count + 1, sizeof(*list));
+
+	if (list)
+		LLVMGetAttributesAtIndex(of, index, list);
+	return list;
+}
+
+static LLVMAttributeRef *call_attributes(LLVMValueRef of, LLVMAttributeIndex index)
+{
+	unsigned int count = LLVMGetCallSiteAttributeCount(of, index);
+	LLVMAttributeRef *list = calloc(count + 1, sizeof(*list));
+
+	if (list)
+		LLVMGetCallSiteAttributes(of, index, list);
+	return list;
+}
+
+static int copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index,
+			   list_fn list_of, add_fn add)
+{
+	LLVMAttributeRef *list = list_of(from, index);
 
 	if (!list)
 		return -ENOMEM;
-	LLVMGetAttributesAtIndex(from, index, list);
-	for (unsigned int i = 0; i < count; i++)
+	for (size_t i = 0; list[i]; i++)
 		add(to, index, list[i]);
 	free(list);
 	return 0;
 }
 
-/* How each parameter is passed: by value, how aligned. 0 is what is returned, 1 the first. */
-static int copy_parameters(LLVMValueRef from, LLVMValueRef to, unsigned int count, add_fn add)
+/* Also how each parameter is passed: by value, how aligned. 0 is what is returned, 1 the first. */
+static int copy_all(LLVMValueRef from, LLVMValueRef to, unsigned int parameters, list_fn list_of,
+		    add_fn add)
 {
-	int r = 0;
+	int r = copy_attributes(from, to, LLVMAttributeFunctionIndex, list_of, add);
 
-	for (unsigned int i = 0; !r && i <= count; i++)
-		r = copy_attributes(from, to, i, add);
+	for (unsigned int i = 0; !r && i <= parameters; i++)
+		r = copy_attributes(from, to, i, list_of, add);
 	return r;
 }
 
@@ -83,7 +105,7 @@ static LLVMMetadataRef longer(LLVMContextRef context, LLVMMetadataRef node, LLVM
 	return node;
 }
 
-static int move_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef to)
+static int copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef to)
 {
 	size_t count = 0;
 	LLVMValueMetadataEntry *list = LLVMGlobalCopyAllMetadata(from, &count);
@@ -102,7 +124,6 @@ static int move_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef
 			r = -ENOMEM;
 	}
 	LLVMDisposeValueMetadataEntries(list);
-	LLVMGlobalClearMetadata(from);
 	return r;
 }
 
@@ -123,29 +144,62 @@ static LLVMTypeRef type_with(LLVMValueRef kernel, LLVMTypeRef token)
 	return type;
 }
 
-/* PoCL takes for a kernel what has a kernel's calling convention or metadata, and gives each group
- * its own local arrays where it finds them in the kernel: before, only what must be is inlined. */
-static void make_plain(LLVMContextRef context, LLVMValueRef kernel)
+/* Code and parameters. A function that wraps the kernel would not do: PoCL gives each group local
+ * arrays of its own where it finds them in the kernel itself. */
+static void move_code(LLVMValueRef from, LLVMValueRef to)
 {
-	unsigned int inlined = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
+	LLVMBasicBlockRef b;
 
-	LLVMSetLinkage(kernel, LLVMInternalLinkage);
-	LLVMSetVisibility(kernel, LLVMDefaultVisibility);
-	LLVMSetFunctionCallConv(kernel, LLVMCCallConv);
-	LLVMAddAttributeAtIndex(kernel, LLVMAttributeFunctionIndex,
-				LLVMCreateEnumAttribute(context, inlined, 0));
-	for (LLVMUseRef u = LLVMGetFirstUse(kernel); u; u = LLVMGetNextUse(u)) {
-		LLVMValueRef call = LLVMGetUser(u);
-
-		if (LLVMIsACallInst(call) && LLVMGetCalledValue(call) == kernel)
-			LLVMSetInstructionCallConv(call, LLVMCCallConv);
+	while ((b = LLVMGetFirstBasicBlock(from))) {
+		LLVMRemoveBasicBlockFromParent(b);
+		LLVMAppendExistingBasicBlock(to, b);
 	}
+	for (unsigned int i = 0; i < LLVMCountParams(from); i++)
+		LLVMReplaceAllUsesWith(LLVMGetParam(from, i), LLVMGetParam(to, i));
 }
 
-LLVMValueRef trace_twin(LLVMValueRef kernel, LLVMTypeRef token)
+static int recall(LLVMBuilderRef builder, LLVMValueRef call, LLVMValueRef twin)
+{
+	unsigned int count = LLVMGetNumArgOperands(call);
+	LLVMValueRef *arguments = calloc(count + 1, sizeof(*arguments)), more;
+	LLVMTypeRef token = LLVMTypeOf(LLVMGetLastParam(twin));
+	int r;
+
+	if (!arguments)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < count; i++)
+		arguments[i] = LLVMGetOperand(call, i);
+	arguments[count] = LLVMConstAllOnes(token);
+	LLVMPositionBuilderBefore(builder, call);
+	more = LLVMBuildCall2(builder, LLVMGlobalGetValueType(twin), twin, arguments, count + 1,
+			      "");
+	free(arguments);
+	LLVMSetInstructionCallConv(more, LLVMGetInstructionCallConv(call));
+	r = copy_all(call, more, count, call_attributes, LLVMAddCallSiteAttribute);
+	LLVMInstructionEraseFromParent(call);
+	return r;
+}
+
+/* Kernels that call this one. */
+static int move_calls(LLVMBuilderRef builder, LLVMValueRef from, LLVMValueRef to)
+{
+	LLVMUseRef u = LLVMGetFirstUse(from), next;
+	int r = 0;
+
+	for (; !r && u; u = next) {
+		LLVMValueRef user = LLVMGetUser(u);
+
+		next = LLVMGetNextUse(u);
+		if (LLVMIsACallInst(user) && LLVMGetCalledValue(user) == from)
+			r = recall(builder, user, to);
+	}
+	LLVMReplaceAllUsesWith(from, to);
+	return r;
+}
+
+LLVMValueRef trace_twin(LLVMBuilderRef builder, LLVMValueRef kernel, LLVMTypeRef token)
 {
 	LLVMModuleRef module = LLVMGetGlobalParent(kernel);
-	LLVMContextRef context = LLVMGetModuleContext(module);
 	LLVMTypeRef type = type_with(kernel, token);
 	LLVMValueRef twin;
 	size_t size;
@@ -156,33 +210,21 @@ LLVMValueRef trace_twin(LLVMValueRef kernel, LLVMTypeRef token)
 		free(name);
 		return NULL;
 	}
-	LLVMSetValueName2(kernel, "pasta_trace_body", strlen("pasta_trace_body"));
+	LLVMSetValueName2(kernel, "", 0);
 	twin = LLVMAddFunction(module, name, type);
 	free(name);
 	LLVMSetLinkage(twin, LLVMGetLinkage(kernel));
 	LLVMSetVisibility(twin, LLVMGetVisibility(kernel));
 	LLVMSetFunctionCallConv(twin, LLVMGetFunctionCallConv(kernel));
-	r = copy_attributes(kernel, twin, LLVMAttributeFunctionIndex, LLVMAddAttributeAtIndex);
+	r = copy_all(kernel, twin, LLVMCountParams(kernel), function_attributes,
+		     LLVMAddAttributeAtIndex);
 	if (!r)
-		r = copy_parameters(kernel, twin, LLVMCountParams(kernel), LLVMAddAttributeAtIndex);
+		r = copy_metadata(LLVMGetModuleContext(module), kernel, twin);
+	move_code(kernel, twin);
 	if (!r)
-		r = move_metadata(context, kernel, twin);
-	make_plain(context, kernel);
-	return r ? NULL : twin;
-}
-
-int trace_call_body(LLVMBuilderRef builder, LLVMValueRef twin, LLVMValueRef body)
-{
-	unsigned int count = LLVMCountParams(body);
-	LLVMValueRef *arguments = calloc(count + 1, sizeof(*arguments)), call;
-	int r = -ENOMEM;
-
-	if (arguments) {
-		LLVMGetParams(twin, arguments);
-		call = LLVMBuildCall2(builder, LLVMGlobalGetValueType(body), body, arguments, count,
-				      "");
-		r = copy_parameters(body, call, count, LLVMAddCallSiteAttribute);
-	}
-	free(arguments);
-	return r;
+		r = move_calls(builder, kernel, twin);
+	if (r)
+		return NULL;
+	LLVMDeleteFunction(kernel);
+	return twin;
 }

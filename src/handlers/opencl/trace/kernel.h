@@ -5,13 +5,10 @@
 #include <llvm-c/Core.h>
 #include <stdbool.h>
 
-/* A kernel of the same name, parameters, attributes and metadata, with a last parameter more, of an
- * integer type, and no code yet. The kernel itself becomes a function like any other, also to the
- * kernels that call it. Debug information must be gone. NULL: out of memory. */
-LLVMValueRef trace_twin(LLVMValueRef kernel, LLVMTypeRef token);
-
-/* Call, in a twin, what was the kernel, with all of the twin's parameters but the last. */
-int trace_call_body(LLVMBuilderRef builder, LLVMValueRef twin, LLVMValueRef body);
+/* The kernel anew, with a last parameter more, of an integer type: the old one is gone. Kernels
+ * that call it give all ones for it. Debug information must be gone. NULL: out of memory; the
+ * module is then of no use. */
+LLVMValueRef trace_twin(LLVMBuilderRef builder, LLVMValueRef kernel, LLVMTypeRef token);
 
 /* Whether a parameter is the address of memory that is not the kernel's own. */
 bool trace_is_address(LLVMValueRef function, unsigned int index);

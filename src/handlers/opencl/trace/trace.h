@@ -53,7 +53,8 @@ struct pasta_trace_site {
 
 /* A kernel. It takes one argument more than the program's, the last, a ulong: a token, the
  * caller's, that tells one launch from another while several run. Its index is the number of the
- * others. */
+ * others. One token is taken: it is what a kernel that calls another gives to that. */
+#define PASTA_TRACE_NO_TOKEN UINT64_MAX
 struct pasta_trace_kernel {
 	const char *name;
 	uint32_t arguments; /* the program's own */
