@@ -57,6 +57,11 @@ static void check_handler(struct doctor *d, const struct pasta_handler *handler)
 	note(d, handler->name, !error, "%s%s%s", handler->summary, *why ? ": " : "", why);
 	if (!error && !strcmp(handler->name, "annotate"))
 		d->can_annotate = true;
+	if (!handler->accesses)
+		return;
+	error = handler->accesses(why, sizeof(why));
+	note(d, "accesses", !error, "memory accesses of %s kernels are counted: %s%s",
+	     handler->name, error ? "not here: " : "", why);
 }
 
 static void check_stacks(struct doctor *d, const char *agent)

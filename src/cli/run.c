@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/accesses.h"
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -38,8 +39,8 @@
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
-enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION, KEEP };
-enum { ENV = 16 }; /* variables that the program gets */
+enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION, KEEP, SAMPLE, ALL };
+enum { ENV = 24 }; /* variables that the program gets */
 
 /* How much is recorded of what devices do. */
 static const struct level {
@@ -63,6 +64,7 @@ struct job {
 	const struct level *level;
 	uint64_t delay, duration; /* ns; duration 0: to the end */
 	char window[48];
+	struct pasta_cli_accesses accesses;
 	bool paused, quiet, keep;
 	char **argv;
 
@@ -228,6 +230,11 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return parse_delay(job, arg, err);
 	case DURATION:
 		return parse_duration(job, arg, err);
+	case SAMPLE:
+		return pasta_cli_accesses_sample(&job->accesses, arg, err);
+	case ALL:
+		job->accesses.all = true;
+		return 0;
 	default:
 		return pasta_show_option(&job->show, id, arg, err);
 	}
@@ -298,11 +305,14 @@ static void describe(struct job *job)
 	info->tools = calloc(n + 1, sizeof(*info->tools));
 	for (i = 0; info->tools && i < n; i++)
 		info->tools[i] = strdup(job->show.choice.tools[i].tool->name);
-	info->kinds = pasta_choice_events(&job->show.choice) | ALWAYS | job->record;
+	info->kinds = pasta_choice_events(&job->show.choice) | ALWAYS | job->record |
+		      pasta_cli_accesses_kinds(&job->accesses);
 	if (pasta_filter_needs(job->show.filter))
 		info->kinds |= pasta_correlate_kinds(true);
 	info->kinds = (info->kinds | job->level->with) & ~job->level->without;
 	info->start = realtime();
+	info->more = pasta_cli_accesses_json;
+	info->more_ctx = &job->accesses;
 }
 
 static int prepare(struct job *job, struct pasta_err *err)
@@ -413,12 +423,13 @@ static int add_folder(struct job *job, struct pasta_child_env *env, const struct
 /* How each handler's vendor is told to load the agent. */
 static int add_handlers(struct job *job, struct pasta_child_env *env, struct pasta_err *err)
 {
-	const struct pasta_handler *const *handler = pasta_cli_handlers(job->agent, err);
+	const struct pasta_handler *const *all = pasta_cli_handlers(job->agent, err),
+					  *const * handler;
 	int error = 0;
 
-	if (!handler)
+	if (!all)
 		return err->code;
-	for (; !error && *handler; handler++) {
+	for (handler = all; !error && *handler; handler++) {
 		const char *preload = (*handler)->preload ? (*handler)->preload() : NULL;
 
 		if (preload)
@@ -430,6 +441,8 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 		else if ((*handler)->env)
 			error = add_list(job, env, (*handler)->env, job->agent, err);
 	}
+	if (!error)
+		pasta_cli_accesses_check(&job->accesses, all);
 	return error;
 }
 
@@ -460,6 +473,9 @@ static int start(struct job *job, struct pasta_err *err)
 		{PASTA_ENV_STACKS, stacks(job)},
 		{PASTA_ENV_WINDOW, window(job)},
 		{PASTA_ENV_KEEP, job->keep ? "1" : NULL},
+		{PASTA_ENV_ACCESSES, pasta_cli_accesses_words(&job->accesses)},
+		{PASTA_ENV_ACCESS_KERNEL, job->accesses.kernel},
+		{PASTA_ENV_ACCESS_EXCLUDE, job->accesses.exclude},
 	};
 	int status = PASTA_CLI_NOT_STARTED;
 
@@ -639,6 +655,7 @@ static void job_free(struct job *job)
 	pasta_show_free(&job->show);
 	pasta_run_free(&job->run);
 	pasta_runinfo_free(&job->info);
+	pasta_cli_accesses_free(&job->accesses);
 	for (size_t i = 0; i < ENV; i++)
 		free(job->lists[i]);
 	free(job->agent);
@@ -682,7 +699,8 @@ static int main_(int argc, char **argv)
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
 	if (check_format(&job, &err) || pasta_show_check(&job.show, &err) ||
-	    pasta_show_choose(&job.show, NULL, &err) || check_level(&job, &err)) {
+	    pasta_show_choose(&job.show, NULL, &err) || check_level(&job, &err) ||
+	    pasta_cli_accesses_choose(&job.accesses, &job.show, &err)) {
 		pasta_show_free(&job.show);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}
@@ -706,6 +724,9 @@ static const struct pasta_cli_option options[] = {
 	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
 	{STACKS, "stacks", "LIST", "where work comes from: native[=PERIOD],python,modules"},
 	{KEEP, "keep-modules", NULL, "keep copies of the code that devices run"},
+	{SAMPLE, "sample", "launches=K",
+	 "count accesses of K launches of each kernel and shape (default: 3)"},
+	{ALL, "all", NULL, "count accesses of every launch"},
 	{'q', "quiet", NULL, "say nothing but errors"},
 	{0, NULL, NULL, NULL},
 };

@@ -26,6 +26,8 @@ struct pasta_handler {
 	/* The name of a library beside the agent that must be preloaded because this machine's
 	 * loader does not know that variable; NULL: there is no need. */
 	const char *(*preload)(void);
+	/* Can it tell of memory accesses on this machine? As probe; NULL: it never can. */
+	int (*accesses)(char *why, size_t size);
 };
 
 extern const struct pasta_handler pasta_annotate_handler;

@@ -49,7 +49,8 @@ static const uint64_t has_stream = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA
 static const uint64_t is_state = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(TENSOR) |
 				 PASTA_BIT(MODULE) | PASTA_BIT(GRAPH) | PASTA_BIT(LINK) |
 				 PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |
-				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(QUEUE);
+				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(QUEUE) |
+				 PASTA_BIT(OBJECT) | PASTA_BIT(SITE);
 
 struct pasta_filter *pasta_filter_new(void)
 {
@@ -245,6 +246,26 @@ bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank)
 	       (rank && in_ranges(f, PASTA_FILTER_RANK, rank - 1));
 }
 
+int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_sort sort, char **lines)
+{
+	char *more;
+
+	*lines = NULL;
+	for (size_t i = 0; f && i < f->count; i++) {
+		if (f->terms[i].sort != sort)
+			continue;
+		if (asprintf(&more, "%s%s%s", *lines ? *lines : "", *lines ? "\n" : "",
+			     f->terms[i].text) < 0) {
+			free(*lines);
+			*lines = NULL;
+			return -ENOMEM;
+		}
+		free(*lines);
+		*lines = more;
+	}
+	return 0;
+}
+
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size)
 {
 	size_t i, at = 0;
@@ -369,6 +390,10 @@ static uint32_t kernel_of(const struct pasta_event *ev)
 		return ev->launch.graph ? 0 : ev->launch.name;
 	case PASTA_PC_SAMPLE:
 		return ev->pc_sample.function;
+	case PASTA_ACCESS_SUM:
+		return ev->access_sum.name;
+	case PASTA_ACCESS_LAUNCH:
+		return ev->access_launch.name;
 	default:
 		return 0;
 	}

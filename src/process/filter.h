@@ -4,8 +4,8 @@
  * What a filter does not apply to passes: a copy is of no kernel, an allocation lasts beyond any
  * window. Filters of different sorts must all let an event pass; of the same sort, one must.
  *
- *   kernel, exclude    names, by extended regular expressions: kernels, samples, and launches that
- *                      have a name and are not of a graph
+ *   kernel, exclude    names, by extended regular expressions: kernels, samples, accesses, and
+ *                      launches that have a name and are not of a graph
  *   device, stream     what has the field, but modules
  *   rank               whole shards
  *   region, iteration  where it belongs (struct pasta_where): all that is done, not what is there
@@ -50,6 +50,9 @@ bool pasta_filter_any(const struct pasta_filter *f);
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
 /* Whether shards of this rank are read; rank as in process events: plus 1, 0 if it has none. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
+/* What was said of a sort that is of patterns, one a line, to be freed; *lines is NULL if nothing
+ * was. -ENOMEM. */
+int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_sort sort, char **lines);
 /* All of it as it was said, "--kernel gemm --device 0"; cut at size, and returned. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 

@@ -210,4 +210,5 @@ const struct pasta_handler pasta_opencl_handler = {
 	.probe = probe,
 	.env = "OPENCL_LAYERS",
 	.preload = preload,
+	.accesses = cl_accesses_probe,
 };

@@ -106,4 +106,7 @@ void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_in
 /* memory.c: the size of an image's region. */
 uint64_t cl_image_bytes(cl_mem image, const size_t *region);
 
+/* probe.c: whether accesses can be counted here, as pasta_handler.accesses. */
+int cl_accesses_probe(char *why, size_t size);
+
 #endif

@@ -1,0 +1,40 @@
+/* accesses.h - run: whether memory accesses are counted, of which launches, and how that is told.
+ */
+#ifndef PASTA_CLI_ACCESSES_H
+#define PASTA_CLI_ACCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/show.h"
+#include "process/json.h"
+
+/* Zero it before use. */
+struct pasta_cli_accesses {
+	bool all;	 /* --all */
+	size_t launches; /* --sample; 0: it was not told */
+	uint64_t
+		needs; /* of enum pasta_needs, those that are about accesses; 0: none are counted */
+	char words[64];
+	char *kernel, *exclude; /* patterns, one a line; NULL: none */
+};
+
+/* "launches=3". -EINVAL, with *err. */
+int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, struct pasta_err *err);
+/* Once the tools are chosen. -EINVAL: options that exclude each other; -ENOMEM. */
+int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
+			      struct pasta_err *err);
+void pasta_cli_accesses_free(struct pasta_cli_accesses *a);
+
+/* Kinds that are to be recorded, beside those that the tools are about. */
+uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a);
+/* For the agent: the value of PASTA_ACCESSES; NULL: none are counted. */
+const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a);
+/* A member of run.json; as pasta_runinfo.more, ctx is the struct. */
+void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx);
+/* Say so if they are wanted and no handler can tell of them here. */
+void pasta_cli_accesses_check(const struct pasta_cli_accesses *a,
+			      const struct pasta_handler *const *handlers);
+
+#endif

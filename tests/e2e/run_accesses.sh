@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# run_accesses.sh - how run has memory accesses counted: of which launches, and where it cannot.
+set -u
+. "$SRC/tests/e2e/lib.sh" || exit 1
+tool=$BUILD/tests/programs/plugin_accesses.so
+
+# told OPTIONS... - what a program's agent is told of accesses.
+told() {
+	"$ACCELPROF" run -q -o told "$@" -- sh -c 'env -0 | grep -z ^PASTA_ACCESS | sort -z | tr "\0" "\n"' 2>err
+	rm -rf told
+}
+
+is "the default tool" "$(told)" ""
+is "all kinds" "$(told --record all)" ""
+is "a tool that needs none" "$(told -t regions --kernel gemm)" ""
+is "three launches" "$(told -t "$tool")" "PASTA_ACCESSES=0x22,launches=3"
+is "some launches" "$(told -t "$tool,regions" --sample launches=7)" "PASTA_ACCESSES=0x22,launches=7"
+is "all launches" "$(told -t "$tool" --all)" "PASTA_ACCESSES=0x22,launches=0"
+is "filters" "$(told -t "$tool" --kernel 'gemm|conv' --exclude small --kernel ^x)" \
+	"PASTA_ACCESSES=0x22,launches=3
+PASTA_ACCESS_EXCLUDE=small
+PASTA_ACCESS_KERNEL=gemm|conv
+^x"
+PASTA_ACCESSES=0x2 PASTA_ACCESS_KERNEL=old told -t regions >out
+is "a run within a run has its own" "$(cat out)" ""
+
+"$ACCELPROF" run -q -t "$tool" --sample launches=2 -o some -- true || failed "some"
+"$ACCELPROF" run -q -t "$tool" --all -o all -- true || failed "all"
+"$ACCELPROF" run -q -t regions -o none -- true || failed "none"
+is "run.json: some" "$(json some/run.json 'd["accesses"]')" "{'launches': 2}"
+is "run.json: all" "$(json all/run.json 'd["accesses"]')" "{'launches': None}"
+is "run.json: none" "$(json none/run.json '"accesses" in d')" False
+is "kinds" "$(json some/run.json '[k for k in d["kinds"] if k in ("object", "site", "access_launch", "access_sum", "access_batch", "alloc", "free")]')" \
+	"['alloc', 'free', 'access_sum', 'object', 'site', 'access_launch']"
+is "kinds: none" "$(json none/run.json '[k for k in d["kinds"] if "access" in k]')" "[]"
+
+# refused PATTERN OPTIONS...
+refused() {
+	local pattern=$1
+	shift
+	"$ACCELPROF" run "$@" -- true >out 2>err
+	is "$*: status" $? 2
+	has "$*" err "$pattern"
+}
+refused '--all counts every launch, --sample some: choose one' -t "$tool" --all --sample launches=3
+refused "--sample is launches=K, from 1 on, not '3'" -t "$tool" --sample 3
+refused "--sample is launches=K, from 1 on, not 'launches=0'" -t "$tool" --sample launches=0
+refused "--sample is launches=K" -t "$tool" --sample launches=many
+refused '--all is for tools that count memory accesses, and none is chosen' -t regions --all
+refused '--sample is for tools that count memory accesses' --sample launches=2
+
+# An agent by itself: nothing is beside it.
+mkdir alone
+cp "$BUILD/lib/libpasta-agent.so" alone/
+PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" run -q -t "$tool" -o alone/run -- true 2>err
+is "nothing to count with: status" $? 0
+lines "nothing to count with" err 1
+has "nothing to count with" err 'no memory accesses are counted: no libpasta-opencl-trace.so beside the agent: build'
+PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" run -q -t regions -o alone/none -- true 2>err
+lines "no one asked" err 0
+PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
+has "doctor: nothing to count with" out '^no  accesses +memory accesses of opencl .*not here: no libpasta-opencl-trace.so'
+echo rubbish >alone/libpasta-opencl-trace.so
+PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
+has "doctor: rubbish" out '^no  accesses .*: install what is missing, or build'
+if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
+	"$ACCELPROF" doctor >out
+	has "doctor" out "^ok  accesses +memory accesses of opencl kernels are counted: on PoCL's devices"
+	"$ACCELPROF" run -q -t "$tool" -o whole -- true 2>err
+	lines "all is there" err 0
+fi
+
+# An agent that is told nonsense says so, and the program runs on.
+for what in PASTA_ACCESSES=x "PASTA_ACCESSES=2 PASTA_ACCESS_KERNEL=("; do
+	# shellcheck disable=SC2086 # words
+	"$ACCELPROF" run -t regions -o "nonsense$((n = ${n:-0} + 1))" -- env $what "$behave" region x 2>err
+	is "$what: status" $? 0
+	has "$what" err 'accesses: none are counted: .*(is MASK|is no regular expression)'
+done
+done_
