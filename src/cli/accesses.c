@@ -34,10 +34,12 @@ int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_s
 	if (a->all && a->launches)
 		return pasta_fail(err, -EINVAL,
 				  "--all counts every launch, --sample some: choose one");
-	if (!a->needs && (a->all || a->launches))
+	if (!a->needs && (a->all || a->launches || a->inexact))
 		return pasta_fail(err, -EINVAL,
 				  "%s is for tools that count memory accesses, and none is chosen",
-				  a->all ? "--all" : "--sample");
+				  a->all	? "--all"
+				  : a->launches ? "--sample"
+						: "--inexact");
 	if (!a->needs)
 		return 0;
 	if (pasta_filter_patterns(show->filter, PASTA_FILTER_KERNEL, &a->kernel) ||
@@ -74,9 +76,9 @@ const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a)
 {
 	if (!a->needs)
 		return NULL;
-	snprintf(a->words, sizeof(a->words), "%#" PRIx64 ",launches=%zu%s",
+	snprintf(a->words, sizeof(a->words), "%#" PRIx64 ",launches=%zu%s%s",
 		 (a->needs & TABLES) >> SHIFT, launches(a),
-		 a->needs & PASTA_NEED_ACCESS_RAW ? ",raw" : "");
+		 a->needs & PASTA_NEED_ACCESS_RAW ? ",raw" : "", a->inexact ? ",inexact" : "");
 	return a->words;
 }
 
@@ -93,6 +95,8 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 		pasta_json_null(j);
 	else
 		pasta_json_uint(j, launches(a));
+	pasta_json_key(j, "inexact");
+	pasta_json_bool(j, a->inexact);
 	pasta_json_map_end(j);
 }
 

@@ -13,6 +13,7 @@
 /* Zero it before use. */
 struct pasta_cli_accesses {
 	bool all;	 /* --all */
+	bool inexact;	 /* --inexact */
 	size_t launches; /* --sample; 0: it was not told */
 	uint64_t
 		needs; /* of enum pasta_needs, those that are about accesses; 0: none are counted */

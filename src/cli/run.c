@@ -39,7 +39,7 @@
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
-enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION, KEEP, SAMPLE, ALL };
+enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION, KEEP, SAMPLE, ALL, INEXACT };
 enum { ENV = 24 }; /* variables that the program gets */
 
 /* How much is recorded of what devices do. */
@@ -234,6 +234,9 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return pasta_cli_accesses_sample(&job->accesses, arg, err);
 	case ALL:
 		job->accesses.all = true;
+		return 0;
+	case INEXACT:
+		job->accesses.inexact = true;
 		return 0;
 	default:
 		return pasta_show_option(&job->show, id, arg, err);
@@ -727,6 +730,7 @@ static const struct pasta_cli_option options[] = {
 	{SAMPLE, "sample", "launches=K",
 	 "count accesses of K launches of each kernel and shape (default: 3)"},
 	{ALL, "all", NULL, "count accesses of every launch"},
+	{INEXACT, "inexact", NULL, "and of kernels that may then round otherwise"},
 	{'q', "quiet", NULL, "say nothing but errors"},
 	{0, NULL, NULL, NULL},
 };

@@ -71,7 +71,7 @@ struct driver {
 
 /* From the environment, once; a forked child keeps it. */
 static struct {
-	bool on, raw;
+	bool on, raw, inexact;
 	uint32_t launches;
 	struct pasta_cpu_config cpu;
 	char *kernel, *exclude;
@@ -106,11 +106,12 @@ static bool read_word(const char *word)
 		return read_number(word + 5, PAGE_LEAST, PAGE_MOST, &config.cpu.page_shift);
 	if (!strncmp(word, "launches=", 9))
 		return read_number(word + 9, 0, UINT32_MAX, &config.launches);
-	config.raw = !strcmp(word, "raw");
-	return config.raw;
+	config.raw |= !strcmp(word, "raw");
+	config.inexact |= !strcmp(word, "inexact");
+	return !strcmp(word, "raw") || !strcmp(word, "inexact");
 }
 
-/* "MASK[,page=SHIFT][,launches=K][,raw]" */
+/* "MASK[,page=SHIFT][,launches=K][,raw][,inexact]" */
 static bool read_words(char *text)
 {
 	char *word = strsep(&text, ",");
@@ -160,7 +161,7 @@ static bool read_config(const char *words, struct pasta_err *err)
 
 	if (!text || !read_words(text)) {
 		pasta_fail(err, -EINVAL,
-			   PASTA_ENV_ACCESSES " is MASK[,page=SHIFT][,launches=K][,raw], not '%s'",
+			   PASTA_ENV_ACCESSES " is MASK[,page=SHIFT][,launches=K][,raw][,inexact], not '%s'",
 			   words);
 		free(text);
 		return false;
@@ -193,6 +194,11 @@ void pasta_accesses_bind(void)
 bool pasta_accesses_wanted(void)
 {
 	return config.on;
+}
+
+bool pasta_accesses_inexact(void)
+{
+	return config.inexact;
 }
 
 /* -- The driver. -- */

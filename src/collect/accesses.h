@@ -19,6 +19,8 @@
 
 /* Whether the run wants accesses at all; whether recording is on is another question. */
 bool pasta_accesses_wanted(void);
+/* Whether that may change what a kernel computes, where its own compiler may as well. */
+bool pasta_accesses_inexact(void);
 
 /* -- What there is. Any thread. -- */
 

@@ -16,6 +16,7 @@ is "a tool that needs none" "$(told -t regions --kernel gemm)" ""
 is "three launches" "$(told -t "$tool")" "PASTA_ACCESSES=0x22,launches=3"
 is "some launches" "$(told -t "$tool,regions" --sample launches=7)" "PASTA_ACCESSES=0x22,launches=7"
 is "all launches" "$(told -t "$tool" --all)" "PASTA_ACCESSES=0x22,launches=0"
+is "rounding" "$(told -t "$tool" --inexact)" "PASTA_ACCESSES=0x22,launches=3,inexact"
 is "filters" "$(told -t "$tool" --kernel 'gemm|conv' --exclude small --kernel ^x)" \
 	"PASTA_ACCESSES=0x22,launches=3
 PASTA_ACCESS_EXCLUDE=small
@@ -27,8 +28,8 @@ is "a run within a run has its own" "$(cat out)" ""
 "$ACCELPROF" run -q -t "$tool" --sample launches=2 -o some -- true || failed "some"
 "$ACCELPROF" run -q -t "$tool" --all -o all -- true || failed "all"
 "$ACCELPROF" run -q -t regions -o none -- true || failed "none"
-is "run.json: some" "$(json some/run.json 'd["accesses"]')" "{'launches': 2}"
-is "run.json: all" "$(json all/run.json 'd["accesses"]')" "{'launches': None}"
+is "run.json: some" "$(json some/run.json 'd["accesses"]')" "{'launches': 2, 'inexact': False}"
+is "run.json: all" "$(json all/run.json 'd["accesses"]')" "{'launches': None, 'inexact': False}"
 is "run.json: none" "$(json none/run.json '"accesses" in d')" False
 is "kinds" "$(json some/run.json '[k for k in d["kinds"] if k in ("object", "site", "access_launch", "access_sum", "access_batch", "alloc", "free")]')" \
 	"['alloc', 'free', 'access_sum', 'object', 'site', 'access_launch']"
@@ -48,6 +49,7 @@ refused "--sample is launches=K, from 1 on, not 'launches=0'" -t "$tool" --sampl
 refused "--sample is launches=K" -t "$tool" --sample launches=many
 refused '--all is for tools that count memory accesses, and none is chosen' -t regions --all
 refused '--sample is for tools that count memory accesses' --sample launches=2
+refused '--inexact is for tools that count memory accesses' --inexact
 
 # An agent by itself: nothing is beside it.
 mkdir alone

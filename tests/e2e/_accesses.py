@@ -1,0 +1,117 @@
+"""What a run counted of accesses, held against what the programs under study say of themselves.
+
+	_accesses.py kernels DUMP OUT	cl_kernels: by object, by space, by line, by line and object
+	_accesses.py objects DUMP OUT	cl_count: "SIZE LOADS STORES BYTES" a line
+	_accesses.py launches DUMP	how many launches were counted, sampled, filtered, refused
+	_accesses.py why DUMP		why launches were refused, a line a kernel
+
+DUMP is what tests/dump says of the run.
+"""
+
+import collections
+import json
+import sys
+
+OBJECT, SITE, SITE_OBJECT = 1, 3, 4
+SPACES = {3: "local", 4: "private"}
+OTHER = 2**64 - 1
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.startswith("{")]
+
+
+class Run:
+    def __init__(self, path):
+        self.events = read(path)
+        self.objects = {e["id"]: e["bytes"] for e in self.of("object")}
+        self.sites = {e["id"]: e for e in self.of("site")}
+
+    def of(self, kind):
+        return [e for e in self.events if e.get("kind") == kind]
+
+    def rows(self, reducer):
+        return [e for e in self.of("access_sum") if e["reducer"] == reducer]
+
+    def where(self, key):
+        """An object's size, a space's name, or None for what is in no object."""
+        return self.objects.get(key) or SPACES.get(key)
+
+
+def add(sums, key, row):
+    have = sums[key]
+    for i, name in enumerate(("loads", "stores", "bytes")):
+        have[i] += row[name]
+
+
+def table():
+    return collections.defaultdict(lambda: [0, 0, 0])
+
+
+def same(what, got, wanted):
+    got, wanted = dict(got), dict(wanted)
+    for key in sorted(set(got) | set(wanted), key=str):
+        if got.get(key) != wanted.get(key):
+            print(f"{what} {key}: got {got.get(key)}, wanted {wanted.get(key)}")
+    return got == wanted and bool(wanted)
+
+
+def kernels(dump, out):
+    run = Run(dump)
+    by_object, by_line, by_both = table(), table(), table()
+    for row in run.rows(OBJECT):
+        add(by_object, (row["name"], run.where(row["key0"])), row)
+    for row in run.rows(SITE):
+        add(by_line, (row["name"], run.sites[row["key0"]]["line"]), row)
+    for row in run.rows(SITE_OBJECT):
+        site = run.sites[row["key0"]]
+        add(by_both, (row["name"], site["line"], run.where(row["key1"])), row)
+    want_object, want_line, want_both = table(), table(), table()
+    for told in read(out):
+        name = told["kernel"]
+        if "object" in told:
+            add(want_object, (name, told["object"]), told)
+        elif "space" in told:
+            # A program's constants lie in no object.
+            space = None if told["space"] == "constant" else told["space"]
+            add(want_object, (name, space), told)
+        elif "line" in told:
+            add(want_line, (name, told["line"]), told)
+        elif "row" in told:
+            place = told.get("of") or (None if told["in"] == "constant" else told["in"])
+            add(want_both, (name, told["at"], place), told)
+    ok = same("object", by_object, want_object)
+    ok = same("line", by_line, want_line) and ok
+    return same("line and object", by_both, want_both) and ok
+
+
+def objects(dump, out):
+    run = Run(dump)
+    got, wanted = table(), {}
+    for row in run.rows(OBJECT):
+        add(got, run.where(row["key0"]), row)
+    with open(out, encoding="utf-8") as f:
+        for line in f:
+            size, *counts = map(int, line.split())
+            wanted[size] = counts
+    return same("object", got, wanted)
+
+
+def launches(dump):
+    names = ("counted", "sampled", "filtered", "refused")
+    count = collections.Counter(e["sub"] for e in Run(dump).of("access_launch"))
+    print(" ".join(f"{name} {count[i + 1]}" for i, name in enumerate(names)))
+    return True
+
+
+def why(dump):
+    refused = {(e["name"], e["detail"]) for e in Run(dump).of("access_launch") if e["sub"] == 4}
+    for name, detail in sorted(refused):
+        print(f"{name}: {detail}")
+    return True
+
+
+if __name__ == "__main__":
+    ways = {"kernels": kernels, "objects": objects, "launches": launches, "why": why}
+    sys.exit(not ways[sys.argv[1]](*sys.argv[2:]))

@@ -1,0 +1,59 @@
+# accesses.sh - accesses of OpenCL kernels, counted: exact, and the program is none the wiser.
+# timeout: 240
+. "$SRC/tests/e2e/lib.sh" || exit 1
+. "$SRC/tests/e2e/_opencl.sh" || exit 1
+need
+[ -e "$BUILD/lib/libpasta-opencl-trace.so" ] || skip "there was no LLVM of PoCL's version when this was built"
+"$ACCELPROF" doctor | grep -q '^ok  accesses' || skip "$("$ACCELPROF" doctor | grep accesses)"
+counts=(python3 "$SRC/tests/e2e/_accesses.py")
+# All tables, whatever the tools want.
+every=(env PASTA_ACCESSES=0x7e,launches=0)
+
+# Thirteen kernels whose accesses are known by formula: by object, by line, by both.
+"$programs/cl_kernels" >native.out || failed "native: status $?"
+"$ACCELPROF" run -q --record all -o kernels -- "${every[@]}" "$programs/cl_kernels" >kernels.out 2>kernels.err
+is "kernels: status" $? 0
+is "kernels: results" "$(cat kernels.out)" "$(cat native.out)"
+is "kernels: stderr" "$(cat kernels.err)" ""
+"$dump" kernels >kernels.dump || failed "kernels: dump"
+"${counts[@]}" kernels kernels.dump native.out || failed "kernels: not what is known"
+is "kernels: dropped" "$(tail -n 1 kernels.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
+
+# The ways that programs have to launch kernels.
+for way in link svm parts once together clone image wrong free; do
+	"$ACCELPROF" run -q --record all -o "$way" -- "${every[@]}" "$programs/cl_count" "$way" >"$way.out" 2>"$way.err"
+	is "$way: status" $? 0
+	is "$way: stderr" "$(cat "$way.err")" ""
+	"$dump" "$way" >"$way.dump" || failed "$way: dump"
+	"${counts[@]}" objects "$way.dump" "$way.out" || failed "$way: not what it says"
+	is "$way: refused" "$("${counts[@]}" why "$way.dump")" ""
+done
+is "image: what is not counted" "$(grep '"kind":"site"' image.dump | grep -c '"callee":"read_imagei"')" 1
+
+# What cannot be counted runs as it is, and is named.
+for way in binary loose; do
+	"$ACCELPROF" run -q --record all -o "$way" -- "${every[@]}" "$programs/cl_count" "$way" >"$way.out" 2>"$way.err"
+	is "$way: status" $? 0
+	"$dump" "$way" >"$way.dump" || failed "$way: dump"
+	is "$way: launches" "$("${counts[@]}" launches "$way.dump")" "counted 0 sampled 0 filtered 0 refused 1"
+	is "$way: rows" "$(grep -c '"kind":"access_sum"' "$way.dump")" 0
+done
+is "binary: why" "$("${counts[@]}" why binary.dump)" "add: its program did not come as source"
+is "loose: why" "$("${counts[@]}" why loose.dump | grep -o 'run --inexact counts it')" "run --inexact counts it"
+"$ACCELPROF" run -q --record all -o rounded -- env PASTA_ACCESSES=2,inexact "$programs/cl_count" loose >rounded.out
+"$dump" rounded >rounded.dump || failed "rounded: dump"
+is "rounded: launches" "$("${counts[@]}" launches rounded.dump)" "counted 1 sampled 0 filtered 0 refused 0"
+
+# Three launches of a shape, and none of kernels that are left out.
+"$ACCELPROF" run -q --record all -o some -- env PASTA_ACCESSES=2,launches=3 "$programs/cl_count" together >some.out
+"$dump" some >some.dump || failed "some: dump"
+is "some: launches" "$("${counts[@]}" launches some.dump)" "counted 3 sampled 29 filtered 0 refused 0"
+"$ACCELPROF" run -q --record all -o others -- env PASTA_ACCESSES=2 PASTA_ACCESS_EXCLUDE='^a' "$programs/cl_count" together >others.out
+"$dump" others >others.dump || failed "others: dump"
+is "others: launches" "$("${counts[@]}" launches others.dump)" "counted 0 sampled 0 filtered 32 refused 0"
+
+# Nothing is built twice, and no argument is kept, where nothing is counted.
+"$ACCELPROF" run -q --record all -o none -- "$programs/cl_count" free >none.out
+"$dump" none >none.dump || failed "none: dump"
+is "none: launches" "$("${counts[@]}" launches none.dump)" "counted 0 sampled 0 filtered 0 refused 0"
+done_
