@@ -173,12 +173,13 @@ static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 		count(addr, site, s);
 }
 
+/* All work-items tell of a group's copy, which is one. */
 static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t n, uint64_t stride)
 {
 	const struct site *s = &atomic_load_explicit(&sites[site / BLOCK],
 						     memory_order_acquire)[site % BLOCK];
 
-	if ((item != here.item || !here.cpu) && !turn_to(item))
+	if (item || (here.item && !turn_to(item)) || !here.cpu)
 		return;
 	for (uint64_t i = 0; i < n; i++)
 		count(addr + i * stride, site, s);

@@ -90,8 +90,8 @@ struct pasta_trace_hooks {
 	 * addresses of buffers are known. A structure given by value is none. */
 	void (*argument)(uint64_t token, uint32_t index, uint64_t addr);
 	void (*access)(uint64_t addr, uint32_t site, uint32_t item);
-	/* So many elements, each so many bytes after the one before. A copy by a whole group is
-	 * the group's: its first work-item tells of it. */
+	/* So many elements, each so many bytes after the one before: a copy by a whole group. All
+	 * its work-items tell of it; it is one, and best taken from the first. */
 	void (*range)(uint64_t addr, uint32_t site, uint32_t item, uint64_t count, uint64_t stride);
 };
 extern PASTA_EXPORT struct pasta_trace_hooks pasta_trace_hooks;
