@@ -289,9 +289,11 @@ static const struct known known[] = {
 	 .local_bytes = 4 * 32,
 	 .rows = {{"in", A, COPIED, 0, 4, "async_work_group_copy"},
 		  {"in", LOCAL, 0, COPIED, 4, "async_work_group_copy"},
+		  {"in", PRIVATE, 0, COPIED, 8, NULL}, /* e, whose address is taken */
 		  {"twice", LOCAL, COPIED, COPIED, 4, NULL},
 		  {"out", LOCAL, COPIED, 0, 4, "async_work_group_strided_copy"},
-		  {"out", B, 0, COPIED, 4, "async_work_group_strided_copy"}}},
+		  {"out", B, 0, COPIED, 4, "async_work_group_strided_copy"},
+		  {"out", PRIVATE, 0, COPIED, 8, NULL}}},
 	{.name = "lookup",
 	 .dims = 1,
 	 .global = {LOOKED},
