@@ -394,6 +394,142 @@ struct pasta_scope {
 PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,
 					     size_t size);
 
+/*
+ * A book of memory accesses: whose they are, for tools that need PASTA_NEED_ACCESS_*. It is given
+ * events, keeps sums by kernel and range of launches, and is asked when the tool reports. Launches
+ * are counted or sampled out; what is asked for is scaled to all, by kernel and range. Sums stay
+ * below 2^63: what is more is INT64_MAX, and pasta_access_book_findings says so. Each from one
+ * thread at a time; what it returns lives as long as the book.
+ */
+struct pasta_access_book;
+/* The kinds that it takes; others are left alone. */
+#define PASTA_ACCESS_KINDS                                                                         \
+	(PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(OBJECT) | PASTA_BIT(SITE) |                \
+	 PASTA_BIT(ACCESS_LAUNCH) | PASTA_BIT(ACCESS_SUM) | PASTA_BIT(PROCESS))
+#define PASTA_ACCESS_PAGE UINT64_C(4096) /* bytes of a page that rows are of */
+
+/* A kernel over one range, in one process: launches are sampled by it. Sums and maxima are of the
+ * launches that were counted, as they were. */
+struct pasta_access_shape {
+	uint64_t key; /* the same in all books, and no other shape's */
+	uint64_t shape;
+	uint32_t proc, name; /* the kernel's */
+	uint32_t told;	     /* 0: rows came that no launch was told of */
+	uint32_t detail;     /* why the last one was refused, or 0 */
+	uint64_t counted, sampled, filtered, refused;
+	uint64_t bytes;			   /* accessed in objects */
+	uint64_t footprint, footprint_max; /* bytes of pages that are objects', of a launch */
+	uint64_t objects, objects_max;	   /* that a launch accesses */
+	uint64_t live;			   /* bytes that are allocated at a launch */
+	uint64_t live_touched;		   /* bytes of footprint that are some of those */
+};
+
+/* Memory that accesses are counted for: an allocation, wherever its devices have it; or, where that
+ * is not known, what has a number as rows name it. */
+struct pasta_access_object {
+	uint64_t key;	 /* the same in all books, and no other object's; never a row's special */
+	uint64_t parent; /* key of what it is a part of, or 0 */
+	uint64_t number; /* of the allocation, in its process, from 1; 0: it is not known */
+	uint64_t id;	 /* of the first object that is it, as rows name it; 0: a part is one */
+	uint64_t addr;	 /* that accesses had first, or 0 */
+	uint64_t bytes;	 /* 0: not known */
+	uint32_t proc, name, stack;
+	uint32_t sort; /* enum pasta_alloc_sub */
+	uint32_t part; /* 1: of another allocation */
+	uint32_t reserved;
+};
+
+/* A place that accesses memory; only proc, key and id are known of one nobody told of. */
+struct pasta_access_site {
+	uint64_t key, id;
+	uint32_t proc;
+	uint32_t known;
+	struct pasta_site site;
+};
+
+/* Sums of a shape and an object or a site, scaled to all its launches. key is the object's or
+ * site's, or PASTA_OBJECT_NONE, a space, or PASTA_KEY_OTHER. Of by-site tables 5 and 6 loads and
+ * stores are requests; active, of 6, is the sum of their active threads. */
+struct pasta_access_row {
+	uint64_t key, loads, stores, bytes, extra, active;
+};
+
+/* What a page has of an object. */
+struct pasta_access_part {
+	const struct pasta_access_object *object;
+	uint64_t page;	/* in the object, from 0 */
+	uint64_t bytes; /* of the page that are the object's */
+};
+
+/* Of all launches. */
+struct pasta_access_totals {
+	uint64_t counted, sampled, filtered, refused;
+	uint64_t untold;	     /* shapes with rows that no launch was told of */
+	uint64_t lost;		     /* raw accesses */
+	uint64_t page_other;	     /* accesses to pages that a table had no room for */
+	uint64_t never, never_bytes; /* allocations that are no objects; but host's and images */
+};
+
+/* reducers: mask of PASTA_REDUCE_BIT of those whose rows are kept; by page nothing is kept but
+ * footprints, and SITE_OBJECT not at all. NULL when out of memory. */
+PASTA_EXPORT struct pasta_access_book *pasta_access_book_new(uint32_t reducers);
+PASTA_EXPORT void pasta_access_book_free(struct pasta_access_book *book);
+/* Events of a process in its order. Where memory runs out, error is -ENOMEM from then on. */
+PASTA_EXPORT void pasta_access_book_event(struct pasta_access_book *book,
+					  const struct pasta_event *ev);
+PASTA_EXPORT int pasta_access_book_error(const struct pasta_access_book *book);
+/* All that is in from; a process's events must all be in one of them. -ENOMEM. */
+PASTA_EXPORT int pasta_access_book_merge(struct pasta_access_book *into,
+					 const struct pasta_access_book *from);
+/* Of a row by page that the book was just given: the objects that its launch accesses and that have
+ * bytes in the page, by address, and how many; until the next event. *launch, which may be NULL, is
+ * the number of the row's launch in its process, from 0, of those that were told of. */
+PASTA_EXPORT size_t pasta_access_book_page(struct pasta_access_book *book,
+					   const struct pasta_event *ev,
+					   const struct pasta_access_part **parts,
+					   uint64_t *launch);
+
+/* Walks, with *at 0 at first and NULL at the end, in no order that means anything. */
+PASTA_EXPORT const struct pasta_access_shape *
+pasta_access_book_shapes(const struct pasta_access_book *book, size_t *at);
+PASTA_EXPORT const struct pasta_access_object *
+pasta_access_book_objects(const struct pasta_access_book *book, size_t *at);
+PASTA_EXPORT const struct pasta_access_site *
+pasta_access_book_sites(const struct pasta_access_book *book, size_t *at);
+/* By their keys; NULL if there is none. */
+PASTA_EXPORT const struct pasta_access_object *
+pasta_access_book_object(const struct pasta_access_book *book, uint64_t key);
+PASTA_EXPORT const struct pasta_access_site *
+pasta_access_book_site(const struct pasta_access_book *book, uint64_t key);
+/* Visit the rows of a reducer, scaled. Not 0 ends it, and is returned. */
+PASTA_EXPORT int pasta_access_book_rows(const struct pasta_access_book *book, uint32_t reducer,
+					int (*visit)(void *ctx,
+						     const struct pasta_access_shape *shape,
+						     const struct pasta_access_row *row),
+					void *ctx);
+PASTA_EXPORT struct pasta_access_totals
+pasta_access_book_totals(const struct pasta_access_book *book);
+
+/* A sum of the shape's counted launches, scaled to all of them, rounded. */
+PASTA_EXPORT uint64_t pasta_access_scale(const struct pasta_access_shape *shape, uint64_t sum);
+/* A sum that stays at INT64_MAX when it gets there. */
+static inline uint64_t pasta_access_add(uint64_t a, uint64_t b)
+{
+	return a > INT64_MAX || b > (uint64_t)INT64_MAX - a ? (uint64_t)INT64_MAX : a + b;
+}
+
+/* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; "HOST-PID" or
+ * "#N". Cut at size, and returned. */
+PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_book *book,
+						  const struct pasta_access_object *object,
+						  char *text, size_t size);
+PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_book *book,
+						   uint32_t proc, char *text, size_t size);
+/* What all tools say of how it was counted: that numbers are scaled; kernels that could not be, and
+ * why; what was lost, is not known, or does not fit. */
+PASTA_EXPORT void pasta_access_book_findings(const struct pasta_access_book *book,
+					     struct pasta_out *out);
+
 #define PASTA_NO_ITERATION UINT64_MAX
 
 enum pasta_where_flags {

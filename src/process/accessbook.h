@@ -1,0 +1,88 @@
+/* accessbook.h - what a book of memory accesses is made of: collected in one file, told in another.
+ */
+#ifndef PASTA_PROCESS_ACCESSBOOK_H
+#define PASTA_PROCESS_ACCESSBOOK_H
+
+#include <stdbool.h>
+
+#include <pasta/device.h>
+#include <pasta/pasta.h>
+
+#define PASTA_BOOK_LAUNCHES ((size_t)1 << 20) /* counted ones that may wait for their rows */
+#define PASTA_BOOK_UNTOLD UINT64_MAX	      /* the shape of launches that nobody told of */
+#define PASTA_BOOK_RECENT 16		      /* launches of a process whose rows come at once */
+
+/* An allocation that is live. */
+struct pasta_book_alloc {
+	struct pasta_book_alloc *under; /* at the same address, and older */
+	uint64_t addr, bytes, parent, number;
+	uint64_t object; /* its key; 0: no device was seen to have it */
+	uint32_t name, stack, pool, sort;
+	bool counts; /* in its process's live bytes */
+};
+
+/* Where a device has an object. */
+struct pasta_book_place {
+	uint64_t addr, bytes;
+	uint64_t object; /* key */
+	bool live;	 /* its allocation is known */
+};
+
+struct pasta_book_shape {
+	struct pasta_access_shape shape;
+	struct pasta_map *rows[PASTA_REDUCERS]; /* struct pasta_access_row, by key; or NULL */
+};
+
+/* A launch whose rows come just now. */
+struct pasta_book_launch {
+	struct pasta_book_shape *shape; /* NULL: the slot is free */
+	uint64_t corr, number, stamp;
+	uint64_t objects, footprint;
+	struct pasta_book_place *places; /* of the objects that it accesses */
+	size_t count, room;
+	bool sorted;
+};
+
+struct pasta_book_proc {
+	struct pasta_map *allocs; /* struct pasta_book_alloc *, the latest, by address */
+	struct pasta_map *places; /* struct pasta_book_place, by the object's number */
+	struct pasta_map *sites;  /* key, by the site's number */
+	struct pasta_map *shapes; /* key, by a mix of name and shape */
+	struct pasta_book_launch recent[PASTA_BOOK_RECENT];
+	uint64_t stamp;
+	uint64_t live;			/* bytes */
+	uint64_t allocations, launches; /* so far */
+	uint64_t never, never_bytes;	/* freed, and never an object */
+	uint32_t number;
+	uint32_t objects, site_count, shape_count; /* serial numbers */
+	uint32_t host, pid;
+};
+
+struct pasta_book_object {
+	struct pasta_access_object object;
+	uint64_t launch; /* stamp of the last one that accesses it */
+};
+
+struct pasta_access_book {
+	uint32_t reducers;
+	struct pasta_map *procs;
+	struct pasta_map *objects; /* struct pasta_book_object, by key; so are the others */
+	struct pasta_map *sites;   /* struct pasta_access_site */
+	struct pasta_map *shapes;  /* struct pasta_book_shape */
+	struct pasta_map *refused; /* struct pasta_book_refused, by name and detail */
+	struct pasta_pending *launches;
+	struct pasta_access_part *parts;
+	size_t part_room;
+	uint64_t lost, page_other;
+	bool failed;
+};
+
+struct pasta_book_refused {
+	uint32_t name, detail;
+	uint64_t count;
+};
+
+/* Live allocations that are no objects, and those that were freed. */
+void pasta_book_never(const struct pasta_book_proc *p, uint64_t *count, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,320 @@
+/* accesstell.c - what a book of memory accesses has to tell: rows, scaled; names; findings. */
+#include "process/accessbook.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT 400
+#define FRAMES 16      /* of a call path, from the innermost, that are looked at */
+#define REFUSED_MAX 20 /* findings of kernels that could not be counted */
+
+const struct pasta_access_shape *pasta_access_book_shapes(const struct pasta_access_book *b,
+							  size_t *at)
+{
+	const struct pasta_book_shape *s = pasta_map_next(b->shapes, at, NULL);
+
+	return s ? &s->shape : NULL;
+}
+
+const struct pasta_access_object *pasta_access_book_objects(const struct pasta_access_book *b,
+							    size_t *at)
+{
+	const struct pasta_book_object *o = pasta_map_next(b->objects, at, NULL);
+
+	return o ? &o->object : NULL;
+}
+
+const struct pasta_access_site *pasta_access_book_sites(const struct pasta_access_book *b,
+							size_t *at)
+{
+	return pasta_map_next(b->sites, at, NULL);
+}
+
+const struct pasta_access_object *pasta_access_book_object(const struct pasta_access_book *b,
+							   uint64_t key)
+{
+	const struct pasta_book_object *o = pasta_map_find(b->objects, key);
+
+	return o ? &o->object : NULL;
+}
+
+const struct pasta_access_site *pasta_access_book_site(const struct pasta_access_book *b,
+						       uint64_t key)
+{
+	return pasta_map_find(b->sites, key);
+}
+
+/* -- Scaling. -- */
+
+uint64_t pasta_access_scale(const struct pasta_access_shape *s, uint64_t sum)
+{
+	unsigned __int128 all = (unsigned __int128)sum * (s->counted + s->sampled);
+
+	if (s->counted && s->sampled)
+		all = (all + s->counted / 2) / s->counted;
+	else
+		all = sum;
+	return all > INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)all;
+}
+
+static struct pasta_access_row scaled(const struct pasta_access_shape *s,
+				      const struct pasta_access_row *row)
+{
+	return (struct pasta_access_row){.key = row->key,
+					 .loads = pasta_access_scale(s, row->loads),
+					 .stores = pasta_access_scale(s, row->stores),
+					 .bytes = pasta_access_scale(s, row->bytes),
+					 .extra = pasta_access_scale(s, row->extra),
+					 .active = pasta_access_scale(s, row->active)};
+}
+
+int pasta_access_book_rows(const struct pasta_access_book *b, uint32_t reducer,
+			   int (*visit)(void *ctx, const struct pasta_access_shape *shape,
+					const struct pasta_access_row *row),
+			   void *ctx)
+{
+	const struct pasta_book_shape *s;
+	const struct pasta_access_row *row;
+	size_t at = 0, inner;
+	int stop = 0;
+
+	if (reducer >= PASTA_REDUCERS)
+		return 0;
+	while (!stop && (s = pasta_map_next(b->shapes, &at, NULL)))
+		for (inner = 0; !stop && s->rows[reducer] &&
+				(row = pasta_map_next(s->rows[reducer], &inner, NULL));) {
+			struct pasta_access_row all = scaled(&s->shape, row);
+
+			stop = visit(ctx, &s->shape, &all);
+		}
+	return stop;
+}
+
+struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_book *b)
+{
+	struct pasta_access_totals t = {.lost = b->lost, .page_other = b->page_other};
+	const struct pasta_access_shape *s;
+	const struct pasta_book_proc *p;
+	uint64_t count, bytes;
+	size_t at = 0;
+
+	while ((s = pasta_access_book_shapes(b, &at))) {
+		t.counted += s->counted;
+		t.sampled += s->sampled;
+		t.filtered += s->filtered;
+		t.refused += s->refused;
+		t.untold += !s->told;
+	}
+	at = 0;
+	while ((p = pasta_map_next(b->procs, &at, NULL))) {
+		pasta_book_never(p, &count, &bytes);
+		t.never += count;
+		t.never_bytes = pasta_access_add(t.never_bytes, bytes);
+	}
+	return t;
+}
+
+/* -- Names. -- */
+
+const char *pasta_access_process_text(const struct pasta_access_book *b, uint32_t proc, char *text,
+				      size_t size)
+{
+	const struct pasta_book_proc *p = pasta_map_find(b->procs, proc);
+
+	if (p && p->pid)
+		snprintf(text, size, "%s-%u", pasta_str(p->host), p->pid);
+	else
+		snprintf(text, size, "#%u", proc);
+	return text;
+}
+
+static const char *sort_text(const struct pasta_access_object *o)
+{
+	static const char *const sorts[PASTA_ALLOC_SORTS] = {
+		[0] = "buffer",
+		[PASTA_ALLOC_DEVICE] = "buffer",
+		[PASTA_ALLOC_HOST] = "host buffer",
+		[PASTA_ALLOC_MANAGED] = "managed buffer",
+		[PASTA_ALLOC_POOL] = "pool buffer",
+		[PASTA_ALLOC_SEGMENT] = "segment",
+		[PASTA_ALLOC_IMAGE] = "image",
+		[PASTA_ALLOC_PHYSICAL] = "physical buffer",
+		[PASTA_ALLOC_MAPPED] = "mapped buffer",
+	};
+	bool plain = o->sort != PASTA_ALLOC_POOL && o->sort != PASTA_ALLOC_MAPPED;
+
+	if (o->part && plain)
+		return o->sort == PASTA_ALLOC_IMAGE ? "image" : "sub-buffer";
+	return sorts[o->sort < PASTA_ALLOC_SORTS ? o->sort : 0];
+}
+
+/* The innermost function whose source is known, or else the innermost; "" for what is no path. */
+static const char *stack_text(const struct pasta_access_object *o, char *text, size_t size)
+{
+	struct pasta_stack_frame frames[FRAMES];
+	size_t i = 0, count = pasta_stack_frames(o->proc, o->stack, frames, FRAMES);
+
+	count = count < FRAMES ? count : FRAMES;
+	while (i < count && !*frames[i].file)
+		i++;
+	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, size) : "";
+}
+
+static void what_text(const struct pasta_access_book *b, const struct pasta_access_object *o,
+		      char *text, size_t size)
+{
+	const struct pasta_access_object *whole = pasta_access_book_object(b, o->parent);
+	char of[100] = "";
+
+	if (whole)
+		snprintf(of, sizeof(of), " of %s %llu", sort_text(whole),
+			 (unsigned long long)whole->number);
+	if (o->number)
+		snprintf(text, size, "%s %llu%s", sort_text(o), (unsigned long long)o->number, of);
+	else if (o->bytes)
+		snprintf(text, size, "memory at 0x%llx", (unsigned long long)o->addr);
+	else
+		snprintf(text, size, "object %llu (unknown)", (unsigned long long)o->id);
+}
+
+const char *pasta_access_object_text(const struct pasta_access_book *b,
+				     const struct pasta_access_object *o, char *text, size_t size)
+{
+	char what[200], place[TEXT];
+	const char *from = stack_text(o, place, sizeof(place));
+
+	what_text(b, o, what, sizeof(what));
+	if (o->name)
+		snprintf(text, size, "%s (%s)%s%s", pasta_str(o->name), what, *from ? " at " : "",
+			 from);
+	else
+		snprintf(text, size, "%s%s%s", what, *from ? " at " : "", from);
+	return text;
+}
+
+/* -- Findings. -- */
+
+static int by_count(const void *a, const void *b)
+{
+	const struct pasta_book_refused *x = *(const struct pasta_book_refused *const *)a,
+					*y = *(const struct pasta_book_refused *const *)b;
+	int order = x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
+
+	order = order ? order : strcmp(pasta_str(x->name), pasta_str(y->name));
+	return order ? order : strcmp(pasta_str(x->detail), pasta_str(y->detail));
+}
+
+static void find_refused(const struct pasta_access_book *b, struct pasta_out *out)
+{
+	struct pasta_book_refused **list = pasta_map_sorted(b->refused, by_count);
+	uint64_t rest = 0;
+	size_t i;
+
+	for (i = 0; list && list[i]; i++) {
+		char what[TEXT], evidence[100];
+
+		if (i >= REFUSED_MAX) {
+			rest += list[i]->count;
+			continue;
+		}
+		snprintf(what, sizeof(what), "accesses of this kernel could not be counted: %s",
+			 list[i]->detail ? pasta_str(list[i]->detail) : "no reason is given");
+		snprintf(evidence, sizeof(evidence), "launches that are left out: %llu",
+			 (unsigned long long)list[i]->count);
+		pasta_out_finding(out,
+				  &(struct pasta_finding){PASTA_WARNING, what,
+							  list[i]->name ? pasta_str(list[i]->name)
+									: "(unnamed)",
+							  evidence, NULL});
+	}
+	free(list);
+	pasta_out_count(out, PASTA_WARNING, rest,
+			"launches of other kernels that could not be counted", "they are left out",
+			NULL);
+}
+
+static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *out)
+{
+	char what[TEXT];
+
+	if (!t->sampled)
+		return;
+	snprintf(what, sizeof(what),
+		 "counted %llu of %llu launches; numbers are scaled by kernel and shape",
+		 (unsigned long long)t->counted, (unsigned long long)(t->counted + t->sampled));
+	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
+						       "launches of one kernel over one range are "
+						       "taken to access alike",
+						       "run with --all to count all of them"});
+}
+
+static int add_up(void *ctx, const struct pasta_access_shape *shape,
+		  const struct pasta_access_row *row)
+{
+	struct pasta_access_row *all = ctx;
+
+	(void)shape;
+	all->loads = pasta_access_add(all->loads, pasta_access_add(row->loads, row->stores));
+	all->bytes = pasta_access_add(all->bytes, row->bytes);
+	all->extra = pasta_access_add(all->extra, row->extra);
+	all->active = pasta_access_add(all->active, row->active);
+	return 0;
+}
+
+/* If all of a table together stay below the limit, so does each sum of it. */
+static bool is_cut(const struct pasta_access_book *b)
+{
+	bool cut = false;
+	uint32_t i;
+
+	for (i = 0; i < PASTA_REDUCERS; i++) {
+		struct pasta_access_row all = {0};
+
+		pasta_access_book_rows(b, i, add_up, &all);
+		cut |= all.loads == INT64_MAX || all.bytes == INT64_MAX || all.extra == INT64_MAX ||
+		       all.active == INT64_MAX;
+	}
+	return cut;
+}
+
+static void find_unknown(const struct pasta_access_book *b, struct pasta_out *out)
+{
+	const struct pasta_access_object *o;
+	const struct pasta_access_site *site;
+	uint64_t objects = 0, sites = 0;
+	size_t at = 0;
+
+	while ((o = pasta_access_book_objects(b, &at)))
+		objects += !o->number && !o->bytes;
+	at = 0;
+	while ((site = pasta_access_book_sites(b, &at)))
+		sites += !site->known;
+	pasta_out_count(out, PASTA_WARNING, objects, "objects that nothing is known of",
+			"the events that tell of them were dropped", NULL);
+	pasta_out_count(out, PASTA_WARNING, sites, "places in kernels that nothing is known of",
+			"the events that tell of them were dropped", NULL);
+}
+
+void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_out *out)
+{
+	struct pasta_access_totals t = pasta_access_book_totals(b);
+
+	find_scaled(&t, out);
+	find_refused(b, out);
+	pasta_out_count(out, PASTA_NOTE, t.filtered,
+			"launches that were not counted because the run's filters leave them out",
+			NULL, NULL);
+	pasta_out_count(out, PASTA_WARNING, t.untold,
+			"kernels with accesses of launches that nobody told of",
+			"these are not scaled: events were dropped, or a filter cut between a "
+			"launch and its accesses",
+			NULL);
+	find_unknown(b, out);
+	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost", NULL, NULL);
+	if (is_cut(b))
+		pasta_out_finding(out, &(struct pasta_finding){
+					       PASTA_WARNING,
+					       "sums are too large: they stay at 2^63 - 1", NULL,
+					       "all accesses together are more than that", NULL});
+}

@@ -1,0 +1,289 @@
+/* accesstest.h - events of memory accesses, for tests of the tools that read them. */
+#ifndef PASTA_TESTS_ACCESSTEST_H
+#define PASTA_TESTS_ACCESSTEST_H
+
+#include "unit/tooltest.h"
+
+#include <pasta/device.h>
+
+#define PAGE PASTA_ACCESS_PAGE
+#define USED __attribute__((unused)) static
+
+/* Where events go: the tool under test, unless a test says otherwise. */
+static void (*sent)(const struct pasta_event *ev) = give;
+static uint32_t now_proc;
+static uint64_t now_time;
+
+USED void give_alloc(unsigned int sort, uint64_t addr, uint64_t bytes, uint64_t parent,
+		     const char *name)
+{
+	struct pasta_event ev = EVENT(alloc, ALLOC, now_proc, 1, ++now_time);
+
+	ev.sub = (uint8_t)sort;
+	ev.alloc.addr = addr;
+	ev.alloc.bytes = bytes;
+	ev.alloc.parent = parent;
+	ev.alloc.name = id(name);
+	sent(&ev);
+}
+
+USED void give_free(uint64_t addr)
+{
+	struct pasta_event ev = EVENT(free, FREE, now_proc, 1, ++now_time);
+
+	ev.free.addr = addr;
+	sent(&ev);
+}
+
+USED void give_object(uint64_t object, uint64_t alloc, uint64_t addr, uint64_t bytes)
+{
+	struct pasta_event ev = EVENT(object, OBJECT, now_proc, 1, ++now_time);
+
+	ev.object.id = object;
+	ev.object.alloc = alloc;
+	ev.object.addr = addr;
+	ev.object.bytes = bytes;
+	sent(&ev);
+}
+
+/* A buffer, as OpenCL has it: a handle, and an address that kernels see. */
+USED void give_buffer(uint64_t object, uint64_t handle, uint64_t addr, uint64_t bytes)
+{
+	give_alloc(PASTA_ALLOC_DEVICE, handle, bytes, 0, NULL);
+	give_object(object, handle, addr, bytes);
+}
+
+USED void give_site(uint64_t site, const char *file, uint32_t line, uint32_t kind, uint32_t space,
+		    const char *callee)
+{
+	struct pasta_event ev = EVENT(site, SITE, now_proc, 1, ++now_time);
+
+	ev.site.id = site;
+	ev.site.function = id("f");
+	ev.site.callee = id(callee);
+	ev.site.file = id(file);
+	ev.site.line = line;
+	ev.site.column = (uint32_t)site;
+	ev.site.flags = kind | space << 8;
+	sent(&ev);
+}
+
+USED void give_told(unsigned int what, uint64_t corr, const char *name, uint64_t shape,
+		    const char *detail)
+{
+	struct pasta_event ev = EVENT(access_launch, ACCESS_LAUNCH, now_proc, 1, ++now_time);
+
+	ev.sub = (uint8_t)what;
+	ev.access_launch.corr = corr;
+	ev.access_launch.name = id(name);
+	ev.access_launch.shape = shape;
+	ev.access_launch.detail = id(detail);
+	sent(&ev);
+}
+
+USED struct pasta_event row_event(uint64_t corr, const char *name, uint32_t reducer, uint64_t key0,
+				  uint64_t loads, uint64_t stores, uint64_t bytes, uint64_t extra)
+{
+	struct pasta_event ev = EVENT(access_sum, ACCESS_SUM, now_proc, 1, ++now_time);
+
+	ev.access_sum = (struct pasta_access_sum){.corr = corr,
+						  .key0 = key0,
+						  .loads = loads,
+						  .stores = stores,
+						  .bytes = bytes,
+						  .extra = extra,
+						  .name = id(name),
+						  .reducer = reducer};
+	return ev;
+}
+
+USED void give_row(uint64_t corr, const char *name, uint32_t reducer, uint64_t key0, uint64_t loads,
+		   uint64_t stores, uint64_t bytes, uint64_t extra)
+{
+	struct pasta_event ev = row_event(corr, name, reducer, key0, loads, stores, bytes, extra);
+
+	sent(&ev);
+}
+
+USED const struct pasta_finding *find(const char *what)
+{
+	const struct pasta_out *out = result.outs[0];
+
+	for (size_t i = 0; i < out->finding_count; i++)
+		if (!strncmp(out->findings[i].what, what, strlen(what)))
+			return &out->findings[i];
+	return NULL;
+}
+
+/* -- A run of random launches, kept as a list and counted by hand -------------------------------
+ */
+
+enum { R_PROCS = 3, R_OBJECTS = 12, R_KERNELS = 3, R_SHAPES = 2, R_LAUNCHES = 60, R_PAGES = 5 };
+
+struct r_shape {
+	uint64_t launches, counted;
+	uint64_t loads[R_OBJECTS], stores[R_OBJECTS], bytes[R_OBJECTS];
+	uint64_t footprint, footprint_max, objects, objects_max, live, all_bytes;
+};
+
+struct r_proc {
+	uint64_t size[R_OBJECTS], addr[R_OBJECTS];
+	bool touched[R_OBJECTS][R_PAGES + 2];
+	struct r_shape shapes[R_KERNELS][R_SHAPES];
+	uint64_t live;
+};
+
+static struct r_proc r_procs[R_PROCS];
+static struct pasta_event r_events[R_PROCS * (R_OBJECTS * 2 + R_LAUNCHES * 70)];
+static size_t r_count;
+
+static const char *const r_names[R_KERNELS] = {"add", "mul", "sub"};
+
+USED void r_keep(const struct pasta_event *ev)
+{
+	assert_true(r_count < sizeof(r_events) / sizeof(*r_events));
+	r_events[r_count++] = *ev;
+}
+
+/* Objects lie apart, none shares a page with another. */
+USED void r_objects(struct r_proc *p)
+{
+	for (uint64_t i = 0; i < R_OBJECTS; i++) {
+		p->size[i] = 1 + random_below(R_PAGES * PAGE);
+		p->addr[i] = (i + 1) * 64 * PAGE + random_below(PAGE);
+		p->live += p->size[i];
+		give_buffer(100 + i, 0x1000 + i, p->addr[i], p->size[i]);
+	}
+}
+
+USED uint64_t r_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Bytes of a page that are the object's. */
+USED uint64_t r_clip(const struct r_proc *p, uint64_t object, uint64_t page)
+{
+	uint64_t first = p->addr[object], last = first + p->size[object];
+	uint64_t from = (first / PAGE + page) * PAGE, to = from + PAGE;
+
+	from = from < first ? first : from;
+	to = to > last ? last : to;
+	return to > from ? to - from : 0;
+}
+
+USED void r_counted(struct r_proc *p, struct r_shape *s, uint64_t corr, const char *name)
+{
+	uint64_t pages[R_OBJECTS][R_PAGES + 2] = {0}, loads[R_OBJECTS] = {0}, footprint = 0,
+					    objects = 0;
+
+	s->counted++;
+	s->live += p->live;
+	for (uint64_t n = random_below(12); n; n--) {
+		uint64_t o = random_below(R_OBJECTS), offset = random_below(p->size[o]);
+
+		loads[o]++;
+		pages[o][(p->addr[o] + offset) / PAGE - p->addr[o] / PAGE]++;
+	}
+	for (uint64_t o = 0; o < R_OBJECTS; o++) {
+		uint64_t stores = loads[o] ? random_below(4) : 0;
+
+		if (!loads[o])
+			continue;
+		objects++;
+		s->loads[o] += loads[o];
+		s->stores[o] += stores;
+		s->bytes[o] += 4 * (loads[o] + stores);
+		s->all_bytes += 4 * (loads[o] + stores);
+		give_row(corr, name, PASTA_REDUCE_OBJECT, 100 + o, loads[o], stores,
+			 4 * (loads[o] + stores), 0);
+	}
+	for (uint64_t o = 0; o < R_OBJECTS; o++)
+		for (uint64_t page = 0; page < R_PAGES + 2; page++) {
+			if (!pages[o][page])
+				continue;
+			p->touched[o][page] = true;
+			footprint += r_clip(p, o, page);
+			give_row(corr, name, PASTA_REDUCE_PAGE, (p->addr[o] / PAGE + page) * PAGE,
+				 pages[o][page], 0, 4 * pages[o][page], 0);
+		}
+	s->footprint += footprint;
+	s->footprint_max = footprint > s->footprint_max ? footprint : s->footprint_max;
+	s->objects += objects;
+	s->objects_max = objects > s->objects_max ? objects : s->objects_max;
+}
+
+/* All processes' events, each in its order, one process after the other. The first launch of a
+ * shape is always counted, as samples are. */
+USED void r_make(bool all)
+{
+	memset(r_procs, 0, sizeof(r_procs));
+	r_count = 0;
+	sent = r_keep;
+	for (now_proc = 0; now_proc < R_PROCS; now_proc++) {
+		struct r_proc *p = &r_procs[now_proc];
+
+		r_objects(p);
+		for (uint64_t corr = 1; corr <= R_LAUNCHES; corr++) {
+			uint64_t k = random_below(R_KERNELS), shape = random_below(R_SHAPES);
+			struct r_shape *s = &p->shapes[k][shape];
+			bool counted = all || !s->counted || !random_below(3);
+
+			give_told(counted ? PASTA_LAUNCH_COUNTED : PASTA_LAUNCH_SAMPLED, corr,
+				  r_names[k], 7 + shape, NULL);
+			s->launches++;
+			if (counted)
+				r_counted(p, s, corr, r_names[k]);
+		}
+	}
+	now_proc = 0;
+	sent = give;
+}
+
+/* As the whole stream has them: processes take turns, at random. */
+USED void r_give_all(void (*to)(const struct pasta_event *ev))
+{
+	size_t at[R_PROCS], end[R_PROCS], left = r_count;
+
+	for (size_t i = 0, p = 0; p < R_PROCS; p++) {
+		at[p] = i;
+		while (i < r_count && r_events[i].proc == p)
+			i++;
+		end[p] = i;
+	}
+	while (left) {
+		size_t p = random_below(R_PROCS);
+
+		if (at[p] == end[p])
+			continue;
+		to(&r_events[at[p]++]);
+		left--;
+	}
+}
+
+USED uint64_t r_scale(const struct r_shape *s, uint64_t sum)
+{
+	return s->counted ? (sum * s->launches + s->counted / 2) / s->counted : 0;
+}
+
+/* A state a process, merged in this order, and reported in place of the tool's own. */
+#define MERGED(type, a, b, c)                                                                      \
+	do {                                                                                       \
+		static type parts[R_PROCS];                                                        \
+		struct pasta_err err_ = {0};                                                       \
+                                                                                                   \
+		memset(parts, 0, sizeof(parts));                                                   \
+		for (int i_ = 0; i_ < R_PROCS; i_++)                                               \
+			assert_int_equal(open_(&parts[i_], &choice.tools[0], &err_), 0);           \
+		for (size_t i_ = 0; i_ < r_count; i_++)                                            \
+			on_event(&parts[r_events[i_].proc], &r_events[i_]);                        \
+		merge(&parts[a], &parts[b]);                                                       \
+		merge(&parts[a], &parts[c]);                                                       \
+		close_(&parts[b]);                                                                 \
+		close_(&parts[c]);                                                                 \
+		assert_int_equal(report(&parts[a], result.outs[0]), 0);                            \
+		assert_int_equal(pasta_out_end(result.outs[0]), 0);                                \
+		close_(&parts[a]);                                                                 \
+	} while (0)
+
+#endif

@@ -1,0 +1,401 @@
+/* test_hotness.c - the tool hotness, given events by hand and held against a plain recount. */
+#include "../../tools/hotness.c"
+
+#include "unit/accesstest.h"
+
+static const struct pasta_chart *chart(void)
+{
+	return result.outs[0]->chart_count ? result.outs[0]->charts[0] : NULL;
+}
+
+static void objects_are_by_their_accesses_and_the_rest_is_told_apart(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
+	give_buffer(17, 0xb, 0x20010, 100);
+	give_buffer(18, 0xc, 0x30000, 2 * PAGE);	  /* cold */
+	give_alloc(PASTA_ALLOC_DEVICE, 0xd, 50, 0, NULL); /* given to no kernel */
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE, 0, 3, 12, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_SPACE_LOCAL, 7, 8, 60, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_SPACE_PRIVATE, 1, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 0, 25, 100, 2);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_KEY_OTHER, 1, 1, 8, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x11000, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x20000, 0, 25, 100, 0);
+	give_told(PASTA_LAUNCH_COUNTED, 2, "j", 5, NULL);
+	give_row(2, "j", PASTA_REDUCE_OBJECT, 16, 30, 0, 120, 0);
+	give_row(2, "j", PASTA_REDUCE_PAGE, 0x11000, 30, 0, 120, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(
+		table("objects"),
+		"buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
+		"buffer 2 100 0 25 100 100 100.00 1 100.00 #0\n"
+		"buffer 3 8192 0 0 0 0 0.00 0 - #0\n"
+		"(1 allocations that no counted kernel was given) 50 0 0 0 0 0.00 0 - \n"
+		"(outside of objects) - 0 3 12 - - 1 100.00 \n"
+		"(local) - 7 8 60 - - 1 100.00 \n"
+		"(private) - 1 0 4 - - 1 100.00 \n"
+		"(no room in tables) - 1 1 8 - - 1 100.00 \n");
+	assert_non_null(find("bytes that were never touched: 16434")); /* 8192 + 8192 + 50 */
+	assert_non_null(find("accesses outside of all objects: 3"));
+	assert_string_equal(find("accesses that cross the end of an object: 2")->where, "buffer 2");
+	assert_null(find("counted"));
+	assert_null(find("one object takes")); /* 40 of 86 */
+}
+
+static void names_tell_what_sort_of_memory_it_is(void **state)
+{
+	(void)state;
+	give_alloc(PASTA_ALLOC_MANAGED, 0xa, 64, 0, NULL);
+	give_alloc(PASTA_ALLOC_POOL, 0xb, 64, 0, "weights");
+	give_alloc(PASTA_ALLOC_DEVICE, 0xc, 8192, 0, NULL);
+	give_alloc(PASTA_ALLOC_DEVICE, 0xd, 64, 0xc, NULL);
+	give_object(16, 0xa, 0x10000, 64);
+	give_object(17, 0xb, 0x20000, 64);
+	give_object(18, 0xd, 0x31000, 64);
+	give_object(19, 0, 0x40000, 64);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	for (uint64_t i = 16; i < 21; i++)
+		give_row(1, "k", PASTA_REDUCE_OBJECT, i, 100 - i, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x31000, 1, 0, 4, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"),
+			    "managed buffer 1 64 84 0 4 0 0.00 1 100.00 #0\n"
+			    "weights (pool buffer 2) 64 83 0 4 0 0.00 1 100.00 #0\n"
+			    "sub-buffer 4 of buffer 3 64 82 0 4 64 100.00 1 100.00 #0\n"
+			    "memory at 0x40000 64 81 0 4 0 0.00 1 100.00 #0\n"
+			    "object 20 (unknown) - 80 0 4 - - 1 100.00 #0\n");
+	/* What a part touches, the whole has touched: 3 * 64, and 8192 - 64. */
+	assert_non_null(find("bytes that were never touched: 8320"));
+	assert_non_null(find("objects that nothing is known of: 1"));
+}
+
+static void an_allocation_is_one_wherever_devices_have_it(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	give_object(17, 0xa, 0x50000, 2 * PAGE);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 1, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1, 0, 4, 0);
+	give_told(PASTA_LAUNCH_COUNTED, 2, "k", 5, NULL);
+	give_row(2, "k", PASTA_REDUCE_OBJECT, 17, 1, 0, 4, 0);
+	give_row(2, "k", PASTA_REDUCE_PAGE, 0x50000, 1, 0, 4, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"), "buffer 1 8192 2 0 8 4096 50.00 1 100.00 #0\n");
+}
+
+static void a_handle_that_comes_again_is_another_object(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 64);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_free(0xa);
+	give_buffer(17, 0xa, 0x10000, 32);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 5, 0, 20, 0); /* it ran on after the end */
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 5, 0, 20, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"), "buffer 1 64 5 0 20 64 100.00 1 100.00 #0\n"
+					      "buffer 2 32 0 0 0 0 0.00 0 - #0\n");
+}
+
+static void what_is_sampled_is_scaled_by_shape_and_says_so(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	for (uint64_t i = 1; i <= 3; i++)
+		give_told(i < 3 ? PASTA_LAUNCH_COUNTED : PASTA_LAUNCH_SAMPLED, i, "k", 5, NULL);
+	give_told(PASTA_LAUNCH_COUNTED, 4, "k", 6, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 3, 0, 12, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 3, 0, 12, 0);
+	give_row(2, "k", PASTA_REDUCE_OBJECT, 16, 4, 0, 16, 0);
+	give_row(4, "k", PASTA_REDUCE_OBJECT, 16, 100, 0, 400, 0);
+	assert_int_equal(finish(), 0);
+	/* 7 * 3 / 2 is 10.5, and 100; 28 * 3 / 2, and 400 */
+	assert_string_equal(table("objects"), "buffer 1 8192 111 0 442 4096 50.00 1 75.00 #0\n");
+	assert_non_null(find("counted 3 of 4 launches; numbers are scaled by kernel and shape"));
+	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+			     "4096"));
+	assert_int_equal(chart()->used, 1);
+	assert_true(chart()->items[0].cell.value == 3); /* as it was counted */
+}
+
+static void the_hottest_object_is_found(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 64);
+	give_buffer(17, 0xb, 0x20000, 64);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 60, 30, 360, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(find("one object takes 90% of all accesses")->where, "buffer 2");
+}
+
+static void a_shared_page_is_of_the_objects_that_the_launch_accesses(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 100);
+	give_buffer(17, 0xb, 0x10100, 50);
+	give_buffer(18, 0xc, 0x10200, 30); /* in the page as well, and not accessed */
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 2, 0, 8, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 1, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 3, 0, 12, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"), "buffer 2 50 2 0 8 50 100.00 1 100.00 #0\n"
+					      "buffer 1 100 1 0 4 100 100.00 1 100.00 #0\n"
+					      "buffer 3 30 0 0 0 0 0.00 0 - #0\n");
+}
+
+static void the_chart_lays_objects_end_to_end_and_folds_windows(void **state)
+{
+	double sum = 0, x = 0, y = 0;
+
+	(void)state;
+	give_buffer(16, 0xa, 0x100000, 64 * PAGE);
+	give_buffer(17, 0xb, 0x800000, 64 * PAGE);
+	for (uint64_t i = 0; i < 256; i++) {
+		give_told(PASTA_LAUNCH_COUNTED, i, "k", 5, NULL);
+		give_row(i, "k", PASTA_REDUCE_OBJECT, 17, 2, 0, 8, 0);
+		give_row(i, "k", PASTA_REDUCE_PAGE, 0x800000 + i % 64 * PAGE, 2, 0, 8, 0);
+	}
+	assert_int_equal(finish(), 0);
+	assert_non_null(chart());
+	assert_string_equal(chart()->name, "pages");
+	for (size_t i = 0; i < chart()->used; i++) {
+		sum += chart()->items[i].cell.value;
+		x = chart()->items[i].cell.x > x ? chart()->items[i].cell.x : x;
+		y = chart()->items[i].cell.y > y ? chart()->items[i].cell.y : y;
+		/* 128 pages in 64 rows, the second object in the upper half */
+		assert_true(chart()->items[i].cell.y >= 64 * (double)PAGE);
+	}
+	assert_true(sum == 512);
+	assert_true(x == 252); /* windows of 4 launches */
+	assert_true(y == 126 * (double)PAGE);
+	assert_int_equal(chart()->used, 64 * 2);
+}
+
+static void windows_are_of_time_where_that_is_asked_for(void **state)
+{
+	struct pasta_event ev;
+
+	(void)state;
+	start_over("hotness.window=time");
+	give_buffer(16, 0xa, 0x10000, PAGE);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 2, 0, 8, 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		ev = row_event(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1 + i, 0, 4, 0);
+		ev.time = (UINT64_C(1) << 40) + i * 640;
+		give(&ev);
+	}
+	assert_int_equal(finish(), 0);
+	assert_string_equal(chart()->x.name, "time");
+	assert_int_equal(chart()->used, 3);
+	assert_true(chart()->items[0].cell.x == 0);
+	assert_true(chart()->items[2].cell.x == 1280); /* 32 ns a window: 1280 is one's begin */
+	assert_true(chart()->items[2].cell.value == 3);
+}
+
+static void another_window_is_an_error_that_says_what_there_is(void **state)
+{
+	struct pasta_err err = {0};
+	static struct hotness h;
+
+	(void)state;
+	assert_int_equal(pasta_choice_set(&choice, "hotness.window=pages", &err), 0);
+	assert_int_equal(open_(&h, &choice.tools[0], &err), -EINVAL);
+	assert_non_null(strstr(err.text, "window is launches or time, not 'pages'"));
+	close_(&h);
+}
+
+static void colder_ones_share_a_row(void **state)
+{
+	(void)state;
+	start_over("hotness.rows=1");
+	for (uint64_t i = 0; i < 3; i++)
+		give_buffer(16 + i, 0xa + i, 0x10000 + i * PAGE, 100);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	for (uint64_t i = 0; i < 3; i++)
+		give_row(1, "k", PASTA_REDUCE_OBJECT, 16 + i, 1 + i, 1, 4, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1, 1, 4, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"), "buffer 3 100 3 1 4 0 0.00 1 100.00 #0\n"
+					      "(2 colder ones) 200 3 2 8 100 50.00 - - \n");
+}
+
+static void sums_past_2_63_stay_there_and_are_told_of(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, UINT64_MAX);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, INT64_MAX / 3 * 2, 1, UINT64_MAX, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, UINT64_MAX, UINT64_MAX, 4, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"), "buffer 1 9223372036854775807 9223372036854775807 2 "
+					      "9223372036854775807 4096 0.00 1 50.00 #0\n");
+	assert_non_null(find("sums are too large: they stay at 2^63 - 1"));
+}
+
+static void pages_without_room_make_no_claim_of_cold_bytes(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 9, 0, 36, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, PASTA_KEY_OTHER, 9, 0, 36, 0);
+	assert_int_equal(finish(), 0);
+	assert_non_null(find("accesses to pages that the table had no room for: 9"));
+	assert_non_null(find("bytes that were never touched by the launches that were counted"));
+	assert_non_null(
+		find("bytes that were never touched by the launches that were counted")->action);
+}
+
+/* -- Held against a recount -- */
+
+struct r_line {
+	uint64_t loads, stores, bytes, touched, kernels, counted, launches;
+	int proc, object;
+};
+
+static int hotter(const void *a, const void *b)
+{
+	const struct r_line *x = a, *y = b;
+
+	if (x->loads + x->stores != y->loads + y->stores)
+		return x->loads + x->stores > y->loads + y->stores ? -1 : 1;
+	if (x->proc != y->proc)
+		return x->proc - y->proc;
+	return x->object - y->object;
+}
+
+static void recount(struct r_line *line, const struct r_proc *p, int object)
+{
+	for (int k = 0; k < R_KERNELS; k++) {
+		bool has = false;
+
+		for (int i = 0; i < R_SHAPES; i++) {
+			const struct r_shape *s = &p->shapes[k][i];
+
+			line->loads += r_scale(s, s->loads[object]);
+			line->stores += r_scale(s, s->stores[object]);
+			line->bytes += r_scale(s, s->bytes[object]);
+			if (!s->loads[object])
+				continue;
+			has = true;
+			line->counted += s->counted;
+			line->launches += s->launches;
+		}
+		line->kernels += has;
+	}
+	for (uint64_t page = 0; page < R_PAGES + 2; page++)
+		if (p->touched[object][page])
+			line->touched += r_clip(p, (uint64_t)object, page);
+}
+
+static const char *wanted(void)
+{
+	static struct r_line lines[R_PROCS * R_OBJECTS];
+	static char text[1 << 14];
+	size_t at = 0;
+
+	memset(lines, 0, sizeof(lines));
+	for (int i = 0; i < R_PROCS * R_OBJECTS; i++) {
+		lines[i].proc = i / R_OBJECTS;
+		lines[i].object = i % R_OBJECTS;
+		recount(&lines[i], &r_procs[lines[i].proc], lines[i].object);
+	}
+	qsort(lines, R_PROCS * R_OBJECTS, sizeof(*lines), hotter);
+	for (int i = 0; i < R_PROCS * R_OBJECTS; i++) {
+		const struct r_line *l = &lines[i];
+		uint64_t size = r_procs[l->proc].size[l->object];
+		char counted[40] = "-";
+
+		if (l->launches)
+			sprintf(counted, "%.2f", 100.0 * (double)l->counted / (double)l->launches);
+		at += (size_t)sprintf(text + at,
+				      "buffer %d %llu %llu %llu %llu %llu %.2f %llu %s #%d\n",
+				      l->object + 1, (unsigned long long)size,
+				      (unsigned long long)l->loads, (unsigned long long)l->stores,
+				      (unsigned long long)l->bytes, (unsigned long long)l->touched,
+				      100.0 * (double)l->touched / (double)size,
+				      (unsigned long long)l->kernels, counted, l->proc);
+	}
+	return text;
+}
+
+static void random_runs_are_as_a_plain_recount_has_them(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		r_make(i % 2);
+		r_give_all(give);
+		assert_int_equal(finish(), 0);
+		assert_string_equal(table("objects"), wanted());
+		start_over(NULL);
+	}
+}
+
+/* Cells as text, in the order of the chart. */
+static char *cells(void)
+{
+	static char text[1 << 17];
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < chart()->used && at < sizeof(text) - 100; i++)
+		at += (size_t)sprintf(text + at, "%.0f %.0f %.0f\n", chart()->items[i].cell.x,
+				      chart()->items[i].cell.y, chart()->items[i].cell.value);
+	return text;
+}
+
+static void merged_in_any_order_is_as_one(void **state)
+{
+	char *whole;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		start_over(i % 2 ? "hotness.window=time" : "hotness.window=launches");
+		r_make(false);
+		r_give_all(give);
+		assert_int_equal(finish(), 0);
+		whole = strdup(cells());
+		start_over(NULL);
+		MERGED(struct hotness, 0, 1, 2);
+		assert_string_equal(table("objects"), wanted());
+		assert_string_equal(cells(), whole);
+		start_over(NULL);
+		MERGED(struct hotness, 2, 0, 1);
+		assert_string_equal(table("objects"), wanted());
+		assert_string_equal(cells(), whole);
+		free(whole);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(objects_are_by_their_accesses_and_the_rest_is_told_apart),
+		TEST(names_tell_what_sort_of_memory_it_is),
+		TEST(an_allocation_is_one_wherever_devices_have_it),
+		TEST(a_handle_that_comes_again_is_another_object),
+		TEST(what_is_sampled_is_scaled_by_shape_and_says_so),
+		TEST(the_hottest_object_is_found),
+		TEST(a_shared_page_is_of_the_objects_that_the_launch_accesses),
+		TEST(the_chart_lays_objects_end_to_end_and_folds_windows),
+		TEST(windows_are_of_time_where_that_is_asked_for),
+		TEST(another_window_is_an_error_that_says_what_there_is),
+		TEST(colder_ones_share_a_row),
+		TEST(sums_past_2_63_stay_there_and_are_told_of),
+		TEST(pages_without_room_make_no_claim_of_cold_bytes),
+		TEST(random_runs_are_as_a_plain_recount_has_them),
+		TEST(merged_in_any_order_is_as_one),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
