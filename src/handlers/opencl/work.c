@@ -7,6 +7,7 @@
 
 #include "collect/stack.h"
 #include "core/frame.h"
+#include "handlers/opencl/count.h"
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
@@ -300,7 +301,8 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 		   cl_below.clSetEventCallback;
 	/* Where no times are wanted, launches are counted, and events are the program's alone. */
 	w->active = w->timed || (!cl_wants_times() && w->kind && pasta_agent_active() &&
-				 pasta_agent_wants(PASTA_LAUNCH));
+				 pasta_agent_wants(PASTA_LAUNCH)) ||
+		    (w->kind == PASTA_KERNEL && pasta_agent_active() && cl_counts());
 	w->event = event || !w->timed ? event : &w->own;
 	w->stack = w->active ? pasta_stack_capture() : 0;
 	w->corr = w->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1 : 0;
