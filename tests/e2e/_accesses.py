@@ -4,6 +4,7 @@
 	_accesses.py objects DUMP OUT	cl_count: "SIZE LOADS STORES BYTES" a line
 	_accesses.py launches DUMP	how many launches were counted, sampled, filtered, refused
 	_accesses.py why DUMP		why launches were refused, a line a kernel
+	_accesses.py hot REPORT		hotness's: "ACCESSES accesses", and a line a kernel left out
 
 DUMP is what tests/dump says of the run.
 """
@@ -112,6 +113,23 @@ def why(dump):
     return True
 
 
+def hot(path):
+    tool = read_report(path)["tools"][0]
+    (objects_,) = (t for t in tool["tables"] if t["name"] == "objects")
+    names = [c["name"] for c in objects_["columns"]]
+    rows = [dict(zip(names, row)) for row in objects_["rows"]]
+    print(sum(r["loads"] + r["stores"] for r in rows), "accesses")
+    for finding in tool["findings"]:
+        if "could not be counted" in finding["what"]:
+            print("not", finding["where"])
+    return True
+
+
+def read_report(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
 if __name__ == "__main__":
-    ways = {"kernels": kernels, "objects": objects, "launches": launches, "why": why}
+    ways = {"kernels": kernels, "objects": objects, "launches": launches, "why": why, "hot": hot}
     sys.exit(not ways[sys.argv[1]](*sys.argv[2:]))

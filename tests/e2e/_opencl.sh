@@ -32,6 +32,22 @@ counted() {
 		-o "$run" -- "$@" >"$run.out" 2>"$run.err" </dev/null
 }
 
+# hot RUN OPTIONS... -- PROGRAM... - with the accesses of all launches counted: RUN, RUN.out, RUN.err,
+# RUN.json, what hotness says. Without what counts them, nothing is done.
+hot() {
+	local run=$1
+	shift
+	"$ACCELPROF" doctor | grep -q '^ok  accesses' || return 1
+	"$ACCELPROF" run -q -t hotness --all -o "$run" "$@" >"$run.out" 2>"$run.err" </dev/null
+	is "$run: status" $? 0
+	"$ACCELPROF" report "$run" -t hotness --strict --format json >"$run.json" || failed "$run: report"
+}
+
+# accessed RUN - how many accesses hotness says there were, and the kernels that were left out.
+accessed() {
+	python3 "$SRC/tests/e2e/_accesses.py" hot "$1.json"
+}
+
 # "${below[@]}" LAYERS PROGRAM... - the program, with these layers between the agent and the driver.
 # shellcheck disable=SC2016 # the shell that is started expands it
 below=(sh -c 'list=$1; shift; OPENCL_LAYERS=$list:$PASTA_AGENT exec "$@"' sh)

@@ -11,4 +11,15 @@ has "result" run.out 'Kernel launch latency +: [0-9.]+ us'
 has "result" run.out 'enqueueWriteBuffer +: [0-9.]+'
 "$dump" run >run.dump || failed "dump"
 "${events[@]}" counts run.dump run.count || failed "not what the layer counted"
+
+# Its kernels may round as they like: they are left as they are, and named; or counted, if asked.
+if hot strict -- clpeak --kernel-latency; then
+	has "strict: result" strict.out 'Kernel launch latency +: [0-9.]+ us'
+	is "strict: counted" "$(accessed strict)" "0 accesses
+not global_bandwidth_v1_local_offset"
+	hot loose --inexact -- clpeak --kernel-latency
+	has "loose: result" loose.out 'Kernel launch latency +: [0-9.]+ us'
+	# 20,002 launches of 512 work-items, each of 16 loads and a store.
+	is "loose: counted" "$(accessed loose)" "174097408 accesses"
+fi
 done_

@@ -18,4 +18,11 @@ is "stderr" "$(cat run.err)" "$(cat native.err)"
 is "frames, counted" "$(grep -vc '^#' run.out)" 50
 "$dump" run >run.dump || failed "dump"
 "${events[@]}" counts run.dump run.count || failed "not what the layer counted"
+
+if hot hot -- "${filter[@]}"; then
+	is "hotness: frames" "$(cat hot.out)" "$(cat native.out)"
+	is "hotness: stderr" "$(cat hot.err)" "$(cat native.err)"
+	# 61 by each work-item of unsharp, 117,760 of them a frame, 50 frames; images are not counted.
+	is "hotness: counted" "$(accessed hot)" "359168000 accesses"
+fi
 done_
