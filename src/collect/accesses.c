@@ -313,7 +313,7 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
 	return what;
 }
 
-void pasta_accesses_told(uint64_t corr, uint64_t shape, enum pasta_access_launch_sub what,
+void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape, enum pasta_access_launch_sub what,
 			 uint32_t name, uint32_t detail)
 {
 	struct pasta_event ev;
@@ -325,7 +325,7 @@ void pasta_accesses_told(uint64_t corr, uint64_t shape, enum pasta_access_launch
 	ev.access_launch.shape = shape;
 	ev.access_launch.name = name;
 	ev.access_launch.detail = detail;
-	ev.time = pasta_now();
+	ev.time = time;
 	pasta_emit(&ev);
 }
 

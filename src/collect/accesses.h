@@ -43,8 +43,9 @@ uint64_t pasta_accesses_shape(const char *kernel, const uint32_t grid[3], const 
 /* Whether this launch is one to be counted, of those of its kernel and shape; COUNTED, SAMPLED or
  * FILTERED. Each call is a launch. Any thread. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
-/* Emit ACCESS_LAUNCH, on the launching thread, after LAUNCH. name and detail are interned. */
-void pasta_accesses_told(uint64_t corr, uint64_t shape, enum pasta_access_launch_sub what,
+/* Emit ACCESS_LAUNCH, on the launching thread, after LAUNCH and with its time: it comes before what
+ * is counted. name and detail are interned. */
+void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape, enum pasta_access_launch_sub what,
 			 uint32_t name, uint32_t detail);
 
 struct pasta_accesses_launch;

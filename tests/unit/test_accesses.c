@@ -403,7 +403,7 @@ static void launch_them(void)
 			for (int k = 0; k < 4; k++) {
 				uint64_t shape = pasta_accesses_shape(names[k], grid, block);
 
-				pasta_accesses_told(1, shape,
+				pasta_accesses_told(1, pasta_now(), shape,
 						    pasta_accesses_choose(names[k], shape),
 						    pasta_intern_str(names[k]), 0);
 			}

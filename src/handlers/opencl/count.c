@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Sites by number: a block of them is one program's. */
-enum { BLOCK = 1 << 16, BLOCKS = 1 << 16, NOBODY = UINT32_MAX };
+enum { BLOCK = 1 << 18, BLOCKS = 1 << 14, NOBODY = UINT32_MAX };
 enum { TURNS = 1 << 13 };
 
 struct site {
@@ -278,6 +278,6 @@ bool cl_count_again(struct cl_work *w, cl_int status)
 void cl_count_told(const struct cl_work *w, uint32_t name)
 {
 	if (w->counted)
-		pasta_accesses_told(w->corr, w->shape, w->counted, name,
+		pasta_accesses_told(w->corr, w->begin, w->shape, w->counted, name,
 				    w->why ? pasta_intern_str(w->why) : 0);
 }
