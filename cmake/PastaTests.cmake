@@ -186,7 +186,9 @@ pasta_glob(test_tools tests/tools/*.c)
 foreach(source IN LISTS test_tools)
 	get_filename_component(name "${source}" NAME_WE)
 	pasta_program(${name} tests "${source}")
-	target_link_libraries(${name} PRIVATE pasta-static)
+	# Those that make runs have the agent inside.
+	string(REGEX MATCH "^make_" makes "${name}")
+	target_link_libraries(${name} PRIVATE $<IF:$<BOOL:${makes}>,pasta-agent-static,pasta-static>)
 endforeach()
 
 # Fuzzers: only with libFuzzer. scripts/fuzz runs them.

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <pasta/device.h>
 #include <pasta/event.h>
 
 #ifdef __cplusplus
@@ -77,6 +78,20 @@ static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_e
 	memcpy(to, ev, size);
 	memset((char *)to + size, 0, sizeof(*to) - size);
 }
+
+/*
+ * Raw memory accesses: those of an access_batch, which are of one launch, and in the order in which
+ * one thread of the host, or one part of a device, made them. fn is called for each; what it
+ * returns, if it is not 0, ends that, and is returned. They are read from a file of the run's that
+ * ev names, 64 Ki accesses at most: it takes a millisecond or so. launch has the lowest 32 bits of
+ * ev->access_batch.corr. Any thread, while the stream that ev is of is read: at once, or later with
+ * a copy of ev, but before report returns. -EINVAL: ev is another kind, or the file is damaged
+ * there; -ENODATA: it was cut short; -ENOENT, -EACCES and so on: it cannot be read; -ENOMEM. fn was
+ * not called then, and err, which may be NULL, says what to do.
+ */
+typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
+PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
+				     struct pasta_err *err);
 
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);

@@ -4,7 +4,7 @@
  * What it takes, at most: a launch that is under way 96 bytes, and there are 65,536 of them; a
  * thread 8 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
  * the sums of a launch 9 MiB a reducer, and there are 64 that have some. Memory is taken when there
- * is something to count, and used again.
+ * is something to count, and used again. rawwriter.h has what raw accesses take.
  *
  * Locks are taken in this order: a thread's, a launch's, the driver's. emitting is never held
  * together with them.
@@ -21,6 +21,7 @@
 #include <xxhash.h>
 
 #include "collect/agent.h"
+#include "collect/rawwriter.h"
 #include "collect/sampler.h"
 #include "collect/state.h"
 #include "collect/told.h"
@@ -51,12 +52,14 @@ struct thread {
 	uint32_t group_size;
 	pthread_mutex_t lock; /* taken by who drains it, and not while it counts */
 	const struct pasta_version *version;
+	struct pasta_filler filler; /* of raw ones; its q is NULL where there are none */
 };
 
 /* All there is of one process: a forked child makes its own. */
 struct driver {
 	struct pasta_sampler *sampler;
 	struct pasta_told *told;
+	struct pasta_rawwriter *raw;	  /* NULL: they are not wanted, or cannot be written */
 	_Atomic(struct thread *) threads; /* those that ever were: none is freed */
 	_Atomic bool said_full, said_refused;
 	pthread_mutex_t lock; /* for what follows */
@@ -127,6 +130,10 @@ static bool read_words(char *text)
 
 static void forked(void)
 {
+	struct driver *d = atomic_load(&driver);
+
+	if (d && d->raw)
+		pasta_rawwriter_forked(d->raw);
 	pthread_mutex_init(&making, NULL);
 	atomic_store(&driver, NULL);
 	self = NULL;
@@ -212,8 +219,13 @@ static struct driver *driver_make(void)
 		return NULL;
 	d->sampler = pasta_sampler_new(config.kernel, config.exclude, config.launches, &err);
 	d->told = pasta_told_new();
-	if (d->sampler && d->told)
+	if (d->sampler && d->told) {
+		d->raw = config.raw ? pasta_rawwriter_new() : NULL;
+		if (config.raw && !d->raw)
+			pasta_agent_say("accesses", "raw ones are lost: there is no memory, or no "
+						    "thread can be started");
 		return d;
+	}
 	pasta_sampler_free(d->sampler);
 	pasta_told_free(d->told);
 	pasta_memory_free(d, sizeof(*d));
@@ -440,6 +452,8 @@ static struct thread *thread_make(struct driver *d)
 	t->driver = d;
 	t->token = NO_LAUNCH;
 	t->cpu = pasta_cpu_new(&config.cpu, &err);
+	if (d->raw)
+		pasta_filler_begin(&t->filler, pasta_rawwriter_batches(d->raw));
 	if (!t->cpu || pthread_mutex_init(&t->lock, NULL)) {
 		pasta_cpu_free(t->cpu);
 		free(t);
@@ -504,6 +518,8 @@ static bool leave(struct thread *t)
 	pthread_mutex_unlock(&l->lock);
 	if (!drained)
 		return false;
+	if (t->filler.q)
+		pasta_filler_flush(&t->filler);
 	pasta_objects_unpin(t->version);
 	t->version = NULL;
 	atomic_store(&t->token, NO_LAUNCH);
@@ -511,13 +527,14 @@ static bool leave(struct thread *t)
 }
 
 /* Under its lock. */
-static void enter(struct thread *t, uint64_t token, uint32_t group_size)
+static void enter(struct thread *t, const struct pasta_accesses_launch *l, uint32_t group_size)
 {
 	if (!t->version)
 		t->version = pasta_told_pin(t->driver->told);
 	t->group_size = group_size;
 	pasta_cpu_launch(t->cpu, t->version, 0, group_size);
-	atomic_store(&t->token, token);
+	pasta_rawwriter_tag(t->filler.tag, l->corr, l->name, l->tid);
+	atomic_store(&t->token, pasta_accesses_token(l));
 }
 
 __attribute__((noinline)) static struct pasta_cpu *
@@ -532,7 +549,7 @@ switch_to(const struct pasta_accesses_launch *launch, uint32_t group_size)
 	pthread_mutex_lock(&t->lock);
 	here = atomic_load(&t->token) == token || leave(t);
 	if (here)
-		enter(t, token, group_size);
+		enter(t, launch, group_size);
 	pthread_mutex_unlock(&t->lock);
 	return here ? t->cpu : NULL;
 }
@@ -560,21 +577,38 @@ void pasta_accesses_renew(struct pasta_accesses_launch *launch)
 	pthread_mutex_lock(&t->lock);
 	old = t->version;
 	t->version = NULL;
-	enter(t, pasta_accesses_token(launch), t->group_size);
+	enter(t, launch, t->group_size);
 	pasta_objects_unpin(old);
 	pthread_mutex_unlock(&t->lock);
 }
 
 bool pasta_accesses_raw(void)
 {
-	return false;
+	return config.raw;
 }
 
-/* No one writes them yet. */
+/* What is lost leaves no buffer behind. */
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access)
 {
-	(void)access;
+	struct thread *t = self;
+	struct pasta_access a = *access;
+
+	if (t && t->filler.q &&
+	    atomic_load_explicit(&t->token, memory_order_relaxed) == pasta_accesses_token(launch)) {
+		a.launch = (uint32_t)launch->corr;
+		pasta_filler_put(&t->filler, &a);
+		if (t->filler.buffer)
+			return;
+	}
 	pasta_accesses_lost(launch, 1);
+}
+
+void pasta_accesses_close(void)
+{
+	struct driver *d = atomic_load(&driver);
+
+	if (d && d->raw)
+		pasta_rawwriter_close(d->raw);
 }
 
 /* -- When it is done. -- */
@@ -662,6 +696,8 @@ static void gather(struct driver *d, uint64_t token)
 		pthread_mutex_lock(&t->lock);
 		if (atomic_load(&t->token) == token && !leave(t)) {
 			pasta_cpu_drain(t->cpu, &none);
+			if (t->filler.q)
+				pasta_filler_flush(&t->filler);
 			atomic_store(&t->token, NO_LAUNCH);
 			pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 		}

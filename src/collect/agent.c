@@ -630,6 +630,7 @@ void pasta_agent_close(void)
 
 	if (!s || !atomic_load(&s->gen) || atomic_load(&s->failed) || !s->running)
 		return;
+	pasta_accesses_close();
 	atomic_store(&s->stop, 1);
 	pasta_writer_wake();
 	clock_gettime(CLOCK_REALTIME, &until);

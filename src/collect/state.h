@@ -126,7 +126,8 @@ int pasta_regions_bind(void); /* once, likewise; 0 or an errno */
 void pasta_stack_bind(void); /* once, likewise */
 
 /* accesses.c */
-void pasta_accesses_bind(void); /* once, likewise: from the environment */
+void pasta_accesses_bind(void);	 /* once, likewise: from the environment */
+void pasta_accesses_close(void); /* before the writer ends: have raw ones written */
 
 /* writer.c */
 int pasta_writer_open(void); /* make the shard and its first frames */

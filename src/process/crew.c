@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "process/lane.h"
+#include "process/rawfile.h"
 #include "process/symbols.h"
 
 #define BUDGET ((size_t)256 << 20) /* bytes of decoded events, of all threads */
@@ -667,7 +668,9 @@ int pasta_crew_run(const struct pasta_choice *choice, struct pasta_stream *s,
 	pthread_cond_init(&crew->was_read, NULL);
 	sem_init(&crew->bell, 0, 0);
 	pasta_symbols_reset();
-	error = make_outs(crew, result);
+	error = pasta_rawfile_reset(s);
+	if (!error)
+		error = make_outs(crew, result);
 	if (!error)
 		error = plan(crew, threads);
 	crew->budget = BUDGET / (crew->split ? threads : 1);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct list {
@@ -16,6 +17,7 @@ struct pasta_batches {
 	pthread_cond_t freed, filled;
 	struct list free, full;
 	_Atomic uint32_t free_count; /* read without the lock, by producers that lose */
+	_Atomic bool late;	     /* one waited in vain, and no buffer was given back since */
 	uint32_t accesses, wait_ms;
 	_Atomic bool closed;
 	struct pasta_batches_stats stats;
@@ -137,6 +139,7 @@ static void give_locked(struct pasta_batches *q, struct pasta_buffer *b)
 	b->count = 0;
 	append(&q->free, b);
 	q->free_count++;
+	q->late = false;
 	pthread_cond_signal(&q->freed);
 }
 
@@ -159,6 +162,7 @@ static void hand_over(struct pasta_filler *b)
 	struct pasta_batches *q = b->q;
 
 	if (b->buffer && b->buffer->count) {
+		memcpy(b->buffer->tag, b->tag, sizeof(b->tag));
 		append(&q->full, b->buffer);
 		pthread_cond_signal(&q->filled);
 	} else if (b->buffer) {
@@ -186,6 +190,7 @@ static bool wait_free(struct pasta_batches *q)
 		else if (pthread_cond_timedwait(&q->freed, &q->lock, &until))
 			break;
 	}
+	q->late = !q->free.first;
 	return q->free.first && !q->closed;
 }
 
@@ -194,7 +199,7 @@ bool pasta_filler_turn(struct pasta_filler *b)
 	struct pasta_batches *q = b->q;
 
 	/* While it loses, it does not take the lock for each access. */
-	if (!b->buffer && (q->closed || (!q->wait_ms && !q->free_count)))
+	if (!b->buffer && (q->closed || ((!q->wait_ms || q->late) && !q->free_count)))
 		return false;
 	pthread_mutex_lock(&q->lock);
 	b->pushed--; /* the one at hand is not in the buffer, nor lost yet */

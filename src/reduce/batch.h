@@ -2,20 +2,10 @@
  * batch.h - raw accesses: buffers of records on their way from who accesses to who writes.
  *
  * There is a fixed number of buffers. A producer fills one and hands it over; where none is free
- * it waits as long as it was told, and then loses, and counts. Once all producers have ended and
- * all buffers were taken, pushed = taken + lost.
- *
- * As bytes, for PASTA_ACCESS_BATCH: a byte 1, and then for each access a byte of flags and what
- * they say, in this order; a difference is modulo 2^32 (the address's 2^64), a zigzag varint:
- *   bit 0     site, the difference to the access before
- *   bit 1     size, varint
- *   bit 2     kind, and space above it from bit 8, varint
- *   bit 3     launch, then group, the differences to the access before
- *   bits 4-5  thread: 0 that of the access before, 1 the next, 2 the difference to it
- *   bit 6     turn, the difference
- *   always    address, the difference
- * What is not said is as before. Size, kind, space, turn and address are held against the access
- * before whose site is the same modulo 64. Before the first access all is 0.
+ * it waits as long as it was told, and then loses, and counts; who has waited in vain does not wait
+ * again before a buffer was given back. Once all producers have ended and all buffers were taken,
+ * pushed = taken + lost.
+ * As bytes they are in core/rawblock.h.
  */
 #ifndef PASTA_REDUCE_BATCH_H
 #define PASTA_REDUCE_BATCH_H
@@ -23,15 +13,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <pasta/device.h>
+
+#include "core/rawblock.h"
 
 struct pasta_batches;
 
 struct pasta_buffer {
 	struct pasta_buffer *next;
 	size_t count;
+	uint64_t tag[2]; /* its producer's */
 	struct pasta_access accesses[];
 };
 
@@ -57,7 +49,8 @@ void pasta_batches_give(struct pasta_batches *q, struct pasta_buffer *buffer);
 struct pasta_filler {
 	struct pasta_batches *q;
 	struct pasta_buffer *buffer;
-	size_t room; /* of a buffer */
+	size_t room;	 /* of a buffer */
+	uint64_t tag[2]; /* the caller's, of what is handed over */
 	uint64_t pushed, lost;
 };
 
@@ -78,16 +71,5 @@ static inline void pasta_filler_put(struct pasta_filler *b, const struct pasta_a
 	}
 	b->buffer->accesses[b->buffer->count++] = *access;
 }
-
-/* The most bytes that one access takes, and that come before the first. */
-enum { PASTA_BATCH_ACCESS_MAX = 48, PASTA_BATCH_HEAD = 1 };
-/* Write accesses as bytes, as many as there is room for; returns how many, and *size is the bytes
- * that they take. */
-size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8_t *bytes,
-			size_t room, size_t *size);
-/* Read them back, max at most. Returns how many; -EINVAL: the bytes are damaged or of another
- * version; -ENOSPC: there are more. */
-ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access *accesses,
-			 size_t max);
 
 #endif

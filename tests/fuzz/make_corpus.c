@@ -1,9 +1,11 @@
 /*
- * make_corpus.c - the seeds of fuzz_shard and fuzz_ring: the same bytes whenever it is run.
+ * make_corpus.c - the seeds of fuzz_shard, fuzz_ring and fuzz_raw: the same bytes whenever it is
+ * run.
  *
  * Run it when the format changes, from the top of the tree:
  *   cc -std=c17 -D_GNU_SOURCE= -Iinclude -Isrc tests/fuzz/make_corpus.c src/core/frame.c \
- *      src/core/kinds.c -lzstd -o /tmp/make_corpus && /tmp/make_corpus tests/fuzz/corpus
+ *      src/core/kinds.c src/core/rawblock.c -lzstd -o /tmp/make_corpus && /tmp/make_corpus
+ * tests/fuzz/corpus
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 
 #include "collect/ringfile.h"
 #include "core/pathnode.h"
+#include "core/rawblock.h"
 
 static uint8_t buffer[1 << 20];
 static size_t used;
@@ -369,6 +372,60 @@ static void rings(void)
 	save_ring("broken");
 }
 
+/* As bytes, with what fuzz_raw wants before them, and as a block. */
+static void save_raw(const char *name, const struct pasta_access *accesses, size_t count)
+{
+	struct pasta_raw_block block = {.corr = 7, .count = (uint32_t)count};
+	static uint8_t raw[1 << 16], packed[1 << 17];
+	const uint8_t n = (uint8_t)count;
+	char other[64];
+	size_t size;
+
+	pasta_raw_encode(accesses, count, raw, sizeof(raw), &size);
+	put(&n, 1);
+	put(raw, size);
+	save("raw", name);
+	put(raw, size);
+	snprintf(other, sizeof(other), "%s-bytes", name);
+	save("raw", other);
+	block.raw_size = (uint32_t)size;
+	block.size = (uint32_t)ZSTD_compress(packed, sizeof(packed), raw, size, 1);
+	pasta_raw_block_seal(&block, packed);
+	put(&block, sizeof(block));
+	put(packed, block.size);
+	snprintf(other, sizeof(other), "%s-block", name);
+	save("raw", other);
+}
+
+static void raws(void)
+{
+	struct pasta_access a[200];
+
+	memset(a, 0, sizeof(a));
+	save_raw("one", a, 1);
+	for (uint32_t i = 0; i < 200; i++)
+		a[i] = (struct pasta_access){.addr = UINT64_C(0x7f0000000000) + 4 * i,
+					     .size = 4,
+					     .site = 1 + i % 3,
+					     .launch = 7,
+					     .group = i / 64,
+					     .turn = i % 2,
+					     .thread = (uint16_t)(i % 64),
+					     .kind = (uint8_t)(1 + i % 3)};
+	save_raw("stride", a, 200);
+	for (uint32_t i = 0; i < 100; i++)
+		a[i] = (struct pasta_access){.addr = i * UINT64_C(0x9e3779b97f4a7c15),
+					     .size = i << 24,
+					     .site = i * 2654435761u,
+					     .launch = ~i,
+					     .group = i << 31,
+					     .turn = UINT32_MAX - i,
+					     .thread = (uint16_t)(i * 40503),
+					     .kind = (uint8_t)i,
+					     .space = (uint8_t)~i};
+	save_raw("wild", a, 100);
+}
+
 int main(int argc, char **argv)
 {
 	void *memory;
@@ -385,5 +442,6 @@ int main(int argc, char **argv)
 	encoder = pasta_encoder_init(memory);
 	shards();
 	rings();
+	raws();
 	return 0;
 }

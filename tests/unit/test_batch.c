@@ -2,6 +2,7 @@
 #include "unit/support.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include "reduce/batch.h"
 
@@ -145,6 +146,41 @@ static void a_wait_has_an_end(void **state)
 	pasta_batches_free(q);
 }
 
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void who_waited_in_vain_waits_again_only_after_a_buffer_came_back(void **state)
+{
+	struct pasta_batches *q = pasta_batches_new(1, 1, 100);
+	const struct pasta_access access = {0};
+	struct pasta_buffer *buffer;
+	struct pasta_filler b;
+	double from = seconds();
+
+	assert_non_null(q);
+	pasta_filler_begin(&b, q);
+	for (int i = 0; i < 1001; i++) /* the first has a buffer, the second waits */
+		pasta_filler_put(&b, &access);
+	assert_true(seconds() - from >= 0.1 && seconds() - from < 10);
+	buffer = pasta_batches_take(q, false);
+	assert_non_null(buffer);
+	pasta_batches_give(q, buffer);
+	pasta_filler_put(&b, &access);
+	assert_non_null(b.buffer);
+	from = seconds();
+	pasta_filler_put(&b, &access);
+	assert_true(seconds() - from >= 0.1);
+	pasta_filler_end(&b);
+	while ((buffer = pasta_batches_take(q, false)))
+		pasta_batches_give(q, buffer);
+	pasta_batches_free(q);
+}
+
 static void *produce(void *arg)
 {
 	struct pasta_filler b;
@@ -222,6 +258,7 @@ int main(void)
 		cmocka_unit_test(room_for_nothing_takes_nothing),
 		cmocka_unit_test(a_producer_that_does_not_wait_loses_and_counts),
 		cmocka_unit_test(a_wait_has_an_end),
+		cmocka_unit_test(who_waited_in_vain_waits_again_only_after_a_buffer_came_back),
 		cmocka_unit_test(nothing_is_lost_between_threads_that_wait),
 		cmocka_unit_test(what_threads_lose_they_count),
 	};

@@ -1,7 +1,9 @@
-/* batchcode.c - raw accesses as bytes, and back: see batch.h for the format. */
-#include "reduce/batch.h"
+/* rawblock.c - raw accesses as bytes, and back, and the heads of their blocks. */
+#include "core/rawblock.h"
 
 #include <errno.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "core/varint.h"
 
@@ -171,4 +173,36 @@ ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access 
 		accesses[count++] = k.last;
 	}
 	return (ssize_t)count;
+}
+
+/* -- Blocks -- */
+
+_Static_assert(sizeof(struct pasta_raw_block) == 48, "it is in files");
+
+static uint64_t head_sum(const struct pasta_raw_block *b)
+{
+	return XXH3_64bits(b, offsetof(struct pasta_raw_block, head_sum));
+}
+
+void pasta_raw_block_seal(struct pasta_raw_block *b, const void *bytes)
+{
+	b->magic = PASTA_RAW_MAGIC;
+	b->version = PASTA_RAW_VERSION;
+	b->head = sizeof(*b);
+	b->sum = XXH3_64bits(bytes, b->size);
+	b->head_sum = head_sum(b);
+}
+
+bool pasta_raw_block_ok(const struct pasta_raw_block *b)
+{
+	const uint64_t most = PASTA_BATCH_HEAD + (uint64_t)b->count * PASTA_BATCH_ACCESS_MAX;
+
+	return b->magic == PASTA_RAW_MAGIC && b->version == PASTA_RAW_VERSION &&
+	       b->head == sizeof(*b) && b->head_sum == head_sum(b) && b->count &&
+	       b->count <= PASTA_RAW_ACCESSES && b->raw_size <= most && b->size <= 2 * most + 1024;
+}
+
+bool pasta_raw_bytes_ok(const struct pasta_raw_block *b, const void *bytes)
+{
+	return b->sum == XXH3_64bits(bytes, b->size);
 }

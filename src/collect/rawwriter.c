@@ -1,0 +1,241 @@
+/* rawwriter.c - the thread that writes raw accesses to a file of the run's. */
+#include "collect/rawwriter.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "collect/agent.h"
+#include "collect/state.h"
+#include "core/rawblock.h"
+
+enum { ACCESSES = 8192, BUFFERS = 64, BUFFERS_MOST = 4096, A_PROCESSOR = 4, WAIT_MS = 1000 };
+enum { EXIT_WAIT_S = 5, LEVEL = 1, STACK = 512 << 10, NAME = 300 };
+enum { RAW_SIZE = PASTA_BATCH_HEAD + ACCESSES * PASTA_BATCH_ACCESS_MAX };
+
+struct pasta_rawwriter {
+	struct pasta_batches *batches;
+	pthread_t thread;
+	bool running;
+	/* The thread's own. */
+	struct pasta_file file;
+	uint64_t end; /* of what is whole in the file */
+	struct pasta_port *port;
+	uint32_t path; /* below the run's folder, interned */
+	ZSTD_CCtx *zstd;
+	uint8_t raw[RAW_SIZE];
+	uint8_t block[sizeof(struct pasta_raw_block) + ZSTD_COMPRESSBOUND(RAW_SIZE)];
+};
+
+/* -- The file -- */
+
+/* As the shard's, which has a name of its own even after an exec. */
+static void name_file(char name[NAME])
+{
+	const char *slash = strrchr(pasta_shard_file.path, '/');
+	const char *base = slash ? slash + 1 : pasta_shard_file.path, *dot = strrchr(base, '.');
+
+	snprintf(name, NAME, PASTA_RAW_FOLDER "/%.*s.acc",
+		 dot ? (int)(dot - base) : (int)strlen(base), base);
+}
+
+static int make_file(struct pasta_rawwriter *w)
+{
+	char name[NAME], path[sizeof(pasta_config.run) + NAME];
+	int error;
+
+	if (w->file.fd >= 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s/" PASTA_RAW_FOLDER, pasta_config.run);
+	if (mkdir(path, 0777) && errno != EEXIST)
+		return -errno;
+	name_file(name);
+	snprintf(path, sizeof(path), "%s/%s", pasta_config.run, name);
+	error = pasta_file_create(&w->file, path);
+	w->path = error ? 0 : pasta_intern_str(name);
+	return error;
+}
+
+/* At the end of what is whole: what a failing write left there is written over. */
+static int append(struct pasta_rawwriter *w, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		int fd = pasta_file_fd(&w->file);
+		ssize_t n =
+			fd < 0 ? -1 : pwrite(fd, w->block + at, size - at, (off_t)(w->end + at));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* -- Blocks -- */
+
+/* The bytes of the block, in w->block. */
+static size_t make_block(struct pasta_rawwriter *w, const struct pasta_buffer *b)
+{
+	struct pasta_raw_block head = {.corr = b->tag[0], .count = (uint32_t)b->count};
+	uint8_t *bytes = w->block + sizeof(head);
+	size_t raw, n;
+
+	pasta_raw_encode(b->accesses, b->count, w->raw, sizeof(w->raw), &raw);
+	n = ZSTD_compressCCtx(w->zstd, bytes, sizeof(w->block) - sizeof(head), w->raw, raw, LEVEL);
+	if (ZSTD_isError(n))
+		return 0;
+	head.raw_size = (uint32_t)raw;
+	head.size = (uint32_t)n;
+	pasta_raw_block_seal(&head, bytes);
+	memcpy(w->block, &head, sizeof(head));
+	return sizeof(head) + n;
+}
+
+static void push(struct pasta_rawwriter *w, struct pasta_event *ev, const struct pasta_buffer *b)
+{
+	ev->tid = (uint32_t)b->tag[1];
+	ev->time = pasta_now();
+	if (w->port)
+		pasta_port_push(w->port, ev, ev->size);
+	else
+		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+}
+
+static void tell_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, uint64_t size)
+{
+	struct pasta_event ev;
+
+	pasta_event_init(&ev, PASTA_ACCESS_BATCH, 0, PASTA_EVENT_SIZE(access_batch));
+	ev.access_batch.corr = b->tag[0];
+	ev.access_batch.count = b->count;
+	ev.access_batch.offset = w->end;
+	ev.access_batch.bytes = size;
+	ev.access_batch.path = w->path;
+	if (pasta_agent_wants(PASTA_ACCESS_BATCH))
+		push(w, &ev, b);
+}
+
+static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, int error)
+{
+	struct pasta_event ev;
+	char why[200];
+
+	snprintf(why, sizeof(why),
+		 "raw ones are lost (%s): make room, or choose another place with -o, not %.100s",
+		 strerror(-error), pasta_config.run);
+	pasta_agent_say("accesses", why);
+	pasta_emit_lost(PASTA_LOSS_CLOSED, b->count);
+	if (!pasta_agent_wants(PASTA_ACCESS_LAUNCH))
+		return;
+	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, PASTA_LAUNCH_LOST,
+			 PASTA_EVENT_SIZE(access_launch));
+	ev.access_launch.corr = b->tag[0];
+	ev.access_launch.name = (uint32_t)(b->tag[1] >> 32);
+	ev.access_launch.lost = b->count;
+	push(w, &ev, b);
+}
+
+static void write_out(struct pasta_rawwriter *w, const struct pasta_buffer *b)
+{
+	size_t size = make_block(w, b);
+	int error = size ? make_file(w) : -ENOMEM;
+
+	if (!error)
+		error = append(w, size);
+	if (error) {
+		tell_lost(w, b, error);
+		return;
+	}
+	tell_batch(w, b, size);
+	w->end += size;
+}
+
+static void *writer_main(void *arg)
+{
+	struct pasta_rawwriter *w = arg;
+	struct pasta_buffer *b;
+
+	pthread_setname_np(pthread_self(), "pasta-accesses");
+	while ((b = pasta_batches_take(w->batches, true))) {
+		write_out(w, b);
+		pasta_batches_give(w->batches, b);
+	}
+	return NULL;
+}
+
+/* -- Its life -- */
+
+static uint32_t buffers(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN) * A_PROCESSOR;
+
+	return n < BUFFERS ? BUFFERS : n > BUFFERS_MOST ? BUFFERS_MOST : (uint32_t)n;
+}
+
+/* Signals are the program's: the thread has them blocked for ever. */
+static int start(struct pasta_rawwriter *w)
+{
+	pthread_attr_t attr;
+	sigset_t old;
+	int error;
+
+	pasta_signals_hold(&old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	error = pthread_create(&w->thread, &attr, writer_main, w);
+	pthread_attr_destroy(&attr);
+	pasta_signals_release(&old);
+	w->running = !error;
+	return -error;
+}
+
+struct pasta_rawwriter *pasta_rawwriter_new(void)
+{
+	struct pasta_rawwriter *w = pasta_memory_new(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->file.fd = -1;
+	w->port = pasta_port_open(PASTA_CLOCK_RAW); /* the shard has its name from now on */
+	w->zstd = ZSTD_createCCtx();
+	w->batches = pasta_batches_new(buffers(), ACCESSES, WAIT_MS);
+	if (w->port && w->zstd && w->batches && !start(w))
+		return w;
+	ZSTD_freeCCtx(w->zstd);
+	pasta_batches_free(w->batches);
+	pasta_memory_free(w, sizeof(*w));
+	return NULL;
+}
+
+struct pasta_batches *pasta_rawwriter_batches(struct pasta_rawwriter *w)
+{
+	return w->batches;
+}
+
+void pasta_rawwriter_close(struct pasta_rawwriter *w)
+{
+	struct timespec until;
+
+	if (!w->running)
+		return;
+	pasta_batches_close(w->batches);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += EXIT_WAIT_S;
+	/* A disk that hangs: what is in the buffers is lost with the process. */
+	w->running = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
+}
+
+void pasta_rawwriter_forked(struct pasta_rawwriter *w)
+{
+	pasta_file_close(&w->file);
+}
