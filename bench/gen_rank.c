@@ -596,7 +596,7 @@ static void put_accesses(struct rank *r)
 		sum.access_sum.loads = gen_around(&r->random, 500000, 20000);
 		sum.access_sum.stores = gen_around(&r->random, 200000, 20000);
 		sum.access_sum.bytes = 4 * (sum.access_sum.loads + sum.access_sum.stores);
-		sum.access_sum.name = str(r, "object");
+		sum.access_sum.name = r->kernel_names[1 + i];
 		put(r, r->device_source + 1, &sum);
 		pc.pc_sample.pc = 16 * gen_below(&r->random, 4000);
 		pc.pc_sample.samples = gen_around(&r->random, 40, 60000);

@@ -10,6 +10,7 @@
 
 #define TEXT 500
 #define FINDINGS 5	/* of one sort, at most */
+#define SMALL 100	/* a part of all that is less is not worth one */
 #define UNCOUNTED 20	/* likewise, of places that are not counted */
 #define WASTE 2.0	/* sectors by what their bytes need, from which on it is worth a finding */
 #define LOW 50.0	/* % of active threads, below which it is */
@@ -38,10 +39,10 @@ struct place {
 
 /* Of one kernel at one line. */
 struct line {
-	struct place sum;    /* site is that of its first */
-	unsigned int spaces; /* mask */
-	unsigned int class;  /* 0: cannot be told */
-	uint64_t wasted;     /* bytes of sectors that were not asked for */
+	struct place sum;	/* site is that of its first */
+	unsigned int spaces;	/* mask */
+	unsigned int class;	/* 0: cannot be told */
+	uint64_t moved, needed; /* bytes of sectors, where objects are; and the least possible */
 };
 
 struct pattern {
@@ -270,12 +271,24 @@ static unsigned int space_of(const struct pasta_access_site *site)
 	return site->site.flags >> 8 & 0xff;
 }
 
-static uint64_t wasted(const struct requests *r)
+/* Bytes of so many sectors. */
+static uint64_t sector_bytes(uint64_t count)
 {
-	uint64_t moved = r->sectors > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX
-							       : r->sectors * PASTA_SECTOR;
+	return count > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX : count * PASTA_SECTOR;
+}
 
-	return moved > r->bytes ? moved - r->bytes : 0;
+/* A request needs its bytes, and one sector at least. */
+static void add_moved(struct line *line, const struct requests *r)
+{
+	uint64_t least = sector_bytes(r->count);
+
+	line->moved = pasta_access_add(line->moved, sector_bytes(r->sectors));
+	line->needed = pasta_access_add(line->needed, least > r->bytes ? least : r->bytes);
+}
+
+static uint64_t wasted(const struct line *line)
+{
+	return line->moved > line->needed ? line->moved - line->needed : 0;
 }
 
 /* Sites, sorted, to lines; how many. Only where objects are do sectors cost. */
@@ -297,7 +310,7 @@ static size_t lines_of(const struct place *sites, size_t count, struct line *lin
 			line->spaces |= 1u << (space_of(site) < PASTA_SPACES ? space_of(site)
 									     : PASTA_SPACES);
 		if (site && site->known && space_of(site) < PASTA_SPACE_LOCAL)
-			line->wasted = pasta_access_add(line->wasted, wasted(&sites[i].requests));
+			add_moved(line, &sites[i].requests);
 		if (class && line->class && class != line->class)
 			line->class = MIXED;
 		else if (class)
@@ -416,7 +429,7 @@ static void report_lines(const struct line *lines, size_t count, struct pasta_ou
 		{"loads", PASTA_INT, NULL},
 		{"stores", PASTA_INT, NULL},
 		{"bytes", PASTA_INT, "bytes"},
-		{"sectors", PASTA_FLOAT, "a request"},
+		{"sectors_per_request", PASTA_FLOAT, NULL},
 		{"stride", PASTA_STRING, NULL},
 		{"active", PASTA_FLOAT, "%"},
 		{"counted", PASTA_FLOAT, "%"},
@@ -445,14 +458,12 @@ static int by_waste(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
-	return x->wasted != y->wasted ? (x->wasted > y->wasted ? -1 : 1) : by_accesses(a, b);
+	return wasted(x) != wasted(y) ? (wasted(x) > wasted(y) ? -1 : 1) : by_accesses(a, b);
 }
 
 static double waste(const struct line *line)
 {
-	const struct requests *r = &line->sum.requests;
-
-	return r->bytes ? (double)r->sectors * PASTA_SECTOR / (double)r->bytes : 0;
+	return line->needed ? (double)line->moved / (double)line->needed : 0;
 }
 
 /* The lines are put in another order. */
@@ -460,11 +471,14 @@ static void find_waste(struct line *lines, size_t count, struct pasta_out *out)
 {
 	char what[200], evidence[200], where[TEXT];
 	size_t i, found = 0;
+	uint64_t all = 0;
 
 	if (count)
 		qsort(lines, count, sizeof(*lines), by_waste);
-	for (i = 0; i < count && found < FINDINGS && lines[i].wasted; i++) {
-		if (waste(&lines[i]) < WASTE || !lines[i].sum.site || !lines[i].sum.site->known)
+	for (i = 0; i < count; i++)
+		all = pasta_access_add(all, lines[i].moved);
+	for (i = 0; i < count && found < FINDINGS && wasted(&lines[i]) > all / SMALL; i++) {
+		if (waste(&lines[i]) < WASTE)
 			continue;
 		found++;
 		snprintf(what, sizeof(what),
@@ -472,7 +486,7 @@ static void find_waste(struct line *lines, size_t count, struct pasta_out *out)
 			 waste(&lines[i]));
 		snprintf(evidence, sizeof(evidence),
 			 "%llu bytes of sectors were not asked for, in %s",
-			 (unsigned long long)lines[i].wasted, label(lines[i].sum.kernel));
+			 (unsigned long long)wasted(&lines[i]), label(lines[i].sum.kernel));
 		pasta_out_finding(out, &(struct pasta_finding){
 					       PASTA_WARNING, what,
 					       site_text(&lines[i].sum.site->site, where), evidence,
@@ -492,11 +506,15 @@ static void find_low(struct line *lines, size_t count, struct pasta_out *out)
 {
 	char what[200], evidence[200], where[TEXT];
 	size_t i, found = 0;
+	uint64_t all = 0;
 
 	if (count)
 		qsort(lines, count, sizeof(*lines), by_accesses);
+	for (i = 0; i < count; i++)
+		all = pasta_access_add(all, accesses(&lines[i]));
 	for (i = 0; i < count && found < FINDINGS; i++) {
-		if (active(&lines[i]) >= LOW || !lines[i].sum.site || !lines[i].sum.site->known)
+		if (active(&lines[i]) >= LOW || !lines[i].sum.site || !lines[i].sum.site->known ||
+		    accesses(&lines[i]) <= all / SMALL)
 			continue;
 		found++;
 		snprintf(what, sizeof(what), "few threads are active: %.0f%% of their warps",

@@ -440,7 +440,7 @@ static void put_never(const struct pasta_access_totals *totals, struct pasta_tab
 
 	if (!totals->never)
 		return;
-	snprintf(text, sizeof(text), "(%llu allocations that no counted kernel was given)",
+	snprintf(text, sizeof(text), "(%llu given to no counted kernel)",
 		 (unsigned long long)totals->never);
 	pasta_cell_str(t, text);
 	pasta_cell_int(t, (int64_t)totals->never_bytes);

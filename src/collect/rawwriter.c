@@ -121,6 +121,7 @@ static void tell_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, 
 	ev.access_batch.offset = w->end;
 	ev.access_batch.bytes = size;
 	ev.access_batch.path = w->path;
+	ev.access_batch.name = (uint32_t)(b->tag[1] >> 32);
 	if (pasta_agent_wants(PASTA_ACCESS_BATCH))
 		push(w, &ev, b);
 }

@@ -4,13 +4,14 @@
  * What a filter does not apply to passes: a copy is of no kernel, an allocation lasts beyond any
  * window. Filters of different sorts must all let an event pass; of the same sort, one must.
  *
- *   kernel, exclude    names, by extended regular expressions: kernels, samples, accesses, and
- *                      launches that have a name and are not of a graph
- *   device, stream     what has the field, but modules
+ *   kernel, exclude    names, by extended regular expressions: kernels, samples, memory accesses,
+ *                      and launches that have a name and are not of a graph
+ *   device, stream     what has the field, but modules; and objects, which accesses without the
+ *                      field name
  *   rank               whole shards
  *   region, iteration  where it belongs (struct pasta_where): all that is done, not what is there
  *                      (allocations and their ends, tensors, modules, graphs, links, devices,
- *                      processes, threads, clocks, losses)
+ *                      processes, threads, clocks, losses, objects and sites of accesses)
  *   time               when it began, from the run's start, up to but not at the end of the span:
  *                      likewise. The end of a region or operator passes if its begin did
  */

@@ -77,10 +77,10 @@ static void launch(uint64_t corr, uint32_t count, uint32_t site)
 	struct work work[THREADS] = {0};
 	pthread_t threads[THREADS];
 
-	pasta_accesses_told(corr, shape, what, name, 0);
+	pasta_accesses_told(corr, pasta_now(), shape, what, name, 0);
 	if (what != PASTA_LAUNCH_COUNTED)
 		return;
-	work[0].launch = pasta_accesses_begin(corr, name, pasta_agent_tid());
+	work[0].launch = pasta_accesses_begin(corr, name, pasta_agent_tid(), NULL);
 	for (i = 0; i < THREADS; i++) {
 		work[i] = (struct work){work[0].launch, i, count, site};
 		if (!work[i].launch || pthread_create(&threads[i], NULL, run, &work[i]))

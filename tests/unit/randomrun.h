@@ -232,8 +232,9 @@ static inline struct pasta_event run_work(struct random_run *r, uint32_t proc, u
 
 static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 {
-	static const uint8_t kinds[] = {PASTA_ACCESS_SUM, PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE};
-	struct pasta_event ev = run_event(kinds[random_below(3)], proc, (uint32_t)random_below(9));
+	static const uint8_t kinds[] = {PASTA_ACCESS_SUM,    PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,
+					PASTA_ACCESS_LAUNCH, PASTA_OBJECT,	 PASTA_SITE};
+	struct pasta_event ev = run_event(kinds[random_below(6)], proc, (uint32_t)random_below(9));
 
 	if (ev.kind == PASTA_PC_SAMPLE) {
 		ev.pc_sample.corr = corr;
@@ -243,8 +244,28 @@ static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 	} else if (ev.kind == PASTA_ACCESS_SUM) {
 		ev.access_sum.corr = corr;
 		ev.access_sum.loads = random_below(100);
+		ev.access_sum.bytes = 4 * ev.access_sum.loads;
+		ev.access_sum.extra = random_below(50);
+		ev.access_sum.reducer = (uint32_t)random_below(8);
+		ev.access_sum.key0 = random_below(12) << (ev.access_sum.reducer == 2 ? 12 : 2);
+		ev.access_sum.name = run_name();
+	} else if (ev.kind == PASTA_ACCESS_LAUNCH) {
+		ev.sub = (uint8_t)random_below(6);
+		ev.access_launch.corr = corr;
+		ev.access_launch.shape = random_below(2);
+		ev.access_launch.name = run_name();
+	} else if (ev.kind == PASTA_OBJECT) {
+		ev.object.id = random_below(12) << 2;
+		ev.object.alloc = random_below(4);
+		ev.object.addr = random_below(12) << 12;
+		ev.object.bytes = random_below(10000);
+	} else if (ev.kind == PASTA_SITE) {
+		ev.site.id = random_below(12) << 2;
+		ev.site.line = (uint32_t)random_below(3);
+		ev.site.flags = (uint32_t)(random_below(4) | random_below(7) << 8);
 	} else {
 		ev.access_batch.corr = corr;
+		ev.access_batch.name = one_in(2) ? run_name() : 0;
 	}
 	return ev;
 }

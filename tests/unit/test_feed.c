@@ -329,6 +329,12 @@ static const char *kernel_name(const struct pasta_event *ev)
 		return pasta_str(ev->pc_sample.function);
 	if (ev->kind == PASTA_LAUNCH && ev->launch.name && !ev->launch.graph)
 		return pasta_str(ev->launch.name);
+	if (ev->kind == PASTA_ACCESS_SUM)
+		return pasta_str(ev->access_sum.name);
+	if (ev->kind == PASTA_ACCESS_LAUNCH)
+		return pasta_str(ev->access_launch.name);
+	if (ev->kind == PASTA_ACCESS_BATCH && ev->access_batch.name)
+		return pasta_str(ev->access_batch.name);
 	return NULL;
 }
 
@@ -403,6 +409,8 @@ static bool is_state(const struct pasta_event *ev)
 	case PASTA_CLOCK:
 	case PASTA_LOSS:
 	case PASTA_QUEUE:
+	case PASTA_OBJECT:
+	case PASTA_SITE:
 		return true;
 	default:
 		return false;
@@ -690,6 +698,62 @@ static void numbers_are_lists_of_ranges_with_both_ends(void **state)
 		}
 }
 
+static bool passes_event(enum pasta_filter_sort sort, const char *text,
+			 const struct pasta_event *ev)
+{
+	struct pasta_filter *f = pasta_filter_new();
+	struct pasta_where where = {.iteration = PASTA_NO_ITERATION};
+	struct pasta_err err = {0};
+	struct pasta_sieve *s;
+	bool pass;
+
+	if (pasta_filter_add(f, sort, text, &err))
+		fail_msg("%s", err.text);
+	pasta_filter_start(f, 1000);
+	s = pasta_sieve_new(f);
+	pass = pasta_sieve_pass(s, ev, &where);
+	pasta_sieve_free(s);
+	pasta_filter_free(f);
+	return pass;
+}
+
+static void accesses_are_filtered_as_their_kernels_are(void **state)
+{
+	uint32_t name = pasta_strings_add("gemm", 4);
+	struct pasta_event evs[] = {run_event(PASTA_ACCESS_SUM, 0, 1),
+				    run_event(PASTA_ACCESS_LAUNCH, 0, 1),
+				    run_event(PASTA_ACCESS_BATCH, 0, 1)};
+
+	(void)state;
+	evs[0].access_sum.name = evs[1].access_launch.name = evs[2].access_batch.name = name;
+	for (size_t i = 0; i < 3; i++) {
+		evs[i].time = 1500;
+		assert_true(passes_event(PASTA_FILTER_KERNEL, "^gemm$", &evs[i]));
+		assert_false(passes_event(PASTA_FILTER_KERNEL, "conv", &evs[i]));
+		assert_false(passes_event(PASTA_FILTER_EXCLUDE, "gemm", &evs[i]));
+		assert_true(passes_event(PASTA_FILTER_EXCLUDE, "conv", &evs[i]));
+		assert_true(passes_event(PASTA_FILTER_TIME, "500ns-501ns", &evs[i]));
+		assert_false(passes_event(PASTA_FILTER_TIME, "501ns-", &evs[i]));
+		assert_false(passes_event(PASTA_FILTER_ITERATION, "0-", &evs[i]));
+	}
+	evs[0].access_sum.name = 0; /* of a kernel all the same */
+	assert_false(passes_event(PASTA_FILTER_KERNEL, "gemm", &evs[0]));
+}
+
+static void objects_and_places_of_accesses_always_pass(void **state)
+{
+	struct pasta_event evs[] = {run_event(PASTA_OBJECT, 0, 1), run_event(PASTA_SITE, 0, 1)};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		evs[i].time = 1500;
+		assert_true(passes_event(PASTA_FILTER_KERNEL, "gemm", &evs[i]));
+		assert_true(passes_event(PASTA_FILTER_TIME, "501ns-", &evs[i]));
+		assert_true(passes_event(PASTA_FILTER_REGION, "step", &evs[i]));
+		assert_true(passes_event(PASTA_FILTER_DEVICE, "7", &evs[i]));
+	}
+}
+
 static void what_cannot_be_read_is_an_error_that_says_how_to_say_it(void **state)
 {
 	static const struct {
@@ -771,6 +835,8 @@ int main(void)
 		cmocka_unit_test(a_feed_that_is_stopped_gives_the_ends_that_are_missing),
 		cmocka_unit_test(times_are_exact_to_the_last_digit),
 		cmocka_unit_test(numbers_are_lists_of_ranges_with_both_ends),
+		cmocka_unit_test(accesses_are_filtered_as_their_kernels_are),
+		cmocka_unit_test(objects_and_places_of_accesses_always_pass),
 		cmocka_unit_test(what_cannot_be_read_is_an_error_that_says_how_to_say_it),
 		cmocka_unit_test(ranks_are_of_whole_shards),
 	};

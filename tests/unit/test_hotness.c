@@ -28,16 +28,15 @@ static void objects_are_by_their_accesses_and_the_rest_is_told_apart(void **stat
 	give_row(2, "j", PASTA_REDUCE_OBJECT, 16, 30, 0, 120, 0);
 	give_row(2, "j", PASTA_REDUCE_PAGE, 0x11000, 30, 0, 120, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(
-		table("objects"),
-		"buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
-		"buffer 2 100 0 25 100 100 100.00 1 100.00 #0\n"
-		"buffer 3 8192 0 0 0 0 0.00 0 - #0\n"
-		"(1 allocations that no counted kernel was given) 50 0 0 0 0 0.00 0 - \n"
-		"(outside of objects) - 0 3 12 - - 1 100.00 \n"
-		"(local) - 7 8 60 - - 1 100.00 \n"
-		"(private) - 1 0 4 - - 1 100.00 \n"
-		"(no room in tables) - 1 1 8 - - 1 100.00 \n");
+	assert_string_equal(table("objects"),
+			    "buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
+			    "buffer 2 100 0 25 100 100 100.00 1 100.00 #0\n"
+			    "buffer 3 8192 0 0 0 0 0.00 0 - #0\n"
+			    "(1 given to no counted kernel) 50 0 0 0 0 0.00 0 - \n"
+			    "(outside of objects) - 0 3 12 - - 1 100.00 \n"
+			    "(local) - 7 8 60 - - 1 100.00 \n"
+			    "(private) - 1 0 4 - - 1 100.00 \n"
+			    "(no room in tables) - 1 1 8 - - 1 100.00 \n");
 	assert_non_null(find("bytes that were never touched: 16434")); /* 8192 + 8192 + 50 */
 	assert_non_null(find("accesses outside of all objects: 3"));
 	assert_string_equal(find("accesses that cross the end of an object: 2")->where, "buffer 2");
