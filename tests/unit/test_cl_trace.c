@@ -34,7 +34,9 @@ static uint64_t seen_count[SITES], seen_bytes[SITES], seen_items, seen_groups, s
 static uint64_t seen_argument[BUFFERS];
 static uint64_t tokens[2], token_items[2], token_accesses[2];
 static uint32_t seen_group_size, seen_kernel; /* what it is to be */
+static uint64_t seen_again; /* work-items that come from a barrier, first of the others */
 static _Thread_local uint64_t token_here;
+static _Thread_local uint32_t item_here, entered_here;
 static struct {
 	uintptr_t base;
 	size_t size;
@@ -83,6 +85,11 @@ static void on_enter(uint64_t token, uint32_t kernel, uint32_t item, uint64_t gr
 		ADD(seen_groups, 1);
 	if (item >= group_size || group_size != seen_group_size || kernel != seen_kernel)
 		ADD(seen_wrong, 1);
+	/* One after the other, and all of a group's. */
+	if (item != entered_here)
+		ADD(seen_wrong, 1);
+	entered_here = item + 1 < group_size ? item + 1 : 0;
+	item_here = item;
 	token_here = token;
 }
 
@@ -97,6 +104,9 @@ static void on_argument(uint64_t token, uint32_t index, uint64_t addr)
 static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 {
 	ADD(token_accesses[launch_of(token_here)], 1);
+	if (item < item_here)
+		ADD(seen_again, 1);
+	item_here = item;
 	ADD(seen_count[site], 1);
 	ADD(seen_bytes[site], module.sites[site].bytes);
 	by_buffer(addr, &module.sites[site]);
@@ -233,7 +243,7 @@ static void forget(void)
 	memset(seen_argument, 0, sizeof(seen_argument));
 	memset(token_items, 0, sizeof(token_items));
 	memset(token_accesses, 0, sizeof(token_accesses));
-	seen_items = seen_groups = seen_wrong = 0;
+	seen_items = seen_groups = seen_wrong = seen_again = 0;
 	tokens[0] = 0x123456789abcdef0;
 	tokens[1] = 7;
 }
@@ -394,6 +404,8 @@ static void reduction_with_barriers_halves_its_local_traffic(void **state)
 	assert_int_equal(line_did(9, PASTA_TRACE_LOAD, PASTA_TRACE_LOCAL), 2 * groups * (G - 1));
 	assert_int_equal(line_did(9, PASTA_TRACE_STORE, PASTA_TRACE_LOCAL), groups * (G - 1));
 	assert_int_equal(line_did(12, PASTA_TRACE_LOAD, PASTA_TRACE_LOCAL), groups);
+	/* From each of the six barriers the first work-item is told of after a later one. */
+	assert_int_equal(seen_again, groups * 6);
 }
 
 static void an_atomic_is_a_load_and_a_store(void **state)
