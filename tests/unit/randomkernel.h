@@ -43,6 +43,7 @@ enum rk_op {
 	RK_PRIVATE_LOAD,
 	RK_LOCAL_LOAD,
 	RK_MEMBER,
+	RK_TABLE,
 	RK_EXPRESSIONS,
 	/* Statements. */
 	RK_SET_VAR = RK_EXPRESSIONS,
@@ -319,6 +320,10 @@ static void rk_write_indexed(struct rk_text *t, const struct rk_kernel *k, struc
 		rk_write(t, "])");
 	} else if (n->op == RK_LOCAL_LOAD) {
 		rk_write(t, "%s(local_[li])", rk_from[k->local]);
+	} else if (n->op == RK_TABLE) {
+		rk_write(t, "(uint)table[");
+		rk_write_index(t, k, n->a, RK_PRIVATE);
+		rk_write(t, "]");
 	} else if (n->value) {
 		rk_write(t, "(uint)structs[");
 		rk_write_index(t, k, n->a, k->count[RK_STRUCTS]);
@@ -498,7 +503,8 @@ static void rk_write_block(struct rk_text *t, const struct rk_kernel *k, struct 
 static void rk_write_library(struct rk_text *t)
 {
 	rk_write(t, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-		    "typedef struct { int a; float f; short s[3]; } body;\n");
+		    "typedef struct { int a; float f; short s[3]; } body;\n"
+		    "__constant int table[4] = {3, 10, 17, 24};\n");
 	for (int i = 0; i < RK_SCALARS; i++)
 		rk_write(t,
 			 "uint sum_%s4(%s4 v) { return (uint)(int)v.x + (uint)(int)v.y + "
@@ -690,6 +696,11 @@ static uint32_t rk_eval_indexed(struct rk_world *w, const struct rk_node *n)
 		i = n->add ? rk_eval(w, n->a) % k->group : w->at->li;
 		rk_loads(w, n->line, CLT_LOCAL, size);
 		return rk_peek(k->local, w->local + i * size);
+	}
+	if (n->op == RK_TABLE) {
+		i = rk_eval(w, n->a) % RK_PRIVATE;
+		rk_loads(w, n->line, CLT_CONSTANT, 4);
+		return 7 * i + 3;
 	}
 	if (!n->value) {
 		rk_loads(w, n->line, RK_MINE, 4);

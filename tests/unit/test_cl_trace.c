@@ -34,7 +34,9 @@ static uint64_t seen_count[SITES], seen_bytes[SITES], seen_items, seen_groups, s
 static uint64_t seen_argument[BUFFERS];
 static uint64_t tokens[2], token_items[2], token_accesses[2];
 static uint32_t seen_group_size, seen_kernel; /* what it is to be */
+static uint64_t seen_again; /* work-items that come from a barrier, first of the others */
 static _Thread_local uint64_t token_here;
+static _Thread_local uint32_t item_here, entered_here;
 static struct {
 	uintptr_t base;
 	size_t size;
@@ -83,6 +85,11 @@ static void on_enter(uint64_t token, uint32_t kernel, uint32_t item, uint64_t gr
 		ADD(seen_groups, 1);
 	if (item >= group_size || group_size != seen_group_size || kernel != seen_kernel)
 		ADD(seen_wrong, 1);
+	/* One after the other, and all of a group's. */
+	if (item != entered_here)
+		ADD(seen_wrong, 1);
+	entered_here = item + 1 < group_size ? item + 1 : 0;
+	item_here = item;
 	token_here = token;
 }
 
@@ -97,6 +104,9 @@ static void on_argument(uint64_t token, uint32_t index, uint64_t addr)
 static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 {
 	ADD(token_accesses[launch_of(token_here)], 1);
+	if (item < item_here)
+		ADD(seen_again, 1);
+	item_here = item;
 	ADD(seen_count[site], 1);
 	ADD(seen_bytes[site], module.sites[site].bytes);
 	by_buffer(addr, &module.sites[site]);
@@ -233,7 +243,7 @@ static void forget(void)
 	memset(seen_argument, 0, sizeof(seen_argument));
 	memset(token_items, 0, sizeof(token_items));
 	memset(token_accesses, 0, sizeof(token_accesses));
-	seen_items = seen_groups = seen_wrong = 0;
+	seen_items = seen_groups = seen_wrong = seen_again = 0;
 	tokens[0] = 0x123456789abcdef0;
 	tokens[1] = 7;
 }
@@ -394,6 +404,8 @@ static void reduction_with_barriers_halves_its_local_traffic(void **state)
 	assert_int_equal(line_did(9, PASTA_TRACE_LOAD, PASTA_TRACE_LOCAL), 2 * groups * (G - 1));
 	assert_int_equal(line_did(9, PASTA_TRACE_STORE, PASTA_TRACE_LOCAL), groups * (G - 1));
 	assert_int_equal(line_did(12, PASTA_TRACE_LOAD, PASTA_TRACE_LOCAL), groups);
+	/* From each of the six barriers the first work-item is told of after a later one. */
+	assert_int_equal(seen_again, groups * 6);
 }
 
 static void an_atomic_is_a_load_and_a_store(void **state)
@@ -749,6 +761,84 @@ static void a_structure_given_by_value_arrives_whole(void **state)
 	assert_int_equal(seen_argument[1], 0);
 }
 
+static const char kinds[] =
+	"__kernel void kinds(read_only image2d_t i, sampler_t s, __global float4 *b, float3 f,\n"
+	"	char2 c, __constant float *t, __local float *l, double d)\n"
+	"{\n"
+	"	__local float own[4];\n"
+	"	int x = get_global_id(0);\n"
+	"	l[get_local_id(0)] = f.z * c.y;\n"
+	"	own[get_local_id(0)] = d;\n"
+	"	barrier(CLK_LOCAL_MEM_FENCE);\n"
+	"	b[x] = read_imagef(i, s, (int2)(x, 0)) + t[x] + l[x & 1] + own[x & 3];\n"
+	"}\n";
+
+static void run_kinds(cl_program program, float result[16])
+{
+	static const float pixels[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+	const cl_image_format format = {CL_RGBA, CL_FLOAT};
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 1};
+	const cl_float3 f = {{1, 2, 3}};
+	const cl_char2 c = {{4, 5}};
+	const double d = 0.5;
+	const cl_sampler_properties unscaled[] = {CL_SAMPLER_NORMALIZED_COORDS,
+						  CL_FALSE,
+						  CL_SAMPLER_ADDRESSING_MODE,
+						  CL_ADDRESS_CLAMP,
+						  CL_SAMPLER_FILTER_MODE,
+						  CL_FILTER_NEAREST,
+						  0};
+	const size_t items = 4;
+	cl_kernel k = clCreateKernel(program, "kinds", NULL);
+	cl_sampler s = clCreateSamplerWithProperties(context, unscaled, NULL);
+	cl_mem_flags copy = CL_MEM_COPY_HOST_PTR;
+	cl_mem i = clCreateImage(context, copy, &format, &desc, (void *)pixels, NULL);
+	cl_mem b = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, NULL, NULL);
+	cl_mem t = clCreateBuffer(context, copy, 64, (void *)pixels, NULL);
+	const struct {
+		size_t size;
+		const void *value;
+	} list[] = {{sizeof(i), &i}, {sizeof(s), &s}, {sizeof(b), &b}, {sizeof(f), &f},
+		    {sizeof(c), &c}, {sizeof(t), &t}, {16, NULL},      {sizeof(d), &d}};
+
+	assert_non_null(s);
+	for (cl_uint a = 0; a < 8; a++)
+		assert_int_equal(clSetKernelArg(k, a, list[a].size, list[a].value), CL_SUCCESS);
+	seen_group_size = 4;
+	give_token(k, "kinds", 8, tokens[0]);
+	assert_int_equal(clEnqueueNDRangeKernel(queue, k, 1, NULL, &items, &items, 0, NULL, NULL),
+			 CL_SUCCESS);
+	clEnqueueReadBuffer(queue, b, CL_TRUE, 0, 64, result, 0, NULL, NULL);
+	clReleaseMemObject(i);
+	clReleaseMemObject(b);
+	clReleaseMemObject(t);
+	clReleaseSampler(s);
+	clReleaseKernel(k);
+}
+
+static void arguments_of_all_kinds_arrive(void **state)
+{
+	const struct run r = {.source = kinds};
+	struct pasta_trace_part part = {.program = native_of(&r)};
+	struct pasta_err err = {0};
+	cl_program program = NULL;
+	float native[16], traced[16];
+
+	forget();
+	run_kinds(part.program, native);
+	assert_float_equal(native[0], 1 + 1 + 15 + 0.5f, 0);
+	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
+		fail_msg("%s", err.text);
+	run_kinds(program, traced);
+	assert_memory_equal(native, traced, sizeof(native));
+	assert_int_equal(token_items[0], 4);
+	assert_int_equal(line_did(9, PASTA_TRACE_LOAD, PASTA_TRACE_CONSTANT), 4);
+	assert_int_equal(line_did(9, PASTA_TRACE_LOAD, PASTA_TRACE_LOCAL), 8);
+	clReleaseProgram(program);
+	clReleaseProgram(part.program);
+}
+
 static void a_kernel_without_arguments_has_a_token(void **state)
 {
 	const struct run r = {.source = "__kernel void alone(void)\n"
@@ -1026,6 +1116,7 @@ int main(void)
 		cmocka_unit_test(launches_at_once_are_told_apart_by_their_tokens),
 		cmocka_unit_test(a_kernel_that_a_kernel_calls_is_a_function),
 		cmocka_unit_test(a_structure_given_by_value_arrives_whole),
+		cmocka_unit_test(arguments_of_all_kinds_arrive),
 		cmocka_unit_test(a_kernel_without_arguments_has_a_token),
 		cmocka_unit_test(three_dimensions_and_offsets_are_kept),
 		cmocka_unit_test(what_a_kernel_asks_of_its_launch_is_kept),

@@ -76,10 +76,11 @@ struct pasta_trace_module {
  * what access and range tell of is of the launch and the group that this thread entered last. item
  * is the work-item's number in its group. Work-items run one after the other, in the order of their
  * numbers, each up to the next barrier, or to the end; then all of them go on from there, again
- * from the first. So the first one's enter begins a group; a group has no end of its own but the
- * next one's begin, or the launch's completion; and an item that is not after the one before it,
- * and does not enter, comes from a barrier. What one work-item does is told of in the order in
- * which it does it. */
+ * from the first. So the first one's enter begins a group, and all enter before any passes a
+ * barrier; a group has no end of its own but the next one's begin, or the launch's completion. An
+ * item that is before the last one told of, and does not enter, comes from a barrier; barriers
+ * between which only one work-item accesses memory are not seen. What one work-item does is told of
+ * in the order in which it does it. */
 struct pasta_trace_hooks {
 	/* A work-item begins, before all that it does: of which launch, by its token; of which
 	 * kernel, in which group, both numbered from 0; of how many in the group. A kernel that is
