@@ -155,11 +155,12 @@ static const char *wanted(void)
 					sums[k].objects_max = s->objects_max;
 			}
 	for (int n = 0; n < R_KERNELS; n++) {
-		int best = -1;
+		int best = 0;
 
-		for (int k = 0; k < R_KERNELS; k++)
-			if (!done[k] &&
-			    (best < 0 || sums[k].footprint_max > sums[best].footprint_max))
+		while (done[best])
+			best++;
+		for (int k = best + 1; k < R_KERNELS; k++)
+			if (!done[k] && sums[k].footprint_max > sums[best].footprint_max)
 				best = k;
 		done[best] = true;
 		const struct r_shape *s = &sums[best];
