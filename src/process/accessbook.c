@@ -183,7 +183,7 @@ void pasta_book_never(const struct pasta_book_proc *p, uint64_t *count, uint64_t
 
 	*count = p->never;
 	*bytes = p->never_bytes;
-	while ((top = pasta_map_next(p->allocs, &at, NULL)))
+	while (p->allocs && (top = pasta_map_next(p->allocs, &at, NULL)))
 		for (a = *top; a; a = a->under)
 			if (may_be_cold(a)) {
 				++*count;

@@ -236,13 +236,14 @@ static void find_refused(const struct pasta_access_book *b, struct pasta_out *ou
 
 static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *out)
 {
+	uint64_t all = t->counted + t->sampled;
 	char what[TEXT];
 
 	if (!t->sampled)
 		return;
 	snprintf(what, sizeof(what),
 		 "counted %llu of %llu launches; numbers are scaled by kernel and shape",
-		 (unsigned long long)t->counted, (unsigned long long)(t->counted + t->sampled));
+		 (unsigned long long)t->counted, (unsigned long long)all);
 	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
 						       "launches of one kernel over one range are "
 						       "taken to access alike",

@@ -222,9 +222,10 @@ USED void r_make(bool all)
 	sent = r_keep;
 	for (now_proc = 0; now_proc < R_PROCS; now_proc++) {
 		struct r_proc *p = &r_procs[now_proc];
+		uint64_t launches = 1 + random_below(R_LAUNCHES) * (now_proc == 1 ? 3 : 1);
 
 		r_objects(p);
-		for (uint64_t corr = 1; corr <= R_LAUNCHES; corr++) {
+		for (uint64_t corr = 1; corr <= launches; corr++) {
 			uint64_t k = random_below(R_KERNELS), shape = random_below(R_SHAPES);
 			struct r_shape *s = &p->shapes[k][shape];
 			bool counted = all || !s->counted || !random_below(3);

@@ -346,7 +346,7 @@ static char *cells(void)
 	size_t at = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < chart()->used && at < sizeof(text) - 100; i++)
+	for (size_t i = 0; chart() && i < chart()->used && at < sizeof(text) - 100; i++)
 		at += (size_t)sprintf(text + at, "%.0f %.0f %.0f\n", chart()->items[i].cell.x,
 				      chart()->items[i].cell.y, chart()->items[i].cell.value);
 	return text;

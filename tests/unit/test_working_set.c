@@ -155,11 +155,12 @@ static const char *wanted(void)
 					sums[k].objects_max = s->objects_max;
 			}
 	for (int n = 0; n < R_KERNELS; n++) {
-		int best = -1;
+		int best = 0;
 
-		for (int k = 0; k < R_KERNELS; k++)
-			if (!done[k] &&
-			    (best < 0 || sums[k].footprint_max > sums[best].footprint_max))
+		while (done[best])
+			best++;
+		for (int k = best + 1; k < R_KERNELS; k++)
+			if (!done[k] && sums[k].footprint_max > sums[best].footprint_max)
 				best = k;
 		done[best] = true;
 		const struct r_shape *s = &sums[best];
@@ -168,14 +169,18 @@ static const char *wanted(void)
 		if (!all)
 			continue;
 		at += (size_t)sprintf(
-			text + at, "%s %llu %llu %llu %llu %.2f %llu %llu %llu %.2f\n",
-			r_names[best], (unsigned long long)all, (unsigned long long)s->counted,
+			text + at, "%s %llu %llu %llu %llu %.2f %llu %llu %llu ", r_names[best],
+			(unsigned long long)all, (unsigned long long)s->counted,
 			(unsigned long long)((2 * s->footprint + all) / (2 * all)),
 			(unsigned long long)s->footprint_max, (double)s->objects / (double)all,
 			(unsigned long long)s->objects_max,
 			(unsigned long long)((2 * s->live + all) / (2 * all)),
-			(unsigned long long)((2 * untouched[best] + all) / (2 * all)),
-			(double)s->all_bytes / (double)s->footprint);
+			(unsigned long long)((2 * untouched[best] + all) / (2 * all)));
+		if (s->footprint)
+			at += (size_t)sprintf(text + at, "%.2f\n",
+					      (double)s->all_bytes / (double)s->footprint);
+		else
+			at += (size_t)sprintf(text + at, "-\n");
 	}
 	return text;
 }
@@ -188,7 +193,7 @@ static void random_runs_are_as_a_plain_recount_has_them(void **state)
 		r_give_all(give);
 		assert_int_equal(finish(), 0);
 		assert_string_equal(table("kernels"), wanted());
-		assert_true((find("counted ") == NULL) == (i % 2 == 1));
+		assert_true(i % 2 == 0 || !find("counted "));
 		start_over(NULL);
 	}
 }
