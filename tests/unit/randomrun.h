@@ -232,9 +232,14 @@ static inline struct pasta_event run_work(struct random_run *r, uint32_t proc, u
 
 static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 {
-	static const uint8_t kinds[] = {PASTA_ACCESS_SUM,    PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,
-					PASTA_ACCESS_LAUNCH, PASTA_OBJECT,	 PASTA_SITE};
-	struct pasta_event ev = run_event(kinds[random_below(6)], proc, (uint32_t)random_below(9));
+	/* Most of them are said of a launch, as rows are. */
+	static const uint8_t kinds[] = {
+		PASTA_ACCESS_SUM,   PASTA_ACCESS_SUM, PASTA_ACCESS_SUM,	   PASTA_ACCESS_SUM,
+		PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,  PASTA_ACCESS_BATCH,  PASTA_PC_SAMPLE,
+		PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,  PASTA_ACCESS_LAUNCH, PASTA_ACCESS_LAUNCH,
+		PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,  PASTA_OBJECT,	   PASTA_SITE,
+	};
+	struct pasta_event ev = run_event(kinds[random_below(16)], proc, (uint32_t)random_below(9));
 
 	if (ev.kind == PASTA_PC_SAMPLE) {
 		ev.pc_sample.corr = corr;
