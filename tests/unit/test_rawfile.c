@@ -283,6 +283,7 @@ static void bytes_that_are_no_accesses_are_refused(void **state)
 		assert_null(pasta_rawfile_decode(&head, bytes, &error));
 		assert_int_equal(error, -EINVAL);
 	}
+	head.size = sizeof(bytes);
 	head.count = PASTA_RAW_ACCESSES + 1;
 	pasta_raw_block_seal(&head, bytes);
 	assert_false(pasta_raw_block_ok(&head));
