@@ -11,7 +11,7 @@ accelprof, run, whole = sys.argv[1:]
 
 # Numbers of rows, and what depends on rows that are not there.
 OWN = {"id", "parent", "depth", "scope"}
-STATE = {"allocation", "module", "tensor", "graph_node", "link", "device"}
+STATE = {"allocation", "module", "tensor", "graph_node", "link", "device", "object", "site"}
 SKIP = {"process", "thread", "scope"}
 
 
@@ -72,7 +72,8 @@ def ns(text):
 
 
 def passes(view, row, filters, ranks, start):
-    of_kernel = view in ("kernel", "pc_sample") or (view == "launch" and row["name"])
+    named = view in ("launch", "access_sum", "access_launch") and row["name"]
+    of_kernel = view in ("kernel", "pc_sample") or named
     name = (row.get("function") if view == "pc_sample" else row.get("name")) or ""
     region = row.get("_region") if "_region" in row else \
         row.get("path") if view == "region" else row.get("region")
