@@ -51,7 +51,7 @@ void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape, enum past
 struct pasta_accesses_launch;
 
 /* Before it is given to a device. name is interned, tid the launching thread's, data the handler's
- * own. NULL: no memory. */
+ * own. NULL: no memory, or 65,536 are under way. */
 struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid,
 						   void *data);
 void *pasta_accesses_data(const struct pasta_accesses_launch *launch);
@@ -67,11 +67,15 @@ struct pasta_accesses_launch *pasta_accesses_of(uint64_t token);
  * is told by count_lost. Use: pasta_cpu_thread and pasta_cpu_access.
  */
 struct pasta_cpu *pasta_accesses_thread(struct pasta_accesses_launch *launch, uint32_t group_size);
-/* Objects were told of since: what follows, on this thread, finds them. */
+/* Objects were told of since: what follows, on this thread, finds them. It is nobody's in a group
+ * until the next pasta_cpu_thread. */
 void pasta_accesses_renew(struct pasta_accesses_launch *launch);
-/* An access by itself, where raw ones are wanted; beside pasta_cpu_access. */
+/* An access by itself, where raw ones are wanted; beside pasta_cpu_access, on the same thread,
+ * after pasta_accesses_thread. Its field launch is set here. May wait for the disk, a second at
+ * most. */
 bool pasta_accesses_raw(void);
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
+/* Accesses that could not be counted, or not be kept: told when the launch ends. */
 void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count);
 
 /* It is done, and all its threads with it: emits the rows. Any thread. ran: false: it never ran,

@@ -37,6 +37,7 @@ static const char *const counted[] = {
 	[PASTA_LAUNCH_SAMPLED] = "sampled",
 	[PASTA_LAUNCH_FILTERED] = "filtered",
 	[PASTA_LAUNCH_REFUSED] = "refused",
+	[PASTA_LAUNCH_LOST] = "lost",
 };
 static const char *const moves[] = {
 	[0] = "unspecified",

@@ -283,6 +283,7 @@ static void bytes_that_are_no_accesses_are_refused(void **state)
 		assert_null(pasta_rawfile_decode(&head, bytes, &error));
 		assert_int_equal(error, -EINVAL);
 	}
+	head.size = sizeof(bytes);
 	head.count = PASTA_RAW_ACCESSES + 1;
 	pasta_raw_block_seal(&head, bytes);
 	assert_false(pasta_raw_block_ok(&head));
@@ -309,6 +310,54 @@ static void a_walk_ends_where_its_caller_wants(void **state)
 	assert_int_equal(pasta_accesses_each(&batch, stop_at_ten, &count, NULL), 42);
 	assert_int_equal(count, 10);
 	pasta_stream_free(stream);
+}
+
+/* -- Processes -- */
+
+static void fork_between(void)
+{
+	int status;
+	pid_t pid;
+
+	launches[0] = pasta_accesses_begin(1, 0, 7);
+	pasta_accesses_thread(launches[0], GROUP);
+	for (uint32_t i = 0; i < 50; i++)
+		pasta_accesses_put(launches[0], &(struct pasta_access){.addr = i, .kind = 1});
+	pid = fork();
+	if (!pid) {
+		one_batch();
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		_exit(96);
+	for (uint32_t i = 50; i < 70; i++)
+		pasta_accesses_put(launches[0], &(struct pasta_access){.addr = i, .kind = 1});
+	pasta_accesses_end(launches[0], true);
+	pasta_agent_close();
+}
+
+static void a_forked_child_has_a_file_of_its_own(void **state)
+{
+	size_t counts[2] = {0}, files = 0;
+	const struct pasta_event *ev;
+	struct pasta_stream *s;
+
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it takes the child's writer for its parent's, at the same address */
+#endif
+	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
+	assert_int_equal(in_child(fork_between), 0);
+	s = open_run(NULL);
+	assert_int_equal(pasta_stream_shards(s), 2);
+	assert_int_equal(pasta_rawfile_reset(s), 0);
+	while ((ev = pasta_stream_next(s)))
+		if (ev->kind == PASTA_ACCESS_BATCH && ++files)
+			assert_int_equal(
+				pasta_accesses_each(ev, count_one, &counts[ev->proc], NULL), 0);
+	assert_int_equal(files, 2);
+	assert_int_equal(counts[0] + counts[1], 170);
+	assert_true(counts[0] == 70 || counts[0] == 100);
+	pasta_stream_free(s);
 }
 
 /* -- What cannot be written -- */
@@ -349,6 +398,7 @@ int main(void)
 		CASE(a_name_leads_to_no_file_but_the_runs_own),
 		CASE(bytes_that_are_no_accesses_are_refused),
 		CASE(a_walk_ends_where_its_caller_wants),
+		CASE(a_forked_child_has_a_file_of_its_own),
 		CASE(what_cannot_be_written_is_counted),
 	};
 
