@@ -372,25 +372,29 @@ static void count(struct pasta_access_book *b, struct pasta_book_proc *p,
 	*told = (struct told){s->key, p->launches};
 }
 
+/* What is none of these is said once more of a launch: what it lost. */
 static void on_launch(struct pasta_access_book *b, struct pasta_book_proc *p,
 		      const struct pasta_event *ev)
 {
 	const struct pasta_access_launch *r = &ev->access_launch;
-	struct pasta_book_shape *known = shape_of(b, p, r->name, r->shape);
+	struct pasta_book_shape *known;
 	struct pasta_access_shape *s;
 
+	b->lost = pasta_access_add(b->lost, r->lost);
+	if (ev->sub < PASTA_LAUNCH_COUNTED || ev->sub > PASTA_LAUNCH_REFUSED)
+		return;
+	known = shape_of(b, p, r->name, r->shape);
 	if (!known)
 		return;
 	s = &known->shape;
 	s->told = 1;
-	b->lost = pasta_access_add(b->lost, r->lost);
 	if (ev->sub == PASTA_LAUNCH_COUNTED)
 		count(b, p, s, r->corr);
 	else if (ev->sub == PASTA_LAUNCH_SAMPLED)
 		s->sampled++;
 	else if (ev->sub == PASTA_LAUNCH_FILTERED)
 		s->filtered++;
-	else if (ev->sub == PASTA_LAUNCH_REFUSED) {
+	else {
 		s->refused++;
 		s->detail = r->detail;
 		refuse(b, r->name, r->detail, 1);
