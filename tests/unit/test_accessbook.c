@@ -25,6 +25,7 @@ static bool refused(void)
 #define pasta_pending_new(size, limit) (refused() ? NULL : pasta_pending_new(size, limit))
 #define pasta_pending_add(p, proc, corr) (refused() ? NULL : pasta_pending_add(p, proc, corr))
 #include "../../src/process/accessbook.c"
+#include "../../src/process/accessobjects.c"
 #include "../../src/process/accesstell.c"
 #undef malloc
 #undef calloc
