@@ -82,6 +82,21 @@ struct pasta_book_refused {
 	uint64_t count;
 };
 
+/* Keys are not those that rows have for spaces and the like: serial numbers begin after them. */
+static inline uint64_t pasta_book_key(const struct pasta_book_proc *p, uint32_t *serial)
+{
+	return pasta_pair(p->number, (uint32_t)PASTA_OBJECT_FIRST + (*serial)++);
+}
+
+/* Of accessobjects.c. What cannot be kept sets failed. */
+void pasta_book_on_alloc(struct pasta_access_book *b, struct pasta_book_proc *p,
+			 const struct pasta_event *ev);
+void pasta_book_on_free(struct pasta_book_proc *p, const struct pasta_free *r);
+void pasta_book_on_object(struct pasta_access_book *b, struct pasta_book_proc *p,
+			  const struct pasta_object *r);
+/* The place of an object that a row names; one without bytes if nobody told of it. */
+const struct pasta_book_place *pasta_book_place_of(struct pasta_access_book *b,
+						   struct pasta_book_proc *p, uint64_t id);
 /* Live allocations that are no objects, and those that were freed. */
 void pasta_book_never(const struct pasta_book_proc *p, uint64_t *count, uint64_t *bytes);
 

@@ -51,9 +51,6 @@ static const uint64_t is_state = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(
 				 PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |
 				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(QUEUE) |
 				 PASTA_BIT(OBJECT) | PASTA_BIT(SITE);
-/* What has a kernel, always: one without a name is of a kernel without a name. */
-static const uint64_t is_kernel =
-	PASTA_BIT(KERNEL) | PASTA_BIT(PC_SAMPLE) | PASTA_BIT(ACCESS_SUM) | PASTA_BIT(ACCESS_LAUNCH);
 
 struct pasta_filter *pasta_filter_new(void)
 {
@@ -460,9 +457,9 @@ static bool pass_fields(struct pasta_sieve *s, const struct pasta_event *ev)
 {
 	const struct pasta_filter *f = s->filter;
 	bool kernels = has(f, PASTA_FILTER_KERNEL) || has(f, PASTA_FILTER_EXCLUDE);
+	bool is_kernel = ev->kind == PASTA_KERNEL || ev->kind == PASTA_PC_SAMPLE;
 
-	if (kernels && (is_kernel >> ev->kind & 1 || kernel_of(ev)) &&
-	    !pass_kernel(s, kernel_of(ev)))
+	if (kernels && (is_kernel || kernel_of(ev)) && !pass_kernel(s, kernel_of(ev)))
 		return false;
 	if (has(f, PASTA_FILTER_DEVICE) && has_device >> ev->kind & 1 &&
 	    !in_ranges(f, PASTA_FILTER_DEVICE, device_of(ev)))

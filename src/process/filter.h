@@ -4,8 +4,8 @@
  * What a filter does not apply to passes: a copy is of no kernel, an allocation lasts beyond any
  * window. Filters of different sorts must all let an event pass; of the same sort, one must.
  *
- *   kernel, exclude    names, by extended regular expressions: kernels, samples, memory accesses,
- *                      and launches that have a name and are not of a graph
+ *   kernel, exclude    names, by extended regular expressions: kernels, samples, accesses, and
+ *                      launches that have a name and are not of a graph
  *   device, stream     what has the field, but modules; and objects, which accesses without the
  *                      field name
  *   rank               whole shards

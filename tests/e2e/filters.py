@@ -72,8 +72,8 @@ def ns(text):
 
 
 def passes(view, row, filters, ranks, start):
-    of_kernel = view in ("kernel", "pc_sample", "access_sum", "access_launch") or \
-        (view in ("launch", "access_batch") and row["name"])
+    named = view in ("launch", "access_sum", "access_batch", "access_launch") and row["name"]
+    of_kernel = view in ("kernel", "pc_sample") or named
     name = (row.get("function") if view == "pc_sample" else row.get("name")) or ""
     region = row.get("_region") if "_region" in row else \
         row.get("path") if view == "region" else row.get("region")

@@ -25,6 +25,7 @@ static bool refused(void)
 #define pasta_pending_new(size, limit) (refused() ? NULL : pasta_pending_new(size, limit))
 #define pasta_pending_add(p, proc, corr) (refused() ? NULL : pasta_pending_add(p, proc, corr))
 #include "../../src/process/accessbook.c"
+#include "../../src/process/accessobjects.c"
 #include "../../src/process/accesstell.c"
 #undef malloc
 #undef calloc
@@ -155,6 +156,25 @@ static void allocations_that_no_kernel_is_given_are_counted(void **state)
 	t = pasta_access_book_totals(b);
 	assert_int_equal(t.never, 3);
 	assert_int_equal(t.never_bytes, 7 + 9 + 11);
+	pasta_access_book_free(b);
+}
+
+static void what_is_lost_is_added_up_and_is_no_launch(void **state)
+{
+	struct pasta_access_book *b = pasta_access_book_new(ALL);
+	struct pasta_event ev = event(PASTA_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), 0);
+
+	(void)state;
+	launch(b, 0, PASTA_LAUNCH_COUNTED, 1);
+	ev.sub = PASTA_LAUNCH_REFUSED + 1;
+	ev.access_launch.corr = 1;
+	ev.access_launch.lost = 40;
+	pasta_access_book_event(b, &ev);
+	ev.access_launch.lost = 2;
+	pasta_access_book_event(b, &ev);
+	assert_int_equal(pasta_access_book_totals(b).lost, 42);
+	assert_int_equal(pasta_access_book_totals(b).counted, 1);
+	assert_int_equal(pasta_map_count(b->shapes), 1);
 	pasta_access_book_free(b);
 }
 
@@ -300,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_at_an_address_is_the_latest_that_is_live),
 		cmocka_unit_test(allocations_that_no_kernel_is_given_are_counted),
+		cmocka_unit_test(what_is_lost_is_added_up_and_is_no_launch),
 		cmocka_unit_test(rows_of_many_launches_may_come_in_turns),
 		cmocka_unit_test(a_page_has_the_bytes_of_each_object_in_it),
 		cmocka_unit_test(scaling_rounds_and_never_wraps),
