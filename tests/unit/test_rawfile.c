@@ -319,7 +319,7 @@ static void fork_between(void)
 	int status;
 	pid_t pid;
 
-	launches[0] = pasta_accesses_begin(1, 0, 7);
+	launches[0] = pasta_accesses_begin(1, 0, 7, NULL);
 	pasta_accesses_thread(launches[0], GROUP);
 	for (uint32_t i = 0; i < 50; i++)
 		pasta_accesses_put(launches[0], &(struct pasta_access){.addr = i, .kind = 1});
