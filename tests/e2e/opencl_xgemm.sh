@@ -13,4 +13,12 @@ has "tests passed" run.out '[1-9][0-9]* test\(s\) passed'
 grep -E '[1-9][0-9]* test\(s\) failed' run.out && failed "tests failed"
 "$dump" run >run.dump || failed "dump"
 "${events[@]}" counts run.dump run.count || failed "not what the layer counted"
+
+if hot hot -- clblast_test_xgemm; then
+	has "hotness: tests passed" hot.out '[1-9][0-9]* test\(s\) passed'
+	grep -E '[1-9][0-9]* test\(s\) failed' hot.out && failed "hotness: tests failed"
+	is "hotness: stderr" "$(cat hot.err)" ""
+	has "hotness: counted" <(accessed hot) '^[1-9][0-9]* accesses$'
+	lines "hotness: left out" <(accessed hot) 1
+fi
 done_
