@@ -55,8 +55,10 @@ struct thread {
 	struct pasta_filler filler; /* of raw ones; its q is NULL where there are none */
 };
 
-/* All there is of one process: a forked child makes its own. */
+/* All there is of one process: a forked child makes its own. From the heap, as all that it points
+ * to, and its parent's stays: so a leak checker finds none of it lost. */
 struct driver {
+	struct driver *parent;
 	struct pasta_sampler *sampler;
 	struct pasta_told *told;
 	struct pasta_rawwriter *raw;	  /* NULL: they are not wanted, or cannot be written */
@@ -82,6 +84,7 @@ static struct {
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct driver *) driver;
+static struct driver *parent;	    /* of a forked child: its parent's */
 static _Atomic uint64_t last_token; /* a child's are none of its parent's */
 static _Atomic uint32_t last_site;
 static pthread_key_t thread_end;
@@ -135,6 +138,7 @@ static void forked(void)
 	if (d && d->raw)
 		pasta_rawwriter_forked(d->raw);
 	pthread_mutex_init(&making, NULL);
+	parent = d ? d : parent;
 	atomic_store(&driver, NULL);
 	self = NULL;
 }
@@ -168,7 +172,8 @@ static bool read_config(const char *words, struct pasta_err *err)
 
 	if (!text || !read_words(text)) {
 		pasta_fail(err, -EINVAL,
-			   PASTA_ENV_ACCESSES " is MASK[,page=SHIFT][,launches=K][,raw][,inexact], not '%s'",
+			   PASTA_ENV_ACCESSES
+			   " is MASK[,page=SHIFT][,launches=K][,raw][,inexact], not '%s'",
 			   words);
 		free(text);
 		return false;
@@ -212,11 +217,12 @@ bool pasta_accesses_inexact(void)
 
 static struct driver *driver_make(void)
 {
-	struct driver *d = pasta_memory_new(sizeof(*d));
+	struct driver *d = calloc(1, sizeof(*d));
 	struct pasta_err err = {0};
 
 	if (!d)
 		return NULL;
+	d->parent = parent;
 	d->sampler = pasta_sampler_new(config.kernel, config.exclude, config.launches, &err);
 	d->told = pasta_told_new();
 	if (d->sampler && d->told) {
@@ -228,7 +234,7 @@ static struct driver *driver_make(void)
 	}
 	pasta_sampler_free(d->sampler);
 	pasta_told_free(d->told);
-	pasta_memory_free(d, sizeof(*d));
+	free(d);
 	return NULL;
 }
 
@@ -298,7 +304,13 @@ void pasta_accesses_gone(uint64_t addr, uint64_t object)
 
 uint32_t pasta_accesses_sites(uint32_t count)
 {
-	return atomic_fetch_add(&last_site, count) + 1;
+	uint32_t last = atomic_load(&last_site);
+
+	do
+		if (count > UINT32_MAX - last)
+			return 0;
+	while (!atomic_compare_exchange_weak(&last_site, &last, last + count));
+	return last + 1;
 }
 
 /* -- Launches. -- */
@@ -325,8 +337,8 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
 	return what;
 }
 
-void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape, enum pasta_access_launch_sub what,
-			 uint32_t name, uint32_t detail)
+void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
+			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail)
 {
 	struct pasta_event ev;
 
@@ -698,6 +710,8 @@ static void gather(struct driver *d, uint64_t token)
 			pasta_cpu_drain(t->cpu, &none);
 			if (t->filler.q)
 				pasta_filler_flush(&t->filler);
+			pasta_objects_unpin(t->version);
+			t->version = NULL;
 			atomic_store(&t->token, NO_LAUNCH);
 			pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 		}

@@ -33,7 +33,8 @@ uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, ui
  * before its end is told. 0: whichever is there. */
 void pasta_accesses_gone(uint64_t addr, uint64_t object);
 
-/* So many new numbers for sites: the first of them. Their SITE events are the handler's. */
+/* So many new numbers for sites: the first of them; 0: there are not as many left. Their SITE
+ * events are the handler's. */
 uint32_t pasta_accesses_sites(uint32_t count);
 
 /* -- Launches -- */
@@ -45,8 +46,8 @@ uint64_t pasta_accesses_shape(const char *kernel, const uint32_t grid[3], const 
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
 /* Emit ACCESS_LAUNCH, on the launching thread, after LAUNCH and with its time: it comes before what
  * is counted. name and detail are interned. */
-void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape, enum pasta_access_launch_sub what,
-			 uint32_t name, uint32_t detail);
+void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
+			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail);
 
 struct pasta_accesses_launch;
 

@@ -202,7 +202,7 @@ static int start(struct pasta_rawwriter *w)
 
 struct pasta_rawwriter *pasta_rawwriter_new(void)
 {
-	struct pasta_rawwriter *w = pasta_memory_new(sizeof(*w));
+	struct pasta_rawwriter *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -214,7 +214,7 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 		return w;
 	ZSTD_freeCCtx(w->zstd);
 	pasta_batches_free(w->batches);
-	pasta_memory_free(w, sizeof(*w));
+	free(w);
 	return NULL;
 }
 

@@ -20,7 +20,7 @@ is "kernels: stderr" "$(cat kernels.err)" ""
 is "kernels: dropped" "$(tail -n 1 kernels.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
 
 # The ways that programs have to launch kernels.
-for way in link svm parts once together clone image wrong free; do
+for way in link svm parts once together clone image wrong free ended; do
 	"$ACCELPROF" run -q --record all -o "$way" -- "${every[@]}" "$programs/cl_count" "$way" >"$way.out" 2>"$way.err"
 	is "$way: status" $? 0
 	is "$way: stderr" "$(cat "$way.err")" ""
@@ -29,6 +29,21 @@ for way in link svm parts once together clone image wrong free; do
 	is "$way: refused" "$("${counts[@]}" why "$way.dump")" ""
 done
 is "image: what is not counted" "$(grep '"kind":"site"' image.dump | grep -c '"callee":"read_imagei"')" 1
+
+# The program's own errors.
+"$programs/cl_bad" arguments >bad.native
+"$ACCELPROF" run -q --record all -o bad -- "${every[@]}" "$programs/cl_bad" arguments >bad.out 2>bad.err
+is "arguments: status" $? 4
+is "arguments: what it sees" "$(cat bad.out)" "$(cat bad.native)"
+is "arguments: stderr" "$(cat bad.err)" ""
+
+# No leak of ours. PoCL has one, now and then, when it compiles.
+for words in 0x7e,launches=0 0x7e,launches=0,raw; do
+	rm -rf exact
+	"$ACCELPROF" run -q --record all -o exact -- env PASTA_ACCESSES=$words "$programs/cl_exact_asan" >exact.out 2>exact.err
+	is "leaks, $words: of ours" "$(grep pasta exact.err)" ""
+	is "leaks, $words: results" "$(tail -c 2 exact.out)" "}"
+done
 
 # What cannot be counted runs as it is, and is named.
 for way in binary loose; do

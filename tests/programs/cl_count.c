@@ -1,7 +1,7 @@
 /*
  * cl_count - kernels launched in the ways that programs have, to have their accesses counted.
  *
- *	cl_count link|binary|loose|svm|parts|once|together|clone|image|wrong|free
+ *	cl_count link|binary|loose|svm|parts|once|together|clone|image|wrong|free|ended
  *
  * Each way checks its own results, and prints what was accessed: "SIZE LOADS STORES BYTES" for each
  * object, by its size, which no other has.
@@ -229,8 +229,8 @@ static void together(void)
 	CHECK(status);
 	for (int i = 0; i < 32; i++) {
 		set(k, to[i % 2], from[i % 2], 7 + i % 2);
-		CHECK(clEnqueueNDRangeKernel(queues[i % 2], k, 1, NULL, &n, NULL, i < 2, i < 2 ? &go : NULL,
-					     NULL));
+		CHECK(clEnqueueNDRangeKernel(queues[i % 2], k, 1, NULL, &n, NULL, i < 2,
+					     i < 2 ? &go : NULL, NULL));
 	}
 	CHECK(clSetUserEventStatus(go, CL_COMPLETE));
 	CHECK(clFinish(queues[1]));
@@ -268,19 +268,18 @@ static void clone(void)
 /* What an image holds is not counted; the buffer beside it is. */
 static void image(void)
 {
-	cl_program p = build(context,
-			     "__constant sampler_t s = CLK_NORMALIZED_COORDS_FALSE |"
-			     " CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"
-			     "__kernel void look(__read_only image2d_t in, __global int *to)\n"
-			     "{\n"
-			     "	int i = get_global_id(0);\n"
-			     "	to[i] = read_imagei(in, s, (int2)(i, 0)).x;\n"
-			     "}\n");
+	cl_program p =
+		build(context, "__constant sampler_t s = CLK_NORMALIZED_COORDS_FALSE |"
+			       " CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"
+			       "__kernel void look(__read_only image2d_t in, __global int *to)\n"
+			       "{\n"
+			       "	int i = get_global_id(0);\n"
+			       "	to[i] = read_imagei(in, s, (int2)(i, 0)).x;\n"
+			       "}\n");
 	cl_kernel k = new_kernel(p, "look");
 	cl_image_format format = {CL_RGBA, CL_SIGNED_INT32};
-	cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D,
-			      .image_width = N,
-			      .image_height = 1};
+	cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = N, .image_height = 1};
 	cl_mem to = new_buffer(context, 2048), in;
 	cl_int status;
 
@@ -336,15 +335,56 @@ static void free_(void)
 	}
 }
 
+static _Atomic int ends;
+
+static void CL_CALLBACK ended(cl_context c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	ends++;
+}
+
+/* Contexts that end when all that is in them is released: nobody else holds them. */
+static void contexts(void)
+{
+	enum { CONTEXTS = 8 };
+	cl_context mine = context;
+	cl_command_queue my_queue = queue;
+
+	for (int i = 0; i < CONTEXTS; i++) {
+		cl_program p;
+
+		context = new_context();
+		CHECK(clSetContextDestructorCallback(context, ended, NULL));
+		queue = new_queue(context, 0);
+		p = build(context, add);
+		CHECK(clRetainProgram(p));
+		CHECK(clReleaseProgram(p));
+		run(p);
+		run(p);
+		CHECK(clReleaseProgram(p));
+		CHECK(clReleaseCommandQueue(queue));
+		CHECK(clReleaseContext(context));
+	}
+	/* PoCL's threads may be late to let go. */
+	for (int i = 0; i < 5000 && ends < CONTEXTS; i++)
+		usleep(1000);
+	EXPECT(ends == CONTEXTS);
+	context = mine;
+	queue = my_queue;
+	touched(4096, 2 * CONTEXTS * N, 0);
+	touched(2048, 0, 2 * CONTEXTS * N);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} ways[] = {
-		{"link", linked},		{"binary", binary}, {"loose", loose}, {"svm", svm},
+		{"link", linked},	{"binary", binary}, {"loose", loose}, {"svm", svm},
 		{"parts", parts},	{"once", once},	    {"clone", clone}, {"image", image},
-		{"together", together}, {"wrong", wrong},   {"free", free_},
+		{"together", together}, {"wrong", wrong},   {"free", free_},  {"ended", contexts},
 	};
 
 	find_device();

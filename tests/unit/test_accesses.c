@@ -575,6 +575,60 @@ static void a_thread_keeps_the_objects_it_began_with_until_they_are_renewed(void
 	assert_int_equal(f.dropped, 5);
 }
 
+/* More launches at once than have sums: the last one's counts are lost, and with them its view. */
+static void crowd(void)
+{
+	enum { CROWD = 65 };
+	struct pasta_accesses_launch *l[CROWD + 1], *after;
+
+	must(pasta_accesses_object(1, BASE, 100, 0, 0) == PASTA_OBJECT_FIRST);
+	for (int i = 0; i <= CROWD; i++)
+		l[i] = pasta_accesses_begin((uint64_t)i + 1, 0, 1, NULL);
+	for (int i = 0; i < CROWD; i++)
+		pasta_cpu_access(pasta_accesses_thread(l[i], GROUP), BASE, 4, PASTA_ACCESS_LOAD, 0,
+				 1);
+	must(!pasta_accesses_thread(l[CROWD], GROUP));
+	pasta_accesses_end(l[CROWD - 1], true);
+	pasta_accesses_end(l[0], true);
+	must(pasta_accesses_object(2, BASE + PAGE, 100, 0, 0) == PASTA_OBJECT_FIRST + 1);
+	after = pasta_accesses_begin(1000, 0, 1, NULL);
+	pasta_cpu_access(pasta_accesses_thread(after, GROUP), BASE + PAGE, 4, PASTA_ACCESS_LOAD, 0,
+			 1);
+	pasta_accesses_end(after, true);
+	pasta_agent_close();
+}
+
+static void a_thread_whose_counts_were_lost_sees_the_objects_of_its_next_launch(void **state)
+{
+	struct found f;
+
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(crowd), 0);
+	f = read_run();
+	assert_int_equal(f.dropped, 1);
+	assert_int_equal(got_count, 2);
+	assert_int_equal(got[0].corr, 1);
+	assert_int_equal(got[0].key0, PASTA_OBJECT_FIRST);
+	assert_int_equal(got[1].corr, 1000);
+	assert_int_equal(got[1].key0, PASTA_OBJECT_FIRST + 1);
+}
+
+static void take_all_sites(void)
+{
+	must(pasta_accesses_sites(UINT32_C(1) << 31) == 1);
+	must(!pasta_accesses_sites(UINT32_C(1) << 31));
+	must(pasta_accesses_sites(5) == (UINT32_C(1) << 31) + 1);
+	must(pasta_accesses_sites(UINT32_MAX - (UINT32_C(1) << 31) - 5));
+	must(!pasta_accesses_sites(1));
+	must(!pasta_accesses_sites(1));
+}
+
+static void no_site_has_a_number_of_another(void **state)
+{
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(take_all_sites), 0);
+}
+
 /* -- Fork. -- */
 
 static void count_alone(uint64_t corr, uint64_t loads)
@@ -647,6 +701,8 @@ int main(void)
 		CASE(an_object_that_is_told_again_is_the_same_one),
 		CASE(objects_are_found_again_among_many),
 		CASE(a_thread_keeps_the_objects_it_began_with_until_they_are_renewed),
+		CASE(a_thread_whose_counts_were_lost_sees_the_objects_of_its_next_launch),
+		CASE(no_site_has_a_number_of_another),
 		CASE(a_forked_child_begins_anew),
 	};
 

@@ -58,14 +58,16 @@ uint32_t cl_count_flags(const struct pasta_trace_site *site)
 
 uint32_t cl_count_block(void)
 {
-	return (pasta_accesses_sites(2 * BLOCK) + BLOCK - 1) / BLOCK * BLOCK;
+	uint32_t first = pasta_accesses_sites(2 * BLOCK);
+
+	return first ? (first + BLOCK - 1) / BLOCK * BLOCK : 0;
 }
 
 bool cl_count_sites(const struct pasta_trace_module *m, uint32_t first)
 {
 	struct site *block;
 
-	if (m->site_count > BLOCK || first / BLOCK >= BLOCKS)
+	if (m->site_count > BLOCK)
 		return false;
 	block = calloc(m->site_count + 1, sizeof(*block));
 	if (!block)
@@ -144,13 +146,15 @@ static void put(uint64_t addr, uint32_t site, const struct site *s)
 	pasta_accesses_put(here.launch, &a);
 }
 
-/* The work-item is another one than that of the access before. */
-static bool turn_to(uint32_t item)
+/* The work-item is another one than that of the access before. False: nothing counts n of them. */
+static bool turn_to(uint32_t item, uint64_t n)
 {
 	if (!here.cpu && here.launch)
 		here.cpu = pasta_accesses_thread(here.launch, here.group_size);
-	if (!here.cpu)
+	if (!here.cpu) {
+		pasta_accesses_lost(here.launch, n);
 		return false;
+	}
 	here.item = item;
 	here.stamp++;
 	pasta_cpu_thread(here.cpu, (uint32_t)here.group, item);
@@ -166,20 +170,20 @@ static inline void count(uint64_t addr, uint32_t site, const struct site *s)
 
 static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 {
-	const struct site *s = &atomic_load_explicit(&sites[site / BLOCK],
-						     memory_order_acquire)[site % BLOCK];
+	const struct site *s =
+		&atomic_load_explicit(&sites[site / BLOCK], memory_order_acquire)[site % BLOCK];
 
-	if ((item == here.item && here.cpu) || turn_to(item))
+	if ((item == here.item && here.cpu) || turn_to(item, 1))
 		count(addr, site, s);
 }
 
 /* All work-items tell of a group's copy, which is one. */
 static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t n, uint64_t stride)
 {
-	const struct site *s = &atomic_load_explicit(&sites[site / BLOCK],
-						     memory_order_acquire)[site % BLOCK];
+	const struct site *s =
+		&atomic_load_explicit(&sites[site / BLOCK], memory_order_acquire)[site % BLOCK];
 
-	if (item || (here.item && !turn_to(item)) || !here.cpu)
+	if (item || ((here.item || !here.cpu) && !turn_to(item, n)))
 		return;
 	for (uint64_t i = 0; i < n; i++)
 		count(addr + i * stride, site, s);
@@ -251,7 +255,10 @@ void cl_count_begin(struct cl_work *w)
 	w->counted = pasta_accesses_choose(cl_kernel_name(w->kernel), w->shape);
 	if (w->counted != PASTA_LAUNCH_COUNTED)
 		return;
-	w->count = count_new(w, &q);
+	if (!q.number)
+		why = "its queue is not known"; /* or none: the driver says so */
+	else
+		w->count = count_new(w, &q);
 	if (w->count)
 		w->twin = cl_twin_take(w->kernel, device_of(w), w->count, &why);
 	if (!w->twin)

@@ -32,6 +32,10 @@ struct cl_count {
 /* programs.c: the program that tells, built when it is first asked for; to be released. NULL: *why
  * says why there is none. */
 cl_program cl_twin(cl_program program, cl_device_id device, const char **why);
+/* A kernel of the program's own is made of it, is released: what is kept of a program ends with the
+ * last of them and the program's own references. */
+void cl_program_hold(cl_program program);
+void cl_program_let_go(cl_program program);
 
 /* kernels.c: how many arguments a kernel has. */
 uint32_t cl_kernel_arguments(cl_kernel kernel);
@@ -53,8 +57,9 @@ void cl_mem_object(const void *root, uint64_t addr, uint64_t object);
 /* count.c: what the instrumented kernels call; what a site's events and the hooks know of it. */
 extern const struct pasta_trace_hooks cl_count_hooks;
 uint32_t cl_count_flags(const struct pasta_trace_site *site);
-/* The first of the numbers that are set aside for a program's sites. False: there are too many. */
+/* The first of the numbers that are set aside for a program's sites; 0: there are none left. */
 uint32_t cl_count_block(void);
+/* False: there are too many. */
 bool cl_count_sites(const struct pasta_trace_module *module, uint32_t first);
 
 #endif

@@ -32,6 +32,8 @@ struct spare {
 /* All are in one list, where a leak checker finds them. */
 struct arguments {
 	struct arguments *next;
+	cl_program program;
+	uint32_t refs; /* the program's own; 0: the handle may come again, as another kernel's */
 	struct spare *spares;
 	struct info infos[INFOS];
 	uint32_t count, room;
@@ -51,15 +53,23 @@ static struct arguments *all;
 
 /* -- Arguments -- */
 
-static void arguments_clear(struct arguments *a)
+/* Without the lock: a context may end with them, and then a function of the program's is called. */
+static void spares_free(struct spare *s)
 {
-	struct spare *s, *next;
+	struct spare *next;
 
-	for (s = a->spares; s; s = next) {
+	for (; s; s = next) {
 		next = s->next;
 		cl_below.clReleaseKernel(s->kernel);
 		free(s);
 	}
+}
+
+/* Its spares are the caller's. */
+static struct spare *arguments_clear(struct arguments *a)
+{
+	struct spare *spares = a->spares;
+
 	for (uint32_t i = 0; i < a->count; i++) {
 		free(a->list[i].value);
 		a->list[i] = (struct argument){0};
@@ -70,14 +80,20 @@ static void arguments_clear(struct arguments *a)
 	}
 	a->spares = NULL;
 	a->count = 0;
+	a->refs = 0;
+	return spares;
 }
 
 static void arguments_new(struct kernel *k, cl_kernel kernel)
 {
+	struct spare *spares = NULL;
 	struct argument *list;
+	cl_program program = NULL;
 	cl_uint count = 0;
 
 	cl_below.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
+	cl_below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
+	cl_program_hold(program);
 	pthread_mutex_lock(&lock);
 	if (!k->arguments) {
 		k->arguments = calloc(1, sizeof(*k->arguments));
@@ -87,7 +103,9 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 		}
 	}
 	if (k->arguments) {
-		arguments_clear(k->arguments);
+		spares = arguments_clear(k->arguments);
+		k->arguments->program = program;
+		k->arguments->refs = 1;
 		if (count > k->arguments->room) {
 			list = calloc(count, sizeof(*list));
 			if (list) {
@@ -99,6 +117,29 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 		k->arguments->count = count <= k->arguments->room ? count : 0;
 	}
 	pthread_mutex_unlock(&lock);
+	spares_free(spares);
+}
+
+/* The program has one reference more, or less. What was kept ends with its last. */
+static void refer(cl_kernel kernel, bool more)
+{
+	struct kernel *k = cl_table_find(&kernels, kernel);
+	struct spare *spares = NULL;
+	bool last = false;
+
+	if (!k || !k->arguments)
+		return;
+	pthread_mutex_lock(&lock);
+	if (k->arguments->refs) {
+		k->arguments->refs += more ? 1 : -1;
+		last = !k->arguments->refs;
+	}
+	if (last)
+		spares = arguments_clear(k->arguments);
+	pthread_mutex_unlock(&lock);
+	spares_free(spares);
+	if (last)
+		cl_program_let_go(k->arguments->program);
 }
 
 static void *same(const void *value, size_t size)
@@ -266,9 +307,13 @@ void cl_twin_give(cl_kernel kernel, cl_device_id device, cl_kernel twin)
 	s->device = device;
 	s->kernel = twin;
 	pthread_mutex_lock(&lock);
-	s->next = k->arguments->spares;
-	k->arguments->spares = s;
+	if (k->arguments->refs) {
+		s->next = k->arguments->spares;
+		k->arguments->spares = s;
+		s = NULL;
+	}
 	pthread_mutex_unlock(&lock);
+	spares_free(s); /* released meanwhile */
 }
 
 /* -- The program's own -- */
@@ -379,8 +424,34 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clSetKernelExecInfo(cl_kernel kernel
 	return r;
 }
 
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clRetainKernel(cl_kernel kernel)
+{
+	cl_int r = cl_below.clRetainKernel(kernel);
+
+	if (r == CL_SUCCESS)
+		refer(kernel, true);
+	return r;
+}
+
+/* Before it is released: another thread may get the same handle at once. */
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clReleaseKernel(cl_kernel kernel)
+{
+	refer(kernel, false);
+	return cl_below.clReleaseKernel(kernel);
+}
+
+/* Another thread may have held it. */
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 void cl_wrap_kernels(cl_icd_dispatch *table)
 {
+	if (cl_counts())
+		pthread_atfork(NULL, NULL, forked);
+	CL_WRAP(table, clRetainKernel);
+	CL_WRAP(table, clReleaseKernel);
 	CL_WRAP(table, clCreateKernel);
 	CL_WRAP(table, clCreateKernelsInProgram);
 	CL_WRAP(table, clCloneKernel);

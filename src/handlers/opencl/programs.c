@@ -28,6 +28,7 @@ struct twin {
 /* By handle. All are in one list, where a leak checker finds them. */
 struct program {
 	struct program *next;
+	uint32_t refs; /* the program's own, and kernels; 0: it may come again, as another */
 	struct recipe *recipe;
 	const char *why; /* there is no recipe */
 	struct twin *twins;
@@ -125,8 +126,7 @@ static cl_program copy(cl_program program)
 
 	if (!cl_below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &size) && size > 1)
 		text = malloc(size);
-	if (text &&
-	    !cl_below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, text, NULL) &&
+	if (text && !cl_below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, text, NULL) &&
 	    !cl_below.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof(context), &context,
 				       NULL))
 		own = cl_below.clCreateProgramWithSource(context, 1, (const char **)&text, NULL,
@@ -197,28 +197,41 @@ static struct recipe *recipe_of_inputs(cl_uint count, const cl_program *list)
 	return r;
 }
 
-static void forget(struct program *p)
+/* What is kept of a program. It is given back without the lock: a context may end with it, and then
+ * a function of the program's is called. */
+struct kept {
+	struct recipe *recipe;
+	struct twin *twins;
+};
+
+static struct kept take(struct program *p)
+{
+	struct kept k = {p->recipe, p->twins};
+
+	p->twins = NULL;
+	p->recipe = NULL;
+	return k;
+}
+
+static void give_back(struct kept k)
 {
 	struct twin *t, *next;
 
-	for (t = p->twins; t; t = next) {
+	for (t = k.twins; t; t = next) {
 		next = t->next;
 		if (t->program)
 			cl_below.clReleaseProgram(t->program);
 		free(t);
 	}
-	recipe_free(p->recipe);
-	p->twins = NULL;
-	p->recipe = NULL;
+	recipe_free(k.recipe);
 }
 
-/* The program is built so, or anew so; recipe is taken. With the lock held. */
-static void built(cl_program program, struct recipe *recipe, const char *why)
+/* With the lock held; NULL: no memory. */
+static struct program *program_of(cl_program program)
 {
-	struct program_entry *e;
 	bool added;
+	struct program_entry *e = cl_table_get(&programs, program, sizeof(*e), &added);
 
-	e = cl_table_get(&programs, program, sizeof(*e), &added);
 	if (e && !e->program) {
 		e->program = calloc(1, sizeof(*e->program));
 		if (e->program) {
@@ -226,35 +239,77 @@ static void built(cl_program program, struct recipe *recipe, const char *why)
 			all = e->program;
 		}
 	}
-	if (!e || !e->program) {
-		recipe_free(recipe);
-		return;
-	}
-	forget(e->program);
-	e->program->recipe = recipe;
-	e->program->why = recipe ? NULL : why;
+	return e ? e->program : NULL;
+}
+
+/* The program is built so, or anew so; recipe is taken. With the lock held; what it returns is to
+ * be given back without it. */
+static struct kept built(cl_program program, struct recipe *recipe, const char *why)
+{
+	struct program *p = program_of(program);
+	struct kept old;
+
+	if (!p)
+		return (struct kept){recipe, NULL};
+	old = take(p);
+	p->recipe = recipe;
+	p->why = recipe ? NULL : why;
+	return old;
 }
 
 static void built_from_source(cl_program program, const struct pasta_trace_part *part)
 {
 	struct recipe *recipe;
+	struct kept old;
 
 	if (!cl_counts() || !program)
 		return;
 	recipe = recipe_of_part(part);
 	pthread_mutex_lock(&lock);
-	built(program, recipe, "its program did not come as source");
+	old = built(program, recipe, "its program did not come as source");
 	pthread_mutex_unlock(&lock);
+	give_back(old);
 }
 
 static void built_from_inputs(cl_program program, cl_uint count, const cl_program *list)
 {
+	struct kept old;
+
 	if (!cl_counts() || !program)
 		return;
 	pthread_mutex_lock(&lock);
-	built(program, recipe_of_inputs(count, list),
-	      "a part of its program did not come as source");
+	old = built(program, recipe_of_inputs(count, list),
+		    "a part of its program did not come as source");
 	pthread_mutex_unlock(&lock);
+	give_back(old);
+}
+
+static void refer(cl_program program, bool more)
+{
+	struct kept none = {0};
+	struct program_entry *e;
+
+	if (!cl_counts())
+		return;
+	pthread_mutex_lock(&lock);
+	e = cl_table_find(&programs, program);
+	if (e && e->program && e->program->refs) {
+		e->program->refs += more ? 1 : -1;
+		if (!e->program->refs)
+			none = take(e->program);
+	}
+	pthread_mutex_unlock(&lock);
+	give_back(none);
+}
+
+void cl_program_hold(cl_program program)
+{
+	refer(program, true);
+}
+
+void cl_program_let_go(cl_program program)
+{
+	refer(program, false);
 }
 
 /* -- Twins -- */
@@ -310,6 +365,10 @@ static void twin_build(struct program *p, struct twin *t)
 	struct pasta_err err = {0};
 	cl_program program = NULL;
 
+	if (!want.first_site) {
+		t->why = "there are no numbers left for places that access memory";
+		return;
+	}
 	if (trace.build(&cl_below, p->recipe->parts, p->recipe->count, t->device, &want, &module,
 			&program, &err)) {
 		t->why = cl_table_text(err.text);
@@ -372,17 +431,28 @@ cl_program cl_twin(cl_program program, cl_device_id device, const char **why)
 
 /* -- The program's own -- */
 
+static void program_new(cl_program program)
+{
+	struct program *p;
+	struct kept old;
+
+	pthread_mutex_lock(&lock);
+	old = built(program, NULL, "its program was not built from source");
+	p = program_of(program);
+	if (p)
+		p->refs = 1;
+	pthread_mutex_unlock(&lock);
+	give_back(old);
+}
+
 static void program_made(cl_program program, const char *how, size_t bytes)
 {
 	struct pasta_event ev;
 
 	if (!program)
 		return;
-	if (cl_counts()) {
-		pthread_mutex_lock(&lock);
-		built(program, NULL, "its program was not built from source");
-		pthread_mutex_unlock(&lock);
-	}
+	if (cl_counts())
+		program_new(program);
 	if (!pasta_agent_wants(PASTA_MODULE))
 		return;
 	pasta_event_init(&ev, PASTA_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
@@ -495,9 +565,34 @@ wrap_clLinkProgram(cl_context context, cl_uint count, const cl_device_id *list, 
 	return p;
 }
 
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clRetainProgram(cl_program program)
+{
+	cl_int r = cl_below.clRetainProgram(program);
+
+	if (r == CL_SUCCESS)
+		cl_program_hold(program);
+	return r;
+}
+
+/* Before it is released: another thread may get the same handle at once. */
+static CL_API_ENTRY cl_int CL_API_CALL wrap_clReleaseProgram(cl_program program)
+{
+	cl_program_let_go(program);
+	return cl_below.clReleaseProgram(program);
+}
+
+/* Another thread may have held it. */
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
 
 void cl_wrap_programs(cl_icd_dispatch *table)
 {
+	if (cl_counts())
+		pthread_atfork(NULL, NULL, forked);
+	CL_WRAP(table, clRetainProgram);
+	CL_WRAP(table, clReleaseProgram);
 	CL_WRAP(table, clCreateProgramWithSource);
 	CL_WRAP(table, clCreateProgramWithBinary);
 	CL_WRAP(table, clCreateProgramWithIL);
