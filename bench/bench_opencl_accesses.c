@@ -76,8 +76,10 @@ static int child(int n)
 	double time;
 
 	if (!data || clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
-	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
+	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS) {
+		free(data);
 		return 77;
+	}
 	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
 	check(status, "clCreateContext");
 	cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
