@@ -161,6 +161,11 @@ static bool turn_to(uint32_t item, uint64_t n)
 	return true;
 }
 
+static inline const struct site *site_of(uint32_t number)
+{
+	return &atomic_load_explicit(&sites[number / BLOCK], memory_order_acquire)[number % BLOCK];
+}
+
 static inline void count(uint64_t addr, uint32_t site, const struct site *s)
 {
 	pasta_cpu_access(here.cpu, addr, s->bytes, s->kind, s->space, site);
@@ -170,18 +175,14 @@ static inline void count(uint64_t addr, uint32_t site, const struct site *s)
 
 static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 {
-	const struct site *s =
-		&atomic_load_explicit(&sites[site / BLOCK], memory_order_acquire)[site % BLOCK];
-
 	if ((item == here.item && here.cpu) || turn_to(item, 1))
-		count(addr, site, s);
+		count(addr, site, site_of(site));
 }
 
 /* All work-items tell of a group's copy, which is one. */
 static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t n, uint64_t stride)
 {
-	const struct site *s =
-		&atomic_load_explicit(&sites[site / BLOCK], memory_order_acquire)[site % BLOCK];
+	const struct site *s = site_of(site);
 
 	if (item || ((here.item || !here.cpu) && !turn_to(item, n)))
 		return;
