@@ -300,12 +300,14 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 	w->timed = pasta_agent_active() && w->kind && pasta_agent_wants(w->kind) &&
 		   cl_below.clSetEventCallback;
 	/* Where no times are wanted, launches are counted, and events are the program's alone. */
-	w->active = w->timed || (!cl_wants_times() && w->kind && pasta_agent_active() &&
-				 pasta_agent_wants(PASTA_LAUNCH)) ||
+	w->active = w->timed ||
+		    (!cl_wants_times() && w->kind && pasta_agent_active() &&
+		     pasta_agent_wants(PASTA_LAUNCH)) ||
 		    (w->kind == PASTA_KERNEL && pasta_agent_active() && cl_counts());
 	w->event = event || !w->timed ? event : &w->own;
 	w->stack = w->active ? pasta_stack_capture() : 0;
-	w->corr = w->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1 : 0;
+	w->corr =
+		w->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1 : 0;
 	w->begin = pasta_now();
 }
 
