@@ -318,18 +318,26 @@ void pasta_emit_for(struct pasta_event *ev, uint32_t tid)
 	emit(ev, tid);
 }
 
+/* What is added is lost, for this reason. */
+__attribute__((noinline)) static void refuse(struct pasta_batch *b, enum pasta_loss_sub why)
+{
+	b->begin = b->at = b->end = NULL;
+	b->tid = 0;
+	b->why = why;
+}
+
 void pasta_batch_open(struct pasta_batch *b, size_t size)
 {
 	struct producer *p = producer_get();
 
-	b->producer = p;
-	b->begin = b->at = b->end = NULL;
-	b->tid = b->count = b->lost = 0;
-	b->why = !p ? PASTA_LOSS_CLOSED : p->busy ? PASTA_LOSS_NESTED : PASTA_LOSS_MEMORY;
-	if (!p || p->busy || !p->push.ring)
+	b->count = b->lost = 0;
+	if (__builtin_expect(!p || p->busy || !p->push.ring, 0)) {
+		refuse(b, !p ? PASTA_LOSS_CLOSED : p->busy ? PASTA_LOSS_NESTED : PASTA_LOSS_MEMORY);
 		return;
+	}
 	p->busy = true;
 	atomic_signal_fence(memory_order_seq_cst);
+	b->producer = p;
 	b->why = PASTA_LOSS_FULL;
 	b->tid = p->tid;
 	b->begin = b->at = size <= PASTA_BATCH_MAX ? room(&p->push, size, &b->pad) : NULL;
@@ -338,14 +346,15 @@ void pasta_batch_open(struct pasta_batch *b, size_t size)
 
 void pasta_batch_close(struct pasta_batch *b)
 {
-	struct producer *p = b->producer;
 	uint64_t size = (uint64_t)(b->at - b->begin);
+	struct producer *p;
 
 	if (b->why != PASTA_LOSS_FULL) {
 		if (b->lost)
 			count_lost(b->why, b->lost);
 		return;
 	}
+	p = b->producer;
 	for (uint64_t i = 0; i < size; i += LINE)
 		__builtin_prefetch(b->at + AHEAD + i, 1); /* as in push */
 	if (b->count)

@@ -233,7 +233,8 @@ static void on_begin(struct pasta_torch_op *op)
 	settle_fresh(t);
 	if (!op->time)
 		told = begin_first(t, op);
-	emit_args(t, op, told, op->id, PASTA_ARG_IN, 0);
+	if (told < op->count)
+		emit_args(t, op, told, op->id, PASTA_ARG_IN, 0);
 }
 
 static struct torch_open *find_open(struct torch_thread *t, const void *key)

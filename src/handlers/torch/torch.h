@@ -11,9 +11,8 @@
 enum {
 	TORCH_DEPTH = 256,
 	TORCH_KNOWN = 256,
-	TORCH_SHAPES = 256,
+	TORCH_LAYOUT_BITS = 7,
 	TORCH_DIMS = 6,
-	TORCH_DTYPES = 64,
 };
 
 /* An operator that has begun and not ended. */
@@ -23,28 +22,32 @@ struct torch_open {
 	bool backward, region;
 };
 
-/* A shape or strides, with their id. */
-struct torch_shape {
-	uint32_t id, dims;
-	int64_t at[TORCH_DIMS];
+/* A shape, strides and a type, with their ids. */
+struct torch_layout {
+	uint32_t dims;
+	uint32_t dtype;			       /* PyTorch's number of it */
+	uint32_t shape_id, steps_id, dtype_id; /* dtype_id 0: there is none here */
+	bool has_steps;
+	int64_t shape[TORCH_DIMS], steps[TORCH_DIMS];
 };
 
 /* A tensor, by its TensorImpl. */
 struct torch_tensor {
 	const void *impl;
-	uint64_t id, storage; /* storage 0: nothing tells when it ends */
-	_Atomic uint64_t touched;
-	uint32_t look;	/* a hash of all that makes it another one when it changes */
-	uint32_t place; /* of the storage */
+	_Atomic uint64_t id, touched;
+	uint64_t storage; /* 0: nothing tells when it ends */
+	uint32_t look;	  /* a hash of all that makes it another one when it changes */
+	uint32_t place;	  /* of the storage */
 };
 
-/* One that the thread has used: it is still that one while its set has this version. */
+/* One that the thread has used: it is still that one while both places have these ids. */
 struct torch_known {
 	struct torch_tensor *tensor;
+	const _Atomic uint64_t *lives;
 	const void *impl;
 	uint64_t id, storage;
-	uint32_t look, place, version;
-};
+	uint32_t look;
+} __attribute__((aligned(64)));
 
 /* A thread of the program. */
 struct torch_thread {
@@ -53,9 +56,8 @@ struct torch_thread {
 	uint64_t id;	   /* the last one that was given */
 	const void *fresh; /* memory that was given out, and is not in the table yet */
 	uint32_t torch, annotation, allocated, reserved;
-	uint32_t dtypes[TORCH_DTYPES];
 	struct torch_open open[TORCH_DEPTH + 1]; /* the last is that of any deeper one */
-	struct torch_shape shapes[TORCH_SHAPES];
+	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
 };
 
