@@ -318,12 +318,17 @@ void pasta_emit_for(struct pasta_event *ev, uint32_t tid)
 	emit(ev, tid);
 }
 
-/* What is added is lost, for this reason. */
-__attribute__((noinline)) static void refuse(struct pasta_batch *b, enum pasta_loss_sub why)
+/* Why nothing can go in now. */
+static enum pasta_loss_sub refusal(const struct producer *p)
+{
+	return !p ? PASTA_LOSS_CLOSED : p->busy ? PASTA_LOSS_NESTED : PASTA_LOSS_MEMORY;
+}
+
+__attribute__((noinline)) static void refuse(struct pasta_batch *b, const struct producer *p)
 {
 	b->begin = b->at = b->end = NULL;
 	b->tid = 0;
-	b->why = why;
+	b->why = refusal(p);
 }
 
 void pasta_batch_open(struct pasta_batch *b, size_t size)
@@ -332,7 +337,7 @@ void pasta_batch_open(struct pasta_batch *b, size_t size)
 
 	b->count = b->lost = 0;
 	if (__builtin_expect(!p || p->busy || !p->push.ring, 0)) {
-		refuse(b, !p ? PASTA_LOSS_CLOSED : p->busy ? PASTA_LOSS_NESTED : PASTA_LOSS_MEMORY);
+		refuse(b, p);
 		return;
 	}
 	p->busy = true;
@@ -363,6 +368,42 @@ void pasta_batch_close(struct pasta_batch *b)
 		drop(&p->push, PASTA_LOSS_FULL, b->lost);
 		pasta_writer_wake();
 	}
+	atomic_signal_fence(memory_order_seq_cst);
+	p->busy = false;
+}
+
+void *pasta_record_room(size_t size)
+{
+	struct producer *p = producer_get();
+	uint64_t pad;
+	void *to;
+
+	if (__builtin_expect(!p || p->busy || !p->push.ring, 0)) {
+		count_lost(refusal(p), 1);
+		return NULL;
+	}
+	p->busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	to = room(&p->push, size, &pad);
+	if (__builtin_expect(to != NULL, 1)) {
+		p->push.head += pad; /* published with the record */
+		return to;
+	}
+	drop(&p->push, PASTA_LOSS_FULL, 1);
+	pasta_writer_wake();
+	atomic_signal_fence(memory_order_seq_cst);
+	p->busy = false;
+	return NULL;
+}
+
+void pasta_record_close(struct pasta_event *ev)
+{
+	struct producer *p = self;
+
+	ev->tid = p->tid;
+	__builtin_prefetch((char *)ev + AHEAD, 1); /* as in push */
+	__builtin_prefetch((char *)ev + AHEAD + LINE, 1);
+	publish(&p->push, ev->size, 1);
 	atomic_signal_fence(memory_order_seq_cst);
 	p->busy = false;
 }

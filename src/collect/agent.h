@@ -126,6 +126,19 @@ static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pa
 	return ev;
 }
 
+/* The same for one record alone. NULL: it is dropped, and counted, and there is none to close. */
+void *pasta_record_room(size_t size);
+void pasta_record_close(struct pasta_event *ev);
+static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsigned int sub,
+						    size_t size)
+{
+	struct pasta_event *ev = pasta_record_room(size);
+
+	if (__builtin_expect(ev != NULL, 1))
+		pasta_event_init(ev, kind, sub, size);
+	return ev;
+}
+
 /* Events that a handler itself had to drop, on this thread. */
 void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);
 

@@ -481,6 +481,12 @@ static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *
 	return made;
 }
 
+static inline struct torch_known *known_at(struct torch_thread *t,
+					   const struct pasta_torch_tensor *x)
+{
+	return &t->known[set_of(x->impl) % TORCH_KNOWN];
+}
+
 __attribute__((noinline)) static uint64_t
 tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since, uint64_t now,
 	   struct pasta_batch *b, struct torch_known *known, uint64_t layout)
@@ -496,7 +502,7 @@ tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t 
 	made = tensor_add(t, x, since, now, as, known, &claim);
 	if (!made && !known->id) {
 		if (torch_shim->base(x, &base)) /* then that one comes first */
-			torch_tensor_id(t, &base, 0, now, b);
+			tensor_new(t, &base, 0, now, b, known_at(t, &base), layout_hash(&base));
 		*known = (struct torch_known){.look = look_of(x, layout)};
 		made = tensor_add(t, x, since, now, CLAIM_ANY, known, &claim);
 	}
@@ -516,10 +522,10 @@ void torch_tensor_soon(const struct pasta_torch_tensor *x)
 	__builtin_prefetch(&set->at[TENSORS - 1].place, 1);
 }
 
-uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
-			 uint64_t now, struct pasta_batch *b)
+static inline uint64_t tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x,
+				 uint64_t since, uint64_t now, struct pasta_batch *b)
 {
-	struct torch_known *known = &t->known[set_of(x->impl) % TORCH_KNOWN];
+	struct torch_known *known = known_at(t, x);
 	uint64_t layout = layout_hash(x);
 
 	if (known->impl != x->impl || known->look != look_of(x, layout) || is_fresh(t, x) ||
@@ -528,4 +534,23 @@ uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor
 		return tensor_new(t, x, since, now, b, known, layout);
 	touch(known->tensor, now);
 	return known->id;
+}
+
+void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
+		    uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub, uint64_t since)
+{
+	for (uint32_t i = from; i < to; i++) {
+		const struct pasta_torch_tensor *x = &op->tensors[i];
+		uint64_t tensor = tensor_id(t, x, since, op->time, b);
+		struct pasta_event *ev;
+
+		if (!id || !tensor)
+			continue;
+		ev = pasta_batch_add(b, PASTA_OP_ARG, sub, PASTA_EVENT_SIZE(op_arg));
+		ev->time = op->time;
+		ev->op_arg.op = id;
+		ev->op_arg.tensor = tensor;
+		ev->op_arg.index = x->index;
+		ev->op_arg.list = x->list;
+	}
 }

@@ -73,11 +73,13 @@ extern const struct pasta_torch_shim *torch_shim;
 
 /* Once. False: there is no memory. */
 bool torch_tensors_open(void);
-/* The tensor's id; where it is new its TENSOR event is added, and that of its base where that is
- * new, too. since is when the operator began that made or wrote it; 0: the operator reads it.
- * 0: it could not be told, which is counted. */
-uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *tensor,
-			 uint64_t since, uint64_t now, struct pasta_batch *b);
+/* Tensors of an operator, from one up to another: those that are new have their TENSOR event added,
+ * and that of their base where that is new, too; then, unless id is 0, each its OP_ARG. since is
+ * when the operator began that made or wrote them; 0: the operator reads them. Those that could not
+ * be told are counted. */
+void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
+		    uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub,
+		    uint64_t since);
 /* These are asked for soon. As a rule they are not in the cache. */
 void torch_storage_soon(const void *data);
 void torch_tensor_soon(const struct pasta_torch_tensor *tensor);
