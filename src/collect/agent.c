@@ -318,18 +318,31 @@ void pasta_emit_for(struct pasta_event *ev, uint32_t tid)
 	emit(ev, tid);
 }
 
+/* Why nothing can go in now. */
+static enum pasta_loss_sub refusal(const struct producer *p)
+{
+	return !p ? PASTA_LOSS_CLOSED : p->busy ? PASTA_LOSS_NESTED : PASTA_LOSS_MEMORY;
+}
+
+__attribute__((noinline)) static void refuse(struct pasta_batch *b, const struct producer *p)
+{
+	b->begin = b->at = b->end = NULL;
+	b->tid = 0;
+	b->why = refusal(p);
+}
+
 void pasta_batch_open(struct pasta_batch *b, size_t size)
 {
 	struct producer *p = producer_get();
 
-	b->producer = p;
-	b->begin = b->at = b->end = NULL;
-	b->tid = b->count = b->lost = 0;
-	b->why = !p ? PASTA_LOSS_CLOSED : p->busy ? PASTA_LOSS_NESTED : PASTA_LOSS_MEMORY;
-	if (!p || p->busy || !p->push.ring)
+	b->count = b->lost = 0;
+	if (__builtin_expect(!p || p->busy || !p->push.ring, 0)) {
+		refuse(b, p);
 		return;
+	}
 	p->busy = true;
 	atomic_signal_fence(memory_order_seq_cst);
+	b->producer = p;
 	b->why = PASTA_LOSS_FULL;
 	b->tid = p->tid;
 	b->begin = b->at = size <= PASTA_BATCH_MAX ? room(&p->push, size, &b->pad) : NULL;
@@ -338,14 +351,15 @@ void pasta_batch_open(struct pasta_batch *b, size_t size)
 
 void pasta_batch_close(struct pasta_batch *b)
 {
-	struct producer *p = b->producer;
 	uint64_t size = (uint64_t)(b->at - b->begin);
+	struct producer *p;
 
 	if (b->why != PASTA_LOSS_FULL) {
 		if (b->lost)
 			count_lost(b->why, b->lost);
 		return;
 	}
+	p = b->producer;
 	for (uint64_t i = 0; i < size; i += LINE)
 		__builtin_prefetch(b->at + AHEAD + i, 1); /* as in push */
 	if (b->count)
@@ -354,6 +368,42 @@ void pasta_batch_close(struct pasta_batch *b)
 		drop(&p->push, PASTA_LOSS_FULL, b->lost);
 		pasta_writer_wake();
 	}
+	atomic_signal_fence(memory_order_seq_cst);
+	p->busy = false;
+}
+
+void *pasta_record_room(size_t size)
+{
+	struct producer *p = producer_get();
+	uint64_t pad;
+	void *to;
+
+	if (__builtin_expect(!p || p->busy || !p->push.ring, 0)) {
+		count_lost(refusal(p), 1);
+		return NULL;
+	}
+	p->busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	to = room(&p->push, size, &pad);
+	if (__builtin_expect(to != NULL, 1)) {
+		p->push.head += pad; /* published with the record */
+		return to;
+	}
+	drop(&p->push, PASTA_LOSS_FULL, 1);
+	pasta_writer_wake();
+	atomic_signal_fence(memory_order_seq_cst);
+	p->busy = false;
+	return NULL;
+}
+
+void pasta_record_close(struct pasta_event *ev)
+{
+	struct producer *p = self;
+
+	ev->tid = p->tid;
+	__builtin_prefetch((char *)ev + AHEAD, 1); /* as in push */
+	__builtin_prefetch((char *)ev + AHEAD + LINE, 1);
+	publish(&p->push, ev->size, 1);
 	atomic_signal_fence(memory_order_seq_cst);
 	p->busy = false;
 }

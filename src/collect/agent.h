@@ -112,14 +112,30 @@ void pasta_batch_close(struct pasta_batch *b);
 static inline struct pasta_event *pasta_batch_add(struct pasta_batch *b, enum pasta_kind kind,
 						  unsigned int sub, size_t size)
 {
-	bool fits = (size_t)(b->end - b->at) >= size;
-	struct pasta_event *ev = fits ? (void *)b->at : &b->none;
+	struct pasta_event *ev = &b->none;
 
+	if (__builtin_expect((size_t)(b->end - b->at) >= size, 1)) {
+		ev = (void *)b->at;
+		b->at += size;
+		b->count++;
+	} else {
+		b->lost++;
+	}
 	pasta_event_init(ev, kind, sub, size);
 	ev->tid = b->tid;
-	b->at += fits ? size : 0;
-	b->count += fits;
-	b->lost += !fits;
+	return ev;
+}
+
+/* The same for one record alone. NULL: it is dropped, and counted, and there is none to close. */
+void *pasta_record_room(size_t size);
+void pasta_record_close(struct pasta_event *ev);
+static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsigned int sub,
+						    size_t size)
+{
+	struct pasta_event *ev = pasta_record_room(size);
+
+	if (__builtin_expect(ev != NULL, 1))
+		pasta_event_init(ev, kind, sub, size);
 	return ev;
 }
 

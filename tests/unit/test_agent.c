@@ -130,6 +130,18 @@ static void emit_batch(uint32_t name, size_t room)
 	pasta_batch_close(&b);
 }
 
+static void emit_record(uint32_t name)
+{
+	struct pasta_event *ev =
+		pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+
+	if (!ev)
+		return;
+	ev->time = pasta_now();
+	ev->region.name = name;
+	pasta_record_close(ev);
+}
+
 /* With others in between, so that the ring ends at any place in them. */
 static void emit_batches(void)
 {
@@ -139,6 +151,7 @@ static void emit_batches(void)
 	for (uint32_t i = 0; i < BATCHES; i++) {
 		emit_batch(name, IN_BATCH + i % 3);
 		emit_mark(name);
+		emit_record(name);
 		if (i == BATCHES / 2)
 			pasta_agent_stall(false);
 	}
@@ -152,7 +165,7 @@ static void batches_read_and_dropped_add_up(void **state)
 	(void)state;
 	assert_int_equal(in_child(emit_batches), 0);
 	t = read_run(NULL);
-	check_adds_up(&t, (uint64_t)BATCHES * (IN_BATCH + 1));
+	check_adds_up(&t, (uint64_t)BATCHES * (IN_BATCH + 2));
 	assert_true(t.account.dropped > 0);
 }
 
@@ -174,6 +187,34 @@ static void what_a_batch_has_no_room_for_is_dropped_and_counted(void **state)
 	t = read_run(NULL);
 	check_adds_up(&t, 2 * IN_BATCH);
 	assert_int_equal(t.regions, IN_BATCH - 2);
+}
+
+static void emit_inside(void)
+{
+	uint32_t name = pasta_intern_str("work");
+	struct pasta_event *ev =
+		pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+
+	emit_record(name);
+	ev->time = pasta_now();
+	ev->region.name = name;
+	pasta_record_close(ev);
+	emit_record(name);
+	pasta_agent_close();
+}
+
+static void a_record_inside_another_is_dropped_and_counted(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(emit_inside), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, 3);
+	assert_int_equal(t.account.captured, 2);
+	assert_int_equal(t.account.by_reason[PASTA_LOSS_NESTED], 1);
+	assert_int_equal(t.account.dropped, 1);
+	assert_int_equal(t.regions, 2);
 }
 
 static void emit_some_and_die(void)
@@ -576,6 +617,7 @@ int main(void)
 		CASE(pushed_read_and_dropped_add_up_with_a_stalled_writer),
 		CASE(batches_read_and_dropped_add_up),
 		CASE(what_a_batch_has_no_room_for_is_dropped_and_counted),
+		CASE(a_record_inside_another_is_dropped_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

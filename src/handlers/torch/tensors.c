@@ -18,7 +18,6 @@ enum { SETS = 1 << 15, TENSORS = 3, STORAGES = 3, SPINS = 20000, HUGE = 2 << 20 
 
 struct tensor_set {
 	_Atomic uint32_t lock;
-	_Atomic uint32_t version; /* changes with any of its tensors */
 	struct torch_tensor at[TENSORS];
 } __attribute__((aligned(128)));
 
@@ -86,12 +85,6 @@ static void unlock(_Atomic uint32_t *lock)
 	atomic_store_explicit(lock, 0, memory_order_release);
 }
 
-static inline uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 32;
-}
-
 /* Neighbours stay neighbours: allocators go through memory in order. */
 static inline size_t set_of(const void *address)
 {
@@ -100,35 +93,47 @@ static inline size_t set_of(const void *address)
 	return ((a >> 6) + (a >> 21) * 0x9e5) & (SETS - 1);
 }
 
-/* All that makes it another tensor when it changes. Products that need not wait for each other. */
-static inline uint32_t look_of(const struct pasta_torch_tensor *x)
+/* Products that need not wait for each other. */
+static inline uint64_t layout_hash(const struct pasta_torch_tensor *x)
 {
-	uint64_t h = (uintptr_t)x->storage * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = ((uint64_t)x->dtype << 32 | (uint64_t)x->device << 16 | x->dims) *
+		     UINT64_C(0x8ebc6af09c88c6e3);
 	uint64_t factor = UINT64_C(0xd6e8feb86659fd93);
+	const int64_t *steps = x->steps ? x->steps : x->shape;
+
+	for (uint32_t i = 0; i < x->dims; i++, factor *= UINT64_C(0x589965cc75374cc3))
+		h += (uint64_t)x->shape[i] * factor + (uint64_t)steps[i] * (factor + 2);
+	return h;
+}
+
+/* All that makes it another tensor when it changes. */
+static inline uint32_t look_of(const struct pasta_torch_tensor *x, uint64_t layout)
+{
+	uint64_t h = layout + (uintptr_t)x->storage * UINT64_C(0x9e3779b97f4a7c15);
 
 	h += (uintptr_t)x->addr * UINT64_C(0xa0761d6478bd642f);
 	h += (uintptr_t)x->data * UINT64_C(0xe7037ed1a0b428db);
-	h += ((uint64_t)x->dtype << 32 | (uint64_t)x->device << 16 | x->dims) *
-	     UINT64_C(0x8ebc6af09c88c6e3);
-	for (uint32_t i = 0; i < x->dims; i++, factor *= UINT64_C(0x589965cc75374cc3)) {
-		h += (uint64_t)x->shape[i] * factor;
-		if (x->steps)
-			h += (uint64_t)x->steps[i] * (factor + 2);
-	}
-	return (uint32_t)mix(h, 0);
+	return (uint32_t)(h >> 32 ^ h);
 }
 
 /* -- Storages -- */
 
-static struct storage *storage_at(uint32_t place)
+static const _Atomic uint64_t nothing; /* where those are that nothing ends */
+
+/* A place is counted in words of the tables. */
+static inline const _Atomic uint64_t *storage_id_at(uint32_t place)
 {
-	return &tables->storages[place / STORAGES].at[place % STORAGES];
+	return place ? (const _Atomic uint64_t *)tables + place : &nothing;
 }
 
-static inline bool lives(uint64_t storage, uint32_t place)
+static inline uint32_t place_of(const struct storage *s)
 {
-	return !storage ||
-	       atomic_load_explicit(&storage_at(place)->id, memory_order_relaxed) == storage;
+	return (uint32_t)(&s->id - (const _Atomic uint64_t *)tables);
+}
+
+static inline bool lives(uint64_t storage, const _Atomic uint64_t *at)
+{
+	return atomic_load_explicit(at, memory_order_relaxed) == storage;
 }
 
 /* In a locked set: a free place, or one that is taken from another. */
@@ -167,11 +172,15 @@ void torch_storage_soon(const void *data)
 }
 
 /* In a locked set: its memory is the thread's fresh one. */
-static void storage_settle(struct torch_thread *t, struct storage_set *set)
+static struct storage *storage_settle(struct torch_thread *t, struct storage_set *set)
 {
+	struct storage *s;
+
 	storage_drop(set, t->fresh); /* that it was freed was not seen */
-	storage_fill(storage_room(set), torch_id(t), t->fresh);
+	s = storage_room(set);
+	storage_fill(s, torch_id(t), t->fresh);
 	t->fresh = NULL;
+	return s;
 }
 
 void torch_storage_settle(struct torch_thread *t)
@@ -239,17 +248,14 @@ static struct storage *storage_find(struct storage_set *set, const struct pasta_
 static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
 			  enum claim_as as, struct claim *claim)
 {
-	size_t at = set_of(x->data);
-	struct storage_set *set = &tables->storages[at];
+	struct storage_set *set = &tables->storages[set_of(x->data)];
 	struct storage *s;
 
 	if (!lock(&set->lock))
 		return false;
-	if (is_fresh(t, x))
-		storage_settle(t, set);
 	if (as == CLAIM_ANEW)
 		storage_drop(set, x->data);
-	s = storage_find(set, x);
+	s = is_fresh(t, x) ? storage_settle(t, set) : storage_find(set, x);
 	claim->seen = s != NULL;
 	if (!s && as != CLAIM_KNOWN) {
 		s = storage_room(set);
@@ -262,7 +268,7 @@ static bool storage_claim(struct torch_thread *t, const struct pasta_torch_tenso
 		}
 		claim->storage = s->id;
 		claim->owner = s->owner == id ? 0 : s->owner;
-		claim->place = (uint32_t)(at * STORAGES) + (uint32_t)(s - set->at);
+		claim->place = place_of(s);
 	}
 	unlock(&set->lock);
 	return s != NULL;
@@ -277,26 +283,6 @@ static inline bool same_dims(const int64_t *a, const int64_t *b, uint32_t dims)
 		if (a[i] != b[i])
 			return false;
 	return true;
-}
-
-static uint32_t shape_id(struct torch_thread *t, const int64_t *at, uint32_t dims)
-{
-	struct torch_shape *known;
-	uint64_t h = dims;
-
-	if (!at)
-		return 0;
-	if (dims > TORCH_DIMS)
-		return pasta_intern(at, dims * sizeof(*at));
-	for (uint32_t i = 0; i < dims; i++)
-		h = mix(h, (uint64_t)at[i]);
-	known = &t->shapes[h % TORCH_SHAPES];
-	if (known->id && known->dims == dims && same_dims(known->at, at, dims))
-		return known->id;
-	memcpy(known->at, at, dims * sizeof(*at));
-	known->dims = dims;
-	known->id = pasta_intern(at, dims * sizeof(*at));
-	return known->id;
 }
 
 /* PyTorch's C++ and its Python call types by different names; people know the latter. */
@@ -341,24 +327,50 @@ static uint32_t dtype_intern(uint8_t dtype)
 	return pasta_intern(text, strlen(text));
 }
 
-static uint32_t dtype_id(struct torch_thread *t, uint8_t dtype)
+static uint32_t dims_intern(const int64_t *at, uint32_t dims)
 {
-	uint32_t *id = &t->dtypes[dtype % TORCH_DTYPES];
+	return at ? pasta_intern(at, dims * sizeof(*at)) : 0;
+}
 
-	if (dtype >= TORCH_DTYPES)
-		return dtype_intern(dtype);
-	if (!*id)
-		*id = dtype_intern(dtype);
-	return *id;
+static bool is_layout(const struct torch_layout *l, const struct pasta_torch_tensor *x)
+{
+	return l->dtype_id && l->dims == x->dims && l->dtype == x->dtype &&
+	       l->has_steps == !!x->steps && same_dims(l->shape, x->shape, x->dims) &&
+	       (!x->steps || same_dims(l->steps, x->steps, x->dims));
+}
+
+/* The ids of its shape, strides and type, from the thread's or into them. Of one with many
+ * dimensions only the ids are kept, for now. */
+static const struct torch_layout *layout_get(struct torch_thread *t,
+					     const struct pasta_torch_tensor *x, uint64_t hash)
+{
+	struct torch_layout *l = &t->layouts[hash >> (64 - TORCH_LAYOUT_BITS)];
+
+	if (x->dims <= TORCH_DIMS && is_layout(l, x))
+		return l;
+	l->shape_id = dims_intern(x->shape, x->dims);
+	l->steps_id = dims_intern(x->steps, x->dims);
+	l->dtype_id = dtype_intern(x->dtype);
+	l->dtype = x->dtype;
+	l->dims = x->dims; /* which no other one is compared to where they are many */
+	l->has_steps = x->steps;
+	for (uint32_t i = 0; i < x->dims && i < TORCH_DIMS; i++) {
+		l->shape[i] = x->shape[i];
+		l->steps[i] = x->steps ? x->steps[i] : 0;
+	}
+	return l;
 }
 
 static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t id,
-			const struct claim *claim, bool made, uint64_t now, struct pasta_batch *b)
+			const struct claim *claim, bool made, uint64_t now, uint64_t layout,
+			struct pasta_batch *b)
 {
+	const struct torch_layout *l;
 	struct pasta_event *ev;
 
 	if (!pasta_agent_wants(PASTA_TENSOR))
 		return;
+	l = layout_get(t, x, layout);
 	ev = pasta_batch_add(b, PASTA_TENSOR, made ? PASTA_TENSOR_NEW : PASTA_TENSOR_FOUND,
 			     PASTA_EVENT_SIZE(tensor));
 	ev->time = now;
@@ -367,9 +379,9 @@ static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor 
 	ev->tensor.storage = claim->storage;
 	ev->tensor.addr = (uintptr_t)x->addr;
 	ev->tensor.bytes = x->bytes;
-	ev->tensor.shape = shape_id(t, x->shape, x->dims);
-	ev->tensor.strides = shape_id(t, x->steps, x->dims);
-	ev->tensor.dtype = dtype_id(t, x->dtype);
+	ev->tensor.shape = l->shape_id;
+	ev->tensor.strides = l->steps_id;
+	ev->tensor.dtype = l->dtype_id;
 	ev->tensor.device = x->device;
 }
 
@@ -385,6 +397,11 @@ static inline void touch(struct torch_tensor *tensor, uint64_t now)
 	atomic_store_explicit(&tensor->touched, now, memory_order_relaxed);
 }
 
+static inline bool is_alive(const struct torch_tensor *tensor)
+{
+	return lives(tensor->storage, storage_id_at(tensor->place));
+}
+
 static struct torch_tensor *tensor_find(struct tensor_set *set, const void *impl)
 {
 	for (int i = 0; i < TENSORS; i++)
@@ -398,7 +415,7 @@ static struct torch_tensor *tensor_room(struct tensor_set *set)
 	struct torch_tensor *oldest = &set->at[0];
 
 	for (int i = 0; i < TENSORS; i++) {
-		if (!set->at[i].impl || !lives(set->at[i].storage, set->at[i].place))
+		if (!set->at[i].impl || !is_alive(&set->at[i]))
 			return &set->at[i];
 		if (touched(&set->at[i]) < touched(oldest))
 			oldest = &set->at[i];
@@ -411,31 +428,27 @@ static struct torch_tensor *tensor_room(struct tensor_set *set)
  * can be seen of it is as it was: its address is used again. */
 static bool is_same(const struct torch_tensor *tensor, uint32_t look, uint64_t since)
 {
-	return tensor && tensor->look == look && touched(tensor) >= since &&
-	       lives(tensor->storage, tensor->place);
+	return tensor && tensor->look == look && touched(tensor) >= since && is_alive(tensor);
 }
 
-/* In a locked set: the tensor is new. NULL: its storage could not be told. */
+/* In a locked set: the tensor is new, where the one before at its address was, or there is room.
+ * NULL: its storage could not be told. */
 static struct torch_tensor *tensor_make(struct torch_thread *t, struct tensor_set *set,
-					const struct pasta_torch_tensor *x, enum claim_as as,
-					struct claim *claim)
+					struct torch_tensor *to, const struct pasta_torch_tensor *x,
+					enum claim_as as, struct claim *claim)
 {
-	struct torch_tensor *to = tensor_find(set, x->impl);
 	uint64_t id = torch_id(t);
 
 	if (x->data && !storage_claim(t, x, id, as, claim))
 		return NULL;
-	if (!x->data && x->storage) /* nothing tells when it ends: a storage each */
-		claim->storage = torch_id(t);
 	if (!to)
 		to = tensor_room(set);
 	to->impl = x->impl;
-	to->id = id;
-	to->storage = x->data ? claim->storage : 0;
+	atomic_store_explicit(&to->id, id, memory_order_relaxed);
+	to->storage = claim->storage;
 	to->place = claim->place;
-	atomic_store_explicit(&set->version, /* only who has the lock stores it */
-			      atomic_load_explicit(&set->version, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	if (!x->data && x->storage) /* nothing tells when it ends: a storage each */
+		claim->storage = torch_id(t);
 	return to;
 }
 
@@ -452,44 +465,50 @@ static bool tensor_add(struct torch_thread *t, const struct pasta_torch_tensor *
 		return false;
 	tensor = tensor_find(set, x->impl);
 	if (is_fresh(t, x) || !is_same(tensor, known->look, since)) {
-		tensor = tensor_make(t, set, x, as, claim);
+		tensor = tensor_make(t, set, tensor, x, as, claim);
 		made = tensor != NULL;
 	}
 	if (tensor) {
 		tensor->look = known->look;
 		touch(tensor, now);
 		known->tensor = tensor;
+		known->lives = storage_id_at(tensor->place);
 		known->impl = tensor->impl;
 		known->id = tensor->id;
 		known->storage = tensor->storage;
-		known->place = tensor->place;
-		known->version = atomic_load_explicit(&set->version, memory_order_relaxed);
 	}
 	unlock(&set->lock);
 	return made;
 }
 
+static inline struct torch_known *known_at(struct torch_thread *t,
+					   const struct pasta_torch_tensor *x)
+{
+	return &t->known[set_of(x->impl) % TORCH_KNOWN];
+}
+
 __attribute__((noinline)) static uint64_t
 tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since, uint64_t now,
-	   struct pasta_batch *b, struct torch_known *known, uint32_t look)
+	   struct pasta_batch *b, struct torch_known *known, uint64_t layout)
 {
 	enum claim_as as = CLAIM_KNOWN;
 	struct pasta_torch_tensor base;
 	struct claim claim = {0};
 	bool made;
 
-	*known = (struct torch_known){.look = look};
+	*known = (struct torch_known){.look = look_of(x, layout)};
 	if (since && atomic_load_explicit(&is_blind, memory_order_relaxed))
 		as = torch_shim->base(x, &base) ? CLAIM_ANY : CLAIM_ANEW;
 	made = tensor_add(t, x, since, now, as, known, &claim);
 	if (!made && !known->id) {
 		if (torch_shim->base(x, &base)) /* then that one comes first */
-			torch_tensor_id(t, &base, 0, now, b);
-		*known = (struct torch_known){.look = look};
+			tensor_new(t, &base, 0, now, b, known_at(t, &base), layout_hash(&base));
+		*known = (struct torch_known){.look = look_of(x, layout)};
 		made = tensor_add(t, x, since, now, CLAIM_ANY, known, &claim);
 	}
 	if (made)
-		emit_tensor(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now, b);
+		emit_tensor(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now,
+			    layout, b);
 	else if (!known->id)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 	return known->id;
@@ -503,19 +522,35 @@ void torch_tensor_soon(const struct pasta_torch_tensor *x)
 	__builtin_prefetch(&set->at[TENSORS - 1].place, 1);
 }
 
-uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t since,
-			 uint64_t now, struct pasta_batch *b)
+static inline uint64_t tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *x,
+				 uint64_t since, uint64_t now, struct pasta_batch *b)
 {
-	size_t at = set_of(x->impl);
-	struct torch_known *known = &t->known[at % TORCH_KNOWN];
-	uint32_t look = look_of(x);
+	struct torch_known *known = known_at(t, x);
+	uint64_t layout = layout_hash(x);
 
-	if (known->impl != x->impl || is_fresh(t, x) || known->look != look ||
-	    touched(known->tensor) < since ||
-	    known->version !=
-		    atomic_load_explicit(&tables->tensors[at].version, memory_order_relaxed) ||
-	    !lives(known->storage, known->place))
-		return tensor_new(t, x, since, now, b, known, look);
+	if (known->impl != x->impl || known->look != look_of(x, layout) || is_fresh(t, x) ||
+	    atomic_load_explicit(&known->tensor->id, memory_order_relaxed) != known->id ||
+	    touched(known->tensor) < since || !lives(known->storage, known->lives))
+		return tensor_new(t, x, since, now, b, known, layout);
 	touch(known->tensor, now);
 	return known->id;
+}
+
+void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
+		    uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub, uint64_t since)
+{
+	for (uint32_t i = from; i < to; i++) {
+		const struct pasta_torch_tensor *x = &op->tensors[i];
+		uint64_t tensor = tensor_id(t, x, since, op->time, b);
+		struct pasta_event *ev;
+
+		if (!id || !tensor)
+			continue;
+		ev = pasta_batch_add(b, PASTA_OP_ARG, sub, PASTA_EVENT_SIZE(op_arg));
+		ev->time = op->time;
+		ev->op_arg.op = id;
+		ev->op_arg.tensor = tensor;
+		ev->op_arg.index = x->index;
+		ev->op_arg.list = x->list;
+	}
 }

@@ -99,24 +99,10 @@ static uint32_t batch_open(struct pasta_batch *b, const struct pasta_torch_op *o
 	return told + n;
 }
 
-static void add_args(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
-		     uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub,
-		     uint64_t since)
+/* The operator that its arguments name; 0: they are not wanted. */
+static inline uint64_t arg_op(uint64_t id)
 {
-	for (uint32_t i = from; i < to; i++) {
-		const struct pasta_torch_tensor *x = &op->tensors[i];
-		uint64_t tensor = torch_tensor_id(t, x, since, op->time, b);
-		struct pasta_event *ev;
-
-		if (!id || !wants.args || !tensor)
-			continue;
-		ev = pasta_batch_add(b, PASTA_OP_ARG, sub, PASTA_EVENT_SIZE(op_arg));
-		ev->time = op->time;
-		ev->op_arg.op = id;
-		ev->op_arg.tensor = tensor;
-		ev->op_arg.index = x->index;
-		ev->op_arg.list = x->list;
-	}
+	return wants.args ? id : 0;
 }
 
 /* Those past the first so many. */
@@ -128,7 +114,7 @@ static void emit_args(struct torch_thread *t, const struct pasta_torch_op *op, u
 	while (wants.tensors && told < op->count) {
 		uint32_t end = batch_open(&b, op, told, 0);
 
-		add_args(t, &b, op, told, end, id, sub, since);
+		torch_args_add(t, &b, op, told, end, arg_op(id), sub, since);
 		pasta_batch_close(&b);
 		told = end;
 	}
@@ -178,7 +164,7 @@ static uint32_t emit_begin(struct torch_thread *t, const struct pasta_torch_op *
 	ev->op_begin.flags = o->backward ? PASTA_OP_BACKWARD : 0;
 	if (deep) /* these have no length */
 		add_end(&b, o->id, op->time);
-	add_args(t, &b, op, 0, told, o->id, PASTA_ARG_IN, 0);
+	torch_args_add(t, &b, op, 0, told, arg_op(o->id), PASTA_ARG_IN, 0);
 	pasta_batch_close(&b);
 	return told;
 }
@@ -233,7 +219,8 @@ static void on_begin(struct pasta_torch_op *op)
 	settle_fresh(t);
 	if (!op->time)
 		told = begin_first(t, op);
-	emit_args(t, op, told, op->id, PASTA_ARG_IN, 0);
+	if (told < op->count)
+		emit_args(t, op, told, op->id, PASTA_ARG_IN, 0);
 }
 
 static struct torch_open *find_open(struct torch_thread *t, const void *key)
@@ -275,7 +262,7 @@ static void end_plain(struct torch_thread *t, const struct pasta_torch_op *op,
 	struct pasta_batch b;
 	uint32_t end = batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_end));
 
-	add_args(t, &b, op, 0, end, o->id, PASTA_ARG_OUT, o->time);
+	torch_args_add(t, &b, op, 0, end, arg_op(o->id), PASTA_ARG_OUT, o->time);
 	add_end(&b, o->id, op->time);
 	pasta_batch_close(&b);
 	t->depth--;
@@ -325,32 +312,44 @@ static uint32_t device_of(const struct pasta_torch_memory *m)
 	return m->device ? m->device - 1 : UINT32_MAX;
 }
 
+static void emit_alloc(const struct torch_thread *t, const struct pasta_torch_memory *m,
+		       enum pasta_alloc_sub sub, uint32_t pool, uint64_t time)
+{
+	struct pasta_event *ev = pasta_record_open(PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
+
+	if (!ev)
+		return;
+	ev->time = time;
+	ev->alloc.addr = (uintptr_t)m->addr;
+	ev->alloc.bytes = (uint64_t)m->bytes;
+	ev->alloc.name = t->torch;
+	ev->alloc.device = device_of(m);
+	ev->alloc.pool = pool;
+	pasta_record_close(ev);
+}
+
+static void emit_free(const struct pasta_torch_memory *m, enum pasta_alloc_sub sub, uint32_t pool,
+		      uint64_t time)
+{
+	struct pasta_event *ev = pasta_record_open(PASTA_FREE, sub, PASTA_EVENT_SIZE(free));
+
+	if (!ev)
+		return;
+	ev->time = time;
+	ev->free.addr = (uintptr_t)m->addr;
+	ev->free.bytes = 0 - (uint64_t)m->bytes;
+	ev->free.device = device_of(m);
+	ev->free.pool = pool;
+	pasta_record_close(ev);
+}
+
 static void emit_memory(const struct torch_thread *t, const struct pasta_torch_memory *m,
 			enum pasta_alloc_sub sub, uint32_t pool, uint64_t time)
 {
-	struct pasta_event *ev;
-	struct pasta_batch b;
-
-	if (!(m->bytes > 0 ? wants.allocs : wants.frees))
-		return;
-	if (m->bytes > 0) {
-		pasta_batch_open(&b, PASTA_EVENT_SIZE(alloc));
-		ev = pasta_batch_add(&b, PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
-		ev->alloc.addr = (uintptr_t)m->addr;
-		ev->alloc.bytes = (uint64_t)m->bytes;
-		ev->alloc.name = t->torch;
-		ev->alloc.device = device_of(m);
-		ev->alloc.pool = pool;
-	} else {
-		pasta_batch_open(&b, PASTA_EVENT_SIZE(free));
-		ev = pasta_batch_add(&b, PASTA_FREE, sub, PASTA_EVENT_SIZE(free));
-		ev->free.addr = (uintptr_t)m->addr;
-		ev->free.bytes = 0 - (uint64_t)m->bytes;
-		ev->free.device = device_of(m);
-		ev->free.pool = pool;
-	}
-	ev->time = time;
-	pasta_batch_close(&b);
+	if (m->bytes > 0 && wants.allocs)
+		emit_alloc(t, m, sub, pool, time);
+	else if (m->bytes < 0 && wants.frees)
+		emit_free(m, sub, pool, time);
 }
 
 static inline void note_storage(struct torch_thread *t, const struct pasta_torch_memory *m)

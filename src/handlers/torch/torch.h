@@ -11,9 +11,8 @@
 enum {
 	TORCH_DEPTH = 256,
 	TORCH_KNOWN = 256,
-	TORCH_SHAPES = 256,
+	TORCH_LAYOUT_BITS = 7,
 	TORCH_DIMS = 6,
-	TORCH_DTYPES = 64,
 };
 
 /* An operator that has begun and not ended. */
@@ -23,28 +22,32 @@ struct torch_open {
 	bool backward, region;
 };
 
-/* A shape or strides, with their id. */
-struct torch_shape {
-	uint32_t id, dims;
-	int64_t at[TORCH_DIMS];
+/* A shape, strides and a type, with their ids. */
+struct torch_layout {
+	uint32_t dims;
+	uint32_t dtype;			       /* PyTorch's number of it */
+	uint32_t shape_id, steps_id, dtype_id; /* dtype_id 0: there is none here */
+	bool has_steps;
+	int64_t shape[TORCH_DIMS], steps[TORCH_DIMS];
 };
 
 /* A tensor, by its TensorImpl. */
 struct torch_tensor {
 	const void *impl;
-	uint64_t id, storage; /* storage 0: nothing tells when it ends */
-	_Atomic uint64_t touched;
-	uint32_t look;	/* a hash of all that makes it another one when it changes */
-	uint32_t place; /* of the storage */
+	_Atomic uint64_t id, touched;
+	uint64_t storage; /* 0: nothing tells when it ends */
+	uint32_t look;	  /* a hash of all that makes it another one when it changes */
+	uint32_t place;	  /* of the storage */
 };
 
-/* One that the thread has used: it is still that one while its set has this version. */
+/* One that the thread has used: it is still that one while both places have these ids. */
 struct torch_known {
 	struct torch_tensor *tensor;
+	const _Atomic uint64_t *lives;
 	const void *impl;
 	uint64_t id, storage;
-	uint32_t look, place, version;
-};
+	uint32_t look;
+} __attribute__((aligned(64)));
 
 /* A thread of the program. */
 struct torch_thread {
@@ -53,9 +56,8 @@ struct torch_thread {
 	uint64_t id;	   /* the last one that was given */
 	const void *fresh; /* memory that was given out, and is not in the table yet */
 	uint32_t torch, annotation, allocated, reserved;
-	uint32_t dtypes[TORCH_DTYPES];
 	struct torch_open open[TORCH_DEPTH + 1]; /* the last is that of any deeper one */
-	struct torch_shape shapes[TORCH_SHAPES];
+	struct torch_layout layouts[1 << TORCH_LAYOUT_BITS];
 	struct torch_known known[TORCH_KNOWN];
 };
 
@@ -71,11 +73,13 @@ extern const struct pasta_torch_shim *torch_shim;
 
 /* Once. False: there is no memory. */
 bool torch_tensors_open(void);
-/* The tensor's id; where it is new its TENSOR event is added, and that of its base where that is
- * new, too. since is when the operator began that made or wrote it; 0: the operator reads it.
- * 0: it could not be told, which is counted. */
-uint64_t torch_tensor_id(struct torch_thread *t, const struct pasta_torch_tensor *tensor,
-			 uint64_t since, uint64_t now, struct pasta_batch *b);
+/* Tensors of an operator, from one up to another: those that are new have their TENSOR event added,
+ * and that of their base where that is new, too; then, unless id is 0, each its OP_ARG. since is
+ * when the operator began that made or wrote them; 0: the operator reads them. Those that could not
+ * be told are counted. */
+void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
+		    uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub,
+		    uint64_t since);
 /* These are asked for soon. As a rule they are not in the cache. */
 void torch_storage_soon(const void *data);
 void torch_tensor_soon(const struct pasta_torch_tensor *tensor);
