@@ -52,7 +52,7 @@ static uint64_t address(const struct work *w, uint64_t object, uint64_t offset)
 
 static void begin(struct work *w)
 {
-	struct pasta_cpu_config config = {.reducers = w->reducers, .cells = 1 << 17};
+	struct pasta_cpu_config config = {.reducers = w->reducers};
 	struct pasta_err err;
 
 	w->cpu = pasta_cpu_new(&config, &err);

@@ -7,7 +7,7 @@
 
 #include "reduce/requests.h"
 
-#define CELLS_MAX (UINT32_C(1) << 26)
+#define ROWS_MAX (UINT32_C(1) << 26)
 /* The index is a quarter full at most; a page's cells are in its first places, if they can be. */
 enum { SLOTS_LEAST = 1024, SPARSE = 4, WINDOW = 4 };
 #define BY_REQUEST (PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
@@ -33,7 +33,7 @@ struct pasta_cpu_inside {
 
 static const struct pasta_cpu_config defaults = {
 	.page_shift = 12,
-	.cells = 65536,
+	.cells = UINT16_MAX,
 	.rows = 16384,
 	.requests = 4096,
 	.turns = 64,
@@ -108,9 +108,9 @@ static int check(const struct pasta_cpu_config *config, struct pasta_err *err)
 	if (config->page_shift && (config->page_shift < 5 || config->page_shift > 30))
 		return pasta_fail(err, -EINVAL, "pages of 2^%u bytes: choose 2^5 to 2^30",
 				  config->page_shift);
-	if (config->cells > CELLS_MAX || config->rows > CELLS_MAX || config->requests > 1u << 20)
+	if (config->cells > UINT16_MAX || config->rows > ROWS_MAX || config->requests > 1u << 20)
 		return pasta_fail(err, -EINVAL,
-				  "tables of accesses are too big: at most 2^26 cells and rows, "
+				  "tables of accesses are too big: at most 65,535 cells, 2^26 rows "
 				  "and 2^20 requests");
 	return 0;
 }
@@ -203,7 +203,7 @@ static uint32_t step_of(uint64_t key0, uint64_t key1)
 	return pasta_rows_hash(key0, key1) | 1;
 }
 
-static uint32_t *slot_at(const struct pasta_cpu *c, uint32_t home, uint32_t step, uint32_t i)
+static uint16_t *slot_at(const struct pasta_cpu *c, uint32_t home, uint32_t step, uint32_t i)
 {
 	return &c->index[(home + i * step) & c->mask];
 }
@@ -213,10 +213,10 @@ static uint32_t *slot_at(const struct pasta_cpu *c, uint32_t home, uint32_t step
  * the first places of its page, where it is found by the address alone, or, if they were taken
  * when it came, among those of its whole key: pages may have many small objects.
  */
-static uint32_t *slot_of(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
+static uint16_t *slot_of(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
 	uint32_t home = pasta_cell_home(c, begin), step = step_of(begin >> c->page_shift, 0), i;
-	uint32_t *room = NULL, *slot;
+	uint16_t *room = NULL, *slot;
 
 	for (i = 0; i < WINDOW; i++) {
 		slot = slot_at(c, home, step, i);
@@ -239,19 +239,21 @@ static void index_cells(struct pasta_cpu *c)
 {
 	memset(c->index, 0, ((size_t)c->mask + 1) * sizeof(*c->index));
 	for (uint32_t i = 1; i <= c->in->count; i++)
-		*slot_of(c, c->cells[i].begin, c->rests[i].object) = i;
+		*slot_of(c, c->cells[i].begin, c->rests[i].object) = (uint16_t)i;
 }
 
 /* The cell that begins here, made if there is none; NULL: there is no room. */
 static struct pasta_cell *cell_of(struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
-	uint32_t *slot = slot_of(c, begin, object), cell = *slot;
+	uint16_t *slot = slot_of(c, begin, object);
+	uint32_t cell = *slot;
 
 	if (cell)
 		return &c->cells[cell];
 	if (c->in->count == c->in->max)
 		return NULL;
-	cell = *slot = ++c->in->count;
+	cell = ++c->in->count;
+	*slot = (uint16_t)cell;
 	c->cells[cell].begin = begin;
 	c->rests[cell].object = object;
 	if (c->in->count > c->mask / SPARSE && c->mask + 1 < c->in->slots) {

@@ -18,7 +18,7 @@
 struct pasta_cpu_config {
 	uint32_t reducers;   /* PASTA_REDUCE_BIT of those that are wanted */
 	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
-	uint32_t cells;	     /* 0: 65,536. Up to 104 bytes each */
+	uint32_t cells;	     /* 0: 65,535, the most there can be. Up to 88 bytes each */
 	uint32_t rows;	     /* of each other table; 0: 16,384. Up to 136 bytes each */
 	uint32_t requests;   /* that may be open at once; 0: 4,096. 448 bytes each */
 	uint32_t turns;	     /* of a thread at a site that are looked at; 0: 64 */
@@ -47,7 +47,7 @@ enum { PASTA_CPU_APART = 8 };
 struct pasta_cpu {
 	struct pasta_cell *cells;
 	struct pasta_cell_rest *rests;
-	uint32_t *index; /* cells by their pages; 0: none */
+	uint16_t *index; /* cells by their pages; 0: none. Small, to stay in the caches */
 	uint32_t mask;	 /* of the index, as much as is used of it */
 	uint32_t page_shift;
 	uint32_t more; /* reducers beyond those by object and by page */
