@@ -199,6 +199,7 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
 	struct cl_count *c = arg;
 
 	pasta_accesses_end(c->launch, status == CL_COMPLETE);
+	cl_flow_came(c->flow);
 	free(c);
 }
 
@@ -270,12 +271,18 @@ void cl_count_begin(struct cl_work *w)
 
 bool cl_count_again(struct cl_work *w, cl_int status)
 {
+	struct cl_flow *flow;
+
 	if (!w->twin)
 		return false;
 	if (status == CL_SUCCESS) {
 		cl_twin_give(w->kernel, device_of(w), w->twin);
-		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, w->count))
+		flow = w->count->flow = cl_queue_flow(w->queue);
+		cl_flow_given(flow);
+		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, w->count)) {
+			cl_flow_came(flow);
 			pasta_emit_lost(PASTA_LOSS_SOURCE, 1); /* when it ends is not known */
+		}
 		return false;
 	}
 	cl_below.clReleaseKernel(w->twin);

@@ -20,6 +20,7 @@ static inline bool cl_counts(void)
 /* A launch that is counted. */
 struct cl_count {
 	struct pasta_accesses_launch *launch;
+	struct cl_flow *flow;
 	uint64_t token;
 	uint32_t context, device;
 	uint32_t count;

@@ -455,10 +455,14 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clFlush(cl_command_queue queue)
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clFinish(cl_command_queue queue)
 {
+	struct cl_flow *flow = cl_queue_flow(queue);
+	uint32_t mark = cl_flow_mark(flow);
 	uint64_t begin = pasta_now();
 	cl_int r = cl_below.clFinish(queue);
 
 	cl_sync("clFinish", begin, queue, r);
+	if (r == CL_SUCCESS)
+		cl_flow_settle(flow, mark);
 	return r;
 }
 

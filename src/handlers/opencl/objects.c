@@ -110,20 +110,38 @@ bool cl_wants_times(void)
 	       pasta_agent_wants(PASTA_SET);
 }
 
+struct queue {
+	struct cl_queue q;
+	struct cl_flow flow;
+};
+
 static void queue_made(cl_command_queue queue, bool ours, char added)
 {
-	struct cl_queue *q = queue ? cl_table_put(&queues, queue, sizeof(*q)) : NULL;
+	struct queue *entry = queue ? cl_table_put(&queues, queue, sizeof(*entry)) : NULL;
+	struct cl_queue *q;
+	cl_command_queue_properties properties = 0;
 	cl_context context = NULL;
 	cl_device_id device = NULL;
 
-	if (!q)
+	if (!entry)
 		return;
+	q = &entry->q;
+	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+				       NULL);
+	entry->flow.ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
 	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
 	q->context = cl_context_number(context);
 	q->device = device_number(device);
 	q->ours = ours;
 	q->added = added;
+}
+
+struct cl_flow *cl_queue_flow(cl_command_queue queue)
+{
+	struct queue *entry = cl_table_find(&queues, queue);
+
+	return entry ? &entry->flow : NULL;
 }
 
 struct cl_queue cl_queue_of(cl_command_queue queue)

@@ -43,6 +43,14 @@ struct cl_queue {
 	char added; /* to its list of properties: a bit, a pair, a list, or nothing */
 };
 struct cl_queue cl_queue_of(cl_command_queue queue);
+
+/* Callbacks that a queue's events were given, and those that came. */
+struct cl_flow {
+	bool ordered; /* a command is done when a later one is */
+	_Atomic uint32_t given, came;
+};
+/* NULL: the queue is not known. It lives for ever. */
+struct cl_flow *cl_queue_flow(cl_command_queue queue);
 /* Does anybody want to know times? If not, queues are left as they are. */
 bool cl_wants_times(void);
 uint32_t cl_context_number(cl_context context);
@@ -71,6 +79,7 @@ struct cl_work {
 	uint64_t begin, corr;
 	cl_event own, *event;
 	bool active, timed;
+	uint32_t mark;
 	/* count.c's: whether accesses are counted, and how. */
 	enum pasta_access_launch_sub counted; /* 0: nobody asked */
 	uint64_t shape;
@@ -97,6 +106,14 @@ void cl_count_begin(struct cl_work *w);
 bool cl_count_again(struct cl_work *w, cl_int status);
 /* After the launch's event, on its thread. */
 void cl_count_told(const struct cl_work *w, uint32_t name);
+
+/* The driver tells the program that its work is done a little before it tells us: so who has seen
+ * it done waits for the callbacks that were given before, bounded, lest the program end meanwhile.
+ */
+void cl_flow_given(struct cl_flow *flow);
+void cl_flow_came(struct cl_flow *flow);
+uint32_t cl_flow_mark(const struct cl_flow *flow);
+void cl_flow_settle(struct cl_flow *flow, uint32_t mark);
 
 /* A call that is no work for a device: its host time, where a tool wants it. */
 void cl_api(const char *function, uint64_t begin, cl_int status);

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/stack.h"
@@ -11,7 +12,8 @@
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
-#define PAIR_NS UINT64_C(1000000000) /* for so long two clocks are taken to go alike */
+enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms at least */
+#define PAIR_NS UINT64_C(1000000000)   /* for so long two clocks are taken to go alike */
 
 /* Work that was given to a queue and is not done. Two cache lines: it goes from one thread to
  * another and back. */
@@ -21,6 +23,7 @@ struct pending {
 		uint64_t end;	      /* of the call that enqueued it; 0: not of interest */
 	};
 	struct pasta_event ev; /* its time is that of the call until that of the work is known */
+	struct cl_flow *flow;
 	uint32_t device;
 };
 
@@ -79,6 +82,44 @@ static void pending_free(struct pending *p)
 	while (!atomic_compare_exchange_weak_explicit(&returned, &p->next, p, memory_order_release,
 						      memory_order_relaxed))
 		;
+}
+
+/* -- Callbacks that are to come -- */
+
+void cl_flow_given(struct cl_flow *flow)
+{
+	if (flow)
+		atomic_fetch_add(&flow->given, 1);
+}
+
+void cl_flow_came(struct cl_flow *flow)
+{
+	if (flow)
+		atomic_fetch_add(&flow->came, 1);
+}
+
+uint32_t cl_flow_mark(const struct cl_flow *flow)
+{
+	return flow ? atomic_load(&flow->given) : 0;
+}
+
+static int32_t to_come(const struct cl_flow *flow, uint32_t mark)
+{
+	return (int32_t)(mark - atomic_load(&flow->came));
+}
+
+void cl_flow_settle(struct cl_flow *flow, uint32_t mark)
+{
+	const struct timespec step = {.tv_nsec = STEP_NS};
+	int32_t left;
+
+	if (!flow)
+		return;
+	for (int i = 0; (left = to_come(flow, mark)) > 0 && i < STEPS; i++)
+		nanosleep(&step, NULL);
+	/* Some drivers call nobody back when a command fails: these are not waited for again. */
+	if (left > 0)
+		atomic_fetch_add(&flow->came, (uint32_t)left);
 }
 
 /* -- When it is done -- */
@@ -201,6 +242,7 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
 		pasta_port_push(port, &p->ev, p->ev.size);
 	else
 		pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
+	cl_flow_came(p->flow);
 	pending_free(p);
 }
 
@@ -271,9 +313,12 @@ static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, ui
 		p->ev.tid = pasta_agent_tid();
 		p->ev.time = w->begin;
 		p->device = q->device;
+		p->flow = cl_queue_flow(w->queue);
 		p->end = wants_end(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
+		cl_flow_given(p->flow);
 		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, p) == CL_SUCCESS)
 			return;
+		cl_flow_came(p->flow);
 		pending_free(p);
 	}
 	pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
@@ -308,13 +353,26 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 	w->stack = w->active ? pasta_stack_capture() : 0;
 	w->corr =
 		w->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1 : 0;
+	w->mark = w->blocking ? cl_flow_mark(cl_queue_flow(w->queue)) : 0;
 	w->begin = pasta_now();
+}
+
+/* In a queue without order, what came before may still run. Its own callback is one of those that
+ * come. */
+static void settle_blocking(const struct cl_work *w)
+{
+	struct cl_flow *flow = cl_queue_flow(w->queue);
+
+	if (flow && flow->ordered)
+		cl_flow_settle(flow, w->mark + w->timed);
 }
 
 cl_int cl_work_end(struct cl_work *w, cl_int status)
 {
 	if (status == CL_SUCCESS && w->active && (!w->timed || *w->event))
 		given(w);
+	if (w->blocking && status == CL_SUCCESS)
+		settle_blocking(w);
 	if (w->blocking)
 		cl_sync(w->function, w->begin, w->queue, status);
 	else
