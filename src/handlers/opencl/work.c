@@ -13,7 +13,7 @@
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
 enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms at least */
-#define PAIR_NS UINT64_C(1000000000)   /* for so long two clocks are taken to go alike */
+#define PAIR_NS UINT64_C(1000000000)	/* for so long two clocks are taken to go alike */
 
 /* Work that was given to a queue and is not done. Two cache lines: it goes from one thread to
  * another and back. */
