@@ -15,6 +15,7 @@
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,8 @@ static struct {
 static struct {
 	unsigned long count, bytes;
 } ways[WAYS];
+static bool written;
+static void write_counts(void);
 static unsigned long freed, svm_freed, queues, profiling_queues;
 
 static void count_kernel(cl_kernel kernel)
@@ -240,6 +243,8 @@ static void CL_CALLBACK gone(cl_mem m, void *arg)
 	(void)m;
 	(void)arg;
 	__atomic_fetch_add(&freed, 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&written, __ATOMIC_ACQUIRE))
+		write_counts();
 }
 
 static cl_mem made(cl_mem m)
@@ -337,11 +342,14 @@ static cl_command_queue CL_API_CALL my_clCreateCommandQueueWithProperties(
 
 /* -- The layer -- */
 
-static void write_counts(void)
+static void write_file(void)
 {
 	const char *path = getenv("COUNT_FILE");
-	FILE *f = path ? fopen(path, "w") : NULL;
+	char name[4096];
+	FILE *f;
 
+	snprintf(name, sizeof(name), "%s.new", path ? path : "");
+	f = path ? fopen(name, "w") : NULL;
 	if (!f)
 		return;
 	fprintf(f, "{\"kernels\": {");
@@ -353,6 +361,18 @@ static void write_counts(void)
 	fprintf(f, "\"freed\": %lu, \"svm_freed\": %lu, \"queues\": %lu, \"profiling\": %lu}\n",
 		freed, svm_freed, queues, profiling_queues);
 	fclose(f);
+	rename(name, path);
+}
+
+/* At exit, and anew for each object that goes later still: other threads may be about it. */
+static void write_counts(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	write_file();
+	__atomic_store_n(&written, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
