@@ -1,11 +1,17 @@
 """What is done when the program has imported PyTorch, or Triton's profiler."""
 
+import contextlib
+import ctypes
 import functools
-import sys
+import os
+import shutil
+import tempfile
 from types import ModuleType
+from typing import Iterator
 
 from . import _agent
 
+PROTON_CUPTI = "TRITON_CUPTI_LIB_PATH"
 
 def _try(what: str, step, *args) -> None:
     try:
@@ -36,22 +42,42 @@ def _torch_attach() -> None:
 
 
 def proton_imported(profile: ModuleType) -> None:
-    """Proton brings a CUPTI of its own, which would be refused while we use ours."""
+    """Proton comes with a CUPTI of its own, which would be refused beside ours: it gets ours."""
     agent = _agent.get()
     if agent is None:
         return
     start = profile.start
+    path = agent.library.pasta_cupti_path
+    path.restype = ctypes.c_char_p
 
     @functools.wraps(start)
-    def give_way_and_start(*args, **kwargs):
-        _try("Proton is not given way", _give_way_to_proton, agent)
-        return start(*args, **kwargs)
+    def start_with_ours(*args, **kwargs):
+        ours = path()
+        if not ours:
+            return start(*args, **kwargs)
+        with _cupti_of_proton(os.fsdecode(ours)):
+            return start(*args, **kwargs)
 
-    profile.start = give_way_and_start
+    profile.start = start_with_ours
 
 
-def _give_way_to_proton(agent: _agent.Agent) -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-    agent.library.pasta_cupti_give_way(b"Triton's Proton")
+@contextlib.contextmanager
+def _cupti_of_proton(ours: str) -> Iterator[None]:
+    """Proton loads libcupti.so of a folder that a variable names; one is here for so long."""
+    was = os.environ.get(PROTON_CUPTI)
+    folder = ""
+    try:
+        folder = tempfile.mkdtemp(prefix="accelprof-")
+        os.symlink(ours, os.path.join(folder, "libcupti.so"))
+        os.environ[PROTON_CUPTI] = folder
+    except OSError as err:
+        _agent.say(f"Proton does not get our CUPTI: {err}")
+    try:
+        yield
+    finally:
+        if was is None:
+            os.environ.pop(PROTON_CUPTI, None)
+        else:
+            os.environ[PROTON_CUPTI] = was
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -56,6 +56,7 @@ struct job {
 	struct pasta_show show;
 	const char *dir;    /* -o */
 	uint64_t record;    /* --record */
+	uint64_t asked;	    /* kinds that the options ask for */
 	const char *memory; /* bytes, as text */
 	char memory_text[24];
 	bool native, python, modules; /* --stacks */
@@ -308,11 +309,11 @@ static void describe(struct job *job)
 	info->tools = calloc(n + 1, sizeof(*info->tools));
 	for (i = 0; info->tools && i < n; i++)
 		info->tools[i] = strdup(job->show.choice.tools[i].tool->name);
-	info->kinds = pasta_choice_events(&job->show.choice) | ALWAYS | job->record |
-		      pasta_cli_accesses_kinds(&job->accesses);
+	job->asked = pasta_choice_events(&job->show.choice) | job->record |
+		     pasta_cli_accesses_kinds(&job->accesses);
 	if (pasta_filter_needs(job->show.filter))
-		info->kinds |= pasta_correlate_kinds(true);
-	info->kinds = (info->kinds | job->level->with) & ~job->level->without;
+		job->asked |= pasta_correlate_kinds(true);
+	info->kinds = (job->asked | ALWAYS | job->level->with) & ~job->level->without;
 	info->start = realtime();
 	info->more = pasta_cli_accesses_json;
 	info->more_ctx = &job->accesses;
@@ -466,11 +467,12 @@ static const char *window(struct job *job)
 
 static int start(struct job *job, struct pasta_err *err)
 {
-	char kinds[24];
+	char kinds[24], asked[24];
 	struct pasta_child_env env[ENV] = {
 		{PASTA_ENV_AGENT, job->agent},
 		{PASTA_ENV_RUN, job->run.path},
 		{PASTA_ENV_KINDS, kinds},
+		{PASTA_ENV_ASKED, asked},
 		{PASTA_ENV_MEMORY, job->memory},
 		{PASTA_ENV_PAUSED, job->paused ? "1" : NULL},
 		{PASTA_ENV_STACKS, stacks(job)},
@@ -483,6 +485,7 @@ static int start(struct job *job, struct pasta_err *err)
 	int status = PASTA_CLI_NOT_STARTED;
 
 	snprintf(kinds, sizeof(kinds), "%" PRIx64, job->info.kinds);
+	snprintf(asked, sizeof(asked), "%" PRIx64, job->asked);
 	if (!add_handlers(job, env, err))
 		status = pasta_child_start(&job->child, job->argv, env, err);
 	if (status)

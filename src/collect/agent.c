@@ -639,6 +639,11 @@ bool pasta_agent_wants(enum pasta_kind kind)
 	return pasta_config.kinds >> kind & 1;
 }
 
+bool pasta_agent_asked(enum pasta_kind kind)
+{
+	return (pasta_config.kinds & pasta_config.asked) >> kind & 1;
+}
+
 void pasta_agent_stall(bool stall)
 {
 	atomic_store(&pasta_state->stall, stall);
@@ -757,12 +762,13 @@ static bool read_config(void)
 {
 	const char *run = getenv(PASTA_ENV_RUN), *kinds = getenv(PASTA_ENV_KINDS);
 	const char *memory = getenv(PASTA_ENV_MEMORY), *paused = getenv(PASTA_ENV_PAUSED);
-	const char *keep = getenv(PASTA_ENV_KEEP);
+	const char *keep = getenv(PASTA_ENV_KEEP), *asked = getenv(PASTA_ENV_ASKED);
 
 	if (!run || run[0] != '/' || strlen(run) >= sizeof(pasta_config.run))
 		return false;
 	memcpy(pasta_config.run, run, strlen(run) + 1);
 	pasta_config.kinds = kinds && *kinds ? strtoull(kinds, NULL, 16) : ~UINT64_C(0);
+	pasta_config.asked = asked && *asked ? strtoull(asked, NULL, 16) : ~UINT64_C(0);
 	pasta_config.memory = memory ? strtoull(memory, NULL, 10) : 0;
 	if (!pasta_config.memory)
 		pasta_config.memory = MEMORY_DEFAULT;

@@ -42,6 +42,8 @@ static inline bool pasta_agent_active(void)
 uint32_t pasta_agent_gen(void);
 /* Whether a kind is to be recorded at all. */
 bool pasta_agent_wants(enum pasta_kind kind);
+/* Whether a tool or the user asked for it: where it is dear, it is not recorded as state. */
+bool pasta_agent_asked(enum pasta_kind kind);
 
 /* A record of this kind and size, its fields zero. Cheaper than an initializer, which would zero
  * the longest kind's record. */

@@ -13,9 +13,11 @@
 #define PASTA_CONTROL_NOTES 8
 
 /* The agent's environment; accelprof run sets it, children inherit it. */
-#define PASTA_ENV_AGENT "PASTA_AGENT"	/* path of libpasta-agent.so: annotate.h loads it */
-#define PASTA_ENV_RUN "PASTA_RUN"	/* the run's folder, absolute */
-#define PASTA_ENV_KINDS "PASTA_KINDS"	/* mask of kinds to record, hex; unset: all */
+#define PASTA_ENV_AGENT "PASTA_AGENT" /* path of libpasta-agent.so: annotate.h loads it */
+#define PASTA_ENV_RUN "PASTA_RUN"     /* the run's folder, absolute */
+#define PASTA_ENV_KINDS "PASTA_KINDS" /* mask of kinds to record, hex; unset: all */
+/* Those of them that somebody asked for, hex; unset: all. Others are state, recorded if cheap. */
+#define PASTA_ENV_ASKED "PASTA_ASKED"
 #define PASTA_ENV_MEMORY "PASTA_MEMORY" /* bytes of rings and strings a process may have */
 #define PASTA_ENV_PAUSED "PASTA_PAUSED" /* 1: record no activity until pasta_start() */
 /* OPENS-CLOSES: record activity only between these two, ns of CLOCK_MONOTONIC_RAW; 0: never */

@@ -16,7 +16,7 @@
 /* From the environment, once. Ordinary memory: a forked child keeps it. */
 struct pasta_config {
 	char run[3072];
-	uint64_t kinds, memory;
+	uint64_t kinds, asked, memory;
 	struct pasta_control *control; /* NULL: there is none */
 	bool keep;		       /* modules */
 	uint32_t stacks;	       /* of enum pasta_stack_sorts */

@@ -107,7 +107,7 @@ if [ -n "$python" ]; then
 	is "Proton: status" $? 0
 	is "Proton: its trace" "$(cat proton.out)" "$(cat proton.native)"
 	has "Proton: its trace has kernels" proton.out '^proton: [1-9]'
-	has "Proton: who it was" proton.err "Triton's Proton began to use CUPTI itself"
+	has "Proton: who it was" proton.err "libproton.so began to use CUPTI itself"
 	cat proton.err
 
 	# A worker of multiprocessing leaves by _exit.

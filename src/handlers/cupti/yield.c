@@ -4,7 +4,7 @@
  * CUPTI has one user in a process, and refuses the second: a program that brings its own profiler
  * (PyTorch and Triton do) would lose its trace to us. So those functions of CUPTI that others begin
  * with come by here first, however they were found; then they are as they were. Triton's comes with
- * a CUPTI of its own: the Python package sees it begin.
+ * a CUPTI of its own, which would be refused for ever: the Python package has it use ours.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -37,8 +37,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over, is_recording;
 static pid_t owner;
 
-/* For those who come with a CUPTI of their own, while no device works. Any thread. */
-__attribute__((visibility("default"))) void pasta_cupti_give_way(const char *who);
+/* The file of the CUPTI that others can have from us; NULL: we have none. Any thread. */
+__attribute__((visibility("default"))) const char *pasta_cupti_path(void);
 
 static void give_way(const char *who)
 {
@@ -95,17 +95,14 @@ static void entered(const void *caller)
 	pthread_mutex_unlock(&lock);
 }
 
-void pasta_cupti_give_way(const char *who)
+const char *pasta_cupti_path(void)
 {
+	const char *path;
+
 	pthread_mutex_lock(&lock);
-	if (!is_over && is_recording && getpid() == owner) {
-		undo();
-		is_over = true;
-		give_way(who);
-		if (cupti.Finalize)
-			cupti.Finalize(); /* out of the driver: another CUPTI is let in */
-	}
+	path = is_recording && getpid() == owner ? cupti.path : NULL;
 	pthread_mutex_unlock(&lock);
+	return path;
 }
 
 #define F(name)                                                                                    \

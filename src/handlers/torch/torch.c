@@ -413,11 +413,15 @@ static void on_lost(uint64_t count)
 
 static uint32_t read_wants(void)
 {
+	bool (*asks)(enum pasta_kind);
+
 	wants.ops = pasta_agent_wants(PASTA_OP_BEGIN);
 	wants.args = pasta_agent_wants(PASTA_OP_ARG);
 	wants.tensors = wants.args || pasta_agent_wants(PASTA_TENSOR);
-	wants.allocs = pasta_agent_wants(PASTA_ALLOC);
-	wants.frees = pasta_agent_wants(PASTA_FREE);
+	/* To hear of memory, each operator has to be looked at: as state it is too dear. */
+	asks = wants.ops || wants.tensors ? pasta_agent_wants : pasta_agent_asked;
+	wants.allocs = asks(PASTA_ALLOC);
+	wants.frees = asks(PASTA_FREE);
 	wants.counters = pasta_agent_wants(PASTA_COUNTER);
 	wants.stacks = pasta_stack_sorts() & PASTA_STACKS_PYTHON;
 	wants.modules = pasta_stack_sorts() & PASTA_STACKS_MODULES;
