@@ -63,6 +63,13 @@ enum pasta_reducer {
 	/* key0 site, key1 active threads of a warp. loads and stores are requests; extra: threads
 	 * that those warps have. */
 	PASTA_REDUCE_DIVERGE,
+	/* key0 how long blocks ran, ns: the least of their bucket of a log-linear scale with 8
+	 * buckets an octave (pasta_block_bucket). loads: blocks; bytes: ns, all together; extra:
+	 * those that the launch has and that were not seen. On GPUs. */
+	PASTA_REDUCE_BLOCK,
+	/* key0 object. loads: descriptors of tensors that a launch was given, by which instructions
+	 * copy that cannot be seen; bytes: what they describe, each byte once. On GPUs. */
+	PASTA_REDUCE_TENSOR,
 	PASTA_REDUCERS,
 };
 

@@ -12,11 +12,12 @@
 enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
 #define TABLES                                                                                     \
 	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
-	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE)
+	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
+	 PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR)
 /* Needs are in the order of reducers: one shift makes a mask of the other. */
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCE_OBJECT &&
-		       PASTA_NEED_ACCESS_DIVERGE >> SHIFT == 1 << PASTA_REDUCE_DIVERGE,
+		       PASTA_NEED_ACCESS_TENSOR >> SHIFT == 1 << PASTA_REDUCE_TENSOR,
 	       "needs and reducers are in the same order");
 
 int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, struct pasta_err *err)

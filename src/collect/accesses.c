@@ -27,8 +27,9 @@
 #include "collect/told.h"
 
 enum { SLOT_BITS = 16, SLOTS = 1 << SLOT_BITS, THREADS = 1024, SUMS = 64, ROWS = 64 };
-enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_MOST = 30 };
+enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_DEFAULT = 12, PAGE_MOST = 30 };
 #define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCERS) - 2)
+#define REDUCERS_HOST (REDUCERS_ALL & ~(PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR)))
 #define NO_LAUNCH 1 /* no token: those are from SLOTS on */
 
 struct pasta_accesses_launch {
@@ -39,7 +40,8 @@ struct pasta_accesses_launch {
 	uint32_t name, tid;
 	uint32_t next_free; /* its index + 1 */
 	_Atomic uint64_t lost;
-	pthread_mutex_t lock; /* for what follows */
+	const struct pasta_version *version; /* all threads' objects; NULL: each one's own */
+	pthread_mutex_t lock;		     /* for what follows */
 	struct pasta_sums *sums;
 };
 
@@ -76,8 +78,8 @@ struct driver {
 
 /* From the environment, once; a forked child keeps it. */
 static struct {
-	bool on, raw, inexact;
-	uint32_t launches;
+	bool on, raw, inexact, on_host, lossy;
+	uint32_t launches, blocks, reducers;
 	struct pasta_cpu_config cpu;
 	char *kernel, *exclude;
 } config;
@@ -108,27 +110,40 @@ static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_
 
 static bool read_word(const char *word)
 {
+	static const struct {
+		const char *word;
+		bool *flag;
+	} flags[] = {{"raw", &config.raw},
+		     {"inexact", &config.inexact},
+		     {"host", &config.on_host},
+		     {"lossy", &config.lossy}};
+
 	if (!strncmp(word, "page=", 5))
 		return read_number(word + 5, PAGE_LEAST, PAGE_MOST, &config.cpu.page_shift);
 	if (!strncmp(word, "launches=", 9))
 		return read_number(word + 9, 0, UINT32_MAX, &config.launches);
-	config.raw |= !strcmp(word, "raw");
-	config.inexact |= !strcmp(word, "inexact");
-	return !strcmp(word, "raw") || !strcmp(word, "inexact");
+	if (!strncmp(word, "blocks=", 7))
+		return read_number(word + 7, 1, UINT32_MAX, &config.blocks);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+		if (!strcmp(word, flags[i].word))
+			return *flags[i].flag = true;
+	return false;
 }
 
-/* "MASK[,page=SHIFT][,launches=K][,raw][,inexact]" */
+/* "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host][,lossy]" */
 static bool read_words(char *text)
 {
 	char *word = strsep(&text, ",");
 
 	config.launches = LAUNCHES_DEFAULT;
-	if (!read_number(word, 0, REDUCERS_ALL, &config.cpu.reducers) || config.cpu.reducers & 1)
+	config.blocks = 1;
+	if (!read_number(word, 0, REDUCERS_ALL, &config.reducers) || config.reducers & 1)
 		return false;
+	config.cpu.reducers = config.reducers & REDUCERS_HOST;
 	while ((word = strsep(&text, ",")))
 		if (!read_word(word))
 			return false;
-	return config.cpu.reducers || config.raw;
+	return config.reducers || config.raw;
 }
 
 static void forked(void)
@@ -173,7 +188,8 @@ static bool read_config(const char *words, struct pasta_err *err)
 	if (!text || !read_words(text)) {
 		pasta_fail(err, -EINVAL,
 			   PASTA_ENV_ACCESSES
-			   " is MASK[,page=SHIFT][,launches=K][,raw][,inexact], not '%s'",
+			   " is MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host]"
+			   "[,lossy], not '%s'",
 			   words);
 		free(text);
 		return false;
@@ -211,6 +227,31 @@ bool pasta_accesses_wanted(void)
 bool pasta_accesses_inexact(void)
 {
 	return config.inexact;
+}
+
+uint32_t pasta_accesses_reducers(void)
+{
+	return config.reducers;
+}
+
+uint32_t pasta_accesses_page_shift(void)
+{
+	return config.cpu.page_shift ? config.cpu.page_shift : PAGE_DEFAULT;
+}
+
+uint32_t pasta_accesses_blocks(void)
+{
+	return config.blocks;
+}
+
+bool pasta_accesses_on_host(void)
+{
+	return config.on_host;
+}
+
+bool pasta_accesses_lossy(void)
+{
+	return config.lossy;
 }
 
 /* -- The driver. -- */
@@ -383,6 +424,7 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 	l->name = name;
 	l->tid = tid;
 	l->data = data;
+	l->version = NULL;
 	atomic_store(&l->lost, 0);
 	serial = atomic_fetch_add(&last_token, 1) + 1;
 	atomic_store_explicit(&l->token, serial << SLOT_BITS | (uint64_t)(l - d->launches),
@@ -393,6 +435,13 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 void *pasta_accesses_data(const struct pasta_accesses_launch *launch)
 {
 	return launch->data;
+}
+
+const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *launch)
+{
+	if (!launch->version)
+		launch->version = pasta_told_pin(launch->driver->told);
+	return launch->version;
 }
 
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch)
@@ -435,7 +484,7 @@ static struct pasta_sums *sums_take(struct driver *d)
 	pthread_mutex_unlock(&d->lock);
 	if (!more)
 		return s;
-	s = pasta_sums_new(config.cpu.reducers, 0);
+	s = pasta_sums_new(config.reducers, 0);
 	if (!s) {
 		pthread_mutex_lock(&d->lock);
 		d->sums_count--;
@@ -542,7 +591,8 @@ static bool leave(struct thread *t)
 static void enter(struct thread *t, const struct pasta_accesses_launch *l, uint32_t group_size)
 {
 	if (!t->version)
-		t->version = pasta_told_pin(t->driver->told);
+		t->version = l->version ? pasta_version_pin(l->version)
+					: pasta_told_pin(t->driver->told);
 	t->group_size = group_size;
 	pasta_cpu_launch(t->cpu, t->version, 0, group_size);
 	pasta_rawwriter_tag(t->filler.tag, l->corr, l->name, l->tid);
@@ -613,6 +663,51 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 			return;
 	}
 	pasta_accesses_lost(launch, 1);
+}
+
+void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
+			  size_t count, uint32_t group_size, bool counts)
+{
+	struct pasta_cpu *cpu = pasta_accesses_thread(launch, group_size);
+	size_t done = 0, bad = 0, none;
+
+	if (!cpu) {
+		pasta_accesses_lost(launch, count);
+		return;
+	}
+	/* Whatever number they have, they are of this launch. */
+	for (; counts && done < count; bad += none)
+		done += pasta_cpu_batch(cpu, accesses + done, count - done, &none);
+	for (size_t i = 0; config.raw && i < count; i++)
+		pasta_accesses_put(launch, &accesses[i]);
+	if (bad)
+		pasta_accesses_lost(launch, bad);
+}
+
+void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer reducer,
+			const struct pasta_row *row)
+{
+	struct pasta_row *to;
+	bool added = false;
+
+	if (!is_live(launch) || !(config.reducers >> reducer & 1))
+		return;
+	pthread_mutex_lock(&launch->lock);
+	if (!launch->sums)
+		launch->sums = sums_take(launch->driver);
+	if (launch->sums) {
+		to = row->key0 == PASTA_KEY_OTHER
+			     ? pasta_rows_other(&launch->sums->tables[reducer])
+			     : pasta_rows_at(&launch->sums->tables[reducer], row->key0, row->key1);
+		to->loads += row->loads;
+		to->stores += row->stores;
+		to->bytes += row->bytes;
+		to->extra += row->extra;
+		added = true;
+	}
+	pthread_mutex_unlock(&launch->lock);
+	if (!added)
+		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 }
 
 void pasta_accesses_close(void)
@@ -724,6 +819,8 @@ static void release(struct driver *d, struct pasta_accesses_launch *l)
 	if (l->sums)
 		sums_give(d, l->sums);
 	l->sums = NULL;
+	pasta_objects_unpin(l->version);
+	l->version = NULL;
 	atomic_store(&l->token, 0);
 	pthread_mutex_lock(&d->lock);
 	l->next_free = d->free_launch;

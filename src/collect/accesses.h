@@ -22,6 +22,16 @@ bool pasta_accesses_wanted(void);
 /* Whether that may change what a kernel computes, where its own compiler may as well. */
 bool pasta_accesses_inexact(void);
 
+/* PASTA_REDUCE_BIT of the tables that are wanted, and log2 of a page's bytes. */
+uint32_t pasta_accesses_reducers(void);
+uint32_t pasta_accesses_page_shift(void);
+/* Only one block in so many; 1: all. */
+uint32_t pasta_accesses_blocks(void);
+/* Where devices can count for themselves: whether the host is to do it, from raw accesses. */
+bool pasta_accesses_on_host(void);
+/* Whether raw accesses are rather lost than waited for. */
+bool pasta_accesses_lossy(void);
+
 /* -- What there is. Any thread. -- */
 
 /* Memory that is at addr as devices see it, and at alloc as its ALLOC event has it: emits OBJECT.
@@ -56,6 +66,9 @@ struct pasta_accesses_launch;
 struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name, uint32_t tid,
 						   void *data);
 void *pasta_accesses_data(const struct pasta_accesses_launch *launch);
+/* The objects are those of now, for all threads that count for it: before any does. They are the
+ * launch's, until it ends. NULL: no memory; and then they are as below. */
+const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *launch);
 /* A number of it, never 0, that stays its own until it ends, and the way back: NULL if it has
  * ended. For handlers whose kernels carry it as an argument. */
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch);
@@ -76,6 +89,13 @@ void pasta_accesses_renew(struct pasta_accesses_launch *launch);
  * most. */
 bool pasta_accesses_raw(void);
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
+/* Records of the launch, as a device wrote them: they are counted if on_host says so, and kept
+ * where raw ones are wanted. group_size as above. Any thread; may wait as pasta_accesses_put. */
+void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
+			  size_t count, uint32_t group_size, bool counts);
+/* A row that a device has counted. Any thread. */
+void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer reducer,
+			const struct pasta_row *row);
 /* Accesses that could not be counted, or not be kept: told when the launch ends. */
 void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count);
 

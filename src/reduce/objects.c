@@ -186,6 +186,21 @@ struct pasta_place pasta_version_find(const struct pasta_version *v, uint64_t ad
 	return place;
 }
 
+size_t pasta_version_places(const struct pasta_version *v, struct pasta_place *places, size_t room)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < v->count; i++) {
+		const struct leaf *l = v->leaves[i];
+
+		for (uint32_t k = 0; k < l->count; k++, count++)
+			if (count < room)
+				places[count] =
+					(struct pasta_place){l->begin[k], l->last[k], l->object[k]};
+	}
+	return count;
+}
+
 uint64_t pasta_version_number(const struct pasta_version *v)
 {
 	return v->number;
@@ -406,6 +421,17 @@ const struct pasta_version *pasta_objects_pin(struct pasta_objects *t)
 	v->refs++;
 	t->pins++;
 	pthread_mutex_unlock(&t->lock);
+	return v;
+}
+
+const struct pasta_version *pasta_version_pin(const struct pasta_version *pinned)
+{
+	struct pasta_version *v = (struct pasta_version *)pinned;
+
+	pthread_mutex_lock(&v->table->lock);
+	v->refs++;
+	v->table->pins++;
+	pthread_mutex_unlock(&v->table->lock);
 	return v;
 }
 

@@ -45,11 +45,15 @@ int pasta_objects_remove(struct pasta_objects *t, uint64_t addr);
 /* Any thread. The newest version, unchanging until it is unpinned. */
 const struct pasta_version *pasta_objects_pin(struct pasta_objects *t);
 void pasta_objects_unpin(const struct pasta_version *v);
+/* One that is pinned, once more. */
+const struct pasta_version *pasta_version_pin(const struct pasta_version *v);
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats);
 
 /* Of a pinned version: a number that no other one has, never 0, and the place of an
  * address, in O(log n). Any thread, no lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
 struct pasta_place pasta_version_find(const struct pasta_version *v, uint64_t addr);
+/* Its objects, by address: how many there are, and up to room of them. */
+size_t pasta_version_places(const struct pasta_version *v, struct pasta_place *places, size_t room);
 
 #endif

@@ -1,0 +1,126 @@
+/*
+ * gpu.h - reducers on NVIDIA's devices: what the host gives to a launch, and what it finds after.
+ *
+ * One text for C and CUDA. The host fills a struct pasta_gpu_launch, with all that it points to, in
+ * the device's memory; patches in the kernel's code count there; when the kernel is done, the host
+ * reads it back. Patches are in gpu.cu.
+ *
+ * A place is a range of addresses, by its number: those of objects first, in the order of their
+ * addresses; then the one of what is in none of them; then the spaces.
+ */
+#ifndef PASTA_REDUCE_GPU_H
+#define PASTA_REDUCE_GPU_H
+
+#include <pasta/device.h>
+
+#define PASTA_GPU_HINTS 256u /* a power of two */
+#define PASTA_GPU_NOWHERE(count) (count)
+#define PASTA_GPU_SPACE(count, space) ((count) + 1u + (space))
+#define PASTA_GPU_PLACES(count) ((count) + 1u + PASTA_SPACES)
+
+/* Both ends are in it. */
+struct pasta_gpu_place {
+	uint64_t begin, last;
+};
+
+/* Counters of a place. Sizes of 1, 2, 4, 8 and 16 bytes have a counter for each kind, so that an
+ * access is one addition; PASTA_GPU_OF is its number. */
+enum {
+	PASTA_GPU_SIZES = 5,
+	PASTA_GPU_LOADS = 3 * PASTA_GPU_SIZES, /* of other sizes */
+	PASTA_GPU_STORES,
+	PASTA_GPU_BYTES, /* of other sizes, as they count: an atomic's twice */
+	PASTA_GPU_CROSS, /* of any size: those that reach out of their place */
+	PASTA_GPU_COUNTERS = 20,
+};
+#define PASTA_GPU_OF(kind, log2_of_size) (((kind)-1u) * PASTA_GPU_SIZES + (log2_of_size))
+
+struct pasta_gpu_row {
+	uint64_t key0, key1;
+	uint64_t loads, stores, bytes, extra;
+};
+
+/* Rows are taken one after the other, and found by an index of open addressing. */
+struct pasta_gpu_table {
+	uint32_t *index;	    /* mask + 1: 0: empty; UINT32_MAX: being made; a row's + 1 */
+	struct pasta_gpu_row *rows; /* max + 1: the last is of what had no room */
+	uint32_t mask, max;
+	uint32_t count, reserved; /* of rows that were asked for: it may be more than max */
+};
+
+/*
+ * Raw accesses: records are in the host's memory, in two halves. Those who write take a place by
+ * head, and write when both halves before it were taken; the host takes a half when it is full.
+ */
+struct pasta_gpu_ring {	    /* in the host's memory, pinned */
+	uint64_t filled[2]; /* records that were written into a half, ever */
+	uint64_t taken;	    /* records that the host has taken, ever: whole halves */
+	uint64_t stop;	    /* not 0: the host takes no more; what has no room is lost */
+};
+struct pasta_gpu_raw {		      /* in the device's */
+	struct pasta_access *records; /* 2 * half, the host's memory */
+	struct pasta_gpu_ring *ring;
+	uint32_t half; /* a power of two, 1,024 or more */
+	uint32_t wait; /* 0: lose rather than wait */
+	uint64_t head, lost;
+};
+
+/* Times of blocks, ns of the device's timer. 0: the block was not seen, as yet. */
+struct pasta_gpu_blocks {
+	uint64_t *begin, *end; /* max of them, by the number of the block */
+	uint32_t max, reserved;
+};
+
+struct pasta_gpu_launch {
+	uint32_t reducers; /* PASTA_REDUCE_BIT. OBJECT is counts, BLOCK is blocks, others are tables
+			    */
+	uint32_t page_shift;
+	uint32_t count;	 /* of objects' places */
+	uint32_t every;	 /* only one block in so many; 1: all; never 0 */
+	uint32_t number; /* of the launch, in raw records */
+	uint32_t reserved;
+	uint64_t base; /* sites of raw records are differences to this address, 32 bits, signed */
+	const struct pasta_gpu_place *places;
+	uint64_t *counts; /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PLACES(count) */
+	uint32_t *hints;  /* PASTA_GPU_HINTS: the place where an instruction was last, or anything
+			     below count; by its address */
+	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
+	struct pasta_gpu_blocks blocks;
+	/* By reducer. key0 of sites is the instruction's address; key1 of SITE_OBJECT is a place,
+	 * that of DIVERGE the active threads. Where index is NULL there is none. */
+	struct pasta_gpu_table tables[PASTA_REDUCERS];
+};
+
+/*
+ * The patches: the API's number of the class of instructions, its name, and what it needs.
+ * A patch is the function pasta_VARIANT_NAME, VARIANT one of
+ *   all     by the launch's mask
+ *   object  as if the mask were PASTA_REDUCE_BIT(OBJECT), with no raw accesses and all blocks
+ *   floor   nothing, for measurements: what the API itself costs
+ *   naive   each thread looks for its place and adds, for measurements
+ * Those of floor and naive are there for GLOBAL classes only. A launch of NULL is not counted.
+ */
+enum pasta_gpu_class {
+	PASTA_GPU_GLOBAL = 1, /* accesses memory that has objects */
+	PASTA_GPU_SHARED = 2, /* accesses other memory, or that as well */
+	PASTA_GPU_LOCAL = 4,
+	PASTA_GPU_BLOCK = 8, /* beginnings and ends */
+};
+#define PASTA_GPU_PATCHES(F)                                                                       \
+	F(1, block_enter, PASTA_GPU_BLOCK)                                                         \
+	F(2, block_exit, PASTA_GPU_BLOCK)                                                          \
+	F(3, global, PASTA_GPU_GLOBAL)                                                             \
+	F(4, shared, PASTA_GPU_SHARED)                                                             \
+	F(5, local, PASTA_GPU_LOCAL)                                                               \
+	F(14, memcpy_async, PASTA_GPU_GLOBAL)                                                      \
+	F(17, remote, PASTA_GPU_SHARED)                                                            \
+	F(19, matrix, PASTA_GPU_SHARED)                                                            \
+	F(26, async_store, PASTA_GPU_SHARED)                                                       \
+	F(27, async_reduction, PASTA_GPU_SHARED)                                                   \
+	F(30, bulk_to_shared, PASTA_GPU_GLOBAL)                                                    \
+	F(35, bulk_to_global, PASTA_GPU_GLOBAL)                                                    \
+	F(36, bulk_shared, PASTA_GPU_SHARED)                                                       \
+	F(37, bulk_reduce_global, PASTA_GPU_GLOBAL)                                                \
+	F(38, bulk_reduce_shared, PASTA_GPU_SHARED)
+
+#endif
