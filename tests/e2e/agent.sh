@@ -10,7 +10,7 @@ command -v readelf >/dev/null || {
 agent=$BUILD/lib/libpasta-agent.so
 is "what it needs" "$(readelf -dW "$agent" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')" libc.so.6
 is "what it shows" "$(readelf -W --dyn-syms "$agent" |
-	awk '$7 != "UND" && $8 ~ /./ && NR > 3 && $8 !~ /^(pasta_((agent|annotate|python|pystack|torch)_|cupti_give_way$|.*_attach)|clGetLayerInfo$|clInitLayer$|InitializeInjection(Nvtx2)?$)/ {print $8}')" ""
+	awk '$7 != "UND" && $8 ~ /./ && NR > 3 && $8 !~ /^(pasta_((agent|annotate|python|pystack|torch)_|cupti_path$|.*_attach)|clGetLayerInfo$|clInitLayer$|InitializeInjection(Nvtx2)?$)/ {print $8}')" ""
 
 # Call paths on, where no handler asks for any: nothing changes.
 "$ACCELPROF" run -q -o without -- "$behave" || failed "without --stacks"
