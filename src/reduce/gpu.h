@@ -11,6 +11,8 @@
 #ifndef PASTA_REDUCE_GPU_H
 #define PASTA_REDUCE_GPU_H
 
+#include <stddef.h>
+
 #include <pasta/device.h>
 
 #define PASTA_GPU_HINTS 256u /* a power of two */
@@ -63,6 +65,7 @@ struct pasta_gpu_raw {		      /* in the device's */
 	uint32_t half; /* a power of two, 1,024 or more */
 	uint32_t wait; /* 0: lose rather than wait */
 	uint64_t head, lost;
+	uint64_t seen; /* of the ring's taken, by the device; it begins as that, or as 0 */
 };
 
 /* Times of blocks, ns of the device's timer. 0: the block was not seen, as yet. */
@@ -122,5 +125,40 @@ enum pasta_gpu_class {
 	F(36, bulk_shared, PASTA_GPU_SHARED)                                                       \
 	F(37, bulk_reduce_global, PASTA_GPU_GLOBAL)                                                \
 	F(38, bulk_reduce_shared, PASTA_GPU_SHARED)
+
+/* The host's compiler and the device's lay them out alike. */
+#ifdef __cplusplus
+#define PASTA_GPU_HOLDS(what) static_assert(what, #what)
+#else
+#define PASTA_GPU_HOLDS(what) _Static_assert(what, #what)
+#endif
+#define PASTA_GPU_AT(type, field, offset) PASTA_GPU_HOLDS(offsetof(struct type, field) == (offset))
+
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 16);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 48);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 88 + 32 * PASTA_REDUCERS);
+PASTA_GPU_AT(pasta_gpu_place, last, 8);
+PASTA_GPU_AT(pasta_gpu_row, loads, 16);
+PASTA_GPU_AT(pasta_gpu_row, extra, 40);
+PASTA_GPU_AT(pasta_gpu_table, rows, 8);
+PASTA_GPU_AT(pasta_gpu_table, mask, 16);
+PASTA_GPU_AT(pasta_gpu_table, count, 24);
+PASTA_GPU_AT(pasta_gpu_ring, taken, 16);
+PASTA_GPU_AT(pasta_gpu_ring, stop, 24);
+PASTA_GPU_AT(pasta_gpu_raw, half, 16);
+PASTA_GPU_AT(pasta_gpu_raw, head, 24);
+PASTA_GPU_AT(pasta_gpu_raw, seen, 40);
+PASTA_GPU_AT(pasta_gpu_blocks, max, 16);
+PASTA_GPU_AT(pasta_gpu_launch, number, 16);
+PASTA_GPU_AT(pasta_gpu_launch, base, 24);
+PASTA_GPU_AT(pasta_gpu_launch, places, 32);
+PASTA_GPU_AT(pasta_gpu_launch, hints, 48);
+PASTA_GPU_AT(pasta_gpu_launch, raw, 56);
+PASTA_GPU_AT(pasta_gpu_launch, blocks, 64);
+PASTA_GPU_AT(pasta_gpu_launch, tables, 88);
 
 #endif

@@ -1,0 +1,294 @@
+/*
+ * gpu.cu - the patches: what the Compute Sanitizer calls for each instruction of a class.
+ *
+ * Their parameters are the API's, by class. All lanes that execute the instruction call together.
+ * gpu.h says what they are given and which there are.
+ */
+#include "reduce/gpu_count.cuh"
+#include "reduce/gpu_raw.cuh"
+
+enum variant { VARIANT_all, VARIANT_object, VARIANT_floor, VARIANT_naive };
+
+/* The API's: what an access does. With none of the first two it is none. */
+enum { FLAG_READ = 1, FLAG_WRITE = 2, FLAG_PREFETCH = 8 };
+
+enum {
+	BY_PLACE =
+		PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT),
+	BULK = 16, /* bytes */
+};
+static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "a flag is a kind");
+static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "a flag is a kind");
+
+/* -- Accesses -- */
+
+/* NULL: nothing is to be counted. */
+INLINE const struct pasta_gpu_launch *launch_of(enum variant variant, const void *data)
+{
+	const struct pasta_gpu_launch *l = (const struct pasta_gpu_launch *)data;
+
+	if (variant == VARIANT_floor || !l)
+		return NULL;
+	if (variant == VARIANT_all && l->every > 1 && (uint32_t)block_number() % l->every)
+		return NULL;
+	return l;
+}
+
+INLINE void count_by_mask(const struct access *a)
+{
+	const struct pasta_gpu_launch *l = a->launch;
+	uint32_t reducers = l->reducers;
+	struct whereabouts w = {0, a->mask, 0};
+
+	if (reducers & BY_PLACE)
+		w = whereabouts_of(a);
+	if (reducers & PASTA_REDUCE_BIT(OBJECT))
+		count_places(a, &w);
+#pragma unroll 1
+	for (uint32_t i = PASTA_REDUCE_PAGE; i <= PASTA_REDUCE_DIVERGE; i++)
+		if (reducers >> i & 1)
+			count_row(a, i, &w);
+	if (l->raw)
+		put_raw(a, l->raw);
+}
+
+INLINE void count_alone(const struct access *a)
+{
+	uint32_t place = PASTA_GPU_SPACE(a->launch->count, a->space);
+	bool crosses = false;
+
+	if (a->space < PASTA_SPACE_LOCAL)
+		place = search(a->launch, a->addr, reach_of(a->size), &crosses);
+	add_counts(a, place, 1, crosses);
+}
+
+/* Of the lanes of the mask, which are the ones that go on. */
+INLINE void count(enum variant variant, const struct access *a)
+{
+	if (!(a->mask >> a->lane & 1))
+		return;
+	if (variant == VARIANT_all) {
+		count_by_mask(a);
+	} else if (variant == VARIANT_object) {
+		struct whereabouts w = whereabouts_of(a);
+
+		count_places(a, &w);
+	} else {
+		count_alone(a);
+	}
+}
+
+/* lanes: those that may access anything; the others only come along. */
+INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t addr, uint32_t size,
+		  uint32_t flags, uint32_t space, uint32_t lanes)
+{
+	const struct pasta_gpu_launch *l = launch_of(variant, data);
+	uint32_t kind = flags & (FLAG_READ | FLAG_WRITE);
+
+	if (l && kind && !(flags & FLAG_PREFETCH)) {
+		struct access a = {l,	     pc, addr, size, kind, space, __activemask() & lanes,
+				   lane_id()};
+
+		count(variant, &a);
+	}
+	return 0;
+}
+
+/* One side of a copy; mask: the lanes that take part in it. */
+struct side {
+	uint64_t addr;
+	uint32_t kind, space, mask;
+};
+
+INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_t pc, uint32_t size,
+		 const struct side *from, const struct side *to)
+{
+	/* The code is long: once for both. It is short by object, and shorter for a given side. */
+#pragma unroll 1
+	for (uint32_t i = 0; variant == VARIANT_all && i < 2; i++) {
+		struct access a = {l,
+				   pc,
+				   i ? to->addr : from->addr,
+				   size,
+				   i ? to->kind : from->kind,
+				   i ? to->space : from->space,
+				   i ? to->mask : from->mask,
+				   lane_id()};
+
+		count(variant, &a);
+	}
+	if (variant != VARIANT_all) {
+		struct access a = {l,	       pc,	    from->addr, size,
+				   from->kind, from->space, from->mask, lane_id()};
+		struct access b = {l, pc, to->addr, size, to->kind, to->space, to->mask, lane_id()};
+
+		count(variant, &a);
+		count(variant, &b);
+	}
+}
+
+/* A thread's copy to the memory of its block. With nothing to read from there is no load: what is
+ * written then is zeros. */
+INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uint64_t src,
+			uint32_t dst, uint32_t size)
+{
+	const struct pasta_gpu_launch *l = launch_of(variant, data);
+
+	if (l) {
+		uint32_t mask = __activemask();
+		struct side from = {src, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL,
+				    __ballot_sync(mask, src != 0)};
+		struct side to = {dst, PASTA_ACCESS_STORE, PASTA_SPACE_LOCAL, mask};
+
+		copy(variant, l, pc, size, &from, &to);
+	}
+	return 0;
+}
+
+/* A warp's copy of so many blocks: all lanes tell the same, and it is the first one's. What is read
+ * is one access, what is written another, however many blocks of a cluster it is written to. */
+INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t src,
+		uint32_t src_space, uint64_t dst, uint32_t dst_space, uint32_t dst_kind,
+		uint32_t blocks)
+{
+	const struct pasta_gpu_launch *l = launch_of(variant, data);
+
+	if (l) {
+		uint32_t mask = __activemask(), one = mask & (0u - mask);
+		struct side from = {src, PASTA_ACCESS_LOAD, src_space, one};
+		struct side to = {dst, dst_kind, dst_space, one};
+
+		copy(variant, l, pc, blocks * BULK, &from, &to);
+	}
+	return 0;
+}
+
+/* -- Blocks -- */
+
+/* The time's place among those of blocks that began, or ended; NULL: it is not kept. */
+INLINE unsigned long long *time_of(enum variant variant, const void *data, bool end)
+{
+	const struct pasta_gpu_launch *l = launch_of(variant, data);
+	uint64_t block;
+
+	if (variant != VARIANT_all || !l || !(l->reducers & PASTA_REDUCE_BIT(BLOCK)))
+		return NULL;
+	block = block_number();
+	if (block >= l->blocks.max || lane_id() != leader_of(__activemask()))
+		return NULL;
+	return (unsigned long long *)(end ? l->blocks.end : l->blocks.begin) + block;
+}
+
+INLINE int block_enter(enum variant variant, const void *data)
+{
+	unsigned long long *begin = time_of(variant, data, false);
+
+	if (begin) {
+		unsigned long long now = device_time(), was = atomicCAS(begin, 0ull, now);
+
+		if (was > now)
+			atomicMin(begin, now);
+	}
+	return 0;
+}
+
+INLINE int block_exit(enum variant variant, const void *data)
+{
+	unsigned long long *end = time_of(variant, data, true);
+
+	if (end)
+		atomicMax(end, (unsigned long long)device_time());
+	return 0;
+}
+
+/* -- The patches -- */
+
+#define PATCH(variant, name, ...)                                                                  \
+	extern "C" __device__ __noinline__ int pasta_##variant##_##name(void *data, uint64_t pc,   \
+									##__VA_ARGS__)
+#define SHARED PASTA_SPACE_LOCAL
+#define REMOTE PASTA_SPACE_REMOTE
+#define GLOBAL PASTA_SPACE_GLOBAL
+
+#define MEMORY_PATCH(v, name, space)                                                               \
+	PATCH(v, name, void *ptr, uint32_t size, uint32_t flags, const void *value)                \
+	{                                                                                          \
+		return memory(VARIANT_##v, data, pc, (uint64_t)ptr, size, flags, space, ~0u);      \
+	}
+
+#define GLOBAL_PATCHES(v)                                                                          \
+	MEMORY_PATCH(v, global, GLOBAL)                                                            \
+	PATCH(v, memcpy_async, void *src, uint32_t dst, uint32_t size)                             \
+	{                                                                                          \
+		return memcpy_async(VARIANT_##v, data, pc, (uint64_t)src, dst, size);              \
+	}                                                                                          \
+	/* The low half is the blocks, the high one who gets them. */                              \
+	PATCH(v, bulk_to_shared, uint64_t src, uint32_t dst, uint32_t barrier, uint32_t what,      \
+	      uint32_t multicast)                                                                  \
+	{                                                                                          \
+		return bulk(VARIANT_##v, data, pc, src, GLOBAL, dst, multicast ? REMOTE : SHARED,  \
+			    PASTA_ACCESS_STORE, what & 0xffff);                                    \
+	}                                                                                          \
+	PATCH(v, bulk_to_global, uint64_t dst, uint32_t src, uint32_t blocks)                      \
+	{                                                                                          \
+		return bulk(VARIANT_##v, data, pc, src, SHARED, dst, GLOBAL, PASTA_ACCESS_STORE,   \
+			    blocks);                                                               \
+	}                                                                                          \
+	PATCH(v, bulk_reduce_global, uint64_t dst, uint32_t src, uint32_t blocks)                  \
+	{                                                                                          \
+		return bulk(VARIANT_##v, data, pc, src, SHARED, dst, GLOBAL, PASTA_ACCESS_ATOMIC,  \
+			    blocks);                                                               \
+	}
+
+#define OTHER_PATCHES(v)                                                                           \
+	PATCH(v, block_enter)                                                                      \
+	{                                                                                          \
+		return block_enter(VARIANT_##v, data);                                             \
+	}                                                                                          \
+	PATCH(v, block_exit)                                                                       \
+	{                                                                                          \
+		return block_exit(VARIANT_##v, data);                                              \
+	}                                                                                          \
+	MEMORY_PATCH(v, shared, SHARED)                                                            \
+	MEMORY_PATCH(v, local, PASTA_SPACE_PRIVATE)                                                \
+	MEMORY_PATCH(v, remote, REMOTE)                                                            \
+	/* A matrix is 8 rows, and lanes 8 n to 8 n + 7 have the addresses of the n-th one's: an   \
+	 * access is a row, of the lane that has its address. */                                   \
+	PATCH(v, matrix, uint32_t addr, uint32_t size, uint32_t flags, uint32_t matrices,          \
+	      const void *value)                                                                   \
+	{                                                                                          \
+		return memory(VARIANT_##v, data, pc, addr, size, flags, SHARED,                    \
+			      matrices < 4 ? lanes_below(8 * matrices) : ~0u);                     \
+	}                                                                                          \
+	PATCH(v, async_store, uint32_t addr, uint32_t barrier, void *value, uint32_t size)         \
+	{                                                                                          \
+		return memory(VARIANT_##v, data, pc, addr, size, FLAG_WRITE, REMOTE, ~0u);         \
+	}                                                                                          \
+	PATCH(v, async_reduction, uint32_t addr, uint32_t barrier, uint32_t size)                  \
+	{                                                                                          \
+		return memory(VARIANT_##v, data, pc, addr, size, FLAG_READ | FLAG_WRITE, REMOTE,   \
+			      ~0u);                                                                \
+	}                                                                                          \
+	PATCH(v, bulk_shared, uint32_t src, uint32_t dst, uint32_t barrier, uint32_t blocks)       \
+	{                                                                                          \
+		return bulk(VARIANT_##v, data, pc, src, SHARED, dst, REMOTE, PASTA_ACCESS_STORE,   \
+			    blocks);                                                               \
+	}                                                                                          \
+	PATCH(v, bulk_reduce_shared, uint32_t src, uint32_t dst, uint32_t barrier,                 \
+	      uint32_t blocks)                                                                     \
+	{                                                                                          \
+		return bulk(VARIANT_##v, data, pc, src, SHARED, dst, REMOTE, PASTA_ACCESS_ATOMIC,  \
+			    blocks);                                                               \
+	}
+
+GLOBAL_PATCHES(all)
+OTHER_PATCHES(all)
+GLOBAL_PATCHES(object)
+OTHER_PATCHES(object)
+GLOBAL_PATCHES(floor)
+GLOBAL_PATCHES(naive)
+
+/* Those that gpu.h names are there. */
+#define IS_THERE(id, name, classes)                                                                \
+	static_assert(sizeof(&pasta_all_##name) && sizeof(&pasta_object_##name), "a patch");
+PASTA_GPU_PATCHES(IS_THERE)

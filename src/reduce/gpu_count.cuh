@@ -1,0 +1,336 @@
+/*
+ * gpu_count.cuh - reducers on NVIDIA's devices: places, counters, tables and sectors.
+ *
+ * All lanes of an access's mask call these together, and no others. All is inlined: a patch calls
+ * nothing, for the kernel that it is put into has no stack for that. Sizes, kinds and spaces are
+ * those of the instruction, so that all lanes have the same.
+ */
+#ifndef PASTA_REDUCE_GPU_COUNT_CUH
+#define PASTA_REDUCE_GPU_COUNT_CUH
+
+#include "reduce/accumulate.h"
+#include "reduce/gpu.h"
+#include "reduce/gpu_device.cuh"
+
+#define INLINE static __device__ __forceinline__
+
+enum { BUSY = -1 }; /* a slot of an index whose row is being made */
+
+/* What the lanes of mask access together. */
+struct access {
+	const struct pasta_gpu_launch *launch;
+	uint64_t pc, addr; /* addr is this lane's */
+	uint32_t size, kind, space;
+	uint32_t mask, lane;
+};
+
+/* Where it is: the place of this lane, the lanes that share it, and those that reach out of
+ * theirs. */
+struct whereabouts {
+	uint32_t place, group, crossing;
+};
+
+INLINE uint32_t lanes_below(uint32_t lane)
+{
+	return (1u << lane) - 1;
+}
+
+INLINE uint32_t leader_of(uint32_t mask)
+{
+	return (uint32_t)__ffs((int)mask) - 1;
+}
+
+/* -- Blocks and threads, as pasta_access numbers them. -- */
+
+INLINE uint64_t block_number(void)
+{
+	return ((uint64_t)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+}
+
+INLINE uint32_t thread_number(void)
+{
+	return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+}
+
+/* Threads that this warp has: the last one of a block may have fewer. */
+INLINE uint32_t warp_threads(void)
+{
+	uint32_t left =
+		blockDim.x * blockDim.y * blockDim.z - thread_number() / PASTA_WARP * PASTA_WARP;
+
+	return left < PASTA_WARP ? left : PASTA_WARP;
+}
+
+/* -- Places -- */
+
+/* How far the last byte is from the first. */
+INLINE uint32_t reach_of(uint32_t size)
+{
+	return size ? size - 1 : 0;
+}
+
+/* Both ends. The sum of address and size is never made: it may wrap. */
+INLINE bool is_within(const struct pasta_gpu_place *p, uint64_t addr, uint32_t reach)
+{
+	uint64_t last = p->last;
+
+	return addr >= p->begin && addr <= last && last - addr >= reach;
+}
+
+/* How many objects' places begin at addr or before. */
+INLINE uint32_t places_to(const struct pasta_gpu_launch *l, uint64_t addr)
+{
+	const struct pasta_gpu_place *places = l->places;
+	uint32_t low = 0, high = l->count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (places[middle].begin <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+INLINE uint32_t search(const struct pasta_gpu_launch *l, uint64_t addr, uint32_t reach,
+		       bool *crosses)
+{
+	uint32_t place = PASTA_GPU_NOWHERE(l->count), next = places_to(l, addr);
+	uint64_t last = next < l->count ? l->places[next].begin - 1 : UINT64_MAX;
+
+	if (next && addr <= l->places[next - 1].last) {
+		place = next - 1;
+		last = l->places[place].last;
+	}
+	*crosses = last - addr < reach;
+	return place;
+}
+
+/* Addresses of instructions are multiples of 16. */
+INLINE uint32_t *hint_of(const struct access *a)
+{
+	uint32_t n = (uint32_t)(a->pc >> 4);
+
+	return &a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
+}
+
+/* Instructions tend to stay where they were: that place is tried by all lanes at once. If it is not
+ * theirs each looks for its own, which takes no longer than one of them would. */
+INLINE struct whereabouts locate(const struct access *a)
+{
+	const struct pasta_gpu_launch *l = a->launch;
+	uint32_t *hint = hint_of(a), last = *hint, reach = reach_of(a->size);
+	struct whereabouts w = {last, a->mask, 0};
+	bool crosses;
+
+	if (__all_sync(a->mask, last < l->count && is_within(&l->places[last], a->addr, reach)))
+		return w;
+	w.place = search(l, a->addr, reach, &crosses);
+	w.crossing = __ballot_sync(a->mask, crosses);
+	w.group = __match_any_sync(a->mask, w.place);
+	if (a->lane == leader_of(a->mask) && w.place < l->count && w.place != last)
+		*hint = w.place;
+	return w;
+}
+
+INLINE struct whereabouts whereabouts_of(const struct access *a)
+{
+	struct whereabouts w = {PASTA_GPU_SPACE(a->launch->count, a->space), a->mask, 0};
+
+	return a->space < PASTA_SPACE_LOCAL ? locate(a) : w;
+}
+
+/* -- Counters of places -- */
+
+INLINE void add_counts(const struct access *a, uint32_t place, uint32_t count, uint32_t crossing)
+{
+	uint64_t *c = a->launch->counts + place * PASTA_GPU_COUNTERS;
+
+	if (a->size - 1 < 16 && !(a->size & (a->size - 1))) {
+		PASTA_ADD64(c + PASTA_GPU_OF(a->kind, leader_of(a->size)), count);
+	} else {
+		if (a->kind & PASTA_ACCESS_LOAD)
+			PASTA_ADD64(c + PASTA_GPU_LOADS, count);
+		if (a->kind & PASTA_ACCESS_STORE)
+			PASTA_ADD64(c + PASTA_GPU_STORES, count);
+		PASTA_ADD64(c + PASTA_GPU_BYTES, count * pasta_access_bytes(a->kind, a->size));
+	}
+	if (crossing)
+		PASTA_ADD64(c + PASTA_GPU_CROSS, crossing);
+}
+
+INLINE void count_places(const struct access *a, const struct whereabouts *w)
+{
+	if (a->lane == leader_of(w->group))
+		add_counts(a, w->place, __popc(w->group), __popc(w->group & w->crossing));
+}
+
+/* -- Tables -- */
+
+/* A slot is told of only when its row has its keys. count goes on by one for each who finds it full
+ * at the same time; what is theirs is the last row, whose keys are nobody's. */
+INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot, uint64_t key0,
+				      uint64_t key1)
+{
+	uint32_t number = atomicAdd(&t->count, 1u);
+	struct pasta_gpu_row *row;
+
+	if (number >= t->max)
+		number = t->max;
+	row = &t->rows[number];
+	if (number < t->max) {
+		*(volatile uint64_t *)&row->key0 = key0;
+		*(volatile uint64_t *)&row->key1 = key1;
+	}
+	__threadfence();
+	*(volatile uint32_t *)slot = number + 1;
+	return row;
+}
+
+/*
+ * The row of a key, made if there is none; where there is no room, the last one. NULL: the row that
+ * comes next, after *tries, is just being made, and is to be tried again: nobody waits in here, for
+ * it may be another lane of the warp that makes it.
+ *
+ * There is no fence between slot and keys. The address of the one depends on the other, and both
+ * are read past the first cache; if a key is not seen all the same, then its counts are in two
+ * rows.
+ */
+INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
+				     uint32_t *tries)
+{
+	uint32_t home = pasta_rows_hash(key0, key1), mask = t->mask, max = t->max;
+
+	for (; *tries <= mask; ++*tries) {
+		uint32_t *slot = &t->index[(home + *tries) & mask], number = PASTA_READ32(slot);
+		const struct pasta_gpu_row *row;
+
+		if (!number) {
+			if (PASTA_READ32(&t->count) >= max)
+				break;
+			number = atomicCAS(slot, 0u, (uint32_t)BUSY);
+			if (!number)
+				return make_row(t, slot, key0, key1);
+		}
+		if (number == (uint32_t)BUSY)
+			return NULL;
+		row = &t->rows[number - 1];
+		if (number <= max && PASTA_READ64(&row->key0) == key0 &&
+		    PASTA_READ64(&row->key1) == key1)
+			return &t->rows[number - 1];
+	}
+	return &t->rows[max];
+}
+
+/* What the lanes of a group add to their row: times, of so many bytes each. */
+struct addition {
+	uint64_t key0, key1;
+	uint32_t group, times;
+	uint64_t bytes, extra;
+};
+
+INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const struct addition *add)
+{
+	bool mine = a->lane == leader_of(add->group);
+	struct pasta_gpu_row *row = NULL;
+	uint32_t tries = 0;
+
+	do {
+		if (mine && !row)
+			row = try_row(t, add->key0, add->key1, &tries);
+	} while (__any_sync(a->mask, mine && !row));
+	if (!mine)
+		return;
+	if (a->kind & PASTA_ACCESS_LOAD)
+		PASTA_ADD64(&row->loads, add->times);
+	if (a->kind & PASTA_ACCESS_STORE)
+		PASTA_ADD64(&row->stores, add->times);
+	if (add->bytes)
+		PASTA_ADD64(&row->bytes, add->bytes);
+	if (add->extra)
+		PASTA_ADD64(&row->extra, add->extra);
+}
+
+/* -- Requests -- */
+
+/* Sectors that are some lane's last one and no lane's first. */
+INLINE uint32_t last_sectors(const struct access *a, uint64_t first, uint64_t last)
+{
+	uint32_t straddling = __ballot_sync(a->mask, first != last), left = straddling, count = 0;
+
+	while (left) {
+		uint32_t lane = leader_of(left);
+		uint64_t sector = __shfl_sync(a->mask, (unsigned long long)last, (int)lane);
+		uint32_t same = __ballot_sync(a->mask, last == sector) & straddling;
+
+		count += !__any_sync(a->mask, first == sector);
+		left &= ~same;
+	}
+	return count;
+}
+
+/* Different sectors of the request. Only one thread by itself accesses more than 32 bytes. */
+INLINE uint64_t sectors_of(const struct access *a)
+{
+	uint64_t end = a->addr + reach_of(a->size), first = a->addr / PASTA_SECTOR;
+	uint64_t last = (end < a->addr ? UINT64_MAX : end) / PASTA_SECTOR;
+	uint32_t group;
+
+	if (!a->size)
+		return 0;
+	if (a->size > PASTA_SECTOR)
+		return last - first + 1;
+	group = __match_any_sync(a->mask, (unsigned long long)first);
+	return __popc(__ballot_sync(a->mask, a->lane == leader_of(group))) +
+	       last_sectors(a, first, last);
+}
+
+/* -- What each table is told -- */
+
+INLINE void of_pages(const struct access *a, struct addition *add)
+{
+	uint32_t shift = a->launch->page_shift;
+	uint64_t page = a->addr >> shift << shift;
+	uint64_t last = page + ((UINT64_C(1) << shift) - 1);
+
+	add->key0 = page;
+	add->group = __match_any_sync(a->mask, (unsigned long long)page);
+	add->extra =
+		__popc(add->group & __ballot_sync(a->mask, last - a->addr < reach_of(a->size)));
+}
+
+INLINE void of_requests(const struct access *a, uint32_t reducer, struct addition *add)
+{
+	add->times = 1;
+	if (reducer == PASTA_REDUCE_COALESCE) {
+		add->extra = sectors_of(a);
+		return;
+	}
+	add->key1 = __popc(a->mask);
+	add->extra = warp_threads();
+}
+
+INLINE void count_row(const struct access *a, uint32_t reducer, const struct whereabouts *w)
+{
+	struct addition add = {a->pc, 0, a->mask, 0, 0, 0};
+	const struct pasta_gpu_table *t = &a->launch->tables[reducer];
+
+	if (!t->index || (reducer == PASTA_REDUCE_PAGE && a->space >= PASTA_SPACE_LOCAL))
+		return;
+	if (reducer == PASTA_REDUCE_PAGE)
+		of_pages(a, &add);
+	else if (reducer == PASTA_REDUCE_SITE_OBJECT)
+		add.key1 = w->place, add.group = w->group;
+	if (reducer == PASTA_REDUCE_SITE || reducer == PASTA_REDUCE_SITE_OBJECT)
+		add.extra = __popc(add.group & w->crossing);
+	add.times = __popc(add.group);
+	add.bytes = add.times * pasta_access_bytes(a->kind, a->size);
+	if (reducer >= PASTA_REDUCE_COALESCE)
+		of_requests(a, reducer, &add);
+	/* Its count is the one thing of a launch that changes. */
+	add_row(a, (struct pasta_gpu_table *)t, &add);
+}
+
+#endif

@@ -1,0 +1,244 @@
+/* reduce_oracle.c - the same accesses, counted on the host, and what differs. */
+#include "gpu/reduce_oracle.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reduce/cpu.h"
+
+enum { LINES = 1 << 18, SHOWN = 8 };
+
+struct oracle {
+	struct pasta_objects *objects;
+	const struct pasta_version *version;
+	struct pasta_place *places;
+	uint32_t count;
+};
+
+struct line {
+	uint32_t reducer;
+	uint64_t key0, key1;
+	uint64_t counts[4]; /* loads, stores, bytes, extra */
+};
+
+struct lines {
+	struct line *lines;
+	size_t count;
+};
+
+static void need(bool what, const char *why)
+{
+	if (what)
+		return;
+	fprintf(stderr, "reduce_oracle: %s\n", why);
+	exit(1);
+}
+
+struct oracle *oracle_new(uint32_t objects)
+{
+	struct oracle *o = calloc(1, sizeof(*o));
+	uint64_t addr = UINT64_C(0x7f0000000000);
+
+	need(o, "no memory");
+	o->objects = pasta_objects_new(0);
+	o->places = calloc((size_t)objects + 1, sizeof(*o->places));
+	need(o->objects && o->places, "no memory");
+	for (uint32_t i = 0; i < objects; i++) {
+		uint64_t size = i % 5 ? 1 + i * UINT64_C(7919) % 20000 : 3 + i % 2;
+
+		need(!pasta_objects_add(o->objects, addr, size, PASTA_OBJECT_FIRST + i),
+		     "an object is refused");
+		addr += size + (i % 3 ? i * UINT64_C(104729) % 300 : 0);
+	}
+	o->version = pasta_objects_pin(o->objects);
+	o->count = objects;
+	need(pasta_version_places(o->version, o->places, objects) == objects, "objects are lost");
+	return o;
+}
+
+void oracle_free(struct oracle *o)
+{
+	if (!o)
+		return;
+	pasta_objects_unpin(o->version);
+	pasta_objects_free(o->objects);
+	free(o->places);
+	free(o);
+}
+
+void oracle_places(const struct oracle *o, struct pasta_gpu_place *places)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		places[i] = (struct pasta_gpu_place){o->places[i].begin, o->places[i].last};
+}
+
+/* -- Lines -- */
+
+static void add_line(struct lines *to, uint32_t reducer, uint64_t key0, uint64_t key1,
+		     const uint64_t counts[4])
+{
+	struct line *line = &to->lines[to->count];
+
+	if (!counts[0] && !counts[1])
+		return;
+	need(to->count++ < LINES, "too many rows");
+	*line = (struct line){.reducer = reducer, .key0 = key0, .key1 = key1};
+	memcpy(line->counts, counts, sizeof(line->counts));
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->reducer != y->reducer)
+		return x->reducer < y->reducer ? -1 : 1;
+	if (x->key0 != y->key0)
+		return x->key0 < y->key0 ? -1 : 1;
+	return x->key1 < y->key1 ? -1 : x->key1 > y->key1;
+}
+
+/* Sorted, and those of the same key added up. */
+static void add_up(struct lines *l, bool totals)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; totals && i < l->count; i++)
+		l->lines[i].key0 = l->lines[i].key1 = 0;
+	qsort(l->lines, l->count, sizeof(*l->lines), by_key);
+	for (size_t i = 0; i < l->count; i++) {
+		if (!n || by_key(&l->lines[n - 1], &l->lines[i])) {
+			l->lines[n++] = l->lines[i];
+			continue;
+		}
+		for (int k = 0; k < 4; k++)
+			l->lines[n - 1].counts[k] += l->lines[i].counts[k];
+	}
+	l->count = n;
+}
+
+/* The number of the object that has a place. */
+static uint64_t object_of(const struct oracle *o, uint64_t place)
+{
+	if (place < o->count)
+		return o->places[place].object;
+	return place == PASTA_GPU_NOWHERE(o->count) ? PASTA_OBJECT_NONE : place - o->count - 1;
+}
+
+static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)
+{
+	for (uint32_t place = 0; place < PASTA_GPU_PLACES(o->count); place++) {
+		const uint64_t *c = l->counts + (size_t)place * PASTA_GPU_COUNTERS;
+		uint64_t counts[4] = {c[PASTA_GPU_LOADS], c[PASTA_GPU_STORES], c[PASTA_GPU_BYTES],
+				      c[PASTA_GPU_CROSS]};
+
+		for (uint32_t i = 0; i < PASTA_GPU_LOADS; i++) {
+			uint32_t kind = i / PASTA_GPU_SIZES + 1;
+
+			counts[0] += kind & PASTA_ACCESS_LOAD ? c[i] : 0;
+			counts[1] += kind & PASTA_ACCESS_STORE ? c[i] : 0;
+			counts[2] += c[i] * pasta_access_bytes(kind, 1u << i % PASTA_GPU_SIZES);
+		}
+		add_line(to, PASTA_REDUCE_OBJECT, object_of(o, place), 0, counts);
+	}
+}
+
+static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l, uint32_t reducer,
+		       struct lines *to)
+{
+	const struct pasta_gpu_table *t = &l->tables[reducer];
+	uint32_t rows = t->count < t->max ? t->count : t->max;
+
+	for (uint32_t i = 0; i <= rows; i++) {
+		const struct pasta_gpu_row *row = &t->rows[i < rows ? i : t->max];
+		uint64_t key0 = reducer == PASTA_REDUCE_PAGE ? row->key0 : row->key0 - l->base;
+		uint64_t key1 =
+			reducer == PASTA_REDUCE_SITE_OBJECT ? object_of(o, row->key1) : row->key1;
+
+		if (i == rows)
+			key0 = key1 = PASTA_KEY_OTHER;
+		add_line(to, reducer, key0, key1,
+			 (uint64_t[]){row->loads, row->stores, row->bytes, row->extra});
+	}
+}
+
+static int keep(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
+{
+	add_line(arg, reducer, row->key0, row->key1,
+		 (uint64_t[]){row->loads, row->stores, row->bytes, row->extra});
+	return 0;
+}
+
+static void read_host(const struct oracle *o, uint32_t reducers, const struct pasta_access *records,
+		      size_t count, uint32_t group_size, struct lines *to)
+{
+	struct pasta_err err = {0};
+	struct pasta_cpu *cpu = pasta_cpu_new(
+		&(struct pasta_cpu_config){.reducers = reducers, .rows = 1 << 16}, &err);
+	struct pasta_sums *sums = pasta_sums_new(reducers, 1 << 17);
+	size_t bad = 0;
+
+	need(cpu && sums, "no memory for tables");
+	pasta_cpu_launch(cpu, o->version, 0, group_size);
+	need(pasta_cpu_batch(cpu, records, count, &bad) == count, "records of another launch");
+	need(!bad, "records that are no accesses");
+	pasta_cpu_drain(cpu, sums);
+	need(!pasta_sums_each(sums, keep, to), "no memory for rows");
+	pasta_sums_free(sums);
+	pasta_cpu_free(cpu);
+}
+
+/* -- What differs -- */
+
+static void show(const char *who, const struct line *l)
+{
+	printf("  %s: reducer %u, %#" PRIx64 " %#" PRIx64 ": %" PRIu64 " loads, %" PRIu64
+	       " stores, %" PRIu64 " bytes, extra %" PRIu64 "\n",
+	       who, l->reducer, l->key0, l->key1, l->counts[0], l->counts[1], l->counts[2],
+	       l->counts[3]);
+}
+
+static size_t differences(const struct lines *device, const struct lines *host)
+{
+	size_t i = 0, k = 0, found = 0;
+
+	while (i < device->count || k < host->count) {
+		const struct line *d = &device->lines[i], *h = &host->lines[k];
+		int order = i == device->count ? 1 : k == host->count ? -1 : by_key(d, h);
+		bool same = !order && !memcmp(d->counts, h->counts, sizeof(d->counts));
+
+		i += order <= 0;
+		k += order >= 0;
+		if (same || found++ >= SHOWN)
+			continue;
+		if (order <= 0)
+			show("device", d);
+		if (order >= 0)
+			show("host", h);
+	}
+	return found;
+}
+
+size_t oracle_compare(struct oracle *o, const struct pasta_gpu_launch *launch, uint32_t reducers,
+		      const struct pasta_access *records, size_t count, uint32_t group_size,
+		      bool totals)
+{
+	struct lines device = {malloc(LINES * sizeof(struct line)), 0};
+	struct lines host = {malloc(LINES * sizeof(struct line)), 0};
+	size_t found;
+
+	need(device.lines && host.lines, "no memory for rows");
+	if (reducers & PASTA_REDUCE_BIT(OBJECT))
+		read_counts(o, launch, &device);
+	for (uint32_t i = PASTA_REDUCE_PAGE; i <= PASTA_REDUCE_DIVERGE; i++)
+		if (reducers >> i & 1)
+			read_table(o, launch, i, &device);
+	read_host(o, reducers, records, count, group_size, &host);
+	add_up(&device, totals);
+	add_up(&host, totals);
+	found = differences(&device, &host);
+	free(device.lines);
+	free(host.lines);
+	return found;
+}
