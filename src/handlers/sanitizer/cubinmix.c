@@ -1,0 +1,102 @@
+/*
+ * cubinmix.c - instructions of CUDA devices, told apart by what they do to memory.
+ *
+ * An instruction has 16 bytes from sm_70 on. Its lowest nine bits are the operation, the next three
+ * the form of its operands (register, immediate, constant, uniform register). NVIDIA documents
+ * neither. The operations here were found by compiling one PTX instruction a kernel with ptxas
+ * 13.0, for sm_75, 80, 90a, 100a and 120a, and taking away what the same kernel has without it
+ * (tests/unit/cubinops.h has them); nvdisasm names them alike. What was not seen is not guessed:
+ * it counts in all alone.
+ */
+#include <string.h>
+
+#include "handlers/sanitizer/cubin.h"
+
+#define OPERATION 0x1ff
+#define INSTRUCTION 16
+
+enum { SM_FIRST = 75, SM_LAST = 121 };
+
+#define AT(field) (offsetof(struct pasta_cubin_mix, field) / sizeof(uint32_t))
+
+/* Which count of the mix an operation is in; 0, which is all, for the others. */
+static const uint8_t classes[OPERATION + 1] = {
+	/* ldmatrix, stmatrix */
+	[0x03b] = AT(matrix),
+	[0x044] = AT(matrix),
+	/* bar.sync, bar.arrive and bar.red; barrier.cluster.arrive and .wait */
+	[0x11d] = AT(barriers),
+	[0x1c7] = AT(barriers),
+	/* tex, tld4, tex of integers, tex.grad; suld, sust, sured */
+	[0x160] = AT(textures),
+	[0x163] = AT(textures),
+	[0x166] = AT(textures),
+	[0x16c] = AT(textures),
+	[0x199] = AT(textures),
+	[0x19d] = AT(textures),
+	[0x19f] = AT(textures),
+	/* ld.global.v8 and st.global.v8 of sm_100, then the others; multimem.ld_reduce */
+	[0x17e] = AT(global_loads),
+	[0x17f] = AT(global_stores),
+	[0x181] = AT(global_loads),
+	[0x186] = AT(global_stores),
+	[0x1a4] = AT(global_loads),
+	/* ld and st; ld.shared::cluster and st.shared::cluster as well */
+	[0x180] = AT(generic_loads),
+	[0x185] = AT(generic_stores),
+	/* ld.local, st.local */
+	[0x183] = AT(local),
+	[0x187] = AT(local),
+	/* ld.shared, st.shared, atom.shared, atom.shared.cas */
+	[0x184] = AT(shared),
+	[0x188] = AT(shared),
+	[0x18c] = AT(shared),
+	[0x18d] = AT(shared),
+	/* atom and atom.cas, generic; red.global; from sm_90 on of floats; atom.global and its cas
+	 */
+	[0x18a] = AT(atomics),
+	[0x18b] = AT(atomics),
+	[0x18e] = AT(atomics),
+	[0x1a3] = AT(atomics),
+	[0x1a6] = AT(atomics),
+	[0x1a8] = AT(atomics),
+	[0x1a9] = AT(atomics),
+	/* mbarrier.arrive and .try_wait; cp.async.mbarrier.arrive; mbarrier.inval and .init */
+	[0x1a7] = AT(mbarriers),
+	[0x1b0] = AT(mbarriers),
+	[0x1b1] = AT(mbarriers),
+	[0x1b2] = AT(mbarriers),
+	/* cp.async */
+	[0x1ae] = AT(async_copies),
+	/* cp.async.bulk.tensor from and to global memory, cp.reduce.async.bulk.tensor */
+	[0x1b4] = AT(tensor_copies),
+	[0x1b5] = AT(tensor_copies),
+	[0x1b6] = AT(tensor_copies),
+	/* cp.async.bulk, cp.reduce.async.bulk */
+	[0x1ba] = AT(bulk_copies),
+	[0x1bb] = AT(bulk_copies),
+	/* cp.async.bulk.prefetch.tensor, cp.async.bulk.prefetch */
+	[0x1b8] = AT(prefetches),
+	[0x1bc] = AT(prefetches),
+	/* st.async, red.async */
+	[0x1bd] = AT(remote),
+	[0x1be] = AT(remote),
+};
+
+bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
+			  struct pasta_cubin_mix *mix)
+{
+	uint32_t counts[sizeof(*mix) / sizeof(uint32_t)] = {0};
+
+	if (sm < SM_FIRST || sm > SM_LAST)
+		return false;
+	for (size_t at = 0; size - at >= INSTRUCTION; at += INSTRUCTION)
+		counts[classes[(code[at] | code[at + 1] << 8) & OPERATION]]++;
+	/* Those of a class are instructions as well. */
+	for (size_t i = 1; i < sizeof(counts) / sizeof(counts[0]); i++)
+		counts[0] += counts[i];
+	memcpy(mix, counts, sizeof(*mix));
+	return true;
+}
+
+_Static_assert(offsetof(struct pasta_cubin_mix, all) == 0, "the class of all others is 0");
