@@ -414,8 +414,8 @@ static void records_of_no_open_launch_are_nobodys(void **state)
 	assert_int_equal(pasta_raw_flush(r, fakes[1].number, 20000), 0);
 	assert_int_equal(atomic_load(&fakes[1].came), 3 * HALF / 2);
 	assert_int_equal(all_came(), 3 * HALF / 2);
-	assert_in_range(atomic_load(&strays), HALF - 16,
-			3 * HALF / 2); /* of halves that were full */
+	/* Of halves that were full: of one at least, or the device had no room for the third. */
+	assert_in_range(atomic_load(&strays), HALF / 2 - 16, 3 * HALF / 2);
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 

@@ -22,7 +22,8 @@
 struct pasta_raw_ops {
 	/* The device's head and lost, by any thread that flushes. */
 	int (*read)(void *ctx, uint64_t *head, uint64_t *lost);
-	/* Set both to 0; while no launch is open, by a thread that begins one. */
+	/* Set both to 0, and what else the device remembers of taken; while no launch is open, by a
+	 * thread that begins one. */
 	int (*rewind)(void *ctx);
 	/* The number of the SITE at an address, in a launch that data is of; 0: not known. By many
 	 * threads at once; asked once or a few times for each site of a launch. */
