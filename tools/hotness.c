@@ -52,7 +52,8 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 				  "hotness.window=time",
 				  window);
 	h->rows = pasta_opt_u64(opts, "rows");
-	h->book = pasta_access_book_new(PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE));
+	h->book = pasta_access_book_new(PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) |
+					PASTA_REDUCE_BIT(TENSOR));
 	h->touched = pasta_map_new(sizeof(struct touched));
 	return h->book && h->touched ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
@@ -257,13 +258,15 @@ struct line {
 	uint64_t special;
 	struct pasta_access_row sum;
 	uint64_t touched;
-	uint64_t counted, launches; /* of the shapes that access it */
-	struct pasta_map *names;    /* of kernels */
+	uint64_t copied, copied_most; /* by tensor copies, at least; of one launch */
+	uint64_t counted, launches;   /* of the shapes that access it */
+	struct pasta_map *names;      /* of kernels */
 };
 
 struct lines {
-	struct pasta_map *all; /* struct line, by key */
-	uint64_t total;	       /* accesses */
+	struct pasta_map *all;	      /* struct line, by key */
+	uint64_t total;		      /* accesses */
+	uint64_t descriptors, copied; /* of tensor copies; bytes */
 	bool failed;
 };
 
@@ -282,19 +285,30 @@ static uint64_t accesses(const struct line *line)
 	return pasta_access_add(line->sum.loads, line->sum.stores);
 }
 
-static int add_line(void *ctx, const struct pasta_access_shape *shape,
-		    const struct pasta_access_row *row)
+/* The line of a row, with its kernel; NULL: no memory. */
+static struct line *line_of(struct lines *lines, const struct pasta_access_shape *shape,
+			    const struct pasta_access_row *row)
 {
-	struct lines *lines = ctx;
 	struct line *line = pasta_map_add(lines->all, row->key);
 
 	if (line && !line->names)
 		line->names = pasta_map_new(0);
 	if (!line || !line->names || !pasta_map_add(line->names, shape->name)) {
 		lines->failed = true;
-		return -ENOMEM;
+		return NULL;
 	}
 	line->special = row->key;
+	return line;
+}
+
+static int add_line(void *ctx, const struct pasta_access_shape *shape,
+		    const struct pasta_access_row *row)
+{
+	struct lines *lines = ctx;
+	struct line *line = line_of(lines, shape, row);
+
+	if (!line)
+		return -ENOMEM;
 	line->sum.loads = pasta_access_add(line->sum.loads, row->loads);
 	line->sum.stores = pasta_access_add(line->sum.stores, row->stores);
 	line->sum.bytes = pasta_access_add(line->sum.bytes, row->bytes);
@@ -305,12 +319,29 @@ static int add_line(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-static uint64_t touched_of(const struct hotness *h, const struct pasta_access_object *o)
+static int add_copied(void *ctx, const struct pasta_access_shape *shape,
+		      const struct pasta_access_row *row)
 {
-	const struct touched *t = pasta_map_find(h->touched, o->key);
+	struct lines *lines = ctx;
+	struct line *line = line_of(lines, shape, row);
+
+	if (!line)
+		return -ENOMEM;
+	line->copied = pasta_access_add(line->copied, row->bytes);
+	line->copied_most = row->most > line->copied_most ? row->most : line->copied_most;
+	lines->descriptors = pasta_access_add(lines->descriptors, row->loads);
+	lines->copied = pasta_access_add(lines->copied, row->bytes);
+	return 0;
+}
+
+/* Copies may be of the pages that were seen, or of others: the larger one is the least there is. */
+static uint64_t touched_of(const struct hotness *h, const struct line *line)
+{
+	const struct touched *t = pasta_map_find(h->touched, line->object->key);
 	uint64_t bytes = t ? t->bytes : 0;
 
-	return bytes < o->bytes ? bytes : o->bytes;
+	bytes = bytes > line->copied_most ? bytes : line->copied_most;
+	return bytes < line->object->bytes ? bytes : line->object->bytes;
 }
 
 /* Also of objects that nothing accesses: they are the cold ones. But not of what is a whole only:
@@ -321,7 +352,8 @@ static int fill(struct lines *lines, const struct hotness *h)
 	size_t at = 0;
 
 	lines->all = pasta_map_new(sizeof(struct line));
-	if (!lines->all || pasta_access_book_rows(h->book, PASTA_REDUCE_OBJECT, add_line, lines))
+	if (!lines->all || pasta_access_book_rows(h->book, PASTA_REDUCE_OBJECT, add_line, lines) ||
+	    pasta_access_book_rows(h->book, PASTA_REDUCE_TENSOR, add_copied, lines))
 		return -ENOMEM;
 	while ((o = pasta_access_book_objects(h->book, &at))) {
 		struct line *line = o->id ? pasta_map_add(lines->all, o->key) : NULL;
@@ -331,7 +363,7 @@ static int fill(struct lines *lines, const struct hotness *h)
 		if (!line)
 			return -ENOMEM;
 		line->object = o;
-		line->touched = touched_of(h, o);
+		line->touched = touched_of(h, line);
 	}
 	return 0;
 }
@@ -428,6 +460,7 @@ static void put_rest(const struct line *rest, uint64_t count, uint64_t bytes, st
 
 static void add_rest(struct line *rest, const struct line *line)
 {
+	rest->copied = pasta_access_add(rest->copied, line->copied);
 	rest->sum.loads = pasta_access_add(rest->sum.loads, line->sum.loads);
 	rest->sum.stores = pasta_access_add(rest->sum.stores, line->sum.stores);
 	rest->sum.bytes = pasta_access_add(rest->sum.bytes, line->sum.bytes);
@@ -438,8 +471,6 @@ static void put_never(const struct pasta_access_totals *totals, struct pasta_tab
 {
 	char text[TEXT];
 
-	if (!totals->never)
-		return;
 	snprintf(text, sizeof(text), "(%llu given to no counted kernel)",
 		 (unsigned long long)totals->never);
 	pasta_cell_str(t, text);
@@ -452,17 +483,32 @@ static void put_never(const struct pasta_access_totals *totals, struct pasta_tab
 	pasta_cell_str(t, "");
 }
 
-static void report_objects(const struct hotness *h, struct line *const *list,
-			   const struct pasta_access_totals *totals, struct pasta_out *out)
+/* The last column, where there is one. */
+static void put_copied(struct pasta_table *t, const struct lines *lines, uint64_t bytes)
+{
+	if (lines->descriptors)
+		pasta_cell_int(t, (int64_t)bytes);
+}
+
+static void report_objects(const struct hotness *h, const struct lines *lines,
+			   struct line *const *list, const struct pasta_access_totals *totals,
+			   struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"object", PASTA_STRING, NULL},	     {"size", PASTA_INT, "bytes"},
-		{"loads", PASTA_INT, NULL},	     {"stores", PASTA_INT, NULL},
-		{"bytes", PASTA_INT, "bytes"},	     {"touched", PASTA_INT, "bytes"},
-		{"touched_share", PASTA_FLOAT, "%"}, {"kernels", PASTA_INT, NULL},
-		{"counted", PASTA_FLOAT, "%"},	     {"process", PASTA_STRING, NULL},
+		{"object", PASTA_STRING, NULL},
+		{"size", PASTA_INT, "bytes"},
+		{"loads", PASTA_INT, NULL},
+		{"stores", PASTA_INT, NULL},
+		{"bytes", PASTA_INT, "bytes"},
+		{"touched", PASTA_INT, "bytes"},
+		{"touched_share", PASTA_FLOAT, "%"},
+		{"kernels", PASTA_INT, NULL},
+		{"counted", PASTA_FLOAT, "%"},
+		{"process", PASTA_STRING, NULL},
+		{"tensor_copies_at_least", PASTA_INT, "bytes"},
 	};
-	struct pasta_table *t = pasta_out_table(out, "objects", columns, 10);
+	struct pasta_table *t =
+		pasta_out_table(out, "objects", columns, lines->descriptors ? 11 : 10);
 	uint64_t count = 0, bytes = 0;
 	struct line rest = {0};
 	size_t i;
@@ -470,17 +516,25 @@ static void report_objects(const struct hotness *h, struct line *const *list,
 	for (i = 0; list[i] && list[i]->object; i++) {
 		if (!h->rows || i < h->rows) {
 			put_line(h, list[i], t);
+			put_copied(t, lines, list[i]->copied);
 			continue;
 		}
 		count++;
 		bytes = pasta_access_add(bytes, list[i]->object->bytes);
 		add_rest(&rest, list[i]);
 	}
-	if (count)
+	if (count) {
 		put_rest(&rest, count, bytes, t);
-	put_never(totals, t);
-	for (; list[i]; i++)
+		put_copied(t, lines, rest.copied);
+	}
+	if (totals->never) {
+		put_never(totals, t);
+		put_copied(t, lines, 0);
+	}
+	for (; list[i]; i++) {
 		put_line(h, list[i], t);
+		put_copied(t, lines, list[i]->copied);
+	}
 }
 
 /* -- The chart: objects end to end, in the order of their allocation. -- */
@@ -606,7 +660,7 @@ static void find_cold(const struct hotness *h, const struct lines *lines,
 {
 	uint64_t cold = pasta_access_add(cold_bytes(h, lines), totals->never_bytes);
 	bool all = !totals->sampled && !totals->refused && !totals->filtered && !totals->untold &&
-		   !totals->page_other;
+		   !totals->page_other && !totals->partial;
 	char what[200];
 
 	if (!cold || !totals->counted)
@@ -641,6 +695,26 @@ static void find_hot(const struct hotness *h, struct line *const *list, uint64_t
 						  pasta_access_object_text(h->book, list[0]->object,
 									   where, sizeof(where)),
 						  NULL, NULL});
+}
+
+static void find_copied(const struct lines *lines, struct pasta_out *out)
+{
+	char what[200], evidence[200];
+
+	if (!lines->descriptors)
+		return;
+	snprintf(what, sizeof(what),
+		 "tensor copies that cannot be seen one by one: of %llu "
+		 "descriptors that kernels were given",
+		 (unsigned long long)lines->descriptors);
+	snprintf(evidence, sizeof(evidence),
+		 "they describe %llu bytes, each counted once a launch: copies (TMA) may read them "
+		 "more than once, or in part",
+		 (unsigned long long)lines->copied);
+	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL, evidence,
+						       "take tensor_copies_at_least as what each "
+						       "operand takes at least; loads and stores "
+						       "lack them"});
 }
 
 static void find_odd(const struct hotness *h, struct line *const *list, struct pasta_out *out)
@@ -687,12 +761,13 @@ static int report(void *state, struct pasta_out *out)
 	if (!error && !list)
 		error = -ENOMEM;
 	if (!error) {
-		report_objects(h, list, &totals, out);
+		report_objects(h, &lines, list, &totals, out);
 		error = report_chart(h, &lines, out);
 	}
 	if (!error) {
 		find_hot(h, list, lines.total, out);
 		find_cold(h, &lines, &totals, out);
+		find_copied(&lines, out);
 		find_odd(h, list, out);
 		pasta_out_count(out, PASTA_WARNING, totals.page_other,
 				"accesses to pages that the table had no room for",
@@ -712,7 +787,8 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "hotness", .summary = "objects and pages by accesses, and what is never touched",
-	   .events = PASTA_ACCESS_KINDS, .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE,
+	   .events = PASTA_ACCESS_KINDS,
+	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_TENSOR,
 	   .state_size = sizeof(struct hotness), .options = options, .open = open_,
 	   .event = on_event, .merge = merge, .report = report, .close = close_,
 	   .charts = PASTA_BIT(CHART_HEAT));

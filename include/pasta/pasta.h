@@ -432,7 +432,9 @@ struct pasta_access_shape {
 	uint32_t told;	     /* 0: rows came that no launch was told of */
 	uint32_t detail;     /* why the last one was refused, or 0 */
 	uint64_t counted, sampled, filtered, refused;
-	uint64_t bytes;			   /* accessed in objects */
+	uint64_t partial; /* of those that were counted: only one block in some was */
+	uint64_t blocks;  /* the most such some; 1: none was partial */
+	uint64_t bytes;	  /* accessed in objects */
 	uint64_t footprint, footprint_max; /* bytes of pages that are objects', of a launch */
 	uint64_t objects, objects_max;	   /* that a launch accesses */
 	uint64_t live;			   /* bytes that are allocated at a launch */
@@ -462,11 +464,13 @@ struct pasta_access_site {
 	struct pasta_site site;
 };
 
-/* Sums of a shape and an object or a site, scaled to all its launches. key is the object's or
- * site's, or PASTA_OBJECT_NONE, a space, or PASTA_KEY_OTHER. Of by-site tables 5 and 6 loads and
- * stores are requests; active, of 6, is the sum of their active threads. */
+/* Sums of a shape and an object or a site, scaled to all its launches, and to all their blocks. key
+ * is the object's or site's, or PASTA_OBJECT_NONE, a space, or PASTA_KEY_OTHER. Of by-site tables 5
+ * and 6 loads and stores are requests; active, of 6, is the sum of their active threads. Of table 7
+ * key is that of a bucket; it and 8 are not scaled to all blocks. most is not scaled: bytes of the
+ * row that has most of them. */
 struct pasta_access_row {
-	uint64_t key, loads, stores, bytes, extra, active;
+	uint64_t key, loads, stores, bytes, extra, active, most;
 };
 
 /* What a page has of an object. */
@@ -479,6 +483,7 @@ struct pasta_access_part {
 /* Of all launches. */
 struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
+	uint64_t partial, blocks;    /* as a shape's */
 	uint64_t untold;	     /* shapes with rows that no launch was told of */
 	uint64_t lost;		     /* accesses that were not kept */
 	uint64_t page_other;	     /* accesses to pages that a table had no room for */

@@ -20,29 +20,98 @@ _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCE_OBJECT &&
 		       PASTA_NEED_ACCESS_TENSOR >> SHIFT == 1 << PASTA_REDUCE_TENSOR,
 	       "needs and reducers are in the same order");
 
+/* What only devices know of their kernels; the rest can be counted from raw accesses, too. */
+#define DEVICES (PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR)
+
+static bool read_sample(struct pasta_cli_accesses *a, const char *word)
+{
+	size_t *to = &a->launches;
+	const char *number = word + 9;
+
+	if (!strncmp(word, "blocks=1/", 9))
+		to = &a->blocks;
+	else if (strncmp(word, "launches=", 9) != 0)
+		return false;
+	return !pasta_cli_count(number, to) && *to && *to <= UINT32_MAX;
+}
+
 int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, struct pasta_err *err)
 {
-	if (strncmp(arg, "launches=", 9) != 0 || pasta_cli_count(arg + 9, &a->launches) ||
-	    !a->launches || a->launches > UINT32_MAX)
-		return pasta_fail(err, -EINVAL, "--sample is launches=K, from 1 on, not '%s'", arg);
+	char *list = strdup(arg), *rest = list, *word;
+	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+
+	while (!error && (word = strsep(&rest, ",")))
+		if (!read_sample(a, word))
+			error = pasta_fail(err, -EINVAL,
+					   "--sample is launches=K, from 1 on, or blocks=1/N, or "
+					   "both with a comma, not '%s'",
+					   arg);
+	free(list);
+	return error;
+}
+
+int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
+				 struct pasta_err *err)
+{
+	if (strcmp(arg, "gpu") != 0 && strcmp(arg, "cpu") != 0 && strcmp(arg, "auto") != 0)
+		return pasta_fail(err, -EINVAL, "--processor is gpu, cpu or auto, not '%s'", arg);
+	a->processor = arg;
+	return 0;
+}
+
+static bool on_host(const struct pasta_cli_accesses *a)
+{
+	return a->processor && !strcmp(a->processor, "cpu");
+}
+
+/* The first option that makes no sense without accesses; NULL: there is none. */
+static const char *option_of(const struct pasta_cli_accesses *a)
+{
+	if (a->all)
+		return "--all";
+	if (a->launches || a->blocks)
+		return "--sample";
+	if (a->inexact)
+		return "--inexact";
+	if (a->processor)
+		return "--processor";
+	return a->lossy ? "--lossy" : NULL;
+}
+
+/* Whether what was asked for can be, of what the tools need. */
+static int check(const struct pasta_cli_accesses *a, struct pasta_err *err)
+{
+	if (a->all && a->launches)
+		return pasta_fail(err, -EINVAL,
+				  "--all counts every launch, --sample launches some: choose one");
+	if (!a->needs && option_of(a))
+		return pasta_fail(err, -EINVAL,
+				  "%s is for tools that count memory accesses, and none is chosen",
+				  option_of(a));
+	if (on_host(a) && !(a->needs & ~(uint64_t)DEVICES))
+		return pasta_fail(err, -EINVAL,
+				  "--processor cpu cannot be: what these tools need only devices "
+				  "can count");
+	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & TABLES))
+		return pasta_fail(err, -EINVAL,
+				  "--processor gpu cannot be: these tools have nothing counted, "
+				  "they take each access by itself");
+	if (a->lossy && !on_host(a) && !(a->needs & PASTA_NEED_ACCESS_RAW))
+		return pasta_fail(err, -EINVAL,
+				  "--lossy is for single accesses: choose a tool that takes them, "
+				  "such as mem_trace, or --processor cpu");
 	return 0;
 }
 
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
 			      struct pasta_err *err)
 {
+	int error;
+
 	a->needs = pasta_choice_needs(&show->choice) & (TABLES | PASTA_NEED_ACCESS_RAW);
-	if (a->all && a->launches)
-		return pasta_fail(err, -EINVAL,
-				  "--all counts every launch, --sample some: choose one");
-	if (!a->needs && (a->all || a->launches || a->inexact))
-		return pasta_fail(err, -EINVAL,
-				  "%s is for tools that count memory accesses, and none is chosen",
-				  a->all	? "--all"
-				  : a->launches ? "--sample"
-						: "--inexact");
-	if (!a->needs)
-		return 0;
+	error = check(a, err);
+	if (error || !a->needs)
+		return error;
 	if (pasta_filter_patterns(show->filter, PASTA_FILTER_KERNEL, &a->kernel) ||
 	    pasta_filter_patterns(show->filter, PASTA_FILTER_EXCLUDE, &a->exclude))
 		return pasta_fail(err, -ENOMEM, "out of memory");
@@ -75,11 +144,16 @@ static size_t launches(const struct pasta_cli_accesses *a)
 
 const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a)
 {
+	char blocks[32] = "";
+
 	if (!a->needs)
 		return NULL;
-	snprintf(a->words, sizeof(a->words), "%#" PRIx64 ",launches=%zu%s%s",
-		 (a->needs & TABLES) >> SHIFT, launches(a),
-		 a->needs & PASTA_NEED_ACCESS_RAW ? ",raw" : "", a->inexact ? ",inexact" : "");
+	if (a->blocks > 1)
+		snprintf(blocks, sizeof(blocks), ",blocks=%zu", a->blocks);
+	snprintf(a->words, sizeof(a->words), "%#" PRIx64 ",launches=%zu%s%s%s%s%s",
+		 (a->needs & TABLES) >> SHIFT, launches(a), blocks,
+		 a->needs & PASTA_NEED_ACCESS_RAW ? ",raw" : "", a->inexact ? ",inexact" : "",
+		 on_host(a) ? ",host" : "", a->lossy ? ",lossy" : "");
 	return a->words;
 }
 
@@ -96,8 +170,14 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 		pasta_json_null(j);
 	else
 		pasta_json_uint(j, launches(a));
+	pasta_json_key(j, "blocks");
+	pasta_json_uint(j, a->blocks ? a->blocks : 1);
+	pasta_json_key(j, "processor");
+	pasta_json_str(j, a->processor ? a->processor : "auto");
 	pasta_json_key(j, "inexact");
 	pasta_json_bool(j, a->inexact);
+	pasta_json_key(j, "lossy");
+	pasta_json_bool(j, a->lossy);
 	pasta_json_map_end(j);
 }
 

@@ -12,17 +12,23 @@
 
 /* Zero it before use. */
 struct pasta_cli_accesses {
-	bool all;	 /* --all */
-	bool inexact;	 /* --inexact */
-	size_t launches; /* --sample; 0: it was not told */
+	bool all;	       /* --all */
+	bool inexact;	       /* --inexact */
+	bool lossy;	       /* --lossy */
+	size_t launches;       /* --sample; 0: it was not told */
+	size_t blocks;	       /* likewise: one in so many */
+	const char *processor; /* --processor; NULL: it was not told */
 	uint64_t
 		needs; /* of enum pasta_needs, those that are about accesses; 0: none are counted */
-	char words[64];
+	char words[96];
 	char *kernel, *exclude; /* patterns, one a line; NULL: none */
 };
 
-/* "launches=3". -EINVAL, with *err. */
+/* "launches=3", "blocks=1/8", or both with a comma. -EINVAL, with *err. */
 int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, struct pasta_err *err);
+/* "gpu", "cpu" or "auto"; arg lives as long as a. -EINVAL, with *err. */
+int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
+				 struct pasta_err *err);
 /* Once the tools are chosen. -EINVAL: options that exclude each other; -ENOMEM. */
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
 			      struct pasta_err *err);

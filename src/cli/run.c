@@ -39,7 +39,21 @@
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
 #define REPORT_GRACE 2 /* s: who pressed Ctrl-C to end the program still wants its report */
 
-enum { RECORD = 256, PAUSED, MEMORY, STACKS, LEVEL, DELAY, DURATION, KEEP, SAMPLE, ALL, INEXACT };
+enum {
+	RECORD = 256,
+	PAUSED,
+	MEMORY,
+	STACKS,
+	LEVEL,
+	DELAY,
+	DURATION,
+	KEEP,
+	SAMPLE,
+	ALL,
+	INEXACT,
+	PROCESSOR,
+	LOSSY,
+};
 enum { ENV = 24 }; /* variables that the program gets */
 
 /* How much is recorded of what devices do. */
@@ -238,6 +252,11 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return 0;
 	case INEXACT:
 		job->accesses.inexact = true;
+		return 0;
+	case PROCESSOR:
+		return pasta_cli_accesses_processor(&job->accesses, arg, err);
+	case LOSSY:
+		job->accesses.lossy = true;
 		return 0;
 	default:
 		return pasta_show_option(&job->show, id, arg, err);
@@ -730,10 +749,12 @@ static const struct pasta_cli_option options[] = {
 	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
 	{STACKS, "stacks", "LIST", "where work comes from: native[=PERIOD],python,modules"},
 	{KEEP, "keep-modules", NULL, "keep copies of the code that devices run"},
-	{SAMPLE, "sample", "launches=K",
-	 "count accesses of K launches of each kernel and shape (default: 3)"},
+	{SAMPLE, "sample", "LIST",
+	 "count accesses of launches=K of each kernel and shape (default: 3), of blocks=1/N"},
 	{ALL, "all", NULL, "count accesses of every launch"},
 	{INEXACT, "inexact", NULL, "and of kernels that may then round otherwise"},
+	{PROCESSOR, "processor", "gpu|cpu|auto", "who counts accesses of GPUs (default: auto)"},
+	{LOSSY, "lossy", NULL, "rather lose single accesses than let kernels wait"},
 	{'q', "quiet", NULL, "say nothing but errors"},
 	{0, NULL, NULL, NULL},
 };

@@ -224,6 +224,11 @@ bool pasta_accesses_wanted(void)
 	return config.on;
 }
 
+bool pasta_accesses_host_wanted(void)
+{
+	return config.on && (config.cpu.reducers || config.raw);
+}
+
 bool pasta_accesses_inexact(void)
 {
 	return config.inexact;
@@ -378,8 +383,8 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
 	return what;
 }
 
-void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
-			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail)
+static void tell(uint64_t corr, uint64_t time, uint64_t shape, enum pasta_access_launch_sub what,
+		 uint32_t name, uint32_t detail, uint32_t blocks)
 {
 	struct pasta_event ev;
 
@@ -390,8 +395,21 @@ void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
 	ev.access_launch.shape = shape;
 	ev.access_launch.name = name;
 	ev.access_launch.detail = detail;
+	ev.access_launch.blocks = what == PASTA_LAUNCH_COUNTED ? blocks : 1;
 	ev.time = time;
 	pasta_emit(&ev);
+}
+
+void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
+			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail)
+{
+	tell(corr, time, shape, what, name, detail, config.blocks);
+}
+
+void pasta_accesses_told_whole(uint64_t corr, uint64_t time, uint64_t shape,
+			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail)
+{
+	tell(corr, time, shape, what, name, detail, 1);
 }
 
 /* NULL: all are taken. */

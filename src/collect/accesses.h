@@ -19,6 +19,8 @@
 
 /* Whether the run wants accesses at all; whether recording is on is another question. */
 bool pasta_accesses_wanted(void);
+/* Whether something is wanted that can be counted on the host; some tables only GPUs have. */
+bool pasta_accesses_host_wanted(void);
 /* Whether that may change what a kernel computes, where its own compiler may as well. */
 bool pasta_accesses_inexact(void);
 
@@ -55,9 +57,13 @@ uint64_t pasta_accesses_shape(const char *kernel, const uint32_t grid[3], const 
  * FILTERED. Each call is a launch. Any thread. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
 /* Emit ACCESS_LAUNCH, on the launching thread, after LAUNCH and with its time: it comes before what
- * is counted. name and detail are interned. */
+ * is counted. name and detail are interned. Of one that is counted it says that one block in
+ * pasta_accesses_blocks is; _whole is for handlers that count all blocks, whatever the run wants.
+ */
 void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
 			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail);
+void pasta_accesses_told_whole(uint64_t corr, uint64_t time, uint64_t shape,
+			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail);
 
 struct pasta_accesses_launch;
 

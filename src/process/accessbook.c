@@ -8,6 +8,7 @@
 /* A launch that is counted, until its rows come. */
 struct told {
 	uint64_t shape, number; /* shape's key */
+	uint64_t blocks;	/* one in so many is counted */
 };
 
 struct pasta_access_book *pasta_access_book_new(uint32_t reducers)
@@ -131,8 +132,11 @@ static struct pasta_book_shape *shape_of(struct pasta_access_book *b, struct pas
 			return NULL;
 		}
 		if (!s->shape.key)
-			s->shape = (struct pasta_access_shape){
-				.key = *key, .shape = shape, .proc = p->number, .name = name};
+			s->shape = (struct pasta_access_shape){.key = *key,
+							       .shape = shape,
+							       .proc = p->number,
+							       .name = name,
+							       .blocks = 1};
 		if (s->shape.name == name && s->shape.shape == shape)
 			return s;
 	}
@@ -167,17 +171,20 @@ static void refuse(struct pasta_access_book *b, uint32_t name, uint32_t detail, 
 }
 
 static void count(struct pasta_access_book *b, struct pasta_book_proc *p,
-		  struct pasta_access_shape *s, uint64_t corr)
+		  struct pasta_access_shape *s, const struct pasta_access_launch *r)
 {
-	struct told *told = pasta_pending_add(b->launches, p->number, corr);
+	struct told *told = pasta_pending_add(b->launches, p->number, r->corr);
+	uint64_t blocks = r->blocks ? r->blocks : 1;
 
 	s->counted++;
+	s->partial += blocks > 1;
+	s->blocks = blocks > s->blocks ? blocks : s->blocks;
 	s->live = pasta_access_add(s->live, p->live);
 	if (!told) {
 		b->failed = true;
 		return;
 	}
-	*told = (struct told){s->key, p->launches};
+	*told = (struct told){s->key, p->launches, blocks};
 }
 
 /* What is none of these is said once more of a launch: what it lost. */
@@ -197,7 +204,7 @@ static void on_launch(struct pasta_access_book *b, struct pasta_book_proc *p,
 	s = &known->shape;
 	s->told = 1;
 	if (ev->sub == PASTA_LAUNCH_COUNTED)
-		count(b, p, s, r->corr);
+		count(b, p, s, r);
 	else if (ev->sub == PASTA_LAUNCH_SAMPLED)
 		s->sampled++;
 	else if (ev->sub == PASTA_LAUNCH_FILTERED)
@@ -240,6 +247,7 @@ static struct pasta_book_launch *launch_of(struct pasta_access_book *b, struct p
 	l->shape = told ? pasta_map_find(b->shapes, told->shape)
 			: shape_of(b, p, r->name, PASTA_BOOK_UNTOLD);
 	l->number = told ? told->number : p->launches ? p->launches - 1 : 0;
+	l->blocks = told ? told->blocks : 1;
 	l->stamp = ++p->stamp;
 	return l->shape ? l : NULL;
 }
@@ -254,6 +262,7 @@ static void add_row(struct pasta_access_row *to, const struct pasta_access_row *
 	to->bytes = pasta_access_add(to->bytes, from->bytes);
 	to->extra = pasta_access_add(to->extra, from->extra);
 	to->active = pasta_access_add(to->active, from->active);
+	to->most = from->most > to->most ? from->most : to->most;
 }
 
 static void keep(struct pasta_access_book *b, struct pasta_book_shape *s, uint32_t reducer,
@@ -278,17 +287,19 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return product > INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)product;
 }
 
-static struct pasta_access_row row_of(const struct pasta_access_sum *r, uint64_t key)
+/* As of all blocks, where one in some was counted. */
+static struct pasta_access_row row_of(const struct pasta_access_sum *r, uint64_t key,
+				      uint64_t blocks)
 {
-	struct pasta_access_row row = {.key = key}, given = {.key = key,
-							     .loads = r->loads,
-							     .stores = r->stores,
-							     .bytes = r->bytes,
-							     .extra = r->extra};
+	struct pasta_access_row row = {.key = key,
+				       .loads = times(r->loads, blocks),
+				       .stores = times(r->stores, blocks),
+				       .bytes = times(r->bytes, blocks),
+				       .extra = times(r->extra, blocks),
+				       .most = pasta_access_add(r->bytes, 0)};
 
 	if (r->reducer == PASTA_REDUCE_DIVERGE && key != PASTA_KEY_OTHER)
-		given.active = times(r->key1, pasta_access_add(r->loads, r->stores));
-	add_row(&row, &given);
+		row.active = times(r->key1, pasta_access_add(row.loads, row.stores));
 	return row;
 }
 
@@ -344,9 +355,9 @@ static void on_object_row(struct pasta_access_book *b, struct pasta_book_proc *p
 		place = pasta_book_place_of(b, p, r->key0);
 		if (!place)
 			return;
-		use_object(b, l, place, r->bytes);
+		use_object(b, l, place, times(r->bytes, l->blocks));
 	}
-	row = row_of(r, place ? place->object : r->key0);
+	row = row_of(r, place ? place->object : r->key0, l->blocks);
 	if (b->reducers & PASTA_REDUCE_BIT(OBJECT))
 		keep(b, l->shape, PASTA_REDUCE_OBJECT, &row);
 }
@@ -357,10 +368,36 @@ static void on_site_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 	const struct pasta_book_launch *l = launch_of(b, p, r);
 	const struct pasta_access_site *site =
 		r->key0 == PASTA_KEY_OTHER ? NULL : site_of(b, p, r->key0);
-	struct pasta_access_row row = row_of(r, site ? site->key : PASTA_KEY_OTHER);
+	struct pasta_access_row row =
+		row_of(r, site ? site->key : PASTA_KEY_OTHER, l ? l->blocks : 1);
 
 	if (l && !b->failed)
 		keep(b, l->shape, r->reducer, &row);
+}
+
+/* How long blocks ran, and how many were not seen. */
+static void on_block_row(struct pasta_access_book *b, struct pasta_book_proc *p,
+			 const struct pasta_access_sum *r)
+{
+	const struct pasta_book_launch *l = launch_of(b, p, r);
+	struct pasta_access_row row = row_of(r, r->key0, 1);
+
+	if (l)
+		keep(b, l->shape, PASTA_REDUCE_BLOCK, &row);
+}
+
+/* What a launch was given, whatever its blocks do with it. */
+static void on_tensor_row(struct pasta_access_book *b, struct pasta_book_proc *p,
+			  const struct pasta_access_sum *r)
+{
+	const struct pasta_book_launch *l = launch_of(b, p, r);
+	bool is_object = r->key0 >= PASTA_OBJECT_FIRST && r->key0 != PASTA_KEY_OTHER;
+	const struct pasta_book_place *place =
+		l && is_object ? pasta_book_place_of(b, p, r->key0) : NULL;
+	struct pasta_access_row row = row_of(r, place ? place->object : r->key0, 1);
+
+	if (l && (place || !is_object))
+		keep(b, l->shape, PASTA_REDUCE_TENSOR, &row);
 }
 
 static int by_addr(const void *a, const void *b)
@@ -452,6 +489,14 @@ static void on_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 	case PASTA_REDUCE_DIVERGE:
 		if (b->reducers >> r->reducer & 1)
 			on_site_row(b, p, r);
+		break;
+	case PASTA_REDUCE_BLOCK:
+		if (b->reducers & PASTA_REDUCE_BIT(BLOCK))
+			on_block_row(b, p, r);
+		break;
+	case PASTA_REDUCE_TENSOR:
+		if (b->reducers & PASTA_REDUCE_BIT(TENSOR))
+			on_tensor_row(b, p, r);
 		break;
 	default:
 		break;

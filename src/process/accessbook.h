@@ -37,6 +37,7 @@ struct pasta_book_shape {
 struct pasta_book_launch {
 	struct pasta_book_shape *shape; /* NULL: the slot is free */
 	uint64_t corr, number, stamp;
+	uint64_t blocks; /* one in so many was counted */
 	uint64_t objects, footprint;
 	struct pasta_book_place *places; /* of the objects that it accesses */
 	size_t count, room;

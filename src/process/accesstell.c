@@ -66,7 +66,8 @@ static struct pasta_access_row scaled(const struct pasta_access_shape *s,
 					 .stores = pasta_access_scale(s, row->stores),
 					 .bytes = pasta_access_scale(s, row->bytes),
 					 .extra = pasta_access_scale(s, row->extra),
-					 .active = pasta_access_scale(s, row->active)};
+					 .active = pasta_access_scale(s, row->active),
+					 .most = row->most};
 }
 
 int pasta_access_book_rows(const struct pasta_access_book *b, uint32_t reducer,
@@ -93,7 +94,7 @@ int pasta_access_book_rows(const struct pasta_access_book *b, uint32_t reducer,
 
 struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_book *b)
 {
-	struct pasta_access_totals t = {.lost = b->lost, .page_other = b->page_other};
+	struct pasta_access_totals t = {.lost = b->lost, .page_other = b->page_other, .blocks = 1};
 	const struct pasta_access_shape *s;
 	const struct pasta_book_proc *p;
 	uint64_t count, bytes;
@@ -104,6 +105,8 @@ struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_bo
 		t.sampled += s->sampled;
 		t.filtered += s->filtered;
 		t.refused += s->refused;
+		t.partial += s->partial;
+		t.blocks = s->blocks > t.blocks ? s->blocks : t.blocks;
 		t.untold += !s->told;
 	}
 	at = 0;
@@ -250,6 +253,24 @@ static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *o
 						       "run with --all to count all of them"});
 }
 
+/* One run has one such number; several that are read together may have others. */
+static void find_partial(const struct pasta_access_totals *t, struct pasta_out *out)
+{
+	char what[TEXT];
+
+	if (!t->partial)
+		return;
+	snprintf(what, sizeof(what),
+		 "counted one block in %llu of %llu launches; accesses are scaled by it",
+		 (unsigned long long)t->blocks, (unsigned long long)t->partial);
+	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
+						       "blocks of a launch are taken to access "
+						       "alike; objects and pages that only others "
+						       "access are not seen",
+						       "run without --sample blocks to count all "
+						       "of them"});
+}
+
 static int add_up(void *ctx, const struct pasta_access_shape *shape,
 		  const struct pasta_access_row *row)
 {
@@ -302,6 +323,7 @@ void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_
 	struct pasta_access_totals t = pasta_access_book_totals(b);
 
 	find_scaled(&t, out);
+	find_partial(&t, out);
 	find_refused(b, out);
 	pasta_out_count(out, PASTA_NOTE, t.filtered,
 			"launches that were not counted because the run's filters leave them out",

@@ -17,6 +17,15 @@ is "three launches" "$(told -t "$tool")" "PASTA_ACCESSES=0x22,launches=3"
 is "some launches" "$(told -t "$tool,regions" --sample launches=7)" "PASTA_ACCESSES=0x22,launches=7"
 is "all launches" "$(told -t "$tool" --all)" "PASTA_ACCESSES=0x22,launches=0"
 is "rounding" "$(told -t "$tool" --inexact)" "PASTA_ACCESSES=0x22,launches=3,inexact"
+is "some blocks" "$(told -t "$tool" --sample blocks=1/8)" "PASTA_ACCESSES=0x22,launches=3,blocks=8"
+is "blocks of launches" "$(told -t "$tool" --sample launches=5,blocks=1/2)" "PASTA_ACCESSES=0x22,launches=5,blocks=2"
+is "blocks, of all launches" "$(told -t "$tool" --all --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
+is "every block" "$(told -t "$tool" --sample blocks=1/1)" "PASTA_ACCESSES=0x22,launches=3"
+is "on the host" "$(told -t "$tool" --processor cpu --lossy)" "PASTA_ACCESSES=0x22,launches=3,host,lossy"
+is "on the device" "$(told -t "$tool" --processor gpu)" "PASTA_ACCESSES=0x22,launches=3"
+is "wherever" "$(told -t "$tool" --processor auto)" "PASTA_ACCESSES=0x22,launches=3"
+is "each access" "$(told -t mem_trace --lossy)" "PASTA_ACCESSES=0,launches=3,raw,lossy"
+is "times of blocks" "$(told -t block_divergence)" "PASTA_ACCESSES=0x80,launches=3"
 is "filters" "$(told -t "$tool" --kernel 'gemm|conv' --exclude small --kernel ^x)" \
 	"PASTA_ACCESSES=0x22,launches=3
 PASTA_ACCESS_EXCLUDE=small
@@ -28,8 +37,12 @@ is "a run within a run has its own" "$(cat out)" ""
 "$ACCELPROF" run -q -t "$tool" --sample launches=2 -o some -- true || failed "some"
 "$ACCELPROF" run -q -t "$tool" --all -o all -- true || failed "all"
 "$ACCELPROF" run -q -t regions -o none -- true || failed "none"
-is "run.json: some" "$(json some/run.json 'd["accesses"]')" "{'launches': 2, 'inexact': False}"
-is "run.json: all" "$(json all/run.json 'd["accesses"]')" "{'launches': None, 'inexact': False}"
+"$ACCELPROF" run -q -t "$tool" --sample blocks=1/4 --processor cpu --lossy -o host -- true || failed "host"
+rest="'processor': 'auto', 'inexact': False, 'lossy': False}"
+is "run.json: some" "$(json some/run.json 'd["accesses"]')" "{'launches': 2, 'blocks': 1, $rest"
+is "run.json: all" "$(json all/run.json 'd["accesses"]')" "{'launches': None, 'blocks': 1, $rest"
+is "run.json: host" "$(json host/run.json 'd["accesses"]')" \
+	"{'launches': 3, 'blocks': 4, 'processor': 'cpu', 'inexact': False, 'lossy': True}"
 is "run.json: none" "$(json none/run.json '"accesses" in d')" False
 is "kinds" "$(json some/run.json '[k for k in d["kinds"] if k in ("object", "site", "access_launch", "access_sum", "access_batch", "alloc", "free")]')" \
 	"['alloc', 'free', 'access_sum', 'object', 'site', 'access_launch']"
@@ -43,10 +56,18 @@ refused() {
 	is "$*: status" $? 2
 	has "$*" err "$pattern"
 }
-refused '--all counts every launch, --sample some: choose one' -t "$tool" --all --sample launches=3
-refused "--sample is launches=K, from 1 on, not '3'" -t "$tool" --sample 3
-refused "--sample is launches=K, from 1 on, not 'launches=0'" -t "$tool" --sample launches=0
-refused "--sample is launches=K" -t "$tool" --sample launches=many
+refused '--all counts every launch, --sample launches some: choose one' -t "$tool" --all --sample launches=3
+for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= launches=2, launches=2,blocks=2 warps=1/2; do
+	refused "--sample is launches=K, from 1 on, or blocks=1/N, or both with a comma, not '$sample'" \
+		-t "$tool" --sample "$sample"
+done
+refused "--processor is gpu, cpu or auto, not 'tpu'" -t "$tool" --processor tpu
+refused '--processor is for tools that count memory accesses' --processor cpu
+refused '--processor cpu cannot be: what these tools need only devices can count' \
+	-t block_divergence --processor cpu
+refused '--processor gpu cannot be: these tools have nothing counted' -t mem_trace --processor gpu
+refused '--lossy is for tools that count memory accesses' --lossy
+refused '--lossy is for single accesses: choose a tool that takes them' -t "$tool" --lossy
 refused '--all is for tools that count memory accesses, and none is chosen' -t regions --all
 refused '--sample is for tools that count memory accesses' --sample launches=2
 refused '--inexact is for tools that count memory accesses' --inexact
@@ -73,7 +94,7 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 fi
 
 # An agent that is told nonsense says so, and the program runs on.
-for what in PASTA_ACCESSES=x "PASTA_ACCESSES=2 PASTA_ACCESS_KERNEL=("; do
+for what in PASTA_ACCESSES=x PASTA_ACCESSES=2,blocks=0 "PASTA_ACCESSES=2 PASTA_ACCESS_KERNEL=("; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" run -t regions -o "nonsense$((n = ${n:-0} + 1))" -- env $what "$behave" region x 2>err
 	is "$what: status" $? 0

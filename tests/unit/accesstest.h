@@ -81,6 +81,19 @@ USED void give_told(unsigned int what, uint64_t corr, const char *name, uint64_t
 	sent(&ev);
 }
 
+/* A counted launch, of which one block in so many is. */
+USED void give_partial(uint64_t corr, const char *name, uint64_t shape, uint32_t blocks)
+{
+	struct pasta_event ev = EVENT(access_launch, ACCESS_LAUNCH, now_proc, 1, ++now_time);
+
+	ev.sub = PASTA_LAUNCH_COUNTED;
+	ev.access_launch.corr = corr;
+	ev.access_launch.name = id(name);
+	ev.access_launch.shape = shape;
+	ev.access_launch.blocks = blocks;
+	sent(&ev);
+}
+
 USED struct pasta_event row_event(uint64_t corr, const char *name, uint32_t reducer, uint64_t key0,
 				  uint64_t loads, uint64_t stores, uint64_t bytes, uint64_t extra)
 {

@@ -78,7 +78,7 @@ static void add_up(void)
 
 /* Events of a kind; rows are kept in got. */
 struct found {
-	uint64_t objects, last_object, launches[8], lost, dropped;
+	uint64_t objects, last_object, launches[8], blocks[8], lost, dropped;
 	uint32_t tid;
 	char name[32];
 };
@@ -92,6 +92,7 @@ static void take(struct found *f, const struct pasta_event *ev)
 		f->last_object = ev->object.id;
 	} else if (ev->kind == PASTA_ACCESS_LAUNCH) {
 		f->launches[ev->sub]++;
+		f->blocks[ev->sub] += ev->access_launch.blocks;
 		f->lost += ev->access_launch.lost;
 	} else if (ev->kind == PASTA_ACCESS_SUM) {
 		assert_true(got_count < LINES);
@@ -432,6 +433,30 @@ static void the_first_launches_of_each_shape_are_counted(void **state)
 	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 4 * 5 * 20);
 }
 
+static void tell_both_ways(void)
+{
+	pasta_accesses_told(1, pasta_now(), 5, PASTA_LAUNCH_COUNTED, pasta_intern_str("k"), 0);
+	pasta_accesses_told(2, pasta_now(), 5, PASTA_LAUNCH_SAMPLED, pasta_intern_str("k"), 0);
+	pasta_accesses_told_whole(3, pasta_now(), 5, PASTA_LAUNCH_REFUSED, 0, 0);
+	pasta_accesses_told_whole(4, pasta_now(), 5, PASTA_LAUNCH_COUNTED, 0, 0);
+	pasta_agent_close();
+}
+
+static void a_counted_launch_says_how_many_of_its_blocks_are(void **state)
+{
+	struct found f;
+
+	want_accesses("2,blocks=8", NULL, NULL);
+	remove_run(NULL);
+	make_run(NULL);
+	assert_int_equal(in_child(tell_both_ways), 0);
+	f = read_run();
+	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 2);
+	assert_int_equal(f.blocks[PASTA_LAUNCH_COUNTED], 8 + 1);
+	assert_int_equal(f.blocks[PASTA_LAUNCH_SAMPLED], 1);
+	assert_int_equal(f.blocks[PASTA_LAUNCH_REFUSED], 1);
+}
+
 static void kernels_are_chosen_as_reports_choose_them(void **state)
 {
 	struct found f = launches_with("2,launches=1", "^gemm", "small$");
@@ -695,6 +720,7 @@ int main(void)
 		CASE(a_token_is_of_no_launch_once_its_own_has_ended),
 		CASE(there_are_only_so_many_launches_at_once),
 		CASE(the_first_launches_of_each_shape_are_counted),
+		CASE(a_counted_launch_says_how_many_of_its_blocks_are),
 		CASE(kernels_are_chosen_as_reports_choose_them),
 		CASE(shapes_that_find_no_room_are_sampled_out),
 		CASE(what_is_malformed_turns_accesses_off),

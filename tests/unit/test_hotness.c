@@ -44,6 +44,48 @@ static void objects_are_by_their_accesses_and_the_rest_is_told_apart(void **stat
 	assert_null(find("one object takes")); /* 40 of 86 */
 }
 
+static void operands_of_tensor_copies_are_touched_and_their_bytes_told(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 4 * PAGE);
+	give_buffer(17, 0xb, 0x20000, 4 * PAGE);
+	give_buffer(18, 0xc, 0x30000, PAGE);
+	for (uint64_t i = 1; i <= 4; i++)
+		give_told(i < 3 ? PASTA_LAUNCH_COUNTED : PASTA_LAUNCH_SAMPLED, i, "gemm", 5, NULL);
+	for (uint64_t i = 1; i <= 2; i++) {
+		give_row(i, "gemm", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
+		give_row(i, "gemm", PASTA_REDUCE_PAGE, 0x11000, 10, 0, 40, 0);
+		give_row(i, "gemm", PASTA_REDUCE_TENSOR, 16, 1, 0, 3 * PAGE, 0);
+		give_row(i, "gemm", PASTA_REDUCE_TENSOR, 17, 2, 0, 100 + i, 0);
+	}
+	assert_int_equal(finish(), 0);
+	/* Touched is of one launch, copies are scaled as accesses are. */
+	assert_string_equal(table("objects"),
+			    "buffer 1 16384 40 0 160 12288 75.00 1 50.00 #0 49152\n"
+			    "buffer 2 16384 0 0 0 102 0.62 1 - #0 406\n"
+			    "buffer 3 4096 0 0 0 0 0.00 0 - #0 0\n");
+	assert_non_null(find("tensor copies that cannot be seen one by one: of 12 descriptors"));
+	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+			     "24474"));
+}
+
+static void counted_blocks_stand_for_all_and_that_is_said(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
+	give_partial(1, "k", 5, 8);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 3, 1, 16, 1);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 3, 1, 16, 0);
+	give_partial(2, "k", 5, 0); /* of an old run, that has no such word */
+	give_row(2, "k", PASTA_REDUCE_OBJECT, 16, 100, 0, 400, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
+	assert_non_null(find("counted one block in 8 of 1 launches; accesses are scaled by it"));
+	assert_non_null(find("accesses that cross the end of an object: 8"));
+	assert_non_null(find("bytes that were never touched by the launches that were counted: "
+			     "4096"));
+}
+
 static void names_tell_what_sort_of_memory_it_is(void **state)
 {
 	(void)state;
@@ -379,6 +421,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(objects_are_by_their_accesses_and_the_rest_is_told_apart),
+		TEST(operands_of_tensor_copies_are_touched_and_their_bytes_told),
+		TEST(counted_blocks_stand_for_all_and_that_is_said),
 		TEST(names_tell_what_sort_of_memory_it_is),
 		TEST(an_allocation_is_one_wherever_devices_have_it),
 		TEST(a_handle_that_comes_again_is_another_object),

@@ -14,7 +14,7 @@
 /* Whether this run counts accesses at all: if not, arguments and sources are of no interest. */
 static inline bool cl_counts(void)
 {
-	return pasta_accesses_wanted();
+	return pasta_accesses_host_wanted();
 }
 
 /* A launch that is counted. */

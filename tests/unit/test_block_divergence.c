@@ -1,0 +1,123 @@
+/* test_block_divergence.c - the tool block_divergence, given events by hand. */
+#include "../../tools/block_divergence.c"
+
+#include "unit/accesstest.h"
+
+static void give_blocks(uint64_t corr, const char *name, uint64_t least, uint64_t blocks,
+			uint64_t time, uint64_t unseen)
+{
+	give_row(corr, name, PASTA_REDUCE_BLOCK, least, blocks, 0, time, unseen);
+}
+
+static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
+{
+	(void)state;
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_LAUNCH_COUNTED, 2, "k", 6, NULL);
+	give_told(PASTA_LAUNCH_COUNTED, 3, "even", 5, NULL);
+	/* 97 of 1,000 ns or so, 2 of 2,500, one of 20,000. */
+	give_blocks(1, "k", 1024, 97, 97 * 1050, 0);
+	give_blocks(1, "k", 2560, 2, 2 * 2600, 0);
+	give_blocks(1, "k", 20480, 1, 20500, 0);
+	give_blocks(2, "k", 1024, 4, 4 * 1100, 0);
+	give_blocks(3, "even", 896, 10, 9000, 0);
+	give_blocks(3, "even", 1024, 10, 10400, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("blocks"),
+			    "k 100 1 100.00 100 0 1050 1050 2600 20500 19.52 20.15\n"
+			    "even 20 1 100.00 20 0 900 900 1040 1040 1.16 0.00\n"
+			    "k 4 1 100.00 4 0 1100 1100 1100 1100 1.00 0.00\n");
+	assert_string_equal(finding(0),
+			    "blocks are uneven: the longest takes 19.5 times the median");
+	assert_string_equal(result.outs[0]->findings[0].where, "k");
+	assert_string_equal(result.outs[0]->findings[0].evidence,
+			    "20% of the time of 100 blocks is in those that take twice the median "
+			    "or more");
+	assert_string_equal(finding(1), "");
+	assert_int_equal(result.outs[0]->chart_count, 1);
+	assert_int_equal(result.outs[0]->charts[0]->used, 6);
+}
+
+static void launches_and_processes_are_added_up_and_scaled(void **state)
+{
+	(void)state;
+	for (now_proc = 0; now_proc < 2; now_proc++) {
+		give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+		give_told(PASTA_LAUNCH_COUNTED, 2, "k", 5, NULL);
+		give_told(PASTA_LAUNCH_SAMPLED, 3, "k", 5, NULL);
+		give_told(PASTA_LAUNCH_SAMPLED, 4, "k", 5, NULL);
+		give_blocks(1, "k", 512, 8, 8 * 520, 0);
+		give_blocks(2, "k", 512, 8, 8 * 540, 0);
+	}
+	now_proc = 0;
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("blocks"), "k 8 8 50.00 64 0 530 530 530 530 1.00 0.00\n");
+	assert_non_null(find("counted 4 of 8 launches"));
+}
+
+static void blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them(void **state)
+{
+	(void)state;
+	give_partial(1, "k", 5, 4);
+	give_blocks(1, "k", 512, 25, 25 * 520, 75);
+	give_partial(2, "none", 5, 4);
+	give_blocks(2, "none", 0, 0, 0, 3); /* it had none of those that are counted */
+	give_told(PASTA_LAUNCH_COUNTED, 3, "full", 5, NULL);
+	give_blocks(3, "full", 512, 1, 520, 0);
+	give_blocks(3, "full", PASTA_KEY_OTHER, 7, 7 * 520, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("blocks"), "k 100 1 100.00 25 75 520 520 520 520 1.00 0.00\n"
+					     "full 1 1 100.00 1 0 520 520 520 520 1.00 0.00\n"
+					     "none 3 1 100.00 0 3 - - - - - -\n");
+	assert_non_null(find("blocks that a table had no room for: 7"));
+	assert_non_null(find("counted one block in 4 of 2 launches"));
+}
+
+static void blocks_of_no_time_at_all_are_no_finding(void **state)
+{
+	(void)state;
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_blocks(1, "k", 0, 10, 0, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("blocks"), "k 10 1 100.00 10 0 0 0 0 0 - 0.00\n");
+	assert_string_equal(finding(0), "");
+}
+
+static void without_blocks_there_is_nothing(void **state)
+{
+	(void)state;
+	give_told(PASTA_LAUNCH_REFUSED, 1, "k", 5, "no patches");
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("blocks"), "");
+	assert_int_equal(result.outs[0]->chart_count, 0);
+	assert_non_null(find("accesses of this kernel could not be counted: no patches"));
+}
+
+static void merged_states_report_as_one(void **state)
+{
+	(void)state;
+	r_count = 0;
+	sent = r_keep;
+	for (now_proc = 0; now_proc < R_PROCS; now_proc++) {
+		give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+		give_blocks(1, "k", 512, 1 + now_proc, 520 * (1 + now_proc), now_proc);
+	}
+	now_proc = 0;
+	sent = give;
+	MERGED(struct divergence, 2, 0, 1);
+	assert_string_equal(table("blocks"), "k 3 3 100.00 6 3 520 520 520 520 1.00 0.00\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(times_are_by_kernel_and_shape_and_the_tail_is_found),
+		TEST(launches_and_processes_are_added_up_and_scaled),
+		TEST(blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them),
+		TEST(blocks_of_no_time_at_all_are_no_finding),
+		TEST(without_blocks_there_is_nothing),
+		TEST(merged_states_report_as_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
