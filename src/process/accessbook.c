@@ -363,6 +363,20 @@ static void on_site_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 		keep(b, l->shape, r->reducer, &row);
 }
 
+/* What a launch was given: no access, and so nothing that it uses. */
+static void on_tensor_row(struct pasta_access_book *b, struct pasta_book_proc *p,
+			  const struct pasta_access_sum *r)
+{
+	const struct pasta_book_launch *l = launch_of(b, p, r);
+	bool is_object = r->key0 >= PASTA_OBJECT_FIRST && r->key0 != PASTA_KEY_OTHER;
+	const struct pasta_book_place *place =
+		l && is_object ? pasta_book_place_of(b, p, r->key0) : NULL;
+	struct pasta_access_row row = row_of(r, place ? place->object : r->key0);
+
+	if (l && (place || !is_object))
+		keep(b, l->shape, PASTA_REDUCE_TENSOR, &row);
+}
+
 static int by_addr(const void *a, const void *b)
 {
 	const struct pasta_book_place *x = a, *y = b;
@@ -452,6 +466,10 @@ static void on_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 	case PASTA_REDUCE_DIVERGE:
 		if (b->reducers >> r->reducer & 1)
 			on_site_row(b, p, r);
+		break;
+	case PASTA_REDUCE_TENSOR:
+		if (b->reducers & PASTA_REDUCE_BIT(TENSOR))
+			on_tensor_row(b, p, r);
 		break;
 	default:
 		break;

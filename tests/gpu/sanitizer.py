@@ -365,10 +365,10 @@ class Recount:
             self.add((PAGE, page, 0), kind, size, addr + size > page + PAGE_SIZE)
         self.add((SITE, site, 0), kind, size, crosses)
         self.add((SITE_OBJECT, site, number), kind, size, crosses)
-        self.requests[site, group, thread // 32, turn].append((kind, size, addr, thread))
+        self.requests[site, group, thread // 32, turn, kind].append((kind, size, addr, thread))
 
     def finish(self):
-        for (site, _, _, _), parts in self.requests.items():
+        for (site, *_), parts in self.requests.items():
             sectors = {s for _, size, addr, _ in parts if size
                        for s in range(addr // 32, (addr + size - 1) // 32 + 1)}
             size = sum(p[1] for p in parts)
