@@ -156,8 +156,7 @@ static void put_size(struct pasta_table *t, const struct pasta_access_object *o)
 		pasta_cell_none(t);
 }
 
-static void put_line(const struct object_traffic *o, const struct line *line,
-		     struct pasta_table *t)
+static void put_line(const struct object_traffic *o, const struct line *line, struct pasta_table *t)
 {
 	const struct pasta_access_object *object =
 		is_special(line->object) ? NULL : pasta_access_book_object(o->book, line->object);
@@ -176,20 +175,20 @@ static void put_line(const struct object_traffic *o, const struct line *line,
 		pasta_cell_float(t, 100.0 * (double)line->counted / (double)line->launches);
 	else
 		pasta_cell_none(t);
-	pasta_cell_str(t, object ? pasta_access_process_text(o->book, object->proc, text,
-							     sizeof(text))
-				 : "");
+	pasta_cell_str(t,
+		       object ? pasta_access_process_text(o->book, object->proc, text, sizeof(text))
+			      : "");
 }
 
 static void report_lines(const struct object_traffic *o, struct line *const *list,
 			 struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"object", PASTA_STRING, NULL},	   {"size", PASTA_INT, "bytes"},
-		{"kernel", PASTA_STRING, NULL},	   {"loads", PASTA_INT, NULL},
-		{"stores", PASTA_INT, NULL},	   {"bytes", PASTA_INT, "bytes"},
-		{"descriptors", PASTA_INT, NULL},  {"described", PASTA_INT, "bytes"},
-		{"counted", PASTA_FLOAT, "%"},	   {"process", PASTA_STRING, NULL},
+		{"object", PASTA_STRING, NULL},	  {"size", PASTA_INT, "bytes"},
+		{"kernel", PASTA_STRING, NULL},	  {"loads", PASTA_INT, NULL},
+		{"stores", PASTA_INT, NULL},	  {"bytes", PASTA_INT, "bytes"},
+		{"descriptors", PASTA_INT, NULL}, {"described", PASTA_INT, "bytes"},
+		{"counted", PASTA_FLOAT, "%"},	  {"process", PASTA_STRING, NULL},
 	};
 	struct pasta_table *t = pasta_out_table(out, "traffic", columns, 10);
 	size_t i;

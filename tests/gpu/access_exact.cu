@@ -275,7 +275,10 @@ static bool has(int wanted, const void *kernel)
 	static __device__ __forceinline__ type ld##size(const void *p)                             \
 	{                                                                                          \
 		type v;                                                                            \
-		asm volatile("ld.global." ptx " %0, [%1];" : "=" c(v) : "l"(GLOBAL(p)) : "memory");\
+		asm volatile("ld.global." ptx " %0, [%1];"                                         \
+			     : "=" c(v)                                                            \
+			     : "l"(GLOBAL(p))                                                      \
+			     : "memory");                                                          \
 		return v;                                                                          \
 	}                                                                                          \
 	static __device__ __forceinline__ void st##size(void *p, type v)                           \
@@ -577,12 +580,16 @@ KERNEL k_cluster(char *dst)
 	uint32_t own = shared_addr(tile) + threadIdx.x * 4, other, rank;
 
 	asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-	asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(own), "r"(rank ^ 1));
+	asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+		     : "=r"(other)
+		     : "r"(own), "r"(rank ^ 1));
 	/* The other has begun, so that its memory is there. */
-	asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+	asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::
+			     : "memory");
 	asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(other), "r"(blockIdx.x + threadIdx.x)
 		     : "memory");
-	asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+	asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::
+			     : "memory");
 	st4(dst + INDEX * 4, lds(own));
 }
 #endif
@@ -824,6 +831,7 @@ static void async(long n)
 	RUN(k_zeros, n / BLOCK, BLOCK, 0, dst.p, src.p);
 	told("k_zeros", src.place, {}, {n, 0, 4 * n, 0});
 	told("k_zeros", OUTSIDE, {});
+	told("k_zeros", SHARED, {n, 0, 4 * n, 0}, {0, n, 4 * n, 0});
 	stores("k_zeros", dst.place, n, 4);
 	show("k_zeros", dst);
 }

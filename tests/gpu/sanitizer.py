@@ -1,7 +1,8 @@
 """sanitizer.py - hold what a run counted of CUDA's memory accesses against what was to be counted.
 
 sanitizer.py forms DATABASE FILE          every row, of every kernel in FILE, exactly
-sanitizer.py some DATABASE FILE           by object alone: kernels that are not in FILE may be there
+sanitizer.py some DATABASE FILE           by object alone, and objects alone: memory that has none
+                                          is counted only where a tool asks where accesses are made
 sanitizer.py sampled DATABASE FILE REPORT N
                                           of access_exact repeat N: 3 launches of each shape are
                                           counted, and hotness has them scaled
@@ -115,11 +116,11 @@ class Places:
         return {SPACES[place]}
 
 
-def by_object(run, said, places, kernel):
+def by_object(run, said, places, kernel, spaces=True):
     found = run.by_key(kernel, OBJECT)
-    known = set()
+    known = set() if spaces else set(SPACES.values())
     for name, place, sums, also in said["rows"]:
-        if name != kernel:
+        if name != kernel or (place in SPACES and not spaces):
             continue
         keys = places.keys(place, found)
         known |= keys
@@ -187,7 +188,7 @@ def forms(run, said):
 def some(run, said):
     places = Places(run, said)
     for kernel in sorted({row[0] for row in said["rows"]}):
-        by_object(run, said, places, kernel)
+        by_object(run, said, places, kernel, spaces=False)
         print(f"{kernel}: {dict(run.launches[kernel])}")
 
 
@@ -231,13 +232,16 @@ def page_of(run, page):
     return None
 
 
-def normal(run, with_pages):
+def normal(run, with_pages, with_spaces):
     """Rows that do not depend on addresses and numbers."""
     found = collections.Counter()
+    spaces = set() if with_spaces else set(SPACES.values())
     for (kernel, reducer), rows in run.rows.items():
         sites = {s: n for n, s in enumerate(sorted({row[0] for row in rows}))}
         for key0, key1, _, sums in rows:
             if reducer == OBJECT:
+                if key0 in spaces:
+                    continue
                 key = anyone(run, key0)
             elif reducer == PAGE:
                 if not with_pages:
@@ -259,7 +263,9 @@ def same(a, b):
     pages = offsets[0] == offsets[1]
     if not pages:
         print("objects lie otherwise in their pages: rows by page are not compared")
-    x, y = normal(a, pages), normal(b, pages)
+    # Without them one of the two may not have looked at memory that has no objects.
+    sites = all(any(reducer == SITE for _, reducer in run.rows) for run in (a, b))
+    x, y = normal(a, pages, sites), normal(b, pages, sites)
     if x != y or not x:
         wrong(f"rows differ: {len(x)} and {len(y)} different ones; only in the first "
               f"{list((x - y).items())[:5]}, only in the second {list((y - x).items())[:5]}")

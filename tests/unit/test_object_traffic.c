@@ -19,12 +19,11 @@ static void lines_are_by_kernel_and_object_and_the_most_bytes_come_first(void **
 	give_told(PASTA_LAUNCH_COUNTED, 3, "k", 6, NULL); /* another shape of it */
 	give_row(3, "k", PASTA_REDUCE_OBJECT, 16, 1, 1, 8, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("traffic"),
-			    "buffer 2 100 m 200 0 800 0 0 100.00 #0\n"
-			    "buffer 1 12288 k 101 1 408 0 0 100.00 #0\n"
-			    "buffer 2 100 k 0 25 100 0 0 100.00 #0\n"
-			    "(outside of objects) - k 1 2 3000 0 0 100.00 \n"
-			    "(local) - k 9 9 72 0 0 100.00 \n");
+	assert_string_equal(table("traffic"), "buffer 2 100 m 200 0 800 0 0 100.00 #0\n"
+					      "buffer 1 12288 k 101 1 408 0 0 100.00 #0\n"
+					      "buffer 2 100 k 0 25 100 0 0 100.00 #0\n"
+					      "(outside of objects) - k 1 2 3000 0 0 100.00 \n"
+					      "(local) - k 9 9 72 0 0 100.00 \n");
 	assert_string_equal(finding(0), "");
 }
 
