@@ -41,13 +41,16 @@ counted() {
 	export_ "$name.run"
 }
 
-for model in gpt2 resnet18; do
-	compute $model $model.1 && compute $model $model.2 || continue
+for model in ${PASTA_MODELS:-gpt2 resnet18}; do
 	outs=()
+	compute "$model" "$model.1" || continue
+	compute "$model" "$model.2" || continue
 	for tool in hotness access_pattern working_set; do
-		counted $model $model.$tool -t $tool && outs+=("$model.$tool" "$model.$tool.run.db")
+		counted "$model" "$model.$tool" -t $tool &&
+			outs+=("$model.$tool" "$model.$tool.run.db")
 	done
-	"$python" "$model_py" compare $model.1 $model.2 "${outs[@]}" || failed "$model: not the same"
+	"$python" "$model_py" compare "$model.1" "$model.2" "${outs[@]}" ||
+		failed "$model: not the same"
 done
 
 # Both halves of the reducers, on a real model.
