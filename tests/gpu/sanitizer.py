@@ -11,6 +11,7 @@ sanitizer.py raw DATABASE RUN             rows are those of the accesses that RU
 
 DATABASE is what accelprof export makes, FILE what access_exact writes.
 """
+import bisect
 import collections
 import json
 import os
@@ -225,8 +226,10 @@ def anyone(run, key):
     return ("object", run.objects[key][1]) if key in run.objects else ("place", key)
 
 
-def page_of(run, page):
-    for addr, size, _ in run.objects.values():
+def page_of(ranges, page):
+    """The object that the page begins in, or else the first in it: its size, and which page."""
+    at = bisect.bisect(ranges, (page, OTHER))
+    for addr, size in ranges[max(at - 1, 0):at + 1]:
         if addr < page + PAGE_SIZE and page < addr + size:
             return size, (page - addr // PAGE_SIZE * PAGE_SIZE) // PAGE_SIZE
     return None
@@ -236,6 +239,7 @@ def normal(run, with_pages, with_spaces):
     """Rows that do not depend on addresses and numbers."""
     found = collections.Counter()
     spaces = set() if with_spaces else set(SPACES.values())
+    ranges = sorted({(addr, size) for addr, size, _ in run.objects.values()})
     for (kernel, reducer), rows in run.rows.items():
         sites = {s: n for n, s in enumerate(sorted({row[0] for row in rows}))}
         for key0, key1, _, sums in rows:
@@ -246,7 +250,7 @@ def normal(run, with_pages, with_spaces):
             elif reducer == PAGE:
                 if not with_pages:
                     continue
-                key = page_of(run, key0)
+                key = page_of(ranges, key0)
             elif reducer in (SITE, COALESCE, DIVERGE):
                 key = sites[key0], key1
             elif reducer == SITE_OBJECT:
