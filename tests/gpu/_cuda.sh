@@ -17,6 +17,16 @@ need_cuda() {
 	grep '  cupti' doctor.out
 }
 
+# need_accesses - a GPU of NVIDIA's, and all that counts memory accesses of its kernels.
+need_accesses() {
+	nvidia-smi -L >/dev/null 2>&1 || skip "no GPU here (nvidia-smi is absent or finds none)"
+	"$ACCELPROF" doctor >doctor.out 2>&1
+	grep -Eq '^ok +accesses .*of (sanitizer|cupti|CUDA) kernels' doctor.out ||
+		skip "$(grep -E ' accesses .*of (sanitizer|cupti|CUDA) kernels' doctor.out ||
+			echo 'doctor says nothing of memory accesses of CUDA kernels')"
+	grep -E ' accesses .*of (sanitizer|cupti|CUDA) kernels' doctor.out
+}
+
 # cuda_program NAME [SOURCE] - $BUILD/tests/gpu/NAME, built if it is not newer than its source. Where
 # there is no nvcc, one that was built elsewhere is taken.
 cuda_program() {

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# sanitizer_torch.sh - PyTorch computes the same when its memory accesses are counted, and a product
+# of matrices shows its operands.
+# timeout: 900
+# serial: yes
+. "$SRC/tests/e2e/lib.sh" || exit 1
+. "$SRC/tests/gpu/_cuda.sh" || exit 1
+# PASTA_TORCH_DEVICE=cpu tries the test itself, where nothing can be counted.
+[ "${PASTA_TORCH_DEVICE:-cuda}" = cpu ] || need_accesses
+# cuBLAS is deterministic only so; nothing is fetched.
+export CUBLAS_WORKSPACE_CONFIG=:4096:8 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1
+export PYTHONDONTWRITEBYTECODE=1
+model_py=$SRC/tests/gpu/sanitizer_torch.py
+judge=(python3 "$SRC/tests/gpu/sanitizer.py")
+usable='import torch; raise SystemExit(not torch.cuda.is_available())'
+[ "${PASTA_TORCH_DEVICE:-cuda}" = cuda ] || usable='import torch'
+
+python=
+for candidate in "${PASTA_PYTHON:-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python}" python3; do
+	[ -n "$candidate" ] && "$candidate" -c "$usable" 2>/dev/null && python=$candidate && break
+done
+[ -n "$python" ] || skip "no Python that has PyTorch with CUDA: set PASTA_PYTHON to one"
+
+# compute MODEL OUT [COMMAND...] - in a process of its own, below that command.
+compute() {
+	local model=$1 out=$2
+	shift 2
+	timeout 200 "$@" "$python" "$model_py" compute "$model" "$out" >"$out.log" 2>&1 || {
+		failed "$model, $out: status $?"
+		tail -n 20 "$out.log"
+		return 1
+	}
+	echo "$out: $SECONDS s"
+}
+
+# counted MODEL NAME OPTIONS... - the model's output, and NAME.run.db.
+counted() {
+	local model=$1 name=$2
+	shift 2
+	compute "$model" "$name" "$ACCELPROF" run -q --all "$@" -o "$name.run" -- || return
+	export_ "$name.run"
+}
+
+for model in ${PASTA_MODELS:-gpt2 resnet18}; do
+	outs=()
+	compute "$model" "$model.1" || continue
+	compute "$model" "$model.2" || continue
+	for tool in hotness access_pattern working_set; do
+		counted "$model" "$model.$tool" -t $tool &&
+			outs+=("$model.$tool" "$model.$tool.run.db")
+	done
+	"$python" "$model_py" compare "$model.1" "$model.2" "${outs[@]}" ||
+		failed "$model: not the same"
+done
+
+# Both halves of the reducers, on a real model.
+counted gpt2 gpu -t hotness --processor gpu && counted gpt2 cpu -t hotness --processor cpu &&
+	{ "${judge[@]}" same gpu.run.db cpu.run.db || failed "gpt2: the device and the host differ"; }
+
+counted matmul matmul -t object_traffic &&
+	{ "$python" "$model_py" operands matmul matmul.run.db || failed "matmul: operands"; }
+done_

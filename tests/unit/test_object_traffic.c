@@ -1,0 +1,117 @@
+/* test_object_traffic.c - the tool object_traffic, given events by hand and held against a recount.
+ */
+#include "../../tools/object_traffic.c"
+
+#include "unit/accesstest.h"
+
+static void lines_are_by_kernel_and_object_and_the_most_bytes_come_first(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
+	give_buffer(17, 0xb, 0x20000, 100);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 100, 0, 400, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 0, 25, 100, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE, 1, 2, 3000, 0);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_SPACE_LOCAL, 9, 9, 72, 0);
+	give_told(PASTA_LAUNCH_COUNTED, 2, "m", 5, NULL);
+	give_row(2, "m", PASTA_REDUCE_OBJECT, 17, 200, 0, 800, 0);
+	give_told(PASTA_LAUNCH_COUNTED, 3, "k", 6, NULL); /* another shape of it */
+	give_row(3, "k", PASTA_REDUCE_OBJECT, 16, 1, 1, 8, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("traffic"), "buffer 2 100 m 200 0 800 0 0 100.00 #0\n"
+					      "buffer 1 12288 k 101 1 408 0 0 100.00 #0\n"
+					      "buffer 2 100 k 0 25 100 0 0 100.00 #0\n"
+					      "(outside of objects) - k 1 2 3000 0 0 100.00 \n"
+					      "(local) - k 9 9 72 0 0 100.00 \n");
+	assert_string_equal(finding(0), "");
+}
+
+static void what_descriptors_say_is_beside_what_was_seen(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
+	give_buffer(17, 0xb, 0x20000, PAGE);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "gemm", 5, NULL);
+	give_row(1, "gemm", PASTA_REDUCE_TENSOR, 16, 1, 0, 8192, 0);
+	give_row(1, "gemm", PASTA_REDUCE_OBJECT, 17, 0, 64, 1024, 0);
+	give_row(1, "gemm", PASTA_REDUCE_TENSOR, 17, 2, 0, 4096, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("traffic"), "buffer 1 12288 gemm 0 0 0 1 8192 100.00 #0\n"
+					      "buffer 2 4096 gemm 0 64 1024 2 4096 100.00 #0\n");
+}
+
+static void sampled_launches_are_scaled_and_told_of(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, PAGE);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCE_TENSOR, 16, 1, 0, 100, 0);
+	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_told(PASTA_LAUNCH_SAMPLED, 3, "k", 5, NULL);
+	give_told(PASTA_LAUNCH_SAMPLED, 4, "k", 5, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("traffic"), "buffer 1 4096 k 40 0 160 4 400 25.00 #0\n");
+	assert_string_equal(finding(0),
+			    "counted 1 of 4 launches; numbers are scaled by kernel and shape");
+}
+
+static void an_object_that_nobody_told_of_has_its_number(void **state)
+{
+	(void)state;
+	give_row(9, "k", PASTA_REDUCE_OBJECT, 77, 5, 0, 20, 0);
+	give_row(9, "k", PASTA_REDUCE_OBJECT, PASTA_KEY_OTHER, 3, 1, 4, 0);
+	give_row(9, "k", 0, 1, 1, 1, 1, 1);
+	give_row(9, "k", 99, 1, 1, 1, 1, 1);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("traffic"), "object 77 (unknown) - k 5 0 20 0 0 - #0\n"
+					      "(no room in tables) - k 3 1 4 0 0 - \n");
+	assert_non_null(find("objects that nothing is known of: 1"));
+}
+
+/* All bytes of the table. */
+static uint64_t told(unsigned int column)
+{
+	const struct pasta_table *t = table_of("traffic");
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < pasta_table_rows(t); i++)
+		sum += (uint64_t)pasta_table_cell(t, i, column)->i;
+	return sum;
+}
+
+static void random_runs_add_up_to_a_plain_recount(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		uint64_t loads = 0, bytes = 0;
+
+		r_make(true);
+		for (int p = 0; p < R_PROCS; p++)
+			for (int k = 0; k < R_KERNELS; k++)
+				for (int n = 0; n < R_SHAPES; n++)
+					for (int o = 0; o < R_OBJECTS; o++) {
+						loads += r_procs[p].shapes[k][n].loads[o];
+						bytes += r_procs[p].shapes[k][n].bytes[o];
+					}
+		MERGED(struct object_traffic, 2, 0, 1);
+		assert_int_equal(told(3), loads);
+		assert_int_equal(told(5), bytes);
+		start_over(NULL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lines_are_by_kernel_and_object_and_the_most_bytes_come_first),
+		TEST(what_descriptors_say_is_beside_what_was_seen),
+		TEST(sampled_launches_are_scaled_and_told_of),
+		TEST(an_object_that_nobody_told_of_has_its_number),
+		TEST(random_runs_add_up_to_a_plain_recount),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
