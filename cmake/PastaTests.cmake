@@ -142,7 +142,7 @@ endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
 	# A library that programs and tests load: tests/programs/NAME.so.
-	if(name MATCHES "^(plugin_|fake_cupti|fake_injection)")
+	if(name MATCHES "^(plugin_|fake_cupti|fake_sanitizer|fake_injection)")
 		add_library(program-${name} MODULE "${source}")
 	else()
 		add_executable(program-${name} "${source}")
