@@ -11,10 +11,13 @@
  *	queued	N launches that wait in a stream; their memory is freed and is another's meanwhile
  *	graphs	N graphs of five kernels
  *	windows	N launches of one kernel
+ *	again	a new kernel, then N of an old one, three times, the last time twice as many
  *	stuck	a kernel that never ends, and launches after it, on its stream and on another
  *	fault	N launches, a kernel that fails, and more launches; exits with 3
  *	ends	a stream, then a context is destroyed while kernels run
  *	fork	N launches; its child, which has no CUDA, exits with 4
+ *	_exit	N launches, the last of which runs when it goes without a word
+ *	many	N pieces of memory, each of which is accessed once
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,8 +36,11 @@
 #define FUNCTIONS(F)                                                                               \
 	F(context)                                                                                 \
 	F(context_destroy)                                                                         \
-	F(stream) F(stream_destroy) F(synchronize) F(module) F(module_unload) F(alloc) F(free)     \
-		F(launch) F(graph) F(patched) F(unpatched) F(own_bytes) F(pc)
+	F(stream)                                                                                  \
+	F(stream_destroy)                                                                          \
+	F(synchronize)                                                                             \
+	F(module) F(module_unload) F(alloc) F(free) F(launch) F(graph) F(patched) F(unpatched)     \
+		F(own_bytes) F(pc)
 static struct {
 #define F(name) __typeof__(&fake_##name) name;
 	FUNCTIONS(F)
@@ -213,6 +219,21 @@ static void windows(uint64_t n)
 	fake.synchronize(stream);
 }
 
+static void again(uint64_t n)
+{
+	static const char *const names[] = {"first", "second", "third"};
+	void *context = fake.context(0), *stream = fake.stream(context);
+	void *module = fake.module(context);
+	uint64_t in = fake.alloc(context, 4096, 0), out = fake.alloc(context, 8192, 0);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		launch(stream, module, names[i], in, 4096, out, 8192, 0);
+		for (uint64_t k = 0; k < n << (i == 2); k++)
+			launch(stream, module, "first", in, 4096, out, 8192, 0);
+		fake.synchronize(stream);
+	}
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -288,6 +309,32 @@ static void forks(uint64_t n)
 		exit(96);
 }
 
+static void many(uint64_t n)
+{
+	void *context = fake.context(0), *stream = fake.stream(context);
+	void *module = fake.module(context);
+	uint64_t in = fake.alloc(context, 4096, 0), out;
+
+	for (uint64_t i = 0; i < n; i++) {
+		out = fake.alloc(context, 8192, 0);
+		launch(stream, module, "many", in, 4096, out, 8192, 0);
+	}
+	fake.synchronize(stream);
+}
+
+static void leave(uint64_t n)
+{
+	void *context = fake.context(0), *stream = fake.stream(context);
+	void *module = fake.module(context);
+	uint64_t in = fake.alloc(context, 4096, 0), out = fake.alloc(context, 8192, 0);
+
+	for (uint64_t i = 0; i < n; i++)
+		launch(stream, module, "leave", in, 4096, out, 8192, 50);
+	print_all();
+	fflush(stdout);
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -303,6 +350,8 @@ int main(int argc, char **argv)
 		graphs(n);
 	else if (!strcmp(way, "windows"))
 		windows(n);
+	else if (!strcmp(way, "again"))
+		again(n);
 	else if (!strcmp(way, "stuck"))
 		stuck();
 	else if (!strcmp(way, "fault"))
@@ -311,6 +360,10 @@ int main(int argc, char **argv)
 		ends();
 	else if (!strcmp(way, "fork"))
 		forks(n);
+	else if (!strcmp(way, "_exit"))
+		leave(n);
+	else if (!strcmp(way, "many"))
+		many(n);
 	else
 		return 95;
 	print_all();

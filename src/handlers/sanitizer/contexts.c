@@ -45,7 +45,7 @@ struct san_context *san_context(void *handle, int device)
 			contexts = c;
 		}
 	}
-	if (c && device >= 0)
+	if (c && device >= 0 && c->device != (uint32_t)device)
 		c->device = (uint32_t)device;
 	pthread_mutex_unlock(&san.lock);
 	return c;

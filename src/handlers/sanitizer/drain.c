@@ -251,7 +251,7 @@ struct which {
 	const struct san_stream *stream;
 };
 
-enum { ANY, READABLE, LEFT };
+enum { MOVING, READABLE, LEFT };
 
 static bool is(const struct san_slot *s, const struct which *w, int sort)
 {
@@ -259,10 +259,11 @@ static bool is(const struct san_slot *s, const struct which *w, int sort)
 		return false;
 	if (sort == READABLE)
 		return s->synced && !s->done && s->context->calls == SAN_HELD_CALLS;
-	return sort == ANY || !s->done; /* one that is done is being told */
+	return sort == MOVING ? !s->stream->stuck : !s->done; /* what is done is being told */
 }
 
-/* Under the lock: one of those; one that the caller is to read itself; or one that nobody has. */
+/* Under the lock: one to wait for; one that the caller is to read itself; or one that nobody has.
+ */
 static struct san_slot *find(const struct which *w, int sort)
 {
 	struct san_slot *s = under_way;
@@ -272,19 +273,36 @@ static struct san_slot *find(const struct which *w, int sort)
 	return s;
 }
 
+/* Under the lock. One that waits to be read, and has been, waits no longer: the reader may be held
+ * up for as long as there are launches. */
+static void unqueue(struct san_slot *s)
+{
+	struct san_slot **at = &reader->first;
+
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = s->next;
+	if (!*at)
+		reader->last = at;
+	let_go(s);
+}
+
 /* Under the lock. False: it took too long. */
 static bool wait_for(const struct which *w)
 {
 	struct timespec until = san_deadline(SAN_WAIT);
 	struct san_slot *s;
 
-	while (find(w, ANY)) {
+	while (find(w, MOVING)) {
 		s = find(w, READABLE);
 		if (s) {
 			s->readers++;
 			pthread_mutex_unlock(&san.lock);
 			collect(s, SAN_OK);
 			pthread_mutex_lock(&san.lock);
+			unqueue(s);
 			let_go(s);
 		} else if (pthread_cond_timedwait(&san.changed, &san.lock, &until)) {
 			return false;

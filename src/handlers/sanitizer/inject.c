@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
+#include "handlers/cupti/detour.h"
 #include "handlers/handler.h"
 #include "handlers/sanitizer/sanitizer.h"
 
@@ -14,6 +17,9 @@ _Thread_local uint32_t san_own;
 
 static san_subscriber subscriber;
 static pid_t owner;
+static struct detour leaving;
+
+enum { LEAVE_MS = 1000 };
 
 /* -- Callbacks -- */
 
@@ -105,6 +111,31 @@ static void at_exit(void)
 	atomic_store(&san.ended, true);
 }
 
+/* As at_exit, but in a signal handler, perhaps: threads of ours do what is left to do. A vfork's
+ * child runs this on its parent's memory. */
+static void leave(int status)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < LEAVE_MS && getpid() == owner && !atomic_load(&san.ended) &&
+			atomic_load(&san.pending);
+	     i++)
+		nanosleep(&ms, NULL);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+/* Of libc itself: a program may have one of that name, or a stub in its place. */
+static void watch_exit(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!libc)
+		return;
+	detour_set(&leaving, dlsym(libc, "_exit"), (void *)leave);
+	dlclose(libc);
+}
+
 /* A child cannot use its parent's CUDA, and has none of its threads. */
 static void forked(void)
 {
@@ -186,6 +217,7 @@ void san_start(void)
 		return;
 	}
 	atexit(at_exit);
+	watch_exit();
 }
 
 static int probe(char *why, size_t size)

@@ -237,7 +237,7 @@ static bool is_quiet(const struct san_context *c)
 
 	pthread_mutex_lock(&san.lock);
 	for (uint32_t i = 0; i < c->count && quiet; i++)
-		quiet = !c->slots[i]->busy;
+		quiet = !c->slots[i]->busy || c->slots[i]->synced;
 	pthread_mutex_unlock(&san.lock);
 	return quiet && !c->broken;
 }

@@ -61,7 +61,7 @@ struct san_context {
 	struct san_context *next;
 	void *handle; /* NULL: it is gone */
 	uint32_t number, device;
-	bool broken;	     /* it has failed: it is not touched any more */
+	atomic_bool broken;  /* it has failed: it is not touched any more */
 	bool added;	     /* the patches are there */
 	const char *trouble; /* why they are not; static */
 	/* Whether other threads' calls come back while one of its launches begins. */
@@ -75,8 +75,8 @@ struct san_stream {
 	struct san_context *context;
 	void *handle;
 	uint32_t number;
-	uint32_t pending; /* slots that are not read back */
-	bool stuck;	  /* one of them took too long; until one is */
+	uint32_t pending;  /* slots that are not read back */
+	atomic_bool stuck; /* one of them took too long; until one is */
 };
 
 /* Kept as long as the program has it loaded or a slot points to it. */
@@ -84,9 +84,10 @@ struct san_module {
 	struct san_context *context;
 	void *handle; /* NULL: it is unloaded */
 	uint32_t number, refs;
-	bool patched, stays;	 /* stays: it cannot be unpatched */
-	const char *refused;	 /* static; it is not tried again */
-	uint32_t idle, patience; /* launches in a row that were not counted, and how many may be */
+	atomic_bool patched, stays;    /* stays: it cannot be unpatched */
+	_Atomic(const char *) refused; /* static; it is not tried again */
+	_Atomic uint32_t idle,
+		patience;	 /* launches in a row that were not counted, and how many may be */
 	struct pasta_map *sites; /* numbers, by the instruction's address */
 };
 
