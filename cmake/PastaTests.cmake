@@ -52,6 +52,16 @@ if(PASTA_CUPTI_INCLUDE)
 	unset(CMAKE_REQUIRED_INCLUDES)
 endif()
 
+# The same of the Compute Sanitizer.
+find_path(PASTA_SANITIZER_INCLUDE sanitizer_callbacks.h
+	HINTS ENV CUDA_HOME ENV CUDA_PATH
+	PATHS /usr/local/cuda /usr/lib/cuda
+	PATH_SUFFIXES compute-sanitizer/include extras/compute-sanitizer/include include)
+find_path(PASTA_CUDA_INCLUDE cuda.h
+	HINTS ENV CUDA_HOME ENV CUDA_PATH
+	PATHS /usr/local/cuda /usr/lib/cuda
+	PATH_SUFFIXES include)
+
 # pasta_unit_tests(ROOM PATTERN): a cmocka program a file.
 function(pasta_unit_tests room pattern)
 	pasta_glob(sources ${pattern})
@@ -78,6 +88,11 @@ function(pasta_unit_tests room pattern)
 		if(name STREQUAL "test_cupti_abi" AND PASTA_CUPTI_COMPILES)
 			target_include_directories(${name} SYSTEM PRIVATE ${PASTA_CUPTI_INCLUDE})
 			target_compile_definitions(${name} PRIVATE PASTA_HAVE_CUPTI)
+		endif()
+		if(name STREQUAL "test_sanitizer_abi" AND PASTA_SANITIZER_INCLUDE AND PASTA_CUDA_INCLUDE)
+			target_include_directories(${name} SYSTEM PRIVATE ${PASTA_SANITIZER_INCLUDE}
+				${PASTA_CUDA_INCLUDE})
+			target_compile_definitions(${name} PRIVATE PASTA_HAVE_SANITIZER)
 		endif()
 		if(name MATCHES "^test_cl_(trace|kernels|random)$") # it runs kernels, where there is a device
 			target_link_libraries(${name} PRIVATE pasta-opencl-trace "${PASTA_OPENCL}")
@@ -160,7 +175,7 @@ endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
 	# A library that programs and tests load: tests/programs/NAME.so.
-	if(name MATCHES "^(plugin_|fake_cupti|fake_injection)")
+	if(name MATCHES "^(plugin_|fake_cupti|fake_sanitizer|fake_injection)")
 		add_library(program-${name} MODULE "${source}")
 	else()
 		add_executable(program-${name} "${source}")

@@ -184,11 +184,17 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 void pasta_cli_accesses_check(const struct pasta_cli_accesses *a,
 			      const struct pasta_handler *const *handlers)
 {
-	char why[300] = "no handler tells of them";
+	char why[300], all[700] = "";
 
-	for (; a->needs && handlers && *handlers; handlers++)
-		if ((*handlers)->accesses && !(*handlers)->accesses(why, sizeof(why)))
+	for (; a->needs && handlers && *handlers; handlers++) {
+		if (!(*handlers)->accesses)
+			continue;
+		if (!(*handlers)->accesses(why, sizeof(why)))
 			return;
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", *all ? "; " : "",
+			 why);
+	}
 	if (a->needs)
-		pasta_cli_say("no memory accesses are counted: %s", why);
+		pasta_cli_say("no memory accesses are counted: %s",
+			      *all ? all : "no handler tells of them");
 }

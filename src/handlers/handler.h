@@ -33,6 +33,7 @@ struct pasta_handler {
 extern const struct pasta_handler pasta_annotate_handler;
 extern const struct pasta_handler pasta_opencl_handler;
 extern const struct pasta_handler pasta_cupti_handler;
+extern const struct pasta_handler pasta_sanitizer_handler;
 extern const struct pasta_handler pasta_nvtx_handler;
 extern const struct pasta_handler pasta_python_handler;
 extern const struct pasta_handler pasta_torch_handler;

@@ -8,6 +8,7 @@ __attribute__((visibility("default"))) const struct pasta_handler *const *pasta_
 		&pasta_annotate_handler,
 		&pasta_opencl_handler,
 		&pasta_cupti_handler,
+		&pasta_sanitizer_handler,
 		&pasta_nvtx_handler,
 		&pasta_python_handler,
 		&pasta_torch_handler,

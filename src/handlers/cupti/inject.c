@@ -8,6 +8,7 @@
 
 #include "handlers/cupti/cupti.h"
 #include "handlers/handler.h"
+#include "handlers/sanitizer/sanitizer.h"
 
 /* Another library that wanted to be loaded in our place. */
 #define CHAIN "PASTA_CUDA_INJECTION"
@@ -77,6 +78,12 @@ static void initialize(void)
 	bool attached = pasta_agent_attach(), bound = false;
 	char why[300] = "";
 
+	/* They exclude each other: whoever counts accesses does without CUPTI. */
+	if (attached && pasta_accesses_wanted()) {
+		chain();
+		san_start();
+		return;
+	}
 	if (attached) {
 		bound = !cupti_bind(why, sizeof(why));
 		if (bound)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/accesses.h"
 #include "collect/stack.h"
 #include "collect/state.h"
 #include "handlers/handler.h"
@@ -25,7 +26,7 @@ const struct pasta_torch_shim *torch_shim;
 
 /* What is wanted, once. */
 static struct {
-	bool ops, args, tensors, allocs, frees, counters, stacks, modules;
+	bool ops, args, tensors, allocs, frees, objects, counters, stacks, modules;
 } wants;
 
 static pthread_key_t thread_end;
@@ -364,6 +365,18 @@ static inline void note_storage(struct torch_thread *t, const struct pasta_torch
 		settle_fresh(t);
 }
 
+/* What accesses are counted for: pieces, not the segment of the driver's that they are cut from.
+ * The first of them takes its place, whose own end means nothing to them. */
+static void tell_object(const struct pasta_torch_memory *m)
+{
+	uint64_t addr = (uintptr_t)m->addr;
+
+	if (m->bytes > 0)
+		pasta_accesses_object(addr, addr, (uint64_t)m->bytes, 0, device_of(m));
+	else
+		pasta_accesses_gone(addr, 0);
+}
+
 static void on_memory(const struct pasta_torch_memory *m)
 {
 	struct torch_thread *t = thread_get();
@@ -375,6 +388,8 @@ static void on_memory(const struct pasta_torch_memory *m)
 		torch_storage_soon(m->addr);
 	now = pasta_now();
 	emit_memory(t, m, m->device ? PASTA_ALLOC_POOL : PASTA_ALLOC_HOST, POOL, now);
+	if (wants.objects && m->device)
+		tell_object(m);
 	if (wants.tensors)
 		note_storage(t, m);
 	if (wants.counters && pasta_agent_active()) {
@@ -419,14 +434,16 @@ static uint32_t read_wants(void)
 	wants.args = pasta_agent_wants(PASTA_OP_ARG);
 	wants.tensors = wants.args || pasta_agent_wants(PASTA_TENSOR);
 	/* To hear of memory, each operator has to be looked at: as state it is too dear. */
-	asks = wants.ops || wants.tensors ? pasta_agent_wants : pasta_agent_asked;
+	asks = wants.ops || wants.tensors || pasta_accesses_wanted() ? pasta_agent_wants
+								     : pasta_agent_asked;
 	wants.allocs = asks(PASTA_ALLOC);
 	wants.frees = asks(PASTA_FREE);
+	wants.objects = pasta_accesses_wanted();
 	wants.counters = pasta_agent_wants(PASTA_COUNTER);
 	wants.stacks = pasta_stack_sorts() & PASTA_STACKS_PYTHON;
 	wants.modules = pasta_stack_sorts() & PASTA_STACKS_MODULES;
 	return (wants.ops ? PASTA_TORCH_OPS : 0u) | (wants.tensors ? PASTA_TORCH_TENSORS : 0u) |
-	       (wants.allocs || wants.frees ? PASTA_TORCH_MEMORY : 0u);
+	       (wants.allocs || wants.frees || wants.objects ? PASTA_TORCH_MEMORY : 0u);
 }
 
 int torch_start(pasta_torch_entry entry, char *why, size_t size)

@@ -1,0 +1,94 @@
+/* bind.c - the Compute Sanitizer's library and our patches, found and bound. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/vendor.h"
+
+#define PATCHES "pasta-patches.fatbin"
+
+struct sanitizer sanitizer;
+
+static const char *const names[] = {"libsanitizer-public.so", NULL};
+static const char *const below[] = {"compute-sanitizer", "extras/compute-sanitizer", NULL};
+static const char *const beside[] = {"cu13/lib", "cuda_sanitizer_api/lib",
+				     "cuda_sanitizer_api/compute-sanitizer", NULL};
+static const struct pasta_vendor vendor = {"PASTA_SANITIZER", names, below, beside};
+
+static const char *bind_all(void *lib)
+{
+#define F(name, args)                                                                              \
+	*(void **)&sanitizer.name = dlsym(lib, "sanitizer" #name);                                 \
+	if (!sanitizer.name)                                                                       \
+		return "sanitizer" #name;
+	SANITIZER_FUNCTIONS(F)
+#undef F
+	return NULL;
+}
+
+/* Found when the library is bound, before there is another thread of ours. */
+static char patches[PATH_MAX];
+
+const char *san_patches_path(void)
+{
+	return patches;
+}
+
+static int bind_library(char *why, size_t size)
+{
+	const char *path = getenv(vendor.env), *missing;
+	struct link_map *map = NULL;
+	void *lib = pasta_vendor_find(&vendor);
+
+	if (!lib && path && *path)
+		snprintf(why, size,
+			 "PASTA_SANITIZER must be the path of a libsanitizer-public.so: %s",
+			 dlerror());
+	else if (!lib)
+		snprintf(why, size,
+			 "no libsanitizer-public.so of CUDA 13: install cuda-sanitizer, or the "
+			 "Python package nvidia-cuda-sanitizer-api, or set PASTA_SANITIZER to its "
+			 "path");
+	if (!lib)
+		return -ENODEV;
+	missing = bind_all(lib);
+	if (!dlinfo(lib, RTLD_DI_LINKMAP, &map) && map)
+		snprintf(sanitizer.path, sizeof(sanitizer.path), "%s", map->l_name);
+	if (missing)
+		snprintf(why, size,
+			 "the Compute Sanitizer has no %s: install that of CUDA 13, or set "
+			 "PASTA_SANITIZER to its path (found %s)",
+			 missing, sanitizer.path);
+	return missing ? -ENOSYS : 0;
+}
+
+int san_bind(char *why, size_t size)
+{
+	int error;
+
+	if (sanitizer.bound)
+		return 0;
+	if (access(pasta_vendor_beside(PATCHES, patches, sizeof(patches)), R_OK)) {
+		snprintf(why, size,
+			 "no " PATCHES " beside the agent: build accelprof where there is nvcc of "
+			 "CUDA 13");
+		return -ENODEV;
+	}
+	error = bind_library(why, size);
+	sanitizer.bound = !error;
+	return error;
+}
+
+const char *san_text(int result)
+{
+	const char *text = NULL;
+
+	if (sanitizer.GetResultString(result, &text) != SAN_OK || !text)
+		return "unknown error";
+	return text;
+}

@@ -1,0 +1,114 @@
+/* contexts.c - contexts and streams: numbered, and waited for before they go. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "handlers/sanitizer/sanitizer.h"
+
+static struct san_context *contexts;
+static uint32_t context_count, stream_count;
+static struct pasta_map *streams; /* pointers, by their handles */
+
+struct timespec san_deadline(uint64_t ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	ns += (uint64_t)t.tv_nsec;
+	t.tv_sec += (time_t)(ns / 1000000000);
+	t.tv_nsec = (long)(ns % 1000000000);
+	return t;
+}
+
+static struct san_context *find_context(const void *handle)
+{
+	struct san_context *c = contexts;
+
+	while (c && c->handle != handle)
+		c = c->next;
+	return c;
+}
+
+struct san_context *san_context(void *handle, int device)
+{
+	struct san_context *c;
+
+	if (!handle)
+		return NULL;
+	pthread_mutex_lock(&san.lock);
+	c = find_context(handle);
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (c) {
+			c->handle = handle;
+			c->number = ++context_count;
+			c->next = contexts;
+			contexts = c;
+		}
+	}
+	if (c && device >= 0 && c->device != (uint32_t)device)
+		c->device = (uint32_t)device;
+	pthread_mutex_unlock(&san.lock);
+	return c;
+}
+
+static struct san_stream **find_stream(const void *handle)
+{
+	if (!streams)
+		streams = pasta_map_new(sizeof(struct san_stream *));
+	return streams ? pasta_map_find(streams, (uintptr_t)handle) : NULL;
+}
+
+struct san_stream *san_stream(struct san_context *context, void *handle)
+{
+	struct san_stream **at, *s = NULL;
+
+	pthread_mutex_lock(&san.lock);
+	at = find_stream(handle);
+	if (!at && streams)
+		at = pasta_map_add(streams, (uintptr_t)handle);
+	if (at && !*at)
+		*at = calloc(1, sizeof(**at));
+	s = at ? *at : NULL;
+	if (s && !s->context) {
+		s->context = context;
+		s->handle = handle;
+		s->number = ++stream_count;
+	}
+	pthread_mutex_unlock(&san.lock);
+	return s;
+}
+
+/* Its handle may soon be another's. A slot that was given up has it still. */
+void san_stream_end(void *handle)
+{
+	struct san_stream **at, *s;
+
+	pthread_mutex_lock(&san.lock);
+	at = find_stream(handle);
+	s = at ? *at : NULL;
+	pthread_mutex_unlock(&san.lock);
+	if (!s)
+		return;
+	san_drain_end(NULL, s);
+	pthread_mutex_lock(&san.lock);
+	pasta_map_remove(streams, (uintptr_t)handle);
+	if (!s->pending)
+		free(s);
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_context_end(void *handle)
+{
+	struct san_context *c;
+
+	pthread_mutex_lock(&san.lock);
+	c = handle ? find_context(handle) : NULL;
+	pthread_mutex_unlock(&san.lock);
+	if (!c)
+		return;
+	san_drain_end(c, NULL);
+	pthread_mutex_lock(&san.lock);
+	c->broken = true;
+	c->handle = NULL;
+	pthread_mutex_unlock(&san.lock);
+}

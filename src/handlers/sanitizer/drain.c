@@ -1,0 +1,341 @@
+/*
+ * drain.c - threads that wait for streams, and read back what was counted on them.
+ *
+ * The next launch of a stream waits for that: so a kernel that fails later takes no counts with it.
+ * It may be that a thread in which a launch begins holds a lock of the driver's, and no other
+ * thread's calls come back before it goes on. That is tried once; where it is so, threads that wait
+ * for streams do nothing else, another one reads, and the thread that waits for a slot reads it
+ * itself as soon as its stream is through. Both may read: who is first tells the rows.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "handlers/sanitizer/sanitizer.h"
+
+enum { STACK = 512 << 10 };
+#define TRY UINT64_C(200000000)
+
+/* A thread, and the streams whose numbers have it in common. */
+static struct lane {
+	pthread_cond_t wake;
+	struct san_slot *first, **last;
+	struct san_slot *trying; /* of a context whose calls are tried */
+	void *try_stream;
+	bool runs;
+} lanes[SAN_LANES + 1];
+static struct lane *const reader = &lanes[SAN_LANES]; /* where calls may not come back */
+
+static struct san_slot *under_way; /* launches that are not told yet */
+
+static bool is_over(const struct san_context *c)
+{
+	return c->broken || atomic_load(&san.ended);
+}
+
+/* -- Slots, read back -- */
+
+/* Under the lock. */
+static void finished(struct san_slot *s)
+{
+	struct san_slot **at = &under_way;
+
+	while (*at && *at != s)
+		at = &(*at)->next_under_way;
+	if (*at)
+		*at = s->next_under_way;
+	s->launch = NULL;
+	s->stream->pending--;
+	s->stream->stuck = false;
+	s->stream = NULL;
+	atomic_fetch_sub(&san.pending, 1);
+	pthread_cond_broadcast(&san.changed);
+}
+
+/* The caller is one of its readers, and has made it done. */
+static void tell(struct san_slot *s, const struct san_reading *r)
+{
+	if (r)
+		san_fold(s, r);
+	else
+		pasta_accesses_lost(s->launch, 1); /* how many there were nobody knows */
+	pasta_accesses_end(s->launch, true);
+	san_module_put(s->module);
+	pthread_mutex_lock(&san.lock);
+	finished(s);
+	pthread_mutex_unlock(&san.lock);
+}
+
+static void collect(struct san_slot *s, int result)
+{
+	struct san_reading *r = NULL;
+	bool mine;
+
+	if (result == SAN_OK && !is_over(s->context))
+		r = san_read(s, &result);
+	pthread_mutex_lock(&san.lock);
+	if (result != SAN_OK)
+		s->context->broken = true;
+	mine = !s->done;
+	s->done = true;
+	pthread_mutex_unlock(&san.lock);
+	if (mine)
+		tell(s, r);
+	san_reading_free(r);
+}
+
+/* Under the lock. Where something failed, a kernel may still write to it. */
+static void let_go(struct san_slot *s)
+{
+	if (!--s->readers && !s->context->broken)
+		san_slot_give(s);
+}
+
+/* -- Threads -- */
+
+static bool run(struct lane *lane);
+
+static void run_try(struct lane *lane)
+{
+	struct san_slot *s = lane->trying;
+	void *stream = lane->try_stream;
+
+	pthread_mutex_unlock(&san.lock);
+	SAN_CALL(Memset, s->memory + s->size - sizeof(uint64_t), 0, sizeof(uint64_t), stream);
+	pthread_mutex_lock(&san.lock);
+	lane->trying = NULL;
+	pthread_cond_broadcast(&san.changed);
+}
+
+/* Under the lock. */
+static void put(struct lane *lane, struct san_slot *s)
+{
+	s->next = NULL;
+	*lane->last = s;
+	lane->last = &s->next;
+	pthread_cond_signal(&lane->wake);
+}
+
+/* Under the lock. */
+static int wait_for_stream(struct san_slot *s)
+{
+	int r = SAN_OK;
+
+	pthread_mutex_unlock(&san.lock);
+	if (!is_over(s->context))
+		r = SAN_CALL(StreamSynchronize, s->handle);
+	pthread_mutex_lock(&san.lock);
+	s->synced = r == SAN_OK;
+	pthread_cond_broadcast(&san.changed);
+	return r;
+}
+
+static void run_slot(struct lane *lane)
+{
+	struct san_slot *s = lane->first;
+	int r = SAN_OK;
+
+	lane->first = s->next;
+	if (!lane->first)
+		lane->last = &lane->first;
+	if (!s->synced)
+		r = wait_for_stream(s);
+	if (lane != reader && s->synced && s->context->calls == SAN_HELD_CALLS && run(reader)) {
+		put(reader, s);
+		return;
+	}
+	pthread_mutex_unlock(&san.lock);
+	collect(s, r);
+	pthread_mutex_lock(&san.lock);
+	let_go(s);
+}
+
+static void *main_(void *arg)
+{
+	struct lane *lane = arg;
+
+	pthread_setname_np(pthread_self(), "pasta-accesses");
+	pthread_mutex_lock(&san.lock);
+	for (;;) {
+		if (lane->trying)
+			run_try(lane);
+		else if (lane->first)
+			run_slot(lane);
+		else
+			pthread_cond_wait(&lane->wake, &san.lock);
+	}
+	return NULL;
+}
+
+/* Under the lock. */
+static bool run(struct lane *lane)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, old;
+
+	if (lane->runs)
+		return true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	lane->runs = !pthread_create(&thread, &attr, main_, lane);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return lane->runs;
+}
+
+bool san_drain_start(void)
+{
+	bool made = true;
+
+	for (uint32_t i = 0; i <= SAN_LANES; i++) {
+		lanes[i].last = &lanes[i].first;
+		made = made && !pthread_cond_init(&lanes[i].wake, NULL);
+	}
+	return made;
+}
+
+/* -- What is under way -- */
+
+void san_drain_try(struct san_slot *s, void *stream)
+{
+	struct timespec until = san_deadline(TRY);
+	int waited = 0;
+
+	pthread_mutex_lock(&san.lock);
+	if (s->context->calls == SAN_UNTRIED && !reader->trying && run(reader)) {
+		reader->trying = s;
+		reader->try_stream = stream;
+		pthread_cond_signal(&reader->wake);
+		while (reader->trying == s && !waited)
+			waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
+		s->context->calls = reader->trying == s ? SAN_HELD_CALLS : SAN_FREE_CALLS;
+	}
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_drain_begin(struct san_slot *s)
+{
+	pthread_mutex_lock(&san.lock);
+	s->readers = 1;
+	s->stream->pending++;
+	s->next_under_way = under_way;
+	under_way = s;
+	atomic_fetch_add(&san.pending, 1);
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_drain_queue(struct san_slot *s)
+{
+	struct lane *lane = &lanes[s->lane];
+	bool runs;
+
+	pthread_mutex_lock(&san.lock);
+	runs = run(lane);
+	if (runs)
+		put(lane, s);
+	pthread_mutex_unlock(&san.lock);
+	if (runs)
+		return;
+	collect(s, SAN_CALL(StreamSynchronize, s->handle));
+	pthread_mutex_lock(&san.lock);
+	let_go(s);
+	pthread_mutex_unlock(&san.lock);
+}
+
+struct which {
+	const struct san_context *context; /* NULL: any */
+	const struct san_stream *stream;
+};
+
+enum { MOVING, READABLE, LEFT };
+
+static bool is(const struct san_slot *s, const struct which *w, int sort)
+{
+	if ((w->context && s->context != w->context) || (w->stream && s->stream != w->stream))
+		return false;
+	if (sort == READABLE)
+		return s->synced && !s->done && s->context->calls == SAN_HELD_CALLS;
+	return sort == MOVING ? !s->stream->stuck : !s->done; /* what is done is being told */
+}
+
+/* Under the lock: one to wait for; one that the caller is to read itself; or one that nobody has.
+ */
+static struct san_slot *find(const struct which *w, int sort)
+{
+	struct san_slot *s = under_way;
+
+	while (s && !is(s, w, sort))
+		s = s->next_under_way;
+	return s;
+}
+
+/* Under the lock. One that waits to be read, and has been, waits no longer: the reader may be held
+ * up for as long as there are launches. */
+static void unqueue(struct san_slot *s)
+{
+	struct san_slot **at = &reader->first;
+
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = s->next;
+	if (!*at)
+		reader->last = at;
+	let_go(s);
+}
+
+/* Under the lock. False: it took too long. */
+static bool wait_for(const struct which *w)
+{
+	struct timespec until = san_deadline(SAN_WAIT);
+	struct san_slot *s;
+
+	while (find(w, MOVING)) {
+		s = find(w, READABLE);
+		if (s) {
+			s->readers++;
+			pthread_mutex_unlock(&san.lock);
+			collect(s, SAN_OK);
+			pthread_mutex_lock(&san.lock);
+			unqueue(s);
+			let_go(s);
+		} else if (pthread_cond_timedwait(&san.changed, &san.lock, &until)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void san_drain_wait(struct san_stream *stream)
+{
+	const struct which w = {.stream = stream};
+
+	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&san.lock);
+	if (stream->pending && !stream->stuck && !is_over(stream->context) && !wait_for(&w))
+		stream->stuck = true;
+	pthread_mutex_unlock(&san.lock);
+}
+
+/* A reader of one that is given up finds it done, and tells nothing. */
+void san_drain_end(const struct san_context *context, const struct san_stream *stream)
+{
+	const struct which w = {context, stream};
+	struct san_slot *s;
+
+	pthread_mutex_lock(&san.lock);
+	wait_for(&w);
+	while ((s = find(&w, LEFT))) {
+		s->done = true;
+		pthread_mutex_unlock(&san.lock);
+		tell(s, NULL);
+		pthread_mutex_lock(&san.lock);
+	}
+	pthread_mutex_unlock(&san.lock);
+}

@@ -1,0 +1,242 @@
+/* inject.c - the way in, in CUPTI's place, and the callbacks. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "handlers/cupti/cupti.h"
+#include "handlers/cupti/detour.h"
+#include "handlers/handler.h"
+#include "handlers/sanitizer/sanitizer.h"
+
+struct san san = {.lock = PTHREAD_MUTEX_INITIALIZER};
+_Thread_local uint32_t san_own;
+
+static san_subscriber subscriber;
+static pid_t owner;
+static struct detour leaving;
+
+enum { LEAVE_MS = 1000 };
+
+/* -- Callbacks -- */
+
+static void on_context(const struct san_context_data *d)
+{
+	san_context(d->context, d->device);
+	san_own++;
+	cupti_devices();
+	san_own--;
+}
+
+static void on_resource(uint32_t id, const void *data)
+{
+	switch (id) {
+	case SAN_CONTEXT_CREATED:
+		on_context(data);
+		break;
+	case SAN_CONTEXT_DESTROYING:
+		san_context_end(((const struct san_context_data *)data)->context);
+		break;
+	case SAN_STREAM_DESTROYING:
+		san_stream_end(((const struct san_stream_data *)data)->handle);
+		break;
+	case SAN_MODULE_LOADED:
+		san_module_loaded(data);
+		break;
+	case SAN_MODULE_UNLOADING:
+		san_module_unloaded(data);
+		break;
+	case SAN_DEVICE_ALLOC:
+	case SAN_DEVICE_FREE:
+	case SAN_HOST_ALLOC:
+	case SAN_HOST_FREE:
+	case SAN_ASYNC_ALLOC:
+	case SAN_ASYNC_FREE:
+		san_object(id, data);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_graphs(uint32_t id, const void *data)
+{
+	if (id == SAN_NODE_LAUNCH_BEGIN)
+		san_node_begin(data);
+	else if (id == SAN_GRAPH_LAUNCH_BEGIN)
+		san_graph_begin(data);
+	else if (id == SAN_GRAPH_LAUNCH_END)
+		san_graph_end(data);
+}
+
+static void on_driver(uint32_t id, const struct san_call *call)
+{
+	if (id == SAN_PROFILER_START && call->site)
+		pasta_agent_set_active(true);
+	else if (id == SAN_PROFILER_STOP && !call->site)
+		pasta_agent_set_active(false);
+}
+
+static void on_call(void *user, int domain, uint32_t id, const void *data)
+{
+	int saved = errno;
+
+	(void)user;
+	if (san_own || !data || atomic_load_explicit(&san.ended, memory_order_relaxed))
+		return;
+	if (domain == SAN_RESOURCE)
+		on_resource(id, data);
+	else if (domain == SAN_LAUNCH && id == SAN_LAUNCH_BEGIN)
+		san_launch_begin(data);
+	else if (domain == SAN_LAUNCH && id == SAN_LAUNCH_END)
+		san_launch_end();
+	else if (domain == SAN_GRAPHS)
+		on_graphs(id, data);
+	else if (domain == SAN_DRIVER_API)
+		on_driver(id, data);
+	errno = saved;
+}
+
+/* -- The way in -- */
+
+/* Before CUDA goes, whose own handlers were there first. */
+static void at_exit(void)
+{
+	if (getpid() != owner || atomic_load(&san.ended))
+		return;
+	san_drain_end(NULL, NULL);
+	atomic_store(&san.ended, true);
+}
+
+/* As at_exit, but in a signal handler, perhaps: threads of ours do what is left to do. A vfork's
+ * child runs this on its parent's memory. */
+static void leave(int status)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < LEAVE_MS && getpid() == owner && !atomic_load(&san.ended) &&
+			atomic_load(&san.pending);
+	     i++)
+		nanosleep(&ms, NULL);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+/* Of libc itself: a program may have one of that name, or a stub in its place. */
+static void watch_exit(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!libc)
+		return;
+	detour_set(&leaving, dlsym(libc, "_exit"), (void *)leave);
+	dlclose(libc);
+}
+
+/* A child cannot use its parent's CUDA, and has none of its threads. */
+static void forked(void)
+{
+	atomic_store(&san.ended, true);
+}
+
+static bool make_condition(void)
+{
+	pthread_condattr_t attr;
+	bool made;
+
+	if (pthread_condattr_init(&attr))
+		return false;
+	made = !pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) &&
+	       !pthread_cond_init(&san.changed, &attr);
+	pthread_condattr_destroy(&attr);
+	return made;
+}
+
+static int subscribe(void)
+{
+	int r = sanitizer.Subscribe(&subscriber, on_call, NULL);
+
+	if (r == SAN_OK)
+		r = sanitizer.EnableDomain(1, subscriber, SAN_RESOURCE);
+	if (r == SAN_OK)
+		r = sanitizer.EnableDomain(1, subscriber, SAN_LAUNCH);
+	if (r == SAN_OK)
+		r = sanitizer.EnableDomain(1, subscriber, SAN_GRAPHS);
+	if (r != SAN_OK) {
+		if (subscriber)
+			sanitizer.Unsubscribe(subscriber);
+		return r;
+	}
+	/* Without them the program's own start and stop do nothing. */
+	sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, SAN_PROFILER_START);
+	sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, SAN_PROFILER_STOP);
+	return SAN_OK;
+}
+
+static void say_not(const char *why)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text), "no accesses of CUDA's kernels are counted: %s", why);
+	pasta_agent_say("sanitizer", text);
+}
+
+static const char *advice(int result)
+{
+	if (result == SAN_MAX_LIMIT)
+		return "another library in the program uses the Compute Sanitizer: run the program "
+		       "without it";
+	if (result == SAN_NOT_INITIALIZED)
+		return "the Compute Sanitizer does not work with this driver: set PASTA_SANITIZER "
+		       "to one of the driver's CUDA version";
+	return NULL;
+}
+
+void san_start(void)
+{
+	char why[300] = "there is no memory";
+	int r;
+
+	owner = getpid();
+	san.reducers = pasta_accesses_reducers() & ~PASTA_REDUCE_BIT(TENSOR);
+	if (san_bind(why, sizeof(why)) || !make_condition() || !san_drain_start() ||
+	    pthread_atfork(NULL, NULL, forked)) {
+		say_not(why);
+		return;
+	}
+	r = subscribe();
+	if (r != SAN_OK) {
+		snprintf(why, sizeof(why),
+			 "it cannot be used: %s; 'accelprof doctor' says what "
+			 "was found",
+			 san_text(r));
+		say_not(advice(r) ? advice(r) : why);
+		return;
+	}
+	atexit(at_exit);
+	watch_exit();
+}
+
+static int probe(char *why, size_t size)
+{
+	if (!dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+		snprintf(why, size,
+			 "no driver (libcuda.so.1): there is no NVIDIA GPU, or its "
+			 "driver is not installed");
+		return -ENODEV;
+	}
+	if (san_bind(why, size))
+		return -ENODEV;
+	snprintf(why, size, "on NVIDIA's devices, by %.200s", sanitizer.path);
+	return 0;
+}
+
+const struct pasta_handler pasta_sanitizer_handler = {
+	.name = "sanitizer",
+	.summary = "memory accesses of CUDA programs on NVIDIA's GPUs, where a tool wants them",
+	.probe = probe,
+	.accesses = probe,
+};

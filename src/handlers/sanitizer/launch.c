@@ -1,0 +1,255 @@
+/* launch.c - launches, on their threads: told, chosen, and given a slot to count in. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/stack.h"
+#include "handlers/sanitizer/sanitizer.h"
+
+/* One that begins. */
+struct work {
+	const struct san_launch_data *data;
+	struct san_context *context;
+	struct san_stream *stream;
+	struct san_module *module;
+	const char *kernel;
+	void *handle; /* of the stream that its slot is filled on */
+	uint64_t corr, time;
+	uint32_t name;
+	bool node; /* of a graph */
+};
+
+static _Atomic uint64_t correlations;
+/* Slots of the launch, or of the graph, that this thread is about to give to a device. */
+static _Thread_local struct san_slot *begun;
+static _Thread_local bool in_graph;
+
+static void emit_launch(const struct work *w, void *graph)
+{
+	struct pasta_event ev;
+
+	if (!pasta_agent_wants(PASTA_LAUNCH))
+		return;
+	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	ev.launch.corr = w->corr;
+	ev.launch.graph = (uintptr_t)graph;
+	ev.launch.name = w->name;
+	ev.launch.stack = pasta_stack_capture();
+	ev.launch.context = w->context->number;
+	ev.launch.stream = w->stream->number;
+	ev.launch.device = w->context->device;
+	ev.launch.flags = PASTA_KERNEL;
+	ev.time = w->time;
+	pasta_emit(&ev);
+}
+
+/* -- Counting -- */
+
+static void name_slot(struct san_slot *s, const struct work *w)
+{
+	const uint32_t *grid = w->data->grid;
+
+	s->stream = w->stream;
+	s->lane = w->stream->number % SAN_LANES;
+	s->module = w->module;
+	s->function = strdup(w->kernel);
+	s->blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+	s->handle = w->node && w->data->api_handle ? w->data->api_handle : w->handle;
+	s->pc = s->pc_size = 0;
+	if (SAN_CALL(GetFunctionPcAndSize, w->data->module, w->kernel, &s->pc, &s->pc_size) !=
+	    SAN_OK)
+		s->pc = s->pc_size = 0;
+}
+
+static int hand_over(const struct work *w, struct san_slot *s, const struct pasta_version *version)
+{
+	int r;
+
+	name_slot(s, w);
+	san_drain_try(s, w->handle);
+	r = s->function ? san_slot_fill(s, version, w->handle) : -1;
+	if (r == SAN_OK)
+		r = SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
+			     s->memory);
+	return r;
+}
+
+static void give_back(struct san_slot *s)
+{
+	pthread_mutex_lock(&san.lock);
+	san_slot_give(s);
+	pthread_mutex_unlock(&san.lock);
+}
+
+static const char *take_slot(struct work *w, struct pasta_accesses_launch *launch)
+{
+	const struct pasta_version *version = pasta_accesses_pin(launch);
+	const char *why = "there is no memory";
+	struct san_slot *s;
+
+	if (!version)
+		return why;
+	s = san_slot_take(w->context, pasta_version_places(version, NULL, 0), !w->node, &why);
+	if (!s)
+		return why;
+	s->launch = launch;
+	if (hand_over(w, s, version) != SAN_OK) {
+		give_back(s);
+		return "its device's memory cannot be written";
+	}
+	san_drain_begin(s);
+	w->module = NULL; /* it is the slot's */
+	s->next = begun;
+	begun = s;
+	return NULL;
+}
+
+/* NULL, or why it cannot be counted. */
+static const char *count(struct work *w)
+{
+	struct pasta_accesses_launch *launch;
+	const char *why;
+
+	if (w->context->broken)
+		return "a kernel of its context has failed";
+	if (w->stream->stuck)
+		return "an earlier launch of its stream has not ended";
+	if (!san.reducers)
+		return "raw accesses of CUDA's kernels cannot be recorded";
+	why = san_module_patch(w->module);
+	if (why)
+		return why;
+	launch = pasta_accesses_begin(w->corr, w->name, pasta_agent_tid(), NULL);
+	if (!launch)
+		return "too many launches are under way, or there is no memory";
+	why = take_slot(w, launch);
+	if (why)
+		pasta_accesses_end(launch, false);
+	return why;
+}
+
+/* In a module that is patched. */
+static void leave_out(const struct work *w)
+{
+	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle, NULL);
+}
+
+static void choose(struct work *w)
+{
+	uint64_t shape = pasta_accesses_shape(w->kernel, w->data->grid, w->data->block);
+	enum pasta_access_launch_sub what = pasta_accesses_choose(w->kernel, shape);
+	const char *why = NULL;
+
+	if (what == PASTA_LAUNCH_COUNTED) {
+		why = count(w);
+		if (why)
+			what = PASTA_LAUNCH_REFUSED;
+		if (why && w->module->patched)
+			leave_out(w);
+	} else if (san_module_pass(w->module)) {
+		leave_out(w);
+	}
+	pasta_accesses_told(w->corr, w->time, shape, what, w->name,
+			    why ? pasta_intern_str(why) : 0);
+}
+
+static void begin(struct work *w, void *graph)
+{
+	bool active = pasta_agent_active();
+
+	if (active) {
+		w->corr = atomic_fetch_add(&correlations, 1) + 1;
+		w->time = pasta_now();
+		w->name = pasta_intern_str(w->kernel);
+		emit_launch(w, graph);
+		choose(w);
+	} else if (san_module_pass(w->module)) {
+		leave_out(w);
+	}
+}
+
+/* False: there is no memory. */
+static bool know(struct work *w, const struct san_launch_data *d)
+{
+	void *handle = d->handle;
+
+	w->data = d;
+	w->kernel = d->name ? d->name : "(unknown)";
+	w->context = san_context(d->context, d->device);
+	if (!handle && w->node)
+		handle = d->api_handle;
+	else if (!handle && SAN_CALL(GetStreamHandle, d->context, d->stream, &handle) != SAN_OK)
+		handle = NULL;
+	w->handle = handle;
+	if (!w->context)
+		return false;
+	w->stream = san_stream(w->context, w->node && d->api_handle ? d->api_handle : w->handle);
+	w->module = w->stream ? san_module_get(w->context, d->module) : NULL;
+	if (!w->module)
+		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	return w->module;
+}
+
+/* -- What CUDA tells -- */
+
+static void queue(void)
+{
+	struct san_slot *s = begun, *next;
+
+	for (begun = NULL; s; s = next) {
+		next = s->next;
+		san_drain_queue(s);
+	}
+}
+
+void san_launch_begin(const struct san_launch_data *d)
+{
+	struct work w = {0};
+
+	if (!in_graph)
+		queue(); /* of one whose end was not told */
+	if (!know(&w, d))
+		return;
+	if (!in_graph)
+		san_drain_wait(w.stream);
+	begin(&w, NULL);
+	if (w.module)
+		san_module_put(w.module);
+}
+
+void san_launch_end(void)
+{
+	if (!in_graph)
+		queue();
+}
+
+/* Nothing of a graph runs before all its nodes are told of: none waits for another. */
+void san_node_begin(const struct san_node_data *d)
+{
+	struct work w = {.node = true};
+
+	if (d->type != SAN_NODE_KERNEL || d->upload || !know(&w, &d->launch))
+		return;
+	begin(&w, d->graph);
+	if (w.module)
+		san_module_put(w.module);
+}
+
+void san_graph_begin(const struct san_graph_data *d)
+{
+	struct san_context *c = d->upload ? NULL : san_context(d->context, -1);
+	struct san_stream *s = c ? san_stream(c, d->handle) : NULL;
+
+	if (!s)
+		return;
+	queue();
+	san_drain_wait(s);
+	in_graph = true;
+}
+
+void san_graph_end(const struct san_graph_data *d)
+{
+	if (d->upload)
+		return;
+	in_graph = false;
+	queue();
+}

@@ -1,0 +1,213 @@
+/*
+ * sanitizer.h - the Compute Sanitizer's handler, inside: memory accesses of CUDA's kernels.
+ *
+ * Where a run wants accesses this handler is in CUPTI's place. Modules are patched when one of
+ * their kernels is first to be counted. A launch that is counted has a slot, a piece of its
+ * device's memory, where the patches count; when its stream is through with it, a thread of ours
+ * reads the slot back and tells the rows.
+ *
+ * san.lock is for all that is declared here, and is never held while the vendor's library is
+ * called: it may call us back, on any thread.
+ */
+#ifndef PASTA_HANDLERS_SANITIZER_H
+#define PASTA_HANDLERS_SANITIZER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <pasta/pasta.h>
+
+#include "collect/accesses.h"
+#include "collect/agent.h"
+#include "handlers/sanitizer/abi.h"
+#include "reduce/gpu.h"
+
+/* The library's functions: its names, without "sanitizer" in front. */
+#define SANITIZER_FUNCTIONS(F)                                                                     \
+	F(GetResultString, (int, const char **))                                                   \
+	F(Subscribe, (san_subscriber *, san_callback, void *))                                     \
+	F(Unsubscribe, (san_subscriber))                                                           \
+	F(EnableCallback, (uint32_t, san_subscriber, int, uint32_t))                               \
+	F(EnableDomain, (uint32_t, san_subscriber, int))                                           \
+	F(AddPatchesFromFile, (const char *, void *))                                              \
+	F(PatchInstructions, (int, void *, const char *))                                          \
+	F(PatchModule, (void *))                                                                   \
+	F(UnpatchModule, (void *))                                                                 \
+	F(SetLaunchCallbackData, (void *, void *, void *, const void *))                           \
+	F(GetFunctionPcAndSize, (void *, const char *, uint64_t *, uint64_t *))                    \
+	F(Alloc, (void *, void **, size_t))                                                        \
+	F(Free, (void *, void *))                                                                  \
+	F(MemcpyHostToDeviceAsync, (void *, void *, size_t, void *))                               \
+	F(MemcpyDeviceToHost, (void *, void *, size_t, void *))                                    \
+	F(Memset, (void *, int, size_t, void *))                                                   \
+	F(GetStreamHandle, (void *, void *, void **))                                              \
+	F(StreamSynchronize, (void *))
+
+struct sanitizer {
+#define F(name, args) int(*name) args;
+	SANITIZER_FUNCTIONS(F)
+#undef F
+	bool bound;
+	char path[512]; /* of the library */
+};
+extern struct sanitizer sanitizer;
+
+/* No wait of ours for a device is longer. */
+#define SAN_WAIT UINT64_C(2000000000)
+enum { SAN_SLOTS = 128, SAN_LANES = 32 };
+
+struct san_context {
+	struct san_context *next;
+	void *handle; /* NULL: it is gone */
+	uint32_t number, device;
+	atomic_bool broken;  /* it has failed: it is not touched any more */
+	bool added;	     /* the patches are there */
+	const char *trouble; /* why they are not; static */
+	/* Whether other threads' calls come back while one of its launches begins. */
+	enum { SAN_UNTRIED, SAN_FREE_CALLS, SAN_HELD_CALLS } calls;
+	struct san_slot *slots[SAN_SLOTS];
+	uint32_t count;
+	size_t bytes;
+};
+
+struct san_stream {
+	struct san_context *context;
+	void *handle;
+	uint32_t number;
+	uint32_t pending;  /* slots that are not read back */
+	atomic_bool stuck; /* one of them took too long; until one is */
+};
+
+/* Kept as long as the program has it loaded or a slot points to it. */
+struct san_module {
+	struct san_context *context;
+	void *handle; /* NULL: it is unloaded */
+	uint32_t number, refs;
+	atomic_bool patched, stays;    /* stays: it cannot be unpatched */
+	_Atomic(const char *) refused; /* static; it is not tried again */
+	_Atomic uint32_t idle,
+		patience;	 /* launches in a row that were not counted, and how many may be */
+	struct pasta_map *sites; /* numbers, by the instruction's address */
+};
+
+/* A launch that is counted. Its memory is a struct pasta_gpu_launch and what that points to. */
+struct san_slot {
+	struct san_context *context;
+	struct san_stream *stream;
+	struct san_module *module;
+	struct san_slot *next, *next_under_way;
+	struct pasta_accesses_launch *launch;
+	char *function;
+	uint64_t pc, pc_size; /* where it is; 0: that is not known */
+	uint64_t blocks;      /* of its grid */
+	void *handle;	      /* of the stream to wait for */
+	bool busy;	      /* it is a launch's */
+	bool synced;	      /* which is through */
+	bool done;	      /* and told, or given up */
+	uint32_t lane;
+	uint32_t readers; /* who may still look at it: the queue is one */
+	char *memory;
+	size_t size, zero, counts; /* where what is to be zero begins, and the counters */
+	uint32_t room;		   /* for places */
+	uint32_t sent;		   /* places that are on the device: those of version */
+	uint64_t version;
+	struct pasta_place *places;
+	struct pasta_gpu_launch image;
+};
+
+struct san {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a slot was read back; CLOCK_MONOTONIC */
+	atomic_bool ended;	/* nothing is touched any more: the process ends, or is a child */
+	_Atomic uint32_t pending;
+	uint32_t reducers; /* that devices count */
+};
+extern struct san san;
+
+/* Calls of the library's that we make ourselves are none of the program's: its callbacks are not
+ * heard on this thread meanwhile. */
+extern _Thread_local uint32_t san_own;
+#define SAN_CALL(function, ...)                                                                    \
+	__extension__({                                                                            \
+		int result_;                                                                       \
+		san_own++;                                                                         \
+		result_ = sanitizer.function(__VA_ARGS__);                                         \
+		san_own--;                                                                         \
+		result_;                                                                           \
+	})
+
+/* bind.c: find the library, and the patches. 0, or a negative errno, with one line that says what
+ * to do. */
+int san_bind(char *why, size_t size);
+const char *san_patches_path(void);
+const char *san_text(int result);
+
+/* inject.c: in CUPTI's place, where the run wants accesses. If it cannot start, it says so. */
+void san_start(void);
+
+/* contexts.c. Any thread; NULL: no memory. */
+struct san_context *san_context(void *handle, int device);
+struct san_stream *san_stream(struct san_context *context, void *handle);
+/* It is about to go: what is on its way is waited for, within bounds, and then given up. */
+void san_stream_end(void *handle);
+void san_context_end(void *handle);
+/* As pasta_now's clock has it, for pthread_cond_timedwait. */
+struct timespec san_deadline(uint64_t ns);
+
+/* objects.c: memory that comes and goes. */
+void san_object(uint32_t id, const struct san_memory_data *m);
+
+/* modules.c */
+void san_module_loaded(const struct san_module_data *m);
+void san_module_unloaded(const struct san_module_data *m);
+/* To be let go. NULL: no memory. */
+struct san_module *san_module_get(struct san_context *context, void *handle);
+void san_module_put(struct san_module *m);
+/* A launch of it is to be counted: NULL, or why it cannot be; static. */
+const char *san_module_patch(struct san_module *m);
+/* One is not. Whether it is patched all the same. */
+bool san_module_pass(struct san_module *m);
+
+/* launch.c */
+void san_launch_begin(const struct san_launch_data *d);
+void san_launch_end(void);
+void san_node_begin(const struct san_node_data *d);
+void san_graph_begin(const struct san_graph_data *d);
+void san_graph_end(const struct san_graph_data *d);
+
+/* slots.c: one that is nobody's, with room for so many places. wait: until one is given back. NULL:
+ * *why, static. */
+struct san_slot *san_slot_take(struct san_context *context, size_t places, bool wait,
+			       const char **why);
+/* Make it the launch's, on this stream. 0, or what the library returned. */
+int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void *stream);
+/* Under the lock: nobody has it. */
+void san_slot_give(struct san_slot *s);
+
+/* drain.c */
+/* Wait until the stream's slots are read back, within bounds. While one of its launches begins. */
+void san_drain_wait(struct san_stream *stream);
+bool san_drain_start(void);
+/* Whether other threads' calls come back: it is tried, once a context. */
+void san_drain_try(struct san_slot *s, void *stream);
+/* The slot is the launch's, which is not on its stream yet. */
+void san_drain_begin(struct san_slot *s);
+/* The launch is on its stream: its slot is read back when it is done. */
+void san_drain_queue(struct san_slot *s);
+/* Those of a context, or of a stream, or all (NULL, NULL): wait within bounds, then give them up.
+ */
+void san_drain_end(const struct san_context *context, const struct san_stream *stream);
+
+/* fold.c: what the device has counted is read, and told. */
+struct san_reading;
+/* NULL: *result is the library's, or SAN_OK: there is no memory. */
+struct san_reading *san_read(const struct san_slot *s, int *result);
+void san_fold(const struct san_slot *s, const struct san_reading *r);
+void san_reading_free(struct san_reading *r);
+
+/* sites.c: the number of an instruction, told when it is new; 0: there are none left. kind is
+ * what it was seen to do. */
+uint64_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
+
+#endif

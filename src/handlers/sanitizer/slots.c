@@ -1,0 +1,256 @@
+/*
+ * slots.c - memory of devices where launches count.
+ *
+ * At most 16 launches of a context, 128 where they are nodes of graphs, and 256 MiB. A slot is, in
+ * this order: the header, places; and what is zero when a launch begins: hints, times of blocks,
+ * tables and, last, counters, so that no more of them are zeroed than there are places.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/sanitizer/sanitizer.h"
+
+enum { PLACES_LEAST = 1 << 10, PLACES_MOST = 1 << 16 };
+enum { TABLE_ROWS = 1 << 14, INDEX = 2 * TABLE_ROWS, BLOCKS = 1 << 16 };
+enum { PLAIN_SLOTS = 16, ALIGN = 256 };
+#define BYTES_MOST ((size_t)256 << 20)
+/* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
+#define CHUNK ((size_t)32 << 10)
+
+#define TABLES                                                                                     \
+	(PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |         \
+	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
+
+/* -- Where things are -- */
+
+/* The next piece of a slot; memory may be NULL, to find out how long it is. */
+static void *piece(char *memory, size_t *at, size_t bytes)
+{
+	void *p = (void *)((uintptr_t)memory + *at);
+
+	*at += (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	return p;
+}
+
+static void lay_table(struct pasta_gpu_table *t, char *memory, size_t *at)
+{
+	t->index = piece(memory, at, INDEX * sizeof(*t->index));
+	t->rows = piece(memory, at, (TABLE_ROWS + 1) * sizeof(*t->rows));
+	t->mask = INDEX - 1;
+	t->max = TABLE_ROWS;
+}
+
+/* Fills in the header; returns the bytes that all takes. */
+static size_t lay_out(struct san_slot *s, char *memory)
+{
+	struct pasta_gpu_launch *l = &s->image;
+	size_t at = 0;
+
+	memset(l, 0, sizeof(*l));
+	l->reducers = san.reducers;
+	l->page_shift = pasta_accesses_page_shift();
+	l->every = pasta_accesses_blocks();
+	piece(memory, &at, sizeof(*l));
+	l->places = piece(memory, &at, s->room * sizeof(*l->places));
+	s->zero = at;
+	l->hints = piece(memory, &at, PASTA_GPU_HINTS * sizeof(*l->hints));
+	if (san.reducers & PASTA_REDUCE_BIT(BLOCK)) {
+		l->blocks.begin = piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
+		l->blocks.end = piece(memory, &at, BLOCKS * sizeof(*l->blocks.end));
+		l->blocks.max = BLOCKS;
+	}
+	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+		if (san.reducers & TABLES & UINT32_C(1) << i)
+			lay_table(&l->tables[i], memory, &at);
+	s->counts = at;
+	l->counts =
+		piece(memory, &at,
+		      (size_t)PASTA_GPU_PLACES(s->room) * PASTA_GPU_COUNTERS * sizeof(uint64_t));
+	piece(memory, &at, ALIGN); /* for san_drain_try */
+	return at;
+}
+
+/* -- Slots -- */
+
+static uint32_t room_for(size_t places)
+{
+	uint32_t room = PLACES_LEAST;
+
+	while (room < places && room < PLACES_MOST)
+		room *= 2;
+	return room;
+}
+
+/* Under the lock: one that is free and has room, else one that is free; it is taken. */
+static struct san_slot *find(struct san_context *c, uint32_t room)
+{
+	struct san_slot *best = NULL;
+
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct san_slot *s = c->slots[i];
+
+		if (!s->busy && (!best || (best->room < room && s->room > best->room)))
+			best = s;
+	}
+	if (best)
+		best->busy = true;
+	return best;
+}
+
+/* Under the lock. */
+static struct san_slot *add(struct san_context *c, uint32_t most)
+{
+	struct san_slot *s = c->count < most ? calloc(1, sizeof(*s)) : NULL;
+
+	if (!s)
+		return NULL;
+	s->context = c;
+	s->busy = true;
+	c->slots[c->count++] = s;
+	return s;
+}
+
+/* Under the lock. Those of other streams come back as these end. */
+static struct san_slot *find_or_wait(struct san_context *c, uint32_t room, bool wait)
+{
+	uint32_t most = wait ? PLAIN_SLOTS : SAN_SLOTS;
+	struct timespec until = san_deadline(SAN_WAIT);
+	struct san_slot *s = find(c, room);
+
+	if (!s || s->room < room) {
+		struct san_slot *more = add(c, most);
+
+		if (more && s)
+			s->busy = false;
+		s = more ? more : s;
+	}
+	while (!s && wait && !c->broken && !atomic_load(&san.ended) &&
+	       !pthread_cond_timedwait(&san.changed, &san.lock, &until))
+		s = find(c, room);
+	return s;
+}
+
+/* Its memory, or more of it. */
+static const char *make_room(struct san_slot *s, uint32_t room)
+{
+	struct san_context *c = s->context;
+	void *memory = NULL;
+	size_t size;
+	bool fits;
+
+	if (s->memory)
+		SAN_CALL(Free, c->handle, s->memory);
+	free(s->places);
+	s->memory = NULL;
+	s->version = 0;
+	s->room = room;
+	s->places = malloc(room * sizeof(*s->places));
+	size = lay_out(s, NULL);
+	pthread_mutex_lock(&san.lock);
+	c->bytes -= s->size;
+	fits = c->bytes + size <= BYTES_MOST;
+	s->size = fits ? size : 0;
+	c->bytes += s->size;
+	pthread_mutex_unlock(&san.lock);
+	if (!s->places || !fits || SAN_CALL(Alloc, c->handle, &memory, size) != SAN_OK) {
+		s->room = 0;
+		return "there is no memory of its device left to count in";
+	}
+	s->memory = memory;
+	lay_out(s, s->memory);
+	return NULL;
+}
+
+struct san_slot *san_slot_take(struct san_context *context, size_t places, bool wait,
+			       const char **why)
+{
+	uint32_t room = room_for(places);
+	struct san_slot *s;
+
+	pthread_mutex_lock(&san.lock);
+	s = find_or_wait(context, room, wait);
+	pthread_mutex_unlock(&san.lock);
+	*why = s ? NULL : "too many launches of its context are under way";
+	if (s && s->room < room)
+		*why = make_room(s, room);
+	if (s && *why) {
+		pthread_mutex_lock(&san.lock);
+		san_slot_give(s);
+		pthread_mutex_unlock(&san.lock);
+		return NULL;
+	}
+	return s;
+}
+
+void san_slot_give(struct san_slot *s)
+{
+	free(s->function);
+	s->function = NULL;
+	s->launch = NULL;
+	s->stream = NULL;
+	s->module = NULL;
+	s->synced = s->done = s->busy = false;
+	pthread_cond_broadcast(&san.changed);
+}
+
+/* -- What a launch is given -- */
+
+static int send(void *to, const void *from, size_t size, void *stream)
+{
+	int r = SAN_OK;
+
+	for (size_t at = 0; at < size && r == SAN_OK; at += CHUNK)
+		r = SAN_CALL(MemcpyHostToDeviceAsync, (char *)to + at, (char *)from + at,
+			     size - at < CHUNK ? size - at : CHUNK, stream);
+	return r;
+}
+
+static void say_too_many(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		pasta_agent_say("sanitizer", "there are more than 65,536 objects: accesses to "
+					     "those with the highest addresses are outside of all");
+}
+
+static int send_places(struct san_slot *s, void *stream)
+{
+	struct pasta_gpu_place *places = malloc((s->sent + 1) * sizeof(*places));
+	int r;
+
+	if (!places)
+		return -1;
+	for (uint32_t i = 0; i < s->sent; i++)
+		places[i] = (struct pasta_gpu_place){s->places[i].begin, s->places[i].last};
+	r = send((void *)s->image.places, places, s->sent * sizeof(*places), stream);
+	free(places);
+	return r;
+}
+
+int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void *stream)
+{
+	uint64_t number = pasta_version_number(version);
+	size_t zero, count;
+	int r = SAN_OK;
+
+	if (s->version != number) {
+		count = pasta_version_places(version, s->places, s->room);
+		if (count > s->room)
+			say_too_many();
+		s->sent = count < s->room ? (uint32_t)count : s->room;
+		s->version = 0;
+		r = send_places(s, stream);
+		if (r == SAN_OK)
+			s->version = number;
+	}
+	s->image.count = s->sent;
+	s->image.number = (uint32_t)pasta_accesses_token(s->launch);
+	zero = s->counts - s->zero +
+	       (size_t)PASTA_GPU_PLACES(s->sent) * PASTA_GPU_COUNTERS * sizeof(uint64_t);
+	if (r == SAN_OK)
+		r = SAN_CALL(Memset, s->memory + s->zero, 0, zero, stream);
+	if (r == SAN_OK)
+		r = send(s->memory, &s->image, sizeof(s->image), stream);
+	return r;
+}

@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# sanitizer_fake.sh - without a GPU, on a fake of the Compute Sanitizer: what is counted is what the
+# program's kernels did.
+# timeout: 180
+set -u
+. "$SRC/tests/e2e/lib.sh" || exit 1
+programs=$BUILD/tests/programs
+dump=$BUILD/tests/dump
+unset CUDA_INJECTION64_PATH PASTA_CUDA_INJECTION CUDA_HOME CUDA_PATH PASTA_CUPTI PASTA_PATCHES
+unset FAKE_SANITIZER_FAIL FAKE_SANITIZER_HELD
+export PASTA_SANITIZER=$programs/fake_sanitizer.so
+
+# An agent with patches beside it, which the fake does not read; and a driver.
+mkdir agent lib
+cp "$BUILD/lib/libpasta-agent.so" agent/
+echo patches >agent/pasta-patches.fatbin
+ln -s "$programs/fake_cupti.so" lib/libcuda.so.1
+export PASTA_AGENT=$PWD/agent/libpasta-agent.so LD_LIBRARY_PATH=$PWD/lib
+
+# record NAME STATUS OPTIONS -- ARGS... - run fake_kernels: NAME, NAME.out, NAME.err, NAME.dump.
+record() {
+	local name=$1 status=$2 options=()
+	shift 2
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	timeout 60 "$ACCELPROF" run -q "${options[@]}" -o "$name" -- "$programs/fake_kernels" "$@" \
+		>"$name.out" 2>"$name.err"
+	is "$name: status" $? "$status"
+	"$dump" "$name" >"$name.dump" 2>"$name.dump.err"
+	grep -v patched "$name.out" >"$name.want"
+}
+
+# exact NAME - each object has what the program says of it.
+exact() {
+	python3 "$SRC/tests/e2e/_accesses.py" objects "$1.dump" "$1.want" || failed "$1: not exact"
+	[ -s "$1.want" ] || failed "$1: the program says nothing"
+}
+
+# launches NAME TEXT
+launches() {
+	is "$1: launches" "$(python3 "$SRC/tests/e2e/_accesses.py" launches "$1.dump")" "$2"
+}
+
+# why NAME TEXT
+why() {
+	is "$1: why not" "$(python3 "$SRC/tests/e2e/_accesses.py" why "$1.dump")" "$2"
+}
+
+clean() {
+	is "$1: stderr" "$(cat "$1.err")" ""
+}
+
+# patched NAME P U - how often modules were patched, and unpatched.
+patched() {
+	is "$1: patched" "$(grep -o '^patched.*unpatched [0-9]*' "$1.out")" "patched $2 unpatched $3"
+}
+
+# -- Counts by object: two threads, four streams, memory that comes and goes --
+record all 0 -t hotness --all --record all -- all 50
+clean all
+exact all
+launches all "counted 200 sampled 0 filtered 0 refused 0"
+patched all 1 0
+is "all: launches told" "$(grep -c '"kind":"launch"' all.dump)" 200
+is "all: module" "$(grep -c '"kind":"module"' all.dump)" 2
+is "all: our own memory is none of the program's" "$(grep -c '"kind":"alloc"' all.dump)" 202
+is "all: freed" "$(grep -c '"kind":"free"' all.dump)" 200
+# Freed and used again while launches wait: each has what was there when it was launched.
+record queued 0 -t hotness --all -- queued 40
+clean queued
+exact queued
+launches queued "counted 40 sampled 0 filtered 0 refused 0"
+is "queued: objects" "$(grep -c '"kind":"object"' queued.dump)" 41
+# More objects than a slot has room for at first.
+record many 0 -t hotness --sample launches=2000 -- many 1500
+clean many
+exact many
+# Where a thread in which a launch begins holds up the calls of all others.
+FAKE_SANITIZER_HELD=1 record held 0 -t hotness --all -- all 50
+clean held
+exact held
+launches held "counted 200 sampled 0 filtered 0 refused 0"
+record graphs 0 -t hotness --all -- graphs 6
+clean graphs
+exact graphs
+launches graphs "counted 30 sampled 0 filtered 0 refused 0"
+
+# -- By site: each instruction, by its place in its function --
+record sites 0 -t access_pattern --all -- windows 5
+clean sites
+python3 - sites.dump <<-'END' || failed "sites"
+	import collections, json, sys
+	events = [json.loads(l) for l in open(sys.argv[1], encoding="utf-8") if l.startswith("{")]
+	sites = {e["id"]: e for e in events if e.get("kind") == "site"}
+	rows = collections.Counter()
+	for e in events:
+	    if e.get("kind") == "access_sum" and e["reducer"] == 3:
+	        rows[sites[e["key0"]]["callee"]] += e["loads"] + e["stores"]
+	want = {"+0x10": 600, "+0x20": 60, "+0x30": 300, "+0x40": 84, "+0x50": 18}
+	if rows != want or len(sites) != 5:
+	    sys.exit(f"got {dict(rows)} of {len(sites)} sites, wanted {want}")
+END
+
+# -- Sampling: a module is patched when it is to be counted, and not for ever --
+record windows 0 -t hotness -- windows 300
+launches windows "counted 4 sampled 297 filtered 0 refused 0"
+patched windows 2 1
+record few 0 -t hotness -- windows 60
+patched few 1 0
+# The second time it takes twice as many.
+record again 0 -t hotness --sample launches=1 -- again 100
+launches again "counted 3 sampled 400 filtered 0 refused 0"
+patched again 2 2
+record filtered 0 -t hotness --kernel nothing -- windows 300
+launches filtered "counted 0 sampled 0 filtered 301 refused 0"
+patched filtered 0 0
+record paused 0 -t hotness --all --paused -- windows 20
+launches paused "counted 0 sampled 0 filtered 0 refused 0"
+patched paused 0 0
+
+# -- What goes wrong --
+record stuck 0 -t hotness --all -- stuck
+has "stuck" stuck.err '^launches took 2\.[0-9] s'
+launches stuck "counted 4 sampled 0 filtered 0 refused 3"
+why stuck "after: an earlier launch of its stream has not ended"
+exact stuck
+is "stuck: what never ended is lost" \
+	"$(grep '"kind":"access_launch"' stuck.dump | grep -c '"lost":1')" 1
+record fault 3 -t hotness --all -- fault 5
+clean fault
+exact fault
+why fault "late: a kernel of its context has failed"
+record ends 0 -t hotness --all -- ends
+clean ends
+exact ends
+record fork 0 -t hotness --all -- fork 5
+clean fork
+exact fork
+record leave 0 -t hotness --all -- _exit 5
+clean leave
+exact leave
+FAKE_SANITIZER_FAIL=pasta_all_global=1 record refused 0 -t hotness --all -- windows 5
+launches refused "counted 0 sampled 0 filtered 0 refused 6"
+has "a patch that is refused" <(python3 "$SRC/tests/e2e/_accesses.py" why refused.dump) \
+	'^window: a class of its instructions cannot be patched'
+FAKE_SANITIZER_FAIL=pasta_floor_global=1 PASTA_PATCHES=floor record floor 0 -t hotness --all -- windows 5
+launches floor "counted 0 sampled 0 filtered 0 refused 6"
+FAKE_SANITIZER_FAIL=sanitizerAddPatchesFromFile=1 record unloadable 0 -t hotness --all -- windows 5
+has "patches that cannot be loaded" unloadable.err \
+	'no accesses are counted on device 0: its patches cannot be loaded \(the fake says no\): build'
+lines "patches that cannot be loaded" unloadable.err 1
+why unloadable "other: the patches cannot be loaded onto its device
+window: the patches cannot be loaded onto its device"
+FAKE_SANITIZER_FAIL=sanitizerAlloc=7 record full 0 -t hotness --all -- windows 2
+why full "other: there is no memory of its device left to count in
+window: there is no memory of its device left to count in"
+FAKE_SANITIZER_FAIL=sanitizerSubscribe=10 record taken 0 -t hotness -- windows 2
+has "another subscriber" taken.err 'another library in the program uses the Compute Sanitizer'
+PASTA_SANITIZER=/nowhere record missing 0 -t hotness -- windows 2
+has "no library" missing.err 'PASTA_SANITIZER must be the path of a libsanitizer-public.so: /nowhere'
+rm agent/pasta-patches.fatbin
+record unpatched 0 -t hotness -- windows 2
+has "no patches" unpatched.err 'no pasta-patches.fatbin beside the agent: build accelprof where'
+
+# -- doctor --
+"$ACCELPROF" doctor >out
+has "doctor: no patches" out '^no  sanitizer .*no pasta-patches.fatbin beside the agent'
+echo patches >agent/pasta-patches.fatbin
+"$ACCELPROF" doctor >out
+has "doctor" out '^ok  sanitizer .*fake_sanitizer.so'
+rm lib/libcuda.so.1
+"$ACCELPROF" doctor >out
+has "doctor: no driver" out '^no  sanitizer .*no driver \(libcuda.so.1\)'
+done_

@@ -1,0 +1,625 @@
+/* fake_sanitizer - the Compute Sanitizer without a GPU: see fake_sanitizer.h. */
+#define _GNU_SOURCE
+#include "fake_sanitizer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../src/reduce/gpu.h"
+
+enum { FAILED = 999, BLOCKS_MAX = 4096, DOMAINS = 13 };
+
+struct context {
+	int device;
+	atomic_bool failed, patches;
+};
+
+struct module {
+	struct context *context;
+	uint64_t pc;
+	bool marked[64], patched;
+};
+
+/* What a stream does, in order. */
+struct op {
+	struct op *next;
+	enum { COPY, SET, KERNEL } what;
+	void *to;
+	size_t size;
+	int value;
+	struct fake_kernel kernel;
+	struct pasta_gpu_launch *data; /* NULL: it does not count */
+	char bytes[];
+};
+
+struct stream {
+	struct context *context;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct op *first, **last;
+	uint64_t given, done;
+};
+
+struct launch {
+	struct pasta_gpu_launch *data;
+};
+
+static san_callback callback;
+static void *user;
+static bool on[DOMAINS];
+static _Atomic uint64_t patched, unpatched, own_bytes, next_pc = 0x100000;
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block {
+	uint64_t addr, bytes;
+	bool used;
+} blocks[BLOCKS_MAX];
+static uint32_t block_count;
+static uint64_t next_addr = UINT64_C(0x7f0000000000);
+/* The driver's, which is recursive. */
+static pthread_mutex_t held = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static int result_of(const char *function)
+{
+	const char *text = getenv("FAKE_SANITIZER_FAIL");
+	size_t size = strlen(function);
+
+	if (!text || strncmp(text, function, size) != 0 || text[size] != '=')
+		return SAN_OK;
+	return atoi(text + size + 1);
+}
+
+static void hold(void)
+{
+	if (getenv("FAKE_SANITIZER_HELD"))
+		pthread_mutex_lock(&held);
+}
+
+static void let_go(void)
+{
+	if (getenv("FAKE_SANITIZER_HELD"))
+		pthread_mutex_unlock(&held);
+}
+
+static void call(int domain, uint32_t id, const void *data)
+{
+	if (callback && on[domain])
+		callback(user, domain, id, data);
+}
+
+/* -- What patches do -- */
+
+static uint32_t place_of(const struct pasta_gpu_launch *l, uint64_t addr)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (addr >= l->places[i].begin && addr <= l->places[i].last)
+			return i;
+	return PASTA_GPU_NOWHERE(l->count);
+}
+
+static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a)
+{
+	uint32_t place = place_of(l, a->addr);
+	uint64_t *c = l->counts + (size_t)place * PASTA_GPU_COUNTERS;
+	uint32_t log2 = (uint32_t)__builtin_ctz(a->size);
+
+	if (a->size & (a->size - 1) || log2 >= PASTA_GPU_SIZES) {
+		c[PASTA_GPU_LOADS] += a->kind & PASTA_ACCESS_LOAD ? a->times : 0;
+		c[PASTA_GPU_STORES] += a->kind & PASTA_ACCESS_STORE ? a->times : 0;
+		c[PASTA_GPU_BYTES] += a->times * a->size * (a->kind == PASTA_ACCESS_ATOMIC ? 2 : 1);
+	} else {
+		c[PASTA_GPU_OF(a->kind, log2)] += a->times;
+	}
+	if (place < l->count && a->addr + a->size - 1 > l->places[place].last)
+		c[PASTA_GPU_CROSS] += a->times;
+}
+
+static void count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
+		      const struct fake_access *a)
+{
+	struct pasta_gpu_row *row = NULL;
+	uint32_t n = t->count < t->max ? t->count : t->max;
+
+	if (!t->index)
+		return;
+	for (uint32_t i = 0; i < n && !row; i++)
+		if (t->rows[i].key0 == key0 && t->rows[i].key1 == key1)
+			row = &t->rows[i];
+	if (!row && t->count < t->max) {
+		row = &t->rows[t->count];
+		row->key0 = key0;
+		row->key1 = key1;
+	}
+	if (!row || row == &t->rows[t->count])
+		t->count++;
+	row = row ? row : &t->rows[t->max];
+	row->loads += a->kind & PASTA_ACCESS_LOAD ? a->times : 0;
+	row->stores += a->kind & PASTA_ACCESS_STORE ? a->times : 0;
+	row->bytes += a->times * a->size * (a->kind == PASTA_ACCESS_ATOMIC ? 2 : 1);
+}
+
+static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
+{
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct fake_access *a = &k->accesses[i];
+
+		if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
+			count_object(l, a);
+		count_row(&l->tables[PASTA_REDUCE_PAGE], a->addr >> l->page_shift << l->page_shift,
+			  0, a);
+		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, 0, a);
+		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a->addr), a);
+	}
+	for (uint32_t i = 0; l->blocks.begin && i < k->grid && i < l->blocks.max; i++) {
+		l->blocks.begin[i] = 1000;
+		l->blocks.end[i] = 1100 + i;
+	}
+}
+
+/* -- Streams -- */
+
+static void run_kernel(struct stream *s, const struct op *op)
+{
+	while (op->kernel.ms == FAKE_NEVER)
+		pause();
+	if (op->kernel.ms == FAKE_FAULTS)
+		atomic_store(&s->context->failed, true);
+	else if (op->kernel.ms)
+		usleep((useconds_t)op->kernel.ms * 1000);
+	if (op->data && !atomic_load(&s->context->failed))
+		run_patches(op->data, &op->kernel);
+	free((void *)op->kernel.accesses);
+}
+
+static void *run_stream(void *arg)
+{
+	struct stream *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		struct op *op = s->first;
+
+		if (!op) {
+			pthread_cond_wait(&s->changed, &s->lock);
+			continue;
+		}
+		s->first = op->next;
+		if (!s->first)
+			s->last = &s->first;
+		pthread_mutex_unlock(&s->lock);
+		if (op->what == COPY)
+			memcpy(op->to, op->bytes, op->size);
+		else if (op->what == SET)
+			memset(op->to, op->value, op->size);
+		else
+			run_kernel(s, op);
+		free(op);
+		pthread_mutex_lock(&s->lock);
+		s->done++;
+		pthread_cond_broadcast(&s->changed);
+	}
+	return NULL;
+}
+
+static void give(struct stream *s, struct op *op)
+{
+	op->next = NULL;
+	pthread_mutex_lock(&s->lock);
+	*s->last = op;
+	s->last = &op->next;
+	s->given++;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void *fake_stream(void *context)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	pthread_t thread;
+
+	s->context = context;
+	s->last = &s->first;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	pthread_create(&thread, NULL, run_stream, s);
+	pthread_detach(thread);
+	return s;
+}
+
+void fake_stream_destroy(void *stream)
+{
+	struct stream *s = stream;
+
+	call(SAN_RESOURCE, SAN_STREAM_DESTROYING,
+	     &(struct san_stream_data){s->context, stream, stream});
+}
+
+int fake_synchronize(void *stream)
+{
+	struct stream *s = stream;
+	uint64_t until;
+
+	pthread_mutex_lock(&s->lock);
+	for (until = s->given; s->done < until;)
+		pthread_cond_wait(&s->changed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+	return atomic_load(&s->context->failed) ? FAILED : SAN_OK;
+}
+
+/* -- What there is -- */
+
+void *fake_context(int device)
+{
+	struct context *c = calloc(1, sizeof(*c));
+
+	c->device = device;
+	call(SAN_RESOURCE, SAN_CONTEXT_CREATED, &(struct san_context_data){c, device, 0});
+	return c;
+}
+
+void fake_context_destroy(void *context)
+{
+	call(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &(struct san_context_data){context, 0, 0});
+}
+
+void *fake_module(void *context)
+{
+	static const char cubin[] = "\177ELF, or so";
+	struct module *m = calloc(1, sizeof(*m));
+
+	m->context = context;
+	m->pc = atomic_fetch_add(&next_pc, 0x10000);
+	call(SAN_RESOURCE, SAN_MODULE_LOADED,
+	     &(struct san_module_data){context, m, sizeof(cubin), cubin, NULL});
+	return m;
+}
+
+void fake_module_unload(void *module)
+{
+	struct module *m = module;
+
+	call(SAN_RESOURCE, SAN_MODULE_UNLOADING,
+	     &(struct san_module_data){m->context, m, 0, NULL, NULL});
+}
+
+uint64_t fake_pc(const void *module)
+{
+	return ((const struct module *)module)->pc;
+}
+
+static struct block *find_block(uint64_t bytes)
+{
+	for (uint32_t i = 0; i < block_count; i++)
+		if (!blocks[i].used && blocks[i].bytes == bytes)
+			return &blocks[i];
+	if (block_count == BLOCKS_MAX)
+		abort();
+	blocks[block_count] = (struct block){.addr = next_addr, .bytes = bytes};
+	next_addr += (bytes + 511) & ~UINT64_C(511);
+	return &blocks[block_count++];
+}
+
+uint64_t fake_alloc(void *context, uint64_t bytes, uint32_t flags)
+{
+	struct san_memory_data d = {.bytes = bytes, .context = context, .flags = flags};
+	struct block *b;
+
+	pthread_mutex_lock(&memory_lock);
+	b = find_block(bytes);
+	b->used = true;
+	d.addr = b->addr;
+	pthread_mutex_unlock(&memory_lock);
+	d.device = ((struct context *)context)->device;
+	call(SAN_RESOURCE, SAN_DEVICE_ALLOC, &d);
+	return d.addr;
+}
+
+void fake_free(void *context, uint64_t addr)
+{
+	struct san_memory_data d = {.addr = addr, .context = context};
+
+	pthread_mutex_lock(&memory_lock);
+	for (uint32_t i = 0; i < block_count; i++)
+		if (blocks[i].addr == addr) {
+			d.bytes = blocks[i].bytes;
+			blocks[i].used = false;
+		}
+	pthread_mutex_unlock(&memory_lock);
+	call(SAN_RESOURCE, SAN_DEVICE_FREE, &d);
+}
+
+/* -- Launches -- */
+
+static struct op *kernel_op(const struct fake_kernel *k, const struct launch *l)
+{
+	const struct module *m = k->module;
+	size_t size = k->count * sizeof(*k->accesses);
+	struct fake_access *copy = malloc(size + 1);
+	struct op *op = calloc(1, sizeof(*op));
+
+	memcpy(copy, k->accesses, size);
+	op->what = KERNEL;
+	op->kernel = *k;
+	op->kernel.accesses = copy;
+	op->data = m->patched ? l->data : NULL;
+	return op;
+}
+
+static struct san_launch_data launch_data(const struct fake_kernel *k, struct stream *s,
+					  struct launch *l)
+{
+	return (struct san_launch_data){.context = s->context,
+					.stream = s,
+					.handle = s,
+					.module = k->module,
+					.function = (void *)k->name,
+					.name = k->name,
+					.grid = {k->grid, 1, 1},
+					.block = {k->block, 1, 1},
+					.launch = l,
+					.device = s->context->device};
+}
+
+void fake_launch(void *stream, const struct fake_kernel *k)
+{
+	struct launch l = {NULL};
+	struct san_launch_data d = launch_data(k, stream, &l);
+
+	hold();
+	call(SAN_LAUNCH, SAN_LAUNCH_BEGIN, &d);
+	give(stream, kernel_op(k, &l));
+	call(SAN_LAUNCH, SAN_LAUNCH_END, &d);
+	let_go();
+}
+
+void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count)
+{
+	struct stream *s = stream;
+	struct san_graph_data g = {s->context, s, s, (void *)k, 0, 0};
+	struct op **ops = calloc(count, sizeof(*ops));
+
+	hold();
+	call(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
+	for (uint32_t i = 0; i < count; i++) {
+		struct launch l = {NULL};
+		struct san_node_data n = {.graph = (void *)k, .type = SAN_NODE_KERNEL};
+
+		n.launch = launch_data(&k[i], s, &l);
+		n.launch.handle = NULL;
+		n.launch.api_handle = s;
+		call(SAN_GRAPHS, SAN_NODE_LAUNCH_BEGIN, &n);
+		ops[i] = kernel_op(&k[i], &l);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		give(s, ops[i]);
+	call(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
+	let_go();
+	free(ops);
+}
+
+uint64_t fake_patched(void)
+{
+	return atomic_load(&patched);
+}
+
+uint64_t fake_unpatched(void)
+{
+	return atomic_load(&unpatched);
+}
+
+uint64_t fake_own_bytes(void)
+{
+	return atomic_load(&own_bytes);
+}
+
+/* -- The library's -- */
+
+FAKE_EXPORT int sanitizerGetResultString(int result, const char **text);
+FAKE_EXPORT int sanitizerGetResultString(int result, const char **text)
+{
+	*text = result == FAILED ? "the fake has failed" : "the fake says no";
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerSubscribe(san_subscriber *subscriber, san_callback f, void *arg);
+FAKE_EXPORT int sanitizerSubscribe(san_subscriber *subscriber, san_callback f, void *arg)
+{
+	int r = result_of("sanitizerSubscribe");
+
+	if (r != SAN_OK)
+		return r;
+	callback = f;
+	user = arg;
+	*subscriber = (san_subscriber)&callback;
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerUnsubscribe(san_subscriber subscriber);
+FAKE_EXPORT int sanitizerUnsubscribe(san_subscriber subscriber)
+{
+	(void)subscriber;
+	callback = NULL;
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerEnableCallback(uint32_t is, san_subscriber s, int domain, uint32_t id);
+FAKE_EXPORT int sanitizerEnableCallback(uint32_t is, san_subscriber s, int domain, uint32_t id)
+{
+	(void)is;
+	(void)s;
+	(void)domain;
+	(void)id;
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerEnableDomain(uint32_t is, san_subscriber s, int domain);
+FAKE_EXPORT int sanitizerEnableDomain(uint32_t is, san_subscriber s, int domain)
+{
+	(void)s;
+	on[domain] = is;
+	return result_of("sanitizerEnableDomain");
+}
+
+FAKE_EXPORT int sanitizerAddPatchesFromFile(const char *path, void *context);
+FAKE_EXPORT int sanitizerAddPatchesFromFile(const char *path, void *context)
+{
+	struct context *c = context;
+	int r = result_of("sanitizerAddPatchesFromFile");
+
+	if (r == SAN_OK && (access(path, R_OK) || atomic_exchange(&c->patches, true)))
+		r = SAN_INVALID_PARAMETER;
+	return r;
+}
+
+FAKE_EXPORT int sanitizerPatchInstructions(int id, void *module, const char *name);
+FAKE_EXPORT int sanitizerPatchInstructions(int id, void *module, const char *name)
+{
+	struct module *m = module;
+	int r = result_of(name);
+
+	if (r != SAN_OK)
+		return r;
+	if (!atomic_load(&m->context->patches) || strncmp(name, "pasta_", 6) != 0)
+		return SAN_INVALID_PARAMETER;
+	m->marked[id] = true;
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerPatchModule(void *module);
+FAKE_EXPORT int sanitizerPatchModule(void *module)
+{
+	struct module *m = module;
+	int r = result_of("sanitizerPatchModule");
+
+	if (r == SAN_OK && m->marked[3]) {
+		m->patched = true;
+		atomic_fetch_add(&patched, 1);
+	}
+	return r;
+}
+
+FAKE_EXPORT int sanitizerUnpatchModule(void *module);
+FAKE_EXPORT int sanitizerUnpatchModule(void *module)
+{
+	struct module *m = module;
+
+	memset(m->marked, 0, sizeof(m->marked));
+	m->patched = false;
+	atomic_fetch_add(&unpatched, 1);
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerSetLaunchCallbackData(void *launch, void *f, void *stream,
+					       const void *data);
+FAKE_EXPORT int sanitizerSetLaunchCallbackData(void *launch, void *f, void *stream,
+					       const void *data)
+{
+	(void)f;
+	(void)stream;
+	((struct launch *)launch)->data = (void *)data;
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerGetFunctionPcAndSize(void *module, const char *name, uint64_t *pc,
+					      uint64_t *size);
+FAKE_EXPORT int sanitizerGetFunctionPcAndSize(void *module, const char *name, uint64_t *pc,
+					      uint64_t *size)
+{
+	(void)name;
+	*pc = fake_pc(module);
+	*size = 0x1000;
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerAlloc(void *context, void **memory, size_t size);
+FAKE_EXPORT int sanitizerAlloc(void *context, void **memory, size_t size)
+{
+	struct san_memory_data d = {.bytes = size, .context = context};
+	int r = result_of("sanitizerAlloc");
+
+	if (r != SAN_OK)
+		return r;
+	*memory = malloc(size);
+	memset(*memory, 0xa5, size);
+	atomic_fetch_add(&own_bytes, size);
+	d.addr = (uintptr_t)*memory;
+	call(SAN_RESOURCE, SAN_DEVICE_ALLOC, &d); /* as the library does, perhaps */
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerFree(void *context, void *memory);
+FAKE_EXPORT int sanitizerFree(void *context, void *memory)
+{
+	(void)context;
+	free(memory);
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *stream);
+FAKE_EXPORT int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *stream)
+{
+	struct stream *s = stream;
+	struct op *op;
+
+	if (atomic_load(&s->context->failed))
+		return FAILED;
+	op = calloc(1, sizeof(*op) + size);
+	op->what = COPY;
+	op->to = to;
+	op->size = size;
+	memcpy(op->bytes, from, size);
+	hold();
+	give(s, op);
+	let_go();
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerMemset(void *to, int value, size_t size, void *stream);
+FAKE_EXPORT int sanitizerMemset(void *to, int value, size_t size, void *stream)
+{
+	struct stream *s = stream;
+	struct op *op;
+
+	if (atomic_load(&s->context->failed))
+		return FAILED;
+	op = calloc(1, sizeof(*op));
+	op->what = SET;
+	op->to = to;
+	op->size = size;
+	op->value = value;
+	hold();
+	give(s, op);
+	let_go();
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream);
+FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream)
+{
+	int r;
+
+	hold();
+	r = fake_synchronize(stream);
+	if (r == SAN_OK)
+		memcpy(to, from, size);
+	let_go();
+	return r;
+}
+
+FAKE_EXPORT int sanitizerGetStreamHandle(void *context, void *stream, void **handle);
+FAKE_EXPORT int sanitizerGetStreamHandle(void *context, void *stream, void **handle)
+{
+	(void)context;
+	*handle = stream;
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerStreamSynchronize(void *stream);
+FAKE_EXPORT int sanitizerStreamSynchronize(void *stream)
+{
+	return fake_synchronize(stream);
+}

@@ -1,0 +1,58 @@
+/*
+ * fake_sanitizer.h - the fake of CUDA's driver and of the Compute Sanitizer, as the program that
+ * plays on it sees it.
+ *
+ * No GPU is used: memory of devices is the heap, a stream is a thread, a kernel is a list of
+ * accesses, and patches do in C what those for devices do. The environment says how it behaves:
+ *	FAKE_SANITIZER_FAIL	FUNCTION=RESULT: what this function of the library returns
+ *	FAKE_SANITIZER_HELD	while a launch begins, no other thread's calls come back
+ */
+#ifndef FAKE_SANITIZER_H
+#define FAKE_SANITIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../src/handlers/sanitizer/abi.h"
+
+#define FAKE_EXPORT __attribute__((visibility("default")))
+
+/* So many accesses of one instruction to one address. */
+struct fake_access {
+	uint64_t pc, addr, times;
+	uint32_t size, kind;
+};
+
+enum { FAKE_NEVER = -1, FAKE_FAULTS = -2 };
+struct fake_kernel {
+	void *module;
+	const char *name;
+	uint32_t grid, block;
+	const struct fake_access *accesses;
+	uint32_t count;
+	int ms; /* that it takes, or one of the above */
+};
+
+/* Any thread. Handles are pointers. */
+FAKE_EXPORT void *fake_context(int device);
+FAKE_EXPORT void fake_context_destroy(void *context);
+FAKE_EXPORT void *fake_stream(void *context);
+FAKE_EXPORT void fake_stream_destroy(void *stream);
+/* 0, or what a device's failure is. */
+FAKE_EXPORT int fake_synchronize(void *stream);
+FAKE_EXPORT void *fake_module(void *context);
+FAKE_EXPORT void fake_module_unload(void *module);
+/* Addresses are used again as soon as they are free. flags as the library has them. */
+FAKE_EXPORT uint64_t fake_alloc(void *context, uint64_t bytes, uint32_t flags);
+FAKE_EXPORT void fake_free(void *context, uint64_t addr);
+FAKE_EXPORT void fake_launch(void *stream, const struct fake_kernel *k);
+/* A graph of so many kernels, one after the other. */
+FAKE_EXPORT void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count);
+/* How often modules were patched, and unpatched; memory that is allocated for us. */
+FAKE_EXPORT uint64_t fake_patched(void);
+FAKE_EXPORT uint64_t fake_unpatched(void);
+FAKE_EXPORT uint64_t fake_own_bytes(void);
+/* Where a module's functions begin. */
+FAKE_EXPORT uint64_t fake_pc(const void *module);
+
+#endif
