@@ -2,10 +2,12 @@
  * timeout: 120
  */
 #include <pthread.h>
+#include <sched.h>
 
 #include "unit/agent_run.h"
 
 #include "collect/accesses.h"
+#include "handlers/sanitizer/raw.h"
 
 enum { OBJECTS = 40, LAUNCHES = 6, THREADS = 4, TURNS = 300, ACCESSES = 60, GROUP = 64 };
 enum { PAGE = 4096, SPACING = 3 * PAGE, LINES = 1 << 20 };
@@ -712,6 +714,103 @@ static void a_forked_child_begins_anew(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
 
+/* -- Raw accesses of a device, counted by several workers and by one thread. -- */
+
+enum { RAW_HALF = 1024, RAW_REQUESTS = 6000 };
+static struct pasta_access raw_list[RAW_REQUESTS * 32];
+
+static size_t make_requests(void)
+{
+	uint64_t seed = 77;
+	size_t n = 0;
+
+	for (uint32_t turn = 0; turn < RAW_REQUESTS; turn++) {
+		struct pasta_access same = random_access(&seed);
+		uint32_t group = (uint32_t)(step(&seed) % 9), warp = (uint32_t)(step(&seed) % 2);
+
+		same.addr = BASE + step(&seed) % (OBJECTS * SPACING);
+		for (uint32_t lane = (uint32_t)(step(&seed) % 8); lane < 32; lane++) {
+			raw_list[n] = same;
+			raw_list[n].addr += (uint64_t)lane * same.size * (1 + turn % 3);
+			raw_list[n].group = group;
+			raw_list[n].turn = turn;
+			raw_list[n++].thread = (uint16_t)(32 * warp + lane);
+		}
+	}
+	return n;
+}
+
+static uint32_t same_site(void *ctx, void *data, uint64_t addr)
+{
+	(void)ctx;
+	(void)data;
+	return (uint32_t)addr;
+}
+
+static void write_ring(struct pasta_gpu_ring *ring, struct pasta_access *records, size_t count,
+		       uint32_t number)
+{
+	for (size_t i = 0; i < count; i++) {
+		while (i >= __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) + 2 * RAW_HALF)
+			sched_yield();
+		records[i % (2 * RAW_HALF)] = raw_list[i];
+		records[i % (2 * RAW_HALF)].launch = number;
+		__atomic_fetch_add(&ring->filled[i / RAW_HALF & 1], 1, __ATOMIC_RELEASE);
+	}
+}
+
+static void count_both_ways(void)
+{
+	static struct pasta_access records[2 * RAW_HALF];
+	static struct pasta_gpu_ring ring;
+	struct pasta_raw_config config = {.ring = &ring,
+					  .records = records,
+					  .half = RAW_HALF,
+					  .counts = pasta_accesses_on_host(),
+					  .workers = 3};
+	struct pasta_raw_ops ops = {
+		.site = same_site, .batch = pasta_accesses_batch, .lost = pasta_accesses_lost};
+	struct pasta_accesses_launch *one, *two;
+	struct pasta_err err = {0};
+	struct pasta_raw *r = pasta_raw_new(&config, &ops, &err);
+	size_t count = make_requests();
+	uint32_t number;
+
+	must(r);
+	tell_objects();
+	one = pasta_accesses_begin(1, 0, 1, NULL);
+	two = pasta_accesses_begin(2, 0, 1, NULL);
+	must(one && two && pasta_accesses_pin(one) && pasta_accesses_pin(two));
+	number = pasta_raw_begin(r, one, GROUP, 0, NULL);
+	must(number);
+	write_ring(&ring, records, count, number);
+	must(!pasta_raw_flush(r, number, 20000));
+	pasta_accesses_end(one, true);
+	pasta_accesses_batch(two, raw_list, count, GROUP, true);
+	pasta_accesses_end(two, true);
+	must(!pasta_raw_free(r));
+	pasta_agent_close();
+}
+
+static void workers_of_a_device_count_as_one_thread_does(void **state)
+{
+	struct found f;
+	size_t half;
+
+	want_accesses("0x7e,host", NULL, NULL);
+	assert_int_equal(in_child(count_both_ways), 0);
+	f = read_run();
+	assert_int_equal(f.dropped, 0);
+	assert_int_equal(f.lost, 0);
+	half = got_count / 2;
+	assert_true(half > OBJECTS + 3 * 32);
+	for (size_t i = 0; i < half; i++) {
+		assert_int_equal(got[i].corr, 1);
+		got[i].corr = 2;
+		assert_memory_equal(&got[i], &got[half + i], sizeof(got[i]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -722,6 +821,7 @@ int main(void)
 		CASE(the_first_launches_of_each_shape_are_counted),
 		CASE(a_counted_launch_says_how_many_of_its_blocks_are),
 		CASE(kernels_are_chosen_as_reports_choose_them),
+		CASE(workers_of_a_device_count_as_one_thread_does),
 		CASE(shapes_that_find_no_room_are_sampled_out),
 		CASE(what_is_malformed_turns_accesses_off),
 		CASE(an_object_that_is_told_again_is_the_same_one),
