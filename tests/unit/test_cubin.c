@@ -74,6 +74,20 @@ static void functions_are_found_by_their_names(void **state)
 	pasta_cubin_free(c);
 }
 
+static void the_architecture_is_known_in_the_head_of_cuda_13_and_of_those_before(void **state)
+{
+	struct pasta_cubin *c = open_file(golden("turing"));
+	struct pasta_cubin *old = open_file(golden("turing_old"));
+	struct pasta_cubin *newest = open_file(golden("turing_120"));
+
+	assert_int_equal(pasta_cubin_sm(c), 75);
+	assert_int_equal(pasta_cubin_sm(old), 75);
+	assert_int_equal(pasta_cubin_sm(newest), 120);
+	pasta_cubin_free(newest);
+	pasta_cubin_free(old);
+	pasta_cubin_free(c);
+}
+
 static void a_function_that_a_kernel_calls_lies_in_its_section(void **state)
 {
 	struct pasta_cubin *c = open_file(golden("lines"));
@@ -238,6 +252,20 @@ static void line_tables_of_version_5_are_read(void **state)
 	free(b.data);
 }
 
+static void assert_params(const struct pasta_cubin *c, const char *kernel, size_t size,
+			  size_t count, const struct pasta_cubin_param *params)
+{
+	const struct pasta_cubin_function *f = find(c, kernel);
+
+	assert_true(f->params_known);
+	assert_int_equal(f->params_size, size);
+	assert_int_equal(f->params_count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(f->params[i].offset, params[i].offset);
+		assert_int_equal(f->params[i].size, params[i].size);
+	}
+}
+
 /* -- Instructions ----------------------------------------------------------------------------- */
 
 static void assert_mix(const char *name, struct pasta_cubin_mix wanted)
@@ -281,6 +309,7 @@ static void instructions_are_counted_by_class(void **state)
 					       .mbarriers = 1};
 
 	assert_mix("turing", turing);
+	assert_mix("turing_old", turing);
 	turing.atomics = 3;
 	assert_mix("turing_120", turing);
 	assert_mix("hopper", hopper);
@@ -354,10 +383,15 @@ static void check_op(const struct cubin_op *op, const struct pasta_cubin_mix *mi
 
 static void check_ops(const struct pasta_cubin *c, unsigned int sm)
 {
+	static const struct pasta_cubin_param params[] = {{0, 8}, {8, 4}, {16, 8}, {24, 4}};
+
 	for (const struct cubin_op *op = cubin_ops;
-	     op < cubin_ops + sizeof(cubin_ops) / sizeof(*op); op++)
-		if (op->sm <= sm)
-			check_op(op, &find(c, op->name)->mix, sm);
+	     op < cubin_ops + sizeof(cubin_ops) / sizeof(*op); op++) {
+		if (op->sm > sm)
+			continue;
+		check_op(op, &find(c, op->name)->mix, sm);
+		assert_params(c, op->name, 28, 4, params);
+	}
 }
 
 static void what_ptxas_makes_of_each_instruction_is_in_its_class(void **state)
@@ -392,20 +426,6 @@ static void what_ptxas_makes_of_each_instruction_is_in_its_class(void **state)
 }
 
 /* -- Parameters ------------------------------------------------------------------------------- */
-
-static void assert_params(const struct pasta_cubin *c, const char *kernel, size_t size,
-			  size_t count, const struct pasta_cubin_param *params)
-{
-	const struct pasta_cubin_function *f = find(c, kernel);
-
-	assert_true(f->params_known);
-	assert_int_equal(f->params_size, size);
-	assert_int_equal(f->params_count, count);
-	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(f->params[i].offset, params[i].offset);
-		assert_int_equal(f->params[i].size, params[i].size);
-	}
-}
 
 static void parameters_have_their_offsets_and_sizes(void **state)
 {
@@ -535,6 +555,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_are_found_by_their_names),
+		cmocka_unit_test(
+			the_architecture_is_known_in_the_head_of_cuda_13_and_of_those_before),
 		cmocka_unit_test(a_function_that_a_kernel_calls_lies_in_its_section),
 		cmocka_unit_test(code_is_where_the_function_says),
 		cmocka_unit_test(each_instruction_has_its_line_and_inlined_ones_their_own),

@@ -11,7 +11,7 @@ nvcc -arch=sm_90 -lineinfo -ptx lines.cu -o "$work/lines.ptx"
 sed -i 's|\(\.file.*\)"[^"]*lines.cu"|\1"/src/lines.cu"|' "$work/lines.ptx"
 (cd "$work" && ptxas -arch=sm_90 -lineinfo lines.ptx -o lines.cubin)
 mv "$work/lines.cubin" .
-ptxas -arch=sm_75 turing.ptx -o turing.cubin
+ptxas -arch=sm_75 turing.ptx -o turing.cubin # turing_old.cubin is what ptxas 12.8 made
 ptxas -arch=sm_120 turing.ptx -o turing_120.cubin
 ptxas -arch=sm_90 hopper.ptx -o hopper.cubin
 ptxas -arch=sm_100 hopper.ptx -o hopper_100.cubin
