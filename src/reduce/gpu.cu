@@ -52,6 +52,22 @@ INLINE void count_by_mask(const struct access *a)
 		put_raw(a, l->raw);
 }
 
+/* The common case by itself, so that it needs few registers. */
+INLINE void count_object(const struct access *a)
+{
+	bool apart = a->space >= PASTA_SPACE_LOCAL;
+	uint32_t place = apart ? PASTA_GPU_SPACE(a->launch->count, a->space) : *hint_of(a);
+
+	if (apart || is_as_hinted(a, place)) {
+		if (a->lane == leader_of(a->mask))
+			add_counts(a, place, __popc(a->mask), 0);
+	} else {
+		struct whereabouts w = look_around(a);
+
+		count_places(a, &w);
+	}
+}
+
 INLINE void count_alone(const struct access *a)
 {
 	uint32_t place = PASTA_GPU_SPACE(a->launch->count, a->space);
@@ -70,9 +86,7 @@ INLINE void count(enum variant variant, const struct access *a)
 	if (variant == VARIANT_all) {
 		count_by_mask(a);
 	} else if (variant == VARIANT_object) {
-		struct whereabouts w = whereabouts_of(a);
-
-		count_places(a, &w);
+		count_object(a);
 	} else {
 		count_alone(a);
 	}

@@ -97,12 +97,15 @@ INLINE uint32_t places_to(const struct pasta_gpu_launch *l, uint64_t addr)
 INLINE uint32_t search(const struct pasta_gpu_launch *l, uint64_t addr, uint32_t reach,
 		       bool *crosses)
 {
-	uint32_t place = PASTA_GPU_NOWHERE(l->count), next = places_to(l, addr);
-	uint64_t last = next < l->count ? l->places[next].begin - 1 : UINT64_MAX;
+	uint32_t place = places_to(l, addr);
+	uint64_t last = UINT64_MAX;
 
-	if (next && addr <= l->places[next - 1].last) {
-		place = next - 1;
-		last = l->places[place].last;
+	if (place && addr <= l->places[place - 1].last)
+		last = l->places[--place].last;
+	else {
+		if (place < l->count)
+			last = l->places[place].begin - 1;
+		place = PASTA_GPU_NOWHERE(l->count);
 	}
 	*crosses = last - addr < reach;
 	return place;
@@ -116,23 +119,34 @@ INLINE uint32_t *hint_of(const struct access *a)
 	return &a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
 }
 
-/* Instructions tend to stay where they were: that place is tried by all lanes at once. If it is not
- * theirs each looks for its own, which takes no longer than one of them would. */
-INLINE struct whereabouts locate(const struct access *a)
+/* Instructions tend to stay where they were: whether all lanes are there. */
+INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
 	const struct pasta_gpu_launch *l = a->launch;
-	uint32_t *hint = hint_of(a), last = *hint, reach = reach_of(a->size);
-	struct whereabouts w = {last, a->mask, 0};
+
+	return __all_sync(a->mask, hint < l->count &&
+					   is_within(&l->places[hint], a->addr, reach_of(a->size)));
+}
+
+/* Each lane looks for its own place, which takes no longer than one of them would. */
+INLINE struct whereabouts look_around(const struct access *a)
+{
+	struct whereabouts w;
 	bool crosses;
 
-	if (__all_sync(a->mask, last < l->count && is_within(&l->places[last], a->addr, reach)))
-		return w;
-	w.place = search(l, a->addr, reach, &crosses);
+	w.place = search(a->launch, a->addr, reach_of(a->size), &crosses);
 	w.crossing = __ballot_sync(a->mask, crosses);
 	w.group = __match_any_sync(a->mask, w.place);
-	if (a->lane == leader_of(a->mask) && w.place < l->count && w.place != last)
-		*hint = w.place;
+	if (a->lane == leader_of(a->mask) && w.place < a->launch->count)
+		*hint_of(a) = w.place;
 	return w;
+}
+
+INLINE struct whereabouts locate(const struct access *a)
+{
+	struct whereabouts w = {*hint_of(a), a->mask, 0};
+
+	return is_as_hinted(a, w.place) ? w : look_around(a);
 }
 
 INLINE struct whereabouts whereabouts_of(const struct access *a)

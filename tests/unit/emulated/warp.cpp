@@ -187,6 +187,8 @@ const warp_word *warp_meet(uint32_t mask, warp_word word)
 		if (all[i])
 			all[i]->waits = 0;
 	}
+	/* A lane by itself would meet nobody, and keep waiting for a warp that never runs. */
+	warp_yield();
 	return now->words;
 }
 
