@@ -116,10 +116,10 @@ launches again "counted 3 sampled 400 filtered 0 refused 0"
 patched again 2 2
 record filtered 0 -t hotness --kernel nothing -- windows 300
 launches filtered "counted 0 sampled 0 filtered 301 refused 0"
-patched filtered 0 0
+patched filtered 2 1
 record paused 0 -t hotness --all --paused -- windows 20
 launches paused "counted 0 sampled 0 filtered 0 refused 0"
-patched paused 0 0
+patched paused 1 0
 
 # -- What goes wrong --
 record stuck 0 -t hotness --all -- stuck

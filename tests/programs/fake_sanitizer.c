@@ -12,7 +12,7 @@
 
 #include "../../src/reduce/gpu.h"
 
-enum { FAILED = 999, BLOCKS_MAX = 4096, DOMAINS = 13 };
+enum { FAILED = 999, BLOCKS_MAX = 4096, DOMAINS = 13, CALLS = 1024 };
 
 struct context {
 	int device;
@@ -47,11 +47,13 @@ struct stream {
 
 struct launch {
 	struct pasta_gpu_launch *data;
+	bool set;
 };
 
 static san_callback callback;
 static void *user;
 static bool on[DOMAINS];
+static bool enabled[CALLS];
 static _Atomic uint64_t patched, unpatched, own_bytes, next_pc = 0x100000;
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block {
@@ -364,16 +366,51 @@ static struct san_launch_data launch_data(const struct fake_kernel *k, struct st
 					.device = s->context->device};
 }
 
+/* As the driver does: whoever patches a module while a launch begins waits for ever. */
+static _Thread_local int launching;
+
+static void must_not_hang(const char *function)
+{
+	if (launching)
+		fprintf(stderr, "fake_sanitizer: %s hangs while a launch begins\n", function);
+}
+
+static void must_be_set(const struct fake_kernel *k, const struct launch *l)
+{
+	if (((const struct module *)k->module)->patched && !l->set)
+		fprintf(stderr, "fake_sanitizer: %s is patched, and given nothing\n", k->name);
+}
+
+static void api(uint32_t id, void *stream, const void *arguments, uint32_t site)
+{
+	struct san_call c = {.site = site,
+			     .arguments = arguments,
+			     .context = ((struct stream *)stream)->context};
+
+	if (callback && enabled[id])
+		callback(user, SAN_DRIVER_API, id, &c);
+}
+
 void fake_launch(void *stream, const struct fake_kernel *k)
 {
 	struct launch l = {NULL};
 	struct san_launch_data d = launch_data(k, stream, &l);
+	struct {
+		const void *function;
+		uint32_t grid[3], block[3], shared;
+		void *stream, **params, **extra;
+	} arguments = {.function = k->name, .stream = stream};
 
+	api(SAN_LAUNCH_KERNEL, stream, &arguments, 0);
 	hold();
+	launching++;
 	call(SAN_LAUNCH, SAN_LAUNCH_BEGIN, &d);
+	must_be_set(k, &l);
 	give(stream, kernel_op(k, &l));
 	call(SAN_LAUNCH, SAN_LAUNCH_END, &d);
+	launching--;
 	let_go();
+	api(SAN_LAUNCH_KERNEL, stream, &arguments, 1);
 }
 
 void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count)
@@ -381,8 +418,14 @@ void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count)
 	struct stream *s = stream;
 	struct san_graph_data g = {s->context, s, s, (void *)k, 0, 0};
 	struct op **ops = calloc(count, sizeof(*ops));
+	struct {
+		const void *graph;
+		void *stream;
+	} arguments = {k, stream};
 
+	api(SAN_GRAPH_LAUNCH, stream, &arguments, 0);
 	hold();
+	launching++;
 	call(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
 	for (uint32_t i = 0; i < count; i++) {
 		struct launch l = {NULL};
@@ -392,12 +435,15 @@ void fake_graph(void *stream, const struct fake_kernel *k, uint32_t count)
 		n.launch.handle = NULL;
 		n.launch.api_handle = s;
 		call(SAN_GRAPHS, SAN_NODE_LAUNCH_BEGIN, &n);
+		must_be_set(&k[i], &l);
 		ops[i] = kernel_op(&k[i], &l);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		give(s, ops[i]);
 	call(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
+	launching--;
 	let_go();
+	api(SAN_GRAPH_LAUNCH, stream, &arguments, 1);
 	free(ops);
 }
 
@@ -449,10 +495,9 @@ FAKE_EXPORT int sanitizerUnsubscribe(san_subscriber subscriber)
 FAKE_EXPORT int sanitizerEnableCallback(uint32_t is, san_subscriber s, int domain, uint32_t id);
 FAKE_EXPORT int sanitizerEnableCallback(uint32_t is, san_subscriber s, int domain, uint32_t id)
 {
-	(void)is;
 	(void)s;
-	(void)domain;
-	(void)id;
+	if (domain == SAN_DRIVER_API && id < CALLS)
+		enabled[id] = is;
 	return SAN_OK;
 }
 
@@ -470,6 +515,7 @@ FAKE_EXPORT int sanitizerAddPatchesFromFile(const char *path, void *context)
 	struct context *c = context;
 	int r = result_of("sanitizerAddPatchesFromFile");
 
+	must_not_hang("sanitizerAddPatchesFromFile");
 	if (r == SAN_OK && (access(path, R_OK) || atomic_exchange(&c->patches, true)))
 		r = SAN_INVALID_PARAMETER;
 	return r;
@@ -495,6 +541,7 @@ FAKE_EXPORT int sanitizerPatchModule(void *module)
 	struct module *m = module;
 	int r = result_of("sanitizerPatchModule");
 
+	must_not_hang("sanitizerPatchModule");
 	if (r == SAN_OK && m->marked[3]) {
 		m->patched = true;
 		atomic_fetch_add(&patched, 1);
@@ -507,6 +554,7 @@ FAKE_EXPORT int sanitizerUnpatchModule(void *module)
 {
 	struct module *m = module;
 
+	must_not_hang("sanitizerUnpatchModule");
 	memset(m->marked, 0, sizeof(m->marked));
 	m->patched = false;
 	atomic_fetch_add(&unpatched, 1);
@@ -521,6 +569,7 @@ FAKE_EXPORT int sanitizerSetLaunchCallbackData(void *launch, void *f, void *stre
 	(void)f;
 	(void)stream;
 	((struct launch *)launch)->data = (void *)data;
+	((struct launch *)launch)->set = true;
 	return SAN_OK;
 }
 

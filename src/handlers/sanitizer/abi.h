@@ -19,7 +19,18 @@ enum san_domain {
 	SAN_GRAPHS = 10,
 };
 
-enum san_driver_id { SAN_PROFILER_START = 308, SAN_PROFILER_STOP = 309 };
+enum san_driver_id {
+	SAN_LAUNCH_KERNEL = 307,
+	SAN_PROFILER_START = 308,
+	SAN_PROFILER_STOP = 309,
+	SAN_LAUNCH_KERNEL_PTSZ = 442,
+	SAN_LAUNCH_COOPERATIVE = 477,
+	SAN_LAUNCH_COOPERATIVE_PTSZ = 478,
+	SAN_GRAPH_LAUNCH = 514,
+	SAN_GRAPH_LAUNCH_PTSZ = 515,
+	SAN_LAUNCH_KERNEL_EX = 652,
+	SAN_LAUNCH_KERNEL_EX_PTSZ = 653,
+};
 
 enum san_resource_id {
 	SAN_CONTEXT_CREATED = 3,
@@ -59,6 +70,10 @@ typedef void (*san_callback)(void *user, int domain, uint32_t id, const void *da
 struct san_call {
 	uint32_t site; /* 0: it begins */
 	uint32_t pad;
+	const char *function;
+	const void *arguments, *result;
+	const char *symbol;
+	void *context;
 };
 
 struct san_context_data {
@@ -121,6 +136,7 @@ struct san_graph_data {
 #define SAN_IS(type, field, at)                                                                    \
 	_Static_assert(offsetof(struct type, field) == (at), #type "." #field " is not there")
 #define SAN_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has holes")
+SAN_SIZE(san_call, 48);
 SAN_SIZE(san_context_data, 16);
 SAN_SIZE(san_stream_data, 24);
 SAN_SIZE(san_module_data, 40);

@@ -78,6 +78,23 @@ static void on_driver(uint32_t id, const struct san_call *call)
 		pasta_agent_set_active(true);
 	else if (id == SAN_PROFILER_STOP && !call->site)
 		pasta_agent_set_active(false);
+	else if (id != SAN_PROFILER_START && id != SAN_PROFILER_STOP)
+		san_call(id, call);
+}
+
+/* Nothing is counted any more, but modules are patched. */
+static void on_late_launch(int domain, uint32_t id, const void *data)
+{
+	const struct san_launch_data *d = NULL;
+
+	if (domain == SAN_LAUNCH && id == SAN_LAUNCH_BEGIN)
+		d = data;
+	else if (domain == SAN_GRAPHS && id == SAN_NODE_LAUNCH_BEGIN &&
+		 ((const struct san_node_data *)data)->type == SAN_NODE_KERNEL)
+		d = &((const struct san_node_data *)data)->launch;
+	if (d)
+		SAN_CALL(SetLaunchCallbackData, d->launch, d->function,
+			 d->handle ? d->handle : d->api_handle, NULL);
 }
 
 static void on_call(void *user, int domain, uint32_t id, const void *data)
@@ -85,9 +102,11 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 	int saved = errno;
 
 	(void)user;
-	if (san_own || !data || atomic_load_explicit(&san.ended, memory_order_relaxed))
+	if (san_own || !data)
 		return;
-	if (domain == SAN_RESOURCE)
+	if (atomic_load_explicit(&san.ended, memory_order_relaxed))
+		on_late_launch(domain, id, data);
+	else if (domain == SAN_RESOURCE)
 		on_resource(id, data);
 	else if (domain == SAN_LAUNCH && id == SAN_LAUNCH_BEGIN)
 		san_launch_begin(data);
@@ -157,6 +176,11 @@ static bool make_condition(void)
 
 static int subscribe(void)
 {
+	static const uint32_t calls[] = {SAN_PROFILER_START,	 SAN_PROFILER_STOP,
+					 SAN_LAUNCH_KERNEL,	 SAN_LAUNCH_KERNEL_PTSZ,
+					 SAN_LAUNCH_KERNEL_EX,	 SAN_LAUNCH_KERNEL_EX_PTSZ,
+					 SAN_LAUNCH_COOPERATIVE, SAN_LAUNCH_COOPERATIVE_PTSZ,
+					 SAN_GRAPH_LAUNCH,	 SAN_GRAPH_LAUNCH_PTSZ};
 	int r = sanitizer.Subscribe(&subscriber, on_call, NULL);
 
 	if (r == SAN_OK)
@@ -170,9 +194,10 @@ static int subscribe(void)
 			sanitizer.Unsubscribe(subscriber);
 		return r;
 	}
-	/* Without them the program's own start and stop do nothing. */
-	sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, SAN_PROFILER_START);
-	sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, SAN_PROFILER_STOP);
+	/* Without them the program's own start and stop do nothing, and modules stay patched; what
+	 * a library does not have is not called. */
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		sanitizer.EnableCallback(1, subscriber, SAN_DRIVER_API, calls[i]);
 	return SAN_OK;
 }
 

@@ -80,6 +80,28 @@ static void give_back(struct san_slot *s)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* What tensor copies are about, where they can be: nobody sees the copies. */
+static void tell_tensors(const struct work *w, const struct pasta_version *version,
+			 struct pasta_accesses_launch *launch)
+{
+	struct pasta_tensormap maps[PASTA_TENSORMAPS];
+	const struct pasta_cubin_function *f =
+		w->module->cubin ? pasta_cubin_find(w->module->cubin, w->kernel) : NULL;
+	size_t count;
+
+	if (!(pasta_accesses_reducers() & PASTA_REDUCE_BIT(TENSOR)) || w->node ||
+	    (f && f->mix_known && !f->mix.tensor_copies))
+		return;
+	count = san_call_tensors(f, maps);
+	for (size_t i = 0; i < count; i++) {
+		struct pasta_place at = pasta_version_find(version, maps[i].addr);
+		struct pasta_row row = {.key0 = at.object, .loads = 1, .bytes = maps[i].bytes};
+
+		if (at.object != PASTA_OBJECT_NONE && maps[i].last <= at.last)
+			pasta_accesses_add(launch, PASTA_REDUCE_TENSOR, &row);
+	}
+}
+
 static const char *take_slot(struct work *w, struct pasta_accesses_launch *launch)
 {
 	const struct pasta_version *version = pasta_accesses_pin(launch);
@@ -92,6 +114,8 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 	if (!s)
 		return why;
 	s->launch = launch;
+	tell_tensors(w, version, launch);
+	san_coverage(w->module, w->data->function, w->kernel);
 	if (hand_over(w, s, version) != SAN_OK) {
 		give_back(s);
 		return "its device's memory cannot be written";
@@ -115,7 +139,7 @@ static const char *count(struct work *w)
 		return "an earlier launch of its stream has not ended";
 	if (!san.reducers)
 		return "raw accesses of CUDA's kernels cannot be recorded";
-	why = san_module_patch(w->module);
+	why = san_module_count(w->module);
 	if (why)
 		return why;
 	launch = pasta_accesses_begin(w->corr, w->name, pasta_agent_tid(), NULL);
@@ -184,9 +208,16 @@ static bool know(struct work *w, const struct san_launch_data *d)
 		return false;
 	w->stream = san_stream(w->context, w->node && d->api_handle ? d->api_handle : w->handle);
 	w->module = w->stream ? san_module_get(w->context, d->module) : NULL;
-	if (!w->module)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	if (w->module && !w->node)
+		san_module_learn(w->module, san_entered.function);
 	return w->module;
+}
+
+/* It is patched, perhaps. */
+static void forgo(const struct work *w)
+{
+	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	leave_out(w);
 }
 
 /* -- What CUDA tells -- */
@@ -207,8 +238,10 @@ void san_launch_begin(const struct san_launch_data *d)
 
 	if (!in_graph)
 		queue(); /* of one whose end was not told */
-	if (!know(&w, d))
+	if (!know(&w, d)) {
+		forgo(&w);
 		return;
+	}
 	if (!in_graph)
 		san_drain_wait(w.stream);
 	begin(&w, NULL);
@@ -227,8 +260,12 @@ void san_node_begin(const struct san_node_data *d)
 {
 	struct work w = {.node = true};
 
-	if (d->type != SAN_NODE_KERNEL || d->upload || !know(&w, &d->launch))
+	if (d->type != SAN_NODE_KERNEL || d->upload)
 		return;
+	if (!know(&w, &d->launch)) {
+		forgo(&w);
+		return;
+	}
 	begin(&w, d->graph);
 	if (w.module)
 		san_module_put(w.module);

@@ -1,4 +1,4 @@
-/* modules.c - code on devices: patched when it is first to be counted, and left alone again. */
+/* modules.c - code on devices: patched when it is loaded, and not where nothing is counted. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,11 @@ enum { PATIENCE = 64, PATIENCE_MOST = 4096 };
 	(PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) | PASTA_REDUCE_BIT(COALESCE) |     \
 	 PASTA_REDUCE_BIT(DIVERGE))
 
-static struct pasta_map *modules; /* pointers, by their handles */
+enum { TURNS = 64 }; /* modules that are patched or unpatched in one call */
+
+static struct pasta_map *modules;   /* pointers, by their handles */
+static struct pasta_map *functions; /* modules' handles, by what the program calls functions by */
+static struct san_module *all;	    /* those that are loaded */
 static uint32_t module_count;
 /* The library wants these calls one at a time. It comes before san.lock. */
 static pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER;
@@ -44,8 +48,13 @@ static struct san_module *find(struct san_context *context, void *handle)
 	if (!modules)
 		modules = pasta_map_new(sizeof(struct san_module *));
 	at = modules ? pasta_map_add(modules, (uintptr_t)handle) : NULL;
-	if (at && !*at)
+	if (at && !*at) {
 		*at = module_new(context, handle);
+		if (*at) {
+			(*at)->next = all;
+			all = *at;
+		}
+	}
 	return at ? *at : NULL;
 }
 
@@ -67,6 +76,8 @@ static void drop(struct san_module *m)
 	if (--m->refs)
 		return;
 	pasta_map_free(m->sites);
+	pasta_map_free(m->told);
+	pasta_cubin_free(m->cubin);
 	free(m);
 }
 
@@ -94,36 +105,6 @@ static void emit_module(const struct san_module_data *data, const struct san_mod
 		ev.module.path = pasta_agent_keep(data->cubin, data->size, "cubin");
 	ev.time = pasta_now();
 	pasta_emit(&ev);
-}
-
-void san_module_loaded(const struct san_module_data *data)
-{
-	struct san_context *c = san_context(data->context, -1);
-	struct san_module *m = c ? san_module_get(c, data->module) : NULL;
-
-	if (!m)
-		return;
-	emit_module(data, m, true);
-	san_module_put(m);
-}
-
-/* Its handle may soon be another's. */
-void san_module_unloaded(const struct san_module_data *data)
-{
-	struct san_module **at, *m = NULL;
-
-	pthread_mutex_lock(&san.lock);
-	at = modules ? pasta_map_find(modules, (uintptr_t)data->module) : NULL;
-	if (at) {
-		m = *at;
-		m->handle = NULL;
-		pasta_map_remove(modules, (uintptr_t)data->module);
-	}
-	pthread_mutex_unlock(&san.lock);
-	if (!m)
-		return;
-	emit_module(data, m, false);
-	san_module_put(m);
 }
 
 /* -- Patches -- */
@@ -209,25 +190,21 @@ static bool lock_patching(void)
 	return !pthread_mutex_clocklock(&patching, CLOCK_MONOTONIC, &t);
 }
 
-const char *san_module_patch(struct san_module *m)
+static void patch(struct san_module *m)
 {
-	const char *why = m->refused;
+	const char *why;
 
-	m->idle = 0;
-	if (why || m->patched)
-		return why;
-	if (!lock_patching())
-		return "another module has been patched for too long";
-	why = m->refused;
-	if (!why && !m->patched) {
+	if (m->refused || m->patched || !lock_patching())
+		return;
+	if (!m->patched && m->handle) {
 		why = add_patches(m->context);
 		if (!why)
 			why = patch_all(m->handle);
-		m->patched = !why;
 		m->refused = why;
+		m->idle = 0;
+		m->patched = !why;
 	}
 	pthread_mutex_unlock(&patching);
-	return why;
 }
 
 /* Code that is still to run, or runs, is left as it is. */
@@ -237,31 +214,179 @@ static bool is_quiet(const struct san_context *c)
 
 	pthread_mutex_lock(&san.lock);
 	for (uint32_t i = 0; i < c->count && quiet; i++)
-		quiet = !c->slots[i]->busy || c->slots[i]->synced;
+		quiet = !c->slots[i]->busy;
 	pthread_mutex_unlock(&san.lock);
 	return quiet && !c->broken;
 }
 
 static void unpatch(struct san_module *m)
 {
-	if (!lock_patching())
+	m->idle = 0;
+	if (!is_quiet(m->context) || !lock_patching())
 		return;
-	if (m->patched && m->idle >= m->patience) {
+	if (m->patched && m->handle) {
 		if (SAN_CALL(UnpatchModule, m->handle) == SAN_OK)
 			m->patched = false;
 		else
 			m->stays = true;
 		m->patience = m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
-		m->idle = 0;
 	}
 	pthread_mutex_unlock(&patching);
+}
+
+/* -- Calls and launches -- */
+
+/* Under the lock. */
+static void ask(struct san_module *m, bool wanted, bool unwanted)
+{
+	bool was = m->wanted || m->unwanted, is = wanted || unwanted;
+
+	m->wanted = wanted;
+	m->unwanted = unwanted;
+	if (is && !was)
+		atomic_fetch_add(&san.asked, 1);
+	else if (was && !is)
+		atomic_fetch_sub(&san.asked, 1);
+}
+
+static void ask_for(struct san_module *m, bool wanted)
+{
+	pthread_mutex_lock(&san.lock);
+	if (m->handle)
+		ask(m, wanted, !wanted);
+	pthread_mutex_unlock(&san.lock);
+}
+
+/* Under the lock: those that are to be patched, or not any longer. A function that is not known is
+ * one to be counted, and may be in any of them. */
+static uint32_t to_turn(bool unknown, struct san_module **turns, bool *patches)
+{
+	uint32_t count = 0;
+
+	for (struct san_module *m = all; m && count < TURNS; m = m->next) {
+		bool is_patched = m->patched;
+
+		if (is_patched ? !m->unwanted : !(m->wanted || unknown) || m->refused)
+			continue;
+		ask(m, false, false);
+		m->refs++;
+		patches[count] = !is_patched;
+		turns[count++] = m;
+	}
+	return count;
+}
+
+void san_modules_turn(const void *function)
+{
+	uint32_t asked = atomic_load_explicit(&san.asked, memory_order_relaxed), count;
+	uint32_t unpatched = atomic_load_explicit(&san.unpatched, memory_order_relaxed);
+	struct san_module *turns[TURNS];
+	bool patches[TURNS], unknown;
+
+	if (!asked && !unpatched)
+		return;
+	pthread_mutex_lock(&san.lock);
+	unknown = function && !(functions && pasta_map_find(functions, (uintptr_t)function));
+	count = asked || unknown ? to_turn(unknown, turns, patches) : 0;
+	pthread_mutex_unlock(&san.lock);
+	for (uint32_t i = 0; i < count; i++) {
+		bool was = turns[i]->patched, is;
+
+		if (patches[i])
+			patch(turns[i]);
+		else
+			unpatch(turns[i]);
+		is = turns[i]->patched;
+		if (was != is)
+			atomic_fetch_add(&san.unpatched, was ? 1 : UINT32_MAX);
+		san_module_put(turns[i]);
+	}
+}
+
+void san_module_learn(const struct san_module *m, const void *function)
+{
+	void **at;
+
+	if (!function)
+		return;
+	pthread_mutex_lock(&san.lock);
+	if (!functions)
+		functions = pasta_map_new(sizeof(void *));
+	at = functions ? pasta_map_add(functions, (uintptr_t)function) : NULL;
+	if (at)
+		*at = m->handle;
+	pthread_mutex_unlock(&san.lock);
+}
+
+const char *san_module_count(struct san_module *m)
+{
+	const char *why = m->refused;
+
+	m->idle = 0;
+	if (why || m->patched)
+		return why;
+	ask_for(m, true);
+	return "its module was not patched when it was launched: a later launch is counted";
 }
 
 bool san_module_pass(struct san_module *m)
 {
 	if (!m->patched)
 		return false;
-	if (++m->idle >= m->patience && !m->stays && is_quiet(m->context))
-		unpatch(m);
-	return m->patched;
+	if (++m->idle >= m->patience && !m->stays)
+		ask_for(m, false);
+	return true;
+}
+
+/* -- Coming and going -- */
+
+void san_module_loaded(const struct san_module_data *data)
+{
+	struct san_context *c = san_context(data->context, -1);
+	struct san_module *m = c ? san_module_get(c, data->module) : NULL;
+	struct pasta_err err = {0};
+
+	if (!m)
+		return;
+	emit_module(data, m, true);
+	if (data->cubin && data->size && !m->cubin)
+		m->cubin = pasta_cubin_new(data->cubin, data->size, &err);
+	patch(m);
+	if (!m->patched && !m->refused)
+		atomic_fetch_add(&san.unpatched, 1);
+	san_module_put(m);
+}
+
+/* Under the lock. */
+static void forget(struct san_module *m)
+{
+	struct san_module **at = &all;
+
+	ask(m, false, false);
+	if (!m->patched && !m->refused)
+		atomic_fetch_sub(&san.unpatched, 1);
+	pasta_map_remove(modules, (uintptr_t)m->handle);
+	m->handle = NULL;
+	while (*at && *at != m)
+		at = &(*at)->next;
+	if (*at)
+		*at = m->next;
+}
+
+/* Its handle may soon be another's. */
+void san_module_unloaded(const struct san_module_data *data)
+{
+	struct san_module **at, *m = NULL;
+
+	pthread_mutex_lock(&san.lock);
+	at = modules ? pasta_map_find(modules, (uintptr_t)data->module) : NULL;
+	if (at) {
+		m = *at;
+		forget(m);
+	}
+	pthread_mutex_unlock(&san.lock);
+	if (!m)
+		return;
+	emit_module(data, m, false);
+	san_module_put(m);
 }

@@ -1,10 +1,13 @@
 /*
  * sanitizer.h - the Compute Sanitizer's handler, inside: memory accesses of CUDA's kernels.
  *
- * Where a run wants accesses this handler is in CUPTI's place. Modules are patched when one of
- * their kernels is first to be counted. A launch that is counted has a slot, a piece of its
- * device's memory, where the patches count; when its stream is through with it, a thread of ours
- * reads the slot back and tells the rows.
+ * Where a run wants accesses this handler is in CUPTI's place. Modules are patched when they are
+ * loaded, and no longer when nothing of theirs is counted for a while. A launch that is counted has
+ * a slot, a piece of its device's memory, where the patches count; when its stream is through with
+ * it, a thread of ours reads the slot back and tells the rows.
+ *
+ * Each launch of a module that is patched is given a slot, or NULL: patches of one that is given
+ * nothing fault.
  *
  * san.lock is for all that is declared here, and is never held while the vendor's library is
  * called: it may call us back, on any thread.
@@ -21,6 +24,8 @@
 #include "collect/accesses.h"
 #include "collect/agent.h"
 #include "handlers/sanitizer/abi.h"
+#include "handlers/sanitizer/cubin.h"
+#include "handlers/sanitizer/tensormap.h"
 #include "reduce/gpu.h"
 
 /* The library's functions: its names, without "sanitizer" in front. */
@@ -84,11 +89,15 @@ struct san_module {
 	struct san_context *context;
 	void *handle; /* NULL: it is unloaded */
 	uint32_t number, refs;
+	struct san_module *next;
 	atomic_bool patched, stays;    /* stays: it cannot be unpatched */
+	bool wanted, unwanted;	       /* what the next call is to make of it */
 	_Atomic(const char *) refused; /* static; it is not tried again */
 	_Atomic uint32_t idle,
 		patience;	 /* launches in a row that were not counted, and how many may be */
 	struct pasta_map *sites; /* numbers, by the instruction's address */
+	struct pasta_map *told;	 /* kernels whose coverage was told, by their functions' handles */
+	struct pasta_cubin *cubin; /* NULL: it cannot be read */
 };
 
 /* A launch that is counted. Its memory is a struct pasta_gpu_launch and what that points to. */
@@ -121,7 +130,9 @@ struct san {
 	pthread_cond_t changed; /* a slot was read back; CLOCK_MONOTONIC */
 	atomic_bool ended;	/* nothing is touched any more: the process ends, or is a child */
 	_Atomic uint32_t pending;
-	uint32_t reducers; /* that devices count */
+	_Atomic uint32_t asked;	    /* modules that a call is to make something of */
+	_Atomic uint32_t unpatched; /* those that may be patched, and are not */
+	uint32_t reducers;	    /* that devices count */
 };
 extern struct san san;
 
@@ -165,9 +176,24 @@ void san_module_unloaded(const struct san_module_data *m);
 struct san_module *san_module_get(struct san_context *context, void *handle);
 void san_module_put(struct san_module *m);
 /* A launch of it is to be counted: NULL, or why it cannot be; static. */
-const char *san_module_patch(struct san_module *m);
+const char *san_module_count(struct san_module *m);
 /* One is not. Whether it is patched all the same. */
 bool san_module_pass(struct san_module *m);
+/* That the function which the program calls by this handle is the module's. */
+void san_module_learn(const struct san_module *m, const void *function);
+/* Before a call that launches it, while the driver holds nothing: patch, and unpatch. NULL: it is
+ * not known which one. */
+void san_modules_turn(const void *function);
+
+/* calls.c: the call that this thread is in, if it is one that launches. */
+struct san_entered {
+	void *function, *stream; /* as the program has them */
+	void **params, **extra;
+};
+extern _Thread_local struct san_entered san_entered;
+void san_call(uint32_t id, const struct san_call *call);
+/* The tensors that its arguments describe; f may be NULL. How many there are. */
+size_t san_call_tensors(const struct pasta_cubin_function *f, struct pasta_tensormap *maps);
 
 /* launch.c */
 void san_launch_begin(const struct san_launch_data *d);
@@ -209,5 +235,7 @@ void san_reading_free(struct san_reading *r);
 /* sites.c: the number of an instruction, told when it is new; 0: there are none left. kind is
  * what it was seen to do. */
 uint64_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
+/* Once a kernel: name what it does to memory and that cannot be seen. */
+void san_coverage(struct san_module *m, const void *function, const char *kernel);
 
 #endif

@@ -4,8 +4,20 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-/* An instruction has no line here, but a place in its function. One that is outside of the kernel
- * is in a function that it calls. */
+/* Under the lock: lines are read by one thread at a time. */
+static void find_line(const struct san_slot *s, uint64_t offset, struct pasta_event *ev)
+{
+	const struct pasta_cubin_function *f =
+		s->module->cubin ? pasta_cubin_find(s->module->cubin, s->function) : NULL;
+	struct pasta_cubin_line line;
+
+	if (!f || !pasta_cubin_line(s->module->cubin, f, offset, &line))
+		return;
+	ev->site.file = pasta_intern_str(line.file);
+	ev->site.line = line.line;
+}
+
+/* One that is outside of the kernel is in a function that it calls. */
 static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, uint32_t kind)
 {
 	bool inside = pc - s->pc < s->pc_size;
@@ -23,8 +35,52 @@ static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, ui
 	ev.site.function = pasta_intern_str(s->function);
 	ev.site.callee = pasta_intern_str(place);
 	ev.site.flags = kind;
+	pthread_mutex_lock(&san.lock);
+	if (inside)
+		find_line(s, pc - s->pc, &ev);
+	pthread_mutex_unlock(&san.lock);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
+}
+
+/* Without a kind: its accesses are not counted. */
+static void emit_unseen(const char *kernel, const char *what, uint32_t count)
+{
+	uint32_t number = count ? pasta_accesses_sites(1) : 0;
+	struct pasta_event ev;
+	char text[80];
+
+	if (!number)
+		return;
+	snprintf(text, sizeof(text), "%s (%" PRIu32 " in its code)", what, count);
+	pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
+	ev.site.id = number;
+	ev.site.function = pasta_intern_str(kernel);
+	ev.site.callee = pasta_intern_str(text);
+	ev.time = pasta_now();
+	pasta_emit(&ev);
+}
+
+void san_coverage(struct san_module *m, const void *function, const char *kernel)
+{
+	const struct pasta_cubin_function *f;
+	bool *told, is_new;
+
+	if (!m->cubin || !pasta_agent_wants(PASTA_SITE))
+		return;
+	pthread_mutex_lock(&san.lock);
+	if (!m->told)
+		m->told = pasta_map_new(sizeof(bool));
+	told = m->told ? pasta_map_add(m->told, (uintptr_t)function) : NULL;
+	is_new = told && !*told;
+	if (told)
+		*told = true;
+	pthread_mutex_unlock(&san.lock);
+	f = is_new ? pasta_cubin_find(m->cubin, kernel) : NULL;
+	if (!f || !f->mix_known)
+		return;
+	emit_unseen(kernel, "tensor copies", f->mix.tensor_copies);
+	emit_unseen(kernel, "textures and surfaces", f->mix.textures);
 }
 
 /* Two threads may fold launches of one module. */

@@ -1,0 +1,125 @@
+/*
+ * calls.c - the program's calls that launch, before the driver has done anything for them.
+ *
+ * While a launch begins the driver may hold the lock of its context, and modules cannot be patched
+ * then: whoever tries waits for ever. Here nothing is held. So modules are patched when they are
+ * loaded, and left alone and patched again here.
+ */
+#include <string.h>
+
+#include "handlers/sanitizer/sanitizer.h"
+
+/* The arguments of a launch, as the driver's functions have them. */
+struct plain {
+	void *function;
+	uint32_t grid[3], block[3], shared;
+	void *stream;
+	void **params, **extra; /* cooperative ones have no extra */
+};
+struct config {
+	uint32_t grid[3], block[3], shared;
+	void *stream;
+};
+struct extended {
+	const struct config *config;
+	void *function;
+	void **params, **extra;
+};
+struct graph {
+	void *graph, *stream;
+};
+
+/* As cuda.h has them. */
+enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
+
+_Thread_local struct san_entered san_entered;
+
+static void read_plain(const struct plain *p, bool cooperative)
+{
+	san_entered = (struct san_entered){p->function, p->stream, p->params,
+					   cooperative ? NULL : p->extra};
+}
+
+static void read_extended(const struct extended *p)
+{
+	san_entered = (struct san_entered){p->function, p->config ? p->config->stream : NULL,
+					   p->params, p->extra};
+}
+
+static void read_arguments(uint32_t id, const void *arguments)
+{
+	switch (id) {
+	case SAN_LAUNCH_KERNEL:
+	case SAN_LAUNCH_KERNEL_PTSZ:
+		read_plain(arguments, false);
+		break;
+	case SAN_LAUNCH_COOPERATIVE:
+	case SAN_LAUNCH_COOPERATIVE_PTSZ:
+		read_plain(arguments, true);
+		break;
+	case SAN_LAUNCH_KERNEL_EX:
+	case SAN_LAUNCH_KERNEL_EX_PTSZ:
+		read_extended(arguments);
+		break;
+	default:
+		san_entered =
+			(struct san_entered){.stream = ((const struct graph *)arguments)->stream};
+	}
+}
+
+/* What was counted on its stream is read back before anything else runs there. */
+static void wait_for_stream(void *context, void *stream)
+{
+	struct san_context *c;
+	void *handle = NULL;
+
+	if (!atomic_load_explicit(&san.pending, memory_order_relaxed) || !context)
+		return;
+	if (SAN_CALL(GetStreamHandle, context, stream, &handle) != SAN_OK || !handle)
+		return;
+	c = san_context(context, -1);
+	if (c)
+		san_drain_wait(san_stream(c, handle));
+}
+
+void san_call(uint32_t id, const struct san_call *call)
+{
+	if (call->site) {
+		memset(&san_entered, 0, sizeof(san_entered));
+		return;
+	}
+	if (!call->arguments)
+		return;
+	read_arguments(id, call->arguments);
+	wait_for_stream(call->context, san_entered.stream);
+	san_modules_turn(san_entered.function);
+}
+
+/* Those that are given as one piece. */
+static size_t find_extra(void **extra, struct pasta_tensormap *maps)
+{
+	const void *bytes = NULL;
+	size_t size = 0;
+
+	for (; extra && (uintptr_t)*extra != EXTRA_END; extra += 2)
+		if ((uintptr_t)*extra == EXTRA_POINTER)
+			bytes = extra[1];
+		else if ((uintptr_t)*extra == EXTRA_SIZE)
+			size = *(const size_t *)extra[1];
+		else
+			return 0; /* who knows how long that is */
+	return bytes ? pasta_tensormap_find(bytes, size, maps, 0) : 0;
+}
+
+size_t san_call_tensors(const struct pasta_cubin_function *f, struct pasta_tensormap *maps)
+{
+	size_t count = 0;
+
+	if (san_entered.extra)
+		return find_extra(san_entered.extra, maps);
+	if (!san_entered.params || !f || !f->params_known)
+		return 0;
+	for (uint32_t i = 0; i < f->params_count; i++)
+		count = pasta_tensormap_find(san_entered.params[i], f->params[i].size, maps, count);
+	return count;
+}
