@@ -39,8 +39,16 @@
 	F(stream)                                                                                  \
 	F(stream_destroy)                                                                          \
 	F(synchronize)                                                                             \
-	F(module) F(module_unload) F(alloc) F(free) F(launch) F(graph) F(patched) F(unpatched)     \
-		F(own_bytes) F(pc)
+	F(module)                                                                                  \
+	F(module_unload)                                                                           \
+	F(alloc)                                                                                   \
+	F(free)                                                                                    \
+	F(launch)                                                                                  \
+	F(graph)                                                                                   \
+	F(patched)                                                                                 \
+	F(unpatched)                                                                               \
+	F(own_bytes)                                                                               \
+	F(pc)
 static struct {
 #define F(name) __typeof__(&fake_##name) name;
 	FUNCTIONS(F)
