@@ -94,6 +94,15 @@ struct pasta_gpu_launch {
 	struct pasta_gpu_table tables[PASTA_REDUCERS];
 };
 
+/* The key of a block that ran so many ns: the least of its bucket, 8 an octave; below 8 each has
+ * its own. The host's. */
+static inline uint64_t pasta_block_bucket(uint64_t ns)
+{
+	uint32_t shift = ns < 8 ? 0 : 60u - (uint32_t)__builtin_clzll(ns);
+
+	return ns >> shift << shift;
+}
+
 /*
  * The patches: the API's number of the class of instructions, its name, and what it needs.
  * A patch is the function pasta_VARIANT_NAME, VARIANT one of

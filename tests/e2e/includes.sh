@@ -10,7 +10,7 @@ allowed() {
 	# The agent meets its handlers through one header.
 	src/collect) echo '^(collect|reduce|core)/|^handlers/handler\.h$' ;;
 	# What devices count with is filled by their handler.
-	src/handlers) echo '^(handlers|collect|core)/|^reduce/(gpu|blocks)\.h$' ;;
+	src/handlers) echo '^(handlers|collect|core)/|^reduce/gpu\.h$' ;;
 	# Rings that a program left behind are salvaged by their format.
 	src/process) echo '^(process|core)/|^collect/(control|ringfile)\.h$' ;;
 	src/import) echo '^(import|process|core)/' ;;

@@ -40,8 +40,15 @@
 	F(stream_destroy)                                                                          \
 	F(synchronize)                                                                             \
 	F(module)                                                                                  \
-	F(module_unload) F(alloc) F(free) F(launch) F(graph) F(patched) F(unpatched) F(own_bytes)  \
-		F(pc)
+	F(module_unload)                                                                           \
+	F(alloc)                                                                                   \
+	F(free)                                                                                    \
+	F(launch)                                                                                  \
+	F(graph)                                                                                   \
+	F(patched)                                                                                 \
+	F(unpatched)                                                                               \
+	F(own_bytes)                                                                               \
+	F(pc)
 static struct {
 #define F(name) __typeof__(&fake_##name) name;
 	FUNCTIONS(F)

@@ -320,18 +320,21 @@ uint64_t fake_alloc(void *context, uint64_t bytes, uint32_t flags)
 	return d.addr;
 }
 
+/* It is told before the address can be another's. */
 void fake_free(void *context, uint64_t addr)
 {
 	struct san_memory_data d = {.addr = addr, .context = context};
+	struct block *b = blocks;
 
 	pthread_mutex_lock(&memory_lock);
-	for (uint32_t i = 0; i < block_count; i++)
-		if (blocks[i].addr == addr) {
-			d.bytes = blocks[i].bytes;
-			blocks[i].used = false;
-		}
+	while (b->addr != addr)
+		b++;
+	d.bytes = b->bytes;
 	pthread_mutex_unlock(&memory_lock);
 	call(SAN_RESOURCE, SAN_DEVICE_FREE, &d);
+	pthread_mutex_lock(&memory_lock);
+	b->used = false;
+	pthread_mutex_unlock(&memory_lock);
 }
 
 /* -- Launches -- */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "reduce/blocks.h"
+#include "reduce/gpu.h"
 
 static void times_below_eight_have_buckets_of_their_own(void **state)
 {

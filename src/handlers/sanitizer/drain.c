@@ -200,20 +200,27 @@ bool san_drain_start(void)
 
 /* -- What is under way -- */
 
-void san_drain_try(struct san_slot *s, void *stream)
+/* Under the lock. Where another context is tried, and not done, calls are held up. */
+static bool comes_back(struct san_slot *s, void *stream)
 {
 	struct timespec until = san_deadline(TRY);
 	int waited = 0;
 
+	if (reader->trying || !run(reader))
+		return false;
+	reader->trying = s;
+	reader->try_stream = stream;
+	pthread_cond_signal(&reader->wake);
+	while (reader->trying == s && !waited)
+		waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
+	return reader->trying != s;
+}
+
+void san_drain_try(struct san_slot *s, void *stream)
+{
 	pthread_mutex_lock(&san.lock);
-	if (s->context->calls == SAN_UNTRIED && !reader->trying && run(reader)) {
-		reader->trying = s;
-		reader->try_stream = stream;
-		pthread_cond_signal(&reader->wake);
-		while (reader->trying == s && !waited)
-			waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
-		s->context->calls = reader->trying == s ? SAN_HELD_CALLS : SAN_FREE_CALLS;
-	}
+	if (s->context->calls == SAN_UNTRIED)
+		s->context->calls = comes_back(s, stream) ? SAN_FREE_CALLS : SAN_HELD_CALLS;
 	pthread_mutex_unlock(&san.lock);
 }
 

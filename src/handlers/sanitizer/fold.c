@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "handlers/sanitizer/sanitizer.h"
-#include "reduce/blocks.h"
 
 struct san_reading {
 	struct pasta_gpu_launch header;

@@ -1,0 +1,274 @@
+/* test_sanitizer.c - the Compute Sanitizer's handler on a fake of its library, without a GPU.
+ * timeout: 120
+ */
+#include "programs/fake_sanitizer.c"
+
+#include "handlers/sanitizer/sanitizer.h"
+#include "unit/agent_run.h"
+
+enum { THREADS = 4, TURNS = 60, PAGES = 20000, ROWS_MAX = 1 << 16 };
+
+static struct pasta_access_sum rows[ROWS_MAX];
+static size_t row_count;
+static struct pasta_object objects[64];
+static size_t object_count, refused, lost;
+
+/* -- In a child -- */
+
+static int accept_patches(const char *path, void *context)
+{
+	(void)path;
+	atomic_store(&((struct context *)context)->patches, true);
+	return SAN_OK;
+}
+
+static void start(void)
+{
+#define F(name, args) sanitizer.name = sanitizer##name;
+	SANITIZER_FUNCTIONS(F)
+#undef F
+	sanitizer.AddPatchesFromFile = accept_patches;
+	sanitizer.bound = true;
+	san_start();
+}
+
+static void end(void)
+{
+	san_drain_end(NULL, NULL);
+	pasta_agent_close();
+}
+
+static void launch_one(void *stream, void *module, const struct fake_access *a, uint32_t count)
+{
+	fake_launch(stream, &(struct fake_kernel){module, "kernel", 4, 64, a, count, 0});
+}
+
+/* -- What it left -- */
+
+static void take(const struct pasta_event *ev)
+{
+	if (ev->kind == PASTA_ACCESS_SUM && row_count < ROWS_MAX)
+		rows[row_count++] = ev->access_sum;
+	else if (ev->kind == PASTA_OBJECT && object_count < 64)
+		objects[object_count++] = ev->object;
+	else if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_REFUSED)
+		refused++;
+	else if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST)
+		lost++;
+}
+
+static void run_and_read(const char *words, void (*body)(void))
+{
+	const struct pasta_event *ev;
+	struct pasta_stream *s;
+
+	setenv(PASTA_ENV_ACCESSES, words, 1);
+	row_count = object_count = refused = lost = 0;
+	assert_int_equal(in_child(body), 0);
+	s = open_run(NULL);
+	while ((ev = pasta_stream_next(s)))
+		take(ev);
+	pasta_stream_free(s);
+	unsetenv(PASTA_ENV_ACCESSES);
+}
+
+/* Of a reducer; key0 PASTA_KEY_OTHER - 1: of any. */
+#define ANY (PASTA_KEY_OTHER - 1)
+static struct pasta_access_sum sum(uint32_t reducer, uint64_t key0)
+{
+	struct pasta_access_sum all = {0};
+
+	for (size_t i = 0; i < row_count; i++) {
+		if (rows[i].reducer != reducer || (key0 != ANY && rows[i].key0 != key0))
+			continue;
+		all.key0++; /* how many rows there are */
+		all.loads += rows[i].loads;
+		all.stores += rows[i].stores;
+		all.bytes += rows[i].bytes;
+		all.extra += rows[i].extra;
+	}
+	return all;
+}
+
+static uint64_t object_of_size(uint64_t bytes)
+{
+	for (size_t i = 0; i < object_count; i++)
+		if (objects[i].bytes == bytes)
+			return objects[i].id;
+	fail_msg("no object of %llu bytes", (unsigned long long)bytes);
+	return 0;
+}
+
+/* -- Tests -- */
+
+static void use_one_object(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a[4] = {{0}};
+	uint64_t addr;
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	addr = fake_alloc(context, 10000, 0);
+	a[0] = (struct fake_access){fake_pc(module) + 16, addr, 32, 4, PASTA_ACCESS_LOAD};
+	a[1] = (struct fake_access){fake_pc(module) + 32, addr + 8192, 8, 8, PASTA_ACCESS_ATOMIC};
+	a[2] = (struct fake_access){fake_pc(module) + 48, addr + 9996, 2, 16, PASTA_ACCESS_STORE};
+	a[3] = (struct fake_access){fake_pc(module) + 64, 64, 1, 1, PASTA_ACCESS_STORE};
+	launch_one(stream, module, a, 4);
+	end();
+}
+
+static void rows_of_all_tables_are_what_a_kernel_did(void **state)
+{
+	struct pasta_access_sum r;
+
+	(void)state;
+	run_and_read("0x9e,launches=0", use_one_object);
+	r = sum(PASTA_REDUCE_OBJECT, object_of_size(10000));
+	assert_int_equal(r.loads, 40);
+	assert_int_equal(r.stores, 10);
+	assert_int_equal(r.bytes, 32 * 4 + 8 * 16 + 2 * 16);
+	assert_int_equal(r.extra, 2); /* they reach out of it */
+	r = sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE);
+	assert_int_equal(r.stores, 1);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).key0, 3);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).key0, 4);
+	r = sum(PASTA_REDUCE_SITE_OBJECT, ANY);
+	assert_int_equal(r.key0, 4);
+	assert_int_equal(r.loads, 40);
+	for (size_t i = 0; i < row_count; i++)
+		assert_true(rows[i].reducer != PASTA_REDUCE_SITE_OBJECT ||
+			    rows[i].key1 == PASTA_OBJECT_NONE ||
+			    rows[i].key1 == object_of_size(10000));
+	/* 100 to 103 ns. */
+	r = sum(PASTA_REDUCE_BLOCK, 96);
+	assert_int_equal(r.loads, 4);
+	assert_int_equal(r.bytes, 406);
+}
+
+static void use_many_pages(void)
+{
+	struct fake_access *a = calloc(PAGES, sizeof(*a));
+	void *context, *stream, *module;
+	uint64_t addr;
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	addr = fake_alloc(context, (uint64_t)PAGES << 12, 0);
+	for (uint32_t i = 0; i < PAGES; i++)
+		a[i] = (struct fake_access){fake_pc(module), addr + ((uint64_t)i << 12), 1, 4,
+					    PASTA_ACCESS_LOAD};
+	launch_one(stream, module, a, PAGES);
+	end();
+	free(a);
+}
+
+static void what_a_table_has_no_room_for_is_in_one_row_more(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", use_many_pages);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).loads, PAGES);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER).loads, PAGES - 16384);
+}
+
+/* As PyTorch's allocator does; and the driver tells of its memory once more. */
+static void use_pieces(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 0, 5, 4, PASTA_ACCESS_LOAD};
+	struct san_memory_data again = {.bytes = 1 << 20};
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	again.addr = fake_alloc(context, again.bytes, 0);
+	again.context = context;
+	pasta_accesses_object(again.addr + 512, again.addr + 512, 1024, 0, 0);
+	call(SAN_RESOURCE, SAN_DEVICE_ALLOC, &again);
+	a.addr = again.addr + 600;
+	launch_one(stream, module, &a, 1);
+	fake_free(context, again.addr);
+	launch_one(stream, module, &a, 1);
+	end();
+}
+
+static void a_piece_stays_when_its_segment_is_told_again_or_freed(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=0", use_pieces);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(1024)).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 10);
+}
+
+static void *work(void *context)
+{
+	void *stream = fake_stream(context), *module = fake_module(context);
+	struct fake_access a = {fake_pc(module), 0, 3, 4, PASTA_ACCESS_STORE};
+
+	for (uint32_t i = 0; i < TURNS; i++) {
+		a.addr = fake_alloc(context, 4096, 0);
+		launch_one(stream, module, &a, 1);
+		fake_free(context, a.addr);
+	}
+	fake_synchronize(stream);
+	fake_module_unload(module);
+	fake_stream_destroy(stream);
+	return NULL;
+}
+
+static void use_threads(void)
+{
+	pthread_t threads[THREADS];
+	void *contexts[2];
+
+	start();
+	for (uint32_t i = 0; i < 2; i++)
+		contexts[i] = fake_context((int)i);
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, work, contexts[i % 2]);
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t i = 0; i < 2; i++)
+		fake_context_destroy(contexts[i]);
+	end();
+}
+
+static void threads_with_streams_of_their_own_lose_nothing(void **state)
+{
+	struct pasta_access_sum r;
+
+	(void)state;
+	run_and_read("0xa,launches=0", use_threads);
+	r = sum(PASTA_REDUCE_OBJECT, ANY);
+	assert_int_equal(r.stores, THREADS * TURNS * 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE).stores, 0);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(refused, 0);
+	assert_int_equal(lost, 0);
+}
+
+static void threads_that_hold_up_others_calls_lose_nothing(void **state)
+{
+	setenv("FAKE_SANITIZER_HELD", "1", 1);
+	threads_with_streams_of_their_own_lose_nothing(state);
+	unsetenv("FAKE_SANITIZER_HELD");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
+	const struct CMUnitTest tests[] = {
+		TEST(rows_of_all_tables_are_what_a_kernel_did),
+		TEST(what_a_table_has_no_room_for_is_in_one_row_more),
+		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
+		TEST(threads_with_streams_of_their_own_lose_nothing),
+		TEST(threads_that_hold_up_others_calls_lose_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
