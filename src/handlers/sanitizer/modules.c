@@ -17,8 +17,8 @@ enum { PATIENCE = 64, PATIENCE_MOST = 4096 };
 
 static struct pasta_map *modules; /* pointers, by their handles */
 static uint32_t module_count;
-/* The library wants these calls one at a time. It comes before san.lock. */
-static pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER;
+/* The library wants these calls one at a time: a thread is at it. */
+static bool patching;
 
 /* -- What there is -- */
 
@@ -202,11 +202,27 @@ static const char *add_patches(struct san_context *c)
 }
 
 /* Another thread may be held up in it. */
-static bool lock_patching(void)
+static bool begin_patching(void)
 {
-	struct timespec t = san_deadline(SAN_WAIT);
+	struct timespec until = san_deadline(SAN_WAIT);
+	int waited = 0;
+	bool mine;
 
-	return !pthread_mutex_clocklock(&patching, CLOCK_MONOTONIC, &t);
+	pthread_mutex_lock(&san.lock);
+	while (patching && !waited)
+		waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
+	mine = !patching;
+	patching = true;
+	pthread_mutex_unlock(&san.lock);
+	return mine;
+}
+
+static void end_patching(void)
+{
+	pthread_mutex_lock(&san.lock);
+	patching = false;
+	pthread_cond_broadcast(&san.changed);
+	pthread_mutex_unlock(&san.lock);
 }
 
 const char *san_module_patch(struct san_module *m)
@@ -216,7 +232,7 @@ const char *san_module_patch(struct san_module *m)
 	m->idle = 0;
 	if (why || m->patched)
 		return why;
-	if (!lock_patching())
+	if (!begin_patching())
 		return "another module has been patched for too long";
 	why = m->refused;
 	if (!why && !m->patched) {
@@ -226,7 +242,7 @@ const char *san_module_patch(struct san_module *m)
 		m->patched = !why;
 		m->refused = why;
 	}
-	pthread_mutex_unlock(&patching);
+	end_patching();
 	return why;
 }
 
@@ -244,7 +260,7 @@ static bool is_quiet(const struct san_context *c)
 
 static void unpatch(struct san_module *m)
 {
-	if (!lock_patching())
+	if (!begin_patching())
 		return;
 	if (m->patched && m->idle >= m->patience) {
 		if (SAN_CALL(UnpatchModule, m->handle) == SAN_OK)
@@ -254,7 +270,7 @@ static void unpatch(struct san_module *m)
 		m->patience = m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
 		m->idle = 0;
 	}
-	pthread_mutex_unlock(&patching);
+	end_patching();
 }
 
 bool san_module_pass(struct san_module *m)

@@ -208,6 +208,6 @@ void san_reading_free(struct san_reading *r);
 
 /* sites.c: the number of an instruction, told when it is new; 0: there are none left. kind is
  * what it was seen to do. */
-uint64_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
+uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-/* An instruction has no line here, but a place in its function. One that is outside of the kernel
- * is in a function that it calls. */
+/* An instruction has a place in its function. Its line is in the module's cubin: this is where to
+ * ask for it. One that is outside of the kernel is in a function that it calls. */
 static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, uint32_t kind)
 {
 	bool inside = pc - s->pc < s->pc_size;
@@ -28,7 +28,7 @@ static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, ui
 }
 
 /* Two threads may fold launches of one module. */
-uint64_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
+uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
 {
 	struct san_module *m = s->module;
 	uint32_t *at, number = 0;
