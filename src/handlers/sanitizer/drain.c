@@ -66,6 +66,19 @@ static void tell(struct san_slot *s, const struct san_reading *r)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* Nobody will wait for it: it stays as it is, for its kernel may still count. */
+static void give_up(struct san_slot *s)
+{
+	bool mine;
+
+	pthread_mutex_lock(&san.lock);
+	mine = !s->done;
+	s->done = true;
+	pthread_mutex_unlock(&san.lock);
+	if (mine)
+		tell(s, NULL);
+}
+
 static void collect(struct san_slot *s, int result)
 {
 	struct san_reading *r = NULL;
@@ -245,12 +258,8 @@ void san_drain_queue(struct san_slot *s)
 	if (runs)
 		put(lane, s);
 	pthread_mutex_unlock(&san.lock);
-	if (runs)
-		return;
-	collect(s, SAN_CALL(StreamSynchronize, s->handle));
-	pthread_mutex_lock(&san.lock);
-	let_go(s);
-	pthread_mutex_unlock(&san.lock);
+	if (!runs)
+		give_up(s);
 }
 
 struct which {

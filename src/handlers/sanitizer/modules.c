@@ -21,8 +21,8 @@ static struct pasta_map *modules;   /* pointers, by their handles */
 static struct pasta_map *functions; /* modules' handles, by what the program calls functions by */
 static struct san_module *all;	    /* those that are loaded */
 static uint32_t module_count;
-/* The library wants these calls one at a time. It comes before san.lock. */
-static pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER;
+/* The library wants these calls one at a time: a thread is at it. */
+static bool patching;
 
 /* -- What there is -- */
 
@@ -183,18 +183,34 @@ static const char *add_patches(struct san_context *c)
 }
 
 /* Another thread may be held up in it. */
-static bool lock_patching(void)
+static bool begin_patching(void)
 {
-	struct timespec t = san_deadline(SAN_WAIT);
+	struct timespec until = san_deadline(SAN_WAIT);
+	int waited = 0;
+	bool mine;
 
-	return !pthread_mutex_clocklock(&patching, CLOCK_MONOTONIC, &t);
+	pthread_mutex_lock(&san.lock);
+	while (patching && !waited)
+		waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
+	mine = !patching;
+	patching = true;
+	pthread_mutex_unlock(&san.lock);
+	return mine;
+}
+
+static void end_patching(void)
+{
+	pthread_mutex_lock(&san.lock);
+	patching = false;
+	pthread_cond_broadcast(&san.changed);
+	pthread_mutex_unlock(&san.lock);
 }
 
 static void patch(struct san_module *m)
 {
 	const char *why;
 
-	if (m->refused || m->patched || !lock_patching())
+	if (m->refused || m->patched || !begin_patching())
 		return;
 	if (!m->patched && m->handle) {
 		why = add_patches(m->context);
@@ -204,7 +220,7 @@ static void patch(struct san_module *m)
 		m->idle = 0;
 		m->patched = !why;
 	}
-	pthread_mutex_unlock(&patching);
+	end_patching();
 }
 
 /* Code that is still to run, or runs, is left as it is. */
@@ -222,7 +238,7 @@ static bool is_quiet(const struct san_context *c)
 static void unpatch(struct san_module *m)
 {
 	m->idle = 0;
-	if (!is_quiet(m->context) || !lock_patching())
+	if (!is_quiet(m->context) || !begin_patching())
 		return;
 	if (m->patched && m->handle) {
 		if (SAN_CALL(UnpatchModule, m->handle) == SAN_OK)
@@ -231,7 +247,7 @@ static void unpatch(struct san_module *m)
 			m->stays = true;
 		m->patience = m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
 	}
-	pthread_mutex_unlock(&patching);
+	end_patching();
 }
 
 /* -- Calls and launches -- */

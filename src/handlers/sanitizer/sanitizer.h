@@ -234,7 +234,7 @@ void san_reading_free(struct san_reading *r);
 
 /* sites.c: the number of an instruction, told when it is new; 0: there are none left. kind is
  * what it was seen to do. */
-uint64_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
+uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
 /* Once a kernel: name what it does to memory and that cannot be seen. */
 void san_coverage(struct san_module *m, const void *function, const char *kernel);
 

@@ -84,7 +84,7 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 }
 
 /* Two threads may fold launches of one module. */
-uint64_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
+uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
 {
 	struct san_module *m = s->module;
 	uint32_t *at, number = 0;
