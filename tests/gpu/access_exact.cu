@@ -932,8 +932,8 @@ static void graphs(long n)
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	for (int i = 0; i < GRAPHS; i++) {
 		CHECK(cudaGraphLaunch(exec, stream));
-		copies("k_graph_a", dst, src, n, 4);
-		copies("k_graph_b", dst, src, n, 16);
+		copies("graph: k_graph_a", dst, src, n, 4); /* all of it has that name */
+		copies("graph: k_graph_a", dst, src, n, 16);
 	}
 	CHECK(cudaStreamSynchronize(stream));
 	show("k_graph_b", dst);

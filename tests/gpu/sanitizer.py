@@ -1,8 +1,9 @@
 """sanitizer.py - hold what a run counted of CUDA's memory accesses against what was to be counted.
 
 sanitizer.py forms DATABASE FILE          every row, of every kernel in FILE, exactly
-sanitizer.py some DATABASE FILE           by object alone, and objects alone: memory that has none
-                                          is counted only where a tool asks where accesses are made
+sanitizer.py some DATABASE FILE [LOST]    by object alone, and objects alone: memory that has none
+                                          is counted only where a tool asks where accesses are
+                                          made; of LOST launches what they counted is lost
 sanitizer.py sampled DATABASE FILE REPORT N
                                           of access_exact repeat N: 3 launches of each shape are
                                           counted, and hotness has them scaled
@@ -55,11 +56,11 @@ def total(rows):
 class Run:
     """What a database has. Rows are by (kernel, reducer): (key0, key1, launch, four sums)."""
 
-    def __init__(self, path):
+    def __init__(self, path, lost=0):
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         about = dict(self.ask("SELECT key, value FROM about"))
         for key in "dropped", "late", "unknown", "damaged_bytes":
-            equal(key, about.get(key, 0), 0)
+            equal(key, about.get(key, 0), lost if key == "dropped" else 0)
         self.objects = {i: (unsigned(a), b, t) for i, a, b, t in self.ask(
             "SELECT object, addr, bytes, begin FROM object ORDER BY object")}
         self.rows = collections.defaultdict(list)
@@ -430,6 +431,8 @@ def raw(run, folder):
 def main(argv):
     if len(argv) == 4 and argv[1] in ("forms", "some"):
         {"forms": forms, "some": some}[argv[1]](Run(argv[2]), load(argv[3]))
+    elif len(argv) == 5 and argv[1] == "some":
+        some(Run(argv[2], int(argv[4])), load(argv[3]))
     elif len(argv) == 6 and argv[1] == "sampled":
         sampled(Run(argv[2]), load(argv[3]), load(argv[4]), int(argv[5]))
     elif len(argv) == 4 and argv[1] == "same":

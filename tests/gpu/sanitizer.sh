@@ -61,7 +61,7 @@ has "a trap is the program's own" trap.out '^cudaErrorLaunchFailure, then cudaEr
 is "a trap: status" "$("$exact" trap 1 one.json >/dev/null 2>&1; echo $?)" 3
 is "a trap: launches before it" "$(ask trap "SELECT count(*) FROM access_launch WHERE
 	name = 'k_good' AND what = 'counted'")" "(100,)"
-"${judge[@]}" some trap.db trap.json || failed "a trap: not all that came before it"
+"${judge[@]}" some trap.db trap.json 1 || failed "a trap: not all that came before it"
 
 # A kernel waits for the host, which goes on only after launches behind and beside it.
 run wait --all -t hotness -- wait wait.json

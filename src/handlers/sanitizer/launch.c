@@ -1,5 +1,5 @@
 /* launch.c - launches, on their threads: told, chosen, and given a slot to count in. */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collect/stack.h"
@@ -11,8 +11,8 @@ struct work {
 	struct san_context *context;
 	struct san_stream *stream;
 	struct san_module *module;
-	const char *kernel;
-	void *handle; /* of the stream that its slot is filled on */
+	const char *symbol, *kernel; /* the function's name, and the launch's */
+	void *handle;		     /* of the stream that its slot is filled on */
 	uint64_t corr, time;
 	uint32_t name;
 	bool node; /* of a graph */
@@ -21,7 +21,12 @@ struct work {
 static _Atomic uint64_t correlations;
 /* Slots of the launch, or of the graph, that this thread is about to give to a device. */
 static _Thread_local struct san_slot *begun;
-static _Thread_local bool in_graph;
+/* Whose nodes are told of. All of them have one slot: the last one that a node was given is what
+ * the others count in. */
+static _Thread_local struct {
+	bool begun, chosen;
+	struct san_slot *slot;
+} in_graph;
 
 static void emit_launch(const struct work *w, void *graph)
 {
@@ -44,6 +49,17 @@ static void emit_launch(const struct work *w, void *graph)
 
 /* -- Counting -- */
 
+/* Where the function's code is; 0: that is not known. */
+static uint64_t learn_code(const struct work *w, struct san_module *m)
+{
+	uint64_t pc = 0, size = 0;
+
+	if (SAN_CALL(GetFunctionPcAndSize, w->data->module, w->symbol, &pc, &size) != SAN_OK)
+		return 0;
+	san_code(m, w->symbol, pc, size);
+	return pc;
+}
+
 static void name_slot(struct san_slot *s, const struct work *w)
 {
 	const uint32_t *grid = w->data->grid;
@@ -51,13 +67,9 @@ static void name_slot(struct san_slot *s, const struct work *w)
 	s->stream = w->stream;
 	s->lane = w->stream->number % SAN_LANES;
 	s->module = w->module;
-	s->function = strdup(w->kernel);
-	s->blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+	s->blocks = w->node ? 0 : (uint64_t)grid[0] * grid[1] * grid[2];
 	s->handle = w->node && w->data->api_handle ? w->data->api_handle : w->handle;
-	s->pc = s->pc_size = 0;
-	if (SAN_CALL(GetFunctionPcAndSize, w->data->module, w->kernel, &s->pc, &s->pc_size) !=
-	    SAN_OK)
-		s->pc = s->pc_size = 0;
+	s->pc = learn_code(w, w->module);
 }
 
 static int hand_over(const struct work *w, struct san_slot *s, const struct pasta_version *version)
@@ -66,7 +78,7 @@ static int hand_over(const struct work *w, struct san_slot *s, const struct past
 
 	name_slot(s, w);
 	san_drain_try(s, w->handle);
-	r = s->function ? san_slot_fill(s, version, w->handle) : -1;
+	r = san_slot_fill(s, version, w->handle);
 	if (r == SAN_OK)
 		r = SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			     s->memory);
@@ -86,7 +98,7 @@ static void tell_tensors(const struct work *w, const struct pasta_version *versi
 {
 	struct pasta_tensormap maps[PASTA_TENSORMAPS];
 	const struct pasta_cubin_function *f =
-		w->module->cubin ? pasta_cubin_find(w->module->cubin, w->kernel) : NULL;
+		w->module->cubin ? pasta_cubin_find(w->module->cubin, w->symbol) : NULL;
 	size_t count;
 
 	if (!(pasta_accesses_reducers() & PASTA_REDUCE_BIT(TENSOR)) || w->node ||
@@ -110,12 +122,12 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 
 	if (!version)
 		return why;
-	s = san_slot_take(w->context, pasta_version_places(version, NULL, 0), !w->node, &why);
+	s = san_slot_take(w->context, pasta_version_places(version, NULL, 0), &why);
 	if (!s)
 		return why;
 	s->launch = launch;
 	tell_tensors(w, version, launch);
-	san_coverage(w->module, w->data->function, w->kernel);
+	san_coverage(w->module, w->data->function, w->symbol);
 	if (hand_over(w, s, version) != SAN_OK) {
 		give_back(s);
 		return "its device's memory cannot be written";
@@ -135,8 +147,6 @@ static const char *count(struct work *w)
 
 	if (w->context->broken)
 		return "a kernel of its context has failed";
-	if (w->stream->stuck)
-		return "an earlier launch of its stream has not ended";
 	if (!san.reducers)
 		return "raw accesses of CUDA's kernels cannot be recorded";
 	why = san_module_count(w->module);
@@ -197,7 +207,7 @@ static bool know(struct work *w, const struct san_launch_data *d)
 	void *handle = d->handle;
 
 	w->data = d;
-	w->kernel = d->name ? d->name : "(unknown)";
+	w->symbol = w->kernel = d->name ? d->name : "(unknown)";
 	w->context = san_context(d->context, d->device);
 	if (!handle && w->node)
 		handle = d->api_handle;
@@ -236,14 +246,12 @@ void san_launch_begin(const struct san_launch_data *d)
 {
 	struct work w = {0};
 
-	if (!in_graph)
+	if (!in_graph.begun)
 		queue(); /* of one whose end was not told */
 	if (!know(&w, d)) {
 		forgo(&w);
 		return;
 	}
-	if (!in_graph)
-		san_drain_wait(w.stream);
 	begin(&w, NULL);
 	if (w.module)
 		san_module_put(w.module);
@@ -251,11 +259,37 @@ void san_launch_begin(const struct san_launch_data *d)
 
 void san_launch_end(void)
 {
-	if (!in_graph)
+	if (!in_graph.begun)
 		queue();
 }
 
-/* Nothing of a graph runs before all its nodes are told of: none waits for another. */
+/* The first node that is told of stands for the graph. */
+static void begin_graph(struct work *w, void *which)
+{
+	struct san_slot *others = begun;
+	char name[512];
+
+	snprintf(name, sizeof(name), "graph: %s", w->symbol);
+	w->kernel = name;
+	begin(w, which);
+	in_graph.slot = begun != others ? begun : NULL;
+	in_graph.chosen = true;
+}
+
+static void go_on(const struct work *w)
+{
+	if (!in_graph.slot) {
+		if (san_module_pass(w->module))
+			leave_out(w);
+		return;
+	}
+	san_module_count(w->module); /* if it is not patched, it is from the next time on */
+	learn_code(w, in_graph.slot->module);
+	san_coverage(w->module, w->data->function, w->symbol);
+	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
+		 in_graph.slot->memory);
+}
+
 void san_node_begin(const struct san_node_data *d)
 {
 	struct work w = {.node = true};
@@ -266,27 +300,27 @@ void san_node_begin(const struct san_node_data *d)
 		forgo(&w);
 		return;
 	}
-	begin(&w, d->graph);
+	if (in_graph.chosen)
+		go_on(&w);
+	else
+		begin_graph(&w, d->graph);
 	if (w.module)
 		san_module_put(w.module);
 }
 
 void san_graph_begin(const struct san_graph_data *d)
 {
-	struct san_context *c = d->upload ? NULL : san_context(d->context, -1);
-	struct san_stream *s = c ? san_stream(c, d->handle) : NULL;
-
-	if (!s)
+	if (d->upload)
 		return;
 	queue();
-	san_drain_wait(s);
-	in_graph = true;
+	memset(&in_graph, 0, sizeof(in_graph));
+	in_graph.begun = true;
 }
 
 void san_graph_end(const struct san_graph_data *d)
 {
 	if (d->upload)
 		return;
-	in_graph = false;
+	memset(&in_graph, 0, sizeof(in_graph));
 	queue();
 }

@@ -76,6 +76,9 @@ static void drop(struct san_module *m)
 	if (--m->refs)
 		return;
 	pasta_map_free(m->sites);
+	for (uint32_t i = 0; i < m->code_count; i++)
+		free(m->code[i].name);
+	free(m->code);
 	pasta_map_free(m->told);
 	pasta_cubin_free(m->cubin);
 	free(m);

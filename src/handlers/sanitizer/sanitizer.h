@@ -84,6 +84,12 @@ struct san_stream {
 	atomic_bool stuck; /* one of them took too long; until one is */
 };
 
+/* A function of a module, where its device has it. */
+struct san_code {
+	char *name;
+	uint64_t pc, size;
+};
+
 /* Kept as long as the program has it loaded or a slot points to it. */
 struct san_module {
 	struct san_context *context;
@@ -96,7 +102,9 @@ struct san_module {
 	_Atomic uint32_t idle,
 		patience;	 /* launches in a row that were not counted, and how many may be */
 	struct pasta_map *sites; /* numbers, by the instruction's address */
-	struct pasta_map *told;	 /* kernels whose coverage was told, by their functions' handles */
+	struct san_code *code;	 /* functions that ran, code_count of them */
+	uint32_t code_count;
+	struct pasta_map *told; /* kernels whose coverage was told, by their functions' handles */
 	struct pasta_cubin *cubin; /* NULL: it cannot be read */
 };
 
@@ -107,13 +115,12 @@ struct san_slot {
 	struct san_module *module;
 	struct san_slot *next, *next_under_way;
 	struct pasta_accesses_launch *launch;
-	char *function;
-	uint64_t pc, pc_size; /* where it is; 0: that is not known */
-	uint64_t blocks;      /* of its grid */
-	void *handle;	      /* of the stream to wait for */
-	bool busy;	      /* it is a launch's */
-	bool synced;	      /* which is through */
-	bool done;	      /* and told, or given up */
+	uint64_t pc;	 /* where its function is; 0: that is not known */
+	uint64_t blocks; /* of its grid; 0: it is a graph's */
+	void *handle;	 /* of the stream to wait for */
+	bool busy;	 /* it is a launch's */
+	bool synced;	 /* which is through */
+	bool done;	 /* and told, or given up */
 	uint32_t lane;
 	uint32_t readers; /* who may still look at it: the queue is one */
 	char *memory;
@@ -202,17 +209,15 @@ void san_node_begin(const struct san_node_data *d);
 void san_graph_begin(const struct san_graph_data *d);
 void san_graph_end(const struct san_graph_data *d);
 
-/* slots.c: one that is nobody's, with room for so many places. wait: until one is given back. NULL:
- * *why, static. */
-struct san_slot *san_slot_take(struct san_context *context, size_t places, bool wait,
-			       const char **why);
+/* slots.c: one that is nobody's, with room for so many places. NULL: *why, static. */
+struct san_slot *san_slot_take(struct san_context *context, size_t places, const char **why);
 /* Make it the launch's, on this stream. 0, or what the library returned. */
 int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void *stream);
 /* Under the lock: nobody has it. */
 void san_slot_give(struct san_slot *s);
 
 /* drain.c */
-/* Wait until the stream's slots are read back, within bounds. While one of its launches begins. */
+/* Wait until the stream's slots are read back, within bounds. */
 void san_drain_wait(struct san_stream *stream);
 bool san_drain_start(void);
 /* Whether other threads' calls come back: it is tried, once a context. */
@@ -235,6 +240,8 @@ void san_reading_free(struct san_reading *r);
 /* sites.c: the number of an instruction, told when it is new; 0: there are none left. kind is
  * what it was seen to do. */
 uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
+/* Where a function is. */
+void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size);
 /* Once a kernel: name what it does to memory and that cannot be seen. */
 void san_coverage(struct san_module *m, const void *function, const char *kernel);
 

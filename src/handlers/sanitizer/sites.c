@@ -1,44 +1,76 @@
 /* sites.c - instructions that access memory, by their addresses. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "handlers/sanitizer/sanitizer.h"
 
+/* Under the lock. NULL: it is in none that was launched. */
+static const struct san_code *code_of(const struct san_module *m, uint64_t pc)
+{
+	for (uint32_t i = 0; i < m->code_count; i++)
+		if (pc - m->code[i].pc < m->code[i].size)
+			return &m->code[i];
+	return NULL;
+}
+
+/* Without memory its instructions are those of an unknown function. */
+void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size)
+{
+	struct san_code *code;
+
+	pthread_mutex_lock(&san.lock);
+	if (!code_of(m, pc)) {
+		code = realloc(m->code, (m->code_count + 1) * sizeof(*code));
+		if (code) {
+			m->code = code;
+			code += m->code_count;
+			*code = (struct san_code){strdup(name), pc, size};
+			m->code_count += code->name != NULL;
+		}
+	}
+	pthread_mutex_unlock(&san.lock);
+}
+
 /* Under the lock: lines are read by one thread at a time. */
-static void find_line(const struct san_slot *s, uint64_t offset, struct pasta_event *ev)
+static void find_line(const struct san_module *m, const struct san_code *code, uint64_t pc,
+		      struct pasta_event *ev)
 {
 	const struct pasta_cubin_function *f =
-		s->module->cubin ? pasta_cubin_find(s->module->cubin, s->function) : NULL;
+		m->cubin ? pasta_cubin_find(m->cubin, code->name) : NULL;
 	struct pasta_cubin_line line;
 
-	if (!f || !pasta_cubin_line(s->module->cubin, f, offset, &line))
+	if (!f || !pasta_cubin_line(m->cubin, f, pc - code->pc, &line))
 		return;
 	ev->site.file = pasta_intern_str(line.file);
 	ev->site.line = line.line;
 }
 
-/* One that is outside of the kernel is in a function that it calls. */
-static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, uint32_t kind)
+/* One that is in no kernel is in a function that one calls. */
+static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t kind)
 {
-	bool inside = pc - s->pc < s->pc_size;
+	const struct san_code *code;
 	struct pasta_event ev;
 	char place[64];
 
 	if (!pasta_agent_wants(PASTA_SITE))
 		return;
-	if (inside)
-		snprintf(place, sizeof(place), "+0x%" PRIx64, pc - s->pc);
-	else
-		snprintf(place, sizeof(place), "at 0x%" PRIx64, pc);
 	pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
 	ev.site.id = number;
-	ev.site.function = pasta_intern_str(s->function);
-	ev.site.callee = pasta_intern_str(place);
 	ev.site.flags = kind;
 	pthread_mutex_lock(&san.lock);
-	if (inside)
-		find_line(s, pc - s->pc, &ev);
+	code = code_of(m, pc);
+	if (code) {
+		snprintf(place, sizeof(place), "+0x%" PRIx64, pc - code->pc);
+		ev.site.function = pasta_intern_str(code->name);
+		find_line(m, code, pc, &ev);
+	} else {
+		snprintf(place, sizeof(place), "at 0x%" PRIx64, pc);
+		ev.site.function = pasta_intern_str("(a function that a kernel calls)");
+	}
 	pthread_mutex_unlock(&san.lock);
+	ev.site.callee = pasta_intern_str(place);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
@@ -101,6 +133,6 @@ uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
 	number = at ? *at : 0;
 	pthread_mutex_unlock(&san.lock);
 	if (is_new)
-		emit_site(s, pc, number, kind);
+		emit_site(m, pc, number, kind);
 	return number;
 }

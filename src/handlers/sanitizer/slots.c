@@ -1,9 +1,9 @@
 /*
  * slots.c - memory of devices where launches count.
  *
- * At most 16 launches of a context, 128 where they are nodes of graphs, and 256 MiB. A slot is, in
- * this order: the header, places; and what is zero when a launch begins: hints, times of blocks,
- * tables and, last, counters, so that no more of them are zeroed than there are places.
+ * At most 128 launches of a context, one a stream in general, and 256 MiB. A slot is, in this
+ * order: the header, places; and what is zero when a launch begins: hints, times of blocks, tables
+ * and, last, counters, so that no more of them are zeroed than there are places.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { PLACES_LEAST = 1 << 10, PLACES_MOST = 1 << 16 };
 enum { TABLE_ROWS = 1 << 14, INDEX = 2 * TABLE_ROWS, BLOCKS = 1 << 16 };
-enum { PLAIN_SLOTS = 16, ALIGN = 256 };
+enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)256 << 20)
 /* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
 #define CHUNK ((size_t)32 << 10)
@@ -98,9 +98,9 @@ static struct san_slot *find(struct san_context *c, uint32_t room)
 }
 
 /* Under the lock. */
-static struct san_slot *add(struct san_context *c, uint32_t most)
+static struct san_slot *add(struct san_context *c)
 {
-	struct san_slot *s = c->count < most ? calloc(1, sizeof(*s)) : NULL;
+	struct san_slot *s = c->count < SAN_SLOTS ? calloc(1, sizeof(*s)) : NULL;
 
 	if (!s)
 		return NULL;
@@ -110,24 +110,14 @@ static struct san_slot *add(struct san_context *c, uint32_t most)
 	return s;
 }
 
-/* Under the lock. Those of other streams come back as these end. */
-static struct san_slot *find_or_wait(struct san_context *c, uint32_t room, bool wait)
+/* Under the lock. Nobody waits for one here: the driver's lock may be held. */
+static struct san_slot *find_or_add(struct san_context *c, uint32_t room)
 {
-	uint32_t most = wait ? PLAIN_SLOTS : SAN_SLOTS;
-	struct timespec until = san_deadline(SAN_WAIT);
-	struct san_slot *s = find(c, room);
+	struct san_slot *s = find(c, room), *more = !s || s->room < room ? add(c) : NULL;
 
-	if (!s || s->room < room) {
-		struct san_slot *more = add(c, most);
-
-		if (more && s)
-			s->busy = false;
-		s = more ? more : s;
-	}
-	while (!s && wait && !c->broken && !atomic_load(&san.ended) &&
-	       !pthread_cond_timedwait(&san.changed, &san.lock, &until))
-		s = find(c, room);
-	return s;
+	if (more && s)
+		s->busy = false;
+	return more ? more : s;
 }
 
 /* Its memory, or more of it. */
@@ -161,14 +151,13 @@ static const char *make_room(struct san_slot *s, uint32_t room)
 	return NULL;
 }
 
-struct san_slot *san_slot_take(struct san_context *context, size_t places, bool wait,
-			       const char **why)
+struct san_slot *san_slot_take(struct san_context *context, size_t places, const char **why)
 {
 	uint32_t room = room_for(places);
 	struct san_slot *s;
 
 	pthread_mutex_lock(&san.lock);
-	s = find_or_wait(context, room, wait);
+	s = find_or_add(context, room);
 	pthread_mutex_unlock(&san.lock);
 	*why = s ? NULL : "too many launches of its context are under way";
 	if (s && s->room < room)
@@ -184,8 +173,6 @@ struct san_slot *san_slot_take(struct san_context *context, size_t places, bool 
 
 void san_slot_give(struct san_slot *s)
 {
-	free(s->function);
-	s->function = NULL;
 	s->launch = NULL;
 	s->stream = NULL;
 	s->module = NULL;
