@@ -11,7 +11,7 @@
 #include "handlers/sanitizer/sanitizer.h"
 
 enum { PLACES_LEAST = 1 << 10, PLACES_MOST = 1 << 16 };
-enum { TABLE_ROWS = 1 << 14, INDEX = 2 * TABLE_ROWS, BLOCKS = 1 << 16 };
+enum { PAGE_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)256 << 20)
 /* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
@@ -32,12 +32,12 @@ static void *piece(char *memory, size_t *at, size_t bytes)
 	return p;
 }
 
-static void lay_table(struct pasta_gpu_table *t, char *memory, size_t *at)
+static void lay_table(struct pasta_gpu_table *t, uint32_t rows, char *memory, size_t *at)
 {
-	t->index = piece(memory, at, INDEX * sizeof(*t->index));
-	t->rows = piece(memory, at, (TABLE_ROWS + 1) * sizeof(*t->rows));
-	t->mask = INDEX - 1;
-	t->max = TABLE_ROWS;
+	t->index = piece(memory, at, 2 * rows * sizeof(*t->index));
+	t->rows = piece(memory, at, (rows + 1) * sizeof(*t->rows));
+	t->mask = 2 * rows - 1;
+	t->max = rows;
 }
 
 /* Fills in the header; returns the bytes that all takes. */
@@ -61,7 +61,8 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	}
 	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
-			lay_table(&l->tables[i], memory, &at);
+			lay_table(&l->tables[i], i == PASTA_REDUCE_PAGE ? PAGE_ROWS : SITE_ROWS,
+				  memory, &at);
 	s->counts = at;
 	l->counts =
 		piece(memory, &at,
