@@ -83,15 +83,17 @@ struct pasta_gpu_launch {
 	uint32_t number; /* of the launch, in raw records */
 	uint32_t reserved;
 	uint64_t base; /* sites of raw records are differences to this address, 32 bits, signed */
+	/* There is a first one, also if count is 0: then nothing is in it. */
 	const struct pasta_gpu_place *places;
-	uint64_t *counts; /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PLACES(count) */
-	uint32_t *hints;  /* PASTA_GPU_HINTS: the place where an instruction was last, or anything
-			     below count; by its address */
+	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PLACES(count) */
 	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
 	struct pasta_gpu_blocks blocks;
 	/* By reducer. key0 of sites is the instruction's address; key1 of SITE_OBJECT is a place,
 	 * that of DIVERGE the active threads. Where index is NULL there is none. */
 	struct pasta_gpu_table tables[PASTA_REDUCERS];
+	/* Where instructions were last, by their addresses; at first 0. They are here, and not
+	 * pointed to, since each access begins with one. */
+	uint32_t hints[PASTA_GPU_HINTS];
 };
 
 /* The key of a block that ran so many ns: the least of its bucket, 8 an octave; below 8 each has
@@ -149,7 +151,7 @@ PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 48);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 88 + 32 * PASTA_REDUCERS);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 80 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
 PASTA_GPU_AT(pasta_gpu_place, last, 8);
 PASTA_GPU_AT(pasta_gpu_row, loads, 16);
 PASTA_GPU_AT(pasta_gpu_row, extra, 40);
@@ -165,9 +167,9 @@ PASTA_GPU_AT(pasta_gpu_blocks, max, 16);
 PASTA_GPU_AT(pasta_gpu_launch, number, 16);
 PASTA_GPU_AT(pasta_gpu_launch, base, 24);
 PASTA_GPU_AT(pasta_gpu_launch, places, 32);
-PASTA_GPU_AT(pasta_gpu_launch, hints, 48);
-PASTA_GPU_AT(pasta_gpu_launch, raw, 56);
-PASTA_GPU_AT(pasta_gpu_launch, blocks, 64);
-PASTA_GPU_AT(pasta_gpu_launch, tables, 88);
+PASTA_GPU_AT(pasta_gpu_launch, raw, 48);
+PASTA_GPU_AT(pasta_gpu_launch, blocks, 56);
+PASTA_GPU_AT(pasta_gpu_launch, tables, 80);
+PASTA_GPU_AT(pasta_gpu_launch, hints, 80 + 32 * PASTA_REDUCERS);
 
 #endif

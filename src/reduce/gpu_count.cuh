@@ -116,16 +116,14 @@ INLINE uint32_t *hint_of(const struct access *a)
 {
 	uint32_t n = (uint32_t)(a->pc >> 4);
 
-	return &a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
+	return (uint32_t *)&a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
 }
 
 /* Instructions tend to stay where they were: whether all lanes are there. */
 INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
-	const struct pasta_gpu_launch *l = a->launch;
-
-	return __all_sync(a->mask, hint < l->count &&
-					   is_within(&l->places[hint], a->addr, reach_of(a->size)));
+	return __all_sync(a->mask,
+			  is_within(&a->launch->places[hint], a->addr, reach_of(a->size)));
 }
 
 /* Each lane looks for its own place, which takes no longer than one of them would. */

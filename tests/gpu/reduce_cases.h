@@ -313,6 +313,8 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 		(struct pasta_gpu_place *)memory_new((count + 1) * sizeof(*places), false);
 
 	oracle_places(o, places);
+	if (!count)
+		places[0] = (struct pasta_gpu_place){1, 0};
 	l->reducers = reducers | PASTA_REDUCE_BIT(BLOCK);
 	l->page_shift = SHIFT;
 	l->count = count;
@@ -322,7 +324,6 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->places = places;
 	l->counts = (uint64_t *)memory_new(
 		PASTA_GPU_PLACES(count) * PASTA_GPU_COUNTERS * sizeof(*l->counts), false);
-	l->hints = (uint32_t *)memory_new(PASTA_GPU_HINTS * sizeof(*l->hints), false);
 	l->blocks.begin = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.end = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.max = blocks;

@@ -6,7 +6,7 @@
 #include "handlers/sanitizer/sanitizer.h"
 #include "unit/agent_run.h"
 
-enum { THREADS = 4, TURNS = 60, PAGES = 20000, ROWS_MAX = 1 << 16 };
+enum { THREADS = 4, TURNS = 60, PLACES = 20000, ROWS_MAX = 1 << 16 };
 
 static struct pasta_access_sum rows[ROWS_MAX];
 static size_t row_count;
@@ -148,9 +148,9 @@ static void rows_of_all_tables_are_what_a_kernel_did(void **state)
 	assert_int_equal(r.bytes, 406);
 }
 
-static void use_many_pages(void)
+static void use_many_sites(void)
 {
-	struct fake_access *a = calloc(PAGES, sizeof(*a));
+	struct fake_access *a = calloc(PLACES, sizeof(*a));
 	void *context, *stream, *module;
 	uint64_t addr;
 
@@ -158,11 +158,11 @@ static void use_many_pages(void)
 	context = fake_context(0);
 	stream = fake_stream(context);
 	module = fake_module(context);
-	addr = fake_alloc(context, (uint64_t)PAGES << 12, 0);
-	for (uint32_t i = 0; i < PAGES; i++)
-		a[i] = (struct fake_access){fake_pc(module), addr + ((uint64_t)i << 12), 1, 4,
+	addr = fake_alloc(context, 4096, 0);
+	for (uint32_t i = 0; i < PLACES; i++)
+		a[i] = (struct fake_access){fake_pc(module) + 16 * i, addr, 1, 4,
 					    PASTA_ACCESS_LOAD};
-	launch_one(stream, module, a, PAGES);
+	launch_one(stream, module, a, PLACES);
 	end();
 	free(a);
 }
@@ -170,9 +170,9 @@ static void use_many_pages(void)
 static void what_a_table_has_no_room_for_is_in_one_row_more(void **state)
 {
 	(void)state;
-	run_and_read("0x6,launches=0", use_many_pages);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).loads, PAGES);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER).loads, PAGES - 16384);
+	run_and_read("0xa,launches=0", use_many_sites);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).loads, PLACES);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, PASTA_KEY_OTHER).loads, PLACES - 16384);
 }
 
 /* As PyTorch's allocator does; and the driver tells of its memory once more. */

@@ -2,7 +2,7 @@
  * slots.c - memory of devices where launches count.
  *
  * At most 128 launches of a context, one a stream in general, and 256 MiB. A slot is, in this
- * order: the header, places; and what is zero when a launch begins: hints, times of blocks, tables
+ * order: the header, places; and what is zero when a launch begins: times of blocks, tables
  * and, last, counters, so that no more of them are zeroed than there are places.
  */
 #include <stdlib.h>
@@ -53,7 +53,6 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	piece(memory, &at, sizeof(*l));
 	l->places = piece(memory, &at, s->room * sizeof(*l->places));
 	s->zero = at;
-	l->hints = piece(memory, &at, PASTA_GPU_HINTS * sizeof(*l->hints));
 	if (san.reducers & PASTA_REDUCE_BIT(BLOCK)) {
 		l->blocks.begin = piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
 		l->blocks.end = piece(memory, &at, BLOCKS * sizeof(*l->blocks.end));
@@ -202,6 +201,7 @@ static void say_too_many(void)
 					     "those with the highest addresses are outside of all");
 }
 
+/* Where there are no objects, there is a place that has nothing in it. */
 static int send_places(struct san_slot *s, void *stream)
 {
 	struct pasta_gpu_place *places = malloc((s->sent + 1) * sizeof(*places));
@@ -209,9 +209,11 @@ static int send_places(struct san_slot *s, void *stream)
 
 	if (!places)
 		return -1;
+	places[0] = (struct pasta_gpu_place){1, 0};
 	for (uint32_t i = 0; i < s->sent; i++)
 		places[i] = (struct pasta_gpu_place){s->places[i].begin, s->places[i].last};
-	r = send((void *)s->image.places, places, s->sent * sizeof(*places), stream);
+	r = send((void *)s->image.places, places, (s->sent ? s->sent : 1) * sizeof(*places),
+		 stream);
 	free(places);
 	return r;
 }
