@@ -87,6 +87,9 @@ static void what_is_none_is_not_taken_for_one(void **state)
 
 	memset(w, 0, sizeof(w));
 	assert_false(pasta_tensormap_read(w, &m)); /* no address */
+	w[0] = 0xfe000000;
+	w[1] = 0x7fa5;
+	assert_false(pasta_tensormap_read(w, &m)); /* an address, and nothing else */
 	memset(w, 0xff, sizeof(w));
 	assert_false(pasta_tensormap_read(w, &m));
 	memcpy(w, made[3].words, sizeof(w));

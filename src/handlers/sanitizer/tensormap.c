@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* Words of 32 bits. The address; what it is made of; strides but the first, in units of 16 bytes;
- * one less than each dimension; and boxes and steps, which are not looked at. */
-enum { ADDR, FORM = 2, STRIDES = 3, DIMS = 8, WORDS = PASTA_TENSORMAP_BYTES / 4 };
+ * one less than each dimension; one less than the box's first dimension, in the topmost byte. */
+enum { ADDR, FORM = 2, STRIDES = 3, DIMS = 8, BOX = 13, WORDS = PASTA_TENSORMAP_BYTES / 4 };
 enum { ALIGN = 16 };
 
 /* Of the form: bits 4 to 6 are one less than the rank, 7 to 10 the type. */
@@ -51,6 +51,12 @@ static bool read_dims(const uint32_t *w, struct pasta_tensormap *m)
 	return !__builtin_mul_overflow(elements, m->element, &m->bytes);
 }
 
+/* A row of a box is a multiple of 16 bytes: so an address before zeros is no descriptor. */
+static bool is_box(uint32_t word, uint32_t element)
+{
+	return ((word >> 24) + 1) * element % ALIGN == 0;
+}
+
 bool pasta_tensormap_read(const void *bytes, struct pasta_tensormap *map)
 {
 	uint32_t w[WORDS];
@@ -61,7 +67,8 @@ bool pasta_tensormap_read(const void *bytes, struct pasta_tensormap *map)
 	map->rank = rank_of(w[FORM]);
 	map->element = element_of(w[FORM]);
 	return map->addr && map->addr % ALIGN == 0 && map->addr < UINT64_C(1) << 56 &&
-	       map->element && map->rank <= PASTA_TENSORMAP_RANK && read_dims(w, map);
+	       map->element && map->rank <= PASTA_TENSORMAP_RANK && is_box(w[BOX], map->element) &&
+	       read_dims(w, map);
 }
 
 static bool is_there(const struct pasta_tensormap *maps, size_t count,
