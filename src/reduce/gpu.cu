@@ -108,11 +108,19 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 	return 0;
 }
 
-/* One side of a copy; mask: the lanes that take part in it. */
+/*
+ * One side of a copy; mask: the lanes that take part in it. Sides in memory without objects count
+ * only where all that accesses such memory is patched, and by object alone it never is.
+ */
 struct side {
 	uint64_t addr;
 	uint32_t kind, space, mask;
 };
+
+INLINE bool is_counted(enum variant variant, const struct pasta_gpu_launch *l, uint32_t space)
+{
+	return space < PASTA_SPACE_LOCAL || (variant == VARIANT_all && l->spaces);
+}
 
 INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_t pc, uint32_t size,
 		 const struct side *from, const struct side *to)
@@ -129,15 +137,18 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 				   i ? to->mask : from->mask,
 				   lane_id()};
 
-		count(variant, &a);
+		if (is_counted(variant, l, a.space))
+			count(variant, &a);
 	}
 	if (variant != VARIANT_all) {
 		struct access a = {l,	       pc,	    from->addr, size,
 				   from->kind, from->space, from->mask, lane_id()};
 		struct access b = {l, pc, to->addr, size, to->kind, to->space, to->mask, lane_id()};
 
-		count(variant, &a);
-		count(variant, &b);
+		if (is_counted(variant, l, a.space))
+			count(variant, &a);
+		if (is_counted(variant, l, b.space))
+			count(variant, &b);
 	}
 }
 

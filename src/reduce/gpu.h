@@ -81,8 +81,9 @@ struct pasta_gpu_launch {
 	uint32_t count;	 /* of objects' places */
 	uint32_t every;	 /* only one block in so many; 1: all; never 0 */
 	uint32_t number; /* of the launch, in raw records */
-	uint32_t reserved;
-	uint64_t base; /* sites of raw records are differences to this address, 32 bits, signed */
+	uint32_t spaces; /* not 0: memory without objects counts also where a copy has it on one
+			    side: all its other instructions are patched as well */
+	uint64_t base;	 /* sites of raw records are differences to this address, 32 bits, signed */
 	const struct pasta_gpu_place *places;
 	uint64_t *counts; /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PLACES(count) */
 	uint32_t *hints;  /* PASTA_GPU_HINTS: the place where an instruction was last, or anything

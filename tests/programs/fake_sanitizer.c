@@ -3,6 +3,7 @@
 #include "fake_sanitizer.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -144,6 +145,72 @@ static void count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 	row->bytes += a->times * a->size * (a->kind == PASTA_ACCESS_ATOMIC ? 2 : 1);
 }
 
+/* As gpu_raw.cuh has it. False: there is no room. */
+static bool reserve(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
+{
+	uint64_t room = 2 * (uint64_t)raw->half;
+
+	*at = __atomic_fetch_add(&raw->head, count, __ATOMIC_RELAXED);
+	while (*at + count > __atomic_load_n(&raw->ring->taken, __ATOMIC_ACQUIRE) + room) {
+		if (__atomic_load_n(&raw->ring->stop, __ATOMIC_ACQUIRE)) {
+			__atomic_fetch_add(&raw->lost, count, __ATOMIC_RELAXED);
+			return false;
+		}
+		sched_yield();
+	}
+	return true;
+}
+
+static void put(const struct pasta_gpu_launch *l, const struct fake_access *a, uint64_t at,
+		uint32_t turn, uint32_t group, uint32_t thread)
+{
+	struct pasta_access *to = &l->raw->records[at & (2 * (uint64_t)l->raw->half - 1)];
+
+	to->addr = a->addr;
+	to->size = a->size;
+	to->site = (uint32_t)(a->pc - l->base);
+	to->group = group;
+	to->turn = turn;
+	to->thread = (uint16_t)thread;
+	to->kind = (uint8_t)a->kind;
+	to->space = PASTA_SPACE_GLOBAL;
+	__atomic_store_n(&to->launch, l->number, __ATOMIC_RELAXED);
+}
+
+static void put_request(const struct pasta_gpu_launch *l, const struct fake_access *a,
+			uint32_t group, uint32_t thread, uint32_t count)
+{
+	struct pasta_gpu_raw *raw = l->raw;
+	uint64_t at, half = raw->half, first;
+
+	if (!reserve(raw, count, &at))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		put(l, a, at + i, (uint32_t)at, group, thread + i);
+	first = half - (at & (half - 1)) < count ? half - (at & (half - 1)) : count;
+	__atomic_fetch_add(&raw->ring->filled[at / half & 1], first, __ATOMIC_ACQ_REL);
+	if (first < count)
+		__atomic_fetch_add(&raw->ring->filled[(at / half + 1) & 1], count - first,
+				   __ATOMIC_ACQ_REL);
+}
+
+/* Thread after thread, block after block, a warp at a time. */
+static void put_raw(const struct pasta_gpu_launch *l, const struct fake_kernel *k,
+		    const struct fake_access *a)
+{
+	uint64_t threads = (uint64_t)k->grid * k->block, i = 0;
+
+	while (l->raw && i < a->times) {
+		uint64_t at = i % threads, left = a->times - i;
+		uint32_t thread = (uint32_t)(at % k->block), count = k->block - thread;
+
+		count = count < 32 - thread % 32 ? count : 32 - thread % 32;
+		count = left < count ? (uint32_t)left : count;
+		put_request(l, a, (uint32_t)(at / k->block), thread, count);
+		i += count;
+	}
+}
+
 static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 {
 	for (uint32_t i = 0; i < k->count; i++) {
@@ -155,6 +222,7 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 			  0, a);
 		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, 0, a);
 		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a->addr), a);
+		put_raw(l, k, a);
 	}
 	for (uint32_t i = 0; l->blocks.begin && i < k->grid && i < l->blocks.max; i++) {
 		l->blocks.begin[i] = 1000;
@@ -605,6 +673,29 @@ FAKE_EXPORT int sanitizerAlloc(void *context, void **memory, size_t size)
 
 FAKE_EXPORT int sanitizerFree(void *context, void *memory);
 FAKE_EXPORT int sanitizerFree(void *context, void *memory)
+{
+	(void)context;
+	free(memory);
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerAllocHost(void *context, void **memory, size_t size);
+FAKE_EXPORT int sanitizerAllocHost(void *context, void **memory, size_t size)
+{
+	struct san_memory_data d = {.bytes = size, .context = context, .flags = SAN_MEMORY_HOST};
+	int r = result_of("sanitizerAllocHost");
+
+	if (r != SAN_OK)
+		return r;
+	*memory = malloc(size);
+	memset(*memory, 0xa5, size);
+	d.addr = (uintptr_t)*memory;
+	call(SAN_RESOURCE, SAN_HOST_ALLOC, &d);
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerFreeHost(void *context, void *memory);
+FAKE_EXPORT int sanitizerFreeHost(void *context, void *memory)
 {
 	(void)context;
 	free(memory);

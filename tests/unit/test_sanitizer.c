@@ -11,7 +11,7 @@ enum { THREADS = 4, TURNS = 60, PAGES = 20000, ROWS_MAX = 1 << 16 };
 static struct pasta_access_sum rows[ROWS_MAX];
 static size_t row_count;
 static struct pasta_object objects[64];
-static size_t object_count, refused, lost;
+static size_t object_count, refused, lost, batched;
 
 /* -- In a child -- */
 
@@ -55,6 +55,8 @@ static void take(const struct pasta_event *ev)
 		refused++;
 	else if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST)
 		lost++;
+	else if (ev->kind == PASTA_ACCESS_BATCH)
+		batched += ev->access_batch.count;
 }
 
 static void run_and_read(const char *words, void (*body)(void))
@@ -63,7 +65,7 @@ static void run_and_read(const char *words, void (*body)(void))
 	struct pasta_stream *s;
 
 	setenv(PASTA_ENV_ACCESSES, words, 1);
-	row_count = object_count = refused = lost = 0;
+	row_count = object_count = refused = lost = batched = 0;
 	assert_int_equal(in_child(body), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
@@ -252,6 +254,35 @@ static void threads_with_streams_of_their_own_lose_nothing(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* Each access is counted by the host, or kept: none is lost. */
+static void threads_whose_accesses_the_host_counts_lose_nothing(void **state)
+{
+	(void)state;
+	run_and_read("0xa,launches=0,host", use_threads);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE).stores, 0);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(refused, 0);
+	assert_int_equal(lost, 0);
+}
+
+static void threads_whose_accesses_are_kept_lose_nothing(void **state)
+{
+	(void)state;
+	run_and_read("0xa,launches=0,raw", use_threads);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(batched, THREADS * TURNS * 3);
+	assert_int_equal(refused, 0);
+	assert_int_equal(lost, 0);
+}
+
+static void accesses_are_kept_where_calls_are_held_up(void **state)
+{
+	setenv("FAKE_SANITIZER_HELD", "1", 1);
+	threads_whose_accesses_are_kept_lose_nothing(state);
+	unsetenv("FAKE_SANITIZER_HELD");
+}
+
 static void threads_that_hold_up_others_calls_lose_nothing(void **state)
 {
 	setenv("FAKE_SANITIZER_HELD", "1", 1);
@@ -268,6 +299,9 @@ int main(void)
 		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
 		TEST(threads_with_streams_of_their_own_lose_nothing),
 		TEST(threads_that_hold_up_others_calls_lose_nothing),
+		TEST(threads_whose_accesses_the_host_counts_lose_nothing),
+		TEST(threads_whose_accesses_are_kept_lose_nothing),
+		TEST(accesses_are_kept_where_calls_are_held_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@ struct san_reading {
 	uint32_t count[PASTA_REDUCERS];
 	uint64_t *begin, *end; /* of blocks */
 	uint32_t blocks;
+	struct pasta_gpu_raw raw;
 };
 
 /* -- Reading -- */
@@ -49,6 +50,8 @@ static bool get_all(const struct san_slot *s, struct san_reading *r, int *result
 	bool got = true;
 
 	*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header), s->handle);
+	if (*result == SAN_OK && l->raw)
+		*result = SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw), s->handle);
 	if (*result != SAN_OK)
 		return false;
 	if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
@@ -70,6 +73,11 @@ struct san_reading *san_read(const struct san_slot *s, int *result)
 		return r;
 	san_reading_free(r);
 	return NULL;
+}
+
+const struct pasta_gpu_raw *san_reading_raw(const struct san_reading *r)
+{
+	return &r->raw;
 }
 
 void san_reading_free(struct san_reading *r)

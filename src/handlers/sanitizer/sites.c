@@ -18,7 +18,7 @@ static void find_line(const struct san_slot *s, uint64_t offset, struct pasta_ev
 }
 
 /* One that is outside of the kernel is in a function that it calls. */
-static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, uint32_t kind)
+static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, uint32_t flags)
 {
 	bool inside = pc - s->pc < s->pc_size;
 	struct pasta_event ev;
@@ -34,7 +34,7 @@ static void emit_site(const struct san_slot *s, uint64_t pc, uint32_t number, ui
 	ev.site.id = number;
 	ev.site.function = pasta_intern_str(s->function);
 	ev.site.callee = pasta_intern_str(place);
-	ev.site.flags = kind;
+	ev.site.flags = flags;
 	pthread_mutex_lock(&san.lock);
 	if (inside)
 		find_line(s, pc - s->pc, &ev);
@@ -83,8 +83,8 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 	emit_unseen(kernel, "textures and surfaces", f->mix.textures);
 }
 
-/* Two threads may fold launches of one module. */
-uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
+/* Many threads may tell of launches of one module. */
+uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 {
 	struct san_module *m = s->module;
 	uint32_t *at, number = 0;
@@ -101,6 +101,6 @@ uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
 	number = at ? *at : 0;
 	pthread_mutex_unlock(&san.lock);
 	if (is_new)
-		emit_site(s, pc, number, kind);
+		emit_site(s, pc, number, flags);
 	return number;
 }
