@@ -90,8 +90,9 @@ struct pasta_gpu_launch {
 			     below count; by its address */
 	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
 	struct pasta_gpu_blocks blocks;
-	/* By reducer. key0 of sites is the instruction's address; key1 of SITE_OBJECT is a place,
-	 * that of DIVERGE the active threads. Where index is NULL there is none. */
+	/* By reducer. key0 of sites is the instruction's address; key1 of SITE is what an event
+	 * SITE has as flags, so that a copy has two rows, that of SITE_OBJECT is a place, that of
+	 * DIVERGE the active threads. Where index is NULL there is none. */
 	struct pasta_gpu_table tables[PASTA_REDUCERS];
 };
 

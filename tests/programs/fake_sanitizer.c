@@ -96,26 +96,39 @@ static void call(int domain, uint32_t id, const void *data)
 
 /* -- What patches do -- */
 
-static uint32_t place_of(const struct pasta_gpu_launch *l, uint64_t addr)
+static uint32_t kind_of(const struct fake_access *a)
 {
+	return a->kind & 0xff;
+}
+
+static uint32_t space_of(const struct fake_access *a)
+{
+	return a->kind >> 8;
+}
+
+static uint32_t place_of(const struct pasta_gpu_launch *l, const struct fake_access *a)
+{
+	if (space_of(a) >= PASTA_SPACE_LOCAL)
+		return PASTA_GPU_SPACE(l->count, space_of(a));
 	for (uint32_t i = 0; i < l->count; i++)
-		if (addr >= l->places[i].begin && addr <= l->places[i].last)
+		if (a->addr >= l->places[i].begin && a->addr <= l->places[i].last)
 			return i;
 	return PASTA_GPU_NOWHERE(l->count);
 }
 
 static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a)
 {
-	uint32_t place = place_of(l, a->addr);
+	uint32_t place = place_of(l, a);
 	uint64_t *c = l->counts + (size_t)place * PASTA_GPU_COUNTERS;
 	uint32_t log2 = (uint32_t)__builtin_ctz(a->size);
 
 	if (a->size & (a->size - 1) || log2 >= PASTA_GPU_SIZES) {
-		c[PASTA_GPU_LOADS] += a->kind & PASTA_ACCESS_LOAD ? a->times : 0;
-		c[PASTA_GPU_STORES] += a->kind & PASTA_ACCESS_STORE ? a->times : 0;
-		c[PASTA_GPU_BYTES] += a->times * a->size * (a->kind == PASTA_ACCESS_ATOMIC ? 2 : 1);
+		c[PASTA_GPU_LOADS] += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
+		c[PASTA_GPU_STORES] += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
+		c[PASTA_GPU_BYTES] +=
+			a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);
 	} else {
-		c[PASTA_GPU_OF(a->kind, log2)] += a->times;
+		c[PASTA_GPU_OF(kind_of(a), log2)] += a->times;
 	}
 	if (place < l->count && a->addr + a->size - 1 > l->places[place].last)
 		c[PASTA_GPU_CROSS] += a->times;
@@ -140,9 +153,9 @@ static void count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 	if (!row || row == &t->rows[t->count])
 		t->count++;
 	row = row ? row : &t->rows[t->max];
-	row->loads += a->kind & PASTA_ACCESS_LOAD ? a->times : 0;
-	row->stores += a->kind & PASTA_ACCESS_STORE ? a->times : 0;
-	row->bytes += a->times * a->size * (a->kind == PASTA_ACCESS_ATOMIC ? 2 : 1);
+	row->loads += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
+	row->stores += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
+	row->bytes += a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);
 }
 
 /* As gpu_raw.cuh has it. False: there is no room. */
@@ -172,8 +185,8 @@ static void put(const struct pasta_gpu_launch *l, const struct fake_access *a, u
 	to->group = group;
 	to->turn = turn;
 	to->thread = (uint16_t)thread;
-	to->kind = (uint8_t)a->kind;
-	to->space = PASTA_SPACE_GLOBAL;
+	to->kind = (uint8_t)kind_of(a);
+	to->space = (uint8_t)space_of(a);
 	__atomic_store_n(&to->launch, l->number, __ATOMIC_RELAXED);
 }
 
@@ -218,10 +231,11 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 
 		if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
 			count_object(l, a);
-		count_row(&l->tables[PASTA_REDUCE_PAGE], a->addr >> l->page_shift << l->page_shift,
-			  0, a);
-		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, 0, a);
-		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a->addr), a);
+		if (space_of(a) < PASTA_SPACE_LOCAL)
+			count_row(&l->tables[PASTA_REDUCE_PAGE],
+				  a->addr >> l->page_shift << l->page_shift, 0, a);
+		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, a->kind, a);
+		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a), a);
 		put_raw(l, k, a);
 	}
 	for (uint32_t i = 0; l->blocks.begin && i < k->grid && i < l->blocks.max; i++) {
