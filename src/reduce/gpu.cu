@@ -108,36 +108,48 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 	return 0;
 }
 
-/* One side of a copy; mask: the lanes that take part in it. */
+/*
+ * One side of a copy; mask: the lanes that take part in it. Sides in memory without objects count
+ * only where all that accesses such memory is patched, and by object alone it never is.
+ */
 struct side {
 	uint64_t addr;
 	uint32_t kind, space, mask;
 };
 
+INLINE bool is_counted(enum variant variant, const struct pasta_gpu_launch *l, uint32_t space)
+{
+	return space < PASTA_SPACE_LOCAL || (variant == VARIANT_all && l->spaces);
+}
+
 INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_t pc, uint32_t size,
-		 const struct side *from, const struct side *to)
+		 const struct side *first, const struct side *second)
 {
 	/* The code is long: once for both. It is short by object, and shorter for a given side. */
 #pragma unroll 1
 	for (uint32_t i = 0; variant == VARIANT_all && i < 2; i++) {
 		struct access a = {l,
 				   pc,
-				   i ? to->addr : from->addr,
+				   i ? second->addr : first->addr,
 				   size,
-				   i ? to->kind : from->kind,
-				   i ? to->space : from->space,
-				   i ? to->mask : from->mask,
+				   i ? second->kind : first->kind,
+				   i ? second->space : first->space,
+				   i ? second->mask : first->mask,
 				   lane_id()};
 
-		count(variant, &a);
+		if (is_counted(variant, l, a.space))
+			count(variant, &a);
 	}
 	if (variant != VARIANT_all) {
-		struct access a = {l,	       pc,	    from->addr, size,
-				   from->kind, from->space, from->mask, lane_id()};
-		struct access b = {l, pc, to->addr, size, to->kind, to->space, to->mask, lane_id()};
+		struct access a = {l,		pc,	      first->addr, size,
+				   first->kind, first->space, first->mask, lane_id()};
+		struct access b = {l,		 pc,		second->addr, size,
+				   second->kind, second->space, second->mask, lane_id()};
 
-		count(variant, &a);
-		count(variant, &b);
+		if (is_counted(variant, l, a.space))
+			count(variant, &a);
+		if (is_counted(variant, l, b.space))
+			count(variant, &b);
 	}
 }
 
@@ -172,7 +184,11 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 		struct side from = {src, PASTA_ACCESS_LOAD, src_space, one};
 		struct side to = {dst, dst_kind, dst_space, one};
 
-		copy(variant, l, pc, blocks * BULK, &from, &to);
+		/* The side that has objects is first: raw accesses name the site by it. */
+		if (dst_space == PASTA_SPACE_GLOBAL)
+			copy(variant, l, pc, blocks * BULK, &to, &from);
+		else
+			copy(variant, l, pc, blocks * BULK, &from, &to);
 	}
 	return 0;
 }

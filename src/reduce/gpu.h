@@ -81,15 +81,17 @@ struct pasta_gpu_launch {
 	uint32_t count;	 /* of objects' places */
 	uint32_t every;	 /* only one block in so many; 1: all; never 0 */
 	uint32_t number; /* of the launch, in raw records */
-	uint32_t reserved;
-	uint64_t base; /* sites of raw records are differences to this address, 32 bits, signed */
+	uint32_t spaces; /* not 0: memory without objects counts also where a copy has it on one
+			    side: all its other instructions are patched as well */
+	uint64_t base;	 /* sites of raw records are differences to this address, 32 bits, signed */
 	/* There is a first one, also if count is 0: then nothing is in it. */
 	const struct pasta_gpu_place *places;
 	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PLACES(count) */
 	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
 	struct pasta_gpu_blocks blocks;
-	/* By reducer. key0 of sites is the instruction's address; key1 of SITE_OBJECT is a place,
-	 * that of DIVERGE the active threads. Where index is NULL there is none. */
+	/* By reducer. key0 of sites is the instruction's address; key1 of SITE is what an event
+	 * SITE has as flags, so that a copy has two rows, that of SITE_OBJECT is a place, that of
+	 * DIVERGE the active threads. Where index is NULL there is none. */
 	struct pasta_gpu_table tables[PASTA_REDUCERS];
 	/* Where instructions were last, by their addresses; at first 0. They are here, and not
 	 * pointed to, since each access begins with one. */

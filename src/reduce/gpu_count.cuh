@@ -333,6 +333,8 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct whe
 		return;
 	if (reducer == PASTA_REDUCE_PAGE)
 		of_pages(a, &add);
+	else if (reducer == PASTA_REDUCE_SITE)
+		add.key1 = a->kind | a->space << 8;
 	else if (reducer == PASTA_REDUCE_SITE_OBJECT)
 		add.key1 = w->place, add.group = w->group;
 	if (reducer == PASTA_REDUCE_SITE || reducer == PASTA_REDUCE_SITE_OBJECT)

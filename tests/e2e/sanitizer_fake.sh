@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # sanitizer_fake.sh - without a GPU, on a fake of the Compute Sanitizer: what is counted is what the
 # program's kernels did.
-# timeout: 180
+# timeout: 300
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 programs=$BUILD/tests/programs
@@ -103,6 +103,66 @@ python3 - sites.dump <<-'END' || failed "sites"
 	if rows != want or len(sites) != 5:
 	    sys.exit(f"got {dict(rows)} of {len(sites)} sites, wanted {want}")
 END
+
+# -- Each access by itself: kept, and counted by the host --
+# traced NAME - what mem_trace has of each launch, the same lines once.
+traced() {
+	json "$1/results/report.json" \
+		'"\n".join(sorted({" ".join(map(str, [r[0], *r[2:7]])) for o in d["tools"] for t in o["tables"] if o["name"] == "mem_trace" and t["name"] == "launches" for r in t["rows"]}))'
+}
+record trace 0 -t mem_trace --all -- windows 5
+clean trace
+launches trace "counted 6 sampled 0 filtered 0 refused 0"
+is "trace" "$(traced trace)" "other 170 117 60 1052 0
+window 170 117 60 1052 0"
+is "trace: no rows" "$(grep -c '"kind":"access_sum"' trace.dump)" 0
+record both 0 -t hotness,mem_trace --all -- all 50
+clean both
+exact both
+launches both "counted 200 sampled 0 filtered 0 refused 0"
+is "both" "$(traced both)" "one 170 117 60 1052 0
+two 170 117 60 1052 0"
+# More than the ring holds, again and again.
+record long 0 -t hotness,mem_trace --all -- long 3
+clean long
+exact long
+is "long" "$(traced long)" "long 1020000 702000 360000 6312000 0"
+record host 0 --processor cpu -t hotness,access_pattern --all -- all 50
+clean host
+exact host
+launches host "counted 200 sampled 0 filtered 0 refused 0"
+record longhost 0 --processor cpu -t hotness --all -- long 3
+clean longhost
+exact longhost
+for name in heldtrace heldhost; do
+	[ $name = heldhost ] && options="--processor cpu -t hotness" || options="-t hotness,mem_trace"
+	# shellcheck disable=SC2086
+	FAKE_SANITIZER_HELD=1 record $name 0 $options --all -- all 50
+	clean $name
+	exact $name
+	launches $name "counted 200 sampled 0 filtered 0 refused 0"
+done
+record graphtrace 0 -t hotness,mem_trace --all -- graphs 6
+clean graphtrace
+exact graphtrace
+is "graphtrace" "$(traced graphtrace)" "graph: node 55 55 0 440 0"
+record endtrace 0 -t hotness,mem_trace --all -- ends
+clean endtrace
+exact endtrace
+record forktrace 0 -t hotness,mem_trace --all -- fork 5
+clean forktrace
+exact forktrace
+record leavetrace 0 --processor cpu -t hotness --all -- _exit 5
+clean leavetrace
+exact leavetrace
+record stucktrace 0 -t hotness,mem_trace --all -- stuck
+has "stucktrace" stucktrace.err '^launches took [24]\.[0-9] s'
+record faulttrace 3 -t hotness,mem_trace --all -- fault 5
+clean faulttrace
+exact faulttrace
+FAKE_SANITIZER_FAIL=sanitizerAllocHost=2 record unpinned 0 -t mem_trace --all -- windows 2
+why unpinned "other: there is no pinned memory for raw accesses
+window: there is no pinned memory for raw accesses"
 
 # -- Sampling: a module is patched when it is to be counted, and not for ever --
 record windows 0 -t hotness -- windows 300

@@ -156,6 +156,8 @@ static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l,
 		uint64_t key1 =
 			reducer == PASTA_REDUCE_SITE_OBJECT ? object_of(o, row->key1) : row->key1;
 
+		if (reducer == PASTA_REDUCE_SITE)
+			key1 = 0; /* what it does, and where: the host has one row for all */
 		if (i == rows)
 			key0 = key1 = PASTA_KEY_OTHER;
 		add_line(to, reducer, key0, key1,

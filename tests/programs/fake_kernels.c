@@ -11,6 +11,7 @@
  *	queued	N launches that wait in a stream; their memory is freed and is another's meanwhile
  *	graphs	N graphs of five kernels
  *	windows	N launches of one kernel
+ *	long	N launches on each of two streams, of a kernel with a million accesses
  *	again	a new kernel, then N of an old one, three times, the last time twice as many
  *	stuck	a kernel that never ends, and launches after it, on its stream and on another
  *	fault	N launches, a kernel that fails, and more launches; exits with 3
@@ -227,6 +228,31 @@ static void windows(uint64_t n)
 	fake.synchronize(stream);
 }
 
+/* The accesses of launch, each so many times. */
+static void long_(uint64_t n)
+{
+	void *context = fake.context(0), *module = fake.module(context);
+	void *streams[2] = {fake.stream(context), fake.stream(context)};
+	uint64_t in = fake.alloc(context, 4096, 0), out = fake.alloc(context, 8192, 0);
+	uint64_t pc = fake.pc(module);
+	struct fake_access a[] = {
+		{pc + 0x10, in + 4, 600000, 4, PASTA_ACCESS_LOAD},
+		{pc + 0x20, in + 16, 60000, 16, PASTA_ACCESS_LOAD},
+		{pc + 0x30, out + 8, 300000, 8, PASTA_ACCESS_STORE},
+		{pc + 0x40, out, 42000, 4, PASTA_ACCESS_ATOMIC},
+		{pc + 0x50, out + 1, 18000, 12, PASTA_ACCESS_STORE},
+	};
+	struct fake_kernel k = {module, "long", 4, 80, a, 5, 0};
+
+	for (uint64_t i = 0; i < 2 * n; i++) {
+		fake.launch(streams[i % 2], &k);
+		for (uint32_t j = 0; j < 5; j++)
+			note(j < 2 ? 4096 : 8192, &a[j]);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		fake.synchronize(streams[i]);
+}
+
 static void again(uint64_t n)
 {
 	static const char *const names[] = {"first", "second", "third"};
@@ -358,6 +384,8 @@ int main(int argc, char **argv)
 		graphs(n);
 	else if (!strcmp(way, "windows"))
 		windows(n);
+	else if (!strcmp(way, "long"))
+		long_(n);
 	else if (!strcmp(way, "again"))
 		again(n);
 	else if (!strcmp(way, "stuck"))

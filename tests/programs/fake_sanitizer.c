@@ -3,6 +3,7 @@
 #include "fake_sanitizer.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -95,26 +96,39 @@ static void call(int domain, uint32_t id, const void *data)
 
 /* -- What patches do -- */
 
-static uint32_t place_of(const struct pasta_gpu_launch *l, uint64_t addr)
+static uint32_t kind_of(const struct fake_access *a)
 {
+	return a->kind & 0xff;
+}
+
+static uint32_t space_of(const struct fake_access *a)
+{
+	return a->kind >> 8;
+}
+
+static uint32_t place_of(const struct pasta_gpu_launch *l, const struct fake_access *a)
+{
+	if (space_of(a) >= PASTA_SPACE_LOCAL)
+		return PASTA_GPU_SPACE(l->count, space_of(a));
 	for (uint32_t i = 0; i < l->count; i++)
-		if (addr >= l->places[i].begin && addr <= l->places[i].last)
+		if (a->addr >= l->places[i].begin && a->addr <= l->places[i].last)
 			return i;
 	return PASTA_GPU_NOWHERE(l->count);
 }
 
 static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a)
 {
-	uint32_t place = place_of(l, a->addr);
+	uint32_t place = place_of(l, a);
 	uint64_t *c = l->counts + (size_t)place * PASTA_GPU_COUNTERS;
 	uint32_t log2 = (uint32_t)__builtin_ctz(a->size);
 
 	if (a->size & (a->size - 1) || log2 >= PASTA_GPU_SIZES) {
-		c[PASTA_GPU_LOADS] += a->kind & PASTA_ACCESS_LOAD ? a->times : 0;
-		c[PASTA_GPU_STORES] += a->kind & PASTA_ACCESS_STORE ? a->times : 0;
-		c[PASTA_GPU_BYTES] += a->times * a->size * (a->kind == PASTA_ACCESS_ATOMIC ? 2 : 1);
+		c[PASTA_GPU_LOADS] += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
+		c[PASTA_GPU_STORES] += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
+		c[PASTA_GPU_BYTES] +=
+			a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);
 	} else {
-		c[PASTA_GPU_OF(a->kind, log2)] += a->times;
+		c[PASTA_GPU_OF(kind_of(a), log2)] += a->times;
 	}
 	if (place < l->count && a->addr + a->size - 1 > l->places[place].last)
 		c[PASTA_GPU_CROSS] += a->times;
@@ -139,9 +153,75 @@ static void count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 	if (!row || row == &t->rows[t->count])
 		t->count++;
 	row = row ? row : &t->rows[t->max];
-	row->loads += a->kind & PASTA_ACCESS_LOAD ? a->times : 0;
-	row->stores += a->kind & PASTA_ACCESS_STORE ? a->times : 0;
-	row->bytes += a->times * a->size * (a->kind == PASTA_ACCESS_ATOMIC ? 2 : 1);
+	row->loads += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
+	row->stores += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
+	row->bytes += a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);
+}
+
+/* As gpu_raw.cuh has it. False: there is no room. */
+static bool reserve(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
+{
+	uint64_t room = 2 * (uint64_t)raw->half;
+
+	*at = __atomic_fetch_add(&raw->head, count, __ATOMIC_RELAXED);
+	while (*at + count > __atomic_load_n(&raw->ring->taken, __ATOMIC_ACQUIRE) + room) {
+		if (__atomic_load_n(&raw->ring->stop, __ATOMIC_ACQUIRE)) {
+			__atomic_fetch_add(&raw->lost, count, __ATOMIC_RELAXED);
+			return false;
+		}
+		sched_yield();
+	}
+	return true;
+}
+
+static void put(const struct pasta_gpu_launch *l, const struct fake_access *a, uint64_t at,
+		uint32_t turn, uint32_t group, uint32_t thread)
+{
+	struct pasta_access *to = &l->raw->records[at & (2 * (uint64_t)l->raw->half - 1)];
+
+	to->addr = a->addr;
+	to->size = a->size;
+	to->site = (uint32_t)(a->pc - l->base);
+	to->group = group;
+	to->turn = turn;
+	to->thread = (uint16_t)thread;
+	to->kind = (uint8_t)kind_of(a);
+	to->space = (uint8_t)space_of(a);
+	__atomic_store_n(&to->launch, l->number, __ATOMIC_RELAXED);
+}
+
+static void put_request(const struct pasta_gpu_launch *l, const struct fake_access *a,
+			uint32_t group, uint32_t thread, uint32_t count)
+{
+	struct pasta_gpu_raw *raw = l->raw;
+	uint64_t at, half = raw->half, first;
+
+	if (!reserve(raw, count, &at))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		put(l, a, at + i, (uint32_t)at, group, thread + i);
+	first = half - (at & (half - 1)) < count ? half - (at & (half - 1)) : count;
+	__atomic_fetch_add(&raw->ring->filled[at / half & 1], first, __ATOMIC_ACQ_REL);
+	if (first < count)
+		__atomic_fetch_add(&raw->ring->filled[(at / half + 1) & 1], count - first,
+				   __ATOMIC_ACQ_REL);
+}
+
+/* Thread after thread, block after block, a warp at a time. */
+static void put_raw(const struct pasta_gpu_launch *l, const struct fake_kernel *k,
+		    const struct fake_access *a)
+{
+	uint64_t threads = (uint64_t)k->grid * k->block, i = 0;
+
+	while (l->raw && i < a->times) {
+		uint64_t at = i % threads, left = a->times - i;
+		uint32_t thread = (uint32_t)(at % k->block), count = k->block - thread;
+
+		count = count < 32 - thread % 32 ? count : 32 - thread % 32;
+		count = left < count ? (uint32_t)left : count;
+		put_request(l, a, (uint32_t)(at / k->block), thread, count);
+		i += count;
+	}
 }
 
 static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
@@ -151,10 +231,12 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 
 		if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
 			count_object(l, a);
-		count_row(&l->tables[PASTA_REDUCE_PAGE], a->addr >> l->page_shift << l->page_shift,
-			  0, a);
-		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, 0, a);
-		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a->addr), a);
+		if (space_of(a) < PASTA_SPACE_LOCAL)
+			count_row(&l->tables[PASTA_REDUCE_PAGE],
+				  a->addr >> l->page_shift << l->page_shift, 0, a);
+		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, a->kind, a);
+		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a), a);
+		put_raw(l, k, a);
 	}
 	for (uint32_t i = 0; l->blocks.begin && i < k->grid && i < l->blocks.max; i++) {
 		l->blocks.begin[i] = 1000;
@@ -611,6 +693,29 @@ FAKE_EXPORT int sanitizerFree(void *context, void *memory)
 	return SAN_OK;
 }
 
+FAKE_EXPORT int sanitizerAllocHost(void *context, void **memory, size_t size);
+FAKE_EXPORT int sanitizerAllocHost(void *context, void **memory, size_t size)
+{
+	struct san_memory_data d = {.bytes = size, .context = context, .flags = SAN_MEMORY_HOST};
+	int r = result_of("sanitizerAllocHost");
+
+	if (r != SAN_OK)
+		return r;
+	*memory = malloc(size);
+	memset(*memory, 0xa5, size);
+	d.addr = (uintptr_t)*memory;
+	call(SAN_RESOURCE, SAN_HOST_ALLOC, &d);
+	return SAN_OK;
+}
+
+FAKE_EXPORT int sanitizerFreeHost(void *context, void *memory);
+FAKE_EXPORT int sanitizerFreeHost(void *context, void *memory)
+{
+	(void)context;
+	free(memory);
+	return SAN_OK;
+}
+
 FAKE_EXPORT int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *stream);
 FAKE_EXPORT int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *stream)
 {
@@ -649,6 +754,13 @@ FAKE_EXPORT int sanitizerMemset(void *to, int value, size_t size, void *stream)
 	return SAN_OK;
 }
 
+/* Kernels of other streams may be adding there: words are whole. */
+static void read_words(uint64_t *to, const uint64_t *from, size_t size)
+{
+	for (size_t i = 0; i < size / sizeof(*to); i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
 FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream);
 FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream)
 {
@@ -657,7 +769,7 @@ FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, v
 	hold();
 	r = fake_synchronize(stream);
 	if (r == SAN_OK)
-		memcpy(to, from, size);
+		read_words(to, from, size);
 	let_go();
 	return r;
 }

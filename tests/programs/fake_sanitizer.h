@@ -20,7 +20,7 @@
 /* So many accesses of one instruction to one address. */
 struct fake_access {
 	uint64_t pc, addr, times;
-	uint32_t size, kind;
+	uint32_t size, kind; /* kind, and 256 times the space */
 };
 
 enum { FAKE_NEVER = -1, FAKE_FAULTS = -2 };

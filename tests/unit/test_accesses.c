@@ -740,7 +740,7 @@ static size_t make_requests(void)
 	return n;
 }
 
-static uint32_t same_site(void *ctx, void *data, uint64_t addr)
+static uint32_t same_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
 {
 	(void)ctx;
 	(void)data;

@@ -156,11 +156,11 @@ static int rewind_device(void *ctx)
 	return 0;
 }
 
-static uint32_t site_at(void *ctx, void *data, uint64_t addr)
+static uint32_t site_at(void *ctx, void *data, uint64_t addr, uint32_t flags)
 {
 	(void)ctx;
 	atomic_fetch_add(&asked, 1);
-	if (data != &ring)
+	if (data != &ring || flags != PASTA_ACCESS_LOAD)
 		atomic_fetch_add(&wrong, 1);
 	return SITE_FIRST + (uint32_t)((int64_t)(addr - BASE) / 16 + 8);
 }
@@ -419,6 +419,31 @@ static void records_of_no_open_launch_are_nobodys(void **state)
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
+static void a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended(void **state)
+{
+	struct pasta_raw *r = begin(2, 0);
+	uint64_t came;
+
+	(void)state;
+	atomic_store(&held, true);
+	while (!atomic_load(&asked)) /* until a worker is at it */
+		request(0, 16, 1);
+	assert_int_equal(pasta_raw_abandon(r, fakes[0].number, 20), -ETIMEDOUT);
+	atomic_store(&held, false);
+	assert_int_equal(pasta_raw_flush(r, fakes[1].number, 20000), 0);
+	came = atomic_load(&fakes[0].came);
+	for (uint32_t i = 0; i < 2 * HALF / 32; i++) {
+		request(0, 32, 1);
+		request(2, 32, 1);
+	}
+	assert_int_equal(pasta_raw_flush(r, fakes[2].number, 20000), 0);
+	assert_int_equal(atomic_load(&fakes[2].came), 2 * HALF);
+	assert_int_equal(atomic_load(&fakes[0].came), came);
+	assert_true(atomic_load(&strays) > 0);
+	assert_int_equal(pasta_raw_abandon(r, fakes[3].number, 20000), 0);
+	assert_int_equal(pasta_raw_free(r), 0);
+}
+
 static void there_is_room_for_256_launches_at_once(void **state)
 {
 	struct pasta_raw *r = begin(1, 0);
@@ -457,6 +482,7 @@ int main(void)
 		TEST(what_a_lossy_device_loses_is_told),
 		TEST(kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck),
 		TEST(records_of_no_open_launch_are_nobodys),
+		TEST(a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended),
 		TEST(there_is_room_for_256_launches_at_once),
 		TEST(a_ring_of_the_wrong_size_is_refused),
 	};

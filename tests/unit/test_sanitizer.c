@@ -11,7 +11,8 @@ enum { THREADS = 4, TURNS = 60, PLACES = 20000, ROWS_MAX = 1 << 16 };
 static struct pasta_access_sum rows[ROWS_MAX];
 static size_t row_count;
 static struct pasta_object objects[64];
-static size_t object_count, refused, lost;
+static struct pasta_site sites[64];
+static size_t site_count, object_count, refused, lost, batched;
 
 /* -- In a child -- */
 
@@ -51,10 +52,14 @@ static void take(const struct pasta_event *ev)
 		rows[row_count++] = ev->access_sum;
 	else if (ev->kind == PASTA_OBJECT && object_count < 64)
 		objects[object_count++] = ev->object;
+	else if (ev->kind == PASTA_SITE && site_count < 64)
+		sites[site_count++] = ev->site;
 	else if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_REFUSED)
 		refused++;
 	else if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST)
 		lost++;
+	else if (ev->kind == PASTA_ACCESS_BATCH)
+		batched += ev->access_batch.count;
 }
 
 static void run_and_read(const char *words, void (*body)(void))
@@ -63,7 +68,7 @@ static void run_and_read(const char *words, void (*body)(void))
 	struct pasta_stream *s;
 
 	setenv(PASTA_ENV_ACCESSES, words, 1);
-	row_count = object_count = refused = lost = 0;
+	row_count = site_count = object_count = refused = lost = batched = 0;
 	assert_int_equal(in_child(body), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
@@ -146,6 +151,39 @@ static void rows_of_all_tables_are_what_a_kernel_did(void **state)
 	r = sum(PASTA_REDUCE_BLOCK, 96);
 	assert_int_equal(r.loads, 4);
 	assert_int_equal(r.bytes, 406);
+}
+
+/* An instruction that copies: from the memory of its block to an object. */
+static void use_a_copy(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a[3] = {{0}};
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	a[0] = (struct fake_access){fake_pc(module), 64, 5, 16,
+				    PASTA_ACCESS_LOAD | PASTA_SPACE_LOCAL << 8};
+	a[1] = (struct fake_access){fake_pc(module), fake_alloc(context, 4096, 0), 5, 16,
+				    PASTA_ACCESS_STORE};
+	a[2] = (struct fake_access){fake_pc(module) + 16, 64, 3, 4,
+				    PASTA_ACCESS_ATOMIC | PASTA_SPACE_LOCAL << 8};
+	launch_one(stream, module, a, 3);
+	end();
+}
+
+static void a_site_is_told_with_what_it_does_and_where(void **state)
+{
+	(void)state;
+	run_and_read("0x8,launches=0", use_a_copy);
+	assert_int_equal(site_count, 2);
+	assert_int_equal(sites[0].flags, PASTA_ACCESS_STORE);
+	assert_int_equal(sites[1].flags, PASTA_ACCESS_ATOMIC | PASTA_SPACE_LOCAL << 8);
+	assert_int_equal(row_count, 2);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[0].id).loads, 5);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[0].id).stores, 5);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[1].id).loads, 3);
 }
 
 static void use_many_sites(void)
@@ -252,6 +290,35 @@ static void threads_with_streams_of_their_own_lose_nothing(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* Each access is counted by the host, or kept: none is lost. */
+static void threads_whose_accesses_the_host_counts_lose_nothing(void **state)
+{
+	(void)state;
+	run_and_read("0xa,launches=0,host", use_threads);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE).stores, 0);
+	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(refused, 0);
+	assert_int_equal(lost, 0);
+}
+
+static void threads_whose_accesses_are_kept_lose_nothing(void **state)
+{
+	(void)state;
+	run_and_read("0xa,launches=0,raw", use_threads);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(batched, THREADS * TURNS * 3);
+	assert_int_equal(refused, 0);
+	assert_int_equal(lost, 0);
+}
+
+static void accesses_are_kept_where_calls_are_held_up(void **state)
+{
+	setenv("FAKE_SANITIZER_HELD", "1", 1);
+	threads_whose_accesses_are_kept_lose_nothing(state);
+	unsetenv("FAKE_SANITIZER_HELD");
+}
+
 static void threads_that_hold_up_others_calls_lose_nothing(void **state)
 {
 	setenv("FAKE_SANITIZER_HELD", "1", 1);
@@ -264,10 +331,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
 	const struct CMUnitTest tests[] = {
 		TEST(rows_of_all_tables_are_what_a_kernel_did),
+		TEST(a_site_is_told_with_what_it_does_and_where),
 		TEST(what_a_table_has_no_room_for_is_in_one_row_more),
 		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
 		TEST(threads_with_streams_of_their_own_lose_nothing),
 		TEST(threads_that_hold_up_others_calls_lose_nothing),
+		TEST(threads_whose_accesses_the_host_counts_lose_nothing),
+		TEST(threads_whose_accesses_are_kept_lose_nothing),
+		TEST(accesses_are_kept_where_calls_are_held_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,7 @@ void san_context_end(void *handle)
 	if (!c)
 		return;
 	san_drain_end(c, NULL);
+	san_ring_close(c);
 	pthread_mutex_lock(&san.lock);
 	c->broken = true;
 	c->handle = NULL;

@@ -59,7 +59,10 @@ static void tell(struct san_slot *s, const struct san_reading *r)
 		san_fold(s, r);
 	else
 		pasta_accesses_lost(s->launch, 1); /* how many there were nobody knows */
-	pasta_accesses_end(s->launch, true);
+	if (san_ring_end(s, r ? san_reading_raw(r) : NULL))
+		pasta_accesses_end(s->launch, true);
+	else
+		pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
 	san_module_put(s->module);
 	pthread_mutex_lock(&san.lock);
 	finished(s);
@@ -265,6 +268,8 @@ void san_drain_queue(struct san_slot *s)
 struct which {
 	const struct san_context *context; /* NULL: any */
 	const struct san_stream *stream;
+	const struct san_ring *ring; /* what it is set up before, on another stream than on */
+	const void *on;
 };
 
 enum { MOVING, READABLE, LEFT };
@@ -272,6 +277,8 @@ enum { MOVING, READABLE, LEFT };
 static bool is(const struct san_slot *s, const struct which *w, int sort)
 {
 	if ((w->context && s->context != w->context) || (w->stream && s->stream != w->stream))
+		return false;
+	if (w->ring && s != w->ring->first)
 		return false;
 	if (sort == READABLE)
 		return s->synced && !s->done && s->context->calls == SAN_HELD_CALLS;
@@ -287,6 +294,18 @@ static struct san_slot *find(const struct which *w, int sort)
 	while (s && !is(s, w, sort))
 		s = s->next_under_way;
 	return s;
+}
+
+/* Under the lock: what a ring is set up before may not be under way yet. */
+static bool is_moving(const struct which *w)
+{
+	const struct san_ring *ring = w->ring;
+
+	if (!ring)
+		return find(w, MOVING);
+	return ring->first && (!ring->made || ring->first->handle != w->on) &&
+	       !(ring->first->stream && ring->first->stream->stuck) &&
+	       !is_over(ring->first->context);
 }
 
 /* Under the lock. One that waits to be read, and has been, waits no longer: the reader may be held
@@ -311,7 +330,7 @@ static bool wait_for(const struct which *w)
 	struct timespec until = san_deadline(SAN_WAIT);
 	struct san_slot *s;
 
-	while (find(w, MOVING)) {
+	while (is_moving(w)) {
 		s = find(w, READABLE);
 		if (s) {
 			s->readers++;
@@ -339,10 +358,20 @@ void san_drain_wait(struct san_stream *stream)
 	pthread_mutex_unlock(&san.lock);
 }
 
+void san_drain_wait_ring(const struct san_ring *ring, const void *stream)
+{
+	const struct which w = {.ring = ring, .on = stream};
+
+	pthread_mutex_lock(&san.lock);
+	if (!wait_for(&w) && ring->first && ring->first->stream)
+		ring->first->stream->stuck = true;
+	pthread_mutex_unlock(&san.lock);
+}
+
 /* A reader of one that is given up finds it done, and tells nothing. */
 void san_drain_end(const struct san_context *context, const struct san_stream *stream)
 {
-	const struct which w = {context, stream};
+	const struct which w = {.context = context, .stream = stream};
 	struct san_slot *s;
 
 	pthread_mutex_lock(&san.lock);

@@ -11,6 +11,7 @@ struct san_reading {
 	uint32_t count[PASTA_REDUCERS];
 	uint64_t *begin, *end; /* of blocks */
 	uint32_t blocks;
+	struct pasta_gpu_raw raw;
 };
 
 /* -- Reading -- */
@@ -49,6 +50,8 @@ static bool get_all(const struct san_slot *s, struct san_reading *r, int *result
 	bool got = true;
 
 	*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header), s->handle);
+	if (*result == SAN_OK && l->raw)
+		*result = SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw), s->handle);
 	if (*result != SAN_OK)
 		return false;
 	if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
@@ -70,6 +73,11 @@ struct san_reading *san_read(const struct san_slot *s, int *result)
 		return r;
 	san_reading_free(r);
 	return NULL;
+}
+
+const struct pasta_gpu_raw *san_reading_raw(const struct san_reading *r)
+{
+	return &r->raw;
 }
 
 void san_reading_free(struct san_reading *r)
@@ -120,6 +128,14 @@ static void fold_object(const struct san_slot *s, uint64_t place, const uint64_t
 		pasta_accesses_add(s->launch, PASTA_REDUCE_OBJECT, &row);
 }
 
+/* Of a site. Only tables by site alone know where it is. */
+static uint32_t flags_of(enum pasta_reducer reducer, const struct pasta_gpu_row *from)
+{
+	if (reducer == PASTA_REDUCE_SITE)
+		return (uint32_t)from->key1;
+	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
+}
+
 static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 		     const struct pasta_gpu_row *from)
 {
@@ -133,11 +149,11 @@ static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 	if (!row.loads && !row.stores)
 		return;
 	if (reducer != PASTA_REDUCE_PAGE)
-		row.key0 = san_site(s, from->key0,
-				    (from->loads ? PASTA_ACCESS_LOAD : 0u) |
-					    (from->stores ? PASTA_ACCESS_STORE : 0u));
+		row.key0 = san_site(s, from->key0, flags_of(reducer, from));
 	if (!row.key0 && reducer != PASTA_REDUCE_PAGE)
 		row.key0 = PASTA_KEY_OTHER;
+	if (reducer == PASTA_REDUCE_SITE)
+		row.key1 = 0;
 	if (reducer == PASTA_REDUCE_SITE_OBJECT)
 		row.key1 = object_of(s, from->key1);
 	pasta_accesses_add(s->launch, reducer, &row);
@@ -175,12 +191,24 @@ static void fold_blocks(const struct san_slot *s, const struct san_reading *r)
 		pasta_accesses_add(s->launch, PASTA_REDUCE_BLOCK, &row);
 }
 
+/* A copy is told as what it does to memory that has objects: that side is first. */
+static void fold_sites(const struct san_slot *s, const struct san_reading *r)
+{
+	const struct pasta_gpu_row *rows = r->rows[PASTA_REDUCE_SITE];
+
+	for (uint32_t apart = 0; rows && apart < 2; apart++)
+		for (uint32_t i = 0; i < r->count[PASTA_REDUCE_SITE]; i++)
+			if ((rows[i].key1 >> 8 >= PASTA_SPACE_LOCAL) == apart)
+				fold_row(s, PASTA_REDUCE_SITE, &rows[i]);
+}
+
 void san_fold(const struct san_slot *s, const struct san_reading *r)
 {
+	fold_sites(s, r);
 	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PLACES(s->image.count); i++)
 		fold_object(s, i, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
 	for (uint32_t i = 0; i < PASTA_REDUCERS; i++) {
-		for (uint32_t k = 0; r->rows[i] && k < r->count[i]; k++)
+		for (uint32_t k = 0; i != PASTA_REDUCE_SITE && r->rows[i] && k < r->count[i]; k++)
 			fold_row(s, i, &r->rows[i][k]);
 		if (r->rows[i])
 			fold_other(s, i, &r->rows[i][r->count[i]]);

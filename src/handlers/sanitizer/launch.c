@@ -72,21 +72,25 @@ static void name_slot(struct san_slot *s, const struct work *w)
 	s->pc = learn_code(w, w->module);
 }
 
-static int hand_over(const struct work *w, struct san_slot *s, const struct pasta_version *version)
+static const char *hand_over(const struct work *w, struct san_slot *s,
+			     const struct pasta_version *version)
 {
-	int r;
+	const uint32_t *block = w->data->block;
+	const char *why;
 
 	name_slot(s, w);
 	san_drain_try(s, w->handle);
-	r = san_slot_fill(s, version, w->handle);
-	if (r == SAN_OK)
-		r = SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
-			     s->memory);
-	return r;
+	why = san_ring_begin(s, block[0] * block[1] * block[2]);
+	if (!why && (san_slot_fill(s, version, w->handle) != SAN_OK ||
+		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
+			      s->memory) != SAN_OK))
+		why = "its device's memory cannot be written";
+	return why;
 }
 
 static void give_back(struct san_slot *s)
 {
+	san_ring_cancel(s);
 	pthread_mutex_lock(&san.lock);
 	san_slot_give(s);
 	pthread_mutex_unlock(&san.lock);
@@ -128,9 +132,10 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 	s->launch = launch;
 	tell_tensors(w, version, launch);
 	san_coverage(w->module, w->data->function, w->symbol);
-	if (hand_over(w, s, version) != SAN_OK) {
+	why = hand_over(w, s, version);
+	if (why) {
 		give_back(s);
-		return "its device's memory cannot be written";
+		return why;
 	}
 	san_drain_begin(s);
 	w->module = NULL; /* it is the slot's */
@@ -147,8 +152,8 @@ static const char *count(struct work *w)
 
 	if (w->context->broken)
 		return "a kernel of its context has failed";
-	if (!san.reducers)
-		return "raw accesses of CUDA's kernels cannot be recorded";
+	if (!san.reducers && !san_ring_wanted())
+		return "nothing of what is wanted is counted on devices";
 	why = san_module_count(w->module);
 	if (why)
 		return why;

@@ -118,23 +118,29 @@ static const char *variant(void)
 
 	if (wanted && (!strcmp(wanted, "floor") || !strcmp(wanted, "naive")))
 		return wanted;
-	return san.reducers == PASTA_REDUCE_BIT(OBJECT) && !pasta_accesses_raw() &&
+	return san.reducers == PASTA_REDUCE_BIT(OBJECT) && !san_ring_wanted() &&
 			       pasta_accesses_blocks() == 1
 		       ? "object"
 		       : "all";
 }
 
+bool san_modules_spaces(void)
+{
+	return pasta_accesses_reducers() & SITES || pasta_accesses_raw();
+}
+
 static uint32_t classes(const char *which)
 {
-	uint32_t classes = 0;
+	uint32_t reducers = pasta_accesses_reducers(), classes = 0;
 
 	if (*which == 'f' || *which == 'n')
 		return PASTA_GPU_GLOBAL;
-	if (san.reducers & ~PASTA_REDUCE_BIT(BLOCK) || pasta_accesses_raw())
+	if (reducers & ~(PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR)) ||
+	    pasta_accesses_raw())
 		classes |= PASTA_GPU_GLOBAL;
-	if (san.reducers & SITES || pasta_accesses_raw())
+	if (san_modules_spaces())
 		classes |= PASTA_GPU_SHARED | PASTA_GPU_LOCAL;
-	return classes | (san.reducers & PASTA_REDUCE_BIT(BLOCK) ? PASTA_GPU_BLOCK : 0);
+	return classes | (reducers & PASTA_REDUCE_BIT(BLOCK) ? PASTA_GPU_BLOCK : 0);
 }
 
 static const char *patch_all(void *module)

@@ -135,8 +135,9 @@ static struct open *open_of(struct pasta_raw *r, uint32_t number)
 }
 
 /* Where the cache is full the handler is asked each time. */
-static uint32_t site_of(struct pasta_raw *r, struct open *o, uint32_t difference)
+static uint32_t site_of(struct pasta_raw *r, struct open *o, const struct pasta_access *a)
 {
+	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8;
 	uint32_t i = difference / 16 * UINT32_C(2654435761) % SITES, tries, site;
 	uint64_t cell = 0;
 
@@ -147,7 +148,8 @@ static uint32_t site_of(struct pasta_raw *r, struct open *o, uint32_t difference
 	}
 	if (cell && cell >> 32 == difference)
 		return (uint32_t)cell;
-	site = r->ops.site(r->ops.ctx, o->data, o->base + (uint64_t)(int64_t)(int32_t)difference);
+	site = r->ops.site(r->ops.ctx, o->data, o->base + (uint64_t)(int64_t)(int32_t)difference,
+			   flags);
 	if (!cell)
 		atomic_store_explicit(&o->sites[i], (uint64_t)difference << 32 | site,
 				      memory_order_relaxed);
@@ -169,7 +171,7 @@ static size_t sort_out(struct worker *w, struct open *o, uint32_t number)
 		}
 		if (o && (!count || a->site != difference)) {
 			difference = a->site;
-			site = site_of(w->raw, o, difference);
+			site = site_of(w->raw, o, a);
 		}
 		w->sorted[count] = *a;
 		w->sorted[count++].site = site;
@@ -479,8 +481,9 @@ static size_t gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 /* Under taking. Which launch lost them is not known: the first one that asks has them. */
 static void tell_lost(struct pasta_raw *r, const struct open *o, uint64_t lost)
 {
-	if (lost > r->lost)
-		r->ops.lost(o->launch, lost - r->lost);
+	if (lost <= r->lost) /* another has read it later, and was here first */
+		return;
+	r->ops.lost(o->launch, lost - r->lost);
 	r->lost = lost;
 }
 
@@ -502,12 +505,26 @@ static bool wait_done(struct pasta_raw *r, const struct timespec *until)
 	return !error;
 }
 
-static void close_one(struct pasta_raw *r, struct open *o)
+/* False: it was abandoned meanwhile. */
+static bool close_one(struct pasta_raw *r, struct open *o, uint32_t number)
+{
+	bool closed;
+
+	pthread_mutex_lock(&r->lock);
+	closed = atomic_load(&o->number) == number;
+	if (closed) {
+		atomic_store(&o->number, 0);
+		r->open_count--;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return closed;
+}
+
+/* Its place may be another's. */
+static void leave(struct pasta_raw *r, struct open *o)
 {
 	pthread_mutex_lock(&r->lock);
-	atomic_store(&o->number, 0);
 	o->launch = NULL;
-	r->open_count--;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -534,7 +551,22 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	pthread_mutex_unlock(&r->taking);
 	if (!wait_done(r, &until))
 		return -ETIMEDOUT;
-	close_one(r, o);
+	if (close_one(r, o, number))
+		leave(r, o);
+	return 0;
+}
+
+/* Whoever has found it open has a ticket by now. */
+int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
+{
+	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
+	struct open *o = open_of(r, number);
+
+	if (!o || !close_one(r, o, number))
+		return 0;
+	if (!wait_done(r, &until))
+		return -ETIMEDOUT;
+	leave(r, o);
 	return 0;
 }
 

@@ -25,9 +25,10 @@ struct pasta_raw_ops {
 	/* Set both to 0, and what else the device remembers of taken; while no launch is open, by a
 	 * thread that begins one. */
 	int (*rewind)(void *ctx);
-	/* The number of the SITE at an address, in a launch that data is of; 0: not known. By many
-	 * threads at once; asked once or a few times for each site of a launch. */
-	uint32_t (*site)(void *ctx, void *data, uint64_t addr);
+	/* The number of the SITE at an address, in a launch that data is of; 0: not known. flags
+	 * are a SITE's, of the access at hand. By many threads at once; asked once or a few times
+	 * for each site of a launch. */
+	uint32_t (*site)(void *ctx, void *data, uint64_t addr, uint32_t flags);
 	/* pasta_accesses_batch and pasta_accesses_lost, but for tests. */
 	void (*batch)(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
 		      size_t count, uint32_t group_size, bool counts);
@@ -69,5 +70,10 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
  * Any thread.
  */
 int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
+/*
+ * The launch is not waited for any more: its number is nobody's at once, and what still comes of it
+ * is a stray. -ETIMEDOUT: some are still being handed on, and it must not be ended. Any thread.
+ */
+int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 
 #endif

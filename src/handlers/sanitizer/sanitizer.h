@@ -25,6 +25,7 @@
 #include "collect/agent.h"
 #include "handlers/sanitizer/abi.h"
 #include "handlers/sanitizer/cubin.h"
+#include "handlers/sanitizer/raw.h"
 #include "handlers/sanitizer/tensormap.h"
 #include "reduce/gpu.h"
 
@@ -43,6 +44,8 @@
 	F(GetFunctionPcAndSize, (void *, const char *, uint64_t *, uint64_t *))                    \
 	F(Alloc, (void *, void **, size_t))                                                        \
 	F(Free, (void *, void *))                                                                  \
+	F(AllocHost, (void *, void **, size_t))                                                    \
+	F(FreeHost, (void *, void *))                                                              \
 	F(MemcpyHostToDeviceAsync, (void *, void *, size_t, void *))                               \
 	F(MemcpyDeviceToHost, (void *, void *, size_t, void *))                                    \
 	F(Memset, (void *, int, size_t, void *))                                                   \
@@ -62,6 +65,18 @@ extern struct sanitizer sanitizer;
 #define SAN_WAIT UINT64_C(2000000000)
 enum { SAN_SLOTS = 128, SAN_LANES = 32 };
 
+/* Raw accesses of a context's launches. */
+struct san_ring {
+	struct pasta_raw *raw;
+	struct pasta_access *records; /* pinned, with the host's side behind them */
+	struct pasta_gpu_ring *host;
+	struct pasta_gpu_raw *device; /* in the device's memory */
+	bool made;
+	const char *trouble;	      /* why it is not, or is used no more; static */
+	const struct san_slot *first; /* it is set up before this one, on its stream; NULL: it is
+					 set up */
+};
+
 struct san_context {
 	struct san_context *next;
 	void *handle; /* NULL: it is gone */
@@ -74,6 +89,7 @@ struct san_context {
 	struct san_slot *slots[SAN_SLOTS];
 	uint32_t count;
 	size_t bytes;
+	struct san_ring ring;
 };
 
 struct san_stream {
@@ -117,6 +133,7 @@ struct san_slot {
 	struct pasta_accesses_launch *launch;
 	uint64_t pc;	 /* where its function is; 0: that is not known */
 	uint64_t blocks; /* of its grid; 0: it is a graph's */
+	uint32_t number; /* in raw accesses; 0: there are none */
 	void *handle;	 /* of the stream to wait for */
 	bool busy;	 /* it is a launch's */
 	bool synced;	 /* which is through */
@@ -186,6 +203,8 @@ void san_module_put(struct san_module *m);
 const char *san_module_count(struct san_module *m);
 /* One is not. Whether it is patched all the same. */
 bool san_module_pass(struct san_module *m);
+/* Whether patches see memory that has no objects as well. */
+bool san_modules_spaces(void);
 /* That the function which the program calls by this handle is the module's. */
 void san_module_learn(const struct san_module *m, const void *function);
 /* Before a call that launches it, while the driver holds nothing: patch, and unpatch. NULL: it is
@@ -222,6 +241,8 @@ void san_drain_wait(struct san_stream *stream);
 bool san_drain_start(void);
 /* Whether other threads' calls come back: it is tried, once a context. */
 void san_drain_try(struct san_slot *s, void *stream);
+/* Until the ring of raw accesses is set up, or on this stream, within bounds. */
+void san_drain_wait_ring(const struct san_ring *ring, const void *stream);
 /* The slot is the launch's, which is not on its stream yet. */
 void san_drain_begin(struct san_slot *s);
 /* The launch is on its stream: its slot is read back when it is done. */
@@ -230,16 +251,30 @@ void san_drain_queue(struct san_slot *s);
  */
 void san_drain_end(const struct san_context *context, const struct san_stream *stream);
 
+/* rings.c */
+bool san_ring_wanted(void);
+/* The slot is a launch's, of blocks of so many threads: its image has what raw accesses need. NULL,
+ * or why it cannot be; then, and where it is not launched after all, it is cancelled. */
+const char *san_ring_begin(struct san_slot *s, uint32_t threads);
+void san_ring_cancel(struct san_slot *s);
+/* It is through; NULL: it is given up. False: some of its accesses are still on their way, and it
+ * cannot be ended. */
+bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read);
+/* No launch of its context is waited for any more. */
+void san_ring_close(struct san_context *c);
+
 /* fold.c: what the device has counted is read, and told. */
 struct san_reading;
 /* NULL: *result is the library's, or SAN_OK: there is no memory. */
 struct san_reading *san_read(const struct san_slot *s, int *result);
 void san_fold(const struct san_slot *s, const struct san_reading *r);
+/* Where raw accesses are. */
+const struct pasta_gpu_raw *san_reading_raw(const struct san_reading *r);
 void san_reading_free(struct san_reading *r);
 
-/* sites.c: the number of an instruction, told when it is new; 0: there are none left. kind is
- * what it was seen to do. */
-uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind);
+/* sites.c: the number of an instruction, told when it is new; 0: there are none left. flags
+ * are the SITE's: what it was seen to do, and where. */
+uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags);
 /* Where a function is. */
 void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size);
 /* Once a kernel: name what it does to memory and that cannot be seen. */

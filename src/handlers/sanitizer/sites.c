@@ -48,7 +48,7 @@ static void find_line(const struct san_module *m, const struct san_code *code, u
 }
 
 /* One that is in no kernel is in a function that one calls. */
-static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t kind)
+static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t flags)
 {
 	const struct san_code *code;
 	struct pasta_event ev;
@@ -58,7 +58,7 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 		return;
 	pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
 	ev.site.id = number;
-	ev.site.flags = kind;
+	ev.site.flags = flags;
 	pthread_mutex_lock(&san.lock);
 	code = code_of(m, pc);
 	if (code) {
@@ -115,8 +115,8 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 	emit_unseen(kernel, "textures and surfaces", f->mix.textures);
 }
 
-/* Two threads may fold launches of one module. */
-uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
+/* Many threads may tell of launches of one module. */
+uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 {
 	struct san_module *m = s->module;
 	uint32_t *at, number = 0;
@@ -133,6 +133,6 @@ uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t kind)
 	number = at ? *at : 0;
 	pthread_mutex_unlock(&san.lock);
 	if (is_new)
-		emit_site(m, pc, number, kind);
+		emit_site(m, pc, number, flags);
 	return number;
 }

@@ -48,6 +48,7 @@ static size_t lay_out(struct san_slot *s, char *memory)
 
 	memset(l, 0, sizeof(*l));
 	l->reducers = san.reducers;
+	l->spaces = san_modules_spaces();
 	l->page_shift = pasta_accesses_page_shift();
 	l->every = pasta_accesses_blocks();
 	piece(memory, &at, sizeof(*l));
@@ -176,6 +177,7 @@ void san_slot_give(struct san_slot *s)
 	s->launch = NULL;
 	s->stream = NULL;
 	s->module = NULL;
+	s->number = 0;
 	s->synced = s->done = s->busy = false;
 	pthread_cond_broadcast(&san.changed);
 }
@@ -235,7 +237,6 @@ int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void 
 			s->version = number;
 	}
 	s->image.count = s->sent;
-	s->image.number = (uint32_t)pasta_accesses_token(s->launch);
 	zero = s->counts - s->zero +
 	       (size_t)PASTA_GPU_PLACES(s->sent) * PASTA_GPU_COUNTERS * sizeof(uint64_t);
 	if (r == SAN_OK)
