@@ -143,8 +143,9 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 	if (variant != VARIANT_all) {
 		struct access a = {l,		pc,	      first->addr, size,
 				   first->kind, first->space, first->mask, lane_id()};
-		struct access b = {l,		 pc,		second->addr, size,
-				   second->kind, second->space, second->mask, lane_id()};
+		struct access b = {
+			l,	  pc, second->addr, size, second->kind, second->space, second->mask,
+			lane_id()};
 
 		if (is_counted(variant, l, a.space))
 			count(variant, &a);
