@@ -383,8 +383,24 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
 	return what;
 }
 
-static void tell(uint64_t corr, uint64_t time, uint64_t shape, enum pasta_access_launch_sub what,
-		 uint32_t name, uint32_t detail, uint32_t blocks)
+void pasta_accesses_unchoose(uint64_t shape)
+{
+	struct driver *d = driver_get();
+
+	if (d)
+		pasta_sampler_unchoose(d->sampler, shape);
+}
+
+uint32_t pasta_accesses_one_in(uint64_t blocks)
+{
+	uint64_t counted = blocks / config.blocks + (blocks % config.blocks != 0);
+
+	return counted ? (uint32_t)((blocks + counted / 2) / counted) : config.blocks;
+}
+
+void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
+			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
+			 uint32_t one_in)
 {
 	struct pasta_event ev;
 
@@ -395,21 +411,9 @@ static void tell(uint64_t corr, uint64_t time, uint64_t shape, enum pasta_access
 	ev.access_launch.shape = shape;
 	ev.access_launch.name = name;
 	ev.access_launch.detail = detail;
-	ev.access_launch.blocks = what == PASTA_LAUNCH_COUNTED ? blocks : 1;
+	ev.access_launch.blocks = what == PASTA_LAUNCH_COUNTED ? one_in : 1;
 	ev.time = time;
 	pasta_emit(&ev);
-}
-
-void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
-			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail)
-{
-	tell(corr, time, shape, what, name, detail, config.blocks);
-}
-
-void pasta_accesses_told_whole(uint64_t corr, uint64_t time, uint64_t shape,
-			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail)
-{
-	tell(corr, time, shape, what, name, detail, 1);
 }
 
 /* NULL: all are taken. */

@@ -56,14 +56,16 @@ uint64_t pasta_accesses_shape(const char *kernel, const uint32_t grid[3], const 
 /* Whether this launch is one to be counted, of those of its kernel and shape; COUNTED, SAMPLED or
  * FILTERED. Each call is a launch. Any thread. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);
+/* It was to be counted and could not be, for now: a later one of its shape may be in its place. */
+void pasta_accesses_unchoose(uint64_t shape);
+/* Where the handler counts some of a launch's blocks, as many as the run says: one in how many of
+ * so many blocks that is. 0: it is not known how many there are. */
+uint32_t pasta_accesses_one_in(uint64_t blocks);
 /* Emit ACCESS_LAUNCH, on the launching thread, after LAUNCH and with its time: it comes before what
- * is counted. name and detail are interned. Of one that is counted it says that one block in
- * pasta_accesses_blocks is; _whole is for handlers that count all blocks, whatever the run wants.
- */
+ * is counted. name and detail are interned; one_in: of how many blocks one is counted. */
 void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
-			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail);
-void pasta_accesses_told_whole(uint64_t corr, uint64_t time, uint64_t shape,
-			       enum pasta_access_launch_sub what, uint32_t name, uint32_t detail);
+			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
+			 uint32_t one_in);
 
 struct pasta_accesses_launch;
 

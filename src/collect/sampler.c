@@ -108,10 +108,15 @@ static bool passes(const struct pasta_sampler *s, const char *kernel)
 	return (!s->kernel.count || matches(&s->kernel, kernel)) && !matches(&s->exclude, kernel);
 }
 
+static size_t home(uint64_t shape)
+{
+	return shape * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+}
+
 /* The entry of a shape, made if there is none; NULL: there is no room. */
 static struct shape *find(struct pasta_sampler *s, const char *kernel, uint64_t shape)
 {
-	size_t i = shape * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+	size_t i = home(shape);
 	struct shape *e = &s->shapes[i];
 
 	while (e->used && e->shape != shape)
@@ -161,6 +166,19 @@ enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const
 	what = choose(s, kernel, shape);
 	pthread_mutex_unlock(&s->lock);
 	return what;
+}
+
+void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape)
+{
+	struct shape *e;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = home(shape); (e = &s->shapes[i])->used; i = (i + 1) % SLOTS)
+		if (e->shape == shape) {
+			e->seen -= e->seen > 0;
+			break;
+		}
+	pthread_mutex_unlock(&s->lock);
 }
 
 bool pasta_sampler_full(struct pasta_sampler *s)

@@ -24,6 +24,8 @@ void pasta_sampler_free(struct pasta_sampler *s);
 /* One launch more. Any thread. */
 enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const char *kernel,
 						  uint64_t shape);
+/* A launch that was to be counted could not be: another one of its shape may be, in its place. */
+void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape);
 /* Whether launches were left out since there were more shapes than it can keep. */
 bool pasta_sampler_full(struct pasta_sampler *s);
 

@@ -77,7 +77,7 @@ static void launch(uint64_t corr, uint32_t count, uint32_t site)
 	struct work work[THREADS] = {0};
 	pthread_t threads[THREADS];
 
-	pasta_accesses_told(corr, pasta_now(), shape, what, name, 0);
+	pasta_accesses_told(corr, pasta_now(), shape, what, name, 0, 1);
 	if (what != PASTA_LAUNCH_COUNTED)
 		return;
 	work[0].launch = pasta_accesses_begin(corr, name, pasta_agent_tid(), NULL);

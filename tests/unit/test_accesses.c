@@ -408,7 +408,7 @@ static void launch_them(void)
 
 				pasta_accesses_told(1, pasta_now(), shape,
 						    pasta_accesses_choose(names[k], shape),
-						    pasta_intern_str(names[k]), 0);
+						    pasta_intern_str(names[k]), 0, 1);
 			}
 		}
 	pasta_agent_close();
@@ -437,10 +437,19 @@ static void the_first_launches_of_each_shape_are_counted(void **state)
 
 static void tell_both_ways(void)
 {
-	pasta_accesses_told(1, pasta_now(), 5, PASTA_LAUNCH_COUNTED, pasta_intern_str("k"), 0);
-	pasta_accesses_told(2, pasta_now(), 5, PASTA_LAUNCH_SAMPLED, pasta_intern_str("k"), 0);
-	pasta_accesses_told_whole(3, pasta_now(), 5, PASTA_LAUNCH_REFUSED, 0, 0);
-	pasta_accesses_told_whole(4, pasta_now(), 5, PASTA_LAUNCH_COUNTED, 0, 0);
+	uint32_t one_in = pasta_accesses_one_in(0);
+
+	pasta_accesses_told(1, pasta_now(), 5, PASTA_LAUNCH_COUNTED, pasta_intern_str("k"), 0,
+			    one_in);
+	pasta_accesses_told(2, pasta_now(), 5, PASTA_LAUNCH_SAMPLED, pasta_intern_str("k"), 0,
+			    one_in);
+	pasta_accesses_told(3, pasta_now(), 5, PASTA_LAUNCH_REFUSED, 0, 0, 1);
+	pasta_accesses_told(4, pasta_now(), 5, PASTA_LAUNCH_COUNTED, 0, 0, 1);
+	/* As many blocks as there are, however few: of 64 wanted. */
+	must(pasta_accesses_one_in(1) == 1);
+	must(pasta_accesses_one_in(one_in) == one_in);
+	must(pasta_accesses_one_in(one_in + 1) == (one_in + 2) / 2);
+	must(pasta_accesses_one_in(UINT64_C(1000) * one_in) == one_in);
 	pasta_agent_close();
 }
 
@@ -480,6 +489,22 @@ static void too_many_shapes(void)
 	must(counted == 49152);
 	must(pasta_accesses_choose("kernel", 5) == PASTA_LAUNCH_COUNTED);
 	must(pasta_accesses_choose("kernel", 99999) == PASTA_LAUNCH_SAMPLED);
+}
+
+static void choose_again(void)
+{
+	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_COUNTED);
+	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_SAMPLED);
+	pasta_accesses_unchoose(7);
+	pasta_accesses_unchoose(8);
+	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_COUNTED);
+	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_SAMPLED);
+}
+
+static void one_that_could_not_be_counted_leaves_its_turn(void **state)
+{
+	want_accesses("2,launches=1", NULL, NULL);
+	assert_int_equal(in_child(choose_again), 0);
 }
 
 static void shapes_that_find_no_room_are_sampled_out(void **state)
@@ -823,6 +848,7 @@ int main(void)
 		CASE(kernels_are_chosen_as_reports_choose_them),
 		CASE(workers_of_a_device_count_as_one_thread_does),
 		CASE(shapes_that_find_no_room_are_sampled_out),
+		CASE(one_that_could_not_be_counted_leaves_its_turn),
 		CASE(what_is_malformed_turns_accesses_off),
 		CASE(an_object_that_is_told_again_is_the_same_one),
 		CASE(objects_are_found_again_among_many),

@@ -293,6 +293,6 @@ bool cl_count_again(struct cl_work *w, cl_int status)
 void cl_count_told(const struct cl_work *w, uint32_t name)
 {
 	if (w->counted)
-		pasta_accesses_told_whole(w->corr, w->begin, w->shape, w->counted, name,
-					  w->why ? pasta_intern_str(w->why) : 0);
+		pasta_accesses_told(w->corr, w->begin, w->shape, w->counted, name,
+				    w->why ? pasta_intern_str(w->why) : 0, 1);
 }

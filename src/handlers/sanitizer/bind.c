@@ -5,6 +5,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "handlers/sanitizer/sanitizer.h"
@@ -16,8 +17,7 @@ struct sanitizer sanitizer;
 
 static const char *const names[] = {"libsanitizer-public.so", NULL};
 static const char *const below[] = {"compute-sanitizer", "extras/compute-sanitizer", NULL};
-static const char *const beside[] = {"cu13/lib", "cuda_sanitizer_api/lib",
-				     "cuda_sanitizer_api/compute-sanitizer", NULL};
+static const char *const beside[] = {"cu13/lib", NULL};
 static const struct pasta_vendor vendor = {"PASTA_SANITIZER", names, below, beside};
 
 static const char *bind_all(void *lib)
@@ -37,6 +37,21 @@ static char patches[PATH_MAX];
 const char *san_patches_path(void)
 {
 	return patches;
+}
+
+/* Structures of CUDA 12's library are shorter than those that we read, and it does not say which it
+ * is: by where it lies. */
+static bool is_older(const char *path)
+{
+	static const char *const marks[] = {"/cuda-12", "/cuda-11", "/cuda_sanitizer_api/"};
+	char real[PATH_MAX];
+
+	if (!realpath(path, real))
+		return false;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (strstr(real, marks[i]))
+			return true;
+	return false;
 }
 
 static int bind_library(char *why, size_t size)
@@ -64,7 +79,15 @@ static int bind_library(char *why, size_t size)
 			 "the Compute Sanitizer has no %s: install that of CUDA 13, or set "
 			 "PASTA_SANITIZER to its path (found %s)",
 			 missing, sanitizer.path);
-	return missing ? -ENOSYS : 0;
+	else if (is_older(sanitizer.path))
+		snprintf(
+			why, size,
+			"%s is of a CUDA before 13: install that of CUDA 13, or set PASTA_SANITIZER "
+			"to its path",
+			sanitizer.path);
+	else
+		return 0;
+	return -ENOSYS;
 }
 
 int san_bind(char *why, size_t size)

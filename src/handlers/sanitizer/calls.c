@@ -31,6 +31,7 @@ struct graph {
 
 /* As cuda.h has them. */
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
+#define PER_THREAD ((void *)2)
 
 _Thread_local struct san_entered san_entered;
 
@@ -82,17 +83,38 @@ static void wait_for_stream(void *context, void *stream)
 		san_drain_wait(san_stream(c, handle));
 }
 
+/* Where threads have default streams of their own, none is that one. */
+static bool is_per_thread(uint32_t id)
+{
+	return id == SAN_LAUNCH_KERNEL_PTSZ || id == SAN_LAUNCH_COOPERATIVE_PTSZ ||
+	       id == SAN_LAUNCH_KERNEL_EX_PTSZ || id == SAN_GRAPH_LAUNCH_PTSZ;
+}
+
+/* While the program captures, no thread of ours may have anything to do with a stream. */
+static bool is_capture(uint32_t id)
+{
+	return id == SAN_CAPTURE || id == SAN_CAPTURE_PTSZ || id == SAN_CAPTURE_2 ||
+	       id == SAN_CAPTURE_2_PTSZ || id == SAN_CAPTURE_GRAPH || id == SAN_CAPTURE_GRAPH_PTSZ;
+}
+
 void san_call(uint32_t id, const struct san_call *call)
 {
 	if (call->site) {
 		memset(&san_entered, 0, sizeof(san_entered));
+		san_launch_over();
 		return;
 	}
 	if (!call->arguments)
 		return;
+	if (is_capture(id)) {
+		san_drain_wait_all();
+		return;
+	}
 	read_arguments(id, call->arguments);
+	if (!san_entered.stream && is_per_thread(id))
+		san_entered.stream = PER_THREAD;
 	wait_for_stream(call->context, san_entered.stream);
-	san_modules_turn(san_entered.function);
+	san_modules_turn(san_entered.function, call->symbol);
 }
 
 /* Those that are given as one piece. */

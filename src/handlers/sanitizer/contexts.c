@@ -108,6 +108,8 @@ void san_context_end(void *handle)
 		return;
 	san_drain_end(c, NULL);
 	san_ring_close(c);
+	san_modules_end(c);
+	san_objects_end(c->number);
 	pthread_mutex_lock(&san.lock);
 	c->broken = true;
 	c->handle = NULL;

@@ -2,10 +2,10 @@
  * drain.c - threads that wait for streams, and read back what was counted on them.
  *
  * The next launch of a stream waits for that: so a kernel that fails later takes no counts with it.
- * It may be that a thread in which a launch begins holds a lock of the driver's, and no other
- * thread's calls come back before it goes on. That is tried once; where it is so, threads that wait
- * for streams do nothing else, another one reads, and the thread that waits for a slot reads it
- * itself as soon as its stream is through. Both may read: who is first tells the rows.
+ * A thread that waits may hold a lock of the driver's, as where a stream goes, and no other
+ * thread's calls come back before it goes on. So threads that wait for streams do nothing else,
+ * another one reads, and the thread that waits for a slot reads it itself as soon as its stream is
+ * through. Both may read: who is first tells the rows.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,14 +14,11 @@
 #include "handlers/sanitizer/sanitizer.h"
 
 enum { STACK = 512 << 10 };
-#define TRY UINT64_C(200000000)
 
 /* A thread, and the streams whose numbers have it in common. */
 static struct lane {
 	pthread_cond_t wake;
 	struct san_slot *first, **last;
-	struct san_slot *trying; /* of a context whose calls are tried */
-	void *try_stream;
 	bool runs;
 } lanes[SAN_LANES + 1];
 static struct lane *const reader = &lanes[SAN_LANES]; /* where calls may not come back */
@@ -87,12 +84,15 @@ static void collect(struct san_slot *s, int result)
 	struct san_reading *r = NULL;
 	bool mine;
 
-	if (result == SAN_OK && !is_over(s->context))
+	pthread_mutex_lock(&san.lock);
+	mine = !s->done;
+	pthread_mutex_unlock(&san.lock);
+	if (mine && result == SAN_OK && !is_over(s->context))
 		r = san_read(s, &result);
 	pthread_mutex_lock(&san.lock);
-	if (result != SAN_OK)
-		s->context->broken = true;
 	mine = !s->done;
+	if (mine && result != SAN_OK)
+		s->context->broken = true;
 	s->done = true;
 	pthread_mutex_unlock(&san.lock);
 	if (mine)
@@ -100,28 +100,16 @@ static void collect(struct san_slot *s, int result)
 	san_reading_free(r);
 }
 
-/* Under the lock. Where something failed, a kernel may still write to it. */
+/* Under the lock. Where something failed, or was given up, a kernel may still write to it. */
 static void let_go(struct san_slot *s)
 {
-	if (!--s->readers && !s->context->broken)
+	if (!--s->readers && s->synced && !s->context->broken)
 		san_slot_give(s);
 }
 
 /* -- Threads -- */
 
 static bool run(struct lane *lane);
-
-static void run_try(struct lane *lane)
-{
-	struct san_slot *s = lane->trying;
-	void *stream = lane->try_stream;
-
-	pthread_mutex_unlock(&san.lock);
-	SAN_CALL(Memset, s->memory + s->size - sizeof(uint64_t), 0, sizeof(uint64_t), stream);
-	pthread_mutex_lock(&san.lock);
-	lane->trying = NULL;
-	pthread_cond_broadcast(&san.changed);
-}
 
 /* Under the lock. */
 static void put(struct lane *lane, struct san_slot *s)
@@ -137,9 +125,10 @@ static int wait_for_stream(struct san_slot *s)
 {
 	int r = SAN_OK;
 
+	if (s->done || is_over(s->context)) /* its stream may be gone */
+		return SAN_OK;
 	pthread_mutex_unlock(&san.lock);
-	if (!is_over(s->context))
-		r = SAN_CALL(StreamSynchronize, s->handle);
+	r = SAN_CALL(StreamSynchronize, s->handle);
 	pthread_mutex_lock(&san.lock);
 	s->synced = r == SAN_OK;
 	pthread_cond_broadcast(&san.changed);
@@ -156,7 +145,7 @@ static void run_slot(struct lane *lane)
 		lane->last = &lane->first;
 	if (!s->synced)
 		r = wait_for_stream(s);
-	if (lane != reader && s->synced && s->context->calls == SAN_HELD_CALLS && run(reader)) {
+	if (lane != reader && s->synced && run(reader)) {
 		put(reader, s);
 		return;
 	}
@@ -173,9 +162,7 @@ static void *main_(void *arg)
 	pthread_setname_np(pthread_self(), "pasta-accesses");
 	pthread_mutex_lock(&san.lock);
 	for (;;) {
-		if (lane->trying)
-			run_try(lane);
-		else if (lane->first)
+		if (lane->first)
 			run_slot(lane);
 		else
 			pthread_cond_wait(&lane->wake, &san.lock);
@@ -215,30 +202,6 @@ bool san_drain_start(void)
 }
 
 /* -- What is under way -- */
-
-/* Under the lock. Where another context is tried, and not done, calls are held up. */
-static bool comes_back(struct san_slot *s, void *stream)
-{
-	struct timespec until = san_deadline(TRY);
-	int waited = 0;
-
-	if (reader->trying || !run(reader))
-		return false;
-	reader->trying = s;
-	reader->try_stream = stream;
-	pthread_cond_signal(&reader->wake);
-	while (reader->trying == s && !waited)
-		waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
-	return reader->trying != s;
-}
-
-void san_drain_try(struct san_slot *s, void *stream)
-{
-	pthread_mutex_lock(&san.lock);
-	if (s->context->calls == SAN_UNTRIED)
-		s->context->calls = comes_back(s, stream) ? SAN_FREE_CALLS : SAN_HELD_CALLS;
-	pthread_mutex_unlock(&san.lock);
-}
 
 void san_drain_begin(struct san_slot *s)
 {
@@ -281,7 +244,7 @@ static bool is(const struct san_slot *s, const struct which *w, int sort)
 	if (w->ring && s != w->ring->first)
 		return false;
 	if (sort == READABLE)
-		return s->synced && !s->done && s->context->calls == SAN_HELD_CALLS;
+		return s->synced && !s->done;
 	return sort == MOVING ? !s->stream->stuck : !s->done; /* what is done is being told */
 }
 
@@ -355,6 +318,17 @@ void san_drain_wait(struct san_stream *stream)
 	pthread_mutex_lock(&san.lock);
 	if (stream->pending && !stream->stuck && !is_over(stream->context) && !wait_for(&w))
 		stream->stuck = true;
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_drain_wait_all(void)
+{
+	const struct which w = {0};
+
+	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&san.lock);
+	wait_for(&w);
 	pthread_mutex_unlock(&san.lock);
 }
 

@@ -176,11 +176,22 @@ static bool make_condition(void)
 
 static int subscribe(void)
 {
-	static const uint32_t calls[] = {SAN_PROFILER_START,	 SAN_PROFILER_STOP,
-					 SAN_LAUNCH_KERNEL,	 SAN_LAUNCH_KERNEL_PTSZ,
-					 SAN_LAUNCH_KERNEL_EX,	 SAN_LAUNCH_KERNEL_EX_PTSZ,
-					 SAN_LAUNCH_COOPERATIVE, SAN_LAUNCH_COOPERATIVE_PTSZ,
-					 SAN_GRAPH_LAUNCH,	 SAN_GRAPH_LAUNCH_PTSZ};
+	static const uint32_t calls[] = {SAN_PROFILER_START,
+					 SAN_PROFILER_STOP,
+					 SAN_LAUNCH_KERNEL,
+					 SAN_LAUNCH_KERNEL_PTSZ,
+					 SAN_LAUNCH_KERNEL_EX,
+					 SAN_LAUNCH_KERNEL_EX_PTSZ,
+					 SAN_LAUNCH_COOPERATIVE,
+					 SAN_LAUNCH_COOPERATIVE_PTSZ,
+					 SAN_GRAPH_LAUNCH,
+					 SAN_GRAPH_LAUNCH_PTSZ,
+					 SAN_CAPTURE,
+					 SAN_CAPTURE_PTSZ,
+					 SAN_CAPTURE_2,
+					 SAN_CAPTURE_2_PTSZ,
+					 SAN_CAPTURE_GRAPH,
+					 SAN_CAPTURE_GRAPH_PTSZ};
 	int r = sanitizer.Subscribe(&subscriber, on_call, NULL);
 
 	if (r == SAN_OK)

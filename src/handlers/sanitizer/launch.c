@@ -15,7 +15,8 @@ struct work {
 	void *handle;		     /* of the stream that its slot is filled on */
 	uint64_t corr, time;
 	uint32_t name;
-	bool node; /* of a graph */
+	bool node;	/* of a graph */
+	uint64_t graph; /* a number of it */
 };
 
 static _Atomic uint64_t correlations;
@@ -79,9 +80,8 @@ static const char *hand_over(const struct work *w, struct san_slot *s,
 	const char *why;
 
 	name_slot(s, w);
-	san_drain_try(s, w->handle);
 	why = san_ring_begin(s, block[0] * block[1] * block[2]);
-	if (!why && (san_slot_fill(s, version, w->handle) != SAN_OK ||
+	if (!why && (san_slot_fill(s, version, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
 		why = "its device's memory cannot be written";
@@ -145,7 +145,7 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 }
 
 /* NULL, or why it cannot be counted. */
-static const char *count(struct work *w)
+static const char *count(struct work *w, uint64_t shape)
 {
 	struct pasta_accesses_launch *launch;
 	const char *why;
@@ -155,8 +155,11 @@ static const char *count(struct work *w)
 	if (!san.reducers && !san_ring_wanted())
 		return "nothing of what is wanted is counted on devices";
 	why = san_module_count(w->module);
-	if (why)
+	if (why) {
+		if (!w->module->refused)
+			pasta_accesses_unchoose(shape);
 		return why;
+	}
 	launch = pasta_accesses_begin(w->corr, w->name, pasta_agent_tid(), NULL);
 	if (!launch)
 		return "too many launches are under way, or there is no memory";
@@ -166,7 +169,7 @@ static const char *count(struct work *w)
 	return why;
 }
 
-/* In a module that is patched. */
+/* Whether its module is patched or not: another thread may be at it. */
 static void leave_out(const struct work *w)
 {
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle, NULL);
@@ -174,21 +177,24 @@ static void leave_out(const struct work *w)
 
 static void choose(struct work *w)
 {
-	uint64_t shape = pasta_accesses_shape(w->kernel, w->data->grid, w->data->block);
+	uint64_t shape = pasta_accesses_shape(w->kernel, w->data->grid, w->data->block) ^ w->graph;
 	enum pasta_access_launch_sub what = pasta_accesses_choose(w->kernel, shape);
+	const uint32_t *grid = w->data->grid;
+	uint64_t blocks = w->node ? 0 : (uint64_t)grid[0] * grid[1] * grid[2];
 	const char *why = NULL;
 
 	if (what == PASTA_LAUNCH_COUNTED) {
-		why = count(w);
-		if (why)
+		why = count(w, shape);
+		if (why) {
 			what = PASTA_LAUNCH_REFUSED;
-		if (why && w->module->patched)
 			leave_out(w);
-	} else if (san_module_pass(w->module)) {
+		}
+	} else {
+		san_module_pass(w->module);
 		leave_out(w);
 	}
-	pasta_accesses_told(w->corr, w->time, shape, what, w->name,
-			    why ? pasta_intern_str(why) : 0);
+	pasta_accesses_told(w->corr, w->time, shape, what, w->name, why ? pasta_intern_str(why) : 0,
+			    pasta_accesses_one_in(blocks));
 }
 
 static void begin(struct work *w, void *graph)
@@ -201,7 +207,8 @@ static void begin(struct work *w, void *graph)
 		w->name = pasta_intern_str(w->kernel);
 		emit_launch(w, graph);
 		choose(w);
-	} else if (san_module_pass(w->module)) {
+	} else {
+		san_module_pass(w->module);
 		leave_out(w);
 	}
 }
@@ -251,8 +258,6 @@ void san_launch_begin(const struct san_launch_data *d)
 {
 	struct work w = {0};
 
-	if (!in_graph.begun)
-		queue(); /* of one whose end was not told */
 	if (!know(&w, d)) {
 		forgo(&w);
 		return;
@@ -260,6 +265,13 @@ void san_launch_begin(const struct san_launch_data *d)
 	begin(&w, NULL);
 	if (w.module)
 		san_module_put(w.module);
+}
+
+/* One that failed has counted nothing. */
+void san_launch_over(void)
+{
+	memset(&in_graph, 0, sizeof(in_graph));
+	queue();
 }
 
 void san_launch_end(void)
@@ -276,6 +288,7 @@ static void begin_graph(struct work *w, void *which)
 
 	snprintf(name, sizeof(name), "graph: %s", w->symbol);
 	w->kernel = name;
+	w->graph = (uintptr_t)which * UINT64_C(0x9e3779b97f4a7c15);
 	begin(w, which);
 	in_graph.slot = begun != others ? begun : NULL;
 	in_graph.chosen = true;
@@ -284,11 +297,12 @@ static void begin_graph(struct work *w, void *which)
 static void go_on(const struct work *w)
 {
 	if (!in_graph.slot) {
-		if (san_module_pass(w->module))
-			leave_out(w);
+		san_module_pass(w->module);
+		leave_out(w);
 		return;
 	}
-	san_module_count(w->module); /* if it is not patched, it is from the next time on */
+	if (san_module_count(w->module)) /* it is counted from the next time on, perhaps */
+		pasta_accesses_lost(in_graph.slot->launch, 1);
 	learn_code(w, in_graph.slot->module);
 	san_coverage(w->module, w->data->function, w->symbol);
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,

@@ -215,6 +215,19 @@ static void end_patching(void)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* Those that san.unpatched counts. */
+static void note(struct san_module *m)
+{
+	bool is;
+
+	pthread_mutex_lock(&san.lock);
+	is = m->handle && !m->patched && !m->refused;
+	if (is != m->lies_bare)
+		atomic_fetch_add(&san.unpatched, is ? 1 : UINT32_MAX);
+	m->lies_bare = is;
+	pthread_mutex_unlock(&san.lock);
+}
+
 static void patch(struct san_module *m)
 {
 	const char *why;
@@ -232,28 +245,29 @@ static void patch(struct san_module *m)
 	end_patching();
 }
 
-/* Code that is still to run, or runs, is left as it is. */
-static bool is_quiet(const struct san_context *c)
+/* Whether no launch of its context is counted just now; then none of its own is from here on. */
+static bool stop_counting(struct san_module *m)
 {
-	bool quiet = true;
+	const struct san_context *c = m->context;
+	bool quiet = m->patched && m->handle && !c->broken;
 
 	pthread_mutex_lock(&san.lock);
 	for (uint32_t i = 0; i < c->count && quiet; i++)
-		quiet = !c->slots[i]->busy;
+		quiet = !c->slots[i]->busy || c->slots[i]->done;
+	if (quiet)
+		m->patched = false;
 	pthread_mutex_unlock(&san.lock);
-	return quiet && !c->broken;
+	return quiet;
 }
 
 static void unpatch(struct san_module *m)
 {
 	m->idle = 0;
-	if (!is_quiet(m->context) || !begin_patching())
+	if (!begin_patching())
 		return;
-	if (m->patched && m->handle) {
-		if (SAN_CALL(UnpatchModule, m->handle) == SAN_OK)
-			m->patched = false;
-		else
-			m->stays = true;
+	if (stop_counting(m)) {
+		if (SAN_CALL(UnpatchModule, m->handle) != SAN_OK)
+			m->patched = m->stays = true;
 		m->patience = m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
 	}
 	end_patching();
@@ -282,16 +296,23 @@ static void ask_for(struct san_module *m, bool wanted)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* Whether a function that is not known may be in it. */
+static bool may_have(const struct san_module *m, const char *name)
+{
+	return !name || !m->cubin || pasta_cubin_find(m->cubin, name);
+}
+
 /* Under the lock: those that are to be patched, or not any longer. A function that is not known is
- * one to be counted, and may be in any of them. */
-static uint32_t to_turn(bool unknown, struct san_module **turns, bool *patches)
+ * one to be counted. */
+static uint32_t to_turn(bool unknown, const char *name, struct san_module **turns, bool *patches)
 {
 	uint32_t count = 0;
 
 	for (struct san_module *m = all; m && count < TURNS; m = m->next) {
 		bool is_patched = m->patched;
 
-		if (is_patched ? !m->unwanted : !(m->wanted || unknown) || m->refused)
+		if (is_patched ? !m->unwanted
+			       : m->refused || !(m->wanted || (unknown && may_have(m, name))))
 			continue;
 		ask(m, false, false);
 		m->refs++;
@@ -301,7 +322,7 @@ static uint32_t to_turn(bool unknown, struct san_module **turns, bool *patches)
 	return count;
 }
 
-void san_modules_turn(const void *function)
+void san_modules_turn(const void *function, const char *name)
 {
 	uint32_t asked = atomic_load_explicit(&san.asked, memory_order_relaxed), count;
 	uint32_t unpatched = atomic_load_explicit(&san.unpatched, memory_order_relaxed);
@@ -312,18 +333,14 @@ void san_modules_turn(const void *function)
 		return;
 	pthread_mutex_lock(&san.lock);
 	unknown = function && !(functions && pasta_map_find(functions, (uintptr_t)function));
-	count = asked || unknown ? to_turn(unknown, turns, patches) : 0;
+	count = asked || unknown ? to_turn(unknown, name, turns, patches) : 0;
 	pthread_mutex_unlock(&san.lock);
 	for (uint32_t i = 0; i < count; i++) {
-		bool was = turns[i]->patched, is;
-
 		if (patches[i])
 			patch(turns[i]);
 		else
 			unpatch(turns[i]);
-		is = turns[i]->patched;
-		if (was != is)
-			atomic_fetch_add(&san.unpatched, was ? 1 : UINT32_MAX);
+		note(turns[i]);
 		san_module_put(turns[i]);
 	}
 }
@@ -365,6 +382,17 @@ bool san_module_pass(struct san_module *m)
 
 /* -- Coming and going -- */
 
+/* What is launched by a kernel is told to nobody, and would be given nothing to count in. */
+static bool launches_itself(const struct san_module_data *data)
+{
+	static const char *const names[] = {"cudaLaunchDevice", "cudaCDP2Launch"};
+
+	for (size_t i = 0; data->cubin && i < sizeof(names) / sizeof(*names); i++)
+		if (memmem(data->cubin, data->size, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 void san_module_loaded(const struct san_module_data *data)
 {
 	struct san_context *c = san_context(data->context, -1);
@@ -376,9 +404,10 @@ void san_module_loaded(const struct san_module_data *data)
 	emit_module(data, m, true);
 	if (data->cubin && data->size && !m->cubin)
 		m->cubin = pasta_cubin_new(data->cubin, data->size, &err);
+	if (launches_itself(data))
+		m->refused = "its kernels launch kernels themselves, and those cannot be counted";
 	patch(m);
-	if (!m->patched && !m->refused)
-		atomic_fetch_add(&san.unpatched, 1);
+	note(m);
 	san_module_put(m);
 }
 
@@ -388,8 +417,6 @@ static void forget(struct san_module *m)
 	struct san_module **at = &all;
 
 	ask(m, false, false);
-	if (!m->patched && !m->refused)
-		atomic_fetch_sub(&san.unpatched, 1);
 	pasta_map_remove(modules, (uintptr_t)m->handle);
 	m->handle = NULL;
 	while (*at && *at != m)
@@ -398,20 +425,49 @@ static void forget(struct san_module *m)
 		*at = m->next;
 }
 
-/* Its handle may soon be another's. */
-void san_module_unloaded(const struct san_module_data *data)
+/* Its handle may soon be another's; and nobody may be patching it when it goes. */
+static struct san_module *take_away(const void *handle)
 {
+	bool mine = begin_patching();
 	struct san_module **at, *m = NULL;
 
 	pthread_mutex_lock(&san.lock);
-	at = modules ? pasta_map_find(modules, (uintptr_t)data->module) : NULL;
+	at = modules ? pasta_map_find(modules, (uintptr_t)handle) : NULL;
 	if (at) {
 		m = *at;
 		forget(m);
 	}
 	pthread_mutex_unlock(&san.lock);
+	if (mine)
+		end_patching();
+	if (m)
+		note(m);
+	return m;
+}
+
+void san_module_unloaded(const struct san_module_data *data)
+{
+	struct san_module *m = take_away(data->module);
+
 	if (!m)
 		return;
 	emit_module(data, m, false);
 	san_module_put(m);
+}
+
+void san_modules_end(const struct san_context *context)
+{
+	struct san_module *m;
+	void *handle;
+
+	do {
+		pthread_mutex_lock(&san.lock);
+		for (m = all; m && m->context != context; m = m->next)
+			;
+		handle = m ? m->handle : NULL;
+		pthread_mutex_unlock(&san.lock);
+		m = handle ? take_away(handle) : NULL;
+		if (m)
+			san_module_put(m);
+	} while (m);
 }

@@ -104,6 +104,24 @@ static void on_free(uint64_t addr)
 		pasta_accesses_gone(addr, l.object);
 }
 
+void san_objects_end(uint32_t context)
+{
+	struct live *l;
+	uint64_t addr;
+	size_t at;
+
+	do {
+		pthread_mutex_lock(&san.lock);
+		at = 0;
+		do
+			l = lives ? pasta_map_next(lives, &at, &addr) : NULL;
+		while (l && l->context != context);
+		pthread_mutex_unlock(&san.lock);
+		if (l)
+			on_free(addr);
+	} while (l);
+}
+
 void san_object(uint32_t id, const struct san_memory_data *m)
 {
 	if (!m->addr || m->flags & SAN_MEMORY_PEER)

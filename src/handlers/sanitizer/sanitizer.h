@@ -84,8 +84,6 @@ struct san_context {
 	atomic_bool broken;  /* it has failed: it is not touched any more */
 	bool added;	     /* the patches are there */
 	const char *trouble; /* why they are not; static */
-	/* Whether other threads' calls come back while one of its launches begins. */
-	enum { SAN_UNTRIED, SAN_FREE_CALLS, SAN_HELD_CALLS } calls;
 	struct san_slot *slots[SAN_SLOTS];
 	uint32_t count;
 	size_t bytes;
@@ -114,6 +112,7 @@ struct san_module {
 	struct san_module *next;
 	atomic_bool patched, stays;    /* stays: it cannot be unpatched */
 	bool wanted, unwanted;	       /* what the next call is to make of it */
+	bool lies_bare;		       /* it may be patched, and is not: it is in san.unpatched */
 	_Atomic(const char *) refused; /* static; it is not tried again */
 	_Atomic uint32_t idle,
 		patience;	 /* launches in a row that were not counted, and how many may be */
@@ -190,7 +189,8 @@ void san_context_end(void *handle);
 /* As pasta_now's clock has it, for pthread_cond_timedwait. */
 struct timespec san_deadline(uint64_t ns);
 
-/* objects.c: memory that comes and goes. */
+/* objects.c: memory that comes and goes, of one context (its number) as well. */
+void san_objects_end(uint32_t context);
 void san_object(uint32_t id, const struct san_memory_data *m);
 
 /* modules.c */
@@ -207,9 +207,11 @@ bool san_module_pass(struct san_module *m);
 bool san_modules_spaces(void);
 /* That the function which the program calls by this handle is the module's. */
 void san_module_learn(const struct san_module *m, const void *function);
-/* Before a call that launches it, while the driver holds nothing: patch, and unpatch. NULL: it is
- * not known which one. */
-void san_modules_turn(const void *function);
+/* Before a call that launches it, while the driver holds nothing: patch, and unpatch. NULL: which
+ * one, or its name, is not known. */
+void san_modules_turn(const void *function, const char *name);
+/* A context goes, and its modules with it. */
+void san_modules_end(const struct san_context *context);
 
 /* calls.c: the call that this thread is in, if it is one that launches. */
 struct san_entered {
@@ -224,6 +226,8 @@ size_t san_call_tensors(const struct pasta_cubin_function *f, struct pasta_tenso
 /* launch.c */
 void san_launch_begin(const struct san_launch_data *d);
 void san_launch_end(void);
+/* The program's call that launched comes back, whatever has become of the launch. */
+void san_launch_over(void);
 void san_node_begin(const struct san_node_data *d);
 void san_graph_begin(const struct san_graph_data *d);
 void san_graph_end(const struct san_graph_data *d);
@@ -238,11 +242,11 @@ void san_slot_give(struct san_slot *s);
 /* drain.c */
 /* Wait until the stream's slots are read back, within bounds. */
 void san_drain_wait(struct san_stream *stream);
-bool san_drain_start(void);
-/* Whether other threads' calls come back: it is tried, once a context. */
-void san_drain_try(struct san_slot *s, void *stream);
 /* Until the ring of raw accesses is set up, or on this stream, within bounds. */
 void san_drain_wait_ring(const struct san_ring *ring, const void *stream);
+/* Likewise all slots. */
+void san_drain_wait_all(void);
+bool san_drain_start(void);
 /* The slot is the launch's, which is not on its stream yet. */
 void san_drain_begin(struct san_slot *s);
 /* The launch is on its stream: its slot is read back when it is done. */

@@ -67,7 +67,6 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	l->counts =
 		piece(memory, &at,
 		      (size_t)PASTA_GPU_PLACES(s->room) * PASTA_GPU_COUNTERS * sizeof(uint64_t));
-	piece(memory, &at, ALIGN); /* for san_drain_try */
 	return at;
 }
 
