@@ -120,6 +120,11 @@ static void fold_object(const struct san_slot *s, uint64_t place, const uint64_t
 		pasta_accesses_add(s->launch, PASTA_REDUCE_OBJECT, &row);
 }
 
+static bool is_by_site(enum pasta_reducer reducer)
+{
+	return reducer == PASTA_REDUCE_OWN ? san.own_sites : reducer != PASTA_REDUCE_PAGE;
+}
+
 static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 		     const struct pasta_gpu_row *from)
 {
@@ -130,13 +135,14 @@ static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 				.bytes = from->bytes,
 				.extra = from->extra};
 
-	if (!row.loads && !row.stores)
+	if (!row.loads && !row.stores &&
+	    (reducer != PASTA_REDUCE_OWN || (!row.bytes && !row.extra)))
 		return;
-	if (reducer != PASTA_REDUCE_PAGE)
+	if (is_by_site(reducer))
 		row.key0 = san_site(s, from->key0,
 				    (from->loads ? PASTA_ACCESS_LOAD : 0u) |
 					    (from->stores ? PASTA_ACCESS_STORE : 0u));
-	if (!row.key0 && reducer != PASTA_REDUCE_PAGE)
+	if (!row.key0 && is_by_site(reducer))
 		row.key0 = PASTA_KEY_OTHER;
 	if (reducer == PASTA_REDUCE_SITE_OBJECT)
 		row.key1 = object_of(s, from->key1);
