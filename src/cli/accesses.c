@@ -272,8 +272,8 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a,
 	char why[300], all[700] = "";
 
 	/* It is in the place of what handlers look for else. */
-	if (a->reducer && setenv(PASTA_ENV_REDUCER, a->reducer, 1))
-		return;
+	if (a->reducer)
+		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
 	for (; a->needs && handlers && *handlers; handlers++) {
 		if (!(*handlers)->accesses)
 			continue;
