@@ -139,7 +139,7 @@ enum pasta_gpu_class {
 
 /*
  * Those of a tool's own reducer, in its own fat binary: VARIANT is own_KEYS_LAYOUT, KEYS what key0
- * of PASTA_REDUCE_OWN's rows is: sites, or keys, which are the author's. Functions of another
+ * of PASTA_REDUCE_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
  * layout are not found, and so never run: it changes whenever a launch is laid out anew.
  */
 #define PASTA_GPU_LAYOUT 1

@@ -153,30 +153,43 @@ static const struct {
 };
 enum { CALLS = sizeof(calls) / sizeof(*calls) };
 
-static bool mark(void *module, const char *which, size_t i)
+static int mark(void *module, const char *which, size_t i)
 {
 	char name[64];
 
 	snprintf(name, sizeof(name), "pasta_%s_%s", which, calls[i].name);
-	return SAN_CALL(PatchInstructions, calls[i].id, module, name) == SAN_OK;
+	return SAN_CALL(PatchInstructions, calls[i].id, module, name);
 }
 
-/* A reducer of a tool's has those that its author wants, all of them with the same keys. */
+#define UNPATCHED "a class of its instructions cannot be patched: "
+
+/* How many of a variant there are: a tool's reducer has those that its author wants. */
+static const char *mark_there(void *module, const char *which, uint32_t *found)
+{
+	for (size_t i = 0; i < CALLS; i++) {
+		int r = calls[i].needs & PASTA_GPU_BLOCK ? SAN_INVALID_PARAMETER
+							 : mark(module, which, i);
+
+		if (r != SAN_OK && r != SAN_INVALID_PARAMETER)
+			return UNPATCHED "the tool's reducer is not for this device";
+		*found += r == SAN_OK;
+	}
+	return NULL;
+}
+
 static const char *mark_own(void *module)
 {
-	static const char *const variants[] = {"own_KEYS_" LAYOUT, "own_SITES_" LAYOUT};
-	size_t found = 0;
+	uint32_t keys = 0, sites = 0;
+	const char *why = mark_there(module, "own_KEYS_" LAYOUT, &keys);
 
-	for (size_t v = 0; v < 2 && !found; v++) {
-		for (size_t i = 0; i < CALLS; i++)
-			found +=
-				!(calls[i].needs & PASTA_GPU_BLOCK) && mark(module, variants[v], i);
-		if (found)
-			atomic_store(&san.own_sites, v == 1);
-	}
-	return found ? NULL
-		     : "the tool's reducer has no function for this accelprof: build it again with "
-		       "its <pasta/reducer.cuh>";
+	if (!why && !keys)
+		why = mark_there(module, "own_SITES_" LAYOUT, &sites);
+	if (!why && !keys && !sites)
+		why = "the tool's reducer has no function for this accelprof: build it again with "
+		      "its <pasta/reducer.cuh>";
+	if (!why)
+		atomic_store(&san.own_sites, sites != 0);
+	return why;
 }
 
 static const char *mark_ours(void *module)
@@ -185,9 +198,9 @@ static const char *mark_ours(void *module)
 	uint32_t wanted = classes(which);
 
 	for (size_t i = 0; i < CALLS; i++)
-		if (calls[i].needs & wanted && !mark(module, which, i))
-			return "a class of its instructions cannot be patched: the patches beside "
-			       "the agent are not for this device, or of another build";
+		if (calls[i].needs & wanted && mark(module, which, i) != SAN_OK)
+			return UNPATCHED "the patches beside the agent are not for this device, or "
+					 "of another build";
 	return NULL;
 }
 
