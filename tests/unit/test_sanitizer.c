@@ -167,11 +167,11 @@ static void run_own(const char *names, size_t size)
 
 static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **state)
 {
-	static const char sites[] = "pasta_own_SITES_1_global\0pasta_own_SITES_1_shared";
+	static const char names[] = "pasta_own_SITES_1_global\0pasta_own_SITES_1_shared";
 	struct pasta_access_sum r;
 
 	(void)state;
-	run_own(sites, sizeof(sites));
+	run_own(names, sizeof(names));
 	r = sum(PASTA_REDUCE_OWN, ANY);
 	assert_int_equal(r.key0, 4);
 	assert_int_equal(r.loads, 40);
@@ -183,10 +183,10 @@ static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **stat
 
 static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
 {
-	static const char keys[] = "pasta_own_KEYS_1_global";
+	static const char names[] = "pasta_own_KEYS_1_global";
 
 	(void)state;
-	run_own(keys, sizeof(keys));
+	run_own(names, sizeof(names));
 	assert_int_equal(sum(PASTA_REDUCE_OWN, ANY).loads, 40);
 	for (size_t i = 0; i < row_count; i++)
 		assert_true(rows[i].key0 >= 0x100000); /* an address, as it was given */
@@ -194,10 +194,10 @@ static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
 
 static void a_reducer_of_another_layout_is_not_run(void **state)
 {
-	static const char later[] = "pasta_own_SITES_2_global\0pasta_own_KEYS_0_global";
+	static const char names[] = "pasta_own_SITES_2_global\0pasta_own_KEYS_0_global";
 
 	(void)state;
-	run_own(later, sizeof(later));
+	run_own(names, sizeof(names));
 	assert_int_equal(row_count, 0);
 	assert_int_equal(refused, 1);
 }
