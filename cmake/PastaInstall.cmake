@@ -23,8 +23,20 @@ if(TARGET pasta-opencl-trace)
 endif()
 if(EXISTS "${PROJECT_SOURCE_DIR}/include/pasta")
 	install(DIRECTORY include/pasta DESTINATION include
-		FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+		FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.cuh")
 endif()
+# What <pasta/reducer.cuh> is made of, as authors of reducers include it; tests have it from sdk.
+foreach(file accumulate.h gpu.h gpu_count.cuh gpu_device.cuh)
+	set(from "${PROJECT_SOURCE_DIR}/src/reduce/${file}")
+	set(to "${PROJECT_BINARY_DIR}/sdk/pasta/gpu/${file}")
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${from}")
+	file(READ "${from}" text)
+	string(REPLACE "#include \"reduce/" "#include \"pasta/gpu/" text "${text}")
+	file(WRITE "${to}.new" "${text}")
+	file(COPY_FILE "${to}.new" "${to}" ONLY_IF_DIFFERENT)
+	file(REMOVE "${to}.new")
+	install(FILES "${to}" DESTINATION include/pasta/gpu)
+endforeach()
 # Python looks into site at its start; the package beside it is the one that fits the agent.
 install(DIRECTORY python/site python/accelprof DESTINATION share/accelprof/python
 	FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)

@@ -149,20 +149,23 @@ endif()
 # The patches for NVIDIA's devices, on one that is emulated. Its lanes are stacks that
 # ThreadSanitizer is not told of.
 if(CMAKE_CXX_COMPILER AND NOT PASTA_SANITIZE MATCHES "thread|fuzzer")
-	add_executable(test_reduce_gpu tests/unit/test_reduce_gpu.cpp tests/unit/emulated/warp.cpp
-		tests/gpu/reduce_oracle.c)
 	set(flags ${PASTA_C_FLAGS})
 	list(FILTER flags INCLUDE REGEX "sanitize|-Werror$|frame-pointer")
-	target_compile_options(test_reduce_gpu PRIVATE -Wall -Wextra -Wno-unused-parameter ${flags}
-		# What is CUDA's alone; and its atomics are not of the type that the words have.
-		-Wno-unknown-pragmas -fno-strict-aliasing)
-	target_include_directories(test_reduce_gpu PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit/emulated"
-		"${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
-	target_link_options(test_reduce_gpu PRIVATE ${PASTA_LINK_FLAGS})
-	target_link_libraries(test_reduce_gpu PRIVATE pasta-agent-static)
-	set_target_properties(test_reduce_gpu PROPERTIES CXX_STANDARD 17
-		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-	pasta_test(test_reduce_gpu unit tests/unit/test_reduce_gpu.cpp test_reduce_gpu)
+	foreach(name test_reduce_gpu test_reducer)
+		add_executable(${name} tests/unit/${name}.cpp tests/unit/emulated/warp.cpp)
+		target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter ${flags}
+			# What is CUDA's alone; and its atomics are not of the type that the words have.
+			-Wno-unknown-pragmas -fno-strict-aliasing)
+		target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit/emulated"
+			"${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests"
+			"${PROJECT_BINARY_DIR}/sdk")
+		target_link_options(${name} PRIVATE ${PASTA_LINK_FLAGS})
+		target_link_libraries(${name} PRIVATE pasta-agent-static)
+		set_target_properties(${name} PROPERTIES CXX_STANDARD 17
+			RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+		pasta_test(${name} unit tests/unit/${name}.cpp ${name})
+	endforeach()
+	target_sources(test_reduce_gpu PRIVATE tests/gpu/reduce_oracle.c)
 endif()
 # Those whose names begin with cl_ are OpenCL programs.
 if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))

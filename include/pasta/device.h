@@ -70,6 +70,9 @@ enum pasta_reducer {
 	/* key0 object. loads: descriptors of tensors that a launch was given, by which instructions
 	 * copy that cannot be seen; bytes: what they describe, each byte once. On GPUs. */
 	PASTA_REDUCE_TENSOR,
+	/* A tool's own, on GPUs: keys and sums are what its author says (<pasta/reducer.cuh>);
+	 * where key0 is an instruction, it is a site as above. */
+	PASTA_REDUCE_OWN,
 	PASTA_REDUCERS,
 };
 

@@ -467,8 +467,8 @@ struct pasta_access_site {
 /* Sums of a shape and an object or a site, scaled to all its launches, and to all their blocks. key
  * is the object's or site's, or PASTA_OBJECT_NONE, a space, or PASTA_KEY_OTHER. Of by-site tables 5
  * and 6 loads and stores are requests; active, of 6, is the sum of their active threads. Of table 7
- * key is that of a bucket; it and 8 are not scaled to all blocks. most is not scaled: bytes of the
- * row that has most of them. */
+ * key is that of a bucket; it and 8 are not scaled to all blocks. Those of 9, a tool's own, are
+ * taken for sites, whatever key1 is. most is not scaled: bytes of the row that has most of them. */
 struct pasta_access_row {
 	uint64_t key, loads, stores, bytes, extra, active, most;
 };
@@ -612,7 +612,8 @@ enum pasta_needs {
 	PASTA_NEED_ACCESS_DIVERGE = 512,
 	PASTA_NEED_ACCESS_BLOCK = 1024,
 	PASTA_NEED_ACCESS_TENSOR = 2048,
-	PASTA_NEED_ACCESS_RAW = 4096,
+	PASTA_NEED_ACCESS_OWN = 4096, /* by the tool's own reducer; none but it */
+	PASTA_NEED_ACCESS_RAW = 8192,
 };
 
 /*
@@ -656,6 +657,10 @@ struct pasta_tool {
 	int (*report)(void *state, struct pasta_out *out);
 	void (*close)(void *state);
 	uint64_t charts;
+	/* The file of its reducer, beside the tool's own (docs/writing-a-reducer.md); a value of
+	 * its option reducer, if it has one, is a path instead. A must with PASTA_NEED_ACCESS_OWN,
+	 * else NULL. */
+	const char *reducer;
 };
 
 /* Make the descriptor known, when the file is loaded. It must live for ever. What is wrong with it

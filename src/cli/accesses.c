@@ -6,22 +6,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <pasta/device.h>
+
+#include "collect/control.h"
 
 enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
 #define TABLES                                                                                     \
 	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
 	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
-	 PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR)
+	 PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN)
 /* Needs are in the order of reducers: one shift makes a mask of the other. */
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCE_OBJECT &&
-		       PASTA_NEED_ACCESS_TENSOR >> SHIFT == 1 << PASTA_REDUCE_TENSOR,
+		       PASTA_NEED_ACCESS_OWN >> SHIFT == 1 << PASTA_REDUCE_OWN,
 	       "needs and reducers are in the same order");
 
 /* What only devices know of their kernels; the rest can be counted from raw accesses, too. */
-#define DEVICES (PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR)
+#define DEVICES (PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN)
+#define ACCESSES (TABLES | PASTA_NEED_ACCESS_RAW)
 
 static bool read_sample(struct pasta_cli_accesses *a, const char *word)
 {
@@ -103,13 +107,93 @@ static int check(const struct pasta_cli_accesses *a, struct pasta_err *err)
 	return 0;
 }
 
+/* -- A tool's own reducer. -- */
+
+/* Where the tool's reducer is, to be freed: what its option says, or beside its library. */
+static char *reducer_path(const struct pasta_opts *opts)
+{
+	const char *path = pasta_opt(opts, "reducer"), *file = pasta_tool_file(opts->tool);
+	const char *slash = file ? strrchr(file, '/') : NULL;
+	char *made = NULL;
+
+	if (path && *path)
+		return strdup(path);
+	if (asprintf(&made, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, slash ? file : "",
+		     opts->tool->reducer) < 0)
+		return NULL;
+	return made;
+}
+
+/* The program may be in another folder when it is read. */
+static int find_reducer(const struct pasta_opts *opts, char **found, struct pasta_err *err)
+{
+	char *path = reducer_path(opts);
+	int error = 0;
+
+	*found = path ? realpath(path, NULL) : NULL;
+	if (!path || (!*found && errno == ENOMEM))
+		error = pasta_fail(err, -ENOMEM, "out of memory");
+	else if (!*found || access(*found, R_OK))
+		error = pasta_fail(
+			err, -errno,
+			"tool %s: cannot read its reducer %.250s: %s: build it with nvcc "
+			"(docs/writing-a-reducer.md)",
+			opts->tool->name, path, strerror(errno));
+	free(path);
+	return error;
+}
+
+/* Its code takes the place of accelprof's own on the device: no other tool's tables are there. */
+static int check_alone(const struct pasta_opts *own, const struct pasta_opts *other,
+		       const char *reducer, struct pasta_err *err)
+{
+	bool is_same = other->tool->needs & PASTA_NEED_ACCESS_OWN;
+	char *path = NULL;
+
+	if (own == other || !(other->tool->needs & ACCESSES))
+		return 0;
+	if (is_same && find_reducer(other, &path, err))
+		return err->code;
+	is_same = is_same && !strcmp(path, reducer) &&
+		  !(other->tool->needs & ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN);
+	free(path);
+	return is_same ? 0
+		       : pasta_fail(err, -EINVAL,
+				    "tool %s counts accesses by its own reducer, which runs alone: "
+				    "run it and %s one after the other",
+				    own->tool->name, other->tool->name);
+}
+
+static int choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
+			  struct pasta_err *err)
+{
+	const struct pasta_opts *own = NULL;
+	int error = 0;
+
+	for (size_t i = 0; i < choice->count && !own; i++)
+		if (choice->tools[i].tool->needs & PASTA_NEED_ACCESS_OWN)
+			own = &choice->tools[i];
+	if (!own)
+		return 0;
+	if (own->tool->needs & ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
+		return pasta_fail(err, -EINVAL,
+				  "tool %s needs its own reducer, which runs alone, and other "
+				  "accesses: its author has to choose",
+				  own->tool->name);
+	error = find_reducer(own, &a->reducer, err);
+	for (size_t i = 0; i < choice->count && !error; i++)
+		error = check_alone(own, &choice->tools[i], a->reducer, err);
+	return error;
+}
+
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
 			      struct pasta_err *err)
 {
 	int error;
 
-	a->needs = pasta_choice_needs(&show->choice) & (TABLES | PASTA_NEED_ACCESS_RAW);
+	a->needs = pasta_choice_needs(&show->choice) & ACCESSES;
 	error = check(a, err);
+	error = error ? error : choose_reducer(a, &show->choice, err);
 	if (error || !a->needs)
 		return error;
 	if (pasta_filter_patterns(show->filter, PASTA_FILTER_KERNEL, &a->kernel) ||
@@ -122,6 +206,7 @@ void pasta_cli_accesses_free(struct pasta_cli_accesses *a)
 {
 	free(a->kernel);
 	free(a->exclude);
+	free(a->reducer);
 }
 
 uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a)
@@ -186,6 +271,9 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a,
 {
 	char why[300], all[700] = "";
 
+	/* It is in the place of what handlers look for else. */
+	if (a->reducer)
+		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
 	for (; a->needs && handlers && *handlers; handlers++) {
 		if (!(*handlers)->accesses)
 			continue;

@@ -22,6 +22,7 @@ struct pasta_cli_accesses {
 		needs; /* of enum pasta_needs, those that are about accesses; 0: none are counted */
 	char words[96];
 	char *kernel, *exclude; /* patterns, one a line; NULL: none */
+	char *reducer;		/* path of a tool's own; NULL: it is accelprof's */
 };
 
 /* "launches=3", "blocks=1/8", or both with a comma. -EINVAL, with *err. */
@@ -29,7 +30,8 @@ int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, str
 /* "gpu", "cpu" or "auto"; arg lives as long as a. -EINVAL, with *err. */
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 				 struct pasta_err *err);
-/* Once the tools are chosen. -EINVAL: options that exclude each other; -ENOMEM. */
+/* Once the tools are chosen. -EINVAL: options or tools that exclude each other; -ENOMEM; or why a
+ * tool's reducer cannot be read. */
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
 			      struct pasta_err *err);
 void pasta_cli_accesses_free(struct pasta_cli_accesses *a);

@@ -500,6 +500,7 @@ static int start(struct job *job, struct pasta_err *err)
 		{PASTA_ENV_ACCESSES, pasta_cli_accesses_words(&job->accesses)},
 		{PASTA_ENV_ACCESS_KERNEL, job->accesses.kernel},
 		{PASTA_ENV_ACCESS_EXCLUDE, job->accesses.exclude},
+		{PASTA_ENV_REDUCER, job->accesses.reducer},
 	};
 	int status = PASTA_CLI_NOT_STARTED;
 

@@ -28,6 +28,8 @@
 /* MASK[,page=SHIFT][,launches=K][,raw]: memory accesses are counted, by the reducers whose
  * PASTA_REDUCE_BIT the mask has, of the first K launches of each shape; 0: of all (unset: 3) */
 #define PASTA_ENV_ACCESSES "PASTA_ACCESSES"
+/* The fat binary of a tool's own reducer, an absolute path: where the mask has it, it is alone. */
+#define PASTA_ENV_REDUCER "PASTA_REDUCER"
 /* Of which kernels: extended regular expressions, one a line. */
 #define PASTA_ENV_ACCESS_KERNEL "PASTA_ACCESS_KERNEL"
 #define PASTA_ENV_ACCESS_EXCLUDE "PASTA_ACCESS_EXCLUDE"

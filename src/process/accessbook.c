@@ -487,6 +487,7 @@ static void on_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 	case PASTA_REDUCE_SITE:
 	case PASTA_REDUCE_COALESCE:
 	case PASTA_REDUCE_DIVERGE:
+	case PASTA_REDUCE_OWN:
 		if (b->reducers >> r->reducer & 1)
 			on_site_row(b, p, r);
 		break;

@@ -83,6 +83,27 @@ static int check_options(const struct pasta_option *options, struct pasta_err *e
 	return 0;
 }
 
+/* A name, so that what is beside a tool stays beside it. */
+static int check_reducer(const struct pasta_tool *tool, struct pasta_err *err)
+{
+	bool needs = tool->needs & PASTA_NEED_ACCESS_OWN;
+
+	if (needs && !tool->reducer)
+		return pasta_fail(err, -EINVAL,
+				  "it needs PASTA_NEED_ACCESS_OWN and has no reducer: set .reducer "
+				  "to the name of its fat binary");
+	if (!tool->reducer)
+		return 0;
+	if (!needs)
+		return pasta_fail(err, -EINVAL,
+				  "it has a reducer that it does not need: add "
+				  "PASTA_NEED_ACCESS_OWN to .needs");
+	if (!*tool->reducer || strchr(tool->reducer, '/') || pasta_utf8_control(tool->reducer))
+		return pasta_fail(err, -EINVAL,
+				  "its reducer must be the name of a file beside it, without a /");
+	return 0;
+}
+
 static int check_free(const struct pasta_tool *tool, struct pasta_err *err)
 {
 	const struct pasta_tool *other = pasta_tool_find(tool->name);
@@ -130,6 +151,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 			"its state_size is %zu bytes, and %zu is the most: allocate in open",
 			tool->state_size, STATE_MAX);
 	error = check_options(tool->options, err);
+	error = error ? error : check_reducer(tool, err);
 	return error ? error : check_free(tool, err);
 }
 

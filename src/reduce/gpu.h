@@ -139,6 +139,13 @@ enum pasta_gpu_class {
 	F(37, bulk_reduce_global, PASTA_GPU_GLOBAL)                                                \
 	F(38, bulk_reduce_shared, PASTA_GPU_SHARED)
 
+/*
+ * Those of a tool's own reducer, in its own fat binary: VARIANT is own_KEYS_LAYOUT, KEYS what key0
+ * of PASTA_REDUCE_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
+ * layout are not found, and so never run: it changes whenever a launch is laid out anew.
+ */
+#define PASTA_GPU_LAYOUT 1
+
 /* The host's compiler and the device's lay them out alike. */
 #ifdef __cplusplus
 #define PASTA_GPU_HOLDS(what) static_assert(what, #what)
@@ -147,6 +154,7 @@ enum pasta_gpu_class {
 #endif
 #define PASTA_GPU_AT(type, field, offset) PASTA_GPU_HOLDS(offsetof(struct type, field) == (offset))
 
+PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 1 && PASTA_REDUCERS == 10);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);

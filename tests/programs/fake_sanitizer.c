@@ -18,6 +18,7 @@ enum { FAILED = 999, BLOCKS_MAX = 4096, DOMAINS = 13, CALLS = 1024 };
 struct context {
 	int device;
 	atomic_bool failed, patches;
+	char path[4096]; /* of those */
 };
 
 struct module {
@@ -236,6 +237,7 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 				  a->addr >> l->page_shift << l->page_shift, 0, a);
 		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, a->kind, a);
 		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a), a);
+		count_row(&l->tables[PASTA_REDUCE_OWN], a->pc, 0, a);
 		put_raw(l, k, a);
 	}
 	for (uint32_t i = 0; l->blocks.begin && i < k->grid && i < l->blocks.max; i++) {
@@ -603,7 +605,24 @@ FAKE_EXPORT int sanitizerAddPatchesFromFile(const char *path, void *context)
 	must_not_hang("sanitizerAddPatchesFromFile");
 	if (r == SAN_OK && (access(path, R_OK) || atomic_exchange(&c->patches, true)))
 		r = SAN_INVALID_PARAMETER;
+	snprintf(c->path, sizeof(c->path), "%s", path);
 	return r;
+}
+
+/* Of a tool's own patches there are those whose names the file has. */
+static bool is_there(const struct context *c, const char *name)
+{
+	static char bytes[1 << 20];
+	size_t n;
+	FILE *f;
+
+	if (strncmp(name, "pasta_own_", 10) != 0)
+		return !strncmp(name, "pasta_", 6);
+	f = fopen(c->path, "r");
+	n = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
+	if (f)
+		fclose(f);
+	return memmem(bytes, n, name, strlen(name) + 1) != NULL;
 }
 
 FAKE_EXPORT int sanitizerPatchInstructions(int id, void *module, const char *name);
@@ -614,7 +633,7 @@ FAKE_EXPORT int sanitizerPatchInstructions(int id, void *module, const char *nam
 
 	if (r != SAN_OK)
 		return r;
-	if (!atomic_load(&m->context->patches) || strncmp(name, "pasta_", 6) != 0)
+	if (!atomic_load(&m->context->patches) || !is_there(m->context, name))
 		return SAN_INVALID_PARAMETER;
 	m->marked[id] = true;
 	return SAN_OK;
@@ -627,7 +646,7 @@ FAKE_EXPORT int sanitizerPatchModule(void *module)
 	int r = result_of("sanitizerPatchModule");
 
 	must_not_hang("sanitizerPatchModule");
-	if (r == SAN_OK && m->marked[3]) {
+	if (r == SAN_OK && (m->marked[3] || m->marked[4])) {
 		m->patched = true;
 		atomic_fetch_add(&patched, 1);
 	}

@@ -16,8 +16,11 @@ static size_t site_count, object_count, refused, lost, batched;
 
 /* -- In a child -- */
 
+static char own_path[300]; /* a file with the names of a reducer's functions; or "" */
+
 static int accept_patches(const char *path, void *context)
 {
+	snprintf(((struct context *)context)->path, 4096, "%s", own_path);
 	(void)path;
 	atomic_store(&((struct context *)context)->patches, true);
 	return SAN_OK;
@@ -186,6 +189,57 @@ static void a_site_is_told_with_what_it_does_and_where(void **state)
 	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[1].id).loads, 3);
 }
 
+/* Names end with a 0, as in a fat binary. */
+static void run_own(const char *names, size_t size)
+{
+	FILE *f;
+
+	snprintf(own_path, sizeof(own_path), "%.250s/own.fatbin", run_dir);
+	f = fopen(own_path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(names, 1, size, f), size);
+	fclose(f);
+	run_and_read("0x200,launches=0", use_one_object);
+	own_path[0] = '\0';
+}
+
+static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **state)
+{
+	static const char names[] = "pasta_own_SITES_1_global\0pasta_own_SITES_1_shared";
+	struct pasta_access_sum r;
+
+	(void)state;
+	run_own(names, sizeof(names));
+	r = sum(PASTA_REDUCE_OWN, ANY);
+	assert_int_equal(r.key0, 4);
+	assert_int_equal(r.loads, 40);
+	assert_int_equal(r.stores, 11);
+	assert_int_equal(row_count, 4);
+	for (size_t i = 0; i < row_count; i++)
+		assert_in_range(rows[i].key0, 1, 4);
+}
+
+static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
+{
+	static const char names[] = "pasta_own_KEYS_1_global";
+
+	(void)state;
+	run_own(names, sizeof(names));
+	assert_int_equal(sum(PASTA_REDUCE_OWN, ANY).loads, 40);
+	for (size_t i = 0; i < row_count; i++)
+		assert_true(rows[i].key0 >= 0x100000); /* an address, as it was given */
+}
+
+static void a_reducer_of_another_layout_is_not_run(void **state)
+{
+	static const char names[] = "pasta_own_SITES_2_global\0pasta_own_KEYS_0_global";
+
+	(void)state;
+	run_own(names, sizeof(names));
+	assert_int_equal(row_count, 0);
+	assert_int_equal(refused, 1);
+}
+
 static void use_many_sites(void)
 {
 	struct fake_access *a = calloc(PLACES, sizeof(*a));
@@ -332,6 +386,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(rows_of_all_tables_are_what_a_kernel_did),
 		TEST(a_site_is_told_with_what_it_does_and_where),
+		TEST(rows_of_a_tools_own_reducer_are_by_site_where_it_says_so),
+		TEST(rows_of_a_tools_own_reducer_have_its_keys_else),
+		TEST(a_reducer_of_another_layout_is_not_run),
 		TEST(what_a_table_has_no_room_for_is_in_one_row_more),
 		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
 		TEST(threads_with_streams_of_their_own_lose_nothing),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/control.h"
 #include "handlers/sanitizer/sanitizer.h"
 #include "handlers/vendor.h"
 
@@ -90,18 +91,37 @@ static int bind_library(char *why, size_t size)
 	return -ENOSYS;
 }
 
+/* A tool's own where the run has one, else accelprof's. */
+static int find_patches(char *why, size_t size)
+{
+	const char *own = getenv(PASTA_ENV_REDUCER);
+	bool is_own = own && *own;
+
+	if (is_own)
+		snprintf(patches, sizeof(patches), "%s", own);
+	else
+		pasta_vendor_beside(PATCHES, patches, sizeof(patches));
+	if (!access(patches, R_OK))
+		return 0;
+	if (is_own)
+		snprintf(why, size, "the tool's reducer %.200s cannot be read: %s", own,
+			 strerror(errno));
+	else
+		snprintf(why, size,
+			 "no " PATCHES " beside the agent: build accelprof where there is nvcc of "
+			 "CUDA 13");
+	return -ENODEV;
+}
+
 int san_bind(char *why, size_t size)
 {
 	int error;
 
 	if (sanitizer.bound)
 		return 0;
-	if (access(pasta_vendor_beside(PATCHES, patches, sizeof(patches)), R_OK)) {
-		snprintf(why, size,
-			 "no " PATCHES " beside the agent: build accelprof where there is nvcc of "
-			 "CUDA 13");
-		return -ENODEV;
-	}
+	error = find_patches(why, size);
+	if (error)
+		return error;
 	error = bind_library(why, size);
 	sanitizer.bound = !error;
 	return error;

@@ -128,6 +128,11 @@ static void fold_object(const struct san_slot *s, uint64_t place, const uint64_t
 		pasta_accesses_add(s->launch, PASTA_REDUCE_OBJECT, &row);
 }
 
+static bool is_by_site(enum pasta_reducer reducer)
+{
+	return reducer == PASTA_REDUCE_OWN ? san.own_sites : reducer != PASTA_REDUCE_PAGE;
+}
+
 /* Of a site. Only tables by site alone know where it is. */
 static uint32_t flags_of(enum pasta_reducer reducer, const struct pasta_gpu_row *from)
 {
@@ -146,11 +151,12 @@ static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 				.bytes = from->bytes,
 				.extra = from->extra};
 
-	if (!row.loads && !row.stores)
+	if (!row.loads && !row.stores &&
+	    (reducer != PASTA_REDUCE_OWN || (!row.bytes && !row.extra)))
 		return;
-	if (reducer != PASTA_REDUCE_PAGE)
+	if (is_by_site(reducer))
 		row.key0 = san_site(s, from->key0, flags_of(reducer, from));
-	if (!row.key0 && reducer != PASTA_REDUCE_PAGE)
+	if (!row.key0 && is_by_site(reducer))
 		row.key0 = PASTA_KEY_OTHER;
 	if (reducer == PASTA_REDUCE_SITE)
 		row.key1 = 0;

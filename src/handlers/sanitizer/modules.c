@@ -15,6 +15,11 @@ enum { PATIENCE = 64, PATIENCE_MOST = 4096 };
 	(PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) | PASTA_REDUCE_BIT(COALESCE) |     \
 	 PASTA_REDUCE_BIT(DIVERGE))
 
+/* As a text. */
+#define TEXT_OF(x) TEXT(x)
+#define TEXT(x) #x
+#define LAYOUT TEXT_OF(PASTA_GPU_LAYOUT)
+
 enum { TURNS = 64 }; /* modules that are patched or unpatched in one call */
 
 static struct pasta_map *modules;   /* pointers, by their handles */
@@ -143,32 +148,80 @@ static uint32_t classes(const char *which)
 	return classes | (reducers & PASTA_REDUCE_BIT(BLOCK) ? PASTA_GPU_BLOCK : 0);
 }
 
-static const char *patch_all(void *module)
-{
-	static const struct {
-		int id;
-		const char *name;
-		uint32_t needs;
-	} patches[] = {
+static const struct {
+	int id;
+	const char *name;
+	uint32_t needs;
+} calls[] = {
 #define F(id, name, needs) {id, #name, needs},
-		PASTA_GPU_PATCHES(F)
+	PASTA_GPU_PATCHES(F)
 #undef F
-	};
-	const char *which = variant();
-	uint32_t wanted = classes(which);
+};
+enum { CALLS = sizeof(calls) / sizeof(*calls) };
+
+static int mark(void *module, const char *which, size_t i)
+{
 	char name[64];
 
-	for (size_t i = 0; i < sizeof(patches) / sizeof(*patches); i++) {
-		if (!(patches[i].needs & wanted))
-			continue;
-		snprintf(name, sizeof(name), "pasta_%s_%s", which, patches[i].name);
-		if (SAN_CALL(PatchInstructions, patches[i].id, module, name) != SAN_OK)
-			return "a class of its instructions cannot be patched: the patches beside "
-			       "the agent are not for this device, or of another build";
+	snprintf(name, sizeof(name), "pasta_%s_%s", which, calls[i].name);
+	return SAN_CALL(PatchInstructions, calls[i].id, module, name);
+}
+
+#define UNPATCHED "a class of its instructions cannot be patched: "
+
+/* How many of a variant there are: a tool's reducer has those that its author wants. */
+static const char *mark_there(void *module, const char *which, uint32_t *found)
+{
+	for (size_t i = 0; i < CALLS; i++) {
+		int r = calls[i].needs & PASTA_GPU_BLOCK ? SAN_INVALID_PARAMETER
+							 : mark(module, which, i);
+
+		if (r != SAN_OK && r != SAN_INVALID_PARAMETER)
+			return UNPATCHED "the tool's reducer is not for this device";
+		*found += r == SAN_OK;
 	}
-	return SAN_CALL(PatchModule, module) == SAN_OK
-		       ? NULL
-		       : "the Compute Sanitizer cannot patch its module";
+	return NULL;
+}
+
+static const char *mark_own(void *module)
+{
+	uint32_t keys = 0, sites = 0;
+	const char *why = mark_there(module, "own_KEYS_" LAYOUT, &keys);
+
+	if (!why && !keys)
+		why = mark_there(module, "own_SITES_" LAYOUT, &sites);
+	if (!why && !keys && !sites)
+		why = "the tool's reducer has no function for this accelprof: build it again with "
+		      "its <pasta/reducer.cuh>";
+	if (!why)
+		atomic_store(&san.own_sites, sites != 0);
+	return why;
+}
+
+static const char *mark_ours(void *module)
+{
+	const char *which = variant();
+	uint32_t wanted = classes(which);
+
+	for (size_t i = 0; i < CALLS; i++)
+		if (calls[i].needs & wanted && mark(module, which, i) != SAN_OK)
+			return UNPATCHED "the patches beside the agent are not for this device, or "
+					 "of another build";
+	return NULL;
+}
+
+static bool is_own(void)
+{
+	return san.reducers & PASTA_REDUCE_BIT(OWN);
+}
+
+static const char *patch_all(void *module)
+{
+	const char *why = is_own() ? mark_own(module) : mark_ours(module);
+
+	if (why || SAN_CALL(PatchModule, module) == SAN_OK)
+		return why;
+	return "the Compute Sanitizer cannot patch its module";
 }
 
 static const char *add_patches(struct san_context *c)
@@ -185,8 +238,8 @@ static const char *add_patches(struct san_context *c)
 	}
 	snprintf(why, sizeof(why),
 		 "no accesses are counted on device %u: its patches cannot be loaded (%s): build "
-		 "accelprof for its architecture",
-		 c->device, san_text(r));
+		 "%s for its architecture",
+		 c->device, san_text(r), is_own() ? "the tool's reducer" : "accelprof");
 	pasta_agent_say("sanitizer", why);
 	return c->trouble = "the patches cannot be loaded onto its device";
 }

@@ -156,6 +156,7 @@ struct san {
 	_Atomic uint32_t asked;	    /* modules that a call is to make something of */
 	_Atomic uint32_t unpatched; /* those that may be patched, and are not */
 	uint32_t reducers;	    /* that devices count */
+	atomic_bool own_sites;	    /* rows of a tool's own reducer are by instruction */
 };
 extern struct san san;
 

@@ -11,7 +11,7 @@
 #include "handlers/sanitizer/sanitizer.h"
 
 enum { PLACES_LEAST = 1 << 10, PLACES_MOST = 1 << 16 };
-enum { PAGE_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
+enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)256 << 20)
 /* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
@@ -19,7 +19,8 @@ enum { ALIGN = 256 };
 
 #define TABLES                                                                                     \
 	(PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |         \
-	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
+	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE) | PASTA_REDUCE_BIT(OWN))
+#define ROWS_MANY (PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(OWN))
 
 /* -- Where things are -- */
 
@@ -61,8 +62,8 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	}
 	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
-			lay_table(&l->tables[i], i == PASTA_REDUCE_PAGE ? PAGE_ROWS : SITE_ROWS,
-				  memory, &at);
+			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS, memory,
+				  &at);
 	s->counts = at;
 	l->counts =
 		piece(memory, &at,

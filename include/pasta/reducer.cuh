@@ -1,0 +1,345 @@
+/*
+ * reducer.cuh - a tool's own reducer, on NVIDIA's devices: what is called for each access.
+ *
+ *	#include <pasta/reducer.cuh>
+ *
+ *	PASTA_REDUCER(KEYS, SPACES)
+ *	{
+ *		pasta_reducer_add(a, a->mask, a->pc, 0, 1, 0, a->size, 0);
+ *	}
+ *
+ * makes all that a fat binary needs; there is one in a file. The body is that of a function which
+ * is given a, a const struct pasta_reducer_access *, and returns nothing.
+ *
+ * KEYS is what key0 of its rows is: SITES, then it is an instruction's address, a->pc, and tools
+ *get the site; or KEYS, any number. SPACES is GLOBAL, SHARED (that of other blocks of a cluster as
+ * well), LOCAL or ALL: accesses to others are not seen, and cost nothing.
+ *
+ * It is called by the lanes of a->mask together, and runs in the middle of the program's kernel: it
+ * must end soon, touch no memory of the program's, and call no function that is not inlined, for
+ * there is no stack. docs/writing-a-reducer.md says how to build it.
+ */
+#ifndef PASTA_REDUCER_CUH
+#define PASTA_REDUCER_CUH
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pasta/device.h>
+#include <pasta/gpu/accumulate.h>
+#include <pasta/gpu/gpu.h>
+
+namespace pasta_gpu
+{
+#include <pasta/gpu/gpu_count.cuh>
+}
+#undef INLINE
+
+#define PASTA_REDUCER_INLINE static __device__ __forceinline__
+
+/* An access of a warp: what one instruction does for the lanes of mask. Rows of a matrix that is
+ * loaded or stored are accesses of the lanes that have their addresses; a bulk copy is one of one
+ * lane; any copy is a load, and then a store. */
+struct pasta_reducer_access {
+	uint64_t pc;	/* the instruction's address */
+	uint64_t addr;	/* this lane's; of shared memory, from its beginning */
+	uint32_t size;	/* bytes of each lane */
+	uint32_t kind;	/* enum pasta_access_kind */
+	uint32_t space; /* enum pasta_access_space: GLOBAL, LOCAL (shared), PRIVATE or REMOTE */
+	uint32_t mask, lane;
+	uint64_t block;	 /* x fastest, as threads */
+	uint32_t thread; /* in its block */
+	struct pasta_gpu_table *table;
+};
+
+/* The first lane of a mask. */
+PASTA_REDUCER_INLINE uint32_t pasta_reducer_leader(uint32_t mask)
+{
+	return pasta_gpu::leader_of(mask);
+}
+
+namespace pasta_gpu
+{
+struct sums {
+	uint64_t loads, stores, bytes, extra;
+};
+
+PASTA_REDUCER_INLINE void add_from(struct sums *s, uint32_t lanes, uint32_t from, bool there)
+{
+	uint64_t loads = __shfl_sync(lanes, (unsigned long long)s->loads, (int)from);
+	uint64_t stores = __shfl_sync(lanes, (unsigned long long)s->stores, (int)from);
+	uint64_t bytes = __shfl_sync(lanes, (unsigned long long)s->bytes, (int)from);
+	uint64_t extra = __shfl_sync(lanes, (unsigned long long)s->extra, (int)from);
+
+	s->loads += there ? loads : 0;
+	s->stores += there ? stores : 0;
+	s->bytes += there ? bytes : 0;
+	s->extra += there ? extra : 0;
+}
+
+/* The sums of a group, in its first lane. Each time every other lane that is left takes those of
+ * the next one, which is then through. */
+PASTA_REDUCER_INLINE void add_up(struct sums *s, uint32_t lanes, uint32_t group, uint32_t lane)
+{
+	uint32_t place = __popc(group & lanes_below(lane));
+	uint32_t after = group & ~lanes_below(lane) & ~(1u << lane);
+
+	while (__any_sync(lanes, after != 0)) {
+		add_from(s, lanes, after ? leader_of(after) : lane, after != 0);
+		after &= ~__ballot_sync(lanes, place & 1);
+		place >>= 1;
+	}
+}
+
+PASTA_REDUCER_INLINE void add_sums(struct pasta_gpu_row *row, const struct sums *s)
+{
+	if (s->loads)
+		PASTA_ADD64(&row->loads, s->loads);
+	if (s->stores)
+		PASTA_ADD64(&row->stores, s->stores);
+	if (s->bytes)
+		PASTA_ADD64(&row->bytes, s->bytes);
+	if (s->extra)
+		PASTA_ADD64(&row->extra, s->extra);
+}
+} // namespace pasta_gpu
+
+/*
+ * Add to the row of two keys. lanes are those that call it together: a->mask, or some of them, such
+ * as 1u << a->lane by that lane alone. Each has its own keys and numbers; those with equal keys
+ * are added up before. A table has 65,536 rows; what finds no room is in one more, whose keys are
+ * PASTA_KEY_OTHER.
+ */
+PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a, uint32_t lanes,
+					    uint64_t key0, uint64_t key1, uint64_t loads,
+					    uint64_t stores, uint64_t bytes, uint64_t extra)
+{
+	struct pasta_gpu::sums s = {loads, stores, bytes, extra};
+	uint32_t group = __match_any_sync(lanes, (unsigned long long)key0) &
+			 __match_any_sync(lanes, (unsigned long long)key1);
+	bool mine = a->lane == pasta_gpu::leader_of(group);
+	struct pasta_gpu_row *row = NULL;
+	uint32_t tries = 0;
+
+	pasta_gpu::add_up(&s, lanes, group, a->lane);
+	do {
+		if (mine && !row)
+			row = pasta_gpu::try_row(a->table, key0, key1, &tries);
+	} while (__any_sync(lanes, mine && !row));
+	if (mine)
+		pasta_gpu::add_sums(row, &s);
+}
+
+/* The body that PASTA_REDUCER has. */
+PASTA_REDUCER_INLINE void pasta_reducer_body(const struct pasta_reducer_access *a);
+
+/* -- The patches: src/reduce/gpu.h names them, and says when they are called -- */
+
+namespace pasta_gpu
+{
+enum { KEYS_SITES = 1, KEYS_KEYS = 1 };
+enum { SEES_GLOBAL = 1, SEES_SHARED = 2, SEES_LOCAL = 4, SEES_ALL = 7 };
+/* The API's: what an access does. A prefetch does nothing. */
+enum { OWN_KINDS = PASTA_ACCESS_ATOMIC, OWN_PREFETCH = 8, OWN_BULK = 16 };
+
+/* One side of a copy, or all there is; mask: the lanes that take part in it. */
+struct own_side {
+	uint64_t addr;
+	uint32_t kind, space, mask;
+	bool seen;
+};
+
+/* NULL: nothing is to be counted. */
+PASTA_REDUCER_INLINE struct pasta_gpu_table *own_table(void *data)
+{
+	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)data;
+
+	if (!l || !l->tables[PASTA_REDUCE_OWN].index ||
+	    (l->every > 1 && (uint32_t)block_number() % l->every))
+		return NULL;
+	return &l->tables[PASTA_REDUCE_OWN];
+}
+
+PASTA_REDUCER_INLINE void own_access(struct pasta_gpu_table *table, uint64_t pc, uint32_t size,
+				     const struct own_side *s)
+{
+	struct pasta_reducer_access a;
+
+	a.pc = pc;
+	a.addr = s->addr;
+	a.size = size;
+	a.kind = s->kind;
+	a.space = s->space;
+	a.mask = s->mask;
+	a.lane = lane_id();
+	a.block = block_number();
+	a.thread = thread_number();
+	a.table = table;
+	if (s->seen && a.mask >> a.lane & 1)
+		pasta_reducer_body(&a);
+}
+
+/* lanes: those that may access anything; the others only come along. */
+PASTA_REDUCER_INLINE int own_memory(void *data, uint64_t pc, uint64_t addr, uint32_t size,
+				    uint32_t flags, uint32_t space, uint32_t lanes)
+{
+	struct pasta_gpu_table *table = own_table(data);
+
+	if (table && flags & OWN_KINDS && !(flags & OWN_PREFETCH)) {
+		struct own_side s = {addr, flags & OWN_KINDS, space, __activemask() & lanes, true};
+
+		own_access(table, pc, size, &s);
+	}
+	return 0;
+}
+
+/* Where both sides are seen the body is there once for both: it may be long. */
+PASTA_REDUCER_INLINE void own_copy(struct pasta_gpu_table *table, uint64_t pc, uint32_t size,
+				   const struct own_side *from, const struct own_side *to)
+{
+	if (from->seen && to->seen) {
+#pragma unroll 1
+		for (uint32_t i = 0; i < 2; i++) {
+			struct own_side s = {i ? to->addr : from->addr, i ? to->kind : from->kind,
+					     i ? to->space : from->space, i ? to->mask : from->mask,
+					     true};
+
+			own_access(table, pc, size, &s);
+		}
+	} else if (from->seen) {
+		own_access(table, pc, size, from);
+	} else {
+		own_access(table, pc, size, to);
+	}
+}
+
+/* With nothing to read from there is no load: what is written then is zeros. */
+PASTA_REDUCER_INLINE int own_memcpy_async(uint32_t sees, void *data, uint64_t pc, uint64_t src,
+					  uint32_t dst, uint32_t size)
+{
+	struct pasta_gpu_table *table = own_table(data);
+
+	if (table) {
+		uint32_t mask = __activemask();
+		struct own_side from = {src, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL,
+					__ballot_sync(mask, src != 0), (sees & SEES_GLOBAL) != 0};
+		struct own_side to = {dst, PASTA_ACCESS_STORE, PASTA_SPACE_LOCAL, mask,
+				      (sees & SEES_SHARED) != 0};
+
+		own_copy(table, pc, size, &from, &to);
+	}
+	return 0;
+}
+
+PASTA_REDUCER_INLINE struct own_side own_side_of(uint64_t addr, uint32_t kind, uint32_t space,
+						 bool seen)
+{
+	struct own_side s = {addr, kind, space, 0, seen};
+
+	return s;
+}
+
+/* All lanes tell the same, and it is the first one's. */
+PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, struct own_side from,
+				  struct own_side to)
+{
+	struct pasta_gpu_table *table = own_table(data);
+
+	if (table) {
+		uint32_t mask = __activemask();
+
+		from.mask = to.mask = mask & (0u - mask);
+		own_copy(table, pc, blocks * OWN_BULK, &from, &to);
+	}
+	return 0;
+}
+} // namespace pasta_gpu
+
+#define PASTA_OWN(prefix, name, ...)                                                               \
+	extern "C" __device__ __noinline__ int prefix##name(void *data, uint64_t pc, __VA_ARGS__)
+#define PASTA_OWN_MEMORY(prefix, name, space)                                                      \
+	PASTA_OWN(prefix, name, void *ptr, uint32_t size, uint32_t flags, const void *value)       \
+	{                                                                                          \
+		return pasta_gpu::own_memory(data, pc, (uint64_t)ptr, size, flags, space, ~0u);    \
+	}
+/* A side of a bulk copy: its mask is still to come. */
+#define PASTA_OWN_SIDE(addr, KIND, space, sees, SPACE)                                             \
+	pasta_gpu::own_side_of(addr, PASTA_ACCESS_##KIND, space,                                   \
+			       (sees & pasta_gpu::SEES_##SPACE) != 0)
+#define PASTA_OWN_BULK(count, from, to)                                                            \
+	{                                                                                          \
+		return pasta_gpu::own_bulk(data, pc, count, from, to);                             \
+	}
+
+/* Between global and shared memory. The low half of what is the blocks. */
+#define PASTA_OWN_COPIES(prefix, sees)                                                             \
+	PASTA_OWN(prefix, memcpy_async, void *src, uint32_t dst, uint32_t size)                    \
+	{                                                                                          \
+		return pasta_gpu::own_memcpy_async(sees, data, pc, (uint64_t)src, dst, size);      \
+	}                                                                                          \
+	PASTA_OWN(prefix, bulk_to_shared, uint64_t src, uint32_t dst, uint32_t barrier,            \
+		  uint32_t what, uint32_t multicast)                                               \
+	PASTA_OWN_BULK(what & 0xffff, PASTA_OWN_SIDE(src, LOAD, PASTA_SPACE_GLOBAL, sees, GLOBAL), \
+		       PASTA_OWN_SIDE(dst, STORE,                                                  \
+				      (multicast ? PASTA_SPACE_REMOTE : PASTA_SPACE_LOCAL), sees,  \
+				      SHARED))                                                     \
+	PASTA_OWN(prefix, bulk_to_global, uint64_t dst, uint32_t src, uint32_t blocks)             \
+	PASTA_OWN_BULK(blocks, PASTA_OWN_SIDE(src, LOAD, PASTA_SPACE_LOCAL, sees, SHARED),         \
+		       PASTA_OWN_SIDE(dst, STORE, PASTA_SPACE_GLOBAL, sees, GLOBAL))               \
+	PASTA_OWN(prefix, bulk_reduce_global, uint64_t dst, uint32_t src, uint32_t blocks)         \
+	PASTA_OWN_BULK(blocks, PASTA_OWN_SIDE(src, LOAD, PASTA_SPACE_LOCAL, sees, SHARED),         \
+		       PASTA_OWN_SIDE(dst, ATOMIC, PASTA_SPACE_GLOBAL, sees, GLOBAL))
+
+#define PASTA_OWN_GLOBAL(prefix) PASTA_OWN_MEMORY(prefix, global, PASTA_SPACE_GLOBAL)
+#define PASTA_OWN_LOCAL(prefix) PASTA_OWN_MEMORY(prefix, local, PASTA_SPACE_PRIVATE)
+/* Lanes 8 n to 8 n + 7 have the addresses of the n-th matrix's rows. */
+#define PASTA_OWN_SHARED(prefix)                                                                   \
+	PASTA_OWN_MEMORY(prefix, shared, PASTA_SPACE_LOCAL)                                        \
+	PASTA_OWN_MEMORY(prefix, remote, PASTA_SPACE_REMOTE)                                       \
+	PASTA_OWN(prefix, matrix, uint32_t addr, uint32_t size, uint32_t flags, uint32_t matrices, \
+		  const void *value)                                                               \
+	{                                                                                          \
+		return pasta_gpu::own_memory(data, pc, addr, size, flags, PASTA_SPACE_LOCAL,       \
+					     matrices < 4 ? pasta_gpu::lanes_below(8 * matrices)   \
+							  : ~0u);                                  \
+	}                                                                                          \
+	PASTA_OWN(prefix, async_store, uint32_t addr, uint32_t barrier, void *value,               \
+		  uint32_t size)                                                                   \
+	{                                                                                          \
+		return pasta_gpu::own_memory(data, pc, addr, size, PASTA_ACCESS_STORE,             \
+					     PASTA_SPACE_REMOTE, ~0u);                             \
+	}                                                                                          \
+	PASTA_OWN(prefix, async_reduction, uint32_t addr, uint32_t barrier, uint32_t size)         \
+	{                                                                                          \
+		return pasta_gpu::own_memory(data, pc, addr, size, PASTA_ACCESS_ATOMIC,            \
+					     PASTA_SPACE_REMOTE, ~0u);                             \
+	}                                                                                          \
+	PASTA_OWN(prefix, bulk_shared, uint32_t src, uint32_t dst, uint32_t barrier,               \
+		  uint32_t blocks)                                                                 \
+	PASTA_OWN_BULK(blocks, PASTA_OWN_SIDE(src, LOAD, PASTA_SPACE_LOCAL, ~0, SHARED),           \
+		       PASTA_OWN_SIDE(dst, STORE, PASTA_SPACE_REMOTE, ~0, SHARED))                 \
+	PASTA_OWN(prefix, bulk_reduce_shared, uint32_t src, uint32_t dst, uint32_t barrier,        \
+		  uint32_t blocks)                                                                 \
+	PASTA_OWN_BULK(blocks, PASTA_OWN_SIDE(src, LOAD, PASTA_SPACE_LOCAL, ~0, SHARED),           \
+		       PASTA_OWN_SIDE(dst, ATOMIC, PASTA_SPACE_REMOTE, ~0, SHARED))
+
+#define PASTA_OWN_OF_GLOBAL(prefix)                                                                \
+	PASTA_OWN_GLOBAL(prefix)                                                                   \
+	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_GLOBAL)
+#define PASTA_OWN_OF_SHARED(prefix)                                                                \
+	PASTA_OWN_SHARED(prefix)                                                                   \
+	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_SHARED)
+#define PASTA_OWN_OF_LOCAL(prefix) PASTA_OWN_LOCAL(prefix)
+#define PASTA_OWN_OF_ALL(prefix)                                                                   \
+	PASTA_OWN_GLOBAL(prefix)                                                                   \
+	PASTA_OWN_SHARED(prefix)                                                                   \
+	PASTA_OWN_LOCAL(prefix)                                                                    \
+	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_ALL)
+
+static_assert(PASTA_GPU_LAYOUT == 1, "the layout is in the names below");
+#define PASTA_REDUCER(keys, spaces)                                                                \
+	static_assert(pasta_gpu::KEYS_##keys, "keys are SITES or KEYS");                           \
+	PASTA_OWN_OF_##spaces(pasta_own_##keys##_1_) PASTA_REDUCER_INLINE void pasta_reducer_body( \
+		const struct pasta_reducer_access *a)
+
+#endif

@@ -1,0 +1,92 @@
+/* test_bank_conflicts.c - the example bank_conflicts, given events by hand. */
+#include "../../examples/bank_conflicts/bank_conflicts.c"
+
+#include "unit/accesstest.h"
+
+static void give_sum(uint64_t corr, const char *name, uint64_t site, uint64_t loads,
+		     uint64_t stores, uint64_t needed, uint64_t taken)
+{
+	give_row(corr, name, PASTA_REDUCE_OWN, site, loads, stores, needed, taken);
+}
+
+static void lines_are_by_kernel_and_most_conflicts_come_first(void **state)
+{
+	(void)state;
+	give_site(1, "a.cu", 10, PASTA_ACCESS_LOAD, 0, "+0x10");
+	give_site(2, "a.cu", 10, PASTA_ACCESS_STORE, 0, "+0x20");
+	give_site(3, "a.cu", 12, PASTA_ACCESS_ATOMIC, 0, "+0x30");
+	give_site(4, NULL, 0, PASTA_ACCESS_LOAD, 0, "+0x40");
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_sum(1, "k", 1, 100, 0, 100, 100);
+	give_sum(1, "k", 2, 0, 50, 50, 1600);
+	give_sum(1, "k", 3, 10, 10, 10, 40);
+	give_sum(1, "k", 4, 7, 0, 28, 28);
+	give_told(PASTA_LAUNCH_COUNTED, 2, "m", 5, NULL);
+	give_sum(2, "m", 1, 3, 0, 3, 6);
+	give_sum(2, "m", PASTA_KEY_OTHER, 5, 0, 5, 5);
+	/* Other reducers' are not its. */
+	give_row(2, "m", PASTA_REDUCE_COALESCE, 1, 9, 9, 9, 9);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("bank_conflicts"), "k a.cu:10 150 1700 1550 11.33\n"
+						     "k a.cu:12 10 40 30 4.00\n"
+						     "m a.cu:10 3 6 3 2.00\n"
+						     "k f+0x40 7 28 0 4.00\n"
+						     "m (no room in the table) 5 5 0 1.00\n");
+	assert_string_equal(finding(0), "requests take 11.3 times the wavefronts they need");
+	assert_non_null(find("requests take 4.0 times"));
+	assert_null(find("requests take 2.0 times")); /* it is less than one in a hundred */
+}
+
+static void sampled_launches_and_blocks_are_scaled(void **state)
+{
+	(void)state;
+	give_site(1, "a.cu", 10, PASTA_ACCESS_LOAD, 0, "+0x10");
+	give_partial(1, "k", 5, 4);
+	give_sum(1, "k", 1, 10, 0, 10, 20);
+	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("bank_conflicts"), "k a.cu:10 80 160 80 2.00\n");
+}
+
+static void a_run_without_rows_has_an_empty_table_and_no_findings(void **state)
+{
+	(void)state;
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("bank_conflicts"), "");
+	assert_string_equal(finding(0), "");
+}
+
+static void merged_states_have_the_rows_of_both(void **state)
+{
+	struct conflicts a = {0}, b = {0};
+	struct pasta_err err = {0};
+	struct pasta_event ev;
+
+	(void)state;
+	assert_int_equal(open_(&a, &choice.tools[0], &err), 0);
+	assert_int_equal(open_(&b, &choice.tools[0], &err), 0);
+	ev = row_event(1, "k", PASTA_REDUCE_OWN, 1, 4, 0, 4, 8);
+	on_event(&a, &ev);
+	ev.proc = 1;
+	on_event(&b, &ev);
+	merge(&a, &b);
+	close_(&b);
+	assert_int_equal(report(&a, result.outs[0]), 0);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	assert_string_equal(table("bank_conflicts"), "k (unknown, site 1) 4 8 4 2.00\n"
+						     "k (unknown, site 1) 4 8 4 2.00\n");
+	close_(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lines_are_by_kernel_and_most_conflicts_come_first),
+		TEST(sampled_launches_and_blocks_are_scaled),
+		TEST(a_run_without_rows_has_an_empty_table_and_no_findings),
+		TEST(merged_states_have_the_rows_of_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

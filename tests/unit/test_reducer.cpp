@@ -1,0 +1,325 @@
+/*
+ * test_reducer.cpp - a tool's own reducer on an emulated device: the example bank_conflicts against
+ * closed forms and a count of all words, and pasta_reducer_add against a plain sum.
+ *
+ * timeout: 120
+ */
+#include "unit/emulated/warp.h"
+
+#include <map>
+#include <set>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utility>
+#include <vector>
+
+#include "../../examples/bank_conflicts/bank_conflicts.cu"
+
+enum { ROWS = 256, BLOCKS = 6, THREADS = 74, WARPS = 3, STEPS = 300, REQUESTS = BLOCKS * WARPS };
+#define PC UINT64_C(0x7fff00001000)
+
+static int failures;
+
+#define EXPECT(got, wanted, ...)                                                                   \
+	do {                                                                                       \
+		uint64_t got_ = (got), wanted_ = (wanted);                                         \
+                                                                                                   \
+		if (got_ != wanted_) {                                                             \
+			failures++;                                                                \
+			printf("FAILED: " __VA_ARGS__);                                            \
+			printf(": got %llu, wanted %llu\n", (unsigned long long)got_,              \
+			       (unsigned long long)wanted_);                                       \
+		}                                                                                  \
+	} while (0)
+
+/* -- A launch, and what it has counted -- */
+
+static struct pasta_gpu_launch launch;
+static struct pasta_gpu_row rows[ROWS + 1];
+static uint32_t slots[2 * ROWS];
+
+static void reset(uint32_t max)
+{
+	struct pasta_gpu_table *t = &launch.tables[PASTA_REDUCE_OWN];
+
+	memset(&launch, 0, sizeof(launch));
+	memset(rows, 0, sizeof(rows));
+	memset(slots, 0, sizeof(slots));
+	launch.every = 1;
+	launch.reducers = PASTA_REDUCE_BIT(OWN);
+	t->index = slots;
+	t->rows = rows;
+	t->mask = 2 * ROWS - 1;
+	t->max = max;
+}
+
+/* The sums of a key, of all rows that have it. */
+static struct pasta_gpu_row row_of(uint64_t key0, uint64_t key1)
+{
+	struct pasta_gpu_row all = {key0, key1, 0, 0, 0, 0};
+	const struct pasta_gpu_table *t = &launch.tables[PASTA_REDUCE_OWN];
+
+	for (uint32_t i = 0; i < t->count && i < t->max; i++) {
+		if (rows[i].key0 != key0 || rows[i].key1 != key1)
+			continue;
+		all.loads += rows[i].loads;
+		all.stores += rows[i].stores;
+		all.bytes += rows[i].bytes;
+		all.extra += rows[i].extra;
+	}
+	return all;
+}
+
+static uint64_t mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static uint32_t all_lanes(void)
+{
+	uint32_t threads = pasta_gpu::warp_threads();
+
+	return threads < 32 ? pasta_gpu::lanes_below(threads) : ~0u;
+}
+
+static uint64_t seed_of(uint32_t step)
+{
+	return mix(pasta_gpu::block_number() << 40 |
+		   (uint64_t)(pasta_gpu::thread_number() / 32) << 32 | step);
+}
+
+static void run(void (*kernel)(void *), uint32_t threads)
+{
+	struct dim3 grid = {BLOCKS / 2, 2, 1}, block = {threads / 2, 2, 1};
+
+	warp_run(grid, block, kernel, NULL);
+}
+
+/* -- Strides of words: as many wavefronts as lanes share a bank -- */
+
+static const uint32_t strides[] = {1, 2, 4, 8, 16, 32, 0, 3, 33};
+static const uint32_t wavefronts[] = {1, 2, 4, 8, 16, 32, 1, 1, 1};
+enum { STRIDES = sizeof(strides) / sizeof(strides[0]) };
+
+static void do_strides(void *arg)
+{
+	for (uint32_t i = 0; i < STRIDES; i++) {
+		uint64_t at = 1024 + 4 * strides[i] * lane_id();
+
+		warp_together(~0u);
+		pasta_own_SITES_1_shared(&launch, PC + 16 * i, (void *)at, 4, 1 + i % 3, NULL);
+	}
+	/* 16 bytes side by side need four, and take no more; bytes of a word are one. */
+	warp_together(~0u);
+	pasta_own_SITES_1_shared(&launch, PC + 0x400, (void *)(uint64_t)(16 * lane_id()), 16, 1,
+				 NULL);
+	warp_together(~0u);
+	pasta_own_SITES_1_shared(&launch, PC + 0x410, (void *)(uint64_t)lane_id(), 1, 1, NULL);
+}
+
+static void strides_take_as_many_wavefronts_as_lanes_share_a_bank(void)
+{
+	struct pasta_gpu_row r;
+
+	reset(ROWS);
+	run(do_strides, 64);
+	for (uint32_t i = 0; i < STRIDES; i++) {
+		r = row_of(PC + 16 * i, 0);
+		EXPECT(r.loads, i % 3 == 1 ? 0 : 12, "loads of stride %u", strides[i]);
+		EXPECT(r.stores, i % 3 == 0 ? 0 : 12, "stores of stride %u", strides[i]);
+		EXPECT(r.bytes, 12, "wavefronts needed, stride %u", strides[i]);
+		EXPECT(r.extra, 12 * wavefronts[i], "wavefronts of stride %u", strides[i]);
+	}
+	r = row_of(PC + 0x400, 0);
+	EXPECT(r.bytes, 48, "wavefronts needed, of 16 bytes");
+	EXPECT(r.extra, 48, "wavefronts of 16 bytes");
+	EXPECT(row_of(PC + 0x410, 0).extra, 12, "wavefronts of bytes");
+}
+
+/* -- Anything: against the different words of each bank -- */
+
+static uint64_t addrs[BLOCKS][WARPS][STEPS][32];
+static bool on[BLOCKS][WARPS][STEPS][32];
+
+static uint32_t size_at(uint32_t step)
+{
+	return 1u << mix(step) % 5;
+}
+
+static void do_random(void *arg)
+{
+	uint32_t all = all_lanes(), block = (uint32_t)pasta_gpu::block_number();
+	uint32_t warp = pasta_gpu::thread_number() / 32, lane = lane_id();
+
+	for (uint32_t step = 0; step < STEPS; step++) {
+		uint64_t w = seed_of(step), r = mix(w + lane), span = 1u << (4 + w % 12);
+		uint32_t size = size_at(step), mask;
+		bool is = step % 3 ? r >> 8 & 1 || step % 3 == 1 : r % 9 == 0;
+
+		addrs[block][warp][step][lane] = (r >> 20) % span / size * size;
+		on[block][warp][step][lane] = is;
+		mask = __ballot_sync(all, is);
+		warp_together(mask);
+		if (is)
+			pasta_own_SITES_1_shared(&launch, PC + 16 * (step % 200),
+						 (void *)addrs[block][warp][step][lane], size, 1,
+						 NULL);
+		__syncwarp(all);
+	}
+}
+
+static struct pasta_gpu_row brute_force(const uint64_t *addr, const bool *is, uint32_t size)
+{
+	std::set<uint64_t> banks[32], words;
+	struct pasta_gpu_row r = {0, 0, 0, 0, 0, 0};
+
+	for (uint32_t i = 0; i < 32; i++)
+		for (uint64_t b = addr[i]; is[i] && b < addr[i] + size; b++) {
+			banks[b / 4 % 32].insert(b / 4);
+			words.insert(b / 4);
+		}
+	for (uint32_t i = 0; i < 32; i++)
+		r.extra = banks[i].size() > r.extra ? banks[i].size() : r.extra;
+	r.loads = !words.empty();
+	r.bytes = (words.size() + 31) / 32;
+	return r;
+}
+
+static void any_request_takes_what_a_count_of_all_words_says(uint32_t every)
+{
+	std::map<uint64_t, struct pasta_gpu_row> wanted;
+
+	reset(ROWS);
+	launch.every = every;
+	memset(on, 0, sizeof(on));
+	run(do_random, THREADS);
+	for (uint32_t n = 0; n < REQUESTS * STEPS; n++) {
+		uint32_t step = n % STEPS, warp = n / STEPS % WARPS, block = n / STEPS / WARPS;
+		struct pasta_gpu_row r =
+			brute_force(addrs[block][warp][step], on[block][warp][step], size_at(step));
+		struct pasta_gpu_row *to = &wanted[PC + 16 * (step % 200)];
+
+		if (block % every)
+			continue;
+		to->loads += r.loads;
+		to->bytes += r.bytes;
+		to->extra += r.extra;
+	}
+	EXPECT(wanted.size(), 200, "instructions");
+	for (const auto &w : wanted) {
+		struct pasta_gpu_row r = row_of(w.first, 0);
+
+		EXPECT(r.loads, w.second.loads, "requests at %llx", (unsigned long long)w.first);
+		EXPECT(r.bytes, w.second.bytes, "needed at %llx", (unsigned long long)w.first);
+		EXPECT(r.extra, w.second.extra, "wavefronts at %llx", (unsigned long long)w.first);
+	}
+}
+
+/* -- Other instructions -- */
+
+static void do_others(void *arg)
+{
+	uint32_t lane = lane_id();
+
+	warp_together(~0u);
+	pasta_own_SITES_1_matrix(&launch, PC, 64 * lane, 16, 1, 2, NULL);
+	warp_together(~0u);
+	pasta_own_SITES_1_memcpy_async(&launch, PC + 16, NULL, 128 * lane, 4);
+	warp_together(~0u);
+	pasta_own_SITES_1_bulk_to_shared(&launch, PC + 32, 4096, 0, 0, 64, 0);
+	warp_together(~0u);
+	pasta_own_SITES_1_remote(&launch, PC + 48, (void *)(uint64_t)(4 * lane), 4, 1, NULL);
+	warp_together(~0u);
+	pasta_own_SITES_1_shared(&launch, PC + 64, (void *)(uint64_t)(4 * lane), 4, 9, NULL);
+	warp_together(~0u);
+	pasta_own_SITES_1_shared(NULL, PC + 80, (void *)(uint64_t)(4 * lane), 4, 1, NULL);
+}
+
+static void matrices_and_copies_are_requests_and_prefetches_and_bulk_copies_are_none(void)
+{
+	reset(ROWS);
+	run(do_others, 64);
+	EXPECT(row_of(PC, 0).loads, 12, "matrices");
+	EXPECT(row_of(PC, 0).bytes, 24, "needed, 16 rows of 16 bytes");
+	EXPECT(row_of(PC, 0).extra, 12 * 8, "wavefronts of 16 rows, 64 bytes apart");
+	EXPECT(row_of(PC + 16, 0).stores, 12, "copies");
+	EXPECT(row_of(PC + 16, 0).loads, 0, "copies are stores of shared memory alone");
+	EXPECT(row_of(PC + 16, 0).extra, 12 * 32, "wavefronts of copies");
+	EXPECT(launch.tables[PASTA_REDUCE_OWN].count, 2, "instructions with rows");
+}
+
+/* -- Adding: lanes with equal keys, different numbers -- */
+
+typedef std::pair<uint64_t, uint64_t> keys;
+static std::map<keys, struct pasta_gpu_row> added;
+
+static void do_add(void *arg)
+{
+	uint32_t all = all_lanes(), lane = lane_id();
+	struct pasta_reducer_access a = {};
+
+	a.lane = lane;
+	a.table = &launch.tables[PASTA_REDUCE_OWN];
+	for (uint32_t step = 0; step < STEPS; step++) {
+		uint64_t w = seed_of(step), r = mix(w + lane), few = 1 + w % 8;
+		uint64_t key0 = r % few, key1 = (r >> 30) % (1 + w % 3);
+		struct pasta_gpu_row *to = &added[keys(key0, key1)];
+		bool is = step % 2 || r >> 50 & 1;
+		uint32_t mask = __ballot_sync(all, is);
+
+		if (is) {
+			to->loads += r >> 60;
+			to->stores += r >> 33;
+			to->bytes += lane;
+			to->extra += r;
+			pasta_reducer_add(&a, mask, key0, key1, r >> 60, r >> 33, lane, r);
+		}
+		__syncwarp(all);
+	}
+}
+
+static void what_lanes_add_is_in_the_rows_of_their_keys(void)
+{
+	added.clear();
+	reset(ROWS);
+	run(do_add, THREADS);
+	EXPECT(added.size(), 24, "pairs of keys");
+	for (const auto &w : added) {
+		struct pasta_gpu_row r = row_of(w.first.first, w.first.second);
+
+		EXPECT(r.loads, w.second.loads, "loads");
+		EXPECT(r.stores, w.second.stores, "stores");
+		EXPECT(r.bytes, w.second.bytes, "bytes");
+		EXPECT(r.extra, w.second.extra, "extra");
+	}
+}
+
+static void what_has_no_room_is_in_the_last_row(void)
+{
+	uint64_t wanted = 0, got = 0;
+
+	added.clear();
+	reset(5);
+	run(do_add, THREADS);
+	for (const auto &w : added)
+		wanted += w.second.bytes;
+	for (uint32_t i = 0; i <= 5; i++)
+		got += rows[i].bytes;
+	EXPECT(got, wanted, "all bytes");
+	EXPECT(rows[5].bytes > 0 && rows[4].bytes > 0, 1, "some had room, others had none");
+}
+
+int main()
+{
+	strides_take_as_many_wavefronts_as_lanes_share_a_bank();
+	any_request_takes_what_a_count_of_all_words_says(1);
+	any_request_takes_what_a_count_of_all_words_says(3);
+	matrices_and_copies_are_requests_and_prefetches_and_bulk_copies_are_none();
+	what_lanes_add_is_in_the_rows_of_their_keys();
+	what_has_no_room_is_in_the_last_row();
+	printf("%d failures\n", failures);
+	return failures != 0;
+}
