@@ -154,7 +154,7 @@ static int check_alone(const struct pasta_opts *own, const struct pasta_opts *ot
 		return 0;
 	if (is_same && find_reducer(other, &path, err))
 		return err->code;
-	is_same = is_same && !strcmp(path, reducer) &&
+	is_same = is_same && path && reducer && !strcmp(path, reducer) &&
 		  !(other->tool->needs & ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN);
 	free(path);
 	return is_same ? 0

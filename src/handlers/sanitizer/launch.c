@@ -290,6 +290,7 @@ static void begin_graph(struct work *w, void *which)
 	w->kernel = name;
 	w->graph = (uintptr_t)which * UINT64_C(0x9e3779b97f4a7c15);
 	begin(w, which);
+	w->kernel = w->symbol;
 	in_graph.slot = begun != others ? begun : NULL;
 	in_graph.chosen = true;
 }

@@ -149,11 +149,11 @@ static uint32_t classes(const char *which)
 }
 
 static const struct {
-	int id;
 	const char *name;
+	int id;
 	uint32_t needs;
 } calls[] = {
-#define F(id, name, needs) {id, #name, needs},
+#define F(id, name, needs) {#name, id, needs},
 	PASTA_GPU_PATCHES(F)
 #undef F
 };
