@@ -7,7 +7,14 @@
 #include "reduce/gpu_count.cuh"
 #include "reduce/gpu_raw.cuh"
 
-enum variant { VARIANT_all, VARIANT_object, VARIANT_floor, VARIANT_naive };
+enum variant {
+	VARIANT_all,
+	VARIANT_object,
+	VARIANT_page,
+	VARIANT_raw,
+	VARIANT_floor,
+	VARIANT_naive
+};
 
 /* The API's: what an access does. With none of the first two it is none. */
 enum { FLAG_READ = 1, FLAG_WRITE = 2, FLAG_PREFETCH = 8 };
@@ -87,6 +94,12 @@ INLINE void count(enum variant variant, const struct access *a)
 		count_by_mask(a);
 	} else if (variant == VARIANT_object) {
 		count_object(a);
+	} else if (variant == VARIANT_page) {
+		count_object(a);
+		if (a->space < PASTA_SPACE_LOCAL)
+			count_page(a);
+	} else if (variant == VARIANT_raw) {
+		put_raw(a, a->launch->raw);
 	} else {
 		count_alone(a);
 	}
@@ -119,15 +132,18 @@ struct side {
 
 INLINE bool is_counted(enum variant variant, const struct pasta_gpu_launch *l, uint32_t space)
 {
-	return space < PASTA_SPACE_LOCAL || (variant == VARIANT_all && l->spaces);
+	return space < PASTA_SPACE_LOCAL ||
+	       ((variant == VARIANT_all || variant == VARIANT_raw) && l->spaces);
 }
 
 INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_t pc, uint32_t size,
 		 const struct side *first, const struct side *second)
 {
+	bool is_short = variant != VARIANT_all && variant != VARIANT_page && variant != VARIANT_raw;
+
 	/* The code is long: once for both. It is short by object, and shorter for a given side. */
 #pragma unroll 1
-	for (uint32_t i = 0; variant == VARIANT_all && i < 2; i++) {
+	for (uint32_t i = 0; !is_short && i < 2; i++) {
 		struct access a = {l,
 				   pc,
 				   i ? second->addr : first->addr,
@@ -140,7 +156,7 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 		if (is_counted(variant, l, a.space))
 			count(variant, &a);
 	}
-	if (variant != VARIANT_all) {
+	if (is_short) {
 		struct access a = {l,		pc,	      first->addr, size,
 				   first->kind, first->space, first->mask, lane_id()};
 		struct access b = {
@@ -316,10 +332,16 @@ GLOBAL_PATCHES(all)
 OTHER_PATCHES(all)
 GLOBAL_PATCHES(object)
 OTHER_PATCHES(object)
+GLOBAL_PATCHES(page)
+OTHER_PATCHES(page)
+GLOBAL_PATCHES(raw)
+OTHER_PATCHES(raw)
 GLOBAL_PATCHES(floor)
 GLOBAL_PATCHES(naive)
 
 /* Those that gpu.h names are there. */
 #define IS_THERE(id, name, classes)                                                                \
-	static_assert(sizeof(&pasta_all_##name) && sizeof(&pasta_object_##name), "a patch");
+	static_assert(sizeof(&pasta_all_##name) && sizeof(&pasta_object_##name) &&                 \
+			      sizeof(&pasta_page_##name) && sizeof(&pasta_raw_##name),             \
+		      "a patch");
 PASTA_GPU_PATCHES(IS_THERE)

@@ -52,10 +52,11 @@ struct pasta_gpu_table {
 
 /*
  * Raw accesses: records are in the host's memory, in two halves. Those who write take a place by
- * head, and write when both halves before it were taken; the host takes a half when it is full.
+ * head, and write when both halves before it were taken; the host takes a half when it is full. It
+ * is told then, and not before: its memory is far.
  */
 struct pasta_gpu_ring {	    /* in the host's memory, pinned */
-	uint64_t filled[2]; /* records that were written into a half, ever */
+	uint64_t filled[2]; /* records of a half, ever, when it was last full */
 	uint64_t taken;	    /* records that the host has taken, ever: whole halves */
 	uint64_t stop;	    /* not 0: the host takes no more; what has no room is lost */
 };
@@ -65,7 +66,8 @@ struct pasta_gpu_raw {		      /* in the device's */
 	uint32_t half; /* a power of two, 1,024 or more */
 	uint32_t wait; /* 0: lose rather than wait */
 	uint64_t head, lost;
-	uint64_t seen; /* of the ring's taken, by the device; it begins as that, or as 0 */
+	uint64_t seen;	    /* of the ring's taken, by the device; it begins as that, or as 0 */
+	uint64_t filled[2]; /* records that were written into a half, ever */
 };
 
 /* Times of blocks, ns of the device's timer. 0: the block was not seen, as yet. */
@@ -112,6 +114,8 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  * A patch is the function pasta_VARIANT_NAME, VARIANT one of
  *   all     by the launch's mask
  *   object  as if the mask were PASTA_REDUCE_BIT(OBJECT), with no raw accesses and all blocks
+ *   page    as if it were that and PASTA_REDUCE_BIT(PAGE), likewise
+ *   raw     nothing but raw accesses, of all blocks
  *   floor   nothing, for measurements: what the API itself costs
  *   naive   each thread looks for its place and adds, for measurements
  * Those of floor and naive are there for GLOBAL classes only. A launch of NULL is not counted.
@@ -144,7 +148,7 @@ enum pasta_gpu_class {
  * of PASTA_REDUCE_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
  * layout are not found, and so never run: it changes whenever a launch is laid out anew.
  */
-#define PASTA_GPU_LAYOUT 1
+#define PASTA_GPU_LAYOUT 2
 
 /* The host's compiler and the device's lay them out alike. */
 #ifdef __cplusplus
@@ -154,12 +158,12 @@ enum pasta_gpu_class {
 #endif
 #define PASTA_GPU_AT(type, field, offset) PASTA_GPU_HOLDS(offsetof(struct type, field) == (offset))
 
-PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 1 && PASTA_REDUCERS == 10);
+PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 2 && PASTA_REDUCERS == 10);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 48);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 64);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 80 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
 PASTA_GPU_AT(pasta_gpu_place, last, 8);
@@ -173,6 +177,7 @@ PASTA_GPU_AT(pasta_gpu_ring, stop, 24);
 PASTA_GPU_AT(pasta_gpu_raw, half, 16);
 PASTA_GPU_AT(pasta_gpu_raw, head, 24);
 PASTA_GPU_AT(pasta_gpu_raw, seen, 40);
+PASTA_GPU_AT(pasta_gpu_raw, filled, 48);
 PASTA_GPU_AT(pasta_gpu_blocks, max, 16);
 PASTA_GPU_AT(pasta_gpu_launch, number, 16);
 PASTA_GPU_AT(pasta_gpu_launch, base, 24);

@@ -181,6 +181,15 @@ INLINE void count_places(const struct access *a, const struct whereabouts *w)
 
 /* -- Tables -- */
 
+/* In 32 bits, for registers are few. Addresses are multiples of 16 at least; an index has no more
+ * than 2^20 slots, and products mix upwards. */
+INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
+{
+	uint32_t h = (uint32_t)(key0 >> 4) ^ (uint32_t)(key0 >> 36);
+
+	return (h ^ (uint32_t)key1 * 0x85ebca6bu) * 0x9e3779b1u >> 12;
+}
+
 /* A slot is told of only when its row has its keys. count goes on by one for each who finds it full
  * at the same time; what is theirs is the last row, whose keys are nobody's. */
 INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot, uint64_t key0,
@@ -213,7 +222,7 @@ INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot,
 INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 				     uint32_t *tries)
 {
-	uint32_t home = pasta_rows_hash(key0, key1), mask = t->mask, max = t->max;
+	uint32_t home = home_of(key0, key1), mask = t->mask, max = t->max;
 
 	for (; *tries <= mask; ++*tries) {
 		uint32_t *slot = &t->index[(home + *tries) & mask], number = PASTA_READ32(slot);
@@ -243,26 +252,41 @@ struct addition {
 	uint64_t bytes, extra;
 };
 
-INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const struct addition *add)
+INLINE void add_to_row(const struct access *a, struct pasta_gpu_row *row, uint32_t times,
+		       uint64_t bytes, uint64_t extra)
 {
-	bool mine = a->lane == leader_of(add->group);
+	if (a->kind & PASTA_ACCESS_LOAD)
+		PASTA_ADD64(&row->loads, times);
+	if (a->kind & PASTA_ACCESS_STORE)
+		PASTA_ADD64(&row->stores, times);
+	if (bytes)
+		PASTA_ADD64(&row->bytes, bytes);
+	if (extra)
+		PASTA_ADD64(&row->extra, extra);
+}
+
+/* The rows of those who are to have one, each its own: nobody waits for a lane of its own warp that
+ * waits for it. */
+INLINE struct pasta_gpu_row *rows_of(uint32_t mask, bool mine, struct pasta_gpu_table *t,
+				     uint64_t key0, uint64_t key1)
+{
 	struct pasta_gpu_row *row = NULL;
 	uint32_t tries = 0;
 
 	do {
 		if (mine && !row)
-			row = try_row(t, add->key0, add->key1, &tries);
-	} while (__any_sync(a->mask, mine && !row));
-	if (!mine)
-		return;
-	if (a->kind & PASTA_ACCESS_LOAD)
-		PASTA_ADD64(&row->loads, add->times);
-	if (a->kind & PASTA_ACCESS_STORE)
-		PASTA_ADD64(&row->stores, add->times);
-	if (add->bytes)
-		PASTA_ADD64(&row->bytes, add->bytes);
-	if (add->extra)
-		PASTA_ADD64(&row->extra, add->extra);
+			row = try_row(t, key0, key1, &tries);
+	} while (__any_sync(mask, mine && !row));
+	return row;
+}
+
+INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const struct addition *add)
+{
+	bool mine = a->lane == leader_of(add->group);
+	struct pasta_gpu_row *row = rows_of(a->mask, mine, t, add->key0, add->key1);
+
+	if (mine)
+		add_to_row(a, row, add->times, add->bytes, add->extra);
 }
 
 /* -- Requests -- */
@@ -345,6 +369,23 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct whe
 		of_requests(a, reducer, &add);
 	/* Its count is the one thing of a launch that changes. */
 	add_row(a, (struct pasta_gpu_table *)t, &add);
+}
+
+/* By page, where nothing else is in the way: registers are few. */
+INLINE void count_page(const struct access *a)
+{
+	uint32_t shift = a->launch->page_shift, group, crossing;
+	uint64_t page = a->addr >> shift;
+	struct pasta_gpu_row *row;
+
+	group = __match_any_sync(a->mask, (unsigned long long)page);
+	crossing = __ballot_sync(a->mask, (a->addr + reach_of(a->size)) >> shift != page);
+	row = rows_of(a->mask, a->lane == leader_of(group),
+		      (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCE_PAGE], page << shift,
+		      0);
+	if (row)
+		add_to_row(a, row, __popc(group), __popc(group) * pasta_access_bytes(a->kind, a->size),
+		   __popc(group & crossing));
 }
 
 #endif

@@ -58,42 +58,85 @@ INLINE uint64_t reserve(struct pasta_gpu_raw *raw, uint32_t count)
 	return at;
 }
 
+/* Who fills it up tells the host. All that was written to it was so before it was added here. */
+INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count)
+{
+	unsigned long long *filled = (unsigned long long *)&raw->filled[which];
+	uint64_t now = atomicAdd(filled, (unsigned long long)count) + count;
+
+	if (now & (raw->half - 1))
+		return;
+	__threadfence_system();
+	*(volatile uint64_t *)&raw->ring->filled[which] = now;
+}
+
 /* A request may end in the other half. */
 INLINE void tell_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count)
 {
 	uint32_t half = raw->half, left = half - ((uint32_t)at & (half - 1));
 	uint32_t which = (at & half) != 0, here = count < left ? count : left;
-	unsigned long long *filled = (unsigned long long *)raw->ring->filled;
 
-	atomicAdd_system(&filled[which], (unsigned long long)here);
+	add_filled(raw, which, here);
 	if (count > here)
-		atomicAdd_system(&filled[!which], (unsigned long long)(count - here));
+		add_filled(raw, !which, count - here);
 }
 
-/* In two stores of 16 bytes each. */
-INLINE void write_record(const struct access *a, struct pasta_access *to, uint32_t turn)
+/* A record is two words of 16 bytes. */
+INLINE uint4 first_word(const struct access *a, uint64_t addr)
 {
-	uint32_t site = (uint32_t)(a->pc - a->launch->base), group = (uint32_t)block_number();
-	uint4 *words = (uint4 *)to;
+	return make_uint4((uint32_t)addr, (uint32_t)(addr >> 32), a->size,
+			  (uint32_t)(a->pc - a->launch->base));
+}
 
-	words[0] = make_uint4((uint32_t)a->addr, (uint32_t)(a->addr >> 32), a->size, site);
-	words[1] = make_uint4(a->launch->number, group, turn,
-			      thread_number() | a->kind << 16 | a->space << 24);
+INLINE uint4 second_word(const struct access *a, uint32_t thread, uint32_t turn)
+{
+	return make_uint4(a->launch->number, (uint32_t)block_number(), turn,
+			  thread | a->kind << 16 | a->space << 24);
+}
+
+/* A whole warp's: neighbours write what lies side by side, so that the way to the host has long
+ * pieces to carry. */
+INLINE void write_warp(const struct access *a, uint4 *words, uint64_t at, uint64_t all)
+{
+	uint32_t thread = thread_number() - a->lane;
+
+#pragma unroll
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t record = (i * PASTA_WARP + a->lane) / 2;
+		uint64_t addr = __shfl_sync(~0u, (unsigned long long)a->addr, (int)record);
+		uint64_t to = 2 * ((at + record) & all) + (a->lane & 1);
+
+		words[to] = a->lane & 1 ? second_word(a, thread + record, (uint32_t)at)
+					: first_word(a, addr);
+	}
+}
+
+INLINE void write_records(const struct access *a, struct pasta_gpu_raw *raw, uint64_t at)
+{
+	uint64_t all = 2 * (uint64_t)raw->half - 1;
+	uint4 *words = (uint4 *)raw->records;
+
+	if (a->mask == ~0u) {
+		write_warp(a, words, at, all);
+	} else {
+		words += 2 * ((at + __popc(a->mask & lanes_below(a->lane))) & all);
+		words[0] = first_word(a, a->addr);
+		words[1] = second_word(a, thread_number(), (uint32_t)at);
+	}
 }
 
 /* The records of a request lie together, by their threads; where the first one lies is the turn. */
 INLINE void put_raw(const struct access *a, struct pasta_gpu_raw *raw)
 {
 	uint32_t count = __popc(a->mask), leader = leader_of(a->mask);
-	uint32_t rank = __popc(a->mask & lanes_below(a->lane));
-	uint64_t at = 0, all = 2 * (uint64_t)raw->half - 1;
+	uint64_t at = 0;
 
 	if (a->lane == leader)
 		at = reserve(raw, count);
 	at = __shfl_sync(a->mask, (unsigned long long)at, (int)leader);
 	if (at == NO_ROOM)
 		return;
-	write_record(a, &raw->records[(at + rank) & all], (uint32_t)at);
+	write_records(a, raw, at);
 	__threadfence_system();
 	__syncwarp(a->mask);
 	if (a->lane == leader)

@@ -203,7 +203,7 @@ exact fork
 record leave 0 -t hotness --all -- _exit 5
 clean leave
 exact leave
-FAKE_SANITIZER_FAIL=pasta_all_global=1 record refused 0 -t hotness --all -- windows 5
+FAKE_SANITIZER_FAIL=pasta_page_global=1 record refused 0 -t hotness --all -- windows 5
 launches refused "counted 0 sampled 0 filtered 0 refused 6"
 has "a patch that is refused" <(python3 "$SRC/tests/e2e/_accesses.py" why refused.dump) \
 	'^window: a class of its instructions cannot be patched'

@@ -117,6 +117,10 @@ static __device__ void did(const struct done *d, uint64_t addr, uint32_t size, u
 			pasta_all_##name(job->launch, pc, __VA_ARGS__);                            \
 		else if (job->variant == VARIANT_object)                                           \
 			pasta_object_##name(job->launch, pc, __VA_ARGS__);                         \
+		else if (job->variant == VARIANT_page)                                             \
+			pasta_page_##name(job->launch, pc, __VA_ARGS__);                           \
+		else if (job->variant == VARIANT_raw)                                              \
+			pasta_raw_##name(job->launch, pc, __VA_ARGS__);                            \
 		v(name, __VA_ARGS__)                                                               \
 	} while (0)
 #define GLOBAL_ONE(name, ...)                                                                      \
@@ -355,6 +359,16 @@ static struct job job_new(const struct oracle *o, uint32_t count, uint32_t rows,
 	return job;
 }
 
+/* The host knows of whole halves, and of all of them. */
+static void check_told(const struct pasta_gpu_raw *raw, const char *name)
+{
+	bool good = true;
+
+	for (int i = 0; i < 2; i++)
+		good = good && raw->ring->filled[i] == raw->filled[i] / HALF * HALF;
+	check(good, name, "the host is told of halves that are full");
+}
+
 /* Runs it with raw accesses on; they are in got. */
 static void run_raw(struct job *job, const char *name)
 {
@@ -367,8 +381,8 @@ static void run_raw(struct job *job, const char *name)
 	job->launch->raw = raw;
 	kernel_run(job);
 	host_turn();
-	check(raw->head == raw->ring->filled[0] + raw->ring->filled[1], name,
-	      "all that was taken was written");
+	check(raw->head == raw->filled[0] + raw->filled[1], name, "all that was taken was written");
+	check_told(raw, name);
 	take(raw, got.halves * HALF, raw->head - got.halves * HALF);
 	reading = NULL;
 	for (size_t i = 0; i < got.count; i++) {
@@ -430,7 +444,8 @@ static void check_blocks(const struct job *job, const char *name)
 static void case_variant(struct oracle *o, enum variant variant, bool global, uint32_t steps,
 			 uint32_t blocks, const char *name)
 {
-	struct job job = job_new(o, OBJECTS, ROWS_FEW, steps, blocks);
+	bool pages = variant == VARIANT_page;
+	struct job job = job_new(o, OBJECTS, pages ? ROWS : ROWS_FEW, steps, blocks);
 	struct records sides = far_sides();
 
 	job.variant = variant;
@@ -438,7 +453,8 @@ static void case_variant(struct oracle *o, enum variant variant, bool global, ui
 	job.launch->spaces = 0;
 	kernel_run(&job);
 	check(sides.count < got.count, name, "there are copies");
-	compare_with(o, &job, PASTA_REDUCE_BIT(OBJECT), name, false, &sides);
+	compare_with(o, &job, PASTA_REDUCE_BIT(OBJECT) | (pages ? PASTA_REDUCE_BIT(PAGE) : 0), name,
+		     false, &sides);
 	free(sides.all);
 }
 
@@ -451,6 +467,16 @@ static void case_all(struct oracle *o, uint32_t count, uint32_t rows, bool globa
 	run_raw(&job, name);
 	compare(o, &job, REDUCERS, name, rows < ROWS);
 	check_blocks(&job, name);
+}
+
+/* Nothing but raw accesses. */
+static void case_raw(struct oracle *o, uint32_t steps, uint32_t blocks, const char *name)
+{
+	struct job job = job_new(o, OBJECTS, ROWS_FEW, steps, blocks);
+
+	job.variant = VARIANT_raw;
+	run_raw(&job, name);
+	printf("%s: %zu accesses\n", name, got.count);
 }
 
 /* One block in three: the accesses in got, less those of other blocks. */
@@ -480,8 +506,8 @@ static void case_lossy(struct oracle *o, uint32_t steps, uint32_t blocks, const 
 	check(raw->head <= 2 * HALF && raw->head > 2 * HALF - 32, name,
 	      "there is room for two halves");
 	check(raw->head + raw->lost == job.sums[0], name, "what is lost is counted");
-	check(raw->ring->filled[0] + raw->ring->filled[1] == raw->head, name,
-	      "halves have no holes");
+	check(raw->filled[0] + raw->filled[1] == raw->head, name, "halves have no holes");
+	check_told(raw, name);
 	printf("%s: %llu kept, %llu lost\n", name, (unsigned long long)raw->head,
 	       (unsigned long long)raw->lost);
 }
@@ -495,8 +521,7 @@ static void case_stop(struct oracle *o, uint32_t steps, uint32_t blocks, const c
 	job.launch->raw = raw;
 	raw->ring->stop = 1;
 	kernel_run(&job);
-	check(raw->head == job.sums[0] &&
-		      raw->ring->filled[0] + raw->ring->filled[1] + raw->lost == raw->head,
+	check(raw->head == job.sums[0] && raw->filled[0] + raw->filled[1] + raw->lost == raw->head,
 	      name, "what has no room is lost, and counted");
 	printf("%s: %llu lost\n", name, (unsigned long long)raw->lost);
 }
@@ -526,6 +551,8 @@ static int run_cases(uint32_t steps, uint32_t blocks)
 	case_variant(o, VARIANT_all, true, steps, blocks, "no spaces");
 	case_all(o, OBJECTS, ROWS, false, steps, blocks, "all");
 	case_variant(o, VARIANT_object, false, steps, blocks, "object");
+	case_variant(o, VARIANT_page, false, steps, blocks, "page");
+	case_raw(o, steps, blocks, "raw");
 	case_every(o, steps, blocks, "one block in three");
 	case_lossy(o, steps, blocks, "lossy");
 	case_stop(o, steps, blocks, "stop");

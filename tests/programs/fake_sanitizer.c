@@ -191,6 +191,14 @@ static void put(const struct pasta_gpu_launch *l, const struct fake_access *a, u
 	__atomic_store_n(&to->launch, l->number, __ATOMIC_RELAXED);
 }
 
+static void add_filled(struct pasta_gpu_raw *raw, uint64_t which, uint64_t count)
+{
+	uint64_t now = __atomic_add_fetch(&raw->filled[which], count, __ATOMIC_ACQ_REL);
+
+	if (!(now & (raw->half - 1)))
+		__atomic_store_n(&raw->ring->filled[which], now, __ATOMIC_RELEASE);
+}
+
 static void put_request(const struct pasta_gpu_launch *l, const struct fake_access *a,
 			uint32_t group, uint32_t thread, uint32_t count)
 {
@@ -202,10 +210,9 @@ static void put_request(const struct pasta_gpu_launch *l, const struct fake_acce
 	for (uint32_t i = 0; i < count; i++)
 		put(l, a, at + i, (uint32_t)at, group, thread + i);
 	first = half - (at & (half - 1)) < count ? half - (at & (half - 1)) : count;
-	__atomic_fetch_add(&raw->ring->filled[at / half & 1], first, __ATOMIC_ACQ_REL);
+	add_filled(raw, at / half & 1, first);
 	if (first < count)
-		__atomic_fetch_add(&raw->ring->filled[(at / half + 1) & 1], count - first,
-				   __ATOMIC_ACQ_REL);
+		add_filled(raw, (at / half + 1) & 1, count - first);
 }
 
 /* Thread after thread, block after block, a warp at a time. */

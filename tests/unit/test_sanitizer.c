@@ -203,9 +203,14 @@ static void run_own(const char *names, size_t size)
 	own_path[0] = '\0';
 }
 
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define LAYOUT TEXT_OF(PASTA_GPU_LAYOUT)
+
 static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **state)
 {
-	static const char names[] = "pasta_own_SITES_1_global\0pasta_own_SITES_1_shared";
+	static const char names[] = "pasta_own_SITES_" LAYOUT "_global\0"
+				    "pasta_own_SITES_" LAYOUT "_shared";
 	struct pasta_access_sum r;
 
 	(void)state;
@@ -221,7 +226,7 @@ static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **stat
 
 static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
 {
-	static const char names[] = "pasta_own_KEYS_1_global";
+	static const char names[] = "pasta_own_KEYS_" LAYOUT "_global";
 
 	(void)state;
 	run_own(names, sizeof(names));
@@ -232,7 +237,7 @@ static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
 
 static void a_reducer_of_another_layout_is_not_run(void **state)
 {
-	static const char names[] = "pasta_own_SITES_2_global\0pasta_own_KEYS_0_global";
+	static const char names[] = "pasta_own_SITES_1_global\0pasta_own_KEYS_999_global";
 
 	(void)state;
 	run_own(names, sizeof(names));

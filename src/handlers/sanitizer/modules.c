@@ -123,10 +123,13 @@ static const char *variant(void)
 
 	if (wanted && (!strcmp(wanted, "floor") || !strcmp(wanted, "naive")))
 		return wanted;
-	return san.reducers == PASTA_REDUCE_BIT(OBJECT) && !san_ring_wanted() &&
-			       pasta_accesses_blocks() == 1
-		       ? "object"
-		       : "all";
+	if (pasta_accesses_blocks() != 1)
+		return "all";
+	if (san_ring_wanted())
+		return san.reducers ? "all" : "raw";
+	if (san.reducers == PASTA_REDUCE_BIT(OBJECT))
+		return "object";
+	return san.reducers == (PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE)) ? "page" : "all";
 }
 
 bool san_modules_spaces(void)

@@ -318,15 +318,20 @@ static size_t keep_edge(struct pasta_raw *r, struct pasta_access *list, size_t c
 	return count - n;
 }
 
-static void take_half(struct pasta_raw *r)
+static void take_list(struct pasta_raw *r, struct pasta_access *list, size_t size)
 {
-	uint64_t taken = __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED);
-	struct pasta_access *list = r->config.records + taken % (2 * (uint64_t)r->config.half);
-	size_t begun = give_edge(r, list), count = keep_edge(r, list, r->config.half);
+	size_t begun = give_edge(r, list), count = keep_edge(r, list, size);
 
 	/* The edge that was kept may be all that there is past the one that was given. */
 	if (count > begun)
 		give(r, list + begun, count - begun);
+}
+
+static void take_half(struct pasta_raw *r)
+{
+	uint64_t taken = __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED);
+
+	take_list(r, r->config.records + taken % (2 * (uint64_t)r->config.half), r->config.half);
 	__atomic_store_n(&r->config.ring->taken, taken + r->config.half, __ATOMIC_RELEASE);
 }
 
@@ -478,6 +483,32 @@ static size_t gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 	return count;
 }
 
+/* Under taking. */
+static bool is_alone(struct pasta_raw *r)
+{
+	bool alone;
+
+	pthread_mutex_lock(&r->lock);
+	alone = r->open_count == 1;
+	pthread_mutex_unlock(&r->lock);
+	return alone;
+}
+
+/* Under taking: what comes before head, and is nobody else's. It is not copied by one alone. */
+static void take_rest(struct pasta_raw *r, uint64_t head)
+{
+	uint64_t half = r->config.half,
+		 at = __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED);
+	uint64_t end = head < at + 2 * half ? head : at + 2 * half, next;
+
+	for (; at < end; at = next) {
+		next = at + half < end ? at + half : end;
+		take_list(r, r->config.records + at % (2 * half), next - at);
+	}
+	give(r, r->edge, r->edge_count);
+	r->edge_count = 0;
+}
+
 /* Under taking. Which launch lost them is not known: the first one that asks has them. */
 static void tell_lost(struct pasta_raw *r, const struct open *o, uint64_t lost)
 {
@@ -547,7 +578,10 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 		return -error;
 	if (told)
 		tell_lost(r, o, lost);
-	give(r, r->gathered, gather(r, number, told ? head : UINT64_MAX));
+	if (told && is_alone(r))
+		take_rest(r, head);
+	else
+		give(r, r->gathered, gather(r, number, told ? head : UINT64_MAX));
 	pthread_mutex_unlock(&r->taking);
 	if (!wait_done(r, &until))
 		return -ETIMEDOUT;

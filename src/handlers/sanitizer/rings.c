@@ -12,7 +12,7 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-enum { HALF = 1 << 16, FLUSH_MS = 2000, FLUSHES = 5, ABANDON_MS = 500 };
+enum { HALF = 1 << 18, FLUSH_MS = 2000, FLUSHES = 5, ABANDON_MS = 500 };
 
 /* Of the launch that begins, or is told, on this thread. */
 static _Thread_local const struct san_slot *beginning;
