@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # sanitizer_torch.sh - PyTorch computes the same when its memory accesses are counted, and a product
 # of matrices shows its operands.
-# timeout: 900
+# timeout: 1800
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1
 . "$SRC/tests/gpu/_cuda.sh" || exit 1
