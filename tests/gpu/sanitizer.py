@@ -10,7 +10,7 @@ sanitizer.py sampled DATABASE FILE REPORT N
 sanitizer.py same DATABASE DATABASE       two runs of a program have the same rows
 sanitizer.py raw DATABASE RUN             rows are those of the accesses that RUN kept one by one
 
-DATABASE is what accelprof export makes, FILE what access_exact writes.
+DATABASE is what accelprof export makes, FILE what access_exact and access_ways write.
 """
 import bisect
 import collections
@@ -131,6 +131,9 @@ def by_object(run, said, places, kernel, spaces=True):
         keys = places.keys(place, found)
         known |= keys
         got = total([found[k] for k in keys if k in found])
+        if sums is None:
+            print(f"{kernel}, place {place}: {got}")
+            continue
         both = [a + b for a, b in zip(sums, also)]
         if got not in (sums, both):
             wrong(f"{kernel}, place {place}: counted {got}, but it was {sums}" +
@@ -193,6 +196,8 @@ def forms(run, said):
 
 def some(run, said):
     places = Places(run, said)
+    if not said["rows"]:
+        wrong("nothing was to be counted")
     for kernel in sorted({row[0] for row in said["rows"]}):
         by_object(run, said, places, kernel, spaces=False)
         print(f"{kernel}: {dict(run.launches[kernel])}")
