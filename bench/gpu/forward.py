@@ -41,17 +41,17 @@ def resnet18_model():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
 
 
-def make_gpt2(device):
+def make_gpt2(device, shape=(4, 256)):
     torch.manual_seed(1)
     model = gpt2.GPT2().to(device).eval()
-    tokens = torch.randint(gpt2.WORDS, (4, 256), device=device)
+    tokens = torch.randint(gpt2.WORDS, shape, device=device)
     return lambda: model(tokens)
 
 
-def make_resnet18(device):
+def make_resnet18(device, shape=(8, 3, 224, 224)):
     torch.manual_seed(1)
     model = resnet18_model().to(device).eval()
-    images = torch.randn(8, 3, 224, 224, device=device)
+    images = torch.randn(shape, device=device)
     return lambda: model(images)
 
 

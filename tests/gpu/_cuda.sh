@@ -27,11 +27,12 @@ need_accesses() {
 	grep -E ' accesses .*of (sanitizer|cupti|CUDA) kernels' doctor.out
 }
 
-# cuda_program NAME [SOURCE] - $BUILD/tests/gpu/NAME, built if it is not newer than its source. Where
-# there is no nvcc, one that was built elsewhere is taken.
+# cuda_program NAME [SOURCE [OPTIONS...]] - $BUILD/tests/gpu/NAME, built if it is not newer than its
+# source. Where there is no nvcc, one that was built elsewhere is taken.
 cuda_program() {
 	local source=${2:-$SRC/tests/gpu/$1.cu} nvcc=${NVCC:-}
-	[ ! "$gpu/$1" -nt "$source" ] || return 0
+	[ ! "$gpu/$1" -nt "$source" ] || [ ! "$gpu/$1" -nt "$SRC/tests/gpu/access_forms.cuh" ] ||
+		return 0
 	[ -n "$nvcc" ] ||
 		nvcc=$(command -v nvcc || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc")
 	if [ -z "$nvcc" ] && [ -x "$gpu/$1" ]; then
@@ -43,7 +44,7 @@ cuda_program() {
 	# Code for one, and PTX for the driver of any other.
 	"$nvcc" -O2 -std=c++17 -gencode arch=compute_75,code=compute_75 \
 		-gencode arch=compute_90,code=sm_90 -Xcompiler -pthread \
-		-I"$SRC/include" -o "$gpu/$1" "$source" >nvcc.out 2>&1 || {
+		-I"$SRC/include" -o "$gpu/$1" "$source" "${@:3}" >nvcc.out 2>&1 || {
 		cat nvcc.out
 		failed "$nvcc cannot build $source"
 		done_

@@ -10,15 +10,16 @@ sanitizer.py sampled DATABASE FILE REPORT N
 sanitizer.py same DATABASE DATABASE       two runs of a program have the same rows
 sanitizer.py raw DATABASE RUN             rows are those of the accesses that RUN kept one by one
 
-DATABASE is what accelprof export makes, FILE what access_exact writes.
+DATABASE is what accelprof export makes, FILE what access_exact and access_ways write.
 """
 import bisect
 import collections
+import ctypes
+import functools
 import json
 import os
 import sqlite3
 import struct
-import subprocess
 import sys
 
 OBJECT, PAGE, SITE, SITE_OBJECT, COALESCE, DIVERGE = range(1, 7)
@@ -68,6 +69,9 @@ class Run:
                 "SELECT name, reducer, key0, key1, corr, loads, stores, bytes, extra "
                 "FROM access_sum"):
             self.rows[name, reducer].append((unsigned(key0), unsigned(key1), corr, sums))
+        # Of one kernel's: where it is in its function, or in one that a kernel calls.
+        self.sites = {i: (function, place) for i, function, place in self.ask(
+            "SELECT site, function, callee FROM site")}
         self.launches = collections.defaultdict(collections.Counter)
         for name, what, n in self.ask("SELECT name, what, count(*) FROM access_launch "
                                       "GROUP BY name, what"):
@@ -127,6 +131,9 @@ def by_object(run, said, places, kernel, spaces=True):
         keys = places.keys(place, found)
         known |= keys
         got = total([found[k] for k in keys if k in found])
+        if sums is None:
+            print(f"{kernel}, place {place}: {got}")
+            continue
         both = [a + b for a, b in zip(sums, also)]
         if got not in (sums, both):
             wrong(f"{kernel}, place {place}: counted {got}, but it was {sums}" +
@@ -189,6 +196,8 @@ def forms(run, said):
 
 def some(run, said):
     places = Places(run, said)
+    if not said["rows"]:
+        wrong("nothing was to be counted")
     for kernel in sorted({row[0] for row in said["rows"]}):
         by_object(run, said, places, kernel, spaces=False)
         print(f"{kernel}: {dict(run.launches[kernel])}")
@@ -236,13 +245,25 @@ def page_of(ranges, page):
     return None
 
 
+def site_places(run, keys):
+    """Sites without their numbers, which go by who came first: a kernel's by their offsets. Of
+    functions that it calls the offset is not known, and their order is what stays."""
+    places = {}
+    for key in keys:
+        function, place = run.sites.get(key & 2**32 - 1, ("", ""))
+        places[key] = (function, int(place, 16)) if place.startswith("+0x") else None
+    others = [k for k, p in places.items() if p is None]
+    others.sort(key=lambda k: (run.sites.get(k & 2**32 - 1, ("", ""))[1].rjust(32), k))
+    return {**places, **{k: ("", n) for n, k in enumerate(others)}}
+
+
 def normal(run, with_pages, with_spaces):
     """Rows that do not depend on addresses and numbers."""
     found = collections.Counter()
     spaces = set() if with_spaces else set(SPACES.values())
     ranges = sorted({(addr, size) for addr, size, _ in run.objects.values()})
     for (kernel, reducer), rows in run.rows.items():
-        sites = {s: n for n, s in enumerate(sorted({row[0] for row in rows}))}
+        sites = site_places(run, {row[0] for row in rows})
         for key0, key1, _, sums in rows:
             if reducer == OBJECT:
                 if key0 in spaces:
@@ -274,28 +295,44 @@ def same(a, b):
     if x != y or not x:
         wrong(f"rows differ: {len(x)} and {len(y)} different ones; only in the first "
               f"{list((x - y).items())[:5]}, only in the second {list((y - x).items())[:5]}")
-    print(f"{sum(x.values())} rows are the same")
+    print(f"{sum((x & y).values())} rows are the same")
 
 
 # -- Accesses one by one: docs/tools/mem_trace.md has the format --
 
-def unzstd(data):
+@functools.cache
+def zstd():
+    """The library itself, so that nothing need be installed for Python."""
     try:
-        import zstandard
-        return zstandard.ZstdDecompressor().decompress(data)
-    except ImportError:
-        return subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE,
-                              check=True).stdout
+        lib = ctypes.CDLL("libzstd.so.1")
+    except OSError as why:
+        sys.exit(f"accesses cannot be read: {why}: install libzstd (Debian's libzstd1)")
+    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    lib.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t] * 2
+    lib.ZSTD_isError.argtypes = [ctypes.c_size_t]
+    lib.ZSTD_getErrorName.argtypes = [ctypes.c_size_t]
+    lib.ZSTD_getErrorName.restype = ctypes.c_char_p
+    return lib
+
+
+def unzstd(data, size):
+    lib, to = zstd(), ctypes.create_string_buffer(size)
+    got = lib.ZSTD_decompress(to, size, data, len(data))
+    if lib.ZSTD_isError(got):
+        sys.exit(f"zstd: {lib.ZSTD_getErrorName(got).decode()}")
+    if got != size:
+        sys.exit(f"zstd: {got} bytes, but the head says {size}")
+    return to.raw
 
 
 def blocks(path):
     with open(path, "rb") as f:
         while len(head := f.read(48)) == 48:
-            magic, version, skip, corr, count, _, size = struct.unpack("<4sHHQIII4x", head[:32])
+            magic, version, skip, corr, count, whole, size = struct.unpack("<4sHHQIII4x", head[:32])
             if magic != b"PACC" or version != 1:
                 sys.exit(f"{path}: no file of raw accesses, or of a later version")
             f.read(skip - 48)
-            yield corr, count, unzstd(f.read(size))
+            yield corr, count, unzstd(f.read(size), whole)
 
 
 class Reader:

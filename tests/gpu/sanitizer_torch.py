@@ -1,9 +1,10 @@
 """sanitizer_torch.py - models whose memory accesses are counted, and what they compute meanwhile.
 
-sanitizer_torch.py compute gpt2|resnet18|matmul OUT
-                                      a forward pass, three times; OUT has its outputs as JSON
-sanitizer_torch.py compare NATIVE NATIVE [COUNTED DATABASE]...
-                                      are they the same, and was something counted?
+sanitizer_torch.py compute gpt2|gpt2-small|resnet18|resnet18-small|matmul OUT
+                                      a forward pass, three times, or a small one once; OUT has its
+                                      outputs as JSON
+sanitizer_torch.py compare NATIVE NATIVE [COUNTED DATABASE TOOL]...
+                                      are they the same, and was what the tool needs counted?
 sanitizer_torch.py operands OUT DATABASE
                                       of matmul: each operand's bytes are there, once at least
 
@@ -20,6 +21,15 @@ sys.path.insert(0, os.path.join(HERE, "../../bench/gpu"))
 DEVICE = os.environ.get("PASTA_TORCH_DEVICE", "cuda")  # "cpu" to try the test itself
 TIMES, SIDE = 3, 4096
 OBJECT, TENSOR = 1, 8
+# What each tool has counted. Of mem_trace it is accesses one by one.
+REDUCERS = {"hotness": {OBJECT: "objects", 2: "pages"},
+            "working_set": {OBJECT: "objects", 2: "pages"},
+            "access_pattern": {3: "sites", 5: "requests", 6: "active threads"},
+            "object_traffic": {OBJECT: "objects"}, "block_divergence": {7: "times of blocks"},
+            "mem_trace": {}}
+STORES = {OBJECT, 2, 3, 5, 6}
+# Few accesses, so that each may leave the device.
+SMALL = {"gpt2-small": ("gpt2", (1, 64)), "resnet18-small": ("resnet18", (1, 3, 64, 64))}
 
 
 def fingerprint(torch, tensor):
@@ -36,9 +46,13 @@ def seed(torch):
 
 def model(torch, name):
     import forward
-    work = forward.MODELS[name](DEVICE)
+    if name in SMALL:
+        name, shape = SMALL[name]
+        work, times = forward.MODELS[name](DEVICE, shape), 1
+    else:
+        work, times = forward.MODELS[name](DEVICE), TIMES
     with torch.inference_mode():
-        return {"outputs": [fingerprint(torch, work()) for _ in range(TIMES)]}
+        return {"outputs": [fingerprint(torch, work()) for _ in range(times)]}
 
 
 def matmul(torch):
@@ -68,29 +82,51 @@ def load(path):
         return json.load(f)
 
 
-def counted(path):
-    """Launches by what became of them, and accesses; False where that is nothing."""
+def by_reducer(db, tool):
+    """False where a reducer of the tool's has counted nothing."""
+    good = True
+    for reducer, what in REDUCERS[tool].items():
+        rows, loads, stores, size = db.execute(
+            "SELECT count(*), coalesce(sum(loads), 0), coalesce(sum(stores), 0), "
+            "coalesce(sum(bytes), 0) FROM access_sum WHERE reducer = ?", (reducer,)).fetchone()
+        print(f"  {what}: {rows} rows, {loads} loads, {stores} stores, {size} bytes")
+        good &= loads > 0 and (stores > 0 or reducer not in STORES)
+    if OBJECT in REDUCERS[tool]:
+        outside = db.execute("SELECT coalesce(sum(loads + stores), 0) FROM access_sum "
+                             "WHERE key0 = 0 AND reducer = ?", (OBJECT,)).fetchone()[0]
+        print(f"  outside of objects: {outside}")
+    return good
+
+
+def one_by_one(db):
+    batches, count, size = db.execute("SELECT count(*), coalesce(sum(count), 0), "
+                                      "coalesce(sum(bytes), 0) FROM access_batch").fetchone()
+    print(f"  {count} accesses in {batches} blocks of {size} bytes")
+    return count > 0
+
+
+def counted(path, tool):
+    """Launches by what became of them, and what was counted; False where that is nothing."""
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     launches = dict(db.execute("SELECT what, count(*) FROM access_launch GROUP BY what"))
-    sums = db.execute("SELECT count(*), sum(loads), sum(stores), sum(bytes) FROM access_sum "
-                      f"WHERE reducer = {OBJECT}").fetchone()
-    outside = db.execute("SELECT sum(loads + stores) FROM access_sum WHERE key0 = 0 AND "
-                         f"reducer = {OBJECT}").fetchone()[0] or 0
     for name, why in db.execute("SELECT DISTINCT name, detail FROM access_launch "
                                 "WHERE what = 'refused' LIMIT 5"):
         print(f"  refused: {name}: {why}")
-    print(f"  {launches}; rows, loads, stores, bytes {sums}; outside of objects {outside}")
+    print(f"  {launches}")
+    good = one_by_one(db) if tool == "mem_trace" else by_reducer(db, tool)
     dropped = dict(db.execute("SELECT key, value FROM about")).get("dropped", 0)
     lost = db.execute("SELECT sum(lost) FROM access_launch").fetchone()[0] or 0
     if dropped or lost:
         print(f"  {dropped} events dropped, {lost} accesses lost")
-    return bool(launches.get("counted") and sums[1] and sums[2]) and not dropped and not lost
+    if not good:
+        print(f"  not all that {tool} needs was counted")
+    return bool(launches.get("counted")) and good and not dropped and not lost
 
 
 def compare(native, other, *rest):
     a, b = load(native), load(other)
     good = True
-    for out, database in zip(rest[::2], rest[1::2]):
+    for out, database, tool in zip(rest[::3], rest[1::3], rest[2::3]):
         print(f"{out}:")
         if a["outputs"] != b["outputs"]:
             print("  two native runs differ: not compared")
@@ -99,7 +135,7 @@ def compare(native, other, *rest):
             good = False
         else:
             print("  outputs: the same")
-        good &= DEVICE == "cpu" or counted(database)
+        good &= DEVICE == "cpu" or counted(database, tool)
     return 0 if good and rest else 1
 
 
@@ -140,9 +176,11 @@ def operands(out, database):
 
 
 def main(argv):
-    if len(argv) == 4 and argv[1] == "compute" and argv[2] in ("gpt2", "resnet18", "matmul"):
+    models = "gpt2", "resnet18", "matmul", *SMALL
+    if len(argv) == 4 and argv[1] == "compute" and argv[2] in models:
         return compute(argv[2], argv[3])
-    if len(argv) >= 4 and len(argv) % 2 == 0 and argv[1] == "compare":
+    if (len(argv) >= 4 and len(argv) % 3 == 1 and argv[1] == "compare" and
+            all(tool in REDUCERS for tool in argv[6::3])):
         return compare(*argv[2:])
     if len(argv) == 4 and argv[1] == "operands":
         return operands(*argv[2:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # sanitizer_torch.sh - PyTorch computes the same when its memory accesses are counted, and a product
 # of matrices shows its operands.
-# timeout: 900
+# timeout: 1800
 # serial: yes
 . "$SRC/tests/e2e/lib.sh" || exit 1
 . "$SRC/tests/gpu/_cuda.sh" || exit 1
@@ -37,26 +37,41 @@ compute() {
 counted() {
 	local model=$1 name=$2
 	shift 2
-	compute "$model" "$name" "$ACCELPROF" run -q --all "$@" -o "$name.run" -- || return
+	compute "$model" "$name" "$ACCELPROF" run -q "$@" -o "$name.run" -- || return
 	export_ "$name.run"
 }
 
-for model in ${PASTA_MODELS:-gpt2 resnet18}; do
-	outs=()
-	compute "$model" "$model.1" || continue
-	compute "$model" "$model.2" || continue
-	for tool in hotness access_pattern working_set; do
-		counted "$model" "$model.$tool" -t $tool &&
-			outs+=("$model.$tool" "$model.$tool.run.db")
+# same MODEL OPTIONS -- TOOL... - natively twice, and then under each tool.
+same() {
+	local model=$1 tool options=() outs=()
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	compute "$model" "$model.1" || return
+	compute "$model" "$model.2" || return
+	for tool; do
+		counted "$model" "$model.$tool" "${options[@]}" -t "$tool" &&
+			outs+=("$model.$tool" "$model.$tool.run.db" "$tool")
 	done
 	"$python" "$model_py" compare "$model.1" "$model.2" "${outs[@]}" ||
 		failed "$model: not the same"
+}
+
+for model in ${PASTA_MODELS:-gpt2 resnet18}; do
+	same "$model" --all -- hotness access_pattern working_set object_traffic block_divergence
+	# All accesses of a whole pass would be hundreds of gigabytes.
+	same "$model-small" --sample launches=1 -- mem_trace
+	rm -rf "$model-small.mem_trace.run"
 done
 
 # Both halves of the reducers, on a real model.
-counted gpt2 gpu -t hotness --processor gpu && counted gpt2 cpu -t hotness --processor cpu &&
+counted gpt2-small gpu --all -t hotness --processor gpu &&
+	counted gpt2-small cpu --all -t hotness --processor cpu &&
 	{ "${judge[@]}" same gpu.run.db cpu.run.db || failed "gpt2: the device and the host differ"; }
 
-counted matmul matmul -t object_traffic &&
+counted matmul matmul --all -t object_traffic &&
 	{ "$python" "$model_py" operands matmul matmul.run.db || failed "matmul: operands"; }
 done_

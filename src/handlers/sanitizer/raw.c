@@ -536,26 +536,34 @@ static bool wait_done(struct pasta_raw *r, const struct timespec *until)
 	return !error;
 }
 
-/* False: it was abandoned meanwhile. */
-static bool close_one(struct pasta_raw *r, struct open *o, uint32_t number)
+/* Whose place is not given away yet: also one that was abandoned, and may still be handed on. */
+static struct open *place_of(struct pasta_raw *r, uint32_t number)
 {
-	bool closed;
+	struct open *o = &r->open[number % OPEN];
+	bool has;
 
 	pthread_mutex_lock(&r->lock);
-	closed = atomic_load(&o->number) == number;
-	if (closed) {
+	has = number && o->launch && o->generation == number >> OPEN_BITS;
+	pthread_mutex_unlock(&r->lock);
+	return has ? o : NULL;
+}
+
+static void close_one(struct pasta_raw *r, struct open *o, uint32_t number)
+{
+	pthread_mutex_lock(&r->lock);
+	if (atomic_load(&o->number) == number) {
 		atomic_store(&o->number, 0);
 		r->open_count--;
 	}
 	pthread_mutex_unlock(&r->lock);
-	return closed;
 }
 
-/* Its place may be another's. */
-static void leave(struct pasta_raw *r, struct open *o)
+/* Its place may be another's, and is already where two have closed it. */
+static void leave(struct pasta_raw *r, struct open *o, uint32_t number)
 {
 	pthread_mutex_lock(&r->lock);
-	o->launch = NULL;
+	if (o->generation == number >> OPEN_BITS)
+		o->launch = NULL;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -569,7 +577,7 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	int error;
 
 	if (!o)
-		return 0;
+		return pasta_raw_abandon(r, number, timeout_ms);
 	told = r->ops.read && !r->ops.read(r->ops.ctx, &head, &lost);
 	atomic_fetch_add(&r->waiting, 1);
 	error = pthread_mutex_timedlock(&r->taking, &limit);
@@ -585,8 +593,8 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	pthread_mutex_unlock(&r->taking);
 	if (!wait_done(r, &until))
 		return -ETIMEDOUT;
-	if (close_one(r, o, number))
-		leave(r, o);
+	close_one(r, o, number);
+	leave(r, o, number);
 	return 0;
 }
 
@@ -594,13 +602,14 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
-	struct open *o = open_of(r, number);
+	struct open *o = place_of(r, number);
 
-	if (!o || !close_one(r, o, number))
+	if (!o)
 		return 0;
+	close_one(r, o, number);
 	if (!wait_done(r, &until))
 		return -ETIMEDOUT;
-	leave(r, o);
+	leave(r, o, number);
 	return 0;
 }
 

@@ -72,7 +72,8 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 /*
  * The launch is not waited for any more: its number is nobody's at once, and what still comes of it
- * is a stray. -ETIMEDOUT: some are still being handed on, and it must not be ended. Any thread.
+ * is a stray. -ETIMEDOUT: some are still being handed on, and it must not be ended: call again, or
+ * flush, which is the same then. Any thread.
  */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 
