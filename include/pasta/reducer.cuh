@@ -94,13 +94,13 @@ PASTA_REDUCER_INLINE void add_up(struct sums *s, uint32_t lanes, uint32_t group,
 PASTA_REDUCER_INLINE void add_sums(struct pasta_gpu_row *row, const struct sums *s)
 {
 	if (s->loads)
-		PASTA_ADD64(&row->loads, s->loads);
+		add64(&row->loads, s->loads);
 	if (s->stores)
-		PASTA_ADD64(&row->stores, s->stores);
+		add64(&row->stores, s->stores);
 	if (s->bytes)
-		PASTA_ADD64(&row->bytes, s->bytes);
+		add64(&row->bytes, s->bytes);
 	if (s->extra)
-		PASTA_ADD64(&row->extra, s->extra);
+		add64(&row->extra, s->extra);
 }
 } // namespace pasta_gpu
 

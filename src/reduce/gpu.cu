@@ -29,16 +29,18 @@ static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "a flag is a kind");
 
 /* -- Accesses -- */
 
-/* NULL: nothing is to be counted. */
-INLINE const struct pasta_gpu_launch *launch_of(enum variant variant, const void *data)
+INLINE const struct pasta_gpu_launch *launch_of(const void *data)
 {
-	const struct pasta_gpu_launch *l = (const struct pasta_gpu_launch *)data;
+	return global((const struct pasta_gpu_launch *)data);
+}
 
-	if (variant == VARIANT_floor || !l)
-		return NULL;
-	if (variant == VARIANT_all && l->every > 1 && (uint32_t)block_number() % l->every)
-		return NULL;
-	return l;
+/* Whether anything is to be counted: by this block, of a launch that is. */
+INLINE bool is_on(enum variant variant, const void *data)
+{
+	if (variant == VARIANT_floor || !data)
+		return false;
+	return variant != VARIANT_all || launch_of(data)->every == 1 ||
+	       !((uint32_t)block_number() % launch_of(data)->every);
 }
 
 INLINE void count_by_mask(const struct access *a)
@@ -56,7 +58,7 @@ INLINE void count_by_mask(const struct access *a)
 		if (reducers >> i & 1)
 			count_row(a, i, &w);
 	if (l->raw)
-		put_raw(a, l->raw);
+		put_raw(a, global(l->raw));
 }
 
 /* The common case by itself, so that it needs few registers. */
@@ -69,9 +71,11 @@ INLINE void count_object(const struct access *a)
 		if (a->lane == leader_of(a->mask))
 			add_counts(a, place, __popc(a->mask), 0);
 	} else {
-		struct whereabouts w = look_around(a);
+		struct access b = {afresh(a->launch), a->pc,	a->addr, afresh(a->size),
+				   a->kind,	      a->space, a->mask, a->lane};
+		struct whereabouts w = look_around(&b);
 
-		count_places(a, &w);
+		count_places(&b, &w);
 	}
 }
 
@@ -81,15 +85,18 @@ INLINE void count_alone(const struct access *a)
 	bool crosses = false;
 
 	if (a->space < PASTA_SPACE_LOCAL)
-		place = search(a->launch, a->addr, reach_of(a->size), &crosses);
+		place = search(a->launch, a->addr, a->size, &crosses);
 	add_counts(a, place, 1, crosses);
 }
 
-/* Of the lanes of the mask, which are the ones that go on. */
+/* Whether this lane is one of the mask's: those are the ones that go on. */
+INLINE bool is_of(const struct access *a)
+{
+	return a->mask >> a->lane & 1;
+}
+
 INLINE void count(enum variant variant, const struct access *a)
 {
-	if (!(a->mask >> a->lane & 1))
-		return;
 	if (variant == VARIANT_all) {
 		count_by_mask(a);
 	} else if (variant == VARIANT_object) {
@@ -99,7 +106,7 @@ INLINE void count(enum variant variant, const struct access *a)
 		if (a->space < PASTA_SPACE_LOCAL)
 			count_page(a);
 	} else if (variant == VARIANT_raw) {
-		put_raw(a, a->launch->raw);
+		put_raw(a, global(a->launch->raw));
 	} else {
 		count_alone(a);
 	}
@@ -109,14 +116,20 @@ INLINE void count(enum variant variant, const struct access *a)
 INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t addr, uint32_t size,
 		  uint32_t flags, uint32_t space, uint32_t lanes)
 {
-	const struct pasta_gpu_launch *l = launch_of(variant, data);
-	uint32_t kind = flags & (FLAG_READ | FLAG_WRITE);
+	uint32_t kind = afresh(flags & (FLAG_READ | FLAG_WRITE));
 
-	if (l && kind && !(flags & FLAG_PREFETCH)) {
-		struct access a = {l,	     pc, addr, size, kind, space, __activemask() & lanes,
+	if (is_on(variant, data) && kind && !(flags & FLAG_PREFETCH)) {
+		struct access a = {launch_of(data),
+				   pc,
+				   addr,
+				   size,
+				   kind,
+				   space,
+				   __activemask() & lanes,
 				   lane_id()};
 
-		count(variant, &a);
+		if (lanes == ~0u || is_of(&a))
+			count(variant, &a);
 	}
 	return 0;
 }
@@ -153,7 +166,7 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 				   i ? second->mask : first->mask,
 				   lane_id()};
 
-		if (is_counted(variant, l, a.space))
+		if (is_counted(variant, l, a.space) && is_of(&a))
 			count(variant, &a);
 	}
 	if (is_short) {
@@ -163,9 +176,9 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 			l,	  pc, second->addr, size, second->kind, second->space, second->mask,
 			lane_id()};
 
-		if (is_counted(variant, l, a.space))
+		if (is_counted(variant, l, a.space) && is_of(&a))
 			count(variant, &a);
-		if (is_counted(variant, l, b.space))
+		if (is_counted(variant, l, b.space) && is_of(&b))
 			count(variant, &b);
 	}
 }
@@ -175,15 +188,13 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uint64_t src,
 			uint32_t dst, uint32_t size)
 {
-	const struct pasta_gpu_launch *l = launch_of(variant, data);
-
-	if (l) {
+	if (is_on(variant, data)) {
 		uint32_t mask = __activemask();
 		struct side from = {src, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL,
 				    __ballot_sync(mask, src != 0)};
 		struct side to = {dst, PASTA_ACCESS_STORE, PASTA_SPACE_LOCAL, mask};
 
-		copy(variant, l, pc, size, &from, &to);
+		copy(variant, launch_of(data), pc, size, &from, &to);
 	}
 	return 0;
 }
@@ -194,9 +205,8 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 		uint32_t src_space, uint64_t dst, uint32_t dst_space, uint32_t dst_kind,
 		uint32_t blocks)
 {
-	const struct pasta_gpu_launch *l = launch_of(variant, data);
-
-	if (l) {
+	if (is_on(variant, data)) {
+		const struct pasta_gpu_launch *l = launch_of(data);
 		uint32_t mask = __activemask(), one = mask & (0u - mask);
 		struct side from = {src, PASTA_ACCESS_LOAD, src_space, one};
 		struct side to = {dst, dst_kind, dst_space, one};
@@ -215,12 +225,14 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 /* The time's place among those of blocks that began, or ended; NULL: it is not kept. */
 INLINE unsigned long long *time_of(enum variant variant, const void *data, bool end)
 {
-	const struct pasta_gpu_launch *l = launch_of(variant, data);
-	uint64_t block;
+	const struct pasta_gpu_launch *l;
+	uint64_t block = block_number();
 
-	if (variant != VARIANT_all || !l || !(l->reducers & PASTA_REDUCE_BIT(BLOCK)))
+	if (variant != VARIANT_all || !is_on(variant, data))
 		return NULL;
-	block = block_number();
+	l = launch_of(data);
+	if (!(l->reducers & PASTA_REDUCE_BIT(BLOCK)))
+		return NULL;
 	if (block >= l->blocks.max || lane_id() != leader_of(__activemask()))
 		return NULL;
 	return (unsigned long long *)(end ? l->blocks.end : l->blocks.begin) + block;

@@ -86,8 +86,7 @@ struct pasta_gpu_launch {
 	uint32_t spaces; /* not 0: memory without objects counts also where a copy has it on one
 			    side: all its other instructions are patched as well */
 	uint64_t base;	 /* sites of raw records are differences to this address, 32 bits, signed */
-	/* There is a first one, also if count is 0: then nothing is in it. */
-	const struct pasta_gpu_place *places;
+	uint64_t reserved;
 	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PLACES(count) */
 	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
 	struct pasta_gpu_blocks blocks;
@@ -99,6 +98,10 @@ struct pasta_gpu_launch {
 	 * pointed to, since each access begins with one. */
 	uint32_t hints[PASTA_GPU_HINTS];
 };
+
+/* They follow it, for the same reason. There is a first one, also if count is 0: then nothing is in
+ * it. */
+#define PASTA_GPU_PLACES_OF(launch) ((struct pasta_gpu_place *)((launch) + 1))
 
 /* The key of a block that ran so many ns: the least of its bucket, 8 an octave; below 8 each has
  * its own. The host's. */
@@ -181,7 +184,8 @@ PASTA_GPU_AT(pasta_gpu_raw, filled, 48);
 PASTA_GPU_AT(pasta_gpu_blocks, max, 16);
 PASTA_GPU_AT(pasta_gpu_launch, number, 16);
 PASTA_GPU_AT(pasta_gpu_launch, base, 24);
-PASTA_GPU_AT(pasta_gpu_launch, places, 32);
+PASTA_GPU_AT(pasta_gpu_launch, counts, 40);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) % sizeof(struct pasta_gpu_place) == 0);
 PASTA_GPU_AT(pasta_gpu_launch, raw, 48);
 PASTA_GPU_AT(pasta_gpu_launch, blocks, 56);
 PASTA_GPU_AT(pasta_gpu_launch, tables, 80);

@@ -14,6 +14,10 @@
 
 #define INLINE static __device__ __forceinline__
 
+struct keys {
+	uint64_t key0, key1; /* as a row begins */
+};
+
 enum { BUSY = -1 }; /* a slot of an index whose row is being made */
 
 /* What the lanes of mask access together. */
@@ -72,21 +76,25 @@ INLINE uint32_t reach_of(uint32_t size)
 /* Both ends. The sum of address and size is never made: it may wrap. */
 INLINE bool is_within(const struct pasta_gpu_place *p, uint64_t addr, uint32_t reach)
 {
-	uint64_t last = p->last;
-
-	return addr >= p->begin && addr <= last && last - addr >= reach;
+	return addr >= p->begin && addr <= p->last && p->last - addr >= reach;
 }
 
-/* How many objects' places begin at addr or before. */
+/* One of them, read as a whole. */
+INLINE struct pasta_gpu_place place_at(const struct pasta_gpu_launch *l, uint32_t place)
+{
+	return read_whole(PASTA_GPU_PLACES_OF(l) + place);
+}
+
+/* How many objects' places begin at addr or before. Nothing is kept for the next turn that can be
+ * made again: registers are few. */
 INLINE uint32_t places_to(const struct pasta_gpu_launch *l, uint64_t addr)
 {
-	const struct pasta_gpu_place *places = l->places;
 	uint32_t low = 0, high = l->count;
 
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 
-		if (places[middle].begin <= addr)
+		if (PASTA_GPU_PLACES_OF(afresh(l))[middle].begin <= addr)
 			low = middle + 1;
 		else
 			high = middle;
@@ -94,20 +102,20 @@ INLINE uint32_t places_to(const struct pasta_gpu_launch *l, uint64_t addr)
 	return low;
 }
 
-INLINE uint32_t search(const struct pasta_gpu_launch *l, uint64_t addr, uint32_t reach,
+INLINE uint32_t search(const struct pasta_gpu_launch *l, uint64_t addr, uint32_t size,
 		       bool *crosses)
 {
-	uint32_t place = places_to(l, addr);
+	uint32_t place = places_to(l, addr), count = afresh(l)->count;
 	uint64_t last = UINT64_MAX;
 
-	if (place && addr <= l->places[place - 1].last)
-		last = l->places[--place].last;
-	else {
-		if (place < l->count)
-			last = l->places[place].begin - 1;
-		place = PASTA_GPU_NOWHERE(l->count);
+	if (place && addr <= PASTA_GPU_PLACES_OF(afresh(l))[place - 1].last) {
+		last = PASTA_GPU_PLACES_OF(afresh(l))[--place].last;
+	} else {
+		if (place < count)
+			last = PASTA_GPU_PLACES_OF(afresh(l))[place].begin - 1;
+		place = PASTA_GPU_NOWHERE(count);
 	}
-	*crosses = last - addr < reach;
+	*crosses = last - addr < reach_of(afresh(size));
 	return place;
 }
 
@@ -122,8 +130,9 @@ INLINE uint32_t *hint_of(const struct access *a)
 /* Instructions tend to stay where they were: whether all lanes are there. */
 INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
-	return __all_sync(a->mask,
-			  is_within(&a->launch->places[hint], a->addr, reach_of(a->size)));
+	const struct pasta_gpu_place place = place_at(a->launch, hint);
+
+	return __all_sync(a->mask, is_within(&place, a->addr, reach_of(a->size)));
 }
 
 /* Each lane looks for its own place, which takes no longer than one of them would. */
@@ -132,7 +141,7 @@ INLINE struct whereabouts look_around(const struct access *a)
 	struct whereabouts w;
 	bool crosses;
 
-	w.place = search(a->launch, a->addr, reach_of(a->size), &crosses);
+	w.place = search(a->launch, a->addr, a->size, &crosses);
 	w.crossing = __ballot_sync(a->mask, crosses);
 	w.group = __match_any_sync(a->mask, w.place);
 	if (a->lane == leader_of(a->mask) && w.place < a->launch->count)
@@ -158,19 +167,19 @@ INLINE struct whereabouts whereabouts_of(const struct access *a)
 
 INLINE void add_counts(const struct access *a, uint32_t place, uint32_t count, uint32_t crossing)
 {
-	uint64_t *c = a->launch->counts + place * PASTA_GPU_COUNTERS;
+	uint64_t *c = global(a->launch->counts) + place * PASTA_GPU_COUNTERS;
 
 	if (a->size - 1 < 16 && !(a->size & (a->size - 1))) {
-		PASTA_ADD64(c + PASTA_GPU_OF(a->kind, leader_of(a->size)), count);
+		add64(c + PASTA_GPU_OF(a->kind, leader_of(a->size)), count);
 	} else {
 		if (a->kind & PASTA_ACCESS_LOAD)
-			PASTA_ADD64(c + PASTA_GPU_LOADS, count);
+			add64(c + PASTA_GPU_LOADS, count);
 		if (a->kind & PASTA_ACCESS_STORE)
-			PASTA_ADD64(c + PASTA_GPU_STORES, count);
-		PASTA_ADD64(c + PASTA_GPU_BYTES, count * pasta_access_bytes(a->kind, a->size));
+			add64(c + PASTA_GPU_STORES, count);
+		add64(c + PASTA_GPU_BYTES, count * pasta_access_bytes(a->kind, a->size));
 	}
 	if (crossing)
-		PASTA_ADD64(c + PASTA_GPU_CROSS, crossing);
+		add64(c + PASTA_GPU_CROSS, crossing);
 }
 
 INLINE void count_places(const struct access *a, const struct whereabouts *w)
@@ -200,7 +209,7 @@ INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot,
 
 	if (number >= t->max)
 		number = t->max;
-	row = &t->rows[number];
+	row = global(t->rows) + number;
 	if (number < t->max) {
 		*(volatile uint64_t *)&row->key0 = key0;
 		*(volatile uint64_t *)&row->key1 = key1;
@@ -210,14 +219,32 @@ INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot,
 	return row;
 }
 
+/* What a multiprocessor has seen may be old, but not wrong: a slot changes until it has a row's
+ * number, and keys are written once. So that is looked at first, for it is near. */
+INLINE uint32_t read_slot(const uint32_t *slot)
+{
+	uint32_t number = *slot;
+
+	return number && number != (uint32_t)BUSY ? number : PASTA_READ32(slot);
+}
+
+INLINE bool has_keys(const struct pasta_gpu_row *row, uint64_t key0, uint64_t key1)
+{
+	const struct keys near = read_whole((const struct keys *)row);
+
+	if (key0 && near.key0 == key0 && near.key1 == key1) /* before they are written they are 0 */
+		return true;
+	return PASTA_READ64(&row->key0) == key0 && PASTA_READ64(&row->key1) == key1;
+}
+
 /*
  * The row of a key, made if there is none; where there is no room, the last one. NULL: the row that
  * comes next, after *tries, is just being made, and is to be tried again: nobody waits in here, for
  * it may be another lane of the warp that makes it.
  *
  * There is no fence between slot and keys. The address of the one depends on the other, and both
- * are read past the first cache; if a key is not seen all the same, then its counts are in two
- * rows.
+ * are read past the first cache before they are taken for others; if a key is not seen all the
+ * same, then its counts are in two rows.
  */
 INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 				     uint32_t *tries)
@@ -225,8 +252,8 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	uint32_t home = home_of(key0, key1), mask = t->mask, max = t->max;
 
 	for (; *tries <= mask; ++*tries) {
-		uint32_t *slot = &t->index[(home + *tries) & mask], number = PASTA_READ32(slot);
-		const struct pasta_gpu_row *row;
+		uint32_t *slot = global(t->index) + ((home + *tries) & mask);
+		uint32_t number = read_slot(slot);
 
 		if (!number) {
 			if (PASTA_READ32(&t->count) >= max)
@@ -237,12 +264,10 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 		}
 		if (number == (uint32_t)BUSY)
 			return NULL;
-		row = &t->rows[number - 1];
-		if (number <= max && PASTA_READ64(&row->key0) == key0 &&
-		    PASTA_READ64(&row->key1) == key1)
-			return &t->rows[number - 1];
+		if (number <= max && has_keys(global(t->rows) + number - 1, key0, key1))
+			return global(t->rows) + number - 1;
 	}
-	return &t->rows[max];
+	return global(t->rows) + max;
 }
 
 /* What the lanes of a group add to their row: times, of so many bytes each. */
@@ -256,13 +281,13 @@ INLINE void add_to_row(const struct access *a, struct pasta_gpu_row *row, uint32
 		       uint64_t bytes, uint64_t extra)
 {
 	if (a->kind & PASTA_ACCESS_LOAD)
-		PASTA_ADD64(&row->loads, times);
+		add64(&row->loads, times);
 	if (a->kind & PASTA_ACCESS_STORE)
-		PASTA_ADD64(&row->stores, times);
+		add64(&row->stores, times);
 	if (bytes)
-		PASTA_ADD64(&row->bytes, bytes);
+		add64(&row->bytes, bytes);
 	if (extra)
-		PASTA_ADD64(&row->extra, extra);
+		add64(&row->extra, extra);
 }
 
 /* The rows of those who are to have one, each its own: nobody waits for a lane of its own warp that

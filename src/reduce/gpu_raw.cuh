@@ -54,7 +54,7 @@ INLINE uint64_t reserve(struct pasta_gpu_raw *raw, uint32_t count)
 	uint64_t at = raw->wait ? reserve_and_wait(raw, count) : reserve_or_lose(raw, count);
 
 	if (at == NO_ROOM)
-		PASTA_ADD64(&raw->lost, count);
+		add64(&raw->lost, count);
 	return at;
 }
 
@@ -67,7 +67,7 @@ INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count
 	if (now & (raw->half - 1))
 		return;
 	__threadfence_system();
-	*(volatile uint64_t *)&raw->ring->filled[which] = now;
+	*(volatile uint64_t *)&global(raw->ring)->filled[which] = now;
 }
 
 /* A request may end in the other half. */
@@ -114,7 +114,7 @@ INLINE void write_warp(const struct access *a, uint4 *words, uint64_t at, uint64
 INLINE void write_records(const struct access *a, struct pasta_gpu_raw *raw, uint64_t at)
 {
 	uint64_t all = 2 * (uint64_t)raw->half - 1;
-	uint4 *words = (uint4 *)raw->records;
+	uint4 *words = (uint4 *)global(raw->records);
 
 	if (a->mask == ~0u) {
 		write_warp(a, words, at, all);

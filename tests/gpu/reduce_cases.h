@@ -313,9 +313,9 @@ static struct pasta_gpu_raw *raw_new(bool wait)
 static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t count,
 					   uint32_t reducers, uint32_t rows, uint32_t blocks)
 {
-	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)memory_new(sizeof(*l), false);
-	struct pasta_gpu_place *places =
-		(struct pasta_gpu_place *)memory_new((count + 1) * sizeof(*places), false);
+	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)memory_new(
+		sizeof(*l) + (count + 1) * sizeof(struct pasta_gpu_place), false);
+	struct pasta_gpu_place *places = PASTA_GPU_PLACES_OF(l);
 
 	oracle_places(o, places);
 	if (!count)
@@ -327,7 +327,6 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->spaces = 1;
 	l->number = LAUNCH;
 	l->base = BASE;
-	l->places = places;
 	l->counts = (uint64_t *)memory_new(
 		PASTA_GPU_PLACES(count) * PASTA_GPU_COUNTERS * sizeof(*l->counts), false);
 	l->blocks.begin = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
@@ -354,7 +353,7 @@ static struct job job_new(const struct oracle *o, uint32_t count, uint32_t rows,
 	job.steps = steps;
 	job.blocks = blocks;
 	job.sums = (uint64_t *)memory_new(2 * sizeof(*job.sums), false);
-	job.places = job.launch->places;
+	job.places = PASTA_GPU_PLACES_OF(job.launch);
 	job.count = count;
 	return job;
 }

@@ -112,7 +112,8 @@ static uint32_t place_of(const struct pasta_gpu_launch *l, const struct fake_acc
 	if (space_of(a) >= PASTA_SPACE_LOCAL)
 		return PASTA_GPU_SPACE(l->count, space_of(a));
 	for (uint32_t i = 0; i < l->count; i++)
-		if (a->addr >= l->places[i].begin && a->addr <= l->places[i].last)
+		if (a->addr >= PASTA_GPU_PLACES_OF(l)[i].begin &&
+		    a->addr <= PASTA_GPU_PLACES_OF(l)[i].last)
 			return i;
 	return PASTA_GPU_NOWHERE(l->count);
 }
@@ -131,7 +132,7 @@ static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a
 	} else {
 		c[PASTA_GPU_OF(kind_of(a), log2)] += a->times;
 	}
-	if (place < l->count && a->addr + a->size - 1 > l->places[place].last)
+	if (place < l->count && a->addr + a->size - 1 > PASTA_GPU_PLACES_OF(l)[place].last)
 		c[PASTA_GPU_CROSS] += a->times;
 }
 

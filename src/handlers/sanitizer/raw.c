@@ -14,7 +14,7 @@
 
 enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, WORKERS = 64 };
 enum { HALF_LEAST = 1024, STUCK_MS = 5000, END_MS = 5000, STACK = 256 << 10 };
-enum { NAP_LEAST = 20, NAP_MOST = 1000 }; /* us */
+enum { NAP_LEAST = 20, NAP_MOST = 200 }; /* us */
 
 /* A launch whose records may come. */
 struct open {

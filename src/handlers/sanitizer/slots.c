@@ -52,8 +52,7 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	l->spaces = san_modules_spaces();
 	l->page_shift = pasta_accesses_page_shift();
 	l->every = pasta_accesses_blocks();
-	piece(memory, &at, sizeof(*l));
-	l->places = piece(memory, &at, s->room * sizeof(*l->places));
+	piece(memory, &at, sizeof(*l) + s->room * sizeof(struct pasta_gpu_place));
 	s->zero = at;
 	if (san.reducers & PASTA_REDUCE_BIT(BLOCK)) {
 		l->blocks.begin = piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
@@ -214,8 +213,8 @@ static int send_places(struct san_slot *s, void *stream)
 	places[0] = (struct pasta_gpu_place){1, 0};
 	for (uint32_t i = 0; i < s->sent; i++)
 		places[i] = (struct pasta_gpu_place){s->places[i].begin, s->places[i].last};
-	r = send((void *)s->image.places, places, (s->sent ? s->sent : 1) * sizeof(*places),
-		 stream);
+	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places,
+		 (s->sent ? s->sent : 1) * sizeof(*places), stream);
 	free(places);
 	return r;
 }

@@ -85,6 +85,21 @@ static inline void __nanosleep(uint32_t ns)
 	warp_yield();
 }
 
+template <typename T> static inline T *global(T *p)
+{
+	return p;
+}
+
+template <typename T> static inline T afresh(T x)
+{
+	return x;
+}
+
+template <typename T> static inline T read_whole(const T *p)
+{
+	return *p;
+}
+
 static inline uint64_t read_host(const uint64_t *p)
 {
 	return *(const volatile uint64_t *)p;
@@ -110,9 +125,9 @@ template <typename T, typename U> static inline T atomicAdd(T *p, U n)
 	return warp_replace(p, (T)(*p + n));
 }
 
-template <typename T, typename U> static inline T atomicAdd_system(T *p, U n)
+static inline void add64(uint64_t *p, uint64_t n)
 {
-	return warp_replace(p, (T)(*p + n));
+	warp_replace(p, *p + n);
 }
 
 template <typename T, typename U> static inline T atomicMax(T *p, U n)
