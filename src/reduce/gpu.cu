@@ -232,6 +232,26 @@ INLINE int block_exit(enum variant variant, const void *data)
 	return 0;
 }
 
+/* -- Barriers -- */
+
+INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
+{
+	const struct pasta_gpu_launch *l = launch_of(VARIANT_all, data);
+	const struct pasta_gpu_table *t = l ? &l->tables[PASTA_REDUCE_BARRIER] : NULL;
+
+	if (t && t->index) {
+		uint32_t mask = __activemask(), group = __match_any_sync(mask, number);
+		struct access a = {l, pc, 0, 0, PASTA_ACCESS_LOAD, 0, mask, lane_id()};
+		struct addition add = {
+			pc, number, group, 1, 0, warp_threads(), (uint32_t)__popc(group)};
+
+		add_row(&a, (struct pasta_gpu_table *)t, &add);
+		/* The lanes must come to it together, as they would without us. */
+		__syncwarp(mask);
+	}
+	return 0;
+}
+
 /* -- The patches -- */
 
 #define PATCH(variant, name, ...)                                                                  \
@@ -312,6 +332,10 @@ INLINE int block_exit(enum variant variant, const void *data)
 			    blocks);                                                               \
 	}
 
+PATCH(all, barrier, uint32_t number, uint32_t threads, uint32_t flags)
+{
+	return barrier(data, pc, number);
+}
 GLOBAL_PATCHES(all)
 OTHER_PATCHES(all)
 GLOBAL_PATCHES(object)
@@ -321,5 +345,5 @@ GLOBAL_PATCHES(naive)
 
 /* Those that gpu.h names are there. */
 #define IS_THERE(id, name, classes)                                                                \
-	static_assert(sizeof(&pasta_all_##name) && sizeof(&pasta_object_##name), "a patch");
+	static_assert(sizeof(&pasta_all_##name), "a patch");
 PASTA_GPU_PATCHES(IS_THERE)

@@ -236,11 +236,13 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return &t->rows[max];
 }
 
-/* What the lanes of a group add to their row: times, of so many bytes each. */
+/* What the lanes of a group add to their row: times, as the access's kind has it, and stores beside.
+ */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
 	uint64_t bytes, extra;
+	uint32_t stores;
 };
 
 INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const struct addition *add)
@@ -259,6 +261,8 @@ INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const str
 		PASTA_ADD64(&row->loads, add->times);
 	if (a->kind & PASTA_ACCESS_STORE)
 		PASTA_ADD64(&row->stores, add->times);
+	if (add->stores)
+		PASTA_ADD64(&row->stores, add->stores);
 	if (add->bytes)
 		PASTA_ADD64(&row->bytes, add->bytes);
 	if (add->extra)
@@ -326,7 +330,7 @@ INLINE void of_requests(const struct access *a, uint32_t reducer, struct additio
 
 INLINE void count_row(const struct access *a, uint32_t reducer, const struct whereabouts *w)
 {
-	struct addition add = {a->pc, 0, a->mask, 0, 0, 0};
+	struct addition add = {a->pc, 0, a->mask, 0, 0, 0, 0};
 	const struct pasta_gpu_table *t = &a->launch->tables[reducer];
 
 	if (!t->index || (reducer == PASTA_REDUCE_PAGE && a->space >= PASTA_SPACE_LOCAL))

@@ -30,7 +30,7 @@ if command -v nvcc >/dev/null; then
 		cp "$file" pages.cu
 		eval "$line" || failed "$file: $line"
 		for name in global shared local memcpy_async matrix bulk_to_shared; do
-			grep -qa "pasta_own_[A-Z]*_1_$name" pages.fatbin || failed "$file: no $name"
+			grep -qa "pasta_own_[A-Z]*_2_$name" pages.fatbin || failed "$file: no $name"
 		done
 	done
 	# Keys and spaces that are none are told by the compiler.
@@ -40,7 +40,7 @@ if command -v nvcc >/dev/null; then
 	has "keys that are none" bad.err KEYS_SIGHTS
 else
 	echo "no nvcc: the reducer is a list of names"
-	printf 'pasta_own_SITES_1_shared\0' >made/bank_conflicts.fatbin
+	printf 'pasta_own_SITES_2_shared\0' >made/bank_conflicts.fatbin
 fi
 
 # -- What an agent is told --
@@ -109,7 +109,7 @@ timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatb
 "$BUILD/tests/dump" old >old.dump
 has "an old reducer" <(python3 "$SRC/tests/e2e/_accesses.py" why old.dump) \
 	"^window: the tool's reducer has no function for this accelprof: build it again"
-FAKE_SANITIZER_FAIL=pasta_own_SITES_1_shared=999 timeout 60 "$ACCELPROF" run -q -t ./$tool --all \
+FAKE_SANITIZER_FAIL=pasta_own_SITES_2_shared=999 timeout 60 "$ACCELPROF" run -q -t ./$tool --all \
 	-o part -- "$programs/fake_kernels" windows 5 >out 2>err || failed "a part of a reducer hurts the program"
 "$BUILD/tests/dump" part >part.dump
 has "a class that fails" <(python3 "$SRC/tests/e2e/_accesses.py" why part.dump) \

@@ -9,8 +9,9 @@ sanitizer.py sampled DATABASE FILE REPORT N
                                           counted, and hotness has them scaled
 sanitizer.py same DATABASE DATABASE       two runs of a program have the same rows
 sanitizer.py raw DATABASE RUN             rows are those of the accesses that RUN kept one by one
+sanitizer.py barriers DATABASE FILE       of barrier_exact, all arrivals at barriers, exactly
 
-DATABASE is what accelprof export makes, FILE what access_exact writes.
+DATABASE is what accelprof export makes, FILE what access_exact writes, or barrier_exact.
 """
 import bisect
 import collections
@@ -22,6 +23,7 @@ import subprocess
 import sys
 
 OBJECT, PAGE, SITE, SITE_OBJECT, COALESCE, DIVERGE = range(1, 7)
+BARRIER, BARRIER_KIND = 10, 4
 OUTSIDE, VARIABLE = -1, -2  # places in FILE; below them spaces
 SPACES = {-3: 3, -4: 4, -5: 5}
 FIRST, OTHER, PAGE_SIZE = 16, 2**64 - 1, 4096
@@ -192,6 +194,25 @@ def some(run, said):
     for kernel in sorted({row[0] for row in said["rows"]}):
         by_object(run, said, places, kernel, spaces=False)
         print(f"{kernel}: {dict(run.launches[kernel])}")
+
+
+# -- Barriers --
+
+def barriers(run, said):
+    wanted = collections.defaultdict(dict)
+    for kernel, number, warps, threads, every in said["barriers"]:
+        wanted[kernel][number] = [warps, threads, 0, every]
+    kinds = {site: flags & 255 for site, flags in run.ask("SELECT site, flags FROM site")}
+    for kernel in sorted(set(wanted) | {k for k, r in run.rows if r == BARRIER}):
+        got = collections.defaultdict(lambda: [0, 0, 0, 0])
+        for site, number, _, row in run.rows[kernel, BARRIER]:
+            got[number] = [a + b for a, b in zip(got[number], row)]
+            equal(f"{kernel}, site {site}: its kind", kinds.get(site), BARRIER_KIND)
+        equal(f"{kernel}: warps, threads, none, of threads by barrier", dict(got), wanted[kernel])
+    others = {key0 for (_, r), rows in run.rows.items() if SITE <= r <= DIVERGE
+              for key0, _, _, _ in rows}
+    equal("barriers that access memory", [s for s in others if kinds.get(s) == BARRIER_KIND], [])
+    print(f"{len(wanted)} kernels, {sum(map(len, wanted.values()))} barriers")
 
 
 # -- Sampling --
@@ -433,6 +454,8 @@ def main(argv):
         {"forms": forms, "some": some}[argv[1]](Run(argv[2]), load(argv[3]))
     elif len(argv) == 5 and argv[1] == "some":
         some(Run(argv[2], int(argv[4])), load(argv[3]))
+    elif len(argv) == 4 and argv[1] == "barriers":
+        barriers(Run(argv[2]), load(argv[3]))
     elif len(argv) == 6 and argv[1] == "sampled":
         sampled(Run(argv[2]), load(argv[3]), load(argv[4]), int(argv[5]))
     elif len(argv) == 4 and argv[1] == "same":
