@@ -236,8 +236,7 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return &t->rows[max];
 }
 
-/* What the lanes of a group add to their row: times, as the access's kind has it, and stores beside.
- */
+/* What the lanes of a group add to their row: times, by the access's kind, and stores beside. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
