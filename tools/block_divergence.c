@@ -1,4 +1,4 @@
-/* block_divergence - how long the blocks of kernels run: the usual ones, and the tail. */
+/* block_divergence - how long the blocks of kernels run, the tail, and where they synchronise. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,6 +33,15 @@ struct line {
 	uint64_t blocks, time, unseen;
 	double shortest, median, most, longest; /* ns; most: 99 % take no longer */
 	double share;				/* % of the time, in long blocks */
+	uint64_t warps;				/* arrivals at barriers */
+};
+
+/* Arrivals at the barriers of a kernel and shape, then of a kernel and line. */
+struct place {
+	uint32_t kernel;
+	uint64_t shape;
+	const struct pasta_access_site *site; /* NULL: no line is known */
+	uint64_t warps, threads, all;	      /* all: threads that those warps have */
 };
 
 struct divergence {
@@ -44,7 +53,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	struct divergence *d = state;
 
 	(void)opts;
-	d->book = pasta_access_book_new(PASTA_REDUCE_BIT(BLOCK));
+	d->book = pasta_access_book_new(PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(BARRIER));
 	return d->book ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
@@ -229,6 +238,137 @@ static size_t lines_of(const struct pasta_access_book *book, struct buckets *all
 	return count;
 }
 
+/* -- Barriers. -- */
+
+struct places {
+	const struct pasta_access_book *book;
+	struct place *items;
+	size_t count, room;
+};
+
+static int add_place(void *ctx, const struct pasta_access_shape *shape,
+		     const struct pasta_access_row *row)
+{
+	struct places *all = ctx;
+	const struct pasta_access_site *site = pasta_access_book_site(all->book, row->key);
+
+	if (all->count == all->room) {
+		size_t room = all->room ? 2 * all->room : 64;
+		struct place *items = reallocarray(all->items, room, sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		all->items = items;
+		all->room = room;
+	}
+	all->items[all->count++] =
+		(struct place){.kernel = shape->name,
+			       .shape = shape->shape,
+			       .site = site && site->known && site->site.line ? site : NULL,
+			       .warps = row->loads,
+			       .threads = row->stores,
+			       .all = row->extra};
+	return 0;
+}
+
+/* A key is a place, and is looked for among lines in the order that lines_of has left. */
+static int by_lines_shape(const void *a, const void *b)
+{
+	const struct place *place = a;
+	const struct line *line = b;
+	int order = strcmp(label(place->kernel), label(line->kernel));
+
+	return order ? order : compare(place->shape, line->shape);
+}
+
+static void add_arrivals(struct line *lines, size_t count, const struct places *all)
+{
+	size_t i;
+
+	for (i = 0; i < all->count; i++) {
+		struct line *line =
+			bsearch(&all->items[i], lines, count, sizeof(*lines), by_lines_shape);
+
+		if (line)
+			line->warps = pasta_access_add(line->warps, all->items[i].warps);
+	}
+}
+
+static int by_source(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = strcmp(label(x->kernel), label(y->kernel));
+
+	if (order || !x->site || !y->site)
+		return order ? order : (x->site != NULL) - (y->site != NULL);
+	order = strcmp(pasta_str(x->site->site.file), pasta_str(y->site->site.file));
+	return order ? order : compare(x->site->site.line, y->site->site.line);
+}
+
+static int by_warps(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = -compare(x->warps, y->warps);
+
+	return order ? order : by_source(a, b);
+}
+
+/* In place: those of one kernel and line become one, whatever their shape; the most first. */
+static void add_up_places(struct places *all)
+{
+	size_t i, kept = 0;
+
+	if (!all->count)
+		return;
+	qsort(all->items, all->count, sizeof(*all->items), by_source);
+	for (i = 0; i < all->count; i++) {
+		struct place *last = kept ? &all->items[kept - 1] : NULL;
+		const struct place *from = &all->items[i];
+
+		if (!last || by_source(last, from)) {
+			all->items[kept++] = *from;
+			continue;
+		}
+		last->warps = pasta_access_add(last->warps, from->warps);
+		last->threads = pasta_access_add(last->threads, from->threads);
+		last->all = pasta_access_add(last->all, from->all);
+	}
+	all->count = kept;
+	qsort(all->items, all->count, sizeof(*all->items), by_warps);
+}
+
+static void report_barriers(const struct places *all, struct pasta_out *out)
+{
+	static const struct pasta_column columns[] = {
+		{"kernel", PASTA_STRING, NULL}, {"file", PASTA_STRING, NULL},
+		{"line", PASTA_INT, NULL},	{"warps", PASTA_INT, NULL},
+		{"threads", PASTA_INT, NULL},	{"active", PASTA_FLOAT, "%"},
+	};
+	struct pasta_table *t = pasta_out_table(out, "barriers", columns, 6);
+	size_t i;
+
+	for (i = 0; i < all->count; i++) {
+		const struct place *place = &all->items[i];
+
+		pasta_cell_str(t, label(place->kernel));
+		if (place->site) {
+			pasta_cell_str(t, pasta_str(place->site->site.file));
+			pasta_cell_int(t, place->site->site.line);
+		} else {
+			pasta_cell_none(t);
+			pasta_cell_none(t);
+		}
+		pasta_cell_int(t, (int64_t)place->warps);
+		pasta_cell_int(t, (int64_t)place->threads);
+		if (place->all)
+			pasta_cell_float(t, 100.0 * (double)place->threads / (double)place->all);
+		else
+			pasta_cell_none(t);
+	}
+}
+
+/* -- Reporting. -- */
+
 static int by_time(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
@@ -237,8 +377,6 @@ static int by_time(const void *a, const void *b)
 	order = order ? order : strcmp(label(x->kernel), label(y->kernel));
 	return order ? order : compare(x->shape, y->shape);
 }
-
-/* -- Reporting. -- */
 
 static uint64_t a_launch(const struct line *line)
 {
@@ -267,6 +405,17 @@ static void put_times(struct pasta_table *t, const struct line *line)
 		pasta_cell_none(t);
 }
 
+/* A block's, seen or not: rows of barriers are scaled to all blocks. */
+static void put_arrivals(struct pasta_table *t, const struct line *line)
+{
+	uint64_t blocks = pasta_access_add(line->blocks, line->unseen);
+
+	if (blocks)
+		pasta_cell_float(t, (double)line->warps / (double)blocks);
+	else
+		pasta_cell_none(t);
+}
+
 static void report_lines(const struct line *lines, size_t count, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
@@ -282,8 +431,9 @@ static void report_lines(const struct line *lines, size_t count, struct pasta_ou
 		{"longest", PASTA_INT, "ns"},
 		{"longest_by_median", PASTA_FLOAT, NULL},
 		{"in_long_blocks", PASTA_FLOAT, "%"},
+		{"warps_at_barriers", PASTA_FLOAT, NULL},
 	};
-	struct pasta_table *t = pasta_out_table(out, "blocks", columns, 12);
+	struct pasta_table *t = pasta_out_table(out, "blocks", columns, 13);
 	size_t i;
 
 	for (i = 0; i < count; i++) {
@@ -302,6 +452,7 @@ static void report_lines(const struct line *lines, size_t count, struct pasta_ou
 		pasta_cell_int(t, (int64_t)line->blocks);
 		pasta_cell_int(t, (int64_t)line->unseen);
 		put_times(t, line);
+		put_arrivals(t, line);
 	}
 }
 
@@ -367,6 +518,7 @@ static void find_uneven(const struct line *lines, size_t count, struct pasta_out
 static int report(void *state, struct pasta_out *out)
 {
 	const struct pasta_access_book *book = ((struct divergence *)state)->book;
+	struct places barriers = {.book = book};
 	struct buckets all = {0};
 	struct line *lines = NULL;
 	uint64_t no_room = 0;
@@ -375,6 +527,8 @@ static int report(void *state, struct pasta_out *out)
 
 	if (!error)
 		error = pasta_access_book_rows(book, PASTA_REDUCE_BLOCK, add_bucket, &all);
+	if (!error)
+		error = pasta_access_book_rows(book, PASTA_REDUCE_BARRIER, add_place, &barriers);
 	if (!error) {
 		add_up(&all);
 		lines = calloc(all.count + 1, sizeof(*lines));
@@ -382,9 +536,12 @@ static int report(void *state, struct pasta_out *out)
 	}
 	if (!error) {
 		count = lines_of(book, &all, lines, &no_room);
+		add_arrivals(lines, count, &barriers);
 		if (count)
 			qsort(lines, count, sizeof(*lines), by_time);
 		report_lines(lines, count, out);
+		add_up_places(&barriers);
+		report_barriers(&barriers, out);
 		report_chart(lines, count, out);
 		find_uneven(lines, count, out);
 		pasta_out_count(out, PASTA_WARNING, no_room, "blocks that a table had no room for",
@@ -393,11 +550,13 @@ static int report(void *state, struct pasta_out *out)
 	}
 	free(lines);
 	free(all.items);
+	free(barriers.items);
 	return error;
 }
 
 PASTA_TOOL(.name = "block_divergence",
 	   .summary = "how long the blocks of kernels run, and the tail",
-	   .events = PASTA_ACCESS_KINDS, .needs = PASTA_NEED_ACCESS_BLOCK,
+	   .events = PASTA_ACCESS_KINDS,
+	   .needs = PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_BARRIER,
 	   .state_size = sizeof(struct divergence), .open = open_, .event = on_event,
 	   .merge = merge, .report = report, .close = close_, .charts = PASTA_BIT(CHART_LINE));

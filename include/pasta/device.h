@@ -17,6 +17,7 @@ enum pasta_access_kind {
 	PASTA_ACCESS_LOAD = 1,
 	PASTA_ACCESS_STORE = 2,
 	PASTA_ACCESS_ATOMIC = PASTA_ACCESS_LOAD | PASTA_ACCESS_STORE,
+	PASTA_ACCESS_BARRIER = 4, /* of a site alone: none at all, threads wait there */
 };
 
 /* Where. Addresses of those from PASTA_SPACE_LOCAL on are not those of objects. */
@@ -73,6 +74,10 @@ enum pasta_reducer {
 	/* A tool's own, on GPUs: keys and sums are what its author says (<pasta/reducer.cuh>);
 	 * where key0 is an instruction, it is a site as above. */
 	PASTA_REDUCE_OWN,
+	/* key0 site, key1 the barrier's number in its block. loads: arrivals of warps, however many
+	 * of their threads come together; stores: arrivals of threads; extra: threads that those
+	 * warps have. On GPUs. */
+	PASTA_REDUCE_BARRIER,
 	PASTA_REDUCERS,
 };
 

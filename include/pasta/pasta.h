@@ -468,7 +468,8 @@ struct pasta_access_site {
  * is the object's or site's, or PASTA_OBJECT_NONE, a space, or PASTA_KEY_OTHER. Of by-site tables 5
  * and 6 loads and stores are requests; active, of 6, is the sum of their active threads. Of table 7
  * key is that of a bucket; it and 8 are not scaled to all blocks. Those of 9, a tool's own, are
- * taken for sites, whatever key1 is. most is not scaled: bytes of the row that has most of them. */
+ * taken for sites, whatever key1 is; so are those of 10, whose stores are threads. most is not
+ * scaled: bytes of the row that has most of them. */
 struct pasta_access_row {
 	uint64_t key, loads, stores, bytes, extra, active, most;
 };
@@ -613,7 +614,8 @@ enum pasta_needs {
 	PASTA_NEED_ACCESS_BLOCK = 1024,
 	PASTA_NEED_ACCESS_TENSOR = 2048,
 	PASTA_NEED_ACCESS_OWN = 4096, /* by the tool's own reducer; none but it */
-	PASTA_NEED_ACCESS_RAW = 8192,
+	PASTA_NEED_ACCESS_BARRIER = 8192,
+	PASTA_NEED_ACCESS_RAW = 16384,
 };
 
 /*

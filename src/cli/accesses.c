@@ -16,15 +16,18 @@ enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
 #define TABLES                                                                                     \
 	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
 	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
-	 PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN)
+	 PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
+	 PASTA_NEED_ACCESS_BARRIER)
 /* Needs are in the order of reducers: one shift makes a mask of the other. */
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCE_OBJECT &&
-		       PASTA_NEED_ACCESS_OWN >> SHIFT == 1 << PASTA_REDUCE_OWN,
+		       PASTA_NEED_ACCESS_BARRIER >> SHIFT == 1 << PASTA_REDUCE_BARRIER,
 	       "needs and reducers are in the same order");
 
 /* What only devices know of their kernels; the rest can be counted from raw accesses, too. */
-#define DEVICES (PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN)
+#define DEVICES                                                                                    \
+	(PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
+	 PASTA_NEED_ACCESS_BARRIER)
 #define ACCESSES (TABLES | PASTA_NEED_ACCESS_RAW)
 
 static bool read_sample(struct pasta_cli_accesses *a, const char *word)

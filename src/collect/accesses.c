@@ -30,8 +30,8 @@ enum { SLOT_BITS = 16, SLOTS = 1 << SLOT_BITS, THREADS = 1024, SUMS = 64, ROWS =
 enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_DEFAULT = 12, PAGE_MOST = 30 };
 #define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCERS) - 2)
 #define REDUCERS_HOST                                                                              \
-	(REDUCERS_ALL &                                                                            \
-	 ~(PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR) | PASTA_REDUCE_BIT(OWN)))
+	(REDUCERS_ALL & ~(PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR) |                     \
+			  PASTA_REDUCE_BIT(OWN) | PASTA_REDUCE_BIT(BARRIER)))
 #define NO_LAUNCH 1 /* no token: those are from SLOTS on */
 
 struct pasta_accesses_launch {

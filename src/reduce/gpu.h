@@ -92,7 +92,8 @@ struct pasta_gpu_launch {
 	struct pasta_gpu_blocks blocks;
 	/* By reducer. key0 of sites is the instruction's address; key1 of SITE is what an event
 	 * SITE has as flags, so that a copy has two rows, that of SITE_OBJECT is a place, that of
-	 * DIVERGE the active threads. Where index is NULL there is none. */
+	 * DIVERGE the active threads, that of BARRIER its number. Where index is NULL there is
+	 * none. */
 	struct pasta_gpu_table tables[PASTA_REDUCERS];
 	/* Where instructions were last, by their addresses; at first 0. They are here, and not
 	 * pointed to, since each access begins with one. */
@@ -121,13 +122,15 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  *   raw     nothing but raw accesses, of all blocks
  *   floor   nothing, for measurements: what the API itself costs
  *   naive   each thread looks for its place and adds, for measurements
- * Those of floor and naive are there for GLOBAL classes only. A launch of NULL is not counted.
+ * Those of floor and naive are there for GLOBAL classes only, that of BARRIER in all only. A launch
+ * of NULL is not counted.
  */
 enum pasta_gpu_class {
 	PASTA_GPU_GLOBAL = 1, /* accesses memory that has objects */
 	PASTA_GPU_SHARED = 2, /* accesses other memory, or that as well */
 	PASTA_GPU_LOCAL = 4,
 	PASTA_GPU_BLOCK = 8, /* beginnings and ends */
+	PASTA_GPU_BARRIER = 16,
 };
 #define PASTA_GPU_PATCHES(F)                                                                       \
 	F(1, block_enter, PASTA_GPU_BLOCK)                                                         \
@@ -135,6 +138,7 @@ enum pasta_gpu_class {
 	F(3, global, PASTA_GPU_GLOBAL)                                                             \
 	F(4, shared, PASTA_GPU_SHARED)                                                             \
 	F(5, local, PASTA_GPU_LOCAL)                                                               \
+	F(6, barrier, PASTA_GPU_BARRIER)                                                           \
 	F(14, memcpy_async, PASTA_GPU_GLOBAL)                                                      \
 	F(17, remote, PASTA_GPU_SHARED)                                                            \
 	F(19, matrix, PASTA_GPU_SHARED)                                                            \
@@ -161,7 +165,7 @@ enum pasta_gpu_class {
 #endif
 #define PASTA_GPU_AT(type, field, offset) PASTA_GPU_HOLDS(offsetof(struct type, field) == (offset))
 
-PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 2 && PASTA_REDUCERS == 10);
+PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 2 && PASTA_REDUCERS == 11);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);

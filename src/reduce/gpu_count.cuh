@@ -270,11 +270,12 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return global(t->rows) + max;
 }
 
-/* What the lanes of a group add to their row: times, of so many bytes each. */
+/* What the lanes of a group add to their row: times, by the access's kind, and stores beside. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
 	uint64_t bytes, extra;
+	uint32_t stores;
 };
 
 INLINE void add_to_row(const struct access *a, struct pasta_gpu_row *row, uint32_t times,
@@ -312,6 +313,8 @@ INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const str
 
 	if (mine)
 		add_to_row(a, row, add->times, add->bytes, add->extra);
+	if (mine && add->stores)
+		add64(&row->stores, add->stores);
 }
 
 /* -- Requests -- */
@@ -375,7 +378,7 @@ INLINE void of_requests(const struct access *a, uint32_t reducer, struct additio
 
 INLINE void count_row(const struct access *a, uint32_t reducer, const struct whereabouts *w)
 {
-	struct addition add = {a->pc, 0, a->mask, 0, 0, 0};
+	struct addition add = {a->pc, 0, a->mask, 0, 0, 0, 0};
 	const struct pasta_gpu_table *t = &a->launch->tables[reducer];
 
 	if (!t->index || (reducer == PASTA_REDUCE_PAGE && a->space >= PASTA_SPACE_LOCAL))

@@ -25,7 +25,7 @@ is "on the host" "$(told -t "$tool" --processor cpu --lossy)" "PASTA_ACCESSES=0x
 is "on the device" "$(told -t "$tool" --processor gpu)" "PASTA_ACCESSES=0x22,launches=3"
 is "wherever" "$(told -t "$tool" --processor auto)" "PASTA_ACCESSES=0x22,launches=3"
 is "each access" "$(told -t mem_trace --lossy)" "PASTA_ACCESSES=0,launches=3,raw,lossy"
-is "times of blocks" "$(told -t block_divergence)" "PASTA_ACCESSES=0x80,launches=3"
+is "times of blocks" "$(told -t block_divergence)" "PASTA_ACCESSES=0x480,launches=3"
 is "filters" "$(told -t "$tool" --kernel 'gemm|conv' --exclude small --kernel ^x)" \
 	"PASTA_ACCESSES=0x22,launches=3
 PASTA_ACCESS_EXCLUDE=small

@@ -104,6 +104,47 @@ python3 - sites.dump <<-'END' || failed "sites"
 	    sys.exit(f"got {dict(rows)} of {len(sites)} sites, wanted {want}")
 END
 
+# -- Barriers: on devices, whoever counts accesses, and where the tool wants them --
+judge=(python3 "$SRC/tests/gpu/sanitizer.py" barriers)
+echo '{"barriers": [["waits", 0, 400, 12800, 12800], ["waits", 1, 40, 640, 1280]]}' >waits.json
+# waits NAME OPTIONS... - what the tool shows of five launches
+waits() {
+	local name=$1
+	shift
+	record "$name" 0 "$@" -- barriers 5
+	clean "$name"
+	is "$name: a block" "$(json "$name/results/report.json" \
+		'[[r[0], r[1], r[12]] for o in d["tools"] for t in o["tables"] if t["name"] == "blocks" for r in t["rows"]]')" \
+		"[['waits', 4, 22]]"
+	is "$name: sites" "$(json "$name/results/report.json" \
+		'[r for o in d["tools"] for t in o["tables"] if t["name"] == "barriers" for r in t["rows"]]')" \
+		"[['waits', None, None, 440, 13440, 95.45454545454545]]"
+}
+# all_wait NAME OPTIONS... - and all rows
+all_wait() {
+	waits "$@" --all
+	"$ACCELPROF" export "$1" --to sqlite -o "$1.db" >/dev/null 2>&1 || failed "$1: export"
+	"${judge[@]}" "$1.db" waits.json >"$1.judge" || failed "$1: $(cat "$1.judge")"
+}
+all_wait barriers -t block_divergence
+launches barriers "counted 5 sampled 0 filtered 0 refused 0"
+is "barriers: accesses are not counted" \
+	"$(grep '"kind":"access_sum"' barriers.dump | grep -Ecv '"reducer":(7|10)[,}]')" 0
+all_wait beside -t block_divergence,hotness,access_pattern
+exact beside
+all_wait onhost --processor cpu -t block_divergence,hotness
+exact onhost
+waits two -t block_divergence --sample launches=2
+launches two "counted 2 sampled 3 filtered 0 refused 0"
+sed 's/12800/12801/' waits.json >false.json
+! "${judge[@]}" barriers.db false.json >judge.out || failed "a judge who sees nothing"
+has "what the judge says" judge.out '^waits: warps, threads, none, of threads by barrier: counted'
+FAKE_SANITIZER_FAIL=pasta_all_barrier=1 record nobarrier 0 -t block_divergence --all -- barriers 5
+launches nobarrier "counted 0 sampled 0 filtered 0 refused 5"
+FAKE_SANITIZER_FAIL=pasta_all_barrier=1 record unwanted 0 -t hotness,access_pattern --all -- barriers 5
+clean unwanted
+launches unwanted "counted 5 sampled 0 filtered 0 refused 0"
+
 # -- Each access by itself: kept, and counted by the host --
 # traced NAME - what mem_trace has of each launch, the same lines once.
 traced() {

@@ -236,14 +236,31 @@ static __device__ void do_step(const struct job *job, uint32_t step, uint32_t al
 	__syncwarp(all);
 }
 
+/* By turns: all lanes, every other one, and each half of them at a barrier of its own. */
+enum { BARRIER_SITES = 3, BARRIER_ROWS = 4 };
+static __device__ void do_barrier(const struct job *job, uint32_t step, uint32_t all)
+{
+	uint32_t which = step % 4, odd = lane_id() % 2;
+	uint64_t pc = BASE + 16 * (INSTRUCTIONS + which);
+	bool on = which < BARRIER_SITES && (which != 1 || odd);
+	uint32_t mask = __ballot_sync(all, on);
+
+	together(mask);
+	if (on)
+		pasta_all_barrier(job->launch, pc, which == 2 ? 2 + odd : which, 0, 0);
+	__syncwarp(all);
+}
+
 static __device__ void do_all(const struct job *job)
 {
 	uint32_t threads = warp_threads(), all = threads < 32 ? lanes_below(threads) : ~0u;
 
 	together(all);
 	pasta_all_block_enter(job->launch, BASE);
-	for (uint32_t step = 0; step < job->steps; step++)
+	for (uint32_t step = 0; step < job->steps; step++) {
 		do_step(job, step, all);
+		do_barrier(job, step, all);
+	}
 	together(all);
 	pasta_all_block_exit(job->launch, BASE);
 }
@@ -332,9 +349,11 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->blocks.begin = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.end = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.max = blocks;
-	for (uint32_t i = PASTA_REDUCE_PAGE; i <= PASTA_REDUCE_DIVERGE; i++) {
+	for (uint32_t i = PASTA_REDUCE_PAGE; i < PASTA_REDUCERS; i++) {
 		struct pasta_gpu_table *t = &l->tables[i];
 
+		if (!((TABLES | PASTA_REDUCE_BIT(BARRIER)) >> i & 1))
+			continue;
 		t->max = rows;
 		t->mask = 2 * rows - 1;
 		t->index = (uint32_t *)memory_new(2 * rows * sizeof(*t->index), false);
@@ -439,6 +458,26 @@ static void check_blocks(const struct job *job, const char *name)
 	check(good, name, "blocks begin before they end");
 }
 
+/* do_barrier's, in closed form; blocks: that count. */
+static void check_barriers(const struct job *job, uint32_t blocks, const char *name)
+{
+	const struct pasta_gpu_table *t = &job->launch->tables[PASTA_REDUCE_BARRIER];
+	uint32_t warps = (THREADS + 31) / 32, good = 0;
+
+	for (uint32_t i = 0; i < t->count && i < t->max; i++) {
+		const struct pasta_gpu_row *row = &t->rows[i];
+		uint32_t which = row->key1 < 2 ? (uint32_t)row->key1 : 2;
+		uint64_t times = (uint64_t)blocks * ((job->steps + 3 - which) / 4);
+
+		good += row->key0 == BASE + 16 * (INSTRUCTIONS + which) && row->key1 < 4 &&
+			row->loads == times * warps &&
+			row->stores == times * (which ? THREADS / 2 : THREADS) && !row->bytes &&
+			row->extra == times * THREADS;
+	}
+	check(t->count == (blocks ? BARRIER_ROWS : 0) && good == t->count, name,
+	      "arrivals at barriers are counted");
+}
+
 /* Another variant, or none of copies' other sides, with the same accesses as those in got. */
 static void case_variant(struct oracle *o, enum variant variant, bool global, uint32_t steps,
 			 uint32_t blocks, const char *name)
@@ -466,6 +505,7 @@ static void case_all(struct oracle *o, uint32_t count, uint32_t rows, bool globa
 	run_raw(&job, name);
 	compare(o, &job, REDUCERS, name, rows < ROWS);
 	check_blocks(&job, name);
+	check_barriers(&job, blocks, name);
 }
 
 /* Nothing but raw accesses. */
@@ -491,6 +531,7 @@ static void case_every(struct oracle *o, uint32_t steps, uint32_t blocks, const 
 	job.launch->every = 3;
 	kernel_run(&job);
 	compare(o, &job, REDUCERS, name, false);
+	check_barriers(&job, (blocks + 2) / 3, name);
 	check(job.launch->blocks.begin[0] && !job.launch->blocks.begin[1], name,
 	      "other blocks are not timed");
 }
@@ -535,6 +576,7 @@ static void case_none(struct oracle *o, uint32_t steps, uint32_t blocks, const c
 	job.launch = launch;
 	got.count = 0;
 	compare(o, &job, REDUCERS, name, false);
+	check_barriers(&job, 0, name);
 	check(job.sums[0] > 0, name, "accesses were made");
 }
 

@@ -9,8 +9,10 @@ sanitizer.py sampled DATABASE FILE REPORT N
                                           counted, and hotness has them scaled
 sanitizer.py same DATABASE DATABASE       two runs of a program have the same rows
 sanitizer.py raw DATABASE RUN             rows are those of the accesses that RUN kept one by one
+sanitizer.py barriers DATABASE FILE       of barrier_exact, all arrivals at barriers, exactly
 
-DATABASE is what accelprof export makes, FILE what access_exact and access_ways write.
+DATABASE is what accelprof export makes, FILE what access_exact,
+access_ways and barrier_exact write.
 """
 import bisect
 import collections
@@ -23,6 +25,7 @@ import struct
 import sys
 
 OBJECT, PAGE, SITE, SITE_OBJECT, COALESCE, DIVERGE = range(1, 7)
+BARRIER, BARRIER_KIND = 10, 4
 OUTSIDE, VARIABLE = -1, -2  # places in FILE; below them spaces
 SPACES = {-3: 3, -4: 4, -5: 5}
 FIRST, OTHER, PAGE_SIZE = 16, 2**64 - 1, 4096
@@ -70,7 +73,7 @@ class Run:
                 "FROM access_sum"):
             self.rows[name, reducer].append((unsigned(key0), unsigned(key1), corr, sums))
         # Of one kernel's: where it is in its function, or in one that a kernel calls.
-        self.sites = {i: (function, place) for i, function, place in self.ask(
+        self.sites = {i: (function or "", place or "") for i, function, place in self.ask(
             "SELECT site, function, callee FROM site")}
         self.launches = collections.defaultdict(collections.Counter)
         for name, what, n in self.ask("SELECT name, what, count(*) FROM access_launch "
@@ -203,6 +206,25 @@ def some(run, said):
         print(f"{kernel}: {dict(run.launches[kernel])}")
 
 
+# -- Barriers --
+
+def barriers(run, said):
+    wanted = collections.defaultdict(dict)
+    for kernel, number, warps, threads, every in said["barriers"]:
+        wanted[kernel][number] = [warps, threads, 0, every]
+    kinds = {site: flags & 255 for site, flags in run.ask("SELECT site, flags FROM site")}
+    for kernel in sorted(set(wanted) | {k for k, r in run.rows if r == BARRIER}):
+        got = collections.defaultdict(lambda: [0, 0, 0, 0])
+        for site, number, _, row in run.rows[kernel, BARRIER]:
+            got[number] = [a + b for a, b in zip(got[number], row)]
+            equal(f"{kernel}, site {site}: its kind", kinds.get(site), BARRIER_KIND)
+        equal(f"{kernel}: warps, threads, none, of threads by barrier", dict(got), wanted[kernel])
+    others = {key0 for (_, r), rows in run.rows.items() if SITE <= r <= DIVERGE
+              for key0, _, _, _ in rows}
+    equal("barriers that access memory", [s for s in others if kinds.get(s) == BARRIER_KIND], [])
+    print(f"{len(wanted)} kernels, {sum(map(len, wanted.values()))} barriers")
+
+
 # -- Sampling --
 
 def scaled(sums, part, whole):
@@ -250,7 +272,7 @@ def site_places(run, keys):
     functions that it calls the offset is not known, and their order is what stays."""
     places = {}
     for key in keys:
-        function, place = run.sites.get(key & 2**32 - 1, ("", ""))
+        function, place = run.sites.get(key & 2**32 - 1) or ("", "")
         places[key] = (function, int(place, 16)) if place.startswith("+0x") else None
     others = [k for k, p in places.items() if p is None]
     others.sort(key=lambda k: (run.sites.get(k & 2**32 - 1, ("", ""))[1].rjust(32), k))
@@ -470,6 +492,8 @@ def main(argv):
         {"forms": forms, "some": some}[argv[1]](Run(argv[2]), load(argv[3]))
     elif len(argv) == 5 and argv[1] == "some":
         some(Run(argv[2], int(argv[4])), load(argv[3]))
+    elif len(argv) == 4 and argv[1] == "barriers":
+        barriers(Run(argv[2]), load(argv[3]))
     elif len(argv) == 6 and argv[1] == "sampled":
         sampled(Run(argv[2]), load(argv[3]), load(argv[4]), int(argv[5]))
     elif len(argv) == 4 and argv[1] == "same":

@@ -19,6 +19,7 @@
  *	fork	N launches; its child, which has no CUDA, exits with 4
  *	_exit	N launches, the last of which runs when it goes without a word
  *	many	N pieces of memory, each of which is accessed once
+ *	barriers	N launches of a kernel whose blocks synchronise
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -356,6 +357,26 @@ static void many(uint64_t n)
 	fake.synchronize(stream);
 }
 
+/* 4 blocks of 2 warps: ten times all of them, then half of each warp, at another barrier. */
+static void barriers(uint64_t n)
+{
+	void *context = fake.context(0), *stream = fake.stream(context);
+	void *module = fake.module(context);
+	uint64_t in = fake.alloc(context, 4096, 0);
+	struct fake_access a[] = {
+		{fake.pc(module) + 0x10, in, 256, 4, PASTA_ACCESS_LOAD},
+		{fake.pc(module) + 0x20, 0, 80, 32, PASTA_ACCESS_BARRIER},
+		{fake.pc(module) + 0x30, 1, 8, 16, PASTA_ACCESS_BARRIER},
+	};
+	struct fake_kernel k = {module, "waits", 4, 64, a, 3, 0};
+
+	for (uint64_t i = 0; i < n; i++) {
+		fake.launch(stream, &k);
+		note(4096, &a[0]);
+	}
+	fake.synchronize(stream);
+}
+
 static void leave(uint64_t n)
 {
 	void *context = fake.context(0), *stream = fake.stream(context);
@@ -400,6 +421,8 @@ int main(int argc, char **argv)
 		leave(n);
 	else if (!strcmp(way, "many"))
 		many(n);
+	else if (!strcmp(way, "barriers"))
+		barriers(n);
 	else
 		return 95;
 	print_all();

@@ -233,11 +233,28 @@ static void put_raw(const struct pasta_gpu_launch *l, const struct fake_kernel *
 	}
 }
 
+static void count_barrier(struct pasta_gpu_table *t, const struct fake_access *a)
+{
+	struct fake_access warps = {a->pc, a->addr, a->times, 0, PASTA_ACCESS_LOAD};
+	struct fake_access threads = {a->pc, a->addr, a->times * a->size, 0, PASTA_ACCESS_STORE};
+
+	count_row(t, a->pc, a->addr, &warps);
+	count_row(t, a->pc, a->addr, &threads);
+	for (uint32_t i = 0; t->index && i < t->count && i < t->max; i++)
+		if (t->rows[i].key0 == a->pc && t->rows[i].key1 == a->addr)
+			t->rows[i].extra += 32 * a->times;
+}
+
 static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 {
 	for (uint32_t i = 0; i < k->count; i++) {
 		const struct fake_access *a = &k->accesses[i];
 
+		if (kind_of(a) == PASTA_ACCESS_BARRIER) {
+			if (((const struct module *)k->module)->marked[6])
+				count_barrier(&l->tables[PASTA_REDUCE_BARRIER], a);
+			continue;
+		}
 		if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
 			count_object(l, a);
 		if (space_of(a) < PASTA_SPACE_LOCAL)
@@ -654,7 +671,7 @@ FAKE_EXPORT int sanitizerPatchModule(void *module)
 	int r = result_of("sanitizerPatchModule");
 
 	must_not_hang("sanitizerPatchModule");
-	if (r == SAN_OK && (m->marked[3] || m->marked[4])) {
+	if (r == SAN_OK && (m->marked[1] || m->marked[3] || m->marked[4])) {
 		m->patched = true;
 		atomic_fetch_add(&patched, 1);
 	}

@@ -17,7 +17,8 @@
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
 
-/* So many accesses of one instruction to one address. */
+/* So many accesses of one instruction to one address; of PASTA_ACCESS_BARRIER, so many arrivals of
+ * warps at the barrier of that number, with size of their 32 threads each. */
 struct fake_access {
 	uint64_t pc, addr, times;
 	uint32_t size, kind; /* kind, and 256 times the space */

@@ -525,7 +525,7 @@ static void what_is_malformed_turns_accesses_off(void **state)
 {
 	static const char *const bad[] = {
 		"",   "x", "1",	   "2,page=4", "2,page=31", "2,page=", "2,launches=-1", "2,raw,",
-		"2 ", "0", "1024", "2,cooked", "2,page=0x", "-2",      "2,blocks=0"};
+		"2 ", "0", "2048", "2,cooked", "2,page=0x", "-2",      "2,blocks=0"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		want_accesses(bad[i], NULL, NULL);

@@ -24,9 +24,9 @@ static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
 	give_blocks(3, "even", 1024, 10, 10400, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("blocks"),
-			    "k 100 1 100.00 100 0 1050 1050 2600 20500 19.52 20.15\n"
-			    "even 20 1 100.00 20 0 900 900 1040 1040 1.16 0.00\n"
-			    "k 4 1 100.00 4 0 1100 1100 1100 1100 1.00 0.00\n");
+			    "k 100 1 100.00 100 0 1050 1050 2600 20500 19.52 20.15 0.00\n"
+			    "even 20 1 100.00 20 0 900 900 1040 1040 1.16 0.00 0.00\n"
+			    "k 4 1 100.00 4 0 1100 1100 1100 1100 1.00 0.00 0.00\n");
 	assert_string_equal(finding(0),
 			    "blocks are uneven: the longest takes 19.5 times the median");
 	assert_string_equal(result.outs[0]->findings[0].where, "k");
@@ -51,7 +51,7 @@ static void launches_and_processes_are_added_up_and_scaled(void **state)
 	}
 	now_proc = 0;
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("blocks"), "k 8 8 50.00 64 0 530 530 530 530 1.00 0.00\n");
+	assert_string_equal(table("blocks"), "k 8 8 50.00 64 0 530 530 530 530 1.00 0.00 0.00\n");
 	assert_non_null(find("counted 4 of 8 launches"));
 }
 
@@ -66,9 +66,9 @@ static void blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them(
 	give_blocks(3, "full", 512, 1, 520, 0);
 	give_blocks(3, "full", PASTA_KEY_OTHER, 7, 7 * 520, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("blocks"), "k 100 1 100.00 25 75 520 520 520 520 1.00 0.00\n"
-					     "full 1 1 100.00 1 0 520 520 520 520 1.00 0.00\n"
-					     "none 3 1 100.00 0 3 - - - - - -\n");
+	assert_string_equal(table("blocks"), "k 100 1 100.00 25 75 520 520 520 520 1.00 0.00 0.00\n"
+					     "full 1 1 100.00 1 0 520 520 520 520 1.00 0.00 0.00\n"
+					     "none 3 1 100.00 0 3 - - - - - - 0.00\n");
 	assert_non_null(find("blocks that a table had no room for: 7"));
 	assert_non_null(find("counted one block in 4 of 2 launches"));
 }
@@ -79,8 +79,62 @@ static void blocks_of_no_time_at_all_are_no_finding(void **state)
 	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_blocks(1, "k", 0, 10, 0, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("blocks"), "k 10 1 100.00 10 0 0 0 0 0 - 0.00\n");
+	assert_string_equal(table("blocks"), "k 10 1 100.00 10 0 0 0 0 0 - 0.00 0.00\n");
 	assert_string_equal(finding(0), "");
+}
+
+static void give_barrier(uint64_t corr, const char *name, uint64_t site, uint64_t warps,
+			 uint64_t threads, uint64_t all)
+{
+	give_row(corr, name, PASTA_REDUCE_BARRIER, site, warps, threads, 0, all);
+}
+
+/* Two shapes of a kernel, of 4 blocks of 2 warps and of 1 block of 3; the last warp has 8. */
+static void arrivals_at_barriers_are_by_block_and_by_line(void **state)
+{
+	(void)state;
+	give_site(1, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL);
+	give_site(2, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL); /* a loop that was unrolled */
+	give_site(3, "k.cu", 12, PASTA_ACCESS_BARRIER, 0, NULL);
+	give_site(4, NULL, 0, PASTA_ACCESS_BARRIER, 0, "+0x40");
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_LAUNCH_COUNTED, 2, "k", 6, NULL);
+	give_told(PASTA_LAUNCH_COUNTED, 3, "still", 5, NULL);
+	give_blocks(1, "k", 1024, 4, 4 * 1100, 0);
+	give_blocks(2, "k", 1024, 1, 1050, 0);
+	give_blocks(3, "still", 896, 1, 900, 0);
+	give_barrier(1, "k", 1, 5 * 8, 5 * 8 * 32, 5 * 8 * 32);
+	give_barrier(1, "k", 2, 5 * 8, 5 * 8 * 32, 5 * 8 * 32);
+	give_barrier(1, "k", 3, 8, 8 * 16, 8 * 32);
+	give_barrier(2, "k", 1, 3, 72, 72);
+	give_barrier(2, "k", 4, 3, 72, 72);
+	give_barrier(2, "k", PASTA_KEY_OTHER, 3, 36, 72);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("blocks"),
+			    "k 4 1 100.00 4 0 1100 1100 1100 1100 1.00 0.00 22.00\n"
+			    "k 1 1 100.00 1 0 1050 1050 1050 1050 1.00 0.00 9.00\n"
+			    "still 1 1 100.00 1 0 900 900 900 900 1.00 0.00 0.00\n");
+	assert_string_equal(table("barriers"), "k k.cu 10 83 2632 100.00\n"
+					       "k k.cu 12 8 128 50.00\n"
+					       "k - - 6 108 75.00\n");
+	assert_string_equal(finding(0), "");
+}
+
+static void arrivals_are_scaled_to_all_launches_and_blocks(void **state)
+{
+	(void)state;
+	give_partial(1, "k", 5, 4);
+	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_blocks(1, "k", 512, 25, 25 * 520, 75);
+	give_barrier(1, "k", 1, 50, 1600, 1600);
+	/* A graph has no blocks. */
+	give_told(PASTA_LAUNCH_COUNTED, 3, "graph: k", 5, NULL);
+	give_barrier(3, "graph: k", 1, 7, 0, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("blocks"),
+			    "k 100 2 50.00 50 150 520 520 520 520 1.00 0.00 2.00\n");
+	assert_string_equal(table("barriers"), "k - - 400 12800 100.00\n"
+					       "graph: k - - 7 0 -\n");
 }
 
 static void without_blocks_there_is_nothing(void **state)
@@ -89,6 +143,7 @@ static void without_blocks_there_is_nothing(void **state)
 	give_told(PASTA_LAUNCH_REFUSED, 1, "k", 5, "no patches");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("blocks"), "");
+	assert_string_equal(table("barriers"), "");
 	assert_int_equal(result.outs[0]->chart_count, 0);
 	assert_non_null(find("accesses of this kernel could not be counted: no patches"));
 }
@@ -101,11 +156,14 @@ static void merged_states_report_as_one(void **state)
 	for (now_proc = 0; now_proc < R_PROCS; now_proc++) {
 		give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
 		give_blocks(1, "k", 512, 1 + now_proc, 520 * (1 + now_proc), now_proc);
+		give_site(1, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL);
+		give_barrier(1, "k", 1, 9, 144, 288);
 	}
 	now_proc = 0;
 	sent = give;
 	MERGED(struct divergence, 2, 0, 1);
-	assert_string_equal(table("blocks"), "k 3 3 100.00 6 3 520 520 520 520 1.00 0.00\n");
+	assert_string_equal(table("blocks"), "k 3 3 100.00 6 3 520 520 520 520 1.00 0.00 3.00\n");
+	assert_string_equal(table("barriers"), "k k.cu 10 27 432 50.00\n");
 }
 
 int main(void)
@@ -115,6 +173,8 @@ int main(void)
 		TEST(launches_and_processes_are_added_up_and_scaled),
 		TEST(blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them),
 		TEST(blocks_of_no_time_at_all_are_no_finding),
+		TEST(arrivals_at_barriers_are_by_block_and_by_line),
+		TEST(arrivals_are_scaled_to_all_launches_and_blocks),
 		TEST(without_blocks_there_is_nothing),
 		TEST(merged_states_report_as_one),
 	};

@@ -27,7 +27,7 @@ static void each_patch_is_of_one_class(void **state)
 	for (int i = 0; i < PATCHES; i++) {
 		uint32_t classes = patches[i].classes;
 
-		assert_true(classes && classes <= PASTA_GPU_BLOCK && !(classes & (classes - 1)));
+		assert_true(classes && classes <= PASTA_GPU_BARRIER && !(classes & (classes - 1)));
 	}
 }
 

@@ -189,6 +189,69 @@ static void a_site_is_told_with_what_it_does_and_where(void **state)
 	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[1].id).loads, 3);
 }
 
+/* 4 blocks of two warps, three times at one barrier, and half of each warp at another. */
+static void synchronise(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a[3] = {{0}};
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	a[0] = (struct fake_access){fake_pc(module), 64, 5, 16, PASTA_ACCESS_LOAD};
+	a[1] = (struct fake_access){fake_pc(module) + 16, 0, 24, 32, PASTA_ACCESS_BARRIER};
+	a[2] = (struct fake_access){fake_pc(module) + 32, 1, 8, 16, PASTA_ACCESS_BARRIER};
+	launch_one(stream, module, a, 3);
+	end();
+}
+
+static void must_be_arrivals(void)
+{
+	assert_int_equal(sum(PASTA_REDUCE_BARRIER, ANY).key0, 2);
+	for (size_t i = 0; i < row_count; i++) {
+		const struct pasta_access_sum *r = &rows[i];
+
+		if (r->reducer != PASTA_REDUCE_BARRIER)
+			continue;
+		assert_in_range(r->key1, 0, 1);
+		assert_int_equal(r->loads, r->key1 ? 8 : 24);
+		assert_int_equal(r->stores, r->key1 ? 8 * 16 : 24 * 32);
+		assert_int_equal(r->extra, 32 * r->loads);
+		assert_int_equal(r->bytes, 0);
+	}
+}
+
+static void barriers_are_told_by_site_and_are_no_accesses(void **state)
+{
+	(void)state;
+	run_and_read("0x402,launches=0", synchronise); /* by object as well */
+	must_be_arrivals();
+	assert_int_equal(row_count, 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 5);
+	assert_int_equal(site_count, 2);
+	assert_int_equal(sites[0].flags, PASTA_ACCESS_BARRIER);
+	assert_int_equal(sites[1].flags, PASTA_ACCESS_BARRIER);
+}
+
+static void barriers_are_not_patched_unless_they_are_wanted(void **state)
+{
+	(void)state;
+	run_and_read("0xa,launches=0", synchronise);
+	assert_int_equal(sum(PASTA_REDUCE_BARRIER, ANY).key0, 0);
+	assert_int_equal(site_count, 1);
+	assert_int_equal(refused, 0);
+}
+
+static void barriers_are_counted_on_devices_where_the_host_counts_accesses(void **state)
+{
+	(void)state;
+	run_and_read("0x402,launches=0,host", synchronise);
+	must_be_arrivals();
+	assert_int_equal(row_count, 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 5);
+}
+
 /* Names end with a 0, as in a fat binary. */
 static void run_own(const char *names, size_t size)
 {
@@ -391,6 +454,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(rows_of_all_tables_are_what_a_kernel_did),
 		TEST(a_site_is_told_with_what_it_does_and_where),
+		TEST(barriers_are_told_by_site_and_are_no_accesses),
+		TEST(barriers_are_not_patched_unless_they_are_wanted),
+		TEST(barriers_are_counted_on_devices_where_the_host_counts_accesses),
 		TEST(rows_of_a_tools_own_reducer_are_by_site_where_it_says_so),
 		TEST(rows_of_a_tools_own_reducer_have_its_keys_else),
 		TEST(a_reducer_of_another_layout_is_not_run),

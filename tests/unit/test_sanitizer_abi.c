@@ -124,6 +124,7 @@ static void classes_of_instructions_have_nvidias_numbers(void **state)
 	assert_int_equal(is_global, SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS);
 	assert_int_equal(is_shared, SANITIZER_INSTRUCTION_SHARED_MEMORY_ACCESS);
 	assert_int_equal(is_local, SANITIZER_INSTRUCTION_LOCAL_MEMORY_ACCESS);
+	assert_int_equal(is_barrier, SANITIZER_INSTRUCTION_BARRIER);
 	assert_int_equal(is_memcpy_async, SANITIZER_INSTRUCTION_MEMCPY_ASYNC);
 	assert_int_equal(is_remote, SANITIZER_INSTRUCTION_REMOTE_SHARED_MEMORY_ACCESS);
 	assert_int_equal(is_matrix, SANITIZER_INSTRUCTION_MATRIX_MEMORY_ACCESS);

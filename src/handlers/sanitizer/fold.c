@@ -138,6 +138,8 @@ static uint32_t flags_of(enum pasta_reducer reducer, const struct pasta_gpu_row 
 {
 	if (reducer == PASTA_REDUCE_SITE)
 		return (uint32_t)from->key1;
+	if (reducer == PASTA_REDUCE_BARRIER)
+		return PASTA_ACCESS_BARRIER;
 	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
 }
 

@@ -14,6 +14,8 @@ enum { PATIENCE = 64, PATIENCE_MOST = 4096 };
 #define SITES                                                                                      \
 	(PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) | PASTA_REDUCE_BIT(COALESCE) |     \
 	 PASTA_REDUCE_BIT(DIVERGE))
+/* What no instruction that accesses memory is patched for. */
+#define NO_ACCESSES (PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR) | PASTA_REDUCE_BIT(BARRIER))
 
 /* As a text. */
 #define TEXT_OF(x) TEXT(x)
@@ -143,12 +145,15 @@ static uint32_t classes(const char *which)
 
 	if (*which == 'f' || *which == 'n')
 		return PASTA_GPU_GLOBAL;
-	if (reducers & ~(PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR)) ||
-	    pasta_accesses_raw())
+	if (reducers & ~NO_ACCESSES || pasta_accesses_raw())
 		classes |= PASTA_GPU_GLOBAL;
 	if (san_modules_spaces())
 		classes |= PASTA_GPU_SHARED | PASTA_GPU_LOCAL;
-	return classes | (reducers & PASTA_REDUCE_BIT(BLOCK) ? PASTA_GPU_BLOCK : 0);
+	if (reducers & PASTA_REDUCE_BIT(BLOCK))
+		classes |= PASTA_GPU_BLOCK;
+	if (reducers & PASTA_REDUCE_BIT(BARRIER))
+		classes |= PASTA_GPU_BARRIER;
+	return classes;
 }
 
 static const struct {
@@ -176,8 +181,8 @@ static int mark(void *module, const char *which, size_t i)
 static const char *mark_there(void *module, const char *which, uint32_t *found)
 {
 	for (size_t i = 0; i < CALLS; i++) {
-		int r = calls[i].needs & PASTA_GPU_BLOCK ? SAN_INVALID_PARAMETER
-							 : mark(module, which, i);
+		bool is_access = !(calls[i].needs & (PASTA_GPU_BLOCK | PASTA_GPU_BARRIER));
+		int r = is_access ? mark(module, which, i) : SAN_INVALID_PARAMETER;
 
 		if (r != SAN_OK && r != SAN_INVALID_PARAMETER)
 			return UNPATCHED "the tool's reducer is not for this device";

@@ -19,7 +19,8 @@ enum { ALIGN = 256 };
 
 #define TABLES                                                                                     \
 	(PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |         \
-	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE) | PASTA_REDUCE_BIT(OWN))
+	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE) | PASTA_REDUCE_BIT(OWN) |          \
+	 PASTA_REDUCE_BIT(BARRIER))
 #define ROWS_MANY (PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(OWN))
 
 /* -- Where things are -- */
