@@ -42,9 +42,16 @@ struct pasta_gpu_row {
 	uint64_t loads, stores, bytes, extra;
 };
 
-/* Rows are taken one after the other, and found by an index of open addressing. */
+/* Rows are taken one after the other, and found by an index of open addressing: mask + 1 of
+ *   uint32_t		     0: empty; UINT32_MAX: being made; a row's number + 1
+ *   struct pasta_gpu_slot   of PASTA_REDUCE_PAGE, which has one key
+ */
+struct pasta_gpu_slot {
+	uint64_t key;	 /* 0: empty; it stays once it is there */
+	uint64_t number; /* 0: its row is being made; the row's + 1 */
+};
 struct pasta_gpu_table {
-	uint32_t *index;	    /* mask + 1: 0: empty; UINT32_MAX: being made; a row's + 1 */
+	void *index;
 	struct pasta_gpu_row *rows; /* max + 1: the last is of what had no room */
 	uint32_t mask, max;
 	uint32_t count, reserved; /* of rows that were asked for: it may be more than max */
@@ -168,6 +175,7 @@ enum pasta_gpu_class {
 PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 2 && PASTA_REDUCERS == 11);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_slot) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 64);

@@ -252,7 +252,7 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	uint32_t home = home_of(key0, key1), mask = t->mask, max = t->max;
 
 	for (; *tries <= mask; ++*tries) {
-		uint32_t *slot = global(t->index) + ((home + *tries) & mask);
+		uint32_t *slot = global((uint32_t *)t->index) + ((home + *tries) & mask);
 		uint32_t number = read_slot(slot);
 
 		if (!number) {
@@ -291,26 +291,16 @@ INLINE void add_to_row(const struct access *a, struct pasta_gpu_row *row, uint32
 		add64(&row->extra, extra);
 }
 
-/* The rows of those who are to have one, each its own: nobody waits for a lane of its own warp that
- * waits for it. */
-INLINE struct pasta_gpu_row *rows_of(uint32_t mask, bool mine, struct pasta_gpu_table *t,
-				     uint64_t key0, uint64_t key1)
+INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const struct addition *add)
 {
+	bool mine = a->lane == leader_of(add->group);
 	struct pasta_gpu_row *row = NULL;
 	uint32_t tries = 0;
 
 	do {
 		if (mine && !row)
-			row = try_row(t, key0, key1, &tries);
-	} while (__any_sync(mask, mine && !row));
-	return row;
-}
-
-INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const struct addition *add)
-{
-	bool mine = a->lane == leader_of(add->group);
-	struct pasta_gpu_row *row = rows_of(a->mask, mine, t, add->key0, add->key1);
-
+			row = try_row(t, add->key0, add->key1, &tries);
+	} while (__any_sync(a->mask, mine && !row));
 	if (mine)
 		add_to_row(a, row, add->times, add->bytes, add->extra);
 	if (mine && add->stores)
@@ -351,19 +341,72 @@ INLINE uint64_t sectors_of(const struct access *a)
 	       last_sectors(a, first, last);
 }
 
-/* -- What each table is told -- */
+/* -- Pages -- */
 
-INLINE void of_pages(const struct access *a, struct addition *add)
+INLINE struct pasta_gpu_row *make_page(struct pasta_gpu_table *t, struct pasta_gpu_slot *slot,
+				       uint64_t page)
 {
-	uint32_t shift = a->launch->page_shift;
-	uint64_t page = a->addr >> shift << shift;
-	uint64_t last = page + ((UINT64_C(1) << shift) - 1);
+	uint32_t number = atomicAdd(&t->count, 1u);
 
-	add->key0 = page;
-	add->group = __match_any_sync(a->mask, (unsigned long long)page);
-	add->extra =
-		__popc(add->group & __ballot_sync(a->mask, last - a->addr < reach_of(a->size)));
+	if (number >= t->max)
+		number = t->max;
+	else
+		global(t->rows)[number].key0 = page;
+	*(volatile uint64_t *)&slot->number = number + 1;
+	return global(t->rows) + number;
 }
+
+/* As try_row. The key is in the slot: nothing else is read, and nothing has to be written before
+ * another. What was seen of a slot may be old: it was empty, or had no number. */
+INLINE struct pasta_gpu_row *try_page(struct pasta_gpu_table *t, uint64_t page, uint32_t *tries)
+{
+	uint64_t key = page | 1; /* no page is as small */
+
+	for (; *tries <= t->mask; ++*tries) {
+		struct pasta_gpu_slot *slot = global((struct pasta_gpu_slot *)t->index) +
+					      ((home_of(page, 0) + *tries) & t->mask);
+		struct pasta_gpu_slot seen = read_whole(slot);
+
+		if (!seen.key) {
+			bool full = PASTA_READ32(&t->count) >= t->max;
+
+			seen.key = full ? PASTA_READ64(&slot->key)
+					: atomicCAS((unsigned long long *)&slot->key, 0ull,
+						    (unsigned long long)key);
+			if (!seen.key)
+				return full ? global(t->rows) + t->max : make_page(t, slot, page);
+		}
+		if (seen.key != key)
+			continue;
+		if (!seen.number)
+			seen.number = PASTA_READ64(&slot->number);
+		return seen.number ? global(t->rows) + seen.number - 1 : NULL;
+	}
+	return global(t->rows) + t->max;
+}
+
+INLINE void count_page(const struct access *a)
+{
+	struct pasta_gpu_table *t = (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCE_PAGE];
+	uint32_t shift = a->launch->page_shift, tries = 0, group, crossing;
+	uint64_t page = a->addr >> shift;
+	struct pasta_gpu_row *row = NULL;
+	bool mine;
+
+	group = __match_any_sync(a->mask, (unsigned long long)page);
+	crossing = __ballot_sync(a->mask, (a->addr + reach_of(a->size)) >> shift != page);
+	mine = a->lane == leader_of(group);
+	do {
+		if (mine && !row)
+			row = try_page(t, page << shift, &tries);
+	} while (__any_sync(a->mask, mine && !row));
+	if (mine)
+		add_to_row(a, row, __popc(group),
+			   __popc(group) * pasta_access_bytes(a->kind, a->size),
+			   __popc(group & crossing));
+}
+
+/* -- What each table is told -- */
 
 INLINE void of_requests(const struct access *a, uint32_t reducer, struct addition *add)
 {
@@ -381,11 +424,14 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct whe
 	struct addition add = {a->pc, 0, a->mask, 0, 0, 0, 0};
 	const struct pasta_gpu_table *t = &a->launch->tables[reducer];
 
-	if (!t->index || (reducer == PASTA_REDUCE_PAGE && a->space >= PASTA_SPACE_LOCAL))
+	if (!t->index)
 		return;
-	if (reducer == PASTA_REDUCE_PAGE)
-		of_pages(a, &add);
-	else if (reducer == PASTA_REDUCE_SITE)
+	if (reducer == PASTA_REDUCE_PAGE) {
+		if (a->space < PASTA_SPACE_LOCAL)
+			count_page(a);
+		return;
+	}
+	if (reducer == PASTA_REDUCE_SITE)
 		add.key1 = a->kind | a->space << 8;
 	else if (reducer == PASTA_REDUCE_SITE_OBJECT)
 		add.key1 = w->place, add.group = w->group;
@@ -397,23 +443,6 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct whe
 		of_requests(a, reducer, &add);
 	/* Its count is the one thing of a launch that changes. */
 	add_row(a, (struct pasta_gpu_table *)t, &add);
-}
-
-/* By page, where nothing else is in the way: registers are few. */
-INLINE void count_page(const struct access *a)
-{
-	uint32_t shift = a->launch->page_shift, group, crossing;
-	uint64_t page = a->addr >> shift;
-	struct pasta_gpu_row *row;
-
-	group = __match_any_sync(a->mask, (unsigned long long)page);
-	crossing = __ballot_sync(a->mask, (a->addr + reach_of(a->size)) >> shift != page);
-	row = rows_of(a->mask, a->lane == leader_of(group),
-		      (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCE_PAGE], page << shift,
-		      0);
-	if (row)
-		add_to_row(a, row, __popc(group), __popc(group) * pasta_access_bytes(a->kind, a->size),
-		   __popc(group & crossing));
 }
 
 #endif

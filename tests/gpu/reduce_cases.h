@@ -356,7 +356,11 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 			continue;
 		t->max = rows;
 		t->mask = 2 * rows - 1;
-		t->index = (uint32_t *)memory_new(2 * rows * sizeof(*t->index), false);
+		t->index =
+			memory_new(2 * rows *
+					   (i == PASTA_REDUCE_PAGE ? sizeof(struct pasta_gpu_slot)
+								   : sizeof(uint32_t)),
+				   false);
 		t->rows = (struct pasta_gpu_row *)memory_new((rows + 1) * sizeof(*t->rows), false);
 	}
 	return l;

@@ -34,9 +34,10 @@ static void *piece(char *memory, size_t *at, size_t bytes)
 	return p;
 }
 
-static void lay_table(struct pasta_gpu_table *t, uint32_t rows, char *memory, size_t *at)
+static void lay_table(struct pasta_gpu_table *t, uint32_t rows, size_t slot, char *memory,
+		      size_t *at)
 {
-	t->index = piece(memory, at, 2 * rows * sizeof(*t->index));
+	t->index = piece(memory, at, 2 * rows * slot);
 	t->rows = piece(memory, at, (rows + 1) * sizeof(*t->rows));
 	t->mask = 2 * rows - 1;
 	t->max = rows;
@@ -62,8 +63,10 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	}
 	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
-			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS, memory,
-				  &at);
+			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS,
+				  i == PASTA_REDUCE_PAGE ? sizeof(struct pasta_gpu_slot)
+							 : sizeof(uint32_t),
+				  memory, &at);
 	s->counts = at;
 	l->counts =
 		piece(memory, &at,
