@@ -224,6 +224,12 @@ record paused 0 -t hotness --all --paused -- windows 20
 launches paused "counted 0 sampled 0 filtered 0 refused 0"
 patched paused 1 0
 
+# A kernel runs that nobody waits for: what would wait for it is left for later.
+record never 0 -t hotness --exclude never -- beside 300
+clean never
+launches never "counted 4 sampled 297 filtered 1 refused 0"
+patched never 1 0
+
 # -- What goes wrong --
 record stuck 0 -t hotness --all -- stuck
 has "stuck" stuck.err '^launches took 2\.[0-9] s'

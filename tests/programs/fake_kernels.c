@@ -13,6 +13,7 @@
  *	windows	N launches of one kernel
  *	long	N launches on each of two streams, of a kernel with a million accesses
  *	again	a new kernel, then N of an old one, three times, the last time twice as many
+ *	beside	N launches of one kernel, and of another one, beside one that never ends
  *	stuck	a kernel that never ends, and launches after it, on its stream and on another
  *	fault	N launches, a kernel that fails, and more launches; exits with 3
  *	ends	a stream, then a context is destroyed while kernels run
@@ -269,6 +270,21 @@ static void again(uint64_t n)
 	}
 }
 
+static void beside(uint64_t n)
+{
+	void *context = fake.context(0), *module = fake.module(context);
+	void *stream = fake.stream(context), *other = fake.stream(context);
+	uint64_t in = fake.alloc(context, 4096, 0), out = fake.alloc(context, 8192, 0);
+	struct fake_kernel k = {
+		.module = module, .name = "never", .grid = 1, .block = 32, .ms = FAKE_NEVER};
+
+	fake.launch(stream, &k);
+	for (uint64_t i = 0; i < n; i++)
+		launch(other, module, "beside", in, 4096, out, 8192, 0);
+	launch(other, module, "new", in, 4096, out, 8192, 0);
+	fake.synchronize(other);
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -409,6 +425,8 @@ int main(int argc, char **argv)
 		long_(n);
 	else if (!strcmp(way, "again"))
 		again(n);
+	else if (!strcmp(way, "beside"))
+		beside(n);
 	else if (!strcmp(way, "stuck"))
 		stuck();
 	else if (!strcmp(way, "fault"))

@@ -273,8 +273,12 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 
 /* -- Streams -- */
 
+static _Atomic uint32_t endless; /* kernels that run, and do not end */
+
 static void run_kernel(struct stream *s, const struct op *op)
 {
+	if (op->kernel.ms == FAKE_NEVER)
+		atomic_fetch_add(&endless, 1);
 	while (op->kernel.ms == FAKE_NEVER)
 		pause();
 	if (op->kernel.ms == FAKE_FAULTS)
@@ -338,6 +342,7 @@ void *fake_stream(void *context)
 	pthread_cond_init(&s->changed, NULL);
 	pthread_create(&thread, NULL, run_stream, s);
 	pthread_detach(thread);
+	call(SAN_RESOURCE, SAN_STREAM_CREATED, &(struct san_stream_data){context, s, s});
 	return s;
 }
 
@@ -478,13 +483,16 @@ static struct san_launch_data launch_data(const struct fake_kernel *k, struct st
 					.device = s->context->device};
 }
 
-/* As the driver does: whoever patches a module while a launch begins waits for ever. */
+/* As the driver does: whoever patches a module while a launch begins, or a kernel does not end,
+ * waits for ever. */
 static _Thread_local int launching;
 
 static void must_not_hang(const char *function)
 {
 	if (launching)
 		fprintf(stderr, "fake_sanitizer: %s hangs while a launch begins\n", function);
+	if (atomic_load(&endless))
+		fprintf(stderr, "fake_sanitizer: %s waits for a kernel\n", function);
 }
 
 static void must_be_set(const struct fake_kernel *k, const struct launch *l)

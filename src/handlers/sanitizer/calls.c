@@ -31,6 +31,7 @@ struct graph {
 
 /* As cuda.h has them. */
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
+enum { CAPTURE_ERRORS = 900 }; /* the first of those of captures */
 #define PER_THREAD ((void *)2)
 
 _Thread_local struct san_entered san_entered;
@@ -38,13 +39,13 @@ _Thread_local struct san_entered san_entered;
 static void read_plain(const struct plain *p, bool cooperative)
 {
 	san_entered = (struct san_entered){p->function, p->stream, p->params,
-					   cooperative ? NULL : p->extra};
+					   cooperative ? NULL : p->extra, false};
 }
 
 static void read_extended(const struct extended *p)
 {
 	san_entered = (struct san_entered){p->function, p->config ? p->config->stream : NULL,
-					   p->params, p->extra};
+					   p->params, p->extra, false};
 }
 
 static void read_arguments(uint32_t id, const void *arguments)
@@ -97,24 +98,56 @@ static bool is_capture(uint32_t id)
 	       id == SAN_CAPTURE_2_PTSZ || id == SAN_CAPTURE_GRAPH || id == SAN_CAPTURE_GRAPH_PTSZ;
 }
 
+static bool is_capture_end(uint32_t id)
+{
+	return id == SAN_CAPTURE_END || id == SAN_CAPTURE_END_PTSZ;
+}
+
+/* One that does not begin is none; one that went wrong is over, too. */
+static void capture(uint32_t id, const struct san_call *call)
+{
+	int result = call->site && call->result ? *(const int *)call->result : 0;
+
+	if (!call->site && is_capture(id)) {
+		san_drain_wait_all();
+		san_quiet_capture(true);
+	} else if (call->site &&
+		   (is_capture(id) ? result != 0 : !result || result >= CAPTURE_ERRORS)) {
+		san_quiet_capture(false);
+	}
+}
+
+static void enter(uint32_t id, const struct san_call *call)
+{
+	if (call->arguments) {
+		read_arguments(id, call->arguments);
+		if (!san_entered.stream && is_per_thread(id))
+			san_entered.stream = PER_THREAD;
+		wait_for_stream(call->context, san_entered.stream);
+		san_modules_turn(san_entered.function, call->symbol);
+	}
+	san_entered.inside = true;
+	san_quiet_enter();
+}
+
+static void leave(void)
+{
+	bool inside = san_entered.inside;
+
+	memset(&san_entered, 0, sizeof(san_entered));
+	san_launch_over();
+	if (inside)
+		san_quiet_leave();
+}
+
 void san_call(uint32_t id, const struct san_call *call)
 {
-	if (call->site) {
-		memset(&san_entered, 0, sizeof(san_entered));
-		san_launch_over();
-		return;
-	}
-	if (!call->arguments)
-		return;
-	if (is_capture(id)) {
-		san_drain_wait_all();
-		return;
-	}
-	read_arguments(id, call->arguments);
-	if (!san_entered.stream && is_per_thread(id))
-		san_entered.stream = PER_THREAD;
-	wait_for_stream(call->context, san_entered.stream);
-	san_modules_turn(san_entered.function, call->symbol);
+	if (is_capture(id) || is_capture_end(id))
+		capture(id, call);
+	else if (call->site)
+		leave();
+	else
+		enter(id, call);
 }
 
 /* Those that are given as one piece. */

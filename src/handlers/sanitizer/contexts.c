@@ -78,6 +78,21 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 	return s;
 }
 
+size_t san_streams(void **handles, size_t max)
+{
+	size_t count = 0, at = 0;
+	struct san_stream **s;
+
+	while (streams && (s = pasta_map_next(streams, &at, NULL))) {
+		if (!*s || !(*s)->context || !(*s)->context->handle || (*s)->context->broken)
+			continue;
+		if (count < max)
+			handles[count] = (*s)->handle;
+		count++;
+	}
+	return count;
+}
+
 /* Its handle may soon be another's. A slot that was given up has it still. */
 void san_stream_end(void *handle)
 {
@@ -91,6 +106,7 @@ void san_stream_end(void *handle)
 		return;
 	san_drain_end(NULL, s);
 	pthread_mutex_lock(&san.lock);
+	san_quiet_forget(handle);
 	pasta_map_remove(streams, (uintptr_t)handle);
 	if (!s->pending)
 		free(s);

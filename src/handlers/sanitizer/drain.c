@@ -170,23 +170,28 @@ static void *main_(void *arg)
 	return NULL;
 }
 
-/* Under the lock. */
-static bool run(struct lane *lane)
+bool san_thread(void *(*run_)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
 	sigset_t all, old;
+	bool runs;
 
-	if (lane->runs)
-		return true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	lane->runs = !pthread_create(&thread, &attr, main_, lane);
+	runs = !pthread_create(&thread, &attr, run_, arg);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return runs;
+}
+
+/* Under the lock. */
+static bool run(struct lane *lane)
+{
+	lane->runs = lane->runs || san_thread(main_, lane);
 	return lane->runs;
 }
 

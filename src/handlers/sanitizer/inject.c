@@ -31,6 +31,14 @@ static void on_context(const struct san_context_data *d)
 	san_own--;
 }
 
+static void on_stream(const struct san_stream_data *d)
+{
+	struct san_context *c = d->handle ? san_context(d->context, -1) : NULL;
+
+	if (c)
+		san_stream(c, d->handle);
+}
+
 static void on_resource(uint32_t id, const void *data)
 {
 	switch (id) {
@@ -39,6 +47,9 @@ static void on_resource(uint32_t id, const void *data)
 		break;
 	case SAN_CONTEXT_DESTROYING:
 		san_context_end(((const struct san_context_data *)data)->context);
+		break;
+	case SAN_STREAM_CREATED:
+		on_stream(data);
 		break;
 	case SAN_STREAM_DESTROYING:
 		san_stream_end(((const struct san_stream_data *)data)->handle);
@@ -188,6 +199,8 @@ static int subscribe(void)
 					 SAN_GRAPH_LAUNCH_PTSZ,
 					 SAN_CAPTURE,
 					 SAN_CAPTURE_PTSZ,
+					 SAN_CAPTURE_END,
+					 SAN_CAPTURE_END_PTSZ,
 					 SAN_CAPTURE_2,
 					 SAN_CAPTURE_2_PTSZ,
 					 SAN_CAPTURE_GRAPH,

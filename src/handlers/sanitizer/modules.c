@@ -321,6 +321,11 @@ static bool stop_counting(struct san_module *m)
 	return quiet;
 }
 
+static void be_patient(struct san_module *m)
+{
+	m->patience = m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
+}
+
 static void unpatch(struct san_module *m)
 {
 	m->idle = 0;
@@ -329,9 +334,19 @@ static void unpatch(struct san_module *m)
 	if (stop_counting(m)) {
 		if (SAN_CALL(UnpatchModule, m->handle) != SAN_OK)
 			m->patched = m->stays = true;
-		m->patience = m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
+		be_patient(m);
 	}
 	end_patching();
+}
+
+/* Something of the program's runs. One that is to be patched is asked for again by its next
+ * launch. */
+static void put_off(struct san_module *m, bool patches)
+{
+	if (patches)
+		return;
+	m->idle = 0;
+	be_patient(m);
 }
 
 /* -- Calls and launches -- */
@@ -388,7 +403,7 @@ void san_modules_turn(const void *function, const char *name)
 	uint32_t asked = atomic_load_explicit(&san.asked, memory_order_relaxed), count;
 	uint32_t unpatched = atomic_load_explicit(&san.unpatched, memory_order_relaxed);
 	struct san_module *turns[TURNS];
-	bool patches[TURNS], unknown;
+	bool patches[TURNS], unknown, quiet;
 
 	if (!asked && !unpatched)
 		return;
@@ -396,14 +411,19 @@ void san_modules_turn(const void *function, const char *name)
 	unknown = function && !(functions && pasta_map_find(functions, (uintptr_t)function));
 	count = asked || unknown ? to_turn(unknown, name, turns, patches) : 0;
 	pthread_mutex_unlock(&san.lock);
+	quiet = count && san_quiet_begin();
 	for (uint32_t i = 0; i < count; i++) {
-		if (patches[i])
+		if (!quiet)
+			put_off(turns[i], patches[i]);
+		else if (patches[i])
 			patch(turns[i]);
 		else
 			unpatch(turns[i]);
 		note(turns[i]);
 		san_module_put(turns[i]);
 	}
+	if (quiet)
+		san_quiet_end();
 }
 
 void san_module_learn(const struct san_module *m, const void *function)

@@ -184,6 +184,9 @@ void san_start(void);
 /* contexts.c. Any thread; NULL: no memory. */
 struct san_context *san_context(void *handle, int device);
 struct san_stream *san_stream(struct san_context *context, void *handle);
+/* Under the lock: the handles of all streams that there are, max of them at most; how many there
+ * are. */
+size_t san_streams(void **handles, size_t max);
 /* It is about to go: what is on its way is waited for, within bounds, and then given up. */
 void san_stream_end(void *handle);
 void san_context_end(void *handle);
@@ -218,11 +221,24 @@ void san_modules_end(const struct san_context *context);
 struct san_entered {
 	void *function, *stream; /* as the program has them */
 	void **params, **extra;
+	bool inside; /* san_quiet_enter */
 };
 extern _Thread_local struct san_entered san_entered;
 void san_call(uint32_t id, const struct san_call *call);
 /* The tensors that its arguments describe; f may be NULL. How many there are. */
 size_t san_call_tensors(const struct pasta_cubin_function *f, struct pasta_tensormap *maps);
+
+/* quiet.c */
+/* Around each call that launches. */
+void san_quiet_enter(void);
+void san_quiet_leave(void);
+void san_quiet_capture(bool begins);
+/* Before such a call: nobody launches from here on, and nothing runs, until the end. False: that
+ * cannot be had just now. */
+bool san_quiet_begin(void);
+void san_quiet_end(void);
+/* Under the lock: a stream is about to go. */
+void san_quiet_forget(const void *stream);
 
 /* launch.c */
 void san_launch_begin(const struct san_launch_data *d);
@@ -248,6 +264,8 @@ void san_drain_wait_ring(const struct san_ring *ring, const void *stream);
 /* Likewise all slots. */
 void san_drain_wait_all(void);
 bool san_drain_start(void);
+/* A thread of ours, which ends with the process. False: there is none. */
+bool san_thread(void *(*run)(void *), void *arg);
 /* The slot is the launch's, which is not on its stream yet. */
 void san_drain_begin(struct san_slot *s);
 /* The launch is on its stream: its slot is read back when it is done. */

@@ -1,0 +1,158 @@
+/*
+ * quiet.c - times when nothing of the program's runs on a device.
+ *
+ * To patch code, and to unpatch it, the library waits for all kernels, and holds up the program
+ * meanwhile: a kernel that waits for the program would be waited for for ever. So nobody is let
+ * launch, a thread of ours waits for all streams, and where they are not through in a short time it
+ * is left for later.
+ */
+#include "handlers/sanitizer/sanitizer.h"
+
+#define PAUSE UINT64_C(100000000)    /* ns that the program is held up for at most */
+#define BETWEEN UINT64_C(1000000000) /* from one that was in vain to the next */
+enum { STREAMS = 1024 };
+
+static atomic_bool closed;	  /* nobody launches */
+static _Atomic uint32_t inside;	  /* threads in calls that launch */
+static _Atomic uint32_t captures; /* streams that are captured: they must not be waited for */
+static uint64_t not_before;
+
+/* Who waits for streams: what it is to wait for, and how far it is. */
+static struct {
+	pthread_cond_t wake;
+	void *streams[STREAMS];
+	size_t count, done;
+	const void *now;
+	bool runs, failed;
+} waiter = {.wake = PTHREAD_COND_INITIALIZER};
+
+/* -- Who launches -- */
+
+void san_quiet_enter(void)
+{
+	struct timespec until;
+
+	atomic_fetch_add(&inside, 1);
+	if (!atomic_load(&closed))
+		return;
+	san_quiet_leave();
+	until = san_deadline(SAN_WAIT);
+	pthread_mutex_lock(&san.lock);
+	while (atomic_load(&closed) && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
+		;
+	atomic_fetch_add(&inside, 1);
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_quiet_leave(void)
+{
+	if (atomic_fetch_sub(&inside, 1) != 1 || !atomic_load(&closed))
+		return;
+	pthread_mutex_lock(&san.lock);
+	pthread_cond_broadcast(&san.changed);
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_quiet_capture(bool begins)
+{
+	if (begins)
+		atomic_fetch_add(&captures, 1);
+	else if (atomic_load(&captures))
+		atomic_fetch_sub(&captures, 1);
+}
+
+/* -- Who waits -- */
+
+static void *main_(void *arg)
+{
+	int r;
+
+	(void)arg;
+	pthread_mutex_lock(&san.lock);
+	for (;;) {
+		if (waiter.done == waiter.count) {
+			pthread_cond_wait(&waiter.wake, &san.lock);
+			continue;
+		}
+		waiter.now = waiter.streams[waiter.done];
+		pthread_mutex_unlock(&san.lock);
+		r = waiter.now ? SAN_CALL(StreamSynchronize, (void *)waiter.now) : SAN_OK;
+		pthread_mutex_lock(&san.lock);
+		waiter.failed |= r != SAN_OK;
+		waiter.now = NULL;
+		waiter.done++;
+		pthread_cond_broadcast(&san.changed);
+	}
+	return NULL;
+}
+
+/* Under the lock. Whether all streams are through, in time. */
+static bool wait_for_streams(const struct timespec *until)
+{
+	size_t count = san_streams(waiter.streams, STREAMS);
+	int late = 0;
+
+	if (count > STREAMS)
+		return false;
+	waiter.runs = waiter.runs || san_thread(main_, NULL);
+	if (!waiter.runs)
+		return false;
+	waiter.count = count;
+	waiter.done = 0;
+	waiter.failed = false;
+	pthread_cond_signal(&waiter.wake);
+	while (waiter.done < waiter.count && !late)
+		late = pthread_cond_timedwait(&san.changed, &san.lock, until);
+	if (late) /* the others may go before it comes to them */
+		waiter.count = waiter.done + (waiter.now != NULL);
+	return !late && !waiter.failed;
+}
+
+/* Under the lock. */
+static bool wait_for_all(void)
+{
+	struct timespec until = san_deadline(PAUSE);
+
+	while (atomic_load(&inside))
+		if (pthread_cond_timedwait(&san.changed, &san.lock, &until))
+			return false;
+	return wait_for_streams(&until);
+}
+
+bool san_quiet_begin(void)
+{
+	bool quiet = false;
+
+	pthread_mutex_lock(&san.lock);
+	if (!atomic_load(&closed) && !atomic_load(&captures) && waiter.done == waiter.count &&
+	    pasta_now() >= not_before) {
+		atomic_store(&closed, true);
+		quiet = wait_for_all();
+		if (!quiet) {
+			not_before = pasta_now() + BETWEEN;
+			atomic_store(&closed, false);
+			pthread_cond_broadcast(&san.changed);
+		}
+	}
+	pthread_mutex_unlock(&san.lock);
+	return quiet;
+}
+
+void san_quiet_end(void)
+{
+	pthread_mutex_lock(&san.lock);
+	atomic_store(&closed, false);
+	pthread_cond_broadcast(&san.changed);
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_quiet_forget(const void *stream)
+{
+	struct timespec until = san_deadline(SAN_WAIT);
+
+	for (size_t i = waiter.done; i < waiter.count; i++)
+		if (waiter.streams[i] == stream && waiter.now != stream)
+			waiter.streams[i] = NULL;
+	while (waiter.now == stream && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
+		;
+}
