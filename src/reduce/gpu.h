@@ -93,8 +93,10 @@ struct pasta_gpu_launch {
 	uint32_t spaces; /* not 0: memory without objects counts also where a copy has it on one
 			    side: all its other instructions are patched as well */
 	uint64_t base;	 /* sites of raw records are differences to this address, 32 bits, signed */
-	uint64_t reserved;
-	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each of PASTA_GPU_PLACES(count) */
+	uint32_t spread; /* each place has 2^spread times its counters, side by side: who adds to
+			    one at the same time gets into each other's way */
+	uint32_t reserved;
+	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each, of PASTA_GPU_PLACES(count) */
 	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
 	struct pasta_gpu_blocks blocks;
 	/* By reducer. key0 of sites is the instruction's address; key1 of SITE is what an event

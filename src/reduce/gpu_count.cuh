@@ -165,9 +165,13 @@ INLINE struct whereabouts whereabouts_of(const struct access *a)
 
 /* -- Counters of places -- */
 
-INLINE void add_counts(const struct access *a, uint32_t place, uint32_t count, uint32_t crossing)
+/* who: any number, of which some get different counters. */
+INLINE void add_counts(const struct access *a, uint32_t place, uint32_t who, uint32_t count,
+		       uint32_t crossing)
 {
-	uint64_t *c = global(a->launch->counts) + place * PASTA_GPU_COUNTERS;
+	uint32_t spread = a->launch->spread;
+	uint32_t which = (place << spread) + (who & lanes_below(spread));
+	uint64_t *c = global(a->launch->counts) + which * PASTA_GPU_COUNTERS;
 
 	if (a->size - 1 < 16 && !(a->size & (a->size - 1))) {
 		add64(c + PASTA_GPU_OF(a->kind, leader_of(a->size)), count);
@@ -185,7 +189,8 @@ INLINE void add_counts(const struct access *a, uint32_t place, uint32_t count, u
 INLINE void count_places(const struct access *a, const struct whereabouts *w)
 {
 	if (a->lane == leader_of(w->group))
-		add_counts(a, w->place, __popc(w->group), __popc(w->group & w->crossing));
+		add_counts(a, w->place, processor_id(), __popc(w->group),
+			   __popc(w->group & w->crossing));
 }
 
 /* -- Tables -- */

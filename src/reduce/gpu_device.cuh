@@ -13,6 +13,15 @@ static __device__ __forceinline__ uint32_t lane_id(void)
 	return lane;
 }
 
+/* The multiprocessor. */
+static __device__ __forceinline__ uint32_t processor_id(void)
+{
+	uint32_t id;
+
+	asm("mov.u32 %0, %%smid;" : "=r"(id));
+	return id;
+}
+
 /* ns */
 static __device__ __forceinline__ uint64_t device_time(void)
 {

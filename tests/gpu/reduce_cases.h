@@ -344,8 +344,9 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->spaces = 1;
 	l->number = LAUNCH;
 	l->base = BASE;
+	l->spread = 1;
 	l->counts = (uint64_t *)memory_new(
-		PASTA_GPU_PLACES(count) * PASTA_GPU_COUNTERS * sizeof(*l->counts), false);
+		2 * PASTA_GPU_PLACES(count) * PASTA_GPU_COUNTERS * sizeof(*l->counts), false);
 	l->blocks.begin = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.end = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.max = blocks;

@@ -128,8 +128,8 @@ static uint64_t object_of(const struct oracle *o, uint64_t place)
 
 static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)
 {
-	for (uint32_t place = 0; place < PASTA_GPU_PLACES(o->count); place++) {
-		const uint64_t *c = l->counts + (size_t)place * PASTA_GPU_COUNTERS;
+	for (uint32_t k = 0; k < PASTA_GPU_PLACES(o->count) << l->spread; k++) {
+		const uint64_t *c = l->counts + (size_t)k * PASTA_GPU_COUNTERS;
 		uint64_t counts[4] = {c[PASTA_GPU_LOADS], c[PASTA_GPU_STORES], c[PASTA_GPU_BYTES],
 				      c[PASTA_GPU_CROSS]};
 
@@ -140,7 +140,7 @@ static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l
 			counts[1] += kind & PASTA_ACCESS_STORE ? c[i] : 0;
 			counts[2] += c[i] * pasta_access_bytes(kind, 1u << i % PASTA_GPU_SIZES);
 		}
-		add_line(to, PASTA_REDUCE_OBJECT, object_of(o, place), 0, counts);
+		add_line(to, PASTA_REDUCE_OBJECT, object_of(o, k >> l->spread), 0, counts);
 	}
 }
 

@@ -121,7 +121,8 @@ static uint32_t place_of(const struct pasta_gpu_launch *l, const struct fake_acc
 static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a)
 {
 	uint32_t place = place_of(l, a);
-	uint64_t *c = l->counts + (size_t)place * PASTA_GPU_COUNTERS;
+	uint32_t which = (place << l->spread) + (uint32_t)(a->pc >> 4) % (1u << l->spread);
+	uint64_t *c = l->counts + (size_t)which * PASTA_GPU_COUNTERS;
 	uint32_t log2 = (uint32_t)__builtin_ctz(a->size);
 
 	if (a->size & (a->size - 1) || log2 >= PASTA_GPU_SIZES) {

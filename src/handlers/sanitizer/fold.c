@@ -46,7 +46,7 @@ static bool get_rows(const struct san_slot *s, struct san_reading *r, uint32_t i
 static bool get_all(const struct san_slot *s, struct san_reading *r, int *result)
 {
 	const struct pasta_gpu_launch *l = &s->image;
-	size_t counts = (size_t)PASTA_GPU_PLACES(l->count) * PASTA_GPU_COUNTERS;
+	size_t counts = ((size_t)PASTA_GPU_PLACES(l->count) << l->spread) * PASTA_GPU_COUNTERS;
 	bool got = true;
 
 	*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header), s->handle);
@@ -212,9 +212,11 @@ static void fold_sites(const struct san_slot *s, const struct san_reading *r)
 
 void san_fold(const struct san_slot *s, const struct san_reading *r)
 {
+	uint32_t spread = s->image.spread;
+
 	fold_sites(s, r);
-	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PLACES(s->image.count); i++)
-		fold_object(s, i, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
+	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PLACES(s->image.count) << spread; i++)
+		fold_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
 	for (uint32_t i = 0; i < PASTA_REDUCERS; i++) {
 		for (uint32_t k = 0; i != PASTA_REDUCE_SITE && r->rows[i] && k < r->count[i]; k++)
 			fold_row(s, i, &r->rows[i][k]);

@@ -6,10 +6,10 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-/* A module that is patched is slow even where nothing is counted, and to unpatch it takes
- * milliseconds: it is done after so many launches that were not counted, and the next time after
- * twice as many. */
-enum { PATIENCE = 64, PATIENCE_MOST = 4096 };
+/* A module that is patched is slow even where nothing is counted, and to unpatch it everything has
+ * to stand still: it is done after so many launches of it that were not counted, or four times as
+ * many of all modules, and the next time after twice as many. */
+enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL = 4 };
 
 #define SITES                                                                                      \
 	(PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) | PASTA_REDUCE_BIT(COALESCE) |     \
@@ -30,6 +30,7 @@ static struct san_module *all;	    /* those that are loaded */
 static uint32_t module_count;
 /* The library wants these calls one at a time: a thread is at it. */
 static bool patching;
+static _Atomic uint32_t calm; /* launches in a row that were not counted, of all modules */
 
 /* -- What there is -- */
 
@@ -378,8 +379,13 @@ static bool may_have(const struct san_module *m, const char *name)
 	return !name || !m->cubin || pasta_cubin_find(m->cubin, name);
 }
 
+static bool is_idle(const struct san_module *m)
+{
+	return m->idle && !m->stays && (m->idle >= m->patience || calm >= ALL * m->patience);
+}
+
 /* Under the lock: those that are to be patched, or not any longer. A function that is not known is
- * one to be counted. */
+ * one to be counted. Where one goes, all go that may. */
 static uint32_t to_turn(bool unknown, const char *name, struct san_module **turns, bool *patches)
 {
 	uint32_t count = 0;
@@ -387,7 +393,7 @@ static uint32_t to_turn(bool unknown, const char *name, struct san_module **turn
 	for (struct san_module *m = all; m && count < TURNS; m = m->next) {
 		bool is_patched = m->patched;
 
-		if (is_patched ? !m->unwanted
+		if (is_patched ? !m->unwanted && !is_idle(m)
 			       : m->refused || !(m->wanted || (unknown && may_have(m, name))))
 			continue;
 		ask(m, false, false);
@@ -446,6 +452,7 @@ const char *san_module_count(struct san_module *m)
 	const char *why = m->refused;
 
 	m->idle = 0;
+	calm = 0;
 	if (why || m->patched)
 		return why;
 	ask_for(m, true);
@@ -456,7 +463,9 @@ bool san_module_pass(struct san_module *m)
 {
 	if (!m->patched)
 		return false;
-	if (++m->idle >= m->patience && !m->stays)
+	m->idle++;
+	calm++;
+	if (is_idle(m))
 		ask_for(m, false);
 	return true;
 }

@@ -3,19 +3,21 @@
  *
  * To patch code, and to unpatch it, the library waits for all kernels, and holds up the program
  * meanwhile: a kernel that waits for the program would be waited for for ever. So nobody is let
- * launch, a thread of ours waits for all streams, and where they are not through in a short time it
- * is left for later.
+ * launch, a thread of ours waits for all streams, and where they are not through in time it is left
+ * for later.
  */
 #include "handlers/sanitizer/sanitizer.h"
 
-#define PAUSE UINT64_C(100000000)    /* ns that the program is held up for at most */
-#define BETWEEN UINT64_C(1000000000) /* from one that was in vain to the next */
-enum { STREAMS = 1024 };
+/* ns that the program is held up for at most: what is queued, of code that is patched, may take as
+ * long. One that was in vain is twice as long the next time, and that is ten times later. */
+#define PAUSE UINT64_C(1000000000)
+#define PAUSE_MOST (8 * PAUSE)
+enum { BETWEEN = 10, STREAMS = 1024 };
 
 static atomic_bool closed;	  /* nobody launches */
 static _Atomic uint32_t inside;	  /* threads in calls that launch */
 static _Atomic uint32_t captures; /* streams that are captured: they must not be waited for */
-static uint64_t not_before;
+static uint64_t not_before, pause_ns = PAUSE;
 
 /* Who waits for streams: what it is to wait for, and how far it is. */
 static struct {
@@ -111,7 +113,7 @@ static bool wait_for_streams(const struct timespec *until)
 /* Under the lock. */
 static bool wait_for_all(void)
 {
-	struct timespec until = san_deadline(PAUSE);
+	struct timespec until = san_deadline(pause_ns);
 
 	while (atomic_load(&inside))
 		if (pthread_cond_timedwait(&san.changed, &san.lock, &until))
@@ -129,7 +131,8 @@ bool san_quiet_begin(void)
 		atomic_store(&closed, true);
 		quiet = wait_for_all();
 		if (!quiet) {
-			not_before = pasta_now() + BETWEEN;
+			not_before = pasta_now() + BETWEEN * pause_ns;
+			pause_ns = pause_ns < PAUSE_MOST ? 2 * pause_ns : PAUSE_MOST;
 			atomic_store(&closed, false);
 			pthread_cond_broadcast(&san.changed);
 		}

@@ -10,7 +10,7 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-enum { PLACES_LEAST = 1 << 10, PLACES_MOST = 1 << 16 };
+enum { PLACES_LEAST = 1 << 10, PLACES_SPREAD = 1 << 12, PLACES_MOST = 1 << 16, SPREAD = 2 };
 enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)256 << 20)
@@ -43,6 +43,12 @@ static void lay_table(struct pasta_gpu_table *t, uint32_t rows, size_t slot, cha
 	t->max = rows;
 }
 
+static size_t bytes_of_counts(const struct pasta_gpu_launch *l, uint32_t places)
+{
+	return ((size_t)PASTA_GPU_PLACES(places) << l->spread) * PASTA_GPU_COUNTERS *
+	       sizeof(uint64_t);
+}
+
 /* Fills in the header; returns the bytes that all takes. */
 static size_t lay_out(struct san_slot *s, char *memory)
 {
@@ -68,9 +74,8 @@ static size_t lay_out(struct san_slot *s, char *memory)
 							 : sizeof(uint32_t),
 				  memory, &at);
 	s->counts = at;
-	l->counts =
-		piece(memory, &at,
-		      (size_t)PASTA_GPU_PLACES(s->room) * PASTA_GPU_COUNTERS * sizeof(uint64_t));
+	l->spread = s->room <= PLACES_SPREAD ? SPREAD : 0;
+	l->counts = piece(memory, &at, bytes_of_counts(l, s->room));
 	return at;
 }
 
@@ -240,8 +245,7 @@ int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void 
 			s->version = number;
 	}
 	s->image.count = s->sent;
-	zero = s->counts - s->zero +
-	       (size_t)PASTA_GPU_PLACES(s->sent) * PASTA_GPU_COUNTERS * sizeof(uint64_t);
+	zero = s->counts - s->zero + bytes_of_counts(&s->image, s->sent);
 	if (r == SAN_OK)
 		r = SAN_CALL(Memset, s->memory + s->zero, 0, zero, stream);
 	if (r == SAN_OK)

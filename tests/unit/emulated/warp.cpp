@@ -207,6 +207,11 @@ uint32_t lane_id(void)
 	return now->number % LANES;
 }
 
+uint32_t processor_id(void)
+{
+	return blockIdx.x;
+}
+
 uint64_t device_time(void)
 {
 	static uint64_t time = 1000;

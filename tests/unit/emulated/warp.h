@@ -39,6 +39,7 @@ void warp_together(uint32_t mask);
 
 uint32_t lane_id(void);
 uint64_t device_time(void);
+uint32_t processor_id(void);
 uint32_t __activemask(void);
 uint32_t __ballot_sync(uint32_t mask, int what);
 uint32_t __match_any_sync(uint32_t mask, warp_word key);
