@@ -7,7 +7,7 @@ set -u
 programs=$BUILD/tests/programs
 dump=$BUILD/tests/dump
 unset CUDA_INJECTION64_PATH PASTA_CUDA_INJECTION CUDA_HOME CUDA_PATH PASTA_CUPTI PASTA_PATCHES
-unset FAKE_SANITIZER_FAIL FAKE_SANITIZER_HELD
+unset FAKE_SANITIZER_FAIL FAKE_SANITIZER_HELD FAKE_SANITIZER_SHARED
 export PASTA_SANITIZER=$programs/fake_sanitizer.so
 
 # An agent with patches beside it, which the fake does not read; and a driver.
@@ -83,6 +83,22 @@ FAKE_SANITIZER_HELD=1 record held 0 -t hotness --all -- all 50
 clean held
 exact held
 launches held "counted 200 sampled 0 filtered 0 refused 0"
+# What a context goes with is its own memory, whoever else's it was told of.
+# contexts NAME OPTIONS... - 9 pieces of memory, of which 4 are freed, and 2 are of the one that goes
+contexts() {
+	local name=$1
+	shift
+	record "$name" 0 -t hotness --all --record all "$@" -- contexts 5
+	clean "$name"
+	exact "$name"
+	launches "$name" "counted 17 sampled 0 filtered 0 refused 0"
+	is "$name: objects" "$(grep -c '"kind":"object"' "$name.dump")" 9
+	is "$name: allocated" "$(grep -c '"kind":"alloc"' "$name.dump")" 9
+	is "$name: freed" "$(grep -c '"kind":"free"' "$name.dump")" 6
+}
+contexts contexts
+FAKE_SANITIZER_SHARED=1 contexts shared
+FAKE_SANITIZER_SHARED=1 contexts sharedhost --processor cpu
 record graphs 0 -t hotness --all -- graphs 6
 clean graphs
 exact graphs

@@ -69,7 +69,9 @@ static inline void watch_for_hangs(void)
 
 /* -- What is to be counted. Threads add to it. -- */
 
-enum { OUTSIDE = -1, VARIABLE = -2, SHARED = -3, LOCAL = -4, REMOTE = -5 }; /* places of rows */
+/* Places of rows. FOREIGN is memory that the program did not allocate: outside of all objects, or in
+ * some that are not its own. */
+enum { OUTSIDE = -1, VARIABLE = -2, SHARED = -3, LOCAL = -4, REMOTE = -5, FOREIGN = -6 };
 
 struct sums {
 	long loads, stores, bytes, cross;
@@ -142,6 +144,7 @@ static inline void atomics(const char *kernel, int place, long n, long size)
 	told(kernel, place, {n, n, 2 * n * size, 0});
 }
 
+/* How much is not known, but that it is not nothing. */
 static inline void something(const char *kernel, int place)
 {
 	told(kernel, place, {}, {}, true);

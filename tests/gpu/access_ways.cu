@@ -375,7 +375,7 @@ static int grid(void)
 		counts("k_grid", {p.dst, between});
 		counts("k_grid", {between, p.src});
 	}
-	something("k_grid", OUTSIDE); /* what they wait with is not the program's */
+	something("k_grid", FOREIGN); /* what they wait with is CUDA's */
 	CHECK(cudaDeviceSynchronize());
 	show("k_grid", p.dst);
 	return 0;
@@ -415,6 +415,18 @@ static void copy_in_context(struct pair p)
 	CHECK(cudaStreamSynchronize(0));
 }
 
+/* Memory that comes and goes in a context while the other one is there. */
+static void copy_in_new(void)
+{
+	for (int i = 0; i < 2; i++) {
+		struct pair p = make_pair(4);
+
+		copy_in_context(p);
+		CHECK(cudaFree(p.dst.p));
+		CHECK(cudaFree(p.src.p));
+	}
+}
+
 static int contexts(void)
 {
 	struct pair mine = make_pair(4), its;
@@ -430,6 +442,10 @@ static int contexts(void)
 		copy_in_context(mine);
 		push(context);
 	}
+	copy_in_new();
+	pop();
+	copy_in_new();
+	push(context);
 	show("k_context, second", its.dst);
 	step = "the second context goes, with a launch that nobody waited for";
 	COPY_ALL(k_context, 0, its);

@@ -26,7 +26,7 @@ import sys
 
 OBJECT, PAGE, SITE, SITE_OBJECT, COALESCE, DIVERGE = range(1, 7)
 BARRIER, BARRIER_KIND = 10, 4
-OUTSIDE, VARIABLE = -1, -2  # places in FILE; below them spaces
+OUTSIDE, VARIABLE, FOREIGN = -1, -2, -6  # places in FILE; between them spaces
 SPACES = {-3: 3, -4: 4, -5: 5}
 FIRST, OTHER, PAGE_SIZE = 16, 2**64 - 1, 4096
 SAMPLED = 3
@@ -122,6 +122,8 @@ class Places:
         if place == VARIABLE:  # whether the profiler knows of it is its own affair
             return {0} | {k for k in found if k in self.run.objects and
                           0 <= self.variable - self.run.objects[k][0] < self.run.objects[k][1]}
+        if place == FOREIGN:  # whether CUDA tells of what it allocates itself is its own affair
+            return {0} | {k for k in found if k in self.run.objects and k not in self.objects}
         return {SPACES[place]}
 
 
@@ -136,6 +138,8 @@ def by_object(run, said, places, kernel, spaces=True):
         got = total([found[k] for k in keys if k in found])
         if sums is None:
             print(f"{kernel}, place {place}: {got}")
+            if not any(got):
+                wrong(f"{kernel}, place {place}: nothing was counted, but it was something")
             continue
         both = [a + b for a, b in zip(sums, also)]
         if got not in (sums, both):

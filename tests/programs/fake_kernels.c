@@ -17,6 +17,7 @@
  *	stuck	a kernel that never ends, and launches after it, on its stream and on another
  *	fault	N launches, a kernel that fails, and more launches; exits with 3
  *	ends	a stream, then a context is destroyed while kernels run
+ *	contexts	N launches in each of two contexts, one of which goes, and more in the other
  *	fork	N launches; its child, which has no CUDA, exits with 4
  *	_exit	N launches, the last of which runs when it goes without a word
  *	many	N pieces of memory, each of which is accessed once
@@ -346,6 +347,60 @@ static void ends(void)
 	fake.context_destroy(context);
 }
 
+struct own {
+	void *context, *module, *stream;
+	uint64_t in, in_bytes, out, out_bytes;
+};
+
+static struct own make_own(uint64_t size)
+{
+	void *context = fake.context(0);
+
+	return (struct own){context,
+			    fake.module(context),
+			    fake.stream(context),
+			    fake.alloc(context, size, 0),
+			    size,
+			    fake.alloc(context, 2 * size, 0),
+			    2 * size};
+}
+
+static void launch_own(const struct own *o, int ms)
+{
+	launch(o->stream, o->module, "own", o->in, o->in_bytes, o->out, o->out_bytes, ms);
+}
+
+/* Twice, at one address, while the other context is there. */
+static void use_twice(const struct own *o, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t out = fake.alloc(o->context, bytes, 0);
+
+		launch(o->stream, o->module, "own", o->in, o->in_bytes, out, bytes, 0);
+		fake.synchronize(o->stream);
+		fake.free(o->context, out);
+	}
+}
+
+static void contexts(uint64_t n)
+{
+	struct own first = make_own(4096), second = make_own(5 * 4096);
+	uint64_t between = fake.alloc(first.context, 3 * 4096, 0);
+
+	for (uint64_t i = 0; i < n; i++) {
+		launch_own(&second, 0);
+		launch_own(&first, 0);
+	}
+	use_twice(&first, 7 * 4096);
+	use_twice(&second, 9 * 4096);
+	fake.synchronize(first.stream);
+	launch_own(&second, 50);
+	fake.context_destroy(second.context);
+	launch_own(&first, 0);
+	launch(first.stream, first.module, "own", between, 3 * 4096, first.out, first.out_bytes, 0);
+	fake.synchronize(first.stream);
+}
+
 static void forks(uint64_t n)
 {
 	pid_t child;
@@ -433,6 +488,8 @@ int main(int argc, char **argv)
 		fault(n);
 	else if (!strcmp(way, "ends"))
 		ends();
+	else if (!strcmp(way, "contexts"))
+		contexts(n);
 	else if (!strcmp(way, "fork"))
 		forks(n);
 	else if (!strcmp(way, "_exit"))

@@ -16,6 +16,7 @@
 enum { FAILED = 999, BLOCKS_MAX = 4096, DOMAINS = 13, CALLS = 1024 };
 
 struct context {
+	struct context *next;
 	int device;
 	atomic_bool failed, patches;
 	char path[4096]; /* of those */
@@ -58,8 +59,10 @@ static bool on[DOMAINS];
 static bool enabled[CALLS];
 static _Atomic uint64_t patched, unpatched, own_bytes, next_pc = 0x100000;
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct context *all_contexts;
 static struct block {
 	uint64_t addr, bytes;
+	const struct context *owner;
 	bool used;
 } blocks[BLOCKS_MAX];
 static uint32_t block_count;
@@ -369,20 +372,6 @@ int fake_synchronize(void *stream)
 
 /* -- What there is -- */
 
-void *fake_context(int device)
-{
-	struct context *c = calloc(1, sizeof(*c));
-
-	c->device = device;
-	call(SAN_RESOURCE, SAN_CONTEXT_CREATED, &(struct san_context_data){c, device, 0});
-	return c;
-}
-
-void fake_context_destroy(void *context)
-{
-	call(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &(struct san_context_data){context, 0, 0});
-}
-
 void *fake_module(void *context)
 {
 	static const char cubin[] = "\177ELF, or so";
@@ -420,36 +409,91 @@ static struct block *find_block(uint64_t bytes)
 	return &blocks[block_count++];
 }
 
+static void tell_memory(uint32_t id, struct context *c, const struct block *b, uint32_t flags)
+{
+	struct san_memory_data d = {.addr = b->addr,
+				    .bytes = b->bytes,
+				    .context = c,
+				    .device = c->device,
+				    .flags = flags};
+
+	call(SAN_RESOURCE, id, &d);
+}
+
+/* The device's other contexts. */
+static void tell_others(uint32_t id, const struct block *b, uint32_t flags)
+{
+	if (!getenv("FAKE_SANITIZER_SHARED"))
+		return;
+	for (struct context *c = all_contexts; c; c = c->next)
+		if (c != b->owner && c->device == b->owner->device)
+			tell_memory(id, c, b, flags);
+}
+
+static void tell_all_memory(uint32_t id, struct context *c)
+{
+	for (uint32_t i = 0; i < block_count; i++)
+		if (blocks[i].used && blocks[i].owner->device == c->device)
+			tell_memory(id, c, &blocks[i], 0);
+}
+
 uint64_t fake_alloc(void *context, uint64_t bytes, uint32_t flags)
 {
-	struct san_memory_data d = {.bytes = bytes, .context = context, .flags = flags};
 	struct block *b;
 
 	pthread_mutex_lock(&memory_lock);
 	b = find_block(bytes);
 	b->used = true;
-	d.addr = b->addr;
+	b->owner = context;
 	pthread_mutex_unlock(&memory_lock);
-	d.device = ((struct context *)context)->device;
-	call(SAN_RESOURCE, SAN_DEVICE_ALLOC, &d);
-	return d.addr;
+	tell_memory(SAN_DEVICE_ALLOC, context, b, flags);
+	tell_others(SAN_DEVICE_ALLOC, b, flags);
+	return b->addr;
 }
 
 /* It is told before the address can be another's. */
 void fake_free(void *context, uint64_t addr)
 {
-	struct san_memory_data d = {.addr = addr, .context = context};
 	struct block *b = blocks;
 
 	pthread_mutex_lock(&memory_lock);
 	while (b->addr != addr)
 		b++;
-	d.bytes = b->bytes;
 	pthread_mutex_unlock(&memory_lock);
-	call(SAN_RESOURCE, SAN_DEVICE_FREE, &d);
+	tell_others(SAN_DEVICE_FREE, b, 0);
+	tell_memory(SAN_DEVICE_FREE, context, b, 0);
 	pthread_mutex_lock(&memory_lock);
 	b->used = false;
 	pthread_mutex_unlock(&memory_lock);
+}
+
+void *fake_context(int device)
+{
+	struct context *c = calloc(1, sizeof(*c));
+
+	c->device = device;
+	c->next = all_contexts;
+	all_contexts = c;
+	call(SAN_RESOURCE, SAN_CONTEXT_CREATED, &(struct san_context_data){c, device, 0});
+	if (getenv("FAKE_SANITIZER_SHARED"))
+		tell_all_memory(SAN_DEVICE_ALLOC, c);
+	return c;
+}
+
+void fake_context_destroy(void *context)
+{
+	struct context **at = &all_contexts;
+
+	call(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &(struct san_context_data){context, 0, 0});
+	if (getenv("FAKE_SANITIZER_SHARED"))
+		tell_all_memory(SAN_DEVICE_FREE, context);
+	while (*at != context)
+		at = &(*at)->next;
+	*at = (*at)->next;
+	for (uint32_t i = 0; i < block_count; i++)
+		if (blocks[i].owner == context)
+			blocks[i].used = false;
+	call(SAN_RESOURCE, SAN_CONTEXT_DESTROYED, &(struct san_context_data){context, 0, 0});
 }
 
 /* -- Launches -- */

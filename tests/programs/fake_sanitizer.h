@@ -6,6 +6,8 @@
  * accesses, and patches do in C what those for devices do. The environment says how it behaves:
  *	FAKE_SANITIZER_FAIL	FUNCTION=RESULT: what this function of the library returns
  *	FAKE_SANITIZER_HELD	while a launch begins, no other thread's calls come back
+ *	FAKE_SANITIZER_SHARED	contexts are told of all memory of their device, and of its end when
+ *				they go themselves
  */
 #ifndef FAKE_SANITIZER_H
 #define FAKE_SANITIZER_H
@@ -34,7 +36,8 @@ struct fake_kernel {
 	int ms; /* that it takes, or one of the above */
 };
 
-/* Any thread. Handles are pointers. */
+/* Any thread, but for contexts: no other one is here when they come and go. Handles are pointers.
+ */
 FAKE_EXPORT void *fake_context(int device);
 FAKE_EXPORT void fake_context_destroy(void *context);
 FAKE_EXPORT void *fake_stream(void *context);

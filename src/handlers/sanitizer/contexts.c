@@ -51,6 +51,18 @@ struct san_context *san_context(void *handle, int device)
 	return c;
 }
 
+uint32_t san_context_number(const void *handle)
+{
+	const struct san_context *c;
+
+	if (!handle)
+		return 0;
+	pthread_mutex_lock(&san.lock);
+	c = find_context(handle);
+	pthread_mutex_unlock(&san.lock);
+	return c ? c->number : 0;
+}
+
 static struct san_stream **find_stream(const void *handle)
 {
 	if (!streams)

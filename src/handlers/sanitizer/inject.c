@@ -48,6 +48,9 @@ static void on_resource(uint32_t id, const void *data)
 	case SAN_CONTEXT_DESTROYING:
 		san_context_end(((const struct san_context_data *)data)->context);
 		break;
+	case SAN_CONTEXT_DESTROYED:
+		san_objects_ended();
+		break;
 	case SAN_STREAM_CREATED:
 		on_stream(data);
 		break;

@@ -1,12 +1,16 @@
 /* objects.c - memory that kernels may access: told when it comes and goes. */
 #include "handlers/sanitizer/sanitizer.h"
 
+/* Addresses are the process's: no two contexts have different memory at the same one. */
 struct live {
 	uint64_t bytes, object;
 	uint32_t context, device;
+	bool shared; /* other contexts were told of it as well */
 };
 
 static struct pasta_map *lives; /* by address */
+/* This thread destroys a context, whose memory has gone: that of others stays, whatever is told. */
+static _Thread_local bool destroys;
 
 static enum pasta_alloc_sub sort_of(uint32_t id, const struct san_memory_data *m)
 {
@@ -63,6 +67,8 @@ static bool add(const struct san_memory_data *m, struct live *l)
 	is_new = !at || at->bytes != m->bytes;
 	if (at && is_new)
 		*at = *l;
+	else if (at && at->context != l->context)
+		at->shared = true;
 	pthread_mutex_unlock(&san.lock);
 	return is_new;
 }
@@ -75,6 +81,7 @@ static void on_alloc(uint32_t id, const struct san_memory_data *m)
 			 .device = m->device >= 0 ? (uint32_t)m->device : 0};
 	struct live *at;
 
+	destroys = false;
 	if (!add(m, &l))
 		return;
 	emit_alloc(sort_of(id, m), m, &l);
@@ -86,40 +93,68 @@ static void on_alloc(uint32_t id, const struct san_memory_data *m)
 	pthread_mutex_unlock(&san.lock);
 }
 
-static void on_free(uint64_t addr)
+static void tell_gone(uint64_t addr, const struct live *l)
 {
+	emit_free(addr, l);
+	if (l->object)
+		pasta_accesses_gone(addr, l->object);
+}
+
+/* Under the lock. Contexts may be told of each other's memory, and that they see it no longer. What
+ * is a pool's any stream may free. */
+static bool is_gone(const struct live *l, uint32_t id, const void *handle, uint32_t context)
+{
+	if (destroys)
+		return !l->context;
+	if (id == SAN_ASYNC_FREE || !handle || !l->context || context == l->context)
+		return true;
+	return context && !l->shared;
+}
+
+static void on_free(uint32_t id, const struct san_memory_data *m)
+{
+	uint32_t context = san_context_number(m->context);
 	struct live *at, l = {0};
+	bool gone;
 
 	pthread_mutex_lock(&san.lock);
-	at = lives ? pasta_map_find(lives, addr) : NULL;
-	if (at) {
+	at = lives ? pasta_map_find(lives, m->addr) : NULL;
+	gone = at && is_gone(at, id, m->context, context);
+	if (gone) {
 		l = *at;
-		pasta_map_remove(lives, addr);
+		pasta_map_remove(lives, m->addr);
 	}
 	pthread_mutex_unlock(&san.lock);
-	if (!at)
-		return;
-	emit_free(addr, &l);
-	if (l.object)
-		pasta_accesses_gone(addr, l.object);
+	if (gone)
+		tell_gone(m->addr, &l);
 }
 
 void san_objects_end(uint32_t context)
 {
-	struct live *l;
+	struct live *at, l = {0};
 	uint64_t addr;
-	size_t at;
+	size_t i;
 
 	do {
 		pthread_mutex_lock(&san.lock);
-		at = 0;
+		i = 0;
 		do
-			l = lives ? pasta_map_next(lives, &at, &addr) : NULL;
-		while (l && l->context != context);
+			at = lives ? pasta_map_next(lives, &i, &addr) : NULL;
+		while (at && at->context != context);
+		if (at) {
+			l = *at;
+			pasta_map_remove(lives, addr);
+		}
 		pthread_mutex_unlock(&san.lock);
-		if (l)
-			on_free(addr);
-	} while (l);
+		if (at)
+			tell_gone(addr, &l);
+	} while (at);
+	destroys = true;
+}
+
+void san_objects_ended(void)
+{
+	destroys = false;
 }
 
 void san_object(uint32_t id, const struct san_memory_data *m)
@@ -127,7 +162,7 @@ void san_object(uint32_t id, const struct san_memory_data *m)
 	if (!m->addr || m->flags & SAN_MEMORY_PEER)
 		return;
 	if (id == SAN_DEVICE_FREE || id == SAN_HOST_FREE || id == SAN_ASYNC_FREE)
-		on_free(m->addr);
+		on_free(id, m);
 	else if (m->bytes)
 		on_alloc(id, m);
 }

@@ -187,14 +187,18 @@ struct san_stream *san_stream(struct san_context *context, void *handle);
 /* Under the lock: the handles of all streams that there are, max of them at most; how many there
  * are. */
 size_t san_streams(void **handles, size_t max);
+/* 0: there is none, or it is gone. */
+uint32_t san_context_number(const void *handle);
 /* It is about to go: what is on its way is waited for, within bounds, and then given up. */
 void san_stream_end(void *handle);
 void san_context_end(void *handle);
 /* As pasta_now's clock has it, for pthread_cond_timedwait. */
 struct timespec san_deadline(uint64_t ns);
 
-/* objects.c: memory that comes and goes, of one context (its number) as well. */
+/* objects.c: memory that comes and goes, of one context (its number) as well: until it has ended no
+ * other context's goes on this thread. */
 void san_objects_end(uint32_t context);
+void san_objects_ended(void);
 void san_object(uint32_t id, const struct san_memory_data *m);
 
 /* modules.c */
