@@ -19,7 +19,9 @@ static struct {
 } device;
 static _Atomic uint64_t came, wrong, next_id, launches;
 static uint8_t seen[LAUNCHES * 6 * HALF]; /* by the number of the record; each is one worker's */
+static _Atomic uint64_t asked;
 static _Atomic bool held;
+static bool siteless;
 
 static void pause_us(long us)
 {
@@ -85,6 +87,7 @@ static int read_device(void *ctx, uint64_t *head, uint64_t *lost)
 static uint32_t site_at(void *ctx, void *data, uint64_t addr, uint32_t flags)
 {
 	(void)ctx, (void)data, (void)addr, (void)flags;
+	atomic_fetch_add(&asked, 1);
 	return 1;
 }
 
@@ -98,7 +101,7 @@ static void take(struct pasta_accesses_launch *launch, const struct pasta_access
 	for (i = 0; i < count; i += n) {
 		for (n = 0; n < a[i].size && i + n < count; n++)
 			if (a[i + n].turn != a[i].turn || a[i + n].thread != n ||
-			    a[i + n].site != 1 || seen[a[i + n].addr]++)
+			    (!siteless && a[i + n].site != 1) || seen[a[i + n].addr]++)
 				atomic_fetch_add(&wrong, 1);
 		if (n != a[i].size || group_size != GROUP || !counts || launch != (void *)&launches)
 			atomic_fetch_add(&wrong, 1);
@@ -120,6 +123,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 					  .records = records,
 					  .half = HALF,
 					  .counts = true,
+					  .siteless = siteless,
 					  .workers = workers,
 					  .stuck_ms = stuck_ms};
 	struct pasta_err err = {0};
@@ -130,6 +134,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 	atomic_store(&came, 0);
 	atomic_store(&wrong, 0);
 	atomic_store(&next_id, 0);
+	atomic_store(&asked, 0);
 	atomic_store(&held, false);
 	r = pasta_raw_new(&config, &ops, &err);
 	assert_non_null(r);
@@ -231,6 +236,29 @@ static void halves_are_free_when_they_are_copied_and_the_ring_stops_when_they_ar
 	assert_int_equal(pasta_raw_free(r), 0);
 }
 
+/* Workers begin together, and the same site is new to all. */
+static void sites_are_asked_for_once_a_launch_and_not_at_all_if_nobody_wants_them(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct pasta_raw *r;
+
+		siteless = i;
+		r = begin(4, PATIENT);
+		for (int k = 0; k < 3; k++) {
+			uint32_t number = begin_launch(r);
+
+			write_launch(number, 5 * HALF);
+			assert_int_equal(pasta_raw_flush(r, number, PATIENT), 0);
+		}
+		assert_int_equal(atomic_load(&came), 15 * HALF);
+		assert_int_equal(atomic_load(&asked), siteless ? 0 : 3);
+		assert_int_equal(atomic_load(&wrong), 0);
+		assert_int_equal(pasta_raw_free(r), 0);
+	}
+	siteless = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +268,8 @@ int main(void)
 			a_flush_that_took_too_long_is_asked_again_and_hands_on_nothing_twice),
 		cmocka_unit_test(
 			halves_are_free_when_they_are_copied_and_the_ring_stops_when_they_are_not),
+		cmocka_unit_test(
+			sites_are_asked_for_once_a_launch_and_not_at_all_if_nobody_wants_them),
 	};
 
 	random_begin();

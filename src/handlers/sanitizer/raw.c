@@ -12,7 +12,7 @@
 
 #include "collect/agent.h"
 
-enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 8192, WORKERS = 64, LISTS = 16 };
+enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, WORKERS = 64, LISTS = 16 };
 enum { HALF_LEAST = 1024, STUCK_MS = 5000, END_MS = 5000, STACK = 256 << 10 };
 enum { NAP_LEAST = 20, NAP_MOST = 200 }; /* us */
 
@@ -53,6 +53,7 @@ struct pasta_raw {
 	uint32_t threads; /* workers that were started */
 	bool watching;
 	_Atomic uint32_t waiting; /* for taking, to flush */
+	pthread_mutex_t asking;	  /* the handler for a site: no other lock of ours is */
 
 	pthread_mutex_t taking;			  /* who takes out of the ring; for what follows */
 	struct pasta_access edge[2 * PASTA_WARP]; /* a request at the end of a half */
@@ -153,25 +154,46 @@ static struct open *open_of(struct pasta_raw *r, uint32_t number)
 											  : NULL;
 }
 
-/* Where the cache is full the handler is asked each time. */
+/* Whether its site is known; else *place is where it is to be put, NULL: there is no room. */
+static bool find_site(struct open *o, uint32_t difference, uint32_t *site, _Atomic uint64_t **place)
+{
+	uint32_t i = difference / 16 * UINT32_C(2654435761) % SITES, tries;
+
+	*place = NULL;
+	for (tries = 0; tries < 16; tries++, i = (i + 1) % SITES) {
+		uint64_t cell = atomic_load_explicit(&o->sites[i], memory_order_relaxed);
+
+		*site = (uint32_t)cell;
+		if (cell && cell >> 32 == difference)
+			return true;
+		*place = &o->sites[i];
+		if (!cell)
+			return false;
+	}
+	*place = NULL;
+	return false;
+}
+
+/* Where the cache is full the handler is asked each time. Workers begin a launch together, with the
+ * same sites: one of them asks. */
 static uint32_t site_of(struct pasta_raw *r, struct open *o, const struct pasta_access *a)
 {
-	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8;
-	uint32_t i = difference / 16 * UINT32_C(2654435761) % SITES, tries, site;
-	uint64_t cell = 0;
+	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8, site;
+	_Atomic uint64_t *place;
 
-	for (tries = 0; tries < 16; tries++, i = (i + 1) % SITES) {
-		cell = atomic_load_explicit(&o->sites[i], memory_order_relaxed);
-		if (!cell || cell >> 32 == difference)
-			break;
+	if (r->config.siteless)
+		return 0;
+	if (find_site(o, difference, &site, &place))
+		return site;
+	pthread_mutex_lock(&r->asking);
+	if (!find_site(o, difference, &site, &place)) {
+		site = r->ops.site(r->ops.ctx, o->data,
+				   o->base + (uint64_t)(int64_t)(int32_t)difference, flags);
+		if (place)
+			atomic_store_explicit(place, (uint64_t)difference << 32 | site,
+					      memory_order_relaxed);
 	}
-	if (cell && cell >> 32 == difference)
-		return (uint32_t)cell;
-	site = r->ops.site(r->ops.ctx, o->data, o->base + (uint64_t)(int64_t)(int32_t)difference,
-			   flags);
-	if (!cell)
-		atomic_store_explicit(&o->sites[i], (uint64_t)difference << 32 | site,
-				      memory_order_relaxed);
+	pthread_mutex_unlock(&r->asking);
 	return site;
 }
 
@@ -226,7 +248,7 @@ static void hand_on(struct worker *w)
 		size_t count = w->mixed ? sort_out(w, o, number) : w->count;
 
 		if (!w->mixed) {
-			if (o)
+			if (o && !r->config.siteless)
 				name_sites(w, o);
 			w->count = 0;
 		}
@@ -777,6 +799,7 @@ static int make_locks(struct pasta_raw *r)
 	if (error)
 		return -error;
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&r->asking, NULL);
 	pthread_mutex_init(&r->taking, NULL);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->work, &attr);
@@ -824,6 +847,7 @@ static void destroy(struct pasta_raw *r)
 {
 	for (uint32_t i = 0; i < OPEN; i++)
 		free(r->open[i].sites);
+	pthread_mutex_destroy(&r->asking);
 	pthread_mutex_destroy(&r->taking);
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->work);
