@@ -4,7 +4,7 @@
  * A thread plays the device: it writes records into the ring as the patches do, as fast as it can,
  * waits where there is no room, and says when its launch is through. The ring, its workers and the
  * reducers' driver are the handler's own. Three arrays of 32 MiB are read and written by warps that
- * take turns, 16 bytes a thread; 200 other objects lie around them.
+ * take turns, 16 bytes a thread, at 480 sites; 200 other objects lie around them.
  *
  * Each figure is of a process of its own, and the rows that it left are checked. Time is the
  * clock's, from one launch to the next; work is the cores', without the device's.
@@ -24,7 +24,7 @@
 #include "process/stream.h"
 
 enum { RUNS = 3, HALF = 1 << 18, WARPS = 512, STEPS = 12, ARRAYS = 3, OTHERS = 200, THREADS = 256 };
-enum { BYTES = 16, SITES = 12, FLUSH_MS = 60000 };
+enum { BYTES = 16, SITES = 480, FLUSH_MS = 60000 };
 #define ARRAY (UINT64_C(32) << 20)
 #define BASE (UINT64_C(0x7f) << 40)
 #define CODE UINT64_C(0x7f0000010000)
@@ -86,7 +86,7 @@ static void write_request(uint32_t number, uint64_t k)
 	struct pasta_access *to = &device.records[device.head % (2 * HALF)];
 	struct pasta_access a = {.addr = BASE + step % ARRAYS * 2 * ARRAY + at,
 				 .size = BYTES,
-				 .site = (uint32_t)(step % SITES) * 16,
+				 .site = (uint32_t)(k / WARPS * 40 + k % 40) % SITES * 16,
 				 .launch = number,
 				 .group = (uint32_t)(warp * PASTA_WARP / THREADS),
 				 .turn = (uint32_t)device.head,
@@ -128,18 +128,30 @@ static int read_device(void *ctx, uint64_t *head, uint64_t *lost)
 
 static uint32_t find_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint32_t numbers[SITES];
+	uint32_t *number = &numbers[(addr - CODE) / 16 % SITES], found;
+
 	(void)ctx, (void)data, (void)flags;
-	return (uint32_t)(addr - CODE) / 16 + 1;
+	pthread_mutex_lock(&lock);
+	if (!*number)
+		*number = pasta_accesses_sites(1);
+	found = *number;
+	pthread_mutex_unlock(&lock);
+	return found;
 }
 
-static struct pasta_raw *begin(uint32_t workers)
+static struct pasta_raw *begin(uint32_t workers, bool siteless)
 {
 	struct pasta_raw_ops ops = {.read = read_device,
 				    .site = find_site,
 				    .batch = pasta_accesses_batch,
 				    .lost = pasta_accesses_lost};
-	struct pasta_raw_config config = {
-		.ring = &device.ring, .half = HALF, .counts = true, .workers = workers};
+	struct pasta_raw_config config = {.ring = &device.ring,
+					  .half = HALF,
+					  .counts = true,
+					  .siteless = siteless,
+					  .workers = workers};
 	struct pasta_err err = {0};
 	struct pasta_raw *r;
 
@@ -171,9 +183,9 @@ static void launch(struct pasta_raw *r, uint64_t corr, uint32_t name)
 	pasta_accesses_end(l, true);
 }
 
-static void child(uint32_t workers, uint32_t accesses, uint32_t launches)
+static void child(uint32_t reducers, uint32_t workers, uint32_t accesses, uint32_t launches)
 {
-	struct pasta_raw *r = begin(workers);
+	struct pasta_raw *r = begin(workers, reducers == PASTA_REDUCE_BIT(OBJECT));
 	uint32_t name = pasta_intern_str("kernel");
 	double wall, work, written;
 	pthread_t thread;
@@ -248,7 +260,7 @@ static void run_child(uint32_t reducers, uint32_t workers, uint32_t accesses, ui
 		bench_folder[0] = '\0'; /* it is the parent's to remove */
 		setenv(PASTA_ENV_RUN, run.path, 1);
 		setenv(PASTA_ENV_ACCESSES, words, 1);
-		child(workers, accesses, launches);
+		child(reducers, workers, accesses, launches);
 		exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
