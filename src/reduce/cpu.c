@@ -10,6 +10,9 @@
 #define ROWS_MAX (UINT32_C(1) << 26)
 /* The index is a quarter full at most; a page's cells are in its first places, if they can be. */
 enum { SLOTS_LEAST = 1024, SPARSE = 4, WINDOW = 4 };
+/* Where pages are not wanted a cell is all of an object, as far as its size can say. */
+enum { WIDE_SHIFT = 31, WIDE_SLOTS = 4096 };
+#define CELL_FULL UINT64_C(0x8000000080000000)
 #define BY_REQUEST (PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
 #define BY_SITE (PASTA_REDUCE_BIT(SITE) | BY_REQUEST)
 
@@ -20,7 +23,10 @@ struct pasta_cpu_inside {
 	const struct pasta_version *version;
 	uint64_t number;	    /* of the version that the cells are of */
 	uint32_t slots, max, count; /* of the index at most, of cells at most, of cells */
-	struct pasta_rows rest;	    /* objects whose cells had no room */
+	uint32_t cell_shift;	    /* log2 of what a cell is of at most */
+	uint16_t *wide; /* cells by their keys, slots of it; then the index only remembers where
+			   pages were found. NULL: a cell is a page's */
+	struct pasta_rows rest; /* objects whose cells had no room */
 	struct pasta_row rest_page;
 	struct pasta_rows tables[PASTA_REDUCERS];
 	struct pasta_requests *requests;
@@ -61,6 +67,26 @@ static void unmap(void *p, size_t count, size_t size)
 		munmap(p, count * size);
 }
 
+static bool has(const struct pasta_cpu_inside *in, enum pasta_reducer reducer)
+{
+	return in->reducers >> reducer & 1;
+}
+
+static bool is_wide(const struct pasta_cpu_inside *in)
+{
+	return !has(in, PASTA_REDUCE_PAGE);
+}
+
+static uint32_t least_slots(const struct pasta_cpu_inside *in)
+{
+	return is_wide(in) ? WIDE_SLOTS : SLOTS_LEAST;
+}
+
+static uint32_t index_slots(const struct pasta_cpu_inside *in)
+{
+	return is_wide(in) ? WIDE_SLOTS : in->slots;
+}
+
 static int make_cells(struct pasta_cpu *c, uint32_t cells)
 {
 	struct pasta_cpu_inside *in = c->in;
@@ -69,18 +95,18 @@ static int make_cells(struct pasta_cpu *c, uint32_t cells)
 	while (in->slots < SPARSE * cells)
 		in->slots *= 2;
 	in->max = cells;
-	c->mask = SLOTS_LEAST - 1;
+	if (is_wide(in))
+		c->page_shift = defaults.page_shift; /* of the index alone */
+	in->cell_shift = is_wide(in) ? WIDE_SHIFT : c->page_shift;
+	c->mask = least_slots(in) - 1;
 	c->cells = map((size_t)cells + 1, sizeof(*c->cells));
 	c->rests = map((size_t)cells + 1, sizeof(*c->rests));
-	c->index = map(in->slots, sizeof(*c->index));
-	if (!c->cells || !c->rests || !c->index)
+	c->index = map(index_slots(in), sizeof(*c->index));
+	if (is_wide(in))
+		in->wide = map(in->slots, sizeof(*in->wide));
+	if (!c->cells || !c->rests || !c->index || (is_wide(in) && !in->wide))
 		return -ENOMEM;
 	return pasta_rows_init(&in->rest, defaults.rows);
-}
-
-static bool has(const struct pasta_cpu_inside *in, enum pasta_reducer reducer)
-{
-	return in->reducers >> reducer & 1;
 }
 
 static int make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *config)
@@ -147,7 +173,8 @@ void pasta_cpu_free(struct pasta_cpu *c)
 	if (in) {
 		unmap(c->cells, (size_t)in->max + 1, sizeof(*c->cells));
 		unmap(c->rests, (size_t)in->max + 1, sizeof(*c->rests));
-		unmap(c->index, in->slots, sizeof(*c->index));
+		unmap(c->index, index_slots(in), sizeof(*c->index));
+		unmap(in->wide, in->slots, sizeof(*in->wide));
 		pasta_rows_free(&in->rest);
 		for (int i = 0; i < PASTA_REDUCERS; i++)
 			pasta_rows_free(&in->tables[i]);
@@ -242,10 +269,22 @@ static void index_cells(struct pasta_cpu *c)
 		*slot_of(c, c->cells[i].begin, c->rests[i].object) = (uint16_t)i;
 }
 
+static uint16_t *wide_slot_of(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
+{
+	uint32_t mask = c->in->slots - 1, i = pasta_rows_hash(begin, object) & mask;
+
+	for (; c->in->wide[i]; i = (i + 1) & mask)
+		if (c->cells[c->in->wide[i]].begin == begin &&
+		    c->rests[c->in->wide[i]].object == object)
+			break;
+	return &c->in->wide[i];
+}
+
 /* The cell that begins here, made if there is none; NULL: there is no room. */
 static struct pasta_cell *cell_of(struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
-	uint16_t *slot = slot_of(c, begin, object);
+	uint16_t *wide = c->in->wide;
+	uint16_t *slot = wide ? wide_slot_of(c, begin, object) : slot_of(c, begin, object);
 	uint32_t cell = *slot;
 
 	if (cell)
@@ -255,12 +294,24 @@ static struct pasta_cell *cell_of(struct pasta_cpu *c, uint64_t begin, uint64_t 
 	cell = ++c->in->count;
 	*slot = (uint16_t)cell;
 	c->cells[cell].begin = begin;
+	c->cells[cell].slot = wide ? (uint32_t)(slot - wide) : 0;
 	c->rests[cell].object = object;
-	if (c->in->count > c->mask / SPARSE && c->mask + 1 < c->in->slots) {
+	if (!wide && c->in->count > c->mask / SPARSE && c->mask + 1 < c->in->slots) {
 		c->mask = 2 * c->mask + 1;
 		index_cells(c);
 	}
 	return &c->cells[cell];
+}
+
+/* Where the page of an address is found from now on. A place may be taken from another page, and
+ * nothing is lost but time. */
+static void remember(struct pasta_cpu *c, uint64_t addr, const struct pasta_cell *cell)
+{
+	uint32_t home = pasta_cell_home(c, addr), step = step_of(addr >> c->page_shift, 0), i = 0;
+
+	while (i < WINDOW && *slot_at(c, home, step, i))
+		i++;
+	*slot_at(c, home, step, i % WINDOW) = (uint16_t)(cell - c->cells);
 }
 
 static void count_rest(struct pasta_cpu *c, uint64_t object, uint32_t kind, uint32_t size,
@@ -276,8 +327,8 @@ static uint32_t count_place(struct pasta_cpu *c, uint64_t addr, uint32_t size, u
 			    uint64_t *object)
 {
 	struct pasta_place place = pasta_version_find(c->in->version, addr);
-	uint64_t page = addr >> c->page_shift << c->page_shift;
-	uint64_t page_last = page + ((UINT64_C(1) << c->page_shift) - 1);
+	uint32_t shift = c->in->cell_shift;
+	uint64_t page = addr >> shift << shift, page_last = page + ((UINT64_C(1) << shift) - 1);
 	uint64_t begin = place.begin > page ? place.begin : page;
 	uint64_t last = place.last < page_last ? place.last : page_last;
 	uint32_t crosses = pasta_access_crosses(addr, size, place.last);
@@ -290,29 +341,40 @@ static uint32_t count_place(struct pasta_cpu *c, uint64_t addr, uint32_t size, u
 		return crosses;
 	}
 	cell->size = (uint32_t)(last - begin + 1);
+	if (c->in->wide)
+		remember(c, addr, cell);
 	pasta_cell_count(c, cell, kind, size);
 	c->rests[cell - c->cells].crosses += crosses;
 	c->rests[cell - c->cells].page_crosses += page_crosses;
 	return crosses;
 }
 
-void pasta_cpu_slow(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind, uint32_t site)
+/* Beyond its page's first place; NULL: it is not near. */
+static struct pasta_cell *find_near(const struct pasta_cpu *c, uint64_t addr, uint32_t size)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = step_of(addr >> c->page_shift, 0), i;
-	uint32_t crosses = 0;
-	uint64_t object;
 
 	for (i = 1; i < WINDOW; i++) {
 		struct pasta_cell *cell = &c->cells[*slot_at(c, home, step, i)];
 
-		if (pasta_cell_has(cell, addr, size)) {
-			pasta_cell_count(c, cell, kind, size);
-			object = c->rests[cell - c->cells].object;
-			break;
-		}
+		if (pasta_cell_has(cell, addr, size))
+			return cell;
 	}
-	if (i == WINDOW)
+	return NULL;
+}
+
+void pasta_cpu_slow(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind, uint32_t site)
+{
+	struct pasta_cell *cell = find_near(c, addr, size);
+	uint32_t crosses = 0;
+	uint64_t object;
+
+	if (cell) {
+		pasta_cell_count(c, cell, kind, size);
+		object = c->rests[cell - c->cells].object;
+	} else {
 		crosses = count_place(c, addr, size, kind, &object);
+	}
 	if (c->more)
 		pasta_cpu_more(c, object, crosses, addr, size, kind, site);
 }
@@ -357,7 +419,67 @@ static bool is_access(const struct pasta_access *a)
 	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACES;
 }
 
-/* By object and by page alone, or nothing that asks who it is. */
+/* What follows one another in a cell, and is added to it at once. */
+struct stretch {
+	struct pasta_cell *cell;
+	uint64_t counts, bytes; /* as the cell has them */
+};
+
+static void end_stretch(struct pasta_cpu *c, struct stretch *s)
+{
+	s->cell->counts += s->counts;
+	s->cell->bytes += s->bytes;
+	if (s->cell->counts & CELL_FULL)
+		pasta_cpu_carry(c, s->cell);
+	s->counts = s->bytes = 0;
+}
+
+static struct pasta_cell *find_cell(const struct pasta_cpu *c, uint64_t addr, uint32_t size)
+{
+	struct pasta_cell *cell = &c->cells[c->index[pasta_cell_home(c, addr)]];
+
+	return pasta_cell_has(cell, addr, size) ? cell : find_near(c, addr, size);
+}
+
+/* What does not go on with the stretch. False: it is counted, by itself. */
+static bool begin_stretch(struct pasta_cpu *c, struct stretch *s, const struct pasta_access *a)
+{
+	struct pasta_cell *cell = NULL;
+
+	end_stretch(c, s);
+	if (a->space < PASTA_SPACE_LOCAL)
+		cell = find_cell(c, a->addr, a->size);
+	s->cell = cell ? cell : c->cells;
+	if (!cell)
+		pasta_cpu_access(c, a->addr, a->size, a->kind, a->space, a->site);
+	return cell;
+}
+
+/* By object and by page alone. */
+static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
+			      size_t *bad)
+{
+	struct stretch s = {.cell = c->cells};
+	size_t i;
+
+	for (i = 0; i < count && a[i].launch == a->launch; i++) {
+		if (!is_access(&a[i])) {
+			++*bad;
+			continue;
+		}
+		if ((a[i].space >= PASTA_SPACE_LOCAL ||
+		     !pasta_cell_has(s.cell, a[i].addr, a[i].size) || s.counts & CELL_FULL) &&
+		    !begin_stretch(c, &s, &a[i]))
+			continue;
+		s.counts += (a[i].kind & PASTA_ACCESS_LOAD) |
+			    (uint64_t)(a[i].kind & PASTA_ACCESS_STORE) << 31;
+		s.bytes += pasta_access_bytes(a[i].kind, a[i].size);
+	}
+	end_stretch(c, &s);
+	return i;
+}
+
+/* By site as well, and nothing that asks who it is. */
 static size_t count_plain(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
 			  size_t *bad)
 {
@@ -395,9 +517,14 @@ static size_t count_threads(struct pasta_cpu *c, const struct pasta_access *a, s
 size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
 		       size_t *bad)
 {
-	size_t none = 0, taken = c->in->requests ? count_threads(c, accesses, count, &none)
-						 : count_plain(c, accesses, count, &none);
+	size_t none = 0, taken;
 
+	if (c->in->requests)
+		taken = count_threads(c, accesses, count, &none);
+	else if (c->more)
+		taken = count_plain(c, accesses, count, &none);
+	else
+		taken = count_stretches(c, accesses, count, &none);
 	if (bad)
 		*bad = none;
 	return taken;
@@ -435,11 +562,14 @@ static void drain_cells(struct pasta_cpu *c, struct pasta_rows *objects, struct 
 
 	for (uint32_t i = 1; i <= count; i++)
 		drain_cell(c, i, objects, pages);
+	for (uint32_t i = 1; c->in->wide && i <= count; i++)
+		c->in->wide[c->cells[i].slot] = 0;
 	memset(c->cells, 0, ((size_t)count + 1) * sizeof(*c->cells));
 	memset(c->rests, 0, ((size_t)count + 1) * sizeof(*c->rests));
 	c->in->count = 0;
-	index_cells(c);
-	c->mask = SLOTS_LEAST - 1;
+	if (count)
+		index_cells(c);
+	c->mask = least_slots(c->in) - 1;
 }
 
 static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct pasta_rows *pages)

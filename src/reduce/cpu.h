@@ -3,7 +3,8 @@
  *
  * A state is one thread's at a time and takes no lock. By object and by page are counted in cells:
  * a cell is what one page and one object have in common, so that one look-up and one line of
- * memory do for both. What counts allocates nothing: a full table is counted in its last row.
+ * memory do for both; where pages are not wanted, a cell is wide, all of an object. What counts
+ * allocates nothing: a full table is counted in its last row.
  */
 #ifndef PASTA_REDUCE_CPU_H
 #define PASTA_REDUCE_CPU_H
@@ -30,7 +31,8 @@ struct pasta_cell {
 	uint64_t begin;
 	uint64_t counts; /* stores above loads, each below 2^31 */
 	uint64_t bytes;
-	uint32_t size, reserved;
+	uint32_t size;
+	uint32_t slot; /* where a wide one is found by its key */
 };
 
 /* The rest of it. */

@@ -12,7 +12,7 @@
 
 #include "collect/agent.h"
 
-enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, WORKERS = 64 };
+enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, WORKERS = 64, LISTS = 16 };
 enum { HALF_LEAST = 1024, STUCK_MS = 5000, END_MS = 5000, STACK = 256 << 10 };
 enum { NAP_LEAST = 20, NAP_MOST = 200 }; /* us */
 
@@ -26,11 +26,20 @@ struct open {
 	_Atomic uint64_t *sites; /* by difference: that above the number; 0: empty */
 };
 
+/* Records to be copied. */
+struct list {
+	struct pasta_access *records;
+	size_t count, next, copied;
+	uint64_t taken; /* what the ring's taken is after it; 0: as before */
+	struct pasta_access edge[2 * PASTA_WARP]; /* where they are if they are few */
+};
+
 struct worker {
 	struct pasta_raw *raw;
 	pthread_t thread;
 	uint64_t ticket; /* of the piece that it has; 0: none. Under the lock */
 	size_t count;
+	bool mixed; /* they are of more than one launch */
 	struct pasta_access copy[PIECE + PASTA_WARP], sorted[PIECE + PASTA_WARP];
 };
 
@@ -44,18 +53,21 @@ struct pasta_raw {
 	uint32_t threads; /* workers that were started */
 	bool watching;
 	_Atomic uint32_t waiting; /* for taking, to flush */
+	pthread_mutex_t asking;	  /* the handler for a site: no other lock of ours is */
 
 	pthread_mutex_t taking;			  /* who takes out of the ring; for what follows */
 	struct pasta_access edge[2 * PASTA_WARP]; /* a request at the end of a half */
 	size_t edge_count;
 	struct pasta_access *gathered; /* 2 * half, and an edge */
+	_Atomic uint64_t given;	       /* to workers, ever: whole halves */
+	uint64_t walked;	       /* what is before it was given, or gathered; given or more */
 	uint64_t lost;		       /* of the device's, that were told */
 
 	pthread_mutex_t lock; /* for what follows */
 	pthread_cond_t work, copied, done, opened;
-	struct pasta_access *list; /* to be copied */
-	size_t count, next;
-	uint32_t copying, open_count, running;
+	struct list lists[LISTS]; /* from popped to pushed, by number */
+	uint64_t pushed, popped;
+	uint32_t idle, open_count, running;
 	uint64_t tickets;
 	bool quit, watched; /* watched: more may be given */
 };
@@ -88,7 +100,7 @@ static void nap(uint32_t us)
 static bool is_full(const struct pasta_raw *r)
 {
 	uint64_t half = r->config.half;
-	uint64_t n = __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED) / half;
+	uint64_t n = atomic_load_explicit(&r->given, memory_order_relaxed) / half;
 
 	return __atomic_load_n(&r->config.ring->filled[n & 1], __ATOMIC_ACQUIRE) >=
 	       (n / 2 + 1) * half;
@@ -98,6 +110,14 @@ static uint64_t filled(const struct pasta_raw *r)
 {
 	return __atomic_load_n(&r->config.ring->filled[0], __ATOMIC_RELAXED) +
 	       __atomic_load_n(&r->config.ring->filled[1], __ATOMIC_RELAXED);
+}
+
+/* Nobody has written what comes after it: there was no room. Where what was given is not copied,
+ * it lies in the same places. */
+static uint64_t written(const struct pasta_raw *r)
+{
+	return __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED) +
+	       2 * (uint64_t)r->config.half;
 }
 
 static bool is_stopped(const struct pasta_raw *r)
@@ -134,25 +154,46 @@ static struct open *open_of(struct pasta_raw *r, uint32_t number)
 											  : NULL;
 }
 
-/* Where the cache is full the handler is asked each time. */
+/* Whether its site is known; else *place is where it is to be put, NULL: there is no room. */
+static bool find_site(struct open *o, uint32_t difference, uint32_t *site, _Atomic uint64_t **place)
+{
+	uint32_t i = difference / 16 * UINT32_C(2654435761) % SITES, tries;
+
+	*place = NULL;
+	for (tries = 0; tries < 16; tries++, i = (i + 1) % SITES) {
+		uint64_t cell = atomic_load_explicit(&o->sites[i], memory_order_relaxed);
+
+		*site = (uint32_t)cell;
+		if (cell && cell >> 32 == difference)
+			return true;
+		*place = &o->sites[i];
+		if (!cell)
+			return false;
+	}
+	*place = NULL;
+	return false;
+}
+
+/* Where the cache is full the handler is asked each time. Workers begin a launch together, with the
+ * same sites: one of them asks. */
 static uint32_t site_of(struct pasta_raw *r, struct open *o, const struct pasta_access *a)
 {
-	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8;
-	uint32_t i = difference / 16 * UINT32_C(2654435761) % SITES, tries, site;
-	uint64_t cell = 0;
+	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8, site;
+	_Atomic uint64_t *place;
 
-	for (tries = 0; tries < 16; tries++, i = (i + 1) % SITES) {
-		cell = atomic_load_explicit(&o->sites[i], memory_order_relaxed);
-		if (!cell || cell >> 32 == difference)
-			break;
+	if (r->config.siteless)
+		return 0;
+	if (find_site(o, difference, &site, &place))
+		return site;
+	pthread_mutex_lock(&r->asking);
+	if (!find_site(o, difference, &site, &place)) {
+		site = r->ops.site(r->ops.ctx, o->data,
+				   o->base + (uint64_t)(int64_t)(int32_t)difference, flags);
+		if (place)
+			atomic_store_explicit(place, (uint64_t)difference << 32 | site,
+					      memory_order_relaxed);
 	}
-	if (cell && cell >> 32 == difference)
-		return (uint32_t)cell;
-	site = r->ops.site(r->ops.ctx, o->data, o->base + (uint64_t)(int64_t)(int32_t)difference,
-			   flags);
-	if (!cell)
-		atomic_store_explicit(&o->sites[i], (uint64_t)difference << 32 | site,
-				      memory_order_relaxed);
+	pthread_mutex_unlock(&r->asking);
 	return site;
 }
 
@@ -180,6 +221,22 @@ static size_t sort_out(struct worker *w, struct open *o, uint32_t number)
 	return count;
 }
 
+/* They are all of one launch. */
+static void name_sites(struct worker *w, struct open *o)
+{
+	uint32_t difference = w->copy[0].site, site = site_of(w->raw, o, &w->copy[0]);
+
+	for (size_t i = 0; i < w->count; i++) {
+		struct pasta_access *a = &w->copy[i];
+
+		if (a->site != difference) {
+			difference = a->site;
+			site = site_of(w->raw, o, a);
+		}
+		a->site = site;
+	}
+}
+
 static void hand_on(struct worker *w)
 {
 	struct pasta_raw *r = w->raw;
@@ -187,10 +244,16 @@ static void hand_on(struct worker *w)
 	while (w->count) {
 		uint32_t number = w->copy[0].launch;
 		struct open *o = open_of(r, number);
-		size_t count = sort_out(w, o, number);
+		const struct pasta_access *list = w->mixed ? w->sorted : w->copy;
+		size_t count = w->mixed ? sort_out(w, o, number) : w->count;
 
+		if (!w->mixed) {
+			if (o && !r->config.siteless)
+				name_sites(w, o);
+			w->count = 0;
+		}
 		if (o)
-			r->ops.batch(o->launch, w->sorted, count, o->group_size, r->config.counts);
+			r->ops.batch(o->launch, list, count, o->group_size, r->config.counts);
 		else if (r->ops.stray)
 			r->ops.stray(count);
 		else
@@ -200,28 +263,62 @@ static void hand_on(struct worker *w)
 
 static void copy(struct worker *w, struct pasta_access *from, size_t count)
 {
+	struct pasta_access *to = w->copy;
 	size_t i;
 
-	w->count = 0;
-	for (i = 0; i < count; i++)
-		if (launch_of(&from[i])) /* else it was taken before */
-			take_one(&w->copy[w->count++], &from[i]);
+	w->mixed = false;
+	for (i = 0; i < count; i++) {
+		if (!launch_of(&from[i])) /* it was taken before */
+			continue;
+		take_one(to, &from[i]);
+		w->mixed |= to->launch != w->copy[0].launch;
+		to++;
+	}
+	w->count = (size_t)(to - w->copy);
+}
+
+/* Under the lock: one that is not all somebody's. NULL: there is none. */
+static struct list *find_list(struct pasta_raw *r)
+{
+	for (uint64_t i = r->popped; i < r->pushed; i++) {
+		struct list *list = &r->lists[i % LISTS];
+
+		if (list->next < list->count)
+			return list;
+	}
+	return NULL;
 }
 
 /* Under the lock: the next piece. A request is one worker's. */
-static struct pasta_access *take_piece(struct worker *w, size_t *count)
+static struct pasta_access *take_piece(struct worker *w, struct list *list, size_t *count)
 {
-	struct pasta_raw *r = w->raw;
-	struct pasta_access *piece = r->list + r->next;
-	size_t end = r->count - r->next > PIECE ? r->next + PIECE : r->count;
+	struct pasta_access *records = list->records, *piece = records + list->next;
+	size_t end = list->count - list->next > PIECE ? list->next + PIECE : list->count;
 
-	while (end < r->count && goes_on(&r->list[end - 1], &r->list[end]))
+	while (end < list->count && goes_on(&records[end - 1], &records[end]))
 		end++;
-	*count = end - r->next;
-	r->next = end;
-	r->copying++;
-	w->ticket = ++r->tickets;
+	*count = end - list->next;
+	list->next = end;
+	w->ticket = ++w->raw->tickets;
 	return piece;
+}
+
+/* Under the lock. What was copied is the device's again, in the order in which it came. */
+static void pop_lists(struct pasta_raw *r)
+{
+	uint64_t before = r->popped;
+
+	while (r->popped < r->pushed) {
+		struct list *list = &r->lists[r->popped % LISTS];
+
+		if (list->copied < list->count)
+			break;
+		if (list->taken)
+			__atomic_store_n(&r->config.ring->taken, list->taken, __ATOMIC_RELEASE);
+		r->popped++;
+	}
+	if (r->popped != before)
+		pthread_cond_broadcast(&r->copied);
 }
 
 static void *work(void *arg)
@@ -229,20 +326,23 @@ static void *work(void *arg)
 	struct worker *w = arg;
 	struct pasta_raw *r = w->raw;
 	struct pasta_access *piece;
+	struct list *list;
 	size_t count;
 
 	pthread_mutex_lock(&r->lock);
-	while (!r->quit || r->watched || r->next < r->count) {
-		if (r->next == r->count) {
+	while ((list = find_list(r)) || !r->quit || r->watched) {
+		if (!list) {
+			r->idle++;
 			pthread_cond_wait(&r->work, &r->lock);
+			r->idle--;
 			continue;
 		}
-		piece = take_piece(w, &count);
+		piece = take_piece(w, list, &count);
 		pthread_mutex_unlock(&r->lock);
 		copy(w, piece, count);
 		pthread_mutex_lock(&r->lock);
-		if (!--r->copying && r->next == r->count)
-			pthread_cond_broadcast(&r->copied);
+		list->copied += count;
+		pop_lists(r);
 		pthread_mutex_unlock(&r->lock);
 		hand_on(w);
 		pthread_mutex_lock(&r->lock);
@@ -266,38 +366,70 @@ static void stop(struct pasta_raw *r)
 				    "and nothing moves; use a faster disk, --sample, or --lossy");
 }
 
-/* Under taking: give a list to the workers, and wait until they have copied it. Kernels may wait
- * for that: after too long they no longer do. */
-static void give(struct pasta_raw *r, struct pasta_access *list, size_t count)
+/* Under the lock: room for a list. Kernels may wait for that: after too long they no longer do. */
+static void wait_room(struct pasta_raw *r)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, r->config.stuck_ms);
 
-	if (!count)
-		return;
-	pthread_mutex_lock(&r->lock);
-	r->list = list;
-	r->next = 0;
-	r->count = count;
-	pthread_cond_broadcast(&r->work);
-	while (r->next < r->count || r->copying)
+	while (r->pushed - r->popped == LISTS)
 		if (pthread_cond_timedwait(&r->copied, &r->lock, &until) == ETIMEDOUT) {
 			stop(r);
 			until = in_ms(CLOCK_MONOTONIC, r->config.stuck_ms);
 		}
+}
+
+/* Under taking: give a list to the workers, no more of them than it has pieces for. taken is the
+ * ring's when it is copied; 0: as before. */
+static void give(struct pasta_raw *r, struct pasta_access *records, size_t count, uint64_t taken)
+{
+	size_t pieces = (count + PIECE - 1) / PIECE, i;
+	struct list *list;
+
+	if (!count && !taken)
+		return;
+	pthread_mutex_lock(&r->lock);
+	wait_room(r);
+	list = &r->lists[r->pushed++ % LISTS];
+	list->records = records;
+	list->count = count;
+	list->next = list->copied = 0;
+	list->taken = taken;
+	if (records == r->edge) {
+		memcpy(list->edge, records, count * sizeof(*records));
+		list->records = list->edge;
+	}
+	for (i = 0; i < pieces && i < r->idle; i++)
+		pthread_cond_signal(&r->work);
+	pop_lists(r); /* where it is empty */
 	pthread_mutex_unlock(&r->lock);
+}
+
+/* What was given up to now is copied. */
+static bool wait_copied(struct pasta_raw *r, const struct timespec *until)
+{
+	uint64_t last;
+	int error = 0;
+
+	pthread_mutex_lock(&r->lock);
+	last = r->pushed;
+	while (!error && r->popped < last)
+		error = pthread_cond_timedwait(&r->copied, &r->lock, until);
+	pthread_mutex_unlock(&r->lock);
+	return !error;
 }
 
 /* The request at the end of the half before, with what begins this one. Returns how many that is.
  */
-static size_t give_edge(struct pasta_raw *r, struct pasta_access *list)
+static size_t give_edge(struct pasta_raw *r, struct pasta_access *list, size_t size)
 {
 	size_t n = 0;
 
-	while (r->edge_count && n < PASTA_WARP && goes_on(&r->edge[r->edge_count - 1], &list[n])) {
+	while (r->edge_count && n < PASTA_WARP && n < size &&
+	       goes_on(&r->edge[r->edge_count - 1], &list[n])) {
 		take_one(&r->edge[r->edge_count++], &list[n]);
 		n++;
 	}
-	give(r, r->edge, r->edge_count);
+	give(r, r->edge, r->edge_count, 0);
 	r->edge_count = 0;
 	return n;
 }
@@ -318,21 +450,27 @@ static size_t keep_edge(struct pasta_raw *r, struct pasta_access *list, size_t c
 	return count - n;
 }
 
-static void take_list(struct pasta_raw *r, struct pasta_access *list, size_t size)
+/* Under taking: what comes next, up to end, which is in the same half or its end. */
+static void take_list(struct pasta_raw *r, uint64_t end, uint64_t taken)
 {
-	size_t begun = give_edge(r, list), count = keep_edge(r, list, size);
+	struct pasta_access *list = r->config.records + r->walked % (2 * (uint64_t)r->config.half);
+	size_t size = (size_t)(end - r->walked), begun = give_edge(r, list, size);
+	size_t count = keep_edge(r, list, size);
 
 	/* The edge that was kept may be all that there is past the one that was given. */
-	if (count > begun)
-		give(r, list + begun, count - begun);
+	give(r, list + begun, count > begun ? count - begun : 0, taken);
+	r->walked = end;
 }
 
 static void take_half(struct pasta_raw *r)
 {
-	uint64_t taken = __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED);
+	uint64_t end = atomic_load(&r->given) + r->config.half;
 
-	take_list(r, r->config.records + taken % (2 * (uint64_t)r->config.half), r->config.half);
-	__atomic_store_n(&r->config.ring->taken, taken + r->config.half, __ATOMIC_RELEASE);
+	if (r->walked < end)
+		take_list(r, end, end);
+	else
+		give(r, NULL, 0, end);
+	atomic_store(&r->given, end);
 }
 
 /* Whether there was one. */
@@ -348,6 +486,31 @@ static bool take_if_full(struct pasta_raw *r)
 		take_half(r);
 	pthread_mutex_unlock(&r->taking);
 	return full;
+}
+
+/* Workers that are held up: by which step, and since when. */
+struct patience {
+	uint64_t step;
+	struct timespec until; /* 0: they are not */
+};
+
+/* Kernels may wait for them: after too long they no longer do. */
+static void look_after(struct pasta_raw *r, struct patience *p)
+{
+	struct timespec now = in_ms(CLOCK_MONOTONIC, 0);
+	bool held;
+
+	pthread_mutex_lock(&r->lock);
+	held = r->popped < r->pushed && r->tickets == p->step;
+	p->step = r->tickets;
+	pthread_mutex_unlock(&r->lock);
+	if (!held)
+		p->until = (struct timespec){0};
+	else if (!p->until.tv_sec)
+		p->until = in_ms(CLOCK_MONOTONIC, r->config.stuck_ms);
+	else if (now.tv_sec > p->until.tv_sec ||
+		 (now.tv_sec == p->until.tv_sec && now.tv_nsec > p->until.tv_nsec))
+		stop(r);
 }
 
 /* Nothing is open, nothing comes. False: it ends. */
@@ -366,6 +529,7 @@ static bool wait_open(struct pasta_raw *r)
 static void *watch(void *arg)
 {
 	struct pasta_raw *r = arg;
+	struct patience patience = {0};
 	uint64_t seen = 0, now;
 	uint32_t us = NAP_LEAST;
 
@@ -373,6 +537,8 @@ static void *watch(void *arg)
 		bool took = take_if_full(r);
 
 		now = filled(r);
+		if (!took)
+			look_after(r, &patience);
 		if (atomic_load(&r->waiting)) /* a lock is not fair */
 			nap(NAP_LEAST);
 		else if (took || now != seen)
@@ -403,6 +569,8 @@ static void clear(struct pasta_raw *r)
 	memset(r->config.records, 0, 2 * (size_t)r->config.half * sizeof(*r->config.records));
 	r->edge_count = 0;
 	r->lost = 0;
+	r->walked = 0;
+	atomic_store(&r->given, 0);
 	__atomic_store_n(&ring->filled[0], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->filled[1], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->taken, 0, __ATOMIC_RELAXED);
@@ -412,7 +580,8 @@ static void clear(struct pasta_raw *r)
 /* Under the lock. Who launches does not wait for it: the next one may find it free. */
 static void use_again(struct pasta_raw *r)
 {
-	if (r->open_count || !is_stopped(r) || pthread_mutex_trylock(&r->taking))
+	if (r->open_count || !is_stopped(r) || r->popped < r->pushed ||
+	    pthread_mutex_trylock(&r->taking))
 		return;
 	clear(r);
 	pthread_mutex_unlock(&r->taking);
@@ -468,8 +637,7 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 static size_t gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 {
 	uint64_t size = 2 * (uint64_t)r->config.half, at;
-	uint64_t taken = __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED);
-	uint64_t end = head - taken < size ? head : taken + size;
+	uint64_t last = written(r), end = head < last ? head : last;
 	size_t count = 0;
 
 	if (r->edge_count && r->edge[0].launch == number) {
@@ -477,7 +645,7 @@ static size_t gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 		count = r->edge_count;
 		r->edge_count = 0;
 	}
-	for (at = taken; at < end; at++)
+	for (at = r->walked; at < end; at++)
 		if (launch_of(&r->config.records[at % size]) == number)
 			take_one(&r->gathered[count++], &r->config.records[at % size]);
 	return count;
@@ -497,15 +665,13 @@ static bool is_alone(struct pasta_raw *r)
 /* Under taking: what comes before head, and is nobody else's. It is not copied by one alone. */
 static void take_rest(struct pasta_raw *r, uint64_t head)
 {
-	uint64_t half = r->config.half,
-		 at = __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED);
-	uint64_t end = head < at + 2 * half ? head : at + 2 * half, next;
+	uint64_t half = r->config.half, last = written(r), end = head < last ? head : last, next;
 
-	for (; at < end; at = next) {
-		next = at + half < end ? at + half : end;
-		take_list(r, r->config.records + at % (2 * half), next - at);
+	while (r->walked < end) {
+		next = (r->walked / half + 1) * half;
+		take_list(r, next < end ? next : end, 0);
 	}
-	give(r, r->edge, r->edge_count);
+	give(r, r->edge, r->edge_count, 0);
 	r->edge_count = 0;
 }
 
@@ -588,10 +754,12 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 		tell_lost(r, o, lost);
 	if (told && is_alone(r))
 		take_rest(r, head);
+	else if (wait_copied(r, &until)) /* who gathers takes what no worker does */
+		give(r, r->gathered, gather(r, number, told ? head : UINT64_MAX), 0);
 	else
-		give(r, r->gathered, gather(r, number, told ? head : UINT64_MAX));
+		error = ETIMEDOUT;
 	pthread_mutex_unlock(&r->taking);
-	if (!wait_done(r, &until))
+	if (error || !wait_copied(r, &until) || !wait_done(r, &until))
 		return -ETIMEDOUT;
 	close_one(r, o, number);
 	leave(r, o, number);
@@ -631,6 +799,7 @@ static int make_locks(struct pasta_raw *r)
 	if (error)
 		return -error;
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&r->asking, NULL);
 	pthread_mutex_init(&r->taking, NULL);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->work, &attr);
@@ -678,6 +847,7 @@ static void destroy(struct pasta_raw *r)
 {
 	for (uint32_t i = 0; i < OPEN; i++)
 		free(r->open[i].sites);
+	pthread_mutex_destroy(&r->asking);
 	pthread_mutex_destroy(&r->taking);
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->work);

@@ -43,6 +43,7 @@ struct pasta_raw_config {
 	struct pasta_access *records; /* 2 * half */
 	uint32_t half;
 	bool counts;	   /* the host counts them, beside what is kept */
+	bool siteless;	   /* nobody wants to know sites: none is asked for */
 	uint32_t workers;  /* 0: as many as there are processors for us */
 	uint32_t stuck_ms; /* after so long without a step the ring is stopped; 0: 5,000 */
 };

@@ -61,11 +61,19 @@ static const struct pasta_raw_ops ops = {.read = read_device,
 					 .batch = pasta_accesses_batch,
 					 .lost = pasta_accesses_lost};
 
+static bool wants_sites(void)
+{
+	return pasta_accesses_raw() ||
+	       pasta_accesses_reducers() & (PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |
+					    PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE));
+}
+
 /* Both sides, and the threads. Records are at the beginning of a page. */
 static const char *make_parts(struct san_ring *ring, void *context)
 {
 	size_t size = (size_t)2 * HALF * sizeof(*ring->records);
-	struct pasta_raw_config config = {.half = HALF, .counts = pasta_accesses_on_host()};
+	struct pasta_raw_config config = {
+		.half = HALF, .counts = pasta_accesses_on_host(), .siteless = !wants_sites()};
 	struct pasta_raw_ops own = ops;
 	struct pasta_err err = {0};
 
