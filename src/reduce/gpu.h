@@ -79,6 +79,8 @@ struct pasta_gpu_raw {		      /* in the device's */
 	uint64_t head, lost;
 	uint64_t seen;	    /* of the ring's taken, by the device; it begins as that, or as 0 */
 	uint64_t filled[2]; /* records that were written into a half, ever */
+	uint32_t looking;   /* one looks at the ring */
+	uint32_t stopped;   /* as the ring's, when it was last looked at */
 };
 
 /* Times of blocks, ns of the device's timer. 0: the block was not seen, as yet. */
@@ -184,7 +186,7 @@ PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_slot) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 64);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 72);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 80 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
 PASTA_GPU_AT(pasta_gpu_place, last, 8);
@@ -199,6 +201,7 @@ PASTA_GPU_AT(pasta_gpu_raw, half, 16);
 PASTA_GPU_AT(pasta_gpu_raw, head, 24);
 PASTA_GPU_AT(pasta_gpu_raw, seen, 40);
 PASTA_GPU_AT(pasta_gpu_raw, filled, 48);
+PASTA_GPU_AT(pasta_gpu_raw, stopped, 68);
 PASTA_GPU_AT(pasta_gpu_blocks, max, 16);
 PASTA_GPU_AT(pasta_gpu_launch, number, 16);
 PASTA_GPU_AT(pasta_gpu_launch, base, 24);

@@ -7,17 +7,31 @@
 #define NO_ROOM UINT64_MAX
 enum { NAP_NS = 1000 };
 
-/* Whether records before end have room. The host's memory is far: what was last seen of it is kept
- * near, and is never too much. */
+/* The host's memory is far, and thousands may wait for it: one looks there, for all. What was last
+ * seen is kept near, and is never too much. */
+INLINE void look(struct pasta_gpu_raw *raw)
+{
+	uint64_t taken;
+
+	if (atomicCAS(&raw->looking, 0u, 1u))
+		return;
+	taken = read_host(&global(raw->ring)->taken);
+	if (read_host(&global(raw->ring)->stop))
+		*(volatile uint32_t *)&raw->stopped = 1;
+	__threadfence_system();
+	atomicMax((unsigned long long *)&raw->seen, (unsigned long long)taken);
+	atomicExch(&raw->looking, 0u);
+}
+
+/* Whether records before end have room. */
 INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 {
-	uint64_t room = 2 * (uint64_t)raw->half, taken;
+	uint64_t room = 2 * (uint64_t)raw->half;
 
 	if (end <= PASTA_READ64(&raw->seen) + room)
 		return true;
-	taken = read_host(&raw->ring->taken);
-	atomicMax((unsigned long long *)&raw->seen, (unsigned long long)taken);
-	return end <= taken + room;
+	look(raw);
+	return end <= PASTA_READ64(&raw->seen) + room;
 }
 
 /* Those who come first are in the kernel as well and will write, so that the host can take: only
@@ -27,7 +41,7 @@ INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 	uint64_t at = atomicAdd((unsigned long long *)&raw->head, (unsigned long long)count);
 
 	while (!has_room(raw, at + count)) {
-		if (read_host(&raw->ring->stop))
+		if (PASTA_READ32(&raw->stopped))
 			return NO_ROOM;
 		__nanosleep(NAP_NS);
 	}

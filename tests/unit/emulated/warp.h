@@ -155,6 +155,11 @@ template <typename T, typename U> static inline T atomicMin(T *p, U n)
 	return warp_replace(p, *p < n ? *p : (T)n);
 }
 
+template <typename T, typename U> static inline T atomicExch(T *p, U n)
+{
+	return warp_replace(p, (T)n);
+}
+
 template <typename T, typename U> static inline T atomicCAS(T *p, U was, U is)
 {
 	return warp_replace(p, *p == (T)was ? (T)is : *p);
