@@ -20,6 +20,9 @@ enum san_domain {
 };
 
 enum san_driver_id {
+	SAN_LAUNCH_OLD = 115,
+	SAN_LAUNCH_GRID = 116,
+	SAN_LAUNCH_GRID_ASYNC = 117,
 	SAN_LAUNCH_KERNEL = 307,
 	SAN_PROFILER_START = 308,
 	SAN_PROFILER_STOP = 309,

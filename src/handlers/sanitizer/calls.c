@@ -31,7 +31,8 @@ struct graph {
 
 /* As cuda.h has them. */
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
-enum { CAPTURE_ERRORS = 900 }; /* the first of those of captures */
+/* Errors of captures begin here. With these two it goes on: it is another stream's, or thread's. */
+enum { CAPTURE_ERRORS = 900, CAPTURE_UNMATCHED = 903, CAPTURE_WRONG_THREAD = 908 };
 #define PER_THREAD ((void *)2)
 
 _Thread_local struct san_entered san_entered;
@@ -73,6 +74,7 @@ static void read_arguments(uint32_t id, const void *arguments)
 static void wait_for_stream(void *context, void *stream)
 {
 	struct san_context *c;
+	struct san_stream *s;
 	void *handle = NULL;
 
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed) || !context)
@@ -80,8 +82,9 @@ static void wait_for_stream(void *context, void *stream)
 	if (SAN_CALL(GetStreamHandle, context, stream, &handle) != SAN_OK || !handle)
 		return;
 	c = san_context(context, -1);
-	if (c)
-		san_drain_wait(san_stream(c, handle));
+	s = c ? san_stream(c, handle) : NULL;
+	if (s)
+		san_drain_wait(s);
 }
 
 /* Where threads have default streams of their own, none is that one. */
@@ -103,6 +106,12 @@ static bool is_capture_end(uint32_t id)
 	return id == SAN_CAPTURE_END || id == SAN_CAPTURE_END_PTSZ;
 }
 
+static bool has_ended(int result)
+{
+	return !result || (result >= CAPTURE_ERRORS && result != CAPTURE_UNMATCHED &&
+			   result != CAPTURE_WRONG_THREAD);
+}
+
 /* One that does not begin is none; one that went wrong is over, too. */
 static void capture(uint32_t id, const struct san_call *call)
 {
@@ -111,15 +120,20 @@ static void capture(uint32_t id, const struct san_call *call)
 	if (!call->site && is_capture(id)) {
 		san_drain_wait_all();
 		san_quiet_capture(true);
-	} else if (call->site &&
-		   (is_capture(id) ? result != 0 : !result || result >= CAPTURE_ERRORS)) {
+	} else if (call->site && (is_capture(id) ? result != 0 : has_ended(result))) {
 		san_quiet_capture(false);
 	}
 }
 
+/* Those of old tell nothing of their streams. */
+static bool is_old(uint32_t id)
+{
+	return id == SAN_LAUNCH_OLD || id == SAN_LAUNCH_GRID || id == SAN_LAUNCH_GRID_ASYNC;
+}
+
 static void enter(uint32_t id, const struct san_call *call)
 {
-	if (call->arguments) {
+	if (call->arguments && !is_old(id)) {
 		read_arguments(id, call->arguments);
 		if (!san_entered.stream && is_per_thread(id))
 			san_entered.stream = PER_THREAD;

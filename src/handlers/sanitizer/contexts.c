@@ -81,7 +81,7 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 	if (at && !*at)
 		*at = calloc(1, sizeof(**at));
 	s = at ? *at : NULL;
-	if (s && !s->context) {
+	if (s && s->context != context) { /* a handle may be another's by now */
 		s->context = context;
 		s->handle = handle;
 		s->number = ++stream_count;
@@ -139,6 +139,7 @@ void san_context_end(void *handle)
 	san_modules_end(c);
 	san_objects_end(c->number);
 	pthread_mutex_lock(&san.lock);
+	san_quiet_stop();
 	c->broken = true;
 	c->handle = NULL;
 	pthread_mutex_unlock(&san.lock);

@@ -333,7 +333,9 @@ void san_drain_wait_all(void)
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&san.lock);
-	wait_for(&w);
+	if (!wait_for(&w))
+		for (struct san_slot *s = under_way; s; s = s->next_under_way)
+			s->stream->stuck = true;
 	pthread_mutex_unlock(&san.lock);
 }
 

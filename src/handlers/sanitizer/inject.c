@@ -113,11 +113,12 @@ static void on_late_launch(int domain, uint32_t id, const void *data)
 
 static void on_call(void *user, int domain, uint32_t id, const void *data)
 {
-	int saved = errno;
+	int saved = errno, cancel;
 
 	(void)user;
 	if (san_own || !data)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* locks may be held */
 	if (atomic_load_explicit(&san.ended, memory_order_relaxed))
 		on_late_launch(domain, id, data);
 	else if (domain == SAN_RESOURCE)
@@ -130,6 +131,7 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 		on_graphs(id, data);
 	else if (domain == SAN_DRIVER_API)
 		on_driver(id, data);
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 }
 
@@ -142,6 +144,9 @@ static void at_exit(void)
 		return;
 	san_drain_end(NULL, NULL);
 	atomic_store(&san.ended, true);
+	pthread_mutex_lock(&san.lock);
+	san_quiet_stop();
+	pthread_mutex_unlock(&san.lock);
 }
 
 /* As at_exit, but in a signal handler, perhaps: threads of ours do what is left to do. A vfork's
@@ -192,6 +197,9 @@ static int subscribe(void)
 {
 	static const uint32_t calls[] = {SAN_PROFILER_START,
 					 SAN_PROFILER_STOP,
+					 SAN_LAUNCH_OLD,
+					 SAN_LAUNCH_GRID,
+					 SAN_LAUNCH_GRID_ASYNC,
 					 SAN_LAUNCH_KERNEL,
 					 SAN_LAUNCH_KERNEL_PTSZ,
 					 SAN_LAUNCH_KERNEL_EX,

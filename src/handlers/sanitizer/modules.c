@@ -290,21 +290,19 @@ static void note(struct san_module *m)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* While it is ours to patch; so is unpatch. */
 static void patch(struct san_module *m)
 {
 	const char *why;
 
-	if (m->refused || m->patched || !begin_patching())
+	if (m->refused || m->patched || !m->handle)
 		return;
-	if (!m->patched && m->handle) {
-		why = add_patches(m->context);
-		if (!why)
-			why = patch_all(m->handle);
-		m->refused = why;
-		m->idle = 0;
-		m->patched = !why;
-	}
-	end_patching();
+	why = add_patches(m->context);
+	if (!why)
+		why = patch_all(m->handle);
+	m->refused = why;
+	m->idle = 0;
+	m->patched = !why;
 }
 
 /* Whether no launch of its context is counted just now; then none of its own is from here on. */
@@ -330,14 +328,11 @@ static void be_patient(struct san_module *m)
 static void unpatch(struct san_module *m)
 {
 	m->idle = 0;
-	if (!begin_patching())
+	if (!stop_counting(m))
 		return;
-	if (stop_counting(m)) {
-		if (SAN_CALL(UnpatchModule, m->handle) != SAN_OK)
-			m->patched = m->stays = true;
-		be_patient(m);
-	}
-	end_patching();
+	if (SAN_CALL(UnpatchModule, m->handle) != SAN_OK)
+		m->patched = m->stays = true;
+	be_patient(m);
 }
 
 /* Something of the program's runs. One that is to be patched is asked for again by its next
@@ -346,7 +341,7 @@ static void put_off(struct san_module *m, bool patches)
 {
 	if (patches)
 		return;
-	m->idle = 0;
+	m->idle = calm = 0;
 	be_patient(m);
 }
 
@@ -409,7 +404,7 @@ void san_modules_turn(const void *function, const char *name)
 	uint32_t asked = atomic_load_explicit(&san.asked, memory_order_relaxed), count;
 	uint32_t unpatched = atomic_load_explicit(&san.unpatched, memory_order_relaxed);
 	struct san_module *turns[TURNS];
-	bool patches[TURNS], unknown, quiet;
+	bool patches[TURNS], unknown, quiet, mine;
 
 	if (!asked && !unpatched)
 		return;
@@ -418,8 +413,9 @@ void san_modules_turn(const void *function, const char *name)
 	count = asked || unknown ? to_turn(unknown, name, turns, patches) : 0;
 	pthread_mutex_unlock(&san.lock);
 	quiet = count && san_quiet_begin();
+	mine = quiet && begin_patching();
 	for (uint32_t i = 0; i < count; i++) {
-		if (!quiet)
+		if (!mine || san_quiet_breached())
 			put_off(turns[i], patches[i]);
 		else if (patches[i])
 			patch(turns[i]);
@@ -428,6 +424,8 @@ void san_modules_turn(const void *function, const char *name)
 		note(turns[i]);
 		san_module_put(turns[i]);
 	}
+	if (mine)
+		end_patching();
 	if (quiet)
 		san_quiet_end();
 }
@@ -496,7 +494,10 @@ void san_module_loaded(const struct san_module_data *data)
 		m->cubin = pasta_cubin_new(data->cubin, data->size, &err);
 	if (launches_itself(data))
 		m->refused = "its kernels launch kernels themselves, and those cannot be counted";
-	patch(m);
+	if (begin_patching()) {
+		patch(m);
+		end_patching();
+	}
 	note(m);
 	san_module_put(m);
 }
@@ -515,10 +516,9 @@ static void forget(struct san_module *m)
 		*at = m->next;
 }
 
-/* Its handle may soon be another's; and nobody may be patching it when it goes. */
+/* Its handle may soon be another's. */
 static struct san_module *take_away(const void *handle)
 {
-	bool mine = begin_patching();
 	struct san_module **at, *m = NULL;
 
 	pthread_mutex_lock(&san.lock);
@@ -528,17 +528,19 @@ static struct san_module *take_away(const void *handle)
 		forget(m);
 	}
 	pthread_mutex_unlock(&san.lock);
-	if (mine)
-		end_patching();
 	if (m)
 		note(m);
 	return m;
 }
 
+/* Nobody may be patching it when it goes. */
 void san_module_unloaded(const struct san_module_data *data)
 {
+	bool mine = begin_patching();
 	struct san_module *m = take_away(data->module);
 
+	if (mine)
+		end_patching();
 	if (!m)
 		return;
 	emit_module(data, m, false);
@@ -547,6 +549,7 @@ void san_module_unloaded(const struct san_module_data *data)
 
 void san_modules_end(const struct san_context *context)
 {
+	bool mine = begin_patching();
 	struct san_module *m;
 	void *handle;
 
@@ -560,4 +563,6 @@ void san_modules_end(const struct san_context *context)
 		if (m)
 			san_module_put(m);
 	} while (m);
+	if (mine)
+		end_patching();
 }

@@ -1,4 +1,6 @@
 /* objects.c - memory that kernels may access: told when it comes and goes. */
+#include <stdlib.h>
+
 #include "handlers/sanitizer/sanitizer.h"
 
 /* Addresses are the process's: no two contexts have different memory at the same one. */
@@ -129,26 +131,42 @@ static void on_free(uint32_t id, const struct san_memory_data *m)
 		tell_gone(m->addr, &l);
 }
 
+/* Of a context, count of them; NULL: there is no memory. */
+static uint64_t *list(uint32_t context, size_t *count)
+{
+	const struct live *l;
+	uint64_t *addrs, addr;
+	size_t at = 0;
+
+	pthread_mutex_lock(&san.lock);
+	addrs = malloc(((lives ? pasta_map_count(lives) : 0) + 1) * sizeof(*addrs));
+	while (addrs && lives && (l = pasta_map_next(lives, &at, &addr)))
+		if (l->context == context)
+			addrs[(*count)++] = addr;
+	pthread_mutex_unlock(&san.lock);
+	return addrs;
+}
+
 void san_objects_end(uint32_t context)
 {
+	size_t count = 0;
+	uint64_t *addrs = list(context, &count);
 	struct live *at, l = {0};
-	uint64_t addr;
-	size_t i;
 
-	do {
+	for (size_t i = 0; i < count; i++) {
 		pthread_mutex_lock(&san.lock);
-		i = 0;
-		do
-			at = lives ? pasta_map_next(lives, &i, &addr) : NULL;
-		while (at && at->context != context);
+		at = pasta_map_find(lives, addrs[i]);
+		if (at && at->context != context)
+			at = NULL;
 		if (at) {
 			l = *at;
-			pasta_map_remove(lives, addr);
+			pasta_map_remove(lives, addrs[i]);
 		}
 		pthread_mutex_unlock(&san.lock);
 		if (at)
-			tell_gone(addr, &l);
-	} while (at);
+			tell_gone(addrs[i], &l);
+	}
+	free(addrs);
 	destroys = true;
 }
 

@@ -8,13 +8,16 @@
  */
 #include "handlers/sanitizer/sanitizer.h"
 
-/* ns that the program is held up for at most: what is queued, of code that is patched, may take as
- * long. One that was in vain is twice as long the next time, and that is ten times later. */
+/* ns that who patches waits for at most: what is queued, of code that is patched, may take as long.
+ * One that was in vain is twice as long the next time, and that is ten times later. Others who
+ * launch wait for the patching as well. */
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
+#define GATE (PAUSE_MOST + SAN_WAIT)
 enum { BETWEEN = 10, STREAMS = 1024 };
 
 static atomic_bool closed;	  /* nobody launches */
+static atomic_bool breached;	  /* but somebody did, who has waited for too long */
 static _Atomic uint32_t inside;	  /* threads in calls that launch */
 static _Atomic uint32_t captures; /* streams that are captured: they must not be waited for */
 static uint64_t not_before, pause_ns = PAUSE;
@@ -24,24 +27,31 @@ static struct {
 	pthread_cond_t wake;
 	void *streams[STREAMS];
 	size_t count, done;
-	const void *now;
+	void *now;
 	bool runs, failed;
 } waiter = {.wake = PTHREAD_COND_INITIALIZER};
 
 /* -- Who launches -- */
 
+/* Under the lock. */
+static void wait_open(void)
+{
+	struct timespec until = san_deadline(GATE);
+
+	while (atomic_load(&closed) && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
+		;
+}
+
 void san_quiet_enter(void)
 {
-	struct timespec until;
-
 	atomic_fetch_add(&inside, 1);
 	if (!atomic_load(&closed))
 		return;
 	san_quiet_leave();
-	until = san_deadline(SAN_WAIT);
 	pthread_mutex_lock(&san.lock);
-	while (atomic_load(&closed) && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
-		;
+	wait_open();
+	if (atomic_load(&closed))
+		atomic_store(&breached, true);
 	atomic_fetch_add(&inside, 1);
 	pthread_mutex_unlock(&san.lock);
 }
@@ -57,10 +67,16 @@ void san_quiet_leave(void)
 
 void san_quiet_capture(bool begins)
 {
-	if (begins)
+	uint32_t count = atomic_load(&captures);
+
+	if (begins) {
+		san_quiet_enter();
 		atomic_fetch_add(&captures, 1);
-	else if (atomic_load(&captures))
-		atomic_fetch_sub(&captures, 1);
+		san_quiet_leave();
+		return;
+	}
+	while (count && !atomic_compare_exchange_weak(&captures, &count, count - 1))
+		;
 }
 
 /* -- Who waits -- */
@@ -70,22 +86,31 @@ static void *main_(void *arg)
 	int r;
 
 	(void)arg;
+	pthread_setname_np(pthread_self(), "pasta-quiet");
 	pthread_mutex_lock(&san.lock);
 	for (;;) {
 		if (waiter.done == waiter.count) {
 			pthread_cond_wait(&waiter.wake, &san.lock);
 			continue;
 		}
-		waiter.now = waiter.streams[waiter.done];
-		pthread_mutex_unlock(&san.lock);
-		r = waiter.now ? SAN_CALL(StreamSynchronize, (void *)waiter.now) : SAN_OK;
-		pthread_mutex_lock(&san.lock);
-		waiter.failed |= r != SAN_OK;
-		waiter.now = NULL;
+		waiter.now = atomic_load(&san.ended) ? NULL : waiter.streams[waiter.done];
+		if (waiter.now) {
+			pthread_mutex_unlock(&san.lock);
+			r = SAN_CALL(StreamSynchronize, waiter.now);
+			pthread_mutex_lock(&san.lock);
+			waiter.failed |= r != SAN_OK;
+			waiter.now = NULL;
+		}
 		waiter.done++;
 		pthread_cond_broadcast(&san.changed);
 	}
 	return NULL;
+}
+
+/* Under the lock: what it has not come to yet it does not come to. */
+static void stop_waiter(void)
+{
+	waiter.count = waiter.done + (waiter.now != NULL);
 }
 
 /* Under the lock. Whether all streams are through, in time. */
@@ -106,7 +131,7 @@ static bool wait_for_streams(const struct timespec *until)
 	while (waiter.done < waiter.count && !late)
 		late = pthread_cond_timedwait(&san.changed, &san.lock, until);
 	if (late) /* the others may go before it comes to them */
-		waiter.count = waiter.done + (waiter.now != NULL);
+		stop_waiter();
 	return !late && !waiter.failed;
 }
 
@@ -118,7 +143,19 @@ static bool wait_for_all(void)
 	while (atomic_load(&inside))
 		if (pthread_cond_timedwait(&san.changed, &san.lock, &until))
 			return false;
-	return wait_for_streams(&until);
+	return !atomic_load(&captures) && wait_for_streams(&until) && !san_quiet_breached();
+}
+
+bool san_quiet_breached(void)
+{
+	return atomic_load(&breached) || atomic_load(&san.ended);
+}
+
+/* Under the lock. */
+static bool may_begin(void)
+{
+	return !atomic_load(&closed) && !atomic_load(&captures) && !atomic_load(&san.ended) &&
+	       waiter.done == waiter.count && pasta_now() >= not_before;
 }
 
 bool san_quiet_begin(void)
@@ -126,11 +163,14 @@ bool san_quiet_begin(void)
 	bool quiet = false;
 
 	pthread_mutex_lock(&san.lock);
-	if (!atomic_load(&closed) && !atomic_load(&captures) && waiter.done == waiter.count &&
-	    pasta_now() >= not_before) {
+	wait_open();
+	if (may_begin()) {
+		atomic_store(&breached, false);
 		atomic_store(&closed, true);
 		quiet = wait_for_all();
-		if (!quiet) {
+		if (quiet) {
+			pause_ns = PAUSE;
+		} else {
 			not_before = pasta_now() + BETWEEN * pause_ns;
 			pause_ns = pause_ns < PAUSE_MOST ? 2 * pause_ns : PAUSE_MOST;
 			atomic_store(&closed, false);
@@ -157,5 +197,15 @@ void san_quiet_forget(const void *stream)
 		if (waiter.streams[i] == stream && waiter.now != stream)
 			waiter.streams[i] = NULL;
 	while (waiter.now == stream && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
+		;
+}
+
+void san_quiet_stop(void)
+{
+	struct timespec until = san_deadline(SAN_WAIT);
+
+	stop_waiter();
+	waiter.failed = true;
+	while (waiter.now && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
 		;
 }

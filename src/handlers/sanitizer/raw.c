@@ -651,13 +651,13 @@ static size_t gather(struct pasta_raw *r, uint32_t number, uint64_t head)
 	return count;
 }
 
-/* Under taking. */
-static bool is_alone(struct pasta_raw *r)
+/* Under taking: whether it is open, and no other is. */
+static bool is_alone(struct pasta_raw *r, const struct open *o, uint32_t number)
 {
 	bool alone;
 
 	pthread_mutex_lock(&r->lock);
-	alone = r->open_count == 1;
+	alone = r->open_count == 1 && atomic_load(&o->number) == number;
 	pthread_mutex_unlock(&r->lock);
 	return alone;
 }
@@ -752,7 +752,7 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 		return -error;
 	if (told)
 		tell_lost(r, o, lost);
-	if (told && is_alone(r))
+	if (told && is_alone(r, o, number))
 		take_rest(r, head);
 	else if (wait_copied(r, &until)) /* who gathers takes what no worker does */
 		give(r, r->gathered, gather(r, number, told ? head : UINT64_MAX), 0);

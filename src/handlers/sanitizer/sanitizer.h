@@ -61,7 +61,7 @@ struct sanitizer {
 };
 extern struct sanitizer sanitizer;
 
-/* No wait of ours for a device is longer. */
+/* No wait of ours for a device is longer, but for those of quiet.c. */
 #define SAN_WAIT UINT64_C(2000000000)
 enum { SAN_SLOTS = 128, SAN_LANES = 32 };
 
@@ -241,8 +241,11 @@ void san_quiet_capture(bool begins);
  * cannot be had just now. */
 bool san_quiet_begin(void);
 void san_quiet_end(void);
-/* Under the lock: a stream is about to go. */
+/* While it is: whether somebody has launched all the same. */
+bool san_quiet_breached(void);
+/* Under the lock: a stream is about to go; and a context, or all. */
 void san_quiet_forget(const void *stream);
+void san_quiet_stop(void);
 
 /* launch.c */
 void san_launch_begin(const struct san_launch_data *d);
