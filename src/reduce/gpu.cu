@@ -69,7 +69,7 @@ INLINE void count_object(const struct access *a)
 
 	if (apart || is_as_hinted(a, place)) {
 		if (a->lane == leader_of(a->mask))
-			add_counts(a, place, processor_id(), __popc(a->mask), 0);
+			add_counts(a, counters_of(a, place), __popc(a->mask), 0);
 	} else {
 		struct access b = {afresh(a->launch), a->pc,	a->addr, afresh(a->size),
 				   a->kind,	      a->space, a->mask, a->lane};
@@ -86,7 +86,7 @@ INLINE void count_alone(const struct access *a)
 
 	if (a->space < PASTA_SPACE_LOCAL)
 		place = search(a->launch, a->addr, a->size, &crosses);
-	add_counts(a, place, 0, 1, crosses);
+	add_counts(a, place, 1, crosses);
 }
 
 /* Whether this lane is one of the mask's: those are the ones that go on. */

@@ -136,7 +136,7 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  *   page    as if it were that and PASTA_REDUCE_BIT(PAGE), likewise
  *   raw     nothing but raw accesses, of all blocks
  *   floor   nothing, for measurements: what the API itself costs
- *   naive   each thread looks for its place and adds, for measurements
+ *   naive   each thread looks for its place and adds, for measurements; spread is 0
  * Those of floor and naive are there for GLOBAL classes only, that of BARRIER in all only. A launch
  * of NULL is not counted.
  */

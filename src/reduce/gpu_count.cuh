@@ -165,12 +165,16 @@ INLINE struct whereabouts whereabouts_of(const struct access *a)
 
 /* -- Counters of places -- */
 
-/* who: any number, of which some get different counters. */
-INLINE void add_counts(const struct access *a, uint32_t place, uint32_t who, uint32_t count,
-		       uint32_t crossing)
+/* Which ones of a place this multiprocessor adds to. */
+INLINE uint32_t counters_of(const struct access *a, uint32_t place)
 {
 	uint32_t spread = a->launch->spread;
-	uint32_t which = (place << spread) + (who & lanes_below(spread));
+
+	return (place << spread) + (processor_id() & lanes_below(spread));
+}
+
+INLINE void add_counts(const struct access *a, uint32_t which, uint32_t count, uint32_t crossing)
+{
 	uint64_t *c = global(a->launch->counts) + which * PASTA_GPU_COUNTERS;
 
 	if (a->size - 1 < 16 && !(a->size & (a->size - 1))) {
@@ -189,7 +193,7 @@ INLINE void add_counts(const struct access *a, uint32_t place, uint32_t who, uin
 INLINE void count_places(const struct access *a, const struct whereabouts *w)
 {
 	if (a->lane == leader_of(w->group))
-		add_counts(a, w->place, processor_id(), __popc(w->group),
+		add_counts(a, counters_of(a, w->place), __popc(w->group),
 			   __popc(w->group & w->crossing));
 }
 

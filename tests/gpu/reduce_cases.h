@@ -494,6 +494,8 @@ static void case_variant(struct oracle *o, enum variant variant, bool global, ui
 	job.variant = variant;
 	job.global = global;
 	job.launch->spaces = 0;
+	if (variant == VARIANT_naive)
+		job.launch->spread = 0;
 	kernel_run(&job);
 	check(sides.count < got.count, name, "there are copies");
 	compare_with(o, &job, PASTA_REDUCE_BIT(OBJECT) | (pages ? PASTA_REDUCE_BIT(PAGE) : 0), name,

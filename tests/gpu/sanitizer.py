@@ -263,10 +263,11 @@ def anyone(run, key):
 
 
 def page_of(ranges, page):
-    """The object that the page begins in, or else the first in it: its size, and which page."""
+    """The object that the page is in, as a whole: its size, and which page. None: others may be in
+    it as well, and which they are differs from run to run."""
     at = bisect.bisect(ranges, (page, OTHER))
-    for addr, size in ranges[max(at - 1, 0):at + 1]:
-        if addr < page + PAGE_SIZE and page < addr + size:
+    for addr, size in ranges[max(at - 1, 0):at]:
+        if addr <= page and page + PAGE_SIZE <= addr + size:
             return size, (page - addr // PAGE_SIZE * PAGE_SIZE) // PAGE_SIZE
     return None
 
@@ -288,6 +289,7 @@ def normal(run, with_pages, with_spaces):
     found = collections.Counter()
     spaces = set() if with_spaces else set(SPACES.values())
     ranges = sorted({(addr, size) for addr, size, _ in run.objects.values()})
+    edges = collections.defaultdict(lambda: [0, 0, 0, 0])
     for (kernel, reducer), rows in run.rows.items():
         sites = site_places(run, {row[0] for row in rows})
         for key0, key1, _, sums in rows:
@@ -299,6 +301,9 @@ def normal(run, with_pages, with_spaces):
                 if not with_pages:
                     continue
                 key = page_of(ranges, key0)
+                if not key:  # all of a kernel together
+                    edges[kernel] = [a + b for a, b in zip(edges[kernel], sums)]
+                    continue
             elif reducer in (SITE, COALESCE, DIVERGE):
                 key = sites[key0], key1
             elif reducer == SITE_OBJECT:
@@ -306,6 +311,7 @@ def normal(run, with_pages, with_spaces):
             else:
                 continue  # times, or what no access is of
             found[kernel, reducer, key, tuple(sums)] += 1
+    found.update((kernel, PAGE, "edges", tuple(sums)) for kernel, sums in edges.items())
     return found
 
 

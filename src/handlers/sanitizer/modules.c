@@ -135,6 +135,11 @@ static const char *variant(void)
 	return san.reducers == (PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE)) ? "page" : "all";
 }
 
+bool san_modules_spread(void)
+{
+	return *variant() != 'n';
+}
+
 bool san_modules_spaces(void)
 {
 	return pasta_accesses_reducers() & SITES || pasta_accesses_raw();

@@ -213,6 +213,8 @@ const char *san_module_count(struct san_module *m);
 bool san_module_pass(struct san_module *m);
 /* Whether patches see memory that has no objects as well. */
 bool san_modules_spaces(void);
+/* Whether they know of counters that are spread. */
+bool san_modules_spread(void);
 /* That the function which the program calls by this handle is the module's. */
 void san_module_learn(const struct san_module *m, const void *function);
 /* Before a call that launches it, while the driver holds nothing: patch, and unpatch. NULL: which

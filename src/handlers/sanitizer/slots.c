@@ -76,7 +76,7 @@ static size_t lay_out(struct san_slot *s, char *memory)
 							 : sizeof(uint32_t),
 				  memory, &at);
 	s->counts = at;
-	l->spread = s->room <= PLACES_SPREAD ? SPREAD : 0;
+	l->spread = s->room <= PLACES_SPREAD && san_modules_spread() ? SPREAD : 0;
 	l->counts = piece(memory, &at, bytes_of_counts(l, s->room));
 	return at;
 }
