@@ -18,7 +18,8 @@ struct keys {
 	uint64_t key0, key1; /* as a row begins */
 };
 
-enum { BUSY = -1 }; /* a slot of an index whose row is being made */
+/* A slot of an index whose row is being made; and slots that a page is looked for in. */
+enum { BUSY = -1, TRIES = 256 };
 
 /* What the lanes of mask access together. */
 struct access {
@@ -377,24 +378,23 @@ INLINE struct pasta_gpu_row *make_page(struct pasta_gpu_table *t, struct pasta_g
 }
 
 /* As try_row. The key is in the slot: nothing else is read, and nothing has to be written before
- * another. What was seen of a slot may be old: it was empty, or had no number. */
+ * another. What was seen of a slot may be old: it was empty, or had no number. How many rows there
+ * are is not looked at, for all would look there: keys that come when there are none left have slots
+ * all the same, and when those are used up what they look at is bounded. */
 INLINE struct pasta_gpu_row *try_page(struct pasta_gpu_table *t, uint64_t page, uint32_t *tries)
 {
 	uint64_t key = page | 1; /* no page is as small */
 
-	for (; *tries <= t->mask; ++*tries) {
+	for (; *tries <= t->mask && *tries < TRIES; ++*tries) {
 		struct pasta_gpu_slot *slot = global((struct pasta_gpu_slot *)t->index) +
 					      ((home_of(page, 0) + *tries) & t->mask);
 		struct pasta_gpu_slot seen = read_whole(slot);
 
 		if (!seen.key) {
-			bool full = PASTA_READ32(&t->count) >= t->max;
-
-			seen.key = full ? PASTA_READ64(&slot->key)
-					: atomicCAS((unsigned long long *)&slot->key, 0ull,
-						    (unsigned long long)key);
+			seen.key = atomicCAS((unsigned long long *)&slot->key, 0ull,
+					     (unsigned long long)key);
 			if (!seen.key)
-				return full ? global(t->rows) + t->max : make_page(t, slot, page);
+				return make_page(t, slot, page);
 		}
 		if (seen.key != key)
 			continue;
