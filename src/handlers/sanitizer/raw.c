@@ -146,12 +146,15 @@ static bool goes_on(const struct pasta_access *a, const struct pasta_access *b)
 
 /* -- Workers: what is theirs to do. -- */
 
+static bool is_open(struct pasta_raw *r, uint32_t number)
+{
+	return number &&
+	       atomic_load_explicit(&r->open[number % OPEN].number, memory_order_acquire) == number;
+}
+
 static struct open *open_of(struct pasta_raw *r, uint32_t number)
 {
-	struct open *o = &r->open[number % OPEN];
-
-	return number && atomic_load_explicit(&o->number, memory_order_acquire) == number ? o
-											  : NULL;
+	return is_open(r, number) ? &r->open[number % OPEN] : NULL;
 }
 
 /* Whether its site is known; else *place is where it is to be put, NULL: there is no room. */
@@ -237,10 +240,8 @@ static void name_sites(struct worker *w, struct open *o)
 	}
 }
 
-static void hand_on(struct worker *w)
+static void hand_on(struct pasta_raw *r, struct worker *w)
 {
-	struct pasta_raw *r = w->raw;
-
 	while (w->count) {
 		uint32_t number = w->copy[0].launch;
 		struct open *o = open_of(r, number);
@@ -344,7 +345,7 @@ static void *work(void *arg)
 		list->copied += count;
 		pop_lists(r);
 		pthread_mutex_unlock(&r->lock);
-		hand_on(w);
+		hand_on(r, w);
 		pthread_mutex_lock(&r->lock);
 		w->ticket = 0;
 		pthread_cond_broadcast(&r->done);
@@ -738,11 +739,11 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
 	struct timespec limit = in_ms(CLOCK_REALTIME, timeout_ms);
 	uint64_t head = UINT64_MAX, lost = 0;
-	struct open *o = open_of(r, number);
+	struct open *o = &r->open[number % OPEN];
 	bool told;
 	int error;
 
-	if (!o)
+	if (!is_open(r, number))
 		return pasta_raw_abandon(r, number, timeout_ms);
 	told = r->ops.read && !r->ops.read(r->ops.ctx, &head, &lost);
 	atomic_fetch_add(&r->waiting, 1);
