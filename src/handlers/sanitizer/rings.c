@@ -18,9 +18,15 @@ enum { HALF = 1 << 18, FLUSH_MS = 2000, FLUSHES = 5, ABANDON_MS = 500 };
 static _Thread_local const struct san_slot *beginning;
 static _Thread_local const struct pasta_gpu_raw *told;
 
+/* Instead of devices, or beside them. */
+static bool host_counts(void)
+{
+	return pasta_accesses_on_host() || pasta_accesses_both();
+}
+
 bool san_ring_wanted(void)
 {
-	return pasta_accesses_raw() || pasta_accesses_on_host();
+	return pasta_accesses_raw() || host_counts();
 }
 
 /* -- What raw.c asks for -- */
@@ -73,7 +79,7 @@ static const char *make_parts(struct san_ring *ring, void *context)
 {
 	size_t size = (size_t)2 * HALF * sizeof(*ring->records);
 	struct pasta_raw_config config = {
-		.half = HALF, .counts = pasta_accesses_on_host(), .siteless = !wants_sites()};
+		.half = HALF, .counts = host_counts(), .siteless = !wants_sites()};
 	struct pasta_raw_ops own = ops;
 	struct pasta_err err = {0};
 
