@@ -1,7 +1,7 @@
 /*
  * accesses.c - the reducers' driver: launches, the threads that run them, and their rows.
  *
- * What it takes, at most: a launch that is under way 96 bytes, and there are 65,536 of them; a
+ * What it takes, at most: a launch that is under way 128 bytes, and there are 65,536 of them; a
  * thread 8 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
  * the sums of a launch 9 MiB a reducer, and there are 64 that have some, and 64 of the host's where
  * both count. Memory is taken when there is something to count, and used again. rawwriter.h has
@@ -42,11 +42,11 @@ struct pasta_accesses_launch {
 	uint64_t corr;
 	void *data; /* the handler's */
 	uint32_t name, tid;
-	uint32_t next_free; /* its index + 1 */
+	uint32_t next_free;   /* its index + 1 */
+	_Atomic bool partial; /* it is not to be compared */
+	bool compared;	      /* threads count into host */
 	_Atomic uint64_t lost;
-	_Atomic bool partial;		     /* it is not to be compared */
-	bool compared;			     /* threads count into host */
-	char *kernel;			     /* for that; NULL: no memory */
+	char *kernel;			     /* where it is compared; NULL: no memory */
 	const struct pasta_version *version; /* all threads' objects; NULL: each one's own */
 	pthread_mutex_t lock;		     /* for what follows */
 	struct pasta_sums *sums, *host;

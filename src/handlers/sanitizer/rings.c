@@ -49,6 +49,7 @@ static int rewind_device(void *ctx)
 		return -EIO;
 	pthread_mutex_lock(&san.lock);
 	ring->first = beginning;
+	ring->lost = 0;
 	pthread_mutex_unlock(&san.lock);
 	return 0;
 }
@@ -164,6 +165,9 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
 		return "too many launches of its context are under way";
+	pthread_mutex_lock(&san.lock);
+	s->lost = ring->lost;
+	pthread_mutex_unlock(&san.lock);
 	/* Another one may have set it up anew meanwhile. */
 	why = enter(ring, s);
 	s->image.raw = ring->device;
@@ -209,6 +213,16 @@ static void is_ready(struct san_ring *ring, const struct san_slot *s)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* Of launches that lose accesses at the same time, one is told all of them. */
+static void know_lost(struct san_ring *ring, const struct san_slot *s, uint64_t lost)
+{
+	if (lost != s->lost)
+		pasta_accesses_partial(s->launch);
+	pthread_mutex_lock(&san.lock);
+	ring->lost = lost;
+	pthread_mutex_unlock(&san.lock);
+}
+
 bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 {
 	struct san_ring *ring = &s->context->ring;
@@ -217,6 +231,7 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 		return true;
 	if (read) {
 		is_ready(ring, s);
+		know_lost(ring, s, read->lost);
 		told = read;
 		for (int i = 0; i < FLUSHES; i++)
 			if (!pasta_raw_flush(ring->raw, s->number, FLUSH_MS))

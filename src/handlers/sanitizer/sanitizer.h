@@ -75,6 +75,7 @@ struct san_ring {
 	const char *trouble;	      /* why it is not, or is used no more; static */
 	const struct san_slot *first; /* it is set up before this one, on its stream; NULL: it is
 					 set up */
+	uint64_t lost;		      /* accesses, as the device had it when it was last read */
 };
 
 struct san_context {
@@ -134,6 +135,7 @@ struct san_slot {
 	uint64_t blocks;  /* of its grid; 0: it is a graph's */
 	uint32_t threads; /* of a block; of a graph, its first kernel's */
 	uint32_t number;  /* in raw accesses; 0: there are none */
+	uint64_t lost;	  /* of them, before it began */
 	void *handle;	  /* of the stream to wait for */
 	bool busy;	  /* it is a launch's */
 	bool synced;	  /* which is through */
