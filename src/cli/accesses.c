@@ -60,8 +60,10 @@ int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, str
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 				 struct pasta_err *err)
 {
-	if (strcmp(arg, "gpu") != 0 && strcmp(arg, "cpu") != 0 && strcmp(arg, "auto") != 0)
-		return pasta_fail(err, -EINVAL, "--processor is gpu, cpu or auto, not '%s'", arg);
+	if (strcmp(arg, "gpu") != 0 && strcmp(arg, "cpu") != 0 && strcmp(arg, "both") != 0 &&
+	    strcmp(arg, "auto") != 0)
+		return pasta_fail(err, -EINVAL, "--processor is gpu, cpu, both or auto, not '%s'",
+				  arg);
 	a->processor = arg;
 	return 0;
 }
@@ -69,6 +71,11 @@ int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 static bool on_host(const struct pasta_cli_accesses *a)
 {
 	return a->processor && !strcmp(a->processor, "cpu");
+}
+
+static bool on_both(const struct pasta_cli_accesses *a)
+{
+	return a->processor && !strcmp(a->processor, "both");
 }
 
 /* The first option that makes no sense without accesses; NULL: there is none. */
@@ -103,10 +110,14 @@ static int check(const struct pasta_cli_accesses *a, struct pasta_err *err)
 		return pasta_fail(err, -EINVAL,
 				  "--processor gpu cannot be: these tools have nothing counted, "
 				  "they take each access by itself");
-	if (a->lossy && !on_host(a) && !(a->needs & PASTA_NEED_ACCESS_RAW))
+	if (on_both(a) && !(a->needs & TABLES & ~(uint64_t)DEVICES))
+		return pasta_fail(err, -EINVAL,
+				  "--processor both cannot be: these tools need nothing that the "
+				  "device and the host both count");
+	if (a->lossy && !on_host(a) && !on_both(a) && !(a->needs & PASTA_NEED_ACCESS_RAW))
 		return pasta_fail(err, -EINVAL,
 				  "--lossy is for single accesses: choose a tool that takes them, "
-				  "such as mem_trace, or --processor cpu");
+				  "such as mem_trace, or --processor cpu or both");
 	return 0;
 }
 
@@ -241,7 +252,10 @@ const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a)
 	snprintf(a->words, sizeof(a->words), "%#" PRIx64 ",launches=%zu%s%s%s%s%s",
 		 (a->needs & TABLES) >> SHIFT, launches(a), blocks,
 		 a->needs & PASTA_NEED_ACCESS_RAW ? ",raw" : "", a->inexact ? ",inexact" : "",
-		 on_host(a) ? ",host" : "", a->lossy ? ",lossy" : "");
+		 on_host(a)   ? ",host"
+		 : on_both(a) ? ",both"
+			      : "",
+		 a->lossy ? ",lossy" : "");
 	return a->words;
 }
 

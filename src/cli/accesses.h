@@ -27,7 +27,7 @@ struct pasta_cli_accesses {
 
 /* "launches=3", "blocks=1/8", or both with a comma. -EINVAL, with *err. */
 int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, struct pasta_err *err);
-/* "gpu", "cpu" or "auto"; arg lives as long as a. -EINVAL, with *err. */
+/* "gpu", "cpu", "both" or "auto"; arg lives as long as a. -EINVAL, with *err. */
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
 				 struct pasta_err *err);
 /* Once the tools are chosen. -EINVAL: options or tools that exclude each other; -ENOMEM; or why a

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/progress.h"
+#include "collect/control.h"
 #include "process/account.h"
 #include "process/crew.h"
 #include "process/plugin.h"
@@ -344,7 +345,10 @@ void pasta_show_trouble(const struct pasta_input *in)
 	else if (*in->why)
 		pasta_cli_say("not all is recorded: %s", in->why);
 	for (i = 0; i < PASTA_RUN_NOTES && *in->notes[i]; i++)
-		pasta_cli_say("not all is recorded: %s", in->notes[i]);
+		if (*in->notes[i] == PASTA_CONTROL_NEWS)
+			pasta_cli_say("%s", in->notes[i] + 1);
+		else
+			pasta_cli_say("not all is recorded: %s", in->notes[i]);
 }
 
 size_t pasta_show_failures(const struct pasta_result *result)

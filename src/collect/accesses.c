@@ -1,10 +1,11 @@
 /*
  * accesses.c - the reducers' driver: launches, the threads that run them, and their rows.
  *
- * What it takes, at most: a launch that is under way 96 bytes, and there are 65,536 of them; a
+ * What it takes, at most: a launch that is under way 128 bytes, and there are 65,536 of them; a
  * thread 8 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
- * the sums of a launch 9 MiB a reducer, and there are 64 that have some. Memory is taken when there
- * is something to count, and used again. rawwriter.h has what raw accesses take.
+ * the sums of a launch 9 MiB a reducer, and there are 64 that have some, and 64 of the host's where
+ * both count. Memory is taken when there is something to count, and used again. rawwriter.h has
+ * what raw accesses take.
  *
  * Locks are taken in this order: a thread's, a launch's, the driver's. emitting is never held
  * together with them.
@@ -21,6 +22,7 @@
 #include <xxhash.h>
 
 #include "collect/agent.h"
+#include "collect/compare.h"
 #include "collect/rawwriter.h"
 #include "collect/sampler.h"
 #include "collect/state.h"
@@ -40,11 +42,20 @@ struct pasta_accesses_launch {
 	uint64_t corr;
 	void *data; /* the handler's */
 	uint32_t name, tid;
-	uint32_t next_free; /* its index + 1 */
+	uint32_t next_free;   /* its index + 1 */
+	_Atomic bool partial; /* it is not to be compared */
+	bool compared;	      /* threads count into host */
 	_Atomic uint64_t lost;
+	char *kernel;			     /* where it is compared; NULL: no memory */
 	const struct pasta_version *version; /* all threads' objects; NULL: each one's own */
 	pthread_mutex_t lock;		     /* for what follows */
-	struct pasta_sums *sums;
+	struct pasta_sums *sums, *host;
+};
+
+struct pool {
+	struct pasta_sums *sums[SUMS]; /* nobody's */
+	uint32_t pooled, count;
+	uint32_t reducers;
 };
 
 /* One that runs work; it outlives its thread, and is another's then, with what it has counted. */
@@ -71,8 +82,8 @@ struct driver {
 	pthread_mutex_t lock; /* for what follows */
 	struct thread *free_threads;
 	uint32_t thread_count, launch_count, free_launch;
-	struct pasta_sums *pool[SUMS];
-	uint32_t pooled, sums_count;
+	struct pool pool, host_pool;
+	struct pasta_compare compare;
 	pthread_mutex_t emitting; /* for the port */
 	struct pasta_port *port;
 	struct pasta_accesses_launch launches[SLOTS];
@@ -80,7 +91,7 @@ struct driver {
 
 /* From the environment, once; a forked child keeps it. */
 static struct {
-	bool on, raw, inexact, on_host, lossy;
+	bool on, raw, inexact, on_host, both, lossy;
 	uint32_t launches, blocks, reducers;
 	struct pasta_cpu_config cpu;
 	char *kernel, *exclude;
@@ -118,6 +129,7 @@ static bool read_word(const char *word)
 	} flags[] = {{"raw", &config.raw},
 		     {"inexact", &config.inexact},
 		     {"host", &config.on_host},
+		     {"both", &config.both},
 		     {"lossy", &config.lossy}};
 
 	if (!strncmp(word, "page=", 5))
@@ -132,7 +144,7 @@ static bool read_word(const char *word)
 	return false;
 }
 
-/* "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host][,lossy]" */
+/* "MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]" */
 static bool read_words(char *text)
 {
 	char *word = strsep(&text, ",");
@@ -145,7 +157,7 @@ static bool read_words(char *text)
 	while ((word = strsep(&text, ",")))
 		if (!read_word(word))
 			return false;
-	return config.reducers || config.raw;
+	return (config.reducers || config.raw) && !(config.on_host && config.both);
 }
 
 static void forked(void)
@@ -190,8 +202,8 @@ static bool read_config(const char *words, struct pasta_err *err)
 	if (!text || !read_words(text)) {
 		pasta_fail(err, -EINVAL,
 			   PASTA_ENV_ACCESSES
-			   " is MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host]"
-			   "[,lossy], not '%s'",
+			   " is MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact]"
+			   "[,host|,both][,lossy], not '%s'",
 			   words);
 		free(text);
 		return false;
@@ -256,6 +268,11 @@ bool pasta_accesses_on_host(void)
 	return config.on_host;
 }
 
+bool pasta_accesses_both(void)
+{
+	return config.both;
+}
+
 bool pasta_accesses_lossy(void)
 {
 	return config.lossy;
@@ -271,6 +288,8 @@ static struct driver *driver_make(void)
 	if (!d)
 		return NULL;
 	d->parent = parent;
+	d->pool.reducers = config.reducers;
+	d->host_pool.reducers = config.cpu.reducers;
 	d->sampler = pasta_sampler_new(config.kernel, config.exclude, config.launches, &err);
 	d->told = pasta_told_new();
 	if (d->sampler && d->told) {
@@ -449,6 +468,8 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 	l->tid = tid;
 	l->data = data;
 	l->version = NULL;
+	l->compared = false;
+	atomic_store(&l->partial, false);
 	atomic_store(&l->lost, 0);
 	serial = atomic_fetch_add(&last_token, 1) + 1;
 	atomic_store_explicit(&l->token, serial << SLOT_BITS | (uint64_t)(l - d->launches),
@@ -466,6 +487,20 @@ const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *lau
 	if (!launch->version)
 		launch->version = pasta_told_pin(launch->driver->told);
 	return launch->version;
+}
+
+void pasta_accesses_compare(struct pasta_accesses_launch *launch, const char *kernel)
+{
+	if (!config.both || !config.cpu.reducers || launch->compared)
+		return;
+	launch->compared = true;
+	launch->kernel = strdup(kernel);
+	pasta_compare_begin(&launch->driver->compare);
+}
+
+void pasta_accesses_partial(struct pasta_accesses_launch *launch)
+{
+	atomic_store_explicit(&launch->partial, true, memory_order_relaxed);
 }
 
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch)
@@ -495,34 +530,46 @@ void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count)
 
 /* -- Sums: a few, used again. -- */
 
-static struct pasta_sums *sums_take(struct driver *d)
+static struct pasta_sums *sums_take(struct driver *d, struct pool *pool)
 {
 	struct pasta_sums *s = NULL;
 	bool more;
 
 	pthread_mutex_lock(&d->lock);
-	if (d->pooled)
-		s = d->pool[--d->pooled];
-	more = !s && d->sums_count < SUMS;
-	d->sums_count += more;
+	if (pool->pooled)
+		s = pool->sums[--pool->pooled];
+	more = !s && pool->count < SUMS;
+	pool->count += more;
 	pthread_mutex_unlock(&d->lock);
 	if (!more)
 		return s;
-	s = pasta_sums_new(config.reducers, 0);
+	s = pasta_sums_new(pool->reducers, 0);
 	if (!s) {
 		pthread_mutex_lock(&d->lock);
-		d->sums_count--;
+		pool->count--;
 		pthread_mutex_unlock(&d->lock);
 	}
 	return s;
 }
 
-static void sums_give(struct driver *d, struct pasta_sums *s)
+static void sums_give(struct driver *d, struct pool *pool, struct pasta_sums *s)
 {
+	if (!s)
+		return;
 	pasta_sums_clear(s);
 	pthread_mutex_lock(&d->lock);
-	d->pool[d->pooled++] = s;
+	pool->sums[pool->pooled++] = s;
 	pthread_mutex_unlock(&d->lock);
+}
+
+/* Under the launch's lock: where its threads' counts go; NULL: there is no memory. */
+static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
+{
+	struct pasta_sums **to = l->compared ? &l->host : &l->sums;
+
+	if (!*to)
+		*to = sums_take(l->driver, l->compared ? &l->driver->host_pool : &l->driver->pool);
+	return *to;
 }
 
 /* -- Threads. -- */
@@ -590,18 +637,16 @@ static bool leave(struct thread *t)
 {
 	uint64_t token = atomic_load(&t->token);
 	struct pasta_accesses_launch *l = &t->driver->launches[token % SLOTS];
-	bool drained;
+	struct pasta_sums *to;
 
 	if (token == NO_LAUNCH)
 		return true;
 	pthread_mutex_lock(&l->lock);
-	if (!l->sums)
-		l->sums = sums_take(t->driver);
-	drained = l->sums;
-	if (drained)
-		pasta_cpu_drain(t->cpu, l->sums);
+	to = threads_sums(l);
+	if (to)
+		pasta_cpu_drain(t->cpu, to);
 	pthread_mutex_unlock(&l->lock);
-	if (!drained)
+	if (!to)
 		return false;
 	if (t->filler.q)
 		pasta_filler_flush(&t->filler);
@@ -718,7 +763,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		return;
 	pthread_mutex_lock(&launch->lock);
 	if (!launch->sums)
-		launch->sums = sums_take(launch->driver);
+		launch->sums = sums_take(launch->driver, &launch->driver->pool);
 	if (launch->sums) {
 		to = row->key0 == PASTA_KEY_OTHER
 			     ? pasta_rows_other(&launch->sums->tables[reducer])
@@ -730,8 +775,10 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		added = true;
 	}
 	pthread_mutex_unlock(&launch->lock);
-	if (!added)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	if (added)
+		return;
+	pasta_accesses_partial(launch);
+	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 }
 
 void pasta_accesses_close(void)
@@ -740,6 +787,8 @@ void pasta_accesses_close(void)
 
 	if (d && d->raw)
 		pasta_rawwriter_close(d->raw);
+	if (d)
+		pasta_compare_tell(&d->compare);
 }
 
 /* -- When it is done. -- */
@@ -819,8 +868,9 @@ static void emit(struct driver *d, const struct pasta_accesses_launch *l)
 }
 
 /* Threads that counted for it last, and have nothing to count now. */
-static void gather(struct driver *d, uint64_t token)
+static void gather(struct driver *d, struct pasta_accesses_launch *l)
 {
+	uint64_t token = pasta_accesses_token(l);
 	struct pasta_sums none = {0};
 
 	for (struct thread *t = atomic_load(&d->threads); t; t = t->next) {
@@ -832,17 +882,31 @@ static void gather(struct driver *d, uint64_t token)
 			pasta_objects_unpin(t->version);
 			t->version = NULL;
 			atomic_store(&t->token, NO_LAUNCH);
+			pasta_accesses_partial(l);
 			pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 		}
 		pthread_mutex_unlock(&t->lock);
 	}
 }
 
+static void compare(struct driver *d, const struct pasta_accesses_launch *l, bool ran)
+{
+	if (!l->compared)
+		return;
+	if (!ran || atomic_load(&l->lost) || atomic_load(&l->partial))
+		pasta_compare_drop(&d->compare, ran);
+	else
+		pasta_compare_end(&d->compare, config.cpu.reducers, l->sums, l->host,
+				  l->kernel ? l->kernel : "(unknown)");
+}
+
 static void release(struct driver *d, struct pasta_accesses_launch *l)
 {
-	if (l->sums)
-		sums_give(d, l->sums);
-	l->sums = NULL;
+	sums_give(d, &d->pool, l->sums);
+	sums_give(d, &d->host_pool, l->host);
+	l->sums = l->host = NULL;
+	free(l->kernel);
+	l->kernel = NULL;
 	pasta_objects_unpin(l->version);
 	l->version = NULL;
 	atomic_store(&l->token, 0);
@@ -856,8 +920,9 @@ void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran)
 {
 	if (!is_live(launch))
 		return;
-	gather(launch->driver, pasta_accesses_token(launch));
+	gather(launch->driver, launch);
 	if (ran)
 		emit(launch->driver, launch);
+	compare(launch->driver, launch, ran);
 	release(launch->driver, launch);
 }

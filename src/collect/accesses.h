@@ -31,6 +31,8 @@ uint32_t pasta_accesses_page_shift(void);
 uint32_t pasta_accesses_blocks(void);
 /* Where devices can count for themselves: whether the host is to do it, from raw accesses. */
 bool pasta_accesses_on_host(void);
+/* Whether both are to do it, of the same launches, and be compared. */
+bool pasta_accesses_both(void);
 /* Whether raw accesses are rather lost than waited for. */
 bool pasta_accesses_lossy(void);
 
@@ -77,6 +79,12 @@ void *pasta_accesses_data(const struct pasta_accesses_launch *launch);
 /* The objects are those of now, for all threads that count for it: before any does. They are the
  * launch's, until it ends. NULL: no memory; and then they are as below. */
 const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *launch);
+/* Where both count: its rows are those that the device's handler adds, and what threads count is
+ * compared with them when it ends; before any does. kernel is copied. Where it is not called, rows
+ * are what threads count. */
+void pasta_accesses_compare(struct pasta_accesses_launch *launch, const char *kernel);
+/* What the device, or the host, counts of it is not all, or not the same: it is not compared. */
+void pasta_accesses_partial(struct pasta_accesses_launch *launch);
 /* A number of it, never 0, that stays its own until it ends, and the way back: NULL if it has
  * ended. For handlers whose kernels carry it as an argument. */
 uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch);
@@ -97,7 +105,7 @@ void pasta_accesses_renew(struct pasta_accesses_launch *launch);
  * most. */
 bool pasta_accesses_raw(void);
 void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta_access *access);
-/* Records of the launch, as a device wrote them: they are counted if on_host says so, and kept
+/* Records of the launch, as a device wrote them: they are counted if counts says so, and kept
  * where raw ones are wanted. group_size as above. Any thread; may wait as pasta_accesses_put. */
 void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
 			  size_t count, uint32_t group_size, bool counts);

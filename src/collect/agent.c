@@ -70,10 +70,10 @@ void pasta_agent_fail(int error, const char *what, const char *path)
 }
 
 /* Many processes may say the same, and one handler may say much: neither hides the others. */
-void pasta_agent_say(const char *handler, const char *what)
+static void put_note(const char *mark, const char *handler, const char *what)
 {
 	struct pasta_control *c = pasta_config.control;
-	uint64_t name = XXH3_64bits(handler, strlen(handler)) | 1;
+	uint64_t name = XXH3_64bits_withSeed(handler, strlen(handler), (uint64_t)*mark) | 1;
 	uint64_t who = name << 32 | (uint32_t)XXH3_64bits(what, strlen(what));
 	size_t i, said = 0;
 
@@ -81,14 +81,26 @@ void pasta_agent_say(const char *handler, const char *what)
 		uint64_t other = 0;
 
 		if (atomic_compare_exchange_strong(&c->notes[i].who, &other, who)) {
-			snprintf(c->notes[i].text, sizeof(c->notes[i].text), "%s: %s", handler,
-				 what);
+			snprintf(c->notes[i].text, sizeof(c->notes[i].text), "%s%s: %s", mark,
+				 handler, what);
 			return;
 		}
 		if (other == who)
 			return;
 		said += other >> 32 == who >> 32;
 	}
+}
+
+void pasta_agent_say(const char *handler, const char *what)
+{
+	put_note("", handler, what);
+}
+
+void pasta_agent_tell(const char *handler, const char *what)
+{
+	static const char news[] = {PASTA_CONTROL_NEWS, 0};
+
+	put_note(news, handler, what);
 }
 
 /* Counted where there is a ring file, and else on the page that all processes share. */

@@ -95,6 +95,8 @@ void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t er
 /* What a handler cannot do, and what to do about it: accelprof tells the user, once for all
  * processes; of what one handler says, the first two. */
 void pasta_agent_say(const char *handler, const char *what);
+/* Likewise what it has found out, and that is no trouble. */
+void pasta_agent_tell(const char *handler, const char *what);
 
 /* Records that belong together, made where the calling thread's events go: what pasta_emit would
  * copy one by one. What a signal handler emits between open and close is lost, and counted: so they

@@ -11,6 +11,7 @@
 #define PASTA_CONTROL_MAGIC 0x4c545243u /* "CRTL" */
 #define PASTA_CONTROL_SIZE 4096
 #define PASTA_CONTROL_NOTES 8
+#define PASTA_CONTROL_NEWS '=' /* a note that begins so is no trouble */
 
 /* The agent's environment; accelprof run sets it, children inherit it. */
 #define PASTA_ENV_AGENT "PASTA_AGENT" /* path of libpasta-agent.so: annotate.h loads it */

@@ -64,6 +64,19 @@ void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from)
 	add_row(pasta_rows_other(into), pasta_rows_other(from));
 }
 
+const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1)
+{
+	uint32_t i = pasta_rows_hash(key0, key1) & t->mask, tries;
+
+	for (tries = 0; t->rows && tries <= t->mask; tries++, i = (i + 1) & t->mask) {
+		if (t->rows[i].state == PASTA_ROW_EMPTY)
+			break;
+		if (t->rows[i].key0 == key0 && t->rows[i].key1 == key1)
+			return &t->rows[i];
+	}
+	return NULL;
+}
+
 static bool has(const struct pasta_sums *s, int reducer)
 {
 	return s->reducers >> reducer & 1;

@@ -21,6 +21,8 @@ void pasta_rows_free(struct pasta_rows *t);
 void pasta_rows_clear(struct pasta_rows *t);
 /* Add all rows of another table. */
 void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from);
+/* The row of a key; NULL: it has none, or there is no table. */
+const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1);
 
 struct pasta_sums {
 	uint32_t reducers; /* PASTA_REDUCE_BIT of those that have a table */

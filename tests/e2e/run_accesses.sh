@@ -22,6 +22,8 @@ is "blocks of launches" "$(told -t "$tool" --sample launches=5,blocks=1/2)" "PAS
 is "blocks, of all launches" "$(told -t "$tool" --all --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
 is "every block" "$(told -t "$tool" --sample blocks=1/1)" "PASTA_ACCESSES=0x22,launches=3"
 is "on the host" "$(told -t "$tool" --processor cpu --lossy)" "PASTA_ACCESSES=0x22,launches=3,host,lossy"
+is "on both" "$(told -t "$tool" --processor both)" "PASTA_ACCESSES=0x22,launches=3,both"
+is "on both, lossy" "$(told -t "$tool" --processor both --lossy)" "PASTA_ACCESSES=0x22,launches=3,both,lossy"
 is "on the device" "$(told -t "$tool" --processor gpu)" "PASTA_ACCESSES=0x22,launches=3"
 is "wherever" "$(told -t "$tool" --processor auto)" "PASTA_ACCESSES=0x22,launches=3"
 is "each access" "$(told -t mem_trace --lossy)" "PASTA_ACCESSES=0,launches=3,raw,lossy"
@@ -61,11 +63,15 @@ for sample in 3 launches=0 launches=many blocks=2 blocks=1/0 blocks=1/x blocks= 
 	refused "--sample is launches=K, from 1 on, or blocks=1/N, or both with a comma, not '$sample'" \
 		-t "$tool" --sample "$sample"
 done
-refused "--processor is gpu, cpu or auto, not 'tpu'" -t "$tool" --processor tpu
+refused "--processor is gpu, cpu, both or auto, not 'tpu'" -t "$tool" --processor tpu
 refused '--processor is for tools that count memory accesses' --processor cpu
 refused '--processor cpu cannot be: what these tools need only devices can count' \
 	-t block_divergence --processor cpu
 refused '--processor gpu cannot be: these tools have nothing counted' -t mem_trace --processor gpu
+for tools in mem_trace block_divergence mem_trace,block_divergence; do
+	refused '--processor both cannot be: these tools need nothing that the device and the host both count' \
+		-t $tools --processor both
+done
 refused '--lossy is for tools that count memory accesses' --lossy
 refused '--lossy is for single accesses: choose a tool that takes them' -t "$tool" --lossy
 refused '--all is for tools that count memory accesses, and none is chosen' -t regions --all
@@ -94,7 +100,7 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 fi
 
 # An agent that is told nonsense says so, and the program runs on.
-for what in PASTA_ACCESSES=x PASTA_ACCESSES=2,blocks=0 "PASTA_ACCESSES=2 PASTA_ACCESS_KERNEL=("; do
+for what in PASTA_ACCESSES=x PASTA_ACCESSES=2,blocks=0 PASTA_ACCESSES=2,host,both "PASTA_ACCESSES=2 PASTA_ACCESS_KERNEL=("; do
 	# shellcheck disable=SC2086 # words
 	"$ACCELPROF" run -t regions -o "nonsense$((n = ${n:-0} + 1))" -- env $what "$behave" region x 2>err
 	is "$what: status" $? 0

@@ -7,7 +7,7 @@ set -u
 programs=$BUILD/tests/programs
 dump=$BUILD/tests/dump
 unset CUDA_INJECTION64_PATH PASTA_CUDA_INJECTION CUDA_HOME CUDA_PATH PASTA_CUPTI PASTA_PATCHES
-unset FAKE_SANITIZER_FAIL FAKE_SANITIZER_HELD FAKE_SANITIZER_SHARED
+unset FAKE_SANITIZER_FAIL FAKE_SANITIZER_HELD FAKE_SANITIZER_SHARED FAKE_SANITIZER_WRONG
 export PASTA_SANITIZER=$programs/fake_sanitizer.so
 
 # An agent with patches beside it, which the fake does not read; and a driver.
@@ -222,6 +222,39 @@ exact faulttrace
 FAKE_SANITIZER_FAIL=sanitizerAllocHost=2 record unpinned 0 -t mem_trace --all -- windows 2
 why unpinned "other: there is no pinned memory for raw accesses
 window: there is no pinned memory for raw accesses"
+
+# -- Both at once, and compared --
+# same NAME LAUNCHES ROWS - all that it says is that there is no difference.
+same() {
+	is "$1: stderr" "$(cat "$1.err")" \
+		"accelprof: accesses: counted on the device and on the host: $2 launches, $3 rows, no difference"
+}
+record twice 0 --processor both -t hotness --all -- all 50
+exact twice
+launches twice "counted 200 sampled 0 filtered 0 refused 0"
+same twice 200 "$(grep -c '"kind":"access_sum"' twice.dump)"
+record twicesites 0 --processor both -t hotness,access_pattern,mem_trace --all -- windows 5
+exact twicesites
+same twicesites 6 "$(grep -c '"kind":"access_sum"' twicesites.dump)"
+is "twicesites: traced" "$(traced twicesites)" "$(traced trace)"
+record twicelong 0 --processor both -t access_pattern --all -- long 3
+same twicelong 6 "$(grep -c '"kind":"access_sum"' twicelong.dump)"
+record twicegraphs 0 --processor both -t hotness,access_pattern --all -- graphs 6
+exact twicegraphs
+same twicegraphs 6 "$(grep -c '"kind":"access_sum"' twicegraphs.dump)"
+record twiceblocks 0 --processor both -t block_divergence,hotness --all -- barriers 5
+same twiceblocks 5 "$(grep '"kind":"access_sum"' twiceblocks.dump | grep -Ec '"reducer":[12][,}]')"
+# Who goes without a word has none.
+record twiceleave 0 --processor both -t hotness --all -- _exit 5
+exact twiceleave
+clean twiceleave
+# What is told is the device's; the first difference is named.
+FAKE_SANITIZER_WRONG=1 record wrong 0 --processor both -t hotness --all -- windows 5
+lines "wrong" wrong.err 1
+has "wrong" wrong.err "^accelprof: accesses differ: 6 of 6 launches, 6 of [1-9][0-9]* rows; (window|other), by object 0x[0-9a-f]+ 0: loads, stores, bytes, extra are 111 0 560 0 on the device, 110 0 560 0 on the host\$"
+# What never ended, and what is behind it, is not compared.
+record twicestuck 0 --processor both -t hotness --all -- stuck
+has "twicestuck" twicestuck.err 'on the host: 0 launches, 0 rows; not compared, for not all was counted: 4$'
 
 # -- Sampling: a module is patched when it is to be counted, and not for ever --
 record windows 0 -t hotness -- windows 300

@@ -140,14 +140,15 @@ static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a
 		c[PASTA_GPU_CROSS] += a->times;
 }
 
-static void count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
-		      const struct fake_access *a)
+/* Its row; NULL: the table is not wanted. */
+static struct pasta_gpu_row *count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
+				       const struct fake_access *a)
 {
 	struct pasta_gpu_row *row = NULL;
 	uint32_t n = t->count < t->max ? t->count : t->max;
 
 	if (!t->index)
-		return;
+		return NULL;
 	for (uint32_t i = 0; i < n && !row; i++)
 		if (t->rows[i].key0 == key0 && t->rows[i].key1 == key1)
 			row = &t->rows[i];
@@ -162,6 +163,21 @@ static void count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 	row->loads += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
 	row->stores += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
 	row->bytes += a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);
+	return row;
+}
+
+/* Of so many threads, which all access the same. */
+static void count_request(struct pasta_gpu_launch *l, const struct fake_access *a, uint32_t count,
+			  uint32_t lanes)
+{
+	struct fake_access one = {a->pc, a->addr, 1, count * a->size, a->kind};
+	struct pasta_gpu_row *row = count_row(&l->tables[PASTA_REDUCE_COALESCE], a->pc, 0, &one);
+
+	if (row)
+		row->extra += (a->addr + a->size - 1) / PASTA_SECTOR - a->addr / PASTA_SECTOR + 1;
+	row = count_row(&l->tables[PASTA_REDUCE_DIVERGE], a->pc, count, &one);
+	if (row)
+		row->extra += lanes;
 }
 
 /* As gpu_raw.cuh has it. False: there is no room. */
@@ -221,18 +237,21 @@ static void put_request(const struct pasta_gpu_launch *l, const struct fake_acce
 }
 
 /* Thread after thread, block after block, a warp at a time. */
-static void put_raw(const struct pasta_gpu_launch *l, const struct fake_kernel *k,
-		    const struct fake_access *a)
+static void each_request(struct pasta_gpu_launch *l, const struct fake_kernel *k,
+			 const struct fake_access *a)
 {
 	uint64_t threads = (uint64_t)k->grid * k->block, i = 0;
 
-	while (l->raw && i < a->times) {
+	while (i < a->times) {
 		uint64_t at = i % threads, left = a->times - i;
 		uint32_t thread = (uint32_t)(at % k->block), count = k->block - thread;
+		uint32_t lanes = k->block - thread / 32 * 32;
 
 		count = count < 32 - thread % 32 ? count : 32 - thread % 32;
 		count = left < count ? (uint32_t)left : count;
-		put_request(l, a, (uint32_t)(at / k->block), thread, count);
+		count_request(l, a, count, lanes < 32 ? lanes : 32);
+		if (l->raw)
+			put_request(l, a, (uint32_t)(at / k->block), thread, count);
 		i += count;
 	}
 }
@@ -267,8 +286,10 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, a->kind, a);
 		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a), a);
 		count_row(&l->tables[PASTA_REDUCE_OWN], a->pc, 0, a);
-		put_raw(l, k, a);
+		each_request(l, k, a);
 	}
+	if (getenv("FAKE_SANITIZER_WRONG") && l->reducers & PASTA_REDUCE_BIT(OBJECT))
+		l->counts[PASTA_GPU_LOADS]++;
 	for (uint32_t i = 0; l->blocks.begin && i < k->grid && i < l->blocks.max; i++) {
 		l->blocks.begin[i] = 1000;
 		l->blocks.end[i] = 1100 + i;

@@ -8,6 +8,7 @@
  *	FAKE_SANITIZER_HELD	while a launch begins, no other thread's calls come back
  *	FAKE_SANITIZER_SHARED	contexts are told of all memory of their device, and of its end when
  *				they go themselves
+ *	FAKE_SANITIZER_WRONG	patches count one load of the first object that there is not
  */
 #ifndef FAKE_SANITIZER_H
 #define FAKE_SANITIZER_H

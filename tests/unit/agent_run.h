@@ -3,6 +3,7 @@
 #define PASTA_TESTS_AGENT_RUN_H
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,6 +45,19 @@ static int remove_run(void **state)
 	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", run_dir);
 	return system(command);
+}
+
+__attribute__((unused)) static void make_control(void)
+{
+	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC, .size = PASTA_CONTROL_SIZE};
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/control", run_dir);
+	fd = open(path, O_RDWR | O_CREAT, 0666);
+	assert_int_equal(ftruncate(fd, PASTA_CONTROL_SIZE), 0);
+	assert_int_equal(pwrite(fd, &control, sizeof(control), 0), sizeof(control));
+	close(fd);
 }
 
 /* Run the body in a child that attaches to the run; its wait status. */

@@ -836,6 +836,133 @@ static void workers_of_a_device_count_as_one_thread_does(void **state)
 	}
 }
 
+/* -- Counted by a device and by the host. -- */
+
+static uint64_t device_adds; /* loads, to the first row */
+static bool device_forgets, host_loses, device_is_full;
+
+/* As many launches as there are turns; the device's rows are what the host counts, but for what is
+ * above, in the last turn. */
+static void count_twice(void)
+{
+	struct pasta_access a = {.size = 4, .kind = PASTA_ACCESS_LOAD, .site = 7};
+	struct pasta_row row = {.loads = 2, .bytes = 8};
+
+	must(pasta_accesses_both() && !pasta_accesses_on_host());
+	a.addr = BASE + 8;
+	row.key0 = pasta_accesses_object(1, BASE, PAGE, 0, 0);
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct pasta_accesses_launch *l = pasta_accesses_begin(i, 0, 1, NULL);
+
+		must(l);
+		pasta_accesses_compare(l, "kernel");
+		row.loads = 2 + (i == 3 ? device_adds : 0);
+		if (i < 3 || !device_forgets)
+			pasta_accesses_add(l, PASTA_REDUCE_OBJECT, &row);
+		if (i == 3 && device_is_full)
+			pasta_accesses_add(l, PASTA_REDUCE_OBJECT,
+					   &(struct pasta_row){.key0 = PASTA_KEY_OTHER,
+							       .loads = 1});
+		pasta_accesses_batch(l, &a, 1, GROUP, true);
+		pasta_accesses_batch(l, &a, 1, GROUP, true);
+		if (i == 3 && host_loses)
+			pasta_accesses_lost(l, 1);
+		pasta_accesses_end(l, true);
+	}
+	pasta_agent_close();
+}
+
+static void wrong_in_nothing(void)
+{
+	device_adds = 0;
+	device_forgets = host_loses = device_is_full = false;
+}
+
+/* What the child tells of its launches. */
+static void expect_told(const char *text)
+{
+	struct pasta_run_health health;
+
+	make_control();
+	want_accesses("0x2,both", NULL, NULL);
+	assert_int_equal(in_child(count_twice), 0);
+	assert_true(pasta_run_health(run_dir, &health));
+	assert_string_equal(health.notes[0], text);
+	assert_string_equal(health.notes[1], "");
+	wrong_in_nothing();
+}
+
+#define TOLD "=accesses: counted on the device and on the host: "
+
+static void rows_that_a_device_and_the_host_share_are_told_as_equal(void **state)
+{
+	expect_told(TOLD "3 launches, 3 rows, no difference");
+	read_run();
+	assert_int_equal(got_count, 3);
+	for (size_t i = 0; i < got_count; i++)
+		assert_int_equal(got[i].loads, 2);
+}
+
+static void a_row_that_differs_is_told_and_the_devices_is_kept(void **state)
+{
+	device_adds = 1;
+	expect_told("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
+		    "0x10 0: loads, stores, bytes, extra are 3 0 8 0 on the device, 2 0 8 0 on the "
+		    "host");
+	read_run();
+	assert_int_equal(got_count, 3);
+	assert_int_equal(got[2].loads, 3);
+}
+
+static void a_row_that_only_the_host_has_is_told(void **state)
+{
+	device_forgets = true;
+	expect_told("=accesses differ: 1 of 3 launches, 1 of 3 rows; kernel, by object "
+		    "0x10 0: loads, stores, bytes, extra are 0 0 0 0 on the device, 2 0 8 0 on the "
+		    "host");
+	read_run();
+	assert_int_equal(got_count, 2);
+}
+
+static void what_is_lost_or_had_no_room_is_not_compared(void **state)
+{
+	host_loses = true;
+	device_adds = 5;
+	expect_told(TOLD "2 launches, 2 rows, no difference; not compared, for not all was "
+			 "counted: 1");
+	assert_int_equal(remove_run(state), 0);
+	assert_int_equal(make_run(state), 0);
+	device_is_full = true;
+	device_adds = 5;
+	expect_told(TOLD "2 launches, 2 rows, no difference; not compared, for not all was "
+			 "counted: 1");
+}
+
+static void count_on_threads(void)
+{
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1, NULL);
+	struct pasta_access a = {.addr = BASE, .size = 4, .kind = PASTA_ACCESS_LOAD};
+
+	must(l);
+	pasta_accesses_batch(l, &a, 1, GROUP, true);
+	pasta_accesses_end(l, true);
+	pasta_agent_close();
+}
+
+static void where_no_device_counts_the_hosts_rows_are_kept(void **state)
+{
+	struct pasta_run_health health;
+
+	make_control();
+	want_accesses("0x2,both", NULL, NULL);
+	assert_int_equal(in_child(count_on_threads), 0);
+	read_run();
+	assert_int_equal(got_count, 1);
+	assert_int_equal(got[0].loads, 1);
+	assert_true(pasta_run_health(run_dir, &health));
+	assert_string_equal(health.notes[0], "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -847,6 +974,11 @@ int main(void)
 		CASE(a_counted_launch_says_how_many_of_its_blocks_are),
 		CASE(kernels_are_chosen_as_reports_choose_them),
 		CASE(workers_of_a_device_count_as_one_thread_does),
+		CASE(rows_that_a_device_and_the_host_share_are_told_as_equal),
+		CASE(a_row_that_differs_is_told_and_the_devices_is_kept),
+		CASE(a_row_that_only_the_host_has_is_told),
+		CASE(what_is_lost_or_had_no_room_is_not_compared),
+		CASE(where_no_device_counts_the_hosts_rows_are_kept),
 		CASE(shapes_that_find_no_room_are_sampled_out),
 		CASE(one_that_could_not_be_counted_leaves_its_turn),
 		CASE(what_is_malformed_turns_accesses_off),

@@ -553,19 +553,6 @@ static void a_program_that_closes_our_files_keeps_its_own_and_the_events(void **
 	assert_int_equal(t.account.dropped, 0);
 }
 
-static void make_control(void)
-{
-	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC, .size = PASTA_CONTROL_SIZE};
-	char path[160];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/control", run_dir);
-	fd = open(path, O_RDWR | O_CREAT, 0666);
-	assert_int_equal(ftruncate(fd, PASTA_CONTROL_SIZE), 0);
-	assert_int_equal(pwrite(fd, &control, sizeof(control), 0), sizeof(control));
-	close(fd);
-}
-
 static void say_much(void)
 {
 	char text[300];
@@ -578,6 +565,7 @@ static void say_much(void)
 	}
 	pasta_agent_say("python", "no modules");
 	pasta_agent_say("torch", "no compiler");
+	pasta_agent_tell("cupti", "all is well");
 }
 
 static void what_one_handler_says_is_told_once_and_hides_no_other(void **state)
@@ -597,7 +585,8 @@ static void what_one_handler_says_is_told_once_and_hides_no_other(void **state)
 	assert_memory_equal(health.notes[2], "cupti: 1: 000", 13);
 	assert_string_equal(health.notes[3], "python: no modules");
 	assert_string_equal(health.notes[4], "torch: no compiler");
-	assert_string_equal(health.notes[5], "");
+	assert_string_equal(health.notes[5], "=cupti: all is well");
+	assert_string_equal(health.notes[6], "");
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, make_run, remove_run)

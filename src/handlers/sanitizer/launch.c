@@ -73,14 +73,21 @@ static void name_slot(struct san_slot *s, const struct work *w)
 	s->pc = learn_code(w, w->module);
 }
 
+static uint32_t threads_of(const struct work *w)
+{
+	const uint32_t *block = w->data->block;
+
+	return block[0] * block[1] * block[2];
+}
+
 static const char *hand_over(const struct work *w, struct san_slot *s,
 			     const struct pasta_version *version)
 {
-	const uint32_t *block = w->data->block;
 	const char *why;
 
 	name_slot(s, w);
-	why = san_ring_begin(s, block[0] * block[1] * block[2]);
+	s->threads = threads_of(w);
+	why = san_ring_begin(s, s->threads);
 	if (!why && (san_slot_fill(s, version, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
@@ -130,6 +137,7 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 	if (!s)
 		return why;
 	s->launch = launch;
+	pasta_accesses_compare(launch, w->kernel);
 	tell_tensors(w, version, launch);
 	san_coverage(w->module, w->data->function, w->symbol);
 	why = hand_over(w, s, version);
@@ -304,6 +312,9 @@ static void go_on(const struct work *w)
 	}
 	if (san_module_count(w->module)) /* it is counted from the next time on, perhaps */
 		pasta_accesses_lost(in_graph.slot->launch, 1);
+	/* From raw accesses alone nobody knows how many threads its warps have. */
+	if (threads_of(w) != in_graph.slot->threads)
+		pasta_accesses_partial(in_graph.slot->launch);
 	learn_code(w, in_graph.slot->module);
 	san_coverage(w->module, w->data->function, w->symbol);
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,

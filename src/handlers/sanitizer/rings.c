@@ -18,9 +18,15 @@ enum { HALF = 1 << 18, FLUSH_MS = 2000, FLUSHES = 5, ABANDON_MS = 500 };
 static _Thread_local const struct san_slot *beginning;
 static _Thread_local const struct pasta_gpu_raw *told;
 
+/* Instead of devices, or beside them. */
+static bool host_counts(void)
+{
+	return pasta_accesses_on_host() || pasta_accesses_both();
+}
+
 bool san_ring_wanted(void)
 {
-	return pasta_accesses_raw() || pasta_accesses_on_host();
+	return pasta_accesses_raw() || host_counts();
 }
 
 /* -- What raw.c asks for -- */
@@ -43,6 +49,7 @@ static int rewind_device(void *ctx)
 		return -EIO;
 	pthread_mutex_lock(&san.lock);
 	ring->first = beginning;
+	ring->lost = 0;
 	pthread_mutex_unlock(&san.lock);
 	return 0;
 }
@@ -73,7 +80,7 @@ static const char *make_parts(struct san_ring *ring, void *context)
 {
 	size_t size = (size_t)2 * HALF * sizeof(*ring->records);
 	struct pasta_raw_config config = {
-		.half = HALF, .counts = pasta_accesses_on_host(), .siteless = !wants_sites()};
+		.half = HALF, .counts = host_counts(), .siteless = !wants_sites()};
 	struct pasta_raw_ops own = ops;
 	struct pasta_err err = {0};
 
@@ -158,6 +165,9 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
 		return "too many launches of its context are under way";
+	pthread_mutex_lock(&san.lock);
+	s->lost = ring->lost;
+	pthread_mutex_unlock(&san.lock);
 	/* Another one may have set it up anew meanwhile. */
 	why = enter(ring, s);
 	s->image.raw = ring->device;
@@ -203,6 +213,16 @@ static void is_ready(struct san_ring *ring, const struct san_slot *s)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* Of launches that lose accesses at the same time, one is told all of them. */
+static void know_lost(struct san_ring *ring, const struct san_slot *s, uint64_t lost)
+{
+	if (lost != s->lost)
+		pasta_accesses_partial(s->launch);
+	pthread_mutex_lock(&san.lock);
+	ring->lost = lost;
+	pthread_mutex_unlock(&san.lock);
+}
+
 bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 {
 	struct san_ring *ring = &s->context->ring;
@@ -211,6 +231,7 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 		return true;
 	if (read) {
 		is_ready(ring, s);
+		know_lost(ring, s, read->lost);
 		told = read;
 		for (int i = 0; i < FLUSHES; i++)
 			if (!pasta_raw_flush(ring->raw, s->number, FLUSH_MS))

@@ -75,6 +75,7 @@ struct san_ring {
 	const char *trouble;	      /* why it is not, or is used no more; static */
 	const struct san_slot *first; /* it is set up before this one, on its stream; NULL: it is
 					 set up */
+	uint64_t lost;		      /* accesses, as the device had it when it was last read */
 };
 
 struct san_context {
@@ -130,19 +131,22 @@ struct san_slot {
 	struct san_module *module;
 	struct san_slot *next, *next_under_way;
 	struct pasta_accesses_launch *launch;
-	uint64_t pc;	 /* where its function is; 0: that is not known */
-	uint64_t blocks; /* of its grid; 0: it is a graph's */
-	uint32_t number; /* in raw accesses; 0: there are none */
-	void *handle;	 /* of the stream to wait for */
-	bool busy;	 /* it is a launch's */
-	bool synced;	 /* which is through */
-	bool done;	 /* and told, or given up */
+	uint64_t pc;	  /* where its function is; 0: that is not known */
+	uint64_t blocks;  /* of its grid; 0: it is a graph's */
+	uint32_t threads; /* of a block; of a graph, its first kernel's */
+	uint32_t number;  /* in raw accesses; 0: there are none */
+	uint64_t lost;	  /* of them, before it began */
+	void *handle;	  /* of the stream to wait for */
+	bool busy;	  /* it is a launch's */
+	bool synced;	  /* which is through */
+	bool done;	  /* and told, or given up */
 	uint32_t lane;
 	uint32_t readers; /* who may still look at it: the queue is one */
 	char *memory;
 	size_t size, zero, counts; /* where what is to be zero begins, and the counters */
 	uint32_t room;		   /* for places */
 	uint32_t sent;		   /* places that are on the device: those of version */
+	bool cut;		   /* that has more of them */
 	uint64_t version;
 	struct pasta_place *places;
 	struct pasta_gpu_launch image;

@@ -238,7 +238,8 @@ int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void 
 
 	if (s->version != number) {
 		count = pasta_version_places(version, s->places, s->room);
-		if (count > s->room)
+		s->cut = count > s->room;
+		if (s->cut)
 			say_too_many();
 		s->sent = count < s->room ? (uint32_t)count : s->room;
 		s->version = 0;
@@ -246,6 +247,8 @@ int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void 
 		if (r == SAN_OK)
 			s->version = number;
 	}
+	if (s->cut)
+		pasta_accesses_partial(s->launch);
 	s->image.count = s->sent;
 	zero = s->counts - s->zero + bytes_of_counts(&s->image, s->sent);
 	if (r == SAN_OK)

@@ -1,0 +1,163 @@
+/* compare.c - what a device and the host have counted of the same launches, row by row. */
+#include "collect/compare.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "collect/agent.h"
+
+/* One launch. */
+struct pair {
+	struct pasta_compare *all;
+	const char *kernel;
+	uint64_t rows, wrong;
+};
+
+static const struct pasta_sums none;
+
+static const char *name_of(enum pasta_reducer reducer)
+{
+	static const char *const names[] = {
+		[PASTA_REDUCE_OBJECT] = "object",
+		[PASTA_REDUCE_PAGE] = "page",
+		[PASTA_REDUCE_SITE] = "site",
+		[PASTA_REDUCE_SITE_OBJECT] = "site and object",
+		[PASTA_REDUCE_COALESCE] = "requests",
+		[PASTA_REDUCE_DIVERGE] = "divergence",
+	};
+
+	return reducer <= PASTA_REDUCE_DIVERGE ? names[reducer] : "(unknown)";
+}
+
+static bool is_zero(const struct pasta_row *row)
+{
+	return !(row->loads | row->stores | row->bytes | row->extra);
+}
+
+static bool is_full(const struct pasta_sums *s, int reducer)
+{
+	return s->tables[reducer].rows && !is_zero(pasta_rows_other(&s->tables[reducer]));
+}
+
+static bool has_all(const struct pasta_sums *s, uint32_t reducers)
+{
+	for (int i = 1; i < PASTA_REDUCERS; i++)
+		if (reducers >> i & 1 && is_full(s, i))
+			return false;
+	return true;
+}
+
+/* Under the lock. */
+static void keep_first(struct pair *p, enum pasta_reducer reducer, const struct pasta_row *device,
+		       const struct pasta_row *host)
+{
+	const struct pasta_row *keys = is_zero(device) ? host : device;
+	char *text = p->all->first;
+
+	if (*text)
+		return;
+	snprintf(text, sizeof(p->all->first),
+		 "%.40s, by %s %#" PRIx64 " %#" PRIx64 ": loads, stores, bytes, extra are %" PRIu64
+		 " %" PRIu64 " %" PRIu64 " %" PRIu64 " on the device, %" PRIu64 " %" PRIu64
+		 " %" PRIu64 " %" PRIu64 " on the host",
+		 p->kernel, name_of(reducer), keys->key0, keys->key1, device->loads, device->stores,
+		 device->bytes, device->extra, host->loads, host->stores, host->bytes, host->extra);
+}
+
+static void compare_rows(struct pair *p, enum pasta_reducer reducer, const struct pasta_row *device,
+			 const struct pasta_row *host)
+{
+	static const struct pasta_row zeros;
+
+	device = device ? device : &zeros;
+	host = host ? host : &zeros;
+	if (is_zero(device) && is_zero(host))
+		return;
+	p->rows++;
+	if (device->loads == host->loads && device->stores == host->stores &&
+	    device->bytes == host->bytes && device->extra == host->extra)
+		return;
+	p->wrong++;
+	keep_first(p, reducer, device, host);
+}
+
+static void compare_tables(struct pair *p, enum pasta_reducer reducer,
+			   const struct pasta_rows *device, const struct pasta_rows *host)
+{
+	const struct pasta_row *row;
+
+	for (uint32_t i = 0; i < device->count; i++) {
+		row = &device->rows[device->used[i]];
+		compare_rows(p, reducer, row, pasta_rows_find(host, row->key0, row->key1));
+	}
+	for (uint32_t i = 0; i < host->count; i++) {
+		row = &host->rows[host->used[i]];
+		if (!pasta_rows_find(device, row->key0, row->key1))
+			compare_rows(p, reducer, NULL, row);
+	}
+}
+
+void pasta_compare_begin(struct pasta_compare *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->open++;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void pasta_compare_drop(struct pasta_compare *c, bool ran)
+{
+	pthread_mutex_lock(&c->lock);
+	c->open--;
+	c->left_out += ran;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct pasta_sums *device,
+		       const struct pasta_sums *host, const char *kernel)
+{
+	struct pair p = {.all = c, .kernel = kernel};
+
+	device = device ? device : &none;
+	host = host ? host : &none;
+	if (!has_all(device, reducers) || !has_all(host, reducers)) {
+		pasta_compare_drop(c, true);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	for (int i = 1; i < PASTA_REDUCERS; i++)
+		if (reducers >> i & 1)
+			compare_tables(&p, (enum pasta_reducer)i, &device->tables[i],
+				       &host->tables[i]);
+	c->open--;
+	c->launches++;
+	c->rows += p.rows;
+	c->unlike += p.wrong != 0;
+	c->wrong += p.wrong;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* A difference has a name of its own: what many processes agree on does not hide it. */
+void pasta_compare_tell(struct pasta_compare *c)
+{
+	char text[320], rest[80] = "";
+	uint64_t left_out;
+
+	pthread_mutex_lock(&c->lock);
+	left_out = c->left_out + c->open;
+	if (left_out)
+		snprintf(rest, sizeof(rest), "; not compared, for not all was counted: %" PRIu64,
+			 left_out);
+	if (c->wrong)
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " of %" PRIu64 " launches, %" PRIu64 " of %" PRIu64
+			 " rows; %s%s",
+			 c->unlike, c->launches, c->wrong, c->rows, c->first, rest);
+	else
+		snprintf(text, sizeof(text),
+			 "counted on the device and on the host: %" PRIu64 " launches, %" PRIu64
+			 " rows%s%s",
+			 c->launches, c->rows, c->launches ? ", no difference" : "", rest);
+	if (c->launches || left_out)
+		pasta_agent_tell(c->wrong ? "accesses differ" : "accesses", text);
+	pthread_mutex_unlock(&c->lock);
+}
