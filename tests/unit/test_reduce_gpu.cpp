@@ -40,7 +40,7 @@ void kernel_run(const struct job *job)
 
 int main()
 {
-	int failed = run_cases(60, 6);
+	int failed = run_cases(WARP_STEPS(60), 6);
 
 	while (memory_count)
 		free(memories[--memory_count]);
