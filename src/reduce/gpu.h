@@ -42,18 +42,14 @@ struct pasta_gpu_row {
 	uint64_t loads, stores, bytes, extra;
 };
 
-/*
- * Rows are taken one after the other, and found by an index of open addressing: mask + 1 of
+/* Rows are taken one after the other, and found by an index of open addressing: mask + 1 of
  *   uint32_t		     0: empty; UINT32_MAX: being made; a row's number + 1
  *   struct pasta_gpu_slot   of PASTA_REDUCE_PAGE, which has one key
- * Neighbouring pages are accessed at the same time, and neighbouring rows get into each other's
- * way: those of pages are scattered, and the first n lie among the first PASTA_GPU_SCATTERED(n).
  */
 struct pasta_gpu_slot {
 	uint64_t key;	 /* 0: empty; it stays once it is there */
 	uint64_t number; /* 0: its row is being made; the row's + 1 */
 };
-#define PASTA_GPU_SCATTERED(n) ((n) < 2 ? (n) : UINT32_C(1) << (32 - __builtin_clz((n)-1)))
 struct pasta_gpu_table {
 	void *index;
 	struct pasta_gpu_row *rows; /* max + 1: the last is of what had no room */

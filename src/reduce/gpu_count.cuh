@@ -353,26 +353,15 @@ INLINE uint64_t sectors_of(const struct access *a)
 
 /* -- Pages -- */
 
-/* Where the n-th row lies. All between a power of two and the next are there when all of them are,
- * and none is beside the one before. */
-INLINE uint32_t scattered(uint32_t n)
-{
-	uint32_t bits = 31 - (uint32_t)__clz((int)(n | 1));
-
-	return n < 2 ? n : 1u << bits | __brev(n) >> (32 - bits);
-}
-
 INLINE struct pasta_gpu_row *make_page(struct pasta_gpu_table *t, struct pasta_gpu_slot *slot,
 				       uint64_t page)
 {
 	uint32_t number = atomicAdd(&t->count, 1u);
 
-	if (number >= t->max) {
+	if (number >= t->max)
 		number = t->max;
-	} else {
-		number = scattered(number);
+	else
 		global(t->rows)[number].key0 = page;
-	}
 	*(volatile uint64_t *)&slot->number = number + 1;
 	return global(t->rows) + number;
 }

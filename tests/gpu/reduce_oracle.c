@@ -150,8 +150,6 @@ static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l,
 	const struct pasta_gpu_table *t = &l->tables[reducer];
 	uint32_t rows = t->count < t->max ? t->count : t->max;
 
-	if (reducer == PASTA_REDUCE_PAGE)
-		rows = PASTA_GPU_SCATTERED(rows);
 	for (uint32_t i = 0; i <= rows; i++) {
 		const struct pasta_gpu_row *row = &t->rows[i < rows ? i : t->max];
 		uint64_t key0 = reducer == PASTA_REDUCE_PAGE ? row->key0 : row->key0 - l->base;

@@ -35,8 +35,6 @@ static bool get_rows(const struct san_slot *s, struct san_reading *r, uint32_t i
 
 	if (!t->index)
 		return true;
-	if (i == PASTA_REDUCE_PAGE)
-		n = PASTA_GPU_SCATTERED(n);
 	if (!get(&r->rows[i], t->rows, (n + 1) * sizeof(*t->rows), s, result))
 		return false;
 	r->count[i] = n;

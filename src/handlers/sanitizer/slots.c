@@ -17,8 +17,6 @@ enum { ALIGN = 256 };
 /* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
 #define CHUNK ((size_t)32 << 10)
 
-_Static_assert(PASTA_GPU_SCATTERED(MANY_ROWS) == MANY_ROWS, "scattered rows fill their table");
-
 #define TABLES                                                                                     \
 	(PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |         \
 	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE) | PASTA_REDUCE_BIT(OWN) |          \

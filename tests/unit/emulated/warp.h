@@ -72,20 +72,6 @@ static inline uint32_t __popc(uint32_t n)
 	return (uint32_t)__builtin_popcount(n);
 }
 
-static inline int __clz(int n)
-{
-	return n ? __builtin_clz((uint32_t)n) : 32;
-}
-
-static inline uint32_t __brev(uint32_t n)
-{
-	uint32_t reversed = 0;
-
-	for (int i = 0; i < 32; i++)
-		reversed |= (n >> i & 1) << (31 - i);
-	return reversed;
-}
-
 static inline int __ffs(int n)
 {
 	return __builtin_ffs(n);
