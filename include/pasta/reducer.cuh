@@ -336,10 +336,10 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	PASTA_OWN_LOCAL(prefix)                                                                    \
 	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_ALL)
 
-static_assert(PASTA_GPU_LAYOUT == 2, "the layout is in the names below");
+static_assert(PASTA_GPU_LAYOUT == 3, "the layout is in the names below");
 #define PASTA_REDUCER(keys, spaces)                                                                \
 	static_assert(pasta_gpu::KEYS_##keys, "keys are SITES or KEYS");                           \
-	PASTA_OWN_OF_##spaces(pasta_own_##keys##_2_) PASTA_REDUCER_INLINE void pasta_reducer_body( \
+	PASTA_OWN_OF_##spaces(pasta_own_##keys##_3_) PASTA_REDUCER_INLINE void pasta_reducer_body( \
 		const struct pasta_reducer_access *a)
 
 #endif

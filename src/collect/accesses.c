@@ -843,9 +843,10 @@ static void tell_lost(const struct rows *r, uint64_t lost)
 }
 
 /* One launch after the other: in the port, times do not go back. */
-static void emit(struct driver *d, const struct pasta_accesses_launch *l)
+static void emit(struct driver *d, const struct pasta_accesses_launch *l, pasta_accesses_rest each,
+		 void *arg)
 {
-	bool wanted = l->sums && pasta_agent_wants(PASTA_ACCESS_SUM);
+	bool wanted = (l->sums || each) && pasta_agent_wants(PASTA_ACCESS_SUM);
 	uint64_t lost = atomic_load(&l->lost);
 	struct rows r = {.launch = l};
 	int error = 0;
@@ -857,8 +858,10 @@ static void emit(struct driver *d, const struct pasta_accesses_launch *l)
 		d->port = pasta_port_open(PASTA_CLOCK_RAW);
 	r.port = d->port;
 	r.time = pasta_now();
-	if (wanted)
+	if (wanted && l->sums)
 		error = pasta_sums_each(l->sums, add_row, &r);
+	if (wanted && each && !error)
+		error = each(arg, add_row, &r);
 	send(&r);
 	if (lost)
 		tell_lost(&r, lost);
@@ -916,13 +919,24 @@ static void release(struct driver *d, struct pasta_accesses_launch *l)
 	pthread_mutex_unlock(&d->lock);
 }
 
-void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran)
+static void end(struct pasta_accesses_launch *launch, bool ran, pasta_accesses_rest each, void *arg)
 {
 	if (!is_live(launch))
 		return;
 	gather(launch->driver, launch);
 	if (ran)
-		emit(launch->driver, launch);
+		emit(launch->driver, launch, each, arg);
 	compare(launch->driver, launch, ran);
 	release(launch->driver, launch);
+}
+
+void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran)
+{
+	end(launch, ran, NULL, NULL);
+}
+
+void pasta_accesses_end_with(struct pasta_accesses_launch *launch, pasta_accesses_rest each,
+			     void *arg)
+{
+	end(launch, true, each, arg);
 }

@@ -20,8 +20,8 @@ enum variant {
 enum { FLAG_READ = 1, FLAG_WRITE = 2, FLAG_PREFETCH = 8 };
 
 enum {
-	BY_PLACE =
-		PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT),
+	BY_PLACE = PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) |
+		   PASTA_REDUCE_BIT(SITE_OBJECT),
 	BULK = 16, /* bytes */
 };
 static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "a flag is a kind");
@@ -61,8 +61,8 @@ INLINE void count_by_mask(const struct access *a)
 		put_raw(a, global(l->raw));
 }
 
-/* The common case by itself, so that it needs few registers. */
-INLINE void count_object(const struct access *a)
+/* The common case by itself, so that it needs few registers. Returns this lane's place. */
+INLINE uint32_t count_object(const struct access *a)
 {
 	bool apart = a->space >= PASTA_SPACE_LOCAL;
 	uint32_t place = apart ? PASTA_GPU_SPACE(a->launch->count, a->space) : *hint_of(a);
@@ -76,7 +76,9 @@ INLINE void count_object(const struct access *a)
 		struct whereabouts w = look_around(&b);
 
 		count_places(&b, &w);
+		place = w.place;
 	}
+	return place;
 }
 
 INLINE void count_alone(const struct access *a)
@@ -102,9 +104,10 @@ INLINE void count(enum variant variant, const struct access *a)
 	} else if (variant == VARIANT_object) {
 		count_object(a);
 	} else if (variant == VARIANT_page) {
-		count_object(a);
+		uint32_t place = count_object(a);
+
 		if (a->space < PASTA_SPACE_LOCAL)
-			count_page(a);
+			count_page(a, place);
 	} else if (variant == VARIANT_raw) {
 		put_raw(a, global(a->launch->raw));
 	} else {
@@ -152,9 +155,9 @@ INLINE bool is_counted(enum variant variant, const struct pasta_gpu_launch *l, u
 INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_t pc, uint32_t size,
 		 const struct side *first, const struct side *second)
 {
-	bool is_short = variant != VARIANT_all && variant != VARIANT_page && variant != VARIANT_raw;
+	bool is_short = variant != VARIANT_all && variant != VARIANT_raw;
 
-	/* The code is long: once for both. It is short by object, and shorter for a given side. */
+	/* The code is long: once for both. Others count one side at most, which is known here. */
 #pragma unroll 1
 	for (uint32_t i = 0; !is_short && i < 2; i++) {
 		struct access a = {l,

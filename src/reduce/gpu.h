@@ -42,19 +42,31 @@ struct pasta_gpu_row {
 	uint64_t loads, stores, bytes, extra;
 };
 
-/* Rows are taken one after the other, and found by an index of open addressing: mask + 1 of
- *   uint32_t		     0: empty; UINT32_MAX: being made; a row's number + 1
- *   struct pasta_gpu_slot   of PASTA_REDUCE_PAGE, which has one key
- */
-struct pasta_gpu_slot {
-	uint64_t key;	 /* 0: empty; it stays once it is there */
-	uint64_t number; /* 0: its row is being made; the row's + 1 */
-};
+/* Rows are taken one after the other, and found by an index of open addressing: mask + 1 of them,
+ * 0: empty; UINT32_MAX: being made; a row's number + 1. */
 struct pasta_gpu_table {
-	void *index;
+	uint32_t *index;
 	struct pasta_gpu_row *rows; /* max + 1: the last is of what had no room */
 	uint32_t mask, max;
 	uint32_t count, reserved; /* of rows that were asked for: it may be more than max */
+};
+
+/*
+ * Pages of objects' places have sums without keys, those of a place side by side: a page's number
+ * is its address >> page_shift, plus what bases has for the place, in 32 bits. A page that places
+ * share is one of each. Where bases has PASTA_GPU_FAR, as for what is in no place, pages are rows
+ * of a table.
+ */
+#define PASTA_GPU_FAR 0u
+#define PASTA_GPU_STRETCH 8 /* pages that have a mark: the logarithm of how many */
+struct pasta_gpu_sums {
+	uint64_t loads, stores, bytes, extra;
+};
+struct pasta_gpu_pages {
+	struct pasta_gpu_sums *sums; /* count of them */
+	uint32_t *bases;	     /* by place; the one after the last is of what is in none */
+	uint8_t *marks;		     /* of each stretch of pages; 0: nobody was there */
+	uint32_t count, reserved;
 };
 
 /*
@@ -101,6 +113,7 @@ struct pasta_gpu_launch {
 	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each, of PASTA_GPU_PLACES(count) */
 	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
 	struct pasta_gpu_blocks blocks;
+	struct pasta_gpu_pages pages;
 	/* By reducer. key0 of sites is the instruction's address; key1 of SITE is what an event
 	 * SITE has as flags, so that a copy has two rows, that of SITE_OBJECT is a place, that of
 	 * DIVERGE the active threads, that of BARRIER its number. Where index is NULL there is
@@ -166,7 +179,7 @@ enum pasta_gpu_class {
  * of PASTA_REDUCE_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
  * layout are not found, and so never run: it changes whenever a launch is laid out anew.
  */
-#define PASTA_GPU_LAYOUT 2
+#define PASTA_GPU_LAYOUT 3
 
 /* The host's compiler and the device's lay them out alike. */
 #ifdef __cplusplus
@@ -176,21 +189,24 @@ enum pasta_gpu_class {
 #endif
 #define PASTA_GPU_AT(type, field, offset) PASTA_GPU_HOLDS(offsetof(struct type, field) == (offset))
 
-PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 2 && PASTA_REDUCERS == 11);
+PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 3 && PASTA_REDUCERS == 11);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_slot) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_sums) == 32);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_pages) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 72);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 80 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 112 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
 PASTA_GPU_AT(pasta_gpu_place, last, 8);
 PASTA_GPU_AT(pasta_gpu_row, loads, 16);
 PASTA_GPU_AT(pasta_gpu_row, extra, 40);
 PASTA_GPU_AT(pasta_gpu_table, rows, 8);
 PASTA_GPU_AT(pasta_gpu_table, mask, 16);
 PASTA_GPU_AT(pasta_gpu_table, count, 24);
+PASTA_GPU_AT(pasta_gpu_pages, marks, 16);
+PASTA_GPU_AT(pasta_gpu_pages, count, 24);
 PASTA_GPU_AT(pasta_gpu_ring, taken, 16);
 PASTA_GPU_AT(pasta_gpu_ring, stop, 24);
 PASTA_GPU_AT(pasta_gpu_raw, half, 16);
@@ -205,7 +221,8 @@ PASTA_GPU_AT(pasta_gpu_launch, counts, 40);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) % sizeof(struct pasta_gpu_place) == 0);
 PASTA_GPU_AT(pasta_gpu_launch, raw, 48);
 PASTA_GPU_AT(pasta_gpu_launch, blocks, 56);
-PASTA_GPU_AT(pasta_gpu_launch, tables, 80);
-PASTA_GPU_AT(pasta_gpu_launch, hints, 80 + 32 * PASTA_REDUCERS);
+PASTA_GPU_AT(pasta_gpu_launch, pages, 80);
+PASTA_GPU_AT(pasta_gpu_launch, tables, 112);
+PASTA_GPU_AT(pasta_gpu_launch, hints, 112 + 32 * PASTA_REDUCERS);
 
 #endif

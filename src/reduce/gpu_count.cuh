@@ -18,8 +18,7 @@ struct keys {
 	uint64_t key0, key1; /* as a row begins */
 };
 
-/* A slot of an index whose row is being made; and slots that a page is looked for in. */
-enum { BUSY = -1, TRIES = 256 };
+enum { BUSY = -1 }; /* a slot of an index whose row is being made */
 
 /* What the lanes of mask access together. */
 struct access {
@@ -262,7 +261,7 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	uint32_t home = home_of(key0, key1), mask = t->mask, max = t->max;
 
 	for (; *tries <= mask; ++*tries) {
-		uint32_t *slot = global((uint32_t *)t->index) + ((home + *tries) & mask);
+		uint32_t *slot = global(t->index) + ((home + *tries) & mask);
 		uint32_t number = read_slot(slot);
 
 		if (!number) {
@@ -288,17 +287,18 @@ struct addition {
 	uint32_t stores;
 };
 
-INLINE void add_to_row(const struct access *a, struct pasta_gpu_row *row, uint32_t times,
-		       uint64_t bytes, uint64_t extra)
+/* To a row, or a page's sums. */
+template <typename T>
+INLINE void add_sums(const struct access *a, T *to, uint32_t times, uint64_t bytes, uint64_t extra)
 {
 	if (a->kind & PASTA_ACCESS_LOAD)
-		add64(&row->loads, times);
+		add64(&to->loads, times);
 	if (a->kind & PASTA_ACCESS_STORE)
-		add64(&row->stores, times);
+		add64(&to->stores, times);
 	if (bytes)
-		add64(&row->bytes, bytes);
+		add64(&to->bytes, bytes);
 	if (extra)
-		add64(&row->extra, extra);
+		add64(&to->extra, extra);
 }
 
 INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const struct addition *add)
@@ -312,7 +312,7 @@ INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const str
 			row = try_row(t, add->key0, add->key1, &tries);
 	} while (__any_sync(a->mask, mine && !row));
 	if (mine)
-		add_to_row(a, row, add->times, add->bytes, add->extra);
+		add_sums(a, row, add->times, add->bytes, add->extra);
 	if (mine && add->stores)
 		add64(&row->stores, add->stores);
 }
@@ -353,66 +353,47 @@ INLINE uint64_t sectors_of(const struct access *a)
 
 /* -- Pages -- */
 
-INLINE struct pasta_gpu_row *make_page(struct pasta_gpu_table *t, struct pasta_gpu_slot *slot,
-				       uint64_t page)
+/* Those of the table. */
+INLINE void count_far_page(const struct access *a, uint32_t crossing)
 {
-	uint32_t number = atomicAdd(&t->count, 1u);
+	uint32_t shift = a->launch->page_shift;
+	struct addition add = {a->addr >> shift << shift, 0, 0, 0, 0, 0, 0};
 
-	if (number >= t->max)
-		number = t->max;
-	else
-		global(t->rows)[number].key0 = page;
-	*(volatile uint64_t *)&slot->number = number + 1;
-	return global(t->rows) + number;
+	add.group = __match_any_sync(a->mask, (unsigned long long)add.key0);
+	add.times = __popc(add.group);
+	add.bytes = add.times * pasta_access_bytes(a->kind, a->size);
+	add.extra = __popc(add.group & crossing);
+	add_row(a, (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCE_PAGE], &add);
 }
 
-/* As try_row. The key is in the slot: nothing else is read, and nothing has to be written before
- * another. What was seen of a slot may be old: it was empty, or had no number. How many rows there
- * are is not looked at, for all would look there: keys that come when there are none left have slots
- * all the same, and when those are used up what they look at is bounded. */
-INLINE struct pasta_gpu_row *try_page(struct pasta_gpu_table *t, uint64_t page, uint32_t *tries)
+/* What was seen of a mark may be old: then it is made once more. */
+INLINE void mark_page(const struct pasta_gpu_pages *p, uint32_t page)
 {
-	uint64_t key = page | 1; /* no page is as small */
+	uint8_t *mark = global(p->marks) + (page >> PASTA_GPU_STRETCH);
 
-	for (; *tries <= t->mask && *tries < TRIES; ++*tries) {
-		struct pasta_gpu_slot *slot = global((struct pasta_gpu_slot *)t->index) +
-					      ((home_of(page, 0) + *tries) & t->mask);
-		struct pasta_gpu_slot seen = read_whole(slot);
+	if (!*mark)
+		*mark = 1;
+}
 
-		if (!seen.key) {
-			seen.key = atomicCAS((unsigned long long *)&slot->key, 0ull,
-					     (unsigned long long)key);
-			if (!seen.key)
-				return make_page(t, slot, page);
-		}
-		if (seen.key != key)
-			continue;
-		if (!seen.number)
-			seen.number = PASTA_READ64(&slot->number);
-		return seen.number ? global(t->rows) + seen.number - 1 : NULL;
+/* place: this lane's. A page is that of the first byte. */
+INLINE void count_page(const struct access *a, uint32_t place)
+{
+	const struct pasta_gpu_pages *p = &a->launch->pages;
+	uint32_t base = global(p->bases)[place], shift = a->launch->page_shift, group, page;
+	uint32_t crossing = __ballot_sync(a->mask, (a->addr + reach_of(a->size)) >> shift !=
+							   a->addr >> shift);
+
+	if (__any_sync(a->mask, base == PASTA_GPU_FAR)) {
+		count_far_page(a, crossing);
+		return;
 	}
-	return global(t->rows) + t->max;
-}
-
-INLINE void count_page(const struct access *a)
-{
-	struct pasta_gpu_table *t = (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCE_PAGE];
-	uint32_t shift = a->launch->page_shift, tries = 0, group, crossing;
-	uint64_t page = a->addr >> shift;
-	struct pasta_gpu_row *row = NULL;
-	bool mine;
-
-	group = __match_any_sync(a->mask, (unsigned long long)page);
-	crossing = __ballot_sync(a->mask, (a->addr + reach_of(a->size)) >> shift != page);
-	mine = a->lane == leader_of(group);
-	do {
-		if (mine && !row)
-			row = try_page(t, page << shift, &tries);
-	} while (__any_sync(a->mask, mine && !row));
-	if (mine)
-		add_to_row(a, row, __popc(group),
-			   __popc(group) * pasta_access_bytes(a->kind, a->size),
-			   __popc(group & crossing));
+	page = (uint32_t)(a->addr >> shift) + base;
+	group = __match_any_sync(a->mask, page);
+	if (a->lane != leader_of(group))
+		return;
+	add_sums(a, global(p->sums) + page, __popc(group),
+		 __popc(group) * pasta_access_bytes(a->kind, a->size), __popc(group & crossing));
+	mark_page(p, page);
 }
 
 /* -- What each table is told -- */
@@ -437,7 +418,7 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct whe
 		return;
 	if (reducer == PASTA_REDUCE_PAGE) {
 		if (a->space < PASTA_SPACE_LOCAL)
-			count_page(a);
+			count_page(a, w->place);
 		return;
 	}
 	if (reducer == PASTA_REDUCE_SITE)

@@ -327,6 +327,26 @@ static struct pasta_gpu_raw *raw_new(bool wait)
 	return raw;
 }
 
+/* Some places have pages of the table; others begin with any number. */
+enum { FAR_EVERY = 7 };
+static void pages_new(struct pasta_gpu_launch *l)
+{
+	const struct pasta_gpu_place *places = PASTA_GPU_PLACES_OF(l);
+	struct pasta_gpu_pages *p = &l->pages;
+
+	p->bases = (uint32_t *)memory_new((l->count + 1) * sizeof(*p->bases), false);
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint64_t first = places[i].begin >> SHIFT, last = places[i].last >> SHIFT;
+
+		if (i % FAR_EVERY == 3)
+			continue;
+		p->bases[i] = p->count - (uint32_t)first;
+		p->count += (uint32_t)(last - first) + 1;
+	}
+	p->sums = (struct pasta_gpu_sums *)memory_new(p->count * sizeof(*p->sums) + 1, false);
+	p->marks = (uint8_t *)memory_new((p->count >> PASTA_GPU_STRETCH) + 1, false);
+}
+
 static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t count,
 					   uint32_t reducers, uint32_t rows, uint32_t blocks)
 {
@@ -350,6 +370,7 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->blocks.begin = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.end = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.max = blocks;
+	pages_new(l);
 	for (uint32_t i = PASTA_REDUCE_PAGE; i < PASTA_REDUCERS; i++) {
 		struct pasta_gpu_table *t = &l->tables[i];
 
@@ -357,11 +378,7 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 			continue;
 		t->max = rows;
 		t->mask = 2 * rows - 1;
-		t->index =
-			memory_new(2 * rows *
-					   (i == PASTA_REDUCE_PAGE ? sizeof(struct pasta_gpu_slot)
-								   : sizeof(uint32_t)),
-				   false);
+		t->index = (uint32_t *)memory_new(2 * rows * sizeof(*t->index), false);
 		t->rows = (struct pasta_gpu_row *)memory_new((rows + 1) * sizeof(*t->rows), false);
 	}
 	return l;

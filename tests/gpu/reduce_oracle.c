@@ -165,6 +165,25 @@ static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l,
 	}
 }
 
+/* Pages that have sums of their own. Those that nobody marked are not looked at. */
+static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)
+{
+	for (uint32_t i = 0; i < o->count; i++) {
+		uint64_t page = o->places[i].begin >> l->page_shift;
+		uint64_t last = o->places[i].last >> l->page_shift;
+
+		for (; l->pages.bases[i] != PASTA_GPU_FAR && page <= last; page++) {
+			uint32_t number = (uint32_t)page + l->pages.bases[i];
+			const struct pasta_gpu_sums *s = &l->pages.sums[number];
+
+			need(number < l->pages.count, "a page has no sums");
+			if (l->pages.marks[number >> PASTA_GPU_STRETCH])
+				add_line(to, PASTA_REDUCE_PAGE, page << l->page_shift, 0,
+					 (uint64_t[]){s->loads, s->stores, s->bytes, s->extra});
+		}
+	}
+}
+
 static int keep(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
 {
 	add_line(arg, reducer, row->key0, row->key1,
@@ -236,6 +255,8 @@ size_t oracle_compare(struct oracle *o, const struct pasta_gpu_launch *launch, u
 	for (uint32_t i = PASTA_REDUCE_PAGE; i <= PASTA_REDUCE_DIVERGE; i++)
 		if (reducers >> i & 1)
 			read_table(o, launch, i, &device);
+	if (reducers & PASTA_REDUCE_BIT(PAGE))
+		read_pages(o, launch, &device);
 	read_host(o, reducers, records, count, group_size, &host);
 	add_up(&device, totals);
 	add_up(&host, totals);

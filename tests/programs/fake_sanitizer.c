@@ -166,6 +166,28 @@ static struct pasta_gpu_row *count_row(struct pasta_gpu_table *t, uint64_t key0,
 	return row;
 }
 
+/* Where its object's pages have sums, they are there. */
+static void count_page(struct pasta_gpu_launch *l, const struct fake_access *a)
+{
+	struct pasta_gpu_pages *p = &l->pages;
+	uint32_t base = p->bases[place_of(l, a)];
+	uint32_t page = (uint32_t)(a->addr >> l->page_shift) + base;
+
+	if (!l->tables[PASTA_REDUCE_PAGE].index)
+		return;
+	if (base == PASTA_GPU_FAR) {
+		count_row(&l->tables[PASTA_REDUCE_PAGE], a->addr >> l->page_shift << l->page_shift,
+			  0, a);
+		return;
+	}
+	if (page >= p->count)
+		abort();
+	p->sums[page].loads += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
+	p->sums[page].stores += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
+	p->sums[page].bytes += a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);
+	p->marks[page >> PASTA_GPU_STRETCH] = 1;
+}
+
 /* Of so many threads, which all access the same. */
 static void count_request(struct pasta_gpu_launch *l, const struct fake_access *a, uint32_t count,
 			  uint32_t lanes)
@@ -281,8 +303,7 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 		if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
 			count_object(l, a);
 		if (space_of(a) < PASTA_SPACE_LOCAL)
-			count_row(&l->tables[PASTA_REDUCE_PAGE],
-				  a->addr >> l->page_shift << l->page_shift, 0, a);
+			count_page(l, a);
 		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, a->kind, a);
 		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a), a);
 		count_row(&l->tables[PASTA_REDUCE_OWN], a->pc, 0, a);
@@ -877,6 +898,8 @@ static void read_words(uint64_t *to, const uint64_t *from, size_t size)
 {
 	for (size_t i = 0; i < size / sizeof(*to); i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	for (size_t i = size / sizeof(*to) * sizeof(*to); i < size; i++)
+		((char *)to)[i] = __atomic_load_n((const char *)from + i, __ATOMIC_RELAXED);
 }
 
 FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream);

@@ -110,14 +110,14 @@ static void do_strides(void *arg)
 		uint64_t at = 1024 + 4 * strides[i] * lane_id();
 
 		warp_together(~0u);
-		pasta_own_SITES_2_shared(&launch, PC + 16 * i, (void *)at, 4, 1 + i % 3, NULL);
+		pasta_own_SITES_3_shared(&launch, PC + 16 * i, (void *)at, 4, 1 + i % 3, NULL);
 	}
 	/* 16 bytes side by side need four, and take no more; bytes of a word are one. */
 	warp_together(~0u);
-	pasta_own_SITES_2_shared(&launch, PC + 0x400, (void *)(uint64_t)(16 * lane_id()), 16, 1,
+	pasta_own_SITES_3_shared(&launch, PC + 0x400, (void *)(uint64_t)(16 * lane_id()), 16, 1,
 				 NULL);
 	warp_together(~0u);
-	pasta_own_SITES_2_shared(&launch, PC + 0x410, (void *)(uint64_t)lane_id(), 1, 1, NULL);
+	pasta_own_SITES_3_shared(&launch, PC + 0x410, (void *)(uint64_t)lane_id(), 1, 1, NULL);
 }
 
 static void strides_take_as_many_wavefronts_as_lanes_share_a_bank(void)
@@ -164,7 +164,7 @@ static void do_random(void *arg)
 		mask = __ballot_sync(all, is);
 		warp_together(mask);
 		if (is)
-			pasta_own_SITES_2_shared(&launch, PC + 16 * (step % 200),
+			pasta_own_SITES_3_shared(&launch, PC + 16 * (step % 200),
 						 (void *)addrs[block][warp][step][lane], size, 1,
 						 NULL);
 		__syncwarp(all);
@@ -225,17 +225,17 @@ static void do_others(void *arg)
 	uint32_t lane = lane_id();
 
 	warp_together(~0u);
-	pasta_own_SITES_2_matrix(&launch, PC, 64 * lane, 16, 1, 2, NULL);
+	pasta_own_SITES_3_matrix(&launch, PC, 64 * lane, 16, 1, 2, NULL);
 	warp_together(~0u);
-	pasta_own_SITES_2_memcpy_async(&launch, PC + 16, NULL, 128 * lane, 4);
+	pasta_own_SITES_3_memcpy_async(&launch, PC + 16, NULL, 128 * lane, 4);
 	warp_together(~0u);
-	pasta_own_SITES_2_bulk_to_shared(&launch, PC + 32, 4096, 0, 0, 64, 0);
+	pasta_own_SITES_3_bulk_to_shared(&launch, PC + 32, 4096, 0, 0, 64, 0);
 	warp_together(~0u);
-	pasta_own_SITES_2_remote(&launch, PC + 48, (void *)(uint64_t)(4 * lane), 4, 1, NULL);
+	pasta_own_SITES_3_remote(&launch, PC + 48, (void *)(uint64_t)(4 * lane), 4, 1, NULL);
 	warp_together(~0u);
-	pasta_own_SITES_2_shared(&launch, PC + 64, (void *)(uint64_t)(4 * lane), 4, 9, NULL);
+	pasta_own_SITES_3_shared(&launch, PC + 64, (void *)(uint64_t)(4 * lane), 4, 9, NULL);
 	warp_together(~0u);
-	pasta_own_SITES_2_shared(NULL, PC + 80, (void *)(uint64_t)(4 * lane), 4, 1, NULL);
+	pasta_own_SITES_3_shared(NULL, PC + 80, (void *)(uint64_t)(4 * lane), 4, 1, NULL);
 }
 
 static void matrices_and_copies_are_requests_and_prefetches_and_bulk_copies_are_none(void)

@@ -41,6 +41,7 @@ struct san_context *san_context(void *handle, int device)
 		if (c) {
 			c->handle = handle;
 			c->number = ++context_count;
+			c->pages_most = SAN_PAGES_MOST;
 			c->next = contexts;
 			contexts = c;
 		}

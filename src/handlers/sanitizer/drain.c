@@ -52,12 +52,14 @@ static void finished(struct san_slot *s)
 /* The caller is one of its readers, and has made it done. */
 static void tell(struct san_slot *s, const struct san_reading *r)
 {
+	struct san_told told = {s, r};
+
 	if (r)
 		san_fold(s, r);
 	else
 		pasta_accesses_lost(s->launch, 1); /* how many there were nobody knows */
 	if (san_ring_end(s, r ? san_reading_raw(r) : NULL))
-		pasta_accesses_end(s->launch, true);
+		pasta_accesses_end_with(s->launch, san_pages_each, &told);
 	else
 		pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
 	san_module_put(s->module);

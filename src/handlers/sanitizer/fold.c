@@ -3,6 +3,12 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
+/* Pages whose sums were read: those from first on. */
+struct run {
+	uint32_t first, count;
+	const struct pasta_gpu_sums *sums;
+};
+
 struct san_reading {
 	struct pasta_gpu_launch header;
 	uint64_t *counts;
@@ -12,7 +18,13 @@ struct san_reading {
 	uint64_t *begin, *end; /* of blocks */
 	uint32_t blocks;
 	struct pasta_gpu_raw raw;
+	uint8_t *marks;
+	struct pasta_gpu_sums *sums; /* of the runs */
+	struct run *runs;
+	uint32_t run_count;
 };
+
+enum { GAP = 16 }; /* stretches of pages that are read though nobody was there: calls take longer */
 
 /* -- Reading -- */
 
@@ -27,7 +39,8 @@ static bool get(void *to, const void *from, size_t size, const struct san_slot *
 	return *memory && *result == SAN_OK;
 }
 
-/* Rows are behind each other, but that of what had no room, which is the last. */
+/* Rows are behind each other, but that of what had no room, which is the last. There is none while
+ * there is room. */
 static bool get_rows(const struct san_slot *s, struct san_reading *r, uint32_t i, int *result)
 {
 	const struct pasta_gpu_table *t = &s->image.tables[i];
@@ -35,11 +48,87 @@ static bool get_rows(const struct san_slot *s, struct san_reading *r, uint32_t i
 
 	if (!t->index)
 		return true;
-	if (!get(&r->rows[i], t->rows, (n + 1) * sizeof(*t->rows), s, result))
-		return false;
+	r->rows[i] = calloc(n + 1, sizeof(*t->rows));
 	r->count[i] = n;
-	*result = SAN_CALL(MemcpyDeviceToHost, &r->rows[i][n], &t->rows[t->max], sizeof(*t->rows),
-			   s->handle);
+	if (!r->rows[i])
+		return false;
+	if (n)
+		*result = SAN_CALL(MemcpyDeviceToHost, r->rows[i], t->rows, n * sizeof(*t->rows),
+				   s->handle);
+	if (n == t->max && *result == SAN_OK)
+		*result = SAN_CALL(MemcpyDeviceToHost, &r->rows[i][n], &t->rows[t->max],
+				   sizeof(*t->rows), s->handle);
+	return *result == SAN_OK;
+}
+
+/* -- Pages -- */
+
+/* The next run of stretches from *at on; false: there is none. */
+static bool next_run(const struct san_reading *r, uint32_t pages, uint32_t *at, struct run *run)
+{
+	uint32_t stretches = (pages >> PASTA_GPU_STRETCH) + 1, end, i = *at;
+
+	while (i < stretches && !r->marks[i])
+		i++;
+	if (i == stretches)
+		return false;
+	run->first = i << PASTA_GPU_STRETCH;
+	for (end = ++i; i < stretches && i - end < GAP; i++)
+		if (r->marks[i])
+			end = i + 1;
+	*at = end;
+	end <<= PASTA_GPU_STRETCH;
+	run->count = (end < pages ? end : pages) - run->first;
+	return true;
+}
+
+static bool find_runs(const struct san_slot *s, struct san_reading *r)
+{
+	uint32_t at = 0, runs = 0;
+	size_t pages = 0;
+	struct run run;
+
+	while (next_run(r, s->pages, &at, &run)) {
+		pages += run.count;
+		runs++;
+	}
+	r->runs = malloc((runs + 1) * sizeof(*r->runs));
+	r->sums = malloc((pages + 1) * sizeof(*r->sums));
+	for (at = 0; r->runs && r->sums && next_run(r, s->pages, &at, &run);) {
+		run.sums = r->run_count ? r->runs[r->run_count - 1].sums +
+						  r->runs[r->run_count - 1].count
+					: r->sums;
+		r->runs[r->run_count++] = run;
+	}
+	return r->runs && r->sums;
+}
+
+static bool get_pages(const struct san_slot *s, struct san_reading *r, int *result)
+{
+	const struct pasta_gpu_pages *p = &s->image.pages;
+
+	if (!s->pages)
+		return true;
+	if (!get(&r->marks, p->marks, (s->pages >> PASTA_GPU_STRETCH) + 1, s, result) ||
+	    !find_runs(s, r))
+		return false;
+	for (uint32_t i = 0; i < r->run_count && *result == SAN_OK; i++)
+		*result = SAN_CALL(MemcpyDeviceToHost, (void *)r->runs[i].sums,
+				   p->sums + r->runs[i].first, r->runs[i].count * sizeof(*p->sums),
+				   s->handle);
+	return *result == SAN_OK;
+}
+
+/* Only tables change it. */
+static bool get_header(const struct san_slot *s, struct san_reading *r, int *result)
+{
+	bool tables = false;
+
+	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+		tables = tables || s->image.tables[i].index;
+	if (tables)
+		*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header),
+				   s->handle);
 	return *result == SAN_OK;
 }
 
@@ -49,15 +138,15 @@ static bool get_all(const struct san_slot *s, struct san_reading *r, int *result
 	size_t counts = ((size_t)PASTA_GPU_PLACES(l->count) << l->spread) * PASTA_GPU_COUNTERS;
 	bool got = true;
 
-	*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header), s->handle);
-	if (*result == SAN_OK && l->raw)
+	if (l->raw)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw), s->handle);
-	if (*result != SAN_OK)
+	if (*result != SAN_OK || !get_header(s, r, result))
 		return false;
 	if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
 		got = get(&r->counts, l->counts, counts * sizeof(*r->counts), s, result);
 	for (uint32_t i = 0; i < PASTA_REDUCERS && got; i++)
 		got = get_rows(s, r, i, result);
+	got = got && get_pages(s, r, result);
 	r->blocks = s->blocks < l->blocks.max ? (uint32_t)s->blocks : l->blocks.max;
 	return got && (!r->blocks ||
 		       (get(&r->begin, l->blocks.begin, r->blocks * sizeof(*r->begin), s, result) &&
@@ -89,6 +178,9 @@ void san_reading_free(struct san_reading *r)
 		free(r->rows[i]);
 	free(r->begin);
 	free(r->end);
+	free(r->marks);
+	free(r->sums);
+	free(r->runs);
 	free(r);
 }
 
@@ -199,6 +291,115 @@ static void fold_blocks(const struct san_slot *s, const struct san_reading *r)
 		pasta_accesses_add(s->launch, PASTA_REDUCE_BLOCK, &row);
 }
 
+/* -- Pages, told -- */
+
+struct telling {
+	pasta_sums_fn fn;
+	void *arg;
+	struct pasta_row row; /* the last one: the next place may have its page as well */
+};
+
+static bool is_zero(const struct pasta_gpu_sums *s)
+{
+	return !(s->loads | s->stores | s->bytes | s->extra);
+}
+
+static int tell_row(struct telling *t)
+{
+	const struct pasta_row *row = &t->row;
+
+	if (!(row->loads | row->stores | row->bytes | row->extra))
+		return 0;
+	return t->fn(t->arg, PASTA_REDUCE_PAGE, row);
+}
+
+static int tell_page(struct telling *t, uint64_t addr, const struct pasta_gpu_sums *sums)
+{
+	int error = 0;
+
+	if (addr != t->row.key0) {
+		error = tell_row(t);
+		t->row = (struct pasta_row){.key0 = addr};
+	}
+	t->row.loads += sums->loads;
+	t->row.stores += sums->stores;
+	t->row.bytes += sums->bytes;
+	t->row.extra += sums->extra;
+	return error;
+}
+
+/* Those of a place, as far as a run has them. */
+static int tell_place(struct telling *t, const struct san_slot *s, uint32_t place,
+		      const struct run *run)
+{
+	uint32_t shift = s->image.page_shift;
+	uint64_t page = s->places[place].begin >> shift, last = s->places[place].last >> shift;
+	uint32_t first = (uint32_t)page + s->bases[place];
+	uint32_t end = first + (uint32_t)(last - page) + 1, i = first;
+	int error = 0;
+
+	if (end > run->first + run->count)
+		end = run->first + run->count;
+	if (i < run->first)
+		i = run->first;
+	for (; i < end && !error; i++)
+		if (!is_zero(&run->sums[i - run->first]))
+			error = tell_page(t, (page + (i - first)) << shift,
+					  &run->sums[i - run->first]);
+	return error;
+}
+
+/* The number of the page that follows a place's last. */
+static uint32_t end_of(const struct san_slot *s, uint32_t place)
+{
+	return (uint32_t)(s->places[place].last >> s->image.page_shift) + s->bases[place] + 1;
+}
+
+/* Places and runs are both in the order of their pages' numbers. */
+static int each_page(const struct san_slot *s, const struct san_reading *r, pasta_sums_fn fn,
+		     void *arg)
+{
+	struct telling t = {.fn = fn, .arg = arg};
+	uint32_t place = 0;
+	int error = 0;
+
+	for (uint32_t i = 0; i < r->run_count && !error; i++) {
+		const struct run *run = &r->runs[i];
+
+		while (place < s->count &&
+		       (s->bases[place] == PASTA_GPU_FAR || end_of(s, place) <= run->first))
+			place++;
+		for (uint32_t k = place; k < s->count && !error; k++) {
+			if (s->bases[k] == PASTA_GPU_FAR)
+				continue;
+			if ((uint32_t)(s->places[k].begin >> s->image.page_shift) + s->bases[k] >=
+			    run->first + run->count)
+				break;
+			error = tell_place(&t, s, k, run);
+		}
+	}
+	return error ? error : tell_row(&t);
+}
+
+/* Rows of pages, where the table has some of them as well, or they are compared, are added up. */
+static bool is_apart(const struct san_reading *r)
+{
+	return !r->count[PASTA_REDUCE_PAGE] && !pasta_accesses_both();
+}
+
+static int add_page(void *slot, enum pasta_reducer reducer, const struct pasta_row *row)
+{
+	pasta_accesses_add(((const struct san_slot *)slot)->launch, reducer, row);
+	return 0;
+}
+
+int san_pages_each(void *told, pasta_sums_fn fn, void *arg)
+{
+	const struct san_told *t = told;
+
+	return t->reading && is_apart(t->reading) ? each_page(t->slot, t->reading, fn, arg) : 0;
+}
+
 /* A copy is told as what it does to memory that has objects: that side is first. */
 static void fold_sites(const struct san_slot *s, const struct san_reading *r)
 {
@@ -225,4 +426,6 @@ void san_fold(const struct san_slot *s, const struct san_reading *r)
 	}
 	if (s->image.reducers & PASTA_REDUCE_BIT(BLOCK))
 		fold_blocks(s, r);
+	if (!is_apart(r))
+		each_page(s, r, add_page, (void *)s);
 }

@@ -80,15 +80,14 @@ static uint32_t threads_of(const struct work *w)
 	return block[0] * block[1] * block[2];
 }
 
-static const char *hand_over(const struct work *w, struct san_slot *s,
-			     const struct pasta_version *version)
+static const char *hand_over(const struct work *w, struct san_slot *s)
 {
 	const char *why;
 
 	name_slot(s, w);
 	s->threads = threads_of(w);
 	why = san_ring_begin(s, s->threads);
-	if (!why && (san_slot_fill(s, version, s->handle) != SAN_OK ||
+	if (!why && (san_slot_fill(s, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
 		why = "its device's memory cannot be written";
@@ -133,14 +132,14 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 
 	if (!version)
 		return why;
-	s = san_slot_take(w->context, pasta_version_places(version, NULL, 0), &why);
+	s = san_slot_take(w->context, version, &why);
 	if (!s)
 		return why;
 	s->launch = launch;
 	pasta_accesses_compare(launch, w->kernel);
 	tell_tensors(w, version, launch);
 	san_coverage(w->module, w->data->function, w->symbol);
-	why = hand_over(w, s, version);
+	why = hand_over(w, s);
 	if (why) {
 		give_back(s);
 		return why;

@@ -64,6 +64,8 @@ extern struct sanitizer sanitizer;
 /* No wait of ours for a device is longer, but for those of quiet.c. */
 #define SAN_WAIT UINT64_C(2000000000)
 enum { SAN_SLOTS = 128, SAN_LANES = 32 };
+/* Pages with sums of their own: 512 MiB of them, of 64 GiB where pages have 4 KiB. */
+#define SAN_PAGES_MOST (UINT32_C(1) << 24)
 
 /* Raw accesses of a context's launches. */
 struct san_ring {
@@ -88,6 +90,7 @@ struct san_context {
 	struct san_slot *slots[SAN_SLOTS];
 	uint32_t count;
 	size_t bytes;
+	_Atomic uint32_t pages_most; /* that a slot may have sums of */
 	struct san_ring ring;
 };
 
@@ -143,12 +146,14 @@ struct san_slot {
 	uint32_t lane;
 	uint32_t readers; /* who may still look at it: the queue is one */
 	char *memory;
-	size_t size, zero, counts; /* where what is to be zero begins, and the counters */
-	uint32_t room;		   /* for places */
-	uint32_t sent;		   /* places that are on the device: those of version */
-	bool cut;		   /* that has more of them */
-	uint64_t version;
-	struct pasta_place *places;
+	size_t size, zero, sums;    /* where what is to be zero begins, and the pages' sums */
+	uint32_t room, page_room;   /* for places, and pages that have sums */
+	uint64_t version;	    /* whose places are on the device */
+	uint64_t known;		    /* whose are here */
+	struct pasta_place *places; /* count of them, room for listed */
+	uint32_t *bases;	    /* what numbers of their pages begin with; and that of none */
+	uint32_t listed, count, pages;
+	bool cut; /* there are more places */
 	struct pasta_gpu_launch image;
 };
 
@@ -262,10 +267,11 @@ void san_node_begin(const struct san_node_data *d);
 void san_graph_begin(const struct san_graph_data *d);
 void san_graph_end(const struct san_graph_data *d);
 
-/* slots.c: one that is nobody's, with room for so many places. NULL: *why, static. */
-struct san_slot *san_slot_take(struct san_context *context, size_t places, const char **why);
+/* slots.c: one that is nobody's, with room for the version's objects. NULL: *why, static. */
+struct san_slot *san_slot_take(struct san_context *context, const struct pasta_version *version,
+			       const char **why);
 /* Make it the launch's, on this stream. 0, or what the library returned. */
-int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void *stream);
+int san_slot_fill(struct san_slot *s, void *stream);
 /* Under the lock: nobody has it. */
 void san_slot_give(struct san_slot *s);
 
@@ -303,7 +309,14 @@ void san_ring_close(struct san_context *c);
 struct san_reading;
 /* NULL: *result is the library's, or SAN_OK: there is no memory. */
 struct san_reading *san_read(const struct san_slot *s, int *result);
+/* All but rows of san_pages_each. */
 void san_fold(const struct san_slot *s, const struct san_reading *r);
+/* Pages, where nothing else has rows of pages: each once, by address. */
+struct san_told {
+	const struct san_slot *slot;
+	const struct san_reading *reading; /* NULL: there are none */
+};
+int san_pages_each(void *told, pasta_sums_fn fn, void *arg);
 /* Where raw accesses are. */
 const struct pasta_gpu_raw *san_reading_raw(const struct san_reading *r);
 void san_reading_free(struct san_reading *r);

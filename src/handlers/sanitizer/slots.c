@@ -1,9 +1,11 @@
 /*
  * slots.c - memory of devices where launches count.
  *
- * At most 128 launches of a context, one a stream in general, and 256 MiB. A slot is, in this
- * order: the header, places; and what is zero when a launch begins: times of blocks, tables
- * and, last, counters, so that no more of them are zeroed than there are places.
+ * At most 128 launches of a context, one a stream in general, and 1 GiB. A slot is, in this order:
+ * the header, places, what their pages' numbers begin with; and what is zero when a launch begins:
+ * times of blocks, tables, counters, marks and, last, sums of pages, so that no more of them are
+ * zeroed than there are pages. Those are 1/128 of the memory that the program has, where pages have
+ * 4 KiB; where there is no room for them, pages are rows of a table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 enum { PLACES_LEAST = 1 << 10, PLACES_SPREAD = 1 << 12, PLACES_MOST = 1 << 16, SPREAD = 2 };
 enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
-#define BYTES_MOST ((size_t)256 << 20)
+#define BYTES_MOST ((size_t)1 << 30)
+#define PAGES_STEP (UINT32_C(1) << 14)
 /* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
 #define CHUNK ((size_t)32 << 10)
 
@@ -34,19 +37,22 @@ static void *piece(char *memory, size_t *at, size_t bytes)
 	return p;
 }
 
-static void lay_table(struct pasta_gpu_table *t, uint32_t rows, size_t slot, char *memory,
-		      size_t *at)
+static void lay_table(struct pasta_gpu_table *t, uint32_t rows, char *memory, size_t *at)
 {
-	t->index = piece(memory, at, 2 * rows * slot);
+	t->index = piece(memory, at, 2 * rows * sizeof(*t->index));
 	t->rows = piece(memory, at, (rows + 1) * sizeof(*t->rows));
 	t->mask = 2 * rows - 1;
 	t->max = rows;
 }
 
-static size_t bytes_of_counts(const struct pasta_gpu_launch *l, uint32_t places)
+static void lay_counts(struct san_slot *s, char *memory, size_t *at)
 {
-	return ((size_t)PASTA_GPU_PLACES(places) << l->spread) * PASTA_GPU_COUNTERS *
-	       sizeof(uint64_t);
+	struct pasta_gpu_launch *l = &s->image;
+
+	l->spread = s->room <= PLACES_SPREAD && san_modules_spread() ? SPREAD : 0;
+	l->counts = piece(memory, at,
+			  ((size_t)PASTA_GPU_PLACES(s->room) << l->spread) * PASTA_GPU_COUNTERS *
+				  sizeof(*l->counts));
 }
 
 /* Fills in the header; returns the bytes that all takes. */
@@ -61,6 +67,7 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	l->page_shift = pasta_accesses_page_shift();
 	l->every = pasta_accesses_blocks();
 	piece(memory, &at, sizeof(*l) + s->room * sizeof(struct pasta_gpu_place));
+	l->pages.bases = piece(memory, &at, (s->room + 1) * sizeof(*l->pages.bases));
 	s->zero = at;
 	if (san.reducers & PASTA_REDUCE_BIT(BLOCK)) {
 		l->blocks.begin = piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
@@ -69,13 +76,12 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	}
 	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
-			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS,
-				  i == PASTA_REDUCE_PAGE ? sizeof(struct pasta_gpu_slot)
-							 : sizeof(uint32_t),
-				  memory, &at);
-	s->counts = at;
-	l->spread = s->room <= PLACES_SPREAD && san_modules_spread() ? SPREAD : 0;
-	l->counts = piece(memory, &at, bytes_of_counts(l, s->room));
+			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS, memory,
+				  &at);
+	lay_counts(s, memory, &at);
+	l->pages.marks = piece(memory, &at, (s->page_room >> PASTA_GPU_STRETCH) + 1);
+	s->sums = at;
+	l->pages.sums = piece(memory, &at, s->page_room * sizeof(*l->pages.sums));
 	return at;
 }
 
@@ -130,7 +136,7 @@ static struct san_slot *find_or_add(struct san_context *c, uint32_t room)
 }
 
 /* Its memory, or more of it. */
-static const char *make_room(struct san_slot *s, uint32_t room)
+static bool make_room(struct san_slot *s, uint32_t room, uint32_t pages)
 {
 	struct san_context *c = s->context;
 	void *memory = NULL;
@@ -139,11 +145,10 @@ static const char *make_room(struct san_slot *s, uint32_t room)
 
 	if (s->memory)
 		SAN_CALL(Free, c->handle, s->memory);
-	free(s->places);
 	s->memory = NULL;
 	s->version = 0;
 	s->room = room;
-	s->places = malloc(room * sizeof(*s->places));
+	s->page_room = pages;
 	size = lay_out(s, NULL);
 	pthread_mutex_lock(&san.lock);
 	c->bytes -= s->size;
@@ -151,26 +156,106 @@ static const char *make_room(struct san_slot *s, uint32_t room)
 	s->size = fits ? size : 0;
 	c->bytes += s->size;
 	pthread_mutex_unlock(&san.lock);
-	if (!s->places || !fits || SAN_CALL(Alloc, c->handle, &memory, size) != SAN_OK) {
-		s->room = 0;
-		return "there is no memory of its device left to count in";
+	if (!fits || SAN_CALL(Alloc, c->handle, &memory, size) != SAN_OK) {
+		s->room = s->page_room = 0;
+		return false;
 	}
 	s->memory = memory;
 	lay_out(s, s->memory);
-	return NULL;
+	return true;
 }
 
-struct san_slot *san_slot_take(struct san_context *context, size_t places, const char **why)
+/* -- Objects, as a version has them -- */
+
+static void say_too_many(void)
 {
-	uint32_t room = room_for(places);
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		pasta_agent_say("sanitizer", "there are more than 65,536 objects: accesses to "
+					     "those with the highest addresses are outside of all");
+}
+
+/* Numbers of pages, from 0 on, as long as there are some: bases of places, and that of none. */
+static void number_pages(struct san_slot *s, uint32_t most)
+{
+	uint32_t shift = pasta_accesses_page_shift();
+
+	s->pages = 0;
+	for (uint32_t i = 0; i < s->count; i++) {
+		uint64_t first = s->places[i].begin >> shift;
+		uint64_t pages = (s->places[i].last >> shift) - first + 1;
+		/* None has the base that says that there is none. */
+		uint32_t number = s->pages + (s->pages == (uint32_t)first);
+
+		s->bases[i] = PASTA_GPU_FAR;
+		if (pages > most || number + pages > most)
+			continue;
+		s->bases[i] = number - (uint32_t)first;
+		s->pages = number + (uint32_t)pages;
+	}
+	s->bases[s->count] = PASTA_GPU_FAR;
+}
+
+/* False: there is no memory. */
+static bool learn(struct san_slot *s, const struct pasta_version *version, uint32_t room)
+{
+	size_t count;
+
+	if (s->listed < room) {
+		free(s->places);
+		free(s->bases);
+		s->places = malloc(room * sizeof(*s->places));
+		s->bases = malloc((room + 1) * sizeof(*s->bases));
+		s->listed = s->places && s->bases ? room : 0;
+		s->known = 0;
+	}
+	if (!s->listed)
+		return false;
+	count = pasta_version_places(version, s->places, s->listed);
+	s->cut = count > s->listed;
+	if (s->cut)
+		say_too_many();
+	s->count = count < s->listed ? (uint32_t)count : s->listed;
+	s->known = pasta_version_number(version);
+	number_pages(s, san.reducers & PASTA_REDUCE_BIT(PAGE) ? s->context->pages_most : 0);
+	return true;
+}
+
+/* So that a few more objects do not need more room. */
+static uint32_t page_room_for(const struct san_slot *s)
+{
+	uint32_t room = s->pages + s->pages / 4;
+
+	room = (room + PAGES_STEP - 1) / PAGES_STEP * PAGES_STEP;
+	return s->pages ? room : 0;
+}
+
+/* Where there is no room for the pages, they have none; with other objects half as many are tried.
+ */
+static const char *prepare(struct san_slot *s, const struct pasta_version *version, uint32_t room)
+{
+	if (s->known != pasta_version_number(version) && !learn(s, version, room))
+		return "there is no memory";
+	if (s->memory && s->room >= room && s->page_room >= s->pages)
+		return NULL;
+	if (make_room(s, room, page_room_for(s)))
+		return NULL;
+	s->context->pages_most = s->pages / 2;
+	number_pages(s, 0);
+	return make_room(s, room, 0) ? NULL : "there is no memory of its device left to count in";
+}
+
+struct san_slot *san_slot_take(struct san_context *context, const struct pasta_version *version,
+			       const char **why)
+{
+	uint32_t room = room_for(pasta_version_places(version, NULL, 0));
 	struct san_slot *s;
 
 	pthread_mutex_lock(&san.lock);
 	s = find_or_add(context, room);
 	pthread_mutex_unlock(&san.lock);
-	*why = s ? NULL : "too many launches of its context are under way";
-	if (s && s->room < room)
-		*why = make_room(s, room);
+	*why = s ? prepare(s, version, room) : "too many launches of its context are under way";
 	if (s && *why) {
 		pthread_mutex_lock(&san.lock);
 		san_slot_give(s);
@@ -202,55 +287,43 @@ static int send(void *to, const void *from, size_t size, void *stream)
 	return r;
 }
 
-static void say_too_many(void)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-
-	if (!atomic_flag_test_and_set(&said))
-		pasta_agent_say("sanitizer", "there are more than 65,536 objects: accesses to "
-					     "those with the highest addresses are outside of all");
-}
-
 /* Where there are no objects, there is a place that has nothing in it. */
 static int send_places(struct san_slot *s, void *stream)
 {
-	struct pasta_gpu_place *places = malloc((s->sent + 1) * sizeof(*places));
+	struct pasta_gpu_place *places = malloc((s->count + 1) * sizeof(*places));
 	int r;
 
 	if (!places)
 		return -1;
 	places[0] = (struct pasta_gpu_place){1, 0};
-	for (uint32_t i = 0; i < s->sent; i++)
+	for (uint32_t i = 0; i < s->count; i++)
 		places[i] = (struct pasta_gpu_place){s->places[i].begin, s->places[i].last};
 	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places,
-		 (s->sent ? s->sent : 1) * sizeof(*places), stream);
+		 (s->count ? s->count : 1) * sizeof(*places), stream);
 	free(places);
 	return r;
 }
 
-int san_slot_fill(struct san_slot *s, const struct pasta_version *version, void *stream)
+int san_slot_fill(struct san_slot *s, void *stream)
 {
-	uint64_t number = pasta_version_number(version);
-	size_t zero, count;
 	int r = SAN_OK;
 
-	if (s->version != number) {
-		count = pasta_version_places(version, s->places, s->room);
-		s->cut = count > s->room;
-		if (s->cut)
-			say_too_many();
-		s->sent = count < s->room ? (uint32_t)count : s->room;
+	if (s->version != s->known) {
 		s->version = 0;
 		r = send_places(s, stream);
+		if (r == SAN_OK && s->image.reducers & PASTA_REDUCE_BIT(PAGE))
+			r = send(s->image.pages.bases, s->bases, (s->count + 1) * sizeof(*s->bases),
+				 stream);
 		if (r == SAN_OK)
-			s->version = number;
+			s->version = s->known;
 	}
 	if (s->cut)
 		pasta_accesses_partial(s->launch);
-	s->image.count = s->sent;
-	zero = s->counts - s->zero + bytes_of_counts(&s->image, s->sent);
+	s->image.count = s->count;
+	s->image.pages.count = s->pages;
 	if (r == SAN_OK)
-		r = SAN_CALL(Memset, s->memory + s->zero, 0, zero, stream);
+		r = SAN_CALL(Memset, s->memory + s->zero, 0,
+			     s->sums - s->zero + s->pages * sizeof(*s->image.pages.sums), stream);
 	if (r == SAN_OK)
 		r = send(s->memory, &s->image, sizeof(s->image), stream);
 	return r;
