@@ -5,7 +5,8 @@
  * A thread that waits may hold a lock of the driver's, as where a stream goes, and no other
  * thread's calls come back before it goes on. So threads that wait for streams do nothing else,
  * another one reads, and the thread that waits for a slot reads it itself as soon as its stream is
- * through. Both may read: who is first tells the rows.
+ * through. Both may read: who is first has the rows told. That is one more thread's, while the next
+ * launch runs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,15 +14,17 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-enum { STACK = 512 << 10 };
+enum { STACK = 512 << 10, UNTOLD = 4 };
 
 /* A thread, and the streams whose numbers have it in common. */
 static struct lane {
 	pthread_cond_t wake;
 	struct san_slot *first, **last;
 	bool runs;
-} lanes[SAN_LANES + 1];
+} lanes[SAN_LANES + 2];
 static struct lane *const reader = &lanes[SAN_LANES]; /* where calls may not come back */
+static struct lane *const teller = &lanes[SAN_LANES + 1];
+static uint32_t untold; /* slots that are the teller's */
 
 static struct san_slot *under_way; /* launches that are not told yet */
 
@@ -31,6 +34,17 @@ static bool is_over(const struct san_context *c)
 }
 
 /* -- Slots, read back -- */
+
+/* Under the lock: its stream may go on. */
+static void leave_stream(struct san_slot *s)
+{
+	if (!s->stream)
+		return;
+	s->stream->pending--;
+	s->stream->stuck = false;
+	s->stream = NULL;
+	pthread_cond_broadcast(&san.changed);
+}
 
 /* Under the lock. */
 static void finished(struct san_slot *s)
@@ -42,9 +56,7 @@ static void finished(struct san_slot *s)
 	if (*at)
 		*at = s->next_under_way;
 	s->launch = NULL;
-	s->stream->pending--;
-	s->stream->stuck = false;
-	s->stream = NULL;
+	leave_stream(s);
 	atomic_fetch_sub(&san.pending, 1);
 	pthread_cond_broadcast(&san.changed);
 }
@@ -81,6 +93,28 @@ static void give_up(struct san_slot *s)
 		tell(s, NULL);
 }
 
+static bool run(struct lane *lane);
+static void put(struct lane *lane, struct san_slot *s);
+
+/* As tell, on the teller's thread. False: it has enough to do, or is none; and raw accesses of a
+ * launch end before those of the next begin. */
+static bool hand_on(struct san_slot *s, struct san_reading *r)
+{
+	bool can;
+
+	pthread_mutex_lock(&san.lock);
+	can = !s->image.raw && untold < UNTOLD && run(teller);
+	if (can) {
+		untold++;
+		s->readers++;
+		s->reading = r;
+		leave_stream(s);
+		put(teller, s);
+	}
+	pthread_mutex_unlock(&san.lock);
+	return can;
+}
+
 static void collect(struct san_slot *s, int result)
 {
 	struct san_reading *r = NULL;
@@ -97,6 +131,8 @@ static void collect(struct san_slot *s, int result)
 		s->context->broken = true;
 	s->done = true;
 	pthread_mutex_unlock(&san.lock);
+	if (mine && r && hand_on(s, r))
+		return;
 	if (mine)
 		tell(s, r);
 	san_reading_free(r);
@@ -110,8 +146,6 @@ static void let_go(struct san_slot *s)
 }
 
 /* -- Threads -- */
-
-static bool run(struct lane *lane);
 
 /* Under the lock. */
 static void put(struct lane *lane, struct san_slot *s)
@@ -137,16 +171,39 @@ static int wait_for_stream(struct san_slot *s)
 	return r;
 }
 
-static void run_slot(struct lane *lane)
+static struct san_slot *take(struct lane *lane)
 {
 	struct san_slot *s = lane->first;
-	int r = SAN_OK;
 
 	lane->first = s->next;
 	if (!lane->first)
 		lane->last = &lane->first;
+	return s;
+}
+
+static void tell_next(void)
+{
+	struct san_slot *s = take(teller);
+
+	pthread_mutex_unlock(&san.lock);
+	tell(s, s->reading);
+	san_reading_free(s->reading);
+	pthread_mutex_lock(&san.lock);
+	untold--;
+	let_go(s);
+}
+
+static void run_slot(struct lane *lane)
+{
+	struct san_slot *s = take(lane);
+	int r = SAN_OK;
+
 	if (!s->synced)
 		r = wait_for_stream(s);
+	if (s->synced && s->stream && s->stream->waiting) {
+		s->left = true;
+		return;
+	}
 	if (lane != reader && s->synced && run(reader)) {
 		put(reader, s);
 		return;
@@ -164,7 +221,9 @@ static void *main_(void *arg)
 	pthread_setname_np(pthread_self(), "pasta-accesses");
 	pthread_mutex_lock(&san.lock);
 	for (;;) {
-		if (lane->first)
+		if (lane->first && lane == teller)
+			tell_next();
+		else if (lane->first)
 			run_slot(lane);
 		else
 			pthread_cond_wait(&lane->wake, &san.lock);
@@ -201,7 +260,7 @@ bool san_drain_start(void)
 {
 	bool made = true;
 
-	for (uint32_t i = 0; i <= SAN_LANES; i++) {
+	for (uint32_t i = 0; i < SAN_LANES + 2; i++) {
 		lanes[i].last = &lanes[i].first;
 		made = made && !pthread_cond_init(&lanes[i].wake, NULL);
 	}
@@ -252,7 +311,9 @@ static bool is(const struct san_slot *s, const struct which *w, int sort)
 		return false;
 	if (sort == READABLE)
 		return s->synced && !s->done;
-	return sort == MOVING ? !s->stream->stuck : !s->done; /* what is done is being told */
+	if (sort == MOVING)
+		return !s->stream || !s->stream->stuck;
+	return !s->done; /* what is done is being told */
 }
 
 /* Under the lock: one to wait for; one that the caller is to read itself; or one that nobody has.
@@ -284,6 +345,11 @@ static void unqueue(struct san_slot *s)
 {
 	struct san_slot **at = &reader->first;
 
+	if (s->left) {
+		s->left = false;
+		let_go(s);
+		return;
+	}
 	while (*at && *at != s)
 		at = &(*at)->next;
 	if (!*at)
@@ -316,6 +382,18 @@ static bool wait_for(const struct which *w)
 	return true;
 }
 
+/* Under the lock. Nobody waits for the stream any more: what was left to them is the reader's. */
+static void hand_back(const struct san_stream *stream)
+{
+	for (struct san_slot *s = under_way; s; s = s->next_under_way) {
+		if (!s->left || s->done || s->stream != stream)
+			continue;
+		s->left = false;
+		put(reader, s);
+	}
+	run(reader);
+}
+
 void san_drain_wait(struct san_stream *stream)
 {
 	const struct which w = {.stream = stream};
@@ -323,8 +401,13 @@ void san_drain_wait(struct san_stream *stream)
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&san.lock);
-	if (stream->pending && !stream->stuck && !is_over(stream->context) && !wait_for(&w))
-		stream->stuck = true;
+	if (stream->pending && !stream->stuck && !is_over(stream->context)) {
+		stream->waiting++;
+		if (!wait_for(&w))
+			stream->stuck = true;
+		if (!--stream->waiting)
+			hand_back(stream);
+	}
 	pthread_mutex_unlock(&san.lock);
 }
 

@@ -99,6 +99,7 @@ struct san_stream {
 	void *handle;
 	uint32_t number;
 	uint32_t pending;  /* slots that are not read back */
+	uint32_t waiting;  /* who waits for them, and reads them then */
 	atomic_bool stuck; /* one of them took too long; until one is */
 };
 
@@ -143,8 +144,10 @@ struct san_slot {
 	bool busy;	  /* it is a launch's */
 	bool synced;	  /* which is through */
 	bool done;	  /* and told, or given up */
+	bool left;	  /* to who waits for its stream */
 	uint32_t lane;
-	uint32_t readers; /* who may still look at it: the queue is one */
+	uint32_t readers;	     /* who may still look at it: the queue is one */
+	struct san_reading *reading; /* that the teller has */
 	char *memory;
 	size_t size, zero, sums;    /* where what is to be zero begins, and the pages' sums */
 	uint32_t room, page_room;   /* for places, and pages that have sums */
