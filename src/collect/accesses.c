@@ -2,10 +2,11 @@
  * accesses.c - the reducers' driver: launches, the threads that run them, and their rows.
  *
  * What it takes, at most: a launch that is under way 128 bytes, and there are 65,536 of them; a
- * thread 8 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
- * the sums of a launch 9 MiB a reducer, and there are 64 that have some, and 64 of the host's where
- * both count. Memory is taken when there is something to count, and used again. rawwriter.h has
- * what raw accesses take.
+ * thread 7 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
+ * the sums of a launch 72 bytes a row, and 4,194,304 rows a reducer, and there are 64 that have
+ * some, and 64 of the host's where both count. Memory is taken when there is something to count,
+ * and used again, but for what large sums have taken: that is given back. rawwriter.h has what raw
+ * accesses take.
  *
  * Locks are taken in this order: a thread's, a launch's, the driver's. emitting is never held
  * together with them.
@@ -65,7 +66,7 @@ struct thread {
 	struct pasta_cpu *cpu;
 	_Atomic uint64_t token; /* of the launch that it counts for; changed under the lock */
 	uint32_t group_size;
-	pthread_mutex_t lock; /* taken by who drains it, and not while it counts */
+	pthread_mutex_t lock; /* taken by who drains it; not while it counts, but to spill */
 	const struct pasta_version *version;
 	struct pasta_filler filler; /* of raw ones; its q is NULL where there are none */
 };
@@ -574,16 +575,40 @@ static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 
 /* -- Threads. -- */
 
+/* By the thread itself, while it counts: what its tables have no more room for goes to its launch.
+ * False: there is no memory. */
+static bool spill(void *arg)
+{
+	struct thread *t = arg;
+	uint64_t token = atomic_load(&t->token);
+	struct pasta_accesses_launch *l = &t->driver->launches[token % SLOTS];
+	struct pasta_sums *to;
+
+	if (token == NO_LAUNCH || t->driver != atomic_load(&driver))
+		return false;
+	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&l->lock);
+	to = threads_sums(l);
+	if (to)
+		pasta_cpu_spill(t->cpu, to);
+	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&t->lock);
+	return to;
+}
+
 static struct thread *thread_make(struct driver *d)
 {
 	struct thread *t = calloc(1, sizeof(*t));
+	struct pasta_cpu_config cpu = config.cpu;
 	struct pasta_err err = {0};
 
 	if (!t)
 		return NULL;
 	t->driver = d;
 	t->token = NO_LAUNCH;
-	t->cpu = pasta_cpu_new(&config.cpu, &err);
+	cpu.full = spill;
+	cpu.arg = t;
+	t->cpu = pasta_cpu_new(&cpu, &err);
 	if (d->raw)
 		pasta_filler_begin(&t->filler, pasta_rawwriter_batches(d->raw));
 	if (!t->cpu || pthread_mutex_init(&t->lock, NULL)) {
@@ -768,10 +793,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		to = row->key0 == PASTA_KEY_OTHER
 			     ? pasta_rows_other(&launch->sums->tables[reducer])
 			     : pasta_rows_at(&launch->sums->tables[reducer], row->key0, row->key1);
-		to->loads += row->loads;
-		to->stores += row->stores;
-		to->bytes += row->bytes;
-		to->extra += row->extra;
+		pasta_row_add(to, row->loads, row->stores, row->bytes, row->extra);
 		added = true;
 	}
 	pthread_mutex_unlock(&launch->lock);
