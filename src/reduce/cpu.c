@@ -597,7 +597,6 @@ static void drain_cells(struct pasta_cpu *c, struct pasta_rows *objects, struct 
 	c->in->count = 0;
 	if (count)
 		index_cells(c);
-	c->mask = least_slots(c->in) - 1;
 }
 
 static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct pasta_rows *pages)
@@ -648,6 +647,8 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	if (c->in->requests)
 		pasta_requests_close(c->in->requests);
 	pasta_cpu_spill(c, sums);
+	/* Who spills has many pages, and keeps its index as large as it is. */
+	c->mask = least_slots(c->in) - 1;
 	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);
 }
