@@ -8,8 +8,8 @@
  * and used again, but for what large sums have taken: that is given back. rawwriter.h has what raw
  * accesses take.
  *
- * Locks are taken in this order: a thread's, a launch's, the driver's. emitting is never held
- * together with them.
+ * Locks are taken in this order: a thread's, a launch's, the driver's or a pool's. emitting is
+ * never held together with them.
  */
 #include "collect/accesses.h"
 
@@ -27,9 +27,10 @@
 #include "collect/rawwriter.h"
 #include "collect/sampler.h"
 #include "collect/state.h"
+#include "collect/sumpool.h"
 #include "collect/told.h"
 
-enum { SLOT_BITS = 16, SLOTS = 1 << SLOT_BITS, THREADS = 1024, SUMS = 64, ROWS = 64 };
+enum { SLOT_BITS = 16, SLOTS = 1 << SLOT_BITS, THREADS = 1024, ROWS = 64 };
 enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_DEFAULT = 12, PAGE_MOST = 30 };
 #define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCERS) - 2)
 #define REDUCERS_HOST                                                                              \
@@ -51,12 +52,6 @@ struct pasta_accesses_launch {
 	const struct pasta_version *version; /* all threads' objects; NULL: each one's own */
 	pthread_mutex_t lock;		     /* for what follows */
 	struct pasta_sums *sums, *host;
-};
-
-struct pool {
-	struct pasta_sums *sums[SUMS]; /* nobody's */
-	uint32_t pooled, count;
-	uint32_t reducers;
 };
 
 /* One that runs work; it outlives its thread, and is another's then, with what it has counted. */
@@ -83,8 +78,8 @@ struct driver {
 	pthread_mutex_t lock; /* for what follows */
 	struct thread *free_threads;
 	uint32_t thread_count, launch_count, free_launch;
-	struct pool pool, host_pool;
 	struct pasta_compare compare;
+	struct pasta_sumpool pool, host_pool;
 	pthread_mutex_t emitting; /* for the port */
 	struct pasta_port *port;
 	struct pasta_accesses_launch launches[SLOTS];
@@ -529,47 +524,13 @@ void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count)
 		atomic_fetch_add_explicit(&launch->lost, count, memory_order_relaxed);
 }
 
-/* -- Sums: a few, used again. -- */
-
-static struct pasta_sums *sums_take(struct driver *d, struct pool *pool)
-{
-	struct pasta_sums *s = NULL;
-	bool more;
-
-	pthread_mutex_lock(&d->lock);
-	if (pool->pooled)
-		s = pool->sums[--pool->pooled];
-	more = !s && pool->count < SUMS;
-	pool->count += more;
-	pthread_mutex_unlock(&d->lock);
-	if (!more)
-		return s;
-	s = pasta_sums_new(pool->reducers, 0);
-	if (!s) {
-		pthread_mutex_lock(&d->lock);
-		pool->count--;
-		pthread_mutex_unlock(&d->lock);
-	}
-	return s;
-}
-
-static void sums_give(struct driver *d, struct pool *pool, struct pasta_sums *s)
-{
-	if (!s)
-		return;
-	pasta_sums_clear(s);
-	pthread_mutex_lock(&d->lock);
-	pool->sums[pool->pooled++] = s;
-	pthread_mutex_unlock(&d->lock);
-}
-
 /* Under the launch's lock: where its threads' counts go; NULL: there is no memory. */
 static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 {
 	struct pasta_sums **to = l->compared ? &l->host : &l->sums;
 
 	if (!*to)
-		*to = sums_take(l->driver, l->compared ? &l->driver->host_pool : &l->driver->pool);
+		*to = pasta_sumpool_take(l->compared ? &l->driver->host_pool : &l->driver->pool);
 	return *to;
 }
 
@@ -788,7 +749,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		return;
 	pthread_mutex_lock(&launch->lock);
 	if (!launch->sums)
-		launch->sums = sums_take(launch->driver, &launch->driver->pool);
+		launch->sums = pasta_sumpool_take(&launch->driver->pool);
 	if (launch->sums) {
 		to = row->key0 == PASTA_KEY_OTHER
 			     ? pasta_rows_other(&launch->sums->tables[reducer])
@@ -924,8 +885,8 @@ static void compare(struct driver *d, const struct pasta_accesses_launch *l, boo
 
 static void release(struct driver *d, struct pasta_accesses_launch *l)
 {
-	sums_give(d, &d->pool, l->sums);
-	sums_give(d, &d->host_pool, l->host);
+	pasta_sumpool_give(&d->pool, l->sums);
+	pasta_sumpool_give(&d->host_pool, l->host);
 	l->sums = l->host = NULL;
 	free(l->kernel);
 	l->kernel = NULL;
