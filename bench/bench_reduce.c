@@ -1,8 +1,9 @@
 /*
  * bench_reduce.c - what it costs to count an access, by object and by page together, on one core.
  *
- * 200 objects, in the order of memory or at random. Addresses are made before the clock runs. What
- * was counted is checked against what was accessed.
+ * 200 objects, in the order of memory or at random; those of 8 MiB have more pages than there are
+ * cells, which are spilled then. Addresses are made before the clock runs. What was counted is
+ * checked against what was accessed.
  */
 #include "bench.h"
 
@@ -50,13 +51,21 @@ static uint64_t address(const struct work *w, uint64_t object, uint64_t offset)
 	return BASE + object * (w->object + w->object / 8) + offset;
 }
 
+static bool spill(void *arg)
+{
+	struct work *w = arg;
+
+	pasta_cpu_spill(w->cpu, w->sums);
+	return true;
+}
+
 static void begin(struct work *w)
 {
-	struct pasta_cpu_config config = {.reducers = w->reducers};
+	struct pasta_cpu_config config = {.reducers = w->reducers, .full = spill, .arg = w};
 	struct pasta_err err;
 
 	w->cpu = pasta_cpu_new(&config, &err);
-	w->sums = pasta_sums_new(w->reducers, 1 << 18);
+	w->sums = pasta_sums_new(w->reducers, 0);
 	w->objects = pasta_objects_new(0);
 	if (!w->cpu || !w->sums || !w->objects)
 		bench_die("out of memory");
@@ -70,6 +79,8 @@ static void begin(struct work *w)
 
 static int add_loads(void *loads, enum pasta_reducer reducer, const struct pasta_row *row)
 {
+	if (row->key0 == PASTA_KEY_OTHER && reducer == PASTA_REDUCE_PAGE)
+		bench_die("pages have no rows");
 	if (reducer == PASTA_REDUCE_OBJECT && row->key0 >= PASTA_OBJECT_FIRST &&
 	    row->bytes == 4 * row->loads)
 		*(uint64_t *)loads += row->loads;
@@ -108,6 +119,15 @@ static void stride(const struct work *w)
 		addrs[i] =
 			address(w, i / (lines * 256) % OBJECTS, at % lines * 1040 + at / lines * 4);
 	}
+}
+
+/* Line after line of pages, 16 of them a page. */
+static void lines(const struct work *w)
+{
+	uint64_t each = w->object / 256;
+
+	for (uint64_t i = 0; i < ACCESSES; i++)
+		addrs[i] = address(w, i / each % OBJECTS, 256 * i % w->object);
 }
 
 /* Three objects in turn, as in c[i] = a[i] + b[i]. */
@@ -204,6 +224,8 @@ int main(void)
 	figure("by object and page, three arrays in turn", 1 << 20, BY_BOTH, three, direct);
 	figure("by object and page, random, objects of 64 KiB", 1 << 16, BY_BOTH, anywhere, direct);
 	figure("by object and page, random, objects of 1 MiB", 1 << 20, BY_BOTH, anywhere, direct);
+	figure("by object and page, lines, objects of 8 MiB", 8 << 20, BY_BOTH, lines, direct);
+	figure("by object and page, random, objects of 8 MiB", 8 << 20, BY_BOTH, anywhere, direct);
 	figure("the same in records, streaming", 1 << 20, BY_BOTH, stream, batches);
 	figure("the same in records, random, objects of 1 MiB", 1 << 20, BY_BOTH, anywhere,
 	       batches);

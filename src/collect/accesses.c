@@ -2,13 +2,14 @@
  * accesses.c - the reducers' driver: launches, the threads that run them, and their rows.
  *
  * What it takes, at most: a launch that is under way 128 bytes, and there are 65,536 of them; a
- * thread 8 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
- * the sums of a launch 9 MiB a reducer, and there are 64 that have some, and 64 of the host's where
- * both count. Memory is taken when there is something to count, and used again. rawwriter.h has
- * what raw accesses take.
+ * thread 7 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
+ * the sums of a launch 72 bytes a row, and 4,194,304 rows a reducer, and there are 64 that have
+ * some, and 64 of the host's where both count. Memory is taken when there is something to count,
+ * and used again, but for what large sums have taken: that is given back. rawwriter.h has what raw
+ * accesses take.
  *
- * Locks are taken in this order: a thread's, a launch's, the driver's. emitting is never held
- * together with them.
+ * Locks are taken in this order: a thread's, a launch's, the driver's or a pool's. emitting is
+ * never held together with them.
  */
 #include "collect/accesses.h"
 
@@ -26,9 +27,10 @@
 #include "collect/rawwriter.h"
 #include "collect/sampler.h"
 #include "collect/state.h"
+#include "collect/sumpool.h"
 #include "collect/told.h"
 
-enum { SLOT_BITS = 16, SLOTS = 1 << SLOT_BITS, THREADS = 1024, SUMS = 64, ROWS = 64 };
+enum { SLOT_BITS = 16, SLOTS = 1 << SLOT_BITS, THREADS = 1024, ROWS = 64 };
 enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_DEFAULT = 12, PAGE_MOST = 30 };
 #define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCERS) - 2)
 #define REDUCERS_HOST                                                                              \
@@ -52,12 +54,6 @@ struct pasta_accesses_launch {
 	struct pasta_sums *sums, *host;
 };
 
-struct pool {
-	struct pasta_sums *sums[SUMS]; /* nobody's */
-	uint32_t pooled, count;
-	uint32_t reducers;
-};
-
 /* One that runs work; it outlives its thread, and is another's then, with what it has counted. */
 struct thread {
 	struct driver *driver;
@@ -65,7 +61,7 @@ struct thread {
 	struct pasta_cpu *cpu;
 	_Atomic uint64_t token; /* of the launch that it counts for; changed under the lock */
 	uint32_t group_size;
-	pthread_mutex_t lock; /* taken by who drains it, and not while it counts */
+	pthread_mutex_t lock; /* taken by who drains it; not while it counts, but to spill */
 	const struct pasta_version *version;
 	struct pasta_filler filler; /* of raw ones; its q is NULL where there are none */
 };
@@ -82,8 +78,8 @@ struct driver {
 	pthread_mutex_t lock; /* for what follows */
 	struct thread *free_threads;
 	uint32_t thread_count, launch_count, free_launch;
-	struct pool pool, host_pool;
 	struct pasta_compare compare;
+	struct pasta_sumpool pool, host_pool;
 	pthread_mutex_t emitting; /* for the port */
 	struct pasta_port *port;
 	struct pasta_accesses_launch launches[SLOTS];
@@ -528,62 +524,52 @@ void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count)
 		atomic_fetch_add_explicit(&launch->lost, count, memory_order_relaxed);
 }
 
-/* -- Sums: a few, used again. -- */
-
-static struct pasta_sums *sums_take(struct driver *d, struct pool *pool)
-{
-	struct pasta_sums *s = NULL;
-	bool more;
-
-	pthread_mutex_lock(&d->lock);
-	if (pool->pooled)
-		s = pool->sums[--pool->pooled];
-	more = !s && pool->count < SUMS;
-	pool->count += more;
-	pthread_mutex_unlock(&d->lock);
-	if (!more)
-		return s;
-	s = pasta_sums_new(pool->reducers, 0);
-	if (!s) {
-		pthread_mutex_lock(&d->lock);
-		pool->count--;
-		pthread_mutex_unlock(&d->lock);
-	}
-	return s;
-}
-
-static void sums_give(struct driver *d, struct pool *pool, struct pasta_sums *s)
-{
-	if (!s)
-		return;
-	pasta_sums_clear(s);
-	pthread_mutex_lock(&d->lock);
-	pool->sums[pool->pooled++] = s;
-	pthread_mutex_unlock(&d->lock);
-}
-
 /* Under the launch's lock: where its threads' counts go; NULL: there is no memory. */
 static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 {
 	struct pasta_sums **to = l->compared ? &l->host : &l->sums;
 
 	if (!*to)
-		*to = sums_take(l->driver, l->compared ? &l->driver->host_pool : &l->driver->pool);
+		*to = pasta_sumpool_take(l->compared ? &l->driver->host_pool : &l->driver->pool);
 	return *to;
 }
 
 /* -- Threads. -- */
 
+/* By the thread itself, while it counts: what its tables have no more room for goes to its launch.
+ * False: there is no memory. */
+static bool spill(void *arg)
+{
+	struct thread *t = arg;
+	uint64_t token = atomic_load(&t->token);
+	struct pasta_accesses_launch *l = &t->driver->launches[token % SLOTS];
+	struct pasta_sums *to;
+
+	if (token == NO_LAUNCH || t->driver != atomic_load(&driver))
+		return false;
+	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&l->lock);
+	to = threads_sums(l);
+	if (to)
+		pasta_cpu_spill(t->cpu, to);
+	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&t->lock);
+	return to;
+}
+
 static struct thread *thread_make(struct driver *d)
 {
 	struct thread *t = calloc(1, sizeof(*t));
+	struct pasta_cpu_config cpu = config.cpu;
 	struct pasta_err err = {0};
 
 	if (!t)
 		return NULL;
 	t->driver = d;
 	t->token = NO_LAUNCH;
-	t->cpu = pasta_cpu_new(&config.cpu, &err);
+	cpu.full = spill;
+	cpu.arg = t;
+	t->cpu = pasta_cpu_new(&cpu, &err);
 	if (d->raw)
 		pasta_filler_begin(&t->filler, pasta_rawwriter_batches(d->raw));
 	if (!t->cpu || pthread_mutex_init(&t->lock, NULL)) {
@@ -763,15 +749,12 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		return;
 	pthread_mutex_lock(&launch->lock);
 	if (!launch->sums)
-		launch->sums = sums_take(launch->driver, &launch->driver->pool);
+		launch->sums = pasta_sumpool_take(&launch->driver->pool);
 	if (launch->sums) {
 		to = row->key0 == PASTA_KEY_OTHER
 			     ? pasta_rows_other(&launch->sums->tables[reducer])
 			     : pasta_rows_at(&launch->sums->tables[reducer], row->key0, row->key1);
-		to->loads += row->loads;
-		to->stores += row->stores;
-		to->bytes += row->bytes;
-		to->extra += row->extra;
+		pasta_row_add(to, row->loads, row->stores, row->bytes, row->extra);
 		added = true;
 	}
 	pthread_mutex_unlock(&launch->lock);
@@ -905,8 +888,8 @@ static void compare(struct driver *d, const struct pasta_accesses_launch *l, boo
 
 static void release(struct driver *d, struct pasta_accesses_launch *l)
 {
-	sums_give(d, &d->pool, l->sums);
-	sums_give(d, &d->host_pool, l->host);
+	pasta_sumpool_give(&d->pool, l->sums);
+	pasta_sumpool_give(&d->host_pool, l->host);
 	l->sums = l->host = NULL;
 	free(l->kernel);
 	l->kernel = NULL;

@@ -86,12 +86,12 @@ static void compare_tables(struct pair *p, enum pasta_reducer reducer,
 {
 	const struct pasta_row *row;
 
-	for (uint32_t i = 0; i < device->count; i++) {
-		row = &device->rows[device->used[i]];
+	for (uint32_t i = 1; i <= device->count; i++) {
+		row = &device->rows[i];
 		compare_rows(p, reducer, row, pasta_rows_find(host, row->key0, row->key1));
 	}
-	for (uint32_t i = 0; i < host->count; i++) {
-		row = &host->rows[host->used[i]];
+	for (uint32_t i = 1; i <= host->count; i++) {
+		row = &host->rows[i];
 		if (!pasta_rows_find(device, row->key0, row->key1))
 			compare_rows(p, reducer, NULL, row);
 	}

@@ -30,6 +30,9 @@ struct pasta_cpu_inside {
 	struct pasta_row rest_page;
 	struct pasta_rows tables[PASTA_REDUCERS];
 	struct pasta_requests *requests;
+	bool (*full)(void *arg);
+	void *arg;
+	bool stuck; /* it was full and could not be spilled */
 	uint32_t reducers, turns;
 	uint32_t stamp; /* changes with the thread */
 	uint32_t group, thread, group_size;
@@ -87,6 +90,12 @@ static uint32_t index_slots(const struct pasta_cpu_inside *in)
 	return is_wide(in) ? WIDE_SLOTS : in->slots;
 }
 
+/* All of its memory at once: what counts allocates nothing. */
+static int make_table(struct pasta_rows *t, uint32_t rows)
+{
+	return pasta_rows_init(t, rows) || pasta_rows_reserve(t) ? -ENOMEM : 0;
+}
+
 static int make_cells(struct pasta_cpu *c, uint32_t cells)
 {
 	struct pasta_cpu_inside *in = c->in;
@@ -106,7 +115,7 @@ static int make_cells(struct pasta_cpu *c, uint32_t cells)
 		in->wide = map(in->slots, sizeof(*in->wide));
 	if (!c->cells || !c->rests || !c->index || (is_wide(in) && !in->wide))
 		return -ENOMEM;
-	return pasta_rows_init(&in->rest, defaults.rows);
+	return make_table(&in->rest, defaults.rows);
 }
 
 static int make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *config)
@@ -117,7 +126,7 @@ static int make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *confi
 	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++) {
 		bool wanted = has(in, i) || (i == PASTA_REDUCE_SITE && in->reducers & BY_SITE);
 
-		if (wanted && pasta_rows_init(&t[i], given_or(config->rows, defaults.rows)))
+		if (wanted && make_table(&t[i], given_or(config->rows, defaults.rows)))
 			return -ENOMEM;
 	}
 	if (!(in->reducers & BY_REQUEST))
@@ -156,6 +165,8 @@ struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pa
 	c->page_shift = given_or(config->page_shift, defaults.page_shift);
 	c->in->reducers = config->reducers;
 	c->in->turns = given_or(config->turns, defaults.turns);
+	c->in->full = config->full;
+	c->in->arg = config->arg;
 	c->more = config->reducers & (BY_SITE | PASTA_REDUCE_BIT(SITE_OBJECT));
 	if (make_cells(c, given_or(config->cells, defaults.cells)) || make_tables(c, config))
 		goto fail;
@@ -280,17 +291,34 @@ static uint16_t *wide_slot_of(const struct pasta_cpu *c, uint64_t begin, uint64_
 	return &c->in->wide[i];
 }
 
+static bool make_room(struct pasta_cpu *c)
+{
+	struct pasta_cpu_inside *in = c->in;
+
+	if (!in->full || in->stuck)
+		return false;
+	in->stuck = !in->full(in->arg);
+	return !in->stuck;
+}
+
+static uint16_t *any_slot_of(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
+{
+	return c->in->wide ? wide_slot_of(c, begin, object) : slot_of(c, begin, object);
+}
+
 /* The cell that begins here, made if there is none; NULL: there is no room. */
 static struct pasta_cell *cell_of(struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
-	uint16_t *wide = c->in->wide;
-	uint16_t *slot = wide ? wide_slot_of(c, begin, object) : slot_of(c, begin, object);
+	uint16_t *slot = any_slot_of(c, begin, object), *wide = c->in->wide;
 	uint32_t cell = *slot;
 
 	if (cell)
 		return &c->cells[cell];
-	if (c->in->count == c->in->max)
-		return NULL;
+	if (c->in->count == c->in->max) {
+		if (!make_room(c))
+			return NULL;
+		slot = any_slot_of(c, begin, object);
+	}
 	cell = ++c->in->count;
 	*slot = (uint16_t)cell;
 	c->cells[cell].begin = begin;
@@ -317,8 +345,10 @@ static void remember(struct pasta_cpu *c, uint64_t addr, const struct pasta_cell
 static void count_rest(struct pasta_cpu *c, uint64_t object, uint32_t kind, uint32_t size,
 		       uint32_t crosses, uint32_t page_crosses)
 {
-	pasta_count_object(&c->in->rest, object, kind, size, crosses);
-	pasta_row_count(&c->in->rest_page, kind, pasta_access_bytes(kind, size), page_crosses);
+	uint64_t bytes = pasta_access_bytes(kind, size);
+
+	pasta_row_count(pasta_rows_at(&c->in->rest, object, 0), kind, bytes, crosses);
+	pasta_row_count(&c->in->rest_page, kind, bytes, page_crosses);
 }
 
 /* What no cell at hand has whole. Returns whether it reaches out of its object, which is *object.
@@ -397,19 +427,26 @@ static void count_request(struct pasta_cpu *c, struct pasta_row *row, uint64_t s
 		pasta_requests_leave_out(in->requests, size, kind);
 }
 
+static struct pasta_row *row_of(struct pasta_cpu *c, uint64_t site, uint64_t object)
+{
+	struct pasta_rows *t = &c->in->tables[PASTA_REDUCE_SITE_OBJECT];
+	struct pasta_row *row = pasta_rows_at(t, site, object);
+
+	return row == pasta_rows_other(t) && make_room(c) ? pasta_rows_at(t, site, object) : row;
+}
+
 void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint64_t addr,
 		    uint32_t size, uint32_t kind, uint32_t site)
 {
-	uint64_t where = PASTA_SITE_KEY(c->function, site);
-	struct pasta_rows *tables = c->in->tables;
+	uint64_t where = PASTA_SITE_KEY(c->function, site), bytes = pasta_access_bytes(kind, size);
 	struct pasta_row *row;
 
 	if (c->more & PASTA_REDUCE_BIT(SITE_OBJECT))
-		pasta_count_site_object(&tables[PASTA_REDUCE_SITE_OBJECT], where, object, kind,
-					size, crosses);
+		pasta_row_count(row_of(c, where, object), kind, bytes, crosses);
 	if (!(c->more & BY_SITE))
 		return;
-	row = pasta_count_site(&tables[PASTA_REDUCE_SITE], where, kind, size, crosses);
+	row = pasta_rows_at(&c->in->tables[PASTA_REDUCE_SITE], where, 0);
+	pasta_row_count(row, kind, bytes, crosses);
 	if (c->in->requests)
 		count_request(c, row, where, addr, size, kind);
 }
@@ -532,15 +569,6 @@ size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses,
 
 /* -- Draining. -- */
 
-static void add_counts(struct pasta_row *row, uint64_t loads, uint64_t stores, uint64_t bytes,
-		       uint64_t extra)
-{
-	row->loads += loads;
-	row->stores += stores;
-	row->bytes += bytes;
-	row->extra += extra;
-}
-
 static void drain_cell(struct pasta_cpu *c, uint32_t i, struct pasta_rows *objects,
 		       struct pasta_rows *pages)
 {
@@ -549,11 +577,11 @@ static void drain_cell(struct pasta_cpu *c, uint32_t i, struct pasta_rows *objec
 
 	pasta_cpu_carry(c, &c->cells[i]);
 	if (objects)
-		add_counts(pasta_rows_at(objects, rest->object, 0), rest->loads, rest->stores,
-			   c->cells[i].bytes, rest->crosses);
+		pasta_row_add(pasta_rows_at(objects, rest->object, 0), rest->loads, rest->stores,
+			      c->cells[i].bytes, rest->crosses);
 	if (pages)
-		add_counts(pasta_rows_at(pages, page, 0), rest->loads, rest->stores,
-			   c->cells[i].bytes, rest->page_crosses);
+		pasta_row_add(pasta_rows_at(pages, page, 0), rest->loads, rest->stores,
+			      c->cells[i].bytes, rest->page_crosses);
 }
 
 static void drain_cells(struct pasta_cpu *c, struct pasta_rows *objects, struct pasta_rows *pages)
@@ -569,7 +597,6 @@ static void drain_cells(struct pasta_cpu *c, struct pasta_rows *objects, struct 
 	c->in->count = 0;
 	if (count)
 		index_cells(c);
-	c->mask = least_slots(c->in) - 1;
 }
 
 static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct pasta_rows *pages)
@@ -580,18 +607,28 @@ static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct p
 		pasta_rows_merge(objects, &c->in->rest);
 	pasta_rows_clear(&c->in->rest);
 	if (pages)
-		add_counts(pasta_rows_other(pages), p->loads, p->stores, p->bytes, p->extra);
+		pasta_row_add(pasta_rows_other(pages), p->loads, p->stores, p->bytes, p->extra);
 	memset(&c->in->rest_page, 0, sizeof(c->in->rest_page));
 	for (int i = PASTA_SPACE_LOCAL; i < PASTA_SPACES; i++) {
 		p = &c->apart[i];
 		if (objects && (p->loads || p->stores))
-			add_counts(pasta_rows_at(objects, (uint64_t)i, 0), p->loads, p->stores,
-				   p->bytes, 0);
+			pasta_row_add(pasta_rows_at(objects, (uint64_t)i, 0), p->loads, p->stores,
+				      p->bytes, 0);
 	}
 	memset(c->apart, 0, sizeof(c->apart));
 }
 
-void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
+static void drain_table(struct pasta_cpu *c, enum pasta_reducer reducer, struct pasta_sums *sums)
+{
+	struct pasta_rows *t = &c->in->tables[reducer];
+
+	if (c->in->reducers & sums->reducers & 1u << reducer)
+		pasta_rows_merge(&sums->tables[reducer], t);
+	if (t->rows)
+		pasta_rows_clear(t);
+}
+
+void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums)
 {
 	uint32_t both = c->in->reducers & sums->reducers;
 	struct pasta_rows *to = sums->tables;
@@ -599,14 +636,19 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 		both & PASTA_REDUCE_BIT(OBJECT) ? &to[PASTA_REDUCE_OBJECT] : NULL;
 	struct pasta_rows *pages = both & PASTA_REDUCE_BIT(PAGE) ? &to[PASTA_REDUCE_PAGE] : NULL;
 
-	if (c->in->requests)
-		pasta_requests_close(c->in->requests);
 	drain_cells(c, objects, pages);
 	drain_rest(c, objects, pages);
-	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++) {
-		if (both >> i & 1)
-			pasta_rows_merge(&to[i], &c->in->tables[i]);
-		if (c->in->tables[i].rows)
-			pasta_rows_clear(&c->in->tables[i]);
-	}
+	drain_table(c, PASTA_REDUCE_SITE_OBJECT, sums);
+	c->in->stuck = false;
+}
+
+void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
+{
+	if (c->in->requests)
+		pasta_requests_close(c->in->requests);
+	pasta_cpu_spill(c, sums);
+	/* Who spills has many pages, and keeps its index as large as it is. */
+	c->mask = least_slots(c->in) - 1;
+	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++)
+		drain_table(c, (enum pasta_reducer)i, sums);
 }

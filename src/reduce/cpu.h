@@ -4,7 +4,8 @@
  * A state is one thread's at a time and takes no lock. By object and by page are counted in cells:
  * a cell is what one page and one object have in common, so that one look-up and one line of
  * memory do for both; where pages are not wanted, a cell is wide, all of an object. What counts
- * allocates nothing: a full table is counted in its last row.
+ * allocates nothing: when cells are used up, they are spilled, or what is new is counted in one
+ * row.
  */
 #ifndef PASTA_REDUCE_CPU_H
 #define PASTA_REDUCE_CPU_H
@@ -12,7 +13,6 @@
 #include <stdbool.h>
 
 #include "core/err.h"
-#include "reduce/accumulate.h"
 #include "reduce/objects.h"
 #include "reduce/sums.h"
 
@@ -20,9 +20,14 @@ struct pasta_cpu_config {
 	uint32_t reducers;   /* PASTA_REDUCE_BIT of those that are wanted */
 	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
 	uint32_t cells;	     /* 0: 65,535, the most there can be. Up to 88 bytes each */
-	uint32_t rows;	     /* of each other table; 0: 16,384. Up to 136 bytes each */
+	uint32_t rows;	     /* of each other table; 0: 16,384. Up to 80 bytes each */
 	uint32_t requests;   /* that may be open at once; 0: 4,096. 448 bytes each */
 	uint32_t turns;	     /* of a thread at a site that are looked at; 0: 64 */
+	/* By who counts, when cells are used up, or rows by site and object: is to call
+	 * pasta_cpu_spill and return true; false: it cannot, and is not asked again until the next
+	 * drain. NULL: as if it never could. */
+	bool (*full)(void *arg);
+	void *arg;
 };
 
 /* What an access touches: half a line. size is 0 if it was made for another version of the objects,
@@ -78,6 +83,9 @@ size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses,
 
 /* Add to sums what was counted, and begin anew. */
 void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums);
+/* The same of what may run out while a thread counts: by object, by page, and by site and object.
+ * Requests stay open, and turns go on. */
+void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums);
 
 /* For the inline functions. */
 void pasta_cpu_slow(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,

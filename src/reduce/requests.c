@@ -6,6 +6,58 @@
 
 #define REQUESTS_MAX (UINT32_C(1) << 20)
 
+/* -- A request. -- */
+
+/* The sectors of the active threads' bytes, first and last, in order of the first. */
+static uint32_t spans_of(const struct pasta_request *r, uint64_t *first, uint64_t *last)
+{
+	uint32_t count = 0, lane, at;
+
+	for (lane = 0; lane < PASTA_WARP; lane++) {
+		uint64_t addr = r->addrs[lane], end = addr + r->sizes[lane] - 1;
+		uint64_t sector = addr / PASTA_SECTOR;
+
+		if (!(r->active >> lane & 1) || !r->sizes[lane])
+			continue;
+		for (at = count++; at && first[at - 1] > sector; at--) {
+			first[at] = first[at - 1];
+			last[at] = last[at - 1];
+		}
+		first[at] = sector;
+		last[at] = (end < addr ? UINT64_MAX : end) / PASTA_SECTOR;
+	}
+	return count;
+}
+
+uint64_t pasta_request_sectors(const struct pasta_request *r)
+{
+	uint64_t first[PASTA_WARP], last[PASTA_WARP], sectors = 0, next = 0;
+	uint32_t count = spans_of(r, first, last), i;
+
+	for (i = 0; i < count; i++) {
+		uint64_t from = first[i] > next ? first[i] : next;
+
+		if (last[i] < from)
+			continue;
+		sectors += last[i] - from + 1;
+		next = last[i] + 1;
+	}
+	return sectors;
+}
+
+static uint64_t bytes_of(const struct pasta_request *r)
+{
+	uint64_t bytes = 0;
+	uint32_t lane;
+
+	for (lane = 0; lane < PASTA_WARP; lane++)
+		if (r->active >> lane & 1)
+			bytes += pasta_access_bytes(r->kind, r->sizes[lane]);
+	return bytes;
+}
+
+/* -- Open ones. -- */
+
 /* The index is open addressing, at most half full; slots have the request's place, plus 1. */
 struct pasta_requests {
 	struct pasta_rows *coalesce, *diverge;
@@ -58,12 +110,17 @@ void pasta_requests_free(struct pasta_requests *q)
 
 static void count_request(struct pasta_requests *q, const struct pasta_request *r)
 {
+	uint64_t bytes = bytes_of(r);
+	uint32_t threads = (uint32_t)__builtin_popcount(r->active);
+
 	if (!r->active)
 		return;
 	if (q->coalesce)
-		pasta_count_coalesce(q->coalesce, r);
+		pasta_row_count(pasta_rows_at(q->coalesce, r->site, 0), r->kind, bytes,
+				pasta_request_sectors(r));
 	if (q->diverge)
-		pasta_count_diverge(q->diverge, r);
+		pasta_row_count(pasta_rows_at(q->diverge, r->site, threads), r->kind, bytes,
+				r->lanes);
 }
 
 void pasta_requests_close(struct pasta_requests *q)

@@ -10,7 +10,20 @@
 
 #include <stdbool.h>
 
-#include "reduce/accumulate.h"
+#include "reduce/rows.h"
+
+/* What the active threads of a warp access together. */
+struct pasta_request {
+	uint64_t site;
+	uint32_t active; /* a bit a thread */
+	uint32_t lanes;	 /* threads that the warp has */
+	uint32_t kind;
+	uint32_t sizes[PASTA_WARP];
+	uint64_t addrs[PASTA_WARP];
+};
+
+/* How many different sectors its threads touch. */
+uint64_t pasta_request_sectors(const struct pasta_request *r);
 
 struct pasta_requests;
 

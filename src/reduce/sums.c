@@ -1,4 +1,4 @@
-/* sums.c - tables of rows: made, emptied, merged, and turned into events. */
+/* sums.c - a table a reducer: made, emptied, merged, and turned into events. */
 #include "reduce/sums.h"
 
 #include <errno.h>
@@ -6,76 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX (UINT32_C(1) << 26)
-#define ROWS_DEFAULT (UINT32_C(1) << 16)
-
-int pasta_rows_init(struct pasta_rows *t, uint32_t rows)
-{
-	uint32_t slots = 16;
-
-	memset(t, 0, sizeof(*t));
-	if (!rows || rows > ROWS_MAX)
-		return -EINVAL;
-	while (slots - slots / 4 < rows)
-		slots *= 2;
-	t->rows = calloc((size_t)slots + 1, sizeof(*t->rows));
-	t->used = malloc(slots * sizeof(*t->used));
-	if (!t->rows || !t->used) {
-		pasta_rows_free(t);
-		return -ENOMEM;
-	}
-	t->mask = slots - 1;
-	t->max = rows;
-	*pasta_rows_other(t) = (struct pasta_row){.key0 = PASTA_KEY_OTHER, .key1 = PASTA_KEY_OTHER};
-	return 0;
-}
-
-void pasta_rows_free(struct pasta_rows *t)
-{
-	free(t->rows);
-	free(t->used);
-	memset(t, 0, sizeof(*t));
-}
-
-void pasta_rows_clear(struct pasta_rows *t)
-{
-	for (uint32_t i = 0; i < t->count; i++)
-		memset(&t->rows[t->used[i]], 0, sizeof(*t->rows));
-	t->count = 0;
-	*pasta_rows_other(t) = (struct pasta_row){.key0 = PASTA_KEY_OTHER, .key1 = PASTA_KEY_OTHER};
-}
-
-static void add_row(struct pasta_row *to, const struct pasta_row *from)
-{
-	to->loads += from->loads;
-	to->stores += from->stores;
-	to->bytes += from->bytes;
-	to->extra += from->extra;
-}
-
-void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from)
-{
-	const struct pasta_row *row;
-
-	for (uint32_t i = 0; i < from->count; i++) {
-		row = &from->rows[from->used[i]];
-		add_row(pasta_rows_at(into, row->key0, row->key1), row);
-	}
-	add_row(pasta_rows_other(into), pasta_rows_other(from));
-}
-
-const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1)
-{
-	uint32_t i = pasta_rows_hash(key0, key1) & t->mask, tries;
-
-	for (tries = 0; t->rows && tries <= t->mask; tries++, i = (i + 1) & t->mask) {
-		if (t->rows[i].state == PASTA_ROW_EMPTY)
-			break;
-		if (t->rows[i].key0 == key0 && t->rows[i].key1 == key1)
-			return &t->rows[i];
-	}
-	return NULL;
-}
+#define ROWS_DEFAULT (UINT32_C(1) << 22)
 
 static bool has(const struct pasta_sums *s, int reducer)
 {
@@ -164,7 +95,7 @@ static int each_row(const struct pasta_rows *t, enum pasta_reducer reducer, past
 	if (!rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		rows[i] = &t->rows[t->used[i]];
+		rows[i] = &t->rows[i + 1];
 	qsort(rows, count, sizeof(struct pasta_row *), by_keys);
 	if (!is_zero(pasta_rows_other(t)))
 		rows[count++] = pasta_rows_other(t);

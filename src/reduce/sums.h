@@ -12,24 +12,15 @@
 
 #include <pasta/event.h>
 
-#include "reduce/accumulate.h"
-
-/* Room for at least rows of them, at most 2^26; -EINVAL, -ENOMEM. */
-int pasta_rows_init(struct pasta_rows *t, uint32_t rows);
-void pasta_rows_free(struct pasta_rows *t);
-/* Empty it. Takes as long as there are rows. */
-void pasta_rows_clear(struct pasta_rows *t);
-/* Add all rows of another table. */
-void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from);
-/* The row of a key; NULL: it has none, or there is no table. */
-const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1);
+#include "reduce/rows.h"
 
 struct pasta_sums {
 	uint32_t reducers; /* PASTA_REDUCE_BIT of those that have a table */
 	struct pasta_rows tables[PASTA_REDUCERS];
 };
 
-/* Tables for these reducers, each with room for rows; 0: 65,536. NULL: no memory, or too many. */
+/* Tables for these reducers, each for at most so many rows; 0: 4,194,304. NULL: no memory, or too
+ * many. */
 struct pasta_sums *pasta_sums_new(uint32_t reducers, uint32_t rows);
 void pasta_sums_free(struct pasta_sums *s);
 void pasta_sums_clear(struct pasta_sums *s);

@@ -30,6 +30,16 @@ for way in link svm parts once together clone image wrong free ended; do
 done
 is "image: what is not counted" "$(grep '"kind":"site"' image.dump | grep -c '"callee":"read_imagei"')" 1
 
+# More pages than a thread has cells for: each has its row.
+"$ACCELPROF" run -q --record all -o large -- env PASTA_ACCESSES=0x6,page=5,launches=0 "$programs/cl_count" large >large.out 2>large.err
+is "large: status" $? 0
+is "large: stderr" "$(cat large.err)" ""
+"$dump" large >large.dump || failed "large: dump"
+"${counts[@]}" objects large.dump large.out || failed "large: not what it says"
+is "large: pages" "$(grep '"kind":"access_sum"' large.dump | grep -c '"bytes":32,.*"reducer":2}')" 131072
+is "large: no room" "$(grep '"kind":"access_sum"' large.dump | grep -c '"key0":18446744073709551615')" 0
+is "large: dropped" "$(tail -n 1 large.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
+
 # The program's own errors.
 "$programs/cl_bad" arguments >bad.native
 "$ACCELPROF" run -q --record all -o bad -- "${every[@]}" "$programs/cl_bad" arguments >bad.out 2>bad.err

@@ -1,7 +1,7 @@
 /*
  * cl_count - kernels launched in the ways that programs have, to have their accesses counted.
  *
- *	cl_count link|binary|loose|svm|parts|once|together|clone|image|wrong|free|ended
+ *	cl_count link|binary|loose|svm|parts|once|together|clone|image|wrong|free|ended|large
  *
  * Each way checks its own results, and prints what was accessed: "SIZE LOADS STORES BYTES" for each
  * object, by its size, which no other has.
@@ -376,6 +376,31 @@ static void contexts(void)
 	touched(2048, 0, 2 * CONTEXTS * N);
 }
 
+/* More pages of 32 bytes than a thread has cells for. */
+static void large(void)
+{
+	enum { MANY = 1 << 19 };
+	static int back[MANY];
+	const int five = 5;
+	cl_program p = build(context, add);
+	cl_kernel k = new_kernel(p, "add");
+	size_t size = sizeof(back);
+	cl_mem from = new_buffer(context, size + 64), to = new_buffer(context, size);
+
+	CHECK(clEnqueueFillBuffer(queue, from, &five, sizeof(five), 0, size, 0, NULL, NULL));
+	set(k, to, from, 7);
+	start(queue, k, MANY);
+	CHECK(clEnqueueReadBuffer(queue, to, CL_TRUE, 0, size, back, 0, NULL, NULL));
+	for (int i = 0; i < MANY; i++)
+		EXPECT(back[i] == 12);
+	CHECK(clReleaseMemObject(from));
+	CHECK(clReleaseMemObject(to));
+	CHECK(clReleaseKernel(k));
+	CHECK(clReleaseProgram(p));
+	touched(size + 64, MANY, 0);
+	touched(size, 0, MANY);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -385,6 +410,7 @@ int main(int argc, char **argv)
 		{"link", linked},	{"binary", binary}, {"loose", loose}, {"svm", svm},
 		{"parts", parts},	{"once", once},	    {"clone", clone}, {"image", image},
 		{"together", together}, {"wrong", wrong},   {"free", free_},  {"ended", contexts},
+		{"large", large},
 	};
 
 	find_device();

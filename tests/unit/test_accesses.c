@@ -350,6 +350,67 @@ static void each_launch_has_its_own_rows_and_one_that_never_ran_has_none(void **
 		assert_memory_equal(&got[i], &wanted[i], sizeof(got[i]));
 }
 
+/* -- More pages than a thread has cells for. -- */
+
+enum { PAGES = 300000 };
+
+/* Each page once, in no order, by itself or as a worker does. */
+static void *touch_all(void *arg)
+{
+	uint64_t first = (uintptr_t)arg;
+	struct pasta_access a = {.size = 4, .site = 7, .kind = PASTA_ACCESS_LOAD};
+
+	for (uint64_t i = first; i < first + PAGES; i++) {
+		a.addr = BASE + i * 7919 % PAGES * PAGE;
+		if (first % 2)
+			pasta_accesses_batch(current, &a, 1, GROUP, true);
+		else
+			count_one(pasta_accesses_thread(current, GROUP), &a);
+	}
+	return NULL;
+}
+
+/* The first launch is one thread's, the second all of them's. */
+static void touch_many_pages(void)
+{
+	pthread_t threads[THREADS];
+
+	must(pasta_accesses_object(1, BASE, (uint64_t)PAGES * PAGE, 1, 0) == PASTA_OBJECT_FIRST);
+	for (uint64_t corr = 1; corr <= 2; corr++) {
+		current = pasta_accesses_begin(corr, 0, 1, NULL);
+		must(current && pasta_accesses_pin(current));
+		touch_all(NULL);
+		for (uintptr_t i = 0; corr == 2 && i < THREADS; i++)
+			must(!pthread_create(&threads[i], NULL, touch_all, (void *)(i * 5555)));
+		for (int i = 0; corr == 2 && i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+		pasta_accesses_end(current, true);
+	}
+	pasta_agent_close();
+}
+
+static void a_launch_of_300000_pages_has_a_row_for_each(void **state)
+{
+	want_accesses("6,launches=0", NULL, NULL);
+	assert_int_equal(in_child(touch_many_pages), 0);
+	assert_int_equal(read_run().dropped, 0);
+	assert_int_equal(got_count, 2 * (PAGES + 1));
+	for (uint64_t corr = 1; corr <= 2; corr++) {
+		const struct line *l = &got[(corr - 1) * (PAGES + 1)];
+		uint64_t times = corr == 1 ? 1 : THREADS + 1;
+
+		assert_int_equal(l->reducer, PASTA_REDUCE_OBJECT);
+		assert_int_equal(l->key0, PASTA_OBJECT_FIRST);
+		assert_int_equal(l->loads, times * PAGES);
+		for (uint64_t i = 0; i < PAGES; i++) {
+			l++;
+			assert_true(l->corr == corr && l->reducer == PASTA_REDUCE_PAGE);
+			assert_true(l->key0 == BASE + i * PAGE);
+			assert_true(l->loads == times && l->bytes == 4 * times && !l->extra);
+		}
+	}
+}
+
 /* -- Tokens. -- */
 
 static void use_tokens(void)
@@ -968,6 +1029,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(rows_are_those_of_all_threads_accesses),
 		CASE(each_launch_has_its_own_rows_and_one_that_never_ran_has_none),
+		CASE(a_launch_of_300000_pages_has_a_row_for_each),
 		CASE(a_token_is_of_no_launch_once_its_own_has_ended),
 		CASE(there_are_only_so_many_launches_at_once),
 		CASE(the_first_launches_of_each_shape_are_counted),

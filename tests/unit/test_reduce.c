@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "reduce/cpu.h"
+#include "reduce/requests.h"
 
 enum { ALL = (1 << PASTA_REDUCERS) - 2, SHIFT = 12, PAGE = 1 << SHIFT };
 
@@ -353,6 +354,64 @@ static void full_cells_leave_objects_exact_and_pages_in_one_row(void **state)
 	end(&f);
 }
 
+/* Who takes what cells have no more room for. */
+struct taker {
+	struct pasta_cpu *cpu;
+	struct pasta_sums *sums;
+	uint32_t asked;
+	bool cannot;
+};
+
+static bool take(void *arg)
+{
+	struct taker *t = arg;
+
+	t->asked++;
+	if (!t->cannot)
+		pasta_cpu_spill(t->cpu, t->sums);
+	return !t->cannot;
+}
+
+static void cells_that_are_used_up_are_spilled_and_no_page_is_lost(void **state)
+{
+	struct taker taker = {0};
+	struct fixture f =
+		begin((struct pasta_cpu_config){.cells = 3, .full = take, .arg = &taker});
+
+	taker = (struct taker){.cpu = f.cpu, .sums = f.sums};
+	for (uint64_t i = 0; i < 1000; i++) {
+		load(&f, 5 * PAGE + 4 * i, 4);
+		load(&f, 100 * PAGE + PAGE * i, 4);
+	}
+	pasta_cpu_drain(f.cpu, f.sums);
+	assert_true(taker.asked > 300);
+	ROW(f.sums, OBJECT, 16, 0, 25, 0, 100, 0);
+	ROW(f.sums, OBJECT, 17, 0, 975, 0, 3900, 0);
+	ROW(f.sums, OBJECT, PASTA_OBJECT_NONE, 0, 1000, 0, 4000, 0);
+	ROW(f.sums, PAGE, 5 * PAGE, 0, 1000, 0, 4000, 0);
+	ROW(f.sums, PAGE, PASTA_KEY_OTHER, PASTA_KEY_OTHER, 0);
+	for (uint64_t i = 0; i < 1000; i += 37)
+		ROW(f.sums, PAGE, 100 * PAGE + PAGE * i, 0, 1, 0, 4, 0);
+	end(&f);
+}
+
+static void who_cannot_take_is_not_asked_again_until_the_next_drain(void **state)
+{
+	struct taker taker = {.cannot = true};
+	struct fixture f =
+		begin((struct pasta_cpu_config){.cells = 3, .full = take, .arg = &taker});
+
+	for (uint32_t turn = 1; turn <= 3; turn++) {
+		for (uint64_t i = 0; i < 100; i++)
+			load(&f, 100 * PAGE + PAGE * i, 4);
+		assert_int_equal(taker.asked, turn);
+		pasta_cpu_drain(f.cpu, f.sums);
+		ROW(f.sums, PAGE, PASTA_KEY_OTHER, PASTA_KEY_OTHER, 97 * turn, 0, 4 * 97 * turn, 0);
+		ROW(f.sums, OBJECT, PASTA_OBJECT_NONE, 0, 100 * turn, 0, 400 * turn, 0);
+	}
+	end(&f);
+}
+
 static void a_full_table_counts_the_rest_in_its_last_row(void **state)
 {
 	struct fixture f = begin((struct pasta_cpu_config){.rows = 10});
@@ -650,8 +709,11 @@ static void feed_launch(struct pasta_cpu *c, uint32_t launch, bool direct)
 				!bad);
 }
 
-static void random_round(bool direct)
+/* cells, rows: of each of those who count; 0: as many as there may be. */
+static void random_round(bool direct, uint32_t cells, uint32_t rows)
 {
+	struct taker takers[3] = {0};
+	uint32_t asked = 0;
 	struct pasta_objects *t = pasta_objects_new(0);
 	struct pasta_sums *sums = pasta_sums_new(ALL, 0), *parts[3];
 	struct pasta_cpu *cpus[3];
@@ -659,8 +721,13 @@ static void random_round(bool direct)
 	memset(records, 0, sizeof(records));
 	make_launches(t);
 	for (int i = 0; i < 3; i++) {
-		cpus[i] = new_cpu((struct pasta_cpu_config){.page_shift = SHIFT});
+		cpus[i] = new_cpu((struct pasta_cpu_config){.page_shift = SHIFT,
+							    .cells = cells,
+							    .rows = rows,
+							    .full = take,
+							    .arg = &takers[i]});
 		parts[i] = pasta_sums_new(ALL, 0);
+		takers[i] = (struct taker){.cpu = cpus[i], .sums = parts[i]};
 	}
 	/* In any order, on any of them, drained at any time. */
 	for (uint32_t i = 0; i < LAUNCHES; i++) {
@@ -671,6 +738,7 @@ static void random_round(bool direct)
 			pasta_cpu_drain(cpus[k], parts[random_below(3)]);
 	}
 	for (int i = 2; i >= 0; i--) {
+		asked += takers[i].asked;
 		pasta_cpu_drain(cpus[i], parts[random_below(3)]);
 		pasta_cpu_free(cpus[i]);
 	}
@@ -678,6 +746,7 @@ static void random_round(bool direct)
 		pasta_sums_merge(sums, parts[i]);
 		pasta_sums_free(parts[i]);
 	}
+	assert_property(!cells == !asked);
 	assert_as_wanted(sums);
 	pasta_sums_free(sums);
 	for (int i = 0; i < LAUNCHES; i++)
@@ -689,7 +758,15 @@ static void random_launches_are_counted_as_lists_count_them(void **state)
 {
 	random_begin();
 	for (int i = 0; i < (support_slow ? 6 : 30); i++)
-		random_round(i % 2);
+		random_round(i % 2, 0, 0);
+}
+
+/* As few rows as sites and their requests have. */
+static void random_launches_are_counted_the_same_when_cells_and_rows_spill(void **state)
+{
+	random_begin();
+	for (int i = 0; i < (support_slow ? 6 : 30); i++)
+		random_round(i % 2, 1 + (uint32_t)random_below(9), 3 * SITES * PASTA_WARP);
 }
 
 /* -- Threads. -- */
@@ -758,12 +835,15 @@ int main(void)
 		cmocka_unit_test(requests_are_put_together_from_threads_that_run_alone),
 		cmocka_unit_test(a_warp_in_two_halves_is_two_requests),
 		cmocka_unit_test(full_cells_leave_objects_exact_and_pages_in_one_row),
+		cmocka_unit_test(cells_that_are_used_up_are_spilled_and_no_page_is_lost),
+		cmocka_unit_test(who_cannot_take_is_not_asked_again_until_the_next_drain),
 		cmocka_unit_test(a_full_table_counts_the_rest_in_its_last_row),
 		cmocka_unit_test(requests_past_their_limits_are_left_out_and_counted),
 		cmocka_unit_test(tables_that_cannot_be_are_refused_with_a_reason),
 		cmocka_unit_test(a_batch_ends_with_its_launch_and_counts_what_is_no_access),
 		cmocka_unit_test(a_row_becomes_an_event),
 		cmocka_unit_test(random_launches_are_counted_as_lists_count_them),
+		cmocka_unit_test(random_launches_are_counted_the_same_when_cells_and_rows_spill),
 		cmocka_unit_test(threads_count_alone_and_their_sums_are_whole),
 	};
 

@@ -1,0 +1,63 @@
+/* test_sumpool.c - sums that are taken, given back and taken again. */
+#include "unit/support.h"
+
+#include "collect/sumpool.h"
+
+#define REDUCERS (PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE))
+enum { PAGES = 100000 };
+
+static void free_pool(struct pasta_sumpool *p)
+{
+	assert_int_equal(p->pooled, p->count);
+	for (uint32_t i = 0; i < p->pooled; i++)
+		pasta_sums_free(p->sums[i]);
+}
+
+static void only_so_many_are_taken_at_once(void **state)
+{
+	struct pasta_sumpool pool = {.reducers = REDUCERS};
+	struct pasta_sums *taken[PASTA_SUMPOOL];
+
+	for (int i = 0; i < PASTA_SUMPOOL; i++) {
+		taken[i] = pasta_sumpool_take(&pool);
+		assert_non_null(taken[i]);
+		assert_int_equal(taken[i]->reducers, REDUCERS);
+	}
+	assert_null(pasta_sumpool_take(&pool));
+	pasta_sumpool_give(&pool, taken[7]);
+	pasta_sumpool_give(&pool, NULL);
+	assert_ptr_equal(pasta_sumpool_take(&pool), taken[7]);
+	assert_null(pasta_sumpool_take(&pool));
+	for (int i = 0; i < PASTA_SUMPOOL; i++)
+		pasta_sumpool_give(&pool, taken[i]);
+	free_pool(&pool);
+}
+
+static void sums_that_were_large_come_again_empty_and_small(void **state)
+{
+	struct pasta_sumpool pool = {.reducers = REDUCERS};
+	struct pasta_sums *s = pasta_sumpool_take(&pool), *again;
+	uint32_t room = s->tables[PASTA_REDUCE_PAGE].room;
+
+	for (uint64_t i = 0; i < PAGES; i++)
+		pasta_rows_at(&s->tables[PASTA_REDUCE_PAGE], i << 12, 0)->loads++;
+	assert_true(s->tables[PASTA_REDUCE_PAGE].room >= PAGES);
+	pasta_sumpool_give(&pool, s);
+	again = pasta_sumpool_take(&pool);
+	assert_ptr_equal(again, s);
+	assert_int_equal(again->tables[PASTA_REDUCE_PAGE].count, 0);
+	assert_int_equal(again->tables[PASTA_REDUCE_PAGE].room, room);
+	assert_null(pasta_rows_find(&again->tables[PASTA_REDUCE_PAGE], 5 << 12, 0));
+	pasta_sumpool_give(&pool, again);
+	free_pool(&pool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_so_many_are_taken_at_once),
+		cmocka_unit_test(sums_that_were_large_come_again_empty_and_small),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
