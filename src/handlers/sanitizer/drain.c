@@ -21,10 +21,16 @@ static struct lane {
 	pthread_cond_t wake;
 	struct san_slot *first, **last;
 	bool runs;
-} lanes[SAN_LANES + 2];
+} lanes[SAN_LANES + 1];
 static struct lane *const reader = &lanes[SAN_LANES]; /* where calls may not come back */
-static struct lane *const teller = &lanes[SAN_LANES + 1];
-static uint32_t untold; /* slots that are the teller's */
+
+/* Slots that are read and not told: they may be in a lane as well. */
+static struct {
+	pthread_cond_t wake;
+	struct san_slot *slots[UNTOLD]; /* in turn, from first on */
+	uint32_t first, count;
+	bool runs;
+} teller;
 
 static struct san_slot *under_way; /* launches that are not told yet */
 
@@ -93,8 +99,33 @@ static void give_up(struct san_slot *s)
 		tell(s, NULL);
 }
 
-static bool run(struct lane *lane);
-static void put(struct lane *lane, struct san_slot *s);
+/* Under the lock. Where something failed, or was given up, a kernel may still write to it. */
+static void let_go(struct san_slot *s)
+{
+	if (!--s->readers && s->synced && !s->context->broken)
+		san_slot_give(s);
+}
+
+static void *tell_all(void *arg)
+{
+	struct san_slot *s;
+
+	pthread_setname_np(pthread_self(), "pasta-accesses");
+	pthread_mutex_lock(&san.lock);
+	for (;;) {
+		while (!teller.count)
+			pthread_cond_wait(&teller.wake, &san.lock);
+		s = teller.slots[teller.first];
+		pthread_mutex_unlock(&san.lock);
+		tell(s, s->reading);
+		san_reading_free(s->reading);
+		pthread_mutex_lock(&san.lock);
+		teller.first = (teller.first + 1) % UNTOLD;
+		teller.count--;
+		let_go(s);
+	}
+	return arg;
+}
 
 /* As tell, on the teller's thread. False: it has enough to do, or is none; and raw accesses of a
  * launch end before those of the next begin. */
@@ -103,13 +134,14 @@ static bool hand_on(struct san_slot *s, struct san_reading *r)
 	bool can;
 
 	pthread_mutex_lock(&san.lock);
-	can = !s->image.raw && untold < UNTOLD && run(teller);
+	teller.runs = teller.runs || san_thread(tell_all, NULL);
+	can = !s->image.raw && teller.count < UNTOLD && teller.runs;
 	if (can) {
-		untold++;
 		s->readers++;
 		s->reading = r;
 		leave_stream(s);
-		put(teller, s);
+		teller.slots[(teller.first + teller.count++) % UNTOLD] = s;
+		pthread_cond_signal(&teller.wake);
 	}
 	pthread_mutex_unlock(&san.lock);
 	return can;
@@ -138,14 +170,9 @@ static void collect(struct san_slot *s, int result)
 	san_reading_free(r);
 }
 
-/* Under the lock. Where something failed, or was given up, a kernel may still write to it. */
-static void let_go(struct san_slot *s)
-{
-	if (!--s->readers && s->synced && !s->context->broken)
-		san_slot_give(s);
-}
-
 /* -- Threads -- */
+
+static bool run(struct lane *lane);
 
 /* Under the lock. */
 static void put(struct lane *lane, struct san_slot *s)
@@ -181,18 +208,6 @@ static struct san_slot *take(struct lane *lane)
 	return s;
 }
 
-static void tell_next(void)
-{
-	struct san_slot *s = take(teller);
-
-	pthread_mutex_unlock(&san.lock);
-	tell(s, s->reading);
-	san_reading_free(s->reading);
-	pthread_mutex_lock(&san.lock);
-	untold--;
-	let_go(s);
-}
-
 static void run_slot(struct lane *lane)
 {
 	struct san_slot *s = take(lane);
@@ -200,7 +215,7 @@ static void run_slot(struct lane *lane)
 
 	if (!s->synced)
 		r = wait_for_stream(s);
-	if (s->synced && s->stream && s->stream->waiting) {
+	if (s->synced && !s->done && s->stream->waiting) {
 		s->left = true;
 		return;
 	}
@@ -221,9 +236,7 @@ static void *main_(void *arg)
 	pthread_setname_np(pthread_self(), "pasta-accesses");
 	pthread_mutex_lock(&san.lock);
 	for (;;) {
-		if (lane->first && lane == teller)
-			tell_next();
-		else if (lane->first)
+		if (lane->first)
 			run_slot(lane);
 		else
 			pthread_cond_wait(&lane->wake, &san.lock);
@@ -258,9 +271,9 @@ static bool run(struct lane *lane)
 
 bool san_drain_start(void)
 {
-	bool made = true;
+	bool made = !pthread_cond_init(&teller.wake, NULL);
 
-	for (uint32_t i = 0; i < SAN_LANES + 2; i++) {
+	for (uint32_t i = 0; i <= SAN_LANES; i++) {
 		lanes[i].last = &lanes[i].first;
 		made = made && !pthread_cond_init(&lanes[i].wake, NULL);
 	}
