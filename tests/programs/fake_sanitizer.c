@@ -140,26 +140,35 @@ static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a
 		c[PASTA_GPU_CROSS] += a->times;
 }
 
+/* The row of a key, made if there is none; where there is no room, the last one. */
+static struct pasta_gpu_row *find_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1)
+{
+	uint64_t hash = (key0 ^ key1 << 40) * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t i = (uint32_t)(hash >> 32) & t->mask;
+
+	for (; t->index[i]; i = (i + 1) & t->mask) {
+		struct pasta_gpu_row *row = &t->rows[t->index[i] - 1];
+
+		if (row->key0 == key0 && row->key1 == key1)
+			return row;
+	}
+	if (t->count++ >= t->max)
+		return &t->rows[t->max];
+	t->index[i] = t->count;
+	t->rows[t->count - 1].key0 = key0;
+	t->rows[t->count - 1].key1 = key1;
+	return &t->rows[t->count - 1];
+}
+
 /* Its row; NULL: the table is not wanted. */
 static struct pasta_gpu_row *count_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 				       const struct fake_access *a)
 {
-	struct pasta_gpu_row *row = NULL;
-	uint32_t n = t->count < t->max ? t->count : t->max;
+	struct pasta_gpu_row *row;
 
 	if (!t->index)
 		return NULL;
-	for (uint32_t i = 0; i < n && !row; i++)
-		if (t->rows[i].key0 == key0 && t->rows[i].key1 == key1)
-			row = &t->rows[i];
-	if (!row && t->count < t->max) {
-		row = &t->rows[t->count];
-		row->key0 = key0;
-		row->key1 = key1;
-	}
-	if (!row || row == &t->rows[t->count])
-		t->count++;
-	row = row ? row : &t->rows[t->max];
+	row = find_row(t, key0, key1);
 	row->loads += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
 	row->stores += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
 	row->bytes += a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);

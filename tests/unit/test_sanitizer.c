@@ -6,7 +6,7 @@
 #include "handlers/sanitizer/sanitizer.h"
 #include "unit/agent_run.h"
 
-enum { THREADS = 4, TURNS = 60, PLACES = 20000, ROWS_MAX = 1 << 16 };
+enum { THREADS = 4, TURNS = 60, PLACES = 20000, ROWS_MAX = 1 << 17, PAGES = 100000 };
 
 static struct pasta_access_sum rows[ROWS_MAX];
 static size_t row_count;
@@ -26,11 +26,14 @@ static int accept_patches(const char *path, void *context)
 	return SAN_OK;
 }
 
+static int (*alloc)(void *, void **, size_t) = sanitizerAlloc;
+
 static void start(void)
 {
 #define F(name, args) sanitizer.name = sanitizer##name;
 	SANITIZER_FUNCTIONS(F)
 #undef F
+	sanitizer.Alloc = alloc;
 	sanitizer.AddPatchesFromFile = accept_patches;
 	sanitizer.bound = true;
 	san_start();
@@ -640,6 +643,115 @@ static void threads_that_hold_up_others_calls_lose_nothing(void **state)
 	unsetenv("FAKE_SANITIZER_HELD");
 }
 
+/* -- Pages -- */
+
+/* As if the device had little memory left. */
+static int alloc_little(void *context, void **memory, size_t size)
+{
+	return size > 8 << 20 ? SAN_INVALID_PARAMETER : sanitizerAlloc(context, memory, size);
+}
+
+/* Page i of one object is read 1 + i % 3 times, of PAGES; a second launch reads every 1,000th. */
+static void use_many_pages(void)
+{
+	struct fake_access *a = calloc(PAGES, sizeof(*a));
+	void *context, *stream, *module;
+	uint64_t addr;
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	fake_alloc(context, 5000, 0);
+	addr = fake_alloc(context, UINT64_C(2) << 30, 0);
+	for (uint32_t i = 0; i < PAGES; i++)
+		a[i] = (struct fake_access){fake_pc(module), addr + i * UINT64_C(4096) + i % 99,
+					    1 + i % 3, 4, PASTA_ACCESS_LOAD};
+	launch_one(stream, module, a, PAGES);
+	for (uint32_t i = 0; i < PAGES; i += 1000)
+		a[i / 1000] = a[i];
+	launch_one(stream, module, a, PAGES / 1000);
+	end();
+	free(a);
+}
+
+static void use_many_pages_with_little_memory(void)
+{
+	alloc = alloc_little;
+	use_many_pages();
+}
+
+static void a_launch_has_a_row_for_each_page_that_it_touches(void **state)
+{
+	uint64_t page, first = 0, before = UINT64_MAX;
+	size_t falls = 0;
+
+	(void)state;
+	run_and_read("0x6,launches=0", use_many_pages);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).key0, PAGES + PAGES / 1000);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER).key0, 0);
+	for (size_t i = 0; i < row_count; i++) {
+		if (rows[i].reducer != PASTA_REDUCE_PAGE)
+			continue;
+		first = first ? first : rows[i].key0;
+		page = (rows[i].key0 - first) / 4096;
+		assert_int_equal(rows[i].loads, 1 + page % 3);
+		assert_int_equal(rows[i].bytes, 4 * rows[i].loads);
+		falls += rows[i].key0 <= before;
+		before = rows[i].key0;
+	}
+	assert_int_equal(falls, 2); /* each launch's rise */
+}
+
+static void pages_without_sums_of_their_own_are_rows_of_a_table(void **state)
+{
+	struct pasta_access_sum all, other;
+
+	(void)state;
+	run_and_read("0x6,launches=0", use_many_pages_with_little_memory);
+	all = sum(PASTA_REDUCE_PAGE, ANY);
+	other = sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER);
+	assert_int_equal(refused, 0);
+	assert_int_equal(all.key0, 65536 + 1 + PAGES / 1000);
+	assert_int_equal(other.key0, 1);
+	assert_int_equal(all.loads, sum(PASTA_REDUCE_OBJECT, ANY).loads);
+}
+
+/* Pages of 64 KiB: objects share them, and with what is in no object. */
+static void share_pages(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a[7] = {{0}};
+	uint64_t addrs[3];
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	for (uint32_t i = 0; i < 3; i++)
+		addrs[i] = fake_alloc(context, 1000, 0);
+	for (uint32_t i = 0; i < 6; i++)
+		a[i] = (struct fake_access){fake_pc(module), addrs[i % 3] + i, 10, 1,
+					    PASTA_ACCESS_LOAD};
+	a[6] = (struct fake_access){fake_pc(module), addrs[2] + 3000, 1, 1, PASTA_ACCESS_STORE};
+	launch_one(stream, module, a, 6);
+	launch_one(stream, module, a, 7);
+	end();
+}
+
+static void a_page_that_objects_share_is_one_row(void **state)
+{
+	struct pasta_access_sum r;
+
+	(void)state;
+	run_and_read("0x6,launches=0,page=16", share_pages);
+	r = sum(PASTA_REDUCE_PAGE, ANY);
+	assert_int_equal(r.key0, 2); /* one a launch */
+	assert_int_equal(r.loads, 2 * 60);
+	assert_int_equal(r.stores, 1);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).key0, 3 + 4);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
@@ -653,6 +765,9 @@ int main(void)
 		TEST(rows_of_a_tools_own_reducer_have_its_keys_else),
 		TEST(a_reducer_of_another_layout_is_not_run),
 		TEST(what_a_table_has_no_room_for_is_in_one_row_more),
+		TEST(a_launch_has_a_row_for_each_page_that_it_touches),
+		TEST(pages_without_sums_of_their_own_are_rows_of_a_table),
+		TEST(a_page_that_objects_share_is_one_row),
 		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
 		TEST(memory_stays_when_a_context_goes_that_was_told_of_it),
 		TEST(memory_stays_when_its_end_is_told_while_another_context_goes),
