@@ -1,9 +1,10 @@
 # Tests, by room; each has its room as a label.
 #
 # A test's file may say more about it, in a line of a comment that says nothing else:
-#   labels: long         more labels; "long" and "gpu" are left out of `make check`, "onethread" of its
-#                        run under ThreadSanitizer
-#   timeout: 300         seconds; 60 unless told
+#   labels: long         more labels; "long" and "gpu" are left out of `make check`. ThreadSanitizer's
+#                        build has no tests that are "onethread", which begin no threads and are held
+#                        to it, nor "notsan", whose threads are not ours
+#   timeout: 300         seconds; 60 unless told. Those with longer ones start first
 #   serial: yes          nothing else runs at the same time
 # Shell tests exit with 77 to skip. A script whose name begins with _ is no test, nor is lib.sh.
 
@@ -17,6 +18,7 @@ function(pasta_test name room source)
 	add_test(NAME ${name} COMMAND ${ARGN})
 	set(labels ${room})
 	set(timeout 60)
+	set(cost 0)
 	set(serial OFF)
 	set(marks "")
 	file(STRINGS "${source}" lines REGEX "^[#/* ]+(labels|timeout|serial): *[a-z0-9, ]+[*/ ]*$")
@@ -28,6 +30,7 @@ function(pasta_test name room source)
 			list(APPEND labels ${value})
 		elseif(CMAKE_MATCH_1 STREQUAL "timeout")
 			string(STRIP "${value}" timeout)
+			set(cost ${timeout})
 		else()
 			set(serial ON)
 		endif()
@@ -35,9 +38,15 @@ function(pasta_test name room source)
 	if(PASTA_SANITIZE) # ten times slower, some of them
 		math(EXPR timeout "3 * ${timeout}")
 	endif()
-	set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+	set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${cost}
 		RUN_SERIAL ${serial} SKIP_RETURN_CODE 77
 		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};${sanitizer_env}")
+	# A sanitizer's library wants to be the first itself.
+	if("onethread" IN_LIST labels AND NOT PASTA_SANITIZE)
+		add_dependencies(${name} program-one_thread)
+		set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+			"LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/programs/one_thread.so")
+	endif()
 endfunction()
 
 # NVIDIA's headers, with which a test compares what we know of CUPTI. Nothing else needs them.
@@ -75,6 +84,10 @@ function(pasta_unit_tests room pattern)
 			message(STATUS "no LLVM or no libOpenCL: ${name} is left out")
 			continue()
 		endif()
+		file(STRINGS "${source}" no_races REGEX "^[#/* ]+labels: .*(onethread|notsan)")
+		if(no_races AND "thread" IN_LIST PASTA_SANITIZE)
+			continue()
+		endif()
 		pasta_program(${name} tests "${source}")
 		target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 		target_include_directories(${name} SYSTEM PRIVATE "${PASTA_CMOCKA_INCLUDE}")
@@ -98,6 +111,10 @@ function(pasta_unit_tests room pattern)
 			target_link_libraries(${name} PRIVATE pasta-opencl-trace "${PASTA_OPENCL}")
 		endif()
 		pasta_test(${name} ${room} "${source}" ${name})
+		# The handler waits two seconds for a device and no longer, and so for a slow fake of one.
+		if(name STREQUAL "test_sanitizer" AND "thread" IN_LIST PASTA_SANITIZE)
+			set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+		endif()
 	endforeach()
 endfunction()
 
@@ -178,7 +195,7 @@ endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
 	# A library that programs and tests load: tests/programs/NAME.so.
-	if(name MATCHES "^(plugin_|fake_cupti|fake_sanitizer|fake_injection)")
+	if(name MATCHES "^(plugin_|fake_cupti|fake_sanitizer|fake_injection|one_thread)")
 		add_library(program-${name} MODULE "${source}")
 	else()
 		add_executable(program-${name} "${source}")

@@ -33,8 +33,10 @@ lines() {
 }
 
 # json FILE EXPRESSION - print what a Python expression makes of the document d.
+#
+# Without Python's packages, which take longer to find than the rest.
 json() {
-	python3 -c 'import json, sys
+	python3 -S -c 'import json, sys
 with open(sys.argv[1], encoding="utf-8") as f:
     d = json.load(f)
 print(eval(sys.argv[2]))' "$1" "$2"

@@ -15,7 +15,7 @@ plugin=$BUILD/tests/programs/plugin_trouble.so
 
 # The results of the two tools that do nothing wrong, wherever they are.
 others() {
-	python3 -c 'import json, sys
+	python3 -S -c 'import json, sys
 tools = json.load(open(sys.argv[1]))["tools"]
 print(json.dumps([t for t in tools if t["name"] in ("kernel_freq", "copies")]))' "$1"
 }

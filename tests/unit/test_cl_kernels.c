@@ -1,6 +1,6 @@
 /* test_cl_kernels.c - the known kernels do what their formulas say, line by line. */
 /* timeout: 120 */
-/* labels: onethread */
+/* labels: notsan */
 #include "unit/cltrace.h"
 
 #include "programs/cl_kernels.h"

@@ -1,6 +1,6 @@
 /* test_cl_random.c - random kernels do what a host interpreter of the same tree says. */
 /* timeout: 240 */
-/* labels: onethread */
+/* labels: notsan */
 #include "unit/randomkernel.h"
 
 #ifdef __SANITIZE_ADDRESS__

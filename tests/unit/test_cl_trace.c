@@ -1,6 +1,6 @@
 /* test_cl_trace.c - accesses of OpenCL kernels, against what their sources say. */
 /* timeout: 120 */
-/* labels: onethread */
+/* labels: notsan */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

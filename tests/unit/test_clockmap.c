@@ -1,4 +1,5 @@
 /* test_clockmap.c - from a device's clock to the host's. */
+/* labels: onethread */
 #include "support.h"
 
 #include "process/clockmap.h"

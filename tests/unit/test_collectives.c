@@ -1,4 +1,5 @@
 /* test_collectives.c - the tool collectives, given events by hand. */
+/* labels: onethread */
 #include "../../tools/collectives.c"
 
 #include "unit/tooltest.h"

@@ -1,4 +1,5 @@
 /* test_cover.c - the time that two sorts of intervals cover. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <pasta/pasta.h>

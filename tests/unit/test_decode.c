@@ -1,4 +1,5 @@
 /* test_decode.c - payloads that lie, and schemas of other versions. */
+/* labels: onethread */
 #include "support.h"
 
 #include <zstd.h>

@@ -1,4 +1,5 @@
 /* test_digits.c - decimal numbers, against arithmetic on their digits. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>

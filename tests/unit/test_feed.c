@@ -1,5 +1,6 @@
 /* test_feed.c - shards as tools see them: joined as a linear search would, filtered as a plain test
  * of each event would. */
+/* labels: onethread */
 #include "unit/reference.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* test_frame.c - what is put in a frame comes out of it. */
+/* labels: onethread */
 #include "support.h"
 
 #include "core/varint.h"

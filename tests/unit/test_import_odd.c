@@ -1,4 +1,5 @@
 /* test_import_odd.c - traces of Kineto and Chrome that are cut, damaged or make little sense. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>

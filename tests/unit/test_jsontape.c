@@ -1,4 +1,5 @@
 /* test_jsontape.c - JSON values on a tape: against what they were made of, and against yajl. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>

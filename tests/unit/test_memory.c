@@ -1,4 +1,5 @@
 /* test_memory.c - the tool memory, given events by hand and held against a plain recount. */
+/* labels: onethread */
 #include "../../tools/memory.c"
 
 #include "unit/tooltest.h"

@@ -1,4 +1,5 @@
 /* test_ops.c - the tool ops, given events by hand. */
+/* labels: onethread */
 #define NODES 4096
 #include "../../tools/ops.c"
 

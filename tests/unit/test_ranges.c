@@ -1,4 +1,5 @@
 /* test_ranges.c - the SDK's interval map, against an array with a place for each address. */
+/* labels: onethread */
 #include "unit/support.h"
 
 /* Its own file, for the shape of its tree. */

@@ -1,4 +1,5 @@
 /* test_regions.c - the tool regions, given events by hand. */
+/* labels: onethread */
 #include "../../tools/regions.c"
 
 #include "unit/tooltest.h"

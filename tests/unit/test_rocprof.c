@@ -1,5 +1,6 @@
 /* test_rocprof.c - traces of rocprofv3: what becomes of them, in any order, damaged, and refused.
  */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>

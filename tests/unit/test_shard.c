@@ -2,6 +2,7 @@
  * account says what is not.
  * timeout: 120
  */
+/* labels: onethread */
 #include "support.h"
 
 #include <sys/wait.h>

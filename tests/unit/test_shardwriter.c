@@ -1,4 +1,5 @@
 /* test_shardwriter.c - shards made of given events, and read back. */
+/* labels: onethread */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* test_spansort.c - spans in order, against qsort, from memory and from a temporary file. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <dirent.h>

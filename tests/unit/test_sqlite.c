@@ -1,4 +1,5 @@
 /* test_sqlite.c - shards made by hand, as a database: what is exact, open, odd or cut short. */
+/* labels: onethread */
 #include "unit/made.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* test_stream.c - many shards as one stream: order, memory, growing files, clocks.
  * timeout: 120
  */
+/* labels: onethread */
 #include "support.h"
 
 #include <malloc.h>

@@ -2,6 +2,7 @@
  * test_threads.c - spans on threads as events that nest: by hand, and against what nesting means.
  * timeout: 180
  */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * test_tracefile.c - texts of traces, plain and compressed, from files and pipes, whole and torn.
  * timeout: 180
  */
-/* labels: onethread */
+/* labels: notsan */
 #include "unit/support.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* test_windows.c - the SDK's windows, against all events looked at again for each window. */
+/* labels: onethread */
 #include "unit/support.h"
 
 enum { EVENTS = 3000, PROCS = 5, WINDOWS = 1 << 20 };
