@@ -111,10 +111,6 @@ function(pasta_unit_tests room pattern)
 			target_link_libraries(${name} PRIVATE pasta-opencl-trace "${PASTA_OPENCL}")
 		endif()
 		pasta_test(${name} ${room} "${source}" ${name})
-		# The handler waits two seconds for a device and no longer, and so for a slow fake of one.
-		if(name STREQUAL "test_sanitizer" AND "thread" IN_LIST PASTA_SANITIZE)
-			set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
-		endif()
 	endforeach()
 endfunction()
 

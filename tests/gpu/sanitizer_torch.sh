@@ -66,15 +66,22 @@ for model in ${PASTA_MODELS:-gpt2 resnet18}; do
 	rm -rf "$model-small.mem_trace.run"
 done
 
-# Both halves of the reducers, on a real model, fed with the same launches: cuBLAS has kernels that
-# wait for each other, and how often they look differs from run to run.
-compute gpt2-small both.1 && compute gpt2-small both.2 &&
-	counted gpt2-small both --all -t hotness,access_pattern --processor both && {
-	[ "${PASTA_TORCH_DEVICE:-cuda}" = cpu ] || has "gpt2: the device and the host" both.log \
+# both MODEL TOOLS - both halves of the reducers are fed with the same launches: cuBLAS has kernels
+# that wait for each other, and how often they look differs from run to run.
+both() {
+	local model=$1 name=$1.both
+	compute "$model" "$name.1" && compute "$model" "$name.2" &&
+		counted "$model" "$name" --all -t "$2" --processor both || return
+	[ "${PASTA_TORCH_DEVICE:-cuda}" = cpu ] || has "$model: the device and the host" "$name.log" \
 		'^accelprof: accesses: counted on the device and on the host: [1-9][0-9]* launches, [1-9][0-9]* rows, no difference$'
-	"$python" "$model_py" compare both.1 both.2 both both.run.db hotness ||
-		failed "gpt2-small, counted twice: not the same"
+	grep -h 'on the host:' "$name.log"
+	"$python" "$model_py" compare "$name.1" "$name.2" "$name" "$name.run.db" hotness ||
+		failed "$model, counted twice: not the same"
 }
+for model in ${PASTA_MODELS:-gpt2 resnet18}; do
+	both "$model" hotness
+	both "$model-small" hotness,access_pattern
+done
 
 counted matmul matmul --all -t object_traffic &&
 	{ "$python" "$model_py" operands matmul matmul.run.db || failed "matmul: operands"; }

@@ -14,7 +14,7 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-enum { STACK = 512 << 10, UNTOLD = 4 };
+enum { STACK = 512 << 10, UNTOLD = 4, UNTOLD_BYTES = 256 << 20 };
 
 /* A thread, and the streams whose numbers have it in common. */
 static struct lane {
@@ -127,15 +127,23 @@ static void *tell_all(void *arg)
 	return arg;
 }
 
-/* As tell, on the teller's thread. False: it has enough to do, or is none; and raw accesses of a
- * launch end before those of the next begin. */
+/* Under the lock: whether another slot may be untold. A large one takes memory of the device that
+ * the next launch needs; and raw accesses of a launch end before those of the next begin. */
+static bool is_room(const struct san_slot *s)
+{
+	uint32_t most = s->size > UNTOLD_BYTES / UNTOLD ? 1 : UNTOLD;
+
+	return !s->image.raw && teller.count < most;
+}
+
+/* As tell, on the teller's thread. False: it has enough to do, or is none. */
 static bool hand_on(struct san_slot *s, struct san_reading *r)
 {
 	bool can;
 
 	pthread_mutex_lock(&san.lock);
 	teller.runs = teller.runs || san_thread(tell_all, NULL);
-	can = !s->image.raw && teller.count < UNTOLD && teller.runs;
+	can = teller.runs && is_room(s);
 	if (can) {
 		s->readers++;
 		s->reading = r;

@@ -96,6 +96,13 @@ static uint32_t room_for(size_t places)
 	return room;
 }
 
+static bool is_better(const struct san_slot *s, const struct san_slot *than, uint32_t room)
+{
+	if (s->room < room || than->room < room)
+		return s->room > than->room;
+	return s->page_room > than->page_room;
+}
+
 /* Under the lock: one that is free and has room, else one that is free; it is taken. */
 static struct san_slot *find(struct san_context *c, uint32_t room)
 {
@@ -104,7 +111,7 @@ static struct san_slot *find(struct san_context *c, uint32_t room)
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct san_slot *s = c->slots[i];
 
-		if (!s->busy && (!best || (best->room < room && s->room > best->room)))
+		if (!s->busy && (!best || is_better(s, best, room)))
 			best = s;
 	}
 	if (best)
