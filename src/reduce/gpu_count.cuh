@@ -366,20 +366,16 @@ INLINE void count_far_page(const struct access *a, uint32_t crossing)
 	add_row(a, (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCE_PAGE], &add);
 }
 
-/* What was seen of a mark may be old: then it is made once more. */
-INLINE void mark_page(const struct pasta_gpu_pages *p, uint32_t page)
+INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 {
-	uint8_t *mark = global(p->marks) + (page >> PASTA_GPU_STRETCH);
-
-	if (!*mark)
-		*mark = 1;
+	return global(p->marks) + (page >> PASTA_GPU_STRETCH);
 }
 
 /* place: this lane's. A page is that of the first byte. */
 INLINE void count_page(const struct access *a, uint32_t place)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;
-	uint32_t base = global(p->bases)[place], shift = a->launch->page_shift, group, page;
+	uint32_t base = global(p->bases)[place], shift = a->launch->page_shift, group, page, marked;
 	uint32_t crossing = __ballot_sync(a->mask, (a->addr + reach_of(a->size)) >> shift !=
 							   a->addr >> shift);
 
@@ -388,12 +384,15 @@ INLINE void count_page(const struct access *a, uint32_t place)
 		return;
 	}
 	page = (uint32_t)(a->addr >> shift) + base;
+	/* Early, for it takes a while. It may be old: then it is made once more. */
+	marked = *mark_of(p, page);
 	group = __match_any_sync(a->mask, page);
 	if (a->lane != leader_of(group))
 		return;
 	add_sums(a, global(p->sums) + page, __popc(group),
 		 __popc(group) * pasta_access_bytes(a->kind, a->size), __popc(group & crossing));
-	mark_page(p, page);
+	if (!marked)
+		*mark_of(p, page) = 1;
 }
 
 /* -- What each table is told -- */

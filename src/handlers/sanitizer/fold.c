@@ -11,14 +11,15 @@ struct run {
 
 struct san_reading {
 	struct pasta_gpu_launch header;
-	uint64_t *counts;
+	char *front;		/* has what follows */
+	const uint8_t *marks;	/* of pages; NULL: none has sums */
+	const uint64_t *counts; /* NULL: they are not wanted */
 	struct pasta_gpu_row
 		*rows[PASTA_REDUCERS]; /* count of them, and that of what had no room */
 	uint32_t count[PASTA_REDUCERS];
 	uint64_t *begin, *end; /* of blocks */
 	uint32_t blocks;
 	struct pasta_gpu_raw raw;
-	uint8_t *marks;
 	struct pasta_gpu_sums *sums; /* of the runs */
 	struct run *runs;
 	uint32_t run_count;
@@ -107,10 +108,9 @@ static bool get_pages(const struct san_slot *s, struct san_reading *r, int *resu
 {
 	const struct pasta_gpu_pages *p = &s->image.pages;
 
-	if (!s->pages)
+	if (!r->marks)
 		return true;
-	if (!get(&r->marks, p->marks, (s->pages >> PASTA_GPU_STRETCH) + 1, s, result) ||
-	    !find_runs(s, r))
+	if (!find_runs(s, r))
 		return false;
 	for (uint32_t i = 0; i < r->run_count && *result == SAN_OK; i++)
 		*result = SAN_CALL(MemcpyDeviceToHost, (void *)r->runs[i].sums,
@@ -132,18 +132,37 @@ static bool get_header(const struct san_slot *s, struct san_reading *r, int *res
 	return *result == SAN_OK;
 }
 
+/* Marks, and counters behind them: a call takes longer than what is between them. */
+static bool get_front(const struct san_slot *s, struct san_reading *r, int *result)
+{
+	const struct pasta_gpu_launch *l = &s->image;
+	bool objects = l->reducers & PASTA_REDUCE_BIT(OBJECT);
+	const char *marks = (const char *)l->pages.marks, *counts = (const char *)l->counts;
+	const char *from = s->pages ? marks : counts;
+	const char *end = marks + (s->pages >> PASTA_GPU_STRETCH) + 1;
+
+	if (objects)
+		end = counts + ((size_t)PASTA_GPU_PLACES(l->count) << l->spread) *
+				       PASTA_GPU_COUNTERS * sizeof(*l->counts);
+	if (!s->pages && !objects)
+		return true;
+	if (!get(&r->front, from, (size_t)(end - from), s, result))
+		return false;
+	r->marks = s->pages ? (const uint8_t *)r->front : NULL;
+	r->counts = objects ? (const uint64_t *)(r->front + (counts - from)) : NULL;
+	return true;
+}
+
 static bool get_all(const struct san_slot *s, struct san_reading *r, int *result)
 {
 	const struct pasta_gpu_launch *l = &s->image;
-	size_t counts = ((size_t)PASTA_GPU_PLACES(l->count) << l->spread) * PASTA_GPU_COUNTERS;
-	bool got = true;
+	bool got;
 
 	if (l->raw)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw), s->handle);
 	if (*result != SAN_OK || !get_header(s, r, result))
 		return false;
-	if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
-		got = get(&r->counts, l->counts, counts * sizeof(*r->counts), s, result);
+	got = get_front(s, r, result);
 	for (uint32_t i = 0; i < PASTA_REDUCERS && got; i++)
 		got = get_rows(s, r, i, result);
 	got = got && get_pages(s, r, result);
@@ -173,12 +192,11 @@ void san_reading_free(struct san_reading *r)
 {
 	if (!r)
 		return;
-	free(r->counts);
+	free(r->front);
 	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
 		free(r->rows[i]);
 	free(r->begin);
 	free(r->end);
-	free(r->marks);
 	free(r->sums);
 	free(r->runs);
 	free(r);

@@ -3,9 +3,9 @@
  *
  * At most 128 launches of a context, one a stream in general, and 1 GiB. A slot is, in this order:
  * the header, places, what their pages' numbers begin with; and what is zero when a launch begins:
- * times of blocks, tables, counters, marks and, last, sums of pages, so that no more of them are
- * zeroed than there are pages. Those are 1/128 of the memory that the program has, where pages have
- * 4 KiB; where there is no room for them, pages are rows of a table.
+ * times of blocks, tables, marks, counters, which are read together, and, last, sums of pages, so
+ * that no more of them are zeroed than there are pages. Those are 1/128 of the memory that the
+ * program has, where pages have 4 KiB; where there is no room for them, pages are rows of a table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -78,8 +78,8 @@ static size_t lay_out(struct san_slot *s, char *memory)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
 			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS, memory,
 				  &at);
-	lay_counts(s, memory, &at);
 	l->pages.marks = piece(memory, &at, (s->page_room >> PASTA_GPU_STRETCH) + 1);
+	lay_counts(s, memory, &at);
 	s->sums = at;
 	l->pages.sums = piece(memory, &at, s->page_room * sizeof(*l->pages.sums));
 	return at;
