@@ -23,6 +23,8 @@
 /* Both ends are in it. */
 struct pasta_gpu_place {
 	uint64_t begin, last;
+	uint32_t base; /* of its pages' numbers */
+	uint32_t reserved[3];
 };
 
 /* Counters of a place. Sizes of 1, 2, 4, 8 and 16 bytes have a counter for each kind, so that an
@@ -53,9 +55,9 @@ struct pasta_gpu_table {
 
 /*
  * Pages of objects' places have sums without keys, those of a place side by side: a page's number
- * is its address >> page_shift, plus what bases has for the place, in 32 bits. A page that places
- * share is one of each. Where bases has PASTA_GPU_FAR, as for what is in no place, pages are rows
- * of a table.
+ * is its address >> page_shift, plus its place's base, in 32 bits. A page that places share is one
+ * of each. Where the base is PASTA_GPU_FAR, as it is of what is in no object, pages are rows of a
+ * table.
  */
 #define PASTA_GPU_FAR 0u
 #define PASTA_GPU_STRETCH 8 /* pages that have a mark: the logarithm of how many */
@@ -63,10 +65,8 @@ struct pasta_gpu_sums {
 	uint64_t loads, stores, bytes, extra;
 };
 struct pasta_gpu_pages {
-	struct pasta_gpu_sums *sums; /* count of them */
-	uint32_t *bases;	     /* by place; the one after the last is of what is in none */
-	uint8_t *marks;		     /* of each stretch of pages; 0: nobody was there */
-	uint32_t count, reserved;
+	struct pasta_gpu_sums *sums;
+	uint8_t *marks; /* of each stretch of pages; 0: nobody was there */
 };
 
 /*
@@ -109,7 +109,7 @@ struct pasta_gpu_launch {
 	uint64_t base;	 /* sites of raw records are differences to this address, 32 bits, signed */
 	uint32_t spread; /* each place has 2^spread times its counters, side by side: who adds to
 			    one at the same time gets into each other's way */
-	uint32_t reserved;
+	uint32_t page_count;	   /* that have sums */
 	uint64_t *counts;	   /* PASTA_GPU_COUNTERS for each, of PASTA_GPU_PLACES(count) */
 	struct pasta_gpu_raw *raw; /* NULL: they are not wanted */
 	struct pasta_gpu_blocks blocks;
@@ -124,8 +124,8 @@ struct pasta_gpu_launch {
 	uint32_t hints[PASTA_GPU_HINTS];
 };
 
-/* They follow it, for the same reason. There is a first one, also if count is 0: then nothing is in
- * it. */
+/* They follow it, for the same reason. There is one more, in which nothing is, and whose pages are
+ * far: that of PASTA_GPU_NOWHERE. */
 #define PASTA_GPU_PLACES_OF(launch) ((struct pasta_gpu_place *)((launch) + 1))
 
 /* The key of a block that ran so many ns: the least of its bucket, 8 an octave; below 8 each has
@@ -190,23 +190,23 @@ enum pasta_gpu_class {
 #define PASTA_GPU_AT(type, field, offset) PASTA_GPU_HOLDS(offsetof(struct type, field) == (offset))
 
 PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 3 && PASTA_REDUCERS == 11);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 16);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_sums) == 32);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_pages) == 32);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_pages) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 72);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 112 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 96 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
 PASTA_GPU_AT(pasta_gpu_place, last, 8);
+PASTA_GPU_AT(pasta_gpu_place, base, 16);
 PASTA_GPU_AT(pasta_gpu_row, loads, 16);
 PASTA_GPU_AT(pasta_gpu_row, extra, 40);
 PASTA_GPU_AT(pasta_gpu_table, rows, 8);
 PASTA_GPU_AT(pasta_gpu_table, mask, 16);
 PASTA_GPU_AT(pasta_gpu_table, count, 24);
-PASTA_GPU_AT(pasta_gpu_pages, marks, 16);
-PASTA_GPU_AT(pasta_gpu_pages, count, 24);
+PASTA_GPU_AT(pasta_gpu_pages, marks, 8);
 PASTA_GPU_AT(pasta_gpu_ring, taken, 16);
 PASTA_GPU_AT(pasta_gpu_ring, stop, 24);
 PASTA_GPU_AT(pasta_gpu_raw, half, 16);
@@ -217,12 +217,13 @@ PASTA_GPU_AT(pasta_gpu_raw, stopped, 68);
 PASTA_GPU_AT(pasta_gpu_blocks, max, 16);
 PASTA_GPU_AT(pasta_gpu_launch, number, 16);
 PASTA_GPU_AT(pasta_gpu_launch, base, 24);
+PASTA_GPU_AT(pasta_gpu_launch, page_count, 36);
 PASTA_GPU_AT(pasta_gpu_launch, counts, 40);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) % sizeof(struct pasta_gpu_place) == 0);
 PASTA_GPU_AT(pasta_gpu_launch, raw, 48);
 PASTA_GPU_AT(pasta_gpu_launch, blocks, 56);
 PASTA_GPU_AT(pasta_gpu_launch, pages, 80);
-PASTA_GPU_AT(pasta_gpu_launch, tables, 112);
-PASTA_GPU_AT(pasta_gpu_launch, hints, 112 + 32 * PASTA_REDUCERS);
+PASTA_GPU_AT(pasta_gpu_launch, tables, 96);
+PASTA_GPU_AT(pasta_gpu_launch, hints, 96 + 32 * PASTA_REDUCERS);
 
 #endif

@@ -17,6 +17,9 @@
 struct keys {
 	uint64_t key0, key1; /* as a row begins */
 };
+struct ends {
+	uint64_t begin, last; /* as a place does */
+};
 
 enum { BUSY = -1 }; /* a slot of an index whose row is being made */
 
@@ -74,15 +77,14 @@ INLINE uint32_t reach_of(uint32_t size)
 }
 
 /* Both ends. The sum of address and size is never made: it may wrap. */
-INLINE bool is_within(const struct pasta_gpu_place *p, uint64_t addr, uint32_t reach)
+INLINE bool is_within(const struct ends *p, uint64_t addr, uint32_t reach)
 {
 	return addr >= p->begin && addr <= p->last && p->last - addr >= reach;
 }
 
-/* One of them, read as a whole. */
-INLINE struct pasta_gpu_place place_at(const struct pasta_gpu_launch *l, uint32_t place)
+INLINE struct ends ends_of(const struct pasta_gpu_launch *l, uint32_t place)
 {
-	return read_whole(PASTA_GPU_PLACES_OF(l) + place);
+	return read_whole((const struct ends *)(PASTA_GPU_PLACES_OF(l) + place));
 }
 
 /* How many objects' places begin at addr or before. Nothing is kept for the next turn that can be
@@ -130,7 +132,7 @@ INLINE uint32_t *hint_of(const struct access *a)
 /* Instructions tend to stay where they were: whether all lanes are there. */
 INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
-	const struct pasta_gpu_place place = place_at(a->launch, hint);
+	const struct ends place = ends_of(a->launch, hint);
 
 	return __all_sync(a->mask, is_within(&place, a->addr, reach_of(a->size)));
 }
@@ -353,10 +355,17 @@ INLINE uint64_t sectors_of(const struct access *a)
 
 /* -- Pages -- */
 
-/* Those of the table. */
-INLINE void count_far_page(const struct access *a, uint32_t crossing)
+INLINE bool crosses_page(const struct access *a)
 {
 	uint32_t shift = a->launch->page_shift;
+
+	return (a->addr + reach_of(a->size)) >> shift != a->addr >> shift;
+}
+
+/* Those of the table. */
+INLINE void count_far_page(const struct access *a)
+{
+	uint32_t shift = a->launch->page_shift, crossing = __ballot_sync(a->mask, crosses_page(a));
 	struct addition add = {a->addr >> shift << shift, 0, 0, 0, 0, 0, 0};
 
 	add.group = __match_any_sync(a->mask, (unsigned long long)add.key0);
@@ -375,12 +384,13 @@ INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 INLINE void count_page(const struct access *a, uint32_t place)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;
-	uint32_t base = global(p->bases)[place], shift = a->launch->page_shift, group, page, marked;
-	uint32_t crossing = __ballot_sync(a->mask, (a->addr + reach_of(a->size)) >> shift !=
-							   a->addr >> shift);
+	uint32_t base = PASTA_GPU_PLACES_OF(a->launch)[place].base, shift = a->launch->page_shift;
+	uint32_t group, page, marked;
+	/* In general there is none of either, and that is one vote. */
+	uint32_t odd = __ballot_sync(a->mask, base == PASTA_GPU_FAR || crosses_page(a));
 
-	if (__any_sync(a->mask, base == PASTA_GPU_FAR)) {
-		count_far_page(a, crossing);
+	if (odd && __any_sync(a->mask, base == PASTA_GPU_FAR)) {
+		count_far_page(a);
 		return;
 	}
 	page = (uint32_t)(a->addr >> shift) + base;
@@ -390,7 +400,7 @@ INLINE void count_page(const struct access *a, uint32_t place)
 	if (a->lane != leader_of(group))
 		return;
 	add_sums(a, global(p->sums) + page, __popc(group),
-		 __popc(group) * pasta_access_bytes(a->kind, a->size), __popc(group & crossing));
+		 __popc(group) * pasta_access_bytes(a->kind, a->size), __popc(group & odd));
 	if (!marked)
 		*mark_of(p, page) = 1;
 }

@@ -331,20 +331,19 @@ static struct pasta_gpu_raw *raw_new(bool wait)
 enum { FAR_EVERY = 7 };
 static void pages_new(struct pasta_gpu_launch *l)
 {
-	const struct pasta_gpu_place *places = PASTA_GPU_PLACES_OF(l);
+	struct pasta_gpu_place *places = PASTA_GPU_PLACES_OF(l);
 	struct pasta_gpu_pages *p = &l->pages;
 
-	p->bases = (uint32_t *)memory_new((l->count + 1) * sizeof(*p->bases), false);
 	for (uint32_t i = 0; i < l->count; i++) {
 		uint64_t first = places[i].begin >> SHIFT, last = places[i].last >> SHIFT;
 
 		if (i % FAR_EVERY == 3)
 			continue;
-		p->bases[i] = p->count - (uint32_t)first;
-		p->count += (uint32_t)(last - first) + 1;
+		places[i].base = l->page_count - (uint32_t)first;
+		l->page_count += (uint32_t)(last - first) + 1;
 	}
-	p->sums = (struct pasta_gpu_sums *)memory_new(p->count * sizeof(*p->sums) + 1, false);
-	p->marks = (uint8_t *)memory_new((p->count >> PASTA_GPU_STRETCH) + 1, false);
+	p->sums = (struct pasta_gpu_sums *)memory_new(l->page_count * sizeof(*p->sums) + 1, false);
+	p->marks = (uint8_t *)memory_new((l->page_count >> PASTA_GPU_STRETCH) + 1, false);
 }
 
 static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t count,
@@ -355,8 +354,7 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	struct pasta_gpu_place *places = PASTA_GPU_PLACES_OF(l);
 
 	oracle_places(o, places);
-	if (!count)
-		places[0] = (struct pasta_gpu_place){1, 0};
+	places[count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
 	l->reducers = reducers | PASTA_REDUCE_BIT(BLOCK);
 	l->page_shift = SHIFT;
 	l->count = count;

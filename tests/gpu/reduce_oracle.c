@@ -71,7 +71,9 @@ void oracle_free(struct oracle *o)
 void oracle_places(const struct oracle *o, struct pasta_gpu_place *places)
 {
 	for (uint32_t i = 0; i < o->count; i++)
-		places[i] = (struct pasta_gpu_place){o->places[i].begin, o->places[i].last};
+		places[i] = (struct pasta_gpu_place){.begin = o->places[i].begin,
+						     .last = o->places[i].last,
+						     .base = PASTA_GPU_FAR};
 }
 
 /* -- Lines -- */
@@ -172,11 +174,13 @@ static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l,
 		uint64_t page = o->places[i].begin >> l->page_shift;
 		uint64_t last = o->places[i].last >> l->page_shift;
 
-		for (; l->pages.bases[i] != PASTA_GPU_FAR && page <= last; page++) {
-			uint32_t number = (uint32_t)page + l->pages.bases[i];
+		uint32_t base = PASTA_GPU_PLACES_OF(l)[i].base;
+
+		for (; base != PASTA_GPU_FAR && page <= last; page++) {
+			uint32_t number = (uint32_t)page + base;
 			const struct pasta_gpu_sums *s = &l->pages.sums[number];
 
-			need(number < l->pages.count, "a page has no sums");
+			need(number < l->page_count, "a page has no sums");
 			if (l->pages.marks[number >> PASTA_GPU_STRETCH])
 				add_line(to, PASTA_REDUCE_PAGE, page << l->page_shift, 0,
 					 (uint64_t[]){s->loads, s->stores, s->bytes, s->extra});

@@ -179,7 +179,7 @@ static struct pasta_gpu_row *count_row(struct pasta_gpu_table *t, uint64_t key0,
 static void count_page(struct pasta_gpu_launch *l, const struct fake_access *a)
 {
 	struct pasta_gpu_pages *p = &l->pages;
-	uint32_t base = p->bases[place_of(l, a)];
+	uint32_t base = PASTA_GPU_PLACES_OF(l)[place_of(l, a)].base;
 	uint32_t page = (uint32_t)(a->addr >> l->page_shift) + base;
 
 	if (!l->tables[PASTA_REDUCE_PAGE].index)
@@ -189,7 +189,7 @@ static void count_page(struct pasta_gpu_launch *l, const struct fake_access *a)
 			  0, a);
 		return;
 	}
-	if (page >= p->count)
+	if (page >= l->page_count)
 		abort();
 	p->sums[page].loads += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
 	p->sums[page].stores += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;

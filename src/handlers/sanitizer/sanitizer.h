@@ -154,7 +154,7 @@ struct san_slot {
 	uint64_t version;	    /* whose places are on the device */
 	uint64_t known;		    /* whose are here */
 	struct pasta_place *places; /* count of them, room for listed */
-	uint32_t *bases;	    /* what numbers of their pages begin with; and that of none */
+	uint32_t *bases;	    /* of their pages' numbers */
 	uint32_t listed, count, pages;
 	bool cut; /* there are more places */
 	struct pasta_gpu_launch image;

@@ -2,10 +2,10 @@
  * slots.c - memory of devices where launches count.
  *
  * At most 128 launches of a context, one a stream in general, and 1 GiB. A slot is, in this order:
- * the header, places, what their pages' numbers begin with; and what is zero when a launch begins:
- * times of blocks, tables, marks, counters, which are read together, and, last, sums of pages, so
- * that no more of them are zeroed than there are pages. Those are 1/128 of the memory that the
- * program has, where pages have 4 KiB; where there is no room for them, pages are rows of a table.
+ * the header, places; and what is zero when a launch begins: times of blocks, tables, marks and
+ * counters, which are read together, and, last, sums of pages, so that no more of them are zeroed
+ * than there are pages. Those are 1/128 of the memory that the program has, where pages have 4 KiB;
+ * where there is no room for them, pages are rows of a table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +66,7 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	l->spaces = san_modules_spaces();
 	l->page_shift = pasta_accesses_page_shift();
 	l->every = pasta_accesses_blocks();
-	piece(memory, &at, sizeof(*l) + s->room * sizeof(struct pasta_gpu_place));
-	l->pages.bases = piece(memory, &at, (s->room + 1) * sizeof(*l->pages.bases));
+	piece(memory, &at, sizeof(*l) + (s->room + 1) * sizeof(struct pasta_gpu_place));
 	s->zero = at;
 	if (san.reducers & PASTA_REDUCE_BIT(BLOCK)) {
 		l->blocks.begin = piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
@@ -183,7 +182,7 @@ static void say_too_many(void)
 					     "those with the highest addresses are outside of all");
 }
 
-/* Numbers of pages, from 0 on, as long as there are some: bases of places, and that of none. */
+/* Numbers of pages, from 0 on, as long as there are some. */
 static void number_pages(struct san_slot *s, uint32_t most)
 {
 	uint32_t shift = pasta_accesses_page_shift();
@@ -201,7 +200,6 @@ static void number_pages(struct san_slot *s, uint32_t most)
 		s->bases[i] = number - (uint32_t)first;
 		s->pages = number + (uint32_t)pages;
 	}
-	s->bases[s->count] = PASTA_GPU_FAR;
 }
 
 /* False: there is no memory. */
@@ -213,7 +211,7 @@ static bool learn(struct san_slot *s, const struct pasta_version *version, uint3
 		free(s->places);
 		free(s->bases);
 		s->places = malloc(room * sizeof(*s->places));
-		s->bases = malloc((room + 1) * sizeof(*s->bases));
+		s->bases = malloc(room * sizeof(*s->bases));
 		s->listed = s->places && s->bases ? room : 0;
 		s->known = 0;
 	}
@@ -294,7 +292,6 @@ static int send(void *to, const void *from, size_t size, void *stream)
 	return r;
 }
 
-/* Where there are no objects, there is a place that has nothing in it. */
 static int send_places(struct san_slot *s, void *stream)
 {
 	struct pasta_gpu_place *places = malloc((s->count + 1) * sizeof(*places));
@@ -302,11 +299,12 @@ static int send_places(struct san_slot *s, void *stream)
 
 	if (!places)
 		return -1;
-	places[0] = (struct pasta_gpu_place){1, 0};
 	for (uint32_t i = 0; i < s->count; i++)
-		places[i] = (struct pasta_gpu_place){s->places[i].begin, s->places[i].last};
+		places[i] = (struct pasta_gpu_place){
+			s->places[i].begin, s->places[i].last, s->bases[i], {0}};
+	places[s->count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
 	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places,
-		 (s->count ? s->count : 1) * sizeof(*places), stream);
+		 (s->count + 1) * sizeof(*places), stream);
 	free(places);
 	return r;
 }
@@ -318,16 +316,13 @@ int san_slot_fill(struct san_slot *s, void *stream)
 	if (s->version != s->known) {
 		s->version = 0;
 		r = send_places(s, stream);
-		if (r == SAN_OK && s->image.reducers & PASTA_REDUCE_BIT(PAGE))
-			r = send(s->image.pages.bases, s->bases, (s->count + 1) * sizeof(*s->bases),
-				 stream);
 		if (r == SAN_OK)
 			s->version = s->known;
 	}
 	if (s->cut)
 		pasta_accesses_partial(s->launch);
 	s->image.count = s->count;
-	s->image.pages.count = s->pages;
+	s->image.page_count = s->pages;
 	if (r == SAN_OK)
 		r = SAN_CALL(Memset, s->memory + s->zero, 0,
 			     s->sums - s->zero + s->pages * sizeof(*s->image.pages.sums), stream);
