@@ -717,6 +717,39 @@ static void pages_without_sums_of_their_own_are_rows_of_a_table(void **state)
 	assert_int_equal(all.loads, sum(PASTA_REDUCE_OBJECT, ANY).loads);
 }
 
+/* Telling takes longer than anyone waits. */
+static void capture_while_rows_are_told(void)
+{
+	struct fake_access *a = calloc(PAGES, sizeof(*a));
+	void *context, *stream, *module;
+	uint64_t addr;
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	addr = fake_alloc(context, UINT64_C(2) << 30, 0);
+	for (uint32_t i = 0; i < PAGES; i++)
+		a[i] = (struct fake_access){fake_pc(module), addr + i * UINT64_C(4096), 1, 4,
+					    PASTA_ACCESS_LOAD};
+	pasta_agent_stall(true);
+	launch_one(stream, module, a, PAGES);
+	api(SAN_CAPTURE, stream, NULL, 0);
+	api(SAN_CAPTURE_END, stream, NULL, 1);
+	pasta_agent_stall(false);
+	launch_one(stream, module, a, 1);
+	end();
+	free(a);
+}
+
+static void a_capture_begins_while_rows_are_told(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", capture_while_rows_are_told);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, PAGES + 1);
+	assert_int_equal(refused, 0);
+}
+
 /* Pages of 64 KiB: objects share them, and with what is in no object. */
 static void share_pages(void)
 {
@@ -768,6 +801,7 @@ int main(void)
 		TEST(a_launch_has_a_row_for_each_page_that_it_touches),
 		TEST(pages_without_sums_of_their_own_are_rows_of_a_table),
 		TEST(a_page_that_objects_share_is_one_row),
+		TEST(a_capture_begins_while_rows_are_told),
 		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
 		TEST(memory_stays_when_a_context_goes_that_was_told_of_it),
 		TEST(memory_stays_when_its_end_is_told_while_another_context_goes),

@@ -441,7 +441,8 @@ void san_drain_wait_all(void)
 	pthread_mutex_lock(&san.lock);
 	if (!wait_for(&w))
 		for (struct san_slot *s = under_way; s; s = s->next_under_way)
-			s->stream->stuck = true;
+			if (s->stream) /* else it is being told */
+				s->stream->stuck = true;
 	pthread_mutex_unlock(&san.lock);
 }
 
