@@ -643,6 +643,45 @@ static void threads_that_hold_up_others_calls_lose_nothing(void **state)
 	unsetenv("FAKE_SANITIZER_HELD");
 }
 
+static void *launch_on(void *of)
+{
+	void **stream_and_module = of;
+	struct fake_access a = {fake_pc(stream_and_module[1]), 0, 1, 4, PASTA_ACCESS_LOAD};
+
+	launch_one(stream_and_module[0], stream_and_module[1], &a, 1);
+	return NULL;
+}
+
+/* Both wait for its first kernel. */
+static void destroy_streams_that_are_launched_on(void)
+{
+	void *context, *of[2];
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+	pthread_t thread;
+
+	start();
+	context = fake_context(0);
+	of[1] = fake_module(context);
+	a.pc = fake_pc(of[1]);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		of[0] = fake_stream(context);
+		fake_launch(of[0], &(struct fake_kernel){of[1], "kernel", 1, 1, &a, 1, 20});
+		pthread_create(&thread, NULL, launch_on, of);
+		usleep(5000);
+		fake_stream_destroy(of[0]);
+		pthread_join(thread, NULL);
+	}
+	end();
+}
+
+static void a_stream_goes_while_a_thread_is_about_to_launch_on_it(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=0", destroy_streams_that_are_launched_on);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 2 * TURNS);
+	assert_int_equal(lost, 0);
+}
+
 /* -- Pages -- */
 
 /* As if the device had little memory left. */
@@ -816,6 +855,7 @@ int main(void)
 		TEST(threads_whose_accesses_the_host_counts_lose_nothing),
 		TEST(threads_whose_accesses_are_kept_lose_nothing),
 		TEST(accesses_are_kept_where_calls_are_held_up),
+		TEST(a_stream_goes_while_a_thread_is_about_to_launch_on_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
