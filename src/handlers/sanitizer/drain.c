@@ -466,9 +466,12 @@ void san_drain_end(const struct san_context *context, const struct san_stream *s
 	wait_for(&w);
 	while ((s = find(&w, LEFT))) {
 		s->done = true;
+		s->readers++;
 		pthread_mutex_unlock(&san.lock);
 		tell(s, NULL);
 		pthread_mutex_lock(&san.lock);
+		unqueue(s);
+		let_go(s);
 	}
 	pthread_mutex_unlock(&san.lock);
 }
