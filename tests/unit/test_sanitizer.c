@@ -643,6 +643,45 @@ static void threads_that_hold_up_others_calls_lose_nothing(void **state)
 	unsetenv("FAKE_SANITIZER_HELD");
 }
 
+static void *launch_on(void *of)
+{
+	void **stream_and_module = of;
+	struct fake_access a = {fake_pc(stream_and_module[1]), 0, 1, 4, PASTA_ACCESS_LOAD};
+
+	launch_one(stream_and_module[0], stream_and_module[1], &a, 1);
+	return NULL;
+}
+
+/* Both wait for its first kernel. */
+static void destroy_streams_that_are_launched_on(void)
+{
+	void *context, *of[2];
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+	pthread_t thread;
+
+	start();
+	context = fake_context(0);
+	of[1] = fake_module(context);
+	a.pc = fake_pc(of[1]);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		of[0] = fake_stream(context);
+		fake_launch(of[0], &(struct fake_kernel){of[1], "kernel", 1, 1, &a, 1, 20});
+		pthread_create(&thread, NULL, launch_on, of);
+		usleep(5000);
+		fake_stream_destroy(of[0]);
+		pthread_join(thread, NULL);
+	}
+	end();
+}
+
+static void a_stream_goes_while_a_thread_is_about_to_launch_on_it(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=0", destroy_streams_that_are_launched_on);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 2 * TURNS);
+	assert_int_equal(lost, 0);
+}
+
 /* -- Pages -- */
 
 /* As if the device had little memory left. */
@@ -717,6 +756,39 @@ static void pages_without_sums_of_their_own_are_rows_of_a_table(void **state)
 	assert_int_equal(all.loads, sum(PASTA_REDUCE_OBJECT, ANY).loads);
 }
 
+/* Telling takes longer than anyone waits. */
+static void capture_while_rows_are_told(void)
+{
+	struct fake_access *a = calloc(PAGES, sizeof(*a));
+	void *context, *stream, *module;
+	uint64_t addr;
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	addr = fake_alloc(context, UINT64_C(2) << 30, 0);
+	for (uint32_t i = 0; i < PAGES; i++)
+		a[i] = (struct fake_access){fake_pc(module), addr + i * UINT64_C(4096), 1, 4,
+					    PASTA_ACCESS_LOAD};
+	pasta_agent_stall(true);
+	launch_one(stream, module, a, PAGES);
+	api(SAN_CAPTURE, stream, NULL, 0);
+	api(SAN_CAPTURE_END, stream, NULL, 1);
+	pasta_agent_stall(false);
+	launch_one(stream, module, a, 1);
+	end();
+	free(a);
+}
+
+static void a_capture_begins_while_rows_are_told(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", capture_while_rows_are_told);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, PAGES + 1);
+	assert_int_equal(refused, 0);
+}
+
 /* Pages of 64 KiB: objects share them, and with what is in no object. */
 static void share_pages(void)
 {
@@ -768,6 +840,7 @@ int main(void)
 		TEST(a_launch_has_a_row_for_each_page_that_it_touches),
 		TEST(pages_without_sums_of_their_own_are_rows_of_a_table),
 		TEST(a_page_that_objects_share_is_one_row),
+		TEST(a_capture_begins_while_rows_are_told),
 		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
 		TEST(memory_stays_when_a_context_goes_that_was_told_of_it),
 		TEST(memory_stays_when_its_end_is_told_while_another_context_goes),
@@ -782,6 +855,7 @@ int main(void)
 		TEST(threads_whose_accesses_the_host_counts_lose_nothing),
 		TEST(threads_whose_accesses_are_kept_lose_nothing),
 		TEST(accesses_are_kept_where_calls_are_held_up),
+		TEST(a_stream_goes_while_a_thread_is_about_to_launch_on_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

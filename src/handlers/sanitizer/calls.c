@@ -85,6 +85,7 @@ static void wait_for_stream(void *context, void *stream)
 	s = c ? san_stream(c, handle) : NULL;
 	if (s)
 		san_drain_wait(s);
+	san_stream_put(s);
 }
 
 /* Where threads have default streams of their own, none is that one. */

@@ -87,8 +87,27 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 		s->handle = handle;
 		s->number = ++stream_count;
 	}
+	if (s)
+		s->users++;
 	pthread_mutex_unlock(&san.lock);
 	return s;
+}
+
+/* Under the lock. */
+static void free_unused(struct san_stream *s)
+{
+	if (s->gone && !s->users && !s->pending)
+		free(s);
+}
+
+void san_stream_put(struct san_stream *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&san.lock);
+	s->users--;
+	free_unused(s);
+	pthread_mutex_unlock(&san.lock);
 }
 
 size_t san_streams(void **handles, size_t max)
@@ -106,7 +125,8 @@ size_t san_streams(void **handles, size_t max)
 	return count;
 }
 
-/* Its handle may soon be another's. A slot that was given up has it still. */
+/* Its handle may soon be another's. A slot that was given up has it still, and so
+ * has a thread that is about to launch on it. */
 void san_stream_end(void *handle)
 {
 	struct san_stream **at, *s;
@@ -121,8 +141,8 @@ void san_stream_end(void *handle)
 	pthread_mutex_lock(&san.lock);
 	san_quiet_forget(handle);
 	pasta_map_remove(streams, (uintptr_t)handle);
-	if (!s->pending)
-		free(s);
+	s->gone = true;
+	free_unused(s);
 	pthread_mutex_unlock(&san.lock);
 }
 

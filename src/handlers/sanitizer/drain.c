@@ -441,7 +441,8 @@ void san_drain_wait_all(void)
 	pthread_mutex_lock(&san.lock);
 	if (!wait_for(&w))
 		for (struct san_slot *s = under_way; s; s = s->next_under_way)
-			s->stream->stuck = true;
+			if (s->stream) /* else it is being told */
+				s->stream->stuck = true;
 	pthread_mutex_unlock(&san.lock);
 }
 
@@ -465,9 +466,12 @@ void san_drain_end(const struct san_context *context, const struct san_stream *s
 	wait_for(&w);
 	while ((s = find(&w, LEFT))) {
 		s->done = true;
+		s->readers++;
 		pthread_mutex_unlock(&san.lock);
 		tell(s, NULL);
 		pthread_mutex_lock(&san.lock);
+		unqueue(s);
+		let_go(s);
 	}
 	pthread_mutex_unlock(&san.lock);
 }

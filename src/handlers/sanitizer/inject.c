@@ -36,7 +36,7 @@ static void on_stream(const struct san_stream_data *d)
 	struct san_context *c = d->handle ? san_context(d->context, -1) : NULL;
 
 	if (c)
-		san_stream(c, d->handle);
+		san_stream_put(san_stream(c, d->handle));
 }
 
 static void on_resource(uint32_t id, const void *data)

@@ -242,6 +242,13 @@ static bool know(struct work *w, const struct san_launch_data *d)
 	return w->module;
 }
 
+static void forget(const struct work *w)
+{
+	if (w->module)
+		san_module_put(w->module);
+	san_stream_put(w->stream);
+}
+
 /* It is patched, perhaps. */
 static void forgo(const struct work *w)
 {
@@ -267,11 +274,11 @@ void san_launch_begin(const struct san_launch_data *d)
 
 	if (!know(&w, d)) {
 		forgo(&w);
+		forget(&w);
 		return;
 	}
 	begin(&w, NULL);
-	if (w.module)
-		san_module_put(w.module);
+	forget(&w);
 }
 
 /* One that failed has counted nothing. */
@@ -328,14 +335,14 @@ void san_node_begin(const struct san_node_data *d)
 		return;
 	if (!know(&w, &d->launch)) {
 		forgo(&w);
+		forget(&w);
 		return;
 	}
 	if (in_graph.chosen)
 		go_on(&w);
 	else
 		begin_graph(&w, d->graph);
-	if (w.module)
-		san_module_put(w.module);
+	forget(&w);
 }
 
 void san_graph_begin(const struct san_graph_data *d)

@@ -100,6 +100,8 @@ struct san_stream {
 	uint32_t number;
 	uint32_t pending;  /* slots that are not read back */
 	uint32_t waiting;  /* who waits for them, and reads them then */
+	uint32_t users;	   /* threads that have it from san_stream */
+	bool gone;	   /* its handle is none of its any more */
 	atomic_bool stuck; /* one of them took too long; until one is */
 };
 
@@ -196,6 +198,8 @@ void san_start(void);
 /* contexts.c. Any thread; NULL: no memory. */
 struct san_context *san_context(void *handle, int device);
 struct san_stream *san_stream(struct san_context *context, void *handle);
+/* One that san_stream returned, which is used no more; it may be NULL. */
+void san_stream_put(struct san_stream *s);
 /* Under the lock: the handles of all streams that there are, max of them at most; how many there
  * are. */
 size_t san_streams(void **handles, size_t max);
