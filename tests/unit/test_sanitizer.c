@@ -720,6 +720,66 @@ static void use_many_pages_with_little_memory(void)
 	use_many_pages();
 }
 
+/* As if the device had memory for one slot of many pages. */
+static struct {
+	const void *memory;
+	size_t size;
+} large;
+
+static int alloc_one(void *context, void **memory, size_t size)
+{
+	int r = large.size && size > 8 << 20 ? SAN_INVALID_PARAMETER
+					     : sanitizerAlloc(context, memory, size);
+
+	if (r == SAN_OK && size > 8 << 20) {
+		large.memory = *memory;
+		large.size = size;
+	}
+	return r;
+}
+
+static int free_one(void *context, void *memory)
+{
+	if (memory == large.memory)
+		large.size = 0;
+	return sanitizerFree(context, memory);
+}
+
+/* The second launch has more objects than the first one's slot has places. */
+static void use_many_pages_then_more_objects(void)
+{
+	struct fake_access *a = calloc(PAGES, sizeof(*a));
+	void *context, *stream, *module;
+	uint64_t addr;
+
+	alloc = alloc_one;
+	start();
+	sanitizer.Free = free_one;
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	addr = fake_alloc(context, UINT64_C(2) << 30, 0);
+	for (uint32_t i = 0; i < PAGES; i++)
+		a[i] = (struct fake_access){fake_pc(module), addr + i * UINT64_C(4096), 1, 4,
+					    PASTA_ACCESS_LOAD};
+	launch_one(stream, module, a, 1);
+	san_drain_end(NULL, NULL);
+	for (uint32_t i = 0; i < 1100; i++)
+		fake_alloc(context, 512, 0);
+	launch_one(stream, module, a, PAGES);
+	end();
+	free(a);
+}
+
+static void a_slot_that_is_nobodys_gives_its_memory_to_pages(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", use_many_pages_then_more_objects);
+	assert_int_equal(refused, 0);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).key0, 1 + PAGES);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER).key0, 0);
+}
+
 static void a_launch_has_a_row_for_each_page_that_it_touches(void **state)
 {
 	uint64_t page, first = 0, before = UINT64_MAX;
@@ -840,6 +900,7 @@ int main(void)
 		TEST(a_launch_has_a_row_for_each_page_that_it_touches),
 		TEST(pages_without_sums_of_their_own_are_rows_of_a_table),
 		TEST(a_page_that_objects_share_is_one_row),
+		TEST(a_slot_that_is_nobodys_gives_its_memory_to_pages),
 		TEST(a_capture_begins_while_rows_are_told),
 		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
 		TEST(memory_stays_when_a_context_goes_that_was_told_of_it),

@@ -141,6 +141,16 @@ static struct san_slot *find_or_add(struct san_context *c, uint32_t room)
 	return more ? more : s;
 }
 
+/* Under the lock: it has no memory. */
+static void empty(struct san_slot *s)
+{
+	s->context->bytes -= s->size;
+	s->size = 0;
+	s->memory = NULL;
+	s->version = 0;
+	s->room = s->page_room = 0;
+}
+
 /* Its memory, or more of it. */
 static bool make_room(struct san_slot *s, uint32_t room, uint32_t pages)
 {
@@ -163,12 +173,39 @@ static bool make_room(struct san_slot *s, uint32_t room, uint32_t pages)
 	c->bytes += s->size;
 	pthread_mutex_unlock(&san.lock);
 	if (!fits || SAN_CALL(Alloc, c->handle, &memory, size) != SAN_OK) {
-		s->room = s->page_room = 0;
+		pthread_mutex_lock(&san.lock);
+		empty(s);
+		pthread_mutex_unlock(&san.lock);
 		return false;
 	}
 	s->memory = memory;
 	lay_out(s, s->memory);
 	return true;
+}
+
+/* Memory of slots that are nobody's is given back. False: there is none. */
+static bool free_idle(struct san_context *c)
+{
+	char *memory[SAN_SLOTS];
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&san.lock);
+	for (uint32_t i = 0; i < c->count; i++) {
+		if (c->slots[i]->busy || !c->slots[i]->memory)
+			continue;
+		memory[count++] = c->slots[i]->memory;
+		empty(c->slots[i]);
+	}
+	pthread_mutex_unlock(&san.lock);
+	for (uint32_t i = 0; i < count; i++)
+		SAN_CALL(Free, c->handle, memory[i]);
+	return count;
+}
+
+/* Slots of fewer objects lie about when there are more of those. */
+static bool find_room(struct san_slot *s, uint32_t room, uint32_t pages)
+{
+	return make_room(s, room, pages) || (free_idle(s->context) && make_room(s, room, pages));
 }
 
 /* -- Objects, as a version has them -- */
@@ -240,15 +277,22 @@ static uint32_t page_room_for(const struct san_slot *s)
  */
 static const char *prepare(struct san_slot *s, const struct pasta_version *version, uint32_t room)
 {
+	uint32_t pages;
+
 	if (s->known != pasta_version_number(version) && !learn(s, version, room))
 		return "there is no memory";
 	if (s->memory && s->room >= room && s->page_room >= s->pages)
 		return NULL;
-	if (make_room(s, room, page_room_for(s)))
+	if (find_room(s, room, page_room_for(s)))
 		return NULL;
-	s->context->pages_most = s->pages / 2;
+	pages = s->pages;
 	number_pages(s, 0);
-	return make_room(s, room, 0) ? NULL : "there is no memory of its device left to count in";
+	if (!make_room(s, room, 0)) {
+		s->known = 0; /* it was not for the pages */
+		return "there is no memory of its device left to count in";
+	}
+	s->context->pages_most = pages / 2;
+	return NULL;
 }
 
 struct san_slot *san_slot_take(struct san_context *context, const struct pasta_version *version,
