@@ -682,6 +682,41 @@ static void a_stream_goes_while_a_thread_is_about_to_launch_on_it(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* A kernel that takes long, for the host takes its accesses; and more launches behind it than there
+ * are sums. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { LONG = 1 << 21, BEHIND = 80 };
+#else
+enum { LONG = 3 << 28, BEHIND = 80 };
+#endif
+
+static void launch_behind_a_long_one(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 0, LONG, 4, PASTA_ACCESS_LOAD};
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	module = fake_module(context);
+	a.pc = fake_pc(module);
+	a.addr = fake_alloc(context, 4096, 0);
+	for (uint32_t i = 0; i <= BEHIND; i++) {
+		launch_one(stream, module, &a, 1);
+		a.times = 10;
+	}
+	end();
+}
+
+static void a_kernel_whose_accesses_come_is_waited_for(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=0,host", launch_behind_a_long_one);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, LONG + 10 * BEHIND);
+	assert_int_equal(refused, 0);
+	assert_int_equal(lost, 0);
+}
+
 /* -- Pages -- */
 
 /* As if the device had little memory left. */
@@ -917,6 +952,7 @@ int main(void)
 		TEST(threads_whose_accesses_are_kept_lose_nothing),
 		TEST(accesses_are_kept_where_calls_are_held_up),
 		TEST(a_stream_goes_while_a_thread_is_about_to_launch_on_it),
+		TEST(a_kernel_whose_accesses_come_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-enum { STACK = 512 << 10, UNTOLD = 4, UNTOLD_BYTES = 256 << 20 };
+enum { STACK = 512 << 10, WAITS = 5, UNTOLD = 4, UNTOLD_BYTES = 256 << 20 };
 
 /* A thread, and the streams whose numbers have it in common. */
 static struct lane {
@@ -381,10 +381,27 @@ static void unqueue(struct san_slot *s)
 	let_go(s);
 }
 
-/* Under the lock. False: it took too long. */
+/* Under the lock: how far raw accesses of what is waited for have come. */
+static uint64_t come(const struct which *w)
+{
+	const struct pasta_gpu_ring *host;
+	uint64_t sum = 0;
+
+	for (const struct san_slot *s = under_way; s; s = s->next_under_way) {
+		host = s->number && is(s, w, MOVING) ? s->context->ring.host : NULL;
+		for (int i = 0; host && i < 2; i++)
+			sum += __atomic_load_n(&host->filled[i], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Under the lock. False: it took too long. A kernel that writes raw accesses waits for the host: it
+ * is given more time while they come, but not without end, for it may wait for the program. */
 static bool wait_for(const struct which *w)
 {
 	struct timespec until = san_deadline(SAN_WAIT);
+	uint64_t was = come(w), now;
+	uint32_t times = WAITS;
 	struct san_slot *s;
 
 	while (is_moving(w)) {
@@ -397,7 +414,11 @@ static bool wait_for(const struct which *w)
 			unqueue(s);
 			let_go(s);
 		} else if (pthread_cond_timedwait(&san.changed, &san.lock, &until)) {
-			return false;
+			now = come(w);
+			if (now == was || !--times)
+				return false;
+			was = now;
+			until = san_deadline(SAN_WAIT);
 		}
 	}
 	return true;

@@ -61,7 +61,8 @@ struct sanitizer {
 };
 extern struct sanitizer sanitizer;
 
-/* No wait of ours for a device is longer, but for those of quiet.c. */
+/* No wait of ours for a device is longer, but for those of quiet.c, and for raw accesses that come.
+ */
 #define SAN_WAIT UINT64_C(2000000000)
 enum { SAN_SLOTS = 128, SAN_LANES = 32 };
 /* Pages with sums of their own: 512 MiB of them, of 64 GiB where pages have 4 KiB. */
