@@ -443,19 +443,20 @@ static void vload8_is_one_access_of_eight_elements(void **state)
 {
 	enum { N = 64 };
 	const struct run r = {
-		.source = "__kernel void scale(__global const float *a, __global float *b,\n"
-			  "	__global const half *h)\n"
-			  "{\n"
-			  "	size_t i = get_global_id(0);\n"
-			  "	float8 v = vload8(i, a) * 1.1f;\n"
-			  "	vstore8(v, i, b);\n"
-			  "	vstore3(v.s012 + vload_half(i, h) + vloada_half3(i, h), i, b);\n"
-			  "}\n",
+		.source =
+			"__kernel void scale(__global const float *a, __global float *b,\n"
+			"	__global const half *h)\n"
+			"{\n"
+			"	size_t i = get_global_id(0);\n"
+			"	float8 v = vload8(i, a) * 1.1f;\n"
+			"	vstore8(v, i, b);\n"
+			"	vstore3(v.s012 + vload_half(i, h) + vloada_half3(i, h), i, b + 512);\n"
+			"}\n",
 		.kernel = "scale",
 		.dims = 1,
 		.global = {N},
 		.local = {1},
-		.bytes = {32 * N, 32 * N, 8 * N}};
+		.bytes = {32 * N, (32 + 12) * N, 8 * N}};
 
 	trace(&r);
 	buffer_did(0, N, 32 * N, 0, 0);

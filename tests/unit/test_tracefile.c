@@ -305,6 +305,7 @@ static void what_was_unpacked_before_a_tear_is_kept(void **state)
 static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
 {
 	struct bytes text = make_text(900), file = {0};
+	size_t told = 0;
 
 	put_gzip(&file, text.data, text.size);
 	for (size_t at = 10; at < file.size; at++) {
@@ -316,11 +317,18 @@ static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
 		save(&file, file.size, in_dir("damaged"));
 		file.data[at] ^= 0x55;
 		got = read_all(in_dir("damaged"), false, &f, &err);
-		assert_int_equal(err.code, -EBADMSG);
-		assert_non_null(strstr(err.text, "--salvage keeps what is before it"));
+		/* It may be of a code that the text has no use for. */
+		if (!err.code) {
+			assert_true(same(&got, text.data, text.size));
+		} else {
+			assert_int_equal(err.code, -EBADMSG);
+			assert_non_null(strstr(err.text, "--salvage keeps what is before it"));
+			told++;
+		}
 		pasta_tracefile_close(&f);
 		free(got.data);
 	}
+	assert_true(told > file.size * 9 / 10);
 	free(text.data);
 	free(file.data);
 }

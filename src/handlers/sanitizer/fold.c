@@ -6,7 +6,7 @@
 /* Pages whose sums were read: those from first on. */
 struct run {
 	uint32_t first, count;
-	const struct pasta_gpu_sums *sums;
+	struct pasta_gpu_sums *sums;
 };
 
 struct san_reading {
@@ -85,6 +85,7 @@ static bool next_run(const struct san_reading *r, uint32_t pages, uint32_t *at, 
 
 static bool find_runs(const struct san_slot *s, struct san_reading *r)
 {
+	struct pasta_gpu_sums *next;
 	uint32_t at = 0, runs = 0;
 	size_t pages = 0;
 	struct run run;
@@ -93,15 +94,18 @@ static bool find_runs(const struct san_slot *s, struct san_reading *r)
 		pages += run.count;
 		runs++;
 	}
-	r->runs = malloc((runs + 1) * sizeof(*r->runs));
-	r->sums = malloc((pages + 1) * sizeof(*r->sums));
-	for (at = 0; r->runs && r->sums && next_run(r, s->pages, &at, &run);) {
-		run.sums = r->run_count ? r->runs[r->run_count - 1].sums +
-						  r->runs[r->run_count - 1].count
-					: r->sums;
-		r->runs[r->run_count++] = run;
+	r->runs = calloc(runs + 1, sizeof(*r->runs));
+	r->sums = next = malloc((pages + 1) * sizeof(*r->sums));
+	if (!r->runs || !r->sums)
+		return false;
+	r->run_count = runs;
+	at = 0;
+	for (uint32_t i = 0; i < runs && next_run(r, s->pages, &at, &run); i++) {
+		run.sums = next;
+		next += run.count;
+		r->runs[i] = run;
 	}
-	return r->runs && r->sums;
+	return true;
 }
 
 static bool get_pages(const struct san_slot *s, struct san_reading *r, int *result)
@@ -113,9 +117,8 @@ static bool get_pages(const struct san_slot *s, struct san_reading *r, int *resu
 	if (!find_runs(s, r))
 		return false;
 	for (uint32_t i = 0; i < r->run_count && *result == SAN_OK; i++)
-		*result = SAN_CALL(MemcpyDeviceToHost, (void *)r->runs[i].sums,
-				   p->sums + r->runs[i].first, r->runs[i].count * sizeof(*p->sums),
-				   s->handle);
+		*result = SAN_CALL(MemcpyDeviceToHost, r->runs[i].sums, p->sums + r->runs[i].first,
+				   r->runs[i].count * sizeof(*p->sums), s->handle);
 	return *result == SAN_OK;
 }
 
