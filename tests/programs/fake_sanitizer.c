@@ -304,6 +304,8 @@ static void run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 	for (uint32_t i = 0; i < k->count; i++) {
 		const struct fake_access *a = &k->accesses[i];
 
+		if (k->ms > 0)
+			usleep((useconds_t)k->ms * 1000 / k->count);
 		if (kind_of(a) == PASTA_ACCESS_BARRIER) {
 			if (((const struct module *)k->module)->marked[6])
 				count_barrier(&l->tables[PASTA_REDUCE_BARRIER], a);
@@ -338,7 +340,7 @@ static void run_kernel(struct stream *s, const struct op *op)
 		pause();
 	if (op->kernel.ms == FAKE_FAULTS)
 		atomic_store(&s->context->failed, true);
-	else if (op->kernel.ms)
+	else if (!op->data || !op->kernel.count)
 		usleep((useconds_t)op->kernel.ms * 1000);
 	if (op->data && !atomic_load(&s->context->failed))
 		run_patches(op->data, &op->kernel);

@@ -34,7 +34,7 @@ struct fake_kernel {
 	uint32_t grid, block;
 	const struct fake_access *accesses;
 	uint32_t count;
-	int ms; /* that it takes, or one of the above */
+	int ms; /* that it takes, before and between its accesses, or one of the above */
 };
 
 /* Any thread, but for contexts: no other one is here when they come and go. Handles are pointers.

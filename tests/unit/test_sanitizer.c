@@ -682,29 +682,27 @@ static void a_stream_goes_while_a_thread_is_about_to_launch_on_it(void **state)
 	assert_int_equal(lost, 0);
 }
 
-/* A kernel that takes long, for the host takes its accesses; and more launches behind it than there
- * are sums. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { LONG = 1 << 21, BEHIND = 80 };
-#else
-enum { LONG = 3 << 28, BEHIND = 80 };
-#endif
+/* A kernel that takes longer than one is waited for, and whose accesses come all the while; and
+ * more launches behind it than there are sums. */
+enum { LONG = 12, EACH = 1 << 18, BEHIND = 80 };
 
 static void launch_behind_a_long_one(void)
 {
+	struct fake_access a[LONG];
 	void *context, *stream, *module;
-	struct fake_access a = {0, 0, LONG, 4, PASTA_ACCESS_LOAD};
+	uint64_t addr;
 
 	start();
 	context = fake_context(0);
 	stream = fake_stream(context);
 	module = fake_module(context);
-	a.pc = fake_pc(module);
-	a.addr = fake_alloc(context, 4096, 0);
-	for (uint32_t i = 0; i <= BEHIND; i++) {
-		launch_one(stream, module, &a, 1);
-		a.times = 10;
-	}
+	addr = fake_alloc(context, 4096, 0);
+	for (uint32_t i = 0; i < LONG; i++)
+		a[i] = (struct fake_access){fake_pc(module), addr, EACH, 4, PASTA_ACCESS_LOAD};
+	fake_launch(stream, &(struct fake_kernel){module, "long", 4, 64, a, LONG, 3000});
+	a[0].times = 10;
+	for (uint32_t i = 0; i < BEHIND; i++)
+		launch_one(stream, module, a, 1);
 	end();
 }
 
@@ -712,7 +710,7 @@ static void a_kernel_whose_accesses_come_is_waited_for(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0,host", launch_behind_a_long_one);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, LONG + 10 * BEHIND);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, LONG * EACH + 10 * BEHIND);
 	assert_int_equal(refused, 0);
 	assert_int_equal(lost, 0);
 }
@@ -780,6 +778,20 @@ static int free_one(void *context, void *memory)
 	return sanitizerFree(context, memory);
 }
 
+/* It is told a little before it is nobody's. */
+static void wait_until_idle(void *context)
+{
+	struct san_context *c = san_context(context, 0);
+	bool busy = true;
+
+	for (int i = 0; busy && i < 10000; i++) {
+		usleep(1000);
+		pthread_mutex_lock(&san.lock);
+		busy = c->slots[0]->busy;
+		pthread_mutex_unlock(&san.lock);
+	}
+}
+
 /* The second launch has more objects than the first one's slot has places. */
 static void use_many_pages_then_more_objects(void)
 {
@@ -799,6 +811,7 @@ static void use_many_pages_then_more_objects(void)
 					    PASTA_ACCESS_LOAD};
 	launch_one(stream, module, a, 1);
 	san_drain_end(NULL, NULL);
+	wait_until_idle(context);
 	for (uint32_t i = 0; i < 1100; i++)
 		fake_alloc(context, 512, 0);
 	launch_one(stream, module, a, PAGES);
