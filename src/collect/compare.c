@@ -29,14 +29,9 @@ static const char *name_of(enum pasta_reducer reducer)
 	return reducer <= PASTA_REDUCE_DIVERGE ? names[reducer] : "(unknown)";
 }
 
-static bool is_zero(const struct pasta_row *row)
-{
-	return !(row->loads | row->stores | row->bytes | row->extra);
-}
-
 static bool is_full(const struct pasta_sums *s, int reducer)
 {
-	return s->tables[reducer].rows && !is_zero(pasta_rows_other(&s->tables[reducer]));
+	return s->tables[reducer].rows && !pasta_row_is_zero(pasta_rows_other(&s->tables[reducer]));
 }
 
 static bool has_all(const struct pasta_sums *s, uint32_t reducers)
@@ -51,7 +46,7 @@ static bool has_all(const struct pasta_sums *s, uint32_t reducers)
 static void keep_first(struct pair *p, enum pasta_reducer reducer, const struct pasta_row *device,
 		       const struct pasta_row *host)
 {
-	const struct pasta_row *keys = is_zero(device) ? host : device;
+	const struct pasta_row *keys = pasta_row_is_zero(device) ? host : device;
 	char *text = p->all->first;
 
 	if (*text)
@@ -71,7 +66,7 @@ static void compare_rows(struct pair *p, enum pasta_reducer reducer, const struc
 
 	device = device ? device : &zeros;
 	host = host ? host : &zeros;
-	if (is_zero(device) && is_zero(host))
+	if (pasta_row_is_zero(device) && pasta_row_is_zero(host))
 		return;
 	p->rows++;
 	if (device->loads == host->loads && device->stores == host->stores &&

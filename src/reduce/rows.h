@@ -79,6 +79,12 @@ static inline void pasta_row_count(struct pasta_row *row, uint32_t kind, uint64_
 	row->extra += extra;
 }
 
+/* Whether nothing is counted in it. */
+static inline bool pasta_row_is_zero(const struct pasta_row *row)
+{
+	return !(row->loads | row->stores | row->bytes | row->extra);
+}
+
 static inline void pasta_row_add(struct pasta_row *to, uint64_t loads, uint64_t stores,
 				 uint64_t bytes, uint64_t extra)
 {

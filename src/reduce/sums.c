@@ -80,11 +80,6 @@ static int by_keys(const void *a, const void *b)
 	return x->key1 < y->key1 ? -1 : x->key1 > y->key1;
 }
 
-static bool is_zero(const struct pasta_row *row)
-{
-	return !(row->loads | row->stores | row->bytes | row->extra);
-}
-
 static int each_row(const struct pasta_rows *t, enum pasta_reducer reducer, pasta_sums_fn fn,
 		    void *arg)
 {
@@ -97,7 +92,7 @@ static int each_row(const struct pasta_rows *t, enum pasta_reducer reducer, past
 	for (uint32_t i = 0; i < count; i++)
 		rows[i] = &t->rows[i + 1];
 	qsort(rows, count, sizeof(struct pasta_row *), by_keys);
-	if (!is_zero(pasta_rows_other(t)))
+	if (!pasta_row_is_zero(pasta_rows_other(t)))
 		rows[count++] = pasta_rows_other(t);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = fn(arg, reducer, rows[i]);

@@ -39,6 +39,15 @@ static void start(void)
 	san_start();
 }
 
+/* With one of each. */
+static void begin(void **context, void **stream, void **module)
+{
+	start();
+	*context = fake_context(0);
+	*stream = fake_stream(*context);
+	*module = fake_module(*context);
+}
+
 static void end(void)
 {
 	san_drain_end(NULL, NULL);
@@ -118,10 +127,7 @@ static void use_one_object(void)
 	struct fake_access a[4] = {{0}};
 	uint64_t addr;
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	addr = fake_alloc(context, 10000, 0);
 	a[0] = (struct fake_access){fake_pc(module) + 16, addr, 32, 4, PASTA_ACCESS_LOAD};
 	a[1] = (struct fake_access){fake_pc(module) + 32, addr + 8192, 8, 8, PASTA_ACCESS_ATOMIC};
@@ -165,10 +171,7 @@ static void use_a_copy(void)
 	void *context, *stream, *module;
 	struct fake_access a[3] = {{0}};
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	a[0] = (struct fake_access){fake_pc(module), 64, 5, 16,
 				    PASTA_ACCESS_LOAD | PASTA_SPACE_LOCAL << 8};
 	a[1] = (struct fake_access){fake_pc(module), fake_alloc(context, 4096, 0), 5, 16,
@@ -198,10 +201,7 @@ static void synchronise(void)
 	void *context, *stream, *module;
 	struct fake_access a[3] = {{0}};
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	a[0] = (struct fake_access){fake_pc(module), 64, 5, 16, PASTA_ACCESS_LOAD};
 	a[1] = (struct fake_access){fake_pc(module) + 16, 0, 24, 32, PASTA_ACCESS_BARRIER};
 	a[2] = (struct fake_access){fake_pc(module) + 32, 1, 8, 16, PASTA_ACCESS_BARRIER};
@@ -317,10 +317,7 @@ static void use_many_sites(void)
 	void *context, *stream, *module;
 	uint64_t addr;
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	addr = fake_alloc(context, 4096, 0);
 	for (uint32_t i = 0; i < PLACES; i++)
 		a[i] = (struct fake_access){fake_pc(module) + 16 * i, addr, 1, 4,
@@ -345,10 +342,7 @@ static void use_pieces(void)
 	struct fake_access a = {0, 0, 5, 4, PASTA_ACCESS_LOAD};
 	struct san_memory_data again = {.bytes = 1 << 20};
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	again.addr = fake_alloc(context, again.bytes, 0);
 	again.context = context;
 	pasta_accesses_object(again.addr + 512, again.addr + 512, 1024, 0, 0);
@@ -692,10 +686,7 @@ static void launch_behind_a_long_one(void)
 	void *context, *stream, *module;
 	uint64_t addr;
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	addr = fake_alloc(context, 4096, 0);
 	for (uint32_t i = 0; i < LONG; i++)
 		a[i] = (struct fake_access){fake_pc(module), addr, EACH, 4, PASTA_ACCESS_LOAD};
@@ -730,10 +721,7 @@ static void use_many_pages(void)
 	void *context, *stream, *module;
 	uint64_t addr;
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	fake_alloc(context, 5000, 0);
 	addr = fake_alloc(context, UINT64_C(2) << 30, 0);
 	for (uint32_t i = 0; i < PAGES; i++)
@@ -871,10 +859,7 @@ static void capture_while_rows_are_told(void)
 	void *context, *stream, *module;
 	uint64_t addr;
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	addr = fake_alloc(context, UINT64_C(2) << 30, 0);
 	for (uint32_t i = 0; i < PAGES; i++)
 		a[i] = (struct fake_access){fake_pc(module), addr + i * UINT64_C(4096), 1, 4,
@@ -904,10 +889,7 @@ static void share_pages(void)
 	struct fake_access a[7] = {{0}};
 	uint64_t addrs[3];
 
-	start();
-	context = fake_context(0);
-	stream = fake_stream(context);
-	module = fake_module(context);
+	begin(&context, &stream, &module);
 	for (uint32_t i = 0; i < 3; i++)
 		addrs[i] = fake_alloc(context, 1000, 0);
 	for (uint32_t i = 0; i < 6; i++)

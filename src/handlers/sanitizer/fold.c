@@ -289,7 +289,7 @@ static void fold_other(const struct san_slot *s, enum pasta_reducer reducer,
 				.bytes = from->bytes,
 				.extra = from->extra};
 
-	if (row.loads || row.stores || row.bytes || row.extra)
+	if (!pasta_row_is_zero(&row))
 		pasta_accesses_add(s->launch, reducer, &row);
 }
 
@@ -327,11 +327,7 @@ static bool is_zero(const struct pasta_gpu_sums *s)
 
 static int tell_row(struct telling *t)
 {
-	const struct pasta_row *row = &t->row;
-
-	if (!(row->loads | row->stores | row->bytes | row->extra))
-		return 0;
-	return t->fn(t->arg, PASTA_REDUCE_PAGE, row);
+	return pasta_row_is_zero(&t->row) ? 0 : t->fn(t->arg, PASTA_REDUCE_PAGE, &t->row);
 }
 
 static int tell_page(struct telling *t, uint64_t addr, const struct pasta_gpu_sums *sums)
@@ -342,10 +338,7 @@ static int tell_page(struct telling *t, uint64_t addr, const struct pasta_gpu_su
 		error = tell_row(t);
 		t->row = (struct pasta_row){.key0 = addr};
 	}
-	t->row.loads += sums->loads;
-	t->row.stores += sums->stores;
-	t->row.bytes += sums->bytes;
-	t->row.extra += sums->extra;
+	pasta_row_add(&t->row, sums->loads, sums->stores, sums->bytes, sums->extra);
 	return error;
 }
 
