@@ -10,6 +10,7 @@ import ctypes
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -148,6 +149,12 @@ def _environment():
     return env
 
 
+def _missing_header(text):
+    """The header of PyTorch's that the compiler, gcc or clang, did not find; or None."""
+    found = re.search(r"""fatal error: '?((?:ATen|c10|torch)/[^:'\s]+)(?:: No such|' file not)""", text)
+    return found and found.group(1)
+
+
 def _first_error(text):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for line in lines:
@@ -191,6 +198,12 @@ def _compile(torch, sources, compiler, to):
     finally:
         with contextlib.suppress(OSError):
             os.unlink(part)
+    header = _missing_header(text)
+    if header:
+        raise Trouble(
+            "PyTorch's headers are missing (%s): install them (libtorch-dev on Debian and Ubuntu, "
+            "python3-torch-devel on Fedora), or a PyTorch that comes with them" % header
+        )
     raise Trouble("%s failed: %s" % (" ".join(compiler), _first_error(text)))
 
 
@@ -217,8 +230,13 @@ def _build(torch):
     cache = _cache()
     if not cache:
         # Loaded at once: it need not stay, nor may it be in the way of others.
-        path = os.path.join(tempfile.mkdtemp(prefix="accelprof-"), name)
-        _compile(torch, sources, compiler, path)
+        folder = tempfile.mkdtemp(prefix="accelprof-")
+        path = os.path.join(folder, name)
+        try:
+            _compile(torch, sources, compiler, path)
+        except Trouble:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return path, True
     path = os.path.join(cache, name)
     if not os.path.exists(path):

@@ -5,7 +5,7 @@ tally=$BUILD/tests/programs/tally
 # A file-size limit is no signal to the program.
 (
 	ulimit -f 64
-	exec "$ACCELPROF" run -q -o fsize -- "$tally" counts 2 100000 2>err
+	exec "$ACCELPROF" run -q -o fsize -- "$tally" counts 2 1000000 2>err
 )
 is "file size limit: status" "$?" 0
 has "file size limit: said" err 'File too large'

@@ -69,6 +69,25 @@ trouble missing '.*shim\.cpp is missing' "PASTA_TORCH_SHIM=$dir/empty"
 cp "$SRC"/src/handlers/torch/shim.* bad/handlers/torch/
 sed -i 's/PASTA_TORCH_ABI 1$/PASTA_TORCH_ABI 2/' bad/handlers/torch/shim.h
 trouble abi 'the shim is of ABI 2 and the agent of 1' "PASTA_TORCH_SHIM=$dir/bad"
+cat >bare <<'END'
+#!/bin/bash
+options=(-nostdinc)
+while [ $# -gt 0 ]; do
+	case $1 in
+	-isystem) shift ;;
+	*) options+=("$1") ;;
+	esac
+	shift
+done
+exec c++ "${options[@]}"
+END
+chmod +x bare
+mkdir temporary
+for cache in "$XDG_CACHE_HOME" /dev/null/x; do
+	trouble "headers, ${cache##*/}" 'PyTorch.s headers are missing \(ATen/core/Tensor.h\): .*libtorch-dev' \
+		"CXX=$dir/bare" "XDG_CACHE_HOME=$cache" "TMPDIR=$dir/temporary"
+done
+is "headers: what is left" "$(ls temporary)" ""
 
 # Many processes that begin at once compile once; where nothing can be kept it is compiled each time.
 rm -rf "$XDG_CACHE_HOME"
