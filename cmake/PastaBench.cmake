@@ -32,13 +32,16 @@ foreach(source IN LISTS bench_sources)
 	endif()
 endforeach()
 
-# What CUPTI costs by itself: a library for CUDA's driver to load, held against the agent.
-add_library(bench-gpu-floor MODULE bench/gpu/floor.c)
-target_include_directories(bench-gpu-floor PRIVATE "${PROJECT_SOURCE_DIR}/src")
-target_compile_options(bench-gpu-floor PRIVATE -Wall -Wextra)
-if(PASTA_WERROR)
-	target_compile_options(bench-gpu-floor PRIVATE -Werror)
-endif()
-target_link_libraries(bench-gpu-floor PRIVATE ${CMAKE_DL_LIBS})
-set_target_properties(bench-gpu-floor PROPERTIES OUTPUT_NAME floor PREFIX "" C_EXTENSIONS ON
-	LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench/gpu")
+# What CUPTI and the Compute Sanitizer cost by themselves: libraries for CUDA's driver to load, held
+# against the agent.
+foreach(name floor sanfloor)
+	add_library(bench-gpu-${name} MODULE bench/gpu/${name}.c)
+	target_include_directories(bench-gpu-${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+	target_compile_options(bench-gpu-${name} PRIVATE -Wall -Wextra)
+	if(PASTA_WERROR)
+		target_compile_options(bench-gpu-${name} PRIVATE -Werror)
+	endif()
+	target_link_libraries(bench-gpu-${name} PRIVATE ${CMAKE_DL_LIBS})
+	set_target_properties(bench-gpu-${name} PROPERTIES OUTPUT_NAME ${name} PREFIX ""
+		C_EXTENSIONS ON LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench/gpu")
+endforeach()

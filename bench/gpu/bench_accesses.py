@@ -2,7 +2,8 @@
 
 Variants: native, and once more as the control; floor, the same instructions patched with functions
 that do nothing; naive, where each thread looks for its object and adds; by object, and by object and
-page, as accelprof run --all counts them. Each is a process that waits for its turn (servers.py), in
+page, as accelprof run --all counts them; callbacks, where the Compute Sanitizer calls a function that
+does nothing at each launch and nothing is patched: the floor of what is sampled. Each is a process that waits for its turn (servers.py), in
 several generations; figures are medians and, in brackets, 95 % intervals (figures.py).
 
 Parts: loops (saxpy and an 8-way gather of 16 M elements, 200 live ranges), models (forward passes of
@@ -49,7 +50,8 @@ RUNS = {"floor": (["--all", *TOOL], {"PASTA_PATCHES": "floor"}),
         "on the host": (["--all", *TOOL, "--processor", "cpu"], {})}
 COSTS = ["native", "native 2", "floor", "by object", "by object and page", "naive"]
 PROCESSORS = ["native", "on the GPU", "on the host"]
-NAMES = [*COSTS, "sampled", *PROCESSORS[1:]]
+SAMPLED = ["native", "native 2", "callbacks", "sampled"]
+NAMES = [*COSTS, *SAMPLED[2:], *PROCESSORS[1:]]
 KEYS = ("ratio", "ratio_floor")
 
 
@@ -58,11 +60,19 @@ class Bench:
         self.args = args
         self.accelprof, self.build = os.environ["ACCELPROF"], os.environ["BUILD"]
         self.loop = os.path.join(self.build, "tests/gpu/access_loop")
+        self.floor = os.path.join(self.build, "bench/gpu/sanfloor.so")
+        self.sanitizer = self.doctor()
         self.begin = time.monotonic()
         self.folder = tempfile.mkdtemp(prefix="accelprof-bench-")
         self.left_out = []
         self.result = {"bench": "accesses", "left_out": self.left_out}
         self.runs = {}
+
+    def doctor(self):
+        """The path of the Compute Sanitizer's library that the agent would use; "" if none."""
+        out = subprocess.run([self.accelprof, "doctor"], capture_output=True, text=True).stdout
+        lines = [x for x in out.splitlines() if x.startswith("ok") and "libsanitizer" in x]
+        return lines[0].rsplit(" by ", 1)[-1] if lines else ""
 
     def can(self, name):
         """Not every accelprof has all these options."""
@@ -85,6 +95,9 @@ class Bench:
                 options, more = RUNS[variant]
                 env.update(more)
                 command = [self.accelprof, "run", *options, "-o", run, "--", *program]
+            elif variant == "callbacks":
+                env.update(CUDA_INJECTION64_PATH=self.floor, FLOOR_SANITIZER=self.sanitizer,
+                           FLOOR_FILE=run + ".floor")
             return servers.Server(variant, command, env, run + ".err")
         return start_one
 
@@ -92,6 +105,8 @@ class Bench:
         run = self.runs[name]
         if name in RUNS:
             look(name, run)
+        elif name == "callbacks":
+            bench_cupti.check_floor(run)
         shutil.rmtree(run)
 
     def until(self, part, share=1.0):
@@ -167,8 +182,8 @@ def models(bench):
 
 def sampled(bench):
     for share, name in (0.5, "gpt2"), (1.0, "resnet18"):
-        bench.serve("sampled", ["native", "native 2", "sampled"],
-                    model(bench.python, name, bench.args.warm), MODEL_LIMITS, [(name, 50)], share)
+        bench.serve("sampled", SAMPLED, model(bench.python, name, bench.args.warm), MODEL_LIMITS,
+                    [(name, 50)], share)
     return tell_sampled(bench.result)
 
 

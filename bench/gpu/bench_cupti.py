@@ -173,7 +173,7 @@ def check_floor(run):
     except OSError as e:
         raise servers.Lost(f"it was not loaded: {e}") from e
     if told.startswith("failed") or told.split()[:1] in ([], ["0"]):
-        raise servers.Lost(f"it measured nothing: '{told}' (buffers, bytes, dropped)")
+        raise servers.Lost(f"it measured nothing: '{told}'")
 
 
 # -- What is measured --

@@ -12,12 +12,26 @@ import sys
 
 BASE = {"saxpy": 0.06, "gather": 0.08, "gpt2": 9, "resnet18": 3}
 COST = {"native": 1, "floor": 20, "object": 25, "hotness": 30, "naive": 500, "sampled": 1.3,
-        "gpu": 25, "cpu": 250}
+        "callbacks": 1.1, "gpu": 25, "cpu": 250}
+SANITIZER = "/toolkit/libsanitizer-public.so"
 PASSES, ACCESSES = 2, 1000
 
 
+def floor(path):
+    """As sanfloor.so would, which nobody loads here."""
+    right = (os.environ["FLOOR_SANITIZER"] == SANITIZER and
+             os.path.basename(os.environ["CUDA_INJECTION64_PATH"]) == "sanfloor.so" and
+             os.environ.get("FAKE_BAD") != "callbacks")
+    with open(path, "w", encoding="utf-8") as f:
+        print("12" if right else "failed: sanitizerSubscribe", file=f)
+    return "callbacks"
+
+
 def serve():
-    cost = COST[os.environ.get("FAKE_VARIANT", "native")] * (1 + random.gauss(0, 0.02))
+    name = os.environ.get("FAKE_VARIANT", "native")
+    if "FLOOR_FILE" in os.environ:
+        name = floor(os.environ["FLOOR_FILE"])
+    cost = COST[name] * (1 + random.gauss(0, 0.02))
     print("ready", flush=True)
     made = PASSES
     for line in sys.stdin:
@@ -75,6 +89,10 @@ def run(options, command):
 
 
 def accelprof(args):
+    if args[0] == "doctor":
+        print("ok  accesses     memory accesses of sanitizer kernels are counted: on NVIDIA's "
+              "devices, by " + SANITIZER)
+        return 0
     if args[0] == "export":
         with open(os.path.join(args[1], "count"), encoding="utf-8") as f:
             export(args[args.index("-o") + 1], int(f.read()))

@@ -37,7 +37,8 @@ for part in loops models; do
 	is "all: $part" "$(blocks all $part)" \
 		"[('by object', 16), ('by object and page', 16), ('floor', 16), ('naive', 16), ('native', 16), ('native 2', 16)]"
 done
-is "all: sampled" "$(blocks all sampled)" "[('native', 16), ('native 2', 16), ('sampled', 16)]"
+is "all: sampled" "$(blocks all sampled)" \
+	"[('callbacks', 16), ('native', 16), ('native 2', 16), ('sampled', 16)]"
 is "all: processors" "$(blocks all processors)" \
 	"[('native', 8), ('on the GPU', 8), ('on the host', 8)]"
 has "all: a table" all.out '^\| by object \| [0-9.]+ \| 2[0-9]\.[0-9]+ \[.*\] \| 1\.[12][0-9]+ \['
@@ -54,6 +55,8 @@ is "again" "$(grep '^|' again.out | cut -d '|' -f 1-3)" "$(grep '^|' all.out | c
 FAKE_BAD=floor fake floor 1 --only loops
 has "a floor that counts" floor.out '^LOST: floor: it counts 3000 accesses: PASTA_PATCHES was not heeded'
 has "a floor that counts: no figure" floor.out '^Aim: saxpy: by object, times the floor: not measured$'
+FAKE_BAD=callbacks fake callbacks 1 --only sampled
+has "no callbacks" callbacks.out "^LOST: callbacks: it measured nothing: 'failed: sanitizerSubscribe'"
 FAKE_BAD=object fake nothing 1 --only loops
 has "nothing counted" nothing.out '^LOST: by object: no access was counted'
 FAKE_OLD=1 fake old 0 --only processors
