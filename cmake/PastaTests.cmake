@@ -107,6 +107,10 @@ function(pasta_unit_tests room pattern)
 				${PASTA_CUDA_INCLUDE})
 			target_compile_definitions(${name} PRIVATE PASTA_HAVE_SANITIZER)
 		endif()
+		if(name MATCHES "^test_sanitizer(_memory|_pages)?$") # it has the fake inside
+			pasta_glob(fake tests/programs/fake_sanitizer/*.c)
+			target_sources(${name} PRIVATE tests/programs/fake_sanitizer.c ${fake})
+		endif()
 		if(name MATCHES "^test_cl_(trace|kernels|random)$") # it runs kernels, where there is a device
 			target_link_libraries(${name} PRIVATE pasta-opencl-trace "${PASTA_OPENCL}")
 		endif()
@@ -143,7 +147,8 @@ if(NOT PASTA_SANITIZE)
 	pasta_script_tests(gpu)
 endif()
 
-# Programs under study. They know nothing of us but annotate.h, and have none of our flags.
+# Programs under study. They know nothing of us but annotate.h, and have none of our flags. One of
+# many files has the others in a folder of its name.
 pasta_glob(programs tests/programs/*.c tests/programs/*.cpp)
 set(cxx_programs ${programs})
 list(FILTER cxx_programs INCLUDE REGEX "\\.cpp$")
@@ -190,11 +195,12 @@ if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
 endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
+	pasta_glob(others tests/programs/${name}/*.c)
 	# A library that programs and tests load: tests/programs/NAME.so.
 	if(name MATCHES "^(plugin_|fake_cupti|fake_sanitizer|fake_injection|one_thread)")
-		add_library(program-${name} MODULE "${source}")
+		add_library(program-${name} MODULE "${source}" ${others})
 	else()
-		add_executable(program-${name} "${source}")
+		add_executable(program-${name} "${source}" ${others})
 	endif()
 	target_include_directories(program-${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
 	target_compile_options(program-${name} PRIVATE -Wall -Wextra)

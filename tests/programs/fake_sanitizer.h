@@ -60,4 +60,29 @@ FAKE_EXPORT uint64_t fake_own_bytes(void);
 /* Where a module's functions begin. */
 FAKE_EXPORT uint64_t fake_pc(const void *module);
 
+/* -- The library's -- */
+
+FAKE_EXPORT int sanitizerGetResultString(int result, const char **text);
+FAKE_EXPORT int sanitizerSubscribe(san_subscriber *subscriber, san_callback f, void *arg);
+FAKE_EXPORT int sanitizerUnsubscribe(san_subscriber subscriber);
+FAKE_EXPORT int sanitizerEnableCallback(uint32_t is, san_subscriber s, int domain, uint32_t id);
+FAKE_EXPORT int sanitizerEnableDomain(uint32_t is, san_subscriber s, int domain);
+FAKE_EXPORT int sanitizerAddPatchesFromFile(const char *path, void *context);
+FAKE_EXPORT int sanitizerPatchInstructions(int id, void *module, const char *name);
+FAKE_EXPORT int sanitizerPatchModule(void *module);
+FAKE_EXPORT int sanitizerUnpatchModule(void *module);
+FAKE_EXPORT int sanitizerSetLaunchCallbackData(void *launch, void *f, void *stream,
+					       const void *data);
+FAKE_EXPORT int sanitizerGetFunctionPcAndSize(void *module, const char *name, uint64_t *pc,
+					      uint64_t *size);
+FAKE_EXPORT int sanitizerAlloc(void *context, void **memory, size_t size);
+FAKE_EXPORT int sanitizerFree(void *context, void *memory);
+FAKE_EXPORT int sanitizerAllocHost(void *context, void **memory, size_t size);
+FAKE_EXPORT int sanitizerFreeHost(void *context, void *memory);
+FAKE_EXPORT int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *stream);
+FAKE_EXPORT int sanitizerMemset(void *to, int value, size_t size, void *stream);
+FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream);
+FAKE_EXPORT int sanitizerGetStreamHandle(void *context, void *stream, void **handle);
+FAKE_EXPORT int sanitizerStreamSynchronize(void *stream);
+
 #endif

@@ -1,0 +1,70 @@
+/* inside.h - what the files of the fake of the Compute Sanitizer share, and a test that is linked
+ * with them sees. */
+#ifndef FAKE_SANITIZER_INSIDE_H
+#define FAKE_SANITIZER_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "../../../src/reduce/gpu.h"
+#include "../fake_sanitizer.h"
+
+enum { FAILED = 999 };
+
+struct context {
+	struct context *next;
+	int device;
+	atomic_bool failed, patches;
+	char path[4096]; /* of those */
+};
+
+struct module {
+	struct context *context;
+	uint64_t pc;
+	bool marked[64], patched;
+};
+
+/* What a stream does, in order. */
+struct op {
+	struct op *next;
+	enum { COPY, SET, KERNEL } what;
+	void *to;
+	size_t size;
+	int value;
+	struct fake_kernel kernel;
+	struct pasta_gpu_launch *data; /* NULL: it does not count */
+	char bytes[];
+};
+
+struct stream {
+	struct context *context;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct op *first, **last;
+	uint64_t given, done;
+};
+
+struct launch {
+	struct pasta_gpu_launch *data;
+	bool set;
+};
+
+/* Nothing of another library takes their place. */
+#pragma GCC visibility push(hidden)
+
+/* Call back whoever has subscribed: of a domain, and of a call of the driver's. */
+void fake_tell(int domain, uint32_t id, const void *data);
+void fake_tell_api(uint32_t id, void *stream, const void *arguments, uint32_t site);
+/* Where FAKE_SANITIZER_HELD is set, no other thread is between the two. */
+void fake_hold(void);
+void fake_let_go(void);
+/* Put it last in a stream, whose it is from now on. */
+void fake_give(struct stream *s, struct op *op);
+/* Says on stderr if this function would hang now. */
+void fake_must_not_hang(const char *function);
+void fake_run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k);
+
+#pragma GCC visibility pop
+
+#endif
