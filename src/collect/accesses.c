@@ -378,11 +378,15 @@ uint32_t pasta_accesses_sites(uint32_t count)
 
 /* -- Launches. -- */
 
-uint64_t pasta_accesses_shape(const char *kernel, const uint32_t grid[3], const uint32_t block[3])
+uint64_t pasta_accesses_kernel(const char *name)
 {
-	uint64_t h = XXH3_64bits(kernel, strlen(kernel));
+	return XXH3_64bits(name, strlen(name));
+}
 
-	h = XXH3_64bits_withSeed(grid, 3 * sizeof(*grid), h);
+uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3])
+{
+	uint64_t h = XXH3_64bits_withSeed(grid, 3 * sizeof(*grid), kernel);
+
 	return XXH3_64bits_withSeed(block, 3 * sizeof(*block), h);
 }
 

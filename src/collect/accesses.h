@@ -54,7 +54,8 @@ uint32_t pasta_accesses_sites(uint32_t count);
 /* -- Launches -- */
 
 /* A number that launches of a kernel over the same range have in common. */
-uint64_t pasta_accesses_shape(const char *kernel, const uint32_t grid[3], const uint32_t block[3]);
+uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3]);
+uint64_t pasta_accesses_kernel(const char *name);
 /* Whether this launch is one to be counted, of those of its kernel and shape; COUNTED, SAMPLED or
  * FILTERED. Each call is a launch. Any thread. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);

@@ -465,7 +465,8 @@ static void launch_them(void)
 			const char *names[] = {"gemm_a", "gemm_b", "gemm_small", "other"};
 
 			for (int k = 0; k < 4; k++) {
-				uint64_t shape = pasta_accesses_shape(names[k], grid, block);
+				uint64_t shape = pasta_accesses_shape(
+					pasta_accesses_kernel(names[k]), grid, block);
 
 				pasta_accesses_told(1, pasta_now(), shape,
 						    pasta_accesses_choose(names[k], shape),

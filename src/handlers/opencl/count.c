@@ -253,7 +253,8 @@ void cl_count_begin(struct cl_work *w)
 	w->counted = 0;
 	if (!w->active || !cl_counts())
 		return;
-	w->shape = pasta_accesses_shape(cl_kernel_name(w->kernel), w->grid, w->block);
+	w->shape = pasta_accesses_shape(pasta_accesses_kernel(cl_kernel_name(w->kernel)), w->grid,
+					w->block);
 	w->counted = pasta_accesses_choose(cl_kernel_name(w->kernel), w->shape);
 	if (w->counted != PASTA_LAUNCH_COUNTED)
 		return;

@@ -39,14 +39,15 @@ _Thread_local struct san_entered san_entered;
 
 static void read_plain(const struct plain *p, bool cooperative)
 {
-	san_entered = (struct san_entered){p->function, p->stream, p->params,
-					   cooperative ? NULL : p->extra, false};
+	san_entered = (struct san_entered){
+		p->function, p->stream, p->params, cooperative ? NULL : p->extra, false, false};
 }
 
 static void read_extended(const struct extended *p)
 {
 	san_entered = (struct san_entered){p->function, p->config ? p->config->stream : NULL,
-					   p->params, p->extra, false};
+					   p->params,	p->extra,
+					   false,	false};
 }
 
 static void read_arguments(uint32_t id, const void *arguments)

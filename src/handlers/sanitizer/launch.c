@@ -14,7 +14,7 @@ struct work {
 	const char *symbol, *kernel; /* the function's name, and the launch's */
 	void *handle;		     /* of the stream that its slot is filled on */
 	uint64_t corr, time;
-	uint32_t name;
+	struct san_function function;
 	bool node;	/* of a graph */
 	uint64_t graph; /* a number of it */
 };
@@ -38,7 +38,7 @@ static void emit_launch(const struct work *w, void *graph)
 	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = w->corr;
 	ev.launch.graph = (uintptr_t)graph;
-	ev.launch.name = w->name;
+	ev.launch.name = w->function.name;
 	ev.launch.stack = pasta_stack_capture();
 	ev.launch.context = w->context->number;
 	ev.launch.stream = w->stream->number;
@@ -167,7 +167,7 @@ static const char *count(struct work *w, uint64_t shape)
 			pasta_accesses_unchoose(shape);
 		return why;
 	}
-	launch = pasta_accesses_begin(w->corr, w->name, pasta_agent_tid(), NULL);
+	launch = pasta_accesses_begin(w->corr, w->function.name, pasta_agent_tid(), NULL);
 	if (!launch)
 		return "too many launches are under way, or there is no memory";
 	why = take_slot(w, launch);
@@ -184,7 +184,8 @@ static void leave_out(const struct work *w)
 
 static void choose(struct work *w)
 {
-	uint64_t shape = pasta_accesses_shape(w->kernel, w->data->grid, w->data->block) ^ w->graph;
+	uint64_t shape =
+		pasta_accesses_shape(w->function.kernel, w->data->grid, w->data->block) ^ w->graph;
 	enum pasta_access_launch_sub what = pasta_accesses_choose(w->kernel, shape);
 	const uint32_t *grid = w->data->grid;
 	uint64_t blocks = w->node ? 0 : (uint64_t)grid[0] * grid[1] * grid[2];
@@ -200,8 +201,21 @@ static void choose(struct work *w)
 		san_module_pass(w->module);
 		leave_out(w);
 	}
-	pasta_accesses_told(w->corr, w->time, shape, what, w->name, why ? pasta_intern_str(why) : 0,
-			    pasta_accesses_one_in(blocks));
+	pasta_accesses_told(w->corr, w->time, shape, what, w->function.name,
+			    why ? pasta_intern_str(why) : 0, pasta_accesses_one_in(blocks));
+}
+
+/* A graph is not called as its kernel is. */
+static void name(struct work *w)
+{
+	struct san_function *f = &w->function;
+
+	if (f->name)
+		return;
+	f->name = pasta_intern_str(w->kernel);
+	f->kernel = pasta_accesses_kernel(w->kernel);
+	if (f->name && w->kernel == w->data->name)
+		san_module_named(w->module, w->data->function, f->name, f->kernel);
 }
 
 static void begin(struct work *w, void *graph)
@@ -211,7 +225,7 @@ static void begin(struct work *w, void *graph)
 	if (active) {
 		w->corr = atomic_fetch_add(&correlations, 1) + 1;
 		w->time = pasta_now();
-		w->name = pasta_intern_str(w->kernel);
+		name(w);
 		emit_launch(w, graph);
 		choose(w);
 	} else {
@@ -236,8 +250,9 @@ static bool know(struct work *w, const struct san_launch_data *d)
 	if (!w->context)
 		return false;
 	w->stream = san_stream(w->context, w->node && d->api_handle ? d->api_handle : w->handle);
-	w->module = w->stream ? san_module_get(w->context, d->module) : NULL;
-	if (w->module && !w->node)
+	w->module =
+		w->stream ? san_module_get(w->context, d->module, d->function, &w->function) : NULL;
+	if (w->module && !w->node && !san_entered.known)
 		san_module_learn(w->module, san_entered.function);
 	return w->module;
 }
@@ -298,10 +313,11 @@ void san_launch_end(void)
 static void begin_graph(struct work *w, void *which)
 {
 	struct san_slot *others = begun;
-	char name[512];
+	char graph[512];
 
-	snprintf(name, sizeof(name), "graph: %s", w->symbol);
-	w->kernel = name;
+	snprintf(graph, sizeof(graph), "graph: %s", w->symbol);
+	w->kernel = graph;
+	w->function.name = 0;
 	w->graph = (uintptr_t)which * UINT64_C(0x9e3779b97f4a7c15);
 	begin(w, which);
 	w->kernel = w->symbol;

@@ -66,16 +66,57 @@ static struct san_module *find(struct san_context *context, void *handle)
 	return at ? *at : NULL;
 }
 
-struct san_module *san_module_get(struct san_context *context, void *handle)
+struct san_module *san_module_get(struct san_context *context, void *handle, const void *function,
+				  struct san_function *known)
 {
+	const struct san_function *f;
 	struct san_module *m;
 
 	pthread_mutex_lock(&san.lock);
 	m = find(context, handle);
 	if (m)
 		m->refs++;
+	f = m && m->functions && function ? pasta_map_find(m->functions, (uintptr_t)function)
+					  : NULL;
+	if (f)
+		*known = *f;
 	pthread_mutex_unlock(&san.lock);
 	return m;
+}
+
+/* Under the lock. NULL: no memory. */
+static struct san_function *function_of(struct san_module *m, const void *function)
+{
+	if (!m->functions)
+		m->functions = pasta_map_new(sizeof(struct san_function));
+	return m->functions ? pasta_map_add(m->functions, (uintptr_t)function) : NULL;
+}
+
+void san_module_named(struct san_module *m, const void *function, uint32_t name, uint64_t kernel)
+{
+	struct san_function *f;
+
+	pthread_mutex_lock(&san.lock);
+	f = function_of(m, function);
+	if (f) {
+		f->name = name;
+		f->kernel = kernel;
+	}
+	pthread_mutex_unlock(&san.lock);
+}
+
+bool san_module_tells(struct san_module *m, const void *function)
+{
+	struct san_function *f;
+	bool tells;
+
+	pthread_mutex_lock(&san.lock);
+	f = function_of(m, function);
+	tells = f && !f->told;
+	if (f)
+		f->told = true;
+	pthread_mutex_unlock(&san.lock);
+	return tells;
 }
 
 /* Under the lock. */
@@ -87,7 +128,7 @@ static void drop(struct san_module *m)
 	for (uint32_t i = 0; i < m->code_count; i++)
 		free(m->code[i].name);
 	free(m->code);
-	pasta_map_free(m->told);
+	pasta_map_free(m->functions);
 	pasta_cubin_free(m->cubin);
 	free(m);
 }
@@ -415,6 +456,7 @@ void san_modules_turn(const void *function, const char *name)
 		return;
 	pthread_mutex_lock(&san.lock);
 	unknown = function && !(functions && pasta_map_find(functions, (uintptr_t)function));
+	san_entered.known = function && !unknown;
 	count = asked || unknown ? to_turn(unknown, name, turns, patches) : 0;
 	pthread_mutex_unlock(&san.lock);
 	quiet = count && san_quiet_begin();
@@ -489,7 +531,7 @@ static bool launches_itself(const struct san_module_data *data)
 void san_module_loaded(const struct san_module_data *data)
 {
 	struct san_context *c = san_context(data->context, -1);
-	struct san_module *m = c ? san_module_get(c, data->module) : NULL;
+	struct san_module *m = c ? san_module_get(c, data->module, NULL, NULL) : NULL;
 	struct pasta_err err = {0};
 
 	if (!m)

@@ -106,7 +106,14 @@ struct san_stream {
 	atomic_bool stuck; /* one of them took too long; until one is */
 };
 
-/* A function of a module, where its device has it. */
+/* A function of a module, by its handle. */
+struct san_function {
+	uint64_t kernel; /* pasta_accesses_kernel of its name */
+	uint32_t name;	 /* 0: neither is known yet */
+	bool told;	 /* its coverage */
+};
+
+/* The same, where its device has it. */
 struct san_code {
 	char *name;
 	uint64_t pc, size;
@@ -127,8 +134,8 @@ struct san_module {
 	struct pasta_map *sites; /* numbers, by the instruction's address */
 	struct san_code *code;	 /* functions that ran, code_count of them */
 	uint32_t code_count;
-	struct pasta_map *told; /* kernels whose coverage was told, by their functions' handles */
-	struct pasta_cubin *cubin; /* NULL: it cannot be read */
+	struct pasta_map *functions; /* those that were launched, by their handles */
+	struct pasta_cubin *cubin;   /* NULL: it cannot be read */
 };
 
 /* A launch that is counted. Its memory is a struct pasta_gpu_launch and what that points to. */
@@ -221,8 +228,9 @@ void san_object(uint32_t id, const struct san_memory_data *m);
 /* modules.c */
 void san_module_loaded(const struct san_module_data *m);
 void san_module_unloaded(const struct san_module_data *m);
-/* To be let go. NULL: no memory. */
-struct san_module *san_module_get(struct san_context *context, void *handle);
+/* To be let go; and what is known of a function of it. NULL: no memory. */
+struct san_module *san_module_get(struct san_context *context, void *handle, const void *function,
+				  struct san_function *known);
 void san_module_put(struct san_module *m);
 /* A launch of it is to be counted: NULL, or why it cannot be; static. */
 const char *san_module_count(struct san_module *m);
@@ -232,6 +240,10 @@ bool san_module_pass(struct san_module *m);
 bool san_modules_spaces(void);
 /* Whether they know of counters that are spread. */
 bool san_modules_spread(void);
+/* What a function of it is called: names are long, and each launch would look at them again. */
+void san_module_named(struct san_module *m, const void *function, uint32_t name, uint64_t kernel);
+/* Whether its coverage is still to be told; it is, then. */
+bool san_module_tells(struct san_module *m, const void *function);
 /* That the function which the program calls by this handle is the module's. */
 void san_module_learn(const struct san_module *m, const void *function);
 /* Before a call that launches it, while the driver holds nothing: patch, and unpatch. NULL: which
@@ -245,6 +257,7 @@ struct san_entered {
 	void *function, *stream; /* as the program has them */
 	void **params, **extra;
 	bool inside; /* san_quiet_enter */
+	bool known;  /* san_module_learn was told of the function */
 };
 extern _Thread_local struct san_entered san_entered;
 void san_call(uint32_t id, const struct san_call *call);

@@ -96,19 +96,10 @@ static void emit_unseen(const char *kernel, const char *what, uint32_t count)
 void san_coverage(struct san_module *m, const void *function, const char *kernel)
 {
 	const struct pasta_cubin_function *f;
-	bool *told, is_new;
 
 	if (!m->cubin || !pasta_agent_wants(PASTA_SITE))
 		return;
-	pthread_mutex_lock(&san.lock);
-	if (!m->told)
-		m->told = pasta_map_new(sizeof(bool));
-	told = m->told ? pasta_map_add(m->told, (uintptr_t)function) : NULL;
-	is_new = told && !*told;
-	if (told)
-		*told = true;
-	pthread_mutex_unlock(&san.lock);
-	f = is_new ? pasta_cubin_find(m->cubin, kernel) : NULL;
+	f = san_module_tells(m, function) ? pasta_cubin_find(m->cubin, kernel) : NULL;
 	if (!f || !f->mix_known)
 		return;
 	emit_unseen(kernel, "tensor copies", f->mix.tensor_copies);
