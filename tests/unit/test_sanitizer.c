@@ -375,6 +375,50 @@ static void a_kernel_whose_accesses_come_is_waited_for(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* One handle is one function's of each module, and they are called by other names. */
+static void launch_what_is_called_anew(void)
+{
+	static char name[16] = "first";
+	void *context, *stream, *module;
+	struct fake_access a = {.times = 1, .size = 4, .kind = PASTA_ACCESS_LOAD};
+	struct fake_kernel k = {.name = name, .grid = 4, .block = 64, .accesses = &a, .count = 1};
+
+	begin(&context, &stream, &module);
+	a.addr = fake_alloc(context, 4096, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		k.module = module;
+		a.pc = fake_pc(module);
+		fake_launch(stream, &k);
+		if (i == 2)
+			fake_graph(stream, &k, 1);
+		fake_launch(stream, &k);
+		snprintf(name, sizeof(name), "next %u", i);
+		fake_synchronize(stream);
+		fake_module_unload(module);
+		module = fake_module(context);
+	}
+	end();
+}
+
+static void functions_are_told_by_the_names_that_they_have(void **state)
+{
+	static const uint32_t launches[] = {0, 0, 1, 1, 2, 3, 2, 4, 4}; /* 3 is a graph's */
+	uint32_t names[5] = {0}, count = 0;
+
+	(void)state;
+	run_and_read("0x2,launches=0", launch_what_is_called_anew);
+	assert_int_equal(row_count, sizeof(launches) / sizeof(*launches));
+	for (size_t i = 0; i < row_count; i++) {
+		uint32_t *name = &names[launches[i]];
+
+		for (uint32_t j = 0; j < count && !*name; j++)
+			assert_int_not_equal(rows[i].name, names[j]);
+		count += !*name;
+		*name = *name ? *name : rows[i].name;
+		assert_int_equal(rows[i].name, *name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +438,7 @@ int main(void)
 		TEST(accesses_are_kept_where_calls_are_held_up),
 		TEST(a_stream_goes_while_a_thread_is_about_to_launch_on_it),
 		TEST(a_kernel_whose_accesses_come_is_waited_for),
+		TEST(functions_are_told_by_the_names_that_they_have),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
