@@ -118,12 +118,14 @@ static bool has_ended(int result)
 static void capture(uint32_t id, const struct san_call *call)
 {
 	int result = call->site && call->result ? *(const int *)call->result : 0;
+	/* All of them begin with the stream. */
+	const void *stream = call->arguments ? *(void *const *)call->arguments : NULL;
 
 	if (!call->site && is_capture(id)) {
 		san_drain_wait_all();
-		san_quiet_capture(true);
+		san_quiet_capture(call->context, stream, true);
 	} else if (call->site && (is_capture(id) ? result != 0 : has_ended(result))) {
-		san_quiet_capture(false);
+		san_quiet_capture(call->context, stream, false);
 	}
 }
 

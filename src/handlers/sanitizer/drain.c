@@ -294,6 +294,7 @@ void san_drain_begin(struct san_slot *s)
 {
 	pthread_mutex_lock(&san.lock);
 	s->readers = 1;
+	s->queued = false;
 	s->stream->pending++;
 	s->next_under_way = under_way;
 	under_way = s;
@@ -308,6 +309,7 @@ void san_drain_queue(struct san_slot *s)
 
 	pthread_mutex_lock(&san.lock);
 	runs = run(lane);
+	s->queued = true;
 	if (runs)
 		put(lane, s);
 	pthread_mutex_unlock(&san.lock);
@@ -334,7 +336,7 @@ static bool is(const struct san_slot *s, const struct which *w, int sort)
 		return s->synced && !s->done;
 	if (sort == MOVING)
 		return !s->stream || !s->stream->stuck;
-	return !s->done; /* what is done is being told */
+	return s->queued && !s->done; /* what is done is being told */
 }
 
 /* Under the lock: one to wait for; one that the caller is to read itself; or one that nobody has.

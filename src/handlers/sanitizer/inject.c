@@ -39,6 +39,12 @@ static void on_stream(const struct san_stream_data *d)
 		san_stream_put(san_stream(c, d->handle));
 }
 
+static void on_stream_end(const struct san_stream_data *d)
+{
+	san_quiet_uncapture(d->context, d->stream);
+	san_stream_end(d->handle);
+}
+
 static void on_resource(uint32_t id, const void *data)
 {
 	switch (id) {
@@ -46,6 +52,7 @@ static void on_resource(uint32_t id, const void *data)
 		on_context(data);
 		break;
 	case SAN_CONTEXT_DESTROYING:
+		san_quiet_uncapture(((const struct san_context_data *)data)->context, NULL);
 		san_context_end(((const struct san_context_data *)data)->context);
 		break;
 	case SAN_CONTEXT_DESTROYED:
@@ -55,7 +62,7 @@ static void on_resource(uint32_t id, const void *data)
 		on_stream(data);
 		break;
 	case SAN_STREAM_DESTROYING:
-		san_stream_end(((const struct san_stream_data *)data)->handle);
+		on_stream_end(data);
 		break;
 	case SAN_MODULE_LOADED:
 		san_module_loaded(data);

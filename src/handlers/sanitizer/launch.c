@@ -325,8 +325,31 @@ static void begin_graph(struct work *w, void *which)
 	in_graph.chosen = true;
 }
 
+/* Another device cannot write to the slot. */
+static void leave_graph(const struct work *w)
+{
+	if (!in_graph.slot || in_graph.slot->context == w->context)
+		return;
+	pasta_accesses_lost(in_graph.slot->launch, 1);
+	in_graph.slot = NULL;
+}
+
+static void learn_node(const struct work *w)
+{
+	struct san_module *first = in_graph.slot->module;
+
+	learn_code(w, w->module);
+	if (first == w->module)
+		return;
+	learn_code(w, first);
+	pthread_mutex_lock(&san.lock);
+	first->foreign = true;
+	pthread_mutex_unlock(&san.lock);
+}
+
 static void go_on(const struct work *w)
 {
+	leave_graph(w);
 	if (!in_graph.slot) {
 		san_module_pass(w->module);
 		leave_out(w);
@@ -337,7 +360,7 @@ static void go_on(const struct work *w)
 	/* From raw accesses alone nobody knows how many threads its warps have. */
 	if (threads_of(w) != in_graph.slot->threads)
 		pasta_accesses_partial(in_graph.slot->launch);
-	learn_code(w, in_graph.slot->module);
+	learn_node(w);
 	san_coverage(w->module, w->data->function, w->symbol);
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 		 in_graph.slot->memory);

@@ -434,6 +434,8 @@ static uint32_t to_turn(bool unknown, const char *name, struct san_module **turn
 	for (struct san_module *m = all; m && count < TURNS; m = m->next) {
 		bool is_patched = m->patched;
 
+		if (m->loading)
+			continue;
 		if (is_patched ? !m->unwanted && !is_idle(m)
 			       : m->refused || !(m->wanted || (unknown && may_have(m, name))))
 			continue;
@@ -528,10 +530,37 @@ static bool launches_itself(const struct san_module_data *data)
 	return false;
 }
 
+/* From when on other threads may find it: they leave it alone. */
+static struct san_module *begin_loading(struct san_context *c, const struct san_module_data *data)
+{
+	bool refused = launches_itself(data);
+	struct san_module *m;
+
+	pthread_mutex_lock(&san.lock);
+	m = find(c, data->module);
+	if (m) {
+		m->refs++;
+		m->loading = true;
+	}
+	if (m && refused)
+		m->refused = "its kernels launch kernels themselves, and those cannot be counted";
+	pthread_mutex_unlock(&san.lock);
+	return m;
+}
+
+static void end_loading(struct san_module *m)
+{
+	pthread_mutex_lock(&san.lock);
+	m->loading = false;
+	pthread_mutex_unlock(&san.lock);
+	note(m);
+	san_module_put(m);
+}
+
 void san_module_loaded(const struct san_module_data *data)
 {
 	struct san_context *c = san_context(data->context, -1);
-	struct san_module *m = c ? san_module_get(c, data->module, NULL, NULL) : NULL;
+	struct san_module *m = c ? begin_loading(c, data) : NULL;
 	struct pasta_err err = {0};
 
 	if (!m)
@@ -539,14 +568,11 @@ void san_module_loaded(const struct san_module_data *data)
 	emit_module(data, m, true);
 	if (data->cubin && data->size && !m->cubin)
 		m->cubin = pasta_cubin_new(data->cubin, data->size, &err);
-	if (launches_itself(data))
-		m->refused = "its kernels launch kernels themselves, and those cannot be counted";
 	if (begin_patching()) {
 		patch(m);
 		end_patching();
 	}
-	note(m);
-	san_module_put(m);
+	end_loading(m);
 }
 
 /* Under the lock. */
@@ -561,6 +587,9 @@ static void forget(struct san_module *m)
 		at = &(*at)->next;
 	if (*at)
 		*at = m->next;
+	for (struct san_module *o = all; o; o = o->next)
+		if (o->foreign && o->context == m->context)
+			san_code_forget(o, m);
 }
 
 /* Its handle may soon be another's. */

@@ -16,10 +16,16 @@
 #define GATE (PAUSE_MOST + SAN_WAIT)
 enum { BETWEEN = 10, STREAMS = 1024 };
 
-static atomic_bool closed;	  /* nobody launches */
-static atomic_bool breached;	  /* but somebody did, who has waited for too long */
-static _Atomic uint32_t inside;	  /* threads in calls that launch */
-static _Atomic uint32_t captures; /* streams that are captured: they must not be waited for */
+static atomic_bool closed;	/* nobody launches */
+static atomic_bool breached;	/* but somebody did, who has waited for too long */
+static _Atomic uint32_t inside; /* threads in calls that launch */
+/* Streams that are captured: they must not be waited for. */
+static _Atomic uint32_t captures;
+static struct pasta_map *captured; /* by the program's handles; threads' own ones have one */
+struct capture {
+	const void *context;
+	uint32_t count;
+};
 static uint64_t not_before, pause_ns = PAUSE;
 
 /* Who waits for streams: what it is to wait for, and how far it is. */
@@ -65,18 +71,60 @@ void san_quiet_leave(void)
 	pthread_mutex_unlock(&san.lock);
 }
 
-void san_quiet_capture(bool begins)
+static void capture_begins(const void *context, const void *stream)
 {
-	uint32_t count = atomic_load(&captures);
+	struct capture *c;
 
-	if (begins) {
-		san_quiet_enter();
-		atomic_fetch_add(&captures, 1);
-		san_quiet_leave();
+	pthread_mutex_lock(&san.lock);
+	if (!captured)
+		captured = pasta_map_new(sizeof(*c));
+	c = captured ? pasta_map_add(captured, (uintptr_t)stream) : NULL;
+	if (c) {
+		c->context = context;
+		c->count++;
+	}
+	atomic_fetch_add(&captures, 1);
+	pthread_mutex_unlock(&san.lock);
+}
+
+static void capture_ends(const void *stream)
+{
+	struct capture *c;
+
+	pthread_mutex_lock(&san.lock);
+	c = captured ? pasta_map_find(captured, (uintptr_t)stream) : NULL;
+	if (c && c->count) {
+		c->count--;
+		atomic_fetch_sub(&captures, 1);
+	}
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_quiet_capture(const void *context, const void *stream, bool begins)
+{
+	if (!begins) {
+		capture_ends(stream);
 		return;
 	}
-	while (count && !atomic_compare_exchange_weak(&captures, &count, count - 1))
-		;
+	san_quiet_enter();
+	capture_begins(context, stream);
+	san_quiet_leave();
+}
+
+void san_quiet_uncapture(const void *context, const void *stream)
+{
+	struct capture *c;
+	uint64_t key;
+	size_t at = 0;
+
+	pthread_mutex_lock(&san.lock);
+	while (captured && (c = pasta_map_next(captured, &at, &key))) {
+		if (stream ? key != (uintptr_t)stream : c->context != context)
+			continue;
+		atomic_fetch_sub(&captures, c->count);
+		c->count = 0;
+	}
+	pthread_mutex_unlock(&san.lock);
 }
 
 /* -- Who waits -- */

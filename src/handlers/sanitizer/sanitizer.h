@@ -127,6 +127,7 @@ struct san_module {
 	struct san_module *next;
 	atomic_bool patched, stays;    /* stays: it cannot be unpatched */
 	bool wanted, unwanted;	       /* what the next call is to make of it */
+	bool loading;		       /* its load is being told */
 	bool lies_bare;		       /* it may be patched, and is not: it is in san.unpatched */
 	_Atomic(const char *) refused; /* static; it is not tried again */
 	_Atomic uint32_t idle,
@@ -134,6 +135,7 @@ struct san_module {
 	struct pasta_map *sites; /* numbers, by the instruction's address */
 	struct san_code *code;	 /* functions that ran, code_count of them */
 	uint32_t code_count;
+	bool foreign;		     /* code and sites are other modules', too: of graphs */
 	struct pasta_map *functions; /* those that were launched, by their handles */
 	struct pasta_cubin *cubin;   /* NULL: it cannot be read */
 };
@@ -152,6 +154,7 @@ struct san_slot {
 	uint64_t lost;	  /* of them, before it began */
 	void *handle;	  /* of the stream to wait for */
 	bool busy;	  /* it is a launch's */
+	bool queued;	  /* which is on its stream; else it is the launching thread's alone */
 	bool synced;	  /* which is through */
 	bool done;	  /* and told, or given up */
 	bool left;	  /* to who waits for its stream */
@@ -268,7 +271,10 @@ size_t san_call_tensors(const struct pasta_cubin_function *f, struct pasta_tenso
 /* Around each call that launches. */
 void san_quiet_enter(void);
 void san_quiet_leave(void);
-void san_quiet_capture(bool begins);
+/* A stream of the program's is captured, and is not any more. */
+void san_quiet_capture(const void *context, const void *stream, bool begins);
+/* A stream, or a context with all of its streams (NULL), goes, and so does its capture. */
+void san_quiet_uncapture(const void *context, const void *stream);
 /* Before such a call: nobody launches from here on, and nothing runs, until the end. False: that
  * cannot be had just now. */
 bool san_quiet_begin(void);
@@ -347,6 +353,8 @@ void san_reading_free(struct san_reading *r);
 uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags);
 /* Where a function is. */
 void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size);
+/* Under the lock: one module's code is gone, and another's may be at its addresses. */
+void san_code_forget(struct san_module *m, const struct san_module *gone);
 /* Once a kernel: name what it does to memory and that cannot be seen. */
 void san_coverage(struct san_module *m, const void *function, const char *kernel);
 

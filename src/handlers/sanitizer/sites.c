@@ -33,6 +33,28 @@ void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size
 	pthread_mutex_unlock(&san.lock);
 }
 
+static bool is_in(const struct san_module *m, uint64_t pc)
+{
+	return code_of(m, pc) != NULL;
+}
+
+void san_code_forget(struct san_module *m, const struct san_module *gone)
+{
+	uint32_t kept = 0, *number;
+	size_t at = 0;
+	uint64_t pc;
+
+	for (uint32_t i = 0; i < m->code_count; i++)
+		if (is_in(gone, m->code[i].pc))
+			free(m->code[i].name);
+		else
+			m->code[kept++] = m->code[i];
+	m->code_count = kept;
+	while (m->sites && (number = pasta_map_next(m->sites, &at, &pc)))
+		if (is_in(gone, pc))
+			*number = 0; /* it is a new one, then */
+}
+
 /* Under the lock: lines are read by one thread at a time. */
 static void find_line(const struct san_module *m, const struct san_code *code, uint64_t pc,
 		      struct pasta_event *ev)
