@@ -19,6 +19,7 @@
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
 #define MEMORY_MIN (UINT64_C(1) << 20)
 #define PORT_WAIT_NS 100000000L
+#define PORT_STALL_NS 1000000000L
 #define PORT_NAP_NS 200000L
 #define EXIT_WAIT_S 5
 #define STACK_SHARE 8 /* call paths take at most this part of the memory */
@@ -50,6 +51,7 @@ struct producer {
 struct pasta_port {
 	pthread_mutex_t lock;
 	struct pusher push;
+	long patience; /* ns to wait in all, until there is room again */
 };
 
 struct pasta_config pasta_config;
@@ -468,19 +470,22 @@ struct pasta_port *pasta_port_open(uint32_t clock)
 		return NULL;
 	}
 	pusher_open(&port->push, r);
+	port->patience = PORT_STALL_NS;
 	return port;
 }
 
-/* Wait for the writer, within what is left of the time; false: it is used up. */
-static bool nap(long *left)
+/* Wait for the writer, within what is left of the time; false: it is used up. Where the disk hangs,
+ * who pushes a million events is not to wait for each of them. */
+static bool nap(struct pasta_port *port, long *left)
 {
 	const struct timespec t = {.tv_nsec = PORT_NAP_NS};
 
-	if (*left <= 0)
+	if (*left <= 0 || port->patience <= 0)
 		return false;
 	pasta_writer_wake();
 	nanosleep(&t, NULL);
 	*left -= PORT_NAP_NS;
+	port->patience -= PORT_NAP_NS;
 	return true;
 }
 
@@ -493,9 +498,11 @@ size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size
 	for (size_t at = 0; at < size;) {
 		const struct pasta_event *ev = (const void *)((const char *)records + at);
 
-		if (!push(&port->push, ev, ev->tid)) {
-			if (nap(&left))
-				continue;
+		if (push(&port->push, ev, ev->tid)) {
+			port->patience = PORT_STALL_NS;
+		} else if (nap(port, &left)) {
+			continue;
+		} else {
 			drop(&port->push, PASTA_LOSS_FULL, 1);
 			dropped++;
 		}

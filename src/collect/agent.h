@@ -148,7 +148,8 @@ void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);
 
 /* From a vendor's delivery thread, whose events have another clock and other threads' ids. Ports
  * live until the process ends. A push is whole records back to back; it waits at most 100 ms for
- * room, and returns how many events it had to drop. Any thread, one at a time. */
+ * room, a second in all until there is some, and returns how many events it had to drop. Any
+ * thread, one at a time. */
 struct pasta_port;
 struct pasta_port *pasta_port_open(uint32_t clock);
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size);

@@ -365,14 +365,12 @@ static void names_past_the_memory_limit_become_one_name_and_no_event_is_lost(voi
 	pasta_stream_free(s);
 }
 
-static void deliver(void)
+static size_t deliver_to(struct pasta_port *port)
 {
-	struct pasta_port *port = pasta_port_open(PASTA_KINDS_MAX);
 	struct pasta_event batch[64];
 	uint64_t left = 500000, time = 1000000;
+	size_t dropped = 0;
 
-	if (!port)
-		_exit(97);
 	while (left) {
 		size_t n = left < 64 ? left : 64, size = PASTA_EVENT_SIZE(counter);
 		char records[64 * sizeof(struct pasta_event)];
@@ -384,11 +382,34 @@ static void deliver(void)
 							.time = time + (i ^ 5)};
 			memcpy(records + i * size, &batch[i], size);
 		}
-		if (pasta_port_push(port, records, n * size))
-			_exit(96);
+		dropped += pasta_port_push(port, records, n * size);
 		time += 64;
 		left -= n;
 	}
+	return dropped;
+}
+
+static void deliver(void)
+{
+	struct pasta_port *port = pasta_port_open(PASTA_KINDS_MAX);
+
+	if (!port || deliver_to(port))
+		_exit(97);
+	pasta_agent_close();
+}
+
+/* A second, and not a tenth of one for each of 7,800 pushes. */
+static void deliver_in_vain(void)
+{
+	struct pasta_port *port = pasta_port_open(PASTA_KINDS_MAX);
+	size_t dropped;
+
+	alarm(100);
+	pasta_agent_stall(true);
+	dropped = port ? deliver_to(port) : 0;
+	pasta_agent_stall(false);
+	if (!dropped)
+		_exit(97);
 	pasta_agent_close();
 }
 
@@ -403,6 +424,19 @@ static void a_delivery_thread_waits_for_room_and_loses_nothing(void **state)
 	assert_int_equal(t.account.expected, 500000);
 	assert_int_equal(t.account.captured, 500000);
 	assert_int_equal(t.out_of_order, 0);
+}
+
+static void a_delivery_thread_does_not_wait_for_a_writer_that_hangs(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	setenv(PASTA_ENV_MEMORY, "4194304", 1);
+	assert_int_equal(in_child(deliver_in_vain), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, 500000);
+	assert_true(t.account.by_reason[PASTA_LOSS_FULL] > 0);
+	assert_int_equal(t.account.captured + t.account.by_reason[PASTA_LOSS_FULL], 500000);
 }
 
 static void *child_of_a_thread(void *arg)
@@ -601,6 +635,7 @@ int main(void)
 		CASE(threads_past_the_memory_limit_are_counted),
 		CASE(names_past_the_memory_limit_become_one_name_and_no_event_is_lost),
 		CASE(a_delivery_thread_waits_for_room_and_loses_nothing),
+		CASE(a_delivery_thread_does_not_wait_for_a_writer_that_hangs),
 		CASE(a_forked_child_has_a_shard_of_its_own),
 		CASE(a_signal_handler_may_emit_and_what_it_loses_is_counted),
 		CASE(events_after_the_close_are_written_at_once),

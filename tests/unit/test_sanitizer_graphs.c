@@ -217,7 +217,7 @@ static void load_one_that_launches(void)
 	late.module.context = context;
 	late.cubin = calloc(1, CUBIN);
 	memcpy(late.cubin, "\177ELF", 4);
-	strcpy(late.cubin + CUBIN - 40, "cudaLaunchDevice");
+	memcpy(late.cubin + CUBIN - 40, "cudaLaunchDevice", 17);
 	atomic_fetch_add(&san.unpatched, 1); /* as if one that has none of them were not patched */
 	assert_int_equal(pthread_create(&thread, NULL, load, context), 0);
 	for (uint32_t i = 0; i < 1 << 16 && !atomic_load(&late.is_loaded); i++) {
