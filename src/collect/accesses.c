@@ -788,8 +788,16 @@ struct rows {
 	char records[ROWS * PASTA_EVENT_SIZE(access_sum)];
 };
 
+static _Atomic uint64_t sent; /* rows, by all launches */
+
+uint64_t pasta_accesses_sent(void)
+{
+	return atomic_load_explicit(&sent, memory_order_relaxed);
+}
+
 static void send(struct rows *r)
 {
+	atomic_fetch_add_explicit(&sent, r->count, memory_order_relaxed);
 	if (r->port)
 		pasta_port_push(r->port, r->records, r->count * PASTA_EVENT_SIZE(access_sum));
 	else

@@ -124,5 +124,7 @@ void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran);
 typedef int (*pasta_accesses_rest)(void *arg, pasta_sums_fn fn, void *to);
 void pasta_accesses_end_with(struct pasta_accesses_launch *launch, pasta_accesses_rest each,
 			     void *arg);
+/* How many rows were emitted by now, of all launches: whether those that end get on. */
+uint64_t pasta_accesses_sent(void);
 
 #endif

@@ -117,7 +117,6 @@ static void launch_code_at_old_addresses(void)
 	fake_graph(stream, k, 2);
 	fake_graph(stream, k, 2);
 	fake_synchronize(stream);
-	san_drain_wait_all();
 	fake_module_unload(other);
 	k[1] = (struct fake_kernel){fake_module(context), "new", 1, 32, &a[1], 1, 0};
 	((struct module *)k[1].module)->pc = a[1].pc;

@@ -322,6 +322,7 @@ struct which {
 	const struct san_stream *stream;
 	const struct san_ring *ring; /* what it is set up before, on another stream than on */
 	const void *on;
+	bool untold; /* also those that are read, and not told yet */
 };
 
 enum { MOVING, READABLE, LEFT };
@@ -335,7 +336,7 @@ static bool is(const struct san_slot *s, const struct which *w, int sort)
 	if (sort == READABLE)
 		return s->synced && !s->done;
 	if (sort == MOVING)
-		return !s->stream || !s->stream->stuck;
+		return s->stream ? !s->stream->stuck : w->untold;
 	return s->queued && !s->done; /* what is done is being told */
 }
 
@@ -397,14 +398,35 @@ static uint64_t come(const struct which *w)
 	return sum;
 }
 
-/* Under the lock. False: it took too long. A kernel that writes raw accesses waits for the host: it
- * is given more time while they come, but not without end, for it may wait for the program. */
+/* How far what is waited for has come. */
+struct progress {
+	uint64_t come, sent;
+	uint32_t times;
+};
+
+/* Under the lock: whether to wait on. Rows are told as long as there are some. A kernel that writes
+ * raw accesses waits for the host: it is given more time while they come, but not without end, for
+ * it may wait for the program. */
+static bool gets_on(const struct which *w, struct progress *p)
+{
+	const struct progress was = *p;
+
+	p->come = come(w);
+	p->sent = w->untold ? pasta_accesses_sent() : 0;
+	if (p->sent != was.sent)
+		return true;
+	return p->come != was.come && ++p->times < WAITS;
+}
+
+/* Under the lock. False: it took too long. */
 static bool wait_for(const struct which *w)
 {
 	struct timespec until = san_deadline(SAN_WAIT);
-	uint64_t was = come(w), now;
-	uint32_t times = WAITS;
+	struct progress p = {0};
 	struct san_slot *s;
+
+	gets_on(w, &p);
+	p.times = 0;
 
 	while (is_moving(w)) {
 		s = find(w, READABLE);
@@ -416,10 +438,8 @@ static bool wait_for(const struct which *w)
 			unqueue(s);
 			let_go(s);
 		} else if (pthread_cond_timedwait(&san.changed, &san.lock, &until)) {
-			now = come(w);
-			if (now == was || !--times)
+			if (!gets_on(w, &p))
 				return false;
-			was = now;
 			until = san_deadline(SAN_WAIT);
 		}
 	}
@@ -464,8 +484,19 @@ void san_drain_wait_all(void)
 	pthread_mutex_lock(&san.lock);
 	if (!wait_for(&w))
 		for (struct san_slot *s = under_way; s; s = s->next_under_way)
-			if (s->stream) /* else it is being told */
+			if (s->stream)
 				s->stream->stuck = true;
+	pthread_mutex_unlock(&san.lock);
+}
+
+void san_drain_wait_told(const struct san_context *context)
+{
+	const struct which w = {.context = context, .untold = true};
+
+	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&san.lock);
+	wait_for(&w);
 	pthread_mutex_unlock(&san.lock);
 }
 
@@ -482,7 +513,7 @@ void san_drain_wait_ring(const struct san_ring *ring, const void *stream)
 /* A reader of one that is given up finds it done, and tells nothing. */
 void san_drain_end(const struct san_context *context, const struct san_stream *stream)
 {
-	const struct which w = {.context = context, .stream = stream};
+	const struct which w = {.context = context, .stream = stream, .untold = true};
 	struct san_slot *s;
 
 	pthread_mutex_lock(&san.lock);

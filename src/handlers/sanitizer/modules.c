@@ -609,12 +609,30 @@ static struct san_module *take_away(const void *handle)
 	return m;
 }
 
+/* Graphs whose kernels are of several modules are told by what these have of each other. */
+static void wait_for_graphs(const struct san_context *context)
+{
+	bool waits = false;
+
+	pthread_mutex_lock(&san.lock);
+	for (const struct san_module *m = all; m && !waits; m = m->next)
+		waits = m->foreign && m->context == context;
+	pthread_mutex_unlock(&san.lock);
+	if (waits)
+		san_drain_wait_told(context);
+}
+
 /* Nobody may be patching it when it goes. */
 void san_module_unloaded(const struct san_module_data *data)
 {
-	bool mine = begin_patching();
-	struct san_module *m = take_away(data->module);
+	const struct san_context *c = san_context(data->context, -1);
+	struct san_module *m;
+	bool mine;
 
+	if (c)
+		wait_for_graphs(c);
+	mine = begin_patching();
+	m = take_away(data->module);
 	if (mine)
 		end_patching();
 	if (!m)

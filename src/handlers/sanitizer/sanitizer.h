@@ -309,6 +309,8 @@ void san_drain_wait(struct san_stream *stream);
 void san_drain_wait_ring(const struct san_ring *ring, const void *stream);
 /* Likewise all slots. */
 void san_drain_wait_all(void);
+/* Until those of a context are told, within bounds. */
+void san_drain_wait_told(const struct san_context *context);
 bool san_drain_start(void);
 /* A thread of ours, which ends with the process. False: there is none. */
 bool san_thread(void *(*run)(void *), void *arg);
