@@ -1,0 +1,116 @@
+/* accesses_rows.c - the rows of a launch: a device's own, and all of them as events. */
+#include "collect/accesses_in.h"
+#include "collect/agent.h"
+#include "core/frame.h"
+
+enum { ROWS = 64 };
+
+void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer reducer,
+			const struct pasta_row *row)
+{
+	struct pasta_row *to;
+	bool added = false;
+
+	if (!pasta_accesses_is_live(launch) || !(pasta_wanted.reducers >> reducer & 1))
+		return;
+	pthread_mutex_lock(&launch->lock);
+	if (!launch->sums)
+		launch->sums = pasta_sumpool_take(&launch->driver->pool);
+	if (launch->sums) {
+		to = row->key0 == PASTA_KEY_OTHER
+			     ? pasta_rows_other(&launch->sums->tables[reducer])
+			     : pasta_rows_at(&launch->sums->tables[reducer], row->key0, row->key1);
+		pasta_row_add(to, row->loads, row->stores, row->bytes, row->extra);
+		added = true;
+	}
+	pthread_mutex_unlock(&launch->lock);
+	if (added)
+		return;
+	pasta_accesses_partial(launch);
+	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+}
+
+struct rows {
+	struct pasta_port *port;
+	const struct pasta_accesses_launch *launch;
+	uint64_t time;
+	size_t count, unsent;
+	char records[ROWS * PASTA_EVENT_SIZE(access_sum)];
+};
+
+static _Atomic uint64_t sent; /* rows, by all launches */
+
+uint64_t pasta_accesses_sent(void)
+{
+	return atomic_load_explicit(&sent, memory_order_relaxed);
+}
+
+static void send(struct rows *r)
+{
+	atomic_fetch_add_explicit(&sent, r->count, memory_order_relaxed);
+	if (r->port)
+		pasta_port_push(r->port, r->records, r->count * PASTA_EVENT_SIZE(access_sum));
+	else
+		r->unsent += r->count;
+	r->count = 0;
+}
+
+static int add_row(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
+{
+	struct rows *r = arg;
+	struct pasta_event *ev = (void *)(r->records + r->count++ * PASTA_EVENT_SIZE(access_sum));
+
+	pasta_sums_event(ev, reducer, row, r->launch->corr);
+	ev->access_sum.name = r->launch->name;
+	ev->tid = r->launch->tid;
+	ev->time = r->time;
+	if (r->count == ROWS)
+		send(r);
+	return 0;
+}
+
+/* The launch was told of when it was made: how much was lost is known only now. */
+static void tell_lost(const struct rows *r, uint64_t lost)
+{
+	struct pasta_event ev;
+
+	pasta_emit_lost(PASTA_LOSS_FULL, lost);
+	if (!r->port || !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
+		return;
+	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, PASTA_LAUNCH_LOST,
+			 PASTA_EVENT_SIZE(access_launch));
+	ev.access_launch.corr = r->launch->corr;
+	ev.access_launch.name = r->launch->name;
+	ev.access_launch.lost = lost;
+	ev.tid = r->launch->tid;
+	ev.time = r->time;
+	pasta_port_push(r->port, &ev, ev.size);
+}
+
+/* One launch after the other: in the port, times do not go back. */
+void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l,
+			 pasta_accesses_rest each, void *arg)
+{
+	bool wanted = (l->sums || each) && pasta_agent_wants(PASTA_ACCESS_SUM);
+	uint64_t lost = atomic_load(&l->lost);
+	struct rows r = {.launch = l};
+	int error = 0;
+
+	if (!wanted && !lost)
+		return;
+	pthread_mutex_lock(&d->emitting);
+	if (!d->port)
+		d->port = pasta_port_open(PASTA_CLOCK_RAW);
+	r.port = d->port;
+	r.time = pasta_now();
+	if (wanted && l->sums)
+		error = pasta_sums_each(l->sums, add_row, &r);
+	if (wanted && each && !error)
+		error = each(arg, add_row, &r);
+	send(&r);
+	if (lost)
+		tell_lost(&r, lost);
+	pthread_mutex_unlock(&d->emitting);
+	if (error || r.unsent)
+		pasta_emit_lost(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
+}
