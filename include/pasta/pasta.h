@@ -489,6 +489,7 @@ struct pasta_access_totals {
 	uint64_t lost;		     /* accesses that were not kept */
 	uint64_t page_other;	     /* accesses to pages that a table had no room for */
 	uint64_t never, never_bytes; /* allocations that are no objects; but host's and images */
+	uint64_t unended;	     /* counted, but what they did is not all there */
 };
 
 /* reducers: mask of PASTA_REDUCE_BIT of those whose rows are kept; by page nothing is kept but

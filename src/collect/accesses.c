@@ -224,6 +224,7 @@ void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
 	ev.access_launch.name = name;
 	ev.access_launch.detail = detail;
 	ev.access_launch.blocks = what == PASTA_LAUNCH_COUNTED ? one_in : 1;
+	ev.access_launch.flags = what == PASTA_LAUNCH_COUNTED ? PASTA_LAUNCH_ENDS : 0;
 	ev.time = time;
 	pasta_emit(&ev);
 }
@@ -341,8 +342,7 @@ static void end(struct pasta_accesses_launch *launch, bool ran, pasta_accesses_r
 	if (!pasta_accesses_is_live(launch))
 		return;
 	pasta_accesses_gather(launch->driver, launch);
-	if (ran)
-		pasta_accesses_emit(launch->driver, launch, each, arg);
+	pasta_accesses_emit(launch->driver, launch, ran, each, arg);
 	compare(launch->driver, launch, ran);
 	release(launch->driver, launch);
 }
@@ -350,6 +350,15 @@ static void end(struct pasta_accesses_launch *launch, bool ran, pasta_accesses_r
 void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran)
 {
 	end(launch, ran, NULL, NULL);
+}
+
+void pasta_accesses_cancel(struct pasta_accesses_launch *launch)
+{
+	if (!pasta_accesses_is_live(launch))
+		return;
+	pasta_accesses_gather(launch->driver, launch);
+	compare(launch->driver, launch, false);
+	release(launch->driver, launch);
 }
 
 void pasta_accesses_end_with(struct pasta_accesses_launch *launch, pasta_accesses_rest each,

@@ -119,6 +119,8 @@ void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count);
 /* It is done, and all its threads with it: emits the rows. Any thread. ran: false: it never ran,
  * and there are none. The launch is gone. */
 void pasta_accesses_end(struct pasta_accesses_launch *launch, bool ran);
+/* It is not counted after all, nor was it told to be. */
+void pasta_accesses_cancel(struct pasta_accesses_launch *launch);
 /* It ran, and each calls fn for rows that were not added, in the order of their keys: so that they
  * need no table. */
 typedef int (*pasta_accesses_rest)(void *arg, pasta_sums_fn fn, void *to);

@@ -87,8 +87,9 @@ void pasta_accesses_threads_forked(void); /* in the child, on its one thread */
 /* The launch is done: have what threads counted for it in its sums. */
 void pasta_accesses_gather(struct driver *d, struct pasta_accesses_launch *l);
 
-/* accesses_rows.c: tell its rows, and what was lost. each may be NULL. */
-void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l,
+/* accesses_rows.c: tell its rows, if it ran, what was lost, and that this is all. each may be NULL.
+ */
+void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg);
 
 #endif

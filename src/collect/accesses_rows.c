@@ -70,15 +70,13 @@ static int add_row(void *arg, enum pasta_reducer reducer, const struct pasta_row
 }
 
 /* The launch was told of when it was made: how much was lost is known only now. */
-static void tell_lost(const struct rows *r, uint64_t lost)
+static void tell_again(const struct rows *r, enum pasta_access_launch_sub what, uint64_t lost)
 {
 	struct pasta_event ev;
 
-	pasta_emit_lost(PASTA_LOSS_FULL, lost);
 	if (!r->port || !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
 		return;
-	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, PASTA_LAUNCH_LOST,
-			 PASTA_EVENT_SIZE(access_launch));
+	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
 	ev.access_launch.corr = r->launch->corr;
 	ev.access_launch.name = r->launch->name;
 	ev.access_launch.lost = lost;
@@ -88,15 +86,15 @@ static void tell_lost(const struct rows *r, uint64_t lost)
 }
 
 /* One launch after the other: in the port, times do not go back. */
-void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l,
+void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {
-	bool wanted = (l->sums || each) && pasta_agent_wants(PASTA_ACCESS_SUM);
+	bool wanted = ran && (l->sums || each) && pasta_agent_wants(PASTA_ACCESS_SUM);
 	uint64_t lost = atomic_load(&l->lost);
 	struct rows r = {.launch = l};
 	int error = 0;
 
-	if (!wanted && !lost)
+	if (!wanted && !lost && !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
 		return;
 	pthread_mutex_lock(&d->emitting);
 	if (!d->port)
@@ -107,10 +105,14 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 		error = pasta_sums_each(l->sums, add_row, &r);
 	if (wanted && each && !error)
 		error = each(arg, add_row, &r);
-	send(&r);
+	if (r.count)
+		send(&r);
 	if (lost)
-		tell_lost(&r, lost);
+		tell_again(&r, PASTA_LAUNCH_LOST, lost);
+	tell_again(&r, PASTA_LAUNCH_ENDED, 0);
 	pthread_mutex_unlock(&d->emitting);
+	if (lost)
+		pasta_emit_lost(PASTA_LOSS_FULL, lost);
 	if (error || r.unsent)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
 }

@@ -187,7 +187,7 @@ static void count(struct pasta_access_book *b, struct pasta_book_proc *p,
 	*told = (struct told){s->key, p->launches, blocks};
 }
 
-/* What is none of these is said once more of a launch: what it lost. */
+/* What is none of these is said once more of a launch: what it lost, and that it has ended. */
 static void on_launch(struct pasta_access_book *b, struct pasta_book_proc *p,
 		      const struct pasta_event *ev)
 {
@@ -196,6 +196,8 @@ static void on_launch(struct pasta_access_book *b, struct pasta_book_proc *p,
 	struct pasta_access_shape *s;
 
 	b->lost = pasta_access_add(b->lost, r->lost);
+	b->begun += ev->sub == PASTA_LAUNCH_COUNTED && r->flags & PASTA_LAUNCH_ENDS;
+	b->ended += ev->sub == PASTA_LAUNCH_ENDED;
 	if (ev->sub < PASTA_LAUNCH_COUNTED || ev->sub > PASTA_LAUNCH_REFUSED)
 		return;
 	known = shape_of(b, p, r->name, r->shape);
@@ -632,6 +634,8 @@ int pasta_access_book_merge(struct pasta_access_book *into, const struct pasta_a
 	into->failed |= from->failed;
 	into->lost = pasta_access_add(into->lost, from->lost);
 	into->page_other = pasta_access_add(into->page_other, from->page_other);
+	into->begun += from->begun;
+	into->ended += from->ended;
 	if (!merge_map(into->objects, from->objects, sizeof(struct pasta_book_object)) ||
 	    !merge_map(into->sites, from->sites, sizeof(struct pasta_access_site)))
 		into->failed = true;

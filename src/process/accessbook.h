@@ -75,6 +75,7 @@ struct pasta_access_book {
 	struct pasta_access_part *parts;
 	size_t part_room;
 	uint64_t lost, page_other;
+	uint64_t begun, ended; /* launches whose ends are told; whose are */
 	bool failed;
 };
 

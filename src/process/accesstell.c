@@ -109,6 +109,7 @@ struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_bo
 		t.blocks = s->blocks > t.blocks ? s->blocks : t.blocks;
 		t.untold += !s->told;
 	}
+	t.unended = b->begun > b->ended ? b->begun - b->ended : 0;
 	at = 0;
 	while ((p = pasta_map_next(b->procs, &at, NULL))) {
 		pasta_book_never(p, &count, &bytes);
@@ -335,6 +336,10 @@ void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_
 			NULL);
 	find_unknown(b, out);
 	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost", NULL, NULL);
+	pasta_out_count(out, PASTA_WARNING, t.unended, "launches whose accesses are not all there",
+			"the process ended, or was killed, before all that they counted was told, "
+			"or a filter cut there: sums, and what is scaled by them, are too low",
+			NULL);
 	if (is_cut(b))
 		pasta_out_finding(out, &(struct pasta_finding){
 					       PASTA_WARNING,

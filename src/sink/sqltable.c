@@ -38,6 +38,7 @@ static const char *const counted[] = {
 	[PASTA_LAUNCH_FILTERED] = "filtered",
 	[PASTA_LAUNCH_REFUSED] = "refused",
 	[PASTA_LAUNCH_LOST] = "lost",
+	[PASTA_LAUNCH_ENDED] = "ended",
 };
 static const char *const moves[] = {
 	[0] = "unspecified",

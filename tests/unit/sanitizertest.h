@@ -15,7 +15,7 @@ static struct pasta_access_sum rows[ROWS_MAX];
 static size_t row_count;
 static struct pasta_object objects[64];
 static struct pasta_site sites[64];
-static size_t site_count, object_count, refused, lost, batched;
+static size_t site_count, object_count, refused, lost, batched, counted, ended;
 
 /* -- In a child -- */
 
@@ -64,6 +64,16 @@ static void launch_one(void *stream, void *module, const struct fake_access *a, 
 
 /* -- What it left -- */
 
+static void take_launch(const struct pasta_event *ev)
+{
+	counted += ev->sub == PASTA_LAUNCH_COUNTED;
+	refused += ev->sub == PASTA_LAUNCH_REFUSED;
+	lost += ev->sub == PASTA_LAUNCH_LOST;
+	ended += ev->sub == PASTA_LAUNCH_ENDED;
+	if (ev->sub == PASTA_LAUNCH_COUNTED)
+		assert_int_equal(ev->access_launch.flags, PASTA_LAUNCH_ENDS);
+}
+
 static void take(const struct pasta_event *ev)
 {
 	if (ev->kind == PASTA_ACCESS_SUM && row_count < ROWS_MAX)
@@ -72,10 +82,8 @@ static void take(const struct pasta_event *ev)
 		objects[object_count++] = ev->object;
 	else if (ev->kind == PASTA_SITE && site_count < 64)
 		sites[site_count++] = ev->site;
-	else if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_REFUSED)
-		refused++;
-	else if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST)
-		lost++;
+	else if (ev->kind == PASTA_ACCESS_LAUNCH)
+		take_launch(ev);
 	else if (ev->kind == PASTA_ACCESS_BATCH)
 		batched += ev->access_batch.count;
 }
@@ -86,7 +94,7 @@ static void run_and_read(const char *words, void (*body)(void))
 	struct pasta_stream *s;
 
 	setenv(PASTA_ENV_ACCESSES, words, 1);
-	row_count = site_count = object_count = refused = lost = batched = 0;
+	row_count = site_count = object_count = refused = lost = batched = counted = ended = 0;
 	assert_int_equal(in_child(body), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))

@@ -159,6 +159,33 @@ static void allocations_that_no_kernel_is_given_are_counted(void **state)
 	pasta_access_book_free(b);
 }
 
+/* Runs of old have launches whose ends nobody tells. */
+static void launches_that_have_not_ended_are_counted(void **state)
+{
+	struct pasta_access_book *b = pasta_access_book_new(ALL), *c = pasta_access_book_new(ALL);
+	struct pasta_event ev = event(PASTA_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), 0);
+
+	(void)state;
+	launch(b, 0, PASTA_LAUNCH_COUNTED, 1);
+	assert_int_equal(pasta_access_book_totals(b).unended, 0);
+	ev.sub = PASTA_LAUNCH_COUNTED;
+	ev.access_launch.flags = PASTA_LAUNCH_ENDS;
+	for (uint64_t i = 2; i < 5; i++) {
+		ev.access_launch.corr = i;
+		pasta_access_book_event(b, &ev);
+	}
+	ev.sub = PASTA_LAUNCH_ENDED;
+	ev.access_launch.flags = 0;
+	pasta_access_book_event(b, &ev);
+	assert_int_equal(pasta_access_book_totals(b).unended, 2);
+	assert_int_equal(pasta_access_book_totals(b).counted, 4);
+	pasta_access_book_event(c, &ev);
+	assert_int_equal(pasta_access_book_merge(b, c), 0);
+	assert_int_equal(pasta_access_book_totals(b).unended, 1);
+	pasta_access_book_free(c);
+	pasta_access_book_free(b);
+}
+
 static void what_is_lost_is_added_up_and_is_no_launch(void **state)
 {
 	struct pasta_access_book *b = pasta_access_book_new(ALL);
@@ -320,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_at_an_address_is_the_latest_that_is_live),
 		cmocka_unit_test(allocations_that_no_kernel_is_given_are_counted),
+		cmocka_unit_test(launches_that_have_not_ended_are_counted),
 		cmocka_unit_test(what_is_lost_is_added_up_and_is_no_launch),
 		cmocka_unit_test(rows_of_many_launches_may_come_in_turns),
 		cmocka_unit_test(a_page_has_the_bytes_of_each_object_in_it),

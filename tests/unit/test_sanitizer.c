@@ -375,6 +375,33 @@ static void a_kernel_whose_accesses_come_is_waited_for(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* Neither by exit nor by a signal. */
+static void end_before_a_kernel_does(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 64, 5, 4, PASTA_ACCESS_LOAD};
+
+	begin(&context, &stream, &module);
+	a.pc = fake_pc(module);
+	launch_one(stream, module, &a, 1);
+	launch_one(stream, module, &a, 1);
+	san_drain_wait_told(NULL);
+	fake_launch(stream, &(struct fake_kernel){module, "long", 4, 64, &a, 1, 60000});
+	pasta_agent_close();
+}
+
+static void a_launch_is_told_to_have_ended_if_it_has(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=0", use_one_object);
+	assert_int_equal(counted, 1);
+	assert_int_equal(ended, 1);
+	run_and_read("0x2,launches=0", end_before_a_kernel_does);
+	assert_int_equal(counted, 3);
+	assert_int_equal(ended, 2);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 10);
+}
+
 /* One handle is one function's of each module, and they are called by other names. */
 static void launch_what_is_called_anew(void)
 {
@@ -438,6 +465,7 @@ int main(void)
 		TEST(accesses_are_kept_where_calls_are_held_up),
 		TEST(a_stream_goes_while_a_thread_is_about_to_launch_on_it),
 		TEST(a_kernel_whose_accesses_come_is_waited_for),
+		TEST(a_launch_is_told_to_have_ended_if_it_has),
 		TEST(functions_are_told_by_the_names_that_they_have),
 	};
 

@@ -234,7 +234,7 @@ static cl_device_id device_of(const struct cl_work *w)
 static void refuse(struct cl_work *w, const char *why)
 {
 	if (w->count) {
-		pasta_accesses_end(w->count->launch, false);
+		pasta_accesses_cancel(w->count->launch);
 		free(w->count);
 	}
 	w->count = NULL;

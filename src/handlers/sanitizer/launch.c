@@ -172,7 +172,7 @@ static const char *count(struct work *w, uint64_t shape)
 		return "too many launches are under way, or there is no memory";
 	why = take_slot(w, launch);
 	if (why)
-		pasta_accesses_end(launch, false);
+		pasta_accesses_cancel(launch);
 	return why;
 }
 
