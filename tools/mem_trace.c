@@ -353,7 +353,7 @@ static int report(void *state, struct pasta_out *out)
 			"run again with --all, or --sample launches=K");
 	pasta_access_book_left_out(t->book, out);
 	pasta_out_count(out, PASTA_WARNING, t->lost, "accesses that were lost",
-			"the disk is slower than the program, or full",
+			"the disk is slower than the program, or full, or a launch never ended",
 			"choose kernels with --kernel, or a faster disk with -o");
 	pasta_out_count(out, PASTA_WARNING, t->missing, "accesses that cannot be read", t->why.text,
 			NULL);

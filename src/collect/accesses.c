@@ -816,7 +816,7 @@ static void tell_lost(const struct rows *r, uint64_t lost)
 {
 	struct pasta_event ev;
 
-	pasta_emit_lost(PASTA_LOSS_FULL, lost);
+	pasta_emit_lost(PASTA_LOSS_SOURCE, lost);
 	if (!r->port || !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, PASTA_LAUNCH_LOST,

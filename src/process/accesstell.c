@@ -377,7 +377,10 @@ void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_
 			"launch and its accesses",
 			NULL);
 	find_unknown(b, out);
-	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost", NULL, NULL);
+	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost",
+			"numbers are too low by them; a launch that never ended has lost all of "
+			"its own, and counts as one",
+			NULL);
 	if (is_cut(b))
 		pasta_out_finding(out, &(struct pasta_finding){
 					       PASTA_WARNING,

@@ -304,6 +304,9 @@ launches stuck "counted 7 sampled 0 filtered 0 refused 0"
 exact stuck
 is "stuck: what never ended, and what is behind it, is lost" \
 	"$(grep '"kind":"access_launch"' stuck.dump | grep -c '"lost":1')" 4
+has "stuck: told" <(found stuck) '^accesses that were lost: 4, numbers are too low by them; '
+is "stuck: more memory would not help" "$(found stuck | grep -c -e --memory)" 0
+is "stuck: in the account" "$(json stuck/run.json '[k for k, n in d["loss"]["reasons"].items() if n]')" "['source']"
 record fault 3 -t hotness --all -- fault 5
 clean fault
 exact fault
