@@ -42,9 +42,10 @@ struct shown {
 
 struct trace {
 	struct pasta_map *processes;
+	struct pasta_access_book *book; /* of launches alone */
 	struct shown *head;
 	size_t head_count, head_max;
-	uint64_t order, sampled, refused, lost;
+	uint64_t order, lost;
 	uint64_t missing; /* accesses that could not be read */
 	struct pasta_err why;
 	bool failed;
@@ -61,7 +62,8 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	t->head_max = head;
 	t->head = calloc(head ? head : 1, sizeof(*t->head));
 	t->processes = pasta_map_new(sizeof(struct process));
-	if (!t->head || !t->processes)
+	t->book = pasta_access_book_new(0);
+	if (!t->head || !t->processes || !t->book)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -78,6 +80,7 @@ static void close_(void *state)
 		pasta_ranges_free(p->objects);
 	}
 	pasta_map_free(t->processes);
+	pasta_access_book_free(t->book);
 	free(t->head);
 }
 
@@ -118,8 +121,7 @@ static void on_launch(struct trace *t, struct process *p, const struct pasta_eve
 	const struct pasta_access_launch *e = &ev->access_launch;
 	struct launch *l;
 
-	t->sampled += ev->sub == PASTA_LAUNCH_SAMPLED;
-	t->refused += ev->sub == PASTA_LAUNCH_REFUSED;
+	pasta_access_book_event(t->book, ev);
 	if (ev->sub != PASTA_LAUNCH_COUNTED && ev->sub != PASTA_LAUNCH_LOST)
 		return;
 	l = launch_of(t, p, e->corr, e->name);
@@ -338,19 +340,20 @@ static void report_head(const struct trace *t, struct pasta_out *out)
 static int report(void *state, struct pasta_out *out)
 {
 	struct trace *t = state;
-	int error = t->failed ? -ENOMEM : report_launches(t, out);
+	int error = t->failed ? -ENOMEM : pasta_access_book_error(t->book);
 
+	if (!error)
+		error = report_launches(t, out);
 	if (error)
 		return error;
 	report_head(t, out);
-	pasta_out_count(out, PASTA_NOTE, t->sampled, "launches whose accesses were not recorded",
-			"as many others of their kernel and shape were",
+	pasta_out_count(out, PASTA_NOTE, pasta_access_book_totals(t->book).sampled,
+			"launches whose accesses were not recorded",
+			"enough others of their kernel and shape were",
 			"run again with --all, or --sample launches=K");
-	pasta_out_count(out, PASTA_WARNING, t->refused,
-			"launches whose accesses could not be recorded", NULL,
-			"'accelprof doctor' says what can be");
+	pasta_access_book_left_out(t->book, out);
 	pasta_out_count(out, PASTA_WARNING, t->lost, "accesses that were lost",
-			"the disk is slower than the program, or full",
+			"the disk is slower than the program, or full, or a launch never ended",
 			"choose kernels with --kernel, or a faster disk with -o");
 	pasta_out_count(out, PASTA_WARNING, t->missing, "accesses that cannot be read", t->why.text,
 			NULL);

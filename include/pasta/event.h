@@ -160,7 +160,7 @@ enum pasta_loss_sub {
 	PASTA_LOSS_NESTED,	/* a signal handler emitted while its thread was emitting */
 	PASTA_LOSS_MEMORY,	/* no memory for the thread's ring */
 	PASTA_LOSS_CLOSED,	/* the agent was failing or gone */
-	PASTA_LOSS_SOURCE,	/* the vendor's library dropped it */
+	PASTA_LOSS_SOURCE,	/* the vendor's library dropped it; accesses: they were lost */
 	PASTA_LOSS_DEPTH,	/* regions nested too deep */
 	PASTA_LOSS_REASONS,
 };

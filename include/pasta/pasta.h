@@ -481,7 +481,8 @@ struct pasta_access_part {
 	uint64_t bytes; /* of the page that are the object's */
 };
 
-/* Of all launches. */
+/* Of all launches. Those that were sampled out of shapes of which none could be counted are
+ * refused. */
 struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial, blocks;    /* as a shape's */
@@ -550,6 +551,9 @@ PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_boo
 /* What all tools say of how it was counted: that numbers are scaled; kernels that could not be, and
  * why; what was lost, is not known, or does not fit. */
 PASTA_EXPORT void pasta_access_book_findings(const struct pasta_access_book *book,
+					     struct pasta_out *out);
+/* Of these only what is left out: kernels that could not be counted, and what filters chose. */
+PASTA_EXPORT void pasta_access_book_left_out(const struct pasta_access_book *book,
 					     struct pasta_out *out);
 
 #define PASTA_NO_ITERATION UINT64_MAX

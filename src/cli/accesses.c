@@ -13,11 +13,6 @@
 #include "collect/control.h"
 
 enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
-#define TABLES                                                                                     \
-	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
-	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
-	 PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
-	 PASTA_NEED_ACCESS_BARRIER)
 /* Needs are in the order of reducers: one shift makes a mask of the other. */
 #define SHIFT 3
 _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCE_OBJECT &&
@@ -28,7 +23,6 @@ _Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCE_OBJECT &&
 #define DEVICES                                                                                    \
 	(PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
 	 PASTA_NEED_ACCESS_BARRIER)
-#define ACCESSES (TABLES | PASTA_NEED_ACCESS_RAW)
 
 static bool read_sample(struct pasta_cli_accesses *a, const char *word)
 {
@@ -106,11 +100,11 @@ static int check(const struct pasta_cli_accesses *a, struct pasta_err *err)
 		return pasta_fail(err, -EINVAL,
 				  "--processor cpu cannot be: what these tools need only devices "
 				  "can count");
-	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & TABLES))
+	if (a->processor && !strcmp(a->processor, "gpu") && !(a->needs & PASTA_NEEDS_TABLES))
 		return pasta_fail(err, -EINVAL,
 				  "--processor gpu cannot be: these tools have nothing counted, "
 				  "they take each access by itself");
-	if (on_both(a) && !(a->needs & TABLES & ~(uint64_t)DEVICES))
+	if (on_both(a) && !(a->needs & PASTA_NEEDS_TABLES & ~(uint64_t)DEVICES))
 		return pasta_fail(err, -EINVAL,
 				  "--processor both cannot be: these tools need nothing that the "
 				  "device and the host both count");
@@ -164,12 +158,12 @@ static int check_alone(const struct pasta_opts *own, const struct pasta_opts *ot
 	bool is_same = other->tool->needs & PASTA_NEED_ACCESS_OWN;
 	char *path = NULL;
 
-	if (own == other || !(other->tool->needs & ACCESSES))
+	if (own == other || !(other->tool->needs & PASTA_NEEDS_ACCESSES))
 		return 0;
 	if (is_same && find_reducer(other, &path, err))
 		return err->code;
 	is_same = is_same && path && reducer && !strcmp(path, reducer) &&
-		  !(other->tool->needs & ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN);
+		  !(other->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN);
 	free(path);
 	return is_same ? 0
 		       : pasta_fail(err, -EINVAL,
@@ -189,7 +183,7 @@ static int choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choic
 			own = &choice->tools[i];
 	if (!own)
 		return 0;
-	if (own->tool->needs & ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
+	if (own->tool->needs & PASTA_NEEDS_ACCESSES & ~(uint64_t)PASTA_NEED_ACCESS_OWN)
 		return pasta_fail(err, -EINVAL,
 				  "tool %s needs its own reducer, which runs alone, and other "
 				  "accesses: its author has to choose",
@@ -205,7 +199,7 @@ int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_s
 {
 	int error;
 
-	a->needs = pasta_choice_needs(&show->choice) & ACCESSES;
+	a->needs = pasta_choice_needs(&show->choice) & PASTA_NEEDS_ACCESSES;
 	error = check(a, err);
 	error = error ? error : choose_reducer(a, &show->choice, err);
 	if (error || !a->needs)
@@ -229,7 +223,7 @@ uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a)
 
 	if (a->needs)
 		kinds = PASTA_BIT(OBJECT) | PASTA_BIT(SITE) | PASTA_BIT(ACCESS_LAUNCH);
-	if (a->needs & TABLES)
+	if (a->needs & PASTA_NEEDS_TABLES)
 		kinds |= PASTA_BIT(ACCESS_SUM);
 	if (a->needs & PASTA_NEED_ACCESS_RAW)
 		kinds |= PASTA_BIT(ACCESS_BATCH);
@@ -250,7 +244,7 @@ const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a)
 	if (a->blocks > 1)
 		snprintf(blocks, sizeof(blocks), ",blocks=%zu", a->blocks);
 	snprintf(a->words, sizeof(a->words), "%#" PRIx64 ",launches=%zu%s%s%s%s%s",
-		 (a->needs & TABLES) >> SHIFT, launches(a), blocks,
+		 (a->needs & PASTA_NEEDS_TABLES) >> SHIFT, launches(a), blocks,
 		 a->needs & PASTA_NEED_ACCESS_RAW ? ",raw" : "", a->inexact ? ",inexact" : "",
 		 on_host(a)   ? ",host"
 		 : on_both(a) ? ",both"

@@ -333,6 +333,8 @@ static void describe(struct job *job)
 	if (pasta_filter_needs(job->show.filter))
 		job->asked |= pasta_correlate_kinds(true);
 	info->kinds = (job->asked | ALWAYS | job->level->with) & ~job->level->without;
+	info->has_counted = true;
+	info->counted = job->accesses.needs;
 	info->start = realtime();
 	info->more = pasta_cli_accesses_json;
 	info->more_ctx = &job->accesses;

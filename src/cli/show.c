@@ -150,7 +150,7 @@ int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_
 /* What the watch over a long reading needs. */
 struct reading {
 	struct pasta_progress progress;
-	const struct pasta_stream *stream;
+	const struct pasta_input *in;
 	bool (*stop)(void *ctx);
 	void *ctx;
 };
@@ -158,7 +158,7 @@ struct reading {
 static struct reading reading_of(const struct pasta_input *in, bool (*stop)(void *ctx), void *ctx)
 {
 	return (struct reading){
-		.progress = pasta_progress_begin(), .stream = in->stream, .stop = stop, .ctx = ctx};
+		.progress = pasta_progress_begin(), .in = in, .stop = stop, .ctx = ctx};
 }
 
 static bool go_on(void *ctx)
@@ -168,9 +168,22 @@ static bool go_on(void *ctx)
 
 	if (r->stop && r->stop(r->ctx))
 		return false;
-	pasta_stream_progress(r->stream, &done, &total);
+	pasta_stream_progress(r->in->stream, &done, &total);
 	pasta_progress_show(&r->progress, "reading", done, total);
 	return true;
+}
+
+/* What is not counted is not zero. */
+static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx)
+{
+	const struct reading *r = ctx;
+
+	if (!(tool->needs & PASTA_NEEDS_ACCESSES & ~r->in->counted))
+		return 0;
+	return pasta_fail(err, -ENODATA,
+			  "the run did not count what it needs of memory accesses: record again "
+			  "with -t %s",
+			  tool->name);
 }
 
 /* The kinds' names, with commas; returns text. */
@@ -219,11 +232,27 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 	if (counted)
 		snprintf(action, sizeof(action), "record again without --level count");
 	else
-		snprintf(action, sizeof(action), "record again with -t %s, or with --record all",
-			 tool->name);
+		snprintf(action, sizeof(action), "record again with -t %s%s", tool->name,
+			 tool->needs & PASTA_NEEDS_ACCESSES ? "" : ", or with --record all");
 	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE,
 						       .what = what,
 						       .action = imported ? NULL : action});
+}
+
+/* Of runs that are read together. */
+static void note_uncounted(const struct pasta_input *in, const struct pasta_tool *tool,
+			   struct pasta_out *out)
+{
+	char what[200], action[120];
+
+	if (!(tool->needs & PASTA_NEEDS_ACCESSES & in->uncounted))
+		return;
+	snprintf(what, sizeof(what),
+		 "some of the runs did not count what %s needs: they are not in its numbers",
+		 tool->name);
+	snprintf(action, sizeof(action), "record them again with -t %s", tool->name);
+	pasta_out_finding(out, &(struct pasta_finding){
+				       .severity = PASTA_NOTE, .what = what, .action = action});
 }
 
 static void note_loss(const struct pasta_account *loss, struct pasta_out *out)
@@ -311,6 +340,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 				       .filter = show->filter,
 				       .go_on = go_on,
 				       .say = say,
+				       .check = check,
 				       .ctx = &r};
 	size_t i;
 	int error = pasta_input_filter(in, show->filter, err);
@@ -326,7 +356,10 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 	pasta_account_add_closed(&result->loss, in->lost);
 	for (i = 0; i < result->count; i++) {
 		note_filter(show->filter, result->outs[i]);
-		note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
+		if (!result->outs[i]->err.code) {
+			note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
+			note_uncounted(in, show->choice.tools[i].tool, result->outs[i]);
+		}
 		note_loss(&result->loss, result->outs[i]);
 		note_changed(result->outs[i]);
 		if (error == -EINTR)

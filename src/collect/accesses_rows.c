@@ -112,7 +112,7 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 	tell_again(&r, PASTA_LAUNCH_ENDED, 0);
 	pthread_mutex_unlock(&d->emitting);
 	if (lost)
-		pasta_emit_lost(PASTA_LOSS_FULL, lost);
+		pasta_emit_lost(PASTA_LOSS_SOURCE, lost);
 	if (error || r.unsent)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
 }

@@ -92,6 +92,12 @@ int pasta_access_book_rows(const struct pasta_access_book *b, uint32_t reducer,
 	return stop;
 }
 
+/* None of those that were to be counted could be: the others stand for nothing. */
+static bool is_refused(const struct pasta_access_shape *s)
+{
+	return s->refused && !s->counted;
+}
+
 struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_book *b)
 {
 	struct pasta_access_totals t = {.lost = b->lost, .page_other = b->page_other, .blocks = 1};
@@ -102,9 +108,9 @@ struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_bo
 
 	while ((s = pasta_access_book_shapes(b, &at))) {
 		t.counted += s->counted;
-		t.sampled += s->sampled;
+		t.sampled += is_refused(s) ? 0 : s->sampled;
 		t.filtered += s->filtered;
-		t.refused += s->refused;
+		t.refused += s->refused + (is_refused(s) ? s->sampled : 0);
 		t.partial += s->partial;
 		t.blocks = s->blocks > t.blocks ? s->blocks : t.blocks;
 		t.untold += !s->told;
@@ -209,9 +215,40 @@ static int by_count(const void *a, const void *b)
 	return order ? order : strcmp(pasta_str(x->detail), pasta_str(y->detail));
 }
 
+static bool refuse_more(struct pasta_map *all, uint32_t name, uint32_t detail, uint64_t count)
+{
+	struct pasta_book_refused *r = pasta_map_add(all, pasta_pair(name, detail));
+
+	if (r)
+		*r = (struct pasta_book_refused){name, detail, r->count + count};
+	return r;
+}
+
+/* By name and detail, with launches that nobody tried to count because others could not be; NULL
+ * when out of memory. */
+static struct pasta_map *refused_of(const struct pasta_access_book *b)
+{
+	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_book_refused));
+	const struct pasta_access_shape *s;
+	const struct pasta_book_refused *r;
+	bool ok = all;
+	size_t at = 0;
+
+	while (ok && (r = pasta_map_next(b->refused, &at, NULL)))
+		ok = refuse_more(all, r->name, r->detail, r->count);
+	at = 0;
+	while (ok && (s = pasta_access_book_shapes(b, &at)))
+		ok = !is_refused(s) || refuse_more(all, s->name, s->detail, s->sampled);
+	if (ok)
+		return all;
+	pasta_map_free(all);
+	return NULL;
+}
+
 static void find_refused(const struct pasta_access_book *b, struct pasta_out *out)
 {
-	struct pasta_book_refused **list = pasta_map_sorted(b->refused, by_count);
+	struct pasta_map *all = refused_of(b);
+	struct pasta_book_refused **list = all ? pasta_map_sorted(all, by_count) : NULL;
 	uint64_t rest = 0;
 	size_t i;
 
@@ -233,6 +270,7 @@ static void find_refused(const struct pasta_access_book *b, struct pasta_out *ou
 							  evidence, NULL});
 	}
 	free(list);
+	pasta_map_free(all);
 	pasta_out_count(out, PASTA_WARNING, rest,
 			"launches of other kernels that could not be counted", "they are left out",
 			NULL);
@@ -319,23 +357,31 @@ static void find_unknown(const struct pasta_access_book *b, struct pasta_out *ou
 			"the events that tell of them were dropped", NULL);
 }
 
+void pasta_access_book_left_out(const struct pasta_access_book *b, struct pasta_out *out)
+{
+	find_refused(b, out);
+	pasta_out_count(out, PASTA_NOTE, pasta_access_book_totals(b).filtered,
+			"launches that were not counted because the run's filters leave them out",
+			NULL, NULL);
+}
+
 void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_out *out)
 {
 	struct pasta_access_totals t = pasta_access_book_totals(b);
 
 	find_scaled(&t, out);
 	find_partial(&t, out);
-	find_refused(b, out);
-	pasta_out_count(out, PASTA_NOTE, t.filtered,
-			"launches that were not counted because the run's filters leave them out",
-			NULL, NULL);
+	pasta_access_book_left_out(b, out);
 	pasta_out_count(out, PASTA_WARNING, t.untold,
 			"kernels with accesses of launches that nobody told of",
 			"these are not scaled: events were dropped, or a filter cut between a "
 			"launch and its accesses",
 			NULL);
 	find_unknown(b, out);
-	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost", NULL, NULL);
+	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost",
+			"numbers are too low by them; a launch that never ended has lost all of "
+			"its own, and counts as one",
+			NULL);
 	pasta_out_count(out, PASTA_WARNING, t.unended, "launches whose accesses are not all there",
 			"the process ended, or was killed, before all that they counted was told, "
 			"or a filter cut there: sums, and what is scaled by them, are too low",

@@ -594,6 +594,15 @@ static void crew_free(struct crew *crew)
 	free(crew);
 }
 
+static void check(const struct crew *crew, const struct pasta_tool *tool, struct pasta_out *out)
+{
+	struct pasta_err err = {0};
+	int error = crew->opts->check ? crew->opts->check(tool, &err, crew->opts->ctx) : 0;
+
+	if (error)
+		pasta_out_fail(out, error, "%s", err.text);
+}
+
 static int make_outs(struct crew *crew, struct pasta_result *result)
 {
 	size_t i;
@@ -603,6 +612,7 @@ static int make_outs(struct crew *crew, struct pasta_result *result)
 		crew->outs[i] = pasta_result_out(result, crew->choice->tools[i].tool->name);
 		if (!crew->outs[i])
 			return -ENOMEM;
+		check(crew, crew->choice->tools[i].tool, crew->outs[i]);
 	}
 	return crew->outs ? 0 : -ENOMEM;
 }

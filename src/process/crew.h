@@ -26,7 +26,10 @@ struct pasta_crew_opts {
 	bool (*go_on)(void *ctx);
 	/* Told, a line each, what a person should know at once. Or NULL. */
 	void (*say)(const char *line);
-	void *ctx; /* go_on's */
+	/* Asked once of each tool: 0, or an error and in err why it can say nothing of this run: it
+	 * is not opened then. Or NULL. */
+	int (*check)(const struct pasta_tool *tool, struct pasta_err *err, void *ctx);
+	void *ctx; /* go_on's and check's */
 };
 
 /* Read all, and let the tools report: each has its place in the result, in the order of the choice,

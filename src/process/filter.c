@@ -453,10 +453,17 @@ static uint32_t stream_of(const struct pasta_event *ev)
 	}
 }
 
+/* What the run's filters left uncounted is told, whoever filters: else nothing says so. */
+static bool is_left_out(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_FILTERED;
+}
+
 static bool pass_fields(struct pasta_sieve *s, const struct pasta_event *ev)
 {
 	const struct pasta_filter *f = s->filter;
-	bool kernels = has(f, PASTA_FILTER_KERNEL) || has(f, PASTA_FILTER_EXCLUDE);
+	bool kernels =
+		(has(f, PASTA_FILTER_KERNEL) || has(f, PASTA_FILTER_EXCLUDE)) && !is_left_out(ev);
 	bool is_kernel = ev->kind == PASTA_KERNEL || ev->kind == PASTA_PC_SAMPLE;
 
 	if (kernels && (is_kernel || kernel_of(ev)) && !pass_kernel(s, kernel_of(ev)))

@@ -23,18 +23,32 @@ void pasta_input_free(struct pasta_input *in)
 	memset(in, 0, sizeof(*in));
 }
 
+/* Where it is not known what was counted, it may be all. */
+static void add_counted(struct pasta_input *in, const struct pasta_runinfo *info)
+{
+	uint64_t counted = info->has_counted ? info->counted : UINT64_MAX;
+
+	in->counted |= counted;
+	in->uncounted |= ~counted;
+}
+
 /* A damaged run.json costs what it said, not the events. */
 static int add_info(struct pasta_input *in, const char *folder)
 {
 	char *file = pasta_run_file(folder, PASTA_RUN_INFO);
+	struct pasta_runinfo info = {0};
 	struct pasta_err err = {0};
 
 	if (!file)
 		return -ENOMEM;
+	if (pasta_runinfo_load(&info, file, &err) && err.code != -ENOENT)
+		warn(in, &err);
+	add_counted(in, &info);
 	if (!in->run.path) {
-		if (pasta_runinfo_load(&in->run, file, &err) && err.code != -ENOENT)
-			warn(in, &err);
+		in->run = info;
 		in->run.path = strdup(folder);
+	} else {
+		pasta_runinfo_free(&info);
 	}
 	free(file);
 	return in->run.path ? 0 : -ENOMEM;
@@ -145,6 +159,7 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *
 		error = add_folder(in, path, err);
 	} else {
 		error = pasta_stream_add(in->stream, path, err);
+		add_counted(in, &(struct pasta_runinfo){0});
 		in->shards += !error;
 		in->refused += error != 0;
 	}

@@ -19,6 +19,8 @@ struct pasta_input {
 	struct pasta_stream *stream;
 	struct pasta_filter *filter;	  /* the caller's: what of it is read; or NULL */
 	struct pasta_runinfo run;	  /* of the first folder that has a run.json */
+	uint64_t counted;		  /* of enum pasta_needs, by some run, or perhaps */
+	uint64_t uncounted;		  /* those that some run did not count */
 	size_t shards;			  /* that are in the stream */
 	size_t refused;			  /* that could not be read */
 	uint64_t lost;			  /* events that reached no shard */

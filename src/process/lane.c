@@ -75,7 +75,8 @@ struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct past
 		if (takes(who, choice->tools[i].tool))
 			l->seats[l->count++] = (struct pasta_seat){.tool = choice->tools[i].tool,
 								   .opts = &choice->tools[i],
-								   .out = outs[i]};
+								   .out = outs[i],
+								   .failed = outs[i]->err.code};
 	return l;
 }
 
@@ -223,7 +224,8 @@ void pasta_lane_open(struct pasta_lane *l)
 	while (l->at < l->count) {
 		struct pasta_seat *seat = &l->seats[l->at++];
 
-		seat_open(l, seat);
+		if (!seat->failed)
+			seat_open(l, seat);
 		if (seat->state)
 			want(l, seat);
 	}

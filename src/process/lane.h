@@ -22,6 +22,7 @@ struct pasta_seat {
 	const struct pasta_opts *opts;
 	struct pasta_out *out; /* shared with the tool's seats in other lanes */
 	void *state;	       /* NULL: closed */
+	bool failed;	       /* before it began: it is never opened */
 };
 
 struct pasta_lane;

@@ -10,6 +10,14 @@
 #include "process/account.h"
 #include "process/output.h"
 
+/* What is counted of memory accesses, in the order of enum pasta_needs. */
+static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
+				     "coalesce", "diverge", "block", "tensor",
+				     "own",	 "barrier", "raw"};
+#define COUNTS (sizeof(counts) / sizeof(*counts))
+_Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
+	       "each has a name");
+
 #define SIZE_LIMIT (16u << 20) /* of a run.json: a command line has at most a few MiB */
 
 static void list_free(char **list)
@@ -77,6 +85,22 @@ static void put_kinds(struct pasta_json *j, uint64_t kinds)
 	pasta_json_list_end(j);
 }
 
+static void put_counted(struct pasta_json *j, const struct pasta_runinfo *info)
+{
+	size_t i;
+
+	pasta_json_key(j, "counted");
+	if (!info->has_counted) {
+		pasta_json_null(j);
+		return;
+	}
+	pasta_json_list(j);
+	for (i = 0; i < COUNTS; i++)
+		if (info->counted & (uint64_t)PASTA_NEED_ACCESS_OBJECT << i)
+			pasta_json_str(j, counts[i]);
+	pasta_json_list_end(j);
+}
+
 static void put_exit(struct pasta_json *j, const struct pasta_runinfo *info)
 {
 	pasta_json_key(j, "exit");
@@ -122,6 +146,7 @@ int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struc
 		pasta_json_map(j);
 		put_str(j, "schema", PASTA_RUN_SCHEMA);
 		pasta_runinfo_json(info, j);
+		put_counted(j, info);
 		pasta_json_key(j, "loss");
 		if (info->has_loss)
 			pasta_account_json(&info->loss, j);
@@ -188,6 +213,20 @@ static uint64_t get_kinds(yajl_val map)
 	return kinds;
 }
 
+static uint64_t get_counted(yajl_val map)
+{
+	char **names = get_list(map, "counted");
+	uint64_t counted = 0;
+	size_t i, k;
+
+	for (i = 0; names && names[i]; i++)
+		for (k = 0; k < COUNTS; k++)
+			if (!strcmp(counts[k], names[i]))
+				counted |= (uint64_t)PASTA_NEED_ACCESS_OBJECT << k;
+	list_free(names);
+	return counted;
+}
+
 static void load(struct pasta_runinfo *info, yajl_val map)
 {
 	yajl_val exit_ = get(map, "exit"), loss = get(map, "loss");
@@ -198,6 +237,8 @@ static void load(struct pasta_runinfo *info, yajl_val map)
 	info->version = get_str(map, "version");
 	info->tools = get_list(map, "tools");
 	info->kinds = get_kinds(map);
+	info->has_counted = YAJL_IS_ARRAY(get(map, "counted"));
+	info->counted = get_counted(map);
 	info->start = get_uint(map, "start");
 	info->end = get_uint(map, "end");
 	info->exited = get(exit_, "status") != NULL;

@@ -21,6 +21,8 @@ struct pasta_runinfo {
 	char *version;	       /* of accelprof */
 	char **tools;	       /* ended by NULL */
 	uint64_t kinds;	       /* that were to be recorded; 0: unknown */
+	bool has_counted;      /* false: whether accesses were counted is unknown */
+	uint64_t counted;      /* of enum pasta_needs: memory accesses that were to be counted */
 	uint64_t start, end;   /* CLOCK_REALTIME, ns; end 0: it has not ended */
 	bool exited, signaled; /* how it ended: neither is unknown */
 	int status, signal;
@@ -34,7 +36,7 @@ struct pasta_runinfo {
 
 void pasta_runinfo_free(struct pasta_runinfo *info);
 
-/* Members of an object: all of it but the schema, the path and the loss. */
+/* Members of an object: all of it but the schema, the path, what was counted and the loss. */
 void pasta_runinfo_json(const struct pasta_runinfo *info, struct pasta_json *j);
 /* Write a run.json, whole or not at all. */
 int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struct pasta_err *err);

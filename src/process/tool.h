@@ -55,6 +55,14 @@ int pasta_choice_add(struct pasta_choice *choice, const char *names, struct past
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);
 /* All the kinds that they want, or need to know where others belong. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
+/* Of enum pasta_needs: tables of memory accesses, and those or each access by itself. */
+#define PASTA_NEEDS_TABLES                                                                         \
+	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
+	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
+	 PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_TENSOR | PASTA_NEED_ACCESS_OWN |              \
+	 PASTA_NEED_ACCESS_BARRIER)
+#define PASTA_NEEDS_ACCESSES (PASTA_NEEDS_TABLES | PASTA_NEED_ACCESS_RAW)
+
 /* All that they need beside, of enum pasta_needs. */
 uint64_t pasta_choice_needs(const struct pasta_choice *choice);
 

@@ -77,6 +77,12 @@ is "some: launches" "$("${counts[@]}" launches some.dump)" "counted 3 sampled 29
 "$dump" others >others.dump || failed "others: dump"
 is "others: launches" "$("${counts[@]}" launches others.dump)" "counted 0 sampled 0 filtered 32 refused 0"
 
+# What the program's own kernels touch, and a filter leaves uncounted, is not said to be never touched.
+"$ACCELPROF" run -t hotness --exclude matmul -o without -- "$programs/cl_kernels" matmul wide >without.out 2>without.err
+is "without: status" $? 0
+has "without: never touched" without.err '^note: bytes that were never touched by the launches that were counted: [1-9]'
+has "without: left out" without.err "^note: launches that were not counted because the run's filters leave them out: [1-9]"
+
 # Nothing is built twice, and no argument is kept, where nothing is counted.
 "$ACCELPROF" run -q --record all -o none -- "$programs/cl_count" free >none.out
 "$dump" none >none.dump || failed "none: dump"

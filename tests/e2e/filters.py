@@ -72,7 +72,8 @@ def ns(text):
 
 
 def passes(view, row, filters, ranks, start):
-    named = view in ("launch", "access_sum", "access_batch", "access_launch") and row["name"]
+    named = view in ("launch", "access_sum", "access_batch", "access_launch") and row["name"] \
+        and (view != "access_launch" or row["what"] != "filtered")
     of_kernel = view in ("kernel", "pc_sample") or named
     name = (row.get("function") if view == "pc_sample" else row.get("name")) or ""
     region = row.get("_region") if "_region" in row else \

@@ -50,6 +50,30 @@ is "kinds" "$(json some/run.json '[k for k in d["kinds"] if k in ("object", "sit
 	"['alloc', 'free', 'access_sum', 'object', 'site', 'access_launch']"
 is "kinds: none" "$(json none/run.json '[k for k in d["kinds"] if "access" in k]')" "[]"
 
+is "counted" "$(json some/run.json 'd["counted"]')" "['object', 'coalesce']"
+is "counted: none" "$(json none/run.json 'd["counted"]')" "[]"
+
+# What was not counted is not shown as zeros: a tool that needs it fails, and the others go on.
+make=$BUILD/tests/make_accesses
+not='the run did not count what it needs of memory accesses: record again with -t hotness$'
+"$ACCELPROF" run -q -t mem_trace -o traced -- "$make" 5 1000 >out || failed "traced"
+is "counted: raw" "$(json traced/run.json 'd["counted"]')" "['raw']"
+"$ACCELPROF" report traced -t hotness,mem_trace --format json >out 2>err
+is "another tool: status" $? 1
+has "another tool" err "^accelprof: tool hotness failed: $not"
+is "another tool: what is shown" "$(json out '[[len(t["tables"]), len(t["findings"])] for t in d["tools"]]')" \
+	"[[0, 0], [2, 1]]"
+"$ACCELPROF" run -q --record all -o every -- "$behave" region x || failed "every"
+"$ACCELPROF" report every -t hotness >out 2>err
+is "all kinds, and none counted: status" $? 1
+has "all kinds, and none counted" err "$not"
+"$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
+has "one of two runs" out '^note: some of the runs did not count what mem_trace needs: .*; record them again with -t mem_trace'
+# Of an old run nobody knows: the kinds of its events say what they can.
+sed -i 's/"counted"/"other"/' traced/run.json
+"$ACCELPROF" report traced -t hotness >out || failed "an old run"
+has "an old run" out '^note: 1 of 1 processes did not record what hotness wants: access_sum; record again with -t hotness$'
+
 # refused PATTERN OPTIONS...
 refused() {
 	local pattern=$1

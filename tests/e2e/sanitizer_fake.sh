@@ -53,6 +53,12 @@ clean() {
 	is "$1: stderr" "$(cat "$1.err")" ""
 }
 
+# found NAME - all that the tools have found, a line each: what, where, evidence, action.
+found() {
+	json "$1/results/report.json" \
+		'"\n".join(", ".join(f[k] for k in ("what", "where", "evidence", "action") if f[k]) for t in d["tools"] for f in t["findings"])'
+}
+
 # patched NAME P U - how often modules were patched, and unpatched.
 patched() {
 	is "$1: patched" "$(grep -o '^patched.*unpatched [0-9]*' "$1.out")" "patched $2 unpatched $3"
@@ -222,6 +228,14 @@ exact faulttrace
 FAKE_SANITIZER_FAIL=sanitizerAllocHost=2 record unpinned 0 -t mem_trace --all -- windows 2
 why unpinned "other: there is no pinned memory for raw accesses
 window: there is no pinned memory for raw accesses"
+# Where none could be, the others of their shape are not as they: they are left out, too.
+for tool in mem_trace hotness; do
+	FAKE_SANITIZER_FAIL=sanitizerAlloc$([ $tool = hotness ] || echo Host)=2 record none$tool 0 -t $tool -- windows 8
+	launches none$tool "counted 0 sampled 5 filtered 0 refused 4"
+	is "none$tool" "$(found none$tool | sed 's/: there .*, \(window\|other\),/: why, \1,/')" \
+		"accesses of this kernel could not be counted: why, window, launches that are left out: 8
+accesses of this kernel could not be counted: why, other, launches that are left out: 1"
+done
 
 # -- Both at once, and compared --
 # same NAME LAUNCHES ROWS - all that it says is that there is no difference.
@@ -269,6 +283,10 @@ patched again 2 2
 record filtered 0 -t hotness --kernel nothing -- windows 300
 launches filtered "counted 0 sampled 0 filtered 301 refused 0"
 patched filtered 2 1
+is "filtered: told" "$(found filtered)" "launches that were not counted because the run's filters leave them out: 301
+this is of a part of the run: --kernel nothing"
+record tracefiltered 0 -t mem_trace --kernel nothing -- windows 5
+is "tracefiltered: told" "$(found tracefiltered)" "$(found filtered | sed 's/301/6/')"
 record paused 0 -t hotness --all --paused -- windows 20
 launches paused "counted 0 sampled 0 filtered 0 refused 0"
 patched paused 1 0
@@ -286,6 +304,9 @@ launches stuck "counted 7 sampled 0 filtered 0 refused 0"
 exact stuck
 is "stuck: what never ended, and what is behind it, is lost" \
 	"$(grep '"kind":"access_launch"' stuck.dump | grep -c '"lost":1')" 4
+has "stuck: told" <(found stuck) '^accesses that were lost: 4, numbers are too low by them; '
+is "stuck: more memory would not help" "$(found stuck | grep -c -e --memory)" 0
+is "stuck: in the account" "$(json stuck/run.json '[k for k, n in d["loss"]["reasons"].items() if n]')" "['source']"
 record fault 3 -t hotness --all -- fault 5
 clean fault
 exact fault

@@ -122,6 +122,8 @@ static void run_json_reads_back_as_it_was_written(void **state)
 				   .host = (char *)"höst",
 				   .version = (char *)"1.2",
 				   .kinds = PASTA_BIT(REGION) | PASTA_BIT(LOSS),
+				   .has_counted = true,
+				   .counted = PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_RAW,
 				   .start = UINT64_C(1794711561960402369),
 				   .end = UINT64_C(1794711561992256510),
 				   .signaled = true,
@@ -139,6 +141,7 @@ static void run_json_reads_back_as_it_was_written(void **state)
 	assert_null(out.command[3]);
 	assert_string_equal(out.host, "höst");
 	assert_true(out.kinds == in.kinds && out.start == in.start && out.end == in.end);
+	assert_true(out.has_counted && out.counted == in.counted);
 	assert_true(out.signaled && !out.exited && out.signal == 11 && out.shards == 3);
 	assert_true(out.has_loss && out.loss.expected == UINT64_MAX && out.loss.dropped == 1);
 	pasta_runinfo_free(&out);
@@ -163,6 +166,7 @@ static void what_is_no_run_json_is_refused(void **state)
 			 "\"tools\": [1, null], \"start\": \"x\", \"loss\": 5}");
 	assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), 0);
 	assert_null(info.command);
+	assert_false(info.has_counted);
 	pasta_runinfo_free(&info);
 }
 

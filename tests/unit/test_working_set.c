@@ -62,6 +62,24 @@ static void a_kernel_that_is_refused_is_named_and_has_no_numbers(void **state)
 	assert_non_null(find("launches that were not counted because the run's filters"));
 }
 
+static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_too(void **state)
+{
+	(void)state;
+	give_told(PASTA_LAUNCH_REFUSED, 1, "binary", 5, "it did not come as source");
+	for (uint64_t i = 2; i < 9; i++)
+		give_told(PASTA_LAUNCH_SAMPLED, i, "binary", 5, NULL);
+	give_told(PASTA_LAUNCH_REFUSED, 9, "some", 5, "there was no memory");
+	give_told(PASTA_LAUNCH_COUNTED, 10, "some", 5, NULL);
+	give_told(PASTA_LAUNCH_SAMPLED, 11, "some", 5, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(finding(0),
+			    "counted 1 of 2 launches; numbers are scaled by kernel and shape");
+	assert_string_equal(result.outs[0]->findings[1].where, "binary");
+	assert_string_equal(result.outs[0]->findings[1].evidence, "launches that are left out: 8");
+	assert_string_equal(result.outs[0]->findings[2].where, "some");
+	assert_string_equal(result.outs[0]->findings[2].evidence, "launches that are left out: 1");
+}
+
 static void an_object_that_is_gone_by_then_is_still_what_the_launch_touched(void **state)
 {
 	(void)state;
@@ -218,6 +236,7 @@ int main(void)
 		TEST(a_footprint_is_the_pages_of_objects_that_a_launch_touches),
 		TEST(sampled_launches_weigh_by_their_shape),
 		TEST(a_kernel_that_is_refused_is_named_and_has_no_numbers),
+		TEST(where_none_could_be_counted_those_that_are_sampled_out_are_left_out_too),
 		TEST(an_object_that_is_gone_by_then_is_still_what_the_launch_touched),
 		TEST(parts_add_nothing_to_what_is_live_and_the_hosts_does_once_it_is_used),
 		TEST(what_is_missing_is_unknown_and_nothing_fails),
