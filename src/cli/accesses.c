@@ -283,23 +283,46 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 	pasta_json_map_end(j);
 }
 
-void pasta_cli_accesses_check(const struct pasta_cli_accesses *a,
+/* Whether a handler can count here, of all or of those that do so on devices; if not, why. */
+static bool can_count(const struct pasta_handler *const *handlers, bool on_devices, char *why,
+		      size_t size)
+{
+	char one[300];
+
+	*why = '\0';
+	for (; handlers && *handlers; handlers++) {
+		if (!(*handlers)->accesses || (on_devices && (*handlers)->accesses_on_host))
+			continue;
+		if (!(*handlers)->accesses(one, sizeof(one)))
+			return true;
+		snprintf(why + strlen(why), size - strlen(why), "%s%s", *why ? "; " : "", one);
+	}
+	if (!*why)
+		snprintf(why, size, "no handler tells of them");
+	return false;
+}
+
+void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers)
 {
-	char why[300], all[700] = "";
+	/* Descriptors of tensors are told of where there are any: elsewhere none are missed. */
+	uint64_t devices = DEVICES & ~(uint64_t)PASTA_NEED_ACCESS_TENSOR;
+	char why[700];
 
 	/* It is in the place of what handlers look for else. */
 	if (a->reducer)
 		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
-	for (; a->needs && handlers && *handlers; handlers++) {
-		if (!(*handlers)->accesses)
-			continue;
-		if (!(*handlers)->accesses(why, sizeof(why)))
-			return;
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", *all ? "; " : "",
-			 why);
+	if (a->needs && !can_count(handlers, false, why, sizeof(why))) {
+		pasta_cli_say("no memory accesses are counted: %s", why);
+		return;
 	}
-	if (a->needs)
-		pasta_cli_say("no memory accesses are counted: %s",
-			      *all ? all : "no handler tells of them");
+	if (!(a->needs & devices) || can_count(handlers, true, why, sizeof(why)))
+		return;
+	for (size_t i = 0; i < choice->count; i++)
+		if (choice->tools[i].tool->needs & devices)
+			pasta_cli_say(
+				"%s counted for %s, for only GPUs can count what it needs: %s",
+				choice->tools[i].tool->needs & ACCESSES & ~devices ? "not all is"
+										   : "nothing is",
+				choice->tools[i].tool->name, why);
 }

@@ -465,7 +465,7 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 			error = add_list(job, env, (*handler)->env, job->agent, err);
 	}
 	if (!error)
-		pasta_cli_accesses_check(&job->accesses, all);
+		pasta_cli_accesses_check(&job->accesses, &job->show.choice, all);
 	return error;
 }
 
