@@ -11,6 +11,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/show.h"
+#include "cli/trial.h"
 #include "collect/control.h"
 #include "process/input.h"
 #include "process/output.h"
@@ -726,8 +727,9 @@ static int main_(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
 	if (check_format(&job, &err) || pasta_show_check(&job.show, &err) ||
 	    pasta_show_choose(&job.show, NULL, &err) || check_level(&job, &err) ||
-	    pasta_cli_accesses_choose(&job.accesses, &job.show, &err)) {
-		pasta_show_free(&job.show);
+	    pasta_cli_accesses_choose(&job.accesses, &job.show, &err) ||
+	    pasta_cli_trial(&job.show.choice, &err)) {
+		job_free(&job);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}
 	job.argv = argv + first;
