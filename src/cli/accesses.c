@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <pasta/device.h>
@@ -138,6 +139,21 @@ static char *reducer_path(const struct pasta_opts *opts)
 	return made;
 }
 
+/* With any other file nothing is counted, which would be told only once the program has run. */
+static bool is_fatbin(const char *path)
+{
+	static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
+	unsigned char first[sizeof(magic)];
+	struct stat st;
+	FILE *file = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
+	bool is = file && fread(first, sizeof(first), 1, file) == 1 &&
+		  !memcmp(first, magic, sizeof(magic));
+
+	if (file)
+		fclose(file);
+	return is;
+}
+
 /* The program may be in another folder when it is read. */
 static int find_reducer(const struct pasta_opts *opts, char **found, struct pasta_err *err)
 {
@@ -153,6 +169,15 @@ static int find_reducer(const struct pasta_opts *opts, char **found, struct past
 			"tool %s: cannot read its reducer %.250s: %s: build it with nvcc "
 			"(docs/writing-a-reducer.md)",
 			opts->tool->name, path, strerror(errno));
+	else if (!is_fatbin(*found))
+		error = pasta_fail(err, -EINVAL,
+				   "tool %s: its reducer %.250s is no fatbin: build it with nvcc "
+				   "--fatbin (docs/writing-a-reducer.md)",
+				   opts->tool->name, path);
+	if (error) {
+		free(*found);
+		*found = NULL;
+	}
 	free(path);
 	return error;
 }
