@@ -742,7 +742,7 @@ static int main_(int argc, char **argv)
 }
 
 static const struct pasta_cli_option options[] = {
-	PASTA_SHOW_OPTIONS,
+	PASTA_SHOW_OPTIONS(PASTA_SINK_RESULT_NAMES),
 	{'o', "output", "DIR", "the run's folder (default: accelprof-run-N here)"},
 	{RECORD, "record", "all|KIND,...", "record these too, whatever the tools want"},
 	{LEVEL, "level", "count|trace|full", "launches alone; times too (default); calls too"},

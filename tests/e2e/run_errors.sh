@@ -110,6 +110,11 @@ has "file size limit" err '^accelprof: cannot (write|make)'
 "$ACCELPROF" run --help >out 2>err
 is "help: status" $? 0
 has "help" out '^usage: accelprof run '
+# Each format that help names is one.
+for format in $(sed -n 's/.*--format FORMAT *text (default)//p' out | tr -d ,); do
+	"$ACCELPROF" run -q --format "$format" -o "as-$format" -- true 2>err || failed "--format $format: $(cat err)"
+	rm -rf "as-$format"
+done
 for verb in report tools doctor; do
 	"$ACCELPROF" $verb -h | grep -q "^usage: accelprof $verb" || failed "$verb -h"
 done
