@@ -729,7 +729,7 @@ static void find_odd(const struct hotness *h, struct line *const *list, struct p
 			pasta_out_count(out, PASTA_WARNING, accesses(line),
 					"accesses outside of all objects",
 					"memory that was not allocated, or whose allocation was "
-					"not seen",
+					"not seen, or an OpenCL program's constants (__constant)",
 					NULL);
 		if (!line->sum.extra || (!line->object && line->special != PASTA_OBJECT_NONE))
 			continue;

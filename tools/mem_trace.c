@@ -361,7 +361,8 @@ static int report(void *state, struct pasta_out *out)
 }
 
 static const struct pasta_option options[] = {
-	{"head", "20", "how many of the first accesses are shown", PASTA_OPTION_NUMBER},
+	{"head", "20", "how many of the first accesses are shown; 10000000 at most",
+	 PASTA_OPTION_NUMBER},
 	{0},
 };
 

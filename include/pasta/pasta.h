@@ -631,12 +631,13 @@ enum pasta_needs {
  * may be a state a shard, each in that shard's order, merged before report, in the order of shards.
  * merge must keep nothing that is from's: it is closed soon after. Different states are used by
  * different threads at the same time: what they share must not be written. close is called once for
- * each state that was made, also after open failed, but not after a crash. A tool must not call
- * exit, nor start threads that use the SDK. options ends with a NULL name, or is NULL; there are 64
- * at most, with names like the tool's. Summaries and defaults have no control characters. charts is
- * a mask, such as PASTA_BIT(CHART_FLAME), of the types that it may report: help says so. A tool
- * that crashes, or does not return when the user has interrupted, is left out and named; the others
- * go on.
+ * each state that was made, also after open failed, but not after a crash. accelprof run opens and
+ * closes a state before the program starts, in a process of its own: if open fails there, the
+ * program is not started. A tool must not call exit, nor start threads that use the SDK. options
+ * ends with a NULL name, or is NULL; there are 64 at most, with names like the tool's. Summaries
+ * and defaults have no control characters. charts is a mask, such as PASTA_BIT(CHART_FLAME), of the
+ * types that it may report: help says so. A tool that crashes, or does not return when the user has
+ * interrupted, is left out and named; the others go on.
  *
  * Events come in order of time; but where some were written too late to be put in order, time goes
  * back a little, within a shard too: the account says how many ("late"). And the ends of what never

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <pasta/device.h>
@@ -132,6 +133,21 @@ static char *reducer_path(const struct pasta_opts *opts)
 	return made;
 }
 
+/* With any other file nothing is counted, which would be told only once the program has run. */
+static bool is_fatbin(const char *path)
+{
+	static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
+	unsigned char first[sizeof(magic)];
+	struct stat st;
+	FILE *file = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
+	bool is = file && fread(first, sizeof(first), 1, file) == 1 &&
+		  !memcmp(first, magic, sizeof(magic));
+
+	if (file)
+		fclose(file);
+	return is;
+}
+
 /* The program may be in another folder when it is read. */
 static int find_reducer(const struct pasta_opts *opts, char **found, struct pasta_err *err)
 {
@@ -147,6 +163,15 @@ static int find_reducer(const struct pasta_opts *opts, char **found, struct past
 			"tool %s: cannot read its reducer %.250s: %s: build it with nvcc "
 			"(docs/writing-a-reducer.md)",
 			opts->tool->name, path, strerror(errno));
+	else if (!is_fatbin(*found))
+		error = pasta_fail(err, -EINVAL,
+				   "tool %s: its reducer %.250s is no fatbin: build it with nvcc "
+				   "--fatbin (docs/writing-a-reducer.md)",
+				   opts->tool->name, path);
+	if (error) {
+		free(*found);
+		*found = NULL;
+	}
 	free(path);
 	return error;
 }
@@ -277,23 +302,46 @@ void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx)
 	pasta_json_map_end(j);
 }
 
-void pasta_cli_accesses_check(const struct pasta_cli_accesses *a,
+/* Whether a handler can count here, of all or of those that do so on devices; if not, why. */
+static bool can_count(const struct pasta_handler *const *handlers, bool on_devices, char *why,
+		      size_t size)
+{
+	char one[300];
+
+	*why = '\0';
+	for (; handlers && *handlers; handlers++) {
+		if (!(*handlers)->accesses || (on_devices && (*handlers)->accesses_on_host))
+			continue;
+		if (!(*handlers)->accesses(one, sizeof(one)))
+			return true;
+		snprintf(why + strlen(why), size - strlen(why), "%s%s", *why ? "; " : "", one);
+	}
+	if (!*why)
+		snprintf(why, size, "no handler tells of them");
+	return false;
+}
+
+void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers)
 {
-	char why[300], all[700] = "";
+	/* Descriptors of tensors are told of where there are any: elsewhere none are missed. */
+	uint64_t devices = DEVICES & ~(uint64_t)PASTA_NEED_ACCESS_TENSOR;
+	char why[700];
 
 	/* It is in the place of what handlers look for else. */
 	if (a->reducer)
 		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
-	for (; a->needs && handlers && *handlers; handlers++) {
-		if (!(*handlers)->accesses)
-			continue;
-		if (!(*handlers)->accesses(why, sizeof(why)))
-			return;
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", *all ? "; " : "",
-			 why);
+	if (a->needs && !can_count(handlers, false, why, sizeof(why))) {
+		pasta_cli_say("no memory accesses are counted: %s", why);
+		return;
 	}
-	if (a->needs)
-		pasta_cli_say("no memory accesses are counted: %s",
-			      *all ? all : "no handler tells of them");
+	if (!(a->needs & devices) || can_count(handlers, true, why, sizeof(why)))
+		return;
+	for (size_t i = 0; i < choice->count; i++)
+		if (choice->tools[i].tool->needs & devices)
+			pasta_cli_say(
+				"%s counted for %s, for only GPUs can count what it needs: %s",
+				choice->tools[i].tool->needs & ACCESSES & ~devices ? "not all is"
+										   : "nothing is",
+				choice->tools[i].tool->name, why);
 }

@@ -42,8 +42,9 @@ uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a);
 const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a);
 /* A member of run.json; as pasta_runinfo.more, ctx is the struct. */
 void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx);
-/* Say so if they are wanted and no handler can tell of them here. */
-void pasta_cli_accesses_check(const struct pasta_cli_accesses *a,
+/* Say so if they are wanted and no handler can tell of them here, or none that can count what some
+ * of the tools need. */
+void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct pasta_choice *choice,
 			      const struct pasta_handler *const *handlers);
 
 #endif

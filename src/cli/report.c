@@ -172,7 +172,7 @@ out:
 }
 
 static const struct pasta_cli_option options[] = {
-	PASTA_SHOW_OPTIONS,
+	PASTA_SHOW_OPTIONS(PASTA_SINK_NAMES),
 	{'o', "output", "FILE", "write the report to FILE"},
 	{0, NULL, NULL, NULL},
 };

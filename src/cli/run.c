@@ -11,6 +11,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/show.h"
+#include "cli/trial.h"
 #include "collect/control.h"
 #include "process/input.h"
 #include "process/output.h"
@@ -467,7 +468,7 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 			error = add_list(job, env, (*handler)->env, job->agent, err);
 	}
 	if (!error)
-		pasta_cli_accesses_check(&job->accesses, all);
+		pasta_cli_accesses_check(&job->accesses, &job->show.choice, all);
 	return error;
 }
 
@@ -728,8 +729,9 @@ static int main_(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
 	if (check_format(&job, &err) || pasta_show_check(&job.show, &err) ||
 	    pasta_show_choose(&job.show, NULL, &err) || check_level(&job, &err) ||
-	    pasta_cli_accesses_choose(&job.accesses, &job.show, &err)) {
-		pasta_show_free(&job.show);
+	    pasta_cli_accesses_choose(&job.accesses, &job.show, &err) ||
+	    pasta_cli_trial(&job.show.choice, &err)) {
+		job_free(&job);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}
 	job.argv = argv + first;
@@ -742,7 +744,7 @@ static int main_(int argc, char **argv)
 }
 
 static const struct pasta_cli_option options[] = {
-	PASTA_SHOW_OPTIONS,
+	PASTA_SHOW_OPTIONS(PASTA_SINK_RESULT_NAMES),
 	{'o', "output", "DIR", "the run's folder (default: accelprof-run-N here)"},
 	{RECORD, "record", "all|KIND,...", "record these too, whatever the tools want"},
 	{LEVEL, "level", "count|trace|full", "launches alone; times too (default); calls too"},

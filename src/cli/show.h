@@ -26,11 +26,12 @@ enum {
 };
 
 #define PASTA_SHOW_TOOL_PATH_HELP "look for plug-in tools in these folders first"
-#define PASTA_SHOW_OPTIONS                                                                         \
+/* FORMATS: those that the verb has beside text, as PASTA_SINK_NAMES. */
+#define PASTA_SHOW_OPTIONS(FORMATS)                                                                \
 	{'t', "tool", "TOOL,...", "tools to run ('accelprof tools' lists them)"},                  \
 		{PASTA_SHOW_TOOL_PATH, "tool-path", "DIR:...", PASTA_SHOW_TOOL_PATH_HELP},         \
 		{PASTA_SHOW_OPT, "opt", "TOOL.OPTION=VALUE", "set an option of a tool"},           \
-		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default)" PASTA_SINK_NAMES},        \
+		{PASTA_SHOW_FORMAT, "format", "FORMAT", "text (default)" FORMATS},                 \
 		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table or chart; 0: all"},   \
 		{PASTA_SHOW_TABLE, "table", "NAME", "csv, folded: this table or chart only"},      \
 		{PASTA_SHOW_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},  \

@@ -6,6 +6,7 @@
 #ifndef PASTA_HANDLERS_HANDLER_H
 #define PASTA_HANDLERS_HANDLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pasta_handler {
@@ -28,6 +29,9 @@ struct pasta_handler {
 	const char *(*preload)(void);
 	/* Can it tell of memory accesses on this machine? As probe; NULL: it never can. */
 	int (*accesses)(char *why, size_t size);
+	/* Its accesses are counted on the host, which knows nothing of blocks' times and barriers,
+	 * and runs no tool's reducer. */
+	bool accesses_on_host;
 };
 
 extern const struct pasta_handler pasta_annotate_handler;

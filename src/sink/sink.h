@@ -42,9 +42,11 @@ struct pasta_sink {
 const struct pasta_sink *pasta_sink_find(const char *name);
 const struct pasta_sink *pasta_sink_at(size_t i);
 
-/* All of them: text, which is the default, and these. */
-#define PASTA_SINKS_MORE(SINK) SINK(csv) SINK(json) SINK(folded) SINK(perfetto)
+/* All of them: text, which is the default, and these, of results and of events. */
+#define PASTA_SINKS_RESULT(SINK) SINK(csv) SINK(json) SINK(folded)
+#define PASTA_SINKS_MORE(SINK) PASTA_SINKS_RESULT(SINK) SINK(perfetto)
 #define PASTA_SINK_TEXT_(name) ", " #name
+#define PASTA_SINK_RESULT_NAMES PASTA_SINKS_RESULT(PASTA_SINK_TEXT_)
 #define PASTA_SINK_NAMES PASTA_SINKS_MORE(PASTA_SINK_TEXT_) /* ", csv, json" and so on */
 
 extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json, pasta_sink_folded,

@@ -2,6 +2,7 @@
 # doctor.sh - doctor says what works, and what to do where it does not.
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
+unset PASTA_TOOL_PATH
 
 "$ACCELPROF" doctor >out 2>err || failed "doctor: status $?"
 for what in agent annotate stacks folder fork clock; do
@@ -58,10 +59,24 @@ if [ -n "$(ls /etc/OpenCL/vendors/*.icd 2>/dev/null)" ]; then
 	has "platform and device" out '^ok  opencl .*: [^:]+: [^ ]+'
 fi
 
+# The page's example has all that there is here, in order.
+names() {
+	sed -n 's/^\(ok\|no\) \+\([a-z]\+\) .*/\2/p' "$1"
+}
+"$ACCELPROF" doctor >out
+is "docs/doctor.md: checks" "$(names "$SRC/docs/doctor.md")" "$(names out)"
+
 "$ACCELPROF" doctor please 2>err
 is "doctor please" $? 2
 "$ACCELPROF" tools >out || failed "tools"
 has "tools" out '^regions +host and device time by region'
+is "docs/tools.md: the list" "$(sed -n '/^\$ accelprof tools$/,/^\$ /p' "$SRC/docs/tools.md" | grep -v '^\$')" "$(cat out)"
+for tool in $(cut -d ' ' -f 1 out); do
+	[ -f "$SRC/docs/tools/$tool.md" ] || failed "docs/tools/$tool.md"
+	has "docs/tools.md: the table" "$SRC/docs/tools.md" "^\| \[$tool\]\(tools/$tool.md\) "
+	"$ACCELPROF" tools "$tool" | grep -q '^kinds:.* access_' || continue
+	has "docs/memory-accesses.md: the tools" "$SRC/docs/memory-accesses.md" "\[$tool\]\(tools/$tool.md\)"
+done
 "$ACCELPROF" tools regions >out || failed "tools regions"
 has "tools regions" out '^  iterations +yes\|no +also a table .*default: yes'
 "$ACCELPROF" tools nosuch 2>err

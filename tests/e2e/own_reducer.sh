@@ -41,7 +41,7 @@ if command -v nvcc >/dev/null; then
 	has "keys that are none" bad.err KEYS_SIGHTS
 else
 	echo "no nvcc: the reducer is a list of names"
-	printf 'pasta_own_SITES_%s_shared\0' "$layout" >made/bank_conflicts.fatbin
+	printf '\x50\xed\x55\xbapasta_own_SITES_%s_shared\0' "$layout" >made/bank_conflicts.fatbin
 fi
 
 # -- What an agent is told --
@@ -73,6 +73,19 @@ sed 's/"bank_conflicts"/"other"/; s/bank_conflicts[.]fatbin"/other.fatbin"/' mad
 cc -std=c17 -shared -fPIC -I"$SRC/include" other.c -o other/other.so || failed "other.so"
 refused "a file that is not there" \
 	"tool other: cannot read its reducer $dir/other/other.fatbin: No such file .*: build it with nvcc" -t ./other/other.so
+for what in empty folder text queue; do
+	rm -rf other/other.fatbin
+	case $what in
+	empty) : >other/other.fatbin ;;
+	folder) mkdir other/other.fatbin ;;
+	text) cp "$SRC/README.md" other/other.fatbin ;;
+	queue) mkfifo other/other.fatbin ;;
+	esac
+	refused "a file that is no fatbin: $what" \
+		"tool other: its reducer $dir/other/other.fatbin is no fatbin: build it with nvcc --fatbin" -t ./other/other.so
+	refused "two tools, one has no fatbin: $what" "tool other: its reducer .* is no fatbin" -t ./$tool,./other/other.so
+done
+rm other/other.fatbin
 cp mine.fatbin other/other.fatbin
 refused "two reducers" "tool bank_conflicts counts accesses by its own reducer, which runs alone: run it and other one after" \
 	-t ./$tool,./other/other.so
@@ -105,7 +118,7 @@ timeout 60 "$ACCELPROF" report run -t ./$tool --format json >report.json || fail
 is "requests, by instruction" \
 	"$(json report.json 'sorted((r[0], r[1], r[2]) for r in d["tools"][0]["tables"][0]["rows"] if r[0] == "other")')" \
 	"[('other', 'window+0x10', 100), ('other', 'window+0x20', 10), ('other', 'window+0x30', 50), ('other', 'window+0x40', 7), ('other', 'window+0x50', 3)]"
-printf 'pasta_own_SITES_0_shared\0' >mine.fatbin
+printf '\x50\xed\x55\xbapasta_own_SITES_0_shared\0' >mine.fatbin
 timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatbin --all -o old \
 	-- "$programs/fake_kernels" windows 5 >out 2>err || failed "an old reducer hurts the program"
 "$BUILD/tests/dump" old >old.dump

@@ -121,6 +121,24 @@ if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	has "doctor" out "^ok  accesses +memory accesses of opencl kernels are counted: on PoCL's devices"
 	"$ACCELPROF" run -q -t "$tool" -o whole -- true 2>err
 	lines "all is there" err 0
+	# The host can count, but not for all tools. A driver that is none is as if there were none.
+	mkdir driver
+	echo rubbish >driver/libcuda.so.1
+	export LD_LIBRARY_PATH=$PWD/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	"$ACCELPROF" run -q -t block_divergence -o blocks -- touch started 2>err
+	is "only GPUs can count: status" $? 0
+	[ -e started ] || failed "only GPUs can count: the program was not started"
+	lines "only GPUs can count" err 1
+	has "only GPUs can count" err 'nothing is counted for block_divergence, for only GPUs can count what it needs: no driver'
+	"$ACCELPROF" run -q -t block_divergence,hotness -o some_blocks -- true 2>err
+	lines "only GPUs can count for one of two" err 1
+	has "only GPUs can count for one of two" err 'nothing is counted for block_divergence, '
+	sed 's/PASTA_NEED_ACCESS_OBJECT/& | PASTA_NEED_ACCESS_BLOCK/' "$SRC/tests/programs/plugin_accesses.c" >part.c
+	cc -std=c17 -shared -fPIC -I"$SRC/include" part.c -o part.so || failed "part.so"
+	"$ACCELPROF" run -q -t ./part.so -o part -- true 2>err
+	has "only GPUs can count a part" err 'not all is counted for [a-z_]+, for only GPUs can'
+	"$ACCELPROF" run -q -t hotness,access_pattern,working_set,object_traffic,mem_trace -o host_all -- true 2>err
+	lines "the host can count" err 0
 fi
 
 # An agent that is told nonsense says so, and the program runs on.

@@ -34,6 +34,13 @@ refused 2 "run: option '--record' needs an argument" "$ACCELPROF" run --record
 refused 2 'run: say which program' "$ACCELPROF" run -q --
 refused 2 "there is no tool 'nosuch'" "$ACCELPROF" run -t regions,nosuch -- true
 refused 2 "has no option 'nosuch'" "$ACCELPROF" run -t regions --opt regions.nosuch=1 -- true
+refused 2 "tool hotness: window is launches or time, not 'foo'" \
+	"$ACCELPROF" run -t regions,hotness --opt hotness.window=foo -- touch started
+refused 2 'tool mem_trace: mem_trace.head is at most 10000000' \
+	"$ACCELPROF" run -t mem_trace --opt mem_trace.head=10000001 -- touch started
+refused 2 'tool trouble: told not to open' \
+	"$ACCELPROF" run -t "$BUILD/tests/programs/plugin_trouble.so" --opt trouble.how=fail-open -- touch started
+is "a program was started" "$(find . -name started)" ""
 refused 2 'not of the form TOOL.OPTION=VALUE' "$ACCELPROF" run --opt regions -- true
 refused 2 "unknown format 'xml'" "$ACCELPROF" run --format xml -- true
 refused 2 'perfetto is a format of report' "$ACCELPROF" run --format perfetto -- true
@@ -103,6 +110,11 @@ has "file size limit" err '^accelprof: cannot (write|make)'
 "$ACCELPROF" run --help >out 2>err
 is "help: status" $? 0
 has "help" out '^usage: accelprof run '
+# Each format that help names is one.
+for format in $(sed -n 's/.*--format FORMAT *text (default)//p' out | tr -d ,); do
+	"$ACCELPROF" run -q --format "$format" -o "as-$format" -- true 2>err || failed "--format $format: $(cat err)"
+	rm -rf "as-$format"
+done
 for verb in report tools doctor; do
 	"$ACCELPROF" $verb -h | grep -q "^usage: accelprof $verb" || failed "$verb -h"
 done

@@ -35,6 +35,9 @@ cmp got wanted || failed "closed files do not stay closed"
 is "environment" "$(FOO=bar run -- "$behave" env FOO)" bar
 is "an old PASTA_PAUSED does not leak in" "$(PASTA_PAUSED=1 run -- "$behave" env PASTA_PAUSED)" \
 	"(unset)"
+for name in $(sed -n 's/^#define PASTA_ENV_[A-Z_]* "\([A-Z_]*\)".*/\1/p' "$SRC/src/collect/control.h"); do
+	has "docs/run.md: the environment" "$SRC/docs/run.md" "\`$name\`"
+done
 is "the working folder" "$(run -- pwd)" "$PWD"
 
 # A program that knows nothing of us is run all the same.

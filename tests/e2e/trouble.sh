@@ -47,6 +47,12 @@ for threads in 1 2; do
 done
 one 2 trouble_merging segv-merge 'it crashed in merge (SIGSEGV)'
 
+# run opens them before the program starts: who crashes there is told of with the report, once.
+timeout 20 "$ACCELPROF" run -t "regions,$plugin" --opt trouble.how=segv-open -o crashed -- "$behave" region x >out 2>err
+is "run, segv-open: status" $? 0
+is "run, segv-open: told" "$(grep -c 'accelprof: tool trouble failed: it crashed in open (SIGSEGV)' err)" 1
+has "run, segv-open: the others" err '^main/x +1 '
+
 # What was reported before a crash in close is whole.
 for threads in 1 2; do
 	for tool in trouble trouble_merging; do

@@ -211,4 +211,5 @@ const struct pasta_handler pasta_opencl_handler = {
 	.env = "OPENCL_LAYERS",
 	.preload = preload,
 	.accesses = cl_accesses_probe,
+	.accesses_on_host = true,
 };
