@@ -341,7 +341,8 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct p
 		if (choice->tools[i].tool->needs & devices)
 			pasta_cli_say(
 				"%s counted for %s, for only GPUs can count what it needs: %s",
-				choice->tools[i].tool->needs & ACCESSES & ~devices ? "not all is"
-										   : "nothing is",
+				choice->tools[i].tool->needs & PASTA_NEEDS_ACCESSES & ~devices
+					? "not all is"
+					: "nothing is",
 				choice->tools[i].tool->name, why);
 }
