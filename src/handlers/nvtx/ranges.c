@@ -15,6 +15,8 @@ enum { TRACKS = 256, NOT_RECORDED = 0, LOST = 0xffff };
 static _Atomic uint64_t tracks[TRACKS];
 static _Atomic uint32_t named[TRACKS]; /* in the process of this gen */
 static _Atomic uint32_t last_serial;
+/* When each was last told of: a thread's clock may be some ns behind another's. */
+static _Atomic uint64_t last_time[TRACKS];
 
 static uint32_t next_serial(void)
 {
@@ -49,10 +51,14 @@ static void name_track(uint32_t track, uint32_t gen)
 	pasta_emit_name(PASTA_TRACK + track, pasta_intern_str(name));
 }
 
+/* By the thread that has taken the track, or is about to leave it. */
 static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time, uint32_t track)
 {
+	uint64_t last = atomic_load(&last_time[track - 1]);
 	struct pasta_event ev;
 
+	time = time > last ? time : last + 1;
+	atomic_store(&last_time[track - 1], time);
 	pasta_event_init(&ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
 	ev.region.name = name;
 	ev.region.domain = domain;
