@@ -120,6 +120,9 @@ def counted(path, tool):
         print(f"  {dropped} events dropped, {lost} accesses lost")
     if not good:
         print(f"  not all that {tool} needs was counted")
+    if launches.get("ended") != launches.get("counted"):
+        print("  launches whose accesses are not all there")
+        return False
     return bool(launches.get("counted")) and good and not dropped and not lost
 
 
