@@ -552,7 +552,8 @@ PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_boo
  * why; what was lost, is not known, or does not fit. */
 PASTA_EXPORT void pasta_access_book_findings(const struct pasta_access_book *book,
 					     struct pasta_out *out);
-/* Of these only what is left out: kernels that could not be counted, and what filters chose. */
+/* Of these only what is left out: kernels that could not be counted, what filters chose, and
+ * launches that were cut off. */
 PASTA_EXPORT void pasta_access_book_left_out(const struct pasta_access_book *book,
 					     struct pasta_out *out);
 

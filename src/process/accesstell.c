@@ -359,10 +359,16 @@ static void find_unknown(const struct pasta_access_book *b, struct pasta_out *ou
 
 void pasta_access_book_left_out(const struct pasta_access_book *b, struct pasta_out *out)
 {
+	struct pasta_access_totals t = pasta_access_book_totals(b);
+
 	find_refused(b, out);
-	pasta_out_count(out, PASTA_NOTE, pasta_access_book_totals(b).filtered,
+	pasta_out_count(out, PASTA_NOTE, t.filtered,
 			"launches that were not counted because the run's filters leave them out",
 			NULL, NULL);
+	pasta_out_count(out, PASTA_WARNING, t.unended, "launches whose accesses are not all there",
+			"the process ended, or was killed, before all that they counted was told, "
+			"or a filter cut there: sums, and what is scaled by them, are too low",
+			NULL);
 }
 
 void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_out *out)
@@ -381,10 +387,6 @@ void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_
 	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost",
 			"numbers are too low by them; a launch that never ended has lost all of "
 			"its own, and counts as one",
-			NULL);
-	pasta_out_count(out, PASTA_WARNING, t.unended, "launches whose accesses are not all there",
-			"the process ended, or was killed, before all that they counted was told, "
-			"or a filter cut there: sums, and what is scaled by them, are too low",
 			NULL);
 	if (is_cut(b))
 		pasta_out_finding(out, &(struct pasta_finding){

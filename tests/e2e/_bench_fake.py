@@ -52,7 +52,7 @@ def misbehave(how, kind):
 def serve():
     name = variant()
     bad, _, after = table("FAKE_BAD").get(name, "").partition(":")
-    bias = random.gauss(0, 0.05)
+    bias = random.gauss(0, 0.02)
     print("a profiler says hello")
     print("ready", flush=True)
     launches = 0
