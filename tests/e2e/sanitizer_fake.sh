@@ -307,6 +307,10 @@ is "stuck: what never ended, and what is behind it, is lost" \
 has "stuck: told" <(found stuck) '^accesses that were lost: 4, numbers are too low by them; '
 is "stuck: more memory would not help" "$(found stuck | grep -c -e --memory)" 0
 is "stuck: in the account" "$(json stuck/run.json '[k for k, n in d["loss"]["reasons"].items() if n]')" "['source']"
+record killed 137 -t hotness --all -- killed 5
+exact killed
+launches killed "counted 6 sampled 0 filtered 0 refused 0"
+has "killed: told" <(found killed) '^launches whose accesses are not all there: 1, '
 record fault 3 -t hotness --all -- fault 5
 clean fault
 exact fault

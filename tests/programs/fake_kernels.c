@@ -20,6 +20,7 @@
  *	contexts	N launches in each of two contexts, one of which goes, and more in the other
  *	fork	N launches; its child, which has no CUDA, exits with 4
  *	_exit	N launches, the last of which runs when it goes without a word
+ *	killed	N launches that are told, and one that never ends, beside which it is killed
  *	many	N pieces of memory, each of which is accessed once
  *	barriers	N launches of a kernel whose blocks synchronise
  */
@@ -27,6 +28,7 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,6 +316,24 @@ static void stuck(void)
 	fprintf(stderr, "launches took %.1f s\n", now() - begin);
 }
 
+static void killed(uint64_t n)
+{
+	void *context = fake.context(0), *module = fake.module(context);
+	void *stream = fake.stream(context);
+	uint64_t in = fake.alloc(context, 4096, 0), out = fake.alloc(context, 8192, 0);
+	struct fake_kernel k = {
+		.module = module, .name = "never", .grid = 1, .block = 32, .ms = FAKE_NEVER};
+
+	for (uint64_t i = 0; i < n; i++)
+		launch(stream, module, "good", in, 4096, out, 8192, 0);
+	fake.synchronize(stream);
+	usleep(500000);
+	fake.launch(stream, &k);
+	print_all();
+	fflush(stdout);
+	kill(getpid(), SIGKILL);
+}
+
 static void fault(uint64_t n)
 {
 	void *context = fake.context(0), *module = fake.module(context);
@@ -484,6 +504,8 @@ int main(int argc, char **argv)
 		beside(n);
 	else if (!strcmp(way, "stuck"))
 		stuck();
+	else if (!strcmp(way, "killed"))
+		killed(n);
 	else if (!strcmp(way, "fault"))
 		fault(n);
 	else if (!strcmp(way, "ends"))
