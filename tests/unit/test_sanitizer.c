@@ -375,6 +375,47 @@ static void a_kernel_whose_accesses_come_is_waited_for(void **state)
 	assert_int_equal(lost, 0);
 }
 
+static atomic_bool enough;
+
+static void *launch_on_and_on(void *context)
+{
+	struct fake_access *a = calloc(2000, sizeof(*a));
+	void *stream = fake_stream(context), *module = fake_module(context);
+	uint64_t addr = fake_alloc(context, 2000 * 4096, 0);
+
+	for (uint32_t i = 0; i < 2000; i++)
+		a[i] = (struct fake_access){fake_pc(module), addr + UINT64_C(4096) * i, 1, 4,
+					    PASTA_ACCESS_LOAD};
+	while (!atomic_load(&enough))
+		launch_one(stream, module, a, 2000);
+	free(a);
+	return NULL;
+}
+
+/* It is the program's to destroy it, whatever runs there and beside it. */
+static void destroy_a_stream_that_is_stuck(void)
+{
+	void *context, *stream, *module;
+	pthread_t thread;
+
+	alarm(60);
+	begin(&context, &stream, &module);
+	assert_int_equal(pthread_create(&thread, NULL, launch_on_and_on, context), 0);
+	fake_launch(stream, &(struct fake_kernel){module, "never", 1, 32, NULL, 0, FAKE_NEVER});
+	san_stream_end(stream);
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	end();
+}
+
+static void rows_that_are_told_beside_it_keep_no_stream(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", destroy_a_stream_that_is_stuck);
+	assert_int_equal(lost, 1);
+	assert_int_equal(counted, ended);
+}
+
 /* Neither by exit nor by a signal. */
 static void end_before_a_kernel_does(void)
 {
@@ -461,6 +502,7 @@ int main(void)
 		TEST(accesses_are_kept_where_calls_are_held_up),
 		TEST(a_stream_goes_while_a_thread_is_about_to_launch_on_it),
 		TEST(a_kernel_whose_accesses_come_is_waited_for),
+		TEST(rows_that_are_told_beside_it_keep_no_stream),
 		TEST(a_launch_is_told_to_have_ended_if_it_has),
 		TEST(functions_are_told_by_the_names_that_they_have),
 	};

@@ -14,7 +14,7 @@
 
 #include "handlers/sanitizer/sanitizer.h"
 
-enum { STACK = 512 << 10, WAITS = 5, UNTOLD = 4, UNTOLD_BYTES = 256 << 20 };
+enum { STACK = 512 << 10, WAITS = 5, WAITS_TOLD = 30, UNTOLD = 4, UNTOLD_BYTES = 256 << 20 };
 
 /* A thread, and the streams whose numbers have it in common. */
 static struct lane {
@@ -325,7 +325,7 @@ struct which {
 	bool untold; /* also those that are read, and not told yet */
 };
 
-enum { MOVING, READABLE, LEFT };
+enum { MOVING, RUNNING, READABLE, LEFT };
 
 static bool is(const struct san_slot *s, const struct which *w, int sort)
 {
@@ -335,8 +335,10 @@ static bool is(const struct san_slot *s, const struct which *w, int sort)
 		return false;
 	if (sort == READABLE)
 		return s->synced && !s->done;
-	if (sort == MOVING)
-		return s->stream ? !s->stream->stuck : w->untold;
+	if (sort == MOVING && !s->stream)
+		return w->untold;
+	if (sort == MOVING || sort == RUNNING)
+		return s->stream && !s->stream->stuck;
 	return s->queued && !s->done; /* what is done is being told */
 }
 
@@ -401,20 +403,21 @@ static uint64_t come(const struct which *w)
 /* How far what is waited for has come. */
 struct progress {
 	uint64_t come, sent;
-	uint32_t times;
+	uint32_t times, times_sent;
 };
 
-/* Under the lock: whether to wait on. Rows are told as long as there are some. A kernel that writes
- * raw accesses waits for the host: it is given more time while they come, but not without end, for
- * it may wait for the program. */
+/* Under the lock: whether to wait on. Where nothing is left but to tell rows, as long as some are
+ * told, for a minute: other threads may launch on and on. A kernel that writes raw accesses waits
+ * for the host: it is given more time while they come, but not without end, for it may wait for the
+ * program. */
 static bool gets_on(const struct which *w, struct progress *p)
 {
 	const struct progress was = *p;
 
 	p->come = come(w);
-	p->sent = w->untold ? pasta_accesses_sent() : 0;
-	if (p->sent != was.sent)
-		return true;
+	p->sent = pasta_accesses_sent();
+	if (p->sent != was.sent && !find(w, RUNNING))
+		return ++p->times_sent < WAITS_TOLD;
 	return p->come != was.come && ++p->times < WAITS;
 }
 
@@ -426,7 +429,7 @@ static bool wait_for(const struct which *w)
 	struct san_slot *s;
 
 	gets_on(w, &p);
-	p.times = 0;
+	p.times = p.times_sent = 0;
 
 	while (is_moving(w)) {
 		s = find(w, READABLE);
@@ -527,5 +530,6 @@ void san_drain_end(const struct san_context *context, const struct san_stream *s
 		unqueue(s);
 		let_go(s);
 	}
+	wait_for(&w); /* for those that are told, beside what was given up */
 	pthread_mutex_unlock(&san.lock);
 }
