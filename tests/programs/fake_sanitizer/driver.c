@@ -265,7 +265,8 @@ static struct op *kernel_op(const struct fake_kernel *k, const struct launch *l)
 	struct fake_access *copy = malloc(size + 1);
 	struct op *op = calloc(1, sizeof(*op));
 
-	memcpy(copy, k->accesses, size);
+	if (size)
+		memcpy(copy, k->accesses, size);
 	op->what = KERNEL;
 	op->kernel = *k;
 	op->kernel.accesses = copy;
