@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "unit/support.h"
@@ -15,6 +16,7 @@
 
 enum { PATIENT = 60000 }; /* ms: checkers make all slow, and a busy machine more so */
 enum { HALF = 1024, LAUNCHES = 5, WARPS = 4, RECORDS = 1 << 20, SITE_FIRST = 1000 };
+#define MAPPED (2 * HALF * sizeof(struct pasta_access) + sizeof(struct pasta_gpu_ring))
 #define BASE UINT64_C(0x7f0000010000)
 
 /* A launch, as the driver would have it. */
@@ -23,7 +25,7 @@ struct fake {
 	_Atomic uint64_t came, lost;
 };
 
-static struct pasta_gpu_ring ring;
+static struct pasta_gpu_ring *ring; /* behind the records */
 static struct pasta_access *records;
 static struct {
 	_Atomic uint64_t head, lost;
@@ -47,7 +49,7 @@ static void pause_us(long us)
 
 static bool has_room(uint64_t end)
 {
-	return end <= __atomic_load_n(&ring.taken, __ATOMIC_ACQUIRE) + 2 * HALF;
+	return end <= __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) + 2 * HALF;
 }
 
 /* False: there is none, and they are lost. Who may lose takes no place that it cannot fill. */
@@ -63,7 +65,7 @@ static bool take_places(uint64_t n, uint64_t *at)
 	}
 	*at = atomic_fetch_add(&device.head, n);
 	while (!has_room(*at + n)) {
-		if (__atomic_load_n(&ring.stop, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&ring->stop, __ATOMIC_ACQUIRE))
 			return false;
 		sched_yield();
 	}
@@ -106,9 +108,9 @@ static void request(uint32_t launch, uint32_t n, uint32_t site)
 						       .thread = (uint16_t)(32 - n + i),
 						       .kind = PASTA_ACCESS_LOAD});
 	in_first = HALF - at % HALF < n ? HALF - at % HALF : n;
-	__atomic_fetch_add(&ring.filled[at / HALF & 1], in_first, __ATOMIC_ACQ_REL);
+	__atomic_fetch_add(&ring->filled[at / HALF & 1], in_first, __ATOMIC_ACQ_REL);
 	if (in_first < n)
-		__atomic_fetch_add(&ring.filled[(at / HALF + 1) & 1], n - in_first,
+		__atomic_fetch_add(&ring->filled[(at / HALF + 1) & 1], n - in_first,
 				   __ATOMIC_ACQ_REL);
 }
 
@@ -161,7 +163,7 @@ static uint32_t site_at(void *ctx, void *data, uint64_t addr, uint32_t flags)
 {
 	(void)ctx;
 	atomic_fetch_add(&asked, 1);
-	if (data != &ring || flags != PASTA_ACCESS_LOAD)
+	if (data != ring || flags != PASTA_ACCESS_LOAD)
 		atomic_fetch_add(&wrong, 1);
 	return SITE_FIRST + (uint32_t)((int64_t)(addr - BASE) / 16 + 8);
 }
@@ -211,7 +213,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 				    .batch = take,
 				    .lost = lose,
 				    .stray = stray};
-	struct pasta_raw_config config = {.ring = &ring,
+	struct pasta_raw_config config = {.ring = ring,
 					  .records = records,
 					  .half = HALF,
 					  .counts = true,
@@ -222,7 +224,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 
 	assert_non_null(r);
 	for (uint32_t i = 0; i < LAUNCHES; i++) {
-		fakes[i].number = pasta_raw_begin(r, (void *)&fakes[i], 96, BASE, &ring);
+		fakes[i].number = pasta_raw_begin(r, (void *)&fakes[i], 96, BASE, ring);
 		assert_int_not_equal(fakes[i].number, 0);
 	}
 	return r;
@@ -232,7 +234,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(fakes, 0, sizeof(fakes));
-	records = calloc(2 * HALF, sizeof(*records));
+	records = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ring = (struct pasta_gpu_ring *)(records + 2 * (size_t)HALF);
 	seen = calloc(RECORDS, sizeof(*seen));
 	atomic_store(&device.head, 0);
 	atomic_store(&device.lost, 0);
@@ -244,13 +247,13 @@ static int set_up(void **state)
 	atomic_store(&strays, 0);
 	atomic_store(&held, false);
 	atomic_store(&slow, false);
-	return records && seen ? 0 : -1;
+	return records != MAP_FAILED && seen ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	free(records);
+	munmap(records, MAPPED);
 	free((void *)seen);
 	return 0;
 }
@@ -296,10 +299,10 @@ static void assert_came(uint32_t launch, uint64_t count)
 {
 	uint64_t came = atomic_load(&fakes[launch].came);
 
-	if (came != count || ring.stop || atomic_load(&wrong))
+	if (came != count || ring->stop || atomic_load(&wrong))
 		fail_msg("launch %u: %llu of %llu records came; stopped: %u; the device lost %llu, "
 			 "told %llu; strays %llu; wrong %llu",
-			 launch, (unsigned long long)came, (unsigned long long)count, ring.stop,
+			 launch, (unsigned long long)came, (unsigned long long)count, ring->stop,
 			 (unsigned long long)atomic_load(&device.lost),
 			 (unsigned long long)all_lost(), (unsigned long long)atomic_load(&strays),
 			 (unsigned long long)atomic_load(&wrong));
@@ -307,14 +310,14 @@ static void assert_came(uint32_t launch, uint64_t count)
 
 static void begin_one(struct pasta_raw *r, uint32_t launch)
 {
-	fakes[launch].number = pasta_raw_begin(r, (void *)&fakes[launch], 96, BASE, &ring);
+	fakes[launch].number = pasta_raw_begin(r, (void *)&fakes[launch], 96, BASE, ring);
 	assert_int_not_equal(fakes[launch].number, 0);
 }
 
 /* Who begins waits for nobody who takes just now: then the ring stays stopped, for this time. */
 static void begin_again(struct pasta_raw *r)
 {
-	for (begin_one(r, 0); ring.stop; begin_one(r, 0)) {
+	for (begin_one(r, 0); ring->stop; begin_one(r, 0)) {
 		assert_int_equal(pasta_raw_abandon(r, fakes[0].number, 20000), 0);
 		pause_us(1000);
 	}
@@ -418,7 +421,7 @@ static void kernels_do_not_wait_for_ever_for_a_driver_that_is_stuck(void **state
 	(void)state;
 	atomic_store(&held, true);
 	run_all(3000, 7); /* it ends, or the test does not */
-	assert_int_equal(ring.stop, 1);
+	assert_int_equal(ring->stop, 1);
 	lost = atomic_load(&device.lost);
 	assert_true(lost > 0);
 	assert_int_equal(pasta_raw_flush(r, fakes[0].number, 20), -ETIMEDOUT);
@@ -452,7 +455,7 @@ static void records_of_no_open_launch_are_nobodys(void **state)
 
 	(void)state;
 	assert_int_equal(pasta_raw_flush(r, old, 20000), 0);
-	fakes[0].number = pasta_raw_begin(r, (void *)&fakes[0], 96, BASE, &ring);
+	fakes[0].number = pasta_raw_begin(r, (void *)&fakes[0], 96, BASE, ring);
 	assert_int_not_equal(fakes[0].number, old);
 	fakes[2].number = old;
 	for (uint32_t i = 0; i < 3 * HALF / 32; i++) {
@@ -510,7 +513,7 @@ static void a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_as
 	assert_int_equal(pasta_raw_flush(r, old, 20000), 0);
 	assert_came(0, HALF - 16); /* the last request may go on */
 	/* Its place is another's now. */
-	more = pasta_raw_begin(r, (void *)&fakes[0], 96, BASE, &ring);
+	more = pasta_raw_begin(r, (void *)&fakes[0], 96, BASE, ring);
 	assert_int_equal(more % 256, old % 256);
 	assert_int_equal(pasta_raw_abandon(r, old, 20000), 0);
 	fakes[0].number = more;
@@ -518,6 +521,72 @@ static void a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_as
 	assert_int_equal(pasta_raw_flush(r, more, 20000), 0);
 	assert_came(0, HALF);
 	assert_int_equal(pasta_raw_free(r), 0);
+}
+
+/* -- The ring goes. -- */
+
+static void *flush_first(void *arg)
+{
+	static int result;
+
+	result = pasta_raw_flush(arg, fakes[0].number, PATIENT);
+	return &result;
+}
+
+/* Whoever looks at it from now on is killed. */
+static void cut(struct pasta_raw *r)
+{
+	pasta_raw_cut(r);
+	assert_int_equal(mprotect(records, MAPPED, PROT_NONE), 0);
+}
+
+static void nobody_looks_at_a_ring_that_was_cut_off(void **state)
+{
+	struct pasta_raw *r = begin(1, 0);
+	pthread_t flusher;
+	void *result;
+
+	(void)state;
+	hold_a_worker();
+	for (uint32_t i = 0; i < HALF / 16; i++)
+		request(0, 16, 1); /* nobody will copy them */
+	assert_int_equal(pthread_create(&flusher, NULL, flush_first, r), 0);
+	pause_us(20000);
+	cut(r);
+	assert_int_equal(pasta_raw_begin(r, (void *)&fakes[1], 96, BASE, ring), 0);
+	atomic_store(&held, false);
+	pthread_join(flusher, &result);
+	assert_int_equal(*(int *)result, -ENODEV);
+	assert_int_equal(pasta_raw_flush(r, fakes[0].number, 20000), -ENODEV);
+	assert_int_equal(pasta_raw_abandon(r, fakes[0].number, 20000), 0);
+	assert_int_equal(atomic_load(&fakes[0].came), HALF - 16); /* what was copied */
+	assert_int_equal(atomic_load(&wrong), 0);
+	assert_int_equal(pasta_raw_free(r), 0);
+}
+
+static void a_ring_may_be_cut_off_at_any_time(void **state)
+{
+	struct pasta_raw *r;
+	pthread_t flusher;
+	void *result;
+
+	for (uint32_t turn = 0; turn < 40; turn++) {
+		r = begin(1 + turn % 4, 0);
+		atomic_store(&slow, turn & 1);
+		atomic_store(&device.head, 0);
+		run_all(1 + (uint32_t)random_below(300), turn * 100);
+		assert_int_equal(pthread_create(&flusher, NULL, flush_first, r), 0);
+		pause_us((long)random_below(2000));
+		cut(r);
+		pthread_join(flusher, &result);
+		assert_true(*(int *)result == 0 || *(int *)result == -ENODEV);
+		for (uint32_t i = 0; i < LAUNCHES; i++)
+			assert_int_equal(pasta_raw_abandon(r, fakes[i].number, 20000), 0);
+		assert_int_equal(pasta_raw_free(r), 0);
+		assert_int_equal(atomic_load(&wrong), 0);
+		tear_down(state);
+		assert_int_equal(set_up(state), 0);
+	}
 }
 
 static void there_is_room_for_256_launches_at_once(void **state)
@@ -537,7 +606,7 @@ static void there_is_room_for_256_launches_at_once(void **state)
 static void a_ring_of_the_wrong_size_is_refused(void **state)
 {
 	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .lost = lose};
-	struct pasta_raw_config config = {.ring = &ring, .records = records, .half = 1000};
+	struct pasta_raw_config config = {.ring = ring, .records = records, .half = 1000};
 	struct pasta_err err = {0};
 
 	(void)state;
@@ -560,6 +629,8 @@ int main(void)
 		TEST(records_of_no_open_launch_are_nobodys),
 		TEST(a_launch_that_is_abandoned_is_nobodys_when_it_may_be_ended),
 		TEST(a_launch_may_not_be_ended_while_it_is_handed_on_however_often_one_asks),
+		TEST(nobody_looks_at_a_ring_that_was_cut_off),
+		TEST(a_ring_may_be_cut_off_at_any_time),
 		TEST(there_is_room_for_256_launches_at_once),
 		TEST(a_ring_of_the_wrong_size_is_refused),
 	};

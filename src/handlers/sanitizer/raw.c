@@ -64,8 +64,9 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 	struct open *o;
 
 	pthread_mutex_lock(&r->lock);
-	use_again(r);
-	o = open_take(r);
+	if (!atomic_load(&r->cut))
+		use_again(r);
+	o = atomic_load(&r->cut) ? NULL : open_take(r);
 	if (o) {
 		number = next_number(r, o);
 		o->launch = launch;
@@ -170,13 +171,19 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 		return -error;
 	if (told)
 		tell_lost(r, o, lost);
-	if (told && is_alone(r, o, number))
+	if (atomic_load(&r->cut))
+		error = ENODEV;
+	else if (told && is_alone(r, o, number))
 		raw_take_rest(r, head);
 	else if (!raw_take_own(r, number, told ? head : UINT64_MAX, &until))
 		error = ETIMEDOUT;
 	pthread_mutex_unlock(&r->taking);
-	if (error || !raw_wait_copied(r, &until) || !wait_done(r, &until))
-		return -ETIMEDOUT;
+	if (!error && (!raw_wait_copied(r, &until) || !wait_done(r, &until)))
+		error = ETIMEDOUT;
+	if (atomic_load(&r->cut))
+		error = ENODEV;
+	if (error)
+		return -error;
 	close_one(r, o, number);
 	leave(r, o, number);
 	return 0;
@@ -198,6 +205,36 @@ int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 }
 
 /* -- Beginning and end. -- */
+
+/* Under the lock: what nobody copies yet, nobody will. Lists of our own memory go with it: those
+ * that they are of are told to have lost some. */
+static void drop_lists(struct pasta_raw *r)
+{
+	for (uint64_t i = r->popped; i < r->pushed; i++) {
+		struct list *list = &r->lists[i % LISTS];
+
+		list->count = list->next;
+	}
+	raw_pop_lists(r);
+}
+
+void pasta_raw_cut(struct pasta_raw *r)
+{
+	pthread_mutex_lock(&r->lock);
+	atomic_store(&r->cut, true);
+	drop_lists(r); /* who has taking may wait for room */
+	pthread_cond_broadcast(&r->copied);
+	pthread_cond_broadcast(&r->opened);
+	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_lock(&r->taking); /* who has it now is the last one */
+	pthread_mutex_unlock(&r->taking);
+	pthread_mutex_lock(&r->lock);
+	while (r->copying)
+		pthread_cond_wait(&r->copied, &r->lock);
+	while (r->watched)
+		pthread_cond_wait(&r->done, &r->lock);
+	pthread_mutex_unlock(&r->lock);
+}
 
 static uint32_t processors(void)
 {

@@ -39,7 +39,8 @@ struct pasta_raw_ops {
 };
 
 struct pasta_raw_config {
-	struct pasta_gpu_ring *ring;  /* the caller's, as the records, until pasta_raw_free is 0 */
+	/* The caller's, as the records, until pasta_raw_free is 0 or pasta_raw_cut returns. */
+	struct pasta_gpu_ring *ring;
 	struct pasta_access *records; /* 2 * half */
 	uint32_t half;
 	bool counts;	   /* the host counts them, beside what is kept */
@@ -68,7 +69,7 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
  * The launch has run, or never will: all its records are handed on when this returns 0, and what
  * the device has lost since the last time was told as this launch's. Its number is nobody's then,
  * and it may be ended. -ETIMEDOUT: some are still under way, and it must not be ended: call again.
- * Any thread.
+ * -ENODEV: the ring was cut off, and some may be lost: abandon it. Any thread.
  */
 int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
 /*
@@ -77,5 +78,11 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
  * flush, which is the same then. Any thread.
  */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms);
+/*
+ * The ring goes, whoever is still at it: when this returns nobody looks at it or the records any
+ * more. What is copied is still handed on; nothing begins any more. It waits for copies alone, not
+ * for those who are handed them. Any thread.
+ */
+void pasta_raw_cut(struct pasta_raw *r);
 
 #endif

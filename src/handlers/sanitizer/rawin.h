@@ -70,7 +70,9 @@ struct pasta_raw {
 	uint64_t pushed, popped;
 	uint32_t idle, open_count, running;
 	uint64_t tickets;
+	uint32_t copying;   /* workers that read records */
 	bool quit, watched; /* watched: more may be given */
+	_Atomic bool cut;   /* set under the lock. Under taking: the ring is not looked at */
 };
 
 static inline struct timespec in_ms(clockid_t clock, uint64_t ms)

@@ -43,7 +43,7 @@ static void wait_room(struct pasta_raw *r)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, r->config.stuck_ms);
 
-	while (r->pushed - r->popped == LISTS)
+	while (r->pushed - r->popped == LISTS && !atomic_load(&r->cut))
 		if (pthread_cond_timedwait(&r->copied, &r->lock, &until) == ETIMEDOUT) {
 			stop(r);
 			until = in_ms(CLOCK_MONOTONIC, r->config.stuck_ms);
@@ -61,6 +61,10 @@ static void give(struct pasta_raw *r, struct pasta_access *records, size_t count
 		return;
 	pthread_mutex_lock(&r->lock);
 	wait_room(r);
+	if (atomic_load(&r->cut)) {
+		pthread_mutex_unlock(&r->lock);
+		return;
+	}
 	list = &r->lists[r->pushed++ % LISTS];
 	list->records = records;
 	list->count = count;
@@ -83,7 +87,7 @@ bool raw_wait_copied(struct pasta_raw *r, const struct timespec *until)
 
 	pthread_mutex_lock(&r->lock);
 	last = r->pushed;
-	while (!error && r->popped < last)
+	while (!error && r->popped < last && !atomic_load(&r->cut))
 		error = pthread_cond_timedwait(&r->copied, &r->lock, until);
 	pthread_mutex_unlock(&r->lock);
 	return !error;
@@ -190,9 +194,9 @@ static bool wait_open(struct pasta_raw *r)
 	bool go_on;
 
 	pthread_mutex_lock(&r->lock);
-	while (!r->open_count && !r->quit)
+	while (!r->open_count && !r->quit && !atomic_load(&r->cut))
 		pthread_cond_wait(&r->opened, &r->lock);
-	go_on = !r->quit;
+	go_on = !r->quit && !atomic_load(&r->cut);
 	pthread_mutex_unlock(&r->lock);
 	return go_on;
 }

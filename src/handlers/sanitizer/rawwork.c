@@ -164,7 +164,7 @@ void raw_pop_lists(struct pasta_raw *r)
 
 		if (list->copied < list->count)
 			break;
-		if (list->taken)
+		if (list->taken && !atomic_load(&r->cut))
 			__atomic_store_n(&r->config.ring->taken, list->taken, __ATOMIC_RELEASE);
 		r->popped++;
 	}
@@ -189,11 +189,14 @@ void *raw_work(void *arg)
 			continue;
 		}
 		piece = take_piece(w, list, &count);
+		r->copying++;
 		pthread_mutex_unlock(&r->lock);
 		copy(w, piece, count);
 		pthread_mutex_lock(&r->lock);
 		list->copied += count;
 		raw_pop_lists(r);
+		if (!--r->copying && atomic_load(&r->cut))
+			pthread_cond_broadcast(&r->copied);
 		pthread_mutex_unlock(&r->lock);
 		hand_on(r, w);
 		pthread_mutex_lock(&r->lock);

@@ -183,9 +183,10 @@ static void give_up(struct san_ring *ring)
 	pthread_mutex_lock(&san.lock);
 	ring->trouble = "raw accesses of an earlier launch may still come";
 	ring->first = NULL;
+	if (ring->host)
+		__atomic_store_n(&ring->host->stop, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&san.changed);
 	pthread_mutex_unlock(&san.lock);
-	__atomic_store_n(&ring->host->stop, 1, __ATOMIC_RELEASE);
 }
 
 void san_ring_cancel(struct san_slot *s)
@@ -226,6 +227,7 @@ static void know_lost(struct san_ring *ring, const struct san_slot *s, uint64_t 
 bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 {
 	struct san_ring *ring = &s->context->ring;
+	int error = -ETIMEDOUT;
 
 	if (!s->number)
 		return true;
@@ -233,9 +235,10 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 		is_ready(ring, s);
 		know_lost(ring, s, read->lost);
 		told = read;
-		for (int i = 0; i < FLUSHES; i++)
-			if (!pasta_raw_flush(ring->raw, s->number, FLUSH_MS))
-				return true;
+		for (int i = 0; i < FLUSHES && error == -ETIMEDOUT; i++)
+			error = pasta_raw_flush(ring->raw, s->number, FLUSH_MS);
+		if (!error)
+			return true;
 		pasta_accesses_lost(s->launch, 1); /* how many there are nobody knows */
 	} else {
 		give_up(ring);
@@ -253,6 +256,10 @@ void san_ring_close(struct san_context *c)
 	if (!ring->made)
 		return;
 	give_up(ring);
+	pthread_mutex_lock(&san.lock);
+	ring->host = NULL;
+	pthread_mutex_unlock(&san.lock);
+	pasta_raw_cut(ring->raw);
 	for (uint32_t i = 0; i < c->count; i++) {
 		uint32_t number;
 
