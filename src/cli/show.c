@@ -177,8 +177,9 @@ static bool go_on(void *ctx)
 static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx)
 {
 	const struct reading *r = ctx;
+	bool all;
 
-	if (!(tool->needs & PASTA_NEEDS_ACCESSES & ~r->in->counted))
+	if (pasta_input_counted(r->in, tool, &all))
 		return 0;
 	return pasta_fail(err, -ENODATA,
 			  "the run did not count what it needs of memory accesses: record again "
@@ -244,8 +245,9 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_tool
 			   struct pasta_out *out)
 {
 	char what[200], action[120];
+	bool all;
 
-	if (!(tool->needs & PASTA_NEEDS_ACCESSES & in->uncounted))
+	if (!pasta_input_counted(in, tool, &all) || all)
 		return;
 	snprintf(what, sizeof(what),
 		 "some of the runs did not count what %s needs: they are not in its numbers",

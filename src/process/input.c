@@ -9,6 +9,7 @@
 
 #include "process/run.h"
 #include "process/salvage.h"
+#include "process/tool.h"
 
 static void warn(const struct pasta_input *in, const struct pasta_err *err)
 {
@@ -20,16 +21,25 @@ void pasta_input_free(struct pasta_input *in)
 {
 	pasta_stream_free(in->stream);
 	pasta_runinfo_free(&in->run);
+	for (size_t i = 0; i < in->other_count; i++)
+		pasta_runinfo_free(&in->others[i]);
+	free(in->others);
 	memset(in, 0, sizeof(*in));
 }
 
-/* Where it is not known what was counted, it may be all. */
-static void add_counted(struct pasta_input *in, const struct pasta_runinfo *info)
+/* What is in the info is the input's, whatever happens. */
+static int add_other(struct pasta_input *in, struct pasta_runinfo *info)
 {
-	uint64_t counted = info->has_counted ? info->counted : UINT64_MAX;
+	struct pasta_runinfo *more =
+		realloc(in->others, (in->other_count + 1) * sizeof(*in->others));
 
-	in->counted |= counted;
-	in->uncounted |= ~counted;
+	if (!more) {
+		pasta_runinfo_free(info);
+		return -ENOMEM;
+	}
+	in->others = more;
+	in->others[in->other_count++] = *info;
+	return 0;
 }
 
 /* A damaged run.json costs what it said, not the events. */
@@ -43,14 +53,11 @@ static int add_info(struct pasta_input *in, const char *folder)
 		return -ENOMEM;
 	if (pasta_runinfo_load(&info, file, &err) && err.code != -ENOENT)
 		warn(in, &err);
-	add_counted(in, &info);
-	if (!in->run.path) {
-		in->run = info;
-		in->run.path = strdup(folder);
-	} else {
-		pasta_runinfo_free(&info);
-	}
 	free(file);
+	if (in->run.path)
+		return add_other(in, &info);
+	in->run = info;
+	in->run.path = strdup(folder);
 	return in->run.path ? 0 : -ENOMEM;
 }
 
@@ -159,9 +166,10 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *
 		error = add_folder(in, path, err);
 	} else {
 		error = pasta_stream_add(in->stream, path, err);
-		add_counted(in, &(struct pasta_runinfo){0});
 		in->shards += !error;
 		in->refused += error != 0;
+		if (!error && add_other(in, &(struct pasta_runinfo){0}))
+			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
 	in->run.shards = in->shards; /* a run.json may be of before the last were written */
 	return error;
@@ -187,4 +195,38 @@ int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, stru
 	}
 	pasta_filter_start(filter, start);
 	return left && left == count ? pasta_fail(err, -ENOENT, "no process has such a --rank") : 0;
+}
+
+static bool has(char *const *list, const char *name)
+{
+	while (list && *list && strcmp(*list, name) != 0)
+		list++;
+	return list && *list;
+}
+
+/* Rows of one tool's own reducer look like another's, and say nothing to it. */
+static bool is_others(const struct pasta_runinfo *run, const struct pasta_tool *tool)
+{
+	return run->has_counted && run->counted & tool->needs & PASTA_NEED_ACCESS_OWN &&
+	       !has(run->tools, tool->name);
+}
+
+static bool may_have_counted(const struct pasta_runinfo *run, const struct pasta_tool *tool)
+{
+	return !run->has_counted || !(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted);
+}
+
+bool pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool, bool *all)
+{
+	size_t i, first = in->run.path ? 0 : 1, counted = 0;
+	bool mixed = false;
+
+	for (i = first; i <= in->other_count; i++) {
+		const struct pasta_runinfo *run = i ? &in->others[i - 1] : &in->run;
+
+		mixed = mixed || is_others(run, tool);
+		counted += may_have_counted(run, tool);
+	}
+	*all = counted == i - first;
+	return !mixed && (counted || *all);
 }

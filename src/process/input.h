@@ -17,10 +17,10 @@ struct pasta_input {
 	/* Told, a line each, what is passed over and why. May be NULL. */
 	void (*warn)(const char *line);
 	struct pasta_stream *stream;
-	struct pasta_filter *filter;	  /* the caller's: what of it is read; or NULL */
-	struct pasta_runinfo run;	  /* of the first folder that has a run.json */
-	uint64_t counted;		  /* of enum pasta_needs, by some run, or perhaps */
-	uint64_t uncounted;		  /* those that some run did not count */
+	struct pasta_filter *filter;  /* the caller's: what of it is read; or NULL */
+	struct pasta_runinfo run;     /* of the first folder that has a run.json */
+	struct pasta_runinfo *others; /* of further ones; of shards nothing is known */
+	size_t other_count;
 	size_t shards;			  /* that are in the stream */
 	size_t refused;			  /* that could not be read */
 	uint64_t lost;			  /* events that reached no shard */
@@ -37,6 +37,9 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *
  * times are from the run's start or, without a run, from the first shard's. After all are added.
  * -ENOENT, with *err: no shard is left. */
 int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, struct pasta_err *err);
+/* Whether what a tool needs of memory accesses was counted, or may have been, in some of what was
+ * added; *all: in all of it. False also where another tool's own reducer has counted. */
+bool pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool, bool *all);
 void pasta_input_free(struct pasta_input *in);
 
 #endif

@@ -118,6 +118,14 @@ timeout 60 "$ACCELPROF" report run -t ./$tool --format json >report.json || fail
 is "requests, by instruction" \
 	"$(json report.json 'sorted((r[0], r[1], r[2]) for r in d["tools"][0]["tables"][0]["rows"] if r[0] == "other")')" \
 	"[('other', 'window+0x10', 100), ('other', 'window+0x20', 10), ('other', 'window+0x30', 50), ('other', 'window+0x40', 7), ('other', 'window+0x50', 3)]"
+# What one tool's reducer has counted is not shown as another's.
+for runs in run "run run"; do
+	# shellcheck disable=SC2086
+	"$ACCELPROF" report $runs -t ./other/other.so,regions >out 2>err
+	is "another's reducer, $runs: status" $? 1
+	has "another's reducer, $runs" err \
+		'tool other failed: the run did not count what it needs of memory accesses: record again with -t other$'
+done
 printf '\x50\xed\x55\xbapasta_own_SITES_0_shared\0' >mine.fatbin
 timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatbin --all -o old \
 	-- "$programs/fake_kernels" windows 5 >out 2>err || failed "an old reducer hurts the program"
