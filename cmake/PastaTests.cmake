@@ -107,7 +107,7 @@ function(pasta_unit_tests room pattern)
 				${PASTA_CUDA_INCLUDE})
 			target_compile_definitions(${name} PRIVATE PASTA_HAVE_SANITIZER)
 		endif()
-		if(name MATCHES "^test_sanitizer(_graphs|_memory|_pages)?$") # it has the fake inside
+		if(name MATCHES "^test_sanitizer(_graphs|_held|_memory|_pages)?$") # it has the fake inside
 			pasta_glob(fake tests/programs/fake_sanitizer/*.c)
 			target_sources(${name} PRIVATE tests/programs/fake_sanitizer.c ${fake})
 		endif()

@@ -8,6 +8,8 @@
 need_accesses
 cuda_program access_ways
 cuda_program access_ways_perthread "$SRC/tests/gpu/access_ways.cu" --default-stream per-thread
+cuda_program access_held
+cuda_program access_device_graph "$SRC/tests/gpu/access_device_graph.cu" -rdc=true -lcudadevrt
 cuda_program access_nested "$SRC/tests/gpu/access_nested.cu" -rdc=true -lcudadevrt
 judge=(python3 "$SRC/tests/gpu/sanitizer.py")
 
@@ -99,7 +101,18 @@ way nested access_nested --all -t hotness --
 is "nested: launches" "$(ask nested "SELECT name, what, count(*) FROM access_launch GROUP BY name,
 	what ORDER BY name")" "('k_parent', 'refused', 5) ('k_plain', 'refused', 1)"
 is "nested: why" "$(ask nested "SELECT DISTINCT detail FROM access_launch")" \
-	"('its kernels launch kernels themselves, and those cannot be counted',)"
+	"('its kernels launch others themselves, and those cannot be counted',)"
+way devicegraph access_device_graph --all -t hotness --
+is "devicegraph: launches" "$(ask devicegraph "SELECT name, what, count(*) FROM access_launch
+	GROUP BY name, what ORDER BY name")" \
+	"('graph: k_child', 'refused', 1) ('graph: k_launch', 'refused', 10)"
+
+# The device waits for the program, which waits for no device.
+for name in value host memory objects; do
+	way held$name access_held --all -t hotness -- $name
+	exact held$name
+done
+way heldrings access_held --all -t mem_trace -- value
 
 # Whoever leaves, all that came before is there. Where there is time for it, the rest as well.
 way exit access_ways --all -t hotness -- exit

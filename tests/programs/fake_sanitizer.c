@@ -198,6 +198,7 @@ int sanitizerAlloc(void *context, void **memory, size_t size)
 int sanitizerFree(void *context, void *memory)
 {
 	(void)context;
+	fake_must_not_hang("sanitizerFree");
 	free(memory);
 	return SAN_OK;
 }
@@ -219,6 +220,7 @@ int sanitizerAllocHost(void *context, void **memory, size_t size)
 int sanitizerFreeHost(void *context, void *memory)
 {
 	(void)context;
+	fake_must_not_hang("sanitizerFreeHost");
 	free(memory);
 	return SAN_OK;
 }
@@ -235,6 +237,7 @@ int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *st
 	op->to = to;
 	op->size = size;
 	memcpy(op->bytes, from, size);
+	fake_stage(size);
 	fake_hold();
 	fake_give(s, op);
 	fake_let_go();

@@ -29,6 +29,12 @@ static int accept_patches(const char *path, void *context)
 	return SAN_OK;
 }
 
+static int new_stream(void *context, void **handle)
+{
+	*handle = fake_stream(context);
+	return SAN_OK;
+}
+
 static int (*alloc)(void *, void **, size_t) = sanitizerAlloc;
 
 static void start(void)
@@ -38,6 +44,7 @@ static void start(void)
 #undef F
 	sanitizer.Alloc = alloc;
 	sanitizer.AddPatchesFromFile = accept_patches;
+	sanitizer.NewStream = new_stream;
 	sanitizer.bound = true;
 	san_start();
 }

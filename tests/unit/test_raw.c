@@ -559,6 +559,7 @@ static void nobody_looks_at_a_ring_that_was_cut_off(void **state)
 	assert_int_equal(*(int *)result, -ENODEV);
 	assert_int_equal(pasta_raw_flush(r, fakes[0].number, 20000), -ENODEV);
 	assert_int_equal(pasta_raw_abandon(r, fakes[0].number, 20000), 0);
+	assert_int_equal(pasta_raw_flush(r, fakes[0].number, 20000), -ENODEV);
 	assert_int_equal(atomic_load(&fakes[0].came), HALF - 16); /* what was copied */
 	assert_int_equal(atomic_load(&wrong), 0);
 	assert_int_equal(pasta_raw_free(r), 0);

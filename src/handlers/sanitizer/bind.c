@@ -113,6 +113,27 @@ static int find_patches(char *why, size_t size)
 	return -ENODEV;
 }
 
+/* The library has no function for that. */
+int san_new_stream(void *context, void **handle)
+{
+	enum { NON_BLOCKING = 1 };
+	int (*push)(void *), (*pop)(void **), (*create)(void **, unsigned int);
+	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD), *stream = NULL, *old;
+	int r;
+
+	if (!lib)
+		return -1;
+	*(void **)&push = dlsym(lib, "cuCtxPushCurrent_v2");
+	*(void **)&pop = dlsym(lib, "cuCtxPopCurrent_v2");
+	*(void **)&create = dlsym(lib, "cuStreamCreate");
+	dlclose(lib);
+	if (!push || !pop || !create || push(context))
+		return -1;
+	r = create(&stream, NON_BLOCKING);
+	pop(&old);
+	return r ? r : sanitizer.GetStreamHandle(context, stream, handle);
+}
+
 int san_bind(char *why, size_t size)
 {
 	int error;
@@ -123,6 +144,7 @@ int san_bind(char *why, size_t size)
 	if (error)
 		return error;
 	error = bind_library(why, size);
+	sanitizer.NewStream = san_new_stream;
 	sanitizer.bound = !error;
 	return error;
 }

@@ -28,8 +28,16 @@ struct extended {
 struct graph {
 	void *graph, *stream;
 };
+struct instantiate {
+	void *exec, *graph;
+	union {
+		uint64_t flags;
+		const uint64_t *params; /* which begin with the flags */
+	};
+};
 
 /* As cuda.h has them. */
+enum { INSTANTIATE_DEVICE_LAUNCH = 4 };
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
 /* Errors of captures begin here. With these two it goes on: it is another stream's, or thread's. */
 enum { CAPTURE_ERRORS = 900, CAPTURE_UNMATCHED = 903, CAPTURE_WRONG_THREAD = 908 };
@@ -129,6 +137,22 @@ static void capture(uint32_t id, const struct san_call *call)
 	}
 }
 
+static bool is_instantiate(uint32_t id)
+{
+	return id == SAN_INSTANTIATE || id == SAN_INSTANTIATE_PARAMS ||
+	       id == SAN_INSTANTIATE_PARAMS_PTSZ;
+}
+
+/* What a kernel launches later has what its graph was given last, which is another's by then. */
+static void instantiate(uint32_t id, const struct instantiate *i)
+{
+	if (i && (id == SAN_INSTANTIATE ? i->flags
+		  : i->params		? *i->params
+					: 0) &
+			 INSTANTIATE_DEVICE_LAUNCH)
+		atomic_store(&san.device_graphs, true);
+}
+
 /* Those of old tell nothing of their streams. */
 static bool is_old(uint32_t id)
 {
@@ -160,7 +184,9 @@ static void leave(void)
 
 void san_call(uint32_t id, const struct san_call *call)
 {
-	if (is_capture(id) || is_capture_end(id))
+	if (is_instantiate(id))
+		instantiate(id, call->arguments);
+	else if (is_capture(id) || is_capture_end(id))
 		capture(id, call);
 	else if (call->site)
 		leave();

@@ -52,6 +52,20 @@ struct san_context *san_context(void *handle, int device)
 	return c;
 }
 
+/* A slot is read on a stream of ours: the program's may be held up by then, by something that waits
+ * for the program, and who reads would wait for that. Later a capture might forbid to make one. */
+void san_context_begin(void *handle, int device)
+{
+	struct san_context *c = san_context(handle, device);
+	void *own = NULL;
+
+	if (!c || c->own || SAN_CALL(NewStream, handle, &own) != SAN_OK)
+		return;
+	pthread_mutex_lock(&san.lock);
+	c->own = own;
+	pthread_mutex_unlock(&san.lock);
+}
+
 uint32_t san_context_number(const void *handle)
 {
 	const struct san_context *c;
@@ -62,6 +76,19 @@ uint32_t san_context_number(const void *handle)
 	c = find_context(handle);
 	pthread_mutex_unlock(&san.lock);
 	return c ? c->number : 0;
+}
+
+void san_contexts_tidy(void)
+{
+	struct san_context *c;
+
+	atomic_store(&san.cramped, false);
+	pthread_mutex_lock(&san.lock);
+	c = contexts;
+	pthread_mutex_unlock(&san.lock);
+	for (; c; c = c->next)
+		if (c->handle && !c->broken)
+			san_slots_tidy(c);
 }
 
 static struct san_stream **find_stream(const void *handle)

@@ -29,6 +29,12 @@ enum { GAP = 16 }; /* stretches of pages that are read though nobody was there: 
 
 /* -- Reading -- */
 
+/* The slot's own stream is through with it, and may have more to do by now. */
+static void *stream_of(const struct san_slot *s)
+{
+	return s->context->own ? s->context->own : s->handle;
+}
+
 /* In memory of its own. False: none, or what the library returned. */
 static bool get(void *to, const void *from, size_t size, const struct san_slot *s, int *result)
 {
@@ -36,7 +42,7 @@ static bool get(void *to, const void *from, size_t size, const struct san_slot *
 
 	*memory = malloc(size ? size : 1);
 	if (*memory && size)
-		*result = SAN_CALL(MemcpyDeviceToHost, *memory, (void *)from, size, s->handle);
+		*result = SAN_CALL(MemcpyDeviceToHost, *memory, (void *)from, size, stream_of(s));
 	return *memory && *result == SAN_OK;
 }
 
@@ -55,10 +61,10 @@ static bool get_rows(const struct san_slot *s, struct san_reading *r, uint32_t i
 		return false;
 	if (n)
 		*result = SAN_CALL(MemcpyDeviceToHost, r->rows[i], t->rows, n * sizeof(*t->rows),
-				   s->handle);
+				   stream_of(s));
 	if (n == t->max && *result == SAN_OK)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->rows[i][n], &t->rows[t->max],
-				   sizeof(*t->rows), s->handle);
+				   sizeof(*t->rows), stream_of(s));
 	return *result == SAN_OK;
 }
 
@@ -118,7 +124,7 @@ static bool get_pages(const struct san_slot *s, struct san_reading *r, int *resu
 		return false;
 	for (uint32_t i = 0; i < r->run_count && *result == SAN_OK; i++)
 		*result = SAN_CALL(MemcpyDeviceToHost, r->runs[i].sums, p->sums + r->runs[i].first,
-				   r->runs[i].count * sizeof(*p->sums), s->handle);
+				   r->runs[i].count * sizeof(*p->sums), stream_of(s));
 	return *result == SAN_OK;
 }
 
@@ -131,7 +137,7 @@ static bool get_header(const struct san_slot *s, struct san_reading *r, int *res
 		tables = tables || s->image.tables[i].index;
 	if (tables)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header),
-				   s->handle);
+				   stream_of(s));
 	return *result == SAN_OK;
 }
 
@@ -162,7 +168,8 @@ static bool get_all(const struct san_slot *s, struct san_reading *r, int *result
 	bool got;
 
 	if (l->raw)
-		*result = SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw), s->handle);
+		*result =
+			SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw), stream_of(s));
 	if (*result != SAN_OK || !get_header(s, r, result))
 		return false;
 	got = get_front(s, r, result);

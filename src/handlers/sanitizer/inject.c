@@ -25,7 +25,7 @@ enum { LEAVE_MS = 1000 };
 
 static void on_context(const struct san_context_data *d)
 {
-	san_context(d->context, d->device);
+	san_context_begin(d->context, d->device);
 	san_own++;
 	cupti_devices();
 	san_own--;
@@ -213,6 +213,9 @@ static int subscribe(void)
 					 SAN_LAUNCH_KERNEL_EX_PTSZ,
 					 SAN_LAUNCH_COOPERATIVE,
 					 SAN_LAUNCH_COOPERATIVE_PTSZ,
+					 SAN_INSTANTIATE,
+					 SAN_INSTANTIATE_PARAMS,
+					 SAN_INSTANTIATE_PARAMS_PTSZ,
 					 SAN_GRAPH_LAUNCH,
 					 SAN_GRAPH_LAUNCH_PTSZ,
 					 SAN_CAPTURE,

@@ -159,6 +159,8 @@ static const char *count(struct work *w, uint64_t shape)
 
 	if (w->context->broken)
 		return "a kernel of its context has failed";
+	if (w->node && atomic_load(&san.device_graphs))
+		return "kernels of the program may launch graphs, and those cannot be counted";
 	if (!san.reducers && !san_ring_wanted())
 		return "nothing of what is wanted is counted on devices";
 	why = san_module_count(w->module);
@@ -366,12 +368,24 @@ static void go_on(const struct work *w)
 		 in_graph.slot->memory);
 }
 
+/* It may be launched by a kernel, and then nobody is told; but only by one that was uploaded. */
+static void upload(const struct san_launch_data *d)
+{
+	if (atomic_load(&san.device_graphs))
+		SAN_CALL(SetLaunchCallbackData, d->launch, d->function,
+			 d->handle ? d->handle : d->api_handle, NULL);
+}
+
 void san_node_begin(const struct san_node_data *d)
 {
 	struct work w = {.node = true};
 
-	if (d->type != SAN_NODE_KERNEL || d->upload)
+	if (d->type != SAN_NODE_KERNEL)
 		return;
+	if (d->upload) {
+		upload(&d->launch);
+		return;
+	}
 	if (!know(&w, &d->launch)) {
 		forgo(&w);
 		forget(&w);

@@ -452,17 +452,19 @@ void san_modules_turn(const void *function, const char *name)
 	uint32_t asked = atomic_load_explicit(&san.asked, memory_order_relaxed), count;
 	uint32_t unpatched = atomic_load_explicit(&san.unpatched, memory_order_relaxed);
 	struct san_module *turns[TURNS];
-	bool patches[TURNS], unknown, quiet, mine;
+	bool patches[TURNS], unknown, quiet, mine, cramped = atomic_load(&san.cramped);
 
-	if (!asked && !unpatched)
+	if (!asked && !unpatched && !cramped)
 		return;
 	pthread_mutex_lock(&san.lock);
 	unknown = function && !(functions && pasta_map_find(functions, (uintptr_t)function));
 	san_entered.known = function && !unknown;
 	count = asked || unknown ? to_turn(unknown, name, turns, patches) : 0;
 	pthread_mutex_unlock(&san.lock);
-	quiet = count && san_quiet_begin();
+	quiet = (count || cramped) && san_quiet_begin();
 	mine = quiet && begin_patching();
+	if (mine && !san_quiet_breached())
+		san_contexts_tidy();
 	for (uint32_t i = 0; i < count; i++) {
 		if (!mine || san_quiet_breached())
 			put_off(turns[i], patches[i]);
@@ -522,7 +524,8 @@ bool san_module_pass(struct san_module *m)
 /* What is launched by a kernel is told to nobody, and would be given nothing to count in. */
 static bool launches_itself(const struct san_module_data *data)
 {
-	static const char *const names[] = {"cudaLaunchDevice", "cudaCDP2Launch"};
+	static const char *const names[] = {"cudaLaunchDevice", "cudaCDP2Launch",
+					    "cudaGraphLaunch"};
 
 	for (size_t i = 0; data->cubin && i < sizeof(names) / sizeof(*names); i++)
 		if (memmem(data->cubin, data->size, names[i], strlen(names[i])))
@@ -543,7 +546,7 @@ static struct san_module *begin_loading(struct san_context *c, const struct san_
 		m->loading = true;
 	}
 	if (m && refused)
-		m->refused = "its kernels launch kernels themselves, and those cannot be counted";
+		m->refused = "its kernels launch others themselves, and those cannot be counted";
 	pthread_mutex_unlock(&san.lock);
 	return m;
 }

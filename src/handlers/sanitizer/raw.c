@@ -161,8 +161,10 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 	bool told;
 	int error;
 
-	if (!is_open(r, number))
-		return pasta_raw_abandon(r, number, timeout_ms);
+	if (!is_open(r, number)) {
+		error = pasta_raw_abandon(r, number, timeout_ms);
+		return error || !atomic_load(&r->cut) ? error : -ENODEV;
+	}
 	told = r->ops.read && !r->ops.read(r->ops.ctx, &head, &lost);
 	atomic_fetch_add(&r->waiting, 1);
 	error = pthread_mutex_timedlock(&r->taking, &limit);

@@ -267,7 +267,7 @@ void raw_take_rest(struct pasta_raw *r, uint64_t head)
 /* Who gathers takes what no worker does. */
 bool raw_take_own(struct pasta_raw *r, uint32_t number, uint64_t head, const struct timespec *until)
 {
-	if (!raw_wait_copied(r, until))
+	if (!raw_wait_copied(r, until) || atomic_load(&r->cut))
 		return false;
 	give(r, r->gathered, gather(r, number, head), 0);
 	return true;

@@ -110,11 +110,8 @@ static const char *make(struct san_ring *ring, void *context, void *stream)
 			return NULL;
 		why = "its device's memory cannot be written";
 	}
-	/* A copy that failed may still be under way: then the device's side stays. */
-	if (ring->device && !ring->raw)
-		SAN_CALL(Free, context, ring->device);
-	if (ring->records && !pasta_raw_free(ring->raw))
-		SAN_CALL(FreeHost, context, ring->records);
+	/* Its memory stays: to free it is to wait for all kernels, and it is not tried again. */
+	pasta_raw_free(ring->raw);
 	ring->raw = NULL;
 	return why;
 }

@@ -56,6 +56,9 @@ struct sanitizer {
 #define F(name, args) int(*name) args;
 	SANITIZER_FUNCTIONS(F)
 #undef F
+	/* A stream of ours that waits for no other, by its handle: the driver's, but for tests. 0,
+	 * or there is none. */
+	int (*NewStream)(void *context, void **handle);
 	bool bound;
 	char path[512]; /* of the library */
 };
@@ -64,7 +67,7 @@ extern struct sanitizer sanitizer;
 /* No wait of ours for a device is longer, but for those of quiet.c, and for raw accesses that come.
  */
 #define SAN_WAIT UINT64_C(2000000000)
-enum { SAN_SLOTS = 128, SAN_LANES = 32 };
+enum { SAN_SLOTS = 128, SAN_LANES = 32, SAN_ASIDE = 512 };
 /* Pages with sums of their own: 512 MiB of them, of 64 GiB where pages have 4 KiB. */
 #define SAN_PAGES_MOST (UINT32_C(1) << 24)
 
@@ -81,16 +84,26 @@ struct san_ring {
 	uint64_t lost;		      /* accesses, as the device had it when it was last read */
 };
 
+/* Memory of slots that have other by now. */
+struct san_aside {
+	char *memory;
+	size_t size;
+};
+
 struct san_context {
 	struct san_context *next;
 	void *handle; /* NULL: it is gone */
 	uint32_t number, device;
+	void *own;	     /* a stream of ours, by its handle; NULL: there is none */
 	atomic_bool broken;  /* it has failed: it is not touched any more */
 	bool added;	     /* the patches are there */
 	const char *trouble; /* why they are not; static */
 	struct san_slot *slots[SAN_SLOTS];
 	uint32_t count;
-	size_t bytes;
+	struct san_aside aside[SAN_ASIDE];
+	uint32_t aside_count;
+	size_t bytes;		     /* of slots, and of what is aside */
+	size_t cramped;		     /* that a slot has found no room for; 0: all have */
 	_Atomic uint32_t pages_most; /* that a slot may have sums of */
 	struct san_ring ring;
 };
@@ -180,7 +193,9 @@ struct san {
 	_Atomic uint32_t pending;
 	_Atomic uint32_t asked;	    /* modules that a call is to make something of */
 	_Atomic uint32_t unpatched; /* those that may be patched, and are not */
+	atomic_bool cramped;	    /* what lies aside is to be freed */
 	uint32_t reducers;	    /* that devices count */
+	atomic_bool device_graphs;  /* kernels may launch some: none is counted */
 	atomic_bool own_sites;	    /* rows of a tool's own reducer are by instruction */
 };
 extern struct san san;
@@ -202,11 +217,13 @@ extern _Thread_local uint32_t san_own;
 int san_bind(char *why, size_t size);
 const char *san_patches_path(void);
 const char *san_text(int result);
+int san_new_stream(void *context, void **handle);
 
 /* inject.c: in CUPTI's place, where the run wants accesses. If it cannot start, it says so. */
 void san_start(void);
 
 /* contexts.c. Any thread; NULL: no memory. */
+void san_context_begin(void *handle, int device);
 struct san_context *san_context(void *handle, int device);
 struct san_stream *san_stream(struct san_context *context, void *handle);
 /* One that san_stream returned, which is used no more; it may be NULL. */
@@ -219,6 +236,8 @@ uint32_t san_context_number(const void *handle);
 /* It is about to go: what is on its way is waited for, within bounds, and then given up. */
 void san_stream_end(void *handle);
 void san_context_end(void *handle);
+/* While nothing runs: memory that nobody needs is freed. */
+void san_contexts_tidy(void);
 /* As pasta_now's clock has it, for pthread_cond_timedwait. */
 struct timespec san_deadline(uint64_t ns);
 
@@ -301,6 +320,8 @@ struct san_slot *san_slot_take(struct san_context *context, const struct pasta_v
 int san_slot_fill(struct san_slot *s, void *stream);
 /* Under the lock: nobody has it. */
 void san_slot_give(struct san_slot *s);
+/* While nothing runs: free what lies aside. */
+void san_slots_tidy(struct san_context *context);
 
 /* drain.c */
 /* Wait until the stream's slots are read back, within bounds. */

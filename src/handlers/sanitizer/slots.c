@@ -19,6 +19,9 @@ enum { ALIGN = 256 };
 #define PAGES_STEP (UINT32_C(1) << 14)
 /* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
 #define CHUNK ((size_t)32 << 10)
+/* What waits behind a kernel that waits for the program lies in memory of the driver's, of which it
+ * has some 4 MB; without, who launches is held up. Of 128 slots, each may have as much. */
+#define QUEUED_MOST ((size_t)16 << 10)
 
 #define TABLES                                                                                     \
 	(PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |         \
@@ -141,71 +144,152 @@ static struct san_slot *find_or_add(struct san_context *c, uint32_t room)
 	return more ? more : s;
 }
 
-/* Under the lock: it has no memory. */
-static void empty(struct san_slot *s)
+/* -- Their memory -- */
+
+/* Under the lock. To free memory is to wait for all kernels, and one of them may wait for the
+ * program: it is kept, used again, and freed when nothing runs. */
+static void set_aside(struct san_slot *s)
 {
-	s->context->bytes -= s->size;
-	s->size = 0;
+	struct san_context *c = s->context;
+
+	if (s->memory && c->aside_count < SAN_ASIDE)
+		c->aside[c->aside_count++] = (struct san_aside){s->memory, s->size};
 	s->memory = NULL;
+	s->size = 0;
 	s->version = 0;
 	s->room = s->page_room = 0;
 }
 
-/* Its memory, or more of it. */
-static bool make_room(struct san_slot *s, uint32_t room, uint32_t pages)
+/* Under the lock: the smallest that is large enough, and no larger than most; memory is NULL: there
+ * is none. */
+static struct san_aside use_again(struct san_context *c, size_t size, size_t most)
 {
-	struct san_context *c = s->context;
+	struct san_aside *best = NULL, found = {0};
+
+	for (uint32_t i = 0; i < c->aside_count; i++)
+		if (c->aside[i].size >= size && c->aside[i].size <= most &&
+		    (!best || c->aside[i].size < best->size))
+			best = &c->aside[i];
+	if (!best)
+		return found;
+	found = *best;
+	*best = c->aside[--c->aside_count];
+	return found;
+}
+
+static struct san_aside allocate(struct san_context *c, size_t size)
+{
+	struct san_aside found;
 	void *memory = NULL;
-	size_t size;
 	bool fits;
 
-	if (s->memory)
-		SAN_CALL(Free, c->handle, s->memory);
-	s->memory = NULL;
-	s->version = 0;
+	pthread_mutex_lock(&san.lock);
+	found = use_again(c, size, 2 * size);
+	fits = !found.memory && c->bytes + size <= BYTES_MOST;
+	c->bytes += fits ? size : 0;
+	pthread_mutex_unlock(&san.lock);
+	if (found.memory)
+		return found;
+	if (fits && SAN_CALL(Alloc, c->handle, &memory, size) == SAN_OK)
+		return (struct san_aside){memory, size};
+	pthread_mutex_lock(&san.lock);
+	c->bytes -= fits ? size : 0;
+	found = use_again(c, size, SIZE_MAX);
+	pthread_mutex_unlock(&san.lock);
+	return found;
+}
+
+/* Its memory, or more of it; *size: what it takes. */
+static bool make_room(struct san_slot *s, uint32_t room, uint32_t pages, size_t *size)
+{
+	struct san_aside a;
+
+	pthread_mutex_lock(&san.lock);
+	set_aside(s);
+	pthread_mutex_unlock(&san.lock);
 	s->room = room;
 	s->page_room = pages;
-	size = lay_out(s, NULL);
-	pthread_mutex_lock(&san.lock);
-	c->bytes -= s->size;
-	fits = c->bytes + size <= BYTES_MOST;
-	s->size = fits ? size : 0;
-	c->bytes += s->size;
-	pthread_mutex_unlock(&san.lock);
-	if (!fits || SAN_CALL(Alloc, c->handle, &memory, size) != SAN_OK) {
-		pthread_mutex_lock(&san.lock);
-		empty(s);
-		pthread_mutex_unlock(&san.lock);
+	*size = lay_out(s, NULL);
+	a = allocate(s->context, *size);
+	if (!a.memory) {
+		s->room = s->page_room = 0;
 		return false;
 	}
-	s->memory = memory;
+	s->memory = a.memory;
+	s->size = a.size;
 	lay_out(s, s->memory);
 	return true;
 }
 
-/* Memory of slots that are nobody's is given back. False: there is none. */
-static bool free_idle(struct san_context *c)
+/* Under the lock: that of slots that are nobody's. */
+static void set_aside_idle(struct san_context *c)
 {
-	char *memory[SAN_SLOTS];
-	uint32_t count = 0;
+	for (uint32_t i = 0; i < c->count; i++)
+		if (!c->slots[i]->busy)
+			set_aside(c->slots[i]);
+}
 
-	pthread_mutex_lock(&san.lock);
-	for (uint32_t i = 0; i < c->count; i++) {
-		if (c->slots[i]->busy || !c->slots[i]->memory)
-			continue;
-		memory[count++] = c->slots[i]->memory;
-		empty(c->slots[i]);
-	}
-	pthread_mutex_unlock(&san.lock);
-	for (uint32_t i = 0; i < count; i++)
-		SAN_CALL(Free, c->handle, memory[i]);
-	return count;
+/* Under the lock: freed, it may be enough, together with what the device has left. */
+static void ask_for_room(struct san_context *c, size_t size)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < c->aside_count; i++)
+		sum += c->aside[i].size;
+	if (sum < size / 2)
+		return;
+	c->cramped = size;
+	atomic_store(&san.cramped, true);
 }
 
 /* Slots of fewer objects lie about when there are more of those. */
 static bool find_room(struct san_slot *s, uint32_t room, uint32_t pages)
 {
-	return make_room(s, room, pages) || (free_idle(s->context) && make_room(s, room, pages));
+	struct san_context *c = s->context;
+	size_t size;
+
+	if (make_room(s, room, pages, &size))
+		return true;
+	pthread_mutex_lock(&san.lock);
+	set_aside_idle(c);
+	pthread_mutex_unlock(&san.lock);
+	if (make_room(s, room, pages, &size))
+		return true;
+	pthread_mutex_lock(&san.lock);
+	ask_for_room(c, size);
+	pthread_mutex_unlock(&san.lock);
+	return false;
+}
+
+/* Under the lock, while nobody launches. */
+static void try_all_pages(struct san_context *c)
+{
+	c->pages_most = SAN_PAGES_MOST;
+	for (uint32_t i = 0; i < c->count; i++)
+		c->slots[i]->known = c->slots[i]->version = 0;
+}
+
+void san_slots_tidy(struct san_context *c)
+{
+	struct san_aside aside[SAN_ASIDE];
+	uint32_t count;
+	size_t sum = 0;
+
+	pthread_mutex_lock(&san.lock);
+	count = c->aside_count;
+	memcpy(aside, c->aside, count * sizeof(*aside));
+	c->aside_count = 0;
+	pthread_mutex_unlock(&san.lock);
+	for (uint32_t i = 0; i < count; i++) {
+		SAN_CALL(Free, c->handle, aside[i].memory);
+		sum += aside[i].size;
+	}
+	pthread_mutex_lock(&san.lock);
+	c->bytes -= sum;
+	if (c->cramped && sum >= c->cramped / 2)
+		try_all_pages(c);
+	c->cramped = 0;
+	pthread_mutex_unlock(&san.lock);
 }
 
 /* -- Objects, as a version has them -- */
@@ -278,6 +362,7 @@ static uint32_t page_room_for(const struct san_slot *s)
 static const char *prepare(struct san_slot *s, const struct pasta_version *version, uint32_t room)
 {
 	uint32_t pages;
+	size_t size;
 
 	if (s->known != pasta_version_number(version) && !learn(s, version, room))
 		return "there is no memory";
@@ -287,7 +372,7 @@ static const char *prepare(struct san_slot *s, const struct pasta_version *versi
 		return NULL;
 	pages = s->pages;
 	number_pages(s, 0);
-	if (!make_room(s, room, 0)) {
+	if (!make_room(s, room, 0, &size)) {
 		s->known = 0; /* it was not for the pages */
 		return "there is no memory of its device left to count in";
 	}
@@ -338,7 +423,9 @@ static int send(void *to, const void *from, size_t size, void *stream)
 
 static int send_places(struct san_slot *s, void *stream)
 {
-	struct pasta_gpu_place *places = malloc((s->count + 1) * sizeof(*places));
+	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_place);
+	void *own = size > QUEUED_MOST ? s->context->own : NULL;
+	struct pasta_gpu_place *places = malloc(size);
 	int r;
 
 	if (!places)
@@ -347,8 +434,10 @@ static int send_places(struct san_slot *s, void *stream)
 		places[i] = (struct pasta_gpu_place){
 			s->places[i].begin, s->places[i].last, s->bases[i], {0}};
 	places[s->count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
-	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places,
-		 (s->count + 1) * sizeof(*places), stream);
+	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places, size,
+		 own ? own : stream);
+	if (own && r == SAN_OK)
+		r = SAN_CALL(StreamSynchronize, own);
 	free(places);
 	return r;
 }

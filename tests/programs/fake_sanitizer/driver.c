@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCKS_MAX = 4096 };
+enum { BLOCKS_MAX = 4096, STAGED_MOST = 3800000 };
 
 static _Atomic uint64_t next_pc = 0x100000;
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,6 +38,7 @@ void fake_let_go(void)
 /* -- Streams -- */
 
 static _Atomic uint32_t endless; /* kernels that run, and do not end */
+static _Atomic uint64_t staged;	 /* bytes that wait to be copied */
 
 static void run_kernel(struct stream *s, const struct op *op)
 {
@@ -70,9 +71,10 @@ static void *run_stream(void *arg)
 		if (!s->first)
 			s->last = &s->first;
 		pthread_mutex_unlock(&s->lock);
-		if (op->what == COPY)
+		if (op->what == COPY) {
 			memcpy(op->to, op->bytes, op->size);
-		else if (op->what == SET)
+			atomic_fetch_sub(&staged, op->size);
+		} else if (op->what == SET)
 			memset(op->to, op->value, op->size);
 		else
 			run_kernel(s, op);
@@ -299,6 +301,17 @@ void fake_must_not_hang(const char *function)
 		fprintf(stderr, "fake_sanitizer: %s hangs while a launch begins\n", function);
 	if (atomic_load(&endless))
 		fprintf(stderr, "fake_sanitizer: %s waits for a kernel\n", function);
+	if (launching || atomic_load(&endless))
+		abort();
+}
+
+/* As the driver: where there is too much, who copies waits for the streams. */
+void fake_stage(size_t size)
+{
+	if (atomic_fetch_add(&staged, size) + size <= STAGED_MOST || !atomic_load(&endless))
+		return;
+	fprintf(stderr, "fake_sanitizer: a copy waits for a kernel\n");
+	abort();
 }
 
 static void must_be_set(const struct fake_kernel *k, const struct launch *l)

@@ -61,7 +61,9 @@ void fake_hold(void);
 void fake_let_go(void);
 /* Put it last in a stream, whose it is from now on. */
 void fake_give(struct stream *s, struct op *op);
-/* Says on stderr if this function would hang now. */
+/* So many bytes wait to be copied to a device. */
+void fake_stage(size_t size);
+/* If this function would hang now, it says so and is killed. */
 void fake_must_not_hang(const char *function);
 void fake_run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k);
 

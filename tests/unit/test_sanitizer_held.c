@@ -1,0 +1,161 @@
+/* test_sanitizer_held.c - programs that a device waits for, under the Compute Sanitizer's handler:
+ * no call of theirs may wait for the device. Where it would, the fake kills the process. timeout:
+ * 120
+ */
+#include "unit/sanitizertest.h"
+
+enum { OBJECTS = 3000, LAUNCHES = 60 };
+
+static void launch(void *stream, void *module, const struct fake_access *a, int ms)
+{
+	fake_launch(stream, &(struct fake_kernel){module, "kernel", 4, 64, a, 1, ms});
+}
+
+/* A kernel that never ends, and is running. */
+static void launch_endless(void *stream, void *module, const struct fake_access *a)
+{
+	launch(stream, module, a, FAKE_NEVER);
+	usleep(100000);
+}
+
+/* -- Reading -- */
+
+static void *held;
+static atomic_bool is_held;
+
+/* When its slot is about to be read, its stream is given something that waits for the program. */
+static int read_held(void *to, void *from, size_t size, void *stream)
+{
+	if (!atomic_exchange(&is_held, true)) {
+		struct op *op = calloc(1, sizeof(*op));
+
+		op->what = KERNEL;
+		op->kernel.ms = FAKE_NEVER;
+		fake_give(held, op);
+	}
+	return sanitizerMemcpyDeviceToHost(to, from, size, stream);
+}
+
+static void launch_on_a_stream_that_is_held_up(void)
+{
+	void *context, *module;
+	struct fake_access a = {0, 0, 5, 4, PASTA_ACCESS_LOAD};
+
+	alarm(30);
+	begin(&context, &held, &module);
+	sanitizer.MemcpyDeviceToHost = read_held;
+	a.pc = fake_pc(module);
+	a.addr = fake_alloc(context, 4096, 0);
+	launch_one(held, module, &a, 1);
+	san_drain_wait_all();
+	launch_one(held, module, &a, 1);
+	end();
+}
+
+static void a_slot_is_read_though_its_stream_is_held_up(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", launch_on_a_stream_that_is_held_up);
+	assert_int_equal(counted, 2);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 5);
+}
+
+/* -- Memory -- */
+
+/* Slots of few pages, and a kernel that never ends; then there are more pages. */
+static void grow_beside_a_kernel_that_never_ends(void)
+{
+	void *context, *streams[2], *module;
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+
+	begin(&context, &streams[0], &module);
+	streams[1] = fake_stream(context);
+	a.pc = fake_pc(module);
+	a.addr = fake_alloc(context, 4096, 0);
+	launch(streams[0], module, &a, 100);
+	launch(streams[1], module, &a, 100);
+	san_drain_wait_all();
+	launch_endless(streams[0], module, &a);
+	for (uint64_t gib = 1; gib < 5; gib++) {
+		fake_alloc(context, gib << 30, 0);
+		launch(streams[1], module, &a, 0);
+	}
+	san_drain_end(NULL, NULL);
+	_exit(0); /* the kernel is still there */
+}
+
+static void memory_is_not_freed_while_a_kernel_runs(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", grow_beside_a_kernel_that_never_ends);
+	assert_int_equal(counted, 7);
+	assert_int_equal(refused, 0);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 6);
+}
+
+/* The same without such a kernel: it is freed before a launch. */
+static void grow(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+	const struct san_context *c;
+
+	begin(&context, &stream, &module);
+	c = san_context(context, 0);
+	a.pc = fake_pc(module);
+	a.addr = fake_alloc(context, 4096, 0);
+	for (uint64_t gib = 1; gib < 60; gib++) {
+		fake_alloc(context, gib << 30, 0);
+		launch(stream, module, &a, 0);
+		san_drain_wait_all();
+	}
+	if (c->bytes > UINT64_C(1) << 30)
+		_exit(7);
+	end();
+}
+
+static void memory_that_lies_aside_makes_room_in_the_end(void **state)
+{
+	(void)state;
+	run_and_read("0x6,launches=0", grow);
+	assert_int_equal(counted, 59);
+	assert_int_equal(refused, 0);
+	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).loads, 59);
+}
+
+/* -- What is sent -- */
+
+static void launch_behind_a_kernel_that_never_ends(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+
+	begin(&context, &stream, &module);
+	a.pc = fake_pc(module);
+	a.addr = fake_alloc(context, 4096, 0);
+	for (uint32_t i = 0; i < OBJECTS; i++)
+		fake_alloc(context, 512, 0);
+	launch_endless(stream, module, &a);
+	for (uint32_t i = 0; i < LAUNCHES; i++)
+		launch(stream, module, &a, 0);
+	_exit(0);
+}
+
+static void launches_behind_a_kernel_that_never_ends_come_back(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=0", launch_behind_a_kernel_that_never_ends);
+	assert_int_equal(counted, 1 + LAUNCHES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_slot_is_read_though_its_stream_is_held_up),
+		TEST(memory_is_not_freed_while_a_kernel_runs),
+		TEST(memory_that_lies_aside_makes_room_in_the_end),
+		TEST(launches_behind_a_kernel_that_never_ends_come_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
