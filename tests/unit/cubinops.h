@@ -11,11 +11,12 @@
 
 struct cubin_op {
 	const char *name, *ptx;
-	unsigned int sm; /* the first that has it */
+	unsigned int sm; /* the first that has it, or the first and the last: SPAN */
 	size_t at[2];	 /* counts of the mix; 0 is none */
 	uint32_t count;	 /* of each */
 };
 
+#define SPAN(first, last) ((first) + 1000 * (last))
 #define AT(field) offsetof(struct pasta_cubin_mix, field)
 
 static const struct cubin_op cubin_ops[] = {
@@ -275,6 +276,60 @@ static const struct cubin_op cubin_ops[] = {
 	 {AT(textures)},
 	 2},
 	{"sured", "sured.b.add.1d.u32.trap [%rd1,{%r5}],%r1;", 80, {AT(textures)}, 1},
+	{"sustp", "sust.p.1d.b32.trap [%rd1,{%r5}],%r1;", 75, {AT(textures)}, 1},
+	{"texmem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "tex.1d.v4.u32.s32 {%r1,%r2,%r3,%r4},[%rd5,{%r5}]; "
+	 "st.global.u32 [%rd1],%r1;",
+	 75,
+	 {AT(textures), AT(global_loads)},
+	 1},
+	{"texfmem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4},[%rd5,{%f2,%f3}]; "
+	 "st.global.f32 [%rd1],%f1;",
+	 75,
+	 {AT(textures), AT(global_loads)},
+	 1},
+	{"texgradmem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "tex.grad.2d.v4.f32.f32 {%f1,%f2,%f3,%f4},[%rd5,{%f2,%f3}],{%f2,%f3},{%f3,%f2}; "
+	 "st.global.f32 [%rd1],%f1;",
+	 75,
+	 {AT(textures), AT(global_loads)},
+	 1},
+	{"tld4mem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "tld4.r.2d.v4.f32.f32 {%f1,%f2,%f3,%f4},[%rd5,{%f2,%f3}]; "
+	 "st.global.f32 [%rd1],%f1;",
+	 75,
+	 {AT(textures), AT(global_loads)},
+	 1},
+	{"suldmem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "suld.b.1d.b32.trap %r1,[%rd5,{%r5}]; "
+	 "st.global.u32 [%rd1],%r1;",
+	 75,
+	 {AT(textures), AT(global_loads)},
+	 1},
+	{"sustmem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "sust.b.1d.b32.trap [%rd5,{%r5}],%r1;",
+	 75,
+	 {AT(textures), AT(global_loads)},
+	 1},
+	{"sustpmem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "sust.p.1d.b32.trap [%rd5,{%r5}],%r1;",
+	 75,
+	 {AT(textures), AT(global_loads)},
+	 1},
+	{"suredmem",
+	 "ld.global.u64 %rd5,[%rd1]; "
+	 "sured.b.add.1d.u32.trap [%rd5,{%r5}],%r1;",
+	 80,
+	 {AT(textures), AT(global_loads)},
+	 1},
 	{"ldnc",
 	 "ld.global.nc.u32 %r1,[%rd1]; "
 	 "st.global.u32 [%rd1+4],%r1;",
@@ -415,6 +470,42 @@ static const struct cubin_op cubin_ops[] = {
 	 90,
 	 {AT(prefetches)},
 	 1},
+	{"wgmma16",
+	 "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4},%rd1,%rd3,1,1,1,0,0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; st.global.f32 [%rd1],%f1;",
+	 SPAN(90, 90),
+	 {AT(tensor_cores)},
+	 1},
+	{"wgmma8",
+	 "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%f1,%f2,%f3,%f4},%rd1,%rd3,1,1,1; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; st.global.f32 [%rd1],%f1;",
+	 SPAN(90, 90),
+	 {AT(tensor_cores)},
+	 1},
+	{"wgmmai",
+	 "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%r1,%r2,%r3,%r4},%rd1,%rd3,1; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; st.global.u32 [%rd1],%r1;",
+	 SPAN(90, 90),
+	 {AT(tensor_cores)},
+	 1},
+	{"wgmmab",
+	 "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%r1,%r2,%r3,%r4},%rd1,%rd3,1; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; st.global.u32 [%rd1],%r1;",
+	 SPAN(90, 90),
+	 {AT(tensor_cores)},
+	 1},
+	{"tcmma",
+	 "tcgen05.mma.cta_group::1.kind::f16 [%r2],%rd1,%rd3,%r3,%p1;",
+	 SPAN(100, 109),
+	 {AT(tensor_cores)},
+	 1},
+	{"tcmma8",
+	 "tcgen05.mma.cta_group::1.kind::f8f6f4 [%r2],%rd1,%rd3,%r3,%p1;",
+	 SPAN(100, 109),
+	 {AT(tensor_cores)},
+	 1},
+	{"tccp",
+	 "tcgen05.cp.cta_group::1.128x256b [%r2],%rd1;",
+	 SPAN(100, 109),
+	 {AT(tensor_cores)},
+	 1},
+	{"stbulk", "st.bulk.weak.shared::cta [%r2],%rd1,0;", 100, {AT(bulk_sets)}, 1},
 };
 
 #undef AT

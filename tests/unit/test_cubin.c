@@ -101,6 +101,17 @@ static void a_function_that_a_kernel_calls_lies_in_its_section(void **state)
 	pasta_cubin_free(c);
 }
 
+static void functions_that_are_in_no_kernel_are_told_apart(void **state)
+{
+	struct pasta_cubin *c = open_file(golden("called")), *other = open_file(golden("lines"));
+
+	assert_int_equal(find(c, "calls")->mix.tensor_copies, 0);
+	assert_int_equal(pasta_cubin_called(c)->tensor_copies, 1);
+	assert_int_equal(pasta_cubin_called(other)->all, 0); /* that of $second is in it */
+	pasta_cubin_free(c);
+	pasta_cubin_free(other);
+}
+
 static void code_is_where_the_function_says(void **state)
 {
 	struct file f = golden("lines");
@@ -328,6 +339,11 @@ static void instructions_of_unknown_devices_are_not_guessed(void **state)
 	assert_int_equal(mix.all, 1);
 }
 
+static bool has(const struct cubin_op *op, unsigned int sm)
+{
+	return op->sm % 1000 <= sm && (op->sm < 1000 || op->sm / 1000 >= sm);
+}
+
 static void write_ops(const char *path, unsigned int sm, const char *target)
 {
 	FILE *f = fopen(path, "w");
@@ -337,7 +353,7 @@ static void write_ops(const char *path, unsigned int sm, const char *target)
 		target);
 	for (const struct cubin_op *op = cubin_ops;
 	     op < cubin_ops + sizeof(cubin_ops) / sizeof(*op); op++) {
-		if (op->sm > sm)
+		if (!has(op, sm))
 			continue;
 		fprintf(f,
 			".visible .entry %s(.param .u64 a, .param .u32 b, .param .u64 d,\n"
@@ -387,7 +403,7 @@ static void check_ops(const struct pasta_cubin *c, unsigned int sm)
 
 	for (const struct cubin_op *op = cubin_ops;
 	     op < cubin_ops + sizeof(cubin_ops) / sizeof(*op); op++) {
-		if (op->sm > sm)
+		if (!has(op, sm))
 			continue;
 		check_op(op, &find(c, op->name)->mix, sm);
 		assert_params(c, op->name, 28, 4, params);
@@ -558,6 +574,7 @@ int main(void)
 		cmocka_unit_test(
 			the_architecture_is_known_in_the_head_of_cuda_13_and_of_those_before),
 		cmocka_unit_test(a_function_that_a_kernel_calls_lies_in_its_section),
+		cmocka_unit_test(functions_that_are_in_no_kernel_are_told_apart),
 		cmocka_unit_test(code_is_where_the_function_says),
 		cmocka_unit_test(each_instruction_has_its_line_and_inlined_ones_their_own),
 		cmocka_unit_test(code_without_a_line_table_has_no_lines),

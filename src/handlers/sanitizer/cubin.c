@@ -34,6 +34,7 @@ struct pasta_cubin {
 	uint32_t *index; /* by the hash of the name: the function's number, plus 1 */
 	size_t mask;
 	struct pasta_cubin_param *params;
+	struct pasta_cubin_mix called;
 	struct pasta_cubin_lines *lines; /* NULL: no line table */
 };
 
@@ -236,6 +237,15 @@ static int allocate(struct pasta_cubin *c, const struct elf *e, size_t functions
 	return 0;
 }
 
+static void add_mix(struct pasta_cubin_mix *to, const struct pasta_cubin_mix *mix)
+{
+	uint32_t *sums = (uint32_t *)to;
+	const uint32_t *more = (const uint32_t *)mix;
+
+	for (size_t i = 0; i < sizeof(*mix) / sizeof(*more); i++)
+		sums[i] += more[i];
+}
+
 static int add_function(struct pasta_cubin *c, struct elf *e, struct pasta_cubin_function *f,
 			size_t length, char **names)
 {
@@ -248,6 +258,8 @@ static int add_function(struct pasta_cubin *c, struct elf *e, struct pasta_cubin
 	f->mix_known = pasta_cubin_classify(c->sm, e->bytes + f->code, f->size, &f->mix);
 	f->name = memcpy(*names, f->name, length + 1);
 	*names += length + 1;
+	if (f->mix_known && !f->kernel && *f->name != '$')
+		add_mix(&c->called, &f->mix);
 	c->functions[c->count++] = *f;
 	*place = (uint32_t)c->count;
 	return 0;
@@ -494,6 +506,11 @@ void pasta_cubin_free(struct pasta_cubin *c)
 unsigned int pasta_cubin_sm(const struct pasta_cubin *c)
 {
 	return c->sm;
+}
+
+const struct pasta_cubin_mix *pasta_cubin_called(const struct pasta_cubin *c)
+{
+	return &c->called;
 }
 
 size_t pasta_cubin_count(const struct pasta_cubin *c)

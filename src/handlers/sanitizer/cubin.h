@@ -29,6 +29,8 @@ struct pasta_cubin_mix {
 	uint32_t textures;	/* and surfaces: TEX, TLD, TLD4, TXD, SULD, SUST, SURED */
 	uint32_t barriers;	/* of a block or a cluster: BAR, UCGABAR */
 	uint32_t mbarriers;	/* that lie in shared memory: SYNCS, ARRIVES; ATOMS before sm_90 */
+	uint32_t tensor_cores;	/* that read shared memory: wgmma, tcgen05.mma, tcgen05.cp */
+	uint32_t bulk_sets;	/* of shared memory: st.bulk */
 };
 
 /* The offset is the one in the constant bank, less the bank's beginning: a parameter that has to
@@ -73,6 +75,9 @@ unsigned int pasta_cubin_sm(const struct pasta_cubin *c);
 size_t pasta_cubin_count(const struct pasta_cubin *c);
 const struct pasta_cubin_function *pasta_cubin_at(const struct pasta_cubin *c, size_t i);
 const struct pasta_cubin_function *pasta_cubin_find(const struct pasta_cubin *c, const char *name);
+
+/* Instructions of functions that kernels may call and that are in no kernel: of -rdc. */
+const struct pasta_cubin_mix *pasta_cubin_called(const struct pasta_cubin *c);
 
 /*
  * The source line of the instruction that many bytes after the function's first; of inlined code

@@ -15,7 +15,7 @@
 #define OPERATION 0x1ff
 #define INSTRUCTION 16
 
-enum { SM_FIRST = 75, SM_LAST = 121 };
+enum { SM_FIRST = 75, SM_ALIKE = 90, SM_LAST = 121 };
 
 #define AT(field) (offsetof(struct pasta_cubin_mix, field) / sizeof(uint32_t))
 
@@ -27,12 +27,13 @@ static const uint8_t classes[OPERATION + 1] = {
 	/* bar.sync, bar.arrive and bar.red; barrier.cluster.arrive and .wait */
 	[0x11d] = AT(barriers),
 	[0x1c7] = AT(barriers),
-	/* tex, tld4, tex of integers, tex.grad; suld, sust, sured */
+	/* tex, tld4, tex of integers, tex.grad; suld, sust.p, sust, sured */
 	[0x160] = AT(textures),
 	[0x163] = AT(textures),
 	[0x166] = AT(textures),
 	[0x16c] = AT(textures),
 	[0x199] = AT(textures),
+	[0x19b] = AT(textures),
 	[0x19d] = AT(textures),
 	[0x19f] = AT(textures),
 	/* ld.global.v8 and st.global.v8 of sm_100, then the others; multimem.ld_reduce */
@@ -81,6 +82,21 @@ static const uint8_t classes[OPERATION + 1] = {
 	/* st.async, red.async */
 	[0x1bd] = AT(remote),
 	[0x1be] = AT(remote),
+	/* st.bulk; tcgen05.cp, tcgen05.mma; wgmma of floats, integers, bits and bytes of floats */
+	[0x1cb] = AT(bulk_sets),
+	[0x1e7] = AT(tensor_cores),
+	[0x1ea] = AT(tensor_cores),
+	[0x1f0] = AT(tensor_cores),
+	[0x1f1] = AT(tensor_cores),
+	[0x1f2] = AT(tensor_cores),
+	[0x1f3] = AT(tensor_cores),
+};
+
+/* Before sm_90, those of textures and surfaces whose handle is no parameter, nor a constant. */
+static const uint8_t older[OPERATION + 1] = {
+	[0x161] = AT(textures), [0x164] = AT(textures), [0x167] = AT(textures),
+	[0x16d] = AT(textures), [0x19a] = AT(textures), [0x19c] = AT(textures),
+	[0x19e] = AT(textures), [0x1a0] = AT(textures),
 };
 
 bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
@@ -90,8 +106,11 @@ bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
 
 	if (sm < SM_FIRST || sm > SM_LAST)
 		return false;
-	for (size_t at = 0; size - at >= INSTRUCTION; at += INSTRUCTION)
-		counts[classes[(code[at] | code[at + 1] << 8) & OPERATION]]++;
+	for (size_t at = 0; size - at >= INSTRUCTION; at += INSTRUCTION) {
+		unsigned int operation = (code[at] | code[at + 1] << 8) & OPERATION;
+
+		counts[sm < SM_ALIKE && older[operation] ? older[operation] : classes[operation]]++;
+	}
 	/* Those of a class are instructions as well. */
 	for (size_t i = 1; i < sizeof(counts) / sizeof(counts[0]); i++)
 		counts[0] += counts[i];

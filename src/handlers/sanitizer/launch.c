@@ -112,7 +112,8 @@ static void tell_tensors(const struct work *w, const struct pasta_version *versi
 	size_t count;
 
 	if (!(pasta_accesses_reducers() & PASTA_REDUCE_BIT(TENSOR)) || w->node ||
-	    (f && f->mix_known && !f->mix.tensor_copies))
+	    (f && f->mix_known && !f->mix.tensor_copies &&
+	     !pasta_cubin_called(w->module->cubin)->tensor_copies))
 		return;
 	count = san_call_tensors(f, maps);
 	for (size_t i = 0; i < count; i++) {

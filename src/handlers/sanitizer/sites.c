@@ -98,21 +98,31 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 }
 
 /* Without a kind: its accesses are not counted. */
-static void emit_unseen(const char *kernel, const char *what, uint32_t count)
+static void emit_unseen(const char *kernel, const char *what, uint32_t count, const char *where)
 {
 	uint32_t number = count ? pasta_accesses_sites(1) : 0;
 	struct pasta_event ev;
-	char text[80];
+	char text[120];
 
 	if (!number)
 		return;
-	snprintf(text, sizeof(text), "%s (%" PRIu32 " in its code)", what, count);
+	snprintf(text, sizeof(text), "%s (%" PRIu32 " in %s)", what, count, where);
 	pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
 	ev.site.id = number;
 	ev.site.function = pasta_intern_str(kernel);
 	ev.site.callee = pasta_intern_str(text);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
+}
+
+static void emit_all(const char *kernel, const struct pasta_cubin_mix *mix, const char *where)
+{
+	emit_unseen(kernel, "tensor copies", mix->tensor_copies, where);
+	emit_unseen(kernel, "textures and surfaces", mix->textures, where);
+	if (!san_modules_spaces())
+		return;
+	emit_unseen(kernel, "reads of shared memory by tensor cores", mix->tensor_cores, where);
+	emit_unseen(kernel, "bulk stores to shared memory", mix->bulk_sets, where);
 }
 
 void san_coverage(struct san_module *m, const void *function, const char *kernel)
@@ -124,8 +134,8 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 	f = san_module_tells(m, function) ? pasta_cubin_find(m->cubin, kernel) : NULL;
 	if (!f || !f->mix_known)
 		return;
-	emit_unseen(kernel, "tensor copies", f->mix.tensor_copies);
-	emit_unseen(kernel, "textures and surfaces", f->mix.textures);
+	emit_all(kernel, &f->mix, "its code");
+	emit_all(kernel, pasta_cubin_called(m->cubin), "functions that it may call");
 }
 
 /* Many threads may tell of launches of one module. */

@@ -6,6 +6,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 nvcc -arch=sm_90 -cubin params.cu -o params.cubin
+nvcc -arch=sm_90 -rdc=true -cubin called.cu -o "$work/called.o"
+nvlink -arch=sm_90 "$work/called.o" -o called.cubin
 # The line table is to name no folder of this machine.
 nvcc -arch=sm_90 -lineinfo -ptx lines.cu -o "$work/lines.ptx"
 sed -i 's|\(\.file.*\)"[^"]*lines.cu"|\1"/src/lines.cu"|' "$work/lines.ptx"
