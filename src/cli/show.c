@@ -177,14 +177,23 @@ static bool go_on(void *ctx)
 static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx)
 {
 	const struct reading *r = ctx;
-	bool all;
 
-	if (pasta_input_counted(r->in, tool, &all))
+	switch (pasta_input_counted(r->in, tool)) {
+	case PASTA_COUNTED_NONE:
+		return pasta_fail(err, -ENODATA,
+				  "the run did not count what it needs of memory accesses: record "
+				  "again with -t %s",
+				  tool->name);
+	case PASTA_COUNTED_OTHER:
+		return pasta_fail(
+			err, -ENODATA,
+			"some of the runs did not count what it needs of memory accesses, "
+			"but something else: record them again with -t %s, or report on "
+			"them apart",
+			tool->name);
+	default:
 		return 0;
-	return pasta_fail(err, -ENODATA,
-			  "the run did not count what it needs of memory accesses: record again "
-			  "with -t %s",
-			  tool->name);
+	}
 }
 
 /* The kinds' names, with commas; returns text. */
@@ -245,9 +254,8 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_tool
 			   struct pasta_out *out)
 {
 	char what[200], action[120];
-	bool all;
 
-	if (!pasta_input_counted(in, tool, &all) || all)
+	if (pasta_input_counted(in, tool) != PASTA_COUNTED_SOME)
 		return;
 	snprintf(what, sizeof(what),
 		 "some of the runs did not count what %s needs: they are not in its numbers",

@@ -213,20 +213,25 @@ static bool is_others(const struct pasta_runinfo *run, const struct pasta_tool *
 
 static bool may_have_counted(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
-	return !run->has_counted || !(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted);
+	return !run->has_counted ||
+	       (!(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted) && !is_others(run, tool));
 }
 
-bool pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool, bool *all)
+enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool)
 {
 	size_t i, first = in->run.path ? 0 : 1, counted = 0;
 	bool mixed = false;
 
 	for (i = first; i <= in->other_count; i++) {
 		const struct pasta_runinfo *run = i ? &in->others[i - 1] : &in->run;
+		bool may = may_have_counted(run, tool);
 
-		mixed = mixed || is_others(run, tool);
-		counted += may_have_counted(run, tool);
+		counted += may;
+		mixed = mixed || (!may && run->counted);
 	}
-	*all = counted == i - first;
-	return !mixed && (counted || *all);
+	if (counted == i - first)
+		return PASTA_COUNTED_ALL;
+	if (!counted)
+		return PASTA_COUNTED_NONE;
+	return mixed ? PASTA_COUNTED_OTHER : PASTA_COUNTED_SOME;
 }

@@ -69,6 +69,18 @@ is "all kinds, and none counted: status" $? 1
 has "all kinds, and none counted" err "$not"
 "$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
 has "one of two runs" out '^note: some of the runs did not count what mem_trace needs: .*; record them again with -t mem_trace'
+# A run that counted something else would be mixed in.
+"$ACCELPROF" run -q -t object_traffic -o traffic -- "$make" 5 1000 >out || failed "traffic"
+"$ACCELPROF" run -q -t hotness -o hot -- "$make" 5 1000 >out || failed "hot"
+for runs in "hot traffic" "traffic hot" "every hot traffic"; do
+	# shellcheck disable=SC2086 # words
+	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
+	is "other things counted, $runs: status" $? 1
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count what it needs of memory accesses, but something else: record them again with -t working_set, or report on them apart$'
+	lines "other things counted, $runs" err 1
+done
+"$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
+has "the same counted, and nothing" out '^note: some of the runs did not count what working_set needs: they are not in its numbers'
 # Of an old run nobody knows: the kinds of its events say what they can.
 sed -i 's/"counted"/"other"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"
