@@ -173,6 +173,15 @@ static bool go_on(void *ctx)
 	return true;
 }
 
+int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
+			    struct pasta_err *err)
+{
+	if (!(needs & PASTA_NEEDS_ACCESSES) || !pasta_filter_by_device(filter))
+		return 0;
+	return pasta_fail(err, -EINVAL,
+			  "--device and --stream do not choose memory accesses: leave them out");
+}
+
 /* What is not counted is not zero. */
 static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx)
 {
@@ -192,7 +201,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx
 			"them apart",
 			tool->name);
 	default:
-		return 0;
+		return pasta_show_check_filter(r->in->filter, tool->needs, err);
 	}
 }
 

@@ -81,6 +81,17 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
 has "the same counted, and nothing" out '^note: some of the runs did not count what working_set needs: they are not in its numbers'
+# Nobody tells which device or stream accesses are of.
+for filter in "--device 0" "--stream 99"; do
+	# shellcheck disable=SC2086 # words
+	"$ACCELPROF" report hot -t hotness,kernel_freq $filter >out 2>err
+	is "$filter: status" $? 1
+	lines "$filter" err 1
+	has "$filter" err '^accelprof: tool hotness failed: --device and --stream do not choose memory accesses: leave them out$'
+	# shellcheck disable=SC2086
+	"$ACCELPROF" report traced -t mem_trace $filter >out 2>err
+	is "each access, $filter: status" $? 1
+done
 # Of an old run nobody knows: the kinds of its events say what they can.
 sed -i 's/"counted"/"other"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"
@@ -108,6 +119,8 @@ for tools in mem_trace block_divergence mem_trace,block_divergence; do
 	refused '--processor both cannot be: these tools need nothing that the device and the host both count' \
 		-t $tools --processor both
 done
+refused '--device and --stream do not choose memory accesses: leave them out' -t "$tool" --device 0
+refused '--device and --stream do not choose memory accesses' -t regions,mem_trace --stream 1-
 refused '--lossy is for tools that count memory accesses' --lossy
 refused '--lossy is for single accesses: choose a tool that takes them' -t "$tool" --lossy
 refused '--all is for tools that count memory accesses, and none is chosen' -t regions --all
