@@ -274,6 +274,25 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_tool
 				       .severity = PASTA_NOTE, .what = what, .action = action});
 }
 
+/* What is asked for device times is told that counting has changed them. */
+static void note_times(const struct pasta_input *in, const struct pasta_tool *tool,
+		       struct pasta_out *out)
+{
+	uint64_t counted = in->run.counted;
+	size_t i;
+
+	for (i = 0; i < in->other_count; i++)
+		counted |= in->others[i].counted;
+	if (!counted || tool->needs & PASTA_NEEDS_ACCESSES || !(tool->events & PASTA_BIT(KERNEL)))
+		return;
+	pasta_out_finding(out,
+			  &(struct pasta_finding){
+				  .severity = PASTA_NOTE,
+				  .what = "memory accesses were counted, too: kernels take longer "
+					  "(OpenCL) or have no times (CUDA)",
+				  .action = "record times in a run of their own"});
+}
+
 static void note_loss(const struct pasta_account *loss, struct pasta_out *out)
 {
 	char what[160];
@@ -378,6 +397,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 		if (!result->outs[i]->err.code) {
 			note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
 			note_uncounted(in, show->choice.tools[i].tool, result->outs[i]);
+			note_times(in, show->choice.tools[i].tool, result->outs[i]);
 		}
 		note_loss(&result->loss, result->outs[i]);
 		note_changed(result->outs[i]);

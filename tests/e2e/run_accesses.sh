@@ -81,6 +81,15 @@ for runs in "hot traffic" "traffic hot" "every hot traffic"; do
 done
 "$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
 has "the same counted, and nothing" out '^note: some of the runs did not count what working_set needs: they are not in its numbers'
+# Times beside counting are not what they were without.
+note='^note: memory accesses were counted, too: kernels take longer \(OpenCL\) or have no times \(CUDA\); record times in a run of their own$'
+"$ACCELPROF" report hot -t kernel_freq >out || failed "times"
+has "times" out "$note"
+"$ACCELPROF" report every hot -t kernel_freq >out || failed "times of two runs"
+has "times of two runs" out "$note"
+"$ACCELPROF" report every -t kernel_freq >out || failed "times, and nothing counted"
+"$ACCELPROF" report hot -t hotness >>out || failed "no times"
+is "no word of times" "$(grep -cE "$note" out)" 0
 # Nobody tells which device or stream accesses are of.
 for filter in "--device 0" "--stream 99"; do
 	# shellcheck disable=SC2086 # words

@@ -74,6 +74,11 @@ is "all: launches told" "$(grep -c '"kind":"launch"' all.dump)" 200
 is "all: module" "$(grep -c '"kind":"module"' all.dump)" 2
 is "all: our own memory is none of the program's" "$(grep -c '"kind":"alloc"' all.dump)" 202
 is "all: freed, at last with its context" "$(grep -c '"kind":"free"' all.dump)" 202
+# Beside counting there are no times: blanks, not zeros, and no guess at why.
+"$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
+is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
+is "all: why there are no times" "$(json times.json '[f["action"] for f in d["tools"][0]["findings"]]')" \
+	"[\"the program ended before they did, their records were dropped, or memory accesses were counted, which leaves CUDA's kernels without times\", 'record times in a run of their own']"
 # Freed and used again while launches wait: each has what was there when it was launched.
 record queued 0 -t hotness --all -- queued 40
 clean queued
