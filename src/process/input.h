@@ -30,7 +30,7 @@ struct pasta_input {
 	struct pasta_runinfo *others; /* of further ones; of shards nothing is known */
 	size_t other_count;
 	size_t shards;			  /* that are in the stream */
-	size_t refused;			  /* that could not be read */
+	size_t refused;			  /* and run.json, that could not be read */
 	uint64_t lost;			  /* events that reached no shard */
 	uint64_t failed;		  /* processes that could not record at all */
 	char why[256];			  /* what went wrong first in those, or empty */
