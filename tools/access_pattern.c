@@ -123,7 +123,7 @@ static int add_site(void *ctx, const struct pasta_access_shape *shape,
 	place->stores = row->stores;
 	place->bytes = row->bytes;
 	place->counted = shape->counted;
-	place->launches = shape->counted + shape->sampled;
+	place->launches = pasta_access_launches(shape);
 	return 0;
 }
 

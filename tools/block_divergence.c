@@ -218,7 +218,7 @@ static void add_launches(struct line *line, const struct pasta_access_book *book
 	while ((s = pasta_access_book_shapes(book, &at)))
 		if (s->shape == line->shape && !strcmp(label(s->name), label(line->kernel))) {
 			line->counted += s->counted;
-			line->launches += s->counted + s->sampled;
+			line->launches += pasta_access_launches(s);
 		}
 }
 

@@ -314,7 +314,7 @@ static int add_line(void *ctx, const struct pasta_access_shape *shape,
 	line->sum.bytes = pasta_access_add(line->sum.bytes, row->bytes);
 	line->sum.extra = pasta_access_add(line->sum.extra, row->extra);
 	line->counted += shape->counted;
-	line->launches += shape->counted + shape->sampled;
+	line->launches += pasta_access_launches(shape);
 	lines->total = pasta_access_add(lines->total, pasta_access_add(row->loads, row->stores));
 	return 0;
 }

@@ -392,7 +392,7 @@ static void put_kernel(struct pasta_table *t, const struct kernel *kernel, uint6
 
 	pasta_cell_str(t, label(kernel->name));
 	pasta_cell_int(t, (int64_t)(count + missing(kernel) + kernel->counted));
-	if (!count && kernel->counted) {
+	if (!count) {
 		for (i = 0; i < 8; i++)
 			pasta_cell_none(t);
 		return;
@@ -598,7 +598,8 @@ static void find_missing(const struct kernels *k, struct pasta_out *out)
 		count += missing(kernel);
 	pasta_out_count(out, PASTA_WARNING, count, "launches that have no record of their kernel",
 			"they count as launches, but have no time, grid and block",
-			"the program ended before they did, or their records were dropped");
+			"the program ended before they did, their records were dropped, or memory "
+			"accesses were counted, which leaves CUDA's kernels without times");
 }
 
 static int report(void *state, struct pasta_out *out)

@@ -73,7 +73,7 @@ static void add_row(struct pasta_access_row *to, const struct pasta_access_row *
 static void add_shape(struct line *line, const struct pasta_access_shape *shape)
 {
 	line->counted += shape->counted;
-	line->launches += shape->counted + shape->sampled;
+	line->launches += pasta_access_launches(shape);
 }
 
 static int add_access(void *ctx, const struct pasta_access_shape *shape,

@@ -76,7 +76,7 @@ static int add_shape(struct pasta_map *kernels, const struct pasta_access_shape 
 	k->counted += s->counted;
 	k->sampled += s->sampled;
 	k->refused += s->refused;
-	k->stands += s->counted ? s->counted + s->sampled : 0;
+	k->stands += pasta_access_launches(s);
 	add(&k->footprint, s, s->footprint);
 	add(&k->objects, s, s->objects);
 	add(&k->live, s, s->live);

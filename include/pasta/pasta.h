@@ -491,6 +491,7 @@ struct pasta_access_totals {
 	uint64_t page_other;	     /* accesses to pages that a table had no room for */
 	uint64_t never, never_bytes; /* allocations that are no objects; but host's and images */
 	uint64_t unended;	     /* counted, but what they did is not all there */
+	uint64_t scaled;	     /* not counted, but others of their shape stand for them */
 };
 
 /* reducers: mask of PASTA_REDUCE_BIT of those whose rows are kept; by page nothing is kept but
@@ -533,6 +534,9 @@ PASTA_EXPORT int pasta_access_book_rows(const struct pasta_access_book *book, ui
 PASTA_EXPORT struct pasta_access_totals
 pasta_access_book_totals(const struct pasta_access_book *book);
 
+/* How many launches the shape's sums are scaled to: all but those that a filter left out; 0: none
+ * was counted. */
+PASTA_EXPORT uint64_t pasta_access_launches(const struct pasta_access_shape *shape);
 /* A sum of the shape's counted launches, scaled to all of them, rounded. */
 PASTA_EXPORT uint64_t pasta_access_scale(const struct pasta_access_shape *shape, uint64_t sum);
 /* A sum that stays at INT64_MAX when it gets there. */

@@ -226,6 +226,7 @@ int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_s
 
 	a->needs = pasta_choice_needs(&show->choice) & PASTA_NEEDS_ACCESSES;
 	error = check(a, err);
+	error = error ? error : pasta_show_check_filter(show->filter, a->needs, err);
 	error = error ? error : choose_reducer(a, &show->choice, err);
 	if (error || !a->needs)
 		return error;

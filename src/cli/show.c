@@ -173,18 +173,36 @@ static bool go_on(void *ctx)
 	return true;
 }
 
+int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
+			    struct pasta_err *err)
+{
+	if (!(needs & PASTA_NEEDS_ACCESSES) || !pasta_filter_by_device(filter))
+		return 0;
+	return pasta_fail(err, -EINVAL,
+			  "--device and --stream do not choose memory accesses: leave them out");
+}
+
 /* What is not counted is not zero. */
 static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx)
 {
 	const struct reading *r = ctx;
-	bool all;
 
-	if (pasta_input_counted(r->in, tool, &all))
-		return 0;
-	return pasta_fail(err, -ENODATA,
-			  "the run did not count what it needs of memory accesses: record again "
-			  "with -t %s",
-			  tool->name);
+	switch (pasta_input_counted(r->in, tool)) {
+	case PASTA_COUNTED_NONE:
+		return pasta_fail(err, -ENODATA,
+				  "the run did not count what it needs of memory accesses: record "
+				  "again with -t %s",
+				  tool->name);
+	case PASTA_COUNTED_OTHER:
+		return pasta_fail(
+			err, -ENODATA,
+			"some of the runs did not count what it needs of memory accesses, "
+			"but something else: record them again with -t %s, or report on "
+			"them apart",
+			tool->name);
+	default:
+		return pasta_show_check_filter(r->in->filter, tool->needs, err);
+	}
 }
 
 /* The kinds' names, with commas; returns text. */
@@ -245,9 +263,8 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_tool
 			   struct pasta_out *out)
 {
 	char what[200], action[120];
-	bool all;
 
-	if (!pasta_input_counted(in, tool, &all) || all)
+	if (pasta_input_counted(in, tool) != PASTA_COUNTED_SOME)
 		return;
 	snprintf(what, sizeof(what),
 		 "some of the runs did not count what %s needs: they are not in its numbers",
@@ -255,6 +272,25 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_tool
 	snprintf(action, sizeof(action), "record them again with -t %s", tool->name);
 	pasta_out_finding(out, &(struct pasta_finding){
 				       .severity = PASTA_NOTE, .what = what, .action = action});
+}
+
+/* What is asked for device times is told that counting has changed them. */
+static void note_times(const struct pasta_input *in, const struct pasta_tool *tool,
+		       struct pasta_out *out)
+{
+	uint64_t counted = in->run.counted;
+	size_t i;
+
+	for (i = 0; i < in->other_count; i++)
+		counted |= in->others[i].counted;
+	if (!counted || tool->needs & PASTA_NEEDS_ACCESSES || !(tool->events & PASTA_BIT(KERNEL)))
+		return;
+	pasta_out_finding(out,
+			  &(struct pasta_finding){
+				  .severity = PASTA_NOTE,
+				  .what = "memory accesses were counted, too: kernels take longer "
+					  "(OpenCL) or have no times (CUDA)",
+				  .action = "record times in a run of their own"});
 }
 
 static void note_loss(const struct pasta_account *loss, struct pasta_out *out)
@@ -361,6 +397,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 		if (!result->outs[i]->err.code) {
 			note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
 			note_uncounted(in, show->choice.tools[i].tool, result->outs[i]);
+			note_times(in, show->choice.tools[i].tool, result->outs[i]);
 		}
 		note_loss(&result->loss, result->outs[i]);
 		note_changed(result->outs[i]);

@@ -80,6 +80,10 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg, struct pasta_err *err);
 /* Whether the options go together, once all are known. 0, or -EINVAL with *err. */
 int pasta_show_check(const struct pasta_show *show, struct pasta_err *err);
+/* Whether the filter, which may be NULL, can choose for tools of these needs. 0, or -EINVAL with
+ * *err. */
+int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
+			    struct pasta_err *err);
 /* Load plug-ins and choose the tools, once all options are known. tools: what to use if nobody
  * chose, ended by NULL; NULL, or none of them known: the defaults. */
 int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err);

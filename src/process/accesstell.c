@@ -47,11 +47,16 @@ const struct pasta_access_site *pasta_access_book_site(const struct pasta_access
 
 /* -- Scaling. -- */
 
+uint64_t pasta_access_launches(const struct pasta_access_shape *s)
+{
+	return s->counted ? s->counted + s->sampled + s->refused : 0;
+}
+
 uint64_t pasta_access_scale(const struct pasta_access_shape *s, uint64_t sum)
 {
-	unsigned __int128 all = (unsigned __int128)sum * (s->counted + s->sampled);
+	unsigned __int128 all = (unsigned __int128)sum * pasta_access_launches(s);
 
-	if (s->counted && s->sampled)
+	if (s->counted)
 		all = (all + s->counted / 2) / s->counted;
 	else
 		all = sum;
@@ -111,6 +116,7 @@ struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_bo
 		t.sampled += is_refused(s) ? 0 : s->sampled;
 		t.filtered += s->filtered;
 		t.refused += s->refused + (is_refused(s) ? s->sampled : 0);
+		t.scaled += s->counted ? s->sampled + s->refused : 0;
 		t.partial += s->partial;
 		t.blocks = s->blocks > t.blocks ? s->blocks : t.blocks;
 		t.untold += !s->told;
@@ -261,7 +267,7 @@ static void find_refused(const struct pasta_access_book *b, struct pasta_out *ou
 		}
 		snprintf(what, sizeof(what), "accesses of this kernel could not be counted: %s",
 			 list[i]->detail ? pasta_str(list[i]->detail) : "no reason is given");
-		snprintf(evidence, sizeof(evidence), "launches that are left out: %llu",
+		snprintf(evidence, sizeof(evidence), "launches that were not counted: %llu",
 			 (unsigned long long)list[i]->count);
 		pasta_out_finding(out,
 				  &(struct pasta_finding){PASTA_WARNING, what,
@@ -272,16 +278,15 @@ static void find_refused(const struct pasta_access_book *b, struct pasta_out *ou
 	free(list);
 	pasta_map_free(all);
 	pasta_out_count(out, PASTA_WARNING, rest,
-			"launches of other kernels that could not be counted", "they are left out",
-			NULL);
+			"launches of other kernels that could not be counted", NULL, NULL);
 }
 
 static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *out)
 {
-	uint64_t all = t->counted + t->sampled;
+	uint64_t all = t->counted + t->scaled;
 	char what[TEXT];
 
-	if (!t->sampled)
+	if (!t->scaled)
 		return;
 	snprintf(what, sizeof(what),
 		 "counted %llu of %llu launches; numbers are scaled by kernel and shape",
@@ -289,7 +294,9 @@ static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *o
 	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
 						       "launches of one kernel over one range are "
 						       "taken to access alike",
-						       "run with --all to count all of them"});
+						       t->sampled ? "run with --all to count all "
+								    "of them"
+								  : NULL});
 }
 
 /* One run has one such number; several that are read together may have others. */

@@ -198,6 +198,11 @@ bool pasta_filter_any(const struct pasta_filter *f)
 	return f && f->sorts;
 }
 
+bool pasta_filter_by_device(const struct pasta_filter *f)
+{
+	return f && (has(f, PASTA_FILTER_DEVICE) || has(f, PASTA_FILTER_STREAM));
+}
+
 uint64_t pasta_filter_needs(const struct pasta_filter *f)
 {
 	if (!f)

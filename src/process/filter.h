@@ -6,8 +6,8 @@
  *
  *   kernel, exclude    names, by extended regular expressions: kernels, samples, accesses, and
  *                      launches that have a name and are not of a graph
- *   device, stream     what has the field, but modules; and objects, which accesses without the
- *                      field name
+ *   device, stream     what has the field, but modules; and objects. Accesses do not have it, and
+ *                      tools that need them are not to be given such a filter
  *   rank               whole shards
  *   region, iteration  where it belongs (struct pasta_where): all that is done, not what is there
  *                      (allocations and their ends, tensors, modules, graphs, links, devices,
@@ -47,6 +47,8 @@ void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
 /* Of NULL: nothing is filtered. */
 bool pasta_filter_any(const struct pasta_filter *f);
+/* Whether it chooses by device or stream, which memory accesses do not tell. */
+bool pasta_filter_by_device(const struct pasta_filter *f);
 /* What must be known of events: of enum pasta_needs. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
 /* Whether shards of this rank are read; rank as in process events: plus 1, 0 if it has none. */

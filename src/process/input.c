@@ -51,8 +51,10 @@ static int add_info(struct pasta_input *in, const char *folder)
 
 	if (!file)
 		return -ENOMEM;
-	if (pasta_runinfo_load(&info, file, &err) && err.code != -ENOENT)
+	if (pasta_runinfo_load(&info, file, &err) && err.code != -ENOENT) {
+		in->refused++;
 		warn(in, &err);
+	}
 	free(file);
 	if (in->run.path)
 		return add_other(in, &info);
@@ -124,6 +126,18 @@ static void add_health(struct pasta_input *in, const char *folder)
 	in->lost += health.lost;
 }
 
+/* Shards alone are no run, and lack nothing. */
+static void warn_missing(const struct pasta_input *in, const char *folder)
+{
+	struct pasta_err err = {0};
+
+	pasta_fail(&err, -ENOENT,
+		   "%s has no " PASTA_RUN_INFO
+		   ": what was run, and what was counted of memory accesses, is not known",
+		   folder);
+	warn(in, &err);
+}
+
 static int add_folder(struct pasta_input *in, const char *folder, struct pasta_err *err)
 {
 	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS);
@@ -135,6 +149,8 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	if (!shards || !info || add_info(in, folder)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	} else if (!access(shards, F_OK)) {
+		if (access(info, F_OK))
+			warn_missing(in, folder);
 		salvage(in, shards);
 		error = add_shards(in, shards, err);
 	} else {
@@ -213,20 +229,25 @@ static bool is_others(const struct pasta_runinfo *run, const struct pasta_tool *
 
 static bool may_have_counted(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
-	return !run->has_counted || !(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted);
+	return !run->has_counted ||
+	       (!(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted) && !is_others(run, tool));
 }
 
-bool pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool, bool *all)
+enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool)
 {
 	size_t i, first = in->run.path ? 0 : 1, counted = 0;
 	bool mixed = false;
 
 	for (i = first; i <= in->other_count; i++) {
 		const struct pasta_runinfo *run = i ? &in->others[i - 1] : &in->run;
+		bool may = may_have_counted(run, tool);
 
-		mixed = mixed || is_others(run, tool);
-		counted += may_have_counted(run, tool);
+		counted += may;
+		mixed = mixed || (!may && run->counted);
 	}
-	*all = counted == i - first;
-	return !mixed && (counted || *all);
+	if (counted == i - first)
+		return PASTA_COUNTED_ALL;
+	if (!counted)
+		return PASTA_COUNTED_NONE;
+	return mixed ? PASTA_COUNTED_OTHER : PASTA_COUNTED_SOME;
 }

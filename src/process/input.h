@@ -12,6 +12,14 @@
 #include "process/runinfo.h"
 #include "process/stream.h"
 
+enum pasta_counted {
+	PASTA_COUNTED_NONE,
+	PASTA_COUNTED_SOME,  /* and nothing of accesses in the others */
+	PASTA_COUNTED_OTHER, /* in some, and others counted something else, which would be mixed in
+			      */
+	PASTA_COUNTED_ALL,
+};
+
 /* Zero it before use; set warn first. */
 struct pasta_input {
 	/* Told, a line each, what is passed over and why. May be NULL. */
@@ -22,7 +30,7 @@ struct pasta_input {
 	struct pasta_runinfo *others; /* of further ones; of shards nothing is known */
 	size_t other_count;
 	size_t shards;			  /* that are in the stream */
-	size_t refused;			  /* that could not be read */
+	size_t refused;			  /* and run.json, that could not be read */
 	uint64_t lost;			  /* events that reached no shard */
 	uint64_t failed;		  /* processes that could not record at all */
 	char why[256];			  /* what went wrong first in those, or empty */
@@ -37,9 +45,9 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *
  * times are from the run's start or, without a run, from the first shard's. After all are added.
  * -ENOENT, with *err: no shard is left. */
 int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, struct pasta_err *err);
-/* Whether what a tool needs of memory accesses was counted, or may have been, in some of what was
- * added; *all: in all of it. False also where another tool's own reducer has counted. */
-bool pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool, bool *all);
+/* In which of the runs that were added what a tool needs of memory accesses was counted, or may
+ * have been. What another tool's own reducer has counted is not what it needs. */
+enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool);
 void pasta_input_free(struct pasta_input *in);
 
 #endif

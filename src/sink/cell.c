@@ -88,22 +88,70 @@ static const char *skip(const char *text, const char *end, size_t width)
 	return text;
 }
 
-char *pasta_cell_cut(const char *text, size_t width)
+char *pasta_cell_cut(const char *text, size_t width, size_t head)
 {
-	const char *end = text + strlen(text), *head, *tail;
-	size_t full = pasta_cell_width(text), left = (width - 1) / 2, right = width - 1 - left;
+	const char *end = text + strlen(text), *left, *tail;
+	size_t full = pasta_cell_width(text), right = width - 1 - head;
 	char *cut;
 
 	if (full <= width)
 		return strdup(text);
-	head = skip(text, end, left);
+	left = skip(text, end, head);
 	tail = skip(text, end, full - right);
 	/* A wide character that lies across the cut goes whole. */
 	while (tail < end && pasta_cell_width(tail) > right)
 		pasta_utf8_next(&tail, end);
-	if (asprintf(&cut, "%.*s" ELLIPSIS "%s", (int)(head - text), text, tail) < 0)
+	if (asprintf(&cut, "%.*s" ELLIPSIS "%s", (int)(left - text), text, tail) < 0)
 		return NULL;
 	return cut;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* How many different ones there are when they are cut so; 0 when out of memory. */
+static size_t tell_apart(char *const *texts, size_t count, size_t step, size_t width, size_t head)
+{
+	char **cuts = calloc(count, sizeof(*cuts));
+	size_t i, n = 0, apart = 0;
+	bool ok = cuts;
+
+	for (i = 0; ok && i < count; i++)
+		if (texts[i * step]) {
+			cuts[n] = pasta_cell_cut(texts[i * step], width, head);
+			ok = cuts[n];
+			n += ok;
+		}
+	if (ok)
+		qsort(cuts, n, sizeof(*cuts), by_text);
+	for (i = 0; ok && i < n; i++)
+		apart += !i || strcmp(cuts[i - 1], cuts[i]) != 0;
+	while (n)
+		free(cuts[--n]);
+	free(cuts);
+	return apart;
+}
+
+size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t width)
+{
+	static const size_t eighths[] = {4, 6, 2, 7};
+	size_t i, best = (width - 1) / 2, most = 0;
+	bool cut = false;
+
+	for (i = 0; !cut && i < count; i++)
+		cut = texts[i * step] && pasta_cell_width(texts[i * step]) > width;
+	for (i = 0; cut && most < count && i < sizeof(eighths) / sizeof(*eighths); i++) {
+		size_t head = (width - 1) * eighths[i] / 8;
+		size_t apart = tell_apart(texts, count, step, width, head);
+
+		if (apart > most) {
+			most = apart;
+			best = head;
+		}
+	}
+	return best;
 }
 
 /* -- Numbers -- */

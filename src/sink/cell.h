@@ -18,7 +18,11 @@ char *pasta_cell_head(const struct pasta_column *column);
 
 /* Columns of the terminal that a safe text takes. */
 size_t pasta_cell_width(const char *text);
-/* A safe text cut in its middle to at most width columns (at least 1). To be freed. */
-char *pasta_cell_cut(const char *text, size_t width);
+/* A safe text cut to at most width columns (at least 1): head of them, which are fewer, for its
+ * beginning, one for what is left out, the rest for its end. To be freed. */
+char *pasta_cell_cut(const char *text, size_t width, size_t head);
+/* The head by which most of these texts can be told apart: half, if it is as good as any. texts is
+ * the first of count, one in step; those that are NULL do not count. */
+size_t pasta_cell_cut_head(char *const *texts, size_t count, size_t step, size_t width);
 
 #endif

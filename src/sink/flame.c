@@ -158,7 +158,7 @@ static int put_name(FILE *f, const struct node *node, size_t room)
 {
 	size_t indent = 2 * node->depth < room / 2 ? 2 * node->depth : room / 2;
 	char *safe = pasta_cell_safe(*node->name ? node->name : PASTA_UNNAMED);
-	char *cut = safe ? pasta_cell_cut(safe, room - indent) : NULL;
+	char *cut = safe ? pasta_cell_cut(safe, room - indent, (room - indent - 1) / 2) : NULL;
 
 	pasta_plot_pad(f, indent);
 	fprintf(f, "%s\n", cut ? cut : "");

@@ -51,6 +51,9 @@ size_t pasta_side_fit(struct pasta_side *s, size_t width, size_t least)
 
 	while (s->left && s->widths[0] > PASTA_NAME_LEAST && side_width(s) + least > width)
 		s->widths[0]--;
+	if (s->left && s->widths[0])
+		s->head = pasta_cell_cut_head(s->cells + s->columns, s->rows, s->columns,
+					      s->widths[0]);
 	for (i = 0; s->columns == 4 && i < 2 && side_width(s) + least > width; i++)
 		s->widths[give_way[i]] = 0;
 	total = side_width(s);
@@ -74,7 +77,7 @@ int pasta_side_put(FILE *f, const struct pasta_side *s, size_t row)
 
 		if (!s->widths[i])
 			continue;
-		cut = pasta_cell_cut(cell ? cell : "", s->widths[i]);
+		cut = pasta_cell_cut(cell ? cell : "", s->widths[i], i ? 0 : s->head);
 		if (!cut)
 			return -ENOMEM;
 		space = s->widths[i] - pasta_cell_width(cut);

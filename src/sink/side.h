@@ -17,6 +17,7 @@ struct pasta_side {
 	bool left;	  /* the first column is of names: aligned left, and cut if it must be */
 	char **cells;	  /* (rows + 1) * columns */
 	size_t widths[4]; /* 0: it is left out */
+	size_t head;	  /* what names keep of their beginnings, where they are cut */
 };
 
 /* 0 or -ENOMEM; to be freed in either case. */

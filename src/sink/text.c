@@ -24,6 +24,7 @@ struct grid {
 	size_t rows;
 	char **cells;	/* (rows + 1) * columns; the heads come first */
 	size_t *widths; /* a column; 0: it is left out */
+	size_t *heads;	/* what its texts keep of their beginnings, where they are cut */
 	size_t last;	/* the last column that is not */
 };
 
@@ -35,6 +36,7 @@ static void grid_free(struct grid *g)
 		free(g->cells[i]);
 	free(g->cells);
 	free(g->widths);
+	free(g->heads);
 }
 
 static int grid_fill(struct grid *g)
@@ -44,7 +46,8 @@ static int grid_fill(struct grid *g)
 
 	g->cells = calloc((g->rows + 1) * n, sizeof(*g->cells));
 	g->widths = calloc(n, sizeof(*g->widths));
-	if (!g->cells || !g->widths)
+	g->heads = calloc(n, sizeof(*g->heads));
+	if (!g->cells || !g->widths || !g->heads)
 		return -ENOMEM;
 	for (i = 0; i < (g->rows + 1) * n; i++) {
 		const struct pasta_column *column = &t->columns[i % n];
@@ -109,6 +112,10 @@ static void grid_fit(struct grid *g, size_t width)
 		g->widths[i]--;
 		total--;
 	}
+	for (i = 0; i < g->table->count; i++)
+		if (g->table->columns[i].type == PASTA_STRING && g->widths[i])
+			g->heads[i] = pasta_cell_cut_head(g->cells + g->table->count + i, g->rows,
+							  g->table->count, g->widths[i]);
 }
 
 static void pad(FILE *f, size_t n)
@@ -120,7 +127,7 @@ static void pad(FILE *f, size_t n)
 static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i, size_t end)
 {
 	bool left = g->table->columns[i].type == PASTA_STRING;
-	char *cut = pasta_cell_cut(g->cells[row * g->table->count + i], g->widths[i]);
+	char *cut = pasta_cell_cut(g->cells[row * g->table->count + i], g->widths[i], g->heads[i]);
 	size_t width = cut ? pasta_cell_width(cut) : 0, space;
 
 	if (!cut)

@@ -74,11 +74,17 @@ has "the good shard" out '^main/event +100000 '
 # A damaged run.json costs what it says only.
 cp -r good nojson
 echo '{"schema": "accelprof-run/1", "command": ["x' >nojson/run.json
-shown 0 'run.json is damaged' nojson
+shown 1 'run.json is damaged' nojson
 has "the events" out '^region +main/event +100000 '
+sed 's|accelprof-run/1|accelprof-run/9|' good/run.json >nojson/run.json
+shown 1 'run.json is of a newer accelprof' nojson
 rm nojson/run.json
-"$ACCELPROF" report nojson >out 2>err || failed "without run.json"
+shown 0 '^accelprof: nojson has no run.json: what was run, and what was counted of memory accesses, is not known$' nojson
+lines "without run.json" err 1
 has "without run.json" out '^region +main/event +100000 '
+"$ACCELPROF" report nojson/shards >out 2>err || failed "shards in a folder"
+lines "shards in a folder" err 0
+has "shards in a folder" out '^region +main/event +100000 '
 
 # Cut off, and with a hole.
 cp -r good cut

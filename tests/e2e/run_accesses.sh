@@ -69,6 +69,38 @@ is "all kinds, and none counted: status" $? 1
 has "all kinds, and none counted" err "$not"
 "$ACCELPROF" report traced every -t mem_trace >out || failed "two runs"
 has "one of two runs" out '^note: some of the runs did not count what mem_trace needs: .*; record them again with -t mem_trace'
+# A run that counted something else would be mixed in.
+"$ACCELPROF" run -q -t object_traffic -o traffic -- "$make" 5 1000 >out || failed "traffic"
+"$ACCELPROF" run -q -t hotness -o hot -- "$make" 5 1000 >out || failed "hot"
+for runs in "hot traffic" "traffic hot" "every hot traffic"; do
+	# shellcheck disable=SC2086 # words
+	"$ACCELPROF" report $runs -t working_set,object_traffic >out 2>err
+	is "other things counted, $runs: status" $? 1
+	has "other things counted, $runs" err '^accelprof: tool working_set failed: some of the runs did not count what it needs of memory accesses, but something else: record them again with -t working_set, or report on them apart$'
+	lines "other things counted, $runs" err 1
+done
+"$ACCELPROF" report hot hot every -t working_set >out 2>err || failed "the same counted, and nothing"
+has "the same counted, and nothing" out '^note: some of the runs did not count what working_set needs: they are not in its numbers'
+# Times beside counting are not what they were without.
+note='^note: memory accesses were counted, too: kernels take longer \(OpenCL\) or have no times \(CUDA\); record times in a run of their own$'
+"$ACCELPROF" report hot -t kernel_freq >out || failed "times"
+has "times" out "$note"
+"$ACCELPROF" report every hot -t kernel_freq >out || failed "times of two runs"
+has "times of two runs" out "$note"
+"$ACCELPROF" report every -t kernel_freq >out || failed "times, and nothing counted"
+"$ACCELPROF" report hot -t hotness >>out || failed "no times"
+is "no word of times" "$(grep -cE "$note" out)" 0
+# Nobody tells which device or stream accesses are of.
+for filter in "--device 0" "--stream 99"; do
+	# shellcheck disable=SC2086 # words
+	"$ACCELPROF" report hot -t hotness,kernel_freq $filter >out 2>err
+	is "$filter: status" $? 1
+	lines "$filter" err 1
+	has "$filter" err '^accelprof: tool hotness failed: --device and --stream do not choose memory accesses: leave them out$'
+	# shellcheck disable=SC2086
+	"$ACCELPROF" report traced -t mem_trace $filter >out 2>err
+	is "each access, $filter: status" $? 1
+done
 # Of an old run nobody knows: the kinds of its events say what they can.
 sed -i 's/"counted"/"other"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"
@@ -96,6 +128,8 @@ for tools in mem_trace block_divergence mem_trace,block_divergence; do
 	refused '--processor both cannot be: these tools need nothing that the device and the host both count' \
 		-t $tools --processor both
 done
+refused '--device and --stream do not choose memory accesses: leave them out' -t "$tool" --device 0
+refused '--device and --stream do not choose memory accesses' -t regions,mem_trace --stream 1-
 refused '--lossy is for tools that count memory accesses' --lossy
 refused '--lossy is for single accesses: choose a tool that takes them' -t "$tool" --lossy
 refused '--all is for tools that count memory accesses, and none is chosen' -t regions --all

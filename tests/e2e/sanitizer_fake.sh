@@ -74,6 +74,11 @@ is "all: launches told" "$(grep -c '"kind":"launch"' all.dump)" 200
 is "all: module" "$(grep -c '"kind":"module"' all.dump)" 2
 is "all: our own memory is none of the program's" "$(grep -c '"kind":"alloc"' all.dump)" 202
 is "all: freed, at last with its context" "$(grep -c '"kind":"free"' all.dump)" 202
+# Beside counting there are no times: blanks, not zeros, and no guess at why.
+"$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
+is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
+is "all: why there are no times" "$(json times.json '[f["action"] for f in d["tools"][0]["findings"]]')" \
+	"[\"the program ended before they did, their records were dropped, or memory accesses were counted, which leaves CUDA's kernels without times\", 'record times in a run of their own']"
 # Freed and used again while launches wait: each has what was there when it was launched.
 record queued 0 -t hotness --all -- queued 40
 clean queued
@@ -233,8 +238,8 @@ for tool in mem_trace hotness; do
 	FAKE_SANITIZER_FAIL=sanitizerAlloc$([ $tool = hotness ] || echo Host)=2 record none$tool 0 -t $tool -- windows 8
 	launches none$tool "counted 0 sampled 5 filtered 0 refused 4"
 	is "none$tool" "$(found none$tool | sed 's/: there .*, \(window\|other\),/: why, \1,/')" \
-		"accesses of this kernel could not be counted: why, window, launches that are left out: 8
-accesses of this kernel could not be counted: why, other, launches that are left out: 1"
+		"accesses of this kernel could not be counted: why, window, launches that were not counted: 8
+accesses of this kernel could not be counted: why, other, launches that were not counted: 1"
 done
 
 # -- Both at once, and compared --

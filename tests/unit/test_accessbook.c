@@ -272,6 +272,13 @@ static void scaling_rounds_and_never_wraps(void **state)
 	assert_int_equal(pasta_access_scale(&s, 3), 5); /* 4.5 */
 	assert_int_equal(pasta_access_scale(&s, 4), 6);
 	assert_int_equal(pasta_access_scale(&s, UINT64_MAX), INT64_MAX);
+	s.refused = 1; /* it could not be counted: the others stand for it, too */
+	assert_int_equal(pasta_access_launches(&s), 4);
+	assert_int_equal(pasta_access_scale(&s, 3), 6);
+	s.refused = 0;
+	s.filtered = 9; /* nobody stands for these */
+	assert_int_equal(pasta_access_launches(&s), 3);
+	assert_int_equal(pasta_access_scale(&s, 4), 6);
 	s.sampled = 0;
 	assert_int_equal(pasta_access_scale(&s, 12345), 12345);
 	s = (struct pasta_access_shape){0};

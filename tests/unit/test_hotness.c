@@ -142,6 +142,25 @@ static void a_handle_that_comes_again_is_another_object(void **state)
 					      "buffer 2 32 0 0 0 0 0.00 0 - #0\n");
 }
 
+static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_were(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, PAGE);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	for (uint64_t i = 2; i <= 4; i++)
+		give_told(PASTA_LAUNCH_REFUSED, i, "k", 5, "too many are under way");
+	give_told(PASTA_LAUNCH_REFUSED, 5, "k", 6, "too many are under way"); /* none is counted */
+	give_told(PASTA_LAUNCH_FILTERED, 6, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 3, 1, 12, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("objects"), "buffer 1 4096 12 4 48 0 0.00 1 25.00 #0\n");
+	assert_string_equal(find("counted 1 of 4 launches; numbers are scaled")->evidence,
+			    "launches of one kernel over one range are taken to access alike");
+	assert_null(find("counted 1 of 4 launches; numbers are scaled")->action); /* not --all */
+	assert_string_equal(find("accesses of this kernel could not be counted")->evidence,
+			    "launches that were not counted: 4");
+}
+
 static void what_is_sampled_is_scaled_by_shape_and_says_so(void **state)
 {
 	(void)state;
@@ -426,6 +445,7 @@ int main(void)
 		TEST(names_tell_what_sort_of_memory_it_is),
 		TEST(an_allocation_is_one_wherever_devices_have_it),
 		TEST(a_handle_that_comes_again_is_another_object),
+		TEST(what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_were),
 		TEST(what_is_sampled_is_scaled_by_shape_and_says_so),
 		TEST(the_hottest_object_is_found),
 		TEST(a_shared_page_is_of_the_objects_that_the_launch_accesses),

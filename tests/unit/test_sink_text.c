@@ -238,12 +238,56 @@ static void cutting_keeps_both_ends_and_whole_characters(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *cut = pasta_cell_cut(cases[i].text, cases[i].width);
+		char *cut = pasta_cell_cut(cases[i].text, cases[i].width, (cases[i].width - 1) / 2);
 
 		assert_string_equal(cut, cases[i].wanted);
 		assert_true(pasta_cell_width(cut) <= cases[i].width);
 		free(cut);
 	}
+}
+
+static void names_are_cut_where_they_can_best_be_told_apart(void **state)
+{
+	static const struct {
+		char *names[4];
+		const char *wanted;
+	} cases[] = {
+		{{"nothing to tell apart here", "nothing to tell apart here"}, "nothi…t here"},
+		{{"buffer 1 at init (prog.c:19)", "buffer 2 at init (prog.c:19)",
+		  "buffer 3 at init (prog.c:19)"},
+		 "buffer 1…19)"},
+		{{"buffer 10 at init (prog.c:19)", "buffer 2 at init (prog.c:19)",
+		  "buffer 11 at init (prog.c:19)"},
+		 "buffer 10…9)"},
+		{{"program/1.forward", "program/2.forward", "program"}, "pr…1.forward"},
+		{{"ends like that: 100000000", NULL, "ends like that: 200000000"}, "en…100000000"},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		size_t head = pasta_cell_cut_head(cases[i].names, 4, 1, 12);
+		char *cut = pasta_cell_cut(cases[i].names[0], 12, head);
+
+		assert_string_equal(cut, cases[i].wanted);
+		free(cut);
+	}
+}
+
+static void a_narrow_table_keeps_objects_apart(void **state)
+{
+	struct pasta_sink_opts opts = {.width = 50};
+	struct pasta_result r = {0};
+	struct pasta_table *t = sample_table(pasta_result_out(&r, "tool"), "t");
+	char *text;
+
+	(void)state;
+	sample_row(t, "buffer 1 at initialise (program.c:19)", 123456789, 1, 1, 1);
+	sample_row(t, "buffer 2 at initialise (program.c:19)", 123456789, 1, 1, 1);
+	text = write_text(&r, &opts);
+	assert_non_null(strstr(text, "\nbuffer 1…19)  123.457 ms"));
+	assert_non_null(strstr(text, "\nbuffer 2…19)  123.457 ms"));
+	free(text);
 }
 
 static void times_and_sizes_are_in_human_units(void **state)
@@ -295,6 +339,8 @@ int main(void)
 		cmocka_unit_test(a_narrow_terminal_cuts_names_and_never_numbers),
 		cmocka_unit_test(a_narrow_terminal_leaves_out_columns_of_zeros_first),
 		cmocka_unit_test(cutting_keeps_both_ends_and_whole_characters),
+		cmocka_unit_test(names_are_cut_where_they_can_best_be_told_apart),
+		cmocka_unit_test(a_narrow_table_keeps_objects_apart),
 		cmocka_unit_test(times_and_sizes_are_in_human_units),
 	};
 

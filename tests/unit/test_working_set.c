@@ -57,7 +57,8 @@ static void a_kernel_that_is_refused_is_named_and_has_no_numbers(void **state)
 	assert_string_equal(finding(0), "accesses of this kernel could not be counted: it did not "
 					"come as source");
 	assert_string_equal(result.outs[0]->findings[0].where, "binary");
-	assert_string_equal(result.outs[0]->findings[0].evidence, "launches that are left out: 2");
+	assert_string_equal(result.outs[0]->findings[0].evidence,
+			    "launches that were not counted: 2");
 	assert_int_equal(result.outs[0]->findings[0].severity, PASTA_WARNING);
 	assert_non_null(find("launches that were not counted because the run's filters"));
 }
@@ -73,11 +74,13 @@ static void where_none_could_be_counted_those_that_are_sampled_out_are_left_out_
 	give_told(PASTA_LAUNCH_SAMPLED, 11, "some", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(finding(0),
-			    "counted 1 of 2 launches; numbers are scaled by kernel and shape");
+			    "counted 1 of 3 launches; numbers are scaled by kernel and shape");
 	assert_string_equal(result.outs[0]->findings[1].where, "binary");
-	assert_string_equal(result.outs[0]->findings[1].evidence, "launches that are left out: 8");
+	assert_string_equal(result.outs[0]->findings[1].evidence,
+			    "launches that were not counted: 8");
 	assert_string_equal(result.outs[0]->findings[2].where, "some");
-	assert_string_equal(result.outs[0]->findings[2].evidence, "launches that are left out: 1");
+	assert_string_equal(result.outs[0]->findings[2].evidence,
+			    "launches that were not counted: 1");
 }
 
 static void an_object_that_is_gone_by_then_is_still_what_the_launch_touched(void **state)
