@@ -151,7 +151,8 @@ enum pasta_access_launch_sub {
 	PASTA_LAUNCH_FILTERED, /* not counted: the user did not ask for this kernel */
 	PASTA_LAUNCH_REFUSED,  /* could not be counted: detail says why */
 	PASTA_LAUNCH_LOST,     /* once more, of one that is counted: so many accesses were lost */
-	PASTA_LAUNCH_ENDED,    /* once more, of one that is counted: all of it is told */
+	PASTA_LAUNCH_ENDED,    /* once more, of one that is counted: all its sums are told; what it
+				* accesses, one by one, may still come */
 };
 #define PASTA_LAUNCH_ENDS 1u /* a flag of one that is counted: its end is told, if it comes */
 enum pasta_loss_sub {

@@ -263,6 +263,7 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 	l->compared = false;
 	atomic_store(&l->partial, false);
 	atomic_store(&l->lost, 0);
+	atomic_store(&l->handed, 0);
 	serial = atomic_fetch_add(&last_token, 1) + 1;
 	atomic_store_explicit(&l->token, serial << SLOT_BITS | (uint64_t)(l - d->launches),
 			      memory_order_release);

@@ -69,8 +69,10 @@ static int add_row(void *arg, enum pasta_reducer reducer, const struct pasta_row
 	return 0;
 }
 
-/* The launch was told of when it was made: how much was lost is known only now. */
-static void tell_again(const struct rows *r, enum pasta_access_launch_sub what, uint64_t lost)
+/* The launch was told of when it was made: how much was lost, and how much there is in all, is
+ * known only now. */
+static void tell_again(const struct rows *r, enum pasta_access_launch_sub what, uint64_t lost,
+		       uint64_t accesses)
 {
 	struct pasta_event ev;
 
@@ -80,6 +82,7 @@ static void tell_again(const struct rows *r, enum pasta_access_launch_sub what, 
 	ev.access_launch.corr = r->launch->corr;
 	ev.access_launch.name = r->launch->name;
 	ev.access_launch.lost = lost;
+	ev.access_launch.accesses = accesses;
 	ev.tid = r->launch->tid;
 	ev.time = r->time;
 	pasta_port_push(r->port, &ev, ev.size);
@@ -91,6 +94,7 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 {
 	bool wanted = ran && (l->sums || each) && pasta_agent_wants(PASTA_ACCESS_SUM);
 	uint64_t lost = atomic_load(&l->lost);
+	uint64_t raw = pasta_wanted.raw ? atomic_load(&l->handed) + lost : 0;
 	struct rows r = {.launch = l};
 	int error = 0;
 
@@ -108,8 +112,8 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 	if (r.count)
 		send(&r);
 	if (lost)
-		tell_again(&r, PASTA_LAUNCH_LOST, lost);
-	tell_again(&r, PASTA_LAUNCH_ENDED, 0);
+		tell_again(&r, PASTA_LAUNCH_LOST, lost, 0);
+	tell_again(&r, PASTA_LAUNCH_ENDED, 0, raw);
 	pthread_mutex_unlock(&d->emitting);
 	if (lost)
 		pasta_emit_lost(PASTA_LOSS_SOURCE, lost);

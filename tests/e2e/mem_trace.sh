@@ -86,6 +86,20 @@ is "lost: in the account" "$(json lost/run.json 'd["loss"]["reasons"]["closed"]'
 "$ACCELPROF" run -q -t mem_trace -o strict --strict -- sh -c 'touch strict/accesses; "$0" 1 10' "$make" >out 2>err
 is "lost: --strict" $? 3
 
+# Killed when all has ended, but not all is written: mem_trace says so, and what is counted is exact.
+for try in $(seq 50); do
+	rm -rf killed
+	"$ACCELPROF" run -q -t mem_trace,object_traffic -o killed -- "$make" 1 100000 kill >out 2>err
+	is "killed: status" $? 137
+	is "killed: counted" "$(json killed/results/report.json 'd["tools"][1]["findings"]')" "[]"
+	read -r _ _ there _ _ _ lost < <(table killed launches)
+	is "killed: each is there, or lost" $((there + lost)) 400000
+	[ "$lost" = 0 ] || break
+	is "killed: nothing is missing" "$(findings killed)" ""
+done
+[ "$lost" != 0 ] || failed "killed: the file was always faster, $try times"
+is "killed: told" "$(findings killed)" "launches whose accesses are not all there: 1"
+
 # Nobody asked.
 "$ACCELPROF" run -q -t regions -o none -- "$make" >out || failed "none"
 has "nothing is wanted" out '^nothing is wanted'
