@@ -154,7 +154,8 @@ enum pasta_access_launch_sub {
 	PASTA_LAUNCH_ENDED,    /* once more, of one that is counted: all its sums are told; what it
 				* accesses, one by one, may still come */
 };
-#define PASTA_LAUNCH_ENDS 1u /* a flag of one that is counted: its end is told, if it comes */
+#define PASTA_LAUNCH_ENDS 1u   /* a flag of one that is counted: its end is told, if it comes */
+#define PASTA_LAUNCH_UNKEPT 2u /* a flag of what is lost: sums have it, only the file has not */
 enum pasta_loss_sub {
 	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */
 	PASTA_LOSS_FULL,	/* the ring was full */

@@ -487,7 +487,7 @@ struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial, blocks;    /* as a shape's */
 	uint64_t untold;	     /* shapes with rows that no launch was told of */
-	uint64_t lost;		     /* accesses that were not kept */
+	uint64_t lost;		     /* accesses that were not counted */
 	uint64_t page_other;	     /* accesses to pages that a table had no room for */
 	uint64_t never, never_bytes; /* allocations that are no objects; but host's and images */
 	uint64_t unended;	     /* counted, but their sums are not all there */

@@ -42,6 +42,12 @@ void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count)
 		atomic_fetch_add_explicit(&launch->lost, count, memory_order_relaxed);
 }
 
+void pasta_accesses_unkept(struct pasta_accesses_launch *launch, uint64_t count)
+{
+	if (launch)
+		atomic_fetch_add_explicit(&launch->unkept, count, memory_order_relaxed);
+}
+
 /* Under the launch's lock: where its threads' counts go; NULL: there is no memory. */
 static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 {
@@ -262,7 +268,7 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 			return;
 		}
 	}
-	pasta_accesses_lost(launch, 1);
+	pasta_accesses_unkept(launch, 1);
 }
 
 void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
@@ -272,7 +278,10 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 	size_t done = 0, bad = 0, none;
 
 	if (!cpu) {
-		pasta_accesses_lost(launch, count);
+		if (counts && !launch->compared)
+			pasta_accesses_lost(launch, count);
+		else
+			pasta_accesses_unkept(launch, count);
 		return;
 	}
 	/* Whatever number they have, they are of this launch. */

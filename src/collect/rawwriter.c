@@ -143,6 +143,7 @@ static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, i
 	ev.access_launch.corr = b->tag[0];
 	ev.access_launch.name = (uint32_t)(b->tag[1] >> 32);
 	ev.access_launch.lost = b->count;
+	ev.access_launch.flags = PASTA_LAUNCH_UNKEPT;
 	push(w, &ev, b);
 }
 

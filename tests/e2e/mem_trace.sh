@@ -77,11 +77,14 @@ has "gone" out 'accesses that cannot be read: 12000'
 has "gone: why" out 'No such file or directory: the folder accesses belongs to the run'
 
 # A folder that cannot be made: the program runs on, all is counted as lost.
-"$ACCELPROF" run -t mem_trace -o lost -- sh -c 'touch lost/accesses; "$0" 1 1000' "$make" >out 2>err
+"$ACCELPROF" run -t mem_trace,object_traffic -o lost -- sh -c 'touch lost/accesses; "$0" 1 1000' "$make" >out 2>err
 is "lost: status" $? 0
 has "lost: the program" out '^launch 1: 4000 accesses'
 has "lost: told" err 'accesses: raw ones are lost \(Not a directory\): make room'
 is "lost: counted" "$(table lost launches)" "scale 1 0 0 0 0 4000"
+is "lost: told by who lacks them" \
+	"$(json lost/results/report.json '[t["name"] for t in d["tools"] for f in t["findings"] if f["what"] == "accesses that were lost: 4000"]')" \
+	"['mem_trace']"
 is "lost: in the account" "$(json lost/run.json 'd["loss"]["reasons"]["closed"]')" 4000
 "$ACCELPROF" run -q -t mem_trace -o strict --strict -- sh -c 'touch strict/accesses; "$0" 1 10' "$make" >out 2>err
 is "lost: --strict" $? 3

@@ -380,8 +380,10 @@ static void what_cannot_be_written_is_counted(void **state)
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
 		assert_int_not_equal(ev->kind, PASTA_ACCESS_BATCH);
-		if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST)
+		if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST) {
+			assert_int_equal(ev->access_launch.flags, PASTA_LAUNCH_UNKEPT);
 			lost += ev->access_launch.lost;
+		}
 		if (ev->kind == PASTA_ACCESS_LAUNCH)
 			told += ev->access_launch.accesses;
 	}
