@@ -118,8 +118,10 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 							.flags = PASTA_LAUNCH_UNKEPT});
 	tell_again(&r, PASTA_LAUNCH_ENDED, (struct pasta_access_launch){.accesses = raw});
 	pthread_mutex_unlock(&d->emitting);
-	if (lost || unkept)
-		pasta_emit_lost(PASTA_LOSS_SOURCE, lost + unkept);
+	if (lost)
+		pasta_emit_lost(PASTA_LOSS_SOURCE, lost);
+	if (unkept)
+		pasta_emit_lost(PASTA_LOSS_UNKEPT, unkept);
 	if (error || r.unsent)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
 }

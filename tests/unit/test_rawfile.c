@@ -390,7 +390,7 @@ static void what_cannot_be_written_is_counted(void **state)
 	assert_int_equal(lost, THREADS * EACH);
 	assert_int_equal(told, THREADS * EACH);
 	pasta_stream_loss(s, &account);
-	assert_int_equal(account.by_reason[PASTA_LOSS_CLOSED], THREADS * EACH);
+	assert_int_equal(account.by_reason[PASTA_LOSS_UNKEPT], THREADS * EACH);
 	pasta_stream_free(s);
 }
 
