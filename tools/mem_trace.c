@@ -13,8 +13,10 @@ enum { HEAD_MOST = 10000000 };
 struct launch {
 	uint64_t corr, order;
 	uint64_t accesses, loads, stores, bytes, lost;
+	uint64_t all; /* that it made, once that is told */
 	uint32_t name;
 	bool used;
+	bool ends, ended; /* that it has ended is told; and was */
 };
 
 struct site {
@@ -119,14 +121,19 @@ static struct launch *launch_of(struct trace *t, struct process *p, uint64_t cor
 static void on_launch(struct trace *t, struct process *p, const struct pasta_event *ev)
 {
 	const struct pasta_access_launch *e = &ev->access_launch;
-	struct launch *l;
+	struct launch *l = NULL;
 
 	pasta_access_book_event(t->book, ev);
-	if (ev->sub != PASTA_LAUNCH_COUNTED && ev->sub != PASTA_LAUNCH_LOST)
-		return;
-	l = launch_of(t, p, e->corr, e->name);
-	if (l)
+	if (ev->sub == PASTA_LAUNCH_ENDED)
+		l = pasta_map_find(p->launches, e->corr);
+	else if (ev->sub == PASTA_LAUNCH_COUNTED || ev->sub == PASTA_LAUNCH_LOST)
+		l = launch_of(t, p, e->corr, e->name);
+	if (l) {
 		l->lost += e->lost;
+		l->all += e->accesses;
+		l->ends |= e->flags & PASTA_LAUNCH_ENDS;
+		l->ended |= ev->sub == PASTA_LAUNCH_ENDED;
+	}
 	t->lost += e->lost;
 }
 
@@ -237,6 +244,25 @@ static int by_order(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* Made, but neither written nor told as lost: its process was gone before. */
+static uint64_t unwritten(const struct launch *l)
+{
+	return l->all > l->accesses + l->lost ? l->all - l->accesses - l->lost : 0;
+}
+
+static uint64_t cut_off(const struct trace *t)
+{
+	const struct process *p;
+	const struct launch *l;
+	size_t at = 0, in;
+	uint64_t count = 0;
+
+	while ((p = pasta_map_next(t->processes, &at, NULL)))
+		for (in = 0; p->launches && (l = pasta_map_next(p->launches, &in, NULL));)
+			count += (l->ends && !l->ended) || unwritten(l);
+	return count;
+}
+
 /* All of the run, in the order in which they were launched. */
 static const struct launch **launches(const struct trace *t)
 {
@@ -273,7 +299,7 @@ static int report_launches(const struct trace *t, struct pasta_out *out)
 		pasta_cell_int(table, (int64_t)list[i]->loads);
 		pasta_cell_int(table, (int64_t)list[i]->stores);
 		pasta_cell_int(table, (int64_t)list[i]->bytes);
-		pasta_cell_int(table, (int64_t)list[i]->lost);
+		pasta_cell_int(table, (int64_t)(list[i]->lost + unwritten(list[i])));
 	}
 	free(list);
 	return 0;
@@ -352,6 +378,10 @@ static int report(void *state, struct pasta_out *out)
 			"enough others of their kernel and shape were",
 			"run again with --all, or --sample launches=K");
 	pasta_access_book_left_out(t->book, out);
+	pasta_out_count(out, PASTA_WARNING, cut_off(t), "launches whose accesses are not all there",
+			"the process ended, or was killed, before all of them were written, or a "
+			"filter cut there",
+			NULL);
 	pasta_out_count(out, PASTA_WARNING, t->lost, "accesses that were lost",
 			"the disk is slower than the program, or full, or a launch never ended",
 			"choose kernels with --kernel, or a faster disk with -o");

@@ -151,9 +151,11 @@ enum pasta_access_launch_sub {
 	PASTA_LAUNCH_FILTERED, /* not counted: the user did not ask for this kernel */
 	PASTA_LAUNCH_REFUSED,  /* could not be counted: detail says why */
 	PASTA_LAUNCH_LOST,     /* once more, of one that is counted: so many accesses were lost */
-	PASTA_LAUNCH_ENDED,    /* once more, of one that is counted: all of it is told */
+	PASTA_LAUNCH_ENDED,    /* once more, of one that is counted: all its sums are told; what it
+				* accesses, one by one, may still come */
 };
-#define PASTA_LAUNCH_ENDS 1u /* a flag of one that is counted: its end is told, if it comes */
+#define PASTA_LAUNCH_ENDS 1u   /* a flag of one that is counted: its end is told, if it comes */
+#define PASTA_LAUNCH_UNKEPT 2u /* a flag of what is lost: sums have it, only the file has not */
 enum pasta_loss_sub {
 	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */
 	PASTA_LOSS_FULL,	/* the ring was full */
@@ -162,6 +164,7 @@ enum pasta_loss_sub {
 	PASTA_LOSS_CLOSED,	/* the agent was failing or gone */
 	PASTA_LOSS_SOURCE,	/* the vendor's library dropped it; accesses: they were lost */
 	PASTA_LOSS_DEPTH,	/* regions nested too deep */
+	PASTA_LOSS_UNKEPT,	/* accesses that sums have: as single ones they were lost */
 	PASTA_LOSS_REASONS,
 };
 

@@ -487,10 +487,10 @@ struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial, blocks;    /* as a shape's */
 	uint64_t untold;	     /* shapes with rows that no launch was told of */
-	uint64_t lost;		     /* accesses that were not kept */
+	uint64_t lost;		     /* accesses that were not counted */
 	uint64_t page_other;	     /* accesses to pages that a table had no room for */
 	uint64_t never, never_bytes; /* allocations that are no objects; but host's and images */
-	uint64_t unended;	     /* counted, but what they did is not all there */
+	uint64_t unended;	     /* counted, but their sums are not all there */
 	uint64_t scaled;	     /* not counted, but others of their shape stand for them */
 };
 
@@ -556,8 +556,7 @@ PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_boo
  * why; what was lost, is not known, or does not fit. */
 PASTA_EXPORT void pasta_access_book_findings(const struct pasta_access_book *book,
 					     struct pasta_out *out);
-/* Of these only what is left out: kernels that could not be counted, what filters chose, and
- * launches that were cut off. */
+/* Of these only what is left out: kernels that could not be counted, and what filters chose. */
 PASTA_EXPORT void pasta_access_book_left_out(const struct pasta_access_book *book,
 					     struct pasta_out *out);
 

@@ -293,16 +293,20 @@ static void note_times(const struct pasta_input *in, const struct pasta_tool *to
 				  .action = "record times in a run of their own"});
 }
 
-static void note_loss(const struct pasta_account *loss, struct pasta_out *out)
+/* Single accesses that are counted are missing for those who want each one, and for nobody else. */
+static void note_loss(const struct pasta_account *loss, const struct pasta_tool *tool,
+		      struct pasta_out *out)
 {
+	bool each = tool->needs & PASTA_NEED_ACCESS_RAW;
+	uint64_t dropped = loss->dropped - (each ? 0 : loss->by_reason[PASTA_LOSS_UNKEPT]);
 	char what[160];
 
-	if (!loss->dropped)
+	if (!dropped)
 		return;
 	snprintf(what, sizeof(what),
 		 "%llu events were dropped: numbers are too low, and what they "
 		 "began or ended may be in the wrong place",
-		 (unsigned long long)loss->dropped);
+		 (unsigned long long)dropped);
 	pasta_out_finding(
 		out, &(struct pasta_finding){.severity = PASTA_WARNING,
 					     .what = what,
@@ -399,7 +403,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 			note_uncounted(in, show->choice.tools[i].tool, result->outs[i]);
 			note_times(in, show->choice.tools[i].tool, result->outs[i]);
 		}
-		note_loss(&result->loss, result->outs[i]);
+		note_loss(&result->loss, show->choice.tools[i].tool, result->outs[i]);
 		note_changed(result->outs[i]);
 		if (error == -EINTR)
 			note_stopped(in->stream, result->outs[i]);

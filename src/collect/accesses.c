@@ -263,6 +263,8 @@ struct pasta_accesses_launch *pasta_accesses_begin(uint64_t corr, uint32_t name,
 	l->compared = false;
 	atomic_store(&l->partial, false);
 	atomic_store(&l->lost, 0);
+	atomic_store(&l->unkept, 0);
+	atomic_store(&l->handed, 0);
 	serial = atomic_fetch_add(&last_token, 1) + 1;
 	atomic_store_explicit(&l->token, serial << SLOT_BITS | (uint64_t)(l - d->launches),
 			      memory_order_release);
@@ -314,7 +316,7 @@ static void compare(struct driver *d, const struct pasta_accesses_launch *l, boo
 {
 	if (!l->compared)
 		return;
-	if (!ran || atomic_load(&l->lost) || atomic_load(&l->partial))
+	if (!ran || atomic_load(&l->lost) || atomic_load(&l->unkept) || atomic_load(&l->partial))
 		pasta_compare_drop(&d->compare, ran);
 	else
 		pasta_compare_end(&d->compare, pasta_wanted.cpu.reducers, l->sums, l->host,

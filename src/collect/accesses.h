@@ -113,8 +113,10 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 /* A row that a device has counted. Any thread. */
 void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer reducer,
 			const struct pasta_row *row);
-/* Accesses that could not be counted, or not be kept: told when the launch ends. */
+/* Accesses that could not be counted, nor kept: told when the launch ends. */
 void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count);
+/* Raw ones that could not be kept, but that its rows have: told likewise. It is not compared. */
+void pasta_accesses_unkept(struct pasta_accesses_launch *launch, uint64_t count);
 
 /* It is done, and all its threads with it: emits the rows. Any thread. ran: false: it never ran,
  * and there are none. The launch is gone. */

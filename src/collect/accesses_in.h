@@ -5,7 +5,7 @@
  * accesses_wanted.c reads what is wanted; accesses_threads.c has the threads that count, and all
  * that is hot; accesses_rows.c has the rows of a launch, and tells them.
  *
- * What it takes, at most: a launch that is under way 128 bytes, and there are 65,536 of them; a
+ * What it takes, at most: a launch that is under way 144 bytes, and there are 65,536 of them; a
  * thread 7 MiB of cells, 2 MiB for each table by site and 2 MiB for requests, and there are 1,024;
  * the sums of a launch 72 bytes a row, and 4,194,304 rows a reducer, and there are 64 that have
  * some, and 64 of the host's where both count. Memory is taken when there is something to count,
@@ -46,8 +46,9 @@ struct pasta_accesses_launch {
 	uint32_t next_free;   /* its index + 1 */
 	_Atomic bool partial; /* it is not to be compared */
 	bool compared;	      /* threads count into host */
-	_Atomic uint64_t lost;
-	char *kernel;			     /* where it is compared; NULL: no memory */
+	_Atomic uint64_t lost, unkept;
+	_Atomic uint64_t handed; /* raw ones that the writer has, or will have when it ends */
+	char *kernel;		 /* where it is compared; NULL: no memory */
 	const struct pasta_version *version; /* all threads' objects; NULL: each one's own */
 	pthread_mutex_t lock;		     /* for what follows */
 	struct pasta_sums *sums, *host;

@@ -69,17 +69,19 @@ static int add_row(void *arg, enum pasta_reducer reducer, const struct pasta_row
 	return 0;
 }
 
-/* The launch was told of when it was made: how much was lost is known only now. */
-static void tell_again(const struct rows *r, enum pasta_access_launch_sub what, uint64_t lost)
+/* The launch was told of when it was made: how much was lost, and how much there is in all, is
+ * known only now. */
+static void tell_again(const struct rows *r, enum pasta_access_launch_sub what,
+		       struct pasta_access_launch how)
 {
 	struct pasta_event ev;
 
 	if (!r->port || !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
+	ev.access_launch = how;
 	ev.access_launch.corr = r->launch->corr;
 	ev.access_launch.name = r->launch->name;
-	ev.access_launch.lost = lost;
 	ev.tid = r->launch->tid;
 	ev.time = r->time;
 	pasta_port_push(r->port, &ev, ev.size);
@@ -90,11 +92,12 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 			 pasta_accesses_rest each, void *arg)
 {
 	bool wanted = ran && (l->sums || each) && pasta_agent_wants(PASTA_ACCESS_SUM);
-	uint64_t lost = atomic_load(&l->lost);
+	uint64_t lost = atomic_load(&l->lost), unkept = atomic_load(&l->unkept);
+	uint64_t raw = pasta_wanted.raw ? atomic_load(&l->handed) + lost + unkept : 0;
 	struct rows r = {.launch = l};
 	int error = 0;
 
-	if (!wanted && !lost && !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
+	if (!wanted && !lost && !unkept && !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
 		return;
 	pthread_mutex_lock(&d->emitting);
 	if (!d->port)
@@ -108,11 +111,17 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 	if (r.count)
 		send(&r);
 	if (lost)
-		tell_again(&r, PASTA_LAUNCH_LOST, lost);
-	tell_again(&r, PASTA_LAUNCH_ENDED, 0);
+		tell_again(&r, PASTA_LAUNCH_LOST, (struct pasta_access_launch){.lost = lost});
+	if (unkept)
+		tell_again(&r, PASTA_LAUNCH_LOST,
+			   (struct pasta_access_launch){.lost = unkept,
+							.flags = PASTA_LAUNCH_UNKEPT});
+	tell_again(&r, PASTA_LAUNCH_ENDED, (struct pasta_access_launch){.accesses = raw});
 	pthread_mutex_unlock(&d->emitting);
 	if (lost)
 		pasta_emit_lost(PASTA_LOSS_SOURCE, lost);
+	if (unkept)
+		pasta_emit_lost(PASTA_LOSS_UNKEPT, unkept);
 	if (error || r.unsent)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
 }

@@ -24,6 +24,7 @@ struct thread {
 	pthread_mutex_t lock; /* taken by who drains it; not while it counts, but to spill */
 	const struct pasta_version *version;
 	struct pasta_filler filler; /* of raw ones; its q is NULL where there are none */
+	uint64_t put;		    /* into it, of the launch that it counts for */
 };
 
 static pthread_key_t thread_end;
@@ -39,6 +40,12 @@ void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (launch)
 		atomic_fetch_add_explicit(&launch->lost, count, memory_order_relaxed);
+}
+
+void pasta_accesses_unkept(struct pasta_accesses_launch *launch, uint64_t count)
+{
+	if (launch)
+		atomic_fetch_add_explicit(&launch->unkept, count, memory_order_relaxed);
 }
 
 /* Under the launch's lock: where its threads' counts go; NULL: there is no memory. */
@@ -156,6 +163,18 @@ void pasta_accesses_threads_forked(void)
 	self = NULL;
 }
 
+/* Under its lock: it counts for no launch any more. */
+static void rest(struct thread *t, struct pasta_accesses_launch *l)
+{
+	if (t->filler.q)
+		pasta_filler_flush(&t->filler);
+	atomic_fetch_add(&l->handed, t->put);
+	t->put = 0;
+	pasta_objects_unpin(t->version);
+	t->version = NULL;
+	atomic_store(&t->token, NO_LAUNCH);
+}
+
 /* Under its lock: what it counted goes to its launch, which has not ended, or it would have been
  * drained. False: there is no memory, and it keeps its counts. */
 static bool leave(struct thread *t)
@@ -171,14 +190,9 @@ static bool leave(struct thread *t)
 	if (to)
 		pasta_cpu_drain(t->cpu, to);
 	pthread_mutex_unlock(&l->lock);
-	if (!to)
-		return false;
-	if (t->filler.q)
-		pasta_filler_flush(&t->filler);
-	pasta_objects_unpin(t->version);
-	t->version = NULL;
-	atomic_store(&t->token, NO_LAUNCH);
-	return true;
+	if (to)
+		rest(t, l);
+	return to;
 }
 
 /* Under its lock. */
@@ -249,10 +263,12 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 	    atomic_load_explicit(&t->token, memory_order_relaxed) == pasta_accesses_token(launch)) {
 		a.launch = (uint32_t)launch->corr;
 		pasta_filler_put(&t->filler, &a);
-		if (t->filler.buffer)
+		if (t->filler.buffer) {
+			t->put++;
 			return;
+		}
 	}
-	pasta_accesses_lost(launch, 1);
+	pasta_accesses_unkept(launch, 1);
 }
 
 void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
@@ -262,7 +278,10 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 	size_t done = 0, bad = 0, none;
 
 	if (!cpu) {
-		pasta_accesses_lost(launch, count);
+		if (counts && !launch->compared)
+			pasta_accesses_lost(launch, count);
+		else
+			pasta_accesses_unkept(launch, count);
 		return;
 	}
 	/* Whatever number they have, they are of this launch. */
@@ -284,11 +303,7 @@ void pasta_accesses_gather(struct driver *d, struct pasta_accesses_launch *l)
 		pthread_mutex_lock(&t->lock);
 		if (atomic_load(&t->token) == token && !leave(t)) {
 			pasta_cpu_drain(t->cpu, &none);
-			if (t->filler.q)
-				pasta_filler_flush(&t->filler);
-			pasta_objects_unpin(t->version);
-			t->version = NULL;
-			atomic_store(&t->token, NO_LAUNCH);
+			rest(t, l);
 			pasta_accesses_partial(l);
 			pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 		}

@@ -135,7 +135,7 @@ static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, i
 		 "raw ones are lost (%s): make room, or choose another place with -o, not %.100s",
 		 strerror(-error), pasta_config.run);
 	pasta_agent_say("accesses", why);
-	pasta_emit_lost(PASTA_LOSS_CLOSED, b->count);
+	pasta_emit_lost(PASTA_LOSS_UNKEPT, b->count);
 	if (!pasta_agent_wants(PASTA_ACCESS_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, PASTA_LAUNCH_LOST,
@@ -143,6 +143,7 @@ static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, i
 	ev.access_launch.corr = b->tag[0];
 	ev.access_launch.name = (uint32_t)(b->tag[1] >> 32);
 	ev.access_launch.lost = b->count;
+	ev.access_launch.flags = PASTA_LAUNCH_UNKEPT;
 	push(w, &ev, b);
 }
 

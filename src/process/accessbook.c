@@ -195,7 +195,8 @@ static void on_launch(struct pasta_access_book *b, struct pasta_book_proc *p,
 	struct pasta_book_shape *known;
 	struct pasta_access_shape *s;
 
-	b->lost = pasta_access_add(b->lost, r->lost);
+	if (!(r->flags & PASTA_LAUNCH_UNKEPT))
+		b->lost = pasta_access_add(b->lost, r->lost);
 	b->begun += ev->sub == PASTA_LAUNCH_COUNTED && r->flags & PASTA_LAUNCH_ENDS;
 	b->ended += ev->sub == PASTA_LAUNCH_ENDED;
 	if (ev->sub < PASTA_LAUNCH_COUNTED || ev->sub > PASTA_LAUNCH_REFUSED)

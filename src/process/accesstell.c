@@ -372,10 +372,6 @@ void pasta_access_book_left_out(const struct pasta_access_book *b, struct pasta_
 	pasta_out_count(out, PASTA_NOTE, t.filtered,
 			"launches that were not counted because the run's filters leave them out",
 			NULL, NULL);
-	pasta_out_count(out, PASTA_WARNING, t.unended, "launches whose accesses are not all there",
-			"the process ended, or was killed, before all that they counted was told, "
-			"or a filter cut there: sums, and what is scaled by them, are too low",
-			NULL);
 }
 
 void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_out *out)
@@ -385,6 +381,10 @@ void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_
 	find_scaled(&t, out);
 	find_partial(&t, out);
 	pasta_access_book_left_out(b, out);
+	pasta_out_count(out, PASTA_WARNING, t.unended, "launches whose accesses are not all there",
+			"the process ended, or was killed, before all that they counted was told, "
+			"or a filter cut there: sums, and what is scaled by them, are too low",
+			NULL);
 	pasta_out_count(out, PASTA_WARNING, t.untold,
 			"kernels with accesses of launches that nobody told of",
 			"these are not scaled: events were dropped, or a filter cut between a "

@@ -77,14 +77,30 @@ has "gone" out 'accesses that cannot be read: 12000'
 has "gone: why" out 'No such file or directory: the folder accesses belongs to the run'
 
 # A folder that cannot be made: the program runs on, all is counted as lost.
-"$ACCELPROF" run -t mem_trace -o lost -- sh -c 'touch lost/accesses; "$0" 1 1000' "$make" >out 2>err
+"$ACCELPROF" run -t mem_trace,object_traffic -o lost -- sh -c 'touch lost/accesses; "$0" 1 1000' "$make" >out 2>err
 is "lost: status" $? 0
 has "lost: the program" out '^launch 1: 4000 accesses'
 has "lost: told" err 'accesses: raw ones are lost \(Not a directory\): make room'
 is "lost: counted" "$(table lost launches)" "scale 1 0 0 0 0 4000"
-is "lost: in the account" "$(json lost/run.json 'd["loss"]["reasons"]["closed"]')" 4000
+has "lost: told by who lacks them" <(findings lost) '^accesses that were lost: 4000; 4000 events were dropped'
+is "lost: who counted has them" "$(json lost/results/report.json 'd["tools"][1]["findings"]')" "[]"
+is "lost: in the account" "$(json lost/run.json 'd["loss"]["reasons"]["unkept"]')" 4000
 "$ACCELPROF" run -q -t mem_trace -o strict --strict -- sh -c 'touch strict/accesses; "$0" 1 10' "$make" >out 2>err
 is "lost: --strict" $? 3
+
+# Killed when all has ended, but not all is written: mem_trace says so, and what is counted is exact.
+for try in $(seq 50); do
+	rm -rf killed
+	"$ACCELPROF" run -q -t mem_trace,object_traffic -o killed -- "$make" 1 100000 kill >out 2>err
+	is "killed: status" $? 137
+	is "killed: counted" "$(json killed/results/report.json 'd["tools"][1]["findings"]')" "[]"
+	read -r _ _ there _ _ _ lost < <(table killed launches)
+	is "killed: each is there, or lost" $((there + lost)) 400000
+	[ "$lost" = 0 ] || break
+	is "killed: nothing is missing" "$(findings killed)" ""
+done
+[ "$lost" != 0 ] || failed "killed: the file was always faster, $try times"
+is "killed: told" "$(findings killed)" "launches whose accesses are not all there: 1"
 
 # Nobody asked.
 "$ACCELPROF" run -q -t regions -o none -- "$make" >out || failed "none"

@@ -195,6 +195,19 @@ record long 0 -t hotness,mem_trace --all -- long 3
 clean long
 exact long
 is "long" "$(traced long)" "long 1020000 702000 360000 6312000 0"
+# What the ring has no room for is missing where it is kept, and where the host counts; not where the
+# device does.
+record lossy 0 --lossy -t hotness,mem_trace --all -- long 3
+clean lossy
+exact lossy
+is "lossy: each is there, or lost" \
+	"$(json lossy/results/report.json 'sum(r[2] + r[6] for r in d["tools"][1]["tables"][0]["rows"])')" 6120000
+is "lossy: told" \
+	"$(json lossy/results/report.json '[t["name"] for t in d["tools"] for f in t["findings"] if "lost" in f["what"] or "dropped" in f["what"]]')" \
+	"['mem_trace', 'mem_trace']"
+record lossyhost 0 --lossy --processor cpu -t hotness --all -- long 3
+clean lossyhost
+has "lossyhost: told" <(found lossyhost) '^accesses that were lost: [0-9]+, numbers are too low by them; '
 record host 0 --processor cpu -t hotness,access_pattern --all -- all 50
 clean host
 exact host

@@ -1,9 +1,11 @@
 /*
- * make_accesses [LAUNCHES [ACCESSES]] - a program under study with the agent inside, whose kernels
- * are loops: two threads each load and store an array. It says what it did, a line a launch.
+ * make_accesses [LAUNCHES [ACCESSES [kill]]] - a program under study with the agent inside, whose
+ * kernels are loops: two threads each load and store an array. It says what it did, a line a
+ * launch; and, if it is to, kills itself when the last one has ended.
  */
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -106,5 +108,8 @@ int main(int argc, char **argv)
 	pasta_accesses_object(1, BASE, 4 * (uint64_t)THREADS * count, 1, 0);
 	for (uint64_t corr = 1; corr <= launches; corr++)
 		launch(corr, count, site);
+	fflush(stdout);
+	if (argc > 3)
+		raise(SIGKILL);
 	return 0;
 }

@@ -199,6 +199,9 @@ static void what_is_lost_is_added_up_and_is_no_launch(void **state)
 	pasta_access_book_event(b, &ev);
 	ev.access_launch.lost = 2;
 	pasta_access_book_event(b, &ev);
+	ev.access_launch.flags = PASTA_LAUNCH_UNKEPT; /* sums have these */
+	ev.access_launch.lost = 100;
+	pasta_access_book_event(b, &ev);
 	assert_int_equal(pasta_access_book_totals(b).lost, 42);
 	assert_int_equal(pasta_access_book_totals(b).counted, 1);
 	assert_int_equal(pasta_map_count(b->shapes), 1);

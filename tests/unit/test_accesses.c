@@ -80,7 +80,7 @@ static void add_up(void)
 
 /* Events of a kind; rows are kept in got. */
 struct found {
-	uint64_t objects, last_object, launches[8], blocks[8], lost, dropped;
+	uint64_t objects, last_object, launches[8], blocks[8], lost, unkept, dropped;
 	uint32_t tid;
 	char name[32];
 };
@@ -95,7 +95,10 @@ static void take(struct found *f, const struct pasta_event *ev)
 	} else if (ev->kind == PASTA_ACCESS_LAUNCH) {
 		f->launches[ev->sub]++;
 		f->blocks[ev->sub] += ev->access_launch.blocks;
-		f->lost += ev->access_launch.lost;
+		if (ev->access_launch.flags & PASTA_LAUNCH_UNKEPT)
+			f->unkept += ev->access_launch.lost;
+		else
+			f->lost += ev->access_launch.lost;
 	} else if (ev->kind == PASTA_ACCESS_SUM) {
 		assert_true(got_count < LINES);
 		got[got_count++] = (struct line){row->corr,  row->reducer, row->key0,  row->key1,
@@ -689,6 +692,32 @@ static void a_thread_keeps_the_objects_it_began_with_until_they_are_renewed(void
 	assert_int_equal(f.dropped, 5);
 }
 
+static void lose_both_ways(void)
+{
+	struct pasta_accesses_launch *l = pasta_accesses_begin(1, 0, 1, NULL);
+	struct pasta_access a = {.addr = BASE, .size = 4, .kind = PASTA_ACCESS_LOAD};
+
+	pasta_accesses_batch(l, &a, 1, GROUP, true);
+	pasta_accesses_put(l, &a); /* nothing keeps it */
+	pasta_accesses_put(l, &a);
+	pasta_accesses_lost(l, 5);
+	pasta_accesses_end(l, true);
+	pasta_agent_close();
+}
+
+static void what_is_counted_and_not_kept_is_told_apart(void **state)
+{
+	struct found f;
+
+	want_accesses("2", NULL, NULL);
+	assert_int_equal(in_child(lose_both_ways), 0);
+	f = read_run();
+	assert_int_equal(f.launches[PASTA_LAUNCH_LOST], 2);
+	assert_int_equal(f.lost, 5);
+	assert_int_equal(f.unkept, 2);
+	assert_int_equal(f.dropped, 7);
+}
+
 /* More launches at once than have sums: the last one's counts are lost, and with them its view. */
 static void crowd(void)
 {
@@ -1048,6 +1077,7 @@ int main(void)
 		CASE(an_object_that_is_told_again_is_the_same_one),
 		CASE(objects_are_found_again_among_many),
 		CASE(a_thread_keeps_the_objects_it_began_with_until_they_are_renewed),
+		CASE(what_is_counted_and_not_kept_is_told_apart),
 		CASE(a_thread_whose_counts_were_lost_sees_the_objects_of_its_next_launch),
 		CASE(no_site_has_a_number_of_another),
 		CASE(a_forked_child_begins_anew),

@@ -109,7 +109,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	struct pasta_account account;
 	struct pasta_err err = {0};
 	struct pasta_stream *s;
-	uint64_t count = 0;
+	uint64_t count = 0, told = 0;
 
 	setenv(PASTA_ENV_ACCESSES, "2,raw", 1);
 	assert_int_equal(in_child(many_threads), 0);
@@ -117,6 +117,8 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	assert_int_equal(pasta_rawfile_reset(s), 0);
 	memset(seen, 0, sizeof(seen));
 	while ((ev = pasta_stream_next(s))) {
+		if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_ENDED)
+			told += ev->access_launch.accesses;
 		if (ev->kind != PASTA_ACCESS_BATCH)
 			continue;
 		assert_int_equal(ev->tid, 7);
@@ -125,6 +127,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 			fail_msg("%s", err.text);
 	}
 	assert_int_equal(count, THREADS * EACH);
+	assert_int_equal(told, THREADS * EACH);
 	pasta_stream_loss(s, &account);
 	assert_int_equal(account.dropped, 0);
 	pasta_stream_free(s);
@@ -366,7 +369,7 @@ static void what_cannot_be_written_is_counted(void **state)
 {
 	struct pasta_account account;
 	const struct pasta_event *ev;
-	uint64_t lost = 0;
+	uint64_t lost = 0, told = 0;
 	char path[200];
 	struct pasta_stream *s;
 
@@ -377,12 +380,17 @@ static void what_cannot_be_written_is_counted(void **state)
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
 		assert_int_not_equal(ev->kind, PASTA_ACCESS_BATCH);
-		if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST)
+		if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST) {
+			assert_int_equal(ev->access_launch.flags, PASTA_LAUNCH_UNKEPT);
 			lost += ev->access_launch.lost;
+		}
+		if (ev->kind == PASTA_ACCESS_LAUNCH)
+			told += ev->access_launch.accesses;
 	}
 	assert_int_equal(lost, THREADS * EACH);
+	assert_int_equal(told, THREADS * EACH);
 	pasta_stream_loss(s, &account);
-	assert_int_equal(account.by_reason[PASTA_LOSS_CLOSED], THREADS * EACH);
+	assert_int_equal(account.by_reason[PASTA_LOSS_UNKEPT], THREADS * EACH);
 	pasta_stream_free(s);
 }
 

@@ -60,13 +60,22 @@ static uint32_t find_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
 	return san_site(data, addr, flags);
 }
 
+/* Where devices count, their rows have them. */
+static void lose(struct pasta_accesses_launch *launch, uint64_t count)
+{
+	if (pasta_accesses_on_host())
+		pasta_accesses_lost(launch, count);
+	else
+		pasta_accesses_unkept(launch, count);
+}
+
 /* -- Making it -- */
 
 static const struct pasta_raw_ops ops = {.read = read_device,
 					 .rewind = rewind_device,
 					 .site = find_site,
 					 .batch = pasta_accesses_batch,
-					 .lost = pasta_accesses_lost};
+					 .lost = lose};
 
 static bool wants_sites(void)
 {
@@ -236,7 +245,7 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 			error = pasta_raw_flush(ring->raw, s->number, FLUSH_MS);
 		if (!error)
 			return true;
-		pasta_accesses_lost(s->launch, 1); /* how many there are nobody knows */
+		lose(s->launch, 1); /* how many there are nobody knows */
 	} else {
 		give_up(ring);
 	}

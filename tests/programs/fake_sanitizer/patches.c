@@ -116,20 +116,41 @@ static void count_request(struct pasta_gpu_launch *l, const struct fake_access *
 		row->extra += lanes;
 }
 
-/* As gpu_raw.cuh has it. False: there is no room. */
-static bool reserve(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
+static bool has_room(const struct pasta_gpu_raw *raw, uint64_t end)
 {
-	uint64_t room = 2 * (uint64_t)raw->half;
+	return end <=
+	       __atomic_load_n(&raw->ring->taken, __ATOMIC_ACQUIRE) + 2 * (uint64_t)raw->half;
+}
 
+static bool reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
+{
 	*at = __atomic_fetch_add(&raw->head, count, __ATOMIC_RELAXED);
-	while (*at + count > __atomic_load_n(&raw->ring->taken, __ATOMIC_ACQUIRE) + room) {
-		if (__atomic_load_n(&raw->ring->stop, __ATOMIC_ACQUIRE)) {
-			__atomic_fetch_add(&raw->lost, count, __ATOMIC_RELAXED);
+	while (!has_room(raw, *at + count)) {
+		if (__atomic_load_n(&raw->ring->stop, __ATOMIC_ACQUIRE))
 			return false;
-		}
 		sched_yield();
 	}
 	return true;
+}
+
+static bool reserve_or_lose(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
+{
+	*at = __atomic_load_n(&raw->head, __ATOMIC_RELAXED);
+	while (has_room(raw, *at + count))
+		if (__atomic_compare_exchange_n(&raw->head, at, *at + count, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+/* As gpu_raw.cuh has it. False: there is no room. */
+static bool reserve(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
+{
+	bool has = raw->wait ? reserve_and_wait(raw, count, at) : reserve_or_lose(raw, count, at);
+
+	if (!has)
+		__atomic_fetch_add(&raw->lost, count, __ATOMIC_RELAXED);
+	return has;
 }
 
 static void put(const struct pasta_gpu_launch *l, const struct fake_access *a, uint64_t at,
