@@ -249,7 +249,7 @@ static void cutting_keeps_both_ends_and_whole_characters(void **state)
 static void names_are_cut_where_they_can_best_be_told_apart(void **state)
 {
 	static const struct {
-		char *names[4];
+		const char *names[4];
 		const char *wanted;
 	} cases[] = {
 		{{"nothing to tell apart here", "nothing to tell apart here"}, "nothi…t here"},
@@ -266,7 +266,7 @@ static void names_are_cut_where_they_can_best_be_told_apart(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		size_t head = pasta_cell_cut_head(cases[i].names, 4, 1, 12);
+		size_t head = pasta_cell_cut_head((char *const *)cases[i].names, 4, 1, 12);
 		char *cut = pasta_cell_cut(cases[i].names[0], 12, head);
 
 		assert_string_equal(cut, cases[i].wanted);
