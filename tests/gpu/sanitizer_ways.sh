@@ -113,6 +113,11 @@ for name in value host memory objects; do
 	exact held$name
 done
 way heldrings access_held --all -t mem_trace -- value
+# Where all streams of the program share one queue of the device, too.
+for name in value host memory objects; do
+	CUDA_DEVICE_MAX_CONNECTIONS=1 way queue$name access_held --all -t hotness -- $name
+	exact queue$name
+done
 
 # Whoever leaves, all that came before is there. Where there is time for it, the rest as well.
 way exit access_ways --all -t hotness -- exit

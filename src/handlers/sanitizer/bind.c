@@ -113,24 +113,41 @@ static int find_patches(char *why, size_t size)
 	return -ENODEV;
 }
 
-/* The library has no function for that. */
+/* The driver's functions that make a stream. */
+struct driver {
+	int (*push)(void *), (*pop)(void **);
+	int (*range)(int *, int *);
+	int (*create)(void **, unsigned int, int);
+};
+
+static bool bind_driver(struct driver *d)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!lib)
+		return false;
+	*(void **)&d->push = dlsym(lib, "cuCtxPushCurrent_v2");
+	*(void **)&d->pop = dlsym(lib, "cuCtxPopCurrent_v2");
+	*(void **)&d->range = dlsym(lib, "cuCtxGetStreamPriorityRange");
+	*(void **)&d->create = dlsym(lib, "cuStreamCreateWithPriority");
+	dlclose(lib); /* the program has it */
+	return d->push && d->pop && d->range && d->create;
+}
+
+/* The library has no function for that. Of the highest priority: streams of one share queues, where
+ * one may be behind another. */
 int san_new_stream(void *context, void **handle)
 {
 	enum { NON_BLOCKING = 1 };
-	int (*push)(void *), (*pop)(void **), (*create)(void **, unsigned int);
-	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD), *stream = NULL, *old;
-	int r;
+	void *stream = NULL, *old;
+	int least = 0, greatest = 0, r;
+	struct driver d;
 
-	if (!lib)
+	if (!bind_driver(&d) || d.push(context))
 		return -1;
-	*(void **)&push = dlsym(lib, "cuCtxPushCurrent_v2");
-	*(void **)&pop = dlsym(lib, "cuCtxPopCurrent_v2");
-	*(void **)&create = dlsym(lib, "cuStreamCreate");
-	dlclose(lib);
-	if (!push || !pop || !create || push(context))
-		return -1;
-	r = create(&stream, NON_BLOCKING);
-	pop(&old);
+	d.range(&least, &greatest);
+	r = d.create(&stream, NON_BLOCKING, greatest);
+	d.pop(&old);
 	return r ? r : sanitizer.GetStreamHandle(context, stream, handle);
 }
 

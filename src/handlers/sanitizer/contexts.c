@@ -82,7 +82,6 @@ void san_contexts_tidy(void)
 {
 	struct san_context *c;
 
-	atomic_store(&san.cramped, false);
 	pthread_mutex_lock(&san.lock);
 	c = contexts;
 	pthread_mutex_unlock(&san.lock);

@@ -452,8 +452,10 @@ void san_modules_turn(const void *function, const char *name)
 	uint32_t asked = atomic_load_explicit(&san.asked, memory_order_relaxed), count;
 	uint32_t unpatched = atomic_load_explicit(&san.unpatched, memory_order_relaxed);
 	struct san_module *turns[TURNS];
-	bool patches[TURNS], unknown, quiet, mine, cramped = atomic_load(&san.cramped);
+	bool patches[TURNS], unknown, quiet, mine, cramped = false;
 
+	if (atomic_load_explicit(&san.cramped, memory_order_relaxed))
+		cramped = atomic_exchange(&san.cramped, false); /* one thread sees to it */
 	if (!asked && !unpatched && !cramped)
 		return;
 	pthread_mutex_lock(&san.lock);
@@ -463,8 +465,10 @@ void san_modules_turn(const void *function, const char *name)
 	pthread_mutex_unlock(&san.lock);
 	quiet = (count || cramped) && san_quiet_begin();
 	mine = quiet && begin_patching();
-	if (mine && !san_quiet_breached())
+	if (cramped && mine)
 		san_contexts_tidy();
+	else if (cramped)
+		atomic_store(&san.cramped, true);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!mine || san_quiet_breached())
 			put_off(turns[i], patches[i]);

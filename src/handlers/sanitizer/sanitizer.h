@@ -104,6 +104,8 @@ struct san_context {
 	uint32_t aside_count;
 	size_t bytes;		     /* of slots, and of what is aside */
 	size_t cramped;		     /* that a slot has found no room for; 0: all have */
+	bool wasteful;		     /* slots may have far more than they need */
+	size_t queued;		     /* bytes of places that may wait in streams */
 	_Atomic uint32_t pages_most; /* that a slot may have sums of */
 	struct san_ring ring;
 };
@@ -177,6 +179,7 @@ struct san_slot {
 	char *memory;
 	size_t size, zero, sums;    /* where what is to be zero begins, and the pages' sums */
 	uint32_t room, page_room;   /* for places, and pages that have sums */
+	size_t sent;		    /* of places, that may wait in its stream */
 	uint64_t version;	    /* whose places are on the device */
 	uint64_t known;		    /* whose are here */
 	struct pasta_place *places; /* count of them, room for listed */

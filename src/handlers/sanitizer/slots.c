@@ -20,8 +20,8 @@ enum { ALIGN = 256 };
 /* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
 #define CHUNK ((size_t)32 << 10)
 /* What waits behind a kernel that waits for the program lies in memory of the driver's, of which it
- * has some 4 MB; without, who launches is held up. Of 128 slots, each may have as much. */
-#define QUEUED_MOST ((size_t)16 << 10)
+ * has some 4 MB; without, who launches is held up. */
+#define QUEUED_MOST ((size_t)2 << 20)
 
 #define TABLES                                                                                     \
 	(PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |         \
@@ -177,6 +177,16 @@ static struct san_aside use_again(struct san_context *c, size_t size, size_t mos
 	return found;
 }
 
+/* Under the lock. Some may have had many pages, and have few by now: all that are nobody's then are
+ * freed. */
+static void ask_for_slots(struct san_context *c, size_t size)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		c->wasteful = c->wasteful || c->slots[i]->size / 4 > size;
+	if (c->wasteful)
+		atomic_store(&san.cramped, true);
+}
+
 static struct san_aside allocate(struct san_context *c, size_t size)
 {
 	struct san_aside found;
@@ -195,6 +205,8 @@ static struct san_aside allocate(struct san_context *c, size_t size)
 	pthread_mutex_lock(&san.lock);
 	c->bytes -= fits ? size : 0;
 	found = use_again(c, size, SIZE_MAX);
+	if (!found.memory)
+		ask_for_slots(c, size);
 	pthread_mutex_unlock(&san.lock);
 	return found;
 }
@@ -271,21 +283,21 @@ static void try_all_pages(struct san_context *c)
 
 void san_slots_tidy(struct san_context *c)
 {
-	struct san_aside aside[SAN_ASIDE];
-	uint32_t count;
+	struct san_aside a;
 	size_t sum = 0;
 
 	pthread_mutex_lock(&san.lock);
-	count = c->aside_count;
-	memcpy(aside, c->aside, count * sizeof(*aside));
-	c->aside_count = 0;
-	pthread_mutex_unlock(&san.lock);
-	for (uint32_t i = 0; i < count; i++) {
-		SAN_CALL(Free, c->handle, aside[i].memory);
-		sum += aside[i].size;
+	if (c->wasteful)
+		set_aside_idle(c);
+	c->wasteful = false;
+	while (c->aside_count && !san_quiet_breached()) {
+		a = c->aside[--c->aside_count];
+		pthread_mutex_unlock(&san.lock);
+		SAN_CALL(Free, c->handle, a.memory);
+		pthread_mutex_lock(&san.lock);
+		c->bytes -= a.size;
+		sum += a.size;
 	}
-	pthread_mutex_lock(&san.lock);
-	c->bytes -= sum;
 	if (c->cramped && sum >= c->cramped / 2)
 		try_all_pages(c);
 	c->cramped = 0;
@@ -405,6 +417,8 @@ void san_slot_give(struct san_slot *s)
 	s->stream = NULL;
 	s->module = NULL;
 	s->number = 0;
+	s->context->queued -= s->sent;
+	s->sent = 0;
 	s->synced = s->done = s->busy = false;
 	pthread_cond_broadcast(&san.changed);
 }
@@ -421,11 +435,27 @@ static int send(void *to, const void *from, size_t size, void *stream)
 	return r;
 }
 
+/* Whether so much may be queued on the program's stream; else it is sent at once. */
+static bool may_queue(struct san_slot *s, size_t size)
+{
+	struct san_context *c = s->context;
+	bool may;
+
+	pthread_mutex_lock(&san.lock);
+	may = !c->own || c->queued + size <= QUEUED_MOST;
+	if (may) {
+		s->sent = size;
+		c->queued += size;
+	}
+	pthread_mutex_unlock(&san.lock);
+	return may;
+}
+
 static int send_places(struct san_slot *s, void *stream)
 {
 	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_place);
-	void *own = size > QUEUED_MOST ? s->context->own : NULL;
 	struct pasta_gpu_place *places = malloc(size);
+	void *own;
 	int r;
 
 	if (!places)
@@ -434,6 +464,7 @@ static int send_places(struct san_slot *s, void *stream)
 		places[i] = (struct pasta_gpu_place){
 			s->places[i].begin, s->places[i].last, s->bases[i], {0}};
 	places[s->count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
+	own = may_queue(s, size) ? NULL : s->context->own;
 	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places, size,
 		 own ? own : stream);
 	if (own && r == SAN_OK)
@@ -446,7 +477,7 @@ int san_slot_fill(struct san_slot *s, void *stream)
 {
 	int r = SAN_OK;
 
-	if (s->version != s->known) {
+	if (!s->known || s->version != s->known) {
 		s->version = 0;
 		r = send_places(s, stream);
 		if (r == SAN_OK)
