@@ -108,15 +108,24 @@ is "devicegraph: launches" "$(ask devicegraph "SELECT name, what, count(*) FROM 
 	"('graph: k_child', 'refused', 1) ('graph: k_launch', 'refused', 10)"
 
 # The device waits for the program, which waits for no device.
-for name in value host memory objects; do
+for name in value host memory; do
 	way held$name access_held --all -t hotness -- $name
 	exact held$name
 done
 way heldrings access_held --all -t mem_trace -- value
 # Where all streams of the program share one queue of the device, too.
-for name in value host memory objects; do
+for name in value host memory; do
 	CUDA_DEVICE_MAX_CONNECTIONS=1 way queue$name access_held --all -t hotness -- $name
 	exact queue$name
+done
+# What can be counted of launches behind a kernel that waits is bounded, and the others are named.
+way heldobjects access_held --all -t hotness -- objects
+CUDA_DEVICE_MAX_CONNECTIONS=1 way queueobjects access_held --all -t hotness -- objects
+for name in heldobjects queueobjects; do
+	is "$name: all launches" "$(ask $name "SELECT sum(what IN ('counted', 'refused')),
+		sum(what = 'counted') > 10 FROM access_launch")" "(62, 1)"
+	is "$name: why" "$(ask $name "SELECT DISTINCT detail FROM access_launch WHERE what = 'refused'")" \
+		"('lists of objects wait for its device, behind a kernel that does not end',)"
 done
 
 # Whoever leaves, all that came before is there. Where there is time for it, the rest as well.

@@ -145,7 +145,37 @@ static void launches_behind_a_kernel_that_never_ends_come_back(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", launch_behind_a_kernel_that_never_ends);
-	assert_int_equal(counted, 1 + LAUNCHES);
+	assert_int_equal(counted + refused, 1 + LAUNCHES);
+	assert_in_range(counted, 10, LAUNCHES / 2); /* the rest would wait for it */
+}
+
+/* Without such a kernel all are counted, however many objects there are: each launch has new ones.
+ */
+static void launch_with_many_objects(void)
+{
+	void *context, *streams[4], *module;
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+
+	begin(&context, &streams[0], &module);
+	for (uint32_t i = 1; i < 4; i++)
+		streams[i] = fake_stream(context);
+	a.pc = fake_pc(module);
+	a.addr = fake_alloc(context, 4096, 0);
+	for (uint32_t i = 0; i < OBJECTS; i++)
+		fake_alloc(context, 512, 0);
+	for (uint32_t i = 0; i < LAUNCHES; i++) {
+		fake_alloc(context, 256, 0);
+		launch(streams[i % 4], module, &a, 2);
+	}
+	end();
+}
+
+static void launches_with_many_objects_are_all_counted(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=0", launch_with_many_objects);
+	assert_int_equal(counted, LAUNCHES);
+	assert_int_equal(refused, 0);
 }
 
 int main(void)
@@ -155,6 +185,7 @@ int main(void)
 		TEST(memory_is_not_freed_while_a_kernel_runs),
 		TEST(memory_that_lies_aside_makes_room_in_the_end),
 		TEST(launches_behind_a_kernel_that_never_ends_come_back),
+		TEST(launches_with_many_objects_are_all_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,8 +92,10 @@ static void wait_for_stream(void *context, void *stream)
 		return;
 	c = san_context(context, -1);
 	s = c ? san_stream(c, handle) : NULL;
-	if (s)
+	if (s) {
 		san_drain_wait(s);
+		san_drain_wait_sent(c);
+	}
 	san_stream_put(s);
 }
 

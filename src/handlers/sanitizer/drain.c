@@ -202,6 +202,8 @@ static int wait_for_stream(struct san_slot *s)
 	r = SAN_CALL(StreamSynchronize, s->handle);
 	pthread_mutex_lock(&san.lock);
 	s->synced = r == SAN_OK;
+	if (s->synced)
+		san_slot_sent(s);
 	pthread_cond_broadcast(&san.changed);
 	return r;
 }
@@ -490,6 +492,17 @@ void san_drain_wait_all(void)
 			if (s->stream)
 				s->stream->stuck = true;
 	pthread_mutex_unlock(&san.lock);
+}
+
+void san_drain_wait_sent(const struct san_context *context)
+{
+	bool waits;
+
+	pthread_mutex_lock(&san.lock);
+	waits = san_slots_wait(context);
+	pthread_mutex_unlock(&san.lock);
+	if (waits)
+		san_drain_wait_all();
 }
 
 void san_drain_wait_told(const struct san_context *context)

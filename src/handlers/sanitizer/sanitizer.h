@@ -321,8 +321,12 @@ struct san_slot *san_slot_take(struct san_context *context, const struct pasta_v
 			       const char **why);
 /* Make it the launch's, on this stream. 0, or what the library returned. */
 int san_slot_fill(struct san_slot *s, void *stream);
+/* Under the lock: nothing of it waits in its stream any more. */
+void san_slot_sent(struct san_slot *s);
 /* Under the lock: nobody has it. */
 void san_slot_give(struct san_slot *s);
+/* Under the lock: whether so much waits to be sent that it is better waited for. */
+bool san_slots_wait(const struct san_context *context);
 /* While nothing runs: free what lies aside. */
 void san_slots_tidy(struct san_context *context);
 
@@ -333,6 +337,8 @@ void san_drain_wait(struct san_stream *stream);
 void san_drain_wait_ring(const struct san_ring *ring, const void *stream);
 /* Likewise all slots. */
 void san_drain_wait_all(void);
+/* The same, where much waits to be sent to a context's device. */
+void san_drain_wait_sent(const struct san_context *context);
 /* Until those of a context are told, within bounds. */
 void san_drain_wait_told(const struct san_context *context);
 bool san_drain_start(void);

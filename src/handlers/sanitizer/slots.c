@@ -392,6 +392,29 @@ static const char *prepare(struct san_slot *s, const struct pasta_version *versi
 	return NULL;
 }
 
+static bool must_send(const struct san_slot *s)
+{
+	return !s->known || s->version != s->known;
+}
+
+/* Under the lock. One alone may have any size. */
+static const char *reserve(struct san_slot *s)
+{
+	struct san_context *c = s->context;
+	size_t size = must_send(s) ? s->count * sizeof(struct pasta_gpu_place) : 0;
+
+	if (size && c->queued && c->queued + size > QUEUED_MOST)
+		return "lists of objects wait for its device, behind a kernel that does not end";
+	s->sent = size;
+	c->queued += size;
+	return NULL;
+}
+
+bool san_slots_wait(const struct san_context *c)
+{
+	return c->queued > QUEUED_MOST / 2;
+}
+
 struct san_slot *san_slot_take(struct san_context *context, const struct pasta_version *version,
 			       const char **why)
 {
@@ -402,13 +425,21 @@ struct san_slot *san_slot_take(struct san_context *context, const struct pasta_v
 	s = find_or_add(context, room);
 	pthread_mutex_unlock(&san.lock);
 	*why = s ? prepare(s, version, room) : "too many launches of its context are under way";
-	if (s && *why) {
-		pthread_mutex_lock(&san.lock);
-		san_slot_give(s);
-		pthread_mutex_unlock(&san.lock);
+	if (!s)
 		return NULL;
-	}
-	return s;
+	pthread_mutex_lock(&san.lock);
+	if (!*why)
+		*why = reserve(s);
+	if (*why)
+		san_slot_give(s);
+	pthread_mutex_unlock(&san.lock);
+	return *why ? NULL : s;
+}
+
+void san_slot_sent(struct san_slot *s)
+{
+	s->context->queued -= s->sent;
+	s->sent = 0;
 }
 
 void san_slot_give(struct san_slot *s)
@@ -417,8 +448,7 @@ void san_slot_give(struct san_slot *s)
 	s->stream = NULL;
 	s->module = NULL;
 	s->number = 0;
-	s->context->queued -= s->sent;
-	s->sent = 0;
+	san_slot_sent(s);
 	s->synced = s->done = s->busy = false;
 	pthread_cond_broadcast(&san.changed);
 }
@@ -435,27 +465,10 @@ static int send(void *to, const void *from, size_t size, void *stream)
 	return r;
 }
 
-/* Whether so much may be queued on the program's stream; else it is sent at once. */
-static bool may_queue(struct san_slot *s, size_t size)
-{
-	struct san_context *c = s->context;
-	bool may;
-
-	pthread_mutex_lock(&san.lock);
-	may = !c->own || c->queued + size <= QUEUED_MOST;
-	if (may) {
-		s->sent = size;
-		c->queued += size;
-	}
-	pthread_mutex_unlock(&san.lock);
-	return may;
-}
-
 static int send_places(struct san_slot *s, void *stream)
 {
 	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_place);
 	struct pasta_gpu_place *places = malloc(size);
-	void *own;
 	int r;
 
 	if (!places)
@@ -464,11 +477,7 @@ static int send_places(struct san_slot *s, void *stream)
 		places[i] = (struct pasta_gpu_place){
 			s->places[i].begin, s->places[i].last, s->bases[i], {0}};
 	places[s->count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
-	own = may_queue(s, size) ? NULL : s->context->own;
-	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places, size,
-		 own ? own : stream);
-	if (own && r == SAN_OK)
-		r = SAN_CALL(StreamSynchronize, own);
+	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places, size, stream);
 	free(places);
 	return r;
 }
@@ -477,7 +486,7 @@ int san_slot_fill(struct san_slot *s, void *stream)
 {
 	int r = SAN_OK;
 
-	if (!s->known || s->version != s->known) {
+	if (must_send(s)) {
 		s->version = 0;
 		r = send_places(s, stream);
 		if (r == SAN_OK)
