@@ -141,7 +141,7 @@ int san_new_stream(void *context, void **handle)
 	enum { NON_BLOCKING = 1 };
 	void *stream = NULL, *old;
 	int least = 0, greatest = 0, r;
-	struct driver d;
+	struct driver d = {0};
 
 	if (!bind_driver(&d) || d.push(context))
 		return -1;
