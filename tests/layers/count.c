@@ -15,10 +15,10 @@
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KERNELS = 4096 };
 enum way { H2D, D2H, D2D, SVM, MAP, UNMAP, FILL, ALLOC, SVM_ALLOC, WAYS };
@@ -34,8 +34,6 @@ static struct {
 static struct {
 	unsigned long count, bytes;
 } ways[WAYS];
-static bool written;
-static void write_counts(void);
 static unsigned long freed, svm_freed, queues, profiling_queues;
 
 static void count_kernel(cl_kernel kernel)
@@ -243,8 +241,6 @@ static void CL_CALLBACK gone(cl_mem m, void *arg)
 	(void)m;
 	(void)arg;
 	__atomic_fetch_add(&freed, 1, __ATOMIC_RELAXED);
-	if (__atomic_load_n(&written, __ATOMIC_ACQUIRE))
-		write_counts();
 }
 
 static cl_mem made(cl_mem m)
@@ -342,14 +338,32 @@ static cl_command_queue CL_API_CALL my_clCreateCommandQueueWithProperties(
 
 /* -- The layer -- */
 
-static void write_file(void)
+/* A driver's thread may hold the program's last objects a little longer than the program, and is
+ * ended wherever it is: without this, with some of them counted and others not. Other layers'
+ * functions are called after ours: they have a moment for the last one. */
+static void wait_for_objects(void)
+{
+	for (int i = 0; i < 10000; i++) {
+		unsigned long made = __atomic_load_n(&ways[ALLOC].count, __ATOMIC_RELAXED);
+
+		if (__atomic_load_n(&freed, __ATOMIC_RELAXED) == made)
+			break;
+		usleep(1000);
+	}
+	usleep(100 * 1000);
+}
+
+static void write_counts(void)
 {
 	const char *path = getenv("COUNT_FILE");
 	char name[4096];
 	FILE *f;
 
-	snprintf(name, sizeof(name), "%s.new", path ? path : "");
-	f = path ? fopen(name, "w") : NULL;
+	if (!path)
+		return;
+	wait_for_objects();
+	snprintf(name, sizeof(name), "%s.new", path);
+	f = fopen(name, "w");
 	if (!f)
 		return;
 	fprintf(f, "{\"kernels\": {");
@@ -362,17 +376,6 @@ static void write_file(void)
 		freed, svm_freed, queues, profiling_queues);
 	fclose(f);
 	rename(name, path);
-}
-
-/* At exit, and anew for each object that goes later still: other threads may be about it. */
-static void write_counts(void)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-	pthread_mutex_lock(&lock);
-	write_file();
-	__atomic_store_n(&written, true, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
