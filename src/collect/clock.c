@@ -80,50 +80,86 @@ static uint64_t rate_at(uint64_t ticks, uint64_t raw)
 	return (uint64_t)(((unsigned __int128)ns << RATE_SHIFT) / passed);
 }
 
-/* At least what has been said on this thread. A signal handler may have asked later, or ask now. */
+/* At least what has been said on this thread. Handlers change nothing while it asks. */
 static uint64_t said(const struct pasta_ticks *c, uint64_t ticks)
 {
-	struct pasta_ticks t;
-	uint64_t passed;
+	uint64_t passed = ticks > c->ticks ? ticks - c->ticks : 0;
 
-	do {
-		t = *c;
-		atomic_signal_fence(memory_order_seq_cst);
-	} while (t.ticks != c->ticks);
-	passed = ticks > t.ticks ? ticks - t.ticks : 0;
-	return t.raw + ((passed < SPAN ? passed : SPAN) * t.rate >> RATE_SHIFT);
+	return c->raw + ((passed < SPAN ? passed : SPAN) * c->rate >> RATE_SHIFT);
 }
 
-/* A signal handler may come in between, and finds that nothing holds. */
+static inline void fence(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 static void set(struct pasta_ticks *c, uint64_t ticks, uint64_t raw, uint64_t rate)
 {
-	c->span = 0;
-	atomic_signal_fence(memory_order_seq_cst);
+	c->least = raw;
+	fence();
 	c->ticks = ticks;
 	c->raw = raw;
 	c->rate = rate;
-	atomic_signal_fence(memory_order_seq_cst);
+	fence();
+	c->least = 0;
+	fence();
 	c->span = rate ? SPAN : 0;
+	fence();
+	/* A handler was told the kernel's time since, and this is some ns behind it. */
+	if (c->nested)
+		c->span = 0;
 }
 
-__attribute__((noinline)) uint64_t pasta_clock_ask(void)
+/* A signal handler that came while this thread asks: it is told, and leaves all as it is. */
+static uint64_t ask_nested(struct pasta_ticks *c)
 {
-	struct pasta_ticks *c = &pasta_ticks_here;
-	uint64_t before, raw, after, least;
+	uint64_t least = c->least ? c->least : said(c, __rdtsc()), raw = pasta_now_exact();
+
+	c->nested = true;
+	return raw > least ? raw : least;
+}
+
+static uint64_t ask_alone(struct pasta_ticks *c)
+{
+	uint64_t before, raw, after, least, now;
 
 	before = __rdtsc();
 	raw = pasta_now_exact();
 	after = __rdtsc();
 	least = said(c, before);
+	now = raw > least ? raw : least;
 	/* The counter was set anew, as when a machine sleeps or moves: no more of it. */
 	if (least > raw + WRONG_NS)
 		atomic_store(&usable, false);
-	if (!atomic_load_explicit(&usable, memory_order_relaxed))
-		c->span = 0;
-	else if (after - before <=
-		 TOGETHER) /* after: never ahead, so that a launch is before its work */
-		set(c, after, raw > least ? raw : least, rate_at(before, raw));
-	return raw > least ? raw : least;
+	fence();
+	/* after: never ahead, so that a launch is before its work */
+	if (atomic_load_explicit(&usable, memory_order_relaxed) && after - before <= TOGETHER &&
+	    !c->nested)
+		set(c, after, now, rate_at(before, raw));
+	return now;
+}
+
+/*
+ * What the kernel says is some ns later than what is counted: from here on the count is at least
+ * that, or the next one asks, too. A handler that jumps out of here leaves its thread asking
+ * always.
+ */
+__attribute__((noinline)) uint64_t pasta_clock_ask(void)
+{
+	struct pasta_ticks *c = &pasta_ticks_here;
+	uint64_t now;
+
+	if (c->asking)
+		return ask_nested(c);
+	c->asking = true;
+	fence();
+	c->span = 0;
+	c->nested = false;
+	fence();
+	now = ask_alone(c);
+	fence();
+	c->asking = false;
+	return now;
 }
 
 #else

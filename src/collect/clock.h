@@ -9,6 +9,7 @@
 #ifndef PASTA_COLLECT_CLOCK_H
 #define PASTA_COLLECT_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -29,6 +30,10 @@ struct pasta_ticks {
 	uint64_t ticks; /* when the kernel was asked */
 	uint64_t raw;	/* what it said */
 	uint64_t rate;	/* ns of 2^32 ticks */
+	/* While the kernel is asked, for signal handlers that ask, too. */
+	uint64_t least; /* all that has been said; 0: ticks, raw and rate say so */
+	bool asking;
+	bool nested; /* one has */
 };
 
 extern _Thread_local struct pasta_ticks pasta_ticks_here;

@@ -50,19 +50,30 @@ static void on_signal(int number)
 	seen_by_handler = pasta_now();
 }
 
-static void a_signal_handler_may_read_it_at_any_moment(void **state)
+#ifdef __x86_64__
+static void on_signal_ask(int number)
+{
+	(void)number;
+	seen_by_handler = pasta_clock_ask();
+}
+#endif
+
+/* With the handler's call at any moment of the program's: readings never go back, are at least what
+ * a handler saw before, and are not ahead. ask: so is each other reading made. */
+static void read_under_signals(void (*handler)(int), uint64_t (*ask)(void))
 {
 	const struct itimerval often = {{0, 50}, {0, 50}}, off = {{0, 0}, {0, 0}};
-	struct sigaction sa = {.sa_handler = on_signal}, old;
-	uint64_t last = 0, now = 0, handled = 0;
+	struct sigaction sa = {.sa_handler = handler}, old;
+	uint64_t last = 0, now = 0, handled = 0, exact = 0;
 
-	(void)state;
+	seen_by_handler = 0;
 	sigaction(SIGALRM, &sa, &old);
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (int i = 0; i < READINGS; i++) {
 		handled = seen_by_handler;
-		now = pasta_now();
-		if (now < last || now + SLACK < handled)
+		now = ask && i % 2 ? ask() : pasta_now();
+		exact = i % 16 ? UINT64_MAX - SLACK : pasta_now_exact();
+		if (now < last || now + SLACK < handled || now > exact + SLACK)
 			break;
 		last = now;
 	}
@@ -70,7 +81,19 @@ static void a_signal_handler_may_read_it_at_any_moment(void **state)
 	sigaction(SIGALRM, &old, NULL);
 	assert_true(now >= last);
 	assert_true(now + SLACK >= handled);
+	assert_true(now <= exact + SLACK);
 	assert_true(seen_by_handler > 0);
+}
+
+static void a_signal_handler_may_read_it_at_any_moment(void **state)
+{
+	(void)state;
+	read_under_signals(on_signal, NULL);
+#ifdef __x86_64__
+	read_under_signals(on_signal_ask, pasta_clock_ask);
+	read_under_signals(on_signal, pasta_clock_ask);
+	read_under_signals(on_signal_ask, NULL);
+#endif
 }
 
 int main(void)
