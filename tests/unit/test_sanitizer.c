@@ -375,7 +375,7 @@ static void a_kernel_whose_accesses_come_is_waited_for(void **state)
 	assert_int_equal(lost, 0);
 }
 
-static atomic_bool enough;
+static atomic_bool begun, enough;
 
 static void *launch_on_and_on(void *context)
 {
@@ -386,8 +386,10 @@ static void *launch_on_and_on(void *context)
 	for (uint32_t i = 0; i < 2000; i++)
 		a[i] = (struct fake_access){fake_pc(module), addr + UINT64_C(4096) * i, 1, 4,
 					    PASTA_ACCESS_LOAD};
-	while (!atomic_load(&enough))
+	while (!atomic_load(&enough)) {
 		launch_one(stream, module, a, 2000);
+		atomic_store(&begun, true);
+	}
 	free(a);
 	return NULL;
 }
@@ -401,6 +403,8 @@ static void destroy_a_stream_that_is_stuck(void)
 	alarm(60);
 	begin(&context, &stream, &module);
 	assert_int_equal(pthread_create(&thread, NULL, launch_on_and_on, context), 0);
+	while (!atomic_load(&begun)) /* no module can be loaded beside a kernel that does not end */
+		usleep(1000);
 	fake_launch(stream, &(struct fake_kernel){module, "never", 1, 32, NULL, 0, FAKE_NEVER});
 	san_stream_end(stream);
 	atomic_store(&enough, true);
