@@ -1,6 +1,6 @@
 /* test_salvage.c - what dead processes left in their rings: all of it, once, whatever the state
- * they were left in. timeout: 120
- */
+ * they were left in. */
+/* timeout: 120 */
 #include "support.h"
 
 #include <dirent.h>

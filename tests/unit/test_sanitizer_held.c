@@ -1,10 +1,17 @@
 /* test_sanitizer_held.c - programs that a device waits for, under the Compute Sanitizer's handler:
- * no call of theirs may wait for the device. Where it would, the fake kills the process. timeout:
- * 120
- */
+ * no call of theirs may wait for the device. Where it would, the fake kills the process. */
+/* timeout: 120 */
 #include "unit/sanitizertest.h"
 
 enum { OBJECTS = 3000, LAUNCHES = 60 };
+
+/* The access is the module's, to an object of 4 KiB. */
+static void begin_with(void **context, void **stream, void **module, struct fake_access *a)
+{
+	begin(context, stream, module);
+	a->pc = fake_pc(*module);
+	a->addr = fake_alloc(*context, 4096, 0);
+}
 
 static void launch(void *stream, void *module, const struct fake_access *a, int ms)
 {
@@ -42,10 +49,8 @@ static void launch_on_a_stream_that_is_held_up(void)
 	struct fake_access a = {0, 0, 5, 4, PASTA_ACCESS_LOAD};
 
 	alarm(30);
-	begin(&context, &held, &module);
+	begin_with(&context, &held, &module, &a);
 	sanitizer.MemcpyDeviceToHost = read_held;
-	a.pc = fake_pc(module);
-	a.addr = fake_alloc(context, 4096, 0);
 	launch_one(held, module, &a, 1);
 	san_drain_wait_all();
 	launch_one(held, module, &a, 1);
@@ -68,10 +73,8 @@ static void grow_beside_a_kernel_that_never_ends(void)
 	void *context, *streams[2], *module;
 	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
 
-	begin(&context, &streams[0], &module);
+	begin_with(&context, &streams[0], &module, &a);
 	streams[1] = fake_stream(context);
-	a.pc = fake_pc(module);
-	a.addr = fake_alloc(context, 4096, 0);
 	launch(streams[0], module, &a, 100);
 	launch(streams[1], module, &a, 100);
 	san_drain_wait_all();
@@ -100,10 +103,8 @@ static void grow(void)
 	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
 	const struct san_context *c;
 
-	begin(&context, &stream, &module);
+	begin_with(&context, &stream, &module, &a);
 	c = san_context(context, 0);
-	a.pc = fake_pc(module);
-	a.addr = fake_alloc(context, 4096, 0);
 	for (uint64_t gib = 1; gib < 60; gib++) {
 		fake_alloc(context, gib << 30, 0);
 		launch(stream, module, &a, 0);
@@ -130,9 +131,7 @@ static void launch_behind_a_kernel_that_never_ends(void)
 	void *context, *stream, *module;
 	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
 
-	begin(&context, &stream, &module);
-	a.pc = fake_pc(module);
-	a.addr = fake_alloc(context, 4096, 0);
+	begin_with(&context, &stream, &module, &a);
 	for (uint32_t i = 0; i < OBJECTS; i++)
 		fake_alloc(context, 512, 0);
 	launch_endless(stream, module, &a);
@@ -156,11 +155,9 @@ static void launch_with_many_objects(void)
 	void *context, *streams[4], *module;
 	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
 
-	begin(&context, &streams[0], &module);
+	begin_with(&context, &streams[0], &module, &a);
 	for (uint32_t i = 1; i < 4; i++)
 		streams[i] = fake_stream(context);
-	a.pc = fake_pc(module);
-	a.addr = fake_alloc(context, 4096, 0);
 	for (uint32_t i = 0; i < OBJECTS; i++)
 		fake_alloc(context, 512, 0);
 	for (uint32_t i = 0; i < LAUNCHES; i++) {
