@@ -96,11 +96,72 @@ static void a_signal_handler_may_read_it_at_any_moment(void **state)
 #endif
 }
 
+#ifdef __x86_64__
+/* As a handler finds it in the midst of asking: with what is counted on from whole, and half
+ * written. */
+static void a_handler_leaves_who_asks_as_it_is(void **state)
+{
+	struct pasta_ticks *c = &pasta_ticks_here, before;
+	uint64_t said, future;
+
+	(void)state;
+	pasta_clock_begin();
+	said = pasta_now();
+	c->asking = true;
+	c->nested = false;
+	for (int half = 0; half < 2; half++) {
+		future = pasta_now_exact() + 1000 * SLACK;
+		c->least = half ? future : 0;
+		before = *c;
+		assert_true(pasta_clock_ask() >= (half ? future : said));
+		assert_true(c->nested);
+		assert_int_equal(c->span, before.span);
+		assert_int_equal(c->ticks, before.ticks);
+		assert_int_equal(c->raw, before.raw);
+		assert_int_equal(c->rate, before.rate);
+		c->nested = false;
+	}
+	c->least = 0;
+	c->asking = false;
+}
+
+static void on_signal_idle(int number)
+{
+	(void)number;
+}
+
+/* Asking took too long to count on from, and what was before is behind it. */
+static void who_asks_is_not_followed_by_what_was_before(void **state)
+{
+	const struct itimerval often = {{0, 50}, {0, 50}}, off = {{0, 0}, {0, 0}};
+	struct sigaction sa = {.sa_handler = on_signal_idle}, old;
+	const struct pasta_ticks *c = &pasta_ticks_here;
+	uint64_t ticks, wrong = 0;
+
+	(void)state;
+	pasta_clock_begin();
+	sigaction(SIGALRM, &sa, &old);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < READINGS / 4; i++) {
+		ticks = c->ticks;
+		pasta_clock_ask();
+		wrong += c->span && c->ticks == ticks;
+	}
+	setitimer(ITIMER_REAL, &off, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	assert_int_equal(wrong, 0);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_agrees_with_the_kernels_and_never_goes_back),
 		cmocka_unit_test(a_signal_handler_may_read_it_at_any_moment),
+#ifdef __x86_64__
+		cmocka_unit_test(a_handler_leaves_who_asks_as_it_is),
+		cmocka_unit_test(who_asks_is_not_followed_by_what_was_before),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
