@@ -217,14 +217,6 @@ int sanitizerAllocHost(void *context, void **memory, size_t size)
 	return SAN_OK;
 }
 
-int sanitizerFreeHost(void *context, void *memory)
-{
-	(void)context;
-	fake_must_not_hang("sanitizerFreeHost");
-	free(memory);
-	return SAN_OK;
-}
-
 int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *stream)
 {
 	struct stream *s = stream;

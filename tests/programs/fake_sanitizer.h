@@ -78,7 +78,6 @@ FAKE_EXPORT int sanitizerGetFunctionPcAndSize(void *module, const char *name, ui
 FAKE_EXPORT int sanitizerAlloc(void *context, void **memory, size_t size);
 FAKE_EXPORT int sanitizerFree(void *context, void *memory);
 FAKE_EXPORT int sanitizerAllocHost(void *context, void **memory, size_t size);
-FAKE_EXPORT int sanitizerFreeHost(void *context, void *memory);
 FAKE_EXPORT int sanitizerMemcpyHostToDeviceAsync(void *to, void *from, size_t size, void *stream);
 FAKE_EXPORT int sanitizerMemset(void *to, int value, size_t size, void *stream);
 FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream);

@@ -136,7 +136,7 @@ static bool bind_driver(struct driver *d)
 
 /* The library has no function for that. Of the highest priority: streams of one share queues, where
  * one may be behind another. */
-int san_new_stream(void *context, void **handle)
+static int new_stream(void *context, void **handle)
 {
 	enum { NON_BLOCKING = 1 };
 	void *stream = NULL, *old;
@@ -161,7 +161,7 @@ int san_bind(char *why, size_t size)
 	if (error)
 		return error;
 	error = bind_library(why, size);
-	sanitizer.NewStream = san_new_stream;
+	sanitizer.NewStream = new_stream;
 	sanitizer.bound = !error;
 	return error;
 }

@@ -45,7 +45,6 @@
 	F(Alloc, (void *, void **, size_t))                                                        \
 	F(Free, (void *, void *))                                                                  \
 	F(AllocHost, (void *, void **, size_t))                                                    \
-	F(FreeHost, (void *, void *))                                                              \
 	F(MemcpyHostToDeviceAsync, (void *, void *, size_t, void *))                               \
 	F(MemcpyDeviceToHost, (void *, void *, size_t, void *))                                    \
 	F(Memset, (void *, int, size_t, void *))                                                   \
@@ -220,7 +219,6 @@ extern _Thread_local uint32_t san_own;
 int san_bind(char *why, size_t size);
 const char *san_patches_path(void);
 const char *san_text(int result);
-int san_new_stream(void *context, void **handle);
 
 /* inject.c: in CUPTI's place, where the run wants accesses. If it cannot start, it says so. */
 void san_start(void);
