@@ -213,7 +213,7 @@ foreach(source IN LISTS programs)
 		target_compile_options(program-${name} PRIVATE -Werror)
 	endif()
 	target_link_libraries(program-${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-	if(name STREQUAL "fake_cupti") # it is the fake of CUDA's driver as well
+	if(name MATCHES "^fake_(cupti|sanitizer)$") # they are fakes of CUDA's driver as well
 		target_link_options(program-${name} PRIVATE -Wl,-soname,libcuda.so.1)
 	endif()
 	set_target_properties(program-${name} PROPERTIES OUTPUT_NAME ${name} C_EXTENSIONS ON

@@ -3,6 +3,8 @@
  *
  *	access_ways unpatch FILE    a kernel waits for the host, which first launches 200 others
  *	access_ways repatch FILE    and then one that it never launched before
+ *	access_ways gone FILE       the stream of the kernel that waits is destroyed
+ *	access_ways unseen FILE     no kernel waits, but a stream with nothing but a copy
  *	access_ways capture FILE    streams are captured right after, and while, kernels are launched
  *	access_ways fork FILE       graphs: with two ways at once, with copies, changed between launches
  *	access_ways perthread FILE  default streams that threads have of their own
@@ -14,7 +16,7 @@
  *	access_ways forever FILE    a kernel does not end
  *
  * As access_exact. What hangs says so after 20 seconds, and ends by SIGALRM. FILE is about a run
- * where all launches are counted, but for unpatch and repatch 3 of each kernel.
+ * where all launches are counted, but for the first four 3 of each kernel.
  */
 #include <dlfcn.h>
 
@@ -25,6 +27,19 @@
 
 enum { ELEMENTS = 16 * BLOCK, SAMPLED = 3, BEHIND = 200, LAUNCHES = 5, THREADS = 4 };
 enum { STILL_MS = 300, LEFT = 5 };
+
+static void *symbol(const char *name)
+{
+	static void *driver;
+	void *found;
+
+	if (!driver)
+		driver = dlopen("libcuda.so.1", RTLD_LAZY);
+	found = driver ? dlsym(driver, name) : NULL;
+	if (!found)
+		die(__LINE__, name, "is not in libcuda");
+	return found;
+}
 
 /* -- Kernels -- */
 
@@ -111,7 +126,41 @@ static void launch_first(struct memory flag, struct pair p, cudaStream_t *stream
 	set_flag(flag, 0);
 }
 
-static int unpatch(bool again)
+/* A copy that waits for the flag, on a stream that no kernel was ever on. */
+static void copy_later(struct memory flag, struct pair p)
+{
+	cudaStream_t stream = make_stream();
+	CUresult (*wait)(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
+
+	*(void **)&wait = symbol("cuStreamWaitValue32_v2");
+	EXPECT(!wait(stream, (CUdeviceptr)(uintptr_t)flag.p, 1, CU_STREAM_WAIT_VALUE_EQ));
+	CHECK(cudaMemcpyAsync(p.dst.p, p.src.p, p.dst.size, cudaMemcpyDeviceToDevice, stream));
+}
+
+/* Calls that wait for nothing. */
+static void call_beside(struct pair p)
+{
+	cudaStream_t stream;
+	cudaEvent_t event;
+	void *more;
+
+	step = "other calls beside it";
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+	CHECK(cudaMalloc(&more, 1 << 20));
+	known(more, 1 << 20);
+	CHECK(cudaMemcpyAsync(more, p.src.p, p.src.size, cudaMemcpyDeviceToDevice, stream));
+	CHECK(cudaEventRecord(event, stream));
+	CHECK(cudaEventSynchronize(event));
+	CHECK(cudaStreamSynchronize(stream));
+	CHECK(cudaEventDestroy(event));
+	CHECK(cudaStreamDestroy(stream));
+	puts("other calls beside it: done");
+}
+
+enum waits { PLAIN, AGAIN, GONE, UNSEEN };
+
+static int unpatch(enum waits waits)
 {
 	struct memory flag = make_flag();
 	struct pair p = make_pair(4), other = make_pair(4);
@@ -119,12 +168,18 @@ static int unpatch(bool again)
 
 	step = "the first launches";
 	launch_first(flag, p, streams);
-	RUN(k_wait, 1, 1, streams[0], flag.p);
-	step = "launches beside a kernel that waits; is its module unpatched meanwhile?";
+	if (waits == UNSEEN)
+		copy_later(flag, other);
+	else
+		RUN(k_wait, 1, 1, streams[0], flag.p);
+	if (waits == GONE)
+		CHECK(cudaStreamDestroy(streams[0]));
+	step = "launches beside what waits; is its module unpatched meanwhile?";
 	for (int i = 0; i < BEHIND; i++)
 		COPY_ALL(k_other, streams[1], p);
 	puts("launches beside it: done");
-	if (again) {
+	call_beside(p);
+	if (waits == AGAIN) {
 		step = "a first launch beside a kernel that waits; is its module patched again?";
 		COPY_ALL(k_new, streams[1], other);
 		/* Counted, or named. */
@@ -133,7 +188,7 @@ static int unpatch(bool again)
 		puts("a new one beside it: done");
 	}
 	set_flag(flag, 1);
-	step = "the kernel that waits is to end";
+	step = "what waits is to end";
 	CHECK(cudaDeviceSynchronize());
 	show("k_other", p.dst);
 	show("k_new", other.dst);
@@ -383,19 +438,6 @@ static int grid(void)
 
 /* -- Contexts -- */
 
-static void *symbol(const char *name)
-{
-	static void *driver;
-	void *found;
-
-	if (!driver)
-		driver = dlopen("libcuda.so.1", RTLD_LAZY);
-	found = driver ? dlsym(driver, name) : NULL;
-	if (!found)
-		die(__LINE__, name, "is not in libcuda");
-	return found;
-}
-
 static void push(CUcontext context)
 {
 	EXPECT(!((CUresult(*)(CUcontext))symbol("cuCtxPushCurrent_v2"))(context));
@@ -534,8 +576,11 @@ static int forever(const char *path)
 
 static int run(const char *what, const char *path)
 {
-	if (!strcmp(what, "unpatch") || !strcmp(what, "repatch"))
-		return unpatch(*what == 'r');
+	static const char *const waits[] = {"unpatch", "repatch", "gone", "unseen"};
+
+	for (int i = 0; i < 4; i++)
+		if (!strcmp(what, waits[i]))
+			return unpatch((enum waits)i);
 	if (!strcmp(what, "capture"))
 		return captures();
 	if (!strcmp(what, "fork"))
@@ -561,8 +606,8 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc != 3) {
-		fputs("usage: access_ways unpatch|repatch|capture|fork|perthread|grid|contexts|reset|\n"
-		      "                   exit|abort|interrupt|forever FILE\n",
+		fputs("usage: access_ways unpatch|repatch|gone|unseen|capture|fork|perthread|grid|\n"
+		      "                   contexts|reset|exit|abort|interrupt|forever FILE\n",
 		      stderr);
 		return 2;
 	}

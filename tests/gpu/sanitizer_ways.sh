@@ -75,8 +75,9 @@ nearly() {
 	exact "$1" "${lost:-0}"
 }
 
-# A kernel that is not counted waits for the host while its module is unpatched, and patched again.
-for name in unpatch repatch; do
+# A kernel that is not counted waits for the host while its module is unpatched, and patched again;
+# where its stream is gone, or a copy waits, too.
+for name in unpatch repatch gone unseen; do
 	way $name access_ways -t hotness -- $name
 	exact $name
 done

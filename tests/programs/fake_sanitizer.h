@@ -43,8 +43,9 @@ FAKE_EXPORT void *fake_context(int device);
 FAKE_EXPORT void fake_context_destroy(void *context);
 FAKE_EXPORT void *fake_stream(void *context);
 FAKE_EXPORT void fake_stream_destroy(void *stream);
-/* 0, or what a device's failure is. */
+/* Until all that a stream, or a context, was given is done: 0, or what a device's failure is. */
 FAKE_EXPORT int fake_synchronize(void *stream);
+FAKE_EXPORT int fake_context_synchronize(void *context);
 FAKE_EXPORT void *fake_module(void *context);
 FAKE_EXPORT void fake_module_unload(void *module);
 /* Addresses are used again as soon as they are free. flags as the library has them. */
@@ -83,5 +84,13 @@ FAKE_EXPORT int sanitizerMemset(void *to, int value, size_t size, void *stream);
 FAKE_EXPORT int sanitizerMemcpyDeviceToHost(void *to, void *from, size_t size, void *stream);
 FAKE_EXPORT int sanitizerGetStreamHandle(void *context, void *stream, void **handle);
 FAKE_EXPORT int sanitizerStreamSynchronize(void *stream);
+
+/* -- The driver's -- */
+
+FAKE_EXPORT int cuCtxPushCurrent_v2(void *context);
+FAKE_EXPORT int cuCtxPopCurrent_v2(void **context);
+FAKE_EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest);
+FAKE_EXPORT int cuStreamCreateWithPriority(void **stream, unsigned int flags, int priority);
+FAKE_EXPORT int cuCtxSynchronize(void);
 
 #endif

@@ -45,6 +45,7 @@ static void start(void)
 	sanitizer.Alloc = alloc;
 	sanitizer.AddPatchesFromFile = accept_patches;
 	sanitizer.NewStream = new_stream;
+	sanitizer.ContextSynchronize = fake_context_synchronize;
 	sanitizer.bound = true;
 	san_start();
 }

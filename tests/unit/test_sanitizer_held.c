@@ -65,6 +65,62 @@ static void a_slot_is_read_though_its_stream_is_held_up(void **state)
 	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 5);
 }
 
+/* -- Code -- */
+
+/* So many launches that are not counted that the module would be unpatched, beside what waits. */
+static void launch_many(void *context, void *module, const struct fake_access *a)
+{
+	void *stream = fake_stream(context);
+
+	usleep(100000);
+	for (uint32_t i = 0; i < 200; i++)
+		launch(stream, module, a, 0);
+	if (fake_unpatched())
+		_exit(7);
+	_exit(0);
+}
+
+static void destroy_a_stream_whose_kernel_never_ends(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+
+	begin_with(&context, &stream, &module, &a);
+	for (uint32_t i = 0; i < 3; i++)
+		launch(stream, module, &a, 0);
+	launch(stream, module, &a, FAKE_NEVER);
+	fake_stream_destroy(stream);
+	launch_many(context, module, &a);
+}
+
+/* On a stream that nothing was launched on. */
+static void wait_on_a_stream_without_kernels(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+	struct op *op = calloc(1, sizeof(*op));
+
+	begin_with(&context, &stream, &module, &a);
+	op->what = KERNEL;
+	op->kernel.ms = FAKE_NEVER;
+	fake_give(stream, op);
+	launch_many(context, module, &a);
+}
+
+static void code_stays_as_it_is_while_a_stream_that_is_gone_runs(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=3", destroy_a_stream_whose_kernel_never_ends);
+	assert_int_equal(counted, 3);
+}
+
+static void code_stays_as_it_is_while_anything_waits(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=3", wait_on_a_stream_without_kernels);
+	assert_int_equal(counted, 3);
+}
+
 /* -- Memory -- */
 
 /* Slots of few pages, and a kernel that never ends; then there are more pages. */
@@ -179,6 +235,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_slot_is_read_though_its_stream_is_held_up),
+		TEST(code_stays_as_it_is_while_a_stream_that_is_gone_runs),
+		TEST(code_stays_as_it_is_while_anything_waits),
 		TEST(memory_is_not_freed_while_a_kernel_runs),
 		TEST(memory_that_lies_aside_makes_room_in_the_end),
 		TEST(launches_behind_a_kernel_that_never_ends_come_back),

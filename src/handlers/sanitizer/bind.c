@@ -113,14 +113,17 @@ static int find_patches(char *why, size_t size)
 	return -ENODEV;
 }
 
-/* The driver's functions that make a stream. */
+/* -- What the library has no functions for, and the driver has -- */
+
 struct driver {
 	int (*push)(void *), (*pop)(void **);
 	int (*range)(int *, int *);
 	int (*create)(void **, unsigned int, int);
+	int (*synchronize)(void);
 };
 
-static bool bind_driver(struct driver *d)
+/* With the context as this thread's. False: it cannot be had. */
+static bool enter(struct driver *d, void *context)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 
@@ -130,12 +133,12 @@ static bool bind_driver(struct driver *d)
 	*(void **)&d->pop = dlsym(lib, "cuCtxPopCurrent_v2");
 	*(void **)&d->range = dlsym(lib, "cuCtxGetStreamPriorityRange");
 	*(void **)&d->create = dlsym(lib, "cuStreamCreateWithPriority");
+	*(void **)&d->synchronize = dlsym(lib, "cuCtxSynchronize");
 	dlclose(lib); /* the program has it */
-	return d->push && d->pop && d->range && d->create;
+	return d->push && d->pop && d->range && d->create && d->synchronize && !d->push(context);
 }
 
-/* The library has no function for that. Of the highest priority: streams of one share queues, where
- * one may be behind another. */
+/* Of the highest priority: streams of one share queues, where one may be behind another. */
 static int new_stream(void *context, void **handle)
 {
 	enum { NON_BLOCKING = 1 };
@@ -143,12 +146,25 @@ static int new_stream(void *context, void **handle)
 	int least = 0, greatest = 0, r;
 	struct driver d = {0};
 
-	if (!bind_driver(&d) || d.push(context))
+	if (!enter(&d, context))
 		return -1;
 	d.range(&least, &greatest);
 	r = d.create(&stream, NON_BLOCKING, greatest);
 	d.pop(&old);
 	return r ? r : sanitizer.GetStreamHandle(context, stream, handle);
+}
+
+static int context_synchronize(void *context)
+{
+	struct driver d = {0};
+	void *old;
+	int r;
+
+	if (!enter(&d, context))
+		return -1;
+	r = d.synchronize();
+	d.pop(&old);
+	return r;
 }
 
 int san_bind(char *why, size_t size)
@@ -162,6 +178,7 @@ int san_bind(char *why, size_t size)
 		return error;
 	error = bind_library(why, size);
 	sanitizer.NewStream = new_stream;
+	sanitizer.ContextSynchronize = context_synchronize;
 	sanitizer.bound = !error;
 	return error;
 }

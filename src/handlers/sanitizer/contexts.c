@@ -78,6 +78,20 @@ uint32_t san_context_number(const void *handle)
 	return c ? c->number : 0;
 }
 
+size_t san_contexts(void **handles, size_t max)
+{
+	size_t count = 0;
+
+	for (const struct san_context *c = contexts; c; c = c->next) {
+		if (!c->handle || c->broken)
+			continue;
+		if (count < max)
+			handles[count] = c->handle;
+		count++;
+	}
+	return count;
+}
+
 void san_contexts_tidy(void)
 {
 	struct san_context *c;
@@ -136,21 +150,6 @@ void san_stream_put(struct san_stream *s)
 	pthread_mutex_unlock(&san.lock);
 }
 
-size_t san_streams(void **handles, size_t max)
-{
-	size_t count = 0, at = 0;
-	struct san_stream **s;
-
-	while (streams && (s = pasta_map_next(streams, &at, NULL))) {
-		if (!*s || !(*s)->context || !(*s)->context->handle || (*s)->context->broken)
-			continue;
-		if (count < max)
-			handles[count] = (*s)->handle;
-		count++;
-	}
-	return count;
-}
-
 /* Its handle may soon be another's. A slot that was given up has it still, and so
  * has a thread that is about to launch on it. */
 void san_stream_end(void *handle)
@@ -165,7 +164,6 @@ void san_stream_end(void *handle)
 		return;
 	san_drain_end(NULL, s);
 	pthread_mutex_lock(&san.lock);
-	san_quiet_forget(handle);
 	pasta_map_remove(streams, (uintptr_t)handle);
 	s->gone = true;
 	free_unused(s);

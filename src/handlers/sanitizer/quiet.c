@@ -3,8 +3,8 @@
  *
  * To patch code, and to unpatch it, the library waits for all kernels, and holds up the program
  * meanwhile: a kernel that waits for the program would be waited for for ever. So nobody is let
- * launch, a thread of ours waits for all streams, and where they are not through in time it is left
- * for later.
+ * launch, a thread of ours waits for all contexts, and where they are not through in time it is
+ * left for later. Not stream by stream: one that is gone may still have something to run.
  */
 #include "handlers/sanitizer/sanitizer.h"
 
@@ -14,7 +14,7 @@
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
 #define GATE (PAUSE_MOST + SAN_WAIT)
-enum { BETWEEN = 10, STREAMS = 1024 };
+enum { BETWEEN = 10, CONTEXTS = 64 };
 
 static atomic_bool closed;	/* nobody launches */
 static atomic_bool breached;	/* but somebody did, who has waited for too long */
@@ -28,10 +28,10 @@ struct capture {
 };
 static uint64_t not_before, pause_ns = PAUSE;
 
-/* Who waits for streams: what it is to wait for, and how far it is. */
+/* Who waits for contexts: what it is to wait for, and how far it is. */
 static struct {
 	pthread_cond_t wake;
-	void *streams[STREAMS];
+	void *contexts[CONTEXTS];
 	size_t count, done;
 	void *now;
 	bool runs, failed;
@@ -141,10 +141,10 @@ static void *main_(void *arg)
 			pthread_cond_wait(&waiter.wake, &san.lock);
 			continue;
 		}
-		waiter.now = atomic_load(&san.ended) ? NULL : waiter.streams[waiter.done];
+		waiter.now = atomic_load(&san.ended) ? NULL : waiter.contexts[waiter.done];
 		if (waiter.now) {
 			pthread_mutex_unlock(&san.lock);
-			r = SAN_CALL(StreamSynchronize, waiter.now);
+			r = SAN_CALL(ContextSynchronize, waiter.now);
 			pthread_mutex_lock(&san.lock);
 			waiter.failed |= r != SAN_OK;
 			waiter.now = NULL;
@@ -161,13 +161,13 @@ static void stop_waiter(void)
 	waiter.count = waiter.done + (waiter.now != NULL);
 }
 
-/* Under the lock. Whether all streams are through, in time. */
-static bool wait_for_streams(const struct timespec *until)
+/* Under the lock. Whether all contexts are through, in time. */
+static bool wait_for_contexts(const struct timespec *until)
 {
-	size_t count = san_streams(waiter.streams, STREAMS);
+	size_t count = san_contexts(waiter.contexts, CONTEXTS);
 	int late = 0;
 
-	if (count > STREAMS)
+	if (count > CONTEXTS)
 		return false;
 	waiter.runs = waiter.runs || san_thread(main_, NULL);
 	if (!waiter.runs)
@@ -191,7 +191,7 @@ static bool wait_for_all(void)
 	while (atomic_load(&inside))
 		if (pthread_cond_timedwait(&san.changed, &san.lock, &until))
 			return false;
-	return !atomic_load(&captures) && wait_for_streams(&until) && !san_quiet_breached();
+	return !atomic_load(&captures) && wait_for_contexts(&until) && !san_quiet_breached();
 }
 
 bool san_quiet_breached(void)
@@ -235,17 +235,6 @@ void san_quiet_end(void)
 	atomic_store(&closed, false);
 	pthread_cond_broadcast(&san.changed);
 	pthread_mutex_unlock(&san.lock);
-}
-
-void san_quiet_forget(const void *stream)
-{
-	struct timespec until = san_deadline(SAN_WAIT);
-
-	for (size_t i = waiter.done; i < waiter.count; i++)
-		if (waiter.streams[i] == stream && waiter.now != stream)
-			waiter.streams[i] = NULL;
-	while (waiter.now == stream && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
-		;
 }
 
 void san_quiet_stop(void)

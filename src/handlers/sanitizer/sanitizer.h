@@ -55,9 +55,10 @@ struct sanitizer {
 #define F(name, args) int(*name) args;
 	SANITIZER_FUNCTIONS(F)
 #undef F
-	/* A stream of ours that waits for no other, by its handle: the driver's, but for tests. 0,
-	 * or there is none. */
+	/* The driver's, but for tests. A stream of ours that waits for no other, by its handle; and
+	 * all that a context runs is waited for, of streams that are gone, too. 0, or an error. */
 	int (*NewStream)(void *context, void **handle);
+	int (*ContextSynchronize)(void *context);
 	bool bound;
 	char path[512]; /* of the library */
 };
@@ -229,14 +230,14 @@ struct san_context *san_context(void *handle, int device);
 struct san_stream *san_stream(struct san_context *context, void *handle);
 /* One that san_stream returned, which is used no more; it may be NULL. */
 void san_stream_put(struct san_stream *s);
-/* Under the lock: the handles of all streams that there are, max of them at most; how many there
- * are. */
-size_t san_streams(void **handles, size_t max);
 /* 0: there is none, or it is gone. */
 uint32_t san_context_number(const void *handle);
 /* It is about to go: what is on its way is waited for, within bounds, and then given up. */
 void san_stream_end(void *handle);
 void san_context_end(void *handle);
+/* Under the lock: the handles of those that have not failed, max of them at most; how many there
+ * are. */
+size_t san_contexts(void **handles, size_t max);
 /* While nothing runs: memory that nobody needs is freed. */
 void san_contexts_tidy(void);
 /* As pasta_now's clock has it, for pthread_cond_timedwait. */
@@ -301,8 +302,7 @@ bool san_quiet_begin(void);
 void san_quiet_end(void);
 /* While it is: whether somebody has launched all the same. */
 bool san_quiet_breached(void);
-/* Under the lock: a stream is about to go; and a context, or all. */
-void san_quiet_forget(const void *stream);
+/* Under the lock: a context is about to go, or all. */
 void san_quiet_stop(void);
 
 /* launch.c */

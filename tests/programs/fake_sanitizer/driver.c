@@ -106,6 +106,9 @@ void *fake_stream(void *context)
 	s->last = &s->first;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
+	s->next = atomic_load(&s->context->streams);
+	while (!atomic_compare_exchange_weak(&s->context->streams, &s->next, s))
+		;
 	pthread_create(&thread, NULL, run_stream, s);
 	pthread_detach(thread);
 	fake_tell(SAN_RESOURCE, SAN_STREAM_CREATED, &(struct san_stream_data){context, s, s});
@@ -130,6 +133,52 @@ int fake_synchronize(void *stream)
 		pthread_cond_wait(&s->changed, &s->lock);
 	pthread_mutex_unlock(&s->lock);
 	return atomic_load(&s->context->failed) ? FAILED : SAN_OK;
+}
+
+int fake_context_synchronize(void *context)
+{
+	int r = SAN_OK;
+
+	for (struct stream *s = atomic_load(&((struct context *)context)->streams); s; s = s->next)
+		r |= fake_synchronize(s);
+	return r;
+}
+
+/* -- The driver's, by its names -- */
+
+static _Thread_local void *current;
+
+int cuCtxPushCurrent_v2(void *context)
+{
+	current = context;
+	return 0;
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+	*context = current;
+	current = NULL;
+	return 0;
+}
+
+int cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	*least = 0;
+	*greatest = -5;
+	return 0;
+}
+
+int cuStreamCreateWithPriority(void **stream, unsigned int flags, int priority)
+{
+	(void)flags;
+	(void)priority;
+	*stream = fake_stream(current);
+	return 0;
+}
+
+int cuCtxSynchronize(void)
+{
+	return fake_context_synchronize(current);
 }
 
 /* -- What there is -- */

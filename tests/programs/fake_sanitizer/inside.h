@@ -14,6 +14,7 @@ enum { FAILED = 999 };
 
 struct context {
 	struct context *next;
+	_Atomic(struct stream *) streams; /* those that are gone, too */
 	int device;
 	atomic_bool failed, patches;
 	char path[4096]; /* of those */
@@ -38,6 +39,7 @@ struct op {
 };
 
 struct stream {
+	struct stream *next;
 	struct context *context;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
