@@ -11,7 +11,6 @@
 #define TEXT 500
 #define FINDINGS 5	/* of one sort, at most */
 #define SMALL 100	/* a part of all that is less is not worth one */
-#define UNCOUNTED 20	/* likewise, of places that are not counted */
 #define WASTE 2.0	/* sectors by what their bytes need, from which on it is worth a finding */
 #define LOW 50.0	/* % of active threads, below which it is */
 #define OWN_SECTORS 0.9 /* of a sector a thread, from which on accesses are scattered */
@@ -441,19 +440,6 @@ static void report_lines(const struct line *lines, size_t count, struct pasta_ou
 		put_line(t, &lines[i]);
 }
 
-static const char *site_text(const struct pasta_site *s, char *text)
-{
-	const char *function = s->function ? pasta_str(s->function) : "(unknown)";
-
-	if (s->file && s->line)
-		snprintf(text, TEXT, "%s (%s:%u)", function, pasta_str(s->file), s->line);
-	else if (s->line)
-		snprintf(text, TEXT, "%s (line %u)", function, s->line);
-	else
-		snprintf(text, TEXT, "%s", function);
-	return text;
-}
-
 static int by_waste(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
@@ -489,7 +475,9 @@ static void find_waste(struct line *lines, size_t count, struct pasta_out *out)
 			 (unsigned long long)wasted(&lines[i]), label(lines[i].sum.kernel));
 		pasta_out_finding(out, &(struct pasta_finding){
 					       PASTA_WARNING, what,
-					       site_text(&lines[i].sum.site->site, where), evidence,
+					       pasta_access_site_text(&lines[i].sum.site->site,
+								      where, sizeof(where)),
+					       evidence,
 					       "let neighbouring threads access neighbouring "
 					       "bytes"});
 	}
@@ -524,64 +512,12 @@ static void find_low(struct line *lines, size_t count, struct pasta_out *out)
 			 label(lines[i].sum.kernel));
 		pasta_out_finding(out, &(struct pasta_finding){
 					       PASTA_NOTE, what,
-					       site_text(&lines[i].sum.site->site, where), evidence,
+					       pasta_access_site_text(&lines[i].sum.site->site,
+								      where, sizeof(where)),
+					       evidence,
 					       "threads of 32 that follow one another should take "
 					       "the same branch"});
 	}
-}
-
-static int by_text(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-	const struct pasta_site *s = &x->site->site, *t = &y->site->site;
-	int order = strcmp(pasta_str(s->callee), pasta_str(t->callee));
-
-	order = order ? order : strcmp(pasta_str(s->file), pasta_str(t->file));
-	order = order ? order : compare(s->line, t->line);
-	return order ? order : strcmp(pasta_str(s->function), pasta_str(t->function));
-}
-
-static void put_uncounted(const struct pasta_site *site, struct pasta_out *out)
-{
-	char what[TEXT], where[TEXT];
-
-	snprintf(what, sizeof(what), "not counted: accesses of %s",
-		 site->callee ? pasta_str(site->callee) : "an instruction of another kind");
-	pasta_out_finding(out, &(struct pasta_finding){PASTA_WARNING, what, site_text(site, where),
-						       "lines and objects lack them", NULL});
-}
-
-/* Places that are there in the program, whether they were reached or not. */
-static int find_uncounted(const struct pasta_access_book *book, struct pasta_out *out)
-{
-	const struct pasta_access_site *site;
-	struct places all = {.book = book};
-	size_t i, at = 0;
-	uint64_t found = 0, rest = 0;
-	int error = 0;
-
-	while (!error && (site = pasta_access_book_sites(book, &at))) {
-		struct place *place =
-			site->known && !(site->site.flags & 0xff) ? place_new(&all) : NULL;
-
-		if (place)
-			place->site = site;
-		else if (site->known && !(site->site.flags & 0xff))
-			error = -ENOMEM;
-	}
-	if (all.count)
-		qsort(all.items, all.count, sizeof(*all.items), by_text);
-	for (i = 0; !error && i < all.count; i++) {
-		if (i && !by_text(&all.items[i - 1], &all.items[i]))
-			continue;
-		if (found++ < UNCOUNTED)
-			put_uncounted(&all.items[i].site->site, out);
-		else
-			rest++;
-	}
-	pasta_out_count(out, PASTA_WARNING, rest, "other places that are not counted", NULL, NULL);
-	free(all.items);
-	return error;
 }
 
 static int collect(const struct pasta_access_book *book, struct places *all)
@@ -617,7 +553,6 @@ static int report(void *state, struct pasta_out *out)
 		report_lines(lines, count, out);
 		find_waste(lines, count, out);
 		find_low(lines, count, out);
-		error = find_uncounted(book, out);
 		pasta_out_count(out, PASTA_NOTE, all.left_out, "accesses that are in no request",
 				"sectors, stride and active are of the others", NULL);
 		pasta_access_book_findings(book, out);

@@ -385,29 +385,30 @@ static int by_heat(const void *a, const void *b)
 	return x->object->key < y->object->key ? -1 : 1;
 }
 
-static const char *special_text(uint64_t key)
+/* Whether nothing that accesses objects was left out. */
+static bool is_all(const struct pasta_access_totals *t)
 {
-	switch (key) {
-	case PASTA_OBJECT_NONE:
-		return "(outside of objects)";
-	case PASTA_SPACE_LOCAL:
-		return "(local)";
-	case PASTA_SPACE_PRIVATE:
-		return "(private)";
-	case PASTA_SPACE_REMOTE:
-		return "(local of other groups)";
-	case PASTA_KEY_OTHER:
-		return "(no room in tables)";
-	default:
-		return "(unknown space)";
-	}
+	return !t->sampled && !t->refused && !t->filtered && !t->untold && !t->page_other &&
+	       !t->partial;
 }
 
-static void put_sums(struct pasta_table *t, const struct line *line)
+static uint64_t kernels(const struct line *line)
 {
-	pasta_cell_int(t, (int64_t)line->sum.loads);
-	pasta_cell_int(t, (int64_t)line->sum.stores);
-	pasta_cell_int(t, (int64_t)line->sum.bytes);
+	return line->names ? pasta_map_count(line->names) : 0;
+}
+
+/* Blank where only launches that were left out may have accessed it. */
+static void put_sums(struct pasta_table *t, const struct line *line, bool all)
+{
+	const uint64_t sums[] = {line->sum.loads, line->sum.stores, line->sum.bytes};
+	bool known = all || accesses(line) || kernels(line);
+
+	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++) {
+		if (known)
+			pasta_cell_int(t, (int64_t)sums[i]);
+		else
+			pasta_cell_none(t);
+	}
 }
 
 static void put_share(struct pasta_table *t, uint64_t part, uint64_t whole)
@@ -418,18 +419,19 @@ static void put_share(struct pasta_table *t, uint64_t part, uint64_t whole)
 		pasta_cell_none(t);
 }
 
-static void put_line(const struct hotness *h, const struct line *line, struct pasta_table *t)
+static void put_line(const struct hotness *h, const struct line *line, bool all,
+		     struct pasta_table *t)
 {
 	const struct pasta_access_object *o = line->object;
 	char text[TEXT];
 
 	pasta_cell_str(t, o ? pasta_access_object_text(h->book, o, text, sizeof(text))
-			    : special_text(line->special));
+			    : pasta_access_space_text(line->special));
 	if (o && o->bytes)
 		pasta_cell_int(t, (int64_t)pasta_access_add(0, o->bytes));
 	else
 		pasta_cell_none(t);
-	put_sums(t, line);
+	put_sums(t, line, all);
 	if (o && o->bytes) {
 		pasta_cell_int(t, (int64_t)line->touched);
 		put_share(t, line->touched, o->bytes);
@@ -437,20 +439,21 @@ static void put_line(const struct hotness *h, const struct line *line, struct pa
 		pasta_cell_none(t);
 		pasta_cell_none(t);
 	}
-	pasta_cell_int(t, (int64_t)(line->names ? pasta_map_count(line->names) : 0));
+	pasta_cell_int(t, (int64_t)kernels(line));
 	put_share(t, line->counted, line->launches);
 	pasta_cell_str(t, o ? pasta_access_process_text(h->book, o->proc, text, sizeof(text)) : "");
 }
 
 /* Those that have no row of their own, in one. */
-static void put_rest(const struct line *rest, uint64_t count, uint64_t bytes, struct pasta_table *t)
+static void put_rest(const struct line *rest, uint64_t count, uint64_t bytes, bool all,
+		     struct pasta_table *t)
 {
 	char text[TEXT];
 
 	snprintf(text, sizeof(text), "(%llu colder ones)", (unsigned long long)count);
 	pasta_cell_str(t, text);
 	pasta_cell_int(t, (int64_t)bytes);
-	put_sums(t, rest);
+	put_sums(t, rest, all);
 	pasta_cell_int(t, (int64_t)rest->touched);
 	put_share(t, rest->touched, bytes);
 	pasta_cell_none(t);
@@ -475,7 +478,7 @@ static void put_never(const struct pasta_access_totals *totals, struct pasta_tab
 		 (unsigned long long)totals->never);
 	pasta_cell_str(t, text);
 	pasta_cell_int(t, (int64_t)totals->never_bytes);
-	put_sums(t, &(struct line){0});
+	put_sums(t, &(struct line){0}, is_all(totals));
 	pasta_cell_int(t, 0);
 	put_share(t, 0, totals->never_bytes);
 	pasta_cell_int(t, 0);
@@ -509,13 +512,14 @@ static void report_objects(const struct hotness *h, const struct lines *lines,
 	};
 	struct pasta_table *t =
 		pasta_out_table(out, "objects", columns, lines->descriptors ? 11 : 10);
+	bool all = is_all(totals);
 	uint64_t count = 0, bytes = 0;
 	struct line rest = {0};
 	size_t i;
 
 	for (i = 0; list[i] && list[i]->object; i++) {
 		if (!h->rows || i < h->rows) {
-			put_line(h, list[i], t);
+			put_line(h, list[i], all, t);
 			put_copied(t, lines, list[i]->copied);
 			continue;
 		}
@@ -524,7 +528,7 @@ static void report_objects(const struct hotness *h, const struct lines *lines,
 		add_rest(&rest, list[i]);
 	}
 	if (count) {
-		put_rest(&rest, count, bytes, t);
+		put_rest(&rest, count, bytes, all, t);
 		put_copied(t, lines, rest.copied);
 	}
 	if (totals->never) {
@@ -532,7 +536,7 @@ static void report_objects(const struct hotness *h, const struct lines *lines,
 		put_copied(t, lines, 0);
 	}
 	for (; list[i]; i++) {
-		put_line(h, list[i], t);
+		put_line(h, list[i], all, t);
 		put_copied(t, lines, list[i]->copied);
 	}
 }
@@ -659,20 +663,19 @@ static void find_cold(const struct hotness *h, const struct lines *lines,
 		      const struct pasta_access_totals *totals, struct pasta_out *out)
 {
 	uint64_t cold = pasta_access_add(cold_bytes(h, lines), totals->never_bytes);
-	bool all = !totals->sampled && !totals->refused && !totals->filtered && !totals->untold &&
-		   !totals->page_other && !totals->partial;
 	char what[200];
 
 	if (!cold || !totals->counted)
 		return;
 	snprintf(what, sizeof(what), "bytes that were never touched%s: %llu",
-		 all ? "" : " by the launches that were counted", (unsigned long long)cold);
+		 is_all(totals) ? "" : " by the launches that were counted",
+		 (unsigned long long)cold);
 	pasta_out_finding(
 		out,
 		&(struct pasta_finding){
 			PASTA_NOTE, what, NULL,
-			"whole pages of 4 KiB, in memory that was allocated; copies and the "
-			"host are not looked at",
+			"in pages of 4 KiB that no kernel accessed, of memory that was "
+			"allocated; copies and the host are not looked at",
 			totals->page_other
 				? "a table had no room for all pages: some of them may be touched"
 				: NULL});

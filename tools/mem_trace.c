@@ -363,9 +363,25 @@ static void report_head(const struct trace *t, struct pasta_out *out)
 		report_access(table, &t->head[i]);
 }
 
+static void find_partial(const struct pasta_access_totals *totals, struct pasta_out *out)
+{
+	char what[100];
+
+	if (!totals->partial)
+		return;
+	snprintf(what, sizeof(what), "recorded one block in %llu of %llu launches",
+		 (unsigned long long)totals->blocks, (unsigned long long)totals->partial);
+	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
+						       "accesses of other blocks are not here, and "
+						       "nothing is scaled",
+						       "run without --sample blocks to record all "
+						       "of them"});
+}
+
 static int report(void *state, struct pasta_out *out)
 {
 	struct trace *t = state;
+	struct pasta_access_totals totals = pasta_access_book_totals(t->book);
 	int error = t->failed ? -ENOMEM : pasta_access_book_error(t->book);
 
 	if (!error)
@@ -373,18 +389,21 @@ static int report(void *state, struct pasta_out *out)
 	if (error)
 		return error;
 	report_head(t, out);
-	pasta_out_count(out, PASTA_NOTE, pasta_access_book_totals(t->book).sampled,
+	pasta_out_count(out, PASTA_NOTE, totals.sampled,
 			"launches whose accesses were not recorded",
 			"enough others of their kernel and shape were",
 			"run again with --all, or --sample launches=K");
+	find_partial(&totals, out);
 	pasta_access_book_left_out(t->book, out);
 	pasta_out_count(out, PASTA_WARNING, cut_off(t), "launches whose accesses are not all there",
 			"the process ended, or was killed, before all of them were written, or a "
 			"filter cut there",
 			NULL);
 	pasta_out_count(out, PASTA_WARNING, t->lost, "accesses that were lost",
-			"the disk is slower than the program, or full, or a launch never ended",
-			"choose kernels with --kernel, or a faster disk with -o");
+			"with --lossy, kernels do not wait for the host; without, its disk is too "
+			"slow, or full, or a launch never ended",
+			"run without --lossy, choose kernels with --kernel, or a faster disk with "
+			"-o");
 	pasta_out_count(out, PASTA_WARNING, t->missing, "accesses that cannot be read", t->why.text,
 			NULL);
 	return 0;

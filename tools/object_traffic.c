@@ -130,24 +130,6 @@ static int by_traffic(const void *a, const void *b)
 	return strcmp(label(x->kernel), label(y->kernel));
 }
 
-static const char *special_text(uint64_t key)
-{
-	switch (key) {
-	case PASTA_OBJECT_NONE:
-		return "(outside of objects)";
-	case PASTA_SPACE_LOCAL:
-		return "(local)";
-	case PASTA_SPACE_PRIVATE:
-		return "(private)";
-	case PASTA_SPACE_REMOTE:
-		return "(local of other groups)";
-	case PASTA_KEY_OTHER:
-		return "(no room in tables)";
-	default:
-		return "(unknown space)";
-	}
-}
-
 static void put_size(struct pasta_table *t, const struct pasta_access_object *o)
 {
 	if (o && o->bytes)
@@ -163,7 +145,7 @@ static void put_line(const struct object_traffic *o, const struct line *line, st
 	char text[TEXT];
 
 	pasta_cell_str(t, object ? pasta_access_object_text(o->book, object, text, sizeof(text))
-				 : special_text(line->object));
+				 : pasta_access_space_text(line->object));
 	put_size(t, object);
 	pasta_cell_str(t, label(line->kernel));
 	pasta_cell_int(t, (int64_t)line->sum.loads);

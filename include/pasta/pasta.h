@@ -552,11 +552,17 @@ PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_book
 						  char *text, size_t size);
 PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_book *book,
 						   uint32_t proc, char *text, size_t size);
-/* What all tools say of how it was counted: that numbers are scaled; kernels that could not be, and
- * why; what was lost, is not known, or does not fit. */
+/* "(local)", "(outside of objects)": of a row whose key is none of an object's. */
+PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
+/* "scale (a.cl:12)". Cut at size, and returned. */
+PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site *site, char *text,
+						size_t size);
+/* What all tools say of how it was counted: that numbers are scaled; kernels, and places in them,
+ * that could not be, and why; what was lost, is not known, or does not fit. */
 PASTA_EXPORT void pasta_access_book_findings(const struct pasta_access_book *book,
 					     struct pasta_out *out);
-/* Of these only what is left out: kernels that could not be counted, and what filters chose. */
+/* Of these only what is left out: kernels and places that could not be counted, and what filters
+ * chose. */
 PASTA_EXPORT void pasta_access_book_left_out(const struct pasta_access_book *book,
 					     struct pasta_out *out);
 

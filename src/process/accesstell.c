@@ -8,6 +8,7 @@
 #define TEXT 400
 #define FRAMES 16      /* of a call path, from the innermost, that are looked at */
 #define REFUSED_MAX 20 /* findings of kernels that could not be counted */
+#define UNSEEN_MAX 20  /* likewise of places in them */
 
 const struct pasta_access_shape *pasta_access_book_shapes(const struct pasta_access_book *b,
 							  size_t *at)
@@ -209,6 +210,37 @@ const char *pasta_access_object_text(const struct pasta_access_book *b,
 	return text;
 }
 
+const char *pasta_access_space_text(uint64_t key)
+{
+	switch (key) {
+	case PASTA_OBJECT_NONE:
+		return "(outside of objects)";
+	case PASTA_SPACE_LOCAL:
+		return "(local)";
+	case PASTA_SPACE_PRIVATE:
+		return "(private)";
+	case PASTA_SPACE_REMOTE:
+		return "(local of other groups)";
+	case PASTA_KEY_OTHER:
+		return "(no room in tables)";
+	default:
+		return "(unknown space)";
+	}
+}
+
+const char *pasta_access_site_text(const struct pasta_site *s, char *text, size_t size)
+{
+	const char *function = s->function ? pasta_str(s->function) : "(unknown)";
+
+	if (s->file && s->line)
+		snprintf(text, size, "%s (%s:%u)", function, pasta_str(s->file), s->line);
+	else if (s->line)
+		snprintf(text, size, "%s (line %u)", function, s->line);
+	else
+		snprintf(text, size, "%s", function);
+	return text;
+}
+
 /* -- Findings. -- */
 
 static int by_count(const void *a, const void *b)
@@ -293,7 +325,8 @@ static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *o
 		 (unsigned long long)t->counted, (unsigned long long)all);
 	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
 						       "launches of one kernel over one range are "
-						       "taken to access alike",
+						       "taken to access alike, and the same "
+						       "objects",
 						       t->sampled ? "run with --all to count all "
 								    "of them"
 								  : NULL});
@@ -364,10 +397,75 @@ static void find_unknown(const struct pasta_access_book *b, struct pasta_out *ou
 			"the events that tell of them were dropped", NULL);
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct pasta_site *x = &(*(const struct pasta_access_site *const *)a)->site;
+	const struct pasta_site *y = &(*(const struct pasta_access_site *const *)b)->site;
+	int order = strcmp(pasta_str(x->callee), pasta_str(y->callee));
+
+	order = order ? order : strcmp(pasta_str(x->file), pasta_str(y->file));
+	order = order ? order : (x->line > y->line) - (x->line < y->line);
+	return order ? order : strcmp(pasta_str(x->function), pasta_str(y->function));
+}
+
+static void put_unseen(const struct pasta_site *site, struct pasta_out *out)
+{
+	char what[TEXT], where[TEXT];
+
+	snprintf(what, sizeof(what), "not counted: accesses of %s",
+		 site->callee ? pasta_str(site->callee) : "an instruction of another kind");
+	pasta_out_finding(
+		out, &(struct pasta_finding){PASTA_WARNING, what,
+					     pasta_access_site_text(site, where, sizeof(where)),
+					     "lines and objects lack them", NULL});
+}
+
+/* Those of no kind, so many; into list where there is one. */
+static size_t unseen_of(const struct pasta_access_book *b, const struct pasta_access_site **list)
+{
+	const struct pasta_access_site *site;
+	size_t count = 0, at = 0;
+
+	while ((site = pasta_access_book_sites(b, &at))) {
+		if (!site->known || site->site.flags & 0xff)
+			continue;
+		if (list)
+			list[count] = site;
+		count++;
+	}
+	return count;
+}
+
+/* Places that are there in the program, whether they were reached or not. Times of blocks do not
+ * lack them. */
+static void find_unseen(const struct pasta_access_book *b, struct pasta_out *out)
+{
+	const uint32_t times = PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(BARRIER);
+	size_t count = b->reducers && !(b->reducers & ~times) ? 0 : unseen_of(b, NULL);
+	const struct pasta_access_site **list = count ? malloc(count * sizeof(*list)) : NULL;
+	uint64_t found = 0, rest = list ? 0 : count;
+
+	if (list) {
+		unseen_of(b, list);
+		qsort(list, count, sizeof(*list), by_place);
+	}
+	for (size_t i = 0; list && i < count; i++) {
+		if (i && !by_place(&list[i - 1], &list[i]))
+			continue;
+		if (found++ < UNSEEN_MAX)
+			put_unseen(&list[i]->site, out);
+		else
+			rest++;
+	}
+	free(list);
+	pasta_out_count(out, PASTA_WARNING, rest, "other places that are not counted", NULL, NULL);
+}
+
 void pasta_access_book_left_out(const struct pasta_access_book *b, struct pasta_out *out)
 {
 	struct pasta_access_totals t = pasta_access_book_totals(b);
 
+	find_unseen(b, out);
 	find_refused(b, out);
 	pasta_out_count(out, PASTA_NOTE, t.filtered,
 			"launches that were not counted because the run's filters leave them out",

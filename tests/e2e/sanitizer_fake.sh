@@ -74,6 +74,15 @@ is "all: launches told" "$(grep -c '"kind":"launch"' all.dump)" 200
 is "all: module" "$(grep -c '"kind":"module"' all.dump)" 2
 is "all: our own memory is none of the program's" "$(grep -c '"kind":"alloc"' all.dump)" 202
 is "all: freed, at last with its context" "$(grep -c '"kind":"free"' all.dump)" 202
+# Where memory was allocated is told.
+record places 0 -t hotness --all --stacks native=1 -- all 5
+is "places" "$(json places/results/report.json \
+	'{" at " in r[0] for t in d["tools"][0]["tables"] for r in t["rows"] if r[0].startswith("buffer")}')" "{True}"
+# Of memory that only launches have which are not counted nobody knows.
+record some 0 -t hotness -- all 50
+is "some: known" "$(json some/results/report.json \
+	'sorted({(r[2] is None, r[7] > 0) for r in d["tools"][0]["tables"][0]["rows"] if r[0].startswith("buffer")})')" \
+	"[(False, True), (True, False)]"
 # Beside counting there are no times: blanks, not zeros, and no guess at why.
 "$ACCELPROF" report all -t kernel_freq --format json >times.json || failed "times"
 is "all: times" "$(json times.json '[[r[1], set(r[2:])] for r in d["tools"][0]["tables"][0]["rows"]]')" "[[100, {None}], [100, {None}]]"
@@ -199,6 +208,10 @@ is "long" "$(traced long)" "long 1020000 702000 360000 6312000 0"
 # device does.
 record lossy 0 --lossy -t hotness,mem_trace --all -- long 3
 clean lossy
+has "lossy: why" <(found lossy) '^accesses that were lost: [0-9]+, with --lossy, kernels do not wait .*, run without --lossy'
+record parttrace 0 -t mem_trace --all --sample blocks=1/2 -- windows 5
+has "parttrace: that it is a part" <(found parttrace) \
+	'^recorded one block in 2 of 6 launches, accesses of other blocks are not here'
 exact lossy
 is "lossy: each is there, or lost" \
 	"$(json lossy/results/report.json 'sum(r[2] + r[6] for r in d["tools"][1]["tables"][0]["rows"])')" 6120000

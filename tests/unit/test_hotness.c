@@ -63,7 +63,7 @@ static void operands_of_tensor_copies_are_touched_and_their_bytes_told(void **st
 	assert_string_equal(table("objects"),
 			    "buffer 1 16384 40 0 160 12288 75.00 1 50.00 #0 49152\n"
 			    "buffer 2 16384 0 0 0 102 0.62 1 - #0 406\n"
-			    "buffer 3 4096 0 0 0 0 0.00 0 - #0 0\n");
+			    "buffer 3 4096 - - - 0 0.00 0 - #0 0\n");
 	assert_non_null(find("tensor copies that cannot be seen one by one: of 12 descriptors"));
 	assert_non_null(find("bytes that were never touched by the launches that were counted: "
 			     "24474"));
@@ -84,6 +84,18 @@ static void counted_blocks_stand_for_all_and_that_is_said(void **state)
 	assert_non_null(find("accesses that cross the end of an object: 8"));
 	assert_non_null(find("bytes that were never touched by the launches that were counted: "
 			     "4096"));
+}
+
+static void places_that_are_not_counted_are_named(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, PAGE);
+	give_site(1, NULL, 0, 0, PASTA_SPACE_GLOBAL, "tensor copies (3 in its code)");
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(find("not counted: accesses of tensor copies")->evidence,
+			    "lines and objects lack them");
+	assert_string_equal(table("objects"), "buffer 1 4096 0 0 0 0 0.00 0 - #0\n");
 }
 
 static void names_tell_what_sort_of_memory_it_is(void **state)
@@ -155,7 +167,8 @@ static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_wer
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 4096 12 4 48 0 0.00 1 25.00 #0\n");
 	assert_string_equal(find("counted 1 of 4 launches; numbers are scaled")->evidence,
-			    "launches of one kernel over one range are taken to access alike");
+			    "launches of one kernel over one range are taken to access alike, and "
+			    "the same objects");
 	assert_null(find("counted 1 of 4 launches; numbers are scaled")->action); /* not --all */
 	assert_string_equal(find("accesses of this kernel could not be counted")->evidence,
 			    "launches that were not counted: 4");
@@ -357,6 +370,18 @@ static void recount(struct r_line *line, const struct r_proc *p, int object)
 			line->touched += r_clip(p, (uint64_t)object, page);
 }
 
+/* Whether all launches were counted. */
+static bool r_all(void)
+{
+	for (int p = 0; p < R_PROCS; p++)
+		for (int k = 0; k < R_KERNELS; k++)
+			for (int i = 0; i < R_SHAPES; i++)
+				if (r_procs[p].shapes[k][i].counted !=
+				    r_procs[p].shapes[k][i].launches)
+					return false;
+	return true;
+}
+
 static const char *wanted(void)
 {
 	static struct r_line lines[R_PROCS * R_OBJECTS];
@@ -373,15 +398,16 @@ static const char *wanted(void)
 	for (int i = 0; i < R_PROCS * R_OBJECTS; i++) {
 		const struct r_line *l = &lines[i];
 		uint64_t size = r_procs[l->proc].size[l->object];
-		char counted[40] = "-";
+		char counted[40] = "-", sums[100] = "- - -";
 
+		if (l->loads + l->stores || r_all())
+			sprintf(sums, "%llu %llu %llu", (unsigned long long)l->loads,
+				(unsigned long long)l->stores, (unsigned long long)l->bytes);
 		if (l->launches)
 			sprintf(counted, "%.2f", 100.0 * (double)l->counted / (double)l->launches);
-		at += (size_t)sprintf(text + at,
-				      "buffer %d %llu %llu %llu %llu %llu %.2f %llu %s #%d\n",
-				      l->object + 1, (unsigned long long)size,
-				      (unsigned long long)l->loads, (unsigned long long)l->stores,
-				      (unsigned long long)l->bytes, (unsigned long long)l->touched,
+		at += (size_t)sprintf(text + at, "buffer %d %llu %s %llu %.2f %llu %s #%d\n",
+				      l->object + 1, (unsigned long long)size, sums,
+				      (unsigned long long)l->touched,
 				      100.0 * (double)l->touched / (double)size,
 				      (unsigned long long)l->kernels, counted, l->proc);
 	}
@@ -442,6 +468,7 @@ int main(void)
 		TEST(objects_are_by_their_accesses_and_the_rest_is_told_apart),
 		TEST(operands_of_tensor_copies_are_touched_and_their_bytes_told),
 		TEST(counted_blocks_stand_for_all_and_that_is_said),
+		TEST(places_that_are_not_counted_are_named),
 		TEST(names_tell_what_sort_of_memory_it_is),
 		TEST(an_allocation_is_one_wherever_devices_have_it),
 		TEST(a_handle_that_comes_again_is_another_object),

@@ -1,6 +1,7 @@
 /* objects.c - memory that kernels may access: told when it comes and goes. */
 #include <stdlib.h>
 
+#include "collect/stack.h"
 #include "handlers/sanitizer/sanitizer.h"
 
 /* Addresses are the process's: no two contexts have different memory at the same one. */
@@ -37,6 +38,7 @@ static void emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m
 	ev.alloc.name = m->flags & SAN_MEMORY_MODULE ? pasta_intern_str("module") : 0;
 	ev.alloc.context = l->context;
 	ev.alloc.device = l->device;
+	ev.alloc.stack = pasta_stack_capture_at(PASTA_STACK_ALLOC);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
