@@ -74,6 +74,55 @@ static void launches_are_where_nvidia_has_them(void **state)
 	SAME(san_graph_data, upload, Sanitizer_GraphLaunchData, isGraphUpload);
 }
 
+#define SAME_CALL(ours, theirs) assert_int_equal(SAN_##ours, SANITIZER_CBID_DRIVER_API_##theirs)
+
+static void numbers_of_calls_are_nvidias(void **state)
+{
+	(void)state;
+	SAME_CALL(LAUNCH_OLD, cuLaunch);
+	SAME_CALL(LAUNCH_GRID, cuLaunchGrid);
+	SAME_CALL(LAUNCH_GRID_ASYNC, cuLaunchGridAsync);
+	SAME_CALL(LAUNCH_KERNEL, cuLaunchKernel);
+	SAME_CALL(LAUNCH_KERNEL_PTSZ, cuLaunchKernel_ptsz);
+	SAME_CALL(LAUNCH_COOPERATIVE, cuLaunchCooperativeKernel);
+	SAME_CALL(LAUNCH_COOPERATIVE_PTSZ, cuLaunchCooperativeKernel_ptsz);
+	SAME_CALL(LAUNCH_KERNEL_EX, cuLaunchKernelEx);
+	SAME_CALL(LAUNCH_KERNEL_EX_PTSZ, cuLaunchKernelEx_ptsz);
+	SAME_CALL(PROFILER_START, cuProfilerStart);
+	SAME_CALL(PROFILER_STOP, cuProfilerStop);
+	SAME_CALL(CAPTURE, cuStreamBeginCapture);
+	SAME_CALL(CAPTURE_PTSZ, cuStreamBeginCapture_ptsz);
+	SAME_CALL(CAPTURE_END, cuStreamEndCapture);
+	SAME_CALL(CAPTURE_END_PTSZ, cuStreamEndCapture_ptsz);
+	SAME_CALL(CAPTURE_2, cuStreamBeginCapture_v2);
+	SAME_CALL(CAPTURE_2_PTSZ, cuStreamBeginCapture_v2_ptsz);
+	SAME_CALL(CAPTURE_GRAPH, cuStreamBeginCaptureToGraph);
+	SAME_CALL(CAPTURE_GRAPH_PTSZ, cuStreamBeginCaptureToGraph_ptsz);
+	SAME_CALL(GRAPH_LAUNCH, cuGraphLaunch);
+	SAME_CALL(GRAPH_LAUNCH_PTSZ, cuGraphLaunch_ptsz);
+	SAME_CALL(INSTANTIATE, cuGraphInstantiateWithFlags);
+	SAME_CALL(INSTANTIATE_PARAMS, cuGraphInstantiateWithParams);
+	SAME_CALL(INSTANTIATE_PARAMS_PTSZ, cuGraphInstantiateWithParams_ptsz);
+	SAME_CALL(ADD_CALLBACK, cuStreamAddCallback);
+	SAME_CALL(ADD_CALLBACK_PTSZ, cuStreamAddCallback_ptsz);
+	SAME_CALL(WAIT_VALUE32, cuStreamWaitValue32);
+	SAME_CALL(WAIT_VALUE32_PTSZ, cuStreamWaitValue32_ptsz);
+	SAME_CALL(WAIT_VALUE64, cuStreamWaitValue64);
+	SAME_CALL(WAIT_VALUE64_PTSZ, cuStreamWaitValue64_ptsz);
+	SAME_CALL(BATCH_MEM_OP, cuStreamBatchMemOp);
+	SAME_CALL(BATCH_MEM_OP_PTSZ, cuStreamBatchMemOp_ptsz);
+	SAME_CALL(WAIT_EXTERNAL, cuWaitExternalSemaphoresAsync);
+	SAME_CALL(WAIT_EXTERNAL_PTSZ, cuWaitExternalSemaphoresAsync_ptsz);
+	SAME_CALL(LAUNCH_HOST, cuLaunchHostFunc);
+	SAME_CALL(LAUNCH_HOST_PTSZ, cuLaunchHostFunc_ptsz);
+	SAME_CALL(WAIT_VALUE32_2, cuStreamWaitValue32_v2);
+	SAME_CALL(WAIT_VALUE32_2_PTSZ, cuStreamWaitValue32_v2_ptsz);
+	SAME_CALL(WAIT_VALUE64_2, cuStreamWaitValue64_v2);
+	SAME_CALL(WAIT_VALUE64_2_PTSZ, cuStreamWaitValue64_v2_ptsz);
+	SAME_CALL(BATCH_MEM_OP_2, cuStreamBatchMemOp_v2);
+	SAME_CALL(BATCH_MEM_OP_2_PTSZ, cuStreamBatchMemOp_v2_ptsz);
+}
+
 static void numbers_are_nvidias(void **state)
 {
 	(void)state;
@@ -81,8 +130,6 @@ static void numbers_are_nvidias(void **state)
 	assert_int_equal(SAN_RESOURCE, SANITIZER_CB_DOMAIN_RESOURCE);
 	assert_int_equal(SAN_LAUNCH, SANITIZER_CB_DOMAIN_LAUNCH);
 	assert_int_equal(SAN_GRAPHS, SANITIZER_CB_DOMAIN_GRAPHS);
-	assert_int_equal(SAN_PROFILER_START, SANITIZER_CBID_DRIVER_API_cuProfilerStart);
-	assert_int_equal(SAN_PROFILER_STOP, SANITIZER_CBID_DRIVER_API_cuProfilerStop);
 	assert_int_equal(SAN_CONTEXT_CREATED, SANITIZER_CBID_RESOURCE_CONTEXT_CREATION_FINISHED);
 	assert_int_equal(SAN_CONTEXT_DESTROYING, SANITIZER_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 	assert_int_equal(SAN_CONTEXT_DESTROYED, SANITIZER_CBID_RESOURCE_CONTEXT_DESTROY_FINISHED);
@@ -145,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_comes_and_goes_is_where_nvidia_has_it),
 		cmocka_unit_test(launches_are_where_nvidia_has_them),
+		cmocka_unit_test(numbers_of_calls_are_nvidias),
 		cmocka_unit_test(numbers_are_nvidias),
 		cmocka_unit_test(classes_of_instructions_have_nvidias_numbers),
 	};

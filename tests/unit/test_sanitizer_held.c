@@ -121,6 +121,104 @@ static void code_stays_as_it_is_while_anything_waits(void **state)
 	assert_int_equal(counted, 3);
 }
 
+static atomic_bool unpatching, waited;
+
+static int unpatch_slowly(void *module)
+{
+	atomic_store(&unpatching, true);
+	usleep(300000);
+	atomic_store(&unpatching, false);
+	return sanitizerUnpatchModule(module);
+}
+
+static void *wait_on_a_stream(void *stream)
+{
+	while (!atomic_load(&unpatching))
+		usleep(1000);
+	fake_tell_api(SAN_WAIT_VALUE32_2, stream, &stream, 0);
+	atomic_store(&waited, !atomic_load(&unpatching));
+	fake_tell_api(SAN_WAIT_VALUE32_2, stream, &stream, 1);
+	return NULL;
+}
+
+/* What may wait for the program is put on a stream while its code is unpatched. */
+static void wait_while_code_is_unpatched(void)
+{
+	void *context, *stream, *module;
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+	pthread_t thread;
+
+	begin_with(&context, &stream, &module, &a);
+	sanitizer.UnpatchModule = unpatch_slowly;
+	if (pthread_create(&thread, NULL, wait_on_a_stream, stream))
+		_exit(8);
+	for (uint32_t i = 0; i < 200; i++)
+		launch(stream, module, &a, 0);
+	pthread_join(thread, NULL);
+	if (!fake_unpatched() || !atomic_load(&waited))
+		_exit(7);
+	end();
+}
+
+static void nothing_that_may_wait_comes_while_code_is_unpatched(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=3", wait_while_code_is_unpatched);
+	assert_int_equal(counted, 3);
+}
+
+/* -- Contexts -- */
+
+enum { GOES, FAILS };
+
+/* In another context, when the first one goes, or has failed unheard. */
+static void launch_after(int how)
+{
+	void *contexts[2], *streams[2], *modules[2];
+	struct fake_access a = {0, 0, 1, 4, PASTA_ACCESS_LOAD};
+
+	begin_with(&contexts[0], &streams[0], &modules[0], &a);
+	contexts[1] = fake_context(1);
+	streams[1] = fake_stream(contexts[1]);
+	modules[1] = fake_module(contexts[1]);
+	for (uint32_t i = 0; i < 3; i++)
+		launch(streams[0], modules[0], &a, 0);
+	san_drain_wait_all();
+	if (how == FAILS)
+		launch(streams[0], modules[0], &a, FAKE_FAULTS);
+	else
+		fake_context_destroy(contexts[0]);
+	for (uint32_t i = 0; i < 200; i++)
+		launch(streams[1], modules[1], &a, 0);
+	if (!fake_unpatched())
+		_exit(7);
+	end();
+}
+
+static void launch_after_one_goes(void)
+{
+	launch_after(GOES);
+}
+
+static void launch_after_one_fails(void)
+{
+	launch_after(FAILS);
+}
+
+static void a_context_that_is_gone_is_not_waited_for(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=3", launch_after_one_goes);
+	assert_int_equal(counted, 3); /* of the process */
+}
+
+static void a_context_that_has_failed_holds_up_no_other(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=3", launch_after_one_fails);
+	assert_int_equal(counted, 3); /* of the process */
+}
+
 /* -- Memory -- */
 
 /* Slots of few pages, and a kernel that never ends; then there are more pages. */
@@ -237,6 +335,9 @@ int main(void)
 		TEST(a_slot_is_read_though_its_stream_is_held_up),
 		TEST(code_stays_as_it_is_while_a_stream_that_is_gone_runs),
 		TEST(code_stays_as_it_is_while_anything_waits),
+		TEST(nothing_that_may_wait_comes_while_code_is_unpatched),
+		TEST(a_context_that_is_gone_is_not_waited_for),
+		TEST(a_context_that_has_failed_holds_up_no_other),
 		TEST(memory_is_not_freed_while_a_kernel_runs),
 		TEST(memory_that_lies_aside_makes_room_in_the_end),
 		TEST(launches_behind_a_kernel_that_never_ends_come_back),

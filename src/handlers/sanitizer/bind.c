@@ -115,27 +115,34 @@ static int find_patches(char *why, size_t size)
 
 /* -- What the library has no functions for, and the driver has -- */
 
-struct driver {
+static struct {
 	int (*push)(void *), (*pop)(void **);
 	int (*range)(int *, int *);
 	int (*create)(void **, unsigned int, int);
 	int (*synchronize)(void);
-};
+} driver;
 
-/* With the context as this thread's. False: it cannot be had. */
-static bool enter(struct driver *d, void *context)
+/* Once, and early: a thread of ours that looked for them later would wait for a program that is
+ * loading a library, and call them when nobody expects it any more. */
+static void bind_driver(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 
 	if (!lib)
-		return false;
-	*(void **)&d->push = dlsym(lib, "cuCtxPushCurrent_v2");
-	*(void **)&d->pop = dlsym(lib, "cuCtxPopCurrent_v2");
-	*(void **)&d->range = dlsym(lib, "cuCtxGetStreamPriorityRange");
-	*(void **)&d->create = dlsym(lib, "cuStreamCreateWithPriority");
-	*(void **)&d->synchronize = dlsym(lib, "cuCtxSynchronize");
+		return;
+	*(void **)&driver.push = dlsym(lib, "cuCtxPushCurrent_v2");
+	*(void **)&driver.pop = dlsym(lib, "cuCtxPopCurrent_v2");
+	*(void **)&driver.range = dlsym(lib, "cuCtxGetStreamPriorityRange");
+	*(void **)&driver.create = dlsym(lib, "cuStreamCreateWithPriority");
+	*(void **)&driver.synchronize = dlsym(lib, "cuCtxSynchronize");
 	dlclose(lib); /* the program has it */
-	return d->push && d->pop && d->range && d->create && d->synchronize && !d->push(context);
+}
+
+/* With the context as this thread's. False: it cannot be had. */
+static bool enter(void *context)
+{
+	return driver.push && driver.pop && driver.range && driver.create && driver.synchronize &&
+	       !driver.push(context);
 }
 
 /* Of the highest priority: streams of one share queues, where one may be behind another. */
@@ -144,26 +151,24 @@ static int new_stream(void *context, void **handle)
 	enum { NON_BLOCKING = 1 };
 	void *stream = NULL, *old;
 	int least = 0, greatest = 0, r;
-	struct driver d = {0};
 
-	if (!enter(&d, context))
+	if (!enter(context))
 		return -1;
-	d.range(&least, &greatest);
-	r = d.create(&stream, NON_BLOCKING, greatest);
-	d.pop(&old);
+	driver.range(&least, &greatest);
+	r = driver.create(&stream, NON_BLOCKING, greatest);
+	driver.pop(&old);
 	return r ? r : sanitizer.GetStreamHandle(context, stream, handle);
 }
 
 static int context_synchronize(void *context)
 {
-	struct driver d = {0};
 	void *old;
 	int r;
 
-	if (!enter(&d, context))
+	if (!enter(context))
 		return -1;
-	r = d.synchronize();
-	d.pop(&old);
+	r = driver.synchronize();
+	driver.pop(&old);
 	return r;
 }
 
@@ -177,6 +182,7 @@ int san_bind(char *why, size_t size)
 	if (error)
 		return error;
 	error = bind_library(why, size);
+	bind_driver();
 	sanitizer.NewStream = new_stream;
 	sanitizer.ContextSynchronize = context_synchronize;
 	sanitizer.bound = !error;

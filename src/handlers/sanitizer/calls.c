@@ -39,8 +39,8 @@ struct instantiate {
 /* As cuda.h has them. */
 enum { INSTANTIATE_DEVICE_LAUNCH = 4 };
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
-/* Errors of captures begin here. With these two it goes on: it is another stream's, or thread's. */
-enum { CAPTURE_ERRORS = 900, CAPTURE_UNMATCHED = 903, CAPTURE_WRONG_THREAD = 908 };
+/* With these two it goes on: it is another stream's, or thread's. */
+enum { CAPTURE_UNMATCHED = 903, CAPTURE_WRONG_THREAD = 908 };
 #define PER_THREAD ((void *)2)
 
 _Thread_local struct san_entered san_entered;
@@ -90,7 +90,7 @@ static void wait_for_stream(void *context, void *stream)
 		return;
 	if (SAN_CALL(GetStreamHandle, context, stream, &handle) != SAN_OK || !handle)
 		return;
-	c = san_context(context, -1);
+	c = san_context_find(context);
 	s = c ? san_stream(c, handle) : NULL;
 	if (s) {
 		san_drain_wait(s);
@@ -120,7 +120,7 @@ static bool is_capture_end(uint32_t id)
 
 static bool has_ended(int result)
 {
-	return !result || (result >= CAPTURE_ERRORS && result != CAPTURE_UNMATCHED &&
+	return !result || (result >= SAN_CAPTURE_ERRORS && result != CAPTURE_UNMATCHED &&
 			   result != CAPTURE_WRONG_THREAD);
 }
 
@@ -155,6 +155,34 @@ static void instantiate(uint32_t id, const struct instantiate *i)
 		atomic_store(&san.device_graphs, true);
 }
 
+/* What is put on a stream then may wait for the program, and patching would wait for it. */
+static bool is_wait(uint32_t id)
+{
+	switch (id) {
+	case SAN_ADD_CALLBACK:
+	case SAN_ADD_CALLBACK_PTSZ:
+	case SAN_WAIT_VALUE32:
+	case SAN_WAIT_VALUE32_PTSZ:
+	case SAN_BATCH_MEM_OP:
+	case SAN_BATCH_MEM_OP_PTSZ:
+	case SAN_WAIT_VALUE64:
+	case SAN_WAIT_VALUE64_PTSZ:
+	case SAN_WAIT_EXTERNAL:
+	case SAN_WAIT_EXTERNAL_PTSZ:
+	case SAN_LAUNCH_HOST:
+	case SAN_LAUNCH_HOST_PTSZ:
+	case SAN_WAIT_VALUE32_2:
+	case SAN_WAIT_VALUE32_2_PTSZ:
+	case SAN_WAIT_VALUE64_2:
+	case SAN_WAIT_VALUE64_2_PTSZ:
+	case SAN_BATCH_MEM_OP_2:
+	case SAN_BATCH_MEM_OP_2_PTSZ:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Those of old tell nothing of their streams. */
 static bool is_old(uint32_t id)
 {
@@ -163,7 +191,7 @@ static bool is_old(uint32_t id)
 
 static void enter(uint32_t id, const struct san_call *call)
 {
-	if (call->arguments && !is_old(id)) {
+	if (call->arguments && !is_old(id) && !is_wait(id)) {
 		read_arguments(id, call->arguments);
 		if (!san_entered.stream && is_per_thread(id))
 			san_entered.stream = PER_THREAD;

@@ -66,27 +66,34 @@ void san_context_begin(void *handle, int device)
 	pthread_mutex_unlock(&san.lock);
 }
 
-uint32_t san_context_number(const void *handle)
+struct san_context *san_context_find(const void *handle)
 {
-	const struct san_context *c;
+	struct san_context *c = NULL;
 
 	if (!handle)
-		return 0;
+		return NULL;
 	pthread_mutex_lock(&san.lock);
 	c = find_context(handle);
 	pthread_mutex_unlock(&san.lock);
+	return c;
+}
+
+uint32_t san_context_number(const void *handle)
+{
+	const struct san_context *c = san_context_find(handle);
+
 	return c ? c->number : 0;
 }
 
-size_t san_contexts(void **handles, size_t max)
+size_t san_contexts(struct san_context **list, size_t max)
 {
 	size_t count = 0;
 
-	for (const struct san_context *c = contexts; c; c = c->next) {
+	for (struct san_context *c = contexts; c; c = c->next) {
 		if (!c->handle || c->broken)
 			continue;
 		if (count < max)
-			handles[count] = c->handle;
+			list[count] = c;
 		count++;
 	}
 	return count;
@@ -172,20 +179,18 @@ void san_stream_end(void *handle)
 
 void san_context_end(void *handle)
 {
-	struct san_context *c;
+	struct san_context *c = san_context_find(handle);
 
-	pthread_mutex_lock(&san.lock);
-	c = handle ? find_context(handle) : NULL;
-	pthread_mutex_unlock(&san.lock);
 	if (!c)
 		return;
 	san_drain_end(c, NULL);
+	c->broken = true; /* nobody begins anything with it; what is under way is waited for */
 	san_ring_close(c);
 	san_modules_end(c);
 	san_objects_end(c->number);
 	pthread_mutex_lock(&san.lock);
 	san_quiet_stop();
-	c->broken = true;
 	c->handle = NULL;
+	san_slots_end(c);
 	pthread_mutex_unlock(&san.lock);
 }

@@ -154,6 +154,7 @@ static void at_exit(void)
 	pthread_mutex_lock(&san.lock);
 	san_quiet_stop();
 	pthread_mutex_unlock(&san.lock);
+	san_modules_settle();
 }
 
 /* As at_exit, but in a signal handler, perhaps: threads of ours do what is left to do. A vfork's
@@ -225,7 +226,25 @@ static int subscribe(void)
 					 SAN_CAPTURE_2,
 					 SAN_CAPTURE_2_PTSZ,
 					 SAN_CAPTURE_GRAPH,
-					 SAN_CAPTURE_GRAPH_PTSZ};
+					 SAN_CAPTURE_GRAPH_PTSZ,
+					 SAN_ADD_CALLBACK,
+					 SAN_ADD_CALLBACK_PTSZ,
+					 SAN_WAIT_VALUE32,
+					 SAN_WAIT_VALUE32_PTSZ,
+					 SAN_BATCH_MEM_OP,
+					 SAN_BATCH_MEM_OP_PTSZ,
+					 SAN_WAIT_VALUE64,
+					 SAN_WAIT_VALUE64_PTSZ,
+					 SAN_WAIT_EXTERNAL,
+					 SAN_WAIT_EXTERNAL_PTSZ,
+					 SAN_LAUNCH_HOST,
+					 SAN_LAUNCH_HOST_PTSZ,
+					 SAN_WAIT_VALUE32_2,
+					 SAN_WAIT_VALUE32_2_PTSZ,
+					 SAN_WAIT_VALUE64_2,
+					 SAN_WAIT_VALUE64_2_PTSZ,
+					 SAN_BATCH_MEM_OP_2,
+					 SAN_BATCH_MEM_OP_2_PTSZ};
 	int r = sanitizer.Subscribe(&subscriber, on_call, NULL);
 
 	if (r == SAN_OK)

@@ -315,6 +315,16 @@ static bool begin_patching(void)
 	return mine;
 }
 
+void san_modules_settle(void)
+{
+	struct timespec until = san_deadline(SAN_WAIT);
+
+	pthread_mutex_lock(&san.lock);
+	while (patching && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
+		;
+	pthread_mutex_unlock(&san.lock);
+}
+
 static void end_patching(void)
 {
 	pthread_mutex_lock(&san.lock);
@@ -436,6 +446,10 @@ static uint32_t to_turn(bool unknown, const char *name, struct san_module **turn
 
 		if (m->loading)
 			continue;
+		if (m->context->broken) { /* it was not waited for */
+			ask(m, false, false);
+			continue;
+		}
 		if (is_patched ? !m->unwanted && !is_idle(m)
 			       : m->refused || !(m->wanted || (unknown && may_have(m, name))))
 			continue;
@@ -632,7 +646,7 @@ static void wait_for_graphs(const struct san_context *context)
 /* Nobody may be patching it when it goes. */
 void san_module_unloaded(const struct san_module_data *data)
 {
-	const struct san_context *c = san_context(data->context, -1);
+	const struct san_context *c = san_context_find(data->context);
 	struct san_module *m;
 	bool mine;
 

@@ -31,9 +31,9 @@ static uint64_t not_before, pause_ns = PAUSE;
 /* Who waits for contexts: what it is to wait for, and how far it is. */
 static struct {
 	pthread_cond_t wake;
-	void *contexts[CONTEXTS];
+	struct san_context *contexts[CONTEXTS];
 	size_t count, done;
-	void *now;
+	const struct san_context *now;
 	bool runs, failed;
 } waiter = {.wake = PTHREAD_COND_INITIALIZER};
 
@@ -129,10 +129,33 @@ void san_quiet_uncapture(const void *context, const void *stream)
 
 /* -- Who waits -- */
 
-static void *main_(void *arg)
+/* Whether the context has failed, and will go on to. */
+static bool has_failed(int result)
 {
+	return result > 0 && (result < SAN_CAPTURE_ERRORS || result == SAN_UNKNOWN_ERROR);
+}
+
+/* Under the lock, which is let go meanwhile. One that has failed runs nothing any more. */
+static void wait_for(struct san_context *c)
+{
+	void *handle = atomic_load(&san.ended) || c->broken ? NULL : c->handle;
 	int r;
 
+	if (!handle)
+		return;
+	waiter.now = c;
+	pthread_mutex_unlock(&san.lock);
+	r = SAN_CALL(ContextSynchronize, handle);
+	pthread_mutex_lock(&san.lock);
+	waiter.now = NULL;
+	if (has_failed(r))
+		c->broken = true;
+	else if (r != SAN_OK)
+		waiter.failed = true;
+}
+
+static void *main_(void *arg)
+{
 	(void)arg;
 	pthread_setname_np(pthread_self(), "pasta-quiet");
 	pthread_mutex_lock(&san.lock);
@@ -141,14 +164,7 @@ static void *main_(void *arg)
 			pthread_cond_wait(&waiter.wake, &san.lock);
 			continue;
 		}
-		waiter.now = atomic_load(&san.ended) ? NULL : waiter.contexts[waiter.done];
-		if (waiter.now) {
-			pthread_mutex_unlock(&san.lock);
-			r = SAN_CALL(ContextSynchronize, waiter.now);
-			pthread_mutex_lock(&san.lock);
-			waiter.failed |= r != SAN_OK;
-			waiter.now = NULL;
-		}
+		wait_for(waiter.contexts[waiter.done]);
 		waiter.done++;
 		pthread_cond_broadcast(&san.changed);
 	}

@@ -235,9 +235,10 @@ uint32_t san_context_number(const void *handle);
 /* It is about to go: what is on its way is waited for, within bounds, and then given up. */
 void san_stream_end(void *handle);
 void san_context_end(void *handle);
-/* Under the lock: the handles of those that have not failed, max of them at most; how many there
- * are. */
-size_t san_contexts(void **handles, size_t max);
+/* One that is known; NULL: there is none, or it is gone. */
+struct san_context *san_context_find(const void *handle);
+/* Under the lock: those that have not failed, max of them at most; how many there are. */
+size_t san_contexts(struct san_context **list, size_t max);
 /* While nothing runs: memory that nobody needs is freed. */
 void san_contexts_tidy(void);
 /* As pasta_now's clock has it, for pthread_cond_timedwait. */
@@ -275,6 +276,8 @@ void san_module_learn(const struct san_module *m, const void *function);
 void san_modules_turn(const void *function, const char *name);
 /* A context goes, and its modules with it. */
 void san_modules_end(const struct san_context *context);
+/* The process ends: whoever patches just now is waited for, within bounds. */
+void san_modules_settle(void);
 
 /* calls.c: the call that this thread is in, if it is one that launches. */
 struct san_entered {
@@ -327,6 +330,8 @@ void san_slot_give(struct san_slot *s);
 bool san_slots_wait(const struct san_context *context);
 /* While nothing runs: free what lies aside. */
 void san_slots_tidy(struct san_context *context);
+/* Under the lock: the context is gone, and with it their memory on the device. */
+void san_slots_end(struct san_context *context);
 
 /* drain.c */
 /* Wait until the stream's slots are read back, within bounds. */

@@ -290,10 +290,12 @@ void san_slots_tidy(struct san_context *c)
 	if (c->wasteful)
 		set_aside_idle(c);
 	c->wasteful = false;
-	while (c->aside_count && !san_quiet_breached()) {
+	while (c->aside_count && !c->broken && !san_quiet_breached()) {
+		void *handle = c->handle;
+
 		a = c->aside[--c->aside_count];
 		pthread_mutex_unlock(&san.lock);
-		SAN_CALL(Free, c->handle, a.memory);
+		SAN_CALL(Free, handle, a.memory);
 		pthread_mutex_lock(&san.lock);
 		c->bytes -= a.size;
 		sum += a.size;
@@ -302,6 +304,25 @@ void san_slots_tidy(struct san_context *c)
 		try_all_pages(c);
 	c->cramped = 0;
 	pthread_mutex_unlock(&san.lock);
+}
+
+void san_slots_end(struct san_context *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct san_slot *s = c->slots[i];
+
+		if (s->busy) {
+			c->slots[kept++] = s;
+			continue;
+		}
+		free(s->places);
+		free(s->bases);
+		free(s);
+	}
+	c->count = kept;
+	c->aside_count = 0;
 }
 
 /* -- Objects, as a version has them -- */

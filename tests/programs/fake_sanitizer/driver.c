@@ -139,6 +139,10 @@ int fake_context_synchronize(void *context)
 {
 	int r = SAN_OK;
 
+	if (atomic_load(&((struct context *)context)->gone)) {
+		fprintf(stderr, "fake_sanitizer: a context that is gone is waited for\n");
+		abort();
+	}
 	for (struct stream *s = atomic_load(&((struct context *)context)->streams); s; s = s->next)
 		r |= fake_synchronize(s);
 	return r;
@@ -190,6 +194,9 @@ void *fake_module(void *context)
 
 	m->context = context;
 	m->pc = atomic_fetch_add(&next_pc, 0x10000);
+	m->next = atomic_load(&m->context->modules);
+	while (!atomic_compare_exchange_weak(&m->context->modules, &m->next, m))
+		;
 	fake_tell(SAN_RESOURCE, SAN_MODULE_LOADED,
 		  &(struct san_module_data){context, m, sizeof(cubin), cubin, NULL});
 	return m;
@@ -199,6 +206,7 @@ void fake_module_unload(void *module)
 {
 	struct module *m = module;
 
+	m->unloaded = true;
 	fake_tell(SAN_RESOURCE, SAN_MODULE_UNLOADING,
 		  &(struct san_module_data){m->context, m, 0, NULL, NULL});
 }
@@ -296,6 +304,10 @@ void fake_context_destroy(void *context)
 	struct context **at = &all_contexts;
 
 	fake_tell(SAN_RESOURCE, SAN_CONTEXT_DESTROYING, &(struct san_context_data){context, 0, 0});
+	atomic_store(&((struct context *)context)->gone, true);
+	for (struct module *m = atomic_load(&((struct context *)context)->modules); m; m = m->next)
+		if (!m->unloaded)
+			fake_module_unload(m);
 	if (getenv("FAKE_SANITIZER_SHARED"))
 		tell_all_memory(SAN_DEVICE_FREE, context);
 	while (*at != context)

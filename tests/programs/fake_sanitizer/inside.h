@@ -15,13 +15,17 @@ enum { FAILED = 999 };
 struct context {
 	struct context *next;
 	_Atomic(struct stream *) streams; /* those that are gone, too */
+	_Atomic(struct module *) modules;
+	atomic_bool gone;
 	int device;
 	atomic_bool failed, patches;
 	char path[4096]; /* of those */
 };
 
 struct module {
+	struct module *next;
 	struct context *context;
+	bool unloaded;
 	uint64_t pc;
 	bool marked[64], patched;
 };
