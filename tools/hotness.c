@@ -261,6 +261,7 @@ struct line {
 	uint64_t copied, copied_most; /* by tensor copies, at least; of one launch */
 	uint64_t counted, launches;   /* of the shapes that access it */
 	struct pasta_map *names;      /* of kernels */
+	bool known;		      /* of several: that kernels access some */
 };
 
 struct lines {
@@ -401,7 +402,7 @@ static uint64_t kernels(const struct line *line)
 static void put_sums(struct pasta_table *t, const struct line *line, bool all)
 {
 	const uint64_t sums[] = {line->sum.loads, line->sum.stores, line->sum.bytes};
-	bool known = all || accesses(line) || kernels(line);
+	bool known = all || line->known || accesses(line) || kernels(line);
 
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++) {
 		if (known)
@@ -468,6 +469,7 @@ static void add_rest(struct line *rest, const struct line *line)
 	rest->sum.stores = pasta_access_add(rest->sum.stores, line->sum.stores);
 	rest->sum.bytes = pasta_access_add(rest->sum.bytes, line->sum.bytes);
 	rest->touched = pasta_access_add(rest->touched, line->touched);
+	rest->known |= kernels(line) != 0;
 }
 
 static void put_never(const struct pasta_access_totals *totals, struct pasta_table *t)

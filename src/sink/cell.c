@@ -197,6 +197,17 @@ static void scaled(char *out, size_t size, const struct scale *scale, double val
 		snprintf(out, size, "%.3f %s", value / scale->by, scale->unit);
 }
 
+/* Little is not nothing, and nearly all is not all. */
+static void share(char *out, size_t size, double value)
+{
+	if (value > 0 && value < 0.05)
+		snprintf(out, size, "<0.1%%");
+	else if (value >= 99.95 && value < 100)
+		snprintf(out, size, ">99.9%%");
+	else
+		snprintf(out, size, "%.1f%%", value);
+}
+
 static void number(char *out, size_t size, const struct pasta_column *column,
 		   const union pasta_value *value)
 {
@@ -210,8 +221,10 @@ static void number(char *out, size_t size, const struct pasta_column *column,
 		       column->type == PASTA_INT);
 	else if (column->type == PASTA_INT)
 		snprintf(out, size, "%" PRId64 "%s", value->i, percent ? "%" : "");
+	else if (percent)
+		share(out, size, value->f);
 	else
-		snprintf(out, size, percent ? "%.1f%%" : "%.6g", value->f);
+		snprintf(out, size, "%.6g", value->f);
 }
 
 char *pasta_cell_text(const struct pasta_column *column, const union pasta_value *value)

@@ -118,7 +118,7 @@ def hot(path):
     (objects_,) = (t for t in tool["tables"] if t["name"] == "objects")
     names = [c["name"] for c in objects_["columns"]]
     rows = [dict(zip(names, row)) for row in objects_["rows"]]
-    print(sum(r["loads"] + r["stores"] for r in rows), "accesses")
+    print(sum((r["loads"] or 0) + (r["stores"] or 0) for r in rows), "accesses")
     for finding in tool["findings"]:
         if "could not be counted" in finding["what"]:
             print("not", finding["where"])

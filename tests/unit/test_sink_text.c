@@ -323,6 +323,28 @@ static void times_and_sizes_are_in_human_units(void **state)
 	}
 }
 
+static void little_is_not_nothing_and_nearly_all_is_not_all(void **state)
+{
+	static const struct {
+		double value;
+		const char *wanted;
+	} cases[] = {
+		{0, "0.0%"},	   {1e-30, "<0.1%"},  {0.04, "<0.1%"},
+		{0.06, "0.1%"},	   {66.666, "66.7%"}, {99.94, "99.9%"},
+		{99.96, ">99.9%"}, {100, "100.0%"},   {100.01, "100.0%"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct pasta_column column = {"c", PASTA_FLOAT, "%"};
+		union pasta_value value = {.f = cases[i].value};
+		char *text = pasta_cell_text(&column, &value);
+
+		assert_string_equal(text, cases[i].wanted);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +364,7 @@ int main(void)
 		cmocka_unit_test(names_are_cut_where_they_can_best_be_told_apart),
 		cmocka_unit_test(a_narrow_table_keeps_objects_apart),
 		cmocka_unit_test(times_and_sizes_are_in_human_units),
+		cmocka_unit_test(little_is_not_nothing_and_nearly_all_is_not_all),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

@@ -102,7 +102,7 @@ static void give_up(struct san_slot *s)
 /* Under the lock. Where something failed, or was given up, a kernel may still write to it. */
 static void let_go(struct san_slot *s)
 {
-	if (!--s->readers && s->synced && !s->context->broken)
+	if (!--s->readers && s->synced)
 		san_slot_give(s);
 }
 

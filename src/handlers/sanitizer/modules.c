@@ -351,7 +351,7 @@ static void patch(struct san_module *m)
 {
 	const char *why;
 
-	if (m->refused || m->patched || !m->handle)
+	if (m->refused || m->patched || !m->handle || m->context->broken)
 		return;
 	why = add_patches(m->context);
 	if (!why)

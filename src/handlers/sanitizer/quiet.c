@@ -6,6 +6,8 @@
  * launch, a thread of ours waits for all contexts, and where they are not through in time it is
  * left for later. Not stream by stream: one that is gone may still have something to run.
  */
+#include <time.h>
+
 #include "handlers/sanitizer/sanitizer.h"
 
 /* ns that who patches waits for at most: what is queued, of code that is patched, may take as long.
@@ -14,6 +16,7 @@
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
 #define GATE (PAUSE_MOST + SAN_WAIT)
+#define WITHIN UINT64_C(20000000) /* ns that a thread takes to come to the driver */
 enum { BETWEEN = 10, CONTEXTS = 64 };
 
 static atomic_bool closed;	/* nobody launches */
@@ -34,6 +37,7 @@ static struct {
 	struct san_context *contexts[CONTEXTS];
 	size_t count, done;
 	const struct san_context *now;
+	uint64_t since; /* it began with that */
 	bool runs, failed;
 } waiter = {.wake = PTHREAD_COND_INITIALIZER};
 
@@ -100,6 +104,22 @@ static void capture_ends(const void *stream)
 	pthread_mutex_unlock(&san.lock);
 }
 
+/* Whoever has begun to wait for a context is in the driver by then, which asks for captures first;
+ * it was given up, else nobody were here. */
+static void wait_until_within(void)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	bool begins;
+
+	do {
+		pthread_mutex_lock(&san.lock);
+		begins = waiter.now && pasta_now() < waiter.since + WITHIN;
+		pthread_mutex_unlock(&san.lock);
+		if (begins)
+			nanosleep(&ms, NULL);
+	} while (begins);
+}
+
 void san_quiet_capture(const void *context, const void *stream, bool begins)
 {
 	if (!begins) {
@@ -108,6 +128,7 @@ void san_quiet_capture(const void *context, const void *stream, bool begins)
 	}
 	san_quiet_enter();
 	capture_begins(context, stream);
+	wait_until_within();
 	san_quiet_leave();
 }
 
@@ -144,6 +165,7 @@ static void wait_for(struct san_context *c)
 	if (!handle)
 		return;
 	waiter.now = c;
+	waiter.since = pasta_now();
 	pthread_mutex_unlock(&san.lock);
 	r = SAN_CALL(ContextSynchronize, handle);
 	pthread_mutex_lock(&san.lock);
