@@ -34,14 +34,15 @@ static atomic_bool keep;
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each)
 {
 	size_t more = *room ? *room * 2 : 8;
+	bool keeps = atomic_load(&keep); /* once: another thread sets it, at any time */
 	void *bigger;
 
 	if (used < *room)
 		return true;
-	bigger = atomic_load(&keep) ? calloc(more, each) : reallocarray(*array, more, each);
+	bigger = keeps ? calloc(more, each) : reallocarray(*array, more, each);
 	if (!bigger)
 		return false;
-	if (atomic_load(&keep) && used)
+	if (keeps && used)
 		memcpy(bigger, *array, used * each);
 	*array = bigger;
 	*room = more;
