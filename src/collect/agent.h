@@ -18,9 +18,12 @@
 
 #include "collect/clock.h"
 
-/* Be ready to record, from the environment that accelprof run made. Idempotent; any thread. False:
- * there is no run to record into, and nothing else here may be called. */
+/* Be ready to record, from the environment that accelprof run made. Idempotent; any thread, but not
+ * in a signal handler. False: there is no run to record into, or the process runs with the rights
+ * of another user (AT_SECURE); then nothing else here may be called. */
 bool pasta_agent_attach(void);
+/* The same for a vendor's handler: its calls never come from signal handlers. */
+bool pasta_agent_attach_vendor(void);
 
 /* Write out all that is there and end the writer; what is emitted later is written at once where
  * no other thread is left, and else left to salvage. Called by itself when the program exits. */
@@ -108,7 +111,7 @@ struct pasta_batch {
 	void *producer;
 	char *begin, *at, *end; /* NULL: there is no room */
 	uint64_t pad;
-	uint32_t tid, count, lost, why;
+	uint32_t tid, count, lost, why, epoch;
 	struct pasta_event none; /* for those that are dropped */
 };
 void pasta_batch_open(struct pasta_batch *b, size_t size);
@@ -165,6 +168,10 @@ uint32_t pasta_intern_str(const char *text);
  * that folder. 0: it is not kept; where it cannot be, accelprof tells the user. Writes a file,
  * unless there is one of the same content: not for hot paths. Any thread; errno stays. */
 uint32_t pasta_agent_keep(const void *bytes, size_t size, const char *suffix);
+
+/* End the writer, which counts as a thread of the program, until something is emitted again. Waits
+ * for a second at most. For interpreters that warn of a fork with threads. */
+void pasta_agent_pause(void);
 
 /* For tests: keep the writer from writing. */
 void pasta_agent_stall(bool stall);

@@ -8,21 +8,13 @@
 
 enum { BLOCK = 256 << 10, SLOTS = 4096, CUT = 32 << 10 };
 
-static uint32_t entry_size(const unsigned char *entry)
-{
-	uint32_t n;
-
-	memcpy(&n, entry, sizeof(n));
-	return n;
-}
-
 static struct pasta_intern_slot *find(struct pasta_intern_slot *slots, size_t count, uint32_t hash,
 				      const void *bytes, size_t size)
 {
 	size_t i = hash & (count - 1);
 
-	while (slots[i].id && (slots[i].hash != hash || entry_size(slots[i].entry) != size ||
-			       memcmp(slots[i].entry + 4, bytes, size)))
+	while (slots[i].id && (slots[i].hash != hash || slots[i].entry->size != size ||
+			       memcmp(slots[i].entry->bytes, bytes, size)))
 		i = (i + 1) & (count - 1);
 	return &slots[i];
 }
@@ -44,8 +36,7 @@ static bool grow(struct pasta_state *s)
 		const struct pasta_intern_slot *old = &s->slots[i];
 
 		if (old->id)
-			*find(slots, count, old->hash, old->entry + 4, entry_size(old->entry)) =
-				*old;
+			*find(slots, count, old->hash, old->entry->bytes, old->entry->size) = *old;
 	}
 	pasta_memory_free(s->slots, s->slot_count * sizeof(*slots));
 	s->used += (count - s->slot_count) * sizeof(*slots);
@@ -54,30 +45,31 @@ static bool grow(struct pasta_state *s)
 	return true;
 }
 
-static unsigned char *append(struct pasta_state *s, const void *bytes, size_t size)
+static const struct pasta_string *append(struct pasta_state *s, const void *bytes, uint32_t size)
 {
-	uint64_t need = (4 + size + 3) & ~(size_t)3, used;
-	uint32_t n = (uint32_t)size;
+	uint64_t need = pasta_string_room(size), used, id = s->strings_count + 1;
 	struct pasta_strings *b = s->strings;
-	unsigned char *entry;
+	struct pasta_string *entry;
 
 	if (!b || b->size - atomic_load_explicit(&b->used, memory_order_relaxed) < need) {
 		b = pasta_segment_add(PASTA_SEGMENT_STRINGS, BLOCK);
 		if (!b)
 			return NULL;
-		b->first = s->strings_count + 1;
+		b->first = id;
+		b->sum = pasta_strings_sum(s->file, b);
 		s->strings = b;
 		pasta_segment_publish();
 	}
 	used = atomic_load_explicit(&b->used, memory_order_relaxed);
-	entry = b->data + used;
-	memcpy(entry, &n, sizeof(n));
-	memcpy(entry + 4, bytes, size);
+	entry = (void *)(b->data + used);
+	entry->size = size;
+	entry->sum = pasta_string_sum(pasta_ring_seed(s->file, 0), id, bytes, size);
+	memcpy(entry->bytes, bytes, size);
 	atomic_store_explicit(&b->used, used + need, memory_order_release);
 	return entry;
 }
 
-uint32_t pasta_intern_locked(const void *bytes, size_t size, const unsigned char **entry)
+uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry)
 {
 	struct pasta_state *s = pasta_state;
 	struct pasta_intern_slot *slot;
@@ -87,7 +79,7 @@ uint32_t pasta_intern_locked(const void *bytes, size_t size, const unsigned char
 	hash = (uint32_t)XXH3_64bits(bytes, size);
 	slot = s->slots ? find(s->slots, s->slot_count, hash, bytes, size) : NULL;
 	if (!slot || !slot->id) {
-		unsigned char *e = grow(s) ? append(s, bytes, size) : NULL;
+		const struct pasta_string *e = grow(s) ? append(s, bytes, (uint32_t)size) : NULL;
 
 		*entry = e;
 		if (!e) /* the first string of all says so */

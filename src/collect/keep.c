@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "collect/agent.h"
+#include "collect/guard.h"
 #include "collect/state.h"
 
 #define FOLDER "modules"
@@ -75,19 +76,26 @@ static int end(struct pasta_file *f, const char *path)
 	return 0;
 }
 
-static int keep(const char *path, const void *bytes, size_t size)
+struct module {
+	const char *path;
+	const void *bytes;
+	size_t size;
+};
+
+static int keep_module(void *arg)
 {
+	const struct module *m = arg;
 	struct pasta_file f = {.fd = -1};
 	int error;
 
-	if (is_there(path, size))
+	if (is_there(m->path, m->size))
 		return 0;
-	error = create(&f, path);
+	error = create(&f, m->path);
 	if (error)
 		return error;
-	error = fill(&f, bytes, size);
+	error = fill(&f, m->bytes, m->size);
 	if (!error)
-		error = end(&f, path);
+		error = end(&f, m->path);
 	if (error) {
 		pasta_file_close(&f);
 		unlink(f.path);
@@ -108,9 +116,10 @@ static void tell(int error)
 uint32_t pasta_agent_keep(const void *bytes, size_t size, const char *suffix)
 {
 	char name[NAME_SIZE], path[PATH_SIZE];
-	int saved = errno, error;
+	struct module module = {.path = path, .bytes = bytes, .size = size};
+	struct pasta_guard guard;
 	uint32_t id = 0;
-	sigset_t old;
+	int error;
 
 	if (!pasta_config.keep || !size)
 		return 0;
@@ -118,14 +127,13 @@ uint32_t pasta_agent_keep(const void *bytes, size_t size, const char *suffix)
 	snprintf(path, sizeof(path), "%s/%s", pasta_config.run, name);
 	id = pasta_intern_str(name); /* 0: nothing can be recorded, so this is not needed either */
 	if (id) {
-		pasta_signals_hold(&old);
-		error = keep(path, bytes, size);
-		pasta_signals_release(&old);
+		pasta_guard_enter(&guard);
+		error = pasta_aside(keep_module, &module);
+		pasta_guard_leave(&guard);
 		if (error) {
 			tell(error);
 			id = 0;
 		}
 	}
-	errno = saved;
 	return id;
 }

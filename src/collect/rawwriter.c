@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "collect/agent.h"
+#include "collect/guard.h"
 #include "collect/state.h"
 #include "core/rawblock.h"
 
@@ -168,6 +169,7 @@ static void *writer_main(void *arg)
 	struct pasta_buffer *b;
 
 	pthread_setname_np(pthread_self(), "pasta-accesses");
+	pasta_files_own();
 	while ((b = pasta_batches_take(w->batches, true))) {
 		write_out(w, b);
 		pasta_batches_give(w->batches, b);
@@ -188,15 +190,15 @@ static uint32_t buffers(void)
 static int start(struct pasta_rawwriter *w)
 {
 	pthread_attr_t attr;
-	sigset_t old;
+	struct pasta_guard guard;
 	int error;
 
-	pasta_signals_hold(&old);
+	pasta_guard_enter(&guard);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	error = pthread_create(&w->thread, &attr, writer_main, w);
 	pthread_attr_destroy(&attr);
-	pasta_signals_release(&old);
+	pasta_guard_leave(&guard);
 	w->running = !error;
 	return -error;
 }
@@ -239,5 +241,5 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 
 void pasta_rawwriter_forked(struct pasta_rawwriter *w)
 {
-	pasta_file_close(&w->file);
+	w->file.fd = -1; /* the number is of the parent's thread, which has a table of its own */
 }

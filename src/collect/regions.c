@@ -1,8 +1,8 @@
 /* regions.c - the regions that are open on each thread, whoever named them. */
-#include <errno.h>
 #include <string.h>
 
 #include "collect/agent.h"
+#include "collect/guard.h"
 #include "collect/state.h"
 
 enum { DEPTH = 1024 };
@@ -38,16 +38,14 @@ int pasta_regions_bind(void)
 
 __attribute__((noinline)) static struct open_regions *regions_new(void)
 {
-	int saved = errno;
-	sigset_t old;
+	struct pasta_guard guard;
 
-	pasta_signals_hold(&old);
+	pasta_guard_enter(&guard);
 	if (!self)
 		self = pasta_memory_new(sizeof(*self));
 	if (self)
-		pthread_setspecific(thread_end, self);
-	pasta_signals_release(&old);
-	errno = saved;
+		pasta_thread_key_set(thread_end, self);
+	pasta_guard_leave(&guard);
 	return self;
 }
 

@@ -1,114 +1,19 @@
-/* segment.c - the ring file, its segments, and descriptors that the program may close. */
+/* segment.c - the ring file and its segments. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collect/agent.h"
+#include "collect/guard.h"
 #include "collect/state.h"
 
 enum {
-	HIGH_FD = 512, /* out of the way of programs that count on low numbers */
 	RING_MAX = 8 << 20,
 	RING_MIN = 16 << 10,
 	SHARE = 32, /* a ring takes at most this part of what memory is left */
 };
-
-struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};
-
-void pasta_signals_hold(sigset_t *old)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, old);
-}
-
-void pasta_signals_release(const sigset_t *old)
-{
-	const struct timespec now = {0};
-	sigset_t limit;
-
-	sigemptyset(&limit);
-	sigaddset(&limit, SIGXFSZ);
-	if (!sigismember(old, SIGXFSZ))
-		sigtimedwait(&limit, NULL, &now);
-	pthread_sigmask(SIG_SETMASK, old, NULL);
-}
-
-static int open_high(const char *path, int flags)
-{
-	int low = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666), high, e;
-
-	if (low < 0)
-		return -1;
-	high = fcntl(low, F_DUPFD_CLOEXEC, HIGH_FD);
-	if (high < 0)
-		return low;
-	e = errno;
-	close(low);
-	errno = e;
-	return high;
-}
-
-/* Salvage asks for the ring file's lock, to see that its owner lives; where there are no locks it
- * looks in /proc. */
-static int adopt(struct pasta_file *f, int fd)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return -1;
-	fcntl(fd, F_SETLK, &lock);
-	f->fd = fd;
-	f->dev = st.st_dev;
-	f->ino = st.st_ino;
-	return fd;
-}
-
-/* -EEXIST where there is one already. */
-int pasta_file_create(struct pasta_file *f, const char *path)
-{
-	snprintf(f->path, sizeof(f->path), "%s", path);
-	return adopt(f, open_high(path, O_RDWR | O_CREAT | O_EXCL)) < 0 ? -errno : 0;
-}
-
-static bool is_ours(const struct pasta_file *f)
-{
-	struct stat st;
-
-	return f->fd >= 0 && !fstat(f->fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
-}
-
-int pasta_file_fd(struct pasta_file *f)
-{
-	struct pasta_file again = *f;
-
-	if (is_ours(f))
-		return f->fd;
-	f->fd = -1;
-	if (adopt(&again, open_high(f->path, O_RDWR)) < 0)
-		return -1;
-	if (again.dev != f->dev || again.ino != f->ino) {
-		close(again.fd);
-		errno = ESTALE;
-		return -1;
-	}
-	*f = again;
-	return f->fd;
-}
-
-void pasta_file_close(struct pasta_file *f)
-{
-	if (is_ours(f))
-		close(f->fd);
-	f->fd = -1;
-}
 
 void *pasta_memory_new(size_t size)
 {
@@ -124,42 +29,68 @@ void pasta_memory_free(void *p, size_t size)
 		munmap(p, size);
 }
 
-/* Map part of the ring file, with its blocks allocated: a full disk is told here, not by SIGBUS. */
-static void *map_part(uint64_t offset, uint64_t size)
+struct part {
+	uint64_t offset, size;
+	void *at; /* NULL: it could not be mapped */
+	bool create;
+};
+
+/* Map part of the ring file, with its blocks allocated: a full disk is an error here, not a SIGBUS
+ * later. The mapping needs no descriptor. */
+static int segment_map(void *arg)
 {
 	static const char zeros[4096];
-	int fd = pasta_file_fd(&pasta_ring_file);
-	void *p;
+	struct part *part = arg;
+	struct pasta_file file = pasta_ring_file;
+	int fd, error = 0;
 
+	file.fd = -1;
+	fd = part->create ? pasta_ring_file.fd : pasta_file_fd(&file);
 	if (fd < 0)
-		return NULL;
-	if (fallocate(fd, 0, (off_t)offset, (off_t)size)) {
-		if (errno != EOPNOTSUPP && errno != ENOSYS)
-			return NULL;
-		for (uint64_t at = 0; at < size; at += sizeof(zeros))
-			if (pwrite(fd, zeros, sizeof(zeros), (off_t)(offset + at)) != sizeof(zeros))
-				return NULL;
+		return -errno;
+	if (fallocate(fd, 0, (off_t)part->offset, (off_t)part->size)) {
+		error = errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -errno;
+		for (uint64_t at = 0; !error && at < part->size; at += sizeof(zeros))
+			if (pwrite(fd, zeros, sizeof(zeros), (off_t)(part->offset + at)) !=
+			    sizeof(zeros))
+				error = errno ? -errno : -EIO;
 	}
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-	if (p == MAP_FAILED)
-		return NULL;
-	madvise(p, size, MADV_DONTFORK);
-	return p;
+	if (!error) {
+		part->at = mmap(NULL, part->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				(off_t)part->offset);
+		error = part->at == MAP_FAILED ? -errno : 0;
+	}
+	pasta_file_close(&file);
+	if (error)
+		part->at = NULL;
+	else
+		madvise(part->at, part->size, MADV_DONTFORK);
+	return error;
 }
 
 int pasta_ringfile_create(const char *path)
 {
 	struct pasta_state *s = pasta_state;
+	struct part part = {.size = PASTA_RINGFILE_HEAD, .create = true};
 	int r = pasta_file_create(&pasta_ring_file, path);
 
-	if (r < 0)
+	if (!r)
+		r = segment_map(&part);
+	pasta_file_close(&pasta_ring_file);
+	if (r)
 		return r;
-	s->file = map_part(0, PASTA_RINGFILE_HEAD);
-	if (!s->file)
-		return -errno;
+	s->file = part.at;
 	s->file_end = PASTA_RINGFILE_HEAD;
 	s->used = PASTA_RINGFILE_HEAD;
 	return 0;
+}
+
+static void *segment_new(uint64_t offset, uint64_t size)
+{
+	struct part part = {.offset = offset, .size = size};
+
+	pasta_aside(segment_map, &part);
+	return part.at;
 }
 
 /* Where the file cannot be had any more (the disk is full, the program has changed its root) plain
@@ -172,14 +103,16 @@ void *pasta_segment_add(enum pasta_segment_type type, uint64_t size)
 
 	if (i >= PASTA_SEGMENTS_MAX || s->used + size > pasta_config.memory)
 		return NULL;
-	s->segment[i] = map_part(s->file_end, size);
-	*entry = (struct pasta_segment){.offset = s->file_end, .size = size, .type = type};
+	s->segment[i] = segment_new(s->file_end, size);
+	*entry =
+		(struct pasta_segment){.offset = s->file_end, .size = size, .type = (uint16_t)type};
 	if (s->segment[i]) {
 		s->file_end += size;
 		entry->in_file = 1;
 	} else {
 		s->segment[i] = pasta_memory_new(size);
 	}
+	entry->sum = pasta_segment_sum(s->file, i);
 	if (!s->segment[i])
 		return NULL;
 	s->used += size;
@@ -232,6 +165,9 @@ static struct pasta_ring *add_ring(uint32_t clock, bool port)
 	r->source = ++pasta_state->sources;
 	r->clock = clock;
 	r->port = port;
+	r->sum = pasta_ring_sum(pasta_state->file, r);
+	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+		atomic_init(&r->dropped[i], pasta_seal(0, i));
 	pasta_segment_publish();
 	return r;
 }

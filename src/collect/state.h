@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "collect/control.h"
-#include "collect/ringfile.h"
 #include "core/frame.h"
+#include "core/ringfile.h"
 #include "core/shardfile.h"
 
 /* From the environment, once. Ordinary memory: a forked child keeps it. */
@@ -19,6 +19,7 @@ struct pasta_config {
 	uint64_t kinds, asked, memory;
 	struct pasta_control *control; /* NULL: there is none */
 	bool keep;		       /* modules */
+	bool vendor;		       /* one of its handlers is attached */
 	uint32_t stacks;	       /* of enum pasta_stack_sorts */
 	uint32_t stack_period;	       /* of native ones; 0: as many as are cheap */
 };
@@ -36,7 +37,7 @@ extern struct pasta_file pasta_shard_file, pasta_ring_file;
 
 struct pasta_intern_slot {
 	uint32_t hash, id;
-	const unsigned char *entry; /* in a block of strings: { u32 size, bytes } */
+	const struct pasta_string *entry; /* in a block of strings */
 };
 
 /* The objects (program, libraries) that the dynamic loader has, as far as the shard knows them. */
@@ -53,7 +54,8 @@ struct pasta_host_modules {
 struct pasta_state {
 	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
 	_Atomic uint32_t failed; /* it cannot: count and go on */
-	_Atomic uint32_t sync;	 /* the program is at its end: write each event at once */
+	_Atomic uint32_t closed; /* the program is at its end: no writer is started any more */
+	_Atomic uint32_t sync;	 /* nor is there another thread: each event is written at once */
 	_Atomic uint32_t stall;
 	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
 	pthread_mutex_t begin_lock;  /* for becoming a recording process */
@@ -69,9 +71,11 @@ struct pasta_state {
 	uint32_t pair_count;
 	uint64_t stack_bytes; /* of the strings that are stacks */
 	struct pasta_host_modules modules;
-	/* The writer's own, or its starter's before it runs and its closer's after. */
-	bool running;
+	_Atomic uint32_t running; /* there is a writer; changed under begin_lock */
 	pthread_t thread;
+	/* The writer's own, or of who drains the rings where there is none. */
+	pthread_mutex_t drain_lock;
+	bool last_written; /* the writer's last drain wrote all */
 	struct pasta_encoder *encoder;
 	const struct pasta_event **events; /* PASTA_FRAME_EVENTS of them */
 	unsigned char *text;		   /* PASTA_FRAME_BYTES, for strings */
@@ -86,14 +90,14 @@ struct pasta_state {
 };
 extern struct pasta_state *pasta_state;
 
-/* segment.c */
-/* While a thread of the program makes files: nothing interrupts it, and a file-size limit is an
- * error, not a signal. */
-void pasta_signals_hold(sigset_t *old);
-void pasta_signals_release(const sigset_t *old);
+/* file.c: with a descriptor table of its own, or aside. */
 int pasta_file_create(struct pasta_file *f, const char *path);
 int pasta_file_fd(struct pasta_file *f); /* the descriptor, or -1 with errno set */
 void pasta_file_close(struct pasta_file *f);
+/* Says to salvage that the process lives. */
+void pasta_file_lock(struct pasta_file *f);
+
+/* segment.c */
 void *pasta_memory_new(size_t size); /* zeroed pages; NULL with errno set */
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
@@ -103,9 +107,9 @@ void pasta_segment_publish(void);
 struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port);
 
 /* intern.c, under the lock. */
-uint32_t pasta_intern_locked(const void *bytes, size_t size, const unsigned char **entry);
+uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry);
 
-/* agent.c: the id of a call path, or 0: paths must not take the room of names. */
+/* emit.c: the id of a call path, or 0: paths must not take the room of names. */
 uint32_t pasta_intern_stack(const void *bytes, size_t size);
 
 /* modules.c: have what was loaded or unloaded since in the shard. Returns how many objects have
@@ -130,10 +134,21 @@ void pasta_accesses_bind(void);	 /* once, likewise: from the environment */
 void pasta_accesses_close(void); /* before the writer ends: have raw ones written */
 
 /* writer.c */
-int pasta_writer_open(void); /* make the shard and its first frames */
-int pasta_writer_start(void);
-bool pasta_writer_tick(bool last); /* false: not all could be written */
+int pasta_writer_open(void);  /* under a guard: make the shard and its first frames */
+int pasta_writer_start(void); /* under a guard, and the begin_lock */
 void pasta_writer_wake(void);
+/* Whether there is a writer that empties the rings. */
+static inline bool pasta_writer_attended(void)
+{
+	return atomic_load_explicit(&pasta_state->running, memory_order_relaxed);
+}
+/* There is none: start it, if the calling thread may; else write what is in the rings here, if it
+ * is needed. True: there is a writer now, or there will never be one. */
+bool pasta_writer_drain(bool needed);
+/* Under a guard and the begin_lock: end it; false if it did not end in time. */
+bool pasta_writer_stop(int seconds);
+/* The same where there is none: empty the rings for good; false: not all was written. */
+bool pasta_writer_finish(void);
 
 /* window.c */
 /* Once, while the agent attaches: "OPENS-CLOSES", or NULL. */
@@ -142,7 +157,25 @@ void pasta_window_forked(void); /* in the child, which has no writer */
 /* The writer's: open or close the window if it is time. Returns ns until it has to look again. */
 uint64_t pasta_window_tick(void);
 
-/* agent.c: why the process cannot record, told to accelprof. */
+/* agent.c */
+/* Why the process cannot record: accelprof shows it. */
 void pasta_agent_fail(int error, const char *what, const char *path);
+/* Under a guard: begin to record, if that is still to be done. False: the process cannot. */
+bool pasta_agent_begin(void);
+/* Counted where there is a ring file, and else on the page that all processes share. */
+void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n);
+
+/* emit.c */
+int pasta_emit_bind(void);     /* once, while the agent attaches; 0 or an errno */
+void pasta_emit_closing(void); /* the calling thread writes each event at once from now on */
+/* Add to a sealed counter. Any thread. */
+static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint64_t n)
+{
+	uint64_t old = atomic_load_explicit(word, memory_order_relaxed), count;
+
+	do
+		pasta_unseal(old, salt, &count);
+	while (!atomic_compare_exchange_weak(word, &old, pasta_seal(count + n, salt)));
+}
 
 #endif

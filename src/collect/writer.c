@@ -1,6 +1,7 @@
 /* writer.c - the thread that turns rings into frames of the shard. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -12,11 +13,12 @@
 #include <unistd.h>
 
 #include "collect/agent.h"
+#include "collect/guard.h"
 #include "collect/state.h"
 
 #define TICK_NS 100000000L	      /* how old an event in a ring gets at most */
 #define CLOCK_NS UINT64_C(1000000000) /* between clock events */
-enum { NAMES = 200, STEM = NAME_MAX - 16, STACK = 256 << 10 };
+enum { NAMES = 64, STEM = NAME_MAX - 16, STACK = 256 << 10 };
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -62,11 +64,10 @@ static bool drain_block(const struct pasta_strings *b, uint64_t used)
 	size_t size = 0;
 
 	while (at < used) {
-		uint32_t n;
+		const struct pasta_string *entry = (const void *)(b->data + at);
 
-		memcpy(&n, b->data + at, sizeof(n));
-		size += pasta_encode_string(s->text + size, b->data + at + 4, n);
-		at += (4 + (uint64_t)n + 3) & ~UINT64_C(3);
+		size += pasta_encode_string(s->text + size, entry->bytes, entry->size);
+		at += pasta_string_room(entry->size);
 		count++;
 	}
 	if (!put_strings(size, s->strings_id + 1, count))
@@ -98,12 +99,13 @@ static bool drain_strings(void)
 
 static bool drain_ring(struct pasta_ring *r, uint64_t head)
 {
-	uint64_t at = atomic_load_explicit(&r->tail, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&r->tail, memory_order_relaxed), damaged = 0;
+	uint64_t seed = pasta_ring_seed(pasta_state->file, r->source);
 
 	while (at < head) {
-		uint64_t from = at;
-		size_t size, n = pasta_ring_collect(r, &at, head, pasta_state->events,
-						    PASTA_FRAME_EVENTS);
+		/* What somebody wrote over is passed over, and missing from the ring's account. */
+		size_t size, n = pasta_ring_collect(r, seed, &at, head, pasta_state->events,
+						    PASTA_FRAME_EVENTS, &damaged);
 		struct pasta_frame_meta meta = {
 			.source = r->source,
 			.clock = r->clock,
@@ -112,9 +114,6 @@ static bool drain_ring(struct pasta_ring *r, uint64_t head)
 		};
 		const void *frame;
 
-		/* Somebody wrote over the ring: what it had is missing from its account. */
-		if (at == from)
-			at = head;
 		if (n) {
 			meta.watermark = r->port ? atomic_load(&r->watermark)
 						 : pasta_state->events[n - 1]->time;
@@ -217,8 +216,9 @@ static void report_losses(uint32_t source, uint64_t pushed, _Atomic uint64_t *dr
 			  uint64_t *reported)
 {
 	for (unsigned int i = 1; i < PASTA_LOSS_REASONS; i++) {
-		uint64_t n = atomic_load_explicit(&dropped[i], memory_order_relaxed);
+		uint64_t n;
 
+		pasta_unseal(atomic_load_explicit(&dropped[i], memory_order_relaxed), i, &n);
 		if (n != reported[i] && loss_event(source, i, pushed, n))
 			reported[i] = n;
 	}
@@ -226,7 +226,7 @@ static void report_losses(uint32_t source, uint64_t pushed, _Atomic uint64_t *dr
 
 static uint32_t intern(const char *text)
 {
-	const unsigned char *entry;
+	const struct pasta_string *entry;
 	uint32_t id;
 
 	pthread_mutex_lock(&pasta_state->lock);
@@ -272,7 +272,7 @@ static bool tick_ring(struct pasta_ring *r, bool last)
 	return !last || loss_event(r->source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
 }
 
-bool pasta_writer_tick(bool last)
+static bool writer_tick(bool last)
 {
 	struct pasta_state *s = pasta_state;
 	uint64_t raw = clock_ns(CLOCK_MONOTONIC_RAW), real = clock_ns(CLOCK_REALTIME);
@@ -300,37 +300,110 @@ void pasta_writer_wake(void)
 		futex(&pasta_state->wake, FUTEX_WAKE, 1, NULL);
 }
 
+/* The rings are emptied by one thread at a time. */
+static bool writer_drain_once(bool last)
+{
+	bool written;
+
+	pthread_mutex_lock(&pasta_state->drain_lock);
+	written = writer_tick(last);
+	pthread_mutex_unlock(&pasta_state->drain_lock);
+	return written;
+}
+
+/* Its descriptors are its own, and its signals blocked: the program notices neither. */
 static void *writer_main(void *arg)
 {
 	struct pasta_state *s = arg;
 
 	pthread_setname_np(pthread_self(), "pasta-writer");
+	pasta_files_own();
+	pasta_file_lock(&pasta_ring_file);
 	while (!atomic_load(&s->stop)) {
 		uint64_t next = pasta_window_tick();
 		const struct timespec tick = {.tv_nsec = next < TICK_NS ? (long)next : TICK_NS};
 
 		if (!atomic_load(&s->stall))
-			pasta_writer_tick(false);
+			writer_drain_once(false);
 		futex(&s->wake, FUTEX_WAIT, 0, &tick);
 		atomic_store(&s->wake, 0);
 	}
+	s->last_written = writer_drain_once(atomic_load(&s->closed));
+	pasta_file_close(&pasta_shard_file);
+	pasta_file_close(&pasta_ring_file);
 	return NULL;
 }
 
-/* Signals are held by the caller, and so for ever by the writer: they are the program's. */
+/* Signals are blocked by the caller's guard, and so for ever in the writer. */
 int pasta_writer_start(void)
 {
+	struct pasta_state *s = pasta_state;
 	pthread_attr_t attr;
 	int r;
 
+	atomic_store(&s->stop, 0);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
-	r = pthread_create(&pasta_state->thread, &attr, writer_main, pasta_state);
+	r = pthread_create(&s->thread, &attr, writer_main, s);
 	pthread_attr_destroy(&attr);
-	if (r)
-		pasta_agent_fail(r, "cannot start the writer", "");
-	pasta_state->running = !r;
+	atomic_store(&s->running, !r);
 	return -r;
+}
+
+bool pasta_writer_stop(int seconds)
+{
+	struct pasta_state *s = pasta_state;
+	struct timespec until;
+
+	atomic_store(&s->stop, 1);
+	pasta_writer_wake();
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	if (pthread_timedjoin_np(s->thread, NULL, &until))
+		return false;
+	atomic_store(&s->running, 0);
+	return true;
+}
+
+/* In a table of descriptors that goes with this call. */
+static int writer_aside(void *last)
+{
+	bool written = writer_drain_once(last != NULL);
+
+	pasta_file_close(&pasta_shard_file);
+	return written ? 0 : -EIO;
+}
+
+bool pasta_writer_finish(void)
+{
+	return !pasta_aside(writer_aside, pasta_state);
+}
+
+static void writer_begin_again(void)
+{
+	struct pasta_state *s = pasta_state;
+
+	pthread_mutex_lock(&s->begin_lock);
+	if (!atomic_load(&s->closed) && !pasta_writer_attended())
+		pasta_writer_start();
+	pthread_mutex_unlock(&s->begin_lock);
+}
+
+bool pasta_writer_drain(bool needed)
+{
+	struct pasta_state *s = pasta_state;
+	struct pasta_guard guard;
+	bool closed = atomic_load(&s->closed), sync = atomic_load(&s->sync);
+
+	if (closed && !sync)
+		return true; /* what is emitted after the end is for salvage */
+	pasta_guard_enter(&guard);
+	if (!closed && pasta_may_allocate())
+		writer_begin_again();
+	else if (sync || (needed && !atomic_load(&s->stall)))
+		pasta_aside(writer_aside, sync ? s : NULL);
+	pasta_guard_leave(&guard);
+	return pasta_writer_attended();
 }
 
 static uint32_t number(const char *const *names, uint32_t plus, uint32_t none)
@@ -385,7 +458,9 @@ static void process_event(const char *host)
 static void identify(struct pasta_ringfile *f)
 {
 	char text[1024], *p;
-	size_t n = 0;
+	size_t n;
+	const char *schema = pasta_schema_text(&n);
+	size_t digits = 0;
 
 	f->version = PASTA_RINGFILE_VERSION;
 	f->pid = (uint32_t)getpid();
@@ -396,28 +471,35 @@ static void identify(struct pasta_ringfile *f)
 		memcpy(f->guid + 8, &f->pid, 4);
 	}
 	slurp("/proc/sys/kernel/random/boot_id", text, sizeof(text));
-	for (p = text; *p && n < sizeof(f->boot); p += *p == '-' ? 1 : 2)
-		if (*p != '-' && sscanf(p, "%2hhx", &f->boot[n]) == 1)
-			n++;
+	for (p = text; *p && digits < sizeof(f->boot); p += *p == '-' ? 1 : 2)
+		if (*p != '-' && sscanf(p, "%2hhx", &f->boot[digits]) == 1)
+			digits++;
 	slurp("/proc/self/stat", text, sizeof(text));
 	p = strrchr(text, ')');
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	f->start = p ? strtoull(p, NULL, 10) : 0;
+	f->schema = pasta_schema_hash(schema, n);
+	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+		atomic_init(&f->lost[i], pasta_seal(0, i));
+	f->sum = pasta_ringfile_sum(f);
 	atomic_thread_fence(memory_order_release);
 	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic)); /* last: it is whole */
 }
 
-/* HOST-PID, and HOST-PID-2 and so on: a process that was replaced by exec keeps its number. */
+/* HOST-PID, and HOST-PID-2 and so on: a process that was replaced by exec keeps its number. After a
+ * long chain of them the time makes the name, so that the way to a free one stays short. */
 static int create_files(const char *host)
 {
 	char path[4096];
 	int r = -EEXIST;
 
-	for (int i = 1; r == -EEXIST && i < NAMES; i++) {
-		char suffix[16] = "";
+	for (int i = 1; r == -EEXIST && i < 2 * NAMES; i++) {
+		char suffix[32] = "";
 
-		if (i > 1)
+		if (i > NAMES)
+			snprintf(suffix, sizeof(suffix), "-%" PRIu64, clock_ns(CLOCK_REALTIME));
+		else if (i > 1)
 			snprintf(suffix, sizeof(suffix), "-%d", i);
 		snprintf(path, sizeof(path), "%s/shards/%.*s-%d%s.pst", pasta_config.run, STEM - 32,
 			 host, (int)getpid(), suffix);
@@ -442,19 +524,17 @@ static bool first_frames(void)
 	struct pasta_state *s = pasta_state;
 	struct pasta_shard_head head = {
 		.raw = s->file->raw, .real = s->file->real, .pid = s->file->pid};
-	size_t n;
-	const char *schema = pasta_schema_text(&n);
 
-	s->file->schema = pasta_schema_hash(schema, n);
 	memcpy(head.guid, s->file->guid, sizeof(head.guid));
 	memcpy(head.boot, s->file->boot, sizeof(head.boot));
-	s->shard.fd = pasta_shard_file.fd;
+	s->shard.fd = pasta_file_fd(&pasta_shard_file);
 	return written(pasta_shardfile_begin(&s->shard, &head, s->encoder));
 }
 
-int pasta_writer_open(void)
+/* Aside: it makes files. */
+static int writer_open(void *arg)
 {
-	struct pasta_state *s = pasta_state;
+	struct pasta_state *s = arg;
 	char host[HOST_NAME_MAX + 1] = "localhost";
 	void *memory = pasta_memory_new(pasta_encoder_size());
 	int r;
@@ -476,5 +556,12 @@ int pasta_writer_open(void)
 	intern("(too many names)"); /* the first: it stands for those that find no room */
 	process_event(host);
 	clock_event(s->file->raw, s->file->real);
-	return flush_own() ? 0 : -EIO;
+	r = flush_own() ? 0 : -EIO;
+	pasta_file_close(&pasta_shard_file);
+	return r;
+}
+
+int pasta_writer_open(void)
+{
+	return pasta_aside(writer_open, pasta_state);
 }

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/ringfile.h"
+#include "core/ringfile.h"
 #include "core/shardfile.h"
 #include "process/shard.h"
 
@@ -123,16 +123,20 @@ static int put_losses(struct salvage *s, uint32_t source, uint64_t pushed,
 {
 	int r = source ? put_loss(s, source, PASTA_LOSS_ACCOUNT, pushed, 0) : 0;
 
-	for (unsigned int i = 1; !r && i < PASTA_LOSS_REASONS; i++)
-		if (atomic_load(&dropped[i]))
-			r = put_loss(s, source, i, pushed, atomic_load(&dropped[i]));
+	for (unsigned int i = 1; !r && i < PASTA_LOSS_REASONS; i++) {
+		uint64_t n;
+
+		pasta_unseal(atomic_load(&dropped[i]), i, &n);
+		if (n)
+			r = put_loss(s, source, i, pushed, n);
+	}
 	return r;
 }
 
 static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t space)
 {
 	uint64_t head = atomic_load(&r->head), at = atomic_load(&r->tail), seq = r->drained;
-	uint64_t pushed = atomic_load(&r->pushed);
+	uint64_t pushed = atomic_load(&r->pushed), damaged = 0;
 	uint32_t source = r->source;
 	struct pasta_source *known;
 	int e;
@@ -155,7 +159,8 @@ static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t 
 	}
 	while (at < head) {
 		struct pasta_frame_meta meta = {.source = source, .clock = r->clock, .seq = seq};
-		size_t size, n = pasta_ring_collect(r, &at, head, s->events, PASTA_FRAME_EVENTS);
+		size_t size, n = pasta_ring_collect(r, pasta_ring_seed(s->file, source), &at, head,
+						    s->events, PASTA_FRAME_EVENTS, &damaged);
 		const void *frame;
 
 		if (!n)
@@ -188,19 +193,19 @@ static int salvage_strings(struct salvage *s, const struct pasta_strings *b, uin
 		return 0;
 	if (!text)
 		return pasta_fail(s->err, -ENOMEM, "out of memory");
-	for (uint64_t at = 0; at + 4 <= used && used <= space; id++) {
-		uint32_t n;
+	for (uint64_t at = 0; at + sizeof(struct pasta_string) <= used && used <= space; id++) {
+		const struct pasta_string *entry = (const void *)(b->data + at);
+		uint32_t n = entry->size;
 
-		memcpy(&n, b->data + at, sizeof(n));
-		if (n > used - at - 4)
+		if (n > used - at - sizeof(*entry))
 			break;
 		if (id >= *next) { /* a block before it may be lost */
 			first = count ? first : id;
-			size += pasta_encode_string(text + size, b->data + at + 4, n);
+			size += pasta_encode_string(text + size, entry->bytes, n);
 			count++;
 			*next = id + 1;
 		}
-		at += (4 + (uint64_t)n + 3) & ~UINT64_C(3);
+		at += pasta_string_room(n);
 	}
 	if (count) {
 		const void *frame = pasta_encode_plain(s->encoder, PASTA_FRAME_STRINGS, text, size,

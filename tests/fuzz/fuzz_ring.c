@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/ringfile.h"
+#include "core/ringfile.h"
 #include "process/salvage.h"
 #include "process/stream.h"
 

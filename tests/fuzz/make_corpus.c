@@ -12,7 +12,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "collect/ringfile.h"
+#include "core/ringfile.h"
 #include "core/pathnode.h"
 #include "core/rawblock.h"
 

@@ -12,7 +12,7 @@
 
 #include "collect/agent.h"
 #include "collect/control.h"
-#include "collect/ringfile.h"
+#include "core/ringfile.h"
 #include "process/salvage.h"
 
 enum { PID = 4711, RING = 16384, NUMBERS = 20000 };

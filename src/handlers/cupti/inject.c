@@ -75,7 +75,7 @@ static void start(void)
 /* Another library's turn comes first: if it uses CUPTI it keeps it. */
 static void initialize(void)
 {
-	bool attached = pasta_agent_attach(), bound = false;
+	bool attached = pasta_agent_attach_vendor(), bound = false;
 	char why[300] = "";
 
 	/* They exclude each other: whoever counts accesses does without CUPTI. */

@@ -23,7 +23,7 @@ static bool yield(nvtx_get_table get_table)
 		*(void **)&initialize = dlsym(lib, "InitializeInjectionNvtx2");
 	if (!initialize || initialize == InitializeInjectionNvtx2 || !initialize(get_table))
 		return false;
-	if (pasta_agent_attach())
+	if (pasta_agent_attach_vendor())
 		pasta_agent_say(
 			"nvtx",
 			"NVTX_INJECTION64_PATH names another library, which goes on to get "
@@ -61,7 +61,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_tab
 		return 0;
 	if (yield(get_table))
 		return 1;
-	if (!pasta_agent_attach() ||
+	if (!pasta_agent_attach_vendor() ||
 	    !(pasta_agent_wants(PASTA_REGION) || pasta_agent_wants(PASTA_THREAD)))
 		return 0;
 	callbacks = get_table(NVTX_ABI_CALLBACKS);

@@ -55,7 +55,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	memset(&cl_below, 0, sizeof(cl_below));
 	for (size_t i = 0; i < n; i++)
 		((void **)&cl_below)[i] = ((void *const *)below)[i];
-	if (pasta_agent_attach()) {
+	if (pasta_agent_attach_vendor()) {
 		cl_wrap_objects(&table);
 		cl_wrap_kernels(&table);
 		cl_wrap_programs(&table);

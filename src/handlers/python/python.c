@@ -18,12 +18,12 @@ __attribute__((visibility("default"))) void pasta_python_say(const char *what);
 
 int pasta_python_attach(void)
 {
-	return pasta_agent_attach() ? (int)pasta_stack_sorts() : -1;
+	return pasta_agent_attach_vendor() ? (int)pasta_stack_sorts() : -1;
 }
 
 void pasta_python_say(const char *what)
 {
-	if (what && pasta_agent_attach())
+	if (what && pasta_agent_attach_vendor())
 		pasta_agent_say("python", what);
 }
 

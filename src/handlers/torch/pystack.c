@@ -345,7 +345,7 @@ __attribute__((visibility("default"))) int pasta_pystack_begin(uint32_t version,
 {
 	struct pasta_pystack_python found = {0};
 
-	if (!pasta_agent_attach())
+	if (!pasta_agent_attach_vendor())
 		return no(why, size, -ENODEV, "there is no run to record into");
 	*(void **)&found.thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	*(void **)&found.main_interp = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");

@@ -485,12 +485,12 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 
 EXPORT int pasta_torch_wanted(void)
 {
-	return pasta_agent_attach() && read_wants();
+	return pasta_agent_attach_vendor() && read_wants();
 }
 
 EXPORT void pasta_torch_say(const char *what)
 {
-	if (pasta_agent_attach())
+	if (pasta_agent_attach_vendor())
 		pasta_agent_say("torch", what);
 }
 

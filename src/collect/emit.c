@@ -1,0 +1,668 @@
+/* emit.c - the two ways to emit: a ring of each thread of the program, and ports of vendors. */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "collect/agent.h"
+#include "collect/guard.h"
+#include "collect/stack.h"
+#include "collect/state.h"
+
+#define PORT_WAIT_NS 100000000L
+#define PORT_STALL_NS 1000000000L
+#define PORT_NAP_NS 200000L
+#define LEFT_NS UINT64_C(100000000) /* no emit is under way for so long */
+#define STACK_SHARE 8		    /* call paths take at most this part of the memory */
+enum {
+	CACHE = 256,
+	KNOWN = 1024,
+	RECORD_MIN = PASTA_EVENT_HEAD + 8,
+	CHECK = 8, /* the word behind what is published */
+	AHEAD = 512,
+	LINE = 64,
+};
+_Static_assert(PASTA_BATCH_MAX <= PASTA_RING_SPAN, "a batch is a span");
+
+/* The end of a ring where events go in. */
+struct pusher {
+	struct pasta_ring *ring; /* NULL: there was no memory for one */
+	uint64_t head, tail, check, mask, pushed, seed;
+};
+
+/* A thread of the program. Plain pages: a child that forks finds its parent's gen here. */
+struct producer {
+	struct pusher push;
+	uint32_t gen, tid;
+	/* The frame of the call that is writing to the ring; 0: there is none. The epoch changes
+	 * when the ring is taken from a call that was left by siglongjmp. */
+	uintptr_t busy;
+	uint32_t epoch, record_epoch;
+	uint64_t refused_at, refused_head; /* when a call first found it so, and the head then */
+	struct {
+		const char *text;
+		const struct pasta_string *entry;
+		uint32_t id;
+	} cache[CACHE];
+	struct {
+		const struct pasta_string *entry;
+		uint32_t id;
+	} known[KNOWN]; /* by what the text is, wherever it is; one of two places */
+};
+
+struct pasta_port {
+	pthread_mutex_t lock;
+	struct pusher push;
+	long patience; /* ns to wait in all, until there is room again */
+};
+
+static pthread_key_t thread_end;
+/* Small, and of the initial-exec kind: the agent is loaded late. */
+static _Thread_local struct producer *self;
+
+/* -- Rings -- */
+
+static void pusher_open(struct pusher *q, struct pasta_ring *r)
+{
+	*q = (struct pusher){.ring = r};
+	if (!r)
+		return;
+	q->head = atomic_load_explicit(&r->head, memory_order_relaxed);
+	q->tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+	q->pushed = atomic_load_explicit(&r->pushed, memory_order_relaxed);
+	q->mask = r->size - 1;
+	q->seed = pasta_ring_seed(pasta_state->file, r->source);
+	q->check = pasta_writer_attended() ? q->head + r->size / 8 : 0;
+}
+
+/* Now and then: see how full the ring is, and have the writer come in time. */
+__attribute__((noinline)) static void pusher_look(struct pusher *q)
+{
+	uint64_t size = q->mask + 1;
+
+	q->tail = atomic_load_explicit(&q->ring->tail, memory_order_acquire);
+	q->check = q->head + size / 8;
+	if (__builtin_expect(!pasta_writer_attended(), 0))
+		q->check = pasta_writer_drain(q->head - q->tail > size / 4) ? q->check
+									    : q->head + size / 64;
+	else if (q->head - q->tail > size / 4)
+		pasta_writer_wake();
+	if (atomic_load(&pasta_state->sync))
+		q->check = 0;
+}
+
+static inline bool pusher_has_room(struct pusher *q, uint64_t need)
+{
+	if (q->head + need - q->tail <= q->mask + 1)
+		return true;
+	q->tail = atomic_load_explicit(&q->ring->tail, memory_order_acquire);
+	return q->head + need - q->tail <= q->mask + 1;
+}
+
+/* Where size bytes and a check word can go, in one piece, after so many that only fill up the end;
+ * NULL: full. */
+static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
+{
+	uint64_t off = q->head & q->mask, filler;
+	char *data = (char *)q->ring + PASTA_RING_DATA;
+
+	*pad = off + size + CHECK > q->mask + 1 ? q->mask + 1 - off : 0;
+	if (!pusher_has_room(q, *pad + size + CHECK))
+		return NULL;
+	if (!*pad)
+		return data + off;
+	filler = *pad; /* its size; kind and sub are 0 */
+	memcpy(data + off, &filler, sizeof(filler));
+	return data;
+}
+
+/* The records and their check word are whole before the head moves past them. */
+static inline void pusher_publish(struct pusher *q, char *check_at, uint64_t check, uint64_t size,
+				  uint64_t count)
+{
+	memcpy(check_at, &check, CHECK);
+	q->head += size + CHECK;
+	q->pushed += count;
+	atomic_store_explicit(&q->ring->head, q->head, memory_order_release);
+	atomic_store_explicit(&q->ring->pushed, q->pushed, memory_order_relaxed);
+	if (__builtin_expect(q->head >= q->check, 0))
+		pusher_look(q);
+}
+
+/* A record, with its words summed up on their way. */
+static inline uint64_t pusher_copy(char *to, const struct pasta_event *ev, uint32_t tid,
+				   uint64_t seed, uint64_t at)
+{
+	struct pasta_span span = pasta_span_begin(seed, at);
+	uint64_t size = ev->size, word;
+
+	memcpy(&word, ev, 8);
+	word = (word & UINT32_MAX) | (uint64_t)tid << 32;
+	memcpy(to, &word, 8);
+	pasta_span_add(&span, word);
+	for (uint64_t i = 8; i < RECORD_MIN; i += 8) { /* of constant length: no test */
+		memcpy(&word, (const char *)ev + i, 8);
+		memcpy(to + i, &word, 8);
+		pasta_span_add(&span, word);
+	}
+	for (uint64_t i = RECORD_MIN; i < size; i += 8) {
+		memcpy(&word, (const char *)ev + i, 8);
+		memcpy(to + i, &word, 8);
+		pasta_span_add(&span, word);
+	}
+	return pasta_span_end(&span);
+}
+_Static_assert(offsetof(struct pasta_event, tid) == 4, "tid is the upper half of the first word");
+
+static void pusher_drop(const struct pusher *q, enum pasta_loss_sub reason, uint64_t n)
+{
+	pasta_sealed_add(&q->ring->dropped[reason], reason, n);
+}
+
+/* -- The calling thread's ring -- */
+
+static struct pasta_ring *take_ring(uint32_t tid, uint32_t clock, bool port)
+{
+	struct pasta_ring *r;
+
+	pthread_mutex_lock(&pasta_state->lock);
+	r = pasta_ring_take(tid, clock, port);
+	pthread_mutex_unlock(&pasta_state->lock);
+	return r;
+}
+
+static void producer_end(void *arg)
+{
+	struct producer *p = arg;
+
+	if (p->gen == atomic_load(&pasta_state->gen) && p->push.ring)
+		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED,
+				      memory_order_release);
+	self = NULL;
+	pasta_memory_free(p, sizeof(*p));
+}
+
+int pasta_emit_bind(void)
+{
+	return pthread_key_create(&thread_end, producer_end);
+}
+
+static struct producer *producer_make(void)
+{
+	struct producer *p;
+
+	if (self) /* a forked child's, of its parent */
+		pasta_memory_free(self, sizeof(*self));
+	self = NULL;
+	if (!pasta_agent_begin())
+		return NULL;
+	p = pasta_memory_new(sizeof(*p));
+	if (!p)
+		return NULL;
+	p->gen = atomic_load(&pasta_state->gen);
+	p->tid = (uint32_t)syscall(SYS_gettid);
+	pusher_open(&p->push, take_ring(p->tid, PASTA_CLOCK_RAW, false));
+	pasta_thread_key_set(thread_end, p);
+	self = p;
+	return p;
+}
+
+__attribute__((noinline)) static struct producer *producer_new(void)
+{
+	struct producer *p;
+	struct pasta_guard guard;
+
+	pasta_guard_enter(&guard);
+	p = producer_make();
+	pasta_guard_leave(&guard);
+	return p;
+}
+
+/* The calling thread's, or NULL: it has none, and can have none now. */
+static inline struct producer *producer_get(void)
+{
+	struct producer *p = self;
+
+	if (__builtin_expect(p && p->gen == atomic_load_explicit(&pasta_state->gen,
+								 memory_order_relaxed),
+			     1))
+		return p;
+	return producer_new();
+}
+
+static bool is_on(const stack_t *stack, uintptr_t frame)
+{
+	return frame - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+/* Whether the call that was writing to the ring is still under way, interrupted by a handler that
+ * called us. A call that was left by siglongjmp never ends: stacks grow downwards, so a frame that
+ * is not below its own has replaced it. */
+static bool is_under_way(const struct producer *p, uintptr_t frame)
+{
+	stack_t other = {.ss_flags = SS_DISABLE};
+
+	sigaltstack(NULL, &other);
+	if (!(other.ss_flags & SS_DISABLE) && is_on(&other, frame) != is_on(&other, p->busy))
+		return is_on(&other, frame);
+	return frame < p->busy;
+}
+
+/* The ring is not free; true: it is now, for the call that had it has been left. */
+__attribute__((noinline)) static bool producer_retake(struct producer *p, uintptr_t frame)
+{
+	int saved = errno;
+	bool under_way = is_under_way(p, frame);
+	uint64_t now = pasta_now();
+
+	errno = saved;
+	if (under_way && (!p->refused_at || p->refused_head != p->push.head)) {
+		p->refused_at = now;
+		p->refused_head = p->push.head;
+	}
+	if (under_way && now - p->refused_at < LEFT_NS)
+		return false;
+	p->refused_at = 0;
+	p->push.head = atomic_load_explicit(&p->push.ring->head, memory_order_relaxed);
+	p->push.pushed = atomic_load_explicit(&p->push.ring->pushed, memory_order_relaxed);
+	p->epoch++;
+	p->busy = 0;
+	return true;
+}
+
+/* Take the ring for the calling frame. False: nothing can go in now. */
+static inline bool producer_take(struct producer *p, uintptr_t frame)
+{
+	if (__builtin_expect(!p || !p->push.ring || (p->busy && !producer_retake(p, frame)), 0))
+		return false;
+	p->busy = frame;
+	atomic_signal_fence(memory_order_seq_cst);
+	return true;
+}
+
+static inline void producer_release(struct producer *p)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	p->busy = 0;
+}
+
+#define FRAME ((uintptr_t)__builtin_frame_address(0))
+
+/* Why nothing can go in now. */
+static enum pasta_loss_sub refusal(const struct producer *p)
+{
+	return !p ? PASTA_LOSS_CLOSED : !p->push.ring ? PASTA_LOSS_MEMORY : PASTA_LOSS_NESTED;
+}
+
+__attribute__((noinline)) static void refuse_one(const struct producer *p)
+{
+	pasta_count_lost(refusal(p), 1);
+}
+
+__attribute__((noinline)) static void refuse_full(const struct pusher *q, uint64_t n)
+{
+	pusher_drop(q, PASTA_LOSS_FULL, n);
+	if (pasta_writer_attended())
+		pasta_writer_wake();
+}
+
+/* tid 0: the calling thread's. */
+static inline __attribute__((always_inline)) void emit(const struct pasta_event *ev, uint32_t tid)
+{
+	struct producer *p = producer_get();
+	uint64_t size = ev->size, pad, check;
+	uint32_t epoch;
+	char *to;
+
+	if (!producer_take(p, FRAME)) {
+		refuse_one(p);
+		return;
+	}
+	epoch = p->epoch;
+	to = pusher_room(&p->push, size, &pad);
+	if (__builtin_expect(!to, 0)) {
+		refuse_full(&p->push, 1);
+		producer_release(p);
+		return;
+	}
+	/* The writer has read what lies ahead: have it back before it is needed. */
+	__builtin_prefetch(to + AHEAD, 1);
+	check = pusher_copy(to, ev, tid ? tid : p->tid, p->push.seed, p->push.head + pad + size);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(p->epoch != epoch, 0)) {
+		pasta_count_lost(PASTA_LOSS_NESTED, 1);
+		return;
+	}
+	pusher_publish(&p->push, to + size, check, pad + size, 1);
+	producer_release(p);
+}
+
+void pasta_emit(struct pasta_event *ev)
+{
+	emit(ev, 0);
+}
+
+void pasta_emit_for(struct pasta_event *ev, uint32_t tid)
+{
+	emit(ev, tid);
+}
+
+void pasta_batch_open(struct pasta_batch *b, size_t size)
+{
+	struct producer *p = producer_get();
+
+	b->count = b->lost = 0;
+	if (!producer_take(p, FRAME)) {
+		b->begin = b->at = b->end = NULL;
+		b->tid = 0;
+		b->why = refusal(p);
+		return;
+	}
+	b->producer = p;
+	b->why = PASTA_LOSS_FULL;
+	b->tid = p->tid;
+	b->epoch = p->epoch;
+	b->begin = b->at = size <= PASTA_BATCH_MAX ? pusher_room(&p->push, size, &b->pad) : NULL;
+	b->end = b->begin ? b->begin + size : NULL;
+}
+
+void pasta_batch_close(struct pasta_batch *b)
+{
+	uint64_t size = (uint64_t)(b->at - b->begin), at;
+	struct producer *p;
+
+	if (b->why != PASTA_LOSS_FULL) {
+		if (b->lost)
+			pasta_count_lost(b->why, b->lost);
+		return;
+	}
+	p = b->producer;
+	if (__builtin_expect(p->epoch != b->epoch, 0)) {
+		pasta_count_lost(PASTA_LOSS_NESTED, b->count + b->lost);
+		return;
+	}
+	for (uint64_t i = 0; i < size; i += LINE)
+		__builtin_prefetch(b->at + AHEAD + i, 1); /* as in emit */
+	at = p->push.head + b->pad + size;
+	if (b->count)
+		pusher_publish(&p->push, b->at, pasta_span_check(p->push.seed, at, b->begin, size),
+			       b->pad + size, b->count);
+	if (__builtin_expect(b->lost, 0))
+		refuse_full(&p->push, b->lost);
+	producer_release(p);
+}
+
+void *pasta_record_room(size_t size)
+{
+	struct producer *p = producer_get();
+	uint64_t pad;
+	void *to;
+
+	if (!producer_take(p, FRAME)) {
+		refuse_one(p);
+		return NULL;
+	}
+	to = pusher_room(&p->push, size, &pad);
+	if (__builtin_expect(to != NULL, 1)) {
+		p->push.head += pad; /* published with the record */
+		p->record_epoch = p->epoch;
+		return to;
+	}
+	refuse_full(&p->push, 1);
+	producer_release(p);
+	return NULL;
+}
+
+void pasta_record_close(struct pasta_event *ev)
+{
+	struct producer *p = self;
+	uint64_t size = ev->size;
+
+	if (__builtin_expect(p->record_epoch != p->epoch, 0)) {
+		pasta_count_lost(PASTA_LOSS_NESTED, 1);
+		return;
+	}
+	ev->tid = p->tid;
+	__builtin_prefetch((char *)ev + AHEAD, 1); /* as in emit */
+	__builtin_prefetch((char *)ev + AHEAD + LINE, 1);
+	pusher_publish(&p->push, (char *)ev + size,
+		       pasta_span_check(p->push.seed, p->push.head + size, ev, size), size, 1);
+	producer_release(p);
+}
+
+void pasta_emit_name(uint32_t tid, uint32_t name)
+{
+	struct producer *p = producer_get();
+	struct pasta_event ev;
+	struct pasta_guard guard;
+
+	/* What the system calls the thread must not come later, and win. */
+	if (p && p->push.ring && (!tid || tid == p->tid)) {
+		pasta_guard_enter(&guard);
+		pthread_mutex_lock(&pasta_state->lock);
+		p->push.ring->name[0] = '\0';
+		pthread_mutex_unlock(&pasta_state->lock);
+		pasta_guard_leave(&guard);
+	}
+	pasta_event_init(&ev, PASTA_THREAD, 0, PASTA_EVENT_SIZE(thread));
+	ev.thread.name = name;
+	ev.time = pasta_now();
+	emit(&ev, tid);
+}
+
+void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
+{
+	struct producer *p = producer_get();
+
+	if (p && p->push.ring && !p->busy)
+		pusher_drop(&p->push, reason, count);
+	else
+		pasta_count_lost(reason, count);
+}
+
+void pasta_emit_closing(void)
+{
+	if (self)
+		self->push.check = 0;
+}
+
+uint32_t pasta_agent_tid(void)
+{
+	struct producer *p = producer_get();
+
+	return p ? p->tid : (uint32_t)syscall(SYS_gettid);
+}
+
+/* -- Ports -- */
+
+struct pasta_port *pasta_port_open(uint32_t clock)
+{
+	struct pasta_port *port = NULL;
+	struct pasta_ring *r;
+	struct pasta_guard guard;
+
+	pasta_guard_enter(&guard);
+	if (pasta_agent_begin())
+		port = pasta_memory_new(sizeof(*port));
+	r = port ? take_ring(0, clock, true) : NULL;
+	if (r) {
+		pusher_open(&port->push, r);
+		port->patience = PORT_STALL_NS;
+	} else {
+		pasta_memory_free(port, sizeof(*port));
+		port = NULL;
+	}
+	pasta_guard_leave(&guard);
+	return port;
+}
+
+/* Wait for the writer, within what is left of the time; false: it is used up. Where the disk hangs,
+ * who pushes a million events is not to wait for each of them. */
+static bool port_nap(struct pasta_port *port, long *left)
+{
+	const struct timespec t = {.tv_nsec = PORT_NAP_NS};
+
+	if (*left <= 0 || port->patience <= 0)
+		return false;
+	if (pasta_writer_attended())
+		pasta_writer_wake();
+	else
+		pasta_writer_drain(true);
+	nanosleep(&t, NULL);
+	*left -= PORT_NAP_NS;
+	port->patience -= PORT_NAP_NS;
+	return true;
+}
+
+/* False: full. */
+static bool port_put(struct pusher *q, const struct pasta_event *ev)
+{
+	uint64_t size = ev->size, pad;
+	char *to = pusher_room(q, size, &pad);
+
+	if (!to)
+		return false;
+	pusher_publish(q, to + size, pusher_copy(to, ev, ev->tid, q->seed, q->head + pad + size),
+		       pad + size, 1);
+	return true;
+}
+
+size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size)
+{
+	int cancel = pasta_cancel_defer();
+	long left = PORT_WAIT_NS;
+	size_t dropped = 0;
+
+	pthread_mutex_lock(&port->lock);
+	for (size_t at = 0; at < size;) {
+		const struct pasta_event *ev = (const void *)((const char *)records + at);
+
+		if (port_put(&port->push, ev)) {
+			port->patience = PORT_STALL_NS;
+		} else if (port_nap(port, &left)) {
+			continue;
+		} else {
+			pusher_drop(&port->push, PASTA_LOSS_FULL, 1);
+			dropped++;
+		}
+		at += ev->size;
+	}
+	pthread_mutex_unlock(&port->lock);
+	pasta_cancel_restore(cancel);
+	return dropped;
+}
+
+void pasta_port_watermark(struct pasta_port *port, uint64_t time)
+{
+	atomic_store(&port->push.ring->watermark, time);
+}
+
+/* -- Names -- */
+
+/* A handler that interrupted its own thread here must not find the lock taken. */
+static uint32_t intern(const void *bytes, size_t size, const struct pasta_string **entry)
+{
+	struct pasta_guard guard;
+	uint32_t id;
+
+	pasta_guard_enter(&guard);
+	pthread_mutex_lock(&pasta_state->lock);
+	id = pasta_intern_locked(bytes, size, entry);
+	pthread_mutex_unlock(&pasta_state->lock);
+	pasta_guard_leave(&guard);
+	return id;
+}
+
+uint32_t pasta_intern(const void *bytes, size_t size)
+{
+	const struct pasta_string *entry;
+
+	return producer_get() ? intern(bytes, size, &entry) : 0;
+}
+
+uint32_t pasta_intern_stack(const void *bytes, size_t size)
+{
+	struct pasta_state *s = pasta_state;
+	const struct pasta_string *entry = NULL;
+	struct pasta_guard guard;
+	uint32_t id = 0;
+	size_t count;
+
+	if (!producer_get())
+		return 0;
+	pasta_guard_enter(&guard);
+	pthread_mutex_lock(&s->lock);
+	count = s->strings_count;
+	if (s->stack_bytes + size <= pasta_config.memory / STACK_SHARE)
+		id = pasta_intern_locked(bytes, size, &entry);
+	if (s->strings_count != count)
+		s->stack_bytes += size;
+	pthread_mutex_unlock(&s->lock);
+	pasta_guard_leave(&guard);
+	return entry ? id : 0;
+}
+
+static bool is_same(const char *text, const struct pasta_string *entry)
+{
+	return !strncmp(text, (const char *)entry->bytes, entry->size) && text[entry->size] == '\0';
+}
+
+static bool may_be(const char *text, const struct pasta_string *entry)
+{
+	return !entry || is_same(text, entry);
+}
+
+/* A text's place among the known, or where it is to be. */
+static size_t known_at(const struct producer *p, const char *text, size_t size)
+{
+	size_t at = XXH3_64bits(text, size) % KNOWN;
+
+	if (!may_be(text, p->known[at].entry) && may_be(text, p->known[at ^ 1].entry))
+		return at ^ 1;
+	return at;
+}
+
+/* Text that is made anew each time has another address, or is another at the same one. */
+static uint32_t intern_text(struct producer *p, const char *text, const struct pasta_string **entry)
+{
+	size_t size = strlen(text), at = known_at(p, text, size);
+	uint32_t id = p->known[at].id; /* before the entry: a handler may change both */
+
+	atomic_signal_fence(memory_order_seq_cst);
+	*entry = p->known[at].entry;
+	if (*entry && is_same(text, *entry))
+		return id;
+	id = intern(text, size, entry);
+	p->known[at].entry = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->known[at].id = id;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->known[at].entry = *entry;
+	return id;
+}
+
+/* Programs name things with literals: look by address first, then at the text. */
+uint32_t pasta_intern_str(const char *text)
+{
+	struct producer *p = producer_get();
+	const struct pasta_string *entry;
+	size_t slot = ((uintptr_t)text ^ (uintptr_t)text >> 8) % CACHE;
+	uint32_t id;
+
+	if (!p || !text)
+		return 0;
+	id = p->cache[slot].id; /* before the others, as in intern_text */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (p->cache[slot].text == text && is_same(text, p->cache[slot].entry))
+		return id;
+	id = intern_text(p, text, &entry);
+	p->cache[slot].text = NULL; /* a handler may look here between the lines */
+	atomic_signal_fence(memory_order_seq_cst);
+	p->cache[slot].entry = entry;
+	p->cache[slot].id = id;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->cache[slot].text = entry ? text : NULL;
+	return id;
+}

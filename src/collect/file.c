@@ -1,0 +1,95 @@
+/* file.c - the agent's files, which must stay its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect/state.h"
+
+/* Where the kernel does not let a thread have descriptors of its own, these are out of the way of
+ * programs that count on low numbers. */
+enum { HIGH_FD = 512 };
+
+struct pasta_file pasta_shard_file = {.fd = -1}, pasta_ring_file = {.fd = -1};
+
+static int file_open(const char *path, int flags)
+{
+	int low = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666), high, e;
+
+	if (low < 0)
+		return -1;
+	high = fcntl(low, F_DUPFD_CLOEXEC, HIGH_FD);
+	if (high < 0)
+		return low;
+	e = errno;
+	close(low);
+	errno = e;
+	return high;
+}
+
+static int file_adopt(struct pasta_file *f, int fd)
+{
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st)) {
+		close(fd);
+		return -1;
+	}
+	f->fd = fd;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	return fd;
+}
+
+/* -EEXIST where there is one already. */
+int pasta_file_create(struct pasta_file *f, const char *path)
+{
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	return file_adopt(f, file_open(path, O_RDWR | O_CREAT | O_EXCL)) < 0 ? -errno : 0;
+}
+
+static bool file_is_ours(const struct pasta_file *f)
+{
+	struct stat st;
+
+	return f->fd >= 0 && !fstat(f->fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
+}
+
+int pasta_file_fd(struct pasta_file *f)
+{
+	struct pasta_file again = *f;
+
+	if (file_is_ours(f))
+		return f->fd;
+	f->fd = -1;
+	if (file_adopt(&again, file_open(f->path, O_RDWR)) < 0)
+		return -1;
+	if (again.dev != f->dev || again.ino != f->ino) {
+		close(again.fd);
+		errno = ESTALE;
+		return -1;
+	}
+	*f = again;
+	return f->fd;
+}
+
+void pasta_file_close(struct pasta_file *f)
+{
+	if (file_is_ours(f))
+		close(f->fd);
+	f->fd = -1;
+}
+
+/* Salvage asks for the lock, to see that the file's owner lives; where there are no locks it looks
+ * in /proc. */
+void pasta_file_lock(struct pasta_file *f)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = pasta_file_fd(f);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETLK, &lock);
+}

@@ -1,0 +1,149 @@
+/* guard.c - signals, cancellation and descriptors while the agent works on the program's threads.
+ */
+#include "collect/guard.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "collect/state.h"
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1U << 1)
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum {
+	STACK = 512 << 10,
+	FRAMES = 1024,	   /* past so many the stack is not understood */
+	KEYS_INLINE = 32,  /* glibc allocates for keys from this number on */
+	CLOSE_MOST = 65536 /* descriptors to close one by one, where the kernel is old */
+};
+
+void pasta_guard_enter(struct pasta_guard *g)
+{
+	sigset_t all;
+
+	g->error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &g->signals);
+}
+
+void pasta_guard_leave(const struct pasta_guard *g)
+{
+	const struct timespec now = {0};
+	sigset_t limit;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	if (!sigismember(&g->signals, SIGXFSZ))
+		sigtimedwait(&limit, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
+	errno = g->error;
+	pthread_setcancelstate(g->cancel, NULL);
+}
+
+/* -- Descriptors -- */
+
+static void guard_close_all(void)
+{
+	struct rlimit most = {.rlim_cur = CLOSE_MOST};
+
+	getrlimit(RLIMIT_NOFILE, &most);
+	for (rlim_t fd = 0; fd < most.rlim_cur && fd < CLOSE_MOST; fd++)
+		close((int)fd);
+}
+
+bool pasta_files_own(void)
+{
+	if (!syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE))
+		return true;
+	if (unshare(CLONE_FILES))
+		return false;
+	/* A copy that stayed open would keep the program's pipes from ending. */
+	guard_close_all();
+	return true;
+}
+
+struct aside {
+	int (*work)(void *arg);
+	void *arg;
+	int result;
+	bool done;
+};
+
+static int guard_aside(void *arg)
+{
+	struct aside *a = arg;
+
+	if (pasta_files_own()) {
+		a->result = a->work(a->arg);
+		a->done = true;
+	}
+	return 0;
+}
+
+/*
+ * A thread that the C library knows nothing of, as posix_spawn has its child: it shares memory and
+ * thread pointer with the caller, which does not run meanwhile (CLONE_VFORK). Being a thread it is
+ * nobody's child: it raises no SIGCHLD and no wait finds it.
+ */
+int pasta_aside(int (*work)(void *arg), void *arg)
+{
+	struct aside a = {.work = work, .arg = arg};
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+	if (stack != MAP_FAILED) {
+		clone(guard_aside, stack + STACK,
+		      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			      CLONE_SYSVSEM | CLONE_VFORK,
+		      &a);
+		munmap(stack, STACK);
+	}
+	return a.done ? a.result : work(arg);
+}
+
+/* -- Signal handlers -- */
+
+struct place {
+	bool handler; /* a signal frame was found */
+	bool whole;   /* the outermost frame was reached */
+	unsigned int frames;
+};
+
+static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg)
+{
+	struct place *p = arg;
+	int interrupted = 0;
+	_Unwind_Ptr pc = _Unwind_GetIPInfo(context, &interrupted);
+
+	/* Behind a signal frame the address is that of an instruction, not of a return. */
+	p->handler = p->handler || interrupted;
+	p->whole = !pc;
+	return p->handler || !pc || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+bool pasta_may_allocate(void)
+{
+	struct place p = {0};
+
+	_Unwind_Backtrace(guard_step, &p);
+	/* Vendors' code may lack tables to unwind by, but vendors' functions allocate themselves.
+	 */
+	return !p.handler && (p.whole || pasta_config.vendor);
+}
+
+void pasta_thread_key_set(pthread_key_t key, const void *value)
+{
+	if (key < KEYS_INLINE || pasta_may_allocate())
+		pthread_setspecific(key, value);
+}

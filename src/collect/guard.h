@@ -1,0 +1,61 @@
+/*
+ * guard.h - what the agent needs around its own work on the program's threads.
+ *
+ * A thread of the program may be interrupted by a signal handler, or cancelled, anywhere. The fast
+ * path (pasta_emit with a ring that has room) makes no system call, takes no lock and reaches no
+ * cancellation point, so both are harmless there. Everything else, whatever takes a lock, allocates
+ * or enters the kernel, runs under a guard. Without one a cancelled thread would leave a lock taken
+ * for ever, or would end earlier than it does without AccelProf.
+ */
+#ifndef PASTA_COLLECT_GUARD_H
+#define PASTA_COLLECT_GUARD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+/* Signals blocked, cancellation deferred, errno restored. Guards nest. A file-size limit is an
+ * error inside of one, not a signal. */
+struct pasta_guard {
+	sigset_t signals;
+	int cancel, error;
+};
+void pasta_guard_enter(struct pasta_guard *g);
+void pasta_guard_leave(const struct pasta_guard *g);
+
+/* Cancellation alone deferred: for handlers, whose work is the program's call and takes signals. */
+static inline int pasta_cancel_defer(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	return old;
+}
+
+static inline void pasta_cancel_restore(int old)
+{
+	pthread_setcancelstate(old, NULL);
+}
+
+/*
+ * File work of a thread of the program, with a descriptor table of its own: descriptors that the
+ * agent opens never appear in the program's table, so that the program cannot close, replace or
+ * inherit them, and its own next descriptor has the number that it expects. The work runs on a
+ * stack of its own while the caller waits; no memory is allocated from the heap, so a signal
+ * handler may be the caller. Under a guard only. Where no such thread can be made, the work runs in
+ * place.
+ */
+int pasta_aside(int (*work)(void *arg), void *arg);
+
+/* The calling thread, one of the agent's own, gets an empty descriptor table. False: it cannot, and
+ * shares the program's. */
+bool pasta_files_own(void);
+
+/* Whether the calling thread may allocate from the heap and start threads: not in a signal handler,
+ * which may have interrupted malloc. Unwinds the stack: for slow paths. */
+bool pasta_may_allocate(void);
+
+/* pthread_setspecific, where that does not allocate or may. */
+void pasta_thread_key_set(pthread_key_t key, const void *value);
+
+#endif
