@@ -111,7 +111,7 @@ struct pasta_batch {
 	void *producer;
 	char *begin, *at, *end; /* NULL: there is no room */
 	uint64_t pad;
-	uint32_t tid, count, lost, why, epoch;
+	uint32_t tid, count, lost, why;
 	struct pasta_event none; /* for those that are dropped */
 };
 void pasta_batch_open(struct pasta_batch *b, size_t size);

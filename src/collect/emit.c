@@ -19,12 +19,10 @@
 enum {
 	CACHE = 256,
 	KNOWN = 1024,
-	RECORD_MIN = PASTA_EVENT_HEAD + 8,
-	CHECK = 8, /* the word behind what is published */
+	SIGNAL_FRAME = 512, /* at least: registers and a signal's description */
 	AHEAD = 512,
 	LINE = 64,
 };
-_Static_assert(PASTA_BATCH_MAX <= PASTA_RING_SPAN, "a batch is a span");
 
 /* The end of a ring where events go in. */
 struct pusher {
@@ -36,10 +34,7 @@ struct pusher {
 struct producer {
 	struct pusher push;
 	uint32_t gen, tid;
-	/* The frame of the call that is writing to the ring; 0: there is none. The epoch changes
-	 * when the ring is taken from a call that was left by siglongjmp. */
-	uintptr_t busy;
-	uint32_t epoch, record_epoch;
+	uintptr_t busy; /* the frame of the call that is writing to the ring; 0: there is none */
 	uint64_t refused_at, refused_head; /* when a call first found it so, and the head then */
 	struct {
 		const char *text;
@@ -101,15 +96,14 @@ static inline bool pusher_has_room(struct pusher *q, uint64_t need)
 	return q->head + need - q->tail <= q->mask + 1;
 }
 
-/* Where size bytes and a check word can go, in one piece, after so many that only fill up the end;
- * NULL: full. */
+/* Where size bytes can go, in one piece, after so many that only fill up the end; NULL: full. */
 static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
 {
 	uint64_t off = q->head & q->mask, filler;
 	char *data = (char *)q->ring + PASTA_RING_DATA;
 
-	*pad = off + size + CHECK > q->mask + 1 ? q->mask + 1 - off : 0;
-	if (!pusher_has_room(q, *pad + size + CHECK))
+	*pad = off + size > q->mask + 1 ? q->mask + 1 - off : 0;
+	if (!pusher_has_room(q, *pad + size))
 		return NULL;
 	if (!*pad)
 		return data + off;
@@ -118,47 +112,61 @@ static inline char *pusher_room(struct pusher *q, uint64_t size, uint64_t *pad)
 	return data;
 }
 
-/* The records and their check word are whole before the head moves past them. */
-static inline void pusher_publish(struct pusher *q, char *check_at, uint64_t check, uint64_t size,
-				  uint64_t count)
+/* The records are whole before the head moves past them. True: it is time for pusher_look. */
+static inline bool pusher_publish(struct pusher *q, uint64_t head, uint64_t size, uint64_t count)
 {
-	memcpy(check_at, &check, CHECK);
-	q->head += size + CHECK;
-	q->pushed += count;
-	atomic_store_explicit(&q->ring->head, q->head, memory_order_release);
-	atomic_store_explicit(&q->ring->pushed, q->pushed, memory_order_relaxed);
-	if (__builtin_expect(q->head >= q->check, 0))
-		pusher_look(q);
+	struct pasta_ring *r = q->ring;
+	uint64_t pushed = q->pushed + count;
+
+	head += size;
+	q->head = head;
+	q->pushed = pushed;
+	atomic_store_explicit(&r->head, head, memory_order_release);
+	atomic_store_explicit(&r->pushed, pushed, memory_order_relaxed);
+	return __builtin_expect(head >= q->check, 0);
 }
 
 /* A record, with its words summed up on their way. */
-static inline uint64_t pusher_copy(char *to, const struct pasta_event *ev, uint32_t tid,
-				   uint64_t seed, uint64_t at)
+static inline void pusher_copy(char *to, const struct pasta_event *ev, uint32_t tid, uint64_t size,
+			       uint64_t seed, uint64_t at)
 {
-	struct pasta_span span = pasta_span_begin(seed, at);
-	uint64_t size = ev->size, word;
+	const char *from = (const char *)ev;
+	uint32_t first = pasta_check_half(from);
+	struct pasta_check c = pasta_check_begin(seed, at, first, tid, ev->time);
+	uint64_t word, check;
 
-	memcpy(&word, ev, 8);
-	word = (word & UINT32_MAX) | (uint64_t)tid << 32;
+	word = first | (uint64_t)tid << 32;
 	memcpy(to, &word, 8);
-	pasta_span_add(&span, word);
-	for (uint64_t i = 8; i < RECORD_MIN; i += 8) { /* of constant length: no test */
-		memcpy(&word, (const char *)ev + i, 8);
-		memcpy(to + i, &word, 8);
-		pasta_span_add(&span, word);
+	memcpy(to + 8, &ev->time, 8);
+	for (uint64_t i = PASTA_RECORD_CHECK + 8; i < size; i += 8) {
+		uint32_t low = pasta_check_half(from + i), high = pasta_check_half(from + i + 4);
+
+		memcpy(to + i, &low, 4);
+		memcpy(to + i + 4, &high, 4);
+		pasta_check_add(&c, low, high);
 	}
-	for (uint64_t i = RECORD_MIN; i < size; i += 8) {
-		memcpy(&word, (const char *)ev + i, 8);
-		memcpy(to + i, &word, 8);
-		pasta_span_add(&span, word);
-	}
-	return pasta_span_end(&span);
+	check = pasta_check_end(&c);
+	memcpy(to + PASTA_RECORD_CHECK, &check, 8);
 }
-_Static_assert(offsetof(struct pasta_event, tid) == 4, "tid is the upper half of the first word");
+_Static_assert(offsetof(struct pasta_event, tid) == 4 && offsetof(struct pasta_event, time) == 8 &&
+		       offsetof(struct pasta_event, proc) == PASTA_RECORD_CHECK,
+	       "as they are copied");
+
+/* The same for one that was made in its place. */
+static inline void pusher_seal(const struct pusher *q, struct pasta_event *ev, uint64_t at)
+{
+	uint64_t check = pasta_record_check(q->seed, at, ev);
+
+	memcpy((char *)ev + PASTA_RECORD_CHECK, &check, 8);
+}
 
 static void pusher_drop(const struct pusher *q, enum pasta_loss_sub reason, uint64_t n)
 {
-	pasta_sealed_add(&q->ring->dropped[reason], reason, n);
+	_Atomic uint64_t *word = &q->ring->dropped[reason];
+	uint64_t count;
+
+	pasta_unseal(atomic_load_explicit(word, memory_order_relaxed), reason, &count);
+	atomic_store_explicit(word, pasta_seal(count + n, reason), memory_order_relaxed);
 }
 
 /* -- The calling thread's ring -- */
@@ -220,16 +228,31 @@ __attribute__((noinline)) static struct producer *producer_new(void)
 	return p;
 }
 
+/* It is this process's. */
+static inline bool producer_is_current(const struct producer *p)
+{
+	return p && p->gen == atomic_load_explicit(&pasta_state->gen, memory_order_relaxed);
+}
+
 /* The calling thread's, or NULL: it has none, and can have none now. */
 static inline struct producer *producer_get(void)
 {
 	struct producer *p = self;
 
-	if (__builtin_expect(p && p->gen == atomic_load_explicit(&pasta_state->gen,
-								 memory_order_relaxed),
-			     1))
-		return p;
-	return producer_new();
+	return __builtin_expect(producer_is_current(p), 1) ? p : producer_new();
+}
+
+/* Where the calling function's frame is, cheaply. */
+static inline __attribute__((always_inline)) uintptr_t producer_frame(void)
+{
+#ifdef __x86_64__
+	uintptr_t sp;
+
+	__asm__("mov %%rsp, %0" : "=r"(sp));
+	return sp;
+#else
+	return (uintptr_t)__builtin_frame_address(0);
+#endif
 }
 
 static bool is_on(const stack_t *stack, uintptr_t frame)
@@ -239,7 +262,7 @@ static bool is_on(const stack_t *stack, uintptr_t frame)
 
 /* Whether the call that was writing to the ring is still under way, interrupted by a handler that
  * called us. A call that was left by siglongjmp never ends: stacks grow downwards, so a frame that
- * is not below its own has replaced it. */
+ * is not below its own, with what the kernel puts there for a handler between, has replaced it. */
 static bool is_under_way(const struct producer *p, uintptr_t frame)
 {
 	stack_t other = {.ss_flags = SS_DISABLE};
@@ -247,7 +270,7 @@ static bool is_under_way(const struct producer *p, uintptr_t frame)
 	sigaltstack(NULL, &other);
 	if (!(other.ss_flags & SS_DISABLE) && is_on(&other, frame) != is_on(&other, p->busy))
 		return is_on(&other, frame);
-	return frame < p->busy;
+	return frame + SIGNAL_FRAME < p->busy;
 }
 
 /* The ring is not free; true: it is now, for the call that had it has been left. */
@@ -267,7 +290,6 @@ __attribute__((noinline)) static bool producer_retake(struct producer *p, uintpt
 	p->refused_at = 0;
 	p->push.head = atomic_load_explicit(&p->push.ring->head, memory_order_relaxed);
 	p->push.pushed = atomic_load_explicit(&p->push.ring->pushed, memory_order_relaxed);
-	p->epoch++;
 	p->busy = 0;
 	return true;
 }
@@ -288,17 +310,16 @@ static inline void producer_release(struct producer *p)
 	p->busy = 0;
 }
 
-#define FRAME ((uintptr_t)__builtin_frame_address(0))
-
 /* Why nothing can go in now. */
 static enum pasta_loss_sub refusal(const struct producer *p)
 {
 	return !p ? PASTA_LOSS_CLOSED : !p->push.ring ? PASTA_LOSS_MEMORY : PASTA_LOSS_NESTED;
 }
 
-__attribute__((noinline)) static void refuse_one(const struct producer *p)
+/* The ring was taken from a call that came back after all, out of a handler that ran for long. */
+__attribute__((noinline, cold)) static void refuse_taken(uint64_t n)
 {
-	pasta_count_lost(refusal(p), 1);
+	pasta_count_lost(PASTA_LOSS_NESTED, n);
 }
 
 __attribute__((noinline)) static void refuse_full(const struct pusher *q, uint64_t n)
@@ -308,35 +329,67 @@ __attribute__((noinline)) static void refuse_full(const struct pusher *q, uint64
 		pasta_writer_wake();
 }
 
-/* tid 0: the calling thread's. */
-static inline __attribute__((always_inline)) void emit(const struct pasta_event *ev, uint32_t tid)
+/* There is no ring yet, or its end is near, or it may be full or taken. */
+__attribute__((noinline)) static void emit_slowly(const struct pasta_event *ev, uint32_t tid,
+						  uintptr_t frame)
 {
 	struct producer *p = producer_get();
-	uint64_t size = ev->size, pad, check;
-	uint32_t epoch;
+	uint64_t size = ev->size, pad;
+	bool look = false;
 	char *to;
 
-	if (!producer_take(p, FRAME)) {
-		refuse_one(p);
+	if (!producer_take(p, frame)) {
+		pasta_count_lost(refusal(p), 1);
 		return;
 	}
-	epoch = p->epoch;
 	to = pusher_room(&p->push, size, &pad);
-	if (__builtin_expect(!to, 0)) {
+	if (to) {
+		pusher_copy(to, ev, tid ? tid : p->tid, size, p->push.seed, p->push.head + pad);
+		look = pusher_publish(&p->push, p->push.head, pad + size, 1);
+	} else {
 		refuse_full(&p->push, 1);
-		producer_release(p);
+	}
+	producer_release(p);
+	if (look)
+		pusher_look(&p->push);
+}
+
+/* tid 0: the calling thread's. What is rare is called last, so that nothing has to be saved. */
+static inline __attribute__((always_inline)) void emit(const struct pasta_event *ev, uint32_t tid)
+{
+	const uintptr_t frame = producer_frame();
+	struct producer *p = self;
+	uint64_t size = ev->size, head, off;
+	struct pusher *q;
+	char *to;
+	bool look;
+
+	if (__builtin_expect(!producer_is_current(p) || !p->push.ring || p->busy, 0)) {
+		emit_slowly(ev, tid, frame);
 		return;
 	}
+	q = &p->push;
+	head = q->head;
+	off = head & q->mask;
+	if (__builtin_expect(off + size > q->mask || head + size - q->tail > q->mask, 0)) {
+		emit_slowly(ev, tid, frame);
+		return;
+	}
+	p->busy = frame;
+	atomic_signal_fence(memory_order_seq_cst);
+	to = (char *)q->ring + PASTA_RING_DATA + off;
 	/* The writer has read what lies ahead: have it back before it is needed. */
 	__builtin_prefetch(to + AHEAD, 1);
-	check = pusher_copy(to, ev, tid ? tid : p->tid, p->push.seed, p->push.head + pad + size);
+	pusher_copy(to, ev, tid ? tid : p->tid, size, q->seed, head);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(p->epoch != epoch, 0)) {
-		pasta_count_lost(PASTA_LOSS_NESTED, 1);
+	if (__builtin_expect(p->busy != frame, 0)) {
+		refuse_taken(1);
 		return;
 	}
-	pusher_publish(&p->push, to + size, check, pad + size, 1);
+	look = pusher_publish(q, head, size, 1);
 	producer_release(p);
+	if (__builtin_expect(look, 0))
+		pusher_look(q);
 }
 
 void pasta_emit(struct pasta_event *ev)
@@ -354,7 +407,7 @@ void pasta_batch_open(struct pasta_batch *b, size_t size)
 	struct producer *p = producer_get();
 
 	b->count = b->lost = 0;
-	if (!producer_take(p, FRAME)) {
+	if (!producer_take(p, producer_frame())) {
 		b->begin = b->at = b->end = NULL;
 		b->tid = 0;
 		b->why = refusal(p);
@@ -363,7 +416,6 @@ void pasta_batch_open(struct pasta_batch *b, size_t size)
 	b->producer = p;
 	b->why = PASTA_LOSS_FULL;
 	b->tid = p->tid;
-	b->epoch = p->epoch;
 	b->begin = b->at = size <= PASTA_BATCH_MAX ? pusher_room(&p->push, size, &b->pad) : NULL;
 	b->end = b->begin ? b->begin + size : NULL;
 }
@@ -372,6 +424,7 @@ void pasta_batch_close(struct pasta_batch *b)
 {
 	uint64_t size = (uint64_t)(b->at - b->begin), at;
 	struct producer *p;
+	bool look = false;
 
 	if (b->why != PASTA_LOSS_FULL) {
 		if (b->lost)
@@ -379,19 +432,27 @@ void pasta_batch_close(struct pasta_batch *b)
 		return;
 	}
 	p = b->producer;
-	if (__builtin_expect(p->epoch != b->epoch, 0)) {
-		pasta_count_lost(PASTA_LOSS_NESTED, b->count + b->lost);
+	if (__builtin_expect(!p->busy, 0)) {
+		refuse_taken(b->count + b->lost);
 		return;
 	}
 	for (uint64_t i = 0; i < size; i += LINE)
 		__builtin_prefetch(b->at + AHEAD + i, 1); /* as in emit */
-	at = p->push.head + b->pad + size;
+	at = p->push.head + b->pad;
+	for (char *record = b->begin; record < b->at;) {
+		struct pasta_event *ev = (void *)record;
+
+		pusher_seal(&p->push, ev, at);
+		at += ev->size;
+		record += ev->size;
+	}
 	if (b->count)
-		pusher_publish(&p->push, b->at, pasta_span_check(p->push.seed, at, b->begin, size),
-			       b->pad + size, b->count);
+		look = pusher_publish(&p->push, p->push.head, b->pad + size, b->count);
 	if (__builtin_expect(b->lost, 0))
 		refuse_full(&p->push, b->lost);
 	producer_release(p);
+	if (look)
+		pusher_look(&p->push);
 }
 
 void *pasta_record_room(size_t size)
@@ -400,14 +461,13 @@ void *pasta_record_room(size_t size)
 	uint64_t pad;
 	void *to;
 
-	if (!producer_take(p, FRAME)) {
-		refuse_one(p);
+	if (!producer_take(p, producer_frame())) {
+		pasta_count_lost(refusal(p), 1);
 		return NULL;
 	}
 	to = pusher_room(&p->push, size, &pad);
 	if (__builtin_expect(to != NULL, 1)) {
 		p->push.head += pad; /* published with the record */
-		p->record_epoch = p->epoch;
 		return to;
 	}
 	refuse_full(&p->push, 1);
@@ -419,17 +479,20 @@ void pasta_record_close(struct pasta_event *ev)
 {
 	struct producer *p = self;
 	uint64_t size = ev->size;
+	bool look;
 
-	if (__builtin_expect(p->record_epoch != p->epoch, 0)) {
-		pasta_count_lost(PASTA_LOSS_NESTED, 1);
+	if (__builtin_expect(!p->busy, 0)) {
+		refuse_taken(1);
 		return;
 	}
 	ev->tid = p->tid;
 	__builtin_prefetch((char *)ev + AHEAD, 1); /* as in emit */
 	__builtin_prefetch((char *)ev + AHEAD + LINE, 1);
-	pusher_publish(&p->push, (char *)ev + size,
-		       pasta_span_check(p->push.seed, p->push.head + size, ev, size), size, 1);
+	pusher_seal(&p->push, ev, p->push.head);
+	look = pusher_publish(&p->push, p->push.head, size, 1);
 	producer_release(p);
+	if (look)
+		pusher_look(&p->push);
 }
 
 void pasta_emit_name(uint32_t tid, uint32_t name)
@@ -524,8 +587,9 @@ static bool port_put(struct pusher *q, const struct pasta_event *ev)
 
 	if (!to)
 		return false;
-	pusher_publish(q, to + size, pusher_copy(to, ev, ev->tid, q->seed, q->head + pad + size),
-		       pad + size, 1);
+	pusher_copy(to, ev, ev->tid, size, q->seed, q->head + pad);
+	if (pusher_publish(q, q->head, pad + size, 1))
+		pusher_look(q);
 	return true;
 }
 

@@ -52,80 +52,46 @@ static uint64_t ring_filler(const struct pasta_ring *r, uint64_t at)
 	const struct pasta_event *ev = ring_record(r, at);
 	uint64_t left = r->size - (at & (r->size - 1));
 
-	return ev->kind == PASTA_NONE && ev->sub != PASTA_RING_CHECK && ev->size == left ? left : 0;
+	return ev->kind == PASTA_NONE && ev->size == left ? left : 0;
 }
 
-static bool ring_is_check(const struct pasta_event *ev)
+uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 {
-	return ev->kind == PASTA_NONE && ev->sub == PASTA_RING_CHECK && ev->size == 8;
-}
-
-uint64_t pasta_ring_span(const struct pasta_ring *r, uint64_t seed, uint64_t at, size_t *count)
-{
-	uint64_t from = at + ring_filler(r, at), room = r->size - (from & (r->size - 1)), size = 0;
-	const char *records = (const char *)ring_record(r, from);
+	uint64_t from = at + ring_filler(r, at), room = r->size - (from & (r->size - 1));
+	const struct pasta_event *ev = ring_record(r, from);
 	uint64_t check;
-	size_t n = 0;
 
-	/* A check word is not cut off by the ring's end: positions are multiples of 8. */
-	while (size <= PASTA_RING_SPAN && size + 8 <= room) {
-		const struct pasta_event *ev = (const void *)(records + size);
-
-		if (ring_is_check(ev))
-			break;
-		if (ev->kind == PASTA_NONE || ev->kind >= PASTA_KINDS_MAX || !ev->size ||
-		    ev->size != pasta_kinds[ev->kind].size)
-			return 0;
-		size += ev->size;
-		n++;
-	}
-	if (!n || size > PASTA_RING_SPAN || size + 8 > room)
+	/* Positions are multiples of 8: the first word is there. */
+	if (ev->kind == PASTA_NONE || ev->kind >= PASTA_KINDS_MAX || !ev->size ||
+	    ev->size != pasta_kinds[ev->kind].size || ev->size > room)
 		return 0;
-	memcpy(&check, records + size, 8);
-	if (check != pasta_span_check(seed, from + size, records, size))
-		return 0;
-	*count = n;
-	return from + size + 8;
+	memcpy(&check, (const char *)ev + PASTA_RECORD_CHECK, sizeof(check));
+	return check == pasta_record_check(seed, from, ev) ? from + ev->size : 0;
 }
 
-/* The next position from which on there is a whole span, or the head. Damage may have hit the sizes
- * by which one would walk; a check word is found without them. */
+/* The next position with a whole record, or the head. Damage may have hit the size by which one
+ * would walk; the position is part of the check, so that any place can be tried. */
 static uint64_t ring_resync(const struct pasta_ring *r, uint64_t seed, uint64_t at, uint64_t head)
 {
-	size_t count;
-
-	while (at + 8 <= head) {
-		bool check = ring_is_check(ring_record(r, at));
-
-		at += 8;
-		if ((check || !(at & (r->size - 1))) && at < head &&
-		    pasta_ring_span(r, seed, at, &count))
+	for (at += 8; at < head; at += 8)
+		if (pasta_ring_next(r, seed, at))
 			return at;
-	}
 	return head;
 }
 
 size_t pasta_ring_collect(const struct pasta_ring *r, uint64_t seed, uint64_t *at, uint64_t head,
 			  const struct pasta_event **events, size_t max, uint64_t *damaged)
 {
-	size_t n = 0, count = 0;
+	size_t n = 0;
 
-	while (*at < head) {
-		uint64_t next = pasta_ring_span(r, seed, *at, &count);
-		const char *record;
+	while (*at < head && n < max) {
+		uint64_t next = pasta_ring_next(r, seed, *at);
 
-		if (!next || next > head) {
+		if (next && next <= head) {
+			events[n++] = ring_record(r, *at + ring_filler(r, *at));
+		} else {
 			next = ring_resync(r, seed, *at, head);
 			*damaged += next - *at;
-			*at = next;
-			continue;
-		}
-		if (n + count > max)
-			break;
-		record = (const char *)ring_record(r, *at + ring_filler(r, *at));
-		for (size_t i = 0; i < count; i++) {
-			events[n++] = (const void *)record;
-			record += events[n - 1]->size;
 		}
 		*at = next;
 	}
@@ -135,10 +101,9 @@ size_t pasta_ring_collect(const struct pasta_ring *r, uint64_t seed, uint64_t *a
 uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 {
 	uint64_t end = at, next;
-	size_t count;
 
 	/* No further than once around. */
-	while ((next = pasta_ring_span(r, seed, end, &count)) && next - at <= r->size)
+	while ((next = pasta_ring_next(r, seed, end)) && next - at <= r->size)
 		end = next;
 	return end;
 }

@@ -63,10 +63,9 @@ enum pasta_ring_state { PASTA_RING_OPEN = 1, PASTA_RING_CLOSED };
 
 /*
  * Positions count bytes since the ring was made; a record lies at position & (size - 1), whole. A
- * span is up to PASTA_RING_SPAN bytes of records and a check word, all in one piece. A filler, a
- * record of kind 0, leads from the last span before the ring's end to its beginning. When its
- * thread ends the ring is closed, and the next thread continues where it stopped: the source is the
- * ring, and each event has its thread's id.
+ * filler, a record of kind 0, leads from the last record before the ring's end to its beginning.
+ * When its thread ends the ring is closed, and the next thread continues where it stopped: the
+ * source is the ring, and each event has its thread's id.
  */
 struct pasta_ring {
 	uint64_t size; /* of the data, a power of two */
@@ -141,63 +140,79 @@ static inline bool pasta_unseal(uint64_t word, uint32_t salt, uint64_t *n)
 	return word == pasta_seal(*n, salt);
 }
 
-/* -- Spans -- */
+/* -- Records -- */
 
-#define PASTA_RING_SPAN 4096 /* bytes of records at most */
-#define PASTA_RING_CHECK 1   /* the sub of a check word, which is a filler of 8 bytes */
+#define PASTA_RECORD_CHECK 16 /* where a record has its check word, in a ring: proc and source */
 
-/* A sum of the words of a span, made while they are copied. Every step is a multiplication of its
- * own, so that the processor has many of them under way. */
-struct pasta_span {
-	uint64_t sum, factor;
+/*
+ * The check word is a sum of the others, with the ring's seed and the record's position: what an
+ * earlier lap left there does not fit. The halves of each word, mixed with a key that changes from
+ * word to word, are multiplied and added up.
+ */
+struct pasta_check {
+	uint64_t sum;
+	uint32_t key;
 };
 
-/* seed: the ring's; at: the position of the check word. */
-static inline struct pasta_span pasta_span_begin(uint64_t seed, uint64_t at)
+/* Half a word of what has just been written: a record's fields have 4 or 8 bytes, and a wider read
+ * would wait until they have left the processor's store buffer. The compiler must not make one read
+ * of two. */
+static inline uint32_t pasta_check_half(const char *from)
 {
-	return (struct pasta_span){seed + at * UINT64_C(0x9e3779b97f4a7c15),
-				   UINT64_C(0xd6e8feb86659fd93)};
+	uint32_t half;
+
+	memcpy(&half, from, 4);
+	__asm__("" : "+r"(half));
+	return half;
 }
 
-static inline void pasta_span_add(struct pasta_span *s, uint64_t word)
+static inline struct pasta_check pasta_check_begin(uint64_t seed, uint64_t at, uint32_t first,
+						   uint32_t tid, uint64_t time)
 {
-	s->sum += word * s->factor;
-	s->factor += UINT64_C(0x2545f4914f6cdd1e);
+	return (struct pasta_check){
+		seed + at * UINT64_C(0x9e3779b97f4a7c15) + time * UINT64_C(0xc2b2ae3d27d4eb4f) +
+			(uint64_t)(first ^ UINT32_C(0x27d4eb2f)) * (tid ^ UINT32_C(0x165667b1)),
+		UINT32_C(0x9e3779b9)};
 }
 
-static inline uint64_t pasta_span_end(const struct pasta_span *s)
+static inline void pasta_check_add(struct pasta_check *c, uint32_t low, uint32_t high)
 {
-	uint64_t sum = (s->sum ^ s->sum >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-
-	return sum << 32 | PASTA_RING_CHECK << 24 | PASTA_NONE << 16 | 8;
+	c->sum += (uint64_t)(low ^ c->key) * (high + c->key);
+	c->key += UINT32_C(0x85ebca6b);
 }
 
-/* The check word, as it is stored, for records that lie in one piece. */
-static inline uint64_t pasta_span_check(uint64_t seed, uint64_t at, const void *records,
-					uint64_t size)
+static inline uint64_t pasta_check_end(const struct pasta_check *c)
 {
-	struct pasta_span s = pasta_span_begin(seed, at);
+	return c->sum * UINT64_C(0xd6e8feb86659fd93) >> 8;
+}
 
-	for (uint64_t i = 0; i < size; i += 8) {
+/* Of a record that is in its place. */
+static inline uint64_t pasta_record_check(uint64_t seed, uint64_t at, const struct pasta_event *ev)
+{
+	const char *from = (const char *)ev;
+	struct pasta_check c =
+		pasta_check_begin(seed, at, pasta_check_half(from), ev->tid, ev->time);
+
+	for (uint64_t i = PASTA_RECORD_CHECK + 8; i < ev->size; i += 8) {
 		uint64_t word;
 
-		memcpy(&word, (const char *)records + i, 8);
-		pasta_span_add(&s, word);
+		memcpy(&word, from + i, 8);
+		pasta_check_add(&c, (uint32_t)word, (uint32_t)(word >> 32));
 	}
-	return pasta_span_end(&s);
+	return pasta_check_end(&c);
 }
 
-/* The position behind the span at a position, and how many records it has; 0: there is none. A
- * filler before it counts as part of it. */
-uint64_t pasta_ring_span(const struct pasta_ring *r, uint64_t seed, uint64_t at, size_t *count);
+/* The position behind the whole record at a position; 0: there is none. A filler before it counts
+ * as part of it. */
+uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
-/* The records from position *at up to head, at most max of them, span by span; *at is then behind
- * the last. What is no whole span is passed over, up to the next that is, and its bytes are added
- * to *damaged. */
+/* The records from position *at up to head, at most max of them; *at is then behind the last. What
+ * is no whole record is passed over, up to the next that is, and its bytes are added to *damaged.
+ */
 size_t pasta_ring_collect(const struct pasta_ring *r, uint64_t seed, uint64_t *at, uint64_t head,
 			  const struct pasta_event **events, size_t max, uint64_t *damaged);
 
-/* Where the whole spans from a position on end, whatever the head says. */
+/* Where the whole records from a position on end, whatever the head says. */
 uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
 #endif
