@@ -368,15 +368,16 @@ static inline __attribute__((always_inline)) void emit(const struct pasta_event 
 		emit_slowly(ev, tid, frame);
 		return;
 	}
+	p->busy = frame; /* before the head is read: a handler may move it */
+	atomic_signal_fence(memory_order_seq_cst);
 	q = &p->push;
 	head = q->head;
 	off = head & q->mask;
 	if (__builtin_expect(off + size > q->mask || head + size - q->tail > q->mask, 0)) {
+		producer_release(p);
 		emit_slowly(ev, tid, frame);
 		return;
 	}
-	p->busy = frame;
-	atomic_signal_fence(memory_order_seq_cst);
 	to = (char *)q->ring + PASTA_RING_DATA + off;
 	/* The writer has read what lies ahead: have it back before it is needed. */
 	__builtin_prefetch(to + AHEAD, 1);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "collect/guard.h"
 #include "unit/agent_run.h"
 
 enum { THREADS = 8, EVENTS = 1000000 };
@@ -189,13 +190,20 @@ static void what_a_batch_has_no_room_for_is_dropped_and_counted(void **state)
 	assert_int_equal(t.regions, IN_BATCH - 2);
 }
 
+static void record_in_handler(int sig)
+{
+	(void)sig;
+	emit_record(0);
+}
+
 static void emit_inside(void)
 {
 	uint32_t name = pasta_intern_str("work");
 	struct pasta_event *ev =
 		pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
 
-	emit_record(name);
+	signal(SIGUSR1, record_in_handler);
+	raise(SIGUSR1);
 	ev->time = pasta_now();
 	ev->region.name = name;
 	pasta_record_close(ev);
@@ -215,6 +223,219 @@ static void a_record_inside_another_is_dropped_and_counted(void **state)
 	assert_int_equal(t.account.by_reason[PASTA_LOSS_NESTED], 1);
 	assert_int_equal(t.account.dropped, 1);
 	assert_int_equal(t.regions, 2);
+}
+
+static sigjmp_buf loop;
+
+static void leave_handler(int sig)
+{
+	(void)sig;
+	siglongjmp(loop, 1);
+}
+
+/* Deeper in the stack than the call that was left. */
+__attribute__((noinline)) static void emit_deeper(uint32_t name, int depth)
+{
+	volatile char room[1024];
+
+	room[0] = (char)depth;
+	if (depth)
+		emit_deeper(name, depth - 1);
+	else
+		emit_record(name);
+	room[1] = room[0]; /* the frame is needed until here */
+}
+
+enum { LEFT = 50 };
+
+/* Records that are left open, as by a handler that interrupts pasta_emit and never returns. */
+static void leave_and_go_on(void)
+{
+	uint32_t name = pasta_intern_str("work");
+	volatile int left = 0;
+
+	signal(SIGUSR1, leave_handler);
+	if (sigsetjmp(loop, 1) == 0 || left < LEFT) {
+		left++;
+		emit_record(name);
+		pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+		raise(SIGUSR1);
+	}
+	emit_record(name);
+	pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+	emit_deeper(name, 8); /* it may be a handler's */
+	usleep(150000);
+	emit_deeper(name, 8);
+	emit_deeper(name, 8);
+	pasta_agent_close();
+}
+
+static void a_thread_that_left_an_emit_by_a_jump_goes_on(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(leave_and_go_on), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.captured, LEFT + 1 + 2);
+	assert_int_equal(t.account.by_reason[PASTA_LOSS_NESTED], 1);
+	assert_int_equal(t.account.damaged, 0);
+}
+
+static atomic_int canceled_ready;
+
+/* Its first cancellation point is its own, whatever the agent calls. */
+static void *emit_until_canceled(void *arg)
+{
+	uint32_t name;
+	int old;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &old);
+	if (arg)
+		pthread_cancel(pthread_self()); /* pending from before the first event */
+	name = pasta_intern_str("work");
+	for (int i = 0; i < 1000; i++)
+		emit_mark(name);
+	atomic_store(&canceled_ready, 1);
+	for (;;)
+		pthread_testcancel();
+	return NULL;
+}
+
+static void cancel_threads(void)
+{
+	for (int i = 0; i < 200; i++) {
+		pthread_t thread;
+		void *result;
+
+		atomic_store(&canceled_ready, 0);
+		if (pthread_create(&thread, NULL, emit_until_canceled, i % 2 ? &thread : NULL))
+			_exit(98);
+		if (i % 4 == 0)
+			usleep((useconds_t)(i % 40) * 10);
+		pthread_cancel(thread);
+		pthread_join(thread, &result);
+		if (result != PTHREAD_CANCELED || !atomic_load(&canceled_ready))
+			_exit(97);
+	}
+	emit_mark(pasta_intern_str("after"));
+	pasta_agent_close();
+}
+
+static void cancelled_threads_leave_no_lock_and_end_where_they_would(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(cancel_threads), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, 200 * 1000 + 1);
+	assert_int_equal(t.account.damaged, 0);
+}
+
+static int count_descriptors(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void no_descriptors(void)
+{
+	int before = count_descriptors(), next = dup(0);
+
+	close(next);
+	emit_mark(pasta_intern_str("work"));
+	usleep(200000); /* the writer is at work */
+	if (count_descriptors() != before || dup(0) != next)
+		_exit(97);
+	pasta_agent_close();
+}
+
+static void the_agent_has_no_descriptor_in_the_programs_table(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(no_descriptors), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.captured, 1);
+}
+
+static volatile sig_atomic_t may_allocate;
+
+static void ask_in_handler(int sig)
+{
+	(void)sig;
+	may_allocate = pasta_may_allocate();
+}
+
+static void a_signal_handler_may_not_allocate(void **state)
+{
+	(void)state;
+	assert_true(pasta_may_allocate());
+	may_allocate = 1;
+	signal(SIGUSR1, ask_in_handler);
+	raise(SIGUSR1);
+	signal(SIGUSR1, SIG_DFL);
+	assert_false(may_allocate);
+}
+
+static void emit_first(int sig)
+{
+	(void)sig;
+	emit_mark(0);
+}
+
+/* The first event of all comes from a handler: no thread is started there. */
+static void begin_in_handler(void)
+{
+	struct stat st;
+	uint32_t name;
+
+	signal(SIGUSR1, emit_first);
+	raise(SIGUSR1);
+	if (stat("/proc/self/task", &st) || st.st_nlink != 3)
+		_exit(96);
+	name = pasta_intern_str("work");
+	for (int i = 0; i < EVENTS; i++)
+		emit_mark(name);
+	pasta_agent_close();
+}
+
+static void a_process_may_begin_in_a_signal_handler(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(begin_in_handler), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, EVENTS + 1);
+	assert_int_equal(t.account.damaged, 0);
+}
+
+static void pause_and_go_on(void)
+{
+	struct stat st;
+
+	emit_mark(pasta_intern_str("work"));
+	pasta_agent_pause();
+	if (stat("/proc/self/task", &st) || st.st_nlink != 3)
+		_exit(96);
+	million(NULL);
+	pasta_agent_close();
+}
+
+static void a_paused_writer_comes_back(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	assert_int_equal(in_child(pause_and_go_on), 0);
+	t = read_run(NULL);
+	assert_int_equal(t.account.expected, EVENTS + 1);
 }
 
 static void emit_some_and_die(void)
@@ -645,6 +866,12 @@ int main(void)
 		CASE(batches_read_and_dropped_add_up),
 		CASE(what_a_batch_has_no_room_for_is_dropped_and_counted),
 		CASE(a_record_inside_another_is_dropped_and_counted),
+		CASE(a_thread_that_left_an_emit_by_a_jump_goes_on),
+		CASE(cancelled_threads_leave_no_lock_and_end_where_they_would),
+		CASE(the_agent_has_no_descriptor_in_the_programs_table),
+		CASE(a_signal_handler_may_not_allocate),
+		CASE(a_process_may_begin_in_a_signal_handler),
+		CASE(a_paused_writer_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
