@@ -6,9 +6,12 @@
  *	pasta_region_end();
  *
  * Header only: nothing to link. Without AccelProf each call is a load and a branch. Under
- * `accelprof run` the first call loads the agent. Every call is safe from every thread, before
- * main, at exit and after fork; names are copied. Nothing here fails, prints or sets errno.
- * C and C++; with another compiler than gcc or clang, or another system than Linux, it is empty.
+ * `accelprof run` the agent is loaded before main, and before the constructors of the program or
+ * library that includes this. Every call is safe from every thread, in signal handlers, at exit and
+ * after fork; names are copied. A call that comes before the agent is loaded is counted as dropped.
+ * Nothing here fails, prints or sets errno. Set-user-ID programs, and others that run with more
+ * rights than who started them, never load an agent. C and C++; with another compiler than gcc or
+ * clang, or another system than Linux, it is empty.
  */
 #ifndef PASTA_ANNOTATE_H
 #define PASTA_ANNOTATE_H
@@ -38,6 +41,7 @@ struct pasta_annotate_ops {
 	void (*iteration)(uint64_t index);
 	void (*counter)(const char *name, double value);
 	void (*thread_name)(const char *name);
+	void (*missed)(uint64_t calls); /* that came before the agent */
 };
 
 /* Absent from static programs and, before glibc 2.34, without -ldl: then there is no agent. */
@@ -47,10 +51,11 @@ struct pasta_annotate_ops {
 /* One a program or library, whatever number of its files include this. 1: not looked for yet. */
 __attribute__((weak, visibility("hidden"))) const struct pasta_annotate_ops *pasta_annotate_ops_ =
 	(const struct pasta_annotate_ops *)1;
+__attribute__((weak, visibility("hidden"))) uint64_t pasta_annotate_missed_ = 0;
 
-const struct pasta_annotate_ops *pasta_annotate_attach_(void);
+const struct pasta_annotate_ops *pasta_annotate_load_(void);
 __attribute__((weak, visibility("hidden"), noinline, cold)) const struct pasta_annotate_ops *
-pasta_annotate_attach_(void)
+pasta_annotate_load_(void)
 {
 	union {
 		void *symbol;
@@ -58,33 +63,51 @@ pasta_annotate_attach_(void)
 	} attach = {NULL};
 	const struct pasta_annotate_ops *ops = NULL;
 	const char *path = getenv("PASTA_AGENT");
+	void *agent;
+
+	/* Who started a program with AT_SECURE does not choose what code it runs. AT_BASE is the
+	 * dynamic loader's: a static program has none, and must not load anything. */
+	if (!path || !*path || getauxval(AT_SECURE) || !dlopen || !dlsym || !getauxval(AT_BASE))
+		return NULL;
+	agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (agent)
+		attach.symbol = dlsym(agent, "pasta_annotate_attach");
+	if (attach.symbol)
+		ops = attach.call();
+	return ops && ops->size >= sizeof(*ops) ? ops : NULL;
+}
+
+#ifndef PASTA_ANNOTATE_LATE
+/* The only place that loads the agent: a call may come from a signal handler, where nothing can be
+ * loaded. */
+void pasta_annotate_attach_(void);
+__attribute__((weak, visibility("hidden"), constructor(101))) void pasta_annotate_attach_(void)
+{
+	const struct pasta_annotate_ops *ops;
+	uint64_t missed;
 	int saved = errno;
 
-	/* AT_BASE is the dynamic loader's: a static program has none, and must not load anything.
-	 */
-	if (path && *path && dlopen && dlsym && getauxval(AT_BASE)) {
-		void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-
-		if (agent)
-			attach.symbol = dlsym(agent, "pasta_annotate_attach");
-		if (attach.symbol)
-			ops = attach.call();
-		if (ops && ops->size < sizeof(*ops))
-			ops = NULL;
-	}
-	errno = saved;
+	if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=
+	    (const struct pasta_annotate_ops *)1)
+		return; /* each file that includes this has a constructor */
+	ops = pasta_annotate_load_();
 	__atomic_store_n(&pasta_annotate_ops_, ops, __ATOMIC_RELEASE);
-	return ops;
+	missed = __atomic_exchange_n(&pasta_annotate_missed_, 0, __ATOMIC_RELAXED);
+	if (ops && missed)
+		ops->missed(missed);
+	errno = saved;
 }
+#endif
 
 static inline const struct pasta_annotate_ops *pasta_annotate_(void)
 {
 	const struct pasta_annotate_ops *ops =
 		__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE);
 
-	if (__builtin_expect(!ops, 1))
-		return NULL;
-	return ops == (const struct pasta_annotate_ops *)1 ? pasta_annotate_attach_() : ops;
+	if (__builtin_expect(ops != (const struct pasta_annotate_ops *)1, 1))
+		return ops;
+	__atomic_fetch_add(&pasta_annotate_missed_, 1, __ATOMIC_RELAXED);
+	return NULL;
 }
 
 #define PASTA_ANNOTATE_(call)                                                                      \

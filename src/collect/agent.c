@@ -13,6 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "collect/channel.h"
 #include "collect/guard.h"
 #include "collect/stack.h"
 #include "collect/state.h"
@@ -31,10 +32,14 @@ static uint32_t last_gen; /* a child counts on from its parent's */
 void pasta_agent_fail(int error, const char *what, const char *path)
 {
 	struct pasta_control *c = pasta_config.control;
+	char text[sizeof(c->message)];
 	int32_t none = 0;
 
-	if (c && atomic_compare_exchange_strong(&c->error, &none, error))
-		snprintf(c->message, sizeof(c->message), "%s %s: %s", what, path, strerror(error));
+	snprintf(text, sizeof(text), "%s %s: %s", what, path, strerror(error));
+	if (!c)
+		pasta_channel_fail(error, text);
+	else if (atomic_compare_exchange_strong(&c->error, &none, error))
+		memcpy(c->message, text, sizeof(text));
 }
 
 /* Many processes may say the same, and one handler may say much: neither hides the others. */
@@ -79,6 +84,8 @@ void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n)
 		pasta_sealed_add(&s->file->lost[reason], reason, n);
 	else if (pasta_config.control)
 		atomic_fetch_add_explicit(&pasta_config.control->lost, n, memory_order_relaxed);
+	else
+		pasta_channel_lost(n);
 }
 
 /* From no recording to recording, or to failed. */
@@ -160,7 +167,7 @@ static void count_left(void)
 	struct pasta_state *s = pasta_state;
 	uint32_t n = atomic_load(&s->file->segments);
 
-	for (uint32_t i = 0; i < n && pasta_config.control; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct pasta_segment *seg = &s->file->segment[i];
 		const struct pasta_ring *r = s->segment[i];
 		uint64_t left = 0;
@@ -174,7 +181,10 @@ static void count_left(void)
 			pasta_unseal(atomic_load(&r->dropped[k]), k, &dropped);
 			left += dropped - r->reported[k];
 		}
-		atomic_fetch_add(&pasta_config.control->lost, left);
+		if (pasta_config.control)
+			atomic_fetch_add(&pasta_config.control->lost, left);
+		else if (left)
+			pasta_channel_lost(left);
 	}
 }
 
@@ -227,6 +237,8 @@ void pasta_agent_pause(void)
 __attribute__((destructor)) static void at_exit(void)
 {
 	pasta_agent_close();
+	if (pasta_state)
+		pasta_channel_end();
 }
 
 static void after_fork_in_child(void)
@@ -236,6 +248,7 @@ static void after_fork_in_child(void)
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
 	pasta_window_forked();
+	pasta_channel_forked();
 }
 
 static struct pasta_control *map_control(const char *run)
@@ -295,6 +308,7 @@ static bool read_config(void)
 	pasta_window_begin(getenv(PASTA_ENV_WINDOW), paused && *paused == '1');
 	read_stacks(getenv(PASTA_ENV_STACKS));
 	pasta_config.keep = keep && *keep == '1';
+	pasta_channel_begin(getenv(PASTA_ENV_CHANNEL));
 	return true;
 }
 

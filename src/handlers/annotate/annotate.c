@@ -1,6 +1,7 @@
 /* annotate.c - the handler behind annotate.h: regions, iterations, counters, names. */
 #include <stdio.h>
 
+#define PASTA_ANNOTATE_LATE /* the agent itself attaches to nothing */
 #include <pasta/annotate.h>
 
 #include "collect/agent.h"
@@ -71,6 +72,12 @@ static void stop(void)
 	pasta_agent_set_active(false);
 }
 
+static void missed(uint64_t calls)
+{
+	if (pasta_region_wanted())
+		pasta_emit_lost(PASTA_LOSS_CLOSED, calls);
+}
+
 static const struct pasta_annotate_ops ops = {
 	.size = sizeof(ops),
 	.start = start,
@@ -81,6 +88,7 @@ static const struct pasta_annotate_ops ops = {
 	.iteration = iteration,
 	.counter = counter,
 	.thread_name = thread_name,
+	.missed = missed,
 };
 
 /* What annotate.h looks up. NULL: there is no run to record into. */

@@ -27,6 +27,14 @@ void pasta_python_say(const char *what)
 		pasta_agent_say("python", what);
 }
 
+/* For an interpreter that is about to fork, and warns of threads that it does not know. */
+__attribute__((visibility("default"))) void pasta_agent_fork_pause(void);
+
+void pasta_agent_fork_pause(void)
+{
+	pasta_agent_pause();
+}
+
 /* As accelprof run looks for it. */
 static int probe(char *why, size_t size)
 {

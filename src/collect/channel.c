@@ -1,0 +1,94 @@
+/*
+ * channel.c - what a process lost that can write nothing into the run: another user's, or one
+ * without shared mappings. accelprof run listens on a datagram socket that has no place in the file
+ * system.
+ */
+#include "collect/channel.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "collect/guard.h"
+#include "collect/state.h"
+
+/* Ordinary memory: a forked child has the same name, and counts for itself. */
+static char channel_name[PASTA_CHANNEL_NAME];
+static _Atomic uint64_t channel_lost; /* events, of this process */
+static _Atomic uint64_t channel_sent; /* that accelprof knows of */
+static int32_t channel_error;
+static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
+
+void pasta_channel_begin(const char *name)
+{
+	if (name && strlen(name) < sizeof(channel_name))
+		memcpy(channel_name, name, strlen(name) + 1);
+}
+
+void pasta_channel_forked(void)
+{
+	atomic_store(&channel_lost, 0);
+	atomic_store(&channel_sent, 0);
+	channel_error = 0;
+}
+
+/* Aside: it opens a socket. */
+static int channel_send(void *arg)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct pasta_channel_note *note = arg;
+	size_t size = strlen(channel_name);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), sent = -1;
+
+	if (fd < 0)
+		return -1;
+	memcpy(to.sun_path + 1, channel_name, size); /* an abstract name: it begins with a 0 */
+	sent = (int)sendto(fd, note, sizeof(*note), MSG_NOSIGNAL, (const struct sockaddr *)&to,
+			   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size));
+	close(fd);
+	return sent == (int)sizeof(*note) ? 0 : -1;
+}
+
+static void channel_tell(uint64_t lost)
+{
+	struct pasta_channel_note note = {
+		.magic = PASTA_CHANNEL_MAGIC, .pid = (uint32_t)getpid(), .error = channel_error};
+	struct pasta_guard guard;
+
+	note.lost = lost;
+	memcpy(note.text, channel_why, sizeof(note.text));
+	pasta_guard_enter(&guard);
+	if (!pasta_aside(channel_send, &note))
+		atomic_store(&channel_sent, lost);
+	pasta_guard_leave(&guard);
+}
+
+void pasta_channel_fail(int error, const char *text)
+{
+	if (!*channel_name || channel_error)
+		return;
+	channel_error = error;
+	strncpy(channel_why, text, sizeof(channel_why) - 1);
+	channel_tell(atomic_load(&channel_lost));
+}
+
+/* A message for each event would be dear: the last one is sent at the end, and for those who are
+ * killed before it there are some on the way. */
+void pasta_channel_lost(uint64_t n)
+{
+	uint64_t before = atomic_fetch_add(&channel_lost, n), now = before + n;
+
+	if (*channel_name && (!before || (before ^ now) > before))
+		channel_tell(now);
+}
+
+void pasta_channel_end(void)
+{
+	uint64_t lost = atomic_load(&channel_lost);
+
+	if (*channel_name && lost != atomic_load(&channel_sent))
+		channel_tell(lost);
+}
