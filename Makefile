@@ -2,8 +2,7 @@
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-FUZZ_SECONDS ?= 60
-export JOBS FUZZ_SECONDS
+export JOBS
 
 # In CI warnings are errors; by hand, `make PASTA_WERROR=ON`. A build tree remembers it.
 ifneq ($(CI),)

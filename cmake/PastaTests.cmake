@@ -1,18 +1,36 @@
 # Tests, by room; each has its room as a label.
 #
-# A test's file may say more about it, in a line of a comment that says nothing else:
-#   labels: long         more labels; "long" and "gpu" are left out of `make check`. ThreadSanitizer's
-#                        build has no tests that are "onethread", which begin no threads and are held
-#                        to it, nor "notsan", whose threads are not ours
-#   timeout: 300         seconds; 60 unless told. Those with longer ones start first
-#   serial: yes          nothing else runs at the same time
-# Shell tests exit with 77 to skip. A script whose name begins with _ is no test, nor is lib.sh.
+# A comment line of its own in a test's file adds to that:
+#   labels: long         more labels. `make check` leaves out "long" and "gpu"
+#   timeout: 300         seconds; 60 is the default. Tests with longer ones start first
+#   serial: yes          no other test runs at the same time
+# Shell tests exit with 77 to skip. A script whose name begins with _ is not a test, nor is lib.sh.
+#
+# What runs under a sanitizer:
+#   unit tests           all of them under AddressSanitizer. ThreadSanitizer's build leaves out those
+#                        labelled "onethread", which start no thread (the plain build aborts one that
+#                        does), and "notsan", whose threads are not ours
+#   scripts              only those labelled "asan" or "tsan". A script earns the label if it takes C
+#                        code of ours where no unit test does: the agent in a program that forks, is
+#                        killed or has threads; a vendor's interface that calls back; a verb of the
+#                        command line on damaged or hostile input. Scripts that test shell, Python,
+#                        packages, documents, compilers or somebody else's program run once, plain
+# The programs that labelled scripts run are sanitized like the agent, which could not be loaded into
+# them otherwise; scripts find the build's sanitizer, "asan" or "tsan", in SANITIZER.
 
 set(sanitizer_env
 	"ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
 	"UBSAN_OPTIONS=print_stacktrace=1"
 	# Tests fork with threads running: that is what the agent must stand.
 	"TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0")
+
+# The label of scripts that run in this build; empty: all of them do.
+set(script_label "")
+if("address" IN_LIST PASTA_SANITIZE)
+	set(script_label asan)
+elseif("thread" IN_LIST PASTA_SANITIZE)
+	set(script_label tsan)
+endif()
 
 function(pasta_test name room source)
 	add_test(NAME ${name} COMMAND ${ARGN})
@@ -45,7 +63,7 @@ function(pasta_test name room source)
 	endif()
 	set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${cost}
 		RUN_SERIAL ${serial} SKIP_RETURN_CODE 77
-		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};${sanitizer_env}")
+		ENVIRONMENT "ACCELPROF=${PROJECT_BINARY_DIR}/accelprof;BUILD=${PROJECT_BINARY_DIR};SRC=${PROJECT_SOURCE_DIR};SANITIZER=${script_label};${sanitizer_env}")
 	# A sanitizer's library wants to be the first itself.
 	if("onethread" IN_LIST labels AND NOT PASTA_SANITIZE)
 		add_dependencies(${name} program-one_thread)
@@ -123,17 +141,22 @@ function(pasta_unit_tests room pattern)
 	endforeach()
 endfunction()
 
-# pasta_script_tests(ROOM): a test a script.
+# pasta_script_tests(ROOM): a test a script. Sets ROOM_tests to their names.
 function(pasta_script_tests room)
 	find_program(PASTA_BASH bash REQUIRED)
 	pasta_glob(scripts tests/${room}/*.sh)
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${scripts}")
+	set(tests "")
 	foreach(script IN LISTS scripts)
 		get_filename_component(name "${script}" NAME_WE)
-		if(NOT name MATCHES "^_|^lib$")
-			pasta_test(${room}/${name} ${room} "${script}" "${PASTA_BASH}" "${script}")
+		file(STRINGS "${script}" labelled REGEX "^# labels:.*[ ,]${script_label}(,|$)")
+		if(name MATCHES "^_|^lib$" OR (script_label AND NOT labelled))
+			continue()
 		endif()
+		pasta_test(${room}/${name} ${room} "${script}" "${PASTA_BASH}" "${script}")
+		list(APPEND tests ${room}/${name})
 	endforeach()
+	set(${room}_tests "${tests}" PARENT_SCOPE)
 endfunction()
 
 # NVTX's own headers, where CUDA's toolkit is: a test holds ours against them.
@@ -144,16 +167,40 @@ find_library(PASTA_OPENCL OpenCL)
 pasta_unit_tests(unit tests/unit/test_*.c)
 pasta_unit_tests(unit share/new-tool/tests/unit/test_*.c)
 pasta_unit_tests(gpu tests/gpu/test_*.c)
-pasta_script_tests(golden)
-# A sanitized agent cannot be loaded into a program that is not sanitized itself.
-if(NOT PASTA_SANITIZE)
-	pasta_script_tests(e2e)
-	pasta_script_tests(python)
-	pasta_script_tests(gpu)
-endif()
+foreach(room golden e2e harm python gpu)
+	pasta_script_tests(${room})
+endforeach()
 
-# Programs under study. They know nothing of us but annotate.h, and have none of our flags. One of
-# many files has the others in a folder of its name.
+# pasta_studied(TARGET DIR SOURCE...): a program under study, or a library that such programs load, in
+# DIR of the build tree. They know nothing of us but annotate.h, and have none of our flags but the
+# sanitizer's.
+set(studied_sanitize ${PASTA_SANITIZE})
+list(REMOVE_ITEM studied_sanitize undefined)
+list(TRANSFORM studied_sanitize PREPEND -fsanitize=)
+function(pasta_studied target dir)
+	get_filename_component(name "${ARGV2}" NAME_WE)
+	if(name MATCHES "^(plugin_|preload_|fake_cupti|fake_sanitizer|fake_injection|one_thread)")
+		add_library(${target} MODULE ${ARGN})
+	else()
+		add_executable(${target} ${ARGN})
+		if(PASTA_SANITIZE)
+			target_sources(${target} PRIVATE tests/programs/sanitized/options.c)
+			target_compile_options(${target} PRIVATE ${studied_sanitize} -Wno-format-truncation)
+			target_link_options(${target} PRIVATE ${studied_sanitize})
+		endif()
+	endif()
+	target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+	target_compile_options(${target} PRIVATE -Wall -Wextra)
+	if(PASTA_WERROR)
+		target_compile_options(${target} PRIVATE -Werror)
+	endif()
+	target_link_libraries(${target} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+	set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} PREFIX "" C_EXTENSIONS ON
+		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${dir}"
+		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${dir}")
+endfunction()
+
+# A program of many files has the others in a folder of its name.
 pasta_glob(programs tests/programs/*.c tests/programs/*.cpp)
 set(cxx_programs ${programs})
 list(FILTER cxx_programs INCLUDE REGEX "\\.cpp$")
@@ -198,27 +245,17 @@ if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
 	message(STATUS "no libOpenCL: OpenCL programs under study are left out")
 	list(FILTER programs EXCLUDE REGEX "/cl_[^/]*$")
 endif()
+# Those whose names end in _asan have AddressSanitizer in the plain build, too.
+if("thread" IN_LIST PASTA_SANITIZE)
+	list(FILTER programs EXCLUDE REGEX "_asan\\.c$")
+endif()
 foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
 	pasta_glob(others tests/programs/${name}/*.c)
-	# A library that programs and tests load: tests/programs/NAME.so.
-	if(name MATCHES "^(plugin_|fake_cupti|fake_sanitizer|fake_injection|one_thread)")
-		add_library(program-${name} MODULE "${source}" ${others})
-	else()
-		add_executable(program-${name} "${source}" ${others})
-	endif()
-	target_include_directories(program-${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
-	target_compile_options(program-${name} PRIVATE -Wall -Wextra)
-	if(PASTA_WERROR)
-		target_compile_options(program-${name} PRIVATE -Werror)
-	endif()
-	target_link_libraries(program-${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+	pasta_studied(program-${name} tests/programs "${source}" ${others})
 	if(name MATCHES "^fake_(cupti|sanitizer)$") # they are fakes of CUDA's driver as well
 		target_link_options(program-${name} PRIVATE -Wl,-soname,libcuda.so.1)
 	endif()
-	set_target_properties(program-${name} PROPERTIES OUTPUT_NAME ${name} C_EXTENSIONS ON
-		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs"
-		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs" PREFIX "")
 	if(name MATCHES "_asan$")
 		target_compile_options(program-${name} PRIVATE -fsanitize=address)
 		target_link_options(program-${name} PRIVATE -fsanitize=address)
@@ -227,6 +264,16 @@ foreach(source IN LISTS programs)
 		target_link_libraries(program-${name} PRIVATE "${PASTA_OPENCL}")
 	endif()
 endforeach()
+
+# Programs that tests/harm runs natively and under accelprof, to compare the two: each is one file.
+# One named preload_NAME.c is a library for LD_PRELOAD, e.g. to make a system call fail.
+pasta_glob(harm_programs tests/harm/programs/*.c)
+if(harm_tests OR NOT PASTA_SANITIZE)
+	foreach(source IN LISTS harm_programs)
+		get_filename_component(name "${source}" NAME_WE)
+		pasta_studied(harm-${name} tests/harm "${source}")
+	endforeach()
+endif()
 
 # OpenCL layers of others, to be chained with ours. They know nothing of us.
 pasta_glob(layers tests/layers/*.c)
@@ -254,11 +301,18 @@ endforeach()
 # Fuzzers: only with libFuzzer. scripts/fuzz runs them.
 add_custom_target(fuzzers)
 if("fuzzer" IN_LIST PASTA_SANITIZE)
+	# The rooms that parse untrusted bytes, and no others: all of it is compiled again for libFuzzer.
+	# A harness that needs more fails to link.
+	pasta_objects(pasta-fuzzed src/core/*.c src/process/*.c src/import/*.c
+		src/handlers/sanitizer/cubin*.c)
+	add_library(pasta-fuzzed-static STATIC $<TARGET_OBJECTS:pasta-fuzzed>)
+	pasta_setup(pasta-fuzzed-static)
+	target_link_libraries(pasta-fuzzed-static PUBLIC pasta-host-deps)
 	pasta_glob(fuzz_sources tests/fuzz/fuzz_*.c)
 	foreach(source IN LISTS fuzz_sources)
 		get_filename_component(name "${source}" NAME_WE)
 		pasta_program(${name} tests/fuzz "${source}")
-		target_link_libraries(${name} PRIVATE pasta-agent-static)
+		target_link_libraries(${name} PRIVATE pasta-fuzzed-static)
 		# libFuzzer's entry points have no prototype anywhere.
 		target_compile_options(${name} PRIVATE -Wno-missing-prototypes)
 		target_link_options(${name} PRIVATE -fsanitize=fuzzer)

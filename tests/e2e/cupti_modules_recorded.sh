@@ -1,4 +1,5 @@
 # cupti_modules_recorded.sh - on a fake of CUPTI: modules are recorded, and kept where asked for.
+# labels: asan
 # timeout: 120
 . "$SRC/tests/e2e/lib.sh" || exit 1
 programs=$BUILD/tests/programs

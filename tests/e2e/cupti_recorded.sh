@@ -1,4 +1,5 @@
 # cupti_recorded.sh - without a GPU, on a fake of CUPTI: what is recorded is what the program did.
+# labels: asan
 # timeout: 180
 . "$SRC/tests/e2e/lib.sh" || exit 1
 programs=$BUILD/tests/programs

@@ -1,4 +1,5 @@
 # family.sh - a shard for each process with events, none for the others; nothing is lost on the way.
+# labels: asan
 # timeout: 120
 . "$SRC/tests/e2e/lib.sh" || exit 1
 family=$BUILD/tests/programs/family

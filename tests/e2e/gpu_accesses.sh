@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # gpu_accesses.sh - without a GPU: what tests/gpu holds counts against sees what is right and wrong.
+# labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 judge=(python3 "$SRC/tests/gpu/sanitizer.py")

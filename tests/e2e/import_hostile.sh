@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # import_hostile.sh - what is wrong with a trace is said or counted, and nothing is left behind.
+# labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

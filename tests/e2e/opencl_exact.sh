@@ -1,4 +1,5 @@
 # opencl_exact.sh - what is recorded of an OpenCL program is exactly what it did.
+# labels: asan
 . "$SRC/tests/e2e/lib.sh" || exit 1
 . "$SRC/tests/e2e/_opencl.sh" || exit 1
 need

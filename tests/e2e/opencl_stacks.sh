@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # opencl_stacks.sh - launches and allocations of a real OpenCL program know where they come from.
+# labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # report_errors.sh - what is no run, or a damaged one, is one clear line; what is valid is shown.
+# labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # report_formats.sh - one run, the same numbers in every format.
+# labels: asan, tsan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

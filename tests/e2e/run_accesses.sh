@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # run_accesses.sh - how run has memory accesses counted: of which launches, and where it cannot.
+# labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 tool=$BUILD/tests/programs/plugin_accesses.so

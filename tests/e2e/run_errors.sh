@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # run_errors.sh - what cannot be run or saved is one clear line, and leaves nothing behind.
+# labels: asan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # run_signals.sh - signals reach the program once, and its death is ours.
+# labels: asan, tsan
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
 ulimit -c 0

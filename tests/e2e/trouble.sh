@@ -10,7 +10,7 @@ gen=$BUILD/bench/accelprof-gen
 	exit 77
 }
 plugin=$BUILD/tests/programs/plugin_trouble.so
-"$gen" -n 100000 --ranks 3 -o run >/dev/null || failed "gen"
+"$gen" -n 30000 --ranks 3 -o run >/dev/null || failed "gen"
 "$ACCELPROF" report run -t kernel_freq,copies --format json >good.json || failed "report"
 
 # The results of the two tools that do nothing wrong, wherever they are.

@@ -1,4 +1,5 @@
 # window.sh - accelprof run --delay and --duration: activity within, state always.
+# labels: asan, tsan
 # timeout: 120
 . "$SRC/tests/e2e/lib.sh" || exit 1
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # regions.sh - a recorded run through the tool regions: every format, to the byte.
+# labels: asan, tsan
 #
 # `UPDATE=1 tests/golden/regions.sh` records anew and writes what is expected; look at the change.
 set -u

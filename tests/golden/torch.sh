@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # torch.sh - the tools for PyTorch over generated runs: what was made is what they find.
+# labels: asan, tsan
 #
 # A small run is kept, with all that is expected of it, to the byte; others are made where the
 # generator is. `UPDATE=1 tests/golden/torch.sh` makes it anew; look at the change.

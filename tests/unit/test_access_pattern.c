@@ -1,5 +1,6 @@
 /* test_access_pattern.c - the tool access_pattern, given events by hand and held against a recount.
  */
+/* labels: onethread */
 #include "../../tools/access_pattern.c"
 
 #include "unit/accesstest.h"

@@ -1,4 +1,5 @@
 /* test_accessbook.c - the book of memory accesses: what it joins, and when memory runs out. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <errno.h>

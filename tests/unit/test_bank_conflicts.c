@@ -1,4 +1,5 @@
 /* test_bank_conflicts.c - the example bank_conflicts, given events by hand. */
+/* labels: onethread */
 #include "../../examples/bank_conflicts/bank_conflicts.c"
 
 #include "unit/accesstest.h"

@@ -1,4 +1,5 @@
 /* test_block_divergence.c - the tool block_divergence, given events by hand. */
+/* labels: onethread */
 #include "../../tools/block_divergence.c"
 
 #include "unit/accesstest.h"

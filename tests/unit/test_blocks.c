@@ -1,4 +1,5 @@
 /* test_blocks.c - buckets of how long blocks ran. */
+/* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

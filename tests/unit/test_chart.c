@@ -1,4 +1,5 @@
 /* test_chart.c - charts that tools report: typed, copied, and never a crash. */
+/* labels: onethread */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* test_copies.c - the tool copies, given events by hand. */
+/* labels: onethread */
 #include "../../tools/copies.c"
 
 #include "unit/tooltest.h"

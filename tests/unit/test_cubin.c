@@ -1,4 +1,5 @@
 /* test_cubin.c - what is read of CUDA binaries is what was compiled into them. */
+/* labels: onethread */
 /* timeout: 120 */
 #include "unit/support.h"
 

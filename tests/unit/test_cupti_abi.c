@@ -5,6 +5,7 @@
  * CMake looks for them (PASTA_CUPTI_INCLUDE); where there are none, or those of a version that is
  * not known here, the test is skipped and says so.
  */
+/* labels: onethread */
 #include <stdio.h>
 
 #ifdef PASTA_HAVE_CUPTI

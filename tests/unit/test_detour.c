@@ -1,4 +1,5 @@
 /* test_detour.c - functions of a library that begin with a jump to one of ours, and end to. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 /* test_gaps.c - the example gaps, given events by hand. */
+/* labels: onethread */
 #include "../../examples/gaps.c"
 
 #include "unit/tooltest.h"

@@ -1,5 +1,6 @@
 /* test_gpu.c - gpu.h, as C has it: the patches and the counters. Its layout is asserted in itself.
  */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include "reduce/gpu.h"

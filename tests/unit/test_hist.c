@@ -1,4 +1,5 @@
 /* test_hist.c - the SDK's histogram, against a sorted array. */
+/* labels: onethread */
 #include <errno.h>
 #include <math.h>
 

@@ -1,4 +1,5 @@
 /* test_hotness.c - the tool hotness, given events by hand and held against a plain recount. */
+/* labels: onethread */
 #include "../../tools/hotness.c"
 
 #include "unit/accesstest.h"

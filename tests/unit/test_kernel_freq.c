@@ -1,4 +1,5 @@
 /* test_kernel_freq.c - the tool kernel_freq, given events by hand. */
+/* labels: onethread */
 #include "../../tools/kernel_freq.c"
 
 #include "unit/tooltest.h"

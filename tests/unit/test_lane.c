@@ -1,4 +1,5 @@
 /* test_lane.c - tools: registered, chosen, given options and events, and allowed to fail. */
+/* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* test_launches.c - the smallest whole tool there is, as the house style shows it. */
+/* labels: onethread */
 #include <pasta/pasta.h>
 
 struct launches {

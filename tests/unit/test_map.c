@@ -1,4 +1,5 @@
 /* test_map.c - the SDK's map, against the plainest map there is. */
+/* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* test_modules.c - the tool modules, given events by hand. */
+/* labels: onethread */
 #include "../../tools/modules.c"
 
 #include "unit/tooltest.h"

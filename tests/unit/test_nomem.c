@@ -1,4 +1,5 @@
 /* test_nomem.c - the SDK's helpers when memory runs out, at each place where it may. */
+/* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* test_object_traffic.c - the tool object_traffic, given events by hand and held against a recount.
  */
+/* labels: onethread */
 #include "../../tools/object_traffic.c"
 
 #include "unit/accesstest.h"

@@ -1,4 +1,5 @@
 /* test_pathnode.c - call paths of interpreters: nodes written, read from shards, forged, walked. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include "core/pathnode.h"

@@ -1,4 +1,5 @@
 /* test_pending.c - what waits for its other half, against an array in order of age. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include "core/pending.h"

@@ -1,4 +1,5 @@
 /* test_perfetto.c - shards made by hand, as a timeline: what is mended, kept apart and exact. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* test_plot.c - charts for people: what is drawn, to the character. */
+/* labels: onethread */
 #include <float.h>
 #include <locale.h>
 #include <setjmp.h>

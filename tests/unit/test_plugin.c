@@ -1,4 +1,5 @@
 /* test_plugin.c - what the registry and the loader refuse, and what they say of it. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include <signal.h>

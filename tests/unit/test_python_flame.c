@@ -1,4 +1,5 @@
 /* test_python_flame.c - the tool python_flame, given events by hand. */
+/* labels: onethread */
 #define LEAVES 512
 #include "../../tools/python_flame.c"
 

@@ -1,4 +1,5 @@
 /* test_reduce_wide.c - reducers on the host where pages are not wanted, against a plain search. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include "reduce/cpu.h"

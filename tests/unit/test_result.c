@@ -1,4 +1,5 @@
 /* test_result.c - what tools report: typed cells, whole rows, copies of everything. */
+/* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

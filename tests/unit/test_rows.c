@@ -1,5 +1,6 @@
 /* test_rows.c - tables of rows that grow, that are full, that find no memory, and that are emptied.
  */
+/* labels: onethread */
 #include "unit/support.h"
 
 static int until = -1; /* requests until all are refused; -1: none is */

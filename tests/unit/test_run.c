@@ -1,4 +1,5 @@
 /* test_run.c - a run's folder and its run.json. */
+/* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* test_sink_csv.c - tables as comma-separated values, as RFC 4180 has them. */
+/* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

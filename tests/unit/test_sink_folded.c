@@ -1,4 +1,5 @@
 /* test_sink_folded.c - flame charts as folded stacks. */
+/* labels: onethread */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* test_sink_json.c - the published JSON, to the byte. */
+/* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* test_sink_text.c - tables for people: aligned, cut to fit, safe for a terminal. */
+/* labels: onethread */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* test_summary.c - the tool summary, given events by hand: its rows, and that they fit a screen. */
+/* labels: onethread */
 #include "../../tools/summary.c"
 
 #include "unit/tooltest.h"

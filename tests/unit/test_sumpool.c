@@ -1,4 +1,5 @@
 /* test_sumpool.c - sums that are taken, given back and taken again. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include "collect/sumpool.h"

@@ -1,4 +1,5 @@
 /* test_tensormap.c - descriptors of tensors, as the driver of CUDA 13.0 made them on an H200. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include "handlers/sanitizer/tensormap.h"

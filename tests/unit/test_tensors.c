@@ -1,4 +1,5 @@
 /* test_tensors.c - the tool tensors, given events by hand. */
+/* labels: onethread */
 #include "../../tools/tensors.c"
 
 #include "unit/tooltest.h"

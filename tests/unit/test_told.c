@@ -1,4 +1,5 @@
 /* test_told.c - objects that are told of: by the driver as segments, by a framework as pieces. */
+/* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* test_tool.c - options of tools: their types, what is refused, and what tools get. */
+/* labels: onethread */
 #include "unit/support.h"
 
 #include "process/parse.h"

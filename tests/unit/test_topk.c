@@ -1,4 +1,5 @@
 /* test_topk.c - the SDK's heaviest keys, against an array of true counts. */
+/* labels: onethread */
 #include "unit/support.h"
 
 enum { KEYS = 500, SHARDS = 6 };

@@ -1,4 +1,5 @@
 /* test_uvm.c - the tool uvm, given events by hand. */
+/* labels: onethread */
 #include "../../tools/uvm.c"
 
 #include "unit/tooltest.h"

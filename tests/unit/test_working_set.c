@@ -1,4 +1,5 @@
 /* test_working_set.c - the tool working_set, given events by hand and held against a recount. */
+/* labels: onethread */
 #include "../../tools/working_set.c"
 
 #include "unit/accesstest.h"
