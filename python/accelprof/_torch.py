@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+from . import _hook
+
 ABI = 1  # PASTA_TORCH_ABI
 FOLDER = "handlers/torch"
 FILES = ("shim.cpp", "shim.h")
@@ -31,8 +33,8 @@ class Trouble(Exception):
 
 def _agent():
     """The agent of this run, or None."""
-    path = os.environ.get("PASTA_AGENT")
-    if not path or not os.environ.get("PASTA_RUN"):
+    path = _hook.agent_path()
+    if path is None:
         return None
     agent = ctypes.CDLL(path)
     agent.pasta_torch_attach.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
