@@ -202,7 +202,7 @@ foreach(source IN LISTS programs)
 	get_filename_component(name "${source}" NAME_WE)
 	pasta_glob(others tests/programs/${name}/*.c)
 	# A library that programs and tests load: tests/programs/NAME.so.
-	if(name MATCHES "^(plugin_|fake_cupti|fake_sanitizer|fake_injection|one_thread)")
+	if(name MATCHES "^(plugin_|fake_agent|fake_cupti|fake_sanitizer|fake_injection|one_thread)")
 		add_library(program-${name} MODULE "${source}" ${others})
 	else()
 		add_executable(program-${name} "${source}" ${others})

@@ -94,7 +94,7 @@ def get() -> Optional[Agent]:
     if path:
         try:
             _agent = _load(path)
-        except (OSError, AttributeError):  # as <pasta/annotate.h>: no agent, no harm
+        except Exception:  # as <pasta/annotate.h>: no agent, no harm
             _agent = None
     _tried = True
     return _agent

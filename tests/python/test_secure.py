@@ -1,7 +1,6 @@
-"""Programs with more rights than who starts them, and the agent's thread when a program forks."""
+"""Programs with more rights than who starts them: nothing is attached to them."""
 
 import array
-import ctypes
 import os
 import shutil
 import subprocess
@@ -112,49 +111,3 @@ def test_a_set_user_id_python_loads_no_agent(outside):
         pytest.skip("no set-user-ID programs here: " + secure.stdout)
     assert secure.stdout.split() == ["False", "False", "False", "False", "False", "True"]
     assert os.listdir(os.path.join(outside, "run", "shards")) == []
-
-
-FORK = """
-import os, sys, time
-import accelprof
-def threads():
-    return len(os.listdir("/proc/self/task"))
-for i in range(20):
-    with accelprof.region("before"):
-        pass
-    for _ in range(200):  # the agent's thread comes with an event, in a moment
-        if threads() > 1:
-            break
-        time.sleep(0.01)
-    running = threads()
-    pid = os.fork()
-    if not pid:
-        with accelprof.region("child"):
-            os._exit(0)
-    if threads() != 1 or running != 2:
-        print("threads", running, threads())
-    os.waitpid(pid, 0)
-"""
-
-
-def test_an_agent_without_the_function_is_left_alone(monkeypatch):
-    registered = []
-    monkeypatch.setattr(os, "register_at_fork", lambda **what: registered.append(what))
-    _agent._pause_at_fork(ctypes.PyDLL(None))
-    assert registered == []
-
-
-@pytest.mark.parametrize("python", ["this", "python3.12", "python3.13", "python3.14"])
-def test_a_fork_of_python_finds_no_thread_of_the_agent(runner, python):
-    if not hasattr(ctypes.CDLL(AGENT), "pasta_agent_fork_pause"):
-        pytest.skip("this agent's thread cannot be paused")
-    if python == "this":
-        python = sys.executable
-    elif shutil.which(python) is None or runner.native("-c", "", python=python).returncode:
-        pytest.skip(f"no {python} here")
-    result = runner.recorded("-W", "always", "-c", FORK, options=("-t", "regions"), python=python)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert {row[0]: row[1] for row in runner.rows("regions", "regions")} == {
-        "before": 20,
-        "child": 20,
-    }
