@@ -351,7 +351,7 @@ def attach():
     """
     global _attached
     agent = None
-    if _attached:
+    if _attached or getattr(sys.modules.get(_hook.PRIVATE + "._torch"), "_attached", False):
         return True
     try:
         agent = _agent()

@@ -164,6 +164,15 @@ def test_where_there_are_no_locks_it_is_not_kept(torch, tmp_path, monkeypatch):
     shutil.rmtree(os.path.dirname(path))
 
 
+def test_what_the_hook_has_attached_is_not_attached_again(monkeypatch):
+    """The hook's copy of the package has another name than the program's."""
+    monkeypatch.delenv("PASTA_RUN", raising=False)
+    assert not _torch.attach()
+    hooks = types.SimpleNamespace(_attached=True)
+    monkeypatch.setitem(sys.modules, "_accelprof._torch", hooks)
+    assert _torch.attach()
+
+
 def test_with_pytorch_a_truncated_shim_does_no_harm(runner):
     """The whole of it, where there is a PyTorch."""
     if runner.native("-c", "import torch").returncode:
