@@ -88,6 +88,12 @@ static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
 	       getpgid(r->program) != getpgrp();
 }
 
+static void relay_cancel(struct pasta_relay *r, int sig)
+{
+	r->signals[sig].due = 0;
+	r->witness.seen[sig] = false; /* our copy of it is gone as well */
+}
+
 /* As the kernel does it: one that stops cancels one that continues, and the other way round. */
 static void relay_cancel_opposite(struct pasta_relay *r, int sig)
 {
@@ -96,9 +102,9 @@ static void relay_cancel_opposite(struct pasta_relay *r, int sig)
 
 	for (i = 0; i < sizeof(stops) / sizeof(*stops); i++) {
 		if (sig == SIGCONT)
-			r->signals[stops[i]].due = 0;
+			relay_cancel(r, stops[i]);
 		else if (sig == stops[i])
-			r->signals[SIGCONT].due = 0;
+			relay_cancel(r, SIGCONT);
 	}
 }
 

@@ -161,11 +161,15 @@ bool pasta_witness_ask(struct pasta_witness *w)
 {
 	if (!w->pid)
 		return false;
-	if (w->late && !witness_read(w))
-		return false;
-	w->late = false;
+	if (w->late) {
+		if (!witness_read(w))
+			return false;
+		/* Those have been forwarded meanwhile: they are not to hide others. */
+		memset(w->seen, 0, sizeof(w->seen));
+		w->queued_count = 0;
+		w->late = false;
+	}
 	w->round++;
-	/* What fails here fails in reading, too. */
 	if (send(w->fd, &w->round, sizeof(w->round), MSG_NOSIGNAL) < 0) {
 		pasta_witness_end(w);
 		return false;

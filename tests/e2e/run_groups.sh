@@ -118,7 +118,17 @@ os.kill(witness, signal.SIGSTOP)
 for sig in (signal.SIGUSR1, signal.SIGUSR2):
     p.one(sig)
     check("with a stopped witness", p.line(), got[sig])
+p.group(signal.SIGUSR1)  # it may come twice: nobody knows that it is the group's
+check("with a stopped witness, for the group", p.line(), got[signal.SIGUSR1])
+p.one(signal.SIGUSR2)  # accelprof has taken the one before, then
+while (line := p.line()) == got[signal.SIGUSR1]:
+    pass
+check("with a stopped witness, after that", line, got[signal.SIGUSR2])
 os.kill(witness, signal.SIGCONT)
+p.one(signal.SIGUSR2)
+check("with a witness again", p.line(), got[signal.SIGUSR2])
+p.one(signal.SIGUSR1)
+check("with a witness that was stopped", p.line(), got[signal.SIGUSR1])
 check("with a stopped witness, once each", p.end(), ("", 0))
 
 # All of them stopped and continued.

@@ -77,6 +77,7 @@ static void on(int sig, void (*handler)(int sig))
 {
 	struct sigaction action = {.sa_handler = handler};
 
+	sigfillset(&action.sa_mask); /* one after the other, in the order of their numbers */
 	sigaction(sig, &action, NULL);
 }
 
