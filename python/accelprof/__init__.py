@@ -136,8 +136,6 @@ def _watch() -> None:
     """Without our sitecustomize (python -I, -E, -S) this package looks out for PyTorch."""
     if "_accelprof_hook" in sys.modules:
         return
-    from . import _hook
-
     torch = sys.modules.get("torch")
     if torch is None:
         _hook.install()
@@ -145,6 +143,9 @@ def _watch() -> None:
         _hook.imported("torch", torch)
 
 
-if os.environ.get("PASTA_AGENT") and os.environ.get("PASTA_RUN"):
-    _bind()
-    _watch()
+if os.environ.get("PASTA_AGENT"):
+    from . import _hook
+
+    if _hook.agent_path():
+        _bind()
+        _watch()

@@ -4,6 +4,8 @@ import ctypes
 import os
 from typing import Callable, NamedTuple, Optional
 
+from . import _hook
+
 PYTHON_STACKS = 2  # of what sorts() tells
 MODULES = 4
 
@@ -45,6 +47,19 @@ _agent: Optional[Agent] = None
 _tried = False
 
 
+def _pause_at_fork(library: ctypes.PyDLL) -> None:
+    """Python 3.12 and later warn of a fork in a process with threads: the agent's ends before.
+
+    It comes back with the next event. Only forks that Python itself makes are seen here.
+    """
+    try:
+        # One that lets go of Python's lock: it waits for the thread's end.
+        pause = ctypes.CFUNCTYPE(None)(("pasta_agent_fork_pause", library))
+    except AttributeError:  # an agent of before
+        return
+    os.register_at_fork(before=pause)
+
+
 def _load(path: str) -> Optional[Agent]:
     library = ctypes.PyDLL(path)
     attach = library.pasta_annotate_attach
@@ -57,6 +72,7 @@ def _load(path: str) -> Optional[Agent]:
     say = library.pasta_python_say
     say.argtypes = [ctypes.c_char_p]
     say.restype = None
+    _pause_at_fork(library)
     return Agent(
         library,
         waits(ops.start),
@@ -74,11 +90,11 @@ def _load(path: str) -> Optional[Agent]:
 def get() -> Optional[Agent]:
     """The process's agent. None: there is no run to record into, or it cannot be loaded."""
     global _agent, _tried
-    path = os.environ.get("PASTA_AGENT")
-    if not _tried and path and os.environ.get("PASTA_RUN"):
+    path = None if _tried else _hook.agent_path()
+    if path:
         try:
             _agent = _load(path)
-        except (OSError, AttributeError):  # as <pasta/annotate.h>: no agent, no harm
+        except Exception:  # as <pasta/annotate.h>: no agent, no harm
             _agent = None
     _tried = True
     return _agent

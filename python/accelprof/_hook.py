@@ -1,4 +1,4 @@
-"""The import hook: has the agent told when the program has imported PyTorch, or Triton's profiler.
+"""The import hook: attaches the agent when the program has imported PyTorch, or Triton's profiler.
 
 Loaded at the start of Python, where time is short: it imports nothing.
 """
@@ -6,6 +6,38 @@ Loaded at the start of Python, where time is short: it imports nothing.
 import sys
 
 WATCHED = {"torch": "torch_imported", "triton.profiler.profile": "proton_imported"}
+# Our package as the hook itself uses it: a program may have a module of its own called accelprof.
+PRIVATE = "_accelprof"
+AT_SECURE = 23  # <elf.h>
+
+
+def is_secure(auxv="/proc/self/auxv"):
+    """Whether this process has more rights than who started it: set-user-ID, capabilities.
+
+    Then the environment is not to be trusted, as the dynamic loader does not trust it.
+    """
+    import os
+
+    try:
+        with open(auxv, "rb") as file:
+            data = file.read()
+        words = memoryview(data[: len(data) // 16 * 16]).cast("L")
+        for i in range(0, len(words) - 1, 2):
+            if words[i] == AT_SECURE:
+                return words[i + 1] != 0
+    except PermissionError:  # a process's own file: so it is for those alone that gained rights
+        return True
+    except (OSError, TypeError, ValueError):
+        pass
+    return os.getuid() != os.geteuid() or os.getgid() != os.getegid()
+
+
+def agent_path():
+    """The agent of the run that this process belongs to, or None."""
+    from os import environ
+
+    path = environ.get("PASTA_AGENT")
+    return path if path and environ.get("PASTA_RUN") and not is_secure() else None
 
 
 class _Hook:
@@ -15,10 +47,15 @@ class _Hook:
         self.package = package
 
     def find_spec(self, name, path=None, target=None):
+        if name == PRIVATE and self.package:
+            return _package_spec(name, self.package)
         if name == "accelprof" and self.package:
-            return _package_spec(self.package)
+            return self._find_package(name, path, target)
         if name in WATCHED:
-            return self._find(name, path, target)
+            spec = self._find(name, path, target)
+            if spec is not None:
+                _watch(name, spec.loader)
+            return spec
         return None
 
     def _find(self, name, path, target):
@@ -26,16 +63,31 @@ class _Hook:
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find and finder is not self else None
             if spec is not None:
-                _watch(name, spec.loader)
                 return spec
         return None
 
+    def _find_package(self, name, path, target):
+        """As if it were last in sys.path; but it replaces an installed copy of itself."""
+        spec = self._find(name, path, target)
+        if spec is None or spec.origin in (None, "namespace") or _is_ours(spec):
+            return _package_spec(name, self.package)
+        return spec
 
-def _package_spec(package):
+
+def _package_spec(name, package):
     from importlib.util import spec_from_file_location
 
     return spec_from_file_location(
-        "accelprof", package + "/__init__.py", submodule_search_locations=[package]
+        name, package + "/__init__.py", submodule_search_locations=[package]
+    )
+
+
+def _is_ours(spec):
+    from os.path import isfile
+
+    return any(
+        isfile(folder + "/_hook.py") and isfile(folder + "/_agent.py")
+        for folder in spec.submodule_search_locations or ()
     )
 
 
@@ -62,9 +114,10 @@ def _watch(name, loader):
 def imported(name, module):
     """It is there. Nothing that fails here may reach the program."""
     try:
-        from accelprof import _attach
+        from importlib import import_module
 
-        getattr(_attach, WATCHED[name])(module)
+        attach = import_module((__name__.rpartition(".")[0] or PRIVATE) + "._attach")
+        getattr(attach, WATCHED[name])(module)
     except Exception:
         pass
 

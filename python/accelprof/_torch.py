@@ -7,6 +7,7 @@ program: nothing here raises or prints.
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import hashlib
 import os
@@ -17,10 +18,13 @@ import subprocess
 import sys
 import tempfile
 
+from . import _hook
+
 ABI = 1  # PASTA_TORCH_ABI
 FOLDER = "handlers/torch"
 FILES = ("shim.cpp", "shim.h")
 COMPILE_SECONDS = 300
+SEAL = b"accelprof shim 1"  # at the end of a file in the cache: this, and the hash of all before it
 
 _attached = False
 
@@ -31,8 +35,8 @@ class Trouble(Exception):
 
 def _agent():
     """The agent of this run, or None."""
-    path = os.environ.get("PASTA_AGENT")
-    if not path or not os.environ.get("PASTA_RUN"):
+    path = _hook.agent_path()
+    if path is None:
         return None
     agent = ctypes.CDLL(path)
     agent.pasta_torch_attach.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -121,11 +125,20 @@ def _key(torch, sources, compiler):
     return "torch-%s-%s.so" % (torch.__version__, hash_.hexdigest()[:16])
 
 
-def _is_ours(folder):
+def _is_own(info):
     """Code is loaded from there: nobody else may write to it."""
-    info = os.stat(folder)
     others = stat.S_IWGRP | stat.S_IWOTH
     return info.st_uid == os.geteuid() and not info.st_mode & others
+
+
+def _open_own(path, flags, mode=0o600):
+    """A file descriptor of a plain file that is ours. Links are not followed, FIFOs not waited for."""
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode) or not _is_own(info):
+        os.close(fd)
+        raise OSError(errno.EPERM, "not a plain file of this user's alone", path)
+    return fd
 
 
 def _cache():
@@ -134,7 +147,7 @@ def _cache():
     folder = os.path.join(base, "accelprof")
     with contextlib.suppress(OSError):
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.access(folder, os.W_OK) and _is_ours(folder):
+        if os.access(folder, os.W_OK) and _is_own(os.stat(folder)):
             return folder
     return None
 
@@ -182,22 +195,16 @@ def _run(command):
 
 
 def _compile(torch, sources, compiler, to):
-    """Compile into the file of that name, whole or not at all."""
-    part = "%s.%d" % (to, os.getpid())
+    """Compile into the file of that name, in a folder that is ours."""
     source = os.path.join(sources, FOLDER, "shim.cpp")
     tries = [None]
     if torch.version.cuda and _version(torch) >= 202:
         tries = _cuda_folders(torch) + tries
-    try:
-        for cuda in tries:
-            flags, libraries = _flags(torch, sources, cuda)
-            status, text = _run(compiler + flags + [source, "-o", part] + libraries)
-            if not status:
-                os.rename(part, to)
-                return
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
+    for cuda in tries:
+        flags, libraries = _flags(torch, sources, cuda)
+        status, text = _run(compiler + flags + [source, "-o", to] + libraries)
+        if not status:
+            return
     header = _missing_header(text)
     if header:
         raise Trouble(
@@ -207,44 +214,98 @@ def _compile(torch, sources, compiler, to):
     raise Trouble("%s failed: %s" % (" ".join(compiler), _first_error(text)))
 
 
+def _is_whole(path):
+    """Is it a shim, as it was put into the cache? Loading a damaged one would kill the program."""
+    size = len(SEAL) + hashlib.sha256().digest_size
+    with contextlib.suppress(OSError):
+        with open(_open_own(path, os.O_RDONLY), "rb") as file:
+            data = file.read()
+        hash_ = hashlib.sha256(data[:-size]).digest()
+        return len(data) > size and data[-size:] == SEAL + hash_
+    return False
+
+
+def _seal(path):
+    """Let _is_whole know it, also after a power failure. The loader ignores what follows an ELF file."""
+    with open(_open_own(path, os.O_RDWR), "r+b") as file:
+        hash_ = hashlib.sha256(file.read()).digest()
+        file.write(SEAL + hash_)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _compile_into(torch, sources, compiler, to):
+    """Compile it into the cache, whole or not at all. The lock is held."""
+    folder = to + ".part"
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+    with contextlib.suppress(OSError):  # whatever else lies there
+        os.unlink(folder)
+    os.mkdir(folder, 0o700)
+    try:
+        part = os.path.join(folder, "shim.so")
+        _compile(torch, sources, compiler, part)
+        os.chmod(part, 0o600)
+        _seal(part)
+        os.rename(part, to)
+        cache = os.open(os.path.dirname(to), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(cache)
+        finally:
+            os.close(cache)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _compile_once(torch, sources, compiler, to):
     """Compile it, unless a process of this run could not: all others would fail as slowly."""
     note = os.path.join(os.environ["PASTA_RUN"], ".%s.failed" % os.path.basename(to))
     with contextlib.suppress(OSError):
-        with open(note, encoding="utf-8") as file:
+        with open(_open_own(note, os.O_RDONLY), encoding="utf-8", errors="replace") as file:
             raise Trouble(file.read())
     try:
-        _compile(torch, sources, compiler, to)
+        _compile_into(torch, sources, compiler, to)
     except Trouble as trouble:
         with contextlib.suppress(OSError):
-            with open(note, "w", encoding="utf-8", errors="replace") as file:
+            fd = _open_own(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            with open(fd, "w", encoding="utf-8", errors="replace") as file:
                 file.write(str(trouble))
         raise
 
 
+def _build_cached(torch, sources, compiler, path):
+    """Of many processes one compiles it, the others wait."""
+    if _is_whole(path):
+        return
+    lock = _open_own(path + ".lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_whole(path):
+            _compile_once(torch, sources, compiler, path)
+    finally:
+        os.close(lock)
+
+
 def _build(torch):
-    """The path of a shim for this PyTorch. Of many processes one compiles it, the others wait."""
+    """The path of a shim for this PyTorch, and whether it is a temporary one."""
     sources = _sources()
     compiler = _compiler()
     name = _key(torch, sources, compiler)
     cache = _cache()
-    if not cache:
-        # Loaded at once: it need not stay, nor may it be in the way of others.
-        folder = tempfile.mkdtemp(prefix="accelprof-")
-        path = os.path.join(folder, name)
-        try:
-            _compile(torch, sources, compiler, path)
-        except Trouble:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return path, True
-    path = os.path.join(cache, name)
-    if not os.path.exists(path):
-        with open(path + ".lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.path.exists(path):
-                _compile_once(torch, sources, compiler, path)
-    return path, False
+    if cache:
+        path = os.path.join(cache, name)
+        # Where it cannot be kept (no locks, a full disk, a file of somebody else's) it is not.
+        with contextlib.suppress(OSError):
+            _build_cached(torch, sources, compiler, path)
+            return path, False
+    # Loaded at once: it need not stay, nor may it be in the way of others.
+    folder = tempfile.mkdtemp(prefix="accelprof-")
+    path = os.path.join(folder, name)
+    try:
+        _compile(torch, sources, compiler, path)
+    except Trouble:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return path, True
 
 
 def _yield_to_profilers(agent):
@@ -290,7 +351,7 @@ def attach():
     """
     global _attached
     agent = None
-    if _attached:
+    if _attached or getattr(sys.modules.get(_hook.PRIVATE + "._torch"), "_attached", False):
         return True
     try:
         agent = _agent()

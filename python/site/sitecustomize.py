@@ -21,8 +21,9 @@ def _begin(here):
     loader = SourceFileLoader("_accelprof_hook", os.path.join(package, "_hook.py"))
     hook = type(sys)("_accelprof_hook")
     exec(loader.get_code("_accelprof_hook"), hook.__dict__)
-    sys.modules["_accelprof_hook"] = hook
-    hook.install(package)
+    if hook.agent_path():
+        sys.modules["_accelprof_hook"] = hook
+        hook.install(package)
 
 
 _me = sys.modules.pop("sitecustomize", None)  # kept: old Pythons clear a module that is dropped

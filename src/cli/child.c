@@ -31,23 +31,56 @@ void pasta_child_hold(struct pasta_child *child)
 	sigaction(SIGCHLD, &chld, &child->chld_before);
 }
 
-/* In the child: become the program, or say through the pipe why not. */
+/* What the program's process writes into the pipe before it has become the program. */
+enum news { NEWS_UNRECORDED = -1 }; /* or an errno */
+
+static void child_report(int pipe_fd, int news)
+{
+	while (write(pipe_fd, &news, sizeof(news)) < 0 && errno == EINTR)
+		;
+}
+
+/* A copy of the list, which setenv changes; NULL when out of memory. */
+static char **child_environment(void)
+{
+	size_t count = 0;
+	char **copy;
+
+	while (environ && environ[count])
+		count++;
+	copy = calloc(count + 1, sizeof(*copy));
+	if (copy && count)
+		memcpy(copy, environ, count * sizeof(*copy));
+	return copy;
+}
+
+static int child_exec(char **argv, const struct pasta_child_env *env)
+{
+	for (; env->name; env++)
+		if (env->value ? setenv(env->name, env->value, 1) : unsetenv(env->name))
+			return errno;
+	execvp(argv[0], argv);
+	return errno;
+}
+
+/* In the child: become the program, or report through the pipe why not. */
 static _Noreturn void become(const struct pasta_child *child, char **argv,
 			     const struct pasta_child_env *env, int pipe_fd)
 {
-	int error = 0;
+	char **native = child_environment();
+	int error;
 
-	for (; env->name && !error; env++)
-		if (env->value ? setenv(env->name, env->value, 1) : unsetenv(env->name))
-			error = errno;
-	if (!error) {
-		sigaction(SIGCHLD, &child->chld_before, NULL);
-		sigprocmask(SIG_SETMASK, &child->before, NULL);
+	sigaction(SIGCHLD, &child->chld_before, NULL);
+	sigprocmask(SIG_SETMASK, &child->before, NULL);
+	error = child_exec(argv, env);
+	/* Without our variables it may fit. */
+	if (native && (error == E2BIG || error == ENOMEM)) {
+		environ = native;
+		child_report(pipe_fd, NEWS_UNRECORDED);
 		execvp(argv[0], argv);
 		error = errno;
 	}
-	while (write(pipe_fd, &error, sizeof(error)) < 0 && errno == EINTR)
-		;
+	child_report(pipe_fd, error);
 	_exit(PASTA_CLI_NOT_FOUND);
 }
 
@@ -88,11 +121,25 @@ static int not_started(const char *name, int error, struct pasta_err *err)
 	return error == ENOENT ? PASTA_CLI_NOT_FOUND : PASTA_CLI_NOT_EXECUTABLE;
 }
 
-int pasta_child_start(struct pasta_child *child, char **argv, const struct pasta_child_env *env,
-		      struct pasta_err *err)
+/* exec closes the other end of the pipe: what comes before that. 0, or errno. */
+static int child_news(struct pasta_child *child, int pipe_fd)
 {
-	int error = 0, fds[2];
+	int news, error = 0;
 	ssize_t n;
+
+	while ((n = read(pipe_fd, &news, sizeof(news))) > 0 || (n < 0 && errno == EINTR)) {
+		if (n == (ssize_t)sizeof(news) && news == NEWS_UNRECORDED)
+			child->unrecorded = true;
+		else if (n == (ssize_t)sizeof(news))
+			error = news;
+	}
+	return error;
+}
+
+int pasta_child_start(struct pasta_child *child, char **args, char **argv,
+		      const struct pasta_child_env *env, struct pasta_err *err)
+{
+	int error, fds[2];
 
 	if (pipe2(fds, O_CLOEXEC)) {
 		pasta_fail(err, -errno, "cannot make a pipe: %s", strerror(errno));
@@ -108,64 +155,17 @@ int pasta_child_start(struct pasta_child *child, char **argv, const struct pasta
 		return PASTA_CLI_NOT_STARTED;
 	}
 	close(fds[1]);
-	/* exec closes the other end; what comes before that is an error. */
-	while ((n = read(fds[0], &error, sizeof(error))) < 0 && errno == EINTR)
-		;
+	/* After the program: what the witness sees has reached the program, too. */
+	child->relay.program = child->pid;
+	pasta_witness_start(&child->relay.witness, args);
+	error = child_news(child, fds[0]);
 	close(fds[0]);
-	if (n <= 0)
+	if (!error)
 		return 0;
+	pasta_witness_end(&child->relay.witness);
 	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return not_started(argv[0], error, err);
-}
-
-static pid_t parent_of(pid_t pid)
-{
-	char path[40], text[512], *paren;
-	FILE *file;
-	int parent = 0;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	n = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[n] = '\0';
-	paren = strrchr(text, ')'); /* a program's name may have anything in it */
-	if (!paren || sscanf(paren + 1, " %*c %d", &parent) != 1)
-		return 0;
-	return parent;
-}
-
-/* A signal that the program, or what it started, sent to its process group has reached it. */
-static bool is_its_own(const struct pasta_child *child, pid_t sender)
-{
-	int depth;
-
-	for (depth = 0; sender > 1 && depth < 64; depth++) {
-		if (sender == child->pid)
-			return true;
-		sender = parent_of(sender);
-	}
-	return false;
-}
-
-static void forward(const struct pasta_child *child, const siginfo_t *info)
-{
-	bool sent =
-		info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
-
-	/* An alarm that was set before accelprof was started is meant for the program. */
-	if (info->si_signo == SIGALRM && !sent)
-		kill(child->pid, SIGALRM);
-	if (!sent || info->si_pid == getpid() || is_its_own(child, info->si_pid))
-		return;
-	if (info->si_code == SI_QUEUE)
-		sigqueue(child->pid, info->si_signo, info->si_value);
-	else
-		kill(child->pid, info->si_signo);
 }
 
 /* Is there a shell that can continue us? Without job control nobody would. */
@@ -183,19 +183,12 @@ static bool has_job_control(int sig)
 	return sig != SIGSTOP || foreground;
 }
 
-/* The program has stopped: so do we, for the shell to see it, until we are continued. */
-static void stop_too(const struct pasta_child *child, int sig)
+/* The program has stopped: so do we, for the shell to see it, until we are continued. The SIGCONT
+ * is then like any other signal: if it was sent to us alone, it goes on to the program. */
+static void stop_too(int sig)
 {
-	const struct timespec now = {0};
-	sigset_t cont;
-
-	if (!has_job_control(sig))
-		return;
-	raise(SIGSTOP);
-	sigemptyset(&cont);
-	sigaddset(&cont, SIGCONT);
-	sigtimedwait(&cont, NULL, &now);
-	kill(child->pid, SIGCONT);
+	if (has_job_control(sig))
+		raise(SIGSTOP);
 }
 
 static int64_t now_ns(void)
@@ -206,15 +199,22 @@ static int64_t now_ns(void)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx)
+/* The next signal, until then; false: none. */
+static bool child_signal(const struct pasta_child *child, int64_t until, siginfo_t *info)
 {
-	int64_t next = now_ns() + SECOND;
+	int64_t left = until - now_ns();
+	struct timespec timeout = {left > 0 ? left / SECOND : 0, left > 0 ? left % SECOND : 0};
+
+	return sigtimedwait(&child->held, info, &timeout) > 0;
+}
+
+/* waitpid's status when it has ended. */
+static int child_follow(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx)
+{
+	int64_t next = now_ns() + SECOND, start, due;
+	siginfo_t info;
 
 	for (;;) {
-		int64_t start = now_ns(), left = next - start;
-		struct timespec timeout = {left > 0 ? left / SECOND : 0,
-					   left > 0 ? left % SECOND : 0};
-		siginfo_t info;
 		int status;
 		pid_t pid = waitpid(child->pid, &status, WNOHANG | WUNTRACED);
 
@@ -223,16 +223,29 @@ int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx),
 		if (pid < 0 && errno == ECHILD) /* someone else took its status; none is known */
 			return W_EXITCODE(PASTA_CLI_FAILED, 0);
 		if (pid == child->pid)
-			stop_too(child, WSTOPSIG(status));
-		if (sigtimedwait(&child->held, &info, &timeout) > 0) {
+			stop_too(WSTOPSIG(status));
+		due = pasta_relay_due(&child->relay);
+		if (child_signal(child, due < next ? due : next, &info)) {
 			if (info.si_signo != SIGCHLD)
-				forward(child, &info);
-		} else if (left <= 0) {
+				pasta_relay_take(&child->relay, &info, now_ns());
+			continue;
+		}
+		start = now_ns();
+		pasta_relay_forward(&child->relay, start);
+		if (start >= next) {
 			every_second(ctx);
 			/* Never more than a tenth of our time. */
 			next = now_ns() + SECOND + 9 * (now_ns() - start);
 		}
 	}
+}
+
+int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx)
+{
+	int status = child_follow(child, every_second, ctx);
+
+	pasta_witness_end(&child->relay.witness);
+	return status;
 }
 
 bool pasta_child_asked_to_end(const struct pasta_child *child)

@@ -82,7 +82,7 @@ struct job {
 	char window[48];
 	struct pasta_cli_accesses accesses;
 	bool paused, quiet, keep;
-	char **argv;
+	char **args, **argv; /* accelprof's, the program's */
 
 	char *agent, *shards, *info_file, *lists[ENV];
 	struct pasta_run run;
@@ -510,7 +510,7 @@ static int start(struct job *job, struct pasta_err *err)
 	snprintf(kinds, sizeof(kinds), "%" PRIx64, job->info.kinds);
 	snprintf(asked, sizeof(asked), "%" PRIx64, job->asked);
 	if (!add_handlers(job, env, err))
-		status = pasta_child_start(&job->child, job->argv, env, err);
+		status = pasta_child_start(&job->child, job->args, job->argv, env, err);
 	if (status)
 		pasta_run_remove(&job->run);
 	return status;
@@ -645,6 +645,10 @@ static const char *short_path(const struct job *job)
 
 static void say_end(const struct job *job)
 {
+	if (job->child.unrecorded)
+		pasta_cli_say("the program ran unrecorded: its arguments and environment are too "
+			      "large for AccelProf's variables beside them; unset variables, pass "
+			      "fewer arguments, or raise the limit ('ulimit -s')");
 	if (job->quiet)
 		return;
 	if (job->alive)
@@ -652,7 +656,7 @@ static void say_end(const struct job *job)
 			      " of the program's processes; "
 			      "'accelprof report %s' shows more later",
 			      job->alive, short_path(job));
-	else if (!job->info.shards && !job->failed && !job->told)
+	else if (!job->info.shards && !job->failed && !job->told && !job->child.unrecorded)
 		pasta_cli_say("nothing was recorded: the program used no device and never called "
 			      "<pasta/annotate.h>; 'accelprof doctor' says what works here");
 	pasta_cli_say("run saved in %s", short_path(job));
@@ -734,6 +738,7 @@ static int main_(int argc, char **argv)
 		job_free(&job);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}
+	job.args = argv;
 	job.argv = argv + first;
 	status = run(&job);
 	sig = job.info.signaled ? job.info.signal : 0;

@@ -35,8 +35,7 @@ static size_t width_of(uint32_t c)
 	return width < 0 ? 1 : (size_t)width;
 }
 
-/* At most 10 bytes. */
-static size_t put_safe(char *out, uint32_t c)
+size_t pasta_cell_put(char *out, uint32_t c)
 {
 	if (c == '\n' || c == '\t' || c == '\r') {
 		out[0] = '\\';
@@ -44,9 +43,9 @@ static size_t put_safe(char *out, uint32_t c)
 		return 2;
 	}
 	if (is_control(c))
-		return (size_t)snprintf(out, 11, "\\x%02" PRIx32, c);
+		return (size_t)snprintf(out, PASTA_CELL_PUT, "\\x%02" PRIx32, c);
 	if (is_trick(c))
-		return (size_t)snprintf(out, 11, "\\u%04" PRIx32, c);
+		return (size_t)snprintf(out, PASTA_CELL_PUT, "\\u%04" PRIx32, c);
 	return pasta_utf8_put(out, c);
 }
 
@@ -57,7 +56,7 @@ char *pasta_cell_safe(const char *text)
 	char *safe = malloc(4 * (size_t)(end - text) + 12), *q = safe;
 
 	while (safe && p < end)
-		q += put_safe(q, pasta_utf8_next(&p, end));
+		q += pasta_cell_put(q, pasta_utf8_next(&p, end));
 	if (safe)
 		*q = '\0';
 	return safe;

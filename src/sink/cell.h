@@ -3,6 +3,7 @@
 #define PASTA_SINK_CELL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <pasta/pasta.h>
 
@@ -13,6 +14,9 @@
 char *pasta_cell_text(const struct pasta_column *column, const union pasta_value *value);
 /* The same for any text. */
 char *pasta_cell_safe(const char *text);
+/* The same for a code point: the bytes put, at most PASTA_CELL_PUT. */
+#define PASTA_CELL_PUT 12
+size_t pasta_cell_put(char *out, uint32_t c);
 /* A column's head: its name, with the unit where the cells do not show it. */
 char *pasta_cell_head(const struct pasta_column *column);
 

@@ -7,26 +7,58 @@
 
 #include "process/json.h"
 #include "process/utf8.h"
+#include "sink/cell.h"
 #include "sink/sink.h"
 
 #define EOL "\r\n"
 
-static void text(FILE *f, const char *s)
+/* Nothing that a terminal would obey: escapes as in the text format. */
+static void safe(FILE *f, const char *s, bool field)
 {
-	const char *p = s, *end = s + strlen(s);
-	bool quoted = strpbrk(s, ",\"\r\n") != NULL;
-	char buf[PASTA_UTF8_MAX];
+	const char *end = s + strlen(s);
+	char buf[PASTA_CELL_PUT];
 
-	if (quoted)
-		fputc('"', f);
-	while (p < end) {
-		uint32_t c = pasta_utf8_next(&p, end);
-		size_t size = pasta_utf8_put(buf, c);
+	while (s < end) {
+		uint32_t c = pasta_utf8_next(&s, end);
+		size_t size = pasta_cell_put(buf, c);
 
-		if (c == '"')
+		if (c == '"' && field)
 			fputc('"', f);
 		fwrite(buf, 1, size, f);
 	}
+}
+
+/* By what a spreadsheet knows a formula, also in full width. */
+static bool csv_begins_formula(uint32_t c)
+{
+	return c == '=' || c == '+' || c == '-' || c == '@' || c == 0xff1d || c == 0xff0b ||
+	       c == 0xff0d || c == 0xff20;
+}
+
+/* Behind quotes, too: so one quote can be taken away from each cell that looks like that. A sign
+ * alone, or a number, is no formula. */
+static bool csv_is_formula(const char *s)
+{
+	const char *end;
+	uint32_t c;
+
+	s += strspn(s, "'");
+	end = s + strlen(s);
+	c = s < end ? pasta_utf8_next(&s, end) : 0;
+	if (c == '+' || c == '-')
+		s += strspn(s, "0123456789.");
+	return csv_begins_formula(c) && s < end;
+}
+
+static void text(FILE *f, const char *s)
+{
+	bool quoted = strpbrk(s, ",\"") != NULL;
+
+	if (quoted)
+		fputc('"', f);
+	if (csv_is_formula(s))
+		fputc('\'', f);
+	safe(f, s, true);
 	if (quoted)
 		fputc('"', f);
 }
@@ -163,18 +195,25 @@ static void choose(struct choice *choice, const struct pasta_out *out, const cha
 			choice->chart = out->charts[i];
 }
 
+static void title(FILE *f, const char *what, const char *name)
+{
+	fprintf(f, "# %s ", what);
+	safe(f, name, false);
+	fputs(EOL, f);
+}
+
 static int all_of_tool(FILE *f, const struct pasta_out *out)
 {
 	int error = 0;
 	size_t i;
 
 	for (i = 0; i < out->table_count; i++) {
-		fprintf(f, "# table %s" EOL, out->tables[i]->name);
+		title(f, "table", out->tables[i]->name);
 		table(f, out->tables[i]);
 		fputs(EOL, f);
 	}
 	for (i = 0; i < out->chart_count && !error; i++) {
-		fprintf(f, "# chart %s" EOL, out->charts[i]->name);
+		title(f, "chart", out->charts[i]->name);
 		error = chart(f, out->charts[i]);
 		fputs(EOL, f);
 	}

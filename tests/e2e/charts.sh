@@ -43,22 +43,29 @@ def rows(name):
     with open(name + ".csv", newline="", encoding="utf-8") as f:
         return list(csv.reader(f))
 
+def escaped(text):
+    """As a cell of a CSV file has it."""
+    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\u202e": "\\u202e"}
+    return "".join(named.get(c) or (f"\\x{ord(c):02x}" if ord(c) < 32 or 127 <= ord(c) < 160 else c)
+                   for c in text)
+
 def number(text):
     return None if text == "" else float(text)
 
 for name in "wave", "live_bytes":
-    wanted = [[s["name"], *p] for s in charts[name]["series"] for p in s["points"]]
+    wanted = [[escaped(s["name"]), *p] for s in charts[name]["series"] for p in s["points"]]
     got = rows(name)
     assert got[0] == ["series", charts[name]["x"]["name"], charts[name]["y"]["name"]], got[0]
     assert [[r[0], number(r[1]), number(r[2])] for r in got[1:]] == wanted, name
-assert [[r[0], number(r[1])] for r in rows("bars")[1:]] == charts["bars"]["bars"]
+assert [[r[0], number(r[1])] for r in rows("bars")[1:]] == \
+    [[escaped(label), value] for label, value in charts["bars"]["bars"]]
 
 def frame(text):
     text = "".join(":" if c == ";" else " " if ord(c) < 32 or 127 <= ord(c) < 160 else c for c in text)
     return text or "(unnamed)"
 
 wanted = [[";".join(map(frame, frames)), value] for frames, value in charts["calls"]["stacks"]]
-assert [[r[0], int(r[1])] for r in rows("calls")[1:]] == wanted
+assert [[r[0], int(r[1])] for r in rows("calls")[1:]] == [[escaped(s), v] for s, v in wanted]
 with open("stacks", encoding="utf-8", newline="\n") as f:
     lines = [line.rstrip("\n").rsplit(" ", 1) for line in f]
 assert [[stack, int(value)] for stack, value in lines] == wanted, (lines, wanted)

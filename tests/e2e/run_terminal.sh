@@ -52,6 +52,13 @@ sh.send("fg\r")
 sh.wait(r"caught 0")
 sh.wait(r"run saved in z")
 
+sh.send(f"{accelprof} run -q -o y -- {behave} count 18 ready sleep 1500 caught\r")
+sh.wait(r"ready \d+\r\n")
+sh.send("\x1a")
+sh.wait(r"Stopped")
+sh.send("fg\r")
+sh.wait(r"caught 1\r")  # SIGCONT, of the shell alone
+
 sh.send(f"{accelprof} run -o b -- {behave} ready cat >/dev/null &\r")
 sh.wait(r"\[1\]")
 time.sleep(0.7)

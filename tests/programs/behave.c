@@ -2,7 +2,7 @@
  * behave - a program that does what its arguments say, one after the other, inside a region.
  *
  * args ..., await, cat, caught, count N, env NAME, events N, exit N, fds, group N, ignored N,
- * nest N, ready, region NAME, signal N, sleep MS
+ * leave, nest N, print N, ready, region NAME, signal N, sleep MS
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,17 @@ static void on_signal(int sig)
 	caught++;
 }
 
+static void print_signal(int sig)
+{
+	char text[] = "got 00\n";
+	ssize_t n;
+
+	text[4] = (char)('0' + sig / 10);
+	text[5] = (char)('0' + sig % 10);
+	n = write(1, text, sizeof(text) - 1);
+	(void)n;
+}
+
 static void nap(long ms)
 {
 	struct timespec left = {ms / 1000, ms % 1000 * 1000000};
@@ -36,8 +47,8 @@ static void cat(void)
 	char buf[65536];
 	ssize_t n;
 
-	while ((n = read(0, buf, sizeof(buf))) > 0)
-		if (write(1, buf, (size_t)n) != n)
+	while ((n = read(0, buf, sizeof(buf))) > 0 || (n < 0 && errno == EINTR))
+		if (n > 0 && write(1, buf, (size_t)n) != n)
 			_exit(9);
 }
 
@@ -62,10 +73,11 @@ static void fds(void)
 			dprintf(2, "fd %d\n", fd);
 }
 
-static void count(int sig)
+static void on(int sig, void (*handler)(int sig))
 {
-	struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction action = {.sa_handler = handler};
 
+	sigfillset(&action.sa_mask); /* one after the other, in the order of their numbers */
 	sigaction(sig, &action, NULL);
 }
 
@@ -118,6 +130,10 @@ int main(int argc, char **argv)
 			cat();
 			continue;
 		}
+		if (!strcmp(what, "leave")) {
+			setsid();
+			continue;
+		}
 		if (!strcmp(what, "fds")) {
 			fds();
 			continue;
@@ -143,7 +159,9 @@ int main(int argc, char **argv)
 		else if (!strcmp(what, "env"))
 			printf("%s\n", getenv(arg) ? getenv(arg) : "(unset)");
 		else if (!strcmp(what, "count"))
-			count(atoi(arg));
+			on(atoi(arg), on_signal);
+		else if (!strcmp(what, "print"))
+			on(atoi(arg), print_signal);
 		else if (!strcmp(what, "group"))
 			kill(0, atoi(arg));
 		else if (!strcmp(what, "ignored"))

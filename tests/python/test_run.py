@@ -18,13 +18,13 @@ print("sitecustomize" in sys.modules, sys.modules.get("sitecustomize"))
 TORCH = """
     import sys, types
     import helper
-    seen = types.ModuleType("accelprof._torch")
+    seen = types.ModuleType("_torch")
     def attach():
         import torch
         print("attached", torch.ready)
         raise RuntimeError("not the program's")
     seen.attach = attach
-    sys.modules["accelprof._torch"] = seen
+    sys.modules["accelprof._torch"] = sys.modules["_accelprof._torch"] = seen
     ready = True
 """
 
@@ -154,6 +154,46 @@ def test_torch_is_attached_to_after_its_import_and_not_before(runner):
     assert recorded.stdout == "attached True\nimported SourceFileLoader True\nFalse\n"
     assert "Traceback" not in recorded.stderr and recorded.returncode == 0
     assert "python: PyTorch is not recorded: RuntimeError: not the program's" in recorded.stderr
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("own", ["accelprof.py", "accelprof/__init__.py"])
+def test_a_module_of_the_programs_own_called_accelprof_is_the_programs(runner, own, when):
+    """And PyTorch is attached to all the same."""
+    runner.write("lib/torch.py", TORCH)
+    runner.write("lib/helper.py", "")
+    runner.write("lib/" + own, "answer = 42\n")
+    program = runner.write(
+        "program.py",
+        f"""
+        import sys
+        if "{when}" == "before": import accelprof
+        import torch
+        assert "accelprof" not in sys.modules or "{when}" == "before"
+        import accelprof
+        print(accelprof.answer, accelprof.__file__)
+        """,
+    )
+    native = runner.native(program, path=runner.folder / "lib")
+    recorded = runner.recorded(program, path=runner.folder / "lib")
+    assert recorded.stdout == "attached True\n" + native.stdout
+    assert recorded.returncode == native.returncode == 0
+    assert "Traceback" not in recorded.stderr
+
+
+def test_a_folder_or_an_installed_copy_called_accelprof_is_not_in_the_way(runner):
+    """A clone of AccelProf is such a folder; a copy may not fit the agent."""
+    runner.write("clone/accelprof/README.md", "")
+    copy = runner.folder / "copy" / "accelprof"
+    ours = os.path.join(os.environ["SRC"], "python", "accelprof")
+    shutil.copytree(ours, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    program = "import accelprof\nwith accelprof.region('here'): print(accelprof.__file__)"
+    for folder in ("clone", "copy"):
+        path = runner.folder / folder
+        result = runner.recorded("-c", program, path=path, options=("-t", "regions"))
+        assert (result.returncode, result.stderr) == (0, "")
+        assert not result.stdout.startswith(str(path))
+        assert regions(runner) == {"here": 1}
 
 
 @pytest.mark.parametrize("first", ["torch", "accelprof"])

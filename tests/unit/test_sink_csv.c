@@ -13,9 +13,9 @@
 #define T                                                                                          \
 	"name,time,size,share,rate\r\n"                                                            \
 	"plain,999,512,12.5,1\r\n"                                                                 \
-	"\"q\"\"uo,te\r\n\",9223372036854775807,-9223372036854775808,,2\r\n"                       \
-	"\033[31mred\001 \xef\xbf\xbd\xef\xbf\xbd(,1234567,1572864,,3\r\n"                         \
-	"größe 漢字 \xe2\x80\xae,0,0,0.1,-4\r\n"
+	"\"q\"\"uo,te\\r\\n\",9223372036854775807,-9223372036854775808,,2\r\n"                     \
+	"\\x1b[31mred\\x01 \xef\xbf\xbd\xef\xbf\xbd(,1234567,1572864,,3\r\n"                       \
+	"größe 漢字 \\u202e,0,0,0.1,-4\r\n"
 
 static void check(bool two, const char *table, int wanted_error, const char *wanted)
 {
@@ -73,6 +73,70 @@ static void a_cell_without_a_value_is_an_empty_field(void **state)
 	pasta_result_free(&r);
 }
 
+/* A table with one column and one cell. */
+static char *one_cell(const char *name, const char *value)
+{
+	const struct pasta_column column = {name, PASTA_STRING, NULL};
+	struct pasta_sink_opts opts = {0};
+	struct pasta_err err = {0};
+	struct pasta_result r = {0};
+	struct pasta_out *out = pasta_result_out(&r, "tool");
+	char *text;
+	int error;
+
+	pasta_cell_str(pasta_out_table(out, "t", &column, 1), value);
+	pasta_out_end(out);
+	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	pasta_result_free(&r);
+	return text;
+}
+
+static void a_cell_that_a_spreadsheet_would_run_begins_with_a_quote(void **state)
+{
+	static const char *const cells[][2] = {
+		{"=1+1", "'=1+1"},
+		{"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"},
+		{"-2+3", "'-2+3"},
+		{"@SUM(1,2)", "\"'@SUM(1,2)\""},
+		{"=HYPERLINK(\"x\")", "\"'=HYPERLINK(\"\"x\"\")\""},
+		{"\t=1", "\\t=1"},
+		{"\r=1", "\\r=1"},
+		{"\xef\xbc\x9d"
+		 "1+1",
+		 "'\xef\xbc\x9d"
+		 "1+1"},
+		/* so that one quote can be taken away from what looks like a formula behind some */
+		{"'=1", "''=1"},
+		{"'lambda'(int)", "'lambda'(int)"},
+		{"a=b", "a=b"},
+		{"-", "-"},
+		{"-1.5", "-1.5"},
+		{"", ""},
+		{"\xc2\x9b"
+		 "31m\x7f",
+		 "\\x9b31m\\x7f"},
+	};
+	char wanted[200];
+	size_t i;
+
+	for (i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
+		char *text = one_cell("head", cells[i][0]);
+
+		snprintf(wanted, sizeof(wanted), "head\r\n%s\r\n", cells[i][1]);
+		assert_string_equal(text, wanted);
+		free(text);
+	}
+}
+
+static void so_does_the_name_of_a_column(void **state)
+{
+	char *text = one_cell("=1+1", "a");
+
+	assert_string_equal(text, "'=1+1\r\na\r\n");
+	free(text);
+}
+
 static void a_name_that_two_tools_have_needs_the_tool(void **state)
 {
 	struct pasta_sink_opts opts = {.table = "t"};
@@ -90,11 +154,11 @@ static void a_name_that_two_tools_have_needs_the_tool(void **state)
 
 #define LINE                                                                                       \
 	"series,time,size\r\na,0,1024\r\na,1500,\r\na,3000,-0.5\r\n"                               \
-	"\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\",3000,1e+300\r\n"
+	"\"\\x1b[31mr;\\n\"\"q\"\",\xef\xbf\xbd\",3000,1e+300\r\n"
 #define BAR                                                                                        \
-	"\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\",value\r\n"                                         \
-	"\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\",0.1\r\n,\r\n"
-#define HEAT "time,size,\"\033[31mr;\n\"\"q\"\",\xef\xbf\xbd\"\r\n0,4096,7\r\n10,-4096,\r\n"
+	"\"\\x1b[31mr;\\n\"\"q\"\",\xef\xbf\xbd\",value\r\n"                                       \
+	"\"\\x1b[31mr;\\n\"\"q\"\",\xef\xbf\xbd\",0.1\r\n,\r\n"
+#define HEAT "time,size,\"\\x1b[31mr;\\n\"\"q\"\",\xef\xbf\xbd\"\r\n0,4096,7\r\n10,-4096,\r\n"
 #define FLAME                                                                                      \
 	"stack,time\r\n\"main; [31mr: \"\"q\"\",\xef\xbf\xbd;(unnamed);größe\","                 \
 	"9223372036854775807\r\nmain,0\r\n"
@@ -153,7 +217,7 @@ static void one_chart_alone_is_plain(void **state)
 	pasta_result_free(&r);
 }
 
-static void series_and_labels_with_ends_of_lines_are_quoted(void **state)
+static void series_and_labels_have_no_ends_of_lines(void **state)
 {
 	struct pasta_sink_opts opts = {0};
 	struct pasta_result r = {0};
@@ -169,8 +233,8 @@ static void series_and_labels_with_ends_of_lines_are_quoted(void **state)
 	pasta_chart_bar(c, "a\r\nb", 3);
 	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
 	assert_int_equal(error, 0);
-	assert_non_null(strstr(text, "# chart line\r\nseries,x,y\r\n\"a\rb\",1,2\r\n"));
-	assert_non_null(strstr(text, "# chart bar\r\nlabel,value\r\n\"a\r\nb\",3\r\n"));
+	assert_non_null(strstr(text, "# chart line\r\nseries,x,y\r\na\\rb,1,2\r\n"));
+	assert_non_null(strstr(text, "# chart bar\r\nlabel,value\r\na\\r\\nb,3\r\n"));
 	free(text);
 	pasta_result_free(&r);
 }
@@ -204,11 +268,13 @@ int main(void)
 		cmocka_unit_test(several_tables_have_their_names_before_them),
 		cmocka_unit_test(one_of_several_can_be_chosen),
 		cmocka_unit_test(a_cell_without_a_value_is_an_empty_field),
+		cmocka_unit_test(a_cell_that_a_spreadsheet_would_run_begins_with_a_quote),
+		cmocka_unit_test(so_does_the_name_of_a_column),
 		cmocka_unit_test(a_name_that_two_tools_have_needs_the_tool),
 		cmocka_unit_test(charts_come_after_the_tables_of_their_tool),
 		cmocka_unit_test(a_chart_can_be_chosen_as_a_table_can),
 		cmocka_unit_test(one_chart_alone_is_plain),
-		cmocka_unit_test(series_and_labels_with_ends_of_lines_are_quoted),
+		cmocka_unit_test(series_and_labels_have_no_ends_of_lines),
 		cmocka_unit_test(a_full_disk_is_noticed),
 	};
 

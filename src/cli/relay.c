@@ -1,0 +1,160 @@
+/* relay.c - which of the signals that accelprof gets go on to the program. */
+#include "cli/relay.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Between a signal for a process and the same one for its group: senders need microseconds, on a
+ * busy machine some time slices. */
+#define TOGETHER INT64_C(20000000)
+
+static pid_t relay_parent(pid_t pid)
+{
+	char path[40], text[512], *paren;
+	FILE *file;
+	int parent = 0;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = '\0';
+	paren = strrchr(text, ')'); /* a program's name may have anything in it */
+	if (!paren || sscanf(paren + 1, " %*c %d", &parent) != 1)
+		return 0;
+	return parent;
+}
+
+/* Without accelprof the program's parent is somebody else: what the program, or what it started,
+ * sends to its parent or its process group does not come back to it. */
+static bool relay_is_its_own(const struct pasta_relay *r, pid_t sender)
+{
+	int depth;
+
+	for (depth = 0; sender > 1 && depth < 64; depth++) {
+		if (sender == r->program)
+			return true;
+		sender = relay_parent(sender);
+	}
+	return false;
+}
+
+static bool relay_was_sent(const siginfo_t *info)
+{
+	return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
+}
+
+/* The kernel's own: an alarm that was set before accelprof was started; a terminal's signal that
+ * came before the program; a hang-up, which goes to the leader of a session. Others, such as
+ * SIGXCPU, are about accelprof. Without a witness a terminal's signals are taken to have reached
+ * the program. */
+static bool relay_is_for_program(const struct pasta_relay *r, const siginfo_t *info)
+{
+	if (relay_was_sent(info))
+		return info->si_pid != getpid() && !relay_is_its_own(r, info->si_pid);
+	switch (info->si_signo) {
+	case SIGALRM:
+		return true;
+	case SIGHUP:
+	case SIGINT:
+	case SIGQUIT:
+	case SIGTSTP:
+	case SIGCONT:
+	case SIGWINCH:
+		return r->witness.pid != 0;
+	default:
+		return false;
+	}
+}
+
+static void relay_send(const struct pasta_relay *r, const siginfo_t *info)
+{
+	if (info->si_code == SI_QUEUE)
+		sigqueue(r->program, info->si_signo, info->si_value);
+	else
+		kill(r->program, info->si_signo);
+}
+
+/* A program that has left the group, as its parent sees it: timeout(1) and its like signal both the
+ * process and the group, and then the program must get it. Whether they did cannot be known. */
+static bool relay_is_owed(const struct pasta_relay *r, const siginfo_t *info)
+{
+	return relay_was_sent(info) && info->si_pid == getppid() &&
+	       getpgid(r->program) != getpgrp();
+}
+
+static void relay_cancel(struct pasta_relay *r, int sig)
+{
+	r->signals[sig].due = 0;
+	r->witness.seen[sig] = false; /* our copy of it is gone as well */
+}
+
+/* As the kernel does it: one that stops cancels one that continues, and the other way round. */
+static void relay_cancel_opposite(struct pasta_relay *r, int sig)
+{
+	static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+	size_t i;
+
+	for (i = 0; i < sizeof(stops) / sizeof(*stops); i++) {
+		if (sig == SIGCONT)
+			relay_cancel(r, stops[i]);
+		else if (sig == stops[i])
+			relay_cancel(r, SIGCONT);
+	}
+}
+
+void pasta_relay_take(struct pasta_relay *r, const siginfo_t *info, int64_t now)
+{
+	int sig = info->si_signo;
+	bool known = pasta_witness_ask(&r->witness);
+
+	if (sig <= 0 || sig >= PASTA_WITNESS_SIGNALS)
+		return;
+	relay_cancel_opposite(r, sig);
+	if (known && pasta_witness_take(&r->witness, info) && !relay_is_owed(r, info)) {
+		r->signals[sig].due = 0;
+		r->signals[sig].until = now + TOGETHER;
+		return;
+	}
+	if (!relay_is_for_program(r, info))
+		return;
+	if (!known || sig >= SIGRTMIN) { /* each of these counts: none stands for another */
+		relay_send(r, info);
+	} else if (now >= r->signals[sig].until && !r->signals[sig].due) {
+		r->signals[sig].due = now + TOGETHER;
+		r->signals[sig].info = *info;
+	}
+}
+
+int64_t pasta_relay_due(const struct pasta_relay *r)
+{
+	int64_t due = INT64_MAX;
+	int sig;
+
+	for (sig = 1; sig < PASTA_WITNESS_SIGNALS; sig++)
+		if (r->signals[sig].due && r->signals[sig].due < due)
+			due = r->signals[sig].due;
+	return due;
+}
+
+void pasta_relay_forward(struct pasta_relay *r, int64_t now)
+{
+	int64_t due;
+	int sig;
+
+	while ((due = pasta_relay_due(r)) <= now) {
+		/* Its own copy of a signal for the group may still be pending here. */
+		bool known = pasta_witness_ask(&r->witness);
+
+		for (sig = 1; r->signals[sig].due != due; sig++)
+			;
+		r->signals[sig].due = 0;
+		if (!known || !r->witness.seen[sig] || relay_is_owed(r, &r->signals[sig].info))
+			relay_send(r, &r->signals[sig].info);
+	}
+}
