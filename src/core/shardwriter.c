@@ -67,41 +67,50 @@ static struct pasta_encoder *encoder_new(void)
 	return memory == MAP_FAILED ? NULL : pasta_encoder_init(memory);
 }
 
-struct pasta_shardwriter *
-pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err)
+struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
+						 const struct pasta_shard_head *head,
+						 struct pasta_err *err)
 {
 	struct pasta_shardwriter *w = calloc(1, sizeof(*w));
 	struct pasta_shard_head own = *head;
 	int r = 0;
 
 	if (!w) {
+		close(fd);
 		pasta_fail(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	w->file.fd = -1;
+	w->file.fd = fd;
 	w->path = strdup(path);
 	w->encoder = encoder_new();
 	w->events = malloc(PASTA_FRAME_EVENTS * sizeof(*w->events));
 	w->sources = pasta_map_new(sizeof(struct source));
 	w->ids = pasta_map_new(sizeof(uint32_t));
 	w->text = malloc(TEXT);
-	if (!w->path || !w->encoder || !w->events || !w->sources || !w->ids || !w->text) {
+	if (!w->path || !w->encoder || !w->events || !w->sources || !w->ids || !w->text)
 		pasta_fail(err, -ENOMEM, "out of memory");
-		goto fail;
-	}
-	w->file.fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (w->file.fd < 0) {
-		pasta_fail(err, -errno, "cannot make %s: %s", path, strerror(errno));
-		goto fail;
-	}
-	r = pasta_shardfile_begin(&w->file, &own, w->encoder);
-	if (!r)
+	else if ((r = pasta_shardfile_begin(&w->file, &own, w->encoder)))
+		pasta_fail(err, r, "cannot write %s: %s", path, strerror(-r));
+	else
 		return w;
-	pasta_fail(err, r, "cannot write %s: %s", path, strerror(-r));
-	unlink(path);
-fail:
 	writer_free(w);
 	return NULL;
+}
+
+struct pasta_shardwriter *
+pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	struct pasta_shardwriter *w;
+
+	if (fd < 0) {
+		pasta_fail(err, -errno, "cannot make %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	w = pasta_shardwriter_take(fd, path, head, err);
+	if (!w)
+		unlink(path);
+	return w;
 }
 
 /* Keep the first error; nothing is written after it. */

@@ -33,10 +33,19 @@ struct pasta_shard_tally {
 	uint64_t damaged;			/* bytes */
 };
 
+/* Where a shard's bytes are: in its file, and then, from the next multiple of 8 on, in another one,
+ * which has what salvage found in the rings. */
+struct pasta_shard_parts {
+	const char *path; /* of the file, for messages and for who looks beside it */
+	int file;	  /* -1: there is none, and the tail is all of it */
+	uint64_t end; /* the file's part ends here; UINT64_MAX: where the file ends, it may grow */
+	int tail;     /* -1: there is none, and end does not matter */
+};
+
 struct pasta_shard {
 	struct pasta_shard_info info;
 	struct pasta_shard_head head;
-	int fd;
+	struct pasta_shard_parts parts; /* its own descriptors */
 	int error;	  /* of the last read that failed: there may be more than was found */
 	uint64_t at;	  /* scanned up to here */
 	uint64_t size;	  /* of the file, when it was last looked at */
@@ -58,9 +67,10 @@ struct pasta_shard {
 	struct pasta_shard_tally tally; /* of who reads it for the account */
 };
 
-/* Open and scan. See pasta_stream_add for the errors. */
-struct pasta_shard *pasta_shard_open(const char *path, uint32_t number, struct pasta_decoder *d,
-				     struct pasta_err *err);
+/* Open and scan. See pasta_stream_add for the errors. The descriptors are its own from now on,
+ * whatever happens. */
+struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
+				     struct pasta_decoder *d, struct pasta_err *err);
 void pasta_shard_close(struct pasta_shard *sh);
 
 /* Find the frames that are new since the last scan; returns how many. */

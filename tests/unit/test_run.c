@@ -135,7 +135,7 @@ static void run_json_reads_back_as_it_was_written(void **state)
 	struct pasta_err err = {0};
 
 	assert_int_equal(pasta_runinfo_save(&in, "run.json", &err), 0);
-	assert_int_equal(pasta_runinfo_load(&out, "run.json", &err), 0);
+	assert_int_equal(pasta_runinfo_load(&out, ".", &err), 0);
 	assert_string_equal(out.command[1], "a \"b\"");
 	assert_string_equal(out.command[2], "");
 	assert_null(out.command[3]);
@@ -157,14 +157,14 @@ static void what_is_no_run_json_is_refused(void **state)
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		spit("run.json", bad[i]);
-		assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), -EINVAL);
+		assert_int_equal(pasta_runinfo_load(&info, ".", &err), -EINVAL);
 	}
 	spit("run.json", "{\"schema\": \"accelprof-run/2\"}");
-	assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), -EPROTONOSUPPORT);
+	assert_int_equal(pasta_runinfo_load(&info, ".", &err), -EPROTONOSUPPORT);
 	assert_int_equal(pasta_runinfo_load(&info, "absent", &err), -ENOENT);
 	spit("run.json", "{\"schema\": \"accelprof-run/1\", \"command\": 7, \"exit\": [], "
 			 "\"tools\": [1, null], \"start\": \"x\", \"loss\": 5}");
-	assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), 0);
+	assert_int_equal(pasta_runinfo_load(&info, ".", &err), 0);
 	assert_null(info.command);
 	assert_false(info.has_counted);
 	pasta_runinfo_free(&info);
