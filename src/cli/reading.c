@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/importing.h"
 #include "cli/show.h"
+#include "process/rawfile.h"
 
 static volatile sig_atomic_t interrupted; /* the signal */
 
@@ -109,6 +110,9 @@ int pasta_reading_open(struct pasta_input *in, char **paths)
 bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_account *loss,
 			   const char *what)
 {
+	struct pasta_err err;
+	bool unread;
+
 	pasta_show_trouble(in);
 	if (in->alive)
 		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
@@ -123,5 +127,8 @@ bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_acco
 		pasta_cli_say("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
 			      " events are lost with them; all else is in the %s: keep a copy",
 			      loss->damaged_bytes, loss->damaged, what);
-	return loss->damaged_bytes || loss->damaged || in->refused;
+	unread = pasta_rawfile_failed(&err);
+	if (unread)
+		pasta_cli_say("memory accesses could not be read: %s", err.text);
+	return loss->damaged_bytes || loss->damaged || in->refused || unread;
 }

@@ -17,6 +17,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **folders;
 static size_t folder_count;
+static struct pasta_err first_failure;
 
 static void forget(void)
 {
@@ -60,9 +61,32 @@ int pasta_rawfile_reset(const struct pasta_stream *s)
 
 	pthread_mutex_lock(&lock);
 	forget();
+	first_failure.code = 0;
 	error = remember(s);
 	pthread_mutex_unlock(&lock);
 	return error;
+}
+
+bool pasta_rawfile_failed(struct pasta_err *err)
+{
+	bool failed;
+
+	pthread_mutex_lock(&lock);
+	failed = first_failure.code;
+	if (failed)
+		*err = first_failure;
+	pthread_mutex_unlock(&lock);
+	return failed;
+}
+
+/* A tool may pass over it: the run is damaged all the same. */
+static int rawfile_fail(const struct pasta_err *err)
+{
+	pthread_mutex_lock(&lock);
+	if (!first_failure.code)
+		first_failure = *err;
+	pthread_mutex_unlock(&lock);
+	return err->code;
 }
 
 /* What a shard names is a file of its own run, and nothing else: NAME.acc in one folder. */
@@ -215,7 +239,7 @@ int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *
 	accesses = folder ? read_block(folder, &ev->access_batch, err) : NULL;
 	free(folder);
 	if (!accesses)
-		return err->code;
+		return rawfile_fail(err);
 	for (uint64_t i = 0; i < count && !error; i++)
 		error = fn(arg, &accesses[i]);
 	free(accesses);
