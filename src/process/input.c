@@ -187,6 +187,29 @@ static void add_note(struct pasta_input *in, const char *note)
 		memcpy(in->notes[i], note, sizeof(in->notes[i]));
 }
 
+/* What is on it goes into the account: a page that is there, and cannot be read, is damage. */
+static void input_check_control(struct pasta_input *in, const char *folder)
+{
+	struct pasta_run_health health;
+	int fd = pasta_files_open_in(folder, PASTA_RUN_CONTROL, NULL);
+	struct pasta_err err = {0};
+
+	if (fd == -ENOENT)
+		return;
+	if (pasta_run_health(folder, &health)) {
+		close(fd);
+		return;
+	}
+	pasta_fail(&err, fd < 0 ? fd : -EBADMSG,
+		   "cannot read %s/" PASTA_RUN_CONTROL
+		   ": %s; what handlers noted, and events that reached no shard, is not known",
+		   folder, fd < 0 ? pasta_files_why(fd) : "it is damaged");
+	in->refused++;
+	warn(in, &err);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
@@ -230,6 +253,7 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	} else if (shards >= 0) {
 		if (in->unnamed)
 			warn_missing(in, folder);
+		input_check_control(in, folder);
 		error = add_shards(in, shards, path, is_run, err);
 	} else if (fd >= 0 && shards == -ENOENT) {
 		error = add_shards(in, fd, folder, false, err);
