@@ -91,12 +91,13 @@ static void seal_spans(const struct pasta_ringfile *f, struct pasta_ring *r)
 static void seal_segment(struct pasta_ringfile *f, uint32_t i, size_t file_size, uint8_t flags)
 {
 	struct pasta_segment *seg = &f->segment[i];
-	void *p = (char *)f + seg->offset;
+	void *p;
 
 	seg->sum = pasta_segment_sum(f, i);
 	if (seg->offset % PAGE || seg->offset > file_size || seg->size < 2 * PAGE ||
 	    seg->size > file_size - seg->offset)
 		return;
+	p = (char *)f + seg->offset;
 	if (seg->type == PASTA_SEGMENT_RING) {
 		struct pasta_ring *r = p;
 

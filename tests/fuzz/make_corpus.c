@@ -4,8 +4,8 @@
  *
  * Run it when the format changes, from the top of the tree:
  *   cc -std=c17 -D_GNU_SOURCE= -Iinclude -Isrc tests/fuzz/make_corpus.c src/core/frame.c \
- *      src/core/kinds.c src/core/rawblock.c -lzstd -o /tmp/make_corpus && /tmp/make_corpus
- * tests/fuzz/corpus
+ *      src/core/kinds.c src/core/rawblock.c src/core/ringfile.c -lzstd -o make_corpus
+ *   ./make_corpus tests/fuzz/corpus
  */
 #include <stdio.h>
 #include <stdlib.h>
