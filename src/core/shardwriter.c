@@ -314,6 +314,22 @@ static void put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int 
 	put(w, 0, &ev);
 }
 
+/* PASTA_SHARD_ENDS: the last event of all. */
+static void put_end(struct pasta_shardwriter *w)
+{
+	const struct source *own = source_of(w, 0);
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
+				 .kind = PASTA_LOSS,
+				 .sub = PASTA_LOSS_ACCOUNT,
+				 .time = w->last};
+
+	if (!own)
+		return;
+	ev.loss.pushed = own->seq + own->count + 1;
+	ev.loss.dropped = w->strings;
+	put(w, 0, &ev);
+}
+
 static void put_accounts(struct pasta_shardwriter *w)
 {
 	const struct source *s;
@@ -335,6 +351,7 @@ int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_err *err)
 		return 0;
 	flush_all(w);
 	put_accounts(w);
+	put_end(w);
 	flush_all(w);
 	flush_strings(w);
 	r = w->error;

@@ -2,6 +2,7 @@
 #include "process/input.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,12 +56,36 @@ static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
 		warn(in, &err);
 	}
 	*is_run = *is_run || !error || error == -EBADMSG;
+	in->made = info.shards > in->made ? info.shards : in->made;
 	in->unnamed = error == -ENOENT;
 	if (in->run.path)
 		return add_other(in, &info);
 	in->run = info;
 	in->run.path = strdup(folder);
 	return in->run.path ? 0 : -ENOMEM;
+}
+
+/* The last shard that was added. ended: nobody writes to it, and its rings are in it. */
+static void input_check_end(struct pasta_input *in, bool ended)
+{
+	const struct pasta_shard_info *info =
+		pasta_stream_shard(in->stream, pasta_stream_shards(in->stream) - 1);
+	struct pasta_err err = {0};
+
+	if (ended && !info->ends)
+		pasta_fail(&err, -ENODATA,
+			   "%s has no end: it was cut, or its ring file is gone; how many events "
+			   "are missing is unknown",
+			   info->path);
+	else if (info->missing)
+		pasta_fail(&err, -ENODATA,
+			   "%s is damaged: %" PRIu64 " names or records of clocks, threads and "
+			   "the process are missing",
+			   info->path, info->missing);
+	else
+		return;
+	in->refused++;
+	warn(in, &err);
 }
 
 /* A shard, with what is in its rings. Nothing else in the folder is touched. */
@@ -84,6 +109,7 @@ static int input_add_shard(struct pasta_input *in, int folder, const char *path,
 		return 0;
 	if (!pasta_stream_take(in->stream, &parts, last)) {
 		in->shards++;
+		input_check_end(in, !salvaged.alive);
 		return 0;
 	}
 	in->refused++;
@@ -158,6 +184,18 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 	return 0;
 }
 
+/* Each process that recorded has made one. */
+static void input_name_missing(struct pasta_input *in, const char *folder, uint64_t count)
+{
+	struct pasta_err err = {0};
+
+	pasta_fail(&err, -ENODATA,
+		   "%s: shards are missing: %" PRIu64 ", and all their events are lost", folder,
+		   count);
+	in->refused++;
+	warn(in, &err);
+}
+
 /* All shards of a folder; what is not one is named and passed over. */
 static int add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
 		      struct pasta_err *err)
@@ -172,6 +210,8 @@ static int add_shards(struct pasta_input *in, int fd, const char *folder, bool c
 	if (!error && count && in->shards == before && last.code)
 		error = pasta_fail(err, last.code, "%s: none of its %zu shards can be read", folder,
 				   count);
+	if (!error && count < in->made)
+		input_name_missing(in, folder, in->made - count);
 	pasta_files_list_free(paths);
 	return error;
 }
@@ -218,6 +258,7 @@ static void add_health(struct pasta_input *in, const char *folder, bool *is_run)
 	if (!pasta_run_health(folder, &health))
 		return;
 	*is_run = true;
+	in->made = health.shards;
 	if (!*in->why)
 		memcpy(in->why, health.message, sizeof(in->why));
 	for (i = 0; i < PASTA_RUN_NOTES && *health.notes[i]; i++)
@@ -247,6 +288,7 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	size_t before = in->shards;
 	bool is_run = false;
 
+	in->made = 0;
 	add_health(in, folder, &is_run);
 	if (!path || add_info(in, folder, &is_run)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");

@@ -38,6 +38,7 @@ struct pasta_input {
 	uint64_t salvaged, alive;	  /* processes */
 	uint64_t unsure;		  /* processes that may still run, or may not */
 	bool unnamed;			  /* the last folder has no run.json */
+	uint64_t made;			  /* shards that its processes have made */
 };
 
 /* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be

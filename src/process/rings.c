@@ -49,12 +49,16 @@ static bool rings_is_half(const struct pasta_ringfile *f, uint64_t size)
 {
 	if (size > PASTA_RINGFILE_HEAD || !rings_is_zero(f->magic, sizeof(f->magic)))
 		return false;
+	uint64_t own = atomic_load(&f->own);
+
 	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++) {
 		uint64_t lost = atomic_load(&f->lost[i]);
 
 		if (lost && lost != pasta_seal(0, i))
 			return false;
 	}
+	if (own && own != pasta_seal(0, PASTA_OWN_SALT))
+		return false;
 	return rings_is_zero((const char *)f + offsetof(struct pasta_ringfile, segments),
 			     PASTA_RINGFILE_HEAD - offsetof(struct pasta_ringfile, segments));
 }
@@ -540,6 +544,28 @@ static int rings_segments(struct rings *s)
 
 /* -- All of it -- */
 
+/* Of the writer's own events, what no frame has is missing: they are in no ring. */
+static void rings_count_own(struct rings *s)
+{
+	uint64_t own;
+
+	if (!pasta_unseal(atomic_load(&s->file->own), PASTA_OWN_SALT, &own))
+		s->found->damaged = true;
+	else if (own > s->own_seq)
+		s->own_seq = own;
+}
+
+/* PASTA_SHARD_ENDS: the last event of all. */
+static int rings_put_end(struct rings *s)
+{
+	int error = rings_flush_own(s);
+
+	if (!error)
+		error = rings_put_loss(s, 0, PASTA_LOSS_ACCOUNT, s->own_seq + 1,
+				       s->next_string - 1);
+	return error ? error : rings_flush_own(s);
+}
+
 /* In the same way as the agent would have begun it. */
 static int rings_begin_shard(struct rings *s)
 {
@@ -569,7 +595,10 @@ int pasta_rings_extract(const struct pasta_rings *in, const struct pasta_shard *
 		s->found = found;
 		s->out.fd = file;
 		s->encoder = pasta_encoder_init(memory);
+		if (shard && shard->head.flags & PASTA_SHARD_ENDS)
+			pasta_encoder_tag(s->encoder, shard->head.guid);
 		s->own_seq = own ? own->next : 0;
+		rings_count_own(s);
 		s->next_string = shard && shard->string_count ? shard->string_count : 1;
 		found->damaged = found->damaged || in->head != PASTA_RINGS_WHOLE;
 		error = shard ? 0 : rings_begin_shard(s);
@@ -578,7 +607,7 @@ int pasta_rings_extract(const struct pasta_rings *in, const struct pasta_shard *
 		if (!error)
 			error = rings_put_losses(s, 0, 0, s->file->lost);
 		if (!error)
-			error = rings_flush_own(s);
+			error = rings_put_end(s);
 	}
 	if (s)
 		free(s->events);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collect/control.h"
+#include "core/ringfile.h"
 #include "process/files.h"
 
 #define RUNS_MAX 1000000 /* in one folder: then something else is wrong */
@@ -241,7 +242,8 @@ bool pasta_run_health(const char *folder, struct pasta_run_health *health)
 	if (fd < 0)
 		return false;
 	ok = pasta_files_read_at(fd, &control, sizeof(control), 0) == (ssize_t)sizeof(control) &&
-	     control.magic == PASTA_CONTROL_MAGIC;
+	     control.magic == PASTA_CONTROL_MAGIC && control.size == PASTA_CONTROL_SIZE &&
+	     control.lost <= PASTA_SEAL_MAX;
 	close(fd);
 	if (!ok)
 		return false;

@@ -172,6 +172,8 @@ static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, con
 	    sh->string_bytes + f->raw_size > STRING_BYTES_MAX || make_room(sh, id + f->count))
 		return -EBADMSG;
 	sh->string_bytes += f->raw_size;
+	if (id > (sh->string_count ? sh->string_count : 1))
+		sh->texts_missing += id - (sh->string_count ? sh->string_count : 1);
 	for (uint32_t i = 0; i < f->count; i++, id++, p += size) {
 		p = pasta_varint_get(p, end, &size);
 		if (!p || size > (size_t)(end - p))
@@ -187,6 +189,11 @@ static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
 {
 	struct pasta_source *s = pasta_map_find(sh->sources, ev->loss.source);
 
+	if (!ev->loss.source && ev->sub == PASTA_LOSS_ACCOUNT) {
+		sh->own = ev->loss.pushed > sh->own ? ev->loss.pushed : sh->own;
+		sh->texts = ev->loss.dropped > sh->texts ? ev->loss.dropped : sh->texts;
+		return;
+	}
 	if (!s && pasta_map_count(sh->sources) < LOSERS_MAX)
 		s = pasta_map_add(sh->sources, ev->loss.source);
 	if (!s)
@@ -313,6 +320,8 @@ static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const st
 	if (is_state(f) && take_state(sh, d, f, payload))
 		return -EBADMSG;
 	s->next = f->seq + f->count;
+	if (is_state(f))
+		sh->own_found += f->count;
 	if (!is_state(f)) {
 		s->found += f->count;
 		s->pos = f->pos > s->pos ? f->pos : s->pos;
@@ -342,11 +351,18 @@ static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const str
 	return 0; /* of a later version: not for us */
 }
 
+/* A frame of another shard, which somebody has put here, is damage. */
+static bool shard_is_of(const struct pasta_shard *sh, const struct pasta_frame *f)
+{
+	return !(sh->head.flags & PASTA_SHARD_ENDS) || f->tag == pasta_shard_tag(sh->head.guid);
+}
+
 /* Whether a valid head is here, with room for its payload. */
 static bool head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	return at + sizeof(*f) <= sh->size && load(sh, f, sizeof(*f), at) &&
-	       pasta_frame_head_ok(f) && at + frame_bytes(f) <= sh->size;
+	       pasta_frame_head_ok(f) && shard_is_of(sh, f) &&
+	       at + frame_bytes(f) <= sh->size;
 }
 
 /* The same from here on, byte by byte; the file's end if there is none. */
@@ -464,8 +480,10 @@ static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
 			sh->head.version, PASTA_SHARD_VERSION);
 	/* A damaged head costs who it was, not the events. */
-	if (!ok)
+	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
+		sh->skipped += sizeof(sh->head);
+	}
 	sh->at = sizeof(sh->head);
 	memcpy(sh->info.guid, sh->head.guid, sizeof(sh->info.guid));
 	memcpy(sh->info.boot, sh->head.boot, sizeof(sh->info.boot));
@@ -564,6 +582,29 @@ int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint
 		return r;
 	tally->unknown += block->unknown;
 	return 0;
+}
+
+static uint64_t shard_own_next(const struct pasta_shard *sh)
+{
+	const struct pasta_source *own = pasta_map_find(sh->sources, 0);
+
+	return own ? own->next : 0;
+}
+
+bool pasta_shard_has_end(const struct pasta_shard *sh)
+{
+	return !(sh->head.flags & PASTA_SHARD_ENDS) || (sh->own && sh->own == shard_own_next(sh));
+}
+
+uint64_t pasta_shard_missing(const struct pasta_shard *sh)
+{
+	uint64_t next = shard_own_next(sh), own = sh->own > next ? sh->own : next;
+	uint64_t texts = sh->string_count ? sh->string_count - 1 : 0;
+
+	if (!(sh->head.flags & PASTA_SHARD_ENDS))
+		return 0;
+	return own - sh->own_found + sh->texts_missing +
+	       (sh->texts > texts ? sh->texts - texts : 0);
 }
 
 void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)

@@ -63,6 +63,9 @@ struct pasta_shard {
 	uint64_t last_clock;	   /* raw; all that is older is in the file */
 	struct pasta_shard_frame *frames;
 	size_t frame_count, frame_capacity;
+	uint64_t own_found;		/* events of its writer's own that are in frames */
+	uint64_t own, texts;		/* how many of them, and strings, its end says there are */
+	uint64_t texts_missing;		/* strings between those that were found */
 	bool left_out;			/* the report is not of it */
 	struct pasta_shard_tally tally; /* of who reads it for the account */
 };
@@ -85,6 +88,12 @@ uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
 int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
 		     uint64_t want, struct pasta_frame *frame, struct pasta_block *block,
 		     struct pasta_shard_tally *tally);
+
+/* Whether it has its end: all that its writer wrote is before it. Older ones have none, and are
+ * taken to be whole. */
+bool pasta_shard_has_end(const struct pasta_shard *sh);
+/* How many of the writer's own events (clocks, names, the process) and of its strings are missing. */
+uint64_t pasta_shard_missing(const struct pasta_shard *sh);
 
 /* How it adds up, by what was read until now. */
 void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss);

@@ -620,6 +620,8 @@ size_t pasta_stream_shards(const struct pasta_stream *s)
 const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, size_t i)
 {
 	pasta_shard_loss(s->shards[i], &s->shards[i]->info.loss);
+	s->shards[i]->info.ends = pasta_shard_has_end(s->shards[i]);
+	s->shards[i]->info.missing = pasta_shard_missing(s->shards[i]);
 	return &s->shards[i]->info;
 }
 

@@ -38,6 +38,8 @@ struct pasta_shard_info {
 	const char *command, *host; /* "" if unknown */
 	uint32_t rank;		    /* plus 1; 0: none */
 	bool imported;		    /* another profiler recorded it */
+	bool ends;		    /* all that its process wrote is before its end */
+	uint64_t missing;	    /* records of its writer's own, and strings */
 	struct pasta_account loss;  /* whole once the stream has ended */
 };
 

@@ -321,6 +321,7 @@ static void begin_ring(void)
 	head()->real = 6000000;
 	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
 		head()->lost[i] = pasta_seal(0, i);
+	head()->own = pasta_seal(0, PASTA_OWN_SALT);
 }
 
 /* Spans that are at most 16 zeros apart are one. */

@@ -29,6 +29,7 @@ static struct pasta_ringfile *ring_begin(struct bytes *b)
 	f->schema = pasta_schema_hash(schema, n);
 	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
 		f->lost[i] = pasta_seal(0, i);
+	f->own = pasta_seal(0, PASTA_OWN_SALT);
 	f->sum = pasta_ringfile_sum(f);
 	return f;
 }
