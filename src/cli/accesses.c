@@ -12,6 +12,7 @@
 #include <pasta/device.h>
 
 #include "collect/control.h"
+#include "process/files.h"
 
 enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
 /* Needs are in the order of reducers: one shift makes a mask of the other. */
@@ -138,13 +139,13 @@ static bool is_fatbin(const char *path)
 {
 	static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
 	unsigned char first[sizeof(magic)];
-	struct stat st;
-	FILE *file = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
-	bool is = file && fread(first, sizeof(first), 1, file) == 1 &&
+	int fd = pasta_files_open_named(path, NULL);
+	bool is = fd >= 0 &&
+		  pasta_files_read_at(fd, first, sizeof(first), 0) == (ssize_t)sizeof(first) &&
 		  !memcmp(first, magic, sizeof(magic));
 
-	if (file)
-		fclose(file);
+	if (fd >= 0)
+		close(fd);
 	return is;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "handlers/handler.h"
 #include "process/dwarf.h"
+#include "process/files.h"
 #include "process/json.h"
 
 #define CHECKS_MAX 40
@@ -97,16 +98,14 @@ static void check_agent(struct doctor *d)
 /* Rings are shared mappings of files that have all their space. */
 static void check_folder(struct doctor *d)
 {
-	char name[] = ".accelprof-XXXXXX";
-	int fd = mkostemp(name, O_CLOEXEC);
+	int fd = pasta_files_temporary(".");
 	void *map = MAP_FAILED;
 
 	if (fd < 0) {
 		note(d, "folder", false, "cannot write in this folder: %s: use run -o elsewhere",
-		     strerror(errno));
+		     strerror(-fd));
 		return;
 	}
-	unlink(name);
 	if (fallocate(fd, 0, 0, 4096)) {
 		note(d, "folder", false, "no fallocate in this folder: %s: use run -o elsewhere",
 		     strerror(errno));

@@ -10,7 +10,7 @@
 #include "cli/importing.h"
 #include "cli/reading.h"
 
-enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_SALVAGE };
+enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_SALVAGE, OPTION_SHARE };
 
 static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_err *err)
 {
@@ -45,9 +45,9 @@ static void say_done(const struct pasta_importing *im, const struct pasta_run *r
 	       im->count == 1 ? "file" : "files", events);
 }
 
-static int import(struct pasta_importing *im, const char *dir)
+static int import(struct pasta_importing *im, const char *dir, bool shared)
 {
-	struct pasta_run run = {0};
+	struct pasta_run run = {.shared = shared};
 	struct pasta_err err = {0};
 	int r, status = PASTA_CLI_OK;
 
@@ -77,6 +77,7 @@ static int main_(int argc, char **argv)
 	struct pasta_err err = {0};
 	const char *arg, *dir = NULL;
 	int id, first, status = PASTA_CLI_OK;
+	bool shared = false;
 
 	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
 	while ((id = pasta_cli_next(&pasta_verb_import, argc, argv, &arg, &first)) > 0) {
@@ -84,6 +85,8 @@ static int main_(int argc, char **argv)
 			dir = arg;
 		else if (id == OPTION_NO_STACKS)
 			im.options.no_stacks = true;
+		else if (id == OPTION_SHARE)
+			shared = true;
 		else if (id == OPTION_SALVAGE)
 			im.options.salvage = true;
 		else if (parse_kinds(arg, &im.options.kinds, &err))
@@ -101,13 +104,14 @@ static int main_(int argc, char **argv)
 		status = PASTA_CLI_FAILED;
 	}
 	if (!status)
-		status = import(&im, dir);
+		status = import(&im, dir, shared);
 	pasta_importing_free(&im);
 	return status;
 }
 
 static const struct pasta_cli_option options[] = {
 	{'o', "output", "DIR", "make the run here; default: a new accelprof-run-N"},
+	{OPTION_SHARE, "share", NULL, "let others read the folder, as the umask has it"},
 	{OPTION_SALVAGE, "salvage", NULL,
 	 "keep what is valid of damaged files, and count the rest"},
 	{OPTION_KINDS, "kinds", "KIND,...", "keep only these kinds of events"},

@@ -1,7 +1,6 @@
 /* importing.c - other profilers' files made into a run. */
 #include "cli/importing.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +13,9 @@
 #include "cli/progress.h"
 #include "cli/reading.h"
 #include "core/frame.h"
+#include "process/files.h"
 #include "process/runinfo.h"
+#include "process/shard.h"
 
 void pasta_importing_free(struct pasta_importing *im)
 {
@@ -41,30 +42,41 @@ static bool is_folder(const char *path)
 static bool is_shard(const char *path)
 {
 	char magic[sizeof(PASTA_SHARD_MAGIC) - 1];
-	struct stat st;
-	FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
-	bool is = f && fread(magic, 1, sizeof(magic), f) == sizeof(magic) &&
+	int fd = pasta_files_open_named(path, NULL);
+	bool is = fd >= 0 &&
+		  pasta_files_read_at(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
 		  !memcmp(magic, PASTA_SHARD_MAGIC, sizeof(magic));
 
-	if (f)
-		fclose(f);
+	if (fd >= 0)
+		close(fd);
 	return is;
 }
 
 /* By its name, for a folder may hold much else; the content is asked later. */
-static int may_be_trace(const struct dirent *entry)
+static bool may_be_trace(const char *name)
 {
 	static const char *const ends[] = {".json", ".json.gz", ".json.zst"};
-	size_t size = strlen(entry->d_name);
+	size_t size = strlen(name);
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
 		size_t n = strlen(ends[i]);
 
-		if (size > n && !strcmp(entry->d_name + size - n, ends[i]) &&
-		    strcmp(entry->d_name, PASTA_RUN_INFO) != 0)
-			return 1;
+		if (size > n && !strcmp(name + size - n, ends[i]) &&
+		    strcmp(name, PASTA_RUN_INFO) != 0)
+			return true;
 	}
-	return 0;
+	return false;
+}
+
+/* Those of a folder, ended by NULL, to be freed; negative errno. */
+static int list_traces(const char *path, char ***names, size_t *count)
+{
+	int folder = pasta_files_folder(path);
+	int error = folder < 0 ? folder : pasta_files_list(folder, may_be_trace, names, count);
+
+	if (folder >= 0)
+		close(folder);
+	return error;
 }
 
 static bool has(const char *folder, const char *name)
@@ -78,18 +90,16 @@ static bool has(const char *folder, const char *name)
 
 bool pasta_importing_is(const char *path)
 {
-	struct dirent **entries = NULL;
-	int n;
+	char **names;
+	size_t count;
 
 	if (!is_folder(path))
 		return !access(path, R_OK) && !is_shard(path);
-	if (has(path, PASTA_RUN_INFO) || has(path, PASTA_RUN_SHARDS))
+	if (has(path, PASTA_RUN_INFO) || has(path, PASTA_RUN_SHARDS) ||
+	    list_traces(path, &names, &count))
 		return false;
-	n = scandir(path, &entries, may_be_trace, versionsort);
-	for (int i = 0; i < n; i++)
-		free(entries[i]);
-	free(entries);
-	return n > 0;
+	pasta_files_list_free(names);
+	return count;
 }
 
 static int add_file(struct pasta_importing *im, char *path, struct pasta_err *err)
@@ -110,29 +120,36 @@ static int add_file(struct pasta_importing *im, char *path, struct pasta_err *er
 	return 0;
 }
 
+/* A trace of a folder; what is in the way there, such as a FIFO, is none. */
+static bool is_trace(const char *path)
+{
+	int fd = pasta_files_open_named(path, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && pasta_import_knows(path);
+}
+
 static int add_folder(struct pasta_importing *im, const char *folder, struct pasta_err *err)
 {
-	struct dirent **entries = NULL;
-	int r = 0, n = scandir(folder, &entries, may_be_trace, versionsort);
-	size_t before = im->count;
+	size_t before = im->count, count = 0;
+	char **names = NULL;
+	int r = list_traces(folder, &names, &count);
 
-	if (n < 0)
-		return pasta_fail(err, -errno, "cannot read %s: %s", folder, strerror(errno));
-	for (int i = 0; i < n; i++) {
-		char *path = pasta_run_file(folder, entries[i]->d_name);
+	if (r)
+		return pasta_fail(err, r, "cannot read %s: %s", folder, strerror(-r));
+	for (size_t i = 0; !r && i < count; i++) {
+		char *path = pasta_run_file(folder, names[i]);
 
-		free(entries[i]);
-		if (!r && path && !pasta_import_knows(path)) {
+		if (path && !is_trace(path)) {
 			pasta_cli_say("%s is passed over: it is no trace that can be imported",
 				      path);
 			free(path);
-		} else if (!r) {
-			r = add_file(im, path, err);
 		} else {
-			free(path);
+			r = add_file(im, path, err);
 		}
 	}
-	free(entries);
+	pasta_files_list_free(names);
 	if (!r && im->count == before)
 		return pasta_fail(
 			err, -ENOENT,
@@ -179,20 +196,23 @@ static char *shard_name(const struct pasta_run *run, const char *file, size_t nu
 		       : path;
 }
 
-static int import_one(struct pasta_importing *im, const struct pasta_run *run, size_t i,
+/* Into the run, or where there is none into the file. */
+static int import_one(struct pasta_importing *im, const struct pasta_run *run, int fd, size_t i,
 		      struct pasta_err *err)
 {
 	struct watch w = {.progress = pasta_progress_begin()};
+	const struct pasta_import_to to = {.fd = fd, .name = "a temporary file"};
 	struct pasta_import_options options = im->options;
-	char *shard = shard_name(run, im->files[i], i);
+	char *shard = run ? shard_name(run, im->files[i], i) : NULL;
 	int r;
 
-	if (!shard)
+	if (run && !shard)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	snprintf(w.what, sizeof(w.what), "importing %.60s", base_name(im->files[i]));
 	options.go_on = go_on;
 	options.ctx = &w;
-	r = pasta_import(im->files[i], shard, &options, &im->infos[i], err);
+	r = run ? pasta_import(im->files[i], shard, &options, &im->infos[i], err)
+		: pasta_import_into(im->files[i], &to, &options, &im->infos[i], err);
 	pasta_progress_erase(&w.progress);
 	free(shard);
 	return r;
@@ -248,26 +268,33 @@ static void put_imports(struct pasta_json *j, const void *ctx)
 	pasta_json_list_end(j);
 }
 
+static int describe(struct pasta_importing *im, struct pasta_runinfo *info, struct pasta_err *err)
+{
+	*info = (struct pasta_runinfo){.shards = im->count};
+	info->version = strdup(PASTA_VERSION_STRING);
+	if (im->infos[0].host && *im->infos[0].host)
+		info->host = strdup(im->infos[0].host);
+	for (size_t i = 0; i < im->count; i++) {
+		if (!info->start || im->infos[i].begin < info->start)
+			info->start = im->infos[i].begin;
+		if (im->infos[i].end > info->end)
+			info->end = im->infos[i].end;
+		info->kinds |= im->infos[i].kinds;
+	}
+	return info->version ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+}
+
 static int save_info(struct pasta_importing *im, const struct pasta_run *run, struct pasta_err *err)
 {
-	struct pasta_runinfo info = {.more = put_imports, .more_ctx = im, .shards = im->count};
-	char *file = pasta_run_file(run->path, PASTA_RUN_INFO), host[256] = "";
-	int r;
+	char *file = pasta_run_file(run->path, PASTA_RUN_INFO);
+	struct pasta_runinfo info;
+	int r = describe(im, &info, err);
 
-	info.version = strdup(PASTA_VERSION_STRING);
-	info.cwd = NULL;
-	if (im->infos[0].host && *im->infos[0].host)
-		snprintf(host, sizeof(host), "%s", im->infos[0].host);
-	info.host = *host ? strdup(host) : NULL;
-	for (size_t i = 0; i < im->count; i++) {
-		if (!info.start || im->infos[i].begin < info.start)
-			info.start = im->infos[i].begin;
-		if (im->infos[i].end > info.end)
-			info.end = im->infos[i].end;
-		info.kinds |= im->infos[i].kinds;
-	}
-	r = file && info.version ? pasta_runinfo_save(&info, file, err)
-				 : pasta_fail(err, -ENOMEM, "out of memory");
+	info.more = put_imports;
+	info.more_ctx = im;
+	if (!r)
+		r = file ? pasta_runinfo_save(&info, file, err)
+			 : pasta_fail(err, -ENOMEM, "out of memory");
 	free(file);
 	pasta_runinfo_free(&info);
 	return r;
@@ -282,8 +309,37 @@ int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
 	if (!im->infos)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; !r && i < im->count; i++)
-		r = import_one(im, run, i, err);
+		r = import_one(im, run, -1, i, err);
 	return r ? r : save_info(im, run, err);
+}
+
+int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in, struct pasta_err *err)
+{
+	struct pasta_runinfo info;
+	int r = 0;
+
+	im->infos = calloc(im->count + 1, sizeof(*im->infos));
+	if (!im->infos)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; !r && i < im->count; i++) {
+		struct pasta_shard_parts parts = {
+			.path = im->files[i], .end = UINT64_MAX, .tail = -1};
+
+		parts.file = pasta_files_temporary(NULL);
+		if (parts.file < 0)
+			return pasta_fail(err, parts.file,
+					  "cannot make a temporary file to import into: %s (set "
+					  "TMPDIR)",
+					  strerror(-parts.file));
+		r = import_one(im, NULL, parts.file, i, err);
+		if (r)
+			close(parts.file);
+		else
+			r = pasta_input_take(in, &parts, err);
+	}
+	if (!r)
+		r = describe(im, &info, err);
+	return r ? r : pasta_input_describe(in, &info, im->files[0], err);
 }
 
 /* -- What is to be said -- */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "import/import.h"
+#include "process/input.h"
 #include "process/run.h"
 
 /* The files that are named, and those in folders that are named: what is to be imported. */
@@ -27,6 +28,9 @@ int pasta_importing_add(struct pasta_importing *im, const char *path, struct pas
  * it. -EINTR: the user interrupted. */
 int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
 			struct pasta_err *err);
+/* Read them as a run that is nowhere: their shards are files without a name. */
+int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in,
+			  struct pasta_err *err);
 /* Say, a line each, what the sources lack and what was passed over. */
 void pasta_importing_say(const struct pasta_importing *im);
 void pasta_importing_free(struct pasta_importing *im);

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "process/crew.h"
+#include "process/files.h"
 #include "process/tool.h"
 
 static const struct pasta_verb *const verbs[] = {&pasta_verb_run,     &pasta_verb_report,
@@ -63,7 +64,7 @@ static void fill_holes(void)
 
 	for (fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-			if (open("/dev/null", O_RDONLY | O_CLOEXEC) != fd)
+			if (pasta_files_open_system("/dev/null", O_RDONLY) != fd)
 				_exit(PASTA_CLI_NOT_STARTED);
 }
 

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/templates.h"
+#include "process/files.h"
 #include "process/tool.h"
 
 #define SKELETON "skeleton" /* what the templates call the tool */
@@ -62,10 +63,12 @@ static bool mentions(const struct job *job, const char *name, const char *text)
 	char path[PATH_MAX], line[400];
 	bool found = false;
 	FILE *file;
+	int fd;
 
 	if (path_in(job, path, "", name, ""))
 		return false;
-	file = fopen(path, "re");
+	fd = pasta_files_open_named(path, NULL);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
 	while (file && !found && fgets(line, sizeof(line), file))
 		found = strstr(line, text) != NULL;
 	if (file)
@@ -222,11 +225,12 @@ static int write_file(const struct job *job, struct file *f, struct pasta_err *e
 	if (!t)
 		return pasta_fail(err, -ENOENT, "this accelprof has no template %s: build it again",
 				  f->from);
-	fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = pasta_files_create(AT_FDCWD, f->path, 0666);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
 	f->written = fd >= 0;
 	if (!file) {
-		pasta_fail(err, -errno, "cannot write %s: %s", f->path, strerror(errno));
+		error = fd < 0 ? fd : -errno;
+		pasta_fail(err, error, "cannot write %s: %s", f->path, strerror(-error));
 		if (fd >= 0)
 			close(fd);
 		return err->code;
@@ -240,21 +244,22 @@ static int write_file(const struct job *job, struct file *f, struct pasta_err *e
 /* All of it, or nothing. */
 static int write_all(struct job *job, struct pasta_err *err)
 {
-	int error = 0;
 	size_t i;
+	int error;
 
-	if (mkdir(job->dir, 0777) == 0)
-		job->made_dir = true;
-	else if (errno != EEXIST)
-		return pasta_fail(err, -errno, "cannot make the folder %s: %s", job->dir,
-				  strerror(errno));
+	error = pasta_files_make_folder(AT_FDCWD, job->dir, 0777);
+	job->made_dir = !error;
+	if (error && error != -EEXIST)
+		return pasta_fail(err, error, "cannot make the folder %s: %s", job->dir,
+				  strerror(-error));
+	error = 0;
 	for (i = 0; !error && i < job->count; i++)
 		error = write_file(job, &job->files[i], err);
 	for (i = 0; error && i < job->count; i++)
 		if (job->files[i].written)
-			unlink(job->files[i].path);
+			pasta_files_undo(AT_FDCWD, job->files[i].path, false);
 	if (error && job->made_dir)
-		rmdir(job->dir);
+		pasta_files_undo(AT_FDCWD, job->dir, true);
 	return error;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/importing.h"
 #include "cli/show.h"
+#include "process/rawfile.h"
 
 static volatile sig_atomic_t interrupted; /* the signal */
 
@@ -64,56 +65,16 @@ static void warn(const char *line)
 	pasta_cli_say("%s", line);
 }
 
-/* Of the run that goes, nobody is to be told where it was. */
-static int say_source(struct pasta_input *in, const char *folder, const char *file,
-		      struct pasta_err *err)
-{
-	if (strcmp(in->run.path, folder) != 0)
-		return 0;
-	free(in->run.path);
-	in->run.path = strdup(file);
-	return in->run.path ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
-}
-
-/* Import into a run that goes as soon as its shards are open: nothing is left behind. */
-static int add_imported(struct pasta_input *in, struct pasta_importing *im, struct pasta_err *err)
-{
-	const char *tmp = getenv("TMPDIR");
-	struct pasta_run run = {0};
-	char *folder;
-	int r;
-
-	if (asprintf(&folder, "%s/accelprof-XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0)
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	pasta_reading_hold_end();
-	r = mkdtemp(folder) ? pasta_run_create(&run, folder, err)
-			    : pasta_fail(err, -errno,
-					 "cannot make a folder to import into, %s: %s (set TMPDIR)",
-					 folder, strerror(errno));
-	if (!r)
-		r = pasta_importing_run(im, &run, err);
-	if (!r)
-		r = pasta_input_add(in, folder, err);
-	if (!r)
-		r = say_source(in, folder, im->files[0], err);
-	if (!r)
-		pasta_importing_say(im);
-	pasta_run_discard(&run);
-	rmdir(folder);
-	pasta_reading_let_end();
-	pasta_run_free(&run);
-	free(folder);
-	return r;
-}
-
 /* Returns how many failed. */
 static int import(struct pasta_input *in, struct pasta_importing *im)
 {
 	struct pasta_err err = {0};
-	int r = add_imported(in, im, &err);
+	int r = pasta_importing_input(im, in, &err);
 
 	if (r)
 		pasta_cli_say("%s", r == -EINTR ? "interrupted" : err.text);
+	else
+		pasta_importing_say(im);
 	return r != 0;
 }
 
@@ -149,14 +110,25 @@ int pasta_reading_open(struct pasta_input *in, char **paths)
 bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_account *loss,
 			   const char *what)
 {
+	struct pasta_err err;
+	bool unread;
+
 	pasta_show_trouble(in);
 	if (in->alive)
 		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
 			      "they have written so far",
 			      in->alive);
+	if (in->unsure)
+		pasta_cli_say("of %" PRIu64
+			      " processes it is not known whether they still run, here or "
+			      "on another host; this is what they have recorded so far",
+			      in->unsure);
 	if (loss->damaged_bytes || loss->damaged)
 		pasta_cli_say("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
 			      " events are lost with them; all else is in the %s: keep a copy",
 			      loss->damaged_bytes, loss->damaged, what);
-	return loss->damaged_bytes || loss->damaged || in->refused;
+	unread = pasta_rawfile_failed(&err);
+	if (unread)
+		pasta_cli_say("memory accesses could not be read: %s", err.text);
+	return loss->damaged_bytes || loss->damaged || in->refused || unread;
 }

@@ -11,6 +11,7 @@
 #include "cli/reading.h"
 #include "cli/show.h"
 #include "process/account.h"
+#include "process/files.h"
 #include "process/output.h"
 
 /* What is to be written: the tools' result, or the events, by a sink that reads them itself. */
@@ -58,7 +59,7 @@ static int print_to(struct content *c, const char *path, struct pasta_err *err)
 	struct pasta_output *out;
 	struct stat st;
 	FILE *file;
-	int error;
+	int error, fd;
 
 	if (!strcmp(path, "-"))
 		return print_to_stdout(c, err);
@@ -70,9 +71,15 @@ static int print_to(struct content *c, const char *path, struct pasta_err *err)
 		/* What the sink found wrong says more. */
 		return pasta_output_close(out, error, error ? NULL : err);
 	}
-	file = fopen(path, "we");
-	if (!file)
-		return pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	fd = pasta_files_open_output(path);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file) {
+		error = pasta_fail(err, fd < 0 ? fd : -errno, "cannot write %s: %s", path,
+				   fd < 0 ? pasta_files_why(fd) : strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
 	error = print(c, file, fileno(file), err);
 	if (fclose(file) && !error)
 		error = pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));

@@ -54,6 +54,7 @@ enum {
 	INEXACT,
 	PROCESSOR,
 	LOSSY,
+	SHARE,
 };
 enum { ENV = 24 }; /* variables that the program gets */
 
@@ -256,6 +257,9 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 		return 0;
 	case PROCESSOR:
 		return pasta_cli_accesses_processor(&job->accesses, arg, err);
+	case SHARE:
+		job->run.shared = true;
+		return 0;
 	case LOSSY:
 		job->accesses.lossy = true;
 		return 0;
@@ -751,6 +755,7 @@ static int main_(int argc, char **argv)
 static const struct pasta_cli_option options[] = {
 	PASTA_SHOW_OPTIONS(PASTA_SINK_RESULT_NAMES),
 	{'o', "output", "DIR", "the run's folder (default: accelprof-run-N here)"},
+	{SHARE, "share", NULL, "let others read the folder, as the umask has it"},
 	{RECORD, "record", "all|KIND,...", "record these too, whatever the tools want"},
 	{LEVEL, "level", "count|trace|full", "launches alone; times too (default); calls too"},
 	{PAUSED, "paused", NULL, "record no activity until the program calls pasta_start()"},

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/files.h"
 #include "process/lane.h"
 #include "process/result.h"
 
@@ -37,7 +38,7 @@ static void open_all(const struct pasta_choice *choice, struct pasta_err *err)
 /* In the child, which says nothing else and leaves no core. */
 static _Noreturn void child(const struct pasta_choice *choice, int fd)
 {
-	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int nowhere = pasta_files_open_system("/dev/null", O_RDWR);
 	struct pasta_err err = {0};
 
 	dup2(nowhere, STDOUT_FILENO);

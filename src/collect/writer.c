@@ -150,6 +150,7 @@ static bool flush_own(void)
 		return false;
 	s->state_seq += s->own_count;
 	s->own_count = 0;
+	atomic_store(&s->file->own, pasta_seal(s->state_seq, PASTA_OWN_SALT));
 	return true;
 }
 
@@ -272,6 +273,18 @@ static bool tick_ring(struct pasta_ring *r, bool last)
 	return !last || loss_event(r->source, PASTA_LOSS_ACCOUNT, atomic_load(&r->pushed), 0);
 }
 
+/* PASTA_SHARD_ENDS: the last event of all. */
+static void end_event(void)
+{
+	struct pasta_state *s = pasta_state;
+	struct pasta_event *ev = own_event(PASTA_LOSS, PASTA_LOSS_ACCOUNT);
+
+	if (!ev)
+		return;
+	ev->loss.pushed = s->state_seq + s->own_count;
+	ev->loss.dropped = s->strings_id;
+}
+
 static bool writer_tick(bool last)
 {
 	struct pasta_state *s = pasta_state;
@@ -286,6 +299,10 @@ static bool writer_tick(bool last)
 	clock_pairs();
 	if (last || raw >= s->next_clock)
 		clock_event(raw, real);
+	if (last && (!drain_strings() || !flush_own()))
+		return false;
+	if (last)
+		end_event();
 	return flush_own();
 }
 
@@ -482,6 +499,7 @@ static void identify(struct pasta_ringfile *f)
 	f->schema = pasta_schema_hash(schema, n);
 	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
 		atomic_init(&f->lost[i], pasta_seal(0, i));
+	atomic_init(&f->own, pasta_seal(0, PASTA_OWN_SALT));
 	f->sum = pasta_ringfile_sum(f);
 	atomic_thread_fence(memory_order_release);
 	memcpy(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic)); /* last: it is whole */

@@ -17,6 +17,7 @@ enum { LEVEL = 1 };
 struct pasta_encoder {
 	ZSTD_CCtx *zstd;
 	uint32_t schema;
+	uint16_t tag;
 	const struct pasta_event *sorted[2][PASTA_FRAME_EVENTS];
 	const struct pasta_event *grouped[PASTA_FRAME_EVENTS];
 	uint64_t column[PASTA_FRAME_EVENTS];
@@ -84,6 +85,7 @@ static const void *finish(struct pasta_encoder *enc, struct pasta_frame *frame, 
 		memcpy(payload, enc->raw, n);
 	}
 	frame->magic = PASTA_FRAME_MAGIC;
+	frame->tag = enc->tag;
 	frame->size = (uint32_t)n;
 	frame->sum = XXH3_64bits(payload, n);
 	frame->head_sum = XXH3_64bits(frame, offsetof(struct pasta_frame, head_sum));
@@ -91,6 +93,16 @@ static const void *finish(struct pasta_encoder *enc, struct pasta_frame *frame, 
 	memset(payload + n, 0, -n & 7);
 	*size = sizeof(*frame) + ((n + 7) & ~(size_t)7);
 	return enc->out;
+}
+
+uint16_t pasta_shard_tag(const uint8_t guid[16])
+{
+	return (uint16_t)(XXH3_64bits(guid, 16) >> 48 | 1);
+}
+
+void pasta_encoder_tag(struct pasta_encoder *enc, const uint8_t guid[16])
+{
+	enc->tag = pasta_shard_tag(guid);
 }
 
 uint32_t pasta_schema_hash(const char *text, size_t size)

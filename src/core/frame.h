@@ -43,9 +43,14 @@ struct pasta_shard_head {
 	uint8_t boot[16];   /* the host's boot id: shards of one boot share CLOCK_MONOTONIC_RAW */
 	uint64_t raw, real; /* the two host clocks at one moment */
 	uint32_t pid;
-	uint32_t reserved;
-	uint64_t sum; /* XXH3 of what is before it */
+	uint32_t flags; /* enum pasta_shard_flag */
+	uint64_t sum;	/* XXH3 of what is before it */
 };
+
+/* Its last event is an account of source 0, the writer: so many events of its own (pushed), the
+ * account included, and so many strings (dropped). Without it the shard was cut, or its process died
+ * and left a ring file. */
+enum pasta_shard_flag { PASTA_SHARD_ENDS = 1 };
 
 enum pasta_frame_type { PASTA_FRAME_SCHEMA = 1, PASTA_FRAME_STRINGS, PASTA_FRAME_EVENTS_T };
 enum pasta_frame_flag {
@@ -57,7 +62,7 @@ enum pasta_frame_flag {
 struct pasta_frame {
 	uint32_t magic;
 	uint8_t type, flags;
-	uint16_t reserved;
+	uint16_t tag;	 /* pasta_shard_tag of its shard: a frame of another one is no part of it */
 	uint32_t source; /* the ring it is from; 0 is the writer itself */
 	uint32_t clock;
 	uint64_t first, last; /* times of its earliest and its latest event */
@@ -71,6 +76,9 @@ struct pasta_frame {
 	uint64_t sum;	      /* XXH3 of the payload, as stored */
 	uint64_t head_sum;    /* XXH3 of the head before it */
 };
+
+/* From the guid; 0 in shards of older versions. */
+uint16_t pasta_shard_tag(const uint8_t guid[16]);
 
 /* Set the magic and sum; say if they are right. */
 void pasta_shard_head_seal(struct pasta_shard_head *head);
@@ -116,6 +124,8 @@ uint32_t pasta_schema_hash(const char *text, size_t size);
 struct pasta_encoder;
 size_t pasta_encoder_size(void);
 struct pasta_encoder *pasta_encoder_init(void *memory);
+/* The shard that its frames are of, from now on. */
+void pasta_encoder_tag(struct pasta_encoder *enc, const uint8_t guid[16]);
 
 struct pasta_frame_meta {
 	uint32_t source, clock;

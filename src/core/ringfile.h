@@ -52,6 +52,7 @@ struct pasta_ringfile {
 	uint64_t sum; /* pasta_ringfile_sum: of all before it */
 	/* Events of threads that have no ring; sealed, the reason is the salt. */
 	_Atomic uint64_t lost[PASTA_LOSS_REASONS];
+	_Atomic uint64_t own; /* events of the writer's own in frames; sealed with PASTA_OWN_SALT */
 	_Atomic uint32_t segments; /* how many are published */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
 };
@@ -119,6 +120,7 @@ uint32_t pasta_string_sum(uint64_t seed, uint64_t id, const void *bytes, uint32_
 
 /* -- Counters -- */
 
+#define PASTA_OWN_SALT 1000
 #define PASTA_SEAL_BITS 48
 #define PASTA_SEAL_MAX ((UINT64_C(1) << PASTA_SEAL_BITS) - 1)
 

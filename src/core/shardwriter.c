@@ -67,41 +67,50 @@ static struct pasta_encoder *encoder_new(void)
 	return memory == MAP_FAILED ? NULL : pasta_encoder_init(memory);
 }
 
-struct pasta_shardwriter *
-pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err)
+struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
+						 const struct pasta_shard_head *head,
+						 struct pasta_err *err)
 {
 	struct pasta_shardwriter *w = calloc(1, sizeof(*w));
 	struct pasta_shard_head own = *head;
 	int r = 0;
 
 	if (!w) {
+		close(fd);
 		pasta_fail(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	w->file.fd = -1;
+	w->file.fd = fd;
 	w->path = strdup(path);
 	w->encoder = encoder_new();
 	w->events = malloc(PASTA_FRAME_EVENTS * sizeof(*w->events));
 	w->sources = pasta_map_new(sizeof(struct source));
 	w->ids = pasta_map_new(sizeof(uint32_t));
 	w->text = malloc(TEXT);
-	if (!w->path || !w->encoder || !w->events || !w->sources || !w->ids || !w->text) {
+	if (!w->path || !w->encoder || !w->events || !w->sources || !w->ids || !w->text)
 		pasta_fail(err, -ENOMEM, "out of memory");
-		goto fail;
-	}
-	w->file.fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (w->file.fd < 0) {
-		pasta_fail(err, -errno, "cannot make %s: %s", path, strerror(errno));
-		goto fail;
-	}
-	r = pasta_shardfile_begin(&w->file, &own, w->encoder);
-	if (!r)
+	else if ((r = pasta_shardfile_begin(&w->file, &own, w->encoder)))
+		pasta_fail(err, r, "cannot write %s: %s", path, strerror(-r));
+	else
 		return w;
-	pasta_fail(err, r, "cannot write %s: %s", path, strerror(-r));
-	unlink(path);
-fail:
 	writer_free(w);
 	return NULL;
+}
+
+struct pasta_shardwriter *
+pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	struct pasta_shardwriter *w;
+
+	if (fd < 0) {
+		pasta_fail(err, -errno, "cannot make %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	w = pasta_shardwriter_take(fd, path, head, err);
+	if (!w)
+		unlink(path);
+	return w;
 }
 
 /* Keep the first error; nothing is written after it. */
@@ -305,6 +314,22 @@ static void put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int 
 	put(w, 0, &ev);
 }
 
+/* PASTA_SHARD_ENDS: the last event of all. */
+static void put_end(struct pasta_shardwriter *w)
+{
+	const struct source *own = source_of(w, 0);
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
+				 .kind = PASTA_LOSS,
+				 .sub = PASTA_LOSS_ACCOUNT,
+				 .time = w->last};
+
+	if (!own)
+		return;
+	ev.loss.pushed = own->seq + own->count + 1;
+	ev.loss.dropped = w->strings;
+	put(w, 0, &ev);
+}
+
 static void put_accounts(struct pasta_shardwriter *w)
 {
 	const struct source *s;
@@ -326,6 +351,7 @@ int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_err *err)
 		return 0;
 	flush_all(w);
 	put_accounts(w);
+	put_end(w);
 	flush_all(w);
 	flush_strings(w);
 	r = w->error;

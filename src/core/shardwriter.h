@@ -26,6 +26,12 @@ struct pasta_shardwriter;
 struct pasta_shardwriter *
 pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err);
 
+/* The same into a file that is open and empty, and is its own from now on, whatever happens; path
+ * is for messages. */
+struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
+						 const struct pasta_shard_head *head,
+						 struct pasta_err *err);
+
 /* The shard's id of some bytes: from 1, the same for the same bytes. 0 when out of memory. */
 uint32_t pasta_shardwriter_intern(struct pasta_shardwriter *w, const void *bytes, size_t size);
 uint32_t pasta_shardwriter_str(struct pasta_shardwriter *w, const char *text);

@@ -1,12 +1,14 @@
 /* import.c - which format a file has, and the shard that is made of it. */
 #include "import/import.h"
 
-#include <libgen.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "import/trace.h"
+#include "process/files.h"
 
 /* A line each; asked in this order. */
 static const struct pasta_format *const formats[] = {
@@ -73,15 +75,15 @@ static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
 		f->path, known);
 }
 
-static int parse(const struct pasta_format *format, struct pasta_tracefile *f, const char *shard,
-		 const struct pasta_import_options *options, struct pasta_import_info *info,
-		 struct pasta_err *err)
+static int parse(const struct pasta_format *format, struct pasta_tracefile *f,
+		 const struct pasta_import_to *to, const struct pasta_import_options *options,
+		 struct pasta_import_info *info, struct pasta_err *err)
 {
 	struct pasta_cursor c = {.file = f, .err = err, .salvage = options->salvage};
 	struct pasta_trace t = {0};
-	char *copy = strdup(shard);
-	int r = copy ? pasta_trace_open(&t, shard, dirname(copy), options, info, err)
-		     : pasta_fail(err, -ENOMEM, "out of memory");
+	int fd = fcntl(to->fd, F_DUPFD_CLOEXEC, 3);
+	int r = fd < 0 ? pasta_fail(err, -errno, "cannot write %s: %s", to->name, strerror(errno))
+		       : pasta_trace_open(&t, fd, to->name, to->folder, options, info, err);
 
 	info->format = format->name;
 	t.cursor = &c;
@@ -92,7 +94,6 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f, c
 	if (t.err)
 		pasta_trace_free(&t);
 	pasta_cursor_free(&c);
-	free(copy);
 	return r;
 }
 
@@ -105,8 +106,9 @@ static void name_file(const char *path, struct pasta_err *err)
 		pasta_fail(err, was.code, "%s: %s", path, was.text);
 }
 
-int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
-		 struct pasta_import_info *info, struct pasta_err *err)
+int pasta_import_into(const char *path, const struct pasta_import_to *to,
+		      const struct pasta_import_options *options, struct pasta_import_info *info,
+		      struct pasta_err *err)
 {
 	struct pasta_tracefile f = {0};
 	size_t format;
@@ -116,14 +118,36 @@ int pasta_import(const char *path, const char *shard, const struct pasta_import_
 	r = open_file(&f, path, options->salvage, err);
 	if (!r) {
 		format = sniff(&f);
-		r = format < FORMATS ? parse(formats[format], &f, shard, options, info, err)
+		r = format < FORMATS ? parse(formats[format], &f, to, options, info, err)
 				     : refuse(&f, err);
-		if (r && r != -EEXIST)
-			unlink(shard);
 	}
 	if (r)
 		name_file(path, err);
 	pasta_tracefile_close(&f);
+	return r;
+}
+
+int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
+		 struct pasta_import_info *info, struct pasta_err *err)
+{
+	const char *name;
+	int r, folder = pasta_files_folder_of(shard, &name);
+	char *in = strndup(shard, (size_t)(name - shard));
+	struct pasta_import_to to = {.name = shard, .folder = in && *in ? in : "."};
+
+	memset(info, 0, sizeof(*info));
+	to.fd = folder < 0 ? folder : in ? pasta_files_create(folder, name, 0666) : -ENOMEM;
+	if (to.fd < 0) {
+		r = pasta_fail(err, to.fd, "%s: cannot make %s: %s", path, shard, strerror(-to.fd));
+	} else {
+		r = pasta_import_into(path, &to, options, info, err);
+		close(to.fd);
+		if (r)
+			pasta_files_undo(folder, name, false);
+	}
+	if (folder >= 0)
+		close(folder);
+	free(in);
 	return r;
 }
 

@@ -56,6 +56,15 @@ struct pasta_import_info {
  * format that is known; -EBADMSG: damaged; -EINTR. *info is to be freed in any case. */
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_err *err);
+/* The same into a file that is open and empty, such as one without a name. */
+struct pasta_import_to {
+	int fd;		    /* the caller's */
+	const char *name;   /* in messages */
+	const char *folder; /* for temporary files; NULL: where TMPDIR says */
+};
+int pasta_import_into(const char *path, const struct pasta_import_to *to,
+		      const struct pasta_import_options *options, struct pasta_import_info *info,
+		      struct pasta_err *err);
 void pasta_import_info_free(struct pasta_import_info *info);
 
 /* Whether a file's first bytes are those of something that can be imported. */

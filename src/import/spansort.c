@@ -1,12 +1,13 @@
 /* spansort.c - spans of time put in order: sorted pieces, merged. */
 #include "import/spansort.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "process/files.h"
 
 enum { PIECE = 1 << 10 }; /* spans that are read at once while merging */
 
@@ -42,8 +43,8 @@ struct pasta_spansort *pasta_spansort_new(size_t memory, const char *folder)
 	s->max = s->max < 2 ? 2 : s->max;
 	s->fd = -1;
 	s->sorted = true;
-	s->folder = strdup(folder);
-	if (s->folder)
+	s->folder = folder ? strdup(folder) : NULL;
+	if (s->folder || !folder)
 		return s;
 	free(s);
 	return NULL;
@@ -105,21 +106,11 @@ static struct run *add_run(struct pasta_spansort *s)
 /* It has no name: nothing is left behind, however we end. */
 static int open_file(struct pasta_spansort *s, struct pasta_err *err)
 {
-	char *path;
-
-	s->fd = open(s->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	s->fd = pasta_files_temporary(s->folder);
 	if (s->fd >= 0)
 		return 0;
-	if (asprintf(&path, "%s/.sort-XXXXXX", s->folder) < 0)
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	s->fd = mkostemp(path, O_CLOEXEC);
-	if (s->fd >= 0)
-		unlink(path);
-	else
-		pasta_fail(err, -errno, "cannot make a temporary file in %s: %s", s->folder,
-			   strerror(errno));
-	free(path);
-	return s->fd >= 0 ? 0 : err->code;
+	return pasta_fail(err, s->fd, "cannot make a temporary file in %s: %s",
+			  s->folder ? s->folder : "TMPDIR", strerror(-s->fd));
 }
 
 static int write_all(struct pasta_spansort *s, struct pasta_err *err)

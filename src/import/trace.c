@@ -33,7 +33,7 @@ static void check(struct pasta_trace *t, int error)
 		pasta_fail(t->err, error, "cannot write the run: %s", strerror(-error));
 }
 
-static struct pasta_shardwriter *writer_new(const char *path, struct pasta_err *err)
+static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pasta_err *err)
 {
 	struct pasta_shard_head head = {.raw = 1, .real = 1}; /* the same clock: see close */
 	struct timespec now;
@@ -44,7 +44,7 @@ static struct pasta_shardwriter *writer_new(const char *path, struct pasta_err *
 		memcpy(head.guid, &now, sizeof(head.guid));
 	}
 	memcpy(head.boot, head.guid, sizeof(head.boot));
-	return pasta_shardwriter_new(path, &head, err);
+	return pasta_shardwriter_take(fd, path, &head, err);
 }
 
 /* Begins without their ends would not be less of the trace, but wrong. */
@@ -58,7 +58,7 @@ static uint64_t whole(uint64_t kinds)
 	return kinds;
 }
 
-int pasta_trace_open(struct pasta_trace *t, const char *shard, const char *folder,
+int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_err *err)
 {
@@ -69,7 +69,7 @@ int pasta_trace_open(struct pasta_trace *t, const char *shard, const char *folde
 	t->err = err;
 	t->kinds = options->kinds ? whole(options->kinds) : UINT64_MAX;
 	t->first = UINT64_MAX;
-	t->w = writer_new(shard, err);
+	t->w = writer_new(fd, shard, err);
 	if (!t->w)
 		return err->code;
 	t->spans = pasta_spansort_new(0, folder);

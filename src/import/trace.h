@@ -68,8 +68,9 @@ struct pasta_trace {
 	struct pasta_err *err;
 };
 
-/* Zero it before use. folder: for temporary files. */
-int pasta_trace_open(struct pasta_trace *t, const char *shard, const char *folder,
+/* Zero it before use. fd: the shard's file, which is its own from now on; shard: its name in
+ * messages. folder: for temporary files; NULL: where TMPDIR says. */
+int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_err *err);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "import/unpack.h"
+#include "process/files.h"
 
 enum { WINDOW = 1 << 20, PACKED = WINDOW, MAGIC = 4 };
 
@@ -123,10 +124,12 @@ int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_
 static int open_plain(struct pasta_tracefile *f, struct pasta_err *err)
 {
 	struct stat st;
+	int error;
 
-	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
-	if (f->fd < 0 || fstat(f->fd, &st))
-		return pasta_fail(err, -errno, "cannot open %s: %s", f->path, strerror(errno));
+	f->fd = pasta_files_open_input(f->path);
+	error = f->fd < 0 ? f->fd : fstat(f->fd, &st) ? -errno : 0;
+	if (error)
+		return pasta_fail(err, error, "cannot open %s: %s", f->path, strerror(-error));
 	if (S_ISDIR(st.st_mode))
 		return pasta_fail(err, -EISDIR, "%s is a folder", f->path);
 	f->total = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;

@@ -7,12 +7,16 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <elfutils/version.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/strings.h"
 #include "process/demangle.h"
+#include "process/files.h"
 
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
@@ -50,32 +54,66 @@ static bool is_build(Dwfl_Module *module, uint64_t build)
 	return !build || found == build;
 }
 
+/* A run names files of this machine, and files name others: what is no regular file is not opened.
+ */
+static bool dwarf_may_open(const char *path)
+{
+	int fd = pasta_files_open_named(path, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR;
+}
+
+/* libdw looks for debugging information where the file is, too, and waits for a FIFO there. */
+static int dwarf_find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+				const char *file, const char *link, GElf_Word crc, char **found)
+{
+	const char *slash = file ? strrchr(file, '/') : NULL;
+	int folder = slash ? (int)(slash + 1 - file) : 0;
+	char beside[4096], below[4096];
+
+	if (link && *link &&
+	    (snprintf(beside, sizeof(beside), "%.*s%s", *link == '/' ? 0 : folder, file ? file : "",
+		      link) >= (int)sizeof(beside) ||
+	     snprintf(below, sizeof(below), "%.*s.debug/%s", folder, file ? file : "", link) >=
+		     (int)sizeof(below) ||
+	     !dwarf_may_open(beside) || !dwarf_may_open(below)))
+		return -1;
+	return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
+}
+
 struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *changed)
 {
 	static char *no_path;
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = dwarf_find_debuginfo,
 		.section_address = dwfl_offline_section_address,
 		.debuginfo_path = &no_path,
 	};
 	struct pasta_dwarf *d = calloc(1, sizeof(*d));
+	int fd = -1;
 
 	/* Anything else than an absolute path is no file: the kernel's own library. */
 	if (!d || *path != '/')
 		goto fail;
-	d->dwfl = dwfl_begin(&callbacks);
+	fd = pasta_files_open_named(path, NULL);
+	d->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
 	if (!d->dwfl)
 		goto fail;
-	d->module = dwfl_report_elf(d->dwfl, path, path, -1, 0, true);
+	d->module = dwfl_report_elf(d->dwfl, path, path, fd, 0, true);
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (!d->module)
 		goto fail;
+	fd = -1; /* libdw's, with the module */
 	*changed = !is_build(d->module, build);
 	if (*changed)
 		goto fail;
 	return d;
 fail:
+	if (fd >= 0)
+		close(fd);
 	pasta_dwarf_close(d);
 	return NULL;
 }

@@ -2,11 +2,13 @@
 #include "process/input.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process/files.h"
 #include "process/run.h"
 #include "process/salvage.h"
 #include "process/tool.h"
@@ -42,20 +44,20 @@ static int add_other(struct pasta_input *in, struct pasta_runinfo *info)
 	return 0;
 }
 
-/* A damaged run.json costs what it said, not the events. */
-static int add_info(struct pasta_input *in, const char *folder)
+/* A damaged run.json costs what it said, not the events. *is_run: it is one of ours. */
+static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
 {
-	char *file = pasta_run_file(folder, PASTA_RUN_INFO);
 	struct pasta_runinfo info = {0};
 	struct pasta_err err = {0};
+	int error = pasta_runinfo_load(&info, folder, &err);
 
-	if (!file)
-		return -ENOMEM;
-	if (pasta_runinfo_load(&info, file, &err) && err.code != -ENOENT) {
+	if (error && error != -ENOENT) {
 		in->refused++;
 		warn(in, &err);
 	}
-	free(file);
+	*is_run = *is_run || !error || error == -EBADMSG;
+	in->made = info.shards > in->made ? info.shards : in->made;
+	in->unnamed = error == -ENOENT;
 	if (in->run.path)
 		return add_other(in, &info);
 	in->run = info;
@@ -63,40 +65,154 @@ static int add_info(struct pasta_input *in, const char *folder)
 	return in->run.path ? 0 : -ENOMEM;
 }
 
-static void salvage(struct pasta_input *in, const char *shards)
+/* The last shard that was added. ended: nobody writes to it, and its rings are in it. */
+static void input_check_end(struct pasta_input *in, bool ended)
 {
-	struct pasta_salvaged salvaged = {0};
+	const struct pasta_shard_info *info =
+		pasta_stream_shard(in->stream, pasta_stream_shards(in->stream) - 1);
 	struct pasta_err err = {0};
 
-	/* What lies in rings can be read later, by someone who may write here. */
-	if (access(shards, W_OK))
+	if (ended && !info->ends)
+		pasta_fail(&err, -ENODATA,
+			   "%s has no end: it was cut, or its ring file is gone; how many events "
+			   "are missing is unknown",
+			   info->path);
+	else if (info->missing)
+		pasta_fail(&err, -ENODATA,
+			   "%s is damaged: %" PRIu64 " names or records of clocks, threads and "
+			   "the process are missing",
+			   info->path, info->missing);
+	else
 		return;
-	if (pasta_salvage_sweep(shards, &salvaged, &err) || salvaged.failed)
-		warn(in, &err);
-	in->salvaged += salvaged.processes;
-	in->alive += salvaged.alive;
+	in->refused++;
+	warn(in, &err);
 }
 
-/* All shards of a folder; those that are no shards are told and passed over. */
-static int add_shards(struct pasta_input *in, const char *folder, struct pasta_err *err)
+/* A shard, with what is in its rings. Nothing else in the folder is touched. */
+static int input_add_shard(struct pasta_input *in, int folder, const char *path, bool commit,
+			   struct pasta_err *last)
+{
+	const char *slash = strrchr(path, '/');
+	struct pasta_salvaged salvaged = {0};
+	struct pasta_shard_parts parts;
+
+	if (pasta_salvage_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &salvaged,
+				last)) {
+		/* What could not be written is shown all the same, and is still in the rings. */
+		in->refused += salvaged.failed || salvaged.damaged || !salvaged.unwritten;
+		warn(in, last);
+	}
+	in->salvaged += salvaged.processes;
+	in->alive += salvaged.alive;
+	in->unsure += salvaged.unsure;
+	if (parts.file < 0 && parts.tail < 0)
+		return 0;
+	if (!pasta_stream_take(in->stream, &parts, last)) {
+		in->shards++;
+		input_check_end(in, !salvaged.alive);
+		return 0;
+	}
+	in->refused++;
+	warn(in, last);
+	return last->code;
+}
+
+static bool input_is_named(const char *name, const char *end)
+{
+	size_t size = strlen(name), n = strlen(end);
+
+	return size > n && !strcmp(name + size - n, end);
+}
+
+static bool input_is_wanted(const char *name)
+{
+	return input_is_named(name, ".pst") || input_is_named(name, PASTA_SALVAGE_RING) ||
+	       strstr(name, PASTA_SALVAGE_DAMAGED);
+}
+
+static int input_by_version(const void *a, const void *b)
+{
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Rings that were damaged when they were read: something is missing, in each report. */
+static void input_name_damaged(struct pasta_input *in, const char *folder, const char *name)
+{
+	struct pasta_err err = {0};
+
+	pasta_fail(&err, -EBADMSG,
+		   "%s/%s is a damaged ring: what could be read of it is in its shard", folder,
+		   name);
+	in->refused++;
+	warn(in, &err);
+}
+
+/* The paths of all shards, also of those of which there are only rings yet, each once. */
+static int input_paths(struct pasta_input *in, int fd, const char *folder, char ***paths,
+		       size_t *count, struct pasta_err *err)
+{
+	size_t all = 0, i, n = 0;
+	char **names;
+	int error = pasta_files_list(fd, input_is_wanted, &names, &all);
+
+	*paths = error ? NULL : calloc(all + 1, sizeof(**paths));
+	for (i = 0; *paths && i < all && !error; i++) {
+		bool ring = input_is_named(names[i], PASTA_SALVAGE_RING);
+
+		if (!ring && !input_is_named(names[i], ".pst"))
+			input_name_damaged(in, folder, names[i]);
+		else if (asprintf(&(*paths)[n], "%s/%.*s.pst", folder,
+				  (int)(strlen(names[i]) - (ring ? 5 : 4)), names[i]) < 0)
+			error = -ENOMEM;
+		else
+			n++;
+	}
+	pasta_files_list_free(names);
+	if (!*paths || error) {
+		*count = 0;
+		return pasta_fail(err, error ? error : -ENOMEM, "cannot read %s: %s", folder,
+				  strerror(error ? -error : ENOMEM));
+	}
+	qsort(*paths, n, sizeof(**paths), input_by_version);
+	for (i = *count = 0; i < n; i++) {
+		if (*count && !strcmp((*paths)[*count - 1], (*paths)[i]))
+			free((*paths)[i]);
+		else
+			(*paths)[(*count)++] = (*paths)[i];
+	}
+	(*paths)[*count] = NULL;
+	return 0;
+}
+
+/* Each process that recorded has made one. */
+static void input_name_missing(struct pasta_input *in, const char *folder, uint64_t count)
+{
+	struct pasta_err err = {0};
+
+	pasta_fail(&err, -ENODATA,
+		   "%s: shards are missing: %" PRIu64 ", and all their events are lost", folder,
+		   count);
+	in->refused++;
+	warn(in, &err);
+}
+
+/* All shards of a folder; what is not one is named and passed over. */
+static int add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
+		      struct pasta_err *err)
 {
 	size_t i, count, before = in->shards;
 	struct pasta_err last = {0};
-	char **paths;
-	int error = pasta_run_shards(folder, &paths, &count, err);
+	char **paths = NULL;
+	int error = input_paths(in, fd, folder, &paths, &count, err);
 
-	for (i = 0; !error && i < count; i++) {
-		if (!pasta_stream_add(in->stream, paths[i], &last)) {
-			in->shards++;
-			continue;
-		}
-		in->refused++;
-		warn(in, &last);
-	}
-	if (!error && count && in->shards == before)
+	for (i = 0; !error && i < count; i++)
+		input_add_shard(in, fd, paths[i], commit, &last);
+	if (!error && count && in->shards == before && last.code)
 		error = pasta_fail(err, last.code, "%s: none of its %zu shards can be read", folder,
 				   count);
-	pasta_run_shards_free(paths);
+	if (!error && count < in->made)
+		input_name_missing(in, folder, in->made - count);
+	pasta_files_list_free(paths);
 	return error;
 }
 
@@ -111,13 +227,38 @@ static void add_note(struct pasta_input *in, const char *note)
 		memcpy(in->notes[i], note, sizeof(in->notes[i]));
 }
 
-static void add_health(struct pasta_input *in, const char *folder)
+/* What is on it goes into the account: a page that is there, and cannot be read, is damage. */
+static void input_check_control(struct pasta_input *in, const char *folder)
+{
+	struct pasta_run_health health;
+	int fd = pasta_files_open_in(folder, PASTA_RUN_CONTROL, NULL);
+	struct pasta_err err = {0};
+
+	if (fd == -ENOENT)
+		return;
+	if (pasta_run_health(folder, &health)) {
+		close(fd);
+		return;
+	}
+	pasta_fail(&err, fd < 0 ? fd : -EBADMSG,
+		   "cannot read %s/" PASTA_RUN_CONTROL
+		   ": %s; what handlers noted, and events that reached no shard, is not known",
+		   folder, fd < 0 ? pasta_files_why(fd) : "it is damaged");
+	in->refused++;
+	warn(in, &err);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
 	size_t i;
 
 	if (!pasta_run_health(folder, &health))
 		return;
+	*is_run = true;
+	in->made = health.shards;
 	if (!*in->why)
 		memcpy(in->why, health.message, sizeof(in->why));
 	for (i = 0; i < PASTA_RUN_NOTES && *health.notes[i]; i++)
@@ -138,44 +279,85 @@ static void warn_missing(const struct pasta_input *in, const char *folder)
 	warn(in, &err);
 }
 
+/* A run, or a folder that has shards in it. Only a run is written to, and only if it is ours. */
 static int add_folder(struct pasta_input *in, const char *folder, struct pasta_err *err)
 {
-	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS);
-	char *info = pasta_run_file(folder, PASTA_RUN_INFO);
+	char *path = pasta_run_file(folder, PASTA_RUN_SHARDS);
+	int fd = pasta_files_folder(folder), error;
+	int shards = fd < 0 ? fd : pasta_files_subfolder(fd, PASTA_RUN_SHARDS);
 	size_t before = in->shards;
-	int error;
+	bool is_run = false;
 
-	add_health(in, folder);
-	if (!shards || !info || add_info(in, folder)) {
+	in->made = 0;
+	add_health(in, folder, &is_run);
+	if (!path || add_info(in, folder, &is_run)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");
-	} else if (!access(shards, F_OK)) {
-		if (access(info, F_OK))
+	} else if (shards >= 0) {
+		if (in->unnamed)
 			warn_missing(in, folder);
-		salvage(in, shards);
-		error = add_shards(in, shards, err);
-	} else {
-		error = errno == ENOENT ? add_shards(in, folder, err)
-					: pasta_fail(err, -errno, "cannot read %s: %s", shards,
-						     strerror(errno));
-		if (!error && in->shards == before && access(info, F_OK))
+		input_check_control(in, folder);
+		error = add_shards(in, shards, path, is_run, err);
+	} else if (fd >= 0 && shards == -ENOENT) {
+		error = add_shards(in, fd, folder, false, err);
+		if (!error && in->shards == before && in->unnamed)
 			error = pasta_fail(err, -EINVAL,
 					   "%s is no run: it has neither run.json nor shards",
 					   folder);
+	} else {
+		error = pasta_fail(err, shards, "cannot read %s: %s", path,
+				   pasta_files_why(shards));
 	}
-	free(shards);
-	free(info);
+	if (shards >= 0)
+		close(shards);
+	if (fd >= 0)
+		close(fd);
+	free(path);
 	return error;
+}
+
+static int input_begin(struct pasta_input *in, struct pasta_err *err)
+{
+	if (!in->stream)
+		in->stream = pasta_stream_new(0);
+	return in->stream ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+}
+
+int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
+		     struct pasta_err *err)
+{
+	int error = input_begin(in, err);
+
+	if (!error)
+		error = pasta_stream_take(in->stream, parts, err);
+	else if (parts->file >= 0)
+		close(parts->file);
+	in->shards += !error;
+	return error;
+}
+
+int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, const char *name,
+			 struct pasta_err *err)
+{
+	int error = 0;
+
+	if (in->run.path) {
+		error = add_other(in, info);
+	} else {
+		in->run = *info;
+		in->run.path = strdup(name);
+		error = in->run.path ? 0 : -ENOMEM;
+	}
+	in->run.shards = in->shards;
+	return error ? pasta_fail(err, error, "out of memory") : 0;
 }
 
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err)
 {
 	struct stat st;
-	int error;
+	int error = input_begin(in, err);
 
-	if (!in->stream)
-		in->stream = pasta_stream_new(0);
-	if (!in->stream)
-		return pasta_fail(err, -ENOMEM, "out of memory");
+	if (error)
+		return error;
 	if (stat(path, &st))
 		return pasta_fail(err, -errno, "cannot read %s: %s", path, strerror(errno));
 	if (S_ISDIR(st.st_mode)) {

@@ -36,11 +36,22 @@ struct pasta_input {
 	char why[256];			  /* what went wrong first in those, or empty */
 	char notes[PASTA_RUN_NOTES][256]; /* what handlers could not do; the rest are empty */
 	uint64_t salvaged, alive;	  /* processes */
+	uint64_t unsure;		  /* processes that may still run, or may not */
+	bool unnamed;			  /* the last folder has no run.json */
+	uint64_t made;			  /* shards that its processes have made */
 };
 
 /* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be
  * read; what can be read in part is, with warnings. */
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err);
+/* Add a shard that is open, and belongs to a run that is in no folder: its descriptors are taken,
+ * whatever happens. When all are added, what is known of that run, which is taken, too; name is
+ * what it is called. */
+struct pasta_shard_parts;
+int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
+		     struct pasta_err *err);
+int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, const char *name,
+			 struct pasta_err *err);
 /* Read no more than a filter wants, which must outlive it: shards of other ranks are left out, and
  * times are from the run's start or, without a run, from the first shard's. After all are added.
  * -ENOENT, with *err: no shard is left. */

@@ -6,9 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/files.h"
+
 struct pasta_output {
 	FILE *file;
-	char *path, *temp;
+	int folder;
+	char *path, *made,
+		*temp;	  /* made is the temporary name in the folder, temp the path to it */
+	const char *name; /* in path */
 };
 
 static void output_free(struct pasta_output *out)
@@ -17,29 +22,49 @@ static void output_free(struct pasta_output *out)
 		return;
 	if (out->file)
 		fclose(out->file);
+	if (out->folder >= 0)
+		close(out->folder);
 	free(out->path);
+	free(out->made);
 	free(out->temp);
 	free(out);
+}
+
+static int output_make(struct pasta_output *out)
+{
+	int fd;
+
+	out->folder = pasta_files_folder_of(out->path, &out->name);
+	if (out->folder < 0)
+		return out->folder;
+	fd = pasta_files_create_beside(out->folder, out->name, 0666, &out->made);
+	if (fd < 0)
+		return fd;
+	out->file = fdopen(fd, "w");
+	if (out->file &&
+	    asprintf(&out->temp, "%.*s%s", (int)(out->name - out->path), out->path, out->made) >= 0)
+		return 0;
+	if (!out->file)
+		close(fd);
+	out->temp = NULL;
+	pasta_files_undo(out->folder, out->made, false);
+	return -ENOMEM;
 }
 
 struct pasta_output *pasta_output_open(const char *path, struct pasta_err *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));
+	int error = -ENOMEM;
 
-	if (!out)
-		goto memory;
-	out->path = strdup(path);
-	if (!out->path || asprintf(&out->temp, "%s.%ld.tmp", path, (long)getpid()) < 0)
-		goto memory;
-	out->file = fopen(out->temp, "we");
-	if (!out->file) {
-		pasta_fail(err, -errno, "cannot write %s: %s", path, strerror(errno));
-		output_free(out);
-		return NULL;
+	if (out) {
+		out->folder = -1;
+		out->path = strdup(path);
 	}
-	return out;
-memory:
-	pasta_fail(err, -ENOMEM, "cannot write %s: out of memory", path);
+	if (out && out->path)
+		error = output_make(out);
+	if (!error)
+		return out;
+	pasta_fail(err, error, "cannot write %s: %s", path, strerror(-error));
 	output_free(out);
 	return NULL;
 }
@@ -55,14 +80,14 @@ const char *pasta_output_path(const struct pasta_output *out)
 }
 
 /* The content must be on the disk before the name is: else a power cut leaves an empty file. */
-static int settle(FILE *file)
+static int output_settle(FILE *file)
 {
-	int error = 0;
+	int error;
 
 	if (fflush(file) || ferror(file))
 		error = errno ? -errno : -EIO;
-	else if (fsync(fileno(file)) && errno != EINVAL && errno != EROFS)
-		error = -errno;
+	else
+		error = pasta_files_sync(fileno(file));
 	if (fclose(file) && !error)
 		error = -errno;
 	return error;
@@ -73,14 +98,14 @@ int pasta_output_close(struct pasta_output *out, int error, struct pasta_err *er
 	int settled;
 
 	errno = 0;
-	settled = settle(out->file);
+	settled = output_settle(out->file);
 	out->file = NULL;
 	if (settled)
 		error = settled; /* says more than the -EIO of who wrote */
-	if (!error && rename(out->temp, out->path))
-		error = -errno;
+	if (!error)
+		error = pasta_files_replace(out->folder, out->made, out->name);
 	if (error) {
-		unlink(out->temp);
+		pasta_files_undo(out->folder, out->made, false);
 		pasta_fail(err, error, "cannot write %s: %s", out->path, strerror(-error));
 	}
 	output_free(out);

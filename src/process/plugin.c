@@ -1,7 +1,6 @@
 /* plugin.c - tools in shared libraries: found, loaded once, and what is wrong with them told. */
 #include "process/plugin.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process/files.h"
 #include "process/tool.h"
 #include "process/utf8.h"
 
@@ -290,17 +290,17 @@ int pasta_plugin_load_named(const char *names, struct pasta_err *err)
 
 /* -- Folders -- */
 
-static int is_library(const struct dirent *entry)
+static bool is_library(const char *name)
 {
-	const char *dot = strrchr(entry->d_name, '.');
+	const char *dot = strrchr(name, '.');
 
-	return dot && dot > entry->d_name && !strcmp(dot, ".so");
+	return dot && dot > name && !strcmp(dot, ".so");
 }
 
-/* As bytes: alphasort's order is the locale's. */
-static int by_name(const struct dirent **a, const struct dirent **b)
+/* As bytes, whatever the locale. */
+static int by_name(const void *a, const void *b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void load_entry(const char *dir, const char *name, void (*warn)(const char *line))
@@ -319,20 +319,23 @@ static void load_entry(const char *dir, const char *name, void (*warn)(const cha
 
 static void load_dir(const char *dir, void (*warn)(const char *line))
 {
-	struct dirent **entries;
+	int folder = pasta_files_folder(dir), error;
 	struct pasta_err err;
-	int i, count = scandir(dir, &entries, is_library, by_name);
+	char **names = NULL;
+	size_t count = 0;
 
-	if (count < 0) {
-		pasta_fail(&err, -errno, "cannot look for tools in %s: %s", dir, strerror(errno));
+	error = folder < 0 ? folder : pasta_files_list(folder, is_library, &names, &count);
+	if (folder >= 0)
+		close(folder);
+	if (error) {
+		pasta_fail(&err, error, "cannot look for tools in %s: %s", dir, strerror(-error));
 		warn(err.text);
 		return;
 	}
-	for (i = 0; i < count; i++) {
-		load_entry(dir, entries[i]->d_name, warn);
-		free(entries[i]);
-	}
-	free(entries);
+	qsort(names, count, sizeof(*names), by_name);
+	for (size_t i = 0; i < count; i++)
+		load_entry(dir, names[i], warn);
+	pasta_files_list_free(names);
 }
 
 void pasta_plugin_load_dirs(const char *dirs, void (*warn)(const char *line))

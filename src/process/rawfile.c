@@ -2,21 +2,22 @@
 #include "process/rawfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
+
+#include "process/files.h"
 
 /* Where the run of each process is. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **folders;
 static size_t folder_count;
+static struct pasta_err first_failure;
 
 static void forget(void)
 {
@@ -60,9 +61,32 @@ int pasta_rawfile_reset(const struct pasta_stream *s)
 
 	pthread_mutex_lock(&lock);
 	forget();
+	first_failure.code = 0;
 	error = remember(s);
 	pthread_mutex_unlock(&lock);
 	return error;
+}
+
+bool pasta_rawfile_failed(struct pasta_err *err)
+{
+	bool failed;
+
+	pthread_mutex_lock(&lock);
+	failed = first_failure.code;
+	if (failed)
+		*err = first_failure;
+	pthread_mutex_unlock(&lock);
+	return failed;
+}
+
+/* A tool may pass over it: the run is damaged all the same. */
+static int rawfile_fail(const struct pasta_err *err)
+{
+	pthread_mutex_lock(&lock);
+	if (!first_failure.code)
+		first_failure = *err;
+	pthread_mutex_unlock(&lock);
+	return err->code;
 }
 
 /* What a shard names is a file of its own run, and nothing else: NAME.acc in one folder. */
@@ -75,11 +99,11 @@ static bool is_name(const char *path)
 	       !strchr(name, '/');
 }
 
-/* To be freed; NULL, with *err. */
-static char *path_of(const struct pasta_event *ev, struct pasta_err *err)
+/* The folder of a batch's run, to be freed; NULL, with *err. */
+static char *rawfile_folder(const struct pasta_event *ev, struct pasta_err *err)
 {
 	const char *name = pasta_str(ev->access_batch.path);
-	char *path = NULL;
+	char *folder = NULL;
 	bool known;
 
 	if (!is_name(name)) {
@@ -89,52 +113,32 @@ static char *path_of(const struct pasta_event *ev, struct pasta_err *err)
 	}
 	pthread_mutex_lock(&lock);
 	known = ev->proc < folder_count;
-	if (known && asprintf(&path, "%s/%s", folders[ev->proc], name) < 0)
-		path = NULL;
+	if (known)
+		folder = strdup(folders[ev->proc]);
 	pthread_mutex_unlock(&lock);
-	if (!path)
+	if (!folder)
 		pasta_fail(err, known ? -ENOMEM : -ENOENT,
 			   known ? "out of memory" : "raw accesses are read with their run alone");
-	return path;
+	return folder;
 }
 
 /* -- Reading -- */
 
-static int open_file(const char *path, uint64_t *size, struct pasta_err *err)
+static int open_file(const char *folder, const char *path, uint64_t *size, struct pasta_err *err)
 {
-	/* Not to wait for who writes into a pipe. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
+	int fd = pasta_files_open_in(folder, path, size);
 
 	if (fd < 0)
-		return pasta_fail(err, -errno,
-				  "cannot read %s: %s: the folder " PASTA_RAW_FOLDER
+		return pasta_fail(err, fd,
+				  "cannot read %s/%s: %s: the folder " PASTA_RAW_FOLDER
 				  " belongs to the run",
-				  path, strerror(errno));
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		*size = (uint64_t)st.st_size;
-		return fd;
-	}
-	close(fd);
-	return pasta_fail(err, -EINVAL, "%s is no file of raw accesses", path);
+				  folder, path, pasta_files_why(fd));
+	return fd;
 }
 
 static bool read_all(int fd, void *to, size_t size, uint64_t offset)
 {
-	char *p = to;
-
-	while (size) {
-		ssize_t n = pread(fd, p, size, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		size -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return true;
+	return pasta_files_read_at(fd, to, size, offset) == (ssize_t)size;
 }
 
 struct pasta_access *pasta_rawfile_decode(const struct pasta_raw_block *head, const void *bytes,
@@ -186,21 +190,22 @@ static void *read_bytes(int fd, const struct pasta_access_batch *batch,
 }
 
 /* To be freed; NULL, with *err. */
-static struct pasta_access *read_block(const char *path, const struct pasta_access_batch *batch,
+static struct pasta_access *read_block(const char *folder, const struct pasta_access_batch *batch,
 				       struct pasta_err *err)
 {
+	const char *path = pasta_str(batch->path);
 	struct pasta_access *accesses = NULL;
 	struct pasta_raw_block head;
 	uint64_t size = 0;
-	int fd = open_file(path, &size, err), error;
+	int fd = open_file(folder, path, &size, err), error;
 	void *bytes;
 
 	if (fd < 0)
 		return NULL;
 	if (batch->offset > size || batch->bytes > size - batch->offset) {
 		pasta_fail(err, -ENODATA,
-			   "%s was cut short: %" PRIu64 " accesses of a launch are missing", path,
-			   batch->count);
+			   "%s/%s was cut short: %" PRIu64 " accesses of a launch are missing",
+			   folder, path, batch->count);
 		close(fd);
 		return NULL;
 	}
@@ -212,9 +217,9 @@ static struct pasta_access *read_block(const char *path, const struct pasta_acce
 	if (!accesses)
 		pasta_fail(err, error,
 			   error == -ENOMEM ? "out of memory"
-					    : "%s is damaged at byte %" PRIu64 ": %" PRIu64
+					    : "%s/%s is damaged at byte %" PRIu64 ": %" PRIu64
 					      " accesses of a launch are missing",
-			   path, batch->offset, batch->count);
+			   folder, path, batch->offset, batch->count);
 	return accesses;
 }
 
@@ -224,17 +229,17 @@ int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *
 	struct pasta_access *accesses;
 	struct pasta_err own = {0};
 	uint64_t count = ev->access_batch.count;
-	char *path;
+	char *folder;
 	int error = 0;
 
 	if (ev->kind != PASTA_ACCESS_BATCH)
 		return pasta_fail(err, -EINVAL, "only events access_batch have raw accesses");
 	err = err ? err : &own;
-	path = path_of(ev, err);
-	accesses = path ? read_block(path, &ev->access_batch, err) : NULL;
-	free(path);
+	folder = rawfile_folder(ev, err);
+	accesses = folder ? read_block(folder, &ev->access_batch, err) : NULL;
+	free(folder);
 	if (!accesses)
-		return err->code;
+		return rawfile_fail(err);
 	for (uint64_t i = 0; i < count && !error; i++)
 		error = fn(arg, &accesses[i]);
 	free(accesses);

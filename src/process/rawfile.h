@@ -6,6 +6,8 @@
 #ifndef PASTA_PROCESS_RAWFILE_H
 #define PASTA_PROCESS_RAWFILE_H
 
+#include <stdbool.h>
+
 #include <pasta/pasta.h>
 
 #include "core/rawblock.h"
@@ -14,6 +16,9 @@
 /* The processes of events are those of this stream from now on. 0 or -ENOMEM: then no raw accesses
  * are found. */
 int pasta_rawfile_reset(const struct pasta_stream *s);
+
+/* Whether raw accesses that somebody asked for since then could not be read, and why the first. */
+bool pasta_rawfile_failed(struct pasta_err *err);
 
 /* The accesses of a block whose head and bytes are whole, to be freed; NULL, with *error: -EINVAL
  * if they are not what the head says, or -ENOMEM. */

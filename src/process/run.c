@@ -1,7 +1,6 @@
 /* run.c - a run's folder: run.json, control, shards/ and results/. */
 #include "process/run.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,8 @@
 #include <unistd.h>
 
 #include "collect/control.h"
+#include "core/ringfile.h"
+#include "process/files.h"
 
 #define RUNS_MAX 1000000 /* in one folder: then something else is wrong */
 
@@ -21,77 +22,85 @@ char *pasta_run_file(const char *folder, const char *name)
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-static bool dir_empty(const char *path)
+static bool run_folder_is_empty(int folder)
 {
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	bool empty = dir != NULL;
+	size_t count = 1;
+	char **names;
 
-	while (empty && (entry = readdir(dir)))
-		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-	if (dir)
-		closedir(dir);
-	return empty;
+	if (!pasta_files_list(folder, NULL, &names, &count))
+		pasta_files_list_free(names);
+	return !count;
 }
 
-static int make_named(struct pasta_run *run, const char *dir, struct pasta_err *err)
+/* An empty folder may serve, but not one in which another user can put what he likes. */
+static int run_use(const char *dir, struct pasta_err *err)
 {
-	int error = mkdir(dir, 0777) ? errno : 0;
+	int folder = pasta_files_folder(dir);
+	struct stat st;
 
+	if (folder < 0 || fstat(folder, &st) || !run_folder_is_empty(folder))
+		pasta_fail(err, -EEXIST,
+			   "%s is there already and not an empty folder: choose another with -o",
+			   dir);
+	else if (st.st_uid != geteuid())
+		pasta_fail(err, -EPERM,
+			   "%s belongs to another user, who could change the run: choose another "
+			   "with -o",
+			   dir);
+	else if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
+		pasta_fail(err, -EPERM,
+			   "%s can be written to by all users, who could change the run: chmod o-w "
+			   "it, or choose another with -o",
+			   dir);
+	else
+		return folder;
+	if (folder >= 0)
+		close(folder);
+	return err->code;
+}
+
+/* The folder's descriptor. */
+static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_err *err)
+{
+	int error = pasta_files_make_folder(AT_FDCWD, dir, run->shared ? 0777 : 0700), folder;
+
+	if (error == -EEXIST)
+		return run_use(dir, err);
+	folder = error ? error : pasta_files_folder(dir);
 	run->made = !error;
-	if (!error || (error == EEXIST && dir_empty(dir)))
-		return 0;
-	if (error == EEXIST)
-		return pasta_fail(
-			err, -EEXIST,
-			"%s is there already and not an empty folder: choose another with -o", dir);
-	return pasta_fail(err, -error, "cannot make the folder %s: %s (choose another with -o)",
-			  dir, strerror(error));
+	if (folder < 0)
+		pasta_fail(err, folder, "cannot make the folder %s: %s (choose another with -o)",
+			   dir, strerror(-folder));
+	return folder;
 }
 
 /* mkdir decides who has a name, so that two runs at once do not get the same. */
-static int make_next(struct pasta_run *run, char *name, size_t size, struct pasta_err *err)
+static int run_make_next(struct pasta_run *run, char *name, size_t size, struct pasta_err *err)
 {
-	int i;
+	int i, error = -EEXIST;
 
-	for (i = 1; i < RUNS_MAX; i++) {
+	for (i = 1; error == -EEXIST && i < RUNS_MAX; i++) {
 		snprintf(name, size, "accelprof-run-%d", i);
-		if (!mkdir(name, 0777)) {
-			run->made = true;
-			return 0;
-		}
-		if (errno != EEXIST)
-			break;
+		error = pasta_files_make_folder(AT_FDCWD, name, run->shared ? 0777 : 0700);
 	}
-	return pasta_fail(err, -errno,
-			  "cannot make a folder for the run here: %s (choose one with -o)",
-			  strerror(errno));
-}
-
-static int make_dir(const char *folder, const char *name)
-{
-	char *path = pasta_run_file(folder, name);
-	int error = path ? 0 : -ENOMEM;
-
-	if (path && mkdir(path, 0777))
-		error = -errno;
-	free(path);
+	run->made = !error;
+	if (!error)
+		error = pasta_files_folder(name);
+	if (error < 0)
+		pasta_fail(err, error,
+			   "cannot make a folder for the run here: %s (choose one with -o)",
+			   strerror(-error));
 	return error;
 }
 
 /* Its pages must be there: a full disk would otherwise be a SIGBUS in the program under study. */
-static int make_control(const char *folder)
+static int run_make_control(int folder, mode_t mode)
 {
 	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC, .size = PASTA_CONTROL_SIZE};
-	char *path = pasta_run_file(folder, PASTA_RUN_CONTROL);
-	int fd, error = 0;
+	int fd = pasta_files_create(folder, PASTA_RUN_CONTROL, mode), error = 0;
 
-	if (!path)
-		return -ENOMEM;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	free(path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	error = -posix_fallocate(fd, 0, PASTA_CONTROL_SIZE);
 	if (!error && pwrite(fd, &control, sizeof(control), 0) != (ssize_t)sizeof(control))
 		error = -EIO;
@@ -100,65 +109,78 @@ static int make_control(const char *folder)
 	return error;
 }
 
+static int run_fill(const struct pasta_run *run, int folder)
+{
+	mode_t mode = run->shared ? 0777 : 0700;
+	int error = pasta_files_make_folder(folder, PASTA_RUN_SHARDS, mode);
+
+	if (!error)
+		error = pasta_files_make_folder(folder, PASTA_RUN_RESULTS, mode);
+	return error ? error : run_make_control(folder, mode & 0666);
+}
+
 int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *err)
 {
+	struct pasta_err own = {0};
 	char name[64];
-	int error;
+	int error, folder;
 
-	error = dir ? make_named(run, dir, err) : make_next(run, name, sizeof(name), err);
-	if (error)
-		return error;
-	run->path = realpath(dir ? dir : name, NULL);
-	if (!run->path) {
-		error = -errno;
-		if (run->made)
-			rmdir(dir ? dir : name);
-		return pasta_fail(err, error, "cannot use %s: %s", dir ? dir : name,
-				  strerror(-error));
-	}
-	error = make_dir(run->path, PASTA_RUN_SHARDS);
-	if (!error)
-		error = make_dir(run->path, PASTA_RUN_RESULTS);
-	if (!error)
-		error = make_control(run->path);
+	err = err ? err : &own;
+	folder = dir ? run_make_named(run, dir, err) : run_make_next(run, name, sizeof(name), err);
+	if (folder < 0)
+		return folder;
+	dir = dir ? dir : name;
+	run->path = realpath(dir, NULL);
+	error = run->path ? run_fill(run, folder) : -errno;
+	close(folder);
 	if (!error)
 		return 0;
-	pasta_fail(err, error, "cannot make a run in %s: %s (choose another place with -o)",
-		   run->path, strerror(-error));
-	pasta_run_remove(run);
+	pasta_fail(err, error, "cannot make a run in %s: %s (choose another place with -o)", dir,
+		   strerror(-error));
+	if (run->path)
+		pasta_run_remove(run);
+	else if (run->made)
+		pasta_files_undo(AT_FDCWD, dir, true);
 	return error;
 }
 
 void pasta_run_remove(const struct pasta_run *run)
 {
-	static const char *const names[] = {PASTA_RUN_INFO, PASTA_RUN_CONTROL, PASTA_RUN_SHARDS,
-					    PASTA_RUN_RESULTS};
-	size_t i;
+	int folder = run->path ? pasta_files_folder(run->path) : -1;
 
-	if (!run->path)
+	if (folder < 0)
 		return;
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char *path = pasta_run_file(run->path, names[i]);
-
-		if (path)
-			remove(path); /* a folder only if it is empty */
-		free(path);
-	}
+	pasta_files_undo(folder, PASTA_RUN_INFO, false);
+	pasta_files_undo(folder, PASTA_RUN_CONTROL, false);
+	pasta_files_undo(folder, PASTA_RUN_SHARDS, true); /* only if it is empty */
+	pasta_files_undo(folder, PASTA_RUN_RESULTS, true);
+	close(folder);
 	if (run->made)
-		rmdir(run->path);
+		pasta_files_undo(AT_FDCWD, run->path, true);
+}
+
+static bool run_is_shard(const char *name)
+{
+	size_t size = strlen(name);
+
+	return size > 4 && !strcmp(name + size - 4, ".pst");
 }
 
 void pasta_run_discard(const struct pasta_run *run)
 {
-	char *folder = run->path ? pasta_run_file(run->path, PASTA_RUN_SHARDS) : NULL;
-	char **paths = NULL;
+	int folder = run->path ? pasta_files_folder(run->path) : -1;
+	int shards = folder < 0 ? -1 : pasta_files_subfolder(folder, PASTA_RUN_SHARDS);
+	char **names = NULL;
 	size_t count = 0;
 
-	if (folder && !pasta_run_shards(folder, &paths, &count, NULL))
+	if (shards >= 0 && !pasta_files_list(shards, run_is_shard, &names, &count))
 		for (size_t i = 0; i < count; i++)
-			unlink(paths[i]);
-	pasta_run_shards_free(paths);
-	free(folder);
+			pasta_files_undo(shards, names[i], false);
+	pasta_files_list_free(names);
+	if (shards >= 0)
+		close(shards);
+	if (folder >= 0)
+		close(folder);
 	pasta_run_remove(run);
 }
 
@@ -168,48 +190,37 @@ void pasta_run_free(struct pasta_run *run)
 	memset(run, 0, sizeof(*run));
 }
 
-static int is_shard(const struct dirent *entry)
-{
-	size_t size = strlen(entry->d_name);
-
-	return size > 4 && !strcmp(entry->d_name + size - 4, ".pst");
-}
-
 int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_err *err)
 {
-	struct dirent **entries = NULL;
-	int i, error = 0, n = scandir(folder, &entries, is_shard, versionsort);
+	int fd = pasta_files_folder(folder), error;
 
 	*count = 0;
+	*paths = fd == -ENOENT ? calloc(1, sizeof(**paths)) : NULL;
+	if (fd == -ENOENT)
+		return *paths ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+	error = fd < 0 ? fd : pasta_files_list(fd, run_is_shard, paths, count);
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; !error && i < *count; i++) {
+		char *path = pasta_run_file(folder, (*paths)[i]);
+
+		if (path) {
+			free((*paths)[i]);
+			(*paths)[i] = path;
+		}
+		error = path ? 0 : -ENOMEM;
+	}
+	if (!error)
+		return 0;
+	pasta_files_list_free(*paths);
 	*paths = NULL;
-	if (n < 0 && errno != ENOENT)
-		return pasta_fail(err, -errno, "cannot read %s: %s", folder, strerror(errno));
-	n = n < 0 ? 0 : n;
-	*paths = calloc((size_t)n + 1, sizeof(**paths));
-	for (i = 0; i < n; i++) {
-		if (*paths && !error)
-			(*paths)[i] = pasta_run_file(folder, entries[i]->d_name);
-		if (!*paths || !(*paths)[i])
-			error = -ENOMEM;
-		free(entries[i]);
-	}
-	free(entries);
-	if (!*paths || error) {
-		pasta_run_shards_free(*paths);
-		*paths = NULL;
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	}
-	*count = (size_t)n;
-	return 0;
+	*count = 0;
+	return pasta_fail(err, error, "cannot read %s: %s", folder, strerror(-error));
 }
 
 void pasta_run_shards_free(char **paths)
 {
-	size_t i;
-
-	for (i = 0; paths && paths[i]; i++)
-		free(paths[i]);
-	free(paths);
+	pasta_files_list_free(paths);
 }
 
 _Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "all of them");
@@ -222,18 +233,17 @@ static void copy_text(char to[256], const char from[256])
 
 bool pasta_run_health(const char *folder, struct pasta_run_health *health)
 {
-	char *path = pasta_run_file(folder, PASTA_RUN_CONTROL);
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	int fd = pasta_files_open_in(folder, PASTA_RUN_CONTROL, NULL);
 	struct pasta_control control;
 	size_t i, notes = 0;
 	bool ok;
 
 	memset(health, 0, sizeof(*health));
-	free(path);
 	if (fd < 0)
 		return false;
-	ok = pread(fd, &control, sizeof(control), 0) == (ssize_t)sizeof(control) &&
-	     control.magic == PASTA_CONTROL_MAGIC;
+	ok = pasta_files_read_at(fd, &control, sizeof(control), 0) == (ssize_t)sizeof(control) &&
+	     control.magic == PASTA_CONTROL_MAGIC && control.size == PASTA_CONTROL_SIZE &&
+	     control.lost <= PASTA_SEAL_MAX;
 	close(fd);
 	if (!ok)
 		return false;

@@ -21,10 +21,14 @@
 struct pasta_run {
 	char *path; /* absolute */
 	bool made;  /* the folder itself is ours: it was not there before */
+	/* Set before create: modes are as the umask has them. Else nobody but its user can read it.
+	 */
+	bool shared;
 };
 
-/* Make dir, which must not exist or be empty, or where it is NULL the first of accelprof-run-1, -2
- * and so on that is free; and what belongs into it. On failure nothing is left behind. */
+/* Make dir, which must not exist, or be empty and our user's, or where it is NULL the first of
+ * accelprof-run-1, -2 and so on that is free; and what belongs into it. On failure nothing is left
+ * behind. */
 int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *err);
 /* Remove a run that never began: only what create made, and run.json. */
 void pasta_run_remove(const struct pasta_run *run);

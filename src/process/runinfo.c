@@ -2,13 +2,19 @@
 #include "process/runinfo.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 #include <yajl/yajl_tree.h>
 
 #include "process/account.h"
+#include "process/files.h"
 #include "process/output.h"
+#include "process/run.h"
 
 /* What is counted of memory accesses, in the order of enum pasta_needs. */
 static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
@@ -19,6 +25,9 @@ _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_
 	       "each has a name");
 
 #define SIZE_LIMIT (16u << 20) /* of a run.json: a command line has at most a few MiB */
+#define SUM_KEY "sum"
+#define SUM_NONE "0000000000000000"
+#define DEPTH_LIMIT 64 /* of lists and maps in it: there are four */
 
 static void list_free(char **list)
 {
@@ -134,29 +143,72 @@ void pasta_runinfo_json(const struct pasta_runinfo *info, struct pasta_json *j)
 	pasta_json_uint(j, info->shards);
 }
 
+static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
+{
+	struct pasta_json *j = pasta_json_new(file, true);
+
+	if (!j)
+		return -ENOMEM;
+	pasta_json_map(j);
+	put_str(j, "schema", PASTA_RUN_SCHEMA);
+	pasta_runinfo_json(info, j);
+	put_counted(j, info);
+	pasta_json_key(j, "loss");
+	if (info->has_loss)
+		pasta_account_json(&info->loss, j);
+	else
+		pasta_json_null(j);
+	if (info->more)
+		info->more(j, info->more_ctx);
+	put_str(j, SUM_KEY, SUM_NONE);
+	pasta_json_map_end(j);
+	return pasta_json_free(j);
+}
+
+/* Where the digits of the sum are, the last member of the file; NULL: an older accelprof's has
+ * none. */
+static char *runinfo_sum_at(char *text, size_t size)
+{
+	static const char before[] = "\"" SUM_KEY "\": \"";
+	char *at, *found = NULL;
+
+	for (at = text; (at = strstr(at, before)); at++)
+		found = at + sizeof(before) - 1;
+	return found && size - (size_t)(found - text) > sizeof(SUM_NONE) - 1 ? found : NULL;
+}
+
+/* Of the text with zeros for digits. */
+static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SUM_NONE)])
+{
+	memcpy(at, SUM_NONE, sizeof(SUM_NONE) - 1);
+	snprintf(digits, sizeof(SUM_NONE), "%016" PRIx64, (uint64_t)XXH3_64bits(text, size));
+}
+
 int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struct pasta_err *err)
 {
 	struct pasta_output *out = pasta_output_open(file, err);
-	struct pasta_json *j;
+	char *text = NULL, *at, digits[sizeof(SUM_NONE)];
+	FILE *memory;
+	size_t size = 0;
+	int error = -ENOMEM;
 
 	if (!out)
 		return err ? err->code : -EIO;
-	j = pasta_json_new(pasta_output_file(out), true);
-	if (j) {
-		pasta_json_map(j);
-		put_str(j, "schema", PASTA_RUN_SCHEMA);
-		pasta_runinfo_json(info, j);
-		put_counted(j, info);
-		pasta_json_key(j, "loss");
-		if (info->has_loss)
-			pasta_account_json(&info->loss, j);
-		else
-			pasta_json_null(j);
-		if (info->more)
-			info->more(j, info->more_ctx);
-		pasta_json_map_end(j);
+	memory = open_memstream(&text, &size);
+	if (memory) {
+		error = runinfo_print(info, memory);
+		if (fclose(memory) && !error)
+			error = -ENOMEM;
 	}
-	return pasta_output_close(out, pasta_json_free(j), err);
+	at = error ? NULL : runinfo_sum_at(text, size);
+	if (at) {
+		runinfo_sum(text, size, at, digits);
+		memcpy(at, digits, sizeof(SUM_NONE) - 1);
+		if (fwrite(text, 1, size, pasta_output_file(out)) != size)
+			error = -EIO;
+	}
+	free(text);
+	return pasta_output_close(out, error, err);
 }
 
 /* -- Reading -- */
@@ -252,57 +304,93 @@ static void load(struct pasta_runinfo *info, yajl_val map)
 	info->loss.dropped = get_uint(loss, "dropped");
 }
 
-/* The file's text, to be freed; NULL with *error. */
-static char *slurp(const char *file, int *error)
+/* How deep lists and maps are nested: yajl's tree is freed by recursion. */
+static size_t runinfo_depth(const char *text, size_t size)
 {
-	FILE *f = fopen(file, "re");
-	char *text = NULL;
-	size_t size = 0, room = 0;
+	size_t depth = 0, most = 0;
+	bool quoted = false;
 
-	*error = f ? 0 : -errno;
-	while (!*error) {
-		char *more = size < SIZE_LIMIT ? realloc(text, room += 65536) : NULL;
+	for (size_t i = 0; i < size; i++) {
+		char c = text[i];
 
-		if (!more) {
-			*error = size < SIZE_LIMIT ? -ENOMEM : -EFBIG;
-			break;
+		if (quoted) {
+			i += c == '\\';
+			quoted = c != '"';
+		} else if (c == '"') {
+			quoted = true;
+		} else if (c == '[' || c == '{') {
+			most = ++depth > most ? depth : most;
+		} else if ((c == ']' || c == '}') && depth) {
+			depth--;
 		}
-		text = more;
-		size += fread(text + size, 1, room - size - 1, f);
-		text[size] = '\0';
-		if (ferror(f))
-			*error = errno ? -errno : -EIO;
-		if (feof(f))
-			break;
 	}
-	if (f)
-		fclose(f);
-	if (!*error)
-		return text;
-	free(text);
-	return NULL;
+	return most;
 }
 
-int pasta_runinfo_load(struct pasta_runinfo *info, const char *file, struct pasta_err *err)
+static yajl_val runinfo_tree(const char *text, size_t size)
 {
-	char why[200] = "", *schema, *text;
-	yajl_val map;
-	int error;
+	char why[200];
 
-	text = slurp(file, &error);
-	if (!text)
-		return pasta_fail(err, error, "cannot read %s: %s", file, strerror(-error));
-	map = yajl_tree_parse(text, why, sizeof(why));
-	free(text);
-	schema = get_str(map, "schema");
-	if (schema && !strcmp(schema, PASTA_RUN_SCHEMA))
+	/* yajl takes a text up to its first zero; there is none in what we write. */
+	if (memchr(text, '\0', size) || runinfo_depth(text, size) > DEPTH_LIMIT)
+		return NULL;
+	return yajl_tree_parse(text, why, sizeof(why));
+}
+
+static bool runinfo_is_changed(char *text, size_t size)
+{
+	char *at = runinfo_sum_at(text, size), was[sizeof(SUM_NONE)] = "", is[sizeof(SUM_NONE)];
+
+	if (!at)
+		return false;
+	memcpy(was, at, sizeof(SUM_NONE) - 1);
+	runinfo_sum(text, size, at, is);
+	return strcmp(was, is) != 0;
+}
+
+int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, const char *file,
+			struct pasta_err *err)
+{
+	yajl_val map = runinfo_tree(text, size);
+	char *schema = get_str(map, "schema");
+	int error = 0;
+
+	if (schema && !strcmp(schema, PASTA_RUN_SCHEMA)) {
 		load(info, map);
-	else if (schema && !strncmp(schema, "accelprof-run/", 14))
+		if (runinfo_is_changed(text, size))
+			error = pasta_fail(
+				err, -EBADMSG,
+				"%s was changed since accelprof wrote it: what it states "
+				"may be wrong",
+				file);
+	} else if (schema && !strncmp(schema, "accelprof-run/", 14)) {
 		error = pasta_fail(err, -EPROTONOSUPPORT,
-				   "%s is of a newer accelprof (%s): use that one", file, schema);
-	else
+				   "%s is of a newer accelprof (%.40s): use that one", file,
+				   schema);
+	} else {
 		error = pasta_fail(err, -EINVAL, "%s is damaged, or no run.json", file);
+	}
 	free(schema);
 	yajl_tree_free(map);
+	return error;
+}
+
+int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_err *err)
+{
+	char *file = pasta_run_file(folder, PASTA_RUN_INFO), *text = NULL;
+	int fd = file ? pasta_files_open_in(folder, PASTA_RUN_INFO, NULL) : -ENOMEM, error = fd;
+	size_t size;
+
+	if (fd >= 0) {
+		text = pasta_files_text(fd, SIZE_LIMIT, &size, &error);
+		close(fd);
+	}
+	if (text)
+		error = pasta_runinfo_parse(info, text, size, file, err);
+	else
+		pasta_fail(err, error, "cannot read %s: %s", file ? file : folder,
+			   pasta_files_why(error));
+	free(text);
+	free(file);
 	return error;
 }

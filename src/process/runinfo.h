@@ -40,7 +40,12 @@ void pasta_runinfo_free(struct pasta_runinfo *info);
 void pasta_runinfo_json(const struct pasta_runinfo *info, struct pasta_json *j);
 /* Write a run.json, whole or not at all. */
 int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struct pasta_err *err);
-/* Read one. What is missing is unknown. -ENOENT, -EINVAL (no run.json of ours), ... */
-int pasta_runinfo_load(struct pasta_runinfo *info, const char *file, struct pasta_err *err);
+/* Read the one of a run's folder. What is missing is unknown. -ENOENT, -EINVAL (no run.json of
+ * ours), -ELOOP (a link)...; -EBADMSG: somebody has changed it, and it is read all the same. */
+int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_err *err);
+/* The same of a text, which has a zero behind it, and is not used any more; file is for messages.
+ */
+int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, const char *file,
+			struct pasta_err *err);
 
 #endif

@@ -1,430 +1,456 @@
-/* salvage.c - what a process that died left in its rings, brought into its shard. */
+/* salvage.c - what a process that died left in its rings, brought to its shard. */
 #include "process/salvage.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/ringfile.h"
 #include "core/shardfile.h"
-#include "process/shard.h"
+#include "process/files.h"
+#include "process/liveness.h"
+#include "process/rings.h"
 
-enum { HALF_MADE_S = 10, OWN = 64 };
+enum { HALF_MADE_S = 10, DAMAGED_MAX = 100 };
 
 struct salvage {
-	char ring_path[4096], shard_path[4096];
-	int ring_fd;
-	struct pasta_shardfile out;
-	uint64_t size; /* of the ring file */
-	const struct pasta_ringfile *file;
-	struct pasta_shard *shard;
+	int folder;
+	const char *name, *path; /* of the shard */
+	char ring_name[NAME_MAX + 1];
+	bool commit; /* all that was found until now allows it */
+
+	int ring, file, tail; /* descriptors, or -1 */
+	uint64_t file_size;   /* when it was scanned */
+	uint64_t end;	      /* of what is used of it */
+	struct pasta_rings rings;
 	struct pasta_decoder *decoder;
-	struct pasta_encoder *encoder;
-	const struct pasta_event **events;
-	struct pasta_event own[OWN];
-	uint32_t own_count;
-	uint64_t own_seq, salvaged;
+	struct pasta_shard *shard; /* NULL: there is none, or it is not one */
+	bool refused;		   /* the shard cannot be read, which was said */
+	struct pasta_rings_found found;
+	struct pasta_salvaged *out;
 	struct pasta_err *err;
 };
 
-static int written(const struct salvage *s, int error)
+static int salvage_fail(struct salvage *s, int code, const char *name, const char *what)
 {
-	return !error ? 0
-		      : pasta_fail(s->err, error,
-				   "cannot write %s: %s; free some space and report again",
-				   s->shard_path, strerror(-error));
+	s->out->failed++;
+	s->commit = false;
+	return pasta_fail(s->err, code, "cannot read %.*s%s: %s",
+			  (int)(strlen(s->path) - strlen(s->name)), s->path, name, what);
 }
 
-static int append(struct salvage *s, const void *bytes, size_t size)
+/* -- The ring file -- */
+
+/* To be committed it has to be ours, and locked by us. Where locks do not work nothing is. */
+static void salvage_lock(struct salvage *s)
 {
-	return written(s, pasta_shardfile_append(&s->out, bytes, size));
+	if (s->commit && flock(s->ring, LOCK_EX | LOCK_NB))
+		s->commit = false;
 }
 
-/* In the same way as the agent would have begun it. */
-static int begin_shard(struct salvage *s)
-{
-	struct pasta_shard_head head = {
-		.raw = s->file->raw, .real = s->file->real, .pid = s->file->pid};
-
-	memcpy(head.guid, s->file->guid, sizeof(head.guid));
-	memcpy(head.boot, s->file->boot, sizeof(head.boot));
-	return written(s, pasta_shardfile_begin(&s->out, &head, s->encoder));
-}
-
-static int open_shard(struct salvage *s)
+/* 1: it is open; 0: there is none. */
+static int salvage_open_ring(struct salvage *s, uint64_t *size)
 {
 	struct stat st;
-	int r = 0;
 
-	s->out.fd = open(s->shard_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (s->out.fd < 0 || fstat(s->out.fd, &st))
-		return pasta_fail(s->err, -errno, "cannot open %s: %s", s->shard_path,
-				  strerror(errno));
-	if (st.st_size < (off_t)sizeof(struct pasta_shard_head))
-		r = begin_shard(s);
-	if (r)
-		return r;
-	s->shard = pasta_shard_open(s->shard_path, 0, s->decoder, s->err);
-	if (!s->shard)
+	s->ring = s->commit ? pasta_files_open_ours(s->folder, s->ring_name) : -EPERM;
+	if (s->ring == -EPERM || s->ring == -EACCES || s->ring == -EROFS) {
+		s->commit = false;
+		s->ring = pasta_files_open(s->folder, s->ring_name, NULL);
+	}
+	if (s->ring == -ENOENT)
+		return 0; /* or not any more */
+	if (s->ring < 0)
+		return salvage_fail(s, s->ring, s->ring_name, pasta_files_why(s->ring));
+	salvage_lock(s);
+	if (fstat(s->ring, &st))
+		return salvage_fail(s, -errno, s->ring_name, strerror(errno));
+	*size = (uint64_t)st.st_size;
+	return 1;
+}
+
+/* -- The shard -- */
+
+static bool salvage_is_of_another(const struct salvage *s)
+{
+	static const uint8_t unknown[sizeof(s->shard->head.guid)];
+	const uint8_t *guid = s->shard->head.guid;
+
+	return memcmp(guid, unknown, sizeof(unknown)) &&
+	       memcmp(guid, s->rings.file->guid, sizeof(unknown));
+}
+
+/* A shard that cannot be used costs its own events; those of the rings are shown all the same. */
+static int salvage_open_shard(struct salvage *s)
+{
+	struct pasta_shard_parts parts = {.path = s->path, .end = UINT64_MAX, .tail = -1};
+
+	s->file = pasta_files_open(s->folder, s->name, &s->file_size);
+	if (s->file == -ENOENT)
+		return 0;
+	s->refused = s->file < 0;
+	if (s->file < 0)
+		return salvage_fail(s, s->file, s->name, pasta_files_why(s->file));
+	if (s->file_size < sizeof(struct pasta_shard_head))
+		return 0; /* its process died before it had begun */
+	parts.file = fcntl(s->file, F_DUPFD_CLOEXEC, 3);
+	if (parts.file < 0)
+		return salvage_fail(s, -errno, s->name, strerror(errno));
+	s->shard = pasta_shard_open(&parts, 0, s->decoder, s->err);
+	if (!s->shard) {
+		s->refused = true;
+		s->out->failed++;
+		s->commit = false;
 		return s->err->code;
+	}
+	s->file_size = s->shard->size;
 	if (s->shard->error)
-		return pasta_fail(s->err, s->shard->error, "cannot read %s: %s", s->shard_path,
-				  strerror(-s->shard->error));
-	/* A frame that was torn goes: what is appended would seem to be a part of it. What it held
-	 * is still in its ring, for the ring is told after the frame is whole. */
-	if (s->shard->at < s->shard->size && ftruncate(s->out.fd, (off_t)s->shard->at))
-		return written(s, -errno);
-	s->out.end = (s->shard->at + 7) & ~UINT64_C(7);
+		return salvage_fail(s, s->shard->error, s->name, strerror(-s->shard->error));
 	return 0;
 }
 
-static int flush_own(struct salvage *s)
+/* -- Committing -- */
+
+static int salvage_copy(int from, int to, uint64_t at)
 {
-	struct pasta_frame_meta meta = {.seq = s->own_seq, .flags = PASTA_FRAME_STATE};
-	const void *frame;
-	size_t size;
+	struct pasta_shardfile out = {.fd = to, .end = at};
+	char *bytes = malloc(PASTA_FRAME_BYTES);
+	uint64_t offset = 0;
+	int error = bytes ? 0 : -ENOMEM;
+	ssize_t n = 1;
 
-	if (!s->own_count)
-		return 0;
-	for (uint32_t i = 0; i < s->own_count; i++)
-		s->events[i] = &s->own[i];
-	frame = pasta_encode_events(s->encoder, s->events, s->own_count, &meta, &size);
-	s->own_seq += s->own_count;
-	s->own_count = 0;
-	return append(s, frame, size);
-}
-
-static int put_loss(struct salvage *s, uint32_t source, unsigned int reason, uint64_t pushed,
-		    uint64_t dropped)
-{
-	struct pasta_event *ev = &s->own[s->own_count++];
-	uint64_t last = s->shard->last_clock; /* now may be years later, or another boot */
-
-	memset(ev, 0, sizeof(*ev));
-	ev->size = PASTA_EVENT_SIZE(loss);
-	ev->kind = PASTA_LOSS;
-	ev->sub = (uint8_t)reason;
-	ev->time = last > s->file->raw ? last : s->file->raw;
-	ev->loss.source = source;
-	ev->loss.pushed = pushed;
-	ev->loss.dropped = dropped;
-	return s->own_count == OWN ? flush_own(s) : 0;
-}
-
-static int put_losses(struct salvage *s, uint32_t source, uint64_t pushed,
-		      const _Atomic uint64_t *dropped)
-{
-	int r = source ? put_loss(s, source, PASTA_LOSS_ACCOUNT, pushed, 0) : 0;
-
-	for (unsigned int i = 1; !r && i < PASTA_LOSS_REASONS; i++) {
-		uint64_t n;
-
-		pasta_unseal(atomic_load(&dropped[i]), i, &n);
-		if (n)
-			r = put_loss(s, source, i, pushed, n);
+	while (!error && n) {
+		n = pasta_files_read_at(from, bytes, PASTA_FRAME_BYTES, offset);
+		error = n < 0 ? (int)n : pasta_shardfile_append(&out, bytes, (size_t)n);
+		offset += n > 0 ? (uint64_t)n : 0;
 	}
-	return r;
+	free(bytes);
+	return error;
 }
 
-static int salvage_ring(struct salvage *s, const struct pasta_ring *r, uint64_t space)
-{
-	uint64_t head = atomic_load(&r->head), at = atomic_load(&r->tail), seq = r->drained;
-	uint64_t pushed = atomic_load(&r->pushed), damaged = 0;
-	uint32_t source = r->source;
-	struct pasta_source *known;
-	int e;
-
-	if (r->size != space || (space & (space - 1)) || !source)
-		return 0; /* not a ring */
-	known = pasta_map_add(s->shard->sources, source);
-	if (!known)
-		return pasta_fail(s->err, -ENOMEM, "out of memory");
-	if (at % 8 || head > UINT64_MAX - space || at > head || head - at > space)
-		at = head; /* nonsense: what it had is missing from its account */
-	if (seq > pushed + 1 || pushed + 1 - seq > space / 8) {
-		seq = known->next; /* nonsense, too: the program wrote where it should not */
-		pushed = 0;
-	}
-	if (known->pos > at && known->pos <= head) {
-		/* The frame was written, but the process died before the ring was told. */
-		at = known->pos;
-		seq = known->next;
-	}
-	while (at < head) {
-		struct pasta_frame_meta meta = {.source = source, .clock = r->clock, .seq = seq};
-		size_t size, n = pasta_ring_collect(r, pasta_ring_seed(s->file, source), &at, head,
-						    s->events, PASTA_FRAME_EVENTS, &damaged);
-		const void *frame;
-
-		if (!n)
-			break;
-		meta.pos = at;
-		frame = pasta_encode_events(s->encoder, s->events, n, &meta, &size);
-		e = append(s, frame, size);
-		if (e)
-			return e;
-		known->next = seq += n;
-		known->pos = at;
-		s->salvaged += n;
-	}
-	return put_losses(s, source, pushed, r->dropped);
-}
-
-/* Strings that are in no frame yet. Ids go on from block to block. */
-static int salvage_strings(struct salvage *s, const struct pasta_strings *b, uint64_t space,
-			   uint64_t *next)
-{
-	/* A string is no longer in a frame than in a block. One that no frame can hold is none. */
-	uint8_t *text = space <= PASTA_FRAME_BYTES ? malloc(space) : NULL;
-	uint64_t used = atomic_load(&b->used), first = 0;
-	uint64_t id = b->first;
-	uint32_t count = 0;
-	size_t size = 0, frame_size;
-	int r = 0;
-
-	if (space > PASTA_FRAME_BYTES)
-		return 0;
-	if (!text)
-		return pasta_fail(s->err, -ENOMEM, "out of memory");
-	for (uint64_t at = 0; at + sizeof(struct pasta_string) <= used && used <= space; id++) {
-		const struct pasta_string *entry = (const void *)(b->data + at);
-		uint32_t n = entry->size;
-
-		if (n > used - at - sizeof(*entry))
-			break;
-		if (id >= *next) { /* a block before it may be lost */
-			first = count ? first : id;
-			size += pasta_encode_string(text + size, entry->bytes, n);
-			count++;
-			*next = id + 1;
-		}
-		at += pasta_string_room(n);
-	}
-	if (count) {
-		const void *frame = pasta_encode_plain(s->encoder, PASTA_FRAME_STRINGS, text, size,
-						       first, count, &frame_size);
-
-		r = append(s, frame, frame_size);
-	}
-	free(text);
-	return r;
-}
-
-static const void *segment_at(const struct salvage *s, uint32_t i, uint32_t type, uint64_t *size)
-{
-	const struct pasta_segment *seg = &s->file->segment[i];
-
-	*size = seg->size;
-	if (!seg->in_file || seg->type != type || seg->offset % 4096 || seg->size < 8192 ||
-	    seg->offset > s->size || seg->size > s->size - seg->offset)
-		return NULL;
-	return (const char *)s->file + seg->offset;
-}
-
-static int salvage_segments(struct salvage *s)
-{
-	uint32_t n = atomic_load(&s->file->segments);
-	uint64_t size, next = s->shard->string_count ? s->shard->string_count : 1;
-	const struct pasta_source *own = pasta_map_find(s->shard->sources, 0);
-	const void *p;
-	int r = 0;
-
-	s->own_seq = own ? own->next : 0;
-	n = n > PASTA_SEGMENTS_MAX ? PASTA_SEGMENTS_MAX : n;
-	for (uint32_t i = 0; !r && i < n; i++)
-		if ((p = segment_at(s, i, PASTA_SEGMENT_STRINGS, &size)))
-			r = salvage_strings(s, p, size - sizeof(struct pasta_strings), &next);
-	for (uint32_t i = 0; !r && i < n; i++)
-		if ((p = segment_at(s, i, PASTA_SEGMENT_RING, &size)))
-			r = salvage_ring(s, p, size - PASTA_RING_DATA);
-	if (!r)
-		r = put_losses(s, 0, 0, s->file->lost);
-	return r ? r : flush_own(s);
-}
-
-/* Whether /proc/PID has this start time, and still maps the file: exec keeps both number and time,
- * but maps nothing. What cannot be read is taken for alive. */
-static bool proc_alive(const struct salvage *s)
-{
-	char path[64], line[8192], *p;
-	const char *name = strrchr(s->ring_path, '/') + 1;
-	FILE *f;
-	bool mapped = false;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", s->file->pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	p = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (!p || strtoull(p, NULL, 10) != s->file->start)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/maps", s->file->pid);
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	while (!mapped && fgets(line, sizeof(line), f))
-		mapped = strstr(line, name) != NULL;
-	fclose(f);
-	return mapped;
-}
-
-static bool same_boot(const struct salvage *s)
-{
-	char text[64] = "";
-	uint8_t boot[16] = {0};
-	size_t n = 0;
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	if (!f)
-		return true;
-	if (fgets(text, sizeof(text), f))
-		for (const char *p = text; *p && n < sizeof(boot); p += *p == '-' ? 1 : 2)
-			if (*p != '-' && sscanf(p, "%2hhx", &boot[n]) == 1)
-				n++;
-	fclose(f);
-	return !memcmp(boot, s->file->boot, sizeof(boot));
-}
-
-/* With its number, for another host may be called HOST-1. */
-static bool same_host(const struct salvage *s)
-{
-	char host[256] = "", stem[300];
-	const char *name = strrchr(s->ring_path, '/') + 1;
-	int n;
-
-	gethostname(host, sizeof(host) - 1);
-	n = snprintf(stem, sizeof(stem), "%s-%u", host, s->file->pid);
-	return !strncmp(name, stem, (size_t)n) && (name[n] == '-' || name[n] == '.');
-}
-
-static bool locked(const struct salvage *s)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	return !fcntl(s->ring_fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
-}
-
-static bool alive(const struct salvage *s)
-{
-	if (!same_boot(s)) /* the host was started again, or it is another one */
-		return !same_host(s);
-	return proc_alive(s);
-}
-
-/* 1: it is salvaged; 0: its process lives, or another sweeper has it; negative: it failed. */
-static int salvage_file(struct salvage *s)
+/* The shard's file, if nobody has written to it since it was scanned; *made: it is new. */
+static int salvage_open_to_append(struct salvage *s, bool *made)
 {
 	struct stat st;
-	bool whole;
-	int r;
+	int fd;
 
-	s->ring_fd = open(s->ring_path, O_RDWR | O_CLOEXEC);
-	if (s->ring_fd < 0)
-		return errno == ENOENT ? 0
-				       : pasta_fail(s->err, -errno, "cannot open %s: %s",
-						    s->ring_path, strerror(errno));
-	if (flock(s->ring_fd, LOCK_EX | LOCK_NB) || fstat(s->ring_fd, &st) || !st.st_nlink ||
-	    locked(s))
-		return 0;
-	s->size = (uint64_t)st.st_size;
-	if (s->size >= PASTA_RINGFILE_HEAD)
-		s->file = mmap(NULL, s->size, PROT_READ, MAP_SHARED, s->ring_fd, 0);
-	if (s->file == MAP_FAILED)
-		s->file = NULL;
-	whole = s->file && !memcmp(s->file->magic, PASTA_RINGFILE_MAGIC, sizeof(s->file->magic));
-	if (!whole) { /* being made, or its maker died at it: then there is nothing in it */
-		if (time(NULL) - st.st_mtime < HALF_MADE_S)
-			return 0;
-		return unlink(s->ring_path) ? 0 : 1;
-	}
-	if (alive(s))
-		return 0;
-	r = s->file->version == PASTA_RINGFILE_VERSION ? open_shard(s) : -EPROTONOSUPPORT;
-	if (r == -EPROTONOSUPPORT || (!r && s->file->schema != s->shard->schema))
-		r = pasta_fail(s->err, -EPROTONOSUPPORT,
-			       "%s is of another version: report with the accelprof that ran it",
-			       s->ring_path);
-	if (!r)
-		r = salvage_segments(s);
-	if (!r && unlink(s->ring_path))
-		r = pasta_fail(s->err, -errno, "cannot remove %s: %s", s->ring_path,
-			       strerror(errno));
-	return r ? r : 1;
+	*made = s->file < 0;
+	if (fstat(s->ring, &st))
+		return -errno;
+	if (*made)
+		return pasta_files_create(s->folder, s->name, st.st_mode & 0666);
+	if (!pasta_files_is_still(s->folder, s->name, s->file))
+		return -ESTALE;
+	fd = pasta_files_open_ours(s->folder, s->name);
+	if (fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_size == s->file_size)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : -ESTALE;
 }
 
-static int salvage_one(const char *dir, const char *name, struct pasta_salvaged *out,
-		       struct pasta_err *err)
+static int salvage_append(struct salvage *s)
+{
+	bool made;
+	int error = 0, fd = salvage_open_to_append(s, &made);
+
+	if (fd < 0)
+		return fd;
+	/* A frame that was torn goes: what is appended would seem to be a part of it. */
+	if (s->file_size > s->end && !made && ftruncate(fd, (off_t)s->end))
+		error = -errno;
+	if (!error)
+		error = salvage_copy(s->tail, fd, (s->end + 7) & ~UINT64_C(7));
+	if (!error)
+		error = pasta_files_sync(fd);
+	if (!error)
+		error = pasta_files_sync(s->folder);
+	if (error && made)
+		pasta_files_undo(s->folder, s->name, false);
+	else if (error && ftruncate(fd, (off_t)s->end))
+		error = -errno; /* what is behind the end is no whole frame, or one of the ring's */
+	close(fd);
+	return error;
+}
+
+/* A damaged ring is read once, and lies there from then on. */
+static int salvage_put_aside(struct salvage *s)
+{
+	size_t stem = strlen(s->ring_name) - strlen(PASTA_SALVAGE_RING);
+	char to[NAME_MAX + 1];
+	int error = -EEXIST;
+
+	for (int i = 1; error == -EEXIST && i < DAMAGED_MAX; i++) {
+		char number[16] = "";
+
+		if (i > 1)
+			snprintf(number, sizeof(number), "-%d", i);
+		if (snprintf(to, sizeof(to), "%.*s" PASTA_SALVAGE_DAMAGED "%s", (int)stem,
+			     s->ring_name, number) >= (int)sizeof(to))
+			return -ENAMETOOLONG;
+		error = pasta_files_rename(s->folder, s->ring_name, s->ring, to);
+	}
+	return error;
+}
+
+/* The ring goes only once its events are on the disk. */
+static int salvage_commit(struct salvage *s)
+{
+	int error;
+
+	if (!pasta_files_is_still(s->folder, s->ring_name, s->ring))
+		return -ESTALE;
+	error = salvage_append(s);
+	if (!error)
+		error = s->found.damaged ? salvage_put_aside(s)
+					 : pasta_files_remove(s->folder, s->ring_name, s->ring);
+	if (!error)
+		error = pasta_files_sync(s->folder);
+	return error;
+}
+
+/* -- All of it -- */
+
+static int salvage_say_damage(struct salvage *s, bool aside)
+{
+	char missing[80] = "no event is missing";
+
+	s->out->damaged++;
+	if (s->found.unread)
+		snprintf(missing, sizeof(missing), "not all of it could be read");
+	else if (s->found.uncounted && !s->found.missing)
+		snprintf(missing, sizeof(missing), "events may be missing, how many is unknown");
+	else if (s->found.missing)
+		snprintf(missing, sizeof(missing), "%s%" PRIu64 " events are missing",
+			 s->found.uncounted ? "at least " : "", s->found.missing);
+	return pasta_fail(
+		s->err, -EBADMSG, "%.*s%s is damaged: %s; all else of it is shown, and %s",
+		(int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name, missing,
+		aside ? "it is kept with .damaged at the end of its name" : "it is left as it is");
+}
+
+/* Of a process that could not put all its rings into the file. */
+static int salvage_say_unfiled(struct salvage *s)
+{
+	return pasta_fail(s->err, -ENODATA,
+			  "%.*s%s: %" PRIu64 " rings of its process were not in it, and what they "
+			  "had not written yet is lost: how many events is unknown",
+			  (int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name,
+			  s->found.unfiled);
+}
+
+/* Frames of all that the shard lacks, in memory; and on the disk, if that may be. */
+static int salvage_read(struct salvage *s)
+{
+	int error, shard_error = salvage_open_shard(s);
+	bool committed = false;
+
+	if (s->shard && salvage_is_of_another(s))
+		return salvage_fail(s, -EINVAL, s->ring_name, "it belongs to another shard");
+	s->tail = pasta_files_memory();
+	error = s->tail < 0 ? s->tail
+			    : pasta_rings_extract(&s->rings, s->shard, s->tail, &s->found);
+	if (error) {
+		if (s->tail >= 0)
+			close(s->tail);
+		s->tail = -1;
+		return salvage_fail(s, error, s->ring_name, strerror(-error));
+	}
+	/* A file that only has the name of a ring makes no shard. */
+	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
+		close(s->tail);
+		s->tail = -1;
+		s->found.uncounted = true;
+		return salvage_say_damage(s, false);
+	}
+	s->out->processes++;
+	s->out->events += s->found.events;
+	/* What follows the last frame is a torn one, which the ring still has; unless the shard
+	 * lacks others as well. */
+	s->end = !s->shard ? 0 : s->found.gap ? s->file_size : s->shard->at;
+	if (s->commit && !s->found.unread) {
+		error = salvage_commit(s);
+		committed = !error;
+		s->out->committed += committed;
+	}
+	if (shard_error)
+		return shard_error;
+	if (s->found.damaged)
+		return salvage_say_damage(s, committed);
+	if (error && error != -ESTALE) {
+		s->out->unwritten++;
+		return pasta_fail(s->err, error,
+				  "cannot write %s: %s; what was in the rings is shown, and is "
+				  "still there",
+				  s->path, strerror(-error));
+	}
+	return s->found.unfiled ? salvage_say_unfiled(s) : 0;
+}
+
+/* Nothing was in it, if its process never got to write a frame either. */
+static int salvage_half(struct salvage *s, time_t changed)
+{
+	int error = salvage_open_shard(s);
+
+	if (error)
+		return error;
+	if (s->shard && s->shard->frame_count) {
+		s->found.damaged = s->found.uncounted = true;
+		return salvage_say_damage(s, false);
+	}
+	if (time(NULL) - changed < HALF_MADE_S)
+		s->out->alive++;
+	else if (s->commit)
+		pasta_files_remove(s->folder, s->ring_name, s->ring);
+	return 0;
+}
+
+static int salvage_ring(struct salvage *s, uint64_t size)
+{
+	enum pasta_liveness alive = pasta_liveness_by_lock(s->ring, s->ring_name);
+	struct stat st;
+	int error;
+
+	if (alive == PASTA_LIVENESS_ALIVE) {
+		s->out->alive++;
+		return 0;
+	}
+	error = pasta_rings_open(&s->rings, s->ring, size);
+	if (!error && fstat(s->ring, &st))
+		error = -errno;
+	if (error)
+		return salvage_fail(s, error, s->ring_name, strerror(-error));
+	if (s->rings.head == PASTA_RINGS_OTHER)
+		return salvage_fail(
+			s, -EPROTONOSUPPORT, s->ring_name,
+			"it is of another version: report with the accelprof that ran it");
+	if (s->rings.head == PASTA_RINGS_HALF)
+		return salvage_half(s, st.st_mtime);
+	/* Whose it is is not known then. */
+	alive = s->rings.head == PASTA_RINGS_DAMAGED
+			? PASTA_LIVENESS_UNSURE
+			: pasta_liveness(s->rings.file, s->ring, s->ring_name);
+	if (alive == PASTA_LIVENESS_ALIVE) {
+		s->out->alive++;
+		return 0;
+	}
+	if (alive == PASTA_LIVENESS_UNSURE) {
+		s->commit = false;
+		s->out->unsure++;
+	}
+	return salvage_read(s);
+}
+
+static void salvage_free(struct salvage *s)
+{
+	pasta_rings_close(&s->rings);
+	pasta_shard_close(s->shard);
+	pasta_decoder_free(s->decoder);
+	if (s->ring >= 0)
+		close(s->ring);
+	free(s);
+}
+
+/* The file up to what was used of it, and the tail. Without a tail, the file as it grows. */
+static int salvage_parts(struct salvage *s, struct pasta_shard_parts *parts)
+{
+	int error = 0;
+
+	if (s->file >= 0 && (s->refused || (s->tail >= 0 && !s->shard))) {
+		close(s->file);
+		s->file = -1;
+	} else if (s->file == -1 && s->tail < 0 && !s->refused) {
+		s->file = pasta_files_open(s->folder, s->name, NULL);
+		if (s->file < 0 && s->file != -ENOENT)
+			error = salvage_fail(s, s->file, s->name, pasta_files_why(s->file));
+	}
+	parts->file = s->file < 0 ? -1 : s->file;
+	parts->tail = s->tail;
+	parts->end = s->tail < 0 ? UINT64_MAX : s->end;
+	return error;
+}
+
+int pasta_salvage_shard(int folder, const char *name, const char *path, bool commit,
+			struct pasta_shard_parts *parts, struct pasta_salvaged *out,
+			struct pasta_err *err)
 {
 	struct salvage *s = calloc(1, sizeof(*s));
-	size_t enc = pasta_encoder_size();
-	void *memory = mmap(NULL, enc, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int r;
+	size_t stem = strlen(name) - strlen(".pst");
+	uint64_t size = 0;
+	int r, last;
 
-	if (s) {
-		s->ring_fd = s->out.fd = -1;
-		s->err = err;
-		s->decoder = pasta_decoder_new();
-		s->events = malloc(PASTA_FRAME_EVENTS * sizeof(*s->events));
-		snprintf(s->ring_path, sizeof(s->ring_path), "%s/%s", dir, name);
-		snprintf(s->shard_path, sizeof(s->shard_path), "%s/%.*s.pst", dir,
-			 (int)(strlen(name) - strlen(".ring")), name);
+	*parts =
+		(struct pasta_shard_parts){.path = path, .file = -1, .end = UINT64_MAX, .tail = -1};
+	if (!s || !(s->decoder = pasta_decoder_new())) {
+		free(s);
+		return pasta_fail(err, -ENOMEM, "out of memory");
 	}
-	if (!s || memory == MAP_FAILED || !s->decoder || !s->events) {
-		r = pasta_fail(err, -ENOMEM, "out of memory");
-	} else {
-		s->encoder = pasta_encoder_init(memory);
-		r = salvage_file(s);
-		out->events += s->salvaged;
-	}
-	if (s) {
-		if (s->file)
-			munmap((void *)(uintptr_t)s->file, s->size);
-		if (s->ring_fd >= 0)
-			close(s->ring_fd);
-		if (s->out.fd >= 0)
-			close(s->out.fd);
-		pasta_shard_close(s->shard);
-		pasta_decoder_free(s->decoder);
-		free(s->events);
-	}
-	if (memory != MAP_FAILED)
-		munmap(memory, enc);
-	free(s);
+	s->folder = folder;
+	s->name = name;
+	s->path = path;
+	s->commit = commit && pasta_files_folder_is_ours(folder);
+	s->ring = s->file = s->tail = -1;
+	s->out = out;
+	s->err = err;
+	r = snprintf(s->ring_name, sizeof(s->ring_name), "%.*s" PASTA_SALVAGE_RING, (int)stem,
+		     name) < (int)sizeof(s->ring_name)
+		    ? salvage_open_ring(s, &size)
+		    : 0;
+	if (r > 0)
+		r = salvage_ring(s, size);
+	last = salvage_parts(s, parts);
+	salvage_free(s);
+	return r < 0 ? r : last;
+}
+
+static bool salvage_is_ring(const char *name)
+{
+	size_t n = strlen(name), end = strlen(PASTA_SALVAGE_RING);
+
+	return n > end && !strcmp(name + n - end, PASTA_SALVAGE_RING);
+}
+
+static int salvage_one(int folder, const char *dir, const char *ring, struct pasta_salvaged *out,
+		       struct pasta_err *err)
+{
+	int stem = (int)(strlen(ring) - strlen(PASTA_SALVAGE_RING)), r;
+	struct pasta_shard_parts parts;
+	char *path, *name;
+
+	if (asprintf(&path, "%s/%.*s.pst", dir, stem, ring) < 0)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	name = path + strlen(dir) + 1;
+	r = pasta_salvage_shard(folder, name, path, true, &parts, out, err);
+	if (parts.file >= 0)
+		close(parts.file);
+	if (parts.tail >= 0)
+		close(parts.tail);
+	free(path);
 	return r;
 }
 
 int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_err *err)
 {
-	DIR *d = opendir(shards_dir);
+	int one, r = 0, folder = pasta_files_folder(shards_dir);
 	struct pasta_err own = {0};
-	struct dirent *e;
-	int r = 0;
+	char **names = NULL;
+	size_t count = 0;
 
 	err = err ? err : &own;
-	if (!d)
-		return pasta_fail(err, -errno, "cannot open %s: %s", shards_dir, strerror(errno));
-	while ((e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-		int one;
-
-		if (n <= 5 || strcmp(e->d_name + n - 5, ".ring"))
-			continue;
-		one = salvage_one(shards_dir, e->d_name, out, err);
-		out->processes += one > 0;
-		out->alive += one == 0;
-		out->failed += one < 0;
+	r = folder < 0 ? folder : pasta_files_list(folder, salvage_is_ring, &names, &count);
+	if (r)
+		pasta_fail(err, r, "cannot open %s: %s", shards_dir, strerror(-r));
+	for (size_t i = 0; i < count; i++) {
+		one = salvage_one(folder, shards_dir, names[i], out, err);
 		r = one < 0 ? one : r;
 	}
-	closedir(d);
+	pasta_files_list_free(names);
+	if (folder >= 0)
+		close(folder);
 	return r;
 }

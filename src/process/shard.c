@@ -1,7 +1,6 @@
 /* shard.c - one shard: its frames found, its strings, clocks and account read. */
 #include "process/shard.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,34 +10,73 @@
 #include "core/strings.h"
 #include "core/varint.h"
 #include "process/demangle.h"
+#include "process/files.h"
 
 enum { WINDOW = 1 << 16, LOSERS_MAX = 1 << 20, CLOCKS_MAX = 1 << 10 };
 #define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
 #define STRING_BYTES_MAX (UINT64_C(1) << 30) /* and their bytes */
 
-/* All of it, or less at the end of the file; negative errno. */
-static ssize_t read_at(int fd, void *to, size_t size, uint64_t offset)
+/* Where the tail begins, in a shard that has one. */
+static uint64_t shard_base(const struct pasta_shard_parts *p)
 {
-	size_t done = 0;
+	return p->file < 0 ? 0 : (p->end + 7) & ~UINT64_C(7);
+}
 
-	while (done < size) {
-		ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+/* All of it, or less at the end of the shard; negative errno. */
+static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t size,
+			     uint64_t offset)
+{
+	uint64_t base;
+	size_t head = 0;
+	ssize_t n;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
+	if (p->tail < 0)
+		return pasta_files_read_at(p->file, to, size, offset);
+	base = shard_base(p);
+	if (offset < base) {
+		head = size < base - offset ? size : (size_t)(base - offset);
+		memset(to, 0, head); /* between the two */
+		if (offset < p->end) {
+			size_t in_file = head < p->end - offset ? head : (size_t)(p->end - offset);
+
+			n = pasta_files_read_at(p->file, to, in_file, offset);
+			if (n < (ssize_t)in_file)
+				return n; /* somebody has cut it */
+		}
 	}
-	return (ssize_t)done;
+	if (head == size)
+		return (ssize_t)size;
+	n = pasta_files_read_at(p->tail, (char *)to + head, size - head, offset + head - base);
+	return n < 0 ? n : n + (ssize_t)head;
+}
+
+static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
+{
+	struct stat st;
+
+	if (fstat(p->tail < 0 ? p->file : p->tail, &st))
+		return -errno;
+	*size = (uint64_t)st.st_size + (p->tail < 0 ? 0 : shard_base(p));
+	return 0;
+}
+
+/* The next byte from here on that is not in a hole, which may be endless; UINT64_MAX: none. */
+static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
+{
+	bool in_file = p->tail < 0 || at < shard_base(p);
+	off_t data = in_file ? lseek(p->file, (off_t)at, SEEK_DATA) : (off_t)at;
+
+	if (data < 0 && errno == ENXIO)
+		return p->tail < 0 ? UINT64_MAX : shard_base(p);
+	if (in_file && p->tail >= 0 && data >= (off_t)p->end)
+		return shard_base(p);
+	return data > (off_t)at ? (uint64_t)data : at;
 }
 
 /* All of it or nothing. */
 static bool load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
 {
-	ssize_t n = read_at(sh->fd, to, size, offset);
+	ssize_t n = shard_read_at(&sh->parts, to, size, offset);
 
 	if (n < 0)
 		sh->error = (int)n;
@@ -134,6 +172,8 @@ static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, con
 	    sh->string_bytes + f->raw_size > STRING_BYTES_MAX || make_room(sh, id + f->count))
 		return -EBADMSG;
 	sh->string_bytes += f->raw_size;
+	if (id > (sh->string_count ? sh->string_count : 1))
+		sh->texts_missing += id - (sh->string_count ? sh->string_count : 1);
 	for (uint32_t i = 0; i < f->count; i++, id++, p += size) {
 		p = pasta_varint_get(p, end, &size);
 		if (!p || size > (size_t)(end - p))
@@ -149,6 +189,11 @@ static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
 {
 	struct pasta_source *s = pasta_map_find(sh->sources, ev->loss.source);
 
+	if (!ev->loss.source && ev->sub == PASTA_LOSS_ACCOUNT) {
+		sh->own = ev->loss.pushed > sh->own ? ev->loss.pushed : sh->own;
+		sh->texts = ev->loss.dropped > sh->texts ? ev->loss.dropped : sh->texts;
+		return;
+	}
 	if (!s && pasta_map_count(sh->sources) < LOSERS_MAX)
 		s = pasta_map_add(sh->sources, ev->loss.source);
 	if (!s)
@@ -275,6 +320,8 @@ static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const st
 	if (is_state(f) && take_state(sh, d, f, payload))
 		return -EBADMSG;
 	s->next = f->seq + f->count;
+	if (is_state(f))
+		sh->own_found += f->count;
 	if (!is_state(f)) {
 		s->found += f->count;
 		s->pos = f->pos > s->pos ? f->pos : s->pos;
@@ -304,11 +351,18 @@ static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const str
 	return 0; /* of a later version: not for us */
 }
 
+/* A frame of another shard, which somebody has put here, is damage. */
+static bool shard_is_of(const struct pasta_shard *sh, const struct pasta_frame *f)
+{
+	return !(sh->head.flags & PASTA_SHARD_ENDS) || f->tag == pasta_shard_tag(sh->head.guid);
+}
+
 /* Whether a valid head is here, with room for its payload. */
 static bool head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	return at + sizeof(*f) <= sh->size && load(sh, f, sizeof(*f), at) &&
-	       pasta_frame_head_ok(f) && at + frame_bytes(f) <= sh->size;
+	       pasta_frame_head_ok(f) && shard_is_of(sh, f) &&
+	       at + frame_bytes(f) <= sh->size;
 }
 
 /* The same from here on, byte by byte; the file's end if there is none. */
@@ -318,14 +372,13 @@ static uint64_t find_head(struct pasta_shard *sh, uint64_t at, struct pasta_fram
 	uint8_t window[WINDOW];
 
 	while (at + sizeof(*f) <= sh->size) {
-		off_t data = lseek(sh->fd, (off_t)at, SEEK_DATA); /* holes may be endless */
 		const uint8_t *p = window, *end;
 		ssize_t n;
 
-		if (data < 0 && errno == ENXIO)
+		at = shard_next_data(&sh->parts, at);
+		if (at == UINT64_MAX)
 			break;
-		at = data > (off_t)at ? (uint64_t)data : at;
-		n = read_at(sh->fd, window, sizeof(window), at);
+		n = shard_read_at(&sh->parts, window, sizeof(window), at);
 		if (n < (ssize_t)sizeof(*f)) {
 			sh->error = n < 0 ? (int)n : sh->error;
 			break;
@@ -369,12 +422,10 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 {
 	uint64_t from = sh->at;
 	struct pasta_frame f;
-	struct stat st;
 	size_t found = 0;
 
-	if (fstat(sh->fd, &st))
+	if (shard_size(&sh->parts, &sh->size))
 		return 0;
-	sh->size = (uint64_t)st.st_size;
 	for (;;) {
 		uint64_t offset = head_at(sh, from, &f) ? from : find_head(sh, from, &f);
 
@@ -412,7 +463,7 @@ static bool mend_head(struct pasta_shard_head *head)
 static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 {
 	const char *path = sh->info.path;
-	ssize_t n = read_at(sh->fd, &sh->head, sizeof(sh->head), 0);
+	ssize_t n = shard_read_at(&sh->parts, &sh->head, sizeof(sh->head), 0);
 	bool ok = n == (ssize_t)sizeof(sh->head) && mend_head(&sh->head);
 
 	if (n < 0)
@@ -429,8 +480,10 @@ static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
 			sh->head.version, PASTA_SHARD_VERSION);
 	/* A damaged head costs who it was, not the events. */
-	if (!ok)
+	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
+		sh->skipped += sizeof(sh->head);
+	}
 	sh->at = sizeof(sh->head);
 	memcpy(sh->info.guid, sh->head.guid, sizeof(sh->info.guid));
 	memcpy(sh->info.boot, sh->head.boot, sizeof(sh->info.boot));
@@ -439,30 +492,34 @@ static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 	return 0;
 }
 
-struct pasta_shard *pasta_shard_open(const char *path, uint32_t number, struct pasta_decoder *d,
-				     struct pasta_err *err)
+static void shard_parts_close(const struct pasta_shard_parts *p)
+{
+	if (p->file >= 0)
+		close(p->file);
+	if (p->tail >= 0)
+		close(p->tail);
+}
+
+struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
+				     struct pasta_decoder *d, struct pasta_err *err)
 {
 	struct pasta_shard *sh = calloc(1, sizeof(*sh));
-	struct stat st;
 	const char *schema;
 	size_t n;
 
 	if (!sh) {
+		shard_parts_close(parts);
 		pasta_fail(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
 	sh->number = number;
-	sh->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may be a pipe */
-	sh->info.path = strdup(path);
+	sh->parts = *parts;
+	sh->parts.path = sh->info.path = strdup(parts->path);
 	sh->info.command = sh->info.host = "";
 	sh->sources = pasta_map_new(sizeof(struct pasta_source));
 	sh->clocks = pasta_map_new(sizeof(struct pasta_clockmap));
 	schema = pasta_schema_text(&n);
-	if (sh->fd < 0)
-		pasta_fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
-	else if (fstat(sh->fd, &st) || !S_ISREG(st.st_mode))
-		pasta_fail(err, -EINVAL, "%s is not a file", path);
-	else if (!sh->info.path || !sh->sources || !sh->clocks || take_schema(sh, schema, n))
+	if (!sh->info.path || !sh->sources || !sh->clocks || take_schema(sh, schema, n))
 		pasta_fail(err, -ENOMEM, "out of memory");
 	else if (!read_head(sh, err)) {
 		pasta_shard_scan(sh, d);
@@ -482,8 +539,7 @@ void pasta_shard_close(struct pasta_shard *sh)
 		return;
 	while (sh->clocks && (c = pasta_map_next(sh->clocks, &at, &key)))
 		pasta_clockmap_free(c);
-	if (sh->fd >= 0)
-		close(sh->fd);
+	shard_parts_close(&sh->parts);
 	pasta_map_free(sh->clocks);
 	pasta_map_free(sh->sources);
 	pasta_plan_free(sh->plan);
@@ -506,11 +562,12 @@ int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint
 	int r = -EBADMSG;
 
 	block->size = block->count = 0;
-	if (read_at(sh->fd, f, sizeof(*f), offset) != (ssize_t)sizeof(*f) ||
+	if (shard_read_at(&sh->parts, f, sizeof(*f), offset) != (ssize_t)sizeof(*f) ||
 	    !pasta_frame_head_ok(f))
 		return r;
 	payload = f->schema == sh->schema ? pasta_decoder_payload(d, f->size) : NULL;
-	if (payload && read_at(sh->fd, payload, f->size, offset + sizeof(*f)) == (ssize_t)f->size) {
+	if (payload &&
+	    shard_read_at(&sh->parts, payload, f->size, offset + sizeof(*f)) == (ssize_t)f->size) {
 		map.clock = clock_of(sh, f->clock);
 		r = pasta_decode_events(d, sh->plan, f, payload, &map, block);
 	}
@@ -525,6 +582,29 @@ int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint
 		return r;
 	tally->unknown += block->unknown;
 	return 0;
+}
+
+static uint64_t shard_own_next(const struct pasta_shard *sh)
+{
+	const struct pasta_source *own = pasta_map_find(sh->sources, 0);
+
+	return own ? own->next : 0;
+}
+
+bool pasta_shard_has_end(const struct pasta_shard *sh)
+{
+	return !(sh->head.flags & PASTA_SHARD_ENDS) || (sh->own && sh->own == shard_own_next(sh));
+}
+
+uint64_t pasta_shard_missing(const struct pasta_shard *sh)
+{
+	uint64_t next = shard_own_next(sh), own = sh->own > next ? sh->own : next;
+	uint64_t texts = sh->string_count ? sh->string_count - 1 : 0;
+
+	if (!(sh->head.flags & PASTA_SHARD_ENDS))
+		return 0;
+	return own - sh->own_found + sh->texts_missing +
+	       (sh->texts > texts ? sh->texts - texts : 0);
 }
 
 void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)

@@ -33,10 +33,19 @@ struct pasta_shard_tally {
 	uint64_t damaged;			/* bytes */
 };
 
+/* Where a shard's bytes are: in its file, and then, from the next multiple of 8 on, in another one,
+ * which has what salvage found in the rings. */
+struct pasta_shard_parts {
+	const char *path; /* of the file, for messages and for who looks beside it */
+	int file;	  /* -1: there is none, and the tail is all of it */
+	uint64_t end; /* the file's part ends here; UINT64_MAX: where the file ends, it may grow */
+	int tail;     /* -1: there is none, and end does not matter */
+};
+
 struct pasta_shard {
 	struct pasta_shard_info info;
 	struct pasta_shard_head head;
-	int fd;
+	struct pasta_shard_parts parts; /* its own descriptors */
 	int error;	  /* of the last read that failed: there may be more than was found */
 	uint64_t at;	  /* scanned up to here */
 	uint64_t size;	  /* of the file, when it was last looked at */
@@ -54,13 +63,17 @@ struct pasta_shard {
 	uint64_t last_clock;	   /* raw; all that is older is in the file */
 	struct pasta_shard_frame *frames;
 	size_t frame_count, frame_capacity;
+	uint64_t own_found;		/* events of its writer's own that are in frames */
+	uint64_t own, texts;		/* how many of them, and strings, its end says there are */
+	uint64_t texts_missing;		/* strings between those that were found */
 	bool left_out;			/* the report is not of it */
 	struct pasta_shard_tally tally; /* of who reads it for the account */
 };
 
-/* Open and scan. See pasta_stream_add for the errors. */
-struct pasta_shard *pasta_shard_open(const char *path, uint32_t number, struct pasta_decoder *d,
-				     struct pasta_err *err);
+/* Open and scan. See pasta_stream_add for the errors. The descriptors are its own from now on,
+ * whatever happens. */
+struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
+				     struct pasta_decoder *d, struct pasta_err *err);
 void pasta_shard_close(struct pasta_shard *sh);
 
 /* Find the frames that are new since the last scan; returns how many. */
@@ -75,6 +88,12 @@ uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
 int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
 		     uint64_t want, struct pasta_frame *frame, struct pasta_block *block,
 		     struct pasta_shard_tally *tally);
+
+/* Whether it has its end: all that its writer wrote is before it. Older ones have none, and are
+ * taken to be whole. */
+bool pasta_shard_has_end(const struct pasta_shard *sh);
+/* How many of the writer's own events (clocks, names, the process) and of its strings are missing. */
+uint64_t pasta_shard_missing(const struct pasta_shard *sh);
 
 /* How it adds up, by what was read until now. */
 void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss);

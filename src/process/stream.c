@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process/files.h"
 #include "process/shard.h"
 
 #define BUDGET_DEFAULT ((size_t)256 << 20)
@@ -60,7 +61,7 @@ struct pasta_stream {
 	struct cursor *spare;  /* one that ended, for the next frame */
 	struct active current; /* whose event was returned last, if any: not in the heap */
 	uint64_t limit;	       /* what it has before this time comes before all that others have */
-	FILE *spill;
+	int spill;	       /* -1: none yet */
 	uint64_t spill_end;
 	uint64_t safe; /* events up to here may be delivered */
 	uint64_t last, late;
@@ -78,6 +79,7 @@ struct pasta_stream *pasta_stream_new(size_t budget)
 	s->budget = budget ? budget : BUDGET_DEFAULT;
 	s->want = s->safe = UINT64_MAX;
 	s->only = SIZE_MAX;
+	s->spill = -1;
 	s->progress = &s->done;
 	s->decoder = pasta_decoder_new();
 	if (!s->decoder) {
@@ -109,8 +111,8 @@ void pasta_stream_free(struct pasta_stream *s)
 	cursor_free(s->spare);
 	for (size_t i = 0; !s->part && i < s->shard_count; i++)
 		pasta_shard_close(s->shards[i]);
-	if (s->spill)
-		fclose(s->spill);
+	if (s->spill >= 0)
+		close(s->spill);
 	pasta_decoder_free(s->decoder);
 	if (!s->part)
 		free(s->shards);
@@ -251,30 +253,55 @@ static int64_t offset_of(const struct pasta_stream *s, const struct pasta_shard 
 	return (int64_t)(sh->head.real - sh->head.raw);
 }
 
-int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err)
+static int stream_make_room(struct pasta_stream *s)
 {
 	size_t n = s->shard_count + 1;
-	struct pasta_shard **shards, *sh;
+	struct pasta_shard **shards = realloc(s->shards, n * sizeof(*shards));
 	struct follower *followers;
-	struct pasta_err own = {0};
 
-	shards = realloc(s->shards, n * sizeof(*shards));
 	if (!shards)
-		return pasta_fail(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	s->shards = shards;
 	followers = realloc(s->followers, n * sizeof(*followers));
 	if (!followers)
-		return pasta_fail(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	s->followers = followers;
+	return 0;
+}
+
+int pasta_stream_take(struct pasta_stream *s, const struct pasta_shard_parts *parts,
+		      struct pasta_err *err)
+{
+	size_t n = s->shard_count;
+	struct pasta_err own = {0};
+	struct pasta_shard *sh;
+
 	err = err ? err : &own;
-	sh = pasta_shard_open(path, (uint32_t)(n - 1), s->decoder, err);
+	sh = pasta_shard_open(parts, (uint32_t)n, s->decoder, err);
 	if (!sh)
 		return err->code;
+	if (stream_make_room(s)) {
+		pasta_shard_close(sh);
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	}
 	sh->offset = offset_of(s, sh);
-	s->followers[n - 1] = (struct follower){0};
-	s->shards[n - 1] = sh;
-	s->shard_count = n;
-	return add_pending(s, (uint32_t)(n - 1), 0) ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
+	s->followers[n] = (struct follower){0};
+	s->shards[n] = sh;
+	s->shard_count = n + 1;
+	return add_pending(s, (uint32_t)n, 0) ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err)
+{
+	struct pasta_shard_parts parts = {.path = path, .end = UINT64_MAX, .tail = -1};
+
+	parts.file = pasta_files_open_named(path, NULL);
+	if (parts.file == -EINVAL)
+		return pasta_fail(err, -EINVAL, "%s is not a file", path);
+	if (parts.file < 0)
+		return pasta_fail(err, parts.file, "cannot open %s: %s", path,
+				  strerror(-parts.file));
+	return pasta_stream_take(s, &parts, err);
 }
 
 struct pasta_stream *pasta_stream_part(struct pasta_stream *s, size_t shard, bool silent,
@@ -349,37 +376,18 @@ static bool refill(struct pasta_stream *s, struct cursor *c)
 	memmove(b->data, b->data + c->pos, left);
 	n = c->spill_end - c->spill_at < b->capacity - left ? (size_t)(c->spill_end - c->spill_at)
 							    : b->capacity - left;
-	if (pread(fileno(s->spill), b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
+	if (pread(s->spill, b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
 		tally_of(s, c->shard)->unreadable++; /* at least; the rest of the frame is gone */
 		c->spill_at = c->spill_end;
 		return false;
 	}
 	/* Give the room back, where that is possible: the whole run may pass through here. */
-	fallocate(fileno(s->spill), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)c->spill_at,
+	fallocate(s->spill, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)c->spill_at,
 		  (off_t)n);
 	c->spill_at += n;
 	c->pos = 0;
 	b->size = left + n;
 	return true;
-}
-
-/* A file without a name, where TMPDIR says: /tmp may be memory. */
-static FILE *temporary(void)
-{
-	const char *dir = getenv("TMPDIR");
-	char path[4096];
-	FILE *file;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/accelprof-XXXXXX", dir && *dir ? dir : P_tmpdir);
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	unlink(path);
-	file = fdopen(fd, "w+");
-	if (!file)
-		close(fd);
-	return file;
 }
 
 static size_t cursors(const struct pasta_stream *s)
@@ -397,10 +405,10 @@ static void spill(struct pasta_stream *s, struct cursor *c)
 
 	window = window < WINDOW_MIN ? WINDOW_MIN : window > WINDOW_MAX ? WINDOW_MAX : window;
 	rest = b->size > window ? b->size - window : 0;
-	if (rest && !s->spill)
-		s->spill = temporary();
-	if (rest && (!s->spill || pwrite(fileno(s->spill), b->data + window, rest,
-					 (off_t)s->spill_end) != (ssize_t)rest))
+	if (rest && s->spill < 0)
+		s->spill = pasta_files_temporary(NULL);
+	if (rest && (s->spill < 0 || pwrite(s->spill, b->data + window, rest,
+					    (off_t)s->spill_end) != (ssize_t)rest))
 		return;
 	c->spill_at = s->spill_end;
 	c->spill_end = s->spill_end += rest;
@@ -612,6 +620,8 @@ size_t pasta_stream_shards(const struct pasta_stream *s)
 const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, size_t i)
 {
 	pasta_shard_loss(s->shards[i], &s->shards[i]->info.loss);
+	s->shards[i]->info.ends = pasta_shard_has_end(s->shards[i]);
+	s->shards[i]->info.missing = pasta_shard_missing(s->shards[i]);
 	return &s->shards[i]->info;
 }
 

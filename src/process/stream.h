@@ -38,6 +38,8 @@ struct pasta_shard_info {
 	const char *command, *host; /* "" if unknown */
 	uint32_t rank;		    /* plus 1; 0: none */
 	bool imported;		    /* another profiler recorded it */
+	bool ends;		    /* all that its process wrote is before its end */
+	uint64_t missing;	    /* records of its writer's own, and strings */
 	struct pasta_account loss;  /* whole once the stream has ended */
 };
 
@@ -49,6 +51,11 @@ void pasta_stream_free(struct pasta_stream *s);
 /* Add a shard. -ENOENT, -EACCES, -EINVAL (not a shard), -EPROTONOSUPPORT (a newer version)...
  * Add all shards before the first next; a shard's number (ev->proc) is the order of its adding. */
 int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err);
+/* The same with a shard that is open already, in one part or two; its descriptors are the stream's
+ * from now on, whatever happens. */
+struct pasta_shard_parts;
+int pasta_stream_take(struct pasta_stream *s, const struct pasta_shard_parts *parts,
+		      struct pasta_err *err);
 
 /* The next event, until the next call; NULL at the end, or, when following, at the end of what can
  * be said to be in order by now. */

@@ -11,15 +11,15 @@ allowed() {
 	src/collect) echo '^(collect|reduce|core)/|^handlers/handler\.h$' ;;
 	# What devices count with is filled by their handler.
 	src/handlers) echo '^(handlers|collect|core)/|^reduce/gpu\.h$' ;;
-	# Rings that a program left behind are salvaged by their format.
-	src/process) echo '^(process|core)/|^collect/(control|ringfile)\.h$' ;;
+	# What agents write on the control page is read here.
+	src/process) echo '^(process|core)/|^collect/control\.h$' ;;
 	src/import) echo '^(import|process|core)/' ;;
 	src/sass) echo '^(sass|core)/' ;;
 	src/sink) echo '^(sink|process|core)/' ;;
 	# accelprof and the agent share mapped files: their formats, not the collector. doctor asks
 	# the agent for its handlers.
 	src/cli)
-		echo '^(cli|process|sink|import|sass|core)/|^collect/(control|ringfile)\.h$|^handlers/handler\.h$'
+		echo '^(cli|process|sink|import|sass|core)/|^collect/control\.h$|^handlers/handler\.h$'
 		;;
 	*) echo '^$' ;;
 	esac

@@ -66,15 +66,31 @@ else
 	echo "no zstd: the reader in the documentation is not tried"
 fi
 
-# What is missing or damaged is told; the rest is there.
+# What is missing or damaged is named, with status 1; the rest is there.
 cp -r moved cut && truncate -s -100 cut/accesses/*.acc
-"$ACCELPROF" report cut -t mem_trace >out || failed "cut"
+timeout 60 "$ACCELPROF" report cut -t mem_trace >out 2>err
+is "cut: status" $? 1
 has "cut short" out 'accesses that cannot be read: [0-9]+'
 has "cut short: why" out 'was cut short'
+has "cut short: said" err 'memory accesses could not be read: .*was cut short'
+"$ACCELPROF" report cut -t regions >out 2>err || failed "nobody reads the file, and the status is $?"
+cp -r moved flipped
+size=$(stat -c %s moved/accesses/*.acc)
+printf '\377\377\377' | dd of="$(echo flipped/accesses/*.acc)" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+timeout 60 "$ACCELPROF" report flipped -t mem_trace >out 2>err
+is "flipped: status" $? 1
+has "flipped" err 'memory accesses could not be read: .*is damaged at byte'
 cp -r moved gone && rm -r gone/accesses
-"$ACCELPROF" report gone -t mem_trace >out || failed "gone"
+timeout 60 "$ACCELPROF" report gone -t mem_trace >out 2>err
+is "gone: status" $? 1
 has "gone" out 'accesses that cannot be read: 12000'
 has "gone: why" out 'No such file or directory: the folder accesses belongs to the run'
+cp -r moved piped
+acc=$(echo piped/accesses/*.acc)
+rm "$acc" && mkfifo "$acc"
+timeout 60 "$ACCELPROF" report piped -t mem_trace >out 2>err
+is "a FIFO for accesses: status" $? 1
+has "a FIFO for accesses" out 'it is not a regular file'
 
 # A folder that cannot be made: the program runs on, all is counted as lost.
 "$ACCELPROF" run -t mem_trace,object_traffic -o lost -- sh -c 'touch lost/accesses; "$0" 1 1000' "$make" >out 2>err

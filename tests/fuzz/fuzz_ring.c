@@ -2,7 +2,8 @@
  * fuzz_ring.c - any bytes as the ring file of a dead process, salvaged and read.
  *
  * A ring file is mostly zeros, so the input lists what is not: { u32 offset, u16 size, bytes }
- * each, after a byte that says how many pages the file has, past its head.
+ * each, after a byte that says how many pages the file has, past its head. Its sums are made right,
+ * so that what they protect is reached; the byte's upper bits leave some of them as they are.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,16 +14,27 @@
 
 #include "core/ringfile.h"
 #include "process/salvage.h"
+#include "process/shard.h"
 #include "process/stream.h"
 
 enum { PID = 4711, PAGE = 4096 };
+enum { AS_IS_HEAD = 32, AS_IS_SEGMENTS = 64, AS_IS_SPANS = 128 };
 
 static char dir[64], ring_path[512], shard_path[512];
 
 static void clean_up(void)
 {
+	char damaged[600];
+
+	snprintf(damaged, sizeof(damaged), "%s.damaged", ring_path);
+	unlink(damaged);
 	unlink(ring_path);
 	unlink(shard_path);
+}
+
+static void clean_up_all(void)
+{
+	clean_up();
 	rmdir(dir);
 }
 
@@ -38,7 +50,7 @@ static void set_up(void)
 	gethostname(host, sizeof(host) - 1);
 	snprintf(ring_path, sizeof(ring_path), "%s/%s-%d.ring", dir, host, PID);
 	snprintf(shard_path, sizeof(shard_path), "%s/%s-%d.pst", dir, host, PID);
-	atexit(clean_up);
+	atexit(clean_up_all);
 }
 
 /* What must be right for it to be salvaged at all: this version, of another boot of this host. */
@@ -52,6 +64,62 @@ static void make_dead(struct pasta_ringfile *f)
 	f->pid = PID;
 	f->schema = pasta_schema_hash(schema, n);
 	memset(f->boot, 1, sizeof(f->boot));
+	f->sum = pasta_ringfile_sum(f);
+}
+
+/* Each check word fits what is before it, up to the last. */
+static void seal_spans(const struct pasta_ringfile *f, struct pasta_ring *r)
+{
+	uint64_t seed = pasta_ring_seed(f, r->source), begin = 0;
+
+	for (uint64_t at = 0; at + 8 <= r->size;) {
+		struct pasta_event *ev = (void *)((char *)r + PASTA_RING_DATA + at);
+		uint64_t check;
+
+		if (ev->kind == PASTA_NONE && ev->sub == PASTA_RING_CHECK && ev->size == 8) {
+			check = pasta_span_check(seed, at, (char *)r + PASTA_RING_DATA + begin,
+						 at - begin);
+			memcpy(ev, &check, 8);
+			begin = at + 8;
+		} else if (!ev->size || ev->size % 8) {
+			break;
+		}
+		at += ev->size;
+	}
+}
+
+static void seal_segment(struct pasta_ringfile *f, uint32_t i, size_t file_size, uint8_t flags)
+{
+	struct pasta_segment *seg = &f->segment[i];
+	void *p;
+
+	seg->sum = pasta_segment_sum(f, i);
+	if (seg->offset % PAGE || seg->offset > file_size || seg->size < 2 * PAGE ||
+	    seg->size > file_size - seg->offset)
+		return;
+	p = (char *)f + seg->offset;
+	if (seg->type == PASTA_SEGMENT_RING) {
+		struct pasta_ring *r = p;
+
+		r->size = seg->size - PASTA_RING_DATA;
+		r->sum = pasta_ring_sum(f, r);
+		if (!(flags & AS_IS_SPANS))
+			seal_spans(f, r);
+	} else {
+		struct pasta_strings *b = p;
+
+		b->size = seg->size - sizeof(*b);
+		b->sum = pasta_strings_sum(f, b);
+	}
+}
+
+static void seal(struct pasta_ringfile *f, size_t file_size, uint8_t flags)
+{
+	if (!(flags & AS_IS_HEAD))
+		make_dead(f);
+	for (uint32_t i = 0; i < 16 && !(flags & AS_IS_SEGMENTS); i++)
+		if (f->segment[i].type)
+			seal_segment(f, i, file_size, flags);
 }
 
 static void unpack(const uint8_t *data, size_t size, uint8_t *file, size_t file_size)
@@ -72,15 +140,11 @@ static void unpack(const uint8_t *data, size_t size, uint8_t *file, size_t file_
 	}
 }
 
-static void read_back(void)
+static struct pasta_account read_stream(struct pasta_stream *s)
 {
-	struct pasta_stream *s = pasta_stream_new(4096);
 	const struct pasta_event *ev;
 	struct pasta_account a;
 
-	if (!s)
-		abort();
-	pasta_stream_add(s, shard_path, NULL);
 	while ((ev = pasta_stream_next(s)))
 		if (ev->size != pasta_kinds[ev->kind].size)
 			abort();
@@ -88,33 +152,67 @@ static void read_back(void)
 	if (a.expected != a.captured + a.dropped)
 		abort();
 	pasta_stream_free(s);
+	return a;
+}
+
+/* In memory first, then again, committed: the same is on the disk, and the ring is gone only if
+ * nothing is wrong with it. */
+static void salvage(void)
+{
+	struct pasta_account memory = {0}, disk = {0};
+	int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (int commit = 0; commit < 2; commit++) {
+		struct pasta_stream *s = pasta_stream_new(4096);
+		struct pasta_salvaged out = {0};
+		struct pasta_shard_parts parts;
+		struct pasta_err err = {0};
+
+		if (!s || folder < 0)
+			abort();
+		pasta_salvage_shard(folder, strrchr(shard_path, '/') + 1, shard_path, commit,
+				    &parts, &out, &err);
+		if ((parts.file >= 0 || parts.tail >= 0) && pasta_stream_take(s, &parts, &err))
+			abort();
+		*(commit ? &disk : &memory) = read_stream(s);
+		if (!commit && (out.committed || access(ring_path, F_OK)))
+			abort();
+		if (out.committed) {
+			s = pasta_stream_new(4096);
+			if (!s || pasta_stream_add(s, shard_path, NULL))
+				abort();
+			disk = read_stream(s);
+		} else if (commit && out.events && !out.unsure) {
+			abort();
+		}
+	}
+	if (memory.captured != disk.captured || memory.expected != disk.expected)
+		abort();
+	close(folder);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t file_size = PASTA_RINGFILE_HEAD + (size_t)(size ? data[0] % 32 : 0) * PAGE;
-	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
 	uint8_t *file;
 	int fd;
 
 	if (!dir[0])
 		set_up();
-	file = calloc(1, file_size);
+	file = aligned_alloc(PAGE, file_size);
 	if (!size || !file) {
 		free(file);
 		return 0;
 	}
+	memset(file, 0, file_size);
 	unpack(data + 1, size - 1, file, file_size);
-	make_dead((void *)file);
+	seal((void *)file, file_size, data[0]);
+	clean_up();
 	fd = open(ring_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (write(fd, file, file_size) != (ssize_t)file_size)
 		abort();
 	close(fd);
 	free(file);
-	unlink(shard_path);
-	if (pasta_salvage_sweep(dir, &out, &err) || out.processes != 1)
-		abort();
-	read_back();
+	salvage();
 	return 0;
 }

@@ -4,8 +4,8 @@
  *
  * Run it when the format changes, from the top of the tree:
  *   cc -std=c17 -D_GNU_SOURCE= -Iinclude -Isrc tests/fuzz/make_corpus.c src/core/frame.c \
- *      src/core/kinds.c src/core/rawblock.c -lzstd -o /tmp/make_corpus && /tmp/make_corpus
- * tests/fuzz/corpus
+ *      src/core/kinds.c src/core/rawblock.c src/core/ringfile.c -lzstd -o make_corpus
+ *   ./make_corpus tests/fuzz/corpus
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,7 +255,8 @@ static void *segment(uint32_t type, uint64_t size)
 	uint32_t i = head()->segments++;
 
 	head()->segment[i] = (struct pasta_segment){
-		.offset = file_size, .size = size, .type = type, .in_file = 1};
+		.offset = file_size, .size = size, .type = (uint16_t)type, .in_file = 1};
+	head()->segment[i].sum = pasta_segment_sum(head(), i);
 	file_size += size;
 	return p;
 }
@@ -266,14 +267,18 @@ static struct pasta_ring *ring(uint32_t source, uint32_t size)
 
 	r->size = size;
 	r->source = source;
+	r->sum = pasta_ring_sum(head(), r);
 	r->state = PASTA_RING_OPEN;
+	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+		r->dropped[i] = pasta_seal(0, i);
 	return r;
 }
 
 static void push(struct pasta_ring *r, unsigned int kind, uint32_t i)
 {
 	struct pasta_event ev = event(kind, i), *to;
-	uint64_t off = r->head & (r->size - 1), pad = off + ev.size > r->size ? r->size - off : 0;
+	uint64_t off = r->head & (r->size - 1), check;
+	uint64_t pad = off + ev.size + 8 > r->size ? r->size - off : 0;
 
 	to = (void *)((uint8_t *)r + PASTA_RING_DATA + off);
 	if (pad) {
@@ -282,7 +287,10 @@ static void push(struct pasta_ring *r, unsigned int kind, uint32_t i)
 		to = (void *)((uint8_t *)r + PASTA_RING_DATA);
 	}
 	memcpy(to, &ev, ev.size);
-	r->head += pad + ev.size;
+	check = pasta_span_check(pasta_ring_seed(head(), r->source), r->head + pad + ev.size, to,
+				 ev.size);
+	memcpy((char *)to + ev.size, &check, 8);
+	r->head += pad + ev.size + 8;
 	r->pushed++;
 }
 
@@ -292,12 +300,15 @@ static void strings(uint64_t first, uint32_t count)
 
 	s->size = 8192 - sizeof(*s);
 	s->first = first;
+	s->sum = pasta_strings_sum(head(), s);
 	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t n = 1 + i % 6;
+		struct pasta_string *string = (void *)(s->data + s->used);
 
-		memcpy(s->data + s->used, &n, 4);
-		memcpy(s->data + s->used + 4, "string", n);
-		s->used += (4 + n + 3) & ~3u;
+		string->size = 1 + i % 6;
+		string->sum = pasta_string_sum(pasta_ring_seed(head(), 0), first + i, "string",
+					       string->size);
+		memcpy(string->bytes, "string", string->size);
+		s->used += pasta_string_room(string->size);
 	}
 }
 
@@ -305,8 +316,12 @@ static void begin_ring(void)
 {
 	memset(file, 0, sizeof(file));
 	file_size = PASTA_RINGFILE_HEAD;
+	head()->guid[0] = 1;
 	head()->raw = 1000000;
 	head()->real = 6000000;
+	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+		head()->lost[i] = pasta_seal(0, i);
+	head()->own = pasta_seal(0, PASTA_OWN_SALT);
 }
 
 /* Spans that are at most 16 zeros apart are one. */
@@ -352,17 +367,18 @@ static void rings(void)
 		r = ring(k, 4096);
 		for (uint32_t i = 0; i < 6; i++)
 			push(r, 1 + (i * 5 + k) % 28, i);
-		r->dropped[1 + k] = k;
+		r->dropped[1 + k] = pasta_seal(k, 1 + k);
 	}
-	head()->lost[PASTA_LOSS_MEMORY] = 3;
+	head()->lost[PASTA_LOSS_MEMORY] = pasta_seal(3, PASTA_LOSS_MEMORY);
 	save_ring("three");
 	begin_ring();
 	r = ring(1, 4096);
 	for (uint32_t i = 0; i < 100; i++)
 		push(r, PASTA_KERNEL, i);
-	r->tail = 3 * 4096; /* the last that begins the ring anew */
-	r->drained = 99;
-	r->head = r->tail + r->head % 4096;
+	r->tail = r->head; /* taken, and in no frame */
+	r->drained = r->pushed;
+	for (uint32_t i = 0; i < 10; i++)
+		push(r, PASTA_KERNEL, i);
 	save_ring("round");
 	begin_ring();
 	r = ring(1, 16384);

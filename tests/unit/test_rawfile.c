@@ -269,7 +269,7 @@ static void a_name_leads_to_no_file_but_the_runs_own(void **state)
 	refused(&ev, -ELOOP, "cannot read");
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	refused(&ev, -EINVAL, "is no file of raw accesses");
+	refused(&ev, -EINVAL, "it is not a regular file");
 	pasta_stream_free(stream);
 }
 

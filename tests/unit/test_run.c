@@ -136,7 +136,7 @@ static void run_json_reads_back_as_it_was_written(void **state)
 	struct pasta_err err = {0};
 
 	assert_int_equal(pasta_runinfo_save(&in, "run.json", &err), 0);
-	assert_int_equal(pasta_runinfo_load(&out, "run.json", &err), 0);
+	assert_int_equal(pasta_runinfo_load(&out, ".", &err), 0);
 	assert_string_equal(out.command[1], "a \"b\"");
 	assert_string_equal(out.command[2], "");
 	assert_null(out.command[3]);
@@ -158,17 +158,116 @@ static void what_is_no_run_json_is_refused(void **state)
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		spit("run.json", bad[i]);
-		assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), -EINVAL);
+		assert_int_equal(pasta_runinfo_load(&info, ".", &err), -EINVAL);
 	}
 	spit("run.json", "{\"schema\": \"accelprof-run/2\"}");
-	assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), -EPROTONOSUPPORT);
+	assert_int_equal(pasta_runinfo_load(&info, ".", &err), -EPROTONOSUPPORT);
 	assert_int_equal(pasta_runinfo_load(&info, "absent", &err), -ENOENT);
 	spit("run.json", "{\"schema\": \"accelprof-run/1\", \"command\": 7, \"exit\": [], "
 			 "\"tools\": [1, null], \"start\": \"x\", \"loss\": 5}");
-	assert_int_equal(pasta_runinfo_load(&info, "run.json", &err), 0);
+	assert_int_equal(pasta_runinfo_load(&info, ".", &err), 0);
 	assert_null(info.command);
 	assert_false(info.has_counted);
 	pasta_runinfo_free(&info);
+}
+
+/* Lists in lists take a stack to be freed: what no run.json has is not parsed at all. */
+static void a_run_json_that_is_nested_deep_is_refused(void **state)
+{
+	enum { DEEP = 300000 };
+	static const char *const begins[] = {"[", "{\"a\":", "{\"schema\":[\"accelprof-run/1\",["};
+	struct pasta_runinfo info = {0};
+	struct pasta_err err = {0};
+
+	for (size_t k = 0; k < 3; k++) {
+		FILE *f = fopen("run.json", "we");
+
+		for (int i = 0; i < DEEP; i++)
+			fputs(begins[k], f);
+		fclose(f);
+		assert_int_equal(pasta_runinfo_load(&info, ".", &err), -EINVAL);
+	}
+	/* Brackets in a text are none. */
+	spit("run.json",
+	     "{\"schema\": \"accelprof-run/1\", \"host\": "
+	     "\"\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"}");
+	assert_int_equal(pasta_runinfo_load(&info, ".", &err), 0);
+	pasta_runinfo_free(&info);
+}
+
+static void a_run_json_that_was_changed_is_read_and_said_to_be(void **state)
+{
+	struct pasta_runinfo info = {.host = (char *)"here", .start = 12345, .end = 23456};
+	struct pasta_err err = {0};
+	char text[8192];
+	size_t size;
+	FILE *f;
+
+	assert_int_equal(pasta_runinfo_save(&info, "run.json", &err), 0);
+	f = fopen("run.json", "re");
+	size = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[size] = '\0';
+	for (size_t i = 0; i < size; i++) {
+		struct pasta_runinfo read = {0};
+		char was = text[i];
+		int error;
+
+		if (was < '0' || was > '9')
+			continue;
+		text[i] = was == '9' ? '8' : (char)(was + 1);
+		spit("run.json", text);
+		error = pasta_runinfo_load(&read, ".", &err);
+		assert_true(error == -EBADMSG || error == -EPROTONOSUPPORT);
+		pasta_runinfo_free(&read);
+		text[i] = was;
+	}
+	spit("run.json", text);
+	memset(&info, 0, sizeof(info));
+	assert_int_equal(pasta_runinfo_load(&info, ".", &err), 0);
+	assert_int_equal(info.start, 12345);
+	pasta_runinfo_free(&info);
+}
+
+static void a_run_is_for_its_user_alone_unless_it_is_shared(void **state)
+{
+	struct pasta_run mine = {0}, shared = {.shared = true};
+	struct pasta_err err = {0};
+	mode_t before = umask(022);
+	struct stat st;
+
+	assert_int_equal(pasta_run_create(&mine, "mine", &err), 0);
+	assert_int_equal(pasta_run_create(&shared, "shared", &err), 0);
+	umask(before);
+	assert_int_equal(stat("mine", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(stat("mine/control", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(stat("shared", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+	assert_int_equal(stat("shared/shards", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+	pasta_run_free(&mine);
+	pasta_run_free(&shared);
+}
+
+static void a_run_is_not_made_where_others_could_change_it(void **state)
+{
+	struct pasta_run run = {0};
+	struct pasta_err err = {0};
+
+	assert_int_equal(mkdir("d", 0700), 0);
+	assert_int_equal(chmod("d", 0777), 0);
+	assert_int_equal(pasta_run_create(&run, "d", &err), -EPERM);
+	assert_non_null(strstr(err.text, "by all users"));
+	if (!geteuid()) { /* only root can give a folder away */
+		assert_int_equal(chmod("d", 0755), 0);
+		assert_int_equal(chown("d", 65534, 65534), 0);
+		assert_int_equal(pasta_run_create(&run, "d", &err), -EPERM);
+		assert_non_null(strstr(err.text, "another user"));
+	}
+	assert_int_equal(rmdir("d"), 0); /* nothing is in it */
+	pasta_run_free(&run);
 }
 
 static void a_run_json_that_cannot_be_written_is_explained(void **state)
@@ -191,6 +290,10 @@ int main(void)
 		TEST(a_new_control_page_is_healthy),
 		TEST(run_json_reads_back_as_it_was_written),
 		TEST(what_is_no_run_json_is_refused),
+		TEST(a_run_json_that_is_nested_deep_is_refused),
+		TEST(a_run_json_that_was_changed_is_read_and_said_to_be),
+		TEST(a_run_is_for_its_user_alone_unless_it_is_shared),
+		TEST(a_run_is_not_made_where_others_could_change_it),
 		TEST(a_run_json_that_cannot_be_written_is_explained),
 	};
 

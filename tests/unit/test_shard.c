@@ -741,7 +741,11 @@ static void a_frame_that_names_endless_sources_and_clocks_takes_bounded_memory(v
 						    .flags = PASTA_FRAME_STATE});
 	}
 	save(&b, b.size, path);
-	sh = pasta_shard_open(path, 0, d, NULL);
+	sh = pasta_shard_open(&(struct pasta_shard_parts){.path = path,
+							  .file = open(path, O_RDONLY | O_CLOEXEC),
+							  .end = UINT64_MAX,
+							  .tail = -1},
+			      0, d, NULL);
 	assert_non_null(sh);
 	assert_in_range(pasta_map_count(sh->sources), 2, 1 << 20);
 	assert_in_range(pasta_map_count(sh->clocks), 2, 1 << 10);

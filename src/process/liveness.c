@@ -1,0 +1,125 @@
+/* liveness.c - whether the process that made a ring file still runs. */
+#include "process/liveness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/files.h"
+
+/* Whether a process maps the file, by its name or its number: 1, 0, or negative if it cannot be
+ * known. */
+static int liveness_maps(uint32_t pid, int ring, const char *name)
+{
+	char path[64], line[8192];
+	struct stat st;
+	bool mapped = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	f = pasta_files_system(path);
+	if (!f)
+		return -errno;
+	errno = 0;
+	if (fstat(ring, &st))
+		st.st_ino = 0;
+	while (!mapped && fgets(line, sizeof(line), f)) {
+		unsigned long inode = 0;
+
+		mapped = strstr(line, name) || (sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 &&
+						inode && inode == (unsigned long)st.st_ino);
+	}
+	if (!mapped && ferror(f)) {
+		fclose(f);
+		return -EACCES;
+	}
+	fclose(f);
+	return mapped;
+}
+
+enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(ring, F_GETLK, &lock) || lock.l_type == F_UNLCK)
+		return PASTA_LIVENESS_DEAD;
+	/* On NFS flock(2) is such a lock, too: another report may have it. */
+	if (lock.l_pid > 0 && !liveness_maps((uint32_t)lock.l_pid, ring, name))
+		return PASTA_LIVENESS_UNSURE;
+	return PASTA_LIVENESS_ALIVE;
+}
+
+static bool liveness_same_boot(const struct pasta_ringfile *f)
+{
+	char text[64] = "";
+	uint8_t boot[16] = {0};
+	size_t n = 0;
+	FILE *file = pasta_files_system("/proc/sys/kernel/random/boot_id");
+
+	if (!file)
+		return true;
+	if (fgets(text, sizeof(text), file))
+		for (const char *p = text; *p && n < sizeof(boot); p += *p == '-' ? 1 : 2)
+			if (*p != '-' && sscanf(p, "%2hhx", &boot[n]) == 1)
+				n++;
+	fclose(file);
+	return !memcmp(boot, f->boot, sizeof(boot));
+}
+
+/* With its number, for another host may be called HOST-1. */
+static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
+{
+	char host[256] = "", stem[300];
+	int n;
+
+	gethostname(host, sizeof(host) - 1);
+	n = snprintf(stem, sizeof(stem), "%s-%u", host, f->pid);
+	return !strncmp(name, stem, (size_t)n) && (name[n] == '-' || name[n] == '.');
+}
+
+/* Whether /proc/PID has this start time, and still maps the file: exec leaves both number and time,
+ * but maps nothing. */
+static enum pasta_liveness liveness_by_proc(const struct pasta_ringfile *f, int ring,
+					    const char *name)
+{
+	char path[64], line[8192], *p;
+	FILE *file;
+	int maps;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", f->pid);
+	file = pasta_files_system(path);
+	if (!file) {
+		file = pasta_files_system("/proc/self/stat");
+		if (!file)
+			return PASTA_LIVENESS_UNSURE; /* there is no /proc */
+		fclose(file);
+		return PASTA_LIVENESS_DEAD;
+	}
+	p = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (!p || strtoull(p, NULL, 10) != f->start)
+		return PASTA_LIVENESS_DEAD;
+	maps = liveness_maps(f->pid, ring, name);
+	return maps ? PASTA_LIVENESS_ALIVE : PASTA_LIVENESS_DEAD;
+}
+
+enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, const char *name)
+{
+	enum pasta_liveness lock = pasta_liveness_by_lock(ring, name);
+	bool host = liveness_same_host(f, name);
+
+	if (lock != PASTA_LIVENESS_DEAD)
+		return lock;
+	/* In a container of another name processes have other numbers. */
+	if (!host)
+		return PASTA_LIVENESS_UNSURE;
+	if (!liveness_same_boot(f)) /* the host was started again */
+		return PASTA_LIVENESS_DEAD;
+	return liveness_by_proc(f, ring, name);
+}
