@@ -232,6 +232,9 @@ endforeach()
 # Programs that tests/harm runs natively and under accelprof, to compare the two: each is one file.
 # Like those in tests/programs they include annotate.h at most and have none of our flags.
 pasta_glob(harm_programs tests/harm/programs/*.c)
+if(NOT (PASTA_OPENCL AND PASTA_OPENCL_INCLUDE))
+	list(FILTER harm_programs EXCLUDE REGEX "/handler_cl\\.c$")
+endif()
 foreach(source IN LISTS harm_programs)
 	get_filename_component(name "${source}" NAME_WE)
 	# A library for LD_PRELOAD, e.g. one that makes a system call fail: tests/harm/preload_NAME.so.
@@ -246,6 +249,9 @@ foreach(source IN LISTS harm_programs)
 		target_compile_options(harm-${name} PRIVATE -Werror)
 	endif()
 	target_link_libraries(harm-${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+	if(name STREQUAL "handler_cl")
+		target_link_libraries(harm-${name} PRIVATE "${PASTA_OPENCL}")
+	endif()
 	set_target_properties(harm-${name} PROPERTIES OUTPUT_NAME ${name} PREFIX "" C_EXTENSIONS ON
 		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/harm"
 		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/harm")
