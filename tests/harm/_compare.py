@@ -41,11 +41,14 @@ def parse(argv):
     parser.add_argument("name")
     parser.add_argument("--repeat", type=int, default=1, help="runs under accelprof")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
-    parser.add_argument("--timeout", type=float, default=120, help="seconds a run may take")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds a run may take")
     parser.add_argument("--status", type=int, default=0, help="of native runs; -N: signal N")
     parser.add_argument("--option", action="append", default=[], help="of accelprof run")
     parser.add_argument("--under", default="", help="command that both kinds of run start with")
     parser.add_argument("--native-under", help="the same, of native runs alone")
+    parser.add_argument("--disk", metavar="DIR", help="the run goes here, and all but --room"
+                        " bytes of its file system are filled until the program has ended")
+    parser.add_argument("--room", type=int, default=0)
     parser.add_argument("--marks", action="append", default=[], metavar="NAME=N",
                         help="the report has exactly N marks of this name")
     parser.add_argument("--no-loss", action="store_true", help="nothing may be dropped")
@@ -69,6 +72,7 @@ class Observed:
         self.stdout = self.stderr = b""
         self.files = {}
         self.left = []  # processes that did not end
+        self.hung = False
         self.trouble = []  # what was wrong whatever the other run did
 
 
@@ -149,9 +153,11 @@ def observe(command, cwd, out, env, timeout):
             seen.status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             seen.trouble.append(f"it did not end within {timeout:.0f} s")
+            seen.hung = True
             os.killpg(process.pid, signal.SIGKILL)
             seen.status = process.wait()
             deadline = 0
+    seen.out = out
     seen.orphans, seen.left = reap(deadline)
     seen.stdout, seen.stderr = read(out + ".out"), read(out + ".err")
     seen.tool = read(out + ".tool").decode(errors="replace")
@@ -188,7 +194,7 @@ def check_account(args, seen, run, begun, ended):
     shards = os.path.join(run, "shards")
     late = seen.orphans or any(name.endswith(".ring") for name in os.listdir(shards))
     if late or not os.path.exists(path):  # what outlived the run is in a later report
-        path = run + ".json"
+        path = os.path.join(os.path.dirname(seen.out), "report.json")
         done = subprocess.run([os.environ["ACCELPROF"], "report", run, "--format", "json", "-t",
                                "regions", "-o", path], stderr=subprocess.PIPE, text=True)
         if not os.path.exists(path):
@@ -216,15 +222,30 @@ def check_account(args, seen, run, begun, ended):
     return (expected, captured, dropped)
 
 
+def fill(disk, room):
+    """A file that leaves so many bytes of its file system."""
+    path = os.path.join(disk, "filler")
+    size = os.statvfs(disk)
+    with open(path, "wb") as file:
+        file.write(bytes(max(0, size.f_bavail * size.f_frsize - room)))
+    return path
+
+
 def run_profiled(args, folder, seed):
     become_reaper()
     os.mkdir(folder)
     out, run = os.path.join(folder, "std"), os.path.join(folder, "run")
+    filler = None
+    if args.disk:
+        run = os.path.join(args.disk, "run")
+        filler = fill(args.disk, args.room)
     command = (args.under.split() + [os.environ["ACCELPROF"], "run", "-q", "-t", "regions",
                "--record", "all", "-o", run] + args.option + ["--"] + OWN_STDERR + [out + ".err"] +
                args.command)
     seen = observe(command, os.path.join(folder, "work"), out, environment(folder, seed),
                    args.timeout)
+    if filler:
+        os.unlink(filler)
     with open(os.path.join(folder, "tally"), "rb") as file:
         begun, ended = struct.unpack("QQ", file.read(16))
     if os.path.isdir(os.path.join(run, "shards")):
@@ -232,6 +253,8 @@ def run_profiled(args, folder, seed):
     else:
         seen.account = (0, 0, 0)
         seen.trouble.append("there is no run")
+    if filler:
+        shutil.rmtree(run, ignore_errors=True)
     return seen
 
 
@@ -322,7 +345,7 @@ def repeat(args, top, native):
                     print("\n".join(f"  {line}" for text in wrong for line in text.splitlines()))
                     if seen.tool.strip():
                         print("  accelprof: " + seen.tool.strip().replace("\n", "\n  "))
-                if failures == FAILURES_SHOWN:  # a hang takes its time
+                if failures == FAILURES_SHOWN or seen.hung:  # a hang takes its time
                     for other in todo:
                         other.cancel()
                     break

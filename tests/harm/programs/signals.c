@@ -49,6 +49,15 @@ static bool ticking(void)
 	return atomic_load(&ticks) < TICKS;
 }
 
+/* Until the phase is over; the pauses are for the reader of so many events. */
+static void emit_ticking(void)
+{
+	for (unsigned int i = 0; ticking(); i++) {
+		harm_call(i);
+		harm_spin(1000);
+	}
+}
+
 /* The timer runs before main, and while other constructors attach. */
 __attribute__((constructor(102))) static void before_main(int argc, char **argv)
 {
@@ -65,8 +74,7 @@ __attribute__((constructor(102))) static void before_main(int argc, char **argv)
 static void constructor(int unused)
 {
 	(void)unused;
-	while (ticking())
-		harm_call(1);
+	emit_ticking();
 	end("constructor");
 }
 
@@ -84,8 +92,7 @@ static void in_main(int unused)
 {
 	(void)unused;
 	begin();
-	for (unsigned int i = 0; ticking(); i++)
-		harm_call(i);
+	emit_ticking();
 	end("main");
 }
 
@@ -101,8 +108,7 @@ static void *run_thread(void *arg)
 	to.sigev_notify_thread_id = (int)syscall(SYS_gettid);
 	if (timer_create(CLOCK_MONOTONIC, &to, &timer) || timer_settime(timer, 0, &every, NULL))
 		broken("timer_create");
-	for (unsigned int i = 0; ticking(); i++)
-		harm_call(i);
+	emit_ticking();
 	timer_delete(timer);
 	return arg;
 }
@@ -220,8 +226,7 @@ static void in_exec(int unused)
 static void executed(int unused)
 {
 	(void)unused;
-	for (unsigned int i = 0; ticking(); i++)
-		harm_call(i);
+	emit_ticking();
 	end("exec");
 }
 
@@ -243,8 +248,7 @@ static void at_exit(int unused)
 	(void)unused;
 	atexit(at_end);
 	begin();
-	for (unsigned int i = 0; ticking(); i++)
-		harm_call(i);
+	emit_ticking();
 	say("exits under the timer");
 	atexit(at_end);
 	exit(5);
@@ -272,8 +276,7 @@ static void nested(int unused)
 	(void)unused;
 	harm_handle(SIGALRM, on_nested, SA_RESTART | SA_NODEFER);
 	harm_timer(HZ / 10);
-	for (unsigned int i = 0; ticking(); i++)
-		harm_call(i);
+	emit_ticking();
 	end("nested");
 }
 
