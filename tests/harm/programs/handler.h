@@ -222,7 +222,7 @@ static void descriptors(int unused)
 int main(int argc, char **argv)
 {
 	static const struct harm_modes modes[] = {
-		{"pending", pending}, {"random", random_moments}, {"signals", signals},
+		{"pending", pending}, {"random", random_moments},   {"signals", signals},
 		{"fork", forks},      {"descriptors", descriptors}, {"leaf", leaf},
 		{NULL, NULL},
 	};

@@ -1,6 +1,6 @@
 /*
- * handler_cuda - cancellation, signals, fork and descriptors in a CUDA program, on the fake of CUPTI
- * that HARM_FAKE names.
+ * handler_cuda - cancellation, signals, fork and descriptors in a CUDA program, on the fake of
+ * CUPTI that HARM_FAKE names.
  */
 #include "handler.h"
 

@@ -1,7 +1,7 @@
 /*
  * jumps - control that leaves a call of annotate.h by another way than its return.
  *
- *	jumps longjmp|nested|altstack|coroutines|small
+ *	jumps longjmp|deeper|nested|altstack|coroutines|small
  *
  * Afterwards the thread still records: the last marks, "after", are emitted with signals blocked.
  * The report must have all of them.
@@ -51,6 +51,20 @@ static void after(void)
 		EMIT(pasta_mark("after"));
 }
 
+/* The frames of the calls that were left lie above. */
+__attribute__((noinline)) static int after_deep(int depth)
+{
+	volatile char room[4096];
+
+	memset((char *)room, depth, sizeof(room));
+	if (depth)
+		return after_deep(depth - 1) + room[5];
+	after();
+	return 0;
+}
+
+static bool deeper;
+
 static void jump(int flags)
 {
 	static volatile int turn;
@@ -64,13 +78,23 @@ static void jump(int flags)
 		deep(turn % 7);
 	}
 	jumping = 0;
-	after();
+	if (deeper)
+		after_deep(20);
+	else
+		after();
 	say("jumped");
 }
 
 static void longjmps(int unused)
 {
 	(void)unused;
+	jump(0);
+}
+
+static void longjmps_deeper(int unused)
+{
+	(void)unused;
+	deeper = true;
 	jump(0);
 }
 
@@ -163,8 +187,9 @@ static void small(int unused)
 int main(int argc, char **argv)
 {
 	static const struct harm_modes modes[] = {
-		{"longjmp", longjmps},	    {"nested", nested}, {"altstack", altstack},
-		{"coroutines", coroutines}, {"small", small},	{NULL, NULL},
+		{"longjmp", longjmps},	{"deeper", longjmps_deeper}, {"nested", nested},
+		{"altstack", altstack}, {"coroutines", coroutines},  {"small", small},
+		{NULL, NULL},
 	};
 
 	return harm_main(argc, argv, modes);
