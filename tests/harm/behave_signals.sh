@@ -4,7 +4,7 @@
 set -u
 . "$SRC/tests/harm/_behave.sh" || exit 1
 
-for phase in constructor first main threads malloc loader stdio fork exec nested; do
+for phase in constructor first main threads malloc loader plugin stdio fork exec nested; do
 	same "10 kHz: $phase" -- "$harm/signals" $phase
 done
 same "10 kHz: exit" --status 5 -- "$harm/signals" exit

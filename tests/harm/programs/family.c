@@ -1,7 +1,8 @@
 /*
  * family - processes that start processes in all ways, and count those that they have.
  *
- *	family fork|vfork|spawn|clone|chain N|many N|daemon|orphan|plain|wall|sigchld|death|leaf
+ *	family fork|vfork|spawn|clone|chain N|many N|daemon|orphan|plain|wall|sigchld|death|
+ *		race N|leave HOW|crowd N|leaf
  */
 #include "harm.h"
 
@@ -324,13 +325,122 @@ static void death(int unused)
 	say("its child was signalled: %c", c);
 }
 
+static _Atomic int finished;
+
+static void *run_once(void *arg)
+{
+	emit_all();
+	return arg;
+}
+
+/* Threads that make their first call, one after the other. */
+static void *run_firsts(void *arg)
+{
+	while (!atomic_load(&finished)) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, run_once, NULL))
+			broken("pthread_create");
+		pthread_join(thread, NULL);
+	}
+	return arg;
+}
+
+/* Processes are made while other threads are anywhere in their first calls. */
+static void race(int n)
+{
+	pthread_t threads[3];
+	int right = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&threads[i], NULL, run_firsts, NULL))
+			broken("pthread_create");
+	for (int i = 0; i < n; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			emit_all();
+			if (i % 2)
+				_exit(0);
+			exit(0);
+		}
+		status = harm_wait(pid);
+		right += WIFEXITED(status) && !WEXITSTATUS(status);
+	}
+	atomic_store(&finished, 1);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	say("%d of %d children", right, n);
+}
+
+static void *run_on(void *arg)
+{
+	for (unsigned int i = 0;; i++) {
+		harm_call(i);
+		harm_spin(1000);
+	}
+	return arg;
+}
+
+/* Others emit while the process ends, in the way of the number. */
+static void leave(int how)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		if (pthread_create(&thread, NULL, i % 2 ? run_on : run_firsts, NULL))
+			broken("pthread_create");
+	harm_nap(20);
+	say("leaves");
+	if (how == 1)
+		_exit(1);
+	if (how == 2)
+		quick_exit(2);
+	if (how == 3)
+		abort();
+	if (how == 4)
+		raise(SIGKILL);
+	if (how == 5)
+		execl("/bin/sh", "sh", "-c", "exit 5", (char *)NULL);
+	exit(how);
+}
+
+static pthread_barrier_t all_here;
+
+static void *run_crowd(void *arg)
+{
+	pthread_barrier_wait(&all_here);
+	for (int i = 0; i < 20; i++)
+		emit_all();
+	pthread_barrier_wait(&all_here);
+	return arg;
+}
+
+/* So many threads at once, more than there is room for rings. */
+static void crowd(int n)
+{
+	pthread_t *threads = calloc((size_t)n, sizeof(*threads));
+	int joined = 0;
+
+	pthread_barrier_init(&all_here, NULL, (unsigned int)n);
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&threads[i], NULL, run_crowd, NULL))
+			broken("pthread_create");
+	for (int i = 0; i < n; i++)
+		joined += !pthread_join(threads[i], NULL);
+	say("%d threads", joined);
+	free(threads);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct harm_modes modes[] = {
 		{"fork", forks},  {"vfork", vforks}, {"spawn", spawns},	   {"clone", clones},
 		{"chain", chain}, {"many", many},    {"daemon", daemons},  {"orphan", orphan},
 		{"plain", plain}, {"wall", wall},    {"sigchld", sigchld}, {"leaf", leaf},
-		{"death", death}, {NULL, NULL},
+		{"death", death}, {"race", race},    {"leave", leave},	   {"crowd", crowd},
+		{NULL, NULL},
 	};
 
 	self = realpath("/proc/self/exe", NULL);

@@ -1,8 +1,8 @@
 /*
  * signals - a 10 kHz timer whose handler calls annotate.h, in every phase of a program.
  *
- *	signals constructor|first|main|threads|malloc|loader|stdio|fork|exec|exit|nested|queue|
- *		limit|stack|handled
+ *	signals constructor|first|main|threads|malloc|loader|plugin|stdio|fork|exec|exit|nested|
+ *		queue|limit|stack|handled
  *
  * A phase ends after so many ticks, not after a time.
  */
@@ -162,6 +162,32 @@ static void in_loader(int unused)
 	end("loader");
 }
 
+/* A library with a copy of annotate.h of its own comes and goes, under the timer. */
+static void in_plugin(int unused)
+{
+	char path[4096];
+	int rounds = 0;
+
+	(void)unused;
+	snprintf(path, sizeof(path), "%.*s/preload_plugin.so", (int)(strrchr(self, '/') - self),
+		 self);
+	begin();
+	while (ticking() || rounds < 20) {
+		void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		void (*mark)(void);
+
+		*(void **)&mark = lib ? dlsym(lib, "plugin_mark") : NULL;
+		if (!mark) {
+			fprintf(stderr, "dlopen: %s\n", dlerror());
+			exit(92);
+		}
+		EMIT(mark());
+		dlclose(lib);
+		rounds++;
+	}
+	end("plugin");
+}
+
 /* The handler interrupts stdio. What was written to the file is compared as well. */
 static void in_stdio(int unused)
 {
@@ -198,9 +224,9 @@ static void in_fork(int unused)
 		if (!pid) {
 			atomic_store(&ticks, TICKS - 50);
 			harm_timer(HZ);
-			for (unsigned int k = 0; ticking(); k++)
-				if (i % 2)
-					harm_call(k);
+			while (ticking() && i % 2 == 0)
+				;
+			emit_ticking();
 			harm_timer(0);
 			exit(i);
 		}
@@ -414,6 +440,7 @@ int main(int argc, char **argv)
 		{"threads", threads},
 		{"malloc", in_malloc},
 		{"loader", in_loader},
+		{"plugin", in_plugin},
 		{"stdio", in_stdio},
 		{"fork", in_fork},
 		{"exec", in_exec},
