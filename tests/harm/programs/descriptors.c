@@ -34,13 +34,15 @@ static void *run_once(void *arg)
 
 static void *run_beside(void *arg)
 {
-	while (!atomic_load(&finished)) {
+	for (int i = 0; !atomic_load(&finished); i++) {
 		pthread_t thread;
 
 		if (pthread_create(&thread, NULL, run_once, NULL))
 			broken("pthread_create");
 		run_once(NULL);
 		pthread_join(thread, NULL);
+		if (i % 4 == 0)
+			harm_nap(1); /* events are read as well as written */
 	}
 	return arg;
 }

@@ -411,7 +411,7 @@ static pthread_barrier_t all_here;
 static void *run_crowd(void *arg)
 {
 	pthread_barrier_wait(&all_here);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 5; i++)
 		emit_all();
 	pthread_barrier_wait(&all_here);
 	return arg;

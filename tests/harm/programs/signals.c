@@ -12,7 +12,7 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
-enum { HZ = 10000, TICKS = 300, THREADS = 4 };
+enum { HZ = 10000, TICKS = 200, THREADS = 4 };
 
 static _Atomic int ticks, errors;
 static char *self;
