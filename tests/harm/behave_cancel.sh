@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# behave_cancel.sh - threads are cancelled where they are natively, and leave nothing locked.
+# timeout: 300
+set -u
+. "$SRC/tests/harm/_behave.sh" || exit 1
+
+same "pending at every call" --no-loss -- "$harm/cancel" pending
+same "pending at first calls" --no-loss -- "$harm/cancel" first
+same "at random moments" -- "$harm/cancel" random 30
+same "asynchronously" -- "$harm/cancel" async 30
+same "disabled" --no-loss -- "$harm/cancel" disabled
+same "state and type" --no-loss -- "$harm/cancel" state
+same "the main thread" --status 7 -- "$harm/cancel" main
+same "the main thread ends first" --no-loss -- "$harm/cancel" last
+same "SIGTERM" --status -15 -- "$harm/cancel" term
+done_

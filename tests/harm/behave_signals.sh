@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# behave_signals.sh - a 10 kHz timer whose handler emits harms no phase of a program.
+# timeout: 300
+set -u
+. "$SRC/tests/harm/_behave.sh" || exit 1
+
+for phase in constructor first main threads malloc loader plugin stdio fork exec nested; do
+	same "10 kHz: $phase" -- "$harm/signals" $phase
+done
+same "10 kHz: exit" --status 5 -- "$harm/signals" exit
+same "on an alternate stack" -- "$harm/signals" stack
+same "queued signals" --no-loss -- "$harm/signals" queue
+same "another's SIGXFSZ" -- "$harm/signals" limit
+same "dispositions and masks" --no-loss -- "$harm/signals" handled
+for way in longjmp deeper nested altstack; do
+	same "jumps: $way" --marks after=1000 -- "$harm/jumps" $way
+done
+same "coroutines" --marks after=1000 --no-loss -- "$harm/jumps" coroutines
+same "smallest stacks" --marks after=1000 --no-loss -- "$harm/jumps" small
+done_

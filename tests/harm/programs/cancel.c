@@ -1,0 +1,336 @@
+/*
+ * cancel - threads that are cancelled at every call of annotate.h.
+ *
+ *	cancel pending|first|random N|async N|disabled|state|main|last|term
+ *
+ * Natively no call of annotate.h is a cancellation point, so a thread runs to its own first one;
+ * and whatever is cancelled, the rest of the program goes on.
+ */
+#include "harm.h"
+
+enum { CALLS = 100, LEAP = 300000 /* ns: a thread's start, its first call and many more */ };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+
+struct job {
+	pthread_t thread;
+	unsigned int number;
+	_Atomic int calls, cleanups, state, type;
+};
+
+static void start(struct job *job, void *(*run)(void *))
+{
+	if (pthread_create(&job->thread, NULL, run, job))
+		broken("pthread_create");
+}
+
+static const char *joined(struct job *job)
+{
+	void *result;
+
+	if (pthread_join(job->thread, &result))
+		broken("pthread_join");
+	return result == PTHREAD_CANCELED ? "cancelled" : "returned";
+}
+
+/* The rest of the program needs its own lock and the agent's. */
+static void go_on(void)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < HARM_CALLS; i++)
+		harm_call(i);
+	pthread_mutex_unlock(&lock);
+}
+
+static void cleanup(void *arg)
+{
+	struct job *job = arg;
+
+	atomic_fetch_add(&job->cleanups, 1);
+	for (unsigned int i = 0; i < HARM_CALLS; i++)
+		harm_call(i);
+	pthread_mutex_unlock(&lock);
+}
+
+/* It is cancelled from the beginning, and has one cancellation point, the last line. */
+static void *run_pending(void *arg)
+{
+	struct job *job = arg;
+
+	pthread_cancel(pthread_self());
+	for (int i = 0; i < CALLS; i++) {
+		harm_call(job->number);
+		atomic_fetch_add(&job->calls, 1);
+	}
+	pthread_testcancel();
+	return NULL;
+}
+
+static void pending(int unused)
+{
+	(void)unused;
+	for (unsigned int i = 0; i < HARM_CALLS; i++) {
+		struct job job = {.number = i};
+		const char *how;
+
+		start(&job, run_pending);
+		how = joined(&job);
+		say("%s: %d calls, %s", harm_call(i), job.calls, how);
+		go_on();
+	}
+}
+
+/* Many at once, in a process that has emitted nothing so far. */
+static void first(int unused)
+{
+	enum { THREADS = 8 };
+	struct job jobs[THREADS] = {0};
+
+	(void)unused;
+	for (unsigned int i = 0; i < THREADS; i++) {
+		jobs[i].number = i % (HARM_CALLS - 1);
+		start(&jobs[i], run_pending);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		const char *how = joined(&jobs[i]);
+
+		say("%d calls, %s", jobs[i].calls, how);
+	}
+	go_on();
+}
+
+static void *run_random(void *arg)
+{
+	struct job *job = arg;
+
+	pthread_mutex_lock(&lock);
+	pthread_cleanup_push(cleanup, job);
+	pthread_setspecific(key, job);
+	for (unsigned int i = job->number;; i++) {
+		harm_call(i);
+		atomic_fetch_add(&job->calls, 1);
+		if (i % 8 == 0)
+			pthread_testcancel();
+	}
+	pthread_cleanup_pop(1);
+	return NULL;
+}
+
+/* The last of a thread: the agent's own destructor may have run before it. */
+static void destroy(void *arg)
+{
+	struct job *job = arg;
+
+	atomic_fetch_add(&job->cleanups, 1);
+	go_on();
+}
+
+static void random_moments(int n)
+{
+	int cancelled = 0, cleanups = 0;
+
+	if (pthread_key_create(&key, destroy))
+		broken("pthread_key_create");
+	for (int i = 0; i < n; i++) {
+		struct job job = {.number = (unsigned int)i};
+
+		start(&job, run_random);
+		harm_spin(harm_random() % LEAP);
+		/* Before it has the lock and the cleanup handler there is nothing to see. */
+		while (!atomic_load(&job.calls) && i % 2)
+			;
+		pthread_cancel(job.thread);
+		cancelled += !strcmp(joined(&job), "cancelled");
+		cleanups += job.cleanups;
+		go_on();
+	}
+	say("%d cancelled, %d cleanups", cancelled, cleanups);
+}
+
+static void *run_async(void *arg)
+{
+	struct job *job = arg;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	for (unsigned int i = job->number;; i++) {
+		harm_call(i % (HARM_CALLS - 1));
+		atomic_store(&job->calls, 1);
+	}
+	return NULL;
+}
+
+/* At any instruction of a call. */
+static void async(int n)
+{
+	int cancelled = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct job job = {.number = (unsigned int)i};
+
+		start(&job, run_async);
+		harm_spin(harm_random() % LEAP);
+		pthread_cancel(job.thread);
+		cancelled += !strcmp(joined(&job), "cancelled");
+		go_on();
+	}
+	say("%d cancelled", cancelled);
+}
+
+static void *run_disabled(void *arg)
+{
+	struct job *job = arg;
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	for (unsigned int i = 0; i < CALLS; i++) {
+		harm_call(i);
+		pthread_testcancel();
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+		job->calls += state == PTHREAD_CANCEL_DISABLE;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	pthread_testcancel();
+	return NULL;
+}
+
+static void disabled(int unused)
+{
+	struct job job = {0};
+	const char *how;
+
+	(void)unused;
+	start(&job, run_disabled);
+	how = joined(&job);
+	say("disabled after %d calls, %s", job.calls, how);
+	go_on();
+}
+
+/* What the program has set is what it finds, after the first call as after all others. */
+static void *run_state(void *arg)
+{
+	struct job *job = arg;
+	int want = job->number & 1 ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE;
+	int kind = job->number & 2 ? PTHREAD_CANCEL_ASYNCHRONOUS : PTHREAD_CANCEL_DEFERRED;
+	int state, type;
+
+	for (unsigned int i = 0; i < CALLS; i++) {
+		pthread_setcancelstate(want, NULL);
+		pthread_setcanceltype(kind, NULL);
+		harm_call(i);
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+		job->state += state == want;
+		job->type += type == kind;
+	}
+	return NULL;
+}
+
+static void states(int unused)
+{
+	(void)unused;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct job job = {.number = i};
+		const char *how;
+
+		start(&job, run_state);
+		how = joined(&job);
+		say("%u: state %d, type %d, %s", i, job.state, job.type, how);
+	}
+}
+
+static void *after_main(void *arg)
+{
+	pthread_t *other = arg;
+
+	pthread_cancel(*other);
+	pthread_join(*other, NULL);
+	go_on();
+	say("main is gone");
+	exit(7);
+}
+
+/* The main thread is cancelled during its first call; the process lives on. */
+static void in_main(int unused)
+{
+	static pthread_t me;
+	pthread_t other;
+
+	(void)unused;
+	me = pthread_self();
+	if (pthread_create(&other, NULL, after_main, &me))
+		broken("pthread_create");
+	for (unsigned int i = 0;; i++) {
+		harm_call(i);
+		pthread_testcancel();
+	}
+}
+
+static void *outlives_main(void *arg)
+{
+	harm_nap(20);
+	go_on();
+	say("the last thread ends");
+	return arg;
+}
+
+static void farewell(void)
+{
+	go_on();
+	say("at exit");
+}
+
+/* The main thread ends first. The end of the last one is the end of the process. */
+static void last(int unused)
+{
+	pthread_t thread;
+
+	(void)unused;
+	atexit(farewell);
+	go_on();
+	if (pthread_create(&thread, NULL, outlives_main, NULL))
+		broken("pthread_create");
+	pthread_exit(NULL);
+}
+
+static void *run_on(void *arg)
+{
+	for (unsigned int i = 0;; i++) {
+		harm_call(i);
+		if (i % 1000 == 0)
+			pthread_testcancel();
+	}
+	return arg;
+}
+
+/* A thread was cancelled during its first call, others emit: SIGTERM ends the program all the same.
+ */
+static void term(int unused)
+{
+	struct job job = {0};
+	pthread_t thread;
+
+	(void)unused;
+	start(&job, run_pending);
+	say("%s", joined(&job));
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&thread, NULL, run_on, NULL))
+			broken("pthread_create");
+	go_on();
+	kill(getpid(), SIGTERM);
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct harm_modes modes[] = {
+		{"pending", pending}, {"first", first},	      {"random", random_moments},
+		{"async", async},     {"disabled", disabled}, {"state", states},
+		{"main", in_main},    {"last", last},	      {"term", term},
+		{NULL, NULL},
+	};
+
+	return harm_main(argc, argv, modes);
+}

@@ -1,0 +1,198 @@
+/*
+ * limits - a program with limits on what it may use.
+ *
+ *	limits memory MB|fsize KB|fsize-default KB|nproc|stack KB|memlock MB|disk THOUSANDS
+ *
+ * It sets them itself, before its first call or after some.
+ */
+#include "harm.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static _Atomic int signals;
+static char *self;
+
+static void emit_all(void)
+{
+	for (unsigned int i = 0; i < 50 * HARM_CALLS; i++)
+		harm_call(i);
+}
+
+static void *run(void *arg)
+{
+	emit_all();
+	return arg;
+}
+
+/* 0, or why there is no thread. */
+static int with_threads(int n)
+{
+	pthread_t thread[64];
+	int error = 0, started = 0;
+
+	for (; started < n && !error; started += !error)
+		error = pthread_create(&thread[started], NULL, run, NULL);
+	for (int i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+	return error;
+}
+
+static void set(int resource, rlim_t value)
+{
+	const struct rlimit limit = {value, value};
+
+	if (setrlimit(resource, &limit))
+		broken("setrlimit");
+}
+
+static rlim_t address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (!file || fscanf(file, "%lu", &pages) != 1)
+		broken("statm");
+	fclose(file);
+	return (rlim_t)pages * 4096;
+}
+
+/* Room for the program, and none for rings of megabytes. */
+static void memory(int megabytes)
+{
+	char *p;
+
+	set(RLIMIT_AS, address_space() + ((rlim_t)megabytes << 20));
+	emit_all();
+	p = malloc(1 << 20);
+	say("a megabyte: %s", p ? "there" : strerror(errno));
+	say("too much: %s", malloc((size_t)1 << 40) ? "there" : strerror(errno));
+	emit_all();
+	free(p);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&signals, 1);
+	harm_call(1);
+}
+
+/* What the program writes beyond the limit is a signal each time; what the agent writes is none. */
+static void write_too_much(const char *when)
+{
+	char block[4096];
+	ssize_t n = 1;
+	int fd = open("own", O_WRONLY | O_CREAT | O_TRUNC, 0644), whole = 0;
+
+	memset(block, 'x', sizeof(block));
+	while (n > 0) {
+		n = write(fd, block, sizeof(block));
+		whole += n == sizeof(block);
+	}
+	say("%s: %d blocks, then %s; signals %d", when, whole, strerror(errno),
+	    atomic_load(&signals));
+	close(fd);
+}
+
+static void fsize(int kilobytes)
+{
+	harm_handle(SIGXFSZ, on_signal, SA_RESTART);
+	if (kilobytes < 0) {
+		emit_all();
+		kilobytes = -kilobytes;
+	}
+	set(RLIMIT_FSIZE, (rlim_t)kilobytes << 10);
+	emit_all();
+	say("signals %d", atomic_load(&signals));
+	write_too_much("first");
+	with_threads(8);
+	write_too_much("after threads");
+	harm_nap(250);
+	say("signals %d", atomic_load(&signals));
+}
+
+/* The signal's default is death; only what the program writes may cause it. */
+static void fsize_default(int kilobytes)
+{
+	set(RLIMIT_FSIZE, (rlim_t)kilobytes << 10);
+	emit_all();
+	with_threads(8);
+	harm_nap(250);
+	say("alive");
+	write_too_much("never");
+}
+
+/* No more threads or processes: root is exempt, so run it as somebody else. */
+static void nproc(int unused)
+{
+	pid_t pid;
+
+	(void)unused;
+	set(RLIMIT_NPROC, 1);
+	emit_all();
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	say("fork: %s", pid < 0 ? strerror(errno) : "works");
+	say("thread: %s", strerror(with_threads(1)));
+	emit_all();
+}
+
+static void stack_again(int unused)
+{
+	(void)unused;
+	emit_all();
+	say("threads: %s", strerror(with_threads(4)));
+}
+
+/* Small stacks for all threads of the program that follows. */
+static void stack(int kilobytes)
+{
+	set(RLIMIT_STACK, (rlim_t)kilobytes << 10);
+	execl(self, self, "stack-again", (char *)NULL);
+	broken("exec");
+}
+
+/* All memory is locked, what comes as well as what is there. */
+static void memlock(int megabytes)
+{
+	if (megabytes)
+		set(RLIMIT_MEMLOCK, (rlim_t)megabytes << 20);
+	say("mlockall: %s", mlockall(MCL_CURRENT | MCL_FUTURE) ? strerror(errno) : "locked");
+	emit_all();
+	say("threads: %s", strerror(with_threads(2)));
+	say("munlockall: %s", munlockall() ? strerror(errno) : "done");
+	emit_all();
+}
+
+/* Many events, for a disk that has no room for them. */
+static void disk(int thousands)
+{
+	for (int i = 0; i < thousands; i++) {
+		for (unsigned int k = 0; k < 1000; k++)
+			harm_call(k % 4);
+		if (i % 50 == 0)
+			harm_nap(1); /* let the writer meet the end of the disk */
+	}
+	say("threads: %s", strerror(with_threads(16)));
+	emit_all();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct harm_modes modes[] = {
+		{"memory", memory},
+		{"fsize", fsize},
+		{"fsize-default", fsize_default},
+		{"nproc", nproc},
+		{"stack-again", stack_again},
+		{"stack", stack},
+		{"memlock", memlock},
+		{"disk", disk},
+		{NULL, NULL},
+	};
+
+	self = realpath("/proc/self/exe", NULL);
+	return harm_main(argc, argv, modes);
+}
