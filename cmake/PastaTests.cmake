@@ -148,6 +148,7 @@ pasta_script_tests(golden)
 # A sanitized agent cannot be loaded into a program that is not sanitized itself.
 if(NOT PASTA_SANITIZE)
 	pasta_script_tests(e2e)
+	pasta_script_tests(harm)
 	pasta_script_tests(python)
 	pasta_script_tests(gpu)
 endif()
@@ -226,6 +227,28 @@ foreach(source IN LISTS programs)
 	if(name MATCHES "^cl_")
 		target_link_libraries(program-${name} PRIVATE "${PASTA_OPENCL}")
 	endif()
+endforeach()
+
+# Programs that tests/harm runs natively and under accelprof, to compare the two: each is one file.
+# Like those in tests/programs they include annotate.h at most and have none of our flags.
+pasta_glob(harm_programs tests/harm/programs/*.c)
+foreach(source IN LISTS harm_programs)
+	get_filename_component(name "${source}" NAME_WE)
+	# A library for LD_PRELOAD, e.g. one that makes a system call fail: tests/harm/preload_NAME.so.
+	if(name MATCHES "^preload_")
+		add_library(harm-${name} MODULE "${source}")
+	else()
+		add_executable(harm-${name} "${source}")
+	endif()
+	target_include_directories(harm-${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+	target_compile_options(harm-${name} PRIVATE -Wall -Wextra)
+	if(PASTA_WERROR)
+		target_compile_options(harm-${name} PRIVATE -Werror)
+	endif()
+	target_link_libraries(harm-${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+	set_target_properties(harm-${name} PROPERTIES OUTPUT_NAME ${name} PREFIX "" C_EXTENSIONS ON
+		RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/harm"
+		LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/harm")
 endforeach()
 
 # OpenCL layers of others, to be chained with ours. They know nothing of us.
