@@ -272,6 +272,38 @@ def abandoned():
     return text.replace('"reference"', '"left"')
 
 
+FULL = """
+mount -t tmpfs -o size=8m none disk && cp -a left disk/left || exit 77
+free=$(df --output=avail -k disk | tail -n 1)
+head -c $(((free - $1) * 1024)) /dev/zero >disk/filler || exit 77
+"$ACCELPROF" report disk/left --format json >full.out 2>full.err
+echo $? >full.status
+rm disk/filler
+"$ACCELPROF" report disk/left --format json >freed.out 2>freed.err
+"""
+
+
+def full_disk(room, reference):
+    """Salvage onto a disk with so much room, in KiB; then the disk has room again. False: only root
+    can mount one."""
+    os.makedirs("disk", exist_ok=True)
+    done = subprocess.run(["unshare", "-m", "sh", "-c", FULL, "sh", str(room)], capture_output=True, check=False, timeout=HANG_S)
+    if done.returncode == 77 or b"unshare" in done.stderr:
+        return False
+    what = f"a disk with {room} KiB of room"
+    texts = {}
+    for name in ("full.out", "full.err", "full.status", "freed.out", "freed.err"):
+        with open(name, encoding="utf-8") as f:
+            texts[name] = f.read().replace('"disk/left"', '"left"')
+    if texts["full.out"] != reference and not texts["full.err"]:
+        failed(what, "the report differs without a word")
+    if int(texts["full.status"]) not in (0, 1):
+        failed(what, f"status {texts['full.status']}")
+    if texts["freed.out"] != reference:
+        failed(what, f"events are lost: {texts['full.err']}{texts['freed.err']}")
+    return True
+
+
 def spread(rng, first, last, count):
     """So many moments between two, each in its own part: all of them where there are enough."""
     if last - first < count:
@@ -288,6 +320,8 @@ def main():
     rng = random.Random(args.seed)
     reference = abandoned()
     shutil.rmtree("reference")
+    if not all([full_disk(room, reference) for room in (0, 4, 8, 12, 16, 32)]):
+        print("left out: full disks: only root can mount one")
     shutil.copytree("left", "measured")
     last = stops([ACCELPROF, "report", "measured", "--format", "json", "-o", "measured.json"])
     for at in spread(rng, 1, last, args.kills * 4 // 10):

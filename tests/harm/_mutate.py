@@ -592,4 +592,5 @@ def main():
     return attack(args) if args.verb == "attack" else replay(args)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
