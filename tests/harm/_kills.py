@@ -8,9 +8,9 @@ is reported. However it was killed: expected = captured + dropped, nothing is da
 what the program counted (a call that a thread was in may be one more), a report that is killed
 costs nothing, and two reports are the same.
 
-Most kills come at a system call that killat counts, so that every moment at which files change is
-reached whatever the machine is doing; others at random times, in a program that emits without a
-pause.
+Most kills come before or after a system call that changes something others see, which killat
+counts: every moment at which files change is reached, whatever the machine is doing. Others come at
+random times, in a program that emits without a pause.
 """
 import argparse
 import json
@@ -94,8 +94,8 @@ def check_run(what, folder, count):
     return text
 
 
-def stops(command):
-    """How many system calls a command makes, entries and returns."""
+def moments(command):
+    """How many moments a command has at which killat can kill it."""
     read, write = os.pipe()
     process = subprocess.Popen(
         ["sh", "-c", f'exec 3>&{write}; exec "$0" 0 "$@"', program("killat"), *command],
@@ -107,7 +107,7 @@ def stops(command):
     with os.fdopen(read, encoding="ascii") as f:
         text = f.read()
     if process.wait(HANG_S) == 77 or not text:
-        print("skipped: the system does not permit ptrace")
+        print("skipped: the system does not permit ptrace, or is older than Linux 5.3")
         sys.exit(77)
     return int(text)
 
@@ -140,24 +140,24 @@ def forget(folder, counts):
 
 
 def kill_program(at):
-    """At a system call of its own or of the agent: attach, emit, write."""
+    """At a moment of the agent in it: attach, emit, write."""
     global kills
     folder, counts = f"program-{at}", f"program-{at}.counts"
     kills += 1
     status = record(folder, [program("killat"), str(at), *rings(counts)])
     if status not in (0, -9, 137):
         failed(f"program at {at}", f"status {status}")
-    check_run(f"program killed at its system call {at}", folder, counted(counts))
+    check_run(f"program killed at moment {at}", folder, counted(counts))
     forget(folder, counts)
 
 
 def kill_run(at):
-    """accelprof run, at a system call of its own: before, while and after the program runs."""
+    """accelprof run, at a moment of its own: before, while and after the program runs."""
     global kills
     folder, counts = f"run-{at}", f"run-{at}.counts"
     kills += 1
     record(folder, rings(counts), [program("killat"), str(at)])
-    what = f"accelprof run killed at its system call {at}"
+    what = f"accelprof run killed at moment {at}"
     if os.path.isdir(os.path.join(folder, "shards")):
         check_run(what, folder, counted(counts))
         for name in ("run.json", "results/report.json"):
@@ -171,7 +171,7 @@ def kill_run(at):
 
 
 def kill_report(folder, at, reference):
-    """accelprof report, at a system call: while it salvages, reads and writes."""
+    """accelprof report, at a moment: while it salvages, reads and writes."""
     global kills
     copy = f"report-{at}"
     shutil.copytree(folder, copy)
@@ -183,7 +183,7 @@ def kill_report(folder, at, reference):
         check=False,
         timeout=HANG_S,
     )
-    what = f"accelprof report killed at its system call {at}"
+    what = f"accelprof report killed at moment {at}"
     if done.returncode not in (0, -9):
         failed(what, f"status {done.returncode}")
     if os.path.exists(copy + ".json"):
@@ -264,22 +264,24 @@ def wait_gone(pid):
     sys.exit(f"{pid} does not end")
 
 
-def abandoned():
-    """A run whose processes, and accelprof, are dead, and which nobody has salvaged."""
-    record("left", rings("left.counts", "fork", 60, 20))
-    shutil.copytree("left", "reference")
-    text = check_run("the run that is left", "reference", counted("left.counts"))
-    return text.replace('"reference"', '"left"')
+def abandoned(folder):
+    """A run whose processes, and accelprof, are dead, and which nobody has salvaged. Returns what a
+    report on it is."""
+    record(folder, rings(f"{folder}.counts", "fork", 25, 7))
+    shutil.copytree(folder, "reference")
+    text = check_run(f"{folder}, as it was left", "reference", counted(f"{folder}.counts"))
+    shutil.rmtree("reference")
+    return text.replace('"reference"', f'"{folder}"')
 
 
 FULL = """
-mount -t tmpfs -o size=8m none disk && cp -a left disk/left || exit 77
+mount -t tmpfs -o size=8m none disk && cp -a left-1 disk/left-1 || exit 77
 free=$(df --output=avail -k disk | tail -n 1)
 head -c $(((free - $1) * 1024)) /dev/zero >disk/filler || exit 77
-"$ACCELPROF" report disk/left --format json >full.out 2>full.err
+"$ACCELPROF" report disk/left-1 --format json >full.out 2>full.err
 echo $? >full.status
 rm disk/filler
-"$ACCELPROF" report disk/left --format json >freed.out 2>freed.err
+"$ACCELPROF" report disk/left-1 --format json >freed.out 2>freed.err
 """
 
 
@@ -294,7 +296,7 @@ def full_disk(room, reference):
     texts = {}
     for name in ("full.out", "full.err", "full.status", "freed.out", "freed.err"):
         with open(name, encoding="utf-8") as f:
-            texts[name] = f.read().replace('"disk/left"', '"left"')
+            texts[name] = f.read().replace('"disk/left-1"', '"left-1"')
     if texts["full.out"] != reference and not texts["full.err"]:
         failed(what, "the report differs without a word")
     if int(texts["full.status"]) not in (0, 1):
@@ -304,12 +306,50 @@ def full_disk(room, reference):
     return True
 
 
-def spread(rng, first, last, count):
-    """So many moments between two, each in its own part: all of them where there are enough."""
-    if last - first < count:
-        return list(range(first, last + 1))
-    step = (last - first) / count
-    return [int(first + (i + rng.random()) * step) for i in range(count)]
+def spread(rng, last, count):
+    """So many of the moments up to the last, each in its own part; all of them where there are no
+    more."""
+    if last <= count:
+        return range(1, last + 1)
+    return [int(1 + (i + rng.random()) * last / count) for i in range(count)]
+
+
+def kill_reports(rng, budget):
+    number = 0
+    while budget > 0:
+        number += 1
+        reference = abandoned(f"left-{number}")
+        if number == 1 and not all([full_disk(room, reference) for room in (0, 4, 8, 12, 16, 32)]):
+            print("left out: full disks: only root can mount one")
+        shutil.copytree(f"left-{number}", "measured")
+        last = moments([ACCELPROF, "report", "measured", "--format", "json", "-o", "measured.json"])
+        shutil.rmtree("measured")
+        for at in spread(rng, last, budget):
+            kill_report(f"left-{number}", at, reference)
+            budget -= 1
+        forget(f"left-{number}", f"left-{number}.counts")
+
+
+def kill_programs(rng, budget):
+    counting = ["sh", "-c", 'exec "$0" "$@" 3>moments', program("killat"), "0"]
+    while budget > 0:
+        if record("measured", [*counting, *rings("measured.counts")]):
+            sys.exit("the program cannot be recorded")
+        with open("moments", encoding="ascii") as f:
+            last = int(f.read())
+        forget("measured", "measured.counts")
+        for at in spread(rng, last, budget):
+            kill_program(at)
+            budget -= 1
+
+
+def kill_runs(rng, budget):
+    while budget > 0:
+        last = moments([*recording("measured"), *rings("measured.counts")])
+        forget("measured", "measured.counts")
+        for at in spread(rng, last, budget):
+            kill_run(at)
+            budget -= 1
 
 
 def main():
@@ -318,25 +358,9 @@ def main():
     parser.add_argument("kills", type=int)
     args = parser.parse_args()
     rng = random.Random(args.seed)
-    reference = abandoned()
-    shutil.rmtree("reference")
-    if not all([full_disk(room, reference) for room in (0, 4, 8, 12, 16, 32)]):
-        print("left out: full disks: only root can mount one")
-    shutil.copytree("left", "measured")
-    last = stops([ACCELPROF, "report", "measured", "--format", "json", "-o", "measured.json"])
-    for at in spread(rng, 1, last, args.kills * 4 // 10):
-        kill_report("left", at, reference)
-    last = stops(rings("plain.counts"))
-    counting = ["sh", "-c", 'exec "$0" "$@" 3>stops', program("killat"), "0"]
-    if record("measured-program", [*counting, *rings("measured.counts")]):
-        sys.exit("the program cannot be recorded")
-    with open("stops", encoding="ascii") as f:
-        # The first are the loader's, before there is anything of ours.
-        for at in spread(rng, last // 2, int(f.read()), args.kills * 3 // 10):
-            kill_program(at)
-    last = stops([*recording("measured-run"), *rings("measured.counts")])
-    for at in spread(rng, 1, last, args.kills * 15 // 100):
-        kill_run(at)
+    kill_reports(rng, args.kills * 40 // 100)
+    kill_programs(rng, args.kills * 30 // 100)
+    kill_runs(rng, args.kills * 15 // 100)
     number = 0
     while kills < args.kills:
         flooded(rng, number)

@@ -70,14 +70,38 @@ def record(folder, name, options, command, env=None, status=0):
         sys.exit(f"{name}: status {done.returncode}, wanted {status}: {done.stderr.decode()}")
 
 
+def captured_without_rings(run):
+    """How many events are in the shards of a run already."""
+    shutil.copytree(run, run + ".bare", ignore=shutil.ignore_patterns("*.ring"))
+    loss = Report(run + ".bare", "json").loss()
+    shutil.rmtree(run + ".bare")
+    return loss["captured"] if loss else 0
+
+
+def record_rings(folder, name, threads, how):
+    """In little memory, so that rings are small; again, if on a busy machine one got full or its
+    writer came before the end. The rounds after the sleep are too few to wake the writer."""
+    options = ["--memory", "1M", "--record", "all", "-t", "regions,summary"]
+    command = [program("rings"), f"{name}.counts", str(threads), "25", "7", how]
+    run, copy = os.path.join(folder, name), os.path.join(folder, "copy")
+    for _ in range(20):
+        record(folder, name, options, command, None, 0 if how == "exit" else -9)
+        shutil.copytree(run, copy)
+        loss = Report(copy, "json").loss()
+        shutil.rmtree(copy)
+        left = loss and loss["captured"] - captured_without_rings(run)
+        if loss and not loss["dropped"] and (left or how == "exit"):
+            return
+        shutil.rmtree(run)
+    sys.exit(f"{name}: in each of twenty runs events were dropped or none were left: {loss}")
+
+
 def make(folder):
     """Runs that have every kind of file between them. live, family and mixed have live rings."""
-    rings = program("rings")
-    small = ["--memory", "1M", "--record", "all", "-t", "regions,summary"]
     os.makedirs(folder, exist_ok=True)
-    record(folder, "live", small, [rings, "live.counts", "3", "50", "20", "abandon"], None, -9)
-    record(folder, "family", small, [rings, "family.counts", "2", "30", "20", "fork"], None, -9)
-    record(folder, "ended", small, [rings, "ended.counts", "2", "50", "20", "exit"])
+    record_rings(folder, "live", 3, "abandon")
+    record_rings(folder, "family", 2, "fork")
+    record_rings(folder, "ended", 2, "exit")
     record(folder, "raw", ["-t", "mem_trace,regions"], [program("make_accesses"), "5", "200"])
     fake = {"PASTA_CUPTI": program("fake_cupti.so"), "CUDA_INJECTION64_PATH": ""}
     record(folder, "modules", ["--keep-modules", "-t", "modules,summary"], [program("fake_cuda"), "modules", "4"], fake)
@@ -250,7 +274,8 @@ def swap_frames(rng, run, name, others):
 
 
 def splice(rng, run, name, others):
-    """A page, or a frame, of the same kind of file of another run."""
+    """A page, or a frame, of the same kind of file of another run. Never all of it: a file that is
+    whole is not damaged, unless it is a ring beside the shard of another process."""
     other = rng.choice([o for o in others if any(kind_of(n) == kind_of(name) for n in o.files)])
     from_ = rng.choice([n for n in sorted(other.files) if kind_of(n) == kind_of(name)])
     data, source = bytearray(run.files[name]), other.files[from_]
@@ -261,6 +286,9 @@ def splice(rng, run, name, others):
     else:
         a = rng.randrange(0, len(data) + 1, PAGE)
         part = source[a : a + PAGE]
+        b = a + len(part)
+    if not name.endswith(".ring") and bytes(data[:a]) + part + bytes(data[b:]) == source:
+        part = part[: len(part) // 2]
         b = a + len(part)
     return f"bytes {a} to {b} replaced by {len(part)} of {other.name}/{from_}", bytes(data[:a]) + part + bytes(data[b:])
 
@@ -394,60 +422,61 @@ def judge_report(trial, report, clean, form):
     return None
 
 
-def missing_bytes(trial, after, same):
+def missing_bytes(trial, after, whole):
     """Files whose bytes are nowhere any more. A file may get another name. A shard may grow, and
-    lose a torn end if the report has all events; a ring may go if all its events are in the report,
-    or if it is not what was damaged: unsalvaged() sees to that."""
+    lose a torn end if the report has all events (whole); a ring may go if its events are in the
+    report, which unsalvaged() sees to where it is not the ring that was damaged."""
     held = {hashlib.sha1(data).digest() for data in after.values()}
     for name, data in trial.files.items():
         now = after.get(name)
         if (now is not None and now.startswith(data)) or hashlib.sha1(data).digest() in held:
             continue
-        if name.endswith(".pst") and now is not None and same:
+        if name.endswith(".pst") and now is not None and whole:
             continue
-        if name.endswith(".ring") and now is None and (same or name != trial.file):
+        if name.endswith(".ring") and now is None and (whole or name != trial.file):
             continue
-        yield name, data, now
+        yield f"{name} ({len(data)} bytes, now {'gone' if now is None else len(now)})"
 
 
-def unsalvaged(trial, after, folder, clean):
-    """Whether events of rings that are gone are in no shard: with the undamaged shard back in its
-    place, and all that was appended to it, the report must be that of the undamaged run."""
-    gone = [n for n in trial.files if n.endswith(".ring") and n not in after and n != trial.file]
-    if not gone or not trial.file.endswith(".pst"):
+def captured(report):
+    loss = report.loss()
+    return loss["captured"] if loss else 0
+
+
+def unsalvaged(trial, after, folder, clean, now):
+    """Whether events of rings that are gone are in no shard. Whatever the shards had lost before,
+    the report must have all that they still had, and all that the rings had more."""
+    gone = [n for n in trial.files if n.endswith(".ring") and n not in after]
+    if not gone or trial.file.endswith(".ring") or now >= clean.captured[trial.run.name]:
+        return None  # of a damaged ring the bytes are still there
+    write_tree(folder, {n: d for n, d in trial.files.items() if not n.endswith(".ring")})
+    want = captured(Report(folder, "json")) + sum(clean.in_ring[trial.run.name, n] for n in gone)
+    if now >= want:
         return None
-    damaged, now = trial.files.get(trial.file, b""), after.get(trial.file, b"")
-    if not now.startswith(damaged):
-        return None  # reported as missing bytes
-    back = dict(after)
-    original = trial.run.files[trial.file]
-    back[trial.file] = original + bytes(-len(original) % 8) + now[len(damaged) :]
-    write_tree(folder, back)
-    report = Report(folder, "json")
-    loss, before = report.loss(), clean.loss()
-    if loss and loss["captured"] == before["captured"]:
-        return None
-    return f"{', '.join(gone)} is gone, and not all of its events are in the shard: {loss}"
+    return f"{', '.join(gone)}: gone, and of {want} events {now} are in the report"
 
 
 def judge(trial, folder, clean):
     """Why the trial failed, or None; and the report."""
     write_tree(folder, trial.files)
-    want = clean[trial.run.name, trial.format]
+    want = clean.reports[trial.run.name, trial.format]
     report = Report(folder, trial.format)
     why = judge_report(trial, report, want, trial.format)
+    if why:
+        return why, report
     after = read_tree(folder)
-    same = report.out == want.out
-    if not why:
-        lost = [f"{n} ({len(d)} bytes, now {'gone' if now is None else len(now)})" for n, d, now in missing_bytes(trial, after, same)]
-        why = f"bytes are gone: {', '.join(lost)}" if lost else None
-    if not why and trial.again:
+    if trial.again:
         second = Report(folder, trial.format)
         if second.out != report.out or crashed(second):
-            why = f"the second report differs from the first: {second.status} {second.err}"
-    if not why and not same:
-        why = unsalvaged(trial, after, folder, clean[trial.run.name, "json"])
-    return why, report
+            return f"the second report differs from the first: {second.status} {second.err}", report
+    if report.out == want.out:
+        now = clean.captured[trial.run.name]
+    else:
+        now = captured(report if trial.format == "json" else Report(folder, "json"))
+    lost = list(missing_bytes(trial, after, now == clean.captured[trial.run.name]))
+    if lost:
+        return f"bytes are gone: {', '.join(lost)}", report
+    return unsalvaged(trial, after, folder, clean, now), report
 
 
 # -- The attack ------------------------------------------------------------------------------------
@@ -468,25 +497,23 @@ def load(folder):
     return {n: Run(os.path.join(folder, n)) for n in RUNS if os.path.isdir(os.path.join(folder, n))}
 
 
-def clean_reports(runs, folder):
-    """What the undamaged runs report. Each is made twice: it must be the same."""
-    clean = {}
-    for run in runs.values():
-        for form in ("json", "perfetto"):
-            write_tree(folder, run.files)
-            first, second = Report(folder, form), Report(folder, form)
-            if first.status or first.err or not first.out or first.out != second.out:
-                sys.exit(f"{run.name}: the undamaged run: status {first.status}: {first.err}{second.err}")
-            clean[run.name, form] = first
-    for name in ("live", "family"):
-        run = runs.get(name)
-        if not run:
-            continue
-        write_tree(folder, {n: d for n, d in run.files.items() if not n.endswith(".ring")})
-        loss, whole = Report(folder, "json").loss(), clean[name, "json"].loss()
-        if loss and loss["captured"] >= whole["captured"]:
-            sys.exit(f"{name}: nothing was left in its rings: the runs are of no use here")
-    return clean
+class Clean:
+    """What the undamaged runs report, in both formats. Each report is made twice: it must be the
+    same. captured: its events; in_ring: those that only this ring has."""
+
+    def __init__(self, runs, folder):
+        self.reports, self.captured, self.in_ring = {}, {}, {}
+        for run in runs.values():
+            for form in ("json", "perfetto"):
+                write_tree(folder, run.files)
+                first, second = Report(folder, form), Report(folder, form)
+                if first.status or first.err or not first.out or first.out != second.out:
+                    sys.exit(f"{run.name}: the undamaged run: status {first.status}: {first.err}{second.err}")
+                self.reports[run.name, form] = first
+            self.captured[run.name] = captured(self.reports[run.name, "json"])
+            for ring in [n for n in run.files if n.endswith(".ring")]:
+                write_tree(folder, {n: d for n, d in run.files.items() if n != ring})
+                self.in_ring[run.name, ring] = self.captured[run.name] - captured(Report(folder, "json"))
 
 
 def keep(args, trial, report, why, place):
@@ -503,7 +530,7 @@ def work(args, worker, queue, place):
     folder = tempfile.mkdtemp(prefix="accelprof-mutate-", dir=shm)
     done = 0
     try:
-        clean = clean_reports(runs, os.path.join(folder, "run"))
+        clean = Clean(runs, os.path.join(folder, "run"))
         for number in range(worker, args.count, args.workers):
             trial = Trial(runs, args.seed, number, args.only, args.kind)
             why, report = judge(trial, os.path.join(folder, "run"), clean)
@@ -554,15 +581,15 @@ def replay(args):
     limit()
     runs = load(args.folder)
     folder = tempfile.mkdtemp(prefix="accelprof-mutate-")
-    clean = clean_reports(runs, os.path.join(folder, "run"))
+    clean = Clean(runs, os.path.join(folder, "run"))
     trial = Trial(runs, seed, int(number), args.only, args.kind)
     why, report = judge(trial, os.path.join(folder, "run"), clean)
     write_tree(os.path.join(folder, "run"), trial.files)
     print(f"{trial.what}\nformat {trial.format}, status {report.status}\n{report.err}")
     if trial.format == "json":
-        print("loss, undamaged:", json.dumps(clean[trial.run.name, "json"].loss()))
+        print("loss, undamaged:", json.dumps(clean.reports[trial.run.name, "json"].loss()))
         print("loss, damaged:  ", json.dumps(report.loss()))
-    for name, data in (("before", clean[trial.run.name, trial.format].out), ("after", report.out)):
+    for name, data in (("before", clean.reports[trial.run.name, trial.format].out), ("after", report.out)):
         with open(os.path.join(folder, name), "wb") as f:
             f.write(data)
     print(f"{folder} has the damaged run and both reports: before, after")
