@@ -59,19 +59,23 @@ def look(path):
     kind = stat.S_IFMT(st.st_mode)
     content = None
     if kind == stat.S_IFREG:
-        with open(path, "rb") as f:
-            content = f.read()
+        try:
+            with open(path, "rb") as f:
+                content = f.read()
+        except PermissionError:
+            content = None
     elif kind == stat.S_IFLNK:
         content = os.readlink(path)
     return st.st_mode, st.st_uid, st.st_gid, content
 
 
 def look_below(folder):
+    """What is in a folder, by path."""
     seen = {}
     for at, folders, names in os.walk(folder):
         for name in folders + names:
             path = os.path.join(at, name)
-            seen[os.path.relpath(path, folder)] = look(path)
+            seen[path] = look(path)
     return seen
 
 
@@ -143,7 +147,7 @@ class Box:
         self.before = self.outside()
 
     def outside(self):
-        return {p: v for p, v in look_below(self.top).items() if p.split("/")[0] in ("victim", "tmp")}
+        return {**look_below(self.victim), **look_below(self.path("tmp"))}
 
     def check(self, what, done, statuses=(0, 1)):
         """What holds after any command."""
@@ -719,11 +723,42 @@ def race(runs, path, other_is, count):
     box.remove()
 
 
+def change_for_ever(path, data):
+    """A process that cuts a file, at all places, and fills it again. Returns its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    fd = os.open(path, os.O_RDWR)
+    step = max(len(data) // 97, 1)
+    while True:
+        for at in range(0, len(data), step):
+            os.ftruncate(fd, at)
+            os.pwrite(fd, data[at:], at)
+
+
+def cuts(runs, count):
+    """Files become shorter while they are read: that is an error, not a crash."""
+    for name in ("live", "raw"):
+        for path in [n for n in sorted(runs[name].files) if not n.startswith("results/")]:
+            box = Box(runs, name)
+            box.arm()
+            for _ in range(count):
+                _mutate.write_tree(box.run, runs[name].files)
+                attacker = change_for_ever(os.path.join(box.run, path), runs[name].files[path])
+                done = box.report()
+                os.kill(attacker, signal.SIGKILL)
+                os.waitpid(attacker, 0)
+                box.check(f"{name}/{path} is cut while it is read", done)
+            box.remove()
+
+
 def main():
     runs = _mutate.load(sys.argv[1])
     os.umask(0o022)
     if sys.argv[2:3] == ["races"]:
         races(runs, int(sys.argv[3]))
+        cuts(runs, int(sys.argv[3]))
     else:
         for name in ("live", "ended", "raw", "modules"):
             attack_paths(runs, name)
@@ -739,6 +774,7 @@ def main():
         for attack in (temporary_names, output_folders, import_folders):
             attack(runs)
         races(runs, 10)
+        cuts(runs, 10)
     print(f"{trials} commands under attack, {failures} failures")
     return failures > 0
 

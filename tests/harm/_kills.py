@@ -6,7 +6,7 @@
 A program that counts its own calls in a file is recorded and killed, or accelprof is; then the run
 is reported. However it was killed: expected = captured + dropped, nothing is damaged, expected is
 what the program counted (a call that a thread was in may be one more), a report that is killed
-costs nothing, and two reports are the same.
+costs nothing, and two reports are the same, one after the other or at the same time.
 
 Most kills come before or after a system call that changes something others see, which killat
 counts: every moment at which files change is reached, whatever the machine is doing. Others come at
@@ -200,6 +200,25 @@ def kill_report(folder, at, reference):
             os.unlink(name)  # a temporary file of the one that was killed
 
 
+def report_together(folder, reference, count=4):
+    """Reports at the same time: each shows all, whoever of them salvages."""
+    copy = "together"
+    shutil.copytree(folder, copy)
+    begun = [
+        subprocess.Popen(
+            [ACCELPROF, "report", copy, "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(count)
+    ]
+    for process in begun:
+        text, errors = process.communicate(timeout=HANG_S)
+        if process.returncode or errors or text.decode().replace(f'"{copy}"', f'"{folder}"') != reference:
+            failed("reports at the same time", f"one differs: status {process.returncode}: {errors.decode()}")
+    if report(copy)[1].replace(f'"{copy}"', f'"{folder}"') != reference:
+        failed("reports at the same time", "the one after them differs")
+    shutil.rmtree(copy)
+
+
 def wait_for_pid(path):
     """The program's own number, once it has begun to count."""
     limit = time.monotonic() + HANG_S
@@ -321,6 +340,8 @@ def kill_reports(rng, budget):
         reference = abandoned(f"left-{number}")
         if number == 1 and not all([full_disk(room, reference) for room in (0, 4, 8, 12, 16, 32)]):
             print("left out: full disks: only root can mount one")
+        for _ in range(10):
+            report_together(f"left-{number}", reference)
         shutil.copytree(f"left-{number}", "measured")
         last = moments([ACCELPROF, "report", "measured", "--format", "json", "-o", "measured.json"])
         shutil.rmtree("measured")

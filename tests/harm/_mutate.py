@@ -543,8 +543,18 @@ def work(args, worker, queue, place):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def place_for_failures(seed):
+    """In the build tree, or where temporary files go if that cannot be written."""
+    place = os.path.join(BUILD, "tests/harm", f"failures-{seed}-{os.getpid()}")
+    try:
+        os.makedirs(place)
+    except OSError:
+        place = tempfile.mkdtemp(prefix=f"accelprof-failures-{seed}-")
+    return place
+
+
 def attack(args):
-    place = os.path.join(BUILD, "tests/harm", f"failures-{args.seed}-{os.getpid()}")
+    place = place_for_failures(args.seed)
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     workers = [context.Process(target=work, args=(args, i, queue, place)) for i in range(args.workers)]
@@ -561,11 +571,13 @@ def attack(args):
         w.join()
     for number, _, what, form, why, status, err in sorted(failures)[:20]:
         print(f"FAILED {args.seed}:{number} --format {form}: {what}\n  {why}\n  status {status}; {err.strip() or 'nothing was printed'}")
-    if failures:
-        os.makedirs(place, exist_ok=True)
+    if not failures:
+        shutil.rmtree(place)
+    else:
         for name in load(args.folder):
             shutil.copytree(os.path.join(args.folder, name), os.path.join(place, name), dirs_exist_ok=True)
-        print(f"{len(failures)} of {done} failed; _mutate.py replay {place} {args.seed}:NUMBER")
+        options = "".join(f" --{n} {v}" for n, v in (("only", args.only), ("kind", args.kind)) if v)
+        print(f"{len(failures)} of {done} failed; _mutate.py replay {place}{options} {args.seed}:NUMBER")
         kinds = {}
         for _, kind, _, _, why, _, _ in failures:
             key = kind, re.sub(r"[\d:].*", "", why)
