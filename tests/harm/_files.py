@@ -668,16 +668,32 @@ def exchange(a, b):
     return libc.renameat2(AT_FDCWD, a.encode(), AT_FDCWD, b.encode(), RENAME_EXCHANGE)
 
 
-def exchange_for_ever(a, b):
-    """A process that exchanges two paths as fast as it can. Returns its id."""
+def for_ever(change):
+    """A process that calls this again and again; it has begun when this returns its id."""
+    read, written = os.pipe()
     pid = os.fork()
-    if pid:
-        return pid
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if not pid:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        change()
+        os.write(written, b"!")
+        while True:
+            change()
+    os.close(written)
+    os.read(read, 1)
+    os.close(read)
+    return pid
+
+
+def end(pid):
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def exchange_for_ever(a, b):
+    """Two paths are exchanged as fast as can be."""
     a, b = a.encode(), b.encode()
     call = libc.renameat2
-    while True:
-        call(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE)
+    return for_ever(lambda: call(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE))
 
 
 def races(runs, count):
@@ -714,8 +730,7 @@ def race(runs, path, other_is, count):
             os.symlink(same, other)
         attacker = exchange_for_ever(target, other)
         done = box.report()
-        os.kill(attacker, signal.SIGKILL)
-        os.waitpid(attacker, 0)
+        end(attacker)
         known = failures
         box.check(what, done)
         if failures > known:
@@ -723,18 +738,18 @@ def race(runs, path, other_is, count):
     box.remove()
 
 
-def change_for_ever(path, data):
-    """A process that cuts a file, at all places, and fills it again. Returns its id."""
-    pid = os.fork()
-    if pid:
-        return pid
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def cut_for_ever(path, data):
+    """A file is cut, at all places, and filled again."""
     fd = os.open(path, os.O_RDWR)
-    step = max(len(data) // 97, 1)
-    while True:
-        for at in range(0, len(data), step):
+
+    def cut():
+        for at in range(0, len(data), max(len(data) // 29, 1)):
             os.ftruncate(fd, at)
             os.pwrite(fd, data[at:], at)
+
+    pid = for_ever(cut)
+    os.close(fd)
+    return pid
 
 
 def cuts(runs, count):
@@ -745,10 +760,9 @@ def cuts(runs, count):
             box.arm()
             for _ in range(count):
                 _mutate.write_tree(box.run, runs[name].files)
-                attacker = change_for_ever(os.path.join(box.run, path), runs[name].files[path])
+                attacker = cut_for_ever(os.path.join(box.run, path), runs[name].files[path])
                 done = box.report()
-                os.kill(attacker, signal.SIGKILL)
-                os.waitpid(attacker, 0)
+                end(attacker)
                 box.check(f"{name}/{path} is cut while it is read", done)
             box.remove()
 
