@@ -422,17 +422,30 @@ def judge_report(trial, report, clean, form):
     return None
 
 
-def missing_bytes(trial, after, whole):
+def lost_end(trial, name, now, folder, count):
+    """Whether salvage cut more than a torn end off a shard: with that end undamaged, would the
+    report have more events?"""
+    data, original = trial.files[name], trial.run.files[name]
+    if len(data) != len(original):
+        return True
+    same = len(os.path.commonprefix([data, now]))
+    write_tree(folder, {**trial.files, name: data[:same] + original[same:]})
+    return captured(Report(folder, "json")) > count
+
+
+def missing_bytes(trial, after, folder, clean, count):
     """Files whose bytes are nowhere any more. A file may get another name. A shard may grow, and
-    lose a torn end if the report has all events (whole); a ring may go if its events are in the
-    report, which unsalvaged() sees to where it is not the ring that was damaged."""
+    lose a torn end whose events the report has; a ring may go if its events are in the report,
+    which unsalvaged() sees to where it is not the ring that was damaged."""
     held = {hashlib.sha1(data).digest() for data in after.values()}
+    whole = count == clean.captured[trial.run.name]
     for name, data in trial.files.items():
         now = after.get(name)
         if (now is not None and now.startswith(data)) or hashlib.sha1(data).digest() in held:
             continue
-        if name.endswith(".pst") and now is not None and whole:
-            continue
+        if name.endswith(".pst") and now is not None:
+            if whole or not lost_end(trial, name, now, folder, count):
+                continue
         if name.endswith(".ring") and now is None and (whole or name != trial.file):
             continue
         yield f"{name} ({len(data)} bytes, now {'gone' if now is None else len(now)})"
@@ -473,7 +486,7 @@ def judge(trial, folder, clean):
         now = clean.captured[trial.run.name]
     else:
         now = captured(report if trial.format == "json" else Report(folder, "json"))
-    lost = list(missing_bytes(trial, after, now == clean.captured[trial.run.name]))
+    lost = list(missing_bytes(trial, after, folder, clean, now))
     if lost:
         return f"bytes are gone: {', '.join(lost)}", report
     return unsalvaged(trial, after, folder, clean, now), report
