@@ -1,0 +1,14 @@
+# mutate_long.sh - ten thousand damaged files of runs with live rings, and two thousand of others.
+# labels: long
+# timeout: 1800
+. "$SRC/tests/e2e/lib.sh" || exit 1
+mutate=(python3 "$SRC/tests/harm/_mutate.py")
+
+"${mutate[@]}" make runs || exit 1
+for run in live family mixed; do
+	"${mutate[@]}" attack runs --seed "${HARM_SEED:-long}" --count 3400 --only $run || failed "$run"
+done
+for run in ended raw modules imported; do
+	"${mutate[@]}" attack runs --seed "${HARM_SEED:-long}" --count 500 --only $run || failed "$run"
+done
+done_
