@@ -14,6 +14,7 @@
 #include "collect/sampler.h"
 #include "collect/state.h"
 #include "collect/told.h"
+#include "core/lock.h"
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct driver *) driver;
@@ -56,13 +57,13 @@ static struct driver *driver_get(void)
 
 	if (d || !pasta_wanted.on)
 		return d;
-	pthread_mutex_lock(&making);
+	pasta_lock(&making);
 	d = atomic_load(&driver);
 	if (!d) {
 		d = driver_make();
 		atomic_store(&driver, d);
 	}
-	pthread_mutex_unlock(&making);
+	pasta_unlock(&making);
 	return d;
 }
 
@@ -234,14 +235,14 @@ static struct pasta_accesses_launch *launch_take(struct driver *d)
 {
 	struct pasta_accesses_launch *l = NULL;
 
-	pthread_mutex_lock(&d->lock);
+	pasta_lock(&d->lock);
 	if (d->free_launch) {
 		l = &d->launches[d->free_launch - 1];
 		d->free_launch = l->next_free;
 	} else if (d->launch_count < SLOTS) {
 		l = &d->launches[d->launch_count++];
 	}
-	pthread_mutex_unlock(&d->lock);
+	pasta_unlock(&d->lock);
 	return l;
 }
 
@@ -333,10 +334,10 @@ static void release(struct driver *d, struct pasta_accesses_launch *l)
 	pasta_objects_unpin(l->version);
 	l->version = NULL;
 	atomic_store(&l->token, 0);
-	pthread_mutex_lock(&d->lock);
+	pasta_lock(&d->lock);
 	l->next_free = d->free_launch;
 	d->free_launch = (uint32_t)(l - d->launches) + 1;
-	pthread_mutex_unlock(&d->lock);
+	pasta_unlock(&d->lock);
 }
 
 static void end(struct pasta_accesses_launch *launch, bool ran, pasta_accesses_rest each, void *arg)

@@ -2,6 +2,7 @@
 #include "collect/accesses_in.h"
 #include "collect/agent.h"
 #include "core/frame.h"
+#include "core/lock.h"
 
 enum { ROWS = 64 };
 
@@ -13,7 +14,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 
 	if (!pasta_accesses_is_live(launch) || !(pasta_wanted.reducers >> reducer & 1))
 		return;
-	pthread_mutex_lock(&launch->lock);
+	pasta_lock(&launch->lock);
 	if (!launch->sums)
 		launch->sums = pasta_sumpool_take(&launch->driver->pool);
 	if (launch->sums) {
@@ -23,7 +24,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		pasta_row_add(to, row->loads, row->stores, row->bytes, row->extra);
 		added = true;
 	}
-	pthread_mutex_unlock(&launch->lock);
+	pasta_unlock(&launch->lock);
 	if (added)
 		return;
 	pasta_accesses_partial(launch);
@@ -99,7 +100,7 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 
 	if (!wanted && !lost && !unkept && !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
 		return;
-	pthread_mutex_lock(&d->emitting);
+	pasta_lock(&d->emitting);
 	if (!d->port)
 		d->port = pasta_port_open(PASTA_CLOCK_RAW);
 	r.port = d->port;
@@ -117,7 +118,7 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 			   (struct pasta_access_launch){.lost = unkept,
 							.flags = PASTA_LAUNCH_UNKEPT});
 	tell_again(&r, PASTA_LAUNCH_ENDED, (struct pasta_access_launch){.accesses = raw});
-	pthread_mutex_unlock(&d->emitting);
+	pasta_unlock(&d->emitting);
 	if (lost)
 		pasta_emit_lost(PASTA_LOSS_SOURCE, lost);
 	if (unkept)

@@ -10,6 +10,7 @@
 #include "collect/agent.h"
 #include "collect/rawwriter.h"
 #include "collect/told.h"
+#include "core/lock.h"
 
 enum { THREADS = 1024 };
 #define NO_LAUNCH 1 /* no token: those are from SLOTS on */
@@ -69,13 +70,13 @@ static bool spill(void *arg)
 
 	if (token == NO_LAUNCH || !pasta_accesses_is_here(t->driver))
 		return false;
-	pthread_mutex_lock(&t->lock);
-	pthread_mutex_lock(&l->lock);
+	pasta_lock(&t->lock);
+	pasta_lock(&l->lock);
 	to = threads_sums(l);
 	if (to)
 		pasta_cpu_spill(t->cpu, to);
-	pthread_mutex_unlock(&l->lock);
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&l->lock);
+	pasta_unlock(&t->lock);
 	return to;
 }
 
@@ -111,20 +112,20 @@ static struct thread *thread_take(struct driver *d)
 	struct thread *t;
 	bool more;
 
-	pthread_mutex_lock(&d->lock);
+	pasta_lock(&d->lock);
 	t = d->free_threads;
 	if (t)
 		d->free_threads = t->next_free;
 	more = !t && d->thread_count < THREADS;
 	d->thread_count += more;
-	pthread_mutex_unlock(&d->lock);
+	pasta_unlock(&d->lock);
 	if (!more)
 		return t;
 	t = thread_make(d);
 	if (!t) {
-		pthread_mutex_lock(&d->lock);
+		pasta_lock(&d->lock);
 		d->thread_count--;
-		pthread_mutex_unlock(&d->lock);
+		pasta_unlock(&d->lock);
 	}
 	return t;
 }
@@ -147,10 +148,10 @@ static void thread_ended(void *arg)
 	self = NULL;
 	if (!pasta_accesses_is_here(d))
 		return;
-	pthread_mutex_lock(&d->lock);
+	pasta_lock(&d->lock);
 	t->next_free = d->free_threads;
 	d->free_threads = t;
-	pthread_mutex_unlock(&d->lock);
+	pasta_unlock(&d->lock);
 }
 
 bool pasta_accesses_threads_bind(void)
@@ -185,11 +186,11 @@ static bool leave(struct thread *t)
 
 	if (token == NO_LAUNCH)
 		return true;
-	pthread_mutex_lock(&l->lock);
+	pasta_lock(&l->lock);
 	to = threads_sums(l);
 	if (to)
 		pasta_cpu_drain(t->cpu, to);
-	pthread_mutex_unlock(&l->lock);
+	pasta_unlock(&l->lock);
 	if (to)
 		rest(t, l);
 	return to;
@@ -216,11 +217,11 @@ switch_to(const struct pasta_accesses_launch *launch, uint32_t group_size)
 
 	if (!t)
 		return NULL;
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	here = atomic_load(&t->token) == token || leave(t);
 	if (here)
 		enter(t, launch, group_size);
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	return here ? t->cpu : NULL;
 }
 
@@ -245,12 +246,12 @@ void pasta_accesses_renew(struct pasta_accesses_launch *launch)
 	if (!t || !pasta_accesses_is_live(launch) ||
 	    atomic_load(&t->token) != pasta_accesses_token(launch))
 		return;
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	old = t->version;
 	t->version = NULL;
 	enter(t, launch, t->group_size);
 	pasta_objects_unpin(old);
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 }
 
 /* What is lost leaves no buffer behind. */
@@ -300,13 +301,13 @@ void pasta_accesses_gather(struct driver *d, struct pasta_accesses_launch *l)
 	struct pasta_sums none = {0};
 
 	for (struct thread *t = atomic_load(&d->threads); t; t = t->next) {
-		pthread_mutex_lock(&t->lock);
+		pasta_lock(&t->lock);
 		if (atomic_load(&t->token) == token && !leave(t)) {
 			pasta_cpu_drain(t->cpu, &none);
 			rest(t, l);
 			pasta_accesses_partial(l);
 			pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
 		}
-		pthread_mutex_unlock(&t->lock);
+		pasta_unlock(&t->lock);
 	}
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "collect/agent.h"
+#include "core/lock.h"
 
 /* One launch. */
 struct pair {
@@ -94,17 +95,17 @@ static void compare_tables(struct pair *p, enum pasta_reducer reducer,
 
 void pasta_compare_begin(struct pasta_compare *c)
 {
-	pthread_mutex_lock(&c->lock);
+	pasta_lock(&c->lock);
 	c->open++;
-	pthread_mutex_unlock(&c->lock);
+	pasta_unlock(&c->lock);
 }
 
 void pasta_compare_drop(struct pasta_compare *c, bool ran)
 {
-	pthread_mutex_lock(&c->lock);
+	pasta_lock(&c->lock);
 	c->open--;
 	c->left_out += ran;
-	pthread_mutex_unlock(&c->lock);
+	pasta_unlock(&c->lock);
 }
 
 void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct pasta_sums *device,
@@ -118,7 +119,7 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 		pasta_compare_drop(c, true);
 		return;
 	}
-	pthread_mutex_lock(&c->lock);
+	pasta_lock(&c->lock);
 	for (int i = 1; i < PASTA_REDUCERS; i++)
 		if (reducers >> i & 1)
 			compare_tables(&p, (enum pasta_reducer)i, &device->tables[i],
@@ -128,7 +129,7 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 	c->rows += p.rows;
 	c->unlike += p.wrong != 0;
 	c->wrong += p.wrong;
-	pthread_mutex_unlock(&c->lock);
+	pasta_unlock(&c->lock);
 }
 
 /* A difference has a name of its own: what many processes agree on does not hide it. */
@@ -137,7 +138,7 @@ void pasta_compare_tell(struct pasta_compare *c)
 	char text[320], rest[80] = "";
 	uint64_t left_out;
 
-	pthread_mutex_lock(&c->lock);
+	pasta_lock(&c->lock);
 	left_out = c->left_out + c->open;
 	if (left_out)
 		snprintf(rest, sizeof(rest), "; not compared, for not all was counted: %" PRIu64,
@@ -154,5 +155,5 @@ void pasta_compare_tell(struct pasta_compare *c)
 			 c->launches, c->rows, c->launches ? ", no difference" : "", rest);
 	if (c->launches || left_out)
 		pasta_agent_tell(c->wrong ? "accesses differ" : "accesses", text);
-	pthread_mutex_unlock(&c->lock);
+	pasta_unlock(&c->lock);
 }

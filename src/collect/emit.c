@@ -10,6 +10,7 @@
 #include "collect/guard.h"
 #include "collect/stack.h"
 #include "collect/state.h"
+#include "core/lock.h"
 
 #define PORT_WAIT_NS 100000000L
 #define PORT_STALL_NS 1000000000L
@@ -574,7 +575,7 @@ static bool port_nap(struct pasta_port *port, long *left)
 		pasta_writer_wake();
 	else
 		pasta_writer_drain(true);
-	nanosleep(&t, NULL);
+	pasta_nap(&t);
 	*left -= PORT_NAP_NS;
 	port->patience -= PORT_NAP_NS;
 	return true;
@@ -596,11 +597,10 @@ static bool port_put(struct pusher *q, const struct pasta_event *ev)
 
 size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size)
 {
-	int cancel = pasta_cancel_defer();
 	long left = PORT_WAIT_NS;
 	size_t dropped = 0;
 
-	pthread_mutex_lock(&port->lock);
+	pasta_lock(&port->lock);
 	for (size_t at = 0; at < size;) {
 		const struct pasta_event *ev = (const void *)((const char *)records + at);
 
@@ -614,8 +614,7 @@ size_t pasta_port_push(struct pasta_port *port, const void *records, size_t size
 		}
 		at += ev->size;
 	}
-	pthread_mutex_unlock(&port->lock);
-	pasta_cancel_restore(cancel);
+	pasta_unlock(&port->lock);
 	return dropped;
 }
 

@@ -5,7 +5,8 @@
  * path (pasta_emit with a ring that has room) makes no system call, takes no lock and reaches no
  * cancellation point, so both are harmless there. Everything else, whatever takes a lock, allocates
  * or enters the kernel, runs under a guard. Without one a cancelled thread would leave a lock taken
- * for ever, or would end earlier than it does without AccelProf.
+ * for ever, or would end earlier than it does without AccelProf. Handlers, whose work is part of
+ * the program's call and may be interrupted, have core/lock.h.
  */
 #ifndef PASTA_COLLECT_GUARD_H
 #define PASTA_COLLECT_GUARD_H
@@ -22,20 +23,6 @@ struct pasta_guard {
 };
 void pasta_guard_enter(struct pasta_guard *g);
 void pasta_guard_leave(const struct pasta_guard *g);
-
-/* Cancellation alone deferred: for handlers, whose work is the program's call and takes signals. */
-static inline int pasta_cancel_defer(void)
-{
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	return old;
-}
-
-static inline void pasta_cancel_restore(int old)
-{
-	pthread_setcancelstate(old, NULL);
-}
 
 /*
  * File work of a thread of the program, with a descriptor table of its own: descriptors that the

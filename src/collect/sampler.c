@@ -1,5 +1,6 @@
 /* sampler.c - which launches have their accesses counted. */
 #include "collect/sampler.h"
+#include "core/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -162,9 +163,9 @@ enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const
 
 	if (!s->launches && !s->kernel.count && !s->exclude.count)
 		return PASTA_LAUNCH_COUNTED;
-	pthread_mutex_lock(&s->lock);
+	pasta_lock(&s->lock);
 	what = choose(s, kernel, shape);
-	pthread_mutex_unlock(&s->lock);
+	pasta_unlock(&s->lock);
 	return what;
 }
 
@@ -172,21 +173,21 @@ void pasta_sampler_unchoose(struct pasta_sampler *s, uint64_t shape)
 {
 	struct shape *e;
 
-	pthread_mutex_lock(&s->lock);
+	pasta_lock(&s->lock);
 	for (size_t i = home(shape); (e = &s->shapes[i])->used; i = (i + 1) % SLOTS)
 		if (e->shape == shape) {
 			e->seen -= e->seen > 0;
 			break;
 		}
-	pthread_mutex_unlock(&s->lock);
+	pasta_unlock(&s->lock);
 }
 
 bool pasta_sampler_full(struct pasta_sampler *s)
 {
 	bool full;
 
-	pthread_mutex_lock(&s->lock);
+	pasta_lock(&s->lock);
 	full = s->full;
-	pthread_mutex_unlock(&s->lock);
+	pasta_unlock(&s->lock);
 	return full;
 }

@@ -1,5 +1,6 @@
 /* sumpool.c - sums of launches: a few, used again. */
 #include "collect/sumpool.h"
+#include "core/lock.h"
 
 #include <stdbool.h>
 
@@ -8,19 +9,19 @@ struct pasta_sums *pasta_sumpool_take(struct pasta_sumpool *p)
 	struct pasta_sums *s = NULL;
 	bool more;
 
-	pthread_mutex_lock(&p->lock);
+	pasta_lock(&p->lock);
 	if (p->pooled)
 		s = p->sums[--p->pooled];
 	more = !s && p->count < PASTA_SUMPOOL;
 	p->count += more;
-	pthread_mutex_unlock(&p->lock);
+	pasta_unlock(&p->lock);
 	if (!more)
 		return s;
 	s = pasta_sums_new(p->reducers, 0);
 	if (!s) {
-		pthread_mutex_lock(&p->lock);
+		pasta_lock(&p->lock);
 		p->count--;
-		pthread_mutex_unlock(&p->lock);
+		pasta_unlock(&p->lock);
 	}
 	return s;
 }
@@ -30,7 +31,7 @@ void pasta_sumpool_give(struct pasta_sumpool *p, struct pasta_sums *s)
 	if (!s)
 		return;
 	pasta_sums_clear(s);
-	pthread_mutex_lock(&p->lock);
+	pasta_lock(&p->lock);
 	p->sums[p->pooled++] = s;
-	pthread_mutex_unlock(&p->lock);
+	pasta_unlock(&p->lock);
 }

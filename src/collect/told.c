@@ -1,5 +1,6 @@
 /* told.c - the objects that handlers told of, and their numbers. */
 #include "collect/told.h"
+#include "core/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -158,9 +159,9 @@ int pasta_told_add(struct pasta_told *t, struct pasta_told_object *object, pasta
 {
 	int error;
 
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	error = add(t, object, fn);
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	return error;
 }
 
@@ -168,13 +169,13 @@ void pasta_told_gone(struct pasta_told *t, uint64_t addr, uint64_t id)
 {
 	struct slot *slot;
 
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	slot = find(t, addr);
 	if (slot->id && (!id || slot->id == id)) {
 		pasta_objects_remove(t->objects, addr);
 		remove_slot(t, slot);
 	}
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 }
 
 const struct pasta_version *pasta_told_pin(struct pasta_told *t)

@@ -1,5 +1,6 @@
 /* batch.c - buffers of raw accesses, handed from producers to consumers. */
 #include "reduce/batch.h"
+#include "core/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -106,31 +107,31 @@ void pasta_batches_free(struct pasta_batches *q)
 
 void pasta_batches_close(struct pasta_batches *q)
 {
-	pthread_mutex_lock(&q->lock);
+	pasta_lock(&q->lock);
 	q->closed = true;
 	pthread_cond_broadcast(&q->freed);
 	pthread_cond_broadcast(&q->filled);
-	pthread_mutex_unlock(&q->lock);
+	pasta_unlock(&q->lock);
 }
 
 void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *stats)
 {
-	pthread_mutex_lock(&q->lock);
+	pasta_lock(&q->lock);
 	*stats = q->stats;
-	pthread_mutex_unlock(&q->lock);
+	pasta_unlock(&q->lock);
 }
 
 struct pasta_buffer *pasta_batches_take(struct pasta_batches *q, bool wait)
 {
 	struct pasta_buffer *b;
 
-	pthread_mutex_lock(&q->lock);
+	pasta_lock(&q->lock);
 	while (wait && !q->full.first && !q->closed)
 		pthread_cond_wait(&q->filled, &q->lock);
 	b = pop(&q->full);
 	if (b)
 		q->stats.taken += b->count;
-	pthread_mutex_unlock(&q->lock);
+	pasta_unlock(&q->lock);
 	return b;
 }
 
@@ -145,9 +146,9 @@ static void give_locked(struct pasta_batches *q, struct pasta_buffer *b)
 
 void pasta_batches_give(struct pasta_batches *q, struct pasta_buffer *b)
 {
-	pthread_mutex_lock(&q->lock);
+	pasta_lock(&q->lock);
 	give_locked(q, b);
-	pthread_mutex_unlock(&q->lock);
+	pasta_unlock(&q->lock);
 }
 
 /* -- Producers. -- */
@@ -201,7 +202,7 @@ bool pasta_filler_turn(struct pasta_filler *b)
 	/* While it loses, it does not take the lock for each access. */
 	if (!b->buffer && (q->closed || ((!q->wait_ms || q->late) && !q->free_count)))
 		return false;
-	pthread_mutex_lock(&q->lock);
+	pasta_lock(&q->lock);
 	b->pushed--; /* the one at hand is not in the buffer, nor lost yet */
 	hand_over(b);
 	b->pushed++;
@@ -209,15 +210,15 @@ bool pasta_filler_turn(struct pasta_filler *b)
 		b->buffer = pop(&q->free);
 		q->free_count--;
 	}
-	pthread_mutex_unlock(&q->lock);
+	pasta_unlock(&q->lock);
 	return b->buffer;
 }
 
 void pasta_filler_flush(struct pasta_filler *b)
 {
-	pthread_mutex_lock(&b->q->lock);
+	pasta_lock(&b->q->lock);
 	hand_over(b);
-	pthread_mutex_unlock(&b->q->lock);
+	pasta_unlock(&b->q->lock);
 }
 
 void pasta_filler_end(struct pasta_filler *b)

@@ -1,6 +1,7 @@
 /* objects.c - the versioned table of objects: sorted leaves, shared by versions, copied on change.
  */
 #include "reduce/objects.h"
+#include "core/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -127,11 +128,11 @@ void pasta_objects_free(struct pasta_objects *t)
 
 	if (!t)
 		return;
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	drop_version(t->now);
 	t->orphan = true;
 	last = !t->pins;
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	if (last)
 		destroy(t);
 }
@@ -391,9 +392,9 @@ int pasta_objects_add(struct pasta_objects *t, uint64_t addr, uint64_t size, uin
 
 	if (!size || p.last < addr || object < PASTA_OBJECT_FIRST || object == PASTA_KEY_OTHER)
 		return -EINVAL;
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	error = add(t, &p);
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	return error;
 }
 
@@ -402,13 +403,13 @@ int pasta_objects_remove(struct pasta_objects *t, uint64_t addr)
 	struct pasta_place p;
 	int error = -ENOENT;
 
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	p = pasta_version_find(t->now, addr);
 	if (p.object != PASTA_OBJECT_NONE && p.begin == addr) {
 		error = take_out(t, addr);
 		changed(t);
 	}
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	return error;
 }
 
@@ -416,11 +417,11 @@ const struct pasta_version *pasta_objects_pin(struct pasta_objects *t)
 {
 	struct pasta_version *v;
 
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	v = t->now;
 	v->refs++;
 	t->pins++;
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	return v;
 }
 
@@ -428,10 +429,10 @@ const struct pasta_version *pasta_version_pin(const struct pasta_version *pinned
 {
 	struct pasta_version *v = (struct pasta_version *)pinned;
 
-	pthread_mutex_lock(&v->table->lock);
+	pasta_lock(&v->table->lock);
 	v->refs++;
 	v->table->pins++;
-	pthread_mutex_unlock(&v->table->lock);
+	pasta_unlock(&v->table->lock);
 	return v;
 }
 
@@ -444,18 +445,18 @@ void pasta_objects_unpin(const struct pasta_version *pinned)
 	if (!v)
 		return;
 	t = v->table;
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	drop_version(v);
 	t->pins--;
 	last = t->orphan && !t->pins;
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	if (last)
 		destroy(t);
 }
 
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats)
 {
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	*stats = (struct pasta_objects_stats){t->live, t->bytes, t->gone, t->refused};
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "handlers/cupti/cupti.h"
+#include "core/lock.h"
 
 enum { BUFFER = 4 << 20, SPARE_MAX = 16 };
 
@@ -28,10 +29,10 @@ static void request(uint8_t **buffer, size_t *size, size_t *records)
 {
 	void *p = NULL;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (spares)
 		p = spare[--spares];
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	if (!p)
 		p = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	*buffer = p == MAP_FAILED ? NULL : p; /* then CUPTI drops, and says how many */
@@ -41,12 +42,12 @@ static void request(uint8_t **buffer, size_t *size, size_t *records)
 
 static void give_back(uint8_t *buffer)
 {
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (spares < SPARE_MAX) {
 		spare[spares++] = buffer;
 		buffer = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	if (buffer)
 		munmap(buffer, BUFFER);
 }
@@ -55,11 +56,11 @@ void cupti_activity_take(uint8_t *buffer, size_t valid)
 {
 	struct cupti_record *r = NULL;
 
-	pthread_mutex_lock(&taking);
+	pasta_lock(&taking);
 	while (cupti.ActivityGetNextRecord(buffer, valid, &r) == CUPTI_OK)
 		cupti_record_take(r);
 	cupti_records_push();
-	pthread_mutex_unlock(&taking);
+	pasta_unlock(&taking);
 }
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
@@ -161,7 +162,7 @@ void cupti_activity_rest(void)
 {
 	int r = CUPTI_OK;
 
-	pthread_mutex_lock(&turning);
+	pasta_lock(&turning);
 	if (!atomic_load(&stopped) && !atomic_exchange(&cupti_hot.resting, true)) {
 		atomic_thread_fence(memory_order_seq_cst);
 		if (pasta_agent_active())
@@ -171,7 +172,7 @@ void cupti_activity_rest(void)
 		if (pasta_agent_active())
 			r = work_on();
 	}
-	pthread_mutex_unlock(&turning);
+	pasta_unlock(&turning);
 	told(r);
 }
 
@@ -181,10 +182,10 @@ void cupti_activity_go_on(void)
 {
 	int r;
 
-	if (pthread_mutex_trylock(&turning))
+	if (pasta_trylock(&turning))
 		return;
 	r = work_on();
-	pthread_mutex_unlock(&turning);
+	pasta_unlock(&turning);
 	told(r);
 }
 
@@ -197,11 +198,11 @@ void cupti_activity_flush(bool all)
 void cupti_activity_stop(void)
 {
 	cupti_activity_flush(true);
-	pthread_mutex_lock(&turning);
+	pasta_lock(&turning);
 	atomic_store(&stopped, true);
 	atomic_store(&cupti_hot.resting, false);
 	turn(false, true);
 	turn(false, false);
 	cupti_uvm_stop();
-	pthread_mutex_unlock(&turning);
+	pasta_unlock(&turning);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collect/stack.h"
+#include "core/lock.h"
 #include "handlers/cupti/cupti.h"
 
 _Alignas(64) struct cupti_hot cupti_hot = {.recording = true};
@@ -78,7 +79,7 @@ static uint32_t name_of(const struct cupti_call *call, uint8_t role)
 
 static void see_turn(uint32_t correlation, bool on)
 {
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (atomic_load(&cupti_hot.recording) != on) {
 		turn[turns % TURNS].time = pasta_now();
 		turn[turns % TURNS].from = correlation;
@@ -86,7 +87,7 @@ static void see_turn(uint32_t correlation, bool on)
 		turns++;
 		atomic_store(&cupti_hot.recording, on);
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 }
 
 /* By its time, where there is one. */
@@ -97,7 +98,7 @@ static bool was_on(uint32_t correlation, uint64_t time)
 
 	if (!last)
 		return atomic_load(&cupti_hot.recording);
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	on = !turn[first % TURNS].on;
 	while (last-- > first) {
 		if (time ? time < turn[last % TURNS].time
@@ -106,7 +107,7 @@ static bool was_on(uint32_t correlation, uint64_t time)
 		on = turn[last % TURNS].on;
 		break;
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	return on;
 }
 

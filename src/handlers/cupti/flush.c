@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
+#include "core/lock.h"
 #include "handlers/cupti/detour.h"
 
 enum { STACK = 256 << 10 };
@@ -43,13 +44,13 @@ static void wake(_Atomic uint32_t *word)
 
 static void ask(bool all)
 {
-	pthread_mutex_lock(&asking);
+	pasta_lock(&asking);
 	if (!atomic_load(&ended)) {
 		cupti_activity_flush(all);
 		if (!all)
 			cupti_activity_rest();
 	}
-	pthread_mutex_unlock(&asking);
+	pasta_unlock(&asking);
 }
 
 static void *main_(void *arg)
@@ -106,10 +107,10 @@ void cupti_flush_end(void)
 	/* CUPTI's threads are not in a forked child, which would wait for them. */
 	if (getpid() != owner)
 		return;
-	pthread_mutex_lock(&asking);
+	pasta_lock(&asking);
 	cupti_activity_flush(true);
 	atomic_store(&ended, true);
-	pthread_mutex_unlock(&asking);
+	pasta_unlock(&asking);
 }
 
 void cupti_flush_start(void)

@@ -10,6 +10,7 @@
 #include <pasta/pasta.h>
 
 #include "collect/stack.h"
+#include "core/lock.h"
 #include "handlers/cupti/cupti.h"
 
 enum { ON_DEVICE = 1, NUMBERS = 1 << 16 };
@@ -204,12 +205,12 @@ void cupti_vmm_call(const struct cupti_call *call)
 	if (i == CALLS || !calls[i].call || call->site != calls[i].site || !call->params ||
 	    (call->site && call->ret && *(const int *)call->ret))
 		return;
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (open_tables())
 		calls[i].call(call);
 	else
 		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 }
 
 bool cupti_vmm_has(uint32_t correlation)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
+#include "core/lock.h"
 #include "handlers/cupti/detour.h"
 
 /* All that these functions are given fits into registers, of which the most are handed on. */
@@ -85,23 +86,23 @@ static void undo(void)
 /* In a forked child there is nothing of ours to stop. */
 static void entered(const void *caller)
 {
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (!is_over) {
 		undo();
 		is_over = true;
 		if (getpid() == owner && !is_cupti(caller))
 			give_way(name_of(caller));
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 }
 
 const char *pasta_cupti_path(void)
 {
 	const char *path;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	path = is_recording && getpid() == owner ? cupti.path : NULL;
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	return path;
 }
 
@@ -135,9 +136,9 @@ bool cupti_yield_end(void)
 {
 	bool over;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	undo();
 	over = is_over;
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	return over;
 }

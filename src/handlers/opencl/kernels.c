@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "handlers/opencl/count.h"
+#include "core/lock.h"
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
@@ -94,7 +95,7 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 	cl_below.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
 	cl_below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
 	cl_program_hold(program);
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (!k->arguments) {
 		k->arguments = calloc(1, sizeof(*k->arguments));
 		if (k->arguments) {
@@ -116,7 +117,7 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 		}
 		k->arguments->count = count <= k->arguments->room ? count : 0;
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	spares_free(spares);
 }
 
@@ -129,14 +130,14 @@ static void refer(cl_kernel kernel, bool more)
 
 	if (!k || !k->arguments)
 		return;
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (k->arguments->refs) {
 		k->arguments->refs += more ? 1 : -1;
 		last = !k->arguments->refs;
 	}
 	if (last)
 		spares = arguments_clear(k->arguments);
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	spares_free(spares);
 	if (last)
 		cl_program_let_go(k->arguments->program);
@@ -156,7 +157,7 @@ static void argument_set(cl_kernel kernel, cl_uint index, int how, size_t size, 
 	struct kernel *k = cl_table_find(&kernels, kernel);
 	struct argument *a;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (k && k->arguments && index < k->arguments->count) {
 		a = &k->arguments->list[index];
 		if (value && a->value && a->size == size) {
@@ -168,7 +169,7 @@ static void argument_set(cl_kernel kernel, cl_uint index, int how, size_t size, 
 		a->size = size;
 		a->how = value && !a->value ? UNSET : how;
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 }
 
 static void info_set(cl_kernel kernel, cl_kernel_exec_info about, size_t size, const void *value)
@@ -176,7 +177,7 @@ static void info_set(cl_kernel kernel, cl_kernel_exec_info about, size_t size, c
 	struct kernel *k = cl_table_find(&kernels, kernel);
 	struct info *info;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	for (int i = 0; k && k->arguments && i < INFOS; i++) {
 		info = &k->arguments->infos[i];
 		if (info->value && info->about != about)
@@ -185,7 +186,7 @@ static void info_set(cl_kernel kernel, cl_kernel_exec_info about, size_t size, c
 		*info = (struct info){about, size, same(value, size)};
 		break;
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 }
 
 static void arguments_copy(cl_kernel to, cl_kernel from)
@@ -277,16 +278,16 @@ cl_kernel cl_twin_take(cl_kernel kernel, cl_device_id device, struct cl_count *c
 	*why = "the kernel is not known";
 	if (!k || !k->arguments)
 		return NULL;
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	s = spare_take(k, device);
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	twin = s ? s->kernel : twin_new(kernel, device, why);
 	free(s);
 	if (!twin)
 		return NULL;
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	ok = c->count == k->arguments->count && arguments_give(twin, k->arguments, c);
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	if (ok)
 		return twin;
 	*why = "the driver does not take its arguments for what was instrumented";
@@ -306,13 +307,13 @@ void cl_twin_give(cl_kernel kernel, cl_device_id device, cl_kernel twin)
 	}
 	s->device = device;
 	s->kernel = twin;
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (k->arguments->refs) {
 		s->next = k->arguments->spares;
 		k->arguments->spares = s;
 		s = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	spares_free(s); /* released meanwhile */
 }
 

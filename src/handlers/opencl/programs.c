@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "handlers/opencl/count.h"
+#include "core/lock.h"
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 #include "handlers/opencl/trace/trace.h"
@@ -265,9 +266,9 @@ static void built_from_source(cl_program program, const struct pasta_trace_part 
 	if (!cl_counts() || !program)
 		return;
 	recipe = recipe_of_part(part);
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	old = built(program, recipe, "its program did not come as source");
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	give_back(old);
 }
 
@@ -277,10 +278,10 @@ static void built_from_inputs(cl_program program, cl_uint count, const cl_progra
 
 	if (!cl_counts() || !program)
 		return;
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	old = built(program, recipe_of_inputs(count, list),
 		    "a part of its program did not come as source");
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	give_back(old);
 }
 
@@ -291,14 +292,14 @@ static void refer(cl_program program, bool more)
 
 	if (!cl_counts())
 		return;
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	e = cl_table_find(&programs, program);
 	if (e && e->program && e->program->refs) {
 		e->program->refs += more ? 1 : -1;
 		if (!e->program->refs)
 			none = take(e->program);
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	give_back(none);
 }
 
@@ -411,7 +412,7 @@ cl_program cl_twin(cl_program program, cl_device_id device, const char **why)
 	cl_program twin = NULL;
 
 	*why = "how its program was built is not known";
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	e = cl_table_find(&programs, program);
 	if (e && e->program && e->program->recipe) {
 		for (t = e->program->twins; t && t->device != device; t = t->next)
@@ -425,7 +426,7 @@ cl_program cl_twin(cl_program program, cl_device_id device, const char **why)
 	}
 	if (twin)
 		cl_below.clRetainProgram(twin);
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	return twin;
 }
 
@@ -436,12 +437,12 @@ static void program_new(cl_program program)
 	struct program *p;
 	struct kept old;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	old = built(program, NULL, "its program was not built from source");
 	p = program_of(program);
 	if (p)
 		p->refs = 1;
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	give_back(old);
 }
 

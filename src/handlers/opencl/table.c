@@ -1,5 +1,6 @@
 /* table.c - handles to what is known of them: found without a lock, changed under one. */
 #include "handlers/opencl/table.h"
+#include "core/lock.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static void *keep(size_t size)
 	size = (size + 15) & ~(size_t)15;
 	if (size > CHUNK)
 		return pages(size);
-	pthread_mutex_lock(&chunk_lock);
+	pasta_lock(&chunk_lock);
 	if (chunk_left < size) {
 		chunk = pages(CHUNK);
 		chunk_left = chunk ? CHUNK : 0;
@@ -47,7 +48,7 @@ static void *keep(size_t size)
 		chunk += size;
 		chunk_left -= size;
 	}
-	pthread_mutex_unlock(&chunk_lock);
+	pasta_unlock(&chunk_lock);
 	return p;
 }
 
@@ -114,7 +115,7 @@ void *cl_table_get(struct cl_table *t, const void *handle, size_t size, bool *ad
 	*added = false;
 	if (value || !handle || size > VALUE)
 		return value;
-	pthread_mutex_lock(&t->lock);
+	pasta_lock(&t->lock);
 	s = room(t);
 	slot = s ? probe(s, handle) : NULL;
 	if (slot && !atomic_load(&slot->handle)) {
@@ -128,7 +129,7 @@ void *cl_table_get(struct cl_table *t, const void *handle, size_t size, bool *ad
 	} else if (slot) {
 		value = slot->value;
 	}
-	pthread_mutex_unlock(&t->lock);
+	pasta_unlock(&t->lock);
 	return value;
 }
 
@@ -138,9 +139,9 @@ void *cl_table_put(struct cl_table *t, const void *handle, size_t size)
 	void *value = cl_table_get(t, handle, size, &added);
 
 	if (value && !added) {
-		pthread_mutex_lock(&t->lock);
+		pasta_lock(&t->lock);
 		*(uint32_t *)value = ++t->number;
-		pthread_mutex_unlock(&t->lock);
+		pasta_unlock(&t->lock);
 	}
 	return value;
 }

@@ -8,6 +8,7 @@
 
 #include "collect/stack.h"
 #include "core/frame.h"
+#include "core/lock.h"
 #include "handlers/opencl/count.h"
 #include "handlers/opencl/opencl.h"
 
@@ -63,7 +64,7 @@ static struct pending *pending_new(void)
 {
 	struct pending *p;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (!spare)
 		spare = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
 	if (!spare && made < OUTSTANDING)
@@ -71,7 +72,7 @@ static struct pending *pending_new(void)
 	p = spare;
 	if (p)
 		spare = p->next;
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	return p;
 }
 
@@ -116,7 +117,7 @@ void cl_flow_settle(struct cl_flow *flow, uint32_t mark)
 	if (!flow)
 		return;
 	for (int i = 0; (left = to_come(flow, mark)) > 0 && i < STEPS; i++)
-		nanosleep(&step, NULL);
+		pasta_nap(&step);
 	/* Some drivers call nobody back when a command fails: these are not waited for again. */
 	if (left > 0)
 		atomic_fetch_add(&flow->came, (uint32_t)left);
@@ -152,7 +153,7 @@ static void device_open(struct device *d, const struct pending *p, uint64_t queu
 	bool own = queued < p->ev.time || queued > p->end;
 	struct pasta_port *port;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	if (!known(d)) {
 		port = pasta_port_open(own ? CLOCK_FIRST + p->device % CLOCKS : PASTA_CLOCK_RAW);
 		atomic_store(&d->own, own);
@@ -160,7 +161,7 @@ static void device_open(struct device *d, const struct pending *p, uint64_t queu
 		atomic_store(&d->gen, pasta_agent_gen());
 		atomic_store_explicit(&d->port, port, memory_order_release);
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 }
 
 /* Work is queued within its call, sooner or later: each call says how far apart the two clocks can
@@ -188,13 +189,13 @@ static void pair(struct device *d, const struct pending *p, uint64_t queued)
 	uint64_t half = 0, raw = 0;
 	bool better;
 
-	pthread_mutex_lock(&lock);
+	pasta_lock(&lock);
 	better = narrow_down(d, p, queued);
 	if (better) {
 		half = (uint64_t)(d->high - d->low) / 2;
 		raw = queued + (uint64_t)d->low + half;
 	}
-	pthread_mutex_unlock(&lock);
+	pasta_unlock(&lock);
 	if (better)
 		pasta_agent_clock(CLOCK_FIRST + p->device % CLOCKS, queued, raw, half + 1);
 }

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "handlers/sanitizer/sanitizer.h"
+#include "core/lock.h"
 
 static struct san_context *contexts;
 static uint32_t context_count, stream_count;
@@ -34,7 +35,7 @@ struct san_context *san_context(void *handle, int device)
 
 	if (!handle)
 		return NULL;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	c = find_context(handle);
 	if (!c) {
 		c = calloc(1, sizeof(*c));
@@ -48,7 +49,7 @@ struct san_context *san_context(void *handle, int device)
 	}
 	if (c && device >= 0 && c->device != (uint32_t)device)
 		c->device = (uint32_t)device;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return c;
 }
 
@@ -61,9 +62,9 @@ void san_context_begin(void *handle, int device)
 
 	if (!c || c->own || SAN_CALL(NewStream, handle, &own) != SAN_OK)
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	c->own = own;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 struct san_context *san_context_find(const void *handle)
@@ -72,9 +73,9 @@ struct san_context *san_context_find(const void *handle)
 
 	if (!handle)
 		return NULL;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	c = find_context(handle);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return c;
 }
 
@@ -103,9 +104,9 @@ void san_contexts_tidy(void)
 {
 	struct san_context *c;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	c = contexts;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	for (; c; c = c->next)
 		if (c->handle && !c->broken)
 			san_slots_tidy(c);
@@ -122,7 +123,7 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 {
 	struct san_stream **at, *s = NULL;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	at = find_stream(handle);
 	if (!at && streams)
 		at = pasta_map_add(streams, (uintptr_t)handle);
@@ -136,7 +137,7 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 	}
 	if (s)
 		s->users++;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return s;
 }
 
@@ -151,10 +152,10 @@ void san_stream_put(struct san_stream *s)
 {
 	if (!s)
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	s->users--;
 	free_unused(s);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* Its handle may soon be another's. A slot that was given up has it still, and so
@@ -163,18 +164,18 @@ void san_stream_end(void *handle)
 {
 	struct san_stream **at, *s;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	at = find_stream(handle);
 	s = at ? *at : NULL;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (!s)
 		return;
 	san_drain_end(NULL, s);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	pasta_map_remove(streams, (uintptr_t)handle);
 	s->gone = true;
 	free_unused(s);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_context_end(void *handle)
@@ -188,9 +189,9 @@ void san_context_end(void *handle)
 	san_ring_close(c);
 	san_modules_end(c);
 	san_objects_end(c->number);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	san_quiet_stop();
 	c->handle = NULL;
 	san_slots_end(c);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }

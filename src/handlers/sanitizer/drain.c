@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "handlers/sanitizer/sanitizer.h"
+#include "core/lock.h"
 
 enum { STACK = 512 << 10, WAITS = 5, WAITS_TOLD = 30, UNTOLD = 4, UNTOLD_BYTES = 256 << 20 };
 
@@ -81,9 +82,9 @@ static void tell(struct san_slot *s, const struct san_reading *r)
 	else
 		pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
 	san_module_put(s->module);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	finished(s);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* Nobody will wait for it: it stays as it is, for its kernel may still count. */
@@ -91,10 +92,10 @@ static void give_up(struct san_slot *s)
 {
 	bool mine;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	mine = !s->done;
 	s->done = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (mine)
 		tell(s, NULL);
 }
@@ -111,15 +112,15 @@ static void *tell_all(void *arg)
 	struct san_slot *s;
 
 	pthread_setname_np(pthread_self(), "pasta-accesses");
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	for (;;) {
 		while (!teller.count)
 			pthread_cond_wait(&teller.wake, &san.lock);
 		s = teller.slots[teller.first];
-		pthread_mutex_unlock(&san.lock);
+		pasta_unlock(&san.lock);
 		tell(s, s->reading);
 		san_reading_free(s->reading);
-		pthread_mutex_lock(&san.lock);
+		pasta_lock(&san.lock);
 		teller.first = (teller.first + 1) % UNTOLD;
 		teller.count--;
 		let_go(s);
@@ -141,7 +142,7 @@ static bool hand_on(struct san_slot *s, struct san_reading *r)
 {
 	bool can;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	teller.runs = teller.runs || san_thread(tell_all, NULL);
 	can = teller.runs && is_room(s);
 	if (can) {
@@ -151,7 +152,7 @@ static bool hand_on(struct san_slot *s, struct san_reading *r)
 		teller.slots[(teller.first + teller.count++) % UNTOLD] = s;
 		pthread_cond_signal(&teller.wake);
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return can;
 }
 
@@ -160,17 +161,17 @@ static void collect(struct san_slot *s, int result)
 	struct san_reading *r = NULL;
 	bool mine;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	mine = !s->done;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (mine && result == SAN_OK && !is_over(s->context))
 		r = san_read(s, &result);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	mine = !s->done;
 	if (mine && result != SAN_OK)
 		s->context->broken = true;
 	s->done = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (mine && r && hand_on(s, r))
 		return;
 	if (mine)
@@ -198,9 +199,9 @@ static int wait_for_stream(struct san_slot *s)
 
 	if (s->done || is_over(s->context)) /* its stream may be gone */
 		return SAN_OK;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	r = SAN_CALL(StreamSynchronize, s->handle);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	s->synced = r == SAN_OK;
 	if (s->synced)
 		san_slot_sent(s);
@@ -233,9 +234,9 @@ static void run_slot(struct lane *lane)
 		put(reader, s);
 		return;
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	collect(s, r);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	let_go(s);
 }
 
@@ -244,7 +245,7 @@ static void *main_(void *arg)
 	struct lane *lane = arg;
 
 	pthread_setname_np(pthread_self(), "pasta-accesses");
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	for (;;) {
 		if (lane->first)
 			run_slot(lane);
@@ -294,14 +295,14 @@ bool san_drain_start(void)
 
 void san_drain_begin(struct san_slot *s)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	s->readers = 1;
 	s->queued = false;
 	s->stream->pending++;
 	s->next_under_way = under_way;
 	under_way = s;
 	atomic_fetch_add(&san.pending, 1);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_drain_queue(struct san_slot *s)
@@ -309,12 +310,12 @@ void san_drain_queue(struct san_slot *s)
 	struct lane *lane = &lanes[s->lane];
 	bool runs;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	runs = run(lane);
 	s->queued = true;
 	if (runs)
 		put(lane, s);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (!runs)
 		give_up(s);
 }
@@ -437,9 +438,9 @@ static bool wait_for(const struct which *w)
 		s = find(w, READABLE);
 		if (s) {
 			s->readers++;
-			pthread_mutex_unlock(&san.lock);
+			pasta_unlock(&san.lock);
 			collect(s, SAN_OK);
-			pthread_mutex_lock(&san.lock);
+			pasta_lock(&san.lock);
 			unqueue(s);
 			let_go(s);
 		} else if (pthread_cond_timedwait(&san.changed, &san.lock, &until)) {
@@ -469,7 +470,7 @@ void san_drain_wait(struct san_stream *stream)
 
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (stream->pending && !stream->stuck && !is_over(stream->context)) {
 		stream->waiting++;
 		if (!wait_for(&w))
@@ -477,7 +478,7 @@ void san_drain_wait(struct san_stream *stream)
 		if (!--stream->waiting)
 			hand_back(stream);
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_drain_wait_all(void)
@@ -486,21 +487,21 @@ void san_drain_wait_all(void)
 
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!wait_for(&w))
 		for (struct san_slot *s = under_way; s; s = s->next_under_way)
 			if (s->stream)
 				s->stream->stuck = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_drain_wait_sent(const struct san_context *context)
 {
 	bool waits;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	waits = san_slots_wait(context);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (waits)
 		san_drain_wait_all();
 }
@@ -511,19 +512,19 @@ void san_drain_wait_told(const struct san_context *context)
 
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	wait_for(&w);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_drain_wait_ring(const struct san_ring *ring, const void *stream)
 {
 	const struct which w = {.ring = ring, .on = stream};
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!wait_for(&w) && ring->first && ring->first->stream)
 		ring->first->stream->stuck = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* A reader of one that is given up finds it done, and tells nothing. */
@@ -532,17 +533,17 @@ void san_drain_end(const struct san_context *context, const struct san_stream *s
 	const struct which w = {.context = context, .stream = stream, .untold = true};
 	struct san_slot *s;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	wait_for(&w);
 	while ((s = find(&w, LEFT))) {
 		s->done = true;
 		s->readers++;
-		pthread_mutex_unlock(&san.lock);
+		pasta_unlock(&san.lock);
 		tell(s, NULL);
-		pthread_mutex_lock(&san.lock);
+		pasta_lock(&san.lock);
 		unqueue(s);
 		let_go(s);
 	}
 	wait_for(&w); /* for those that are told, beside what was given up */
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "handlers/cupti/cupti.h"
+#include "core/lock.h"
 #include "handlers/cupti/detour.h"
 #include "handlers/handler.h"
 #include "handlers/sanitizer/sanitizer.h"
@@ -151,9 +152,9 @@ static void at_exit(void)
 		return;
 	san_drain_end(NULL, NULL);
 	atomic_store(&san.ended, true);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	san_quiet_stop();
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	san_modules_settle();
 }
 
@@ -166,7 +167,7 @@ static void leave(int status)
 	for (int i = 0; i < LEAVE_MS && getpid() == owner && !atomic_load(&san.ended) &&
 			atomic_load(&san.pending);
 	     i++)
-		nanosleep(&ms, NULL);
+		pasta_nap(&ms);
 	for (;;)
 		syscall(SYS_exit_group, status);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collect/stack.h"
+#include "core/lock.h"
 #include "handlers/sanitizer/sanitizer.h"
 
 /* One that begins. */
@@ -97,9 +98,9 @@ static const char *hand_over(const struct work *w, struct san_slot *s)
 static void give_back(struct san_slot *s)
 {
 	san_ring_cancel(s);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	san_slot_give(s);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* What tensor copies are about, where they can be: nobody sees the copies. */
@@ -345,9 +346,9 @@ static void learn_node(const struct work *w)
 	if (first == w->module)
 		return;
 	learn_code(w, first);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	first->foreign = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 static void go_on(const struct work *w)

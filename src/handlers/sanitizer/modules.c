@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "handlers/sanitizer/sanitizer.h"
+#include "core/lock.h"
 
 /* A module that is patched is slow even where nothing is counted, and to unpatch it everything has
  * to stand still: it is done after so many launches of it that were not counted, or four times as
@@ -72,7 +73,7 @@ struct san_module *san_module_get(struct san_context *context, void *handle, con
 	const struct san_function *f;
 	struct san_module *m;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	m = find(context, handle);
 	if (m)
 		m->refs++;
@@ -80,7 +81,7 @@ struct san_module *san_module_get(struct san_context *context, void *handle, con
 					  : NULL;
 	if (f)
 		*known = *f;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return m;
 }
 
@@ -96,13 +97,13 @@ void san_module_named(struct san_module *m, const void *function, uint32_t name,
 {
 	struct san_function *f;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	f = function_of(m, function);
 	if (f) {
 		f->name = name;
 		f->kernel = kernel;
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 bool san_module_tells(struct san_module *m, const void *function)
@@ -110,12 +111,12 @@ bool san_module_tells(struct san_module *m, const void *function)
 	struct san_function *f;
 	bool tells;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	f = function_of(m, function);
 	tells = f && !f->told;
 	if (f)
 		f->told = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return tells;
 }
 
@@ -135,9 +136,9 @@ static void drop(struct san_module *m)
 
 void san_module_put(struct san_module *m)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	drop(m);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 static void emit_module(const struct san_module_data *data, const struct san_module *m, bool loaded)
@@ -306,12 +307,12 @@ static bool begin_patching(void)
 	int waited = 0;
 	bool mine;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	while (patching && !waited)
 		waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
 	mine = !patching;
 	patching = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return mine;
 }
 
@@ -319,18 +320,18 @@ void san_modules_settle(void)
 {
 	struct timespec until = san_deadline(SAN_WAIT);
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	while (patching && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
 		;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 static void end_patching(void)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	patching = false;
 	pthread_cond_broadcast(&san.changed);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* Those that san.unpatched counts. */
@@ -338,12 +339,12 @@ static void note(struct san_module *m)
 {
 	bool is;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	is = m->handle && !m->patched && !m->refused;
 	if (is != m->lies_bare)
 		atomic_fetch_add(&san.unpatched, is ? 1 : UINT32_MAX);
 	m->lies_bare = is;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* While it is ours to patch; so is unpatch. */
@@ -367,12 +368,12 @@ static bool stop_counting(struct san_module *m)
 	const struct san_context *c = m->context;
 	bool quiet = m->patched && m->handle && !c->broken;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	for (uint32_t i = 0; i < c->count && quiet; i++)
 		quiet = !c->slots[i]->busy || c->slots[i]->done;
 	if (quiet)
 		m->patched = false;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return quiet;
 }
 
@@ -418,10 +419,10 @@ static void ask(struct san_module *m, bool wanted, bool unwanted)
 
 static void ask_for(struct san_module *m, bool wanted)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (m->handle)
 		ask(m, wanted, !wanted);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* Whether a function that is not known may be in it. */
@@ -472,11 +473,11 @@ void san_modules_turn(const void *function, const char *name)
 		cramped = atomic_exchange(&san.cramped, false); /* one thread sees to it */
 	if (!asked && !unpatched && !cramped)
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	unknown = function && !(functions && pasta_map_find(functions, (uintptr_t)function));
 	san_entered.known = function && !unknown;
 	count = asked || unknown ? to_turn(unknown, name, turns, patches) : 0;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	quiet = (count || cramped) && san_quiet_begin();
 	mine = quiet && begin_patching();
 	if (cramped && mine)
@@ -505,13 +506,13 @@ void san_module_learn(const struct san_module *m, const void *function)
 
 	if (!function)
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!functions)
 		functions = pasta_map_new(sizeof(void *));
 	at = functions ? pasta_map_add(functions, (uintptr_t)function) : NULL;
 	if (at)
 		*at = m->handle;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 const char *san_module_count(struct san_module *m)
@@ -557,7 +558,7 @@ static struct san_module *begin_loading(struct san_context *c, const struct san_
 	bool refused = launches_itself(data);
 	struct san_module *m;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	m = find(c, data->module);
 	if (m) {
 		m->refs++;
@@ -565,15 +566,15 @@ static struct san_module *begin_loading(struct san_context *c, const struct san_
 	}
 	if (m && refused)
 		m->refused = "its kernels launch others themselves, and those cannot be counted";
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return m;
 }
 
 static void end_loading(struct san_module *m)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	m->loading = false;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	note(m);
 	san_module_put(m);
 }
@@ -618,13 +619,13 @@ static struct san_module *take_away(const void *handle)
 {
 	struct san_module **at, *m = NULL;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	at = modules ? pasta_map_find(modules, (uintptr_t)handle) : NULL;
 	if (at) {
 		m = *at;
 		forget(m);
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (m)
 		note(m);
 	return m;
@@ -635,10 +636,10 @@ static void wait_for_graphs(const struct san_context *context)
 {
 	bool waits = false;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	for (const struct san_module *m = all; m && !waits; m = m->next)
 		waits = m->foreign && m->context == context;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (waits)
 		san_drain_wait_told(context);
 }
@@ -669,11 +670,11 @@ void san_modules_end(const struct san_context *context)
 	void *handle;
 
 	do {
-		pthread_mutex_lock(&san.lock);
+		pasta_lock(&san.lock);
 		for (m = all; m && m->context != context; m = m->next)
 			;
 		handle = m ? m->handle : NULL;
-		pthread_mutex_unlock(&san.lock);
+		pasta_unlock(&san.lock);
 		m = handle ? take_away(handle) : NULL;
 		if (m)
 			san_module_put(m);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "collect/stack.h"
+#include "core/lock.h"
 #include "handlers/sanitizer/sanitizer.h"
 
 /* Addresses are the process's: no two contexts have different memory at the same one. */
@@ -64,7 +65,7 @@ static bool add(const struct san_memory_data *m, struct live *l)
 	struct live *at;
 	bool is_new;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!lives)
 		lives = pasta_map_new(sizeof(struct live));
 	at = lives ? pasta_map_add(lives, m->addr) : NULL;
@@ -73,7 +74,7 @@ static bool add(const struct san_memory_data *m, struct live *l)
 		*at = *l;
 	else if (at && at->context != l->context)
 		at->shared = true;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return is_new;
 }
 
@@ -90,11 +91,11 @@ static void on_alloc(uint32_t id, const struct san_memory_data *m)
 		return;
 	emit_alloc(sort_of(id, m), m, &l);
 	l.object = pasta_accesses_object(m->addr, m->addr, m->bytes, l.context, l.device);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	at = lives ? pasta_map_find(lives, m->addr) : NULL;
 	if (at && at->bytes == m->bytes)
 		at->object = l.object;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 static void tell_gone(uint64_t addr, const struct live *l)
@@ -121,14 +122,14 @@ static void on_free(uint32_t id, const struct san_memory_data *m)
 	struct live *at, l = {0};
 	bool gone;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	at = lives ? pasta_map_find(lives, m->addr) : NULL;
 	gone = at && is_gone(at, id, m->context, context);
 	if (gone) {
 		l = *at;
 		pasta_map_remove(lives, m->addr);
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (gone)
 		tell_gone(m->addr, &l);
 }
@@ -140,12 +141,12 @@ static uint64_t *list(uint32_t context, size_t *count)
 	uint64_t *addrs, addr;
 	size_t at = 0;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	addrs = malloc(((lives ? pasta_map_count(lives) : 0) + 1) * sizeof(*addrs));
 	while (addrs && lives && (l = pasta_map_next(lives, &at, &addr)))
 		if (l->context == context)
 			addrs[(*count)++] = addr;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return addrs;
 }
 
@@ -156,7 +157,7 @@ void san_objects_end(uint32_t context)
 	struct live *at, l = {0};
 
 	for (size_t i = 0; i < count; i++) {
-		pthread_mutex_lock(&san.lock);
+		pasta_lock(&san.lock);
 		at = pasta_map_find(lives, addrs[i]);
 		if (at && at->context != context)
 			at = NULL;
@@ -164,7 +165,7 @@ void san_objects_end(uint32_t context)
 			l = *at;
 			pasta_map_remove(lives, addrs[i]);
 		}
-		pthread_mutex_unlock(&san.lock);
+		pasta_unlock(&san.lock);
 		if (at)
 			tell_gone(addrs[i], &l);
 	}

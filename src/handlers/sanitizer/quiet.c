@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "handlers/sanitizer/sanitizer.h"
+#include "core/lock.h"
 
 /* ns that who patches waits for at most: what is queued, of code that is patched, may take as long.
  * One that was in vain is twice as long the next time, and that is ten times later. Others who
@@ -58,28 +59,28 @@ void san_quiet_enter(void)
 	if (!atomic_load(&closed))
 		return;
 	san_quiet_leave();
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	wait_open();
 	if (atomic_load(&closed))
 		atomic_store(&breached, true);
 	atomic_fetch_add(&inside, 1);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_quiet_leave(void)
 {
 	if (atomic_fetch_sub(&inside, 1) != 1 || !atomic_load(&closed))
 		return;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	pthread_cond_broadcast(&san.changed);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 static void capture_begins(const void *context, const void *stream)
 {
 	struct capture *c;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!captured)
 		captured = pasta_map_new(sizeof(*c));
 	c = captured ? pasta_map_add(captured, (uintptr_t)stream) : NULL;
@@ -88,20 +89,20 @@ static void capture_begins(const void *context, const void *stream)
 		c->count++;
 	}
 	atomic_fetch_add(&captures, 1);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 static void capture_ends(const void *stream)
 {
 	struct capture *c;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	c = captured ? pasta_map_find(captured, (uintptr_t)stream) : NULL;
 	if (c && c->count) {
 		c->count--;
 		atomic_fetch_sub(&captures, 1);
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* Whoever has begun to wait for a context is in the driver by then, which asks for captures first;
@@ -112,11 +113,11 @@ static void wait_until_within(void)
 	bool begins;
 
 	do {
-		pthread_mutex_lock(&san.lock);
+		pasta_lock(&san.lock);
 		begins = waiter.now && pasta_now() < waiter.since + WITHIN;
-		pthread_mutex_unlock(&san.lock);
+		pasta_unlock(&san.lock);
 		if (begins)
-			nanosleep(&ms, NULL);
+			pasta_nap(&ms);
 	} while (begins);
 }
 
@@ -138,14 +139,14 @@ void san_quiet_uncapture(const void *context, const void *stream)
 	uint64_t key;
 	size_t at = 0;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	while (captured && (c = pasta_map_next(captured, &at, &key))) {
 		if (stream ? key != (uintptr_t)stream : c->context != context)
 			continue;
 		atomic_fetch_sub(&captures, c->count);
 		c->count = 0;
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* -- Who waits -- */
@@ -166,9 +167,9 @@ static void wait_for(struct san_context *c)
 		return;
 	waiter.now = c;
 	waiter.since = pasta_now();
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	r = SAN_CALL(ContextSynchronize, handle);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	waiter.now = NULL;
 	if (has_failed(r))
 		c->broken = true;
@@ -180,7 +181,7 @@ static void *main_(void *arg)
 {
 	(void)arg;
 	pthread_setname_np(pthread_self(), "pasta-quiet");
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	for (;;) {
 		if (waiter.done == waiter.count) {
 			pthread_cond_wait(&waiter.wake, &san.lock);
@@ -248,7 +249,7 @@ bool san_quiet_begin(void)
 {
 	bool quiet = false;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	wait_open();
 	if (may_begin()) {
 		atomic_store(&breached, false);
@@ -263,16 +264,16 @@ bool san_quiet_begin(void)
 			pthread_cond_broadcast(&san.changed);
 		}
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return quiet;
 }
 
 void san_quiet_end(void)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	atomic_store(&closed, false);
 	pthread_cond_broadcast(&san.changed);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_quiet_stop(void)

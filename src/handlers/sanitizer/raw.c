@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "handlers/sanitizer/rawin.h"
+#include "core/lock.h"
 
 enum { WORKERS = 64, HALF_LEAST = 1024, STUCK_MS = 5000, END_MS = 5000, STACK = 256 << 10 };
 
@@ -30,11 +31,10 @@ static void clear(struct pasta_raw *r)
 /* Under the lock. Who launches does not wait for it: the next one may find it free. */
 static void use_again(struct pasta_raw *r)
 {
-	if (r->open_count || !is_stopped(r) || r->popped < r->pushed ||
-	    pthread_mutex_trylock(&r->taking))
+	if (r->open_count || !is_stopped(r) || r->popped < r->pushed || pasta_trylock(&r->taking))
 		return;
 	clear(r);
-	pthread_mutex_unlock(&r->taking);
+	pasta_unlock(&r->taking);
 }
 
 /* Under the lock. NULL: all are taken, or there is no memory. */
@@ -63,7 +63,7 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 	uint32_t number = 0, i;
 	struct open *o;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	if (!atomic_load(&r->cut))
 		use_again(r);
 	o = atomic_load(&r->cut) ? NULL : open_take(r);
@@ -79,7 +79,7 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 		r->open_count++;
 		pthread_cond_signal(&r->opened);
 	}
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return number;
 }
 
@@ -88,9 +88,9 @@ static bool is_alone(struct pasta_raw *r, const struct open *o, uint32_t number)
 {
 	bool alone;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	alone = r->open_count == 1 && atomic_load(&o->number) == number;
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return alone;
 }
 
@@ -110,14 +110,14 @@ static bool wait_done(struct pasta_raw *r, const struct timespec *until)
 	uint32_t i = 0;
 	int error = 0;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	last = r->tickets;
 	while (!error && i < r->threads)
 		if (r->workers[i].ticket && r->workers[i].ticket <= last)
 			error = pthread_cond_timedwait(&r->done, &r->lock, until);
 		else
 			i++;
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return !error;
 }
 
@@ -127,29 +127,29 @@ static struct open *place_of(struct pasta_raw *r, uint32_t number)
 	struct open *o = &r->open[number % OPEN];
 	bool has;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	has = number && o->launch && o->generation == number >> OPEN_BITS;
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return has ? o : NULL;
 }
 
 static void close_one(struct pasta_raw *r, struct open *o, uint32_t number)
 {
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	if (atomic_load(&o->number) == number) {
 		atomic_store(&o->number, 0);
 		r->open_count--;
 	}
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 }
 
 /* Its place may be another's, and is already where two have closed it. */
 static void leave(struct pasta_raw *r, struct open *o, uint32_t number)
 {
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	if (o->generation == number >> OPEN_BITS)
 		o->launch = NULL;
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 }
 
 int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
@@ -179,7 +179,7 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 		raw_take_rest(r, head);
 	else if (!raw_take_own(r, number, told ? head : UINT64_MAX, &until))
 		error = ETIMEDOUT;
-	pthread_mutex_unlock(&r->taking);
+	pasta_unlock(&r->taking);
 	if (!error && (!raw_wait_copied(r, &until) || !wait_done(r, &until)))
 		error = ETIMEDOUT;
 	if (atomic_load(&r->cut))
@@ -222,20 +222,20 @@ static void drop_lists(struct pasta_raw *r)
 
 void pasta_raw_cut(struct pasta_raw *r)
 {
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	atomic_store(&r->cut, true);
 	drop_lists(r); /* who has taking may wait for room */
 	pthread_cond_broadcast(&r->copied);
 	pthread_cond_broadcast(&r->opened);
-	pthread_mutex_unlock(&r->lock);
-	pthread_mutex_lock(&r->taking); /* who has it now is the last one */
-	pthread_mutex_unlock(&r->taking);
-	pthread_mutex_lock(&r->lock);
+	pasta_unlock(&r->lock);
+	pasta_lock(&r->taking); /* who has it now is the last one */
+	pasta_unlock(&r->taking);
+	pasta_lock(&r->lock);
 	while (r->copying)
 		pthread_cond_wait(&r->copied, &r->lock);
 	while (r->watched)
 		pthread_cond_wait(&r->done, &r->lock);
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 }
 
 static uint32_t processors(void)
@@ -291,10 +291,10 @@ static int start(struct pasta_raw *r)
 	r->watching = !error;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	r->running -= r->config.workers - r->threads + !r->watching;
 	r->watched &= r->watching;
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return -error;
 }
 
@@ -370,14 +370,14 @@ int pasta_raw_free(struct pasta_raw *r)
 
 	if (!r)
 		return 0;
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	r->quit = true;
 	pthread_cond_broadcast(&r->work);
 	pthread_cond_broadcast(&r->opened);
 	while (r->running && pthread_cond_timedwait(&r->done, &r->lock, &until) != ETIMEDOUT)
 		;
 	ended = !r->running;
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	for (i = 0; i < r->threads; i++)
 		if (ended)
 			pthread_join(r->workers[i].thread, NULL);

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "collect/agent.h"
+#include "core/lock.h"
 #include "handlers/sanitizer/rawin.h"
 
 enum { NAP_LEAST = 20, NAP_MOST = 200 }; /* us */
@@ -26,7 +27,7 @@ static void nap(uint32_t us)
 {
 	struct timespec t = {0, (long)us * 1000};
 
-	nanosleep(&t, NULL);
+	pasta_nap(&t);
 }
 
 static void stop(struct pasta_raw *r)
@@ -59,10 +60,10 @@ static void give(struct pasta_raw *r, struct pasta_access *records, size_t count
 
 	if (!count && !taken)
 		return;
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	wait_room(r);
 	if (atomic_load(&r->cut)) {
-		pthread_mutex_unlock(&r->lock);
+		pasta_unlock(&r->lock);
 		return;
 	}
 	list = &r->lists[r->pushed++ % LISTS];
@@ -77,7 +78,7 @@ static void give(struct pasta_raw *r, struct pasta_access *records, size_t count
 	for (i = 0; i < pieces && i < r->idle; i++)
 		pthread_cond_signal(&r->work);
 	raw_pop_lists(r); /* where it is empty */
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 }
 
 bool raw_wait_copied(struct pasta_raw *r, const struct timespec *until)
@@ -85,11 +86,11 @@ bool raw_wait_copied(struct pasta_raw *r, const struct timespec *until)
 	uint64_t last;
 	int error = 0;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	last = r->pushed;
 	while (!error && r->popped < last && !atomic_load(&r->cut))
 		error = pthread_cond_timedwait(&r->copied, &r->lock, until);
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return !error;
 }
 
@@ -155,11 +156,11 @@ static bool take_if_full(struct pasta_raw *r)
 
 	if (!is_full(r))
 		return false;
-	pthread_mutex_lock(&r->taking);
+	pasta_lock(&r->taking);
 	full = is_full(r);
 	if (full)
 		take_half(r);
-	pthread_mutex_unlock(&r->taking);
+	pasta_unlock(&r->taking);
 	return full;
 }
 
@@ -175,10 +176,10 @@ static void look_after(struct pasta_raw *r, struct patience *p)
 	struct timespec now = in_ms(CLOCK_MONOTONIC, 0);
 	bool held;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	held = r->popped < r->pushed && r->tickets == p->step;
 	p->step = r->tickets;
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	if (!held)
 		p->until = (struct timespec){0};
 	else if (!p->until.tv_sec)
@@ -193,11 +194,11 @@ static bool wait_open(struct pasta_raw *r)
 {
 	bool go_on;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	while (!r->open_count && !r->quit && !atomic_load(&r->cut))
 		pthread_cond_wait(&r->opened, &r->lock);
 	go_on = !r->quit && !atomic_load(&r->cut);
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return go_on;
 }
 
@@ -223,12 +224,12 @@ void *raw_watch(void *arg)
 		us = took || now != seen ? NAP_LEAST : us < NAP_MOST / 2 ? 2 * us : NAP_MOST;
 		seen = now;
 	}
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	r->running--;
 	r->watched = false;
 	pthread_cond_broadcast(&r->work);
 	pthread_cond_broadcast(&r->done);
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return NULL;
 }
 

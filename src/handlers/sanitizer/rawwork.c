@@ -1,5 +1,6 @@
 /* rawwork.c - workers that copy raw accesses out of the ring, and hand them on. */
 #include "collect/agent.h"
+#include "core/lock.h"
 #include "handlers/sanitizer/rawin.h"
 
 static struct open *open_of(struct pasta_raw *r, uint32_t number)
@@ -38,7 +39,7 @@ static uint32_t site_of(struct pasta_raw *r, struct open *o, const struct pasta_
 		return 0;
 	if (find_site(o, difference, &site, &place))
 		return site;
-	pthread_mutex_lock(&r->asking);
+	pasta_lock(&r->asking);
 	if (!find_site(o, difference, &site, &place)) {
 		site = r->ops.site(r->ops.ctx, o->data,
 				   o->base + (uint64_t)(int64_t)(int32_t)difference, flags);
@@ -46,7 +47,7 @@ static uint32_t site_of(struct pasta_raw *r, struct open *o, const struct pasta_
 			atomic_store_explicit(place, (uint64_t)difference << 32 | site,
 					      memory_order_relaxed);
 	}
-	pthread_mutex_unlock(&r->asking);
+	pasta_unlock(&r->asking);
 	return site;
 }
 
@@ -180,7 +181,7 @@ void *raw_work(void *arg)
 	struct list *list;
 	size_t count;
 
-	pthread_mutex_lock(&r->lock);
+	pasta_lock(&r->lock);
 	while ((list = find_list(r)) || !r->quit || r->watched) {
 		if (!list) {
 			r->idle++;
@@ -190,21 +191,21 @@ void *raw_work(void *arg)
 		}
 		piece = take_piece(w, list, &count);
 		r->copying++;
-		pthread_mutex_unlock(&r->lock);
+		pasta_unlock(&r->lock);
 		copy(w, piece, count);
-		pthread_mutex_lock(&r->lock);
+		pasta_lock(&r->lock);
 		list->copied += count;
 		raw_pop_lists(r);
 		if (!--r->copying && atomic_load(&r->cut))
 			pthread_cond_broadcast(&r->copied);
-		pthread_mutex_unlock(&r->lock);
+		pasta_unlock(&r->lock);
 		hand_on(r, w);
-		pthread_mutex_lock(&r->lock);
+		pasta_lock(&r->lock);
 		w->ticket = 0;
 		pthread_cond_broadcast(&r->done);
 	}
 	r->running--;
 	pthread_cond_broadcast(&r->done);
-	pthread_mutex_unlock(&r->lock);
+	pasta_unlock(&r->lock);
 	return NULL;
 }

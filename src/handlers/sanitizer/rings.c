@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "handlers/sanitizer/sanitizer.h"
+#include "core/lock.h"
 
 enum { HALF = 1 << 18, FLUSH_MS = 2000, FLUSHES = 5, ABANDON_MS = 500 };
 
@@ -47,10 +48,10 @@ static int rewind_device(void *ctx)
 	if (SAN_CALL(Memset, (char *)ring->device + from, 0, sizeof(*ring->device) - from,
 		     beginning->handle) != SAN_OK)
 		return -EIO;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	ring->first = beginning;
 	ring->lost = 0;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return 0;
 }
 
@@ -132,24 +133,24 @@ static const char *enter(struct san_ring *ring, const struct san_slot *s)
 	bool mine;
 
 	san_drain_wait_ring(ring, s->handle);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	mine = !ring->made && !ring->trouble && !ring->first;
 	if (mine)
 		ring->first = s;
 	why = ring->trouble;
 	if (!why && !mine && ring->first && (!ring->made || ring->first->handle != s->handle))
 		why = "the ring of raw accesses waits for a launch that has not ended";
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (!mine)
 		return why;
 	why = make(ring, s->context->handle, s->handle);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	ring->made = !why;
 	ring->trouble = why;
 	if (why)
 		ring->first = NULL;
 	pthread_cond_broadcast(&san.changed);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return why;
 }
 
@@ -171,9 +172,9 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
 		return "too many launches of its context are under way";
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	s->lost = ring->lost;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	/* Another one may have set it up anew meanwhile. */
 	why = enter(ring, s);
 	s->image.raw = ring->device;
@@ -186,13 +187,13 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
  * waits for it. */
 static void give_up(struct san_ring *ring)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	ring->trouble = "raw accesses of an earlier launch may still come";
 	ring->first = NULL;
 	if (ring->host)
 		__atomic_store_n(&ring->host->stop, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&san.changed);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_ring_cancel(struct san_slot *s)
@@ -200,9 +201,9 @@ void san_ring_cancel(struct san_slot *s)
 	struct san_ring *ring = &s->context->ring;
 	bool first;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	first = ring->made && ring->first == s;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (first)
 		give_up(ring);
 	if (s->number)
@@ -212,12 +213,12 @@ void san_ring_cancel(struct san_slot *s)
 /* It is set up: the stream has come past it. */
 static void is_ready(struct san_ring *ring, const struct san_slot *s)
 {
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (ring->first == s) {
 		ring->first = NULL;
 		pthread_cond_broadcast(&san.changed);
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 /* Of launches that lose accesses at the same time, one is told all of them. */
@@ -225,9 +226,9 @@ static void know_lost(struct san_ring *ring, const struct san_slot *s, uint64_t 
 {
 	if (lost != s->lost)
 		pasta_accesses_partial(s->launch);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	ring->lost = lost;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
@@ -262,16 +263,16 @@ void san_ring_close(struct san_context *c)
 	if (!ring->made)
 		return;
 	give_up(ring);
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	ring->host = NULL;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	pasta_raw_cut(ring->raw);
 	for (uint32_t i = 0; i < c->count; i++) {
 		uint32_t number;
 
-		pthread_mutex_lock(&san.lock);
+		pasta_lock(&san.lock);
 		number = c->slots[i]->launch ? c->slots[i]->number : 0;
-		pthread_mutex_unlock(&san.lock);
+		pasta_unlock(&san.lock);
 		if (!number)
 			continue;
 		pasta_raw_abandon(ring->raw, number, 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "handlers/sanitizer/sanitizer.h"
+#include "core/lock.h"
 
 /* Under the lock. NULL: it is in none that was launched. */
 static const struct san_code *code_of(const struct san_module *m, uint64_t pc)
@@ -20,7 +21,7 @@ void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size
 {
 	struct san_code *code;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!code_of(m, pc)) {
 		code = realloc(m->code, (m->code_count + 1) * sizeof(*code));
 		if (code) {
@@ -30,7 +31,7 @@ void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size
 			m->code_count += code->name != NULL;
 		}
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 static bool is_in(const struct san_module *m, uint64_t pc)
@@ -81,7 +82,7 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 	pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
 	ev.site.id = number;
 	ev.site.flags = flags;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	code = code_of(m, pc);
 	if (code) {
 		snprintf(place, sizeof(place), "+0x%" PRIx64, pc - code->pc);
@@ -91,7 +92,7 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 		snprintf(place, sizeof(place), "at 0x%" PRIx64, pc);
 		ev.site.function = pasta_intern_str("(a function that a kernel calls)");
 	}
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	ev.site.callee = pasta_intern_str(place);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
@@ -145,7 +146,7 @@ uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 	uint32_t *at, number = 0;
 	bool is_new = false;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!m->sites)
 		m->sites = pasta_map_new(sizeof(uint32_t));
 	at = m->sites ? pasta_map_add(m->sites, pc) : NULL;
@@ -154,7 +155,7 @@ uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 		is_new = *at != 0;
 	}
 	number = at ? *at : 0;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (is_new)
 		emit_site(m, pc, number, flags);
 	return number;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "handlers/sanitizer/sanitizer.h"
+#include "core/lock.h"
 
 enum { PLACES_LEAST = 1 << 10, PLACES_SPREAD = 1 << 12, PLACES_MOST = 1 << 16, SPREAD = 2 };
 enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
@@ -193,21 +194,21 @@ static struct san_aside allocate(struct san_context *c, size_t size)
 	void *memory = NULL;
 	bool fits;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	found = use_again(c, size, 2 * size);
 	fits = !found.memory && c->bytes + size <= BYTES_MOST;
 	c->bytes += fits ? size : 0;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (found.memory)
 		return found;
 	if (fits && SAN_CALL(Alloc, c->handle, &memory, size) == SAN_OK)
 		return (struct san_aside){memory, size};
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	c->bytes -= fits ? size : 0;
 	found = use_again(c, size, SIZE_MAX);
 	if (!found.memory)
 		ask_for_slots(c, size);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return found;
 }
 
@@ -216,9 +217,9 @@ static bool make_room(struct san_slot *s, uint32_t room, uint32_t pages, size_t 
 {
 	struct san_aside a;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	set_aside(s);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	s->room = room;
 	s->page_room = pages;
 	*size = lay_out(s, NULL);
@@ -262,14 +263,14 @@ static bool find_room(struct san_slot *s, uint32_t room, uint32_t pages)
 
 	if (make_room(s, room, pages, &size))
 		return true;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	set_aside_idle(c);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	if (make_room(s, room, pages, &size))
 		return true;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	ask_for_room(c, size);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return false;
 }
 
@@ -286,7 +287,7 @@ void san_slots_tidy(struct san_context *c)
 	struct san_aside a;
 	size_t sum = 0;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (c->wasteful)
 		set_aside_idle(c);
 	c->wasteful = false;
@@ -294,16 +295,16 @@ void san_slots_tidy(struct san_context *c)
 		void *handle = c->handle;
 
 		a = c->aside[--c->aside_count];
-		pthread_mutex_unlock(&san.lock);
+		pasta_unlock(&san.lock);
 		SAN_CALL(Free, handle, a.memory);
-		pthread_mutex_lock(&san.lock);
+		pasta_lock(&san.lock);
 		c->bytes -= a.size;
 		sum += a.size;
 	}
 	if (c->cramped && sum >= c->cramped / 2)
 		try_all_pages(c);
 	c->cramped = 0;
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 }
 
 void san_slots_end(struct san_context *c)
@@ -442,18 +443,18 @@ struct san_slot *san_slot_take(struct san_context *context, const struct pasta_v
 	uint32_t room = room_for(pasta_version_places(version, NULL, 0));
 	struct san_slot *s;
 
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	s = find_or_add(context, room);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	*why = s ? prepare(s, version, room) : "too many launches of its context are under way";
 	if (!s)
 		return NULL;
-	pthread_mutex_lock(&san.lock);
+	pasta_lock(&san.lock);
 	if (!*why)
 		*why = reserve(s);
 	if (*why)
 		san_slot_give(s);
-	pthread_mutex_unlock(&san.lock);
+	pasta_unlock(&san.lock);
 	return *why ? NULL : s;
 }
 

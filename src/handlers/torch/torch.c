@@ -10,6 +10,7 @@
 #include "collect/accesses.h"
 #include "collect/stack.h"
 #include "collect/state.h"
+#include "core/lock.h"
 #include "handlers/handler.h"
 #include "handlers/torch/module.h"
 #include "handlers/torch/pystack.h"
@@ -509,7 +510,7 @@ EXPORT int pasta_torch_attach(const char *path, char *why, size_t size)
 
 	if (!pasta_torch_wanted())
 		return 0;
-	pthread_mutex_lock(&once);
+	pasta_lock(&once);
 	if (!torch_shim) {
 		lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 		if (lib)
@@ -518,7 +519,7 @@ EXPORT int pasta_torch_attach(const char *path, char *why, size_t size)
 			snprintf(why, size, "%s", dlerror());
 		r = entry ? torch_start(entry, why, size) : -ENOEXEC;
 	}
-	pthread_mutex_unlock(&once);
+	pasta_unlock(&once);
 	return r;
 }
 
