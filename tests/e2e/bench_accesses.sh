@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # bench_accesses.sh - without a GPU: the benchmark of counted accesses, on fakes, and its figures.
+# labels: long
 # timeout: 180
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # bench_gpu.sh - without a GPU: bench/gpu asks its servers in turn, and its figures are right.
+# labels: long
 # timeout: 180
 set -u
 . "$SRC/tests/e2e/lib.sh" || exit 1
