@@ -98,7 +98,9 @@ int pasta_reading_open(struct pasta_input *in, char **paths)
 		failed += import(in, &im);
 	pasta_importing_free(&im);
 	if (!failed && !in->shards && in->failed)
-		pasta_cli_say("nothing was recorded in this run: %s", in->why);
+		pasta_cli_say("nothing was recorded in this run, and %" PRIu64
+			      " events were lost: %s",
+			      in->lost, in->why);
 	else if (!failed && !in->shards && in->alive)
 		pasta_cli_say("nothing is written yet: the program still runs, try again later");
 	else if (!failed && !in->shards)

@@ -10,8 +10,10 @@
 #include "cli/accesses.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/listener.h"
 #include "cli/show.h"
 #include "cli/trial.h"
+#include "collect/channel.h"
 #include "collect/control.h"
 #include "process/input.h"
 #include "process/output.h"
@@ -89,6 +91,7 @@ struct job {
 	struct pasta_run run;
 	struct pasta_runinfo info;
 	struct pasta_child child;
+	struct pasta_listener *listener;
 	time_t ended;
 	bool unsaved; /* run.json could not be written, and that was said */
 	uint64_t alive, failed;
@@ -497,6 +500,7 @@ static int start(struct job *job, struct pasta_err *err)
 	struct pasta_child_env env[ENV] = {
 		{PASTA_ENV_AGENT, job->agent},
 		{PASTA_ENV_RUN, job->run.path},
+		{PASTA_ENV_CHANNEL, pasta_listener_name(job->listener)},
 		{PASTA_ENV_KINDS, kinds},
 		{PASTA_ENV_ASKED, asked},
 		{PASTA_ENV_MEMORY, job->memory},
@@ -603,6 +607,22 @@ static void warn(const char *line)
 	pasta_cli_say("%s", line);
 }
 
+/* What processes that can write nothing into the run have lost. It belongs on the control page, for
+ * later reports. */
+static void add_heard(struct job *job)
+{
+	struct pasta_listener_heard heard;
+	int error;
+
+	pasta_listener_ask(job->listener, &heard);
+	error = pasta_run_add_failed(job->run.path, heard.processes, heard.lost, heard.why);
+	if (error)
+		pasta_cli_say("processes that could not record: %" PRIu32 ", with %" PRIu64
+			      " events (%s); that cannot be noted in %s: %s",
+			      heard.processes, heard.lost, heard.why, job->run.path,
+			      strerror(-error));
+}
+
 /* Read what was recorded and show it. Returns how many events were dropped. */
 static uint64_t report(struct job *job)
 {
@@ -680,6 +700,7 @@ static int finish(struct job *job, int status)
 	job->info.status = job->info.exited ? WEXITSTATUS(status) : 0;
 	job->info.signal = job->info.signaled ? WTERMSIG(status) : 0;
 	save_info(job); /* whatever happens to the report */
+	add_heard(job);
 	dropped = report(job);
 	say_end(job);
 	if (!job->info.signaled && !job->info.status && job->show.strict && dropped)
@@ -690,6 +711,7 @@ static int finish(struct job *job, int status)
 static void job_free(struct job *job)
 {
 	pasta_show_free(&job->show);
+	pasta_listener_free(job->listener);
 	pasta_run_free(&job->run);
 	pasta_runinfo_free(&job->info);
 	pasta_cli_accesses_free(&job->accesses);
@@ -706,6 +728,7 @@ static int run(struct job *job)
 	int status, ended;
 
 	pasta_child_hold(&job->child);
+	job->listener = pasta_listener_new();
 	if (prepare(job, &err)) {
 		pasta_cli_say("%s", err.text);
 		return PASTA_CLI_NOT_STARTED;

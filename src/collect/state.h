@@ -73,6 +73,7 @@ struct pasta_state {
 	struct pasta_host_modules modules;
 	_Atomic uint32_t running; /* there is a writer; changed under begin_lock */
 	pthread_t thread;
+	_Atomic uint32_t writer_tid;
 	/* The writer's own, or of who drains the rings where there is none. */
 	pthread_mutex_t drain_lock;
 	bool last_written; /* the writer's last drain wrote all */

@@ -15,10 +15,11 @@
 #include "collect/agent.h"
 #include "collect/guard.h"
 #include "collect/state.h"
+#include "core/lock.h"
 
 #define TICK_NS 100000000L	      /* how old an event in a ring gets at most */
 #define CLOCK_NS UINT64_C(1000000000) /* between clock events */
-enum { NAMES = 64, STEM = NAME_MAX - 16, STACK = 256 << 10 };
+enum { GONE_MS = 100, NAMES = 64, STEM = NAME_MAX - 16, STACK = 256 << 10 };
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -334,6 +335,7 @@ static void *writer_main(void *arg)
 	struct pasta_state *s = arg;
 
 	pthread_setname_np(pthread_self(), "pasta-writer");
+	atomic_store(&s->writer_tid, (uint32_t)syscall(SYS_gettid));
 	pasta_files_own();
 	pasta_file_lock(&pasta_ring_file);
 	while (!atomic_load(&s->stop)) {
@@ -370,6 +372,7 @@ int pasta_writer_start(void)
 bool pasta_writer_stop(int seconds)
 {
 	struct pasta_state *s = pasta_state;
+	const struct timespec ms = {.tv_nsec = 1000000};
 	struct timespec until;
 
 	atomic_store(&s->stop, 1);
@@ -379,6 +382,9 @@ bool pasta_writer_stop(int seconds)
 	if (pthread_timedjoin_np(s->thread, NULL, &until))
 		return false;
 	atomic_store(&s->running, 0);
+	/* The kernel counts it for a moment longer. */
+	for (int i = 0; i < GONE_MS && !syscall(SYS_tgkill, getpid(), s->writer_tid, 0); i++)
+		pasta_nap(&ms);
 	return true;
 }
 

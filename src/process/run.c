@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -229,6 +230,41 @@ static void copy_text(char to[256], const char from[256])
 {
 	memcpy(to, from, 256);
 	to[255] = '\0';
+}
+
+static int run_map_control(const char *folder, struct pasta_control **control)
+{
+	int dir = pasta_files_folder(folder);
+	int fd = dir < 0 ? dir : pasta_files_open_ours(dir, PASTA_RUN_CONTROL), error = 0;
+
+	if (dir >= 0)
+		close(dir);
+	if (fd < 0)
+		return fd;
+	*control = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*control == MAP_FAILED)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+{
+	struct pasta_control *c;
+	int32_t none = 0;
+	int error;
+
+	if (!processes)
+		return 0;
+	error = run_map_control(folder, &c);
+	if (error)
+		return error;
+	atomic_fetch_add(&c->failed, processes);
+	atomic_fetch_add(&c->lost, lost);
+	if (*why && atomic_compare_exchange_strong(&c->error, &none, EACCES))
+		snprintf(c->message, sizeof(c->message), "%s", why);
+	munmap(c, PASTA_CONTROL_SIZE);
+	return 0;
 }
 
 bool pasta_run_health(const char *folder, struct pasta_run_health *health)

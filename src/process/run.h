@@ -54,6 +54,10 @@ struct pasta_run_health {
 	char notes[PASTA_RUN_NOTES][256]; /* what handlers cannot do, the first empty one ends it */
 };
 
+/* Add to them, for processes that could not: how many there are, their events, and why the first
+ * failed. */
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why);
+
 /* False if there is no such page, or none of ours. */
 bool pasta_run_health(const char *folder, struct pasta_run_health *health);
 
