@@ -548,21 +548,18 @@ static void save_info(struct job *job)
 
 static void save_report(const struct job *job, const struct pasta_result *result)
 {
-	char *path = pasta_run_file(job->run.path, PASTA_RUN_RESULTS "/report.json");
 	struct pasta_sink_opts opts = {0};
 	struct pasta_err err = {0};
-	struct pasta_output *out = path ? pasta_output_open(path, &err) : NULL;
+	struct pasta_output *out =
+		pasta_output_open_in(job->run.path, PASTA_RUN_RESULTS "/report.json", &err);
 	int error;
 
-	if (!path)
-		pasta_fail(&err, -ENOMEM, "out of memory");
 	if (out) {
 		error = pasta_sink_json.write(pasta_output_file(out), result, &opts, &err);
 		pasta_output_close(out, error, error ? NULL : &err);
 	}
 	if (err.code)
 		pasta_cli_say("%s", err.text);
-	free(path);
 }
 
 /* In one piece: the program's children may still use this terminal. Where stderr cannot be

@@ -162,6 +162,34 @@ bool pasta_files_is_still(int folder, const char *name, int fd)
 	       st.st_dev == named.st_dev && st.st_ino == named.st_ino;
 }
 
+/* As the kernel has it with fs.protected_symlinks and protected_fifos, which not all have on. */
+bool pasta_files_is_strangers(const char *path)
+{
+	size_t size = strlen(path);
+	struct stat st, in = {0};
+	char *plain;
+	const char *name;
+	int folder = -1;
+	bool is;
+
+	while (size > 1 && path[size - 1] == '/')
+		size--; /* behind a slash links are followed */
+	plain = strndup(path, size);
+	if (!plain)
+		return true;
+	is = !lstat(plain, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && st.st_uid &&
+	     st.st_uid != geteuid();
+	if (is && !S_ISLNK(st.st_mode)) {
+		folder = pasta_files_folder_of(plain, &name);
+		is = folder >= 0 && !fstat(folder, &in) && in.st_mode & S_IWOTH &&
+		     st.st_uid != in.st_uid;
+	}
+	if (folder >= 0)
+		close(folder);
+	free(plain);
+	return is;
+}
+
 /* -- Reading -- */
 
 /* The descriptor, if it is of a regular file; else it is closed. */
@@ -201,32 +229,33 @@ int pasta_files_open(int folder, const char *name, uint64_t *size)
 	return files_open(folder, name, READ | O_NOFOLLOW, size);
 }
 
+int pasta_files_folder_in(const char *run, const char *path, const char **name)
+{
+	int next, folder = pasta_files_folder(run);
+	const char *slash;
+
+	for (*name = path; folder >= 0 && (slash = strchr(*name, '/')); *name = slash + 1) {
+		char *part = strndup(*name, (size_t)(slash - *name));
+
+		next = !part		    ? -ENOMEM
+		       : strcmp(part, "..") ? pasta_files_subfolder(folder, part)
+					    : -EINVAL;
+		free(part);
+		close(folder);
+		folder = next;
+	}
+	return folder;
+}
+
 int pasta_files_open_in(const char *run, const char *path, uint64_t *size)
 {
-	int fd, folder = pasta_files_folder(run);
-	char *parts = strdup(path), *rest = parts, *part, *next;
+	const char *name;
+	int fd, folder = pasta_files_folder_in(run, path, &name);
 
-	if (!parts && folder >= 0) {
-		close(folder);
-		folder = -ENOMEM;
-	}
-	if (folder < 0) {
-		free(parts);
+	if (folder < 0)
 		return folder;
-	}
-	part = strsep(&rest, "/");
-	while ((next = strsep(&rest, "/"))) {
-		fd = strcmp(part, "..") ? pasta_files_subfolder(folder, part) : -EINVAL;
-		close(folder);
-		folder = fd;
-		part = next;
-		if (folder < 0)
-			break;
-	}
-	fd = folder < 0 ? folder : pasta_files_open(folder, part, size);
-	if (folder >= 0)
-		close(folder);
-	free(parts);
+	fd = pasta_files_open(folder, name, size);
+	close(folder);
 	return fd;
 }
 
@@ -367,19 +396,6 @@ int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **
 	return fd;
 }
 
-/* As the kernel has it with fs.protected_symlinks and protected_fifos, which not all have on. */
-static bool files_is_strangers(const struct stat *st, const char *path)
-{
-	const char *name;
-	int folder = pasta_files_folder_of(path, &name);
-	struct stat in = {0};
-	bool open_to_all = folder >= 0 && !fstat(folder, &in) && in.st_mode & S_IWOTH;
-
-	if (folder >= 0)
-		close(folder);
-	return open_to_all && st->st_uid && st->st_uid != geteuid() && st->st_uid != in.st_uid;
-}
-
 int pasta_files_open_output(const char *path)
 {
 	struct stat st;
@@ -387,7 +403,7 @@ int pasta_files_open_output(const char *path)
 
 	if (lstat(path, &st))
 		return -errno;
-	if (files_is_strangers(&st, path))
+	if (pasta_files_is_strangers(path))
 		return -EPERM;
 	follow = S_ISLNK(st.st_mode) ? O_CREAT | O_TRUNC : O_NOFOLLOW;
 	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | follow, 0666);

@@ -48,12 +48,18 @@ bool pasta_files_is_ours(int fd);
 /* Whether this name in a folder still is this open file. */
 bool pasta_files_is_still(int folder, const char *name, int fd);
 
+/* Whether a path that the user named is another user's link, or another user has put a pipe or the
+ * like there, in a folder that all may write to. */
+bool pasta_files_is_strangers(const char *path);
+
 /* -- Reading -- */
 
 /* A regular file of a run, in an open folder. size may be NULL. */
 int pasta_files_open(int folder, const char *name, uint64_t *size);
 /* The same, by the run's path, which the user named, and a path within it, such as "results/x". */
 int pasta_files_open_in(const char *run, const char *path, uint64_t *size);
+/* The folder of a path within a run, and the path's last part, which lies in path. */
+int pasta_files_folder_in(const char *run, const char *path, const char **name);
 /* The same, to write to: refused (-EPERM) unless it and its folder are ours. */
 int pasta_files_open_ours(int folder, const char *name);
 /* A regular file that the user, a shard or the system names: links are followed. */
@@ -77,7 +83,7 @@ int pasta_files_create(int folder, const char *name, mode_t mode);
 /* The same with a name that nobody can guess: NAME.RANDOM.tmp, which is to be freed. */
 int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **made);
 /* What a user named to be written to and is no regular file: a device, a pipe, or a link. Refused
- * (-EPERM) if another user put it into a folder that all may write to. */
+ * (-EPERM) if it is a stranger's. */
 int pasta_files_open_output(const char *path);
 /* A file without a name, in a folder; NULL: where TMPDIR says. */
 int pasta_files_temporary(const char *folder);

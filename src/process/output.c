@@ -34,7 +34,6 @@ static int output_make(struct pasta_output *out)
 {
 	int fd;
 
-	out->folder = pasta_files_folder_of(out->path, &out->name);
 	if (out->folder < 0)
 		return out->folder;
 	fd = pasta_files_create_beside(out->folder, out->name, 0666, &out->made);
@@ -51,22 +50,40 @@ static int output_make(struct pasta_output *out)
 	return -ENOMEM;
 }
 
-struct pasta_output *pasta_output_open(const char *path, struct pasta_err *err)
+/* run: NULL, or the run's folder, which path is in. */
+static struct pasta_output *output_open(const char *run, const char *path, struct pasta_err *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));
 	int error = -ENOMEM;
 
 	if (out) {
 		out->folder = -1;
-		out->path = strdup(path);
+		if (asprintf(&out->path, "%s%s%s", run ? run : "", run ? "/" : "", path) < 0)
+			out->path = NULL;
 	}
-	if (out && out->path)
+	if (out && out->path) {
+		const char *in = out->path + (run ? strlen(run) + 1 : 0);
+
+		out->folder = run ? pasta_files_folder_in(run, in, &out->name)
+				  : pasta_files_folder_of(in, &out->name);
 		error = output_make(out);
+	}
 	if (!error)
 		return out;
-	pasta_fail(err, error, "cannot write %s: %s", path, strerror(-error));
+	pasta_fail(err, error, "cannot write %s%s%s: %s", run ? run : "", run ? "/" : "", path,
+		   error == -ELOOP ? pasta_files_why(error) : strerror(-error));
 	output_free(out);
 	return NULL;
+}
+
+struct pasta_output *pasta_output_open(const char *path, struct pasta_err *err)
+{
+	return output_open(NULL, path, err);
+}
+
+struct pasta_output *pasta_output_open_in(const char *run, const char *path, struct pasta_err *err)
+{
+	return output_open(run, path, err);
 }
 
 FILE *pasta_output_file(struct pasta_output *out)

@@ -10,6 +10,8 @@ struct pasta_output;
 
 /* NULL and *err if it cannot be made. */
 struct pasta_output *pasta_output_open(const char *path, struct pasta_err *err);
+/* The same within a run: path is relative to its folder, and leads through no link. */
+struct pasta_output *pasta_output_open_in(const char *run, const char *path, struct pasta_err *err);
 FILE *pasta_output_file(struct pasta_output *out);
 /* Where the file is until it is closed: for those who write it by name, and not through FILE. */
 const char *pasta_output_path(const struct pasta_output *out);

@@ -39,7 +39,10 @@ static int run_use(const char *dir, struct pasta_err *err)
 	int folder = pasta_files_folder(dir);
 	struct stat st;
 
-	if (folder < 0 || fstat(folder, &st) || !run_folder_is_empty(folder))
+	if (pasta_files_is_strangers(dir))
+		pasta_fail(err, -EPERM,
+			   "%s is a link that another user made: choose another with -o", dir);
+	else if (folder < 0 || fstat(folder, &st) || !run_folder_is_empty(folder))
 		pasta_fail(err, -EEXIST,
 			   "%s is there already and not an empty folder: choose another with -o",
 			   dir);
