@@ -13,7 +13,7 @@ enum {
 	OWN = 64,
 	RESYNC = 65536,
 	STRINGS_SKIP = 4,
-	SPAN_EVENTS = PASTA_RING_SPAN / PASTA_EVENT_HEAD
+	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD /* events of one call */
 };
 #define SEGMENT_MAX (UINT64_C(64) << 20) /* the agent's are 8 MiB at most */
 #define PAGE 4096
@@ -186,74 +186,72 @@ static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
 
 /* -- Rings -- */
 
-struct rings_span {
+struct rings_part {
 	uint64_t at, seq; /* where to begin, and the number of the event there */
-	uint64_t end;	  /* behind the last whole span */
+	uint64_t end;	  /* behind the last whole record */
 	uint64_t count;	  /* events between them */
 	bool torn;	  /* something between them is damaged */
 };
 
-/* The span at a position, no further than once around. */
-static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_span *span,
+/* Past the record at a position, no further than once around; 0: there is no whole one. */
+static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_part *part,
 			   uint64_t at)
 {
-	size_t count = 0;
-	uint64_t next = pasta_ring_span(r, seed, at, &count);
+	uint64_t next = pasta_ring_next(r, seed, at);
 
-	if (!next || next - span->at > r->size)
+	if (!next || next - part->at > r->size)
 		return 0;
-	span->count += count;
-	span->end = next;
+	part->count++;
+	part->end = next;
 	return next;
 }
 
-/* Where the whole spans end. If that is not where the producer's counters say, there may be others
- * behind what is damaged; the sizes by which one would walk may be, too, so they may begin
+/* Where the whole records end. If that is not where the producer's counters say, there may be
+ * others behind what is damaged; the sizes by which one would walk may be, too, so they may begin
  * anywhere. */
-static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rings_span *span)
+static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rings_part *part)
 {
-	uint64_t at = span->at, limit = span->at + r->size, next;
+	uint64_t at = part->at, limit = part->at + r->size, next;
 
-	span->end = span->at;
-	while ((next = rings_step(r, seed, span, at)))
+	part->end = part->at;
+	while ((next = rings_step(r, seed, part, at)))
 		at = next;
-	if (atomic_load(&r->head) == at && atomic_load(&r->pushed) <= span->seq + span->count)
+	if (atomic_load(&r->head) == at && atomic_load(&r->pushed) <= part->seq + part->count)
 		return;
 	for (at += 8; at + 8 < limit; at = next ? next : at + 8) {
-		next = rings_step(r, seed, span, at);
-		span->torn = span->torn || next;
+		next = rings_step(r, seed, part, at);
+		part->torn = part->torn || next;
 	}
 }
 
 /* It begins where the shard's frames of this source end. Where they do not reach what is still in
  * the ring, at its tail; their events are missing then. */
-static struct rings_span rings_begin(struct rings *s, const struct pasta_ring *r, uint64_t seed,
+static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r, uint64_t seed,
 				     uint32_t source)
 {
 	const struct pasta_source *known =
 		s->shard ? pasta_map_find(s->shard->sources, source) : NULL;
-	struct rings_span span = {.at = known ? known->pos : 0, .seq = known ? known->next : 0};
+	struct rings_part part = {.at = known ? known->pos : 0, .seq = known ? known->next : 0};
 	uint64_t tail = atomic_load(&r->tail), head = atomic_load(&r->head);
 	uint64_t pushed = atomic_load(&r->pushed),
 		 taken = r->drained < pushed ? r->drained : pushed;
-	size_t count;
 
-	if (span.at % 8 || span.at > UINT64_MAX - 2 * r->size)
-		span.at = span.seq = 0; /* only a shard that was made by hand says so */
-	if (pasta_ring_span(r, seed, span.at, &count) || tail <= span.at || tail % 8 ||
+	if (part.at % 8 || part.at > UINT64_MAX - 2 * r->size)
+		part.at = part.seq = 0; /* only a shard that was made by hand says so */
+	if (pasta_ring_next(r, seed, part.at) || tail <= part.at || tail % 8 ||
 	    tail > UINT64_MAX - 2 * r->size)
-		return span;
+		return part;
 	/* Its writer had taken these, and no frame has them. */
-	if (pasta_ring_span(r, seed, tail, &count) || (tail == head && taken > span.seq)) {
-		span.at = tail;
-		span.seq = taken > span.seq ? taken : span.seq;
+	if (pasta_ring_next(r, seed, tail) || (tail == head && taken > part.seq)) {
+		part.at = tail;
+		part.seq = taken > part.seq ? taken : part.seq;
 		s->found->gap = true;
 	}
-	return span;
+	return part;
 }
 
 /* The ring's head has no checks but its sum. If that is wrong, all that a ring needs follows from
- * the table, and whether it fits can be seen by the spans. */
+ * the table, and whether it fits can be seen by the records. */
 static bool rings_mend(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
 	uint64_t ignored;
@@ -271,81 +269,65 @@ static bool rings_mend(struct rings *s, struct pasta_ring *r, uint64_t space, bo
 	return true;
 }
 
-/* The next records, up to as many as a frame holds; span->at is then behind them. */
-static size_t rings_collect(struct rings *s, const struct pasta_ring *r, uint64_t seed,
-			    struct rings_span *span)
-{
-	size_t n = 0, count;
-
-	while (span->at < span->end) {
-		uint64_t next = pasta_ring_span(r, seed, span->at, &count), ignored = 0;
-
-		if (!next || next > span->end) {
-			span->at += 8; /* damaged */
-			continue;
-		}
-		if (n + count > PASTA_FRAME_EVENTS)
-			break;
-		n += pasta_ring_collect(r, seed, &span->at, next, s->events + n, count, &ignored);
-	}
-	return n;
-}
-
 static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_t seed,
-			    struct rings_span *span)
+			    struct rings_part *part)
 {
+	uint64_t ignored = 0;
 	size_t n, size;
 
-	while ((n = rings_collect(s, r, seed, span))) {
+	while ((n = pasta_ring_collect(r, seed, &part->at, part->end, s->events, PASTA_FRAME_EVENTS,
+				       &ignored))) {
 		struct pasta_frame_meta meta = {
-			.source = r->source, .clock = r->clock, .seq = span->seq, .pos = span->at};
+			.source = r->source, .clock = r->clock, .seq = part->seq, .pos = part->at};
 		const void *frame = pasta_encode_events(s->encoder, s->events, n, &meta, &size);
 		int error = rings_append(s, frame, size);
 
 		if (error)
 			return error;
-		span->seq += n;
+		part->seq += n;
 		s->found->events += n;
 	}
 	return 0;
 }
 
 /* Which events are missing, by the two counters of the producer, which nothing protects: they have
- * to agree with each other and with the spans, but for a span that was not published yet. */
+ * to agree with each other and with the records, but for those of a call that were not published
+ * yet.
+ */
 static uint64_t rings_account(struct rings *s, const struct pasta_ring *r,
-			      const struct rings_span *span)
+			      const struct rings_part *part)
 {
 	uint64_t head = atomic_load(&r->head), pushed = atomic_load(&r->pushed);
-	uint64_t more = pushed > span->seq ? pushed - span->seq : 0;
+	uint64_t more = pushed > part->seq ? pushed - part->seq : 0;
 
-	if (!span->torn && head <= span->end && span->end - head <= r->size && !more &&
-	    span->seq - pushed <= SPAN_EVENTS)
-		return span->seq;
+	if (!part->torn && head <= part->end && part->end - head <= r->size && !more &&
+	    part->seq - pushed <= UNPUBLISHED)
+		return part->seq;
 	s->found->damaged = true;
 	if (more && more <= r->size / PASTA_EVENT_HEAD) {
 		s->found->missing += more;
 		return pushed;
 	}
 	/* A head alone that is damaged costs nothing. */
-	if (span->torn || pushed != span->seq)
+	if (part->torn || pushed != part->seq)
 		s->found->uncounted = true;
-	return span->seq;
+	return part->seq;
 }
 
 static int rings_ring(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
-	struct rings_span span;
+	struct rings_part part;
 	uint64_t seed;
 	int error;
 
 	if (!rings_mend(s, r, space, published))
 		return 0;
 	seed = pasta_ring_seed(s->file, r->source);
-	span = rings_begin(s, r, seed, r->source);
-	rings_find_end(r, seed, &span);
-	error = rings_put_events(s, r, seed, &span);
+	part = rings_begin(s, r, seed, r->source);
+	rings_find_end(r, seed, &part);
+	error = rings_put_events(s, r, seed, &part);
 	return error ? error
-		     : rings_put_losses(s, r->source, rings_account(s, r, &span), r->dropped);
+		     : rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
 }
 
 /* There is no memory to read it: its head says how much is missing. */
@@ -359,9 +341,9 @@ static int rings_unread(struct rings *s, const struct pasta_segment *seg)
 	if (r->source && r->sum == pasta_ring_sum(s->file, r)) {
 		const struct pasta_source *known =
 			s->shard ? pasta_map_find(s->shard->sources, r->source) : NULL;
-		struct rings_span span = {.seq = known ? known->next : 0, .torn = true};
+		struct rings_part part = {.seq = known ? known->next : 0, .torn = true};
 
-		error = rings_put_losses(s, r->source, rings_account(s, r, &span), r->dropped);
+		error = rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
 	} else {
 		s->found->uncounted = true;
 	}

@@ -305,7 +305,7 @@ static int salvage_half(struct salvage *s, time_t changed)
 	}
 	if (time(NULL) - changed < HALF_MADE_S)
 		s->out->alive++;
-	else if (s->commit)
+	else if (s->commit && s->file >= 0) /* the agent makes the shard first */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
 	return 0;
 }

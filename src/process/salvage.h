@@ -17,8 +17,9 @@
 #include "process/shard.h"
 
 #define PASTA_SALVAGE_RING ".ring"
-#define PASTA_SALVAGE_DAMAGED ".ring.damaged" /* read once, and never removed; or with -2, -3...   \
-					       */
+#define PASTA_SALVAGE_DAMAGED                                                                      \
+	".ring.damaged" /* read once, and never removed; or with -2, -3...                         \
+			 */
 
 struct pasta_salvaged {
 	uint64_t processes; /* whose rings were read */

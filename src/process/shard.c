@@ -230,6 +230,8 @@ static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
 	sh->info.host = pasta_str(ev->process.host);
 	sh->info.rank = ev->process.rank;
 	sh->info.imported = ev->process.source;
+	/* An agent always names its host: the frame with the name is not where it was. */
+	sh->texts_missing += !ev->process.host && !ev->process.source;
 }
 
 /* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */
@@ -361,8 +363,7 @@ static bool shard_is_of(const struct pasta_shard *sh, const struct pasta_frame *
 static bool head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	return at + sizeof(*f) <= sh->size && load(sh, f, sizeof(*f), at) &&
-	       pasta_frame_head_ok(f) && shard_is_of(sh, f) &&
-	       at + frame_bytes(f) <= sh->size;
+	       pasta_frame_head_ok(f) && shard_is_of(sh, f) && at + frame_bytes(f) <= sh->size;
 }
 
 /* The same from here on, byte by byte; the file's end if there is none. */
@@ -482,7 +483,7 @@ static int read_head(struct pasta_shard *sh, struct pasta_err *err)
 	/* A damaged head costs who it was, not the events. */
 	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
-		sh->skipped += sizeof(sh->head);
+		sh->skipped += (uint64_t)n;
 	}
 	sh->at = sizeof(sh->head);
 	memcpy(sh->info.guid, sh->head.guid, sizeof(sh->info.guid));

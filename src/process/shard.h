@@ -92,7 +92,8 @@ int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint
 /* Whether it has its end: all that its writer wrote is before it. Older ones have none, and are
  * taken to be whole. */
 bool pasta_shard_has_end(const struct pasta_shard *sh);
-/* How many of the writer's own events (clocks, names, the process) and of its strings are missing. */
+/* How many of the writer's own events (clocks, names, the process) and of its strings are missing.
+ */
 uint64_t pasta_shard_missing(const struct pasta_shard *sh);
 
 /* How it adds up, by what was read until now. */

@@ -18,7 +18,7 @@
 #include "process/stream.h"
 
 enum { PID = 4711, PAGE = 4096 };
-enum { AS_IS_HEAD = 32, AS_IS_SEGMENTS = 64, AS_IS_SPANS = 128 };
+enum { AS_IS_HEAD = 32, AS_IS_SEGMENTS = 64, AS_IS_RECORDS = 128 };
 
 static char dir[64], ring_path[512], shard_path[512];
 
@@ -67,23 +67,20 @@ static void make_dead(struct pasta_ringfile *f)
 	f->sum = pasta_ringfile_sum(f);
 }
 
-/* Each check word fits what is before it, up to the last. */
-static void seal_spans(const struct pasta_ringfile *f, struct pasta_ring *r)
+/* Each record's check fits, from the first lap on, up to what is no record. */
+static void seal_records(const struct pasta_ringfile *f, struct pasta_ring *r)
 {
-	uint64_t seed = pasta_ring_seed(f, r->source), begin = 0;
+	uint64_t seed = pasta_ring_seed(f, r->source);
 
 	for (uint64_t at = 0; at + 8 <= r->size;) {
 		struct pasta_event *ev = (void *)((char *)r + PASTA_RING_DATA + at);
 		uint64_t check;
 
-		if (ev->kind == PASTA_NONE && ev->sub == PASTA_RING_CHECK && ev->size == 8) {
-			check = pasta_span_check(seed, at, (char *)r + PASTA_RING_DATA + begin,
-						 at - begin);
-			memcpy(ev, &check, 8);
-			begin = at + 8;
-		} else if (!ev->size || ev->size % 8) {
+		if (ev->kind >= PASTA_KINDS_MAX || !ev->size ||
+		    ev->size != pasta_kinds[ev->kind].size || ev->size > r->size - at)
 			break;
-		}
+		check = pasta_record_check(seed, at, ev);
+		memcpy((char *)ev + PASTA_RECORD_CHECK, &check, sizeof(check));
 		at += ev->size;
 	}
 }
@@ -103,8 +100,8 @@ static void seal_segment(struct pasta_ringfile *f, uint32_t i, size_t file_size,
 
 		r->size = seg->size - PASTA_RING_DATA;
 		r->sum = pasta_ring_sum(f, r);
-		if (!(flags & AS_IS_SPANS))
-			seal_spans(f, r);
+		if (!(flags & AS_IS_RECORDS))
+			seal_records(f, r);
 	} else {
 		struct pasta_strings *b = p;
 

@@ -278,7 +278,7 @@ static void push(struct pasta_ring *r, unsigned int kind, uint32_t i)
 {
 	struct pasta_event ev = event(kind, i), *to;
 	uint64_t off = r->head & (r->size - 1), check;
-	uint64_t pad = off + ev.size + 8 > r->size ? r->size - off : 0;
+	uint64_t pad = off + ev.size > r->size ? r->size - off : 0;
 
 	to = (void *)((uint8_t *)r + PASTA_RING_DATA + off);
 	if (pad) {
@@ -287,10 +287,9 @@ static void push(struct pasta_ring *r, unsigned int kind, uint32_t i)
 		to = (void *)((uint8_t *)r + PASTA_RING_DATA);
 	}
 	memcpy(to, &ev, ev.size);
-	check = pasta_span_check(pasta_ring_seed(head(), r->source), r->head + pad + ev.size, to,
-				 ev.size);
-	memcpy((char *)to + ev.size, &check, 8);
-	r->head += pad + ev.size + 8;
+	check = pasta_record_check(pasta_ring_seed(head(), r->source), r->head + pad, to);
+	memcpy((char *)to + PASTA_RECORD_CHECK, &check, 8);
+	r->head += pad + ev.size;
 	r->pushed++;
 }
 

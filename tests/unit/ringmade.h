@@ -80,12 +80,11 @@ static uint32_t ring_add(struct bytes *b, uint32_t source)
 	return i;
 }
 
-/* As the agent pushes them: one call, and a check word behind it. */
-static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_event *ev, size_t count)
+/* As the agent pushes it: the check is in the record. */
+static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_event *ev)
 {
 	struct pasta_ring *r = ring_of(b, segment);
-	uint64_t size = ev->size * count, off = r->head & (RING - 1), check;
-	uint64_t pad = off + size + 8 > RING ? RING - off : 0;
+	uint64_t off = r->head & (RING - 1), pad = off + ev->size > RING ? RING - off : 0, check;
 	uint8_t *data = (uint8_t *)r + PASTA_RING_DATA;
 
 	if (pad) {
@@ -93,13 +92,12 @@ static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_even
 		((struct pasta_event *)(void *)(data + off))->kind = PASTA_NONE;
 		off = 0;
 	}
-	for (size_t i = 0; i < count; i++)
-		memcpy(data + off + i * ev->size, &ev[i], ev->size);
-	check = pasta_span_check(pasta_ring_seed(file_of(b), r->source), r->head + pad + size,
-				 data + off, size);
-	memcpy(data + off + size, &check, 8);
-	r->head += pad + size + 8;
-	r->pushed += count;
+	memcpy(data + off, ev, ev->size);
+	check = pasta_record_check(pasta_ring_seed(file_of(b), r->source), r->head + pad,
+				   (const void *)(data + off));
+	memcpy(data + off + PASTA_RECORD_CHECK, &check, sizeof(check));
+	r->head += pad + ev->size;
+	r->pushed++;
 }
 
 /* As the agent's writer takes all of it, but for the frame. */
@@ -114,7 +112,7 @@ static void push_numbers(struct bytes *b, uint32_t segment, uint64_t first, size
 	for (size_t i = 0; i < count; i++) {
 		struct pasta_event ev = numbered(first + i, RAW_0 + first + i);
 
-		ring_push(b, segment, &ev, 1);
+		ring_push(b, segment, &ev);
 	}
 }
 

@@ -160,7 +160,10 @@ static void torn_at_any_byte_a_shard_keeps_all_frames_before_it(void **state)
 		check_numbers(s, lost);
 		a = account_of(s);
 		assert_int_equal(a.captured, events_in(lost) + !lost[6]);
-		assert_int_equal(a.damaged_bytes, size > end ? size - end : 0);
+		if (size < sizeof(struct pasta_shard_head))
+			assert_int_equal(a.damaged_bytes, size); /* a head that is cut */
+		else
+			assert_int_equal(a.damaged_bytes, size > end ? size - end : 0);
 		pasta_stream_free(s);
 	}
 }
