@@ -83,7 +83,7 @@ void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n)
 	if (atomic_load(&s->gen) && !atomic_load(&s->failed))
 		pasta_sealed_add(&s->file->lost[reason], reason, n);
 	else if (pasta_config.control)
-		atomic_fetch_add_explicit(&pasta_config.control->lost, n, memory_order_relaxed);
+		pasta_sealed_add(&pasta_config.control->lost, PASTA_CONTROL_LOST, n);
 	else
 		pasta_channel_lost(n);
 }
@@ -98,8 +98,8 @@ static void begin(void)
 	last_gen = last_gen + 1 ? last_gen + 1 : 1;
 	atomic_store_explicit(&s->gen, last_gen, memory_order_release);
 	if (pasta_config.control)
-		atomic_fetch_add(ok ? &pasta_config.control->shards : &pasta_config.control->failed,
-				 1);
+		pasta_sealed_add(ok ? &pasta_config.control->shards : &pasta_config.control->failed,
+				 ok ? PASTA_CONTROL_SHARDS : PASTA_CONTROL_FAILED, 1);
 }
 
 bool pasta_agent_begin(void)
@@ -182,7 +182,7 @@ static void count_left(void)
 			left += dropped - r->reported[k];
 		}
 		if (pasta_config.control)
-			atomic_fetch_add(&pasta_config.control->lost, left);
+			pasta_sealed_add(&pasta_config.control->lost, PASTA_CONTROL_LOST, left);
 		else if (left)
 			pasta_channel_lost(left);
 	}

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define PASTA_CONTROL_MAGIC 0x4c545243u /* "CRTL" */
+#define PASTA_CONTROL_MAGIC 0x32545243u /* "CRT2" */
 #define PASTA_CONTROL_SIZE 4096
 #define PASTA_CONTROL_NOTES 8
 #define PASTA_CONTROL_NEWS '=' /* a note that begins so is no trouble */
@@ -42,11 +42,18 @@ struct pasta_control_note {
 	char text[256];
 };
 
+enum pasta_control_salt {
+	PASTA_CONTROL_SHARDS = 2001,
+	PASTA_CONTROL_FAILED,
+	PASTA_CONTROL_LOST,
+};
+
 struct pasta_control {
 	uint32_t magic;
 	uint32_t size;
-	_Atomic uint32_t shards; /* processes that opened a shard */
-	_Atomic uint32_t failed; /* processes that could not */
+	/* Sealed, as in ringfile.h, with these salts: what they count goes into reports. */
+	_Atomic uint64_t shards; /* processes that opened a shard */
+	_Atomic uint64_t failed; /* processes that could not */
 	_Atomic uint64_t lost;	 /* events of those, and of threads that got no ring in time */
 	_Atomic int32_t error;	 /* errno of the first failure */
 	char message[256];	 /* what failed first, written once by who set error */

@@ -169,14 +169,5 @@ void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n);
 /* emit.c */
 int pasta_emit_bind(void);     /* once, while the agent attaches; 0 or an errno */
 void pasta_emit_closing(void); /* the calling thread writes each event at once from now on */
-/* Add to a sealed counter. Any thread. */
-static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint64_t n)
-{
-	uint64_t old = atomic_load_explicit(word, memory_order_relaxed), count;
-
-	do
-		pasta_unseal(old, salt, &count);
-	while (!atomic_compare_exchange_weak(word, &old, pasta_seal(count + n, salt)));
-}
 
 #endif

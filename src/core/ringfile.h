@@ -142,6 +142,16 @@ static inline bool pasta_unseal(uint64_t word, uint32_t salt, uint64_t *n)
 	return word == pasta_seal(*n, salt);
 }
 
+/* Add to a sealed counter. Any thread. */
+static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint64_t n)
+{
+	uint64_t old = atomic_load_explicit(word, memory_order_relaxed), count;
+
+	do
+		pasta_unseal(old, salt, &count);
+	while (!atomic_compare_exchange_weak(word, &old, pasta_seal(count + n, salt)));
+}
+
 /* -- Records -- */
 
 #define PASTA_RECORD_CHECK 16 /* where a record has its check word, in a ring: proc and source */

@@ -243,7 +243,7 @@ static void input_check_control(struct pasta_input *in, const char *folder)
 	pasta_fail(&err, fd < 0 ? fd : -EBADMSG,
 		   "cannot read %s/" PASTA_RUN_CONTROL
 		   ": %s; what handlers noted, and events that reached no shard, is not known",
-		   folder, fd < 0 ? pasta_files_why(fd) : "it is damaged");
+		   folder, fd < 0 ? pasta_files_why(fd) : "it is damaged, or of another version");
 	in->refused++;
 	warn(in, &err);
 	if (fd >= 0)

@@ -100,7 +100,11 @@ static int run_make_next(struct pasta_run *run, char *name, size_t size, struct 
 /* Its pages must be there: a full disk would otherwise be a SIGBUS in the program under study. */
 static int run_make_control(int folder, mode_t mode)
 {
-	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC, .size = PASTA_CONTROL_SIZE};
+	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC,
+					.size = PASTA_CONTROL_SIZE,
+					.shards = pasta_seal(0, PASTA_CONTROL_SHARDS),
+					.failed = pasta_seal(0, PASTA_CONTROL_FAILED),
+					.lost = pasta_seal(0, PASTA_CONTROL_LOST)};
 	int fd = pasta_files_create(folder, PASTA_RUN_CONTROL, mode), error = 0;
 
 	if (fd < 0)
@@ -262,8 +266,8 @@ int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, 
 	error = run_map_control(folder, &c);
 	if (error)
 		return error;
-	atomic_fetch_add(&c->failed, processes);
-	atomic_fetch_add(&c->lost, lost);
+	pasta_sealed_add(&c->failed, PASTA_CONTROL_FAILED, processes);
+	pasta_sealed_add(&c->lost, PASTA_CONTROL_LOST, lost);
 	if (*why && atomic_compare_exchange_strong(&c->error, &none, EACCES))
 		snprintf(c->message, sizeof(c->message), "%s", why);
 	munmap(c, PASTA_CONTROL_SIZE);
@@ -282,13 +286,14 @@ bool pasta_run_health(const char *folder, struct pasta_run_health *health)
 		return false;
 	ok = pasta_files_read_at(fd, &control, sizeof(control), 0) == (ssize_t)sizeof(control) &&
 	     control.magic == PASTA_CONTROL_MAGIC && control.size == PASTA_CONTROL_SIZE &&
-	     control.lost <= PASTA_SEAL_MAX;
+	     pasta_unseal(control.shards, PASTA_CONTROL_SHARDS, &health->shards) &&
+	     pasta_unseal(control.failed, PASTA_CONTROL_FAILED, &health->failed) &&
+	     pasta_unseal(control.lost, PASTA_CONTROL_LOST, &health->lost);
 	close(fd);
-	if (!ok)
+	if (!ok) {
+		memset(health, 0, sizeof(*health));
 		return false;
-	health->shards = control.shards;
-	health->failed = control.failed;
-	health->lost = control.lost;
+	}
 	copy_text(health->message, control.message);
 	/* One who was killed while it wrote has left an empty one. */
 	for (i = 0; i < PASTA_CONTROL_NOTES; i++)

@@ -48,7 +48,7 @@ void pasta_run_shards_free(char **paths);
 
 /* What the agents say in the control page. */
 struct pasta_run_health {
-	uint32_t shards, failed;
+	uint64_t shards, failed;	  /* processes */
 	uint64_t lost;			  /* events that reached no shard */
 	char message[256];		  /* why the first of them failed, or empty */
 	char notes[PASTA_RUN_NOTES][256]; /* what handlers cannot do, the first empty one ends it */

@@ -18,6 +18,7 @@
 
 #include "collect/agent.h"
 #include "collect/control.h"
+#include "core/ringfile.h"
 #include "process/run.h"
 #include "process/salvage.h"
 #include "process/stream.h"
@@ -49,7 +50,11 @@ static int remove_run(void **state)
 
 __attribute__((unused)) static void make_control(void)
 {
-	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC, .size = PASTA_CONTROL_SIZE};
+	struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC,
+					.size = PASTA_CONTROL_SIZE,
+					.shards = pasta_seal(0, PASTA_CONTROL_SHARDS),
+					.failed = pasta_seal(0, PASTA_CONTROL_FAILED),
+					.lost = pasta_seal(0, PASTA_CONTROL_LOST)};
 	char path[160];
 	int fd;
 
