@@ -82,7 +82,10 @@ def record_rings(folder, name, threads, how):
     """In little memory, so that rings are small; again, if on a busy machine one got full or its
     writer came before the end. The rounds after the sleep are too few to wake the writer."""
     options = ["--memory", "1M", "--record", "all", "-t", "regions,summary"]
-    command = [program("rings"), f"{name}.counts", str(threads), "25", "7", how]
+    command = [program("rings"), f"{name}.counts", str(threads), "25", "7", "abandon" if how == "after" else how]
+    if how == "after":
+        # A process that ended in the usual way, before the one that did not.
+        command = ["sh", "-c", '"$0" "$1" 2 25 7 exit && exec "$0" "$@"', *command]
     run, copy = os.path.join(folder, name), os.path.join(folder, "copy")
     for _ in range(20):
         record(folder, name, options, command, None, 0 if how == "exit" else -9)
@@ -101,6 +104,7 @@ def make(folder):
     os.makedirs(folder, exist_ok=True)
     record_rings(folder, "live", 3, "abandon")
     record_rings(folder, "family", 2, "fork")
+    record_rings(folder, "mixed", 3, "after")
     record_rings(folder, "ended", 2, "exit")
     record(folder, "raw", ["-t", "mem_trace,regions"], [program("make_accesses"), "5", "200"])
     fake = {"PASTA_CUPTI": program("fake_cupti.so"), "CUDA_INJECTION64_PATH": ""}
@@ -112,10 +116,6 @@ def make(folder):
         check=True,
         timeout=HANG_S,
     )
-    # Shards that were written to their end, beside rings that were not.
-    shutil.copytree(os.path.join(folder, "live"), os.path.join(folder, "mixed"))
-    for name in os.listdir(os.path.join(folder, "ended/shards")):
-        shutil.copy2(os.path.join(folder, "ended/shards", name), os.path.join(folder, "mixed/shards"))
 
 
 def read_tree(folder):
