@@ -157,6 +157,9 @@ class Run:
         self.files = read_tree(folder)
         self.used = {}
 
+    def has(self, kind):
+        return kind is None or any(kind_of(n) == kind for n in self.files)
+
     def used_bytes(self, name):
         """Spans of bytes that are not 0: most of a ring file is."""
         if name not in self.used:
@@ -179,6 +182,8 @@ def pick_offset(rng, run, name):
     if way < 0.45:
         if name.endswith((".pst", ".acc")):
             at = rng.choice(run.bounds(name)[:-1] or [0]) + rng.randrange(96)
+        elif name == "control":
+            at = rng.randrange(64)
         else:
             at = rng.randrange(0, len(data), PAGE) + rng.randrange(640) if rng.random() < 0.6 else rng.randrange(640)
     elif way < 0.85 and run.used_bytes(name):
@@ -326,7 +331,7 @@ class Trial:
     def __init__(self, runs, seed, number, only=None, kind=None):
         rng = random.Random(f"{seed}:{number}")
         self.number = number
-        names = [n for n in RUNS if n in runs and only in (None, n)]
+        names = [n for n in RUNS if n in runs and only in (None, n) and runs[n].has(kind)]
         self.run = runs[rng.choices(names, [RUNS[n] for n in names])[0]]
         files = [n for n in sorted(self.run.files) if kind in (None, kind_of(n))]
         self.file = rng.choices(files, [KINDS[kind_of(n)] for n in files])[0]
