@@ -334,7 +334,7 @@ class Trial:
         names = [n for n in RUNS if n in runs and only in (None, n) and runs[n].has(kind)]
         self.run = runs[rng.choices(names, [RUNS[n] for n in names])[0]]
         files = [n for n in sorted(self.run.files) if kind in (None, kind_of(n))]
-        self.file = rng.choices(files, [KINDS[kind_of(n)] for n in files])[0]
+        self.file = rng.choices(files, [KINDS.get(kind_of(n), 2) for n in files])[0]
         op = rng.choices([o for o, _ in OPS], [w for _, w in OPS])[0]
         if not self.run.files[self.file]:
             op = extend
