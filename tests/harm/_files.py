@@ -461,6 +461,16 @@ def names_of_shards(runs):
         write(os.path.join(box.run, "shards", name), b"not a shard" * 10000)
     box.arm()
     box.check("names of shards with escape sequences", box.accelprof("report", box.run))
+    # The texts of the control page: what processes could not do.
+    path = os.path.join(box.run, "control")
+    with open(path, "rb") as f:
+        page = f.read()
+    text = (b"\x1b]0;owned\x07 escape\x1b[31m\n" * len(page))[: len(page) - 32]
+    write(path, page[:12] + b"\1\0\0\0" + page[16:32] + text)
+    done = box.accelprof("report", box.run)
+    box.check("a control page with escape sequences", done)
+    if "escape" not in done.err:
+        failed("a control page with escape sequences", f"its texts are not shown: {done.err}")
     box.remove()
 
 

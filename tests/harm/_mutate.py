@@ -82,7 +82,10 @@ def record_rings(folder, name, threads, how):
     """In little memory, so that rings are small; again, if on a busy machine one got full or its
     writer came before the end. The rounds after the sleep are too few to wake the writer."""
     options = ["--memory", "1M", "--record", "all", "-t", "regions,summary"]
-    command = [program("rings"), f"{name}.counts", str(threads), "25", "7", how]
+    command = [program("rings"), f"{name}.counts", str(threads), "25", "7", "abandon" if how == "after" else how]
+    if how == "after":
+        # A process that ended in the usual way, before the one that did not.
+        command = ["sh", "-c", '"$0" "$1" 2 25 7 exit && exec "$0" "$@"', *command]
     run, copy = os.path.join(folder, name), os.path.join(folder, "copy")
     for _ in range(20):
         record(folder, name, options, command, None, 0 if how == "exit" else -9)
@@ -101,6 +104,7 @@ def make(folder):
     os.makedirs(folder, exist_ok=True)
     record_rings(folder, "live", 3, "abandon")
     record_rings(folder, "family", 2, "fork")
+    record_rings(folder, "mixed", 3, "after")
     record_rings(folder, "ended", 2, "exit")
     record(folder, "raw", ["-t", "mem_trace,regions"], [program("make_accesses"), "5", "200"])
     fake = {"PASTA_CUPTI": program("fake_cupti.so"), "CUDA_INJECTION64_PATH": ""}
@@ -112,10 +116,6 @@ def make(folder):
         check=True,
         timeout=HANG_S,
     )
-    # Shards that were written to their end, beside rings that were not.
-    shutil.copytree(os.path.join(folder, "live"), os.path.join(folder, "mixed"))
-    for name in os.listdir(os.path.join(folder, "ended/shards")):
-        shutil.copy2(os.path.join(folder, "ended/shards", name), os.path.join(folder, "mixed/shards"))
 
 
 def read_tree(folder):
@@ -157,6 +157,9 @@ class Run:
         self.files = read_tree(folder)
         self.used = {}
 
+    def has(self, kind):
+        return kind is None or any(kind_of(n) == kind for n in self.files)
+
     def used_bytes(self, name):
         """Spans of bytes that are not 0: most of a ring file is."""
         if name not in self.used:
@@ -179,6 +182,8 @@ def pick_offset(rng, run, name):
     if way < 0.45:
         if name.endswith((".pst", ".acc")):
             at = rng.choice(run.bounds(name)[:-1] or [0]) + rng.randrange(96)
+        elif name == "control":
+            at = rng.randrange(64)
         else:
             at = rng.randrange(0, len(data), PAGE) + rng.randrange(640) if rng.random() < 0.6 else rng.randrange(640)
     elif way < 0.85 and run.used_bytes(name):
@@ -326,10 +331,10 @@ class Trial:
     def __init__(self, runs, seed, number, only=None, kind=None):
         rng = random.Random(f"{seed}:{number}")
         self.number = number
-        names = [n for n in RUNS if n in runs and only in (None, n)]
+        names = [n for n in RUNS if n in runs and only in (None, n) and runs[n].has(kind)]
         self.run = runs[rng.choices(names, [RUNS[n] for n in names])[0]]
         files = [n for n in sorted(self.run.files) if kind in (None, kind_of(n))]
-        self.file = rng.choices(files, [KINDS[kind_of(n)] for n in files])[0]
+        self.file = rng.choices(files, [KINDS.get(kind_of(n), 2) for n in files])[0]
         op = rng.choices([o for o, _ in OPS], [w for _, w in OPS])[0]
         if not self.run.files[self.file]:
             op = extend
