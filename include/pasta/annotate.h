@@ -52,6 +52,7 @@ struct pasta_annotate_ops {
 __attribute__((weak, visibility("hidden"))) const struct pasta_annotate_ops *pasta_annotate_ops_ =
 	(const struct pasta_annotate_ops *)1;
 __attribute__((weak, visibility("hidden"))) uint64_t pasta_annotate_missed_ = 0;
+__attribute__((weak, visibility("hidden"))) int pasta_annotate_stopped_ = 0;
 
 const struct pasta_annotate_ops *pasta_annotate_load_(void);
 __attribute__((weak, visibility("hidden"), noinline, cold)) const struct pasta_annotate_ops *
@@ -80,8 +81,8 @@ pasta_annotate_load_(void)
 #ifndef PASTA_ANNOTATE_LATE
 /* The only place that loads the agent: a call may come from a signal handler, where nothing can be
  * loaded. */
-void pasta_annotate_attach_(void);
-__attribute__((weak, visibility("hidden"), constructor(101))) void pasta_annotate_attach_(void)
+__attribute__((weak, visibility("hidden"), constructor(101))) void pasta_annotate_attach_(void);
+void pasta_annotate_attach_(void)
 {
 	const struct pasta_annotate_ops *ops;
 	uint64_t missed;
@@ -91,6 +92,8 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void pasta_annotat
 	    (const struct pasta_annotate_ops *)1)
 		return; /* each file that includes this has a constructor */
 	ops = pasta_annotate_load_();
+	if (ops && __atomic_load_n(&pasta_annotate_stopped_, __ATOMIC_RELAXED))
+		ops->stop();
 	__atomic_store_n(&pasta_annotate_ops_, ops, __ATOMIC_RELEASE);
 	missed = __atomic_exchange_n(&pasta_annotate_missed_, 0, __ATOMIC_RELAXED);
 	if (ops && missed)
@@ -117,11 +120,22 @@ static inline const struct pasta_annotate_ops *pasta_annotate_(void)
 			ops_->call;                                                                \
 	} while (0)
 
+/* Start and stop: no event, but what they say holds from the beginning. */
+#define PASTA_ANNOTATE_ACTIVE_(call, stopped)                                                      \
+	do {                                                                                       \
+		if (__atomic_load_n(&pasta_annotate_ops_, __ATOMIC_ACQUIRE) !=                     \
+		    (const struct pasta_annotate_ops *)1)                                          \
+			PASTA_ANNOTATE_(call);                                                     \
+		else                                                                               \
+			__atomic_store_n(&pasta_annotate_stopped_, stopped, __ATOMIC_RELAXED);     \
+	} while (0)
+
 #ifdef __cplusplus
 }
 #endif
 #else
 #define PASTA_ANNOTATE_(call) ((void)0)
+#define PASTA_ANNOTATE_ACTIVE_(call, stopped) ((void)0)
 #endif
 
 #ifdef __cplusplus
@@ -132,12 +146,12 @@ extern "C" {
  * program was run with --paused. Regions that began before a stop are still ended. */
 static inline void pasta_start(void)
 {
-	PASTA_ANNOTATE_(start());
+	PASTA_ANNOTATE_ACTIVE_(start(), 0);
 }
 
 static inline void pasta_stop(void)
 {
-	PASTA_ANNOTATE_(stop());
+	PASTA_ANNOTATE_ACTIVE_(stop(), 1);
 }
 
 /* A region of the calling thread. Regions nest; end ends the innermost. */

@@ -27,28 +27,25 @@ enum {
 	CLOSE_MOST = 65536 /* descriptors to close one by one, where the kernel is old */
 };
 
+/* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
+ * forgets to tell pthread_join of it. */
 void pasta_guard_enter(struct pasta_guard *g)
 {
 	sigset_t all;
 
 	g->error = errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &g->type);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &g->signals);
 }
 
 void pasta_guard_leave(const struct pasta_guard *g)
 {
-	const struct timespec now = {0};
-	sigset_t limit;
-
-	sigemptyset(&limit);
-	sigaddset(&limit, SIGXFSZ);
-	if (!sigismember(&g->signals, SIGXFSZ))
-		sigtimedwait(&limit, NULL, &now);
 	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 	errno = g->error;
 	pthread_setcancelstate(g->cancel, NULL);
+	pthread_setcanceltype(g->type, NULL);
 }
 
 /* -- Descriptors -- */
@@ -91,6 +88,24 @@ static int guard_aside(void *arg)
 	return 0;
 }
 
+/* A file-size limit raises SIGXFSZ in the thread that writes: aside it goes with the thread. Here
+ * it is taken back, unless one was pending before. */
+static int guard_in_place(int (*work)(void *arg), void *arg)
+{
+	const struct timespec now = {0};
+	sigset_t limit, before, after;
+	int result;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	sigpending(&before);
+	result = work(arg);
+	sigpending(&after);
+	if (!sigismember(&before, SIGXFSZ) && sigismember(&after, SIGXFSZ))
+		sigtimedwait(&limit, NULL, &now);
+	return result;
+}
+
 /*
  * A thread that the C library knows nothing of, as posix_spawn has its child: it shares memory and
  * thread pointer with the caller, which does not run meanwhile (CLONE_VFORK). Being a thread it is
@@ -109,14 +124,15 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 		      &a);
 		munmap(stack, STACK);
 	}
-	return a.done ? a.result : work(arg);
+	return a.done ? a.result : guard_in_place(work, arg);
 }
 
 /* -- Signal handlers -- */
 
 struct place {
-	bool handler; /* a signal frame was found */
-	bool whole;   /* the outermost frame was reached */
+	uintptr_t until; /* look no further than this frame; 0: to the outermost */
+	bool handler;	 /* a signal frame was found */
+	bool whole;	 /* that frame, or the outermost, was reached */
 	unsigned int frames;
 };
 
@@ -128,8 +144,8 @@ static _Unwind_Reason_Code guard_step(struct _Unwind_Context *context, void *arg
 
 	/* Behind a signal frame the address is that of an instruction, not of a return. */
 	p->handler = p->handler || interrupted;
-	p->whole = !pc;
-	return p->handler || !pc || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
+	p->whole = !pc || (p->until && _Unwind_GetCFA(context) > p->until);
+	return p->handler || p->whole || ++p->frames > FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 bool pasta_may_allocate(void)
@@ -140,6 +156,16 @@ bool pasta_may_allocate(void)
 	/* Vendors' code may lack tables to unwind by, but vendors' functions allocate themselves.
 	 */
 	return !p.handler && (p.whole || pasta_config.vendor);
+}
+
+enum pasta_frame_state pasta_frame_look(uintptr_t frame)
+{
+	struct place p = {.until = frame};
+
+	_Unwind_Backtrace(guard_step, &p);
+	return p.handler ? PASTA_FRAME_INTERRUPTED
+	       : p.whole ? PASTA_FRAME_LEFT
+			 : PASTA_FRAME_UNKNOWN;
 }
 
 void pasta_thread_key_set(pthread_key_t key, const void *value)

@@ -14,12 +14,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Signals blocked, cancellation deferred, errno restored. Guards nest. A file-size limit is an
- * error inside of one, not a signal. */
+/* Signals blocked, cancellation deferred, errno restored. Guards nest. */
 struct pasta_guard {
 	sigset_t signals;
-	int cancel, error;
+	int cancel, type, error;
 };
 void pasta_guard_enter(struct pasta_guard *g);
 void pasta_guard_leave(const struct pasta_guard *g);
@@ -27,10 +27,10 @@ void pasta_guard_leave(const struct pasta_guard *g);
 /*
  * File work of a thread of the program, with a descriptor table of its own: descriptors that the
  * agent opens never appear in the program's table, so that the program cannot close, replace or
- * inherit them, and its own next descriptor has the number that it expects. The work runs on a
- * stack of its own while the caller waits; no memory is allocated from the heap, so a signal
- * handler may be the caller. Under a guard only. Where no such thread can be made, the work runs in
- * place.
+ * inherit them, and its own next descriptor has the number that it expects. A file-size
+ * limit is an error there, not a signal. The work runs on a stack of its own while the caller
+ * waits; no memory is allocated from the heap, so a signal handler may be the caller. Under a guard
+ * only. Where no such thread can be made, the work runs in place.
  */
 int pasta_aside(int (*work)(void *arg), void *arg);
 
@@ -41,6 +41,11 @@ bool pasta_files_own(void);
 /* Whether the calling thread may allocate from the heap and start threads: not in a signal handler,
  * which may have interrupted malloc. Unwinds the stack: for slow paths. */
 bool pasta_may_allocate(void);
+
+/* Of a frame further out on the calling thread's stack: was its function interrupted by a handler
+ * that calls now, or has the program left it by siglongjmp? Unwinds, too. */
+enum pasta_frame_state { PASTA_FRAME_UNKNOWN, PASTA_FRAME_INTERRUPTED, PASTA_FRAME_LEFT };
+enum pasta_frame_state pasta_frame_look(uintptr_t frame);
 
 /* pthread_setspecific, where that does not allocate or may. */
 void pasta_thread_key_set(pthread_key_t key, const void *value);

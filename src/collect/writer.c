@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -329,6 +330,38 @@ static bool writer_drain_once(bool last)
 	return written;
 }
 
+/* A file of /proc as text: NULs become spaces, a newline at the end goes. */
+static void slurp(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	n = n < 0 ? 0 : n;
+	while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == '\n'))
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	text[n] = '\0';
+}
+
+/* Whether the thread that began the process has ended, and there is no other: a process whose main
+ * thread calls pthread_exit ends with the last of its threads. */
+static bool writer_is_last(void)
+{
+	char text[1024];
+	const char *state;
+	struct stat st;
+
+	/* ".", "..", the first thread, which stays there when it has ended, and this one. */
+	if (stat("/proc/self/task", &st) || st.st_nlink != 4)
+		return false;
+	slurp("/proc/self/stat", text, sizeof(text));
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'Z';
+}
+
 /* Its descriptors are its own, and its signals blocked: the program notices neither. */
 static void *writer_main(void *arg)
 {
@@ -338,7 +371,7 @@ static void *writer_main(void *arg)
 	atomic_store(&s->writer_tid, (uint32_t)syscall(SYS_gettid));
 	pasta_files_own();
 	pasta_file_lock(&pasta_ring_file);
-	while (!atomic_load(&s->stop)) {
+	while (!atomic_load(&s->stop) && !writer_is_last()) {
 		uint64_t next = pasta_window_tick();
 		const struct timespec tick = {.tv_nsec = next < TICK_NS ? (long)next : TICK_NS};
 
@@ -346,6 +379,12 @@ static void *writer_main(void *arg)
 			writer_drain_once(false);
 		futex(&s->wake, FUTEX_WAIT, 0, &tick);
 		atomic_store(&s->wake, 0);
+	}
+	/* The program's last thread has ended: so does this one, and with it the process, as it
+	 * would have without it. */
+	if (!atomic_load(&s->stop)) {
+		atomic_store(&s->closed, 1);
+		atomic_store(&s->running, 0);
 	}
 	s->last_written = writer_drain_once(atomic_load(&s->closed));
 	pasta_file_close(&pasta_shard_file);
@@ -438,22 +477,6 @@ static uint32_t number(const char *const *names, uint32_t plus, uint32_t none)
 			return (uint32_t)strtoul(text, NULL, 10) + plus;
 	}
 	return none;
-}
-
-/* A file of /proc as text: NULs become spaces, a newline at the end goes. */
-static void slurp(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	n = n < 0 ? 0 : n;
-	while (n > 0 && (text[n - 1] == '\0' || text[n - 1] == '\n'))
-		n--;
-	for (ssize_t i = 0; i < n; i++)
-		text[i] = text[i] ? text[i] : ' ';
-	text[n] = '\0';
 }
 
 static void process_event(const char *host)
@@ -555,22 +578,12 @@ static bool first_frames(void)
 	return written(pasta_shardfile_begin(&s->shard, &head, s->encoder));
 }
 
-/* Aside: it makes files. */
-static int writer_open(void *arg)
+static int writer_make(struct pasta_state *s)
 {
-	struct pasta_state *s = arg;
 	char host[HOST_NAME_MAX + 1] = "localhost";
-	void *memory = pasta_memory_new(pasta_encoder_size());
 	int r;
 
 	gethostname(host, sizeof(host) - 1);
-	s->events = pasta_memory_new(PASTA_FRAME_EVENTS * sizeof(*s->events));
-	s->text = pasta_memory_new(PASTA_FRAME_BYTES);
-	if (!memory || !s->events || !s->text) {
-		pasta_agent_fail(ENOMEM, "no memory to record", "");
-		return -ENOMEM;
-	}
-	s->encoder = pasta_encoder_init(memory);
 	r = create_files(host);
 	if (r < 0)
 		return r;
@@ -582,6 +595,32 @@ static int writer_open(void *arg)
 	clock_event(s->file->raw, s->file->real);
 	r = flush_own() ? 0 : -EIO;
 	pasta_file_close(&pasta_shard_file);
+	return r;
+}
+
+/* Aside: it makes files. Where it fails the program gets its memory back. */
+static int writer_open(void *arg)
+{
+	struct pasta_state *s = arg;
+	void *memory = pasta_memory_new(pasta_encoder_size());
+	int r = -ENOMEM;
+
+	s->events = pasta_memory_new(PASTA_FRAME_EVENTS * sizeof(*s->events));
+	s->text = pasta_memory_new(PASTA_FRAME_BYTES);
+	if (memory && s->events && s->text) {
+		s->encoder = pasta_encoder_init(memory);
+		r = writer_make(s);
+	} else {
+		pasta_agent_fail(ENOMEM, "no memory to record", "");
+	}
+	if (!r)
+		return 0;
+	pasta_memory_free(memory, pasta_encoder_size());
+	pasta_memory_free(s->events, PASTA_FRAME_EVENTS * sizeof(*s->events));
+	pasta_memory_free(s->text, PASTA_FRAME_BYTES);
+	s->encoder = NULL;
+	s->events = NULL;
+	s->text = NULL;
 	return r;
 }
 

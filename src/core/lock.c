@@ -1,33 +1,34 @@
 /* lock.c - locks on the program's threads, and waits that are no cancellation points. */
 #include "core/lock.h"
 
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How many locks a thread holds, and what its cancellation state was before the first. */
-static _Thread_local int32_t lock_depth, lock_state;
+/* How many locks a thread holds, and its cancellation state and type before the first. */
+static _Thread_local int lock_depth, lock_state, lock_type;
 
-static void lock_enter(void)
+void pasta_cancel_defer(void)
 {
-	int state;
-
 	if (!lock_depth) {
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-		lock_state = state;
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &lock_state);
+		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &lock_type);
 	}
 	lock_depth++;
 }
 
-static void lock_leave(void)
+/* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
+ * forgets to tell pthread_join of it. */
+void pasta_cancel_restore(void)
 {
-	if (!--lock_depth)
-		pthread_setcancelstate(lock_state, NULL);
+	if (--lock_depth)
+		return;
+	pthread_setcancelstate(lock_state, NULL);
+	pthread_setcanceltype(lock_type, NULL);
 }
 
 void pasta_lock(pthread_mutex_t *lock)
 {
-	lock_enter();
+	pasta_cancel_defer();
 	pthread_mutex_lock(lock);
 }
 
@@ -35,17 +36,17 @@ int pasta_trylock(pthread_mutex_t *lock)
 {
 	int error;
 
-	lock_enter();
+	pasta_cancel_defer();
 	error = pthread_mutex_trylock(lock);
 	if (error)
-		lock_leave();
+		pasta_cancel_restore();
 	return error;
 }
 
 void pasta_unlock(pthread_mutex_t *lock)
 {
 	pthread_mutex_unlock(lock);
-	lock_leave();
+	pasta_cancel_restore();
 }
 
 /* The C library's nanosleep is a cancellation point. */

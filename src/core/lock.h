@@ -11,6 +11,10 @@
 #include <pthread.h>
 #include <time.h>
 
+/* Without a lock: around functions of vendors that the program did not call, and that may wait. */
+void pasta_cancel_defer(void);
+void pasta_cancel_restore(void);
+
 void pasta_lock(pthread_mutex_t *lock);
 /* As pthread_mutex_trylock: 0 if it is taken now. */
 int pasta_trylock(pthread_mutex_t *lock);

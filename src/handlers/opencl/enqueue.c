@@ -1,6 +1,7 @@
 /* enqueue.c - what programs give to queues, and how they wait for it. */
 #include <string.h>
 
+#include "core/lock.h"
 #include "handlers/opencl/opencl.h"
 
 #define WAITS cl_uint waits, const cl_event *list, cl_event *event
@@ -44,6 +45,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_qu
 	struct cl_work w = {.queue = queue, .kind = PASTA_KERNEL, .kernel = kernel};
 	cl_int r;
 
+	pasta_cancel_defer(); /* kernels that count are compiled here, which may wait */
 	shape(&w, dims, global, local);
 	cl_work_begin(&w, "clEnqueueNDRangeKernel", event);
 	cl_count_begin(&w);
@@ -51,7 +53,9 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_qu
 		r = cl_below.clEnqueueNDRangeKernel(queue, cl_work_kernel(&w), dims, offset, global,
 						    local, waits, list, cl_work_event(&w));
 	while (cl_count_again(&w, r));
-	return cl_work_end(&w, r);
+	r = cl_work_end(&w, r);
+	pasta_cancel_restore();
+	return r;
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueTask(cl_command_queue queue, cl_kernel kernel,
@@ -64,13 +68,16 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueTask(cl_command_queue queue
 			    .block = {1, 1, 1}};
 	cl_int r;
 
+	pasta_cancel_defer(); /* as above */
 	cl_work_begin(&w, "clEnqueueTask", event);
 	cl_count_begin(&w);
 	do
 		r = cl_below.clEnqueueTask(queue, cl_work_kernel(&w), waits, list,
 					   cl_work_event(&w));
 	while (cl_count_again(&w, r));
-	return cl_work_end(&w, r);
+	r = cl_work_end(&w, r);
+	pasta_cancel_restore();
+	return r;
 }
 
 /* -- Copies of buffers -- */
