@@ -110,8 +110,8 @@ bool pasta_agent_begin(void)
 	if (!atomic_load(&s->gen))
 		begin();
 	/* In a signal handler the writer cannot be started: the next ring's owner tries again. */
-	if (!atomic_load(&s->failed) && !atomic_load(&s->closed) && !pasta_writer_attended() &&
-	    pasta_may_allocate())
+	if (!atomic_load(&s->failed) && !atomic_load(&s->closed) && !atomic_load(&s->lone) &&
+	    !pasta_writer_attended() && pasta_may_allocate())
 		pasta_writer_start();
 	pthread_mutex_unlock(&s->begin_lock);
 	return !atomic_load(&s->failed);

@@ -57,6 +57,7 @@ struct pasta_port {
 static pthread_key_t thread_end;
 /* Small, and of the initial-exec kind: the agent is loaded late. */
 static _Thread_local struct producer *self;
+static _Atomic uint32_t main_emits; /* so that its end will be seen */
 
 /* -- Rings -- */
 
@@ -185,11 +186,17 @@ static struct pasta_ring *take_ring(uint32_t tid, uint32_t clock, bool port)
 static void producer_end(void *arg)
 {
 	struct producer *p = arg;
+	bool current = p->gen == atomic_load(&pasta_state->gen);
 
-	if (p->gen == atomic_load(&pasta_state->gen) && p->push.ring)
+	if (current && p->push.ring)
 		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED,
 				      memory_order_release);
 	self = NULL;
+	/* The main thread comes here only if it ends before the others. */
+	if (current && p->tid == (uint32_t)getpid())
+		pasta_writer_retire();
+	else if (current && !atomic_load_explicit(&main_emits, memory_order_relaxed))
+		pasta_writer_look_for_main();
 	pasta_memory_free(p, sizeof(*p));
 }
 
@@ -212,6 +219,8 @@ static struct producer *producer_make(void)
 		return NULL;
 	p->gen = atomic_load(&pasta_state->gen);
 	p->tid = (uint32_t)syscall(SYS_gettid);
+	if (p->tid == (uint32_t)getpid())
+		atomic_store(&main_emits, 1);
 	pusher_open(&p->push, take_ring(p->tid, PASTA_CLOCK_RAW, false));
 	pasta_thread_key_set(thread_end, p);
 	self = p;

@@ -55,6 +55,7 @@ struct pasta_state {
 	_Atomic uint32_t gen;	 /* 0: this process does not record yet */
 	_Atomic uint32_t failed; /* it cannot: count and go on */
 	_Atomic uint32_t closed; /* the program is at its end: no writer is started any more */
+	_Atomic uint32_t lone;	 /* likewise: the main thread has ended before the others */
 	_Atomic uint32_t sync;	 /* nor is there another thread: each event is written at once */
 	_Atomic uint32_t stall;
 	_Atomic uint32_t wake, stop; /* for the writer; wake is its futex */
@@ -148,6 +149,11 @@ static inline bool pasta_writer_attended(void)
 bool pasta_writer_drain(bool needed);
 /* Under a guard and the begin_lock: end it; false if it did not end in time. */
 bool pasta_writer_stop(int seconds);
+/* The main thread has ended, or does now: the process ends with the last of its threads, which must
+ * not be the writer. From now on each thread empties the rings itself. */
+void pasta_writer_retire(void);
+/* The same, if it has. */
+void pasta_writer_look_for_main(void);
 /* The same where there is none: empty the rings for good; false: not all was written. */
 bool pasta_writer_finish(void);
 

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/agent.h"
@@ -20,7 +21,7 @@
 
 #define TICK_NS 100000000L	      /* how old an event in a ring gets at most */
 #define CLOCK_NS UINT64_C(1000000000) /* between clock events */
-enum { GONE_MS = 100, NAMES = 64, STEM = NAME_MAX - 16, STACK = 256 << 10 };
+enum { RETIRE_WAIT_S = 1, GONE_MS = 100, NAMES = 64, STEM = NAME_MAX - 16, STACK = 256 << 10 };
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -346,32 +347,56 @@ static void slurp(const char *path, char *text, size_t size)
 	text[n] = '\0';
 }
 
-/* Whether the thread that began the process has ended, and there is no other: a process whose main
- * thread calls pthread_exit ends with the last of its threads. */
-static bool writer_is_last(void)
+/* A process whose main thread has ended ends with the last of its threads. status: the main
+ * thread's, which is the last field. */
+static bool writer_main_ended(int *status)
 {
 	char text[1024];
-	const char *state;
-	struct stat st;
+	const char *state, *last;
 
-	/* ".", "..", the first thread, which stays there when it has ended, and this one. */
-	if (stat("/proc/self/task", &st) || st.st_nlink != 4)
-		return false;
 	slurp("/proc/self/stat", text, sizeof(text));
 	state = strrchr(text, ')');
+	last = strrchr(text, ' ');
+	*status = last ? WEXITSTATUS(atoi(last)) : 0;
 	return state && state[1] == ' ' && state[2] == 'Z';
+}
+
+/* ".", "..", the main thread, which stays there when it has ended, and this one. */
+static bool writer_is_last(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/task", &st) && st.st_nlink == 4;
+}
+
+/* The program's threads go on without it. Where there are none any more, the process ends with this
+ * thread alone, and with the main thread's status. */
+static void writer_leave(struct pasta_state *s, int status)
+{
+	bool last;
+
+	atomic_store(&s->lone, 1);
+	last = writer_is_last();
+	writer_drain_once(last);
+	pasta_file_close(&pasta_shard_file);
+	pasta_file_close(&pasta_ring_file);
+	if (last)
+		syscall(SYS_exit, status);
+	pthread_detach(pthread_self());
+	atomic_store(&s->running, 0);
 }
 
 /* Its descriptors are its own, and its signals blocked: the program notices neither. */
 static void *writer_main(void *arg)
 {
 	struct pasta_state *s = arg;
+	int status;
 
 	pthread_setname_np(pthread_self(), "pasta-writer");
 	atomic_store(&s->writer_tid, (uint32_t)syscall(SYS_gettid));
 	pasta_files_own();
 	pasta_file_lock(&pasta_ring_file);
-	while (!atomic_load(&s->stop) && !writer_is_last()) {
+	while (!atomic_load(&s->stop)) {
 		uint64_t next = pasta_window_tick();
 		const struct timespec tick = {.tv_nsec = next < TICK_NS ? (long)next : TICK_NS};
 
@@ -379,12 +404,10 @@ static void *writer_main(void *arg)
 			writer_drain_once(false);
 		futex(&s->wake, FUTEX_WAIT, 0, &tick);
 		atomic_store(&s->wake, 0);
-	}
-	/* The program's last thread has ended: so does this one, and with it the process, as it
-	 * would have without it. */
-	if (!atomic_load(&s->stop)) {
-		atomic_store(&s->closed, 1);
-		atomic_store(&s->running, 0);
+		if (writer_main_ended(&status) && !atomic_load(&s->stop)) {
+			writer_leave(s, status);
+			return NULL;
+		}
 	}
 	s->last_written = writer_drain_once(atomic_load(&s->closed));
 	pasta_file_close(&pasta_shard_file);
@@ -446,9 +469,43 @@ static void writer_begin_again(void)
 	struct pasta_state *s = pasta_state;
 
 	pthread_mutex_lock(&s->begin_lock);
-	if (!atomic_load(&s->closed) && !pasta_writer_attended())
+	if (!atomic_load(&s->closed) && !atomic_load(&s->lone) && !pasta_writer_attended())
 		pasta_writer_start();
 	pthread_mutex_unlock(&s->begin_lock);
+}
+
+void pasta_writer_retire(void)
+{
+	struct pasta_state *s = pasta_state;
+	struct pasta_guard guard;
+
+	pasta_guard_enter(&guard);
+	pthread_mutex_lock(&s->begin_lock);
+	if (!atomic_exchange(&s->lone, 1) && pasta_writer_attended())
+		pasta_writer_stop(RETIRE_WAIT_S);
+	pthread_mutex_unlock(&s->begin_lock);
+	pasta_guard_leave(&guard);
+}
+
+static int writer_ask_for_main(void *arg)
+{
+	int status;
+
+	return writer_main_ended(&status);
+}
+
+void pasta_writer_look_for_main(void)
+{
+	struct pasta_guard guard;
+	int ended;
+
+	if (atomic_load(&pasta_state->lone))
+		return;
+	pasta_guard_enter(&guard);
+	ended = pasta_aside(writer_ask_for_main, NULL);
+	pasta_guard_leave(&guard);
+	if (ended > 0)
+		pasta_writer_retire();
 }
 
 bool pasta_writer_drain(bool needed)
@@ -460,7 +517,7 @@ bool pasta_writer_drain(bool needed)
 	if (closed && !sync)
 		return true; /* what is emitted after the end is for salvage */
 	pasta_guard_enter(&guard);
-	if (!closed && pasta_may_allocate())
+	if (!closed && !atomic_load(&s->lone) && pasta_may_allocate())
 		writer_begin_again();
 	else if (sync || (needed && !atomic_load(&s->stall)))
 		pasta_aside(writer_aside, sync ? s : NULL);
