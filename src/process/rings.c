@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/shardfile.h"
 #include "process/files.h"
@@ -500,6 +501,34 @@ static int rings_segment(struct rings *s, uint32_t i, bool published)
 	return error;
 }
 
+/* What lies behind all segments of the table was allocated for the next one, and is empty. If it is
+ * not, the table lacks an entry. */
+static void rings_check_rest(struct rings *s)
+{
+	uint64_t at = PASTA_RINGFILE_HEAD;
+	off_t data;
+	ssize_t n = 1;
+
+	for (uint32_t i = 0; i < PASTA_SEGMENTS_MAX; i++) {
+		const struct pasta_segment *seg = &s->file->segment[i];
+
+		if (seg->in_file && seg->sum == pasta_segment_sum(s->file, i) &&
+		    seg->offset + seg->size > at)
+			at = seg->offset + seg->size;
+	}
+	data = at < s->in->size ? lseek(s->in->fd, (off_t)at, SEEK_DATA) : -1;
+	if (data < 0 && (at >= s->in->size || errno == ENXIO))
+		return;
+	at = data > (off_t)at ? (uint64_t)data : at;
+	for (uint64_t end = at + SEGMENT_MAX; at < end; at += (uint64_t)n) {
+		n = pasta_files_read_at(s->in->fd, s->own, sizeof(s->own), at);
+		if (n <= 0 || !rings_is_zero(s->own, (size_t)n))
+			break;
+	}
+	if (n)
+		s->found->damaged = s->found->uncounted = true;
+}
+
 /* Strings first: frames refer to them. */
 static int rings_segments(struct rings *s)
 {
@@ -510,6 +539,7 @@ static int rings_segments(struct rings *s)
 		s->found->damaged = true;
 		n = 0; /* the entries' own sums say which are there */
 	}
+	rings_check_rest(s);
 	for (uint32_t i = 0; !error && i < PASTA_SEGMENTS_MAX; i++)
 		if (s->file->segment[i].type == PASTA_SEGMENT_STRINGS && rings_usable(s, i, i < n))
 			error = rings_segment(s, i, i < n);

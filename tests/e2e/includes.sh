@@ -19,7 +19,7 @@ allowed() {
 	# accelprof and the agent share mapped files: their formats, not the collector. doctor asks
 	# the agent for its handlers.
 	src/cli)
-		echo '^(cli|process|sink|import|sass|core)/|^collect/control\.h$|^handlers/handler\.h$'
+		echo '^(cli|process|sink|import|sass|core)/|^collect/(control|channel)\.h$|^handlers/handler\.h$'
 		;;
 	*) echo '^$' ;;
 	esac

@@ -97,7 +97,7 @@ is "cannot record: status" $? 5
 has "cannot record" err '^accelprof: processes that could not record: 1: cannot make .*: No such file'
 "$ACCELPROF" report broken 2>err
 is "report of what could not be recorded: status" $? 1
-has "report of what could not be recorded" err 'nothing was recorded in this run: cannot make '
+has "report of what could not be recorded" err 'nothing was recorded in this run, and 1 events were lost: cannot make '
 
 # A file size limit is a disk that is full.
 (

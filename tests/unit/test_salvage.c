@@ -878,6 +878,32 @@ static void break_segment_gone(struct bytes *b, struct pasta_ring *r)
 	memset(&file_of(b)->segment[0], 0, sizeof(file_of(b)->segment[0]));
 }
 
+static void break_table(struct bytes *b, struct pasta_ring *r)
+{
+	file_of(b)->segments = 0;
+	memset(file_of(b)->segment, 0, 4096);
+}
+
+/* All that says that there were rings is gone: but for the rings. */
+static void a_table_that_is_empty_does_not_hide_what_is_there(void **state)
+{
+	struct pasta_salvaged out = {0};
+	struct pasta_err err = {0};
+	struct bytes b = {0};
+	uint32_t ring;
+
+	ring_begin(&b);
+	ring = ring_add(&b, 1);
+	push_numbers(&b, ring, 0, 100);
+	break_table(&b, ring_of(&b, ring));
+	save(&b, b.size, stem(".ring"));
+	pasta_stream_free(read_whole(true, &out, &err));
+	assert_int_equal(out.damaged, 1);
+	assert_non_null(strstr(err.text, "how many is unknown"));
+	assert_true(is_there(".ring.damaged"));
+	free(b.data);
+}
+
 static void break_into_strings(struct bytes *b, struct pasta_ring *r)
 {
 	struct pasta_strings *s = (void *)r;
@@ -2058,6 +2084,7 @@ int main(void)
 		BY_HAND(only_the_records_that_are_damaged_are_missing_and_counted),
 		BY_HAND(positions_and_counts_that_are_nonsense_cost_no_event),
 		BY_HAND(a_ring_s_head_that_is_damaged_is_mended),
+		BY_HAND(a_table_that_is_empty_does_not_hide_what_is_there),
 		BY_HAND(a_segment_that_cannot_be_trusted_is_passed_over_and_said),
 		BY_HAND(a_ring_that_is_listed_two_thousand_times_is_salvaged_once),
 		BY_HAND(counters_of_loss_that_are_damaged_are_not_taken),
