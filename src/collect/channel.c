@@ -15,6 +15,8 @@
 #include "collect/guard.h"
 #include "collect/state.h"
 
+enum { EACH = 64, PART = 9 };
+
 /* Ordinary memory: a forked child has the same name, and counts for itself. */
 static char channel_name[PASTA_CHANNEL_NAME];
 static _Atomic uint64_t channel_lost; /* events, of this process */
@@ -75,13 +77,13 @@ void pasta_channel_fail(int error, const char *text)
 	channel_tell(atomic_load(&channel_lost));
 }
 
-/* A message for each event would be dear: the last one is sent at the end, and for those who are
- * killed before it there are some on the way. */
+/* A message for each event would be expensive. The last is sent when the process exits; one that is
+ * killed, or calls _exit, has reported all of its first events, and of many all but a ninth. */
 void pasta_channel_lost(uint64_t n)
 {
-	uint64_t before = atomic_fetch_add(&channel_lost, n), now = before + n;
+	uint64_t now = atomic_fetch_add(&channel_lost, n) + n;
 
-	if (*channel_name && (!before || (before ^ now) > before))
+	if (*channel_name && (now <= EACH || now - atomic_load(&channel_sent) > now / PART))
 		channel_tell(now);
 }
 

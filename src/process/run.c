@@ -239,39 +239,47 @@ static void copy_text(char to[256], const char from[256])
 	to[255] = '\0';
 }
 
-static int run_map_control(const char *folder, struct pasta_control **control)
+static int run_open_control(const char *folder)
 {
 	int dir = pasta_files_folder(folder);
-	int fd = dir < 0 ? dir : pasta_files_open_ours(dir, PASTA_RUN_CONTROL), error = 0;
+	int fd = dir < 0 ? dir : pasta_files_open_ours(dir, PASTA_RUN_CONTROL);
 
 	if (dir >= 0)
 		close(dir);
-	if (fd < 0)
-		return fd;
-	*control = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (*control == MAP_FAILED)
-		error = -errno;
-	close(fd);
-	return error;
+	return fd;
 }
 
-int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_t lost,
+			    const char *why)
 {
-	struct pasta_control *c;
 	int32_t none = 0;
-	int error;
 
-	if (!processes)
-		return 0;
-	error = run_map_control(folder, &c);
-	if (error)
-		return error;
 	pasta_sealed_add(&c->failed, PASTA_CONTROL_FAILED, processes);
 	pasta_sealed_add(&c->lost, PASTA_CONTROL_LOST, lost);
 	if (*why && atomic_compare_exchange_strong(&c->error, &none, EACCES))
 		snprintf(c->message, sizeof(c->message), "%s", why);
-	munmap(c, PASTA_CONTROL_SIZE);
-	return 0;
+}
+
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+{
+	int fd = processes ? run_open_control(folder) : 0, error = 0;
+	struct pasta_control *page, copy;
+
+	if (fd <= 0)
+		return fd;
+	page = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page != MAP_FAILED) {
+		run_note_failed(page, processes, lost, why);
+		munmap(page, PASTA_CONTROL_SIZE);
+	} else if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy)) {
+		/* Where pages cannot be shared, no process has this one. */
+		run_note_failed(&copy, processes, lost, why);
+		error = pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : -EIO;
+	} else {
+		error = -EIO;
+	}
+	close(fd);
+	return error;
 }
 
 bool pasta_run_health(const char *folder, struct pasta_run_health *health)

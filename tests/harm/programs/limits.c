@@ -57,12 +57,12 @@ static rlim_t address_space(void)
 	return (rlim_t)pages * 4096;
 }
 
-/* Room for the program, and none for rings of megabytes. */
+/* Room for the program and a few pages, and none for rings of megabytes. */
 static void memory(int megabytes)
 {
 	char *p;
 
-	set(RLIMIT_AS, address_space() + ((rlim_t)megabytes << 20));
+	set(RLIMIT_AS, address_space() + ((rlim_t)megabytes << 20) + (64 << 10));
 	emit_all();
 	p = malloc(1 << 20);
 	say("a megabyte: %s", p ? "there" : strerror(errno));
