@@ -59,13 +59,13 @@ static int listener_bind(struct pasta_listener *l)
 /* A later note of a process has all that an earlier one had. */
 static void listener_take(struct pasta_listener *l, struct pasta_channel_note *note)
 {
-	uint64_t *lost;
+	uint64_t *lost, process = note->began ^ (uint64_t)note->pid << 40;
 
 	note->text[sizeof(note->text) - 1] = '\0';
 	pthread_mutex_lock(&l->lock);
-	lost = pasta_map_find(l->lost, note->pid);
+	lost = pasta_map_find(l->lost, process);
 	if (!lost && l->heard.processes < PROCESSES_MAX) {
-		lost = pasta_map_add(l->lost, note->pid);
+		lost = pasta_map_add(l->lost, process);
 		l->heard.processes += lost != NULL;
 	}
 	if (lost && note->lost > *lost) {

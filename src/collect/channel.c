@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "collect/clock.h"
 #include "collect/guard.h"
 #include "collect/state.h"
 
@@ -21,6 +22,7 @@ enum { EACH = 64, PART = 9 };
 static char channel_name[PASTA_CHANNEL_NAME];
 static _Atomic uint64_t channel_lost; /* events, of this process */
 static _Atomic uint64_t channel_sent; /* that accelprof knows of */
+static uint64_t channel_began;
 static int32_t channel_error;
 static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
 
@@ -28,6 +30,7 @@ void pasta_channel_begin(const char *name)
 {
 	if (name && strlen(name) < sizeof(channel_name))
 		memcpy(channel_name, name, strlen(name) + 1);
+	channel_began = pasta_now_exact();
 }
 
 void pasta_channel_forked(void)
@@ -35,6 +38,7 @@ void pasta_channel_forked(void)
 	atomic_store(&channel_lost, 0);
 	atomic_store(&channel_sent, 0);
 	channel_error = 0;
+	channel_began = pasta_now_exact();
 }
 
 /* Aside: it opens a socket. */
@@ -60,6 +64,7 @@ static void channel_tell(uint64_t lost)
 		.magic = PASTA_CHANNEL_MAGIC, .pid = (uint32_t)getpid(), .error = channel_error};
 	struct pasta_guard guard;
 
+	note.began = channel_began;
 	note.lost = lost;
 	memcpy(note.text, channel_why, sizeof(note.text));
 	pasta_guard_enter(&guard);

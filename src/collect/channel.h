@@ -17,6 +17,7 @@
 struct pasta_channel_note {
 	uint32_t magic;
 	uint32_t pid;
+	uint64_t began; /* when it did; exec keeps the number */
 	uint64_t lost;	/* events, in all */
 	int32_t error;	/* errno: why it cannot record; 0: not known */
 	char text[204]; /* the same in words */
