@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "process/files.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -171,7 +172,7 @@ int pasta_child_start(struct pasta_child *child, char **args, char **argv,
 /* Is there a shell that can continue us? Without job control nobody would. */
 static bool has_job_control(int sig)
 {
-	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	int fd = pasta_files_open_system("/dev/tty", O_RDONLY);
 	bool foreground;
 
 	if (fd < 0)

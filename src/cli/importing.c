@@ -315,7 +315,7 @@ int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
 
 int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in, struct pasta_err *err)
 {
-	struct pasta_runinfo info;
+	struct pasta_runinfo info = {0};
 	int r = 0;
 
 	im->infos = calloc(im->count + 1, sizeof(*im->infos));
@@ -339,7 +339,10 @@ int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in, st
 	}
 	if (!r)
 		r = describe(im, &info, err);
-	return r ? r : pasta_input_describe(in, &info, im->files[0], err);
+	if (!r)
+		return pasta_input_describe(in, &info, im->files[0], err);
+	pasta_runinfo_free(&info);
+	return r;
 }
 
 /* -- What is to be said -- */

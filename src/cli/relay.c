@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/files.h"
+
 /* Between a signal for a process and the same one for its group: senders need microseconds, on a
  * busy machine some time slices. */
 #define TOGETHER INT64_C(20000000)
@@ -18,7 +20,7 @@ static pid_t relay_parent(pid_t pid)
 	size_t n;
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	file = fopen(path, "re");
+	file = pasta_files_system(path);
 	if (!file)
 		return 0;
 	n = fread(text, 1, sizeof(text) - 1, file);
