@@ -124,7 +124,9 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execvp(sys.argv[1], sys.argv[1:])' "$ACCELPROF" "$@" >out 2>err &
 	pid=$!
 	for _ in $(seq 200); do
-		[ -n "$(find tmp made -name '*.pst' 2>/dev/null)" ] && break
+		# A shard, or a file without a name.
+		[ -n "$(find made -name '*.pst' 2>/dev/null)" ] && break
+		find "/proc/$pid/fd" -lname '*(deleted)' 2>/dev/null | grep -q . && break
 		sleep 0.05
 	done
 	sleep 0.1
