@@ -213,7 +213,7 @@ void pasta_agent_close(void)
 	 * disk hangs. */
 	if (written && alone()) {
 		atomic_store(&s->sync, 1);
-		pasta_emit_closing();
+		pasta_emit_look_soon();
 		unlink(pasta_ring_file.path);
 	}
 	pasta_guard_leave(&guard);
@@ -230,6 +230,7 @@ void pasta_agent_pause(void)
 	pthread_mutex_lock(&s->begin_lock);
 	if (pasta_writer_attended())
 		pasta_writer_stop(PAUSE_WAIT_S);
+	pasta_emit_look_soon(); /* and start it again */
 	pthread_mutex_unlock(&s->begin_lock);
 	pasta_guard_leave(&guard);
 }

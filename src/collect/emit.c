@@ -287,11 +287,13 @@ static bool is_under_way(const struct producer *p, uintptr_t frame)
 /* The ring is not free; true: it is now, for the call that had it has been left. */
 __attribute__((noinline)) static bool producer_retake(struct producer *p, uintptr_t frame)
 {
-	int saved = errno;
-	bool under_way = is_under_way(p, frame);
+	struct pasta_guard guard;
 	uint64_t now = pasta_now();
+	bool under_way;
 
-	errno = saved;
+	pasta_guard_enter(&guard); /* an unwinder that is left by a jump, too, may keep a lock */
+	under_way = is_under_way(p, frame);
+	pasta_guard_leave(&guard);
 	if (under_way && (!p->refused_at || p->refused_head != p->push.head)) {
 		p->refused_at = now;
 		p->refused_head = p->push.head;
@@ -537,7 +539,7 @@ void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
 		pasta_count_lost(reason, count);
 }
 
-void pasta_emit_closing(void)
+void pasta_emit_look_soon(void)
 {
 	if (self)
 		self->push.check = 0;

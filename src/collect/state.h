@@ -173,7 +173,7 @@ bool pasta_agent_begin(void);
 void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n);
 
 /* emit.c */
-int pasta_emit_bind(void);     /* once, while the agent attaches; 0 or an errno */
-void pasta_emit_closing(void); /* the calling thread writes each event at once from now on */
+int pasta_emit_bind(void);	 /* once, while the agent attaches; 0 or an errno */
+void pasta_emit_look_soon(void); /* the calling thread sees to the writer at its next event */
 
 #endif

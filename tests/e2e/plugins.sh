@@ -88,7 +88,9 @@ has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
 sed -i "s|\"gaps\"|\"$dir/made/gaps.so\"|" recorded/run.json
-"$accelprof" report recorded >out 2>err || failed "a path in run.json"
+"$accelprof" report recorded >out 2>err
+is "a path in run.json: status" $? 1
+has "a path in run.json" err "run.json was changed since accelprof wrote it"
 has "a path in run.json" err "the run names a tool '.*gaps.so', which is a path"
 grep -q '^gaps$' out && failed "a path in run.json was loaded"
 

@@ -103,7 +103,7 @@ for filter in "--device 0" "--stream 99"; do
 	is "each access, $filter: status" $? 1
 done
 # Of an old run nobody knows: the kinds of its events say what they can.
-sed -i 's/"counted"/"other"/' traced/run.json
+sed -i 's/"counted"/"other"/; s/"sum"/"more"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"
 has "an old run" out '^note: 1 of 1 processes did not record what hotness wants: access_sum; record again with -t hotness$'
 
