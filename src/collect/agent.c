@@ -244,8 +244,9 @@ __attribute__((destructor)) static void at_exit(void)
 
 static void after_fork_in_child(void)
 {
-	/* The numbers are of the parent's writer, which has a table of its own. */
-	pasta_shard_file.fd = pasta_ring_file.fd = -1;
+	/* Mostly these are numbers in the table of the parent's writer, and no files here. */
+	pasta_file_close(&pasta_shard_file);
+	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
 	pasta_window_forked();

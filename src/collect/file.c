@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,34 +52,44 @@ int pasta_file_create(struct pasta_file *f, const char *path)
 	return file_adopt(f, file_open(path, O_RDWR | O_CREAT | O_EXCL)) < 0 ? -errno : 0;
 }
 
-static bool file_is_ours(const struct pasta_file *f)
+static bool file_is(const struct pasta_file *f, int fd)
 {
 	struct stat st;
 
-	return f->fd >= 0 && !fstat(f->fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
+	return !fstat(fd, &st) && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
+/* Others may read what the file is meanwhile, but not its descriptor. */
 int pasta_file_fd(struct pasta_file *f)
 {
-	struct pasta_file again = *f;
+	int fd;
 
-	if (file_is_ours(f))
+	if (f->fd >= 0 && file_is(f, f->fd))
 		return f->fd;
 	f->fd = -1;
-	if (file_adopt(&again, file_open(f->path, O_RDWR)) < 0)
+	fd = file_open(f->path, O_RDWR);
+	if (fd < 0)
 		return -1;
-	if (again.dev != f->dev || again.ino != f->ino) {
-		close(again.fd);
+	if (!file_is(f, fd)) {
+		close(fd);
 		errno = ESTALE;
 		return -1;
 	}
-	*f = again;
-	return f->fd;
+	f->fd = fd;
+	return fd;
+}
+
+void pasta_file_same(struct pasta_file *to, const struct pasta_file *from)
+{
+	to->fd = -1;
+	to->dev = from->dev;
+	to->ino = from->ino;
+	memcpy(to->path, from->path, sizeof(to->path));
 }
 
 void pasta_file_close(struct pasta_file *f)
 {
-	if (file_is_ours(f))
+	if (f->fd >= 0 && file_is(f, f->fd))
 		close(f->fd);
 	f->fd = -1;
 }

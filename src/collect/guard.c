@@ -61,6 +61,9 @@ static void guard_close_all(void)
 
 bool pasta_files_own(void)
 {
+#ifdef __SANITIZE_THREAD__
+	return false; /* it knows files by their numbers alone */
+#endif
 	if (!syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE))
 		return true;
 	if (unshare(CLONE_FILES))

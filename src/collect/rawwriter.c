@@ -241,5 +241,5 @@ void pasta_rawwriter_close(struct pasta_rawwriter *w)
 
 void pasta_rawwriter_forked(struct pasta_rawwriter *w)
 {
-	w->file.fd = -1; /* the number is of the parent's thread, which has a table of its own */
+	pasta_file_close(&w->file); /* mostly a number in the table of the parent's thread */
 }

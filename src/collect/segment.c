@@ -41,10 +41,10 @@ static int segment_map(void *arg)
 {
 	static const char zeros[4096];
 	struct part *part = arg;
-	struct pasta_file file = pasta_ring_file;
+	struct pasta_file file;
 	int fd, error = 0;
 
-	file.fd = -1;
+	pasta_file_same(&file, &pasta_ring_file);
 	fd = part->create ? pasta_ring_file.fd : pasta_file_fd(&file);
 	if (fd < 0)
 		return -errno;

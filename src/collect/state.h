@@ -96,6 +96,8 @@ extern struct pasta_state *pasta_state;
 int pasta_file_create(struct pasta_file *f, const char *path);
 int pasta_file_fd(struct pasta_file *f); /* the descriptor, or -1 with errno set */
 void pasta_file_close(struct pasta_file *f);
+/* The same file, not opened yet. */
+void pasta_file_same(struct pasta_file *to, const struct pasta_file *from);
 /* Says to salvage that the process lives. */
 void pasta_file_lock(struct pasta_file *f);
 
