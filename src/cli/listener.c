@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 enum { PROCESSES_MAX = 1 << 20 }; /* past which only sums are made */
 
 struct pasta_listener {
-	char name[PASTA_CHANNEL_NAME];
+	char name[PASTA_CHANNEL_NAME], env[PASTA_CHANNEL_NAME + PASTA_CHANNEL_TOKEN + 2];
 	int socket, end[2]; /* end: a pipe whose other end is closed to end the thread */
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -30,15 +31,24 @@ struct pasta_listener {
 	struct pasta_listener_heard heard;
 };
 
+/* Random, both. */
 static int listener_name_it(struct pasta_listener *l)
 {
-	uint64_t random[2];
+	uint64_t random[4];
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
 	snprintf(l->name, sizeof(l->name), "accelprof-%016" PRIx64 "%016" PRIx64, random[0],
 		 random[1]);
+	snprintf(l->env, sizeof(l->env), "%s/%016" PRIx64 "%016" PRIx64, l->name, random[2],
+		 random[3]);
 	return 0;
+}
+
+static bool listener_knows(const struct pasta_listener *l, const struct pasta_channel_note *note)
+{
+	return note->magic == PASTA_CHANNEL_MAGIC &&
+	       !memcmp(note->token, strchr(l->env, '/') + 1, sizeof(note->token));
 }
 
 static int listener_bind(struct pasta_listener *l)
@@ -83,7 +93,7 @@ static void listener_read(struct pasta_listener *l)
 	ssize_t n;
 
 	while ((n = recv(l->socket, &note, sizeof(note), 0)) >= 0)
-		if (n == (ssize_t)sizeof(note) && note.magic == PASTA_CHANNEL_MAGIC)
+		if (n == (ssize_t)sizeof(note) && listener_knows(l, &note))
 			listener_take(l, &note);
 }
 
@@ -127,7 +137,7 @@ fail:
 
 const char *pasta_listener_name(const struct pasta_listener *l)
 {
-	return l ? l->name : NULL;
+	return l ? l->env : NULL;
 }
 
 void pasta_listener_ask(struct pasta_listener *l, struct pasta_listener_heard *heard)

@@ -1,8 +1,8 @@
 /*
  * listener.h - hears from processes that can write nothing into the run what they lost.
  *
- * See collect/channel.h. The socket's name is random and goes to the program alone, by its
- * environment: whoever does not know it cannot be heard.
+ * See collect/channel.h. A token goes to the program alone, by its environment: whoever does not
+ * know it is not heard.
  */
 #ifndef PASTA_CLI_LISTENER_H
 #define PASTA_CLI_LISTENER_H
@@ -13,6 +13,7 @@ struct pasta_listener;
 
 /* Signals must be blocked: it has a thread. NULL: there can be none, and the run does without. */
 struct pasta_listener *pasta_listener_new(void);
+/* What the program is told: PASTA_ENV_CHANNEL. */
 const char *pasta_listener_name(const struct pasta_listener *l);
 
 struct pasta_listener_heard {

@@ -19,7 +19,7 @@
 enum { EACH = 64, PART = 9 };
 
 /* Ordinary memory: a forked child has the same name, and counts for itself. */
-static char channel_name[PASTA_CHANNEL_NAME];
+static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
 static _Atomic uint64_t channel_lost; /* events, of this process */
 static _Atomic uint64_t channel_sent; /* that accelprof knows of */
 static uint64_t channel_began;
@@ -28,8 +28,13 @@ static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
 
 void pasta_channel_begin(const char *name)
 {
-	if (name && strlen(name) < sizeof(channel_name))
-		memcpy(channel_name, name, strlen(name) + 1);
+	const char *slash = name ? strchr(name, '/') : NULL;
+
+	if (slash && (size_t)(slash - name) < sizeof(channel_name) &&
+	    strlen(slash + 1) == sizeof(channel_token)) {
+		memcpy(channel_name, name, (size_t)(slash - name));
+		memcpy(channel_token, slash + 1, sizeof(channel_token));
+	}
 	channel_began = pasta_now_exact();
 }
 
@@ -65,6 +70,7 @@ static void channel_tell(uint64_t lost)
 	struct pasta_guard guard;
 
 	note.began = channel_began;
+	memcpy(note.token, channel_token, sizeof(note.token));
 	note.lost = lost;
 	memcpy(note.text, channel_why, sizeof(note.text));
 	pasta_guard_enter(&guard);

@@ -9,14 +9,18 @@
 
 #include <stdint.h>
 
-#define PASTA_ENV_CHANNEL "PASTA_CHANNEL" /* the socket's abstract name, which is its password */
-#define PASTA_CHANNEL_MAGIC 0x4c4e4843u	  /* "CHNL" */
-#define PASTA_CHANNEL_NAME 100
+/* NAME/TOKEN: the socket's abstract name, which all users can see, and what a note must have in it
+ * to be heard. */
+#define PASTA_ENV_CHANNEL "PASTA_CHANNEL"
+#define PASTA_CHANNEL_MAGIC 0x4c4e4843u /* "CHNL" */
+#define PASTA_CHANNEL_NAME 64
+#define PASTA_CHANNEL_TOKEN 32
 
 /* Of one process; a later one replaces an earlier. */
 struct pasta_channel_note {
 	uint32_t magic;
 	uint32_t pid;
+	char token[PASTA_CHANNEL_TOKEN];
 	uint64_t began; /* when it did; exec keeps the number */
 	uint64_t lost;	/* events, in all */
 	int32_t error;	/* errno: why it cannot record; 0: not known */
