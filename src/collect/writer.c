@@ -382,8 +382,6 @@ static void writer_leave(struct pasta_state *s, int status)
 	pasta_file_close(&pasta_ring_file);
 	if (last)
 		syscall(SYS_exit, status);
-	pthread_detach(pthread_self());
-	atomic_store(&s->running, 0);
 }
 
 /* Its descriptors are its own, and its signals blocked: the program notices neither. */
@@ -406,12 +404,14 @@ static void *writer_main(void *arg)
 		atomic_store(&s->wake, 0);
 		if (writer_main_ended(&status) && !atomic_load(&s->stop)) {
 			writer_leave(s, status);
+			atomic_store(&s->running, 0);
 			return NULL;
 		}
 	}
 	s->last_written = writer_drain_once(atomic_load(&s->closed));
 	pasta_file_close(&pasta_shard_file);
 	pasta_file_close(&pasta_ring_file);
+	atomic_store(&s->running, 0); /* also if nobody waits for it any more */
 	return NULL;
 }
 
@@ -423,11 +423,13 @@ int pasta_writer_start(void)
 	int r;
 
 	atomic_store(&s->stop, 0);
+	atomic_store(&s->running, 1);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	r = pthread_create(&s->thread, &attr, writer_main, s);
 	pthread_attr_destroy(&attr);
-	atomic_store(&s->running, !r);
+	if (r)
+		atomic_store(&s->running, 0);
 	return -r;
 }
 
@@ -443,7 +445,6 @@ bool pasta_writer_stop(int seconds)
 	until.tv_sec += seconds;
 	if (pthread_timedjoin_np(s->thread, NULL, &until))
 		return false;
-	atomic_store(&s->running, 0);
 	/* The kernel counts it for a moment longer. */
 	for (int i = 0; i < GONE_MS && !syscall(SYS_tgkill, getpid(), s->writer_tid, 0); i++)
 		pasta_nap(&ms);
