@@ -33,17 +33,24 @@ counted() {
 }
 
 # hot RUN OPTIONS... -- PROGRAM... - with the accesses of all launches counted: RUN, RUN.out, RUN.err,
-# RUN.json, what hotness says. Where what counts them was not built, that is said, and nothing done.
+# RUN.json, what hotness says. Again, if on a busy machine a ring got full and events were dropped.
+# Where what counts them was not built, that is said, and nothing done.
 hot() {
-	local run=$1
+	local run=$1 status
 	shift
 	if [ ! -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 		echo "$run: left out: there was no LLVM of PoCL's version when this was built"
 		return 1
 	fi
-	"$ACCELPROF" run -q -t hotness --all -o "$run" "$@" >"$run.out" 2>"$run.err" </dev/null
-	is "$run: status" $? 0
-	"$ACCELPROF" report "$run" -t hotness --strict --format json >"$run.json" || failed "$run: report"
+	for _ in 1 2 3 4 5; do
+		rm -rf "$run"
+		"$ACCELPROF" run -q -t hotness --all -o "$run" "$@" >"$run.out" 2>"$run.err" </dev/null
+		is "$run: status" $? 0
+		"$ACCELPROF" report "$run" -t hotness --strict --format json >"$run.json"
+		status=$?
+		[ $status = 3 ] || break
+	done
+	is "$run: status of its report" $status 0
 }
 
 # accessed RUN - how many accesses hotness says there were, and the kernels that were left out.
