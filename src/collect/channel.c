@@ -5,6 +5,8 @@
  */
 #include "collect/channel.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +17,16 @@
 #include "collect/clock.h"
 #include "collect/guard.h"
 #include "collect/state.h"
+#include "core/lock.h"
 
-enum { EACH = 64, PART = 9 };
+#define NAP_NS 200000L
+enum { EACH = 64, PART = 9, NAPS = 5000 /* a second, in all */ };
 
 /* Ordinary memory: a forked child has the same name, and counts for itself. */
 static char channel_name[PASTA_CHANNEL_NAME], channel_token[PASTA_CHANNEL_TOKEN];
 static _Atomic uint64_t channel_lost; /* events, of this process */
 static _Atomic uint64_t channel_sent; /* that accelprof knows of */
+static _Atomic int channel_naps;      /* how often it waited for accelprof */
 static uint64_t channel_began;
 static int32_t channel_error;
 static char channel_why[sizeof(((struct pasta_channel_note *)0)->text)];
@@ -42,25 +47,41 @@ void pasta_channel_forked(void)
 {
 	atomic_store(&channel_lost, 0);
 	atomic_store(&channel_sent, 0);
+	atomic_store(&channel_naps, 0);
 	channel_error = 0;
 	channel_began = pasta_now_exact();
+}
+
+/* The socket has room for ten messages, and on a busy machine accelprof comes late. A process
+ * that waited for a second in all waits no longer: accelprof is stopped. */
+static bool channel_nap(void)
+{
+	const struct timespec t = {.tv_nsec = NAP_NS};
+
+	if (errno != EAGAIN || atomic_fetch_add(&channel_naps, 1) >= NAPS)
+		return false;
+	pasta_nap(&t);
+	return true;
 }
 
 /* Aside: it opens a socket. */
 static int channel_send(void *arg)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	struct pasta_channel_note *note = arg;
+	const struct pasta_channel_note *note = arg;
 	size_t size = strlen(channel_name);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), sent = -1;
+	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ssize_t sent;
 
 	if (fd < 0)
 		return -1;
 	memcpy(to.sun_path + 1, channel_name, size); /* an abstract name: it begins with a 0 */
-	sent = (int)sendto(fd, note, sizeof(*note), MSG_NOSIGNAL, (const struct sockaddr *)&to,
-			   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size));
+	do {
+		sent = sendto(fd, note, sizeof(*note), MSG_NOSIGNAL, (const void *)&to, length);
+	} while (sent < 0 && channel_nap());
 	close(fd);
-	return sent == (int)sizeof(*note) ? 0 : -1;
+	return sent == (ssize_t)sizeof(*note) ? 0 : -1;
 }
 
 static void channel_tell(uint64_t lost)

@@ -314,10 +314,18 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct t
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, wait, NULL, 0);
 }
 
+/* A jump out of a signal handler must not come between the two: the writer would not be woken, nor
+ * by anybody else. */
 void pasta_writer_wake(void)
 {
+	struct pasta_guard guard;
+
+	if (atomic_load(&pasta_state->wake))
+		return;
+	pasta_guard_enter(&guard);
 	if (!atomic_exchange(&pasta_state->wake, 1))
 		futex(&pasta_state->wake, FUTEX_WAKE, 1, NULL);
+	pasta_guard_leave(&guard);
 }
 
 /* The rings are emptied by one thread at a time. */
