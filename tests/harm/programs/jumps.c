@@ -11,7 +11,14 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
-enum { HZ = 10000, JUMPS = 300, AFTER = 1000, ROUTINES = 8 };
+enum {
+	HZ = 10000,
+	JUMPS = 300,
+	QUIET = 85000, /* ns of the 100,000 between two ticks */
+	BURST = 500,   /* calls: all that are made before the last marks fit into a ring */
+	AFTER = 1000,
+	ROUTINES = 8,
+};
 
 static sigjmp_buf back;
 static volatile sig_atomic_t jumping;
@@ -29,7 +36,7 @@ static void on_tick(int sig)
 	siglongjmp(back, 1);
 }
 
-/* Emit at another depth of the stack each time. */
+/* Emit at another depth of the stack each time, while a tick is due. */
 __attribute__((noinline)) static unsigned int deep(int depth)
 {
 	volatile char room[4096];
@@ -38,8 +45,9 @@ __attribute__((noinline)) static unsigned int deep(int depth)
 	memset((char *)room, depth, sizeof(room));
 	if (depth)
 		return deep(depth - 1) + (unsigned int)room[7];
+	harm_spin(QUIET);
 	for (unsigned int i = 0; jumping; i++)
-		sum += (unsigned int)*harm_call(i % (HARM_CALLS - 1));
+		sum += i < BURST ? (unsigned int)*harm_call(i % (HARM_CALLS - 1)) : 0;
 	return sum;
 }
 
