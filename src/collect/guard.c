@@ -34,18 +34,31 @@ void pasta_guard_enter(struct pasta_guard *g)
 	sigset_t all;
 
 	g->error = errno;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
-	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &g->type);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &g->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &g->type);
 }
 
+static void guard_unblock(void *arg)
+{
+	const struct pasta_guard *g = arg;
+
+	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
+}
+
+/* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
+ * forgets to tell pthread_join of it. The program's cleanup handlers run with its own mask. */
 void pasta_guard_leave(const struct pasta_guard *g)
 {
-	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 	errno = g->error;
 	pthread_setcancelstate(g->cancel, NULL);
-	pthread_setcanceltype(g->type, NULL);
+	if (g->type == PTHREAD_CANCEL_ASYNCHRONOUS) {
+		pthread_cleanup_push(guard_unblock, (void *)g);
+		pthread_setcanceltype(g->type, NULL);
+		pthread_cleanup_pop(0);
+	}
+	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 }
 
 /* -- Descriptors -- */

@@ -12,7 +12,7 @@ same "on an alternate stack" -- "$harm/signals" stack
 same "queued signals" --no-loss -- "$harm/signals" queue
 same "another's SIGXFSZ" -- "$harm/signals" limit
 same "dispositions and masks" --no-loss -- "$harm/signals" handled
-for way in longjmp deeper nested altstack; do
+for way in longjmp deeper nested altstack cancellable; do
 	same "jumps: $way" --marks after=1000 -- "$harm/jumps" $way
 done
 same "coroutines" --marks after=1000 --no-loss -- "$harm/jumps" coroutines
