@@ -188,10 +188,13 @@ static void producer_end(void *arg)
 	struct producer *p = arg;
 	bool current = p->gen == atomic_load(&pasta_state->gen);
 
+	/* First: a handler that comes now must not push into what another thread may take. */
+	if (self == p)
+		self = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
 	if (current && p->push.ring)
 		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED,
 				      memory_order_release);
-	self = NULL;
 	/* The main thread comes here only if it ends before the others. */
 	if (current && p->tid == (uint32_t)getpid())
 		pasta_writer_retire();
