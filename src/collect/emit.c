@@ -57,7 +57,8 @@ struct pasta_port {
 static pthread_key_t thread_end;
 /* Small, and of the initial-exec kind: the agent is loaded late. */
 static _Thread_local struct producer *self;
-static _Atomic uint32_t main_emits; /* so that its end will be seen */
+static pthread_key_t main_end;
+static _Atomic uint32_t main_watched; /* its end will be seen */
 
 /* -- Rings -- */
 
@@ -195,17 +196,33 @@ static void producer_end(void *arg)
 	if (current && p->push.ring)
 		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED,
 				      memory_order_release);
-	/* The main thread comes here only if it ends before the others. */
-	if (current && p->tid == (uint32_t)getpid())
-		pasta_writer_retire();
-	else if (current && !atomic_load_explicit(&main_emits, memory_order_relaxed))
+	if (current && !atomic_load_explicit(&main_watched, memory_order_relaxed))
 		pasta_writer_look_for_main();
 	pasta_memory_free(p, sizeof(*p));
 }
 
+/* The main thread comes here only if it ends before the others. While the writer runs, the C
+ * library takes no other thread for the last, and the program's functions for its end are not
+ * called. */
+static void main_ended(void *arg)
+{
+	(void)arg;
+	pasta_writer_retire();
+}
+
+void pasta_emit_watch_main(void)
+{
+	if (syscall(SYS_gettid) != getpid())
+		return;
+	pasta_thread_key_set(main_end, pasta_state);
+	atomic_store(&main_watched, pthread_getspecific(main_end) != NULL);
+}
+
 int pasta_emit_bind(void)
 {
-	return pthread_key_create(&thread_end, producer_end);
+	int error = pthread_key_create(&thread_end, producer_end);
+
+	return error ? error : pthread_key_create(&main_end, main_ended);
 }
 
 static struct producer *producer_make(void)
@@ -222,8 +239,8 @@ static struct producer *producer_make(void)
 		return NULL;
 	p->gen = atomic_load(&pasta_state->gen);
 	p->tid = (uint32_t)syscall(SYS_gettid);
-	if (p->tid == (uint32_t)getpid())
-		atomic_store(&main_emits, 1);
+	if (!atomic_load_explicit(&main_watched, memory_order_relaxed))
+		pasta_emit_watch_main();
 	pusher_open(&p->push, take_ring(p->tid, PASTA_CLOCK_RAW, false));
 	pasta_thread_key_set(thread_end, p);
 	self = p;
