@@ -163,13 +163,10 @@ static inline void pusher_seal(const struct pusher *q, struct pasta_event *ev, u
 	memcpy((char *)ev + PASTA_RECORD_CHECK, &check, 8);
 }
 
+/* A handler may come, and count as well. */
 static void pusher_drop(const struct pusher *q, enum pasta_loss_sub reason, uint64_t n)
 {
-	_Atomic uint64_t *word = &q->ring->dropped[reason];
-	uint64_t count;
-
-	pasta_unseal(atomic_load_explicit(word, memory_order_relaxed), reason, &count);
-	atomic_store_explicit(word, pasta_seal(count + n, reason), memory_order_relaxed);
+	pasta_sealed_add(&q->ring->dropped[reason], reason, n);
 }
 
 /* -- The calling thread's ring -- */
@@ -558,7 +555,7 @@ void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
 {
 	struct producer *p = producer_get();
 
-	if (p && p->push.ring && !p->busy)
+	if (p && p->push.ring)
 		pusher_drop(&p->push, reason, count);
 	else
 		pasta_count_lost(reason, count);

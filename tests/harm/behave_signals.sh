@@ -15,6 +15,13 @@ same "dispositions and masks" --no-loss -- "$harm/signals" handled
 for way in longjmp deeper nested altstack cancellable; do
 	same "jumps: $way" --marks after=1000 -- "$harm/jumps" $way
 done
+# A signal at each of the first 200 instructions.
+if "$harm/steps" lost 1 >/dev/null 2>&1; then
+	same "each instruction: events that are dropped" -- "$harm/steps" lost
+	same "each instruction: the end of a thread" --no-loss -- "$harm/steps" end
+else
+	left_out "each instruction" "no right to trace"
+fi
 same "coroutines" --marks after=1000 --no-loss -- "$harm/jumps" coroutines
 same "smallest stacks" --marks after=1000 --no-loss -- "$harm/jumps" small
 done_
