@@ -20,6 +20,7 @@
 enum {
 	CACHE = 256,
 	KNOWN = 1024,
+	PEEKS = 64,
 	SIGNAL_FRAME = 512, /* at least: registers and a signal's description */
 	AHEAD = 512,
 	LINE = 64,
@@ -37,6 +38,7 @@ struct producer {
 	uint32_t gen, tid;
 	uintptr_t busy; /* the frame of the call that is writing to the ring; 0: there is none */
 	uint64_t refused_at, refused_head; /* when a call first found it so, and the head then */
+	uint32_t changes, peeks; /* of what follows: how often it changed, and was asked */
 	struct {
 		const char *text;
 		const struct pasta_string *entry;
@@ -659,25 +661,29 @@ void pasta_port_watermark(struct pasta_port *port, uint64_t time)
 
 /* -- Names -- */
 
-/* A handler that interrupted its own thread here must not find the lock taken. */
+/* Under a guard: a handler that interrupted its own thread here must not find the lock taken. */
 static uint32_t intern(const void *bytes, size_t size, const struct pasta_string **entry)
 {
-	struct pasta_guard guard;
 	uint32_t id;
 
-	pasta_guard_enter(&guard);
 	pthread_mutex_lock(&pasta_state->lock);
 	id = pasta_intern_locked(bytes, size, entry);
 	pthread_mutex_unlock(&pasta_state->lock);
-	pasta_guard_leave(&guard);
 	return id;
 }
 
 uint32_t pasta_intern(const void *bytes, size_t size)
 {
 	const struct pasta_string *entry;
+	struct pasta_guard guard;
+	uint32_t id;
 
-	return producer_get() ? intern(bytes, size, &entry) : 0;
+	if (!producer_get())
+		return 0;
+	pasta_guard_enter(&guard);
+	id = intern(bytes, size, &entry);
+	pasta_guard_leave(&guard);
+	return id;
 }
 
 uint32_t pasta_intern_stack(const void *bytes, size_t size)
@@ -722,45 +728,85 @@ static size_t known_at(const struct producer *p, const char *text, size_t size)
 	return at;
 }
 
-/* Text that is made anew each time has another address, or is another at the same one. */
-static uint32_t intern_text(struct producer *p, const char *text, const struct pasta_string **entry)
+/*
+ * What a thread remembers of names changes under a guard alone, so that it is never half changed.
+ * Who reads it may be interrupted by a handler that changes it: then the count of changes differs,
+ * and what was read may be of two names.
+ */
+static inline uint32_t names_begin(const struct producer *p)
 {
-	size_t size = strlen(text), at = known_at(p, text, size);
-	uint32_t id = p->known[at].id; /* before the entry: a handler may change both */
+	uint32_t changes = p->changes;
 
 	atomic_signal_fence(memory_order_seq_cst);
+	return changes;
+}
+
+static inline bool names_changed(const struct producer *p, uint32_t changes)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(p->changes != changes, 0);
+}
+
+/* Text that is made anew each time has another address, or is another at the same one. */
+static uint32_t find_known(struct producer *p, const char *text, const struct pasta_string **entry)
+{
+	size_t size = strlen(text), at = known_at(p, text, size);
+	uint32_t id;
+
 	*entry = p->known[at].entry;
 	if (*entry && is_same(text, *entry))
-		return id;
+		return p->known[at].id;
 	id = intern(text, size, entry);
-	p->known[at].entry = NULL;
-	atomic_signal_fence(memory_order_seq_cst);
-	p->known[at].id = id;
-	atomic_signal_fence(memory_order_seq_cst);
 	p->known[at].entry = *entry;
+	p->known[at].id = id;
 	return id;
+}
+
+__attribute__((noinline)) static uint32_t intern_text(struct producer *p, const char *text,
+						      size_t slot)
+{
+	const struct pasta_string *entry;
+	struct pasta_guard guard;
+	uint32_t id;
+
+	pasta_guard_enter(&guard);
+	id = find_known(p, text, &entry);
+	p->changes++;
+	p->cache[slot].text = entry ? text : NULL;
+	p->cache[slot].entry = entry;
+	p->cache[slot].id = id;
+	pasta_guard_leave(&guard);
+	return id;
+}
+
+/* Without a guard, which costs two system calls; 0: it is not there. */
+static uint32_t peek_known(const struct producer *p, const char *text)
+{
+	uint32_t changes = names_begin(p), id;
+	size_t at = known_at(p, text, strlen(text));
+	const struct pasta_string *entry = p->known[at].entry;
+
+	id = p->known[at].id;
+	return entry && is_same(text, entry) && !names_changed(p, changes) ? id : 0;
 }
 
 /* Programs name things with literals: look by address first, then at the text. */
 uint32_t pasta_intern_str(const char *text)
 {
 	struct producer *p = producer_get();
-	const struct pasta_string *entry;
 	size_t slot = ((uintptr_t)text ^ (uintptr_t)text >> 8) % CACHE;
-	uint32_t id;
+	const struct pasta_string *entry;
+	uint32_t id, changes;
 
 	if (!p || !text)
 		return 0;
-	id = p->cache[slot].id; /* before the others, as in intern_text */
-	atomic_signal_fence(memory_order_seq_cst);
-	if (p->cache[slot].text == text && is_same(text, p->cache[slot].entry))
+	changes = names_begin(p);
+	id = p->cache[slot].id;
+	entry = p->cache[slot].entry;
+	if (p->cache[slot].text == text && entry && is_same(text, entry) &&
+	    !names_changed(p, changes))
 		return id;
-	id = intern_text(p, text, &entry);
-	p->cache[slot].text = NULL; /* a handler may look here between the lines */
-	atomic_signal_fence(memory_order_seq_cst);
-	p->cache[slot].entry = entry;
-	p->cache[slot].id = id;
-	atomic_signal_fence(memory_order_seq_cst);
-	p->cache[slot].text = entry ? text : NULL;
-	return id;
+	id = peek_known(p, text);
+	/* A literal that another text had displaced is soon found by its address again. */
+	return id && ++p->peeks % PEEKS ? id : intern_text(p, text, slot);
 }

@@ -18,6 +18,7 @@ done
 # A signal at each of the first 200 instructions.
 if "$harm/steps" lost 1 >/dev/null 2>&1; then
 	same "each instruction: events that are dropped" -- "$harm/steps" lost
+	same "each instruction: names" --marks first=200 --marks second=400 --no-loss -- "$harm/steps" names
 	same "each instruction: the end of a thread" --no-loss -- "$harm/steps" end
 else
 	left_out "each instruction" "no right to trace"
