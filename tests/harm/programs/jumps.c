@@ -139,6 +139,7 @@ static void *run_cancellable(void *arg)
 	}
 	after();
 	say("jumped; not to be cancelled: %d", disabled);
+	atomic_store(&jumped, JUMPS + 1);
 	pause();
 	return NULL;
 }
@@ -154,7 +155,7 @@ static void cancellable(int unused)
 	harm_timer(HZ);
 	if (pthread_create(&thread, NULL, run_cancellable, NULL))
 		broken("pthread_create");
-	while (atomic_load(&jumped) < JUMPS)
+	while (atomic_load(&jumped) <= JUMPS)
 		harm_nap(1);
 	pthread_cancel(thread);
 	pthread_join(thread, &result);
