@@ -251,6 +251,7 @@ static void after_fork_in_child(void)
 		memset(pasta_state, 0, sizeof(*pasta_state));
 	pasta_window_forked();
 	pasta_channel_forked();
+	pasta_emit_watch_main();
 }
 
 static struct pasta_control *map_control(const char *run)
@@ -339,6 +340,7 @@ static void attach(void)
 	pasta_aside(attach_files, NULL);
 	pasta_state = s;
 	pthread_atfork(NULL, NULL, after_fork_in_child);
+	pasta_emit_watch_main();
 	if (pasta_config.stacks & PASTA_STACKS_NATIVE)
 		pasta_stack_bind();
 	pasta_accesses_bind();

@@ -20,6 +20,7 @@
 enum {
 	CACHE = 256,
 	KNOWN = 1024,
+	PEEKS = 64,
 	SIGNAL_FRAME = 512, /* at least: registers and a signal's description */
 	AHEAD = 512,
 	LINE = 64,
@@ -37,6 +38,7 @@ struct producer {
 	uint32_t gen, tid;
 	uintptr_t busy; /* the frame of the call that is writing to the ring; 0: there is none */
 	uint64_t refused_at, refused_head; /* when a call first found it so, and the head then */
+	uint32_t changes, peeks; /* of what follows: how often it changed, and was asked */
 	struct {
 		const char *text;
 		const struct pasta_string *entry;
@@ -57,7 +59,8 @@ struct pasta_port {
 static pthread_key_t thread_end;
 /* Small, and of the initial-exec kind: the agent is loaded late. */
 static _Thread_local struct producer *self;
-static _Atomic uint32_t main_emits; /* so that its end will be seen */
+static pthread_key_t main_end;
+static _Atomic uint32_t main_watched; /* its end will be seen */
 
 /* -- Rings -- */
 
@@ -162,13 +165,10 @@ static inline void pusher_seal(const struct pusher *q, struct pasta_event *ev, u
 	memcpy((char *)ev + PASTA_RECORD_CHECK, &check, 8);
 }
 
+/* A handler may come, and count as well. */
 static void pusher_drop(const struct pusher *q, enum pasta_loss_sub reason, uint64_t n)
 {
-	_Atomic uint64_t *word = &q->ring->dropped[reason];
-	uint64_t count;
-
-	pasta_unseal(atomic_load_explicit(word, memory_order_relaxed), reason, &count);
-	atomic_store_explicit(word, pasta_seal(count + n, reason), memory_order_relaxed);
+	pasta_sealed_add(&q->ring->dropped[reason], reason, n);
 }
 
 /* -- The calling thread's ring -- */
@@ -188,21 +188,40 @@ static void producer_end(void *arg)
 	struct producer *p = arg;
 	bool current = p->gen == atomic_load(&pasta_state->gen);
 
+	/* First: a handler that comes now must not push into what another thread may take. */
+	if (self == p)
+		self = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
 	if (current && p->push.ring)
 		atomic_store_explicit(&p->push.ring->state, PASTA_RING_CLOSED,
 				      memory_order_release);
-	self = NULL;
-	/* The main thread comes here only if it ends before the others. */
-	if (current && p->tid == (uint32_t)getpid())
-		pasta_writer_retire();
-	else if (current && !atomic_load_explicit(&main_emits, memory_order_relaxed))
+	if (current && !atomic_load_explicit(&main_watched, memory_order_relaxed))
 		pasta_writer_look_for_main();
 	pasta_memory_free(p, sizeof(*p));
 }
 
+/* The main thread comes here only if it ends before the others. While the writer runs, the C
+ * library takes no other thread for the last, and the program's functions for its end are not
+ * called. */
+static void main_ended(void *arg)
+{
+	(void)arg;
+	pasta_writer_retire();
+}
+
+void pasta_emit_watch_main(void)
+{
+	if (syscall(SYS_gettid) != getpid())
+		return;
+	pasta_thread_key_set(main_end, pasta_state);
+	atomic_store(&main_watched, pthread_getspecific(main_end) != NULL);
+}
+
 int pasta_emit_bind(void)
 {
-	return pthread_key_create(&thread_end, producer_end);
+	int error = pthread_key_create(&thread_end, producer_end);
+
+	return error ? error : pthread_key_create(&main_end, main_ended);
 }
 
 static struct producer *producer_make(void)
@@ -219,8 +238,8 @@ static struct producer *producer_make(void)
 		return NULL;
 	p->gen = atomic_load(&pasta_state->gen);
 	p->tid = (uint32_t)syscall(SYS_gettid);
-	if (p->tid == (uint32_t)getpid())
-		atomic_store(&main_emits, 1);
+	if (!atomic_load_explicit(&main_watched, memory_order_relaxed))
+		pasta_emit_watch_main();
 	pusher_open(&p->push, take_ring(p->tid, PASTA_CLOCK_RAW, false));
 	pasta_thread_key_set(thread_end, p);
 	self = p;
@@ -538,7 +557,7 @@ void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
 {
 	struct producer *p = producer_get();
 
-	if (p && p->push.ring && !p->busy)
+	if (p && p->push.ring)
 		pusher_drop(&p->push, reason, count);
 	else
 		pasta_count_lost(reason, count);
@@ -642,25 +661,29 @@ void pasta_port_watermark(struct pasta_port *port, uint64_t time)
 
 /* -- Names -- */
 
-/* A handler that interrupted its own thread here must not find the lock taken. */
+/* Under a guard: a handler that interrupted its own thread here must not find the lock taken. */
 static uint32_t intern(const void *bytes, size_t size, const struct pasta_string **entry)
 {
-	struct pasta_guard guard;
 	uint32_t id;
 
-	pasta_guard_enter(&guard);
 	pthread_mutex_lock(&pasta_state->lock);
 	id = pasta_intern_locked(bytes, size, entry);
 	pthread_mutex_unlock(&pasta_state->lock);
-	pasta_guard_leave(&guard);
 	return id;
 }
 
 uint32_t pasta_intern(const void *bytes, size_t size)
 {
 	const struct pasta_string *entry;
+	struct pasta_guard guard;
+	uint32_t id;
 
-	return producer_get() ? intern(bytes, size, &entry) : 0;
+	if (!producer_get())
+		return 0;
+	pasta_guard_enter(&guard);
+	id = intern(bytes, size, &entry);
+	pasta_guard_leave(&guard);
+	return id;
 }
 
 uint32_t pasta_intern_stack(const void *bytes, size_t size)
@@ -705,45 +728,85 @@ static size_t known_at(const struct producer *p, const char *text, size_t size)
 	return at;
 }
 
-/* Text that is made anew each time has another address, or is another at the same one. */
-static uint32_t intern_text(struct producer *p, const char *text, const struct pasta_string **entry)
+/*
+ * What a thread remembers of names changes under a guard alone, so that it is never half changed.
+ * Who reads it may be interrupted by a handler that changes it: then the count of changes differs,
+ * and what was read may be of two names.
+ */
+static inline uint32_t names_begin(const struct producer *p)
 {
-	size_t size = strlen(text), at = known_at(p, text, size);
-	uint32_t id = p->known[at].id; /* before the entry: a handler may change both */
+	uint32_t changes = p->changes;
 
 	atomic_signal_fence(memory_order_seq_cst);
+	return changes;
+}
+
+static inline bool names_changed(const struct producer *p, uint32_t changes)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(p->changes != changes, 0);
+}
+
+/* Text that is made anew each time has another address, or is another at the same one. */
+static uint32_t find_known(struct producer *p, const char *text, const struct pasta_string **entry)
+{
+	size_t size = strlen(text), at = known_at(p, text, size);
+	uint32_t id;
+
 	*entry = p->known[at].entry;
 	if (*entry && is_same(text, *entry))
-		return id;
+		return p->known[at].id;
 	id = intern(text, size, entry);
-	p->known[at].entry = NULL;
-	atomic_signal_fence(memory_order_seq_cst);
-	p->known[at].id = id;
-	atomic_signal_fence(memory_order_seq_cst);
 	p->known[at].entry = *entry;
+	p->known[at].id = id;
 	return id;
+}
+
+__attribute__((noinline)) static uint32_t intern_text(struct producer *p, const char *text,
+						      size_t slot)
+{
+	const struct pasta_string *entry;
+	struct pasta_guard guard;
+	uint32_t id;
+
+	pasta_guard_enter(&guard);
+	id = find_known(p, text, &entry);
+	p->changes++;
+	p->cache[slot].text = entry ? text : NULL;
+	p->cache[slot].entry = entry;
+	p->cache[slot].id = id;
+	pasta_guard_leave(&guard);
+	return id;
+}
+
+/* Without a guard, which costs two system calls; 0: it is not there. */
+static uint32_t peek_known(const struct producer *p, const char *text)
+{
+	uint32_t changes = names_begin(p), id;
+	size_t at = known_at(p, text, strlen(text));
+	const struct pasta_string *entry = p->known[at].entry;
+
+	id = p->known[at].id;
+	return entry && is_same(text, entry) && !names_changed(p, changes) ? id : 0;
 }
 
 /* Programs name things with literals: look by address first, then at the text. */
 uint32_t pasta_intern_str(const char *text)
 {
 	struct producer *p = producer_get();
-	const struct pasta_string *entry;
 	size_t slot = ((uintptr_t)text ^ (uintptr_t)text >> 8) % CACHE;
-	uint32_t id;
+	const struct pasta_string *entry;
+	uint32_t id, changes;
 
 	if (!p || !text)
 		return 0;
-	id = p->cache[slot].id; /* before the others, as in intern_text */
-	atomic_signal_fence(memory_order_seq_cst);
-	if (p->cache[slot].text == text && is_same(text, p->cache[slot].entry))
+	changes = names_begin(p);
+	id = p->cache[slot].id;
+	entry = p->cache[slot].entry;
+	if (p->cache[slot].text == text && entry && is_same(text, entry) &&
+	    !names_changed(p, changes))
 		return id;
-	id = intern_text(p, text, &entry);
-	p->cache[slot].text = NULL; /* a handler may look here between the lines */
-	atomic_signal_fence(memory_order_seq_cst);
-	p->cache[slot].entry = entry;
-	p->cache[slot].id = id;
-	atomic_signal_fence(memory_order_seq_cst);
-	p->cache[slot].text = entry ? text : NULL;
-	return id;
+	id = peek_known(p, text);
+	/* A literal that another text had displaced is soon found by its address again. */
+	return id && ++p->peeks % PEEKS ? id : intern_text(p, text, slot);
 }

@@ -3,6 +3,7 @@
 #include "collect/guard.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,25 +28,38 @@ enum {
 	CLOSE_MOST = 65536 /* descriptors to close one by one, where the kernel is old */
 };
 
-/* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
- * forgets to tell pthread_join of it. */
+/* Signals are blocked first and unblocked last: a handler that leaves by siglongjmp, which mostly
+ * happens when they are unblocked, must find cancellation as the program has it. */
 void pasta_guard_enter(struct pasta_guard *g)
 {
 	sigset_t all;
 
 	g->error = errno;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
-	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &g->type);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &g->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &g->type);
 }
 
+static void guard_unblock(void *arg)
+{
+	const struct pasta_guard *g = arg;
+
+	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
+}
+
+/* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
+ * forgets to tell pthread_join of it. The program's cleanup handlers run with its own mask. */
 void pasta_guard_leave(const struct pasta_guard *g)
 {
-	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 	errno = g->error;
 	pthread_setcancelstate(g->cancel, NULL);
-	pthread_setcanceltype(g->type, NULL);
+	if (g->type == PTHREAD_CANCEL_ASYNCHRONOUS) {
+		pthread_cleanup_push(guard_unblock, (void *)g);
+		pthread_setcanceltype(g->type, NULL);
+		pthread_cleanup_pop(0);
+	}
+	pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
 }
 
 /* -- Descriptors -- */
@@ -117,22 +131,68 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 	return guard_in_place(work, arg);
 }
 #else
+#if defined(__x86_64__) || defined(__aarch64__)
+enum { WAIT = CLONE_CHILD_CLEARTID };
+
+/* Until the kernel has cleared the word. The other thread has the same thread pointer: nothing of
+ * the C library's is used here, not even errno. */
+static inline void guard_wait(const uint32_t *word)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
+#ifdef __x86_64__
+		long result = SYS_futex;
+		register long timeout __asm__("r10") = 0;
+
+		__asm__ volatile("syscall"
+				 : "+a"(result)
+				 : "D"(word), "S"((long)FUTEX_WAIT), "d"(1L), "r"(timeout)
+				 : "rcx", "r11", "memory");
+#else
+		register long number __asm__("x8") = SYS_futex;
+		register long result __asm__("x0") = (long)word;
+		register long op __asm__("x1") = FUTEX_WAIT, value __asm__("x2") = 1;
+		register long timeout __asm__("x3") = 0;
+
+		__asm__ volatile("svc 0"
+				 : "+r"(result)
+				 : "r"(number), "r"(op), "r"(value), "r"(timeout)
+				 : "memory");
+#endif
+	}
+}
+#else
+enum { WAIT = CLONE_VFORK };
+
+static inline void guard_wait(const uint32_t *word)
+{
+	(void)word;
+}
+#endif
+
 /*
  * A thread that the C library knows nothing of, as posix_spawn has its child: it shares memory and
- * thread pointer with the caller, which does not run meanwhile (CLONE_VFORK). Being a thread it is
- * nobody's child: it raises no SIGCHLD and no wait finds it.
+ * thread pointer with the caller, which does not run meanwhile. Being a thread it is nobody's
+ * child: it raises no SIGCHLD and no wait finds it. The caller waits where it can be stopped: with
+ * CLONE_VFORK a SIGSTOP would stop the other thread alone, and nobody would be told that the
+ * process has stopped. Signals of the C library's own, which a guard does not block, wait as well.
  */
 int pasta_aside(int (*work)(void *arg), void *arg)
 {
+	const uint64_t all = ~UINT64_C(0);
 	struct aside a = {.work = work, .arg = arg};
+	uint32_t runs = 1;
+	uint64_t mask;
 	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
 	if (stack != MAP_FAILED) {
-		clone(guard_aside, stack + STACK,
-		      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-			      CLONE_SYSVSEM | CLONE_VFORK,
-		      &a);
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(mask));
+		if (clone(guard_aside, stack + STACK,
+			  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+				  CLONE_SYSVSEM | WAIT,
+			  &a, NULL, NULL, &runs) > 0)
+			guard_wait(&runs);
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 		munmap(stack, STACK);
 	}
 	return a.done ? a.result : guard_in_place(work, arg);

@@ -356,13 +356,22 @@ static void slurp(const char *path, char *text, size_t size)
 }
 
 /* A process whose main thread has ended ends with the last of its threads. status: the main
- * thread's, which is the last field. */
+ * thread's, which is the last field. The kernel forgets a thread's list of robust locks when it
+ * ends: that can be asked where there is no /proc, too. */
 static bool writer_main_ended(int *status)
 {
 	char text[1024];
 	const char *state, *last;
+	void *list = NULL;
+	size_t size;
+	bool asked = !syscall(SYS_get_robust_list, getpid(), &list, &size);
 
+	*status = 0;
+	if (asked && list)
+		return false;
 	slurp("/proc/self/stat", text, sizeof(text));
+	if (!*text)
+		return asked;
 	state = strrchr(text, ')');
 	last = strrchr(text, ' ');
 	*status = last ? WEXITSTATUS(atoi(last)) : 0;

@@ -1,29 +1,42 @@
 /* lock.c - locks on the program's threads, and waits that are no cancellation points. */
 #include "core/lock.h"
 
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* How many locks a thread holds, and its cancellation state and type before the first. */
 static _Thread_local int lock_depth, lock_state, lock_type;
 
+/* A handler may come between any two lines, and do the same: it changes what was saved only while
+ * the depth is 0. */
 void pasta_cancel_defer(void)
 {
-	if (!lock_depth) {
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &lock_state);
-		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &lock_type);
+	int state, type;
+
+	if (lock_depth) {
+		lock_depth++;
+		return;
 	}
-	lock_depth++;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+	lock_depth = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	lock_state = state;
+	lock_type = type;
 }
 
 /* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
  * forgets to tell pthread_join of it. */
 void pasta_cancel_restore(void)
 {
+	int state = lock_state, type = lock_type;
+
+	atomic_signal_fence(memory_order_seq_cst);
 	if (--lock_depth)
 		return;
-	pthread_setcancelstate(lock_state, NULL);
-	pthread_setcanceltype(lock_type, NULL);
+	pthread_setcancelstate(state, NULL);
+	pthread_setcanceltype(type, NULL);
 }
 
 void pasta_lock(pthread_mutex_t *lock)

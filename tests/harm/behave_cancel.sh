@@ -12,5 +12,12 @@ same "disabled" --no-loss -- "$harm/cancel" disabled
 same "state and type" --no-loss -- "$harm/cancel" state
 same "the main thread" --status 7 -- "$harm/cancel" main
 same "the main thread ends first" --no-loss -- "$harm/cancel" last
+same "the main thread ends last, and has emitted nothing" --no-loss -- "$harm/cancel" quiet 0
+same "the main thread ends first, and has emitted nothing" --no-loss -- "$harm/cancel" quiet 20
+if is_root; then
+	same "the main thread ends where there is no /proc" --timeout 20 -- "$harm/cancel" jailed 100
+else
+	left_out "no /proc" "no right to chroot"
+fi
 same "SIGTERM" --status -15 -- "$harm/cancel" term
 done_

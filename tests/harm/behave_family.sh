@@ -10,6 +10,7 @@ for way in fork vfork spawn clone "many 50" daemon orphan wall sigchld death; do
 done
 same "family: plain" --no-loss --status 28 -- "$harm/family" plain
 repeat=1 same "family: 250 programs in one process" --no-loss --marks link=251 -- "$harm/family" chain 250
+same "family: stopped while threads begin" -- "$harm/family" stop 60
 same "family: fork beside first calls" -- "$harm/family" race 40
 same "family: 300 threads at once" -- "$harm/family" crowd 300
 same "family: 300 threads in little memory" --option=--memory --option=1M -- "$harm/family" crowd 300

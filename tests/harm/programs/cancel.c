@@ -1,7 +1,8 @@
 /*
  * cancel - threads that are cancelled at every call of annotate.h.
  *
- *	cancel pending|first|random N|async N|disabled|state|main|last|term
+ *	cancel pending|first|random N|async N|disabled|state|main|last|quiet MS|jailed MS|
+ *		term
  *
  * Natively no call of annotate.h is a cancellation point, so a thread runs to its own first one;
  * and whatever is cancelled, the rest of the program goes on.
@@ -294,6 +295,58 @@ static void last(int unused)
 	pthread_exit(NULL);
 }
 
+static void *run_quiet(void *arg)
+{
+	EMIT(pasta_mark("quiet"));
+	harm_nap(*(int *)arg);
+	return NULL;
+}
+
+static void farewell_printed(void)
+{
+	printf("at exit\n");
+}
+
+/* The main thread ends before the others, or after them, and has emitted nothing. What is written to
+ * stdout stays in its buffer until exit. */
+static void quiet(int ms)
+{
+	static int nap;
+	pthread_t thread;
+
+	nap = ms;
+	atexit(farewell_printed);
+	printf("buffered\n");
+	if (pthread_create(&thread, NULL, run_quiet, &nap))
+		broken("pthread_create");
+	if (!ms)
+		pthread_join(thread, NULL);
+	pthread_exit(NULL);
+}
+
+static void *leave(void *arg)
+{
+	pthread_exit(arg);
+}
+
+/* Likewise, where there is no /proc. */
+static void jailed(int ms)
+{
+	static int nap;
+	pthread_t thread;
+
+	nap = ms;
+	atexit(farewell_printed);
+	/* pthread_exit loads a library. */
+	if (pthread_create(&thread, NULL, leave, NULL) || pthread_join(thread, NULL) ||
+	    pthread_create(&thread, NULL, run_quiet, &nap))
+		broken("pthread_create");
+	harm_nap(ms / 2);
+	if (chroot("."))
+		broken("chroot");
+	pthread_exit(NULL);
+}
+
 static void *run_on(void *arg)
 {
 	for (unsigned int i = 0;; i++) {
@@ -328,7 +381,8 @@ int main(int argc, char **argv)
 	static const struct harm_modes modes[] = {
 		{"pending", pending}, {"first", first},	      {"random", random_moments},
 		{"async", async},     {"disabled", disabled}, {"state", states},
-		{"main", in_main},    {"last", last},	      {"term", term},
+		{"main", in_main},    {"last", last},	      {"quiet", quiet},
+		{"jailed", jailed},   {"term", term},
 		{NULL, NULL},
 	};
 

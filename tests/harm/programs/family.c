@@ -1,7 +1,7 @@
 /*
  * family - processes that start processes in all ways, and count those that they have.
  *
- *	family fork|vfork|spawn|clone|chain N|many N|daemon|orphan|plain|wall|sigchld|death|
+ *	family fork|vfork|spawn|clone|chain N|many N|daemon|orphan|plain|wall|sigchld|death|stop N|
  *		race N|leave HOW|crowd N|leaf
  */
 #include "harm.h"
@@ -212,6 +212,44 @@ static void orphan(int unused)
 	say("child: %s", harm_ended(harm_wait(pid)));
 	errno = 0;
 	say("others: %d %s", (int)waitpid(-1, NULL, __WALL), strerror(errno));
+}
+
+static void *run_brief(void *arg)
+{
+	harm_call(1);
+	return arg;
+}
+
+/* A child whose threads make first calls all the time is stopped: its parent learns of it. */
+static void stop(int n)
+{
+	int stopped = 0, status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		broken("fork");
+	while (!pid) {
+		pthread_t thread[4];
+
+		for (int i = 0; i < 4; i++)
+			if (pthread_create(&thread[i], NULL, run_brief, NULL))
+				broken("pthread_create");
+		for (int i = 0; i < 4; i++)
+			pthread_join(thread[i], NULL);
+	}
+	harm_nap(20);
+	for (int i = 0; i < n && stopped == i; i++) {
+		uint64_t until = harm_ns() + UINT64_C(5000000000);
+
+		kill(pid, SIGSTOP);
+		while (harm_ns() < until && !waitpid(pid, &status, WUNTRACED | WNOHANG))
+			harm_nap(1);
+		stopped += harm_ns() < until && WIFSTOPPED(status);
+		kill(pid, SIGCONT);
+		harm_spin(harm_random() % 1000000);
+	}
+	kill(pid, SIGKILL);
+	say("stopped %d times, %s", stopped, harm_ended(harm_wait(pid)));
 }
 
 /* A program that knows nothing of annotate.h. */
@@ -439,6 +477,7 @@ int main(int argc, char **argv)
 		{"fork", forks},  {"vfork", vforks}, {"spawn", spawns},	   {"clone", clones},
 		{"chain", chain}, {"many", many},    {"daemon", daemons},  {"orphan", orphan},
 		{"plain", plain}, {"wall", wall},    {"sigchld", sigchld}, {"leaf", leaf},
+		{"stop", stop},
 		{"death", death}, {"race", race},    {"leave", leave},	   {"crowd", crowd},
 		{NULL, NULL},
 	};

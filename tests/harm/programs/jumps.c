@@ -1,7 +1,7 @@
 /*
  * jumps - control that leaves a call of annotate.h by another way than its return.
  *
- *	jumps longjmp|deeper|nested|altstack|coroutines|small
+ *	jumps longjmp|deeper|nested|altstack|cancellable|coroutines|small
  *
  * Afterwards the thread still records: the last marks, "after", are emitted with signals blocked.
  * The report must have all of them.
@@ -127,6 +127,49 @@ static void altstack(int unused)
 	    sigaltstack(NULL, &alternate) || alternate.ss_flags ? "on" : "not on");
 }
 
+/* What was left by a jump leaves the thread as it was: it can be cancelled. */
+static void *run_cancellable(void *arg)
+{
+	static volatile int turn, disabled;
+	int state;
+
+	(void)arg;
+	harm_block(SIG_UNBLOCK, SIGALRM);
+	sigsetjmp(back, 1);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+	disabled = disabled + (state != PTHREAD_CANCEL_ENABLE);
+	jumping = atomic_load(&jumped) < JUMPS;
+	for (; jumping; turn = turn + 1) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "turn %d", turn); /* anew: it is interned */
+		EMIT(pasta_mark(name));
+	}
+	after();
+	say("jumped; not to be cancelled: %d", disabled);
+	atomic_store(&jumped, JUMPS + 1);
+	pause();
+	return NULL;
+}
+
+static void cancellable(int unused)
+{
+	pthread_t thread;
+	void *result;
+
+	(void)unused;
+	harm_block(SIG_BLOCK, SIGALRM);
+	harm_handle(SIGALRM, on_tick, 0);
+	harm_timer(HZ);
+	if (pthread_create(&thread, NULL, run_cancellable, NULL))
+		broken("pthread_create");
+	while (atomic_load(&jumped) <= JUMPS)
+		harm_nap(1);
+	pthread_cancel(thread);
+	pthread_join(thread, &result);
+	say("%s", result == PTHREAD_CANCELED ? "cancelled" : "returned");
+}
+
 static ucontext_t contexts[ROUTINES + 1];
 static int turns[ROUTINES];
 
@@ -196,7 +239,8 @@ int main(int argc, char **argv)
 {
 	static const struct harm_modes modes[] = {
 		{"longjmp", longjmps},	{"deeper", longjmps_deeper}, {"nested", nested},
-		{"altstack", altstack}, {"coroutines", coroutines},  {"small", small},
+		{"altstack", altstack}, {"cancellable", cancellable},
+		{"coroutines", coroutines}, {"small", small},
 		{NULL, NULL},
 	};
 
