@@ -354,13 +354,16 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err)
 {
 	struct stat st;
-	int error = input_begin(in, err);
+	int error = input_begin(in, err), folder;
 
 	if (error)
 		return error;
-	if (stat(path, &st))
+	folder = pasta_files_folder(path);
+	if (folder < 0 && stat(path, &st))
 		return pasta_fail(err, -errno, "cannot read %s: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode)) {
+	if (folder >= 0)
+		close(folder);
+	if (folder >= 0 || S_ISDIR(st.st_mode)) {
 		error = add_folder(in, path, err);
 	} else {
 		error = pasta_stream_add(in->stream, path, err);

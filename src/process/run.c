@@ -140,7 +140,12 @@ int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *e
 	dir = dir ? dir : name;
 	run->path = realpath(dir, NULL);
 	error = run->path ? run_fill(run, folder) : -errno;
-	close(folder);
+	if (run->path) {
+		run->folder = folder;
+		pasta_files_hold(run->path, folder);
+	} else {
+		close(folder);
+	}
 	if (!error)
 		return 0;
 	pasta_fail(err, error, "cannot make a run in %s: %s (choose another place with -o)", dir,
@@ -149,6 +154,7 @@ int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *e
 		pasta_run_remove(run);
 	else if (run->made)
 		pasta_files_undo(AT_FDCWD, dir, true);
+	pasta_run_free(run);
 	return error;
 }
 
@@ -194,6 +200,10 @@ void pasta_run_discard(const struct pasta_run *run)
 
 void pasta_run_free(struct pasta_run *run)
 {
+	if (run->path) {
+		pasta_files_hold(NULL, -1);
+		close(run->folder);
+	}
 	free(run->path);
 	memset(run, 0, sizeof(*run));
 }

@@ -19,7 +19,8 @@
 
 /* A new folder. Zero it before use. */
 struct pasta_run {
-	char *path; /* absolute */
+	char *path; /* absolute; to files.h it is the folder that was made, whatever is there now */
+	int folder; /* open, where path is set */
 	bool made;  /* the folder itself is ours: it was not there before */
 	/* Set before create: modes are as the umask has them. Else nobody but its user can read it.
 	 */
