@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/control.h"
@@ -270,26 +274,45 @@ static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_
 		snprintf(c->message, sizeof(c->message), "%s", why);
 }
 
-int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+/* In a process of its own. */
+static int run_note_aside(int fd, uint32_t processes, uint64_t lost, const char *why)
 {
-	int fd = processes ? run_open_control(folder) : 0, error = 0;
+	const struct rlimit none = {0, 0};
 	struct pasta_control *page, copy;
 
-	if (fd <= 0)
-		return fd;
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0); /* a core_pattern with a pipe knows no limit */
+	signal(SIGBUS, SIG_DFL);
 	page = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
 		run_note_failed(page, processes, lost, why);
-		munmap(page, PASTA_CONTROL_SIZE);
-	} else if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy)) {
-		/* Where pages cannot be shared, no process has this one. */
-		run_note_failed(&copy, processes, lost, why);
-		error = pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : -EIO;
-	} else {
-		error = -EIO;
+		return 0;
 	}
+	/* Where pages cannot be shared, no process has this one. */
+	if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) != (ssize_t)sizeof(copy))
+		return 1;
+	run_note_failed(&copy, processes, lost, why);
+	return pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : 1;
+}
+
+/* Processes that still run count on the page as well: it is mapped. The program may cut the file at
+ * any moment, and who touches the page then gets a SIGBUS. */
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+{
+	int fd = processes ? run_open_control(folder) : 0, status = 0, error = 0;
+	pid_t pid;
+
+	if (fd <= 0)
+		return fd;
+	pid = fork();
+	if (!pid)
+		_exit(run_note_aside(fd, processes, lost, why));
+	if (pid < 0)
+		error = -errno;
+	while (!error && waitpid(pid, &status, 0) < 0)
+		error = errno == EINTR ? 0 : -errno;
 	close(fd);
-	return error;
+	return error ? error : status ? -EIO : 0;
 }
 
 bool pasta_run_health(const char *folder, struct pasta_run_health *health)
