@@ -56,6 +56,7 @@ static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
 		warn(in, &err);
 	}
 	*is_run = *is_run || !error || error == -EBADMSG;
+	in->expected += !error && info.has_loss ? info.loss.expected : 0;
 	in->made = info.shards > in->made ? info.shards : in->made;
 	in->unnamed = error == -ENOENT;
 	if (in->run.path)
@@ -227,36 +228,15 @@ static void add_note(struct pasta_input *in, const char *note)
 		memcpy(in->notes[i], note, sizeof(in->notes[i]));
 }
 
-/* What is on it goes into the account: a page that is there, and cannot be read, is damage. */
-static void input_check_control(struct pasta_input *in, const char *folder)
+/* 0, or why the control page cannot be read. */
+static int add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
-	int fd = pasta_files_open_in(folder, PASTA_RUN_CONTROL, NULL);
-	struct pasta_err err = {0};
-
-	if (fd == -ENOENT)
-		return;
-	if (pasta_run_health(folder, &health)) {
-		close(fd);
-		return;
-	}
-	pasta_fail(&err, fd < 0 ? fd : -EBADMSG,
-		   "cannot read %s/" PASTA_RUN_CONTROL
-		   ": %s; what handlers noted, and events that reached no shard, is not known",
-		   folder, fd < 0 ? pasta_files_why(fd) : "it is damaged, or of another version");
-	in->refused++;
-	warn(in, &err);
-	if (fd >= 0)
-		close(fd);
-}
-
-static void add_health(struct pasta_input *in, const char *folder, bool *is_run)
-{
-	struct pasta_run_health health;
+	int error = pasta_run_health(folder, &health);
 	size_t i;
 
-	if (!pasta_run_health(folder, &health))
-		return;
+	if (error)
+		return error;
 	*is_run = true;
 	in->made = health.shards;
 	if (!*in->why)
@@ -265,6 +245,25 @@ static void add_health(struct pasta_input *in, const char *folder, bool *is_run)
 		add_note(in, health.notes[i]);
 	in->failed += health.failed;
 	in->lost += health.lost;
+	return 0;
+}
+
+/* What is on it goes into the account: each run has one, and one that cannot be read is damage.
+ * Shards alone have none. */
+static void input_check_control(struct pasta_input *in, const char *folder, int error)
+{
+	struct pasta_err err = {0};
+
+	if (!error || (error == -ENOENT && in->unnamed))
+		return;
+	pasta_fail(&err, error,
+		   "cannot read %s/" PASTA_RUN_CONTROL
+		   ": %s; what handlers noted, and events that reached no shard, is not known",
+		   folder,
+		   error == -EBADMSG ? "it is damaged, or of another version"
+				     : pasta_files_why(error));
+	in->refused++;
+	warn(in, &err);
 }
 
 /* Shards alone are no run, and lack nothing. */
@@ -287,17 +286,20 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	int shards = fd < 0 ? fd : pasta_files_subfolder(fd, PASTA_RUN_SHARDS);
 	size_t before = in->shards;
 	bool is_run = false;
+	int control;
 
 	in->made = 0;
-	add_health(in, folder, &is_run);
+	control = add_health(in, folder, &is_run);
 	if (!path || add_info(in, folder, &is_run)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	} else if (shards >= 0) {
 		if (in->unnamed)
 			warn_missing(in, folder);
-		input_check_control(in, folder);
+		input_check_control(in, folder, control);
 		error = add_shards(in, shards, path, is_run, err);
 	} else if (fd >= 0 && shards == -ENOENT) {
+		if (!in->unnamed)
+			input_check_control(in, folder, control);
 		error = add_shards(in, fd, folder, false, err);
 		if (!error && in->shards == before && in->unnamed)
 			error = pasta_fail(err, -EINVAL,

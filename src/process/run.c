@@ -315,30 +315,32 @@ int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, 
 	return error ? error : status ? -EIO : 0;
 }
 
-bool pasta_run_health(const char *folder, struct pasta_run_health *health)
+int pasta_run_health(const char *folder, struct pasta_run_health *health)
 {
 	int fd = pasta_files_open_in(folder, PASTA_RUN_CONTROL, NULL);
 	struct pasta_control control;
 	size_t i, notes = 0;
+	ssize_t n;
 	bool ok;
 
 	memset(health, 0, sizeof(*health));
 	if (fd < 0)
-		return false;
-	ok = pasta_files_read_at(fd, &control, sizeof(control), 0) == (ssize_t)sizeof(control) &&
-	     control.magic == PASTA_CONTROL_MAGIC && control.size == PASTA_CONTROL_SIZE &&
+		return fd;
+	n = pasta_files_read_at(fd, &control, sizeof(control), 0);
+	ok = n == (ssize_t)sizeof(control) && control.magic == PASTA_CONTROL_MAGIC &&
+	     control.size == PASTA_CONTROL_SIZE &&
 	     pasta_unseal(control.shards, PASTA_CONTROL_SHARDS, &health->shards) &&
 	     pasta_unseal(control.failed, PASTA_CONTROL_FAILED, &health->failed) &&
 	     pasta_unseal(control.lost, PASTA_CONTROL_LOST, &health->lost);
 	close(fd);
 	if (!ok) {
 		memset(health, 0, sizeof(*health));
-		return false;
+		return n < 0 ? (int)n : -EBADMSG;
 	}
 	copy_text(health->message, control.message);
 	/* One who was killed while it wrote has left an empty one. */
 	for (i = 0; i < PASTA_CONTROL_NOTES; i++)
 		if (*control.notes[i].text)
 			copy_text(health->notes[notes++], control.notes[i].text);
-	return true;
+	return 0;
 }

@@ -105,11 +105,11 @@ static void a_new_control_page_is_healthy(void **state)
 	assert_int_equal(pasta_run_create(&run, "r", &err), 0);
 	assert_int_equal(stat("r/control", &st), 0);
 	assert_int_equal(st.st_size, 4096);
-	assert_true(pasta_run_health("r", &health));
+	assert_int_equal(pasta_run_health("r", &health), 0);
 	assert_int_equal(health.failed, 0);
 	spit("r/control", "rubbish");
-	assert_false(pasta_run_health("r", &health));
-	assert_false(pasta_run_health("absent", &health));
+	assert_int_equal(pasta_run_health("r", &health), -EBADMSG);
+	assert_int_equal(pasta_run_health("absent", &health), -ENOENT);
 	pasta_run_free(&run);
 }
 
@@ -122,7 +122,7 @@ static void a_control_page_that_was_cut_is_an_error_and_no_crash(void **state)
 	assert_int_equal(pasta_run_create(&run, "cut", &err), 0);
 	assert_int_equal(pasta_run_add_failed("cut", 2, 5, "no room"), 0);
 	assert_int_equal(pasta_run_add_failed("cut", 1, 1, "later"), 0);
-	assert_true(pasta_run_health("cut", &health));
+	assert_int_equal(pasta_run_health("cut", &health), 0);
 	assert_int_equal(health.failed, 3);
 	assert_int_equal(health.lost, 6);
 	assert_string_equal(health.message, "no room");

@@ -1489,11 +1489,19 @@ static void a_folder_that_is_no_run_is_only_read(void **state)
 
 static void make_run_of(const char *json)
 {
-	struct bytes text = {0};
+	const struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC,
+					      .size = PASTA_CONTROL_SIZE,
+					      .shards = pasta_seal(0, PASTA_CONTROL_SHARDS),
+					      .failed = pasta_seal(0, PASTA_CONTROL_FAILED),
+					      .lost = pasta_seal(0, PASTA_CONTROL_LOST)};
+	struct bytes text = {0}, page = {0};
 
 	put(&text, json, strlen(json));
 	save(&text, text.size, in_dir("run.json"));
 	free(text.data);
+	put(&page, &control, sizeof(control));
+	save(&page, page.size, in_dir("control"));
+	free(page.data);
 	assert_int_equal(mkdir(in_dir("shards"), 0700), 0);
 }
 
@@ -1671,6 +1679,18 @@ static void shards_that_are_gone_are_counted(void **state)
 	assert_non_null(strstr(warned, "shards are missing: 1"));
 	pasta_input_free(&in);
 	make_shard("shards/x-3.pst", 9);
+	assert_int_equal(complaints(), 0);
+}
+
+static void a_run_without_its_control_page_is_damaged(void **state)
+{
+	make_run_of("{\"schema\": \"accelprof-run/1\"}");
+	make_shard("shards/x-1.pst", 7);
+	assert_int_equal(complaints(), 0);
+	unlink(in_dir("control"));
+	assert_int_equal(complaints(), 1);
+	assert_non_null(strstr(warned, "control"));
+	unlink(in_dir("run.json")); /* shards alone lack nothing */
 	assert_int_equal(complaints(), 0);
 }
 
@@ -2113,6 +2133,7 @@ int main(void)
 		BY_HAND(a_frame_of_another_shard_is_no_part_of_this_one),
 		BY_HAND(a_head_of_a_shard_that_is_damaged_is_said_to_be),
 		BY_HAND(shards_that_are_gone_are_counted),
+		BY_HAND(a_run_without_its_control_page_is_damaged),
 		BY_HAND(on_a_full_disk_all_is_shown_and_committed_once_there_is_room),
 		BY_HAND(two_at_once_see_everything_and_commit_it_once),
 		BY_AGENT(all_that_was_emitted_before_exit_is_salvaged),
