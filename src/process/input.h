@@ -40,6 +40,7 @@ struct pasta_input {
 	uint64_t unsure;		  /* processes that may still run, or may not */
 	bool unnamed;			  /* the last folder has no run.json */
 	uint64_t made;			  /* shards that its processes have made */
+	size_t first;			  /* in the stream, of its shards */
 };
 
 /* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be

@@ -431,6 +431,32 @@ def precious_rings(runs):
             box.remove()
 
 
+def named_shards(runs):
+    """A shard by its name has what is in its rings, and nothing is written. One that is cut changes
+    no number without a word."""
+
+    def loss(done):
+        return json.loads(done.out)["loss"] if done.out else None
+
+    box = Box(runs, "live")
+    box.arm()
+    shard = os.path.join(box.run, next(n for n in runs["live"].files if n.endswith(".pst")))
+    before = look_below(box.run)
+    done = box.accelprof("report", shard, "--format", "json")
+    box.check("a shard by its name", done, (0,))
+    changed = difference(before, look_below(box.run))
+    if changed:
+        failed("a shard by its name", changed)
+    whole = loss(box.report())
+    if loss(done) != whole:
+        failed("a shard by its name", f"{loss(done)}, and of its run {whole}")
+    for at in _mutate.Run(box.run).bounds(os.path.relpath(shard, box.run))[1:-1]:
+        with open(shard, "rb") as f:
+            write(box.path("out/cut.pst"), f.read()[:at])
+        box.check(f"a shard that is cut at {at}", box.accelprof("report", "cut.pst", "--format", "json"), (1,))
+    box.remove()
+
+
 def plugins_of_a_run(runs):
     """Whoever made the run does not choose the code that runs here."""
     plugin = os.path.join(BUILD, "tests/programs/plugin_trouble.so")
@@ -820,7 +846,7 @@ def main():
             foreign_files(runs)
         else:
             print("left out: files of other users, and devices: only root can make them")
-        for attack in (private_run, precious_rings, plugins_of_a_run, names_of_shards, deep_run_info):
+        for attack in (private_run, precious_rings, named_shards, plugins_of_a_run, names_of_shards, deep_run_info):
             attack(runs)
         for attack in (recorded_paths, hostile_programs, exchanged_runs, output_files, outputs_that_are_no_files):
             attack(runs)

@@ -1694,6 +1694,22 @@ static void a_run_without_its_control_page_is_damaged(void **state)
 	assert_int_equal(complaints(), 0);
 }
 
+static void a_copy_of_a_shard_is_named_and_not_read(void **state)
+{
+	struct pasta_input in;
+
+	make_run_of("{\"schema\": \"accelprof-run/1\"}");
+	make_shard("shards/x-1.pst", 7);
+	make_shard("shards/x-2.pst", 7);
+	make_shard("shards/x-3.pst", 8);
+	in = read_folder();
+	assert_int_equal(in.shards, 2);
+	assert_int_equal(in.refused, 1);
+	assert_non_null(strstr(warned, "x-2.pst is a copy of"));
+	assert_int_equal(account_of(in.stream).captured, 4 * PASTA_FRAME_EVENTS);
+	pasta_input_free(&in);
+}
+
 /* -- A disk that is full, and two at once
  * -------------------------------------------------------------- */
 
@@ -2134,6 +2150,7 @@ int main(void)
 		BY_HAND(a_head_of_a_shard_that_is_damaged_is_said_to_be),
 		BY_HAND(shards_that_are_gone_are_counted),
 		BY_HAND(a_run_without_its_control_page_is_damaged),
+		BY_HAND(a_copy_of_a_shard_is_named_and_not_read),
 		BY_HAND(on_a_full_disk_all_is_shown_and_committed_once_there_is_room),
 		BY_HAND(two_at_once_see_everything_and_commit_it_once),
 		BY_AGENT(all_that_was_emitted_before_exit_is_salvaged),
