@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "process/files.h"
@@ -70,6 +71,19 @@ static bool liveness_same_boot(const struct pasta_ringfile *f)
 	return !memcmp(boot, f->boot, sizeof(boot));
 }
 
+/* Of another boot, and begun since this host was started: another host has the same name. */
+static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
+{
+	struct timespec now, up;
+	uint64_t real, since;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) || clock_gettime(CLOCK_BOOTTIME, &up))
+		return true;
+	real = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	since = (uint64_t)up.tv_sec * 1000000000u + (uint64_t)up.tv_nsec;
+	return f->real > real - since;
+}
+
 /* With its number, for another host may be called HOST-1. */
 static bool liveness_same_host(const struct pasta_ringfile *f, const char *name)
 {
@@ -120,6 +134,6 @@ enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, con
 	if (!host)
 		return PASTA_LIVENESS_UNSURE;
 	if (!liveness_same_boot(f)) /* the host was started again */
-		return PASTA_LIVENESS_DEAD;
+		return liveness_is_elsewhere(f) ? PASTA_LIVENESS_UNSURE : PASTA_LIVENESS_DEAD;
 	return liveness_by_proc(f, ring, name);
 }

@@ -342,6 +342,27 @@ static void strings_after_a_block_that_is_lost_keep_their_ids(void **state)
 /* -- Who is dead
  * ---------------------------------------------------------------------------------------- */
 
+/* Of another boot, and younger than this one. */
+static void a_ring_of_another_host_of_the_same_name_is_read_and_left_alone(void **state)
+{
+	struct pasta_salvaged out;
+	struct timespec now;
+	struct bytes b = {0};
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ring_begin(&b);
+	file_of(&b)->real = (uint64_t)now.tv_sec * 1000000000u;
+	file_of(&b)->sum = pasta_ringfile_sum(file_of(&b));
+	push_numbers(&b, ring_add(&b, 1), 0, 10);
+	save(&b, b.size, stem(".ring"));
+	out = sweep();
+	assert_int_equal(out.unsure, 1);
+	assert_int_equal(out.events, 10);
+	assert_int_equal(out.committed, 0);
+	assert_true(ring_is_there());
+	free(b.data);
+}
+
 static void a_ring_of_another_host_is_read_and_left_alone(void **state)
 {
 	struct bytes b = {0};
@@ -591,6 +612,9 @@ static void a_shard_of_another_process_gets_nothing(void **state)
 static void a_ring_file_that_is_still_being_made_is_left_alone_for_a_while(void **state)
 {
 	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	const time_t soon = time(NULL) + 3600;
+	const struct timespec later[2] = {{.tv_sec = soon}, {.tv_sec = soon}};
+	struct pasta_salvaged out;
 	struct bytes b = {0};
 
 	ring_begin(&b);
@@ -598,6 +622,12 @@ static void a_ring_file_that_is_still_being_made_is_left_alone_for_a_while(void 
 	for (size_t size = 0; size <= b.size; size += b.size) {
 		save(&b, size, stem(".ring"));
 		assert_int_equal(sweep().alive, 1);
+		assert_true(ring_is_there());
+		/* By another clock: whether it still runs is not known. */
+		utimensat(AT_FDCWD, stem(".ring"), later, 0);
+		out = sweep();
+		assert_int_equal(out.alive, 0);
+		assert_int_equal(out.unsure, 1);
 		assert_true(ring_is_there());
 		utimensat(AT_FDCWD, stem(".ring"), old, 0);
 		assert_int_equal(sweep().failed, 0);
@@ -2108,6 +2138,7 @@ int main(void)
 		BY_HAND(a_shard_that_never_got_its_head_gets_one),
 		BY_HAND(strings_after_a_block_that_is_lost_keep_their_ids),
 		BY_HAND(a_ring_of_another_host_is_read_and_left_alone),
+		BY_HAND(a_ring_of_another_host_of_the_same_name_is_read_and_left_alone),
 		BY_HAND(a_ring_that_its_process_has_locked_is_left_alone_whatever_is_in_it),
 		BY_HAND(a_ring_that_somebody_else_has_locked_is_read_and_left_alone),
 		BY_HAND(where_locks_fail_dead_processes_are_dead_and_all_is_read),
