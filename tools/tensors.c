@@ -977,7 +977,7 @@ static void report_peak(const struct tensors *m, struct pasta_out *out)
 		pasta_cell_int(t, (int64_t)(p->peak_time - m->start));
 		if (p->reserves && p->peak_reserved) {
 			pasta_cell_int(t, (int64_t)p->peak_reserved);
-			pasta_cell_int(t, (int64_t)p->peak_reserved - (int64_t)p->peak);
+			pasta_cell_int(t, (int64_t)(p->peak_reserved - p->peak));
 		} else {
 			pasta_cell_none(t);
 			pasta_cell_none(t);
