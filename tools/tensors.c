@@ -646,15 +646,15 @@ static void on_tensor(struct tensors *m, const struct pasta_event *ev)
 	uint32_t device = ev->tensor.device ? ev->tensor.device - 1 : HOST;
 	struct place *p = ev->tensor.addr ? place_of(m, ev->proc, device) : NULL;
 	struct block *b = p ? block_of(m, ev, p) : NULL;
-	struct tensor *t = b ? pasta_map_add(p->process->tensors, ev->tensor.id) : NULL;
+	struct tensor *t = NULL;
 
 	if (!b)
 		return;
-	if (!t) {
-		m->failed = true;
-		return;
+	if (ev->tensor.id) { /* 0 ends a block's list */
+		t = pasta_map_add(p->process->tensors, ev->tensor.id);
+		m->failed |= !t;
 	}
-	if (!t->block) {
+	if (t && !t->block) {
 		b->ageless |= !b->tensor && ev->sub == PASTA_TENSOR_FOUND;
 		*t = (struct tensor){b, b->tensor};
 		b->tensor = ev->tensor.id;
@@ -977,7 +977,7 @@ static void report_peak(const struct tensors *m, struct pasta_out *out)
 		pasta_cell_int(t, (int64_t)(p->peak_time - m->start));
 		if (p->reserves && p->peak_reserved) {
 			pasta_cell_int(t, (int64_t)p->peak_reserved);
-			pasta_cell_int(t, (int64_t)p->peak_reserved - (int64_t)p->peak);
+			pasta_cell_int(t, (int64_t)(p->peak_reserved - p->peak));
 		} else {
 			pasta_cell_none(t);
 			pasta_cell_none(t);

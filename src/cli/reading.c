@@ -109,6 +109,19 @@ int pasta_reading_open(struct pasta_input *in, char **paths)
 	return failed;
 }
 
+/* What was counted when a run ended is still there, or is counted as damaged: else whole files were
+ * exchanged, as by a copy of an older state. Processes that ran on can only add to it. */
+static bool reading_lacks(const struct pasta_input *in, const struct pasta_account *loss)
+{
+	if (in->expected <= loss->expected || pasta_filter_any(in->filter) ||
+	    pasta_reading_stop(NULL))
+		return false;
+	pasta_cli_say("run.json accounts for %" PRIu64 " events, and all other files for %" PRIu64
+		      ": some were lost with files that are missing or of another run",
+		      in->expected, loss->expected);
+	return true;
+}
+
 bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_account *loss,
 			   const char *what)
 {
@@ -132,5 +145,6 @@ bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_acco
 	unread = pasta_rawfile_failed(&err);
 	if (unread)
 		pasta_cli_say("memory accesses could not be read: %s", err.text);
-	return loss->damaged_bytes || loss->damaged || in->refused || unread;
+	return reading_lacks(in, loss) || loss->damaged_bytes || loss->damaged || in->refused ||
+	       unread;
 }

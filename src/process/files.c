@@ -34,9 +34,21 @@ const char *pasta_files_why(int error)
 
 /* -- Folders -- */
 
+/* Set before threads read, and when they are gone. */
+static const char *held_path;
+static int held_folder;
+
+void pasta_files_hold(const char *path, int folder)
+{
+	held_path = path;
+	held_folder = folder;
+}
+
 int pasta_files_folder(const char *path)
 {
-	int fd = open(path, READ | O_DIRECTORY);
+	int fd = held_path && !strcmp(path, held_path)
+			 ? openat(held_folder, ".", READ | O_DIRECTORY)
+			 : open(path, READ | O_DIRECTORY);
 
 	return fd < 0 ? -errno : fd;
 }

@@ -32,6 +32,9 @@ const char *pasta_files_why(int error);
 /* A folder that the user named, or its parent: links are followed. */
 int pasta_files_folder(const char *path);
 int pasta_files_folder_of(const char *path, const char **name); /* *name: the last part of path */
+/* From now on this path is this folder, which stays the caller's, wherever it leads by then: the
+ * program under study can exchange its own run. There is one such path; NULL: none. */
+void pasta_files_hold(const char *path, int folder);
 /* A folder in a folder. */
 int pasta_files_subfolder(int folder, const char *name);
 /* New; -EEXIST. umask applies. */

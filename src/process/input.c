@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/frame.h"
 #include "process/files.h"
 #include "process/run.h"
 #include "process/salvage.h"
+#include "process/shard.h"
 #include "process/tool.h"
 
 static void warn(const struct pasta_input *in, const struct pasta_err *err)
@@ -56,6 +58,7 @@ static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
 		warn(in, &err);
 	}
 	*is_run = *is_run || !error || error == -EBADMSG;
+	in->expected += !error && info.has_loss ? info.loss.expected : 0;
 	in->made = info.shards > in->made ? info.shards : in->made;
 	in->unnamed = error == -ENOENT;
 	if (in->run.path)
@@ -88,9 +91,47 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	warn(in, &err);
 }
 
+/* The shard of the same folder that has the same id; NULL: none. Each process makes its own: this
+ * one lies where another was, or beside its original, and its events must not count twice. What the
+ * user names twice is read twice. */
+static const char *input_copied(const struct pasta_input *in, const struct pasta_shard_parts *parts)
+{
+	static const uint8_t unknown[16];
+	size_t i, count = pasta_stream_shards(in->stream);
+	struct pasta_shard_head head;
+
+	if (pasta_files_read_at(parts->file < 0 ? parts->tail : parts->file, &head, sizeof(head),
+				0) != (ssize_t)sizeof(head) ||
+	    !pasta_shard_head_ok(&head) || !memcmp(head.guid, unknown, sizeof(unknown)))
+		return NULL;
+	for (i = in->first; i < count; i++) {
+		const struct pasta_shard_info *info = pasta_stream_shard(in->stream, i);
+
+		if (!memcmp(info->guid, head.guid, sizeof(head.guid)))
+			return info->path;
+	}
+	return NULL;
+}
+
+/* The descriptors are taken, whatever happens. */
+static int input_take_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
+			    struct pasta_err *err)
+{
+	const char *copied = input_copied(in, parts);
+
+	if (!copied)
+		return pasta_stream_take(in->stream, parts, err);
+	pasta_fail(err, -EEXIST, "%s is a copy of %s: it is left out", parts->path, copied);
+	if (parts->file >= 0)
+		close(parts->file);
+	if (parts->tail >= 0)
+		close(parts->tail);
+	return err->code;
+}
+
 /* A shard, with what is in its rings. Nothing else in the folder is touched. */
-static int input_add_shard(struct pasta_input *in, int folder, const char *path, bool commit,
-			   struct pasta_err *last)
+static int input_read_shard(struct pasta_input *in, int folder, const char *path, bool commit,
+			    struct pasta_err *last)
 {
 	const char *slash = strrchr(path, '/');
 	struct pasta_salvaged salvaged = {0};
@@ -107,14 +148,11 @@ static int input_add_shard(struct pasta_input *in, int folder, const char *path,
 	in->unsure += salvaged.unsure;
 	if (parts.file < 0 && parts.tail < 0)
 		return 0;
-	if (!pasta_stream_take(in->stream, &parts, last)) {
-		in->shards++;
-		input_check_end(in, !salvaged.alive);
-		return 0;
-	}
-	in->refused++;
-	warn(in, last);
-	return last->code;
+	if (input_take_shard(in, &parts, last))
+		return last->code;
+	in->shards++;
+	input_check_end(in, !salvaged.alive);
+	return 0;
 }
 
 static bool input_is_named(const char *name, const char *end)
@@ -205,8 +243,12 @@ static int add_shards(struct pasta_input *in, int fd, const char *folder, bool c
 	char **paths = NULL;
 	int error = input_paths(in, fd, folder, &paths, &count, err);
 
+	in->first = pasta_stream_shards(in->stream);
 	for (i = 0; !error && i < count; i++)
-		input_add_shard(in, fd, paths[i], commit, &last);
+		if (input_read_shard(in, fd, paths[i], commit, &last)) {
+			in->refused++;
+			warn(in, &last);
+		}
 	if (!error && count && in->shards == before && last.code)
 		error = pasta_fail(err, last.code, "%s: none of its %zu shards can be read", folder,
 				   count);
@@ -227,36 +269,15 @@ static void add_note(struct pasta_input *in, const char *note)
 		memcpy(in->notes[i], note, sizeof(in->notes[i]));
 }
 
-/* What is on it goes into the account: a page that is there, and cannot be read, is damage. */
-static void input_check_control(struct pasta_input *in, const char *folder)
+/* 0, or why the control page cannot be read. */
+static int add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
-	int fd = pasta_files_open_in(folder, PASTA_RUN_CONTROL, NULL);
-	struct pasta_err err = {0};
-
-	if (fd == -ENOENT)
-		return;
-	if (pasta_run_health(folder, &health)) {
-		close(fd);
-		return;
-	}
-	pasta_fail(&err, fd < 0 ? fd : -EBADMSG,
-		   "cannot read %s/" PASTA_RUN_CONTROL
-		   ": %s; what handlers noted, and events that reached no shard, is not known",
-		   folder, fd < 0 ? pasta_files_why(fd) : "it is damaged, or of another version");
-	in->refused++;
-	warn(in, &err);
-	if (fd >= 0)
-		close(fd);
-}
-
-static void add_health(struct pasta_input *in, const char *folder, bool *is_run)
-{
-	struct pasta_run_health health;
+	int error = pasta_run_health(folder, &health);
 	size_t i;
 
-	if (!pasta_run_health(folder, &health))
-		return;
+	if (error)
+		return error;
 	*is_run = true;
 	in->made = health.shards;
 	if (!*in->why)
@@ -265,6 +286,25 @@ static void add_health(struct pasta_input *in, const char *folder, bool *is_run)
 		add_note(in, health.notes[i]);
 	in->failed += health.failed;
 	in->lost += health.lost;
+	return 0;
+}
+
+/* What is on it goes into the account: each run has one, and one that cannot be read is damage.
+ * Shards alone have none. */
+static void input_check_control(struct pasta_input *in, const char *folder, int error)
+{
+	struct pasta_err err = {0};
+
+	if (!error || (error == -ENOENT && in->unnamed))
+		return;
+	pasta_fail(&err, error,
+		   "cannot read %s/" PASTA_RUN_CONTROL
+		   ": %s; what handlers noted, and events that reached no shard, is not known",
+		   folder,
+		   error == -EBADMSG ? "it is damaged, or of another version"
+				     : pasta_files_why(error));
+	in->refused++;
+	warn(in, &err);
 }
 
 /* Shards alone are no run, and lack nothing. */
@@ -287,17 +327,20 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	int shards = fd < 0 ? fd : pasta_files_subfolder(fd, PASTA_RUN_SHARDS);
 	size_t before = in->shards;
 	bool is_run = false;
+	int control;
 
 	in->made = 0;
-	add_health(in, folder, &is_run);
+	control = add_health(in, folder, &is_run);
 	if (!path || add_info(in, folder, &is_run)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	} else if (shards >= 0) {
 		if (in->unnamed)
 			warn_missing(in, folder);
-		input_check_control(in, folder);
+		input_check_control(in, folder, control);
 		error = add_shards(in, shards, path, is_run, err);
 	} else if (fd >= 0 && shards == -ENOENT) {
+		if (!in->unnamed)
+			input_check_control(in, folder, control);
 		error = add_shards(in, fd, folder, false, err);
 		if (!error && in->shards == before && in->unnamed)
 			error = pasta_fail(err, -EINVAL,
@@ -351,20 +394,55 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 	return error ? pasta_fail(err, error, "out of memory") : 0;
 }
 
+/* A shard by its name. What is in its rings belongs to it, but nothing is written: where the user
+ * has put a shard need not be a run. Through a link, or by another name, it is read alone. */
+static int input_add_file(struct pasta_input *in, const char *path, struct pasta_err *err)
+{
+	struct pasta_shard_parts parts = {.path = path, .end = UINT64_MAX, .tail = -1};
+	size_t before = in->shards, refused = in->refused;
+	const char *name;
+	struct stat st;
+	int error, folder = -ENOENT;
+
+	in->first = pasta_stream_shards(in->stream);
+	if (!lstat(path, &st) && S_ISREG(st.st_mode) && input_is_named(path, ".pst"))
+		folder = pasta_files_folder_of(path, &name);
+	if (folder >= 0) {
+		error = input_read_shard(in, folder, path, false, err);
+		close(folder);
+		if (!error && in->shards == before)
+			error = pasta_fail(err, -EIO, "%s cannot be read", path);
+		in->refused = error ? refused : in->refused; /* the caller counts and names it */
+		return error;
+	}
+	parts.file = pasta_files_open_named(path, NULL);
+	if (parts.file < 0)
+		return pasta_fail(err, parts.file, "cannot open %s: %s", path,
+				  pasta_files_why(parts.file));
+	error = input_take_shard(in, &parts, err);
+	if (error)
+		return error;
+	in->shards++;
+	input_check_end(in, true);
+	return 0;
+}
+
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err)
 {
 	struct stat st;
-	int error = input_begin(in, err);
+	int error = input_begin(in, err), folder;
 
 	if (error)
 		return error;
-	if (stat(path, &st))
+	folder = pasta_files_folder(path);
+	if (folder < 0 && stat(path, &st))
 		return pasta_fail(err, -errno, "cannot read %s: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode)) {
+	if (folder >= 0)
+		close(folder);
+	if (folder >= 0 || S_ISDIR(st.st_mode)) {
 		error = add_folder(in, path, err);
 	} else {
-		error = pasta_stream_add(in->stream, path, err);
-		in->shards += !error;
+		error = input_add_file(in, path, err);
 		in->refused += error != 0;
 		if (!error && add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");

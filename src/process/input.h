@@ -32,6 +32,7 @@ struct pasta_input {
 	size_t shards;			  /* that are in the stream */
 	size_t refused;			  /* and run.json, that could not be read */
 	uint64_t lost;			  /* events that reached no shard */
+	uint64_t expected;		  /* events in the accounts of the runs' ends */
 	uint64_t failed;		  /* processes that could not record at all */
 	char why[256];			  /* what went wrong first in those, or empty */
 	char notes[PASTA_RUN_NOTES][256]; /* what handlers could not do; the rest are empty */
@@ -39,6 +40,7 @@ struct pasta_input {
 	uint64_t unsure;		  /* processes that may still run, or may not */
 	bool unnamed;			  /* the last folder has no run.json */
 	uint64_t made;			  /* shards that its processes have made */
+	size_t first;			  /* in the stream, of its shards */
 };
 
 /* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be

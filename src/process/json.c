@@ -19,13 +19,41 @@ struct pasta_json {
 	bool pretty;
 };
 
-static void print(void *ctx, const char *text, size_t size)
+static void put(struct pasta_json *j, const char *text, size_t size)
 {
-	struct pasta_json *j = ctx;
-
 	/* A document is one thread's, and has many small parts. */
 	if (fwrite_unlocked(text, 1, size, j->file) != size && !j->error)
 		j->error = -EIO;
+}
+
+/* The bytes of a control character that yajl leaves as it is, and that terminals obey: delete, and
+ * those from U+0080 to U+009F, which are C2 80 to C2 9F; else 0. */
+static size_t control_at(const char *p, const char *end)
+{
+	if (*p == 0x7f)
+		return 1;
+	return end - p > 1 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0 ? 2 : 0;
+}
+
+/* Only strings have such bytes, and yajl does not divide a character. */
+static void print(void *ctx, const char *text, size_t size)
+{
+	const char *end = text + size, *p;
+	struct pasta_json *j = ctx;
+	char escape[8];
+	size_t n;
+
+	for (p = text; p < end; p++) {
+		n = control_at(p, end);
+		if (!n)
+			continue;
+		put(j, text, (size_t)(p - text));
+		snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)p[n - 1]);
+		put(j, escape, 6);
+		text = p + n;
+		p = text - 1;
+	}
+	put(j, text, (size_t)(end - text));
 }
 
 static void check(struct pasta_json *j, yajl_gen_status status)

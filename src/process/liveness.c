@@ -3,42 +3,68 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "process/files.h"
 
-/* Whether a process maps the file, by its name or its number: 1, 0, or negative if it cannot be
- * known. */
-static int liveness_maps(uint32_t pid, int ring, const char *name)
+enum { MAPS_NONE, MAPS_OTHERS, MAPS_IT };
+
+/* What a thread has mapped: nothing, for it has ended; others; or the file, by its name or its
+ * number. Negative errno if it cannot be known. */
+static int liveness_thread_maps(const char *path, int ring, const char *name)
 {
-	char path[64], line[8192];
+	int found = MAPS_NONE;
+	char line[8192];
 	struct stat st;
-	bool mapped = false;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	f = pasta_files_system(path);
 	if (!f)
-		return -errno;
+		return errno == ENOENT || errno == ESRCH ? MAPS_NONE : -errno;
 	errno = 0;
 	if (fstat(ring, &st))
 		st.st_ino = 0;
-	while (!mapped && fgets(line, sizeof(line), f)) {
+	while (found != MAPS_IT && fgets(line, sizeof(line), f)) {
 		unsigned long inode = 0;
 
-		mapped = strstr(line, name) || (sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 &&
-						inode && inode == (unsigned long)st.st_ino);
+		found = strstr(line, name) || (sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 &&
+					       inode && inode == (unsigned long)st.st_ino)
+				? MAPS_IT
+				: MAPS_OTHERS;
 	}
-	if (!mapped && ferror(f)) {
-		fclose(f);
-		return -EACCES;
-	}
+	if (found != MAPS_IT && ferror(f))
+		found = -EACCES;
 	fclose(f);
-	return mapped;
+	return found;
+}
+
+/* Whether a process maps the file: 1, 0, or negative if it cannot be known. All threads have the
+ * same mappings, but those that have ended: the first may have, and the others run on. */
+static int liveness_maps(uint32_t pid, int ring, const char *name)
+{
+	char path[PATH_MAX], **threads;
+	size_t count, i;
+	int folder, found;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	folder = pasta_files_folder(path);
+	found = folder < 0 ? folder : pasta_files_list(folder, NULL, &threads, &count);
+	if (folder >= 0)
+		close(folder);
+	if (found < 0)
+		return found;
+	for (i = 0; found == MAPS_NONE && i < count; i++) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%s/maps", pid, threads[i]);
+		found = liveness_thread_maps(path, ring, name);
+	}
+	pasta_files_list_free(threads);
+	return found < 0 ? found : found == MAPS_IT;
 }
 
 enum pasta_liveness pasta_liveness_by_lock(int ring, const char *name)
@@ -68,6 +94,19 @@ static bool liveness_same_boot(const struct pasta_ringfile *f)
 				n++;
 	fclose(file);
 	return !memcmp(boot, f->boot, sizeof(boot));
+}
+
+/* Of another boot, and begun since this host was started: another host has the same name. */
+static bool liveness_is_elsewhere(const struct pasta_ringfile *f)
+{
+	struct timespec now, up;
+	uint64_t real, since;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) || clock_gettime(CLOCK_BOOTTIME, &up))
+		return true;
+	real = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	since = (uint64_t)up.tv_sec * 1000000000u + (uint64_t)up.tv_nsec;
+	return f->real > real - since;
 }
 
 /* With its number, for another host may be called HOST-1. */
@@ -120,6 +159,6 @@ enum pasta_liveness pasta_liveness(const struct pasta_ringfile *f, int ring, con
 	if (!host)
 		return PASTA_LIVENESS_UNSURE;
 	if (!liveness_same_boot(f)) /* the host was started again */
-		return PASTA_LIVENESS_DEAD;
+		return liveness_is_elsewhere(f) ? PASTA_LIVENESS_UNSURE : PASTA_LIVENESS_DEAD;
 	return liveness_by_proc(f, ring, name);
 }

@@ -78,7 +78,7 @@ static void not_loaded(struct library *lib, const char *why)
 /* The first bytes of an ELF file. Classes differ only after what is compared. */
 static bool read_head(const char *path, ElfW(Ehdr) * head, int *fd)
 {
-	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	*fd = pasta_files_open_named(path, NULL);
 	return *fd >= 0 && pread(*fd, head, sizeof(*head), 0) == sizeof(*head) &&
 	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
 }
@@ -125,8 +125,8 @@ static bool loadable(struct library *lib)
 	int fd;
 	bool elf = read_head(lib->file, &head, &fd);
 
-	if (fd < 0)
-		unusable(lib, -errno, strerror(errno), "make it readable, or take it away");
+	if (fd < 0 && fd != -EINVAL)
+		unusable(lib, fd, strerror(-fd), "make it readable, or take it away");
 	else if (!elf)
 		unusable(lib, -ENOEXEC, "it is no shared library",
 			 "take it away, or build it again");

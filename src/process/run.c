@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/control.h"
@@ -140,7 +144,12 @@ int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *e
 	dir = dir ? dir : name;
 	run->path = realpath(dir, NULL);
 	error = run->path ? run_fill(run, folder) : -errno;
-	close(folder);
+	if (run->path) {
+		run->folder = folder;
+		pasta_files_hold(run->path, folder);
+	} else {
+		close(folder);
+	}
 	if (!error)
 		return 0;
 	pasta_fail(err, error, "cannot make a run in %s: %s (choose another place with -o)", dir,
@@ -149,6 +158,7 @@ int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *e
 		pasta_run_remove(run);
 	else if (run->made)
 		pasta_files_undo(AT_FDCWD, dir, true);
+	pasta_run_free(run);
 	return error;
 }
 
@@ -194,6 +204,10 @@ void pasta_run_discard(const struct pasta_run *run)
 
 void pasta_run_free(struct pasta_run *run)
 {
+	if (run->path) {
+		pasta_files_hold(NULL, -1);
+		close(run->folder);
+	}
 	free(run->path);
 	memset(run, 0, sizeof(*run));
 }
@@ -260,52 +274,73 @@ static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_
 		snprintf(c->message, sizeof(c->message), "%s", why);
 }
 
-int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+/* In a process of its own. */
+static int run_note_aside(int fd, uint32_t processes, uint64_t lost, const char *why)
 {
-	int fd = processes ? run_open_control(folder) : 0, error = 0;
+	const struct rlimit none = {0, 0};
 	struct pasta_control *page, copy;
 
-	if (fd <= 0)
-		return fd;
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0); /* a core_pattern with a pipe knows no limit */
+	signal(SIGBUS, SIG_DFL);
 	page = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
 		run_note_failed(page, processes, lost, why);
-		munmap(page, PASTA_CONTROL_SIZE);
-	} else if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy)) {
-		/* Where pages cannot be shared, no process has this one. */
-		run_note_failed(&copy, processes, lost, why);
-		error = pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : -EIO;
-	} else {
-		error = -EIO;
+		return 0;
 	}
-	close(fd);
-	return error;
+	/* Where pages cannot be shared, no process has this one. */
+	if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) != (ssize_t)sizeof(copy))
+		return 1;
+	run_note_failed(&copy, processes, lost, why);
+	return pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : 1;
 }
 
-bool pasta_run_health(const char *folder, struct pasta_run_health *health)
+/* Processes that still run count on the page as well: it is mapped. The program may cut the file at
+ * any moment, and who touches the page then gets a SIGBUS. */
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+{
+	int fd = processes ? run_open_control(folder) : 0, status = 0, error = 0;
+	pid_t pid;
+
+	if (fd <= 0)
+		return fd;
+	pid = fork();
+	if (!pid)
+		_exit(run_note_aside(fd, processes, lost, why));
+	if (pid < 0)
+		error = -errno;
+	while (!error && waitpid(pid, &status, 0) < 0)
+		error = errno == EINTR ? 0 : -errno;
+	close(fd);
+	return error ? error : status ? -EIO : 0;
+}
+
+int pasta_run_health(const char *folder, struct pasta_run_health *health)
 {
 	int fd = pasta_files_open_in(folder, PASTA_RUN_CONTROL, NULL);
 	struct pasta_control control;
 	size_t i, notes = 0;
+	ssize_t n;
 	bool ok;
 
 	memset(health, 0, sizeof(*health));
 	if (fd < 0)
-		return false;
-	ok = pasta_files_read_at(fd, &control, sizeof(control), 0) == (ssize_t)sizeof(control) &&
-	     control.magic == PASTA_CONTROL_MAGIC && control.size == PASTA_CONTROL_SIZE &&
+		return fd;
+	n = pasta_files_read_at(fd, &control, sizeof(control), 0);
+	ok = n == (ssize_t)sizeof(control) && control.magic == PASTA_CONTROL_MAGIC &&
+	     control.size == PASTA_CONTROL_SIZE &&
 	     pasta_unseal(control.shards, PASTA_CONTROL_SHARDS, &health->shards) &&
 	     pasta_unseal(control.failed, PASTA_CONTROL_FAILED, &health->failed) &&
 	     pasta_unseal(control.lost, PASTA_CONTROL_LOST, &health->lost);
 	close(fd);
 	if (!ok) {
 		memset(health, 0, sizeof(*health));
-		return false;
+		return n < 0 ? (int)n : -EBADMSG;
 	}
 	copy_text(health->message, control.message);
 	/* One who was killed while it wrote has left an empty one. */
 	for (i = 0; i < PASTA_CONTROL_NOTES; i++)
 		if (*control.notes[i].text)
 			copy_text(health->notes[notes++], control.notes[i].text);
-	return true;
+	return 0;
 }

@@ -19,7 +19,8 @@
 
 /* A new folder. Zero it before use. */
 struct pasta_run {
-	char *path; /* absolute */
+	char *path; /* absolute; to files.h it is the folder that was made, whatever is there now */
+	int folder; /* open, where path is set */
 	bool made;  /* the folder itself is ours: it was not there before */
 	/* Set before create: modes are as the umask has them. Else nobody but its user can read it.
 	 */
@@ -58,7 +59,8 @@ struct pasta_run_health {
  * failed. */
 int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why);
 
-/* False if there is no such page, or none of ours. */
-bool pasta_run_health(const char *folder, struct pasta_run_health *health);
+/* 0; -ENOENT: there is no such page; -EBADMSG: it is damaged, or none of ours; or why it cannot be
+ * read. */
+int pasta_run_health(const char *folder, struct pasta_run_health *health);
 
 #endif

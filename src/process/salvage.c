@@ -296,6 +296,7 @@ static int salvage_read(struct salvage *s)
 static int salvage_half(struct salvage *s, time_t changed)
 {
 	int error = salvage_open_shard(s);
+	time_t age;
 
 	if (error)
 		return error;
@@ -303,7 +304,10 @@ static int salvage_half(struct salvage *s, time_t changed)
 		s->found.damaged = s->found.uncounted = true;
 		return salvage_say_damage(s, false);
 	}
-	if (time(NULL) - changed < HALF_MADE_S)
+	age = time(NULL) - changed;
+	if (age < -HALF_MADE_S) /* by a clock that is not ours: it may be of now, or of last year */
+		s->out->unsure++;
+	else if (age < HALF_MADE_S)
 		s->out->alive++;
 	else if (s->commit && s->file >= 0) /* the agent makes the shard first */
 		pasta_files_remove(s->folder, s->ring_name, s->ring);
@@ -436,15 +440,19 @@ static int salvage_one(int folder, const char *dir, const char *ring, struct pas
 
 int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_err *err)
 {
-	int one, r = 0, folder = pasta_files_folder(shards_dir);
+	const char *name;
+	int one, r = 0, run = pasta_files_folder_of(shards_dir, &name);
+	int folder = run < 0 ? run : pasta_files_subfolder(run, name);
 	struct pasta_err own = {0};
 	char **names = NULL;
 	size_t count = 0;
 
 	err = err ? err : &own;
+	if (run >= 0)
+		close(run);
 	r = folder < 0 ? folder : pasta_files_list(folder, salvage_is_ring, &names, &count);
 	if (r)
-		pasta_fail(err, r, "cannot open %s: %s", shards_dir, strerror(-r));
+		pasta_fail(err, r, "cannot open %s: %s", shards_dir, pasta_files_why(r));
 	for (size_t i = 0; i < count; i++) {
 		one = salvage_one(folder, shards_dir, names[i], out, err);
 		r = one < 0 ? one : r;

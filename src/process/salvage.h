@@ -41,8 +41,9 @@ int pasta_salvage_shard(int folder, const char *name, const char *path, bool com
 			struct pasta_shard_parts *parts, struct pasta_salvaged *out,
 			struct pasta_err *err);
 
-/* Commit every ring file in a run's shards folder whose process is dead. Adds to *out. What fails
- * is left as it is, to be tried again: err has the last. Two sweepers do no harm to each other. */
+/* Commit every ring file in a run's shards folder, "RUN/shards", whose process is dead. Adds to
+ * *out. What fails is left as it is, to be tried again: err has the last. A link in the folder's
+ * place is not followed. Two sweepers do no harm to each other. */
 int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_err *err);
 
 #endif

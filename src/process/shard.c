@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,21 +111,23 @@ static int take_schema(struct pasta_shard *sh, const char *text, size_t size)
 	return 0;
 }
 
+/* An id out of nowhere must not cost the pages before it, now or when there are more: they are
+ * neither touched nor copied. */
 static int make_room(struct pasta_shard *sh, uint64_t ids)
 {
 	uint64_t n = sh->string_capacity ? sh->string_capacity : 1024;
-	uint32_t *p;
+	const size_t each = sizeof(*sh->strings);
+	void *p;
 
 	while (n < ids)
 		n *= 2;
 	if (n == sh->string_capacity)
 		return 0;
-	p = calloc(n, sizeof(*p)); /* an id out of nowhere must not cost the pages before it */
-	if (!p)
+	p = sh->strings ? mremap(sh->strings, sh->string_capacity * each, n * each, MREMAP_MAYMOVE)
+			: mmap(NULL, n * each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
+	if (p == MAP_FAILED)
 		return -ENOMEM;
-	if (sh->string_count)
-		memcpy(p, sh->strings, sh->string_count * sizeof(*p));
-	free(sh->strings);
 	sh->strings = p;
 	sh->string_capacity = n;
 	return 0;
@@ -545,7 +548,8 @@ void pasta_shard_close(struct pasta_shard *sh)
 	pasta_map_free(sh->sources);
 	pasta_plan_free(sh->plan);
 	free((char *)sh->info.path);
-	free(sh->strings);
+	if (sh->strings)
+		munmap(sh->strings, sh->string_capacity * sizeof(*sh->strings));
 	free(sh->frames);
 	free(sh);
 }

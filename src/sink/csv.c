@@ -52,7 +52,9 @@ static bool csv_is_formula(const char *s)
 
 static void text(FILE *f, const char *s)
 {
-	bool quoted = strpbrk(s, ",\"") != NULL;
+	/* Where people write 1,5 spreadsheets divide lines at semicolons, and take what follows one
+	 * for a cell, or a formula. */
+	bool quoted = strpbrk(s, ",;\"") != NULL;
 
 	if (quoted)
 		fputc('"', f);

@@ -431,6 +431,32 @@ def precious_rings(runs):
             box.remove()
 
 
+def named_shards(runs):
+    """A shard by its name has what is in its rings, and nothing is written. One that is cut changes
+    no number without a word."""
+
+    def loss(done):
+        return json.loads(done.out)["loss"] if done.out else None
+
+    box = Box(runs, "live")
+    box.arm()
+    shard = os.path.join(box.run, next(n for n in runs["live"].files if n.endswith(".pst")))
+    before = look_below(box.run)
+    done = box.accelprof("report", shard, "--format", "json")
+    box.check("a shard by its name", done, (0,))
+    changed = difference(before, look_below(box.run))
+    if changed:
+        failed("a shard by its name", changed)
+    whole = loss(box.report())
+    if loss(done) != whole:
+        failed("a shard by its name", f"{loss(done)}, and of its run {whole}")
+    for at in _mutate.Run(box.run).bounds(os.path.relpath(shard, box.run))[1:-1]:
+        with open(shard, "rb") as f:
+            write(box.path("out/cut.pst"), f.read()[:at])
+        box.check(f"a shard that is cut at {at}", box.accelprof("report", "cut.pst", "--format", "json"), (1,))
+    box.remove()
+
+
 def plugins_of_a_run(runs):
     """Whoever made the run does not choose the code that runs here."""
     plugin = os.path.join(BUILD, "tests/programs/plugin_trouble.so")
@@ -552,6 +578,34 @@ def hostile_programs(runs):
             box.check(f"the program, {'first' if before else 'last'}: {what}", done, (0,))
             box.check(f"the program, {'first' if before else 'last'}: {what}: report", box.report())
             box.remove()
+
+
+def exchanged_runs(runs):
+    """A program that puts another run, with rings to salvage, into the place of its own: accelprof
+    run sweeps, and writes run.json and the report, in the folder that it made, and nowhere else."""
+    scripts = {
+        "shards is a link for a while": 'mv "$PASTA_RUN/shards" "$PASTA_RUN/s"; ln -s "$V/other/shards" "$PASTA_RUN/shards";'
+        'sleep 1.5; rm "$PASTA_RUN/shards"; mv "$PASTA_RUN/s" "$PASTA_RUN/shards"',
+        "shards is a link": 'mv "$PASTA_RUN/shards" "$PASTA_RUN/s"; ln -s "$V/other/shards" "$PASTA_RUN/shards"',
+        "the run is a link": 'mv "$PASTA_RUN" "$PASTA_RUN.moved"; ln -s "$V/other" "$PASTA_RUN"',
+        "the run is another folder": 'mv "$PASTA_RUN" "$PASTA_RUN.moved"; mv "$V/other" "$PASTA_RUN"; sleep 1.5;'
+        'mv "$PASTA_RUN" "$V/other"; ln -s "$V/other" "$PASTA_RUN"',
+        "the run is elsewhere": 'mv "$PASTA_RUN" "$PASTA_RUN.moved"',
+    }
+    for what, script in scripts.items():
+        box = Box(runs, None)
+        _mutate.write_tree(box.path("victim/other"), runs["live"].files)
+        box.arm()
+        emit = f'"{rings(box, "exit")[0]}" counts 2 20 0 exit'
+        command = ("sh", "-c", f"{emit}; {script}; exit 0")
+        done = box.accelprof("run", "-q", "-t", "regions", "-o", box.run, "--", *command, env={"V": box.victim})
+        box.check(f"the program: {what}", done, (0,))
+        if "run is" in what:
+            for name in ("run.json", "results/report.json"):
+                path = os.path.join(box.run + ".moved", name)
+                if not os.path.exists(path) or (name == "run.json" and b'"ended"' not in look(path)[3]):
+                    failed(f"the program: {what}", f"{name} is not in the run: {done.err}")
+        box.remove()
 
 
 # -- Outputs ---------------------------------------------------------------------------------------
@@ -792,9 +846,9 @@ def main():
             foreign_files(runs)
         else:
             print("left out: files of other users, and devices: only root can make them")
-        for attack in (private_run, precious_rings, plugins_of_a_run, names_of_shards, deep_run_info):
+        for attack in (private_run, precious_rings, named_shards, plugins_of_a_run, names_of_shards, deep_run_info):
             attack(runs)
-        for attack in (recorded_paths, hostile_programs, output_files, outputs_that_are_no_files):
+        for attack in (recorded_paths, hostile_programs, exchanged_runs, output_files, outputs_that_are_no_files):
             attack(runs)
         for attack in (temporary_names, output_folders, import_folders):
             attack(runs)

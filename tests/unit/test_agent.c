@@ -843,7 +843,7 @@ static void what_one_handler_says_is_told_once_and_hides_no_other(void **state)
 	make_control();
 	assert_int_equal(in_child(say_much), 0);
 	assert_int_equal(in_child(say_much), 0);
-	assert_true(pasta_run_health(run_dir, &health));
+	assert_int_equal(pasta_run_health(run_dir, &health), 0);
 	assert_int_equal(health.failed, 0);
 	assert_string_equal(health.message, "");
 	assert_string_equal(health.notes[0], "python: no stacks");

@@ -105,11 +105,29 @@ static void a_new_control_page_is_healthy(void **state)
 	assert_int_equal(pasta_run_create(&run, "r", &err), 0);
 	assert_int_equal(stat("r/control", &st), 0);
 	assert_int_equal(st.st_size, 4096);
-	assert_true(pasta_run_health("r", &health));
+	assert_int_equal(pasta_run_health("r", &health), 0);
 	assert_int_equal(health.failed, 0);
 	spit("r/control", "rubbish");
-	assert_false(pasta_run_health("r", &health));
-	assert_false(pasta_run_health("absent", &health));
+	assert_int_equal(pasta_run_health("r", &health), -EBADMSG);
+	assert_int_equal(pasta_run_health("absent", &health), -ENOENT);
+	pasta_run_free(&run);
+}
+
+static void a_control_page_that_was_cut_is_an_error_and_no_crash(void **state)
+{
+	struct pasta_run_health health;
+	struct pasta_run run = {0};
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_run_create(&run, "cut", &err), 0);
+	assert_int_equal(pasta_run_add_failed("cut", 2, 5, "no room"), 0);
+	assert_int_equal(pasta_run_add_failed("cut", 1, 1, "later"), 0);
+	assert_int_equal(pasta_run_health("cut", &health), 0);
+	assert_int_equal(health.failed, 3);
+	assert_int_equal(health.lost, 6);
+	assert_string_equal(health.message, "no room");
+	assert_int_equal(truncate("cut/control", 0), 0);
+	assert_int_equal(pasta_run_add_failed("cut", 1, 1, "later"), -EIO);
 	pasta_run_free(&run);
 }
 
@@ -288,6 +306,7 @@ int main(void)
 		TEST(a_removed_run_leaves_what_was_there),
 		TEST(shards_are_listed_in_order),
 		TEST(a_new_control_page_is_healthy),
+		TEST(a_control_page_that_was_cut_is_an_error_and_no_crash),
 		TEST(run_json_reads_back_as_it_was_written),
 		TEST(what_is_no_run_json_is_refused),
 		TEST(a_run_json_that_is_nested_deep_is_refused),

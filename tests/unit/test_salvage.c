@@ -342,6 +342,27 @@ static void strings_after_a_block_that_is_lost_keep_their_ids(void **state)
 /* -- Who is dead
  * ---------------------------------------------------------------------------------------- */
 
+/* Of another boot, and younger than this one. */
+static void a_ring_of_another_host_of_the_same_name_is_read_and_left_alone(void **state)
+{
+	struct pasta_salvaged out;
+	struct timespec now;
+	struct bytes b = {0};
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ring_begin(&b);
+	file_of(&b)->real = (uint64_t)now.tv_sec * 1000000000u;
+	file_of(&b)->sum = pasta_ringfile_sum(file_of(&b));
+	push_numbers(&b, ring_add(&b, 1), 0, 10);
+	save(&b, b.size, stem(".ring"));
+	out = sweep();
+	assert_int_equal(out.unsure, 1);
+	assert_int_equal(out.events, 10);
+	assert_int_equal(out.committed, 0);
+	assert_true(ring_is_there());
+	free(b.data);
+}
+
 static void a_ring_of_another_host_is_read_and_left_alone(void **state)
 {
 	struct bytes b = {0};
@@ -591,6 +612,9 @@ static void a_shard_of_another_process_gets_nothing(void **state)
 static void a_ring_file_that_is_still_being_made_is_left_alone_for_a_while(void **state)
 {
 	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	const time_t soon = time(NULL) + 3600;
+	const struct timespec later[2] = {{.tv_sec = soon}, {.tv_sec = soon}};
+	struct pasta_salvaged out;
 	struct bytes b = {0};
 
 	ring_begin(&b);
@@ -598,6 +622,12 @@ static void a_ring_file_that_is_still_being_made_is_left_alone_for_a_while(void 
 	for (size_t size = 0; size <= b.size; size += b.size) {
 		save(&b, size, stem(".ring"));
 		assert_int_equal(sweep().alive, 1);
+		assert_true(ring_is_there());
+		/* By another clock: whether it still runs is not known. */
+		utimensat(AT_FDCWD, stem(".ring"), later, 0);
+		out = sweep();
+		assert_int_equal(out.alive, 0);
+		assert_int_equal(out.unsure, 1);
 		assert_true(ring_is_there());
 		utimensat(AT_FDCWD, stem(".ring"), old, 0);
 		assert_int_equal(sweep().failed, 0);
@@ -1489,11 +1519,19 @@ static void a_folder_that_is_no_run_is_only_read(void **state)
 
 static void make_run_of(const char *json)
 {
-	struct bytes text = {0};
+	const struct pasta_control control = {.magic = PASTA_CONTROL_MAGIC,
+					      .size = PASTA_CONTROL_SIZE,
+					      .shards = pasta_seal(0, PASTA_CONTROL_SHARDS),
+					      .failed = pasta_seal(0, PASTA_CONTROL_FAILED),
+					      .lost = pasta_seal(0, PASTA_CONTROL_LOST)};
+	struct bytes text = {0}, page = {0};
 
 	put(&text, json, strlen(json));
 	save(&text, text.size, in_dir("run.json"));
 	free(text.data);
+	put(&page, &control, sizeof(control));
+	save(&page, page.size, in_dir("control"));
+	free(page.data);
 	assert_int_equal(mkdir(in_dir("shards"), 0700), 0);
 }
 
@@ -1672,6 +1710,34 @@ static void shards_that_are_gone_are_counted(void **state)
 	pasta_input_free(&in);
 	make_shard("shards/x-3.pst", 9);
 	assert_int_equal(complaints(), 0);
+}
+
+static void a_run_without_its_control_page_is_damaged(void **state)
+{
+	make_run_of("{\"schema\": \"accelprof-run/1\"}");
+	make_shard("shards/x-1.pst", 7);
+	assert_int_equal(complaints(), 0);
+	unlink(in_dir("control"));
+	assert_int_equal(complaints(), 1);
+	assert_non_null(strstr(warned, "control"));
+	unlink(in_dir("run.json")); /* shards alone lack nothing */
+	assert_int_equal(complaints(), 0);
+}
+
+static void a_copy_of_a_shard_is_named_and_not_read(void **state)
+{
+	struct pasta_input in;
+
+	make_run_of("{\"schema\": \"accelprof-run/1\"}");
+	make_shard("shards/x-1.pst", 7);
+	make_shard("shards/x-2.pst", 7);
+	make_shard("shards/x-3.pst", 8);
+	in = read_folder();
+	assert_int_equal(in.shards, 2);
+	assert_int_equal(in.refused, 1);
+	assert_non_null(strstr(warned, "x-2.pst is a copy of"));
+	assert_int_equal(account_of(in.stream).captured, 4 * PASTA_FRAME_EVENTS);
+	pasta_input_free(&in);
 }
 
 /* -- A disk that is full, and two at once
@@ -2072,6 +2138,7 @@ int main(void)
 		BY_HAND(a_shard_that_never_got_its_head_gets_one),
 		BY_HAND(strings_after_a_block_that_is_lost_keep_their_ids),
 		BY_HAND(a_ring_of_another_host_is_read_and_left_alone),
+		BY_HAND(a_ring_of_another_host_of_the_same_name_is_read_and_left_alone),
 		BY_HAND(a_ring_that_its_process_has_locked_is_left_alone_whatever_is_in_it),
 		BY_HAND(a_ring_that_somebody_else_has_locked_is_read_and_left_alone),
 		BY_HAND(where_locks_fail_dead_processes_are_dead_and_all_is_read),
@@ -2113,6 +2180,8 @@ int main(void)
 		BY_HAND(a_frame_of_another_shard_is_no_part_of_this_one),
 		BY_HAND(a_head_of_a_shard_that_is_damaged_is_said_to_be),
 		BY_HAND(shards_that_are_gone_are_counted),
+		BY_HAND(a_run_without_its_control_page_is_damaged),
+		BY_HAND(a_copy_of_a_shard_is_named_and_not_read),
 		BY_HAND(on_a_full_disk_all_is_shown_and_committed_once_there_is_room),
 		BY_HAND(two_at_once_see_everything_and_commit_it_once),
 		BY_AGENT(all_that_was_emitted_before_exit_is_salvaged),

@@ -757,6 +757,40 @@ static void a_frame_that_names_endless_sources_and_clocks_takes_bounded_memory(v
 	free(b.data);
 }
 
+static size_t resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	size_t all, resident = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%zu %zu", &all, &resident), 2);
+	fclose(f);
+	return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A table that grows from the one to the other would have a page for each thousand between. */
+static void strings_with_huge_ids_take_memory_for_themselves_alone(void **state)
+{
+	static const char *const texts[] = {"alpha", "beta"};
+	static const uint64_t firsts[] = {1, (UINT64_C(1) << 27) - 2, (UINT64_C(1) << 28) - 2};
+	const char *path = in_dir("huge_ids.pst");
+	struct bytes b = {0};
+	struct pasta_stream *s;
+	size_t before, after;
+
+	put_head(&b, 1, REAL_0);
+	put_schema(&b, NULL, 0);
+	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++)
+		put_strings(&b, firsts[i], 2, texts);
+	save(&b, b.size, path);
+	before = resident_bytes();
+	s = open_stream(path);
+	after = resident_bytes();
+	assert_in_range(after > before ? after - before : 0, 0, 64 << 20);
+	pasta_stream_free(s);
+	free(b.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -782,6 +816,7 @@ int main(void)
 		cmocka_unit_test(a_file_cut_short_while_it_is_read_does_no_harm),
 		cmocka_unit_test(
 			a_frame_that_names_endless_sources_and_clocks_takes_bounded_memory),
+		cmocka_unit_test(strings_with_huge_ids_take_memory_for_themselves_alone),
 	};
 
 	return cmocka_run_group_tests(tests, make_small, free_small);

@@ -110,6 +110,7 @@ static void a_cell_that_a_spreadsheet_would_run_begins_with_a_quote(void **state
 		{"'=1", "''=1"},
 		{"'lambda'(int)", "'lambda'(int)"},
 		{"a=b", "a=b"},
+		{"a;=1+1", "\"a;=1+1\""}, /* some divide lines there */
 		{"-", "-"},
 		{"-1.5", "-1.5"},
 		{"", ""},

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "process/json.h"
 #include "process/utf8.h"
 #include "unit/sample.h"
 
@@ -131,6 +132,25 @@ static void a_tool_that_failed_says_so(void **state)
 	pasta_result_free(&r);
 }
 
+static void control_characters_that_terminals_obey_are_escaped(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+	struct pasta_json *j = pasta_json_new(file, false);
+
+	pasta_json_map(j);
+	pasta_json_key(j, "\xc2\x9bJ");
+	pasta_json_str(j, "\xc2\x9b"
+			  "31m\x1b[1m\x7f \xc2\xa0\xc3\x9b \xc2\x80\xc2\x9f");
+	pasta_json_map_end(j);
+	assert_int_equal(pasta_json_free(j), 0);
+	fclose(file);
+	assert_string_equal(text, "{\"\\u009bJ\":\"\\u009b31m\\u001B[1m\\u007f "
+				  "\xc2\xa0\xc3\x9b \\u0080\\u009f\"}\n");
+	free(text);
+}
+
 static void what_is_no_utf8_is_mended_and_the_rest_kept(void **state)
 {
 	static const char *const bad[] = {"\x80",	  "\xc0\x80",	  "\xc3",
@@ -162,6 +182,7 @@ int main(void)
 		cmocka_unit_test(a_cell_without_a_value_is_null),
 		cmocka_unit_test(charts_are_as_published),
 		cmocka_unit_test(a_tool_that_failed_says_so),
+		cmocka_unit_test(control_characters_that_terminals_obey_are_escaped),
 		cmocka_unit_test(what_is_no_utf8_is_mended_and_the_rest_kept),
 	};
 

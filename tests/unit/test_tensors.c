@@ -400,6 +400,23 @@ static void of_what_was_there_before_no_time_is_told(void **state)
 	assert_string_equal(finding(2), "frees of memory that is not known: 1");
 }
 
+/* Only a damaged or a hostile shard has such. */
+static void a_tensor_without_a_number_loses_no_other(void **state)
+{
+	const struct piece a = {AT(0x1000, MIB)};
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++) {
+		alloc(100 + 10 * i, &a);
+		tensor(101 + 10 * i, 5, 7, &a, 0);
+		tensor(102 + 10 * i, 0, 7, &a, 0);
+		release_(103 + 10 * i, &a);
+		arg(104 + 10 * i, 0, 5); /* of a block that is gone */
+		arg(105 + 10 * i, 0, 0);
+	}
+	assert_int_equal(finish(), 0);
+}
+
 static void frees_that_were_dropped_are_told(void **state)
 {
 	(void)state;
@@ -729,6 +746,7 @@ int main(void)
 		TEST(only_the_heaviest_leaks_are_told_one_by_one),
 		TEST(what_no_operator_has_had_for_long_is_kept),
 		TEST(of_what_was_there_before_no_time_is_told),
+		TEST(a_tensor_without_a_number_loses_no_other),
 		TEST(frees_that_were_dropped_are_told),
 		TEST(the_chart_has_every_peak_and_ends_with_what_is_live),
 		TEST(all_numbers_equal_a_search_through_the_history),
