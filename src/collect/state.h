@@ -75,6 +75,7 @@ struct pasta_state {
 	_Atomic uint32_t running; /* there is a writer; changed under begin_lock */
 	pthread_t thread;
 	_Atomic uint32_t writer_tid;
+	_Atomic uint32_t apart; /* the writer has descriptors of its own; a futex */
 	/* The writer's own, or of who drains the rings where there is none. */
 	pthread_mutex_t drain_lock;
 	bool last_written; /* the writer's last drain wrote all */
@@ -175,7 +176,7 @@ bool pasta_agent_begin(void);
 void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n);
 
 /* emit.c */
-int pasta_emit_bind(void);	 /* once, while the agent attaches; 0 or an errno */
+int pasta_emit_bind(void); /* once, while the agent attaches; 0 or an errno */
 /* On any thread: if it is the main one, its end will be seen from now on. */
 void pasta_emit_watch_main(void);
 void pasta_emit_look_soon(void); /* the calling thread sees to the writer at its next event */

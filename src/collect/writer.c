@@ -21,7 +21,14 @@
 
 #define TICK_NS 100000000L	      /* how old an event in a ring gets at most */
 #define CLOCK_NS UINT64_C(1000000000) /* between clock events */
-enum { RETIRE_WAIT_S = 1, GONE_MS = 100, NAMES = 64, STEM = NAME_MAX - 16, STACK = 256 << 10 };
+enum {
+	RETIRE_WAIT_S = 1,
+	GONE_MS = 100,
+	APART_MS = 1000,
+	NAMES = 64,
+	STEM = NAME_MAX - 16,
+	STACK = 256 << 10
+};
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -410,6 +417,8 @@ static void *writer_main(void *arg)
 	pthread_setname_np(pthread_self(), "pasta-writer");
 	atomic_store(&s->writer_tid, (uint32_t)syscall(SYS_gettid));
 	pasta_files_own();
+	atomic_store(&s->apart, 1);
+	futex(&s->apart, FUTEX_WAKE, INT_MAX, NULL);
 	pasta_file_lock(&pasta_ring_file);
 	while (!atomic_load(&s->stop)) {
 		uint64_t next = pasta_window_tick();
@@ -432,6 +441,16 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
+/* On its way to a table of its own the writer may hold the program's files for a moment: one that
+ * the program closes meanwhile would stay open, and locked. */
+static void writer_wait_apart(struct pasta_state *s)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < APART_MS && !atomic_load(&s->apart); i++)
+		futex(&s->apart, FUTEX_WAIT, 0, &ms);
+}
+
 /* Signals are blocked by the caller's guard, and so for ever in the writer. */
 int pasta_writer_start(void)
 {
@@ -440,6 +459,7 @@ int pasta_writer_start(void)
 	int r;
 
 	atomic_store(&s->stop, 0);
+	atomic_store(&s->apart, 0);
 	atomic_store(&s->running, 1);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
@@ -447,6 +467,8 @@ int pasta_writer_start(void)
 	pthread_attr_destroy(&attr);
 	if (r)
 		atomic_store(&s->running, 0);
+	else
+		writer_wait_apart(s);
 	return -r;
 }
 

@@ -264,7 +264,7 @@ static void pipes(int unused)
 static void locks(int unused)
 {
 	(void)unused;
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 100; i++) {
 		pid_t pid = fork();
 		int fd, again;
 
