@@ -314,10 +314,15 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct t
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, wait, NULL, 0);
 }
 
+/* In one system call: a handler that jumped out between two would leave the writer asleep, and
+ * others in the belief that it is awake. */
 void pasta_writer_wake(void)
 {
-	if (!atomic_exchange(&pasta_state->wake, 1))
-		futex(&pasta_state->wake, FUTEX_WAKE, 1, NULL);
+	_Atomic uint32_t *word = &pasta_state->wake;
+
+	if (!atomic_load(word))
+		syscall(SYS_futex, word, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 1, NULL, word,
+			FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0));
 }
 
 /* The rings are emptied by one thread at a time. */
