@@ -175,7 +175,7 @@ bool pasta_agent_begin(void);
 void pasta_count_lost(enum pasta_loss_sub reason, uint64_t n);
 
 /* emit.c */
-int pasta_emit_bind(void);	 /* once, while the agent attaches; 0 or an errno */
+int pasta_emit_bind(void); /* once, while the agent attaches; 0 or an errno */
 /* On any thread: if it is the main one, its end will be seen from now on. */
 void pasta_emit_watch_main(void);
 void pasta_emit_look_soon(void); /* the calling thread sees to the writer at its next event */

@@ -307,8 +307,8 @@ static void farewell_printed(void)
 	printf("at exit\n");
 }
 
-/* The main thread ends before the others, or after them, and has emitted nothing. What is written to
- * stdout stays in its buffer until exit. */
+/* The main thread ends before the others, or after them, and has emitted nothing. What is written
+ * to stdout stays in its buffer until exit. */
 static void quiet(int ms)
 {
 	static int nap;
@@ -382,8 +382,7 @@ int main(int argc, char **argv)
 		{"pending", pending}, {"first", first},	      {"random", random_moments},
 		{"async", async},     {"disabled", disabled}, {"state", states},
 		{"main", in_main},    {"last", last},	      {"quiet", quiet},
-		{"jailed", jailed},   {"term", term},
-		{NULL, NULL},
+		{"jailed", jailed},   {"term", term},	      {NULL, NULL},
 	};
 
 	return harm_main(argc, argv, modes);

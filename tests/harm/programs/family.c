@@ -477,9 +477,8 @@ int main(int argc, char **argv)
 		{"fork", forks},  {"vfork", vforks}, {"spawn", spawns},	   {"clone", clones},
 		{"chain", chain}, {"many", many},    {"daemon", daemons},  {"orphan", orphan},
 		{"plain", plain}, {"wall", wall},    {"sigchld", sigchld}, {"leaf", leaf},
-		{"stop", stop},
-		{"death", death}, {"race", race},    {"leave", leave},	   {"crowd", crowd},
-		{NULL, NULL},
+		{"stop", stop},	  {"death", death},  {"race", race},	   {"leave", leave},
+		{"crowd", crowd}, {NULL, NULL},
 	};
 
 	self = realpath("/proc/self/exe", NULL);

@@ -230,9 +230,13 @@ static void small(int unused)
 int main(int argc, char **argv)
 {
 	static const struct harm_modes modes[] = {
-		{"longjmp", longjmps},	{"deeper", longjmps_deeper}, {"nested", nested},
-		{"altstack", altstack}, {"cancellable", cancellable},
-		{"coroutines", coroutines}, {"small", small},
+		{"longjmp", longjmps},
+		{"deeper", longjmps_deeper},
+		{"nested", nested},
+		{"altstack", altstack},
+		{"cancellable", cancellable},
+		{"coroutines", coroutines},
+		{"small", small},
 		{NULL, NULL},
 	};
 
