@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -406,6 +407,7 @@ static void *writer_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "pasta-writer");
 	atomic_store(&s->writer_tid, (uint32_t)syscall(SYS_gettid));
+	unshare(CLONE_FS); /* setns refuses a mount namespace to those that share root and folder */
 	pasta_files_own();
 	pasta_file_lock(&pasta_ring_file);
 	while (!atomic_load(&s->stop)) {
