@@ -249,6 +249,8 @@ static void after_fork_in_child(void)
 	pasta_file_close(&pasta_ring_file);
 	if (!fork_wipes)
 		memset(pasta_state, 0, sizeof(*pasta_state));
+	/* ThreadSanitizer ends a child that starts a thread, if its parent had more than one. */
+	atomic_store(&pasta_state->lone, pasta_guard_tsan);
 	pasta_window_forked();
 	pasta_channel_forked();
 	pasta_emit_watch_main();
@@ -333,6 +335,7 @@ static void attach(void)
 		return;
 	if (!read_config() || pasta_emit_bind() || pasta_regions_bind())
 		return;
+	pasta_guard_bind();
 	s = pasta_memory_new(sizeof(*s));
 	if (!s)
 		return;

@@ -2,6 +2,7 @@
  */
 #include "collect/guard.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -64,6 +65,17 @@ void pasta_guard_leave(const struct pasta_guard *g)
 
 /* -- Descriptors -- */
 
+#ifdef __SANITIZE_THREAD__
+bool pasta_guard_tsan = true;
+#else
+bool pasta_guard_tsan;
+#endif
+
+void pasta_guard_bind(void)
+{
+	pasta_guard_tsan |= dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+}
+
 static void guard_close_all(void)
 {
 	struct rlimit most = {.rlim_cur = CLOSE_MOST};
@@ -75,9 +87,8 @@ static void guard_close_all(void)
 
 bool pasta_files_own(void)
 {
-#ifdef __SANITIZE_THREAD__
-	return false; /* it knows files by their numbers alone */
-#endif
+	if (pasta_guard_tsan)
+		return false;
 	if (!syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE))
 		return true;
 	if (unshare(CLONE_FILES))
@@ -123,14 +134,6 @@ static int guard_in_place(int (*work)(void *arg), void *arg)
 	return result;
 }
 
-#ifdef __SANITIZE_THREAD__
-/* It takes each clone for a fork. */
-int pasta_aside(int (*work)(void *arg), void *arg)
-{
-	(void)guard_aside;
-	return guard_in_place(work, arg);
-}
-#else
 #if defined(__x86_64__) || defined(__aarch64__)
 enum { WAIT = CLONE_CHILD_CLEARTID };
 
@@ -182,8 +185,11 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 	struct aside a = {.work = work, .arg = arg};
 	uint32_t runs = 1;
 	uint64_t mask;
-	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	char *stack = MAP_FAILED;
+
+	if (!pasta_guard_tsan)
+		stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
 	if (stack != MAP_FAILED) {
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(mask));
@@ -197,7 +203,6 @@ int pasta_aside(int (*work)(void *arg), void *arg)
 	}
 	return a.done ? a.result : guard_in_place(work, arg);
 }
-#endif
 
 /* -- Signal handlers -- */
 

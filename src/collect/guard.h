@@ -34,6 +34,12 @@ void pasta_guard_leave(const struct pasta_guard *g);
  */
 int pasta_aside(int (*work)(void *arg), void *arg);
 
+/* Once, while the agent attaches: whether the program was built with ThreadSanitizer. It takes each
+ * clone for a fork, after which it lets nobody start threads, and knows files by their numbers
+ * alone: there, all file work is in place. */
+void pasta_guard_bind(void);
+extern bool pasta_guard_tsan;
+
 /* The calling thread, one of the agent's own, gets an empty descriptor table. False: it cannot, and
  * shares the program's. */
 bool pasta_files_own(void);

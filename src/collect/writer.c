@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,18 +322,15 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct t
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, wait, NULL, 0);
 }
 
-/* A jump out of a signal handler must not come between the two: the writer would not be woken, nor
- * by anybody else. */
+/* In one system call: a handler that jumped out between two would leave the writer asleep, and
+ * others in the belief that it is awake. */
 void pasta_writer_wake(void)
 {
-	struct pasta_guard guard;
+	_Atomic uint32_t *word = &pasta_state->wake;
 
-	if (atomic_load(&pasta_state->wake))
-		return;
-	pasta_guard_enter(&guard);
-	if (!atomic_exchange(&pasta_state->wake, 1))
-		futex(&pasta_state->wake, FUTEX_WAKE, 1, NULL);
-	pasta_guard_leave(&guard);
+	if (!atomic_load(word))
+		syscall(SYS_futex, word, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 1, NULL, word,
+			FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0));
 }
 
 /* The rings are emptied by one thread at a time. */
@@ -416,6 +414,7 @@ static void *writer_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "pasta-writer");
 	atomic_store(&s->writer_tid, (uint32_t)syscall(SYS_gettid));
+	unshare(CLONE_FS); /* setns refuses a mount namespace to those that share root and folder */
 	pasta_files_own();
 	atomic_store(&s->apart, 1);
 	futex(&s->apart, FUTEX_WAKE, INT_MAX, NULL);

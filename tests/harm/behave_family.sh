@@ -14,6 +14,12 @@ same "family: stopped while threads begin" -- "$harm/family" stop 60
 same "family: fork beside first calls" -- "$harm/family" race 40
 same "family: 300 threads at once" -- "$harm/family" crowd 300
 same "family: 300 threads in little memory" --option=--memory --option=1M -- "$harm/family" crowd 300
+if cc -fsanitize=thread -w -I"$SRC/include" -o tsan "$SRC/tests/harm/programs/family.c" -pthread 2>/dev/null &&
+	./tsan leaf >/dev/null 2>&1; then
+	same "family: built with ThreadSanitizer" -- "$PWD/tsan" crowd 20
+else
+	left_out "ThreadSanitizer" "no compiler with it"
+fi
 statuses=(0 1 2 -6 -9 5)
 for how in "${!statuses[@]}"; do
 	same "family: leaves beside calls, status ${statuses[how]}" --status "${statuses[how]}" -- \

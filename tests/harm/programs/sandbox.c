@@ -181,8 +181,13 @@ static void newns(int first)
 {
 	const char *tally = getenv("HARM_TALLY");
 	char folder[1024];
+	int own;
 
 	before(first);
+	harm_nap(first ? 0 : 20); /* the writer has begun */
+	own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	say("setns: %s", setns(own, CLONE_NEWNS) ? strerror(errno) : "done");
+	close(own);
 	say("unshare: %s", unshare(CLONE_NEWNS) ? strerror(errno) : "done");
 	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(tally, '/') - tally), tally);
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
