@@ -14,8 +14,8 @@
 enum {
 	HZ = 10000,
 	JUMPS = 300,
-	QUIET = 85000, /* ns of the 100,000 between two ticks */
-	BURST = 500,   /* calls: all that are made before the last marks fit into a ring */
+	QUIET = 100000, /* ns between two ticks, of which some are spent before the calls */
+	BURST = 500,	/* calls: all that are made before the last marks fit into a ring */
 	AFTER = 1000,
 	ROUTINES = 8,
 };
@@ -23,6 +23,7 @@ enum {
 static sigjmp_buf back;
 static volatile sig_atomic_t jumping;
 static _Atomic int jumped;
+static _Atomic bool said;
 static bool nests;
 
 static void on_tick(int sig)
@@ -36,7 +37,7 @@ static void on_tick(int sig)
 	siglongjmp(back, 1);
 }
 
-/* Emit at another depth of the stack each time, while a tick is due. */
+/* Emit at another depth of the stack each time, and at another distance from the next tick. */
 __attribute__((noinline)) static unsigned int deep(int depth)
 {
 	volatile char room[4096];
@@ -45,7 +46,7 @@ __attribute__((noinline)) static unsigned int deep(int depth)
 	memset((char *)room, depth, sizeof(room));
 	if (depth)
 		return deep(depth - 1) + (unsigned int)room[7];
-	harm_spin(QUIET);
+	harm_spin(harm_random() % QUIET);
 	for (unsigned int i = 0; jumping; i++)
 		sum += i < BURST ? (unsigned int)*harm_call(i % (HARM_CALLS - 1)) : 0;
 	return sum;
@@ -147,7 +148,7 @@ static void *run_cancellable(void *arg)
 	}
 	after();
 	say("jumped; not to be cancelled: %d", disabled);
-	atomic_store(&jumped, JUMPS + 1);
+	atomic_store(&said, true);
 	pause();
 	return NULL;
 }
@@ -163,7 +164,7 @@ static void cancellable(int unused)
 	harm_timer(HZ);
 	if (pthread_create(&thread, NULL, run_cancellable, NULL))
 		broken("pthread_create");
-	while (atomic_load(&jumped) <= JUMPS)
+	while (!atomic_load(&said))
 		harm_nap(1);
 	pthread_cancel(thread);
 	pthread_join(thread, &result);
