@@ -421,7 +421,7 @@ static void allreduce(struct rank *r, uint64_t bytes)
 	ev.collective.name = str(r, "all_reduce");
 	ev.collective.dtype = str(r, "bfloat16");
 	ev.collective.ranks = r->o->ranks;
-	ev.collective.rank = r->rank;
+	ev.collective.rank = r->rank + 1;
 	put(r, r->main.source, &ev);
 }
 

@@ -224,16 +224,11 @@ static inline void span(struct summary *s, const struct pasta_event *ev, uint64_
 
 /* -- Work on devices -- */
 
-/* A correlation of 0 is none: only what is said right before the kernel is of it. */
 static bool is_collective(struct summary *s, const struct pasta_event *ev)
 {
-	const uint64_t *said = NULL;
-
-	if (pasta_pending_count(s->collectives))
-		said = pasta_pending_find(s->collectives, ev->proc, ev->kernel.corr);
-	if (!said || (!ev->kernel.corr && *said != ev->time))
+	if (!pasta_collective_find(s->collectives, ev))
 		return false;
-	pasta_pending_remove(s->collectives, ev->proc, ev->kernel.corr);
+	pasta_collective_done(s->collectives, ev);
 	return true;
 }
 
@@ -273,14 +268,10 @@ static void on_copy(struct summary *s, const struct pasta_event *ev, unsigned in
 /* It waits for the kernel that does it, which may be none. */
 static void on_collective(struct summary *s, const struct pasta_event *ev)
 {
-	uint64_t *said = pasta_pending_add(s->collectives, ev->proc, ev->collective.corr);
-
 	span(s, ev, 0);
 	s->collective_count++;
 	s->collective_bytes += ev->collective.bytes_in;
-	if (said)
-		*said = ev->time;
-	s->failed |= !said;
+	s->failed |= !pasta_collective_wait(s->collectives, ev);
 }
 
 /* -- What threads do -- */

@@ -244,6 +244,24 @@ PASTA_EXPORT void pasta_pending_remove(struct pasta_pending *pending, uint32_t p
 PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
 
 /*
+ * Collectives, which wait for the kernels that do them: a collective comes before its kernel and
+ * has its process and correlation. A correlation of 0 is none: such a kernel is the collective that
+ * has its time. Values of waiting begin with a uint64_t, which is the time of the collective and is
+ * set here.
+ */
+/* The value of a collective event: a new one, or that of another one of the same correlation whose
+ * kernel has not come. NULL when out of memory. */
+PASTA_EXPORT void *pasta_collective_wait(struct pasta_pending *waiting,
+					 const struct pasta_event *collective);
+/* The value of the collective that a kernel event does; NULL: it does none. */
+PASTA_EXPORT void *pasta_collective_find(struct pasta_pending *waiting,
+					 const struct pasta_event *kernel);
+/* Remove what find gave for the kernel: kernels of a graph have one correlation, and each
+ * collective of it an event of its own. */
+PASTA_EXPORT void pasta_collective_done(struct pasta_pending *waiting,
+					const struct pasta_event *kernel);
+
+/*
  * A histogram of 64-bit numbers, log-linear: count, sum, min and max are exact (a sum past
  * UINT64_MAX stays there), quantiles are at most 1/64 of the true value away from it, and exact
  * below 64. At most 16 KiB, whatever the numbers; 256 bytes for each power of two between them are
