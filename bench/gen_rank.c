@@ -175,6 +175,7 @@ static uint64_t op_begin(struct rank *r, const char *name, bool inner)
 	ev.op_begin.id = ++r->op;
 	ev.op_begin.seq = r->op;
 	ev.op_begin.name = str(r, name);
+	ev.op_begin.depth = inner ? 2 : 1;
 	if (r->o->torch)
 		tell_torch(r, &ev.op_begin, inner);
 	put(r, r->main.source, &ev);

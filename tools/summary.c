@@ -93,6 +93,7 @@ struct summary {
 	struct copies copies[DIRECTIONS];
 	struct pasta_pending *collectives; /* uint64_t: when it was said */
 	uint64_t collective_count, collective_bytes;
+	uint64_t open;		 /* operators whose end is missing */
 	struct process *process; /* of the last event */
 	struct place *place;
 	struct thread *thread;
@@ -289,13 +290,17 @@ static void on_op(struct summary *s, const struct pasta_event *ev)
 	struct thread *thread = op && is_outermost(op) ? thread_of(s, ev) : NULL;
 
 	span(s, ev, 0);
-	if (sum && ev->kind == PASTA_OP_BEGIN)
-		sum->calls++;
-	if (!sum || !thread)
+	if (ev->kind == PASTA_OP_BEGIN) {
+		if (thread)
+			thread->op = ev->time;
 		return;
-	if (ev->kind == PASTA_OP_BEGIN)
-		thread->op = ev->time;
-	else if (ev->time > thread->op)
+	}
+	/* When an operator ended whose end is missing, nobody knows. */
+	if (ev->sub == PASTA_OP_SUPPLIED)
+		s->open++;
+	else if (sum)
+		sum->calls++;
+	if (sum && thread && ev->sub != PASTA_OP_SUPPLIED && ev->time > thread->op)
 		sum->time += ev->time - thread->op;
 }
 
@@ -555,6 +560,7 @@ static void merge(void *into, const void *from)
 	}
 	a->collective_count += b->collective_count;
 	a->collective_bytes += b->collective_bytes;
+	a->open += b->open;
 }
 
 /* -- Reporting -- */
@@ -874,10 +880,11 @@ static void add_copies(struct report *r)
 	}
 }
 
-/* Rows for each, all of them at most ROWS: the longest lists give way, of two the later. */
+/* Rows for each, all of them and a note at most ROWS: the longest lists give way, of two the later.
+ */
 static void plan(struct report *r)
 {
-	size_t i, longest, all = 0;
+	size_t i, longest, all = r->s->open != 0;
 
 	for (i = 0; i < LISTS; i++) {
 		r->rows[i] = r->counts[i] < most[i] ? r->counts[i] : most[i];
@@ -1056,6 +1063,8 @@ static int report(void *state, struct pasta_out *out)
 		r.t = pasta_out_table(out, "summary", columns, 6);
 		error = report_rows(&r);
 	}
+	pasta_out_count(out, PASTA_NOTE, s->open, "operators whose end is missing",
+			"calls and times of operators are without them", NULL);
 	free(r.processes);
 	free(r.places);
 	free(r.kernels);

@@ -52,11 +52,13 @@ static void slice_begin(void *ctx, const struct pasta_event *ev, const char *nam
 	pasta_traceevent_end(&p->out);
 }
 
-static void slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time)
+static void slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied)
 {
 	struct perfetto *p = ctx;
 
 	pasta_traceevent_begin(&p->out, 'E', NULL, thread_track(proc, tid), time);
+	if (supplied)
+		pasta_traceevent_text(&p->out, "end", "not recorded");
 	pasta_traceevent_end(&p->out);
 }
 

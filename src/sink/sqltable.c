@@ -151,7 +151,9 @@ static enum pasta_sqlsource source_of(const struct pasta_field *f)
 /* A duration is the end's; a nested table counts its depth itself. */
 static bool is_left_out(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
-	return !strcmp(f->name, "dur") || (t->kind == PASTA_REGION && !strcmp(f->name, "depth"));
+	bool nests = t->kind == PASTA_REGION || t->flags & PASTA_SQL_NESTED;
+
+	return !strcmp(f->name, "dur") || (nests && !strcmp(f->name, "depth"));
 }
 
 static bool has_field(enum pasta_kind kind, const char *name, uint16_t *offset)

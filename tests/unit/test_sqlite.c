@@ -193,6 +193,21 @@ static void what_never_ends_has_no_end(void **state)
 			    "64,device,,outer,op\n");
 }
 
+static void an_operator_whose_end_is_missing_has_no_end(void **state)
+{
+	(void)state;
+	add_op(true, 1, 5, OP);
+	made[made_count - 1].op_begin.depth = 1;
+	add_op(true, 20, 6, OP);
+	made[made_count - 1].op_begin.depth = 1;
+	add_op(false, 24, 6, 0);
+	export();
+	assert_valid();
+	assert_string_equal(ask("SELECT op, parent, end IS NULL FROM op ORDER BY op"),
+			    "5,,1\n6,,0\n");
+	assert_string_equal(ask("SELECT sum(dur), count(dur) FROM op"), "4,1\n");
+}
+
 static void the_last_iteration_ends_with_the_last_event_of_its_process(void **state)
 {
 	(void)state;
@@ -362,6 +377,7 @@ int main(void)
 		TEST(names_that_are_no_text_are_blobs_of_their_bytes),
 		TEST(times_are_those_of_the_stream),
 		TEST(what_never_ends_has_no_end),
+		TEST(an_operator_whose_end_is_missing_has_no_end),
 		TEST(the_last_iteration_ends_with_the_last_event_of_its_process),
 		TEST(a_collective_has_the_time_of_its_kernel),
 		TEST(a_collective_without_a_rank_has_that_of_its_process),

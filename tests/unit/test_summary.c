@@ -41,13 +41,20 @@ static void give_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64
 	give(&ev);
 }
 
-static void give_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
+static void give_op_at(uint32_t proc, uint64_t time, uint64_t number, const char *name,
+		       uint32_t depth)
 {
 	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, proc, 1, time);
 
 	ev.op_begin.id = number;
 	ev.op_begin.name = id(name);
+	ev.op_begin.depth = depth;
 	give(&ev);
+}
+
+static void give_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
+{
+	give_op_at(proc, time, number, name, 0);
 }
 
 static void give_op_end(uint32_t proc, uint64_t time, uint64_t number)
@@ -249,6 +256,19 @@ static void without_kernels_outermost_operators_have_host_time(void **state)
 	assert_string_equal(table("summary"), "process process 0 - 200 100.00 -\n"
 					      "op linear 2 120 60.00 -\n"
 					      "op relu 2 20 10.00 -\n");
+}
+
+static void operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		give_op_at(0, 100 + 100 * i, i + 1, "linear", 1);
+		if (i != 1)
+			give_op_end(0, 110 + 100 * i, i + 1);
+	}
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "op linear 3 30 "));
+	assert_string_equal(finding(0), "operators whose end is missing: 1");
 }
 
 static void without_operators_regions_have_host_time(void **state)
@@ -489,6 +509,7 @@ int main(void)
 		TEST(the_busiest_devices_come_first_and_the_rest_in_one_row),
 		TEST(a_kernel_is_of_the_innermost_operator_around_its_launch),
 		TEST(without_kernels_outermost_operators_have_host_time),
+		TEST(operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them),
 		TEST(without_operators_regions_have_host_time),
 		TEST(the_three_directions_that_take_longest_are_there),
 		TEST(communication_is_exposed_where_no_other_kernel_runs),
