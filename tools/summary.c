@@ -583,8 +583,8 @@ struct report {
 	size_t counts[LISTS]; /* of all that there are */
 	size_t rows[LISTS];
 	bool ops, by_device; /* scopes are operators; and have times of their kernels */
-	uint64_t span, kernel_time, collective, exposed;
-	double process_time, device_time; /* of all of them, idle or not */
+	uint64_t span, collective, exposed;
+	double process_time, device_time; /* the run's, times the number of them */
 };
 
 static void put_number(struct pasta_table *t, uint64_t value)
@@ -595,7 +595,8 @@ static void put_number(struct pasta_table *t, uint64_t value)
 		pasta_cell_int(t, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
-/* whole: what time, or else bytes, is a share of; 0: none. */
+/* whole: what time is a share of; 0: none. It is the run's time, of as many processes or devices as
+ * the row is about. */
 static void put_row(struct pasta_table *t, const char *what, const char *name, uint64_t calls,
 		    uint64_t time, double whole, uint64_t bytes)
 {
@@ -604,7 +605,7 @@ static void put_row(struct pasta_table *t, const char *what, const char *name, u
 	put_number(t, calls);
 	put_number(t, time);
 	if (whole > 0)
-		pasta_cell_float(t, 100.0 * (double)(time == NONE ? bytes : time) / whole);
+		pasta_cell_float(t, 100.0 * (double)time / whole);
 	else
 		pasta_cell_none(t);
 	put_number(t, bytes);
@@ -788,7 +789,7 @@ static int by_device(const void *a, const void *b)
 static void add_processes(struct report *r)
 {
 	uint64_t begin = UINT64_MAX, end = 0;
-	size_t i;
+	size_t i, did = 0;
 
 	r->counts[PROCESSES] = pasta_map_count(r->s->processes);
 	for (i = 0; i < r->counts[PROCESSES]; i++) {
@@ -798,9 +799,10 @@ static void add_processes(struct report *r)
 			continue;
 		begin = p->begin < begin ? p->begin : begin;
 		end = p->end > end ? p->end : end;
-		r->process_time += (double)(p->end - p->begin);
+		did++;
 	}
 	r->span = end > begin ? end - begin : 0;
+	r->process_time = (double)r->span * (double)did;
 }
 
 static uint64_t peak_of(const struct place *place)
@@ -837,9 +839,6 @@ static int add_sums(struct report *r)
 	const struct sum *sum;
 	size_t at = 0;
 
-	while ((sum = pasta_map_next(s->kernels.all, &at, NULL)))
-		r->kernel_time += sum->time;
-	at = 0;
 	while ((sum = pasta_map_next(s->ops.all, &at, NULL)))
 		r->by_device |= sum->device != 0;
 	r->ops = pasta_map_count(s->ops.all) > 0;
@@ -979,7 +978,7 @@ static int report_devices(struct report *r)
 
 static int report_scopes(struct report *r)
 {
-	double whole = r->by_device ? (double)r->kernel_time : r->process_time;
+	double whole = r->by_device ? r->device_time : r->process_time;
 	size_t i;
 	int error = 0;
 
@@ -996,16 +995,27 @@ static int report_scopes(struct report *r)
 	return error;
 }
 
+/* "NVIDIA H100, 4.3% of its memory", where it is known how much it has. */
+static void name_memory(FILE *f, const void *of)
+{
+	const struct place_in *in = of;
+	const struct device *device =
+		pasta_map_find(in->s->devices, pasta_pair(in->place->proc, in->place->device));
+
+	name_place(f, of);
+	if (device && device->memory)
+		fprintf(f, ", %.1f%% of its memory",
+			100.0 * (double)peak_of(in->place) / (double)device->memory);
+}
+
 static int report_memory(struct report *r)
 {
 	const struct place *place = r->fullest;
-	const struct device *device;
 
 	if (!r->rows[MEMORY])
 		return 0;
-	device = pasta_map_find(r->s->devices, pasta_pair(place->proc, place->device));
-	return put_named(r, "memory", name_place, &(struct place_in){r->s, place}, NONE, NONE,
-			 device ? (double)device->memory : 0, peak_of(place));
+	return put_named(r, "memory", name_memory, &(struct place_in){r->s, place}, NONE, NONE, 0,
+			 peak_of(place));
 }
 
 static int report_rows(struct report *r)
@@ -1017,7 +1027,7 @@ static int report_rows(struct report *r)
 		error = report_devices(r);
 	for (i = 0; i < r->rows[KERNELS]; i++)
 		put_row(r->t, "kernel", text_of(r->kernels[i]->name), r->kernels[i]->calls,
-			r->kernels[i]->time, (double)r->kernel_time, NONE);
+			r->kernels[i]->time, r->device_time, NONE);
 	if (!error)
 		error = report_scopes(r);
 	for (i = 0; i < r->rows[COPIES]; i++) {
@@ -1039,7 +1049,7 @@ static int report(void *state, struct pasta_out *out)
 	static const struct pasta_column columns[] = {
 		{"what", PASTA_STRING, NULL}, {"name", PASTA_STRING, NULL},
 		{"calls", PASTA_INT, NULL},   {"time", PASTA_INT, "ns"},
-		{"share", PASTA_FLOAT, "%"},  {"bytes", PASTA_INT, "bytes"},
+		{"of_run", PASTA_FLOAT, "%"}, {"bytes", PASTA_INT, "bytes"},
 	};
 	struct summary *s = state;
 	struct report r = {.s = s};
