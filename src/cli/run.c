@@ -646,6 +646,8 @@ static uint64_t report(struct job *job)
 		save_report(job, &result);
 	if (error && error != -EINTR)
 		pasta_cli_say("cannot report: %s", err.text);
+	else if (!error && pasta_filter_missed(job->show.filter, &err))
+		pasta_cli_say("%s", err.text);
 	else if (!job->quiet && in.shards)
 		print(job, &result);
 	pasta_show_failures(&result);
