@@ -383,12 +383,10 @@ static const char *rank_text(const struct collectives *c, uint32_t proc, char *t
 {
 	const struct process *process = pasta_map_find(c->processes, proc);
 
-	if (process && process->rank)
-		snprintf(text, TEXT, "%u", process->rank - 1);
-	else if (process && process->pid)
-		snprintf(text, TEXT, "%s-%u", pasta_str(process->host), process->pid);
-	else
-		snprintf(text, TEXT, "#%u", proc);
+	if (!process || !process->rank)
+		return pasta_process_text(pasta_str(process ? process->host : 0),
+					  process ? process->pid : 0, proc, text, TEXT);
+	snprintf(text, TEXT, "%u", process->rank - 1);
 	return text;
 }
 

@@ -611,23 +611,24 @@ static void put_row(struct pasta_table *t, const char *what, const char *name, u
 	put_number(t, bytes);
 }
 
+/* Hosts may have names of any length. */
 static void put_pid(FILE *f, const struct process *p)
 {
-	if (p->host)
-		fprintf(f, "%s-%u", pasta_str(p->host), p->pid);
-	else
-		fprintf(f, "pid %u", p->pid);
+	const char *host = pasta_str(p->host);
+	size_t size = strlen(host) + 32;
+	char *text = malloc(size);
+
+	fputs(text ? pasta_process_text(host, p->pid, p->number, text, size) : UNNAMED, f);
+	free(text);
 }
 
-/* "rank 3", "host-4711", or its number: what is known of it. */
+/* "rank 3", or as it is called. */
 static void put_process(FILE *f, const struct process *p)
 {
 	if (p->rank)
 		fprintf(f, "rank %u", p->rank - 1);
-	else if (p->pid)
-		put_pid(f, p);
 	else
-		fprintf(f, "process %u", p->number);
+		put_pid(f, p);
 }
 
 /* "python train.py, host-4711, rank 3 of 8", or as much as is known. */

@@ -96,6 +96,12 @@ PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
+/* What a process is called: "host-4711"; "pid 4711" where the host is not known (NULL or ""); "#3",
+ * by its number, which is ev->proc, where the pid is not known either (0). Cut at size, and
+ * returned. Any thread. */
+PASTA_EXPORT const char *pasta_process_text(const char *host, uint32_t pid, uint32_t number,
+					    char *text, size_t size);
+
 enum pasta_column_type { PASTA_STRING, PASTA_INT, PASTA_FLOAT };
 
 /* unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in ns. */
@@ -563,8 +569,8 @@ static inline uint64_t pasta_access_add(uint64_t a, uint64_t b)
 	return a > INT64_MAX || b > (uint64_t)INT64_MAX - a ? (uint64_t)INT64_MAX : a + b;
 }
 
-/* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; "HOST-PID" or
- * "#N". Cut at size, and returned. */
+/* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; a process
+ * as pasta_process_text has it. Cut at size, and returned. */
 PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_book *book,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);

@@ -360,15 +360,20 @@ static void put_open(struct writer *w)
 static void put_processes(struct writer *w)
 {
 	sqlite3_stmt *put = pasta_database_prepare(
-		&w->db, "INSERT INTO processes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+		&w->db, "INSERT INTO processes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	char label[300];
 	size_t i;
 
 	for (i = 0; put && i < pasta_stream_shards(w->in->stream); i++) {
 		const struct pasta_shard_info *info = pasta_stream_shard(w->in->stream, i);
 
 		pasta_database_int(put, 1, i);
-		pasta_database_int(put, 2, info->pid);
-		pasta_database_text(&w->db, put, 3, info->host, strlen(info->host));
+		sqlite3_bind_null(put, 2);
+		if (info->pid)
+			pasta_database_int(put, 2, info->pid);
+		sqlite3_bind_null(put, 3);
+		if (*info->host)
+			pasta_database_text(&w->db, put, 3, info->host, strlen(info->host));
 		sqlite3_bind_null(put, 4);
 		if (info->rank)
 			pasta_database_int(put, 4, info->rank - 1);
@@ -378,6 +383,8 @@ static void put_processes(struct writer *w)
 		pasta_database_int(put, 8, info->loss.expected);
 		pasta_database_int(put, 9, info->loss.captured);
 		pasta_database_int(put, 10, info->loss.dropped);
+		pasta_process_text(info->host, info->pid, (uint32_t)i, label, sizeof(label));
+		pasta_database_text(&w->db, put, 11, label, strlen(label));
 		pasta_database_run(&w->db, put);
 	}
 	sqlite3_finalize(put);

@@ -335,7 +335,7 @@ const char pasta_sqltable_common[] =
 	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT NOT NULL);\n"
 	"CREATE TABLE processes(number INTEGER PRIMARY KEY, pid INTEGER, host TEXT, rank INTEGER,"
 	" command TEXT, path TEXT, created INTEGER, expected INTEGER, captured INTEGER,"
-	" dropped INTEGER);\n"
+	" dropped INTEGER, label TEXT);\n"
 	"CREATE TABLE threads(process INTEGER NOT NULL REFERENCES processes(number),"
 	" tid INTEGER NOT NULL, name INTEGER REFERENCES strings(id), PRIMARY KEY(process, tid));\n"
 	"CREATE TABLE stacks(id INTEGER PRIMARY KEY,"

@@ -151,9 +151,9 @@ static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"),
 			       "process python train.py, host-42, rank 0 of 2 - 100 100.00 -\n"
-			       "process process 1 - 25 25.00 -\n"
+			       "process #1 - 25 25.00 -\n"
 			       "device device 0, rank 0 1 100 100.00 -\n"
-			       "device device 0, process 1 1 25 25.00 -\n"));
+			       "device device 0, #1 1 25 25.00 -\n"));
 	start_over(NULL);
 	for (uint32_t i = 0; i < 6; i++)
 		give_process(i, "x", i + 1, i / 2 + 1, 8);
@@ -176,7 +176,7 @@ static void a_device_is_busy_while_any_kernel_runs(void **state)
 	give_kernel(0, 1500, 4, "a", 50);
 	give_copy(PASTA_COPY_H2D, 1900, 4096, 100);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 1000 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
 					      "device Fast 4 200 20.00 -\n"
 					      "kernel a 2 150 15.00 -\n"
 					      "kernel b 2 110 11.00 -\n"
@@ -209,7 +209,7 @@ static void the_busiest_devices_come_first_and_the_rest_in_one_row(void **state)
 	for (uint32_t i = 0; i < 6; i++)
 		give_kernel_on(0, i, 100, i + 1, "k", 100 + 10 * i);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 150 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 150 100.00 -\n"
 					      "device device 5 1 150 100.00 -\n"
 					      "device device 4 1 140 93.33 -\n"
 					      "device device 3 1 130 86.67 -\n"
@@ -253,7 +253,7 @@ static void without_kernels_outermost_operators_have_host_time(void **state)
 	give_region(0, PASTA_REGION_BEGIN, 290, "late");
 	give_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 200 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
 					      "op linear 2 120 60.00 -\n"
 					      "op relu 2 20 10.00 -\n");
 }
@@ -283,10 +283,10 @@ static void every_share_is_of_the_run_and_of_as_many_as_the_row_is_about(void **
 	give_region(1, PASTA_REGION_BEGIN, 1500, "r");
 	give_region(1, PASTA_REGION_END, 1700, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 1000 100.00 -\n"
-					      "process process 1 - 500 50.00 -\n"
-					      "device device 0, process 0 1 1000 100.00 -\n"
-					      "device device 0, process 1 1 500 50.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
+					      "process #1 - 500 50.00 -\n"
+					      "device device 0, #0 1 1000 100.00 -\n"
+					      "device device 0, #1 1 500 50.00 -\n"
 					      "kernel k 2 1500 75.00 -\n"
 					      "region r 1 200 10.00 -\n"
 					      "copy d2h 1 100 5.00 8\n");
@@ -309,7 +309,7 @@ static void without_operators_regions_have_host_time(void **state)
 	give_region(0, PASTA_REGION_END, 200, NULL);
 	give_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 200 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
 					      "region step 1 100 50.00 -\n"
 					      "region step/d 1 11 5.50 -\n"
 					      "region step/a 1 10 5.00 -\n");
@@ -328,7 +328,7 @@ static void the_three_directions_that_take_longest_are_there(void **state)
 	fill.set.bytes = 7;
 	give(&fill);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 100 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 100 100.00 -\n"
 					      "device device 0 0 0 0.00 -\n"
 					      "copy set 1 100 100.00 7\n"
 					      "copy d2h 1 30 30.00 20\n"
@@ -395,7 +395,7 @@ static void counters_of_allocated_bytes_win_over_allocations(void **state)
 	give_counter("allocated", UINT32_MAX, 99999);
 	give_counter("else", 0, 9000);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 0 - -\n"
+	assert_string_equal(table("summary"), "process #0 - 0 - -\n"
 					      "memory device 0 - - - 3000\n");
 }
 
