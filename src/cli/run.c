@@ -142,8 +142,11 @@ static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
 {
 	uint64_t bytes;
 
-	if (pasta_parse_size(arg, &bytes) || !bytes)
-		return pasta_fail(err, -EINVAL, "--memory needs a size like 64M, not '%s'", arg);
+	if (pasta_parse_size(arg, &bytes) || bytes < PASTA_MEMORY_MIN)
+		return pasta_fail(err, -EINVAL,
+				  "--memory needs a size like 64M, at least 1M (K, M, G and T are "
+				  "suffixes; without one it is bytes), not '%s'",
+				  arg);
 	snprintf(job->memory_text, sizeof(job->memory_text), "%" PRIu64, bytes);
 	job->memory = job->memory_text;
 	return 0;
@@ -783,7 +786,7 @@ static const struct pasta_cli_option options[] = {
 	{PAUSED, "paused", NULL, "record no activity until the program calls pasta_start()"},
 	{DELAY, "delay", "TIME", "record no activity before this time (such as 10s)"},
 	{DURATION, "duration", "TIME", "record activity for so long"},
-	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
+	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M; at least 1M)"},
 	{STACKS, "stacks", "LIST", "where work comes from: native[=PERIOD],python,modules"},
 	{KEEP, "keep-modules", NULL, "keep copies of the code that devices run"},
 	{SAMPLE, "sample", "LIST",
