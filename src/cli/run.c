@@ -440,7 +440,16 @@ static int add_preload(struct job *job, struct pasta_child_env *env, const char 
 	return error;
 }
 
-/* Where the folder is not, as beside an agent that was moved, there is no way in. */
+/* The way in is missing, as beside an agent that was moved, and somebody asks for what comes in. */
+static void say_missing(const struct job *job, const struct pasta_handler *h)
+{
+	bool asked = job->asked & PASTA_BIT(OP_BEGIN) || job->python || job->modules;
+	char why[700] = "";
+
+	if (asked && h->probe && h->probe(why, sizeof(why)))
+		pasta_cli_say("not recorded: %s: %s", h->summary, why);
+}
+
 static int add_folder(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
 		      struct pasta_err *err)
 {
@@ -449,6 +458,7 @@ static int add_folder(struct job *job, struct pasta_child_env *env, const struct
 
 	if (!path)
 		error = pasta_fail(err, -ENOMEM, "out of memory");
+	say_missing(job, h);
 	if (real && !strchr(real, ':')) /* the list cannot hold it */
 		error = add_list(job, env, h->env, real, err);
 	free(real);
