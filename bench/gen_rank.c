@@ -175,6 +175,7 @@ static uint64_t op_begin(struct rank *r, const char *name, bool inner)
 	ev.op_begin.id = ++r->op;
 	ev.op_begin.seq = r->op;
 	ev.op_begin.name = str(r, name);
+	ev.op_begin.depth = inner ? 2 : 1;
 	if (r->o->torch)
 		tell_torch(r, &ev.op_begin, inner);
 	put(r, r->main.source, &ev);
@@ -421,7 +422,7 @@ static void allreduce(struct rank *r, uint64_t bytes)
 	ev.collective.name = str(r, "all_reduce");
 	ev.collective.dtype = str(r, "bfloat16");
 	ev.collective.ranks = r->o->ranks;
-	ev.collective.rank = r->rank;
+	ev.collective.rank = r->rank + 1;
 	put(r, r->main.source, &ev);
 }
 

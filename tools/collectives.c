@@ -21,7 +21,7 @@ enum { OTHER, COMMUNICATION }; /* sorts of a cover */
 
 /* A collective whose kernel has not come. */
 struct waiting {
-	uint64_t bytes, comm, seq, time;
+	uint64_t time, bytes, comm, seq;
 	uint32_t name, dtype, ranks;
 };
 
@@ -243,17 +243,17 @@ static struct device *device_of(struct collectives *c, uint32_t proc, uint32_t n
 static void on_collective(struct collectives *c, const struct pasta_event *ev)
 {
 	const struct pasta_collective *r = &ev->collective;
-	struct waiting *w = pasta_pending_add(c->waiting, ev->proc, r->corr);
+	struct waiting *w = pasta_collective_wait(c->waiting, ev);
 
 	c->seen++;
 	if (!w) {
 		c->failed = true;
 		return;
 	}
-	*w = (struct waiting){.bytes = r->bytes_in ? r->bytes_in : r->bytes_out,
+	*w = (struct waiting){.time = ev->time,
+			      .bytes = r->bytes_in ? r->bytes_in : r->bytes_out,
 			      .comm = r->comm,
 			      .seq = r->seq,
-			      .time = ev->time,
 			      .name = r->name,
 			      .dtype = r->dtype,
 			      .ranks = r->ranks};
@@ -281,11 +281,8 @@ static void join(struct collectives *c, const struct waiting *w, const struct pa
 static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 {
 	struct device *d = device_of(c, ev->proc, ev->kernel.device);
-	const struct waiting *w = pasta_pending_find(c->waiting, ev->proc, ev->kernel.corr);
+	const struct waiting *w = pasta_collective_find(c->waiting, ev);
 
-	/* A correlation of 0 is none: only what is said right before the kernel is of it. */
-	if (w && !ev->kernel.corr && w->time != ev->time)
-		w = NULL;
 	if (!d)
 		return;
 	pasta_cover_add(&d->cover, w ? COMMUNICATION : OTHER, ev->time, ev->kernel.dur);
@@ -293,8 +290,7 @@ static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 		return;
 	d->calls++;
 	join(c, w, ev);
-	/* The kernels of a graph have one correlation, and each collective of it its own event. */
-	pasta_pending_remove(c->waiting, ev->proc, ev->kernel.corr);
+	pasta_collective_done(c->waiting, ev);
 }
 
 static void on_process(struct collectives *c, const struct pasta_event *ev)
@@ -387,12 +383,10 @@ static const char *rank_text(const struct collectives *c, uint32_t proc, char *t
 {
 	const struct process *process = pasta_map_find(c->processes, proc);
 
-	if (process && process->rank)
-		snprintf(text, TEXT, "%u", process->rank - 1);
-	else if (process && process->pid)
-		snprintf(text, TEXT, "%s-%u", pasta_str(process->host), process->pid);
-	else
-		snprintf(text, TEXT, "#%u", proc);
+	if (!process || !process->rank)
+		return pasta_process_text(pasta_str(process ? process->host : 0),
+					  process ? process->pid : 0, proc, text, TEXT);
+	snprintf(text, TEXT, "%u", process->rank - 1);
 	return text;
 }
 

@@ -1,5 +1,5 @@
 /* copies - copies and fills: how many, how much and how fast, by direction and by size. */
-#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <pasta/pasta.h>
@@ -82,10 +82,16 @@ static struct sum sum_of(const struct copies *c, unsigned int direction, unsigne
 	return sum;
 }
 
-/* Bytes a second; not a number where nothing has a time. */
-static double bandwidth(const struct sum *sum)
+/* Bytes a second; none where nothing has a time. Bytes of a map are those that it makes visible: a
+ * device that shares its memory with the host moves none of them. */
+static void put_bandwidth(struct pasta_table *t, unsigned int direction, const struct sum *sum)
 {
-	return sum->total ? (double)sum->timed * 1e9 / (double)sum->total : NAN;
+	bool moves = direction != PASTA_COPY_MAP && direction != PASTA_COPY_UNMAP;
+
+	if (moves && sum->total && sum->timed)
+		pasta_cell_float(t, (double)sum->timed * 1e9 / (double)sum->total);
+	else
+		pasta_cell_none(t);
 }
 
 static void report_copies(const struct copies *c, struct pasta_out *out)
@@ -107,7 +113,7 @@ static void report_copies(const struct copies *c, struct pasta_out *out)
 		pasta_cell_int(t, (int64_t)sum.count);
 		pasta_cell_int(t, (int64_t)sum.bytes);
 		pasta_cell_int(t, (int64_t)sum.total);
-		pasta_cell_float(t, bandwidth(&sum));
+		put_bandwidth(t, i, &sum);
 		pasta_cell_int(t, (int64_t)(sum.bytes / sum.count));
 	}
 }
@@ -134,7 +140,7 @@ static void report_sizes(const struct copies *c, struct pasta_out *out)
 			pasta_cell_int(t, (int64_t)sum->count);
 			pasta_cell_int(t, (int64_t)sum->bytes);
 			pasta_cell_int(t, (int64_t)sum->total);
-			pasta_cell_float(t, bandwidth(sum));
+			put_bandwidth(t, i, sum);
 		}
 }
 

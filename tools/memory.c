@@ -352,11 +352,8 @@ static const char *process_text(const struct memory *m, uint32_t proc, char *tex
 {
 	const struct process *process = pasta_map_find(m->processes, proc);
 
-	if (process && process->pid)
-		snprintf(text, TEXT, "%s-%u", pasta_str(process->host), process->pid);
-	else
-		snprintf(text, TEXT, "#%u", proc);
-	return text;
+	return pasta_process_text(pasta_str(process ? process->host : 0),
+				  process ? process->pid : 0, proc, text, TEXT);
 }
 
 static const char *place_text(const struct place *p, char *text)

@@ -485,12 +485,7 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 	}
 	*frame = (struct frame){node ? node : up, module, op->id, ev->time, !node};
 	come_to(thread, module, where);
-	if (module)
-		module->ops++;
-	if (node)
-		node->calls++;
-	else
-		o->parts++;
+	o->parts += !node;
 	if (!op->id)
 		return;
 	know(o, ev->proc, op->id, frame->node);
@@ -507,6 +502,7 @@ static void end_in_modules(const struct frame *frame, const struct module *aroun
 		m->host += ns;
 }
 
+/* When an operator ended whose end is missing, nobody knows. */
 static void on_end(struct ops *o, const struct pasta_event *ev)
 {
 	struct thread *thread = thread_of(o, ev->proc, ev->tid);
@@ -515,7 +511,14 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	if (!thread || !thread->depth)
 		return;
 	frame = &thread->frames[--thread->depth];
-	o->open += ev->sub == PASTA_OP_SUPPLIED;
+	if (ev->sub == PASTA_OP_SUPPLIED) {
+		o->open++;
+		return;
+	}
+	if (frame->module)
+		frame->module->ops++;
+	if (!frame->part)
+		frame->node->calls++;
 	/* An event that comes late, out of order, must not make a time negative. */
 	if (ev->time <= frame->begin)
 		return;
@@ -800,7 +803,8 @@ static int report_by(struct ops *o, struct pasta_out *out, enum by by, char *con
 	}
 	t = table_for(out, by);
 	for (i = 0; rows[i]; i++)
-		put_row(t, rows[i], o->all[KERNELS].ns);
+		if (rows[i]->calls || rows[i]->total || rows[i]->copies)
+			put_row(t, rows[i], o->all[KERNELS].ns);
 	free(rows);
 	pasta_map_free(map);
 	return 0;
@@ -980,8 +984,8 @@ static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *
 	static const char *const action =
 		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
 
-	pasta_out_count(out, PASTA_NOTE, o->open, "operators that never ended",
-			"their time counts until what is around them ends, or the last event",
+	pasta_out_count(out, PASTA_NOTE, o->open, "operators whose end is missing",
+			"their calls and host time are in no row; kernels launched in them are",
 			NULL);
 	pasta_out_count(out, PASTA_NOTE, others,
 			"calls of operators that are not told apart by inputs and line",

@@ -93,6 +93,7 @@ struct summary {
 	struct copies copies[DIRECTIONS];
 	struct pasta_pending *collectives; /* uint64_t: when it was said */
 	uint64_t collective_count, collective_bytes;
+	uint64_t open;		 /* operators whose end is missing */
 	struct process *process; /* of the last event */
 	struct place *place;
 	struct thread *thread;
@@ -224,16 +225,11 @@ static inline void span(struct summary *s, const struct pasta_event *ev, uint64_
 
 /* -- Work on devices -- */
 
-/* A correlation of 0 is none: only what is said right before the kernel is of it. */
 static bool is_collective(struct summary *s, const struct pasta_event *ev)
 {
-	const uint64_t *said = NULL;
-
-	if (pasta_pending_count(s->collectives))
-		said = pasta_pending_find(s->collectives, ev->proc, ev->kernel.corr);
-	if (!said || (!ev->kernel.corr && *said != ev->time))
+	if (!pasta_collective_find(s->collectives, ev))
 		return false;
-	pasta_pending_remove(s->collectives, ev->proc, ev->kernel.corr);
+	pasta_collective_done(s->collectives, ev);
 	return true;
 }
 
@@ -273,14 +269,10 @@ static void on_copy(struct summary *s, const struct pasta_event *ev, unsigned in
 /* It waits for the kernel that does it, which may be none. */
 static void on_collective(struct summary *s, const struct pasta_event *ev)
 {
-	uint64_t *said = pasta_pending_add(s->collectives, ev->proc, ev->collective.corr);
-
 	span(s, ev, 0);
 	s->collective_count++;
 	s->collective_bytes += ev->collective.bytes_in;
-	if (said)
-		*said = ev->time;
-	s->failed |= !said;
+	s->failed |= !pasta_collective_wait(s->collectives, ev);
 }
 
 /* -- What threads do -- */
@@ -298,13 +290,17 @@ static void on_op(struct summary *s, const struct pasta_event *ev)
 	struct thread *thread = op && is_outermost(op) ? thread_of(s, ev) : NULL;
 
 	span(s, ev, 0);
-	if (sum && ev->kind == PASTA_OP_BEGIN)
-		sum->calls++;
-	if (!sum || !thread)
+	if (ev->kind == PASTA_OP_BEGIN) {
+		if (thread)
+			thread->op = ev->time;
 		return;
-	if (ev->kind == PASTA_OP_BEGIN)
-		thread->op = ev->time;
-	else if (ev->time > thread->op)
+	}
+	/* When an operator ended whose end is missing, nobody knows. */
+	if (ev->sub == PASTA_OP_SUPPLIED)
+		s->open++;
+	else if (sum)
+		sum->calls++;
+	if (sum && thread && ev->sub != PASTA_OP_SUPPLIED && ev->time > thread->op)
 		sum->time += ev->time - thread->op;
 }
 
@@ -564,6 +560,7 @@ static void merge(void *into, const void *from)
 	}
 	a->collective_count += b->collective_count;
 	a->collective_bytes += b->collective_bytes;
+	a->open += b->open;
 }
 
 /* -- Reporting -- */
@@ -586,8 +583,8 @@ struct report {
 	size_t counts[LISTS]; /* of all that there are */
 	size_t rows[LISTS];
 	bool ops, by_device; /* scopes are operators; and have times of their kernels */
-	uint64_t span, kernel_time, collective, exposed;
-	double process_time, device_time; /* of all of them, idle or not */
+	uint64_t span, collective, exposed;
+	double process_time, device_time; /* the run's, times the number of them */
 };
 
 static void put_number(struct pasta_table *t, uint64_t value)
@@ -598,7 +595,8 @@ static void put_number(struct pasta_table *t, uint64_t value)
 		pasta_cell_int(t, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
-/* whole: what time, or else bytes, is a share of; 0: none. */
+/* whole: what time is a share of; 0: none. It is the run's time, of as many processes or devices as
+ * the row is about. */
 static void put_row(struct pasta_table *t, const char *what, const char *name, uint64_t calls,
 		    uint64_t time, double whole, uint64_t bytes)
 {
@@ -607,29 +605,30 @@ static void put_row(struct pasta_table *t, const char *what, const char *name, u
 	put_number(t, calls);
 	put_number(t, time);
 	if (whole > 0)
-		pasta_cell_float(t, 100.0 * (double)(time == NONE ? bytes : time) / whole);
+		pasta_cell_float(t, 100.0 * (double)time / whole);
 	else
 		pasta_cell_none(t);
 	put_number(t, bytes);
 }
 
+/* Hosts may have names of any length. */
 static void put_pid(FILE *f, const struct process *p)
 {
-	if (p->host)
-		fprintf(f, "%s-%u", pasta_str(p->host), p->pid);
-	else
-		fprintf(f, "pid %u", p->pid);
+	const char *host = pasta_str(p->host);
+	size_t size = strlen(host) + 32;
+	char *text = malloc(size);
+
+	fputs(text ? pasta_process_text(host, p->pid, p->number, text, size) : UNNAMED, f);
+	free(text);
 }
 
-/* "rank 3", "host-4711", or its number: what is known of it. */
+/* "rank 3", or as it is called. */
 static void put_process(FILE *f, const struct process *p)
 {
 	if (p->rank)
 		fprintf(f, "rank %u", p->rank - 1);
-	else if (p->pid)
-		put_pid(f, p);
 	else
-		fprintf(f, "process %u", p->number);
+		put_pid(f, p);
 }
 
 /* "python train.py, host-4711, rank 3 of 8", or as much as is known. */
@@ -791,7 +790,7 @@ static int by_device(const void *a, const void *b)
 static void add_processes(struct report *r)
 {
 	uint64_t begin = UINT64_MAX, end = 0;
-	size_t i;
+	size_t i, did = 0;
 
 	r->counts[PROCESSES] = pasta_map_count(r->s->processes);
 	for (i = 0; i < r->counts[PROCESSES]; i++) {
@@ -801,9 +800,10 @@ static void add_processes(struct report *r)
 			continue;
 		begin = p->begin < begin ? p->begin : begin;
 		end = p->end > end ? p->end : end;
-		r->process_time += (double)(p->end - p->begin);
+		did++;
 	}
 	r->span = end > begin ? end - begin : 0;
+	r->process_time = (double)r->span * (double)did;
 }
 
 static uint64_t peak_of(const struct place *place)
@@ -840,9 +840,6 @@ static int add_sums(struct report *r)
 	const struct sum *sum;
 	size_t at = 0;
 
-	while ((sum = pasta_map_next(s->kernels.all, &at, NULL)))
-		r->kernel_time += sum->time;
-	at = 0;
 	while ((sum = pasta_map_next(s->ops.all, &at, NULL)))
 		r->by_device |= sum->device != 0;
 	r->ops = pasta_map_count(s->ops.all) > 0;
@@ -883,10 +880,11 @@ static void add_copies(struct report *r)
 	}
 }
 
-/* Rows for each, all of them at most ROWS: the longest lists give way, of two the later. */
+/* Rows for each, all of them and a note at most ROWS: the longest lists give way, of two the later.
+ */
 static void plan(struct report *r)
 {
-	size_t i, longest, all = 0;
+	size_t i, longest, all = r->s->open != 0;
 
 	for (i = 0; i < LISTS; i++) {
 		r->rows[i] = r->counts[i] < most[i] ? r->counts[i] : most[i];
@@ -981,7 +979,7 @@ static int report_devices(struct report *r)
 
 static int report_scopes(struct report *r)
 {
-	double whole = r->by_device ? (double)r->kernel_time : r->process_time;
+	double whole = r->by_device ? r->device_time : r->process_time;
 	size_t i;
 	int error = 0;
 
@@ -998,16 +996,27 @@ static int report_scopes(struct report *r)
 	return error;
 }
 
+/* "NVIDIA H100, 4.3% of its memory", where it is known how much it has. */
+static void name_memory(FILE *f, const void *of)
+{
+	const struct place_in *in = of;
+	const struct device *device =
+		pasta_map_find(in->s->devices, pasta_pair(in->place->proc, in->place->device));
+
+	name_place(f, of);
+	if (device && device->memory)
+		fprintf(f, ", %.1f%% of its memory",
+			100.0 * (double)peak_of(in->place) / (double)device->memory);
+}
+
 static int report_memory(struct report *r)
 {
 	const struct place *place = r->fullest;
-	const struct device *device;
 
 	if (!r->rows[MEMORY])
 		return 0;
-	device = pasta_map_find(r->s->devices, pasta_pair(place->proc, place->device));
-	return put_named(r, "memory", name_place, &(struct place_in){r->s, place}, NONE, NONE,
-			 device ? (double)device->memory : 0, peak_of(place));
+	return put_named(r, "memory", name_memory, &(struct place_in){r->s, place}, NONE, NONE, 0,
+			 peak_of(place));
 }
 
 static int report_rows(struct report *r)
@@ -1019,7 +1028,7 @@ static int report_rows(struct report *r)
 		error = report_devices(r);
 	for (i = 0; i < r->rows[KERNELS]; i++)
 		put_row(r->t, "kernel", text_of(r->kernels[i]->name), r->kernels[i]->calls,
-			r->kernels[i]->time, (double)r->kernel_time, NONE);
+			r->kernels[i]->time, r->device_time, NONE);
 	if (!error)
 		error = report_scopes(r);
 	for (i = 0; i < r->rows[COPIES]; i++) {
@@ -1041,7 +1050,7 @@ static int report(void *state, struct pasta_out *out)
 	static const struct pasta_column columns[] = {
 		{"what", PASTA_STRING, NULL}, {"name", PASTA_STRING, NULL},
 		{"calls", PASTA_INT, NULL},   {"time", PASTA_INT, "ns"},
-		{"share", PASTA_FLOAT, "%"},  {"bytes", PASTA_INT, "bytes"},
+		{"of_run", PASTA_FLOAT, "%"}, {"bytes", PASTA_INT, "bytes"},
 	};
 	struct summary *s = state;
 	struct report r = {.s = s};
@@ -1065,6 +1074,8 @@ static int report(void *state, struct pasta_out *out)
 		r.t = pasta_out_table(out, "summary", columns, 6);
 		error = report_rows(&r);
 	}
+	pasta_out_count(out, PASTA_NOTE, s->open, "operators whose end is missing",
+			"calls and times of operators are without them", NULL);
 	free(r.processes);
 	free(r.places);
 	free(r.kernels);

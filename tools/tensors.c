@@ -739,11 +739,8 @@ static void on_event(void *state, const struct pasta_event *ev)
 
 static const char *process_text(const struct place *p, char *text)
 {
-	if (p->process->pid)
-		snprintf(text, TEXT, "%s-%" PRIu32, pasta_str(p->process->host), p->process->pid);
-	else
-		snprintf(text, TEXT, "#%" PRIu32, p->proc);
-	return text;
+	return pasta_process_text(pasta_str(p->process->host), p->process->pid, p->proc, text,
+				  TEXT);
 }
 
 static const char *place_text(const struct place *p, char *text)

@@ -85,7 +85,8 @@ enum pasta_op_flags {
 	PASTA_OP_BACKWARD = 1,	 /* of the backward pass: its seq is its forward operator's */
 	PASTA_OP_STACK_SAME = 2, /* its stack is that of the thread's operator before it */
 };
-enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 }; /* for tools only: its end is missing */
+/* For tools only: its end is missing, and its time is not the operator's. Sums leave it out. */
+enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 };
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
 	PASTA_COPY_D2H,

@@ -96,6 +96,12 @@ PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
+/* What a process is called: "host-4711"; "pid 4711" where the host is not known (NULL or ""); "#3",
+ * by its number, which is ev->proc, where the pid is not known either (0). Cut at size, and
+ * returned. Any thread. */
+PASTA_EXPORT const char *pasta_process_text(const char *host, uint32_t pid, uint32_t number,
+					    char *text, size_t size);
+
 enum pasta_column_type { PASTA_STRING, PASTA_INT, PASTA_FLOAT };
 
 /* unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in ns. */
@@ -242,6 +248,24 @@ PASTA_EXPORT void *pasta_pending_find(struct pasta_pending *pending, uint32_t pr
 PASTA_EXPORT void *pasta_pending_add(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
 PASTA_EXPORT void pasta_pending_remove(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
 PASTA_EXPORT size_t pasta_pending_count(const struct pasta_pending *pending);
+
+/*
+ * Collectives, which wait for the kernels that do them: a collective comes before its kernel and
+ * has its process and correlation. A correlation of 0 is none: such a kernel is the collective that
+ * has its time. Values of waiting begin with a uint64_t, which is the time of the collective and is
+ * set here.
+ */
+/* The value of a collective event: a new one, or that of another one of the same correlation whose
+ * kernel has not come. NULL when out of memory. */
+PASTA_EXPORT void *pasta_collective_wait(struct pasta_pending *waiting,
+					 const struct pasta_event *collective);
+/* The value of the collective that a kernel event does; NULL: it does none. */
+PASTA_EXPORT void *pasta_collective_find(struct pasta_pending *waiting,
+					 const struct pasta_event *kernel);
+/* Remove what find gave for the kernel: kernels of a graph have one correlation, and each
+ * collective of it an event of its own. */
+PASTA_EXPORT void pasta_collective_done(struct pasta_pending *waiting,
+					const struct pasta_event *kernel);
 
 /*
  * A histogram of 64-bit numbers, log-linear: count, sum, min and max are exact (a sum past
@@ -545,8 +569,8 @@ static inline uint64_t pasta_access_add(uint64_t a, uint64_t b)
 	return a > INT64_MAX || b > (uint64_t)INT64_MAX - a ? (uint64_t)INT64_MAX : a + b;
 }
 
-/* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; "HOST-PID" or
- * "#N". Cut at size, and returned. */
+/* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; a process
+ * as pasta_process_text has it. Cut at size, and returned. */
 PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_book *book,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);

@@ -70,6 +70,8 @@ static int write_(const struct export *e, struct pasta_input *in, struct pasta_e
 		return err->code;
 	error = e->to->write(pasta_output_path(out), e->file, in, &watch, err);
 	pasta_progress_erase(&p);
+	if (!error)
+		error = pasta_filter_missed(e->filter, err);
 	if (error && error != -EINTR) {
 		pasta_output_close(out, error, NULL);
 		return error;

@@ -30,6 +30,8 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_err *err)
 		return pasta_show_print(c->show, file, fd, &c->result, err);
 	error = pasta_show_events(c->show, c->in, file, pasta_reading_stop, NULL, err);
 	c->stopped = error == -EINTR;
+	if (!error)
+		error = pasta_filter_missed(c->show->filter, err);
 	pasta_stream_loss(c->in->stream, &c->result.loss);
 	pasta_account_add_closed(&c->result.loss, c->in->lost);
 	return c->stopped ? 0 : error;
@@ -99,6 +101,17 @@ static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
 	return pasta_reading_remarks(in, loss, "report");
 }
 
+/* A tool that refuses the filter, or the run, has more to say than that nothing was matched. */
+static bool has_failed(const struct pasta_result *result)
+{
+	size_t i;
+
+	for (i = 0; i < result->count; i++)
+		if (result->outs[i]->err.code)
+			return true;
+	return false;
+}
+
 static int report(struct pasta_show *show, struct pasta_input *in, const char *to)
 {
 	struct content c = {.show = show, .in = in};
@@ -108,6 +121,8 @@ static int report(struct pasta_show *show, struct pasta_input *in, const char *t
 	if (!show->sink->events)
 		error = pasta_show_read(show, in, &c.result, pasta_reading_stop, NULL, &err);
 	c.stopped = error == -EINTR;
+	if (!error && !has_failed(&c.result))
+		error = pasta_filter_missed(show->filter, &err);
 	if (error && !c.stopped) {
 		pasta_cli_say("%s", err.text);
 		pasta_result_free(&c.result);

@@ -142,8 +142,11 @@ static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
 {
 	uint64_t bytes;
 
-	if (pasta_parse_size(arg, &bytes) || !bytes)
-		return pasta_fail(err, -EINVAL, "--memory needs a size like 64M, not '%s'", arg);
+	if (pasta_parse_size(arg, &bytes) || bytes < PASTA_MEMORY_MIN)
+		return pasta_fail(err, -EINVAL,
+				  "--memory needs a size like 64M, at least 1M (K, M, G and T are "
+				  "suffixes; without one it is bytes), not '%s'",
+				  arg);
 	snprintf(job->memory_text, sizeof(job->memory_text), "%" PRIu64, bytes);
 	job->memory = job->memory_text;
 	return 0;
@@ -437,7 +440,16 @@ static int add_preload(struct job *job, struct pasta_child_env *env, const char 
 	return error;
 }
 
-/* Where the folder is not, as beside an agent that was moved, there is no way in. */
+/* The way in is missing, as beside an agent that was moved, and somebody asks for what comes in. */
+static void say_missing(const struct job *job, const struct pasta_handler *h)
+{
+	bool asked = job->asked & PASTA_BIT(OP_BEGIN) || job->python || job->modules;
+	char why[700] = "";
+
+	if (asked && h->probe && h->probe(why, sizeof(why)))
+		pasta_cli_say("not recorded: %s: %s", h->summary, why);
+}
+
 static int add_folder(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
 		      struct pasta_err *err)
 {
@@ -446,6 +458,7 @@ static int add_folder(struct job *job, struct pasta_child_env *env, const struct
 
 	if (!path)
 		error = pasta_fail(err, -ENOMEM, "out of memory");
+	say_missing(job, h);
 	if (real && !strchr(real, ':')) /* the list cannot hold it */
 		error = add_list(job, env, h->env, real, err);
 	free(real);
@@ -646,6 +659,8 @@ static uint64_t report(struct job *job)
 		save_report(job, &result);
 	if (error && error != -EINTR)
 		pasta_cli_say("cannot report: %s", err.text);
+	else if (!error && pasta_filter_missed(job->show.filter, &err))
+		pasta_cli_say("%s", err.text);
 	else if (!job->quiet && in.shards)
 		print(job, &result);
 	pasta_show_failures(&result);
@@ -781,7 +796,7 @@ static const struct pasta_cli_option options[] = {
 	{PAUSED, "paused", NULL, "record no activity until the program calls pasta_start()"},
 	{DELAY, "delay", "TIME", "record no activity before this time (such as 10s)"},
 	{DURATION, "duration", "TIME", "record activity for so long"},
-	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M)"},
+	{MEMORY, "memory", "SIZE", "memory for events in each process (such as 64M; at least 1M)"},
 	{STACKS, "stacks", "LIST", "where work comes from: native[=PERIOD],python,modules"},
 	{KEEP, "keep-modules", NULL, "keep copies of the code that devices run"},
 	{SAMPLE, "sample", "LIST",

@@ -150,6 +150,7 @@ int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_
 /* What the watch over a long reading needs. */
 struct reading {
 	struct pasta_progress progress;
+	const struct pasta_choice *choice; /* NULL: no tools */
 	const struct pasta_input *in;
 	bool (*stop)(void *ctx);
 	void *ctx;
@@ -192,14 +193,14 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx
 		return pasta_fail(err, -ENODATA,
 				  "the run did not count what it needs of memory accesses: record "
 				  "again with -t %s",
-				  tool->name);
+				  pasta_choice_said(r->choice, tool));
 	case PASTA_COUNTED_OTHER:
 		return pasta_fail(
 			err, -ENODATA,
 			"some of the runs did not count what it needs of memory accesses, "
 			"but something else: record them again with -t %s, or report on "
 			"them apart",
-			tool->name);
+			pasta_choice_said(r->choice, tool));
 	default:
 		return pasta_show_check_filter(r->in->filter, tool->needs, err);
 	}
@@ -226,11 +227,12 @@ static const char *kind_names(uint64_t kinds, char *text, size_t size)
 #define TIMES (PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET))
 
 /* A tool that wants kinds that were not recorded says less than it could. */
-static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *tool,
+static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *chosen,
 		       struct pasta_out *out)
 {
+	const struct pasta_tool *tool = chosen->tool;
 	size_t i, without = 0, count = pasta_stream_shards(s);
-	char what[400], action[120], names[300];
+	char what[400], action[400], names[300];
 	uint64_t missing = 0;
 	bool imported = false, counted = false;
 
@@ -251,7 +253,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 	if (counted)
 		snprintf(action, sizeof(action), "record again without --level count");
 	else
-		snprintf(action, sizeof(action), "record again with -t %s%s", tool->name,
+		snprintf(action, sizeof(action), "record again with -t %s%s", chosen->said,
 			 tool->needs & PASTA_NEEDS_ACCESSES ? "" : ", or with --record all");
 	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE,
 						       .what = what,
@@ -259,17 +261,18 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_tool *to
 }
 
 /* Of runs that are read together. */
-static void note_uncounted(const struct pasta_input *in, const struct pasta_tool *tool,
+static void note_uncounted(const struct pasta_input *in, const struct pasta_opts *chosen,
 			   struct pasta_out *out)
 {
-	char what[200], action[120];
+	const struct pasta_tool *tool = chosen->tool;
+	char what[200], action[400];
 
 	if (pasta_input_counted(in, tool) != PASTA_COUNTED_SOME)
 		return;
 	snprintf(what, sizeof(what),
 		 "some of the runs did not count what %s needs: they are not in its numbers",
 		 tool->name);
-	snprintf(action, sizeof(action), "record them again with -t %s", tool->name);
+	snprintf(action, sizeof(action), "record them again with -t %s", chosen->said);
 	pasta_out_finding(out, &(struct pasta_finding){
 				       .severity = PASTA_NOTE, .what = what, .action = action});
 }
@@ -389,6 +392,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 
 	if (error)
 		return error;
+	r.choice = &show->choice;
 	error = pasta_crew_run(&show->choice, in->stream, result, &opts);
 	pasta_progress_erase(&r.progress);
 	if (error && error != -EINTR)
@@ -399,8 +403,8 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 	for (i = 0; i < result->count; i++) {
 		note_filter(show->filter, result->outs[i]);
 		if (!result->outs[i]->err.code) {
-			note_kinds(in->stream, show->choice.tools[i].tool, result->outs[i]);
-			note_uncounted(in, show->choice.tools[i].tool, result->outs[i]);
+			note_kinds(in->stream, &show->choice.tools[i], result->outs[i]);
+			note_uncounted(in, &show->choice.tools[i], result->outs[i]);
 			note_times(in, show->choice.tools[i].tool, result->outs[i]);
 		}
 		note_loss(&result->loss, show->choice.tools[i].tool, result->outs[i]);

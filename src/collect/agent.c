@@ -19,7 +19,6 @@
 #include "collect/state.h"
 
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
-#define MEMORY_MIN (UINT64_C(1) << 20)
 #define EXIT_WAIT_S 5
 #define PAUSE_WAIT_S 1
 #define SAID_MAX 2 /* notes of a handler */
@@ -308,8 +307,8 @@ static bool read_config(void)
 	pasta_config.memory = memory ? strtoull(memory, NULL, 10) : 0;
 	if (!pasta_config.memory)
 		pasta_config.memory = MEMORY_DEFAULT;
-	if (pasta_config.memory < MEMORY_MIN)
-		pasta_config.memory = MEMORY_MIN;
+	if (pasta_config.memory < PASTA_MEMORY_MIN)
+		pasta_config.memory = PASTA_MEMORY_MIN;
 	pasta_window_begin(getenv(PASTA_ENV_WINDOW), paused && *paused == '1');
 	read_stacks(getenv(PASTA_ENV_STACKS));
 	pasta_config.keep = keep && *keep == '1';

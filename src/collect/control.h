@@ -19,8 +19,9 @@
 #define PASTA_ENV_KINDS "PASTA_KINDS" /* mask of kinds to record, hex; unset: all */
 /* Those of them that somebody asked for, hex; unset: all. Others are state, recorded if cheap. */
 #define PASTA_ENV_ASKED "PASTA_ASKED"
-#define PASTA_ENV_MEMORY "PASTA_MEMORY" /* bytes of rings and strings a process may have */
-#define PASTA_ENV_PAUSED "PASTA_PAUSED" /* 1: record no activity until pasta_start() */
+#define PASTA_ENV_MEMORY "PASTA_MEMORY"	     /* bytes of rings and strings a process may have */
+#define PASTA_MEMORY_MIN (UINT64_C(1) << 20) /* of it */
+#define PASTA_ENV_PAUSED "PASTA_PAUSED"	     /* 1: record no activity until pasta_start() */
 /* OPENS-CLOSES: record activity only between these two, ns of CLOCK_MONOTONIC_RAW; 0: never */
 #define PASTA_ENV_WINDOW "PASTA_WINDOW"
 #define PASTA_ENV_KEEP "PASTA_KEEP_MODULES" /* 1: copies of modules go into RUN/modules */

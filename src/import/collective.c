@@ -71,6 +71,17 @@ static uint64_t number(const struct pasta_chromeevent *e, const char *name)
 	return v;
 }
 
+/* Plus 1; 0: it is not named. */
+static uint32_t rank_of(const struct pasta_chromeevent *e)
+{
+	uint64_t rank;
+
+	if (pasta_chromeevent_uint(e->tape, pasta_chromeevent_arg(e, "Rank"), &rank) ||
+	    rank >= UINT32_MAX)
+		return 0;
+	return (uint32_t)rank + 1;
+}
+
 static uint64_t times(uint64_t a, uint64_t b)
 {
 	return __builtin_mul_overflow(a, b, &a) ? UINT64_MAX : a;
@@ -92,7 +103,7 @@ static void arguments(struct pasta_trace *t, const struct pasta_chromeevent *e,
 	to->bytes_out = times(number(e, "Out msg nelems"), bytes);
 	to->ranks = (uint32_t)number(e, "Group size");
 	to->seq = number(e, "Seq");
-	to->rank = (uint32_t)number(e, "Rank");
+	to->rank = rank_of(e);
 	if (group) {
 		s = pasta_jsontape_text(e->tape, group);
 		to->comm = s.size ? XXH3_64bits(s.at, s.size) : 0;

@@ -139,11 +139,7 @@ const char *pasta_access_process_text(const struct pasta_access_book *b, uint32_
 {
 	const struct pasta_book_proc *p = pasta_map_find(b->procs, proc);
 
-	if (p && p->pid)
-		snprintf(text, size, "%s-%u", pasta_str(p->host), p->pid);
-	else
-		snprintf(text, size, "#%u", proc);
-	return text;
+	return pasta_process_text(pasta_str(p ? p->host : 0), p ? p->pid : 0, proc, text, size);
 }
 
 static const char *sort_text(const struct pasta_access_object *o)

@@ -61,6 +61,7 @@ struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64
 		f->sieve = pasta_sieve_new(filter);
 		f->hidden = pasta_map_new(0);
 		needs |= pasta_filter_needs(filter);
+		kinds |= pasta_filter_kinds(filter);
 		if (!f->sieve || !f->hidden)
 			goto fail;
 	}

@@ -2,12 +2,15 @@
 #include "process/filter.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "process/parse.h"
+
+enum { OTHERS = 3, OTHER_TEXT = 80 }; /* that a message names, and bytes of each */
 
 /* From low to high, both within; times to below high. */
 struct range {
@@ -24,11 +27,31 @@ struct term {
 	bool is_regex; /* and it is compiled */
 };
 
+/* Sorts of which it is looked after whether they match anything. */
+#define LOOKED_AFTER                                                                               \
+	(1u << PASTA_FILTER_KERNEL | 1u << PASTA_FILTER_REGION | 1u << PASTA_FILTER_DEVICE)
+
+/* Things that did not match: the first in order. */
+struct others {
+	char *texts[OTHERS];
+	size_t count;
+	bool more; /* there are others behind them */
+};
+
+/* What was matched, and what there is where nothing was. */
+struct found {
+	bool looked;	  /* at any event */
+	uint32_t matched; /* mask of sorts */
+	struct others others[PASTA_FILTER_SORTS];
+};
+
 struct pasta_filter {
 	struct term *terms;
 	size_t count;
 	uint64_t start;
-	uint32_t sorts; /* mask of those that there are */
+	uint32_t sorts;	       /* mask of those that there are */
+	pthread_mutex_t *lock; /* of found */
+	struct found *found;   /* of all sieves that are gone */
 };
 
 static const char *const names[PASTA_FILTER_SORTS] = {
@@ -45,6 +68,9 @@ static const uint64_t has_device =
 static const uint64_t has_stream = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
 				   PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(UVM) |
 				   PASTA_BIT(QUEUE) | PASTA_BIT(EVENT_RECORD);
+/* What devices do, and what is on them: these say which there are. */
+static const uint64_t on_device =
+	PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(ALLOC);
 /* What is there, not what is done. */
 static const uint64_t is_state = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(TENSOR) |
 				 PASTA_BIT(MODULE) | PASTA_BIT(GRAPH) | PASTA_BIT(LINK) |
@@ -52,9 +78,74 @@ static const uint64_t is_state = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(
 				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(QUEUE) |
 				 PASTA_BIT(OBJECT) | PASTA_BIT(SITE);
 
+/* -- What was matched. -- */
+
+static void others_free(struct found *found)
+{
+	size_t sort, i;
+
+	for (sort = 0; found && sort < PASTA_FILTER_SORTS; sort++)
+		for (i = 0; i < found->others[sort].count; i++)
+			free(found->others[sort].texts[i]);
+}
+
+static int compare_others(const char *a, const char *b)
+{
+	size_t x = strlen(a), y = strlen(b);
+	bool numbers = strspn(a, "0123456789") == x && strspn(b, "0123456789") == y;
+
+	return numbers && x != y ? (x < y ? -1 : 1) : strcmp(a, b);
+}
+
+/* Keep a text if it is among the first, whoever comes first. */
+static void others_add(struct others *o, const char *text)
+{
+	size_t at = 0;
+	char *copy;
+	int order = 1;
+
+	while (at < o->count && (order = compare_others(text, o->texts[at])) > 0)
+		at++;
+	o->more |= at == OTHERS || (o->count == OTHERS && order);
+	if (at == OTHERS || (at < o->count && !order))
+		return;
+	copy = strndup(text, OTHER_TEXT + 1); /* one more says that it is cut */
+	if (!copy)
+		return;
+	if (o->count == OTHERS)
+		free(o->texts[--o->count]);
+	memmove(&o->texts[at + 1], &o->texts[at], (o->count - at) * sizeof(*o->texts));
+	o->texts[at] = copy;
+	o->count++;
+}
+
+static void found_add(struct found *into, const struct found *from)
+{
+	size_t sort, i;
+
+	into->looked |= from->looked;
+	into->matched |= from->matched;
+	for (sort = 0; sort < PASTA_FILTER_SORTS; sort++)
+		for (i = 0; i < from->others[sort].count; i++)
+			others_add(&into->others[sort], from->others[sort].texts[i]);
+	for (sort = 0; sort < PASTA_FILTER_SORTS; sort++)
+		into->others[sort].more |= from->others[sort].more;
+}
+
 struct pasta_filter *pasta_filter_new(void)
 {
-	return calloc(1, sizeof(struct pasta_filter));
+	struct pasta_filter *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->found = calloc(1, sizeof(*f->found));
+	f->lock = malloc(sizeof(*f->lock));
+	if (f->found && f->lock && !pthread_mutex_init(f->lock, NULL))
+		return f;
+	free(f->found);
+	free(f->lock);
+	free(f);
+	return NULL;
 }
 
 static void term_free(struct term *t)
@@ -73,6 +164,10 @@ void pasta_filter_free(struct pasta_filter *f)
 		return;
 	for (i = 0; i < f->count; i++)
 		term_free(&f->terms[i]);
+	others_free(f->found);
+	pthread_mutex_destroy(f->lock);
+	free(f->found);
+	free(f->lock);
 	free(f->terms);
 	free(f);
 }
@@ -282,6 +377,46 @@ const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t s
 	return text;
 }
 
+uint64_t pasta_filter_kinds(const struct pasta_filter *f)
+{
+	uint64_t kinds = 0;
+
+	if (f && has(f, PASTA_FILTER_KERNEL))
+		kinds |= PASTA_BIT(KERNEL) | PASTA_BIT(LAUNCH);
+	if (f && has(f, PASTA_FILTER_DEVICE))
+		kinds |= on_device;
+	return kinds;
+}
+
+/* "--kernel 'a' or 'b' matches nothing: the run has 'c', 'd', ..." */
+static int missed(const struct pasta_filter *f, enum pasta_filter_sort sort, struct pasta_err *err)
+{
+	const struct others *o = &f->found->others[sort];
+	char said[120] = "", there[OTHERS * (OTHER_TEXT + 8)] = "";
+	size_t i, at = 0;
+
+	for (i = 0; i < f->count && at < sizeof(said); i++)
+		if (f->terms[i].sort == sort)
+			at += (size_t)snprintf(said + at, sizeof(said) - at, "%s'%s'",
+					       at ? " or " : "", f->terms[i].text);
+	for (i = at = 0; i < o->count && at < sizeof(there); i++)
+		at += (size_t)snprintf(there + at, sizeof(there) - at, "%s'%.*s%s'", i ? ", " : "",
+				       OTHER_TEXT, o->texts[i],
+				       strlen(o->texts[i]) > OTHER_TEXT ? "..." : "");
+	if (!o->count)
+		return pasta_fail(err, -ENOENT, "--%s %s matches nothing: the run has no %s",
+				  names[sort], said, names[sort]);
+	return pasta_fail(err, -ENOENT, "--%s %s matches nothing: the run has %s%s", names[sort],
+			  said, there, o->more ? ", ..." : "");
+}
+
+int pasta_filter_missed(const struct pasta_filter *f, struct pasta_err *err)
+{
+	uint32_t missing = f && f->found->looked ? f->sorts & LOOKED_AFTER & ~f->found->matched : 0;
+
+	return missing ? missed(f, (enum pasta_filter_sort)__builtin_ctz(missing), err) : 0;
+}
+
 /* -- At work. -- */
 
 /* Answers by number: 0: not asked yet, 1: no, 2: yes. */
@@ -293,6 +428,8 @@ struct answers {
 struct pasta_sieve {
 	const struct pasta_filter *filter;
 	struct answers kernels, regions;
+	struct found found;
+	uint32_t device; /* the last that was looked at, plus 1 */
 };
 
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f)
@@ -308,6 +445,10 @@ void pasta_sieve_free(struct pasta_sieve *s)
 {
 	if (!s)
 		return;
+	pthread_mutex_lock(s->filter->lock);
+	found_add(s->filter->found, &s->found);
+	pthread_mutex_unlock(s->filter->lock);
+	others_free(&s->found);
 	free(s->kernels.known);
 	free(s->regions.known);
 	free(s);
@@ -332,9 +473,23 @@ static uint8_t *answer(struct answers *a, uint32_t id)
 	return &a->known[id];
 }
 
-static bool kernel_passes(const struct pasta_filter *f, const char *name)
+/* Whether a sort's patterns match a name, which is noted. */
+static bool match(struct pasta_sieve *s, enum pasta_filter_sort sort, const char *name)
 {
-	return (!has(f, PASTA_FILTER_KERNEL) || matches(f, PASTA_FILTER_KERNEL, name)) &&
+	bool is = matches(s->filter, sort, name);
+
+	if (is)
+		s->found.matched |= 1u << sort;
+	else if (*name)
+		others_add(&s->found.others[sort], name);
+	return is;
+}
+
+static bool kernel_passes(struct pasta_sieve *s, const char *name)
+{
+	const struct pasta_filter *f = s->filter;
+
+	return (!has(f, PASTA_FILTER_KERNEL) || match(s, PASTA_FILTER_KERNEL, name)) &&
 	       !(has(f, PASTA_FILTER_EXCLUDE) && matches(f, PASTA_FILTER_EXCLUDE, name));
 }
 
@@ -345,14 +500,14 @@ static bool pass_kernel(struct pasta_sieve *s, uint32_t name)
 
 	if (known && *known)
 		return *known == 2;
-	passes = kernel_passes(s->filter, pasta_str(name));
+	passes = kernel_passes(s, pasta_str(name));
 	if (known)
 		*known = passes ? 2 : 1;
 	return passes;
 }
 
 /* The path is matched, of any length. */
-static bool region_passes(const struct pasta_filter *f, const struct pasta_scope *region)
+static bool region_passes(struct pasta_sieve *s, const struct pasta_scope *region)
 {
 	const struct pasta_scope *r;
 	size_t size = 1;
@@ -364,7 +519,7 @@ static bool region_passes(const struct pasta_filter *f, const struct pasta_scope
 	path = malloc(size);
 	if (!path)
 		return false;
-	passes = matches(f, PASTA_FILTER_REGION, pasta_scope_regions(region, path, size));
+	passes = match(s, PASTA_FILTER_REGION, pasta_scope_regions(region, path, size));
 	free(path);
 	return passes;
 }
@@ -379,7 +534,7 @@ static bool pass_region(struct pasta_sieve *s, const struct pasta_scope *scope)
 		return false;
 	if (known && *known)
 		return *known == 2;
-	passes = region_passes(s->filter, region);
+	passes = region_passes(s, region);
 	if (known)
 		*known = passes ? 2 : 1;
 	return passes;
@@ -480,11 +635,43 @@ static bool pass_fields(struct pasta_sieve *s, const struct pasta_event *ev)
 	       in_ranges(f, PASTA_FILTER_STREAM, stream_of(ev));
 }
 
+static void look_at_device(struct pasta_sieve *s, uint32_t device)
+{
+	char text[12];
+
+	if (s->device == device + 1)
+		return;
+	s->device = device + 1;
+	if (in_ranges(s->filter, PASTA_FILTER_DEVICE, device))
+		s->found.matched |= 1u << PASTA_FILTER_DEVICE;
+	snprintf(text, sizeof(text), "%u", device);
+	if (device != UINT32_MAX) /* the host */
+		others_add(&s->found.others[PASTA_FILTER_DEVICE], text);
+}
+
+/* Each sort by itself, as long as it has matched nothing: another may let nothing pass. */
+static void look(struct pasta_sieve *s, const struct pasta_event *ev,
+		 const struct pasta_where *where)
+{
+	uint32_t wanted = s->filter->sorts & LOOKED_AFTER & ~s->found.matched;
+
+	s->found.looked = true;
+	if (!wanted || ev->kind >= PASTA_KINDS_MAX)
+		return;
+	if (wanted >> PASTA_FILTER_KERNEL & 1 && kernel_of(ev))
+		pass_kernel(s, kernel_of(ev));
+	if (wanted >> PASTA_FILTER_REGION & 1)
+		pass_region(s, where->scope);
+	if (wanted >> PASTA_FILTER_DEVICE & 1 && on_device >> ev->kind & 1)
+		look_at_device(s, device_of(ev));
+}
+
 bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
 	const struct pasta_filter *f = s->filter;
 
+	look(s, ev, where);
 	if (ev->kind >= PASTA_KINDS_MAX || !pass_fields(s, ev))
 		return false;
 	if (is_state >> ev->kind & 1)

@@ -56,12 +56,19 @@ bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
 /* What was said of a sort that is of patterns, one a line, to be freed; *lines is NULL if nothing
  * was. -ENOMEM. */
 int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_sort sort, char **lines);
+/* The kinds that it must be given to find out whether it matches anything, whoever wants them. */
+uint64_t pasta_filter_kinds(const struct pasta_filter *f);
+/* When all sieves are gone: -ENOENT, with what there is in *err, if a --kernel, --region or
+ * --device matched nothing of all that they were given. 0 if each did, or if they were given
+ * nothing. */
+int pasta_filter_missed(const struct pasta_filter *f, struct pasta_err *err);
 /* All of it as it was said, "--kernel gemm --device 0"; cut at size, and returned. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 
 /* A filter at work, with what it has found out about names: one a thread. */
 struct pasta_sieve;
 struct pasta_sieve *pasta_sieve_new(const struct pasta_filter *f); /* NULL when out of memory */
+/* What it has matched is then known to the filter, which must be there still. */
 void pasta_sieve_free(struct pasta_sieve *s);
 bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,
 		      const struct pasta_where *where);

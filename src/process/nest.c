@@ -334,30 +334,6 @@ static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
 		n->failed = true;
 }
 
-void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
-			 struct pasta_forwards *forwards, uint64_t iteration,
-			 const struct pasta_event *ev)
-{
-	const struct pasta_op_begin *op = &ev->op_begin;
-	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
-	struct pasta_nest_frame *f =
-		push(n, nest, iteration, PASTA_OP_BEGIN, ev->op_begin.name, ev->op_begin.id);
-	struct pasta_given *g;
-
-	if (!f)
-		return;
-	locate(n, nest, forwards, f, op, same ? nest->stack : op->stack);
-	f->began.flags = f->flags;
-	f->began.python = f->python;
-	f->began.module = f->module;
-	g = give_taken(n, ev);
-	if (!g)
-		return;
-	g->own.op_begin.stack = nest->stack;
-	g->where = f->began;
-	g->pair = f->pair;
-}
-
 /* What autograd runs for a backward function after it, such as sums of its gradients, is for the
  * same forward operator: where it runs that, there is no Python, or that which called backward. */
 static void pass_on(struct pasta_nest *nest, size_t at)
@@ -385,6 +361,49 @@ static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 	}
 	pass_on(nest, at);
 	pull(n, nest, at);
+}
+
+/* An operator begins that says how deep it is: those at its depth have ended, and their ends were
+ * dropped. */
+static void end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
+			    const struct pasta_event *ev)
+{
+	uint32_t depth = ev->op_begin.depth;
+	size_t at = depth ? nest->depth : 0;
+
+	while (at-- > 0) {
+		if (!nest->frames[at].is_op)
+			continue;
+		if (nest->frames[at].depth < depth)
+			break;
+		end_op(n, nest, at, ev, PASTA_OP_SUPPLIED);
+	}
+}
+
+void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
+			 struct pasta_forwards *forwards, uint64_t iteration,
+			 const struct pasta_event *ev)
+{
+	const struct pasta_op_begin *op = &ev->op_begin;
+	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
+	struct pasta_nest_frame *f;
+	struct pasta_given *g;
+
+	end_dropped_ops(n, nest, ev);
+	f = push(n, nest, iteration, PASTA_OP_BEGIN, op->name, op->id);
+	if (!f)
+		return;
+	f->depth = op->depth;
+	locate(n, nest, forwards, f, op, same ? nest->stack : op->stack);
+	f->began.flags = f->flags;
+	f->began.python = f->python;
+	f->began.module = f->module;
+	g = give_taken(n, ev);
+	if (!g)
+		return;
+	g->own.op_begin.stack = nest->stack;
+	g->where = f->began;
+	g->pair = f->pair;
 }
 
 /* An operator's end ends those inside it; one without a begin ends nothing. */

@@ -37,6 +37,7 @@ struct pasta_nest_frame {
 	struct pasta_where began; /* where its begin and its end belong */
 	uint64_t pair;
 	uint32_t name, domain;
+	uint32_t depth;			/* of an operator, as its begin says; 0: not known */
 	uint32_t python, module, flags; /* as in struct pasta_where, of what is in it */
 	bool is_op, joined;		/* joined: an operator whose forward operator is known */
 };

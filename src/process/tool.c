@@ -283,6 +283,7 @@ void pasta_choice_free(struct pasta_choice *choice)
 		for (k = 0; opts->values && k < option_count(opts->tool); k++)
 			free(opts->values[k]);
 		free(opts->values);
+		free(opts->said);
 	}
 	free(choice->tools);
 	memset(choice, 0, sizeof(*choice));
@@ -298,7 +299,14 @@ static struct pasta_opts *chosen(const struct pasta_choice *choice, const struct
 	return NULL;
 }
 
-static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool,
+const char *pasta_choice_said(const struct pasta_choice *choice, const struct pasta_tool *tool)
+{
+	const struct pasta_opts *opts = chosen(choice, tool);
+
+	return opts ? opts->said : tool->name;
+}
+
+static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool, const char *said,
 		    struct pasta_err *err)
 {
 	struct pasta_opts *more;
@@ -312,8 +320,12 @@ static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool,
 	more += choice->count;
 	more->tool = tool;
 	more->values = calloc(option_count(tool) + 1, sizeof(*more->values));
-	if (!more->values)
+	more->said = strdup(said);
+	if (!more->values || !more->said) {
+		free(more->values);
+		free(more->said);
 		return pasta_fail(err, -ENOMEM, "out of memory");
+	}
 	choice->count++;
 	return 0;
 }
@@ -327,7 +339,7 @@ static int add_file(struct pasta_choice *choice, const char *path, struct pasta_
 
 	for (i = 0; !error && (tool = pasta_tool_at(i)); i++)
 		if (pasta_tool_file(tool) == file)
-			error = add_tool(choice, tool, err);
+			error = add_tool(choice, tool, path, err);
 	return error;
 }
 
@@ -343,7 +355,7 @@ static int add(struct pasta_choice *choice, const char *name, struct pasta_err *
 				  "there is no tool '%s': 'accelprof tools' lists them, and "
 				  "--tool-path DIR adds those of a folder",
 				  name);
-	return add_tool(choice, tool, err);
+	return add_tool(choice, tool, name, err);
 }
 
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err)

@@ -37,6 +37,7 @@ void pasta_tool_from(struct pasta_tool_source *from);
 /* The values of a tool's options, in the order of the descriptor. */
 struct pasta_opts {
 	const struct pasta_tool *tool;
+	char *said;    /* what it was chosen by: its name, or its library's path */
 	char **values; /* NULL: the default */
 };
 
@@ -51,6 +52,8 @@ void pasta_choice_free(struct pasta_choice *choice);
  * which is loaded if it is not yet. One that is there already is not added again. -ENOENT: unknown;
  * or what pasta_plugin_load says. */
 int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err);
+/* What to say to choose a tool again: as it was said, "./mine.so"; its name if it is not chosen. */
+const char *pasta_choice_said(const struct pasta_choice *choice, const struct pasta_tool *tool);
 /* Set an option of a chosen tool: "regions.iterations=no". -EINVAL: not of the option's type. */
 int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);
 /* All the kinds that they want, or need to know where others belong. */

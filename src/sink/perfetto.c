@@ -52,11 +52,13 @@ static void slice_begin(void *ctx, const struct pasta_event *ev, const char *nam
 	pasta_traceevent_end(&p->out);
 }
 
-static void slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time)
+static void slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied)
 {
 	struct perfetto *p = ctx;
 
 	pasta_traceevent_begin(&p->out, 'E', NULL, thread_track(proc, tid), time);
+	if (supplied)
+		pasta_traceevent_text(&p->out, "end", "not recorded");
 	pasta_traceevent_end(&p->out);
 }
 
@@ -387,12 +389,12 @@ static void event(struct perfetto *p, const struct pasta_event *ev)
 static void name_process(struct perfetto *p, uint32_t number, const struct pasta_shard_info *info)
 {
 	struct pasta_track track = thread_track(number, 0);
-	char text[600], rank[24] = "";
+	char text[600], name[220], rank[24] = "";
 
 	if (info->rank)
 		snprintf(rank, sizeof(rank), "rank %" PRIu32 ", ", info->rank - 1);
-	snprintf(text, sizeof(text), "%.300s (%s%.200s, pid %" PRIu32 ")",
-		 *info->command ? info->command : "process", rank, info->host, info->pid);
+	snprintf(text, sizeof(text), "%.300s (%s%s)", *info->command ? info->command : "process",
+		 rank, pasta_process_text(info->host, info->pid, number, name, sizeof(name)));
 	pasta_traceevent_name(&p->out, "process_name", track, text);
 	pasta_traceevent_order(&p->out, "process_sort_index", track,
 			       info->rank ? info->rank - 1 : number);

@@ -12,7 +12,8 @@
 #include "sink/sqlrows.h"
 #include "sink/sqltable.h"
 
-#define ASK_STEPS 100000 /* of SQLite's machine, while it makes an index */
+#define ASK_STEPS 100000  /* of SQLite's machine, while it makes an index */
+#define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
 
 /* Said by the shard's account, or nothing to keep. */
 #define UNUSED (PASTA_BIT(PROCESS) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
@@ -36,6 +37,12 @@ struct space {
 struct proc {
 	bool iterating;
 	struct pasta_sqlrow iteration;
+	uint64_t last; /* the latest time of its events */
+};
+
+/* A collective whose kernel has not come: its row is there already. */
+struct waiting {
+	uint64_t time, id;
 };
 
 struct writer {
@@ -45,9 +52,13 @@ struct writer {
 	const struct pasta_export_watch *watch;
 	struct pasta_feed *events;
 	struct pasta_map *threads, *spaces, *procs;
-	struct thread *thread; /* of the last region or operator, and its key */
+	struct pasta_pending *waiting; /* struct waiting */
+	struct thread *thread;	       /* of the last region or operator, and its key */
 	uint64_t thread_key;
+	struct proc *proc; /* of the last event, and its number */
+	uint32_t proc_number;
 	uint64_t ids[PASTA_SQL_OPS + 1]; /* of regions and operators, before their rows are there */
+	uint64_t collectives;		 /* rows */
 	uint64_t unknown_frees;
 	uint64_t index, indices; /* how many are there, of how many */
 };
@@ -195,18 +206,49 @@ static void release(struct writer *w, const struct pasta_event *ev)
 
 /* -- Events -- */
 
-static void iteration(struct writer *w, const struct pasta_sqlrow *row)
+static struct proc *proc_of(struct writer *w, uint32_t proc)
 {
-	struct proc *p = pasta_map_add(w->procs, row->ev.proc);
-
-	if (!p) {
+	if (w->proc && w->proc_number == proc)
+		return w->proc;
+	w->proc = pasta_map_add(w->procs, proc);
+	w->proc_number = proc;
+	if (!w->proc)
 		out_of_memory(w);
-		return;
-	}
+	return w->proc;
+}
+
+static void iteration(struct writer *w, struct proc *p, const struct pasta_sqlrow *row)
+{
 	if (p->iterating)
 		put_ended(w, PASTA_SQL_ITERATIONS, &p->iteration, row->ev.time);
 	p->iterating = true;
 	p->iteration = *row;
+}
+
+/* Its time is that of its kernel, which comes later, or never. */
+static void collective(struct writer *w, struct pasta_sqlrow *row)
+{
+	struct waiting *waiting = pasta_collective_wait(w->waiting, &row->ev);
+
+	row->id = ++w->collectives;
+	pasta_sqlrows_put(w->rows, PASTA_SQL_COLLECTIVES, row);
+	if (waiting)
+		waiting->id = row->id;
+	else
+		out_of_memory(w);
+}
+
+static void kernel(struct writer *w, const struct pasta_sqlrow *row)
+{
+	const struct pasta_event *ev = &row->ev;
+	const struct waiting *waiting = pasta_collective_find(w->waiting, ev);
+
+	pasta_sqlrows_put_kind(w->rows, row);
+	if (!waiting)
+		return;
+	pasta_sqlrows_time_collective(w->rows, waiting->id, ev->time + ev->kernel.dur,
+				      ev->kernel.dur);
+	pasta_collective_done(w->waiting, ev);
 }
 
 static void region(struct writer *w, const struct pasta_sqlrow *row)
@@ -223,7 +265,12 @@ static void region(struct writer *w, const struct pasta_sqlrow *row)
 static void event(struct writer *w, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct pasta_sqlrow row = pasta_sqlrows_make(w->rows, ev, where);
+	struct proc *p = proc_of(w, ev->proc);
 
+	if (!p)
+		return;
+	if (!(UNUSED >> ev->kind & 1) && ev->time > p->last)
+		p->last = ev->time;
 	switch (ev->kind) {
 	case PASTA_REGION:
 		region(w, &row);
@@ -241,7 +288,13 @@ static void event(struct writer *w, const struct pasta_event *ev, const struct p
 		release(w, ev);
 		break;
 	case PASTA_ITERATION:
-		iteration(w, &row);
+		iteration(w, p, &row);
+		break;
+	case PASTA_COLLECTIVE:
+		collective(w, &row);
+		break;
+	case PASTA_KERNEL:
+		kernel(w, &row);
 		break;
 	case PASTA_THREAD:
 		pasta_sqlrows_name_thread(w->rows, ev->proc, ev->tid, ev->thread.name);
@@ -300,21 +353,27 @@ static void put_open(struct writer *w)
 	}
 	at = 0;
 	while ((p = pasta_map_next(w->procs, &at, NULL)))
-		pasta_sqlrows_put(w->rows, PASTA_SQL_ITERATIONS, &p->iteration);
+		if (p->iterating)
+			put_ended(w, PASTA_SQL_ITERATIONS, &p->iteration, p->last);
 }
 
 static void put_processes(struct writer *w)
 {
 	sqlite3_stmt *put = pasta_database_prepare(
-		&w->db, "INSERT INTO processes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+		&w->db, "INSERT INTO processes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	char label[300];
 	size_t i;
 
 	for (i = 0; put && i < pasta_stream_shards(w->in->stream); i++) {
 		const struct pasta_shard_info *info = pasta_stream_shard(w->in->stream, i);
 
 		pasta_database_int(put, 1, i);
-		pasta_database_int(put, 2, info->pid);
-		pasta_database_text(&w->db, put, 3, info->host, strlen(info->host));
+		sqlite3_bind_null(put, 2);
+		if (info->pid)
+			pasta_database_int(put, 2, info->pid);
+		sqlite3_bind_null(put, 3);
+		if (*info->host)
+			pasta_database_text(&w->db, put, 3, info->host, strlen(info->host));
 		sqlite3_bind_null(put, 4);
 		if (info->rank)
 			pasta_database_int(put, 4, info->rank - 1);
@@ -324,6 +383,8 @@ static void put_processes(struct writer *w)
 		pasta_database_int(put, 8, info->loss.expected);
 		pasta_database_int(put, 9, info->loss.captured);
 		pasta_database_int(put, 10, info->loss.dropped);
+		pasta_process_text(info->host, info->pid, (uint32_t)i, label, sizeof(label));
+		pasta_database_text(&w->db, put, 11, label, strlen(label));
 		pasta_database_run(&w->db, put);
 	}
 	sqlite3_finalize(put);
@@ -462,7 +523,8 @@ static void writer_open(struct writer *w, const char *temp, const char *name)
 	w->threads = pasta_map_new(sizeof(struct thread));
 	w->spaces = pasta_map_new(sizeof(struct space));
 	w->procs = pasta_map_new(sizeof(struct proc));
-	if (!w->rows || !w->events || !w->threads || !w->spaces || !w->procs)
+	w->waiting = pasta_pending_new(sizeof(struct waiting), WAITING);
+	if (!w->rows || !w->events || !w->threads || !w->spaces || !w->procs || !w->waiting)
 		out_of_memory(w);
 }
 
@@ -484,6 +546,7 @@ static void writer_close(struct writer *w)
 	pasta_map_free(w->threads);
 	pasta_map_free(w->spaces);
 	pasta_map_free(w->procs);
+	pasta_pending_free(w->waiting);
 	pasta_feed_free(w->events);
 }
 

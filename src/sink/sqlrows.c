@@ -25,12 +25,13 @@ struct table {
 	sqlite3_stmt *insert;
 };
 
-enum { PUT_STRING, PUT_STACK, PUT_SCOPE, PUT_THREAD, PUTS };
+enum { PUT_STRING, PUT_STACK, PUT_SCOPE, PUT_THREAD, PUT_COLLECTIVE_TIME, PUTS };
 static const char *const puts_[PUTS] = {
 	[PUT_STRING] = "INSERT INTO strings VALUES(?, ?)",
 	[PUT_STACK] = "INSERT INTO stacks VALUES(?, ?, ?)",
 	[PUT_SCOPE] = "INSERT INTO scopes VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
 	[PUT_THREAD] = "INSERT INTO threads VALUES(?, ?, ?)",
+	[PUT_COLLECTIVE_TIME] = "UPDATE collectives SET \"end\" = ?, dur = ? WHERE id = ?",
 };
 
 struct pasta_sqlrows {
@@ -326,6 +327,8 @@ static bool value_of(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
 		return *value != UINT64_MAX;
 	case PASTA_SQL_LAUNCHED:
 		return (*value = row->place.launched);
+	case PASTA_SQL_KERNEL_TIME:
+		return false;
 	case PASTA_SQL_U32:
 		*value = small_at(ev, c->offset);
 		return true;
@@ -335,6 +338,9 @@ static bool value_of(struct pasta_sqlrows *r, const struct pasta_sqlcolumn *c,
 		return true;
 	case PASTA_SQL_KEY:
 		return (*value = number_at(ev, c->offset));
+	case PASTA_SQL_RANK:
+		*value = small_at(ev, c->offset);
+		return (*value)--;
 	case PASTA_SQL_STRING:
 		return (*value = string_id(r, small_at(ev, c->offset)));
 	case PASTA_SQL_STACK:
@@ -398,6 +404,18 @@ void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *
 {
 	if (row->ev.kind < PASTA_KINDS_MAX && r->by_kind[row->ev.kind])
 		put_row(r, r->by_kind[row->ev.kind], row);
+}
+
+void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end, uint64_t dur)
+{
+	sqlite3_stmt *put = r->puts[PUT_COLLECTIVE_TIME];
+
+	if (r->db->err.code)
+		return;
+	pasta_database_int(put, 1, end);
+	pasta_database_int(put, 2, dur);
+	pasta_database_int(put, 3, id);
+	pasta_database_run(r->db, put);
 }
 
 /* -- Call paths -- */

@@ -46,6 +46,10 @@ void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta
 /* The same for a kind that has one row an event; of others, nothing. */
 void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row);
 
+/* A row of collectives, which is there: when its kernel ended, and how long that took. */
+void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end,
+				   uint64_t dur);
+
 void pasta_sqlrows_name_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid, uint32_t name);
 /* At the end: the threads and the call paths that rows refer to. */
 void pasta_sqlrows_finish(struct pasta_sqlrows *r);

@@ -69,6 +69,8 @@ static const struct pasta_sqltable tables[] = {
 	[PASTA_SQL_ITERATIONS] = {"iterations", "iteration", PASTA_ITERATION, PASTA_SQL_SPAN, NULL,
 				  NULL, 0},
 	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_REGION, PLACED, NULL, NULL, 0},
+	[PASTA_SQL_COLLECTIVES] = {"collectives", "collective", PASTA_COLLECTIVE, SPAN, NULL, NULL,
+				   0},
 	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_LAUNCH, PLACED, NULL, NULL, 0},
 	{"kernels", "kernel", PASTA_KERNEL, WORK, NULL, NULL, 0},
 	{"copies", "copy", PASTA_COPY, WORK, "direction", directions, COUNT(directions)},
@@ -76,7 +78,6 @@ static const struct pasta_sqltable tables[] = {
 	{"syncs", "sync", PASTA_SYNC, PLACED, "what", waits, COUNT(waits)},
 	{"api", "call", PASTA_API, PLACED, NULL, NULL, 0},
 	{"counters", "counter", PASTA_COUNTER, PLACED, NULL, NULL, 0},
-	{"collectives", "collective", PASTA_COLLECTIVE, PLACED, NULL, NULL, 0},
 	{"devices", "device", PASTA_DEVICE, 0, NULL, NULL, 0},
 	{"modules", "module", PASTA_MODULE, 0, "what", loads, COUNT(loads)},
 	{"graph_nodes", "graph_node", PASTA_GRAPH, 0, NULL, NULL, 0},
@@ -143,14 +144,16 @@ static enum pasta_sqlsource source_of(const struct pasta_field *f)
 	case PASTA_FIELD_i64:
 		return is_key(f->name) ? PASTA_SQL_KEY : PASTA_SQL_U64;
 	default:
-		return PASTA_SQL_U32;
+		return strcmp(f->name, "rank") ? PASTA_SQL_U32 : PASTA_SQL_RANK;
 	}
 }
 
 /* A duration is the end's; a nested table counts its depth itself. */
 static bool is_left_out(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
-	return !strcmp(f->name, "dur") || (t->kind == PASTA_REGION && !strcmp(f->name, "depth"));
+	bool nests = t->kind == PASTA_REGION || t->flags & PASTA_SQL_NESTED;
+
+	return !strcmp(f->name, "dur") || (nests && !strcmp(f->name, "depth"));
 }
 
 static bool has_field(enum pasta_kind kind, const char *name, uint16_t *offset)
@@ -186,6 +189,8 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 	*c++ = (struct pasta_sqlcolumn){"begin", PASTA_SQL_BEGIN, 0};
 	if (has_end(t, &dur))
 		*c++ = (struct pasta_sqlcolumn){"end", PASTA_SQL_END, dur};
+	if (t->kind == PASTA_COLLECTIVE)
+		*c++ = (struct pasta_sqlcolumn){"dur", PASTA_SQL_KERNEL_TIME, 0};
 	if (t->flags & PASTA_SQL_NESTED) {
 		*c++ = (struct pasta_sqlcolumn){"depth", PASTA_SQL_DEPTH, 0};
 		*c++ = (struct pasta_sqlcolumn){"parent", PASTA_SQL_PARENT, 0};
@@ -252,11 +257,16 @@ static void show(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c
 	switch (c->source) {
 	case PASTA_SQL_PROCESS:
 		fputs("t.process, p.pid, p.host", sql);
-		/* A collective has a rank of its own. */
+		/* A collective may have a rank of its own: see below. */
 		fputs(t->kind == PASTA_COLLECTIVE ? "" : ", p.rank", sql);
 		break;
 	case PASTA_SQL_END:
-		fputs("t.\"end\", t.\"end\" - t.begin AS dur", sql);
+		fputs("t.\"end\"", sql);
+		/* A collective begins when it is called, and its kernel later. */
+		fputs(t->kind == PASTA_COLLECTIVE ? "" : ", t.\"end\" - t.begin AS dur", sql);
+		break;
+	case PASTA_SQL_RANK:
+		fputs("ifnull(t.rank, p.rank) AS rank", sql);
 		break;
 	case PASTA_SQL_SCOPE:
 		fprintf(sql, path, "scope", t->flags & PASTA_SQL_NESTED ? "path" : "scope");
@@ -325,7 +335,7 @@ const char pasta_sqltable_common[] =
 	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT NOT NULL);\n"
 	"CREATE TABLE processes(number INTEGER PRIMARY KEY, pid INTEGER, host TEXT, rank INTEGER,"
 	" command TEXT, path TEXT, created INTEGER, expected INTEGER, captured INTEGER,"
-	" dropped INTEGER);\n"
+	" dropped INTEGER, label TEXT);\n"
 	"CREATE TABLE threads(process INTEGER NOT NULL REFERENCES processes(number),"
 	" tid INTEGER NOT NULL, name INTEGER REFERENCES strings(id), PRIMARY KEY(process, tid));\n"
 	"CREATE TABLE stacks(id INTEGER PRIMARY KEY,"

@@ -29,10 +29,12 @@ enum pasta_sqlsource {
 	PASTA_SQL_OP,
 	PASTA_SQL_ITERATION,
 	PASTA_SQL_LAUNCHED,
+	PASTA_SQL_KERNEL_TIME, /* of a collective's kernel, which comes later */
 	/* Fields of the event, at offset: */
 	PASTA_SQL_U32,
 	PASTA_SQL_U64,
-	PASTA_SQL_KEY, /* 64 bits, of which 0 is none */
+	PASTA_SQL_KEY,	/* 64 bits, of which 0 is none */
+	PASTA_SQL_RANK, /* 32 bits, plus 1; 0 is none */
 	PASTA_SQL_F64,
 	PASTA_SQL_STRING,
 	PASTA_SQL_STACK,
@@ -59,6 +61,7 @@ enum {
 	PASTA_SQL_ALLOCATIONS,
 	PASTA_SQL_ITERATIONS,
 	PASTA_SQL_MARKS,
+	PASTA_SQL_COLLECTIVES,
 	PASTA_SQL_OTHERS,
 };
 

@@ -130,11 +130,13 @@ static void push(struct pasta_timeline *t, struct thread *th, const struct pasta
 
 /* End slices until so many are left. */
 static void pop_to(struct pasta_timeline *t, struct thread *th, uint32_t proc, uint32_t tid,
-		   size_t depth, uint64_t time)
+		   size_t depth, uint64_t time, bool supplied)
 {
 	while (th->depth > depth) {
-		th->regions -= th->open[--th->depth].is_region;
-		t->ops->end(t->ctx, proc, tid, in_order(th, time));
+		bool is_region = th->open[--th->depth].is_region;
+
+		th->regions -= is_region;
+		t->ops->end(t->ctx, proc, tid, in_order(th, time), supplied && !is_region);
 	}
 }
 
@@ -155,7 +157,7 @@ static void op_end(struct pasta_timeline *t, struct thread *th, const struct pas
 	while (at && (th->open[at - 1].is_region || th->open[at - 1].op != ev->op_end.id))
 		at--;
 	if (at)
-		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time);
+		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time, ev->sub == PASTA_OP_SUPPLIED);
 }
 
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev)
@@ -172,7 +174,7 @@ void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev
 	else if (ev->sub == PASTA_REGION_BEGIN)
 		push(t, th, ev, (struct slice){.name = ev->region.name, .is_region = true});
 	else if (ev->sub == PASTA_REGION_END)
-		pop_to(t, th, ev->proc, ev->tid, innermost(th), ev->time);
+		pop_to(t, th, ev->proc, ev->tid, innermost(th), ev->time, false);
 }
 
 void pasta_timeline_finish(struct pasta_timeline *t)
@@ -185,7 +187,7 @@ void pasta_timeline_finish(struct pasta_timeline *t)
 	while ((p = pasta_map_next(t->procs, &at, &proc))) {
 		below = 0;
 		while (p->threads && (th = pasta_map_next(p->threads, &below, &tid)))
-			pop_to(t, th, (uint32_t)proc, (uint32_t)tid, 0, p->last);
+			pop_to(t, th, (uint32_t)proc, (uint32_t)tid, 0, p->last, true);
 	}
 }
 

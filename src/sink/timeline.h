@@ -17,7 +17,8 @@
 /* Called when a slice begins or ends on a thread: they are always nested. */
 struct pasta_timeline_ops {
 	void (*begin)(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time);
-	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time);
+	/* supplied: an operator's, whose end is missing */
+	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied);
 };
 
 struct pasta_timeline {

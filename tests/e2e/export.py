@@ -106,8 +106,13 @@ if kinds["iteration"]:
     equal("kernels are in their iterations", one(
         "SELECT count(*) FROM kernels k JOIN iterations i ON i.process = k.process AND "
         "i.number = k.iteration WHERE k.launched < i.begin OR k.launched > i.end"), 0)
-    equal("iterations that go on", one("SELECT count(*) FROM iterations WHERE end IS NULL"),
-          oracle["shards"])
+    equal("iterations without an end", one("SELECT count(*) FROM iterations WHERE end IS NULL"), 0)
+if kinds["collective"]:
+    equal("tool collectives",
+          {(str(rank), name): [n, ns] for rank, name, n, ns in db.execute(
+              "SELECT rank, name, count(dur), sum(dur) FROM collective GROUP BY rank, name")},
+          {(r["rank"], r["collective"]): [int(r["calls"]), int(r["total"])]
+           for r in table("collectives")})
 
 # Memory.
 equal("allocated", one("SELECT ifnull(sum(bytes), 0) FROM allocations"), oracle["alloc_bytes"])

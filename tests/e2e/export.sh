@@ -27,7 +27,7 @@ for size in kernels=100000 training=150000 all=400000; do
 	"$gen" --profile $profile -n "${size#*=}" --ranks 3 --threads 3 -o $profile \
 		>$profile.oracle || failed "gen"
 	mkdir $profile.csv
-	for table in kernel_freq.kernels copies.copies regions.regions; do
+	for table in kernel_freq.kernels copies.copies regions.regions collectives.collectives; do
 		"$ACCELPROF" report $profile -t "${table%.*}" --format csv --table "${table#*.}" \
 			-o "$profile.csv/${table#*.}.csv" 2>/dev/null || failed "$profile: $table"
 	done

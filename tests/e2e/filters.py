@@ -50,7 +50,7 @@ def rows_of(path):
 
 
 def key(view, row):
-    hide = OWN | ({"end", "dur"} if view == "iteration" else set())
+    hide = OWN | ({"end", "dur"} if view in ("iteration", "collective") else set())
     return tuple(str(v) for k, v in row.items() if k not in hide and not k.startswith("_"))
 
 

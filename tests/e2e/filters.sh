@@ -41,4 +41,40 @@ has "the report says that it is of a part" out \
 "$ACCELPROF" report run --rank 1 --kernel gemm --format perfetto -o part.json 2>/dev/null
 is "the timeline's kernels" "$(json part.json \
 	'sorted({"gemm" in e["name"] for e in d["traceEvents"] if e.get("cat") == "kernel"})')" "[True]"
+
+# What matches nothing is said, with what there is, and there is no report, timeline or database.
+# missed PATTERN FILTER...
+missed() {
+	local pattern=$1
+	shift
+	for tools in kernel_freq memory summary,regions; do
+		"$ACCELPROF" report run -t $tools "$@" >out 2>err
+		is "$tools $*: status" $? 1
+		lines "$tools $*" err 1
+		has "$tools $*" err "$pattern"
+		is "$tools $*: stdout" "$(cat out)" ""
+	done
+	"$ACCELPROF" report run "$@" --format perfetto -o none.json 2>err
+	is "timeline $*: status" $? 1
+	has "timeline $*" err "$pattern"
+	"$ACCELPROF" export run "$@" --to sqlite -o none.db 2>err
+	is "export $*: status" $? 1
+	has "export $*" err "$pattern"
+	is "$*: files" "$(echo none.*)" 'none.*'
+}
+missed "^accelprof: --kernel 'nosuch' or '\^x\\$' matches nothing: the run has '.*', '.*', '.*', \.\.\.$" \
+	--kernel nosuch --kernel '^x$'
+missed "^accelprof: --region 'nosuch' matches nothing: the run has '[a-z/]*'" --region nosuch
+missed "^accelprof: --device '7-' matches nothing: the run has '0', '1', '2'$" --device 7-
+missed "^accelprof: --device '7-' matches nothing" --device 7- --kernel gemm
+"$gen" --profile kernels -n 2000 -o kernels >/dev/null || failed "gen"
+"$ACCELPROF" report kernels --region a >out 2>err
+is "no regions: status" $? 1
+has "no regions" err "^accelprof: --region 'a' matches nothing: the run has no region$"
+
+# The status of a program under study is its own.
+"$ACCELPROF" run --region nosuch -o recorded -- "$behave" region here exit 5 2>err
+is "run: status" $? 5
+has "run" err "^accelprof: --region 'nosuch' matches nothing: the run has 'main', 'main/here'"
+is "run: no report" "$(grep -c '^summary' err)" 0
 done_

@@ -87,6 +87,10 @@ has "report without the plug-in" err "of the run's tools: there is no tool 'gaps
 has "report without the plug-in" out '^regions$'
 "$accelprof" report recorded --tool-path made >out 2>err || failed "report with the plug-in"
 lines "report with the plug-in" err 0
+# What to do is said as the user says it.
+"$accelprof" run -q -o other -t copies --record region -- "$behave" || failed "run without the plug-in"
+"$accelprof" report other -t ./made/gaps.so >out 2>err || failed "report of what was not recorded"
+has "advice" out '; record again with -t \./made/gaps\.so, or with --record all$'
 sed -i "s|\"gaps\"|\"$dir/made/gaps.so\"|" recorded/run.json
 "$accelprof" report recorded >out 2>err
 is "a path in run.json: status" $? 1

@@ -48,6 +48,11 @@ refused 2 'perfetto is a format of report' "$ACCELPROF" run --format perfetto --
 refused 2 "unknown kind 'nosuch'" "$ACCELPROF" run --record nosuch -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory lots -- true
 refused 2 '--memory needs a size like 64M' "$ACCELPROF" run --memory 99999999T -- true
+for size in 0 64 1023K 1048575; do
+	refused 2 "--memory needs a size like 64M, at least 1M .K, M, G and T are suffixes.*, not '$size'" \
+		"$ACCELPROF" run --memory $size -- true
+done
+"$ACCELPROF" run -q --memory 1048576 -o least -- true || failed "the least memory"
 refused 2 '--stacks is native, native=PERIOD, python' "$ACCELPROF" run --stacks perl -- true
 refused 2 '--stacks is native, native=PERIOD, python' "$ACCELPROF" run --stacks python,native=0 -- true
 refused 2 "--delay needs a time like 10s, not 'soon'" "$ACCELPROF" run --delay soon -- true

@@ -13,6 +13,8 @@ export PASTA_SANITIZER=$programs/fake_sanitizer.so
 # An agent with patches beside it, which the fake does not read; and a driver.
 mkdir agent lib
 cp "$BUILD/lib/libpasta-agent.so" agent/
+mkdir -p share/accelprof # what the agent has beside it
+ln -s "$SRC/python" share/accelprof/python
 echo patches >agent/pasta-patches.fatbin
 ln -s "$programs/fake_cupti.so" lib/libcuda.so.1
 export PASTA_AGENT=$PWD/agent/libpasta-agent.so LD_LIBRARY_PATH=$PWD/lib

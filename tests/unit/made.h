@@ -8,10 +8,12 @@ enum { MADE_EVENTS = 128 };
 
 static struct pasta_event made[MADE_EVENTS];
 static size_t made_count;
+static struct pasta_event made_process; /* what the shard says of its process; size 0: nothing */
 
 __attribute__((unused)) static int make(void **state)
 {
 	made_count = 0;
+	made_process.size = 0;
 	return make_dir(state);
 }
 
@@ -67,6 +69,16 @@ __attribute__((unused)) static struct pasta_kernel *add_kernel(uint64_t time, ui
 	return &ev->kernel;
 }
 
+/* The shard's process, to be filled in. */
+__attribute__((unused)) static struct pasta_process *add_process(void)
+{
+	memset(&made_process, 0, sizeof(made_process));
+	made_process.size = PASTA_EVENT_SIZE(process);
+	made_process.kind = PASTA_PROCESS;
+	made_process.time = RAW_0;
+	return &made_process.process;
+}
+
 /* What was added, as a shard in the test's folder; strings are numbered from 1. */
 __attribute__((unused)) static const char *made_shard(const char *const *strings, uint32_t count)
 {
@@ -76,6 +88,8 @@ __attribute__((unused)) static const char *made_shard(const char *const *strings
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
 	put_strings(&b, 1, count, strings);
+	if (made_process.size)
+		put_state(&b, 0, &made_process);
 	if (made_count)
 		put_frame(&b, made, made_count, (struct pasta_frame_meta){.source = 1});
 	save(&b, b.size, path);

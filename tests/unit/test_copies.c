@@ -40,8 +40,8 @@ static void every_direction_has_its_name_and_sums(void **state)
 					     "d2d 1 4 10 400000000.00 4\n"
 					     "h2h 1 5 10 500000000.00 5\n"
 					     "p2p 1 6 10 600000000.00 6\n"
-					     "map 1 7 10 700000000.00 7\n"
-					     "unmap 1 8 10 800000000.00 8\n"
+					     "map 1 7 10 - 7\n"
+					     "unmap 1 8 10 - 8\n"
 					     "set 1 4096 1 4096000000000.00 4096\n");
 	assert_string_equal(finding(0), "");
 }
@@ -56,7 +56,7 @@ static void sizes_are_in_powers_of_two(void **state)
 		copy(PASTA_COPY_D2H, sizes[i], 1000000000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("copy_sizes"),
-			    "d2h 0 1 0 1000000000 0.00\n"
+			    "d2h 0 1 0 1000000000 -\n"
 			    "d2h 1 1 1 1000000000 1.00\n"
 			    "d2h 2 2 5 2000000000 2.50\n"
 			    "d2h 4 1 4 1000000000 4.00\n"
@@ -76,8 +76,23 @@ static void what_has_no_time_has_no_part_in_bandwidth(void **state)
 	copy(PASTA_COPY_D2H, 5, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("copies"), "h2d 2 1000 100 1000000000.00 500\n"
-					     "d2h 1 5 0 nan 5\n");
+					     "d2h 1 5 0 - 5\n");
 	assert_string_equal(finding(0), "copies without a time: 2");
+}
+
+static void where_nothing_moves_there_is_no_bandwidth(void **state)
+{
+	(void)state;
+	copy(PASTA_COPY_MAP, 1 << 30, 1);
+	copy(PASTA_COPY_UNMAP, 1 << 30, 1);
+	copy(PASTA_COPY_D2H, 0, 10);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("copies"), "d2h 1 0 10 - 0\n"
+					     "map 1 1073741824 1 - 1073741824\n"
+					     "unmap 1 1073741824 1 - 1073741824\n");
+	assert_string_equal(table("copy_sizes"), "d2h 0 1 0 10 -\n"
+						 "map 1073741824 1 1073741824 1 -\n"
+						 "unmap 1073741824 1 1073741824 1 -\n");
 }
 
 static void many_small_copies_are_found(void **state)
@@ -119,6 +134,7 @@ int main(void)
 		TEST(every_direction_has_its_name_and_sums),
 		TEST(sizes_are_in_powers_of_two),
 		TEST(what_has_no_time_has_no_part_in_bandwidth),
+		TEST(where_nothing_moves_there_is_no_bandwidth),
 		TEST(many_small_copies_are_found),
 		TEST(merged_shards_are_as_one),
 	};

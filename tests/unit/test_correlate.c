@@ -448,6 +448,54 @@ static void an_operator_that_never_ends_does_not_end_before_it_began(void **stat
 	stream_free(&s);
 }
 
+static void give_op_at(struct stream *s, uint64_t time, uint64_t op, uint32_t depth)
+{
+	struct pasta_event ev = run_event(PASTA_OP_BEGIN, 0, 1);
+
+	ev.time = time;
+	ev.op_begin.id = op;
+	ev.op_begin.depth = depth;
+	give(s, &ev);
+}
+
+static void expect_op(const struct stream *s, size_t i, unsigned int kind, uint64_t op,
+		      unsigned int sub)
+{
+	const struct pasta_event *ev = &s->got[i].ev;
+
+	assert_int_equal(ev->kind, kind);
+	assert_int_equal(kind == PASTA_OP_BEGIN ? ev->op_begin.id : ev->op_end.id, op);
+	assert_int_equal(ev->sub, sub);
+}
+
+static void the_depth_of_an_operator_ends_those_whose_ends_were_dropped(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	stream_new(&s, true);
+	give_op_at(&s, 1, 5, 1);
+	give_op_at(&s, 2, 6, 2); /* its end is dropped */
+	give_op_at(&s, 3, 7, 2);
+	give_op(&s, 4, PASTA_OP_END, 7); /* that of 5 is dropped */
+	give_op_at(&s, 5, 8, 1);
+	give_op(&s, 6, PASTA_OP_END, 8);
+	give_op_at(&s, 7, 9, 3); /* two begins are dropped */
+	give_op_at(&s, 8, 10, 2);
+	stream_end(&s);
+	assert_int_equal(s.count, 12);
+	expect_op(&s, 2, PASTA_OP_END, 6, PASTA_OP_SUPPLIED);
+	expect_op(&s, 3, PASTA_OP_BEGIN, 7, 0);
+	expect_op(&s, 4, PASTA_OP_END, 7, 0);
+	expect_op(&s, 5, PASTA_OP_END, 5, PASTA_OP_SUPPLIED);
+	expect_op(&s, 6, PASTA_OP_BEGIN, 8, 0);
+	assert_null(s.got[6].where.scope->up);
+	expect_op(&s, 9, PASTA_OP_END, 9, PASTA_OP_SUPPLIED);
+	expect_op(&s, 10, PASTA_OP_BEGIN, 10, 0);
+	expect_op(&s, 11, PASTA_OP_END, 10, PASTA_OP_SUPPLIED);
+	stream_free(&s);
+}
+
 static void all_work_of_a_graphs_launch_is_its_own_though_it_names_no_node(void **state)
 {
 	struct stream s;
@@ -692,6 +740,7 @@ int main(void)
 			an_end_belongs_where_its_begin_did_though_the_region_around_it_has_ended),
 		cmocka_unit_test(an_end_has_the_domain_of_its_begin),
 		cmocka_unit_test(an_operator_that_never_ends_does_not_end_before_it_began),
+		cmocka_unit_test(the_depth_of_an_operator_ends_those_whose_ends_were_dropped),
 		cmocka_unit_test(all_work_of_a_graphs_launch_is_its_own_though_it_names_no_node),
 		cmocka_unit_test(
 			work_whose_launch_is_not_known_belongs_to_the_thread_that_it_names),

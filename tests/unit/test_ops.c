@@ -472,7 +472,7 @@ static void every_node_of_a_graph_is_its_launchs(void **state)
 			    "replay 1 5 200 200 0 100.00\ncaptured 1 10 0 0 0 0.00\n");
 }
 
-static void what_never_ended_counts_until_the_last_event(void **state)
+static void operators_whose_end_is_missing_are_counted_and_in_no_sum(void **state)
 {
 	(void)state;
 	begin(0, 1, "f");
@@ -481,10 +481,37 @@ static void what_never_ended_counts_until_the_last_event(void **state)
 	end(30, 2); /* h has ended, too */
 	kernel(50, 1, 5);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("ops"), "f 1 50 5 5 0 100.00\n"
-					  "g 1 20 0 0 0 0.00\n"
-					  "h 1 10 0 0 0 0.00\n");
-	assert_string_equal(finding(0), "operators that never ended: 2");
+	assert_string_equal(table("ops"), "f 0 0 5 5 0 100.00\n"
+					  "g 1 20 0 0 0 0.00\n");
+	assert_string_equal(finding(0), "operators whose end is missing: 2");
+}
+
+static void begin_at(uint64_t time, uint64_t op, const char *name, uint32_t depth, uint32_t module)
+{
+	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, 0, 1, time);
+
+	ev.op_begin.id = op;
+	ev.op_begin.name = id(name);
+	ev.op_begin.depth = depth;
+	ev.op_begin.module = module;
+	give(&ev);
+}
+
+/* Each lasts 10 and has a kernel of 3; every fourth loses its end. */
+static void dropped_ends_stretch_no_operator(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 100; i++) {
+		begin_at(100 * i, i, "mm", 1, id("net"));
+		kernel(100 * i + 1, i, 3);
+		if (i % 4)
+			end(100 * i + 10, i);
+	}
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("ops"), "mm 75 750 300 300 0 100.00\n");
+	assert_string_equal(table("modules"), "net 1 75 750 300 300 0 100.00\n");
+	assert_string_equal(finding(0), "operators whose end is missing: 25");
+	assert_string_equal(finding(1), "");
 }
 
 static void time_that_runs_backwards_is_never_negative(void **state)
@@ -772,7 +799,8 @@ int main(void)
 		TEST(an_operator_without_an_id_has_no_kernels),
 		TEST(work_before_its_operator_is_the_operators),
 		TEST(every_node_of_a_graph_is_its_launchs),
-		TEST(what_never_ended_counts_until_the_last_event),
+		TEST(operators_whose_end_is_missing_are_counted_and_in_no_sum),
+		TEST(dropped_ends_stretch_no_operator),
 		TEST(time_that_runs_backwards_is_never_negative),
 		TEST(an_open_operator_is_known_however_many_began_since),
 		TEST(an_id_that_comes_again_is_the_later_operators),

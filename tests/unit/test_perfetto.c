@@ -149,6 +149,29 @@ static void regions_and_operators_nest(void **state)
 	expect("i", "i bad \xef\xbf\xbd\xef\xbf\xbd( \"\\\n 2.500 - 7\n");
 }
 
+static void an_operator_whose_end_is_missing_says_so(void **state)
+{
+	const char *keys[] = {"args", "end", NULL};
+	yajl_val list, doc, end, said;
+	size_t n = 0;
+
+	(void)state;
+	for (uint64_t op = 1; op <= 2; op++)
+		add(PASTA_OP_BEGIN, 0, 1000 * op)->op_begin =
+			(struct pasta_op_begin){.id = op, .name = OP, .depth = 1};
+	add(PASTA_OP_END, 0, 3000)->op_end.id = 2;
+	expect("BE", "B op 0.000 - 7\nE - 1.000 - 7\nB op 1.000 - 7\nE - 2.000 - 7\n");
+	doc = timeline(&list);
+	for (size_t i = 0; i < list->u.array.len; i++) {
+		end = list->u.array.values[i];
+		if (*member(end, "ph") != 'E')
+			continue;
+		said = yajl_tree_get(end, keys, yajl_t_string);
+		assert_int_equal(said != NULL, n++ == 0);
+	}
+	yajl_tree_free(doc);
+}
+
 static void what_was_dropped_is_mended(void **state)
 {
 	(void)state;
@@ -308,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIR(times_are_exact_to_the_nanosecond),
 		IN_DIR(regions_and_operators_nest),
+		IN_DIR(an_operator_whose_end_is_missing_says_so),
 		IN_DIR(what_was_dropped_is_mended),
 		IN_DIR(ends_by_name_without_a_depth_end_what_is_inside_as_well),
 		IN_DIR(kernels_that_overlap_get_lanes_of_their_own),

@@ -186,11 +186,87 @@ static void what_never_ends_has_no_end(void **state)
 	export();
 	assert_valid();
 	assert_string_equal(ask("SELECT number, end - begin FROM iterations ORDER BY begin"),
-			    "1,1\n2,\n");
+			    "1,1\n2,3\n");
 	assert_string_equal(ask("SELECT name, end, iteration FROM region"), "outer,,2\n");
 	assert_string_equal(ask("SELECT name, op, end, region FROM op"), "op,5,,outer\n");
 	assert_string_equal(ask("SELECT bytes, sort, end, region, op FROM allocation"),
 			    "64,device,,outer,op\n");
+}
+
+static void an_operator_whose_end_is_missing_has_no_end(void **state)
+{
+	(void)state;
+	add_op(true, 1, 5, OP);
+	made[made_count - 1].op_begin.depth = 1;
+	add_op(true, 20, 6, OP);
+	made[made_count - 1].op_begin.depth = 1;
+	add_op(false, 24, 6, 0);
+	export();
+	assert_valid();
+	assert_string_equal(ask("SELECT op, parent, end IS NULL FROM op ORDER BY op"),
+			    "5,,1\n6,,0\n");
+	assert_string_equal(ask("SELECT sum(dur), count(dur) FROM op"), "4,1\n");
+}
+
+static void the_last_iteration_ends_with_the_last_event_of_its_process(void **state)
+{
+	(void)state;
+	add(PASTA_ITERATION, 0, 1)->iteration.index = 4;
+	add_launch(3, 9);
+	add_kernel(6, 100, 9);
+	add(PASTA_SYNC, PASTA_SYNC_STREAM, 8)->sync.dur = 98;
+	export();
+	assert_valid();
+	assert_string_equal(ask("SELECT number, begin, end, dur FROM iteration"),
+			    "4,5000001,5000008,7\n");
+}
+
+static struct pasta_collective *add_collective(uint64_t time, uint64_t corr)
+{
+	struct pasta_event *ev = add(PASTA_COLLECTIVE, 0, time);
+
+	ev->collective.corr = corr;
+	return &ev->collective;
+}
+
+static void a_collective_has_the_time_of_its_kernel(void **state)
+{
+	(void)state;
+	add_launch(1, 9);
+	add_collective(2, 9)->seq = 1;
+	add_kernel(5, 7, 8); /* another one */
+	add_kernel(6, 30, 9);
+	add_kernel(40, 3, 9); /* one collective has one kernel */
+	add_collective(50, 10)->seq = 2;
+	add_collective(60, 0)->seq = 3;
+	add_kernel(60, 4, 0);
+	add_collective(70, 0)->seq = 4;
+	add_kernel(71, 4, 0);
+	export();
+	assert_valid();
+	assert_string_equal(ask("SELECT seq, begin, end, dur FROM collective ORDER BY seq"),
+			    "1,5000002,5000036,30\n2,5000050,,\n3,5000060,5000064,4\n"
+			    "4,5000070,,\n");
+}
+
+static void a_collective_without_a_rank_has_that_of_its_process(void **state)
+{
+	(void)state;
+	add_process()->rank = 6;
+	add_collective(2, 1)->rank = 1;
+	add_collective(3, 2)->rank = 0;
+	export();
+	assert_valid();
+	assert_string_equal(ask("SELECT rank FROM collective ORDER BY begin"), "0\n5\n");
+	assert_string_equal(ask("SELECT rank FROM collectives ORDER BY begin"), "0\n\n");
+}
+
+static void where_no_rank_is_known_a_collective_has_none(void **state)
+{
+	(void)state;
+	add_collective(2, 1);
+	export();
+	assert_string_equal(ask("SELECT rank IS NULL FROM collective"), "1\n");
 }
 
 static void rows_know_the_rows_around_them(void **state)
@@ -301,6 +377,11 @@ int main(void)
 		TEST(names_that_are_no_text_are_blobs_of_their_bytes),
 		TEST(times_are_those_of_the_stream),
 		TEST(what_never_ends_has_no_end),
+		TEST(an_operator_whose_end_is_missing_has_no_end),
+		TEST(the_last_iteration_ends_with_the_last_event_of_its_process),
+		TEST(a_collective_has_the_time_of_its_kernel),
+		TEST(a_collective_without_a_rank_has_that_of_its_process),
+		TEST(where_no_rank_is_known_a_collective_has_none),
 		TEST(rows_know_the_rows_around_them),
 		TEST(memory_that_is_allocated_again_ends_there),
 		TEST(a_part_is_freed_before_the_whole),

@@ -41,13 +41,20 @@ static void give_kernel_on(uint32_t proc, uint32_t device, uint64_t time, uint64
 	give(&ev);
 }
 
-static void give_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
+static void give_op_at(uint32_t proc, uint64_t time, uint64_t number, const char *name,
+		       uint32_t depth)
 {
 	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, proc, 1, time);
 
 	ev.op_begin.id = number;
 	ev.op_begin.name = id(name);
+	ev.op_begin.depth = depth;
 	give(&ev);
+}
+
+static void give_op(uint32_t proc, uint64_t time, uint64_t number, const char *name)
+{
+	give_op_at(proc, time, number, name, 0);
 }
 
 static void give_op_end(uint32_t proc, uint64_t time, uint64_t number)
@@ -144,9 +151,9 @@ static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
 	assert_int_equal(finish(), 0);
 	assert_non_null(strstr(table("summary"),
 			       "process python train.py, host-42, rank 0 of 2 - 100 100.00 -\n"
-			       "process process 1 - 25 25.00 -\n"
+			       "process #1 - 25 25.00 -\n"
 			       "device device 0, rank 0 1 100 100.00 -\n"
-			       "device device 0, process 1 1 25 25.00 -\n"));
+			       "device device 0, #1 1 25 25.00 -\n"));
 	start_over(NULL);
 	for (uint32_t i = 0; i < 6; i++)
 		give_process(i, "x", i + 1, i / 2 + 1, 8);
@@ -169,10 +176,10 @@ static void a_device_is_busy_while_any_kernel_runs(void **state)
 	give_kernel(0, 1500, 4, "a", 50);
 	give_copy(PASTA_COPY_H2D, 1900, 4096, 100);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 1000 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
 					      "device Fast 4 200 20.00 -\n"
-					      "kernel a 2 150 57.69 -\n"
-					      "kernel b 2 110 42.31 -\n"
+					      "kernel a 2 150 15.00 -\n"
+					      "kernel b 2 110 11.00 -\n"
 					      "copy h2d 1 100 10.00 4096\n");
 }
 
@@ -202,12 +209,12 @@ static void the_busiest_devices_come_first_and_the_rest_in_one_row(void **state)
 	for (uint32_t i = 0; i < 6; i++)
 		give_kernel_on(0, i, 100, i + 1, "k", 100 + 10 * i);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 150 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 150 100.00 -\n"
 					      "device device 5 1 150 100.00 -\n"
 					      "device device 4 1 140 93.33 -\n"
 					      "device device 3 1 130 86.67 -\n"
 					      "device and 3 more devices 3 330 73.33 -\n"
-					      "kernel k 6 750 100.00 -\n");
+					      "kernel k 6 750 83.33 -\n");
 }
 
 static void a_kernel_is_of_the_innermost_operator_around_its_launch(void **state)
@@ -227,8 +234,8 @@ static void a_kernel_is_of_the_innermost_operator_around_its_launch(void **state
 	give_kernel(0, 300, 3, "gemm", 60);
 	give_kernel(0, 400, 4, "lost", 50);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "op linear 1 120 60.00 -\n"
-						 "op copy 1 30 15.00 -\n"));
+	assert_non_null(strstr(table("summary"), "op linear 1 120 34.29 -\n"
+						 "op copy 1 30 8.57 -\n"));
 	assert_null(strstr(table("summary"), "view"));
 }
 
@@ -246,9 +253,46 @@ static void without_kernels_outermost_operators_have_host_time(void **state)
 	give_region(0, PASTA_REGION_BEGIN, 290, "late");
 	give_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 200 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
 					      "op linear 2 120 60.00 -\n"
 					      "op relu 2 20 10.00 -\n");
+}
+
+static void operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		give_op_at(0, 100 + 100 * i, i + 1, "linear", 1);
+		if (i != 1)
+			give_op_end(0, 110 + 100 * i, i + 1);
+	}
+	assert_int_equal(finish(), 0);
+	assert_non_null(strstr(table("summary"), "op linear 3 30 "));
+	assert_string_equal(finding(0), "operators whose end is missing: 1");
+}
+
+/* Two processes with a device each, for 1000. */
+static void every_share_is_of_the_run_and_of_as_many_as_the_row_is_about(void **state)
+{
+	const struct pasta_column *share;
+
+	(void)state;
+	give_kernel(0, 1000, 1, "k", 1000);
+	give_kernel(1, 1500, 1, "k", 500);
+	give_copy(PASTA_COPY_D2H, 1100, 8, 100);
+	give_region(1, PASTA_REGION_BEGIN, 1500, "r");
+	give_region(1, PASTA_REGION_END, 1700, NULL);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
+					      "process #1 - 500 50.00 -\n"
+					      "device device 0, #0 1 1000 100.00 -\n"
+					      "device device 0, #1 1 500 50.00 -\n"
+					      "kernel k 2 1500 75.00 -\n"
+					      "region r 1 200 10.00 -\n"
+					      "copy d2h 1 100 5.00 8\n");
+	share = &table_of("summary")->columns[4];
+	assert_string_equal(share->name, "of_run");
+	assert_string_equal(share->unit, "%");
 }
 
 static void without_operators_regions_have_host_time(void **state)
@@ -265,7 +309,7 @@ static void without_operators_regions_have_host_time(void **state)
 	give_region(0, PASTA_REGION_END, 200, NULL);
 	give_region(0, PASTA_REGION_END, 300, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 200 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 200 100.00 -\n"
 					      "region step 1 100 50.00 -\n"
 					      "region step/d 1 11 5.50 -\n"
 					      "region step/a 1 10 5.00 -\n");
@@ -284,7 +328,7 @@ static void the_three_directions_that_take_longest_are_there(void **state)
 	fill.set.bytes = 7;
 	give(&fill);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 100 100.00 -\n"
+	assert_string_equal(table("summary"), "process #0 - 100 100.00 -\n"
 					      "device device 0 0 0 0.00 -\n"
 					      "copy set 1 100 100.00 7\n"
 					      "copy d2h 1 30 30.00 20\n"
@@ -337,7 +381,8 @@ static void the_peak_is_of_the_device_that_has_the_highest(void **state)
 	give_free(0x777);
 	give_alloc(PASTA_ALLOC_DEVICE, 1, 0x300, 450, 0);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"), "memory Big, device 1 - - 25.00 1000\n"));
+	assert_non_null(
+		strstr(table("summary"), "memory Big, device 1, 25.0% of its memory - - - 1000\n"));
 }
 
 static void counters_of_allocated_bytes_win_over_allocations(void **state)
@@ -350,7 +395,7 @@ static void counters_of_allocated_bytes_win_over_allocations(void **state)
 	give_counter("allocated", UINT32_MAX, 99999);
 	give_counter("else", 0, 9000);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("summary"), "process process 0 - 0 - -\n"
+	assert_string_equal(table("summary"), "process #0 - 0 - -\n"
 					      "memory device 0 - - - 3000\n");
 }
 
@@ -489,6 +534,8 @@ int main(void)
 		TEST(the_busiest_devices_come_first_and_the_rest_in_one_row),
 		TEST(a_kernel_is_of_the_innermost_operator_around_its_launch),
 		TEST(without_kernels_outermost_operators_have_host_time),
+		TEST(operators_whose_end_is_missing_are_in_no_sum_and_a_note_counts_them),
+		TEST(every_share_is_of_the_run_and_of_as_many_as_the_row_is_about),
 		TEST(without_operators_regions_have_host_time),
 		TEST(the_three_directions_that_take_longest_are_there),
 		TEST(communication_is_exposed_where_no_other_kernel_runs),

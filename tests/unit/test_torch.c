@@ -448,15 +448,21 @@ static void what_runs_in_a_backward_operator_has_its_number(void **state)
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
 	uint64_t seq[3] = {0};
+	uint32_t depth[3] = {0};
 	int n = 0;
 
 	(void)state;
 	TELLS(backward, "AddBackward0(< aten::mul(< ) ) aten::add( )");
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_OP_BEGIN && n < 3)
+		if (ev->kind == PASTA_OP_BEGIN && n < 3) {
+			depth[n] = ev->op_begin.depth;
 			seq[n++] = ev->op_begin.seq;
+		}
 	pasta_stream_free(s);
+	assert_int_equal(depth[0], 1);
+	assert_int_equal(depth[1], 2);
+	assert_int_equal(depth[2], 1);
 	assert_int_equal(seq[0], 8);
 	assert_int_equal(seq[1], 8);
 	assert_int_equal(seq[2], 0);

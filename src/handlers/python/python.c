@@ -1,7 +1,10 @@
 /* python.c - the way into Python programs: a folder that their interpreter looks into first. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,25 +38,37 @@ void pasta_agent_fork_pause(void)
 	pasta_agent_pause();
 }
 
-/* As accelprof run looks for it. */
+/* Where a file below the folder is, as accelprof run looks for it; false: it is not there. */
+static bool find(const char *agent, const char *name, char *path, size_t size)
+{
+	const char *end = strrchr(agent, '/');
+
+	snprintf(path, size, "%.*s/" FOLDER "/%s", end ? (int)(end - agent) : 1, end ? agent : ".",
+		 name);
+	return !access(path, R_OK);
+}
+
 static int probe(char *why, size_t size)
 {
-	char path[4096 + sizeof(FOLDER)];
+	static const char *const files[] = {"sitecustomize.py", "../accelprof/_hook.py"};
+	char path[2 * PATH_MAX], real[PATH_MAX];
 	Dl_info self;
-	const char *end;
 
 	if (!dladdr(__extension__(void *) probe, &self) || !self.dli_fname)
 		return -ENOENT;
-	end = strrchr(self.dli_fname, '/');
-	snprintf(path, sizeof(path), "%.*s/" FOLDER "/sitecustomize.py",
-		 end ? (int)(end - self.dli_fname) : 1, end ? self.dli_fname : ".");
-	if (access(path, R_OK)) {
-		snprintf(why, size, "%s is not there: install AccelProf anew", path);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (!find(self.dli_fname, files[i], path, sizeof(path))) {
+			snprintf(why, size,
+				 "%s is not there, or cannot be read: build or install AccelProf "
+				 "anew",
+				 path);
+			return -ENOENT;
+		}
+	if (!find(self.dli_fname, "", path, sizeof(path)) || !realpath(path, real))
 		return -ENOENT;
-	}
-	if (strchr(path, ':')) {
+	if (strchr(real, ':')) {
 		snprintf(why, size, "%s has a ':', so PYTHONPATH cannot have it: move AccelProf",
-			 path);
+			 real);
 		return -EINVAL;
 	}
 	snprintf(why, size, "Python 3.8 and later; 'import accelprof' names regions and steps");

@@ -164,6 +164,7 @@ static uint32_t emit_begin(struct torch_thread *t, const struct pasta_torch_op *
 	ev->op_begin.stack = stack;
 	ev->op_begin.module = module;
 	ev->op_begin.flags = o->backward ? PASTA_OP_BACKWARD : 0;
+	ev->op_begin.depth = o->ops;
 	if (deep) /* these have no length */
 		add_end(&b, o->id, op->time);
 	torch_args_add(t, &b, op, 0, told, arg_op(o->id), PASTA_ARG_IN, 0);
@@ -202,6 +203,7 @@ static uint32_t begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 	} else if (wants.ops && pasta_agent_active()) {
 		op->id = o->id = torch_id(t);
 	}
+	o->ops = (t->depth ? o[-1].ops : 0) + (o->id != 0);
 	/* A region has read the clock itself, and this must not come before it. */
 	o->time = op->time = pasta_now();
 	if (!deep)

@@ -19,6 +19,7 @@ enum {
 struct torch_open {
 	const void *key;
 	uint64_t id, time, seq; /* id 0: it is not recorded */
+	uint32_t ops;		/* recorded operators that are open, itself included */
 	bool backward, region;
 };
 
