@@ -57,6 +57,7 @@ struct alloc {
 	uint64_t addr, bytes, time;
 	uint32_t name;
 	unsigned int sort;
+	bool earlier; /* it was there before recording began */
 };
 
 /* The addresses of one process and pool: what a pool gives out may begin where the pool does. */
@@ -288,6 +289,7 @@ static void on_alloc(struct memory *m, struct space *space, const struct pasta_e
 			    .bytes = r->bytes,
 			    .time = m->now,
 			    .name = r->name,
+			    .earlier = r->flags & PASTA_ALLOC_EARLIER,
 			    .sort = ev->sub < SORTS ? ev->sub : 0};
 	a->place = place_of(m, ev->proc, ev->sub == PASTA_ALLOC_HOST ? HOST : r->device);
 	a->site = site_of(m, ev->proc, r->stack, r->name);
@@ -541,7 +543,10 @@ static void put_alloc(const struct memory *m, const struct alloc *a, bool at_pea
 	pasta_cell_str(t, sorts[a->sort]);
 	pasta_cell_int(t, (int64_t)a->bytes);
 	pasta_cell_str(t, site_text(a->site, text));
-	pasta_cell_int(t, (int64_t)(until - a->time));
+	if (a->earlier)
+		pasta_cell_none(t);
+	else
+		pasta_cell_int(t, (int64_t)(until - a->time));
 	put_place(m, a->place, t);
 }
 
@@ -684,7 +689,7 @@ static int report_allocations(const struct memory *m, struct pasta_out *out)
 {
 	struct list peak = {.at_peak = true}, live = {0};
 	int error = list_fill(&peak, m);
-	size_t i;
+	size_t i, left = 0;
 
 	if (!error)
 		error = list_fill(&live, m);
@@ -693,7 +698,9 @@ static int report_allocations(const struct memory *m, struct pasta_out *out)
 		put_list(m, &live, "never_freed", out);
 		for (i = 0; i < peak.count; i++)
 			peak.items[i]->site->peak += peak.items[i]->bytes;
-		pasta_out_count(out, PASTA_NOTE, live.count, "allocations that were never freed",
+		for (i = 0; i < live.count; i++)
+			left += !live.items[i]->earlier;
+		pasta_out_count(out, PASTA_NOTE, left, "allocations that were never freed",
 				"table never_freed has them", NULL);
 	}
 	list_free(&peak);

@@ -92,7 +92,7 @@ struct block {
 	uint64_t iteration, touched; /* how many had begun; 0: none */
 	uint64_t made_index, touched_index;
 	uint64_t storage, tensor; /* of its tensors: the storage, the last one's id; 0: none */
-	bool ageless; /* its tensor was there before: nothing is said of when it was allocated */
+	bool ageless; /* it was there before: nothing is said of when it was allocated */
 };
 
 struct tensor {
@@ -300,7 +300,9 @@ static struct site *site_of(struct tensors *m, struct place *place, const struct
 {
 	const struct pasta_where *where = pasta_where_of(ev);
 	struct site like = {.place = place,
-			    .path = path_of(m, where->scope),
+			    .path = ev->alloc.flags & PASTA_ALLOC_EARLIER
+					    ? path_below(m, 0, ev->alloc.name)
+					    : path_of(m, where->scope),
 			    .python = pasta_python_of(ev),
 			    .backward = where->flags & PASTA_WHERE_BACKWARD};
 	uint64_t key = mix(mix(pasta_pair(like.path, like.python), like.backward),
@@ -499,7 +501,8 @@ static void allocate(struct tensors *m, const struct pasta_event *ev, struct pla
 			    .time = m->now,
 			    .top = thread->top,
 			    .iteration = p->process->iterations,
-			    .made_index = p->process->index};
+			    .made_index = p->process->index,
+			    .ageless = ev->alloc.flags & PASTA_ALLOC_EARLIER};
 	raise(m, b);
 }
 

@@ -107,6 +107,9 @@ enum pasta_alloc_sub {
 	PASTA_ALLOC_MAPPED,   /* an address of such memory, which is its parent */
 };
 #define PASTA_ALLOC_SORTS (PASTA_ALLOC_MAPPED + 1)
+enum pasta_alloc_flags {
+	PASTA_ALLOC_EARLIER = 1, /* before recording began, which is the event's time */
+};
 /* The pool of PASTA_ALLOC_PHYSICAL, and of its end: handles are no addresses. */
 #define PASTA_ALLOC_HANDLES UINT32_MAX
 enum pasta_sync_sub {

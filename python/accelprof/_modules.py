@@ -1,10 +1,11 @@
-"""Which module of the model a thread is in, told to the agent by PyTorch's global hooks."""
+"""Which module of the model a thread is in, told to the agent around each call of a module."""
 
 import ctypes
+import functools
+import sys
 import threading
-import warnings
 import weakref
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import _agent
@@ -39,7 +40,9 @@ class _Root:
 
     def _add_all(self, module: Any) -> None:
         for name, child in module.named_modules():  # a shared one has its first name
-            path = f"{self.name}.{name}" if name else self.name
+            # What torch.compile was given is, to the program, the module that it got for it.
+            parts = [part for part in name.split(".") if part and part != "_orig_mod"]
+            path = ".".join([self.name, *parts])
             _remember(self.known, child, path.encode("utf-8", "replace"))
 
     def path(self, root: Any, parent: bytes, module: Any) -> bytes:
@@ -56,15 +59,15 @@ class _Root:
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.stack: List[Tuple[Any, bytes]] = []
+        self.told: Optional[bytes] = None
 
 
 class Tracker:
     """The modules that each thread is in. tell is told the path, or None, when it changes."""
 
     def __init__(self, tell: Callable[[Optional[bytes]], None]) -> None:
-        self._tell = tell
+        self._tell_agent = tell
         self._thread = _Thread()
-        self.told = False  # of modules that end with an exception
         self._roots: "Dict[int, Tuple[weakref.ref[Any], _Root]]" = {}
 
     def _root(self, module: Any) -> _Root:
@@ -78,33 +81,22 @@ class Tracker:
         self._roots[id(module)] = (weakref.ref(module), root)
         return root
 
-    def _resync(self, stack: List[Tuple[Any, bytes]], module: Any) -> None:
-        """Drop what an exception left behind, where PyTorch has not told of it.
+    def _tell(self, path: Optional[bytes]) -> None:
+        if path != self._thread.told:
+            self._thread.told = path
+            self._tell_agent(path)
 
-        The root is not entered within itself; and without word of exceptions, only those that
-        the module belongs to are taken to be around it.
-        """
-        root = stack[0][0]
-        if module is root:
-            del stack[:]
-        elif not self.told:
-            path = self._root(root).path(root, stack[-1][1], module)
-            while len(stack) > 1 and not path.startswith(stack[-1][1] + b"."):
-                stack.pop()
-
-    def enter(self, module: Any, args: Any) -> None:
+    def enter(self, module: Any) -> None:
         stack = self._thread.stack
         if stack:
-            self._resync(stack, module)
-        if not stack:
-            path = self._root(module).name.encode("utf-8", "replace")
-        else:
             root = stack[0][0]
             path = self._root(root).path(root, stack[-1][1], module)
+        else:
+            path = self._root(module).name.encode("utf-8", "replace")
         stack.append((module, path))
         self._tell(path)
 
-    def leave(self, module: Any, args: Any, result: Any) -> None:
+    def leave(self, module: Any) -> None:
         stack = self._thread.stack
         for i in range(len(stack) - 1, -1, -1):
             if stack[i][0] is module:
@@ -114,12 +106,12 @@ class Tracker:
 
 
 def _compiling(torch: ModuleType) -> Callable[[], bool]:
-    """Whether hooks are not called but read, to be compiled: Dynamo knows the answer by heart."""
+    """Whether a function is not called but read, to be compiled: Dynamo knows the answer by heart."""
     compiler = getattr(torch, "compiler", None)
     return getattr(compiler, "is_compiling", None) or (lambda: False)
 
 
-def _hooks(tracker: Tracker, compiling: Callable[[], bool]) -> Tuple[Callable, Callable]:
+def _guarded(tracker: Tracker) -> Tuple[Callable[[Any], None], Callable[[Any], None]]:
     """The tracker's, as the program meets them: what fails in them does not reach it."""
     works = True
 
@@ -128,38 +120,91 @@ def _hooks(tracker: Tracker, compiling: Callable[[], bool]) -> Tuple[Callable, C
         works = False
         _agent.say(f"no modules from here on: {type(err).__name__}: {err}")
 
-    def enter(module: Any, args: Any) -> None:
-        if compiling():
-            return
+    def enter(module: Any) -> None:
         try:
             if works:
-                tracker.enter(module, args)
+                tracker.enter(module)
         except Exception as err:
             fail(err)
 
-    def leave(module: Any, args: Any, result: Any) -> None:
-        if compiling():
-            return
+    def leave(module: Any) -> None:
         try:
             if works:
-                tracker.leave(module, args, result)
+                tracker.leave(module)
         except Exception as err:
             fail(err)
 
     return enter, leave
 
 
-def _register(torch: ModuleType, tracker: Tracker) -> None:
-    hooks = torch.nn.modules.module
-    # The program has no global hooks of its own doing: it is not to be warned of ours.
-    warnings.filterwarnings("ignore", message=".*when there are global hooks on modules")
-    enter, leave = _hooks(tracker, _compiling(torch))
-    hooks.register_module_forward_pre_hook(enter)
-    try:
-        hooks.register_module_forward_hook(leave, always_call=True)
-        tracker.told = True
-    except TypeError:  # before PyTorch 2.0 an exception leaves no word
-        hooks.register_module_forward_hook(leave)
+def _frames(torch: ModuleType) -> Any:
+    """What decides which frames Dynamo sees. It is there without Dynamo, which is slow to import."""
+    return getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+
+
+def _watch(torch: ModuleType) -> Callable[[Any], Any]:
+    """Sets who sees the thread's new frames, and returns who did; None is nobody."""
+    return getattr(_frames(torch), "set_eval_frame", None) or (lambda watcher: None)
+
+
+def _skip(torch: ModuleType, code: CodeType) -> None:
+    """Have Dynamo run a function as it is, and see what it calls."""
+    frames = _frames(torch)
+    if frames is None:
+        return
+    if hasattr(frames, "skip_code"):  # the older way
+        frames.skip_code(code)
+    elif hasattr(frames, "set_code_exec_strategy"):
+        action = frames._FrameAction
+        strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        frames.set_code_exec_strategy(code, strategy)
+    else:
+        raise RuntimeError("the compiler of this PyTorch cannot be kept out of our functions")
+
+
+def _around(torch: ModuleType, tracker: Tracker) -> Callable[..., Any]:
+    """Module.__call__ that tells the tracker. No function of ours is compiled."""
+    call = torch.nn.Module.__call__
+    enter, leave = _guarded(tracker)
+    compiling, watch = _compiling(torch), _watch(torch)
+
+    @functools.wraps(call)
+    def around(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if compiling():
+            return call(self, *args, **kwargs)
+        watcher = watch(None)
+        enter(self)
+        watch(watcher)
+        try:
+            return call(self, *args, **kwargs)
+        finally:
+            watcher = watch(None)
+            leave(self)
+            watch(watcher)
+
+    return around
+
+
+def _install(torch: ModuleType, around: Callable[..., Any]) -> None:
+    """In Module's place of it. A global hook would be seen by Dynamo, and compiled into each graph.
+
+    Dynamo goes to forward at once where a module's __call__ is the one that it knows, which is the
+    one that it finds when it is imported.
+    """
+    call = torch.nn.Module.__call__
+    torch.nn.Module.__call__ = around
+    for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+        there = sys.modules.get(name)
+        if getattr(there, "unpatched_nn_module_call", None) is call:
+            there.unpatched_nn_module_call = around  # type: ignore[union-attr]
+
+
+def _register(torch: ModuleType, tracker: Tracker) -> CodeType:
+    """The code of what is around each call of a module."""
+    around = _around(torch, tracker)
+    _skip(torch, around.__code__)  # where that cannot be done, PyTorch is left as it is
+    _install(torch, around)
+    return around.__code__
 
 
 def begin(torch: ModuleType) -> Optional[Tracker]:
@@ -171,5 +216,8 @@ def begin(torch: ModuleType) -> Optional[Tracker]:
     tell.argtypes = [ctypes.c_char_p]
     tell.restype = None
     tracker = Tracker(tell)
-    _register(torch, tracker)
+    hide = agent.library.pasta_pystack_hide
+    hide.argtypes = [ctypes.c_void_p]
+    hide.restype = None
+    hide(id(_register(torch, tracker)))
     return tracker

@@ -170,9 +170,14 @@ uint32_t pasta_accesses_sites(uint32_t count)
 
 /* -- Launches. -- */
 
-uint64_t pasta_accesses_kernel(const char *name)
+uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size)
 {
-	return XXH3_64bits(name, strlen(name));
+	return XXH3_64bits_withSeed(bytes, size, after);
+}
+
+uint64_t pasta_accesses_kernel(const char *name, uint64_t code)
+{
+	return pasta_accesses_code(code, name, strlen(name));
 }
 
 uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3])

@@ -53,9 +53,14 @@ uint32_t pasta_accesses_sites(uint32_t count);
 
 /* -- Launches -- */
 
+/* A number of code: of these bytes after that of other code, 0 if they are the first. Equal bytes
+ * have the same number in every process. */
+uint64_t pasta_accesses_code(uint64_t after, const void *bytes, size_t size);
+/* A number of a kernel: programs may have kernels of one name and of different code. code is 0
+ * where that is not known. */
+uint64_t pasta_accesses_kernel(const char *name, uint64_t code);
 /* A number that launches of a kernel over the same range have in common. */
 uint64_t pasta_accesses_shape(uint64_t kernel, const uint32_t grid[3], const uint32_t block[3]);
-uint64_t pasta_accesses_kernel(const char *name);
 /* Whether this launch is one to be counted, of those of its kernel and shape; COUNTED, SAMPLED or
  * FILTERED. Each call is a launch. Any thread. */
 enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t shape);

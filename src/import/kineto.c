@@ -284,11 +284,14 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
 	struct pasta_chromefile file = {&k.read, &k, take_event, take_member};
 	int r = pasta_chromefile_read(&file);
 
+	if (!r)
+		r = pasta_kineto_earlier(&k);
 	if (!r) {
 		tell(&k);
 		complete(&k);
 		r = pasta_trace_close(t, &k.world);
 	}
+	pasta_spansort_free(k.memory);
 	pasta_chromeread_free(&k.read);
 	return r;
 }

@@ -27,6 +27,7 @@ struct pasta_kineto {
 	uint64_t kernels, shapes, grids, host; /* seen */
 	bool base;			       /* it says what its times are counted from */
 	uint64_t devices;		       /* that it describes */
+	struct pasta_spansort *memory;	       /* its records of memory; NULL: there are none */
 };
 
 /* Each takes an event of its category. 0; 1: it is wrong, was counted, and is passed over; or a
@@ -41,7 +42,10 @@ int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *e);
-int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e);
 int pasta_kineto_flow(struct pasta_kineto *k, const struct pasta_chromeevent *e);
+/* kinetomemory.c */
+int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e);
+/* After the last event: allocations that were there before the first. 0, or a negative errno. */
+int pasta_kineto_earlier(struct pasta_kineto *k);
 
 #endif

@@ -1,5 +1,4 @@
-/* kinetohost.c - operators, annotations, calls, Python and memory in the PyTorch Profiler's traces.
- */
+/* kinetohost.c - operators, annotations, calls and Python in the PyTorch Profiler's traces. */
 #include <string.h>
 
 #include "import/collective.h"
@@ -212,68 +211,6 @@ int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *
 		span.name = pasta_trace_token(k->t, e->tape, e->name);
 	}
 	return put_span(k, e, &span);
-}
-
-/* -- Memory -- */
-
-static void put_counter(struct pasta_kineto *k, const struct pasta_chromeevent *e, uint32_t value,
-			uint32_t *name, const char *text, uint32_t device)
-{
-	struct pasta_event ev = PASTA_TRACE_EVENT(counter, COUNTER, 0, e->ts);
-	uint64_t n;
-
-	if (!value || pasta_chromeevent_uint(e->tape, value, &n))
-		return;
-	if (!*name)
-		*name = pasta_trace_str(k->t, text, strlen(text));
-	ev.counter.value = (double)n;
-	ev.counter.name = *name;
-	ev.counter.device = device;
-	pasta_trace_event(k->t, PASTA_TRACE_MEMORY, &ev, 0);
-}
-
-/* "[memory]": bytes were allocated, or freed where they are less than 0. Device type 0 is the host.
- */
-int pasta_kineto_memory(struct pasta_kineto *k, const struct pasta_chromeevent *e)
-{
-	uint32_t bytes = pasta_chromeevent_arg(e, "Bytes");
-	uint32_t addr = pasta_chromeevent_arg(e, "Addr");
-	uint32_t type = pasta_chromeevent_arg(e, "Device Type");
-	uint32_t id = pasta_chromeevent_arg(e, "Device Id");
-	const struct pasta_track *track = pasta_chromeevent_track(&k->read, e);
-	struct pasta_event alloc = PASTA_TRACE_EVENT(alloc, ALLOC, 0, e->ts),
-			   freed = PASTA_TRACE_EVENT(free, FREE, 0, e->ts);
-	uint64_t size = 0, where = 0, device = 0, sort = 1;
-	struct pasta_slice text = pasta_jsontape_text(e->tape, bytes);
-	bool host;
-	int r = -ERANGE;
-
-	if (!bytes || !track)
-		return pasta_chromeread_bad(&k->read, e->args, "a memory record without Bytes");
-	if (e->tape->tokens[bytes].type == PASTA_JSON_NUMBER)
-		r = pasta_digits(text.at, text.size, 0, &size);
-	if (r == -ERANGE)
-		return pasta_chromeread_bad(&k->read, bytes, "a size that is none");
-	if (addr)
-		pasta_chromeevent_uint(e->tape, addr, &where);
-	if (type)
-		pasta_chromeevent_uint(e->tape, type, &sort);
-	host = !sort;
-	if (host)
-		device = UINT32_MAX;
-	else if (id)
-		pasta_chromeevent_uint(e->tape, id, &device);
-	alloc.sub = host ? PASTA_ALLOC_HOST : PASTA_ALLOC_DEVICE;
-	alloc.tid = freed.tid = track->tid;
-	alloc.alloc.addr = freed.free.addr = where;
-	alloc.alloc.bytes = freed.free.bytes = size;
-	alloc.alloc.device = freed.free.device = (uint32_t)device;
-	pasta_trace_event(k->t, PASTA_TRACE_MEMORY, r ? &freed : &alloc, 0);
-	put_counter(k, e, pasta_chromeevent_arg(e, "Total Allocated"), &k->allocated, "allocated",
-		    (uint32_t)device);
-	put_counter(k, e, pasta_chromeevent_arg(e, "Total Reserved"), &k->reserved, "reserved",
-		    (uint32_t)device);
-	return 0;
 }
 
 /* -- Links -- */

@@ -72,6 +72,7 @@ int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const cha
 	t->w = writer_new(fd, shard, err);
 	if (!t->w)
 		return err->code;
+	t->folder = folder;
 	t->spans = pasta_spansort_new(0, folder);
 	t->tracks = pasta_map_new(sizeof(struct pasta_track));
 	t->tids = pasta_map_new(1);
@@ -80,7 +81,7 @@ int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const cha
 		ok = (t->lists[i] = pasta_map_new(sizeof(uint64_t))) && ok;
 	if (!ok)
 		return no_memory(t);
-	for (uint32_t i = PASTA_TRACE_DEVICE; i <= PASTA_TRACE_COLLECTIVE; i++)
+	for (uint32_t i = PASTA_TRACE_EARLIER; i <= PASTA_TRACE_COLLECTIVE; i++)
 		check(t, pasta_shardwriter_clock(t->w, i, CLOCK));
 	return t->err->code;
 }
@@ -258,6 +259,15 @@ void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 	 * calls. */
 	span->rank = span->what == PASTA_SPAN_CALL || span->what == PASTA_SPAN_FLOW;
 	pasta_spansort_add(t->spans, span, t->err);
+}
+
+struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t)
+{
+	struct pasta_spansort *s = pasta_spansort_new(0, t->folder);
+
+	if (!s)
+		no_memory(t);
+	return s;
 }
 
 /* -- Events -- */

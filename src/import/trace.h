@@ -16,7 +16,9 @@
 
 /* Sources of the shard; those of threads follow. */
 enum pasta_trace_source {
-	PASTA_TRACE_DEVICE = 1, /* what devices did */
+	PASTA_TRACE_EARLIER =
+		1,	    /* what was there when the trace began: first of what has its time */
+	PASTA_TRACE_DEVICE, /* what devices did */
 	PASTA_TRACE_MEMORY,
 	PASTA_TRACE_OTHER,
 	PASTA_TRACE_COLLECTIVE, /* and its kernels */
@@ -53,6 +55,7 @@ struct pasta_trace {
 	uint64_t kinds, seen;		   /* wanted; emitted */
 	uint64_t first, last;		   /* times */
 	struct pasta_spansort *spans;
+	const char *folder;	  /* for temporary files */
 	struct pasta_map *tracks; /* struct pasta_track, by hash of its names */
 	struct pasta_track **by_number;
 	struct pasta_map *tids; /* those that are given: nothing else is known of them */
@@ -69,7 +72,8 @@ struct pasta_trace {
 };
 
 /* Zero it before use. fd: the shard's file, which is its own from now on; shard: its name in
- * messages. folder: for temporary files; NULL: where TMPDIR says. */
+ * messages. folder: for temporary files; NULL: where TMPDIR says; it
+ * lives as long as the trace. */
 int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
 		     struct pasta_err *err);
@@ -119,6 +123,9 @@ struct pasta_track *pasta_trace_track(struct pasta_trace *t, struct pasta_slice 
 				      struct pasta_slice name);
 void pasta_trace_span(struct pasta_trace *t, const struct pasta_track *track,
 		      struct pasta_span *span);
+/* Spans of the caller's own to be sorted, and freed by it; NULL when out of memory, which is then
+ * the trace's error. */
+struct pasta_spansort *pasta_trace_sort(struct pasta_trace *t);
 /* An event, if its kind is wanted. dur counts for the trace's end. */
 void pasta_trace_event(struct pasta_trace *t, uint32_t source, struct pasta_event *ev,
 		       uint64_t dur);

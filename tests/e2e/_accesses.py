@@ -5,6 +5,9 @@
 	_accesses.py launches DUMP	how many launches were counted, sampled, filtered, refused
 	_accesses.py why DUMP		why launches were refused, a line a kernel
 	_accesses.py hot REPORT		hotness's: "ACCESSES accesses", and a line a kernel left out
+	_accesses.py traffic REPORT OUT	object_traffic's, by object, as objects
+	_accesses.py strides REPORT	access_pattern's: "LOADS STORES SECTORS STRIDE" a line of source
+	_accesses.py shapes DUMP	numbers of shapes, in the order in which they come
 
 DUMP is what tests/dump says of the run.
 """
@@ -87,16 +90,21 @@ def kernels(dump, out):
     return same("line and object", by_both, want_both) and ok
 
 
-def objects(dump, out):
-    run = Run(dump)
-    got, wanted = table(), {}
-    for row in run.rows(OBJECT):
-        add(got, run.where(row["key0"]), row)
+def told_objects(out):
+    wanted = {}
     with open(out, encoding="utf-8") as f:
         for line in f:
             size, *counts = map(int, line.split())
             wanted[size] = counts
-    return same("object", got, wanted)
+    return wanted
+
+
+def objects(dump, out):
+    run = Run(dump)
+    got = table()
+    for row in run.rows(OBJECT):
+        add(got, run.where(row["key0"]), row)
+    return same("object", got, told_objects(out))
 
 
 def launches(dump):
@@ -113,11 +121,33 @@ def why(dump):
     return True
 
 
+def table_of(tool, name):
+    (found,) = (t for t in tool["tables"] if t["name"] == name)
+    names = [c["name"] for c in found["columns"]]
+    return [dict(zip(names, row)) for row in found["rows"]]
+
+
+def traffic(path, out):
+    got = table()
+    for row in table_of(read_report(path)["tools"][0], "traffic"):
+        add(got, row["size"], row)
+    return same("object", got, told_objects(out))
+
+
+def strides(path):
+    for row in table_of(read_report(path)["tools"][0], "lines"):
+        print(row["loads"], row["stores"], f"{row['sectors_per_request']:g}", row["stride"])
+    return True
+
+
+def shapes(dump):
+    print(*dict.fromkeys(e["shape"] for e in Run(dump).of("access_launch") if 1 <= e["sub"] <= 4))
+    return True
+
+
 def hot(path):
     tool = read_report(path)["tools"][0]
-    (objects_,) = (t for t in tool["tables"] if t["name"] == "objects")
-    names = [c["name"] for c in objects_["columns"]]
-    rows = [dict(zip(names, row)) for row in objects_["rows"]]
+    rows = table_of(tool, "objects")
     print(sum((r["loads"] or 0) + (r["stores"] or 0) for r in rows), "accesses")
     for finding in tool["findings"]:
         if "could not be counted" in finding["what"]:
@@ -131,5 +161,5 @@ def read_report(path):
 
 
 if __name__ == "__main__":
-    ways = {"kernels": kernels, "objects": objects, "launches": launches, "why": why, "hot": hot}
+    ways = {f.__name__: f for f in (kernels, objects, launches, why, hot, traffic, strides, shapes)}
     sys.exit(not ways[sys.argv[1]](*sys.argv[2:]))

@@ -47,6 +47,8 @@ FAKE_EXPORT void fake_stream_destroy(void *stream);
 FAKE_EXPORT int fake_synchronize(void *stream);
 FAKE_EXPORT int fake_context_synchronize(void *context);
 FAKE_EXPORT void *fake_module(void *context);
+/* Whose code is this text; NULL: nobody says what it is. */
+FAKE_EXPORT void *fake_module_of(void *context, const char *cubin);
 FAKE_EXPORT void fake_module_unload(void *module);
 /* Addresses are used again as soon as they are free. flags as the library has them. */
 FAKE_EXPORT uint64_t fake_alloc(void *context, uint64_t bytes, uint32_t flags);

@@ -1,9 +1,10 @@
-"""Paths of modules, as the hooks tell them; with PyTorch itself where it is installed."""
+"""Paths of modules, as calls of them tell; with PyTorch itself where it is installed."""
 
 import contextlib
 import gc
 import sys
 import threading
+import types
 import warnings
 
 import pytest
@@ -51,11 +52,9 @@ def tell():
     return Tell()
 
 
-@pytest.fixture(params=[True, False])
-def tracker(request, tell):
-    made = _modules.Tracker(tell)
-    made.told = request.param
-    return made
+@pytest.fixture
+def tracker(tell):
+    return _modules.Tracker(tell)
 
 
 def model():
@@ -67,9 +66,9 @@ def test_a_path_is_the_names_from_the_root_on(tracker, tell):
     root, attn = model()
     block = root._modules["blocks"]._modules["0"]  # the list around it is never called
     for module in (root, block, attn):
-        tracker.enter(module, ())
+        tracker.enter(module)
     for module in (attn, block, root):
-        tracker.leave(module, (), None)
+        tracker.leave(module)
     assert tell.told == [
         "GPT",
         "GPT.blocks.0",
@@ -82,60 +81,176 @@ def test_a_path_is_the_names_from_the_root_on(tracker, tell):
 
 def test_a_module_that_is_in_none_is_where_it_was_called(tracker, tell):
     root, attn = model()
-    tracker.enter(root, ())
-    tracker.enter(Linear(), ())
+    tracker.enter(root)
+    tracker.enter(Linear())
     assert tell.now == "GPT.Linear"
 
 
 def test_a_module_that_was_added_later_is_found(tracker, tell):
     root, _ = model()
-    tracker.enter(root, ())
-    tracker.leave(root, (), None)
+    tracker.enter(root)
+    tracker.leave(root)
     root._modules["head"] = Linear()
-    tracker.enter(root, ())
-    tracker.enter(root._modules["head"], ())
+    tracker.enter(root)
+    tracker.enter(root._modules["head"])
     assert tell.now == "GPT.head"
 
 
-def test_an_exception_that_left_all_modules_leaves_nothing(tracker, tell):
-    root, attn = model()
-    tracker.enter(root, ())
-    tracker.enter(attn, ())  # it raises; no leave comes
-    tracker.enter(root, ())
-    assert tell.now == "GPT"
-    tracker.leave(root, (), None)
+class Frames:
+    """torch._C._dynamo.eval_frame: who sees new frames, and which functions are run as they are."""
+
+    class _FrameAction:
+        DEFAULT, SKIP = 0, 1
+
+    def __init__(self, way):
+        self.watcher = None
+        self.skipped = []
+        if way == "skip_code":
+            self.skip_code = self.skipped.append
+        elif way == "strategy":
+            self._FrameExecStrategy = lambda *actions: actions
+            self.set_code_exec_strategy = self._set
+        self.set_eval_frame = self._watch
+
+    def _set(self, code, strategy):
+        assert strategy == (self._FrameAction.SKIP, self._FrameAction.DEFAULT)
+        self.skipped.append(code)
+
+    def _watch(self, watcher):
+        was, self.watcher = self.watcher, watcher
+        return was
+
+
+class Torch:
+    """As much of PyTorch as is changed. way is that of its compiler; None: there is none."""
+
+    def __init__(self, way="strategy"):
+        class Called(Module):
+            def __call__(self, *args, **kwargs):
+                return self.forward(*args, **kwargs)
+
+        self.own = Called.__call__
+        self.nn = types.SimpleNamespace(Module=Called)
+        self.compiler = types.SimpleNamespace(is_compiling=lambda: self.compiles)
+        self.compiles = False
+        self.frames = Frames(way)
+        dynamo = types.SimpleNamespace(eval_frame=self.frames)
+        self._C = types.SimpleNamespace(_dynamo=dynamo) if way else types.SimpleNamespace()
+
+    def module(self, forward, name="Net"):
+        return type(name, (self.nn.Module,), {"forward": staticmethod(forward)})()
+
+
+@pytest.mark.parametrize("way", [None, "skip_code", "strategy"])
+def test_a_module_that_raises_is_left_and_its_exception_is_the_programs(way, tell):
+    torch = Torch(way)
+    _modules._register(torch, _modules.Tracker(tell))
+    bad = torch.module(lambda: {}["no such"], "Bad")
+    good = torch.module(lambda: tell.now, "Good")
+
+    def forward():
+        with pytest.raises(KeyError):
+            bad()
+        assert tell.now == "Net"
+        return good()
+
+    net = torch.module(forward)
+    net._modules.update(bad=bad, good=good)
+    assert net() == "Net.good"
+    assert tell.told == ["Net", "Net.bad", "Net", "Net.good", "Net", None]
+    with pytest.raises(KeyError):
+        bad()
     assert tell.now is None
 
 
-def test_without_word_of_exceptions_siblings_show_what_has_ended(tell):
-    tracker = _modules.Tracker(tell)
-    root, attn = model()
-    root._modules["head"] = Linear()
-    tracker.enter(root, ())
-    tracker.enter(attn, ())  # it raises, and root goes on
-    tracker.enter(root._modules["head"], ())
-    tracker.leave(root._modules["head"], (), None)
-    assert tell.now == "GPT"
+def test_a_root_that_calls_itself_is_still_around_what_follows(tell):
+    torch = Torch()
+    _modules._register(torch, _modules.Tracker(tell))
+
+    def forward(depth):
+        if depth:
+            net(depth - 1)
+        return tell.now
+
+    net = torch.module(forward)
+    assert net(3) == "Net"
+    assert tell.told == ["Net", None]
+
+
+def test_what_torch_compile_was_given_is_what_it_returned(tell):
+    torch = Torch()
+    _modules._register(torch, _modules.Tracker(tell))
+    inner = torch.module(lambda: None, "Linear")
+    net = torch.module(lambda: inner())
+    net._modules["fc"] = inner
+    compiled = torch.module(lambda: net(), "OptimizedModule")
+    compiled._modules["_orig_mod"] = net
+    compiled()
+    assert tell.told == ["OptimizedModule", "OptimizedModule.fc", "OptimizedModule", None]
+
+
+@pytest.mark.parametrize("way", ["skip_code", "strategy"])
+def test_dynamo_sees_no_frame_of_ours_and_all_of_the_modules(way):
+    torch, seen = Torch(way), []
+    tracker = _modules.Tracker(lambda path: seen.append((path, torch.frames.watcher)))
+    code = _modules._register(torch, tracker)
+    assert torch.frames.skipped == [code] == [torch.nn.Module.__call__.__code__]
+    net = torch.module(lambda: seen.append(("forward", torch.frames.watcher)))
+    bad = torch.module(lambda: 1 // 0, "Bad")
+    torch.frames.watcher = "Dynamo"
+    net()
+    with pytest.raises(ZeroDivisionError):
+        bad()
+    assert torch.frames.watcher == "Dynamo"
+    none = [(b"Net", None), ("forward", "Dynamo"), (None, None), (b"Bad", None), (None, None)]
+    assert seen == none
+
+
+def test_a_call_that_is_compiled_is_the_modules_own(tell):
+    torch = Torch()
+    _modules._register(torch, _modules.Tracker(tell))
+    torch.compiles = True
+    assert torch.module(lambda x, y: x - y)(3, y=1) == 2
+    assert tell.told == []
+
+
+def test_dynamo_goes_to_forward_as_ever_where_it_was_imported_before(monkeypatch, tell):
+    torch, other = Torch(), object()
+    names = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
+    there = [types.SimpleNamespace(unpatched_nn_module_call=call) for call in (torch.own, other)]
+    for name, module in zip(names, there):
+        monkeypatch.setitem(sys.modules, name, module)
+    _modules._register(torch, _modules.Tracker(tell))
+    assert torch.nn.Module.__call__ is not torch.own
+    assert there[0].unpatched_nn_module_call is torch.nn.Module.__call__
+    assert there[1].unpatched_nn_module_call is other
+
+
+def test_a_pytorch_whose_compiler_cannot_be_kept_out_is_left_as_it_is(tell):
+    torch = Torch("another way")
+    with pytest.raises(RuntimeError):
+        _modules._register(torch, _modules.Tracker(tell))
+    assert torch.nn.Module.__call__ is torch.own
 
 
 def test_threads_have_modules_of_their_own(tracker, tell):
     root, attn = model()
-    tracker.enter(root, ())
-    other = threading.Thread(target=tracker.enter, args=(attn, ()))
+    tracker.enter(root)
+    other = threading.Thread(target=tracker.enter, args=(attn,))
     other.start()
     other.join()
     assert tell.now == "Linear"
-    tracker.enter(attn, ())
+    tracker.enter(attn)
     assert tell.now == "GPT.blocks.0.attn"
 
 
 def test_models_that_are_gone_are_forgotten(tracker):
     for _ in range(100):
         root, attn = model()
-        tracker.enter(root, ())
-        tracker.enter(attn, ())
-        tracker.leave(attn, (), None)
-        tracker.leave(root, (), None)
+        tracker.enter(root)
+        tracker.enter(attn)
+        tracker.leave(attn)
+        tracker.leave(root)
         del root, attn
         gc.collect()
     assert len(tracker._roots) <= 2
@@ -143,20 +258,15 @@ def test_models_that_are_gone_are_forgotten(tracker):
 
 @contextlib.contextmanager
 def hooked(torch, tell):
-    """PyTorch with our hooks, and then as it was."""
-    module = torch.nn.modules.module
-    names = ("_global_forward_pre_hooks", "_global_forward_hooks")
-    before = [dict(getattr(module, name)) for name in names]
+    """PyTorch as it is recorded, and then as it was."""
+    call = torch.nn.Module.__call__
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message=".*global hooks")
             _modules._register(torch, _modules.Tracker(tell))
             yield
     finally:
-        for name, hooks in zip(names, before):
-            getattr(module, name).clear()
-            getattr(module, name).update(hooks)
-        getattr(module, "_global_forward_hooks_always_called", {}).clear()
+        _modules._install(torch, call)
 
 
 def test_threads_that_forget_models_at_once_are_not_in_each_others_way(tracker):
@@ -167,10 +277,10 @@ def test_threads_that_forget_models_at_once_are_not_in_each_others_way(tracker):
         try:
             for _ in range(300):
                 root, attn = model()
-                tracker.enter(root, ())
-                tracker.enter(attn, ())
-                tracker.leave(attn, (), None)
-                tracker.leave(root, (), None)
+                tracker.enter(root)
+                tracker.enter(attn)
+                tracker.leave(attn)
+                tracker.leave(root)
         except Exception as err:
             failed.append(err)
 
@@ -187,16 +297,16 @@ def test_threads_that_forget_models_at_once_are_not_in_each_others_way(tracker):
     assert failed == []
 
 
-def test_what_fails_in_a_hook_does_not_reach_the_program(tell):
+def test_what_fails_in_the_tracker_does_not_reach_the_program(tell):
     class Odd(Module):
         def named_modules(self, prefix="", seen=None):
             raise RuntimeError("not the program's")
 
-    enter, leave = _modules._hooks(_modules.Tracker(tell), lambda: False)
+    enter, leave = _modules._guarded(_modules.Tracker(tell))
     odd, root = Odd(), model()[0]
-    enter(odd, ())
-    leave(odd, (), None)
-    enter(root, ())
+    enter(odd)
+    leave(odd)
+    enter(root)
     assert tell.told == []
 
 
@@ -211,6 +321,56 @@ def test_a_compiled_model_is_one_graph_as_ever_and_nobody_is_warned(tell):
         tell.told.clear()
         compiled(torch.ones(1, 2))
     assert [path for path in tell.told if path] == ["OptimizedModule"]
+    assert tell.now is None
+
+
+def frames_of(torch, build, tell=None):
+    """How many frames Dynamo compiles of a model, and what the model computes."""
+    torch._dynamo.reset()
+    counter = torch._dynamo.testing.CompileCounter()
+    torch._dynamo.utils.counters.clear()
+    torch.manual_seed(1)
+    net = torch.compile(build(), backend=counter)
+    with hooked(torch, tell) if tell else contextlib.nullcontext():
+        results = [net(torch.ones(3, 4)) for _ in range(3)]
+    frames = dict(torch._dynamo.utils.counters["frames"])
+    return frames, counter.frame_count, counter.op_count, [r.tolist() for r in results]
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+@pytest.mark.parametrize("hook", [False, True])
+def test_dynamo_compiles_the_frames_that_it_compiles_without_us(tell, breaks, hook):
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch, "compiler"):
+        pytest.skip("this PyTorch has no torch.compiler")
+    import torch._dynamo.testing
+
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+        def forward(self, x):
+            if breaks:
+                torch._dynamo.graph_break()
+            return self.fc(x) + x
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block() for _ in range(2))
+            if hook:
+                self.blocks[0].register_forward_hook(lambda module, args, result: result * 2)
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    assert frames_of(torch, Net, tell) == frames_of(torch, Net)
+    assert "OptimizedModule" in tell.told
     assert tell.now is None
 
 

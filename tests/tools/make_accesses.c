@@ -73,7 +73,7 @@ static void tell_sites(uint32_t first)
 static void launch(uint64_t corr, uint32_t count, uint32_t site)
 {
 	const uint32_t grid[3] = {count * THREADS, 1, 1}, block[3] = {BLOCK, 1, 1};
-	uint64_t shape = pasta_accesses_shape(pasta_accesses_kernel("scale"), grid, block);
+	uint64_t shape = pasta_accesses_shape(pasta_accesses_kernel("scale", 0), grid, block);
 	enum pasta_access_launch_sub what = pasta_accesses_choose("scale", shape);
 	uint32_t name = pasta_intern_str("scale"), i;
 	struct work work[THREADS] = {0};

@@ -469,7 +469,7 @@ static void launch_them(void)
 
 			for (int k = 0; k < 4; k++) {
 				uint64_t shape = pasta_accesses_shape(
-					pasta_accesses_kernel(names[k]), grid, block);
+					pasta_accesses_kernel(names[k], 0), grid, block);
 
 				pasta_accesses_told(1, pasta_now(), shape,
 						    pasta_accesses_choose(names[k], shape),
@@ -477,6 +477,25 @@ static void launch_them(void)
 			}
 		}
 	pasta_agent_close();
+}
+
+static uint64_t shape_of(const char *name, const char *code)
+{
+	const uint32_t grid[3] = {4, 1, 1}, block[3] = {64, 1, 1};
+	uint64_t number = code ? pasta_accesses_code(0, code, strlen(code)) : 0;
+
+	return pasta_accesses_shape(pasta_accesses_kernel(name, number), grid, block);
+}
+
+static void a_shape_is_of_a_name_and_code(void **state)
+{
+	(void)state;
+	assert_true(shape_of("sum", "one") == shape_of("sum", "one"));
+	assert_true(shape_of("sum", "one") != shape_of("sum", "two"));
+	assert_true(shape_of("sum", "one") != shape_of("max", "one"));
+	assert_true(shape_of("sum", "one") != shape_of("sum", NULL));
+	assert_true(pasta_accesses_code(pasta_accesses_code(0, "ab", 2), "c", 1) !=
+		    pasta_accesses_code(pasta_accesses_code(0, "a", 1), "bc", 2));
 }
 
 static struct found launches_with(const char *words, const char *kernel, const char *exclude)
@@ -1062,6 +1081,7 @@ int main(void)
 		CASE(a_launch_of_300000_pages_has_a_row_for_each),
 		CASE(a_token_is_of_no_launch_once_its_own_has_ended),
 		CASE(there_are_only_so_many_launches_at_once),
+		cmocka_unit_test(a_shape_is_of_a_name_and_code),
 		CASE(the_first_launches_of_each_shape_are_counted),
 		CASE(a_counted_launch_says_how_many_of_its_blocks_are),
 		CASE(kernels_are_chosen_as_reports_choose_them),

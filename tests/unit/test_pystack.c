@@ -245,6 +245,28 @@ static void frames_that_python_has_for_itself_are_left_out(void **unused)
 	assert_string_equal(told[0], "Net.__init__ (net.py:20) < <module> (train.py:1)");
 }
 
+static void body_hidden(void)
+{
+	struct code *forward = code("Net.forward", "net.py", 30),
+		    *ours = code("around", "us.py", 7);
+	struct code *outer = code("<module>", "train.py", 1);
+
+	put_frame(0, 4, ours, 0, 0);
+	put_frame(1, 4, forward, 0, 0);
+	put_frame(2, 4, ours, 0, 0);
+	put_frame(3, 4, outer, 0, 0);
+	trust_312();
+	pasta_pystack_hide(ours);
+	launch(pasta_pystack_capture());
+}
+
+static void frames_of_ours_are_left_out(void **unused)
+{
+	(void)unused;
+	ran(body_hidden, 1);
+	assert_string_equal(told[0], "Net.forward (net.py:30) < <module> (train.py:1)");
+}
+
 static void body_widths(void)
 {
 	static const char32_t text[] = {'f', 0xe9, 0x3bb, 0x20000, 0};
@@ -469,6 +491,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RUN_TEST(a_stack_is_functions_files_and_the_lines_that_run),
 		RUN_TEST(frames_that_python_has_for_itself_are_left_out),
+		RUN_TEST(frames_of_ours_are_left_out),
 		RUN_TEST(names_of_any_width_are_utf_8),
 		RUN_TEST(code_at_the_address_of_freed_code_is_not_taken_for_it),
 		RUN_TEST(of_a_deep_stack_the_innermost_are_kept),

@@ -487,6 +487,55 @@ static void functions_are_told_by_the_names_that_they_have(void **state)
 			assert_int_equal(names[i] == names[j], launches[i] == launches[j]);
 }
 
+/* Kernels of one name and range: of two modules, and of the first one's code loaded again. */
+static void launch_of_modules(const char *first, const char *second, const char *third)
+{
+	const char *const code[] = {first, second, third};
+	struct fake_access a = {.times = 1, .size = 4, .kind = PASTA_ACCESS_LOAD};
+	void *context, *stream, *module;
+
+	start();
+	context = fake_context(0);
+	stream = fake_stream(context);
+	for (uint32_t i = 0; i < 3; i++) {
+		module = fake_module_of(context, code[i]);
+		a.addr = fake_alloc(context, 4096 << i, 0);
+		a.pc = fake_pc(module);
+		for (uint32_t k = 0; k < 5; k++)
+			launch_one(stream, module, &a, 1);
+		fake_synchronize(stream);
+		fake_module_unload(module);
+	}
+	end();
+}
+
+static void launch_of_two_codes(void)
+{
+	launch_of_modules("\177ELF, of one", "\177ELF, of two", "\177ELF, of one");
+}
+
+static void launch_of_unknown_code(void)
+{
+	launch_of_modules(NULL, NULL, NULL);
+}
+
+static void kernels_of_one_name_are_told_apart_by_their_modules_code(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=3", launch_of_two_codes);
+	assert_int_equal(counted, 2 * 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(4096)).key0, 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(8192)).key0, 3);
+	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(16384)).key0, 0);
+}
+
+static void code_that_is_not_known_is_no_other_modules(void **state)
+{
+	(void)state;
+	run_and_read("0x2,launches=3", launch_of_unknown_code);
+	assert_int_equal(counted, 3 * 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +558,8 @@ int main(void)
 		TEST(rows_that_are_told_beside_it_keep_no_stream),
 		TEST(a_launch_is_told_to_have_ended_if_it_has),
 		TEST(functions_are_told_by_the_names_that_they_have),
+		TEST(kernels_of_one_name_are_told_apart_by_their_modules_code),
+		TEST(code_that_is_not_known_is_no_other_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,14 @@ static void refuse(struct cl_work *w, const char *why)
 	w->why = why;
 }
 
+static uint64_t shape_of(const struct cl_work *w, const struct cl_queue *q)
+{
+	uint64_t code = pasta_accesses_code(cl_kernel_code(w->kernel), &q->model, sizeof(q->model));
+
+	return pasta_accesses_shape(pasta_accesses_kernel(cl_kernel_name(w->kernel), code), w->grid,
+				    w->block);
+}
+
 void cl_count_begin(struct cl_work *w)
 {
 	struct cl_queue q = cl_queue_of(w->queue);
@@ -253,8 +261,7 @@ void cl_count_begin(struct cl_work *w)
 	w->counted = 0;
 	if (!w->active || !cl_counts())
 		return;
-	w->shape = pasta_accesses_shape(pasta_accesses_kernel(cl_kernel_name(w->kernel)), w->grid,
-					w->block);
+	w->shape = shape_of(w, &q);
 	w->counted = pasta_accesses_choose(cl_kernel_name(w->kernel), w->shape);
 	if (w->counted != PASTA_LAUNCH_COUNTED)
 		return;

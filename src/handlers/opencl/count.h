@@ -33,6 +33,8 @@ struct cl_count {
 /* programs.c: the program that tells, built when it is first asked for; to be released. NULL: *why
  * says why there is none. */
 cl_program cl_twin(cl_program program, cl_device_id device, const char **why);
+/* pasta_accesses_code of what the program was built from; 0: that is not known. */
+uint64_t cl_program_code(cl_program program);
 /* A kernel of the program's own is made of it, is released: what is kept of a program ends with the
  * last of them and the program's own references. */
 void cl_program_hold(cl_program program);

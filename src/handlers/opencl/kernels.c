@@ -44,6 +44,7 @@ struct arguments {
 struct kernel {
 	uint32_t number;
 	_Atomic(const char *) name;
+	_Atomic uint64_t code;	     /* cl_program_code of its program */
 	struct arguments *arguments; /* NULL: nothing is counted */
 };
 
@@ -95,6 +96,7 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 	cl_below.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
 	cl_below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
 	cl_program_hold(program);
+	atomic_store_explicit(&k->code, cl_program_code(program), memory_order_relaxed);
 	pasta_lock(&lock);
 	if (!k->arguments) {
 		k->arguments = calloc(1, sizeof(*k->arguments));
@@ -358,6 +360,13 @@ const char *cl_kernel_name(cl_kernel kernel)
 	const char *name = k ? atomic_load_explicit(&k->name, memory_order_acquire) : NULL;
 
 	return name ? name : "(unknown)";
+}
+
+uint64_t cl_kernel_code(cl_kernel kernel)
+{
+	struct kernel *k = cl_table_find(&kernels, kernel);
+
+	return k ? atomic_load_explicit(&k->code, memory_order_relaxed) : 0;
 }
 
 static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char *name,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/opencl/count.h"
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
@@ -110,6 +111,22 @@ bool cl_wants_times(void)
 	       pasta_agent_wants(PASTA_SET);
 }
 
+/* Equal source is other code on another device: macros differ, and so do compilers. */
+static uint64_t device_model(cl_device_id device)
+{
+	static const cl_device_info parts[] = {CL_DEVICE_NAME, CL_DEVICE_VERSION,
+					       CL_DRIVER_VERSION};
+	uint64_t model = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		char text[256] = "";
+
+		cl_below.clGetDeviceInfo(device, parts[i], sizeof(text) - 1, text, NULL);
+		model = pasta_accesses_code(model, text, strlen(text));
+	}
+	return model;
+}
+
 struct queue {
 	struct cl_queue q;
 	struct cl_flow flow;
@@ -133,6 +150,7 @@ static void queue_made(cl_command_queue queue, bool ours, char added)
 	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
 	q->context = cl_context_number(context);
 	q->device = device_number(device);
+	q->model = cl_counts() ? device_model(device) : 0;
 	q->ours = ours;
 	q->added = added;
 }

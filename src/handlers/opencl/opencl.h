@@ -39,8 +39,9 @@ void cl_wrap_extensions(cl_icd_dispatch *table);
 /* objects.c: small numbers for handles, and what is known of them. */
 struct cl_queue {
 	uint32_t number, context, device;
-	bool ours;  /* profiling is on because we asked for it: the program must not see it */
-	char added; /* to its list of properties: a bit, a pair, a list, or nothing */
+	uint64_t model; /* a number that equal devices have in common; 0: nobody asked */
+	bool ours;	/* profiling is on because we asked for it: the program must not see it */
+	char added;	/* to its list of properties: a bit, a pair, a list, or nothing */
 };
 struct cl_queue cl_queue_of(cl_command_queue queue);
 
@@ -56,6 +57,7 @@ bool cl_wants_times(void);
 uint32_t cl_context_number(cl_context context);
 /* kernels.c */
 const char *cl_kernel_name(cl_kernel kernel); /* lives for ever */
+uint64_t cl_kernel_code(cl_kernel kernel);    /* its program's; 0: that is not known */
 
 /* Make a queue that tells times, with this function: the core's, or an extension's. */
 cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, cl_context context,

@@ -33,6 +33,8 @@ struct program {
 	struct recipe *recipe;
 	const char *why; /* there is no recipe */
 	struct twin *twins;
+	uint64_t made; /* pasta_accesses_code of what it was made from; 0: that is not known */
+	uint64_t code; /* the same, with the options that it was built with */
 };
 
 struct program_entry {
@@ -117,19 +119,31 @@ static struct recipe *recipe_new(size_t count)
 	return r;
 }
 
+/* A program's source, to be freed, and its size with the zero at its end; NULL: there is none. */
+static char *source_of(cl_program program, size_t *size)
+{
+	char *text = NULL;
+
+	*size = 0;
+	if (!cl_below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, size) && *size > 1)
+		text = malloc(*size);
+	if (text && cl_below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, *size, text, NULL)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
 /* A program of the same source; NULL: there is none. */
 static cl_program copy(cl_program program)
 {
 	cl_context context = NULL;
 	cl_program own = NULL;
-	size_t size = 0;
-	char *text = NULL;
+	size_t size;
+	char *text = source_of(program, &size);
 
-	if (!cl_below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &size) && size > 1)
-		text = malloc(size);
-	if (text && !cl_below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, text, NULL) &&
-	    !cl_below.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof(context), &context,
-				       NULL))
+	if (text && !cl_below.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof(context),
+					       &context, NULL))
 		own = cl_below.clCreateProgramWithSource(context, 1, (const char **)&text, NULL,
 							 NULL);
 	free(text);
@@ -243,9 +257,79 @@ static struct program *program_of(cl_program program)
 	return e ? e->program : NULL;
 }
 
+/* -- What code it is: the same source and options are the same code, however often it is built --
+ */
+
+static uint64_t code_of_bytes(uint64_t after, const void *bytes, size_t size)
+{
+	return cl_counts() ? pasta_accesses_code(after, bytes, size) : 0;
+}
+
+static uint64_t code_of_source(cl_program program)
+{
+	size_t size;
+	char *text = cl_counts() ? source_of(program, &size) : NULL;
+	uint64_t code = text ? pasta_accesses_code(0, text, size) : 0;
+
+	free(text);
+	return code;
+}
+
+static uint64_t code_with(uint64_t code, const char *text)
+{
+	return pasta_accesses_code(code, text ? text : "", text ? strlen(text) : 0);
+}
+
+/* With the lock held; so are those below. */
+static uint64_t made_from(cl_program program)
+{
+	const struct program_entry *e = cl_table_find(&programs, program);
+
+	return e && e->program ? e->program->made : 0;
+}
+
+/* Files that the source includes from folders are not read: they are taken to stay the same. */
+static uint64_t code_of_part(const struct pasta_trace_part *part)
+{
+	uint64_t code = code_with(made_from(part->program), part->options);
+
+	for (cl_uint i = 0; i < part->header_count; i++) {
+		uint64_t header = made_from(part->headers[i]);
+
+		code = code_with(code, part->header_names[i]);
+		code = pasta_accesses_code(code, &header, sizeof(header));
+	}
+	return code;
+}
+
+static uint64_t code_of_inputs(cl_uint count, const cl_program *list, const char *options)
+{
+	uint64_t code = code_with(0, options);
+
+	for (cl_uint i = 0; i < count; i++) {
+		const struct program_entry *e = cl_table_find(&programs, list[i]);
+		uint64_t input = e && e->program ? e->program->code : 0;
+
+		code = pasta_accesses_code(code, &input, sizeof(input));
+	}
+	return code;
+}
+
+uint64_t cl_program_code(cl_program program)
+{
+	const struct program_entry *e;
+	uint64_t code;
+
+	pasta_lock(&lock);
+	e = cl_table_find(&programs, program);
+	code = e && e->program ? e->program->code : 0;
+	pasta_unlock(&lock);
+	return code;
+}
+
 /* The program is built so, or anew so; recipe is taken. With the lock held; what it returns is to
  * be given back without it. */
-static struct kept built(cl_program program, struct recipe *recipe, const char *why)
+static struct kept built(cl_program program, struct recipe *recipe, uint64_t code, const char *why)
 {
 	struct program *p = program_of(program);
 	struct kept old;
@@ -254,6 +338,7 @@ static struct kept built(cl_program program, struct recipe *recipe, const char *
 		return (struct kept){recipe, NULL};
 	old = take(p);
 	p->recipe = recipe;
+	p->code = code;
 	p->why = recipe ? NULL : why;
 	return old;
 }
@@ -267,19 +352,20 @@ static void built_from_source(cl_program program, const struct pasta_trace_part 
 		return;
 	recipe = recipe_of_part(part);
 	pasta_lock(&lock);
-	old = built(program, recipe, "its program did not come as source");
+	old = built(program, recipe, code_of_part(part), "its program did not come as source");
 	pasta_unlock(&lock);
 	give_back(old);
 }
 
-static void built_from_inputs(cl_program program, cl_uint count, const cl_program *list)
+static void built_from_inputs(cl_program program, cl_uint count, const cl_program *list,
+			      const char *options)
 {
 	struct kept old;
 
 	if (!cl_counts() || !program)
 		return;
 	pasta_lock(&lock);
-	old = built(program, recipe_of_inputs(count, list),
+	old = built(program, recipe_of_inputs(count, list), code_of_inputs(count, list, options),
 		    "a part of its program did not come as source");
 	pasta_unlock(&lock);
 	give_back(old);
@@ -322,16 +408,11 @@ static uint32_t source_name(const struct recipe *r)
 	char name[32];
 
 	for (size_t i = 0; i < r->count; i++) {
-		size_t size = 0;
-		char *text = NULL;
+		size_t size;
+		char *text = source_of(r->parts[i].program, &size);
 
-		if (!cl_below.clGetProgramInfo(r->parts[i].program, CL_PROGRAM_SOURCE, 0, NULL,
-					       &size))
-			text = malloc(size);
-		if (text && !cl_below.clGetProgramInfo(r->parts[i].program, CL_PROGRAM_SOURCE, size,
-						       text, NULL))
-			for (size_t k = 0; k < size; k++)
-				h = (h ^ (unsigned char)text[k]) * UINT64_C(0x100000001b3);
+		for (size_t k = 0; text && k < size; k++)
+			h = (h ^ (unsigned char)text[k]) * UINT64_C(0x100000001b3);
 		free(text);
 	}
 	snprintf(name, sizeof(name), "source-%08x.cl", (unsigned int)(h ^ h >> 32));
@@ -432,28 +513,30 @@ cl_program cl_twin(cl_program program, cl_device_id device, const char **why)
 
 /* -- The program's own -- */
 
-static void program_new(cl_program program)
+static void program_new(cl_program program, uint64_t made)
 {
 	struct program *p;
 	struct kept old;
 
 	pasta_lock(&lock);
-	old = built(program, NULL, "its program was not built from source");
+	old = built(program, NULL, made, "its program was not built from source");
 	p = program_of(program);
-	if (p)
+	if (p) {
 		p->refs = 1;
+		p->made = made;
+	}
 	pasta_unlock(&lock);
 	give_back(old);
 }
 
-static void program_made(cl_program program, const char *how, size_t bytes)
+static void program_made(cl_program program, const char *how, size_t bytes, uint64_t made)
 {
 	struct pasta_event ev;
 
 	if (!program)
 		return;
 	if (cl_counts())
-		program_new(program);
+		program_new(program, made);
 	if (!pasta_agent_wants(PASTA_MODULE))
 		return;
 	pasta_event_init(&ev, PASTA_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
@@ -475,7 +558,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_con
 
 	for (cl_uint i = 0; p && i < count; i++)
 		bytes += lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
-	program_made(p, "source", bytes);
+	program_made(p, "source", bytes, p ? code_of_source(p) : 0);
 	return p;
 }
 
@@ -485,11 +568,14 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithBinary(
 {
 	cl_program p = cl_below.clCreateProgramWithBinary(context, count, list, lengths, binaries,
 							  binary_status, status);
+	uint64_t made = 0;
 	size_t bytes = 0;
 
-	for (cl_uint i = 0; p && i < count; i++)
+	for (cl_uint i = 0; p && i < count; i++) {
 		bytes += lengths[i];
-	program_made(p, "binary", bytes);
+		made = code_of_bytes(made, binaries[i], lengths[i]);
+	}
+	program_made(p, "binary", bytes, made);
 	return p;
 }
 
@@ -499,7 +585,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithIL(cl_context
 {
 	cl_program p = cl_below.clCreateProgramWithIL(context, il, length, status);
 
-	program_made(p, "il", length);
+	program_made(p, "il", length, p ? code_of_bytes(0, il, length) : 0);
 	return p;
 }
 
@@ -510,7 +596,7 @@ wrap_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const 
 	cl_program p =
 		cl_below.clCreateProgramWithBuiltInKernels(context, count, list, names, status);
 
-	program_made(p, "built-in kernels", 0);
+	program_made(p, "built-in kernels", 0, p ? code_of_bytes(0, names, strlen(names)) : 0);
 	return p;
 }
 
@@ -558,8 +644,8 @@ wrap_clLinkProgram(cl_context context, cl_uint count, const cl_device_id *list, 
 	cl_program p = cl_below.clLinkProgram(context, count, list, options, inputs, input_list,
 					      notify, data, &error);
 
-	program_made(p, "linked", 0);
-	built_from_inputs(p, inputs, input_list);
+	program_made(p, "linked", 0, 0);
+	built_from_inputs(p, inputs, input_list, options);
 	cl_api("clLinkProgram", begin, error);
 	if (status)
 		*status = error;

@@ -217,7 +217,7 @@ static void name(struct work *w)
 	if (f->name)
 		return;
 	f->name = pasta_intern_str(w->kernel);
-	f->kernel = pasta_accesses_kernel(w->kernel);
+	f->kernel = pasta_accesses_kernel(w->kernel, w->module->identity);
 	if (f->name && w->kernel == w->data->name)
 		san_module_named(w->module, w->data->function, f->name, f->kernel);
 }

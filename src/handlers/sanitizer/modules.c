@@ -45,6 +45,7 @@ static struct san_module *module_new(struct san_context *context, void *handle)
 	m->handle = handle;
 	m->refs = 1;
 	m->number = ++module_count;
+	m->identity = pasta_accesses_code(0, &m->number, sizeof(m->number));
 	m->patience = PATIENCE;
 	return m;
 }
@@ -555,7 +556,8 @@ static bool launches_itself(const struct san_module_data *data)
 /* From when on other threads may find it: they leave it alone. */
 static struct san_module *begin_loading(struct san_context *c, const struct san_module_data *data)
 {
-	bool refused = launches_itself(data);
+	bool refused = launches_itself(data), known = data->cubin && data->size;
+	uint64_t identity = known ? pasta_accesses_code(0, data->cubin, data->size) : 0;
 	struct san_module *m;
 
 	pasta_lock(&san.lock);
@@ -564,6 +566,8 @@ static struct san_module *begin_loading(struct san_context *c, const struct san_
 		m->refs++;
 		m->loading = true;
 	}
+	if (m && known)
+		m->identity = identity;
 	if (m && refused)
 		m->refused = "its kernels launch others themselves, and those cannot be counted";
 	pasta_unlock(&san.lock);

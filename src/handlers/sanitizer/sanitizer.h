@@ -123,7 +123,7 @@ struct san_stream {
 
 /* A function of a module, by its handle. */
 struct san_function {
-	uint64_t kernel; /* pasta_accesses_kernel of its name */
+	uint64_t kernel; /* pasta_accesses_kernel of its name and its module's code */
 	uint32_t name;	 /* 0: neither is known yet */
 	bool told;	 /* its coverage */
 };
@@ -139,6 +139,7 @@ struct san_module {
 	struct san_context *context;
 	void *handle; /* NULL: it is unloaded */
 	uint32_t number, refs;
+	uint64_t identity; /* pasta_accesses_code of its cubin; without one, no other has it */
 	struct san_module *next;
 	atomic_bool patched, stays;    /* stays: it cannot be unpatched */
 	bool wanted, unwanted;	       /* what the next call is to make of it */

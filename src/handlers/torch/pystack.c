@@ -54,6 +54,7 @@ static pthread_key_t thread_end;
 static bool has_key;
 static uint64_t interp; /* the main one */
 static _Atomic bool on;
+static _Atomic uint64_t hidden; /* a code object */
 static _Thread_local struct thread *self;
 
 /* -- Reading -- */
@@ -112,6 +113,7 @@ static inline bool is_shim(const struct place *p)
 static inline __attribute__((always_inline)) int walk(const int *pipe_, struct place *places)
 {
 	uint64_t state = (uintptr_t)py.thread_state(), frame = 0, whose = 0;
+	uint64_t hide = atomic_load_explicit(&hidden, memory_order_relaxed);
 	int n = 0, links = 0;
 	char owner = 0;
 
@@ -128,7 +130,7 @@ static inline __attribute__((always_inline)) int walk(const int *pipe_, struct p
 			return -1;
 		if (owner != PY_OWNER_C && !read_place(pipe_, frame, &places[n]))
 			return -1;
-		n += owner != PY_OWNER_C && !is_shim(&places[n]);
+		n += owner != PY_OWNER_C && !is_shim(&places[n]) && places[n].code != hide;
 		if (!peek(pipe_, frame + at.back, &frame, 8))
 			return -1;
 	}
@@ -387,6 +389,11 @@ __attribute__((visibility("default"))) int pasta_pystack_check(char *text, size_
 	close(pipe_[0]);
 	close(pipe_[1]);
 	return n < 0 ? -EFAULT : n;
+}
+
+__attribute__((visibility("default"))) void pasta_pystack_hide(const void *code)
+{
+	atomic_store(&hidden, (uintptr_t)code);
 }
 
 __attribute__((visibility("default"))) void pasta_pystack_trust(int right)

@@ -45,6 +45,8 @@ int pasta_pystack_begin(uint32_t version, char *why, size_t size);
  * where there is no room. Reads so that a wrong layout is harmless. Returns how many frames, or
  * a negative errno. */
 int pasta_pystack_check(char *text, size_t size);
+/* Frames of this code object, which lives for ever, are left out: they are ours. */
+void pasta_pystack_hide(const void *code);
 /* Captures are on, or no more. */
 void pasta_pystack_trust(int right);
 

@@ -189,7 +189,11 @@ int cuCtxSynchronize(void)
 
 void *fake_module(void *context)
 {
-	static const char cubin[] = "\177ELF, or so";
+	return fake_module_of(context, "\177ELF, or so");
+}
+
+void *fake_module_of(void *context, const char *cubin)
+{
 	struct module *m = calloc(1, sizeof(*m));
 
 	m->context = context;
@@ -198,7 +202,8 @@ void *fake_module(void *context)
 	while (!atomic_compare_exchange_weak(&m->context->modules, &m->next, m))
 		;
 	fake_tell(SAN_RESOURCE, SAN_MODULE_LOADED,
-		  &(struct san_module_data){context, m, sizeof(cubin), cubin, NULL});
+		  &(struct san_module_data){context, m, cubin ? strlen(cubin) + 1 : 0, cubin,
+					    NULL});
 	return m;
 }
 
