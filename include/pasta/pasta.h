@@ -17,13 +17,13 @@
 #include <string.h>
 
 #include <pasta/device.h>
+#include <pasta/directory.h>
 #include <pasta/event.h>
+#include <pasta/group.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define PASTA_EXPORT __attribute__((visibility("default")))
 
 /* Version of this interface. 0: may change freely. */
 #define PASTA_API_VERSION 0
@@ -657,9 +657,17 @@ enum pasta_needs {
 	PASTA_NEED_ACCESS_RAW = 16384,
 };
 
+enum pasta_tool_flags {
+	/* A state a shard, merged in the order of shards. What is in no group has to be merged by
+	 * the tool's merge, which is called when the groups have been. A tool with merge need not
+	 * say so. */
+	PASTA_TOOL_SHARDED = 1,
+};
+
 /*
  * A tool. Its name is of a-z, 0-9, _ and -, its summary one line. state is state_size zeroed bytes,
- * 1 GiB at most. event and report are a must; open, merge and close may be NULL. events is a mask
+ * 1 GiB at most. event is a must, and report, where there are no groups: without it all groups are
+ * shown, in their order. open, merge and close may be NULL. events is a mask
  * of PASTA_BIT(KIND), of one at least. ev is valid only during the call, and ev->size bytes long:
  * pasta_event_copy keeps it. Without merge one state gets the whole run in order; with it, there
  * may be a state a shard, each in that shard's order, merged before report, in the order of shards.
@@ -703,6 +711,9 @@ struct pasta_tool {
 	 * its option reducer, if it has one, is a path instead. A must with PASTA_NEED_ACCESS_OWN,
 	 * else NULL. */
 	const char *reducer;
+	uint32_t flags; /* of enum pasta_tool_flags */
+	/* Rows by key, in the tool's state; ends with size 0, or is NULL (group.h). */
+	const struct pasta_group_def *groups;
 };
 
 /* Make the descriptor known, when the file is loaded. It must live for ever. What is wrong with it

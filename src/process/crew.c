@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process/directory.h"
 #include "process/lane.h"
 #include "process/rawfile.h"
 #include "process/symbols.h"
@@ -512,7 +513,7 @@ static size_t count_merging(const struct pasta_choice *choice)
 	size_t i, n = 0;
 
 	for (i = 0; i < choice->count; i++)
-		n += choice->tools[i].tool->merge != NULL;
+		n += pasta_tool_is_sharded(choice->tools[i].tool);
 	return n;
 }
 
@@ -679,6 +680,8 @@ int pasta_crew_run(const struct pasta_choice *choice, struct pasta_stream *s,
 	sem_init(&crew->bell, 0, 0);
 	pasta_symbols_reset();
 	error = pasta_rawfile_reset(s);
+	if (!error)
+		error = pasta_directory_fill(s);
 	if (!error)
 		error = make_outs(crew, result);
 	if (!error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/pathnode.h"
+#include "process/group.h"
 
 struct pasta_lane {
 	struct pasta_seat *seats;
@@ -54,7 +55,7 @@ uint32_t pasta_python_of(const struct pasta_event *ev)
 
 static bool takes(enum pasta_lane_who who, const struct pasta_tool *tool)
 {
-	return who == PASTA_LANE_ALL || (who == PASTA_LANE_MERGING) == (tool->merge != NULL);
+	return who == PASTA_LANE_ALL || (who == PASTA_LANE_MERGING) == pasta_tool_is_sharded(tool);
 }
 
 struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct pasta_out *const *outs,
@@ -136,6 +137,7 @@ static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
 	if (seat->tool->close)
 		seat->tool->close(state);
 	leave(l);
+	pasta_groups_close(seat->tool, state);
 	free(state);
 }
 
@@ -208,8 +210,9 @@ static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 		pasta_out_fail(seat->out, -ENOMEM, "out of memory");
 		return;
 	}
+	error = pasta_groups_open(seat->tool, seat->opts, seat->state);
 	enter(l, seat);
-	if (seat->tool->open)
+	if (!error && seat->tool->open)
 		error = seat->tool->open(seat->state, seat->opts, &err);
 	leave(l);
 	if (error) {
@@ -303,15 +306,32 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 	while (into->at < into->count) {
 		struct pasta_seat *seat = &into->seats[into->at];
 		const struct pasta_seat *other = &from->seats[into->at++];
+		int error;
 
 		/* Where the tool failed in the other, it has failed. */
 		if (!seat->state || !other->state)
 			continue;
+		error = pasta_groups_merge(seat->tool, seat->state, other->state);
+		if (error)
+			pasta_out_fail(seat->out, error, "cannot merge: %s", strerror(-error));
 		enter(into, seat);
-		seat->tool->merge(seat->state, other->state);
+		if (!error && seat->tool->merge)
+			seat->tool->merge(seat->state, other->state);
 		leave(into);
 	}
 	end(into);
+}
+
+/* What ran out of memory is not whole: it is not shown. */
+static int report_state(const struct pasta_seat *seat)
+{
+	int error = pasta_groups_error(seat->tool, seat->state);
+
+	seat->out->tool = seat->tool;
+	if (error)
+		return error;
+	return seat->tool->report ? seat->tool->report(seat->state, seat->out)
+				  : pasta_out_groups(seat->out, seat->state);
 }
 
 static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)
@@ -321,7 +341,7 @@ static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)
 	if (!seat->state || seat->out->err.code)
 		return;
 	enter(l, seat);
-	error = seat->tool->report(seat->state, seat->out);
+	error = report_state(seat);
 	leave(l);
 	if (error)
 		pasta_out_fail(seat->out, error, "cannot report: %s", strerror(abs(error)));

@@ -72,6 +72,7 @@ struct pasta_chart {
 /* What one tool reported. */
 struct pasta_out {
 	char *name;
+	const struct pasta_tool *tool; /* while it reports */
 	struct pasta_table **tables;
 	size_t table_count, table_room;
 	struct pasta_chart **charts;

@@ -41,6 +41,19 @@ const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsign
 	return scope;
 }
 
+/* None is ever removed: they lie in the map in the order of their ids. */
+const struct pasta_scope *pasta_scope_find(uint32_t id)
+{
+	const struct pasta_scope *scope = NULL;
+	size_t at = id - 1;
+
+	pthread_mutex_lock(&lock);
+	if (scopes && id && id <= pasta_map_count(scopes))
+		scope = pasta_map_next(scopes, &at, NULL);
+	pthread_mutex_unlock(&lock);
+	return scope;
+}
+
 static const struct pasta_scope *region_above(const struct pasta_scope *region)
 {
 	return region->up ? region->up->region : NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "process/correlate.h"
+#include "process/group.h"
 #include "process/parse.h"
 #include "process/plugin.h"
 #include "process/utf8.h"
@@ -83,6 +84,16 @@ static int check_options(const struct pasta_option *options, struct pasta_err *e
 	return 0;
 }
 
+static int check_groups(const struct pasta_tool *tool, struct pasta_err *err)
+{
+	const struct pasta_group_def *def;
+	int error = 0;
+
+	for (def = tool->groups; !error && def && def->size; def++)
+		error = pasta_group_check(tool, def, err);
+	return error;
+}
+
 /* A name, so that what is beside a tool stays beside it. */
 static int check_reducer(const struct pasta_tool *tool, struct pasta_err *err)
 {
@@ -140,8 +151,9 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
 		return pasta_fail(err, -EINVAL,
 				  "it must have a summary, of one line without control characters");
-	if (!tool->event || !tool->report)
-		return pasta_fail(err, -EINVAL, "it must have the functions event and report");
+	if (!tool->event || !(tool->report || tool->groups))
+		return pasta_fail(err, -EINVAL,
+				  "it must have the function event, and report or groups");
 	if (!tool->events)
 		return pasta_fail(err, -EINVAL,
 				  "it wants no events: set .events to PASTA_BIT(KIND) of some");
@@ -151,6 +163,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 			"its state_size is %zu bytes, and %zu is the most: allocate in open",
 			tool->state_size, STATE_MAX);
 	error = check_options(tool->options, err);
+	error = error ? error : check_groups(tool, err);
 	error = error ? error : check_reducer(tool, err);
 	return error ? error : check_free(tool, err);
 }
@@ -193,6 +206,11 @@ void pasta_tool_from(struct pasta_tool_source *from)
 const struct pasta_tool *pasta_tool_at(size_t i)
 {
 	return i < tool_count ? tools[i].tool : NULL;
+}
+
+bool pasta_tool_is_sharded(const struct pasta_tool *tool)
+{
+	return tool->merge || tool->flags & PASTA_TOOL_SHARDED;
 }
 
 const struct pasta_tool *pasta_tool_find(const char *name)

@@ -7,6 +7,7 @@
 #ifndef PASTA_PROCESS_TOOL_H
 #define PASTA_PROCESS_TOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <pasta/pasta.h>
@@ -16,6 +17,8 @@
 
 /* By name, in order; NULL past the last. */
 const struct pasta_tool *pasta_tool_at(size_t i);
+/* Whether it has a state a shard. */
+bool pasta_tool_is_sharded(const struct pasta_tool *tool);
 /* NULL if there is none of that name. */
 const struct pasta_tool *pasta_tool_find(const char *name);
 /* The library that it came in; NULL: it is built in. Lives as long as the process. */

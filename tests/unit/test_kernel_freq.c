@@ -124,8 +124,8 @@ static void give_region(uint64_t time, unsigned int sub, const char *name)
 static void launches_of_a_process_without_kernels_count_by_name_and_place(void **state)
 {
 	(void)state;
-	give_launch(0, 1, 10, 1, "k"); /* before the process has said what it records */
-	give_process(0, 11, PASTA_BIT(LAUNCH));
+	give_process(0, 9, PASTA_BIT(LAUNCH));
+	give_launch(0, 1, 10, 1, "k");
 	give_region(12, PASTA_REGION_BEGIN, "step");
 	give_launch(0, 1, 13, 2, "k");
 	give_launch(0, 1, 14, 3, "k");

@@ -6,6 +6,7 @@
 
 #include "core/strings.h"
 #include "process/correlate.h"
+#include "process/directory.h"
 #include "process/lane.h"
 
 static struct pasta_choice choice;
@@ -29,6 +30,7 @@ __attribute__((unused)) static void stop(void)
 	pasta_lane_free(lane);
 	pasta_correlate_free(correlate);
 	pasta_result_free(&result);
+	pasta_directory_fill(NULL);
 }
 
 /* The tool that the test is of is the only one that is linked. */
@@ -69,11 +71,29 @@ __attribute__((unused)) static void give_on(void)
 		pasta_lane_event(lane, ev, where);
 }
 
+/* What a stream knows before its first event. */
+static void know_process(const struct pasta_event *ev)
+{
+	const struct pasta_process *r = &ev->process;
+
+	assert_int_equal(pasta_directory_add(&(struct pasta_process_info){
+				 .proc = ev->proc,
+				 .pid = r->pid,
+				 .rank = r->rank ? r->rank - 1 : PASTA_NO_RANK,
+				 .kinds = r->kinds,
+				 .host = pasta_str(r->host),
+				 .command = pasta_str(r->command),
+				 .imported = r->source != 0}),
+			 0);
+}
+
 /* An event, as a stream would have it: joined, then to the tool. */
 __attribute__((unused)) static void give(const struct pasta_event *ev)
 {
 	const struct pasta_where *where;
 
+	if (ev->kind == PASTA_PROCESS)
+		know_process(ev);
 	if (pasta_correlate_take(correlate, ev, &where))
 		pasta_lane_event(lane, ev, where);
 	else

@@ -1,0 +1,188 @@
+/*
+ * group.h - rows by key: what a tool counts, and the table that shows it.
+ *
+ * A tool declares its rows and names its groups in the descriptor. The framework makes a group
+ * before open, merges those of shards, shows them as tables, and frees them after close:
+ *
+ *	struct kernel {
+ *		struct { uint32_t name; } key;
+ *		struct pasta_stat time;
+ *	};
+ *	struct state { struct pasta_group *kernels; };
+ *
+ *	static const struct pasta_member members[] = {
+ *		PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel"),
+ *		PASTA_MEMBER(STAT, struct kernel, time, .unit = "ns",
+ *			     .column = "count=launches,total,mean"), {0}};
+ *	static const struct pasta_group_def groups[] = {
+ *		PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "kernels",
+ *			    .order = "-total kernel"), {0}};
+ *
+ * A row begins with a member named key, of a multiple of 4 bytes and without padding; the rest of a
+ * new row is zero. Rows never move. Keys hold ids, never pointers. Each group from one thread at a
+ * time.
+ */
+#ifndef PASTA_GROUP_H
+#define PASTA_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef PASTA_EXPORT
+#define PASTA_EXPORT __attribute__((visibility("default")))
+#endif
+
+struct pasta_err;
+struct pasta_hist;
+struct pasta_out;
+struct pasta_group;
+
+/* Of numbers; all zero: none. A sum past UINT64_MAX stays there. */
+struct pasta_stat {
+	uint64_t count, sum, min, max;
+};
+/* Items of one size, in the order in which they were appended. */
+struct pasta_list {
+	void *items;
+	uint32_t count, room;
+};
+/* A call path, which is of one process. */
+struct pasta_stack_ref {
+	uint32_t proc, stack;
+};
+
+static inline void pasta_stat_add(struct pasta_stat *stat, uint64_t value)
+{
+	stat->min = !stat->count || value < stat->min ? value : stat->min;
+	stat->max = value > stat->max ? value : stat->max;
+	stat->sum = stat->sum + value < value ? UINT64_MAX : stat->sum + value;
+	stat->count++;
+}
+
+enum pasta_member_type {
+	/* Shown, not merged: members of keys, and what is equal in all rows of a key. */
+	PASTA_MEMBER_NAME = 1, /* uint32_t, interned; "(unnamed)" for 0 */
+	PASTA_MEMBER_DIM3,     /* uint32_t[3]: "8,1,1"; "auto" where the first is 0 */
+	PASTA_MEMBER_SCOPE,    /* uint32_t, id of a scope: the regions of it, "train/forward" */
+	PASTA_MEMBER_STACK,    /* struct pasta_stack_ref: pasta_stack_line */
+	PASTA_MEMBER_PROCESS,  /* uint32_t, number of a process: its name */
+	PASTA_MEMBER_DEVICE,   /* uint32_t: "device 0"; "host" for UINT32_MAX */
+	PASTA_MEMBER_ADDRESS,  /* uint64_t: "0x7f00" */
+	PASTA_MEMBER_U32,
+	PASTA_MEMBER_U64,
+	/* Measures: how two rows of one key become one. */
+	PASTA_MEMBER_SUM,  /* uint64_t */
+	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */
+	PASTA_MEMBER_MAX,  /* uint64_t */
+	PASTA_MEMBER_STAT, /* struct pasta_stat */
+	PASTA_MEMBER_HIST, /* struct pasta_hist *, NULL at first: pasta_group_hist */
+	PASTA_MEMBER_LIST, /* struct pasta_list of items of item_size: pasta_group_append */
+	/* Computed when the row is shown; offset has no meaning. */
+	PASTA_MEMBER_CALL,  /* an integer */
+	PASTA_MEMBER_RATIO, /* a number with a fraction */
+	PASTA_MEMBER_TEXT,
+	/* A share of the sum over all rows that are shown, of the SUM member at this offset. */
+	PASTA_MEMBER_SHARE,
+};
+
+enum pasta_member_flags {
+	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
+	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value */
+};
+
+/* What call returns for no value; ratio returns NaN, text NULL. */
+#define PASTA_NO_VALUE INT64_MIN
+
+struct pasta_member {
+	uint32_t type, offset;
+	/* The column's name; NULL: the member is not shown. Of STAT and HIST any of count, total,
+	 * mean, min, max, share and, of HIST, p50, p95, p99, in the order of the columns; "="
+	 * renames: "count=launches,total,mean". */
+	const char *column;
+	const char *unit; /* as a column has it; not that of count and share */
+	uint32_t flags, item_size;
+	int64_t (*call)(const void *row, const void *state);
+	double (*ratio)(const void *row, const void *state);
+	const char *(*text)(const void *row, const void *state, char *buffer, size_t size);
+};
+
+enum pasta_group_flags {
+	PASTA_GROUP_FOLD = 1,	  /* rows whose texts are all equal are shown as one */
+	PASTA_GROUP_OPTIONAL = 2, /* no rows: no table */
+	PASTA_GROUP_REST = 4,	  /* what the limit leaves out is one row: "(17 others)" */
+};
+
+struct pasta_group_def {
+	uint32_t size, flags;
+	const char *table; /* NULL: it is never shown */
+	uint32_t state_offset, row_size, key_size;
+	uint32_t limit;			    /* of rows that are shown; 0: none */
+	const struct pasta_member *members; /* ends with type 0 */
+	/* Columns, the most important first; "-": the greatest first. Ties: by all columns, from
+	 * the first on. */
+	const char *order;
+	const char *limit_option; /* an option of the tool that is the limit, or NULL */
+	uint32_t limit_per;	  /* the limit holds for each value of so many columns of order */
+	uint32_t reserved;
+	const char *rest; /* what the row of REST is called; NULL: "others" */
+	bool (*keep)(const void *row, const void *state); /* NULL: all rows are shown */
+};
+
+/* clang-format off */
+#define PASTA_GROUP(state_type, member, row, list, ...)                                            \
+	{.size = sizeof(struct pasta_group_def), .state_offset = offsetof(state_type, member),     \
+	 .row_size = sizeof(row), .key_size = sizeof(((row *)0)->key), .members = (list),          \
+	 __VA_ARGS__}
+#define PASTA_MEMBER(TYPE, row, member, ...)                                                       \
+	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
+/* One that is computed. */
+#define PASTA_MEMBER_BY(TYPE, function, ...)                                                       \
+	{.type = PASTA_MEMBER_##TYPE, function, __VA_ARGS__}
+/* clang-format on */
+/* The row of a key that is given as an initializer list. */
+#define PASTA_ROW(group, row, ...)                                                                 \
+	((row *)pasta_group_row((group), &(const __typeof__(((row *)0)->key)){__VA_ARGS__}))
+/* The sum of a uint64_t member over all rows. */
+#define PASTA_SUM(group, row, member) pasta_group_sum((group), offsetof(row, member))
+/* A kernel's grid and block, in such a list. */
+#define PASTA_GRID(kernel)                                                                         \
+	{                                                                                          \
+		(kernel)->grid_x, (kernel)->grid_y, (kernel)->grid_z                               \
+	}
+#define PASTA_BLOCK(kernel)                                                                        \
+	{                                                                                          \
+		(kernel)->block_x, (kernel)->block_y, (kernel)->block_z                            \
+	}
+
+/* Added if it is not there. Never NULL: where memory runs out, a row that nobody sees is returned,
+ * and the tool's result is that it ran out. */
+PASTA_EXPORT void *pasta_group_row(struct pasta_group *group, const void *key);
+/* NULL if it is not there. */
+PASTA_EXPORT void *pasta_group_find(const struct pasta_group *group, const void *key);
+/* Add a number to a HIST member of a row. */
+PASTA_EXPORT void pasta_group_hist(struct pasta_group *group, struct pasta_hist **hist,
+				   uint64_t value);
+/* A new item, zeroed, of a LIST member of a row; never NULL. It may move with the next one. */
+PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_list *list,
+				      size_t item_size);
+/* Walk the rows in order of adding: start with *at 0; NULL at the end. */
+PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
+PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
+PASTA_EXPORT uint64_t pasta_group_sum(const struct pasta_group *group, size_t offset);
+/* -ENOMEM if a row, a histogram or an item found no memory. */
+PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);
+
+/* Show a group as its table; 0, or the report has failed. */
+PASTA_EXPORT int pasta_out_group(struct pasta_out *out, const struct pasta_group *group);
+/* All groups of the tool that reports, in their order, but for those without a table. */
+PASTA_EXPORT int pasta_out_groups(struct pasta_out *out, const void *state);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

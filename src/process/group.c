@@ -1,0 +1,458 @@
+/* group.c - rows by key: found, added and merged. */
+#include "process/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 64, CHUNKS = 40, LAST = 64, SLOTS = 128 };
+
+struct pasta_group_slot {
+	uint64_t hash;
+	void *row; /* NULL: it is empty */
+};
+
+/* -- Members -- */
+
+size_t pasta_member_size(const struct pasta_member *m)
+{
+	switch (m->type) {
+	case PASTA_MEMBER_NAME:
+	case PASTA_MEMBER_SCOPE:
+	case PASTA_MEMBER_PROCESS:
+	case PASTA_MEMBER_DEVICE:
+	case PASTA_MEMBER_U32:
+		return sizeof(uint32_t);
+	case PASTA_MEMBER_DIM3:
+		return 3 * sizeof(uint32_t);
+	case PASTA_MEMBER_STACK:
+		return sizeof(struct pasta_stack_ref);
+	case PASTA_MEMBER_ADDRESS:
+	case PASTA_MEMBER_U64:
+	case PASTA_MEMBER_SUM:
+	case PASTA_MEMBER_MIN:
+	case PASTA_MEMBER_MAX:
+		return sizeof(uint64_t);
+	case PASTA_MEMBER_STAT:
+		return sizeof(struct pasta_stat);
+	case PASTA_MEMBER_HIST:
+		return sizeof(struct pasta_hist *);
+	case PASTA_MEMBER_LIST:
+		return sizeof(struct pasta_list);
+	default:
+		return 0;
+	}
+}
+
+bool pasta_member_is_measure(const struct pasta_member *m)
+{
+	return m->type >= PASTA_MEMBER_SUM && m->type <= PASTA_MEMBER_LIST;
+}
+
+static uint64_t group_plus(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static void group_merge_stat(struct pasta_stat *into, const struct pasta_stat *from)
+{
+	if (!from->count)
+		return;
+	into->min = !into->count || from->min < into->min ? from->min : into->min;
+	into->max = from->max > into->max ? from->max : into->max;
+	into->sum = group_plus(into->sum, from->sum);
+	into->count += from->count;
+}
+
+static int group_merge_hist(struct pasta_hist **into, const struct pasta_hist *from)
+{
+	if (!from)
+		return 0;
+	if (!*into)
+		*into = pasta_hist_new();
+	return *into ? pasta_hist_merge(*into, from) : -ENOMEM;
+}
+
+/* Room for count items more. */
+static bool group_grow_list(struct pasta_list *list, size_t item_size, uint32_t count)
+{
+	uint32_t room = list->room;
+	void *items;
+
+	while (room - list->count < count && room < UINT32_MAX / 2)
+		room = room ? 2 * room : 8;
+	if (room - list->count < count)
+		return false;
+	if (room == list->room)
+		return true;
+	items = reallocarray(list->items, room, item_size);
+	if (!items)
+		return false;
+	list->items = items;
+	list->room = room;
+	return true;
+}
+
+static int group_merge_list(struct pasta_list *into, const struct pasta_list *from, size_t size)
+{
+	if (!from->count)
+		return 0;
+	if (!group_grow_list(into, size, from->count))
+		return -ENOMEM;
+	memcpy((char *)into->items + into->count * size, from->items, from->count * size);
+	into->count += from->count;
+	return 0;
+}
+
+static int group_merge_member(const struct pasta_member *m, void *into, const void *from)
+{
+	uint64_t *a = into;
+	const uint64_t *b = from;
+
+	switch (m->type) {
+	case PASTA_MEMBER_SUM:
+		*a = group_plus(*a, *b);
+		return 0;
+	case PASTA_MEMBER_MIN:
+		*a = !*a || (*b && *b < *a) ? *b : *a;
+		return 0;
+	case PASTA_MEMBER_MAX:
+		*a = *b > *a ? *b : *a;
+		return 0;
+	case PASTA_MEMBER_STAT:
+		group_merge_stat(into, from);
+		return 0;
+	case PASTA_MEMBER_HIST:
+		return group_merge_hist(into, *(struct pasta_hist *const *)from);
+	case PASTA_MEMBER_LIST:
+		return group_merge_list(into, from, m->item_size);
+	default:
+		return 0;
+	}
+}
+
+int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from)
+{
+	const struct pasta_member *m;
+	int error = 0;
+
+	for (m = def->members; m->type && !error; m++)
+		if (pasta_member_is_measure(m))
+			error = group_merge_member(m, (char *)into + m->offset,
+						   (const char *)from + m->offset);
+	return error;
+}
+
+void pasta_group_clear_row(const struct pasta_group_def *def, void *row)
+{
+	const struct pasta_member *m;
+
+	for (m = def->members; m->type; m++) {
+		void *member = (char *)row + m->offset;
+
+		if (m->type == PASTA_MEMBER_HIST) {
+			pasta_hist_free(*(struct pasta_hist **)member);
+			*(struct pasta_hist **)member = NULL;
+		} else if (m->type == PASTA_MEMBER_LIST) {
+			free(((struct pasta_list *)member)->items);
+			*(struct pasta_list *)member = (struct pasta_list){0};
+		}
+	}
+}
+
+/* -- Rows -- */
+
+/* The row that nobody sees stands in for items of lists, too. */
+static size_t group_spare_size(const struct pasta_group_def *def)
+{
+	size_t size = def->row_size;
+	const struct pasta_member *m;
+
+	for (m = def->members; m->type; m++)
+		size = m->item_size > size ? m->item_size : size;
+	return size;
+}
+
+struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
+				    const struct pasta_opts *opts, const void *state)
+{
+	struct pasta_group *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->def = def;
+	g->opts = opts;
+	g->state = state;
+	g->key_words = def->key_size / 4;
+	g->stride = (def->row_size + 7) & ~(size_t)7;
+	g->mask = SLOTS - 1;
+	g->spare = calloc(1, group_spare_size(def));
+	g->chunks = calloc(CHUNKS, sizeof(*g->chunks));
+	g->index = calloc(SLOTS, sizeof(*g->index));
+	g->last = calloc(LAST, sizeof(*g->last));
+	if (g->spare && g->chunks && g->index && g->last)
+		return g;
+	pasta_group_free(g);
+	return NULL;
+}
+
+static void *group_at(const struct pasta_group *g, size_t number)
+{
+	size_t n = number / CHUNK + 1;
+	unsigned int chunk = 63u - (unsigned int)__builtin_clzll(n);
+	size_t first = (((size_t)1 << chunk) - 1) * CHUNK;
+
+	return (char *)g->chunks[chunk] + (number - first) * g->stride;
+}
+
+void pasta_group_free(struct pasta_group *g)
+{
+	if (!g)
+		return;
+	for (size_t i = 0; g->chunks && i < g->count; i++)
+		pasta_group_clear_row(g->def, group_at(g, i));
+	if (g->spare)
+		pasta_group_clear_row(g->def, g->spare);
+	for (size_t i = 0; g->chunks && i < g->chunk_count; i++)
+		free(g->chunks[i]);
+	free(g->chunks);
+	free(g->spare);
+	free(g->index);
+	free(g->last);
+	free(g);
+}
+
+/* Word by word: they have just been written so, and a wider load would wait for them. */
+static inline uint64_t group_hash(const uint32_t *key, uint32_t words)
+{
+	uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t i = 0;
+
+	for (; i + 1 < words; i += 2) {
+		h = (h ^ (key[i] | (uint64_t)key[i + 1] << 32)) * UINT64_C(0xd6e8feb86659fd93);
+		h ^= h >> 32;
+	}
+	if (i < words) {
+		h = (h ^ key[i]) * UINT64_C(0xd6e8feb86659fd93);
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+static inline bool group_is(const void *row, const uint32_t *key, uint32_t words)
+{
+	const uint32_t *own = row;
+	uint32_t differ = 0;
+
+	for (uint32_t i = 0; i < words; i++)
+		differ |= own[i] ^ key[i];
+	return !differ;
+}
+
+/* The key's slot, or the empty one where it would be. */
+static struct pasta_group_slot *group_slot(const struct pasta_group *g, const uint32_t *key,
+					   uint64_t hash)
+{
+	size_t i = hash & g->mask;
+
+	while (g->index[i].row &&
+	       (g->index[i].hash != hash || !group_is(g->index[i].row, key, g->key_words)))
+		i = (i + 1) & g->mask;
+	return &g->index[i];
+}
+
+/* Keep half of the slots empty. */
+static bool group_grow_index(struct pasta_group *g)
+{
+	size_t mask = g->mask * 2 + 1;
+	struct pasta_group_slot *index;
+
+	if (g->count <= g->mask / 2)
+		return true;
+	index = calloc(mask + 1, sizeof(*index));
+	if (!index)
+		return false;
+	for (size_t i = 0; i <= g->mask; i++) {
+		size_t at = g->index[i].hash & mask;
+
+		while (g->index[i].row && index[at].row)
+			at = (at + 1) & mask;
+		if (g->index[i].row)
+			index[at] = g->index[i];
+	}
+	free(g->index);
+	g->index = index;
+	g->mask = mask;
+	return true;
+}
+
+static void *group_new_row(struct pasta_group *g)
+{
+	size_t n = g->count / CHUNK + 1;
+	unsigned int chunk = 63u - (unsigned int)__builtin_clzll(n);
+
+	if (chunk >= CHUNKS)
+		return NULL;
+	if (chunk == g->chunk_count) {
+		g->chunks[chunk] = calloc((size_t)CHUNK << chunk, g->stride);
+		if (!g->chunks[chunk])
+			return NULL;
+		g->chunk_count++;
+	}
+	return group_at(g, g->count++);
+}
+
+__attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
+						 uint64_t hash)
+{
+	struct pasta_group_slot *slot;
+	void *row = group_grow_index(g) ? group_slot(g, key, hash)->row : NULL;
+
+	if (!row && g->count <= g->mask / 2 + 1) {
+		row = group_new_row(g);
+		if (row) {
+			memcpy(row, key, g->def->key_size);
+			slot = group_slot(g, key, hash);
+			*slot = (struct pasta_group_slot){hash, row};
+		}
+	}
+	if (row)
+		return g->last[hash >> 32 & (LAST - 1)] = row;
+	g->error = -ENOMEM;
+	memcpy(g->spare, key, g->def->key_size);
+	return g->spare;
+}
+
+void *pasta_group_row(struct pasta_group *g, const void *key)
+{
+	uint64_t hash = group_hash(key, g->key_words);
+	void *row = g->last[hash >> 32 & (LAST - 1)];
+
+	return __builtin_expect(row && group_is(row, key, g->key_words), 1)
+		       ? row
+		       : group_add(g, key, hash);
+}
+
+void *pasta_group_find(const struct pasta_group *g, const void *key)
+{
+	return group_slot(g, key, group_hash(key, g->key_words))->row;
+}
+
+void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)
+{
+	if (!*hist)
+		*hist = pasta_hist_new();
+	if (!*hist || pasta_hist_add(*hist, value, 1))
+		g->error = -ENOMEM;
+}
+
+void *pasta_group_append(struct pasta_group *g, struct pasta_list *list, size_t item_size)
+{
+	void *item;
+
+	if (!group_grow_list(list, item_size, 1)) {
+		g->error = -ENOMEM;
+		/* The last one is written over; of an empty list there is a spare one. */
+		if (!list->count)
+			return memset(g->spare, 0, item_size);
+		list->count--;
+	}
+	item = (char *)list->items + list->count++ * item_size;
+	return memset(item, 0, item_size);
+}
+
+void *pasta_group_next(const struct pasta_group *g, size_t *at)
+{
+	return *at < g->count ? group_at(g, (*at)++) : NULL;
+}
+
+size_t pasta_group_count(const struct pasta_group *g)
+{
+	return g->count;
+}
+
+uint64_t pasta_group_sum(const struct pasta_group *g, size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < g->count; i++)
+		sum = group_plus(sum, *(uint64_t *)((char *)group_at(g, i) + offset));
+	return sum;
+}
+
+int pasta_group_error(const struct pasta_group *g)
+{
+	return g->error;
+}
+
+/* What is no measure is equal in all rows of a key: a new row has it from the first. */
+int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from)
+{
+	const struct pasta_group_def *def = into->def;
+	const void *other;
+	size_t at = 0;
+	int error = from->error;
+
+	while (!error && (other = pasta_group_next(from, &at))) {
+		size_t before = into->count;
+		void *row = pasta_group_row(into, other);
+		const struct pasta_member *m;
+
+		for (m = def->members; into->count > before && m->type; m++)
+			if (!pasta_member_is_measure(m) && pasta_member_size(m))
+				memcpy((char *)row + m->offset, (const char *)other + m->offset,
+				       pasta_member_size(m));
+		error = into->error ? into->error : pasta_group_merge_row(def, row, other);
+	}
+	into->error = into->error ? into->error : error;
+	return error;
+}
+
+/* -- The groups of a tool -- */
+
+struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state)
+{
+	return (struct pasta_group **)((uintptr_t)state + def->state_offset);
+}
+
+int pasta_groups_open(const struct pasta_tool *tool, const struct pasta_opts *opts, void *state)
+{
+	const struct pasta_group_def *def;
+
+	for (def = tool->groups; def && def->size; def++) {
+		*pasta_group_in(def, state) = pasta_group_new(def, opts, state);
+		if (!*pasta_group_in(def, state))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void pasta_groups_close(const struct pasta_tool *tool, void *state)
+{
+	const struct pasta_group_def *def;
+
+	for (def = tool->groups; def && def->size; def++) {
+		pasta_group_free(*pasta_group_in(def, state));
+		*pasta_group_in(def, state) = NULL;
+	}
+}
+
+int pasta_groups_merge(const struct pasta_tool *tool, void *into, const void *from)
+{
+	const struct pasta_group_def *def;
+	int error = 0;
+
+	for (def = tool->groups; !error && def && def->size; def++)
+		error = pasta_group_merge(*pasta_group_in(def, into), *pasta_group_in(def, from));
+	return error;
+}
+
+int pasta_groups_error(const struct pasta_tool *tool, const void *state)
+{
+	const struct pasta_group_def *def;
+	int error = 0;
+
+	for (def = tool->groups; !error && def && def->size; def++)
+		error = (*pasta_group_in(def, state))->error;
+	return error;
+}

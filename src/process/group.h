@@ -1,0 +1,96 @@
+/*
+ * group.h - groups as the framework sees them: it makes, merges, shows and frees them.
+ *
+ * Each group from one thread at a time.
+ */
+#ifndef PASTA_PROCESS_GROUP_H
+#define PASTA_PROCESS_GROUP_H
+
+#include <pasta/pasta.h>
+
+#include "process/tool.h"
+
+/* 0, or what is wrong with the declaration: -EINVAL, and in err which member and why. */
+int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_def *def,
+		      struct pasta_err *err);
+
+/* def, opts and state must outlive it; opts may be NULL. NULL when out of memory. */
+struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
+				    const struct pasta_opts *opts, const void *state);
+void pasta_group_free(struct pasta_group *group);
+/* All rows of from, which is of the same declaration. -ENOMEM. */
+int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
+
+/* Where a group lies in its tool's state. */
+struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state);
+
+/* All groups of a tool. */
+int pasta_groups_open(const struct pasta_tool *tool, const struct pasta_opts *opts, void *state);
+void pasta_groups_close(const struct pasta_tool *tool, void *state);
+int pasta_groups_merge(const struct pasta_tool *tool, void *into, const void *from);
+int pasta_groups_error(const struct pasta_tool *tool, const void *state);
+
+/* -- For group.c, groupdef.c and grouptable.c -- */
+
+/* A column of the table: a member, or one figure of it. */
+enum pasta_figure {
+	PASTA_FIGURE_ITSELF,
+	PASTA_FIGURE_COUNT,
+	PASTA_FIGURE_TOTAL,
+	PASTA_FIGURE_MEAN,
+	PASTA_FIGURE_MIN,
+	PASTA_FIGURE_MAX,
+	PASTA_FIGURE_P50,
+	PASTA_FIGURE_P95,
+	PASTA_FIGURE_P99,
+	PASTA_FIGURE_SHARE,
+};
+enum { PASTA_GROUP_COLUMNS = 32, PASTA_GROUP_NAME = 40 };
+
+struct pasta_group_column {
+	const struct pasta_member *member;
+	enum pasta_figure figure;
+	enum pasta_column_type type;
+	char name[PASTA_GROUP_NAME];
+	const char *unit;
+};
+
+/* What a declaration comes to. */
+struct pasta_group_plan {
+	struct pasta_group_column columns[PASTA_GROUP_COLUMNS];
+	size_t count; /* those that are shown are not always first */
+	struct {
+		size_t column;
+		bool down;
+	} order[PASTA_GROUP_COLUMNS];
+	size_t order_count;
+};
+int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan *plan,
+		     struct pasta_err *err);
+
+/* Bytes of a member in its row; 0: it is computed. */
+size_t pasta_member_size(const struct pasta_member *m);
+bool pasta_member_is_measure(const struct pasta_member *m);
+
+struct pasta_group {
+	const struct pasta_group_def *def;
+	const struct pasta_opts *opts;
+	const void *state;
+	uint32_t key_words;
+	size_t stride; /* of a row, in bytes */
+	void *spare;   /* a row that nobody sees, and its lists' items */
+	void **chunks; /* of rows, each twice as big as the one before */
+	size_t chunk_count;
+	size_t count;
+	struct pasta_group_slot *index; /* open addressing, linear probing */
+	size_t mask;
+	void **last; /* rows that were there last, by hash */
+	int error;
+};
+
+/* Two rows become one: measures alone. -ENOMEM. */
+int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from);
+/* Free what a row's measures own. */
+void pasta_group_clear_row(const struct pasta_group_def *def, void *row);
+
+#endif

@@ -1,0 +1,239 @@
+/* groupdef.c - what a group's declaration comes to, and what is wrong with it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/group.h"
+
+enum { ROW_MAX = 1 << 20, MEMBERS_MAX = 64 };
+
+static const struct {
+	const char *word;
+	enum pasta_figure figure;
+} figures[] = {
+	{"count", PASTA_FIGURE_COUNT}, {"total", PASTA_FIGURE_TOTAL}, {"mean", PASTA_FIGURE_MEAN},
+	{"min", PASTA_FIGURE_MIN},     {"max", PASTA_FIGURE_MAX},     {"p50", PASTA_FIGURE_P50},
+	{"p95", PASTA_FIGURE_P95},     {"p99", PASTA_FIGURE_P99},     {"share", PASTA_FIGURE_SHARE},
+};
+
+static const char *def_table(const struct pasta_group_def *def)
+{
+	return def->table ? def->table : "(not shown)";
+}
+
+/* -- Columns -- */
+
+static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_figure figure)
+{
+	if (figure == PASTA_FIGURE_SHARE || m->type == PASTA_MEMBER_SHARE ||
+	    m->type == PASTA_MEMBER_RATIO)
+		return PASTA_FLOAT;
+	switch (m->type) {
+	case PASTA_MEMBER_NAME:
+	case PASTA_MEMBER_DIM3:
+	case PASTA_MEMBER_SCOPE:
+	case PASTA_MEMBER_STACK:
+	case PASTA_MEMBER_PROCESS:
+	case PASTA_MEMBER_DEVICE:
+	case PASTA_MEMBER_ADDRESS:
+	case PASTA_MEMBER_TEXT:
+		return PASTA_STRING;
+	default:
+		return PASTA_INT;
+	}
+}
+
+static int def_add(struct pasta_group_plan *plan, const struct pasta_member *m,
+		   enum pasta_figure figure, const char *name, size_t size)
+{
+	struct pasta_group_column *c = &plan->columns[plan->count];
+	bool share = figure == PASTA_FIGURE_SHARE || m->type == PASTA_MEMBER_SHARE;
+
+	if (plan->count == PASTA_GROUP_COLUMNS || !size || size >= sizeof(c->name))
+		return -EINVAL;
+	*c = (struct pasta_group_column){.member = m, .figure = figure};
+	c->type = def_type(m, figure);
+	c->unit = share ? "%" : figure == PASTA_FIGURE_COUNT ? NULL : m->unit;
+	memcpy(c->name, name, size);
+	plan->count++;
+	return 0;
+}
+
+/* "count=launches": one figure of a STAT or HIST. */
+static int def_figure(struct pasta_group_plan *plan, const struct pasta_member *m, const char *text,
+		      size_t size)
+{
+	const char *equal = memchr(text, '=', size);
+	size_t word = equal ? (size_t)(equal - text) : size;
+	const char *name = equal ? equal + 1 : text;
+
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
+		enum pasta_figure figure = figures[i].figure;
+		bool quantile = figure >= PASTA_FIGURE_P50 && figure <= PASTA_FIGURE_P99;
+
+		if (strlen(figures[i].word) == word && !memcmp(figures[i].word, text, word) &&
+		    (!quantile || m->type == PASTA_MEMBER_HIST))
+			return def_add(plan, m, figure, name, size - (size_t)(name - text));
+	}
+	return -EINVAL;
+}
+
+static int def_columns(struct pasta_group_plan *plan, const struct pasta_member *m)
+{
+	const char *text = m->column;
+	int error = 0;
+
+	if (!text)
+		return 0;
+	if (m->type != PASTA_MEMBER_STAT && m->type != PASTA_MEMBER_HIST)
+		return def_add(plan, m, PASTA_FIGURE_ITSELF, text, strlen(text));
+	for (; !error && *text; text += text[0] == ',') {
+		size_t n = strcspn(text, ",");
+
+		error = def_figure(plan, m, text, n);
+		text += n;
+	}
+	return error;
+}
+
+static int def_order(const struct pasta_group_def *def, struct pasta_group_plan *plan,
+		     struct pasta_err *err)
+{
+	const char *text = def->order ? def->order : "";
+
+	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+		bool down = *text == '-';
+		size_t n = strcspn(text += down, " "), i = 0;
+
+		while (i < plan->count && (strlen(plan->columns[i].name) != n ||
+					   memcmp(plan->columns[i].name, text, n)))
+			i++;
+		if (i == plan->count || plan->order_count == PASTA_GROUP_COLUMNS)
+			return pasta_fail(err, -EINVAL,
+					  "its table %s is ordered by '%.*s', which is no column",
+					  def_table(def), (int)n, text);
+		plan->order[plan->order_count].column = i;
+		plan->order[plan->order_count++].down = down;
+		text += n;
+	}
+	return 0;
+}
+
+int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan *plan,
+		     struct pasta_err *err)
+{
+	const struct pasta_member *m;
+
+	*plan = (struct pasta_group_plan){0};
+	for (m = def->members; m->type; m++)
+		if (def_columns(plan, m))
+			return pasta_fail(err, -EINVAL,
+					  "its table %s has a member %zu whose column '%s' cannot "
+					  "be: it has no such figure, or is too long, or there are "
+					  "more than %d columns",
+					  def_table(def), (size_t)(m - def->members) + 1, m->column,
+					  PASTA_GROUP_COLUMNS);
+	return def_order(def, plan, err);
+}
+
+/* -- Checks -- */
+
+static int def_bad(const struct pasta_group_def *def, size_t number, const char *what,
+		   struct pasta_err *err)
+{
+	return pasta_fail(err, -EINVAL, "its table %s, member %zu: %s", def_table(def), number + 1,
+			  what);
+}
+
+static const char *def_member_wrong(const struct pasta_group_def *def, const struct pasta_member *m)
+{
+	size_t size = pasta_member_size(m);
+	bool computed = m->type == PASTA_MEMBER_CALL || m->type == PASTA_MEMBER_RATIO ||
+			m->type == PASTA_MEMBER_TEXT;
+
+	if (m->type > PASTA_MEMBER_SHARE)
+		return "its type is unknown";
+	if (m->type == PASTA_MEMBER_SHARE)
+		size = sizeof(uint64_t);
+	if (m->offset > def->row_size || size > def->row_size - m->offset)
+		return "it is not within the row";
+	if (m->offset < def->key_size && pasta_member_is_measure(m))
+		return "a measure cannot be a part of the key";
+	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
+		return "a LIST needs an item_size";
+	if (m->type == PASTA_MEMBER_LIST && m->column)
+		return "a LIST has no column: use TEXT or CALL";
+	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL
+			  : m->type == PASTA_MEMBER_RATIO ? m->ratio != NULL
+							  : m->text != NULL))
+		return "it needs its function: .call, .ratio or .text";
+	return NULL;
+}
+
+/* A byte of the key that is no member's is padding, or forgotten: keys that look alike would
+ * differ. */
+static int def_check_key(const struct pasta_group_def *def, struct pasta_err *err)
+{
+	uint8_t *covered = calloc(1, def->key_size);
+	const struct pasta_member *m;
+	size_t i = 0;
+
+	if (!covered)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	for (m = def->members; m->type; m++)
+		for (size_t k = 0; k < pasta_member_size(m) && m->offset + k < def->key_size; k++)
+			covered[m->offset + k] = 1;
+	while (i < def->key_size && covered[i])
+		i++;
+	free(covered);
+	if (i == def->key_size)
+		return 0;
+	return pasta_fail(err, -EINVAL,
+			  "its table %s: byte %zu of the key is no member's: name it, or order "
+			  "the members so that there is no padding",
+			  def_table(def), i);
+}
+
+static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_group_def *def,
+			   struct pasta_err *err)
+{
+	if (def->size != sizeof(*def))
+		return pasta_fail(err, -EINVAL, "its table %s: use PASTA_GROUP", def_table(def));
+	if (!def->key_size || def->key_size % 4 || def->key_size > def->row_size ||
+	    def->row_size > ROW_MAX)
+		return pasta_fail(err, -EINVAL,
+				  "its table %s: a key is a multiple of 4 bytes, and a row at "
+				  "most %d",
+				  def_table(def), ROW_MAX);
+	if (!def->members)
+		return pasta_fail(err, -EINVAL, "its table %s has no members", def_table(def));
+	if (def->state_offset % sizeof(void *) ||
+	    def->state_offset + sizeof(void *) > tool->state_size)
+		return pasta_fail(err, -EINVAL, "its table %s is not within the state",
+				  def_table(def));
+	return 0;
+}
+
+int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_def *def,
+		      struct pasta_err *err)
+{
+	struct pasta_group_plan plan;
+	int error = def_check_sizes(tool, def, err);
+
+	for (size_t i = 0; !error && def->members[i].type; i++) {
+		const char *wrong = i == MEMBERS_MAX ? "there are too many, or the list has no end"
+						     : def_member_wrong(def, &def->members[i]);
+
+		if (wrong)
+			error = def_bad(def, i, wrong, err);
+	}
+	if (!error)
+		error = def_check_key(def, err);
+	if (!error)
+		error = pasta_group_plan(def, &plan, err);
+	if (!error && def->limit_per > plan.order_count)
+		error = pasta_fail(err, -EINVAL,
+				   "its table %s: limit_per is more than .order has columns",
+				   def_table(def));
+	return error;
+}

@@ -1,0 +1,521 @@
+/* grouptable.c - a group, shown as a table: folded, in order, and as long as it may be. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/group.h"
+#include "process/result.h"
+#include "process/scope.h"
+
+enum { TEXT = 4096 };
+
+/* A line of the table. */
+struct line {
+	const void *row;
+	void *own; /* what several rows have become, or NULL: to be freed */
+	union pasta_value *cells;
+	bool *empty;
+	size_t number; /* in order of adding */
+};
+
+struct view {
+	const struct pasta_group *group;
+	const struct pasta_group_def *def;
+	struct pasta_group_plan plan;
+	struct line *lines;
+	size_t count;
+	uint64_t totals[PASTA_GROUP_COLUMNS]; /* of columns that are shares */
+};
+
+static _Thread_local const struct pasta_group_plan *sorting; /* for qsort */
+
+/* -- Cells -- */
+
+static const void *view_member(const struct pasta_member *m, const void *row)
+{
+	return (const char *)row + m->offset;
+}
+
+static uint32_t view_u32(const struct pasta_member *m, const void *row)
+{
+	return *(const uint32_t *)view_member(m, row);
+}
+
+static uint64_t view_u64(const struct pasta_member *m, const void *row)
+{
+	return *(const uint64_t *)view_member(m, row);
+}
+
+static const char *view_dim3(const uint32_t *d, char *text)
+{
+	if (!d[0])
+		return "auto";
+	snprintf(text, TEXT, "%u,%u,%u", d[0], d[1], d[2]);
+	return text;
+}
+
+/* NULL: no value. */
+static const char *view_text(const struct view *v, const struct pasta_member *m, const void *row,
+			     char *text)
+{
+	const struct pasta_stack_ref *ref;
+
+	switch (m->type) {
+	case PASTA_MEMBER_NAME:
+		return view_u32(m, row) ? pasta_str(view_u32(m, row)) : "(unnamed)";
+	case PASTA_MEMBER_DIM3:
+		return view_dim3(view_member(m, row), text);
+	case PASTA_MEMBER_SCOPE:
+		return pasta_scope_regions(pasta_scope_find(view_u32(m, row)), text, TEXT);
+	case PASTA_MEMBER_STACK:
+		ref = view_member(m, row);
+		return pasta_stack_line(ref->proc, ref->stack, text, TEXT);
+	case PASTA_MEMBER_PROCESS:
+		return pasta_process(view_u32(m, row))->text;
+	case PASTA_MEMBER_DEVICE:
+		return pasta_device_text(view_u32(m, row), text, TEXT);
+	case PASTA_MEMBER_ADDRESS:
+		snprintf(text, TEXT, "0x%llx", (unsigned long long)view_u64(m, row));
+		return text;
+	default:
+		return m->text(row, v->group->state, text, TEXT);
+	}
+}
+
+/* One figure of a STAT or HIST; false: there is none, for nothing was added. */
+static bool view_figure(const struct pasta_member *m, enum pasta_figure figure, const void *row,
+			uint64_t *value)
+{
+	const struct pasta_hist *hist = m->type == PASTA_MEMBER_HIST
+						? *(struct pasta_hist *const *)view_member(m, row)
+						: NULL;
+	struct pasta_stat stat = {0};
+
+	if (m->type == PASTA_MEMBER_STAT)
+		stat = *(const struct pasta_stat *)view_member(m, row);
+	else if (hist)
+		stat = (struct pasta_stat){pasta_hist_count(hist), pasta_hist_sum(hist),
+					   pasta_hist_min(hist), pasta_hist_max(hist)};
+	switch (figure) {
+	case PASTA_FIGURE_COUNT:
+		*value = stat.count;
+		return true;
+	case PASTA_FIGURE_MEAN:
+		*value = stat.count ? stat.sum / stat.count : 0;
+		break;
+	case PASTA_FIGURE_MIN:
+		*value = stat.min;
+		break;
+	case PASTA_FIGURE_MAX:
+		*value = stat.max;
+		break;
+	case PASTA_FIGURE_P50:
+		*value = stat.count ? pasta_hist_quantile(hist, 0.5) : 0;
+		break;
+	case PASTA_FIGURE_P95:
+		*value = stat.count ? pasta_hist_quantile(hist, 0.95) : 0;
+		break;
+	case PASTA_FIGURE_P99:
+		*value = stat.count ? pasta_hist_quantile(hist, 0.99) : 0;
+		break;
+	default:
+		*value = stat.sum;
+	}
+	return stat.count;
+}
+
+/* The number that a share is of. */
+static uint64_t view_part(const struct pasta_group_column *c, const void *row)
+{
+	uint64_t part = 0;
+
+	if (c->member->type == PASTA_MEMBER_SHARE)
+		return view_u64(c->member, row);
+	view_figure(c->member, PASTA_FIGURE_TOTAL, row, &part);
+	return part;
+}
+
+static bool view_is_share(const struct pasta_group_column *c)
+{
+	return c->figure == PASTA_FIGURE_SHARE || c->member->type == PASTA_MEMBER_SHARE;
+}
+
+static bool view_float(const struct view *v, size_t column, const void *row, double *value)
+{
+	const struct pasta_group_column *c = &v->plan.columns[column];
+	uint64_t ignored;
+
+	if (!view_is_share(c)) {
+		*value = c->member->ratio(row, v->group->state);
+		return !isnan(*value);
+	}
+	*value = v->totals[column] ? 100.0 * (double)view_part(c, row) / (double)v->totals[column]
+				   : 0.0;
+	return c->member->type == PASTA_MEMBER_SHARE ||
+	       view_figure(c->member, PASTA_FIGURE_TOTAL, row, &ignored);
+}
+
+static bool view_int(const struct view *v, const struct pasta_group_column *c, const void *row,
+		     int64_t *value)
+{
+	const struct pasta_member *m = c->member;
+	uint64_t number = 0;
+	bool has = true;
+
+	if (m->type == PASTA_MEMBER_CALL) {
+		*value = m->call(row, v->group->state);
+		return *value != PASTA_NO_VALUE;
+	}
+	if (c->figure != PASTA_FIGURE_ITSELF)
+		has = view_figure(m, c->figure, row, &number);
+	else if (m->type == PASTA_MEMBER_U32)
+		number = view_u32(m, row);
+	else
+		number = view_u64(m, row);
+	*value = number > INT64_MAX ? INT64_MAX : (int64_t)number;
+	return has && (number || !(m->flags & PASTA_MEMBER_BLANK_ZERO));
+}
+
+/* Texts first: what is folded is not known before them. */
+static int view_texts(const struct view *v, struct line *line)
+{
+	char text[TEXT];
+
+	for (size_t i = 0; i < v->plan.count; i++) {
+		const char *known = NULL;
+
+		if (v->plan.columns[i].type != PASTA_STRING)
+			continue;
+		known = view_text(v, v->plan.columns[i].member, line->row, text);
+		line->empty[i] = !known;
+		line->cells[i].s = strdup(known ? known : "");
+		if (!line->cells[i].s)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void view_numbers(const struct view *v, struct line *line)
+{
+	for (size_t i = 0; i < v->plan.count; i++) {
+		if (v->plan.columns[i].type == PASTA_INT)
+			line->empty[i] =
+				!view_int(v, &v->plan.columns[i], line->row, &line->cells[i].i);
+		else if (v->plan.columns[i].type == PASTA_FLOAT)
+			line->empty[i] = !view_float(v, i, line->row, &line->cells[i].f);
+	}
+}
+
+/* -- Lines -- */
+
+static int line_new(const struct view *v, struct line *line, const void *row, size_t number)
+{
+	*line = (struct line){.row = row, .number = number};
+	line->cells = calloc(v->plan.count + 1, sizeof(*line->cells));
+	line->empty = calloc(v->plan.count + 1, sizeof(*line->empty));
+	return line->cells && line->empty ? 0 : -ENOMEM;
+}
+
+static void line_free(const struct view *v, struct line *line)
+{
+	for (size_t i = 0; line->cells && i < v->plan.count; i++)
+		if (v->plan.columns[i].type == PASTA_STRING)
+			free(line->cells[i].s);
+	if (line->own)
+		pasta_group_clear_row(v->def, line->own);
+	free(line->own);
+	free(line->cells);
+	free(line->empty);
+}
+
+/* The line gets a row of its own, which others can be added to. */
+static int line_own(const struct view *v, struct line *line)
+{
+	void *own;
+	int error;
+
+	if (line->own)
+		return 0;
+	own = calloc(1, v->group->stride);
+	if (!own)
+		return -ENOMEM;
+	error = pasta_group_merge_row(v->def, own, line->row);
+	for (const struct pasta_member *m = v->def->members; m->type; m++)
+		if (!pasta_member_is_measure(m) && pasta_member_size(m))
+			memcpy((char *)own + m->offset, view_member(m, line->row),
+			       pasta_member_size(m));
+	line->own = own;
+	line->row = own;
+	return error;
+}
+
+static int view_fill(struct view *v)
+{
+	const struct pasta_group *g = v->group;
+	size_t at = 0;
+	const void *row;
+	int error = 0;
+
+	v->lines = calloc(g->count + 1, sizeof(*v->lines));
+	if (!v->lines)
+		return -ENOMEM;
+	while (!error && (row = pasta_group_next(g, &at))) {
+		if (v->def->keep && !v->def->keep(row, g->state))
+			continue;
+		error = line_new(v, &v->lines[v->count], row, at);
+		v->count++;
+		if (!error)
+			error = view_texts(v, &v->lines[v->count - 1]);
+	}
+	return error;
+}
+
+static int by_texts(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	for (size_t i = 0; i < sorting->count; i++) {
+		int order = sorting->columns[i].type == PASTA_STRING
+				    ? strcmp(x->cells[i].s, y->cells[i].s)
+				    : 0;
+
+		if (order)
+			return order;
+	}
+	return 0;
+}
+
+static int by_texts_and_number(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	int order = by_texts(a, b);
+
+	return order ? order : x->number < y->number ? -1 : 1;
+}
+
+static int view_fold(struct view *v)
+{
+	size_t kept = 0;
+	int error = 0;
+
+	if (!(v->def->flags & PASTA_GROUP_FOLD) || !v->count)
+		return 0;
+	sorting = &v->plan;
+	qsort(v->lines, v->count, sizeof(*v->lines), by_texts_and_number);
+	for (size_t i = 0; i < v->count; i++) {
+		struct line *into = kept ? &v->lines[kept - 1] : NULL;
+
+		if (!error && into && !by_texts(into, &v->lines[i])) {
+			error = line_own(v, into);
+			if (!error)
+				error = pasta_group_merge_row(v->def, into->own, v->lines[i].row);
+			line_free(v, &v->lines[i]);
+		} else {
+			v->lines[kept++] = v->lines[i];
+		}
+	}
+	v->count = kept;
+	return error;
+}
+
+static int view_compare(const struct line *x, const struct line *y, size_t column)
+{
+	const union pasta_value *a = &x->cells[column], *b = &y->cells[column];
+
+	/* What has no value is less than all that has one. */
+	if (x->empty[column] != y->empty[column])
+		return x->empty[column] ? -1 : 1;
+	if (x->empty[column])
+		return 0;
+	if (sorting->columns[column].type == PASTA_STRING)
+		return strcmp(a->s, b->s);
+	if (sorting->columns[column].type == PASTA_INT)
+		return a->i < b->i ? -1 : a->i > b->i;
+	return a->f < b->f ? -1 : a->f > b->f;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	for (size_t i = 0; i < sorting->order_count; i++) {
+		int order = view_compare(x, y, sorting->order[i].column);
+
+		if (order)
+			return sorting->order[i].down ? -order : order;
+	}
+	/* Not in order of adding, nor by ids: they depend on how many threads read the run. */
+	for (size_t i = 0; i < sorting->count; i++) {
+		int order = view_compare(x, y, i);
+
+		if (order)
+			return order;
+	}
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int view_arrange(struct view *v)
+{
+	int error = view_fold(v);
+
+	for (size_t c = 0; c < v->plan.count; c++)
+		for (size_t i = 0; view_is_share(&v->plan.columns[c]) && i < v->count; i++)
+			v->totals[c] += view_part(&v->plan.columns[c], v->lines[i].row);
+	for (size_t i = 0; !error && i < v->count; i++)
+		view_numbers(v, &v->lines[i]);
+	sorting = &v->plan;
+	if (!error && v->count)
+		qsort(v->lines, v->count, sizeof(*v->lines), by_order);
+	return error;
+}
+
+/* -- The table -- */
+
+static bool column_shown(const struct pasta_group_column *c)
+{
+	return !(c->member->flags & PASTA_MEMBER_HIDDEN);
+}
+
+static struct pasta_table *put_table(const struct view *v, struct pasta_out *out)
+{
+	struct pasta_column columns[PASTA_GROUP_COLUMNS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->plan.count; i++)
+		if (column_shown(&v->plan.columns[i]))
+			columns[n++] = (struct pasta_column){v->plan.columns[i].name,
+							     v->plan.columns[i].type,
+							     v->plan.columns[i].unit};
+	return pasta_out_table(out, v->def->table, columns, n);
+}
+
+static void put_line(const struct view *v, const struct line *line, struct pasta_table *t)
+{
+	for (size_t i = 0; i < v->plan.count; i++) {
+		if (!column_shown(&v->plan.columns[i]))
+			continue;
+		if (line->empty[i])
+			pasta_cell_none(t);
+		else if (v->plan.columns[i].type == PASTA_STRING)
+			pasta_cell_str(t, line->cells[i].s);
+		else if (v->plan.columns[i].type == PASTA_INT)
+			pasta_cell_int(t, line->cells[i].i);
+		else
+			pasta_cell_float(t, line->cells[i].f);
+	}
+}
+
+/* Of a limit that holds for each value of some columns: whether two lines share those. */
+static bool same_part(const struct view *v, const struct line *x, const struct line *y)
+{
+	sorting = &v->plan;
+	for (size_t i = 0; i < v->def->limit_per; i++)
+		if (view_compare(x, y, v->plan.order[i].column))
+			return false;
+	return true;
+}
+
+static bool column_is_part(const struct view *v, size_t column)
+{
+	for (size_t i = 0; i < v->def->limit_per; i++)
+		if (v->plan.order[i].column == column)
+			return true;
+	return false;
+}
+
+/* Lines from..to as one: measures add up, what they all share is shown, and all else has no value.
+ */
+static int put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
+{
+	struct line rest = {0};
+	char label[200];
+	bool named = false;
+	int error = line_own(v, &v->lines[from]);
+
+	for (size_t i = from + 1; !error && i < to; i++)
+		error = pasta_group_merge_row(v->def, v->lines[from].own, v->lines[i].row);
+	if (!error)
+		error = line_new(v, &rest, v->lines[from].row, 0);
+	if (!error)
+		view_numbers(v, &rest);
+	snprintf(label, sizeof(label), "(%zu %s)", to - from,
+		 v->def->rest ? v->def->rest : "others");
+	for (size_t i = 0; !error && i < v->plan.count; i++) {
+		const struct pasta_group_column *c = &v->plan.columns[i];
+		bool part = column_is_part(v, i);
+
+		if (c->type == PASTA_STRING) {
+			bool first = !part && !named && column_shown(c);
+
+			rest.cells[i].s = first ? label : v->lines[from].cells[i].s;
+			rest.empty[i] = !first && !part;
+			named = named || first;
+		} else if (!pasta_member_is_measure(c->member) && !part && !view_is_share(c)) {
+			rest.empty[i] = true;
+		}
+	}
+	if (!error)
+		put_line(v, &rest, t);
+	free(rest.cells);
+	free(rest.empty);
+	return error;
+}
+
+static int put_lines(const struct view *v, size_t limit, struct pasta_table *t)
+{
+	size_t from = 0, to, i;
+	int error = 0;
+
+	for (; !error && from < v->count; from = to) {
+		for (to = from + 1; to < v->count && same_part(v, &v->lines[from], &v->lines[to]);)
+			to++;
+		for (i = from; i < to && (!limit || i - from < limit); i++)
+			put_line(v, &v->lines[i], t);
+		if (i < to && v->def->flags & PASTA_GROUP_REST)
+			error = put_rest(v, i, to, t);
+	}
+	return error;
+}
+
+static size_t view_limit(const struct view *v)
+{
+	return v->def->limit_option ? pasta_opt_u64(v->group->opts, v->def->limit_option)
+				    : v->def->limit;
+}
+
+int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
+{
+	struct view v = {.group = group, .def = group->def};
+	struct pasta_err err = {0};
+	struct pasta_table *t;
+	int error = pasta_group_plan(group->def, &v.plan, &err);
+
+	if (!error)
+		error = group->error ? group->error : view_fill(&v);
+	if (!error)
+		error = view_arrange(&v);
+	if (!error && (v.count || !(v.def->flags & PASTA_GROUP_OPTIONAL))) {
+		t = put_table(&v, out);
+		error = t ? put_lines(&v, view_limit(&v), t) : out->err.code;
+	}
+	for (size_t i = 0; i < v.count; i++)
+		line_free(&v, &v.lines[i]);
+	free(v.lines);
+	if (error)
+		pasta_out_fail(out, error, "table %s: %s", v.def->table,
+			       *err.text ? err.text : strerror(-error));
+	return error;
+}
+
+int pasta_out_groups(struct pasta_out *out, const void *state)
+{
+	const struct pasta_group_def *def;
+	int error = 0;
+
+	for (def = out->tool->groups; !error && def && def->size; def++)
+		if (def->table)
+			error = pasta_out_group(out, *pasta_group_in(def, state));
+	return error;
+}
