@@ -1,0 +1,348 @@
+/* test_group.c - rows by key, and the tables that they make. */
+/* labels: onethread */
+#include <math.h>
+
+#include "unit/support.h"
+
+#include "core/strings.h"
+#include "process/group.h"
+#include "process/result.h"
+
+struct row {
+	struct {
+		uint32_t name, device;
+	} key;
+	uint64_t sum, min, max;
+	struct pasta_stat stat;
+	struct pasta_hist *hist;
+	struct pasta_list list;
+	uint32_t same, pad;
+};
+
+static int64_t call(const void *row, const void *state)
+{
+	const struct row *r = row;
+
+	return r->sum > 1000 ? PASTA_NO_VALUE : (int64_t)r->sum * 2;
+}
+
+static double ratio(const void *row, const void *state)
+{
+	const struct row *r = row;
+
+	return r->stat.count ? (double)r->sum / (double)r->stat.count : NAN;
+}
+
+static const char *text(const void *row, const void *state, char *buffer, size_t size)
+{
+	const struct row *r = row;
+
+	if (r->key.device == 9)
+		return NULL;
+	snprintf(buffer, size, "%u items", r->list.count);
+	return buffer;
+}
+
+static const struct pasta_member all[] = {
+	PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+	PASTA_MEMBER(DEVICE, struct row, key.device, .column = "device"),
+	PASTA_MEMBER(SUM, struct row, sum, .column = "sum", .unit = "bytes"),
+	PASTA_MEMBER(MIN, struct row, min, .column = "min", .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(MAX, struct row, max, .column = "max"),
+	PASTA_MEMBER(STAT, struct row, stat, .column = "count=times,mean"),
+	PASTA_MEMBER(HIST, struct row, hist, .column = "p50,total=all,share", .unit = "ns"),
+	PASTA_MEMBER(LIST, struct row, list, .item_size = 8),
+	PASTA_MEMBER(U32, struct row, same, .column = "same"),
+	PASTA_MEMBER_BY(CALL, .call = call, .column = "call"),
+	PASTA_MEMBER_BY(RATIO, .ratio = ratio, .column = "ratio"),
+	PASTA_MEMBER_BY(TEXT, .text = text, .column = "text"),
+	{0},
+};
+
+/* Two measures and a name are enough for most tests. */
+static const struct pasta_member few[] = {
+	PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+	PASTA_MEMBER(U32, struct row, key.device),
+	PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
+	PASTA_MEMBER(SHARE, struct row, sum, .column = "share"),
+	PASTA_MEMBER(MAX, struct row, max, .column = "max", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
+
+struct state {
+	struct pasta_group *group;
+};
+
+static const struct pasta_option options[] = {{"rows", "2", "a limit", PASTA_OPTION_NUMBER}, {0}};
+static const struct pasta_tool tool = {
+	.name = "test", .options = options, .state_size = sizeof(struct state)};
+static const struct pasta_opts opts = {.tool = &tool};
+
+#define DEF(members_, ...)                                                                         \
+	(const struct pasta_group_def)                                                             \
+		PASTA_GROUP(struct state, group, struct row, members_, .table = "t", __VA_ARGS__)
+
+static uint32_t name(const char *text_)
+{
+	return text_ ? pasta_strings_add(text_, strlen(text_)) : 0;
+}
+
+static struct row *row(struct pasta_group *g, const char *text_, uint32_t device)
+{
+	return PASTA_ROW(g, struct row, name(text_), device);
+}
+
+/* The table as text, cells with spaces between. */
+static const char *shown(const struct pasta_group *g)
+{
+	static char out_text[1 << 16];
+	struct pasta_result result = {0};
+	struct pasta_out *out = pasta_result_out(&result, "test");
+	size_t at = 0;
+
+	out_text[0] = '\0';
+	assert_int_equal(pasta_out_group(out, g), 0);
+	assert_int_equal(pasta_out_end(out), 0);
+	for (size_t i = 0; out->table_count && i < pasta_table_rows(out->tables[0]); i++)
+		for (size_t c = 0; c < out->tables[0]->count; c++) {
+			const union pasta_value *v = pasta_table_cell(out->tables[0], i, c);
+			const char *gap = c + 1 == out->tables[0]->count ? "\n" : " ";
+			enum pasta_column_type type = out->tables[0]->columns[c].type;
+
+			if (!v)
+				at += (size_t)sprintf(out_text + at, "-%s", gap);
+			else if (type == PASTA_STRING)
+				at += (size_t)sprintf(out_text + at, "%s%s", v->s, gap);
+			else if (type == PASTA_INT)
+				at += (size_t)sprintf(out_text + at, "%lld%s", (long long)v->i,
+						      gap);
+			else
+				at += (size_t)sprintf(out_text + at, "%.1f%s", v->f, gap);
+		}
+	pasta_result_free(&result);
+	return out_text;
+}
+
+static void a_row_is_zeroed_found_again_and_stays_where_it_is(void **state)
+{
+	const struct pasta_group_def def = DEF(all, .limit = 0);
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	struct row *first = PASTA_ROW(g, struct row, 7, 8), *r;
+	size_t at = 0;
+
+	assert_int_equal(first->key.name, 7);
+	assert_int_equal(first->key.device, 8);
+	assert_int_equal(first->sum | first->stat.count | first->list.count, 0);
+	for (uint32_t i = 0; i < 100000; i++)
+		PASTA_ROW(g, struct row, i, i % 3)->sum = i;
+	assert_ptr_equal(PASTA_ROW(g, struct row, 7, 8), first);
+	assert_int_equal(pasta_group_count(g), 100001);
+	for (uint32_t i = 0; i < 100000; i++) {
+		r = pasta_group_find(g, &(const uint32_t[2]){i, i % 3});
+		assert_non_null(r);
+		assert_int_equal(r->sum, i);
+		assert_null(pasta_group_find(g, &(const uint32_t[2]){i, 3}));
+	}
+	assert_ptr_equal(pasta_group_next(g, &at), first);
+	assert_int_equal(PASTA_SUM(g, struct row, sum), UINT64_C(99999) * 100000 / 2);
+	assert_int_equal(pasta_group_error(g), 0);
+	pasta_group_free(g);
+}
+
+static void every_member_has_its_cells_and_what_has_no_value_is_blank(void **state)
+{
+	const struct pasta_group_def def = DEF(all, .order = "-sum name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	struct row *r = row(g, "a", 0);
+
+	r->sum = 100;
+	r->min = 3;
+	r->max = UINT64_MAX;
+	r->same = 5;
+	for (uint64_t i = 1; i <= 3; i++) {
+		pasta_stat_add(&r->stat, 10 * i);
+		pasta_group_hist(g, &r->hist, i);
+		*(uint64_t *)pasta_group_append(g, &r->list, 8) = i;
+	}
+	row(g, NULL, 9)->sum = 2000;
+	assert_string_equal(shown(g), "(unnamed) device 9 2000 - 0 0 - - - - 0 - - -\n"
+				      "a device 0 100 3 9223372036854775807 3 20 2 6 100.0 5 200 "
+				      "33.3 3 items\n");
+	pasta_group_free(g);
+}
+
+static void ties_go_by_all_columns_and_hidden_ones_order(void **state)
+{
+	const struct pasta_group_def def = DEF(few, .order = "-max");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	row(g, "c", 0)->sum = 1;
+	row(g, "b", 0)->sum = 2;
+	row(g, "a", 0)->max = 1;
+	row(g, "b", 1)->sum = 1;
+	assert_string_equal(shown(g), "a 0 0.0\nb 1 25.0\nb 2 50.0\nc 1 25.0\n");
+	pasta_group_free(g);
+}
+
+static void rows_that_read_alike_are_folded(void **state)
+{
+	const struct pasta_group_def def = DEF(few, .order = "-sum", .flags = PASTA_GROUP_FOLD);
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	for (uint32_t i = 0; i < 5; i++)
+		row(g, i % 2 ? "odd" : "even", i)->sum = i + 1;
+	assert_string_equal(shown(g), "even 9 60.0\nodd 6 40.0\n");
+	assert_int_equal(row(g, "even", 0)->sum, 1);
+	pasta_group_free(g);
+}
+
+static void a_limit_leaves_a_row_for_the_rest_of_each_part(void **state)
+{
+	const struct pasta_group_def def =
+		DEF(all, .order = "device -sum", .limit_option = "rows", .limit_per = 1,
+		    .rest = "smaller ones", .flags = PASTA_GROUP_REST);
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
+		PASTA_MEMBER(DEVICE, struct row, key.device, .column = "device"),
+		PASTA_MEMBER_BY(CALL, .call = call, .column = "call"),
+		{0},
+	};
+	struct pasta_group_def own = def;
+	struct pasta_group *g;
+
+	own.members = members;
+	g = pasta_group_new(&own, &opts, NULL);
+	for (uint32_t i = 1; i <= 4; i++)
+		row(g, "a", 0)->sum = row(g, "b", 0)->sum = 0;
+	row(g, "a", 0)->sum = 10;
+	row(g, "b", 0)->sum = 20;
+	row(g, "c", 0)->sum = 30;
+	row(g, "d", 0)->sum = 40;
+	row(g, "e", PASTA_HOST)->sum = 5;
+	assert_string_equal(shown(g), "d 40 device 0 80\nc 30 device 0 60\n"
+				      "(2 smaller ones) 30 device 0 -\ne 5 host 10\n");
+	pasta_group_free(g);
+}
+
+static bool keep(const void *row_, const void *state)
+{
+	return ((const struct row *)row_)->sum > 1;
+}
+
+static void rows_can_be_left_out_and_tables_can_be_optional(void **state)
+{
+	const struct pasta_group_def def =
+		DEF(few, .keep = keep, .flags = PASTA_GROUP_OPTIONAL, .order = "name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	row(g, "a", 0)->sum = 1;
+	assert_string_equal(shown(g), "");
+	row(g, "b", 0)->sum = 2;
+	assert_string_equal(shown(g), "b 2 100.0\n");
+	pasta_group_free(g);
+}
+
+static void fill(struct pasta_group *g, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		struct row *r = PASTA_ROW(g, struct row, i % 50, i % 3);
+
+		r->sum += i;
+		r->min = !r->min || i < r->min ? i : r->min;
+		r->max = i > r->max ? i : r->max;
+		r->same = i % 50;
+		pasta_stat_add(&r->stat, i);
+		pasta_group_hist(g, &r->hist, i);
+		*(uint64_t *)pasta_group_append(g, &r->list, 8) = i;
+	}
+}
+
+static void merged_groups_are_what_one_would_have_been(void **state)
+{
+	const struct pasta_group_def def = DEF(all, .order = "name device");
+	struct pasta_group *whole = pasta_group_new(&def, NULL, NULL),
+			   *a = pasta_group_new(&def, NULL, NULL),
+			   *b = pasta_group_new(&def, NULL, NULL);
+	struct row *r;
+	size_t at = 0;
+	char *wanted;
+
+	fill(whole, 1, 3000);
+	fill(a, 1, 1000);
+	fill(b, 1000, 3000);
+	assert_int_equal(pasta_group_merge(a, b), 0);
+	wanted = strdup(shown(whole));
+	assert_string_equal(shown(a), wanted);
+	while ((r = pasta_group_next(whole, &at))) {
+		const struct row *m = pasta_group_find(a, &r->key);
+
+		assert_int_equal(m->list.count, r->list.count);
+		assert_memory_equal(m->list.items, r->list.items, 8 * r->list.count);
+	}
+	free(wanted);
+	pasta_group_free(whole);
+	pasta_group_free(a);
+	pasta_group_free(b);
+}
+
+static void refused(const struct pasta_group_def *def, const char *why)
+{
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_group_check(&tool, def, &err), -EINVAL);
+	if (!strstr(err.text, why))
+		fail_msg("'%s' is not in '%s'", why, err.text);
+}
+
+static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state)
+{
+	static const struct pasta_member no_key[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"), {0}};
+	static const struct pasta_member figure[] = {PASTA_MEMBER(U64, struct row, key),
+						     PASTA_MEMBER(STAT, struct row, stat,
+								  .column = "total,p50"),
+						     {0}};
+	static const struct pasta_member list[] = {
+		PASTA_MEMBER(U64, struct row, key), PASTA_MEMBER(LIST, struct row, list), {0}};
+	static const struct pasta_member measure[] = {PASTA_MEMBER(SUM, struct row, key), {0}};
+	static const struct pasta_member function[] = {
+		PASTA_MEMBER(U64, struct row, key), PASTA_MEMBER_BY(CALL, .column = "c"), {0}};
+	static const struct pasta_member outside[] = {PASTA_MEMBER(U64, struct row, key),
+						      {.type = PASTA_MEMBER_SUM,
+						       .offset = sizeof(struct row) - 4},
+						      {0}};
+	struct pasta_group_def def = DEF(all, .order = "-sum");
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
+	refused(&DEF(all, .order = "-sum nothing"), "ordered by 'nothing'");
+	refused(&DEF(no_key, .limit = 0), "byte 4 of the key");
+	refused(&DEF(figure, .limit = 0), "member 2");
+	refused(&DEF(list, .limit = 0), "item_size");
+	refused(&DEF(measure, .limit = 0), "a part of the key");
+	refused(&DEF(function, .limit = 0), "needs its function");
+	refused(&DEF(outside, .limit = 0), "not within the row");
+	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");
+	def.key_size = 7;
+	refused(&def, "multiple of 4");
+	def = DEF(all, .limit = 0);
+	def.state_offset = sizeof(struct state);
+	refused(&def, "not within the state");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_row_is_zeroed_found_again_and_stays_where_it_is),
+		cmocka_unit_test(every_member_has_its_cells_and_what_has_no_value_is_blank),
+		cmocka_unit_test(ties_go_by_all_columns_and_hidden_ones_order),
+		cmocka_unit_test(rows_that_read_alike_are_folded),
+		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
+		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
+		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
+		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
