@@ -119,8 +119,8 @@ static void descriptors_are_checked_whole(void **state)
 	BAD(summary, "two\nlines", "bad: it must have a summary, of one line");
 	BAD(summary, "red\033[31m", "bad: it must have a summary, of one line without control");
 	BAD(summary, "\x7f", "bad: it must have a summary, of one line without control");
-	BAD(event, NULL, "bad: it must have the functions event and report");
-	BAD(report, NULL, "bad: it must have the functions event and report");
+	BAD(event, NULL, "bad: it must have the function event, and report or groups");
+	BAD(report, NULL, "bad: it must have the function event, and report or groups");
 	BAD(events, 0, "bad: it wants no events");
 	BAD(state_size, SIZE_MAX, "bad: its state_size is");
 	BAD(state_size, ((size_t)1 << 30) + 1, "bad: its state_size is");
