@@ -120,7 +120,8 @@ static void on_kernel(struct state *s, const struct pasta_event *ev)
 	/* The launch has the name that the record has, mostly. */
 	if (!r->node && where->flags & PASTA_WHERE_LAUNCH && !(where->flags & PASTA_WHERE_AGAIN) &&
 	    where->name)
-		PASTA_ROW(s->kernels, struct kernel, where->name)->joined++;
+		(where->name == r->name ? k : PASTA_ROW(s->kernels, struct kernel, where->name))
+			->joined++;
 }
 
 static void on_event(void *state, const struct pasta_event *ev)

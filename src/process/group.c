@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 64, CHUNKS = 40, LAST = 64, SLOTS = 128 };
+enum { CHUNK = 64, CHUNKS = 40, LAST = 512, SLOTS = 128 };
 
 struct pasta_group_slot {
 	uint64_t hash;
@@ -222,28 +222,33 @@ void pasta_group_free(struct pasta_group *g)
 	free(g);
 }
 
-/* Word by word: they have just been written so, and a wider load would wait for them. */
-static inline uint64_t group_hash(const uint32_t *key, uint32_t words)
+/*
+ * Word by word: they have just been written so, and a wider load would wait for them. The products
+ * do not wait for each other.
+ */
+static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t *key,
+								 uint32_t words)
 {
-	uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-	uint32_t i = 0;
+	uint64_t h = 0, factor = UINT64_C(0x9e3779b97f4a7c15);
 
-	for (; i + 1 < words; i += 2) {
-		h = (h ^ (key[i] | (uint64_t)key[i + 1] << 32)) * UINT64_C(0xd6e8feb86659fd93);
-		h ^= h >> 32;
+	for (uint32_t i = 0; i + 1 < words; i += 2) {
+		h += (key[i] | (uint64_t)key[i + 1] << 32) * factor;
+		factor += UINT64_C(0x3c6ef372fe94f82a); /* even: it stays odd */
 	}
-	if (i < words) {
-		h = (h ^ key[i]) * UINT64_C(0xd6e8feb86659fd93);
-		h ^= h >> 32;
-	}
-	return h;
+	if (words & 1)
+		h += key[words - 1] * factor;
+	h ^= h >> 32;
+	h *= UINT64_C(0xd6e8feb86659fd93);
+	return h ^ h >> 32;
 }
 
-static inline bool group_is(const void *row, const uint32_t *key, uint32_t words)
+static inline __attribute__((always_inline)) bool group_is(const void *row, const uint32_t *key,
+							   uint32_t words)
 {
 	const uint32_t *own = row;
 	uint32_t differ = 0;
 
+#pragma GCC unroll 8
 	for (uint32_t i = 0; i < words; i++)
 		differ |= own[i] ^ key[i];
 	return !differ;
@@ -323,14 +328,33 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	return g->spare;
 }
 
-void *pasta_group_row(struct pasta_group *g, const void *key)
+static inline __attribute__((always_inline)) void *group_row(struct pasta_group *g, const void *key,
+							     uint32_t words)
 {
-	uint64_t hash = group_hash(key, g->key_words);
+	uint64_t hash = group_hash(key, words);
 	void *row = g->last[hash >> 32 & (LAST - 1)];
 
-	return __builtin_expect(row && group_is(row, key, g->key_words), 1)
-		       ? row
-		       : group_add(g, key, hash);
+	return __builtin_expect(row && group_is(row, key, words), 1) ? row
+								     : group_add(g, key, hash);
+}
+
+/* With a number of words that the compiler knows there are no loops. */
+void *pasta_group_row(struct pasta_group *g, const void *key)
+{
+	switch (g->key_words) {
+	case 1:
+		return group_row(g, key, 1);
+	case 2:
+		return group_row(g, key, 2);
+	case 3:
+		return group_row(g, key, 3);
+	case 4:
+		return group_row(g, key, 4);
+	case 7:
+		return group_row(g, key, 7);
+	default:
+		return group_row(g, key, g->key_words);
+	}
 }
 
 void *pasta_group_find(const struct pasta_group *g, const void *key)
