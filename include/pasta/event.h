@@ -109,6 +109,7 @@ enum pasta_alloc_sub {
 #define PASTA_ALLOC_SORTS (PASTA_ALLOC_MAPPED + 1)
 enum pasta_alloc_flags {
 	PASTA_ALLOC_EARLIER = 1, /* before recording began, which is the event's time */
+	PASTA_ALLOC_DRIVERS = 2, /* in an imported trace: a driver's, not a framework's */
 };
 /* The pool of PASTA_ALLOC_PHYSICAL, and of its end: handles are no addresses. */
 #define PASTA_ALLOC_HANDLES UINT32_MAX

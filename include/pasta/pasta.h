@@ -20,6 +20,7 @@
 #include <pasta/directory.h>
 #include <pasta/event.h>
 #include <pasta/group.h>
+#include <pasta/ledger.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -666,9 +667,10 @@ enum pasta_tool_flags {
 
 /*
  * A tool. Its name is of a-z, 0-9, _ and -, its summary one line. state is state_size zeroed bytes,
- * 1 GiB at most. event is a must, and report, where there are no groups: without it all groups are
- * shown, in their order. open, merge and close may be NULL. events is a mask
- * of PASTA_BIT(KIND), of one at least. ev is valid only during the call, and ev->size bytes long:
+ * 1 GiB at most. event is a must, but with a ledger alone; and report, where there are no groups:
+ * without it all groups are shown, in their order. open, merge and close may be NULL. events is a
+ * mask of PASTA_BIT(KIND), of one at least where there is event; what a ledger takes need not be in
+ * it. ev is valid only during the call, and ev->size bytes long:
  * pasta_event_copy keeps it. Without merge one state gets the whole run in order; with it, there
  * may be a state a shard, each in that shard's order, merged before report, in the order of shards.
  * merge must keep nothing that is from's: it is closed soon after. Different states are used by
@@ -714,6 +716,8 @@ struct pasta_tool {
 	uint32_t flags; /* of enum pasta_tool_flags */
 	/* Rows by key, in the tool's state; ends with size 0, or is NULL (group.h). */
 	const struct pasta_group_def *groups;
+	/* What is allocated, in the tool's state; or NULL (ledger.h). */
+	const struct pasta_ledger_def *ledger;
 };
 
 /* Make the descriptor known, when the file is loaded. It must live for ever. What is wrong with it

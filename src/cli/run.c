@@ -298,9 +298,9 @@ static int check_level(const struct job *job, struct pasta_err *err)
 				  level);
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;
+		uint64_t wants = pasta_tool_wants(tool);
 
-		if (tool->events & job->level->without &&
-		    !(tool->events & ~(job->level->without | ALWAYS)))
+		if (wants & job->level->without && !(wants & ~(job->level->without | ALWAYS)))
 			return pasta_fail(err, -EINVAL,
 					  "--level %s leaves out all that %s is about: use --level "
 					  "trace",

@@ -233,12 +233,12 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *ch
 	const struct pasta_tool *tool = chosen->tool;
 	size_t i, without = 0, count = pasta_stream_shards(s);
 	char what[400], action[400], names[300];
-	uint64_t missing = 0;
+	uint64_t wants = pasta_tool_wants(tool), missing = 0;
 	bool imported = false, counted = false;
 
 	for (i = 0; i < count; i++) {
 		const struct pasta_shard_info *info = pasta_stream_shard(s, i);
-		uint64_t not_there = info->kinds ? tool->events & ~(info->kinds | OWN) : 0;
+		uint64_t not_there = info->kinds ? wants & ~(info->kinds | OWN) : 0;
 
 		missing |= not_there;
 		without += not_there != 0;

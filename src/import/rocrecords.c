@@ -408,6 +408,7 @@ const char *pasta_rocread_allocation(struct pasta_rocread *p)
 	alloc.time = h.end;
 	alloc.alloc.bytes = size;
 	alloc.alloc.device = agent->device;
+	alloc.alloc.flags = PASTA_ALLOC_DRIVERS;
 	pasta_trace_event(p->t, PASTA_TRACE_MEMORY, &alloc, 0);
 	return NULL;
 }

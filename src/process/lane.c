@@ -7,6 +7,7 @@
 
 #include "core/pathnode.h"
 #include "process/group.h"
+#include "process/ledger.h"
 
 struct pasta_lane {
 	struct pasta_seat *seats;
@@ -138,6 +139,7 @@ static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
 		seat->tool->close(state);
 	leave(l);
 	pasta_groups_close(seat->tool, state);
+	pasta_ledger_close(seat->tool, state);
 	free(state);
 }
 
@@ -196,7 +198,7 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 	unsigned int kind;
 
 	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
-		if (seat->tool->events >> kind & 1)
+		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
 }
 
@@ -211,6 +213,8 @@ static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 		return;
 	}
 	error = pasta_groups_open(seat->tool, seat->opts, seat->state);
+	if (!error)
+		error = pasta_ledger_open(seat->tool, seat->state);
 	enter(l, seat);
 	if (!error && seat->tool->open)
 		error = seat->tool->open(seat->state, seat->opts, &err);
@@ -241,7 +245,7 @@ uint64_t pasta_lane_kinds(const struct pasta_lane *l)
 	size_t i;
 
 	for (i = 0; i < l->count; i++)
-		kinds |= l->seats[i].state ? l->seats[i].tool->events : 0;
+		kinds |= l->seats[i].state ? pasta_tool_kinds(l->seats[i].tool) : 0;
 	return kinds;
 }
 
@@ -266,7 +270,10 @@ static inline void give(struct pasta_lane *l)
 		struct pasta_seat *seat = wants[l->at++];
 
 		enter(l, seat);
-		seat->tool->event(seat->state, ev);
+		if (seat->tool->ledger)
+			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev);
+		if (seat->tool->events >> ev->kind & 1)
+			seat->tool->event(seat->state, ev);
 	}
 	leave(l);
 }
@@ -312,6 +319,9 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 		if (!seat->state || !other->state)
 			continue;
 		error = pasta_groups_merge(seat->tool, seat->state, other->state);
+		if (!error && seat->tool->ledger)
+			error = pasta_ledger_merge(pasta_ledger_in(seat->tool, seat->state),
+						   pasta_ledger_in(seat->tool, other->state));
 		if (error)
 			pasta_out_fail(seat->out, error, "cannot merge: %s", strerror(-error));
 		enter(into, seat);
@@ -327,6 +337,8 @@ static int report_state(const struct pasta_seat *seat)
 {
 	int error = pasta_groups_error(seat->tool, seat->state);
 
+	if (!error && seat->tool->ledger)
+		error = pasta_ledger_error(pasta_ledger_in(seat->tool, seat->state));
 	seat->out->tool = seat->tool;
 	if (error)
 		return error;

@@ -8,6 +8,7 @@
 
 #include "process/correlate.h"
 #include "process/group.h"
+#include "process/ledger.h"
 #include "process/parse.h"
 #include "process/plugin.h"
 #include "process/utf8.h"
@@ -94,6 +95,23 @@ static int check_groups(const struct pasta_tool *tool, struct pasta_err *err)
 	return error;
 }
 
+static int check_ledger(const struct pasta_tool *tool, struct pasta_err *err)
+{
+	const struct pasta_ledger_def *def = tool->ledger;
+
+	if (!def)
+		return 0;
+	if (def->size != sizeof(*def))
+		return pasta_fail(err, -EINVAL, "its ledger has the size %u: use PASTA_LEDGER",
+				  def->size);
+	if (def->state_offset % sizeof(void *) ||
+	    def->state_offset + sizeof(void *) > tool->state_size)
+		return pasta_fail(err, -EINVAL,
+				  "its ledger is not in its state: set .state_size to the struct "
+				  "that PASTA_LEDGER names");
+	return 0;
+}
+
 /* A name, so that what is beside a tool stays beside it. */
 static int check_reducer(const struct pasta_tool *tool, struct pasta_err *err)
 {
@@ -151,12 +169,14 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
 		return pasta_fail(err, -EINVAL,
 				  "it must have a summary, of one line without control characters");
-	if (!tool->event || !(tool->report || tool->groups))
+	if (!(tool->event || tool->ledger) || !(tool->report || tool->groups))
 		return pasta_fail(err, -EINVAL,
 				  "it must have the function event, and report or groups");
-	if (!tool->events)
+	if (!tool->events != !tool->event)
 		return pasta_fail(err, -EINVAL,
-				  "it wants no events: set .events to PASTA_BIT(KIND) of some");
+				  tool->event ? "it wants no events: set .events to "
+						"PASTA_BIT(KIND) of some"
+					      : "it wants events: it must have the function event");
 	if (tool->state_size > STATE_MAX)
 		return pasta_fail(
 			err, -EINVAL,
@@ -164,6 +184,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 			tool->state_size, STATE_MAX);
 	error = check_options(tool->options, err);
 	error = error ? error : check_groups(tool, err);
+	error = error ? error : check_ledger(tool, err);
 	error = error ? error : check_reducer(tool, err);
 	return error ? error : check_free(tool, err);
 }
@@ -436,6 +457,16 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 	return 0;
 }
 
+uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
+{
+	return tool->events | pasta_ledger_kinds(tool->ledger);
+}
+
+uint64_t pasta_tool_wants(const struct pasta_tool *tool)
+{
+	return tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0);
+}
+
 uint64_t pasta_choice_events(const struct pasta_choice *choice)
 {
 	uint64_t events = 0;
@@ -444,7 +475,7 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice)
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;
 
-		events |= tool->events;
+		events |= pasta_tool_kinds(tool);
 		if (tool->needs & (PASTA_NEED_WHERE | PASTA_NEED_OPS))
 			events |= pasta_correlate_kinds(tool->needs & PASTA_NEED_OPS);
 	}
