@@ -70,7 +70,7 @@ for r in kernels:
 assert [r[1] for r in kernels] == [k[0] for k in tools["kernel_freq"]["kernels"][:len(kernels)]]
 for r in copies:
     assert [r[2], r[5], r[3]] == [made["copies"][r[1]][k] for k in ("count", "bytes", "ns")], r
-assert of("memory")[0][5] == max(r[5] for r in tools["memory"]["memory"])
+assert of("memory")[0][5] == max(r[6] for r in tools["memory"]["memory"])
 assert of("communication")[0][2] == made["kinds"]["collective"]
 assert of("communication")[0][3] >= of("communication")[1][3] > 0
 assert of("process") == [["process", "9 processes, 9 of 9 ranks", None] + of("process")[0][3:]]

@@ -54,7 +54,9 @@ for r in copies:
                         for s in mine), True)
 
 # Memory: the peak is exact, and so is what it is made of.
+# The generator has one level, which is what is held.
 places, live = rows("memory", "memory"), rows("memory", "live")
+same("levels", {p["level"] for p in places} <= {"held"}, True)
 same("bytes allocated", total(places, "bytes"), made["alloc_bytes"])
 same("left", total(places, "left"), made["alloc_bytes"] - made["free_bytes"])
 same("peaks", total(places, "peak"), made["peak_bytes"])

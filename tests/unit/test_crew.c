@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "process/crew.h"
+#include "process/directory.h"
 #include "process/lane.h"
 #include "unit/sample.h"
 
@@ -263,6 +264,7 @@ static char *by_hand(const struct pasta_choice *choice, uint32_t shards,
 
 	for (size_t i = 0; i < choice->count; i++)
 		assert_non_null(pasta_result_out(&result, choice->tools[i].tool->name));
+	assert_int_equal(pasta_directory_fill(s), 0);
 	lane = pasta_lane_new(choice, result.outs, PASTA_LANE_ALL);
 	pasta_lane_open(lane);
 	feed = pasta_feed_new(s, pasta_lane_kinds(lane), pasta_lane_needs(lane), filter);

@@ -41,15 +41,16 @@ static void the_peak_is_what_was_live_then(void **state)
 	drop(150, 0x10);
 	get(160, 0x30, 60, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("memory"), "device 0 #0 4 3 210 100 30 60\n");
-	assert_string_equal(table("peak"), "c device 70 c 0 device 0 #0\n"
-					   "b device 30 b 20 device 0 #0\n");
-	assert_string_equal(table("never_freed"), "0x30 device 60 (unknown) 0 device 0 #0\n");
-	assert_string_equal(table("sites"), "c 1 70 70 70.00\n"
-					    "b 1 30 30 30.00\n"
-					    "(unknown) 1 60 0 0.00\n"
-					    "a 1 50 0 0.00\n");
-	assert_string_equal(table("live"), "0 device 0 #0 60 100\n");
+	assert_string_equal(table("memory"), "device 0 #0 held 4 3 210 100 30 60\n");
+	assert_string_equal(table("peak"), "c device 70 c 0 device 0 #0 held\n"
+					   "b device 30 b 20 device 0 #0 held\n");
+	assert_string_equal(table("never_freed"),
+			    "0x30 device 60 (unknown) 0 device 0 #0 driver\n");
+	assert_string_equal(table("sites"), "c driver 1 70 70 70.00\n"
+					    "b driver 1 30 30 30.00\n"
+					    "(unknown) driver 1 60 0 0.00\n"
+					    "a driver 1 50 0 0.00\n");
+	assert_string_equal(table("live"), "0 device 0 #0 held 60 100\n");
 	assert_string_equal(finding(0), "allocations that were never freed: 1");
 	assert_string_equal(finding(1), "");
 }
@@ -62,10 +63,10 @@ static void the_first_of_equal_peaks_is_the_peak(void **state)
 	get(3, 0x10, 50, "second");
 	drop(4, 0x10);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("peak"), "first device 50 first 0 device 0 #0\n");
+	assert_string_equal(table("peak"), "first device 50 first 0 device 0 #0 held\n");
 }
 
-static void parts_add_nothing_and_end_before_what_they_are_part_of(void **state)
+static void parts_are_a_level_of_their_own_and_end_before_what_they_are_part_of(void **state)
 {
 	struct pasta_event part = alloc_event(2, 0x10, 40);
 
@@ -79,7 +80,9 @@ static void parts_add_nothing_and_end_before_what_they_are_part_of(void **state)
 	drop(4, 0x40);
 	drop(5, 0x10);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("memory"), "device 0 #0 1 1 100 100 0 0\n");
+	assert_string_equal(table("memory"), "device 0 #0 held 1 1 100 100 0 0\n"
+					     "device 0 #0 driver 1 1 100 100 0 0\n"
+					     "device 0 #0 allocated 2 2 80 80 1 0\n");
 	assert_string_equal(finding(0), "");
 }
 
@@ -94,7 +97,7 @@ static void a_pool_may_give_out_an_address_that_is_another_pools(void **state)
 	end.free.addr = 0x10;
 	give(&end);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("memory"), "device 0 #0 2 1 107 107 1 100\n");
+	assert_string_equal(table("memory"), "device 0 #0 held 2 1 107 107 1 100\n");
 }
 
 static void places_are_by_process_device_and_host(void **state)
@@ -116,12 +119,13 @@ static void places_are_by_process_device_and_host(void **state)
 	ev.alloc.addr = 0x20;
 	give(&ev);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("memory"), "device 1 box-77 1 0 5 5 1 5\n"
-					     "device 1 #4 1 0 5 5 1 5\n"
-					     "host box-77 1 0 5 5 1 5\n");
-	assert_string_equal(table("never_freed"), "0x10 device 5 (unknown) 0 device 1 box-77\n"
-						  "0x20 host 5 (unknown) 0 host box-77\n"
-						  "0x10 device 5 (unknown) 0 device 1 #4\n");
+	assert_string_equal(table("memory"), "device 1 box-77 held 1 0 5 5 1 5\n"
+					     "host box-77 held 1 0 5 5 1 5\n"
+					     "device 1 #4 held 1 0 5 5 1 5\n");
+	assert_string_equal(table("never_freed"),
+			    "0x10 device 5 (unknown) 0 device 1 box-77 driver\n"
+			    "0x20 host 5 (unknown) 0 host box-77 driver\n"
+			    "0x10 device 5 (unknown) 0 device 1 #4 driver\n");
 }
 
 static void what_is_not_known_is_counted(void **state)
@@ -131,7 +135,7 @@ static void what_is_not_known_is_counted(void **state)
 	get(2, 0x20, 8, "a");
 	get(3, 0x20, 9, "b");
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("memory"), "device 0 #0 2 1 17 9 2 9\n");
+	assert_string_equal(table("memory"), "device 0 #0 held 2 1 17 9 2 9\n");
 	assert_string_equal(finding(1), "frees of memory that is not known: 1");
 	assert_string_equal(finding(2), "allocations of memory that was not freed: 1");
 }
@@ -143,9 +147,9 @@ static void the_smallest_share_a_row(void **state)
 	for (uint64_t i = 1; i <= 5; i++)
 		get(i, i, i * 10, NULL);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("peak"), "0x5 device 50 (unknown) 0 device 0 #0\n"
-					   "0x4 device 40 (unknown) 1 device 0 #0\n"
-					   "(3 smaller ones)  60  0 device 0 #0\n");
+	assert_string_equal(table("peak"), "0x5 device 50 (unknown) 0 device 0 #0 held\n"
+					   "0x4 device 40 (unknown) 1 device 0 #0 held\n"
+					   "(3 smaller ones) - 60 - - device 0 #0 held\n");
 	assert_int_equal(pasta_choice_set(&choice, "memory.rows=many", NULL), -EINVAL);
 }
 
@@ -165,8 +169,8 @@ static void a_million_allocations_are_fast_and_keep_the_peaks_in_time(void **sta
 	t = table_of("live");
 	assert_in_range(pasta_table_rows(t), BINS / 2, BINS);
 	for (size_t i = 0; i < pasta_table_rows(t); i++)
-		if (pasta_table_cell(t, i, 4)->i > most)
-			most = pasta_table_cell(t, i, 4)->i;
+		if (pasta_table_cell(t, i, 5)->i > most)
+			most = pasta_table_cell(t, i, 5)->i;
 	assert_int_equal(most, (1 << 20) + LIVE);
 	assert_int_equal(pasta_table_rows(table_of("peak")), 1001);
 }
@@ -213,6 +217,59 @@ static void the_chart_of_many_places_is_not_larger(void **state)
 	assert_int_equal(finish(), 0);
 	assert_int_equal(result.outs[0]->charts[0]->series_count, 1000);
 	assert_in_range(result.outs[0]->charts[0]->used, 2000, POINTS + 1000);
+}
+
+static void give_alloc(uint64_t time, unsigned int sub, uint32_t pool, uint64_t addr,
+		       uint64_t bytes)
+{
+	struct pasta_event ev = alloc_event(time, addr, bytes);
+
+	ev.sub = (uint8_t)sub;
+	ev.alloc.pool = pool;
+	ev.alloc.name = id(pool ? "torch" : NULL);
+	give(&ev);
+}
+
+static void levels_of_one_memory_are_not_added(void **state)
+{
+	(void)state;
+	give_alloc(1, PASTA_ALLOC_DEVICE, 0, 0x1000, 20);
+	give_alloc(2, PASTA_ALLOC_SEGMENT, 1, 0x1000, 20);
+	give_alloc(3, PASTA_ALLOC_POOL, 2, 0x1000, 8);
+	give_alloc(4, PASTA_ALLOC_POOL, 2, 0x1008, 4);
+	give_alloc(5, PASTA_ALLOC_HOST, 2, 0x9000, 3);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("memory"), "device 0 #0 held 1 0 20 20 0 20\n"
+					     "device 0 #0 driver 1 0 20 20 0 20\n"
+					     "device 0 #0 reserved 1 0 20 20 1 20\n"
+					     "device 0 #0 allocated 2 0 12 12 3 12\n"
+					     "host #0 held 1 0 3 3 4 3\n");
+	assert_string_equal(table("peak"), "0x1000 device 20 (unknown) 0 device 0 #0 held\n"
+					   "0x1000 device 20 (unknown) 0 device 0 #0 driver\n"
+					   "torch segment 20 torch 0 device 0 #0 reserved\n"
+					   "torch pool 8 torch 1 device 0 #0 allocated\n"
+					   "torch pool 4 torch 0 device 0 #0 allocated\n"
+					   "torch host 3 torch 0 host #0 held\n");
+	assert_string_equal(table("sites"), "(unknown) driver 1 20 20 100.00\n"
+					    "torch reserved 1 20 20 100.00\n"
+					    "torch allocated 3 15 15 100.00\n");
+	assert_int_equal(result.outs[0]->charts[0]->series_count, 5);
+	assert_string_equal(result.outs[0]->charts[0]->series[3].name, "device 0, #0, allocated");
+}
+
+static void what_is_reserved_may_be_counted(void **state)
+{
+	struct pasta_event ev = EVENT(counter, COUNTER, 0, 1, 2);
+
+	(void)state;
+	give_alloc(1, PASTA_ALLOC_POOL, 2, 0x1000, 8);
+	ev.counter.name = id("reserved");
+	ev.counter.value = 50;
+	give(&ev);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("memory"), "device 0 #0 held 1 0 8 8 0 8\n"
+					     "device 0 #0 reserved 0 0 0 50 1 50\n"
+					     "device 0 #0 allocated 1 0 8 8 0 8\n");
 }
 
 /* -- Against a plain recount. -- */
@@ -264,6 +321,9 @@ static void random_event(int i)
 	ev.sub = random_below(4) ? PASTA_ALLOC_DEVICE : PASTA_ALLOC_HOST;
 	ev.alloc.device = (uint32_t)random_below(DEVICES);
 	ev.alloc.pool = pool;
+	/* Host memory of a pool is a framework's, and a level of its own. */
+	if (pool)
+		ev.sub = PASTA_ALLOC_DEVICE;
 	records[record_count++] = (struct record){
 		(int)proc * (DEVICES + 1) +
 			(ev.sub == PASTA_ALLOC_HOST ? DEVICES : (int)ev.alloc.device),
@@ -346,8 +406,8 @@ static void check_live(void)
 				peak = live_after(place, i);
 			last = at < from + width ? i : last;
 		}
-		assert_property(pasta_table_cell(t, row, 3)->i == (int64_t)live_after(place, last));
-		assert_property(pasta_table_cell(t, row, 4)->i == (int64_t)peak);
+		assert_property(pasta_table_cell(t, row, 4)->i == (int64_t)live_after(place, last));
+		assert_property(pasta_table_cell(t, row, 5)->i == (int64_t)peak);
 	}
 }
 
@@ -375,7 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_peak_is_what_was_live_then),
 		TEST(the_first_of_equal_peaks_is_the_peak),
-		TEST(parts_add_nothing_and_end_before_what_they_are_part_of),
+		TEST(parts_are_a_level_of_their_own_and_end_before_what_they_are_part_of),
 		TEST(a_pool_may_give_out_an_address_that_is_another_pools),
 		TEST(places_are_by_process_device_and_host),
 		TEST(what_is_not_known_is_counted),
@@ -383,6 +443,8 @@ int main(void)
 		TEST(a_million_allocations_are_fast_and_keep_the_peaks_in_time),
 		TEST(the_chart_has_every_peak_and_ends_with_what_is_live),
 		TEST(the_chart_of_many_places_is_not_larger),
+		TEST(levels_of_one_memory_are_not_added),
+		TEST(what_is_reserved_may_be_counted),
 		TEST(everything_equals_a_recount),
 	};
 
