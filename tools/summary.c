@@ -48,8 +48,7 @@ struct place {
 	bool worked, counted;
 	uint64_t kernels;
 	struct pasta_cover cover; /* the second sort is of collectives */
-	uint64_t live, peak;	  /* bytes, by allocations */
-	double counter;		  /* the most that was counted */
+	double counter;		  /* the most bytes that were counted as allocated */
 };
 
 /* Kernels, operators and regions; id: the name, or the region's scope's. */
@@ -75,20 +74,10 @@ struct thread {
 	size_t depth, room; /* of regions */
 };
 
-/* What is allocated, of one process and pool: what a pool gives out may begin where the pool does.
- */
-struct block {
-	struct place *place;
-	uint64_t bytes;
-};
-struct space {
-	struct pasta_map *whole; /* struct block, by address */
-	struct pasta_map *parts; /* addresses of what is a part of another */
-};
-
 struct summary {
+	struct pasta_ledger *ledger;
 	struct pasta_map *processes, *devices, *places; /* by process, and device */
-	struct pasta_map *threads, *spaces;		/* by process, and thread or pool */
+	struct pasta_map *threads;			/* by process and thread */
 	struct sums kernels, ops, regions;
 	struct copies copies[DIRECTIONS];
 	struct pasta_pending *collectives; /* uint64_t: when it was said */
@@ -111,13 +100,12 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	s->devices = pasta_map_new(sizeof(struct device));
 	s->places = pasta_map_new(sizeof(struct place));
 	s->threads = pasta_map_new(sizeof(struct thread));
-	s->spaces = pasta_map_new(sizeof(struct space));
 	s->kernels.all = pasta_map_new(sizeof(struct sum));
 	s->ops.all = pasta_map_new(sizeof(struct sum));
 	s->regions.all = pasta_map_new(sizeof(struct sum));
 	s->collectives = pasta_pending_new(sizeof(uint64_t), WAITING);
-	if (!s->processes || !s->devices || !s->places || !s->threads || !s->spaces ||
-	    !s->kernels.all || !s->ops.all || !s->regions.all || !s->collectives)
+	if (!s->processes || !s->devices || !s->places || !s->threads || !s->kernels.all ||
+	    !s->ops.all || !s->regions.all || !s->collectives)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -126,21 +114,14 @@ static void close_(void *state)
 {
 	struct summary *s = state;
 	struct thread *thread;
-	struct space *space;
 	size_t at = 0;
 
 	while (s->threads && (thread = pasta_map_next(s->threads, &at, NULL)))
 		free(thread->begins);
-	at = 0;
-	while (s->spaces && (space = pasta_map_next(s->spaces, &at, NULL))) {
-		pasta_map_free(space->whole);
-		pasta_map_free(space->parts);
-	}
 	pasta_map_free(s->processes);
 	pasta_map_free(s->devices);
 	pasta_map_free(s->places);
 	pasta_map_free(s->threads);
-	pasta_map_free(s->spaces);
 	pasta_map_free(s->kernels.all);
 	pasta_map_free(s->ops.all);
 	pasta_map_free(s->regions.all);
@@ -345,66 +326,23 @@ static void on_region(struct summary *s, const struct pasta_event *ev)
 		end_region(s, thread, ev->time, scope->region);
 }
 
-/* -- Memory, as the tool memory sees it -- */
+/* -- Memory: the ledger knows what there is, and a place is where -- */
 
-static struct space *space_of(struct summary *s, uint32_t proc, uint32_t pool)
+static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	struct space *space = added(s, s->spaces, pasta_pair(proc, pool));
+	struct summary *s = state;
 
-	if (space && !space->whole)
-		space->whole = pasta_map_new(sizeof(struct block));
-	if (space && !space->parts)
-		space->parts = pasta_map_new(0);
-	if (space && space->whole && space->parts)
-		return space;
-	s->failed = true;
-	return NULL;
+	(void)ev;
+	if (a->device != HOST && !s->failed)
+		place_of(s, a->proc, a->device);
 }
 
-static void release(struct space *space, uint64_t addr)
+static void on_reserved(void *state, uint32_t device, const struct pasta_event *ev)
 {
-	const struct block *block = pasta_map_find(space->whole, addr);
+	struct summary *s = state;
 
-	if (!block)
-		return;
-	block->place->live -= block->bytes;
-	pasta_map_remove(space->whole, addr);
-}
-
-static void on_alloc(struct summary *s, const struct pasta_event *ev)
-{
-	const struct pasta_alloc *r = &ev->alloc;
-	struct space *space = space_of(s, ev->proc, r->pool);
-	struct block *block;
-	struct place *place;
-
-	if (space && r->parent) {
-		added(s, space->parts, r->addr);
-		return;
-	}
-	if (space)
-		release(space, r->addr);
-	if (!space || ev->sub == PASTA_ALLOC_HOST || r->device == HOST)
-		return;
-	place = place_of(s, ev->proc, r->device);
-	block = place ? added(s, space->whole, r->addr) : NULL;
-	if (!block)
-		return;
-	*block = (struct block){place, r->bytes};
-	place->live += r->bytes;
-	if (place->live > place->peak)
-		place->peak = place->live;
-}
-
-/* A part may begin where the whole does: it is the part's end that comes first. */
-static void on_free(struct summary *s, const struct pasta_event *ev)
-{
-	struct space *space = space_of(s, ev->proc, ev->free.pool);
-
-	if (space && pasta_map_find(space->parts, ev->free.addr))
-		pasta_map_remove(space->parts, ev->free.addr);
-	else if (space)
-		release(space, ev->free.addr);
+	if (device != HOST && !s->failed)
+		place_of(s, ev->proc, device);
 }
 
 static bool is_allocated(struct summary *s, uint32_t name)
@@ -480,12 +418,6 @@ static void on_event(void *state, const struct pasta_event *ev)
 		break;
 	case PASTA_REGION:
 		on_region(s, ev);
-		break;
-	case PASTA_ALLOC:
-		on_alloc(s, ev);
-		break;
-	case PASTA_FREE:
-		on_free(s, ev);
 		break;
 	case PASTA_COPY:
 		on_copy(s, ev, ev->sub < SET ? ev->sub : UNSPECIFIED, ev->copy.bytes, ev->copy.dur,
@@ -569,15 +501,19 @@ enum list { PROCESSES, DEVICES, KERNELS, SCOPES, COPIES, COMMUNICATION, MEMORY, 
 
 static const size_t most[LISTS] = {
 	[PROCESSES] = 2, [DEVICES] = 4,	      [KERNELS] = 5, [SCOPES] = 4,
-	[COPIES] = 3,	 [COMMUNICATION] = 2, [MEMORY] = 1};
+	[COPIES] = 3,	 [COMMUNICATION] = 2, [MEMORY] = 3};
 
 /* What is sorted, and what shares are of. */
 struct report {
 	const struct summary *s;
 	struct pasta_table *t;
 	struct process **processes;
-	struct place **places;		/* that worked */
-	struct place *fullest;		/* whose peak is the highest, or NULL */
+	struct place **places; /* that worked */
+	struct place *fullest; /* whose peak is the highest, or NULL */
+	struct {
+		const char *name; /* NULL: the place's */
+		uint64_t peak;
+	} memory[3];			/* of the fullest */
 	struct sum **kernels, **scopes; /* those that have a time */
 	unsigned int copies[DIRECTIONS];
 	size_t counts[LISTS]; /* of all that there are */
@@ -806,11 +742,49 @@ static void add_processes(struct report *r)
 	r->process_time = (double)r->span * (double)did;
 }
 
-static uint64_t peak_of(const struct place *place)
+static uint64_t level_peak(const struct summary *s, const struct place *p, uint32_t level)
+{
+	return pasta_ledger_peak(s->ledger, p->proc, p->device, level, NULL);
+}
+
+/* A counter knows also of what was allocated before recording began. */
+static uint64_t allocated_peak(const struct summary *s, const struct place *place)
 {
 	if (!place->counted)
-		return place->peak;
+		return level_peak(s, place, PASTA_LEVEL_BLOCK);
 	return place->counter < 0x1p63 ? (uint64_t)place->counter : (uint64_t)INT64_MAX;
+}
+
+/* What is held, or as much as it must be. */
+static uint64_t peak_of(const struct summary *s, const struct place *place)
+{
+	uint64_t held = level_peak(s, place, PASTA_LEVEL_HELD),
+		 reserved = level_peak(s, place, PASTA_LEVEL_SEGMENT),
+		 allocated = allocated_peak(s, place);
+
+	held = reserved > held ? reserved : held;
+	return allocated > held ? allocated : held;
+}
+
+/* A framework's own levels, where it has some. */
+static void add_memory(struct report *r)
+{
+	const struct place *place = r->fullest;
+	size_t *n = &r->counts[MEMORY];
+	bool reserves;
+
+	if (!place)
+		return;
+	reserves = pasta_ledger_has(r->s->ledger, place->proc, place->device, PASTA_LEVEL_SEGMENT);
+	r->memory[(*n)++].peak = peak_of(r->s, place);
+	if (reserves) {
+		r->memory[*n].name = "reserved";
+		r->memory[(*n)++].peak = level_peak(r->s, place, PASTA_LEVEL_SEGMENT);
+	}
+	if (reserves || (place->counted && allocated_peak(r->s, place) != r->memory[0].peak)) {
+		r->memory[*n].name = "allocated";
+		r->memory[(*n)++].peak = allocated_peak(r->s, place);
+	}
 }
 
 /* A device on which nothing ran has no row, but may have the highest peak. */
@@ -821,7 +795,7 @@ static void add_places(struct report *r)
 	for (i = 0; i < all; i++) {
 		struct place *place = r->places[i];
 
-		if (peak_of(place) > (r->fullest ? peak_of(r->fullest) : 0))
+		if (peak_of(r->s, place) > (r->fullest ? peak_of(r->s, r->fullest) : 0))
 			r->fullest = place;
 		r->collective += place->cover.time[2] + place->cover.time[3];
 		r->exposed += place->cover.time[2];
@@ -829,7 +803,7 @@ static void add_places(struct report *r)
 			r->places[r->counts[DEVICES]++] = place;
 	}
 	r->device_time = (double)r->span * (double)r->counts[DEVICES];
-	r->counts[MEMORY] = r->fullest ? 1 : 0;
+	add_memory(r);
 	r->counts[COMMUNICATION] = !r->s->collective_count ? 0 : r->collective ? 2 : 1;
 }
 
@@ -1006,17 +980,23 @@ static void name_memory(FILE *f, const void *of)
 	name_place(f, of);
 	if (device && device->memory)
 		fprintf(f, ", %.1f%% of its memory",
-			100.0 * (double)peak_of(in->place) / (double)device->memory);
+			100.0 * (double)peak_of(in->s, in->place) / (double)device->memory);
 }
 
 static int report_memory(struct report *r)
 {
 	const struct place *place = r->fullest;
+	int error = 0;
 
-	if (!r->rows[MEMORY])
-		return 0;
-	return put_named(r, "memory", name_memory, &(struct place_in){r->s, place}, NONE, NONE, 0,
-			 peak_of(place));
+	for (size_t i = 0; !error && i < r->rows[MEMORY]; i++) {
+		if (r->memory[i].name)
+			put_row(r->t, "memory", r->memory[i].name, NONE, NONE, 0,
+				r->memory[i].peak);
+		else
+			error = put_named(r, "memory", name_memory, &(struct place_in){r->s, place},
+					  NONE, NONE, 0, r->memory[i].peak);
+	}
+	return error;
 }
 
 static int report_rows(struct report *r)
@@ -1086,9 +1066,13 @@ static int report(void *state, struct pasta_out *out)
 #define KINDS                                                                                      \
 	(PASTA_BIT(PROCESS) | PASTA_BIT(DEVICE) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |            \
 	 PASTA_BIT(SET) | PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(REGION) |            \
-	 PASTA_BIT(COLLECTIVE) | PASTA_BIT(COUNTER) | PASTA_BIT(ALLOC) | PASTA_BIT(FREE))
+	 PASTA_BIT(COLLECTIVE) | PASTA_BIT(COUNTER))
+
+static const struct pasta_ledger_def ledger =
+	PASTA_LEDGER(struct summary, ledger, .levels = PASTA_LEVEL_BIT(SEGMENT),
+		     .on_alloc = on_alloc, .on_reserved = on_reserved);
 
 PASTA_TOOL(.name = "summary", .summary = "a run on one screen: devices, kernels, memory and more",
 	   .events = KINDS, .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS,
 	   .state_size = sizeof(struct summary), .open = open_, .event = on_event, .merge = merge,
-	   .report = report, .close = close_);
+	   .report = report, .close = close_, .ledger = &ledger);

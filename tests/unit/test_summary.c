@@ -2,6 +2,7 @@
 /* labels: onethread */
 #include "../../tools/summary.c"
 
+#include "process/ledger.h"
 #include "unit/tooltest.h"
 
 #include "unit/sample.h"
@@ -385,7 +386,7 @@ static void the_peak_is_of_the_device_that_has_the_highest(void **state)
 		strstr(table("summary"), "memory Big, device 1, 25.0% of its memory - - - 1000\n"));
 }
 
-static void counters_of_allocated_bytes_win_over_allocations(void **state)
+static void what_a_framework_reserves_and_allocates_has_rows(void **state)
 {
 	(void)state;
 	give_alloc(0, 0, 0x100, 5000, 0);
@@ -396,7 +397,30 @@ static void counters_of_allocated_bytes_win_over_allocations(void **state)
 	give_counter("else", 0, 9000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 0 - -\n"
-					      "memory device 0 - - - 3000\n");
+					      "memory device 0 - - - 9000\n"
+					      "memory reserved - - - 9000\n"
+					      "memory allocated - - - 3000\n");
+}
+
+static void levels_of_one_memory_are_not_added(void **state)
+{
+	struct pasta_event ev = EVENT(alloc, ALLOC, 0, 1, 5);
+
+	(void)state;
+	give_alloc(PASTA_ALLOC_DEVICE, 0, 0x1000, 20, 0);
+	ev.sub = PASTA_ALLOC_SEGMENT;
+	ev.alloc.addr = 0x1000;
+	ev.alloc.bytes = 18;
+	ev.alloc.pool = 1;
+	give(&ev);
+	ev.sub = PASTA_ALLOC_POOL;
+	ev.alloc.bytes = 12;
+	ev.alloc.pool = 2;
+	give(&ev);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("summary"), "memory device 0 - - - 20\n"
+					      "memory reserved - - - 18\n"
+					      "memory allocated - - - 12\n");
 }
 
 static void names_are_whole_whatever_their_length(void **state)
@@ -480,6 +504,25 @@ static void the_text_of_any_run_has_25_lines_at_most(void **state)
 
 /* -- Merging -- */
 
+static void open_state(struct summary *s)
+{
+	assert_int_equal(pasta_ledger_open(&pasta_tool_, s), 0);
+	assert_int_equal(open_(s, NULL, NULL), 0);
+}
+
+static void close_state(struct summary *s)
+{
+	close_(s);
+	pasta_ledger_close(&pasta_tool_, s);
+}
+
+static void take(struct summary *s, const struct pasta_event *ev)
+{
+	pasta_ledger_event(s->ledger, ev);
+	if (ev->kind != PASTA_ALLOC)
+		on_event(s, ev);
+}
+
 static void merged_states_are_as_one(void **state)
 {
 	struct pasta_out *outs[2];
@@ -487,9 +530,9 @@ static void merged_states_are_as_one(void **state)
 	char *texts[2];
 
 	(void)state;
-	assert_int_equal(open_(&whole, NULL, NULL), 0);
+	open_state(&whole);
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(open_(&parts[i], NULL, NULL), 0);
+		open_state(&parts[i]);
 	for (int i = 0; i < 3000; i++) {
 		static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 		uint32_t proc = (uint32_t)random_below(4);
@@ -497,11 +540,19 @@ static void merged_states_are_as_one(void **state)
 						     names[random_below(8)], random_below(50));
 
 		ev.kernel.device = (uint32_t)random_below(3);
-		on_event(&parts[proc], &ev);
-		on_event(&whole, &ev);
+		take(&parts[proc], &ev);
+		take(&whole, &ev);
+		ev = (struct pasta_event)EVENT(alloc, ALLOC, proc, 1, (uint64_t)i * 10);
+		ev.sub = PASTA_ALLOC_DEVICE;
+		ev.alloc.addr = 1 + random_below(100);
+		ev.alloc.bytes = random_below(1000);
+		take(&parts[proc], &ev);
+		take(&whole, &ev);
 	}
-	for (int i = 1; i < 4; i++)
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(pasta_ledger_merge(parts[0].ledger, parts[i].ledger), 0);
 		merge(&parts[0], &parts[i]);
+	}
 	for (int i = 0; i < 2; i++) {
 		struct pasta_sink_opts opts = {0};
 		struct pasta_err err = {0};
@@ -516,9 +567,10 @@ static void merged_states_are_as_one(void **state)
 	}
 	assert_string_equal(texts[0], texts[1]);
 	assert_true(strlen(texts[0]) > 300);
+	assert_non_null(strstr(texts[0], "memory"));
 	for (int i = 0; i < 4; i++)
-		close_(&parts[i]);
-	close_(&whole);
+		close_state(&parts[i]);
+	close_state(&whole);
 	free(texts[0]);
 	free(texts[1]);
 }
@@ -541,7 +593,8 @@ int main(void)
 		TEST(communication_is_exposed_where_no_other_kernel_runs),
 		TEST(a_collective_without_a_correlation_is_of_the_kernel_right_after_it),
 		TEST(the_peak_is_of_the_device_that_has_the_highest),
-		TEST(counters_of_allocated_bytes_win_over_allocations),
+		TEST(what_a_framework_reserves_and_allocates_has_rows),
+		TEST(levels_of_one_memory_are_not_added),
 		TEST(names_are_whole_whatever_their_length),
 		TEST(the_text_of_any_run_has_25_lines_at_most),
 		TEST(merged_states_are_as_one),
