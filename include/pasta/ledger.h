@@ -74,6 +74,7 @@ enum pasta_allocation_flags {
 	/* A mapped address: the bytes are its parent's, and count for no level. */
 	PASTA_ALLOCATION_ALIAS = 2,
 	PASTA_ALLOCATION_HELD = 4, /* it lies in nothing else: it counts for HELD */
+	PASTA_ALLOCATION_PART = 8, /* its source names what it is a part of, known or not */
 };
 
 struct pasta_allocation {

@@ -24,7 +24,9 @@ struct pasta_access_book *pasta_access_book_new(uint32_t reducers)
 	b->shapes = pasta_map_new(sizeof(struct pasta_book_shape));
 	b->refused = pasta_map_new(sizeof(struct pasta_book_refused));
 	b->launches = pasta_pending_new(sizeof(struct told), PASTA_BOOK_LAUNCHES);
-	if (b->procs && b->objects && b->sites && b->shapes && b->refused && b->launches)
+	b->ledger = pasta_ledger_new(&pasta_book_ledger, b);
+	if (b->ledger && b->procs && b->objects && b->sites && b->shapes && b->refused &&
+	    b->launches)
 		return b;
 	pasta_access_book_free(b);
 	return NULL;
@@ -32,17 +34,10 @@ struct pasta_access_book *pasta_access_book_new(uint32_t reducers)
 
 static void proc_free(struct pasta_book_proc *p)
 {
-	struct pasta_book_alloc **top, *a;
-	size_t i, at = 0;
+	size_t i;
 
-	while (p->allocs && (top = pasta_map_next(p->allocs, &at, NULL)))
-		while ((a = *top)) {
-			*top = a->under;
-			free(a);
-		}
 	for (i = 0; i < PASTA_BOOK_RECENT; i++)
 		free(p->recent[i].places);
-	pasta_map_free(p->allocs);
 	pasta_map_free(p->places);
 	pasta_map_free(p->sites);
 	pasta_map_free(p->shapes);
@@ -68,6 +63,7 @@ void pasta_access_book_free(struct pasta_access_book *b)
 	pasta_map_free(b->shapes);
 	pasta_map_free(b->refused);
 	pasta_pending_free(b->launches);
+	pasta_ledger_free(b->ledger);
 	free(b->parts);
 	free(b);
 }
@@ -83,14 +79,13 @@ static struct pasta_book_proc *proc_of(struct pasta_access_book *b, uint32_t num
 {
 	struct pasta_book_proc *p = pasta_map_add(b->procs, number);
 
-	if (p && !p->allocs) {
+	if (p && !p->places) {
 		p->number = number;
-		p->allocs = pasta_map_new(sizeof(struct pasta_book_alloc *));
 		p->places = pasta_map_new(sizeof(struct pasta_book_place));
 		p->sites = pasta_map_new(sizeof(uint64_t));
 		p->shapes = pasta_map_new(sizeof(uint64_t));
 	}
-	if (p && p->allocs && p->places && p->sites && p->shapes)
+	if (p && p->places && p->sites && p->shapes)
 		return p;
 	b->failed = true;
 	return NULL;
@@ -179,7 +174,8 @@ static void count(struct pasta_access_book *b, struct pasta_book_proc *p,
 	s->counted++;
 	s->partial += blocks > 1;
 	s->blocks = blocks > s->blocks ? blocks : s->blocks;
-	s->live = pasta_access_add(s->live, p->live);
+	s->live = pasta_access_add(s->live, pasta_ledger_held(b->ledger, p->number));
+	s->live = pasta_access_add(s->live, p->host_live);
 	if (!told) {
 		b->failed = true;
 		return;
@@ -521,10 +517,9 @@ void pasta_access_book_event(struct pasta_access_book *b, const struct pasta_eve
 		on_row(b, p, &ev->access_sum);
 	} else if (ev->kind == PASTA_ACCESS_LAUNCH) {
 		on_launch(b, p, ev);
-	} else if (ev->kind == PASTA_ALLOC) {
-		pasta_book_on_alloc(b, p, ev);
-	} else if (ev->kind == PASTA_FREE) {
-		pasta_book_on_free(p, &ev->free);
+	} else if (ev->kind == PASTA_ALLOC || ev->kind == PASTA_FREE) {
+		pasta_ledger_event(b->ledger, ev);
+		b->failed |= pasta_ledger_error(b->ledger) != 0;
 	} else if (ev->kind == PASTA_OBJECT) {
 		pasta_book_on_object(b, p, &ev->object);
 	} else if (ev->kind == PASTA_SITE) {

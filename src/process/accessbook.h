@@ -8,17 +8,16 @@
 #include <pasta/device.h>
 #include <pasta/pasta.h>
 
+#include "process/ledger.h"
+
 #define PASTA_BOOK_LAUNCHES ((size_t)1 << 20) /* counted ones that may wait for their rows */
 #define PASTA_BOOK_UNTOLD UINT64_MAX	      /* the shape of launches that nobody told of */
 #define PASTA_BOOK_RECENT 16		      /* launches of a process whose rows come at once */
 
-/* An allocation that is live. */
+/* The book's own of an allocation. */
 struct pasta_book_alloc {
-	struct pasta_book_alloc *under; /* at the same address, and older */
-	uint64_t addr, bytes, parent, number;
 	uint64_t object; /* its key; 0: no device was seen to have it */
-	uint32_t name, stack, pool, sort;
-	bool counts; /* in its process's live bytes */
+	bool counts;	 /* in its process's host_live */
 };
 
 /* Where a device has an object. */
@@ -45,15 +44,15 @@ struct pasta_book_launch {
 };
 
 struct pasta_book_proc {
-	struct pasta_map *allocs; /* struct pasta_book_alloc *, the latest, by address */
 	struct pasta_map *places; /* struct pasta_book_place, by the object's number */
 	struct pasta_map *sites;  /* key, by the site's number */
 	struct pasta_map *shapes; /* key, by a mix of name and shape */
 	struct pasta_book_launch recent[PASTA_BOOK_RECENT];
 	uint64_t stamp;
-	uint64_t live;			/* bytes */
-	uint64_t allocations, launches; /* so far */
-	uint64_t never, never_bytes;	/* freed, and never an object */
+	uint64_t host_live;	     /* bytes of host memory that kernels were given */
+	uint64_t launches;	     /* so far */
+	uint64_t cold, cold_bytes;   /* live, and no object yet */
+	uint64_t never, never_bytes; /* freed, and never an object */
 	uint32_t number;
 	uint32_t objects, site_count, shape_count; /* serial numbers */
 	uint32_t host, pid;
@@ -66,6 +65,7 @@ struct pasta_book_object {
 
 struct pasta_access_book {
 	uint32_t reducers;
+	struct pasta_ledger *ledger; /* with a struct pasta_book_alloc each */
 	struct pasta_map *procs;
 	struct pasta_map *objects; /* struct pasta_book_object, by key; so are the others */
 	struct pasta_map *sites;   /* struct pasta_access_site */
@@ -91,9 +91,7 @@ static inline uint64_t pasta_book_key(const struct pasta_book_proc *p, uint32_t 
 }
 
 /* Of accessobjects.c. What cannot be kept sets failed. */
-void pasta_book_on_alloc(struct pasta_access_book *b, struct pasta_book_proc *p,
-			 const struct pasta_event *ev);
-void pasta_book_on_free(struct pasta_book_proc *p, const struct pasta_free *r);
+extern const struct pasta_ledger_def pasta_book_ledger;
 void pasta_book_on_object(struct pasta_access_book *b, struct pasta_book_proc *p,
 			  const struct pasta_object *r);
 /* The place of an object that a row names; one without bytes if nobody told of it. */

@@ -1,8 +1,6 @@
 /* accessobjects.c - of a book of accesses: what is allocated, and which objects that is. */
 #include "process/accessbook.h"
 
-#include <stdlib.h>
-
 static struct pasta_access_object *object_new(struct pasta_access_book *b,
 					      struct pasta_book_proc *p)
 {
@@ -18,136 +16,103 @@ static struct pasta_access_object *object_new(struct pasta_access_book *b,
 	return &o->object;
 }
 
-static struct pasta_book_alloc *alloc_at(const struct pasta_book_proc *p, uint64_t addr)
+static struct pasta_book_alloc *book_of(const struct pasta_allocation *a)
 {
-	struct pasta_book_alloc **top = pasta_map_find(p->allocs, addr);
-
-	return top ? *top : NULL;
+	return a->data;
 }
 
-/* Kernels may not see the host's memory, and what images have is not counted by object. */
-static bool may_be_cold(const struct pasta_book_alloc *a)
+/* Kernels may not see the host's memory, and what images have is not counted by object. Segments
+ * are looked at by their blocks. */
+static bool may_be_cold(const struct pasta_allocation *a)
 {
-	return !a->object && !a->parent && a->sort != PASTA_ALLOC_HOST &&
-	       a->sort != PASTA_ALLOC_IMAGE;
+	return !book_of(a)->object && !(a->flags & PASTA_ALLOCATION_PART) &&
+	       a->level != PASTA_LEVEL_SEGMENT && a->type != PASTA_ALLOC_HOST &&
+	       a->type != PASTA_ALLOC_IMAGE;
 }
 
 void pasta_book_never(const struct pasta_book_proc *p, uint64_t *count, uint64_t *bytes)
 {
-	struct pasta_book_alloc *const *top;
-	const struct pasta_book_alloc *a;
-	size_t at = 0;
-
-	*count = p->never;
-	*bytes = p->never_bytes;
-	while (p->allocs && (top = pasta_map_next(p->allocs, &at, NULL)))
-		for (a = *top; a; a = a->under)
-			if (may_be_cold(a)) {
-				++*count;
-				*bytes = pasta_access_add(*bytes, a->bytes);
-			}
+	*count = p->never + p->cold;
+	*bytes = pasta_access_add(p->never_bytes, p->cold_bytes);
 }
 
-/* The end of the latest one of a pool at an address. */
-static void release(struct pasta_book_proc *p, uint64_t addr, uint32_t pool)
+static void warm(struct pasta_book_proc *p, const struct pasta_allocation *a)
 {
-	struct pasta_book_alloc **at = pasta_map_find(p->allocs, addr), *a;
-
-	while (at && *at && (*at)->pool != pool)
-		at = &(*at)->under;
-	if (!at || !*at)
+	if (!may_be_cold(a))
 		return;
-	a = *at;
-	*at = a->under;
-	if (a->counts)
-		p->live -= a->bytes;
-	if (may_be_cold(a)) {
-		p->never++;
-		p->never_bytes = pasta_access_add(p->never_bytes, a->bytes);
-	}
-	free(a);
-	if (!alloc_at(p, addr))
-		pasta_map_remove(p->allocs, addr);
+	p->cold--;
+	p->cold_bytes -= a->bytes;
 }
 
-static void count_live(struct pasta_book_proc *p, struct pasta_book_alloc *a)
+static void book_on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	if (a->counts || a->parent || a->bytes > UINT64_MAX - p->live)
+	const struct pasta_access_book *b = state;
+	struct pasta_book_proc *p = pasta_map_find(b->procs, a->proc);
+
+	(void)ev;
+	if (!may_be_cold(a))
 		return;
-	a->counts = true;
-	p->live += a->bytes;
+	p->cold++;
+	p->cold_bytes += a->bytes;
 }
 
-void pasta_book_on_alloc(struct pasta_access_book *b, struct pasta_book_proc *p,
-			 const struct pasta_event *ev)
+static void book_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	const struct pasta_alloc *r = &ev->alloc;
-	struct pasta_book_alloc **top, *a = malloc(sizeof(*a));
+	const struct pasta_access_book *b = state;
+	struct pasta_book_proc *p = pasta_map_find(b->procs, a->proc);
 
-	if (!r->parent)
-		release(p, r->addr, r->pool); /* or its end was lost */
-	top = pasta_map_add(p->allocs, r->addr);
-	if (!a || !top) {
-		free(a);
-		b->failed = true;
+	(void)ev;
+	if (book_of(a)->counts)
+		p->host_live -= a->bytes;
+	if (!may_be_cold(a))
 		return;
-	}
-	*a = (struct pasta_book_alloc){.under = *top,
-				       .addr = r->addr,
-				       .bytes = r->bytes,
-				       .parent = r->parent,
-				       .number = ++p->allocations,
-				       .name = r->name,
-				       .stack = r->stack,
-				       .pool = r->pool,
-				       .sort = ev->sub};
-	*top = a;
-	if (a->sort != PASTA_ALLOC_HOST)
-		count_live(p, a);
+	warm(p, a);
+	p->never++;
+	p->never_bytes = pasta_access_add(p->never_bytes, a->bytes);
 }
 
-void pasta_book_on_free(struct pasta_book_proc *p, const struct pasta_free *r)
-{
-	release(p, r->addr, r->pool);
-}
+const struct pasta_ledger_def pasta_book_ledger = {.size = sizeof(pasta_book_ledger),
+						   .data_size = sizeof(struct pasta_book_alloc),
+						   .on_alloc = book_on_alloc,
+						   .on_free = book_on_free};
 
-static const struct pasta_book_alloc *parent_of(const struct pasta_book_proc *p,
-						const struct pasta_book_alloc *a)
+/* What is held on devices is counted there; the host's memory, once a kernel is given it. */
+static void count_live(struct pasta_book_proc *p, const struct pasta_allocation *a)
 {
-	const struct pasta_book_alloc *parent = alloc_at(p, a->parent);
-
-	while (parent && (parent == a || parent->parent))
-		parent = parent->under;
-	return parent;
+	if (a->device != PASTA_HOST || a->flags & PASTA_ALLOCATION_PART ||
+	    a->bytes > UINT64_MAX - p->host_live)
+		return;
+	book_of(a)->counts = true;
+	p->host_live += a->bytes;
 }
 
 /* An allocation becomes an object, and with a part the whole. */
 static struct pasta_access_object *tie(struct pasta_access_book *b, struct pasta_book_proc *p,
-				       struct pasta_book_alloc *a)
+				       const struct pasta_allocation *a)
 {
-	struct pasta_book_alloc *whole =
-		a->parent ? (struct pasta_book_alloc *)parent_of(p, a) : NULL;
+	bool part = a->flags & PASTA_ALLOCATION_PART;
 	const struct pasta_access_object *parent = NULL;
 	struct pasta_access_object *o;
 
-	if (a->object) {
-		struct pasta_book_object *known = pasta_map_find(b->objects, a->object);
+	if (book_of(a)->object) {
+		struct pasta_book_object *known = pasta_map_find(b->objects, book_of(a)->object);
 
 		return &known->object;
 	}
 	count_live(p, a);
-	if (whole)
-		parent = tie(b, p, whole);
+	if (part && a->parent)
+		parent = tie(b, p, a->parent);
 	o = object_new(b, p);
 	if (!o)
 		return NULL;
-	a->object = o->key;
+	warm(p, a);
+	book_of(a)->object = o->key;
 	o->number = a->number;
 	o->bytes = a->bytes;
 	o->name = a->name;
 	o->stack = a->stack;
-	o->sort = a->sort;
-	o->part = a->parent != 0;
+	o->sort = a->type;
+	o->part = part;
 	o->parent = parent ? parent->key : 0;
 	return o;
 }
@@ -156,7 +121,8 @@ static struct pasta_access_object *tie(struct pasta_access_book *b, struct pasta
 void pasta_book_on_object(struct pasta_access_book *b, struct pasta_book_proc *p,
 			  const struct pasta_object *r)
 {
-	struct pasta_book_alloc *a = r->alloc ? alloc_at(p, r->alloc) : NULL;
+	const struct pasta_allocation *a =
+		r->alloc ? pasta_ledger_latest(b->ledger, p->number, r->alloc) : NULL;
 	struct pasta_book_place *place = pasta_map_find(p->places, r->id);
 	struct pasta_access_object *o;
 

@@ -23,6 +23,12 @@ void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev);
 /* Move over the processes of from, which are none of into's. -ENOMEM. */
 int pasta_ledger_merge(struct pasta_ledger *into, struct pasta_ledger *from);
 
+/* The latest live one that begins at an address, of any level but TENSOR; or NULL. */
+struct pasta_allocation *pasta_ledger_latest(const struct pasta_ledger *l, uint32_t proc,
+					     uint64_t addr);
+/* What a process holds on all its devices, the host left out. */
+uint64_t pasta_ledger_held(const struct pasta_ledger *l, uint32_t proc);
+
 /* The ledger of a tool, in its state; NULL: it has none. */
 struct pasta_ledger *pasta_ledger_in(const struct pasta_tool *tool, const void *state);
 int pasta_ledger_open(const struct pasta_tool *tool, void *state);

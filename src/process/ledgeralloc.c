@@ -152,20 +152,23 @@ struct ledger_alloc *ledger_top(const struct ledger_proc *p, uint64_t addr)
 	return top ? *top : NULL;
 }
 
-/* The whole that a part names. A mapped address names a handle. */
+/* The whole that a part names, of its own pool if there is one. A mapped address names a handle. */
 struct ledger_alloc *ledger_named(const struct ledger_alloc *x)
 {
-	uint32_t pool = ledger_is_alias(x) ? PASTA_ALLOC_HANDLES : x->a.pool;
-	struct ledger_alloc *at = ledger_top(x->device->proc, x->named), *part = NULL;
+	bool alias = ledger_is_alias(x);
+	uint32_t pool = alias ? PASTA_ALLOC_HANDLES : x->a.pool, most = 0;
+	struct ledger_alloc *at = ledger_top(x->device->proc, x->named), *best = NULL;
 
 	for (; at; at = at->under) {
-		if (at == x || at->a.pool != pool)
+		uint32_t rank =
+			at->a.pool == pool ? (at->named ? 1 : 3) : (at->named || alias ? 0 : 2);
+
+		if (at == x || rank <= most)
 			continue;
-		if (!at->named)
-			return at;
-		part = part ? part : at;
+		best = at;
+		most = rank;
 	}
-	return part;
+	return best;
 }
 
 /* What a free ends: the type that it says, or else the innermost. A part may begin where the whole

@@ -252,6 +252,27 @@ const struct pasta_allocation *pasta_ledger_get(const struct pasta_ledger *l, ui
 	return x && *x && (*x)->a.level == level ? &(*x)->a : NULL;
 }
 
+struct pasta_allocation *pasta_ledger_latest(const struct pasta_ledger *l, uint32_t proc,
+					     uint64_t addr)
+{
+	const struct ledger_proc *p = ledger_proc_find(l, proc);
+	struct ledger_alloc *x = p ? ledger_top(p, addr) : NULL;
+
+	return x ? &x->a : NULL;
+}
+
+uint64_t pasta_ledger_held(const struct pasta_ledger *l, uint32_t proc)
+{
+	const struct ledger_proc *p = ledger_proc_find(l, proc);
+	const struct ledger_device *d;
+	uint64_t held = 0;
+	size_t at = 0;
+
+	while (p && (d = pasta_map_next(p->devices, &at, NULL)))
+		held += d->device == PASTA_HOST ? 0 : d->sums[PASTA_LEVEL_HELD].live;
+	return held;
+}
+
 uint64_t pasta_ledger_unknown_frees(const struct pasta_ledger *l, uint32_t level)
 {
 	uint64_t sum = 0;

@@ -499,6 +499,22 @@ static bool item_is_known(const struct item *x)
 	return false;
 }
 
+/* The latest that is a whole, of the same pool; a whole of another; or a part of the same. */
+static int item_named(const struct item *x, int self)
+{
+	for (int rank = 3; rank; rank--)
+		for (int i = item_count - 1; i >= 0; i--) {
+			bool same = items[i].pool == x->pool;
+
+			if (i != self && items[i].live && items[i].addr == x->named &&
+			    rank == (same	      ? (items[i].named ? 1 : 3)
+				     : items[i].named ? 0
+						      : 2))
+				return i;
+		}
+	return -1;
+}
+
 static void item_add(struct item x)
 {
 	x.number = ++numbers;
@@ -517,10 +533,7 @@ static void item_add(struct item x)
 	}
 	x.order = ++orders;
 	x.parent = -1;
-	for (int i = 0; x.named && i < item_count; i++)
-		if (items[i].live && items[i].addr == x.named && items[i].pool == x.pool &&
-		    (x.parent < 0 || items[x.parent].named))
-			x.parent = i;
+	x.parent = x.named ? item_named(&x, item_count) : -1;
 	x.waits = x.named && x.parent < 0;
 	if (!x.named)
 		x.parent = item_container(x.device, x.level, x.addr);
@@ -529,8 +542,7 @@ static void item_add(struct item x)
 	items[item_count++] = x;
 	item_adopt(item_count - 1);
 	for (int i = 0; i < item_count - 1; i++)
-		if (items[i].live && items[i].waits && items[i].named == x.addr &&
-		    items[i].pool == x.pool) {
+		if (items[i].live && items[i].waits && item_named(&items[i], i) == item_count - 1) {
 			items[i].parent = item_count - 1;
 			items[i].waits = false;
 		}

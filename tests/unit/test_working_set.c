@@ -26,6 +26,20 @@ static void a_footprint_is_the_pages_of_objects_that_a_launch_touches(void **sta
 	assert_string_equal(finding(0), "");
 }
 
+static void memory_of_a_frameworks_allocator_is_live_once(void **state)
+{
+	(void)state;
+	give_alloc(PASTA_ALLOC_DEVICE, 0x10000, 20 * PAGE, 0, NULL);
+	give_alloc(PASTA_ALLOC_SEGMENT, 0x10000, 20 * PAGE, 0, "torch");
+	give_alloc(PASTA_ALLOC_POOL, 0x10000, 12 * PAGE, 0, "torch");
+	give_object(16, 0x10000, 0x10000, 12 * PAGE);
+	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 1, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1, 0, 4, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("kernels"), "k 1 1 4096 4096 1.00 1 81920 77824 0.00\n");
+}
+
 static void sampled_launches_weigh_by_their_shape(void **state)
 {
 	(void)state;
@@ -244,6 +258,7 @@ int main(void)
 		TEST(an_object_that_is_gone_by_then_is_still_what_the_launch_touched),
 		TEST(parts_add_nothing_to_what_is_live_and_the_hosts_does_once_it_is_used),
 		TEST(what_is_missing_is_unknown_and_nothing_fails),
+		TEST(memory_of_a_frameworks_allocator_is_live_once),
 		TEST(sums_past_2_63_stay_there_and_are_told_of),
 		TEST(random_runs_are_as_a_plain_recount_has_them),
 		TEST(merged_in_any_order_is_as_one),
