@@ -32,34 +32,20 @@ static const struct {
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 struct process {
-	uint32_t host, pid; /* 0: not known */
-	bool imported;
-	bool args;		    /* it says what operators read and write */
-	uint64_t iterations;	    /* that have begun */
-	uint64_t index;		    /* of the last */
-	struct pasta_map *tensors;  /* struct tensor, by id */
-	struct pasta_map *storages; /* struct block *, by number */
-	struct pasta_map *segments; /* struct segment, by address */
-};
-
-struct segment {
-	struct place *place;
-	uint64_t bytes;
+	uint32_t host, pid;	   /* 0: not known */
+	bool args;		   /* it says what operators read and write */
+	uint64_t iterations;	   /* that have begun */
+	uint64_t index;		   /* of the last */
+	struct pasta_map *tensors; /* struct tensor, by id */
 };
 
 /* Where memory is: a device or the host, of one process. */
 struct place {
 	struct process *process;
 	uint32_t proc, device;
-	struct pasta_ranges *blocks; /* struct block */
-	struct pasta_ranges *found;  /* struct block of one byte, where a tensor's data begin */
-	uint64_t live, peak;
-	uint64_t reserved, peak_reserved;
-	bool segments, reserves; /* reserved is known: from segments, at all */
-	uint64_t peak_time, peak_number;
-	struct held *gone; /* what was live at the peak and was freed since */
-	size_t gone_count, gone_room;
-	size_t last; /* the bin of its last event */
+	uint64_t live, peak, peak_time; /* of blocks, as the ledger has them */
+	uint64_t peak_reserved;		/* then; 0: not known */
+	size_t last;			/* the bin of its last event */
 	uint64_t bins[BINS];
 };
 
@@ -77,22 +63,16 @@ struct site {
 	uint64_t iteration, start, start_bytes, streak, streak_from;
 };
 
-struct held {
-	struct site *site;
-	uint64_t bytes;
-};
-
-/* An allocation; or memory of a tensor whose allocation nobody saw. */
+/* Of an allocation; or of memory of a tensor whose allocation nobody saw. */
 struct block {
-	struct place *place;
-	struct site *site; /* NULL: found */
-	uint64_t number;   /* from 1, in order of time; 0: found */
-	uint64_t addr, bytes, time;
+	struct place *place; /* NULL: it is none of these */
+	struct site *site;   /* NULL: found */
+	uint64_t bytes, time;
 	uint64_t top;		     /* the outermost operator around it, or 0 */
 	uint64_t iteration, touched; /* how many had begun; 0: none */
 	uint64_t made_index, touched_index;
-	uint64_t storage, tensor; /* of its tensors: the storage, the last one's id; 0: none */
-	bool ageless; /* it was there before: nothing is said of when it was allocated */
+	uint64_t tensor; /* the last one's id; 0: none */
+	bool ageless;	 /* it was there before: nothing is said of when it was allocated */
 };
 
 struct tensor {
@@ -113,6 +93,7 @@ struct life_sum {
 };
 
 struct tensors {
+	struct pasta_ledger *ledger;	      /* with a struct block each */
 	struct pasta_map *processes, *places; /* by number; by number and device */
 	struct pasta_map *threads;	      /* by process and tid */
 	struct pasta_map *paths;	      /* by number around it and name */
@@ -120,8 +101,8 @@ struct tensors {
 	struct pasta_map *sites;	      /* by hash, or the next number that is free */
 	struct life_sum lives[SIZES][LIVES];
 	uint64_t start, now, width; /* of time, and of a bin */
-	uint64_t numbers, tops;
-	uint64_t unknown, again, found;
+	uint64_t tops;
+	uint64_t found;
 	uint64_t kept, untouched, growth; /* options: iterations */
 	bool started, failed;
 };
@@ -151,20 +132,10 @@ static void close_(void *state)
 {
 	struct tensors *m = state;
 	struct process *process;
-	struct place *place;
 	size_t at = 0;
 
-	while (m->processes && (process = pasta_map_next(m->processes, &at, NULL))) {
+	while (m->processes && (process = pasta_map_next(m->processes, &at, NULL)))
 		pasta_map_free(process->tensors);
-		pasta_map_free(process->storages);
-		pasta_map_free(process->segments);
-	}
-	at = 0;
-	while (m->places && (place = pasta_map_next(m->places, &at, NULL))) {
-		pasta_ranges_free(place->blocks);
-		pasta_ranges_free(place->found);
-		free(place->gone);
-	}
 	pasta_map_free(m->processes);
 	pasta_map_free(m->places);
 	pasta_map_free(m->threads);
@@ -214,12 +185,12 @@ static void tick(struct tensors *m, uint64_t time)
 		fold(m);
 }
 
-static void change(const struct tensors *m, struct place *p, uint64_t live)
+static void change(const struct tensors *m, struct place *p)
 {
 	bins_fill(p, bin_now(m));
-	p->live = live;
-	if (live > p->bins[p->last])
-		p->bins[p->last] = live;
+	p->live = pasta_ledger_live(m->ledger, p->proc, p->device, PASTA_LEVEL_BLOCK);
+	if (p->live > p->bins[p->last])
+		p->bins[p->last] = p->live;
 }
 
 /* -- Who and where. Where memory runs out, failed is set, and the report will say so. -- */
@@ -230,11 +201,7 @@ static struct process *process_of(struct tensors *m, uint32_t proc)
 
 	if (p && !p->tensors)
 		p->tensors = pasta_map_new(sizeof(struct tensor));
-	if (p && !p->storages)
-		p->storages = pasta_map_new(sizeof(struct block *));
-	if (p && !p->segments)
-		p->segments = pasta_map_new(sizeof(struct segment));
-	if (p && p->tensors && p->storages && p->segments)
+	if (p && p->tensors)
 		return p;
 	m->failed = true;
 	return NULL;
@@ -245,18 +212,14 @@ static struct place *place_of(struct tensors *m, uint32_t proc, uint32_t device)
 	struct process *process = process_of(m, proc);
 	struct place *p = process ? pasta_map_add(m->places, pasta_pair(proc, device)) : NULL;
 
-	if (p && !p->blocks) {
-		p->process = process;
-		p->proc = proc;
-		p->device = device;
-		p->blocks = pasta_ranges_new(sizeof(struct block));
+	if (!p) {
+		m->failed = true;
+		return NULL;
 	}
-	if (p && !p->found)
-		p->found = pasta_ranges_new(sizeof(struct block));
-	if (p && p->blocks && p->found)
-		return p;
-	m->failed = true;
-	return NULL;
+	p->process = process;
+	p->proc = proc;
+	p->device = device;
+	return p;
 }
 
 static uint32_t path_below(struct tensors *m, uint32_t up, uint32_t name)
@@ -352,26 +315,6 @@ static void roll(struct site *s)
 	s->start_bytes = s->live_bytes;
 }
 
-/* The peak's set is what is live now and is not younger than the peak, and what was so when it was
- * freed. A new peak forgets the latter. */
-static void keep_gone(struct tensors *m, struct place *p, const struct block *b)
-{
-	if (b->number > p->peak_number)
-		return;
-	if (p->gone_count == p->gone_room) {
-		size_t room = p->gone_room ? 2 * p->gone_room : 16;
-		struct held *gone = realloc(p->gone, room * sizeof(*gone));
-
-		if (!gone) {
-			m->failed = true;
-			return;
-		}
-		p->gone = gone;
-		p->gone_room = room;
-	}
-	p->gone[p->gone_count++] = (struct held){b->site, b->bytes};
-}
-
 static void forget_tensors(const struct block *b)
 {
 	struct process *p = b->place->process;
@@ -383,8 +326,6 @@ static void forget_tensors(const struct block *b)
 		next = t ? t->next : 0;
 		pasta_map_remove(p->tensors, id);
 	}
-	if (b->storage)
-		pasta_map_remove(p->storages, b->storage);
 }
 
 static enum life life_of(const struct block *b, const struct thread *thread)
@@ -419,15 +360,12 @@ static void count_life(struct tensors *m, const struct block *b, enum life life)
 }
 
 /* thread: who frees it; NULL: nobody said so. */
-static void release(struct tensors *m, struct block *b, const struct thread *thread)
+static void release(struct tensors *m, const struct block *b, const struct thread *thread)
 {
 	enum life life = life_of(b, thread);
-	struct place *p = b->place;
 	struct site *s = b->site;
 
 	roll(s);
-	keep_gone(m, p, b);
-	forget_tensors(b);
 	count_life(m, b, life);
 	s->freed += !b->ageless;
 	s->life += b->ageless ? 0 : m->now - b->time;
@@ -435,21 +373,7 @@ static void release(struct tensors *m, struct block *b, const struct thread *thr
 	s->live_bytes -= b->bytes;
 	s->in_op += life == IN_OP ? b->bytes : 0;
 	s->in_iteration += life == IN_ITERATION ? b->bytes : 0;
-	change(m, p, p->live - b->bytes);
-	pasta_ranges_remove(p->blocks, b->addr);
-}
-
-/* What was found there is gone, whoever freed it. */
-static void lose_found(struct place *p, uint64_t addr, uint64_t bytes)
-{
-	uint64_t begin, size, end = addr + bytes > addr ? addr + bytes : UINT64_MAX;
-	struct block *b;
-
-	while (pasta_ranges_count(p->found) &&
-	       (b = pasta_ranges_next(p->found, addr, &begin, &size)) && begin < end) {
-		forget_tensors(b);
-		pasta_ranges_remove(p->found, begin);
-	}
+	change(m, b->place);
 }
 
 static void raise(struct tensors *m, const struct block *b)
@@ -461,43 +385,28 @@ static void raise(struct tensors *m, const struct block *b)
 	b->site->bytes += b->bytes;
 	b->site->live++;
 	b->site->live_bytes += b->bytes;
-	change(m, p, p->live + b->bytes);
+	change(m, p);
 	if (p->live <= p->peak)
 		return;
 	p->peak = p->live;
 	p->peak_time = m->now;
-	p->peak_number = b->number;
-	p->peak_reserved = p->reserved;
-	p->gone_count = 0;
+	p->peak_reserved = pasta_ledger_live(m->ledger, p->proc, p->device, PASTA_LEVEL_SEGMENT);
 }
 
-/* -- Events. -- */
+/* -- Memory, as the ledger has it. -- */
 
-static void allocate(struct tensors *m, const struct pasta_event *ev, struct place *p)
+static void allocate(struct tensors *m, const struct pasta_allocation *a,
+		     const struct pasta_event *ev, struct place *p)
 {
-	uint64_t addr = ev->alloc.addr, room = ev->alloc.bytes ? ev->alloc.bytes : 1, begin, size;
 	struct site *site = site_of(m, p, ev);
 	const struct thread *thread = thread_of(m, ev);
-	struct block *b;
+	struct block *b = a->data;
 
 	if (!site || !thread)
 		return;
-	lose_found(p, addr, room);
-	while ((b = pasta_ranges_next(p->blocks, addr, &begin, &size)) &&
-	       (begin <= addr || begin - addr < room)) {
-		m->again++;
-		release(m, b, NULL);
-	}
-	b = pasta_ranges_add(p->blocks, addr, room, NULL);
-	if (!b) {
-		m->failed |= addr + room > addr;
-		return;
-	}
 	*b = (struct block){.place = p,
 			    .site = site,
-			    .number = ++m->numbers,
-			    .addr = addr,
-			    .bytes = ev->alloc.bytes,
+			    .bytes = a->bytes,
 			    .time = m->now,
 			    .top = thread->top,
 			    .iteration = p->process->iterations,
@@ -507,135 +416,81 @@ static void allocate(struct tensors *m, const struct pasta_event *ev, struct pla
 }
 
 /* Reserved memory is known better than before, also that of a peak at this moment. */
-static void reserve(const struct tensors *m, struct place *p, uint64_t bytes)
+static void reserve(const struct tensors *m, struct place *p)
 {
-	p->reserves = true;
-	p->reserved = bytes;
 	if (p->peak && p->peak_time == m->now && p->live == p->peak)
-		p->peak_reserved = bytes;
+		p->peak_reserved =
+			pasta_ledger_live(m->ledger, p->proc, p->device, PASTA_LEVEL_SEGMENT);
 }
 
-static void on_segment(struct tensors *m, const struct pasta_event *ev, struct place *p)
+static void on_reserved(void *state, uint32_t device, const struct pasta_event *ev)
 {
-	struct segment *s = pasta_map_add(p->process->segments, ev->alloc.addr);
-
-	if (!s) {
-		m->failed = true;
-		return;
-	}
-	p->reserved = p->segments ? p->reserved : 0;
-	p->segments = true;
-	if (s->place)
-		s->place->reserved -= s->bytes;
-	*s = (struct segment){p, ev->alloc.bytes};
-	reserve(m, p, p->reserved + s->bytes);
-}
-
-/* Memory of tensors, as their allocator gives it out; in imported traces it is all that there is.
- */
-static bool is_tensors(const struct process *p, const struct pasta_event *ev)
-{
-	if (ev->sub == PASTA_ALLOC_POOL || p->imported)
-		return true;
-	return ev->sub == PASTA_ALLOC_HOST && !strcmp(pasta_str(ev->alloc.name), "torch");
-}
-
-static void on_alloc(struct tensors *m, const struct pasta_event *ev)
-{
-	bool host = ev->sub == PASTA_ALLOC_HOST;
-	const struct process *process = process_of(m, ev->proc);
+	struct tensors *m = state;
 	struct place *p;
 
-	if (!process || (ev->sub != PASTA_ALLOC_SEGMENT && !is_tensors(process, ev)))
+	if (m->failed)
 		return;
-	p = place_of(m, ev->proc, host ? HOST : ev->alloc.device);
-	if (p && ev->sub == PASTA_ALLOC_SEGMENT)
-		on_segment(m, ev, p);
-	else if (p)
-		allocate(m, ev, p);
-}
-
-static void free_segment(struct process *process, uint64_t addr)
-{
-	const struct segment *s = pasta_map_find(process->segments, addr);
-
-	if (!s)
-		return;
-	s->place->reserved -= s->bytes;
-	pasta_map_remove(process->segments, addr);
-}
-
-/* What it may be the end of: a driver frees, at the same address, what the allocator gave back. */
-static bool may_be_tensors(const struct process *p, const struct pasta_event *ev)
-{
-	return p->imported || !ev->sub || ev->sub == PASTA_ALLOC_POOL ||
-	       ev->sub == PASTA_ALLOC_HOST;
-}
-
-static void on_free(struct tensors *m, const struct pasta_event *ev)
-{
-	bool host = ev->sub == PASTA_ALLOC_HOST || ev->free.device == HOST;
-	struct process *process = process_of(m, ev->proc);
-	struct place *p =
-		pasta_map_find(m->places, pasta_pair(ev->proc, host ? HOST : ev->free.device));
-	const struct thread *thread = thread_of(m, ev);
-	uint64_t begin;
-	struct block *b;
-
-	if (process && ev->sub == PASTA_ALLOC_SEGMENT)
-		free_segment(process, ev->free.addr);
-	if (!process || !may_be_tensors(process, ev))
-		return;
-	b = p ? pasta_ranges_find(p->blocks, ev->free.addr, &begin, NULL) : NULL;
-	if (b && begin == ev->free.addr) {
-		release(m, b, thread);
-		return;
-	}
-	/* Memory of others is freed, too; only of the allocator's is it known that it is a
-	 * tensor's.
-	 */
-	m->unknown += ev->sub == PASTA_ALLOC_POOL || process->imported;
+	tick(m, ev->time);
+	p = place_of(m, ev->proc, device);
 	if (p)
-		lose_found(p, ev->free.addr, ev->free.bytes ? ev->free.bytes : 1);
+		reserve(m, p);
 }
 
 /* Nobody saw it allocated. Its address is that of its data, wherever they are in the storage. */
-static struct block *find_block(struct tensors *m, const struct pasta_event *ev, struct place *p)
+static void find(struct tensors *m, const struct pasta_allocation *a, struct place *p)
 {
-	struct block *b;
-
-	lose_found(p, ev->tensor.addr, 1);
-	b = pasta_ranges_add(p->found, ev->tensor.addr, 1, NULL);
-	if (!b) {
-		m->failed = true;
-		return NULL;
-	}
 	m->found++;
-	*b = (struct block){.place = p,
-			    .addr = ev->tensor.addr,
-			    .bytes = ev->tensor.bytes,
-			    .iteration = p->process->iterations};
-	return b;
+	*(struct block *)a->data =
+		(struct block){.place = p, .bytes = a->bytes, .iteration = p->process->iterations};
 }
 
-static struct block *block_of(struct tensors *m, const struct pasta_event *ev, struct place *p)
+/* Blocks are what tensors are made of; parts of others, as OpenCL has them, are not. */
+static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	struct block **known = pasta_map_find(p->process->storages, ev->tensor.storage), *b;
+	bool in_block = a->parent && a->parent->level == PASTA_LEVEL_BLOCK;
+	struct tensors *m = state;
+	struct place *p;
 
-	if (known)
-		return *known;
-	b = pasta_ranges_find(p->blocks, ev->tensor.addr, NULL, NULL);
-	b = b ? b : find_block(m, ev, p);
-	if (!b || !ev->tensor.storage)
-		return b;
-	known = pasta_map_add(p->process->storages, ev->tensor.storage);
-	m->failed |= !known;
-	if (known)
-		*known = b;
-	if (b->storage && b->storage != ev->tensor.storage)
-		pasta_map_remove(p->process->storages, b->storage);
-	b->storage = ev->tensor.storage;
-	return b;
+	if (m->failed || a->level == PASTA_LEVEL_DRIVER || a->flags & PASTA_ALLOCATION_PART)
+		return;
+	tick(m, ev->time);
+	p = place_of(m, a->proc, a->device);
+	if (p && a->level == PASTA_LEVEL_SEGMENT)
+		reserve(m, p);
+	else if (p && a->level == PASTA_LEVEL_BLOCK)
+		allocate(m, a, ev, p);
+	else if (p && !in_block)
+		find(m, a, p);
+}
+
+static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+{
+	struct tensors *m = state;
+	const struct block *b = a->data;
+
+	if (m->failed || !b->place)
+		return;
+	tick(m, ev->time);
+	forget_tensors(b);
+	if (b->site)
+		release(m, b, a->flags & PASTA_ALLOCATION_NO_FREE ? NULL : thread_of(m, ev));
+}
+
+/* -- Events. -- */
+
+static struct block *block_of(const struct tensors *m, const struct pasta_event *ev)
+{
+	const struct pasta_allocation *a =
+		ev->tensor.storage
+			? pasta_ledger_get(m->ledger, ev->proc, PASTA_LEVEL_TENSOR,
+					   ev->tensor.storage)
+			: pasta_ledger_at(m->ledger, ev->proc, PASTA_LEVEL_BLOCK, ev->tensor.addr);
+	struct block *b;
+
+	if (a && a->parent && a->parent->level == PASTA_LEVEL_BLOCK)
+		a = a->parent;
+	b = a ? a->data : NULL;
+	return b && b->place ? b : NULL;
 }
 
 static void touch(struct block *b)
@@ -646,15 +501,13 @@ static void touch(struct block *b)
 
 static void on_tensor(struct tensors *m, const struct pasta_event *ev)
 {
-	uint32_t device = ev->tensor.device ? ev->tensor.device - 1 : HOST;
-	struct place *p = ev->tensor.addr ? place_of(m, ev->proc, device) : NULL;
-	struct block *b = p ? block_of(m, ev, p) : NULL;
+	struct block *b = ev->tensor.addr ? block_of(m, ev) : NULL;
 	struct tensor *t = NULL;
 
 	if (!b)
 		return;
 	if (ev->tensor.id) { /* 0 ends a block's list */
-		t = pasta_map_add(p->process->tensors, ev->tensor.id);
+		t = pasta_map_add(b->place->process->tensors, ev->tensor.id);
 		m->failed |= !t;
 	}
 	if (t && !t->block) {
@@ -674,17 +527,6 @@ static void on_arg(struct tensors *m, const struct pasta_event *ev)
 		p->args = true;
 	if (t)
 		touch(t->block);
-}
-
-static void on_counter(struct tensors *m, const struct pasta_event *ev)
-{
-	struct place *p;
-
-	if (strcmp(pasta_str(ev->counter.name), "reserved") || !(ev->counter.value >= 0))
-		return;
-	p = place_of(m, ev->proc, ev->counter.device);
-	if (p && !p->segments)
-		reserve(m, p, (uint64_t)ev->counter.value);
 }
 
 static void on_op(struct tensors *m, const struct pasta_event *ev)
@@ -707,7 +549,6 @@ static void on_process(struct tensors *m, const struct pasta_event *ev)
 		return;
 	p->host = ev->process.host;
 	p->pid = ev->process.pid;
-	p->imported = ev->process.source;
 }
 
 static void on_iteration(struct tensors *m, const struct pasta_event *ev)
@@ -724,18 +565,17 @@ static void on_iteration(struct tensors *m, const struct pasta_event *ev)
 static void on_event(void *state, const struct pasta_event *ev)
 {
 	static void (*const on[PASTA_KINDS_MAX])(struct tensors *, const struct pasta_event *) = {
-		[PASTA_ALLOC] = on_alloc,	  [PASTA_FREE] = on_free,
 		[PASTA_TENSOR] = on_tensor,	  [PASTA_OP_ARG] = on_arg,
 		[PASTA_OP_BEGIN] = on_op,	  [PASTA_OP_END] = on_op,
-		[PASTA_ITERATION] = on_iteration, [PASTA_COUNTER] = on_counter,
-		[PASTA_PROCESS] = on_process,
+		[PASTA_ITERATION] = on_iteration, [PASTA_PROCESS] = on_process,
 	};
 	struct tensors *m = state;
 
 	if (m->failed)
 		return;
 	tick(m, ev->time);
-	on[ev->kind](m, ev);
+	if (on[ev->kind])
+		on[ev->kind](m, ev);
 }
 
 /* -- Reporting: texts. -- */
@@ -929,23 +769,16 @@ static struct row *new_row(struct rows *rows, const struct path **paths, const s
 /* What each site had at its place's peak. */
 static void find_peaks(const struct tensors *m)
 {
-	uint64_t addr, begin, size;
-	const struct place *p;
-	struct block *b;
-	size_t i, at = 0;
+	const struct pasta_allocation *a;
+	size_t at = 0;
 
-	while ((p = pasta_map_next(m->places, &at, NULL))) {
-		for (addr = 0; (b = pasta_ranges_next(p->blocks, addr, &begin, &size));
-		     addr = begin + size) {
-			if (b->number > p->peak_number)
-				continue;
-			b->site->peak++;
-			b->site->peak_bytes += b->bytes;
-		}
-		for (i = 0; i < p->gone_count; i++) {
-			p->gone[i].site->peak++;
-			p->gone[i].site->peak_bytes += p->gone[i].bytes;
-		}
+	while ((a = pasta_ledger_next(m->ledger, PASTA_LEDGER_PEAK, PASTA_LEVEL_BLOCK, &at))) {
+		const struct block *b = a->data;
+
+		if (!b->site)
+			continue;
+		b->site->peak++;
+		b->site->peak_bytes += b->bytes;
 	}
 }
 
@@ -975,7 +808,7 @@ static void report_peak(const struct tensors *m, struct pasta_out *out)
 		put_place(t, p);
 		pasta_cell_int(t, (int64_t)p->peak);
 		pasta_cell_int(t, (int64_t)(p->peak_time - m->start));
-		if (p->reserves && p->peak_reserved) {
+		if (p->peak_reserved) {
 			pasta_cell_int(t, (int64_t)p->peak_reserved);
 			pasta_cell_int(t, (int64_t)(p->peak_reserved - p->peak));
 		} else {
@@ -1158,15 +991,15 @@ static int report_sites(const struct tensors *m, const struct path **paths, stru
 
 static void count_live(struct tensors *m)
 {
-	uint64_t addr, begin, size;
-	const struct place *p;
-	const struct block *b;
+	const struct pasta_allocation *a;
 	size_t at = 0;
 
-	while ((p = pasta_map_next(m->places, &at, NULL)))
-		for (addr = 0; (b = pasta_ranges_next(p->blocks, addr, &begin, &size));
-		     addr = begin + size)
+	while ((a = pasta_ledger_next(m->ledger, PASTA_LEDGER_LIVE, PASTA_LEVEL_BLOCK, &at))) {
+		const struct block *b = a->data;
+
+		if (b->site)
 			count_life(m, b, NEVER);
+	}
 }
 
 static void report_lifetimes(struct tensors *m, struct pasta_out *out)
@@ -1207,15 +1040,17 @@ static bool is_kept(const struct tensors *m, const struct block *b)
 	       p->iterations - b->touched >= m->untouched && p->iterations;
 }
 
-static int add_kept(const struct tensors *m, const struct pasta_ranges *blocks, struct rows *rows,
+static int add_kept(const struct tensors *m, uint32_t level, struct rows *rows,
 		    const struct path **paths)
 {
-	uint64_t addr, begin, size;
-	const struct block *b;
+	const struct pasta_allocation *a;
 	struct row *row;
+	size_t at = 0;
 
-	for (addr = 0; (b = pasta_ranges_next(blocks, addr, &begin, &size)); addr = begin + size) {
-		if (!is_kept(m, b))
+	while ((a = pasta_ledger_next(m->ledger, PASTA_LEDGER_LIVE, level, &at))) {
+		const struct block *b = a->data;
+
+		if (!b->place || !is_kept(m, b))
 			continue;
 		row = new_row(rows, paths, b->site);
 		if (!row)
@@ -1226,6 +1061,15 @@ static int add_kept(const struct tensors *m, const struct pasta_ranges *blocks, 
 		row->touched = b->touched ? b->touched_index + 1 : 0;
 	}
 	return 0;
+}
+
+static size_t count_of(const struct tensors *m, uint32_t level)
+{
+	size_t at = 0, count = 0;
+
+	while (pasta_ledger_next(m->ledger, PASTA_LEDGER_LIVE, level, &at))
+		count++;
+	return count;
 }
 
 static void put_index(struct pasta_table *t, uint64_t index)
@@ -1276,21 +1120,14 @@ static void find_kept(const struct tensors *m, const struct rows *rows, struct p
 
 static int report_kept(const struct tensors *m, const struct path **paths, struct pasta_out *out)
 {
-	const struct place *p;
-	size_t at = 0, room = 1;
-	struct rows rows = {0};
-	int error;
+	size_t room = 1 + count_of(m, PASTA_LEVEL_BLOCK) + count_of(m, PASTA_LEVEL_TENSOR);
+	struct rows rows = {calloc(room, sizeof(struct row)), 0};
+	int error = rows.items ? 0 : -ENOMEM;
 
-	while ((p = pasta_map_next(m->places, &at, NULL)))
-		room += pasta_ranges_count(p->blocks) + pasta_ranges_count(p->found);
-	rows.items = calloc(room, sizeof(*rows.items));
-	error = rows.items ? 0 : -ENOMEM;
-	at = 0;
-	while (!error && (p = pasta_map_next(m->places, &at, NULL))) {
-		error = add_kept(m, p->blocks, &rows, paths);
-		if (!error)
-			error = add_kept(m, p->found, &rows, paths);
-	}
+	if (!error)
+		error = add_kept(m, PASTA_LEVEL_BLOCK, &rows, paths);
+	if (!error)
+		error = add_kept(m, PASTA_LEVEL_TENSOR, &rows, paths);
 	if (!error && rows.count) {
 		add_up(&rows);
 		put_kept(&rows, out);
@@ -1326,9 +1163,12 @@ static void report_findings(const struct tensors *m, struct pasta_out *out)
 	pasta_out_count(out, PASTA_NOTE, m->found, "blocks of tensors that nobody saw allocated",
 			"recording began later: their age is not known, and they are in no sum",
 			NULL);
-	pasta_out_count(out, PASTA_NOTE, m->unknown, "frees of memory that is not known",
+	pasta_out_count(out, PASTA_NOTE, pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_BLOCK),
+			"frees of memory that is not known",
 			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_WARNING, m->again, "allocations of memory that was not freed",
+	pasta_out_count(out, PASTA_WARNING,
+			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_BLOCK),
+			"allocations of memory that was not freed",
 			"what was there counts as freed by then; its free was dropped", NULL);
 }
 
@@ -1355,6 +1195,12 @@ static int report(void *state, struct pasta_out *out)
 	return error;
 }
 
+static const struct pasta_ledger_def ledger =
+	PASTA_LEDGER(struct tensors, ledger,
+		     .levels = PASTA_LEVEL_BIT(TENSOR) | PASTA_LEVEL_BIT(SEGMENT),
+		     .peaks = PASTA_LEVEL_BIT(BLOCK), .data_size = sizeof(struct block),
+		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
+
 static const struct pasta_option options[] = {
 	{"kept", "3", "iterations that a tensor must be there to be in table kept",
 	 PASTA_OPTION_NUMBER},
@@ -1371,4 +1217,5 @@ PASTA_TOOL(.name = "tensors", .summary = "memory of tensors: the peak, who alloc
 		     PASTA_BIT(COUNTER) | PASTA_BIT(PROCESS),
 	   .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS | PASTA_NEED_PYTHON,
 	   .state_size = sizeof(struct tensors), .options = options, .open = open_,
-	   .event = on_event, .report = report, .close = close_, .charts = PASTA_BIT(CHART_LINE));
+	   .event = on_event, .report = report, .close = close_, .charts = PASTA_BIT(CHART_LINE),
+	   .ledger = &ledger);

@@ -17,6 +17,15 @@ struct piece {
 
 #define AT(addr_, bytes_) .addr = (addr_), .bytes = (bytes_)
 
+static uint32_t pool_of(const struct piece *a)
+{
+	enum { TORCH = 77, SEGMENTS };
+
+	if (a->sub == PASTA_ALLOC_DEVICE)
+		return 0;
+	return a->sub == PASTA_ALLOC_SEGMENT ? SEGMENTS : TORCH;
+}
+
 static void alloc(uint64_t time, const struct piece *a)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, a->proc, a->tid ? a->tid : 1, time);
@@ -26,6 +35,7 @@ static void alloc(uint64_t time, const struct piece *a)
 	ev.alloc.bytes = a->bytes;
 	ev.alloc.device = a->device;
 	ev.alloc.name = id("torch");
+	ev.alloc.pool = pool_of(a);
 	give(&ev);
 }
 
@@ -37,6 +47,7 @@ static void release_(uint64_t time, const struct piece *a)
 	ev.free.addr = a->addr;
 	ev.free.bytes = a->bytes;
 	ev.free.device = a->device;
+	ev.free.pool = pool_of(a);
 	give(&ev);
 }
 
