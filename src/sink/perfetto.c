@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "process/account.h"
+#include "process/directory.h"
 #include "process/feed.h"
 #include "process/symbols.h"
 #include "sink/sink.h"
@@ -62,7 +63,21 @@ static void slice_end(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, boo
 	pasta_traceevent_end(&p->out);
 }
 
-static const struct pasta_timeline_ops slices = {.begin = slice_begin, .end = slice_end};
+static void live_memory(void *ctx, const struct pasta_event *ev, uint32_t device, uint32_t level,
+			uint64_t bytes)
+{
+	struct perfetto *p = ctx;
+	char name[64], where[32];
+
+	snprintf(name, sizeof(name), "live %s memory, %s", pasta_level_text(level),
+		 pasta_device_text(device, where, sizeof(where)));
+	pasta_traceevent_begin(&p->out, 'C', name, thread_track(ev->proc, ev->tid), ev->time);
+	pasta_traceevent_uint(&p->out, "bytes", bytes);
+	pasta_traceevent_end(&p->out);
+}
+
+static const struct pasta_timeline_ops ops = {
+	.begin = slice_begin, .end = slice_end, .memory = live_memory};
 
 static void instant(struct perfetto *p, const struct pasta_event *ev, const char *name,
 		    const char *scope)
@@ -291,33 +306,6 @@ static void counter(struct perfetto *p, const struct pasta_event *ev)
 	pasta_traceevent_end(&p->out);
 }
 
-static void memory(struct perfetto *p, const struct pasta_event *ev)
-{
-	static const char *const sorts[] = {
-		[0] = "memory",
-		[PASTA_ALLOC_DEVICE] = "device memory",
-		[PASTA_ALLOC_HOST] = "host memory",
-		[PASTA_ALLOC_MANAGED] = "managed memory",
-		[PASTA_ALLOC_POOL] = "pool memory",
-		[PASTA_ALLOC_SEGMENT] = "segment memory",
-		[PASTA_ALLOC_IMAGE] = "image memory",
-		[PASTA_ALLOC_PHYSICAL] = "physical memory",
-		[PASTA_ALLOC_MAPPED] = "mapped memory",
-	};
-	unsigned int sort;
-	uint32_t device;
-	uint64_t bytes;
-	char name[64];
-
-	if (!pasta_timeline_memory(&p->timeline, ev, &sort, &device, &bytes))
-		return;
-	snprintf(name, sizeof(name), "live %s, device %" PRIu32,
-		 sorts[sort < PASTA_ALLOC_SORTS ? sort : 0], device);
-	pasta_traceevent_begin(&p->out, 'C', name, thread_track(ev->proc, ev->tid), ev->time);
-	pasta_traceevent_uint(&p->out, "bytes", bytes);
-	pasta_traceevent_end(&p->out);
-}
-
 /* -- All of it -- */
 
 static void device(struct perfetto *p, const struct pasta_event *ev)
@@ -353,7 +341,7 @@ static void event(struct perfetto *p, const struct pasta_event *ev)
 		break;
 	case PASTA_ALLOC:
 	case PASTA_FREE:
-		memory(p, ev);
+		pasta_timeline_memory(&p->timeline, ev);
 		break;
 	case PASTA_SYNC:
 		call(p, ev, "sync", "sync", ev->sync.dur, ev->sync.corr);
@@ -434,7 +422,9 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 
 	pasta_symbols_reset();
 	if (!error)
-		error = pasta_timeline_open(&p.timeline, &slices, &p);
+		error = pasta_directory_fill(in->stream);
+	if (!error)
+		error = pasta_timeline_open(&p.timeline, &ops, &p);
 	if (!error)
 		error = pasta_traceevent_open(&p.out, file);
 	if (!error) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/ledger.h"
+
 enum { LANES = 64, DEPTH_MAX = 65536 }; /* deeper regions are not believed */
 
 /* A slice that has begun and not ended. */
@@ -26,25 +28,50 @@ struct stream {
 	uint64_t end[LANES];
 };
 
-struct block {
-	uint64_t bytes;
-	uint32_t device;
-};
-
 struct proc {
 	struct pasta_map *threads; /* struct thread, by tid */
 	struct pasta_map *streams; /* struct stream, by device and stream */
-	struct pasta_map *blocks;  /* struct block, by address and sort */
-	struct pasta_map *live;	   /* bytes, by device and sort */
 	uint32_t lanes;
 	uint64_t last;
 };
+
+/* -- Memory: a level has one line, for its bytes are in none of the others' -- */
+
+static void memory_changed(struct pasta_timeline *t, const struct pasta_allocation *a,
+			   const struct pasta_event *ev)
+{
+	if (!(a->flags & PASTA_ALLOCATION_ALIAS))
+		t->ops->memory(t->ctx, ev, a->device, a->level,
+			       pasta_ledger_live(t->ledger, a->proc, a->device, a->level));
+}
+
+static void memory_begins(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+{
+	memory_changed(state, a, ev);
+}
+
+/* What ends without a free does so because another takes its place, which is told next. */
+static void memory_ends(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+{
+	if (!(a->flags & PASTA_ALLOCATION_NO_FREE))
+		memory_changed(state, a, ev);
+}
+
+static const struct pasta_ledger_def ledger = {
+	.size = sizeof(ledger), .on_alloc = memory_begins, .on_free = memory_ends};
+
+void pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev)
+{
+	pasta_ledger_event(t->ledger, ev);
+	t->failed |= pasta_ledger_error(t->ledger) != 0;
+}
 
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx)
 {
 	*t = (struct pasta_timeline){.ops = ops, .ctx = ctx};
 	t->procs = pasta_map_new(sizeof(struct proc));
-	return t->procs ? 0 : -ENOMEM;
+	t->ledger = pasta_ledger_new(&ledger, t);
+	return t->procs && t->ledger ? 0 : -ENOMEM;
 }
 
 static void proc_free(struct proc *p)
@@ -56,8 +83,6 @@ static void proc_free(struct proc *p)
 		free(th->open);
 	pasta_map_free(p->threads);
 	pasta_map_free(p->streams);
-	pasta_map_free(p->blocks);
-	pasta_map_free(p->live);
 }
 
 void pasta_timeline_close(struct pasta_timeline *t)
@@ -68,7 +93,9 @@ void pasta_timeline_close(struct pasta_timeline *t)
 	while (t->procs && (p = pasta_map_next(t->procs, &at, NULL)))
 		proc_free(p);
 	pasta_map_free(t->procs);
+	pasta_ledger_free(t->ledger);
 	t->procs = NULL;
+	t->ledger = NULL;
 }
 
 static struct proc *proc_of(struct pasta_timeline *t, uint32_t number)
@@ -78,10 +105,8 @@ static struct proc *proc_of(struct pasta_timeline *t, uint32_t number)
 	if (p && !p->threads) {
 		p->threads = pasta_map_new(sizeof(struct thread));
 		p->streams = pasta_map_new(sizeof(struct stream));
-		p->blocks = pasta_map_new(sizeof(struct block));
-		p->live = pasta_map_new(sizeof(uint64_t));
 	}
-	if (p && p->threads && p->streams && p->blocks && p->live)
+	if (p && p->threads && p->streams)
 		return p;
 	t->failed = true;
 	return NULL;
@@ -215,81 +240,4 @@ struct pasta_timeline_lane pasta_timeline_lane(struct pasta_timeline *t, uint32_
 	if (end > s->end[lane.index])
 		s->end[lane.index] = end;
 	return lane;
-}
-
-/* -- Memory -- */
-
-static uint64_t block_key(uint64_t addr, unsigned int sort)
-{
-	return addr ^ (uint64_t)sort << 60; /* a segment and its first block have one address */
-}
-
-static uint64_t *live_of(struct pasta_timeline *t, struct proc *p, uint32_t device,
-			 unsigned int sort)
-{
-	uint64_t *live = pasta_map_add(p->live, (uint64_t)device << 8 | sort);
-
-	if (!live)
-		t->failed = true;
-	return live;
-}
-
-static uint64_t *allocate(struct pasta_timeline *t, struct proc *p, const struct pasta_event *ev)
-{
-	struct block *b;
-
-	if (ev->alloc.parent)
-		return NULL;
-	b = pasta_map_add(p->blocks, block_key(ev->alloc.addr, ev->sub));
-	if (!b) {
-		t->failed = true;
-		return NULL;
-	}
-	if (b->bytes) { /* its free was dropped */
-		uint64_t *before = live_of(t, p, b->device, ev->sub);
-
-		if (before)
-			*before -= b->bytes;
-	}
-	b->bytes = ev->alloc.bytes;
-	b->device = ev->alloc.device;
-	return live_of(t, p, b->device, ev->sub);
-}
-
-static struct block *find_block(struct proc *p, const struct pasta_event *ev, unsigned int *sort)
-{
-	struct block *b = pasta_map_find(p->blocks, block_key(ev->free.addr, ev->sub));
-
-	*sort = ev->sub;
-	/* A source that does not say of which sort it was: any that is there. */
-	for (unsigned int i = 0; !b && !ev->sub && i < PASTA_ALLOC_SORTS; i++) {
-		b = pasta_map_find(p->blocks, block_key(ev->free.addr, i));
-		*sort = i;
-	}
-	return b;
-}
-
-bool pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev,
-			   unsigned int *sort, uint32_t *device, uint64_t *bytes)
-{
-	struct proc *p = proc_of(t, ev->proc);
-	uint64_t *live = NULL;
-	struct block *b;
-
-	if (p && ev->kind == PASTA_ALLOC) {
-		*sort = ev->sub;
-		*device = ev->alloc.device;
-		live = allocate(t, p, ev);
-		if (live)
-			*live += ev->alloc.bytes;
-	} else if (p && (b = find_block(p, ev, sort))) {
-		*device = b->device;
-		live = live_of(t, p, b->device, *sort);
-		if (live)
-			*live -= b->bytes;
-		pasta_map_remove(p->blocks, block_key(ev->free.addr, *sort));
-	}
-	if (live)
-		*bytes = *live;
-	return live != NULL;
 }

@@ -14,18 +14,22 @@
 
 #include <pasta/pasta.h>
 
-/* Called when a slice begins or ends on a thread: they are always nested. */
+/* Called when a slice begins or ends on a thread: they are always nested; and when what is live of
+ * a level on a device has changed. */
 struct pasta_timeline_ops {
 	void (*begin)(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time);
 	/* supplied: an operator's, whose end is missing */
 	void (*end)(void *ctx, uint32_t proc, uint32_t tid, uint64_t time, bool supplied);
+	void (*memory)(void *ctx, const struct pasta_event *ev, uint32_t device, uint32_t level,
+		       uint64_t bytes);
 };
 
 struct pasta_timeline {
 	const struct pasta_timeline_ops *ops;
 	void *ctx;
 	struct pasta_map *procs; /* by ev->proc */
-	bool failed;		 /* memory ran out: the timeline is not whole */
+	struct pasta_ledger *ledger;
+	bool failed; /* memory ran out: the timeline is not whole */
 };
 
 int pasta_timeline_open(struct pasta_timeline *t, const struct pasta_timeline_ops *ops, void *ctx);
@@ -52,9 +56,7 @@ struct pasta_timeline_lane pasta_timeline_lane(struct pasta_timeline *t, uint32_
 					       uint32_t device, uint32_t stream, uint64_t begin,
 					       uint64_t end);
 
-/* Take an allocation or a free into account: true, with what is live now of that sort on that
- * device, unless it is unknown or a part of another. */
-bool pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev,
-			   unsigned int *sort, uint32_t *device, uint64_t *bytes);
+/* An allocation or a free. */
+void pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev);
 
 #endif

@@ -264,14 +264,14 @@ static void live_memory_is_right_whatever_the_source_leaves_out(void **state)
 {
 	(void)state;
 	add_alloc(PASTA_ALLOC_SEGMENT, 0, 0x1000, 100);
-	add_alloc(PASTA_ALLOC_POOL, 1, 0x1000, 10); /* of one address, of another sort */
+	add_alloc(PASTA_ALLOC_POOL, 1, 0x1000, 10); /* of one address, of another level */
 	add_alloc(PASTA_ALLOC_DEVICE, 2, 0x2000, 7)->alloc.parent = 1; /* part of another */
 	add(PASTA_FREE, PASTA_ALLOC_POOL, 3)->free.addr = 0x1000;      /* how much is not said */
 	add(PASTA_FREE, 0, 4)->free.addr = 0x1000;		       /* nor of which sort */
 	add(PASTA_FREE, 0, 5)->free.addr = 0x9999;		       /* never allocated */
 	add_alloc(PASTA_ALLOC_DEVICE, 6, 0x3000, 5);
 	add_alloc(PASTA_ALLOC_DEVICE, 7, 0x3000, 6); /* the free between them was dropped */
-	expect_values("bytes", "100 10 0 0 5 6 ");
+	expect_values("bytes", "100 10 17 7 0 5 6 ");
 }
 
 static void add_uvm(unsigned int sub, uint64_t time, uint32_t src, uint32_t dst)
