@@ -40,11 +40,11 @@ struct heap {
 };
 
 struct uvm {
+	struct pasta_ledger *ledger; /* with a struct heap * each */
 	struct sum sums[SUBS];
 	struct pasta_map *touchers; /* by device */
 	struct pasta_map *heaps;    /* by number, from 1 */
 	struct pasta_map *lost;	    /* number of that of no allocation, by process */
-	struct pasta_map *live;	    /* struct pasta_ranges * of numbers, by process */
 	uint64_t numbers;
 	size_t rows;
 	bool failed;
@@ -58,8 +58,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	u->touchers = pasta_map_new(sizeof(struct toucher));
 	u->heaps = pasta_map_new(sizeof(struct heap));
 	u->lost = pasta_map_new(sizeof(uint64_t));
-	u->live = pasta_map_new(sizeof(struct pasta_ranges *));
-	if (!u->touchers || !u->heaps || !u->lost || !u->live)
+	if (!u->touchers || !u->heaps || !u->lost)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -67,15 +66,10 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 static void close_(void *state)
 {
 	struct uvm *u = state;
-	struct pasta_ranges **live;
-	size_t at = 0;
 
-	while (u->live && (live = pasta_map_next(u->live, &at, NULL)))
-		pasta_ranges_free(*live);
 	pasta_map_free(u->touchers);
 	pasta_map_free(u->heaps);
 	pasta_map_free(u->lost);
-	pasta_map_free(u->live);
 }
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
@@ -101,56 +95,33 @@ static struct heap *heap_new(struct uvm *u, uint32_t proc)
 	return h;
 }
 
-static struct pasta_ranges *live_of(struct uvm *u, uint32_t proc)
+static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	struct pasta_ranges **live = pasta_map_add(u->live, proc);
-
-	if (live && !*live)
-		*live = pasta_ranges_new(sizeof(uint64_t));
-	if (!live || !*live)
-		u->failed = true;
-	return live ? *live : NULL;
-}
-
-static void on_alloc(struct uvm *u, const struct pasta_event *ev)
-{
-	const struct pasta_alloc *r = &ev->alloc;
-	struct pasta_ranges *live;
-	uint64_t *number;
+	struct uvm *u = state;
 	struct heap *h;
 
-	if (ev->sub != PASTA_ALLOC_MANAGED || !r->bytes || r->addr > UINT64_MAX - r->bytes)
+	(void)ev;
+	if (u->failed || a->type != PASTA_ALLOC_MANAGED || !a->bytes ||
+	    a->addr > UINT64_MAX - a->bytes)
 		return;
-	live = live_of(u, ev->proc);
-	h = live ? heap_new(u, ev->proc) : NULL;
+	h = heap_new(u, a->proc);
 	if (!h)
 		return;
-	h->addr = r->addr;
-	h->bytes = r->bytes;
-	h->name = r->name;
-	number = pasta_ranges_add(live, r->addr, r->bytes, NULL);
-	if (number)
-		*number = h->number;
-	else
-		u->failed = true;
-}
-
-static void on_free(const struct uvm *u, const struct pasta_event *ev)
-{
-	struct pasta_ranges **live = pasta_map_find(u->live, ev->proc);
-
-	if (live && ev->free.pool != PASTA_ALLOC_HANDLES)
-		pasta_ranges_remove(*live, ev->free.addr); /* or it is no managed memory */
+	h->addr = a->addr;
+	h->bytes = a->bytes;
+	h->name = a->name;
+	*(struct heap **)a->data = h;
 }
 
 static struct heap *heap_at(struct uvm *u, uint32_t proc, uint64_t addr)
 {
-	struct pasta_ranges **live = pasta_map_find(u->live, proc);
-	uint64_t *number = live ? pasta_ranges_find(*live, addr, NULL, NULL) : NULL;
-	struct heap *h;
+	const struct pasta_allocation *a =
+		pasta_ledger_at(u->ledger, proc, PASTA_LEVEL_DRIVER, addr);
+	struct heap *h = a ? *(struct heap **)a->data : NULL;
+	uint64_t *number;
 
-	if (number)
-		return pasta_map_find(u->heaps, *number);
+	if (h)
+		return h;
 	number = pasta_map_add(u->lost, proc);
 	if (!number) {
 		u->failed = true;
@@ -187,13 +158,7 @@ static void on_event(void *state, const struct pasta_event *ev)
 {
 	struct uvm *u = state;
 
-	if (u->failed)
-		return;
-	if (ev->kind == PASTA_ALLOC)
-		on_alloc(u, ev);
-	else if (ev->kind == PASTA_FREE)
-		on_free(u, ev);
-	else
+	if (!u->failed)
 		on_uvm(u, ev);
 }
 
@@ -366,12 +331,14 @@ static int report(void *state, struct pasta_out *out)
 	return error;
 }
 
+static const struct pasta_ledger_def ledger =
+	PASTA_LEDGER(struct uvm, ledger, .data_size = sizeof(struct heap *), .on_alloc = on_alloc);
+
 static const struct pasta_option options[] = {
 	{"rows", "100", "how many allocations have a row, at most; 0: all", PASTA_OPTION_NUMBER},
 	{0},
 };
 
 PASTA_TOOL(.name = "uvm", .summary = "unified memory: migrations, faults, and of which allocations",
-	   .events = PASTA_BIT(UVM) | PASTA_BIT(ALLOC) | PASTA_BIT(FREE),
-	   .state_size = sizeof(struct uvm), .options = options, .open = open_, .event = on_event,
-	   .report = report, .close = close_);
+	   .events = PASTA_BIT(UVM), .state_size = sizeof(struct uvm), .options = options,
+	   .open = open_, .event = on_event, .report = report, .close = close_, .ledger = &ledger);

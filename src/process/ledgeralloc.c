@@ -76,7 +76,8 @@ struct ledger_alloc *ledger_container(const struct ledger_device *d, uint32_t le
 static bool ledger_is_range(const struct ledger_alloc *x)
 {
 	if (x->a.level == PASTA_LEVEL_DRIVER)
-		return x->a.type != PASTA_ALLOC_PHYSICAL && x->a.device != PASTA_HOST;
+		return x->a.type == PASTA_ALLOC_MANAGED ||
+		       (x->a.type != PASTA_ALLOC_PHYSICAL && x->a.device != PASTA_HOST);
 	return !x->named;
 }
 
