@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "process/account.h"
+#include "process/directory.h"
 #include "process/feed.h"
+#include "process/ledger.h"
 #include "process/symbols.h"
 #include "sink/database.h"
 #include "sink/export.h"
@@ -29,11 +31,6 @@ struct thread {
 	size_t count, room;
 };
 
-/* The addresses of one process and pool: a part may begin where the whole does. */
-struct space {
-	struct pasta_map *whole, *parts; /* struct pasta_sqlrow, by address */
-};
-
 struct proc {
 	bool iterating;
 	struct pasta_sqlrow iteration;
@@ -51,16 +48,17 @@ struct writer {
 	struct pasta_input *in;
 	const struct pasta_export_watch *watch;
 	struct pasta_feed *events;
-	struct pasta_map *threads, *spaces, *procs;
-	struct pasta_pending *waiting; /* struct waiting */
-	struct thread *thread;	       /* of the last region or operator, and its key */
+	struct pasta_map *threads, *procs;
+	struct pasta_ledger *ledger;	/* with a struct pasta_sqlrow each */
+	const struct pasta_sqlrow *row; /* of the allocation that the ledger takes; NULL: it has */
+	struct pasta_pending *waiting;	/* struct waiting */
+	struct thread *thread;		/* of the last region or operator, and its key */
 	uint64_t thread_key;
 	struct proc *proc; /* of the last event, and its number */
 	uint32_t proc_number;
 	uint64_t ids[PASTA_SQL_OPS + 1]; /* of regions and operators, before their rows are there */
 	uint64_t collectives;		 /* rows */
-	uint64_t unknown_frees;
-	uint64_t index, indices; /* how many are there, of how many */
+	uint64_t index, indices;	 /* how many are there, of how many */
 };
 
 static void out_of_memory(struct writer *w)
@@ -152,56 +150,44 @@ static void span_end(struct writer *w, size_t table, const struct pasta_event *e
 
 /* -- Memory -- */
 
-static struct space *space_of(struct writer *w, uint32_t proc, uint32_t pool)
+static void memory_begins(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	struct space *space = pasta_map_add(w->spaces, pasta_pair(proc, pool));
+	struct writer *w = state;
 
-	if (space && !space->whole) {
-		space->whole = pasta_map_new(sizeof(struct pasta_sqlrow));
-		space->parts = pasta_map_new(sizeof(struct pasta_sqlrow));
-	}
-	if (space && space->whole && space->parts)
-		return space;
-	out_of_memory(w);
-	return NULL;
+	(void)ev;
+	memcpy(a->data, w->row, sizeof(*w->row));
+	w->row = NULL;
 }
 
-/* Where something is already, its free was dropped: it came by now. */
-static void allocate(struct writer *w, const struct pasta_sqlrow *row)
+/* A segment may be given back in parts, which are rows of their own. */
+static struct pasta_sqlrow *row_of(const struct pasta_allocation *a)
 {
-	const struct pasta_alloc *a = &row->ev.alloc;
-	struct space *space = space_of(w, row->ev.proc, a->pool);
-	struct pasta_sqlrow *live;
+	struct pasta_sqlrow *row = a->data;
 
-	if (!space)
-		return;
-	live = pasta_map_add(a->parent ? space->parts : space->whole, a->addr);
-	if (!live) {
+	row->ev.alloc.addr = a->addr;
+	row->ev.alloc.bytes = a->bytes;
+	return row;
+}
+
+static void memory_ends(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+{
+	put_ended(state, PASTA_SQL_ALLOCATIONS, row_of(a), ev->time);
+}
+
+static const struct pasta_ledger_def ledger = {.size = sizeof(ledger),
+					       .data_size = sizeof(struct pasta_sqlrow),
+					       .on_alloc = memory_begins,
+					       .on_free = memory_ends};
+
+/* What is announced again is no other allocation, but has a row. */
+static void memory(struct writer *w, const struct pasta_sqlrow *row)
+{
+	w->row = row->ev.kind == PASTA_ALLOC ? row : NULL;
+	pasta_ledger_event(w->ledger, &row->ev);
+	if (pasta_ledger_error(w->ledger))
 		out_of_memory(w);
-		return;
-	}
-	if (live->ev.size)
-		put_ended(w, PASTA_SQL_ALLOCATIONS, live, row->ev.time);
-	*live = *row;
-}
-
-/* A part may begin where the whole does: it is the part's end that comes first. */
-static void release(struct writer *w, const struct pasta_event *ev)
-{
-	struct space *space = space_of(w, ev->proc, ev->free.pool);
-	struct pasta_map *map = space ? space->parts : NULL;
-	struct pasta_sqlrow *live = map ? pasta_map_find(map, ev->free.addr) : NULL;
-
-	if (!live && space) {
-		map = space->whole;
-		live = pasta_map_find(map, ev->free.addr);
-	}
-	if (!live) {
-		w->unknown_frees++;
-		return;
-	}
-	put_ended(w, PASTA_SQL_ALLOCATIONS, live, ev->time);
-	pasta_map_remove(map, ev->free.addr);
+	else if (w->row)
+		pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row);
 }
 
 /* -- Events -- */
@@ -282,10 +268,8 @@ static void event(struct writer *w, const struct pasta_event *ev, const struct p
 		span_end(w, PASTA_SQL_OPS, ev, ev->sub != PASTA_OP_SUPPLIED);
 		break;
 	case PASTA_ALLOC:
-		allocate(w, &row);
-		break;
 	case PASTA_FREE:
-		release(w, ev);
+		memory(w, &row);
 		break;
 	case PASTA_ITERATION:
 		iteration(w, p, &row);
@@ -335,22 +319,17 @@ static int read_all(struct writer *w)
 
 static void put_open(struct writer *w)
 {
-	struct space *space;
+	const struct pasta_allocation *a;
 	struct thread *th;
 	struct proc *p;
 	size_t at = 0, i;
-	struct pasta_sqlrow *row;
 
 	while ((th = pasta_map_next(w->threads, &at, NULL)))
 		for (i = 0; i < th->count; i++)
 			pasta_sqlrows_put(w->rows, th->open[i].table, &th->open[i].row);
-	at = 0;
-	while ((space = pasta_map_next(w->spaces, &at, NULL))) {
-		for (i = 0; space->whole && (row = pasta_map_next(space->whole, &i, NULL));)
-			pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row);
-		for (i = 0; space->parts && (row = pasta_map_next(space->parts, &i, NULL));)
-			pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row);
-	}
+	for (uint32_t level = 0; level < PASTA_LEVEL_HELD; level++)
+		for (at = 0; (a = pasta_ledger_next(w->ledger, PASTA_LEDGER_LIVE, level, &at));)
+			pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row_of(a));
 	at = 0;
 	while ((p = pasta_map_next(w->procs, &at, NULL)))
 		if (p->iterating)
@@ -460,7 +439,7 @@ static void about_loss(struct writer *w)
 	about_number(w, "damaged_bytes", loss.damaged_bytes);
 	about_number(w, "unknown", loss.unknown);
 	about_number(w, "late", loss.late);
-	about_number(w, "unknown_frees", w->unknown_frees);
+	about_number(w, "unknown_frees", pasta_ledger_unknown_frees(w->ledger, PASTA_LEVEL_HELD));
 }
 
 static void put_about(struct writer *w)
@@ -521,16 +500,16 @@ static void writer_open(struct writer *w, const char *temp, const char *name)
 	w->events = pasta_feed_new(w->in->stream, ~UNUSED, PASTA_NEED_WHERE | PASTA_NEED_OPS,
 				   w->in->filter);
 	w->threads = pasta_map_new(sizeof(struct thread));
-	w->spaces = pasta_map_new(sizeof(struct space));
+	w->ledger = pasta_ledger_new(&ledger, w);
 	w->procs = pasta_map_new(sizeof(struct proc));
 	w->waiting = pasta_pending_new(sizeof(struct waiting), WAITING);
-	if (!w->rows || !w->events || !w->threads || !w->spaces || !w->procs || !w->waiting)
+	if (!w->rows || !w->events || !w->threads || !w->ledger || !w->procs || !w->waiting ||
+	    pasta_directory_fill(w->in->stream))
 		out_of_memory(w);
 }
 
 static void writer_close(struct writer *w)
 {
-	struct space *space;
 	struct thread *th;
 	size_t at = 0;
 
@@ -538,13 +517,8 @@ static void writer_close(struct writer *w)
 	pasta_database_close(&w->db);
 	while (w->threads && (th = pasta_map_next(w->threads, &at, NULL)))
 		free(th->open);
-	at = 0;
-	while (w->spaces && (space = pasta_map_next(w->spaces, &at, NULL))) {
-		pasta_map_free(space->whole);
-		pasta_map_free(space->parts);
-	}
 	pasta_map_free(w->threads);
-	pasta_map_free(w->spaces);
+	pasta_ledger_free(w->ledger);
 	pasta_map_free(w->procs);
 	pasta_pending_free(w->waiting);
 	pasta_feed_free(w->events);
