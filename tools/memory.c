@@ -58,7 +58,8 @@ struct entry {
 		uint32_t proc, device, rank, name;
 		uint64_t number, addr;
 	} key;
-	uint64_t bytes, age;
+	uint64_t bytes;
+	int64_t age; /* or PASTA_NO_VALUE */
 	uint32_t stack, sort;
 };
 
@@ -307,6 +308,11 @@ static const char *entry_sort(const void *row, const void *state, char *text, si
 	return sorts[sort < sizeof(sorts) / sizeof(*sorts) ? sort : 0];
 }
 
+static int64_t entry_age(const void *row, const void *state)
+{
+	return ((const struct entry *)row)->age;
+}
+
 static const char *entry_line(const void *row, const void *state, char *text, size_t size)
 {
 	const struct entry *e = row;
@@ -349,7 +355,7 @@ static const struct pasta_member entry_members[] = {
 	PASTA_MEMBER_BY(TEXT, .text = entry_sort, .column = "sort"),
 	PASTA_MEMBER(SUM, struct entry, bytes, .column = "bytes", .unit = "bytes"),
 	PASTA_MEMBER_BY(TEXT, .text = entry_line, .column = "site"),
-	PASTA_MEMBER(U64, struct entry, age, .column = "age", .unit = "ns"),
+	PASTA_MEMBER_BY(CALL, .call = entry_age, .column = "age", .unit = "ns"),
 	PASTA_MEMBER(DEVICE, struct entry, key.device, .column = "memory"),
 	PASTA_MEMBER(PROCESS, struct entry, key.proc, .column = "process"),
 	PASTA_MEMBER_BY(TEXT, .text = entry_level, .column = "level"),
@@ -452,7 +458,7 @@ static void add_entry(struct pasta_group *group, const struct pasta_allocation *
 				    a->number, a->addr);
 
 	e->bytes = a->bytes;
-	e->age = until - a->time;
+	e->age = a->flags & PASTA_ALLOCATION_EARLIER ? PASTA_NO_VALUE : (int64_t)(until - a->time);
 	e->stack = a->stack;
 	e->sort = a->type;
 }
@@ -474,33 +480,39 @@ static void collect_peak(struct memory *m, uint32_t rank)
 	}
 }
 
-static void collect_live(struct memory *m, uint32_t rank)
+/* Returns how many the program has allocated itself, since recording began. */
+static uint64_t collect_live(struct memory *m, uint32_t rank)
 {
 	const struct pasta_allocation *a;
+	uint64_t own = 0;
 	size_t at = 0;
 
-	while ((a = pasta_ledger_next(m->ledger, PASTA_LEDGER_LIVE, levels[rank], &at)))
-		if (!(a->flags & PASTA_ALLOCATION_ALIAS))
-			add_entry(m->never_freed, a, rank, m->now);
+	while ((a = pasta_ledger_next(m->ledger, PASTA_LEDGER_LIVE, levels[rank], &at))) {
+		if (a->flags & PASTA_ALLOCATION_ALIAS)
+			continue;
+		add_entry(m->never_freed, a, rank, m->now);
+		own += !(a->flags & PASTA_ALLOCATION_EARLIER);
+	}
+	return own;
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	struct memory *m = state;
+	uint64_t live = 0;
 	int error;
 
 	for (uint32_t i = 0; i < LEVELS; i++) {
 		collect_peak(m, i);
-		if (i)
-			collect_live(m, i);
+		live += i ? collect_live(m, i) : 0;
 	}
 	error = pasta_out_group(out, m->places);
 	report_chart(m, out);
 	report_live(m, out);
 	error = error ? error : pasta_out_group(out, m->peak);
 	error = error ? error : pasta_out_group(out, m->never_freed);
-	pasta_out_count(out, PASTA_NOTE, pasta_group_count(m->never_freed),
-			"allocations that were never freed", "table never_freed has them", NULL);
+	pasta_out_count(out, PASTA_NOTE, live, "allocations that were never freed",
+			"table never_freed has them", NULL);
 	error = error ? error : pasta_out_group(out, m->sites);
 	pasta_out_count(out, PASTA_NOTE, pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD),
 			"frees of memory that is not known",

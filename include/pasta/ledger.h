@@ -75,6 +75,8 @@ enum pasta_allocation_flags {
 	PASTA_ALLOCATION_ALIAS = 2,
 	PASTA_ALLOCATION_HELD = 4, /* it lies in nothing else: it counts for HELD */
 	PASTA_ALLOCATION_PART = 8, /* its source names what it is a part of, known or not */
+	/* It was there before recording began: its time is that of the begin, not its own. */
+	PASTA_ALLOCATION_EARLIER = 16,
 };
 
 struct pasta_allocation {

@@ -63,12 +63,8 @@ static void directory_name(struct entry *e, bool ranks)
 
 	if (ranks)
 		snprintf(e->text, sizeof(e->text), "rank %u", info->rank);
-	else if (*info->host && info->pid)
-		snprintf(e->text, sizeof(e->text), "%s-%u", info->host, info->pid);
-	else if (info->pid)
-		snprintf(e->text, sizeof(e->text), "pid %u", info->pid);
 	else
-		snprintf(e->text, sizeof(e->text), "#%u", info->proc);
+		pasta_process_text(info->host, info->pid, info->proc, e->text, sizeof(e->text));
 }
 
 static int directory_by_text(const void *a, const void *b)

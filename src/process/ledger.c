@@ -180,7 +180,8 @@ static struct ledger_alloc *ledger_make(struct pasta_ledger *l, struct ledger_de
 	x->a.type = ev->sub;
 	x->a.pool = r->pool;
 	x->a.flags = (ev->sub == PASTA_ALLOC_MAPPED ? PASTA_ALLOCATION_ALIAS : 0u) |
-		     (r->parent ? PASTA_ALLOCATION_PART : 0u);
+		     (r->parent ? PASTA_ALLOCATION_PART : 0u) |
+		     (r->flags & PASTA_ALLOC_EARLIER ? PASTA_ALLOCATION_EARLIER : 0u);
 	x->named = r->parent;
 	x->device = d;
 	x->order = ++d->proc->orders;

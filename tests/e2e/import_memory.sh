@@ -19,7 +19,8 @@ table='[t["rows"] for tool in d["tools"] if tool["name"] == "%s" for t in tool["
 rows() { printf "$table" "$1" "$2"; }
 is "earlier: what is left" "$(json all.json "[r[0:3] + r[4:5] for r in $(rows memory never_freed)]")" \
 	"[['(allocated before the trace)', 'device', 996500, None], ['(allocated before the trace)', 'device', 1300, None], ['0x7f544a84c000', 'device', 64, 55000]]"
-is "earlier: sites" "$(json all.json "[r[0:4] for r in $(rows memory sites)][0]")" "['(allocated before the trace)', 6, 1002256, 999256]"
+is "earlier: sites" "$(json all.json "[r[0:5] for r in $(rows memory sites)][0]")" \
+	"['(allocated before the trace)', 'allocated', 6, 1002256, 999256]"
 is "earlier: operators" "$(json all.json "[r[0:4] for r in $(rows tensors sites)][0]")" "['(allocated before the trace)', '', 6, 1002256]"
 is "earlier: lifetimes" "$(json all.json "[r[0:4] for r in $(rows tensors lifetimes) if r[1] == '(not known)']")" "[['4 KiB', '(not known)', 4, 4456]]"
 is "earlier: findings" "$(json all.json '[f["what"] for f in d["tools"][0]["findings"]]')" \
