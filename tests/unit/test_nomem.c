@@ -29,6 +29,12 @@ static bool refused(void)
 #include "../../src/core/ranges.c"
 #include "../../src/core/topk.c"
 #include "../../src/core/windows.c"
+#define pasta_ranges_add(ranges, begin, size, gone)                                                \
+	(refused() ? NULL : pasta_ranges_add(ranges, begin, size, gone))
+#include "../../src/process/ledger.c"
+#include "../../src/process/ledgeralloc.c"
+#include "../../src/process/ledgerwalk.c"
+#undef pasta_ranges_add
 #undef malloc
 #undef calloc
 #undef reallocarray
@@ -173,6 +179,58 @@ static void windows_count_the_events_that_found_no_memory(void **state)
 	pasta_windows_free(into);
 }
 
+/* Memory of all levels, at addresses that are used again. */
+static void take_random(struct pasta_ledger *l, unsigned int i)
+{
+	static const uint8_t subs[] = {PASTA_ALLOC_DEVICE, PASTA_ALLOC_SEGMENT, PASTA_ALLOC_POOL,
+				       PASTA_ALLOC_MAPPED};
+	unsigned int n = i * 2654435761u >> 8;
+	struct pasta_event ev = {.size = sizeof(ev), .time = i};
+
+	if (i % 3 == 2) {
+		ev.kind = PASTA_FREE;
+		ev.sub = n & 1 ? PASTA_ALLOC_SEGMENT : 0;
+		ev.free.addr = 16 * (n / 2 % 8);
+		ev.free.bytes = 24;
+		ev.free.pool = n / 16 % 4;
+	} else if (i % 7 == 0) {
+		ev.kind = PASTA_TENSOR;
+		ev.tensor.addr = 16 * (n % 8);
+		ev.tensor.storage = i + 1;
+		ev.tensor.device = 1;
+	} else {
+		ev.kind = PASTA_ALLOC;
+		ev.sub = subs[n % 4];
+		ev.alloc.pool = n % 4;
+		ev.alloc.addr = 16 * (n / 4 % 8);
+		ev.alloc.bytes = n / 32 % 64;
+		ev.alloc.parent = n % 4 == 3 ? 16 : 0;
+	}
+	pasta_ledger_event(l, &ev);
+}
+
+static void a_ledger_that_found_no_memory_says_so_and_leaks_nothing(void **state)
+{
+	static const struct pasta_ledger_def def = {
+		.size = sizeof(def), .peaks = (1u << PASTA_LEVELS) - 1, .data_size = 8};
+	int failures = 0;
+
+	(void)state;
+	for (int n = 0; n < 2000; n++) {
+		struct pasta_ledger *l;
+
+		until = n;
+		l = pasta_ledger_new(&def, NULL);
+		for (unsigned int i = 0; l && i < 150; i++)
+			take_random(l, i);
+		failures += !l || pasta_ledger_error(l) == -ENOMEM;
+		assert_true(!l || until == -1 || !pasta_ledger_error(l));
+		until = -1;
+		pasta_ledger_free(l);
+	}
+	assert_in_range(failures, 100, 1999);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +238,7 @@ int main(void)
 		cmocka_unit_test(new_ones_that_find_no_memory_are_null_and_leak_nothing),
 		cmocka_unit_test(what_topk_could_not_add_or_merge_is_not_there_and_not_forgotten),
 		cmocka_unit_test(windows_count_the_events_that_found_no_memory),
+		cmocka_unit_test(a_ledger_that_found_no_memory_says_so_and_leaks_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
