@@ -19,7 +19,7 @@ for n, (language, text) in enumerate(pieces):
     with open(whole[1] if whole else f"part{n}.{language}", "w", encoding="utf-8") as f:
         f.write(text if whole else "#include <stdio.h>\n#include <pasta/pasta.h>\n" + text)
 P
-is "whole tools" "$(echo [!p]*.c*)" "copied.c streams.cpp tempo.c waits.c"
+is "whole tools" "$(echo [!p]*.c*)" "copied.c slack.c streams.cpp tempo.c waits.c"
 is "parts" "$(ls part*.c | wc -l)" 5
 strict="-O2 -Wall -Wextra -Wpedantic -Wno-unused-parameter -Werror -shared -fPIC -I$SRC/include"
 for file in *.c; do
@@ -30,7 +30,7 @@ done
 c++ -std=c++20 $strict streams.cpp -o streams.so || failed "streams.cpp"
 
 "$gen" -n 20000 --ranks 2 -o run >made.json || failed "accelprof-gen"
-"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so --opt waits.limit=500us \
+"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so,./slack.so --opt waits.limit=500us \
 	--opt tempo.window=2ms --format json \
 	>report.json || failed "report"
 "$BUILD/tests/dump" run launch kernel >events || failed "dump"
@@ -56,6 +56,9 @@ assert [f["what"] for f in tools["waits"]["findings"]] == \
 windows = Counter(e["time"] // 2000000 * 2000000 for e in kernels)
 assert tools["tempo"]["charts"][0]["series"][0]["points"] == \
     [[k - min(windows), v] for k, v in sorted(windows.items())], tools["tempo"]["charts"]
+with open("made.json", encoding="utf-8") as f:
+    made = json.load(f)
+assert sum(r[3] for r in tools["slack"]["tables"][0]["rows"]) == made["peak_bytes"]
 bars = dict(tools["waits"]["charts"][0]["bars"])
 assert "step/forward/layer" in bars and min(bars.values()) > 0, bars
 streams = Counter((e["proc"], e["stream"]) for e in kernels)
