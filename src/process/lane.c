@@ -197,6 +197,7 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 {
 	unsigned int kind;
 
+	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
 	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
 		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
@@ -270,7 +271,7 @@ static inline void give(struct pasta_lane *l)
 		struct pasta_seat *seat = wants[l->at++];
 
 		enter(l, seat);
-		if (seat->tool->ledger)
+		if (seat->ledger_kinds >> ev->kind & 1)
 			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev);
 		if (seat->tool->events >> ev->kind & 1)
 			seat->tool->event(seat->state, ev);

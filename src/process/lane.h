@@ -23,6 +23,7 @@ struct pasta_seat {
 	struct pasta_out *out; /* shared with the tool's seats in other lanes */
 	void *state;	       /* NULL: closed */
 	bool failed;	       /* before it began: it is never opened */
+	uint64_t ledger_kinds; /* that its ledger takes */
 };
 
 struct pasta_lane;
