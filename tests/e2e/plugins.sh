@@ -185,7 +185,7 @@ told zz-dup.so ": tool count is left out: there is another tool of this name \\(
 told taken.so ': tool regions is left out: there is another tool of this name \(built in\): rename one of them$'
 told name.so ': tool \(unknown\) is left out: its name must be of a-z'
 told events.so ': tool deaf is left out: it wants no events: set .events'
-told callback.so ': tool mute is left out: it must have the functions event and report$'
+told callback.so ': tool mute is left out: it must have the function event, and report or groups$'
 told options.so ": tool endless is left out: its option 'x' is there twice"
 told none.so ' is left out: there is no tool in it: describe one with PASTA_TOOL$'
 told newer.so ' is left out: undefined symbol: pasta_of_tomorrow: build it again with the SDK of this accelprof$'
