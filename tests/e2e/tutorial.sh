@@ -19,7 +19,7 @@ for n, (language, text) in enumerate(pieces):
     with open(whole[1] if whole else f"part{n}.{language}", "w", encoding="utf-8") as f:
         f.write(text if whole else "#include <stdio.h>\n#include <pasta/pasta.h>\n" + text)
 P
-is "whole tools" "$(echo [!p]*.c*)" "copied.c slack.c streams.cpp tempo.c waits.c"
+is "whole tools" "$(echo [!p]*.c*)" "busy.c copied.c slack.c streams.cpp tempo.c waits.c"
 is "parts" "$(ls part*.c | wc -l)" 5
 strict="-O2 -Wall -Wextra -Wpedantic -Wno-unused-parameter -Werror -shared -fPIC -I$SRC/include"
 for file in *.c; do
@@ -30,7 +30,7 @@ done
 c++ -std=c++20 $strict streams.cpp -o streams.so || failed "streams.cpp"
 
 "$gen" -n 20000 --ranks 2 -o run >made.json || failed "accelprof-gen"
-"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so,./slack.so --opt waits.limit=500us \
+"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so,./slack.so,./busy.so --opt waits.limit=500us \
 	--opt tempo.window=2ms --format json \
 	>report.json || failed "report"
 "$BUILD/tests/dump" run launch kernel >events || failed "dump"
@@ -53,6 +53,12 @@ above = sum(w > 500000 for w in waits)
 assert 0 < above < count
 assert [f["what"] for f in tools["waits"]["findings"]] == \
     [f"kernels that waited longer than the limit: {above}"]
+rows = {(r[0], r[1]): (r[2], r[3]) for r in tools["busy"]["tables"][0]["rows"]}
+names = Counter((e["name"], f"device {e['device']}") for e in kernels)
+times = Counter()
+for e in kernels:
+    times[e["name"], f"device {e['device']}"] += e["dur"]
+assert rows == {k: (n, times[k]) for k, n in names.items()}, rows
 windows = Counter(e["time"] // 2000000 * 2000000 for e in kernels)
 assert tools["tempo"]["charts"][0]["series"][0]["points"] == \
     [[k - min(windows), v] for k, v in sorted(windows.items())], tools["tempo"]["charts"]
