@@ -70,8 +70,9 @@ enum pasta_member_type {
 	PASTA_MEMBER_DIM3,     /* uint32_t[3]: "8,1,1"; "auto" where the first is 0 */
 	PASTA_MEMBER_SCOPE,    /* uint32_t, id of a scope: the regions of it, "train/forward" */
 	PASTA_MEMBER_STACK,    /* struct pasta_stack_ref: pasta_stack_line */
-	PASTA_MEMBER_PROCESS,  /* uint32_t, number of a process: its name */
-	PASTA_MEMBER_DEVICE,   /* uint32_t: "device 0"; "host" for UINT32_MAX */
+	PASTA_MEMBER_PROCESS,  /* uint32_t, number of a process: its name; in the directory's order
+				*/
+	PASTA_MEMBER_DEVICE,   /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
 	PASTA_MEMBER_ADDRESS,  /* uint64_t: "0x7f00" */
 	PASTA_MEMBER_U32,
 	PASTA_MEMBER_U64,
@@ -82,6 +83,9 @@ enum pasta_member_type {
 	PASTA_MEMBER_STAT, /* struct pasta_stat */
 	PASTA_MEMBER_HIST, /* struct pasta_hist *, NULL at first: pasta_group_hist */
 	PASTA_MEMBER_LIST, /* struct pasta_list of items of item_size: pasta_group_append */
+	/* struct pasta_cover, without a column. Times of two rows add up: intervals that different
+	 * shards have are of different lines of time. */
+	PASTA_MEMBER_COVER,
 	/* Computed when the row is shown; offset has no meaning. */
 	PASTA_MEMBER_CALL,  /* an integer */
 	PASTA_MEMBER_RATIO, /* a number with a fraction */
@@ -173,8 +177,12 @@ PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_li
 /* Walk the rows in order of adding: start with *at 0; NULL at the end. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
 PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
+/* The rows that the table would have if it had this order, no limit and nothing folded; count of
+ * them, and NULL. To be freed; the rows stay the group's. NULL when out of memory, or if order
+ * names what is no column: then the group's error says so. */
+PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 PASTA_EXPORT uint64_t pasta_group_sum(const struct pasta_group *group, size_t offset);
-/* -ENOMEM if a row, a histogram or an item found no memory. */
+/* -ENOMEM if a row, a histogram or an item found no memory, or the first other error. */
 PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);
 
 /* Show a group as its table; 0, or the report has failed. */

@@ -39,6 +39,8 @@ size_t pasta_member_size(const struct pasta_member *m)
 		return sizeof(struct pasta_hist *);
 	case PASTA_MEMBER_LIST:
 		return sizeof(struct pasta_list);
+	case PASTA_MEMBER_COVER:
+		return sizeof(struct pasta_cover);
 	default:
 		return 0;
 	}
@@ -46,7 +48,7 @@ size_t pasta_member_size(const struct pasta_member *m)
 
 bool pasta_member_is_measure(const struct pasta_member *m)
 {
-	return m->type >= PASTA_MEMBER_SUM && m->type <= PASTA_MEMBER_LIST;
+	return m->type >= PASTA_MEMBER_SUM && m->type <= PASTA_MEMBER_COVER;
 }
 
 static uint64_t group_plus(uint64_t a, uint64_t b)
@@ -104,6 +106,23 @@ static int group_merge_list(struct pasta_list *into, const struct pasta_list *fr
 	return 0;
 }
 
+static void group_merge_cover(struct pasta_cover *into, const struct pasta_cover *from)
+{
+	struct pasta_cover other = *from;
+
+	if (!other.count)
+		return;
+	if (!into->count) {
+		*into = other;
+		return;
+	}
+	pasta_cover_finish(into);
+	pasta_cover_finish(&other);
+	for (size_t i = 0; i < sizeof(other.time) / sizeof(*other.time); i++)
+		into->time[i] = group_plus(into->time[i], other.time[i]);
+	into->count += other.count;
+}
+
 static int group_merge_member(const struct pasta_member *m, void *into, const void *from)
 {
 	uint64_t *a = into;
@@ -126,6 +145,9 @@ static int group_merge_member(const struct pasta_member *m, void *into, const vo
 		return group_merge_hist(into, *(struct pasta_hist *const *)from);
 	case PASTA_MEMBER_LIST:
 		return group_merge_list(into, from, m->item_size);
+	case PASTA_MEMBER_COVER:
+		group_merge_cover(into, from);
+		return 0;
 	default:
 		return 0;
 	}

@@ -320,15 +320,34 @@ static int view_fold(struct view *v)
 	return error;
 }
 
+static int view_ascending(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* By rank, then by number, as the directory has them. */
+static int view_by_process(uint32_t a, uint32_t b)
+{
+	int order = view_ascending(pasta_process(a)->rank, pasta_process(b)->rank);
+
+	return order ? order : view_ascending(a, b);
+}
+
 static int view_compare(const struct line *x, const struct line *y, size_t column)
 {
 	const union pasta_value *a = &x->cells[column], *b = &y->cells[column];
+	const struct pasta_member *m = sorting->columns[column].member;
 
 	/* What has no value is less than all that has one. */
 	if (x->empty[column] != y->empty[column])
 		return x->empty[column] ? -1 : 1;
 	if (x->empty[column])
 		return 0;
+	/* Numbers, whose texts would put 10 before 2. */
+	if (m->type == PASTA_MEMBER_PROCESS)
+		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
+	if (m->type == PASTA_MEMBER_DEVICE)
+		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
 	if (sorting->columns[column].type == PASTA_STRING)
 		return strcmp(a->s, b->s);
 	if (sorting->columns[column].type == PASTA_INT)
@@ -485,6 +504,38 @@ static size_t view_limit(const struct view *v)
 				    : v->def->limit;
 }
 
+static void view_free(struct view *v)
+{
+	for (size_t i = 0; i < v->count; i++)
+		line_free(v, &v->lines[i]);
+	free(v->lines);
+}
+
+void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count)
+{
+	struct pasta_group_def def = *group->def;
+	struct view v = {.group = group, .def = &def};
+	const void **rows = NULL;
+	int error;
+
+	def.order = order;
+	def.flags &= ~(uint32_t)PASTA_GROUP_FOLD;
+	error = pasta_group_plan(&def, &v.plan, NULL);
+	if (!error)
+		error = view_fill(&v);
+	if (!error)
+		error = view_arrange(&v);
+	if (!error)
+		rows = calloc(v.count + 1, sizeof(*rows));
+	for (size_t i = 0; rows && i < v.count; i++)
+		rows[i] = v.lines[i].row;
+	*count = rows ? v.count : 0;
+	if (!rows && !group->error)
+		group->error = error ? error : -ENOMEM;
+	view_free(&v);
+	return rows;
+}
+
 int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 {
 	struct view v = {.group = group, .def = group->def};
@@ -500,9 +551,7 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 		t = put_table(&v, out);
 		error = t ? put_lines(&v, view_limit(&v), t) : out->err.code;
 	}
-	for (size_t i = 0; i < v.count; i++)
-		line_free(&v, &v.lines[i]);
-	free(v.lines);
+	view_free(&v);
 	if (error)
 		pasta_out_fail(out, error, "table %s: %s", v.def->table,
 			       *err.text ? err.text : strerror(-error));

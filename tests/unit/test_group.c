@@ -5,6 +5,7 @@
 #include "unit/support.h"
 
 #include "core/strings.h"
+#include "process/directory.h"
 #include "process/group.h"
 #include "process/result.h"
 
@@ -184,6 +185,32 @@ static void ties_go_by_all_columns_and_hidden_ones_order(void **state)
 	pasta_group_free(g);
 }
 
+static void processes_and_devices_are_in_order_of_their_numbers(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(PROCESS, struct row, key.name, .column = "process"),
+		PASTA_MEMBER(DEVICE, struct row, key.device, .column = "device"),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .order = "process device");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	for (uint32_t proc = 0; proc < 3; proc++)
+		assert_int_equal(
+			pasta_directory_add(&(struct pasta_process_info){
+				.proc = proc, .rank = 10 - 4 * proc, .host = "", .command = ""}),
+			0);
+	for (uint32_t i = 0; i < 3; i++)
+		PASTA_ROW(g, struct row, i, 10)->sum = i;
+	PASTA_ROW(g, struct row, 2, PASTA_HOST)->sum = 7;
+	PASTA_ROW(g, struct row, 2, 9)->sum = 8;
+	assert_string_equal(shown(g), "rank 2 device 9 8\nrank 2 device 10 2\nrank 2 host 7\n"
+				      "rank 6 device 10 1\nrank 10 device 10 0\n");
+	pasta_group_free(g);
+	pasta_directory_fill(NULL);
+}
+
 static void rows_that_read_alike_are_folded(void **state)
 {
 	const struct pasta_group_def def = DEF(few, .order = "-sum", .flags = PASTA_GROUP_FOLD);
@@ -241,6 +268,73 @@ static void rows_can_be_left_out_and_tables_can_be_optional(void **state)
 	row(g, "b", 0)->sum = 2;
 	assert_string_equal(shown(g), "b 2 100.0\n");
 	pasta_group_free(g);
+}
+
+static void rows_can_be_had_in_any_order_of_columns(void **state)
+{
+	const struct pasta_group_def def =
+		DEF(few, .order = "name", .keep = keep, .limit = 1, .flags = PASTA_GROUP_FOLD);
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	struct row **rows;
+	size_t count;
+
+	rows = pasta_group_sorted(g, "sum", &count);
+	assert_int_equal(count, 0);
+	assert_null(rows[0]);
+	free(rows);
+	for (uint32_t i = 0; i < 5; i++)
+		row(g, "a", i)->sum = i * 3 % 5;
+	rows = pasta_group_sorted(g, "-sum", &count);
+	assert_int_equal(count, 3);
+	for (size_t i = 0; i < count; i++)
+		assert_ptr_equal(rows[i], row(g, "a", (uint32_t[]){3, 1, 4}[i]));
+	assert_null(rows[3]);
+	free(rows);
+	assert_int_equal(pasta_group_error(g), 0);
+	assert_null(pasta_group_sorted(g, "nothing", &count));
+	assert_int_equal(pasta_group_error(g), -EINVAL);
+	pasta_group_free(g);
+}
+
+struct line {
+	struct {
+		uint32_t number;
+	} key;
+	struct pasta_cover cover;
+};
+
+static void covers_of_different_lines_add_up(void **state)
+{
+	static const struct pasta_member members[] = {PASTA_MEMBER(U32, struct line, key.number),
+						      PASTA_MEMBER(COVER, struct line, cover),
+						      {0}};
+	const struct pasta_group_def def =
+		PASTA_GROUP(struct state, group, struct line, members, .table = "t");
+	struct pasta_group *a = pasta_group_new(&def, NULL, NULL),
+			   *b = pasta_group_new(&def, NULL, NULL);
+	struct pasta_err err = {0};
+	struct line *both;
+
+	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
+	pasta_cover_add(&PASTA_ROW(a, struct line, 1)->cover, 0, 100, 10);
+	pasta_cover_add(&PASTA_ROW(b, struct line, 1)->cover, 0, 50, 20);
+	pasta_cover_add(&PASTA_ROW(b, struct line, 1)->cover, 1, 60, 20);
+	pasta_cover_add(&PASTA_ROW(b, struct line, 2)->cover, 1, 5, 5);
+	assert_int_equal(pasta_group_merge(a, b), 0);
+	both = PASTA_ROW(a, struct line, 1);
+	assert_int_equal(both->cover.count, 3);
+	assert_int_equal(both->cover.time[1], 10 + 10);
+	assert_int_equal(both->cover.time[2], 10);
+	assert_int_equal(both->cover.time[3], 10);
+	/* One that only the other has goes on where it was. */
+	both = PASTA_ROW(a, struct line, 2);
+	pasta_cover_add(&both->cover, 0, 8, 4);
+	pasta_cover_finish(&both->cover);
+	assert_int_equal(both->cover.time[1], 2);
+	assert_int_equal(both->cover.time[2], 3);
+	assert_int_equal(both->cover.time[3], 2);
+	pasta_group_free(a);
+	pasta_group_free(b);
 }
 
 static void fill(struct pasta_group *g, uint32_t from, uint32_t to)
@@ -337,9 +431,12 @@ int main(void)
 		cmocka_unit_test(a_row_is_zeroed_found_again_and_stays_where_it_is),
 		cmocka_unit_test(every_member_has_its_cells_and_what_has_no_value_is_blank),
 		cmocka_unit_test(ties_go_by_all_columns_and_hidden_ones_order),
+		cmocka_unit_test(processes_and_devices_are_in_order_of_their_numbers),
 		cmocka_unit_test(rows_that_read_alike_are_folded),
 		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
+		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),
+		cmocka_unit_test(covers_of_different_lines_add_up),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
 		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
 	};
