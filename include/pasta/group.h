@@ -66,7 +66,7 @@ static inline void pasta_stat_add(struct pasta_stat *stat, uint64_t value)
 
 enum pasta_member_type {
 	/* Shown, not merged: members of keys, and what is equal in all rows of a key. */
-	PASTA_MEMBER_NAME = 1, /* uint32_t, interned; "(unnamed)" for 0 */
+	PASTA_MEMBER_NAME = 1, /* uint32_t, interned; none, or else "(unnamed)", for 0 */
 	PASTA_MEMBER_DIM3,     /* uint32_t[3]: "8,1,1"; "auto" where the first is 0 */
 	PASTA_MEMBER_SCOPE,    /* uint32_t, id of a scope: the regions of it, "train/forward" */
 	PASTA_MEMBER_STACK,    /* struct pasta_stack_ref: pasta_stack_line */
@@ -92,11 +92,14 @@ enum pasta_member_type {
 	PASTA_MEMBER_TEXT,
 	/* A share of the sum over all rows that are shown, of the SUM member at this offset. */
 	PASTA_MEMBER_SHARE,
+	/* The uint64_t at this offset, in percent of the one at offset of; 0 where that is 0. */
+	PASTA_MEMBER_PERCENT,
 };
 
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
-	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value */
+	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
+	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
 };
 
 /* What call returns for no value; ratio returns NaN, text NULL. */
@@ -109,7 +112,8 @@ struct pasta_member {
 	 * renames: "count=launches,total,mean". */
 	const char *column;
 	const char *unit; /* as a column has it; not that of count and share */
-	uint32_t flags, item_size;
+	uint32_t flags, item_size, of;
+	const char *none; /* the text of a NAME of 0 */
 	int64_t (*call)(const void *row, const void *state);
 	double (*ratio)(const void *row, const void *state);
 	const char *(*text)(const void *row, const void *state, char *buffer, size_t size);
@@ -144,6 +148,10 @@ struct pasta_group_def {
 	 __VA_ARGS__}
 #define PASTA_MEMBER(TYPE, row, member, ...)                                                       \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
+/* One that is a part of another. */
+#define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \
+	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member),                             \
+	 .of = offsetof(row, whole), __VA_ARGS__}
 /* One that is computed. */
 #define PASTA_MEMBER_BY(TYPE, function, ...)                                                       \
 	{.type = PASTA_MEMBER_##TYPE, function, __VA_ARGS__}
@@ -177,9 +185,9 @@ PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_li
 /* Walk the rows in order of adding: start with *at 0; NULL at the end. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
 PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
-/* The rows that the table would have if it had this order, no limit and nothing folded; count of
- * them, and NULL. To be freed; the rows stay the group's. NULL when out of memory, or if order
- * names what is no column: then the group's error says so. */
+/* All rows, in this order of columns, as order has it: count of them, and NULL. To be freed; the
+ * rows stay the group's. NULL if the group has an error, which may be a new one: out of memory, or
+ * -EINVAL if order names what is no column. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 PASTA_EXPORT uint64_t pasta_group_sum(const struct pasta_group *group, size_t offset);
 /* -ENOMEM if a row, a histogram or an item found no memory, or the first other error. */

@@ -26,7 +26,7 @@ static const char *def_table(const struct pasta_group_def *def)
 static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_figure figure)
 {
 	if (figure == PASTA_FIGURE_SHARE || m->type == PASTA_MEMBER_SHARE ||
-	    m->type == PASTA_MEMBER_RATIO)
+	    m->type == PASTA_MEMBER_PERCENT || m->type == PASTA_MEMBER_RATIO)
 		return PASTA_FLOAT;
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
@@ -47,7 +47,8 @@ static int def_add(struct pasta_group_plan *plan, const struct pasta_member *m,
 		   enum pasta_figure figure, const char *name, size_t size)
 {
 	struct pasta_group_column *c = &plan->columns[plan->count];
-	bool share = figure == PASTA_FIGURE_SHARE || m->type == PASTA_MEMBER_SHARE;
+	bool share = figure == PASTA_FIGURE_SHARE || m->type == PASTA_MEMBER_SHARE ||
+		     m->type == PASTA_MEMBER_PERCENT;
 
 	if (plan->count == PASTA_GROUP_COLUMNS || !size || size >= sizeof(c->name))
 		return -EINVAL;
@@ -145,20 +146,33 @@ static int def_bad(const struct pasta_group_def *def, size_t number, const char 
 			  what);
 }
 
+static bool def_is_before(const struct pasta_group_def *def, const struct pasta_member *m)
+{
+	const struct pasta_member *first = def->members;
+
+	while (first->type != m->type || first->offset != m->offset)
+		first++;
+	return first < m;
+}
+
 static const char *def_member_wrong(const struct pasta_group_def *def, const struct pasta_member *m)
 {
 	size_t size = pasta_member_size(m);
 	bool computed = m->type == PASTA_MEMBER_CALL || m->type == PASTA_MEMBER_RATIO ||
 			m->type == PASTA_MEMBER_TEXT;
 
-	if (m->type > PASTA_MEMBER_SHARE)
+	if (m->type > PASTA_MEMBER_PERCENT)
 		return "its type is unknown";
-	if (m->type == PASTA_MEMBER_SHARE)
+	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT)
 		size = sizeof(uint64_t);
-	if (m->offset > def->row_size || size > def->row_size - m->offset)
+	if (m->offset > def->row_size || size > def->row_size - m->offset ||
+	    (m->type == PASTA_MEMBER_PERCENT && (uint64_t)m->of + size > def->row_size))
 		return "it is not within the row";
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
 		return "a measure cannot be a part of the key";
+	if (pasta_member_is_measure(m) &&
+	    def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_AGAIN))
+		return "AGAIN is for a measure that is there before, and for no other";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
 		return "a LIST needs an item_size";
 	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER) && m->column)

@@ -64,7 +64,10 @@ static const char *view_text(const struct view *v, const struct pasta_member *m,
 
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
-		return view_u32(m, row) ? pasta_str(view_u32(m, row)) : "(unnamed)";
+		return view_u32(m, row)			    ? pasta_str(view_u32(m, row))
+		       : m->flags & PASTA_MEMBER_BLANK_ZERO ? NULL
+		       : m->none			    ? m->none
+							    : "(unnamed)";
 	case PASTA_MEMBER_DIM3:
 		return view_dim3(view_member(m, row), text);
 	case PASTA_MEMBER_SCOPE:
@@ -145,8 +148,13 @@ static bool view_is_share(const struct pasta_group_column *c)
 static bool view_float(const struct view *v, size_t column, const void *row, double *value)
 {
 	const struct pasta_group_column *c = &v->plan.columns[column];
-	uint64_t ignored;
+	uint64_t ignored, whole;
 
+	if (c->member->type == PASTA_MEMBER_PERCENT) {
+		whole = *(const uint64_t *)((const char *)row + c->member->of);
+		*value = whole ? 100.0 * (double)view_u64(c->member, row) / (double)whole : 0.0;
+		return true;
+	}
 	if (!view_is_share(c)) {
 		*value = c->member->ratio(row, v->group->state);
 		return !isnan(*value);
@@ -471,7 +479,8 @@ static int put_rest(const struct view *v, size_t from, size_t to, struct pasta_t
 			rest.cells[i].s = first ? label : v->lines[from].cells[i].s;
 			rest.empty[i] = !first && !part;
 			named = named || first;
-		} else if (!pasta_member_is_measure(c->member) && !part && !view_is_share(c)) {
+		} else if (!pasta_member_is_measure(c->member) && !part && !view_is_share(c) &&
+			   c->member->type != PASTA_MEMBER_PERCENT) {
 			rest.empty[i] = true;
 		}
 	}
@@ -520,7 +529,8 @@ void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *c
 
 	def.order = order;
 	def.flags &= ~(uint32_t)PASTA_GROUP_FOLD;
-	error = pasta_group_plan(&def, &v.plan, NULL);
+	def.keep = NULL;
+	error = group->error ? group->error : pasta_group_plan(&def, &v.plan, NULL);
 	if (!error)
 		error = view_fill(&v);
 	if (!error)

@@ -51,7 +51,8 @@ static const struct pasta_member all[] = {
 	PASTA_MEMBER(MIN, struct row, min, .column = "min", .flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER(MAX, struct row, max, .column = "max"),
 	PASTA_MEMBER(STAT, struct row, stat, .column = "count=times,mean"),
-	PASTA_MEMBER(HIST, struct row, hist, .column = "p50,total=all,share", .unit = "ns"),
+	PASTA_MEMBER(HIST, struct row, hist, .column = "p50,total=all", .unit = "ns"),
+	PASTA_MEMBER(HIST, struct row, hist, .column = "share", .flags = PASTA_MEMBER_AGAIN),
 	PASTA_MEMBER(LIST, struct row, list, .item_size = 8),
 	PASTA_MEMBER(U32, struct row, same, .column = "same"),
 	PASTA_MEMBER_BY(CALL, .call = call, .column = "call"),
@@ -172,6 +173,34 @@ static void every_member_has_its_cells_and_what_has_no_value_is_blank(void **sta
 	pasta_group_free(g);
 }
 
+static void a_percentage_is_of_its_own_row_and_a_name_of_0_reads_as_it_should(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name", .none = "(unknown)"),
+		PASTA_MEMBER(NAME, struct row, key.device, .column = "other",
+			     .flags = PASTA_MEMBER_BLANK_ZERO),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
+		PASTA_MEMBER(SUM, struct row, max),
+		PASTA_MEMBER_OF(PERCENT, struct row, sum, max, .column = "part"),
+		{0},
+	};
+	const struct pasta_group_def def =
+		DEF(members, .order = "name", .limit = 2, .flags = PASTA_GROUP_REST);
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
+	row(g, NULL, name("x"))->sum = 1;
+	for (const char *text_ = "abc"; *text_; text_++) {
+		struct row *r = row(g, (char[]){*text_, 0}, 0);
+
+		r->sum = (uint64_t)(*text_ - 'a') + 1;
+		r->max = 4;
+	}
+	assert_string_equal(shown(g), "(unknown) x 1 0.0\na - 1 25.0\n(2 others) - 5 62.5\n");
+	pasta_group_free(g);
+}
+
 static void ties_go_by_all_columns_and_hidden_ones_order(void **state)
 {
 	const struct pasta_group_def def = DEF(few, .order = "-max");
@@ -285,10 +314,10 @@ static void rows_can_be_had_in_any_order_of_columns(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		row(g, "a", i)->sum = i * 3 % 5;
 	rows = pasta_group_sorted(g, "-sum", &count);
-	assert_int_equal(count, 3);
+	assert_int_equal(count, 5);
 	for (size_t i = 0; i < count; i++)
-		assert_ptr_equal(rows[i], row(g, "a", (uint32_t[]){3, 1, 4}[i]));
-	assert_null(rows[3]);
+		assert_ptr_equal(rows[i], row(g, "a", (uint32_t[]){3, 1, 4, 2, 0}[i]));
+	assert_null(rows[5]);
 	free(rows);
 	assert_int_equal(pasta_group_error(g), 0);
 	assert_null(pasta_group_sorted(g, "nothing", &count));
@@ -406,6 +435,14 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 						      {.type = PASTA_MEMBER_SUM,
 						       .offset = sizeof(struct row) - 4},
 						      {0}};
+	static const struct pasta_member twice[] = {PASTA_MEMBER(U64, struct row, key),
+						    PASTA_MEMBER(SUM, struct row, sum),
+						    PASTA_MEMBER(SUM, struct row, sum),
+						    {0}};
+	static const struct pasta_member whole[] = {PASTA_MEMBER(U64, struct row, key),
+						    {.type = PASTA_MEMBER_PERCENT,
+						     .of = sizeof(struct row)},
+						    {0}};
 	struct pasta_group_def def = DEF(all, .order = "-sum");
 	struct pasta_err err = {0};
 
@@ -417,6 +454,8 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	refused(&DEF(measure, .limit = 0), "a part of the key");
 	refused(&DEF(function, .limit = 0), "needs its function");
 	refused(&DEF(outside, .limit = 0), "not within the row");
+	refused(&DEF(whole, .limit = 0), "not within the row");
+	refused(&DEF(twice, .limit = 0), "AGAIN");
 	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");
 	def.key_size = 7;
 	refused(&def, "multiple of 4");
@@ -430,6 +469,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_row_is_zeroed_found_again_and_stays_where_it_is),
 		cmocka_unit_test(every_member_has_its_cells_and_what_has_no_value_is_blank),
+		cmocka_unit_test(a_percentage_is_of_its_own_row_and_a_name_of_0_reads_as_it_should),
 		cmocka_unit_test(ties_go_by_all_columns_and_hidden_ones_order),
 		cmocka_unit_test(processes_and_devices_are_in_order_of_their_numbers),
 		cmocka_unit_test(rows_that_read_alike_are_folded),
