@@ -423,12 +423,17 @@ PASTA_EXPORT int pasta_windows_each(
 struct pasta_scope {
 	const struct pasta_scope *up;	       /* around it; NULL: it is the outermost */
 	const struct pasta_scope *region, *op; /* the innermost, itself included; or NULL */
-	uint32_t id;			       /* from 1; in no order */
-	uint32_t name;			       /* interned; 0: it has none */
-	uint32_t depth;			       /* from 1, up to 16384: what is deeper is there */
-	uint32_t kind;			       /* PASTA_REGION or PASTA_OP_BEGIN */
+	/* The same regions without the operators between them, which is one place whatever those
+	 * are; or NULL. What is up of it is a path, too. */
+	const struct pasta_scope *path;
+	uint32_t id;	/* from 1; in no order */
+	uint32_t name;	/* interned; 0: it has none */
+	uint32_t depth; /* from 1, up to 16384: what is deeper is there */
+	uint32_t kind;	/* PASTA_REGION or PASTA_OP_BEGIN */
 };
 
+/* By its id; NULL if there is none. Any thread. */
+PASTA_EXPORT const struct pasta_scope *pasta_scope_find(uint32_t id);
 /* The names of the regions around and at a place, "train/forward"; "" for NULL. Cut at size, and
  * returned. Any thread. */
 PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,

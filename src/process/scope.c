@@ -10,33 +10,51 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
+/* path is NULL where it is the place itself. */
 static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
-		 uint32_t name)
+		 uint32_t name, const struct pasta_scope *path)
 {
 	scope->up = up;
 	scope->region = kind == PASTA_REGION ? scope : up ? up->region : NULL;
 	scope->op = kind == PASTA_OP_BEGIN ? scope : up ? up->op : NULL;
+	scope->path = kind != PASTA_REGION ? up ? up->path : NULL : path ? path : scope;
 	scope->name = name;
 	scope->depth = up ? up->depth + 1 : 1;
 	scope->kind = kind;
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
+/* Found, or made. Its path is made first, for a place lies in the map where its id says. */
+static const struct pasta_scope *below(const struct pasta_scope *up, unsigned int kind,
+				       uint32_t name)
+{
+	uint64_t key = pasta_scope_key(up, kind, name);
+	struct pasta_scope *scope = pasta_map_find(scopes, key);
+	const struct pasta_scope *path = NULL;
+
+	if (scope)
+		return scope;
+	if (kind == PASTA_REGION && up && up->path != up) {
+		path = below(up->path, kind, name);
+		if (!path)
+			return NULL;
+	}
+	scope = pasta_map_count(scopes) < SCOPES_MAX ? pasta_map_add(scopes, key) : NULL;
+	if (scope)
+		fill(scope, up, kind, name, path);
+	return scope;
+}
+
 const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
 					    uint32_t name)
 {
-	uint64_t key = pasta_scope_key(up, kind, name);
-	struct pasta_scope *scope;
+	const struct pasta_scope *scope = NULL;
 
 	pthread_mutex_lock(&lock);
 	if (!scopes)
 		scopes = pasta_map_new(sizeof(struct pasta_scope));
-	scope = scopes ? pasta_map_find(scopes, key) : NULL;
-	if (scopes && !scope && pasta_map_count(scopes) < SCOPES_MAX) {
-		scope = pasta_map_add(scopes, key);
-		if (scope)
-			fill(scope, up, kind, name);
-	}
+	if (scopes)
+		scope = below(up, kind, name);
 	pthread_mutex_unlock(&lock);
 	return scope;
 }

@@ -12,9 +12,6 @@
 const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
 					    uint32_t name);
 
-/* By its id; NULL if there is none. Any thread. */
-const struct pasta_scope *pasta_scope_find(uint32_t id);
-
 /* A key of a place below another, for maps of those answers. */
 static inline uint64_t pasta_scope_key(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
