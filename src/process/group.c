@@ -8,8 +8,8 @@
 enum { CHUNK = 64, CHUNKS = 40, LAST = 512, SLOTS = 128 };
 
 struct pasta_group_slot {
-	uint64_t hash;
-	void *row; /* NULL: it is empty */
+	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
+	uint32_t number; /* of its row, from 1; 0: it is empty */
 };
 
 /* -- Members -- */
@@ -282,10 +282,16 @@ static struct pasta_group_slot *group_slot(const struct pasta_group *g, const ui
 {
 	size_t i = hash & g->mask;
 
-	while (g->index[i].row &&
-	       (g->index[i].hash != hash || !group_is(g->index[i].row, key, g->key_words)))
+	while (g->index[i].number &&
+	       (g->index[i].hash != (uint32_t)hash ||
+		!group_is(group_at(g, g->index[i].number - 1), key, g->key_words)))
 		i = (i + 1) & g->mask;
 	return &g->index[i];
+}
+
+static void *group_slot_row(const struct pasta_group *g, const struct pasta_group_slot *slot)
+{
+	return slot->number ? group_at(g, slot->number - 1) : NULL;
 }
 
 /* Keep half of the slots empty. */
@@ -296,15 +302,15 @@ static bool group_grow_index(struct pasta_group *g)
 
 	if (g->count <= g->mask / 2)
 		return true;
-	index = calloc(mask + 1, sizeof(*index));
+	index = mask <= UINT32_MAX ? calloc(mask + 1, sizeof(*index)) : NULL;
 	if (!index)
 		return false;
 	for (size_t i = 0; i <= g->mask; i++) {
 		size_t at = g->index[i].hash & mask;
 
-		while (g->index[i].row && index[at].row)
+		while (g->index[i].number && index[at].number)
 			at = (at + 1) & mask;
-		if (g->index[i].row)
+		if (g->index[i].number)
 			index[at] = g->index[i];
 	}
 	free(g->index);
@@ -332,15 +338,14 @@ static void *group_new_row(struct pasta_group *g)
 __attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
 						 uint64_t hash)
 {
-	struct pasta_group_slot *slot;
-	void *row = group_grow_index(g) ? group_slot(g, key, hash)->row : NULL;
+	void *row = group_grow_index(g) ? group_slot_row(g, group_slot(g, key, hash)) : NULL;
 
 	if (!row && g->count <= g->mask / 2 + 1) {
 		row = group_new_row(g);
 		if (row) {
 			memcpy(row, key, g->def->key_size);
-			slot = group_slot(g, key, hash);
-			*slot = (struct pasta_group_slot){hash, row};
+			*group_slot(g, key, hash) =
+				(struct pasta_group_slot){(uint32_t)hash, (uint32_t)g->count};
 		}
 	}
 	if (row)
@@ -381,7 +386,7 @@ void *pasta_group_row(struct pasta_group *g, const void *key)
 
 void *pasta_group_find(const struct pasta_group *g, const void *key)
 {
-	return group_slot(g, key, group_hash(key, g->key_words))->row;
+	return group_slot_row(g, group_slot(g, key, group_hash(key, g->key_words)));
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)

@@ -14,10 +14,8 @@ enum { TEXT = 4096 };
 /* A line of the table. */
 struct line {
 	const void *row;
-	void *own; /* what several rows have become, or NULL: to be freed */
-	union pasta_value *cells;
-	bool *empty;
-	size_t number; /* in order of adding */
+	void *own;     /* what several rows have become, or NULL: to be freed */
+	size_t number; /* in order of adding: where its cells are in the view's */
 };
 
 struct view {
@@ -26,10 +24,22 @@ struct view {
 	struct pasta_group_plan plan;
 	struct line *lines;
 	size_t count;
+	union pasta_value *cells; /* of all lines */
+	bool *empty;
 	uint64_t totals[PASTA_GROUP_COLUMNS]; /* of columns that are shares */
 };
 
-static _Thread_local const struct pasta_group_plan *sorting; /* for qsort */
+static _Thread_local const struct view *sorting; /* for qsort */
+
+static union pasta_value *line_cells(const struct view *v, const struct line *line)
+{
+	return v->cells + line->number * v->plan.count;
+}
+
+static bool *line_empty(const struct view *v, const struct line *line)
+{
+	return v->empty + line->number * v->plan.count;
+}
 
 /* -- Cells -- */
 
@@ -197,9 +207,9 @@ static int view_texts(const struct view *v, struct line *line)
 		if (v->plan.columns[i].type != PASTA_STRING)
 			continue;
 		known = view_text(v, v->plan.columns[i].member, line->row, text);
-		line->empty[i] = !known;
-		line->cells[i].s = strdup(known ? known : "");
-		if (!line->cells[i].s)
+		line_empty(v, line)[i] = !known;
+		line_cells(v, line)[i].s = strdup(known ? known : "");
+		if (!line_cells(v, line)[i].s)
 			return -ENOMEM;
 	}
 	return 0;
@@ -209,33 +219,24 @@ static void view_numbers(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
 		if (v->plan.columns[i].type == PASTA_INT)
-			line->empty[i] =
-				!view_int(v, &v->plan.columns[i], line->row, &line->cells[i].i);
+			line_empty(v, line)[i] = !view_int(v, &v->plan.columns[i], line->row,
+							   &line_cells(v, line)[i].i);
 		else if (v->plan.columns[i].type == PASTA_FLOAT)
-			line->empty[i] = !view_float(v, i, line->row, &line->cells[i].f);
+			line_empty(v, line)[i] =
+				!view_float(v, i, line->row, &line_cells(v, line)[i].f);
 	}
 }
 
 /* -- Lines -- */
 
-static int line_new(const struct view *v, struct line *line, const void *row, size_t number)
-{
-	*line = (struct line){.row = row, .number = number};
-	line->cells = calloc(v->plan.count + 1, sizeof(*line->cells));
-	line->empty = calloc(v->plan.count + 1, sizeof(*line->empty));
-	return line->cells && line->empty ? 0 : -ENOMEM;
-}
-
 static void line_free(const struct view *v, struct line *line)
 {
-	for (size_t i = 0; line->cells && i < v->plan.count; i++)
+	for (size_t i = 0; i < v->plan.count; i++)
 		if (v->plan.columns[i].type == PASTA_STRING)
-			free(line->cells[i].s);
+			free(line_cells(v, line)[i].s);
 	if (line->own)
 		pasta_group_clear_row(v->def, line->own);
 	free(line->own);
-	free(line->cells);
-	free(line->empty);
 }
 
 /* The line gets a row of its own, which others can be added to. */
@@ -267,15 +268,15 @@ static int view_fill(struct view *v)
 	int error = 0;
 
 	v->lines = calloc(g->count + 1, sizeof(*v->lines));
-	if (!v->lines)
+	v->cells = calloc(g->count + 1, v->plan.count * sizeof(*v->cells) + 1);
+	v->empty = calloc(g->count + 1, v->plan.count * sizeof(*v->empty) + 1);
+	if (!v->lines || !v->cells || !v->empty)
 		return -ENOMEM;
 	while (!error && (row = pasta_group_next(g, &at))) {
 		if (v->def->keep && !v->def->keep(row, g->state))
 			continue;
-		error = line_new(v, &v->lines[v->count], row, at);
-		v->count++;
-		if (!error)
-			error = view_texts(v, &v->lines[v->count - 1]);
+		v->lines[v->count] = (struct line){.row = row, .number = v->count};
+		error = view_texts(v, &v->lines[v->count++]);
 	}
 	return error;
 }
@@ -284,10 +285,11 @@ static int by_texts(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
-	for (size_t i = 0; i < sorting->count; i++) {
-		int order = sorting->columns[i].type == PASTA_STRING
-				    ? strcmp(x->cells[i].s, y->cells[i].s)
-				    : 0;
+	for (size_t i = 0; i < sorting->plan.count; i++) {
+		int order =
+			sorting->plan.columns[i].type == PASTA_STRING
+				? strcmp(line_cells(sorting, x)[i].s, line_cells(sorting, y)[i].s)
+				: 0;
 
 		if (order)
 			return order;
@@ -310,7 +312,7 @@ static int view_fold(struct view *v)
 
 	if (!(v->def->flags & PASTA_GROUP_FOLD) || !v->count)
 		return 0;
-	sorting = &v->plan;
+	sorting = v;
 	qsort(v->lines, v->count, sizeof(*v->lines), by_texts_and_number);
 	for (size_t i = 0; i < v->count; i++) {
 		struct line *into = kept ? &v->lines[kept - 1] : NULL;
@@ -343,22 +345,23 @@ static int view_by_process(uint32_t a, uint32_t b)
 
 static int view_compare(const struct line *x, const struct line *y, size_t column)
 {
-	const union pasta_value *a = &x->cells[column], *b = &y->cells[column];
-	const struct pasta_member *m = sorting->columns[column].member;
+	const union pasta_value *a = &line_cells(sorting, x)[column],
+				*b = &line_cells(sorting, y)[column];
+	const struct pasta_member *m = sorting->plan.columns[column].member;
 
 	/* What has no value is less than all that has one. */
-	if (x->empty[column] != y->empty[column])
-		return x->empty[column] ? -1 : 1;
-	if (x->empty[column])
+	if (line_empty(sorting, x)[column] != line_empty(sorting, y)[column])
+		return line_empty(sorting, x)[column] ? -1 : 1;
+	if (line_empty(sorting, x)[column])
 		return 0;
 	/* Numbers, whose texts would put 10 before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE)
 		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
-	if (sorting->columns[column].type == PASTA_STRING)
+	if (sorting->plan.columns[column].type == PASTA_STRING)
 		return strcmp(a->s, b->s);
-	if (sorting->columns[column].type == PASTA_INT)
+	if (sorting->plan.columns[column].type == PASTA_INT)
 		return a->i < b->i ? -1 : a->i > b->i;
 	return a->f < b->f ? -1 : a->f > b->f;
 }
@@ -367,14 +370,14 @@ static int by_order(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
-	for (size_t i = 0; i < sorting->order_count; i++) {
-		int order = view_compare(x, y, sorting->order[i].column);
+	for (size_t i = 0; i < sorting->plan.order_count; i++) {
+		int order = view_compare(x, y, sorting->plan.order[i].column);
 
 		if (order)
-			return sorting->order[i].down ? -order : order;
+			return sorting->plan.order[i].down ? -order : order;
 	}
 	/* Not in order of adding, nor by ids: they depend on how many threads read the run. */
-	for (size_t i = 0; i < sorting->count; i++) {
+	for (size_t i = 0; i < sorting->plan.count; i++) {
 		int order = view_compare(x, y, i);
 
 		if (order)
@@ -392,7 +395,7 @@ static int view_arrange(struct view *v)
 			v->totals[c] += view_part(&v->plan.columns[c], v->lines[i].row);
 	for (size_t i = 0; !error && i < v->count; i++)
 		view_numbers(v, &v->lines[i]);
-	sorting = &v->plan;
+	sorting = v;
 	if (!error && v->count)
 		qsort(v->lines, v->count, sizeof(*v->lines), by_order);
 	return error;
@@ -418,26 +421,28 @@ static struct pasta_table *put_table(const struct view *v, struct pasta_out *out
 	return pasta_out_table(out, v->def->table, columns, n);
 }
 
-static void put_line(const struct view *v, const struct line *line, struct pasta_table *t)
+/* The texts are the table's from then on. */
+static void put_line(const struct view *v, struct line *line, struct pasta_table *t)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
 		if (!column_shown(&v->plan.columns[i]))
 			continue;
-		if (line->empty[i])
+		if (line_empty(v, line)[i]) {
 			pasta_cell_none(t);
-		else if (v->plan.columns[i].type == PASTA_STRING)
-			pasta_cell_str(t, line->cells[i].s);
-		else if (v->plan.columns[i].type == PASTA_INT)
-			pasta_cell_int(t, line->cells[i].i);
+		} else if (v->plan.columns[i].type == PASTA_STRING) {
+			pasta_cell_take(t, line_cells(v, line)[i].s);
+			line_cells(v, line)[i].s = NULL;
+		} else if (v->plan.columns[i].type == PASTA_INT)
+			pasta_cell_int(t, line_cells(v, line)[i].i);
 		else
-			pasta_cell_float(t, line->cells[i].f);
+			pasta_cell_float(t, line_cells(v, line)[i].f);
 	}
 }
 
 /* Of a limit that holds for each value of some columns: whether two lines share those. */
 static bool same_part(const struct view *v, const struct line *x, const struct line *y)
 {
-	sorting = &v->plan;
+	sorting = v;
 	for (size_t i = 0; i < v->def->limit_per; i++)
 		if (view_compare(x, y, v->plan.order[i].column))
 			return false;
@@ -452,43 +457,39 @@ static bool column_is_part(const struct view *v, size_t column)
 	return false;
 }
 
-/* Lines from..to as one: measures add up, what they all share is shown, and all else has no value.
- */
+/* Lines from..to as one, which is the first of them: measures add up, what they all share is shown,
+ * and all else has no value. */
 static int put_rest(const struct view *v, size_t from, size_t to, struct pasta_table *t)
 {
-	struct line rest = {0};
+	struct line *rest = &v->lines[from];
 	char label[200];
 	bool named = false;
-	int error = line_own(v, &v->lines[from]);
+	int error = line_own(v, rest);
 
 	for (size_t i = from + 1; !error && i < to; i++)
-		error = pasta_group_merge_row(v->def, v->lines[from].own, v->lines[i].row);
-	if (!error)
-		error = line_new(v, &rest, v->lines[from].row, 0);
-	if (!error)
-		view_numbers(v, &rest);
+		error = pasta_group_merge_row(v->def, rest->own, v->lines[i].row);
+	if (error)
+		return error;
+	view_numbers(v, rest);
 	snprintf(label, sizeof(label), "(%zu %s)", to - from,
 		 v->def->rest ? v->def->rest : "others");
-	for (size_t i = 0; !error && i < v->plan.count; i++) {
+	for (size_t i = 0; i < v->plan.count; i++) {
 		const struct pasta_group_column *c = &v->plan.columns[i];
-		bool part = column_is_part(v, i);
 
-		if (c->type == PASTA_STRING) {
-			bool first = !part && !named && column_shown(c);
-
-			rest.cells[i].s = first ? label : v->lines[from].cells[i].s;
-			rest.empty[i] = !first && !part;
-			named = named || first;
-		} else if (!pasta_member_is_measure(c->member) && !part && !view_is_share(c) &&
+		if (column_is_part(v, i))
+			continue;
+		if (c->type == PASTA_STRING && !named && column_shown(c)) {
+			free(line_cells(v, rest)[i].s);
+			line_cells(v, rest)[i].s = strdup(label);
+			line_empty(v, rest)[i] = false;
+			named = true;
+		} else if (!pasta_member_is_measure(c->member) && !view_is_share(c) &&
 			   c->member->type != PASTA_MEMBER_PERCENT) {
-			rest.empty[i] = true;
+			line_empty(v, rest)[i] = true;
 		}
 	}
-	if (!error)
-		put_line(v, &rest, t);
-	free(rest.cells);
-	free(rest.empty);
-	return error;
+	put_line(v, rest, t);
+	return 0;
 }
 
 static int put_lines(const struct view *v, size_t limit, struct pasta_table *t)
@@ -518,6 +519,8 @@ static void view_free(struct view *v)
 	for (size_t i = 0; i < v->count; i++)
 		line_free(v, &v->lines[i]);
 	free(v->lines);
+	free(v->cells);
+	free(v->empty);
 }
 
 void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count)

@@ -279,17 +279,24 @@ static union pasta_value *next(struct pasta_table *t, enum pasta_column_type typ
 	return next_of_any(t);
 }
 
-void pasta_cell_str(struct pasta_table *table, const char *text)
+void pasta_cell_take(struct pasta_table *table, char *text)
 {
 	union pasta_value *cell = next(table, PASTA_STRING);
 
-	if (!cell)
+	if (!cell) {
+		free(text);
 		return;
-	cell->s = strdup(text ? text : "");
+	}
+	cell->s = text;
 	if (cell->s)
 		table->used++;
 	else
 		pasta_out_fail(table->out, -ENOMEM, "table %s: out of memory", table->name);
+}
+
+void pasta_cell_str(struct pasta_table *table, const char *text)
+{
+	pasta_cell_take(table, strdup(text ? text : ""));
 }
 
 void pasta_cell_int(struct pasta_table *table, int64_t value)

@@ -102,6 +102,9 @@ void pasta_out_lose(struct pasta_out *out, int code, const char *text);
 /* No more is coming: checks that all rows are whole. 0, or the first error. */
 int pasta_out_end(struct pasta_out *out);
 
+/* As pasta_cell_str, but the text, NULL when out of memory, is the table's from now on. */
+void pasta_cell_take(struct pasta_table *table, char *text);
+
 static inline size_t pasta_table_rows(const struct pasta_table *table)
 {
 	return table->count ? table->used / table->count : 0;
