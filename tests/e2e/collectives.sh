@@ -59,13 +59,14 @@ for proc in rank:
     exposed = length(union(both)) - length(union(others))
     span = max(e for _, e in both) - min(b for b, _ in both)
     wanted.append([rank[proc], mine[0]["device"], len(comm), length(union(comm)), exposed, span])
-assert sorted(wanted) == [[int(r[0]), *r[1:5], r[6]] for r in tables["exposed"]], tables["exposed"]
+assert [[f"rank {w[0]}", *w[1:]] for w in sorted(wanted)] == \
+    [[*r[:5], r[6]] for r in tables["exposed"]], tables["exposed"]
 
 rounds = defaultdict(dict)
 for k in ours:
-    rounds[said[k["proc"], k["corr"]]["seq"]][rank[k["proc"]]] = k["time"]
+    rounds[said[k["proc"], k["corr"]]["seq"]][f"rank {rank[k['proc']]}"] = k["time"]
 whole = [r for r in rounds.values() if len(r) == int(count)]
-wanted = {r: [len(whole), 0, 0, 0] for r in rank.values()}
+wanted = {f"rank {r}": [len(whole), 0, 0, 0] for r in rank.values()}
 for r in whole:
     wait = max(r.values()) - min(r.values())
     for k, t in r.items():
@@ -78,7 +79,7 @@ if count == "1":
 else:
     assert len(whole) > 10 and len(tables["last"]) == int(count)
     for name, r, n, last, share, mean, longest in tables["last"]:
-        w = wanted[int(r)]
+        w = wanted[r]
         assert [n, last, mean, longest] == [w[0], w[1], w[2] // w[1] if w[1] else 0, w[3]], (r, w)
         assert name == "all_reduce" and abs(share - 100 * last / n) < 1e-6
 unmatched = len(ours) - sum(len(r) for r in whole) if count != "1" else 0
@@ -92,5 +93,5 @@ done
 "$ACCELPROF" report run4 -t collectives --exclude nccl >out || failed "--exclude"
 has "--exclude" out "collectives without a kernel: $(json made4.json 'd["kinds"]["collective"]')"
 "$ACCELPROF" report run4 -t collectives --rank 1-2 --format json >part.json || failed "--rank"
-is "--rank" "$(json part.json '[r[0] for r in d["tools"][0]["tables"][1]["rows"]]')" "['1', '2']"
+is "--rank" "$(json part.json '[r[0] for r in d["tools"][0]["tables"][1]["rows"]]')" "['rank 1', 'rank 2']"
 done_

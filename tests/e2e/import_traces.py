@@ -212,11 +212,11 @@ def check_ranks(paths, found):
     same_rows("ranks: which collectives", {
         (r["rank"], r["collective"], r["dtype"], r["bytes"]): [r["calls"], r["total"]]
         for r in tables["collectives.collectives"]},
-        {(str(f["rank"]), *k): row for f in found for k, row in f["annotated"].items()})
+        {(f"rank {f['rank']}", *k): row for f in found for k, row in f["annotated"].items()})
     same_rows("ranks: exposed", {
         (r["rank"], r["device"]): (r["calls"], r["communication"], r["exposed"])
         for r in tables["collectives.exposed"]},
-        {(str(f["rank"]), d): row for f in found for d, row in f["exposed"].items()})
+        {(f"rank {f['rank']}", d): row for f in found for d, row in f["exposed"].items()})
     check_operators("ranks", tables, *found)
 
 

@@ -92,11 +92,11 @@ static void rows_are_by_rank_kind_type_bytes_and_group(void **state)
 	kernel(0, 6000, 5000);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("collectives"),
-			    "0 all_reduce f32 4000 2 2 400 200 100 300 20000000000.00 81.63\n"
-			    "1 all_reduce f32 4000 2 1 50 50 50 50 80000000000.00 100.00\n"
-			    "0 all_reduce f32 4000 4 1 40 40 40 40 100000000000.00 8.16\n"
-			    "0 all_reduce f32 8000 2 1 30 30 30 30 266666666666.67 6.12\n"
-			    "0 all_gather f32 4000 2 1 20 20 20 20 200000000000.00 4.08\n");
+			    "rank 0 all_reduce f32 4000 2 2 400 200 100 300 20000000000.00 81.63\n"
+			    "rank 1 all_reduce f32 4000 2 1 50 50 50 50 80000000000.00 100.00\n"
+			    "rank 0 all_reduce f32 4000 4 1 40 40 40 40 100000000000.00 8.16\n"
+			    "rank 0 all_reduce f32 8000 2 1 30 30 30 30 266666666666.67 6.12\n"
+			    "rank 0 all_gather f32 4000 2 1 20 20 20 20 200000000000.00 4.08\n");
 }
 
 static void without_bytes_or_time_there_is_no_bandwidth(void **state)
@@ -113,24 +113,24 @@ static void without_bytes_or_time_there_is_no_bandwidth(void **state)
 	SAY(0, 200, 0, .name = "all_reduce", .bytes = 4);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("collectives"),
-			    "0 broadcast (unknown) 700 0 1 7 7 7 7 100000000000.00 58.33\n"
-			    "0 (unnamed) f32 0 0 1 5 5 5 5 nan 41.67\n"
-			    "0 all_reduce f32 4 0 1 0 0 0 0 nan 0.00\n");
+			    "rank 0 broadcast (unknown) 700 0 1 7 7 7 7 100000000000.00 58.33\n"
+			    "rank 0 (unnamed) f32 0 0 1 5 5 5 5 - 41.67\n"
+			    "rank 0 all_reduce f32 4 0 1 0 0 0 0 - 0.00\n");
 }
 
 static void a_process_without_a_rank_is_shown_by_host_and_number_and_comes_last(void **state)
 {
 	(void)state;
+	process(1, 0, "there", 42);
+	process(2, 11, "there", 43);
+	process(3, 3, "there", 44);
 	SAY(0, 10, 5, .name = "a");
 	SAY(1, 10, 5, .name = "a");
 	SAY(2, 10, 5, .name = "a");
 	SAY(3, 10, 5, .name = "a");
-	process(1, 0, "there", 42);
-	process(2, 11, "there", 43);
-	process(3, 3, "there", 44);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("exposed"), "2 0 1 5 5 100.00 5 100.00\n"
-					      "10 0 1 5 5 100.00 5 100.00\n"
+	assert_string_equal(table("exposed"), "there-44 0 1 5 5 100.00 5 100.00\n"
+					      "there-43 0 1 5 5 100.00 5 100.00\n"
 					      "#0 0 1 5 5 100.00 5 100.00\n"
 					      "there-42 0 1 5 5 100.00 5 100.00\n");
 }
@@ -158,7 +158,8 @@ static void only_kernels_that_were_said_to_be_are_collectives(void **state)
 	give(&ev);
 	kernel_on(0, 0, 1000, 3, 0);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("collectives"), "0 all_reduce f32 0 0 3 19 6 3 9 nan 100.00\n");
+	assert_string_equal(table("collectives"),
+			    "rank 0 all_reduce f32 0 0 3 19 6 3 9 - 100.00\n");
 	assert_string_equal(finding(0), "collectives without a kernel: 2");
 	assert_string_equal(finding(1), "");
 }
@@ -204,32 +205,36 @@ static void expect_exposed(const char *want, const struct interval *intervals, s
 static void exposed_is_what_no_other_kernel_covers(void **state)
 {
 	(void)state;
-	EXPECT("0 0 1 20 20 100.00 60 33.33\n", {false, 100, 10}, {true, 140, 20}); /* apart */
-	EXPECT("0 0 1 20 20 100.00 30 66.67\n", {false, 100, 10}, {true, 110, 20}); /* adjacent */
-	EXPECT("0 0 1 20 0 0.00 20 0.00\n", {false, 100, 20}, {true, 100, 20});	    /* the same */
-	EXPECT("0 0 1 20 0 0.00 50 0.00\n", {false, 100, 50}, {true, 110, 20});	    /* inside */
-	EXPECT("0 0 1 50 30 60.00 50 60.00\n", {true, 100, 50}, {false, 110, 20});  /* around */
-	EXPECT("0 0 1 20 15 75.00 35 42.86\n", {false, 100, 20}, {true, 115, 20});  /* its begin */
-	EXPECT("0 0 1 20 15 75.00 35 42.86\n", {true, 100, 20}, {false, 115, 20});  /* its end */
-	EXPECT("0 0 1 30 20 66.67 40 50.00\n", {false, 100, 10}, {true, 105, 30},
+	EXPECT("rank 0 0 1 20 20 100.00 60 33.33\n", {false, 100, 10}, {true, 140, 20}); /* apart */
+	EXPECT("rank 0 0 1 20 20 100.00 30 66.67\n", {false, 100, 10},
+	       {true, 110, 20});						     /* adjacent */
+	EXPECT("rank 0 0 1 20 0 0.00 20 0.00\n", {false, 100, 20}, {true, 100, 20}); /* the same */
+	EXPECT("rank 0 0 1 20 0 0.00 50 0.00\n", {false, 100, 50}, {true, 110, 20}); /* inside */
+	EXPECT("rank 0 0 1 50 30 60.00 50 60.00\n", {true, 100, 50}, {false, 110, 20}); /* around */
+	EXPECT("rank 0 0 1 20 15 75.00 35 42.86\n", {false, 100, 20},
+	       {true, 115, 20}); /* its begin */
+	EXPECT("rank 0 0 1 20 15 75.00 35 42.86\n", {true, 100, 20},
+	       {false, 115, 20}); /* its end */
+	EXPECT("rank 0 0 1 30 20 66.67 40 50.00\n", {false, 100, 10}, {true, 105, 30},
 	       {false, 130, 10}); /* both sides */
 }
 
 static void what_overlaps_counts_once_whatever_the_stream(void **state)
 {
 	(void)state;
-	EXPECT("0 0 3 40 40 100.00 40 100.00\n", {true, 100, 20}, {true, 110, 20}, {true, 120, 20});
-	EXPECT("0 0 2 40 10 25.00 60 16.67\n", {false, 100, 30}, {false, 105, 10}, {true, 110, 40},
-	       {true, 115, 5}, {false, 140, 20});
-	EXPECT("0 0 2 20 20 100.00 120 16.67\n", {true, 100, 10}, {true, 210, 10});
+	EXPECT("rank 0 0 3 40 40 100.00 40 100.00\n", {true, 100, 20}, {true, 110, 20},
+	       {true, 120, 20});
+	EXPECT("rank 0 0 2 40 10 25.00 60 16.67\n", {false, 100, 30}, {false, 105, 10},
+	       {true, 110, 40}, {true, 115, 5}, {false, 140, 20});
+	EXPECT("rank 0 0 2 20 20 100.00 120 16.67\n", {true, 100, 10}, {true, 210, 10});
 }
 
 static void what_takes_no_time_covers_none(void **state)
 {
 	(void)state;
-	EXPECT("0 0 1 0 0 0.00 0 0.00\n", {true, 100, 0});
-	EXPECT("0 0 1 0 0 0.00 50 0.00\n", {false, 100, 50}, {true, 120, 0});
-	EXPECT("0 0 1 50 50 100.00 50 100.00\n", {true, 100, 50}, {false, 120, 0});
+	EXPECT("rank 0 0 1 0 0 0.00 0 0.00\n", {true, 100, 0});
+	EXPECT("rank 0 0 1 0 0 0.00 50 0.00\n", {false, 100, 50}, {true, 120, 0});
+	EXPECT("rank 0 0 1 50 50 100.00 50 100.00\n", {true, 100, 50}, {false, 120, 0});
 }
 
 static void a_device_is_of_its_process(void **state)
@@ -243,9 +248,9 @@ static void a_device_is_of_its_process(void **state)
 	kernel_on(1, 1, 120, 20, 5000);
 	kernel_on(1, 2, 100, 20, 5001); /* no collective, no row */
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("exposed"), "0 0 1 10 0 0.00 40 0.00\n"
-					      "0 1 1 10 10 100.00 10 100.00\n"
-					      "1 1 1 30 20 66.67 40 50.00\n");
+	assert_string_equal(table("exposed"), "rank 0 0 1 10 0 0.00 40 0.00\n"
+					      "rank 0 1 1 10 10 100.00 10 100.00\n"
+					      "rank 1 1 1 30 20 66.67 40 50.00\n");
 }
 
 static void exposed_communication_is_found_where_it_is_worst(void **state)
@@ -275,7 +280,7 @@ static void little_exposed_communication_is_no_finding(void **state)
 	SAY(0, 1000, 100, .name = "all_reduce");
 	kernel(0, 1100, 900);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("exposed"), "0 0 1 100 100 100.00 1000 10.00\n");
+	assert_string_equal(table("exposed"), "rank 0 0 1 100 100 100.00 1000 10.00\n");
 	assert_string_equal(finding(0), "");
 }
 
@@ -302,9 +307,9 @@ static void who_begins_last_is_last_and_the_first_waits_for_it(void **state)
 							    : 7),
 			    100, .name = "all_reduce", .comm = 5, .ranks = 8);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("last"), "all_reduce 2 4 3 75.00 20 20\n"
-					   "all_reduce 1 4 1 25.00 23 23\n"
-					   "all_reduce 0 4 0 0.00 0 0\n");
+	assert_string_equal(table("last"), "all_reduce rank 2 4 3 75.00 20 20\n"
+					   "all_reduce rank 1 4 1 25.00 23 23\n"
+					   "all_reduce rank 0 4 0 0.00 0 0\n");
 	assert_string_equal(finding(0), "");
 }
 
@@ -318,9 +323,9 @@ static void who_is_last_together_is_last_and_if_all_are_none_is(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		SAY(i, 2000, 100, .name = "all_reduce", .ranks = 3);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("last"), "all_reduce 1 2 1 50.00 5 5\n"
-					   "all_reduce 2 2 1 50.00 5 5\n"
-					   "all_reduce 0 2 0 0.00 0 0\n");
+	assert_string_equal(table("last"), "all_reduce rank 1 2 1 50.00 5 5\n"
+					   "all_reduce rank 2 2 1 50.00 5 5\n"
+					   "all_reduce rank 0 2 0 0.00 0 0\n");
 }
 
 static void sequence_numbers_say_what_is_the_same_one(void **state)
@@ -337,8 +342,8 @@ static void sequence_numbers_say_what_is_the_same_one(void **state)
 	SAY(0, 3002, 10, .name = "all_gather", .seq = 8);
 	SAY(1, 3004, 10, .name = "all_gather", .seq = 8);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("last"), "all_gather 1 3 3 100.00 14 40\n"
-					   "all_gather 0 3 0 0.00 0 0\n");
+	assert_string_equal(table("last"), "all_gather rank 1 3 3 100.00 14 40\n"
+					   "all_gather rank 0 3 0 0.00 0 0\n");
 	assert_string_equal(finding(0),
 			    "collectives that not every rank of their group recorded: 1");
 	assert_string_equal(finding(1), "");
@@ -359,14 +364,14 @@ static void groups_names_and_sizes_are_counted_apart(void **state)
 	SAY(1, 2010, 100, .name = "b", .comm = 1, .ranks = 2);
 	SAY(0, 2030, 100, .name = "c", .comm = 1, .ranks = 2);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("last"), "a 1 1 1 100.00 1 1\n"
-					   "a 2 1 1 100.00 3 3\n"
-					   "a 0 1 0 0.00 0 0\n"
-					   "a 3 1 0 0.00 0 0\n"
-					   "b 1 1 1 100.00 10 10\n"
-					   "b 0 1 0 0.00 0 0\n"
-					   "c 0 1 1 100.00 28 28\n"
-					   "c 1 1 0 0.00 0 0\n");
+	assert_string_equal(table("last"), "a rank 1 1 1 100.00 1 1\n"
+					   "a rank 2 1 1 100.00 3 3\n"
+					   "a rank 0 1 0 0.00 0 0\n"
+					   "a rank 3 1 0 0.00 0 0\n"
+					   "b rank 1 1 1 100.00 10 10\n"
+					   "b rank 0 1 0 0.00 0 0\n"
+					   "c rank 0 1 1 100.00 28 28\n"
+					   "c rank 1 1 0 0.00 0 0\n");
 }
 
 static void what_has_ended_before_another_began_is_not_the_same_one(void **state)
@@ -382,8 +387,8 @@ static void what_has_ended_before_another_began_is_not_the_same_one(void **state
 	    .name = "send_recv"); /* longer than an arrival remembers */
 	SAY(1, UINT64_C(5000000000), 10, .name = "send_recv");
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("last"), "send_recv 1 2 2 100.00 2499998505 4999997000\n"
-					   "send_recv 0 2 0 0.00 0 0\n");
+	assert_string_equal(table("last"), "send_recv rank 1 2 2 100.00 2499998505 4999997000\n"
+					   "send_recv rank 0 2 0 0.00 0 0\n");
 	assert_string_equal(
 		finding(1),
 		"collectives that are the same by their order, but not by their time: 2");
@@ -479,41 +484,35 @@ static void ranks_on_different_hosts_or_on_unknown_ones_have_different_clocks(vo
 
 static void past_a_bound_arrivals_are_counted_and_not_kept(void **state)
 {
-	struct collectives c = {0};
-	const struct group *g;
-	struct pasta_err err = {0};
-	size_t at = 0;
+	char want[200];
 
 	(void)state;
-	assert_int_equal(open_(&c, NULL, &err), 0);
+	ranks(2);
+	cover_all(2);
 	for (uint64_t i = 0; i < ARRIVALS + 5; i++)
-		for (uint32_t proc = 0; proc < 2; proc++) {
-			struct pasta_event k = kernel_event(proc, 10 * i, 1, "k", 1);
-			struct pasta_event ev = collective_event(
-				proc, 10 * i, 1, &(struct said){.name = "all_reduce"});
-
-			if (proc && i > ARRIVALS)
-				continue;
-			on_event(&c, &ev);
-			on_event(&c, &k);
-		}
-	g = pasta_map_next(c.groups, &at, NULL);
-	assert_int_equal(g->count, 2 * ARRIVALS);
-	assert_int_equal(c.over, 6);
-	assert_int_equal(c.joined, 2 * ARRIVALS + 6);
-	close_(&c);
+		for (uint32_t proc = 0; proc < 2; proc++)
+			if (!proc || i <= ARRIVALS)
+				SAY(proc, 10 * i, 1, .name = "all_reduce");
+	assert_int_equal(finish(), 0);
+	snprintf(want, sizeof(want),
+		 "all_reduce rank 0 %d 0 0.00 0 0\nall_reduce rank 1 %d 0 0.00 0 0\n", ARRIVALS,
+		 ARRIVALS);
+	assert_string_equal(table("last"), want);
+	assert_string_equal(finding(0), "collectives past the first 262144 of their process: 6");
+	assert_string_equal(finding(1), "");
+	assert_int_equal(pasta_table_cell(table_of("collectives"), 0, 5)->i, ARRIVALS + 5);
+	assert_int_equal(pasta_table_cell(table_of("collectives"), 1, 5)->i, ARRIVALS + 1);
 }
 
 /* All that a state reports, as text, which the caller frees. */
-static char *reported(struct collectives *c)
+static char *reported(struct pasta_lane *from)
 {
 	static const char *const names[] = {"collectives", "exposed", "last"};
 	char *text = calloc(1, 1 << 20);
 
 	assert_non_null(text);
-	pasta_result_free(&result);
-	memset(&result, 0, sizeof(result));
-	assert_int_equal(report(c, pasta_result_out(&result, "collectives")), 0);
+	pasta_lane_report(from);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	for (int i = 0; i < 3; i++)
 		strcat(text, table(names[i]) ? table(names[i]) : "none");
 	for (size_t i = 0; *finding(i); i++)
@@ -521,7 +520,7 @@ static char *reported(struct collectives *c)
 	return text;
 }
 
-static void give_random(struct collectives *parts, struct collectives *whole, uint32_t procs)
+static void give_random(struct pasta_lane **parts, struct pasta_lane *whole, uint32_t procs)
 {
 	for (uint64_t i = 0; i < 3000; i++) {
 		uint32_t proc = (uint32_t)random_below(procs);
@@ -536,11 +535,11 @@ static void give_random(struct collectives *parts, struct collectives *whole, ui
 
 		k.kernel.device = (uint32_t)random_below(2);
 		for (int both = 0; both < 2; both++) {
-			struct collectives *c = both ? whole : &parts[proc];
+			struct pasta_lane *l = both ? whole : parts[proc];
 
 			if (i % 3)
-				on_event(c, &ev);
-			on_event(c, &k);
+				pasta_lane_event(l, &ev, NULL);
+			pasta_lane_event(l, &k, NULL);
 		}
 	}
 }
@@ -551,31 +550,29 @@ static void merged_states_report_what_one_does(void **state)
 
 	(void)state;
 	for (int run = 0; run < 20; run++) {
-		struct collectives parts[PROCS] = {0}, whole = {0};
+		struct pasta_lane *parts[PROCS];
+		struct pasta_result own = {0};
 		char *want, *got;
 
-		assert_int_equal(open_(&whole, NULL, NULL), 0);
+		start_over(NULL);
 		for (uint32_t i = 0; i < PROCS; i++) {
-			struct pasta_event ev = EVENT(process, PROCESS, i, 0, 1);
-
-			assert_int_equal(open_(&parts[i], NULL, NULL), 0);
-			ev.process.rank = i % 2 ? 10 - i : 0;
-			on_event(&parts[i], &ev);
-			on_event(&whole, &ev);
+			parts[i] = another_lane(&own);
+			process(i, i % 2 ? 10 - i : 0, NULL, 0);
 		}
-		give_random(parts, &whole, PROCS);
-		merge(&parts[3], &parts[4]); /* and into one that has some already */
+		give_random(parts, lane, PROCS);
+		pasta_lane_merge(parts[3], parts[4]); /* and into one that has some already */
 		for (uint32_t i = 1; i < 4; i++)
-			merge(&parts[0], &parts[i]);
-		want = reported(&whole);
-		got = reported(&parts[0]);
+			pasta_lane_merge(parts[0], parts[i]);
+		want = reported(lane);
+		pasta_result_free(&result);
+		result = own;
+		got = reported(parts[0]);
 		assert_string_equal(got, want);
 		assert_non_null(strstr(want, "a #0 "));
 		free(want);
 		free(got);
-		close_(&whole);
 		for (uint32_t i = 0; i < PROCS; i++)
-			close_(&parts[i]);
+			pasta_lane_free(parts[i]);
 	}
 }
 
