@@ -1,37 +1,37 @@
 /* regions - host and device time by region: inclusive and exclusive, by path and by iteration. */
-#include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <pasta/pasta.h>
 
 /* Deeper paths are shown by their ends: 64 names at most, whatever the depth. */
-#define PATH_HEAD 32
-#define PATH_TAIL 31
+enum { PATH_HEAD = 32, PATH_TAIL = 31, PATH_NAMES = PATH_HEAD + 1 + PATH_TAIL };
 
-struct sum {
+/* A path of names, from the outermost region; 0 is above the outermost. All keys begin with it. */
+struct region {
+	struct {
+		uint32_t path;
+	} key;
+	uint32_t name, place; /* in the report only; place: parents before children */
+	struct pasta_stat time;
+	uint64_t exclusive, open;
+	uint64_t device_self; /* ns of what was launched in it */
+	uint64_t device;      /* and in what is below it; in the report only */
+	struct region *up, *child, *sibling;
+};
+
+struct cell {
+	struct {
+		uint32_t path, zero;
+		uint64_t iteration;
+	} key;
 	uint64_t calls, inclusive, exclusive;
 };
 
-/* A path of names, from the outermost region. Numbers are from 1; 0 is above the outermost. */
-struct node {
-	struct node *up, *child, *sibling; /* child and sibling are set by arrange */
-	char *path;
-	uint32_t name, number, depth;
-	uint32_t rank; /* its place in the report */
-	struct sum sum;
-	uint64_t min, max, open;
-	uint64_t device,
-		device_self; /* ns of what was launched in it; with what is below, without */
-	struct sum *cell;    /* its last one, and of which iteration; NULL: none */
-	uint64_t iteration;
-};
-
 struct mark {
-	struct node *up;
-	uint32_t name;
+	struct {
+		uint32_t path, name;
+	} key;
 	uint64_t count;
 };
 
@@ -41,693 +41,373 @@ struct frame {
 };
 
 struct thread {
-	struct frame *frames;
-	size_t depth, room;
+	struct {
+		uint32_t proc, tid;
+	} key;
+	struct pasta_list frames;
+	uint64_t strays, overlaps, open, lost, iterations;
+	uint64_t outside; /* launches in no region */
+	uint64_t orphans; /* work on a device without a launch */
 };
 
 struct regions {
-	struct pasta_map *threads;	 /* by ev->proc and tid */
-	struct pasta_map *nodes, *marks; /* by the parent's number and name */
-	struct pasta_map *places;	 /* struct node *, by the scope's id */
-	const struct pasta_scope *last_place;
-	struct node *last_node;	      /* at it */
-	struct pasta_map *iterations; /* by index; its number, from 1 */
-	struct pasta_map *cells;      /* by the iteration's number and the node's */
-	struct node root;
-	struct thread *thread; /* of the last event */
-	uint64_t thread_key;
-	uint64_t strays, overlaps, open, lost;
-	uint64_t outside; /* launches in no region */
-	uint64_t orphans; /* work on a device without a launch */
-	bool by_iteration, failed;
+	struct pasta_group *regions, *cells, *marks, *threads;
+	bool by_iteration;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
-{
-	struct regions *r = state;
-
-	r->by_iteration = pasta_opt_yes(opts, "iterations");
-	r->threads = pasta_map_new(sizeof(struct thread));
-	r->nodes = pasta_map_new(sizeof(struct node));
-	r->marks = pasta_map_new(sizeof(struct mark));
-	r->iterations = pasta_map_new(sizeof(uint32_t));
-	r->cells = pasta_map_new(sizeof(struct sum));
-	r->places = pasta_map_new(sizeof(struct node *));
-	if (!r->threads || !r->nodes || !r->marks || !r->iterations || !r->cells || !r->places)
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	return 0;
-}
-
-static void close_(void *state)
-{
-	struct regions *r = state;
-	struct thread *thread;
-	struct node *node;
-	size_t at = 0;
-
-	while (r->threads && (thread = pasta_map_next(r->threads, &at, NULL)))
-		free(thread->frames);
-	at = 0;
-	while (r->nodes && (node = pasta_map_next(r->nodes, &at, NULL)))
-		free(node->path);
-	pasta_map_free(r->threads);
-	pasta_map_free(r->nodes);
-	pasta_map_free(r->marks);
-	pasta_map_free(r->iterations);
-	pasta_map_free(r->cells);
-	pasta_map_free(r->places);
-}
-
-/* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
-
-static struct thread *thread_of(struct regions *r, const struct pasta_event *ev)
-{
-	uint64_t key = pasta_pair(ev->proc, ev->tid);
-	struct thread *thread;
-
-	if (r->thread && r->thread_key == key)
-		return r->thread;
-	thread = pasta_map_add(r->threads, key);
-	if (!thread)
-		return NULL;
-	r->thread = thread;
-	r->thread_key = key;
-	return thread;
-}
-
-static struct node *node_below(struct regions *r, struct node *up, uint32_t name)
-{
-	struct node *node = pasta_map_add(r->nodes, pasta_pair(up->number, name));
-
-	if (!node || node->number)
-		return node;
-	node->number = (uint32_t)pasta_map_count(r->nodes);
-	node->name = name;
-	node->up = up;
-	node->depth = up->depth + 1;
-	node->min = UINT64_MAX;
-	return node;
-}
-
-static const struct pasta_scope *region_above(const struct pasta_scope *region)
-{
-	return region->up ? region->up->region : NULL;
-}
-
-/* Make the node of a region, and those of the regions around it that are new, from the outermost
- * on, without recursion: paths may be deep. NULL when out of memory. */
-static struct node *make_node(struct regions *r, const struct pasta_scope *region)
-{
-	struct node **known = NULL, *node = NULL;
-
-	while (!r->failed && !(known = pasta_map_find(r->places, region->id))) {
-		const struct pasta_scope *first = region, *above;
-
-		node = &r->root;
-		while ((above = region_above(first))) {
-			known = pasta_map_find(r->places, above->id);
-			if (known)
-				break;
-			first = above;
-		}
-		node = node_below(r, known ? *known : node, first->name);
-		known = node ? pasta_map_add(r->places, first->id) : NULL;
-		if (known)
-			*known = node;
-		else
-			r->failed = true;
-	}
-	return known ? *known : NULL;
-}
-
-/* The node of the region around or at a place; the root if there is none. */
-static struct node *node_at(struct regions *r, const struct pasta_scope *scope)
-{
-	const struct pasta_scope *region = scope ? scope->region : NULL;
-
-	if (!region)
-		return &r->root;
-	if (region != r->last_place) {
-		r->last_node = make_node(r, region);
-		r->last_place = r->last_node ? region : NULL;
-	}
-	return r->last_node;
-}
-
-static void begin(struct regions *r, struct thread *thread, uint64_t now)
-{
-	if (thread->depth == thread->room) {
-		size_t room = thread->room ? 2 * thread->room : 16;
-		struct frame *frames = realloc(thread->frames, room * sizeof(*frames));
-
-		if (!frames) {
-			r->failed = true;
-			return;
-		}
-		thread->frames = frames;
-		thread->room = room;
-	}
-	thread->frames[thread->depth++] = (struct frame){.begin = now};
-}
-
-static void add(struct sum *sum, uint64_t inclusive, uint64_t exclusive)
-{
-	sum->calls++;
-	sum->inclusive += inclusive;
-	sum->exclusive += exclusive;
-}
-
-static uint32_t iteration_number(struct regions *r, uint64_t index)
-{
-	uint32_t *number = pasta_map_add(r->iterations, index);
-
-	if (!number) {
-		r->failed = true;
-		return 0;
-	}
-	if (!*number)
-		*number = (uint32_t)pasta_map_count(r->iterations);
-	return *number;
-}
-
-/* Mostly there is one iteration at a time, and the cells of all would not fit into a cache. */
-static struct sum *cell_of(struct regions *r, uint64_t iteration, struct node *node)
-{
-	uint32_t number;
-
-	if (node->cell && node->iteration == iteration)
-		return node->cell;
-	number = iteration_number(r, iteration);
-	node->cell = number ? pasta_map_add(r->cells, pasta_pair(number, node->number)) : NULL;
-	node->iteration = iteration;
-	r->failed |= !node->cell;
-	return node->cell;
-}
-
-/* End the innermost region of the thread. */
-static void end(struct regions *r, struct thread *thread, const struct pasta_event *ev,
-		const struct pasta_where *where)
-{
-	const struct frame *frame = &thread->frames[--thread->depth];
-	/* An event that comes late, out of order, must not make a time negative. */
-	uint64_t inclusive = ev->time > frame->begin ? ev->time - frame->begin : 0;
-	uint64_t exclusive = inclusive > frame->children ? inclusive - frame->children : 0;
-	struct node *node = node_at(r, where->scope);
-	struct sum *cell = NULL;
-
-	if (!node)
-		return;
-	add(&node->sum, inclusive, exclusive);
-	node->open += ev->region.flags & (PASTA_REGION_LOST | PASTA_REGION_OPEN) ? 1 : 0;
-	if (inclusive < node->min)
-		node->min = inclusive;
-	if (inclusive > node->max)
-		node->max = inclusive;
-	if (thread->depth)
-		thread->frames[thread->depth - 1].children += inclusive;
-	if (where->iteration != PASTA_NO_ITERATION && r->by_iteration)
-		cell = cell_of(r, where->iteration, node);
-	if (cell)
-		add(cell, inclusive, exclusive);
-}
-
-static struct mark *mark_of(struct regions *r, struct node *up, uint32_t name)
-{
-	struct mark *m = up ? pasta_map_add(r->marks, pasta_pair(up->number, name)) : NULL;
-
-	if (!m) {
-		r->failed = true;
-		return NULL;
-	}
-	m->up = up;
-	m->name = name;
-	return m;
-}
-
-static void on_region(struct regions *r, struct thread *thread, const struct pasta_event *ev,
-		      const struct pasta_where *where)
-{
-	struct mark *m;
-
-	r->lost += ev->region.flags & PASTA_REGION_LOST ? 1 : 0;
-	r->overlaps += ev->region.flags & PASTA_REGION_OUTER ? 1 : 0;
-	r->open += ev->region.flags & PASTA_REGION_OPEN ? 1 : 0;
-	if (ev->sub == PASTA_REGION_BEGIN) {
-		node_at(r, where->scope); /* now, while the one above it is the last */
-		begin(r, thread, ev->time);
-	} else if (ev->sub == PASTA_REGION_END && thread->depth) {
-		end(r, thread, ev, where);
-	} else if (ev->sub == PASTA_REGION_STRAY) {
-		r->strays += ev->region.flags & PASTA_REGION_LOST ? 0 : 1;
-	} else if (ev->sub == PASTA_REGION_MARK) {
-		m = mark_of(r, node_at(r, where->scope), ev->region.name);
-		if (m)
-			m->count++;
-	}
-}
-
-/* Work belongs to the region that its launch is in, whenever it runs. */
-static void on_work(struct regions *r, const struct pasta_where *where, uint64_t ns)
-{
-	struct node *node = node_at(r, where->scope);
-
-	if (!(where->flags & PASTA_WHERE_LAUNCH))
-		r->orphans++;
-	else if (node)
-		node->device_self += ns;
-}
-
-static void on_event(void *state, const struct pasta_event *ev)
-{
-	const struct pasta_where *where = pasta_where_of(ev);
-	struct regions *r = state;
-	struct thread *thread;
-
-	switch (ev->kind) {
-	case PASTA_KERNEL:
-		on_work(r, where, ev->kernel.dur);
-		break;
-	case PASTA_COPY:
-		on_work(r, where, ev->copy.dur);
-		break;
-	case PASTA_SET:
-		on_work(r, where, ev->set.dur);
-		break;
-	case PASTA_LAUNCH:
-		r->outside += !where->scope || !where->scope->region;
-		break;
-	case PASTA_ITERATION:
-		iteration_number(r, ev->iteration.index);
-		break;
-	default:
-		thread = thread_of(r, ev);
-		if (thread)
-			on_region(r, thread, ev, where);
-		else
-			r->failed = true;
-	}
-}
-
-/* -- Merging. -- */
-
-static void merge_node(struct node *into, const struct node *from)
-{
-	into->sum.calls += from->sum.calls;
-	into->sum.inclusive += from->sum.inclusive;
-	into->sum.exclusive += from->sum.exclusive;
-	into->min = from->min < into->min ? from->min : into->min;
-	into->max = from->max > into->max ? from->max : into->max;
-	into->open += from->open;
-	into->device_self += from->device_self;
-}
-
-/* The other's nodes, by their numbers, as ours. Those above are before those below. NULL when out
- * of memory. */
-static struct node **merge_nodes(struct regions *a, const struct regions *b)
-{
-	struct node **ours = calloc(pasta_map_count(b->nodes) + 1, sizeof(*ours));
-	const struct node *node;
-	size_t at = 0;
-
-	if (!ours)
-		return NULL;
-	ours[0] = &a->root;
-	a->root.device_self += b->root.device_self;
-	while ((node = pasta_map_next(b->nodes, &at, NULL))) {
-		struct node *up = ours[node->up->number];
-
-		ours[node->number] = up ? node_below(a, up, node->name) : NULL;
-		if (ours[node->number])
-			merge_node(ours[node->number], node);
-		else
-			a->failed = true;
-	}
-	return ours;
-}
-
-static void merge_cells(struct regions *a, const struct regions *b, struct node **ours)
-{
-	uint64_t *indices = calloc(pasta_map_count(b->iterations) + 1, sizeof(*indices)), key;
-	const uint32_t *number;
-	const struct sum *cell;
-	size_t at = 0;
-
-	if (!indices) {
-		a->failed = true;
-		return;
-	}
-	while ((number = pasta_map_next(b->iterations, &at, &key))) {
-		indices[*number] = key;
-		iteration_number(a, key);
-	}
-	at = 0;
-	while ((cell = pasta_map_next(b->cells, &at, &key))) {
-		struct node *node = ours[(uint32_t)key];
-		struct sum *sum = node ? cell_of(a, indices[key >> 32], node) : NULL;
-
-		if (!sum)
-			continue;
-		sum->calls += cell->calls;
-		sum->inclusive += cell->inclusive;
-		sum->exclusive += cell->exclusive;
-	}
-	free(indices);
-}
-
-static void merge(void *into, const void *from)
-{
-	const struct regions *b = from;
-	struct regions *a = into;
-	struct node **ours = merge_nodes(a, b);
-	const struct mark *mark;
-	size_t at = 0;
-
-	a->failed |= b->failed || !ours;
-	a->strays += b->strays;
-	a->overlaps += b->overlaps;
-	a->open += b->open;
-	a->lost += b->lost;
-	a->outside += b->outside;
-	a->orphans += b->orphans;
-	if (!ours)
-		return;
-	while ((mark = pasta_map_next(b->marks, &at, NULL))) {
-		struct mark *m = mark_of(a, ours[mark->up->number], mark->name);
-
-		if (m)
-			m->count += mark->count;
-	}
-	merge_cells(a, b, ours);
-	free(ours);
-}
-
-/* -- Reporting. -- */
-
-static int by_inclusive(const void *a, const void *b)
-{
-	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
-
-	if (x->sum.inclusive != y->sum.inclusive)
-		return x->sum.inclusive < y->sum.inclusive ? -1 : 1;
-	return strcmp(pasta_str(y->name), pasta_str(x->name));
-}
-
-static struct node *next_node(struct node *node)
-{
-	if (node->child)
-		return node->child;
-	while (node && !node->sibling)
-		node = node->up;
-	return node ? node->sibling : NULL;
-}
+/* -- Paths -- */
 
 static const char *label(uint32_t name)
 {
 	return name ? pasta_str(name) : "(unnamed)";
 }
 
-/* The path of names, of which trail has count, joined by "/". NULL when out of memory. */
-static char *join(const uint32_t *trail, size_t count)
+/* The names of a path, without some of its middle if there are too many. */
+static size_t path_names(const struct pasta_scope *path, const char *names[PATH_NAMES],
+			 char between[32])
 {
-	size_t i, size = 64, at = 0;
-	bool cut = count > PATH_HEAD + PATH_TAIL;
-	char *path;
+	uint32_t depth = path ? path->depth : 0;
+	uint32_t cut = depth > PATH_HEAD + PATH_TAIL ? depth - PATH_TAIL : 0;
+	size_t count = cut ? PATH_NAMES : depth, at = count;
 
-	for (i = 0; i < count; i++)
-		if (!cut || i < PATH_HEAD || i >= count - PATH_TAIL)
-			size += strlen(label(trail[i])) + 1;
-	path = malloc(size);
-	for (i = 0; path && i < count; i++) {
-		if (cut && i == PATH_HEAD) {
-			at += (size_t)sprintf(path + at, "/…(%zu)…", count - PATH_HEAD - PATH_TAIL);
-			i = count - PATH_TAIL;
-		}
-		at += (size_t)sprintf(path + at, "%s%s", i ? "/" : "", label(trail[i]));
-	}
-	return path;
-}
-
-/* Device time of a region is also that of the regions around it, which are before it here. */
-static void roll_up(struct node **nodes, size_t count)
-{
-	while (count--) {
-		nodes[count]->device += nodes[count]->device_self;
-		nodes[count]->up->device += nodes[count]->device;
-	}
-}
-
-/* Children below their parents, the longest first; ranks and paths. */
-static int arrange(struct regions *r)
-{
-	size_t i, at = 0, count = pasta_map_count(r->nodes);
-	struct node **nodes = calloc(count + 1, sizeof(*nodes)), *node;
-	uint32_t *trail, rank = 0, deepest = 0;
-	int error;
-
-	for (i = 0; nodes && (node = pasta_map_next(r->nodes, &at, NULL)); i++) {
-		nodes[i] = node;
-		deepest = node->depth > deepest ? node->depth : deepest;
-	}
-	trail = calloc((size_t)deepest + 1, sizeof(*trail));
-	error = nodes && trail ? 0 : -ENOMEM;
-	if (!error) {
-		roll_up(nodes, count);
-		qsort(nodes, count, sizeof(*nodes), by_inclusive);
-	}
-	for (i = 0; !error && i < count; i++) {
-		nodes[i]->sibling = nodes[i]->up->child;
-		nodes[i]->up->child = nodes[i];
-	}
-	for (node = r->root.child; !error && node; node = next_node(node)) {
-		trail[node->depth - 1] = node->name;
-		node->rank = rank++;
-		node->path = join(trail, node->depth);
-		error = node->path ? 0 : -ENOMEM;
-	}
-	free(nodes);
-	free(trail);
-	return error;
-}
-
-static void report_regions(struct regions *r, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"region", PASTA_STRING, NULL}, {"calls", PASTA_INT, NULL},
-		{"inclusive", PASTA_INT, "ns"}, {"exclusive", PASTA_INT, "ns"},
-		{"mean", PASTA_INT, "ns"},	{"min", PASTA_INT, "ns"},
-		{"max", PASTA_INT, "ns"},	{"open", PASTA_INT, NULL},
-		{"device", PASTA_INT, "ns"},	{"device_self", PASTA_INT, "ns"},
-	};
-	struct pasta_table *t = pasta_out_table(out, "regions", columns, 10);
-	struct node *node;
-
-	for (node = r->root.child; node; node = next_node(node)) {
-		uint64_t calls = node->sum.calls;
-
-		/* A filter has left it out, and only what is below it is of the report. */
-		if (!calls && !node->device_self)
-			continue;
-		pasta_cell_str(t, node->path);
-		pasta_cell_int(t, (int64_t)calls);
-		pasta_cell_int(t, (int64_t)node->sum.inclusive);
-		pasta_cell_int(t, (int64_t)node->sum.exclusive);
-		pasta_cell_int(t, (int64_t)(calls ? node->sum.inclusive / calls : 0));
-		pasta_cell_int(t, (int64_t)(calls ? node->min : 0));
-		pasta_cell_int(t, (int64_t)node->max);
-		pasta_cell_int(t, (int64_t)node->open);
-		pasta_cell_int(t, (int64_t)node->device);
-		pasta_cell_int(t, (int64_t)node->device_self);
-	}
-}
-
-/* A path's names, cut in its middle as the table's paths are, and its value. */
-static void put_stack(struct pasta_chart *chart, const struct node *node, uint64_t value)
-{
-	const char *frames[PATH_HEAD + PATH_TAIL + 1];
-	uint32_t depth = node->depth, cut = depth > PATH_HEAD + PATH_TAIL ? depth - PATH_TAIL : 0;
-	size_t count = cut ? PATH_HEAD + 1 + PATH_TAIL : depth, at = count;
-	char between[32];
-
-	for (; node && node->depth; node = node->up) {
-		if (!cut || node->depth > cut)
-			frames[--at] = label(node->name);
-		else if (node->depth <= PATH_HEAD)
-			frames[node->depth - 1] = label(node->name);
+	for (; path; path = path->up) {
+		if (!cut || path->depth > cut)
+			names[--at] = label(path->name);
+		else if (path->depth <= PATH_HEAD)
+			names[path->depth - 1] = label(path->name);
 	}
 	if (cut) {
-		snprintf(between, sizeof(between), "…(%u)…", depth - PATH_HEAD - PATH_TAIL);
-		frames[PATH_HEAD] = between;
+		snprintf(between, 32, "…(%u)…", depth - PATH_HEAD - PATH_TAIL);
+		names[PATH_HEAD] = between;
 	}
-	pasta_chart_stack(chart, frames, count, (int64_t)value);
+	return count;
 }
 
-static void report_flames(struct regions *r, struct pasta_out *out)
+static const char *row_text(const void *row, const void *state, char *text, size_t size)
 {
-	static const struct pasta_axis frames = {"region", NULL}, time = {"time", "ns"};
-	struct pasta_chart *host = NULL, *device = NULL;
-	struct node *node;
+	const char *names[PATH_NAMES];
+	char between[32];
+	size_t count = path_names(pasta_scope_find(*(const uint32_t *)row), names, between), at = 0;
 
-	for (node = r->root.child; node; node = next_node(node)) {
-		if (node->sum.exclusive && !host)
-			host = pasta_out_chart(out, "host_time", PASTA_CHART_FLAME, &frames, &time);
-		if (node->device_self && !device)
-			device = pasta_out_chart(out, "device_time", PASTA_CHART_FLAME, &frames,
-						 &time);
-		if (node->sum.exclusive)
-			put_stack(host, node, node->sum.exclusive);
-		if (node->device_self)
-			put_stack(device, node, node->device_self);
+	for (size_t i = 0; i < count && at < size - 1; i++) {
+		size_t n = strlen(names[i]);
+
+		if (i)
+			text[at++] = '/';
+		n = n < size - 1 - at ? n : size - 1 - at;
+		memcpy(text + at, names[i], n);
+		at += n;
 	}
+	text[at] = '\0';
+	return text;
 }
 
-struct row {
-	uint64_t iteration;
-	const struct node *node;
-	const struct sum *sum;
+static int64_t row_place(const void *row, const void *state)
+{
+	const struct regions *s = state;
+
+	return ((const struct region *)pasta_group_find(s->regions, row))->place;
+}
+
+/* -- Tables -- */
+
+/* What a filter has left out is there for what is below it. */
+static bool region_kept(const void *row, const void *state)
+{
+	const struct region *r = row;
+
+	return r->key.path && (r->time.count || r->device_self);
+}
+
+static const struct pasta_member region_members[] = {
+	PASTA_MEMBER(U32, struct region, key.path),
+	PASTA_MEMBER_BY(TEXT, .text = row_text, .column = "region"),
+	PASTA_MEMBER(STAT, struct region, time, .unit = "ns",
+		     .column = "count=calls,total=inclusive"),
+	PASTA_MEMBER(SUM, struct region, exclusive, .unit = "ns", .column = "exclusive"),
+	PASTA_MEMBER(STAT, struct region, time, .unit = "ns", .column = "mean,min,max",
+		     .flags = PASTA_MEMBER_AGAIN),
+	PASTA_MEMBER(SUM, struct region, open, .column = "open"),
+	PASTA_MEMBER(U64, struct region, device, .unit = "ns", .column = "device"),
+	PASTA_MEMBER(SUM, struct region, device_self, .unit = "ns", .column = "device_self"),
+	PASTA_MEMBER(NAME, struct region, name, .column = "name", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U32, struct region, place, .column = "place", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
 };
 
-static int by_iteration(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
+static const struct pasta_member cell_members[] = {
+	PASTA_MEMBER(U64, struct cell, key.iteration, .column = "iteration"),
+	PASTA_MEMBER(U32, struct cell, key.path),
+	PASTA_MEMBER(U32, struct cell, key.zero),
+	PASTA_MEMBER_BY(TEXT, .text = row_text, .column = "region"),
+	PASTA_MEMBER(SUM, struct cell, calls, .column = "calls"),
+	PASTA_MEMBER(SUM, struct cell, inclusive, .unit = "ns", .column = "inclusive"),
+	PASTA_MEMBER(SUM, struct cell, exclusive, .unit = "ns", .column = "exclusive"),
+	PASTA_MEMBER_BY(CALL, .call = row_place, .column = "place", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
 
-	if (x->iteration != y->iteration)
-		return x->iteration < y->iteration ? -1 : 1;
-	return x->node->rank < y->node->rank ? -1 : x->node->rank > y->node->rank;
+static const struct pasta_member mark_members[] = {
+	PASTA_MEMBER(NAME, struct mark, key.name, .column = "mark"),
+	PASTA_MEMBER(U32, struct mark, key.path),
+	PASTA_MEMBER_BY(TEXT, .text = row_text, .column = "region"),
+	PASTA_MEMBER(SUM, struct mark, count, .column = "count"),
+	PASTA_MEMBER_BY(CALL, .call = row_place, .column = "place", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
+
+static const struct pasta_member thread_members[] = {
+	PASTA_MEMBER(PROCESS, struct thread, key.proc),
+	PASTA_MEMBER(U32, struct thread, key.tid),
+	PASTA_MEMBER(LIST, struct thread, frames, .item_size = sizeof(struct frame)),
+	PASTA_MEMBER(SUM, struct thread, strays),
+	PASTA_MEMBER(SUM, struct thread, overlaps),
+	PASTA_MEMBER(SUM, struct thread, open),
+	PASTA_MEMBER(SUM, struct thread, lost),
+	PASTA_MEMBER(SUM, struct thread, iterations),
+	PASTA_MEMBER(SUM, struct thread, outside),
+	PASTA_MEMBER(SUM, struct thread, orphans),
+	{0},
+};
+
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct regions, regions, struct region, region_members, .table = "regions",
+		    .order = "place", .keep = region_kept),
+	PASTA_GROUP(struct regions, cells, struct cell, cell_members,
+		    .table = "regions_by_iteration", .order = "iteration place"),
+	PASTA_GROUP(struct regions, marks, struct mark, mark_members, .table = "marks",
+		    .order = "place mark", .flags = PASTA_GROUP_OPTIONAL),
+	PASTA_GROUP(struct regions, threads, struct thread, thread_members),
+	{0},
+};
+
+/* -- Collecting -- */
+
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+{
+	((struct regions *)state)->by_iteration = pasta_opt_yes(opts, "iterations");
+	return 0;
 }
 
-/* The cells, with their numbers turned into what they stand for. NULL when out of memory. */
-static struct row *rows_of(struct regions *r)
+/* Of the regions around and at a place. */
+static uint32_t path_at(const struct pasta_where *where)
 {
-	size_t i, at = 0, count = pasta_map_count(r->cells);
-	struct row *rows = calloc(count + 1, sizeof(*rows));
-	uint64_t *indices = calloc(pasta_map_count(r->iterations) + 1, sizeof(*indices)), key;
-	const struct node **nodes = calloc(pasta_map_count(r->nodes) + 1, sizeof(*nodes)), *node;
-	const uint32_t *number;
+	return where->scope && where->scope->path ? where->scope->path->id : 0;
+}
 
-	if (!rows || !indices || !nodes) {
-		free(rows);
-		rows = NULL;
-		goto out;
+/* The innermost region of the thread ends. */
+static void on_end(struct regions *s, struct thread *t, const struct pasta_event *ev,
+		   const struct pasta_where *where)
+{
+	struct frame *frame = (struct frame *)t->frames.items + --t->frames.count;
+	/* An event that comes late, out of order, must not make a time negative. */
+	uint64_t inclusive = ev->time > frame->begin ? ev->time - frame->begin : 0;
+	uint64_t exclusive = inclusive > frame->children ? inclusive - frame->children : 0;
+	uint32_t path = path_at(where);
+	struct region *r = PASTA_ROW(s->regions, struct region, path);
+	struct cell *cell;
+
+	pasta_stat_add(&r->time, inclusive);
+	r->exclusive += exclusive;
+	r->open += ev->region.flags & (PASTA_REGION_LOST | PASTA_REGION_OPEN) ? 1 : 0;
+	if (t->frames.count)
+		frame[-1].children += inclusive;
+	if (where->iteration == PASTA_NO_ITERATION || !s->by_iteration)
+		return;
+	cell = PASTA_ROW(s->cells, struct cell, path, 0, where->iteration);
+	cell->calls++;
+	cell->inclusive += inclusive;
+	cell->exclusive += exclusive;
+}
+
+static void on_region(struct regions *s, const struct pasta_event *ev,
+		      const struct pasta_where *where)
+{
+	struct thread *t = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
+	uint32_t flags = ev->region.flags;
+
+	t->lost += flags & PASTA_REGION_LOST ? 1 : 0;
+	t->overlaps += flags & PASTA_REGION_OUTER ? 1 : 0;
+	t->open += flags & PASTA_REGION_OPEN ? 1 : 0;
+	if (ev->sub == PASTA_REGION_BEGIN) {
+		((struct frame *)pasta_group_append(s->threads, &t->frames, sizeof(struct frame)))
+			->begin = ev->time;
+	} else if (ev->sub == PASTA_REGION_END && t->frames.count) {
+		on_end(s, t, ev, where);
+	} else if (ev->sub == PASTA_REGION_STRAY) {
+		t->strays += flags & PASTA_REGION_LOST ? 0 : 1;
+	} else if (ev->sub == PASTA_REGION_MARK) {
+		PASTA_ROW(s->regions, struct region, path_at(where)); /* for its place */
+		PASTA_ROW(s->marks, struct mark, path_at(where), ev->region.name)->count++;
 	}
-	while ((number = pasta_map_next(r->iterations, &at, &key)))
-		indices[*number] = key;
-	at = 0;
-	while ((node = pasta_map_next(r->nodes, &at, NULL)))
-		nodes[node->number] = node;
-	for (i = 0, at = 0; i < count; i++) {
-		rows[i].sum = pasta_map_next(r->cells, &at, &key);
-		rows[i].iteration = indices[key >> 32];
-		rows[i].node = nodes[(uint32_t)key];
+}
+
+/* Work belongs to the region that its launch is in, whenever it runs. */
+static void on_work(struct regions *s, const struct pasta_event *ev,
+		    const struct pasta_where *where, uint64_t ns)
+{
+	if (where->flags & PASTA_WHERE_LAUNCH)
+		PASTA_ROW(s->regions, struct region, path_at(where))->device_self += ns;
+	else
+		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->orphans++;
+}
+
+static void on_event(void *state, const struct pasta_event *ev)
+{
+	const struct pasta_where *where = pasta_where_of(ev);
+	struct regions *s = state;
+
+	switch (ev->kind) {
+	case PASTA_KERNEL:
+		on_work(s, ev, where, ev->kernel.dur);
+		break;
+	case PASTA_COPY:
+		on_work(s, ev, where, ev->copy.dur);
+		break;
+	case PASTA_SET:
+		on_work(s, ev, where, ev->set.dur);
+		break;
+	case PASTA_LAUNCH:
+		if (!path_at(where))
+			PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->outside++;
+		break;
+	case PASTA_ITERATION:
+		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->iterations++;
+		break;
+	default:
+		on_region(s, ev, where);
 	}
-	qsort(rows, count, sizeof(*rows), by_iteration);
-out:
-	free(indices);
-	free(nodes);
+}
+
+/* -- Reporting: a tree of regions -- */
+
+static struct region *next_region(struct region *r)
+{
+	if (r->child)
+		return r->child;
+	while (r && !r->sibling)
+		r = r->up;
+	return r ? r->sibling : NULL;
+}
+
+/* Those above each region, which a filter may have left out. Rows that are added here are walked,
+ * too. */
+static void add_parents(const struct regions *s)
+{
+	struct region *r;
+	size_t at = 0;
+
+	PASTA_ROW(s->regions, struct region, 0);
+	while ((r = pasta_group_next(s->regions, &at))) {
+		const struct pasta_scope *path = pasta_scope_find(r->key.path);
+
+		if (!path)
+			continue;
+		r->name = path->name;
+		r->up = PASTA_ROW(s->regions, struct region, path->up ? path->up->id : 0);
+	}
+}
+
+/* All but the one above the outermost, children below their parents, the longest first. To be
+ * freed; NULL: the group has an error. */
+static struct region **arrange(const struct regions *s, size_t *count)
+{
+	struct region **rows, *r;
+	size_t i, n = 0;
+
+	add_parents(s);
+	rows = pasta_group_sorted(s->regions, "-inclusive name", count);
+	if (!rows)
+		return NULL;
+	for (i = *count; i-- > 0;) {
+		if (!rows[i]->up)
+			continue;
+		rows[i]->sibling = rows[i]->up->child;
+		rows[i]->up->child = rows[i];
+	}
+	for (r = PASTA_ROW(s->regions, struct region, 0); (r = next_region(r)); rows[n++] = r)
+		r->place = (uint32_t)n + 1;
+	/* Device time of a region is also that of the regions around it, which are before it. */
+	for (i = n; i-- > 0;) {
+		rows[i]->device += rows[i]->device_self;
+		rows[i]->up->device += rows[i]->device;
+	}
+	*count = n;
 	return rows;
 }
 
-static int report_iterations(struct regions *r, struct pasta_out *out)
+static void put_flame(struct pasta_out *out, const char *name, struct region *const *rows,
+		      size_t count, size_t offset)
 {
-	static const struct pasta_column columns[] = {
-		{"iteration", PASTA_INT, NULL}, {"region", PASTA_STRING, NULL},
-		{"calls", PASTA_INT, NULL},	{"inclusive", PASTA_INT, "ns"},
-		{"exclusive", PASTA_INT, "ns"},
-	};
-	size_t i, count = pasta_map_count(r->cells);
-	struct pasta_table *t;
-	struct row *rows;
+	static const struct pasta_axis frames = {"region", NULL}, time = {"time", "ns"};
+	struct pasta_chart *chart = NULL;
+	const char *names[PATH_NAMES];
+	char between[32];
+	size_t n;
 
-	if (!r->by_iteration || !pasta_map_count(r->iterations))
-		return 0;
-	rows = rows_of(r);
-	if (!rows)
-		return -ENOMEM;
-	t = pasta_out_table(out, "regions_by_iteration", columns, 5);
-	for (i = 0; i < count; i++) {
-		pasta_cell_int(t, (int64_t)rows[i].iteration);
-		pasta_cell_str(t, rows[i].node->path);
-		pasta_cell_int(t, (int64_t)rows[i].sum->calls);
-		pasta_cell_int(t, (int64_t)rows[i].sum->inclusive);
-		pasta_cell_int(t, (int64_t)rows[i].sum->exclusive);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value = *(const uint64_t *)((const char *)rows[i] + offset);
+
+		if (!value)
+			continue;
+		if (!chart)
+			chart = pasta_out_chart(out, name, PASTA_CHART_FLAME, &frames, &time);
+		n = path_names(pasta_scope_find(rows[i]->key.path), names, between);
+		pasta_chart_stack(chart, names, n, (int64_t)value);
 	}
-	free(rows);
-	return 0;
 }
 
-static int by_place(const void *a, const void *b)
+static void put_findings(const struct regions *s, struct pasta_out *out)
 {
-	const struct mark *x = *(struct mark *const *)a, *y = *(struct mark *const *)b;
-
-	/* The root has no rank, and is before all that have. */
-	if (x->up != y->up && (!x->up->number || !y->up->number))
-		return x->up->number ? 1 : -1;
-	if (x->up != y->up)
-		return x->up->rank < y->up->rank ? -1 : 1;
-	return strcmp(label(x->name), label(y->name));
-}
-
-static int report_marks(struct regions *r, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {{"mark", PASTA_STRING, NULL},
-						      {"region", PASTA_STRING, NULL},
-						      {"count", PASTA_INT, NULL}};
-	struct mark **marks = pasta_map_sorted(r->marks, by_place);
-	struct pasta_table *t;
-	size_t i;
-
-	if (!marks)
-		return -ENOMEM;
-	t = *marks ? pasta_out_table(out, "marks", columns, 3) : NULL;
-	for (i = 0; marks[i]; i++) {
-		pasta_cell_str(t, label(marks[i]->name));
-		pasta_cell_str(t, marks[i]->up->path);
-		pasta_cell_int(t, (int64_t)marks[i]->count);
-	}
-	free(marks);
-	return 0;
-}
-
-/* Where nothing has a name, nobody asked. */
-static void find_outside(const struct regions *r, struct pasta_out *out)
-{
+	const struct region *none = PASTA_ROW(s->regions, struct region, 0);
 	char evidence[100];
 
-	if (!pasta_map_count(r->nodes))
+	pasta_out_count(
+		out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, open),
+		"regions that never ended",
+		"their time counts until the last event of their process; column open has them",
+		NULL);
+	pasta_out_count(
+		out, PASTA_WARNING, PASTA_SUM(s->threads, struct thread, lost),
+		"begins or ends of regions that were dropped",
+		"times of the regions around them are too long or too short; (lost) stands for names",
+		"give the rings more room with --memory, or mark fewer regions");
+	pasta_out_count(
+		out, PASTA_WARNING, PASTA_SUM(s->threads, struct thread, strays),
+		"region ends without a begin", NULL,
+		"give every end a begin, on the same thread; or recording began inside a region");
+	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, overlaps),
+			"regions that the end of an outer one ended", NULL,
+			"end regions in the opposite order of their begin");
+	/* Where nothing has a name, nobody asked. */
+	if (pasta_group_count(s->regions) == 1)
 		return;
 	snprintf(evidence, sizeof(evidence), "their device time, %.3f ms, is in no row",
-		 (double)r->root.device_self / 1e6);
-	pasta_out_count(out, PASTA_NOTE, r->outside, "launches in no region", evidence, NULL);
-	pasta_out_count(out, PASTA_NOTE, r->orphans, "device work whose launch is not known",
-			"its time is in no row", NULL);
+		 (double)none->device_self / 1e6);
+	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, outside),
+			"launches in no region", evidence, NULL);
+	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, orphans),
+			"device work whose launch is not known", "its time is in no row", NULL);
 }
 
 static int report(void *state, struct pasta_out *out)
 {
-	struct regions *r = state;
-	int error;
+	const struct regions *s = state;
+	size_t count;
+	struct region **rows = arrange(s, &count);
+	int error = rows ? pasta_out_group(out, s->regions) : pasta_group_error(s->regions);
 
-	error = r->failed ? -ENOMEM : arrange(r);
-	if (error)
-		return error;
-	report_regions(r, out);
-	report_flames(r, out);
-	error = report_iterations(r, out);
+	if (rows) {
+		put_flame(out, "host_time", rows, count, offsetof(struct region, exclusive));
+		put_flame(out, "device_time", rows, count, offsetof(struct region, device_self));
+	}
+	if (!error && s->by_iteration &&
+	    (pasta_group_count(s->cells) || PASTA_SUM(s->threads, struct thread, iterations)))
+		error = pasta_out_group(out, s->cells);
 	if (!error)
-		error = report_marks(r, out);
-	pasta_out_count(
-		out, PASTA_NOTE, r->open, "regions that never ended",
-		"their time counts until the last event of their process; column open has them",
-		NULL);
-	pasta_out_count(
-		out, PASTA_WARNING, r->lost, "begins or ends of regions that were dropped",
-		"times of the regions around them are too long or too short; (lost) stands for names",
-		"give the rings more room with --memory, or mark fewer regions");
-	pasta_out_count(
-		out, PASTA_WARNING, r->strays, "region ends without a begin", NULL,
-		"give every end a begin, on the same thread; or recording began inside a region");
-	pasta_out_count(out, PASTA_NOTE, r->overlaps, "regions that the end of an outer one ended",
-			NULL, "end regions in the opposite order of their begin");
-	find_outside(r, out);
+		error = pasta_out_group(out, s->marks);
+	put_findings(s, out);
+	free(rows);
 	return error;
 }
 
@@ -740,5 +420,5 @@ PASTA_TOOL(.name = "regions", .summary = "host and device time by region, inclus
 	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH) |
 		     PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
 	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(struct regions), .options = options,
-	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_,
-	   .charts = PASTA_BIT(CHART_FLAME));
+	   .open = open_, .event = on_event, .report = report, .charts = PASTA_BIT(CHART_FLAME),
+	   .flags = PASTA_TOOL_SHARDED, .groups = groups);
