@@ -1,12 +1,11 @@
 /* copies - copies and fills: how many, how much and how fast, by direction and by size. */
-#include <stdbool.h>
+#include <math.h>
 #include <stdio.h>
 
 #include <pasta/pasta.h>
 
 /* Directions are the subtypes of copies, then fills; what is new to us is unspecified. */
 enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
-#define SIZES 65 /* 0, then a class a power of two */
 
 #define SMALL_BITS 17 /* classes below this: less than 64 KiB */
 #define MANY 1000     /* copies, before a finding says that they are small */
@@ -17,169 +16,140 @@ static const char *const names[DIRECTIONS] = {
 	[PASTA_COPY_MAP] = "map",      [PASTA_COPY_UNMAP] = "unmap", [SET] = "set",
 };
 
-/* timed: the bytes of those that have a time. */
+/* Of a direction and a class of sizes; or, as bits 0, of all sizes. */
 struct sum {
-	uint64_t count, bytes, total, untimed, timed;
+	struct {
+		uint32_t direction;
+		uint32_t bits; /* 0 is of size 0; n is from 2^(n-1) to 2^n - 1 */
+	} key;
+	struct pasta_stat bytes;
+	uint64_t total, untimed;
+	uint64_t timed; /* bytes of those that have a time */
+	uint64_t small, small_bytes, small_total;
 };
 
 struct copies {
-	struct sum sums[DIRECTIONS][SIZES];
+	struct pasta_group *all, *sizes;
 };
 
-static void add(struct sum *into, const struct sum *from)
+static const char *direction(const void *row, const void *state, char *text, size_t size)
 {
-	into->count += from->count;
-	into->bytes += from->bytes;
-	into->total += from->total;
-	into->untimed += from->untimed;
-	into->timed += from->timed;
+	return names[((const struct sum *)row)->key.direction];
 }
 
-/* 0 is of size 0; n is from 2^(n-1) to 2^n - 1. */
-static unsigned int size_class(uint64_t bytes)
+/* The last class's 2^63 is past what a cell holds. */
+static int64_t size(const void *row, const void *state)
 {
-	return bytes ? 64 - (unsigned int)__builtin_clzll(bytes) : 0;
-}
+	uint32_t bits = ((const struct sum *)row)->key.bits;
 
-static void on_event(void *state, const struct pasta_event *ev)
-{
-	struct copies *c = state;
-	unsigned int direction = ev->sub <= PASTA_COPY_UNMAP ? ev->sub : UNSPECIFIED;
-	uint64_t bytes = ev->copy.bytes, dur = ev->copy.dur;
-
-	if (ev->kind == PASTA_SET) {
-		direction = SET;
-		bytes = ev->set.bytes;
-		dur = ev->set.dur;
-	}
-	add(&c->sums[direction][size_class(bytes)], &(struct sum){.count = 1,
-								  .bytes = bytes,
-								  .total = dur,
-								  .untimed = !dur,
-								  .timed = dur ? bytes : 0});
-}
-
-static void merge(void *into, const void *from)
-{
-	struct copies *a = into;
-	const struct copies *b = from;
-	unsigned int i, k;
-
-	for (i = 0; i < DIRECTIONS; i++)
-		for (k = 0; k < SIZES; k++)
-			add(&a->sums[i][k], &b->sums[i][k]);
-}
-
-/* -- Reporting. -- */
-
-static struct sum sum_of(const struct copies *c, unsigned int direction, unsigned int end)
-{
-	struct sum sum = {0};
-	unsigned int k;
-
-	for (k = 0; k < end; k++)
-		add(&sum, &c->sums[direction][k]);
-	return sum;
+	return !bits ? 0 : bits < 64 ? INT64_C(1) << (bits - 1) : INT64_MAX;
 }
 
 /* Bytes a second; none where nothing has a time. Bytes of a map are those that it makes visible: a
  * device that shares its memory with the host moves none of them. */
-static void put_bandwidth(struct pasta_table *t, unsigned int direction, const struct sum *sum)
+static double bandwidth(const void *row, const void *state)
 {
-	bool moves = direction != PASTA_COPY_MAP && direction != PASTA_COPY_UNMAP;
+	const struct sum *s = row;
+	bool moves = s->key.direction != PASTA_COPY_MAP && s->key.direction != PASTA_COPY_UNMAP;
 
-	if (moves && sum->total && sum->timed)
-		pasta_cell_float(t, (double)sum->timed * 1e9 / (double)sum->total);
-	else
-		pasta_cell_none(t);
+	return moves && s->total && s->timed ? (double)s->timed * 1e9 / (double)s->total : NAN;
 }
 
-static void report_copies(const struct copies *c, struct pasta_out *out)
+static const struct pasta_member members[] = {
+	PASTA_MEMBER_BY(TEXT, .text = direction, .column = "direction"),
+	PASTA_MEMBER(STAT, struct sum, bytes, .unit = "bytes", .column = "count,total=bytes"),
+	PASTA_MEMBER(SUM, struct sum, total, .unit = "ns", .column = "total"),
+	PASTA_MEMBER_BY(RATIO, .ratio = bandwidth, .unit = "bytes/s", .column = "bandwidth"),
+	PASTA_MEMBER(STAT, struct sum, bytes, .unit = "bytes", .column = "mean",
+		     .flags = PASTA_MEMBER_AGAIN),
+	PASTA_MEMBER(U32, struct sum, key.direction, .column = "number",
+		     .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U32, struct sum, key.bits),
+	PASTA_MEMBER(SUM, struct sum, untimed),
+	PASTA_MEMBER(SUM, struct sum, timed),
+	PASTA_MEMBER(SUM, struct sum, small),
+	PASTA_MEMBER(SUM, struct sum, small_bytes),
+	PASTA_MEMBER(SUM, struct sum, small_total),
+	{0},
+};
+
+static const struct pasta_member size_members[] = {
+	PASTA_MEMBER_BY(TEXT, .text = direction, .column = "direction"),
+	PASTA_MEMBER_BY(CALL, .call = size, .unit = "bytes", .column = "size"),
+	PASTA_MEMBER(STAT, struct sum, bytes, .unit = "bytes", .column = "count,total=bytes"),
+	PASTA_MEMBER(SUM, struct sum, total, .unit = "ns", .column = "total"),
+	PASTA_MEMBER_BY(RATIO, .ratio = bandwidth, .unit = "bytes/s", .column = "bandwidth"),
+	PASTA_MEMBER(U32, struct sum, key.direction, .column = "number",
+		     .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U32, struct sum, key.bits),
+	PASTA_MEMBER(SUM, struct sum, timed),
+	{0},
+};
+
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct copies, all, struct sum, members, .table = "copies", .order = "number"),
+	PASTA_GROUP(struct copies, sizes, struct sum, size_members, .table = "copy_sizes",
+		    .order = "number size"),
+	{0},
+};
+
+static void add(struct sum *s, uint64_t bytes, uint64_t dur)
 {
-	static const struct pasta_column columns[] = {
-		{"direction", PASTA_STRING, NULL},     {"count", PASTA_INT, NULL},
-		{"bytes", PASTA_INT, "bytes"},	       {"total", PASTA_INT, "ns"},
-		{"bandwidth", PASTA_FLOAT, "bytes/s"}, {"mean", PASTA_INT, "bytes"},
-	};
-	struct pasta_table *t = pasta_out_table(out, "copies", columns, 6);
-	unsigned int i;
+	pasta_stat_add(&s->bytes, bytes);
+	s->total += dur;
+	s->untimed += !dur;
+	s->timed += dur ? bytes : 0;
+}
 
-	for (i = 0; i < DIRECTIONS; i++) {
-		struct sum sum = sum_of(c, i, SIZES);
+static void on_event(void *state, const struct pasta_event *ev)
+{
+	bool set = ev->kind == PASTA_SET;
+	uint64_t bytes = set ? ev->set.bytes : ev->copy.bytes;
+	uint64_t dur = set ? ev->set.dur : ev->copy.dur;
+	uint32_t to = set ? SET : ev->sub <= PASTA_COPY_UNMAP ? ev->sub : UNSPECIFIED;
+	uint32_t bits = bytes ? 64 - (uint32_t)__builtin_clzll(bytes) : 0;
+	struct copies *c = state;
+	struct sum *all = PASTA_ROW(c->all, struct sum, to, 0);
 
-		if (!sum.count)
-			continue;
-		pasta_cell_str(t, names[i]);
-		pasta_cell_int(t, (int64_t)sum.count);
-		pasta_cell_int(t, (int64_t)sum.bytes);
-		pasta_cell_int(t, (int64_t)sum.total);
-		put_bandwidth(t, i, &sum);
-		pasta_cell_int(t, (int64_t)(sum.bytes / sum.count));
+	add(all, bytes, dur);
+	add(PASTA_ROW(c->sizes, struct sum, to, bits), bytes, dur);
+	if (bits < SMALL_BITS) {
+		all->small++;
+		all->small_bytes += bytes;
+		all->small_total += dur;
 	}
 }
 
-static void report_sizes(const struct copies *c, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"direction", PASTA_STRING, NULL}, {"size", PASTA_INT, "bytes"},
-		{"count", PASTA_INT, NULL},	   {"bytes", PASTA_INT, "bytes"},
-		{"total", PASTA_INT, "ns"},	   {"bandwidth", PASTA_FLOAT, "bytes/s"},
-	};
-	struct pasta_table *t = pasta_out_table(out, "copy_sizes", columns, 6);
-	unsigned int i, k;
-
-	for (i = 0; i < DIRECTIONS; i++)
-		for (k = 0; k < SIZES; k++) {
-			const struct sum *sum = &c->sums[i][k];
-
-			if (!sum->count)
-				continue;
-			pasta_cell_str(t, names[i]);
-			/* The last class's 2^63 is past what a cell holds. */
-			pasta_cell_int(t, !k ? 0 : k < 64 ? INT64_C(1) << (k - 1) : INT64_MAX);
-			pasta_cell_int(t, (int64_t)sum->count);
-			pasta_cell_int(t, (int64_t)sum->bytes);
-			pasta_cell_int(t, (int64_t)sum->total);
-			put_bandwidth(t, i, sum);
-		}
-}
-
 /* Most of a direction's time goes into copies that cost what a copy costs, whatever its size. */
-static void find_small(const struct copies *c, unsigned int direction, struct pasta_out *out)
+static void find_small(const struct sum *s, struct pasta_out *out)
 {
-	struct sum all = sum_of(c, direction, SIZES), small = sum_of(c, direction, SMALL_BITS);
 	char evidence[160];
 
-	if (direction == SET || small.count < MANY || small.total <= all.total / 2)
+	if (s->key.direction == SET || s->small < MANY || s->small_total <= s->total / 2)
 		return;
 	snprintf(evidence, sizeof(evidence), "%.0f%% of their time is in %.1f%% of their bytes",
-		 100.0 * (double)small.total / (double)all.total,
-		 all.bytes ? 100.0 * (double)small.bytes / (double)all.bytes : 0.0);
-	pasta_out_finding(out, &(struct pasta_finding){
-				       .severity = PASTA_NOTE,
-				       .what = "most time of these copies is in those below 64 KiB",
-				       .where = names[direction],
-				       .evidence = evidence,
-				       .action = "put small copies together into large ones"});
+		 100.0 * (double)s->small_total / (double)s->total,
+		 s->bytes.sum ? 100.0 * (double)s->small_bytes / (double)s->bytes.sum : 0.0);
+	pasta_out_finding(
+		out, &(struct pasta_finding){PASTA_NOTE,
+					     "most time of these copies is in those below 64 KiB",
+					     names[s->key.direction], evidence,
+					     "put small copies together into large ones"});
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	const struct copies *c = state;
-	uint64_t untimed = 0;
-	unsigned int i;
+	const struct sum *s;
 
-	report_copies(c, out);
-	report_sizes(c, out);
-	for (i = 0; i < DIRECTIONS; i++) {
-		untimed += sum_of(c, i, SIZES).untimed;
-		find_small(c, i, out);
-	}
-	pasta_out_count(out, PASTA_NOTE, untimed, "copies without a time",
-			"their bytes count, but not in bandwidth", NULL);
-	return 0;
+	for (uint32_t i = 0; i < DIRECTIONS; i++)
+		if ((s = pasta_group_find(c->all, &(const uint32_t[]){i, 0})))
+			find_small(s, out);
+	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(c->all, struct sum, untimed),
+			"copies without a time", "their bytes count, but not in bandwidth", NULL);
+	return pasta_out_groups(out, state);
 }
 
 PASTA_TOOL(.name = "copies", .summary = "copies and fills by direction and size, with bandwidth",
 	   .events = PASTA_BIT(COPY) | PASTA_BIT(SET), .state_size = sizeof(struct copies),
-	   .event = on_event, .merge = merge, .report = report);
+	   .event = on_event, .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups);
