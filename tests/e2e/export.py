@@ -109,7 +109,7 @@ if kinds["iteration"]:
     equal("iterations without an end", one("SELECT count(*) FROM iterations WHERE end IS NULL"), 0)
 if kinds["collective"]:
     equal("tool collectives",
-          {(str(rank), name): [n, ns] for rank, name, n, ns in db.execute(
+          {(f"rank {rank}", name): [n, ns] for rank, name, n, ns in db.execute(
               "SELECT rank, name, count(dur), sum(dur) FROM collective GROUP BY rank, name")},
           {(r["rank"], r["collective"]): [int(r["calls"]), int(r["total"])]
            for r in table("collectives")})
