@@ -24,6 +24,7 @@
 #define REMARKABLE 10000 /* ms of one call, after which a person is told */
 #define STANDSTILL 15000 /* ms in which nothing moves, after a tool was lost */
 #define ALTSTACK (64 << 10)
+#define GUARD (1 << 20) /* below a stack: a tool that overflows it must not reach what is behind */
 
 /* Nobody else's: SIGRTMIN and the next are the C library's. */
 #define BREAK (SIGRTMIN + 5)
@@ -306,18 +307,22 @@ static void restore_signals(const struct sigaction *before)
 static int start(struct worker *w)
 {
 	sigset_t all, before;
+	pthread_attr_t attr;
 	size_t i;
 	int error;
 
 	w->stack = malloc(ALTSTACK);
 	if (!w->stack)
 		return -ENOMEM;
+	pthread_attr_init(&attr);
+	pthread_attr_setguardsize(&attr, GUARD);
 	sigfillset(&all);
 	for (i = 0; i < FAULTS; i++)
 		sigdelset(&all, faults[i]);
 	sigdelset(&all, BREAK);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&w->thread, NULL, work, w);
+	error = pthread_create(&w->thread, &attr, work, w);
+	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	w->started = !error;
 	return -error;
