@@ -24,7 +24,7 @@
 #define REMARKABLE 10000 /* ms of one call, after which a person is told */
 #define STANDSTILL 15000 /* ms in which nothing moves, after a tool was lost */
 #define ALTSTACK (64 << 10)
-#define GUARD (1 << 20) /* below a stack: a tool that overflows it must not reach what is behind */
+#define GUARD (1 << 20) /* bytes below a stack: a tool that overflows it must not step over it */
 
 /* Nobody else's: SIGRTMIN and the next are the C library's. */
 #define BREAK (SIGRTMIN + 5)
