@@ -209,8 +209,12 @@ static bool columns_plain(struct pasta_out *out, const char *table,
 	size_t i = 0;
 
 	snprintf(what, sizeof(what), "table %.180s, column", table);
-	while (i < count && pasta_out_plain(out, what, columns[i].name))
+	while (i < count && (unsigned int)columns[i].type <= PASTA_FLOAT &&
+	       pasta_out_plain(out, what, columns[i].name))
 		i++;
+	if (i < count)
+		pasta_out_fail(out, -EINVAL, "%s %zu: unknown type %u", what, i + 1,
+			       (unsigned int)columns[i].type);
 	return i == count;
 }
 
