@@ -685,8 +685,8 @@ enum pasta_tool_flags {
  * program is not started. A tool must not call exit, nor start threads that use the SDK. options
  * ends with a NULL name, or is NULL; there are 64 at most, with names like the tool's. Summaries
  * and defaults have no control characters. charts is a mask, such as PASTA_BIT(CHART_FLAME), of the
- * types that it may report: help says so. A tool that crashes, or does not return when the user has
- * interrupted, is left out and named; the others go on.
+ * types that it may report: help says so. Plug-ins run in processes of their own: one that crashes,
+ * calls exit or does not return is left out and named; the others go on.
  *
  * Events come in order of time; but where some were written too late to be put in order, time goes
  * back a little, within a shard too: the account says how many ("late"). And the ends of what never
