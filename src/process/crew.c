@@ -16,7 +16,9 @@
 
 #define BUDGET ((size_t)256 << 20) /* bytes of decoded events, of all threads */
 #define THREADS_MAX 64
-#define LOOK_EVERY 50 /* ms */
+#define LOOK_EVERY 50	/* ms */
+#define GUARD (1 << 20) /* below a stack: a tool that overflows it must not reach what is behind   \
+			 */
 
 enum sort { SHARD, WHOLE, HOME };
 _Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + HOME,
@@ -185,15 +187,19 @@ static int start(struct crew *crew, struct job *job)
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 	struct thread *t = &crew->threads[crew->thread_count];
 	sigset_t all, before;
+	pthread_attr_t attr;
 	size_t i;
 	int error;
 
+	pthread_attr_init(&attr);
+	pthread_attr_setguardsize(&attr, GUARD);
 	*t = (struct thread){.crew = crew, .job = job, .number = crew->thread_count + 1};
 	sigfillset(&all);
 	for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&t->id, NULL, work, t);
+	error = pthread_create(&t->id, &attr, work, t);
+	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	crew->thread_count += !error;
 	return -error;
