@@ -459,6 +459,16 @@ int pasta_files_temporary(const char *folder)
 	return fd < 0 ? files_nameless(folder) : fd;
 }
 
+int pasta_files_for_reading(int fd)
+{
+	char path[40];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, READ);
+	return again < 0 ? -errno : again;
+}
+
 int pasta_files_sealable(void)
 {
 	int fd = memfd_create("accelprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -91,6 +91,8 @@ int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **
 int pasta_files_open_output(const char *path);
 /* A file without a name, in a folder; NULL: where TMPDIR says. */
 int pasta_files_temporary(const char *folder);
+/* The same file, opened again and for reading alone, for another process. */
+int pasta_files_for_reading(int fd);
 /* A file in memory, to be shared with another process: it can be sealed. */
 int pasta_files_sealable(void);
 /* A file in memory; where the system has none, a temporary one. */

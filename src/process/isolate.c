@@ -130,19 +130,22 @@ static void library_start(const struct isolate *iso, struct library *lib)
 					   .tools = lib->names,
 					   .tool_count = lib->count,
 					   .request = &request};
+	struct pasta_toolworker_fds fds = {0};
 	struct pasta_err err = {0};
-	int *fds;
+	int error;
 
 	lib->started = true;
 	pasta_toolworker_put_tools(&request, lib->file, lib->tools, lib->count);
-	pasta_toolworker_put_run(&request, iso->stream, iso->opts->filter, iso->threads, &fds,
-				 &start.fd_count);
-	start.fds = fds;
-	if (fds)
-		lib->worker = pasta_worker_start(&start, &err);
+	error = pasta_toolworker_put_run(&request, iso->stream, iso->opts->filter, iso->threads,
+					 &fds);
+	start.fds = fds.fds;
+	start.fd_count = fds.count;
+	if (error)
+		pasta_fail(&err, error, "cannot start a process for %s: %s", lib->file,
+			   strerror(-error));
 	else
-		pasta_fail(&err, -ENOMEM, "out of memory");
-	free(fds);
+		lib->worker = pasta_worker_start(&start, &err);
+	pasta_toolworker_fds_free(&fds);
 	free(request.data);
 	if (lib->worker)
 		return;

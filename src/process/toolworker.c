@@ -2,6 +2,7 @@
 #include "process/toolworker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,42 +90,67 @@ static void put_filter(struct pasta_wire *w, const struct pasta_filter *filter)
 	}
 }
 
-static void put_fd(struct pasta_wire *w, int fd, int *fds, size_t *count)
+void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f)
 {
-	pasta_wire_number(w, (uint64_t)(int64_t)fd);
-	if (fd >= 0)
-		fds[(*count)++] = fd;
+	while (f->made_count)
+		close(f->made[--f->made_count]);
+	free(f->fds);
+	free(f->made);
+	*f = (struct pasta_toolworker_fds){0};
 }
 
-void pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
-			      const struct pasta_filter *filter, size_t threads, int **fds,
-			      size_t *fd_count)
+/* What salvage and importers have made can be written to, and we read it, too. */
+static int put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
+{
+	if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY) {
+		fd = pasta_files_for_reading(fd);
+		if (fd < 0)
+			return fd;
+		f->made[f->made_count++] = fd;
+	}
+	pasta_wire_number(w, (uint64_t)(int64_t)fd);
+	if (fd >= 0)
+		f->fds[f->count++] = fd;
+	return 0;
+}
+
+static int put_shard(struct pasta_wire *w, const struct pasta_stream *s, size_t i,
+		     struct pasta_toolworker_fds *f)
+{
+	struct pasta_shard_parts parts;
+	int error;
+
+	pasta_stream_parts(s, i, &parts);
+	pasta_wire_bytes(w, parts.path);
+	error = put_fd(w, parts.file, f);
+	error = error ? error : put_fd(w, parts.tail, f);
+	pasta_wire_number(w, parts.end);
+	pasta_wire_number(w, parts.limit);
+	pasta_wire_number(w, pasta_stream_left_out(s, i));
+	return error;
+}
+
+int pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
+			     const struct pasta_filter *filter, size_t threads,
+			     struct pasta_toolworker_fds *f)
 {
 	size_t i, n = pasta_stream_shards(s);
 	const char *held;
-	int folder;
+	int folder, error;
 
-	*fd_count = 0;
-	*fds = calloc(2 * n + 1, sizeof(**fds));
-	if (!*fds)
-		return;
+	f->fds = calloc(2 * n + 1, sizeof(*f->fds));
+	f->made = calloc(2 * n + 1, sizeof(*f->made));
+	if (!f->fds || !f->made)
+		return -ENOMEM;
 	pasta_wire_number(w, threads);
 	put_filter(w, filter);
 	held = pasta_files_held(&folder);
 	pasta_wire_bytes(w, held ? held : "");
-	put_fd(w, folder, *fds, fd_count);
+	error = put_fd(w, folder, f);
 	pasta_wire_number(w, n);
-	for (i = 0; i < n; i++) {
-		struct pasta_shard_parts parts;
-
-		pasta_stream_parts(s, i, &parts);
-		pasta_wire_bytes(w, parts.path);
-		put_fd(w, parts.file, *fds, fd_count);
-		put_fd(w, parts.tail, *fds, fd_count);
-		pasta_wire_number(w, parts.end);
-		pasta_wire_number(w, parts.limit);
-		pasta_wire_number(w, pasta_stream_left_out(s, i));
-	}
+	for (i = 0; i < n && !error; i++)
+		error = put_shard(w, s, i, f);
+	return error;
 }
 
 static _Noreturn void unable(void)

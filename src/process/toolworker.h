@@ -20,10 +20,15 @@ _Noreturn void pasta_toolworker_main(int socket);
  * with what was set of their options. */
 void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
 				const struct pasta_opts *const *tools, size_t count);
-/* And then, to run them, what they are run over. *fds is what the worker must be given, to be
- * freed; NULL when out of memory. */
-void pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
-			      const struct pasta_filter *filter, size_t threads, int **fds,
-			      size_t *fd_count);
+/* Descriptors that a worker must be given, none of which it can write to. */
+struct pasta_toolworker_fds {
+	int *fds, *made; /* of these, those that were opened for it */
+	size_t count, made_count;
+};
+void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f); /* what is in it */
+/* And then, to run them, what they are run over. Zero *f before. A negative errno. */
+int pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
+			     const struct pasta_filter *filter, size_t threads,
+			     struct pasta_toolworker_fds *f);
 
 #endif
