@@ -52,6 +52,7 @@ compare made
 compare made --threads 1
 compare made --threads 8 --rank 1-2 --time 1ms-
 compare made --kernel gemm --exclude 'cutlass'
+compare "$SRC/tests/data/import/chrome-comma.json" # in a file that has no name
 for run in "$SRC"/tests/data/runs/*/; do
 	cp -r "$run" copy
 	compare copy
