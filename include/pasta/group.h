@@ -146,7 +146,8 @@ struct pasta_group_def {
 	{.size = sizeof(struct pasta_group_def), .state_offset = offsetof(state_type, member),     \
 	 .row_size = sizeof(row), .key_size = sizeof(((row *)0)->key), .members = (list),          \
 	 __VA_ARGS__}
-#define PASTA_MEMBER(TYPE, row, member, ...)                                                       \
+#define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
+#define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
 /* One that is a part of another. */
 #define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \

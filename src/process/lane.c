@@ -8,6 +8,7 @@
 #include "core/pathnode.h"
 #include "process/group.h"
 #include "process/ledger.h"
+#include "process/toolbook.h"
 
 struct pasta_lane {
 	struct pasta_seat *seats;
@@ -113,6 +114,7 @@ static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
 	leave(l);
 	pasta_groups_close(seat->tool, state);
 	pasta_ledger_close(seat->tool, state);
+	pasta_toolbook_close(seat->tool, state);
 	free(state);
 }
 
@@ -144,6 +146,7 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 	unsigned int kind;
 
 	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
+	seat->book_kinds = pasta_toolbook_kinds(seat->tool);
 	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
 		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
@@ -162,6 +165,7 @@ static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 	error = pasta_groups_open(seat->tool, seat->opts, seat->state);
 	if (!error)
 		error = pasta_ledger_open(seat->tool, seat->state);
+	error = error ? error : pasta_toolbook_open(seat->tool, seat->state);
 	enter(l, seat);
 	if (!error && seat->tool->open)
 		error = seat->tool->open(seat->state, seat->opts, &err);
@@ -221,6 +225,8 @@ static inline void give(struct pasta_lane *l)
 		enter(l, seat);
 		if (seat->ledger_kinds >> ev->kind & 1)
 			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev);
+		if (seat->book_kinds >> ev->kind & 1)
+			pasta_toolbook_event(seat->tool, seat->state, ev);
 		if (seat->tool->events >> ev->kind & 1)
 			seat->tool->event(seat->state, ev);
 	}
@@ -268,6 +274,7 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 		if (!error && seat->tool->ledger)
 			error = pasta_ledger_merge(pasta_ledger_in(seat->tool, seat->state),
 						   pasta_ledger_in(seat->tool, other->state));
+		error = error ? error : pasta_toolbook_merge(seat->tool, seat->state, other->state);
 		if (error)
 			pasta_out_fail(seat->out, error, "cannot merge: %s", strerror(-error));
 		enter(into, seat);
@@ -278,18 +285,20 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 	pasta_call_phase(into->slot, PASTA_PHASE_NONE);
 }
 
-/* What ran out of memory is not whole: it is not shown. */
+/* What ran out of memory, before the report or in it, is not whole: it is not shown. */
 static int report_state(const struct pasta_seat *seat)
 {
 	int error = pasta_groups_error(seat->tool, seat->state);
 
 	if (!error && seat->tool->ledger)
 		error = pasta_ledger_error(pasta_ledger_in(seat->tool, seat->state));
+	error = error ? error : pasta_toolbook_error(seat->tool, seat->state);
 	seat->out->tool = seat->tool;
 	if (error)
 		return error;
-	return seat->tool->report ? seat->tool->report(seat->state, seat->out)
-				  : pasta_out_groups(seat->out, seat->state);
+	error = seat->tool->report ? seat->tool->report(seat->state, seat->out)
+				   : pasta_out_groups(seat->out, seat->state);
+	return error ? error : pasta_groups_error(seat->tool, seat->state);
 }
 
 static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)

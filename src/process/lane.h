@@ -19,10 +19,10 @@ struct pasta_seat {
 	const struct pasta_tool *tool;
 	uint32_t number; /* in the choice, from 1 */
 	const struct pasta_opts *opts;
-	struct pasta_out *out; /* shared with the tool's seats in other lanes */
-	void *state;	       /* NULL: closed */
-	bool failed;	       /* before it began: it is never opened */
-	uint64_t ledger_kinds; /* that its ledger takes */
+	struct pasta_out *out;		   /* shared with the tool's seats in other lanes */
+	void *state;			   /* NULL: closed */
+	bool failed;			   /* before it began: it is never opened */
+	uint64_t ledger_kinds, book_kinds; /* that its ledger and its book take */
 };
 
 struct pasta_lane;

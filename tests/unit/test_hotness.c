@@ -452,11 +452,11 @@ static void merged_in_any_order_is_as_one(void **state)
 		assert_int_equal(finish(), 0);
 		whole = strdup(cells());
 		start_over(NULL);
-		MERGED(struct hotness, 0, 1, 2);
+		merged(0, 1, 2);
 		assert_string_equal(table("objects"), wanted());
 		assert_string_equal(cells(), whole);
 		start_over(NULL);
-		MERGED(struct hotness, 2, 0, 1);
+		merged(2, 0, 1);
 		assert_string_equal(table("objects"), wanted());
 		assert_string_equal(cells(), whole);
 		free(whole);
