@@ -19,8 +19,8 @@
  *			    .order = "-total kernel"), {0}};
  *
  * A row begins with a member named key, of a multiple of 4 bytes and without padding; the rest of a
- * new row is zero. Rows never move. Keys hold ids, never pointers. Each group from one thread at a
- * time.
+ * new row is zero. Only pasta_group_rekey moves rows. Keys hold ids, never pointers. Each group
+ * from one thread at a time.
  */
 #ifndef PASTA_GROUP_H
 #define PASTA_GROUP_H
@@ -88,7 +88,7 @@ enum pasta_member_type {
 	PASTA_MEMBER_COVER,
 	/* Computed when the row is shown; offset has no meaning. */
 	PASTA_MEMBER_CALL,  /* an integer */
-	PASTA_MEMBER_RATIO, /* a number with a fraction */
+	PASTA_MEMBER_RATIO, /* a number with a fraction; or of two sums: PASTA_MEMBER_PART */
 	PASTA_MEMBER_TEXT,
 	/* A share of the sum over all rows that are shown, of the SUM member at this offset. */
 	PASTA_MEMBER_SHARE,
@@ -98,8 +98,11 @@ enum pasta_member_type {
 
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
-	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
 	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
+	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
+	PASTA_MEMBER_REST = 8,	     /* CALL, RATIO: computed for the row of REST, too, which has
+				      * the sums of the rows that are left out */
+	PASTA_MEMBER_OPTIONAL = 16,  /* left out if no row has a value other than 0 */
 };
 
 /* What call returns for no value; ratio returns NaN, text NULL. */
@@ -113,7 +116,11 @@ struct pasta_member {
 	const char *column;
 	const char *unit; /* as a column has it; not that of count and share */
 	uint32_t flags, item_size, of;
+	uint32_t whole;	  /* RATIO without a function: offset of the sum that the one at offset is
+			   * divided by; in % if that is the unit */
 	const char *none; /* the text of a NAME of 0 */
+	/* Of a number: whether it has a value in this row; NULL: yes. */
+	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);
 	double (*ratio)(const void *row, const void *state);
 	const char *(*text)(const void *row, const void *state, char *buffer, size_t size);
@@ -156,6 +163,10 @@ struct pasta_group_def {
 /* One that is computed. */
 #define PASTA_MEMBER_BY(TYPE, function, ...)                                                       \
 	{.type = PASTA_MEMBER_##TYPE, function, __VA_ARGS__}
+/* A part of a whole, both uint64_t of the row; of nothing it has no value. */
+#define PASTA_MEMBER_PART(row, part, of, ...)                                                      \
+	{.type = PASTA_MEMBER_RATIO, .offset = offsetof(row, part), .whole = offsetof(row, of),    \
+	 __VA_ARGS__}
 /* clang-format on */
 /* The row of a key that is given as an initializer list. */
 #define PASTA_ROW(group, row, ...)                                                                 \
@@ -185,6 +196,14 @@ PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_li
 				      size_t item_size);
 /* Walk the rows in order of adding: start with *at 0; NULL at the end. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
+/* Visit the rows that are shown, whatever the limit, in an order that is written as .order is, or
+ * NULL: in that of the declaration. A row that was folded lives until visit returns. Not 0 ends the
+ * walk, and is returned. -EINVAL: the order names an unknown column; -ENOMEM. */
+PASTA_EXPORT int pasta_group_each(const struct pasta_group *group, const char *order,
+				  int (*visit)(void *ctx, const void *row), void *ctx);
+/* Change all keys: rows whose keys become equal become one, as when groups are merged. */
+PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,
+				    void (*change)(void *key, const void *ctx), const void *ctx);
 PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
 /* All rows, in this order of columns, as order has it: count of them, and NULL. To be freed; the
  * rows stay the group's. NULL if the group has an error, which may be a new one: out of memory, or

@@ -142,6 +142,9 @@ struct pasta_finding {
 	const char *what, *where, *evidence, *action;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
+/* One from initializers: pasta_out_report(out, .severity = PASTA_NOTE, .what = "..."). */
+#define pasta_out_report(out, ...)                                                                 \
+	pasta_out_finding((out), &(const struct pasta_finding){__VA_ARGS__})
 /* The same about a number of things: "what: count". Nothing if count is 0. what is cut at 200
  * bytes. */
 PASTA_EXPORT void pasta_out_count(struct pasta_out *out, enum pasta_severity severity,

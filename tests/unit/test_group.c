@@ -125,6 +125,15 @@ static const char *shown(const struct pasta_group *g)
 	return out_text;
 }
 
+static void refused(const struct pasta_group_def *def, const char *why)
+{
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_group_check(&tool, def, &err), -EINVAL);
+	if (!strstr(err.text, why))
+		fail_msg("'%s' is not in '%s'", why, err.text);
+}
+
 static void a_row_is_zeroed_found_again_and_stays_where_it_is(void **state)
 {
 	const struct pasta_group_def def = DEF(all, .limit = 0);
@@ -281,6 +290,79 @@ static void a_limit_leaves_a_row_for_the_rest_of_each_part(void **state)
 	pasta_group_free(g);
 }
 
+static void the_rest_is_computed_from_its_sums_where_that_is_asked_for(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+		PASTA_MEMBER(DEVICE, struct row, key.device, .column = "device"),
+		PASTA_MEMBER(SUM, struct row, sum),
+		PASTA_MEMBER_BY(CALL, .call = call, .column = "call", .flags = PASTA_MEMBER_REST),
+		PASTA_MEMBER_BY(CALL, .call = call, .column = "own"),
+		{0},
+	};
+	const struct pasta_group_def def =
+		DEF(members, .order = "-call", .limit = 1, .flags = PASTA_GROUP_REST);
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	row(g, "a", 0)->sum = 10;
+	row(g, "b", 0)->sum = 20;
+	row(g, "c", 0)->sum = 30;
+	assert_string_equal(shown(g), "c device 0 60 60\n(2 others) - 60 -\n");
+	pasta_group_free(g);
+}
+
+static bool is_large(const void *row_, const void *state)
+{
+	return ((const struct row *)row_)->sum > 10;
+}
+
+static void a_number_can_be_a_part_of_another_and_have_no_value(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+		PASTA_MEMBER(U32, struct row, key.device),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum", .has = is_large),
+		PASTA_MEMBER_PART(struct row, sum, max, .column = "part"),
+		PASTA_MEMBER_PART(struct row, sum, max, .column = "share", .unit = "%",
+				  .has = is_large),
+		{0},
+	};
+	static const struct pasta_member outside[] = {
+		PASTA_MEMBER(U64, struct row, key),
+		{.type = PASTA_MEMBER_RATIO, .whole = sizeof(struct row), .column = "c"},
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .order = "name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	*row(g, "a", 0) = (struct row){.key = row(g, "a", 0)->key, .sum = 12, .max = 8};
+	*row(g, "b", 0) = (struct row){.key = row(g, "b", 0)->key, .sum = 4, .max = 8};
+	row(g, "c", 0)->sum = 20;
+	assert_string_equal(shown(g), "a 12 1.5 150.0\nb - 0.5 -\nc 20 - -\n");
+	pasta_group_free(g);
+	refused(&DEF(outside, .limit = 0), "within the row");
+}
+
+static void a_column_without_values_can_be_left_out(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+		PASTA_MEMBER(U32, struct row, key.device),
+		PASTA_MEMBER(MAX, struct row, max, .column = "max", .flags = PASTA_MEMBER_OPTIONAL),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .order = "-max name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	row(g, "b", 0)->sum = 10;
+	row(g, "a", 0);
+	assert_string_equal(shown(g), "a 0\nb 10\n");
+	row(g, "b", 0)->max = 3;
+	assert_string_equal(shown(g), "b 3 10\na 0 0\n");
+	pasta_group_free(g);
+}
+
 static bool keep(const void *row_, const void *state)
 {
 	return ((const struct row *)row_)->sum > 1;
@@ -409,13 +491,72 @@ static void merged_groups_are_what_one_would_have_been(void **state)
 	pasta_group_free(b);
 }
 
-static void refused(const struct pasta_group_def *def, const char *why)
+static int visit(void *ctx, const void *row_)
 {
-	struct pasta_err err = {0};
+	const struct row *r = row_;
+	char *at = (char *)ctx + strlen(ctx);
 
-	assert_int_equal(pasta_group_check(&tool, def, &err), -EINVAL);
-	if (!strstr(err.text, why))
-		fail_msg("'%s' is not in '%s'", why, err.text);
+	sprintf(at, "%s %llu, ", pasta_str(r->key.name), (unsigned long long)r->sum);
+	return r->sum == 77 ? 77 : 0;
+}
+
+static void rows_are_visited_in_any_order_whatever_the_limit(void **state)
+{
+	const struct pasta_group_def def =
+		DEF(few, .order = "name", .limit = 1, .keep = keep, .flags = PASTA_GROUP_FOLD);
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	char seen[100] = "";
+
+	row(g, "c", 0)->sum = 2;
+	row(g, "a", 0)->sum = 5;
+	row(g, "b", 0)->sum = 4;
+	row(g, "b", 1)->sum = 5;
+	row(g, "d", 0)->sum = 1;
+	assert_int_equal(pasta_group_each(g, NULL, visit, seen), 0);
+	assert_string_equal(seen, "a 5, b 9, c 2, ");
+	seen[0] = '\0';
+	assert_int_equal(pasta_group_each(g, "-sum", visit, seen), 0);
+	assert_string_equal(seen, "b 9, a 5, c 2, ");
+	row(g, "a", 0)->sum = 77;
+	seen[0] = '\0';
+	assert_int_equal(pasta_group_each(g, NULL, visit, seen), 77);
+	assert_string_equal(seen, "a 77, ");
+	assert_int_equal(pasta_group_each(g, "nothing", visit, seen), -EINVAL);
+	pasta_group_free(g);
+}
+
+static void fewer_names(void *key, const void *ctx)
+{
+	((uint32_t *)key)[0] %= *(const uint32_t *)ctx;
+}
+
+static void keys_can_be_changed_and_rows_that_meet_become_one(void **state)
+{
+	const struct pasta_group_def def = DEF(all, .order = "name device");
+	struct pasta_group *whole = pasta_group_new(&def, NULL, NULL),
+			   *g = pasta_group_new(&def, NULL, NULL);
+	uint32_t left = 10;
+	struct row *r;
+	size_t at = 0;
+
+	fill(whole, 1, 3000);
+	fill(g, 1, 3000);
+	pasta_group_rekey(g, fewer_names, &left);
+	assert_int_equal(pasta_group_count(g), 30);
+	assert_int_equal(pasta_group_error(g), 0);
+	assert_int_equal(PASTA_SUM(g, struct row, sum), PASTA_SUM(whole, struct row, sum));
+	while ((r = pasta_group_next(g, &at))) {
+		uint64_t count = 0;
+
+		for (uint32_t i = r->key.name; i < 50; i += 10)
+			count += PASTA_ROW(whole, struct row, i, r->key.device)->list.count;
+		assert_int_equal(r->stat.count, count);
+		assert_int_equal(r->list.count, count);
+		assert_int_equal(pasta_hist_count(r->hist), count);
+		assert_ptr_equal(pasta_group_find(g, &r->key), r);
+	}
+	pasta_group_free(whole);
+	pasta_group_free(g);
 }
 
 static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state)
@@ -474,9 +615,14 @@ int main(void)
 		cmocka_unit_test(processes_and_devices_are_in_order_of_their_numbers),
 		cmocka_unit_test(rows_that_read_alike_are_folded),
 		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
+		cmocka_unit_test(the_rest_is_computed_from_its_sums_where_that_is_asked_for),
+		cmocka_unit_test(a_number_can_be_a_part_of_another_and_have_no_value),
+		cmocka_unit_test(a_column_without_values_can_be_left_out),
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
 		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),
 		cmocka_unit_test(covers_of_different_lines_add_up),
+		cmocka_unit_test(rows_are_visited_in_any_order_whatever_the_limit),
+		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
 		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
 	};
