@@ -133,6 +133,13 @@ static const char *stride_of(const void *row, const void *state, char *text, siz
 	return classes[((const struct line *)row)->class];
 }
 
+static double by_request(const void *row, const void *state)
+{
+	const struct line *line = row;
+
+	return pasta_ratio(line->sum.sectors, line->sum.requests);
+}
+
 static const struct pasta_member place_members[] = {
 	PASTA_MEMBER(NAME, struct place, key.kernel),
 	PASTA_MEMBER(NAME, struct place, key.file),
@@ -159,10 +166,12 @@ static const struct pasta_member line_members[] = {
 	PASTA_MEMBER(SUM, struct line, sum.loads, .column = "loads"),
 	PASTA_MEMBER(SUM, struct line, sum.stores, .column = "stores"),
 	PASTA_MEMBER(SUM, struct line, sum.bytes, .column = "bytes", .unit = "bytes"),
-	PASTA_MEMBER_PART(struct line, sum.sectors, sum.requests, .column = "sectors_per_request"),
+	PASTA_MEMBER_BY(RATIO, .ratio = by_request, .column = "sectors_per_request"),
 	PASTA_MEMBER_BY(TEXT, .text = stride_of, .column = "stride"),
-	PASTA_MEMBER_PART(struct line, sum.active, sum.threads, .column = "active", .unit = "%"),
-	PASTA_MEMBER_PART(struct line, sum.counted, sum.launches, .column = "counted", .unit = "%"),
+	PASTA_MEMBER_OF(PERCENT, struct line, sum.active, sum.threads, .column = "active",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER_OF(PERCENT, struct line, sum.counted, sum.launches, .column = "counted",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER_BY(CALL, .call = accesses_of, .column = "accesses",
 			.flags = PASTA_MEMBER_HIDDEN),
 	PASTA_MEMBER_BY(CALL, .call = wasted_of, .column = "wasted", .flags = PASTA_MEMBER_HIDDEN),

@@ -78,6 +78,13 @@ static double share_of(const void *row, const void *state)
 	return ((const struct line *)row)->share;
 }
 
+static double by_block(const void *row, const void *state)
+{
+	const struct line *line = row;
+
+	return pasta_ratio(line->warps, line->all);
+}
+
 static const char *file_of(const void *row, const void *state, char *text, size_t size)
 {
 	const struct place *place = row;
@@ -98,7 +105,8 @@ static const struct pasta_member line_members[] = {
 	PASTA_MEMBER(U32, struct line, key.reserved),
 	PASTA_MEMBER(U64, struct line, a_launch, .column = "blocks_a_launch", .has = has_launches),
 	PASTA_MEMBER(SUM, struct line, launches, .column = "launches"),
-	PASTA_MEMBER_PART(struct line, counted, launches, .column = "counted", .unit = "%"),
+	PASTA_MEMBER_OF(PERCENT, struct line, counted, launches, .column = "counted",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER(SUM, struct line, blocks, .column = "blocks"),
 	PASTA_MEMBER(SUM, struct line, unseen, .column = "unseen"),
 	PASTA_MEMBER(U64, struct line, times[0], .column = "shortest", .unit = "ns",
@@ -111,7 +119,7 @@ static const struct pasta_member line_members[] = {
 	PASTA_MEMBER_BY(RATIO, .ratio = by_median, .column = "longest_by_median"),
 	PASTA_MEMBER_BY(RATIO, .ratio = share_of, .column = "in_long_blocks", .unit = "%",
 			.has = has_blocks),
-	PASTA_MEMBER_PART(struct line, warps, all, .column = "warps_at_barriers"),
+	PASTA_MEMBER_BY(RATIO, .ratio = by_block, .column = "warps_at_barriers"),
 	PASTA_MEMBER(LIST, struct line, buckets, .item_size = sizeof(struct bucket)),
 	PASTA_MEMBER(SUM, struct line, time, .column = "time", .flags = PASTA_MEMBER_HIDDEN),
 	PASTA_MEMBER(U64, struct line, key.shape, .column = "shape", .flags = PASTA_MEMBER_HIDDEN),
@@ -126,7 +134,8 @@ static const struct pasta_member place_members[] = {
 		     .flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER(SUM, struct place, warps, .column = "warps"),
 	PASTA_MEMBER(SUM, struct place, threads, .column = "threads"),
-	PASTA_MEMBER_PART(struct place, threads, all, .column = "active", .unit = "%"),
+	PASTA_MEMBER_OF(PERCENT, struct place, threads, all, .column = "active",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
 	{0},
 };
 

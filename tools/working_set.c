@@ -41,6 +41,20 @@ static int64_t untouched_of(const void *row, const void *state)
 	return mean(k, k->live > k->live_touched ? k->live - k->live_touched : 0);
 }
 
+static double objects_of(const void *row, const void *state)
+{
+	const struct kernel *k = row;
+
+	return pasta_ratio(k->objects, k->stands);
+}
+
+static double reuse_of(const void *row, const void *state)
+{
+	const struct kernel *k = row;
+
+	return pasta_ratio(k->bytes, k->footprint);
+}
+
 static bool has_footprint(const void *row, const void *state)
 {
 	return ((const struct kernel *)row)->stands || ((const struct kernel *)row)->footprint_max;
@@ -58,11 +72,11 @@ static const struct pasta_member members[] = {
 	PASTA_MEMBER_BY(CALL, .call = footprint_of, .column = "footprint", .unit = "bytes"),
 	PASTA_MEMBER(MAX, struct kernel, footprint_max, .column = "footprint_max", .unit = "bytes",
 		     .has = has_footprint),
-	PASTA_MEMBER_PART(struct kernel, objects, stands, .column = "objects"),
+	PASTA_MEMBER_BY(RATIO, .ratio = objects_of, .column = "objects"),
 	PASTA_MEMBER(MAX, struct kernel, objects_max, .column = "objects_max", .has = has_objects),
 	PASTA_MEMBER_BY(CALL, .call = live_of, .column = "live", .unit = "bytes"),
 	PASTA_MEMBER_BY(CALL, .call = untouched_of, .column = "untouched", .unit = "bytes"),
-	PASTA_MEMBER_PART(struct kernel, bytes, footprint, .column = "reuse"),
+	PASTA_MEMBER_BY(RATIO, .ratio = reuse_of, .column = "reuse"),
 	{0},
 };
 

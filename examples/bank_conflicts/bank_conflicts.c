@@ -34,6 +34,13 @@ static int64_t conflicts_of(const void *row, const void *state)
 	return line->wavefronts > line->needed ? (int64_t)(line->wavefronts - line->needed) : 0;
 }
 
+static double by_request(const void *row, const void *state)
+{
+	const struct line *line = row;
+
+	return pasta_ratio(line->wavefronts, line->requests);
+}
+
 static const char *where_of(const void *row, const void *state, char *text, size_t size)
 {
 	const struct line *line = row;
@@ -58,7 +65,7 @@ static const struct pasta_member members[] = {
 	PASTA_MEMBER(SUM, struct line, requests, .column = "requests"),
 	PASTA_MEMBER(SUM, struct line, wavefronts, .column = "wavefronts"),
 	PASTA_MEMBER_BY(CALL, .call = conflicts_of, .column = "conflicts"),
-	PASTA_MEMBER_PART(struct line, wavefronts, requests, .column = "wavefronts_per_request"),
+	PASTA_MEMBER_BY(RATIO, .ratio = by_request, .column = "wavefronts_per_request"),
 	PASTA_MEMBER(NAME, struct line, key.file),
 	PASTA_MEMBER(U32, struct line, key.line),
 	PASTA_MEMBER(NAME, struct line, key.function),

@@ -88,11 +88,12 @@ enum pasta_member_type {
 	PASTA_MEMBER_COVER,
 	/* Computed when the row is shown; offset has no meaning. */
 	PASTA_MEMBER_CALL,  /* an integer */
-	PASTA_MEMBER_RATIO, /* a number with a fraction; or of two sums: PASTA_MEMBER_PART */
+	PASTA_MEMBER_RATIO, /* a number with a fraction */
 	PASTA_MEMBER_TEXT,
 	/* A share of the sum over all rows that are shown, of the SUM member at this offset. */
 	PASTA_MEMBER_SHARE,
-	/* The uint64_t at this offset, in percent of the one at offset of; 0 where that is 0. */
+	/* The uint64_t at this offset, in percent of the one at offset of; 0 where that is 0, or no
+	 * value with BLANK_ZERO. */
 	PASTA_MEMBER_PERCENT,
 };
 
@@ -100,13 +101,18 @@ enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
 	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
 	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
-	PASTA_MEMBER_REST = 8,	     /* CALL, RATIO: computed for the row of REST, too, which has
-				      * the sums of the rows that are left out */
-	PASTA_MEMBER_OPTIONAL = 16,  /* left out if no row has a value other than 0 */
+	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also for the row of REST, which has the
+				     * sums of the rows that are left out */
+	PASTA_MEMBER_OPTIONAL = 16, /* left out if no row has a value other than 0 */
 };
 
 /* What call returns for no value; ratio returns NaN, text NULL. */
 #define PASTA_NO_VALUE INT64_MIN
+/* For ratio: of nothing there is none. */
+static inline double pasta_ratio(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : __builtin_nan("");
+}
 
 struct pasta_member {
 	uint32_t type, offset;
@@ -116,8 +122,6 @@ struct pasta_member {
 	const char *column;
 	const char *unit; /* as a column has it; not that of count and share */
 	uint32_t flags, item_size, of;
-	uint32_t whole;	  /* RATIO without a function: offset of the sum that the one at offset is
-			   * divided by; in % if that is the unit */
 	const char *none; /* the text of a NAME of 0 */
 	/* Of a number: whether it has a value in this row; NULL: yes. */
 	bool (*has)(const void *row, const void *state);
@@ -163,10 +167,6 @@ struct pasta_group_def {
 /* One that is computed. */
 #define PASTA_MEMBER_BY(TYPE, function, ...)                                                       \
 	{.type = PASTA_MEMBER_##TYPE, function, __VA_ARGS__}
-/* A part of a whole, both uint64_t of the row; of nothing it has no value. */
-#define PASTA_MEMBER_PART(row, part, of, ...)                                                      \
-	{.type = PASTA_MEMBER_RATIO, .offset = offsetof(row, part), .whole = offsetof(row, of),    \
-	 __VA_ARGS__}
 /* clang-format on */
 /* The row of a key that is given as an initializer list. */
 #define PASTA_ROW(group, row, ...)                                                                 \

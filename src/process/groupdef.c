@@ -163,10 +163,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 
 	if (m->type > PASTA_MEMBER_PERCENT)
 		return "its type is unknown";
-	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT || m->whole)
+	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT)
 		size = sizeof(uint64_t);
-	if (m->whole && (m->type != PASTA_MEMBER_RATIO || m->whole > def->row_size - size))
-		return "only a RATIO has a whole, which is within the row";
 	if (m->offset > def->row_size || size > def->row_size - m->offset ||
 	    (m->type == PASTA_MEMBER_PERCENT && (uint64_t)m->of + size > def->row_size))
 		return "it is not within the row";
@@ -180,7 +178,7 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER) && m->column)
 		return "a LIST or COVER has no column: use TEXT or CALL";
 	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL
-			  : m->type == PASTA_MEMBER_RATIO ? m->whole || m->ratio
+			  : m->type == PASTA_MEMBER_RATIO ? m->ratio != NULL
 							  : m->text != NULL))
 		return "it needs its function: .call, .ratio or .text";
 	return NULL;

@@ -156,16 +156,6 @@ static bool view_is_share(const struct pasta_group_column *c)
 	return c->figure == PASTA_FIGURE_SHARE || c->member->type == PASTA_MEMBER_SHARE;
 }
 
-static double view_ratio(const struct view *v, const struct pasta_member *m, const void *row)
-{
-	uint64_t whole = *(const uint64_t *)((const char *)row + m->whole);
-	double factor = m->unit && !strcmp(m->unit, "%") ? 100.0 : 1.0;
-
-	if (m->ratio)
-		return m->ratio(row, v->group->state);
-	return whole ? factor * (double)view_u64(m, row) / (double)whole : NAN;
-}
-
 static bool view_float(const struct view *v, size_t column, const void *row, double *value)
 {
 	const struct pasta_group_column *c = &v->plan.columns[column];
@@ -174,10 +164,10 @@ static bool view_float(const struct view *v, size_t column, const void *row, dou
 	if (c->member->type == PASTA_MEMBER_PERCENT) {
 		whole = *(const uint64_t *)((const char *)row + c->member->of);
 		*value = whole ? 100.0 * (double)view_u64(c->member, row) / (double)whole : 0.0;
-		return true;
+		return whole || !(c->member->flags & PASTA_MEMBER_BLANK_ZERO);
 	}
 	if (!view_is_share(c)) {
-		*value = view_ratio(v, c->member, row);
+		*value = c->member->ratio(row, v->group->state);
 		return !isnan(*value);
 	}
 	*value = v->totals[column] ? 100.0 * (double)view_part(c, row) / (double)v->totals[column]
@@ -497,7 +487,7 @@ static bool column_is_part(const struct view *v, size_t column)
 static bool column_adds_up(const struct pasta_group_column *c)
 {
 	return pasta_member_is_measure(c->member) || view_is_share(c) ||
-	       c->member->type == PASTA_MEMBER_PERCENT || c->member->flags & PASTA_MEMBER_REST;
+	       c->member->flags & PASTA_MEMBER_REST;
 }
 
 /* Lines from..to as one, which is the first of them: measures add up, what they all share is shown,
