@@ -1,6 +1,7 @@
 /* access_pattern - lines of kernels by their accesses: sectors, strides, divergence. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -286,10 +287,8 @@ static void add_space(struct line *line, uint32_t space, const struct sums *s)
 	pasta_access_add_to(&line->needed, least > s->request_bytes ? least : s->request_bytes);
 }
 
-static int add_line(void *ctx, const void *row)
+static void add_line(struct pattern *p, const struct place *place)
 {
-	struct pattern *p = ctx;
-	const struct place *place = row;
 	uint32_t class = class_of(&place->sum);
 	struct line *line = PASTA_ROW(p->lines, struct line, place->key.kernel, place->key.file,
 				      place->key.line, place->key.line ? 0 : place->key.function,
@@ -301,37 +300,36 @@ static int add_line(void *ctx, const void *row)
 		add_space(line, place->key.flags >> 8 & 0xff, &place->sum);
 	if (class)
 		line->class = line->class && line->class != class ? MIXED : class;
-	return 0;
 }
 
-static int add_lines(struct pattern *p)
+static void add_lines(struct pattern *p)
 {
 	const struct line *line;
-	size_t at = 0;
-	int error;
+	struct place **places;
+	size_t count, at = 0;
 
 	for (p->reducer = PASTA_REDUCE_OBJECT; p->reducer < PASTA_REDUCERS; p->reducer++)
 		pasta_access_book_rows(p->book, p->reducer, add_row, p);
-	error = pasta_group_each(p->places, NULL, add_line, p);
+	places = pasta_group_sorted(p->places, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		add_line(p, places[i]);
+	free(places);
 	while ((line = pasta_group_next(p->lines, &at))) {
 		pasta_access_add_to(&p->moved, line->moved);
 		pasta_access_add_to(&p->accesses, accesses(line));
 	}
-	return error;
 }
 
 /* -- Findings -- */
 
-static int find_waste(void *ctx, const void *row)
+static void find_waste(struct pattern *p, const struct line *line)
 {
-	struct pattern *p = ctx;
-	const struct line *line = row;
 	uint64_t wasted = (uint64_t)wasted_of(line, p);
 	char what[200], evidence[200], where[TEXT];
 
 	if (p->found == FINDINGS || wasted <= p->moved / SMALL || !line->needed ||
 	    (double)line->moved / (double)line->needed < WASTE)
-		return 0;
+		return;
 	p->found++;
 	snprintf(what, sizeof(what), "requests touch %.1f times the sectors that their bytes need",
 		 (double)line->moved / (double)line->needed);
@@ -340,20 +338,17 @@ static int find_waste(void *ctx, const void *row)
 	pasta_out_report(p->out, PASTA_WARNING, what,
 			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 			 evidence, "let neighbouring threads access neighbouring bytes");
-	return 0;
 }
 
-static int find_low(void *ctx, const void *row)
+static void find_low(struct pattern *p, const struct line *line)
 {
-	struct pattern *p = ctx;
-	const struct line *line = row;
 	const struct sums *s = &line->sum;
 	double active = s->threads ? 100.0 * (double)s->active / (double)s->threads : 100.0;
 	char what[200], evidence[200], where[TEXT];
 
 	if (p->found == FINDINGS || active >= LOW || line->key.unknown ||
 	    accesses(line) <= p->accesses / SMALL)
-		return 0;
+		return;
 	p->found++;
 	snprintf(what, sizeof(what), "few threads are active: %.0f%% of their warps", active);
 	snprintf(evidence, sizeof(evidence), "requests: %llu, in %s", (unsigned long long)s->warps,
@@ -362,20 +357,34 @@ static int find_low(void *ctx, const void *row)
 			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 			 evidence,
 			 "threads of 32 that follow one another should take the same branch");
-	return 0;
+}
+
+/* The worst of each sort. */
+static void find_worst(struct pattern *p)
+{
+	struct line **lines;
+	size_t count;
+
+	lines = pasta_group_sorted(p->lines, "-wasted no_site -accesses", &count);
+	for (size_t i = 0; i < count; i++)
+		find_waste(p, lines[i]);
+	free(lines);
+	p->found = 0;
+	lines = pasta_group_sorted(p->lines, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		find_low(p, lines[i]);
+	free(lines);
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	struct pattern *p = state;
-	int error = add_lines(p);
+	int error;
 
 	p->out = out;
-	error = error ? error : pasta_out_group(out, p->lines);
-	error = error ? error
-		      : pasta_group_each(p->lines, "-wasted no_site -accesses", find_waste, p);
-	p->found = 0;
-	error = error ? error : pasta_group_each(p->lines, NULL, find_low, p);
+	add_lines(p);
+	error = pasta_out_group(out, p->lines);
+	find_worst(p);
 	pasta_out_count(out, PASTA_NOTE, p->left_out, "accesses that are in no request",
 			"sectors, stride and active are of the others", NULL);
 	pasta_access_book_findings(p->book, out);

@@ -1,6 +1,7 @@
 /* block_divergence - how long the blocks of kernels run, the tail, and where they synchronise. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -51,7 +52,7 @@ struct divergence {
 	uint64_t no_room; /* blocks */
 	struct pasta_out *out;
 	struct pasta_chart *chart;
-	unsigned int seen, found;
+	unsigned int found;
 };
 
 /* -- Columns -- */
@@ -201,15 +202,12 @@ static int add_arrivals(void *ctx, const struct pasta_access_shape *shape,
 }
 
 /* In order of their times. */
-static int add_bucket(void *ctx, const void *row)
+static void add_bucket(const struct divergence *d, const struct bucket *bucket)
 {
-	struct divergence *d = ctx;
-	const struct bucket *bucket = row;
 	struct line *line =
 		PASTA_ROW(d->lines, struct line, bucket->key.shape, bucket->key.kernel, 0);
 
 	*(struct bucket *)pasta_group_append(d->lines, &line->buckets, sizeof(*bucket)) = *bucket;
-	return 0;
 }
 
 /* -- Times -- */
@@ -258,16 +256,19 @@ static void measure(struct line *line)
 	line->share = line->time ? 100.0 * (double)in_long / (double)line->time : 0;
 }
 
-static int add_lines(struct divergence *d)
+static void add_lines(struct divergence *d)
 {
 	const struct pasta_access_shape *shape;
+	struct bucket **buckets;
 	struct line *line;
-	size_t at = 0;
-	int error;
+	size_t count, at = 0;
 
 	pasta_access_book_rows(d->book, PASTA_REDUCE_BLOCK, add_blocks, d);
 	pasta_access_book_rows(d->book, PASTA_REDUCE_BARRIER, add_arrivals, d);
-	error = pasta_group_each(d->buckets, NULL, add_bucket, d);
+	buckets = pasta_group_sorted(d->buckets, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		add_bucket(d, buckets[i]);
+	free(buckets);
 	while ((shape = pasta_access_book_shapes(d->book, &at))) {
 		line = line_of(d, shape);
 		if (!line)
@@ -278,7 +279,6 @@ static int add_lines(struct divergence *d)
 	at = 0;
 	while ((line = pasta_group_next(d->lines, &at)))
 		measure(line);
-	return error;
 }
 
 /* -- The chart, and findings: those that take most time -- */
@@ -316,27 +316,30 @@ static void find_uneven(struct divergence *d, const struct line *line)
 		"queue");
 }
 
-static int look(void *ctx, const void *row)
+static void look(struct divergence *d, const struct line *line, size_t place)
 {
-	struct divergence *d = ctx;
-	const struct line *line = row;
 	bool uneven = line->share >= SHARE || line->longest >= RATIO * (line->median + 1);
 
-	if (d->seen++ < LINES && line->blocks)
+	if (place < LINES && line->blocks)
 		draw(d, line);
 	if (line->blocks && uneven && d->found < FINDINGS && line->time > d->time / SMALL)
 		find_uneven(d, line);
-	return 0;
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	struct divergence *d = state;
-	int error = add_lines(d);
+	struct line **lines;
+	size_t count;
+	int error;
 
 	d->out = out;
-	error = error ? error : pasta_out_groups(out, d);
-	error = error ? error : pasta_group_each(d->lines, NULL, look, d);
+	add_lines(d);
+	error = pasta_out_groups(out, d);
+	lines = pasta_group_sorted(d->lines, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		look(d, lines[i], i);
+	free(lines);
 	pasta_out_count(out, PASTA_WARNING, d->no_room, "blocks that a table had no room for",
 			"they are left out", NULL);
 	pasta_access_book_findings(d->book, out);

@@ -1,6 +1,7 @@
 /* hotness - memory by how much kernels access it: objects, the cold, and pages over time. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -357,16 +358,19 @@ static void add_lines(struct hotness *h)
 
 /* -- The chart: objects end to end, in the order of their allocation -- */
 
-static int lay_out(void *ctx, const void *row)
+static void lay_out(struct hotness *h)
 {
-	struct hotness *h = ctx;
-	struct line *line = pasta_group_find(h->lines, row);
+	size_t count;
+	struct line **lines = pasta_group_sorted(h->lines, "proc number id", &count);
 
-	if (line->key.part != OBJECTS)
-		return 0;
-	line->begin = h->height;
-	pasta_access_add_to(&h->height, pages_of(pasta_access_book_object(h->book, line->key.id)));
-	return 0;
+	for (size_t i = 0; i < count; i++) {
+		if (lines[i]->key.part != OBJECTS)
+			continue;
+		lines[i]->begin = h->height;
+		pasta_access_add_to(&h->height,
+				    pages_of(pasta_access_book_object(h->book, lines[i]->key.id)));
+	}
+	free(lines);
 }
 
 /* A bucket of an object to a row of the chart. */
@@ -384,38 +388,39 @@ static void to_chart(void *key, const void *ctx)
 }
 
 /* Time is from the first window on, launches are from 0. */
-static int draw(void *ctx, const void *row)
+static void draw(const struct hotness *h, const struct cell *cell)
 {
-	const struct hotness *h = ctx;
-	const struct cell *cell = row;
 	uint64_t first = h->by_time ? window_of(h, h->first) : 0;
 
 	if (cell->accesses)
 		pasta_chart_cell(h->chart, (double)(cell->key.begin - first),
 				 (double)(cell->key.bucket * h->height) * (double)PASTA_ACCESS_PAGE,
 				 (double)pasta_access_add(0, cell->accesses));
-	return 0;
 }
 
-static int report_chart(struct hotness *h)
+static void report_chart(struct hotness *h)
 {
 	static const struct pasta_axis time = {"time", "ns"}, launch = {"launch", NULL};
 	static const struct pasta_axis offset = {"offset", "bytes"}, value = {"accesses", NULL};
 	const struct cell *cell;
-	size_t at = 0;
-	int error = pasta_group_each(h->lines, "proc number id", lay_out, h);
+	struct cell **cells;
+	size_t count, at = 0;
 
+	lay_out(h);
 	h->height = (h->height + LINES - 1) / LINES + !h->height;
 	while ((cell = pasta_group_next(h->cells, &at)))
 		widen(h, cell->key.begin, at == 1);
 	pasta_group_rekey(h->cells, to_chart, h);
-	if (!error && at)
+	if (at)
 		h->chart = pasta_out_chart(h->out, "pages", PASTA_CHART_HEAT,
 					   h->by_time ? &time : &launch, &offset);
 	if (!h->chart)
-		return error;
+		return;
 	pasta_chart_value(h->chart, &value);
-	return pasta_group_each(h->cells, NULL, draw, h);
+	cells = pasta_group_sorted(h->cells, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		draw(h, cells[i]);
+	free(cells);
 }
 
 /* -- Findings -- */
@@ -453,29 +458,19 @@ static void find_cold(const struct hotness *h)
 				 : NULL);
 }
 
-/* The first two lines, as the table has them, are enough. */
-static int hottest(void *ctx, const void *row)
+/* Lines are as the table has them. */
+static void find_hot(const struct hotness *h, struct line *const *lines, size_t count)
 {
-	const struct line **found = ctx;
-
-	found[found[0] != NULL] = row;
-	return found[1] != NULL;
-}
-
-static void find_hot(const struct hotness *h)
-{
-	const struct line *found[2] = {NULL, NULL};
 	char what[200], where[TEXT];
 	double share;
 
-	pasta_group_each(h->lines, NULL, hottest, found);
-	if (!found[1] || found[1]->key.part != OBJECTS || !h->accesses)
+	if (count < 2 || lines[1]->key.part != OBJECTS || !h->accesses)
 		return;
-	share = 100.0 * (double)accesses(found[0]) / (double)h->accesses;
+	share = 100.0 * (double)accesses(lines[0]) / (double)h->accesses;
 	if (share < MOST)
 		return;
 	snprintf(what, sizeof(what), "one object takes %.0f%% of all accesses", share);
-	pasta_out_report(h->out, PASTA_NOTE, what, object_of(found[0], h, where, sizeof(where)),
+	pasta_out_report(h->out, PASTA_NOTE, what, object_of(lines[0], h, where, sizeof(where)),
 			 NULL, NULL);
 }
 
@@ -498,10 +493,8 @@ static void find_copied(const struct hotness *h)
 			 "loads and stores lack them");
 }
 
-static int find_odd(void *ctx, const void *row)
+static void find_odd(const struct hotness *h, const struct line *line)
 {
-	const struct hotness *h = ctx;
-	const struct line *line = row;
 	bool outside = line->key.part == SPECIAL + PASTA_OBJECT_NONE;
 	char what[200], where[TEXT];
 
@@ -512,20 +505,21 @@ static int find_odd(void *ctx, const void *row)
 				"or an OpenCL program's constants (__constant)",
 				NULL);
 	if (!line->crossing || (line->key.part != OBJECTS && !outside))
-		return 0;
+		return;
 	snprintf(what, sizeof(what), "accesses that cross the end of an object: %llu",
 		 (unsigned long long)line->crossing);
 	pasta_out_report(
 		h->out, PASTA_PROBLEM, what,
 		outside ? "into an object, from outside" : object_of(line, h, where, sizeof(where)),
 		"they begin in it and reach beyond", "check the bounds of what the kernels index");
-	return 0;
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	struct hotness *h = state;
 	const struct pasta_access_totals *t = &h->totals;
+	struct line **lines;
+	size_t count;
 	int error;
 
 	h->out = out;
@@ -534,11 +528,14 @@ static int report(void *state, struct pasta_out *out)
 		 !t->partial;
 	add_lines(h);
 	error = pasta_out_group(out, h->lines);
-	error = error ? error : report_chart(h);
-	find_hot(h);
+	report_chart(h);
+	lines = pasta_group_sorted(h->lines, NULL, &count);
+	find_hot(h, lines, count);
 	find_cold(h);
 	find_copied(h);
-	error = error ? error : pasta_group_each(h->lines, NULL, find_odd, h);
+	for (size_t i = 0; i < count; i++)
+		find_odd(h, lines[i]);
+	free(lines);
 	pasta_out_count(out, PASTA_WARNING, t->page_other,
 			"accesses to pages that the table had no room for",
 			"touched is too low, and the chart lacks them", NULL);

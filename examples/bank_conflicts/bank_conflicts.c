@@ -1,5 +1,6 @@
 /* bank_conflicts - shared memory by line: requests, and the wavefronts that they take. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <pasta/device.h>
 #include <pasta/pasta.h>
@@ -22,9 +23,7 @@ struct line {
 struct state {
 	struct pasta_access_book *book;
 	struct pasta_group *lines;
-	struct pasta_out *out;
 	uint64_t conflicts; /* of all lines */
-	unsigned int found;
 };
 
 static int64_t conflicts_of(const void *row, const void *state)
@@ -104,39 +103,39 @@ static int add_row(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-static int find_conflicts(void *ctx, const void *row)
+static void find_conflicts(const struct state *s, const struct line *line, struct pasta_out *out)
 {
-	struct state *s = ctx;
-	const struct line *line = row;
 	uint64_t conflicts = (uint64_t)conflicts_of(line, s);
 	char what[200], evidence[200], where[500];
 
-	if (s->found++ >= FINDINGS || !conflicts || conflicts < s->conflicts / SMALL)
-		return 0;
+	if (!conflicts || conflicts < s->conflicts / SMALL)
+		return;
 	snprintf(what, sizeof(what), "requests take %.1f times the wavefronts they need",
 		 (double)line->wavefronts / (double)(line->needed ? line->needed : 1));
 	snprintf(evidence, sizeof(evidence), "%llu wavefronts more, in %.100s",
 		 (unsigned long long)conflicts, pasta_name(line->key.kernel));
-	pasta_out_report(s->out, PASTA_WARNING, what, where_of(line, s, where, sizeof(where)),
+	pasta_out_report(out, PASTA_WARNING, what, where_of(line, s, where, sizeof(where)),
 			 evidence,
 			 "pad rows by a word, or swizzle them, so that the lanes of a warp use "
 			 "different banks");
-	return 0;
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	struct state *s = state;
 	const struct line *line;
-	size_t at = 0;
+	struct line **lines;
+	size_t count, at = 0;
 	int error;
 
-	s->out = out;
 	pasta_access_book_rows(s->book, PASTA_REDUCE_OWN, add_row, s);
 	while ((line = pasta_group_next(s->lines, &at)))
 		pasta_access_add_to(&s->conflicts, (uint64_t)conflicts_of(line, s));
 	error = pasta_out_groups(out, s);
-	error = error ? error : pasta_group_each(s->lines, NULL, find_conflicts, s);
+	lines = pasta_group_sorted(s->lines, NULL, &count);
+	for (size_t i = 0; i < count && i < FINDINGS; i++)
+		find_conflicts(s, lines[i], out);
+	free(lines);
 	pasta_access_book_findings(s->book, out);
 	return error;
 }

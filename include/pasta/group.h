@@ -196,19 +196,15 @@ PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_li
 				      size_t item_size);
 /* Walk the rows in order of adding: start with *at 0; NULL at the end. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
-/* Visit the rows that are shown, whatever the limit, in an order that is written as .order is, or
- * NULL: in that of the declaration. A row that was folded lives until visit returns. Not 0 ends the
- * walk, and is returned. -EINVAL: the order names an unknown column; -ENOMEM. */
-PASTA_EXPORT int pasta_group_each(const struct pasta_group *group, const char *order,
-				  int (*visit)(void *ctx, const void *row), void *ctx);
+/* All rows, also those that are not shown, in an order that is written as .order is, or NULL: in
+ * that of the declaration. count of them, and NULL; to be freed; the rows stay the group's. NULL,
+ * and a count of 0, if the group has an error, which may be a new one, and makes the report fail:
+ * out of memory, or -EINVAL if order names what is no column. */
+PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 /* Change all keys: rows whose keys become equal become one, as when groups are merged. */
 PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,
 				    void (*change)(void *key, const void *ctx), const void *ctx);
 PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
-/* All rows, in this order of columns, as order has it: count of them, and NULL. To be freed; the
- * rows stay the group's. NULL if the group has an error, which may be a new one: out of memory, or
- * -EINVAL if order names what is no column. */
-PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 PASTA_EXPORT uint64_t pasta_group_sum(const struct pasta_group *group, size_t offset);
 /* -ENOMEM if a row, a histogram or an item found no memory, or the first other error. */
 PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);

@@ -574,7 +574,7 @@ void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *c
 	const void **rows = NULL;
 	int error;
 
-	def.order = order;
+	def.order = order ? order : def.order;
 	def.flags &= ~(uint32_t)PASTA_GROUP_FOLD;
 	def.keep = NULL;
 	error = view_open(&v, NULL);
@@ -605,21 +605,6 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 		pasta_out_fail(out, error, "table %s: %s", v.def->table,
 			       *err.text ? err.text : strerror(-error));
 	return error;
-}
-
-int pasta_group_each(const struct pasta_group *group, const char *order,
-		     int (*visit)(void *ctx, const void *row), void *ctx)
-{
-	struct pasta_group_def def = *group->def;
-	struct view v = {.group = group, .def = &def};
-	int stop;
-
-	def.order = order ? order : def.order;
-	stop = view_open(&v, NULL);
-	for (size_t i = 0; !stop && i < v.count; i++)
-		stop = visit(ctx, v.lines[i].row);
-	view_close(&v);
-	return stop;
 }
 
 int pasta_out_groups(struct pasta_out *out, const void *state)

@@ -394,7 +394,7 @@ static void rows_can_be_had_in_any_order_of_columns(void **state)
 	struct row **rows;
 	size_t count;
 
-	rows = pasta_group_sorted(g, "sum", &count);
+	rows = pasta_group_sorted(g, NULL, &count);
 	assert_int_equal(count, 0);
 	assert_null(rows[0]);
 	free(rows);
@@ -405,6 +405,11 @@ static void rows_can_be_had_in_any_order_of_columns(void **state)
 	for (size_t i = 0; i < count; i++)
 		assert_ptr_equal(rows[i], row(g, "a", (uint32_t[]){3, 1, 4, 2, 0}[i]));
 	assert_null(rows[5]);
+	free(rows);
+	row(g, "0", 9);
+	rows = pasta_group_sorted(g, NULL, &count);
+	assert_int_equal(count, 6);
+	assert_ptr_equal(rows[0], row(g, "0", 9));
 	free(rows);
 	assert_int_equal(pasta_group_error(g), 0);
 	assert_null(pasta_group_sorted(g, "nothing", &count));
@@ -494,40 +499,6 @@ static void merged_groups_are_what_one_would_have_been(void **state)
 	pasta_group_free(whole);
 	pasta_group_free(a);
 	pasta_group_free(b);
-}
-
-static int visit(void *ctx, const void *row_)
-{
-	const struct row *r = row_;
-	char *at = (char *)ctx + strlen(ctx);
-
-	sprintf(at, "%s %llu, ", pasta_str(r->key.name), (unsigned long long)r->sum);
-	return r->sum == 77 ? 77 : 0;
-}
-
-static void rows_are_visited_in_any_order_whatever_the_limit(void **state)
-{
-	const struct pasta_group_def def =
-		DEF(few, .order = "name", .limit = 1, .keep = keep, .flags = PASTA_GROUP_FOLD);
-	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
-	char seen[100] = "";
-
-	row(g, "c", 0)->sum = 2;
-	row(g, "a", 0)->sum = 5;
-	row(g, "b", 0)->sum = 4;
-	row(g, "b", 1)->sum = 5;
-	row(g, "d", 0)->sum = 1;
-	assert_int_equal(pasta_group_each(g, NULL, visit, seen), 0);
-	assert_string_equal(seen, "a 5, b 9, c 2, ");
-	seen[0] = '\0';
-	assert_int_equal(pasta_group_each(g, "-sum", visit, seen), 0);
-	assert_string_equal(seen, "b 9, a 5, c 2, ");
-	row(g, "a", 0)->sum = 77;
-	seen[0] = '\0';
-	assert_int_equal(pasta_group_each(g, NULL, visit, seen), 77);
-	assert_string_equal(seen, "a 77, ");
-	assert_int_equal(pasta_group_each(g, "nothing", visit, seen), -EINVAL);
-	pasta_group_free(g);
 }
 
 static void fewer_names(void *key, const void *ctx)
@@ -626,7 +597,6 @@ int main(void)
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
 		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),
 		cmocka_unit_test(covers_of_different_lines_add_up),
-		cmocka_unit_test(rows_are_visited_in_any_order_whatever_the_limit),
 		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
 		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
