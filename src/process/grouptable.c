@@ -347,42 +347,42 @@ static int view_by_process(uint32_t a, uint32_t b)
 	return order ? order : view_ascending(a, b);
 }
 
-static int view_compare(const struct line *x, const struct line *y, size_t column)
+static int view_compare(const struct view *v, const struct line *x, const struct line *y,
+			size_t column)
 {
-	const union pasta_value *a = &line_cells(sorting, x)[column],
-				*b = &line_cells(sorting, y)[column];
-	const struct pasta_member *m = sorting->plan.columns[column].member;
+	const struct pasta_member *m = v->plan.columns[column].member;
+	size_t i = x->number * v->plan.count + column, k = y->number * v->plan.count + column;
+	const union pasta_value *a = &v->cells[i], *b = &v->cells[k];
 
 	/* What has no value is less than all that has one. */
-	if (line_empty(sorting, x)[column] != line_empty(sorting, y)[column])
-		return line_empty(sorting, x)[column] ? -1 : 1;
-	if (line_empty(sorting, x)[column])
-		return 0;
+	if (v->empty[i] || v->empty[k])
+		return v->empty[k] - v->empty[i];
+	if (v->plan.columns[column].type == PASTA_INT)
+		return a->i < b->i ? -1 : a->i > b->i;
 	/* Numbers, whose texts would put 10 before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE)
 		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
-	if (sorting->plan.columns[column].type == PASTA_STRING)
+	if (v->plan.columns[column].type == PASTA_STRING)
 		return strcmp(a->s, b->s);
-	if (sorting->plan.columns[column].type == PASTA_INT)
-		return a->i < b->i ? -1 : a->i > b->i;
 	return a->f < b->f ? -1 : a->f > b->f;
 }
 
 static int by_order(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
+	const struct view *v = sorting;
 
-	for (size_t i = 0; i < sorting->plan.order_count; i++) {
-		int order = view_compare(x, y, sorting->plan.order[i].column);
+	for (size_t i = 0; i < v->plan.order_count; i++) {
+		int order = view_compare(v, x, y, v->plan.order[i].column);
 
 		if (order)
-			return sorting->plan.order[i].down ? -order : order;
+			return v->plan.order[i].down ? -order : order;
 	}
 	/* Not in order of adding, nor by ids: they depend on how many threads read the run. */
-	for (size_t i = 0; i < sorting->plan.count; i++) {
-		int order = view_compare(x, y, i);
+	for (size_t i = 0; i < v->plan.count; i++) {
+		int order = view_compare(v, x, y, i);
 
 		if (order)
 			return order;
@@ -468,9 +468,8 @@ static void put_line(const struct view *v, struct line *line, struct pasta_table
 /* Of a limit that holds for each value of some columns: whether two lines share those. */
 static bool same_part(const struct view *v, const struct line *x, const struct line *y)
 {
-	sorting = v;
 	for (size_t i = 0; i < v->def->limit_per; i++)
-		if (view_compare(x, y, v->plan.order[i].column))
+		if (view_compare(v, x, y, v->plan.order[i].column))
 			return false;
 	return true;
 }
