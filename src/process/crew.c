@@ -16,9 +16,10 @@
 
 #define BUDGET ((size_t)256 << 20) /* bytes of decoded events, of all threads */
 #define THREADS_MAX 64
-#define LOOK_EVERY 50	/* ms */
-#define GUARD (1 << 20) /* below a stack: a tool that overflows it must not reach what is behind   \
-			 */
+#define LOOK_EVERY 50 /* ms */
+#define GUARD                                                                                      \
+	(1 << 20) /* below a stack: a tool that overflows it must not reach what is behind         \
+		   */
 
 enum sort { SHARD, WHOLE, HOME };
 _Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + HOME,

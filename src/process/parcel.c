@@ -460,6 +460,9 @@ void pasta_parcel_put_tool(struct pasta_wire *w, const struct pasta_tool *tool)
 	pasta_wire_text(w, tool->reducer);
 	pasta_wire_number(w, tool->ledger != NULL);
 	pasta_wire_number(w, tool->ledger ? tool->ledger->levels : 0);
+	pasta_wire_number(w, tool->book != NULL);
+	pasta_wire_number(w, tool->book ? tool->book->reducers : 0);
+	pasta_wire_number(w, tool->book ? tool->book->kinds : 0);
 	pasta_wire_number(w, n);
 	for (i = 0; i < n; i++) {
 		pasta_wire_text(w, tool->options[i].name);
@@ -488,6 +491,7 @@ struct held {
 	struct pasta_tool tool;
 	struct pasta_option options[PASTA_PARCEL_OPTIONS + 1];
 	struct pasta_ledger_def ledger;
+	struct pasta_book_def book;
 	char texts[];
 };
 
@@ -523,9 +527,14 @@ struct pasta_tool *pasta_parcel_get_tool(struct pasta_wire_in *in, int *error)
 	tool->flags = pasta_wire_get_below(in, 1) ? PASTA_TOOL_SHARDED : 0;
 	tool->reducer = held_text(&at, pasta_wire_get_text_or_null(in));
 	held->ledger.size = sizeof(held->ledger);
-	tool->state_size = sizeof(void *);
+	held->book.size = sizeof(held->book);
+	held->book.state_offset = sizeof(void *);
+	tool->state_size = 2 * sizeof(void *);
 	tool->ledger = pasta_wire_get_below(in, 1) ? &held->ledger : NULL;
 	held->ledger.levels = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
+	tool->book = pasta_wire_get_below(in, 1) ? &held->book : NULL;
+	held->book.reducers = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
+	held->book.kinds = pasta_wire_get_number(in);
 	tool->options = held->options;
 	tool->event = tool->events ? elsewhere_event : NULL;
 	tool->report = elsewhere_report;
