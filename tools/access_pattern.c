@@ -1,11 +1,8 @@
 /* access_pattern - lines of kernels by their accesses: sectors, strides, divergence. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <pasta/device.h>
 #include <pasta/pasta.h>
 
 #define TEXT 500
@@ -16,245 +13,252 @@
 #define OWN_SECTORS 0.9 /* of a sector a thread, from which on accesses are scattered */
 
 enum { COALESCED = 1, BROADCAST, STRIDED, SCATTERED, MIXED };
-static const char *const classes[] = {
-	[COALESCED] = "coalesced", [BROADCAST] = "broadcast", [STRIDED] = "strided",
-	[SCATTERED] = "scattered", [MIXED] = "mixed",
-};
 
-/* Sums of requests. Bytes are one way: those of an atomic count once. */
-struct requests {
-	uint64_t count, bytes, sectors;
+/* Numbers alone: they are added up as such. */
+struct sums {
+	uint64_t loads, stores, bytes;
+	uint64_t counted, launches; /* of the shapes that were there */
+	/* Of requests; bytes are one way: those of an atomic count once. */
+	uint64_t requests, request_bytes, sectors;
 	uint64_t warps, active, threads; /* from the table of divergence */
 };
 
-/* Of one kernel at one site, of all shapes and processes that have it. */
+/* Of one kernel at one place in the text, of all shapes, processes and programs that have it. */
 struct place {
-	uint32_t kernel;
-	const struct pasta_access_site *site; /* NULL: what tables had no room for */
-	uint64_t loads, stores, bytes;
-	uint64_t counted, launches; /* of the shapes that were there */
-	struct requests requests;
+	struct {
+		uint32_t kernel, file, line, column, flags, bytes, function, callee;
+		uint64_t unknown; /* a site that nothing is known of; KEY_OTHER: no site */
+	} key;
+	uint64_t site; /* the book's key of one */
+	struct sums sum;
 };
 
 /* Of one kernel at one line. */
 struct line {
-	struct place sum;	/* site is that of its first */
-	unsigned int spaces;	/* mask */
-	unsigned int class;	/* 0: cannot be told */
+	struct {
+		uint32_t kernel, file, line;
+		uint32_t function; /* where no line is known */
+		uint64_t unknown;
+	} key;
+	uint64_t site; /* of its first place */
+	struct sums sum;
 	uint64_t moved, needed; /* bytes of sectors, where objects are; and the least possible */
+	uint32_t spaces;	/* mask */
+	uint32_t class;		/* 0: cannot be told */
 };
 
 struct pattern {
 	struct pasta_access_book *book;
-};
-
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
-{
-	struct pattern *p = state;
-
-	(void)opts;
-	p->book = pasta_access_book_new(PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(COALESCE) |
-					PASTA_REDUCE_BIT(DIVERGE));
-	return p->book ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
-}
-
-static void close_(void *state)
-{
-	pasta_access_book_free(((struct pattern *)state)->book);
-}
-
-static void on_event(void *state, const struct pasta_event *ev)
-{
-	pasta_access_book_event(((struct pattern *)state)->book, ev);
-}
-
-static void merge(void *into, const void *from)
-{
-	/* Its error is the book's own, which the report asks for. */
-	(void)pasta_access_book_merge(((struct pattern *)into)->book,
-				      ((const struct pattern *)from)->book);
-}
-
-/* -- Places: rows of the three tables, by kernel and site. -- */
-
-struct places {
-	const struct pasta_access_book *book;
-	struct place *items;
-	size_t count, room;
+	struct pasta_group *places, *lines;
+	uint32_t reducer;  /* whose rows are added */
 	uint64_t left_out; /* accesses that are in no request */
+	uint64_t moved, accesses;
+	struct pasta_out *out;
+	unsigned int found;
 };
 
-static struct place *place_new(struct places *all)
-{
-	if (all->count == all->room) {
-		size_t room = all->room ? 2 * all->room : 64;
-		struct place *items = reallocarray(all->items, room, sizeof(*items));
+/* -- Columns -- */
 
-		if (!items)
-			return NULL;
-		all->items = items;
-		all->room = room;
-	}
-	all->items[all->count] = (struct place){0};
-	return &all->items[all->count++];
+static uint64_t accesses(const struct line *line)
+{
+	return pasta_access_add(line->sum.loads, line->sum.stores);
 }
 
-static struct place *place_for(struct places *all, const struct pasta_access_shape *shape,
-			       uint64_t key)
+static int64_t accesses_of(const void *row, const void *state)
 {
-	struct place *place = place_new(all);
+	return (int64_t)accesses(row);
+}
 
-	if (!place)
-		return NULL;
-	place->kernel = shape->name;
-	place->site = pasta_access_book_site(all->book, key);
+static int64_t wasted_of(const void *row, const void *state)
+{
+	const struct line *line = row;
+
+	return line->moved > line->needed ? (int64_t)(line->moved - line->needed) : 0;
+}
+
+static int64_t no_site(const void *row, const void *state)
+{
+	return ((const struct line *)row)->key.unknown == PASTA_KEY_OTHER;
+}
+
+static const struct pasta_access_site *site_of(const void *row, const void *state)
+{
+	return pasta_access_book_site(((const struct pattern *)state)->book,
+				      ((const struct line *)row)->site);
+}
+
+static const char *file_of(const void *row, const void *state, char *text, size_t size)
+{
+	const struct pasta_access_site *site = site_of(row, state);
+
+	if (!site)
+		return "(no room in tables)";
+	if (site->known)
+		return pasta_str(site->site.file);
+	snprintf(text, size, "(unknown, site %llu)", (unsigned long long)site->id);
+	return text;
+}
+
+static const char *function_of(const void *row, const void *state, char *text, size_t size)
+{
+	const struct pasta_access_site *site = site_of(row, state);
+
+	return site && site->known ? pasta_str(site->site.function) : "";
+}
+
+static const char *space_of(const void *row, const void *state, char *text, size_t size)
+{
+	static const char *const names[PASTA_SPACES + 1] = {
+		[PASTA_SPACE_GLOBAL] = "global",   [PASTA_SPACE_CONSTANT] = "constant",
+		[PASTA_SPACE_GENERIC] = "generic", [PASTA_SPACE_LOCAL] = "local",
+		[PASTA_SPACE_PRIVATE] = "private", [PASTA_SPACE_REMOTE] = "remote",
+		[PASTA_SPACES] = "unknown",
+	};
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i <= PASTA_SPACES; i++)
+		if (((const struct line *)row)->spaces >> i & 1)
+			at += (size_t)snprintf(text + at, size - at, "%s%s", at ? "," : "",
+					       names[i]);
+	return text;
+}
+
+static const char *stride_of(const void *row, const void *state, char *text, size_t size)
+{
+	static const char *const classes[] = {
+		[COALESCED] = "coalesced", [BROADCAST] = "broadcast", [STRIDED] = "strided",
+		[SCATTERED] = "scattered", [MIXED] = "mixed",
+	};
+
+	return classes[((const struct line *)row)->class];
+}
+
+static double by_request(const void *row, const void *state)
+{
+	const struct line *line = row;
+
+	return pasta_ratio(line->sum.sectors, line->sum.requests);
+}
+
+static const struct pasta_member place_members[] = {
+	PASTA_MEMBER(NAME, struct place, key.kernel),
+	PASTA_MEMBER(NAME, struct place, key.file),
+	PASTA_MEMBER(U32, struct place, key.line),
+	PASTA_MEMBER(U32, struct place, key.column, .column = "column"),
+	PASTA_MEMBER(U32, struct place, key.flags, .column = "flags"),
+	PASTA_MEMBER(U32, struct place, key.bytes, .column = "bytes"),
+	PASTA_MEMBER(NAME, struct place, key.function, .column = "function"),
+	PASTA_MEMBER(NAME, struct place, key.callee, .column = "callee"),
+	PASTA_MEMBER(U64, struct place, key.unknown),
+	{0},
+};
+
+static const struct pasta_member line_members[] = {
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct line, key.file),
+	PASTA_MEMBER_BY(TEXT, .text = file_of, .column = "file"),
+	PASTA_MEMBER(U32, struct line, key.line, .column = "line",
+		     .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(NAME, struct line, key.function),
+	PASTA_MEMBER_BY(TEXT, .text = function_of, .column = "function"),
+	PASTA_MEMBER(U64, struct line, key.unknown),
+	PASTA_MEMBER_BY(TEXT, .text = space_of, .column = "space"),
+	PASTA_MEMBER(SUM, struct line, sum.loads, .column = "loads"),
+	PASTA_MEMBER(SUM, struct line, sum.stores, .column = "stores"),
+	PASTA_MEMBER(SUM, struct line, sum.bytes, .column = "bytes", .unit = "bytes"),
+	PASTA_MEMBER_BY(RATIO, .ratio = by_request, .column = "sectors_per_request"),
+	PASTA_MEMBER_BY(TEXT, .text = stride_of, .column = "stride"),
+	PASTA_MEMBER_OF(PERCENT, struct line, sum.active, sum.threads, .column = "active",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER_OF(PERCENT, struct line, sum.counted, sum.launches, .column = "counted",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER_BY(CALL, .call = accesses_of, .column = "accesses",
+			.flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER_BY(CALL, .call = wasted_of, .column = "wasted", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER_BY(CALL, .call = no_site, .column = "no_site", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
+
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct pattern, places, struct place, place_members,
+		    .order = "column flags bytes function callee"),
+	PASTA_GROUP(struct pattern, lines, struct line, line_members, .table = "lines",
+		    .order = "no_site -accesses"),
+	{0},
+};
+
+static const struct pasta_book_def book =
+	PASTA_BOOK(struct pattern, book,
+		   PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE));
+
+/* -- Places: rows of the three tables -- */
+
+static void add_sums(struct sums *to, const struct sums *from)
+{
+	for (size_t i = 0; i < sizeof(*to) / sizeof(uint64_t); i++)
+		pasta_access_add_to((uint64_t *)to + i, ((const uint64_t *)from)[i]);
+}
+
+static struct place *place_of(struct pattern *p, uint32_t kernel, uint64_t key,
+			      const struct pasta_access_site *site)
+{
+	const struct pasta_site *s = site && site->known ? &site->site : NULL;
+	struct place *place =
+		s ? PASTA_ROW(p->places, struct place, kernel, s->file, s->line, s->column,
+			      s->flags, s->bytes, s->function, s->callee, 0)
+		  : PASTA_ROW(p->places, struct place, .kernel = kernel,
+			      .unknown = site ? key : PASTA_KEY_OTHER);
+
+	place->site = key;
 	return place;
 }
 
-static int add_site(void *ctx, const struct pasta_access_shape *shape,
-		    const struct pasta_access_row *row)
+/* An atomic is a load and a store, at once. */
+static int add_row(void *ctx, const struct pasta_access_shape *shape,
+		   const struct pasta_access_row *row)
 {
-	struct place *place = place_for(ctx, shape, row->key);
+	struct pattern *p = ctx;
+	const struct pasta_access_site *site = pasta_access_book_site(p->book, row->key);
+	bool atomic = site && (site->site.flags & 0xff) == PASTA_ACCESS_ATOMIC;
+	uint64_t times = atomic ? row->loads : pasta_access_add(row->loads, row->stores);
+	struct sums sum = {0};
 
-	if (!place)
-		return -ENOMEM;
-	place->loads = row->loads;
-	place->stores = row->stores;
-	place->bytes = row->bytes;
-	place->counted = shape->counted;
-	place->launches = pasta_access_launches(shape);
+	if (p->reducer == PASTA_REDUCE_SITE)
+		sum = (struct sums){.loads = row->loads,
+				    .stores = row->stores,
+				    .bytes = row->bytes,
+				    .counted = shape->counted,
+				    .launches = pasta_access_launches(shape)};
+	else if (p->reducer == PASTA_REDUCE_COALESCE)
+		sum = (struct sums){.requests = times,
+				    .request_bytes = row->bytes >> atomic,
+				    .sectors = row->extra};
+	else
+		sum = (struct sums){
+			.warps = times, .active = row->active >> atomic, .threads = row->extra};
+	if (row->key != PASTA_KEY_OTHER || p->reducer == PASTA_REDUCE_SITE)
+		add_sums(&place_of(p, shape->name, row->key, site)->sum, &sum);
+	else
+		pasta_access_add_to(&p->left_out, sum.requests);
 	return 0;
 }
 
-static bool is_atomic(const struct pasta_access_site *site)
-{
-	return site && (site->site.flags & 0xff) == PASTA_ACCESS_ATOMIC;
-}
-
-/* How often a row's table was at it: an atomic is a load and a store, at once. */
-static uint64_t requests_of(const struct pasta_access_site *site,
-			    const struct pasta_access_row *row)
-{
-	return is_atomic(site) ? row->loads : pasta_access_add(row->loads, row->stores);
-}
-
-static int add_coalesce(void *ctx, const struct pasta_access_shape *shape,
-			const struct pasta_access_row *row)
-{
-	struct places *all = ctx;
-	struct place *place;
-
-	if (row->key == PASTA_KEY_OTHER) {
-		all->left_out =
-			pasta_access_add(all->left_out, pasta_access_add(row->loads, row->stores));
-		return 0;
-	}
-	place = place_for(all, shape, row->key);
-	if (!place)
-		return -ENOMEM;
-	place->requests.count = requests_of(place->site, row);
-	place->requests.bytes = row->bytes >> is_atomic(place->site);
-	place->requests.sectors = row->extra;
-	return 0;
-}
-
-static int add_diverge(void *ctx, const struct pasta_access_shape *shape,
-		       const struct pasta_access_row *row)
-{
-	struct place *place;
-
-	if (row->key == PASTA_KEY_OTHER)
-		return 0;
-	place = place_for(ctx, shape, row->key);
-	if (!place)
-		return -ENOMEM;
-	place->requests.warps = requests_of(place->site, row);
-	place->requests.active = row->active >> is_atomic(place->site);
-	place->requests.threads = row->extra;
-	return 0;
-}
-
-/* -- Adding up: by kernel, file and line, and there by site. -- */
-
-static const char *label(uint32_t name)
-{
-	return name ? pasta_str(name) : "(unnamed)";
-}
-
-static int compare(uint64_t x, uint64_t y)
-{
-	return x < y ? -1 : x > y;
-}
-
-/* Sites that nothing is known of are no one's line. */
-static int by_line(const struct place *x, const struct place *y)
-{
-	const struct pasta_access_site *a = x->site, *b = y->site;
-	int order = strcmp(label(x->kernel), label(y->kernel));
-
-	if (order)
-		return order;
-	if (!a || !b)
-		return (b != NULL) - (a != NULL);
-	if (!a->known || !b->known)
-		return a->known != b->known ? (a->known ? -1 : 1) : compare(a->key, b->key);
-	order = strcmp(pasta_str(a->site.file), pasta_str(b->site.file));
-	if (order)
-		return order;
-	/* Without lines a function is all that is known. */
-	if (a->site.line != b->site.line)
-		return compare(a->site.line, b->site.line);
-	return a->site.line ? 0 : strcmp(pasta_str(a->site.function), pasta_str(b->site.function));
-}
-
-/* The same place in the text; programs that are built again, and processes, have it again. */
-static int by_site(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-	int order = by_line(x, y);
-
-	if (order || !x->site || !x->site->known)
-		return order;
-	order = compare(x->site->site.column, y->site->site.column);
-	order = order ? order : compare(x->site->site.flags, y->site->site.flags);
-	order = order ? order : compare(x->site->site.bytes, y->site->site.bytes);
-	order = order ? order
-		      : strcmp(pasta_str(x->site->site.function),
-			       pasta_str(y->site->site.function));
-	return order ? order
-		     : strcmp(pasta_str(x->site->site.callee), pasta_str(y->site->site.callee));
-}
-
-static void add_place(struct place *to, const struct place *from)
-{
-	struct requests *r = &to->requests;
-
-	to->loads = pasta_access_add(to->loads, from->loads);
-	to->stores = pasta_access_add(to->stores, from->stores);
-	to->bytes = pasta_access_add(to->bytes, from->bytes);
-	to->counted += from->counted;
-	to->launches += from->launches;
-	r->count = pasta_access_add(r->count, from->requests.count);
-	r->bytes = pasta_access_add(r->bytes, from->requests.bytes);
-	r->sectors = pasta_access_add(r->sectors, from->requests.sectors);
-	r->warps = pasta_access_add(r->warps, from->requests.warps);
-	r->active = pasta_access_add(r->active, from->requests.active);
-	r->threads = pasta_access_add(r->threads, from->requests.threads);
-}
+/* -- Lines -- */
 
 /*
- * What a site's requests are like, on average; docs/tools/access_pattern.md has the definition. 0:
+ * What a place's requests are like, on average; docs/tools/access_pattern.md has the definition. 0:
  * there are none, or they have one thread, and a stride is between two.
  */
-static unsigned int class_of(const struct requests *r)
+static uint32_t class_of(const struct sums *s)
 {
-	double count = (double)r->count, sectors, need, active, own;
+	double count = (double)s->requests, sectors, need, active, own;
 
-	if (!r->count || !r->warps || !r->bytes || !r->sectors)
+	if (!s->requests || !s->warps || !s->request_bytes || !s->sectors)
 		return 0;
-	sectors = (double)r->sectors / count;
-	need = (double)r->bytes / count / PASTA_SECTOR;
-	active = (double)r->active / (double)r->warps;
+	sectors = (double)s->sectors / count;
+	need = (double)s->request_bytes / count / PASTA_SECTOR;
+	active = (double)s->active / (double)s->warps;
 	if (active < 2.0)
 		return 0;
 	own = need > active ? need : active;
@@ -265,306 +269,130 @@ static unsigned int class_of(const struct requests *r)
 	return sectors >= OWN_SECTORS * own ? SCATTERED : STRIDED;
 }
 
-static unsigned int space_of(const struct pasta_access_site *site)
-{
-	return site->site.flags >> 8 & 0xff;
-}
-
 /* Bytes of so many sectors. */
 static uint64_t sector_bytes(uint64_t count)
 {
 	return count > INT64_MAX / PASTA_SECTOR ? (uint64_t)INT64_MAX : count * PASTA_SECTOR;
 }
 
-/* A request needs its bytes, and one sector at least. */
-static void add_moved(struct line *line, const struct requests *r)
+/* A request needs its bytes, and one sector at least. Only where objects are do sectors cost. */
+static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
-	uint64_t least = sector_bytes(r->count);
+	uint64_t least = sector_bytes(s->requests);
 
-	line->moved = pasta_access_add(line->moved, sector_bytes(r->sectors));
-	line->needed = pasta_access_add(line->needed, least > r->bytes ? least : r->bytes);
-}
-
-static uint64_t wasted(const struct line *line)
-{
-	return line->moved > line->needed ? line->moved - line->needed : 0;
-}
-
-/* Sites, sorted, to lines; how many. Only where objects are do sectors cost. */
-static size_t lines_of(const struct place *sites, size_t count, struct line *lines)
-{
-	size_t i, kept = 0;
-
-	for (i = 0; i < count; i++) {
-		const struct pasta_access_site *site = sites[i].site;
-		unsigned int class = class_of(&sites[i].requests);
-		struct line *line = kept ? &lines[kept - 1] : NULL;
-
-		if (!line || by_line(&line->sum, &sites[i])) {
-			line = &lines[kept++];
-			*line = (struct line){.sum = {.kernel = sites[i].kernel, .site = site}};
-		}
-		add_place(&line->sum, &sites[i]);
-		if (site && site->known)
-			line->spaces |= 1u << (space_of(site) < PASTA_SPACES ? space_of(site)
-									     : PASTA_SPACES);
-		if (site && site->known && space_of(site) < PASTA_SPACE_LOCAL)
-			add_moved(line, &sites[i].requests);
-		if (class && line->class && class != line->class)
-			line->class = MIXED;
-		else if (class)
-			line->class = class;
-	}
-	return kept;
-}
-
-/* In place: those of one site become one; how many are left. */
-static size_t add_up(struct place *places, size_t count)
-{
-	size_t i, kept = 0;
-
-	if (count)
-		qsort(places, count, sizeof(*places), by_site);
-	for (i = 0; i < count; i++)
-		if (kept && !by_site(&places[kept - 1], &places[i]))
-			add_place(&places[kept - 1], &places[i]);
-		else
-			places[kept++] = places[i];
-	return kept;
-}
-
-/* -- Reporting. -- */
-
-static uint64_t accesses(const struct line *line)
-{
-	return pasta_access_add(line->sum.loads, line->sum.stores);
-}
-
-static int by_accesses(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-
-	if (!x->sum.site != !y->sum.site)
-		return x->sum.site ? -1 : 1;
-	if (accesses(x) != accesses(y))
-		return accesses(x) > accesses(y) ? -1 : 1;
-	return by_line(&x->sum, &y->sum);
-}
-
-static const char *space_text(unsigned int spaces, char *text)
-{
-	static const char *const names[PASTA_SPACES + 1] = {
-		[PASTA_SPACE_GLOBAL] = "global",   [PASTA_SPACE_CONSTANT] = "constant",
-		[PASTA_SPACE_GENERIC] = "generic", [PASTA_SPACE_LOCAL] = "local",
-		[PASTA_SPACE_PRIVATE] = "private", [PASTA_SPACE_REMOTE] = "remote",
-		[PASTA_SPACES] = "unknown",
-	};
-	size_t i, at = 0;
-
-	text[0] = '\0';
-	for (i = 0; i <= PASTA_SPACES; i++)
-		if (spaces >> i & 1)
-			at += (size_t)snprintf(text + at, TEXT - at, "%s%s", at ? "," : "",
-					       names[i]);
-	return text;
-}
-
-static void put_ratio(struct pasta_table *t, double factor, uint64_t part, uint64_t whole)
-{
-	if (whole)
-		pasta_cell_float(t, factor * (double)part / (double)whole);
-	else
-		pasta_cell_none(t);
-}
-
-static void put_where(struct pasta_table *t, const struct pasta_access_site *site)
-{
-	char text[TEXT];
-
-	if (site && site->known) {
-		pasta_cell_str(t, pasta_str(site->site.file));
-		if (site->site.line)
-			pasta_cell_int(t, site->site.line);
-		else
-			pasta_cell_none(t);
-		pasta_cell_str(t, pasta_str(site->site.function));
+	line->spaces |= 1u << (space < PASTA_SPACES ? space : PASTA_SPACES);
+	if (space >= PASTA_SPACE_LOCAL)
 		return;
+	pasta_access_add_to(&line->moved, sector_bytes(s->sectors));
+	pasta_access_add_to(&line->needed, least > s->request_bytes ? least : s->request_bytes);
+}
+
+static void add_line(struct pattern *p, const struct place *place)
+{
+	uint32_t class = class_of(&place->sum);
+	struct line *line = PASTA_ROW(p->lines, struct line, place->key.kernel, place->key.file,
+				      place->key.line, place->key.line ? 0 : place->key.function,
+				      place->key.unknown);
+
+	line->site = line->site ? line->site : place->site;
+	add_sums(&line->sum, &place->sum);
+	if (!place->key.unknown)
+		add_space(line, place->key.flags >> 8 & 0xff, &place->sum);
+	if (class)
+		line->class = line->class && line->class != class ? MIXED : class;
+}
+
+static void add_lines(struct pattern *p)
+{
+	const struct line *line;
+	struct place **places;
+	size_t count, at = 0;
+
+	for (p->reducer = PASTA_REDUCE_OBJECT; p->reducer < PASTA_REDUCERS; p->reducer++)
+		pasta_access_book_rows(p->book, p->reducer, add_row, p);
+	places = pasta_group_sorted(p->places, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		add_line(p, places[i]);
+	free(places);
+	while ((line = pasta_group_next(p->lines, &at))) {
+		pasta_access_add_to(&p->moved, line->moved);
+		pasta_access_add_to(&p->accesses, accesses(line));
 	}
-	if (site)
-		snprintf(text, sizeof(text), "(unknown, site %llu)", (unsigned long long)site->id);
-	pasta_cell_str(t, site ? text : "(no room in tables)");
-	pasta_cell_none(t);
-	pasta_cell_str(t, "");
 }
 
-static void put_line(struct pasta_table *t, const struct line *line)
+/* -- Findings -- */
+
+static void find_waste(struct pattern *p, const struct line *line)
 {
-	const struct place *sum = &line->sum;
-	char text[TEXT];
-
-	pasta_cell_str(t, label(sum->kernel));
-	put_where(t, sum->site);
-	pasta_cell_str(t, space_text(line->spaces, text));
-	pasta_cell_int(t, (int64_t)sum->loads);
-	pasta_cell_int(t, (int64_t)sum->stores);
-	pasta_cell_int(t, (int64_t)sum->bytes);
-	put_ratio(t, 1.0, sum->requests.sectors, sum->requests.count);
-	if (line->class)
-		pasta_cell_str(t, classes[line->class]);
-	else
-		pasta_cell_none(t);
-	put_ratio(t, 100.0, sum->requests.active, sum->requests.threads);
-	put_ratio(t, 100.0, sum->counted, sum->launches);
-}
-
-static void report_lines(const struct line *lines, size_t count, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"kernel", PASTA_STRING, NULL},
-		{"file", PASTA_STRING, NULL},
-		{"line", PASTA_INT, NULL},
-		{"function", PASTA_STRING, NULL},
-		{"space", PASTA_STRING, NULL},
-		{"loads", PASTA_INT, NULL},
-		{"stores", PASTA_INT, NULL},
-		{"bytes", PASTA_INT, "bytes"},
-		{"sectors_per_request", PASTA_FLOAT, NULL},
-		{"stride", PASTA_STRING, NULL},
-		{"active", PASTA_FLOAT, "%"},
-		{"counted", PASTA_FLOAT, "%"},
-	};
-	struct pasta_table *t = pasta_out_table(out, "lines", columns, 12);
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		put_line(t, &lines[i]);
-}
-
-static int by_waste(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-
-	return wasted(x) != wasted(y) ? (wasted(x) > wasted(y) ? -1 : 1) : by_accesses(a, b);
-}
-
-static double waste(const struct line *line)
-{
-	return line->needed ? (double)line->moved / (double)line->needed : 0;
-}
-
-/* The lines are put in another order. */
-static void find_waste(struct line *lines, size_t count, struct pasta_out *out)
-{
+	uint64_t wasted = (uint64_t)wasted_of(line, p);
 	char what[200], evidence[200], where[TEXT];
-	size_t i, found = 0;
-	uint64_t all = 0;
 
-	if (count)
-		qsort(lines, count, sizeof(*lines), by_waste);
-	for (i = 0; i < count; i++)
-		all = pasta_access_add(all, lines[i].moved);
-	for (i = 0; i < count && found < FINDINGS && wasted(&lines[i]) > all / SMALL; i++) {
-		if (waste(&lines[i]) < WASTE)
-			continue;
-		found++;
-		snprintf(what, sizeof(what),
-			 "requests touch %.1f times the sectors that their bytes need",
-			 waste(&lines[i]));
-		snprintf(evidence, sizeof(evidence),
-			 "%llu bytes of sectors were not asked for, in %s",
-			 (unsigned long long)wasted(&lines[i]), label(lines[i].sum.kernel));
-		pasta_out_finding(out, &(struct pasta_finding){
-					       PASTA_WARNING, what,
-					       pasta_access_site_text(&lines[i].sum.site->site,
-								      where, sizeof(where)),
-					       evidence,
-					       "let neighbouring threads access neighbouring "
-					       "bytes"});
-	}
+	if (p->found == FINDINGS || wasted <= p->moved / SMALL || !line->needed ||
+	    (double)line->moved / (double)line->needed < WASTE)
+		return;
+	p->found++;
+	snprintf(what, sizeof(what), "requests touch %.1f times the sectors that their bytes need",
+		 (double)line->moved / (double)line->needed);
+	snprintf(evidence, sizeof(evidence), "%llu bytes of sectors were not asked for, in %s",
+		 (unsigned long long)wasted, pasta_name(line->key.kernel));
+	pasta_out_report(p->out, PASTA_WARNING, what,
+			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
+			 evidence, "let neighbouring threads access neighbouring bytes");
 }
 
-static double active(const struct line *line)
+static void find_low(struct pattern *p, const struct line *line)
 {
-	const struct requests *r = &line->sum.requests;
-
-	return r->threads ? 100.0 * (double)r->active / (double)r->threads : 100.0;
-}
-
-static void find_low(struct line *lines, size_t count, struct pasta_out *out)
-{
+	const struct sums *s = &line->sum;
+	double active = s->threads ? 100.0 * (double)s->active / (double)s->threads : 100.0;
 	char what[200], evidence[200], where[TEXT];
-	size_t i, found = 0;
-	uint64_t all = 0;
 
-	if (count)
-		qsort(lines, count, sizeof(*lines), by_accesses);
-	for (i = 0; i < count; i++)
-		all = pasta_access_add(all, accesses(&lines[i]));
-	for (i = 0; i < count && found < FINDINGS; i++) {
-		if (active(&lines[i]) >= LOW || !lines[i].sum.site || !lines[i].sum.site->known ||
-		    accesses(&lines[i]) <= all / SMALL)
-			continue;
-		found++;
-		snprintf(what, sizeof(what), "few threads are active: %.0f%% of their warps",
-			 active(&lines[i]));
-		snprintf(evidence, sizeof(evidence), "requests: %llu, in %s",
-			 (unsigned long long)lines[i].sum.requests.warps,
-			 label(lines[i].sum.kernel));
-		pasta_out_finding(out, &(struct pasta_finding){
-					       PASTA_NOTE, what,
-					       pasta_access_site_text(&lines[i].sum.site->site,
-								      where, sizeof(where)),
-					       evidence,
-					       "threads of 32 that follow one another should take "
-					       "the same branch"});
-	}
+	if (p->found == FINDINGS || active >= LOW || line->key.unknown ||
+	    accesses(line) <= p->accesses / SMALL)
+		return;
+	p->found++;
+	snprintf(what, sizeof(what), "few threads are active: %.0f%% of their warps", active);
+	snprintf(evidence, sizeof(evidence), "requests: %llu, in %s", (unsigned long long)s->warps,
+		 pasta_name(line->key.kernel));
+	pasta_out_report(p->out, PASTA_NOTE, what,
+			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
+			 evidence,
+			 "threads of 32 that follow one another should take the same branch");
 }
 
-static int collect(const struct pasta_access_book *book, struct places *all)
+/* The worst of each sort. */
+static void find_worst(struct pattern *p)
 {
-	int error = pasta_access_book_rows(book, PASTA_REDUCE_SITE, add_site, all);
+	struct line **lines;
+	size_t count;
 
-	if (!error)
-		error = pasta_access_book_rows(book, PASTA_REDUCE_COALESCE, add_coalesce, all);
-	if (!error)
-		error = pasta_access_book_rows(book, PASTA_REDUCE_DIVERGE, add_diverge, all);
-	all->count = error ? all->count : add_up(all->items, all->count);
-	return error;
+	lines = pasta_group_sorted(p->lines, "-wasted no_site -accesses", &count);
+	for (size_t i = 0; i < count; i++)
+		find_waste(p, lines[i]);
+	free(lines);
+	p->found = 0;
+	lines = pasta_group_sorted(p->lines, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		find_low(p, lines[i]);
+	free(lines);
 }
 
 static int report(void *state, struct pasta_out *out)
 {
-	const struct pasta_access_book *book = ((struct pattern *)state)->book;
-	struct places all = {.book = book};
-	struct line *lines = NULL;
-	int error = pasta_access_book_error(book);
-	size_t count;
+	struct pattern *p = state;
+	int error;
 
-	if (!error)
-		error = collect(book, &all);
-	if (!error)
-		lines = calloc(all.count + 1, sizeof(*lines));
-	if (!error && !lines)
-		error = -ENOMEM;
-	if (!error) {
-		count = lines_of(all.items, all.count, lines);
-		if (count)
-			qsort(lines, count, sizeof(*lines), by_accesses);
-		report_lines(lines, count, out);
-		find_waste(lines, count, out);
-		find_low(lines, count, out);
-		pasta_out_count(out, PASTA_NOTE, all.left_out, "accesses that are in no request",
-				"sectors, stride and active are of the others", NULL);
-		pasta_access_book_findings(book, out);
-	}
-	free(lines);
-	free(all.items);
+	p->out = out;
+	add_lines(p);
+	error = pasta_out_group(out, p->lines);
+	find_worst(p);
+	pasta_out_count(out, PASTA_NOTE, p->left_out, "accesses that are in no request",
+			"sectors, stride and active are of the others", NULL);
+	pasta_access_book_findings(p->book, out);
 	return error;
 }
 
 PASTA_TOOL(.name = "access_pattern",
 	   .summary = "accesses by line of kernels: sectors, strides, divergence",
-	   .events = PASTA_ACCESS_KINDS,
 	   .needs = PASTA_NEED_ACCESS_SITE | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE,
-	   .state_size = sizeof(struct pattern), .open = open_, .event = on_event, .merge = merge,
-	   .report = report, .close = close_);
+	   .state_size = sizeof(struct pattern), .report = report, .flags = PASTA_TOOL_SHARDED,
+	   .groups = groups, .book = &book);

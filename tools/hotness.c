@@ -1,11 +1,8 @@
 /* hotness - memory by how much kernels access it: objects, the cold, and pages over time. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <pasta/device.h>
 #include <pasta/pasta.h>
 
 #define WINDOWS 64  /* columns of the chart, at most */
@@ -14,31 +11,180 @@
 #define MOST 50.0   /* % of all accesses that make an object worth a finding */
 #define TEXT 500
 
-/* Accesses in a window, by object and bucket. */
-struct window {
-	uint64_t number; /* position >> shift */
-	struct pasta_map *cells;
+/* Parts of the table: objects; allocations that are none, in one line; and, each a part of its own,
+ * what is no object. */
+enum { OBJECTS, NEVER, SPECIAL };
+
+/* A line of the table. */
+struct line {
+	struct {
+		uint64_t part, id; /* the row's key; of NEVER, how many */
+	} key;
+	uint64_t size, loads, stores, bytes, touched;
+	uint64_t copied, copied_most; /* by tensor copies, at least; of one launch */
+	uint64_t kernels;	      /* that access it */
+	uint64_t counted, launches;   /* of the shapes that access it */
+	uint64_t crossing;	      /* accesses that reach out of it */
+	uint64_t begin;		      /* in pages, where objects lie end to end */
+	uint64_t number;	      /* of the allocation */
+	uint32_t proc;
 };
 
+/* A kernel that accesses a line. */
+struct user {
+	uint64_t key[2]; /* the line's id, the kernel's name */
+	uint64_t rows;
+};
+
+/* Pages of an object that were touched, 64 in a row: an object is of one shard, so that the masks
+ * of two never meet. */
+struct pages {
+	uint64_t key[2]; /* the object, the number of its first page / 64 */
+	uint64_t mask;
+	uint64_t bytes; /* of the pages that are the object's */
+};
+
+/* A bucket of pages in a window. */
+struct place {
+	uint64_t begin; /* of the window */
+	uint64_t object, bucket;
+};
 struct cell {
-	uint64_t object, bucket, accesses;
+	struct place key;
+	uint64_t accesses;
+};
+
+/* An allocation that is no part of another. */
+struct whole {
+	uint64_t key; /* the object's */
+	uint64_t touched;
 };
 
 struct hotness {
 	struct pasta_access_book *book;
-	struct pasta_map *touched;	    /* struct touched, by object */
-	struct window windows[WINDOWS + 1]; /* by number */
-	size_t count;
-	unsigned int shift;
-	bool by_time, failed;
-	uint64_t rows;
+	struct pasta_group *pages, *cells, *lines, *users, *wholes;
+	struct pasta_access_totals totals;
+	struct pasta_out *out; /* while it reports, and the chart */
+	struct pasta_chart *chart;
+	uint64_t first, last; /* positions of cells */
+	unsigned int shift;   /* a window has 2^shift positions */
+	bool by_time;
+	bool all;		      /* nothing that accesses objects was left out */
+	uint64_t accesses;	      /* in all lines */
+	uint64_t descriptors, copied; /* of tensor copies; bytes */
+	uint64_t height;	      /* of a row of the chart, in pages */
 };
 
-/* Pages of an object that were touched. */
-struct touched {
-	struct pasta_map *pages; /* by number in the object */
-	uint64_t bytes;
+/* -- Columns -- */
+
+static uint64_t accesses(const struct line *line)
+{
+	return pasta_access_add(line->loads, line->stores);
+}
+
+static int64_t accesses_of(const void *row, const void *state)
+{
+	return (int64_t)accesses(row);
+}
+
+static int64_t kernels_of(const void *row, const void *state)
+{
+	return (int64_t)((const struct line *)row)->kernels;
+}
+
+/* Else only launches that were left out may have accessed it. */
+static bool is_known(const void *row, const void *state)
+{
+	const struct line *line = row;
+
+	return ((const struct hotness *)state)->all || line->kernels || accesses(line);
+}
+
+static bool has_size(const void *row, const void *state)
+{
+	return ((const struct line *)row)->size;
+}
+
+static const char *object_of(const void *row, const void *state, char *text, size_t size)
+{
+	const struct pasta_access_book *book = ((const struct hotness *)state)->book;
+	const struct line *line = row;
+
+	if (line->key.part == OBJECTS)
+		return pasta_access_object_text(book, pasta_access_book_object(book, line->key.id),
+						text, size);
+	if (line->key.part != NEVER)
+		return pasta_access_space_text(line->key.id);
+	snprintf(text, size, "(%llu given to no counted kernel)", (unsigned long long)line->key.id);
+	return text;
+}
+
+static const char *process_of(const void *row, const void *state, char *text, size_t size)
+{
+	const struct line *line = row;
+
+	return line->key.part == OBJECTS ? pasta_process(line->proc)->text : "";
+}
+
+static const struct pasta_member line_members[] = {
+	PASTA_MEMBER_BY(TEXT, .text = object_of, .column = "object"),
+	PASTA_MEMBER(SUM, struct line, size, .column = "size", .unit = "bytes",
+		     .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(SUM, struct line, loads, .column = "loads", .has = is_known),
+	PASTA_MEMBER(SUM, struct line, stores, .column = "stores", .has = is_known),
+	PASTA_MEMBER(SUM, struct line, bytes, .column = "bytes", .unit = "bytes", .has = is_known),
+	PASTA_MEMBER(SUM, struct line, touched, .column = "touched", .unit = "bytes",
+		     .has = has_size),
+	PASTA_MEMBER_OF(PERCENT, struct line, touched, size, .column = "touched_share",
+			.flags = PASTA_MEMBER_BLANK_ZERO | PASTA_MEMBER_REST),
+	PASTA_MEMBER_BY(CALL, .call = kernels_of, .column = "kernels"),
+	PASTA_MEMBER_OF(PERCENT, struct line, counted, launches, .column = "counted",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER_BY(TEXT, .text = process_of, .column = "process"),
+	PASTA_MEMBER(SUM, struct line, copied, .column = "tensor_copies_at_least", .unit = "bytes",
+		     .flags = PASTA_MEMBER_OPTIONAL),
+	PASTA_MEMBER(SUM, struct line, kernels),
+	PASTA_MEMBER(U64, struct line, key.part, .column = "part", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U64, struct line, key.id, .column = "id", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U32, struct line, proc, .column = "proc", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(U64, struct line, number, .column = "number", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER_BY(CALL, .call = accesses_of, .column = "accesses",
+			.flags = PASTA_MEMBER_HIDDEN),
+	{0},
 };
+
+static const struct pasta_member user_members[] = {
+	PASTA_MEMBER(U64, struct user, key[0]), PASTA_MEMBER(U64, struct user, key[1]), {0}};
+static const struct pasta_member pages_members[] = {PASTA_MEMBER(U64, struct pages, key[0]),
+						    PASTA_MEMBER(U64, struct pages, key[1]),
+						    PASTA_MEMBER(U64, struct pages, mask),
+						    PASTA_MEMBER(SUM, struct pages, bytes),
+						    {0}};
+static const struct pasta_member whole_members[] = {PASTA_MEMBER(U64, struct whole, key), {0}};
+static const struct pasta_member cell_members[] = {
+	PASTA_MEMBER(U64, struct cell, key.begin, .column = "begin"),
+	PASTA_MEMBER(U64, struct cell, key.object),
+	PASTA_MEMBER(U64, struct cell, key.bucket, .column = "bucket"),
+	PASTA_MEMBER(SUM, struct cell, accesses),
+	{0},
+};
+
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct hotness, lines, struct line, line_members, .table = "objects",
+		    .order = "part -accesses id", .limit_option = "rows", .limit_per = 1,
+		    .flags = PASTA_GROUP_REST, .rest = "colder ones"),
+	PASTA_GROUP(struct hotness, users, struct user, user_members, .table = NULL),
+	PASTA_GROUP(struct hotness, pages, struct pages, pages_members, .table = NULL),
+	PASTA_GROUP(struct hotness, cells, struct cell, cell_members, .order = "begin bucket"),
+	PASTA_GROUP(struct hotness, wholes, struct whole, whole_members, .table = NULL),
+	{0},
+};
+
+static const struct pasta_book_def book =
+	PASTA_BOOK(struct hotness, book,
+		   PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(TENSOR));
+
+/* -- Collecting -- */
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
@@ -51,124 +197,31 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 				  "window is launches or time, not '%s': say --opt "
 				  "hotness.window=time",
 				  window);
-	h->rows = pasta_opt_u64(opts, "rows");
-	h->book = pasta_access_book_new(PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) |
-					PASTA_REDUCE_BIT(TENSOR));
-	h->touched = pasta_map_new(sizeof(struct touched));
-	return h->book && h->touched ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+	return 0;
 }
 
-static void close_(void *state)
+static uint64_t window_of(const struct hotness *h, uint64_t position)
 {
-	struct hotness *h = state;
-	struct touched *t;
-	size_t at = 0;
-
-	while (h->touched && (t = pasta_map_next(h->touched, &at, NULL)))
-		pasta_map_free(t->pages);
-	while (h->count)
-		pasta_map_free(h->windows[--h->count].cells);
-	pasta_map_free(h->touched);
-	pasta_access_book_free(h->book);
+	return position >> h->shift << h->shift;
 }
 
-/* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
-
-static void touch(struct hotness *h, uint64_t object, uint64_t page, uint64_t bytes)
+static void fold(void *key, const void *ctx)
 {
-	struct touched *t = pasta_map_add(h->touched, object);
+	struct place *place = key;
 
-	if (t && !t->pages)
-		t->pages = pasta_map_new(0);
-	if (!t || !t->pages) {
-		h->failed = true;
-		return;
-	}
-	if (pasta_map_find(t->pages, page))
-		return;
-	if (pasta_map_add(t->pages, page))
-		t->bytes = pasta_access_add(t->bytes, bytes);
-	else
-		h->failed = true;
+	place->begin = window_of(ctx, place->begin);
 }
 
-/* A cell's key: no object has so many buckets that two would meet. */
-static void heat(struct hotness *h, struct pasta_map *cells, const struct cell *add)
+/* Windows become wider until there is one at this position, too. */
+static bool widen(struct hotness *h, uint64_t position, bool empty)
 {
-	uint64_t key = add->object * UINT64_C(0x9e3779b97f4a7c15) + add->bucket;
-	struct cell *cell;
+	unsigned int before = h->shift;
 
-	for (;; key++) {
-		cell = pasta_map_add(cells, key);
-		if (!cell) {
-			h->failed = true;
-			return;
-		}
-		if (!cell->object)
-			*cell = (struct cell){add->object, add->bucket, 0};
-		if (cell->object == add->object && cell->bucket == add->bucket)
-			break;
-	}
-	cell->accesses = pasta_access_add(cell->accesses, add->accesses);
-}
-
-static void heat_all(struct hotness *h, struct pasta_map *into, const struct pasta_map *from)
-{
-	const struct cell *cell;
-	size_t at = 0;
-
-	while ((cell = pasta_map_next(from, &at, NULL)))
-		heat(h, into, cell);
-}
-
-/* Two windows become one. */
-static void fold(struct hotness *h)
-{
-	size_t i, kept = 0;
-
-	h->shift++;
-	for (i = 0; i < h->count; i++) {
-		struct window w = h->windows[i];
-
-		w.number >>= 1;
-		if (!kept || h->windows[kept - 1].number != w.number) {
-			h->windows[kept++] = w;
-			continue;
-		}
-		heat_all(h, h->windows[kept - 1].cells, w.cells);
-		pasta_map_free(w.cells);
-	}
-	h->count = kept;
-}
-
-static uint64_t span(const struct hotness *h)
-{
-	return h->count ? h->windows[h->count - 1].number - h->windows[0].number : 0;
-}
-
-/* The cells of the window at a position; others are folded until there is room. */
-static struct pasta_map *window_at(struct hotness *h, uint64_t position)
-{
-	struct pasta_map *cells;
-	size_t i = h->count;
-
-	while (i && h->windows[i - 1].number > position >> h->shift)
-		i--;
-	if (i && h->windows[i - 1].number == position >> h->shift)
-		return h->windows[i - 1].cells;
-	cells = pasta_map_new(sizeof(struct cell));
-	if (!cells) {
-		h->failed = true;
-		return NULL;
-	}
-	memmove(&h->windows[i + 1], &h->windows[i], (h->count - i) * sizeof(*h->windows));
-	h->windows[i] = (struct window){position >> h->shift, cells};
-	h->count++;
-	if (span(h) < WINDOWS)
-		return cells;
-	while (span(h) >= WINDOWS)
-		fold(h);
-	return window_at(h, position);
+	h->first = empty || position < h->first ? position : h->first;
+	h->last = empty || position > h->last ? position : h->last;
+	while ((h->last >> h->shift) - (h->first >> h->shift) >= WINDOWS)
+		h->shift++;
+	return h->shift != before;
 }
 
 static uint64_t pages_of(const struct pasta_access_object *o)
@@ -184,603 +237,309 @@ static uint64_t width_of(const struct pasta_access_object *o)
 	return pages_of(o) / BUCKETS + 1;
 }
 
-static void on_page(struct hotness *h, const struct pasta_event *ev)
+static void touch(struct hotness *h, const struct pasta_access_part *part)
 {
-	const struct pasta_access_sum *r = &ev->access_sum;
-	const struct pasta_access_part *parts;
-	uint64_t launch;
-	size_t i, count = pasta_access_book_page(h->book, ev, &parts, &launch);
-	struct pasta_map *cells;
+	struct pages *pages = PASTA_ROW(h->pages, struct pages, part->object->key, part->page / 64);
+	uint64_t bit = UINT64_C(1) << part->page % 64;
 
-	for (i = 0; i < count; i++)
-		touch(h, parts[i].object->key, parts[i].page, parts[i].bytes);
-	cells = count ? window_at(h, h->by_time ? ev->time : launch) : NULL;
-	if (cells)
-		heat(h, cells,
-		     &(struct cell){parts[0].object->key, parts[0].page / width_of(parts[0].object),
-				    pasta_access_add(r->loads, r->stores)});
+	if (!(pages->mask & bit))
+		pasta_access_add_to(&pages->bytes, part->bytes);
+	pages->mask |= bit;
 }
 
 static void on_event(void *state, const struct pasta_event *ev)
 {
+	const struct pasta_access_sum *r = &ev->access_sum;
 	struct hotness *h = state;
+	const struct pasta_access_part *parts;
+	uint64_t position;
+	size_t count;
 
-	if (h->failed)
+	if (r->reducer != PASTA_REDUCE_PAGE || r->key0 == PASTA_KEY_OTHER)
 		return;
-	pasta_access_book_event(h->book, ev);
-	if (ev->kind == PASTA_ACCESS_SUM && ev->access_sum.reducer == PASTA_REDUCE_PAGE &&
-	    ev->access_sum.key0 != PASTA_KEY_OTHER)
-		on_page(h, ev);
+	count = pasta_access_book_page(h->book, ev, &parts, &position);
+	for (size_t i = 0; i < count; i++)
+		touch(h, &parts[i]);
+	if (!count)
+		return;
+	position = h->by_time ? ev->time : position;
+	if (widen(h, position, !pasta_group_count(h->cells)))
+		pasta_group_rekey(h->cells, fold, h);
+	pasta_access_add_to(&PASTA_ROW(h->cells, struct cell, window_of(h, position),
+				       parts->object->key, parts->page / width_of(parts->object))
+				     ->accesses,
+			    pasta_access_add(r->loads, r->stores));
 }
 
-static void merge_windows(struct hotness *a, const struct hotness *b)
+/* -- Lines -- */
+
+static struct line *line_of(struct hotness *h, uint64_t key)
 {
-	size_t i;
+	uint64_t part = key == PASTA_KEY_OTHER	    ? key
+			: key >= PASTA_OBJECT_FIRST ? OBJECTS
+						    : SPECIAL + key;
 
-	while (a->shift < b->shift)
-		fold(a);
-	for (i = 0; i < b->count && !a->failed; i++) {
-		struct pasta_map *cells = window_at(a, b->windows[i].number << b->shift);
-
-		if (cells)
-			heat_all(a, cells, b->windows[i].cells);
-	}
+	return PASTA_ROW(h->lines, struct line, part, key);
 }
 
-static void merge(void *into, const void *from)
+static struct line *used_line(struct hotness *h, const struct pasta_access_shape *shape,
+			      const struct pasta_access_row *row)
 {
-	const struct hotness *b = from;
-	struct hotness *a = into;
-	const struct touched *t;
-	uint64_t object;
-	size_t at = 0;
+	struct line *line = line_of(h, row->key);
 
-	a->failed |= b->failed || pasta_access_book_merge(a->book, b->book);
-	while (!a->failed && (t = pasta_map_next(b->touched, &at, &object))) {
-		struct touched *sum;
-		uint64_t page;
-		size_t inner = 0;
-
-		while (pasta_map_next(t->pages, &inner, &page))
-			touch(a, object, page, 0);
-		sum = pasta_map_find(a->touched, object);
-		if (sum)
-			sum->bytes = pasta_access_add(sum->bytes, t->bytes);
-	}
-	merge_windows(a, b);
-}
-
-/* -- Reporting. -- */
-
-/* A row of the table: an object, or what is none. */
-struct line {
-	const struct pasta_access_object *object;
-	uint64_t special;
-	struct pasta_access_row sum;
-	uint64_t touched;
-	uint64_t copied, copied_most; /* by tensor copies, at least; of one launch */
-	uint64_t counted, launches;   /* of the shapes that access it */
-	struct pasta_map *names;      /* of kernels */
-	bool known;		      /* of several: that kernels access some */
-};
-
-struct lines {
-	struct pasta_map *all;	      /* struct line, by key */
-	uint64_t total;		      /* accesses */
-	uint64_t descriptors, copied; /* of tensor copies; bytes */
-	bool failed;
-};
-
-static void lines_free(struct lines *lines)
-{
-	struct line *line;
-	size_t at = 0;
-
-	while (lines->all && (line = pasta_map_next(lines->all, &at, NULL)))
-		pasta_map_free(line->names);
-	pasta_map_free(lines->all);
-}
-
-static uint64_t accesses(const struct line *line)
-{
-	return pasta_access_add(line->sum.loads, line->sum.stores);
-}
-
-/* The line of a row, with its kernel; NULL: no memory. */
-static struct line *line_of(struct lines *lines, const struct pasta_access_shape *shape,
-			    const struct pasta_access_row *row)
-{
-	struct line *line = pasta_map_add(lines->all, row->key);
-
-	if (line && !line->names)
-		line->names = pasta_map_new(0);
-	if (!line || !line->names || !pasta_map_add(line->names, shape->name)) {
-		lines->failed = true;
-		return NULL;
-	}
-	line->special = row->key;
+	line->kernels += !PASTA_ROW(h->users, struct user, row->key, shape->name)->rows++;
 	return line;
 }
 
-static int add_line(void *ctx, const struct pasta_access_shape *shape,
-		    const struct pasta_access_row *row)
+static int add_accesses(void *ctx, const struct pasta_access_shape *shape,
+			const struct pasta_access_row *row)
 {
-	struct lines *lines = ctx;
-	struct line *line = line_of(lines, shape, row);
+	struct hotness *h = ctx;
+	struct line *line = used_line(h, shape, row);
 
-	if (!line)
-		return -ENOMEM;
-	line->sum.loads = pasta_access_add(line->sum.loads, row->loads);
-	line->sum.stores = pasta_access_add(line->sum.stores, row->stores);
-	line->sum.bytes = pasta_access_add(line->sum.bytes, row->bytes);
-	line->sum.extra = pasta_access_add(line->sum.extra, row->extra);
+	pasta_access_add_to(&line->loads, row->loads);
+	pasta_access_add_to(&line->stores, row->stores);
+	pasta_access_add_to(&line->bytes, row->bytes);
+	pasta_access_add_to(&line->crossing, row->extra);
 	line->counted += shape->counted;
 	line->launches += pasta_access_launches(shape);
-	lines->total = pasta_access_add(lines->total, pasta_access_add(row->loads, row->stores));
+	pasta_access_add_to(&h->accesses, pasta_access_add(row->loads, row->stores));
 	return 0;
 }
 
-static int add_copied(void *ctx, const struct pasta_access_shape *shape,
+static int add_copies(void *ctx, const struct pasta_access_shape *shape,
 		      const struct pasta_access_row *row)
 {
-	struct lines *lines = ctx;
-	struct line *line = line_of(lines, shape, row);
+	struct hotness *h = ctx;
+	struct line *line = used_line(h, shape, row);
 
-	if (!line)
-		return -ENOMEM;
-	line->copied = pasta_access_add(line->copied, row->bytes);
+	pasta_access_add_to(&line->copied, row->bytes);
 	line->copied_most = row->most > line->copied_most ? row->most : line->copied_most;
-	lines->descriptors = pasta_access_add(lines->descriptors, row->loads);
-	lines->copied = pasta_access_add(lines->copied, row->bytes);
+	pasta_access_add_to(&h->descriptors, row->loads);
+	pasta_access_add_to(&h->copied, row->bytes);
 	return 0;
 }
 
 /* Copies may be of the pages that were seen, or of others: the larger one is the least there is. */
-static uint64_t touched_of(const struct hotness *h, const struct line *line)
+static void add_object(struct hotness *h, const struct pasta_access_object *o)
 {
-	const struct touched *t = pasta_map_find(h->touched, line->object->key);
-	uint64_t bytes = t ? t->bytes : 0;
+	struct line *line = line_of(h, o->key);
+	uint64_t touched = line->touched > line->copied_most ? line->touched : line->copied_most;
 
-	bytes = bytes > line->copied_most ? bytes : line->copied_most;
-	return bytes < line->object->bytes ? bytes : line->object->bytes;
+	line->size = o->bytes;
+	line->number = o->number;
+	line->proc = o->proc;
+	line->touched = touched < o->bytes ? touched : o->bytes;
+	pasta_access_add_to(
+		&PASTA_ROW(h->wholes, struct whole, o->parent ? o->parent : o->key)->touched,
+		line->touched);
 }
 
 /* Also of objects that nothing accesses: they are the cold ones. But not of what is a whole only:
  * its parts have their lines. */
-static int fill(struct lines *lines, const struct hotness *h)
+static void add_lines(struct hotness *h)
 {
 	const struct pasta_access_object *o;
+	const struct pages *pages;
 	size_t at = 0;
 
-	lines->all = pasta_map_new(sizeof(struct line));
-	if (!lines->all || pasta_access_book_rows(h->book, PASTA_REDUCE_OBJECT, add_line, lines) ||
-	    pasta_access_book_rows(h->book, PASTA_REDUCE_TENSOR, add_copied, lines))
-		return -ENOMEM;
-	while ((o = pasta_access_book_objects(h->book, &at))) {
-		struct line *line = o->id ? pasta_map_add(lines->all, o->key) : NULL;
+	pasta_access_book_rows(h->book, PASTA_REDUCE_OBJECT, add_accesses, h);
+	pasta_access_book_rows(h->book, PASTA_REDUCE_TENSOR, add_copies, h);
+	while ((pages = pasta_group_next(h->pages, &at)))
+		pasta_access_add_to(&line_of(h, pages->key[0])->touched, pages->bytes);
+	at = 0;
+	while ((o = pasta_access_book_objects(h->book, &at)))
+		if (o->id)
+			add_object(h, o);
+	if (h->totals.never)
+		PASTA_ROW(h->lines, struct line, NEVER, h->totals.never)->size =
+			h->totals.never_bytes;
+}
 
-		if (!o->id)
+/* -- The chart: objects end to end, in the order of their allocation -- */
+
+static void lay_out(struct hotness *h)
+{
+	size_t count;
+	struct line **lines = pasta_group_sorted(h->lines, "proc number id", &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (lines[i]->key.part != OBJECTS)
 			continue;
-		if (!line)
-			return -ENOMEM;
-		line->object = o;
-		line->touched = touched_of(h, line);
+		lines[i]->begin = h->height;
+		pasta_access_add_to(&h->height,
+				    pages_of(pasta_access_book_object(h->book, lines[i]->key.id)));
 	}
-	return 0;
+	free(lines);
 }
 
-/* Objects first, the hottest of all; then what is none, by its number. */
-static int by_heat(const void *a, const void *b)
+/* A bucket of an object to a row of the chart. */
+static void to_chart(void *key, const void *ctx)
 {
-	const struct line *x = *(const struct line *const *)a, *y = *(const struct line *const *)b;
+	struct place *k = key;
+	const struct hotness *h = ctx;
+	const struct pasta_access_object *o = pasta_access_book_object(h->book, k->object);
+	const struct line *line = pasta_group_find(h->lines, &(uint64_t[2]){OBJECTS, k->object});
+	uint64_t at = line ? (line->begin + k->bucket * width_of(o)) / h->height : 0;
 
-	if (!x->object || !y->object) {
-		if (!x->object != !y->object)
-			return x->object ? -1 : 1;
-		return x->special < y->special ? -1 : 1;
-	}
-	if (accesses(x) != accesses(y))
-		return accesses(x) > accesses(y) ? -1 : 1;
-	if (x->object->proc != y->object->proc)
-		return x->object->proc < y->object->proc ? -1 : 1;
-	return x->object->key < y->object->key ? -1 : 1;
+	k->begin = window_of(h, k->begin);
+	k->object = 0;
+	k->bucket = at < LINES ? at : LINES;
 }
 
-/* Whether nothing that accesses objects was left out. */
-static bool is_all(const struct pasta_access_totals *t)
+/* Time is from the first window on, launches are from 0. */
+static void draw(const struct hotness *h, const struct cell *cell)
 {
-	return !t->sampled && !t->refused && !t->filtered && !t->untold && !t->page_other &&
-	       !t->partial;
+	uint64_t first = h->by_time ? window_of(h, h->first) : 0;
+
+	if (cell->accesses)
+		pasta_chart_cell(h->chart, (double)(cell->key.begin - first),
+				 (double)(cell->key.bucket * h->height) * (double)PASTA_ACCESS_PAGE,
+				 (double)pasta_access_add(0, cell->accesses));
 }
 
-static uint64_t kernels(const struct line *line)
-{
-	return line->names ? pasta_map_count(line->names) : 0;
-}
-
-/* Blank where only launches that were left out may have accessed it. */
-static void put_sums(struct pasta_table *t, const struct line *line, bool all)
-{
-	const uint64_t sums[] = {line->sum.loads, line->sum.stores, line->sum.bytes};
-	bool known = all || line->known || accesses(line) || kernels(line);
-
-	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++) {
-		if (known)
-			pasta_cell_int(t, (int64_t)sums[i]);
-		else
-			pasta_cell_none(t);
-	}
-}
-
-static void put_share(struct pasta_table *t, uint64_t part, uint64_t whole)
-{
-	if (whole)
-		pasta_cell_float(t, 100.0 * (double)part / (double)whole);
-	else
-		pasta_cell_none(t);
-}
-
-static void put_line(const struct hotness *h, const struct line *line, bool all,
-		     struct pasta_table *t)
-{
-	const struct pasta_access_object *o = line->object;
-	char text[TEXT];
-
-	pasta_cell_str(t, o ? pasta_access_object_text(h->book, o, text, sizeof(text))
-			    : pasta_access_space_text(line->special));
-	if (o && o->bytes)
-		pasta_cell_int(t, (int64_t)pasta_access_add(0, o->bytes));
-	else
-		pasta_cell_none(t);
-	put_sums(t, line, all);
-	if (o && o->bytes) {
-		pasta_cell_int(t, (int64_t)line->touched);
-		put_share(t, line->touched, o->bytes);
-	} else {
-		pasta_cell_none(t);
-		pasta_cell_none(t);
-	}
-	pasta_cell_int(t, (int64_t)kernels(line));
-	put_share(t, line->counted, line->launches);
-	pasta_cell_str(t, o ? pasta_access_process_text(h->book, o->proc, text, sizeof(text)) : "");
-}
-
-/* Those that have no row of their own, in one. */
-static void put_rest(const struct line *rest, uint64_t count, uint64_t bytes, bool all,
-		     struct pasta_table *t)
-{
-	char text[TEXT];
-
-	snprintf(text, sizeof(text), "(%llu colder ones)", (unsigned long long)count);
-	pasta_cell_str(t, text);
-	pasta_cell_int(t, (int64_t)bytes);
-	put_sums(t, rest, all);
-	pasta_cell_int(t, (int64_t)rest->touched);
-	put_share(t, rest->touched, bytes);
-	pasta_cell_none(t);
-	pasta_cell_none(t);
-	pasta_cell_str(t, "");
-}
-
-static void add_rest(struct line *rest, const struct line *line)
-{
-	rest->copied = pasta_access_add(rest->copied, line->copied);
-	rest->sum.loads = pasta_access_add(rest->sum.loads, line->sum.loads);
-	rest->sum.stores = pasta_access_add(rest->sum.stores, line->sum.stores);
-	rest->sum.bytes = pasta_access_add(rest->sum.bytes, line->sum.bytes);
-	rest->touched = pasta_access_add(rest->touched, line->touched);
-	rest->known |= kernels(line) != 0;
-}
-
-static void put_never(const struct pasta_access_totals *totals, struct pasta_table *t)
-{
-	char text[TEXT];
-
-	snprintf(text, sizeof(text), "(%llu given to no counted kernel)",
-		 (unsigned long long)totals->never);
-	pasta_cell_str(t, text);
-	pasta_cell_int(t, (int64_t)totals->never_bytes);
-	put_sums(t, &(struct line){0}, is_all(totals));
-	pasta_cell_int(t, 0);
-	put_share(t, 0, totals->never_bytes);
-	pasta_cell_int(t, 0);
-	pasta_cell_none(t);
-	pasta_cell_str(t, "");
-}
-
-/* The last column, where there is one. */
-static void put_copied(struct pasta_table *t, const struct lines *lines, uint64_t bytes)
-{
-	if (lines->descriptors)
-		pasta_cell_int(t, (int64_t)bytes);
-}
-
-static void report_objects(const struct hotness *h, const struct lines *lines,
-			   struct line *const *list, const struct pasta_access_totals *totals,
-			   struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"object", PASTA_STRING, NULL},
-		{"size", PASTA_INT, "bytes"},
-		{"loads", PASTA_INT, NULL},
-		{"stores", PASTA_INT, NULL},
-		{"bytes", PASTA_INT, "bytes"},
-		{"touched", PASTA_INT, "bytes"},
-		{"touched_share", PASTA_FLOAT, "%"},
-		{"kernels", PASTA_INT, NULL},
-		{"counted", PASTA_FLOAT, "%"},
-		{"process", PASTA_STRING, NULL},
-		{"tensor_copies_at_least", PASTA_INT, "bytes"},
-	};
-	struct pasta_table *t =
-		pasta_out_table(out, "objects", columns, lines->descriptors ? 11 : 10);
-	bool all = is_all(totals);
-	uint64_t count = 0, bytes = 0;
-	struct line rest = {0};
-	size_t i;
-
-	for (i = 0; list[i] && list[i]->object; i++) {
-		if (!h->rows || i < h->rows) {
-			put_line(h, list[i], all, t);
-			put_copied(t, lines, list[i]->copied);
-			continue;
-		}
-		count++;
-		bytes = pasta_access_add(bytes, list[i]->object->bytes);
-		add_rest(&rest, list[i]);
-	}
-	if (count) {
-		put_rest(&rest, count, bytes, all, t);
-		put_copied(t, lines, rest.copied);
-	}
-	if (totals->never) {
-		put_never(totals, t);
-		put_copied(t, lines, 0);
-	}
-	for (; list[i]; i++) {
-		put_line(h, list[i], all, t);
-		put_copied(t, lines, list[i]->copied);
-	}
-}
-
-/* -- The chart: objects end to end, in the order of their allocation. -- */
-
-static int by_number(const void *a, const void *b)
-{
-	const struct line *x = *(const struct line *const *)a, *y = *(const struct line *const *)b;
-
-	if (!x->object || !y->object)
-		return (y->object != NULL) - (x->object != NULL);
-	if (x->object->proc != y->object->proc)
-		return x->object->proc < y->object->proc ? -1 : 1;
-	if (x->object->number != y->object->number)
-		return x->object->number < y->object->number ? -1 : 1;
-	return x->object->key < y->object->key ? -1 : 1;
-}
-
-/* Where each object begins, in pages; and how many there are of all. */
-static struct pasta_map *lay_out(const struct lines *lines, uint64_t *pages)
-{
-	struct line **list = pasta_map_sorted(lines->all, by_number);
-	struct pasta_map *begins = pasta_map_new(sizeof(uint64_t));
-	size_t i;
-
-	*pages = 0;
-	for (i = 0; list && begins && list[i] && list[i]->object; i++) {
-		uint64_t *begin = pasta_map_add(begins, list[i]->object->key);
-
-		if (!begin) {
-			pasta_map_free(begins);
-			begins = NULL;
-			break;
-		}
-		*begin = *pages;
-		*pages = pasta_access_add(*pages, pages_of(list[i]->object));
-	}
-	if (!list) {
-		pasta_map_free(begins);
-		begins = NULL;
-	}
-	free(list);
-	return begins;
-}
-
-static void put_window(const struct hotness *h, const struct window *w,
-		       const struct pasta_map *begins, uint64_t height, struct pasta_chart *c)
-{
-	uint64_t values[LINES + 1] = {0}, first = h->windows[0].number;
-	const struct cell *cell;
-	size_t i, at = 0;
-
-	while ((cell = pasta_map_next(w->cells, &at, NULL))) {
-		const uint64_t *begin = pasta_map_find(begins, cell->object);
-		uint64_t page =
-			cell->bucket * width_of(pasta_access_book_object(h->book, cell->object));
-
-		i = begin ? (size_t)((*begin + page) / height) : 0;
-		i = i < LINES ? i : LINES;
-		values[i] = pasta_access_add(values[i], cell->accesses);
-	}
-	/* Time is from the first window on, launches are from 0. */
-	first = h->by_time ? first : 0;
-	for (i = 0; i <= LINES; i++)
-		if (values[i])
-			pasta_chart_cell(c, (double)((w->number - first) << h->shift),
-					 (double)(i * height) * (double)PASTA_ACCESS_PAGE,
-					 (double)values[i]);
-}
-
-static int report_chart(const struct hotness *h, const struct lines *lines, struct pasta_out *out)
+static void report_chart(struct hotness *h)
 {
 	static const struct pasta_axis time = {"time", "ns"}, launch = {"launch", NULL};
 	static const struct pasta_axis offset = {"offset", "bytes"}, value = {"accesses", NULL};
-	uint64_t pages;
-	struct pasta_map *begins = lay_out(lines, &pages);
-	struct pasta_chart *c;
-	size_t i;
+	const struct cell *cell;
+	struct cell **cells;
+	size_t count, at = 0;
 
-	if (!begins)
-		return -ENOMEM;
-	c = h->count ? pasta_out_chart(out, "pages", PASTA_CHART_HEAT, h->by_time ? &time : &launch,
-				       &offset)
-		     : NULL;
-	if (c)
-		pasta_chart_value(c, &value);
-	for (i = 0; c && i < h->count; i++)
-		put_window(h, &h->windows[i], begins, (pages + LINES - 1) / LINES + !pages, c);
-	pasta_map_free(begins);
-	return 0;
+	lay_out(h);
+	h->height = (h->height + LINES - 1) / LINES + !h->height;
+	while ((cell = pasta_group_next(h->cells, &at)))
+		widen(h, cell->key.begin, at == 1);
+	pasta_group_rekey(h->cells, to_chart, h);
+	if (at)
+		h->chart = pasta_out_chart(h->out, "pages", PASTA_CHART_HEAT,
+					   h->by_time ? &time : &launch, &offset);
+	if (!h->chart)
+		return;
+	pasta_chart_value(h->chart, &value);
+	cells = pasta_group_sorted(h->cells, NULL, &count);
+	for (size_t i = 0; i < count; i++)
+		draw(h, cells[i]);
+	free(cells);
 }
 
-/* -- Findings. -- */
+/* -- Findings -- */
 
 /* Of wholes: what its parts touch is touched. Images are not counted by object. */
-static uint64_t cold_bytes(const struct hotness *h, const struct lines *lines)
+static uint64_t cold_bytes(const struct hotness *h)
 {
-	struct pasta_map *cold = pasta_map_new(sizeof(uint64_t));
-	const struct pasta_access_object *o;
-	const struct line *line;
-	uint64_t all = 0, *warm;
+	uint64_t cold = h->totals.never_bytes;
+	const struct whole *w;
 	size_t at = 0;
 
-	while (cold && (line = pasta_map_next(lines->all, &at, NULL))) {
-		warm = line->object
-			       ? pasta_map_add(cold, line->object->parent ? line->object->parent
-									  : line->object->key)
-			       : NULL;
-		if (warm)
-			*warm = pasta_access_add(*warm, line->touched);
+	while ((w = pasta_group_next(h->wholes, &at))) {
+		const struct pasta_access_object *o = pasta_access_book_object(h->book, w->key);
+
+		if (o && !o->part && o->sort != PASTA_ALLOC_IMAGE && w->touched < o->bytes)
+			pasta_access_add_to(&cold, o->bytes - w->touched);
 	}
-	at = 0;
-	while (cold && (o = pasta_access_book_objects(h->book, &at))) {
-		warm = pasta_map_find(cold, o->key);
-		if (!o->part && o->sort != PASTA_ALLOC_IMAGE && warm && *warm < o->bytes)
-			all = pasta_access_add(all, o->bytes - *warm);
-	}
-	pasta_map_free(cold);
-	return all;
+	return cold;
 }
 
-static void find_cold(const struct hotness *h, const struct lines *lines,
-		      const struct pasta_access_totals *totals, struct pasta_out *out)
+static void find_cold(const struct hotness *h)
 {
-	uint64_t cold = pasta_access_add(cold_bytes(h, lines), totals->never_bytes);
+	uint64_t cold = cold_bytes(h);
 	char what[200];
 
-	if (!cold || !totals->counted)
+	if (!cold || !h->totals.counted)
 		return;
 	snprintf(what, sizeof(what), "bytes that were never touched%s: %llu",
-		 is_all(totals) ? "" : " by the launches that were counted",
-		 (unsigned long long)cold);
-	pasta_out_finding(
-		out,
-		&(struct pasta_finding){
-			PASTA_NOTE, what, NULL,
-			"in pages of 4 KiB that no kernel accessed, of memory that was "
-			"allocated; copies and the host are not looked at",
-			totals->page_other
-				? "a table had no room for all pages: some of them may be touched"
-				: NULL});
+		 h->all ? "" : " by the launches that were counted", (unsigned long long)cold);
+	pasta_out_report(h->out, PASTA_NOTE, what, NULL,
+			 "in pages of 4 KiB that no kernel accessed, of memory that was "
+			 "allocated; copies and the host are not looked at",
+			 h->totals.page_other
+				 ? "a table had no room for all pages: some of them may be touched"
+				 : NULL);
 }
 
-static void find_hot(const struct hotness *h, struct line *const *list, uint64_t total,
-		     struct pasta_out *out)
+/* Lines are as the table has them. */
+static void find_hot(const struct hotness *h, struct line *const *lines, size_t count)
 {
 	char what[200], where[TEXT];
 	double share;
 
-	if (!list[0] || !list[0]->object || !list[1] || !list[1]->object || !total)
+	if (count < 2 || lines[1]->key.part != OBJECTS || !h->accesses)
 		return;
-	share = 100.0 * (double)accesses(list[0]) / (double)total;
+	share = 100.0 * (double)accesses(lines[0]) / (double)h->accesses;
 	if (share < MOST)
 		return;
 	snprintf(what, sizeof(what), "one object takes %.0f%% of all accesses", share);
-	pasta_out_finding(out,
-			  &(struct pasta_finding){PASTA_NOTE, what,
-						  pasta_access_object_text(h->book, list[0]->object,
-									   where, sizeof(where)),
-						  NULL, NULL});
+	pasta_out_report(h->out, PASTA_NOTE, what, object_of(lines[0], h, where, sizeof(where)),
+			 NULL, NULL);
 }
 
-static void find_copied(const struct lines *lines, struct pasta_out *out)
+static void find_copied(const struct hotness *h)
 {
 	char what[200], evidence[200];
 
-	if (!lines->descriptors)
+	if (!h->descriptors)
 		return;
 	snprintf(what, sizeof(what),
 		 "tensor copies that cannot be seen one by one: of %llu "
 		 "descriptors that kernels were given",
-		 (unsigned long long)lines->descriptors);
+		 (unsigned long long)h->descriptors);
 	snprintf(evidence, sizeof(evidence),
 		 "they describe %llu bytes, each counted once a launch: copies (TMA) may read them "
 		 "more than once, or in part",
-		 (unsigned long long)lines->copied);
-	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL, evidence,
-						       "take tensor_copies_at_least as what each "
-						       "operand takes at least; loads and stores "
-						       "lack them"});
+		 (unsigned long long)h->copied);
+	pasta_out_report(h->out, PASTA_NOTE, what, NULL, evidence,
+			 "take tensor_copies_at_least as what each operand takes at least; "
+			 "loads and stores lack them");
 }
 
-static void find_odd(const struct hotness *h, struct line *const *list, struct pasta_out *out)
+static void find_odd(const struct hotness *h, const struct line *line)
 {
+	bool outside = line->key.part == SPECIAL + PASTA_OBJECT_NONE;
 	char what[200], where[TEXT];
-	size_t i;
 
-	for (i = 0; list[i]; i++) {
-		const struct line *line = list[i];
-
-		if (!line->object && line->special == PASTA_OBJECT_NONE)
-			pasta_out_count(out, PASTA_WARNING, accesses(line),
-					"accesses outside of all objects",
-					"memory that was not allocated, or whose allocation was "
-					"not seen, or an OpenCL program's constants (__constant)",
-					NULL);
-		if (!line->sum.extra || (!line->object && line->special != PASTA_OBJECT_NONE))
-			continue;
-		snprintf(what, sizeof(what), "accesses that cross the end of an object: %llu",
-			 (unsigned long long)line->sum.extra);
-		pasta_out_finding(
-			out, &(struct pasta_finding){
-				     PASTA_PROBLEM, what,
-				     line->object ? pasta_access_object_text(h->book, line->object,
-									     where, sizeof(where))
-						  : "into an object, from outside",
-				     "they begin in it and reach beyond",
-				     "check the bounds of what the kernels index"});
-	}
+	if (outside)
+		pasta_out_count(h->out, PASTA_WARNING, accesses(line),
+				"accesses outside of all objects",
+				"memory that was not allocated, or whose allocation was not seen, "
+				"or an OpenCL program's constants (__constant)",
+				NULL);
+	if (!line->crossing || (line->key.part != OBJECTS && !outside))
+		return;
+	snprintf(what, sizeof(what), "accesses that cross the end of an object: %llu",
+		 (unsigned long long)line->crossing);
+	pasta_out_report(
+		h->out, PASTA_PROBLEM, what,
+		outside ? "into an object, from outside" : object_of(line, h, where, sizeof(where)),
+		"they begin in it and reach beyond", "check the bounds of what the kernels index");
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	struct hotness *h = state;
-	struct pasta_access_totals totals = pasta_access_book_totals(h->book);
-	struct lines lines = {0};
-	struct line **list = NULL;
-	int error = h->failed ? -ENOMEM : pasta_access_book_error(h->book);
+	const struct pasta_access_totals *t = &h->totals;
+	struct line **lines;
+	size_t count;
+	int error;
 
-	if (!error)
-		error = fill(&lines, h);
-	if (!error)
-		list = pasta_map_sorted(lines.all, by_heat);
-	if (!error && !list)
-		error = -ENOMEM;
-	if (!error) {
-		report_objects(h, &lines, list, &totals, out);
-		error = report_chart(h, &lines, out);
-	}
-	if (!error) {
-		find_hot(h, list, lines.total, out);
-		find_cold(h, &lines, &totals, out);
-		find_copied(&lines, out);
-		find_odd(h, list, out);
-		pasta_out_count(out, PASTA_WARNING, totals.page_other,
-				"accesses to pages that the table had no room for",
-				"touched is too low, and the chart lacks them", NULL);
-		pasta_access_book_findings(h->book, out);
-	}
-	free(list);
-	lines_free(&lines);
+	h->out = out;
+	h->totals = pasta_access_book_totals(h->book);
+	h->all = !t->sampled && !t->refused && !t->filtered && !t->untold && !t->page_other &&
+		 !t->partial;
+	add_lines(h);
+	error = pasta_out_group(out, h->lines);
+	report_chart(h);
+	lines = pasta_group_sorted(h->lines, NULL, &count);
+	find_hot(h, lines, count);
+	find_cold(h);
+	find_copied(h);
+	for (size_t i = 0; i < count; i++)
+		find_odd(h, lines[i]);
+	free(lines);
+	pasta_out_count(out, PASTA_WARNING, t->page_other,
+			"accesses to pages that the table had no room for",
+			"touched is too low, and the chart lacks them", NULL);
+	pasta_access_book_findings(h->book, out);
 	return error;
 }
 
@@ -792,8 +551,8 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "hotness", .summary = "objects and pages by accesses, and what is never touched",
-	   .events = PASTA_ACCESS_KINDS,
+	   .events = PASTA_BIT(ACCESS_SUM),
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_TENSOR,
 	   .state_size = sizeof(struct hotness), .options = options, .open = open_,
-	   .event = on_event, .merge = merge, .report = report, .close = close_,
-	   .charts = PASTA_BIT(CHART_HEAT));
+	   .event = on_event, .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups,
+	   .book = &book, .charts = PASTA_BIT(CHART_HEAT));

@@ -11,47 +11,85 @@ enum { HEAD_MOST = 10000000 };
 
 /* A launch whose accesses were recorded. */
 struct launch {
-	uint64_t corr, order;
+	uint64_t key[2]; /* the process, the launch's number in it */
+	uint64_t order;	 /* of launching, in the run, from 1 */
 	uint64_t accesses, loads, stores, bytes, lost;
 	uint64_t all; /* that it made, once that is told */
 	uint32_t name;
-	bool used;
 	bool ends, ended; /* that it has ended is told; and was */
 };
 
 struct site {
+	uint64_t key[2]; /* likewise */
 	uint32_t function, file, line;
 };
 
-struct object {
-	uint64_t id;
-};
-
-/* What a process told of. */
 struct process {
-	struct pasta_map *launches, *sites; /* by their numbers */
-	struct pasta_ranges *objects;
+	uint32_t key;		      /* its number */
+	struct pasta_ranges *objects; /* their ids, uint64_t, by address */
 };
 
 /* An access that is shown. */
 struct shown {
 	struct pasta_access access;
-	struct site site;
-	uint64_t corr, object, offset;
-	uint32_t name;
+	const struct launch *launch;
+	uint64_t object, offset;
+	uint32_t function, file, line;
 	bool has_object;
 };
 
 struct trace {
-	struct pasta_map *processes;
 	struct pasta_access_book *book; /* of launches alone */
+	struct pasta_group *launches, *sites, *processes;
 	struct shown *head;
 	size_t head_count, head_max;
-	uint64_t order, lost;
+	uint64_t lost;
 	uint64_t missing; /* accesses that could not be read */
 	struct pasta_err why;
-	bool failed;
+	int error; /* of objects */
 };
+
+/* Made, but neither written nor told as lost: its process was gone before. */
+static uint64_t unwritten(const struct launch *l)
+{
+	return l->all > l->accesses + l->lost ? l->all - l->accesses - l->lost : 0;
+}
+
+static int64_t lost_of(const void *row, const void *state)
+{
+	const struct launch *l = row;
+
+	return (int64_t)(l->lost + unwritten(l));
+}
+
+static const struct pasta_member launch_members[] = {
+	PASTA_MEMBER(NAME, struct launch, name, .column = "kernel"),
+	PASTA_MEMBER(U64, struct launch, key[0]),
+	PASTA_MEMBER(U64, struct launch, key[1], .column = "launch"),
+	PASTA_MEMBER(SUM, struct launch, accesses, .column = "accesses"),
+	PASTA_MEMBER(SUM, struct launch, loads, .column = "loads"),
+	PASTA_MEMBER(SUM, struct launch, stores, .column = "stores"),
+	PASTA_MEMBER(SUM, struct launch, bytes, .column = "bytes", .unit = "bytes"),
+	PASTA_MEMBER_BY(CALL, .call = lost_of, .column = "lost"),
+	PASTA_MEMBER(U64, struct launch, order, .column = "order", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
+
+static const struct pasta_member site_members[] = {
+	PASTA_MEMBER(U64, struct site, key[0]), PASTA_MEMBER(U64, struct site, key[1]), {0}};
+static const struct pasta_member process_members[] = {PASTA_MEMBER(U32, struct process, key), {0}};
+
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct trace, launches, struct launch, launch_members, .table = "launches",
+		    .order = "order"),
+	PASTA_GROUP(struct trace, sites, struct site, site_members, .table = NULL),
+	PASTA_GROUP(struct trace, processes, struct process, process_members, .table = NULL),
+	{0},
+};
+
+static const struct pasta_book_def book = {.size = sizeof(book),
+					   .state_offset = offsetof(struct trace, book),
+					   .kinds = PASTA_BIT(ACCESS_LAUNCH)};
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
 {
@@ -63,71 +101,34 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 				  "mem_trace.head is at most %d: read the file itself", HEAD_MOST);
 	t->head_max = head;
 	t->head = calloc(head ? head : 1, sizeof(*t->head));
-	t->processes = pasta_map_new(sizeof(struct process));
-	t->book = pasta_access_book_new(0);
-	if (!t->head || !t->processes || !t->book)
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	return 0;
+	return t->head ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
 static void close_(void *state)
 {
 	struct trace *t = state;
-	struct process *p;
+	const struct process *p;
 	size_t at = 0;
 
-	while (t->processes && (p = pasta_map_next(t->processes, &at, NULL))) {
-		pasta_map_free(p->launches);
-		pasta_map_free(p->sites);
+	while (t->processes && (p = pasta_group_next(t->processes, &at)))
 		pasta_ranges_free(p->objects);
-	}
-	pasta_map_free(t->processes);
-	pasta_access_book_free(t->book);
 	free(t->head);
 }
 
-/* -- What is there. -- */
+/* -- What is there -- */
 
-static struct process *process_of(struct trace *t, uint32_t proc)
-{
-	struct process *p = pasta_map_add(t->processes, proc);
-
-	if (p && !p->launches)
-		p->launches = pasta_map_new(sizeof(struct launch));
-	if (p && !p->sites)
-		p->sites = pasta_map_new(sizeof(struct site));
-	if (p && !p->objects)
-		p->objects = pasta_ranges_new(sizeof(struct object));
-	if (p && p->launches && p->sites && p->objects)
-		return p;
-	t->failed = true;
-	return NULL;
-}
-
-static struct launch *launch_of(struct trace *t, struct process *p, uint64_t corr, uint32_t name)
-{
-	struct launch *l = pasta_map_add(p->launches, corr);
-
-	if (!l) {
-		t->failed = true;
-		return NULL;
-	}
-	if (!l->used)
-		*l = (struct launch){.corr = corr, .order = t->order++, .used = true};
-	l->name = name ? name : l->name;
-	return l;
-}
-
-static void on_launch(struct trace *t, struct process *p, const struct pasta_event *ev)
+static void on_launch(struct trace *t, const struct pasta_event *ev)
 {
 	const struct pasta_access_launch *e = &ev->access_launch;
 	struct launch *l = NULL;
 
-	pasta_access_book_event(t->book, ev);
-	if (ev->sub == PASTA_LAUNCH_ENDED)
-		l = pasta_map_find(p->launches, e->corr);
-	else if (ev->sub == PASTA_LAUNCH_COUNTED || ev->sub == PASTA_LAUNCH_LOST)
-		l = launch_of(t, p, e->corr, e->name);
+	if (ev->sub == PASTA_LAUNCH_ENDED) {
+		l = pasta_group_find(t->launches, (const uint64_t[2]){ev->proc, e->corr});
+	} else if (ev->sub == PASTA_LAUNCH_COUNTED || ev->sub == PASTA_LAUNCH_LOST) {
+		l = PASTA_ROW(t->launches, struct launch, ev->proc, e->corr);
+		l->order = l->order ? l->order : pasta_group_count(t->launches);
+		l->name = e->name ? e->name : l->name;
+	}
 	if (l) {
 		l->lost += e->lost;
 		l->all += e->accesses;
@@ -137,47 +138,57 @@ static void on_launch(struct trace *t, struct process *p, const struct pasta_eve
 	t->lost += e->lost;
 }
 
-static void on_site(struct trace *t, struct process *p, const struct pasta_site *e)
+static void on_site(struct trace *t, const struct pasta_event *ev)
 {
-	struct site *s = pasta_map_add(p->sites, e->id);
+	struct site *s = PASTA_ROW(t->sites, struct site, ev->proc, ev->site.id);
 
-	if (s)
-		*s = (struct site){.function = e->function, .file = e->file, .line = e->line};
-	t->failed |= !s;
+	s->function = ev->site.function;
+	s->file = ev->site.file;
+	s->line = ev->site.line;
 }
 
-static void on_object(struct trace *t, struct process *p, const struct pasta_object *e)
+static void on_object(struct trace *t, const struct pasta_event *ev)
 {
-	struct object *o = pasta_ranges_add(p->objects, e->addr, e->bytes, NULL);
+	const struct pasta_object *e = &ev->object;
+	struct process *p = PASTA_ROW(t->processes, struct process, ev->proc);
+	uint64_t *id;
 
-	if (o)
-		o->id = e->id;
-	t->failed |= !o && e->bytes && e->addr + e->bytes > e->addr;
+	if (!p->objects)
+		p->objects = pasta_ranges_new(sizeof(*id));
+	id = p->objects ? pasta_ranges_add(p->objects, e->addr, e->bytes, NULL) : NULL;
+	if (id)
+		*id = e->id;
+	else if (!p->objects || (e->bytes && e->addr + e->bytes > e->addr))
+		t->error = -ENOMEM;
 }
 
-/* -- Accesses. -- */
+/* -- Accesses -- */
 
 struct reading {
 	struct trace *trace;
-	const struct process *process;
 	struct launch *launch;
 };
 
 static void show(const struct reading *r, const struct pasta_access *a)
 {
-	struct shown *s = &r->trace->head[r->trace->head_count++];
-	const struct site *site = pasta_map_find(r->process->sites, a->site);
-	const struct object *o = NULL;
+	struct trace *t = r->trace;
+	uint32_t proc = (uint32_t)r->launch->key[0];
+	struct shown *s = &t->head[t->head_count++];
+	const struct site *site = pasta_group_find(t->sites, (const uint64_t[2]){proc, a->site});
+	const struct process *p = pasta_group_find(t->processes, &proc);
+	const uint64_t *id = NULL;
 	uint64_t begin = 0;
 
-	if (a->space < PASTA_SPACE_LOCAL)
-		o = pasta_ranges_find(r->process->objects, a->addr, &begin, NULL);
-	*s = (struct shown){.access = *a, .corr = r->launch->corr, .name = r->launch->name};
-	if (site)
-		s->site = *site;
-	s->has_object = o;
-	s->object = o ? o->id : 0;
-	s->offset = o ? a->addr - begin : 0;
+	if (a->space < PASTA_SPACE_LOCAL && p && p->objects)
+		id = pasta_ranges_find(p->objects, a->addr, &begin, NULL);
+	*s = (struct shown){.access = *a,
+			    .launch = r->launch,
+			    .function = site ? site->function : 0,
+			    .file = site ? site->file : 0,
+			    .line = site ? site->line : 0,
+			    .has_object = id,
+			    .object = id ? *id : 0,
+			    .offset = id ? a->addr - begin : 0};
 }
 
 static int on_access(void *arg, const struct pasta_access *a)
@@ -195,12 +206,12 @@ static int on_access(void *arg, const struct pasta_access *a)
 }
 
 /* A launch that was filtered out has no name here: its accesses are not asked for. */
-static void on_batch(struct trace *t, struct process *p, const struct pasta_event *ev)
+static void on_batch(struct trace *t, const struct pasta_event *ev)
 {
-	struct reading r = {.trace = t, .process = p};
+	const uint64_t key[2] = {ev->proc, ev->access_batch.corr};
+	struct reading r = {t, pasta_group_find(t->launches, key)};
 	struct pasta_err err = {0};
 
-	r.launch = pasta_map_find(p->launches, ev->access_batch.corr);
 	if (!r.launch || !pasta_accesses_each(ev, on_access, &r, &err))
 		return;
 	if (!t->missing)
@@ -212,97 +223,36 @@ static void on_batch(struct trace *t, struct process *p, const struct pasta_even
 static void on_event(void *state, const struct pasta_event *ev)
 {
 	struct trace *t = state;
-	struct process *p = process_of(t, ev->proc);
 
-	if (!p)
-		return;
 	switch (ev->kind) {
 	case PASTA_ACCESS_LAUNCH:
-		on_launch(t, p, ev);
+		on_launch(t, ev);
 		break;
 	case PASTA_ACCESS_BATCH:
-		on_batch(t, p, ev);
+		on_batch(t, ev);
 		break;
 	case PASTA_OBJECT:
-		on_object(t, p, &ev->object);
+		on_object(t, ev);
 		break;
 	case PASTA_SITE:
-		on_site(t, p, &ev->site);
+		on_site(t, ev);
 		break;
 	default:
 		break;
 	}
 }
 
-/* -- The report. -- */
-
-static int by_order(const void *a, const void *b)
-{
-	const struct launch *x = *(const struct launch *const *)a;
-	const struct launch *y = *(const struct launch *const *)b;
-
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* Made, but neither written nor told as lost: its process was gone before. */
-static uint64_t unwritten(const struct launch *l)
-{
-	return l->all > l->accesses + l->lost ? l->all - l->accesses - l->lost : 0;
-}
+/* -- The report -- */
 
 static uint64_t cut_off(const struct trace *t)
 {
-	const struct process *p;
 	const struct launch *l;
-	size_t at = 0, in;
 	uint64_t count = 0;
+	size_t at = 0;
 
-	while ((p = pasta_map_next(t->processes, &at, NULL)))
-		for (in = 0; p->launches && (l = pasta_map_next(p->launches, &in, NULL));)
-			count += (l->ends && !l->ended) || unwritten(l);
+	while ((l = pasta_group_next(t->launches, &at)))
+		count += (l->ends && !l->ended) || unwritten(l);
 	return count;
-}
-
-/* All of the run, in the order in which they were launched. */
-static const struct launch **launches(const struct trace *t)
-{
-	const struct launch **list, *l;
-	const struct process *p;
-	size_t count = 0, at = 0, in;
-
-	list = calloc(t->order + 1, sizeof(const struct launch *));
-	while (list && (p = pasta_map_next(t->processes, &at, NULL)))
-		for (in = 0; p->launches && (l = pasta_map_next(p->launches, &in, NULL));)
-			list[count++] = l;
-	if (list)
-		qsort(list, count, sizeof(const struct launch *), by_order);
-	return list;
-}
-
-static int report_launches(const struct trace *t, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"kernel", PASTA_STRING, NULL}, {"launch", PASTA_INT, NULL},
-		{"accesses", PASTA_INT, NULL},	{"loads", PASTA_INT, NULL},
-		{"stores", PASTA_INT, NULL},	{"bytes", PASTA_INT, "bytes"},
-		{"lost", PASTA_INT, NULL},
-	};
-	struct pasta_table *table = pasta_out_table(out, "launches", columns, 7);
-	const struct launch **list = launches(t);
-
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; list[i]; i++) {
-		pasta_cell_str(table, pasta_str(list[i]->name));
-		pasta_cell_int(table, (int64_t)list[i]->corr);
-		pasta_cell_int(table, (int64_t)list[i]->accesses);
-		pasta_cell_int(table, (int64_t)list[i]->loads);
-		pasta_cell_int(table, (int64_t)list[i]->stores);
-		pasta_cell_int(table, (int64_t)list[i]->bytes);
-		pasta_cell_int(table, (int64_t)(list[i]->lost + unwritten(list[i])));
-	}
-	free(list);
-	return 0;
 }
 
 static void cell_text(struct pasta_table *table, uint32_t id)
@@ -330,14 +280,14 @@ static void report_access(struct pasta_table *table, const struct shown *s)
 	char addr[32];
 
 	snprintf(addr, sizeof(addr), "0x%" PRIx64, a->addr);
-	pasta_cell_int(table, (int64_t)s->corr);
-	pasta_cell_str(table, pasta_str(s->name));
+	pasta_cell_int(table, (int64_t)s->launch->key[1]);
+	pasta_cell_str(table, pasta_str(s->launch->name));
 	pasta_cell_int(table, a->group);
 	pasta_cell_int(table, a->thread);
 	pasta_cell_int(table, a->turn);
-	cell_text(table, s->site.function);
-	cell_text(table, s->site.file);
-	cell_number(table, s->site.line, s->site.line);
+	cell_text(table, s->function);
+	cell_text(table, s->file);
+	cell_number(table, s->line, s->line);
 	pasta_cell_str(table, a->kind < 4 ? kinds[a->kind] : "unknown");
 	pasta_cell_str(table, a->space < PASTA_SPACES ? spaces[a->space] : "unknown");
 	pasta_cell_str(table, addr);
@@ -371,21 +321,17 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 		return;
 	snprintf(what, sizeof(what), "recorded one block in %llu of %llu launches",
 		 (unsigned long long)totals->blocks, (unsigned long long)totals->partial);
-	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
-						       "accesses of other blocks are not here, and "
-						       "nothing is scaled",
-						       "run without --sample blocks to record all "
-						       "of them"});
+	pasta_out_report(out, PASTA_NOTE, what, NULL,
+			 "accesses of other blocks are not here, and nothing is scaled",
+			 "run without --sample blocks to record all of them");
 }
 
 static int report(void *state, struct pasta_out *out)
 {
 	struct trace *t = state;
 	struct pasta_access_totals totals = pasta_access_book_totals(t->book);
-	int error = t->failed ? -ENOMEM : pasta_access_book_error(t->book);
+	int error = t->error ? t->error : pasta_out_groups(out, t);
 
-	if (!error)
-		error = report_launches(t, out);
 	if (error)
 		return error;
 	report_head(t, out);
@@ -419,4 +365,5 @@ PASTA_TOOL(.name = "mem_trace", .summary = "memory accesses one by one, in a fil
 	   .events = PASTA_BIT(ACCESS_LAUNCH) | PASTA_BIT(ACCESS_BATCH) | PASTA_BIT(OBJECT) |
 		     PASTA_BIT(SITE),
 	   .needs = PASTA_NEED_ACCESS_RAW, .state_size = sizeof(struct trace), .options = options,
-	   .open = open_, .event = on_event, .report = report, .close = close_);
+	   .open = open_, .event = on_event, .report = report, .close = close_, .groups = groups,
+	   .book = &book);

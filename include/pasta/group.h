@@ -19,8 +19,8 @@
  *			    .order = "-total kernel"), {0}};
  *
  * A row begins with a member named key, of a multiple of 4 bytes and without padding; the rest of a
- * new row is zero. Rows never move. Keys hold ids, never pointers. Each group from one thread at a
- * time.
+ * new row is zero. Only pasta_group_rekey moves rows. Keys hold ids, never pointers. Each group
+ * from one thread at a time.
  */
 #ifndef PASTA_GROUP_H
 #define PASTA_GROUP_H
@@ -92,18 +92,27 @@ enum pasta_member_type {
 	PASTA_MEMBER_TEXT,
 	/* A share of the sum over all rows that are shown, of the SUM member at this offset. */
 	PASTA_MEMBER_SHARE,
-	/* The uint64_t at this offset, in percent of the one at offset of; 0 where that is 0. */
+	/* The uint64_t at this offset, in percent of the one at offset of; 0 where that is 0, or no
+	 * value with BLANK_ZERO. */
 	PASTA_MEMBER_PERCENT,
 };
 
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
-	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
 	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
+	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
+	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also for the row of REST, which has the
+				     * sums of the rows that are left out */
+	PASTA_MEMBER_OPTIONAL = 16, /* left out if no row has a value other than 0 */
 };
 
 /* What call returns for no value; ratio returns NaN, text NULL. */
 #define PASTA_NO_VALUE INT64_MIN
+/* For ratio: of nothing there is none. */
+static inline double pasta_ratio(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : __builtin_nan("");
+}
 
 struct pasta_member {
 	uint32_t type, offset;
@@ -114,6 +123,8 @@ struct pasta_member {
 	const char *unit; /* as a column has it; not that of count and share */
 	uint32_t flags, item_size, of;
 	const char *none; /* the text of a NAME of 0 */
+	/* Of a number: whether it has a value in this row; NULL: yes. */
+	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);
 	double (*ratio)(const void *row, const void *state);
 	const char *(*text)(const void *row, const void *state, char *buffer, size_t size);
@@ -146,7 +157,8 @@ struct pasta_group_def {
 	{.size = sizeof(struct pasta_group_def), .state_offset = offsetof(state_type, member),     \
 	 .row_size = sizeof(row), .key_size = sizeof(((row *)0)->key), .members = (list),          \
 	 __VA_ARGS__}
-#define PASTA_MEMBER(TYPE, row, member, ...)                                                       \
+#define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
+#define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
 /* One that is a part of another. */
 #define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \
@@ -184,11 +196,15 @@ PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_li
 				      size_t item_size);
 /* Walk the rows in order of adding: start with *at 0; NULL at the end. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
-PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
-/* All rows, in this order of columns, as order has it: count of them, and NULL. To be freed; the
- * rows stay the group's. NULL if the group has an error, which may be a new one: out of memory, or
- * -EINVAL if order names what is no column. */
+/* All rows, also those that are not shown, in an order that is written as .order is, or NULL: in
+ * that of the declaration. count of them, and NULL; to be freed; the rows stay the group's. NULL,
+ * and a count of 0, if the group has an error, which may be a new one, and makes the report fail:
+ * out of memory, or -EINVAL if order names what is no column. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
+/* Change all keys: rows whose keys become equal become one, as when groups are merged. */
+PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,
+				    void (*change)(void *key, const void *ctx), const void *ctx);
+PASTA_EXPORT size_t pasta_group_count(const struct pasta_group *group);
 PASTA_EXPORT uint64_t pasta_group_sum(const struct pasta_group *group, size_t offset);
 /* -ENOMEM if a row, a histogram or an item found no memory, or the first other error. */
 PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);

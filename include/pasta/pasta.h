@@ -43,6 +43,11 @@ PASTA_EXPORT int pasta_fail(struct pasta_err *err, int code, const char *fmt, ..
  * ends in a NUL that the length does not count, and lives as long as the process. Any thread. */
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
+/* The same of a name, for people: "(unnamed)" for 0. */
+static inline const char *pasta_name(uint32_t id)
+{
+	return id ? pasta_str(id) : "(unnamed)";
+}
 
 /*
  * A call path: what an event's stack field refers to, of the process ev->proc. A place is a
@@ -137,6 +142,9 @@ struct pasta_finding {
 	const char *what, *where, *evidence, *action;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
+/* One from initializers: pasta_out_report(out, .severity = PASTA_NOTE, .what = "..."). */
+#define pasta_out_report(out, ...)                                                                 \
+	pasta_out_finding((out), &(const struct pasta_finding){__VA_ARGS__})
 /* The same about a number of things: "what: count". Nothing if count is 0. what is cut at 200
  * bytes. */
 PASTA_EXPORT void pasta_out_count(struct pasta_out *out, enum pasta_severity severity,
@@ -574,6 +582,10 @@ static inline uint64_t pasta_access_add(uint64_t a, uint64_t b)
 {
 	return a > INT64_MAX || b > (uint64_t)INT64_MAX - a ? (uint64_t)INT64_MAX : a + b;
 }
+static inline void pasta_access_add_to(uint64_t *sum, uint64_t more)
+{
+	*sum = pasta_access_add(*sum, more);
+}
 
 /* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; a process
  * as pasta_process_text has it. Cut at size, and returned. */
@@ -595,6 +607,24 @@ PASTA_EXPORT void pasta_access_book_findings(const struct pasta_access_book *boo
  * chose. */
 PASTA_EXPORT void pasta_access_book_left_out(const struct pasta_access_book *book,
 					     struct pasta_out *out);
+
+/*
+ * The book of a tool, named in its descriptor. The framework makes it before open, gives it each
+ * event before the tool's own event, merges those of shards, and frees it after close. If it runs
+ * out of memory, report is not called, and the tool's result is -ENOMEM.
+ */
+struct pasta_book_def {
+	uint32_t size;
+	uint32_t state_offset; /* of a struct pasta_access_book * in the state */
+	uint32_t reducers;     /* as of pasta_access_book_new */
+	uint32_t reserved;
+	uint64_t kinds; /* mask of the kinds that it is given; 0: PASTA_ACCESS_KINDS */
+};
+/* clang-format off */
+#define PASTA_BOOK(state_type, member, mask)                                                       \
+	{.size = sizeof(struct pasta_book_def), .state_offset = offsetof(state_type, member),      \
+	 .reducers = (mask)}
+/* clang-format on */
 
 #define PASTA_NO_ITERATION UINT64_MAX
 
@@ -672,21 +702,22 @@ enum pasta_tool_flags {
 
 /*
  * A tool. Its name is of a-z, 0-9, _ and -, its summary one line. state is state_size zeroed bytes,
- * 1 GiB at most. event is a must, but with a ledger alone; and report, where there are no groups:
- * without it all groups are shown, in their order. open, merge and close may be NULL. events is a
- * mask of PASTA_BIT(KIND), of one at least where there is event; what a ledger takes need not be in
- * it. ev is valid only during the call, and ev->size bytes long:
- * pasta_event_copy keeps it. Without merge one state gets the whole run in order; with it, there
- * may be a state a shard, each in that shard's order, merged before report, in the order of shards.
- * merge must keep nothing that is from's: it is closed soon after. Different states are used by
- * different threads at the same time: what they share must not be written. close is called once for
- * each state that was made, also after open failed, but not after a crash. accelprof run opens and
- * closes a state before the program starts, in a process of its own: if open fails there, the
- * program is not started. A tool must not call exit, nor start threads that use the SDK. options
- * ends with a NULL name, or is NULL; there are 64 at most, with names like the tool's. Summaries
- * and defaults have no control characters. charts is a mask, such as PASTA_BIT(CHART_FLAME), of the
- * types that it may report: help says so. A tool that crashes, or does not return when the user has
- * interrupted, is left out and named; the others go on.
+ * 1 GiB at most. event is a must, but with a ledger or a book alone; and report, where there are no
+ * groups: without it all groups are shown, in their order. open, merge and close may be NULL.
+ * events is a mask of PASTA_BIT(KIND), of one at least where there is event; what a ledger or a
+ * book takes need not be in it, and comes to them first. ev is valid only during the call, and
+ * ev->size bytes long: pasta_event_copy keeps it. Without merge one state gets the whole run in
+ * order; with it, there may be a state a shard, each in that shard's order, merged before report,
+ * in the order of shards. merge must keep nothing that is from's: it is closed soon after.
+ * Different states are used by different threads at the same time: what they share must not be
+ * written. close is called once for each state that was made, also after open failed, but not after
+ * a crash. accelprof run opens and closes a state before the program starts, in a process of its
+ * own: if open fails there, the program is not started. A tool must not call exit, nor start
+ * threads that use the SDK. options ends with a NULL name, or is NULL; there are 64 at most, with
+ * names like the tool's. Summaries and defaults have no control characters. charts is a mask, such
+ * as PASTA_BIT(CHART_FLAME), of the types that it may report: help says so. Plug-ins run in
+ * processes of their own: one that crashes, calls exit or does not return is left out and named;
+ * the others go on.
  *
  * Events come in order of time; but where some were written too late to be put in order, time goes
  * back a little, within a shard too: the account says how many ("late"). And the ends of what never
@@ -723,6 +754,7 @@ struct pasta_tool {
 	const struct pasta_group_def *groups;
 	/* What is allocated, in the tool's state; or NULL (ledger.h). */
 	const struct pasta_ledger_def *ledger;
+	const struct pasta_book_def *book; /* of memory accesses, in its state; or NULL */
 };
 
 /* Make the descriptor known, when the file is loaded. It must live for ever. What is wrong with it

@@ -62,6 +62,8 @@ char *pasta_cli_dir(char *dir, size_t size);
 /* Load plug-ins: from the folders of --tool-path as given, of PASTA_TOOL_PATH, and accelprof's own.
  * warn gets a line for each that cannot be used. */
 void pasta_cli_plugins(const char *const *paths, size_t count, void (*warn)(const char *line));
+/* This executable, to be started again. */
+#define PASTA_CLI_SELF "/proc/self/exe"
 /* A line for pasta_cli_plugins, said. */
 void pasta_cli_warn(const char *line);
 

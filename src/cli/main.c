@@ -1,6 +1,7 @@
 /* main.c - accelprof: choose the verb. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "process/crew.h"
 #include "process/files.h"
 #include "process/tool.h"
+#include "process/toolworker.h"
 
 static const struct pasta_verb *const verbs[] = {&pasta_verb_run,     &pasta_verb_report,
 						 &pasta_verb_import,  &pasta_verb_export,
@@ -71,15 +72,18 @@ static void fill_holes(void)
 int main(int argc, char **argv)
 {
 	struct pasta_err err = {0};
+	size_t socket;
 	int status;
 
 	fill_holes();
 	setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters only */
+	/* Not for people: how worker.c starts us again, for a plug-in. */
+	if (argc == 3 && !strcmp(argv[1], "--tool-worker") && !pasta_cli_count(argv[2], &socket) &&
+	    socket <= INT_MAX)
+		pasta_toolworker_main((int)socket);
 	if (pasta_tool_check(&err))
 		pasta_cli_say("%s", err.text);
 	status = dispatch(argc, argv);
-	if (pasta_crew_lost())
-		_exit(status);
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		pasta_cli_say("cannot write to stdout: %s", strerror(errno ? errno : EIO));

@@ -37,7 +37,6 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_err *err)
 	return c->stopped ? 0 : error;
 }
 
-/* Not through stdout: a tool that was lost may have been in it, and has it locked. */
 static int print_to_stdout(struct content *c, struct pasta_err *err)
 {
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error;
@@ -174,6 +173,7 @@ static int main_(int argc, char **argv)
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 		goto out;
 	}
+	show.stop = pasta_reading_stop;
 	pasta_reading_catch_interrupt();
 	failed = pasta_reading_open(&in, argv + first);
 	if (!in.shards) {

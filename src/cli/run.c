@@ -12,10 +12,10 @@
 #include "cli/cli.h"
 #include "cli/listener.h"
 #include "cli/show.h"
-#include "cli/trial.h"
 #include "collect/channel.h"
 #include "collect/control.h"
 #include "process/input.h"
+#include "process/isolate.h"
 #include "process/output.h"
 #include "process/parse.h"
 #include "process/run.h"
@@ -773,7 +773,7 @@ static int main_(int argc, char **argv)
 	if (check_format(&job, &err) || pasta_show_check(&job.show, &err) ||
 	    pasta_show_choose(&job.show, NULL, &err) || check_level(&job, &err) ||
 	    pasta_cli_accesses_choose(&job.accesses, &job.show, &err) ||
-	    pasta_cli_trial(&job.show.choice, &err)) {
+	    pasta_isolate_try(&job.show.choice, &err)) {
 		job_free(&job);
 		return pasta_cli_usage(&pasta_verb_run, "%s", err.text);
 	}

@@ -11,9 +11,11 @@
 #include "cli/progress.h"
 #include "collect/control.h"
 #include "process/account.h"
-#include "process/crew.h"
+#include "process/isolate.h"
+#include "process/parse.h"
 #include "process/plugin.h"
 #include "process/symbols.h"
+#include "process/worker.h"
 
 #define WIDTH 100 /* where there is no terminal */
 
@@ -22,6 +24,7 @@ void pasta_show_init(struct pasta_show *show, size_t rows)
 	memset(show, 0, sizeof(*show));
 	show->sink = &pasta_sink_text;
 	show->sink_opts.rows = rows;
+	show->tool_timeout = PASTA_WORKER_TIMEOUT;
 }
 
 void pasta_show_free(struct pasta_show *show)
@@ -47,6 +50,25 @@ int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg, str
 	return *filter ? pasta_filter_add(*filter, (enum pasta_filter_sort)(id - PASTA_SHOW_FILTER),
 					  arg, err)
 		       : pasta_fail(err, -ENOMEM, "out of memory");
+}
+
+static int parse_timeout(struct pasta_show *show, const char *arg, struct pasta_err *err)
+{
+	size_t seconds;
+
+	if (pasta_cli_count(arg, &seconds) || seconds > INT32_MAX)
+		return pasta_fail(err, -EINVAL,
+				  "--tool-timeout needs a number of seconds, not '%s'", arg);
+	show->tool_timeout = seconds;
+	return 0;
+}
+
+static int parse_memory(struct pasta_show *show, const char *arg, struct pasta_err *err)
+{
+	if (pasta_parse_size(arg, &show->tool_memory) || !show->tool_memory)
+		return pasta_fail(err, -EINVAL, "--tool-memory needs a size like 8G, not '%s'",
+				  arg);
+	return 0;
 }
 
 int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err)
@@ -81,6 +103,13 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 			       ? pasta_fail(err, -EINVAL,
 					    "--threads needs a number from 1, not '%s'", arg)
 			       : 0;
+	case PASTA_SHOW_TOOL_TIMEOUT:
+		return parse_timeout(show, arg, err);
+	case PASTA_SHOW_TOOL_MEMORY:
+		return parse_memory(show, arg, err);
+	case PASTA_SHOW_IN_PROCESS:
+		show->in_process = true;
+		return 0;
 	default:
 		return pasta_show_filter(&show->filter, id, arg, err);
 	}
@@ -107,9 +136,16 @@ static int load_plugins(const struct pasta_show *show, struct pasta_err *err)
 {
 	int error = 0;
 	size_t i;
+	const struct pasta_worker_setup setup = {.program =
+							 show->in_process ? NULL : PASTA_CLI_SELF,
+						 .timeout = show->tool_timeout,
+						 .memory = show->tool_memory,
+						 .stop = show->stop,
+						 .say = pasta_cli_warn};
 
 	if (show->sink->events)
 		return 0; /* no tool will run */
+	pasta_worker_set_up(&setup);
 	for (i = 0; !error && i < show->tool_count; i++)
 		error = pasta_plugin_load_named(show->tools[i], err);
 	if (!error)
@@ -169,7 +205,7 @@ static bool go_on(void *ctx)
 
 	if (r->stop && r->stop(r->ctx))
 		return false;
-	pasta_stream_progress(r->in->stream, &done, &total);
+	pasta_isolate_progress(r->in->stream, &done, &total);
 	pasta_progress_show(&r->progress, "reading", done, total);
 	return true;
 }
@@ -323,7 +359,12 @@ static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
 	uint64_t done, total;
 	char what[120];
 
-	pasta_stream_progress(s, &done, &total);
+	if (out->elsewhere) {
+		done = out->read;
+		total = out->to_read;
+	} else {
+		pasta_stream_progress(s, &done, &total);
+	}
 	snprintf(what, sizeof(what), "reading was interrupted: this is of the first %.0f%%",
 		 total ? 100.0 * (double)done / (double)total : 0);
 	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_WARNING, .what = what});
@@ -332,8 +373,8 @@ static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
 /* What a rebuilt file says of old addresses would be wrong. */
 static void note_changed(struct pasta_out *out)
 {
-	const char *first;
-	size_t n = pasta_symbols_changed(&first);
+	const char *first = out->changed_file;
+	size_t n = out->elsewhere ? out->changed : pasta_symbols_changed(&first);
 	char what[160];
 
 	if (!n)
@@ -393,7 +434,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 	if (error)
 		return error;
 	r.choice = &show->choice;
-	error = pasta_crew_run(&show->choice, in->stream, result, &opts);
+	error = pasta_isolate_run(&show->choice, in->stream, result, &opts);
 	pasta_progress_erase(&r.progress);
 	if (error && error != -EINTR)
 		return pasta_fail(err, error, "cannot read the run: %s", strerror(-error));
@@ -409,7 +450,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 		}
 		note_loss(&result->loss, show->choice.tools[i].tool, result->outs[i]);
 		note_changed(result->outs[i]);
-		if (error == -EINTR)
+		if (result->outs[i]->stopped)
 			note_stopped(in->stream, result->outs[i]);
 	}
 	return error;

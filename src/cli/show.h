@@ -22,6 +22,9 @@ enum {
 	PASTA_SHOW_STRICT,
 	PASTA_SHOW_TOOL_PATH,
 	PASTA_SHOW_THREADS,
+	PASTA_SHOW_TOOL_TIMEOUT,
+	PASTA_SHOW_TOOL_MEMORY,
+	PASTA_SHOW_IN_PROCESS,
 	PASTA_SHOW_FILTER, /* the first of PASTA_FILTER_SORTS */
 };
 
@@ -35,7 +38,14 @@ enum {
 		{PASTA_SHOW_ROWS, "rows", "N", "text: show N rows of a table or chart; 0: all"},   \
 		{PASTA_SHOW_TABLE, "table", "NAME", "csv, folded: this table or chart only"},      \
 		{PASTA_SHOW_STRICT, "strict", NULL, "exit with status 3 if events were dropped"},  \
-		{PASTA_SHOW_THREADS, "threads", "N", "use at most N threads"}, PASTA_SHOW_FILTERS
+		{PASTA_SHOW_THREADS, "threads", "N", "use at most N threads"},                     \
+		{PASTA_SHOW_TOOL_TIMEOUT, "tool-timeout", "SECONDS",                               \
+		 "end a plug-in whose callback takes longer (default: 60; 0: never)"},             \
+		{PASTA_SHOW_TOOL_MEMORY, "tool-memory", "SIZE",                                    \
+		 "limit the memory of each plug-in's process (such as 8G)"},                       \
+		{PASTA_SHOW_IN_PROCESS, "in-process", NULL,                                        \
+		 "load plug-ins into accelprof itself, unprotected: for debuggers"},               \
+		PASTA_SHOW_FILTERS
 
 /* Filters, which export has as well. */
 #define PASTA_SHOW_FILTERS                                                                         \
@@ -69,6 +79,9 @@ struct pasta_show {
 	struct pasta_choice choice;
 	struct pasta_filter *filter; /* NULL: none was said */
 	size_t threads;
+	uint64_t tool_timeout, tool_memory; /* s, bytes; 0: no limit */
+	bool in_process;
+	bool (*stop)(void *ctx); /* asked while plug-ins are loaded, or NULL */
 };
 
 /* With the defaults; rows: of a table. */

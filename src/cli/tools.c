@@ -9,6 +9,7 @@
 #include "process/plugin.h"
 #include "process/result.h"
 #include "process/tool.h"
+#include "process/worker.h"
 #include "sink/cell.h"
 
 /* A file may have any name; nothing for a tool that has none. */
@@ -79,6 +80,8 @@ static int describe_all(const char *name)
 
 static int main_(int argc, char **argv)
 {
+	const struct pasta_worker_setup setup = {
+		.program = PASTA_CLI_SELF, .timeout = PASTA_WORKER_TIMEOUT, .say = pasta_cli_warn};
 	const char *arg, *paths[PASTA_SHOW_MAX];
 	struct pasta_err err = {0};
 	int id, first;
@@ -94,6 +97,7 @@ static int main_(int argc, char **argv)
 		return first;
 	if (argc - first > 1)
 		return pasta_cli_usage(&pasta_verb_tools, "say one tool");
+	pasta_worker_set_up(&setup);
 	/* As run and report do it: what is named comes first. */
 	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
 		pasta_cli_say("%s", err.text);

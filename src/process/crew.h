@@ -1,18 +1,18 @@
 /*
- * crew.h - the chosen tools, run over a run's events on worker threads.
+ * crew.h - the chosen tools, run over a run's events on several threads.
  *
  * Tools that have merge get a state a shard, on as many threads as there are; the others get one
  * state and the whole run in order, on a thread of their own. With one thread both sorts share one
  * reading in order. Results do not depend on the number of threads.
  *
- * A tool that crashes, or is still in a call when an interrupt is some seconds old, is named and
- * left out. Its thread stays where it is for ever, and another takes over its work.
+ * A tool that crashes takes its process along: isolate.h runs the tools of plug-ins in others.
  */
 #ifndef PASTA_PROCESS_CREW_H
 #define PASTA_PROCESS_CREW_H
 
 #include <stdbool.h>
 
+#include "process/calls.h"
 #include "process/filter.h"
 #include "process/result.h"
 #include "process/stream.h"
@@ -29,18 +29,26 @@ struct pasta_crew_opts {
 	/* Asked once of each tool: 0, or an error and in err why it can say nothing of this run: it
 	 * is not opened then. Or NULL. */
 	int (*check)(const struct pasta_tool *tool, struct pasta_err *err, void *ctx);
-	void *ctx; /* go_on's and check's */
+	/* Called by the caller's thread when all have reported, and are still open. Or NULL. */
+	void (*reported)(void *ctx);
+	void *ctx;		   /* go_on's, check's and reported's */
+	struct pasta_calls *calls; /* where calls of tools are noted, or NULL */
 };
 
+/* At most so many threads are used; 0: as many as there are processors for us. */
+size_t pasta_crew_threads(size_t threads);
+
 /* Read all, and let the tools report: each has its place in the result, in the order of the choice,
- * and its error there if it failed. 0; -EINTR: go_on said no, and the result is of what was read;
- * -ENOMEM, -EAGAIN (no thread), -EDEADLK (all wait for what a lost tool has locked). Signals of
- * faults are caught while it runs. */
+ * and its error there if it failed. Without tools all is read all the same, for the account. 0;
+ * -EINTR: go_on said no, and the result is of what was read; -ENOMEM, -EAGAIN (no thread). */
 int pasta_crew_run(const struct pasta_choice *choice, struct pasta_stream *s,
 		   struct pasta_result *result, const struct pasta_crew_opts *opts);
-
-/* Whether a tool was ever lost: its thread may have locked what exit needs, so leave with _exit.
- * Any thread. */
-bool pasta_crew_lost(void);
+/* The same with places that are there already, one for each tool: those that have an error are not
+ * opened, and check is not asked. */
+int pasta_crew_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
+			struct pasta_out *const *outs, const struct pasta_crew_opts *opts);
+/* Add a place for each tool to the result, and ask check. -ENOMEM. */
+int pasta_crew_outs(const struct pasta_choice *choice, struct pasta_result *result,
+		    const struct pasta_crew_opts *opts);
 
 #endif

@@ -44,6 +44,12 @@ void pasta_files_hold(const char *path, int folder)
 	held_folder = folder;
 }
 
+const char *pasta_files_held(int *folder)
+{
+	*folder = held_path ? held_folder : -1;
+	return held_path;
+}
+
 int pasta_files_folder(const char *path)
 {
 	int fd = held_path && !strcmp(path, held_path)
@@ -451,6 +457,23 @@ int pasta_files_temporary(const char *folder)
 		folder = tmp && *tmp ? tmp : "/tmp";
 	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	return fd < 0 ? files_nameless(folder) : fd;
+}
+
+int pasta_files_for_reading(int fd)
+{
+	char path[40];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, READ);
+	return again < 0 ? -errno : again;
+}
+
+int pasta_files_sealable(void)
+{
+	int fd = memfd_create("accelprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int pasta_files_memory(void)

@@ -35,6 +35,7 @@ int pasta_files_folder_of(const char *path, const char **name); /* *name: the la
 /* From now on this path is this folder, which stays the caller's, wherever it leads by then: the
  * program under study can exchange its own run. There is one such path; NULL: none. */
 void pasta_files_hold(const char *path, int folder);
+const char *pasta_files_held(int *folder); /* that path, or NULL */
 /* A folder in a folder. */
 int pasta_files_subfolder(int folder, const char *name);
 /* New; -EEXIST. umask applies. */
@@ -90,6 +91,10 @@ int pasta_files_create_beside(int folder, const char *name, mode_t mode, char **
 int pasta_files_open_output(const char *path);
 /* A file without a name, in a folder; NULL: where TMPDIR says. */
 int pasta_files_temporary(const char *folder);
+/* The same file, opened again and for reading alone, for another process. */
+int pasta_files_for_reading(int fd);
+/* A file in memory, to be shared with another process: it can be sealed. */
+int pasta_files_sealable(void);
 /* A file in memory; where the system has none, a temporary one. */
 int pasta_files_memory(void);
 /* Wait for the disk; file systems that have nothing to wait for are no error. */

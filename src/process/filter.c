@@ -281,6 +281,19 @@ void pasta_filter_start(struct pasta_filter *f, uint64_t start)
 	f->start = start;
 }
 
+const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_sort *sort)
+{
+	if (!f || i >= f->count)
+		return NULL;
+	*sort = f->terms[i].sort;
+	return f->terms[i].text;
+}
+
+uint64_t pasta_filter_started(const struct pasta_filter *f)
+{
+	return f ? f->start : 0;
+}
+
 /* -- Asking it. -- */
 
 static bool has(const struct pasta_filter *f, enum pasta_filter_sort sort)

@@ -45,6 +45,10 @@ int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_sort sort, const 
 /* When the run started: what times are from. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
+/* What was said, from 0 on; NULL past the last. For another process that filters likewise. */
+const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_sort *sort);
+uint64_t pasta_filter_started(const struct pasta_filter *f);
+
 /* Of NULL: nothing is filtered. */
 bool pasta_filter_any(const struct pasta_filter *f);
 /* Whether it chooses by device or stream, which memory accesses do not tell. */

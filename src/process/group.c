@@ -436,27 +436,53 @@ int pasta_group_error(const struct pasta_group *g)
 	return g->error;
 }
 
-/* What is no measure is equal in all rows of a key: a new row has it from the first. */
-int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from)
+/* Add a row of another group. What is no measure is equal in all rows of a key: a new row has it
+ * from the first. */
+static int group_take(struct pasta_group *into, const void *key, const void *other)
 {
 	const struct pasta_group_def *def = into->def;
+	size_t before = into->count;
+	char *row = pasta_group_row(into, key);
+	const struct pasta_member *m;
+
+	for (m = def->members; into->count > before && m->type; m++)
+		if (!pasta_member_is_measure(m) && m->offset >= def->key_size)
+			memcpy(row + m->offset, (const char *)other + m->offset,
+			       pasta_member_size(m));
+	return into->error ? into->error : pasta_group_merge_row(def, row, other);
+}
+
+int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from)
+{
 	const void *other;
 	size_t at = 0;
 	int error = from->error;
 
-	while (!error && (other = pasta_group_next(from, &at))) {
-		size_t before = into->count;
-		void *row = pasta_group_row(into, other);
-		const struct pasta_member *m;
-
-		for (m = def->members; into->count > before && m->type; m++)
-			if (!pasta_member_is_measure(m) && pasta_member_size(m))
-				memcpy((char *)row + m->offset, (const char *)other + m->offset,
-				       pasta_member_size(m));
-		error = into->error ? into->error : pasta_group_merge_row(def, row, other);
-	}
+	while (!error && (other = pasta_group_next(from, &at)))
+		error = group_take(into, other, other);
 	into->error = into->error ? into->error : error;
 	return error;
+}
+
+void pasta_group_rekey(struct pasta_group *g, void (*change)(void *key, const void *ctx),
+		       const void *ctx)
+{
+	struct pasta_group *to = pasta_group_new(g->def, g->opts, g->state), old = *g;
+	int error = to ? g->error : -ENOMEM;
+	const void *row;
+	size_t at = 0;
+
+	while (!error && (row = pasta_group_next(g, &at))) {
+		memcpy(g->spare, row, g->def->key_size);
+		change(g->spare, ctx);
+		error = group_take(to, g->spare, row);
+	}
+	if (to) {
+		*g = *to;
+		*to = old;
+	}
+	g->error = error;
+	pasta_group_free(to);
 }
 
 /* -- The groups of a tool -- */

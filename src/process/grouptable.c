@@ -27,6 +27,7 @@ struct view {
 	union pasta_value *cells; /* of all lines */
 	bool *empty;
 	uint64_t totals[PASTA_GROUP_COLUMNS]; /* of columns that are shares */
+	bool shown[PASTA_GROUP_COLUMNS];
 };
 
 static _Thread_local const struct view *sorting; /* for qsort */
@@ -163,7 +164,7 @@ static bool view_float(const struct view *v, size_t column, const void *row, dou
 	if (c->member->type == PASTA_MEMBER_PERCENT) {
 		whole = *(const uint64_t *)((const char *)row + c->member->of);
 		*value = whole ? 100.0 * (double)view_u64(c->member, row) / (double)whole : 0.0;
-		return true;
+		return whole || !(c->member->flags & PASTA_MEMBER_BLANK_ZERO);
 	}
 	if (!view_is_share(c)) {
 		*value = c->member->ratio(row, v->group->state);
@@ -218,12 +219,15 @@ static int view_texts(const struct view *v, struct line *line)
 static void view_numbers(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
-		if (v->plan.columns[i].type == PASTA_INT)
-			line_empty(v, line)[i] = !view_int(v, &v->plan.columns[i], line->row,
-							   &line_cells(v, line)[i].i);
-		else if (v->plan.columns[i].type == PASTA_FLOAT)
+		const struct pasta_group_column *c = &v->plan.columns[i];
+		bool has = !c->member->has || c->member->has(line->row, v->group->state);
+
+		if (c->type == PASTA_INT)
 			line_empty(v, line)[i] =
-				!view_float(v, i, line->row, &line_cells(v, line)[i].f);
+				!view_int(v, c, line->row, &line_cells(v, line)[i].i) || !has;
+		else if (c->type == PASTA_FLOAT)
+			line_empty(v, line)[i] =
+				!view_float(v, i, line->row, &line_cells(v, line)[i].f) || !has;
 	}
 }
 
@@ -343,42 +347,42 @@ static int view_by_process(uint32_t a, uint32_t b)
 	return order ? order : view_ascending(a, b);
 }
 
-static int view_compare(const struct line *x, const struct line *y, size_t column)
+static int view_compare(const struct view *v, const struct line *x, const struct line *y,
+			size_t column)
 {
-	const union pasta_value *a = &line_cells(sorting, x)[column],
-				*b = &line_cells(sorting, y)[column];
-	const struct pasta_member *m = sorting->plan.columns[column].member;
+	const struct pasta_member *m = v->plan.columns[column].member;
+	size_t i = x->number * v->plan.count + column, k = y->number * v->plan.count + column;
+	const union pasta_value *a = &v->cells[i], *b = &v->cells[k];
 
 	/* What has no value is less than all that has one. */
-	if (line_empty(sorting, x)[column] != line_empty(sorting, y)[column])
-		return line_empty(sorting, x)[column] ? -1 : 1;
-	if (line_empty(sorting, x)[column])
-		return 0;
+	if (v->empty[i] || v->empty[k])
+		return v->empty[k] - v->empty[i];
+	if (v->plan.columns[column].type == PASTA_INT)
+		return a->i < b->i ? -1 : a->i > b->i;
 	/* Numbers, whose texts would put 10 before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE)
 		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
-	if (sorting->plan.columns[column].type == PASTA_STRING)
+	if (v->plan.columns[column].type == PASTA_STRING)
 		return strcmp(a->s, b->s);
-	if (sorting->plan.columns[column].type == PASTA_INT)
-		return a->i < b->i ? -1 : a->i > b->i;
 	return a->f < b->f ? -1 : a->f > b->f;
 }
 
 static int by_order(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
+	const struct view *v = sorting;
 
-	for (size_t i = 0; i < sorting->plan.order_count; i++) {
-		int order = view_compare(x, y, sorting->plan.order[i].column);
+	for (size_t i = 0; i < v->plan.order_count; i++) {
+		int order = view_compare(v, x, y, v->plan.order[i].column);
 
 		if (order)
-			return sorting->plan.order[i].down ? -order : order;
+			return v->plan.order[i].down ? -order : order;
 	}
 	/* Not in order of adding, nor by ids: they depend on how many threads read the run. */
-	for (size_t i = 0; i < sorting->plan.count; i++) {
-		int order = view_compare(x, y, i);
+	for (size_t i = 0; i < v->plan.count; i++) {
+		int order = view_compare(v, x, y, i);
 
 		if (order)
 			return order;
@@ -403,18 +407,40 @@ static int view_arrange(struct view *v)
 
 /* -- The table -- */
 
-static bool column_shown(const struct pasta_group_column *c)
+/* Whether a line has something to show there. */
+static bool line_has(const struct view *v, const struct line *line, size_t column)
 {
-	return !(c->member->flags & PASTA_MEMBER_HIDDEN);
+	const union pasta_value *value = &line_cells(v, line)[column];
+	enum pasta_column_type type = v->plan.columns[column].type;
+
+	if (line_empty(v, line)[column])
+		return false;
+	return type == PASTA_STRING ? *value->s != '\0'
+	       : type == PASTA_INT  ? value->i != 0
+				    : value->f != 0;
 }
 
-static struct pasta_table *put_table(const struct view *v, struct pasta_out *out)
+static bool column_shown(const struct view *v, size_t column)
+{
+	uint32_t flags = v->plan.columns[column].member->flags;
+	bool shown = !(flags & PASTA_MEMBER_OPTIONAL);
+
+	if (flags & PASTA_MEMBER_HIDDEN)
+		return false;
+	for (size_t i = 0; !shown && i < v->count; i++)
+		shown = line_has(v, &v->lines[i], column);
+	return shown;
+}
+
+static struct pasta_table *put_table(struct view *v, struct pasta_out *out)
 {
 	struct pasta_column columns[PASTA_GROUP_COLUMNS];
 	size_t n = 0;
 
 	for (size_t i = 0; i < v->plan.count; i++)
-		if (column_shown(&v->plan.columns[i]))
+		v->shown[i] = column_shown(v, i);
+	for (size_t i = 0; i < v->plan.count; i++)
+		if (v->shown[i])
 			columns[n++] = (struct pasta_column){v->plan.columns[i].name,
 							     v->plan.columns[i].type,
 							     v->plan.columns[i].unit};
@@ -425,7 +451,7 @@ static struct pasta_table *put_table(const struct view *v, struct pasta_out *out
 static void put_line(const struct view *v, struct line *line, struct pasta_table *t)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
-		if (!column_shown(&v->plan.columns[i]))
+		if (!v->shown[i])
 			continue;
 		if (line_empty(v, line)[i]) {
 			pasta_cell_none(t);
@@ -442,9 +468,8 @@ static void put_line(const struct view *v, struct line *line, struct pasta_table
 /* Of a limit that holds for each value of some columns: whether two lines share those. */
 static bool same_part(const struct view *v, const struct line *x, const struct line *y)
 {
-	sorting = v;
 	for (size_t i = 0; i < v->def->limit_per; i++)
-		if (view_compare(x, y, v->plan.order[i].column))
+		if (view_compare(v, x, y, v->plan.order[i].column))
 			return false;
 	return true;
 }
@@ -455,6 +480,13 @@ static bool column_is_part(const struct view *v, size_t column)
 		if (v->plan.order[i].column == column)
 			return true;
 	return false;
+}
+
+/* Whether a number can be had from the sums of several lines. */
+static bool column_adds_up(const struct pasta_group_column *c)
+{
+	return pasta_member_is_measure(c->member) || view_is_share(c) ||
+	       c->member->flags & PASTA_MEMBER_REST;
 }
 
 /* Lines from..to as one, which is the first of them: measures add up, what they all share is shown,
@@ -478,13 +510,12 @@ static int put_rest(const struct view *v, size_t from, size_t to, struct pasta_t
 
 		if (column_is_part(v, i))
 			continue;
-		if (c->type == PASTA_STRING && !named && column_shown(c)) {
+		if (c->type == PASTA_STRING && !named && v->shown[i]) {
 			free(line_cells(v, rest)[i].s);
 			line_cells(v, rest)[i].s = strdup(label);
 			line_empty(v, rest)[i] = false;
 			named = true;
-		} else if (!pasta_member_is_measure(c->member) && !view_is_share(c) &&
-			   c->member->type != PASTA_MEMBER_PERCENT) {
+		} else if (!column_adds_up(c)) {
 			line_empty(v, rest)[i] = true;
 		}
 	}
@@ -514,13 +545,25 @@ static size_t view_limit(const struct view *v)
 				    : v->def->limit;
 }
 
-static void view_free(struct view *v)
+/* -- A group as a whole -- */
+
+static int view_open(struct view *v, struct pasta_err *err)
+{
+	int error = pasta_group_plan(v->def, &v->plan, err);
+
+	if (!error)
+		error = v->group->error ? v->group->error : view_fill(v);
+	return error ? error : view_arrange(v);
+}
+
+static void view_close(struct view *v)
 {
 	for (size_t i = 0; i < v->count; i++)
 		line_free(v, &v->lines[i]);
 	free(v->lines);
 	free(v->cells);
 	free(v->empty);
+	sorting = NULL;
 }
 
 void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count)
@@ -530,14 +573,10 @@ void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *c
 	const void **rows = NULL;
 	int error;
 
-	def.order = order;
+	def.order = order ? order : def.order;
 	def.flags &= ~(uint32_t)PASTA_GROUP_FOLD;
 	def.keep = NULL;
-	error = group->error ? group->error : pasta_group_plan(&def, &v.plan, NULL);
-	if (!error)
-		error = view_fill(&v);
-	if (!error)
-		error = view_arrange(&v);
+	error = view_open(&v, NULL);
 	if (!error)
 		rows = calloc(v.count + 1, sizeof(*rows));
 	for (size_t i = 0; rows && i < v.count; i++)
@@ -545,7 +584,7 @@ void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *c
 	*count = rows ? v.count : 0;
 	if (!rows && !group->error)
 		group->error = error ? error : -ENOMEM;
-	view_free(&v);
+	view_close(&v);
 	return rows;
 }
 
@@ -554,17 +593,13 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 	struct view v = {.group = group, .def = group->def};
 	struct pasta_err err = {0};
 	struct pasta_table *t;
-	int error = pasta_group_plan(group->def, &v.plan, &err);
+	int error = view_open(&v, &err);
 
-	if (!error)
-		error = group->error ? group->error : view_fill(&v);
-	if (!error)
-		error = view_arrange(&v);
 	if (!error && (v.count || !(v.def->flags & PASTA_GROUP_OPTIONAL))) {
 		t = put_table(&v, out);
 		error = t ? put_lines(&v, view_limit(&v), t) : out->err.code;
 	}
-	view_free(&v);
+	view_close(&v);
 	if (error)
 		pasta_out_fail(out, error, "table %s: %s", v.def->table,
 			       *err.text ? err.text : strerror(-error));

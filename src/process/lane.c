@@ -8,6 +8,7 @@
 #include "core/pathnode.h"
 #include "process/group.h"
 #include "process/ledger.h"
+#include "process/toolbook.h"
 
 struct pasta_lane {
 	struct pasta_seat *seats;
@@ -15,14 +16,9 @@ struct pasta_lane {
 	/* Who wants a kind: count places for each, of which the first few are used. */
 	struct pasta_seat **wants;
 	size_t want_count[PASTA_KINDS_MAX];
-	/* Where it is: the next seat, of those that want the event or of all. */
-	size_t at;
 	const struct pasta_event *ev;
 	const struct pasta_where *where;
-	/* The call that it is in. */
-	_Atomic(struct pasta_seat *) seat;
-	_Atomic uint64_t calls;
-	const char *_Atomic doing;
+	struct pasta_call_slot *slot; /* NULL: nobody watches */
 };
 
 static __thread struct pasta_lane *now; /* that gives events on this thread */
@@ -76,6 +72,7 @@ struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct past
 	for (i = 0; i < choice->count; i++)
 		if (takes(who, choice->tools[i].tool))
 			l->seats[l->count++] = (struct pasta_seat){.tool = choice->tools[i].tool,
+								   .number = (uint32_t)i + 1,
 								   .opts = &choice->tools[i],
 								   .out = outs[i],
 								   .failed = outs[i]->err.code};
@@ -87,44 +84,21 @@ size_t pasta_lane_seats(const struct pasta_lane *l)
 	return l->count;
 }
 
+void pasta_lane_watch(struct pasta_lane *l, struct pasta_call_slot *slot)
+{
+	l->slot = slot;
+}
+
 /* -- Calls, which may be watched. -- */
 
-static inline void enter(struct pasta_lane *l, struct pasta_seat *seat)
+static inline void enter(struct pasta_lane *l, const struct pasta_seat *seat)
 {
-	uint64_t calls = atomic_load_explicit(&l->calls, memory_order_relaxed);
-
-	atomic_store_explicit(&l->calls, calls + 1, memory_order_relaxed);
-	atomic_store_explicit(&l->seat, seat, memory_order_relaxed);
+	pasta_call_begin(l->slot, seat->number);
 }
 
 static inline void leave(struct pasta_lane *l)
 {
-	atomic_store_explicit(&l->seat, NULL, memory_order_relaxed);
-}
-
-struct pasta_lane_call pasta_lane_call(const struct pasta_lane *l)
-{
-	return (struct pasta_lane_call){
-		.seat = atomic_load_explicit(&l->seat, memory_order_relaxed),
-		.calls = atomic_load_explicit(&l->calls, memory_order_relaxed),
-		.doing = atomic_load_explicit(&l->doing, memory_order_relaxed)};
-}
-
-/* A walk over the seats; goes on where another thread had to leave it. */
-static void begin(struct pasta_lane *l, const char *doing)
-{
-	const char *before = atomic_load_explicit(&l->doing, memory_order_relaxed);
-
-	if (!before || strcmp(before, doing)) {
-		atomic_store_explicit(&l->doing, doing, memory_order_relaxed);
-		l->at = 0;
-	}
-}
-
-static void end(struct pasta_lane *l)
-{
-	atomic_store_explicit(&l->doing, NULL, memory_order_relaxed);
-	l->at = 0;
+	pasta_call_end(l->slot);
 }
 
 static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
@@ -140,15 +114,18 @@ static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
 	leave(l);
 	pasta_groups_close(seat->tool, state);
 	pasta_ledger_close(seat->tool, state);
+	pasta_toolbook_close(seat->tool, state);
 	free(state);
 }
 
 void pasta_lane_close(struct pasta_lane *l)
 {
-	begin(l, "close");
-	while (l->at < l->count)
-		seat_close(l, &l->seats[l->at++]);
-	end(l);
+	size_t i;
+
+	pasta_call_phase(l->slot, PASTA_PHASE_CLOSE);
+	for (i = 0; i < l->count; i++)
+		seat_close(l, &l->seats[i]);
+	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
 }
 
 void pasta_lane_free(struct pasta_lane *l)
@@ -162,35 +139,6 @@ void pasta_lane_free(struct pasta_lane *l)
 	free(l);
 }
 
-static void unwant(struct pasta_lane *l, const struct pasta_seat *seat)
-{
-	unsigned int kind;
-	size_t i, n;
-
-	for (kind = 0; kind < PASTA_KINDS_MAX; kind++) {
-		struct pasta_seat **wants = l->wants + kind * l->count;
-
-		for (i = n = 0; i < l->want_count[kind]; i++)
-			if (wants[i] != seat)
-				wants[n++] = wants[i];
-		/* It has been given this event already, and the next moves up to its place. */
-		if (n < l->want_count[kind] && l->ev && l->ev->kind == kind && l->at)
-			l->at--;
-		l->want_count[kind] = n;
-	}
-}
-
-void pasta_lane_lose(struct pasta_lane *l)
-{
-	struct pasta_seat *seat = atomic_load_explicit(&l->seat, memory_order_relaxed);
-
-	if (!seat)
-		return;
-	seat->state = NULL;
-	unwant(l, seat);
-	leave(l);
-}
-
 /* -- What a lane does. -- */
 
 static void want(struct pasta_lane *l, struct pasta_seat *seat)
@@ -198,6 +146,7 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 	unsigned int kind;
 
 	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
+	seat->book_kinds = pasta_toolbook_kinds(seat->tool);
 	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
 		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
@@ -216,6 +165,7 @@ static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 	error = pasta_groups_open(seat->tool, seat->opts, seat->state);
 	if (!error)
 		error = pasta_ledger_open(seat->tool, seat->state);
+	error = error ? error : pasta_toolbook_open(seat->tool, seat->state);
 	enter(l, seat);
 	if (!error && seat->tool->open)
 		error = seat->tool->open(seat->state, seat->opts, &err);
@@ -228,16 +178,18 @@ static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 
 void pasta_lane_open(struct pasta_lane *l)
 {
-	begin(l, "open");
-	while (l->at < l->count) {
-		struct pasta_seat *seat = &l->seats[l->at++];
+	size_t i;
+
+	pasta_call_phase(l->slot, PASTA_PHASE_OPEN);
+	for (i = 0; i < l->count; i++) {
+		struct pasta_seat *seat = &l->seats[i];
 
 		if (!seat->failed)
 			seat_open(l, seat);
 		if (seat->state)
 			want(l, seat);
 	}
-	end(l);
+	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
 }
 
 uint64_t pasta_lane_kinds(const struct pasta_lane *l)
@@ -260,19 +212,21 @@ uint64_t pasta_lane_needs(const struct pasta_lane *l)
 	return needs;
 }
 
-/* To the seats that the event has not been given yet. */
+/* To the seats that want it. */
 static inline void give(struct pasta_lane *l)
 {
 	const struct pasta_event *ev = l->ev;
-	const size_t *count = &l->want_count[ev->kind];
+	size_t i, count = l->want_count[ev->kind];
 	struct pasta_seat **wants = l->wants + ev->kind * l->count;
 
-	while (l->at < *count) {
-		struct pasta_seat *seat = wants[l->at++];
+	for (i = 0; i < count; i++) {
+		struct pasta_seat *seat = wants[i];
 
 		enter(l, seat);
 		if (seat->ledger_kinds >> ev->kind & 1)
 			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev);
+		if (seat->book_kinds >> ev->kind & 1)
+			pasta_toolbook_event(seat->tool, seat->state, ev);
 		if (seat->tool->events >> ev->kind & 1)
 			seat->tool->event(seat->state, ev);
 	}
@@ -287,7 +241,6 @@ void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
 	now = l;
 	l->ev = ev;
 	l->where = where;
-	l->at = 0;
 	give(l);
 	l->ev = NULL;
 	now = NULL;
@@ -295,25 +248,23 @@ void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
 
 void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed)
 {
-	begin(l, "event");
+	pasta_call_phase(l->slot, PASTA_PHASE_EVENT);
 	now = l;
-	if (l->ev) /* what another thread left */
-		give(l);
-	while ((l->ev = pasta_feed_next(feed, &l->where))) {
-		l->at = 0;
+	while ((l->ev = pasta_feed_next(feed, &l->where)))
 		if (l->ev->kind < PASTA_KINDS_MAX)
 			give(l);
-	}
 	now = NULL;
-	end(l);
+	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
 }
 
 void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 {
-	begin(into, "merge");
-	while (into->at < into->count) {
-		struct pasta_seat *seat = &into->seats[into->at];
-		const struct pasta_seat *other = &from->seats[into->at++];
+	size_t i;
+
+	pasta_call_phase(into->slot, PASTA_PHASE_MERGE);
+	for (i = 0; i < into->count; i++) {
+		struct pasta_seat *seat = &into->seats[i];
+		const struct pasta_seat *other = &from->seats[i];
 		int error;
 
 		/* Where the tool failed in the other, it has failed. */
@@ -323,6 +274,7 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 		if (!error && seat->tool->ledger)
 			error = pasta_ledger_merge(pasta_ledger_in(seat->tool, seat->state),
 						   pasta_ledger_in(seat->tool, other->state));
+		error = error ? error : pasta_toolbook_merge(seat->tool, seat->state, other->state);
 		if (error)
 			pasta_out_fail(seat->out, error, "cannot merge: %s", strerror(-error));
 		enter(into, seat);
@@ -330,21 +282,23 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 			seat->tool->merge(seat->state, other->state);
 		leave(into);
 	}
-	end(into);
+	pasta_call_phase(into->slot, PASTA_PHASE_NONE);
 }
 
-/* What ran out of memory is not whole: it is not shown. */
+/* What ran out of memory, before the report or in it, is not whole: it is not shown. */
 static int report_state(const struct pasta_seat *seat)
 {
 	int error = pasta_groups_error(seat->tool, seat->state);
 
 	if (!error && seat->tool->ledger)
 		error = pasta_ledger_error(pasta_ledger_in(seat->tool, seat->state));
+	error = error ? error : pasta_toolbook_error(seat->tool, seat->state);
 	seat->out->tool = seat->tool;
 	if (error)
 		return error;
-	return seat->tool->report ? seat->tool->report(seat->state, seat->out)
-				  : pasta_out_groups(seat->out, seat->state);
+	error = seat->tool->report ? seat->tool->report(seat->state, seat->out)
+				   : pasta_out_groups(seat->out, seat->state);
+	return error ? error : pasta_groups_error(seat->tool, seat->state);
 }
 
 static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)
@@ -362,8 +316,10 @@ static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)
 
 void pasta_lane_report(struct pasta_lane *l)
 {
-	begin(l, "report");
-	while (l->at < l->count)
-		seat_report(l, &l->seats[l->at++]);
-	end(l);
+	size_t i;
+
+	pasta_call_phase(l->slot, PASTA_PHASE_REPORT);
+	for (i = 0; i < l->count; i++)
+		seat_report(l, &l->seats[i]);
+	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
 }

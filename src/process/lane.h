@@ -1,17 +1,15 @@
 /*
  * lane.h - states of tools, at work on one feed of events.
  *
- * A tool that fails in open or in report is closed and says so in its place of the result; the
- * others go on. One thread at a time. All that a lane must remember is in it: when a tool does not
- * come back from a call, another thread gives up that tool with pasta_lane_lose, calls the same
- * function again, and the lane goes on behind it.
+ * A tool that fails in open or in report is closed, and its place in the result has the error; the
+ * others go on. One thread at a time.
  */
 #ifndef PASTA_PROCESS_LANE_H
 #define PASTA_PROCESS_LANE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
+#include "process/calls.h"
 #include "process/feed.h"
 #include "process/result.h"
 #include "process/tool.h"
@@ -19,11 +17,12 @@
 /* A tool in a lane. */
 struct pasta_seat {
 	const struct pasta_tool *tool;
+	uint32_t number; /* in the choice, from 1 */
 	const struct pasta_opts *opts;
-	struct pasta_out *out; /* shared with the tool's seats in other lanes */
-	void *state;	       /* NULL: closed */
-	bool failed;	       /* before it began: it is never opened */
-	uint64_t ledger_kinds; /* that its ledger takes */
+	struct pasta_out *out;		   /* shared with the tool's seats in other lanes */
+	void *state;			   /* NULL: closed */
+	bool failed;			   /* before it began: it is never opened */
+	uint64_t ledger_kinds, book_kinds; /* that its ledger and its book take */
 };
 
 struct pasta_lane;
@@ -52,15 +51,7 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from);
 void pasta_lane_report(struct pasta_lane *l);
 void pasta_lane_close(struct pasta_lane *l);
 
-/* The call that the lane is in, for who watches it: any thread. The seat is NULL between calls, and
- * calls counts them; doing is "open", "event", "merge", "report" or "close". */
-struct pasta_lane_call {
-	const struct pasta_seat *seat;
-	uint64_t calls;
-	const char *doing;
-};
-struct pasta_lane_call pasta_lane_call(const struct pasta_lane *l);
-/* Give up the tool whose call does not come back: its state is left as it is. */
-void pasta_lane_lose(struct pasta_lane *l);
+/* Each call is noted in a slot from now on, which is the calling thread's; NULL: nowhere. */
+void pasta_lane_watch(struct pasta_lane *l, struct pasta_call_slot *slot);
 
 #endif

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +14,9 @@
 #include <unistd.h>
 
 #include "process/files.h"
+#include "process/parcel.h"
 #include "process/tool.h"
-#include "process/utf8.h"
+#include "process/worker.h"
 
 /* A library that was loaded, or could not be. */
 struct library {
@@ -26,6 +26,8 @@ struct library {
 	char *file;
 	struct pasta_err err; /* the first, if any */
 	void (*warn)(const char *line);
+	void (*tell)(void *ctx, int code, const char *text); /* likewise, or NULL */
+	void *ctx;
 };
 
 static struct library *libraries;
@@ -38,6 +40,8 @@ static void tell(struct library *lib, int code, const char *text)
 		pasta_fail(&lib->err, code, "%s", text);
 	if (lib->warn)
 		lib->warn(text);
+	if (lib->tell)
+		lib->tell(lib->ctx, code, text);
 }
 
 static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
@@ -143,68 +147,120 @@ static bool loadable(struct library *lib)
 
 /* -- Loading -- */
 
-/* A library's constructors run in dlopen, where a crash would not say whose it is. */
-static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-#define FAULTS (sizeof(faults) / sizeof(*faults))
-
-static char last_words[PATH_MAX + 100];
-
-struct watch {
-	struct sigaction before[FAULTS];
-	stack_t stack_before;
-};
-
-/* SA_RESETHAND has restored the default, for which the signal waits until we return. */
-static void on_fault(int sig)
+static void load_here(struct library *lib, struct pasta_tool_source *from)
 {
-	ssize_t n = write(STDERR_FILENO, last_words, strlen(last_words));
+	void *handle;
 
-	(void)n; /* there is nobody else to tell */
-	raise(sig);
+	pasta_tool_from(from);
+	handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);
+	pasta_tool_from(NULL);
+	if (!handle)
+		not_loaded(lib, dlerror());
 }
 
-static void watch_begin(struct watch *w, const char *file)
+static void not_answered(struct library *lib, const struct pasta_worker *w, int error)
 {
-	static char room[1 << 16]; /* the crash may be for want of stack */
-	stack_t stack = {.ss_sp = room, .ss_size = sizeof(room)};
-	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_RESETHAND | SA_ONSTACK};
-	char safe[PATH_MAX];
-	size_t i;
+	char why[200];
+	size_t tool;
 
-	snprintf(last_words, sizeof(last_words),
-		 "accelprof: %s crashed while it was loaded: take it away, or build it again\n",
-		 pasta_utf8_plain(file, safe, sizeof(safe)));
-	sigaltstack(&stack, &w->stack_before);
-	for (i = 0; i < FAULTS; i++)
-		sigaction(faults[i], &action, &w->before[i]);
+	if (pasta_worker_failed(w))
+		unusable(lib, pasta_worker_code(w), pasta_worker_why(w, why, sizeof(why), &tool),
+			 "take it away, or build it again");
+	else
+		unusable(lib, error,
+			 error == -ENOMEM ? "out of memory" : "what it answers is damaged",
+			 "take it away, or build it again");
 }
 
-static void watch_end(const struct watch *w)
+/* What was told there is told here, and its tools are registered. */
+static int take_answer(struct library *lib, struct pasta_tool_source *from,
+		       struct pasta_wire_in *in)
 {
-	size_t i;
+	uint64_t i, count = pasta_wire_get_below(in, PASTA_PARCEL_TOOLS + 1);
+	struct pasta_tool *tool;
+	int error = 0;
 
-	for (i = 0; i < FAULTS; i++)
-		sigaction(faults[i], &w->before[i], NULL);
-	sigaltstack(&w->stack_before, NULL);
+	for (i = 0; i < count && !in->bad; i++) {
+		int64_t code = (int64_t)pasta_wire_get_number(in);
+		const char *text = pasta_wire_get_text(in);
+
+		if (!in->bad)
+			tell(lib, code < 0 && code > -4096 ? (int)code : -EINVAL, text);
+	}
+	from->refused += count;
+	count = pasta_wire_get_below(in, PASTA_PARCEL_TOOLS);
+	pasta_tool_from(from);
+	for (i = 0; i < count && !error; i++) {
+		tool = pasta_parcel_get_tool(in, &error);
+		/* It lives as long as the process; one that is refused is told of, and lost. */
+		if (tool)
+			pasta_tool_register(tool);
+	}
+	pasta_tool_from(NULL);
+	return error ? error : in->bad ? -EBADMSG : 0;
+}
+
+static void load_elsewhere(struct library *lib, struct pasta_tool_source *from)
+{
+	struct pasta_wire request = {0};
+	struct pasta_worker_start start = {
+		.verb = PASTA_WORKER_LOAD, .file = lib->file, .request = &request};
+	struct pasta_err err = {0};
+	struct pasta_worker *w;
+	struct pasta_wire_in in;
+	uint8_t *bytes = NULL;
+	int error;
+
+	pasta_wire_bytes(&request, lib->file);
+	w = pasta_worker_start(&start, &err);
+	free(request.data);
+	if (!w) {
+		tell(lib, err.code, err.text);
+		return;
+	}
+	while (!pasta_worker_wait(w, 100))
+		if (pasta_worker_asked_to_stop())
+			pasta_worker_stop(w);
+	error = pasta_worker_answer(w, &bytes, &in);
+	error = error ? error : take_answer(lib, from, &in);
+	if (error)
+		not_answered(lib, w, error);
+	free(bytes);
+	pasta_worker_free(w);
 }
 
 static void load(struct library *lib)
 {
 	struct pasta_tool_source from = {.file = lib->file, .refuse = on_refused, .ctx = lib};
-	struct watch watch;
-	void *handle;
 
 	if (!loadable(lib))
 		return;
-	pasta_tool_from(&from);
-	watch_begin(&watch, lib->file);
-	handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);
-	watch_end(&watch);
-	pasta_tool_from(NULL);
-	if (!handle)
-		not_loaded(lib, dlerror());
-	else if (!from.accepted && !from.refused)
+	if (pasta_worker_used())
+		load_elsewhere(lib, &from);
+	else
+		load_here(lib, &from);
+	if (!lib->err.code && !from.accepted && !from.refused)
 		unusable(lib, -ENOENT, "there is no tool in it", "describe one with PASTA_TOOL");
+}
+
+void pasta_plugin_load_here(const char *file, void (*tell_)(void *ctx, int code, const char *text),
+			    void *ctx)
+{
+	/* As tools of it point to its name, it lives as long as they do. */
+	struct library *lib = calloc(1, sizeof(*lib));
+
+	if (!lib) {
+		tell_(ctx, -ENOMEM, "out of memory");
+		return;
+	}
+	lib->file = strdup(file);
+	lib->tell = tell_;
+	lib->ctx = ctx;
+	lib->next = libraries;
+	libraries = lib;
+	if (lib->file)
+		load_here(lib, &(struct pasta_tool_source){
+				       .file = lib->file, .refuse = on_refused, .ctx = lib});
 }
 
 static void library_free(struct library *lib)

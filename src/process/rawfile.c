@@ -89,6 +89,11 @@ static int rawfile_fail(const struct pasta_err *err)
 	return err->code;
 }
 
+void pasta_rawfile_note_failed(const struct pasta_err *err)
+{
+	rawfile_fail(err);
+}
+
 /* What a shard names is a file of its own run, and nothing else: NAME.acc in one folder. */
 static bool is_name(const char *path)
 {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,23 +26,16 @@ const char *pasta_severity_name(enum pasta_severity severity)
 	return (unsigned int)severity <= PASTA_PROBLEM ? names[severity] : "unknown";
 }
 
-/* A thread that reported is lost, and what it has allocated may be locked for ever: from then on
- * nothing is freed or made bigger where it is. */
-static atomic_bool keep;
-
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each)
 {
 	size_t more = *room ? *room * 2 : 8;
-	bool keeps = atomic_load(&keep); /* once: another thread sets it, at any time */
 	void *bigger;
 
 	if (used < *room)
 		return true;
-	bigger = keeps ? calloc(more, each) : reallocarray(*array, more, each);
+	bigger = reallocarray(*array, more, each);
 	if (!bigger)
 		return false;
-	if (keeps && used)
-		memcpy(bigger, *array, used * each);
 	*array = bigger;
 	*room = more;
 	return true;
@@ -73,9 +65,9 @@ static void drop_all(struct pasta_out *out)
 {
 	size_t i;
 
-	for (i = 0; !atomic_load(&keep) && i < out->table_count; i++)
+	for (i = 0; i < out->table_count; i++)
 		table_free(out->tables[i]);
-	for (i = 0; !atomic_load(&keep) && i < out->chart_count; i++)
+	for (i = 0; i < out->chart_count; i++)
 		pasta_chart_free(out->charts[i]);
 	out->table_count = out->chart_count = 0;
 }
@@ -96,6 +88,7 @@ static void out_free(struct pasta_out *out)
 	free(out->tables);
 	free(out->charts);
 	free(out->findings);
+	free(out->changed_file);
 	free(out->name);
 	free(out);
 }
@@ -104,10 +97,9 @@ void pasta_result_free(struct pasta_result *result)
 {
 	size_t i;
 
-	for (i = 0; !atomic_load(&keep) && i < result->count; i++)
+	for (i = 0; i < result->count; i++)
 		out_free(result->outs[i]);
-	if (!atomic_load(&keep))
-		free(result->outs);
+	free(result->outs);
 	memset(result, 0, sizeof(*result));
 }
 
@@ -140,16 +132,6 @@ void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 		va_end(args);
 	}
 	pthread_mutex_unlock(&lock);
-}
-
-void pasta_out_lose(struct pasta_out *out, int code, const char *text)
-{
-	atomic_store(&keep, true);
-	pasta_out_fail(out, code, "%s", text);
-	/* It may have been lost while it added one of them. */
-	out->table_count = out->chart_count = 0;
-	out->findings = NULL;
-	out->finding_count = out->finding_room = 0;
 }
 
 static char *copy(const char *text, bool *failed)
@@ -209,8 +191,12 @@ static bool columns_plain(struct pasta_out *out, const char *table,
 	size_t i = 0;
 
 	snprintf(what, sizeof(what), "table %.180s, column", table);
-	while (i < count && pasta_out_plain(out, what, columns[i].name))
+	while (i < count && (unsigned int)columns[i].type <= PASTA_FLOAT &&
+	       pasta_out_plain(out, what, columns[i].name))
 		i++;
+	if (i < count)
+		pasta_out_fail(out, -EINVAL, "%s %zu: unknown type %u", what, i + 1,
+			       (unsigned int)columns[i].type);
 	return i == count;
 }
 

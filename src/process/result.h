@@ -80,6 +80,13 @@ struct pasta_out {
 	struct pasta_finding *findings;
 	size_t finding_count, finding_room;
 	struct pasta_err err; /* the first; code 0: none. Who failed has no tables and no charts */
+	bool stopped;	      /* by an interrupt, before all was read */
+	/* Of a tool that ran in another process: what that one has read, and files that are not
+	 * what was recorded. */
+	bool elsewhere;
+	uint64_t read, to_read; /* bytes */
+	size_t changed;
+	char *changed_file; /* the first of them */
 };
 
 struct pasta_result {
@@ -96,9 +103,6 @@ struct pasta_out *pasta_result_out(struct pasta_result *result, const char *tool
 /* The tool failed: keep the first description, and none of its tables and charts. Any thread. */
 void pasta_out_fail(struct pasta_out *out, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The tool's thread does not come back from it: the same, but nothing of the result is ever freed.
- */
-void pasta_out_lose(struct pasta_out *out, int code, const char *text);
 /* No more is coming: checks that all rows are whole. 0, or the first error. */
 int pasta_out_end(struct pasta_out *out);
 

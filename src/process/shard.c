@@ -58,6 +58,8 @@ static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
 	if (fstat(p->tail < 0 ? p->file : p->tail, &st))
 		return -errno;
 	*size = (uint64_t)st.st_size + (p->tail < 0 ? 0 : shard_base(p));
+	if (p->limit && *size > p->limit)
+		*size = p->limit;
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct pasta_shard_parts {
 	int file;	  /* -1: there is none, and the tail is all of it */
 	uint64_t end; /* the file's part ends here; UINT64_MAX: where the file ends, it may grow */
 	int tail;     /* -1: there is none, and end does not matter */
+	uint64_t limit; /* what has been appended from here on is left alone; 0: no limit */
 };
 
 struct pasta_shard {

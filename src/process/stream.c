@@ -304,6 +304,13 @@ int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err 
 	return pasta_stream_take(s, &parts, err);
 }
 
+void pasta_stream_parts(const struct pasta_stream *s, size_t shard, struct pasta_shard_parts *parts)
+{
+	*parts = s->shards[shard]->parts;
+	parts->limit =
+		s->shards[shard]->at; /* what is behind it may be a frame that is being written */
+}
+
 struct pasta_stream *pasta_stream_part(struct pasta_stream *s, size_t shard, bool silent,
 				       size_t budget)
 {

@@ -57,6 +57,11 @@ struct pasta_shard_parts;
 int pasta_stream_take(struct pasta_stream *s, const struct pasta_shard_parts *parts,
 		      struct pasta_err *err);
 
+/* Where a shard's bytes are, as they were when it was last looked at: its descriptors stay the
+ * stream's. For another process that is to read the same. */
+void pasta_stream_parts(const struct pasta_stream *s, size_t shard,
+			struct pasta_shard_parts *parts);
+
 /* The next event, until the next call; NULL at the end, or, when following, at the end of what can
  * be said to be in order by now. */
 const struct pasta_event *pasta_stream_next(struct pasta_stream *s);

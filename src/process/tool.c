@@ -11,6 +11,7 @@
 #include "process/ledger.h"
 #include "process/parse.h"
 #include "process/plugin.h"
+#include "process/toolbook.h"
 #include "process/utf8.h"
 
 /* Filled by constructors, when nothing is allocated yet that could fail and be told. */
@@ -169,7 +170,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
 		return pasta_fail(err, -EINVAL,
 				  "it must have a summary, of one line without control characters");
-	if (!(tool->event || tool->ledger) || !(tool->report || tool->groups))
+	if (!(tool->event || tool->ledger || tool->book) || !(tool->report || tool->groups))
 		return pasta_fail(err, -EINVAL,
 				  "it must have the function event, and report or groups");
 	if (!tool->events != !tool->event)
@@ -185,6 +186,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 	error = check_options(tool->options, err);
 	error = error ? error : check_groups(tool, err);
 	error = error ? error : check_ledger(tool, err);
+	error = error ? error : pasta_toolbook_check(tool, err);
 	error = error ? error : check_reducer(tool, err);
 	return error ? error : check_free(tool, err);
 }
@@ -459,12 +461,12 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
 {
-	return tool->events | pasta_ledger_kinds(tool->ledger);
+	return tool->events | pasta_ledger_kinds(tool->ledger) | pasta_toolbook_kinds(tool);
 }
 
 uint64_t pasta_tool_wants(const struct pasta_tool *tool)
 {
-	return tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0);
+	return tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) | pasta_toolbook_kinds(tool);
 }
 
 uint64_t pasta_choice_events(const struct pasta_choice *choice)

@@ -19,7 +19,7 @@
 const struct pasta_tool *pasta_tool_at(size_t i);
 /* Whether it has a state a shard. */
 bool pasta_tool_is_sharded(const struct pasta_tool *tool);
-/* The kinds that it and its ledger take. */
+/* The kinds that it, its ledger and its book take. */
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool);
 /* Those without which it knows less: a ledger does without counters and tensors. */
 uint64_t pasta_tool_wants(const struct pasta_tool *tool);

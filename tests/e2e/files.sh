@@ -12,11 +12,12 @@ calls+='|execv|execve|execvp|execvpe|execl|execlp|execle|posix_spawn|posix_spawn
 calls+='|__open_2|__open64_2|__openat_2|__openat64_2|open_by_handle_at|sqlite3_open|sqlite3_open_v2'
 calls+='|sqlite3_open16|gzopen|gzopen64|elf_begin|dwarf_begin|dwfl_report_elf|dwfl_report_offline'
 
-# What is not the module's: the program under study is started, libraries are loaded, the database is
-# what the module has made, libdw gets a descriptor, and importers make shards in a run that is new.
+# What is not the module's: the program under study and workers are started, libraries are loaded,
+# the database is what the module has made, libdw gets a descriptor, and importers make shards in a
+# run that is new.
 may='^process/files\.c |^core/shardwriter\.c (open|unlink)$|^sink/database\.c sqlite3_open_v2$'
 may+='|^process/dwarf\.c dwfl_report_elf$|^(process/(plugin|demangle)|cli/cli)\.c dlopen$'
-may+='|^cli/child\.c execvp$|^(cli/witness|core/lock)\.c syscall$'
+may+='|^cli/child\.c execvp$|^process/worker\.c execv$|^(cli/witness|core/lock)\.c syscall$'
 
 # breaches TREE SOURCES - "FILE CALL" for each call in the wrong place, by what the objects need from
 # outside: however it is written, by a pointer or in a macro, it is there. Objects of files that are

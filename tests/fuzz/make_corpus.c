@@ -1,6 +1,6 @@
 /*
- * make_corpus.c - the seeds of fuzz_shard, fuzz_ring and fuzz_raw: the same bytes whenever it is
- * run.
+ * make_corpus.c - the seeds of fuzz_shard, fuzz_ring, fuzz_raw and fuzz_worker: the same bytes
+ * whenever it is run.
  *
  * Run it when the format changes, from the top of the tree:
  *   cc -std=c17 -D_GNU_SOURCE= -Iinclude -Isrc tests/fuzz/make_corpus.c src/core/frame.c \
@@ -441,6 +441,128 @@ static void raws(void)
 	save_raw("wild", a, 100);
 }
 
+/* -- Answers of workers: a byte that says what they are, then a head, which fuzz_worker makes ----
+ */
+
+static void begin_answer(unsigned int how)
+{
+	static const char head[24];
+	const uint8_t byte = (uint8_t)how;
+
+	put(&byte, 1);
+	put(head, sizeof(head));
+}
+
+static void number(uint64_t value)
+{
+	put(&value, sizeof(value));
+}
+
+static void text(const char *s)
+{
+	number(s ? strlen(s) : UINT64_MAX);
+	if (s)
+		put(s, strlen(s) + 1);
+}
+
+static void real(double value)
+{
+	put(&value, sizeof(value));
+}
+
+/* Events, stopped, bytes, files that changed, raw accesses that could not be read, tools. */
+static void put_answer_begin(void)
+{
+	begin_answer(0);
+	number(1000);
+	number(1);
+	number(4096);
+	number(8192);
+	number(1);
+	text("/lib/libchanged.so");
+	number((uint64_t)-2);
+	text("cannot read it");
+	number(2);
+}
+
+/* Three columns, two rows; one cell is empty. */
+static void put_answer_table(const char *name)
+{
+	static const uint8_t none = 0, second = 2;
+
+	text(name);
+	number(3);
+	text("name"), number(0), text(NULL);
+	text("time"), number(1), text("ns");
+	text("share"), number(2), text("%");
+	number(2);
+	put(&none, 1);
+	text("gr\xc3\xb6\xc3\x9f"
+	     "e");
+	text("\033[31m");
+	put(&second, 1);
+	number(UINT64_MAX);
+	put(&none, 1);
+	real(0.5);
+	real(1e300 * 1e10);
+}
+
+static void put_answer_chart(const char *name, uint64_t type, uint64_t series)
+{
+	text(name);
+	number(type);
+	text("x"), text("ns");
+	text("y"), text(NULL);
+	text("value"), text(NULL);
+	number(series);
+}
+
+static void put_answer_charts(void)
+{
+	number(4);
+	put_answer_chart("line", 0, 2);
+	text("first"), number(2), real(1), real(2), real(3), real(4);
+	text(""), number(0);
+	put_answer_chart("bar", 1, 1);
+	text(NULL), number(1), text("label"), real(7);
+	put_answer_chart("heat", 2, 1);
+	text(NULL), number(1), real(1), real(2), real(3);
+	put_answer_chart("flame", 3, 1);
+	text(NULL), number(1), number(2), text("main"), text("f"), number(9);
+}
+
+static void answers(void)
+{
+	put_answer_begin();
+	text("one"), number(0), text("");
+	number(2);
+	put_answer_table("t");
+	put_answer_table("u");
+	put_answer_charts();
+	number(1);
+	number(1), text("slow"), text("here"), text(NULL), text("be quick");
+	text("two"), number((uint64_t)-5), text("it failed");
+	number(0), number(0), number(0);
+	save("worker", "all");
+	put_answer_begin();
+	for (int i = 0; i < 2; i++) {
+		text(i ? "two" : "one"), number(0), text("");
+		number(0), number(0), number(0);
+	}
+	save("worker", "empty");
+	begin_answer(1);
+	for (uint64_t i = 0; i < 2; i++) {
+		text(i ? "second" : "first"), text("what it does");
+		number(1 << 3), number(i), number(i), number(i);
+		text(i ? "a.fatbin" : NULL);
+		number(i), number(2 * i);
+		number(2 * i);
+		for (uint64_t k = 0; k < 2 * i; k++)
+			text("option"), text(k ? "1" : NULL), text("what it is"), number(k);
+	}
+	save("worker", "tools");
+}
+
 int main(int argc, char **argv)
 {
 	void *memory;
@@ -458,5 +580,6 @@ int main(int argc, char **argv)
 	shards();
 	rings();
 	raws();
+	answers();
 	return 0;
 }

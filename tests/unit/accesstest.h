@@ -281,23 +281,25 @@ USED uint64_t r_scale(const struct r_shape *s, uint64_t sum)
 }
 
 /* A state a process, merged in this order, and reported in place of the tool's own. */
-#define MERGED(type, a, b, c)                                                                      \
-	do {                                                                                       \
-		static type parts[R_PROCS];                                                        \
-		struct pasta_err err_ = {0};                                                       \
-                                                                                                   \
-		memset(parts, 0, sizeof(parts));                                                   \
-		for (int i_ = 0; i_ < R_PROCS; i_++)                                               \
-			assert_int_equal(open_(&parts[i_], &choice.tools[0], &err_), 0);           \
-		for (size_t i_ = 0; i_ < r_count; i_++)                                            \
-			on_event(&parts[r_events[i_].proc], &r_events[i_]);                        \
-		merge(&parts[a], &parts[b]);                                                       \
-		merge(&parts[a], &parts[c]);                                                       \
-		close_(&parts[b]);                                                                 \
-		close_(&parts[c]);                                                                 \
-		assert_int_equal(report(&parts[a], result.outs[0]), 0);                            \
-		assert_int_equal(pasta_out_end(result.outs[0]), 0);                                \
-		close_(&parts[a]);                                                                 \
-	} while (0)
+USED void merged(int a, int b, int c)
+{
+	struct pasta_lane *parts[R_PROCS];
+
+	for (int i = 0; i < R_PROCS; i++) {
+		parts[i] = pasta_lane_new(&choice, result.outs, PASTA_LANE_MERGING);
+		assert_non_null(parts[i]);
+		assert_int_equal(pasta_lane_seats(parts[i]), 1);
+		pasta_lane_open(parts[i]);
+	}
+	for (size_t i = 0; i < r_count; i++)
+		pasta_lane_event(parts[r_events[i].proc], &r_events[i], NULL);
+	pasta_lane_merge(parts[a], parts[b]);
+	pasta_lane_free(parts[b]);
+	pasta_lane_merge(parts[a], parts[c]);
+	pasta_lane_free(parts[c]);
+	pasta_lane_report(parts[a]);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	pasta_lane_free(parts[a]);
+}
 
 #endif

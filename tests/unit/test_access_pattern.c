@@ -353,10 +353,10 @@ static void merged_in_any_order_is_as_one(void **state)
 		assert_int_equal(finish(), 0);
 		whole = strdup(table("lines"));
 		start_over(NULL);
-		MERGED(struct pattern, 0, 1, 2);
+		merged(0, 1, 2);
 		assert_string_equal(table("lines"), whole);
 		start_over(NULL);
-		MERGED(struct pattern, 1, 2, 0);
+		merged(1, 2, 0);
 		assert_string_equal(table("lines"), whole);
 		start_over(NULL);
 		free(whole);

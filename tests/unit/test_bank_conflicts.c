@@ -58,26 +58,18 @@ static void a_run_without_rows_has_an_empty_table_and_no_findings(void **state)
 	assert_string_equal(finding(0), "");
 }
 
-static void merged_states_have_the_rows_of_both(void **state)
+static void merged_states_have_the_rows_of_all(void **state)
 {
-	struct conflicts a = {0}, b = {0};
-	struct pasta_err err = {0};
-	struct pasta_event ev;
-
 	(void)state;
-	assert_int_equal(open_(&a, &choice.tools[0], &err), 0);
-	assert_int_equal(open_(&b, &choice.tools[0], &err), 0);
-	ev = row_event(1, "k", PASTA_REDUCE_OWN, 1, 4, 0, 4, 8);
-	on_event(&a, &ev);
-	ev.proc = 1;
-	on_event(&b, &ev);
-	merge(&a, &b);
-	close_(&b);
-	assert_int_equal(report(&a, result.outs[0]), 0);
-	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	r_count = 0;
+	sent = r_keep;
+	for (now_proc = 0; now_proc < 2; now_proc++)
+		give_sum(1, "k", 1, 4, 0, 4, 8);
+	now_proc = 0;
+	sent = give;
+	merged(0, 1, 2);
 	assert_string_equal(table("bank_conflicts"), "k (unknown, site 1) 4 8 4 2.00\n"
 						     "k (unknown, site 1) 4 8 4 2.00\n");
-	close_(&a);
 }
 
 int main(void)
@@ -86,7 +78,7 @@ int main(void)
 		TEST(lines_are_by_kernel_and_most_conflicts_come_first),
 		TEST(sampled_launches_and_blocks_are_scaled),
 		TEST(a_run_without_rows_has_an_empty_table_and_no_findings),
-		TEST(merged_states_have_the_rows_of_both),
+		TEST(merged_states_have_the_rows_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,7 +162,7 @@ static void merged_states_report_as_one(void **state)
 	}
 	now_proc = 0;
 	sent = give;
-	MERGED(struct divergence, 2, 0, 1);
+	merged(2, 0, 1);
 	assert_string_equal(table("blocks"), "k 3 3 100.00 6 3 520 520 520 520 1.00 0.00 3.00\n");
 	assert_string_equal(table("barriers"), "k k.cu 10 27 432 50.00\n");
 }

@@ -262,6 +262,7 @@ static char *by_hand(const struct pasta_choice *choice, uint32_t shards,
 	struct pasta_feed *feed;
 	char *text;
 
+	assert_int_equal(pasta_directory_fill(s), 0);
 	for (size_t i = 0; i < choice->count; i++)
 		assert_non_null(pasta_result_out(&result, choice->tools[i].tool->name));
 	assert_int_equal(pasta_directory_fill(s), 0);

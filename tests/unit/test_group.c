@@ -125,6 +125,15 @@ static const char *shown(const struct pasta_group *g)
 	return out_text;
 }
 
+static void refused(const struct pasta_group_def *def, const char *why)
+{
+	struct pasta_err err = {0};
+
+	assert_int_equal(pasta_group_check(&tool, def, &err), -EINVAL);
+	if (!strstr(err.text, why))
+		fail_msg("'%s' is not in '%s'", why, err.text);
+}
+
 static void a_row_is_zeroed_found_again_and_stays_where_it_is(void **state)
 {
 	const struct pasta_group_def def = DEF(all, .limit = 0);
@@ -181,23 +190,27 @@ static void a_percentage_is_of_its_own_row_and_a_name_of_0_reads_as_it_should(vo
 			     .flags = PASTA_MEMBER_BLANK_ZERO),
 		PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
 		PASTA_MEMBER(SUM, struct row, max),
-		PASTA_MEMBER_OF(PERCENT, struct row, sum, max, .column = "part"),
+		PASTA_MEMBER_OF(PERCENT, struct row, sum, max, .column = "part",
+				.flags = PASTA_MEMBER_REST),
+		PASTA_MEMBER_OF(PERCENT, struct row, sum, max, .column = "again",
+				.flags = PASTA_MEMBER_BLANK_ZERO),
 		{0},
 	};
 	const struct pasta_group_def def =
-		DEF(members, .order = "name", .limit = 2, .flags = PASTA_GROUP_REST);
+		DEF(members, .order = "name", .limit = 3, .flags = PASTA_GROUP_REST);
 	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
 	struct pasta_err err = {0};
 
 	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
 	row(g, NULL, name("x"))->sum = 1;
-	for (const char *text_ = "abc"; *text_; text_++) {
+	for (const char *text_ = "abcd"; *text_; text_++) {
 		struct row *r = row(g, (char[]){*text_, 0}, 0);
 
-		r->sum = (uint64_t)(*text_ - 'a') + 1;
+		r->sum = (uint64_t)(*text_ - 'a');
 		r->max = 4;
 	}
-	assert_string_equal(shown(g), "(unknown) x 1 0.0\na - 1 25.0\n(2 others) - 5 62.5\n");
+	assert_string_equal(shown(g), "(unknown) x 1 0.0 -\na - 0 0.0 0.0\nb - 1 25.0 25.0\n"
+				      "(2 others) - 5 62.5 -\n");
 	pasta_group_free(g);
 }
 
@@ -281,6 +294,80 @@ static void a_limit_leaves_a_row_for_the_rest_of_each_part(void **state)
 	pasta_group_free(g);
 }
 
+static void the_rest_is_computed_from_its_sums_where_that_is_asked_for(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+		PASTA_MEMBER(DEVICE, struct row, key.device, .column = "device"),
+		PASTA_MEMBER(SUM, struct row, sum),
+		PASTA_MEMBER_BY(CALL, .call = call, .column = "call", .flags = PASTA_MEMBER_REST),
+		PASTA_MEMBER_BY(CALL, .call = call, .column = "own"),
+		{0},
+	};
+	const struct pasta_group_def def =
+		DEF(members, .order = "-call", .limit = 1, .flags = PASTA_GROUP_REST);
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	row(g, "a", 0)->sum = 10;
+	row(g, "b", 0)->sum = 20;
+	row(g, "c", 0)->sum = 30;
+	assert_string_equal(shown(g), "c device 0 60 60\n(2 others) - 60 -\n");
+	pasta_group_free(g);
+}
+
+static bool is_large(const void *row_, const void *state)
+{
+	return ((const struct row *)row_)->sum > 10;
+}
+
+static double sum_by_max(const void *row_, const void *state)
+{
+	const struct row *r = row_;
+
+	return pasta_ratio(r->sum, r->max);
+}
+
+static void a_number_can_have_no_value(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+		PASTA_MEMBER(U32, struct row, key.device),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum", .has = is_large),
+		PASTA_MEMBER_BY(RATIO, .ratio = sum_by_max, .column = "ratio"),
+		PASTA_MEMBER_OF(PERCENT, struct row, sum, max, .column = "share",
+				.flags = PASTA_MEMBER_BLANK_ZERO, .has = is_large),
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .order = "name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	*row(g, "a", 0) = (struct row){.key = row(g, "a", 0)->key, .sum = 12, .max = 8};
+	*row(g, "b", 0) = (struct row){.key = row(g, "b", 0)->key, .sum = 4, .max = 8};
+	row(g, "c", 0)->sum = 20;
+	assert_string_equal(shown(g), "a 12 1.5 150.0\nb - 0.5 -\nc 20 - -\n");
+	pasta_group_free(g);
+}
+
+static void a_column_without_values_can_be_left_out(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
+		PASTA_MEMBER(U32, struct row, key.device),
+		PASTA_MEMBER(MAX, struct row, max, .column = "max", .flags = PASTA_MEMBER_OPTIONAL),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .order = "-max name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	row(g, "b", 0)->sum = 10;
+	row(g, "a", 0);
+	assert_string_equal(shown(g), "a 0\nb 10\n");
+	row(g, "b", 0)->max = 3;
+	assert_string_equal(shown(g), "b 3 10\na 0 0\n");
+	pasta_group_free(g);
+}
+
 static bool keep(const void *row_, const void *state)
 {
 	return ((const struct row *)row_)->sum > 1;
@@ -307,7 +394,7 @@ static void rows_can_be_had_in_any_order_of_columns(void **state)
 	struct row **rows;
 	size_t count;
 
-	rows = pasta_group_sorted(g, "sum", &count);
+	rows = pasta_group_sorted(g, NULL, &count);
 	assert_int_equal(count, 0);
 	assert_null(rows[0]);
 	free(rows);
@@ -318,6 +405,11 @@ static void rows_can_be_had_in_any_order_of_columns(void **state)
 	for (size_t i = 0; i < count; i++)
 		assert_ptr_equal(rows[i], row(g, "a", (uint32_t[]){3, 1, 4, 2, 0}[i]));
 	assert_null(rows[5]);
+	free(rows);
+	row(g, "0", 9);
+	rows = pasta_group_sorted(g, NULL, &count);
+	assert_int_equal(count, 6);
+	assert_ptr_equal(rows[0], row(g, "0", 9));
 	free(rows);
 	assert_int_equal(pasta_group_error(g), 0);
 	assert_null(pasta_group_sorted(g, "nothing", &count));
@@ -409,13 +501,38 @@ static void merged_groups_are_what_one_would_have_been(void **state)
 	pasta_group_free(b);
 }
 
-static void refused(const struct pasta_group_def *def, const char *why)
+static void fewer_names(void *key, const void *ctx)
 {
-	struct pasta_err err = {0};
+	((uint32_t *)key)[0] %= *(const uint32_t *)ctx;
+}
 
-	assert_int_equal(pasta_group_check(&tool, def, &err), -EINVAL);
-	if (!strstr(err.text, why))
-		fail_msg("'%s' is not in '%s'", why, err.text);
+static void keys_can_be_changed_and_rows_that_meet_become_one(void **state)
+{
+	const struct pasta_group_def def = DEF(all, .order = "name device");
+	struct pasta_group *whole = pasta_group_new(&def, NULL, NULL),
+			   *g = pasta_group_new(&def, NULL, NULL);
+	uint32_t left = 10;
+	struct row *r;
+	size_t at = 0;
+
+	fill(whole, 1, 3000);
+	fill(g, 1, 3000);
+	pasta_group_rekey(g, fewer_names, &left);
+	assert_int_equal(pasta_group_count(g), 30);
+	assert_int_equal(pasta_group_error(g), 0);
+	assert_int_equal(PASTA_SUM(g, struct row, sum), PASTA_SUM(whole, struct row, sum));
+	while ((r = pasta_group_next(g, &at))) {
+		uint64_t count = 0;
+
+		for (uint32_t i = r->key.name; i < 50; i += 10)
+			count += PASTA_ROW(whole, struct row, i, r->key.device)->list.count;
+		assert_int_equal(r->stat.count, count);
+		assert_int_equal(r->list.count, count);
+		assert_int_equal(pasta_hist_count(r->hist), count);
+		assert_ptr_equal(pasta_group_find(g, &r->key), r);
+	}
+	pasta_group_free(whole);
+	pasta_group_free(g);
 }
 
 static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state)
@@ -474,9 +591,13 @@ int main(void)
 		cmocka_unit_test(processes_and_devices_are_in_order_of_their_numbers),
 		cmocka_unit_test(rows_that_read_alike_are_folded),
 		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
+		cmocka_unit_test(the_rest_is_computed_from_its_sums_where_that_is_asked_for),
+		cmocka_unit_test(a_number_can_have_no_value),
+		cmocka_unit_test(a_column_without_values_can_be_left_out),
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
 		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),
 		cmocka_unit_test(covers_of_different_lines_add_up),
+		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
 		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
 	};

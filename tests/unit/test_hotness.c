@@ -276,14 +276,11 @@ static void windows_are_of_time_where_that_is_asked_for(void **state)
 
 static void another_window_is_an_error_that_says_what_there_is(void **state)
 {
-	struct pasta_err err = {0};
-	static struct hotness h;
-
 	(void)state;
-	assert_int_equal(pasta_choice_set(&choice, "hotness.window=pages", &err), 0);
-	assert_int_equal(open_(&h, &choice.tools[0], &err), -EINVAL);
-	assert_non_null(strstr(err.text, "window is launches or time, not 'pages'"));
-	close_(&h);
+	start_over("hotness.window=pages");
+	assert_int_equal(finish(), -EINVAL);
+	assert_non_null(
+		strstr(result.outs[0]->err.text, "window is launches or time, not 'pages'"));
 }
 
 static void colder_ones_share_a_row(void **state)
@@ -298,7 +295,7 @@ static void colder_ones_share_a_row(void **state)
 	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1, 1, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 3 100 3 1 4 0 0.00 1 100.00 #0\n"
-					      "(2 colder ones) 200 3 2 8 100 50.00 - - \n");
+					      "(2 colder ones) 200 3 2 8 100 50.00 - - -\n");
 }
 
 static void sums_past_2_63_stay_there_and_are_told_of(void **state)
@@ -452,11 +449,11 @@ static void merged_in_any_order_is_as_one(void **state)
 		assert_int_equal(finish(), 0);
 		whole = strdup(cells());
 		start_over(NULL);
-		MERGED(struct hotness, 0, 1, 2);
+		merged(0, 1, 2);
 		assert_string_equal(table("objects"), wanted());
 		assert_string_equal(cells(), whole);
 		start_over(NULL);
-		MERGED(struct hotness, 2, 0, 1);
+		merged(2, 0, 1);
 		assert_string_equal(table("objects"), wanted());
 		assert_string_equal(cells(), whole);
 		free(whole);

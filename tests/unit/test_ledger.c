@@ -59,9 +59,9 @@ static struct pasta_event alloc_event(unsigned int sub, uint32_t pool, uint64_t 
 				      uint64_t bytes)
 {
 	static uint64_t time;
-	struct pasta_event ev = {
-		.size = PASTA_EVENT_SIZE(alloc), .kind = PASTA_ALLOC, .time = ++time};
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(alloc), .kind = PASTA_ALLOC};
 
+	ev.time = ++time;
 	ev.sub = (uint8_t)sub;
 	ev.alloc.addr = addr;
 	ev.alloc.bytes = bytes;

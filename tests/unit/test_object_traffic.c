@@ -96,7 +96,7 @@ static void random_runs_add_up_to_a_plain_recount(void **state)
 						loads += r_procs[p].shapes[k][n].loads[o];
 						bytes += r_procs[p].shapes[k][n].bytes[o];
 					}
-		MERGED(struct object_traffic, 2, 0, 1);
+		merged(2, 0, 1);
 		assert_int_equal(told(3), loads);
 		assert_int_equal(told(5), bytes);
 		start_over(NULL);

@@ -147,6 +147,17 @@ static void names_with_control_characters_fail_and_are_made_safe(void **state)
 		"table t, column 'a\\x09b' has a control character in its name: take it out");
 }
 
+static void a_column_of_no_known_type_fails(void **state)
+{
+	const struct pasta_column bad[] = {{"x", PASTA_INT, NULL},
+					   {"y", (enum pasta_column_type)77, NULL}};
+	struct pasta_out *out = out_of(state);
+
+	assert_null(pasta_out_table(out, "t", bad, 2));
+	assert_int_equal(pasta_out_end(out), -EINVAL);
+	assert_string_equal(out->err.text, "table t, column 2: unknown type 77");
+}
+
 static void a_long_name_that_is_wrong_is_cut(void **state)
 {
 	struct pasta_out *out = out_of(state);
@@ -233,6 +244,7 @@ int main(void)
 		TEST(a_null_table_is_no_crash),
 		TEST(two_tables_of_one_name_fail),
 		TEST(names_with_control_characters_fail_and_are_made_safe),
+		TEST(a_column_of_no_known_type_fails),
 		TEST(a_long_name_that_is_wrong_is_cut),
 		TEST(a_count_s_text_is_cut_and_its_number_is_not),
 		TEST(a_copy_of_an_event_reads_no_more_than_its_size),

@@ -239,10 +239,10 @@ static void merged_in_any_order_is_as_one(void **state)
 	(void)state;
 	for (int i = 0; i < 10; i++) {
 		r_make(false);
-		MERGED(struct working_set, 0, 1, 2);
+		merged(0, 1, 2);
 		assert_string_equal(table("kernels"), wanted());
 		start_over(NULL);
-		MERGED(struct working_set, 2, 0, 1);
+		merged(2, 0, 1);
 		assert_string_equal(table("kernels"), wanted());
 		start_over(NULL);
 	}
