@@ -182,11 +182,15 @@ static const struct pasta_ledger_def ledger = {.size = sizeof(ledger),
 /* What is announced again is no other allocation, but has a row. */
 static void memory(struct writer *w, const struct pasta_sqlrow *row)
 {
+	bool left;
+
 	w->row = row->ev.kind == PASTA_ALLOC ? row : NULL;
 	pasta_ledger_event(w->ledger, &row->ev);
+	left = w->row;
+	w->row = NULL;
 	if (pasta_ledger_error(w->ledger))
 		out_of_memory(w);
-	else if (w->row)
+	else if (left)
 		pasta_sqlrows_put(w->rows, PASTA_SQL_ALLOCATIONS, row);
 }
 
