@@ -196,10 +196,10 @@ PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_li
 				      size_t item_size);
 /* Walk the rows in order of adding: start with *at 0; NULL at the end. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
-/* All rows, also those that are not shown, in an order that is written as .order is, or NULL: in
- * that of the declaration. count of them, and NULL; to be freed; the rows stay the group's. NULL,
- * and a count of 0, if the group has an error, which may be a new one, and makes the report fail:
- * out of memory, or -EINVAL if order names what is no column. */
+/* Returns an array of all rows, hidden ones included, sorted by order, which has the syntax of
+ * .order; NULL: by the declared order. The array has count entries and a NULL behind them. Free it,
+ * but not the rows. Returns NULL with a count of 0 if the group has an error, or gets one here:
+ * -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
 /* Change all keys: rows whose keys become equal become one, as when groups are merged. */
 PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,

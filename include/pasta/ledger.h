@@ -24,10 +24,11 @@
  * An allocation's level is that of who hands it out:
  *
  *	DRIVER   memory of devices, the host and images, managed and physical memory; also what a
- *		 driver's own pool hands out (cudaMallocAsync), which names its pool as its origin
+ *		 driver's own pool hands out, which names that pool as its origin
  *	SEGMENT  PASTA_ALLOC_SEGMENT. Where a source has no segments, its counter "reserved"
- *	BLOCK    PASTA_ALLOC_POOL, host memory of a pool, what names a parent, as an OpenCL
- *		 sub-buffer, and all memory of a trace that a framework's profiler recorded
+ *	BLOCK    PASTA_ALLOC_POOL, host memory of a pool, a part of another allocation
+ *		 that names it as its parent, and all memory of a trace that a framework's
+ *		 profiler recorded
  *	TENSOR   a storage that a TENSOR event names first. It ends with its block
  *
  * Its parent is the one that the source names, or else the innermost live allocation of a lower
@@ -81,8 +82,8 @@ enum pasta_allocation_flags {
 
 struct pasta_allocation {
 	uint32_t size, level;
-	/* The how manieth ALLOC event of its process it is, from 1: the same in every ledger. Of a
-	 * tensor, the number of its storage. */
+	/* Position among the ALLOC events of its process, from 1, and so the same in every ledger;
+	 * for a tensor, the number of its storage. */
 	uint64_t number;
 	uint64_t addr, bytes;
 	uint64_t time, freed; /* freed: 0 while it is live */

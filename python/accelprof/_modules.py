@@ -1,4 +1,4 @@
-"""Which module of the model a thread is in, told to the agent around each call of a module."""
+"""Report to the agent which module of the model a thread is in, around each call of a module."""
 
 import ctypes
 import functools
@@ -59,7 +59,7 @@ class _Root:
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.stack: List[Tuple[Any, bytes]] = []
-        self.told: Optional[bytes] = None
+        self.reported: Optional[bytes] = None
 
 
 class Tracker:
@@ -82,8 +82,8 @@ class Tracker:
         return root
 
     def _tell(self, path: Optional[bytes]) -> None:
-        if path != self._thread.told:
-            self._thread.told = path
+        if path != self._thread.reported:
+            self._thread.reported = path
             self._tell_agent(path)
 
     def enter(self, module: Any) -> None:
