@@ -1,21 +1,15 @@
 /*
- * directory.h - what processes and devices of a run are called, once for all tools and outputs.
+ * directory.h - processes, devices and call paths of a run: one display name each.
  *
  * Processes are known before the first event. Any thread.
  */
 #ifndef PASTA_DIRECTORY_H
 #define PASTA_DIRECTORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pasta/base.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef PASTA_EXPORT
-#define PASTA_EXPORT __attribute__((visibility("default")))
 #endif
 
 #define PASTA_NO_RANK UINT32_MAX
@@ -42,8 +36,38 @@ PASTA_EXPORT const struct pasta_process_info *pasta_process_next(size_t *at);
 /* Whether it records all of these kinds. What is not known counts as yes. */
 PASTA_EXPORT bool pasta_process_records(uint32_t proc, uint64_t kinds);
 
+/* Transitional. */
+PASTA_EXPORT const char *pasta_process_text(const char *host, uint32_t pid, uint32_t number,
+					    char *text, size_t size);
+
 /* "device 0", "host". */
 PASTA_EXPORT const char *pasta_device_text(uint32_t device, char *text, size_t size);
+
+/*
+ * A call path: what an event's stack field refers to, of the process ev->proc. A place is a
+ * function that was running, innermost first; one that was inlined is a place of its own. Paths are
+ * of native code, or of an interpreter's functions, as Python's: these have no module and offset,
+ * those that are built in have no file, and the innermost 4096 places are given. Equal paths of an
+ * interpreter have equal refs, whatever the process. Texts live as long as the process, and are ""
+ * where they are not known.
+ */
+struct pasta_stack_frame {
+	const char *function; /* C++ names as people write them, where libstdc++ is here */
+	const char *file;     /* of the source */
+	const char *module;   /* the program's or library's file */
+	uint64_t offset;      /* of the call in that file; the address itself without a module */
+	uint32_t line;	      /* 0: not known */
+	uint32_t inlined;     /* 1: its code is part of the next one's */
+};
+
+/* The places of a path: at most max are filled in, and how many there are is returned; 0 for what
+ * is no path. What a file is not there for any more, or another one now, is a module and an offset.
+ * The first answer for a file reads its debugging information, which may take a second. */
+PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
+				       struct pasta_stack_frame *frames, size_t max);
+/* "function (file.c:12)", or as much as is known: "function", "libfoo.so+0x1234"; returns text. */
+PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
+						size_t size);
 
 /* The line of a call path: "function (file.c:12)" of the innermost function whose source is known,
  * or else of the innermost function; "" for an unknown path. Truncated to size; returns text. */

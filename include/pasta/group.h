@@ -25,19 +25,12 @@
 #ifndef PASTA_GROUP_H
 #define PASTA_GROUP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pasta/base.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#ifndef PASTA_EXPORT
-#define PASTA_EXPORT __attribute__((visibility("default")))
-#endif
-
-struct pasta_err;
 struct pasta_hist;
 struct pasta_out;
 struct pasta_group;
@@ -100,7 +93,7 @@ enum pasta_member_type {
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
 	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
-	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
+	PASTA_MEMBER_MORE = 4,	     /* more columns of a member before it, which is merged once */
 	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also for the row of REST, which has the
 				     * sums of the rows that are left out */
 	PASTA_MEMBER_OPTIONAL = 16, /* left out if no row has a value other than 0 */
@@ -212,7 +205,8 @@ PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);
 /* Show a group as its table; 0, or the report has failed. */
 PASTA_EXPORT int pasta_out_group(struct pasta_out *out, const struct pasta_group *group);
 /* All groups of the tool that reports, in their order, but for those without a table. */
-PASTA_EXPORT int pasta_out_groups(struct pasta_out *out, const void *state);
+PASTA_EXPORT int pasta_out_groups(struct pasta_out *out, const void *state,
+				  struct pasta_error *err);
 
 #ifdef __cplusplus
 }

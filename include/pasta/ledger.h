@@ -16,7 +16,7 @@
  *	struct state { struct pasta_ledger *ledger; };
  *
  *	static const struct pasta_ledger_def ledger =
- *		PASTA_LEDGER(struct state, ledger, .levels = PASTA_LEVEL_BIT(SEGMENT),
+ *		PASTA_LEDGER(struct state, ledger, .levels = PASTA_LEVEL_MASK(SEGMENT),
  *			     .on_alloc = on_alloc);
  *
  *	PASTA_TOOL(..., .ledger = &ledger);
@@ -41,19 +41,14 @@
 #ifndef PASTA_LEDGER_H
 #define PASTA_LEDGER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pasta/base.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#ifndef PASTA_EXPORT
-#define PASTA_EXPORT __attribute__((visibility("default")))
-#endif
-
 struct pasta_event;
+struct pasta_where;
 struct pasta_ledger;
 
 enum pasta_level {
@@ -65,7 +60,7 @@ enum pasta_level {
 	PASTA_LEVEL_HELD,
 	PASTA_LEVELS,
 };
-#define PASTA_LEVEL_BIT(LEVEL) (1u << PASTA_LEVEL_##LEVEL)
+#define PASTA_LEVEL_MASK(LEVEL) (1u << PASTA_LEVEL_##LEVEL)
 
 /* "driver", "reserved", "allocated", "tensors", "held". */
 PASTA_EXPORT const char *pasta_level_text(uint32_t level);
@@ -97,19 +92,23 @@ struct pasta_allocation {
 };
 
 /* Callbacks may be NULL. They run when the ledger's sums have changed, with the event that began or
- * ended the allocation; pasta_where_of(ev) is known in them. A segment that is given back in parts
- * ends in parts: on_free is called for each, with the data and the number of the whole. */
+ * ended the allocation, and where, which is NULL unless the tool asked for it. A segment that is
+ * given back in parts ends in parts: on_free is called for each, with the data and the number of
+ * the whole. */
 struct pasta_ledger_def {
 	uint32_t size, state_offset;
-	/* Mask of PASTA_LEVEL_BIT: TENSOR asks for TENSOR events, SEGMENT for COUNTER events.
+	/* Mask of PASTA_LEVEL_MASK: TENSOR asks for TENSOR events, SEGMENT for COUNTER events.
 	 * Allocations and frees are always taken. */
 	uint32_t levels;
 	uint32_t peaks; /* mask of levels whose set at the peak can be walked */
 	uint32_t data_size, reserved;
-	void (*on_alloc)(void *state, struct pasta_allocation *a, const struct pasta_event *ev);
-	void (*on_free)(void *state, struct pasta_allocation *a, const struct pasta_event *ev);
+	void (*on_alloc)(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			 const struct pasta_where *where);
+	void (*on_free)(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			const struct pasta_where *where);
 	/* A counter has changed what the device has reserved. */
-	void (*on_reserved)(void *state, uint32_t device, const struct pasta_event *ev);
+	void (*on_reserved)(void *state, uint32_t device, const struct pasta_event *ev,
+			    const struct pasta_where *where);
 };
 
 /* clang-format off */

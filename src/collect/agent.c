@@ -126,7 +126,7 @@ void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t er
 	if (pasta_agent_begin()) {
 		pthread_mutex_lock(&s->lock);
 		if (s->pair_count < sizeof(s->pairs) / sizeof(s->pairs[0]))
-			s->pairs[s->pair_count++] = (struct pasta_clock){
+			s->pairs[s->pair_count++] = (struct pasta_clock_record){
 				.value = value, .raw = raw, .error = error, .id = clock};
 		pthread_mutex_unlock(&s->lock);
 	}

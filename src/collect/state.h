@@ -68,7 +68,7 @@ struct pasta_state {
 	struct pasta_strings *strings;	   /* the block that is being filled */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
-	struct pasta_clock pairs[64]; /* of handlers' clocks, for the writer */
+	struct pasta_clock_record pairs[64]; /* of handlers' clocks, for the writer */
 	uint32_t pair_count;
 	uint64_t stack_bytes; /* of the strings that are stacks */
 	struct pasta_host_modules modules;

@@ -8,7 +8,7 @@ static const char *const reasons[PASTA_LOSS_REASONS] = {
 	[PASTA_LOSS_FULL] = "full",	[PASTA_LOSS_NESTED] = "nested",
 	[PASTA_LOSS_MEMORY] = "memory", [PASTA_LOSS_CLOSED] = "closed",
 	[PASTA_LOSS_SOURCE] = "source", [PASTA_LOSS_DEPTH] = "depth",
-	[PASTA_LOSS_UNKEPT] = "unkept",
+	[PASTA_LOSS_RAW] = "unkept",
 };
 
 const char *pasta_account_reason(unsigned int reason)

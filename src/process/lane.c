@@ -15,18 +15,9 @@ struct pasta_lane {
 	size_t count;
 	/* Who wants a kind: count places for each, of which the first few are used. */
 	struct pasta_seat **wants;
-	size_t want_count[PASTA_KINDS_MAX];
-	const struct pasta_event *ev;
-	const struct pasta_where *where;
+	size_t want_count[PASTA_KIND_MAX];
 	struct pasta_call_slot *slot; /* NULL: nobody watches */
 };
-
-static __thread struct pasta_lane *now; /* that gives events on this thread */
-
-const struct pasta_where *pasta_where_of(const struct pasta_event *ev)
-{
-	return now && now->ev == ev && now->where ? now->where : &pasta_nowhere;
-}
 
 static bool is_python(uint32_t ref)
 {
@@ -37,13 +28,12 @@ static bool is_python(uint32_t ref)
 	return pasta_pathnode_decode(bytes, size, &node);
 }
 
-uint32_t pasta_python_of(const struct pasta_event *ev)
+uint32_t pasta_python_of(const struct pasta_event *ev, const struct pasta_where *where)
 {
-	const struct pasta_where *where = pasta_where_of(ev);
-	uint32_t stack = ev->kind == PASTA_ALLOC    ? ev->alloc.stack
-			 : ev->kind == PASTA_FREE   ? ev->free.stack
-			 : ev->kind == PASTA_LAUNCH ? ev->launch.stack
-						    : where->stack;
+	uint32_t stack = ev->kind == PASTA_KIND_ALLOC	 ? ev->alloc.stack
+			 : ev->kind == PASTA_KIND_FREE	 ? ev->free.stack
+			 : ev->kind == PASTA_KIND_LAUNCH ? ev->launch.stack
+							 : where->stack;
 
 	if (where->flags & PASTA_WHERE_BACKWARD && where->python)
 		return where->python;
@@ -64,7 +54,7 @@ struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct past
 	if (!l)
 		return NULL;
 	l->seats = calloc(choice->count + 1, sizeof(*l->seats));
-	l->wants = calloc(PASTA_KINDS_MAX * choice->count + 1, sizeof(struct pasta_seat *));
+	l->wants = calloc(PASTA_KIND_MAX * choice->count + 1, sizeof(struct pasta_seat *));
 	if (!l->seats || !l->wants) {
 		pasta_lane_free(l);
 		return NULL;
@@ -147,14 +137,15 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 
 	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
 	seat->book_kinds = pasta_toolbook_kinds(seat->tool);
-	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	seat->located = seat->tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS);
+	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
 }
 
 static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {.size = sizeof(err)};
 	int error = 0;
 
 	seat->state = calloc(1, seat->tool->state_size ? seat->tool->state_size : 1);
@@ -213,22 +204,23 @@ uint64_t pasta_lane_needs(const struct pasta_lane *l)
 }
 
 /* To the seats that want it. */
-static inline void give(struct pasta_lane *l)
+static inline void give(struct pasta_lane *l, const struct pasta_event *ev,
+			const struct pasta_where *known)
 {
-	const struct pasta_event *ev = l->ev;
 	size_t i, count = l->want_count[ev->kind];
 	struct pasta_seat **wants = l->wants + ev->kind * l->count;
 
 	for (i = 0; i < count; i++) {
 		struct pasta_seat *seat = wants[i];
+		const struct pasta_where *where = seat->located ? known : NULL;
 
 		enter(l, seat);
 		if (seat->ledger_kinds >> ev->kind & 1)
-			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev);
+			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev, where);
 		if (seat->book_kinds >> ev->kind & 1)
 			pasta_toolbook_event(seat->tool, seat->state, ev);
 		if (seat->tool->events >> ev->kind & 1)
-			seat->tool->event(seat->state, ev);
+			seat->tool->event(seat->state, ev, where);
 	}
 	leave(l);
 }
@@ -236,25 +228,29 @@ static inline void give(struct pasta_lane *l)
 void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
-	if (ev->kind >= PASTA_KINDS_MAX)
-		return;
-	now = l;
-	l->ev = ev;
-	l->where = where;
-	give(l);
-	l->ev = NULL;
-	now = NULL;
+	if (ev->kind < PASTA_KIND_MAX)
+		give(l, ev, where ? where : &pasta_nowhere);
 }
 
 void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed)
 {
+	const struct pasta_event *ev;
+	const struct pasta_where *where;
+
 	pasta_call_phase(l->slot, PASTA_PHASE_EVENT);
-	now = l;
-	while ((l->ev = pasta_feed_next(feed, &l->where)))
-		if (l->ev->kind < PASTA_KINDS_MAX)
-			give(l);
-	now = NULL;
+	while ((ev = pasta_feed_next(feed, &where)))
+		pasta_lane_event(l, ev, where);
 	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
+}
+
+static void seat_merge(struct pasta_seat *seat, const struct pasta_seat *other)
+{
+	struct pasta_error err = {.size = sizeof(err)};
+	int error = seat->tool->merge(seat->state, other->state, &err);
+
+	if (error)
+		pasta_out_fail(seat->out, error, "cannot merge: %.400s",
+			       *err.text ? err.text : strerror(abs(error)));
 }
 
 void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
@@ -279,14 +275,14 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 			pasta_out_fail(seat->out, error, "cannot merge: %s", strerror(-error));
 		enter(into, seat);
 		if (!error && seat->tool->merge)
-			seat->tool->merge(seat->state, other->state);
+			seat_merge(seat, other);
 		leave(into);
 	}
 	pasta_call_phase(into->slot, PASTA_PHASE_NONE);
 }
 
 /* What ran out of memory, before the report or in it, is not whole: it is not shown. */
-static int report_state(const struct pasta_seat *seat)
+static int report_state(const struct pasta_seat *seat, struct pasta_error *err)
 {
 	int error = pasta_groups_error(seat->tool, seat->state);
 
@@ -296,22 +292,24 @@ static int report_state(const struct pasta_seat *seat)
 	seat->out->tool = seat->tool;
 	if (error)
 		return error;
-	error = seat->tool->report ? seat->tool->report(seat->state, seat->out)
-				   : pasta_out_groups(seat->out, seat->state);
+	error = seat->tool->report ? seat->tool->report(seat->state, seat->out, err)
+				   : pasta_out_groups(seat->out, seat->state, err);
 	return error ? error : pasta_groups_error(seat->tool, seat->state);
 }
 
 static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)
 {
+	struct pasta_error err = {.size = sizeof(err)};
 	int error;
 
 	if (!seat->state || seat->out->err.code)
 		return;
 	enter(l, seat);
-	error = report_state(seat);
+	error = report_state(seat, &err);
 	leave(l);
 	if (error)
-		pasta_out_fail(seat->out, error, "cannot report: %s", strerror(abs(error)));
+		pasta_out_fail(seat->out, error, "cannot report: %.400s",
+			       *err.text ? err.text : strerror(abs(error)));
 }
 
 void pasta_lane_report(struct pasta_lane *l)

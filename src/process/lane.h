@@ -22,6 +22,7 @@ struct pasta_seat {
 	struct pasta_out *out;		   /* shared with the tool's seats in other lanes */
 	void *state;			   /* NULL: closed */
 	bool failed;			   /* before it began: it is never opened */
+	bool located;			   /* it asks where events belong */
 	uint64_t ledger_kinds, book_kinds; /* that its ledger and its book take */
 };
 

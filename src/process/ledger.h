@@ -12,14 +12,15 @@
 
 /* The kinds that a ledger takes, and those without which it knows nothing. */
 uint64_t pasta_ledger_kinds(const struct pasta_ledger_def *def);
-#define PASTA_LEDGER_MUST (PASTA_BIT(ALLOC) | PASTA_BIT(FREE))
+#define PASTA_LEDGER_MUST (PASTA_MASK(ALLOC) | PASTA_MASK(FREE))
 
 /* def and state, which the callbacks get, must outlive it. NULL when out of memory. */
 struct pasta_ledger *pasta_ledger_new(const struct pasta_ledger_def *def, void *state);
 void pasta_ledger_free(struct pasta_ledger *l);
 /* Events of a process in its order; other kinds are left alone. Where memory runs out, error is
  * -ENOMEM from then on, and no more events are taken. */
-void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev);
+void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev,
+			const struct pasta_where *where);
 /* Move over the processes of from, which are none of into's. -ENOMEM. */
 int pasta_ledger_merge(struct pasta_ledger *into, struct pasta_ledger *from);
 
@@ -83,9 +84,10 @@ struct ledger_proc {
 struct pasta_ledger {
 	const struct pasta_ledger_def *def;
 	void *state;
-	struct pasta_map *procs;    /* struct ledger_proc *, by number */
-	struct ledger_proc *last;   /* that was looked for */
-	struct ledger_alloc *spare; /* that were freed, linked by under */
+	const struct pasta_where *where; /* of the event that it is given */
+	struct pasta_map *procs;	 /* struct ledger_proc *, by number */
+	struct ledger_proc *last;	 /* that was looked for */
+	struct ledger_alloc *spare;	 /* that were freed, linked by under */
 	const struct ledger_alloc **walk;
 	size_t walk_count, walk_room;
 	uint64_t unknown[PASTA_LEVELS], missing[PASTA_LEVELS];

@@ -12,8 +12,8 @@ uint64_t pasta_ledger_kinds(const struct pasta_ledger_def *def)
 
 	if (!def)
 		return 0;
-	kinds |= def->levels & PASTA_LEVEL_BIT(TENSOR) ? PASTA_BIT(TENSOR) : 0;
-	kinds |= def->levels & PASTA_LEVEL_BIT(SEGMENT) ? PASTA_BIT(COUNTER) : 0;
+	kinds |= def->levels & PASTA_LEVEL_MASK(TENSOR) ? PASTA_MASK(TENSOR) : 0;
+	kinds |= def->levels & PASTA_LEVEL_MASK(SEGMENT) ? PASTA_MASK(COUNTER) : 0;
 	return kinds;
 }
 

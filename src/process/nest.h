@@ -62,7 +62,9 @@ static inline void pasta_nest_here(const struct pasta_nest *nest, uint64_t itera
 {
 	const struct pasta_nest_frame *f = nest->depth ? &nest->frames[nest->depth - 1] : NULL;
 
-	*where = (struct pasta_where){.scope = f ? f->scope : NULL,
+	*where = (struct pasta_where){.size = sizeof(*where),
+				      .scope = f ? f->scope : NULL,
+				      .scope_id = f && f->scope ? f->scope->id : 0,
 				      .op = f ? f->op : 0,
 				      .iteration = iteration,
 				      .tid = nest->tid,

@@ -137,7 +137,7 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 
 	memset(ev, 0, sizeof(*ev));
 	ev->size = PASTA_EVENT_SIZE(loss);
-	ev->kind = PASTA_LOSS;
+	ev->kind = PASTA_KIND_LOSS;
 	ev->sub = (uint8_t)reason;
 	ev->time = last > s->file->raw ? last : s->file->raw;
 	ev->loss.source = source;

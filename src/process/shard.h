@@ -74,7 +74,7 @@ struct pasta_shard {
 /* Open and scan. See pasta_stream_add for the errors. The descriptors are its own from now on,
  * whatever happens. */
 struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
-				     struct pasta_decoder *d, struct pasta_err *err);
+				     struct pasta_decoder *d, struct pasta_error *err);
 void pasta_shard_close(struct pasta_shard *sh);
 
 /* Find the frames that are new since the last scan; returns how many. */

@@ -98,7 +98,8 @@ struct pasta_gpu_blocks {
 };
 
 struct pasta_gpu_launch {
-	uint32_t reducers; /* PASTA_REDUCE_BIT. OBJECT is counts, BLOCK is blocks, others are tables
+	uint32_t reducers; /* PASTA_REDUCER_MASK. OBJECT is counts, BLOCK is blocks, others are
+			    * tables
 			    */
 	uint32_t page_shift;
 	uint32_t count;	 /* of objects' places */
@@ -141,8 +142,8 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  * The patches: the API's number of the class of instructions, its name, and what it needs.
  * A patch is the function pasta_VARIANT_NAME, VARIANT one of
  *   all     by the launch's mask
- *   object  as if the mask were PASTA_REDUCE_BIT(OBJECT), with no raw accesses and all blocks
- *   page    as if it were that and PASTA_REDUCE_BIT(PAGE), likewise
+ *   object  as if the mask were PASTA_REDUCER_MASK(OBJECT), with no raw accesses and all blocks
+ *   page    as if it were that and PASTA_REDUCER_MASK(PAGE), likewise
  *   raw     nothing but raw accesses, of all blocks
  *   floor   nothing, for measurements: what the API itself costs
  *   naive   each thread looks for its place and adds, for measurements; spread is 0
@@ -176,7 +177,7 @@ enum pasta_gpu_class {
 
 /*
  * Those of a tool's own reducer, in its own fat binary: VARIANT is own_KEYS_LAYOUT, KEYS what key0
- * of PASTA_REDUCE_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
+ * of PASTA_REDUCER_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
  * layout are not found, and so never run: it changes whenever a launch is laid out anew.
  */
 #define PASTA_GPU_LAYOUT 3

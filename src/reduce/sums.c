@@ -59,7 +59,7 @@ void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
 {
 	memset(ev, 0, PASTA_EVENT_SIZE(access_sum));
 	ev->size = PASTA_EVENT_SIZE(access_sum);
-	ev->kind = PASTA_ACCESS_SUM;
+	ev->kind = PASTA_KIND_ACCESS_SUM;
 	ev->access_sum.corr = corr;
 	ev->access_sum.key0 = row->key0;
 	ev->access_sum.key1 = row->key1;

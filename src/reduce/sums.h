@@ -15,7 +15,7 @@
 #include "reduce/rows.h"
 
 struct pasta_sums {
-	uint32_t reducers; /* PASTA_REDUCE_BIT of those that have a table */
+	uint32_t reducers; /* PASTA_REDUCER_MASK of those that have a table */
 	struct pasta_rows tables[PASTA_REDUCERS];
 };
 

@@ -45,13 +45,15 @@ static void memory_changed(struct pasta_timeline *t, const struct pasta_allocati
 			       pasta_ledger_live(t->ledger, a->proc, a->device, a->level));
 }
 
-static void memory_begins(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+static void memory_begins(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			  const struct pasta_where *where)
 {
 	memory_changed(state, a, ev);
 }
 
 /* What ends without a free does so because another takes its place, which is told next. */
-static void memory_ends(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+static void memory_ends(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+			const struct pasta_where *where)
 {
 	if (!(a->flags & PASTA_ALLOCATION_NO_FREE))
 		memory_changed(state, a, ev);
@@ -62,7 +64,7 @@ static const struct pasta_ledger_def ledger = {
 
 void pasta_timeline_memory(struct pasta_timeline *t, const struct pasta_event *ev)
 {
-	pasta_ledger_event(t->ledger, ev);
+	pasta_ledger_event(t->ledger, ev, NULL);
 	t->failed |= pasta_ledger_error(t->ledger) != 0;
 }
 
@@ -182,7 +184,8 @@ static void op_end(struct pasta_timeline *t, struct thread *th, const struct pas
 	while (at && (th->open[at - 1].is_region || th->open[at - 1].op != ev->op_end.id))
 		at--;
 	if (at)
-		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time, ev->sub == PASTA_OP_SUPPLIED);
+		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time,
+		       ev->sub == PASTA_OP_END_SUPPLIED);
 }
 
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev)
@@ -192,9 +195,9 @@ void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev
 
 	if (!th)
 		t->failed = true;
-	else if (ev->kind == PASTA_OP_BEGIN)
+	else if (ev->kind == PASTA_KIND_OP_BEGIN)
 		push(t, th, ev, (struct slice){.op = ev->op_begin.id, .name = ev->op_begin.name});
-	else if (ev->kind == PASTA_OP_END)
+	else if (ev->kind == PASTA_KIND_OP_END)
 		op_end(t, th, ev);
 	else if (ev->sub == PASTA_REGION_BEGIN)
 		push(t, th, ev, (struct slice){.name = ev->region.name, .is_region = true});

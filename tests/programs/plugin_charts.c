@@ -10,7 +10,7 @@
 #define HOSTILE "\033[31mred;\n\"q\",\xff<\xe2\x80\xae>"
 #define HOSTILE_NAME "red;\"q\",\xff<\xe2\x80\xae>" /* a name has no control characters */
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	(void)state;
 	(void)ev;
@@ -63,14 +63,14 @@ static void flames(struct pasta_out *out)
 	pasta_chart_stack(c, frames + 3, 1, 12);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	(void)state;
 	lines(out);
 	bars(out);
 	heat(out);
 	flames(out);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_PROBLEM,
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_PROBLEM,
 						       .what = HOSTILE,
 						       .where = HOSTILE,
 						       .evidence = HOSTILE,
@@ -78,7 +78,7 @@ static int report(void *state, struct pasta_out *out)
 	return 0;
 }
 
-static int report_empty(void *state, struct pasta_out *out)
+static int report_empty(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	static const char *const names[] = {"line", "bar", "heat", "flame"};
 
@@ -88,26 +88,23 @@ static int report_empty(void *state, struct pasta_out *out)
 	return 0;
 }
 
-static int report_failing(void *state, struct pasta_out *out)
+static int report_failing(void *state, struct pasta_out *out, struct pasta_error *err)
 {
-	report(state, out);
+	report(state, out, err);
 	pasta_chart_bar(pasta_out_chart(out, "wrong", PASTA_CHART_FLAME, NULL, NULL), "x", 1);
 	return 0;
 }
 
 #define CHARTS                                                                                     \
-	(PASTA_BIT(CHART_LINE) | PASTA_BIT(CHART_BAR) | PASTA_BIT(CHART_HEAT) |                    \
-	 PASTA_BIT(CHART_FLAME))
+	(PASTA_CHART_MASK(LINE) | PASTA_CHART_MASK(BAR) | PASTA_CHART_MASK(HEAT) |                 \
+	 PASTA_CHART_MASK(FLAME))
 
 #define TOOL(name_, report_)                                                                       \
-	static const struct pasta_tool name_ = {.size = sizeof(struct pasta_tool),                 \
-						.api = PASTA_API_VERSION,                          \
-						.name = #name_,                                    \
-						.summary = "for tests",                            \
-						.events = PASTA_BIT(KERNEL),                       \
-						.event = on_event,                                 \
-						.report = report_,                                 \
-						.charts = CHARTS}
+	static const struct pasta_tool name_ = {                                                   \
+		PASTA_TOOL_HEAD,	.name = #name_,                                            \
+		.summary = "for tests", .events = PASTA_MASK(KERNEL),                              \
+		.event = on_event,	.report = report_,                                         \
+		.charts = CHARTS}
 
 TOOL(charts, report);
 TOOL(empty, report_empty);

@@ -3,15 +3,15 @@
 
 #include <pasta/pasta.h>
 
-static void on_event(void *, const struct pasta_event *)
+static void on_event(void *, const struct pasta_event *, const struct pasta_where *)
 {
 	throw std::runtime_error("nobody catches this");
 }
 
-static int report(void *, struct pasta_out *)
+static int report(void *, struct pasta_out *, struct pasta_error *)
 {
 	return 0;
 }
 
-PASTA_TOOL(.name = "throw", .summary = "throws", .events = PASTA_BIT(KERNEL), .event = on_event,
+PASTA_TOOL(.name = "throw", .summary = "throws", .events = PASTA_MASK(KERNEL), .event = on_event,
 	   .report = report);

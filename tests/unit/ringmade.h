@@ -89,7 +89,7 @@ static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_even
 
 	if (pad) {
 		((struct pasta_event *)(void *)(data + off))->size = (uint16_t)pad;
-		((struct pasta_event *)(void *)(data + off))->kind = PASTA_NONE;
+		((struct pasta_event *)(void *)(data + off))->kind = PASTA_KIND_NONE;
 		off = 0;
 	}
 	memcpy(data + off, ev, ev->size);

@@ -92,11 +92,11 @@ static void merged_states_are_as_one(void **state)
 			kernel_event((uint32_t)random_below(3), time, 1, "k", random_below(30));
 
 		ev.kernel.device = (uint32_t)random_below(2);
-		on_event(&parts[ev.proc], &ev);
-		on_event(&whole, &ev);
+		on_event(&parts[ev.proc], &ev, NULL);
+		on_event(&whole, &ev, NULL);
 	}
-	merge(&parts[0], &parts[1]);
-	merge(&parts[0], &parts[2]);
+	assert_int_equal(merge(&parts[0], &parts[1], NULL), 0);
+	assert_int_equal(merge(&parts[0], &parts[2], NULL), 0);
 	assert_int_equal(pasta_map_count(parts[0].devices), 6);
 	while ((a = pasta_map_next(whole.devices, &at, NULL))) {
 		b = pasta_map_find(parts[0].devices, pasta_pair(a->proc, a->number));

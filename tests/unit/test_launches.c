@@ -6,7 +6,7 @@ struct launches {
 	struct pasta_topk *names;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct launches *l = state;
 
@@ -14,19 +14,20 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	return l->names ? 0 : pasta_fail(err, -ENOMEM, "launches: out of memory");
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct launches *l = state;
 
 	pasta_topk_add(l->names, ev->kernel.name, 1);
 }
 
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
-	pasta_topk_merge(((struct launches *)into)->names, ((const struct launches *)from)->names);
+	return pasta_topk_merge(((struct launches *)into)->names,
+				((const struct launches *)from)->names);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct launches *l = state;
 
@@ -39,7 +40,7 @@ static void close_(void *state)
 }
 
 PASTA_TOOL(.name = "launches", .summary = "count kernel launches by name",
-	   .events = PASTA_BIT(KERNEL), .state_size = sizeof(struct launches), .open = open_,
+	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct launches), .open = open_,
 	   .event = on_event, .merge = merge, .report = report, .close = close_);
 
 /* What is above sees the SDK alone; what is below tests it. */
@@ -71,12 +72,12 @@ static void two_states_merge_into_one(void **state)
 	(void)state;
 	assert_int_equal(open_(&a, NULL, NULL), 0);
 	assert_int_equal(open_(&b, NULL, NULL), 0);
-	on_event(&a, &ev);
-	on_event(&b, &ev);
+	on_event(&a, &ev, NULL);
+	on_event(&b, &ev, NULL);
 	ev.kernel.name = id("two");
-	on_event(&b, &ev);
-	merge(&a, &b);
-	assert_int_equal(report(&a, result.outs[0]), 0);
+	on_event(&b, &ev, NULL);
+	assert_int_equal(merge(&a, &b, NULL), 0);
+	assert_int_equal(report(&a, result.outs[0], NULL), 0);
 	assert_string_equal(table("launches"), "one 2 66.67\ntwo 1 33.33\n");
 	close_(&a);
 	close_(&b);

@@ -13,7 +13,8 @@ static struct pasta_ledger *ledger;
 static struct pasta_ledger_def def;
 static uint64_t begun, ended, ended_bytes;
 
-static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+		     const struct pasta_where *where)
 {
 	assert_ptr_equal(state, &def);
 	assert_int_equal(*(uint64_t *)a->data, 0);
@@ -22,7 +23,8 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 	begun++;
 }
 
-static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
+static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+		    const struct pasta_where *where)
 {
 	(void)ev;
 	assert_ptr_equal(state, &def);
@@ -36,8 +38,8 @@ static int setup(void **state)
 	(void)state;
 	pasta_directory_fill(NULL);
 	def = (struct pasta_ledger_def){.size = sizeof(def),
-					.levels =
-						PASTA_LEVEL_BIT(TENSOR) | PASTA_LEVEL_BIT(SEGMENT),
+					.levels = PASTA_LEVEL_MASK(TENSOR) |
+						  PASTA_LEVEL_MASK(SEGMENT),
 					.peaks = (1u << PASTA_LEVELS) - 1,
 					.data_size = sizeof(uint64_t),
 					.on_alloc = on_alloc,
@@ -59,7 +61,7 @@ static struct pasta_event alloc_event(unsigned int sub, uint32_t pool, uint64_t 
 				      uint64_t bytes)
 {
 	static uint64_t time;
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(alloc), .kind = PASTA_ALLOC};
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(alloc), .kind = PASTA_KIND_ALLOC};
 
 	ev.time = ++time;
 	ev.sub = (uint8_t)sub;
@@ -73,7 +75,7 @@ static struct pasta_event free_event(unsigned int sub, uint32_t pool, uint64_t a
 {
 	struct pasta_event ev = alloc_event(sub, 0, 0, 0);
 
-	ev.kind = PASTA_FREE;
+	ev.kind = PASTA_KIND_FREE;
 	ev.size = PASTA_EVENT_SIZE(free);
 	memset(&ev.free, 0, sizeof(ev.free));
 	ev.free.addr = addr;
@@ -86,7 +88,7 @@ static void get(unsigned int sub, uint32_t pool, uint64_t addr, uint64_t bytes)
 {
 	struct pasta_event ev = alloc_event(sub, pool, addr, bytes);
 
-	pasta_ledger_event(ledger, &ev);
+	pasta_ledger_event(ledger, &ev, NULL);
 }
 
 static void get_part(unsigned int sub, uint64_t addr, uint64_t bytes, uint64_t parent)
@@ -94,40 +96,40 @@ static void get_part(unsigned int sub, uint64_t addr, uint64_t bytes, uint64_t p
 	struct pasta_event ev = alloc_event(sub, 0, addr, bytes);
 
 	ev.alloc.parent = parent;
-	pasta_ledger_event(ledger, &ev);
+	pasta_ledger_event(ledger, &ev, NULL);
 }
 
 static void drop(unsigned int sub, uint32_t pool, uint64_t addr, uint64_t bytes)
 {
 	struct pasta_event ev = free_event(sub, pool, addr, bytes);
 
-	pasta_ledger_event(ledger, &ev);
+	pasta_ledger_event(ledger, &ev, NULL);
 }
 
 static void tensor(uint64_t storage, uint64_t addr, uint64_t bytes)
 {
 	struct pasta_event ev = alloc_event(PASTA_TENSOR_NEW, 0, 0, 0);
 
-	ev.kind = PASTA_TENSOR;
+	ev.kind = PASTA_KIND_TENSOR;
 	ev.size = PASTA_EVENT_SIZE(tensor);
 	memset(&ev.tensor, 0, sizeof(ev.tensor));
 	ev.tensor.storage = storage;
 	ev.tensor.addr = addr;
 	ev.tensor.bytes = bytes;
 	ev.tensor.device = 1;
-	pasta_ledger_event(ledger, &ev);
+	pasta_ledger_event(ledger, &ev, NULL);
 }
 
 static void count(const char *name, double value)
 {
 	struct pasta_event ev = alloc_event(0, 0, 0, 0);
 
-	ev.kind = PASTA_COUNTER;
+	ev.kind = PASTA_KIND_COUNTER;
 	ev.size = PASTA_EVENT_SIZE(counter);
 	memset(&ev.counter, 0, sizeof(ev.counter));
 	ev.counter.name = pasta_strings_add(name, strlen(name));
 	ev.counter.value = value;
-	pasta_ledger_event(ledger, &ev);
+	pasta_ledger_event(ledger, &ev, NULL);
 }
 
 static uint64_t live(uint32_t level)
@@ -293,7 +295,7 @@ static void memory_of_other_pools_is_of_other_levels(void **state)
 
 	(void)state;
 	ev.alloc.origin = 1; /* cudaMallocAsync, and PyTorch's block on it */
-	pasta_ledger_event(ledger, &ev);
+	pasta_ledger_event(ledger, &ev, NULL);
 	get(PASTA_ALLOC_POOL, TORCH, 0x500, 64);
 	get(PASTA_ALLOC_HOST, TORCH, 0x900, 10);
 	get(PASTA_ALLOC_HOST, 0, 0xa00, 20);
@@ -311,8 +313,8 @@ static void imported_memory_is_the_frameworks(void **state)
 	assert_int_equal(
 		pasta_directory_add(&(struct pasta_process_info){.proc = 0, .imported = true}), 0);
 	get(PASTA_ALLOC_DEVICE, 0, 0x500, 64);
-	ev.alloc.flags = PASTA_ALLOC_DRIVERS;
-	pasta_ledger_event(ledger, &ev);
+	ev.alloc.flags = PASTA_ALLOC_BY_DRIVER;
+	pasta_ledger_event(ledger, &ev, NULL);
 	count("reserved", 0);
 	assert_false(pasta_ledger_has(ledger, 0, 0, PASTA_LEVEL_SEGMENT));
 	count("reserved", 100);
@@ -365,10 +367,10 @@ static void merging_moves_processes(void **state)
 	assert_non_null(other);
 	get(PASTA_ALLOC_DEVICE, 0, 1, 12);
 	ev.proc = 3;
-	pasta_ledger_event(other, &ev);
+	pasta_ledger_event(other, &ev, NULL);
 	ev = free_event(0, 0, 99, 0);
 	ev.proc = 3;
-	pasta_ledger_event(other, &ev);
+	pasta_ledger_event(other, &ev, NULL);
 	assert_int_equal(pasta_ledger_merge(ledger, other), 0);
 	pasta_ledger_free(other);
 	assert_int_equal(pasta_ledger_live(ledger, 3, 0, PASTA_LEVEL_HELD), 30);
@@ -568,7 +570,7 @@ static void random_alloc(void)
 	ev = alloc_event(x.type, x.pool, x.addr, x.bytes);
 	ev.alloc.device = x.device;
 	ev.alloc.parent = x.named;
-	pasta_ledger_event(ledger, &ev);
+	pasta_ledger_event(ledger, &ev, NULL);
 	item_add(x);
 	set_take(ev.time);
 }
@@ -600,7 +602,7 @@ static void random_free(void)
 			ev = free_event(x.level == PASTA_LEVEL_SEGMENT ? x.type : 0, x.pool, x.addr,
 					x.bytes);
 			ev.free.device = x.device;
-			pasta_ledger_event(ledger, &ev);
+			pasta_ledger_event(ledger, &ev, NULL);
 			set_take(ev.time);
 			return;
 		}

@@ -16,7 +16,7 @@ static void hear(const char *line)
 	snprintf(said[said_count++], sizeof(said[0]), "%s", line);
 }
 
-static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
+static void on_refused(void *ctx, const char *name, const struct pasta_error *why)
 {
 	char line[700];
 
@@ -25,22 +25,18 @@ static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
 	hear(line);
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	return 0;
 }
 
-static const struct pasta_tool good = {.size = sizeof(struct pasta_tool),
-				       .api = PASTA_API_VERSION,
-				       .name = "good",
-				       .summary = "works",
-				       .events = PASTA_BIT(KERNEL),
-				       .event = on_event,
-				       .report = report};
+static const struct pasta_tool good = {PASTA_TOOL_HEAD,	   .name = "good",
+				       .summary = "works", .events = PASTA_MASK(KERNEL),
+				       .event = on_event,  .report = report};
 
 static int begin(void **state)
 {
@@ -72,24 +68,24 @@ static void nothing_is_read_of_another_version(void **state)
 {
 	struct pasta_tool *tool = calloc(1, sizeof(*tool));
 	struct least {
-		size_t size;
-		int api;
+		uint32_t size;
+		uint16_t api_major, api_minor;
 	} * least;
 
 	/* A name that cannot be read, where this version has one. */
 	assert_non_null(tool);
 	*tool = good;
 	tool->name = tool->summary = (const char *)8;
-	tool->api = PASTA_API_VERSION + 1;
-	assert_said(tool, "(unknown): it was built for another version of the SDK");
-	tool->api = PASTA_API_VERSION;
-	tool->size += 8;
-	assert_said(tool, "(unknown): it was built for another version of the SDK");
+	tool->api_major = PASTA_API_MAJOR + 1;
+	assert_said(tool, "(unknown): it was built for version 2.0 of the SDK, and this is 1.0");
+	tool->api_major = PASTA_API_MAJOR;
+	tool->api_minor++;
+	assert_said(tool, "(unknown): it was built for version 1.1 of the SDK, and this is 1.0");
 	free(tool);
 	/* No more than its size says is there. */
 	least = malloc(sizeof(*least));
 	assert_non_null(least);
-	*least = (struct least){.size = sizeof(*least), .api = PASTA_API_VERSION};
+	*least = (struct least){.size = sizeof(*least), .api_minor = PASTA_API_MINOR};
 	assert_said((const struct pasta_tool *)least, "build it again");
 	free(least);
 }
@@ -183,7 +179,7 @@ static void write_to(const char *name, const void *data, size_t size)
 static void what_is_no_library_is_named_with_what_to_do(void **state)
 {
 	unsigned char head[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	const char *file = NULL;
 
 	write_to("text.so", "hello", 5);
@@ -238,7 +234,7 @@ static void loading_leaves_signal_handlers_as_they_were(void **state)
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 	struct sigaction before[5], after;
 	stack_t stack_before, stack_after;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	const char *file;
 
 	for (size_t i = 0; i < 5; i++)

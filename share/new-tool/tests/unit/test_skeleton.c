@@ -74,10 +74,10 @@ static void merged_states_are_as_one(void **state)
 		struct pasta_event ev = kernel_event(0, 10, 1, NULL, random_below(1000));
 
 		ev.kernel.name = (uint32_t)random_below(20);
-		on_event(&parts[random_below(2)], &ev);
-		on_event(&whole, &ev);
+		on_event(&parts[random_below(2)], &ev, NULL);
+		on_event(&whole, &ev, NULL);
 	}
-	merge(&parts[0], &parts[1]);
+	assert_int_equal(merge(&parts[0], &parts[1], NULL), 0);
 	assert_int_equal(pasta_map_count(parts[0].kernels), pasta_map_count(whole.kernels));
 	while ((a = pasta_map_next(whole.kernels, &at, NULL))) {
 		b = pasta_map_find(parts[0].kernels, a->name);
