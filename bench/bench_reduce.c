@@ -12,7 +12,7 @@
 enum { RUNS = 5, OBJECTS = 200, SITES = 64, ACCESSES = 1 << 22, TIMES = 4, BATCH = 1 << 12 };
 #define BASE (UINT64_C(1) << 40)
 #define BY_BOTH (PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE))
-#define BY_ALL ((1u << PASTA_REDUCERS) - 2)
+#define BY_ALL ((1u << PASTA_REDUCER_COUNT) - 2)
 
 struct work {
 	uint64_t object; /* bytes */

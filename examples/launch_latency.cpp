@@ -2,243 +2,160 @@
  * launch_latency - from a launch to the start of its kernel: how long, and how much of it the
  * kernel waited for earlier work of its stream.
  *
- * What is left of the latency is the price of a launch, in the runtime and the driver. A program
- * whose kernels never wait for their stream gives the device its work too slowly.
+ * The rest of the latency is the cost of a launch, in the runtime and the driver. A program whose
+ * kernels never wait for their stream launches work too slowly for the device.
  */
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
-#include <cstring>
-#include <new>
 #include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include <pasta/pasta.h>
+#include <pasta/pasta.hpp>
 
 namespace
 {
 
-/* A histogram that is freed. Where there is no memory for one, add and merge fail. */
-class hist
-{
-	pasta_hist *h = pasta_hist_new();
-
-      public:
-	hist() = default;
-	hist(const hist &) = delete;
-	hist &operator=(const hist &) = delete;
-	~hist()
-	{
-		pasta_hist_free(h);
-	}
-	bool add(uint64_t value)
-	{
-		return h && !pasta_hist_add(h, value, 1);
-	}
-	bool merge(const hist &from)
-	{
-		return h && from.h && !pasta_hist_merge(h, from.h);
-	}
-	const pasta_hist *get() const
-	{
-		return h;
-	}
-};
-
 struct kernel {
-	hist latency;
-	uint64_t queued = 0; /* ns of all latencies that the stream was busy */
+	struct {
+		uint32_t name;
+	} key;
+	pasta_hist *latency;
+	uint64_t queued; /* ns of all latencies in which the stream was busy */
 };
 
+/* A stream is of one process, and so in one shard. */
 struct stream {
-	uint32_t proc, context, number;
-	bool operator==(const stream &) const = default;
+	struct {
+		uint32_t proc, context, number;
+	} key;
+	uint64_t end; /* of its last work so far */
 };
 
-struct hash {
-	size_t operator()(const stream &s) const
-	{
-		return pasta_pair(s.proc, s.number) * UINT64_C(0x9e3779b97f4a7c15) ^ s.context;
-	}
-};
-
-struct tool {
-	std::unordered_map<uint32_t, kernel> kernels;	 /* by name */
-	std::unordered_map<stream, uint64_t, hash> ends; /* of the last work of a stream */
-	uint64_t unknown = 0;				 /* kernels without a launch before them */
-	bool failed = false;
-};
-
-/* accelprof is C: what it keeps for us is a pointer, and no exception may reach it. */
-tool &of(void *state)
+class latency
 {
-	return **static_cast<tool **>(state);
-}
-
-int open(void *state, const pasta_opts *, pasta_err *err)
-{
-	auto *t = new (std::nothrow) tool;
-
-	*static_cast<tool **>(state) = t;
-	return t ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
-}
-
-void close(void *state)
-{
-	delete *static_cast<tool **>(state);
-}
-
-/* Work of a graph has one launch for all of it. */
-void on_kernel(tool &t, const pasta_event &ev, const pasta_where *where, uint64_t &end)
-{
-	if (ev.kernel.node)
-		return;
-	if (!(where->flags & PASTA_WHERE_LAUNCH) || where->launched > ev.time) {
-		t.unknown++;
-		return;
-	}
-	kernel &k = t.kernels[ev.kernel.name];
-
-	if (!k.latency.add(ev.time - where->launched))
-		t.failed = true;
-	k.queued += std::clamp(end, where->launched, ev.time) - where->launched;
-}
-
-void take(tool &t, const pasta_event &ev, const pasta_where *where)
-{
-	uint64_t *end;
-
-	switch (ev.kind) {
-	case PASTA_KIND_KERNEL:
-		end = &t.ends[{ev.proc, ev.kernel.context, ev.kernel.stream}];
-		on_kernel(t, ev, where, *end);
-		*end = std::max(*end, ev.time + ev.kernel.dur);
-		break;
-	case PASTA_KIND_COPY:
-		end = &t.ends[{ev.proc, ev.copy.context, ev.copy.stream}];
-		*end = std::max(*end, ev.time + ev.copy.dur);
-		break;
-	case PASTA_KIND_SET:
-		end = &t.ends[{ev.proc, ev.set.context, ev.set.stream}];
-		*end = std::max(*end, ev.time + ev.set.dur);
-		break;
-	}
-}
-
-void on_event(void *state, const pasta_event *ev, const pasta_where *where)
-{
-	try {
-		take(of(state), *ev, where);
-	} catch (const std::bad_alloc &) {
-		of(state).failed = true;
-	}
-}
-
-/* A process is in one shard: none of its streams is in another state. */
-int merge(void *into, const void *from, struct pasta_error *err)
-{
-	const tool &other = **static_cast<tool *const *>(from);
-	tool &t = of(into);
-
-	t.failed |= other.failed;
-	t.unknown += other.unknown;
-	try {
-		for (const auto &[name, k] : other.kernels) {
-			kernel &mine = t.kernels[name];
-
-			if (!mine.latency.merge(k.latency))
-				t.failed = true;
-			mine.queued += k.queued;
-		}
-	} catch (const std::bad_alloc &) {
-		t.failed = true;
-	}
-}
-
-/* -- Reporting. -- */
-
-void put_kernel(pasta_table *t, uint32_t name, const kernel &k)
-{
-	const pasta_hist *h = k.latency.get();
-	const uint64_t count = pasta_hist_count(h), total = pasta_hist_sum(h);
-
-	pasta_cell_str(t, name ? pasta_str(name) : "(unnamed)");
-	pasta_cell_int(t, static_cast<int64_t>(count));
-	pasta_cell_int(t, static_cast<int64_t>(total));
-	pasta_cell_int(t, static_cast<int64_t>(k.queued));
-	pasta_cell_int(t, static_cast<int64_t>((total - k.queued) / count));
-	pasta_cell_int(t, static_cast<int64_t>(pasta_hist_min(h)));
-	pasta_cell_int(t, static_cast<int64_t>(pasta_hist_quantile(h, 0.5)));
-	pasta_cell_int(t, static_cast<int64_t>(pasta_hist_quantile(h, 0.99)));
-	pasta_cell_int(t, static_cast<int64_t>(pasta_hist_max(h)));
-}
-
-void find_starved(pasta_out *out, uint64_t total, uint64_t queued)
-{
-	if (!total || queued > total / 4)
-		return;
-	const std::string evidence = "of the time from launches to kernels, " +
-				     std::to_string(100 * queued / total) +
-				     "% is waiting for earlier work of the stream";
-	const pasta_finding finding = {.severity = PASTA_SEVERITY_NOTE,
-				       .what = "kernels begin as soon as they are launched",
-				       .where = nullptr,
-				       .evidence = evidence.c_str(),
-				       .action = "launch earlier, or fewer and larger kernels"};
-	pasta_out_finding(out, &finding);
-}
-
-void put(const tool &t, pasta_out *out)
-{
-	static const pasta_column columns[] = {
-		{"kernel", PASTA_COLUMN_STRING, nullptr}, {"count", PASTA_COLUMN_INT, nullptr},
-		{"latency", PASTA_COLUMN_INT, "ns"},	  {"queued", PASTA_COLUMN_INT, "ns"},
-		{"launch_mean", PASTA_COLUMN_INT, "ns"},  {"min", PASTA_COLUMN_INT, "ns"},
-		{"p50", PASTA_COLUMN_INT, "ns"},	  {"p99", PASTA_COLUMN_INT, "ns"},
-		{"max", PASTA_COLUMN_INT, "ns"},
+      public:
+	struct groups {
+		pasta::group<kernel> kernels;
+		pasta::group<stream> streams;
 	};
-	pasta_table *table = pasta_out_table(out, "launch_latency", columns, 9);
-	std::vector<std::pair<uint32_t, const kernel *>> sorted;
-	uint64_t total = 0, queued = 0;
 
-	for (const auto &[name, k] : t.kernels)
-		sorted.emplace_back(name, &k);
-	/* Texts, unlike the numbers of interned strings, are the same whenever a run is read. */
-	std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
-		const uint64_t x = pasta_hist_sum(a.second->latency.get()),
-			       y = pasta_hist_sum(b.second->latency.get());
-
-		return x != y ? x > y : std::strcmp(pasta_str(a.first), pasta_str(b.first)) < 0;
-	});
-	for (const auto &[name, k] : sorted) {
-		put_kernel(table, name, *k);
-		total += pasta_hist_sum(k->latency.get());
-		queued += k->queued;
+	latency(groups &g, const pasta_opts *) : g(g)
+	{
 	}
-	find_starved(out, total, queued);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, t.unknown, "kernels without a launch before them",
-			"they are not in the table",
-			"record launches too, or see whether the clocks are right");
-}
 
-int report(void *state, pasta_out *out)
+	void event(const pasta_event &ev, const pasta_where *where)
+	{
+		switch (ev.kind) {
+		case PASTA_KIND_KERNEL:
+			on_kernel(ev, where);
+			on_work(ev, ev.kernel.context, ev.kernel.stream, ev.kernel.dur);
+			break;
+		case PASTA_KIND_COPY:
+			on_work(ev, ev.copy.context, ev.copy.stream, ev.copy.dur);
+			break;
+		case PASTA_KIND_SET:
+			on_work(ev, ev.set.context, ev.set.stream, ev.set.dur);
+			break;
+		}
+	}
+
+	void merge(const latency &other)
+	{
+		unknown += other.unknown;
+	}
+
+	void report(pasta_out *out)
+	{
+		report_starved(out);
+		pasta_out_count(out, PASTA_SEVERITY_NOTE, unknown,
+				"kernels without a launch before them", "they are not in the table",
+				"record launches too, or see whether the clocks are right");
+	}
+
+      private:
+	groups &g;
+	uint64_t unknown = 0; /* kernels without a launch before them */
+
+	void on_work(const pasta_event &ev, uint32_t context, uint32_t number, uint64_t dur)
+	{
+		uint64_t &end = g.streams[{ev.proc, context, number}].end;
+
+		end = std::max(end, ev.time + dur);
+	}
+
+	/* Work of a graph has one launch for all of it. */
+	void on_kernel(const pasta_event &ev, const pasta_where *where)
+	{
+		if (ev.kernel.node)
+			return;
+		if (!(where->flags & PASTA_WHERE_LAUNCH) || where->launched > ev.time) {
+			unknown++;
+			return;
+		}
+		kernel &k = g.kernels[{ev.kernel.name}];
+		const uint64_t end =
+			g.streams[{ev.proc, ev.kernel.context, ev.kernel.stream}].end;
+
+		g.kernels.add(k.latency, ev.time - where->launched);
+		k.queued += std::clamp(end, where->launched, ev.time) - where->launched;
+	}
+
+	void report_starved(pasta_out *out)
+	{
+		uint64_t total = 0, queued = 0;
+
+		for (const kernel &k : g.kernels) {
+			total += pasta_hist_sum(k.latency);
+			queued += k.queued;
+		}
+		if (!total || queued > total / 4)
+			return;
+		const std::string evidence = "of the time from launches to kernels, " +
+					     std::to_string(100 * queued / total) +
+					     "% is waiting for earlier work of the stream";
+
+		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+				 .what = "kernels begin as soon as they are launched",
+				 .evidence = evidence.c_str(),
+				 .action = "launch earlier, or fewer and larger kernels");
+	}
+};
+
+using tool = pasta::adapter<latency>;
+
+int64_t launch_mean(const void *row, const void *)
 {
-	try {
-		if (of(state).failed)
-			return -ENOMEM;
-		put(of(state), out);
-		return 0;
-	} catch (const std::bad_alloc &) {
-		return -ENOMEM;
-	}
+	const kernel &k = *static_cast<const kernel *>(row);
+
+	return static_cast<int64_t>((pasta_hist_sum(k.latency) - k.queued) /
+				    pasta_hist_count(k.latency));
 }
+
+const pasta_member kernel_members[] = {
+	PASTA_MEMBER(NAME, kernel, key.name, .column = "kernel"),
+	PASTA_MEMBER(HIST, kernel, latency, .column = "count,total=latency", .unit = "ns"),
+	PASTA_MEMBER(SUM, kernel, queued, .column = "queued", .unit = "ns"),
+	PASTA_MEMBER_BY(CALL, .column = "launch_mean", .unit = "ns", .call = launch_mean),
+	PASTA_MEMBER(HIST, kernel, latency, .column = "min,p50,p99,max",
+		     .unit = "ns", .flags = PASTA_MEMBER_MORE),
+	{},
+};
+const pasta_member stream_members[] = {
+	PASTA_MEMBER(U32, stream, key.proc),
+	PASTA_MEMBER(U32, stream, key.context),
+	PASTA_MEMBER(U32, stream, key.number),
+	PASTA_MEMBER(MAX, stream, end),
+	{},
+};
+const pasta_group_def groups[] = {
+	PASTA_GROUP(tool::state, groups.kernels, kernel, kernel_members,
+		    .table = "launch_latency", .order = "-latency kernel"),
+	PASTA_GROUP(tool::state, groups.streams, stream, stream_members),
+	{},
+};
+
+PASTA_TOOL(.name = "launch_latency", .summary = "from a launch to its kernel, and what it waited for",
+	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
+	   .needs = PASTA_NEED_SCOPES, .state_size = sizeof(tool::state), .groups = groups,
+	   .open = tool::open, .event = tool::event, .merge = tool::merge, .report = tool::report,
+	   .close = tool::close);
 
 } // namespace
-
-PASTA_TOOL(.name = "launch_latency",
-	   .summary = "from a launch to its kernel, and what it waited for",
-	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
-	   .needs = PASTA_NEED_SCOPES, .state_size = sizeof(tool *), .open = open,
-	   .event = on_event, .merge = merge, .report = report, .close = close);

@@ -108,16 +108,16 @@ static const char *function_of(const void *row, const void *state, char *text, s
 
 static const char *space_of(const void *row, const void *state, char *text, size_t size)
 {
-	static const char *const names[PASTA_SPACES + 1] = {
+	static const char *const names[PASTA_SPACE_COUNT + 1] = {
 		[PASTA_SPACE_GLOBAL] = "global",   [PASTA_SPACE_CONSTANT] = "constant",
 		[PASTA_SPACE_GENERIC] = "generic", [PASTA_SPACE_LOCAL] = "local",
 		[PASTA_SPACE_PRIVATE] = "private", [PASTA_SPACE_REMOTE] = "remote",
-		[PASTA_SPACES] = "unknown",
+		[PASTA_SPACE_COUNT] = "unknown",
 	};
 	size_t at = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i <= PASTA_SPACES; i++)
+	for (size_t i = 0; i <= PASTA_SPACE_COUNT; i++)
 		if (((const struct line *)row)->spaces >> i & 1)
 			at += (size_t)snprintf(text + at, size - at, "%s%s", at ? "," : "",
 					       names[i]);
@@ -280,7 +280,7 @@ static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
 	uint64_t least = sector_bytes(s->requests);
 
-	line->spaces |= 1u << (space < PASTA_SPACES ? space : PASTA_SPACES);
+	line->spaces |= 1u << (space < PASTA_SPACE_COUNT ? space : PASTA_SPACE_COUNT);
 	if (space >= PASTA_SPACE_LOCAL)
 		return;
 	pasta_access_add_to(&line->moved, sector_bytes(s->sectors));
@@ -308,7 +308,7 @@ static void add_lines(struct pattern *p)
 	struct place **places;
 	size_t count, at = 0;
 
-	for (p->reducer = PASTA_REDUCER_OBJECT; p->reducer < PASTA_REDUCERS; p->reducer++)
+	for (p->reducer = PASTA_REDUCER_OBJECT; p->reducer < PASTA_REDUCER_COUNT; p->reducer++)
 		pasta_access_index_rows(p->book, p->reducer, add_row, p);
 	places = pasta_group_sorted(p->places, NULL, &count);
 	for (size_t i = 0; i < count; i++)

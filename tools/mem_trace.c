@@ -289,7 +289,7 @@ static void report_access(struct pasta_table *table, const struct shown *s)
 	cell_text(table, s->file);
 	cell_number(table, s->line, s->line);
 	pasta_cell_str(table, a->kind < 4 ? kinds[a->kind] : "unknown");
-	pasta_cell_str(table, a->space < PASTA_SPACES ? spaces[a->space] : "unknown");
+	pasta_cell_str(table, a->space < PASTA_SPACE_COUNT ? spaces[a->space] : "unknown");
 	pasta_cell_str(table, addr);
 	cell_number(table, s->has_object, s->object);
 	cell_number(table, s->has_object, s->offset);

@@ -56,9 +56,9 @@ PASTA_EXPORT int pasta_fail(struct pasta_error *err, int code, const char *fmt, 
 	__attribute__((format(printf, 3, 4)));
 
 /* A message of a tool's own, for the person who runs it: one line on stderr, "accelprof: NAME:
- * ...", shown as soon as it is called. Notes appear with --verbose only. Control characters become
- * spaces. A tool may write 100 of them; further ones are counted, and the count is shown. Results
- * belong in tables and findings, not here. From the tool's callbacks only. */
+ * ...", shown at once. Control characters are made visible. The first 100 of a state are shown, and
+ * the others counted. Results belong in tables and findings, not here. From the tool's own
+ * callbacks only; elsewhere the line has no name. */
 enum pasta_log_level { PASTA_LOG_NOTE = 1, PASTA_LOG_WARNING, PASTA_LOG_ERROR };
 PASTA_EXPORT void pasta_log(enum pasta_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -28,7 +28,7 @@ enum pasta_space {
 	PASTA_SPACE_LOCAL,   /* a group's: local in OpenCL, shared in CUDA */
 	PASTA_SPACE_PRIVATE, /* a thread's: private in OpenCL, local in CUDA */
 	PASTA_SPACE_REMOTE,  /* another group's */
-	PASTA_SPACES,
+	PASTA_SPACE_COUNT,
 };
 
 /*
@@ -78,7 +78,7 @@ enum pasta_reducer {
 	 * of their threads come together; stores: arrivals of threads; extra: threads that those
 	 * warps have. On GPUs. */
 	PASTA_REDUCER_BARRIER,
-	PASTA_REDUCERS,
+	PASTA_REDUCER_COUNT,
 };
 
 #define PASTA_REDUCER_MASK(NAME) (1u << PASTA_REDUCER_##NAME)

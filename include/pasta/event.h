@@ -188,7 +188,7 @@ enum pasta_loss_sub {
 	PASTA_LOSS_SOURCE,	/* the vendor's library dropped it; accesses: they were lost */
 	PASTA_LOSS_DEPTH,	/* regions nested too deep */
 	PASTA_LOSS_RAW,		/* accesses that sums have: as single ones they were lost */
-	PASTA_LOSS_REASONS,
+	PASTA_LOSS_COUNT,
 };
 
 #ifdef __cplusplus

@@ -139,9 +139,9 @@ struct pasta_group_def {
 	 * the first on. */
 	const char *order;
 	const char *limit_option; /* an option of the tool that is the limit, or NULL */
-	uint32_t limit_per;	  /* the limit holds for each value of so many columns of order */
-	uint32_t reserved;
-	const char *rest; /* what the row of REST is called; NULL: "others" */
+	uint32_t limit_per;	  /* the limit holds for each value of this many columns of order */
+	uint32_t member_size;	  /* of struct pasta_member; set by PASTA_GROUP */
+	const char *rest;	  /* what the row of REST is called; NULL: "others" */
 	bool (*keep)(const void *row, const void *state); /* NULL: all rows are shown */
 };
 
@@ -149,7 +149,7 @@ struct pasta_group_def {
 #define PASTA_GROUP(state_type, member, row, list, ...)                                            \
 	{.size = sizeof(struct pasta_group_def), .state_offset = offsetof(state_type, member),     \
 	 .row_size = sizeof(row), .key_size = sizeof(((row *)0)->key), .members = (list),          \
-	 __VA_ARGS__}
+	 .member_size = sizeof(struct pasta_member), __VA_ARGS__}
 #define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
 #define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}

@@ -58,7 +58,7 @@ enum pasta_level {
 	PASTA_LEVEL_TENSOR,  /* a tensor's storage */
 	/* A query, no level: all of DRIVER, SEGMENT and BLOCK that lies in nothing else. */
 	PASTA_LEVEL_HELD,
-	PASTA_LEVELS,
+	PASTA_LEVEL_COUNT,
 };
 #define PASTA_LEVEL_MASK(LEVEL) (1u << PASTA_LEVEL_##LEVEL)
 

@@ -8,7 +8,7 @@
 #include "collect/sampler.h"
 
 enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_DEFAULT = 12, PAGE_MOST = 30 };
-#define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCERS) - 2)
+#define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCER_COUNT) - 2)
 #define REDUCERS_HOST                                                                              \
 	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
 			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))

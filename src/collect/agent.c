@@ -174,7 +174,7 @@ static void count_left(void)
 		if (seg->type != PASTA_SEGMENT_RING || seg->in_file)
 			continue;
 		left = atomic_load(&r->pushed) - r->drained;
-		for (uint32_t k = 1; k < PASTA_LOSS_REASONS; k++) {
+		for (uint32_t k = 1; k < PASTA_LOSS_COUNT; k++) {
 			uint64_t dropped;
 
 			pasta_unseal(atomic_load(&r->dropped[k]), k, &dropped);

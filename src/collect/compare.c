@@ -37,7 +37,7 @@ static bool is_full(const struct pasta_sums *s, int reducer)
 
 static bool has_all(const struct pasta_sums *s, uint32_t reducers)
 {
-	for (int i = 1; i < PASTA_REDUCERS; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
 		if (reducers >> i & 1 && is_full(s, i))
 			return false;
 	return true;
@@ -120,7 +120,7 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 		return;
 	}
 	pasta_lock(&c->lock);
-	for (int i = 1; i < PASTA_REDUCERS; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
 		if (reducers >> i & 1)
 			compare_tables(&p, (enum pasta_reducer)i, &device->tables[i],
 				       &host->tables[i]);

@@ -87,7 +87,7 @@ struct pasta_state {
 	uint64_t next_clock;		   /* when to write the next clock event */
 	uint32_t strings_segment;	   /* what of the strings is written: up to here */
 	uint64_t strings_used, strings_id;
-	uint64_t lost_reported[PASTA_LOSS_REASONS];
+	uint64_t lost_reported[PASTA_LOSS_COUNT];
 	struct pasta_event own[256]; /* of the writer's, until they are written */
 	uint32_t own_count;
 };

@@ -227,7 +227,7 @@ static bool loss_event(uint32_t source, unsigned int reason, uint64_t pushed, ui
 static void report_losses(uint32_t source, uint64_t pushed, _Atomic uint64_t *dropped,
 			  uint64_t *reported)
 {
-	for (unsigned int i = 1; i < PASTA_LOSS_REASONS; i++) {
+	for (unsigned int i = 1; i < PASTA_LOSS_COUNT; i++) {
 		uint64_t n;
 
 		pasta_unseal(atomic_load_explicit(&dropped[i], memory_order_relaxed), i, &n);
@@ -622,7 +622,7 @@ static void identify(struct pasta_ringfile *f)
 		p = strchr(p + 1, ' ');
 	f->start = p ? strtoull(p, NULL, 10) : 0;
 	f->schema = pasta_schema_hash(schema, n);
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		atomic_init(&f->lost[i], pasta_seal(0, i));
 	atomic_init(&f->own, pasta_seal(0, PASTA_OWN_SALT));
 	f->sum = pasta_ringfile_sum(f);

@@ -17,7 +17,7 @@ _Static_assert(TEXT <= PASTA_FRAME_BYTES && PASTA_SHARDWRITER_STRING + 5 <= TEXT
 struct source {
 	uint32_t clock, count; /* count: of events that wait */
 	uint64_t seq;	       /* of events that are written */
-	uint64_t dropped[PASTA_LOSS_REASONS];
+	uint64_t dropped[PASTA_LOSS_COUNT];
 	uint8_t *data;
 	size_t size, capacity;
 };
@@ -294,7 +294,7 @@ int pasta_shardwriter_drop(struct pasta_shardwriter *w, uint32_t source, enum pa
 {
 	struct source *s = source_of(w, source);
 
-	if (reason <= PASTA_LOSS_ACCOUNT || reason >= PASTA_LOSS_REASONS)
+	if (reason <= PASTA_LOSS_ACCOUNT || reason >= PASTA_LOSS_COUNT)
 		return keep(w, -EINVAL);
 	if (s)
 		s->dropped[reason] += count;
@@ -339,7 +339,7 @@ static void put_accounts(struct pasta_shardwriter *w)
 
 	source_of(w, 0); /* nothing may be added while we walk */
 	while (!w->error && (s = pasta_map_next(w->sources, &at, &number)))
-		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_REASONS; i++)
+		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_COUNT; i++)
 			if (i == PASTA_LOSS_ACCOUNT || s->dropped[i])
 				put_loss(w, (uint32_t)number, i, s);
 }

@@ -55,7 +55,7 @@ void pasta_access_index_free(struct pasta_access_index *b)
 		proc_free(p);
 	at = 0;
 	while (b->shapes && (shape = pasta_map_next(b->shapes, &at, NULL)))
-		for (i = 0; i < PASTA_REDUCERS; i++)
+		for (i = 0; i < PASTA_REDUCER_COUNT; i++)
 			pasta_map_free(shape->rows[i]);
 	pasta_map_free(b->procs);
 	pasta_map_free(b->objects);
@@ -599,7 +599,7 @@ static void merge_shapes(struct pasta_access_index *into, const struct pasta_acc
 			return;
 		}
 		copy->shape = s->shape;
-		for (i = 0; i < PASTA_REDUCERS; i++)
+		for (i = 0; i < PASTA_REDUCER_COUNT; i++)
 			for (inner = 0;
 			     s->rows[i] && (row = pasta_map_next(s->rows[i], &inner, NULL));)
 				keep(into, copy, i, row);

@@ -29,7 +29,7 @@ struct pasta_book_place {
 
 struct pasta_book_shape {
 	struct pasta_access_shape shape;
-	struct pasta_map *rows[PASTA_REDUCERS]; /* struct pasta_access_row, by key; or NULL */
+	struct pasta_map *rows[PASTA_REDUCER_COUNT]; /* struct pasta_access_row, by key; or NULL */
 };
 
 /* A launch whose rows come just now. */

@@ -86,7 +86,7 @@ int pasta_access_index_rows(const struct pasta_access_index *b, uint32_t reducer
 	size_t at = 0, inner;
 	int stop = 0;
 
-	if (reducer >= PASTA_REDUCERS)
+	if (reducer >= PASTA_REDUCER_COUNT)
 		return 0;
 	while (!stop && (s = pasta_map_next(b->shapes, &at, NULL)))
 		for (inner = 0; !stop && s->rows[reducer] &&
@@ -365,7 +365,7 @@ static bool is_cut(const struct pasta_access_index *b)
 	bool cut = false;
 	uint32_t i;
 
-	for (i = 0; i < PASTA_REDUCERS; i++) {
+	for (i = 0; i < PASTA_REDUCER_COUNT; i++) {
 		struct pasta_access_row all = {0};
 
 		pasta_access_index_rows(b, i, add_up, &all);

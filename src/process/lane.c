@@ -2,13 +2,20 @@
 #include "process/lane.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/pathnode.h"
 #include "process/group.h"
 #include "process/ledger.h"
 #include "process/toolbook.h"
+#include "process/utf8.h"
+
+enum { LOG_MESSAGES = 100, LOG_TEXT = 1000 };
 
 struct pasta_lane {
 	struct pasta_seat *seats;
@@ -16,8 +23,11 @@ struct pasta_lane {
 	/* Who wants a kind: count places for each, of which the first few are used. */
 	struct pasta_seat **wants;
 	size_t want_count[PASTA_KIND_MAX];
+	struct pasta_seat *in;	      /* the tool whose callback runs, or NULL */
 	struct pasta_call_slot *slot; /* NULL: nobody watches */
 };
+
+static __thread const struct pasta_lane *lane_here; /* that calls tools on this thread */
 
 static bool is_python(uint32_t ref)
 {
@@ -81,14 +91,60 @@ void pasta_lane_watch(struct pasta_lane *l, struct pasta_call_slot *slot)
 
 /* -- Calls, which may be watched. -- */
 
-static inline void enter(struct pasta_lane *l, const struct pasta_seat *seat)
+static inline void enter(struct pasta_lane *l, struct pasta_seat *seat)
 {
+	l->in = seat;
 	pasta_call_begin(l->slot, seat->number);
 }
 
 static inline void leave(struct pasta_lane *l)
 {
+	l->in = NULL;
 	pasta_call_end(l->slot);
+}
+
+static void lane_phase(struct pasta_lane *l, enum pasta_phase phase)
+{
+	lane_here = phase == PASTA_PHASE_NONE ? NULL : l;
+	pasta_call_phase(l->slot, phase);
+}
+
+/* -- Messages of tools. One line is one write, also where other threads write. -- */
+
+static void lane_write(const char *name, const char *level, const char *text)
+{
+	char plain[LOG_TEXT];
+
+	dprintf(STDERR_FILENO, "accelprof: %s%s%s%s\n", name ? name : "", name ? ": " : "", level,
+		pasta_utf8_plain(text, plain, sizeof(plain)));
+}
+
+void pasta_log(enum pasta_log_level level, const char *fmt, ...)
+{
+	struct pasta_seat *seat = lane_here ? lane_here->in : NULL;
+	char text[LOG_TEXT];
+	va_list args;
+
+	if (seat && seat->messages++ >= LOG_MESSAGES)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	lane_write(seat ? seat->tool->name : NULL,
+		   level == PASTA_LOG_ERROR	? "error: "
+		   : level == PASTA_LOG_WARNING ? "warning: "
+						: "",
+		   text);
+}
+
+static void seat_count_messages(const struct pasta_seat *seat)
+{
+	char text[LOG_TEXT];
+
+	if (seat->messages <= LOG_MESSAGES)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " more messages", seat->messages - LOG_MESSAGES);
+	lane_write(seat->tool->name, "", text);
 }
 
 static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
@@ -102,6 +158,7 @@ static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
 	if (seat->tool->close)
 		seat->tool->close(state);
 	leave(l);
+	seat_count_messages(seat);
 	pasta_groups_close(seat->tool, state);
 	pasta_ledger_close(seat->tool, state);
 	pasta_toolbook_close(seat->tool, state);
@@ -112,10 +169,10 @@ void pasta_lane_close(struct pasta_lane *l)
 {
 	size_t i;
 
-	pasta_call_phase(l->slot, PASTA_PHASE_CLOSE);
+	lane_phase(l, PASTA_PHASE_CLOSE);
 	for (i = 0; i < l->count; i++)
 		seat_close(l, &l->seats[i]);
-	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
+	lane_phase(l, PASTA_PHASE_NONE);
 }
 
 void pasta_lane_free(struct pasta_lane *l)
@@ -171,7 +228,7 @@ void pasta_lane_open(struct pasta_lane *l)
 {
 	size_t i;
 
-	pasta_call_phase(l->slot, PASTA_PHASE_OPEN);
+	lane_phase(l, PASTA_PHASE_OPEN);
 	for (i = 0; i < l->count; i++) {
 		struct pasta_seat *seat = &l->seats[i];
 
@@ -180,7 +237,7 @@ void pasta_lane_open(struct pasta_lane *l)
 		if (seat->state)
 			want(l, seat);
 	}
-	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
+	lane_phase(l, PASTA_PHASE_NONE);
 }
 
 uint64_t pasta_lane_kinds(const struct pasta_lane *l)
@@ -237,10 +294,10 @@ void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed)
 	const struct pasta_event *ev;
 	const struct pasta_where *where;
 
-	pasta_call_phase(l->slot, PASTA_PHASE_EVENT);
+	lane_phase(l, PASTA_PHASE_EVENT);
 	while ((ev = pasta_feed_next(feed, &where)))
 		pasta_lane_event(l, ev, where);
-	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
+	lane_phase(l, PASTA_PHASE_NONE);
 }
 
 static void seat_merge(struct pasta_seat *seat, const struct pasta_seat *other)
@@ -257,7 +314,7 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 {
 	size_t i;
 
-	pasta_call_phase(into->slot, PASTA_PHASE_MERGE);
+	lane_phase(into, PASTA_PHASE_MERGE);
 	for (i = 0; i < into->count; i++) {
 		struct pasta_seat *seat = &into->seats[i];
 		const struct pasta_seat *other = &from->seats[i];
@@ -278,7 +335,7 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 			seat_merge(seat, other);
 		leave(into);
 	}
-	pasta_call_phase(into->slot, PASTA_PHASE_NONE);
+	lane_phase(into, PASTA_PHASE_NONE);
 }
 
 /* What ran out of memory, before the report or in it, is not whole: it is not shown. */
@@ -316,8 +373,8 @@ void pasta_lane_report(struct pasta_lane *l)
 {
 	size_t i;
 
-	pasta_call_phase(l->slot, PASTA_PHASE_REPORT);
+	lane_phase(l, PASTA_PHASE_REPORT);
 	for (i = 0; i < l->count; i++)
 		seat_report(l, &l->seats[i]);
-	pasta_call_phase(l->slot, PASTA_PHASE_NONE);
+	lane_phase(l, PASTA_PHASE_NONE);
 }

@@ -23,6 +23,7 @@ struct pasta_seat {
 	void *state;			   /* NULL: closed */
 	bool failed;			   /* before it began: it is never opened */
 	bool located;			   /* it asks where events belong */
+	uint64_t messages;		   /* of its own, that it wrote */
 	uint64_t ledger_kinds, book_kinds; /* that its ledger and its book take */
 };
 

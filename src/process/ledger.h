@@ -64,7 +64,7 @@ struct ledger_device {
 	struct ledger_proc *proc;
 	uint32_t device;
 	bool segments; /* reserved is known by them, not by a counter */
-	struct ledger_sum sums[PASTA_LEVELS];
+	struct ledger_sum sums[PASTA_LEVEL_COUNT];
 	/* struct ledger_alloc * by address, of each level. Of drivers, whose addresses may be
 	 * handles, it has the latest of those that overlap. */
 	struct pasta_ranges *index[PASTA_LEVEL_HELD];
@@ -90,7 +90,7 @@ struct pasta_ledger {
 	struct ledger_alloc *spare;	 /* that were freed, linked by under */
 	const struct ledger_alloc **walk;
 	size_t walk_count, walk_room;
-	uint64_t unknown[PASTA_LEVELS], missing[PASTA_LEVELS];
+	uint64_t unknown[PASTA_LEVEL_COUNT], missing[PASTA_LEVEL_COUNT];
 	uint32_t reserved, other; /* names of counters: the one that is looked for, or not */
 	int error;
 };

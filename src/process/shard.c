@@ -205,7 +205,7 @@ static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
 		return;
 	if (ev->loss.pushed > s->pushed)
 		s->pushed = ev->loss.pushed;
-	if (ev->sub < PASTA_LOSS_REASONS && ev->loss.dropped > s->dropped[ev->sub])
+	if (ev->sub < PASTA_LOSS_COUNT && ev->loss.dropped > s->dropped[ev->sub])
 		s->dropped[ev->sub] = ev->loss.dropped;
 }
 
@@ -626,12 +626,12 @@ void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
 		uint64_t pushed = !key || s->next > s->pushed ? s->next : s->pushed;
 
 		missing += key ? pushed - s->found : 0;
-		for (int i = 1; i < PASTA_LOSS_REASONS; i++)
+		for (int i = 1; i < PASTA_LOSS_COUNT; i++)
 			loss->by_reason[i] += s->dropped[i];
 	}
 	loss->damaged = missing + sh->tally.unreadable;
 	loss->dropped = loss->damaged;
-	for (int i = 1; i < PASTA_LOSS_REASONS; i++)
+	for (int i = 1; i < PASTA_LOSS_COUNT; i++)
 		loss->dropped += loss->by_reason[i];
 	loss->expected = loss->captured + loss->dropped;
 	loss->damaged_bytes =

@@ -24,7 +24,7 @@ struct pasta_source {
 	uint64_t next;	/* the number of the event that comes next, if none is missing */
 	uint64_t pos;	/* the ring's position after its last frame */
 	uint64_t found; /* events in its frames */
-	uint64_t pushed, dropped[PASTA_LOSS_REASONS]; /* what its producer says */
+	uint64_t pushed, dropped[PASTA_LOSS_COUNT]; /* what its producer says */
 };
 
 /* What was read of a shard. Bytes are those of frames that turned out to be damaged. */

@@ -652,7 +652,7 @@ void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss)
 		loss->damaged += a.damaged;
 		loss->damaged_bytes += a.damaged_bytes;
 		loss->unknown += a.unknown;
-		for (int k = 0; k < PASTA_LOSS_REASONS; k++)
+		for (int k = 0; k < PASTA_LOSS_COUNT; k++)
 			loss->by_reason[k] += a.by_reason[k];
 	}
 }

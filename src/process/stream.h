@@ -20,7 +20,7 @@ struct pasta_account {
 	uint64_t expected;			/* events that producers tried to emit */
 	uint64_t captured;			/* events that the reader has read */
 	uint64_t dropped;			/* the rest */
-	uint64_t by_reason[PASTA_LOSS_REASONS]; /* what producers dropped, and why */
+	uint64_t by_reason[PASTA_LOSS_COUNT]; /* what producers dropped, and why */
 	uint64_t damaged;	/* events in frames that are missing or cannot be read */
 	uint64_t damaged_bytes; /* bytes that are no valid frame */
 	uint64_t unknown;	/* events of kinds that this build does not know (not dropped) */

@@ -12,6 +12,7 @@
 #include "process/ledger.h"
 #include "process/parse.h"
 #include "process/plugin.h"
+#include "process/tooladopt.h"
 #include "process/toolbook.h"
 #include "process/utf8.h"
 
@@ -209,15 +210,16 @@ static void refuse(const struct pasta_tool *tool, const struct pasta_error *err)
 void pasta_tool_register(const struct pasta_tool *tool)
 {
 	struct pasta_error err = {0};
+	const struct pasta_tool *current = version_ok(tool) ? pasta_tool_adopt(tool, &err) : tool;
 	size_t i;
 
-	if (check(tool, &err)) {
+	if (!current || check(current, &err)) {
 		refuse(tool, &err);
 		return;
 	}
 	for (i = tool_count++; i > 0 && strcmp(tools[i - 1].tool->name, tool->name) > 0; i--)
 		tools[i] = tools[i - 1];
-	tools[i].tool = tool;
+	tools[i].tool = current;
 	tools[i].file = source ? source->file : NULL;
 	if (source)
 		source->accepted++;

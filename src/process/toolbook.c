@@ -19,7 +19,7 @@ int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_error *err)
 	if (def->state_offset % sizeof(void *) ||
 	    def->state_offset + sizeof(void *) > tool->state_size)
 		return pasta_fail(err, -EINVAL, "its book is not within the state");
-	if (def->reducers >> PASTA_REDUCERS)
+	if (def->reducers >> PASTA_REDUCER_COUNT)
 		return pasta_fail(err, -EINVAL, "its book has a reducer that is unknown");
 	return 0;
 }

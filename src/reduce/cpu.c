@@ -16,7 +16,7 @@ enum { WIDE_SHIFT = 31, WIDE_SLOTS = 4096 };
 #define BY_REQUEST (PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE))
 #define BY_SITE (PASTA_REDUCER_MASK(SITE) | BY_REQUEST)
 
-_Static_assert((int)PASTA_SPACES <= PASTA_CPU_APART, "a row a space");
+_Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "a row a space");
 _Static_assert(sizeof(struct pasta_cell) == 32, "half a line a cell");
 
 struct pasta_cpu_inside {
@@ -28,7 +28,7 @@ struct pasta_cpu_inside {
 			   pages were found. NULL: a cell is a page's */
 	struct pasta_rows rest; /* objects whose cells had no room */
 	struct pasta_row rest_page;
-	struct pasta_rows tables[PASTA_REDUCERS];
+	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 	struct pasta_requests *requests;
 	bool (*full)(void *arg);
 	void *arg;
@@ -123,7 +123,7 @@ static int make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *confi
 	struct pasta_cpu_inside *in = c->in;
 	struct pasta_rows *t = in->tables;
 
-	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCERS; i++) {
+	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++) {
 		bool wanted = has(in, i) || (i == PASTA_REDUCER_SITE && in->reducers & BY_SITE);
 
 		if (wanted && make_table(&t[i], given_or(config->rows, defaults.rows)))
@@ -187,7 +187,7 @@ void pasta_cpu_free(struct pasta_cpu *c)
 		unmap(c->index, index_slots(in), sizeof(*c->index));
 		unmap(in->wide, in->slots, sizeof(*in->wide));
 		pasta_rows_free(&in->rest);
-		for (int i = 0; i < PASTA_REDUCERS; i++)
+		for (int i = 0; i < PASTA_REDUCER_COUNT; i++)
 			pasta_rows_free(&in->tables[i]);
 		pasta_requests_free(in->requests);
 		free(in);
@@ -453,7 +453,7 @@ void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint
 
 static bool is_access(const struct pasta_access *a)
 {
-	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACES;
+	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACE_COUNT;
 }
 
 /* What follows one another in a cell, and is added to it at once. */
@@ -609,7 +609,7 @@ static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct p
 	if (pages)
 		pasta_row_add(pasta_rows_other(pages), p->loads, p->stores, p->bytes, p->extra);
 	memset(&c->in->rest_page, 0, sizeof(c->in->rest_page));
-	for (int i = PASTA_SPACE_LOCAL; i < PASTA_SPACES; i++) {
+	for (int i = PASTA_SPACE_LOCAL; i < PASTA_SPACE_COUNT; i++) {
 		p = &c->apart[i];
 		if (objects && (p->loads || p->stores))
 			pasta_row_add(pasta_rows_at(objects, (uint64_t)i, 0), p->loads, p->stores,
@@ -649,6 +649,6 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	pasta_cpu_spill(c, sums);
 	/* Who spills has many pages, and keeps its index as large as it is. */
 	c->mask = least_slots(c->in) - 1;
-	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCERS; i++)
+	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);
 }

@@ -435,7 +435,7 @@ static void about_loss(struct writer *w)
 	about_number(w, "expected", loss.expected);
 	about_number(w, "captured", loss.captured);
 	about_number(w, "dropped", loss.dropped);
-	for (i = 0; i < PASTA_LOSS_REASONS; i++) {
+	for (i = 0; i < PASTA_LOSS_COUNT; i++) {
 		if (!pasta_account_reason(i))
 			continue;
 		snprintf(key, sizeof(key), "dropped_%s", pasta_account_reason(i));

@@ -270,7 +270,7 @@ static struct pasta_ring *ring(uint32_t source, uint32_t size)
 	r->source = source;
 	r->sum = pasta_ring_sum(head(), r);
 	r->state = PASTA_RING_OPEN;
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		r->dropped[i] = pasta_seal(0, i);
 	return r;
 }
@@ -319,7 +319,7 @@ static void begin_ring(void)
 	head()->guid[0] = 1;
 	head()->raw = 1000000;
 	head()->real = 6000000;
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		head()->lost[i] = pasta_seal(0, i);
 	head()->own = pasta_seal(0, PASTA_OWN_SALT);
 }

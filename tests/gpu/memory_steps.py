@@ -39,25 +39,31 @@ def resnet50():
     return build(weights=None), lambda m, d: torch.nn.functional.cross_entropy(m(images.to(d)), labels.to(d))
 
 
-def main():
+MODELS = {"whisper": whisper, "vit": vit, "gpt2": gpt2, "resnet50": resnet50}
+
+
+def peaks():
+    """What PyTorch's allocator counted, in bytes."""
+    return {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+
+
+def train(name, steps=3):
+    """Train a model from random weights."""
     torch.manual_seed(1)
-    model, loss_of = {"whisper": whisper, "vit": vit, "gpt2": gpt2, "resnet50": resnet50}[sys.argv[1]]()
+    model, loss_of = MODELS[name]()
     device = torch.device("cuda")
     model = model.to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    for step in range(3):
+    for step in range(steps):
         optimizer.zero_grad(set_to_none=True)
         loss_of(model, device).backward()
         optimizer.step()
         if step == 1:
             torch.cuda.empty_cache()  # segments go and come again
     torch.cuda.synchronize()
-    peaks = {
-        "allocated": torch.cuda.max_memory_allocated(),
-        "reserved": torch.cuda.max_memory_reserved(),
-    }
+
+
+if __name__ == "__main__":
+    train(sys.argv[1])
     with open(sys.argv[2], "w", encoding="utf-8") as f:
-        json.dump(peaks, f)
-
-
-main()
+        json.dump(peaks(), f)

@@ -370,7 +370,7 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->blocks.end = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.max = blocks;
 	pages_new(l);
-	for (uint32_t i = PASTA_REDUCER_PAGE; i < PASTA_REDUCERS; i++) {
+	for (uint32_t i = PASTA_REDUCER_PAGE; i < PASTA_REDUCER_COUNT; i++) {
 		struct pasta_gpu_table *t = &l->tables[i];
 
 		if (!((TABLES | PASTA_REDUCER_MASK(BARRIER)) >> i & 1))

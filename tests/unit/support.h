@@ -310,7 +310,7 @@ __attribute__((unused)) static struct pasta_account account_of(struct pasta_stre
 	pasta_stream_loss(s, &a);
 	assert_int_equal(a.expected, a.captured + a.dropped);
 	sum = a.damaged;
-	for (int i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (int i = 0; i < PASTA_LOSS_COUNT; i++)
 		sum += a.by_reason[i];
 	assert_int_equal(a.dropped, sum);
 	return a;

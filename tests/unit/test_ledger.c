@@ -40,7 +40,7 @@ static int setup(void **state)
 	def = (struct pasta_ledger_def){.size = sizeof(def),
 					.levels = PASTA_LEVEL_MASK(TENSOR) |
 						  PASTA_LEVEL_MASK(SEGMENT),
-					.peaks = (1u << PASTA_LEVELS) - 1,
+					.peaks = (1u << PASTA_LEVEL_COUNT) - 1,
 					.data_size = sizeof(uint64_t),
 					.on_alloc = on_alloc,
 					.on_free = on_free};
@@ -396,7 +396,7 @@ static struct set {
 	uint64_t live, peak, time;
 	struct item items[ITEMS];
 	int count;
-} sets[DEVICES][PASTA_LEVELS];
+} sets[DEVICES][PASTA_LEVEL_COUNT];
 
 static bool item_is_range(const struct item *x)
 {
@@ -454,7 +454,7 @@ static void item_cut(uint32_t device, uint64_t from, uint64_t to)
 static void set_take(uint64_t time)
 {
 	for (uint32_t device = 0; device < DEVICES; device++)
-		for (uint32_t level = 0; level < PASTA_LEVELS; level++) {
+		for (uint32_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 			struct set *s = &sets[device][level];
 
 			s->live = 0;
@@ -690,7 +690,7 @@ static void everything_equals_a_recount(void **state)
 			else
 				random_free();
 			for (uint32_t d = 0; d < DEVICES; d++)
-				for (uint32_t level = 0; level < PASTA_LEVELS; level++) {
+				for (uint32_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 					uint64_t time;
 
 					assert_property(pasta_ledger_live(ledger, 0, d, level) ==
@@ -702,7 +702,7 @@ static void everything_equals_a_recount(void **state)
 				}
 			check_parents();
 		}
-		for (uint32_t level = 0; level < PASTA_LEVELS; level++) {
+		for (uint32_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 			check_set(PASTA_LEDGER_LIVE, level);
 			check_set(PASTA_LEDGER_PEAK, level);
 		}

@@ -212,7 +212,7 @@ static void take_random(struct pasta_ledger *l, unsigned int i)
 static void a_ledger_that_found_no_memory_says_so_and_leaks_nothing(void **state)
 {
 	static const struct pasta_ledger_def def = {
-		.size = sizeof(def), .peaks = (1u << PASTA_LEVELS) - 1, .data_size = 8};
+		.size = sizeof(def), .peaks = (1u << PASTA_LEVEL_COUNT) - 1, .data_size = 8};
 	int failures = 0;
 
 	(void)state;

@@ -6,7 +6,7 @@
 #include "reduce/cpu.h"
 #include "reduce/requests.h"
 
-enum { ALL = (1 << PASTA_REDUCERS) - 2, SHIFT = 12, PAGE = 1 << SHIFT };
+enum { ALL = (1 << PASTA_REDUCER_COUNT) - 2, SHIFT = 12, PAGE = 1 << SHIFT };
 
 /* -- What is to be: a line a contribution, sorted and added up. -- */
 
@@ -474,7 +474,7 @@ static void a_batch_ends_with_its_launch_and_counts_what_is_no_access(void **sta
 		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = PASTA_ACCESS_LOAD},
 		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 0},
 		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 4},
-		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 1, .space = PASTA_SPACES},
+		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 1, .space = PASTA_SPACE_COUNT},
 		{.addr = 5 * PAGE, .size = 4, .launch = 2, .kind = PASTA_ACCESS_LOAD},
 	};
 	size_t bad = 0;
@@ -602,7 +602,7 @@ static size_t make_thread(size_t n, struct pasta_access a, uint32_t sweep)
 		a.addr = any_address();
 		a.size = sizes[random_below(sizeof(sizes) / sizeof(sizes[0]))];
 		a.kind = (uint8_t)(1 + a.site % 3);
-		a.space = random_below(8) ? 0 : (uint8_t)random_below(PASTA_SPACES);
+		a.space = random_below(8) ? 0 : (uint8_t)random_below(PASTA_SPACE_COUNT);
 		assert_true(n < RECORDS);
 		sweeps[n] = sweep;
 		records[n++] = a;

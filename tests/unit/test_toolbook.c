@@ -102,7 +102,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "not within the state"));
 	def = book;
-	def.reducers = 1u << PASTA_REDUCERS;
+	def.reducers = 1u << PASTA_REDUCER_COUNT;
 	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "a reducer that is unknown"));
 	def = book;

@@ -15,8 +15,8 @@ struct san_reading {
 	const uint8_t *marks;	/* of pages; NULL: none has sums */
 	const uint64_t *counts; /* NULL: they are not wanted */
 	struct pasta_gpu_row
-		*rows[PASTA_REDUCERS]; /* count of them, and that of what had no room */
-	uint32_t count[PASTA_REDUCERS];
+		*rows[PASTA_REDUCER_COUNT]; /* count of them, and that of what had no room */
+	uint32_t count[PASTA_REDUCER_COUNT];
 	uint64_t *begin, *end; /* of blocks */
 	uint32_t blocks;
 	struct pasta_gpu_raw raw;
@@ -133,7 +133,7 @@ static bool get_header(const struct san_slot *s, struct san_reading *r, int *res
 {
 	bool tables = false;
 
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++)
 		tables = tables || s->image.tables[i].index;
 	if (tables)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header),
@@ -173,7 +173,7 @@ static bool get_all(const struct san_slot *s, struct san_reading *r, int *result
 	if (*result != SAN_OK || !get_header(s, r, result))
 		return false;
 	got = get_front(s, r, result);
-	for (uint32_t i = 0; i < PASTA_REDUCERS && got; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT && got; i++)
 		got = get_rows(s, r, i, result);
 	got = got && get_pages(s, r, result);
 	r->blocks = s->blocks < l->blocks.max ? (uint32_t)s->blocks : l->blocks.max;
@@ -203,7 +203,7 @@ void san_reading_free(struct san_reading *r)
 	if (!r)
 		return;
 	free(r->front);
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++)
 		free(r->rows[i]);
 	free(r->begin);
 	free(r->end);
@@ -439,7 +439,7 @@ void san_fold(const struct san_slot *s, const struct san_reading *r)
 	fold_sites(s, r);
 	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PLACES(s->image.count) << spread; i++)
 		fold_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++) {
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++) {
 		for (uint32_t k = 0; i != PASTA_REDUCER_SITE && r->rows[i] && k < r->count[i]; k++)
 			fold_row(s, i, &r->rows[i][k]);
 		if (r->rows[i])

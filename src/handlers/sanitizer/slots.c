@@ -77,7 +77,7 @@ static size_t lay_out(struct san_slot *s, char *memory)
 		l->blocks.end = piece(memory, &at, BLOCKS * sizeof(*l->blocks.end));
 		l->blocks.max = BLOCKS;
 	}
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
 			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS, memory,
 				  &at);
