@@ -125,7 +125,7 @@ static void measure(void)
 static void run_child(uint64_t kinds)
 {
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char path[5000], mask[32];
 	int status = -1;
 	pid_t pid;
@@ -161,9 +161,9 @@ static void figure(const char *what, uint64_t kinds)
 
 int main(void)
 {
-	uint64_t ops = PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END);
-	uint64_t memory_ = PASTA_BIT(ALLOC) | PASTA_BIT(FREE);
-	uint64_t tensors = PASTA_BIT(TENSOR) | PASTA_BIT(OP_ARG);
+	uint64_t ops = PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END);
+	uint64_t memory_ = PASTA_MASK(ALLOC) | PASTA_MASK(FREE);
+	uint64_t tensors = PASTA_MASK(TENSOR) | PASTA_MASK(OP_ARG);
 
 	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);

@@ -43,7 +43,8 @@ static void emit_burst(void)
 	for (int i = 0; i < BURST; i++) {
 		struct pasta_event ev;
 
-		pasta_event_init(&ev, PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+		pasta_event_init(&ev, PASTA_KIND_REGION, PASTA_REGION_MARK,
+				 PASTA_EVENT_SIZE(region));
 		ev.region.name = name;
 		ev.time = pasta_now();
 		pasta_emit(&ev);
@@ -242,7 +243,7 @@ static void read_account(const char *folder, struct pasta_account *loss)
 	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS), **paths;
 	struct pasta_stream *s = pasta_stream_new(0);
 	struct pasta_salvaged salvaged = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	size_t count;
 
 	pasta_salvage_sweep(shards, &salvaged, &err);
@@ -264,7 +265,7 @@ static uint64_t run_child(void (*child)(void))
 {
 	struct pasta_account loss = {0};
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char path[5000];
 	int status = -1;
 	pid_t pid;

@@ -19,7 +19,7 @@ static uint64_t sink; /* what is computed must be used */
 
 static void open_run(struct run *run, const char *path)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char *folder = pasta_run_file(path, PASTA_RUN_SHARDS);
 
 	if (pasta_run_shards(folder, &run->shards, &run->count, &err))
@@ -30,7 +30,7 @@ static void open_run(struct run *run, const char *path)
 static struct pasta_stream *open_stream(const struct run *run)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	for (size_t i = 0; i < run->count; i++)
 		if (pasta_stream_add(s, run->shards[i], &err))

@@ -11,8 +11,8 @@
 
 enum { RUNS = 5, OBJECTS = 200, SITES = 64, ACCESSES = 1 << 22, TIMES = 4, BATCH = 1 << 12 };
 #define BASE (UINT64_C(1) << 40)
-#define BY_BOTH (PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE))
-#define BY_ALL ((1u << PASTA_REDUCERS) - 2)
+#define BY_BOTH (PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE))
+#define BY_ALL ((1u << PASTA_REDUCER_COUNT) - 2)
 
 struct work {
 	uint64_t object; /* bytes */
@@ -62,7 +62,7 @@ static bool spill(void *arg)
 static void begin(struct work *w)
 {
 	struct pasta_cpu_config config = {.reducers = w->reducers, .full = spill, .arg = w};
-	struct pasta_err err;
+	struct pasta_error err;
 
 	w->cpu = pasta_cpu_new(&config, &err);
 	w->sums = pasta_sums_new(w->reducers, 0);
@@ -79,9 +79,9 @@ static void begin(struct work *w)
 
 static int add_loads(void *loads, enum pasta_reducer reducer, const struct pasta_row *row)
 {
-	if (row->key0 == PASTA_KEY_OTHER && reducer == PASTA_REDUCE_PAGE)
+	if (row->key0 == PASTA_KEY_OTHER && reducer == PASTA_REDUCER_PAGE)
 		bench_die("pages have no rows");
-	if (reducer == PASTA_REDUCE_OBJECT && row->key0 >= PASTA_OBJECT_FIRST &&
+	if (reducer == PASTA_REDUCER_OBJECT && row->key0 >= PASTA_OBJECT_FIRST &&
 	    row->bytes == 4 * row->loads)
 		*(uint64_t *)loads += row->loads;
 	return 0;

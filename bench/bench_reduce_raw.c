@@ -29,8 +29,9 @@ enum { BYTES = 16, SITES = 480, FLUSH_MS = 60000 };
 #define BASE (UINT64_C(0x7f) << 40)
 #define CODE UINT64_C(0x7f0000010000)
 #define BY_ALL                                                                                     \
-	(PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) |              \
-	 PASTA_REDUCE_BIT(SITE_OBJECT) | PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
+	(PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) |        \
+	 PASTA_REDUCER_MASK(SITE_OBJECT) | PASTA_REDUCER_MASK(COALESCE) |                          \
+	 PASTA_REDUCER_MASK(DIVERGE))
 
 struct result {
 	double wall, work, written; /* s; written is the device's own */
@@ -152,7 +153,7 @@ static struct pasta_raw *begin(uint32_t workers, bool siteless)
 					  .counts = true,
 					  .siteless = siteless,
 					  .workers = workers};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_raw *r;
 
 	if (!pasta_agent_attach())
@@ -185,7 +186,7 @@ static void launch(struct pasta_raw *r, uint64_t corr, uint32_t name)
 
 static void child(uint32_t reducers, uint32_t workers, uint32_t accesses, uint32_t launches)
 {
-	struct pasta_raw *r = begin(workers, reducers == PASTA_REDUCE_BIT(OBJECT));
+	struct pasta_raw *r = begin(workers, reducers == PASTA_REDUCER_MASK(OBJECT));
 	uint32_t name = pasta_intern_str("kernel");
 	double wall, work, written;
 	pthread_t thread;
@@ -221,7 +222,7 @@ static uint64_t read_rows(const char *folder)
 	struct pasta_stream *s = pasta_stream_new(0);
 	struct pasta_salvaged salvaged = {0};
 	const struct pasta_event *ev;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	uint64_t loads = 0;
 	size_t count;
 
@@ -232,7 +233,8 @@ static uint64_t read_rows(const char *folder)
 		if (pasta_stream_add(s, paths[i], &err))
 			bench_die("%s", err.text);
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_ACCESS_SUM && ev->access_sum.reducer == PASTA_REDUCE_OBJECT &&
+		if (ev->kind == PASTA_KIND_ACCESS_SUM &&
+		    ev->access_sum.reducer == PASTA_REDUCER_OBJECT &&
 		    ev->access_sum.key0 >= PASTA_OBJECT_FIRST &&
 		    ev->access_sum.bytes == BYTES * ev->access_sum.loads)
 			loads += ev->access_sum.loads;
@@ -246,7 +248,7 @@ static void run_child(uint32_t reducers, uint32_t workers, uint32_t accesses, ui
 {
 	uint64_t made = (uint64_t)(launches + 1) * (accesses / PASTA_WARP * PASTA_WARP), counted;
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char path[5000], words[64];
 	int status = -1;
 	pid_t pid;
@@ -302,9 +304,9 @@ int main(int argc, char **argv)
 	if (result == MAP_FAILED)
 		bench_die("out of memory");
 	for (size_t i = 0; i < sizeof(workers) / sizeof(*workers); i++) {
-		figure("by object", PASTA_REDUCE_BIT(OBJECT), workers[i], 10000, 200);
-		figure("by object", PASTA_REDUCE_BIT(OBJECT), workers[i], 1000000, 20);
-		figure("by object", PASTA_REDUCE_BIT(OBJECT), workers[i], 20000000, 2);
+		figure("by object", PASTA_REDUCER_MASK(OBJECT), workers[i], 10000, 200);
+		figure("by object", PASTA_REDUCER_MASK(OBJECT), workers[i], 1000000, 20);
+		figure("by object", PASTA_REDUCER_MASK(OBJECT), workers[i], 20000000, 2);
 		if (!all)
 			continue;
 		figure("all", BY_ALL, workers[i], 10000, 200);

@@ -203,7 +203,7 @@ static void windows(const char *what, const char *visiting, struct pasta_window_
 
 	for (int run = 0; run < RUNS; run++) {
 		struct pasta_windows *w = pasta_windows_new(&spec, NULL);
-		struct pasta_event ev = {.kind = PASTA_KERNEL};
+		struct pasta_event ev = {.kind = PASTA_KIND_KERNEL};
 		uint64_t sum = 0;
 		double begin;
 
@@ -215,7 +215,7 @@ static void windows(const char *what, const char *visiting, struct pasta_window_
 
 			ev.time += 1000;
 			ev.proc = (uint32_t)(i >> 10 & 3);
-			ev.kind = numbers[i] ? PASTA_KERNEL : PASTA_LAUNCH;
+			ev.kind = numbers[i] ? PASTA_KIND_KERNEL : PASTA_KIND_LAUNCH;
 			value = pasta_windows_at(w, &ev);
 			must(value);
 			++*value;

@@ -13,7 +13,7 @@ struct sample {
 	size_t count, room;
 };
 
-static struct sample samples[PASTA_KINDS_MAX];
+static struct sample samples[PASTA_KIND_MAX];
 static uint64_t random_state = 1;
 
 static uint64_t next_random(void)
@@ -26,7 +26,7 @@ static uint64_t next_random(void)
 static struct pasta_stream *open_run(const char *path, uint64_t *bytes)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char *folder = pasta_run_file(path, PASTA_RUN_SHARDS), **shards;
 	size_t count;
 
@@ -61,7 +61,7 @@ static void keep(const struct pasta_event *ev)
 static uint64_t size_alone(const struct sample *k)
 {
 	struct pasta_shard_head head = {.raw = 1, .real = 1};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_shardwriter *w;
 	uint64_t sizes[2];
 	char path[5000];
@@ -103,7 +103,7 @@ static void shuffle(struct sample *k)
 {
 	for (size_t i = k->count - 1; i > 0; i--) {
 		size_t j = next_random() % (i + 1);
-		struct pasta_kernel a = k->events[i].kernel, b = k->events[j].kernel;
+		struct pasta_kernel_record a = k->events[i].kernel, b = k->events[j].kernel;
 
 		k->events[i].kernel = b;
 		k->events[j].kernel = a;
@@ -152,13 +152,13 @@ int main(void)
 	while ((ev = pasta_stream_next(s)))
 		if (ev->source)
 			keep(ev);
-	for (unsigned int kind = 1; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 1; kind < PASTA_KIND_MAX; kind++)
 		if (samples[kind].count > 100)
 			tell(pasta_kind_name(kind), &samples[kind]);
-	shuffle(&samples[PASTA_KERNEL]);
-	tell("kernel, in no order", &samples[PASTA_KERNEL]);
+	shuffle(&samples[PASTA_KIND_KERNEL]);
+	tell("kernel, in no order", &samples[PASTA_KIND_KERNEL]);
 	pasta_stream_free(s);
-	for (unsigned int kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 0; kind < PASTA_KIND_MAX; kind++)
 		free(samples[kind].events);
 	return 0;
 }

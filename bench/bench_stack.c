@@ -87,7 +87,7 @@ static void unload_something(void)
 static void in_child(const char *stacks, void (*body)(void), bool unload)
 {
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char path[5000];
 	int status = -1;
 	pid_t pid;

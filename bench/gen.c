@@ -17,18 +17,18 @@
 enum { RANKS_MAX = 100000, THREADS_MAX = 900 };
 
 #define TRAINING                                                                                   \
-	(PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |                \
-	 PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) | PASTA_BIT(OP_BEGIN) |              \
-	 PASTA_BIT(OP_END) | PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(COUNTER) |       \
-	 PASTA_BIT(COLLECTIVE))
+	(PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |            \
+	 PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(SYNC) | PASTA_MASK(OP_BEGIN) |          \
+	 PASTA_MASK(OP_END) | PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(COUNTER) |   \
+	 PASTA_MASK(COLLECTIVE))
 
 static const struct profile {
 	const char *name;
 	uint64_t kinds;
 	bool drops, torch;
-} profiles[] = {{"kernels", PASTA_BIT(KERNEL), false, false},
+} profiles[] = {{"kernels", PASTA_MASK(KERNEL), false, false},
 		{"training", TRAINING, false, false},
-		{"torch", TRAINING | PASTA_BIT(TENSOR) | PASTA_BIT(OP_ARG), false, true},
+		{"torch", TRAINING | PASTA_MASK(TENSOR) | PASTA_MASK(OP_ARG), false, true},
 		{"all", UINT64_MAX, true, false},
 		{NULL, 0, false, false}};
 
@@ -95,11 +95,11 @@ static bool parse_kinds(const char *text, uint64_t *kinds)
 		size_t n = strcspn(text, ",");
 		unsigned int k = 1;
 
-		while (k < PASTA_KINDS_MAX &&
+		while (k < PASTA_KIND_MAX &&
 		       !(pasta_kind_name(k) && strlen(pasta_kind_name(k)) == n &&
 			 !memcmp(pasta_kind_name(k), text, n)))
 			k++;
-		if (k == PASTA_KINDS_MAX)
+		if (k == PASTA_KIND_MAX)
 			return false;
 		*kinds |= UINT64_C(1) << k;
 		text += n;
@@ -203,7 +203,7 @@ static void put_kinds(struct pasta_json *j, const char *key, const uint64_t *cou
 {
 	pasta_json_key(j, key);
 	pasta_json_map(j);
-	for (unsigned int k = 1; k < PASTA_KINDS_MAX; k++)
+	for (unsigned int k = 1; k < PASTA_KIND_MAX; k++)
 		if (counts[k])
 			put(j, pasta_kind_name(k), counts[k]);
 	pasta_json_map_end(j);
@@ -320,7 +320,7 @@ static int tell(const struct gen_options *o, const struct gen_totals *t)
 }
 
 static int save_info(const struct gen_options *o, const struct gen_totals *t, const char *folder,
-		     struct pasta_err *err)
+		     struct pasta_error *err)
 {
 	char *command[] = {(char *)"accelprof-gen", NULL}, *tools[] = {NULL};
 	struct pasta_runinfo info = {.command = command,
@@ -341,7 +341,7 @@ static int save_info(const struct gen_options *o, const struct gen_totals *t, co
 }
 
 static int make_shards(const struct gen_options *o, const char *folder, struct gen_totals *t,
-		       struct pasta_err *err)
+		       struct pasta_error *err)
 {
 	char name[64], *path;
 	int r = 0;
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
 	struct gen_options o = {.events = 1000000, .seed = 1, .ranks = 1, .threads = 2};
 	struct gen_totals totals = {0};
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int status, r;
 
 	set_profile(&o, "training");

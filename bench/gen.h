@@ -96,7 +96,7 @@ struct gen_options {
 
 /* What was made: the oracle of tests. */
 struct gen_totals {
-	uint64_t events, kinds[PASTA_KINDS_MAX], state[PASTA_KINDS_MAX];
+	uint64_t events, kinds[PASTA_KIND_MAX], state[PASTA_KIND_MAX];
 	uint64_t dropped, bytes;
 	uint64_t kernel_ns, copy_bytes, alloc_bytes, free_bytes;
 	uint64_t peak_bytes; /* the sum of the ranks' */
@@ -117,13 +117,13 @@ struct gen_totals {
 
 void gen_shard_name(char *name, size_t size, uint32_t rank);
 int gen_rank(const struct gen_options *options, uint32_t rank, const char *path,
-	     struct gen_totals *totals, struct pasta_err *err);
+	     struct gen_totals *totals, struct pasta_error *err);
 
 /* -- gen_damage.c */
 
 /* How a shard may be damaged: names ended by NULL. */
 extern const char *const gen_damages[];
-int gen_damage(const char *how, const char *path, uint64_t seed, struct pasta_err *err);
+int gen_damage(const char *how, const char *path, uint64_t seed, struct pasta_error *err);
 
 /* -- gen.c: how far it is, on a terminal. */
 void gen_progress(uint64_t events);

@@ -57,7 +57,7 @@ static int spoil(int fd, uint64_t size, struct gen_random *random, bool hole)
 	return 0;
 }
 
-int gen_damage(const char *how, const char *path, uint64_t seed, struct pasta_err *err)
+int gen_damage(const char *how, const char *path, uint64_t seed, struct pasta_error *err)
 {
 	struct gen_random random = {~seed};
 	int fd, r = 0;

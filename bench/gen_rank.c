@@ -144,7 +144,7 @@ static void region_end(struct rank *r, struct thread *th)
 	th->now += gen_around(&r->random, 700, 12000);
 	if (th->depth)
 		th->open[th->depth - 1].children += ns;
-	if (!wants(r, PASTA_REGION))
+	if (!wants(r, PASTA_KIND_REGION))
 		return;
 	r->t->regions[region].calls++;
 	r->t->regions[region].ns += ns;
@@ -153,7 +153,7 @@ static void region_end(struct rank *r, struct thread *th)
 
 /* What PyTorch says of an operator: the first of a line has the call path, the backward pass that
  * of its thread and its forward operator's number. */
-static void tell_torch(struct rank *r, struct pasta_op_begin *op, bool inner)
+static void tell_torch(struct rank *r, struct pasta_op_begin_record *op, bool inner)
 {
 	op->seq = r->at.seq;
 	op->flags = r->at.backward ? PASTA_OP_BACKWARD : 0;
@@ -163,7 +163,7 @@ static void tell_torch(struct rank *r, struct pasta_op_begin *op, bool inner)
 		op->stack = r->paths[r->at.backward ? GEN_LINE_BACKWARD : r->at.line];
 	if (r->at.layer < 0)
 		return;
-	r->t->layer_ops[r->at.layer] += wants(r, PASTA_OP_BEGIN);
+	r->t->layer_ops[r->at.layer] += wants(r, PASTA_KIND_OP_BEGIN);
 	if (!r->at.backward && !inner)
 		op->module = r->modules[r->at.layer][r->at.line];
 }
@@ -207,7 +207,7 @@ static void counter(struct rank *r, struct thread *th, const char *name, double 
 
 static void count_alloc(struct rank *r, uint64_t bytes)
 {
-	if (!wants(r, PASTA_ALLOC))
+	if (!wants(r, PASTA_KIND_ALLOC))
 		return;
 	r->t->alloc_bytes += bytes;
 	if (r->at.line < 0)
@@ -251,9 +251,9 @@ static void put_args(struct rank *r, uint64_t addr, uint64_t bytes)
 	uint64_t before = r->tensors;
 
 	if (r->at.line >= 0 && r->at.line < GEN_FORWARD_LINES)
-		put_arg(r, PASTA_ARG_IN, 1 + (uint64_t)r->at.line, 0);
-	put_arg(r, PASTA_ARG_IN, before, 1);
-	put_arg(r, PASTA_ARG_OUT, put_tensor(r, addr, bytes, PASTA_TENSOR_NEW), 0);
+		put_arg(r, PASTA_OP_ARG_IN, 1 + (uint64_t)r->at.line, 0);
+	put_arg(r, PASTA_OP_ARG_IN, before, 1);
+	put_arg(r, PASTA_OP_ARG_OUT, put_tensor(r, addr, bytes, PASTA_TENSOR_NEW), 0);
 }
 
 static void alloc(struct rank *r, uint64_t bytes)
@@ -289,7 +289,7 @@ static void free_last(struct rank *r)
 	ev.free.context = 1;
 	ev.free.device = r->device;
 	put(r, r->main.source, &ev);
-	r->t->free_bytes += wants(r, PASTA_FREE) ? r->slots[slot].bytes : 0;
+	r->t->free_bytes += wants(r, PASTA_KIND_FREE) ? r->slots[slot].bytes : 0;
 	r->live -= r->slots[slot].bytes;
 	r->main.now += gen_around(&r->random, 350, 11000);
 }
@@ -325,7 +325,7 @@ static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum
 	sum->count++;
 	sum->bytes += bytes;
 	sum->ns += ns;
-	if (!wants(r, PASTA_LAUNCH) || !wants(r, PASTA_REGION))
+	if (!wants(r, PASTA_KIND_LAUNCH) || !wants(r, PASTA_KIND_REGION))
 		return;
 	for (unsigned int i = 0; i < th->depth; i++)
 		r->t->regions[th->open[i].region].device_ns += ns;
@@ -334,7 +334,7 @@ static void count_work(struct rank *r, enum pasta_kind kind, struct gen_sum *sum
 
 static void count_line(struct rank *r, uint64_t ns)
 {
-	if (r->at.line < 0 || !wants(r, PASTA_KERNEL))
+	if (r->at.line < 0 || !wants(r, PASTA_KIND_KERNEL))
 		return;
 	r->t->lines[r->at.line].kernels++;
 	r->t->lines[r->at.line].ns += ns;
@@ -366,8 +366,8 @@ static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 	ev.kernel.shared_static = k->shared_static;
 	ev.kernel.shared_dynamic = k->shared_dynamic;
 	put(r, r->device_source, &ev);
-	r->t->kernel_ns += wants(r, PASTA_KERNEL) ? ev.kernel.dur : 0;
-	count_work(r, PASTA_KERNEL, &r->t->kernels[number], 0, ev.kernel.dur);
+	r->t->kernel_ns += wants(r, PASTA_KIND_KERNEL) ? ev.kernel.dur : 0;
+	count_work(r, PASTA_KIND_KERNEL, &r->t->kernels[number], 0, ev.kernel.dur);
 	count_line(r, ev.kernel.dur);
 	r->free_at[stream] = begin + ev.kernel.dur;
 }
@@ -387,8 +387,8 @@ static void run_copy(struct rank *r, unsigned int sub, uint64_t bytes)
 	ev.copy.stream = stream_ids[1];
 	ev.copy.device = r->device;
 	put(r, r->device_source, &ev);
-	r->t->copy_bytes += wants(r, PASTA_COPY) ? bytes : 0;
-	count_work(r, PASTA_COPY, &r->t->copies[sub], bytes, ev.copy.dur);
+	r->t->copy_bytes += wants(r, PASTA_KIND_COPY) ? bytes : 0;
+	count_work(r, PASTA_KIND_COPY, &r->t->copies[sub], bytes, ev.copy.dur);
 	r->free_at[1] = begin + ev.copy.dur;
 }
 
@@ -405,7 +405,7 @@ static void run_set(struct rank *r, uint64_t bytes)
 	ev.set.stream = stream_ids[0];
 	ev.set.device = r->device;
 	put(r, r->device_source, &ev);
-	count_work(r, PASTA_SET, &r->t->copies[0], bytes, ev.set.dur);
+	count_work(r, PASTA_KIND_SET, &r->t->copies[0], bytes, ev.set.dur);
 	r->free_at[0] = begin + ev.set.dur;
 }
 
@@ -505,7 +505,7 @@ static void keep_loss(struct rank *r)
 	put(r, r->main.source, &ev);
 	count_alloc(r, GEN_LOSS_BYTES);
 	r->live += GEN_LOSS_BYTES;
-	r->t->loss_bytes += wants(r, PASTA_ALLOC) ? GEN_LOSS_BYTES : 0;
+	r->t->loss_bytes += wants(r, PASTA_KIND_ALLOC) ? GEN_LOSS_BYTES : 0;
 	put_args(r, ev.alloc.addr, GEN_LOSS_BYTES);
 	op_end(r, op);
 	leave(r);
@@ -628,7 +628,7 @@ static void put_tensors(struct rank *r)
 	t.tensor.device = r->device;
 	put(r, r->main.source, &t);
 	for (uint32_t i = 0; i < 3; i++) {
-		a.sub = i < 2 ? PASTA_ARG_IN : PASTA_ARG_OUT;
+		a.sub = i < 2 ? PASTA_OP_ARG_IN : PASTA_OP_ARG_OUT;
 		a.op_arg.op = r->op;
 		a.op_arg.tensor = r->op - i;
 		a.op_arg.index = i;
@@ -861,7 +861,7 @@ static void begin(struct rank *r)
 }
 
 int gen_rank(const struct gen_options *o, uint32_t number, const char *path,
-	     struct gen_totals *totals, struct pasta_err *err)
+	     struct gen_totals *totals, struct pasta_error *err)
 {
 	struct pasta_shard_head head = {.real = GEN_REAL, .pid = 1000 + number};
 	uint32_t host = number / GEN_HOST_RANKS;
@@ -884,7 +884,7 @@ int gen_rank(const struct gen_options *o, uint32_t number, const char *path,
 			gen_progress(totals->events);
 	} while (r.made < target);
 	put_clocks(&r, r.main.now);
-	totals->peak_bytes += wants(&r, PASTA_ALLOC) ? r.peak : 0;
+	totals->peak_bytes += wants(&r, PASTA_KIND_ALLOC) ? r.peak : 0;
 	if (real_of(&r, r.main.now) > totals->last)
 		totals->last = real_of(&r, r.main.now);
 	error = pasta_shardwriter_close(r.w, err);

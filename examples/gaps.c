@@ -36,7 +36,7 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct state *s = state;
 
@@ -102,7 +102,7 @@ static void keep(struct state *s, const struct gap *gap)
 	s->longest[i] = *gap;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct device *d = device_of(state, ev->proc, ev->kernel.device);
 	uint64_t end = ev->time + ev->kernel.dur;
@@ -129,7 +129,7 @@ static void on_event(void *state, const struct pasta_event *ev)
 }
 
 /* A process is in one shard: no device of one state is in another. */
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct state *other = from;
 	struct state *s = into;
@@ -185,7 +185,7 @@ static void find_idle(struct pasta_out *out, const struct device *d)
 		 (double)pasta_hist_quantile(d->gaps, 0.5) / 1000);
 	pasta_out_finding(out,
 			  &(struct pasta_finding){
-				  .severity = PASTA_WARNING,
+				  .severity = PASTA_SEVERITY_WARNING,
 				  .what = "the device waits for the program most of the time",
 				  .where = where,
 				  .evidence = evidence,
@@ -204,11 +204,11 @@ static int by_number(const void *a, const void *b)
 static int report_devices(const struct state *s, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"process", PASTA_INT, NULL}, {"device", PASTA_INT, NULL},
-		{"kernels", PASTA_INT, NULL}, {"busy", PASTA_INT, "ns"},
-		{"idle", PASTA_INT, "ns"},    {"share", PASTA_FLOAT, "%"},
-		{"gaps", PASTA_INT, NULL},    {"p50", PASTA_INT, "ns"},
-		{"p99", PASTA_INT, "ns"},     {"max", PASTA_INT, "ns"},
+		{"process", PASTA_COLUMN_INT, NULL}, {"device", PASTA_COLUMN_INT, NULL},
+		{"kernels", PASTA_COLUMN_INT, NULL}, {"busy", PASTA_COLUMN_INT, "ns"},
+		{"idle", PASTA_COLUMN_INT, "ns"},    {"share", PASTA_COLUMN_FLOAT, "%"},
+		{"gaps", PASTA_COLUMN_INT, NULL},    {"p50", PASTA_COLUMN_INT, "ns"},
+		{"p99", PASTA_COLUMN_INT, "ns"},     {"max", PASTA_COLUMN_INT, "ns"},
 	};
 	size_t i = 0, at = 0, count = pasta_map_count(s->devices);
 	struct device **devices = calloc(count + 1, sizeof(*devices)), *d;
@@ -231,9 +231,9 @@ static int report_devices(const struct state *s, struct pasta_out *out)
 static void report_longest(const struct state *s, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"process", PASTA_INT, NULL},	{"device", PASTA_INT, NULL},
-		{"at", PASTA_INT, "ns"},	{"length", PASTA_INT, "ns"},
-		{"before", PASTA_STRING, NULL}, {"after", PASTA_STRING, NULL},
+		{"process", PASTA_COLUMN_INT, NULL},   {"device", PASTA_COLUMN_INT, NULL},
+		{"at", PASTA_COLUMN_INT, "ns"},	       {"length", PASTA_COLUMN_INT, "ns"},
+		{"before", PASTA_COLUMN_STRING, NULL}, {"after", PASTA_COLUMN_STRING, NULL},
 	};
 	struct pasta_table *t = pasta_out_table(out, "longest_gaps", columns, 6);
 	size_t i;
@@ -251,7 +251,7 @@ static void report_longest(const struct state *s, struct pasta_out *out)
 	}
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct state *s = state;
 	int error = s->failed ? -ENOMEM : report_devices(s, out);
@@ -262,5 +262,5 @@ static int report(void *state, struct pasta_out *out)
 }
 
 PASTA_TOOL(.name = "gaps", .summary = "when devices have no kernel to run, and between which",
-	   .events = PASTA_BIT(KERNEL), .state_size = sizeof(struct state), .options = options,
+	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct state), .options = options,
 	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_);

@@ -113,16 +113,16 @@ void take(tool &t, const pasta_event &ev)
 	uint64_t *end;
 
 	switch (ev.kind) {
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		end = &t.ends[{ev.proc, ev.kernel.context, ev.kernel.stream}];
 		on_kernel(t, ev, *end);
 		*end = std::max(*end, ev.time + ev.kernel.dur);
 		break;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		end = &t.ends[{ev.proc, ev.copy.context, ev.copy.stream}];
 		*end = std::max(*end, ev.time + ev.copy.dur);
 		break;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		end = &t.ends[{ev.proc, ev.set.context, ev.set.stream}];
 		*end = std::max(*end, ev.time + ev.set.dur);
 		break;
@@ -139,7 +139,7 @@ void on_event(void *state, const pasta_event *ev)
 }
 
 /* A process is in one shard: none of its streams is in another state. */
-void merge(void *into, const void *from)
+int merge(void *into, const void *from, struct pasta_error *err)
 {
 	const tool &other = **static_cast<tool *const *>(from);
 	tool &t = of(into);
@@ -184,7 +184,7 @@ void find_starved(pasta_out *out, uint64_t total, uint64_t queued)
 	const std::string evidence = "of the time from launches to kernels, " +
 				     std::to_string(100 * queued / total) +
 				     "% is waiting for earlier work of the stream";
-	const pasta_finding finding = {.severity = PASTA_NOTE,
+	const pasta_finding finding = {.severity = PASTA_SEVERITY_NOTE,
 				       .what = "kernels begin as soon as they are launched",
 				       .where = nullptr,
 				       .evidence = evidence.c_str(),
@@ -195,11 +195,11 @@ void find_starved(pasta_out *out, uint64_t total, uint64_t queued)
 void put(const tool &t, pasta_out *out)
 {
 	static const pasta_column columns[] = {
-		{"kernel", PASTA_STRING, nullptr}, {"count", PASTA_INT, nullptr},
-		{"latency", PASTA_INT, "ns"},	   {"queued", PASTA_INT, "ns"},
-		{"launch_mean", PASTA_INT, "ns"},  {"min", PASTA_INT, "ns"},
-		{"p50", PASTA_INT, "ns"},	   {"p99", PASTA_INT, "ns"},
-		{"max", PASTA_INT, "ns"},
+		{"kernel", PASTA_COLUMN_STRING, nullptr}, {"count", PASTA_COLUMN_INT, nullptr},
+		{"latency", PASTA_COLUMN_INT, "ns"},	  {"queued", PASTA_COLUMN_INT, "ns"},
+		{"launch_mean", PASTA_COLUMN_INT, "ns"},  {"min", PASTA_COLUMN_INT, "ns"},
+		{"p50", PASTA_COLUMN_INT, "ns"},	  {"p99", PASTA_COLUMN_INT, "ns"},
+		{"max", PASTA_COLUMN_INT, "ns"},
 	};
 	pasta_table *table = pasta_out_table(out, "launch_latency", columns, 9);
 	std::vector<std::pair<uint32_t, const kernel *>> sorted;
@@ -220,7 +220,7 @@ void put(const tool &t, pasta_out *out)
 		queued += k->queued;
 	}
 	find_starved(out, total, queued);
-	pasta_out_count(out, PASTA_NOTE, t.unknown, "kernels without a launch before them",
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, t.unknown, "kernels without a launch before them",
 			"they are not in the table",
 			"record launches too, or see whether the clocks are right");
 }
@@ -241,6 +241,6 @@ int report(void *state, pasta_out *out)
 
 PASTA_TOOL(.name = "launch_latency",
 	   .summary = "from a launch to its kernel, and what it waited for",
-	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
-	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(tool *), .open = open, .event = on_event,
-	   .merge = merge, .report = report, .close = close);
+	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
+	   .needs = PASTA_NEED_SCOPES, .state_size = sizeof(tool *), .open = open,
+	   .event = on_event, .merge = merge, .report = report, .close = close);

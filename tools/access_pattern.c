@@ -48,7 +48,7 @@ struct line {
 };
 
 struct pattern {
-	struct pasta_access_book *book;
+	struct pasta_access_index *book;
 	struct pasta_group *places, *lines;
 	uint32_t reducer;  /* whose rows are added */
 	uint64_t left_out; /* accesses that are in no request */
@@ -83,8 +83,8 @@ static int64_t no_site(const void *row, const void *state)
 
 static const struct pasta_access_site *site_of(const void *row, const void *state)
 {
-	return pasta_access_book_site(((const struct pattern *)state)->book,
-				      ((const struct line *)row)->site);
+	return pasta_access_index_site(((const struct pattern *)state)->book,
+				       ((const struct line *)row)->site);
 }
 
 static const char *file_of(const void *row, const void *state, char *text, size_t size)
@@ -108,16 +108,16 @@ static const char *function_of(const void *row, const void *state, char *text, s
 
 static const char *space_of(const void *row, const void *state, char *text, size_t size)
 {
-	static const char *const names[PASTA_SPACES + 1] = {
+	static const char *const names[PASTA_SPACE_COUNT + 1] = {
 		[PASTA_SPACE_GLOBAL] = "global",   [PASTA_SPACE_CONSTANT] = "constant",
 		[PASTA_SPACE_GENERIC] = "generic", [PASTA_SPACE_LOCAL] = "local",
 		[PASTA_SPACE_PRIVATE] = "private", [PASTA_SPACE_REMOTE] = "remote",
-		[PASTA_SPACES] = "unknown",
+		[PASTA_SPACE_COUNT] = "unknown",
 	};
 	size_t at = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i <= PASTA_SPACES; i++)
+	for (size_t i = 0; i <= PASTA_SPACE_COUNT; i++)
 		if (((const struct line *)row)->spaces >> i & 1)
 			at += (size_t)snprintf(text + at, size - at, "%s%s", at ? "," : "",
 					       names[i]);
@@ -188,9 +188,9 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_book_def book =
-	PASTA_BOOK(struct pattern, book,
-		   PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE));
+static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
+	struct pattern, book,
+	PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 
 /* -- Places: rows of the three tables -- */
 
@@ -203,7 +203,7 @@ static void add_sums(struct sums *to, const struct sums *from)
 static struct place *place_of(struct pattern *p, uint32_t kernel, uint64_t key,
 			      const struct pasta_access_site *site)
 {
-	const struct pasta_site *s = site && site->known ? &site->site : NULL;
+	const struct pasta_site_record *s = site && site->known ? &site->site : NULL;
 	struct place *place =
 		s ? PASTA_ROW(p->places, struct place, kernel, s->file, s->line, s->column,
 			      s->flags, s->bytes, s->function, s->callee, 0)
@@ -219,25 +219,25 @@ static int add_row(void *ctx, const struct pasta_access_shape *shape,
 		   const struct pasta_access_row *row)
 {
 	struct pattern *p = ctx;
-	const struct pasta_access_site *site = pasta_access_book_site(p->book, row->key);
+	const struct pasta_access_site *site = pasta_access_index_site(p->book, row->key);
 	bool atomic = site && (site->site.flags & 0xff) == PASTA_ACCESS_ATOMIC;
 	uint64_t times = atomic ? row->loads : pasta_access_add(row->loads, row->stores);
 	struct sums sum = {0};
 
-	if (p->reducer == PASTA_REDUCE_SITE)
+	if (p->reducer == PASTA_REDUCER_SITE)
 		sum = (struct sums){.loads = row->loads,
 				    .stores = row->stores,
 				    .bytes = row->bytes,
 				    .counted = shape->counted,
 				    .launches = pasta_access_launches(shape)};
-	else if (p->reducer == PASTA_REDUCE_COALESCE)
+	else if (p->reducer == PASTA_REDUCER_COALESCE)
 		sum = (struct sums){.requests = times,
 				    .request_bytes = row->bytes >> atomic,
 				    .sectors = row->extra};
 	else
 		sum = (struct sums){
 			.warps = times, .active = row->active >> atomic, .threads = row->extra};
-	if (row->key != PASTA_KEY_OTHER || p->reducer == PASTA_REDUCE_SITE)
+	if (row->key != PASTA_KEY_OTHER || p->reducer == PASTA_REDUCER_SITE)
 		add_sums(&place_of(p, shape->name, row->key, site)->sum, &sum);
 	else
 		pasta_access_add_to(&p->left_out, sum.requests);
@@ -280,7 +280,7 @@ static void add_space(struct line *line, uint32_t space, const struct sums *s)
 {
 	uint64_t least = sector_bytes(s->requests);
 
-	line->spaces |= 1u << (space < PASTA_SPACES ? space : PASTA_SPACES);
+	line->spaces |= 1u << (space < PASTA_SPACE_COUNT ? space : PASTA_SPACE_COUNT);
 	if (space >= PASTA_SPACE_LOCAL)
 		return;
 	pasta_access_add_to(&line->moved, sector_bytes(s->sectors));
@@ -308,8 +308,8 @@ static void add_lines(struct pattern *p)
 	struct place **places;
 	size_t count, at = 0;
 
-	for (p->reducer = PASTA_REDUCE_OBJECT; p->reducer < PASTA_REDUCERS; p->reducer++)
-		pasta_access_book_rows(p->book, p->reducer, add_row, p);
+	for (p->reducer = PASTA_REDUCER_OBJECT; p->reducer < PASTA_REDUCER_COUNT; p->reducer++)
+		pasta_access_index_rows(p->book, p->reducer, add_row, p);
 	places = pasta_group_sorted(p->places, NULL, &count);
 	for (size_t i = 0; i < count; i++)
 		add_line(p, places[i]);
@@ -335,7 +335,7 @@ static void find_waste(struct pattern *p, const struct line *line)
 		 (double)line->moved / (double)line->needed);
 	snprintf(evidence, sizeof(evidence), "%llu bytes of sectors were not asked for, in %s",
 		 (unsigned long long)wasted, pasta_name(line->key.kernel));
-	pasta_out_report(p->out, PASTA_WARNING, what,
+	pasta_out_report(p->out, PASTA_SEVERITY_WARNING, what,
 			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 			 evidence, "let neighbouring threads access neighbouring bytes");
 }
@@ -353,7 +353,7 @@ static void find_low(struct pattern *p, const struct line *line)
 	snprintf(what, sizeof(what), "few threads are active: %.0f%% of their warps", active);
 	snprintf(evidence, sizeof(evidence), "requests: %llu, in %s", (unsigned long long)s->warps,
 		 pasta_name(line->key.kernel));
-	pasta_out_report(p->out, PASTA_NOTE, what,
+	pasta_out_report(p->out, PASTA_SEVERITY_NOTE, what,
 			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 			 evidence,
 			 "threads of 32 that follow one another should take the same branch");
@@ -376,7 +376,7 @@ static void find_worst(struct pattern *p)
 	free(lines);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct pattern *p = state;
 	int error;
@@ -385,9 +385,9 @@ static int report(void *state, struct pasta_out *out)
 	add_lines(p);
 	error = pasta_out_group(out, p->lines);
 	find_worst(p);
-	pasta_out_count(out, PASTA_NOTE, p->left_out, "accesses that are in no request",
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, p->left_out, "accesses that are in no request",
 			"sectors, stride and active are of the others", NULL);
-	pasta_access_book_findings(p->book, out);
+	pasta_access_index_findings(p->book, out);
 	return error;
 }
 
@@ -395,4 +395,4 @@ PASTA_TOOL(.name = "access_pattern",
 	   .summary = "accesses by line of kernels: sectors, strides, divergence",
 	   .needs = PASTA_NEED_ACCESS_SITE | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE,
 	   .state_size = sizeof(struct pattern), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .book = &book);
+	   .groups = groups, .accesses = &book);

@@ -46,7 +46,7 @@ struct place {
 };
 
 struct divergence {
-	struct pasta_access_book *book;
+	struct pasta_access_index *book;
 	struct pasta_group *buckets, *lines, *places;
 	uint64_t time;	  /* of all blocks */
 	uint64_t no_room; /* blocks */
@@ -149,8 +149,8 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_book_def book =
-	PASTA_BOOK(struct divergence, book, PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(BARRIER));
+static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
+	struct divergence, book, PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER));
 
 /* -- Rows of the book -- */
 
@@ -187,7 +187,7 @@ static int add_arrivals(void *ctx, const struct pasta_access_shape *shape,
 			const struct pasta_access_row *row)
 {
 	struct divergence *d = ctx;
-	const struct pasta_access_site *site = pasta_access_book_site(d->book, row->key);
+	const struct pasta_access_site *site = pasta_access_index_site(d->book, row->key);
 	bool known = site && site->known && site->site.line;
 	struct line *line = line_of(d, shape);
 	struct place *place = PASTA_ROW(d->places, struct place, shape->name,
@@ -263,13 +263,13 @@ static void add_lines(struct divergence *d)
 	struct line *line;
 	size_t count, at = 0;
 
-	pasta_access_book_rows(d->book, PASTA_REDUCE_BLOCK, add_blocks, d);
-	pasta_access_book_rows(d->book, PASTA_REDUCE_BARRIER, add_arrivals, d);
+	pasta_access_index_rows(d->book, PASTA_REDUCER_BLOCK, add_blocks, d);
+	pasta_access_index_rows(d->book, PASTA_REDUCER_BARRIER, add_arrivals, d);
 	buckets = pasta_group_sorted(d->buckets, NULL, &count);
 	for (size_t i = 0; i < count; i++)
 		add_bucket(d, buckets[i]);
 	free(buckets);
-	while ((shape = pasta_access_book_shapes(d->book, &at))) {
+	while ((shape = pasta_access_index_shapes(d->book, &at))) {
 		line = line_of(d, shape);
 		if (!line)
 			continue;
@@ -310,7 +310,7 @@ static void find_uneven(struct divergence *d, const struct line *line)
 		 "%.0f%% of the time of %llu blocks is in those that take twice the median or more",
 		 line->share, (unsigned long long)line->blocks);
 	pasta_out_report(
-		d->out, PASTA_WARNING, what, pasta_name(line->key.kernel), evidence,
+		d->out, PASTA_SEVERITY_WARNING, what, pasta_name(line->key.kernel), evidence,
 		"the last blocks keep a launch waiting: divide the work more evenly, use "
 		"smaller blocks, start the long ones first, or let blocks take work from a "
 		"queue");
@@ -326,7 +326,7 @@ static void look(struct divergence *d, const struct line *line, size_t place)
 		find_uneven(d, line);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct divergence *d = state;
 	struct line **lines;
@@ -335,14 +335,14 @@ static int report(void *state, struct pasta_out *out)
 
 	d->out = out;
 	add_lines(d);
-	error = pasta_out_groups(out, d);
+	error = pasta_out_groups(out, d, err);
 	lines = pasta_group_sorted(d->lines, NULL, &count);
 	for (size_t i = 0; i < count; i++)
 		look(d, lines[i], i);
 	free(lines);
-	pasta_out_count(out, PASTA_WARNING, d->no_room, "blocks that a table had no room for",
-			"they are left out", NULL);
-	pasta_access_book_findings(d->book, out);
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, d->no_room,
+			"blocks that a table had no room for", "they are left out", NULL);
+	pasta_access_index_findings(d->book, out);
 	return error;
 }
 
@@ -350,4 +350,4 @@ PASTA_TOOL(.name = "block_divergence",
 	   .summary = "how long the blocks of kernels run, and the tail",
 	   .needs = PASTA_NEED_ACCESS_BLOCK | PASTA_NEED_ACCESS_BARRIER,
 	   .state_size = sizeof(struct divergence), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .book = &book, .charts = PASTA_BIT(CHART_LINE));
+	   .groups = groups, .accesses = &book, .charts = PASTA_CHART_MASK(LINE));

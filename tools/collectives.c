@@ -18,7 +18,7 @@ enum { OTHER, COMMUNICATION }; /* sorts of a cover */
 /* A collective whose kernel has not come. */
 struct waiting {
 	uint64_t time;
-	struct pasta_collective said;
+	struct pasta_collective_record said;
 };
 
 /* Collectives that are alike, of one process. */
@@ -192,7 +192,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Collecting -- */
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct collectives *c = state;
 
@@ -216,8 +216,8 @@ static void on_collective(struct collectives *c, const struct pasta_event *ev)
 }
 
 /* The bound is a process's, so that what is kept does not depend on how states are merged. */
-static void arrive(struct collectives *c, struct rank *rank, const struct pasta_collective *said,
-		   const struct pasta_event *ev)
+static void arrive(struct collectives *c, struct rank *rank,
+		   const struct pasta_collective_record *said, const struct pasta_event *ev)
 {
 	uint64_t end = ev->time + ev->kernel.dur;
 	struct meeting *m;
@@ -236,7 +236,7 @@ static void arrive(struct collectives *c, struct rank *rank, const struct pasta_
 	a->proc = ev->proc;
 }
 
-static void join(struct collectives *c, const struct pasta_collective *said,
+static void join(struct collectives *c, const struct pasta_collective_record *said,
 		 const struct pasta_event *ev)
 {
 	struct rank *rank = PASTA_ROW(c->ranks, struct rank, ev->proc);
@@ -252,7 +252,7 @@ static void join(struct collectives *c, const struct pasta_collective *said,
 
 static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 {
-	const struct pasta_kernel *r = &ev->kernel;
+	const struct pasta_kernel_record *r = &ev->kernel;
 	struct device *d = PASTA_ROW(c->devices, struct device, ev->proc, r->device);
 	const struct waiting *w = pasta_collective_find(c->waiting, ev);
 
@@ -264,9 +264,9 @@ static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 	pasta_collective_done(c->waiting, ev);
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	if (ev->kind == PASTA_KERNEL)
+	if (ev->kind == PASTA_KIND_KERNEL)
 		on_kernel(state, ev);
 	else
 		on_collective(state, ev);
@@ -387,8 +387,8 @@ static int find_exposed(const struct collectives *c, struct pasta_out *out)
 			 above == 1 ? "" : "s");
 		pasta_out_finding(
 			out, &(struct pasta_finding){
-				     PASTA_WARNING, "computation waits for communication", where,
-				     evidence,
+				     PASTA_SEVERITY_WARNING, "computation waits for communication",
+				     where, evidence,
 				     "begin collectives earlier, so that other kernels run beside "
 				     "them; send fewer bytes; see in table last whether a rank is "
 				     "late"});
@@ -417,11 +417,12 @@ static int find_straggler(const struct collectives *c, uint64_t span, struct pas
 			percent((*at)->last, (*at)->rounds), (unsigned long long)(*at)->rounds,
 			(double)(*at)->wait / 1e6);
 		pasta_out_finding(
-			out, &(struct pasta_finding){
-				     PASTA_WARNING, "one rank comes last to most collectives",
-				     pasta_process((*at)->key.proc)->text, evidence,
-				     "see what it does before them that others do not: more work, "
-				     "slower input, a slower device"});
+			out,
+			&(struct pasta_finding){
+				PASTA_SEVERITY_WARNING, "one rank comes last to most collectives",
+				pasta_process((*at)->key.proc)->text, evidence,
+				"see what it does before them that others do not: more work, "
+				"slower input, a slower device"});
 	}
 	free(totals);
 	return 0;
@@ -444,7 +445,7 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 	if (!one)
 		pasta_out_finding(
 			out, &(struct pasta_finding){
-				     PASTA_NOTE,
+				     PASTA_SEVERITY_NOTE,
 				     "who is last is only as certain as the clocks of the hosts",
 				     NULL, "not all ranks are known to be on one host",
 				     "trust waits that are longer than the clocks differ"});
@@ -452,23 +453,23 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 {
-	pasta_out_count(out, PASTA_NOTE, c->alone,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, c->alone,
 			"collectives that not every rank of their group recorded",
 			"they are in no round of table last", NULL);
-	pasta_out_count(out, PASTA_NOTE, c->apart,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, c->apart,
 			"collectives that are the same by their order, but not by their time",
 			"they are in no round of table last: ranks began to record at different "
 			"ones, or the clocks of their hosts differ",
 			NULL);
-	pasta_out_count(out, PASTA_NOTE, c->mixed,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, c->mixed,
 			"collectives of groups that cannot be told apart",
 			"more ranks take part than the group has: they are in no round of table "
 			"last",
 			NULL);
-	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(c->ranks, struct rank, over),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(c->ranks, struct rank, over),
 			"collectives past the first 262144 of their process",
 			"they are in no round of table last", NULL);
-	pasta_out_count(out, PASTA_NOTE,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE,
 			PASTA_SUM(c->ranks, struct rank, seen) -
 				PASTA_SUM(c->ranks, struct rank, joined),
 			"collectives without a kernel",
@@ -494,7 +495,7 @@ static uint64_t measure(const struct collectives *c)
 	return longest;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct collectives *c = state;
 	uint64_t span = measure(c);
@@ -504,7 +505,7 @@ static int report(void *state, struct pasta_out *out)
 
 	while ((m = pasta_group_next(c->meetings, &at)))
 		match(c, m);
-	error = pasta_out_groups(out, c);
+	error = pasta_out_groups(out, c, err);
 	if (!error)
 		error = find_exposed(c, out);
 	if (!error)
@@ -516,6 +517,6 @@ static int report(void *state, struct pasta_out *out)
 
 PASTA_TOOL(.name = "collectives",
 	   .summary = "communication between ranks: time, what is exposed, who is last",
-	   .events = PASTA_BIT(COLLECTIVE) | PASTA_BIT(KERNEL),
+	   .events = PASTA_MASK(COLLECTIVE) | PASTA_MASK(KERNEL),
 	   .state_size = sizeof(struct collectives), .open = open_, .event = on_event,
 	   .report = report, .close = close_, .flags = PASTA_TOOL_SHARDED, .groups = groups);

@@ -61,7 +61,7 @@ static const struct pasta_member members[] = {
 	PASTA_MEMBER(SUM, struct sum, total, .unit = "ns", .column = "total"),
 	PASTA_MEMBER_BY(RATIO, .ratio = bandwidth, .unit = "bytes/s", .column = "bandwidth"),
 	PASTA_MEMBER(STAT, struct sum, bytes, .unit = "bytes", .column = "mean",
-		     .flags = PASTA_MEMBER_AGAIN),
+		     .flags = PASTA_MEMBER_MORE),
 	PASTA_MEMBER(U32, struct sum, key.direction, .column = "number",
 		     .flags = PASTA_MEMBER_HIDDEN),
 	PASTA_MEMBER(U32, struct sum, key.bits),
@@ -101,9 +101,9 @@ static void add(struct sum *s, uint64_t bytes, uint64_t dur)
 	s->timed += dur ? bytes : 0;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	bool set = ev->kind == PASTA_SET;
+	bool set = ev->kind == PASTA_KIND_SET;
 	uint64_t bytes = set ? ev->set.bytes : ev->copy.bytes;
 	uint64_t dur = set ? ev->set.dur : ev->copy.dur;
 	uint32_t to = set ? SET : ev->sub <= PASTA_COPY_UNMAP ? ev->sub : UNSPECIFIED;
@@ -131,13 +131,13 @@ static void find_small(const struct sum *s, struct pasta_out *out)
 		 100.0 * (double)s->small_total / (double)s->total,
 		 s->bytes.sum ? 100.0 * (double)s->small_bytes / (double)s->bytes.sum : 0.0);
 	pasta_out_finding(
-		out, &(struct pasta_finding){PASTA_NOTE,
+		out, &(struct pasta_finding){PASTA_SEVERITY_NOTE,
 					     "most time of these copies is in those below 64 KiB",
 					     names[s->key.direction], evidence,
 					     "put small copies together into large ones"});
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct copies *c = state;
 	const struct sum *s;
@@ -145,11 +145,11 @@ static int report(void *state, struct pasta_out *out)
 	for (uint32_t i = 0; i < DIRECTIONS; i++)
 		if ((s = pasta_group_find(c->all, &(const uint32_t[]){i, 0})))
 			find_small(s, out);
-	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(c->all, struct sum, untimed),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(c->all, struct sum, untimed),
 			"copies without a time", "their bytes count, but not in bandwidth", NULL);
-	return pasta_out_groups(out, state);
+	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "copies", .summary = "copies and fills by direction and size, with bandwidth",
-	   .events = PASTA_BIT(COPY) | PASTA_BIT(SET), .state_size = sizeof(struct copies),
+	   .events = PASTA_MASK(COPY) | PASTA_MASK(SET), .state_size = sizeof(struct copies),
 	   .event = on_event, .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups);

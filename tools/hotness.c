@@ -61,7 +61,7 @@ struct whole {
 };
 
 struct hotness {
-	struct pasta_access_book *book;
+	struct pasta_access_index *book;
 	struct pasta_group *pages, *cells, *lines, *users, *wholes;
 	struct pasta_access_totals totals;
 	struct pasta_out *out; /* while it reports, and the chart */
@@ -107,11 +107,11 @@ static bool has_size(const void *row, const void *state)
 
 static const char *object_of(const void *row, const void *state, char *text, size_t size)
 {
-	const struct pasta_access_book *book = ((const struct hotness *)state)->book;
+	const struct pasta_access_index *book = ((const struct hotness *)state)->book;
 	const struct line *line = row;
 
 	if (line->key.part == OBJECTS)
-		return pasta_access_object_text(book, pasta_access_book_object(book, line->key.id),
+		return pasta_access_object_text(book, pasta_access_index_object(book, line->key.id),
 						text, size);
 	if (line->key.part != NEVER)
 		return pasta_access_space_text(line->key.id);
@@ -180,13 +180,13 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_book_def book =
-	PASTA_BOOK(struct hotness, book,
-		   PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(TENSOR));
+static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
+	struct hotness, book,
+	PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(TENSOR));
 
 /* -- Collecting -- */
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	const char *window = pasta_opt(opts, "window");
 	struct hotness *h = state;
@@ -247,17 +247,17 @@ static void touch(struct hotness *h, const struct pasta_access_part *part)
 	pages->mask |= bit;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	const struct pasta_access_sum *r = &ev->access_sum;
+	const struct pasta_access_sum_record *r = &ev->access_sum;
 	struct hotness *h = state;
 	const struct pasta_access_part *parts;
 	uint64_t position;
 	size_t count;
 
-	if (r->reducer != PASTA_REDUCE_PAGE || r->key0 == PASTA_KEY_OTHER)
+	if (r->reducer != PASTA_REDUCER_PAGE || r->key0 == PASTA_KEY_OTHER)
 		return;
-	count = pasta_access_book_page(h->book, ev, &parts, &position);
+	count = pasta_access_index_page(h->book, ev, &parts, &position);
 	for (size_t i = 0; i < count; i++)
 		touch(h, &parts[i]);
 	if (!count)
@@ -343,12 +343,12 @@ static void add_lines(struct hotness *h)
 	const struct pages *pages;
 	size_t at = 0;
 
-	pasta_access_book_rows(h->book, PASTA_REDUCE_OBJECT, add_accesses, h);
-	pasta_access_book_rows(h->book, PASTA_REDUCE_TENSOR, add_copies, h);
+	pasta_access_index_rows(h->book, PASTA_REDUCER_OBJECT, add_accesses, h);
+	pasta_access_index_rows(h->book, PASTA_REDUCER_TENSOR, add_copies, h);
 	while ((pages = pasta_group_next(h->pages, &at)))
 		pasta_access_add_to(&line_of(h, pages->key[0])->touched, pages->bytes);
 	at = 0;
-	while ((o = pasta_access_book_objects(h->book, &at)))
+	while ((o = pasta_access_index_objects(h->book, &at)))
 		if (o->id)
 			add_object(h, o);
 	if (h->totals.never)
@@ -368,7 +368,7 @@ static void lay_out(struct hotness *h)
 			continue;
 		lines[i]->begin = h->height;
 		pasta_access_add_to(&h->height,
-				    pages_of(pasta_access_book_object(h->book, lines[i]->key.id)));
+				    pages_of(pasta_access_index_object(h->book, lines[i]->key.id)));
 	}
 	free(lines);
 }
@@ -378,7 +378,7 @@ static void to_chart(void *key, const void *ctx)
 {
 	struct place *k = key;
 	const struct hotness *h = ctx;
-	const struct pasta_access_object *o = pasta_access_book_object(h->book, k->object);
+	const struct pasta_access_object *o = pasta_access_index_object(h->book, k->object);
 	const struct line *line = pasta_group_find(h->lines, &(uint64_t[2]){OBJECTS, k->object});
 	uint64_t at = line ? (line->begin + k->bucket * width_of(o)) / h->height : 0;
 
@@ -433,7 +433,7 @@ static uint64_t cold_bytes(const struct hotness *h)
 	size_t at = 0;
 
 	while ((w = pasta_group_next(h->wholes, &at))) {
-		const struct pasta_access_object *o = pasta_access_book_object(h->book, w->key);
+		const struct pasta_access_object *o = pasta_access_index_object(h->book, w->key);
 
 		if (o && !o->part && o->sort != PASTA_ALLOC_IMAGE && w->touched < o->bytes)
 			pasta_access_add_to(&cold, o->bytes - w->touched);
@@ -450,7 +450,7 @@ static void find_cold(const struct hotness *h)
 		return;
 	snprintf(what, sizeof(what), "bytes that were never touched%s: %llu",
 		 h->all ? "" : " by the launches that were counted", (unsigned long long)cold);
-	pasta_out_report(h->out, PASTA_NOTE, what, NULL,
+	pasta_out_report(h->out, PASTA_SEVERITY_NOTE, what, NULL,
 			 "in pages of 4 KiB that no kernel accessed, of memory that was "
 			 "allocated; copies and the host are not looked at",
 			 h->totals.page_other
@@ -470,8 +470,8 @@ static void find_hot(const struct hotness *h, struct line *const *lines, size_t 
 	if (share < MOST)
 		return;
 	snprintf(what, sizeof(what), "one object takes %.0f%% of all accesses", share);
-	pasta_out_report(h->out, PASTA_NOTE, what, object_of(lines[0], h, where, sizeof(where)),
-			 NULL, NULL);
+	pasta_out_report(h->out, PASTA_SEVERITY_NOTE, what,
+			 object_of(lines[0], h, where, sizeof(where)), NULL, NULL);
 }
 
 static void find_copied(const struct hotness *h)
@@ -488,7 +488,7 @@ static void find_copied(const struct hotness *h)
 		 "they describe %llu bytes, each counted once a launch: copies (TMA) may read them "
 		 "more than once, or in part",
 		 (unsigned long long)h->copied);
-	pasta_out_report(h->out, PASTA_NOTE, what, NULL, evidence,
+	pasta_out_report(h->out, PASTA_SEVERITY_NOTE, what, NULL, evidence,
 			 "take tensor_copies_at_least as what each operand takes at least; "
 			 "loads and stores lack them");
 }
@@ -499,7 +499,7 @@ static void find_odd(const struct hotness *h, const struct line *line)
 	char what[200], where[TEXT];
 
 	if (outside)
-		pasta_out_count(h->out, PASTA_WARNING, accesses(line),
+		pasta_out_count(h->out, PASTA_SEVERITY_WARNING, accesses(line),
 				"accesses outside of all objects",
 				"memory that was not allocated, or whose allocation was not seen, "
 				"or an OpenCL program's constants (__constant)",
@@ -509,12 +509,12 @@ static void find_odd(const struct hotness *h, const struct line *line)
 	snprintf(what, sizeof(what), "accesses that cross the end of an object: %llu",
 		 (unsigned long long)line->crossing);
 	pasta_out_report(
-		h->out, PASTA_PROBLEM, what,
+		h->out, PASTA_SEVERITY_PROBLEM, what,
 		outside ? "into an object, from outside" : object_of(line, h, where, sizeof(where)),
 		"they begin in it and reach beyond", "check the bounds of what the kernels index");
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct hotness *h = state;
 	const struct pasta_access_totals *t = &h->totals;
@@ -523,7 +523,7 @@ static int report(void *state, struct pasta_out *out)
 	int error;
 
 	h->out = out;
-	h->totals = pasta_access_book_totals(h->book);
+	h->totals = pasta_access_index_totals(h->book);
 	h->all = !t->sampled && !t->refused && !t->filtered && !t->untold && !t->page_other &&
 		 !t->partial;
 	add_lines(h);
@@ -536,10 +536,10 @@ static int report(void *state, struct pasta_out *out)
 	for (size_t i = 0; i < count; i++)
 		find_odd(h, lines[i]);
 	free(lines);
-	pasta_out_count(out, PASTA_WARNING, t->page_other,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->page_other,
 			"accesses to pages that the table had no room for",
 			"touched is too low, and the chart lacks them", NULL);
-	pasta_access_book_findings(h->book, out);
+	pasta_access_index_findings(h->book, out);
 	return error;
 }
 
@@ -551,8 +551,8 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "hotness", .summary = "objects and pages by accesses, and what is never touched",
-	   .events = PASTA_BIT(ACCESS_SUM),
+	   .events = PASTA_MASK(ACCESS_SUM),
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_TENSOR,
 	   .state_size = sizeof(struct hotness), .options = options, .open = open_,
 	   .event = on_event, .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups,
-	   .book = &book, .charts = PASTA_BIT(CHART_HEAT));
+	   .accesses = &book, .charts = PASTA_CHART_MASK(HEAT));

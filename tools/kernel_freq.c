@@ -92,7 +92,7 @@ static const struct pasta_group_def groups[] = {
  * are kernels, count by their records. */
 static void on_launch(struct state *s, const struct pasta_event *ev)
 {
-	const struct pasta_launch *r = &ev->launch;
+	const struct pasta_launch_record *r = &ev->launch;
 	const struct pasta_scope *scope = pasta_where_of(ev)->scope;
 	struct kernel *k;
 
@@ -100,7 +100,7 @@ static void on_launch(struct state *s, const struct pasta_event *ev)
 		return;
 	k = PASTA_ROW(s->kernels, struct kernel, r->name);
 	k->launches++;
-	if (pasta_process_records(ev->proc, PASTA_BIT(KERNEL)))
+	if (pasta_process_records(ev->proc, PASTA_MASK(KERNEL)))
 		return;
 	k->counted++;
 	PASTA_ROW(s->origins, struct origin, r->name, scope ? scope->id : 0, {ev->proc, r->stack})
@@ -109,7 +109,7 @@ static void on_launch(struct state *s, const struct pasta_event *ev)
 
 static void on_kernel(struct state *s, const struct pasta_event *ev)
 {
-	const struct pasta_kernel *r = &ev->kernel;
+	const struct pasta_kernel_record *r = &ev->kernel;
 	const struct pasta_where *where = pasta_where_of(ev);
 	struct kernel *k = PASTA_ROW(s->kernels, struct kernel, r->name);
 
@@ -118,21 +118,21 @@ static void on_kernel(struct state *s, const struct pasta_event *ev)
 		&PASTA_ROW(s->shapes, struct shape, r->name, PASTA_GRID(r), PASTA_BLOCK(r))->time,
 		r->dur);
 	/* The launch has the name that the record has, mostly. */
-	if (!r->node && where->flags & PASTA_WHERE_LAUNCH && !(where->flags & PASTA_WHERE_AGAIN) &&
-	    where->name)
+	if (!r->node && where->flags & PASTA_WHERE_LAUNCH &&
+	    !(where->flags & PASTA_WHERE_REPEATED) && where->name)
 		(where->name == r->name ? k : PASTA_ROW(s->kernels, struct kernel, where->name))
 			->joined++;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	if (ev->kind == PASTA_LAUNCH)
+	if (ev->kind == PASTA_KIND_LAUNCH)
 		on_launch(state, ev);
 	else
 		on_kernel(state, ev);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct state *s = state;
 	const struct kernel *k;
@@ -141,14 +141,15 @@ static int report(void *state, struct pasta_out *out)
 
 	while ((k = pasta_group_next(s->kernels, &at)))
 		count += missing(k);
-	pasta_out_count(out, PASTA_WARNING, count, "launches that have no record of their kernel",
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, count,
+			"launches that have no record of their kernel",
 			"they count as launches, but have no time, grid and block",
 			"the program ended before they did, their records were dropped, or memory "
 			"accesses were counted, which leaves CUDA's kernels without times");
-	return pasta_out_groups(out, state);
+	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "kernel_freq", .summary = "kernels by name and shape: launches and device time",
-	   .events = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL), .needs = PASTA_NEED_WHERE,
+	   .events = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL), .needs = PASTA_NEED_SCOPES,
 	   .state_size = sizeof(struct state), .event = on_event, .report = report,
 	   .flags = PASTA_TOOL_SHARDED, .groups = groups);

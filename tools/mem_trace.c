@@ -39,13 +39,13 @@ struct shown {
 };
 
 struct trace {
-	struct pasta_access_book *book; /* of launches alone */
+	struct pasta_access_index *book; /* of launches alone */
 	struct pasta_group *launches, *sites, *processes;
 	struct shown *head;
 	size_t head_count, head_max;
 	uint64_t lost;
 	uint64_t missing; /* accesses that could not be read */
-	struct pasta_err why;
+	struct pasta_error why;
 	int error; /* of objects */
 };
 
@@ -87,11 +87,11 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_book_def book = {.size = sizeof(book),
-					   .state_offset = offsetof(struct trace, book),
-					   .kinds = PASTA_BIT(ACCESS_LAUNCH)};
+static const struct pasta_access_index_def book = {.size = sizeof(book),
+						   .state_offset = offsetof(struct trace, book),
+						   .kinds = PASTA_MASK(ACCESS_LAUNCH)};
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct trace *t = state;
 	uint64_t head = pasta_opt_u64(opts, "head");
@@ -119,12 +119,12 @@ static void close_(void *state)
 
 static void on_launch(struct trace *t, const struct pasta_event *ev)
 {
-	const struct pasta_access_launch *e = &ev->access_launch;
+	const struct pasta_access_launch_record *e = &ev->access_launch;
 	struct launch *l = NULL;
 
-	if (ev->sub == PASTA_LAUNCH_ENDED) {
+	if (ev->sub == PASTA_ACCESS_LAUNCH_ENDED) {
 		l = pasta_group_find(t->launches, (const uint64_t[2]){ev->proc, e->corr});
-	} else if (ev->sub == PASTA_LAUNCH_COUNTED || ev->sub == PASTA_LAUNCH_LOST) {
+	} else if (ev->sub == PASTA_ACCESS_LAUNCH_COUNTED || ev->sub == PASTA_ACCESS_LAUNCH_LOST) {
 		l = PASTA_ROW(t->launches, struct launch, ev->proc, e->corr);
 		l->order = l->order ? l->order : pasta_group_count(t->launches);
 		l->name = e->name ? e->name : l->name;
@@ -132,8 +132,8 @@ static void on_launch(struct trace *t, const struct pasta_event *ev)
 	if (l) {
 		l->lost += e->lost;
 		l->all += e->accesses;
-		l->ends |= e->flags & PASTA_LAUNCH_ENDS;
-		l->ended |= ev->sub == PASTA_LAUNCH_ENDED;
+		l->ends |= e->flags & PASTA_ACCESS_LAUNCH_ENDS;
+		l->ended |= ev->sub == PASTA_ACCESS_LAUNCH_ENDED;
 	}
 	t->lost += e->lost;
 }
@@ -149,7 +149,7 @@ static void on_site(struct trace *t, const struct pasta_event *ev)
 
 static void on_object(struct trace *t, const struct pasta_event *ev)
 {
-	const struct pasta_object *e = &ev->object;
+	const struct pasta_object_record *e = &ev->object;
 	struct process *p = PASTA_ROW(t->processes, struct process, ev->proc);
 	uint64_t *id;
 
@@ -210,7 +210,7 @@ static void on_batch(struct trace *t, const struct pasta_event *ev)
 {
 	const uint64_t key[2] = {ev->proc, ev->access_batch.corr};
 	struct reading r = {t, pasta_group_find(t->launches, key)};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (!r.launch || !pasta_accesses_each(ev, on_access, &r, &err))
 		return;
@@ -220,21 +220,21 @@ static void on_batch(struct trace *t, const struct pasta_event *ev)
 	r.launch->lost += ev->access_batch.count;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct trace *t = state;
 
 	switch (ev->kind) {
-	case PASTA_ACCESS_LAUNCH:
+	case PASTA_KIND_ACCESS_LAUNCH:
 		on_launch(t, ev);
 		break;
-	case PASTA_ACCESS_BATCH:
+	case PASTA_KIND_ACCESS_BATCH:
 		on_batch(t, ev);
 		break;
-	case PASTA_OBJECT:
+	case PASTA_KIND_OBJECT:
 		on_object(t, ev);
 		break;
-	case PASTA_SITE:
+	case PASTA_KIND_SITE:
 		on_site(t, ev);
 		break;
 	default:
@@ -289,7 +289,7 @@ static void report_access(struct pasta_table *table, const struct shown *s)
 	cell_text(table, s->file);
 	cell_number(table, s->line, s->line);
 	pasta_cell_str(table, a->kind < 4 ? kinds[a->kind] : "unknown");
-	pasta_cell_str(table, a->space < PASTA_SPACES ? spaces[a->space] : "unknown");
+	pasta_cell_str(table, a->space < PASTA_SPACE_COUNT ? spaces[a->space] : "unknown");
 	pasta_cell_str(table, addr);
 	cell_number(table, s->has_object, s->object);
 	cell_number(table, s->has_object, s->offset);
@@ -299,13 +299,13 @@ static void report_access(struct pasta_table *table, const struct shown *s)
 static void report_head(const struct trace *t, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"launch", PASTA_INT, NULL},	 {"kernel", PASTA_STRING, NULL},
-		{"group", PASTA_INT, NULL},	 {"thread", PASTA_INT, NULL},
-		{"turn", PASTA_INT, NULL},	 {"function", PASTA_STRING, NULL},
-		{"file", PASTA_STRING, NULL},	 {"line", PASTA_INT, NULL},
-		{"kind", PASTA_STRING, NULL},	 {"space", PASTA_STRING, NULL},
-		{"address", PASTA_STRING, NULL}, {"object", PASTA_INT, NULL},
-		{"offset", PASTA_INT, "bytes"},	 {"size", PASTA_INT, "bytes"},
+		{"launch", PASTA_COLUMN_INT, NULL},	{"kernel", PASTA_COLUMN_STRING, NULL},
+		{"group", PASTA_COLUMN_INT, NULL},	{"thread", PASTA_COLUMN_INT, NULL},
+		{"turn", PASTA_COLUMN_INT, NULL},	{"function", PASTA_COLUMN_STRING, NULL},
+		{"file", PASTA_COLUMN_STRING, NULL},	{"line", PASTA_COLUMN_INT, NULL},
+		{"kind", PASTA_COLUMN_STRING, NULL},	{"space", PASTA_COLUMN_STRING, NULL},
+		{"address", PASTA_COLUMN_STRING, NULL}, {"object", PASTA_COLUMN_INT, NULL},
+		{"offset", PASTA_COLUMN_INT, "bytes"},	{"size", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct pasta_table *table = pasta_out_table(out, "head", columns, 14);
 
@@ -321,37 +321,38 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 		return;
 	snprintf(what, sizeof(what), "recorded one block in %llu of %llu launches",
 		 (unsigned long long)totals->blocks, (unsigned long long)totals->partial);
-	pasta_out_report(out, PASTA_NOTE, what, NULL,
+	pasta_out_report(out, PASTA_SEVERITY_NOTE, what, NULL,
 			 "accesses of other blocks are not here, and nothing is scaled",
 			 "run without --sample blocks to record all of them");
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct trace *t = state;
-	struct pasta_access_totals totals = pasta_access_book_totals(t->book);
-	int error = t->error ? t->error : pasta_out_groups(out, t);
+	struct pasta_access_totals totals = pasta_access_index_totals(t->book);
+	int error = t->error ? t->error : pasta_out_groups(out, t, err);
 
 	if (error)
 		return error;
 	report_head(t, out);
-	pasta_out_count(out, PASTA_NOTE, totals.sampled,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, totals.sampled,
 			"launches whose accesses were not recorded",
 			"enough others of their kernel and shape were",
 			"run again with --all, or --sample launches=K");
 	find_partial(&totals, out);
-	pasta_access_book_left_out(t->book, out);
-	pasta_out_count(out, PASTA_WARNING, cut_off(t), "launches whose accesses are not all there",
+	pasta_access_index_exclusions(t->book, out);
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, cut_off(t),
+			"launches whose accesses are not all there",
 			"the process ended, or was killed, before all of them were written, or a "
 			"filter cut there",
 			NULL);
-	pasta_out_count(out, PASTA_WARNING, t->lost, "accesses that were lost",
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->lost, "accesses that were lost",
 			"with --lossy, kernels do not wait for the host; without, its disk is too "
 			"slow, or full, or a launch never ended",
 			"run without --lossy, choose kernels with --kernel, or a faster disk with "
 			"-o");
-	pasta_out_count(out, PASTA_WARNING, t->missing, "accesses that cannot be read", t->why.text,
-			NULL);
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->missing, "accesses that cannot be read",
+			t->why.text, NULL);
 	return 0;
 }
 
@@ -362,8 +363,8 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "mem_trace", .summary = "memory accesses one by one, in a file",
-	   .events = PASTA_BIT(ACCESS_LAUNCH) | PASTA_BIT(ACCESS_BATCH) | PASTA_BIT(OBJECT) |
-		     PASTA_BIT(SITE),
+	   .events = PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(OBJECT) |
+		     PASTA_MASK(SITE),
 	   .needs = PASTA_NEED_ACCESS_RAW, .state_size = sizeof(struct trace), .options = options,
 	   .open = open_, .event = on_event, .report = report, .close = close_, .groups = groups,
-	   .book = &book);
+	   .accesses = &book);

@@ -110,7 +110,7 @@ static size_t bin_now(const struct memory *m)
 }
 
 /* Time goes on. An event that comes late comes now. */
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct memory *m = state;
 
@@ -426,9 +426,9 @@ static void report_chart(struct memory *m, struct pasta_out *out)
 static void report_live(struct memory *m, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"time", PASTA_INT, "ns"},	 {"memory", PASTA_STRING, NULL},
-		{"process", PASTA_STRING, NULL}, {"level", PASTA_STRING, NULL},
-		{"live", PASTA_INT, "bytes"},	 {"peak", PASTA_INT, "bytes"},
+		{"time", PASTA_COLUMN_INT, "ns"},	{"memory", PASTA_COLUMN_STRING, NULL},
+		{"process", PASTA_COLUMN_STRING, NULL}, {"level", PASTA_COLUMN_STRING, NULL},
+		{"live", PASTA_COLUMN_INT, "bytes"},	{"peak", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "live", columns, 6);
 	char text[TEXT];
@@ -496,7 +496,7 @@ static uint64_t collect_live(struct memory *m, uint32_t rank)
 	return own;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct memory *m = state;
 	uint64_t live = 0;
@@ -511,22 +511,24 @@ static int report(void *state, struct pasta_out *out)
 	report_live(m, out);
 	error = error ? error : pasta_out_group(out, m->peak);
 	error = error ? error : pasta_out_group(out, m->never_freed);
-	pasta_out_count(out, PASTA_NOTE, live, "allocations that were never freed",
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, live, "allocations that were never freed",
 			"table never_freed has them", NULL);
 	error = error ? error : pasta_out_group(out, m->sites);
-	pasta_out_count(out, PASTA_NOTE, pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE,
+			pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD),
 			"frees of memory that is not known",
 			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_WARNING, pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD),
+	pasta_out_count(out, PASTA_SEVERITY_WARNING,
+			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD),
 			"allocations of memory that was not freed",
 			"what was there counts as freed by then; its free was dropped", NULL);
 	return error;
 }
 
 static const struct pasta_ledger_def ledger =
-	PASTA_LEDGER(struct memory, ledger, .levels = PASTA_LEVEL_BIT(SEGMENT),
-		     .peaks = PASTA_LEVEL_BIT(HELD) | PASTA_LEVEL_BIT(DRIVER) |
-			      PASTA_LEVEL_BIT(SEGMENT) | PASTA_LEVEL_BIT(BLOCK),
+	PASTA_LEDGER(struct memory, ledger, .levels = PASTA_LEVEL_MASK(SEGMENT),
+		     .peaks = PASTA_LEVEL_MASK(HELD) | PASTA_LEVEL_MASK(DRIVER) |
+			      PASTA_LEVEL_MASK(SEGMENT) | PASTA_LEVEL_MASK(BLOCK),
 		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
@@ -536,6 +538,6 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "memory", .summary = "live bytes over time, the peak, and what is never freed",
-	   .events = PASTA_BIT(PROCESS) | PASTA_BIT(ALLOC) | PASTA_BIT(FREE),
+	   .events = PASTA_MASK(PROCESS) | PASTA_MASK(ALLOC) | PASTA_MASK(FREE),
 	   .state_size = sizeof(struct memory), .options = options, .event = on_event,
-	   .report = report, .charts = PASTA_BIT(CHART_LINE), .groups = groups, .ledger = &ledger);
+	   .report = report, .charts = PASTA_CHART_MASK(LINE), .groups = groups, .ledger = &ledger);

@@ -93,7 +93,7 @@ static const struct pasta_group_def groups[] = {
 
 static void on_load(struct modules *m, struct module *module, const struct pasta_event *ev)
 {
-	const struct pasta_module *r = &ev->module;
+	const struct pasta_module_record *r = &ev->module;
 	struct code *code =
 		PASTA_ROW(m->codes, struct code, r->bytes, r->crc, r->name, r->path, r->device, 0);
 
@@ -104,7 +104,7 @@ static void on_load(struct modules *m, struct module *module, const struct pasta
 }
 
 /* The host's own, the program and its libraries, are there for call paths. */
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct modules *m = state;
 	struct module *module;
@@ -140,7 +140,7 @@ static uint64_t ambiguous(struct code *const *codes)
 	return n;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct modules *m = state;
 	size_t count, with = 0;
@@ -150,20 +150,20 @@ static int report(void *state, struct pasta_out *out)
 		return pasta_group_error(m->codes);
 	for (size_t i = 0; i < count; i++)
 		with += codes[i]->key.path != 0;
-	pasta_out_count(out, PASTA_NOTE, with ? count - with : 0,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, with ? count - with : 0,
 			"modules of which no copy was kept",
 			"others have one: the run's folder may have been full",
 			"give it more room, and run again");
-	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(m->modules, struct module, unknown),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(m->modules, struct module, unknown),
 			"unloads of modules whose load is not known", "they are not in the table",
 			NULL);
-	pasta_out_count(out, PASTA_NOTE, ambiguous(codes),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, ambiguous(codes),
 			"numbers (crc) that several modules have",
 			"the vendor makes them of parts of the code", NULL);
 	free(codes);
-	return pasta_out_groups(out, state);
+	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "modules", .summary = "code loaded onto devices, and where copies are kept",
-	   .events = PASTA_BIT(MODULE), .state_size = sizeof(struct modules), .event = on_event,
+	   .events = PASTA_MASK(MODULE), .state_size = sizeof(struct modules), .event = on_event,
 	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups);

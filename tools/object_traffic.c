@@ -13,14 +13,14 @@ struct line {
 };
 
 struct traffic {
-	struct pasta_access_book *book;
+	struct pasta_access_index *book;
 	struct pasta_group *lines;
 };
 
 static const struct pasta_access_object *object_of(const void *row, const void *state)
 {
-	return pasta_access_book_object(((const struct traffic *)state)->book,
-					((const struct line *)row)->key.object);
+	return pasta_access_index_object(((const struct traffic *)state)->book,
+					 ((const struct line *)row)->key.object);
 }
 
 static const char *object_text(const void *row, const void *state, char *text, size_t size)
@@ -84,8 +84,8 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_book_def book =
-	PASTA_BOOK(struct traffic, book, PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(TENSOR));
+static const struct pasta_access_index_def book = PASTA_ACCESS_INDEX(
+	struct traffic, book, PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(TENSOR));
 
 static void add_shape(struct line *line, const struct pasta_access_shape *shape)
 {
@@ -119,17 +119,17 @@ static int add_tensor(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct traffic *t = state;
 
-	pasta_access_book_rows(t->book, PASTA_REDUCE_OBJECT, add_access, state);
-	pasta_access_book_rows(t->book, PASTA_REDUCE_TENSOR, add_tensor, state);
-	pasta_access_book_findings(t->book, out);
-	return pasta_out_groups(out, state);
+	pasta_access_index_rows(t->book, PASTA_REDUCER_OBJECT, add_access, state);
+	pasta_access_index_rows(t->book, PASTA_REDUCER_TENSOR, add_tensor, state);
+	pasta_access_index_findings(t->book, out);
+	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "object_traffic", .summary = "bytes that kernels load and store, by object",
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_TENSOR,
 	   .state_size = sizeof(struct traffic), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .book = &book);
+	   .groups = groups, .accesses = &book);

@@ -99,7 +99,7 @@ struct ops {
 	bool by_inputs, by_line, failed;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct ops *o = state;
 
@@ -464,7 +464,7 @@ static void on_work(struct ops *o, const struct pasta_event *ev, enum sort sort,
 
 static void on_begin(struct ops *o, const struct pasta_event *ev)
 {
-	const struct pasta_op_begin *op = &ev->op_begin;
+	const struct pasta_op_begin_record *op = &ev->op_begin;
 	const struct pasta_where *where = pasta_where_of(ev);
 	struct module *module = module_of(o, where->module);
 	struct thread *thread = thread_of(o, ev->proc, ev->tid);
@@ -511,7 +511,7 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	if (!thread || !thread->depth)
 		return;
 	frame = &thread->frames[--thread->depth];
-	if (ev->sub == PASTA_OP_SUPPLIED) {
+	if (ev->sub == PASTA_OP_END_SUPPLIED) {
 		o->open++;
 		return;
 	}
@@ -527,19 +527,19 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 	end_in_modules(frame, thread->depth ? frame[-1].module : NULL, ev->time - frame->begin);
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	switch (ev->kind) {
-	case PASTA_OP_BEGIN:
+	case PASTA_KIND_OP_BEGIN:
 		on_begin(state, ev);
 		break;
-	case PASTA_OP_END:
+	case PASTA_KIND_OP_END:
 		on_end(state, ev);
 		break;
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		on_work(state, ev, KERNELS, ev->kernel.dur);
 		break;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		on_work(state, ev, COPIES, ev->copy.dur);
 		break;
 	default:
@@ -615,7 +615,7 @@ static void merge_modules(struct ops *a, const struct ops *b)
 	}
 }
 
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct ops *b = from;
 	struct ops *a = into;
@@ -768,19 +768,20 @@ static void put_row(struct pasta_table *t, const struct row *row, uint64_t all)
 }
 
 #define NUMBERS                                                                                    \
-	{"calls", PASTA_INT, NULL}, {"host", PASTA_INT, "ns"}, {"device_self", PASTA_INT, "ns"},   \
-		{"device_total", PASTA_INT, "ns"}, {"copies", PASTA_INT, "ns"},                    \
+	{"calls", PASTA_COLUMN_INT, NULL}, {"host", PASTA_COLUMN_INT, "ns"},                       \
+		{"device_self", PASTA_COLUMN_INT, "ns"}, {"device_total", PASTA_COLUMN_INT, "ns"}, \
+		{"copies", PASTA_COLUMN_INT, "ns"},                                                \
 	{                                                                                          \
-		"share", PASTA_FLOAT, "%"                                                          \
+		"share", PASTA_COLUMN_FLOAT, "%"                                                   \
 	}
 
 static struct pasta_table *table_for(struct pasta_out *out, enum by by)
 {
-	static const struct pasta_column ops[] = {{"op", PASTA_STRING, NULL}, NUMBERS};
+	static const struct pasta_column ops[] = {{"op", PASTA_COLUMN_STRING, NULL}, NUMBERS};
 	static const struct pasta_column shapes[] = {
-		{"op", PASTA_STRING, NULL}, {"inputs", PASTA_STRING, NULL}, NUMBERS};
+		{"op", PASTA_COLUMN_STRING, NULL}, {"inputs", PASTA_COLUMN_STRING, NULL}, NUMBERS};
 	static const struct pasta_column lines[] = {
-		{"line", PASTA_STRING, NULL}, {"op", PASTA_STRING, NULL}, NUMBERS};
+		{"line", PASTA_COLUMN_STRING, NULL}, {"op", PASTA_COLUMN_STRING, NULL}, NUMBERS};
 
 	if (by == BY_NAME)
 		return pasta_out_table(out, "ops", ops, 7);
@@ -851,10 +852,10 @@ static int by_total(const void *a, const void *b)
 static int report_modules(struct ops *o, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"module", PASTA_STRING, NULL},	  {"calls", PASTA_INT, NULL},
-		{"ops", PASTA_INT, NULL},	  {"host", PASTA_INT, "ns"},
-		{"device_self", PASTA_INT, "ns"}, {"device_total", PASTA_INT, "ns"},
-		{"backward", PASTA_INT, "ns"},	  {"share", PASTA_FLOAT, "%"},
+		{"module", PASTA_COLUMN_STRING, NULL},	 {"calls", PASTA_COLUMN_INT, NULL},
+		{"ops", PASTA_COLUMN_INT, NULL},	 {"host", PASTA_COLUMN_INT, "ns"},
+		{"device_self", PASTA_COLUMN_INT, "ns"}, {"device_total", PASTA_COLUMN_INT, "ns"},
+		{"backward", PASTA_COLUMN_INT, "ns"},	 {"share", PASTA_COLUMN_FLOAT, "%"},
 	};
 	uint64_t all = o->all[KERNELS].ns;
 	struct module **modules;
@@ -960,7 +961,7 @@ static void find_outside(struct pasta_out *out, const struct tally *tally, uint6
 
 	snprintf(evidence, sizeof(evidence), "their time, %.3f ms (%.1f%% of all), is in no row",
 		 (double)tally->ns / 1e6, all ? 100.0 * (double)tally->ns / (double)all : 0.0);
-	pasta_out_count(out, PASTA_NOTE, tally->count, what, evidence, action);
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, tally->count, what, evidence, action);
 }
 
 static void find_missing(const struct ops *o, struct pasta_out *out)
@@ -984,19 +985,19 @@ static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *
 	static const char *const action =
 		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
 
-	pasta_out_count(out, PASTA_NOTE, o->open, "operators whose end is missing",
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->open, "operators whose end is missing",
 			"their calls and host time are in no row; kernels launched in them are",
 			NULL);
-	pasta_out_count(out, PASTA_NOTE, others,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, others,
 			"calls of operators that are not told apart by inputs and line",
 			"there are too many different ones: (other) stands for theirs", action);
-	pasta_out_count(out, PASTA_WARNING, o->parts,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, o->parts,
 			"calls of operators that count as a part of what is around them",
 			"there are too many different ones: they have no rows of their own",
 			action);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct ops *o = state;
 	char **lines = o->failed || arrange(o) ? NULL : line_texts(o);
@@ -1033,8 +1034,8 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "ops", .summary = "operators: calls, host and device time, by line and module",
-	   .events = PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
-		     PASTA_BIT(SET),
-	   .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS, .state_size = sizeof(struct ops),
+	   .events = PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END) | PASTA_MASK(KERNEL) |
+		     PASTA_MASK(COPY) | PASTA_MASK(SET),
+	   .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS, .state_size = sizeof(struct ops),
 	   .options = options, .open = open_, .event = on_event, .merge = merge, .report = report,
 	   .close = close_);

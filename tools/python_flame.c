@@ -43,7 +43,7 @@ struct flame {
 	bool copies, failed;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct flame *f = state;
 
@@ -153,7 +153,7 @@ static void add(struct leaf *into, uint64_t count, uint64_t ns)
 	into->ns += ns;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_where *where = pasta_where_of(ev);
 	struct flame *f = state;
@@ -164,21 +164,21 @@ static void on_event(void *state, const struct pasta_event *ev)
 			    .orphan = !(where->flags & PASTA_WHERE_LAUNCH)};
 	uint64_t ns;
 
-	if (ev->kind == PASTA_KERNEL) {
+	if (ev->kind == PASTA_KIND_KERNEL) {
 		like.name = ev->kernel.name;
 		ns = ev->kernel.dur;
 	} else if (!f->copies) {
 		return;
 	} else {
-		like.sub = ev->kind == PASTA_COPY ? ev->sub : 0;
-		ns = ev->kind == PASTA_COPY ? ev->copy.dur : ev->set.dur;
+		like.sub = ev->kind == PASTA_KIND_COPY ? ev->sub : 0;
+		ns = ev->kind == PASTA_KIND_COPY ? ev->copy.dur : ev->set.dur;
 	}
-	f->forgotten += (where->flags & PASTA_WHERE_FORGOTTEN) != 0;
+	f->forgotten += (where->flags & PASTA_WHERE_EXPIRED) != 0;
 	add(leaf_of(f, &like), 1, ns);
 }
 
 /* Those around are before those inside. */
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct flame *b = from;
 	uint32_t *ours = calloc(pasta_map_count(b->paths) + 1, sizeof(*ours));
@@ -314,9 +314,9 @@ static const char *work_text(const struct leaf *leaf)
 		[PASTA_COPY_P2P] = "[copy p2p]",
 	};
 
-	if (leaf->kind == PASTA_SET)
+	if (leaf->kind == PASTA_KIND_SET)
 		return "[fill]";
-	if (leaf->kind == PASTA_COPY)
+	if (leaf->kind == PASTA_KIND_COPY)
 		return ways[leaf->sub < sizeof(ways) / sizeof(*ways) ? leaf->sub : 0];
 	return leaf->name ? pasta_str(leaf->name) : "(unnamed)";
 }
@@ -415,10 +415,10 @@ static int by_time(const void *a, const void *b)
 static int report_lines(const struct report *r, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"function", PASTA_STRING, NULL},  {"file", PASTA_STRING, NULL},
-		{"line", PASTA_INT, NULL},	   {"device_self", PASTA_INT, "ns"},
-		{"device_total", PASTA_INT, "ns"}, {"backward", PASTA_INT, "ns"},
-		{"kernels", PASTA_INT, NULL},	   {"share", PASTA_FLOAT, "%"},
+		{"function", PASTA_COLUMN_STRING, NULL},  {"file", PASTA_COLUMN_STRING, NULL},
+		{"line", PASTA_COLUMN_INT, NULL},	  {"device_self", PASTA_COLUMN_INT, "ns"},
+		{"device_total", PASTA_COLUMN_INT, "ns"}, {"backward", PASTA_COLUMN_INT, "ns"},
+		{"kernels", PASTA_COLUMN_INT, NULL},	  {"share", PASTA_COLUMN_FLOAT, "%"},
 	};
 	struct row **rows = pasta_map_sorted(r->rows, by_time);
 	struct pasta_table *t;
@@ -501,7 +501,7 @@ static void report_findings(const struct report *r, struct pasta_out *out)
 	if (!r->all) {
 		pasta_out_finding(
 			out, &(struct pasta_finding){
-				     .severity = PASTA_NOTE,
+				     .severity = PASTA_SEVERITY_NOTE,
 				     .what = "there is no device time",
 				     .evidence = "nothing is recorded that ran on a device",
 				     .action = "see tool ops for the time that operators took on "
@@ -512,12 +512,13 @@ static void report_findings(const struct report *r, struct pasta_out *out)
 		 share(r->with_op, r->all), share(r->time[LINED], r->all));
 	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", (double)r->all / 1e6,
 		 what);
-	pasta_out_finding(out, &(struct pasta_finding){
-				       .severity = PASTA_NOTE, .what = text, .evidence = evidence});
-	pasta_out_count(out, PASTA_NOTE, r->f->forgotten,
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
+						       .what = text,
+						       .evidence = evidence});
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, r->f->forgotten,
 			"work of the backward pass whose forward operator is not known any more",
 			"more than a million operators came between them", NULL);
-	pasta_out_count(out, PASTA_WARNING, r->f->other.count,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, r->f->other.count,
 			"work that is not told apart, for there are too many different paths",
 			"(other) stands for it", "look at a part of the run: --iteration, --time");
 }
@@ -538,7 +539,7 @@ static int report_all(struct report *r, struct pasta_out *out)
 	return report_lines(r, out);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct flame *f = state;
 	struct report r = {.f = f};
@@ -573,7 +574,7 @@ static const struct pasta_option options[] = {
 
 PASTA_TOOL(.name = "python_flame",
 	   .summary = "device time by Python call path, operator and kernel",
-	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
-	   .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS | PASTA_NEED_PYTHON,
+	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
+	   .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS | PASTA_NEED_PYTHON,
 	   .state_size = sizeof(struct flame), .options = options, .open = open_, .event = on_event,
-	   .merge = merge, .report = report, .close = close_, .charts = PASTA_BIT(CHART_FLAME));
+	   .merge = merge, .report = report, .close = close_, .charts = PASTA_CHART_MASK(FLAME));

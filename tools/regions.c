@@ -126,7 +126,7 @@ static const struct pasta_member region_members[] = {
 		     .column = "count=calls,total=inclusive"),
 	PASTA_MEMBER(SUM, struct region, exclusive, .unit = "ns", .column = "exclusive"),
 	PASTA_MEMBER(STAT, struct region, time, .unit = "ns", .column = "mean,min,max",
-		     .flags = PASTA_MEMBER_AGAIN),
+		     .flags = PASTA_MEMBER_MORE),
 	PASTA_MEMBER(SUM, struct region, open, .column = "open"),
 	PASTA_MEMBER(U64, struct region, device, .unit = "ns", .column = "device"),
 	PASTA_MEMBER(SUM, struct region, device_self, .unit = "ns", .column = "device_self"),
@@ -183,7 +183,7 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Collecting -- */
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	((struct regions *)state)->by_iteration = pasta_opt_yes(opts, "iterations");
 	return 0;
@@ -209,7 +209,8 @@ static void on_end(struct regions *s, struct thread *t, const struct pasta_event
 
 	pasta_stat_add(&r->time, inclusive);
 	r->exclusive += exclusive;
-	r->open += ev->region.flags & (PASTA_REGION_LOST | PASTA_REGION_OPEN) ? 1 : 0;
+	r->open += ev->region.flags & (PASTA_REGION_SUPPLIED_LOSS | PASTA_REGION_SUPPLIED_OPEN) ? 1
+												: 0;
 	if (t->frames.count)
 		frame[-1].children += inclusive;
 	if (where->iteration == PASTA_NO_ITERATION || !s->by_iteration)
@@ -226,16 +227,16 @@ static void on_region(struct regions *s, const struct pasta_event *ev,
 	struct thread *t = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
 	uint32_t flags = ev->region.flags;
 
-	t->lost += flags & PASTA_REGION_LOST ? 1 : 0;
-	t->overlaps += flags & PASTA_REGION_OUTER ? 1 : 0;
-	t->open += flags & PASTA_REGION_OPEN ? 1 : 0;
+	t->lost += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
+	t->overlaps += flags & PASTA_REGION_SUPPLIED_OUTER ? 1 : 0;
+	t->open += flags & PASTA_REGION_SUPPLIED_OPEN ? 1 : 0;
 	if (ev->sub == PASTA_REGION_BEGIN) {
 		((struct frame *)pasta_group_append(s->threads, &t->frames, sizeof(struct frame)))
 			->begin = ev->time;
 	} else if (ev->sub == PASTA_REGION_END && t->frames.count) {
 		on_end(s, t, ev, where);
-	} else if (ev->sub == PASTA_REGION_STRAY) {
-		t->strays += flags & PASTA_REGION_LOST ? 0 : 1;
+	} else if (ev->sub == PASTA_REGION_UNMATCHED_END) {
+		t->strays += flags & PASTA_REGION_SUPPLIED_LOSS ? 0 : 1;
 	} else if (ev->sub == PASTA_REGION_MARK) {
 		PASTA_ROW(s->regions, struct region, path_at(where)); /* for its place */
 		PASTA_ROW(s->marks, struct mark, path_at(where), ev->region.name)->count++;
@@ -252,26 +253,26 @@ static void on_work(struct regions *s, const struct pasta_event *ev,
 		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->orphans++;
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_where *where = pasta_where_of(ev);
 	struct regions *s = state;
 
 	switch (ev->kind) {
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		on_work(s, ev, where, ev->kernel.dur);
 		break;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		on_work(s, ev, where, ev->copy.dur);
 		break;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		on_work(s, ev, where, ev->set.dur);
 		break;
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		if (!path_at(where))
 			PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->outside++;
 		break;
-	case PASTA_ITERATION:
+	case PASTA_KIND_ITERATION:
 		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->iterations++;
 		break;
 	default:
@@ -363,20 +364,20 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	char evidence[100];
 
 	pasta_out_count(
-		out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, open),
+		out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, open),
 		"regions that never ended",
 		"their time counts until the last event of their process; column open has them",
 		NULL);
 	pasta_out_count(
-		out, PASTA_WARNING, PASTA_SUM(s->threads, struct thread, lost),
+		out, PASTA_SEVERITY_WARNING, PASTA_SUM(s->threads, struct thread, lost),
 		"begins or ends of regions that were dropped",
 		"times of the regions around them are too long or too short; (lost) stands for names",
 		"give the rings more room with --memory, or mark fewer regions");
 	pasta_out_count(
-		out, PASTA_WARNING, PASTA_SUM(s->threads, struct thread, strays),
+		out, PASTA_SEVERITY_WARNING, PASTA_SUM(s->threads, struct thread, strays),
 		"region ends without a begin", NULL,
 		"give every end a begin, on the same thread; or recording began inside a region");
-	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, overlaps),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, overlaps),
 			"regions that the end of an outer one ended", NULL,
 			"end regions in the opposite order of their begin");
 	/* Where nothing has a name, nobody asked. */
@@ -384,13 +385,13 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 		return;
 	snprintf(evidence, sizeof(evidence), "their device time, %.3f ms, is in no row",
 		 (double)none->device_self / 1e6);
-	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, outside),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, outside),
 			"launches in no region", evidence, NULL);
-	pasta_out_count(out, PASTA_NOTE, PASTA_SUM(s->threads, struct thread, orphans),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, orphans),
 			"device work whose launch is not known", "its time is in no row", NULL);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct regions *s = state;
 	size_t count;
@@ -417,8 +418,8 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "regions", .summary = "host and device time by region, inclusive and exclusive",
-	   .events = PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH) |
-		     PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET),
-	   .needs = PASTA_NEED_WHERE, .state_size = sizeof(struct regions), .options = options,
-	   .open = open_, .event = on_event, .report = report, .charts = PASTA_BIT(CHART_FLAME),
+	   .events = PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(LAUNCH) |
+		     PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
+	   .needs = PASTA_NEED_SCOPES, .state_size = sizeof(struct regions), .options = options,
+	   .open = open_, .event = on_event, .report = report, .charts = PASTA_CHART_MASK(FLAME),
 	   .flags = PASTA_TOOL_SHARDED, .groups = groups);

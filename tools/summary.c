@@ -91,7 +91,7 @@ struct summary {
 	bool failed;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct summary *s = state;
 
@@ -271,17 +271,17 @@ static void on_op(struct summary *s, const struct pasta_event *ev)
 	struct thread *thread = op && is_outermost(op) ? thread_of(s, ev) : NULL;
 
 	span(s, ev, 0);
-	if (ev->kind == PASTA_OP_BEGIN) {
+	if (ev->kind == PASTA_KIND_OP_BEGIN) {
 		if (thread)
 			thread->op = ev->time;
 		return;
 	}
 	/* When an operator ended whose end is missing, nobody knows. */
-	if (ev->sub == PASTA_OP_SUPPLIED)
+	if (ev->sub == PASTA_OP_END_SUPPLIED)
 		s->open++;
 	else if (sum)
 		sum->calls++;
-	if (sum && thread && ev->sub != PASTA_OP_SUPPLIED && ev->time > thread->op)
+	if (sum && thread && ev->sub != PASTA_OP_END_SUPPLIED && ev->time > thread->op)
 		sum->time += ev->time - thread->op;
 }
 
@@ -385,7 +385,7 @@ static void on_process(struct summary *s, const struct pasta_event *ev)
 
 static void on_device(struct summary *s, const struct pasta_event *ev)
 {
-	const struct pasta_device *r = &ev->device;
+	const struct pasta_device_record *r = &ev->device;
 	struct device *device = added(s, s->devices, pasta_pair(ev->proc, r->id));
 	struct process *p = process_of(s, ev->proc);
 
@@ -402,37 +402,37 @@ static void on_device(struct summary *s, const struct pasta_event *ev)
 }
 
 /* After a failure what is known is not whole: nothing more is looked at. */
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct summary *s = state;
 
 	if (s->failed)
 		return;
 	switch (ev->kind) {
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		on_kernel(s, ev);
 		break;
-	case PASTA_OP_BEGIN:
-	case PASTA_OP_END:
+	case PASTA_KIND_OP_BEGIN:
+	case PASTA_KIND_OP_END:
 		on_op(s, ev);
 		break;
-	case PASTA_REGION:
+	case PASTA_KIND_REGION:
 		on_region(s, ev);
 		break;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		on_copy(s, ev, ev->sub < SET ? ev->sub : UNSPECIFIED, ev->copy.bytes, ev->copy.dur,
 			ev->copy.device);
 		break;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		on_copy(s, ev, SET, ev->set.bytes, ev->set.dur, ev->set.device);
 		break;
-	case PASTA_COLLECTIVE:
+	case PASTA_KIND_COLLECTIVE:
 		on_collective(s, ev);
 		break;
-	case PASTA_COUNTER:
+	case PASTA_KIND_COUNTER:
 		on_counter(s, ev);
 		break;
-	case PASTA_DEVICE:
+	case PASTA_KIND_DEVICE:
 		on_device(s, ev);
 		break;
 	default:
@@ -472,7 +472,7 @@ static void merge_sums(struct summary *s, struct sums *into, const struct sums *
 	}
 }
 
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct summary *b = from;
 	struct summary *a = into;
@@ -1025,12 +1025,12 @@ static int report_rows(struct report *r)
 	return error ? error : report_memory(r);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	static const struct pasta_column columns[] = {
-		{"what", PASTA_STRING, NULL}, {"name", PASTA_STRING, NULL},
-		{"calls", PASTA_INT, NULL},   {"time", PASTA_INT, "ns"},
-		{"of_run", PASTA_FLOAT, "%"}, {"bytes", PASTA_INT, "bytes"},
+		{"what", PASTA_COLUMN_STRING, NULL}, {"name", PASTA_COLUMN_STRING, NULL},
+		{"calls", PASTA_COLUMN_INT, NULL},   {"time", PASTA_COLUMN_INT, "ns"},
+		{"of_run", PASTA_COLUMN_FLOAT, "%"}, {"bytes", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct summary *s = state;
 	struct report r = {.s = s};
@@ -1054,7 +1054,7 @@ static int report(void *state, struct pasta_out *out)
 		r.t = pasta_out_table(out, "summary", columns, 6);
 		error = report_rows(&r);
 	}
-	pasta_out_count(out, PASTA_NOTE, s->open, "operators whose end is missing",
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, s->open, "operators whose end is missing",
 			"calls and times of operators are without them", NULL);
 	free(r.processes);
 	free(r.places);
@@ -1064,15 +1064,15 @@ static int report(void *state, struct pasta_out *out)
 }
 
 #define KINDS                                                                                      \
-	(PASTA_BIT(PROCESS) | PASTA_BIT(DEVICE) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |            \
-	 PASTA_BIT(SET) | PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(REGION) |            \
-	 PASTA_BIT(COLLECTIVE) | PASTA_BIT(COUNTER))
+	(PASTA_MASK(PROCESS) | PASTA_MASK(DEVICE) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) |        \
+	 PASTA_MASK(SET) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END) | PASTA_MASK(REGION) |        \
+	 PASTA_MASK(COLLECTIVE) | PASTA_MASK(COUNTER))
 
 static const struct pasta_ledger_def ledger =
-	PASTA_LEDGER(struct summary, ledger, .levels = PASTA_LEVEL_BIT(SEGMENT),
+	PASTA_LEDGER(struct summary, ledger, .levels = PASTA_LEVEL_MASK(SEGMENT),
 		     .on_alloc = on_alloc, .on_reserved = on_reserved);
 
 PASTA_TOOL(.name = "summary", .summary = "a run on one screen: devices, kernels, memory and more",
-	   .events = KINDS, .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS,
+	   .events = KINDS, .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS,
 	   .state_size = sizeof(struct summary), .open = open_, .event = on_event, .merge = merge,
 	   .report = report, .close = close_, .ledger = &ledger);

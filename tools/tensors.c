@@ -107,7 +107,7 @@ struct tensors {
 	bool started, failed;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct tensors *m = state;
 
@@ -535,9 +535,9 @@ static void on_op(struct tensors *m, const struct pasta_event *ev)
 
 	if (!thread)
 		return;
-	if (ev->kind == PASTA_OP_BEGIN && !thread->depth++)
+	if (ev->kind == PASTA_KIND_OP_BEGIN && !thread->depth++)
 		thread->top = ++m->tops;
-	else if (ev->kind == PASTA_OP_END && thread->depth && !--thread->depth)
+	else if (ev->kind == PASTA_KIND_OP_END && thread->depth && !--thread->depth)
 		thread->top = 0;
 }
 
@@ -562,12 +562,12 @@ static void on_iteration(struct tensors *m, const struct pasta_event *ev)
 }
 
 /* After a failure what is known is not whole: nothing more is looked at. */
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	static void (*const on[PASTA_KINDS_MAX])(struct tensors *, const struct pasta_event *) = {
-		[PASTA_TENSOR] = on_tensor,	  [PASTA_OP_ARG] = on_arg,
-		[PASTA_OP_BEGIN] = on_op,	  [PASTA_OP_END] = on_op,
-		[PASTA_ITERATION] = on_iteration, [PASTA_PROCESS] = on_process,
+	static void (*const on[PASTA_KIND_MAX])(struct tensors *, const struct pasta_event *) = {
+		[PASTA_KIND_TENSOR] = on_tensor,       [PASTA_KIND_OP_ARG] = on_arg,
+		[PASTA_KIND_OP_BEGIN] = on_op,	       [PASTA_KIND_OP_END] = on_op,
+		[PASTA_KIND_ITERATION] = on_iteration, [PASTA_KIND_PROCESS] = on_process,
 	};
 	struct tensors *m = state;
 
@@ -793,10 +793,13 @@ static void put_place(struct pasta_table *t, const struct place *p)
 static void report_peak(const struct tensors *m, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"memory", PASTA_STRING, NULL},	     {"process", PASTA_STRING, NULL},
-		{"peak", PASTA_INT, "bytes"},	     {"peak_at", PASTA_INT, "ns"},
-		{"reserved", PASTA_INT, "bytes"},    {"fragmentation", PASTA_INT, "bytes"},
-		{"live_at_end", PASTA_INT, "bytes"},
+		{"memory", PASTA_COLUMN_STRING, NULL},
+		{"process", PASTA_COLUMN_STRING, NULL},
+		{"peak", PASTA_COLUMN_INT, "bytes"},
+		{"peak_at", PASTA_COLUMN_INT, "ns"},
+		{"reserved", PASTA_COLUMN_INT, "bytes"},
+		{"fragmentation", PASTA_COLUMN_INT, "bytes"},
+		{"live_at_end", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "peak", columns, 7);
 	const struct place *p;
@@ -828,10 +831,10 @@ static void put_name(struct pasta_table *t, const struct row *row)
 static int report_held(const struct tensors *m, const struct path **paths, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"memory", PASTA_STRING, NULL},	  {"process", PASTA_STRING, NULL},
-		{"op", PASTA_STRING, NULL},	  {"line", PASTA_STRING, NULL},
-		{"allocations", PASTA_INT, NULL}, {"bytes", PASTA_INT, "bytes"},
-		{"share", PASTA_FLOAT, "%"},
+		{"memory", PASTA_COLUMN_STRING, NULL},	 {"process", PASTA_COLUMN_STRING, NULL},
+		{"op", PASTA_COLUMN_STRING, NULL},	 {"line", PASTA_COLUMN_STRING, NULL},
+		{"allocations", PASTA_COLUMN_INT, NULL}, {"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"share", PASTA_COLUMN_FLOAT, "%"},
 	};
 	struct rows rows = {calloc(pasta_map_count(m->sites) + 1, sizeof(struct row)), 0};
 	const struct site *s;
@@ -869,15 +872,15 @@ static int report_held(const struct tensors *m, const struct path **paths, struc
 static void put_sites(const struct rows *rows, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"op", PASTA_STRING, NULL},
-		{"line", PASTA_STRING, NULL},
-		{"allocations", PASTA_INT, NULL},
-		{"bytes", PASTA_INT, "bytes"},
-		{"live", PASTA_INT, NULL},
-		{"live_bytes", PASTA_INT, "bytes"},
-		{"lifetime", PASTA_INT, "ns"},
-		{"churn_op", PASTA_INT, "bytes"},
-		{"churn_iteration", PASTA_INT, "bytes"},
+		{"op", PASTA_COLUMN_STRING, NULL},
+		{"line", PASTA_COLUMN_STRING, NULL},
+		{"allocations", PASTA_COLUMN_INT, NULL},
+		{"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"live", PASTA_COLUMN_INT, NULL},
+		{"live_bytes", PASTA_COLUMN_INT, "bytes"},
+		{"lifetime", PASTA_COLUMN_INT, "ns"},
+		{"churn_op", PASTA_COLUMN_INT, "bytes"},
+		{"churn_iteration", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "sites", columns, 9);
 	size_t i;
@@ -926,7 +929,8 @@ static void find_leak(const struct site *s, const struct name *name, struct past
 		 peak ? 100.0 * (double)bytes / (double)peak : 0.0, s->streak, s->streak_from);
 	pasta_out_finding(
 		out, &(struct pasta_finding){
-			     .severity = bytes >= peak / 10 ? PASTA_PROBLEM : PASTA_WARNING,
+			     .severity = bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM
+							    : PASTA_SEVERITY_WARNING,
 			     .what = what,
 			     .where = where,
 			     .evidence = evidence,
@@ -956,7 +960,7 @@ static void find_leaks(const struct tensors *m, const struct rows *rows, struct 
 		else
 			more++;
 	}
-	pasta_out_count(out, PASTA_WARNING, more,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, more,
 			"more sites of which more is kept with every iteration", NULL, NULL);
 }
 
@@ -1005,9 +1009,9 @@ static void count_live(struct tensors *m)
 static void report_lifetimes(struct tensors *m, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"up_to", PASTA_STRING, NULL},	  {"lifetime", PASTA_STRING, NULL},
-		{"allocations", PASTA_INT, NULL}, {"bytes", PASTA_INT, "bytes"},
-		{"mean", PASTA_INT, "ns"},
+		{"up_to", PASTA_COLUMN_STRING, NULL},	 {"lifetime", PASTA_COLUMN_STRING, NULL},
+		{"allocations", PASTA_COLUMN_INT, NULL}, {"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"mean", PASTA_COLUMN_INT, "ns"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "lifetimes", columns, 5);
 	size_t i, k;
@@ -1083,9 +1087,9 @@ static void put_index(struct pasta_table *t, uint64_t index)
 static void put_kept(const struct rows *rows, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"op", PASTA_STRING, NULL},  {"line", PASTA_STRING, NULL},
-		{"blocks", PASTA_INT, NULL}, {"bytes", PASTA_INT, "bytes"},
-		{"made", PASTA_INT, NULL},   {"touched", PASTA_INT, NULL},
+		{"op", PASTA_COLUMN_STRING, NULL},  {"line", PASTA_COLUMN_STRING, NULL},
+		{"blocks", PASTA_COLUMN_INT, NULL}, {"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"made", PASTA_COLUMN_INT, NULL},   {"touched", PASTA_COLUMN_INT, NULL},
 	};
 	struct pasta_table *t = pasta_out_table(out, "kept", columns, 6);
 	size_t i;
@@ -1114,8 +1118,8 @@ static void find_kept(const struct tensors *m, const struct rows *rows, struct p
 		"they have %.3f MiB, and are in table kept: no operator had them in the last %" PRIu64
 		" iterations",
 		(double)bytes / (1 << 20), m->untouched);
-	pasta_out_count(out, PASTA_NOTE, count, "blocks of tensors that are kept and not used",
-			evidence, NULL);
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, count,
+			"blocks of tensors that are kept and not used", evidence, NULL);
 }
 
 static int report_kept(const struct tensors *m, const struct path **paths, struct pasta_out *out)
@@ -1160,19 +1164,21 @@ static void report_chart(const struct tensors *m, struct pasta_out *out)
 
 static void report_findings(const struct tensors *m, struct pasta_out *out)
 {
-	pasta_out_count(out, PASTA_NOTE, m->found, "blocks of tensors that nobody saw allocated",
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, m->found,
+			"blocks of tensors that nobody saw allocated",
 			"recording began later: their age is not known, and they are in no sum",
 			NULL);
-	pasta_out_count(out, PASTA_NOTE, pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_BLOCK),
+	pasta_out_count(out, PASTA_SEVERITY_NOTE,
+			pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_BLOCK),
 			"frees of memory that is not known",
 			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_WARNING,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING,
 			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_BLOCK),
 			"allocations of memory that was not freed",
 			"what was there counts as freed by then; its free was dropped", NULL);
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct tensors *m = state;
 	const struct path **paths = m->failed ? NULL : paths_of(m);
@@ -1197,8 +1203,8 @@ static int report(void *state, struct pasta_out *out)
 
 static const struct pasta_ledger_def ledger =
 	PASTA_LEDGER(struct tensors, ledger,
-		     .levels = PASTA_LEVEL_BIT(TENSOR) | PASTA_LEVEL_BIT(SEGMENT),
-		     .peaks = PASTA_LEVEL_BIT(BLOCK), .data_size = sizeof(struct block),
+		     .levels = PASTA_LEVEL_MASK(TENSOR) | PASTA_LEVEL_MASK(SEGMENT),
+		     .peaks = PASTA_LEVEL_MASK(BLOCK), .data_size = sizeof(struct block),
 		     .on_alloc = on_alloc, .on_free = on_free, .on_reserved = on_reserved);
 
 static const struct pasta_option options[] = {
@@ -1212,10 +1218,10 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "tensors", .summary = "memory of tensors: the peak, who allocates, what is kept",
-	   .events = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(TENSOR) | PASTA_BIT(OP_ARG) |
-		     PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(ITERATION) |
-		     PASTA_BIT(COUNTER) | PASTA_BIT(PROCESS),
-	   .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS | PASTA_NEED_PYTHON,
+	   .events = PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(TENSOR) |
+		     PASTA_MASK(OP_ARG) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END) |
+		     PASTA_MASK(ITERATION) | PASTA_MASK(COUNTER) | PASTA_MASK(PROCESS),
+	   .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS | PASTA_NEED_PYTHON,
 	   .state_size = sizeof(struct tensors), .options = options, .open = open_,
-	   .event = on_event, .report = report, .close = close_, .charts = PASTA_BIT(CHART_LINE),
+	   .event = on_event, .report = report, .close = close_, .charts = PASTA_CHART_MASK(LINE),
 	   .ledger = &ledger);

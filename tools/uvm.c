@@ -50,7 +50,7 @@ struct uvm {
 	bool failed;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct uvm *u = state;
 
@@ -74,7 +74,7 @@ static void close_(void *state)
 
 /* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
 
-static void add(struct sum *into, const struct pasta_uvm *r)
+static void add(struct sum *into, const struct pasta_uvm_record *r)
 {
 	into->count++;
 	into->bytes += r->bytes;
@@ -154,7 +154,7 @@ static void on_uvm(struct uvm *u, const struct pasta_event *ev)
 	}
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct uvm *u = state;
 
@@ -172,9 +172,9 @@ static const unsigned int others[] = {PASTA_UVM_THRASHING, PASTA_UVM_THROTTLING,
 static void report_moves(const struct uvm *u, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"direction", PASTA_STRING, NULL},     {"count", PASTA_INT, NULL},
-		{"bytes", PASTA_INT, "bytes"},	       {"total", PASTA_INT, "ns"},
-		{"bandwidth", PASTA_FLOAT, "bytes/s"}, {"mean", PASTA_INT, "bytes"},
+		{"direction", PASTA_COLUMN_STRING, NULL},     {"count", PASTA_COLUMN_INT, NULL},
+		{"bytes", PASTA_COLUMN_INT, "bytes"},	      {"total", PASTA_COLUMN_INT, "ns"},
+		{"bandwidth", PASTA_COLUMN_FLOAT, "bytes/s"}, {"mean", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "migrations", columns, 6);
 
@@ -204,10 +204,10 @@ static int by_device(const void *a, const void *b)
 static int report_faults(const struct uvm *u, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"by", PASTA_STRING, NULL},
-		{"groups", PASTA_INT, NULL},
-		{"faults", PASTA_INT, NULL},
-		{"total", PASTA_INT, "ns"},
+		{"by", PASTA_COLUMN_STRING, NULL},
+		{"groups", PASTA_COLUMN_INT, NULL},
+		{"faults", PASTA_COLUMN_INT, NULL},
+		{"total", PASTA_COLUMN_INT, "ns"},
 	};
 	struct toucher **list = pasta_map_sorted(u->touchers, by_device);
 	struct pasta_table *t = pasta_out_table(out, "faults", columns, 4);
@@ -231,10 +231,10 @@ static int report_faults(const struct uvm *u, struct pasta_out *out)
 static void report_others(const struct uvm *u, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"what", PASTA_STRING, NULL},
-		{"count", PASTA_INT, NULL},
-		{"bytes", PASTA_INT, "bytes"},
-		{"total", PASTA_INT, "ns"},
+		{"what", PASTA_COLUMN_STRING, NULL},
+		{"count", PASTA_COLUMN_INT, NULL},
+		{"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"total", PASTA_COLUMN_INT, "ns"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "other", columns, 4);
 
@@ -294,10 +294,10 @@ static void put_heap(const struct heap *h, struct pasta_table *t)
 static int report_heaps(const struct uvm *u, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"allocation", PASTA_STRING, NULL}, {"bytes", PASTA_INT, "bytes"},
-		{"to_device", PASTA_INT, "bytes"},  {"to_host", PASTA_INT, "bytes"},
-		{"between", PASTA_INT, "bytes"},    {"gpu_faults", PASTA_INT, NULL},
-		{"cpu_faults", PASTA_INT, NULL},    {"process", PASTA_INT, NULL},
+		{"allocation", PASTA_COLUMN_STRING, NULL}, {"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"to_device", PASTA_COLUMN_INT, "bytes"},  {"to_host", PASTA_COLUMN_INT, "bytes"},
+		{"between", PASTA_COLUMN_INT, "bytes"},	   {"gpu_faults", PASTA_COLUMN_INT, NULL},
+		{"cpu_faults", PASTA_COLUMN_INT, NULL},	   {"process", PASTA_COLUMN_INT, NULL},
 	};
 	struct heap **list = pasta_map_sorted(u->heaps, by_bytes);
 	struct pasta_table *t = pasta_out_table(out, "allocations", columns, 8);
@@ -311,7 +311,7 @@ static int report_heaps(const struct uvm *u, struct pasta_out *out)
 	return 0;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct uvm *u = state;
 	int error = u->failed ? -ENOMEM : 0;
@@ -323,7 +323,7 @@ static int report(void *state, struct pasta_out *out)
 	report_others(u, out);
 	if (!error)
 		error = report_heaps(u, out);
-	pasta_out_count(out, PASTA_WARNING, u->sums[PASTA_UVM_THRASHING].count,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, u->sums[PASTA_UVM_THRASHING].count,
 			"times that memory was seen to move to and fro",
 			"host and devices, or devices, use it at the same time: split it, or say "
 			"where it is to stay (cudaMemAdvise)",
@@ -340,5 +340,5 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "uvm", .summary = "unified memory: migrations, faults, and of which allocations",
-	   .events = PASTA_BIT(UVM), .state_size = sizeof(struct uvm), .options = options,
+	   .events = PASTA_MASK(UVM), .state_size = sizeof(struct uvm), .options = options,
 	   .open = open_, .event = on_event, .report = report, .close = close_, .ledger = &ledger);

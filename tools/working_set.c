@@ -12,7 +12,7 @@ struct kernel {
 };
 
 struct working_set {
-	struct pasta_access_book *book;
+	struct pasta_access_index *book;
 	struct pasta_group *kernels;
 };
 
@@ -86,8 +86,8 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_book_def book =
-	PASTA_BOOK(struct working_set, book, PASTA_REDUCE_BIT(PAGE));
+static const struct pasta_access_index_def book =
+	PASTA_ACCESS_INDEX(struct working_set, book, PASTA_REDUCER_MASK(PAGE));
 
 static void add(uint64_t *to, const struct pasta_access_shape *s, uint64_t sum)
 {
@@ -130,26 +130,27 @@ static bool is_cut(const struct working_set *w)
 	return cut;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct working_set *w = state;
 	const struct pasta_access_shape *s;
 	size_t at = 0;
 
-	while ((s = pasta_access_book_shapes(w->book, &at)))
+	while ((s = pasta_access_index_shapes(w->book, &at)))
 		add_shape(w, s);
-	pasta_out_count(out, PASTA_WARNING, pasta_access_book_totals(w->book).page_other,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, pasta_access_index_totals(w->book).page_other,
 			"accesses to pages that the table had no room for",
 			"footprints are too small, and untouched is too much", NULL);
-	pasta_access_book_findings(w->book, out);
+	pasta_access_index_findings(w->book, out);
 	if (is_cut(w))
-		pasta_out_report(out, PASTA_WARNING, "sums are too large: they stay at 2^63 - 1",
-				 NULL, "means are of less than there was", NULL);
-	return pasta_out_groups(out, state);
+		pasta_out_report(out, PASTA_SEVERITY_WARNING,
+				 "sums are too large: they stay at 2^63 - 1", NULL,
+				 "means are of less than there was", NULL);
+	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "working_set",
 	   .summary = "memory that a launch of each kernel touches, and leaves alone",
 	   .needs = PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE,
 	   .state_size = sizeof(struct working_set), .report = report, .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .book = &book);
+	   .groups = groups, .accesses = &book);

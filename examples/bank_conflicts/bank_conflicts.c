@@ -21,7 +21,7 @@ struct line {
 };
 
 struct state {
-	struct pasta_access_book *book;
+	struct pasta_access_index *book;
 	struct pasta_group *lines;
 	uint64_t conflicts; /* of all lines */
 };
@@ -44,7 +44,7 @@ static const char *where_of(const void *row, const void *state, char *text, size
 {
 	const struct line *line = row;
 	const struct pasta_access_site *site =
-		pasta_access_book_site(((const struct state *)state)->book, line->site);
+		pasta_access_index_site(((const struct state *)state)->book, line->site);
 
 	if (!site)
 		snprintf(text, size, "(no room in the table)");
@@ -80,15 +80,16 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-static const struct pasta_book_def book = PASTA_BOOK(struct state, book, PASTA_REDUCE_BIT(OWN));
+static const struct pasta_access_index_def book =
+	PASTA_ACCESS_INDEX(struct state, book, PASTA_REDUCER_MASK(OWN));
 
 /* A row, as bank_conflicts.cu has it, to its line. An atomic is a load and a store, at once. */
 static int add_row(void *ctx, const struct pasta_access_shape *shape,
 		   const struct pasta_access_row *row)
 {
 	struct state *s = ctx;
-	const struct pasta_access_site *site = pasta_access_book_site(s->book, row->key);
-	const struct pasta_site *at = site && site->known ? &site->site : NULL;
+	const struct pasta_access_site *site = pasta_access_index_site(s->book, row->key);
+	const struct pasta_site_record *at = site && site->known ? &site->site : NULL;
 	int atomic = at && (at->flags & 0xff) == PASTA_ACCESS_ATOMIC;
 	struct line *line = at ? PASTA_ROW(s->lines, struct line, shape->name, at->file, at->line,
 					   at->function, at->line ? 0 : at->callee, 0, 0)
@@ -114,13 +115,13 @@ static void find_conflicts(const struct state *s, const struct line *line, struc
 		 (double)line->wavefronts / (double)(line->needed ? line->needed : 1));
 	snprintf(evidence, sizeof(evidence), "%llu wavefronts more, in %.100s",
 		 (unsigned long long)conflicts, pasta_name(line->key.kernel));
-	pasta_out_report(out, PASTA_WARNING, what, where_of(line, s, where, sizeof(where)),
+	pasta_out_report(out, PASTA_SEVERITY_WARNING, what, where_of(line, s, where, sizeof(where)),
 			 evidence,
 			 "pad rows by a word, or swizzle them, so that the lanes of a warp use "
 			 "different banks");
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct state *s = state;
 	const struct line *line;
@@ -128,15 +129,15 @@ static int report(void *state, struct pasta_out *out)
 	size_t count, at = 0;
 	int error;
 
-	pasta_access_book_rows(s->book, PASTA_REDUCE_OWN, add_row, s);
+	pasta_access_index_rows(s->book, PASTA_REDUCER_OWN, add_row, s);
 	while ((line = pasta_group_next(s->lines, &at)))
 		pasta_access_add_to(&s->conflicts, (uint64_t)conflicts_of(line, s));
-	error = pasta_out_groups(out, s);
+	error = pasta_out_groups(out, s, err);
 	lines = pasta_group_sorted(s->lines, NULL, &count);
 	for (size_t i = 0; i < count && i < FINDINGS; i++)
 		find_conflicts(s, lines[i], out);
 	free(lines);
-	pasta_access_book_findings(s->book, out);
+	pasta_access_index_findings(s->book, out);
 	return error;
 }
 
@@ -150,4 +151,4 @@ PASTA_TOOL(.name = "bank_conflicts",
 	   .summary = "shared memory by line: requests and bank conflicts",
 	   .needs = PASTA_NEED_ACCESS_OWN, .state_size = sizeof(struct state), .options = options,
 	   .report = report, .reducer = "bank_conflicts.fatbin", .flags = PASTA_TOOL_SHARDED,
-	   .groups = groups, .book = &book);
+	   .groups = groups, .accesses = &book);

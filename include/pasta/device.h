@@ -21,14 +21,14 @@ enum pasta_access_kind {
 };
 
 /* Where. Addresses of those from PASTA_SPACE_LOCAL on are not those of objects. */
-enum pasta_access_space {
+enum pasta_space {
 	PASTA_SPACE_GLOBAL = 0,
 	PASTA_SPACE_CONSTANT,
 	PASTA_SPACE_GENERIC, /* not known: its address is looked for among the objects */
 	PASTA_SPACE_LOCAL,   /* a group's: local in OpenCL, shared in CUDA */
 	PASTA_SPACE_PRIVATE, /* a thread's: private in OpenCL, local in CUDA */
 	PASTA_SPACE_REMOTE,  /* another group's */
-	PASTA_SPACES,
+	PASTA_SPACE_COUNT,
 };
 
 /*
@@ -49,39 +49,39 @@ struct pasta_access {
 	uint32_t turn;
 	uint16_t thread; /* in its group */
 	uint8_t kind;	 /* enum pasta_access_kind */
-	uint8_t space;	 /* enum pasta_access_space */
+	uint8_t space;	 /* enum pasta_space */
 };
 
-/* Whose table a row of accesses is of: the field reducer of PASTA_ACCESS_SUM. A site is
+/* Whose table a row of accesses is of: the field reducer of PASTA_KIND_ACCESS_SUM. A site is
  * PASTA_SITE_KEY(function, site). */
 enum pasta_reducer {
-	PASTA_REDUCE_OBJECT = 1, /* key0 object; extra: accesses that reach out of it */
-	PASTA_REDUCE_PAGE,	 /* key0 the page's address; extra: accesses that reach out of it */
-	PASTA_REDUCE_SITE,	 /* key0 site; extra: accesses that reach out of an object */
-	PASTA_REDUCE_SITE_OBJECT, /* key0 site, key1 object; extra as above */
+	PASTA_REDUCER_OBJECT = 1, /* key0 object; extra: accesses that reach out of it */
+	PASTA_REDUCER_PAGE, /* key0 the page's address; extra: accesses that reach out of it */
+	PASTA_REDUCER_SITE, /* key0 site; extra: accesses that reach out of an object */
+	PASTA_REDUCER_SITE_OBJECT, /* key0 site, key1 object; extra as above */
 	/* key0 site. loads and stores are requests; extra: sectors that they touch. */
-	PASTA_REDUCE_COALESCE,
+	PASTA_REDUCER_COALESCE,
 	/* key0 site, key1 active threads of a warp. loads and stores are requests; extra: threads
 	 * that those warps have. */
-	PASTA_REDUCE_DIVERGE,
+	PASTA_REDUCER_DIVERGE,
 	/* key0 how long blocks ran, ns: the least of their bucket of a log-linear scale with 8
 	 * buckets an octave (pasta_block_bucket). loads: blocks; bytes: ns, all together; extra:
 	 * those that the launch has and that were not seen. On GPUs. */
-	PASTA_REDUCE_BLOCK,
+	PASTA_REDUCER_BLOCK,
 	/* key0 object. loads: descriptors of tensors that a launch was given, by which instructions
 	 * copy that cannot be seen; bytes: what they describe, each byte once. On GPUs. */
-	PASTA_REDUCE_TENSOR,
+	PASTA_REDUCER_TENSOR,
 	/* A tool's own, on GPUs: keys and sums are what its author says (<pasta/reducer.cuh>);
 	 * where key0 is an instruction, it is a site as above. */
-	PASTA_REDUCE_OWN,
+	PASTA_REDUCER_OWN,
 	/* key0 site, key1 the barrier's number in its block. loads: arrivals of warps, however many
 	 * of their threads come together; stores: arrivals of threads; extra: threads that those
 	 * warps have. On GPUs. */
-	PASTA_REDUCE_BARRIER,
-	PASTA_REDUCERS,
+	PASTA_REDUCER_BARRIER,
+	PASTA_REDUCER_COUNT,
 };
 
-#define PASTA_REDUCE_BIT(NAME) (1u << PASTA_REDUCE_##NAME)
+#define PASTA_REDUCER_MASK(NAME) (1u << PASTA_REDUCE_##NAME)
 #define PASTA_SITE_KEY(function, site) ((uint64_t)(function) << 32 | (uint32_t)(site))
 
 /* Keys that are no object's: outside of all objects; spaces, by their number; and, in any table,

@@ -15,20 +15,20 @@ typedef double pasta_type_f64;
 typedef uint32_t pasta_type_str;
 typedef uint32_t pasta_type_ref;
 
-/* The kinds: PASTA_LAUNCH, PASTA_KERNEL, ... */
+/* The kinds: PASTA_KIND_LAUNCH, PASTA_KIND_KERNEL, ... */
 enum pasta_kind {
-	PASTA_NONE = 0,
+	PASTA_KIND_NONE = 0,
 #define KIND(number, NAME, name, summary, ...) PASTA_##NAME = number,
 #define FIELD(...)
 #include <pasta/events.def>
 #undef KIND
 #undef FIELD
-	PASTA_KINDS_MAX = 64,
+	PASTA_KIND_MAX = 64,
 };
 
-#define PASTA_BIT(NAME) (UINT64_C(1) << PASTA_##NAME)
+#define PASTA_MASK(NAME) (UINT64_C(1) << PASTA_##NAME)
 
-/* A record a kind: struct pasta_launch, struct pasta_kernel, ... */
+/* A record a kind: struct pasta_launch_record, struct pasta_kernel_record, ... */
 #define KIND(number, NAME, name, summary, ...)                                                     \
 	struct pasta_##name {                                                                      \
 		__VA_ARGS__                                                                        \
@@ -71,22 +71,22 @@ enum pasta_region_sub {
 	PASTA_REGION_BEGIN = 1,
 	PASTA_REGION_END,
 	PASTA_REGION_MARK,
-	PASTA_REGION_STRAY, /* for tools only: an end that ends nothing */
+	PASTA_REGION_UNMATCHED_END, /* for tools only: an end that ends nothing */
 };
 /* Flags of regions, set for tools only; but a source may supply an end itself, and say OUTER. */
 enum pasta_region_flags {
-	PASTA_REGION_LOST = 1 << 16,  /* supplied: this begin, or this end, was dropped */
-	PASTA_REGION_OUTER = 1 << 17, /* supplied: the end of an outer one ended it */
+	PASTA_REGION_SUPPLIED_LOSS = 1 << 16,  /* supplied: this begin, or this end, was dropped */
+	PASTA_REGION_SUPPLIED_OUTER = 1 << 17, /* supplied: the end of an outer one ended it */
 	/* supplied: it never ended; the time is the last of its process's regions, iterations and
 	 * launches */
-	PASTA_REGION_OPEN = 1 << 18,
+	PASTA_REGION_SUPPLIED_OPEN = 1 << 18,
 };
 enum pasta_op_flags {
 	PASTA_OP_BACKWARD = 1,	 /* of the backward pass: its seq is its forward operator's */
 	PASTA_OP_STACK_SAME = 2, /* its stack is that of the thread's operator before it */
 };
 /* For tools only: its end is missing, and its time is not the operator's. Sums leave it out. */
-enum pasta_op_end_sub { PASTA_OP_SUPPLIED = 1 };
+enum pasta_op_end_sub { PASTA_OP_END_SUPPLIED = 1 };
 enum pasta_copy_sub {
 	PASTA_COPY_H2D = 1,
 	PASTA_COPY_D2H,
@@ -106,10 +106,10 @@ enum pasta_alloc_sub {
 	PASTA_ALLOC_PHYSICAL, /* memory without an address: addr is its handle */
 	PASTA_ALLOC_MAPPED,   /* an address of such memory, which is its parent */
 };
-#define PASTA_ALLOC_SORTS (PASTA_ALLOC_MAPPED + 1)
+#define PASTA_ALLOC_TYPES (PASTA_ALLOC_MAPPED + 1)
 enum pasta_alloc_flags {
-	PASTA_ALLOC_EARLIER = 1, /* before recording began, which is the event's time */
-	PASTA_ALLOC_DRIVERS = 2, /* in an imported trace: a driver's, not a framework's */
+	PASTA_ALLOC_EARLIER = 1,   /* before recording began, which is the event's time */
+	PASTA_ALLOC_BY_DRIVER = 2, /* in an imported trace: a driver's, not a framework's */
 };
 /* The pool of PASTA_ALLOC_PHYSICAL, and of its end: handles are no addresses. */
 #define PASTA_ALLOC_HANDLES UINT32_MAX
@@ -144,23 +144,26 @@ enum pasta_tensor_sub {
 	PASTA_TENSOR_NEW = 1, /* made since recording began */
 	PASTA_TENSOR_FOUND,   /* nobody saw it made: nothing is said of its age */
 };
-enum pasta_arg_sub { PASTA_ARG_IN = 1, PASTA_ARG_OUT };
+enum pasta_op_arg_sub { PASTA_OP_ARG_IN = 1, PASTA_OP_ARG_OUT };
 enum pasta_module_sub { PASTA_MODULE_LOAD = 1, PASTA_MODULE_UNLOAD };
 /* The device of modules that are the host's: the program and its libraries. Their addr is what the
  * loader added to the file's addresses, their bytes reach to the end of the last segment, and their
  * crc is the first eight bytes of the GNU build id, the first one highest; 0 if there is none. */
 #define PASTA_MODULE_HOST UINT32_MAX
 enum pasta_access_launch_sub {
-	PASTA_LAUNCH_COUNTED = 1,
-	PASTA_LAUNCH_SAMPLED,  /* not counted: enough others of its shape are */
-	PASTA_LAUNCH_FILTERED, /* not counted: the user did not ask for this kernel */
-	PASTA_LAUNCH_REFUSED,  /* could not be counted: detail says why */
-	PASTA_LAUNCH_LOST,     /* once more, of one that is counted: so many accesses were lost */
-	PASTA_LAUNCH_ENDED,    /* once more, of one that is counted: all its sums are told; what it
-				* accesses, one by one, may still come */
+	PASTA_ACCESS_LAUNCH_COUNTED = 1,
+	PASTA_ACCESS_LAUNCH_SAMPLED,  /* not counted: enough others of its shape are */
+	PASTA_ACCESS_LAUNCH_FILTERED, /* not counted: the user did not ask for this kernel */
+	PASTA_ACCESS_LAUNCH_REFUSED,  /* could not be counted: detail says why */
+	PASTA_ACCESS_LAUNCH_LOST,  /* once more, of one that is counted: so many accesses were lost
+				    */
+	PASTA_ACCESS_LAUNCH_ENDED, /* once more, of one that is counted: all its sums are told; what
+				    * it accesses, one by one, may still come */
 };
-#define PASTA_LAUNCH_ENDS 1u   /* a flag of one that is counted: its end is told, if it comes */
-#define PASTA_LAUNCH_UNKEPT 2u /* a flag of what is lost: sums have it, only the file has not */
+#define PASTA_ACCESS_LAUNCH_ENDS                                                                   \
+	1u /* a flag of one that is counted: its end is told, if it comes */
+#define PASTA_ACCESS_LAUNCH_RAW_DROPPED                                                            \
+	2u /* a flag of what is lost: sums have it, only the file has not */
 enum pasta_loss_sub {
 	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */
 	PASTA_LOSS_FULL,	/* the ring was full */
@@ -169,8 +172,8 @@ enum pasta_loss_sub {
 	PASTA_LOSS_CLOSED,	/* the agent was failing or gone */
 	PASTA_LOSS_SOURCE,	/* the vendor's library dropped it; accesses: they were lost */
 	PASTA_LOSS_DEPTH,	/* regions nested too deep */
-	PASTA_LOSS_UNKEPT,	/* accesses that sums have: as single ones they were lost */
-	PASTA_LOSS_REASONS,
+	PASTA_LOSS_RAW,		/* accesses that sums have: as single ones they were lost */
+	PASTA_LOSS_COUNT,
 };
 
 #ifdef __cplusplus

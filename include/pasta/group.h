@@ -37,7 +37,7 @@ extern "C" {
 #define PASTA_EXPORT __attribute__((visibility("default")))
 #endif
 
-struct pasta_err;
+struct pasta_error;
 struct pasta_hist;
 struct pasta_out;
 struct pasta_group;
@@ -100,7 +100,7 @@ enum pasta_member_type {
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
 	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
-	PASTA_MEMBER_AGAIN = 4,	     /* more columns of a member before it, which is merged once */
+	PASTA_MEMBER_MORE = 4,	     /* more columns of a member before it, which is merged once */
 	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also for the row of REST, which has the
 				     * sums of the rows that are left out */
 	PASTA_MEMBER_OPTIONAL = 16, /* left out if no row has a value other than 0 */

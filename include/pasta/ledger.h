@@ -16,7 +16,7 @@
  *	struct state { struct pasta_ledger *ledger; };
  *
  *	static const struct pasta_ledger_def ledger =
- *		PASTA_LEDGER(struct state, ledger, .levels = PASTA_LEVEL_BIT(SEGMENT),
+ *		PASTA_LEDGER(struct state, ledger, .levels = PASTA_LEVEL_MASK(SEGMENT),
  *			     .on_alloc = on_alloc);
  *
  *	PASTA_TOOL(..., .ledger = &ledger);
@@ -63,9 +63,9 @@ enum pasta_level {
 	PASTA_LEVEL_TENSOR,  /* a tensor's storage */
 	/* A query, no level: all of DRIVER, SEGMENT and BLOCK that lies in nothing else. */
 	PASTA_LEVEL_HELD,
-	PASTA_LEVELS,
+	PASTA_LEVEL_COUNT,
 };
-#define PASTA_LEVEL_BIT(LEVEL) (1u << PASTA_LEVEL_##LEVEL)
+#define PASTA_LEVEL_MASK(LEVEL) (1u << PASTA_LEVEL_##LEVEL)
 
 /* "driver", "reserved", "allocated", "tensors", "held". */
 PASTA_EXPORT const char *pasta_level_text(uint32_t level);
@@ -101,7 +101,7 @@ struct pasta_allocation {
  * ends in parts: on_free is called for each, with the data and the number of the whole. */
 struct pasta_ledger_def {
 	uint32_t size, state_offset;
-	/* Mask of PASTA_LEVEL_BIT: TENSOR asks for TENSOR events, SEGMENT for COUNTER events.
+	/* Mask of PASTA_LEVEL_MASK: TENSOR asks for TENSOR events, SEGMENT for COUNTER events.
 	 * Allocations and frees are always taken. */
 	uint32_t levels;
 	uint32_t peaks; /* mask of levels whose set at the peak can be walked */

@@ -30,13 +30,13 @@ extern "C" {
 #define PASTA_API_VERSION 0
 
 /* What went wrong, in one line that says what to do. Zero it before use. */
-struct pasta_err {
+struct pasta_error {
 	int code;
 	char text[500];
 };
 
 /* Describe an error and return code. err may be NULL. An earlier description is replaced. */
-PASTA_EXPORT int pasta_fail(struct pasta_err *err, int code, const char *fmt, ...)
+PASTA_EXPORT int pasta_fail(struct pasta_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The text of an interned string or bytes, and its length. Never NULL: "" for 0 or unknown. It
@@ -97,7 +97,7 @@ static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_e
  */
 typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
 PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
-				     struct pasta_err *err);
+				     struct pasta_error *err);
 
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
@@ -108,7 +108,7 @@ PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 PASTA_EXPORT const char *pasta_process_text(const char *host, uint32_t pid, uint32_t number,
 					    char *text, size_t size);
 
-enum pasta_column_type { PASTA_STRING, PASTA_INT, PASTA_FLOAT };
+enum pasta_column_type { PASTA_COLUMN_STRING, PASTA_COLUMN_INT, PASTA_COLUMN_FLOAT };
 
 /* unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in ns. */
 struct pasta_column {
@@ -133,7 +133,7 @@ PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
 /* No value, in a column of any type: null in JSON, an empty field in CSV, a blank for people. */
 PASTA_EXPORT void pasta_cell_none(struct pasta_table *table);
 
-enum pasta_severity { PASTA_NOTE, PASTA_WARNING, PASTA_PROBLEM };
+enum pasta_severity { PASTA_SEVERITY_NOTE, PASTA_SEVERITY_WARNING, PASTA_SEVERITY_PROBLEM };
 
 /* Something a person should know: what, where, the evidence for it, what to do. where, evidence
  * and action may be NULL. */
@@ -142,7 +142,7 @@ struct pasta_finding {
 	const char *what, *where, *evidence, *action;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
-/* One from initializers: pasta_out_report(out, .severity = PASTA_NOTE, .what = "..."). */
+/* One from initializers: pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = "..."). */
 #define pasta_out_report(out, ...)                                                                 \
 	pasta_out_finding((out), &(const struct pasta_finding){__VA_ARGS__})
 /* The same about a number of things: "what: count". Nothing if count is 0. what is cut at 200
@@ -402,7 +402,7 @@ struct pasta_window_spec {
 struct pasta_windows;
 /* NULL, with *err, for a spec that does not hold, or when out of memory. */
 PASTA_EXPORT struct pasta_windows *pasta_windows_new(const struct pasta_window_spec *spec,
-						     struct pasta_err *err);
+						     struct pasta_error *err);
 PASTA_EXPORT void pasta_windows_free(struct pasta_windows *windows);
 /* The value of this event's pane, aligned to 8. It stays where it is. Launches and iterations are
  * counted here: give it each LAUNCH or ITERATION event of a process once, with the others, in that
@@ -437,7 +437,7 @@ struct pasta_scope {
 	uint32_t id;	/* from 1; in no order */
 	uint32_t name;	/* interned; 0: it has none */
 	uint32_t depth; /* from 1, up to 16384: what is deeper is there */
-	uint32_t kind;	/* PASTA_REGION or PASTA_OP_BEGIN */
+	uint32_t kind;	/* PASTA_KIND_REGION or PASTA_KIND_OP_BEGIN */
 };
 
 /* By its id; NULL if there is none. Any thread. */
@@ -451,14 +451,14 @@ PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, ch
  * A book of memory accesses: whose they are, for tools that need PASTA_NEED_ACCESS_*. It is given
  * events, keeps sums by kernel and range of launches, and is asked when the tool reports. Launches
  * are counted or sampled out; what is asked for is scaled to all, by kernel and range. Sums stay
- * below 2^63: what is more is INT64_MAX, and pasta_access_book_findings says so. Each from one
+ * below 2^63: what is more is INT64_MAX, and pasta_access_index_findings says so. Each from one
  * thread at a time; what it returns lives as long as the book.
  */
-struct pasta_access_book;
+struct pasta_access_index;
 /* The kinds that it takes; others are left alone. */
 #define PASTA_ACCESS_KINDS                                                                         \
-	(PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(OBJECT) | PASTA_BIT(SITE) |                \
-	 PASTA_BIT(ACCESS_LAUNCH) | PASTA_BIT(ACCESS_SUM) | PASTA_BIT(PROCESS))
+	(PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(OBJECT) | PASTA_MASK(SITE) |            \
+	 PASTA_MASK(ACCESS_LAUNCH) | PASTA_MASK(ACCESS_SUM) | PASTA_MASK(PROCESS))
 #define PASTA_ACCESS_PAGE UINT64_C(4096) /* bytes of a page that rows are of */
 
 /* A kernel over one range, in one process: launches are sampled by it. Sums and maxima are of the
@@ -499,7 +499,7 @@ struct pasta_access_site {
 	uint64_t key, id;
 	uint32_t proc;
 	uint32_t known;
-	struct pasta_site site;
+	struct pasta_site_record site;
 };
 
 /* Sums of a shape and an object or a site, scaled to all its launches, and to all their blocks. key
@@ -532,45 +532,45 @@ struct pasta_access_totals {
 	uint64_t scaled;	     /* not counted, but others of their shape stand for them */
 };
 
-/* reducers: mask of PASTA_REDUCE_BIT of those whose rows are kept; by page nothing is kept but
+/* reducers: mask of PASTA_REDUCER_MASK of those whose rows are kept; by page nothing is kept but
  * footprints, and SITE_OBJECT not at all. NULL when out of memory. */
-PASTA_EXPORT struct pasta_access_book *pasta_access_book_new(uint32_t reducers);
-PASTA_EXPORT void pasta_access_book_free(struct pasta_access_book *book);
+PASTA_EXPORT struct pasta_access_index *pasta_access_index_new(uint32_t reducers);
+PASTA_EXPORT void pasta_access_index_free(struct pasta_access_index *book);
 /* Events of a process in its order. Where memory runs out, error is -ENOMEM from then on. */
-PASTA_EXPORT void pasta_access_book_event(struct pasta_access_book *book,
-					  const struct pasta_event *ev);
-PASTA_EXPORT int pasta_access_book_error(const struct pasta_access_book *book);
+PASTA_EXPORT void pasta_access_index_event(struct pasta_access_index *book,
+					   const struct pasta_event *ev);
+PASTA_EXPORT int pasta_access_index_error(const struct pasta_access_index *book);
 /* All that is in from; a process's events must all be in one of them. -ENOMEM. */
-PASTA_EXPORT int pasta_access_book_merge(struct pasta_access_book *into,
-					 const struct pasta_access_book *from);
+PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
+					  const struct pasta_access_index *from);
 /* Of a row by page that the book was just given: the objects that its launch accesses and that have
  * bytes in the page, by address, and how many; until the next event. *launch, which may be NULL, is
  * the number of the row's launch in its process, from 0, of those that were told of. */
-PASTA_EXPORT size_t pasta_access_book_page(struct pasta_access_book *book,
-					   const struct pasta_event *ev,
-					   const struct pasta_access_part **parts,
-					   uint64_t *launch);
+PASTA_EXPORT size_t pasta_access_index_page(struct pasta_access_index *book,
+					    const struct pasta_event *ev,
+					    const struct pasta_access_part **parts,
+					    uint64_t *launch);
 
 /* Walks, with *at 0 at first and NULL at the end, in no order that means anything. */
 PASTA_EXPORT const struct pasta_access_shape *
-pasta_access_book_shapes(const struct pasta_access_book *book, size_t *at);
+pasta_access_index_shapes(const struct pasta_access_index *book, size_t *at);
 PASTA_EXPORT const struct pasta_access_object *
-pasta_access_book_objects(const struct pasta_access_book *book, size_t *at);
+pasta_access_index_objects(const struct pasta_access_index *book, size_t *at);
 PASTA_EXPORT const struct pasta_access_site *
-pasta_access_book_sites(const struct pasta_access_book *book, size_t *at);
+pasta_access_index_sites(const struct pasta_access_index *book, size_t *at);
 /* By their keys; NULL if there is none. */
 PASTA_EXPORT const struct pasta_access_object *
-pasta_access_book_object(const struct pasta_access_book *book, uint64_t key);
+pasta_access_index_object(const struct pasta_access_index *book, uint64_t key);
 PASTA_EXPORT const struct pasta_access_site *
-pasta_access_book_site(const struct pasta_access_book *book, uint64_t key);
+pasta_access_index_site(const struct pasta_access_index *book, uint64_t key);
 /* Visit the rows of a reducer, scaled. Not 0 ends it, and is returned. */
-PASTA_EXPORT int pasta_access_book_rows(const struct pasta_access_book *book, uint32_t reducer,
-					int (*visit)(void *ctx,
-						     const struct pasta_access_shape *shape,
-						     const struct pasta_access_row *row),
-					void *ctx);
+PASTA_EXPORT int pasta_access_index_rows(const struct pasta_access_index *book, uint32_t reducer,
+					 int (*visit)(void *ctx,
+						      const struct pasta_access_shape *shape,
+						      const struct pasta_access_row *row),
+					 void *ctx);
 PASTA_EXPORT struct pasta_access_totals
-pasta_access_book_totals(const struct pasta_access_book *book);
+pasta_access_index_totals(const struct pasta_access_index *book);
 
 /* How many launches the shape's sums are scaled to: all but those that a filter left out; 0: none
  * was counted. */
@@ -589,51 +589,51 @@ static inline void pasta_access_add_to(uint64_t *sum, uint64_t more)
 
 /* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; a process
  * as pasta_process_text has it. Cut at size, and returned. */
-PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_book *book,
+PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_index *book,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);
-PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_book *book,
+PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_index *book,
 						   uint32_t proc, char *text, size_t size);
 /* "(local)", "(outside of objects)": of a row whose key is none of an object's. */
 PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
 /* "scale (a.cl:12)". Cut at size, and returned. */
-PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site *site, char *text,
+PASTA_EXPORT const char *pasta_access_site_text(const struct pasta_site_record *site, char *text,
 						size_t size);
 /* What all tools say of how it was counted: that numbers are scaled; kernels, and places in them,
  * that could not be, and why; what was lost, is not known, or does not fit. */
-PASTA_EXPORT void pasta_access_book_findings(const struct pasta_access_book *book,
-					     struct pasta_out *out);
+PASTA_EXPORT void pasta_access_index_findings(const struct pasta_access_index *book,
+					      struct pasta_out *out);
 /* Of these only what is left out: kernels and places that could not be counted, and what filters
  * chose. */
-PASTA_EXPORT void pasta_access_book_left_out(const struct pasta_access_book *book,
-					     struct pasta_out *out);
+PASTA_EXPORT void pasta_access_index_exclusions(const struct pasta_access_index *book,
+						struct pasta_out *out);
 
 /*
  * The book of a tool, named in its descriptor. The framework makes it before open, gives it each
  * event before the tool's own event, merges those of shards, and frees it after close. If it runs
  * out of memory, report is not called, and the tool's result is -ENOMEM.
  */
-struct pasta_book_def {
+struct pasta_access_index_def {
 	uint32_t size;
-	uint32_t state_offset; /* of a struct pasta_access_book * in the state */
-	uint32_t reducers;     /* as of pasta_access_book_new */
+	uint32_t state_offset; /* of a struct pasta_access_index * in the state */
+	uint32_t reducers;     /* as of pasta_access_index_new */
 	uint32_t reserved;
 	uint64_t kinds; /* mask of the kinds that it is given; 0: PASTA_ACCESS_KINDS */
 };
 /* clang-format off */
-#define PASTA_BOOK(state_type, member, mask)                                                       \
-	{.size = sizeof(struct pasta_book_def), .state_offset = offsetof(state_type, member),      \
+#define PASTA_ACCESS_INDEX(state_type, member, mask)                                                       \
+	{.size = sizeof(struct pasta_access_index_def), .state_offset = offsetof(state_type, member),      \
 	 .reducers = (mask)}
 /* clang-format on */
 
 #define PASTA_NO_ITERATION UINT64_MAX
 
 enum pasta_where_flags {
-	PASTA_WHERE_LAUNCH = 1, /* the launch of this work is known */
-	PASTA_WHERE_AGAIN = 2,	/* the launch has other work already, and is not of a graph */
+	PASTA_WHERE_LAUNCH = 1,	  /* the launch of this work is known */
+	PASTA_WHERE_REPEATED = 2, /* the launch has other work already, and is not of a graph */
 	/* An operator of the backward pass: python and module are its forward operator's. */
 	PASTA_WHERE_BACKWARD = 4,
-	PASTA_WHERE_FORGOTTEN = 8, /* but that one is not known any more: too many came since */
+	PASTA_WHERE_EXPIRED = 8, /* but that one is not known any more: too many came since */
 };
 
 /*
@@ -657,7 +657,7 @@ struct pasta_where {
 };
 
 /* Where the event belongs that the tool is given just now. The tool's needs must have
- * PASTA_NEED_WHERE; of other events nothing is known. Never NULL; until event returns. */
+ * PASTA_NEED_SCOPES; of other events nothing is known. Never NULL; until event returns. */
 PASTA_EXPORT const struct pasta_where *pasta_where_of(const struct pasta_event *ev);
 
 /*
@@ -666,15 +666,15 @@ PASTA_EXPORT const struct pasta_where *pasta_where_of(const struct pasta_event *
  * interpreter's; or else its operator's, pasta_where.python. In the backward pass it is where the
  * forward operator was called, if that is known, whatever the thread was doing: an operator belongs
  * to it by its sequence number, which is one process's, and of which the last 2^20 are kept, of 16
- * processes or more fewer. The tool's needs must have PASTA_NEED_WHERE and PASTA_NEED_OPS. Until
+ * processes or more fewer. The tool's needs must have PASTA_NEED_SCOPES and PASTA_NEED_OPS. Until
  * event returns.
  */
 PASTA_EXPORT uint32_t pasta_python_of(const struct pasta_event *ev);
 
 /* What a tool needs, beside its kinds of events. */
-enum pasta_needs {
-	PASTA_NEED_WHERE = 1, /* pasta_where: launches, regions, iterations */
-	PASTA_NEED_OPS = 2,   /* and operators in it; without it, there may be some or none */
+enum pasta_need {
+	PASTA_NEED_SCOPES = 1, /* pasta_where: launches, regions, iterations */
+	PASTA_NEED_OPS = 2,    /* and operators in it; without it, there may be some or none */
 	/* What run is to record that costs more; in a run without it there may be some or none. */
 	PASTA_NEED_PYTHON = 4,	/* Python's functions and lines, as run --stacks python */
 	PASTA_NEED_MODULES = 8, /* modules of models, as run --stacks modules */
@@ -704,7 +704,7 @@ enum pasta_tool_flags {
  * A tool. Its name is of a-z, 0-9, _ and -, its summary one line. state is state_size zeroed bytes,
  * 1 GiB at most. event is a must, but with a ledger or a book alone; and report, where there are no
  * groups: without it all groups are shown, in their order. open, merge and close may be NULL.
- * events is a mask of PASTA_BIT(KIND), of one at least where there is event; what a ledger or a
+ * events is a mask of PASTA_MASK(KIND), of one at least where there is event; what a ledger or a
  * book takes need not be in it, and comes to them first. ev is valid only during the call, and
  * ev->size bytes long: pasta_event_copy keeps it. Without merge one state gets the whole run in
  * order; with it, there may be a state a shard, each in that shard's order, merged before report,
@@ -715,7 +715,7 @@ enum pasta_tool_flags {
  * own: if open fails there, the program is not started. A tool must not call exit, nor start
  * threads that use the SDK. options ends with a NULL name, or is NULL; there are 64 at most, with
  * names like the tool's. Summaries and defaults have no control characters. charts is a mask, such
- * as PASTA_BIT(CHART_FLAME), of the types that it may report: help says so. Plug-ins run in
+ * as PASTA_CHART_MASK(FLAME), of the types that it may report: help says so. Plug-ins run in
  * processes of their own: one that crashes, calls exit or does not return is left out and named;
  * the others go on.
  *
@@ -736,10 +736,10 @@ struct pasta_tool {
 	int api;     /* PASTA_API_VERSION; set by PASTA_TOOL */
 	const char *name, *summary;
 	uint64_t events;
-	uint64_t needs; /* of enum pasta_needs */
+	uint64_t needs; /* of enum pasta_need */
 	size_t state_size;
 	const struct pasta_option *options;
-	int (*open)(void *state, const struct pasta_opts *opts, struct pasta_err *err);
+	int (*open)(void *state, const struct pasta_opts *opts, struct pasta_error *err);
 	void (*event)(void *state, const struct pasta_event *ev);
 	void (*merge)(void *into, const void *from);
 	int (*report)(void *state, struct pasta_out *out);
@@ -754,7 +754,7 @@ struct pasta_tool {
 	const struct pasta_group_def *groups;
 	/* What is allocated, in the tool's state; or NULL (ledger.h). */
 	const struct pasta_ledger_def *ledger;
-	const struct pasta_book_def *book; /* of memory accesses, in its state; or NULL */
+	const struct pasta_access_index_def *book; /* of memory accesses, in its state; or NULL */
 };
 
 /* Make the descriptor known, when the file is loaded. It must live for ever. What is wrong with it
@@ -768,7 +768,7 @@ PASTA_EXPORT void pasta_tool_register(const struct pasta_tool *tool);
 	_Pragma("GCC diagnostic push")                                                             \
 	_Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                         \
 	static const struct pasta_tool pasta_tool_ = {                                             \
-		.size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, __VA_ARGS__};         \
+		PASTA_TOOL_HEAD, __VA_ARGS__};         \
 	_Pragma("GCC diagnostic pop")                                                              \
 	__attribute__((constructor)) static void pasta_tool_register_(void)                        \
 	{                                                                                          \

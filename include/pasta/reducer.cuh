@@ -45,7 +45,7 @@ struct pasta_reducer_access {
 	uint64_t addr;	/* this lane's; of shared memory, from its beginning */
 	uint32_t size;	/* bytes of each lane */
 	uint32_t kind;	/* enum pasta_access_kind */
-	uint32_t space; /* enum pasta_access_space: GLOBAL, LOCAL (shared), PRIVATE or REMOTE */
+	uint32_t space; /* enum pasta_space: GLOBAL, LOCAL (shared), PRIVATE or REMOTE */
 	uint32_t mask, lane;
 	uint64_t block;	 /* x fastest, as threads */
 	uint32_t thread; /* in its block */
@@ -154,10 +154,10 @@ PASTA_REDUCER_INLINE struct pasta_gpu_table *own_table(void *data)
 {
 	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)data;
 
-	if (!l || !l->tables[PASTA_REDUCE_OWN].index ||
+	if (!l || !l->tables[PASTA_REDUCER_OWN].index ||
 	    (l->every > 1 && (uint32_t)block_number() % l->every))
 		return NULL;
-	return &l->tables[PASTA_REDUCE_OWN];
+	return &l->tables[PASTA_REDUCER_OWN];
 }
 
 PASTA_REDUCER_INLINE void own_access(struct pasta_gpu_table *table, uint64_t pc, uint32_t size,

@@ -17,8 +17,8 @@
 enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
 /* Needs are in the order of reducers: one shift makes a mask of the other. */
 #define SHIFT 3
-_Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCE_OBJECT &&
-		       PASTA_NEED_ACCESS_BARRIER >> SHIFT == 1 << PASTA_REDUCE_BARRIER,
+_Static_assert(PASTA_NEED_ACCESS_OBJECT >> SHIFT == 1 << PASTA_REDUCER_OBJECT &&
+		       PASTA_NEED_ACCESS_BARRIER >> SHIFT == 1 << PASTA_REDUCER_BARRIER,
 	       "needs and reducers are in the same order");
 
 /* What only devices know of their kernels; the rest can be counted from raw accesses, too. */
@@ -38,7 +38,8 @@ static bool read_sample(struct pasta_cli_accesses *a, const char *word)
 	return !pasta_cli_count(number, to) && *to && *to <= UINT32_MAX;
 }
 
-int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, struct pasta_err *err)
+int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg,
+			      struct pasta_error *err)
 {
 	char *list = strdup(arg), *rest = list, *word;
 	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
@@ -54,7 +55,7 @@ int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, str
 }
 
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
-				 struct pasta_err *err)
+				 struct pasta_error *err)
 {
 	if (strcmp(arg, "gpu") != 0 && strcmp(arg, "cpu") != 0 && strcmp(arg, "both") != 0 &&
 	    strcmp(arg, "auto") != 0)
@@ -89,7 +90,7 @@ static const char *option_of(const struct pasta_cli_accesses *a)
 }
 
 /* Whether what was asked for can be, of what the tools need. */
-static int check(const struct pasta_cli_accesses *a, struct pasta_err *err)
+static int check(const struct pasta_cli_accesses *a, struct pasta_error *err)
 {
 	if (a->all && a->launches)
 		return pasta_fail(err, -EINVAL,
@@ -150,7 +151,7 @@ static bool is_fatbin(const char *path)
 }
 
 /* The program may be in another folder when it is read. */
-static int find_reducer(const struct pasta_opts *opts, char **found, struct pasta_err *err)
+static int find_reducer(const struct pasta_opts *opts, char **found, struct pasta_error *err)
 {
 	char *path = reducer_path(opts);
 	int error = 0;
@@ -179,7 +180,7 @@ static int find_reducer(const struct pasta_opts *opts, char **found, struct past
 
 /* Its code takes the place of accelprof's own on the device: no other tool's tables are there. */
 static int check_alone(const struct pasta_opts *own, const struct pasta_opts *other,
-		       const char *reducer, struct pasta_err *err)
+		       const char *reducer, struct pasta_error *err)
 {
 	bool is_same = other->tool->needs & PASTA_NEED_ACCESS_OWN;
 	char *path = NULL;
@@ -199,7 +200,7 @@ static int check_alone(const struct pasta_opts *own, const struct pasta_opts *ot
 }
 
 static int choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
-			  struct pasta_err *err)
+			  struct pasta_error *err)
 {
 	const struct pasta_opts *own = NULL;
 	int error = 0;
@@ -221,7 +222,7 @@ static int choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choic
 }
 
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
-			      struct pasta_err *err)
+			      struct pasta_error *err)
 {
 	int error;
 
@@ -249,11 +250,11 @@ uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a)
 	uint64_t kinds = 0;
 
 	if (a->needs)
-		kinds = PASTA_BIT(OBJECT) | PASTA_BIT(SITE) | PASTA_BIT(ACCESS_LAUNCH);
+		kinds = PASTA_MASK(OBJECT) | PASTA_MASK(SITE) | PASTA_MASK(ACCESS_LAUNCH);
 	if (a->needs & PASTA_NEEDS_TABLES)
-		kinds |= PASTA_BIT(ACCESS_SUM);
+		kinds |= PASTA_MASK(ACCESS_SUM);
 	if (a->needs & PASTA_NEED_ACCESS_RAW)
-		kinds |= PASTA_BIT(ACCESS_BATCH);
+		kinds |= PASTA_MASK(ACCESS_BATCH);
 	return kinds;
 }
 

@@ -18,22 +18,22 @@ struct pasta_cli_accesses {
 	size_t launches;       /* --sample; 0: it was not told */
 	size_t blocks;	       /* likewise: one in so many */
 	const char *processor; /* --processor; NULL: it was not told */
-	uint64_t
-		needs; /* of enum pasta_needs, those that are about accesses; 0: none are counted */
+	uint64_t needs; /* of enum pasta_need, those that are about accesses; 0: none are counted */
 	char words[96];
 	char *kernel, *exclude; /* patterns, one a line; NULL: none */
 	char *reducer;		/* path of a tool's own; NULL: it is accelprof's */
 };
 
 /* "launches=3", "blocks=1/8", or both with a comma. -EINVAL, with *err. */
-int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg, struct pasta_err *err);
+int pasta_cli_accesses_sample(struct pasta_cli_accesses *a, const char *arg,
+			      struct pasta_error *err);
 /* "gpu", "cpu", "both" or "auto"; arg lives as long as a. -EINVAL, with *err. */
 int pasta_cli_accesses_processor(struct pasta_cli_accesses *a, const char *arg,
-				 struct pasta_err *err);
+				 struct pasta_error *err);
 /* Once the tools are chosen. -EINVAL: options or tools that exclude each other; -ENOMEM; or why a
  * tool's reducer cannot be read. */
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
-			      struct pasta_err *err);
+			      struct pasta_error *err);
 void pasta_cli_accesses_free(struct pasta_cli_accesses *a);
 
 /* Kinds that are to be recorded, beside those that the tools are about. */

@@ -108,7 +108,7 @@ static bool is_there(const char *name)
 }
 
 /* Why there is no program. */
-static int not_started(const char *name, int error, struct pasta_err *err)
+static int not_started(const char *name, int error, struct pasta_error *err)
 {
 	/* A folder in PATH that we may not look into is not what the user wants to hear of. */
 	if (error == EACCES && !is_there(name))
@@ -138,7 +138,7 @@ static int child_news(struct pasta_child *child, int pipe_fd)
 }
 
 int pasta_child_start(struct pasta_child *child, char **args, char **argv,
-		      const struct pasta_child_env *env, struct pasta_err *err)
+		      const struct pasta_child_env *env, struct pasta_error *err)
 {
 	int error, fds[2];
 

@@ -32,7 +32,7 @@ void pasta_child_hold(struct pasta_child *child);
 /* args: those of accelprof. 0, or the exit status for a program that could not be started, with
  * *err. Where the program fits into the kernel's limits without env only, it is started without. */
 int pasta_child_start(struct pasta_child *child, char **args, char **argv,
-		      const struct pasta_child_env *env, struct pasta_err *err);
+		      const struct pasta_child_env *env, struct pasta_error *err);
 /* Wait for its end; every_second is called about that often. Returns waitpid's status. */
 int pasta_child_wait(struct pasta_child *child, void (*every_second)(void *ctx), void *ctx);
 /* Has someone asked accelprof to end, since the last call? Never waits. */

@@ -175,7 +175,7 @@ char *pasta_cli_own(const char *name)
 	return NULL;
 }
 
-char *pasta_cli_agent(struct pasta_err *err)
+char *pasta_cli_agent(struct pasta_error *err)
 {
 	const char *own = getenv(PASTA_ENV_AGENT);
 	char self[PATH_MAX], *real;
@@ -197,7 +197,7 @@ char *pasta_cli_agent(struct pasta_err *err)
 	return real;
 }
 
-void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_err *err)
+void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_error *err)
 {
 	void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	void *symbol = agent ? dlsym(agent, name) : NULL;
@@ -207,7 +207,7 @@ void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_er
 	return symbol;
 }
 
-const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_err *err)
+const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_error *err)
 {
 	const struct pasta_handler *const *(*handlers)(void) = NULL;
 

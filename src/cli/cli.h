@@ -68,10 +68,10 @@ void pasta_cli_plugins(const char *const *paths, size_t count, void (*warn)(cons
 void pasta_cli_warn(const char *line);
 
 /* The agent's library: $PASTA_AGENT, or beside accelprof. To be freed; NULL and *err if absent. */
-char *pasta_cli_agent(struct pasta_err *err);
+char *pasta_cli_agent(struct pasta_error *err);
 /* A function of the agent at path, which is loaded for that and stays so; NULL, with *err. */
-void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_err *err);
+void *pasta_cli_agent_symbol(const char *path, const char *name, struct pasta_error *err);
 /* Its handlers, likewise. */
-const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_err *err);
+const struct pasta_handler *const *pasta_cli_handlers(const char *path, struct pasta_error *err);
 
 #endif

@@ -82,7 +82,7 @@ static void check_stacks(struct doctor *d, const char *agent)
 static void check_agent(struct doctor *d)
 {
 	const struct pasta_handler *const *handler = NULL;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char *path = pasta_cli_agent(&err);
 
 	if (path)

@@ -34,7 +34,7 @@ static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 /* -- Writing -- */
 
 /* Nothing is written over unless that is wanted, and then only a file. */
-static int check(const struct export *e, struct pasta_err *err)
+static int check(const struct export *e, struct pasta_error *err)
 {
 	struct stat st;
 
@@ -56,7 +56,7 @@ static int check(const struct export *e, struct pasta_err *err)
 }
 
 /* 0, -EINTR (what was read until then is written), or an error with *err. */
-static int write_(const struct export *e, struct pasta_input *in, struct pasta_err *err)
+static int write_(const struct export *e, struct pasta_input *in, struct pasta_error *err)
 {
 	struct pasta_progress p = pasta_progress_begin();
 	const struct pasta_export_watch watch = {.go_on = go_on, .ctx = &p};
@@ -83,7 +83,7 @@ static int write_(const struct export *e, struct pasta_input *in, struct pasta_e
 static int export_(const struct export *e, struct pasta_input *in)
 {
 	struct pasta_account loss;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error = write_(e, in, &err), status = PASTA_CLI_OK;
 	char line[400];
 
@@ -126,7 +126,7 @@ static int main_(int argc, char **argv)
 {
 	struct pasta_input in = {0};
 	struct export e = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	const char *arg, *to = NULL;
 	int id, first, failed, status;
 

@@ -12,19 +12,19 @@
 
 enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_SALVAGE, OPTION_SHARE };
 
-static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_err *err)
+static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *err)
 {
 	while (*text) {
 		size_t n = strcspn(text, ",");
 		unsigned int k;
 
-		for (k = 0; k < PASTA_KINDS_MAX; k++) {
+		for (k = 0; k < PASTA_KIND_MAX; k++) {
 			const char *name = pasta_kind_name(k);
 
 			if (name && strlen(name) == n && !memcmp(name, text, n))
 				break;
 		}
-		if (k == PASTA_KINDS_MAX)
+		if (k == PASTA_KIND_MAX)
 			return pasta_fail(err, -EINVAL,
 					  "'%.*s' is no kind of event (launch, kernel, copy, ...: "
 					  "see the page on shards)",
@@ -48,7 +48,7 @@ static void say_done(const struct pasta_importing *im, const struct pasta_run *r
 static int import(struct pasta_importing *im, const char *dir, bool shared)
 {
 	struct pasta_run run = {.shared = shared};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int r, status = PASTA_CLI_OK;
 
 	pasta_reading_hold_end();
@@ -74,7 +74,7 @@ static int import(struct pasta_importing *im, const char *dir, bool shared)
 static int main_(int argc, char **argv)
 {
 	struct pasta_importing im = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	const char *arg, *dir = NULL;
 	int id, first, status = PASTA_CLI_OK;
 	bool shared = false;

@@ -102,7 +102,7 @@ bool pasta_importing_is(const char *path)
 	return count;
 }
 
-static int add_file(struct pasta_importing *im, char *path, struct pasta_err *err)
+static int add_file(struct pasta_importing *im, char *path, struct pasta_error *err)
 {
 	if (path && im->count == im->capacity) {
 		size_t n = im->capacity ? 2 * im->capacity : 16;
@@ -130,7 +130,7 @@ static bool is_trace(const char *path)
 	return fd >= 0 && pasta_import_knows(path);
 }
 
-static int add_folder(struct pasta_importing *im, const char *folder, struct pasta_err *err)
+static int add_folder(struct pasta_importing *im, const char *folder, struct pasta_error *err)
 {
 	size_t before = im->count, count = 0;
 	char **names = NULL;
@@ -157,7 +157,7 @@ static int add_folder(struct pasta_importing *im, const char *folder, struct pas
 	return r;
 }
 
-int pasta_importing_add(struct pasta_importing *im, const char *path, struct pasta_err *err)
+int pasta_importing_add(struct pasta_importing *im, const char *path, struct pasta_error *err)
 {
 	return is_folder(path) ? add_folder(im, path, err) : add_file(im, strdup(path), err);
 }
@@ -198,7 +198,7 @@ static char *shard_name(const struct pasta_run *run, const char *file, size_t nu
 
 /* Into the run, or where there is none into the file. */
 static int import_one(struct pasta_importing *im, const struct pasta_run *run, int fd, size_t i,
-		      struct pasta_err *err)
+		      struct pasta_error *err)
 {
 	struct watch w = {.progress = pasta_progress_begin()};
 	const struct pasta_import_to to = {.fd = fd, .name = "a temporary file"};
@@ -268,7 +268,7 @@ static void put_imports(struct pasta_json *j, const void *ctx)
 	pasta_json_list_end(j);
 }
 
-static int describe(struct pasta_importing *im, struct pasta_runinfo *info, struct pasta_err *err)
+static int describe(struct pasta_importing *im, struct pasta_runinfo *info, struct pasta_error *err)
 {
 	*info = (struct pasta_runinfo){.shards = im->count};
 	info->version = strdup(PASTA_VERSION_STRING);
@@ -284,7 +284,8 @@ static int describe(struct pasta_importing *im, struct pasta_runinfo *info, stru
 	return info->version ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-static int save_info(struct pasta_importing *im, const struct pasta_run *run, struct pasta_err *err)
+static int save_info(struct pasta_importing *im, const struct pasta_run *run,
+		     struct pasta_error *err)
 {
 	char *file = pasta_run_file(run->path, PASTA_RUN_INFO);
 	struct pasta_runinfo info;
@@ -301,7 +302,7 @@ static int save_info(struct pasta_importing *im, const struct pasta_run *run, st
 }
 
 int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
-			struct pasta_err *err)
+			struct pasta_error *err)
 {
 	int r = 0;
 
@@ -313,7 +314,8 @@ int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
 	return r ? r : save_info(im, run, err);
 }
 
-int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in, struct pasta_err *err)
+int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in,
+			  struct pasta_error *err)
 {
 	struct pasta_runinfo info = {0};
 	int r = 0;

@@ -23,14 +23,14 @@ struct pasta_importing {
  * has such files. */
 bool pasta_importing_is(const char *path);
 /* Add a file, or a folder's in order of their names. */
-int pasta_importing_add(struct pasta_importing *im, const char *path, struct pasta_err *err);
+int pasta_importing_add(struct pasta_importing *im, const char *path, struct pasta_error *err);
 /* Make a run of them, which must have been created; all or nothing: on failure the caller discards
  * it. -EINTR: the user interrupted. */
 int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
-			struct pasta_err *err);
+			struct pasta_error *err);
 /* Read them as a run that is nowhere: their shards are files without a name. */
 int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in,
-			  struct pasta_err *err);
+			  struct pasta_error *err);
 /* Say, a line each, what the sources lack and what was passed over. */
 void pasta_importing_say(const struct pasta_importing *im);
 void pasta_importing_free(struct pasta_importing *im);

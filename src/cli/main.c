@@ -71,7 +71,7 @@ static void fill_holes(void)
 
 int main(int argc, char **argv)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	size_t socket;
 	int status;
 

@@ -83,7 +83,7 @@ static bool is_tree(const struct job *job)
 }
 
 static int add(struct job *job, const char *from, const char *prefix, const char *name,
-	       const char *suffix, struct pasta_err *err)
+	       const char *suffix, struct pasta_error *err)
 {
 	struct file *file = &job->files[job->count++];
 
@@ -93,7 +93,7 @@ static int add(struct job *job, const char *from, const char *prefix, const char
 	return 0;
 }
 
-static int plan(struct job *job, struct pasta_err *err)
+static int plan(struct job *job, struct pasta_error *err)
 {
 	int error;
 
@@ -115,7 +115,7 @@ static int plan(struct job *job, struct pasta_err *err)
 
 /* -- May it be? -- */
 
-static int check_name(const char *name, struct pasta_err *err)
+static int check_name(const char *name, struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 
@@ -133,7 +133,7 @@ static int check_name(const char *name, struct pasta_err *err)
 }
 
 /* Both languages would make the same library. */
-static int check_absent(const struct job *job, struct pasta_err *err)
+static int check_absent(const struct job *job, struct pasta_error *err)
 {
 	const char *other = job->cplusplus ? ".c" : ".cpp";
 	size_t i;
@@ -216,7 +216,7 @@ static int write_text(const struct job *job, const struct pasta_template *t, FIL
 	return ferror(file) ? -EIO : 0;
 }
 
-static int write_file(const struct job *job, struct file *f, struct pasta_err *err)
+static int write_file(const struct job *job, struct file *f, struct pasta_error *err)
 {
 	const struct pasta_template *t = template_of(f->from);
 	FILE *file;
@@ -242,7 +242,7 @@ static int write_file(const struct job *job, struct file *f, struct pasta_err *e
 }
 
 /* All of it, or nothing. */
-static int write_all(struct job *job, struct pasta_err *err)
+static int write_all(struct job *job, struct pasta_error *err)
 {
 	size_t i;
 	int error;
@@ -290,7 +290,7 @@ static void say_next(const struct job *job)
 	       job->files[0].path + (strcmp(job->dir, ".") ? strlen(job->dir) + 1 : 0));
 }
 
-static int new_tool(struct job *job, struct pasta_err *err)
+static int new_tool(struct job *job, struct pasta_error *err)
 {
 	int error = check_name(job->name, err);
 
@@ -317,7 +317,7 @@ static void ignore(const char *line)
 static int main_(int argc, char **argv)
 {
 	struct job *job = calloc(1, sizeof(*job));
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	const char *arg;
 	int id, first, status = PASTA_CLI_FAILED;
 

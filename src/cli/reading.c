@@ -68,7 +68,7 @@ static void warn(const char *line)
 /* Returns how many failed. */
 static int import(struct pasta_input *in, struct pasta_importing *im)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int r = pasta_importing_input(im, in, &err);
 
 	if (r)
@@ -85,7 +85,7 @@ int pasta_reading_open(struct pasta_input *in, char **paths)
 
 	in->warn = warn;
 	for (; *paths; paths++) {
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		int r = pasta_importing_is(*paths) ? pasta_importing_add(&im, *paths, &err)
 						   : pasta_input_add(in, *paths, &err);
 
@@ -125,7 +125,7 @@ static bool reading_lacks(const struct pasta_input *in, const struct pasta_accou
 bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_account *loss,
 			   const char *what)
 {
-	struct pasta_err err;
+	struct pasta_error err;
 	bool unread;
 
 	pasta_show_trouble(in);

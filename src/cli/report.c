@@ -22,7 +22,7 @@ struct content {
 	bool stopped; /* it is of what was read until an interrupt */
 };
 
-static int print(struct content *c, FILE *file, int fd, struct pasta_err *err)
+static int print(struct content *c, FILE *file, int fd, struct pasta_error *err)
 {
 	int error;
 
@@ -37,7 +37,7 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_err *err)
 	return c->stopped ? 0 : error;
 }
 
-static int print_to_stdout(struct content *c, struct pasta_err *err)
+static int print_to_stdout(struct content *c, struct pasta_error *err)
 {
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -55,7 +55,7 @@ static int print_to_stdout(struct content *c, struct pasta_err *err)
 }
 
 /* Write it whole or not at all, unless it is a device, a pipe or a link. */
-static int print_to(struct content *c, const char *path, struct pasta_err *err)
+static int print_to(struct content *c, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out;
 	struct stat st;
@@ -114,7 +114,7 @@ static bool has_failed(const struct pasta_result *result)
 static int report(struct pasta_show *show, struct pasta_input *in, const char *to)
 {
 	struct content c = {.show = show, .in = in};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error = 0, status = PASTA_CLI_OK;
 
 	if (!show->sink->events)
@@ -148,7 +148,7 @@ static int report(struct pasta_show *show, struct pasta_input *in, const char *t
 static int main_(int argc, char **argv)
 {
 	struct pasta_input in = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_show show;
 	const char *arg, *to = "-";
 	int id, first, failed, status = PASTA_CLI_FAILED;

@@ -26,17 +26,17 @@
 /* State is always recorded; so are iterations, which cost nothing and divide everything. Tensors
  * are not: to know them makes an operator twice as dear. */
 #define ALWAYS                                                                                     \
-	(PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(MODULE) | PASTA_BIT(GRAPH) |               \
-	 PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) | PASTA_BIT(CLOCK) |           \
-	 PASTA_BIT(LOSS) | PASTA_BIT(ITERATION))
+	(PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(MODULE) | PASTA_MASK(GRAPH) |           \
+	 PASTA_MASK(DEVICE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) | PASTA_MASK(CLOCK) |       \
+	 PASTA_MASK(LOSS) | PASTA_MASK(ITERATION))
 
 /* Times of devices and of calls: what counting launches does without. */
 #define TIMES                                                                                      \
-	(PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(API) | \
-	 PASTA_BIT(UVM))
+	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |              \
+	 PASTA_MASK(API) | PASTA_MASK(UVM))
 
 /* And what is rarely asked for. */
-#define DETAILS (PASTA_BIT(LINK) | PASTA_BIT(QUEUE) | PASTA_BIT(EVENT_RECORD))
+#define DETAILS (PASTA_MASK(LINK) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD))
 
 #define RUN_ROWS 20 /* with a table at exit that fits a screen */
 #define WINDOW_MAX (UINT64_C(3650) * 86400 * 1000000000) /* ns: ten years are for ever */
@@ -65,9 +65,9 @@ static const struct level {
 	const char *name;
 	uint64_t with, without;
 } levels[] = {
-	{"count", PASTA_BIT(LAUNCH), TIMES},
+	{"count", PASTA_MASK(LAUNCH), TIMES},
 	{"trace", 0, 0},
-	{"full", PASTA_BIT(LAUNCH) | TIMES | DETAILS, 0},
+	{"full", PASTA_MASK(LAUNCH) | TIMES | DETAILS, 0},
 };
 
 struct job {
@@ -114,13 +114,13 @@ static uint64_t kind_bit(const char *name)
 
 	if (!strcmp(name, "all"))
 		return UINT64_MAX;
-	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_kind_name(kind) && !strcmp(pasta_kind_name(kind), name))
 			return UINT64_C(1) << kind;
 	return 0;
 }
 
-static int parse_record(struct job *job, const char *arg, struct pasta_err *err)
+static int parse_record(struct job *job, const char *arg, struct pasta_error *err)
 {
 	char *list = strdup(arg), *rest = list, *name;
 	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
@@ -138,7 +138,7 @@ static int parse_record(struct job *job, const char *arg, struct pasta_err *err)
 	return error;
 }
 
-static int parse_memory(struct job *job, const char *arg, struct pasta_err *err)
+static int parse_memory(struct job *job, const char *arg, struct pasta_error *err)
 {
 	uint64_t bytes;
 
@@ -165,7 +165,7 @@ static bool parse_native(struct job *job, const char *name)
 	return true;
 }
 
-static int parse_stacks(struct job *job, const char *arg, struct pasta_err *err)
+static int parse_stacks(struct job *job, const char *arg, struct pasta_error *err)
 {
 	char *list = strdup(arg), *rest = list, *name;
 	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
@@ -202,21 +202,21 @@ static const char *stacks(struct job *job)
 	return *job->stacks ? job->stacks + 1 : NULL;
 }
 
-static int parse_delay(struct job *job, const char *arg, struct pasta_err *err)
+static int parse_delay(struct job *job, const char *arg, struct pasta_error *err)
 {
 	if (pasta_parse_time(arg, &job->delay) || job->delay > WINDOW_MAX)
 		return pasta_fail(err, -EINVAL, "--delay needs a time like 10s, not '%s'", arg);
 	return 0;
 }
 
-static int parse_duration(struct job *job, const char *arg, struct pasta_err *err)
+static int parse_duration(struct job *job, const char *arg, struct pasta_error *err)
 {
 	if (pasta_parse_time(arg, &job->duration) || !job->duration || job->duration > WINDOW_MAX)
 		return pasta_fail(err, -EINVAL, "--duration needs a time like 10s, not '%s'", arg);
 	return 0;
 }
 
-static int parse_level(struct job *job, const char *arg, struct pasta_err *err)
+static int parse_level(struct job *job, const char *arg, struct pasta_error *err)
 {
 	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
 		if (!strcmp(arg, levels[i].name)) {
@@ -226,7 +226,7 @@ static int parse_level(struct job *job, const char *arg, struct pasta_err *err)
 	return pasta_fail(err, -EINVAL, "--level is count, trace or full, not '%s'", arg);
 }
 
-static int option(struct job *job, int id, const char *arg, struct pasta_err *err)
+static int option(struct job *job, int id, const char *arg, struct pasta_error *err)
 {
 	switch (id) {
 	case 'o':
@@ -275,7 +275,7 @@ static int option(struct job *job, int id, const char *arg, struct pasta_err *er
 }
 
 /* The events themselves are many, and stderr is for people. */
-static int check_format(const struct job *job, struct pasta_err *err)
+static int check_format(const struct job *job, struct pasta_error *err)
 {
 	if (!job->show.sink->events)
 		return 0;
@@ -286,7 +286,7 @@ static int check_format(const struct job *job, struct pasta_err *err)
 }
 
 /* What a level leaves out must not be asked for by name, nor be all that a tool is about. */
-static int check_level(const struct job *job, struct pasta_err *err)
+static int check_level(const struct job *job, struct pasta_error *err)
 {
 	const struct pasta_choice *choice = &job->show.choice;
 	const char *level = job->level->name;
@@ -351,7 +351,7 @@ static void describe(struct job *job)
 	info->more_ctx = &job->accesses;
 }
 
-static int prepare(struct job *job, struct pasta_err *err)
+static int prepare(struct job *job, struct pasta_error *err)
 {
 	int error;
 
@@ -385,7 +385,7 @@ static char *listed(const char *variable, const char *library)
 }
 
 static int add_list(struct job *job, struct pasta_child_env *env, const char *variable,
-		    const char *library, struct pasta_err *err)
+		    const char *library, struct pasta_error *err)
 {
 	size_t n = 0;
 
@@ -400,7 +400,7 @@ static int add_list(struct job *job, struct pasta_child_env *env, const char *va
 
 /* The agent in the place of a library, of which it is told. */
 static int add_one(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
-		   struct pasta_err *err)
+		   struct pasta_error *err)
 {
 	const char *old = getenv(h->env);
 	size_t n = 0;
@@ -427,7 +427,7 @@ static char *beside(const char *agent, const char *name)
 }
 
 static int add_preload(struct job *job, struct pasta_child_env *env, const char *name,
-		       struct pasta_err *err)
+		       struct pasta_error *err)
 {
 	char *path = beside(job->agent, name);
 	int error = 0;
@@ -443,7 +443,7 @@ static int add_preload(struct job *job, struct pasta_child_env *env, const char 
 /* The way in is missing, as beside an agent that was moved, and somebody asks for what comes in. */
 static void say_missing(const struct job *job, const struct pasta_handler *h)
 {
-	bool asked = job->asked & PASTA_BIT(OP_BEGIN) || job->python || job->modules;
+	bool asked = job->asked & PASTA_MASK(OP_BEGIN) || job->python || job->modules;
 	char why[700] = "";
 
 	if (asked && h->probe && h->probe(why, sizeof(why)))
@@ -451,7 +451,7 @@ static void say_missing(const struct job *job, const struct pasta_handler *h)
 }
 
 static int add_folder(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
-		      struct pasta_err *err)
+		      struct pasta_error *err)
 {
 	char *path = beside(job->agent, h->folder), *real = path ? realpath(path, NULL) : NULL;
 	int error = 0;
@@ -467,7 +467,7 @@ static int add_folder(struct job *job, struct pasta_child_env *env, const struct
 }
 
 /* How each handler's vendor is told to load the agent. */
-static int add_handlers(struct job *job, struct pasta_child_env *env, struct pasta_err *err)
+static int add_handlers(struct job *job, struct pasta_child_env *env, struct pasta_error *err)
 {
 	const struct pasta_handler *const *all = pasta_cli_handlers(job->agent, err),
 					  *const * handler;
@@ -507,7 +507,7 @@ static const char *window(struct job *job)
 	return job->window;
 }
 
-static int start(struct job *job, struct pasta_err *err)
+static int start(struct job *job, struct pasta_error *err)
 {
 	char kinds[24], asked[24];
 	struct pasta_child_env env[ENV] = {
@@ -543,7 +543,7 @@ static int start(struct job *job, struct pasta_err *err)
 static void sweep(void *ctx)
 {
 	struct pasta_salvaged salvaged = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct job *job = ctx;
 
 	pasta_salvage_sweep(job->shards, &salvaged, &err);
@@ -551,7 +551,7 @@ static void sweep(void *ctx)
 
 static void save_info(struct job *job)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (!pasta_runinfo_save(&job->info, job->info_file, &err) || job->unsaved)
 		return;
@@ -562,7 +562,7 @@ static void save_info(struct job *job)
 static void save_report(const struct job *job, const struct pasta_result *result)
 {
 	struct pasta_sink_opts opts = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_output *out =
 		pasta_output_open_in(job->run.path, PASTA_RUN_RESULTS "/report.json", &err);
 	int error;
@@ -579,7 +579,7 @@ static void save_report(const struct job *job, const struct pasta_result *result
  * written to there is nobody to tell. */
 static void print(const struct job *job, const struct pasta_result *result)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	size_t size = 0, at = 0;
 	char *text = NULL;
 	FILE *file = open_memstream(&text, &size);
@@ -638,7 +638,7 @@ static uint64_t report(struct job *job)
 {
 	struct pasta_input in = {.warn = warn};
 	struct pasta_result result = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	uint64_t dropped = 0;
 	int error = pasta_input_add(&in, job->run.path, &err);
 
@@ -736,7 +736,7 @@ static void job_free(struct job *job)
 
 static int run(struct job *job)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int status, ended;
 
 	pasta_child_hold(&job->child);
@@ -756,7 +756,7 @@ static int run(struct job *job)
 
 static int main_(int argc, char **argv)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct job job = {.level = &levels[1]};
 	const char *arg;
 	int id, first, status, sig;

@@ -33,7 +33,7 @@ void pasta_show_free(struct pasta_show *show)
 	pasta_filter_free(show->filter);
 }
 
-static int keep(const char **list, size_t *count, const char *arg, struct pasta_err *err)
+static int keep(const char **list, size_t *count, const char *arg, struct pasta_error *err)
 {
 	if (*count == PASTA_SHOW_MAX)
 		return pasta_fail(err, -E2BIG, "more than %d of one option", PASTA_SHOW_MAX);
@@ -41,7 +41,8 @@ static int keep(const char **list, size_t *count, const char *arg, struct pasta_
 	return 0;
 }
 
-int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg, struct pasta_err *err)
+int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg,
+		      struct pasta_error *err)
 {
 	if (id < PASTA_SHOW_FILTER || id >= PASTA_SHOW_FILTER + PASTA_FILTER_SORTS)
 		return -ENOENT;
@@ -52,7 +53,7 @@ int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg, str
 		       : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-static int parse_timeout(struct pasta_show *show, const char *arg, struct pasta_err *err)
+static int parse_timeout(struct pasta_show *show, const char *arg, struct pasta_error *err)
 {
 	size_t seconds;
 
@@ -63,7 +64,7 @@ static int parse_timeout(struct pasta_show *show, const char *arg, struct pasta_
 	return 0;
 }
 
-static int parse_memory(struct pasta_show *show, const char *arg, struct pasta_err *err)
+static int parse_memory(struct pasta_show *show, const char *arg, struct pasta_error *err)
 {
 	if (pasta_parse_size(arg, &show->tool_memory) || !show->tool_memory)
 		return pasta_fail(err, -EINVAL, "--tool-memory needs a size like 8G, not '%s'",
@@ -71,7 +72,7 @@ static int parse_memory(struct pasta_show *show, const char *arg, struct pasta_e
 	return 0;
 }
 
-int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err)
+int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err)
 {
 	switch (id) {
 	case 't':
@@ -115,7 +116,7 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 	}
 }
 
-int pasta_show_check(const struct pasta_show *show, struct pasta_err *err)
+int pasta_show_check(const struct pasta_show *show, struct pasta_error *err)
 {
 	const struct pasta_sink *sink;
 	char names[100] = "";
@@ -132,7 +133,7 @@ int pasta_show_check(const struct pasta_show *show, struct pasta_err *err)
 }
 
 /* Libraries that the user named come first: their tools win over others of the same name. */
-static int load_plugins(const struct pasta_show *show, struct pasta_err *err)
+static int load_plugins(const struct pasta_show *show, struct pasta_error *err)
 {
 	int error = 0;
 	size_t i;
@@ -157,7 +158,7 @@ static int load_plugins(const struct pasta_show *show, struct pasta_err *err)
  * path is no name. */
 static void choose_again(struct pasta_show *show, const char *name)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (strchr(name, '/'))
 		pasta_cli_say("the run names a tool '%s', which is a path: it is left out", name);
@@ -165,7 +166,7 @@ static void choose_again(struct pasta_show *show, const char *name)
 		pasta_cli_say("of the run's tools: %s", err.text);
 }
 
-int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err)
+int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_error *err)
 {
 	int error = load_plugins(show, err);
 	size_t i;
@@ -211,7 +212,7 @@ static bool go_on(void *ctx)
 }
 
 int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
-			    struct pasta_err *err)
+			    struct pasta_error *err)
 {
 	if (!(needs & PASTA_NEEDS_ACCESSES) || !pasta_filter_by_device(filter))
 		return 0;
@@ -220,7 +221,7 @@ int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
 }
 
 /* What is not counted is not zero. */
-static int check(const struct pasta_tool *tool, struct pasta_err *err, void *ctx)
+static int check(const struct pasta_tool *tool, struct pasta_error *err, void *ctx)
 {
 	const struct reading *r = ctx;
 
@@ -249,7 +250,7 @@ static const char *kind_names(uint64_t kinds, char *text, size_t size)
 	size_t at = 0;
 
 	text[0] = '\0';
-	for (kind = 0; kind < PASTA_KINDS_MAX && at < size; kind++)
+	for (kind = 0; kind < PASTA_KIND_MAX && at < size; kind++)
 		if (kinds >> kind & 1 && pasta_kind_name(kind))
 			at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "",
 					       pasta_kind_name(kind));
@@ -257,10 +258,10 @@ static const char *kind_names(uint64_t kinds, char *text, size_t size)
 }
 
 /* What every agent says for itself, asked or not. */
-#define OWN (PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
+#define OWN (PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS))
 
 /* What devices did: not recorded with --level count. */
-#define TIMES (PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET))
+#define TIMES (PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET))
 
 /* A tool that wants kinds that were not recorded says less than it could. */
 static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *chosen,
@@ -279,7 +280,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *ch
 		missing |= not_there;
 		without += not_there != 0;
 		imported = imported || info->imported;
-		counted = counted || (not_there & TIMES && info->kinds & PASTA_BIT(LAUNCH) &&
+		counted = counted || (not_there & TIMES && info->kinds & PASTA_MASK(LAUNCH) &&
 				      !(info->kinds & TIMES));
 	}
 	if (!missing)
@@ -291,7 +292,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *ch
 	else
 		snprintf(action, sizeof(action), "record again with -t %s%s", chosen->said,
 			 tool->needs & PASTA_NEEDS_ACCESSES ? "" : ", or with --record all");
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE,
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
 						       .what = what,
 						       .action = imported ? NULL : action});
 }
@@ -309,8 +310,9 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_opts
 		 "some of the runs did not count what %s needs: they are not in its numbers",
 		 tool->name);
 	snprintf(action, sizeof(action), "record them again with -t %s", chosen->said);
-	pasta_out_finding(out, &(struct pasta_finding){
-				       .severity = PASTA_NOTE, .what = what, .action = action});
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
+						       .what = what,
+						       .action = action});
 }
 
 /* What is asked for device times is told that counting has changed them. */
@@ -322,11 +324,11 @@ static void note_times(const struct pasta_input *in, const struct pasta_tool *to
 
 	for (i = 0; i < in->other_count; i++)
 		counted |= in->others[i].counted;
-	if (!counted || tool->needs & PASTA_NEEDS_ACCESSES || !(tool->events & PASTA_BIT(KERNEL)))
+	if (!counted || tool->needs & PASTA_NEEDS_ACCESSES || !(tool->events & PASTA_MASK(KERNEL)))
 		return;
 	pasta_out_finding(out,
 			  &(struct pasta_finding){
-				  .severity = PASTA_NOTE,
+				  .severity = PASTA_SEVERITY_NOTE,
 				  .what = "memory accesses were counted, too: kernels take longer "
 					  "(OpenCL) or have no times (CUDA)",
 				  .action = "record times in a run of their own"});
@@ -337,7 +339,7 @@ static void note_loss(const struct pasta_account *loss, const struct pasta_tool 
 		      struct pasta_out *out)
 {
 	bool each = tool->needs & PASTA_NEED_ACCESS_RAW;
-	uint64_t dropped = loss->dropped - (each ? 0 : loss->by_reason[PASTA_LOSS_UNKEPT]);
+	uint64_t dropped = loss->dropped - (each ? 0 : loss->by_reason[PASTA_LOSS_RAW]);
 	char what[160];
 
 	if (!dropped)
@@ -347,7 +349,7 @@ static void note_loss(const struct pasta_account *loss, const struct pasta_tool 
 		 "began or ended may be in the wrong place",
 		 (unsigned long long)dropped);
 	pasta_out_finding(
-		out, &(struct pasta_finding){.severity = PASTA_WARNING,
+		out, &(struct pasta_finding){.severity = PASTA_SEVERITY_WARNING,
 					     .what = what,
 					     .action = loss->by_reason[PASTA_LOSS_FULL]
 							       ? "record again with more --memory"
@@ -367,7 +369,8 @@ static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
 	}
 	snprintf(what, sizeof(what), "reading was interrupted: this is of the first %.0f%%",
 		 total ? 100.0 * (double)done / (double)total : 0);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_WARNING, .what = what});
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_WARNING,
+						       .what = what});
 }
 
 /* What a rebuilt file says of old addresses would be wrong. */
@@ -383,7 +386,7 @@ static void note_changed(struct pasta_out *out)
 		 "files that are not what was recorded: %zu; their functions are shown as offsets",
 		 n);
 	pasta_out_finding(out,
-			  &(struct pasta_finding){.severity = PASTA_NOTE,
+			  &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
 						  .what = what,
 						  .where = first,
 						  .action = "put back the file, or record again"});
@@ -398,11 +401,12 @@ static void note_filter(const struct pasta_filter *filter, struct pasta_out *out
 		return;
 	snprintf(what, sizeof(what), "this is of a part of the run: %s",
 		 pasta_filter_text(filter, text, sizeof(text)));
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE, .what = what});
+	pasta_out_finding(out,
+			  &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE, .what = what});
 }
 
 int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
-		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
+		      bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
 {
 	struct reading r = reading_of(in, stop, ctx);
 	int error = pasta_input_filter(in, show->filter, err);
@@ -419,7 +423,7 @@ static void say(const char *line)
 }
 
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
-		    bool (*stop)(void *ctx), void *ctx, struct pasta_err *err)
+		    bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
 {
 	struct reading r = reading_of(in, stop, ctx);
 	struct pasta_crew_opts opts = {.threads = show->threads,
@@ -499,7 +503,7 @@ static bool is_utf8(void)
 }
 
 int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
-		     const struct pasta_result *result, struct pasta_err *err)
+		     const struct pasta_result *result, struct pasta_error *err)
 {
 	struct pasta_sink_opts opts = show->sink_opts;
 	const char *no_color = getenv("NO_COLOR");

@@ -88,28 +88,29 @@ struct pasta_show {
 void pasta_show_init(struct pasta_show *show, size_t rows);
 void pasta_show_free(struct pasta_show *show);
 /* Take an option: 0, -ENOENT if it is none of these, or another error with *err. */
-int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_err *err);
+int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err);
 /* The same for PASTA_SHOW_FILTERS alone; *filter, NULL at first, is made when there is one. */
-int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg, struct pasta_err *err);
+int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg,
+		      struct pasta_error *err);
 /* Whether the options go together, once all are known. 0, or -EINVAL with *err. */
-int pasta_show_check(const struct pasta_show *show, struct pasta_err *err);
+int pasta_show_check(const struct pasta_show *show, struct pasta_error *err);
 /* Whether the filter, which may be NULL, can choose for tools of these needs. 0, or -EINVAL with
  * *err. */
 int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
-			    struct pasta_err *err);
+			    struct pasta_error *err);
 /* Load plug-ins and choose the tools, once all options are known. tools: what to use if nobody
  * chose, ended by NULL; NULL, or none of them known: the defaults. */
-int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_err *err);
+int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_error *err);
 
 /* Read all and let the tools report. stop, which may be NULL, is asked now and then; progress is
  * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; another
  * error, with *err. */
 int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
-		    bool (*stop)(void *ctx), void *ctx, struct pasta_err *err);
+		    bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
 /* The same for a format of the events, written as they are read: no tools run. Also -EIO and the
  * like, with *err. */
 int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
-		      bool (*stop)(void *ctx), void *ctx, struct pasta_err *err);
+		      bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
 /* Say what went wrong in the program's processes while they recorded, if anything. */
 void pasta_show_trouble(const struct pasta_input *in);
 /* How many tools failed; each is said. */
@@ -117,6 +118,6 @@ size_t pasta_show_failures(const struct pasta_result *result);
 
 /* Print in the chosen format. fd is where it will end: a terminal has a width and colours. */
 int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
-		     const struct pasta_result *result, struct pasta_err *err);
+		     const struct pasta_result *result, struct pasta_error *err);
 
 #endif

@@ -44,7 +44,7 @@ static void describe(const struct pasta_tool *tool)
 	printf("%s - %s\n\n", tool->name, tool->summary);
 	put_file("from: ", pasta_tool_file(tool), "\n");
 	printf("kinds:");
-	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_tool_kinds(tool) >> kind & 1 && pasta_kind_name(kind))
 			printf(" %s", pasta_kind_name(kind));
 	printf("\n%s", tool->charts ? "charts:" : "");
@@ -64,7 +64,7 @@ static void describe(const struct pasta_tool *tool)
 static int describe_all(const char *name)
 {
 	struct pasta_choice choice = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error = pasta_choice_add(&choice, name, &err);
 	size_t i;
 
@@ -83,7 +83,7 @@ static int main_(int argc, char **argv)
 	const struct pasta_worker_setup setup = {
 		.program = PASTA_CLI_SELF, .timeout = PASTA_WORKER_TIMEOUT, .say = pasta_cli_warn};
 	const char *arg, *paths[PASTA_SHOW_MAX];
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int id, first;
 	size_t count = 0;
 

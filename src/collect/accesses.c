@@ -27,7 +27,7 @@ static _Atomic uint32_t last_site;
 static struct driver *driver_make(void)
 {
 	struct driver *d = calloc(1, sizeof(*d));
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (!d)
 		return NULL;
@@ -88,7 +88,7 @@ void pasta_accesses_bind(void)
 {
 	const char *words = getenv(PASTA_ENV_ACCESSES);
 	char why[200];
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (!words || !*words)
 		return;
@@ -122,15 +122,15 @@ static void emit_object(const struct pasta_told_object *o)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_OBJECT))
+	if (!pasta_agent_wants(PASTA_KIND_OBJECT))
 		return;
-	pasta_event_init(&ev, PASTA_OBJECT, 0, PASTA_EVENT_SIZE(object));
-	ev.object = (struct pasta_object){.id = o->id,
-					  .alloc = o->alloc,
-					  .addr = o->addr,
-					  .bytes = o->bytes,
-					  .context = o->context,
-					  .device = o->device};
+	pasta_event_init(&ev, PASTA_KIND_OBJECT, 0, PASTA_EVENT_SIZE(object));
+	ev.object = (struct pasta_object_record){.id = o->id,
+						 .alloc = o->alloc,
+						 .addr = o->addr,
+						 .bytes = o->bytes,
+						 .context = o->context,
+						 .device = o->device};
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
@@ -193,9 +193,9 @@ enum pasta_access_launch_sub pasta_accesses_choose(const char *kernel, uint64_t 
 	enum pasta_access_launch_sub what;
 
 	if (!d)
-		return PASTA_LAUNCH_FILTERED;
+		return PASTA_ACCESS_LAUNCH_FILTERED;
 	what = pasta_sampler_choose(d->sampler, kernel, shape);
-	if (what == PASTA_LAUNCH_SAMPLED && pasta_sampler_full(d->sampler))
+	if (what == PASTA_ACCESS_LAUNCH_SAMPLED && pasta_sampler_full(d->sampler))
 		say_once(&d->said_full, "there are too many shapes of launches: those of new ones "
 					"are not counted; choose kernels with --kernel, or --all");
 	return what;
@@ -222,15 +222,15 @@ void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_ACCESS_LAUNCH))
+	if (!pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
 		return;
-	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
+	pasta_event_init(&ev, PASTA_KIND_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
 	ev.access_launch.corr = corr;
 	ev.access_launch.shape = shape;
 	ev.access_launch.name = name;
 	ev.access_launch.detail = detail;
-	ev.access_launch.blocks = what == PASTA_LAUNCH_COUNTED ? one_in : 1;
-	ev.access_launch.flags = what == PASTA_LAUNCH_COUNTED ? PASTA_LAUNCH_ENDS : 0;
+	ev.access_launch.blocks = what == PASTA_ACCESS_LAUNCH_COUNTED ? one_in : 1;
+	ev.access_launch.flags = what == PASTA_ACCESS_LAUNCH_COUNTED ? PASTA_ACCESS_LAUNCH_ENDS : 0;
 	ev.time = time;
 	pasta_emit(&ev);
 }

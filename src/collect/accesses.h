@@ -24,7 +24,7 @@ bool pasta_accesses_host_wanted(void);
 /* Whether that may change what a kernel computes, where its own compiler may as well. */
 bool pasta_accesses_inexact(void);
 
-/* PASTA_REDUCE_BIT of the tables that are wanted, and log2 of a page's bytes. */
+/* PASTA_REDUCER_MASK of the tables that are wanted, and log2 of a page's bytes. */
 uint32_t pasta_accesses_reducers(void);
 uint32_t pasta_accesses_page_shift(void);
 /* Only one block in so many; 1: all. */

@@ -80,7 +80,7 @@ bool pasta_accesses_is_here(const struct driver *d);
 bool pasta_accesses_is_live(const struct pasta_accesses_launch *l);
 
 /* accesses_wanted.c: into pasta_wanted, all but on. False: err says why. */
-bool pasta_accesses_read(const char *words, struct pasta_err *err);
+bool pasta_accesses_read(const char *words, struct pasta_error *err);
 
 /* accesses_threads.c */
 bool pasta_accesses_threads_bind(void);	  /* once, while the agent attaches */

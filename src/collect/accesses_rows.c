@@ -73,13 +73,13 @@ static int add_row(void *arg, enum pasta_reducer reducer, const struct pasta_row
 /* The launch was told of when it was made: how much was lost, and how much there is in all, is
  * known only now. */
 static void tell_again(const struct rows *r, enum pasta_access_launch_sub what,
-		       struct pasta_access_launch how)
+		       struct pasta_access_launch_record how)
 {
 	struct pasta_event ev;
 
-	if (!r->port || !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
+	if (!r->port || !pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
 		return;
-	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
+	pasta_event_init(&ev, PASTA_KIND_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
 	ev.access_launch = how;
 	ev.access_launch.corr = r->launch->corr;
 	ev.access_launch.name = r->launch->name;
@@ -92,13 +92,13 @@ static void tell_again(const struct rows *r, enum pasta_access_launch_sub what,
 void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {
-	bool wanted = ran && (l->sums || each) && pasta_agent_wants(PASTA_ACCESS_SUM);
+	bool wanted = ran && (l->sums || each) && pasta_agent_wants(PASTA_KIND_ACCESS_SUM);
 	uint64_t lost = atomic_load(&l->lost), unkept = atomic_load(&l->unkept);
 	uint64_t raw = pasta_wanted.raw ? atomic_load(&l->handed) + lost + unkept : 0;
 	struct rows r = {.launch = l};
 	int error = 0;
 
-	if (!wanted && !lost && !unkept && !pasta_agent_wants(PASTA_ACCESS_LAUNCH))
+	if (!wanted && !lost && !unkept && !pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
 		return;
 	pasta_lock(&d->emitting);
 	if (!d->port)
@@ -112,17 +112,19 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 	if (r.count)
 		send(&r);
 	if (lost)
-		tell_again(&r, PASTA_LAUNCH_LOST, (struct pasta_access_launch){.lost = lost});
+		tell_again(&r, PASTA_ACCESS_LAUNCH_LOST,
+			   (struct pasta_access_launch_record){.lost = lost});
 	if (unkept)
-		tell_again(&r, PASTA_LAUNCH_LOST,
-			   (struct pasta_access_launch){.lost = unkept,
-							.flags = PASTA_LAUNCH_UNKEPT});
-	tell_again(&r, PASTA_LAUNCH_ENDED, (struct pasta_access_launch){.accesses = raw});
+		tell_again(&r, PASTA_ACCESS_LAUNCH_LOST,
+			   (struct pasta_access_launch_record){
+				   .lost = unkept, .flags = PASTA_ACCESS_LAUNCH_RAW_DROPPED});
+	tell_again(&r, PASTA_ACCESS_LAUNCH_ENDED,
+		   (struct pasta_access_launch_record){.accesses = raw});
 	pasta_unlock(&d->emitting);
 	if (lost)
 		pasta_emit_lost(PASTA_LOSS_SOURCE, lost);
 	if (unkept)
-		pasta_emit_lost(PASTA_LOSS_UNKEPT, unkept);
+		pasta_emit_lost(PASTA_LOSS_RAW, unkept);
 	if (error || r.unsent)
 		pasta_emit_lost(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
 }

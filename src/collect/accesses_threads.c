@@ -84,7 +84,7 @@ static struct thread *thread_make(struct driver *d)
 {
 	struct thread *t = calloc(1, sizeof(*t));
 	struct pasta_cpu_config cpu = pasta_wanted.cpu;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (!t)
 		return NULL;

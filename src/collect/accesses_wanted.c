@@ -8,10 +8,10 @@
 #include "collect/sampler.h"
 
 enum { LAUNCHES_DEFAULT = 3, PAGE_LEAST = 5, PAGE_DEFAULT = 12, PAGE_MOST = 30 };
-#define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCERS) - 2)
+#define REDUCERS_ALL ((UINT32_C(1) << PASTA_REDUCER_COUNT) - 2)
 #define REDUCERS_HOST                                                                              \
-	(REDUCERS_ALL & ~(PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR) |                     \
-			  PASTA_REDUCE_BIT(OWN) | PASTA_REDUCE_BIT(BARRIER)))
+	(REDUCERS_ALL & ~(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) |                 \
+			  PASTA_REDUCER_MASK(OWN) | PASTA_REDUCER_MASK(BARRIER)))
 
 struct pasta_wanted pasta_wanted;
 
@@ -75,7 +75,7 @@ static char *copy_of(const char *text)
 }
 
 /* That the patterns are good is found out by compiling them. */
-bool pasta_accesses_read(const char *words, struct pasta_err *err)
+bool pasta_accesses_read(const char *words, struct pasta_error *err)
 {
 	char *text = strdup(words);
 	const char *kernel = getenv(PASTA_ENV_ACCESS_KERNEL);

@@ -126,7 +126,7 @@ void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t er
 	if (pasta_agent_begin()) {
 		pthread_mutex_lock(&s->lock);
 		if (s->pair_count < sizeof(s->pairs) / sizeof(s->pairs[0]))
-			s->pairs[s->pair_count++] = (struct pasta_clock){
+			s->pairs[s->pair_count++] = (struct pasta_clock_record){
 				.value = value, .raw = raw, .error = error, .id = clock};
 		pthread_mutex_unlock(&s->lock);
 	}
@@ -174,7 +174,7 @@ static void count_left(void)
 		if (seg->type != PASTA_SEGMENT_RING || seg->in_file)
 			continue;
 		left = atomic_load(&r->pushed) - r->drained;
-		for (uint32_t k = 1; k < PASTA_LOSS_REASONS; k++) {
+		for (uint32_t k = 1; k < PASTA_LOSS_COUNT; k++) {
 			uint64_t dropped;
 
 			pasta_unseal(atomic_load(&r->dropped[k]), k, &dropped);

@@ -72,8 +72,8 @@ void pasta_emit_name(uint32_t tid, uint32_t name);
 
 /* The regions of the calling thread are in one order, which their depth tells; yet each owner, one
  * who names regions, knows of its own alone. When a region ends inside of which another owner's has
- * begun and not ended, the inner one ends there, flagged PASTA_REGION_OUTER, and its own end is
- * none. Past 1,024 open ones they are dropped and counted. Safe in signal handlers. */
+ * begun and not ended, the inner one ends there, flagged PASTA_REGION_SUPPLIED_OUTER, and its own
+ * end is none. Past 1,024 open ones they are dropped and counted. Safe in signal handlers. */
 enum pasta_region_owner {
 	PASTA_OWNER_ANNOTATE,
 	PASTA_OWNER_TORCH,

@@ -19,15 +19,15 @@ static const struct pasta_sums none;
 static const char *name_of(enum pasta_reducer reducer)
 {
 	static const char *const names[] = {
-		[PASTA_REDUCE_OBJECT] = "object",
-		[PASTA_REDUCE_PAGE] = "page",
-		[PASTA_REDUCE_SITE] = "site",
-		[PASTA_REDUCE_SITE_OBJECT] = "site and object",
-		[PASTA_REDUCE_COALESCE] = "requests",
-		[PASTA_REDUCE_DIVERGE] = "divergence",
+		[PASTA_REDUCER_OBJECT] = "object",
+		[PASTA_REDUCER_PAGE] = "page",
+		[PASTA_REDUCER_SITE] = "site",
+		[PASTA_REDUCER_SITE_OBJECT] = "site and object",
+		[PASTA_REDUCER_COALESCE] = "requests",
+		[PASTA_REDUCER_DIVERGE] = "divergence",
 	};
 
-	return reducer <= PASTA_REDUCE_DIVERGE ? names[reducer] : "(unknown)";
+	return reducer <= PASTA_REDUCER_DIVERGE ? names[reducer] : "(unknown)";
 }
 
 static bool is_full(const struct pasta_sums *s, int reducer)
@@ -37,7 +37,7 @@ static bool is_full(const struct pasta_sums *s, int reducer)
 
 static bool has_all(const struct pasta_sums *s, uint32_t reducers)
 {
-	for (int i = 1; i < PASTA_REDUCERS; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
 		if (reducers >> i & 1 && is_full(s, i))
 			return false;
 	return true;
@@ -120,7 +120,7 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 		return;
 	}
 	pasta_lock(&c->lock);
-	for (int i = 1; i < PASTA_REDUCERS; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
 		if (reducers >> i & 1)
 			compare_tables(&p, (enum pasta_reducer)i, &device->tables[i],
 				       &host->tables[i]);

@@ -28,8 +28,8 @@
 /* A list of native (as many as are cheap) or native=N (one in N), python and modules. */
 #define PASTA_ENV_STACKS "PASTA_STACKS"
 /* MASK[,page=SHIFT][,launches=K][,blocks=N][,raw][,inexact][,host|,both][,lossy]: memory accesses
- * are counted, by the reducers whose PASTA_REDUCE_BIT the mask has, of the first K launches of each
- * shape; 0: of all (unset: 3) */
+ * are counted, by the reducers whose PASTA_REDUCER_MASK the mask has, of the first K launches of
+ * each shape; 0: of all (unset: 3) */
 #define PASTA_ENV_ACCESSES "PASTA_ACCESSES"
 /* The fat binary of a tool's own reducer, an absolute path: where the mask has it, it is alone. */
 #define PASTA_ENV_REDUCER "PASTA_REDUCER"

@@ -547,7 +547,7 @@ void pasta_emit_name(uint32_t tid, uint32_t name)
 		pthread_mutex_unlock(&pasta_state->lock);
 		pasta_guard_leave(&guard);
 	}
-	pasta_event_init(&ev, PASTA_THREAD, 0, PASTA_EVENT_SIZE(thread));
+	pasta_event_init(&ev, PASTA_KIND_THREAD, 0, PASTA_EVENT_SIZE(thread));
 	ev.thread.name = name;
 	ev.time = pasta_now();
 	emit(&ev, tid);

@@ -116,14 +116,14 @@ static void tell_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, 
 {
 	struct pasta_event ev;
 
-	pasta_event_init(&ev, PASTA_ACCESS_BATCH, 0, PASTA_EVENT_SIZE(access_batch));
+	pasta_event_init(&ev, PASTA_KIND_ACCESS_BATCH, 0, PASTA_EVENT_SIZE(access_batch));
 	ev.access_batch.corr = b->tag[0];
 	ev.access_batch.count = b->count;
 	ev.access_batch.offset = w->end;
 	ev.access_batch.bytes = size;
 	ev.access_batch.path = w->path;
 	ev.access_batch.name = (uint32_t)(b->tag[1] >> 32);
-	if (pasta_agent_wants(PASTA_ACCESS_BATCH))
+	if (pasta_agent_wants(PASTA_KIND_ACCESS_BATCH))
 		push(w, &ev, b);
 }
 
@@ -136,15 +136,15 @@ static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, i
 		 "raw ones are lost (%s): make room, or choose another place with -o, not %.100s",
 		 strerror(-error), pasta_config.run);
 	pasta_agent_say("accesses", why);
-	pasta_emit_lost(PASTA_LOSS_UNKEPT, b->count);
-	if (!pasta_agent_wants(PASTA_ACCESS_LAUNCH))
+	pasta_emit_lost(PASTA_LOSS_RAW, b->count);
+	if (!pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
 		return;
-	pasta_event_init(&ev, PASTA_ACCESS_LAUNCH, PASTA_LAUNCH_LOST,
+	pasta_event_init(&ev, PASTA_KIND_ACCESS_LAUNCH, PASTA_ACCESS_LAUNCH_LOST,
 			 PASTA_EVENT_SIZE(access_launch));
 	ev.access_launch.corr = b->tag[0];
 	ev.access_launch.name = (uint32_t)(b->tag[1] >> 32);
 	ev.access_launch.lost = b->count;
-	ev.access_launch.flags = PASTA_LAUNCH_UNKEPT;
+	ev.access_launch.flags = PASTA_ACCESS_LAUNCH_RAW_DROPPED;
 	push(w, &ev, b);
 }
 

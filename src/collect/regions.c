@@ -85,7 +85,7 @@ static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint32_t dept
 {
 	struct pasta_event ev;
 
-	pasta_event_init(&ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
+	pasta_event_init(&ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
 	ev.region.name = name;
 	ev.region.domain = domain;
 	ev.region.depth = depth;
@@ -96,7 +96,7 @@ static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint32_t dept
 
 bool pasta_region_wanted(void)
 {
-	return pasta_agent_active() && pasta_agent_wants(PASTA_REGION);
+	return pasta_agent_active() && pasta_agent_wants(PASTA_KIND_REGION);
 }
 
 int pasta_region_push(uint32_t owner, bool wanted, uint32_t name, uint32_t domain)
@@ -140,7 +140,7 @@ __attribute__((noinline)) static void end_below(struct open_regions *o, uint32_t
 	struct open_region r = o->at[at];
 
 	for (uint32_t i = o->depth - 1; r.is_told && i > at; i--) {
-		end(o, o->at[i], now, PASTA_REGION_OUTER);
+		end(o, o->at[i], now, PASTA_REGION_SUPPLIED_OUTER);
 		o->at[i].is_told = 0;
 	}
 	end(o, r, now, 0);

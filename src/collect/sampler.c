@@ -39,7 +39,7 @@ static void patterns_free(struct patterns *p)
 	free(p->list);
 }
 
-static int add_pattern(struct patterns *p, const char *text, struct pasta_err *err)
+static int add_pattern(struct patterns *p, const char *text, struct pasta_error *err)
 {
 	regex_t *more = reallocarray(p->list, p->count + 1, sizeof(*more));
 	char why[100];
@@ -57,7 +57,7 @@ static int add_pattern(struct patterns *p, const char *text, struct pasta_err *e
 	return 0;
 }
 
-static int patterns_init(struct patterns *p, const char *lines, struct pasta_err *err)
+static int patterns_init(struct patterns *p, const char *lines, struct pasta_error *err)
 {
 	char *text = lines ? strdup(lines) : NULL, *rest = text, *line;
 	int error = lines && !text ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
@@ -77,7 +77,7 @@ static bool matches(const struct patterns *p, const char *name)
 }
 
 struct pasta_sampler *pasta_sampler_new(const char *kernel, const char *exclude, uint32_t launches,
-					struct pasta_err *err)
+					struct pasta_error *err)
 {
 	struct pasta_sampler *s = calloc(1, sizeof(*s));
 
@@ -134,11 +134,11 @@ static struct shape *find(struct pasta_sampler *s, const char *kernel, uint64_t 
 static enum pasta_access_launch_sub without_entry(struct pasta_sampler *s, const char *kernel)
 {
 	if (!passes(s, kernel))
-		return PASTA_LAUNCH_FILTERED;
+		return PASTA_ACCESS_LAUNCH_FILTERED;
 	if (!s->launches)
-		return PASTA_LAUNCH_COUNTED;
+		return PASTA_ACCESS_LAUNCH_COUNTED;
 	s->full = true;
-	return PASTA_LAUNCH_SAMPLED;
+	return PASTA_ACCESS_LAUNCH_SAMPLED;
 }
 
 static enum pasta_access_launch_sub choose(struct pasta_sampler *s, const char *kernel,
@@ -149,11 +149,11 @@ static enum pasta_access_launch_sub choose(struct pasta_sampler *s, const char *
 	if (!e)
 		return without_entry(s, kernel);
 	if (!e->passes)
-		return PASTA_LAUNCH_FILTERED;
+		return PASTA_ACCESS_LAUNCH_FILTERED;
 	if (s->launches && e->seen == s->launches)
-		return PASTA_LAUNCH_SAMPLED;
+		return PASTA_ACCESS_LAUNCH_SAMPLED;
 	e->seen += s->launches > 0;
-	return PASTA_LAUNCH_COUNTED;
+	return PASTA_ACCESS_LAUNCH_COUNTED;
 }
 
 enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const char *kernel,
@@ -162,7 +162,7 @@ enum pasta_access_launch_sub pasta_sampler_choose(struct pasta_sampler *s, const
 	enum pasta_access_launch_sub what;
 
 	if (!s->launches && !s->kernel.count && !s->exclude.count)
-		return PASTA_LAUNCH_COUNTED;
+		return PASTA_ACCESS_LAUNCH_COUNTED;
 	pasta_lock(&s->lock);
 	what = choose(s, kernel, shape);
 	pasta_unlock(&s->lock);

@@ -18,7 +18,7 @@ struct pasta_sampler;
  * reports: one of the first must match, if there are some, and none of the second. Either may be
  * NULL. launches: the first so many of each shape; 0: all. NULL: err says why. */
 struct pasta_sampler *pasta_sampler_new(const char *kernel, const char *exclude, uint32_t launches,
-					struct pasta_err *err);
+					struct pasta_error *err);
 void pasta_sampler_free(struct pasta_sampler *s);
 
 /* One launch more. Any thread. */

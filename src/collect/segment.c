@@ -166,7 +166,7 @@ static struct pasta_ring *add_ring(uint32_t clock, bool port)
 	r->clock = clock;
 	r->port = port;
 	r->sum = pasta_ring_sum(pasta_state->file, r);
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		atomic_init(&r->dropped[i], pasta_seal(0, i));
 	pasta_segment_publish();
 	return r;

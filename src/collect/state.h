@@ -68,7 +68,7 @@ struct pasta_state {
 	struct pasta_strings *strings;	   /* the block that is being filled */
 	struct pasta_intern_slot *slots;
 	size_t slot_count, strings_count;
-	struct pasta_clock pairs[64]; /* of handlers' clocks, for the writer */
+	struct pasta_clock_record pairs[64]; /* of handlers' clocks, for the writer */
 	uint32_t pair_count;
 	uint64_t stack_bytes; /* of the strings that are stacks */
 	struct pasta_host_modules modules;
@@ -87,7 +87,7 @@ struct pasta_state {
 	uint64_t next_clock;		   /* when to write the next clock event */
 	uint32_t strings_segment;	   /* what of the strings is written: up to here */
 	uint64_t strings_used, strings_id;
-	uint64_t lost_reported[PASTA_LOSS_REASONS];
+	uint64_t lost_reported[PASTA_LOSS_COUNT];
 	struct pasta_event own[256]; /* of the writer's, until they are written */
 	uint32_t own_count;
 };

@@ -152,7 +152,7 @@ static bool flush_own(void)
 		return false;
 	for (uint32_t i = 0; i < s->own_count; i++) {
 		s->events[i] = &s->own[i];
-		if (s->own[i].kind == PASTA_CLOCK)
+		if (s->own[i].kind == PASTA_KIND_CLOCK)
 			meta.flags |= PASTA_FRAME_CLOCK;
 	}
 	meta.watermark = s->own[s->own_count - 1].time;
@@ -186,7 +186,7 @@ static struct pasta_event *own_event(enum pasta_kind kind, unsigned int sub)
  * rings were read. */
 static void clock_event(uint64_t raw, uint64_t real)
 {
-	struct pasta_event *ev = own_event(PASTA_CLOCK, 0);
+	struct pasta_event *ev = own_event(PASTA_KIND_CLOCK, 0);
 
 	if (!ev)
 		return;
@@ -203,7 +203,7 @@ static void clock_pairs(void)
 
 	pthread_mutex_lock(&s->lock);
 	for (uint32_t i = 0; i < s->pair_count; i++) {
-		struct pasta_event *ev = own_event(PASTA_CLOCK, 0);
+		struct pasta_event *ev = own_event(PASTA_KIND_CLOCK, 0);
 
 		if (ev)
 			ev->clock = s->pairs[i];
@@ -214,7 +214,7 @@ static void clock_pairs(void)
 
 static bool loss_event(uint32_t source, unsigned int reason, uint64_t pushed, uint64_t dropped)
 {
-	struct pasta_event *ev = own_event(PASTA_LOSS, reason);
+	struct pasta_event *ev = own_event(PASTA_KIND_LOSS, reason);
 
 	if (!ev)
 		return false;
@@ -227,7 +227,7 @@ static bool loss_event(uint32_t source, unsigned int reason, uint64_t pushed, ui
 static void report_losses(uint32_t source, uint64_t pushed, _Atomic uint64_t *dropped,
 			  uint64_t *reported)
 {
-	for (unsigned int i = 1; i < PASTA_LOSS_REASONS; i++) {
+	for (unsigned int i = 1; i < PASTA_LOSS_COUNT; i++) {
 		uint64_t n;
 
 		pasta_unseal(atomic_load_explicit(&dropped[i], memory_order_relaxed), i, &n);
@@ -264,7 +264,7 @@ static void announce(struct pasta_ring *r)
 		r->announced = tid;
 		return;
 	}
-	ev = own_event(PASTA_THREAD, 0);
+	ev = own_event(PASTA_KIND_THREAD, 0);
 	if (!ev)
 		return;
 	ev->tid = r->announced = tid;
@@ -288,7 +288,7 @@ static bool tick_ring(struct pasta_ring *r, bool last)
 static void end_event(void)
 {
 	struct pasta_state *s = pasta_state;
-	struct pasta_event *ev = own_event(PASTA_LOSS, PASTA_LOSS_ACCOUNT);
+	struct pasta_event *ev = own_event(PASTA_KIND_LOSS, PASTA_LOSS_ACCOUNT);
 
 	if (!ev)
 		return;
@@ -581,7 +581,7 @@ static void process_event(const char *host)
 					    "PMI_RANK", "SLURM_PROCID",		NULL};
 	static const char *const worlds[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
 					     "SLURM_NTASKS", NULL};
-	struct pasta_event *ev = own_event(PASTA_PROCESS, 0);
+	struct pasta_event *ev = own_event(PASTA_KIND_PROCESS, 0);
 	char command[4096];
 
 	if (!ev)
@@ -622,7 +622,7 @@ static void identify(struct pasta_ringfile *f)
 		p = strchr(p + 1, ' ');
 	f->start = p ? strtoull(p, NULL, 10) : 0;
 	f->schema = pasta_schema_hash(schema, n);
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		atomic_init(&f->lost[i], pasta_seal(0, i));
 	atomic_init(&f->own, pasta_seal(0, PASTA_OWN_SALT));
 	f->sum = pasta_ringfile_sum(f);

@@ -4,7 +4,7 @@
 
 #include "core/err.h"
 
-int pasta_fail(struct pasta_err *err, int code, const char *fmt, ...)
+int pasta_fail(struct pasta_error *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -235,8 +235,8 @@ static const struct pasta_event **sort(struct pasta_encoder *enc, const struct p
 const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_event **events,
 				size_t count, const struct pasta_frame_meta *meta, size_t *size)
 {
-	size_t counts[PASTA_KINDS_MAX] = {0}, start[PASTA_KINDS_MAX];
-	uint8_t section[PASTA_KINDS_MAX] = {0}, sections = 0;
+	size_t counts[PASTA_KIND_MAX] = {0}, start[PASTA_KIND_MAX];
+	uint8_t section[PASTA_KIND_MAX] = {0}, sections = 0;
 	const struct pasta_event **ev = sort(enc, events, count);
 	struct pasta_frame frame = {.type = PASTA_FRAME_EVENTS_T,
 				    .flags = (uint8_t)meta->flags,
@@ -254,7 +254,7 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 
 	for (size_t i = 0; i < count; i++)
 		counts[ev[i]->kind]++;
-	for (unsigned int k = 0; k < PASTA_KINDS_MAX; at += counts[k++]) {
+	for (unsigned int k = 0; k < PASTA_KIND_MAX; at += counts[k++]) {
 		start[k] = at;
 		section[k] = sections;
 		sections += counts[k] > 0;
@@ -262,7 +262,7 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 	for (size_t i = 0; i < count; i++)
 		enc->grouped[start[ev[i]->kind]++] = ev[i];
 	p = pasta_varint_put(p, sections);
-	for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
+	for (unsigned int k = 0; k < PASTA_KIND_MAX; k++)
 		if (counts[k])
 			p = put_section(enc, p, k, enc->grouped + start[k] - counts[k], counts[k]);
 	if (sections > 1)

@@ -105,7 +105,7 @@ struct pasta_kind_info {
 	unsigned int count;
 	uint16_t size; /* of a whole record; 0: no such kind */
 };
-extern const struct pasta_kind_info pasta_kinds[PASTA_KINDS_MAX];
+extern const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX];
 static inline unsigned int pasta_field_size(unsigned int type)
 {
 	return type == PASTA_FIELD_u64 || type == PASTA_FIELD_i64 || type == PASTA_FIELD_f64 ? 8

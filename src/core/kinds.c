@@ -11,7 +11,7 @@
 	 (uint16_t)(PASTA_EVENT_HEAD + offsetof(struct pasta_##kind, name))},
 #define KIND(number, NAME, name, summary, ...)                                                     \
 	static const struct pasta_field fields_##name[] = {__VA_ARGS__};                           \
-	_Static_assert((number) > 0 && (number) < PASTA_KINDS_MAX, "kinds fit a mask");            \
+	_Static_assert((number) > 0 && (number) < PASTA_KIND_MAX, "kinds fit a mask");             \
 	_Static_assert(PASTA_EVENT_SIZE(name) <= sizeof(struct pasta_event), "records fit");
 #include <pasta/events.def>
 #undef KIND
@@ -19,7 +19,7 @@
 
 _Static_assert(offsetof(struct pasta_event, kernel) == PASTA_EVENT_HEAD, "the head has no hole");
 
-const struct pasta_kind_info pasta_kinds[PASTA_KINDS_MAX] = {
+const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX] = {
 #define FIELD(...)
 #define KIND(number, NAME, name_, summary_, ...)                                                   \
 	[number] = {.name = #name_,                                                                \
@@ -49,5 +49,5 @@ const char *pasta_schema_text(size_t *size)
 
 const char *pasta_kind_name(unsigned int kind)
 {
-	return kind < PASTA_KINDS_MAX ? pasta_kinds[kind].name : NULL;
+	return kind < PASTA_KIND_MAX ? pasta_kinds[kind].name : NULL;
 }

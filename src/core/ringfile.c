@@ -52,7 +52,7 @@ static uint64_t ring_filler(const struct pasta_ring *r, uint64_t at)
 	const struct pasta_event *ev = ring_record(r, at);
 	uint64_t left = r->size - (at & (r->size - 1));
 
-	return ev->kind == PASTA_NONE && ev->size == left ? left : 0;
+	return ev->kind == PASTA_KIND_NONE && ev->size == left ? left : 0;
 }
 
 uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
@@ -62,7 +62,7 @@ uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 	uint64_t check;
 
 	/* Positions are multiples of 8: the first word is there. */
-	if (ev->kind == PASTA_NONE || ev->kind >= PASTA_KINDS_MAX || !ev->size ||
+	if (ev->kind == PASTA_KIND_NONE || ev->kind >= PASTA_KIND_MAX || !ev->size ||
 	    ev->size != pasta_kinds[ev->kind].size || ev->size > room)
 		return 0;
 	memcpy(&check, (const char *)ev + PASTA_RECORD_CHECK, sizeof(check));

@@ -51,7 +51,7 @@ struct pasta_ringfile {
 	uint32_t reserved;
 	uint64_t sum; /* pasta_ringfile_sum: of all before it */
 	/* Events of threads that have no ring; sealed, the reason is the salt. */
-	_Atomic uint64_t lost[PASTA_LOSS_REASONS];
+	_Atomic uint64_t lost[PASTA_LOSS_COUNT];
 	_Atomic uint64_t own; /* events of the writer's own in frames; sealed with PASTA_OWN_SALT */
 	_Atomic uint32_t segments; /* how many are published */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
@@ -81,13 +81,13 @@ struct pasta_ring {
 	/* The producer's. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
-	_Atomic uint64_t dropped[PASTA_LOSS_REASONS]; /* sealed, the reason is the salt */
-	_Atomic uint64_t watermark; /* of a port; a thread's events come in order */
+	_Atomic uint64_t dropped[PASTA_LOSS_COUNT]; /* sealed, the reason is the salt */
+	_Atomic uint64_t watermark;		    /* of a port; a thread's events come in order */
 	/* The writer's. */
 	_Alignas(128) _Atomic uint64_t tail;
-	uint64_t drained;		       /* events in frames */
-	uint64_t reported[PASTA_LOSS_REASONS]; /* drops in frames, plain numbers */
-	uint32_t announced;		       /* the tid whose name is in a frame */
+	uint64_t drained;		     /* events in frames */
+	uint64_t reported[PASTA_LOSS_COUNT]; /* drops in frames, plain numbers */
+	uint32_t announced;		     /* the tid whose name is in a frame */
 };
 
 /* A block of strings, with ids from first on. Each is a struct pasta_string, padded to 4 bytes. */

@@ -17,7 +17,7 @@ _Static_assert(TEXT <= PASTA_FRAME_BYTES && PASTA_SHARDWRITER_STRING + 5 <= TEXT
 struct source {
 	uint32_t clock, count; /* count: of events that wait */
 	uint64_t seq;	       /* of events that are written */
-	uint64_t dropped[PASTA_LOSS_REASONS];
+	uint64_t dropped[PASTA_LOSS_COUNT];
 	uint8_t *data;
 	size_t size, capacity;
 };
@@ -69,7 +69,7 @@ static struct pasta_encoder *encoder_new(void)
 
 struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
 						 const struct pasta_shard_head *head,
-						 struct pasta_err *err)
+						 struct pasta_error *err)
 {
 	struct pasta_shardwriter *w = calloc(1, sizeof(*w));
 	struct pasta_shard_head own = *head;
@@ -97,8 +97,9 @@ struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
 	return NULL;
 }
 
-struct pasta_shardwriter *
-pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err)
+struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
+						const struct pasta_shard_head *head,
+						struct pasta_error *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	struct pasta_shardwriter *w;
@@ -189,7 +190,7 @@ static int flush_source(struct pasta_shardwriter *w, uint32_t number, struct sou
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct pasta_event *ev = (const void *)(s->data + at);
 
-		if (!number && ev->kind == PASTA_CLOCK)
+		if (!number && ev->kind == PASTA_KIND_CLOCK)
 			meta.flags |= PASTA_FRAME_CLOCK;
 		w->events[i] = ev;
 		at += ev->size;
@@ -255,7 +256,7 @@ static int put(struct pasta_shardwriter *w, uint32_t number, const struct pasta_
 
 	if (w->error)
 		return w->error;
-	if (ev->kind >= PASTA_KINDS_MAX || !ev->size || ev->size != pasta_kinds[ev->kind].size)
+	if (ev->kind >= PASTA_KIND_MAX || !ev->size || ev->size != pasta_kinds[ev->kind].size)
 		return keep(w, -EINVAL);
 	if (make_room(w, s, ev->size))
 		return w->error;
@@ -293,7 +294,7 @@ int pasta_shardwriter_drop(struct pasta_shardwriter *w, uint32_t source, enum pa
 {
 	struct source *s = source_of(w, source);
 
-	if (reason <= PASTA_LOSS_ACCOUNT || reason >= PASTA_LOSS_REASONS)
+	if (reason <= PASTA_LOSS_ACCOUNT || reason >= PASTA_LOSS_COUNT)
 		return keep(w, -EINVAL);
 	if (s)
 		s->dropped[reason] += count;
@@ -304,7 +305,7 @@ static void put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int 
 		     const struct source *s)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
-				 .kind = PASTA_LOSS,
+				 .kind = PASTA_KIND_LOSS,
 				 .sub = (uint8_t)reason,
 				 .time = w->last};
 
@@ -319,7 +320,7 @@ static void put_end(struct pasta_shardwriter *w)
 {
 	const struct source *own = source_of(w, 0);
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
-				 .kind = PASTA_LOSS,
+				 .kind = PASTA_KIND_LOSS,
 				 .sub = PASTA_LOSS_ACCOUNT,
 				 .time = w->last};
 
@@ -338,12 +339,12 @@ static void put_accounts(struct pasta_shardwriter *w)
 
 	source_of(w, 0); /* nothing may be added while we walk */
 	while (!w->error && (s = pasta_map_next(w->sources, &at, &number)))
-		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_REASONS; i++)
+		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_COUNT; i++)
 			if (i == PASTA_LOSS_ACCOUNT || s->dropped[i])
 				put_loss(w, (uint32_t)number, i, s);
 }
 
-int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_err *err)
+int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_error *err)
 {
 	int r;
 

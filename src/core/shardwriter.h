@@ -23,14 +23,15 @@ struct pasta_shardwriter;
 
 /* A new file; one that is there is never written over (-EEXIST). guid, boot, raw, real and pid of
  * the head are the caller's. NULL and *err if it cannot be made. */
-struct pasta_shardwriter *
-pasta_shardwriter_new(const char *path, const struct pasta_shard_head *head, struct pasta_err *err);
+struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
+						const struct pasta_shard_head *head,
+						struct pasta_error *err);
 
 /* The same into a file that is open and empty, and is its own from now on, whatever happens; path
  * is for messages. */
 struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
 						 const struct pasta_shard_head *head,
-						 struct pasta_err *err);
+						 struct pasta_error *err);
 
 /* The shard's id of some bytes: from 1, the same for the same bytes. 0 when out of memory. */
 uint32_t pasta_shardwriter_intern(struct pasta_shardwriter *w, const void *bytes, size_t size);
@@ -52,6 +53,6 @@ int pasta_shardwriter_drop(struct pasta_shardwriter *w, uint32_t source, enum pa
 			   uint64_t count);
 
 /* Write what is left and each source's account, and free it. 0, or the first error. */
-int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_err *err);
+int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_error *err);
 
 #endif

@@ -31,7 +31,7 @@ struct pasta_windows {
 	uint64_t lost;
 };
 
-static int check(const struct pasta_window_spec *spec, struct pasta_err *err)
+static int check(const struct pasta_window_spec *spec, struct pasta_error *err)
 {
 	uint64_t step = spec->step ? spec->step : spec->size;
 
@@ -51,7 +51,8 @@ static int check(const struct pasta_window_spec *spec, struct pasta_err *err)
 	return 0;
 }
 
-struct pasta_windows *pasta_windows_new(const struct pasta_window_spec *spec, struct pasta_err *err)
+struct pasta_windows *pasta_windows_new(const struct pasta_window_spec *spec,
+					struct pasta_error *err)
 {
 	struct pasta_windows *w;
 
@@ -104,10 +105,10 @@ static int position_of(struct pasta_windows *w, const struct pasta_event *ev, ui
 	proc = proc_of(w, ev->proc);
 	if (!proc)
 		return -ENOMEM;
-	if (iterations && ev->kind == PASTA_ITERATION) {
+	if (iterations && ev->kind == PASTA_KIND_ITERATION) {
 		proc->position = ev->iteration.index;
 		proc->begun = 1;
-	} else if (!iterations && ev->kind == PASTA_LAUNCH) {
+	} else if (!iterations && ev->kind == PASTA_KIND_LAUNCH) {
 		proc->position += proc->begun;
 		proc->begun = 1;
 	}

@@ -176,8 +176,9 @@ static int counter(struct chrome *ch, const struct pasta_chromeevent *e)
 		name = pasta_jsontape_text(e->tape, e->name);
 	PASTA_JSON_EACH(e->tape, e->args, k, v)
 	{
-		struct pasta_event ev = {
-			.size = PASTA_EVENT_SIZE(counter), .kind = PASTA_COUNTER, .time = e->ts};
+		struct pasta_event ev = {.size = PASTA_EVENT_SIZE(counter),
+					 .kind = PASTA_KIND_COUNTER,
+					 .time = e->ts};
 
 		series = pasta_jsontape_text(e->tape, k);
 		value = pasta_jsontape_text(e->tape, v);
@@ -321,7 +322,7 @@ static int parse(struct pasta_trace *t, struct pasta_cursor *c)
 {
 	struct chrome *ch = calloc(1, sizeof(*ch));
 	struct pasta_chromefile file;
-	struct pasta_trace_world world = {.kinds = PASTA_BIT(REGION) | PASTA_BIT(COUNTER)};
+	struct pasta_trace_world world = {.kinds = PASTA_MASK(REGION) | PASTA_MASK(COUNTER)};
 	int r;
 
 	if (ch)

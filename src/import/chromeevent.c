@@ -224,7 +224,7 @@ int pasta_chromeevent_region(struct pasta_chromeread *r, const struct pasta_chro
 {
 	struct pasta_span span = {.what = PASTA_SPAN_REGION, .begin = e->ts, .end = e->ts + e->dur};
 
-	if (!pasta_trace_wants(r->t, PASTA_BIT(REGION)))
+	if (!pasta_trace_wants(r->t, PASTA_MASK(REGION)))
 		return 0;
 	span.name = pasta_trace_token(r->t, e->tape, e->name);
 	span.extra = pasta_trace_token(r->t, e->tape, e->cat);
@@ -235,7 +235,7 @@ int pasta_chromeevent_region(struct pasta_chromeread *r, const struct pasta_chro
 int pasta_chromeevent_mark(struct pasta_chromeread *r, const struct pasta_chromeevent *e)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
-				 .kind = PASTA_REGION,
+				 .kind = PASTA_KIND_REGION,
 				 .sub = PASTA_REGION_MARK,
 				 .time = e->ts};
 	const struct pasta_track *track = pasta_chromeevent_track(r, e);

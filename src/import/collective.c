@@ -88,7 +88,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 }
 
 static void arguments(struct pasta_trace *t, const struct pasta_chromeevent *e,
-		      struct pasta_collective *to)
+		      struct pasta_collective_record *to)
 {
 	uint32_t dtype = pasta_chromeevent_arg(e, "dtype");
 	uint32_t group = pasta_chromeevent_arg(e, "Process Group Name");
@@ -168,10 +168,10 @@ bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeeve
 {
 	const char *by_name = pasta_collective_name(pasta_jsontape_text(e->tape, e->name));
 	struct pasta_event ev = {
-		.size = PASTA_EVENT_SIZE(collective), .kind = PASTA_COLLECTIVE, .time = e->ts};
+		.size = PASTA_EVENT_SIZE(collective), .kind = PASTA_KIND_COLLECTIVE, .time = e->ts};
 	struct waiting *w;
 
-	if ((!token && !by_name) || !pasta_trace_wants(t, PASTA_BIT(COLLECTIVE)))
+	if ((!token && !by_name) || !pasta_trace_wants(t, PASTA_MASK(COLLECTIVE)))
 		return false;
 	if (t->collectives && t->collectives->count == WAITING_MAX)
 		pasta_collective_write(t);

@@ -15,7 +15,7 @@
 /* Zero it before use, with file and err set. */
 struct pasta_cursor {
 	struct pasta_tracefile *file;
-	struct pasta_err *err;
+	struct pasta_error *err;
 	/* With salvage: whether an object that was found after damage is an element, so that
 	 * reading goes on there. NULL: any object is. */
 	bool (*is_element)(const struct pasta_jsontape *tape);

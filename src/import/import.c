@@ -30,7 +30,7 @@ static size_t sniff(const struct pasta_tracefile *f)
 
 /* Sniffing sees a whole window, or all there is. */
 static int open_file(struct pasta_tracefile *f, const char *path, bool salvage,
-		     struct pasta_err *err)
+		     struct pasta_error *err)
 {
 	int r = pasta_tracefile_open(f, path, salvage, err);
 
@@ -44,14 +44,14 @@ static int open_file(struct pasta_tracefile *f, const char *path, bool salvage,
 bool pasta_import_knows(const char *path)
 {
 	struct pasta_tracefile f = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	bool known = !open_file(&f, path, true, &err) && sniff(&f) < FORMATS;
 
 	pasta_tracefile_close(&f);
 	return known;
 }
 
-static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
+static int refuse(const struct pasta_tracefile *f, struct pasta_error *err)
 {
 	const unsigned char *b = (const unsigned char *)f->data;
 	char known[300] = "";
@@ -77,7 +77,7 @@ static int refuse(const struct pasta_tracefile *f, struct pasta_err *err)
 
 static int parse(const struct pasta_format *format, struct pasta_tracefile *f,
 		 const struct pasta_import_to *to, const struct pasta_import_options *options,
-		 struct pasta_import_info *info, struct pasta_err *err)
+		 struct pasta_import_info *info, struct pasta_error *err)
 {
 	struct pasta_cursor c = {.file = f, .err = err, .salvage = options->salvage};
 	struct pasta_trace t = {0};
@@ -98,9 +98,9 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f,
 }
 
 /* Not all errors are known where the file's name is. */
-static void name_file(const char *path, struct pasta_err *err)
+static void name_file(const char *path, struct pasta_error *err)
 {
-	struct pasta_err was = *err;
+	struct pasta_error was = *err;
 
 	if (!strstr(was.text, path))
 		pasta_fail(err, was.code, "%s: %s", path, was.text);
@@ -108,7 +108,7 @@ static void name_file(const char *path, struct pasta_err *err)
 
 int pasta_import_into(const char *path, const struct pasta_import_to *to,
 		      const struct pasta_import_options *options, struct pasta_import_info *info,
-		      struct pasta_err *err)
+		      struct pasta_error *err)
 {
 	struct pasta_tracefile f = {0};
 	size_t format;
@@ -128,7 +128,7 @@ int pasta_import_into(const char *path, const struct pasta_import_to *to,
 }
 
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
-		 struct pasta_import_info *info, struct pasta_err *err)
+		 struct pasta_import_info *info, struct pasta_error *err)
 {
 	const char *name;
 	int r, folder = pasta_files_folder_of(shard, &name);

@@ -55,7 +55,7 @@ struct pasta_import_info {
 /* Make the shard, which must not exist, of a file. On failure there is none. -EMEDIUMTYPE: of no
  * format that is known; -EBADMSG: damaged; -EINTR. *info is to be freed in any case. */
 int pasta_import(const char *path, const char *shard, const struct pasta_import_options *options,
-		 struct pasta_import_info *info, struct pasta_err *err);
+		 struct pasta_import_info *info, struct pasta_error *err);
 /* The same into a file that is open and empty, such as one without a name. */
 struct pasta_import_to {
 	int fd;		    /* the caller's */
@@ -64,7 +64,7 @@ struct pasta_import_to {
 };
 int pasta_import_into(const char *path, const struct pasta_import_to *to,
 		      const struct pasta_import_options *options, struct pasta_import_info *info,
-		      struct pasta_err *err);
+		      struct pasta_error *err);
 void pasta_import_info_free(struct pasta_import_info *info);
 
 /* Whether a file's first bytes are those of something that can be imported. */

@@ -129,26 +129,26 @@ static int leave_out(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	return 0;
 }
 
-#define HOST (PASTA_BIT(API) | PASTA_BIT(LAUNCH))
-#define KERNELS PASTA_BIT(KERNEL)
-#define OPS (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END))
-#define MEMORY (PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(COUNTER))
+#define HOST (PASTA_MASK(API) | PASTA_MASK(LAUNCH))
+#define KERNELS PASTA_MASK(KERNEL)
+#define OPS (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END))
+#define MEMORY (PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(COUNTER))
 
 /* Those that are most are first. Names of other accelerators, and of older versions, come after. */
 static const struct pasta_kineto_category categories[] = {
 	{"cpu_op", pasta_kineto_op, OPS, 0},
 	{"python_function", pasta_kineto_python, 0, 0},
 	{"cuda_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
-	{"kernel", pasta_kineto_kernel, PASTA_BIT(KERNEL), 0},
+	{"kernel", pasta_kineto_kernel, PASTA_MASK(KERNEL), 0},
 	{"ac2g", leave_out, 0, 0},
 	{"cpu_instant_event", pasta_kineto_memory, MEMORY, 0},
-	{"fwdbwd", pasta_kineto_flow, PASTA_BIT(LINK), 0},
-	{"user_annotation", pasta_kineto_annotation, PASTA_BIT(REGION), 0},
-	{"gpu_memcpy", pasta_kineto_copy, PASTA_BIT(COPY), 0},
-	{"gpu_memset", pasta_kineto_set, PASTA_BIT(SET), 0},
+	{"fwdbwd", pasta_kineto_flow, PASTA_MASK(LINK), 0},
+	{"user_annotation", pasta_kineto_annotation, PASTA_MASK(REGION), 0},
+	{"gpu_memcpy", pasta_kineto_copy, PASTA_MASK(COPY), 0},
+	{"gpu_memset", pasta_kineto_set, PASTA_MASK(SET), 0},
 	{"cuda_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
 	{"gpu_user_annotation", leave_out, 0, 0},
-	{"cuda_sync", pasta_kineto_sync, PASTA_BIT(SYNC), 0},
+	{"cuda_sync", pasta_kineto_sync, PASTA_MASK(SYNC), 0},
 	{"overhead", leave_out, 0, 0},
 	{"Trace", leave_out, 0, 0},
 	{"hip_runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
@@ -158,11 +158,11 @@ static const struct pasta_kineto_category categories[] = {
 	{"privateuse1_driver", pasta_kineto_call, HOST, PASTA_API_DRIVER},
 	{"async_cpu_gpu", leave_out, 0, 0},
 	{"async_gpu", leave_out, 0, 0},
-	{"forward_backward", pasta_kineto_flow, PASTA_BIT(LINK), 0},
+	{"forward_backward", pasta_kineto_flow, PASTA_MASK(LINK), 0},
 	{"Operator", pasta_kineto_op, OPS, 0},
-	{"Kernel", pasta_kineto_kernel, PASTA_BIT(KERNEL), 0},
-	{"Memcpy", pasta_kineto_copy, PASTA_BIT(COPY), 0},
-	{"Memset", pasta_kineto_set, PASTA_BIT(SET), 0},
+	{"Kernel", pasta_kineto_kernel, PASTA_MASK(KERNEL), 0},
+	{"Memcpy", pasta_kineto_copy, PASTA_MASK(COPY), 0},
+	{"Memset", pasta_kineto_set, PASTA_MASK(SET), 0},
 	{"Runtime", pasta_kineto_call, HOST, PASTA_API_RUNTIME},
 };
 #define CATEGORIES (sizeof(categories) / sizeof(*categories))
@@ -235,9 +235,9 @@ static void tell(struct pasta_kineto *k)
 	uint64_t found[3] = {0};
 
 	/* These it has whenever the program does them. */
-	k->world.kinds = HOST | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
-			 PASTA_BIT(SYNC) | PASTA_BIT(COLLECTIVE) | PASTA_BIT(REGION) |
-			 PASTA_BIT(ITERATION) | PASTA_BIT(DEVICE);
+	k->world.kinds = HOST | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |
+			 PASTA_MASK(SYNC) | PASTA_MASK(COLLECTIVE) | PASTA_MASK(REGION) |
+			 PASTA_MASK(ITERATION) | PASTA_MASK(DEVICE);
 
 	for (size_t i = 0; i < CATEGORIES; i++) {
 		const struct pasta_kineto_category *c = &categories[i];
@@ -260,7 +260,7 @@ static void tell(struct pasta_kineto *k)
 	lacks(t, found[1] || t->options->no_stacks, OPS | HOST, "Python call paths (with_stack)");
 	lacks(t, found[2], MEMORY, "memory (profile_memory)");
 	lacks(t, !k->kernels || k->grids, KERNELS, "sizes of grids and blocks");
-	lacks(t, k->devices, PASTA_BIT(DEVICE), "what devices there are");
+	lacks(t, k->devices, PASTA_MASK(DEVICE), "what devices there are");
 }
 
 /* What is only known at the end. */

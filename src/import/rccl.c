@@ -62,7 +62,7 @@ static void *grow(struct pasta_rccl *r, void **array, size_t count, size_t *capa
 static void put(struct pasta_rccl *r, struct pasta_event *kernel, const char *name)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(collective),
-				 .kind = PASTA_COLLECTIVE,
+				 .kind = PASTA_KIND_COLLECTIVE,
 				 .time = kernel->time};
 
 	ev.collective.corr = kernel->kernel.corr;

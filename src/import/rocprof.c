@@ -292,7 +292,7 @@ static int read_file(struct rocprof *p)
 
 /* -- The end -- */
 
-#define WORK (PASTA_BIT(KERNEL) | PASTA_BIT(COPY))
+#define WORK (PASTA_MASK(KERNEL) | PASTA_MASK(COPY))
 
 static void tell(struct rocprof *p)
 {
@@ -309,9 +309,9 @@ static void tell(struct rocprof *p)
 	if (p->read.work && !p->read.calls && pasta_trace_wants(t, WORK))
 		pasta_trace_lacks(t, "launches: kernels are not joined to what launched them "
 				     "(--hip-trace)");
-	if (p->read.unnamed && pasta_trace_wants(t, PASTA_BIT(KERNEL)))
+	if (p->read.unnamed && pasta_trace_wants(t, PASTA_MASK(KERNEL)))
 		pasta_trace_lacks(t, "names of some kernels: their symbols are missing");
-	if (pasta_trace_wants(t, PASTA_BIT(OP_BEGIN)))
+	if (pasta_trace_wants(t, PASTA_MASK(OP_BEGIN)))
 		pasta_trace_lacks(t, "operators");
 }
 

@@ -66,7 +66,8 @@ static uint32_t groups(uint32_t items, uint32_t size)
 	return size ? items / size + (items % size != 0) : 0;
 }
 
-static void read_grid(const struct pasta_jsontape *tape, uint32_t info, struct pasta_kernel *k)
+static void read_grid(const struct pasta_jsontape *tape, uint32_t info,
+		      struct pasta_kernel_record *k)
 {
 	uint32_t group = pasta_jsontape_get(tape, info, "workgroup_size");
 	uint32_t grid = pasta_jsontape_get(tape, info, "grid_size");
@@ -82,7 +83,7 @@ static void read_grid(const struct pasta_jsontape *tape, uint32_t info, struct p
 }
 
 /* The kernel's name and registers, by its number. Returns what its collective is, if it has one. */
-static const char *read_symbol(struct pasta_rocread *p, uint64_t id, struct pasta_kernel *k)
+static const char *read_symbol(struct pasta_rocread *p, uint64_t id, struct pasta_kernel_record *k)
 {
 	struct pasta_rocsymbol *symbol = pasta_map_find(p->tables->symbols, id);
 	char text[40];
@@ -130,7 +131,7 @@ const char *pasta_rocread_dispatch(struct pasta_rocread *p)
 	ev.kernel.local_bytes = pasta_roc_u32(tape, info, "private_segment_size");
 	read_grid(tape, info, &ev.kernel);
 	collective = read_symbol(p, id, &ev.kernel);
-	if (collective && pasta_trace_wants(p->t, PASTA_BIT(COLLECTIVE)))
+	if (collective && pasta_trace_wants(p->t, PASTA_MASK(COLLECTIVE)))
 		pasta_rccl_kernel(&p->rccl, &ev, collective);
 	else
 		pasta_trace_event(p->t, PASTA_TRACE_DEVICE, &ev, ev.kernel.dur);
@@ -300,9 +301,9 @@ const char *pasta_rocread_call(struct pasta_rocread *p)
 	if (span.b)
 		pasta_rccl_launch(&p->rccl, h.tid, h.corr, h.begin);
 	p->calls = true;
-	if (pasta_trace_wants(p->t, PASTA_BIT(API)))
+	if (pasta_trace_wants(p->t, PASTA_MASK(API)))
 		span.name = operation_name(p, &h);
-	if (span.name || (span.b && pasta_trace_wants(p->t, PASTA_BIT(LAUNCH))))
+	if (span.name || (span.b && pasta_trace_wants(p->t, PASTA_MASK(LAUNCH))))
 		put_span(p, &h, &span);
 	return NULL;
 }
@@ -317,7 +318,7 @@ const char *pasta_rocread_rccl(struct pasta_rocread *p)
 	if (wrong)
 		return wrong;
 	pasta_rccl_call(&p->rccl, h.name, h.tid, h.corr, h.begin, h.end);
-	if (!pasta_trace_wants(p->t, PASTA_BIT(API)))
+	if (!pasta_trace_wants(p->t, PASTA_MASK(API)))
 		return NULL;
 	span.a = h.corr;
 	span.name = operation_name(p, &h);
@@ -351,7 +352,7 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 	range = contains(h.name, "Range");
 	if (!mark && !range)
 		return pasta_rocread_call(p);
-	if (!pasta_trace_wants(p->t, PASTA_BIT(REGION)))
+	if (!pasta_trace_wants(p->t, PASTA_MASK(REGION)))
 		return NULL;
 	if (!p->roctx)
 		p->roctx = pasta_trace_str(p->t, "roctx", 5);
@@ -408,7 +409,7 @@ const char *pasta_rocread_allocation(struct pasta_rocread *p)
 	alloc.time = h.end;
 	alloc.alloc.bytes = size;
 	alloc.alloc.device = agent->device;
-	alloc.alloc.flags = PASTA_ALLOC_DRIVERS;
+	alloc.alloc.flags = PASTA_ALLOC_BY_DRIVER;
 	pasta_trace_event(p->t, PASTA_TRACE_MEMORY, &alloc, 0);
 	return NULL;
 }
@@ -428,7 +429,7 @@ const char *pasta_rocread_scratch(struct pasta_rocread *p)
 	if (!pasta_roc_handle(tape, 0, "agent_id", &handle))
 		return "scratch memory without agent_id";
 	agent = pasta_roctables_gpu(p->tables, handle);
-	if (!agent || !pasta_trace_wants(p->t, PASTA_BIT(COUNTER)))
+	if (!agent || !pasta_trace_wants(p->t, PASTA_MASK(COUNTER)))
 		return NULL;
 	if (p->scratch_count == p->scratch_capacity) {
 		size_t n = p->scratch_capacity ? 2 * p->scratch_capacity : 256;

@@ -415,7 +415,7 @@ static uint32_t arch_of(struct pasta_roctables *x, struct pasta_rocagent *agent)
 
 static void put_device(struct pasta_roctables *x, struct pasta_rocagent *agent)
 {
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(device), .kind = PASTA_DEVICE};
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(device), .kind = PASTA_KIND_DEVICE};
 
 	ev.device.memory = agent->memory;
 	ev.device.uuid_hi = agent->uuid_hi;
@@ -432,8 +432,9 @@ static void put_device(struct pasta_roctables *x, struct pasta_rocagent *agent)
 
 static void put_module(struct pasta_roctables *x, uint64_t id, struct pasta_rocobject *object)
 {
-	struct pasta_event ev = {
-		.size = PASTA_EVENT_SIZE(module), .kind = PASTA_MODULE, .sub = PASTA_MODULE_LOAD};
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(module),
+				 .kind = PASTA_KIND_MODULE,
+				 .sub = PASTA_MODULE_LOAD};
 	const struct pasta_rocagent *agent = pasta_map_find(x->agents, object->agent);
 
 	ev.module.id = id;
@@ -461,16 +462,16 @@ void pasta_roctables_state(struct pasta_roctables *x, struct pasta_trace_world *
 	world->pid = (uint32_t)x->pid;
 	world->command = for_ever(x, &x->command);
 	world->host = for_ever(x, &x->host);
-	while (pasta_trace_wants(x->t, PASTA_BIT(DEVICE)) &&
+	while (pasta_trace_wants(x->t, PASTA_MASK(DEVICE)) &&
 	       (agent = pasta_map_next(x->agents, &at, NULL)))
 		if (agent->gpu && agent->described) {
 			put_device(x, agent);
-			world->kinds |= PASTA_BIT(DEVICE);
+			world->kinds |= PASTA_MASK(DEVICE);
 		}
 	at = 0;
-	while (pasta_trace_wants(x->t, PASTA_BIT(MODULE)) &&
+	while (pasta_trace_wants(x->t, PASTA_MASK(MODULE)) &&
 	       (object = pasta_map_next(x->objects, &at, &id))) {
 		put_module(x, id, object);
-		world->kinds |= PASTA_BIT(MODULE);
+		world->kinds |= PASTA_MASK(MODULE);
 	}
 }

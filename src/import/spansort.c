@@ -104,7 +104,7 @@ static struct run *add_run(struct pasta_spansort *s)
 }
 
 /* It has no name: nothing is left behind, however we end. */
-static int open_file(struct pasta_spansort *s, struct pasta_err *err)
+static int open_file(struct pasta_spansort *s, struct pasta_error *err)
 {
 	s->fd = pasta_files_temporary(s->folder);
 	if (s->fd >= 0)
@@ -113,7 +113,7 @@ static int open_file(struct pasta_spansort *s, struct pasta_err *err)
 			  s->folder ? s->folder : "TMPDIR", strerror(-s->fd));
 }
 
-static int write_all(struct pasta_spansort *s, struct pasta_err *err)
+static int write_all(struct pasta_spansort *s, struct pasta_error *err)
 {
 	const char *p = (const char *)s->spans;
 	size_t left = s->count * sizeof(*s->spans);
@@ -143,7 +143,7 @@ static void sort(struct pasta_spansort *s)
 }
 
 /* What is in memory becomes a piece of the file. */
-static int spill(struct pasta_spansort *s, struct pasta_err *err)
+static int spill(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run;
 	int r = s->fd < 0 ? open_file(s, err) : 0;
@@ -163,7 +163,7 @@ static int spill(struct pasta_spansort *s, struct pasta_err *err)
 	return 0;
 }
 
-static int make_room(struct pasta_spansort *s, struct pasta_err *err)
+static int make_room(struct pasta_spansort *s, struct pasta_error *err)
 {
 	size_t n = s->capacity ? 2 * s->capacity : 4096;
 	struct pasta_span *spans;
@@ -182,7 +182,7 @@ static int make_room(struct pasta_spansort *s, struct pasta_err *err)
 }
 
 int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
-		       struct pasta_err *err)
+		       struct pasta_error *err)
 {
 	struct pasta_span *to;
 
@@ -199,7 +199,7 @@ int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
 
 /* -- Merging -- */
 
-static int refill(struct pasta_spansort *s, struct run *run, struct pasta_err *err)
+static int refill(struct pasta_spansort *s, struct run *run, struct pasta_error *err)
 {
 	size_t n = run->left < PIECE ? (size_t)run->left : PIECE, size = n * sizeof(*run->buffer);
 	size_t done = 0;
@@ -240,7 +240,7 @@ static void sift(struct pasta_spansort *s, size_t i)
 	}
 }
 
-static int begin(struct pasta_spansort *s, struct pasta_err *err)
+static int begin(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = s->count ? add_run(s) : NULL;
 
@@ -270,7 +270,7 @@ static int begin(struct pasta_spansort *s, struct pasta_err *err)
 }
 
 /* The run that was given from last time moves on. */
-static int advance(struct pasta_spansort *s, struct pasta_err *err)
+static int advance(struct pasta_spansort *s, struct pasta_error *err)
 {
 	struct run *run = &s->runs[s->heap[0]];
 
@@ -285,7 +285,7 @@ static int advance(struct pasta_spansort *s, struct pasta_err *err)
 }
 
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
-			struct pasta_err *err)
+			struct pasta_error *err)
 {
 	int r = 0;
 

@@ -33,12 +33,12 @@ void pasta_spansort_free(struct pasta_spansort *s);
 
 /* 0, -ENOMEM, or what writing the temporary file says. */
 int pasta_spansort_add(struct pasta_spansort *s, const struct pasta_span *span,
-		       struct pasta_err *err);
+		       struct pasta_error *err);
 uint64_t pasta_spansort_count(const struct pasta_spansort *s);
 
 /* After the last add: the spans by begin, then by rank, then the longer first, then the one that
  * was added first. 1: *span, until the next call; 0 at the end; a negative errno. */
 int pasta_spansort_next(struct pasta_spansort *s, const struct pasta_span **span,
-			struct pasta_err *err);
+			struct pasta_error *err);
 
 #endif

@@ -225,7 +225,7 @@ static void call(struct threads *th, const struct pasta_track *track, const stru
 	emit(th->t, track, &api);
 	if (s->b && region && region->collective)
 		pasta_collective_say(th->t, s->a, &region->said);
-	if (!s->b || !pasta_trace_wants(th->t, PASTA_BIT(LAUNCH)))
+	if (!s->b || !pasta_trace_wants(th->t, PASTA_MASK(LAUNCH)))
 		return;
 	launch.launch.corr = s->a;
 	launch.launch.stack = path_of(th->t, track->nest);

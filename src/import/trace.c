@@ -33,7 +33,7 @@ static void check(struct pasta_trace *t, int error)
 		pasta_fail(t->err, error, "cannot write the run: %s", strerror(-error));
 }
 
-static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pasta_err *err)
+static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pasta_error *err)
 {
 	struct pasta_shard_head head = {.raw = 1, .real = 1}; /* the same clock: see close */
 	struct timespec now;
@@ -50,8 +50,8 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 /* Begins without their ends would not be less of the trace, but wrong. */
 static uint64_t whole(uint64_t kinds)
 {
-	static const uint64_t pairs[] = {PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END),
-					 PASTA_BIT(ALLOC) | PASTA_BIT(FREE)};
+	static const uint64_t pairs[] = {PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END),
+					 PASTA_MASK(ALLOC) | PASTA_MASK(FREE)};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
 		kinds |= kinds & pairs[i] ? pairs[i] : 0;
@@ -60,7 +60,7 @@ static uint64_t whole(uint64_t kinds)
 
 int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
-		     struct pasta_err *err)
+		     struct pasta_error *err)
 {
 	bool ok;
 

@@ -68,7 +68,7 @@ struct pasta_trace {
 	uint32_t strings; /* that are interned */
 	uint64_t string_bytes;
 	uint64_t ops; /* ids that are given */
-	struct pasta_err *err;
+	struct pasta_error *err;
 };
 
 /* Zero it before use. fd: the shard's file, which is its own from now on; shard: its name in
@@ -76,7 +76,7 @@ struct pasta_trace {
  * lives as long as the trace. */
 int pasta_trace_open(struct pasta_trace *t, int fd, const char *shard, const char *folder,
 		     const struct pasta_import_options *options, struct pasta_import_info *info,
-		     struct pasta_err *err);
+		     struct pasta_error *err);
 
 /* What relates the trace to the world. offset is added to its times to get the time of day. */
 struct pasta_trace_world {

@@ -21,7 +21,7 @@ struct pasta_packed {
 	char bytes[PACKED];
 };
 
-static ssize_t read_some(struct pasta_tracefile *f, void *to, size_t size, struct pasta_err *err)
+static ssize_t read_some(struct pasta_tracefile *f, void *to, size_t size, struct pasta_error *err)
 {
 	ssize_t n;
 
@@ -35,7 +35,7 @@ static ssize_t read_some(struct pasta_tracefile *f, void *to, size_t size, struc
 }
 
 /* With salvage, the text ends where its compressed form is torn. */
-static ssize_t torn(struct pasta_tracefile *f, const char *how, struct pasta_err *err)
+static ssize_t torn(struct pasta_tracefile *f, const char *how, struct pasta_error *err)
 {
 	struct pasta_packed *p = f->packed;
 
@@ -49,7 +49,7 @@ static ssize_t torn(struct pasta_tracefile *f, const char *how, struct pasta_err
 			  f->path, f->done - (p->size - p->at), p->unpacker->name, how);
 }
 
-static ssize_t unpack(struct pasta_tracefile *f, char *to, size_t size, struct pasta_err *err)
+static ssize_t unpack(struct pasta_tracefile *f, char *to, size_t size, struct pasta_error *err)
 {
 	struct pasta_packed *p = f->packed;
 	size_t used, made = 0;
@@ -79,7 +79,7 @@ static ssize_t unpack(struct pasta_tracefile *f, char *to, size_t size, struct p
 	return (ssize_t)made;
 }
 
-static int grow(struct pasta_tracefile *f, struct pasta_err *err)
+static int grow(struct pasta_tracefile *f, struct pasta_error *err)
 {
 	size_t n = f->capacity ? 2 * f->capacity : WINDOW;
 	char *data;
@@ -98,7 +98,7 @@ static int grow(struct pasta_tracefile *f, struct pasta_err *err)
 	return 0;
 }
 
-int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_err *err)
+int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_error *err)
 {
 	ssize_t n;
 
@@ -121,7 +121,7 @@ int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_
 	return n < 0 ? (int)n : 0;
 }
 
-static int open_plain(struct pasta_tracefile *f, struct pasta_err *err)
+static int open_plain(struct pasta_tracefile *f, struct pasta_error *err)
 {
 	struct stat st;
 	int error;
@@ -140,7 +140,8 @@ static int open_plain(struct pasta_tracefile *f, struct pasta_err *err)
 }
 
 /* What was read is compressed: it is what the unpacker begins with. */
-static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker, struct pasta_err *err)
+static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
+		  struct pasta_error *err)
 {
 	struct pasta_packed *p = malloc(sizeof(*p));
 	off_t back = lseek(f->fd, 0, SEEK_SET);
@@ -164,7 +165,7 @@ static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker, st
 }
 
 int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool salvage,
-			 struct pasta_err *err)
+			 struct pasta_error *err)
 {
 	struct pasta_unpacker *unpacker;
 	bool known;
@@ -199,7 +200,7 @@ void pasta_tracefile_close(struct pasta_tracefile *f)
 	f->fd = -1;
 }
 
-int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_err *err)
+int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err)
 {
 	bool salvage = f->salvage;
 	char *path = f->path;

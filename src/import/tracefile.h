@@ -36,14 +36,14 @@ struct pasta_tracefile {
 
 /* Open it, and see its first bytes. With salvage, what is torn ends the text and is no error. */
 int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool salvage,
-			 struct pasta_err *err);
+			 struct pasta_error *err);
 void pasta_tracefile_close(struct pasta_tracefile *f);
 
 /* Its first bytes once more. -ESPIPE: what it is cannot be read twice. */
-int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_err *err);
+int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err);
 
 /* Forget the window's first bytes, and add some at its end; where there are none, end is set. What
  * is kept moves. -EFBIG: the window cannot grow. Or what reading and unpacking say. */
-int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_err *err);
+int pasta_tracefile_more(struct pasta_tracefile *f, size_t forget, struct pasta_error *err);
 
 #endif

@@ -11,9 +11,9 @@ struct told {
 	uint64_t blocks;	/* one in so many is counted */
 };
 
-struct pasta_access_book *pasta_access_book_new(uint32_t reducers)
+struct pasta_access_index *pasta_access_index_new(uint32_t reducers)
 {
-	struct pasta_access_book *b = calloc(1, sizeof(*b));
+	struct pasta_access_index *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
@@ -28,7 +28,7 @@ struct pasta_access_book *pasta_access_book_new(uint32_t reducers)
 	if (b->ledger && b->procs && b->objects && b->sites && b->shapes && b->refused &&
 	    b->launches)
 		return b;
-	pasta_access_book_free(b);
+	pasta_access_index_free(b);
 	return NULL;
 }
 
@@ -43,7 +43,7 @@ static void proc_free(struct pasta_book_proc *p)
 	pasta_map_free(p->shapes);
 }
 
-void pasta_access_book_free(struct pasta_access_book *b)
+void pasta_access_index_free(struct pasta_access_index *b)
 {
 	struct pasta_book_shape *shape;
 	struct pasta_book_proc *p;
@@ -55,7 +55,7 @@ void pasta_access_book_free(struct pasta_access_book *b)
 		proc_free(p);
 	at = 0;
 	while (b->shapes && (shape = pasta_map_next(b->shapes, &at, NULL)))
-		for (i = 0; i < PASTA_REDUCERS; i++)
+		for (i = 0; i < PASTA_REDUCER_COUNT; i++)
 			pasta_map_free(shape->rows[i]);
 	pasta_map_free(b->procs);
 	pasta_map_free(b->objects);
@@ -68,14 +68,14 @@ void pasta_access_book_free(struct pasta_access_book *b)
 	free(b);
 }
 
-int pasta_access_book_error(const struct pasta_access_book *b)
+int pasta_access_index_error(const struct pasta_access_index *b)
 {
 	return b->failed ? -ENOMEM : 0;
 }
 
 /* -- Who it is of. What cannot be kept sets failed, and is NULL. -- */
 
-static struct pasta_book_proc *proc_of(struct pasta_access_book *b, uint32_t number)
+static struct pasta_book_proc *proc_of(struct pasta_access_index *b, uint32_t number)
 {
 	struct pasta_book_proc *p = pasta_map_add(b->procs, number);
 
@@ -91,7 +91,7 @@ static struct pasta_book_proc *proc_of(struct pasta_access_book *b, uint32_t num
 	return NULL;
 }
 
-static struct pasta_access_site *site_of(struct pasta_access_book *b, struct pasta_book_proc *p,
+static struct pasta_access_site *site_of(struct pasta_access_index *b, struct pasta_book_proc *p,
 					 uint64_t id)
 {
 	uint64_t *key = pasta_map_add(p->sites, id);
@@ -110,7 +110,7 @@ static struct pasta_access_site *site_of(struct pasta_access_book *b, struct pas
 	return site;
 }
 
-static struct pasta_book_shape *shape_of(struct pasta_access_book *b, struct pasta_book_proc *p,
+static struct pasta_book_shape *shape_of(struct pasta_access_index *b, struct pasta_book_proc *p,
 					 uint32_t name, uint64_t shape)
 {
 	uint64_t mix = shape ^ (uint64_t)name * UINT64_C(0x9e3779b97f4a7c15);
@@ -139,8 +139,8 @@ static struct pasta_book_shape *shape_of(struct pasta_access_book *b, struct pas
 
 /* -- Sites. -- */
 
-static void on_site(struct pasta_access_book *b, struct pasta_book_proc *p,
-		    const struct pasta_site *r)
+static void on_site(struct pasta_access_index *b, struct pasta_book_proc *p,
+		    const struct pasta_site_record *r)
 {
 	struct pasta_access_site *site = site_of(b, p, r->id);
 
@@ -152,7 +152,7 @@ static void on_site(struct pasta_access_book *b, struct pasta_book_proc *p,
 
 /* -- Launches. -- */
 
-static void refuse(struct pasta_access_book *b, uint32_t name, uint32_t detail, uint64_t count)
+static void refuse(struct pasta_access_index *b, uint32_t name, uint32_t detail, uint64_t count)
 {
 	struct pasta_book_refused *r = pasta_map_add(b->refused, pasta_pair(name, detail));
 
@@ -165,8 +165,8 @@ static void refuse(struct pasta_access_book *b, uint32_t name, uint32_t detail, 
 	r->count += count;
 }
 
-static void count(struct pasta_access_book *b, struct pasta_book_proc *p,
-		  struct pasta_access_shape *s, const struct pasta_access_launch *r)
+static void count(struct pasta_access_index *b, struct pasta_book_proc *p,
+		  struct pasta_access_shape *s, const struct pasta_access_launch_record *r)
 {
 	struct told *told = pasta_pending_add(b->launches, p->number, r->corr);
 	uint64_t blocks = r->blocks ? r->blocks : 1;
@@ -184,29 +184,29 @@ static void count(struct pasta_access_book *b, struct pasta_book_proc *p,
 }
 
 /* What is none of these is said once more of a launch: what it lost, and that it has ended. */
-static void on_launch(struct pasta_access_book *b, struct pasta_book_proc *p,
+static void on_launch(struct pasta_access_index *b, struct pasta_book_proc *p,
 		      const struct pasta_event *ev)
 {
-	const struct pasta_access_launch *r = &ev->access_launch;
+	const struct pasta_access_launch_record *r = &ev->access_launch;
 	struct pasta_book_shape *known;
 	struct pasta_access_shape *s;
 
-	if (!(r->flags & PASTA_LAUNCH_UNKEPT))
+	if (!(r->flags & PASTA_ACCESS_LAUNCH_RAW_DROPPED))
 		b->lost = pasta_access_add(b->lost, r->lost);
-	b->begun += ev->sub == PASTA_LAUNCH_COUNTED && r->flags & PASTA_LAUNCH_ENDS;
-	b->ended += ev->sub == PASTA_LAUNCH_ENDED;
-	if (ev->sub < PASTA_LAUNCH_COUNTED || ev->sub > PASTA_LAUNCH_REFUSED)
+	b->begun += ev->sub == PASTA_ACCESS_LAUNCH_COUNTED && r->flags & PASTA_ACCESS_LAUNCH_ENDS;
+	b->ended += ev->sub == PASTA_ACCESS_LAUNCH_ENDED;
+	if (ev->sub < PASTA_ACCESS_LAUNCH_COUNTED || ev->sub > PASTA_ACCESS_LAUNCH_REFUSED)
 		return;
 	known = shape_of(b, p, r->name, r->shape);
 	if (!known)
 		return;
 	s = &known->shape;
 	s->told = 1;
-	if (ev->sub == PASTA_LAUNCH_COUNTED)
+	if (ev->sub == PASTA_ACCESS_LAUNCH_COUNTED)
 		count(b, p, s, r);
-	else if (ev->sub == PASTA_LAUNCH_SAMPLED)
+	else if (ev->sub == PASTA_ACCESS_LAUNCH_SAMPLED)
 		s->sampled++;
-	else if (ev->sub == PASTA_LAUNCH_FILTERED)
+	else if (ev->sub == PASTA_ACCESS_LAUNCH_FILTERED)
 		s->filtered++;
 	else {
 		s->refused++;
@@ -234,8 +234,8 @@ static struct pasta_book_launch *slot_of(struct pasta_book_proc *p, uint64_t cor
 	return oldest;
 }
 
-static struct pasta_book_launch *launch_of(struct pasta_access_book *b, struct pasta_book_proc *p,
-					   const struct pasta_access_sum *r)
+static struct pasta_book_launch *launch_of(struct pasta_access_index *b, struct pasta_book_proc *p,
+					   const struct pasta_access_sum_record *r)
 {
 	struct pasta_book_launch *l = slot_of(p, r->corr);
 	const struct told *told;
@@ -264,7 +264,7 @@ static void add_row(struct pasta_access_row *to, const struct pasta_access_row *
 	to->most = from->most > to->most ? from->most : to->most;
 }
 
-static void keep(struct pasta_access_book *b, struct pasta_book_shape *s, uint32_t reducer,
+static void keep(struct pasta_access_index *b, struct pasta_book_shape *s, uint32_t reducer,
 		 const struct pasta_access_row *row)
 {
 	struct pasta_access_row *sum = NULL;
@@ -287,7 +287,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 }
 
 /* As of all blocks, where one in some was counted. */
-static struct pasta_access_row row_of(const struct pasta_access_sum *r, uint64_t key,
+static struct pasta_access_row row_of(const struct pasta_access_sum_record *r, uint64_t key,
 				      uint64_t blocks)
 {
 	struct pasta_access_row row = {.key = key,
@@ -297,7 +297,7 @@ static struct pasta_access_row row_of(const struct pasta_access_sum *r, uint64_t
 				       .extra = times(r->extra, blocks),
 				       .most = pasta_access_add(r->bytes, 0)};
 
-	if (r->reducer == PASTA_REDUCE_DIVERGE && key != PASTA_KEY_OTHER)
+	if (r->reducer == PASTA_REDUCER_DIVERGE && key != PASTA_KEY_OTHER)
 		row.active = times(r->key1, pasta_access_add(row.loads, row.stores));
 	return row;
 }
@@ -319,7 +319,7 @@ static bool add_place(struct pasta_book_launch *l, const struct pasta_book_place
 }
 
 /* The launch accesses an object; by several numbers it is still one. */
-static void use_object(struct pasta_access_book *b, struct pasta_book_launch *l,
+static void use_object(struct pasta_access_index *b, struct pasta_book_launch *l,
 		       const struct pasta_book_place *place, uint64_t bytes)
 {
 	struct pasta_book_object *o = pasta_map_find(b->objects, place->object);
@@ -341,8 +341,8 @@ static void use_object(struct pasta_access_book *b, struct pasta_book_launch *l,
 		s->objects_max = l->objects;
 }
 
-static void on_object_row(struct pasta_access_book *b, struct pasta_book_proc *p,
-			  const struct pasta_access_sum *r)
+static void on_object_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+			  const struct pasta_access_sum_record *r)
 {
 	struct pasta_book_launch *l = launch_of(b, p, r);
 	const struct pasta_book_place *place = NULL;
@@ -357,12 +357,12 @@ static void on_object_row(struct pasta_access_book *b, struct pasta_book_proc *p
 		use_object(b, l, place, times(r->bytes, l->blocks));
 	}
 	row = row_of(r, place ? place->object : r->key0, l->blocks);
-	if (b->reducers & PASTA_REDUCE_BIT(OBJECT))
-		keep(b, l->shape, PASTA_REDUCE_OBJECT, &row);
+	if (b->reducers & PASTA_REDUCER_MASK(OBJECT))
+		keep(b, l->shape, PASTA_REDUCER_OBJECT, &row);
 }
 
-static void on_site_row(struct pasta_access_book *b, struct pasta_book_proc *p,
-			const struct pasta_access_sum *r)
+static void on_site_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+			const struct pasta_access_sum_record *r)
 {
 	const struct pasta_book_launch *l = launch_of(b, p, r);
 	const struct pasta_access_site *site =
@@ -375,19 +375,19 @@ static void on_site_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 }
 
 /* How long blocks ran, and how many were not seen. */
-static void on_block_row(struct pasta_access_book *b, struct pasta_book_proc *p,
-			 const struct pasta_access_sum *r)
+static void on_block_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+			 const struct pasta_access_sum_record *r)
 {
 	const struct pasta_book_launch *l = launch_of(b, p, r);
 	struct pasta_access_row row = row_of(r, r->key0, 1);
 
 	if (l)
-		keep(b, l->shape, PASTA_REDUCE_BLOCK, &row);
+		keep(b, l->shape, PASTA_REDUCER_BLOCK, &row);
 }
 
 /* What a launch was given, whatever its blocks do with it. */
-static void on_tensor_row(struct pasta_access_book *b, struct pasta_book_proc *p,
-			  const struct pasta_access_sum *r)
+static void on_tensor_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+			  const struct pasta_access_sum_record *r)
 {
 	const struct pasta_book_launch *l = launch_of(b, p, r);
 	bool is_object = r->key0 >= PASTA_OBJECT_FIRST && r->key0 != PASTA_KEY_OTHER;
@@ -396,7 +396,7 @@ static void on_tensor_row(struct pasta_access_book *b, struct pasta_book_proc *p
 	struct pasta_access_row row = row_of(r, place ? place->object : r->key0, 1);
 
 	if (l && (place || !is_object))
-		keep(b, l->shape, PASTA_REDUCE_TENSOR, &row);
+		keep(b, l->shape, PASTA_REDUCER_TENSOR, &row);
 }
 
 static int by_addr(const void *a, const void *b)
@@ -445,8 +445,8 @@ static uint64_t common(const struct pasta_book_place *place, uint64_t page, uint
 	return to > from ? to - from : 0;
 }
 
-static void on_page_row(struct pasta_access_book *b, struct pasta_book_proc *p,
-			const struct pasta_access_sum *r)
+static void on_page_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+			const struct pasta_access_sum_record *r)
 {
 	struct pasta_book_launch *l = sorted(launch_of(b, p, r));
 	uint64_t page = r->key0, end = end_of(page, PASTA_ACCESS_PAGE);
@@ -473,30 +473,30 @@ static void on_page_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 		s->footprint_max = l->footprint;
 }
 
-static void on_row(struct pasta_access_book *b, struct pasta_book_proc *p,
-		   const struct pasta_access_sum *r)
+static void on_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+		   const struct pasta_access_sum_record *r)
 {
 	switch (r->reducer) {
-	case PASTA_REDUCE_OBJECT:
+	case PASTA_REDUCER_OBJECT:
 		on_object_row(b, p, r);
 		break;
-	case PASTA_REDUCE_PAGE:
+	case PASTA_REDUCER_PAGE:
 		on_page_row(b, p, r);
 		break;
-	case PASTA_REDUCE_SITE:
-	case PASTA_REDUCE_COALESCE:
-	case PASTA_REDUCE_DIVERGE:
-	case PASTA_REDUCE_OWN:
-	case PASTA_REDUCE_BARRIER:
+	case PASTA_REDUCER_SITE:
+	case PASTA_REDUCER_COALESCE:
+	case PASTA_REDUCER_DIVERGE:
+	case PASTA_REDUCER_OWN:
+	case PASTA_REDUCER_BARRIER:
 		if (b->reducers >> r->reducer & 1)
 			on_site_row(b, p, r);
 		break;
-	case PASTA_REDUCE_BLOCK:
-		if (b->reducers & PASTA_REDUCE_BIT(BLOCK))
+	case PASTA_REDUCER_BLOCK:
+		if (b->reducers & PASTA_REDUCER_MASK(BLOCK))
 			on_block_row(b, p, r);
 		break;
-	case PASTA_REDUCE_TENSOR:
-		if (b->reducers & PASTA_REDUCE_BIT(TENSOR))
+	case PASTA_REDUCER_TENSOR:
+		if (b->reducers & PASTA_REDUCER_MASK(TENSOR))
 			on_tensor_row(b, p, r);
 		break;
 	default:
@@ -504,25 +504,25 @@ static void on_row(struct pasta_access_book *b, struct pasta_book_proc *p,
 	}
 }
 
-void pasta_access_book_event(struct pasta_access_book *b, const struct pasta_event *ev)
+void pasta_access_index_event(struct pasta_access_index *b, const struct pasta_event *ev)
 {
 	struct pasta_book_proc *p;
 
-	if (b->failed || ev->kind >= PASTA_KINDS_MAX || !(PASTA_ACCESS_KINDS >> ev->kind & 1))
+	if (b->failed || ev->kind >= PASTA_KIND_MAX || !(PASTA_ACCESS_KINDS >> ev->kind & 1))
 		return;
 	p = proc_of(b, ev->proc);
 	if (!p)
 		return;
-	if (ev->kind == PASTA_ACCESS_SUM) {
+	if (ev->kind == PASTA_KIND_ACCESS_SUM) {
 		on_row(b, p, &ev->access_sum);
-	} else if (ev->kind == PASTA_ACCESS_LAUNCH) {
+	} else if (ev->kind == PASTA_KIND_ACCESS_LAUNCH) {
 		on_launch(b, p, ev);
-	} else if (ev->kind == PASTA_ALLOC || ev->kind == PASTA_FREE) {
+	} else if (ev->kind == PASTA_KIND_ALLOC || ev->kind == PASTA_KIND_FREE) {
 		pasta_ledger_event(b->ledger, ev);
 		b->failed |= pasta_ledger_error(b->ledger) != 0;
-	} else if (ev->kind == PASTA_OBJECT) {
+	} else if (ev->kind == PASTA_KIND_OBJECT) {
 		pasta_book_on_object(b, p, &ev->object);
-	} else if (ev->kind == PASTA_SITE) {
+	} else if (ev->kind == PASTA_KIND_SITE) {
 		on_site(b, p, &ev->site);
 	} else {
 		p->host = ev->process.host;
@@ -530,8 +530,8 @@ void pasta_access_book_event(struct pasta_access_book *b, const struct pasta_eve
 	}
 }
 
-size_t pasta_access_book_page(struct pasta_access_book *b, const struct pasta_event *ev,
-			      const struct pasta_access_part **parts, uint64_t *launch)
+size_t pasta_access_index_page(struct pasta_access_index *b, const struct pasta_event *ev,
+			       const struct pasta_access_part **parts, uint64_t *launch)
 {
 	struct pasta_book_proc *p = b->failed ? NULL : proc_of(b, ev->proc);
 	struct pasta_book_launch *l = p ? sorted(launch_of(b, p, &ev->access_sum)) : NULL;
@@ -556,7 +556,7 @@ size_t pasta_access_book_page(struct pasta_access_book *b, const struct pasta_ev
 			b->part_room = room;
 		}
 		b->parts[n++] = (struct pasta_access_part){
-			.object = pasta_access_book_object(b, place->object),
+			.object = pasta_access_index_object(b, place->object),
 			.page = page > place->addr
 					? page / PASTA_ACCESS_PAGE - place->addr / PASTA_ACCESS_PAGE
 					: 0,
@@ -584,7 +584,7 @@ static bool merge_map(struct pasta_map *into, const struct pasta_map *from, size
 	return true;
 }
 
-static void merge_shapes(struct pasta_access_book *into, const struct pasta_access_book *from)
+static void merge_shapes(struct pasta_access_index *into, const struct pasta_access_index *from)
 {
 	const struct pasta_book_shape *s;
 	const struct pasta_access_row *row;
@@ -599,14 +599,14 @@ static void merge_shapes(struct pasta_access_book *into, const struct pasta_acce
 			return;
 		}
 		copy->shape = s->shape;
-		for (i = 0; i < PASTA_REDUCERS; i++)
+		for (i = 0; i < PASTA_REDUCER_COUNT; i++)
 			for (inner = 0;
 			     s->rows[i] && (row = pasta_map_next(s->rows[i], &inner, NULL));)
 				keep(into, copy, i, row);
 	}
 }
 
-static void merge_procs(struct pasta_access_book *into, const struct pasta_access_book *from)
+static void merge_procs(struct pasta_access_index *into, const struct pasta_access_index *from)
 {
 	const struct pasta_book_proc *p;
 	size_t at = 0;
@@ -622,7 +622,7 @@ static void merge_procs(struct pasta_access_book *into, const struct pasta_acces
 	}
 }
 
-int pasta_access_book_merge(struct pasta_access_book *into, const struct pasta_access_book *from)
+int pasta_access_index_merge(struct pasta_access_index *into, const struct pasta_access_index *from)
 {
 	const struct pasta_book_refused *r;
 	size_t at = 0;
@@ -639,5 +639,5 @@ int pasta_access_book_merge(struct pasta_access_book *into, const struct pasta_a
 	merge_procs(into, from);
 	while ((r = pasta_map_next(from->refused, &at, NULL)))
 		refuse(into, r->name, r->detail, r->count);
-	return pasta_access_book_error(into);
+	return pasta_access_index_error(into);
 }

@@ -29,7 +29,7 @@ struct pasta_book_place {
 
 struct pasta_book_shape {
 	struct pasta_access_shape shape;
-	struct pasta_map *rows[PASTA_REDUCERS]; /* struct pasta_access_row, by key; or NULL */
+	struct pasta_map *rows[PASTA_REDUCER_COUNT]; /* struct pasta_access_row, by key; or NULL */
 };
 
 /* A launch whose rows come just now. */
@@ -63,7 +63,7 @@ struct pasta_book_object {
 	uint64_t launch; /* stamp of the last one that accesses it */
 };
 
-struct pasta_access_book {
+struct pasta_access_index {
 	uint32_t reducers;
 	struct pasta_ledger *ledger; /* with a struct pasta_book_alloc each */
 	struct pasta_map *procs;
@@ -92,10 +92,10 @@ static inline uint64_t pasta_book_key(const struct pasta_book_proc *p, uint32_t 
 
 /* Of accessobjects.c. What cannot be kept sets failed. */
 extern const struct pasta_ledger_def pasta_book_ledger;
-void pasta_book_on_object(struct pasta_access_book *b, struct pasta_book_proc *p,
-			  const struct pasta_object *r);
+void pasta_book_on_object(struct pasta_access_index *b, struct pasta_book_proc *p,
+			  const struct pasta_object_record *r);
 /* The place of an object that a row names; one without bytes if nobody told of it. */
-const struct pasta_book_place *pasta_book_place_of(struct pasta_access_book *b,
+const struct pasta_book_place *pasta_book_place_of(struct pasta_access_index *b,
 						   struct pasta_book_proc *p, uint64_t id);
 /* Live allocations that are no objects, and those that were freed. */
 void pasta_book_never(const struct pasta_book_proc *p, uint64_t *count, uint64_t *bytes);

@@ -1,7 +1,7 @@
 /* accessobjects.c - of a book of accesses: what is allocated, and which objects that is. */
 #include "process/accessbook.h"
 
-static struct pasta_access_object *object_new(struct pasta_access_book *b,
+static struct pasta_access_object *object_new(struct pasta_access_index *b,
 					      struct pasta_book_proc *p)
 {
 	uint64_t key = pasta_book_key(p, &p->objects);
@@ -46,7 +46,7 @@ static void warm(struct pasta_book_proc *p, const struct pasta_allocation *a)
 
 static void book_on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	const struct pasta_access_book *b = state;
+	const struct pasta_access_index *b = state;
 	struct pasta_book_proc *p = pasta_map_find(b->procs, a->proc);
 
 	(void)ev;
@@ -58,7 +58,7 @@ static void book_on_alloc(void *state, struct pasta_allocation *a, const struct 
 
 static void book_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev)
 {
-	const struct pasta_access_book *b = state;
+	const struct pasta_access_index *b = state;
 	struct pasta_book_proc *p = pasta_map_find(b->procs, a->proc);
 
 	(void)ev;
@@ -87,7 +87,7 @@ static void count_live(struct pasta_book_proc *p, const struct pasta_allocation 
 }
 
 /* An allocation becomes an object, and with a part the whole. */
-static struct pasta_access_object *tie(struct pasta_access_book *b, struct pasta_book_proc *p,
+static struct pasta_access_object *tie(struct pasta_access_index *b, struct pasta_book_proc *p,
 				       const struct pasta_allocation *a)
 {
 	bool part = a->flags & PASTA_ALLOCATION_PART;
@@ -118,8 +118,8 @@ static struct pasta_access_object *tie(struct pasta_access_book *b, struct pasta
 }
 
 /* A number tells of one range for ever: what is told again is known. */
-void pasta_book_on_object(struct pasta_access_book *b, struct pasta_book_proc *p,
-			  const struct pasta_object *r)
+void pasta_book_on_object(struct pasta_access_index *b, struct pasta_book_proc *p,
+			  const struct pasta_object_record *r)
 {
 	const struct pasta_allocation *a =
 		r->alloc ? pasta_ledger_latest(b->ledger, p->number, r->alloc) : NULL;
@@ -143,7 +143,7 @@ void pasta_book_on_object(struct pasta_access_book *b, struct pasta_book_proc *p
 		o->bytes = r->bytes;
 }
 
-const struct pasta_book_place *pasta_book_place_of(struct pasta_access_book *b,
+const struct pasta_book_place *pasta_book_place_of(struct pasta_access_index *b,
 						   struct pasta_book_proc *p, uint64_t id)
 {
 	struct pasta_book_place *place = pasta_map_add(p->places, id);

@@ -10,38 +10,38 @@
 #define REFUSED_MAX 20 /* findings of kernels that could not be counted */
 #define UNSEEN_MAX 20  /* likewise of places in them */
 
-const struct pasta_access_shape *pasta_access_book_shapes(const struct pasta_access_book *b,
-							  size_t *at)
+const struct pasta_access_shape *pasta_access_index_shapes(const struct pasta_access_index *b,
+							   size_t *at)
 {
 	const struct pasta_book_shape *s = pasta_map_next(b->shapes, at, NULL);
 
 	return s ? &s->shape : NULL;
 }
 
-const struct pasta_access_object *pasta_access_book_objects(const struct pasta_access_book *b,
-							    size_t *at)
+const struct pasta_access_object *pasta_access_index_objects(const struct pasta_access_index *b,
+							     size_t *at)
 {
 	const struct pasta_book_object *o = pasta_map_next(b->objects, at, NULL);
 
 	return o ? &o->object : NULL;
 }
 
-const struct pasta_access_site *pasta_access_book_sites(const struct pasta_access_book *b,
-							size_t *at)
+const struct pasta_access_site *pasta_access_index_sites(const struct pasta_access_index *b,
+							 size_t *at)
 {
 	return pasta_map_next(b->sites, at, NULL);
 }
 
-const struct pasta_access_object *pasta_access_book_object(const struct pasta_access_book *b,
-							   uint64_t key)
+const struct pasta_access_object *pasta_access_index_object(const struct pasta_access_index *b,
+							    uint64_t key)
 {
 	const struct pasta_book_object *o = pasta_map_find(b->objects, key);
 
 	return o ? &o->object : NULL;
 }
 
-const struct pasta_access_site *pasta_access_book_site(const struct pasta_access_book *b,
-						       uint64_t key)
+const struct pasta_access_site *pasta_access_index_site(const struct pasta_access_index *b,
+							uint64_t key)
 {
 	return pasta_map_find(b->sites, key);
 }
@@ -76,17 +76,17 @@ static struct pasta_access_row scaled(const struct pasta_access_shape *s,
 					 .most = row->most};
 }
 
-int pasta_access_book_rows(const struct pasta_access_book *b, uint32_t reducer,
-			   int (*visit)(void *ctx, const struct pasta_access_shape *shape,
-					const struct pasta_access_row *row),
-			   void *ctx)
+int pasta_access_index_rows(const struct pasta_access_index *b, uint32_t reducer,
+			    int (*visit)(void *ctx, const struct pasta_access_shape *shape,
+					 const struct pasta_access_row *row),
+			    void *ctx)
 {
 	const struct pasta_book_shape *s;
 	const struct pasta_access_row *row;
 	size_t at = 0, inner;
 	int stop = 0;
 
-	if (reducer >= PASTA_REDUCERS)
+	if (reducer >= PASTA_REDUCER_COUNT)
 		return 0;
 	while (!stop && (s = pasta_map_next(b->shapes, &at, NULL)))
 		for (inner = 0; !stop && s->rows[reducer] &&
@@ -104,7 +104,7 @@ static bool is_refused(const struct pasta_access_shape *s)
 	return s->refused && !s->counted;
 }
 
-struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_book *b)
+struct pasta_access_totals pasta_access_index_totals(const struct pasta_access_index *b)
 {
 	struct pasta_access_totals t = {.lost = b->lost, .page_other = b->page_other, .blocks = 1};
 	const struct pasta_access_shape *s;
@@ -112,7 +112,7 @@ struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_bo
 	uint64_t count, bytes;
 	size_t at = 0;
 
-	while ((s = pasta_access_book_shapes(b, &at))) {
+	while ((s = pasta_access_index_shapes(b, &at))) {
 		t.counted += s->counted;
 		t.sampled += is_refused(s) ? 0 : s->sampled;
 		t.filtered += s->filtered;
@@ -134,7 +134,7 @@ struct pasta_access_totals pasta_access_book_totals(const struct pasta_access_bo
 
 /* -- Names. -- */
 
-const char *pasta_access_process_text(const struct pasta_access_book *b, uint32_t proc, char *text,
+const char *pasta_access_process_text(const struct pasta_access_index *b, uint32_t proc, char *text,
 				      size_t size)
 {
 	const struct pasta_book_proc *p = pasta_map_find(b->procs, proc);
@@ -144,7 +144,7 @@ const char *pasta_access_process_text(const struct pasta_access_book *b, uint32_
 
 static const char *sort_text(const struct pasta_access_object *o)
 {
-	static const char *const sorts[PASTA_ALLOC_SORTS] = {
+	static const char *const sorts[PASTA_ALLOC_TYPES] = {
 		[0] = "buffer",
 		[PASTA_ALLOC_DEVICE] = "buffer",
 		[PASTA_ALLOC_HOST] = "host buffer",
@@ -159,7 +159,7 @@ static const char *sort_text(const struct pasta_access_object *o)
 
 	if (o->part && plain)
 		return o->sort == PASTA_ALLOC_IMAGE ? "image" : "sub-buffer";
-	return sorts[o->sort < PASTA_ALLOC_SORTS ? o->sort : 0];
+	return sorts[o->sort < PASTA_ALLOC_TYPES ? o->sort : 0];
 }
 
 /* The innermost function whose source is known, or else the innermost; "" for what is no path. */
@@ -174,10 +174,10 @@ static const char *stack_text(const struct pasta_access_object *o, char *text, s
 	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, size) : "";
 }
 
-static void what_text(const struct pasta_access_book *b, const struct pasta_access_object *o,
+static void what_text(const struct pasta_access_index *b, const struct pasta_access_object *o,
 		      char *text, size_t size)
 {
-	const struct pasta_access_object *whole = pasta_access_book_object(b, o->parent);
+	const struct pasta_access_object *whole = pasta_access_index_object(b, o->parent);
 	char of[100] = "";
 
 	if (whole)
@@ -191,7 +191,7 @@ static void what_text(const struct pasta_access_book *b, const struct pasta_acce
 		snprintf(text, size, "object %llu (unknown)", (unsigned long long)o->id);
 }
 
-const char *pasta_access_object_text(const struct pasta_access_book *b,
+const char *pasta_access_object_text(const struct pasta_access_index *b,
 				     const struct pasta_access_object *o, char *text, size_t size)
 {
 	char what[200], place[TEXT];
@@ -224,7 +224,7 @@ const char *pasta_access_space_text(uint64_t key)
 	}
 }
 
-const char *pasta_access_site_text(const struct pasta_site *s, char *text, size_t size)
+const char *pasta_access_site_text(const struct pasta_site_record *s, char *text, size_t size)
 {
 	const char *function = s->function ? pasta_str(s->function) : "(unknown)";
 
@@ -260,7 +260,7 @@ static bool refuse_more(struct pasta_map *all, uint32_t name, uint32_t detail, u
 
 /* By name and detail, with launches that nobody tried to count because others could not be; NULL
  * when out of memory. */
-static struct pasta_map *refused_of(const struct pasta_access_book *b)
+static struct pasta_map *refused_of(const struct pasta_access_index *b)
 {
 	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_book_refused));
 	const struct pasta_access_shape *s;
@@ -271,7 +271,7 @@ static struct pasta_map *refused_of(const struct pasta_access_book *b)
 	while (ok && (r = pasta_map_next(b->refused, &at, NULL)))
 		ok = refuse_more(all, r->name, r->detail, r->count);
 	at = 0;
-	while (ok && (s = pasta_access_book_shapes(b, &at)))
+	while (ok && (s = pasta_access_index_shapes(b, &at)))
 		ok = !is_refused(s) || refuse_more(all, s->name, s->detail, s->sampled);
 	if (ok)
 		return all;
@@ -279,7 +279,7 @@ static struct pasta_map *refused_of(const struct pasta_access_book *b)
 	return NULL;
 }
 
-static void find_refused(const struct pasta_access_book *b, struct pasta_out *out)
+static void find_refused(const struct pasta_access_index *b, struct pasta_out *out)
 {
 	struct pasta_map *all = refused_of(b);
 	struct pasta_book_refused **list = all ? pasta_map_sorted(all, by_count) : NULL;
@@ -298,14 +298,14 @@ static void find_refused(const struct pasta_access_book *b, struct pasta_out *ou
 		snprintf(evidence, sizeof(evidence), "launches that were not counted: %llu",
 			 (unsigned long long)list[i]->count);
 		pasta_out_finding(out,
-				  &(struct pasta_finding){PASTA_WARNING, what,
+				  &(struct pasta_finding){PASTA_SEVERITY_WARNING, what,
 							  list[i]->name ? pasta_str(list[i]->name)
 									: "(unnamed)",
 							  evidence, NULL});
 	}
 	free(list);
 	pasta_map_free(all);
-	pasta_out_count(out, PASTA_WARNING, rest,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, rest,
 			"launches of other kernels that could not be counted", NULL, NULL);
 }
 
@@ -319,7 +319,7 @@ static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *o
 	snprintf(what, sizeof(what),
 		 "counted %llu of %llu launches; numbers are scaled by kernel and shape",
 		 (unsigned long long)t->counted, (unsigned long long)all);
-	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
+	pasta_out_finding(out, &(struct pasta_finding){PASTA_SEVERITY_NOTE, what, NULL,
 						       "launches of one kernel over one range are "
 						       "taken to access alike, and the same "
 						       "objects",
@@ -338,7 +338,7 @@ static void find_partial(const struct pasta_access_totals *t, struct pasta_out *
 	snprintf(what, sizeof(what),
 		 "counted one block in %llu of %llu launches; accesses are scaled by it",
 		 (unsigned long long)t->blocks, (unsigned long long)t->partial);
-	pasta_out_finding(out, &(struct pasta_finding){PASTA_NOTE, what, NULL,
+	pasta_out_finding(out, &(struct pasta_finding){PASTA_SEVERITY_NOTE, what, NULL,
 						       "blocks of a launch are taken to access "
 						       "alike; objects and pages that only others "
 						       "access are not seen",
@@ -360,43 +360,44 @@ static int add_up(void *ctx, const struct pasta_access_shape *shape,
 }
 
 /* If all of a table together stay below the limit, so does each sum of it. */
-static bool is_cut(const struct pasta_access_book *b)
+static bool is_cut(const struct pasta_access_index *b)
 {
 	bool cut = false;
 	uint32_t i;
 
-	for (i = 0; i < PASTA_REDUCERS; i++) {
+	for (i = 0; i < PASTA_REDUCER_COUNT; i++) {
 		struct pasta_access_row all = {0};
 
-		pasta_access_book_rows(b, i, add_up, &all);
+		pasta_access_index_rows(b, i, add_up, &all);
 		cut |= all.loads == INT64_MAX || all.bytes == INT64_MAX || all.extra == INT64_MAX ||
 		       all.active == INT64_MAX;
 	}
 	return cut;
 }
 
-static void find_unknown(const struct pasta_access_book *b, struct pasta_out *out)
+static void find_unknown(const struct pasta_access_index *b, struct pasta_out *out)
 {
 	const struct pasta_access_object *o;
 	const struct pasta_access_site *site;
 	uint64_t objects = 0, sites = 0;
 	size_t at = 0;
 
-	while ((o = pasta_access_book_objects(b, &at)))
+	while ((o = pasta_access_index_objects(b, &at)))
 		objects += !o->number && !o->bytes;
 	at = 0;
-	while ((site = pasta_access_book_sites(b, &at)))
+	while ((site = pasta_access_index_sites(b, &at)))
 		sites += !site->known;
-	pasta_out_count(out, PASTA_WARNING, objects, "objects that nothing is known of",
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, objects, "objects that nothing is known of",
 			"the events that tell of them were dropped", NULL);
-	pasta_out_count(out, PASTA_WARNING, sites, "places in kernels that nothing is known of",
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, sites,
+			"places in kernels that nothing is known of",
 			"the events that tell of them were dropped", NULL);
 }
 
 static int by_place(const void *a, const void *b)
 {
-	const struct pasta_site *x = &(*(const struct pasta_access_site *const *)a)->site;
-	const struct pasta_site *y = &(*(const struct pasta_access_site *const *)b)->site;
+	const struct pasta_site_record *x = &(*(const struct pasta_access_site *const *)a)->site;
+	const struct pasta_site_record *y = &(*(const struct pasta_access_site *const *)b)->site;
 	int order = strcmp(pasta_str(x->callee), pasta_str(y->callee));
 
 	order = order ? order : strcmp(pasta_str(x->file), pasta_str(y->file));
@@ -404,25 +405,25 @@ static int by_place(const void *a, const void *b)
 	return order ? order : strcmp(pasta_str(x->function), pasta_str(y->function));
 }
 
-static void put_unseen(const struct pasta_site *site, struct pasta_out *out)
+static void put_unseen(const struct pasta_site_record *site, struct pasta_out *out)
 {
 	char what[TEXT], where[TEXT];
 
 	snprintf(what, sizeof(what), "not counted: accesses of %s",
 		 site->callee ? pasta_str(site->callee) : "an instruction of another kind");
 	pasta_out_finding(
-		out, &(struct pasta_finding){PASTA_WARNING, what,
+		out, &(struct pasta_finding){PASTA_SEVERITY_WARNING, what,
 					     pasta_access_site_text(site, where, sizeof(where)),
 					     "lines and objects lack them", NULL});
 }
 
 /* Those of no kind, so many; into list where there is one. */
-static size_t unseen_of(const struct pasta_access_book *b, const struct pasta_access_site **list)
+static size_t unseen_of(const struct pasta_access_index *b, const struct pasta_access_site **list)
 {
 	const struct pasta_access_site *site;
 	size_t count = 0, at = 0;
 
-	while ((site = pasta_access_book_sites(b, &at))) {
+	while ((site = pasta_access_index_sites(b, &at))) {
 		if (!site->known || site->site.flags & 0xff)
 			continue;
 		if (list)
@@ -434,9 +435,9 @@ static size_t unseen_of(const struct pasta_access_book *b, const struct pasta_ac
 
 /* Places that are there in the program, whether they were reached or not. Times of blocks do not
  * lack them. */
-static void find_unseen(const struct pasta_access_book *b, struct pasta_out *out)
+static void find_unseen(const struct pasta_access_index *b, struct pasta_out *out)
 {
-	const uint32_t times = PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(BARRIER);
+	const uint32_t times = PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER);
 	size_t count = b->reducers && !(b->reducers & ~times) ? 0 : unseen_of(b, NULL);
 	const struct pasta_access_site **list = count ? malloc(count * sizeof(*list)) : NULL;
 	uint64_t found = 0, rest = list ? 0 : count;
@@ -454,44 +455,46 @@ static void find_unseen(const struct pasta_access_book *b, struct pasta_out *out
 			rest++;
 	}
 	free(list);
-	pasta_out_count(out, PASTA_WARNING, rest, "other places that are not counted", NULL, NULL);
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, rest, "other places that are not counted",
+			NULL, NULL);
 }
 
-void pasta_access_book_left_out(const struct pasta_access_book *b, struct pasta_out *out)
+void pasta_access_index_exclusions(const struct pasta_access_index *b, struct pasta_out *out)
 {
-	struct pasta_access_totals t = pasta_access_book_totals(b);
+	struct pasta_access_totals t = pasta_access_index_totals(b);
 
 	find_unseen(b, out);
 	find_refused(b, out);
-	pasta_out_count(out, PASTA_NOTE, t.filtered,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, t.filtered,
 			"launches that were not counted because the run's filters leave them out",
 			NULL, NULL);
 }
 
-void pasta_access_book_findings(const struct pasta_access_book *b, struct pasta_out *out)
+void pasta_access_index_findings(const struct pasta_access_index *b, struct pasta_out *out)
 {
-	struct pasta_access_totals t = pasta_access_book_totals(b);
+	struct pasta_access_totals t = pasta_access_index_totals(b);
 
 	find_scaled(&t, out);
 	find_partial(&t, out);
-	pasta_access_book_left_out(b, out);
-	pasta_out_count(out, PASTA_WARNING, t.unended, "launches whose accesses are not all there",
+	pasta_access_index_exclusions(b, out);
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, t.unended,
+			"launches whose accesses are not all there",
 			"the process ended, or was killed, before all that they counted was told, "
 			"or a filter cut there: sums, and what is scaled by them, are too low",
 			NULL);
-	pasta_out_count(out, PASTA_WARNING, t.untold,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, t.untold,
 			"kernels with accesses of launches that nobody told of",
 			"these are not scaled: events were dropped, or a filter cut between a "
 			"launch and its accesses",
 			NULL);
 	find_unknown(b, out);
-	pasta_out_count(out, PASTA_WARNING, t.lost, "accesses that were lost",
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, t.lost, "accesses that were lost",
 			"numbers are too low by them; a launch that never ended has lost all of "
 			"its own, and counts as one",
 			NULL);
 	if (is_cut(b))
 		pasta_out_finding(out, &(struct pasta_finding){
-					       PASTA_WARNING,
+					       PASTA_SEVERITY_WARNING,
 					       "sums are too large: they stay at 2^63 - 1", NULL,
 					       "all accesses together are more than that", NULL});
 }

@@ -4,16 +4,16 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-static const char *const reasons[PASTA_LOSS_REASONS] = {
+static const char *const reasons[PASTA_LOSS_COUNT] = {
 	[PASTA_LOSS_FULL] = "full",	[PASTA_LOSS_NESTED] = "nested",
 	[PASTA_LOSS_MEMORY] = "memory", [PASTA_LOSS_CLOSED] = "closed",
 	[PASTA_LOSS_SOURCE] = "source", [PASTA_LOSS_DEPTH] = "depth",
-	[PASTA_LOSS_UNKEPT] = "unkept",
+	[PASTA_LOSS_RAW] = "unkept",
 };
 
 const char *pasta_account_reason(unsigned int reason)
 {
-	return reason < PASTA_LOSS_REASONS ? reasons[reason] : NULL;
+	return reason < PASTA_LOSS_COUNT ? reasons[reason] : NULL;
 }
 
 void pasta_account_add_closed(struct pasta_account *a, uint64_t events)
@@ -48,7 +48,7 @@ const char *pasta_account_line(const struct pasta_account *a, char *text, size_t
 		 a->expected, a->captured, a->dropped);
 	if (!a->dropped)
 		return text;
-	for (i = 0; i < PASTA_LOSS_REASONS; i++) {
+	for (i = 0; i < PASTA_LOSS_COUNT; i++) {
 		if (!a->by_reason[i] || !reasons[i])
 			continue;
 		at = put(text, size, at, "%s%s %" PRIu64, before, reasons[i], a->by_reason[i]);
@@ -79,7 +79,7 @@ void pasta_account_json(const struct pasta_account *a, struct pasta_json *j)
 	member(j, "dropped", a->dropped);
 	pasta_json_key(j, "reasons");
 	pasta_json_map(j);
-	for (i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (i = 0; i < PASTA_LOSS_COUNT; i++)
 		if (reasons[i])
 			member(j, reasons[i], a->by_reason[i]);
 	member(j, "damaged", a->damaged);

@@ -8,11 +8,11 @@
 #include "process/launches.h"
 #include "process/nest.h"
 
-#define REGION_KINDS (PASTA_BIT(REGION) | PASTA_BIT(ITERATION) | PASTA_BIT(LAUNCH))
-#define OP_KINDS (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END))
+#define REGION_KINDS (PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(LAUNCH))
+#define OP_KINDS (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END))
 #define WORK_KINDS                                                                                 \
-	(PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(ACCESS_SUM) |            \
-	 PASTA_BIT(ACCESS_BATCH) | PASTA_BIT(PC_SAMPLE))
+	(PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(ACCESS_SUM) |        \
+	 PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE))
 
 struct proc {
 	struct pasta_map *threads;	/* struct pasta_nest, by tid */
@@ -47,7 +47,7 @@ struct pasta_correlate {
 
 uint64_t pasta_correlate_kinds(bool ops)
 {
-	return REGION_KINDS | (ops ? OP_KINDS : 0) | PASTA_BIT(GRAPH);
+	return REGION_KINDS | (ops ? OP_KINDS : 0) | PASTA_MASK(GRAPH);
 }
 
 struct pasta_correlate *pasta_correlate_new(bool ops)
@@ -199,15 +199,15 @@ struct work {
 static inline struct work work_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		return (struct work){ev->kernel.corr, ev->kernel.node, true};
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		return (struct work){ev->copy.corr, ev->copy.node, true};
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		return (struct work){ev->set.corr, ev->set.node, true};
-	case PASTA_ACCESS_SUM:
+	case PASTA_KIND_ACCESS_SUM:
 		return (struct work){.corr = ev->access_sum.corr};
-	case PASTA_ACCESS_BATCH:
+	case PASTA_KIND_ACCESS_BATCH:
 		return (struct work){.corr = ev->access_batch.corr};
 	default:
 		return (struct work){.corr = ev->pc_sample.corr};
@@ -239,8 +239,8 @@ static inline void join(struct pasta_correlate *c, struct proc *p, const struct 
 {
 	bool one = w->uses && !w->node;
 
-	where->flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_FORGOTTEN;
-	where->flags |= PASTA_WHERE_LAUNCH | (launch->used && one ? PASTA_WHERE_AGAIN : 0);
+	where->flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
+	where->flags |= PASTA_WHERE_LAUNCH | (launch->used && one ? PASTA_WHERE_REPEATED : 0);
 	where->capture = capture_of(p, w->node);
 	if (one && !launch->used && !launch->graph)
 		use(c, p, w->corr, launch);
@@ -410,24 +410,24 @@ static const struct pasta_where *on_thread(struct pasta_correlate *c, struct pro
 		p->last = ev->time;
 	if ((REGION_KINDS | OP_KINDS) >> ev->kind & 1 && ev->time > p->last_op)
 		p->last_op = ev->time;
-	if (ev->kind == PASTA_LAUNCH)
+	if (ev->kind == PASTA_KIND_LAUNCH)
 		return on_launch(c, p, thread, ev);
-	if (ev->kind == PASTA_REGION) {
+	if (ev->kind == PASTA_KIND_REGION) {
 		pasta_nest_region(&c->nesting, thread, p->iteration, ev);
 		return NULL;
 	}
-	if (ev->kind == PASTA_OP_BEGIN && c->ops) {
+	if (ev->kind == PASTA_KIND_OP_BEGIN && c->ops) {
 		pasta_nest_op_begin(&c->nesting, thread, &p->forwards, p->iteration, ev);
 		return NULL;
 	}
-	if (ev->kind == PASTA_OP_END && c->ops) {
+	if (ev->kind == PASTA_KIND_OP_END && c->ops) {
 		pasta_nest_op_end(&c->nesting, thread, ev);
 		return NULL;
 	}
-	if (ev->kind == PASTA_ITERATION)
+	if (ev->kind == PASTA_KIND_ITERATION)
 		p->iteration = ev->iteration.index;
 	pasta_nest_here(thread, p->iteration, &c->here);
-	if (ev->kind == PASTA_GRAPH)
+	if (ev->kind == PASTA_KIND_GRAPH)
 		on_graph(c, p, ev, c->here.scope);
 	return &c->here;
 }

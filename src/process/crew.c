@@ -348,7 +348,7 @@ int pasta_crew_outs(const struct pasta_choice *choice, struct pasta_result *resu
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;
 		struct pasta_out *out = pasta_result_out(result, tool->name);
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		int error;
 
 		if (!out)

@@ -28,7 +28,7 @@ struct pasta_crew_opts {
 	void (*say)(const char *line);
 	/* Asked once of each tool: 0, or an error and in err why it can say nothing of this run: it
 	 * is not opened then. Or NULL. */
-	int (*check)(const struct pasta_tool *tool, struct pasta_err *err, void *ctx);
+	int (*check)(const struct pasta_tool *tool, struct pasta_error *err, void *ctx);
 	/* Called by the caller's thread when all have reported, and are still open. Or NULL. */
 	void (*reported)(void *ctx);
 	void *ctx;		   /* go_on's, check's and reported's */

@@ -35,7 +35,7 @@ struct kind_plan {
 };
 
 struct pasta_plan {
-	struct kind_plan kinds[PASTA_KINDS_MAX];
+	struct kind_plan kinds[PASTA_KIND_MAX];
 };
 
 struct section {
@@ -64,7 +64,7 @@ struct pasta_decoder {
 	uint64_t tile[TILE];
 	uint32_t narrow[TILE];		 /* the same, of a column whose lower half is enough */
 	uint32_t at[PASTA_FRAME_EVENTS]; /* where each record of a section goes */
-	struct section sections[PASTA_KINDS_MAX];
+	struct section sections[PASTA_KIND_MAX];
 };
 
 static const char *const type_names[] = {
@@ -111,7 +111,7 @@ static struct target match(const struct pasta_kind_info *info, const char *type,
 	return (struct target){0};
 }
 
-static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
+static int plan_line(struct pasta_plan *plan, char *line, struct pasta_error *err)
 {
 	char name[NAME], type[NAME];
 	unsigned int number;
@@ -120,7 +120,7 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
 	struct kind_plan *k;
 
 	if (sscanf(line, "%2u %63[a-z0-9_]%n", &number, name, &used) != 2 ||
-	    number >= PASTA_KINDS_MAX || plan->kinds[number].fields)
+	    number >= PASTA_KIND_MAX || plan->kinds[number].fields)
 		return pasta_fail(err, -EBADMSG, "its schema is damaged");
 	k = &plan->kinds[number];
 	k->fields = calloc(COLUMNS, sizeof(*k->fields));
@@ -143,7 +143,7 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_err *err)
 	return 0;
 }
 
-struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_err *err)
+struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_error *err)
 {
 	struct pasta_plan *plan = calloc(1, sizeof(*plan));
 	char *text = size <= SCHEMA_MAX ? malloc(size + 1) : NULL, *save = NULL, *line;
@@ -173,7 +173,7 @@ void pasta_plan_free(struct pasta_plan *plan)
 {
 	if (!plan)
 		return;
-	for (unsigned int i = 0; i < PASTA_KINDS_MAX; i++)
+	for (unsigned int i = 0; i < PASTA_KIND_MAX; i++)
 		free(plan->kinds[i].fields);
 	free(plan);
 }
@@ -432,7 +432,7 @@ static const uint8_t *get_sections(struct pasta_decoder *d, const uint8_t *p, co
 	uint64_t total = 0;
 
 	p = pasta_varint_get(p, end, count);
-	if (!p || *count > PASTA_KINDS_MAX)
+	if (!p || *count > PASTA_KIND_MAX)
 		return NULL;
 	for (uint64_t i = 0; i < *count; i++) {
 		struct section *s = &d->sections[i];
@@ -444,7 +444,7 @@ static const uint8_t *get_sections(struct pasta_decoder *d, const uint8_t *p, co
 		p = pasta_varint_get(p, end, &n);
 		p = p ? pasta_varint_get(p, end, &columns) : NULL;
 		p = p ? pasta_varint_get(p, end, &bytes) : NULL;
-		if (!p || s->kind >= PASTA_KINDS_MAX || !n || n > events - total ||
+		if (!p || s->kind >= PASTA_KIND_MAX || !n || n > events - total ||
 		    columns > COLUMNS || bytes > (size_t)(end - p))
 			return NULL;
 		s->count = (uint32_t)n;
@@ -496,7 +496,7 @@ int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 			const struct pasta_mapping *map, struct pasta_block *b)
 {
 	const uint8_t *raw, *order;
-	uint16_t sizes[PASTA_KINDS_MAX] = {0};
+	uint16_t sizes[PASTA_KIND_MAX] = {0};
 	uint64_t sections;
 	int r;
 

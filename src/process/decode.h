@@ -8,7 +8,7 @@
 
 /* A shard's schema, matched to this build's records. */
 struct pasta_plan;
-struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_err *err);
+struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_error *err);
 void pasta_plan_free(struct pasta_plan *plan);
 
 /* Records back to back, in order of time. */

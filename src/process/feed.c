@@ -25,15 +25,15 @@ const struct pasta_where pasta_nowhere = {.iteration = PASTA_NO_ITERATION};
 
 static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 {
-	const uint64_t pairs = PASTA_BIT(REGION) | PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END);
-	const uint64_t work = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET);
+	const uint64_t pairs = PASTA_MASK(REGION) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END);
+	const uint64_t work = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET);
 	const uint64_t said =
-		PASTA_BIT(ACCESS_SUM) | PASTA_BIT(ACCESS_BATCH) | PASTA_BIT(PC_SAMPLE);
-	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END));
+		PASTA_MASK(ACCESS_SUM) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE);
+	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END));
 	size_t i;
 
-	if (!(needs & (PASTA_NEED_WHERE | PASTA_NEED_OPS)) && !(kinds & pairs)) {
-		pasta_stream_want(f->stream, kinds | PASTA_BIT(MODULE));
+	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & pairs)) {
+		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE));
 		return true;
 	}
 	/* Whether a launch has had its work must not depend on who asks for which. */
@@ -42,10 +42,10 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++) {
 		uint64_t recorded = pasta_stream_kinds(f->stream, i);
 
-		if (recorded && !(recorded & PASTA_BIT(LAUNCH)))
+		if (recorded && !(recorded & PASTA_MASK(LAUNCH)))
 			pasta_correlate_no_launches(f->correlate, (uint32_t)i);
 	}
-	pasta_stream_want(f->stream, kinds | PASTA_BIT(MODULE) | pasta_correlate_kinds(ops));
+	pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | pasta_correlate_kinds(ops));
 	return f->correlate;
 }
 
@@ -96,7 +96,7 @@ static const struct pasta_event *from_stream(struct pasta_feed *f)
 		f->stopped = true;
 	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
 	/* Modules give call paths their names, whoever asks. */
-	if (ev && ev->kind == PASTA_MODULE)
+	if (ev && ev->kind == PASTA_KIND_MODULE)
 		pasta_symbols_module(ev);
 	return ev;
 }
@@ -134,8 +134,8 @@ static const struct pasta_event *joined(struct pasta_feed *f, const struct pasta
 
 static bool is_end(const struct pasta_event *ev)
 {
-	return ev->kind == PASTA_OP_END ||
-	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_END);
+	return ev->kind == PASTA_KIND_OP_END ||
+	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
 /* An end passes with its begin, wherever it is itself. */

@@ -11,7 +11,7 @@
 
 struct pasta_feed;
 
-/* kinds: those that are wanted; needs: of enum pasta_needs. filter may be NULL. All must outlive
+/* kinds: those that are wanted; needs: of enum pasta_need. filter may be NULL. All must outlive
  * it. Shards of other ranks must have been left out. NULL when out of memory. */
 struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
 				  const struct pasta_filter *filter);

@@ -62,21 +62,21 @@ static const char *const names[PASTA_FILTER_SORTS] = {
 };
 
 static const uint64_t has_device =
-	PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
-	PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) | PASTA_BIT(TENSOR) |
-	PASTA_BIT(COUNTER) | PASTA_BIT(PC_SAMPLE) | PASTA_BIT(QUEUE) | PASTA_BIT(EVENT_RECORD);
-static const uint64_t has_stream = PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) |
-				   PASTA_BIT(SET) | PASTA_BIT(SYNC) | PASTA_BIT(UVM) |
-				   PASTA_BIT(QUEUE) | PASTA_BIT(EVENT_RECORD);
+	PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |
+	PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(SYNC) | PASTA_MASK(TENSOR) |
+	PASTA_MASK(COUNTER) | PASTA_MASK(PC_SAMPLE) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
+static const uint64_t has_stream = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) |
+				   PASTA_MASK(SET) | PASTA_MASK(SYNC) | PASTA_MASK(UVM) |
+				   PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
 /* What devices do, and what is on them: these say which there are. */
-static const uint64_t on_device =
-	PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) | PASTA_BIT(ALLOC);
+static const uint64_t on_device = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) |
+				  PASTA_MASK(SET) | PASTA_MASK(ALLOC);
 /* What is there, not what is done. */
-static const uint64_t is_state = PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(TENSOR) |
-				 PASTA_BIT(MODULE) | PASTA_BIT(GRAPH) | PASTA_BIT(LINK) |
-				 PASTA_BIT(DEVICE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |
-				 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS) | PASTA_BIT(QUEUE) |
-				 PASTA_BIT(OBJECT) | PASTA_BIT(SITE);
+static const uint64_t is_state = PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(TENSOR) |
+				 PASTA_MASK(MODULE) | PASTA_MASK(GRAPH) | PASTA_MASK(LINK) |
+				 PASTA_MASK(DEVICE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) |
+				 PASTA_MASK(CLOCK) | PASTA_MASK(LOSS) | PASTA_MASK(QUEUE) |
+				 PASTA_MASK(OBJECT) | PASTA_MASK(SITE);
 
 /* -- What was matched. -- */
 
@@ -180,7 +180,7 @@ static bool is_pattern(enum pasta_filter_sort sort)
 	       sort == PASTA_FILTER_REGION;
 }
 
-static int compile(struct term *t, struct pasta_err *err)
+static int compile(struct term *t, struct pasta_error *err)
 {
 	char why[200];
 	int error = regcomp(&t->regex, t->text, REG_EXTENDED | REG_NOSUB);
@@ -230,7 +230,7 @@ static const char *read_range(const char *p, bool time, struct range *r)
 	return p && r->low <= r->high ? p : NULL;
 }
 
-static int read_ranges(struct term *t, struct pasta_err *err)
+static int read_ranges(struct term *t, struct pasta_error *err)
 {
 	bool time = t->sort == PASTA_FILTER_TIME;
 	const char *p = t->text;
@@ -254,7 +254,7 @@ static int read_ranges(struct term *t, struct pasta_err *err)
 }
 
 int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_sort sort, const char *text,
-		     struct pasta_err *err)
+		     struct pasta_error *err)
 {
 	struct term *more = reallocarray(f->terms, f->count + 1, sizeof(*more)), *t;
 	int error;
@@ -318,7 +318,7 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f)
 	/* The ends of regions and operators pass if their begins did: both must be known. */
 	return (has(f, PASTA_FILTER_REGION) || has(f, PASTA_FILTER_ITERATION) ||
 		has(f, PASTA_FILTER_TIME))
-		       ? PASTA_NEED_WHERE | PASTA_NEED_OPS
+		       ? PASTA_NEED_SCOPES | PASTA_NEED_OPS
 		       : 0;
 }
 
@@ -395,14 +395,15 @@ uint64_t pasta_filter_kinds(const struct pasta_filter *f)
 	uint64_t kinds = 0;
 
 	if (f && has(f, PASTA_FILTER_KERNEL))
-		kinds |= PASTA_BIT(KERNEL) | PASTA_BIT(LAUNCH);
+		kinds |= PASTA_MASK(KERNEL) | PASTA_MASK(LAUNCH);
 	if (f && has(f, PASTA_FILTER_DEVICE))
 		kinds |= on_device;
 	return kinds;
 }
 
 /* "--kernel 'a' or 'b' matches nothing: the run has 'c', 'd', ..." */
-static int missed(const struct pasta_filter *f, enum pasta_filter_sort sort, struct pasta_err *err)
+static int missed(const struct pasta_filter *f, enum pasta_filter_sort sort,
+		  struct pasta_error *err)
 {
 	const struct others *o = &f->found->others[sort];
 	char said[120] = "", there[OTHERS * (OTHER_TEXT + 8)] = "";
@@ -423,7 +424,7 @@ static int missed(const struct pasta_filter *f, enum pasta_filter_sort sort, str
 			  said, there, o->more ? ", ..." : "");
 }
 
-int pasta_filter_missed(const struct pasta_filter *f, struct pasta_err *err)
+int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err)
 {
 	uint32_t missing = f && f->found->looked ? f->sorts & LOOKED_AFTER & ~f->found->matched : 0;
 
@@ -557,17 +558,17 @@ static bool pass_region(struct pasta_sieve *s, const struct pasta_scope *scope)
 static uint32_t kernel_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		return ev->kernel.name;
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		return ev->launch.graph ? 0 : ev->launch.name;
-	case PASTA_PC_SAMPLE:
+	case PASTA_KIND_PC_SAMPLE:
 		return ev->pc_sample.function;
-	case PASTA_ACCESS_SUM:
+	case PASTA_KIND_ACCESS_SUM:
 		return ev->access_sum.name;
-	case PASTA_ACCESS_BATCH:
+	case PASTA_KIND_ACCESS_BATCH:
 		return ev->access_batch.name;
-	case PASTA_ACCESS_LAUNCH:
+	case PASTA_KIND_ACCESS_LAUNCH:
 		return ev->access_launch.name;
 	default:
 		return 0;
@@ -577,27 +578,27 @@ static uint32_t kernel_of(const struct pasta_event *ev)
 static uint32_t device_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		return ev->launch.device;
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		return ev->kernel.device;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		return ev->copy.device;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		return ev->set.device;
-	case PASTA_ALLOC:
+	case PASTA_KIND_ALLOC:
 		return ev->alloc.device;
-	case PASTA_FREE:
+	case PASTA_KIND_FREE:
 		return ev->free.device;
-	case PASTA_SYNC:
+	case PASTA_KIND_SYNC:
 		return ev->sync.device;
-	case PASTA_TENSOR:
+	case PASTA_KIND_TENSOR:
 		return ev->tensor.device;
-	case PASTA_COUNTER:
+	case PASTA_KIND_COUNTER:
 		return ev->counter.device;
-	case PASTA_QUEUE:
+	case PASTA_KIND_QUEUE:
 		return ev->queue.device;
-	case PASTA_EVENT_RECORD:
+	case PASTA_KIND_EVENT_RECORD:
 		return ev->event_record.device;
 	default:
 		return ev->pc_sample.device;
@@ -607,19 +608,19 @@ static uint32_t device_of(const struct pasta_event *ev)
 static uint32_t stream_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		return ev->launch.stream;
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		return ev->kernel.stream;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		return ev->copy.stream;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		return ev->set.stream;
-	case PASTA_SYNC:
+	case PASTA_KIND_SYNC:
 		return ev->sync.stream;
-	case PASTA_QUEUE:
+	case PASTA_KIND_QUEUE:
 		return ev->queue.stream;
-	case PASTA_EVENT_RECORD:
+	case PASTA_KIND_EVENT_RECORD:
 		return ev->event_record.stream;
 	default:
 		return ev->uvm.stream;
@@ -629,7 +630,7 @@ static uint32_t stream_of(const struct pasta_event *ev)
 /* What the run's filters left uncounted is told, whoever filters: else nothing says so. */
 static bool is_left_out(const struct pasta_event *ev)
 {
-	return ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_FILTERED;
+	return ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_FILTERED;
 }
 
 static bool pass_fields(struct pasta_sieve *s, const struct pasta_event *ev)
@@ -637,7 +638,7 @@ static bool pass_fields(struct pasta_sieve *s, const struct pasta_event *ev)
 	const struct pasta_filter *f = s->filter;
 	bool kernels =
 		(has(f, PASTA_FILTER_KERNEL) || has(f, PASTA_FILTER_EXCLUDE)) && !is_left_out(ev);
-	bool is_kernel = ev->kind == PASTA_KERNEL || ev->kind == PASTA_PC_SAMPLE;
+	bool is_kernel = ev->kind == PASTA_KIND_KERNEL || ev->kind == PASTA_KIND_PC_SAMPLE;
 
 	if (kernels && (is_kernel || kernel_of(ev)) && !pass_kernel(s, kernel_of(ev)))
 		return false;
@@ -669,7 +670,7 @@ static void look(struct pasta_sieve *s, const struct pasta_event *ev,
 	uint32_t wanted = s->filter->sorts & LOOKED_AFTER & ~s->found.matched;
 
 	s->found.looked = true;
-	if (!wanted || ev->kind >= PASTA_KINDS_MAX)
+	if (!wanted || ev->kind >= PASTA_KIND_MAX)
 		return;
 	if (wanted >> PASTA_FILTER_KERNEL & 1 && kernel_of(ev))
 		pass_kernel(s, kernel_of(ev));
@@ -685,7 +686,7 @@ bool pasta_sieve_pass(struct pasta_sieve *s, const struct pasta_event *ev,
 	const struct pasta_filter *f = s->filter;
 
 	look(s, ev, where);
-	if (ev->kind >= PASTA_KINDS_MAX || !pass_fields(s, ev))
+	if (ev->kind >= PASTA_KIND_MAX || !pass_fields(s, ev))
 		return false;
 	if (is_state >> ev->kind & 1)
 		return true;

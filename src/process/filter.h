@@ -41,7 +41,7 @@ void pasta_filter_free(struct pasta_filter *f);
 
 /* "gemm|conv"; "0,2-3"; "1.5s-2s", "-200ms", "3s-". May be said again. -EINVAL, with *err. */
 int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_sort sort, const char *text,
-		     struct pasta_err *err);
+		     struct pasta_error *err);
 /* When the run started: what times are from. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
@@ -53,7 +53,7 @@ uint64_t pasta_filter_started(const struct pasta_filter *f);
 bool pasta_filter_any(const struct pasta_filter *f);
 /* Whether it chooses by device or stream, which memory accesses do not tell. */
 bool pasta_filter_by_device(const struct pasta_filter *f);
-/* What must be known of events: of enum pasta_needs. */
+/* What must be known of events: of enum pasta_need. */
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
 /* Whether shards of this rank are read; rank as in process events: plus 1, 0 if it has none. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
@@ -65,7 +65,7 @@ uint64_t pasta_filter_kinds(const struct pasta_filter *f);
 /* When all sieves are gone: -ENOENT, with what there is in *err, if a --kernel, --region or
  * --device matched nothing of all that they were given. 0 if each did, or if they were given
  * nothing. */
-int pasta_filter_missed(const struct pasta_filter *f, struct pasta_err *err);
+int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err);
 /* All of it as it was said, "--kernel gemm --device 0"; cut at size, and returned. */
 const char *pasta_filter_text(const struct pasta_filter *f, char *text, size_t size);
 

@@ -159,7 +159,7 @@ int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const v
 	int error = 0;
 
 	for (m = def->members; m->type && !error; m++)
-		if (pasta_member_is_measure(m) && !(m->flags & PASTA_MEMBER_AGAIN))
+		if (pasta_member_is_measure(m) && !(m->flags & PASTA_MEMBER_MORE))
 			error = group_merge_member(m, (char *)into + m->offset,
 						   (const char *)from + m->offset);
 	return error;

@@ -12,7 +12,7 @@
 
 /* 0, or what is wrong with the declaration: -EINVAL, and in err which member and why. */
 int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_def *def,
-		      struct pasta_err *err);
+		      struct pasta_error *err);
 
 /* def, opts and state must outlive it; opts may be NULL. NULL when out of memory. */
 struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
@@ -66,7 +66,7 @@ struct pasta_group_plan {
 	size_t order_count;
 };
 int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan *plan,
-		     struct pasta_err *err);
+		     struct pasta_error *err);
 
 /* Bytes of a member in its row; 0: it is computed. */
 size_t pasta_member_size(const struct pasta_member *m);

@@ -27,7 +27,7 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 {
 	if (figure == PASTA_FIGURE_SHARE || m->type == PASTA_MEMBER_SHARE ||
 	    m->type == PASTA_MEMBER_PERCENT || m->type == PASTA_MEMBER_RATIO)
-		return PASTA_FLOAT;
+		return PASTA_COLUMN_FLOAT;
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
 	case PASTA_MEMBER_DIM3:
@@ -37,9 +37,9 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_ADDRESS:
 	case PASTA_MEMBER_TEXT:
-		return PASTA_STRING;
+		return PASTA_COLUMN_STRING;
 	default:
-		return PASTA_INT;
+		return PASTA_COLUMN_INT;
 	}
 }
 
@@ -98,7 +98,7 @@ static int def_columns(struct pasta_group_plan *plan, const struct pasta_member 
 }
 
 static int def_order(const struct pasta_group_def *def, struct pasta_group_plan *plan,
-		     struct pasta_err *err)
+		     struct pasta_error *err)
 {
 	const char *text = def->order ? def->order : "";
 
@@ -121,7 +121,7 @@ static int def_order(const struct pasta_group_def *def, struct pasta_group_plan 
 }
 
 int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan *plan,
-		     struct pasta_err *err)
+		     struct pasta_error *err)
 {
 	const struct pasta_member *m;
 
@@ -140,7 +140,7 @@ int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan 
 /* -- Checks -- */
 
 static int def_bad(const struct pasta_group_def *def, size_t number, const char *what,
-		   struct pasta_err *err)
+		   struct pasta_error *err)
 {
 	return pasta_fail(err, -EINVAL, "its table %s, member %zu: %s", def_table(def), number + 1,
 			  what);
@@ -170,8 +170,7 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 		return "it is not within the row";
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
 		return "a measure cannot be a part of the key";
-	if (pasta_member_is_measure(m) &&
-	    def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_AGAIN))
+	if (pasta_member_is_measure(m) && def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_MORE))
 		return "AGAIN is for a measure that is there before, and for no other";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
 		return "a LIST needs an item_size";
@@ -186,7 +185,7 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 
 /* A byte of the key that is no member's is padding, or forgotten: keys that look alike would
  * differ. */
-static int def_check_key(const struct pasta_group_def *def, struct pasta_err *err)
+static int def_check_key(const struct pasta_group_def *def, struct pasta_error *err)
 {
 	uint8_t *covered = calloc(1, def->key_size);
 	const struct pasta_member *m;
@@ -209,7 +208,7 @@ static int def_check_key(const struct pasta_group_def *def, struct pasta_err *er
 }
 
 static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_group_def *def,
-			   struct pasta_err *err)
+			   struct pasta_error *err)
 {
 	if (def->size != sizeof(*def))
 		return pasta_fail(err, -EINVAL, "its table %s: use PASTA_GROUP", def_table(def));
@@ -229,7 +228,7 @@ static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_gro
 }
 
 int pasta_group_check(const struct pasta_tool *tool, const struct pasta_group_def *def,
-		      struct pasta_err *err)
+		      struct pasta_error *err)
 {
 	struct pasta_group_plan plan;
 	int error = def_check_sizes(tool, def, err);

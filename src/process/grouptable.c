@@ -205,7 +205,7 @@ static int view_texts(const struct view *v, struct line *line)
 	for (size_t i = 0; i < v->plan.count; i++) {
 		const char *known = NULL;
 
-		if (v->plan.columns[i].type != PASTA_STRING)
+		if (v->plan.columns[i].type != PASTA_COLUMN_STRING)
 			continue;
 		known = view_text(v, v->plan.columns[i].member, line->row, text);
 		line_empty(v, line)[i] = !known;
@@ -222,10 +222,10 @@ static void view_numbers(const struct view *v, struct line *line)
 		const struct pasta_group_column *c = &v->plan.columns[i];
 		bool has = !c->member->has || c->member->has(line->row, v->group->state);
 
-		if (c->type == PASTA_INT)
+		if (c->type == PASTA_COLUMN_INT)
 			line_empty(v, line)[i] =
 				!view_int(v, c, line->row, &line_cells(v, line)[i].i) || !has;
-		else if (c->type == PASTA_FLOAT)
+		else if (c->type == PASTA_COLUMN_FLOAT)
 			line_empty(v, line)[i] =
 				!view_float(v, i, line->row, &line_cells(v, line)[i].f) || !has;
 	}
@@ -236,7 +236,7 @@ static void view_numbers(const struct view *v, struct line *line)
 static void line_free(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++)
-		if (v->plan.columns[i].type == PASTA_STRING)
+		if (v->plan.columns[i].type == PASTA_COLUMN_STRING)
 			free(line_cells(v, line)[i].s);
 	if (line->own)
 		pasta_group_clear_row(v->def, line->own);
@@ -291,7 +291,7 @@ static int by_texts(const void *a, const void *b)
 
 	for (size_t i = 0; i < sorting->plan.count; i++) {
 		int order =
-			sorting->plan.columns[i].type == PASTA_STRING
+			sorting->plan.columns[i].type == PASTA_COLUMN_STRING
 				? strcmp(line_cells(sorting, x)[i].s, line_cells(sorting, y)[i].s)
 				: 0;
 
@@ -357,14 +357,14 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 	/* What has no value is less than all that has one. */
 	if (v->empty[i] || v->empty[k])
 		return v->empty[k] - v->empty[i];
-	if (v->plan.columns[column].type == PASTA_INT)
+	if (v->plan.columns[column].type == PASTA_COLUMN_INT)
 		return a->i < b->i ? -1 : a->i > b->i;
 	/* Numbers, whose texts would put 10 before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE)
 		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
-	if (v->plan.columns[column].type == PASTA_STRING)
+	if (v->plan.columns[column].type == PASTA_COLUMN_STRING)
 		return strcmp(a->s, b->s);
 	return a->f < b->f ? -1 : a->f > b->f;
 }
@@ -415,9 +415,9 @@ static bool line_has(const struct view *v, const struct line *line, size_t colum
 
 	if (line_empty(v, line)[column])
 		return false;
-	return type == PASTA_STRING ? *value->s != '\0'
-	       : type == PASTA_INT  ? value->i != 0
-				    : value->f != 0;
+	return type == PASTA_COLUMN_STRING ? *value->s != '\0'
+	       : type == PASTA_COLUMN_INT  ? value->i != 0
+					   : value->f != 0;
 }
 
 static bool column_shown(const struct view *v, size_t column)
@@ -455,10 +455,10 @@ static void put_line(const struct view *v, struct line *line, struct pasta_table
 			continue;
 		if (line_empty(v, line)[i]) {
 			pasta_cell_none(t);
-		} else if (v->plan.columns[i].type == PASTA_STRING) {
+		} else if (v->plan.columns[i].type == PASTA_COLUMN_STRING) {
 			pasta_cell_take(t, line_cells(v, line)[i].s);
 			line_cells(v, line)[i].s = NULL;
-		} else if (v->plan.columns[i].type == PASTA_INT)
+		} else if (v->plan.columns[i].type == PASTA_COLUMN_INT)
 			pasta_cell_int(t, line_cells(v, line)[i].i);
 		else
 			pasta_cell_float(t, line_cells(v, line)[i].f);
@@ -510,7 +510,7 @@ static int put_rest(const struct view *v, size_t from, size_t to, struct pasta_t
 
 		if (column_is_part(v, i))
 			continue;
-		if (c->type == PASTA_STRING && !named && v->shown[i]) {
+		if (c->type == PASTA_COLUMN_STRING && !named && v->shown[i]) {
 			free(line_cells(v, rest)[i].s);
 			line_cells(v, rest)[i].s = strdup(label);
 			line_empty(v, rest)[i] = false;
@@ -547,7 +547,7 @@ static size_t view_limit(const struct view *v)
 
 /* -- A group as a whole -- */
 
-static int view_open(struct view *v, struct pasta_err *err)
+static int view_open(struct view *v, struct pasta_error *err)
 {
 	int error = pasta_group_plan(v->def, &v->plan, err);
 
@@ -591,7 +591,7 @@ void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *c
 int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 {
 	struct view v = {.group = group, .def = group->def};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_table *t;
 	int error = view_open(&v, &err);
 

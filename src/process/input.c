@@ -15,7 +15,7 @@
 #include "process/shard.h"
 #include "process/tool.h"
 
-static void warn(const struct pasta_input *in, const struct pasta_err *err)
+static void warn(const struct pasta_input *in, const struct pasta_error *err)
 {
 	if (in->warn)
 		in->warn(err->text);
@@ -50,7 +50,7 @@ static int add_other(struct pasta_input *in, struct pasta_runinfo *info)
 static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_runinfo info = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error = pasta_runinfo_load(&info, folder, &err);
 
 	if (error && error != -ENOENT) {
@@ -73,7 +73,7 @@ static void input_check_end(struct pasta_input *in, bool ended)
 {
 	const struct pasta_shard_info *info =
 		pasta_stream_shard(in->stream, pasta_stream_shards(in->stream) - 1);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (ended && !info->ends)
 		pasta_fail(&err, -ENODATA,
@@ -115,7 +115,7 @@ static const char *input_copied(const struct pasta_input *in, const struct pasta
 
 /* The descriptors are taken, whatever happens. */
 static int input_take_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
-			    struct pasta_err *err)
+			    struct pasta_error *err)
 {
 	const char *copied = input_copied(in, parts);
 
@@ -131,7 +131,7 @@ static int input_take_shard(struct pasta_input *in, const struct pasta_shard_par
 
 /* A shard, with what is in its rings. Nothing else in the folder is touched. */
 static int input_read_shard(struct pasta_input *in, int folder, const char *path, bool commit,
-			    struct pasta_err *last)
+			    struct pasta_error *last)
 {
 	const char *slash = strrchr(path, '/');
 	struct pasta_salvaged salvaged = {0};
@@ -176,7 +176,7 @@ static int input_by_version(const void *a, const void *b)
 /* Rings that were damaged when they were read: something is missing, in each report. */
 static void input_name_damaged(struct pasta_input *in, const char *folder, const char *name)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	pasta_fail(&err, -EBADMSG,
 		   "%s/%s is a damaged ring: what could be read of it is in its shard", folder,
@@ -187,7 +187,7 @@ static void input_name_damaged(struct pasta_input *in, const char *folder, const
 
 /* The paths of all shards, also of those of which there are only rings yet, each once. */
 static int input_paths(struct pasta_input *in, int fd, const char *folder, char ***paths,
-		       size_t *count, struct pasta_err *err)
+		       size_t *count, struct pasta_error *err)
 {
 	size_t all = 0, i, n = 0;
 	char **names;
@@ -225,7 +225,7 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 /* Each process that recorded has made one. */
 static void input_name_missing(struct pasta_input *in, const char *folder, uint64_t count)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	pasta_fail(&err, -ENODATA,
 		   "%s: shards are missing: %" PRIu64 ", and all their events are lost", folder,
@@ -236,10 +236,10 @@ static void input_name_missing(struct pasta_input *in, const char *folder, uint6
 
 /* All shards of a folder; what is not one is named and passed over. */
 static int add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
-		      struct pasta_err *err)
+		      struct pasta_error *err)
 {
 	size_t i, count, before = in->shards;
-	struct pasta_err last = {0};
+	struct pasta_error last = {0};
 	char **paths = NULL;
 	int error = input_paths(in, fd, folder, &paths, &count, err);
 
@@ -293,7 +293,7 @@ static int add_health(struct pasta_input *in, const char *folder, bool *is_run)
  * Shards alone have none. */
 static void input_check_control(struct pasta_input *in, const char *folder, int error)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (!error || (error == -ENOENT && in->unnamed))
 		return;
@@ -310,7 +310,7 @@ static void input_check_control(struct pasta_input *in, const char *folder, int 
 /* Shards alone are no run, and lack nothing. */
 static void warn_missing(const struct pasta_input *in, const char *folder)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	pasta_fail(&err, -ENOENT,
 		   "%s has no " PASTA_RUN_INFO
@@ -320,7 +320,7 @@ static void warn_missing(const struct pasta_input *in, const char *folder)
 }
 
 /* A run, or a folder that has shards in it. Only a run is written to, and only if it is ours. */
-static int add_folder(struct pasta_input *in, const char *folder, struct pasta_err *err)
+static int add_folder(struct pasta_input *in, const char *folder, struct pasta_error *err)
 {
 	char *path = pasta_run_file(folder, PASTA_RUN_SHARDS);
 	int fd = pasta_files_folder(folder), error;
@@ -358,7 +358,7 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	return error;
 }
 
-static int input_begin(struct pasta_input *in, struct pasta_err *err)
+static int input_begin(struct pasta_input *in, struct pasta_error *err)
 {
 	if (!in->stream)
 		in->stream = pasta_stream_new(0);
@@ -366,7 +366,7 @@ static int input_begin(struct pasta_input *in, struct pasta_err *err)
 }
 
 int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
-		     struct pasta_err *err)
+		     struct pasta_error *err)
 {
 	int error = input_begin(in, err);
 
@@ -379,7 +379,7 @@ int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *par
 }
 
 int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, const char *name,
-			 struct pasta_err *err)
+			 struct pasta_error *err)
 {
 	int error = 0;
 
@@ -396,7 +396,7 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 
 /* A shard by its name. What is in its rings belongs to it, but nothing is written: where the user
  * has put a shard need not be a run. Through a link, or by another name, it is read alone. */
-static int input_add_file(struct pasta_input *in, const char *path, struct pasta_err *err)
+static int input_add_file(struct pasta_input *in, const char *path, struct pasta_error *err)
 {
 	struct pasta_shard_parts parts = {.path = path, .end = UINT64_MAX, .tail = -1};
 	size_t before = in->shards, refused = in->refused;
@@ -427,7 +427,7 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 	return 0;
 }
 
-int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err)
+int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error *err)
 {
 	struct stat st;
 	int error = input_begin(in, err), folder;
@@ -451,7 +451,7 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *
 	return error;
 }
 
-int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, struct pasta_err *err)
+int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, struct pasta_error *err)
 {
 	size_t i, left = 0, count = in->stream ? pasta_stream_shards(in->stream) : 0;
 	uint64_t start = in->run.start;

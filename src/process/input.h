@@ -45,19 +45,20 @@ struct pasta_input {
 
 /* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be
  * read; what can be read in part is, with warnings. */
-int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_err *err);
+int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error *err);
 /* Add a shard that is open, and belongs to a run that is in no folder: its descriptors are taken,
  * whatever happens. When all are added, what is known of that run, which is taken, too; name is
  * what it is called. */
 struct pasta_shard_parts;
 int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
-		     struct pasta_err *err);
+		     struct pasta_error *err);
 int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, const char *name,
-			 struct pasta_err *err);
+			 struct pasta_error *err);
 /* Read no more than a filter wants, which must outlive it: shards of other ranks are left out, and
  * times are from the run's start or, without a run, from the first shard's. After all are added.
  * -ENOENT, with *err: no shard is left. */
-int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, struct pasta_err *err);
+int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter,
+		       struct pasta_error *err);
 /* In which of the runs that were added what a tool needs of memory accesses was counted, or may
  * have been. What another tool's own reducer has counted is not what it needs. */
 enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool);

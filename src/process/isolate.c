@@ -131,7 +131,7 @@ static void library_start(const struct isolate *iso, struct library *lib)
 					   .tool_count = lib->count,
 					   .request = &request};
 	struct pasta_toolworker_fds fds = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error;
 
 	lib->started = true;
@@ -361,7 +361,7 @@ void pasta_isolate_progress(const struct pasta_stream *s, uint64_t *done, uint64
 
 /* -- Before a run -- */
 
-static int first_error(struct pasta_out *const *outs, size_t count, struct pasta_err *err)
+static int first_error(struct pasta_out *const *outs, size_t count, struct pasta_error *err)
 {
 	size_t i;
 
@@ -373,7 +373,7 @@ static int first_error(struct pasta_out *const *outs, size_t count, struct pasta
 }
 
 static int try_here(const struct pasta_choice *choice, struct pasta_out *const *outs,
-		    struct pasta_err *err)
+		    struct pasta_error *err)
 {
 	struct pasta_lane *lane = pasta_lane_new(choice, outs, PASTA_LANE_ALL);
 
@@ -384,7 +384,7 @@ static int try_here(const struct pasta_choice *choice, struct pasta_out *const *
 	return first_error(outs, choice->count, err);
 }
 
-static int try_elsewhere(const struct library *lib, struct pasta_err *err)
+static int try_elsewhere(const struct library *lib, struct pasta_error *err)
 {
 	struct pasta_wire request = {0};
 	struct pasta_worker_start start = {.verb = PASTA_WORKER_OPEN,
@@ -415,7 +415,7 @@ static int try_elsewhere(const struct library *lib, struct pasta_err *err)
 	return error;
 }
 
-int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_err *err)
+int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_error *err)
 {
 	struct pasta_result result = {0};
 	struct isolate iso = {0};

@@ -19,6 +19,6 @@ void pasta_isolate_progress(const struct pasta_stream *s, uint64_t *done, uint64
 /* Open the tools and close them again, before anything is recorded for them: 0, or the error of the
  * first that refuses, with *err. One that crashes, or does not return for seconds, refuses nothing:
  * the report says so. */
-int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_err *err);
+int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_error *err);
 
 #endif

@@ -15,7 +15,7 @@ struct pasta_lane {
 	size_t count;
 	/* Who wants a kind: count places for each, of which the first few are used. */
 	struct pasta_seat **wants;
-	size_t want_count[PASTA_KINDS_MAX];
+	size_t want_count[PASTA_KIND_MAX];
 	const struct pasta_event *ev;
 	const struct pasta_where *where;
 	struct pasta_call_slot *slot; /* NULL: nobody watches */
@@ -40,10 +40,10 @@ static bool is_python(uint32_t ref)
 uint32_t pasta_python_of(const struct pasta_event *ev)
 {
 	const struct pasta_where *where = pasta_where_of(ev);
-	uint32_t stack = ev->kind == PASTA_ALLOC    ? ev->alloc.stack
-			 : ev->kind == PASTA_FREE   ? ev->free.stack
-			 : ev->kind == PASTA_LAUNCH ? ev->launch.stack
-						    : where->stack;
+	uint32_t stack = ev->kind == PASTA_KIND_ALLOC	 ? ev->alloc.stack
+			 : ev->kind == PASTA_KIND_FREE	 ? ev->free.stack
+			 : ev->kind == PASTA_KIND_LAUNCH ? ev->launch.stack
+							 : where->stack;
 
 	if (where->flags & PASTA_WHERE_BACKWARD && where->python)
 		return where->python;
@@ -64,7 +64,7 @@ struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct past
 	if (!l)
 		return NULL;
 	l->seats = calloc(choice->count + 1, sizeof(*l->seats));
-	l->wants = calloc(PASTA_KINDS_MAX * choice->count + 1, sizeof(struct pasta_seat *));
+	l->wants = calloc(PASTA_KIND_MAX * choice->count + 1, sizeof(struct pasta_seat *));
 	if (!l->seats || !l->wants) {
 		pasta_lane_free(l);
 		return NULL;
@@ -147,14 +147,14 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 
 	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
 	seat->book_kinds = pasta_toolbook_kinds(seat->tool);
-	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
 }
 
 static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error = 0;
 
 	seat->state = calloc(1, seat->tool->state_size ? seat->tool->state_size : 1);
@@ -236,7 +236,7 @@ static inline void give(struct pasta_lane *l)
 void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
-	if (ev->kind >= PASTA_KINDS_MAX)
+	if (ev->kind >= PASTA_KIND_MAX)
 		return;
 	now = l;
 	l->ev = ev;
@@ -251,7 +251,7 @@ void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed)
 	pasta_call_phase(l->slot, PASTA_PHASE_EVENT);
 	now = l;
 	while ((l->ev = pasta_feed_next(feed, &l->where)))
-		if (l->ev->kind < PASTA_KINDS_MAX)
+		if (l->ev->kind < PASTA_KIND_MAX)
 			give(l);
 	now = NULL;
 	pasta_call_phase(l->slot, PASTA_PHASE_NONE);

@@ -55,7 +55,7 @@ static struct ledger_device *ledger_device_of(struct pasta_ledger *l, struct led
 
 static uint32_t ledger_level(const struct ledger_proc *p, const struct pasta_event *ev)
 {
-	const struct pasta_alloc *r = &ev->alloc;
+	const struct pasta_alloc_record *r = &ev->alloc;
 
 	switch (ev->sub) {
 	case PASTA_ALLOC_SEGMENT:
@@ -66,7 +66,7 @@ static uint32_t ledger_level(const struct ledger_proc *p, const struct pasta_eve
 	case PASTA_ALLOC_POOL:
 		return r->origin ? PASTA_LEVEL_DRIVER : PASTA_LEVEL_BLOCK;
 	}
-	if (r->parent || (p->imported && !(r->flags & PASTA_ALLOC_DRIVERS)))
+	if (r->parent || (p->imported && !(r->flags & PASTA_ALLOC_BY_DRIVER)))
 		return PASTA_LEVEL_BLOCK;
 	if (ev->sub == PASTA_ALLOC_HOST && r->pool && r->pool != PASTA_ALLOC_HANDLES &&
 	    !p->imported)
@@ -78,7 +78,7 @@ static uint32_t ledger_level(const struct ledger_proc *p, const struct pasta_eve
 static void ledger_evict(struct pasta_ledger *l, const struct ledger_device *d, uint32_t level,
 			 const struct pasta_event *ev)
 {
-	const struct pasta_alloc *r = &ev->alloc;
+	const struct pasta_alloc_record *r = &ev->alloc;
 	struct pasta_ranges *index = r->parent ? NULL : d->index[level];
 	uint64_t begin, size, room = r->bytes ? r->bytes : 1;
 	struct ledger_alloc *x, **slot;
@@ -163,7 +163,7 @@ static void ledger_find_parent(struct ledger_alloc *x)
 static struct ledger_alloc *ledger_make(struct pasta_ledger *l, struct ledger_device *d,
 					uint32_t level, const struct pasta_event *ev)
 {
-	const struct pasta_alloc *r = &ev->alloc;
+	const struct pasta_alloc_record *r = &ev->alloc;
 	struct ledger_alloc *x = ledger_alloc_new(l), **slot;
 
 	if (!x)
@@ -250,7 +250,7 @@ static uint32_t ledger_level_freed(const struct ledger_proc *p, const struct pas
 static void ledger_on_free(struct pasta_ledger *l, struct ledger_proc *p,
 			   const struct pasta_event *ev)
 {
-	const struct pasta_free *r = &ev->free;
+	const struct pasta_free_record *r = &ev->free;
 	const struct ledger_device *d =
 		pasta_map_find(p->devices, ev->sub == PASTA_ALLOC_HOST ? PASTA_HOST : r->device);
 	struct ledger_alloc *x;
@@ -271,7 +271,7 @@ static void ledger_on_free(struct pasta_ledger *l, struct ledger_proc *p,
 static void ledger_on_tensor(struct pasta_ledger *l, struct ledger_proc *p,
 			     const struct pasta_event *ev)
 {
-	const struct pasta_tensor *r = &ev->tensor;
+	const struct pasta_tensor_record *r = &ev->tensor;
 	struct ledger_device *d;
 	struct ledger_alloc *x, *parent, **slot;
 
@@ -341,16 +341,16 @@ static void ledger_on_counter(struct pasta_ledger *l, struct ledger_proc *p,
 /* An event that comes late comes now. */
 void pasta_ledger_event(struct pasta_ledger *l, const struct pasta_event *ev)
 {
-	static void (*const on[PASTA_KINDS_MAX])(struct pasta_ledger *, struct ledger_proc *,
-						 const struct pasta_event *) = {
-		[PASTA_ALLOC] = ledger_on_alloc,
-		[PASTA_FREE] = ledger_on_free,
-		[PASTA_TENSOR] = ledger_on_tensor,
-		[PASTA_COUNTER] = ledger_on_counter,
+	static void (*const on[PASTA_KIND_MAX])(struct pasta_ledger *, struct ledger_proc *,
+						const struct pasta_event *) = {
+		[PASTA_KIND_ALLOC] = ledger_on_alloc,
+		[PASTA_KIND_FREE] = ledger_on_free,
+		[PASTA_KIND_TENSOR] = ledger_on_tensor,
+		[PASTA_KIND_COUNTER] = ledger_on_counter,
 	};
 	struct ledger_proc *p;
 
-	if (l->error || ev->kind >= PASTA_KINDS_MAX || !on[ev->kind])
+	if (l->error || ev->kind >= PASTA_KIND_MAX || !on[ev->kind])
 		return;
 	p = ledger_proc_of(l, ev->proc);
 	if (!p)

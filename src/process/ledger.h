@@ -12,7 +12,7 @@
 
 /* The kinds that a ledger takes, and those without which it knows nothing. */
 uint64_t pasta_ledger_kinds(const struct pasta_ledger_def *def);
-#define PASTA_LEDGER_MUST (PASTA_BIT(ALLOC) | PASTA_BIT(FREE))
+#define PASTA_LEDGER_MUST (PASTA_MASK(ALLOC) | PASTA_MASK(FREE))
 
 /* def and state, which the callbacks get, must outlive it. NULL when out of memory. */
 struct pasta_ledger *pasta_ledger_new(const struct pasta_ledger_def *def, void *state);
@@ -63,7 +63,7 @@ struct ledger_device {
 	struct ledger_proc *proc;
 	uint32_t device;
 	bool segments; /* reserved is known by them, not by a counter */
-	struct ledger_sum sums[PASTA_LEVELS];
+	struct ledger_sum sums[PASTA_LEVEL_COUNT];
 	/* struct ledger_alloc * by address, of each level. Of drivers, whose addresses may be
 	 * handles, it has the latest of those that overlap. */
 	struct pasta_ranges *index[PASTA_LEVEL_HELD];
@@ -88,7 +88,7 @@ struct pasta_ledger {
 	struct ledger_alloc *spare; /* that were freed, linked by under */
 	const struct ledger_alloc **walk;
 	size_t walk_count, walk_room;
-	uint64_t unknown[PASTA_LEVELS], missing[PASTA_LEVELS];
+	uint64_t unknown[PASTA_LEVEL_COUNT], missing[PASTA_LEVEL_COUNT];
 	uint32_t reserved, other; /* names of counters: the one that is looked for, or not */
 	int error;
 };

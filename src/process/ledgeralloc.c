@@ -308,7 +308,7 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 		ledger_end_tensors(l, x, ev, flags);
 	x->live = false;
 	x->a.freed = x->device->proc->now;
-	x->a.freed_stack = ev->kind == PASTA_FREE ? ev->free.stack : 0;
+	x->a.freed_stack = ev->kind == PASTA_KIND_FREE ? ev->free.stack : 0;
 	x->a.flags |= flags;
 	if (!ledger_is_alias(x))
 		ledger_lower(l, x, x->a.level);

@@ -12,8 +12,8 @@ uint64_t pasta_ledger_kinds(const struct pasta_ledger_def *def)
 
 	if (!def)
 		return 0;
-	kinds |= def->levels & PASTA_LEVEL_BIT(TENSOR) ? PASTA_BIT(TENSOR) : 0;
-	kinds |= def->levels & PASTA_LEVEL_BIT(SEGMENT) ? PASTA_BIT(COUNTER) : 0;
+	kinds |= def->levels & PASTA_LEVEL_MASK(TENSOR) ? PASTA_MASK(TENSOR) : 0;
+	kinds |= def->levels & PASTA_LEVEL_MASK(SEGMENT) ? PASTA_MASK(COUNTER) : 0;
 	return kinds;
 }
 
@@ -34,7 +34,7 @@ struct pasta_ledger *pasta_ledger_new(const struct pasta_ledger_def *def, void *
 
 static void ledger_device_free(struct ledger_device *d)
 {
-	for (size_t level = 0; level < PASTA_LEVELS; level++) {
+	for (size_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 		struct ledger_sum *sum = &d->sums[level];
 
 		while (sum->gone_count) {
@@ -114,7 +114,7 @@ int pasta_ledger_merge(struct pasta_ledger *into, struct pasta_ledger *from)
 		*p = NULL;
 	}
 	from->last = NULL;
-	for (size_t level = 0; level < PASTA_LEVELS; level++) {
+	for (size_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 		into->unknown[level] += from->unknown[level];
 		into->missing[level] += from->missing[level];
 	}
@@ -153,10 +153,10 @@ void pasta_ledger_close(const struct pasta_tool *tool, void *state)
 
 const char *pasta_level_text(uint32_t level)
 {
-	static const char *const texts[PASTA_LEVELS] = {"driver", "reserved", "allocated",
-							"tensors", "held"};
+	static const char *const texts[PASTA_LEVEL_COUNT] = {"driver", "reserved", "allocated",
+							     "tensors", "held"};
 
-	return level < PASTA_LEVELS ? texts[level] : "";
+	return level < PASTA_LEVEL_COUNT ? texts[level] : "";
 }
 
 struct ledger_proc *ledger_proc_find(const struct pasta_ledger *l, uint32_t proc)
@@ -181,7 +181,8 @@ static const struct ledger_sum *ledger_sum(const struct pasta_ledger *l, uint32_
 					   uint32_t device, uint32_t level)
 {
 	static const struct ledger_sum none;
-	struct ledger_device *d = level < PASTA_LEVELS ? ledger_device_find(l, proc, device) : NULL;
+	struct ledger_device *d =
+		level < PASTA_LEVEL_COUNT ? ledger_device_find(l, proc, device) : NULL;
 
 	return d ? &d->sums[level] : &none;
 }
@@ -361,7 +362,7 @@ const struct pasta_allocation *pasta_ledger_next(struct pasta_ledger *l, enum pa
 	struct ledger_proc **p;
 	size_t i = 0;
 
-	if (level >= PASTA_LEVELS)
+	if (level >= PASTA_LEVEL_COUNT)
 		return NULL;
 	if (!*at) {
 		l->walk_count = 0;

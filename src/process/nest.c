@@ -96,13 +96,13 @@ static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest 
 	}
 	f = &nest->frames[nest->depth++];
 	*f = (struct pasta_nest_frame){.scope = below(n, up, kind, name),
-				       .op = kind == PASTA_OP_BEGIN ? op : outer,
+				       .op = kind == PASTA_KIND_OP_BEGIN ? op : outer,
 				       .pair = ++n->pairs,
 				       .name = name,
-				       .is_op = kind == PASTA_OP_BEGIN};
+				       .is_op = kind == PASTA_KIND_OP_BEGIN};
 	inherit(f, around ? f - 1 : NULL);
 	pasta_nest_here(nest, iteration, &f->began);
-	nest->regions += kind == PASTA_REGION;
+	nest->regions += kind == PASTA_KIND_REGION;
 	return f;
 }
 
@@ -119,7 +119,7 @@ static void pull(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
 
 		*f = nest->frames[i + 1];
 		f->scope = below(n, around ? around->scope : NULL,
-				 f->is_op ? PASTA_OP_BEGIN : PASTA_REGION, f->name);
+				 f->is_op ? PASTA_KIND_OP_BEGIN : PASTA_KIND_REGION, f->name);
 		if (f->is_op)
 			continue;
 		f->op = around ? around->op : 0;
@@ -161,12 +161,12 @@ static void give_region(struct pasta_nesting *n, const struct pasta_nest *nest, 
 
 	if (!g)
 		return;
-	fill_head(&g->own, ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
-	g->own.region = (struct pasta_region){.name = f->name,
-					      .domain = f->domain,
-					      .depth = (uint32_t)nest->regions,
-					      .flags = flags};
-	if (ev->kind == PASTA_REGION)
+	fill_head(&g->own, ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
+	g->own.region = (struct pasta_region_record){.name = f->name,
+						     .domain = f->domain,
+						     .depth = (uint32_t)nest->regions,
+						     .flags = flags};
+	if (ev->kind == PASTA_KIND_REGION)
 		g->own.region.flags |= ev->region.flags;
 	g->where = f->began;
 	g->pair = f->pair;
@@ -185,7 +185,7 @@ static void end_region(struct pasta_nesting *n, struct pasta_nest *nest,
 static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
 			 const struct pasta_event *ev, uint32_t name, uint32_t flags)
 {
-	struct pasta_nest_frame *f = push(n, nest, iteration, PASTA_REGION, name, 0);
+	struct pasta_nest_frame *f = push(n, nest, iteration, PASTA_KIND_REGION, name, 0);
 
 	if (!f)
 		return;
@@ -199,9 +199,9 @@ static void get_in_step(struct pasta_nesting *n, struct pasta_nest *nest, uint64
 			const struct pasta_event *ev, size_t depth)
 {
 	while (nest->regions > depth)
-		end_region(n, nest, ev, PASTA_REGION_LOST);
+		end_region(n, nest, ev, PASTA_REGION_SUPPLIED_LOSS);
 	while (nest->regions < depth && !n->failed)
-		begin_region(n, nest, iteration, ev, n->lost, PASTA_REGION_LOST);
+		begin_region(n, nest, iteration, ev, n->lost, PASTA_REGION_SUPPLIED_LOSS);
 }
 
 static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest, uint64_t iteration,
@@ -212,7 +212,7 @@ static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest, u
 	if (!g)
 		return;
 	memcpy(&g->own, ev, PASTA_EVENT_SIZE(region));
-	g->own.sub = PASTA_REGION_STRAY;
+	g->own.sub = PASTA_REGION_UNMATCHED_END;
 	g->own.region.flags |= flags;
 	pasta_nest_here(nest, iteration, &g->where);
 }
@@ -240,7 +240,7 @@ static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest, uint
 	size_t depth = ev->region.depth ? ev->region.depth : ended(nest, ev->region.name);
 
 	if (ev->region.depth && nest->regions < depth) {
-		give_stray(n, nest, iteration, ev, PASTA_REGION_LOST);
+		give_stray(n, nest, iteration, ev, PASTA_REGION_SUPPLIED_LOSS);
 		return;
 	}
 	if (ev->region.depth)
@@ -255,7 +255,7 @@ static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest, uint
 	}
 	nest->owed += nest->regions - depth;
 	while (nest->regions > depth)
-		end_region(n, nest, ev, PASTA_REGION_OUTER);
+		end_region(n, nest, ev, PASTA_REGION_SUPPLIED_OUTER);
 	end_region(n, nest, ev, 0);
 }
 
@@ -282,7 +282,7 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_
 
 /* An operator of the backward pass, or one that may be: true if its forward operator is known. */
 static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
-			 const struct pasta_op_begin *op)
+			 const struct pasta_op_begin_record *op)
 {
 	bool gone;
 	const struct pasta_forward *forward = pasta_forwards_find(forwards, op->seq, &gone);
@@ -293,14 +293,14 @@ static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards
 		f->flags = PASTA_WHERE_BACKWARD;
 		f->joined = true;
 	} else if (gone && !(f->flags & PASTA_WHERE_BACKWARD)) {
-		f->flags = PASTA_WHERE_BACKWARD | PASTA_WHERE_FORGOTTEN;
+		f->flags = PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
 	}
 	return forward;
 }
 
 /* The backward pass: an operator without a forward one is where what is around it is. */
 static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
-			    const struct pasta_op_begin *op, uint32_t stack)
+			    const struct pasta_op_begin_record *op, uint32_t stack)
 {
 	bool inside = f->flags & PASTA_WHERE_BACKWARD;
 
@@ -316,7 +316,7 @@ static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forwa
  * backward run it on threads without Python. */
 static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
 		   struct pasta_forwards *forwards, struct pasta_nest_frame *f,
-		   const struct pasta_op_begin *op, uint32_t stack)
+		   const struct pasta_op_begin_record *op, uint32_t stack)
 {
 	bool backward = (op->flags & PASTA_OP_BACKWARD) || (f->flags & PASTA_WHERE_BACKWARD);
 
@@ -354,7 +354,7 @@ static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 	struct pasta_given *g = give(n);
 
 	if (g) {
-		fill_head(&g->own, ev, PASTA_OP_END, sub, PASTA_EVENT_SIZE(op_end));
+		fill_head(&g->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
 		g->own.op_end.id = f->op;
 		g->where = f->began;
 		g->pair = f->pair;
@@ -376,7 +376,7 @@ static void end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 			continue;
 		if (nest->frames[at].depth < depth)
 			break;
-		end_op(n, nest, at, ev, PASTA_OP_SUPPLIED);
+		end_op(n, nest, at, ev, PASTA_OP_END_SUPPLIED);
 	}
 }
 
@@ -384,13 +384,13 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 			 struct pasta_forwards *forwards, uint64_t iteration,
 			 const struct pasta_event *ev)
 {
-	const struct pasta_op_begin *op = &ev->op_begin;
+	const struct pasta_op_begin_record *op = &ev->op_begin;
 	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
 	struct pasta_nest_frame *f;
 	struct pasta_given *g;
 
 	end_dropped_ops(n, nest, ev);
-	f = push(n, nest, iteration, PASTA_OP_BEGIN, op->name, op->id);
+	f = push(n, nest, iteration, PASTA_KIND_OP_BEGIN, op->name, op->id);
 	if (!f)
 		return;
 	f->depth = op->depth;
@@ -418,7 +418,7 @@ void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		return;
 	for (i = nest->depth; i > at; i--)
 		if (nest->frames[i - 1].is_op)
-			end_op(n, nest, i - 1, ev, PASTA_OP_SUPPLIED);
+			end_op(n, nest, i - 1, ev, PASTA_OP_END_SUPPLIED);
 	end_op(n, nest, at - 1, ev, ev->sub);
 }
 
@@ -431,8 +431,8 @@ void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pas
 
 		ev.time = is_op ? last_op : last;
 		if (is_op)
-			end_op(n, nest, nest->depth - 1, &ev, PASTA_OP_SUPPLIED);
+			end_op(n, nest, nest->depth - 1, &ev, PASTA_OP_END_SUPPLIED);
 		else
-			end_region(n, nest, &ev, PASTA_REGION_OPEN);
+			end_region(n, nest, &ev, PASTA_REGION_SUPPLIED_OPEN);
 	}
 }

@@ -51,7 +51,7 @@ static int output_make(struct pasta_output *out)
 }
 
 /* run: NULL, or the run's folder, which path is in. */
-static struct pasta_output *output_open(const char *run, const char *path, struct pasta_err *err)
+static struct pasta_output *output_open(const char *run, const char *path, struct pasta_error *err)
 {
 	struct pasta_output *out = calloc(1, sizeof(*out));
 	int error = -ENOMEM;
@@ -76,12 +76,13 @@ static struct pasta_output *output_open(const char *run, const char *path, struc
 	return NULL;
 }
 
-struct pasta_output *pasta_output_open(const char *path, struct pasta_err *err)
+struct pasta_output *pasta_output_open(const char *path, struct pasta_error *err)
 {
 	return output_open(NULL, path, err);
 }
 
-struct pasta_output *pasta_output_open_in(const char *run, const char *path, struct pasta_err *err)
+struct pasta_output *pasta_output_open_in(const char *run, const char *path,
+					  struct pasta_error *err)
 {
 	return output_open(run, path, err);
 }
@@ -110,7 +111,7 @@ static int output_settle(FILE *file)
 	return error;
 }
 
-int pasta_output_close(struct pasta_output *out, int error, struct pasta_err *err)
+int pasta_output_close(struct pasta_output *out, int error, struct pasta_error *err)
 {
 	int settled;
 

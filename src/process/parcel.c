@@ -22,7 +22,7 @@ static void put_cells(struct pasta_wire *w, const struct pasta_table *t, size_t 
 	for (row = 0; row < rows; row++) {
 		const union pasta_value *cell = pasta_table_cell(t, row, column);
 
-		if (cell && t->columns[column].type == PASTA_STRING)
+		if (cell && t->columns[column].type == PASTA_COLUMN_STRING)
 			pasta_wire_text(w, cell->s);
 		else if (cell)
 			pasta_wire_put(w, &cell->i, sizeof(cell->i));
@@ -56,7 +56,7 @@ static int get_cells(struct pasta_wire_in *in, struct pasta_table *t, size_t col
 		t->empty[i] = bits[row / 8] >> row % 8 & 1;
 		if (t->empty[i])
 			continue;
-		if (t->columns[column].type != PASTA_STRING) {
+		if (t->columns[column].type != PASTA_COLUMN_STRING) {
 			t->cells[i].i = (int64_t)pasta_wire_get_number(in);
 			continue;
 		}
@@ -99,7 +99,8 @@ static int get_table(struct pasta_wire_in *in, struct pasta_out *out, size_t *ce
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
 		columns[i].name = pasta_wire_get_text(in);
-		columns[i].type = (enum pasta_column_type)pasta_wire_get_below(in, PASTA_FLOAT);
+		columns[i].type =
+			(enum pasta_column_type)pasta_wire_get_below(in, PASTA_COLUMN_FLOAT);
 		columns[i].unit = pasta_wire_get_text_or_null(in);
 	}
 	if (!in->bad)
@@ -277,7 +278,7 @@ static void put_finding(struct pasta_wire *w, const struct pasta_finding *f)
 static int get_finding(struct pasta_wire_in *in, struct pasta_out *out)
 {
 	struct pasta_finding f = {
-		.severity = (enum pasta_severity)pasta_wire_get_below(in, PASTA_PROBLEM)};
+		.severity = (enum pasta_severity)pasta_wire_get_below(in, PASTA_SEVERITY_PROBLEM)};
 
 	f.what = pasta_wire_get_text(in);
 	f.where = pasta_wire_get_text_or_null(in);
@@ -306,11 +307,11 @@ static void limit_out(struct pasta_out *out)
 	for (i = 0; i < out->finding_count; i++) {
 		struct pasta_finding *f = &out->findings[i];
 
-		if ((unsigned int)f->severity <= PASTA_PROBLEM)
+		if ((unsigned int)f->severity <= PASTA_SEVERITY_PROBLEM)
 			continue;
 		pasta_out_fail(out, -EINVAL, "finding '%.200s': unknown severity %u", f->what,
 			       (unsigned int)f->severity);
-		f->severity = PASTA_NOTE;
+		f->severity = PASTA_SEVERITY_NOTE;
 	}
 	pasta_out_end(out);
 }
@@ -334,7 +335,7 @@ static void put_out(struct pasta_wire *w, struct pasta_out *out)
 		put_finding(w, &out->findings[i]);
 }
 
-static int get_error(struct pasta_wire_in *in, struct pasta_err *err)
+static int get_error(struct pasta_wire_in *in, struct pasta_error *err)
 {
 	int64_t code = (int64_t)pasta_wire_get_number(in);
 	const char *text = pasta_wire_get_text(in);
@@ -349,7 +350,7 @@ static int get_error(struct pasta_wire_in *in, struct pasta_err *err)
 static int get_out(struct pasta_wire_in *in, struct pasta_out *out)
 {
 	const char *name = pasta_wire_get_text(in);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error = strcmp(name, out->name) ? -EBADMSG : get_error(in, &err);
 	size_t cells = 0;
 	uint64_t n;
@@ -491,7 +492,7 @@ struct held {
 	struct pasta_tool tool;
 	struct pasta_option options[PASTA_PARCEL_OPTIONS + 1];
 	struct pasta_ledger_def ledger;
-	struct pasta_book_def book;
+	struct pasta_access_index_def book;
 	char texts[];
 };
 

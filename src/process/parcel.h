@@ -19,12 +19,12 @@
 
 /* What else is known in the process that read the run. */
 struct pasta_parcel {
-	uint64_t captured;	  /* events */
-	bool stopped;		  /* by an interrupt, before all was read */
-	uint64_t read, to_read;	  /* bytes */
-	size_t changed;		  /* files that are not what was recorded */
-	const char *changed_file; /* the first, or NULL */
-	struct pasta_err unread;  /* why raw accesses could not be read; code 0: they could */
+	uint64_t captured;	   /* events */
+	bool stopped;		   /* by an interrupt, before all was read */
+	uint64_t read, to_read;	   /* bytes */
+	size_t changed;		   /* files that are not what was recorded */
+	const char *changed_file;  /* the first, or NULL */
+	struct pasta_error unread; /* why raw accesses could not be read; code 0: they could */
 };
 
 /* A tool that reported more than the most fails here. */

@@ -24,7 +24,7 @@ struct library {
 	dev_t dev;
 	ino_t ino;
 	char *file;
-	struct pasta_err err; /* the first, if any */
+	struct pasta_error err; /* the first, if any */
 	void (*warn)(const char *line);
 	void (*tell)(void *ctx, int code, const char *text); /* likewise, or NULL */
 	void *ctx;
@@ -44,7 +44,7 @@ static void tell(struct library *lib, int code, const char *text)
 		lib->tell(lib->ctx, code, text);
 }
 
-static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
+static void on_refused(void *ctx, const char *name, const struct pasta_error *why)
 {
 	struct library *lib = ctx;
 	char text[PATH_MAX + sizeof(why->text) + 80];
@@ -205,7 +205,7 @@ static void load_elsewhere(struct library *lib, struct pasta_tool_source *from)
 	struct pasta_wire request = {0};
 	struct pasta_worker_start start = {
 		.verb = PASTA_WORKER_LOAD, .file = lib->file, .request = &request};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_worker *w;
 	struct pasta_wire_in in;
 	uint8_t *bytes = NULL;
@@ -271,7 +271,7 @@ static void library_free(struct library *lib)
 	free(lib);
 }
 
-static struct library *library_new(const char *path, const struct stat *st, struct pasta_err *err)
+static struct library *library_new(const char *path, const struct stat *st, struct pasta_error *err)
 {
 	struct library *lib = calloc(1, sizeof(*lib));
 
@@ -291,7 +291,7 @@ static struct library *library_new(const char *path, const struct stat *st, stru
 
 /* NULL, with *err, for what is no file; else the library, loaded now or before. */
 static struct library *library_of(const char *path, void (*warn)(const char *line),
-				  struct pasta_err *err)
+				  struct pasta_error *err)
 {
 	struct library *lib;
 	struct stat st;
@@ -317,13 +317,13 @@ static struct library *library_of(const char *path, void (*warn)(const char *lin
 	return lib;
 }
 
-int pasta_plugin_load(const char *path, const char **file, struct pasta_err *err)
+int pasta_plugin_load(const char *path, const char **file, struct pasta_error *err)
 {
-	struct pasta_err own = {0};
+	struct pasta_error own = {0};
 	struct library *lib = library_of(path, NULL, &own);
 
 	if (!lib || lib->err.code) {
-		const struct pasta_err *why = lib ? &lib->err : &own;
+		const struct pasta_error *why = lib ? &lib->err : &own;
 
 		return pasta_fail(err, why->code, "%s", why->text);
 	}
@@ -331,7 +331,7 @@ int pasta_plugin_load(const char *path, const char **file, struct pasta_err *err
 	return 0;
 }
 
-int pasta_plugin_load_named(const char *names, struct pasta_err *err)
+int pasta_plugin_load_named(const char *names, struct pasta_error *err)
 {
 	char *list = strdup(names), *rest = list, *name;
 	int error = list ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
@@ -361,7 +361,7 @@ static int by_name(const void *a, const void *b)
 
 static void load_entry(const char *dir, const char *name, void (*warn)(const char *line))
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char *path;
 
 	if (asprintf(&path, "%s/%s", dir, name) < 0) {
@@ -376,7 +376,7 @@ static void load_entry(const char *dir, const char *name, void (*warn)(const cha
 static void load_dir(const char *dir, void (*warn)(const char *line))
 {
 	int folder = pasta_files_folder(dir), error;
-	struct pasta_err err;
+	struct pasta_error err;
 	char **names = NULL;
 	size_t count = 0;
 

@@ -12,7 +12,7 @@
 
 /* Load a library, and say what its tools have as pasta_tool_file. An error if it cannot be loaded,
  * has no tools, or one of them is refused: the others are there all the same. */
-int pasta_plugin_load(const char *path, const char **file, struct pasta_err *err);
+int pasta_plugin_load(const char *path, const char **file, struct pasta_error *err);
 
 /* Load all *.so of folders, "DIR:DIR", in order, each folder's by name. warn gets a line for each
  * thing that cannot be used; the others are. */
@@ -22,6 +22,6 @@ void pasta_plugin_load_dirs(const char *dirs, void (*warn)(const char *line));
 void pasta_plugin_load_here(const char *file, void (*tell)(void *ctx, int code, const char *text),
 			    void *ctx);
 /* Load those of "regions,./mine.so" that are paths. The first error ends it. */
-int pasta_plugin_load_named(const char *names, struct pasta_err *err);
+int pasta_plugin_load_named(const char *names, struct pasta_error *err);
 
 #endif

@@ -17,7 +17,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **folders;
 static size_t folder_count;
-static struct pasta_err first_failure;
+static struct pasta_error first_failure;
 
 static void forget(void)
 {
@@ -67,7 +67,7 @@ int pasta_rawfile_reset(const struct pasta_stream *s)
 	return error;
 }
 
-bool pasta_rawfile_failed(struct pasta_err *err)
+bool pasta_rawfile_failed(struct pasta_error *err)
 {
 	bool failed;
 
@@ -80,7 +80,7 @@ bool pasta_rawfile_failed(struct pasta_err *err)
 }
 
 /* A tool may pass over it: the run is damaged all the same. */
-static int rawfile_fail(const struct pasta_err *err)
+static int rawfile_fail(const struct pasta_error *err)
 {
 	pthread_mutex_lock(&lock);
 	if (!first_failure.code)
@@ -89,7 +89,7 @@ static int rawfile_fail(const struct pasta_err *err)
 	return err->code;
 }
 
-void pasta_rawfile_note_failed(const struct pasta_err *err)
+void pasta_rawfile_note_failed(const struct pasta_error *err)
 {
 	rawfile_fail(err);
 }
@@ -105,7 +105,7 @@ static bool is_name(const char *path)
 }
 
 /* The folder of a batch's run, to be freed; NULL, with *err. */
-static char *rawfile_folder(const struct pasta_event *ev, struct pasta_err *err)
+static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *err)
 {
 	const char *name = pasta_str(ev->access_batch.path);
 	char *folder = NULL;
@@ -129,7 +129,7 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_err *err)
 
 /* -- Reading -- */
 
-static int open_file(const char *folder, const char *path, uint64_t *size, struct pasta_err *err)
+static int open_file(const char *folder, const char *path, uint64_t *size, struct pasta_error *err)
 {
 	int fd = pasta_files_open_in(folder, path, size);
 
@@ -167,14 +167,14 @@ struct pasta_access *pasta_rawfile_decode(const struct pasta_raw_block *head, co
 	return NULL;
 }
 
-static bool is_of(const struct pasta_raw_block *head, const struct pasta_access_batch *batch)
+static bool is_of(const struct pasta_raw_block *head, const struct pasta_access_batch_record *batch)
 {
 	return pasta_raw_block_ok(head) && head->corr == batch->corr &&
 	       head->count == batch->count && sizeof(*head) + head->size == batch->bytes;
 }
 
 /* The bytes behind a block's head, to be freed; NULL: they are not there, or not whole. */
-static void *read_bytes(int fd, const struct pasta_access_batch *batch,
+static void *read_bytes(int fd, const struct pasta_access_batch_record *batch,
 			struct pasta_raw_block *head, int *error)
 {
 	void *bytes = NULL;
@@ -195,8 +195,9 @@ static void *read_bytes(int fd, const struct pasta_access_batch *batch,
 }
 
 /* To be freed; NULL, with *err. */
-static struct pasta_access *read_block(const char *folder, const struct pasta_access_batch *batch,
-				       struct pasta_err *err)
+static struct pasta_access *read_block(const char *folder,
+				       const struct pasta_access_batch_record *batch,
+				       struct pasta_error *err)
 {
 	const char *path = pasta_str(batch->path);
 	struct pasta_access *accesses = NULL;
@@ -229,15 +230,15 @@ static struct pasta_access *read_block(const char *folder, const struct pasta_ac
 }
 
 int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
-			struct pasta_err *err)
+			struct pasta_error *err)
 {
 	struct pasta_access *accesses;
-	struct pasta_err own = {0};
+	struct pasta_error own = {0};
 	uint64_t count = ev->access_batch.count;
 	char *folder;
 	int error = 0;
 
-	if (ev->kind != PASTA_ACCESS_BATCH)
+	if (ev->kind != PASTA_KIND_ACCESS_BATCH)
 		return pasta_fail(err, -EINVAL, "only events access_batch have raw accesses");
 	err = err ? err : &own;
 	folder = rawfile_folder(ev, err);

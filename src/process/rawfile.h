@@ -18,9 +18,9 @@
 int pasta_rawfile_reset(const struct pasta_stream *s);
 
 /* Whether raw accesses that somebody asked for since then could not be read, and why the first. */
-bool pasta_rawfile_failed(struct pasta_err *err);
+bool pasta_rawfile_failed(struct pasta_error *err);
 /* It was so in another process. */
-void pasta_rawfile_note_failed(const struct pasta_err *err);
+void pasta_rawfile_note_failed(const struct pasta_error *err);
 
 /* The accesses of a block whose head and bytes are whole, to be freed; NULL, with *error: -EINVAL
  * if they are not what the head says, or -ENOMEM. */

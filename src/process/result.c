@@ -12,18 +12,20 @@
 
 const char *pasta_column_type_name(enum pasta_column_type type)
 {
-	static const char *const names[] = {
-		[PASTA_STRING] = "string", [PASTA_INT] = "int", [PASTA_FLOAT] = "float"};
+	static const char *const names[] = {[PASTA_COLUMN_STRING] = "string",
+					    [PASTA_COLUMN_INT] = "int",
+					    [PASTA_COLUMN_FLOAT] = "float"};
 
-	return (unsigned int)type <= PASTA_FLOAT ? names[type] : "unknown";
+	return (unsigned int)type <= PASTA_COLUMN_FLOAT ? names[type] : "unknown";
 }
 
 const char *pasta_severity_name(enum pasta_severity severity)
 {
-	static const char *const names[] = {
-		[PASTA_NOTE] = "note", [PASTA_WARNING] = "warning", [PASTA_PROBLEM] = "problem"};
+	static const char *const names[] = {[PASTA_SEVERITY_NOTE] = "note",
+					    [PASTA_SEVERITY_WARNING] = "warning",
+					    [PASTA_SEVERITY_PROBLEM] = "problem"};
 
-	return (unsigned int)severity <= PASTA_PROBLEM ? names[severity] : "unknown";
+	return (unsigned int)severity <= PASTA_SEVERITY_PROBLEM ? names[severity] : "unknown";
 }
 
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each)
@@ -48,7 +50,7 @@ static void table_free(struct pasta_table *t)
 	if (!t)
 		return;
 	for (i = 0; i < t->used; i++)
-		if (t->columns[i % t->count].type == PASTA_STRING)
+		if (t->columns[i % t->count].type == PASTA_COLUMN_STRING)
 			free(t->cells[i].s);
 	for (i = 0; t->columns && i < t->count; i++) {
 		free((char *)t->columns[i].name);
@@ -191,7 +193,7 @@ static bool columns_plain(struct pasta_out *out, const char *table,
 	size_t i = 0;
 
 	snprintf(what, sizeof(what), "table %.180s, column", table);
-	while (i < count && (unsigned int)columns[i].type <= PASTA_FLOAT &&
+	while (i < count && (unsigned int)columns[i].type <= PASTA_COLUMN_FLOAT &&
 	       pasta_out_plain(out, what, columns[i].name))
 		i++;
 	if (i < count)
@@ -267,7 +269,7 @@ static union pasta_value *next(struct pasta_table *t, enum pasta_column_type typ
 
 void pasta_cell_take(struct pasta_table *table, char *text)
 {
-	union pasta_value *cell = next(table, PASTA_STRING);
+	union pasta_value *cell = next(table, PASTA_COLUMN_STRING);
 
 	if (!cell) {
 		free(text);
@@ -287,7 +289,7 @@ void pasta_cell_str(struct pasta_table *table, const char *text)
 
 void pasta_cell_int(struct pasta_table *table, int64_t value)
 {
-	union pasta_value *cell = next(table, PASTA_INT);
+	union pasta_value *cell = next(table, PASTA_COLUMN_INT);
 
 	if (!cell)
 		return;
@@ -297,7 +299,7 @@ void pasta_cell_int(struct pasta_table *table, int64_t value)
 
 void pasta_cell_float(struct pasta_table *table, double value)
 {
-	union pasta_value *cell = next(table, PASTA_FLOAT);
+	union pasta_value *cell = next(table, PASTA_COLUMN_FLOAT);
 
 	if (!cell)
 		return;
@@ -379,7 +381,7 @@ static void note_off(struct pasta_out *out, const char *table, uint64_t off)
 	snprintf(what, sizeof(what), "counts are too high by at most %llu",
 		 (unsigned long long)off);
 	pasta_out_finding(
-		out, &(struct pasta_finding){.severity = PASTA_NOTE,
+		out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
 					     .what = what,
 					     .where = table,
 					     .evidence = "there were more keys than counters"});
@@ -388,9 +390,9 @@ static void note_off(struct pasta_out *out, const char *table, uint64_t off)
 int pasta_out_topk(struct pasta_out *out, const char *table, const char *column,
 		   const struct pasta_topk *topk)
 {
-	const struct pasta_column columns[] = {{column, PASTA_STRING, NULL},
-					       {"count", PASTA_INT, NULL},
-					       {"share", PASTA_FLOAT, "%"}};
+	const struct pasta_column columns[] = {{column, PASTA_COLUMN_STRING, NULL},
+					       {"count", PASTA_COLUMN_INT, NULL},
+					       {"share", PASTA_COLUMN_FLOAT, "%"}};
 	size_t i, count = pasta_topk_count(topk);
 	struct pasta_topk_item *items = calloc(count + 1, sizeof(*items));
 	int error = items ? pasta_topk_error(topk) : -ENOMEM;

@@ -79,8 +79,9 @@ struct pasta_out {
 	size_t chart_count, chart_room;
 	struct pasta_finding *findings;
 	size_t finding_count, finding_room;
-	struct pasta_err err; /* the first; code 0: none. Who failed has no tables and no charts */
-	bool stopped;	      /* by an interrupt, before all was read */
+	struct pasta_error
+		err;  /* the first; code 0: none. Who failed has no tables and no charts */
+	bool stopped; /* by an interrupt, before all was read */
 	/* Of a tool that ran in another process: what that one has read, and files that are not
 	 * what was recorded. */
 	bool elsewhere;

@@ -52,7 +52,7 @@ static bool rings_is_half(const struct pasta_ringfile *f, uint64_t size)
 		return false;
 	uint64_t own = atomic_load(&f->own);
 
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++) {
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++) {
 		uint64_t lost = atomic_load(&f->lost[i]);
 
 		if (lost && lost != pasta_seal(0, i))
@@ -137,7 +137,7 @@ static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason,
 
 	memset(ev, 0, sizeof(*ev));
 	ev->size = PASTA_EVENT_SIZE(loss);
-	ev->kind = PASTA_LOSS;
+	ev->kind = PASTA_KIND_LOSS;
 	ev->sub = (uint8_t)reason;
 	ev->time = last > s->file->raw ? last : s->file->raw;
 	ev->loss.source = source;
@@ -152,7 +152,7 @@ static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
 {
 	int r = source ? rings_put_loss(s, source, PASTA_LOSS_ACCOUNT, pushed, 0) : 0;
 
-	for (uint32_t i = 1; !r && i < PASTA_LOSS_REASONS; i++) {
+	for (uint32_t i = 1; !r && i < PASTA_LOSS_COUNT; i++) {
 		uint64_t dropped;
 
 		if (!pasta_unseal(atomic_load(&counters[i]), i, &dropped))

@@ -38,7 +38,7 @@ static bool run_folder_is_empty(int folder)
 }
 
 /* An empty folder may serve, but not one in which another user can put what he likes. */
-static int run_use(const char *dir, struct pasta_err *err)
+static int run_use(const char *dir, struct pasta_error *err)
 {
 	int folder = pasta_files_folder(dir);
 	struct stat st;
@@ -68,7 +68,7 @@ static int run_use(const char *dir, struct pasta_err *err)
 }
 
 /* The folder's descriptor. */
-static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_err *err)
+static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_error *err)
 {
 	int error = pasta_files_make_folder(AT_FDCWD, dir, run->shared ? 0777 : 0700), folder;
 
@@ -83,7 +83,7 @@ static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_e
 }
 
 /* mkdir decides who has a name, so that two runs at once do not get the same. */
-static int run_make_next(struct pasta_run *run, char *name, size_t size, struct pasta_err *err)
+static int run_make_next(struct pasta_run *run, char *name, size_t size, struct pasta_error *err)
 {
 	int i, error = -EEXIST;
 
@@ -131,9 +131,9 @@ static int run_fill(const struct pasta_run *run, int folder)
 	return error ? error : run_make_control(folder, mode & 0666);
 }
 
-int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *err)
+int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_error *err)
 {
-	struct pasta_err own = {0};
+	struct pasta_error own = {0};
 	char name[64];
 	int error, folder;
 
@@ -212,7 +212,7 @@ void pasta_run_free(struct pasta_run *run)
 	memset(run, 0, sizeof(*run));
 }
 
-int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_err *err)
+int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_error *err)
 {
 	int fd = pasta_files_folder(folder), error;
 

@@ -30,7 +30,7 @@ struct pasta_run {
 /* Make dir, which must not exist, or be empty and our user's, or where it is NULL the first of
  * accelprof-run-1, -2 and so on that is free; and what belongs into it. On failure nothing is left
  * behind. */
-int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_err *err);
+int pasta_run_create(struct pasta_run *run, const char *dir, struct pasta_error *err);
 /* Remove a run that never began: only what create made, and run.json. */
 void pasta_run_remove(const struct pasta_run *run);
 /* Remove it with its shards: one that was made of files which are still there. */
@@ -42,7 +42,7 @@ char *pasta_run_file(const char *folder, const char *name);
 
 /* The shards of a folder, full paths in order, ended by NULL; free it with the next. A folder that
  * is not there has none. */
-int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_err *err);
+int pasta_run_shards(const char *folder, char ***paths, size_t *count, struct pasta_error *err);
 void pasta_run_shards_free(char **paths);
 
 #define PASTA_RUN_NOTES 8

@@ -16,7 +16,7 @@
 #include "process/output.h"
 #include "process/run.h"
 
-/* What is counted of memory accesses, in the order of enum pasta_needs. */
+/* What is counted of memory accesses, in the order of enum pasta_need. */
 static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
 				     "coalesce", "diverge", "block", "tensor",
 				     "own",	 "barrier", "raw"};
@@ -88,7 +88,7 @@ static void put_kinds(struct pasta_json *j, uint64_t kinds)
 
 	pasta_json_key(j, "kinds");
 	pasta_json_list(j);
-	for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (kinds >> kind & 1 && pasta_kind_name(kind))
 			pasta_json_str(j, pasta_kind_name(kind));
 	pasta_json_list_end(j);
@@ -184,7 +184,7 @@ static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SU
 	snprintf(digits, sizeof(SUM_NONE), "%016" PRIx64, (uint64_t)XXH3_64bits(text, size));
 }
 
-int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struct pasta_err *err)
+int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struct pasta_error *err)
 {
 	struct pasta_output *out = pasta_output_open(file, err);
 	char *text = NULL, *at, digits[sizeof(SUM_NONE)];
@@ -258,7 +258,7 @@ static uint64_t get_kinds(yajl_val map)
 	size_t i;
 
 	for (i = 0; names && names[i]; i++)
-		for (kind = 0; kind < PASTA_KINDS_MAX; kind++)
+		for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 			if (pasta_kind_name(kind) && !strcmp(pasta_kind_name(kind), names[i]))
 				kinds |= UINT64_C(1) << kind;
 	list_free(names);
@@ -349,7 +349,7 @@ static bool runinfo_is_changed(char *text, size_t size)
 }
 
 int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, const char *file,
-			struct pasta_err *err)
+			struct pasta_error *err)
 {
 	yajl_val map = runinfo_tree(text, size);
 	char *schema = get_str(map, "schema");
@@ -375,7 +375,7 @@ int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, con
 	return error;
 }
 
-int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_err *err)
+int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_error *err)
 {
 	char *file = pasta_run_file(folder, PASTA_RUN_INFO), *text = NULL;
 	int fd = file ? pasta_files_open_in(folder, PASTA_RUN_INFO, NULL) : -ENOMEM, error = fd;

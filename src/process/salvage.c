@@ -33,7 +33,7 @@ struct salvage {
 	bool refused;		   /* the shard cannot be read, which was said */
 	struct pasta_rings_found found;
 	struct pasta_salvaged *out;
-	struct pasta_err *err;
+	struct pasta_error *err;
 };
 
 static int salvage_fail(struct salvage *s, int code, const char *name, const char *what)
@@ -381,7 +381,7 @@ static int salvage_parts(struct salvage *s, struct pasta_shard_parts *parts)
 
 int pasta_salvage_shard(int folder, const char *name, const char *path, bool commit,
 			struct pasta_shard_parts *parts, struct pasta_salvaged *out,
-			struct pasta_err *err)
+			struct pasta_error *err)
 {
 	struct salvage *s = calloc(1, sizeof(*s));
 	size_t stem = strlen(name) - strlen(".pst");
@@ -420,7 +420,7 @@ static bool salvage_is_ring(const char *name)
 }
 
 static int salvage_one(int folder, const char *dir, const char *ring, struct pasta_salvaged *out,
-		       struct pasta_err *err)
+		       struct pasta_error *err)
 {
 	int stem = (int)(strlen(ring) - strlen(PASTA_SALVAGE_RING)), r;
 	struct pasta_shard_parts parts;
@@ -438,12 +438,12 @@ static int salvage_one(int folder, const char *dir, const char *ring, struct pas
 	return r;
 }
 
-int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_err *err)
+int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_error *err)
 {
 	const char *name;
 	int one, r = 0, run = pasta_files_folder_of(shards_dir, &name);
 	int folder = run < 0 ? run : pasta_files_subfolder(run, name);
-	struct pasta_err own = {0};
+	struct pasta_error own = {0};
 	char **names = NULL;
 	size_t count = 0;
 

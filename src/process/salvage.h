@@ -39,11 +39,12 @@ struct pasta_salvaged {
  * is. */
 int pasta_salvage_shard(int folder, const char *name, const char *path, bool commit,
 			struct pasta_shard_parts *parts, struct pasta_salvaged *out,
-			struct pasta_err *err);
+			struct pasta_error *err);
 
 /* Commit every ring file in a run's shards folder, "RUN/shards", whose process is dead. Adds to
  * *out. What fails is left as it is, to be tried again: err has the last. A link in the folder's
  * place is not followed. Two sweepers do no harm to each other. */
-int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_err *err);
+int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out,
+			struct pasta_error *err);
 
 #endif

@@ -15,9 +15,9 @@ static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsign
 		 uint32_t name, const struct pasta_scope *path)
 {
 	scope->up = up;
-	scope->region = kind == PASTA_REGION ? scope : up ? up->region : NULL;
-	scope->op = kind == PASTA_OP_BEGIN ? scope : up ? up->op : NULL;
-	scope->path = kind != PASTA_REGION ? up ? up->path : NULL : path ? path : scope;
+	scope->region = kind == PASTA_KIND_REGION ? scope : up ? up->region : NULL;
+	scope->op = kind == PASTA_KIND_OP_BEGIN ? scope : up ? up->op : NULL;
+	scope->path = kind != PASTA_KIND_REGION ? up ? up->path : NULL : path ? path : scope;
 	scope->name = name;
 	scope->depth = up ? up->depth + 1 : 1;
 	scope->kind = kind;
@@ -34,7 +34,7 @@ static const struct pasta_scope *below(const struct pasta_scope *up, unsigned in
 
 	if (scope)
 		return scope;
-	if (kind == PASTA_REGION && up && up->path != up) {
+	if (kind == PASTA_KIND_REGION && up && up->path != up) {
 		path = below(up->path, kind, name);
 		if (!path)
 			return NULL;

@@ -16,7 +16,7 @@ const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsign
 static inline uint64_t pasta_scope_key(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
 {
-	return pasta_pair((up ? up->id << 1 : 0) | (kind == PASTA_OP_BEGIN), name);
+	return pasta_pair((up ? up->id << 1 : 0) | (kind == PASTA_KIND_OP_BEGIN), name);
 }
 
 #endif

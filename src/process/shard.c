@@ -205,7 +205,7 @@ static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
 		return;
 	if (ev->loss.pushed > s->pushed)
 		s->pushed = ev->loss.pushed;
-	if (ev->sub < PASTA_LOSS_REASONS && ev->loss.dropped > s->dropped[ev->sub])
+	if (ev->sub < PASTA_LOSS_COUNT && ev->loss.dropped > s->dropped[ev->sub])
 		s->dropped[ev->sub] = ev->loss.dropped;
 }
 
@@ -254,8 +254,8 @@ static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const str
 {
 	struct pasta_mapping map = {.strings = sh->strings,
 				    .string_count = sh->string_count,
-				    .want = PASTA_BIT(LOSS) | PASTA_BIT(CLOCK) |
-					    PASTA_BIT(PROCESS)};
+				    .want = PASTA_MASK(LOSS) | PASTA_MASK(CLOCK) |
+					    PASTA_MASK(PROCESS)};
 	struct pasta_block block = {0};
 	int r = f->schema == sh->schema ? pasta_decode_events(d, sh->plan, f, payload, &map, &block)
 					: -EBADMSG;
@@ -263,9 +263,9 @@ static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const str
 	for (size_t at = 0; !r && at < block.size;) {
 		const struct pasta_event *ev = (const void *)(block.data + at);
 
-		if (ev->kind == PASTA_LOSS)
+		if (ev->kind == PASTA_KIND_LOSS)
 			take_loss(sh, ev);
-		else if (ev->kind == PASTA_CLOCK)
+		else if (ev->kind == PASTA_KIND_CLOCK)
 			take_clock(sh, ev);
 		else
 			take_process(sh, ev);
@@ -466,7 +466,7 @@ static bool mend_head(struct pasta_shard_head *head)
 	return true;
 }
 
-static int read_head(struct pasta_shard *sh, struct pasta_err *err)
+static int read_head(struct pasta_shard *sh, struct pasta_error *err)
 {
 	const char *path = sh->info.path;
 	ssize_t n = shard_read_at(&sh->parts, &sh->head, sizeof(sh->head), 0);
@@ -507,7 +507,7 @@ static void shard_parts_close(const struct pasta_shard_parts *p)
 }
 
 struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
-				     struct pasta_decoder *d, struct pasta_err *err)
+				     struct pasta_decoder *d, struct pasta_error *err)
 {
 	struct pasta_shard *sh = calloc(1, sizeof(*sh));
 	const char *schema;
@@ -626,12 +626,12 @@ void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
 		uint64_t pushed = !key || s->next > s->pushed ? s->next : s->pushed;
 
 		missing += key ? pushed - s->found : 0;
-		for (int i = 1; i < PASTA_LOSS_REASONS; i++)
+		for (int i = 1; i < PASTA_LOSS_COUNT; i++)
 			loss->by_reason[i] += s->dropped[i];
 	}
 	loss->damaged = missing + sh->tally.unreadable;
 	loss->dropped = loss->damaged;
-	for (int i = 1; i < PASTA_LOSS_REASONS; i++)
+	for (int i = 1; i < PASTA_LOSS_COUNT; i++)
 		loss->dropped += loss->by_reason[i];
 	loss->expected = loss->captured + loss->dropped;
 	loss->damaged_bytes =

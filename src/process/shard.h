@@ -24,7 +24,7 @@ struct pasta_source {
 	uint64_t next;	/* the number of the event that comes next, if none is missing */
 	uint64_t pos;	/* the ring's position after its last frame */
 	uint64_t found; /* events in its frames */
-	uint64_t pushed, dropped[PASTA_LOSS_REASONS]; /* what its producer says */
+	uint64_t pushed, dropped[PASTA_LOSS_COUNT]; /* what its producer says */
 };
 
 /* What was read of a shard. Bytes are those of frames that turned out to be damaged. */
@@ -74,7 +74,7 @@ struct pasta_shard {
 /* Open and scan. See pasta_stream_add for the errors. The descriptors are its own from now on,
  * whatever happens. */
 struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
-				     struct pasta_decoder *d, struct pasta_err *err);
+				     struct pasta_decoder *d, struct pasta_error *err);
 void pasta_shard_close(struct pasta_shard *sh);
 
 /* Find the frames that are new since the last scan; returns how many. */

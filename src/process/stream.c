@@ -270,10 +270,10 @@ static int stream_make_room(struct pasta_stream *s)
 }
 
 int pasta_stream_take(struct pasta_stream *s, const struct pasta_shard_parts *parts,
-		      struct pasta_err *err)
+		      struct pasta_error *err)
 {
 	size_t n = s->shard_count;
-	struct pasta_err own = {0};
+	struct pasta_error own = {0};
 	struct pasta_shard *sh;
 
 	err = err ? err : &own;
@@ -291,7 +291,7 @@ int pasta_stream_take(struct pasta_stream *s, const struct pasta_shard_parts *pa
 	return add_pending(s, (uint32_t)n, 0) ? pasta_fail(err, -ENOMEM, "out of memory") : 0;
 }
 
-int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err)
+int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_error *err)
 {
 	struct pasta_shard_parts parts = {.path = path, .end = UINT64_MAX, .tail = -1};
 
@@ -652,7 +652,7 @@ void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss)
 		loss->damaged += a.damaged;
 		loss->damaged_bytes += a.damaged_bytes;
 		loss->unknown += a.unknown;
-		for (int k = 0; k < PASTA_LOSS_REASONS; k++)
+		for (int k = 0; k < PASTA_LOSS_COUNT; k++)
 			loss->by_reason[k] += a.by_reason[k];
 	}
 }

@@ -17,10 +17,10 @@ struct pasta_stream;
 
 /* How a shard, or a run, adds up. expected = captured + dropped. */
 struct pasta_account {
-	uint64_t expected;			/* events that producers tried to emit */
-	uint64_t captured;			/* events that the reader has read */
-	uint64_t dropped;			/* the rest */
-	uint64_t by_reason[PASTA_LOSS_REASONS]; /* what producers dropped, and why */
+	uint64_t expected;		      /* events that producers tried to emit */
+	uint64_t captured;		      /* events that the reader has read */
+	uint64_t dropped;		      /* the rest */
+	uint64_t by_reason[PASTA_LOSS_COUNT]; /* what producers dropped, and why */
 	uint64_t damaged;	/* events in frames that are missing or cannot be read */
 	uint64_t damaged_bytes; /* bytes that are no valid frame */
 	uint64_t unknown;	/* events of kinds that this build does not know (not dropped) */
@@ -50,12 +50,12 @@ void pasta_stream_free(struct pasta_stream *s);
 
 /* Add a shard. -ENOENT, -EACCES, -EINVAL (not a shard), -EPROTONOSUPPORT (a newer version)...
  * Add all shards before the first next; a shard's number (ev->proc) is the order of its adding. */
-int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_err *err);
+int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_error *err);
 /* The same with a shard that is open already, in one part or two; its descriptors are the stream's
  * from now on, whatever happens. */
 struct pasta_shard_parts;
 int pasta_stream_take(struct pasta_stream *s, const struct pasta_shard_parts *parts,
-		      struct pasta_err *err);
+		      struct pasta_error *err);
 
 /* Where a shard's bytes are, as they were when it was last looked at: its descriptors stay the
  * stream's. For another process that is to read the same. */

@@ -110,7 +110,7 @@ static struct object *object_of(uint32_t name, uint64_t build)
 }
 
 /* Without memory its addresses stay numbers. */
-static void load(struct process *p, const struct pasta_module *m)
+static void load(struct process *p, const struct pasta_module_record *m)
 {
 	struct object *o = object_of(m->name, m->crc);
 

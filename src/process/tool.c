@@ -24,7 +24,7 @@ static struct {
 } tools[TOOLS_MAX];
 static size_t tool_count;
 
-static struct pasta_err refused; /* the first of those that are built in */
+static struct pasta_error refused; /* the first of those that are built in */
 static struct pasta_tool_source *source;
 
 static bool name_ok(const char *name)
@@ -34,7 +34,7 @@ static bool name_ok(const char *name)
 }
 
 /* Help is for a terminal, a line each. */
-static int check_texts(const struct pasta_option *o, struct pasta_err *err)
+static int check_texts(const struct pasta_option *o, struct pasta_error *err)
 {
 	if ((o->summary && pasta_utf8_control(o->summary)) ||
 	    (o->value && pasta_utf8_control(o->value)))
@@ -46,7 +46,7 @@ static int check_texts(const struct pasta_option *o, struct pasta_err *err)
 }
 
 /* Its type, and a default that is of it. */
-static int check_type(const struct pasta_option *o, struct pasta_err *err)
+static int check_type(const struct pasta_option *o, struct pasta_error *err)
 {
 	const char *needs = pasta_option_type_needs(o->type);
 	uint64_t value;
@@ -61,7 +61,7 @@ static int check_type(const struct pasta_option *o, struct pasta_err *err)
 	return 0;
 }
 
-static int check_options(const struct pasta_option *options, struct pasta_err *err)
+static int check_options(const struct pasta_option *options, struct pasta_error *err)
 {
 	size_t i, k;
 
@@ -86,7 +86,7 @@ static int check_options(const struct pasta_option *options, struct pasta_err *e
 	return 0;
 }
 
-static int check_groups(const struct pasta_tool *tool, struct pasta_err *err)
+static int check_groups(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	const struct pasta_group_def *def;
 	int error = 0;
@@ -96,7 +96,7 @@ static int check_groups(const struct pasta_tool *tool, struct pasta_err *err)
 	return error;
 }
 
-static int check_ledger(const struct pasta_tool *tool, struct pasta_err *err)
+static int check_ledger(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	const struct pasta_ledger_def *def = tool->ledger;
 
@@ -114,7 +114,7 @@ static int check_ledger(const struct pasta_tool *tool, struct pasta_err *err)
 }
 
 /* A name, so that what is beside a tool stays beside it. */
-static int check_reducer(const struct pasta_tool *tool, struct pasta_err *err)
+static int check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	bool needs = tool->needs & PASTA_NEED_ACCESS_OWN;
 
@@ -134,7 +134,7 @@ static int check_reducer(const struct pasta_tool *tool, struct pasta_err *err)
 	return 0;
 }
 
-static int check_free(const struct pasta_tool *tool, struct pasta_err *err)
+static int check_free(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	const struct pasta_tool *other = pasta_tool_find(tool->name);
 	const char *file = other ? pasta_tool_file(other) : NULL;
@@ -155,7 +155,7 @@ static bool version_ok(const struct pasta_tool *tool)
 	return tool->size == sizeof(*tool) && tool->api == PASTA_API_VERSION;
 }
 
-static int check(const struct pasta_tool *tool, struct pasta_err *err)
+static int check(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	int error;
 
@@ -176,7 +176,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 	if (!tool->events != !tool->event)
 		return pasta_fail(err, -EINVAL,
 				  tool->event ? "it wants no events: set .events to "
-						"PASTA_BIT(KIND) of some"
+						"PASTA_MASK(KIND) of some"
 					      : "it wants events: it must have the function event");
 	if (tool->state_size > STATE_MAX)
 		return pasta_fail(
@@ -191,7 +191,7 @@ static int check(const struct pasta_tool *tool, struct pasta_err *err)
 	return error ? error : check_free(tool, err);
 }
 
-static void refuse(const struct pasta_tool *tool, const struct pasta_err *err)
+static void refuse(const struct pasta_tool *tool, const struct pasta_error *err)
 {
 	/* A name that is wrong is none. */
 	const char *name = version_ok(tool) && name_ok(tool->name) ? tool->name : "(unknown)";
@@ -206,7 +206,7 @@ static void refuse(const struct pasta_tool *tool, const struct pasta_err *err)
 
 void pasta_tool_register(const struct pasta_tool *tool)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	size_t i;
 
 	if (check(tool, &err)) {
@@ -256,7 +256,7 @@ const char *pasta_tool_file(const struct pasta_tool *tool)
 	return NULL;
 }
 
-int pasta_tool_check(struct pasta_err *err)
+int pasta_tool_check(struct pasta_error *err)
 {
 	return refused.code ? pasta_fail(err, refused.code, "%s", refused.text) : 0;
 }
@@ -348,7 +348,7 @@ const char *pasta_choice_said(const struct pasta_choice *choice, const struct pa
 }
 
 static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool, const char *said,
-		    struct pasta_err *err)
+		    struct pasta_error *err)
 {
 	struct pasta_opts *more;
 
@@ -371,7 +371,7 @@ static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool, 
 	return 0;
 }
 
-static int add_file(struct pasta_choice *choice, const char *path, struct pasta_err *err)
+static int add_file(struct pasta_choice *choice, const char *path, struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 	const char *file;
@@ -384,7 +384,7 @@ static int add_file(struct pasta_choice *choice, const char *path, struct pasta_
 	return error;
 }
 
-static int add(struct pasta_choice *choice, const char *name, struct pasta_err *err)
+static int add(struct pasta_choice *choice, const char *name, struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 
@@ -399,7 +399,7 @@ static int add(struct pasta_choice *choice, const char *name, struct pasta_err *
 	return add_tool(choice, tool, name, err);
 }
 
-int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err)
+int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_error *err)
 {
 	char *list = strdup(names), *rest = list, *name;
 	int error = 0;
@@ -413,7 +413,7 @@ int pasta_choice_add(struct pasta_choice *choice, const char *names, struct past
 }
 
 static int check_value(const struct pasta_tool *tool, const struct pasta_option *o,
-		       const char *text, struct pasta_err *err)
+		       const char *text, struct pasta_error *err)
 {
 	uint64_t value;
 	int error = pasta_parse_option(o->type, text, &value);
@@ -427,7 +427,7 @@ static int check_value(const struct pasta_tool *tool, const struct pasta_option 
 	return 0;
 }
 
-int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err)
+int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_error *err)
 {
 	const char *dot = strchr(text, '.'), *equal = dot ? strchr(dot, '=') : NULL;
 	struct pasta_opts *opts = NULL;
@@ -478,7 +478,7 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice)
 		const struct pasta_tool *tool = choice->tools[i].tool;
 
 		events |= pasta_tool_kinds(tool);
-		if (tool->needs & (PASTA_NEED_WHERE | PASTA_NEED_OPS))
+		if (tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS))
 			events |= pasta_correlate_kinds(tool->needs & PASTA_NEED_OPS);
 	}
 	return events;

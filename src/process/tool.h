@@ -28,13 +28,13 @@ const struct pasta_tool *pasta_tool_find(const char *name);
 /* The library that it came in; NULL: it is built in. Lives as long as the process. */
 const char *pasta_tool_file(const struct pasta_tool *tool);
 /* 0, or the error of the first built-in tool that could not be registered: it is left out. */
-int pasta_tool_check(struct pasta_err *err);
+int pasta_tool_check(struct pasta_error *err);
 
 /* Where tools come from, while a library is loaded. refuse is called for each that is left out,
  * with its name, or "(unknown)". */
 struct pasta_tool_source {
 	const char *file; /* lives as long as the process */
-	void (*refuse)(void *ctx, const char *name, const struct pasta_err *why);
+	void (*refuse)(void *ctx, const char *name, const struct pasta_error *why);
 	void *ctx;
 	size_t accepted, refused;
 };
@@ -58,14 +58,14 @@ void pasta_choice_free(struct pasta_choice *choice);
 /* Add tools: "regions,launches,./mine.so", where a path stands for all that are in that library,
  * which is loaded if it is not yet. One that is there already is not added again. -ENOENT: unknown;
  * or what pasta_plugin_load says. */
-int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_err *err);
+int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_error *err);
 /* What to say to choose a tool again: as it was said, "./mine.so"; its name if it is not chosen. */
 const char *pasta_choice_said(const struct pasta_choice *choice, const struct pasta_tool *tool);
 /* Set an option of a chosen tool: "regions.iterations=no". -EINVAL: not of the option's type. */
-int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_err *err);
+int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_error *err);
 /* All the kinds that they want, or need to know where others belong. */
 uint64_t pasta_choice_events(const struct pasta_choice *choice);
-/* Of enum pasta_needs: tables of memory accesses, and those or each access by itself. */
+/* Of enum pasta_need: tables of memory accesses, and those or each access by itself. */
 #define PASTA_NEEDS_TABLES                                                                         \
 	(PASTA_NEED_ACCESS_OBJECT | PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_SITE |              \
 	 PASTA_NEED_ACCESS_SITE_OBJECT | PASTA_NEED_ACCESS_COALESCE | PASTA_NEED_ACCESS_DIVERGE |  \
@@ -73,7 +73,7 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice);
 	 PASTA_NEED_ACCESS_BARRIER)
 #define PASTA_NEEDS_ACCESSES (PASTA_NEEDS_TABLES | PASTA_NEED_ACCESS_RAW)
 
-/* All that they need beside, of enum pasta_needs. */
+/* All that they need beside, of enum pasta_need. */
 uint64_t pasta_choice_needs(const struct pasta_choice *choice);
 
 #endif

@@ -9,7 +9,7 @@
 #include <pasta/pasta.h>
 
 /* 0, or -EINVAL, and in err what is wrong with the declaration. */
-int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_err *err);
+int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_error *err);
 
 /* The kinds that it takes. */
 uint64_t pasta_toolbook_kinds(const struct pasta_tool *tool);

@@ -36,7 +36,7 @@ struct toolworker {
 	struct pasta_filter *filter;
 	size_t threads;
 	bool stopped;
-	struct pasta_err err; /* of all tools */
+	struct pasta_error err; /* of all tools */
 	/* What was told of the library. */
 	struct pasta_wire lines;
 	size_t line_count;
@@ -300,7 +300,7 @@ static void answer_tools(struct toolworker *t)
 /* -- Running -- */
 
 static void choose_option(struct toolworker *t, const char *tool, const char *option,
-			  const char *value, struct pasta_err *err)
+			  const char *value, struct pasta_error *err)
 {
 	char *text;
 
@@ -318,7 +318,7 @@ static void choose(struct toolworker *t)
 	for (i = 0; i < count && !t->request.bad; i++) {
 		const char *name = pasta_wire_get_text(&t->request);
 		uint64_t options = pasta_wire_get_below(&t->request, PASTA_PARCEL_OPTIONS);
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 
 		if (!pasta_result_out(&t->result, name))
 			unable();
@@ -488,7 +488,7 @@ _Noreturn void pasta_toolworker_main(int socket)
 		answer_tools(&t);
 	} else {
 		/* Of tools that were refused the others know. */
-		t.err = (struct pasta_err){0};
+		t.err = (struct pasta_error){0};
 		choose(&t);
 		if (t.err.code || t.choice.count != t.result.count)
 			answer_result(&t);

@@ -225,7 +225,7 @@ static int worker_begin(struct pasta_worker *w)
 }
 
 struct pasta_worker *pasta_worker_start(const struct pasta_worker_start *start,
-					struct pasta_err *err)
+					struct pasta_error *err)
 {
 	struct pasta_worker *w = calloc(1, sizeof(*w));
 	int error = w ? 0 : -ENOMEM;

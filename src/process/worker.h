@@ -74,7 +74,7 @@ struct pasta_worker_start {
 
 /* NULL, with *err. */
 struct pasta_worker *pasta_worker_start(const struct pasta_worker_start *start,
-					struct pasta_err *err);
+					struct pasta_error *err);
 /* Ends it, if it runs still. */
 void pasta_worker_free(struct pasta_worker *w);
 

@@ -13,10 +13,10 @@ enum { SLOTS_LEAST = 1024, SPARSE = 4, WINDOW = 4 };
 /* Where pages are not wanted a cell is all of an object, as far as its size can say. */
 enum { WIDE_SHIFT = 31, WIDE_SLOTS = 4096 };
 #define CELL_FULL UINT64_C(0x8000000080000000)
-#define BY_REQUEST (PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
-#define BY_SITE (PASTA_REDUCE_BIT(SITE) | BY_REQUEST)
+#define BY_REQUEST (PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE))
+#define BY_SITE (PASTA_REDUCER_MASK(SITE) | BY_REQUEST)
 
-_Static_assert((int)PASTA_SPACES <= PASTA_CPU_APART, "a row a space");
+_Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "a row a space");
 _Static_assert(sizeof(struct pasta_cell) == 32, "half a line a cell");
 
 struct pasta_cpu_inside {
@@ -28,7 +28,7 @@ struct pasta_cpu_inside {
 			   pages were found. NULL: a cell is a page's */
 	struct pasta_rows rest; /* objects whose cells had no room */
 	struct pasta_row rest_page;
-	struct pasta_rows tables[PASTA_REDUCERS];
+	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 	struct pasta_requests *requests;
 	bool (*full)(void *arg);
 	void *arg;
@@ -77,7 +77,7 @@ static bool has(const struct pasta_cpu_inside *in, enum pasta_reducer reducer)
 
 static bool is_wide(const struct pasta_cpu_inside *in)
 {
-	return !has(in, PASTA_REDUCE_PAGE);
+	return !has(in, PASTA_REDUCER_PAGE);
 }
 
 static uint32_t least_slots(const struct pasta_cpu_inside *in)
@@ -123,8 +123,8 @@ static int make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *confi
 	struct pasta_cpu_inside *in = c->in;
 	struct pasta_rows *t = in->tables;
 
-	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++) {
-		bool wanted = has(in, i) || (i == PASTA_REDUCE_SITE && in->reducers & BY_SITE);
+	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++) {
+		bool wanted = has(in, i) || (i == PASTA_REDUCER_SITE && in->reducers & BY_SITE);
 
 		if (wanted && make_table(&t[i], given_or(config->rows, defaults.rows)))
 			return -ENOMEM;
@@ -133,12 +133,12 @@ static int make_tables(struct pasta_cpu *c, const struct pasta_cpu_config *confi
 		return 0;
 	in->requests = pasta_requests_new(
 		given_or(config->requests, defaults.requests),
-		has(in, PASTA_REDUCE_COALESCE) ? &t[PASTA_REDUCE_COALESCE] : NULL,
-		has(in, PASTA_REDUCE_DIVERGE) ? &t[PASTA_REDUCE_DIVERGE] : NULL);
+		has(in, PASTA_REDUCER_COALESCE) ? &t[PASTA_REDUCER_COALESCE] : NULL,
+		has(in, PASTA_REDUCER_DIVERGE) ? &t[PASTA_REDUCER_DIVERGE] : NULL);
 	return in->requests ? 0 : -ENOMEM;
 }
 
-static int check(const struct pasta_cpu_config *config, struct pasta_err *err)
+static int check(const struct pasta_cpu_config *config, struct pasta_error *err)
 {
 	if (config->page_shift && (config->page_shift < 5 || config->page_shift > 30))
 		return pasta_fail(err, -EINVAL, "pages of 2^%u bytes: choose 2^5 to 2^30",
@@ -150,7 +150,7 @@ static int check(const struct pasta_cpu_config *config, struct pasta_err *err)
 	return 0;
 }
 
-struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_err *err)
+struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_error *err)
 {
 	struct pasta_cpu *c;
 
@@ -167,7 +167,7 @@ struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pa
 	c->in->turns = given_or(config->turns, defaults.turns);
 	c->in->full = config->full;
 	c->in->arg = config->arg;
-	c->more = config->reducers & (BY_SITE | PASTA_REDUCE_BIT(SITE_OBJECT));
+	c->more = config->reducers & (BY_SITE | PASTA_REDUCER_MASK(SITE_OBJECT));
 	if (make_cells(c, given_or(config->cells, defaults.cells)) || make_tables(c, config))
 		goto fail;
 	return c;
@@ -187,7 +187,7 @@ void pasta_cpu_free(struct pasta_cpu *c)
 		unmap(c->index, index_slots(in), sizeof(*c->index));
 		unmap(in->wide, in->slots, sizeof(*in->wide));
 		pasta_rows_free(&in->rest);
-		for (int i = 0; i < PASTA_REDUCERS; i++)
+		for (int i = 0; i < PASTA_REDUCER_COUNT; i++)
 			pasta_rows_free(&in->tables[i]);
 		pasta_requests_free(in->requests);
 		free(in);
@@ -413,7 +413,7 @@ static void count_request(struct pasta_cpu *c, struct pasta_row *row, uint64_t s
 			  uint32_t size, uint32_t kind)
 {
 	struct pasta_cpu_inside *in = c->in;
-	bool known = row != pasta_rows_other(&in->tables[PASTA_REDUCE_SITE]);
+	bool known = row != pasta_rows_other(&in->tables[PASTA_REDUCER_SITE]);
 
 	if (in->given) {
 		pasta_requests_add(in->requests, site, in->turn, addr, size, kind);
@@ -429,7 +429,7 @@ static void count_request(struct pasta_cpu *c, struct pasta_row *row, uint64_t s
 
 static struct pasta_row *row_of(struct pasta_cpu *c, uint64_t site, uint64_t object)
 {
-	struct pasta_rows *t = &c->in->tables[PASTA_REDUCE_SITE_OBJECT];
+	struct pasta_rows *t = &c->in->tables[PASTA_REDUCER_SITE_OBJECT];
 	struct pasta_row *row = pasta_rows_at(t, site, object);
 
 	return row == pasta_rows_other(t) && make_room(c) ? pasta_rows_at(t, site, object) : row;
@@ -441,11 +441,11 @@ void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint
 	uint64_t where = PASTA_SITE_KEY(c->function, site), bytes = pasta_access_bytes(kind, size);
 	struct pasta_row *row;
 
-	if (c->more & PASTA_REDUCE_BIT(SITE_OBJECT))
+	if (c->more & PASTA_REDUCER_MASK(SITE_OBJECT))
 		pasta_row_count(row_of(c, where, object), kind, bytes, crosses);
 	if (!(c->more & BY_SITE))
 		return;
-	row = pasta_rows_at(&c->in->tables[PASTA_REDUCE_SITE], where, 0);
+	row = pasta_rows_at(&c->in->tables[PASTA_REDUCER_SITE], where, 0);
 	pasta_row_count(row, kind, bytes, crosses);
 	if (c->in->requests)
 		count_request(c, row, where, addr, size, kind);
@@ -453,7 +453,7 @@ void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint
 
 static bool is_access(const struct pasta_access *a)
 {
-	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACES;
+	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACE_COUNT;
 }
 
 /* What follows one another in a cell, and is added to it at once. */
@@ -609,7 +609,7 @@ static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct p
 	if (pages)
 		pasta_row_add(pasta_rows_other(pages), p->loads, p->stores, p->bytes, p->extra);
 	memset(&c->in->rest_page, 0, sizeof(c->in->rest_page));
-	for (int i = PASTA_SPACE_LOCAL; i < PASTA_SPACES; i++) {
+	for (int i = PASTA_SPACE_LOCAL; i < PASTA_SPACE_COUNT; i++) {
 		p = &c->apart[i];
 		if (objects && (p->loads || p->stores))
 			pasta_row_add(pasta_rows_at(objects, (uint64_t)i, 0), p->loads, p->stores,
@@ -633,12 +633,12 @@ void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums)
 	uint32_t both = c->in->reducers & sums->reducers;
 	struct pasta_rows *to = sums->tables;
 	struct pasta_rows *objects =
-		both & PASTA_REDUCE_BIT(OBJECT) ? &to[PASTA_REDUCE_OBJECT] : NULL;
-	struct pasta_rows *pages = both & PASTA_REDUCE_BIT(PAGE) ? &to[PASTA_REDUCE_PAGE] : NULL;
+		both & PASTA_REDUCER_MASK(OBJECT) ? &to[PASTA_REDUCER_OBJECT] : NULL;
+	struct pasta_rows *pages = both & PASTA_REDUCER_MASK(PAGE) ? &to[PASTA_REDUCER_PAGE] : NULL;
 
 	drain_cells(c, objects, pages);
 	drain_rest(c, objects, pages);
-	drain_table(c, PASTA_REDUCE_SITE_OBJECT, sums);
+	drain_table(c, PASTA_REDUCER_SITE_OBJECT, sums);
 	c->in->stuck = false;
 }
 
@@ -649,6 +649,6 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	pasta_cpu_spill(c, sums);
 	/* Who spills has many pages, and keeps its index as large as it is. */
 	c->mask = least_slots(c->in) - 1;
-	for (int i = PASTA_REDUCE_SITE; i < PASTA_REDUCERS; i++)
+	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);
 }

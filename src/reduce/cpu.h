@@ -17,7 +17,7 @@
 #include "reduce/sums.h"
 
 struct pasta_cpu_config {
-	uint32_t reducers;   /* PASTA_REDUCE_BIT of those that are wanted */
+	uint32_t reducers;   /* PASTA_REDUCER_MASK of those that are wanted */
 	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
 	uint32_t cells;	     /* 0: 65,535, the most there can be. Up to 88 bytes each */
 	uint32_t rows;	     /* of each other table; 0: 16,384. Up to 80 bytes each */
@@ -64,7 +64,7 @@ struct pasta_cpu {
 };
 
 /* NULL: err says why. */
-struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_err *err);
+struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_error *err);
 void pasta_cpu_free(struct pasta_cpu *c);
 
 /* What follows is of this launch: the version that it pinned, which must stay pinned until the

@@ -20,8 +20,8 @@ enum variant {
 enum { FLAG_READ = 1, FLAG_WRITE = 2, FLAG_PREFETCH = 8 };
 
 enum {
-	BY_PLACE = PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) |
-		   PASTA_REDUCE_BIT(SITE_OBJECT),
+	BY_PLACE = PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) |
+		   PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT),
 	BULK = 16, /* bytes */
 };
 static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "a flag is a kind");
@@ -51,10 +51,10 @@ INLINE void count_by_mask(const struct access *a)
 
 	if (reducers & BY_PLACE)
 		w = whereabouts_of(a);
-	if (reducers & PASTA_REDUCE_BIT(OBJECT))
+	if (reducers & PASTA_REDUCER_MASK(OBJECT))
 		count_places(a, &w);
 #pragma unroll 1
-	for (uint32_t i = PASTA_REDUCE_PAGE; i <= PASTA_REDUCE_DIVERGE; i++)
+	for (uint32_t i = PASTA_REDUCER_PAGE; i <= PASTA_REDUCER_DIVERGE; i++)
 		if (reducers >> i & 1)
 			count_row(a, i, &w);
 	if (l->raw)
@@ -122,14 +122,8 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 	uint32_t kind = afresh(flags & (FLAG_READ | FLAG_WRITE));
 
 	if (is_on(variant, data) && kind && !(flags & FLAG_PREFETCH)) {
-		struct access a = {launch_of(data),
-				   pc,
-				   addr,
-				   size,
-				   kind,
-				   space,
-				   __activemask() & lanes,
-				   lane_id()};
+		struct access a = {launch_of(data),	   pc,	     addr, size, kind, space,
+				   __activemask() & lanes, lane_id()};
 
 		if (lanes == ~0u || is_of(&a))
 			count(variant, &a);
@@ -234,7 +228,7 @@ INLINE unsigned long long *time_of(enum variant variant, const void *data, bool 
 	if (variant != VARIANT_all || !is_on(variant, data))
 		return NULL;
 	l = launch_of(data);
-	if (!(l->reducers & PASTA_REDUCE_BIT(BLOCK)))
+	if (!(l->reducers & PASTA_REDUCER_MASK(BLOCK)))
 		return NULL;
 	if (block >= l->blocks.max || lane_id() != leader_of(__activemask()))
 		return NULL;
@@ -271,11 +265,11 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 
 	if (!is_on(VARIANT_all, data))
 		return 0;
-	t = &launch_of(data)->tables[PASTA_REDUCE_BARRIER];
+	t = &launch_of(data)->tables[PASTA_REDUCER_BARRIER];
 	if (t->index) {
 		uint32_t mask = __activemask(), group = __match_any_sync(mask, number);
-		struct access a = {launch_of(data), pc,	  0,	    0, PASTA_ACCESS_LOAD, 0,
-				   mask,	    lane_id()};
+		struct access a = {launch_of(data),   pc, 0,	0,
+				   PASTA_ACCESS_LOAD, 0,  mask, lane_id()};
 		struct addition add = {
 			pc, number, group, 1, 0, warp_threads(), (uint32_t)__popc(group)};
 
@@ -382,6 +376,5 @@ GLOBAL_PATCHES(floor)
 GLOBAL_PATCHES(naive)
 
 /* Those that gpu.h names are there. */
-#define IS_THERE(id, name, classes)                                                                \
-	static_assert(sizeof(&pasta_all_##name), "a patch");
+#define IS_THERE(id, name, classes) static_assert(sizeof(&pasta_all_##name), "a patch");
 PASTA_GPU_PATCHES(IS_THERE)

@@ -18,7 +18,7 @@
 #define PASTA_GPU_HINTS 256u /* a power of two */
 #define PASTA_GPU_NOWHERE(count) (count)
 #define PASTA_GPU_SPACE(count, space) ((count) + 1u + (space))
-#define PASTA_GPU_PLACES(count) ((count) + 1u + PASTA_SPACES)
+#define PASTA_GPU_PLACES(count) ((count) + 1u + PASTA_SPACE_COUNT)
 
 /* Both ends are in it. */
 struct pasta_gpu_place {
@@ -98,7 +98,8 @@ struct pasta_gpu_blocks {
 };
 
 struct pasta_gpu_launch {
-	uint32_t reducers; /* PASTA_REDUCE_BIT. OBJECT is counts, BLOCK is blocks, others are tables
+	uint32_t reducers; /* PASTA_REDUCER_MASK. OBJECT is counts, BLOCK is blocks, others are
+			    * tables
 			    */
 	uint32_t page_shift;
 	uint32_t count;	 /* of objects' places */
@@ -118,7 +119,7 @@ struct pasta_gpu_launch {
 	 * SITE has as flags, so that a copy has two rows, that of SITE_OBJECT is a place, that of
 	 * DIVERGE the active threads, that of BARRIER its number. Where index is NULL there is
 	 * none. */
-	struct pasta_gpu_table tables[PASTA_REDUCERS];
+	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
 	/* Where instructions were last, by their addresses; at first 0. They are here, and not
 	 * pointed to, since each access begins with one. */
 	uint32_t hints[PASTA_GPU_HINTS];
@@ -141,8 +142,8 @@ static inline uint64_t pasta_block_bucket(uint64_t ns)
  * The patches: the API's number of the class of instructions, its name, and what it needs.
  * A patch is the function pasta_VARIANT_NAME, VARIANT one of
  *   all     by the launch's mask
- *   object  as if the mask were PASTA_REDUCE_BIT(OBJECT), with no raw accesses and all blocks
- *   page    as if it were that and PASTA_REDUCE_BIT(PAGE), likewise
+ *   object  as if the mask were PASTA_REDUCER_MASK(OBJECT), with no raw accesses and all blocks
+ *   page    as if it were that and PASTA_REDUCER_MASK(PAGE), likewise
  *   raw     nothing but raw accesses, of all blocks
  *   floor   nothing, for measurements: what the API itself costs
  *   naive   each thread looks for its place and adds, for measurements; spread is 0
@@ -176,7 +177,7 @@ enum pasta_gpu_class {
 
 /*
  * Those of a tool's own reducer, in its own fat binary: VARIANT is own_KEYS_LAYOUT, KEYS what key0
- * of PASTA_REDUCE_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
+ * of PASTA_REDUCER_OWN's rows is: SITES, or KEYS, which are the author's. Functions of another
  * layout are not found, and so never run: it changes whenever a launch is laid out anew.
  */
 #define PASTA_GPU_LAYOUT 3
@@ -189,7 +190,7 @@ enum pasta_gpu_class {
 #endif
 #define PASTA_GPU_AT(type, field, offset) PASTA_GPU_HOLDS(offsetof(struct type, field) == (offset))
 
-PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 3 && PASTA_REDUCERS == 11);
+PASTA_GPU_HOLDS(PASTA_GPU_LAYOUT == 3 && PASTA_REDUCER_COUNT == 11);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_place) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_row) == 48);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_table) == 32);
@@ -198,7 +199,8 @@ PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_pages) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 72);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 96 + 32 * PASTA_REDUCERS + 4 * PASTA_GPU_HINTS);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) ==
+		96 + 32 * PASTA_REDUCER_COUNT + 4 * PASTA_GPU_HINTS);
 PASTA_GPU_AT(pasta_gpu_place, last, 8);
 PASTA_GPU_AT(pasta_gpu_place, base, 16);
 PASTA_GPU_AT(pasta_gpu_row, loads, 16);
@@ -224,6 +226,6 @@ PASTA_GPU_AT(pasta_gpu_launch, raw, 48);
 PASTA_GPU_AT(pasta_gpu_launch, blocks, 56);
 PASTA_GPU_AT(pasta_gpu_launch, pages, 80);
 PASTA_GPU_AT(pasta_gpu_launch, tables, 96);
-PASTA_GPU_AT(pasta_gpu_launch, hints, 96 + 32 * PASTA_REDUCERS);
+PASTA_GPU_AT(pasta_gpu_launch, hints, 96 + 32 * PASTA_REDUCER_COUNT);
 
 #endif

@@ -372,7 +372,7 @@ INLINE void count_far_page(const struct access *a)
 	add.times = __popc(add.group);
 	add.bytes = add.times * pasta_access_bytes(a->kind, a->size);
 	add.extra = __popc(add.group & crossing);
-	add_row(a, (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCE_PAGE], &add);
+	add_row(a, (struct pasta_gpu_table *)&a->launch->tables[PASTA_REDUCER_PAGE], &add);
 }
 
 INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
@@ -410,7 +410,7 @@ INLINE void count_page(const struct access *a, uint32_t place)
 INLINE void of_requests(const struct access *a, uint32_t reducer, struct addition *add)
 {
 	add->times = 1;
-	if (reducer == PASTA_REDUCE_COALESCE) {
+	if (reducer == PASTA_REDUCER_COALESCE) {
 		add->extra = sectors_of(a);
 		return;
 	}
@@ -425,20 +425,20 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct whe
 
 	if (!t->index)
 		return;
-	if (reducer == PASTA_REDUCE_PAGE) {
+	if (reducer == PASTA_REDUCER_PAGE) {
 		if (a->space < PASTA_SPACE_LOCAL)
 			count_page(a, w->place);
 		return;
 	}
-	if (reducer == PASTA_REDUCE_SITE)
+	if (reducer == PASTA_REDUCER_SITE)
 		add.key1 = a->kind | a->space << 8;
-	else if (reducer == PASTA_REDUCE_SITE_OBJECT)
+	else if (reducer == PASTA_REDUCER_SITE_OBJECT)
 		add.key1 = w->place, add.group = w->group;
-	if (reducer == PASTA_REDUCE_SITE || reducer == PASTA_REDUCE_SITE_OBJECT)
+	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_SITE_OBJECT)
 		add.extra = __popc(add.group & w->crossing);
 	add.times = __popc(add.group);
 	add.bytes = add.times * pasta_access_bytes(a->kind, a->size);
-	if (reducer >= PASTA_REDUCE_COALESCE)
+	if (reducer >= PASTA_REDUCER_COALESCE)
 		of_requests(a, reducer, &add);
 	/* Its count is the one thing of a launch that changes. */
 	add_row(a, (struct pasta_gpu_table *)t, &add);

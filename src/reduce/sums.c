@@ -19,7 +19,7 @@ struct pasta_sums *pasta_sums_new(uint32_t reducers, uint32_t rows)
 
 	if (!s)
 		return NULL;
-	for (int i = 1; i < PASTA_REDUCERS; i++) {
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++) {
 		if (!(reducers >> i & 1))
 			continue;
 		if (pasta_rows_init(&s->tables[i], rows ? rows : ROWS_DEFAULT)) {
@@ -35,21 +35,21 @@ void pasta_sums_free(struct pasta_sums *s)
 {
 	if (!s)
 		return;
-	for (int i = 1; i < PASTA_REDUCERS; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
 		pasta_rows_free(&s->tables[i]);
 	free(s);
 }
 
 void pasta_sums_clear(struct pasta_sums *s)
 {
-	for (int i = 1; i < PASTA_REDUCERS; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
 		if (has(s, i))
 			pasta_rows_clear(&s->tables[i]);
 }
 
 void pasta_sums_merge(struct pasta_sums *into, const struct pasta_sums *from)
 {
-	for (int i = 1; i < PASTA_REDUCERS; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
 		if (has(into, i) && has(from, i))
 			pasta_rows_merge(&into->tables[i], &from->tables[i]);
 }
@@ -59,7 +59,7 @@ void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
 {
 	memset(ev, 0, PASTA_EVENT_SIZE(access_sum));
 	ev->size = PASTA_EVENT_SIZE(access_sum);
-	ev->kind = PASTA_ACCESS_SUM;
+	ev->kind = PASTA_KIND_ACCESS_SUM;
 	ev->access_sum.corr = corr;
 	ev->access_sum.key0 = row->key0;
 	ev->access_sum.key1 = row->key1;
@@ -104,7 +104,7 @@ int pasta_sums_each(const struct pasta_sums *s, pasta_sums_fn fn, void *arg)
 {
 	int error = 0;
 
-	for (int i = 1; i < PASTA_REDUCERS && !error; i++)
+	for (int i = 1; i < PASTA_REDUCER_COUNT && !error; i++)
 		if (has(s, i))
 			error = each_row(&s->tables[i], (enum pasta_reducer)i, fn, arg);
 	return error;

@@ -15,8 +15,8 @@
 #include "reduce/rows.h"
 
 struct pasta_sums {
-	uint32_t reducers; /* PASTA_REDUCE_BIT of those that have a table */
-	struct pasta_rows tables[PASTA_REDUCERS];
+	uint32_t reducers; /* PASTA_REDUCER_MASK of those that have a table */
+	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 };
 
 /* Tables for these reducers, each for at most so many rows; 0: 4,194,304. NULL: no memory, or too

@@ -213,12 +213,13 @@ static void number(char *out, size_t size, const struct pasta_column *column,
 	const struct scale *scale = scales_of(column->unit);
 	bool percent = column->unit && !strcmp(column->unit, "%");
 
-	if (column->type == PASTA_FLOAT && !isfinite(value->f))
+	if (column->type == PASTA_COLUMN_FLOAT && !isfinite(value->f))
 		snprintf(out, size, "-");
 	else if (scale)
-		scaled(out, size, scale, column->type == PASTA_INT ? (double)value->i : value->f,
-		       column->type == PASTA_INT);
-	else if (column->type == PASTA_INT)
+		scaled(out, size, scale,
+		       column->type == PASTA_COLUMN_INT ? (double)value->i : value->f,
+		       column->type == PASTA_COLUMN_INT);
+	else if (column->type == PASTA_COLUMN_INT)
 		snprintf(out, size, "%" PRId64 "%s", value->i, percent ? "%" : "");
 	else if (percent)
 		share(out, size, value->f);
@@ -232,7 +233,7 @@ char *pasta_cell_text(const struct pasta_column *column, const union pasta_value
 
 	if (!value)
 		return strdup("");
-	if (column->type == PASTA_STRING)
+	if (column->type == PASTA_COLUMN_STRING)
 		return pasta_cell_safe(value->s);
 	number(text, sizeof(text), column, value);
 	return strdup(text);

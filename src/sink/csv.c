@@ -79,9 +79,9 @@ static void cell(FILE *f, enum pasta_column_type type, const union pasta_value *
 {
 	if (!value)
 		return; /* an empty field */
-	if (type == PASTA_STRING)
+	if (type == PASTA_COLUMN_STRING)
 		text(f, value->s);
-	else if (type == PASTA_INT)
+	else if (type == PASTA_COLUMN_INT)
 		fprintf(f, "%" PRId64, value->i);
 	else
 		number(f, value->f);
@@ -236,7 +236,7 @@ static int all(FILE *f, const struct pasta_result *r)
 }
 
 static int csv(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
-	       struct pasta_err *err)
+	       struct pasta_error *err)
 {
 	struct choice choice = {0};
 	int error = 0;

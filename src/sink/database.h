@@ -19,7 +19,7 @@
 struct pasta_database {
 	sqlite3 *db;
 	const char *name; /* what errors call it */
-	struct pasta_err err;
+	struct pasta_error err;
 };
 
 /* The file is there and empty. A transaction begins: until commit nothing of it is valid. */

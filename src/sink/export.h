@@ -24,7 +24,7 @@ struct pasta_export_watch {
 struct pasta_export {
 	const char *name, *summary;
 	int (*write)(const char *temp, const char *name, struct pasta_input *in,
-		     const struct pasta_export_watch *watch, struct pasta_err *err);
+		     const struct pasta_export_watch *watch, struct pasta_error *err);
 };
 
 /* NULL if there is none of that name, or past the last. */

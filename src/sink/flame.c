@@ -143,7 +143,7 @@ static int fill(struct pasta_side *s, const struct pasta_chart *c, const struct 
 		error = pasta_side_set(s, 0, 1, pasta_axis_head(&share));
 	for (i = 0; i < s->rows && !error; i++) {
 		double part = t->total ? 100.0 * (double)shown[i]->total / (double)t->total : NAN;
-		struct pasta_column column = {c->y.name, PASTA_INT, c->y.unit};
+		struct pasta_column column = {c->y.name, PASTA_COLUMN_INT, c->y.unit};
 		union pasta_value value = {.i = shown[i]->total};
 
 		error = pasta_side_set(s, i + 1, 0, pasta_cell_text(&column, &value));

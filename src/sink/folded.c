@@ -53,14 +53,14 @@ static void list_add(char *list, size_t size, const char *tool, const char *name
 		 name ? name : "");
 }
 
-static int none(struct pasta_err *err)
+static int none(struct pasta_error *err)
 {
 	const struct pasta_tool *tool;
 	char tools[300] = "";
 	size_t i;
 
 	for (i = 0; (tool = pasta_tool_at(i)); i++)
-		if (tool->charts & PASTA_BIT(CHART_FLAME))
+		if (tool->charts & PASTA_CHART_MASK(FLAME))
 			list_add(tools, sizeof(tools), tool->name, NULL);
 	if (!*tools)
 		return pasta_fail(err, -ENOENT,
@@ -74,7 +74,7 @@ static int none(struct pasta_err *err)
 
 /* The one chart to write; NULL with *err. */
 static const struct pasta_chart *choose(const struct pasta_result *r, const char *wanted,
-					struct pasta_err *err)
+					struct pasta_error *err)
 {
 	const struct pasta_chart *found = NULL;
 	size_t i, k, count = 0, all = 0;
@@ -108,9 +108,9 @@ static const struct pasta_chart *choose(const struct pasta_result *r, const char
 }
 
 static int folded(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
-		  struct pasta_err *err)
+		  struct pasta_error *err)
 {
-	struct pasta_err own = {0};
+	struct pasta_error own = {0};
 	const struct pasta_chart *c = choose(result, opts->table, &own);
 	size_t i;
 

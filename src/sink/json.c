@@ -33,9 +33,9 @@ static void cell(struct pasta_json *j, enum pasta_column_type type, const union 
 {
 	if (!value)
 		pasta_json_str(j, NULL);
-	else if (type == PASTA_STRING)
+	else if (type == PASTA_COLUMN_STRING)
 		pasta_json_str(j, value->s);
-	else if (type == PASTA_INT)
+	else if (type == PASTA_COLUMN_INT)
 		pasta_json_int(j, value->i);
 	else
 		pasta_json_float(j, value->f);
@@ -207,7 +207,7 @@ static void document(struct pasta_json *j, const struct pasta_result *r)
 }
 
 static int json(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
-		struct pasta_err *err)
+		struct pasta_error *err)
 {
 	struct pasta_json *j = pasta_json_new(file, false);
 	int error, flushed;

@@ -14,11 +14,11 @@
 #include "sink/traceevent.h"
 
 #define KINDS                                                                                      \
-	(PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |                \
-	 PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) | PASTA_BIT(API) |                   \
-	 PASTA_BIT(OP_BEGIN) | PASTA_BIT(OP_END) | PASTA_BIT(REGION) | PASTA_BIT(ITERATION) |      \
-	 PASTA_BIT(COUNTER) | PASTA_BIT(MODULE) | PASTA_BIT(DEVICE) | PASTA_BIT(THREAD) |          \
-	 PASTA_BIT(UVM) | PASTA_BIT(EVENT_RECORD))
+	(PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |            \
+	 PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(SYNC) | PASTA_MASK(API) |               \
+	 PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END) | PASTA_MASK(REGION) | PASTA_MASK(ITERATION) |  \
+	 PASTA_MASK(COUNTER) | PASTA_MASK(MODULE) | PASTA_MASK(DEVICE) | PASTA_MASK(THREAD) |      \
+	 PASTA_MASK(UVM) | PASTA_MASK(EVENT_RECORD))
 
 #define DEVICE_TID 0x40000000u /* lanes of devices: no thread of Linux has such a number */
 #define LAUNCH_NS 1	       /* a moment, but an arrow needs a slice to begin at */
@@ -42,7 +42,7 @@ static struct pasta_track thread_track(uint32_t proc, uint32_t tid)
 static void slice_begin(void *ctx, const struct pasta_event *ev, const char *name, uint64_t time)
 {
 	struct perfetto *p = ctx;
-	bool op = ev->kind == PASTA_OP_BEGIN;
+	bool op = ev->kind == PASTA_KIND_OP_BEGIN;
 
 	pasta_traceevent_begin(&p->out, 'B', name, thread_track(ev->proc, ev->tid), time);
 	pasta_traceevent_member(&p->out, "cat", op ? "op" : "region");
@@ -112,7 +112,7 @@ static void call(struct perfetto *p, const struct pasta_event *ev, const char *c
 	pasta_traceevent_member(&p->out, "cat", cat);
 	if (corr)
 		pasta_traceevent_uint(&p->out, "corr", corr);
-	if (ev->kind == PASTA_API && ev->api.status)
+	if (ev->kind == PASTA_KIND_API && ev->api.status)
 		pasta_traceevent_uint(&p->out, "status", ev->api.status);
 	pasta_traceevent_end(&p->out);
 }
@@ -140,7 +140,7 @@ static void stack(struct perfetto *p, uint32_t proc, uint32_t ref)
 
 static void launch(struct perfetto *p, const struct pasta_event *ev)
 {
-	const struct pasta_launch *l = &ev->launch;
+	const struct pasta_launch_record *l = &ev->launch;
 	struct pasta_track track = thread_track(ev->proc, ev->tid);
 
 	pasta_traceevent_begin(&p->out, 'X', l->name ? pasta_str(l->name) : "launch", track,
@@ -209,7 +209,7 @@ static void work_end(struct perfetto *p, const struct pasta_event *ev, const str
 	uint64_t kinds = pasta_stream_shard(p->stream, ev->proc)->kinds;
 
 	pasta_traceevent_end(&p->out);
-	if (w->corr && (!kinds || kinds & PASTA_BIT(LAUNCH)))
+	if (w->corr && (!kinds || kinds & PASTA_MASK(LAUNCH)))
 		pasta_traceevent_flow(&p->out, true, flow_of(ev->proc, w->context, w->corr), track,
 				      ev->time);
 }
@@ -225,7 +225,7 @@ static void three(struct perfetto *p, const char *key, uint32_t x, uint32_t y, u
 
 static void kernel(struct perfetto *p, const struct pasta_event *ev)
 {
-	const struct pasta_kernel *k = &ev->kernel;
+	const struct pasta_kernel_record *k = &ev->kernel;
 	struct work w = {"kernel",   pasta_str(k->name), k->dur,   k->corr,
 			 k->context, k->stream,		 k->device};
 	struct pasta_track track = work_begin(p, ev, &w);
@@ -250,7 +250,7 @@ static void copy(struct perfetto *p, const struct pasta_event *ev)
 		[PASTA_COPY_H2H] = "copy on host",
 		[PASTA_COPY_P2P] = "copy to peer",
 	};
-	const struct pasta_copy *c = &ev->copy;
+	const struct pasta_copy_record *c = &ev->copy;
 	struct work w = {"copy",     names[ev->sub <= PASTA_COPY_P2P ? ev->sub : 0],
 			 c->dur,     c->corr,
 			 c->context, c->stream,
@@ -263,7 +263,7 @@ static void copy(struct perfetto *p, const struct pasta_event *ev)
 
 static void set(struct perfetto *p, const struct pasta_event *ev)
 {
-	const struct pasta_set *s = &ev->set;
+	const struct pasta_set_record *s = &ev->set;
 	struct work w = {"set", "set", s->dur, s->corr, s->context, s->stream, s->device};
 	struct pasta_track track = work_begin(p, ev, &w);
 
@@ -280,7 +280,7 @@ static void unified(struct perfetto *p, const struct pasta_event *ev)
 		[PASTA_UVM_BETWEEN] = "migration to peer",
 		[PASTA_UVM_GPU_FAULT] = "page faults",
 	};
-	const struct pasta_uvm *u = &ev->uvm;
+	const struct pasta_uvm_record *u = &ev->uvm;
 	struct work w = {.cat = "uvm", .dur = u->dur, .stream = UNIFIED};
 	struct pasta_track track;
 
@@ -321,51 +321,51 @@ static void device(struct perfetto *p, const struct pasta_event *ev)
 static void event(struct perfetto *p, const struct pasta_event *ev)
 {
 	switch (ev->kind) {
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		launch(p, ev);
 		break;
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		kernel(p, ev);
 		break;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		copy(p, ev);
 		break;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		set(p, ev);
 		break;
-	case PASTA_UVM:
+	case PASTA_KIND_UVM:
 		unified(p, ev);
 		break;
-	case PASTA_EVENT_RECORD:
+	case PASTA_KIND_EVENT_RECORD:
 		instant(p, ev, "event record", "t");
 		break;
-	case PASTA_ALLOC:
-	case PASTA_FREE:
+	case PASTA_KIND_ALLOC:
+	case PASTA_KIND_FREE:
 		pasta_timeline_memory(&p->timeline, ev);
 		break;
-	case PASTA_SYNC:
+	case PASTA_KIND_SYNC:
 		call(p, ev, "sync", "sync", ev->sync.dur, ev->sync.corr);
 		break;
-	case PASTA_API:
+	case PASTA_KIND_API:
 		call(p, ev, "api", pasta_str(ev->api.name), ev->api.dur, ev->api.corr);
 		break;
-	case PASTA_OP_BEGIN:
-	case PASTA_OP_END:
+	case PASTA_KIND_OP_BEGIN:
+	case PASTA_KIND_OP_END:
 		pasta_timeline_slice(&p->timeline, ev);
 		break;
-	case PASTA_REGION:
+	case PASTA_KIND_REGION:
 		region(p, ev);
 		break;
-	case PASTA_ITERATION:
+	case PASTA_KIND_ITERATION:
 		iteration(p, ev);
 		break;
-	case PASTA_COUNTER:
+	case PASTA_KIND_COUNTER:
 		counter(p, ev);
 		break;
-	case PASTA_DEVICE:
+	case PASTA_KIND_DEVICE:
 		device(p, ev);
 		break;
-	case PASTA_THREAD:
+	case PASTA_KIND_THREAD:
 		pasta_traceevent_name(&p->out, "thread_name", thread_track(ev->proc, ev->tid),
 				      pasta_str(ev->thread.name));
 		break;
@@ -414,7 +414,7 @@ static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_
 }
 
 static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
-		    struct pasta_err *err)
+		    struct pasta_error *err)
 {
 	struct perfetto p = {.stream = in->stream, .devices = pasta_map_new(sizeof(uint32_t))};
 	struct pasta_account loss;

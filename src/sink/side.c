@@ -94,7 +94,8 @@ char *pasta_axis_text(const struct pasta_axis *axis, double value)
 {
 	bool whole = fabs(value) < 0x1p63 && value == floor(value) &&
 		     !(axis->unit && !strcmp(axis->unit, "%"));
-	struct pasta_column column = {axis->name, whole ? PASTA_INT : PASTA_FLOAT, axis->unit};
+	struct pasta_column column = {axis->name, whole ? PASTA_COLUMN_INT : PASTA_COLUMN_FLOAT,
+				      axis->unit};
 	union pasta_value cell = {.f = value};
 
 	if (whole)
@@ -104,5 +105,5 @@ char *pasta_axis_text(const struct pasta_axis *axis, double value)
 
 char *pasta_axis_head(const struct pasta_axis *axis)
 {
-	return pasta_cell_head(&(struct pasta_column){axis->name, PASTA_FLOAT, axis->unit});
+	return pasta_cell_head(&(struct pasta_column){axis->name, PASTA_COLUMN_FLOAT, axis->unit});
 }

@@ -32,7 +32,7 @@ bool pasta_sink_wanted(const struct pasta_out *out, const char *name, const char
 	       !strcmp(wanted + size + 1, name);
 }
 
-int pasta_sink_flush(FILE *file, struct pasta_err *err)
+int pasta_sink_flush(FILE *file, struct pasta_error *err)
 {
 	int error = 0;
 

@@ -33,9 +33,9 @@ struct pasta_sink {
 	const char *name, *summary;
 	bool one; /* it can be of one table or chart: --table */
 	int (*write)(FILE *file, const struct pasta_result *result,
-		     const struct pasta_sink_opts *opts, struct pasta_err *err);
+		     const struct pasta_sink_opts *opts, struct pasta_error *err);
 	int (*events)(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
-		      struct pasta_err *err);
+		      struct pasta_error *err);
 };
 
 /* NULL if there is none of that name, or past the last. */
@@ -56,7 +56,7 @@ extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json,
 bool pasta_sink_wanted(const struct pasta_out *out, const char *name, const char *wanted);
 
 /* Flush, and say whether all has been written. */
-int pasta_sink_flush(FILE *file, struct pasta_err *err);
+int pasta_sink_flush(FILE *file, struct pasta_error *err);
 
 /* Stands for a frame without a name, which would be none to who reads it. */
 #define PASTA_UNNAMED "(unnamed)"

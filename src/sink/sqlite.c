@@ -18,7 +18,7 @@
 #define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
 
 /* Said by the shard's account, or nothing to keep. */
-#define UNUSED (PASTA_BIT(PROCESS) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
+#define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS))
 
 /* A region or an operator that has begun and not ended. */
 struct open {
@@ -184,7 +184,7 @@ static void memory(struct writer *w, const struct pasta_sqlrow *row)
 {
 	bool left;
 
-	w->row = row->ev.kind == PASTA_ALLOC ? row : NULL;
+	w->row = row->ev.kind == PASTA_KIND_ALLOC ? row : NULL;
 	pasta_ledger_event(w->ledger, &row->ev);
 	left = w->row;
 	w->row = NULL;
@@ -247,7 +247,7 @@ static void region(struct writer *w, const struct pasta_sqlrow *row)
 		span_begin(w, PASTA_SQL_REGIONS, row);
 	else if (row->ev.sub == PASTA_REGION_END)
 		span_end(w, PASTA_SQL_REGIONS, &row->ev,
-			 !(row->ev.region.flags & PASTA_REGION_OPEN));
+			 !(row->ev.region.flags & PASTA_REGION_SUPPLIED_OPEN));
 	else if (row->ev.sub == PASTA_REGION_MARK)
 		pasta_sqlrows_put(w->rows, PASTA_SQL_MARKS, row);
 }
@@ -262,29 +262,29 @@ static void event(struct writer *w, const struct pasta_event *ev, const struct p
 	if (!(UNUSED >> ev->kind & 1) && ev->time > p->last)
 		p->last = ev->time;
 	switch (ev->kind) {
-	case PASTA_REGION:
+	case PASTA_KIND_REGION:
 		region(w, &row);
 		break;
-	case PASTA_OP_BEGIN:
+	case PASTA_KIND_OP_BEGIN:
 		span_begin(w, PASTA_SQL_OPS, &row);
 		break;
-	case PASTA_OP_END:
-		span_end(w, PASTA_SQL_OPS, ev, ev->sub != PASTA_OP_SUPPLIED);
+	case PASTA_KIND_OP_END:
+		span_end(w, PASTA_SQL_OPS, ev, ev->sub != PASTA_OP_END_SUPPLIED);
 		break;
-	case PASTA_ALLOC:
-	case PASTA_FREE:
+	case PASTA_KIND_ALLOC:
+	case PASTA_KIND_FREE:
 		memory(w, &row);
 		break;
-	case PASTA_ITERATION:
+	case PASTA_KIND_ITERATION:
 		iteration(w, p, &row);
 		break;
-	case PASTA_COLLECTIVE:
+	case PASTA_KIND_COLLECTIVE:
 		collective(w, &row);
 		break;
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		kernel(w, &row);
 		break;
-	case PASTA_THREAD:
+	case PASTA_KIND_THREAD:
 		pasta_sqlrows_name_thread(w->rows, ev->proc, ev->tid, ev->thread.name);
 		break;
 	default:
@@ -433,7 +433,7 @@ static void about_loss(struct writer *w)
 	about_number(w, "expected", loss.expected);
 	about_number(w, "captured", loss.captured);
 	about_number(w, "dropped", loss.dropped);
-	for (i = 0; i < PASTA_LOSS_REASONS; i++) {
+	for (i = 0; i < PASTA_LOSS_COUNT; i++) {
 		if (!pasta_account_reason(i))
 			continue;
 		snprintf(key, sizeof(key), "dropped_%s", pasta_account_reason(i));
@@ -501,7 +501,7 @@ static void writer_open(struct writer *w, const char *temp, const char *name)
 		return;
 	w->rows = pasta_sqlrows_new(&w->db);
 	pasta_symbols_reset();
-	w->events = pasta_feed_new(w->in->stream, ~UNUSED, PASTA_NEED_WHERE | PASTA_NEED_OPS,
+	w->events = pasta_feed_new(w->in->stream, ~UNUSED, PASTA_NEED_SCOPES | PASTA_NEED_OPS,
 				   w->in->filter);
 	w->threads = pasta_map_new(sizeof(struct thread));
 	w->ledger = pasta_ledger_new(&ledger, w);
@@ -529,7 +529,7 @@ static void writer_close(struct writer *w)
 }
 
 static int write_(const char *temp, const char *name, struct pasta_input *in,
-		  const struct pasta_export_watch *watch, struct pasta_err *err)
+		  const struct pasta_export_watch *watch, struct pasta_error *err)
 {
 	struct writer w = {.in = in, .watch = watch};
 	int stopped = 0;

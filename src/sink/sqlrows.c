@@ -38,7 +38,7 @@ struct pasta_sqlrows {
 	struct pasta_database *db;
 	struct table tables[TABLES_MAX];
 	size_t table_count;
-	struct table *by_kind[PASTA_KINDS_MAX];
+	struct table *by_kind[PASTA_KIND_MAX];
 	sqlite3_stmt *puts[PUTS];
 	struct pasta_map *scopes, *stacks; /* ids; by id; by process and reference */
 	struct pasta_map *threads;	   /* names, by process and tid */
@@ -120,7 +120,7 @@ static const struct pasta_scope *outwards(const struct pasta_scope *s)
 {
 	const struct pasta_scope *up = s->up;
 
-	return !up ? NULL : s->kind == PASTA_REGION ? up->region : up->op;
+	return !up ? NULL : s->kind == PASTA_KIND_REGION ? up->region : up->op;
 }
 
 /* The names from the outermost on, joined by "/". */
@@ -172,7 +172,8 @@ static void put_scope(struct pasta_sqlrows *r, const struct pasta_scope *s, uint
 	}
 	pasta_database_int(put, 1, id);
 	bind_id(put, 2, known_id(r, s->up));
-	sqlite3_bind_text(put, 3, s->kind == PASTA_REGION ? "region" : "op", -1, SQLITE_STATIC);
+	sqlite3_bind_text(put, 3, s->kind == PASTA_KIND_REGION ? "region" : "op", -1,
+			  SQLITE_STATIC);
 	pasta_database_int(put, 4, s->depth);
 	bind_id(put, 5, string_id(r, s->name));
 	bind_id(put, 6, known_id(r, s->region));
@@ -402,7 +403,7 @@ void pasta_sqlrows_put(struct pasta_sqlrows *r, size_t table, const struct pasta
 
 void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *row)
 {
-	if (row->ev.kind < PASTA_KINDS_MAX && r->by_kind[row->ev.kind])
+	if (row->ev.kind < PASTA_KIND_MAX && r->by_kind[row->ev.kind])
 		put_row(r, r->by_kind[row->ev.kind], row);
 }
 

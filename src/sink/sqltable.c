@@ -33,12 +33,12 @@ static const char *const waits[] = {
 };
 static const char *const counted[] = {
 	[0] = "unspecified",
-	[PASTA_LAUNCH_COUNTED] = "counted",
-	[PASTA_LAUNCH_SAMPLED] = "sampled",
-	[PASTA_LAUNCH_FILTERED] = "filtered",
-	[PASTA_LAUNCH_REFUSED] = "refused",
-	[PASTA_LAUNCH_LOST] = "lost",
-	[PASTA_LAUNCH_ENDED] = "ended",
+	[PASTA_ACCESS_LAUNCH_COUNTED] = "counted",
+	[PASTA_ACCESS_LAUNCH_SAMPLED] = "sampled",
+	[PASTA_ACCESS_LAUNCH_FILTERED] = "filtered",
+	[PASTA_ACCESS_LAUNCH_REFUSED] = "refused",
+	[PASTA_ACCESS_LAUNCH_LOST] = "lost",
+	[PASTA_ACCESS_LAUNCH_ENDED] = "ended",
 };
 static const char *const moves[] = {
 	[0] = "unspecified",
@@ -62,37 +62,37 @@ enum {
 };
 
 static const struct pasta_sqltable tables[] = {
-	[PASTA_SQL_REGIONS] = {"regions", "region", PASTA_REGION, NESTED, NULL, NULL, 0},
-	[PASTA_SQL_OPS] = {"ops", "op", PASTA_OP_BEGIN, NESTED, NULL, NULL, 0},
-	[PASTA_SQL_ALLOCATIONS] = {"allocations", "allocation", PASTA_ALLOC, SPAN, "sort", sorts,
-				   COUNT(sorts)},
-	[PASTA_SQL_ITERATIONS] = {"iterations", "iteration", PASTA_ITERATION, PASTA_SQL_SPAN, NULL,
-				  NULL, 0},
-	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_REGION, PLACED, NULL, NULL, 0},
-	[PASTA_SQL_COLLECTIVES] = {"collectives", "collective", PASTA_COLLECTIVE, SPAN, NULL, NULL,
-				   0},
-	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_LAUNCH, PLACED, NULL, NULL, 0},
-	{"kernels", "kernel", PASTA_KERNEL, WORK, NULL, NULL, 0},
-	{"copies", "copy", PASTA_COPY, WORK, "direction", directions, COUNT(directions)},
-	{"sets", "fill", PASTA_SET, WORK, NULL, NULL, 0},
-	{"syncs", "sync", PASTA_SYNC, PLACED, "what", waits, COUNT(waits)},
-	{"api", "call", PASTA_API, PLACED, NULL, NULL, 0},
-	{"counters", "counter", PASTA_COUNTER, PLACED, NULL, NULL, 0},
-	{"devices", "device", PASTA_DEVICE, 0, NULL, NULL, 0},
-	{"modules", "module", PASTA_MODULE, 0, "what", loads, COUNT(loads)},
-	{"graph_nodes", "graph_node", PASTA_GRAPH, 0, NULL, NULL, 0},
-	{"tensors", "tensor", PASTA_TENSOR, 0, NULL, NULL, 0},
-	{"op_args", "op_arg", PASTA_OP_ARG, 0, "side", sides, COUNT(sides)},
-	{"links", "link", PASTA_LINK, 0, "sub", NULL, 0},
-	{"uvm", "migration", PASTA_UVM, 0, "what", moves, COUNT(moves)},
-	{"access_sums", "access_sum", PASTA_ACCESS_SUM, 0, NULL, NULL, 0},
-	{"access_batches", "access_batch", PASTA_ACCESS_BATCH, 0, NULL, NULL, 0},
-	{"pc_samples", "pc_sample", PASTA_PC_SAMPLE, 0, NULL, NULL, 0},
-	{"queues", "queue", PASTA_QUEUE, 0, NULL, NULL, 0},
-	{"event_records", "event_record", PASTA_EVENT_RECORD, PLACED, NULL, NULL, 0},
-	{"objects", "object", PASTA_OBJECT, 0, NULL, NULL, 0},
-	{"sites", "site", PASTA_SITE, 0, NULL, NULL, 0},
-	{"access_launches", "access_launch", PASTA_ACCESS_LAUNCH, 0, "what", counted,
+	[PASTA_SQL_REGIONS] = {"regions", "region", PASTA_KIND_REGION, NESTED, NULL, NULL, 0},
+	[PASTA_SQL_OPS] = {"ops", "op", PASTA_KIND_OP_BEGIN, NESTED, NULL, NULL, 0},
+	[PASTA_SQL_ALLOCATIONS] = {"allocations", "allocation", PASTA_KIND_ALLOC, SPAN, "sort",
+				   sorts, COUNT(sorts)},
+	[PASTA_SQL_ITERATIONS] = {"iterations", "iteration", PASTA_KIND_ITERATION, PASTA_SQL_SPAN,
+				  NULL, NULL, 0},
+	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_KIND_REGION, PLACED, NULL, NULL, 0},
+	[PASTA_SQL_COLLECTIVES] = {"collectives", "collective", PASTA_KIND_COLLECTIVE, SPAN, NULL,
+				   NULL, 0},
+	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_KIND_LAUNCH, PLACED, NULL, NULL, 0},
+	{"kernels", "kernel", PASTA_KIND_KERNEL, WORK, NULL, NULL, 0},
+	{"copies", "copy", PASTA_KIND_COPY, WORK, "direction", directions, COUNT(directions)},
+	{"sets", "fill", PASTA_KIND_SET, WORK, NULL, NULL, 0},
+	{"syncs", "sync", PASTA_KIND_SYNC, PLACED, "what", waits, COUNT(waits)},
+	{"api", "call", PASTA_KIND_API, PLACED, NULL, NULL, 0},
+	{"counters", "counter", PASTA_KIND_COUNTER, PLACED, NULL, NULL, 0},
+	{"devices", "device", PASTA_KIND_DEVICE, 0, NULL, NULL, 0},
+	{"modules", "module", PASTA_KIND_MODULE, 0, "what", loads, COUNT(loads)},
+	{"graph_nodes", "graph_node", PASTA_KIND_GRAPH, 0, NULL, NULL, 0},
+	{"tensors", "tensor", PASTA_KIND_TENSOR, 0, NULL, NULL, 0},
+	{"op_args", "op_arg", PASTA_KIND_OP_ARG, 0, "side", sides, COUNT(sides)},
+	{"links", "link", PASTA_KIND_LINK, 0, "sub", NULL, 0},
+	{"uvm", "migration", PASTA_KIND_UVM, 0, "what", moves, COUNT(moves)},
+	{"access_sums", "access_sum", PASTA_KIND_ACCESS_SUM, 0, NULL, NULL, 0},
+	{"access_batches", "access_batch", PASTA_KIND_ACCESS_BATCH, 0, NULL, NULL, 0},
+	{"pc_samples", "pc_sample", PASTA_KIND_PC_SAMPLE, 0, NULL, NULL, 0},
+	{"queues", "queue", PASTA_KIND_QUEUE, 0, NULL, NULL, 0},
+	{"event_records", "event_record", PASTA_KIND_EVENT_RECORD, PLACED, NULL, NULL, 0},
+	{"objects", "object", PASTA_KIND_OBJECT, 0, NULL, NULL, 0},
+	{"sites", "site", PASTA_KIND_SITE, 0, NULL, NULL, 0},
+	{"access_launches", "access_launch", PASTA_KIND_ACCESS_LAUNCH, 0, "what", counted,
 	 COUNT(counted)},
 };
 
@@ -113,7 +113,7 @@ static const char *column_name(enum pasta_kind kind, const char *field)
 	size_t i;
 
 	if (!strcmp(field, "id"))
-		return kind == PASTA_OP_BEGIN ? "op" : pasta_kind_name(kind);
+		return kind == PASTA_KIND_OP_BEGIN ? "op" : pasta_kind_name(kind);
 	for (i = 0; i < COUNT(others); i++)
 		if (!strcmp(field, others[i].field))
 			return others[i].column;
@@ -151,7 +151,7 @@ static enum pasta_sqlsource source_of(const struct pasta_field *f)
 /* A duration is the end's; a nested table counts its depth itself. */
 static bool is_left_out(const struct pasta_sqltable *t, const struct pasta_field *f)
 {
-	bool nests = t->kind == PASTA_REGION || t->flags & PASTA_SQL_NESTED;
+	bool nests = t->kind == PASTA_KIND_REGION || t->flags & PASTA_SQL_NESTED;
 
 	return !strcmp(f->name, "dur") || (nests && !strcmp(f->name, "depth"));
 }
@@ -189,7 +189,7 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 	*c++ = (struct pasta_sqlcolumn){"begin", PASTA_SQL_BEGIN, 0};
 	if (has_end(t, &dur))
 		*c++ = (struct pasta_sqlcolumn){"end", PASTA_SQL_END, dur};
-	if (t->kind == PASTA_COLLECTIVE)
+	if (t->kind == PASTA_KIND_COLLECTIVE)
 		*c++ = (struct pasta_sqlcolumn){"dur", PASTA_SQL_KERNEL_TIME, 0};
 	if (t->flags & PASTA_SQL_NESTED) {
 		*c++ = (struct pasta_sqlcolumn){"depth", PASTA_SQL_DEPTH, 0};
@@ -206,7 +206,7 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 		*c++ = (struct pasta_sqlcolumn){"scope", PASTA_SQL_SCOPE, 0};
 		if (t != &tables[PASTA_SQL_REGIONS]) /* it is the scope there */
 			*c++ = (struct pasta_sqlcolumn){"region", PASTA_SQL_REGION, 0};
-		if (t->kind != PASTA_OP_BEGIN)
+		if (t->kind != PASTA_KIND_OP_BEGIN)
 			*c++ = (struct pasta_sqlcolumn){"op", PASTA_SQL_OP, 0};
 		*c++ = (struct pasta_sqlcolumn){"iteration", PASTA_SQL_ITERATION, 0};
 	}
@@ -258,12 +258,12 @@ static void show(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c
 	case PASTA_SQL_PROCESS:
 		fputs("t.process, p.pid, p.host", sql);
 		/* A collective may have a rank of its own: see below. */
-		fputs(t->kind == PASTA_COLLECTIVE ? "" : ", p.rank", sql);
+		fputs(t->kind == PASTA_KIND_COLLECTIVE ? "" : ", p.rank", sql);
 		break;
 	case PASTA_SQL_END:
 		fputs("t.\"end\"", sql);
 		/* A collective begins when it is called, and its kernel later. */
-		fputs(t->kind == PASTA_COLLECTIVE ? "" : ", t.\"end\" - t.begin AS dur", sql);
+		fputs(t->kind == PASTA_KIND_COLLECTIVE ? "" : ", t.\"end\" - t.begin AS dur", sql);
 		break;
 	case PASTA_SQL_RANK:
 		fputs("ifnull(t.rank, p.rank) AS rank", sql);
@@ -325,7 +325,7 @@ const char *pasta_sqltable_index(const struct pasta_sqltable *t, size_t i)
 		return "begin";
 	if (i > 1)
 		return NULL;
-	if (t->kind == PASTA_OP_BEGIN)
+	if (t->kind == PASTA_KIND_OP_BEGIN)
 		return "process, op";
 	return has_field(t->kind, "corr", &offset) ? "process, corr" : NULL;
 }

@@ -71,7 +71,7 @@ static size_t widest(const struct grid *g)
 	size_t i, best = SIZE_MAX;
 
 	for (i = 0; i < g->table->count; i++)
-		if (g->table->columns[i].type == PASTA_STRING && g->widths[i] > NAME_LEAST &&
+		if (g->table->columns[i].type == PASTA_COLUMN_STRING && g->widths[i] > NAME_LEAST &&
 		    (best == SIZE_MAX || g->widths[i] > g->widths[best]))
 			best = i;
 	return best;
@@ -80,7 +80,7 @@ static size_t widest(const struct grid *g)
 /* Whether a column's numbers are all 0, or not there. */
 static bool says_nothing(const struct pasta_table *t, size_t column)
 {
-	bool whole = t->columns[column].type == PASTA_INT;
+	bool whole = t->columns[column].type == PASTA_COLUMN_INT;
 	size_t row;
 
 	for (row = 0; row < pasta_table_rows(t); row++) {
@@ -113,7 +113,7 @@ static void grid_fit(struct grid *g, size_t width)
 		total--;
 	}
 	for (i = 0; i < g->table->count; i++)
-		if (g->table->columns[i].type == PASTA_STRING && g->widths[i])
+		if (g->table->columns[i].type == PASTA_COLUMN_STRING && g->widths[i])
 			g->heads[i] = pasta_cell_cut_head(g->cells + g->table->count + i, g->rows,
 							  g->table->count, g->widths[i]);
 }
@@ -126,7 +126,7 @@ static void pad(FILE *f, size_t n)
 
 static int put_cell(FILE *f, const struct grid *g, size_t row, size_t i, size_t end)
 {
-	bool left = g->table->columns[i].type == PASTA_STRING;
+	bool left = g->table->columns[i].type == PASTA_COLUMN_STRING;
 	char *cut = pasta_cell_cut(g->cells[row * g->table->count + i], g->widths[i], g->heads[i]);
 	size_t width = cut ? pasta_cell_width(cut) : 0, space;
 
@@ -205,8 +205,9 @@ static int put_table(FILE *f, const struct pasta_table *t, const struct pasta_si
 static int put_finding(FILE *f, const struct pasta_finding *finding, bool color)
 {
 	static const char *const colors[] = {"", YELLOW, RED};
-	const char *on =
-		color && finding->severity <= PASTA_PROBLEM ? colors[finding->severity] : "";
+	const char *on = color && finding->severity <= PASTA_SEVERITY_PROBLEM
+				 ? colors[finding->severity]
+				 : "";
 
 	fprintf(f, "%s%s%s", on, pasta_severity_name(finding->severity), *on ? PLAIN : "");
 	if (put_safe(f, ": ", finding->what) || put_safe(f, ", at ", finding->where) ||
@@ -282,7 +283,7 @@ static bool all_empty(const struct pasta_result *result)
 }
 
 static int text(FILE *file, const struct pasta_result *result, const struct pasta_sink_opts *opts,
-		struct pasta_err *err)
+		struct pasta_error *err)
 {
 	bool skip = opts->brief && !all_empty(result);
 	char line[400];

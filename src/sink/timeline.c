@@ -182,7 +182,8 @@ static void op_end(struct pasta_timeline *t, struct thread *th, const struct pas
 	while (at && (th->open[at - 1].is_region || th->open[at - 1].op != ev->op_end.id))
 		at--;
 	if (at)
-		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time, ev->sub == PASTA_OP_SUPPLIED);
+		pop_to(t, th, ev->proc, ev->tid, at - 1, ev->time,
+		       ev->sub == PASTA_OP_END_SUPPLIED);
 }
 
 void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev)
@@ -192,9 +193,9 @@ void pasta_timeline_slice(struct pasta_timeline *t, const struct pasta_event *ev
 
 	if (!th)
 		t->failed = true;
-	else if (ev->kind == PASTA_OP_BEGIN)
+	else if (ev->kind == PASTA_KIND_OP_BEGIN)
 		push(t, th, ev, (struct slice){.op = ev->op_begin.id, .name = ev->op_begin.name});
-	else if (ev->kind == PASTA_OP_END)
+	else if (ev->kind == PASTA_KIND_OP_END)
 		op_end(t, th, ev);
 	else if (ev->sub == PASTA_REGION_BEGIN)
 		push(t, th, ev, (struct slice){.name = ev->region.name, .is_region = true});

@@ -23,17 +23,17 @@ is "its regions" "$(json python/results/report.json 'd["loss"]["captured"]')" 2
 
 cat >tool.c <<'EOF'
 #include <pasta/pasta.h>
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	*(uint64_t *)state += ev->kind == PASTA_REGION;
+	*(uint64_t *)state += ev->kind == PASTA_KIND_REGION;
 }
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
-	static const struct pasta_column column = {"events", PASTA_INT, NULL};
+	static const struct pasta_column column = {"events", PASTA_COLUMN_INT, NULL};
 	pasta_cell_int(pasta_out_table(out, "count", &column, 1), *(int64_t *)state);
 	return 0;
 }
-PASTA_TOOL(.name = "count", .summary = "count", .events = PASTA_BIT(REGION),
+PASTA_TOOL(.name = "count", .summary = "count", .events = PASTA_MASK(REGION),
 	   .state_size = sizeof(uint64_t), .event = on_event, .report = report);
 EOF
 # shellcheck disable=SC2046

@@ -107,19 +107,19 @@ tool() {
 	{
 		cat <<-'EOF'
 			#include <pasta/pasta.h>
-			static void count(void *state, const struct pasta_event *ev)
+			static void count(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 			{
-				*(uint64_t *)state += ev->kind == PASTA_KERNEL;
+				*(uint64_t *)state += ev->kind == PASTA_KIND_KERNEL;
 			}
-			static int report(void *state, struct pasta_out *out)
+			static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 			{
-				static const struct pasta_column column = {"kernels", PASTA_INT, NULL};
+				static const struct pasta_column column = {"kernels", PASTA_COLUMN_INT, NULL};
 				pasta_cell_int(pasta_out_table(out, "count", &column, 1),
 					       (int64_t)*(uint64_t *)state);
 				return 0;
 			}
-			#define TOOL .size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, .name = "count", \
-				.summary = "count", .events = PASTA_BIT(KERNEL), .state_size = 8, \
+			#define TOOL PASTA_TOOL_HEAD, .name = "count", \
+				.summary = "count", .events = PASTA_MASK(KERNEL), .state_size = 8, \
 				.event = count, .report = report
 			__attribute__((unused)) static const struct pasta_tool base = {TOOL};
 		EOF

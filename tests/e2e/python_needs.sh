@@ -7,17 +7,17 @@ set -u
 tool() {
 	cat >"$1.c" <<-EOF2
 		#include <pasta/pasta.h>
-		static void on_event(void *state, const struct pasta_event *ev)
+		static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 		{
-			*(uint64_t *)state += ev->kind == PASTA_REGION;
+			*(uint64_t *)state += ev->kind == PASTA_KIND_REGION;
 		}
-		static int report(void *state, struct pasta_out *out)
+		static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		{
-			static const struct pasta_column column = {"events", PASTA_INT, NULL};
+			static const struct pasta_column column = {"events", PASTA_COLUMN_INT, NULL};
 			pasta_cell_int(pasta_out_table(out, "count", &column, 1), *(int64_t *)state);
 			return 0;
 		}
-		PASTA_TOOL(.name = "$1", .summary = "count", .events = PASTA_BIT(REGION), .needs = $2,
+		PASTA_TOOL(.name = "$1", .summary = "count", .events = PASTA_MASK(REGION), .needs = $2,
 			   .state_size = sizeof(uint64_t), .event = on_event, .report = report);
 	EOF2
 	cc -shared -fPIC -Wall -Werror -I"$SRC/include" "$1.c" -o "$1.so" || failed "building $1"

@@ -21,7 +21,7 @@ static void check(struct pasta_cubin *c, const struct pasta_cubin_function *f, s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_cubin *c = pasta_cubin_new(data, size, &err);
 
 	if (!c && (!err.code || !err.text[0]))

@@ -23,8 +23,8 @@
 enum { SALVAGE = 1, NO_STACKS = 2, FEW_KINDS = 4, WITH_HEAD = 8 };
 
 #define STATES                                                                                     \
-	(PASTA_BIT(DEVICE) | PASTA_BIT(MODULE) | PASTA_BIT(PROCESS) | PASTA_BIT(THREAD) |          \
-	 PASTA_BIT(CLOCK) | PASTA_BIT(LOSS))
+	(PASTA_MASK(DEVICE) | PASTA_MASK(MODULE) | PASTA_MASK(PROCESS) | PASTA_MASK(THREAD) |      \
+	 PASTA_MASK(CLOCK) | PASTA_MASK(LOSS))
 
 /* Times that are further apart are not exact: the processor's clocks are doubles. */
 #define EXACT (UINT64_C(1) << 50)
@@ -56,24 +56,24 @@ static void check_path(uint32_t ref)
 static void check_nesting(const struct pasta_event *ev, struct nest *n)
 {
 	switch (ev->kind) {
-	case PASTA_OP_BEGIN:
+	case PASTA_KIND_OP_BEGIN:
 		if (n->op_count < 64)
 			n->ops[n->op_count] = ev->op_begin.id;
 		n->op_count++;
 		check_path(ev->op_begin.stack);
 		break;
-	case PASTA_OP_END:
+	case PASTA_KIND_OP_END:
 		must(n->op_count);
 		n->op_count--;
 		must(n->op_count >= 64 || n->ops[n->op_count] == ev->op_end.id);
 		break;
-	case PASTA_REGION:
+	case PASTA_KIND_REGION:
 		if (ev->sub == PASTA_REGION_BEGIN)
 			must(ev->region.depth == ++n->regions);
 		else if (ev->sub == PASTA_REGION_END)
 			must(ev->region.depth == n->regions--);
 		break;
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		check_path(ev->launch.stack);
 		break;
 	default:
@@ -135,12 +135,12 @@ static uint64_t sum(const struct pasta_import_info *info, enum pasta_import_list
 static void import_file(const char *path, unsigned int how)
 {
 	const struct pasta_import_options options = {
-		.kinds = how & FEW_KINDS ? PASTA_BIT(REGION) | PASTA_BIT(KERNEL) : 0,
+		.kinds = how & FEW_KINDS ? PASTA_MASK(REGION) | PASTA_MASK(KERNEL) : 0,
 		.no_stacks = how & NO_STACKS,
 		.salvage = how & SALVAGE,
 	};
 	struct pasta_import_info info;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char shard[64];
 	int r;
 

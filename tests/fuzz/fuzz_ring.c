@@ -76,7 +76,7 @@ static void seal_records(const struct pasta_ringfile *f, struct pasta_ring *r)
 		struct pasta_event *ev = (void *)((char *)r + PASTA_RING_DATA + at);
 		uint64_t check;
 
-		if (ev->kind >= PASTA_KINDS_MAX || !ev->size ||
+		if (ev->kind >= PASTA_KIND_MAX || !ev->size ||
 		    ev->size != pasta_kinds[ev->kind].size || ev->size > r->size - at)
 			break;
 		check = pasta_record_check(seed, at, ev);
@@ -163,7 +163,7 @@ static void salvage(void)
 		struct pasta_stream *s = pasta_stream_new(4096);
 		struct pasta_salvaged out = {0};
 		struct pasta_shard_parts parts;
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 
 		if (!s || folder < 0)
 			abort();

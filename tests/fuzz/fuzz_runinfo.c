@@ -43,7 +43,7 @@ static size_t length(char *const *list)
 static void read_back(const struct pasta_runinfo *was)
 {
 	struct pasta_runinfo is = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char path[80];
 
 	snprintf(path, sizeof(path), "%s/run.json", dir);
@@ -61,7 +61,7 @@ static void read_back(const struct pasta_runinfo *was)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pasta_runinfo info = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char *text = malloc(size + 1);
 	int r;
 

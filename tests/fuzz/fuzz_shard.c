@@ -79,11 +79,11 @@ static void check(const struct pasta_event *ev)
 {
 	if (!pasta_kinds[ev->kind].size || ev->size != pasta_kinds[ev->kind].size)
 		abort();
-	if (ev->kind == PASTA_REGION && strlen(pasta_str(ev->region.name)) > PASTA_FRAME_BYTES)
+	if (ev->kind == PASTA_KIND_REGION && strlen(pasta_str(ev->region.name)) > PASTA_FRAME_BYTES)
 		abort();
-	if (ev->kind == PASTA_LAUNCH)
+	if (ev->kind == PASTA_KIND_LAUNCH)
 		check_path(ev->launch.stack);
-	if (ev->kind == PASTA_OP_BEGIN)
+	if (ev->kind == PASTA_KIND_OP_BEGIN)
 		check_path(ev->op_begin.stack);
 }
 
@@ -96,7 +96,7 @@ static void read_all(const char *path, unsigned int how)
 	if (!s)
 		abort();
 	if (how & FEW_KINDS)
-		pasta_stream_want(s, PASTA_BIT(KERNEL) | PASTA_BIT(LOSS) | PASTA_BIT(REGION));
+		pasta_stream_want(s, PASTA_MASK(KERNEL) | PASTA_MASK(LOSS) | PASTA_MASK(REGION));
 	if (!pasta_stream_add(s, path, NULL) && how & TWICE)
 		pasta_stream_add(s, path, NULL);
 	if (how & FOLLOW) {

@@ -60,11 +60,12 @@ static struct pasta_event event(unsigned int kind, uint32_t i)
 		memcpy((char *)&ev + info->fields[f].offset, &v,
 		       pasta_field_size(info->fields[f].type));
 	}
-	if (kind == PASTA_CLOCK)
-		ev.clock = (struct pasta_clock){
+	if (kind == PASTA_KIND_CLOCK)
+		ev.clock = (struct pasta_clock_record){
 			.value = i * 2000, .raw = ev.time, .real = ev.time + 5000000, .id = i % 2};
-	if (kind == PASTA_LOSS)
-		ev.loss = (struct pasta_loss){.pushed = 10 + i, .dropped = i, .source = 1 + i % 2};
+	if (kind == PASTA_KIND_LOSS)
+		ev.loss = (struct pasta_loss_record){
+			.pushed = 10 + i, .dropped = i, .source = 1 + i % 2};
 	return ev;
 }
 
@@ -178,7 +179,7 @@ static void put_kind(unsigned int kind, uint32_t source, uint64_t seq, size_t co
 
 static void put_singles(void)
 {
-	for (unsigned int kind = 1; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 1; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_kinds[kind].size)
 			put_kind(kind, 1, kind, 1);
 }
@@ -193,16 +194,16 @@ static void shards(void)
 	begin(1);
 	put_schema();
 	put_strings(1, 5);
-	put_kind(PASTA_PROCESS, 0, 0, 1);
-	put_kind(PASTA_CLOCK, 0, 1, 3);
-	put_kind(PASTA_REGION, 1, 0, 3);
-	put_kind(PASTA_KERNEL, 2, 0, 2);
-	put_kind(PASTA_LOSS, 0, 4, 2);
+	put_kind(PASTA_KIND_PROCESS, 0, 0, 1);
+	put_kind(PASTA_KIND_CLOCK, 0, 1, 3);
+	put_kind(PASTA_KIND_REGION, 1, 0, 3);
+	put_kind(PASTA_KIND_KERNEL, 2, 0, 2);
+	put_kind(PASTA_KIND_LOSS, 0, 4, 2);
 	save("shard", "whole");
 	begin(0);
 	put_strings(1, 5);
-	put_kind(PASTA_REGION, 1, 0, 30);
-	put_kind(PASTA_REGION, 1, 30, 30);
+	put_kind(PASTA_KIND_REGION, 1, 0, 30);
+	put_kind(PASTA_KIND_REGION, 1, 30, 30);
 	save("shard", "unsealed");
 	for (uint32_t i = 0; i < 40; i++)
 		mixed[i] = event(1 + i % 28, i / 2);
@@ -212,29 +213,29 @@ static void shards(void)
 	put_events(mixed, 40, (struct pasta_frame_meta){.source = 3});
 	save("shard", "mixed");
 	begin(1 | 2);
-	put_kind(PASTA_LINK, 1, 0, 2);
-	put_kind(PASTA_CLOCK, 0, 0, 1);
-	put_kind(PASTA_LINK, 1, 2, 2);
+	put_kind(PASTA_KIND_LINK, 1, 0, 2);
+	put_kind(PASTA_KIND_CLOCK, 0, 0, 1);
+	put_kind(PASTA_KIND_LINK, 1, 2, 2);
 	save("shard", "followed");
 	begin(1 | 8);
 	for (uint64_t i = 0; i < 8; i++)
-		put_kind(PASTA_COUNTER, 1 + i % 3, i / 3 * 4, 4);
+		put_kind(PASTA_KIND_COUNTER, 1 + i % 3, i / 3 * 4, 4);
 	save("shard", "overlapping");
 	begin(1 | 4);
-	put_kind(PASTA_LAUNCH, 1, 0, 2);
-	put_kind(PASTA_KERNEL, 1, 2, 2);
-	put_kind(PASTA_KERNEL, 1, 2, 2);
+	put_kind(PASTA_KIND_LAUNCH, 1, 0, 2);
+	put_kind(PASTA_KIND_KERNEL, 1, 2, 2);
+	put_kind(PASTA_KIND_KERNEL, 1, 2, 2);
 	save("shard", "twice");
 	begin(1);
 	put_strings(1, 2);
 	put_paths(3, 2); /* a field's ids go up to 4 */
-	put_kind(PASTA_LAUNCH, 1, 0, 6);
-	put_kind(PASTA_OP_BEGIN, 1, 6, 6);
+	put_kind(PASTA_KIND_LAUNCH, 1, 0, 6);
+	put_kind(PASTA_KIND_OP_BEGIN, 1, 6, 6);
 	put_paths(2, 2);
 	save("shard", "paths");
 	begin(1);
 	put_plain(PASTA_FRAME_SCHEMA, "19 link u64:to u32:from str:new\n62 new u64:x", 44, 0, 0);
-	put_kind(PASTA_LINK, 1, 0, 1);
+	put_kind(PASTA_KIND_LINK, 1, 0, 1);
 	save("shard", "schema");
 }
 
@@ -269,7 +270,7 @@ static struct pasta_ring *ring(uint32_t source, uint32_t size)
 	r->source = source;
 	r->sum = pasta_ring_sum(head(), r);
 	r->state = PASTA_RING_OPEN;
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		r->dropped[i] = pasta_seal(0, i);
 	return r;
 }
@@ -283,7 +284,7 @@ static void push(struct pasta_ring *r, unsigned int kind, uint32_t i)
 	to = (void *)((uint8_t *)r + PASTA_RING_DATA + off);
 	if (pad) {
 		*(uint16_t *)to = (uint16_t)pad;
-		to->kind = PASTA_NONE;
+		to->kind = PASTA_KIND_NONE;
 		to = (void *)((uint8_t *)r + PASTA_RING_DATA);
 	}
 	memcpy(to, &ev, ev.size);
@@ -318,7 +319,7 @@ static void begin_ring(void)
 	head()->guid[0] = 1;
 	head()->raw = 1000000;
 	head()->real = 6000000;
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		head()->lost[i] = pasta_seal(0, i);
 	head()->own = pasta_seal(0, PASTA_OWN_SALT);
 }
@@ -357,7 +358,7 @@ static void rings(void)
 	strings(1, 4);
 	r = ring(1, 4096);
 	for (uint32_t i = 0; i < 8; i++)
-		push(r, PASTA_REGION, i);
+		push(r, PASTA_KIND_REGION, i);
 	save_ring("one");
 	begin_ring();
 	strings(1, 9);
@@ -373,16 +374,16 @@ static void rings(void)
 	begin_ring();
 	r = ring(1, 4096);
 	for (uint32_t i = 0; i < 100; i++)
-		push(r, PASTA_KERNEL, i);
+		push(r, PASTA_KIND_KERNEL, i);
 	r->tail = r->head; /* taken, and in no frame */
 	r->drained = r->pushed;
 	for (uint32_t i = 0; i < 10; i++)
-		push(r, PASTA_KERNEL, i);
+		push(r, PASTA_KIND_KERNEL, i);
 	save_ring("round");
 	begin_ring();
 	r = ring(1, 16384);
 	for (uint32_t i = 0; i < 40; i++)
-		push(r, PASTA_LINK, i);
+		push(r, PASTA_KIND_LINK, i);
 	ring(2, 8192)->pushed = 9;
 	save_ring("broken");
 }

@@ -20,9 +20,10 @@ enum { OBJECTS = 200, HALF = 1024, LAUNCH = 77, SHIFT = 12 };
 enum { ROWS = 1 << 16, ROWS_FEW = 16, THREADS = 74 };
 #define BASE UINT64_C(0x7fff00001000)
 enum {
-	TABLES = PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |
-		 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE),
-	REDUCERS = TABLES | PASTA_REDUCE_BIT(OBJECT),
+	TABLES = PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) |
+		 PASTA_REDUCER_MASK(SITE_OBJECT) | PASTA_REDUCER_MASK(COALESCE) |
+		 PASTA_REDUCER_MASK(DIVERGE),
+	REDUCERS = TABLES | PASTA_REDUCER_MASK(OBJECT),
 };
 
 struct job {
@@ -355,7 +356,7 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 
 	oracle_places(o, places);
 	places[count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
-	l->reducers = reducers | PASTA_REDUCE_BIT(BLOCK);
+	l->reducers = reducers | PASTA_REDUCER_MASK(BLOCK);
 	l->page_shift = SHIFT;
 	l->count = count;
 	l->every = 1;
@@ -369,10 +370,10 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->blocks.end = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.max = blocks;
 	pages_new(l);
-	for (uint32_t i = PASTA_REDUCE_PAGE; i < PASTA_REDUCERS; i++) {
+	for (uint32_t i = PASTA_REDUCER_PAGE; i < PASTA_REDUCER_COUNT; i++) {
 		struct pasta_gpu_table *t = &l->tables[i];
 
-		if (!((TABLES | PASTA_REDUCE_BIT(BARRIER)) >> i & 1))
+		if (!((TABLES | PASTA_REDUCER_MASK(BARRIER)) >> i & 1))
 			continue;
 		t->max = rows;
 		t->mask = 2 * rows - 1;
@@ -481,7 +482,7 @@ static void check_blocks(const struct job *job, const char *name)
 /* do_barrier's, in closed form; blocks: that count. */
 static void check_barriers(const struct job *job, uint32_t blocks, const char *name)
 {
-	const struct pasta_gpu_table *t = &job->launch->tables[PASTA_REDUCE_BARRIER];
+	const struct pasta_gpu_table *t = &job->launch->tables[PASTA_REDUCER_BARRIER];
 	uint32_t warps = (THREADS + 31) / 32, good = 0;
 
 	for (uint32_t i = 0; i < t->count && i < t->max; i++) {
@@ -513,8 +514,8 @@ static void case_variant(struct oracle *o, enum variant variant, bool global, ui
 		job.launch->spread = 0;
 	kernel_run(&job);
 	check(sides.count < got.count, name, "there are copies");
-	compare_with(o, &job, PASTA_REDUCE_BIT(OBJECT) | (pages ? PASTA_REDUCE_BIT(PAGE) : 0), name,
-		     false, &sides);
+	compare_with(o, &job, PASTA_REDUCER_MASK(OBJECT) | (pages ? PASTA_REDUCER_MASK(PAGE) : 0),
+		     name, false, &sides);
 	free(sides.all);
 }
 

@@ -142,7 +142,7 @@ static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l
 			counts[1] += kind & PASTA_ACCESS_STORE ? c[i] : 0;
 			counts[2] += c[i] * pasta_access_bytes(kind, 1u << i % PASTA_GPU_SIZES);
 		}
-		add_line(to, PASTA_REDUCE_OBJECT, object_of(o, k >> l->spread), 0, counts);
+		add_line(to, PASTA_REDUCER_OBJECT, object_of(o, k >> l->spread), 0, counts);
 	}
 }
 
@@ -154,11 +154,11 @@ static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l,
 
 	for (uint32_t i = 0; i <= rows; i++) {
 		const struct pasta_gpu_row *row = &t->rows[i < rows ? i : t->max];
-		uint64_t key0 = reducer == PASTA_REDUCE_PAGE ? row->key0 : row->key0 - l->base;
+		uint64_t key0 = reducer == PASTA_REDUCER_PAGE ? row->key0 : row->key0 - l->base;
 		uint64_t key1 =
-			reducer == PASTA_REDUCE_SITE_OBJECT ? object_of(o, row->key1) : row->key1;
+			reducer == PASTA_REDUCER_SITE_OBJECT ? object_of(o, row->key1) : row->key1;
 
-		if (reducer == PASTA_REDUCE_SITE)
+		if (reducer == PASTA_REDUCER_SITE)
 			key1 = 0; /* what it does, and where: the host has one row for all */
 		if (i == rows)
 			key0 = key1 = PASTA_KEY_OTHER;
@@ -182,7 +182,7 @@ static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l,
 
 			need(number < l->page_count, "a page has no sums");
 			if (l->pages.marks[number >> PASTA_GPU_STRETCH])
-				add_line(to, PASTA_REDUCE_PAGE, page << l->page_shift, 0,
+				add_line(to, PASTA_REDUCER_PAGE, page << l->page_shift, 0,
 					 (uint64_t[]){s->loads, s->stores, s->bytes, s->extra});
 		}
 	}
@@ -198,7 +198,7 @@ static int keep(void *arg, enum pasta_reducer reducer, const struct pasta_row *r
 static void read_host(const struct oracle *o, uint32_t reducers, const struct pasta_access *records,
 		      size_t count, uint32_t group_size, struct lines *to)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_cpu *cpu = pasta_cpu_new(
 		&(struct pasta_cpu_config){.reducers = reducers, .rows = 1 << 16}, &err);
 	struct pasta_sums *sums = pasta_sums_new(reducers, 1 << 17);
@@ -254,12 +254,12 @@ size_t oracle_compare(struct oracle *o, const struct pasta_gpu_launch *launch, u
 	size_t found;
 
 	need(device.lines && host.lines, "no memory for rows");
-	if (reducers & PASTA_REDUCE_BIT(OBJECT))
+	if (reducers & PASTA_REDUCER_MASK(OBJECT))
 		read_counts(o, launch, &device);
-	for (uint32_t i = PASTA_REDUCE_PAGE; i <= PASTA_REDUCE_DIVERGE; i++)
+	for (uint32_t i = PASTA_REDUCER_PAGE; i <= PASTA_REDUCER_DIVERGE; i++)
 		if (reducers >> i & 1)
 			read_table(o, launch, i, &device);
-	if (reducers & PASTA_REDUCE_BIT(PAGE))
+	if (reducers & PASTA_REDUCER_MASK(PAGE))
 		read_pages(o, launch, &device);
 	read_host(o, reducers, records, count, group_size, &host);
 	add_up(&device, totals);

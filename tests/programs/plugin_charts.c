@@ -10,7 +10,7 @@
 #define HOSTILE "\033[31mred;\n\"q\",\xff<\xe2\x80\xae>"
 #define HOSTILE_NAME "red;\"q\",\xff<\xe2\x80\xae>" /* a name has no control characters */
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	(void)state;
 	(void)ev;
@@ -70,7 +70,7 @@ static int report(void *state, struct pasta_out *out)
 	bars(out);
 	heat(out);
 	flames(out);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_PROBLEM,
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_PROBLEM,
 						       .what = HOSTILE,
 						       .where = HOSTILE,
 						       .evidence = HOSTILE,
@@ -96,18 +96,15 @@ static int report_failing(void *state, struct pasta_out *out)
 }
 
 #define CHARTS                                                                                     \
-	(PASTA_BIT(CHART_LINE) | PASTA_BIT(CHART_BAR) | PASTA_BIT(CHART_HEAT) |                    \
-	 PASTA_BIT(CHART_FLAME))
+	(PASTA_CHART_MASK(LINE) | PASTA_CHART_MASK(BAR) | PASTA_CHART_MASK(HEAT) |                 \
+	 PASTA_CHART_MASK(FLAME))
 
 #define TOOL(name_, report_)                                                                       \
-	static const struct pasta_tool name_ = {.size = sizeof(struct pasta_tool),                 \
-						.api = PASTA_API_VERSION,                          \
-						.name = #name_,                                    \
-						.summary = "for tests",                            \
-						.events = PASTA_BIT(KERNEL),                       \
-						.event = on_event,                                 \
-						.report = report_,                                 \
-						.charts = CHARTS}
+	static const struct pasta_tool name_ = {                                                   \
+		PASTA_TOOL_HEAD,	.name = #name_,                                            \
+		.summary = "for tests", .events = PASTA_MASK(KERNEL),                              \
+		.event = on_event,	.report = report_,                                         \
+		.charts = CHARTS}
 
 TOOL(charts, report);
 TOOL(empty, report_empty);

@@ -356,12 +356,13 @@ static void misuse_in(const char *how, const char *where)
 
 /* -- Reports -- */
 
-static const struct pasta_column columns[] = {{"events", PASTA_INT, NULL}};
+static const struct pasta_column columns[] = {{"events", PASTA_COLUMN_INT, NULL}};
 
 static void bad_report(const char *how, struct pasta_out *out)
 {
 	const struct pasta_column strange[] = {{"x", (enum pasta_column_type)77, NULL}};
-	const struct pasta_column floats[] = {{"x", PASTA_FLOAT, NULL}, {"y", PASTA_STRING, NULL}};
+	const struct pasta_column floats[] = {{"x", PASTA_COLUMN_FLOAT, NULL},
+					      {"y", PASTA_COLUMN_STRING, NULL}};
 	struct pasta_table *t;
 	struct pasta_chart *c;
 
@@ -407,7 +408,7 @@ static void bad_report(const char *how, struct pasta_out *out)
 
 /* -- The tool -- */
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct misuse *m = state;
 
@@ -416,7 +417,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	return strcmp(m->how, "fail-open") ? 0 : pasta_fail(err, -EIO, "told not to open");
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct misuse *m = state;
 
@@ -429,13 +430,13 @@ static void on_event(void *state, const struct pasta_event *ev)
 	nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
 	misuse_in(((struct misuse *)into)->how, "merge");
 	((struct misuse *)into)->events += ((const struct misuse *)from)->events;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct misuse *m = state;
 
@@ -457,7 +458,7 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "misuse", .summary = "does what a tool must not do",
-	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(REGION), .state_size = sizeof(struct misuse),
+	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(REGION), .state_size = sizeof(struct misuse),
 	   .options = options, .open = open_, .event = on_event, .merge = merge, .report = report,
 	   .close = close_);
 

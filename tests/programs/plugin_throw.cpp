@@ -13,5 +13,5 @@ static int report(void *, struct pasta_out *)
 	return 0;
 }
 
-PASTA_TOOL(.name = "throw", .summary = "throws", .events = PASTA_BIT(KERNEL), .event = on_event,
+PASTA_TOOL(.name = "throw", .summary = "throws", .events = PASTA_MASK(KERNEL), .event = on_event,
 	   .report = report);

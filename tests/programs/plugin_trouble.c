@@ -81,7 +81,7 @@ static void trouble_in(const struct trouble *t, const char *where)
 			nanosleep(&(struct timespec){.tv_sec = 1000}, NULL);
 }
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct trouble *t = state;
 
@@ -90,7 +90,7 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *e
 	return strcmp(t->how, "fail-open") ? 0 : pasta_fail(err, -EIO, "told not to open");
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct trouble *t = state;
 
@@ -99,15 +99,15 @@ static void on_event(void *state, const struct pasta_event *ev)
 		trouble_in(t, "event");
 }
 
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
 	trouble_in(into, "merge");
 	((struct trouble *)into)->events += ((const struct trouble *)from)->events;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
-	static const struct pasta_column columns[] = {{"events", PASTA_INT, NULL}};
+	static const struct pasta_column columns[] = {{"events", PASTA_COLUMN_INT, NULL}};
 	struct trouble *t = state;
 	struct pasta_table *table = pasta_out_table(out, "trouble", columns, 1);
 
@@ -127,14 +127,13 @@ static const struct pasta_option options[] = {
 };
 
 PASTA_TOOL(.name = "trouble", .summary = "goes wrong, with one state",
-	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(REGION), .state_size = sizeof(struct trouble),
+	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(REGION), .state_size = sizeof(struct trouble),
 	   .options = options, .open = open_, .event = on_event, .report = report, .close = close_);
 
-static const struct pasta_tool merging = {.size = sizeof(merging),
-					  .api = PASTA_API_VERSION,
+static const struct pasta_tool merging = {PASTA_TOOL_HEAD,
 					  .name = "trouble_merging",
 					  .summary = "goes wrong, with a state a shard",
-					  .events = PASTA_BIT(KERNEL) | PASTA_BIT(REGION),
+					  .events = PASTA_MASK(KERNEL) | PASTA_MASK(REGION),
 					  .state_size = sizeof(struct trouble),
 					  .options = options,
 					  .open = open_,

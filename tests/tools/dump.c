@@ -80,7 +80,7 @@ static void put_account(const struct pasta_input *in)
 
 static uint64_t kind_mask(const char *name)
 {
-	for (unsigned int kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_kind_name(kind) && !strcmp(pasta_kind_name(kind), name))
 			return UINT64_C(1) << kind;
 	return 0;
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 {
 	const struct pasta_event *ev;
 	struct pasta_input in = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	uint64_t kinds = 0;
 	struct stat st;
 

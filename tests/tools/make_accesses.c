@@ -58,7 +58,7 @@ static void tell_sites(uint32_t first)
 	for (uint32_t i = 0; i < 2; i++) {
 		struct pasta_event ev;
 
-		pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
+		pasta_event_init(&ev, PASTA_KIND_SITE, 0, PASTA_EVENT_SIZE(site));
 		ev.site.id = first + i;
 		ev.site.function = pasta_intern_str("scale");
 		ev.site.file = pasta_intern_str("kernels.cl");
@@ -80,7 +80,7 @@ static void launch(uint64_t corr, uint32_t count, uint32_t site)
 	pthread_t threads[THREADS];
 
 	pasta_accesses_told(corr, pasta_now(), shape, what, name, 0, 1);
-	if (what != PASTA_LAUNCH_COUNTED)
+	if (what != PASTA_ACCESS_LAUNCH_COUNTED)
 		return;
 	work[0].launch = pasta_accesses_begin(corr, name, pasta_agent_tid(), NULL);
 	for (i = 0; i < THREADS; i++) {

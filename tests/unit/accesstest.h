@@ -86,7 +86,7 @@ USED void give_partial(uint64_t corr, const char *name, uint64_t shape, uint32_t
 {
 	struct pasta_event ev = EVENT(access_launch, ACCESS_LAUNCH, now_proc, 1, ++now_time);
 
-	ev.sub = PASTA_LAUNCH_COUNTED;
+	ev.sub = PASTA_ACCESS_LAUNCH_COUNTED;
 	ev.access_launch.corr = corr;
 	ev.access_launch.name = id(name);
 	ev.access_launch.shape = shape;
@@ -99,14 +99,14 @@ USED struct pasta_event row_event(uint64_t corr, const char *name, uint32_t redu
 {
 	struct pasta_event ev = EVENT(access_sum, ACCESS_SUM, now_proc, 1, ++now_time);
 
-	ev.access_sum = (struct pasta_access_sum){.corr = corr,
-						  .key0 = key0,
-						  .loads = loads,
-						  .stores = stores,
-						  .bytes = bytes,
-						  .extra = extra,
-						  .name = id(name),
-						  .reducer = reducer};
+	ev.access_sum = (struct pasta_access_sum_record){.corr = corr,
+							 .key0 = key0,
+							 .loads = loads,
+							 .stores = stores,
+							 .bytes = bytes,
+							 .extra = extra,
+							 .name = id(name),
+							 .reducer = reducer};
 	return ev;
 }
 
@@ -208,7 +208,7 @@ USED void r_counted(struct r_proc *p, struct r_shape *s, uint64_t corr, const ch
 		s->stores[o] += stores;
 		s->bytes[o] += 4 * (loads[o] + stores);
 		s->all_bytes += 4 * (loads[o] + stores);
-		give_row(corr, name, PASTA_REDUCE_OBJECT, 100 + o, loads[o], stores,
+		give_row(corr, name, PASTA_REDUCER_OBJECT, 100 + o, loads[o], stores,
 			 4 * (loads[o] + stores), 0);
 	}
 	for (uint64_t o = 0; o < R_OBJECTS; o++)
@@ -217,7 +217,7 @@ USED void r_counted(struct r_proc *p, struct r_shape *s, uint64_t corr, const ch
 				continue;
 			p->touched[o][page] = true;
 			footprint += r_clip(p, o, page);
-			give_row(corr, name, PASTA_REDUCE_PAGE, (p->addr[o] / PAGE + page) * PAGE,
+			give_row(corr, name, PASTA_REDUCER_PAGE, (p->addr[o] / PAGE + page) * PAGE,
 				 pages[o][page], 0, 4 * pages[o][page], 0);
 		}
 	s->footprint += footprint;
@@ -243,8 +243,9 @@ USED void r_make(bool all)
 			struct r_shape *s = &p->shapes[k][shape];
 			bool counted = all || !s->counted || !random_below(3);
 
-			give_told(counted ? PASTA_LAUNCH_COUNTED : PASTA_LAUNCH_SAMPLED, corr,
-				  r_names[k], 7 + shape, NULL);
+			give_told(counted ? PASTA_ACCESS_LAUNCH_COUNTED
+					  : PASTA_ACCESS_LAUNCH_SAMPLED,
+				  corr, r_names[k], 7 + shape, NULL);
 			s->launches++;
 			if (counted)
 				r_counted(p, s, corr, r_names[k]);

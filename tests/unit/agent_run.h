@@ -86,7 +86,7 @@ __attribute__((unused)) static struct pasta_stream *open_run(struct pasta_salvag
 {
 	struct pasta_stream *s = pasta_stream_new(0);
 	struct pasta_salvaged own = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char path[512];
 	struct dirent *e;
 	DIR *d;

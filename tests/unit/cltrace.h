@@ -94,7 +94,7 @@ static cl_program clt_build(const char *source)
 {
 	const struct pasta_trace_want want = {0};
 	struct pasta_trace_part part = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	cl_program program = NULL;
 	char log[4096] = "";
 

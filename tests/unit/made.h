@@ -36,7 +36,7 @@ __attribute__((unused)) static struct pasta_event *add(enum pasta_kind kind, uns
 __attribute__((unused)) static void add_region(unsigned int sub, uint64_t time, uint32_t name,
 					       uint32_t depth)
 {
-	struct pasta_event *ev = add(PASTA_REGION, sub, time);
+	struct pasta_event *ev = add(PASTA_KIND_REGION, sub, time);
 
 	ev->region.name = name;
 	ev->region.depth = depth;
@@ -44,7 +44,7 @@ __attribute__((unused)) static void add_region(unsigned int sub, uint64_t time, 
 
 __attribute__((unused)) static void add_op(bool begin, uint64_t time, uint64_t id, uint32_t name)
 {
-	struct pasta_event *ev = add(begin ? PASTA_OP_BEGIN : PASTA_OP_END, 0, time);
+	struct pasta_event *ev = add(begin ? PASTA_KIND_OP_BEGIN : PASTA_KIND_OP_END, 0, time);
 
 	if (begin)
 		ev->op_begin.id = id;
@@ -56,13 +56,13 @@ __attribute__((unused)) static void add_op(bool begin, uint64_t time, uint64_t i
 
 __attribute__((unused)) static void add_launch(uint64_t time, uint64_t corr)
 {
-	add(PASTA_LAUNCH, 0, time)->launch.corr = corr;
+	add(PASTA_KIND_LAUNCH, 0, time)->launch.corr = corr;
 }
 
-__attribute__((unused)) static struct pasta_kernel *add_kernel(uint64_t time, uint64_t dur,
-							       uint64_t corr)
+__attribute__((unused)) static struct pasta_kernel_record *add_kernel(uint64_t time, uint64_t dur,
+								      uint64_t corr)
 {
-	struct pasta_event *ev = add(PASTA_KERNEL, 0, time);
+	struct pasta_event *ev = add(PASTA_KIND_KERNEL, 0, time);
 
 	ev->kernel.dur = dur;
 	ev->kernel.corr = corr;
@@ -70,11 +70,11 @@ __attribute__((unused)) static struct pasta_kernel *add_kernel(uint64_t time, ui
 }
 
 /* The shard's process, to be filled in. */
-__attribute__((unused)) static struct pasta_process *add_process(void)
+__attribute__((unused)) static struct pasta_process_record *add_process(void)
 {
 	memset(&made_process, 0, sizeof(made_process));
 	made_process.size = PASTA_EVENT_SIZE(process);
-	made_process.kind = PASTA_PROCESS;
+	made_process.kind = PASTA_KIND_PROCESS;
 	made_process.time = RAW_0;
 	return &made_process.process;
 }

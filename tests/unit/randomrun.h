@@ -115,7 +115,7 @@ static inline uint32_t run_name(void)
 static inline void run_region_begin(struct random_run *r, struct run_thread *t, uint32_t proc,
 				    uint32_t tid)
 {
-	struct pasta_event ev = run_event(PASTA_REGION, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_REGION, proc, tid);
 
 	if (t->regions == RUN_OPEN)
 		return;
@@ -132,7 +132,7 @@ static inline void run_region_begin(struct random_run *r, struct run_thread *t, 
 static inline void run_region_end(struct random_run *r, struct run_thread *t, uint32_t proc,
 				  uint32_t tid)
 {
-	struct pasta_event ev = run_event(PASTA_REGION, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_REGION, proc, tid);
 
 	ev.sub = PASTA_REGION_END;
 	if (!t->regions || one_in(20)) { /* a stray, or of any name */
@@ -152,7 +152,7 @@ static inline void run_region_end(struct random_run *r, struct run_thread *t, ui
 
 static inline void run_mark(struct random_run *r, struct run_thread *t, uint32_t proc, uint32_t tid)
 {
-	struct pasta_event ev = run_event(PASTA_REGION, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_REGION, proc, tid);
 
 	ev.sub = one_in(10) ? 0 : PASTA_REGION_MARK;
 	ev.region.name = run_name();
@@ -162,7 +162,7 @@ static inline void run_mark(struct random_run *r, struct run_thread *t, uint32_t
 
 static inline void run_op(struct random_run *r, struct run_thread *t, uint32_t proc, uint32_t tid)
 {
-	struct pasta_event ev = run_event(PASTA_OP_END, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_OP_END, proc, tid);
 	size_t at;
 
 	if (t->op_count && one_in(2)) {
@@ -176,7 +176,7 @@ static inline void run_op(struct random_run *r, struct run_thread *t, uint32_t p
 	}
 	if (t->op_count == RUN_OPEN)
 		return;
-	ev = run_event(PASTA_OP_BEGIN, proc, tid);
+	ev = run_event(PASTA_KIND_OP_BEGIN, proc, tid);
 	ev.op_begin.id = t->ops[t->op_count++] = ++r->next_op;
 	ev.op_begin.seq = random_below(1000);
 	ev.op_begin.name = run_name();
@@ -191,41 +191,42 @@ static inline void run_op(struct random_run *r, struct run_thread *t, uint32_t p
 static inline struct pasta_event run_work(struct random_run *r, uint32_t proc, uint64_t corr,
 					  uint64_t node)
 {
-	static const uint8_t kinds[] = {PASTA_KERNEL, PASTA_KERNEL, PASTA_COPY, PASTA_SET};
+	static const uint8_t kinds[] = {PASTA_KIND_KERNEL, PASTA_KIND_KERNEL, PASTA_KIND_COPY,
+					PASTA_KIND_SET};
 	struct pasta_event ev = run_event(kinds[random_below(4)], proc, (uint32_t)random_below(9));
 	uint32_t stream = r->opts.streams ? (uint32_t)random_below(r->opts.streams) : 0;
 	uint32_t device = r->opts.devices ? (uint32_t)random_below(r->opts.devices) : 0;
 	uint64_t dur = random_below(5000);
 
 	switch (ev.kind) {
-	case PASTA_KERNEL:
-		ev.kernel = (struct pasta_kernel){.dur = dur,
-						  .corr = corr,
-						  .node = node,
-						  .name = run_name(),
-						  .stream = stream,
-						  .device = device,
-						  .grid_x = 1 + (uint32_t)random_below(4),
-						  .grid_y = 1,
-						  .grid_z = 1,
-						  .block_x = (uint32_t)random_below(3) * 64};
+	case PASTA_KIND_KERNEL:
+		ev.kernel = (struct pasta_kernel_record){.dur = dur,
+							 .corr = corr,
+							 .node = node,
+							 .name = run_name(),
+							 .stream = stream,
+							 .device = device,
+							 .grid_x = 1 + (uint32_t)random_below(4),
+							 .grid_y = 1,
+							 .grid_z = 1,
+							 .block_x = (uint32_t)random_below(3) * 64};
 		break;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		ev.sub = (uint8_t)random_below(9);
-		ev.copy = (struct pasta_copy){.dur = dur,
-					      .corr = corr,
-					      .node = node,
-					      .bytes = random_below(1 << 20),
-					      .stream = stream,
-					      .device = device};
+		ev.copy = (struct pasta_copy_record){.dur = dur,
+						     .corr = corr,
+						     .node = node,
+						     .bytes = random_below(1 << 20),
+						     .stream = stream,
+						     .device = device};
 		break;
 	default:
-		ev.set = (struct pasta_set){.dur = dur,
-					    .corr = corr,
-					    .node = node,
-					    .bytes = random_below(1 << 20),
-					    .stream = stream,
-					    .device = device};
+		ev.set = (struct pasta_set_record){.dur = dur,
+						   .corr = corr,
+						   .node = node,
+						   .bytes = random_below(1 << 20),
+						   .stream = stream,
+						   .device = device};
 	}
 	return ev;
 }
@@ -234,19 +235,21 @@ static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 {
 	/* Most of them are said of a launch, as rows are. */
 	static const uint8_t kinds[] = {
-		PASTA_ACCESS_SUM,   PASTA_ACCESS_SUM, PASTA_ACCESS_SUM,	   PASTA_ACCESS_SUM,
-		PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,  PASTA_ACCESS_BATCH,  PASTA_PC_SAMPLE,
-		PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,  PASTA_ACCESS_LAUNCH, PASTA_ACCESS_LAUNCH,
-		PASTA_ACCESS_BATCH, PASTA_PC_SAMPLE,  PASTA_OBJECT,	   PASTA_SITE,
+		PASTA_KIND_ACCESS_SUM,	 PASTA_KIND_ACCESS_SUM,	   PASTA_KIND_ACCESS_SUM,
+		PASTA_KIND_ACCESS_SUM,	 PASTA_KIND_ACCESS_BATCH,  PASTA_KIND_PC_SAMPLE,
+		PASTA_KIND_ACCESS_BATCH, PASTA_KIND_PC_SAMPLE,	   PASTA_KIND_ACCESS_BATCH,
+		PASTA_KIND_PC_SAMPLE,	 PASTA_KIND_ACCESS_LAUNCH, PASTA_KIND_ACCESS_LAUNCH,
+		PASTA_KIND_ACCESS_BATCH, PASTA_KIND_PC_SAMPLE,	   PASTA_KIND_OBJECT,
+		PASTA_KIND_SITE,
 	};
 	struct pasta_event ev = run_event(kinds[random_below(16)], proc, (uint32_t)random_below(9));
 
-	if (ev.kind == PASTA_PC_SAMPLE) {
+	if (ev.kind == PASTA_KIND_PC_SAMPLE) {
 		ev.pc_sample.corr = corr;
 		ev.pc_sample.function = run_name();
 		ev.pc_sample.samples = random_below(100);
 		ev.pc_sample.device = (uint32_t)random_below(3);
-	} else if (ev.kind == PASTA_ACCESS_SUM) {
+	} else if (ev.kind == PASTA_KIND_ACCESS_SUM) {
 		ev.access_sum.corr = corr;
 		ev.access_sum.loads = random_below(100);
 		ev.access_sum.bytes = 4 * ev.access_sum.loads;
@@ -254,17 +257,17 @@ static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 		ev.access_sum.reducer = (uint32_t)random_below(8);
 		ev.access_sum.key0 = random_below(12) << (ev.access_sum.reducer == 2 ? 12 : 2);
 		ev.access_sum.name = run_name();
-	} else if (ev.kind == PASTA_ACCESS_LAUNCH) {
+	} else if (ev.kind == PASTA_KIND_ACCESS_LAUNCH) {
 		ev.sub = (uint8_t)random_below(6);
 		ev.access_launch.corr = corr;
 		ev.access_launch.shape = random_below(2);
 		ev.access_launch.name = run_name();
-	} else if (ev.kind == PASTA_OBJECT) {
+	} else if (ev.kind == PASTA_KIND_OBJECT) {
 		ev.object.id = random_below(12) << 2;
 		ev.object.alloc = random_below(4);
 		ev.object.addr = random_below(12) << 12;
 		ev.object.bytes = random_below(10000);
-	} else if (ev.kind == PASTA_SITE) {
+	} else if (ev.kind == PASTA_KIND_SITE) {
 		ev.site.id = random_below(12) << 2;
 		ev.site.line = (uint32_t)random_below(3);
 		ev.site.flags = (uint32_t)(random_below(4) | random_below(7) << 8);
@@ -279,7 +282,7 @@ static inline struct pasta_event run_said(uint32_t proc, uint64_t corr)
 static inline struct pasta_event run_collective(uint32_t proc, uint32_t tid, uint64_t corr)
 {
 	static const uint32_t ranks[] = {1000, 0, 2};
-	struct pasta_event ev = run_event(PASTA_COLLECTIVE, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_COLLECTIVE, proc, tid);
 	uint64_t comm = one_in(2) ? random_below(3) : random_below(60); /* rare ones are of few */
 
 	ev.collective.corr = corr;
@@ -309,7 +312,7 @@ static inline uint64_t run_delay(void)
 
 static inline void run_launch(struct random_run *r, uint32_t proc, uint32_t tid)
 {
-	struct pasta_event ev = run_event(PASTA_LAUNCH, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_LAUNCH, proc, tid);
 	uint64_t corr = ++r->corrs[proc], works = 1, node = 0, lead;
 
 	if (!r->opts.calm && one_in(20)) /* the number comes again */
@@ -353,7 +356,7 @@ static inline void run_launch(struct random_run *r, uint32_t proc, uint32_t tid)
 
 static inline void run_graph(struct random_run *r, uint32_t proc, uint32_t tid)
 {
-	struct pasta_event ev = run_event(PASTA_GRAPH, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_GRAPH, proc, tid);
 
 	ev.graph.graph = 1 + random_below(9);
 	ev.graph.node = 1 + random_below(RUN_NODES);
@@ -367,67 +370,67 @@ static inline void run_graph(struct random_run *r, uint32_t proc, uint32_t tid)
 
 static inline void run_other(struct random_run *r, uint32_t proc, uint32_t tid)
 {
-	static const uint8_t kinds[] = {PASTA_API,    PASTA_SYNC,   PASTA_COUNTER,
-					PASTA_ALLOC,  PASTA_FREE,   PASTA_UVM,
-					PASTA_TENSOR, PASTA_OP_ARG, PASTA_MODULE,
-					PASTA_LINK,   PASTA_THREAD, PASTA_COLLECTIVE,
-					PASTA_DEVICE, PASTA_QUEUE,  PASTA_EVENT_RECORD};
+	static const uint8_t kinds[] = {
+		PASTA_KIND_API,	   PASTA_KIND_SYNC,  PASTA_KIND_COUNTER,     PASTA_KIND_ALLOC,
+		PASTA_KIND_FREE,   PASTA_KIND_UVM,   PASTA_KIND_TENSOR,	     PASTA_KIND_OP_ARG,
+		PASTA_KIND_MODULE, PASTA_KIND_LINK,  PASTA_KIND_THREAD,	     PASTA_KIND_COLLECTIVE,
+		PASTA_KIND_DEVICE, PASTA_KIND_QUEUE, PASTA_KIND_EVENT_RECORD};
 	struct pasta_event ev = run_event(kinds[random_below(sizeof(kinds))], proc, tid);
 	uint32_t device = (uint32_t)random_below(3), stream = (uint32_t)random_below(5);
 
 	switch (ev.kind) {
-	case PASTA_API:
+	case PASTA_KIND_API:
 		ev.api.name = run_name();
 		ev.api.corr = random_below(1000);
 		ev.api.dur = random_below(1000);
 		break;
-	case PASTA_SYNC:
+	case PASTA_KIND_SYNC:
 		ev.sync.stream = stream;
 		ev.sync.device = device;
 		break;
-	case PASTA_COUNTER:
+	case PASTA_KIND_COUNTER:
 		ev.counter.name = run_name();
 		ev.counter.value = (double)random_below(100);
 		ev.counter.device = device;
 		break;
-	case PASTA_ALLOC:
+	case PASTA_KIND_ALLOC:
 		ev.sub = (uint8_t)random_below(8);
 		ev.alloc.addr = (1 + random_below(50)) << 12;
 		ev.alloc.bytes = 1 + random_below(1 << 14);
 		ev.alloc.name = run_name();
 		ev.alloc.device = device;
 		break;
-	case PASTA_FREE:
+	case PASTA_KIND_FREE:
 		ev.free.addr = (1 + random_below(50)) << 12;
 		ev.free.device = device;
 		break;
-	case PASTA_UVM:
+	case PASTA_KIND_UVM:
 		ev.uvm.stream = stream;
 		break;
-	case PASTA_QUEUE:
+	case PASTA_KIND_QUEUE:
 		ev.queue.stream = stream;
 		ev.queue.device = device;
 		break;
-	case PASTA_EVENT_RECORD:
+	case PASTA_KIND_EVENT_RECORD:
 		ev.event_record.stream = stream;
 		ev.event_record.device = device;
 		break;
-	case PASTA_TENSOR:
+	case PASTA_KIND_TENSOR:
 		ev.tensor.id = random_below(100);
 		ev.tensor.device = device;
 		break;
-	case PASTA_OP_ARG:
+	case PASTA_KIND_OP_ARG:
 		ev.op_arg.op = random_below(100);
 		break;
-	case PASTA_MODULE:
+	case PASTA_KIND_MODULE:
 		ev.module.id = random_below(100);
 		ev.module.name = run_name();
 		ev.module.device = device;
 		break;
-	case PASTA_COLLECTIVE:
+	case PASTA_KIND_COLLECTIVE:
 		ev = run_collective(proc, tid, random_below(r->corrs[proc] + 2));
 		break;
-	case PASTA_DEVICE:
+	case PASTA_KIND_DEVICE:
 		ev.device.id = device;
 		ev.device.name = run_name();
 		break;
@@ -439,7 +442,7 @@ static inline void run_other(struct random_run *r, uint32_t proc, uint32_t tid)
 
 static inline void run_iteration(struct random_run *r, uint32_t proc, uint32_t tid)
 {
-	struct pasta_event ev = run_event(PASTA_ITERATION, proc, tid);
+	struct pasta_event ev = run_event(PASTA_KIND_ITERATION, proc, tid);
 
 	ev.iteration.index = random_below(20);
 	ev.iteration.name = run_name();

@@ -166,7 +166,7 @@ static struct ref_where ref_here(struct ref *r, uint32_t proc, uint32_t tid)
 
 	for (size_t i = 0; i < t->count; i++) {
 		where.scope = ref_below(r, where.scope, t->open[i].kind, t->open[i].name);
-		if (t->open[i].kind == PASTA_OP_BEGIN)
+		if (t->open[i].kind == PASTA_KIND_OP_BEGIN)
 			where.op = t->open[i].id;
 	}
 	where.iteration = ref_proc(r, proc)->iteration;
@@ -189,7 +189,7 @@ static void ref_push(struct ref *r, struct ref_thread *t, unsigned int kind,
 
 	assert_true(t->count <= sizeof(t->open) / sizeof(t->open[0]));
 	*open = (struct ref_open){.kind = kind};
-	if (kind == PASTA_REGION) {
+	if (kind == PASTA_KIND_REGION) {
 		t->regions++;
 		open->name = ev->region.name;
 		open->domain = ev->region.domain;
@@ -206,7 +206,7 @@ static size_t ref_find(const struct ref_thread *t, unsigned int kind, uint32_t n
 	size_t at = t->count;
 
 	while (at && (t->open[at - 1].kind != kind || (name && t->open[at - 1].name != name) ||
-		      (kind == PASTA_OP_BEGIN && t->open[at - 1].id != op)))
+		      (kind == PASTA_KIND_OP_BEGIN && t->open[at - 1].id != op)))
 		at--;
 	return at;
 }
@@ -221,8 +221,8 @@ static void ref_pop(struct ref *r, struct ref_thread *t, size_t at, int in, uint
 
 	memmove(&t->open[at], &t->open[at + 1], (t->count - at - 1) * sizeof(open));
 	t->count--;
-	if (open.kind == PASTA_REGION) {
-		ev.kind = PASTA_REGION;
+	if (open.kind == PASTA_KIND_REGION) {
+		ev.kind = PASTA_KIND_REGION;
 		ev.sub = PASTA_REGION_END;
 		ev.size = PASTA_EVENT_SIZE(region);
 		ev.region.name = open.name;
@@ -230,8 +230,8 @@ static void ref_pop(struct ref *r, struct ref_thread *t, size_t at, int in, uint
 		ev.region.depth = (uint32_t)t->regions--;
 		ev.region.flags = flags;
 	} else {
-		ev.kind = PASTA_OP_END;
-		ev.sub = in == SUPPLIED ? PASTA_OP_SUPPLIED : 0;
+		ev.kind = PASTA_KIND_OP_END;
+		ev.sub = in == SUPPLIED ? PASTA_OP_END_SUPPLIED : 0;
 		ev.size = PASTA_EVENT_SIZE(op_end);
 		ev.op_end.id = open.id;
 	}
@@ -246,20 +246,20 @@ static void ref_in_step(struct ref *r, struct ref_thread *t, size_t depth, uint6
 			uint32_t domain)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
-				 .kind = PASTA_REGION,
+				 .kind = PASTA_KIND_REGION,
 				 .sub = PASTA_REGION_BEGIN,
 				 .proc = t->proc,
 				 .tid = t->tid,
 				 .time = time};
 
 	while (t->regions > depth)
-		ref_pop(r, t, ref_find(t, PASTA_REGION, 0, 0) - 1, SUPPLIED, time,
-			PASTA_REGION_LOST);
+		ref_pop(r, t, ref_find(t, PASTA_KIND_REGION, 0, 0) - 1, SUPPLIED, time,
+			PASTA_REGION_SUPPLIED_LOSS);
 	while (t->regions < depth) {
 		ev.region.name = pasta_strings_add("(lost)", 6);
 		ev.region.domain = domain;
-		ev.region.flags = PASTA_REGION_LOST;
-		ref_push(r, t, PASTA_REGION, &ev);
+		ev.region.flags = PASTA_REGION_SUPPLIED_LOSS;
+		ref_push(r, t, PASTA_KIND_REGION, &ev);
 		ev.region.depth = (uint32_t)t->regions;
 		ref_give(r, SUPPLIED, &ev, t->open[t->count - 1].where);
 	}
@@ -269,7 +269,7 @@ static void ref_stray(struct ref *r, struct ref_thread *t, int in, uint32_t flag
 {
 	struct pasta_event ev = r->in[in];
 
-	ev.sub = PASTA_REGION_STRAY;
+	ev.sub = PASTA_REGION_UNMATCHED_END;
 	ev.region.flags |= flags;
 	ref_give(r, in, &ev, ref_here(r, t->proc, t->tid));
 }
@@ -280,12 +280,12 @@ static void ref_region_end(struct ref *r, struct ref_thread *t, int in)
 	size_t at;
 
 	if (ev->region.depth > t->regions) {
-		ref_stray(r, t, in, PASTA_REGION_LOST);
+		ref_stray(r, t, in, PASTA_REGION_SUPPLIED_LOSS);
 		return;
 	}
 	if (ev->region.depth)
 		ref_in_step(r, t, ev->region.depth, ev->time, 0);
-	at = ref_find(t, PASTA_REGION, ev->region.depth ? 0 : ev->region.name, 0);
+	at = ref_find(t, PASTA_KIND_REGION, ev->region.depth ? 0 : ev->region.name, 0);
 	if (!at && ev->region.name && t->owed) {
 		t->owed--;
 		return;
@@ -294,10 +294,10 @@ static void ref_region_end(struct ref *r, struct ref_thread *t, int in)
 		ref_stray(r, t, in, 0);
 		return;
 	}
-	while (ref_find(t, PASTA_REGION, 0, 0) > at) {
+	while (ref_find(t, PASTA_KIND_REGION, 0, 0) > at) {
 		t->owed++;
-		ref_pop(r, t, ref_find(t, PASTA_REGION, 0, 0) - 1, SUPPLIED, ev->time,
-			PASTA_REGION_OUTER);
+		ref_pop(r, t, ref_find(t, PASTA_KIND_REGION, 0, 0) - 1, SUPPLIED, ev->time,
+			PASTA_REGION_SUPPLIED_OUTER);
 	}
 	ref_pop(r, t, at - 1, in, ev->time, 0);
 }
@@ -314,7 +314,7 @@ static void ref_region(struct ref *r, int in)
 	if (ev.region.depth && ev.region.depth <= PASTA_NEST_DEPTH)
 		ref_in_step(r, t, ev.region.depth - 1, ev.time, ev.region.domain);
 	if (ev.sub == PASTA_REGION_BEGIN) {
-		ref_push(r, t, PASTA_REGION, &ev);
+		ref_push(r, t, PASTA_KIND_REGION, &ev);
 		ev.region.depth = (uint32_t)t->regions;
 	}
 	ref_give(r, in, &ev, ref_here(r, t->proc, t->tid));
@@ -328,14 +328,14 @@ static void ref_op(struct ref *r, int in)
 	struct ref_thread *t = ref_thread(r, ev->proc, ev->tid);
 	size_t at;
 
-	if (ev->kind == PASTA_OP_BEGIN) {
-		ref_push(r, t, PASTA_OP_BEGIN, ev);
+	if (ev->kind == PASTA_KIND_OP_BEGIN) {
+		ref_push(r, t, PASTA_KIND_OP_BEGIN, ev);
 		ref_give(r, in, ev, t->open[t->count - 1].where);
 		return;
 	}
-	at = ref_find(t, PASTA_OP_BEGIN, 0, ev->op_end.id);
+	at = ref_find(t, PASTA_KIND_OP_BEGIN, 0, ev->op_end.id);
 	for (size_t i = t->count; at && i > at; i--)
-		if (t->open[i - 1].kind == PASTA_OP_BEGIN)
+		if (t->open[i - 1].kind == PASTA_KIND_OP_BEGIN)
 			ref_pop(r, t, i - 1, SUPPLIED, ev->time, 0);
 	if (at)
 		ref_pop(r, t, at - 1, in, ev->time, 0);
@@ -347,27 +347,28 @@ static void ref_op(struct ref *r, int in)
 static bool ref_work(const struct pasta_event *ev, uint64_t *corr, uint64_t *node, bool *said)
 {
 	*node = 0;
-	*said = ev->kind != PASTA_KERNEL && ev->kind != PASTA_COPY && ev->kind != PASTA_SET;
+	*said = ev->kind != PASTA_KIND_KERNEL && ev->kind != PASTA_KIND_COPY &&
+		ev->kind != PASTA_KIND_SET;
 	switch (ev->kind) {
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		*corr = ev->kernel.corr;
 		*node = ev->kernel.node;
 		return true;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		*corr = ev->copy.corr;
 		*node = ev->copy.node;
 		return true;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		*corr = ev->set.corr;
 		*node = ev->set.node;
 		return true;
-	case PASTA_ACCESS_SUM:
+	case PASTA_KIND_ACCESS_SUM:
 		*corr = ev->access_sum.corr;
 		return true;
-	case PASTA_ACCESS_BATCH:
+	case PASTA_KIND_ACCESS_BATCH:
 		*corr = ev->access_batch.corr;
 		return true;
-	case PASTA_PC_SAMPLE:
+	case PASTA_KIND_PC_SAMPLE:
 		*corr = ev->pc_sample.corr;
 		return true;
 	default:
@@ -413,7 +414,7 @@ static void ref_settle(struct ref *r, struct ref_out *out, struct ref_launch *l)
 	out->where.capture = ref_capture(r, ev->proc, node);
 	one = l && !l->graph && !node && !said;
 	if (one && l->used)
-		out->where.flags |= PASTA_WHERE_AGAIN;
+		out->where.flags |= PASTA_WHERE_REPEATED;
 	if (one && !l->used) {
 		l->used = true;
 		l->used_at = ref_proc(r, ev->proc)->used++;
@@ -504,22 +505,24 @@ __attribute__((unused)) static void ref_take(struct ref *r, int in)
 
 	ref_give_up(r, ev->time);
 	if (ev->time > p->last &&
-	    (ev->kind == PASTA_REGION || ev->kind == PASTA_ITERATION || ev->kind == PASTA_LAUNCH))
+	    (ev->kind == PASTA_KIND_REGION || ev->kind == PASTA_KIND_ITERATION ||
+	     ev->kind == PASTA_KIND_LAUNCH))
 		p->last = ev->time;
-	if (ev->time > p->last_op && (ev->kind == PASTA_OP_BEGIN || ev->kind == PASTA_OP_END))
+	if (ev->time > p->last_op &&
+	    (ev->kind == PASTA_KIND_OP_BEGIN || ev->kind == PASTA_KIND_OP_END))
 		p->last_op = ev->time;
 	if (ref_work(ev, &corr, &node, &said)) {
 		ref_work_comes(r, in, corr);
-	} else if (ev->kind == PASTA_REGION) {
+	} else if (ev->kind == PASTA_KIND_REGION) {
 		ref_region(r, in);
-	} else if (r->ops && (ev->kind == PASTA_OP_BEGIN || ev->kind == PASTA_OP_END)) {
+	} else if (r->ops && (ev->kind == PASTA_KIND_OP_BEGIN || ev->kind == PASTA_KIND_OP_END)) {
 		ref_op(r, in);
-	} else if (ev->kind == PASTA_LAUNCH) {
+	} else if (ev->kind == PASTA_KIND_LAUNCH) {
 		ref_launch(r, in);
-	} else if (ev->kind == PASTA_GRAPH) {
+	} else if (ev->kind == PASTA_KIND_GRAPH) {
 		ref_graph(r, in);
 	} else {
-		if (ev->kind == PASTA_ITERATION)
+		if (ev->kind == PASTA_KIND_ITERATION)
 			p->iteration = ev->iteration.index;
 		ref_give(r, in, ev, ref_here(r, ev->proc, ev->tid));
 	}
@@ -544,10 +547,10 @@ __attribute__((unused)) static void ref_end(struct ref *r)
 		const struct ref_proc *p = ref_proc(r, t->proc);
 
 		while (t->count) {
-			bool op = t->open[t->count - 1].kind == PASTA_OP_BEGIN;
+			bool op = t->open[t->count - 1].kind == PASTA_KIND_OP_BEGIN;
 			uint64_t last = op && p->last_op > p->last ? p->last_op : p->last;
 
-			ref_pop(r, t, t->count - 1, SUPPLIED, last, PASTA_REGION_OPEN);
+			ref_pop(r, t, t->count - 1, SUPPLIED, last, PASTA_REGION_SUPPLIED_OPEN);
 		}
 	}
 }

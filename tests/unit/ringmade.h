@@ -27,7 +27,7 @@ static struct pasta_ringfile *ring_begin(struct bytes *b)
 	f->real = REAL_0;
 	schema = pasta_schema_text(&n);
 	f->schema = pasta_schema_hash(schema, n);
-	for (uint32_t i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++)
 		f->lost[i] = pasta_seal(0, i);
 	f->own = pasta_seal(0, PASTA_OWN_SALT);
 	f->sum = pasta_ringfile_sum(f);
@@ -75,7 +75,7 @@ static uint32_t ring_add(struct bytes *b, uint32_t source)
 	r->sum = pasta_ring_sum(file_of(b), r);
 	r->state = PASTA_RING_OPEN;
 	r->tid = 1;
-	for (uint32_t k = 0; k < PASTA_LOSS_REASONS; k++)
+	for (uint32_t k = 0; k < PASTA_LOSS_COUNT; k++)
 		r->dropped[k] = pasta_seal(0, k);
 	return i;
 }
@@ -89,7 +89,7 @@ static void ring_push(struct bytes *b, uint32_t segment, const struct pasta_even
 
 	if (pad) {
 		((struct pasta_event *)(void *)(data + off))->size = (uint16_t)pad;
-		((struct pasta_event *)(void *)(data + off))->kind = PASTA_NONE;
+		((struct pasta_event *)(void *)(data + off))->kind = PASTA_KIND_NONE;
 		off = 0;
 	}
 	memcpy(data + off, ev, ev->size);

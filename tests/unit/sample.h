@@ -13,11 +13,11 @@
 
 static inline struct pasta_table *sample_table(struct pasta_out *out, const char *name)
 {
-	static const struct pasta_column columns[] = {{"name", PASTA_STRING, NULL},
-						      {"time", PASTA_INT, "ns"},
-						      {"size", PASTA_INT, "bytes"},
-						      {"share", PASTA_FLOAT, "%"},
-						      {"rate", PASTA_INT, "events/s"}};
+	static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
+						      {"time", PASTA_COLUMN_INT, "ns"},
+						      {"size", PASTA_COLUMN_INT, "bytes"},
+						      {"share", PASTA_COLUMN_FLOAT, "%"},
+						      {"rate", PASTA_COLUMN_INT, "events/s"}};
 
 	return pasta_out_table(out, name, columns, 5);
 }
@@ -50,7 +50,7 @@ static inline void sample(struct pasta_result *r, bool two)
 	sample_row(t, "q\"uo,te\r\n", INT64_MAX, INT64_MIN, NAN, 2);
 	sample_row(t, "\033[31mred\001 \xff\xc3(", 1234567, 1572864, INFINITY, 3);
 	sample_row(t, "größe 漢字 \xe2\x80\xae", 0, 0, 0.1, -4);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_WARNING,
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_WARNING,
 						       .what = "slow\nlines",
 						       .where = "here",
 						       .action = "be quick"});
@@ -114,7 +114,7 @@ static inline void sample_charts(struct pasta_result *r)
 /* What a sink writes, to be freed. */
 static inline char *sample_write(const struct pasta_sink *sink, const struct pasta_result *r,
 				 const struct pasta_sink_opts *opts, int *error,
-				 struct pasta_err *err)
+				 struct pasta_error *err)
 {
 	size_t size;
 	char *text = NULL;

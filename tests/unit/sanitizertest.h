@@ -11,10 +11,10 @@
 
 enum { ROWS_MAX = 1 << 17 };
 
-static struct pasta_access_sum rows[ROWS_MAX];
+static struct pasta_access_sum_record rows[ROWS_MAX];
 static size_t row_count;
-static struct pasta_object objects[64];
-static struct pasta_site sites[64];
+static struct pasta_object_record objects[64];
+static struct pasta_site_record sites[64];
 static size_t site_count, object_count, refused, lost, batched, counted, ended;
 
 /* -- In a child -- */
@@ -74,25 +74,25 @@ static void launch_one(void *stream, void *module, const struct fake_access *a, 
 
 static void take_launch(const struct pasta_event *ev)
 {
-	counted += ev->sub == PASTA_LAUNCH_COUNTED;
-	refused += ev->sub == PASTA_LAUNCH_REFUSED;
-	lost += ev->sub == PASTA_LAUNCH_LOST;
-	ended += ev->sub == PASTA_LAUNCH_ENDED;
-	if (ev->sub == PASTA_LAUNCH_COUNTED)
-		assert_int_equal(ev->access_launch.flags, PASTA_LAUNCH_ENDS);
+	counted += ev->sub == PASTA_ACCESS_LAUNCH_COUNTED;
+	refused += ev->sub == PASTA_ACCESS_LAUNCH_REFUSED;
+	lost += ev->sub == PASTA_ACCESS_LAUNCH_LOST;
+	ended += ev->sub == PASTA_ACCESS_LAUNCH_ENDED;
+	if (ev->sub == PASTA_ACCESS_LAUNCH_COUNTED)
+		assert_int_equal(ev->access_launch.flags, PASTA_ACCESS_LAUNCH_ENDS);
 }
 
 static void take(const struct pasta_event *ev)
 {
-	if (ev->kind == PASTA_ACCESS_SUM && row_count < ROWS_MAX)
+	if (ev->kind == PASTA_KIND_ACCESS_SUM && row_count < ROWS_MAX)
 		rows[row_count++] = ev->access_sum;
-	else if (ev->kind == PASTA_OBJECT && object_count < 64)
+	else if (ev->kind == PASTA_KIND_OBJECT && object_count < 64)
 		objects[object_count++] = ev->object;
-	else if (ev->kind == PASTA_SITE && site_count < 64)
+	else if (ev->kind == PASTA_KIND_SITE && site_count < 64)
 		sites[site_count++] = ev->site;
-	else if (ev->kind == PASTA_ACCESS_LAUNCH)
+	else if (ev->kind == PASTA_KIND_ACCESS_LAUNCH)
 		take_launch(ev);
-	else if (ev->kind == PASTA_ACCESS_BATCH)
+	else if (ev->kind == PASTA_KIND_ACCESS_BATCH)
 		batched += ev->access_batch.count;
 }
 
@@ -113,9 +113,9 @@ static void run_and_read(const char *words, void (*body)(void))
 
 /* Of a reducer; key0 PASTA_KEY_OTHER - 1: of any. */
 #define ANY (PASTA_KEY_OTHER - 1)
-static struct pasta_access_sum sum(uint32_t reducer, uint64_t key0)
+static struct pasta_access_sum_record sum(uint32_t reducer, uint64_t key0)
 {
-	struct pasta_access_sum all = {0};
+	struct pasta_access_sum_record all = {0};
 
 	for (size_t i = 0; i < row_count; i++) {
 		if (rows[i].reducer != reducer || (key0 != ANY && rows[i].key0 != key0))

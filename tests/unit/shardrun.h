@@ -16,7 +16,7 @@ enum { DEVICE_SOURCE = RUN_THREADS + 1, DEVICE_CLOCK = 7, CLOCK_PAIRS = 5 };
 static inline struct pasta_shardwriter *shardrun_new(const char *path, uint32_t proc)
 {
 	struct pasta_shard_head head = {.raw = 1, .real = 1, .pid = 100 + proc};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_shardwriter *w;
 
 	memset(head.boot, 1, sizeof(head.boot));
@@ -38,7 +38,7 @@ static inline void shardrun_clocks(struct pasta_shardwriter *w, uint32_t proc,
 {
 	uint64_t first = r->count ? r->events[0].time : 0;
 	uint64_t span = r->count ? r->events[r->count - 1].time - first : 0;
-	struct pasta_event ev = run_event(PASTA_CLOCK, proc, 0);
+	struct pasta_event ev = run_event(PASTA_KIND_CLOCK, proc, 0);
 
 	for (uint64_t i = 0; i < CLOCK_PAIRS; i++) {
 		ev.time = ev.clock.raw = ev.clock.real =
@@ -51,7 +51,7 @@ static inline void shardrun_clocks(struct pasta_shardwriter *w, uint32_t proc,
 
 static inline void shardrun_process(struct pasta_shardwriter *w, uint32_t proc, uint64_t kinds)
 {
-	struct pasta_event ev = run_event(PASTA_PROCESS, proc, 0);
+	struct pasta_event ev = run_event(PASTA_KIND_PROCESS, proc, 0);
 
 	ev.time = 1;
 	ev.process.kinds = kinds;
@@ -62,8 +62,8 @@ static inline void shardrun_process(struct pasta_shardwriter *w, uint32_t proc, 
 
 static inline bool on_device(const struct pasta_event *ev)
 {
-	return ev->kind == PASTA_KERNEL || ev->kind == PASTA_COPY || ev->kind == PASTA_SET ||
-	       ev->kind == PASTA_PC_SAMPLE;
+	return ev->kind == PASTA_KIND_KERNEL || ev->kind == PASTA_KIND_COPY ||
+	       ev->kind == PASTA_KIND_SET || ev->kind == PASTA_KIND_PC_SAMPLE;
 }
 
 static inline const char *shardrun_path(uint32_t proc)
@@ -119,7 +119,7 @@ static inline void shardrun_write(const struct random_run *r, uint32_t proc, uin
 		if (ev.proc != proc || !(kinds >> ev.kind & 1))
 			continue;
 		run_strings(&ev, ids);
-		if (ev.kind == PASTA_OP_BEGIN)
+		if (ev.kind == PASTA_KIND_OP_BEGIN)
 			ev.op_begin.stack = paths[ev.op_begin.stack];
 		if (on_device(&ev)) {
 			source = DEVICE_SOURCE;
@@ -133,7 +133,7 @@ static inline void shardrun_write(const struct random_run *r, uint32_t proc, uin
 static inline struct pasta_stream *shardrun_open(uint32_t procs)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_non_null(s);
 	for (uint32_t i = 0; i < procs; i++)

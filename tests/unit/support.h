@@ -194,7 +194,7 @@ __attribute__((unused)) static size_t put_frame(struct bytes *b, const struct pa
 __attribute__((unused)) static struct pasta_event numbered(uint64_t number, uint64_t time)
 {
 	return (struct pasta_event){.size = PASTA_EVENT_SIZE(link),
-				    .kind = PASTA_LINK,
+				    .kind = PASTA_KIND_LINK,
 				    .tid = 1,
 				    .time = time,
 				    .link = {.from = number, .to = ~number}};
@@ -229,7 +229,7 @@ __attribute__((unused)) static struct pasta_event clock_at(uint32_t id, uint64_t
 {
 	return (struct pasta_event){
 		.size = PASTA_EVENT_SIZE(clock),
-		.kind = PASTA_CLOCK,
+		.kind = PASTA_KIND_CLOCK,
 		.time = raw,
 		.clock = {.value = value, .raw = raw, .real = raw + OFFSET, .id = id}};
 }
@@ -239,7 +239,7 @@ loss_of(uint32_t source, unsigned int reason, uint64_t pushed, uint64_t dropped,
 {
 	return (struct pasta_event){
 		.size = PASTA_EVENT_SIZE(loss),
-		.kind = PASTA_LOSS,
+		.kind = PASTA_KIND_LOSS,
 		.sub = (uint8_t)reason,
 		.time = time,
 		.loss = {.pushed = pushed, .dropped = dropped, .source = source}};
@@ -274,7 +274,7 @@ __attribute__((unused)) static void save(const struct bytes *b, size_t size, con
 __attribute__((unused)) static struct pasta_stream *open_stream(const char *path)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_non_null(s);
 	if (pasta_stream_add(s, path, &err))
@@ -290,7 +290,7 @@ __attribute__((unused)) static size_t read_numbers(struct pasta_stream *s, uint6
 	size_t n = 0;
 
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_LINK)
+		if (ev->kind != PASTA_KIND_LINK)
 			continue;
 		assert_true(n < max);
 		assert_int_equal(ev->link.to, ~ev->link.from);
@@ -310,7 +310,7 @@ __attribute__((unused)) static struct pasta_account account_of(struct pasta_stre
 	pasta_stream_loss(s, &a);
 	assert_int_equal(a.expected, a.captured + a.dropped);
 	sum = a.damaged;
-	for (int i = 0; i < PASTA_LOSS_REASONS; i++)
+	for (int i = 0; i < PASTA_LOSS_COUNT; i++)
 		sum += a.by_reason[i];
 	assert_int_equal(a.dropped, sum);
 	return a;

@@ -9,7 +9,7 @@ static void give_diverge(uint64_t corr, const char *name, uint64_t site, uint64_
 			 uint64_t loads, uint64_t stores, uint64_t threads)
 {
 	struct pasta_event ev =
-		row_event(corr, name, PASTA_REDUCE_DIVERGE, site, loads, stores, 0, threads);
+		row_event(corr, name, PASTA_REDUCER_DIVERGE, site, loads, stores, 0, threads);
 
 	ev.access_sum.key1 = active;
 	sent(&ev);
@@ -19,8 +19,8 @@ static void give_diverge(uint64_t corr, const char *name, uint64_t site, uint64_
 static void give_loads(uint64_t corr, const char *name, uint64_t site, uint64_t n, uint64_t threads,
 		       uint64_t sectors)
 {
-	give_row(corr, name, PASTA_REDUCE_SITE, site, n * threads, 0, 4 * n * threads, 0);
-	give_row(corr, name, PASTA_REDUCE_COALESCE, site, n, 0, 4 * n * threads, sectors);
+	give_row(corr, name, PASTA_REDUCER_SITE, site, n * threads, 0, 4 * n * threads, 0);
+	give_row(corr, name, PASTA_REDUCER_COALESCE, site, n, 0, 4 * n * threads, sectors);
 	give_diverge(corr, name, site, threads, n, 0, 32 * n);
 }
 
@@ -32,7 +32,7 @@ static void a_line_adds_up_its_sites_and_has_its_class(void **state)
 	give_site(3, "a.cl", 11, PASTA_ACCESS_LOAD, PASTA_SPACE_CONSTANT, NULL);
 	give_site(4, "a.cl", 12, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
 	give_site(5, "a.cl", 13, PASTA_ACCESS_LOAD, PASTA_SPACE_LOCAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_loads(1, "k", 1, 100, 32, 400);  /* side by side */
 	give_loads(1, "k", 2, 100, 32, 500);  /* likewise, not at a sector's begin */
 	give_loads(1, "k", 3, 50, 32, 50);    /* all the same */
@@ -57,7 +57,7 @@ static void sites_that_differ_are_mixed_and_their_spaces_told(void **state)
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
 	give_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_LOCAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_loads(1, "k", 1, 10, 32, 40);
 	give_loads(1, "k", 2, 10, 32, 320);
 	assert_int_equal(finish(), 0);
@@ -70,7 +70,7 @@ static void one_thread_alone_has_no_stride(void **state)
 {
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_loads(1, "k", 1, 10, 1, 10);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "k a.cl 10 f global 10 0 40 1.00 - 3.12 100.00\n");
@@ -84,7 +84,7 @@ static void lines_that_hardly_count_are_no_finding(void **state)
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
 	give_site(2, "a.cl", 11, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_loads(1, "k", 1, 100000, 32, 400000);
 	give_loads(1, "k", 2, 10, 8, 80);
 	assert_int_equal(finish(), 0);
@@ -95,9 +95,9 @@ static void an_atomic_is_one_request_with_its_bytes_once(void **state)
 {
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_ATOMIC, PASTA_SPACE_GLOBAL, "atomic_add");
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_SITE, 1, 320, 320, 2560, 0);
-	give_row(1, "k", PASTA_REDUCE_COALESCE, 1, 10, 10, 2560, 40);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_SITE, 1, 320, 320, 2560, 0);
+	give_row(1, "k", PASTA_REDUCER_COALESCE, 1, 10, 10, 2560, 40);
 	give_diverge(1, "k", 1, 32, 10, 10, 320);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
@@ -108,9 +108,9 @@ static void divergence_is_active_threads_by_those_of_their_warps(void **state)
 {
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_STORE, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_SITE, 1, 0, 3 * 32 + 8, 416, 0);
-	give_row(1, "k", PASTA_REDUCE_COALESCE, 1, 0, 4, 416, 13);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_SITE, 1, 0, 3 * 32 + 8, 416, 0);
+	give_row(1, "k", PASTA_REDUCER_COALESCE, 1, 0, 4, 416, 13);
 	give_diverge(1, "k", 1, 32, 0, 3, 96);
 	give_diverge(1, "k", 1, 8, 0, 1, 8); /* the group's last warp has but 8 */
 	assert_int_equal(finish(), 0);
@@ -123,13 +123,13 @@ static void kernels_are_apart_and_programs_that_are_built_again_are_not(void **s
 {
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 2, "j", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "j", 5, NULL);
 	give_loads(1, "k", 1, 1, 32, 4);
 	give_loads(2, "j", 1, 2, 32, 8);
 	now_proc = 1;
 	give_site(900, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_loads(1, "k", 900, 5, 32, 20);
 	now_proc = 0;
 	assert_int_equal(finish(), 0);
@@ -155,11 +155,11 @@ static void places_that_are_not_counted_are_named_once(void **state)
 static void what_is_missing_is_unknown_and_nothing_fails(void **state)
 {
 	(void)state;
-	give_row(9, "k", PASTA_REDUCE_SITE, 77, 5, 0, 20, 0);
-	give_row(9, "k", PASTA_REDUCE_SITE, PASTA_KEY_OTHER, 3, 0, 12, 0);
-	give_row(9, "k", PASTA_REDUCE_COALESCE, PASTA_KEY_OTHER, 6, 1, 28, 0);
+	give_row(9, "k", PASTA_REDUCER_SITE, 77, 5, 0, 20, 0);
+	give_row(9, "k", PASTA_REDUCER_SITE, PASTA_KEY_OTHER, 3, 0, 12, 0);
+	give_row(9, "k", PASTA_REDUCER_COALESCE, PASTA_KEY_OTHER, 6, 1, 28, 0);
 	give_diverge(9, NULL, PASTA_KEY_OTHER, UINT64_MAX, 6, 1, 0);
-	give_row(9, "k", PASTA_REDUCE_SITE_OBJECT, 77, 5, 0, 20, 0);
+	give_row(9, "k", PASTA_REDUCER_SITE_OBJECT, 77, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"), "k (unknown, site 77) -   5 0 20 - - - -\n"
 					    "k (no room in tables) -   3 0 12 - - - -\n");
@@ -172,10 +172,10 @@ static void what_is_sampled_is_scaled_and_ratios_stay(void **state)
 {
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_SAMPLED, 3, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_SAMPLED, 4, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 3, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 4, "k", 5, NULL);
 	give_loads(1, "k", 1, 10, 16, 20);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("lines"),
@@ -188,10 +188,10 @@ static void sums_past_2_63_stay_there_and_are_told_of(void **state)
 	(void)state;
 	give_site(1, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
 	give_site(2, "a.cl", 10, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 1; i <= 2; i++) {
-		give_row(1, "k", PASTA_REDUCE_SITE, i, UINT64_C(1) << 62, 0, UINT64_MAX, 0);
-		give_row(1, "k", PASTA_REDUCE_COALESCE, i, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX);
+		give_row(1, "k", PASTA_REDUCER_SITE, i, UINT64_C(1) << 62, 0, UINT64_MAX, 0);
+		give_row(1, "k", PASTA_REDUCER_COALESCE, i, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX);
 		give_diverge(1, "k", i, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
 	}
 	assert_int_equal(finish(), 0);
@@ -237,8 +237,8 @@ static void give_requests(struct r_site *sum, uint64_t corr, const char *name, u
 		loads += active;
 		sectors += sectors_of(active);
 	}
-	give_row(corr, name, PASTA_REDUCE_SITE, site, loads, 0, 4 * loads, 0);
-	give_row(corr, name, PASTA_REDUCE_COALESCE, site, n, 0, 4 * loads, sectors);
+	give_row(corr, name, PASTA_REDUCER_SITE, site, loads, 0, 4 * loads, 0);
+	give_row(corr, name, PASTA_REDUCER_COALESCE, site, n, 0, 4 * loads, sectors);
 	for (uint64_t a = 1; a <= 32; a++)
 		if (by_active[a])
 			give_diverge(corr, name, site, a, by_active[a], 0, 32 * by_active[a]);
@@ -266,8 +266,9 @@ static void make(void)
 			struct r_shape *s = &r_procs[now_proc].shapes[k][shape];
 			bool counted = !s->counted || !random_below(2);
 
-			give_told(counted ? PASTA_LAUNCH_COUNTED : PASTA_LAUNCH_SAMPLED, corr,
-				  r_names[k], shape, NULL);
+			give_told(counted ? PASTA_ACCESS_LAUNCH_COUNTED
+					  : PASTA_ACCESS_LAUNCH_SAMPLED,
+				  corr, r_names[k], shape, NULL);
 			s->launches++;
 			s->counted += counted;
 			for (uint64_t i = 0; counted && i < SITES; i++)

@@ -35,8 +35,8 @@ static bool refused(void)
 #undef pasta_map_add
 
 #define ALL                                                                                        \
-	(PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) |              \
-	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE))
+	(PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) |        \
+	 PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE))
 
 static struct pasta_event event(unsigned int kind, size_t size, uint32_t proc)
 {
@@ -44,75 +44,76 @@ static struct pasta_event event(unsigned int kind, size_t size, uint32_t proc)
 		.size = (uint16_t)size, .kind = (uint8_t)kind, .proc = proc, .time = 1};
 }
 
-static void alloc(struct pasta_access_book *b, uint32_t proc, uint64_t addr, uint64_t bytes,
+static void alloc(struct pasta_access_index *b, uint32_t proc, uint64_t addr, uint64_t bytes,
 		  uint64_t parent, uint32_t pool)
 {
-	struct pasta_event ev = event(PASTA_ALLOC, PASTA_EVENT_SIZE(alloc), proc);
+	struct pasta_event ev = event(PASTA_KIND_ALLOC, PASTA_EVENT_SIZE(alloc), proc);
 
 	ev.sub = PASTA_ALLOC_DEVICE;
 	ev.alloc.addr = addr;
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = parent;
 	ev.alloc.pool = pool;
-	pasta_access_book_event(b, &ev);
+	pasta_access_index_event(b, &ev);
 }
 
-static void end(struct pasta_access_book *b, uint64_t addr, uint32_t pool)
+static void end(struct pasta_access_index *b, uint64_t addr, uint32_t pool)
 {
-	struct pasta_event ev = event(PASTA_FREE, PASTA_EVENT_SIZE(free), 0);
+	struct pasta_event ev = event(PASTA_KIND_FREE, PASTA_EVENT_SIZE(free), 0);
 
 	ev.free.addr = addr;
 	ev.free.pool = pool;
-	pasta_access_book_event(b, &ev);
+	pasta_access_index_event(b, &ev);
 }
 
-static void object(struct pasta_access_book *b, uint32_t proc, uint64_t id, uint64_t alloc_,
+static void object(struct pasta_access_index *b, uint32_t proc, uint64_t id, uint64_t alloc_,
 		   uint64_t addr, uint64_t bytes)
 {
-	struct pasta_event ev = event(PASTA_OBJECT, PASTA_EVENT_SIZE(object), proc);
+	struct pasta_event ev = event(PASTA_KIND_OBJECT, PASTA_EVENT_SIZE(object), proc);
 
 	ev.object.id = id;
 	ev.object.alloc = alloc_;
 	ev.object.addr = addr;
 	ev.object.bytes = bytes;
-	pasta_access_book_event(b, &ev);
+	pasta_access_index_event(b, &ev);
 }
 
-static void launch(struct pasta_access_book *b, uint32_t proc, unsigned int what, uint64_t corr)
+static void launch(struct pasta_access_index *b, uint32_t proc, unsigned int what, uint64_t corr)
 {
-	struct pasta_event ev = event(PASTA_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), proc);
+	struct pasta_event ev =
+		event(PASTA_KIND_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), proc);
 
 	ev.sub = (uint8_t)what;
 	ev.access_launch.corr = corr;
 	ev.access_launch.shape = 5;
-	pasta_access_book_event(b, &ev);
+	pasta_access_index_event(b, &ev);
 }
 
-static struct pasta_event row(struct pasta_access_book *b, uint32_t proc, uint64_t corr,
+static struct pasta_event row(struct pasta_access_index *b, uint32_t proc, uint64_t corr,
 			      uint32_t reducer, uint64_t key0)
 {
-	struct pasta_event ev = event(PASTA_ACCESS_SUM, PASTA_EVENT_SIZE(access_sum), proc);
+	struct pasta_event ev = event(PASTA_KIND_ACCESS_SUM, PASTA_EVENT_SIZE(access_sum), proc);
 
 	ev.access_sum.corr = corr;
 	ev.access_sum.reducer = reducer;
 	ev.access_sum.key0 = key0;
 	ev.access_sum.loads = 1;
 	ev.access_sum.bytes = 4;
-	pasta_access_book_event(b, &ev);
+	pasta_access_index_event(b, &ev);
 	return ev;
 }
 
-static const struct pasta_access_object *number(const struct pasta_access_book *b, uint64_t n)
+static const struct pasta_access_object *number(const struct pasta_access_index *b, uint64_t n)
 {
 	const struct pasta_access_object *o;
 	size_t at = 0;
 
-	while ((o = pasta_access_book_objects(b, &at)) && o->number != n)
+	while ((o = pasta_access_index_objects(b, &at)) && o->number != n)
 		;
 	return o;
 }
 
-static const char *text_of(const struct pasta_access_book *b, uint64_t n)
+static const char *text_of(const struct pasta_access_index *b, uint64_t n)
 {
 	static char text[200];
 	const struct pasta_access_object *o = number(b, n);
@@ -122,7 +123,7 @@ static const char *text_of(const struct pasta_access_book *b, uint64_t n)
 
 static void what_is_at_an_address_is_the_latest_that_is_live(void **state)
 {
-	struct pasta_access_book *b = pasta_access_book_new(ALL);
+	struct pasta_access_index *b = pasta_access_index_new(ALL);
 
 	(void)state;
 	alloc(b, 0, 0x10, 100, 0, 0);
@@ -137,13 +138,13 @@ static void what_is_at_an_address_is_the_latest_that_is_live(void **state)
 	assert_int_equal(number(b, 1)->id, 17);
 	assert_int_equal(number(b, 2)->id, 16);
 	assert_string_equal(text_of(b, 0), "memory at 0x2000");
-	assert_int_equal(pasta_access_book_error(b), 0);
-	pasta_access_book_free(b);
+	assert_int_equal(pasta_access_index_error(b), 0);
+	pasta_access_index_free(b);
 }
 
 static void allocations_that_no_kernel_is_given_are_counted(void **state)
 {
-	struct pasta_access_book *b = pasta_access_book_new(ALL);
+	struct pasta_access_index *b = pasta_access_index_new(ALL);
 	struct pasta_access_totals t;
 
 	(void)state;
@@ -154,64 +155,65 @@ static void allocations_that_no_kernel_is_given_are_counted(void **state)
 	alloc(b, 0, 0x20, 11, 0, 0); /* the end of the other was lost */
 	alloc(b, 0, 0x30, 50, 0x10, 0);
 	object(b, 0, 16, 0x30, 0x1000, 50); /* of a part: the whole is no stranger then */
-	t = pasta_access_book_totals(b);
+	t = pasta_access_index_totals(b);
 	assert_int_equal(t.never, 3);
 	assert_int_equal(t.never_bytes, 7 + 9 + 11);
-	pasta_access_book_free(b);
+	pasta_access_index_free(b);
 }
 
 /* Runs of old have launches whose ends nobody tells. */
 static void launches_that_have_not_ended_are_counted(void **state)
 {
-	struct pasta_access_book *b = pasta_access_book_new(ALL), *c = pasta_access_book_new(ALL);
-	struct pasta_event ev = event(PASTA_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), 0);
+	struct pasta_access_index *b = pasta_access_index_new(ALL),
+				  *c = pasta_access_index_new(ALL);
+	struct pasta_event ev = event(PASTA_KIND_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), 0);
 
 	(void)state;
-	launch(b, 0, PASTA_LAUNCH_COUNTED, 1);
-	assert_int_equal(pasta_access_book_totals(b).unended, 0);
-	ev.sub = PASTA_LAUNCH_COUNTED;
-	ev.access_launch.flags = PASTA_LAUNCH_ENDS;
+	launch(b, 0, PASTA_ACCESS_LAUNCH_COUNTED, 1);
+	assert_int_equal(pasta_access_index_totals(b).unended, 0);
+	ev.sub = PASTA_ACCESS_LAUNCH_COUNTED;
+	ev.access_launch.flags = PASTA_ACCESS_LAUNCH_ENDS;
 	for (uint64_t i = 2; i < 5; i++) {
 		ev.access_launch.corr = i;
-		pasta_access_book_event(b, &ev);
+		pasta_access_index_event(b, &ev);
 	}
-	ev.sub = PASTA_LAUNCH_ENDED;
+	ev.sub = PASTA_ACCESS_LAUNCH_ENDED;
 	ev.access_launch.flags = 0;
-	pasta_access_book_event(b, &ev);
-	assert_int_equal(pasta_access_book_totals(b).unended, 2);
-	assert_int_equal(pasta_access_book_totals(b).counted, 4);
-	pasta_access_book_event(c, &ev);
-	assert_int_equal(pasta_access_book_merge(b, c), 0);
-	assert_int_equal(pasta_access_book_totals(b).unended, 1);
-	pasta_access_book_free(c);
-	pasta_access_book_free(b);
+	pasta_access_index_event(b, &ev);
+	assert_int_equal(pasta_access_index_totals(b).unended, 2);
+	assert_int_equal(pasta_access_index_totals(b).counted, 4);
+	pasta_access_index_event(c, &ev);
+	assert_int_equal(pasta_access_index_merge(b, c), 0);
+	assert_int_equal(pasta_access_index_totals(b).unended, 1);
+	pasta_access_index_free(c);
+	pasta_access_index_free(b);
 }
 
 static void what_is_lost_is_added_up_and_is_no_launch(void **state)
 {
-	struct pasta_access_book *b = pasta_access_book_new(ALL);
-	struct pasta_event ev = event(PASTA_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), 0);
+	struct pasta_access_index *b = pasta_access_index_new(ALL);
+	struct pasta_event ev = event(PASTA_KIND_ACCESS_LAUNCH, PASTA_EVENT_SIZE(access_launch), 0);
 
 	(void)state;
-	launch(b, 0, PASTA_LAUNCH_COUNTED, 1);
-	ev.sub = PASTA_LAUNCH_REFUSED + 1;
+	launch(b, 0, PASTA_ACCESS_LAUNCH_COUNTED, 1);
+	ev.sub = PASTA_ACCESS_LAUNCH_REFUSED + 1;
 	ev.access_launch.corr = 1;
 	ev.access_launch.lost = 40;
-	pasta_access_book_event(b, &ev);
+	pasta_access_index_event(b, &ev);
 	ev.access_launch.lost = 2;
-	pasta_access_book_event(b, &ev);
-	ev.access_launch.flags = PASTA_LAUNCH_UNKEPT; /* sums have these */
+	pasta_access_index_event(b, &ev);
+	ev.access_launch.flags = PASTA_ACCESS_LAUNCH_RAW_DROPPED; /* sums have these */
 	ev.access_launch.lost = 100;
-	pasta_access_book_event(b, &ev);
-	assert_int_equal(pasta_access_book_totals(b).lost, 42);
-	assert_int_equal(pasta_access_book_totals(b).counted, 1);
+	pasta_access_index_event(b, &ev);
+	assert_int_equal(pasta_access_index_totals(b).lost, 42);
+	assert_int_equal(pasta_access_index_totals(b).counted, 1);
 	assert_int_equal(pasta_map_count(b->shapes), 1);
-	pasta_access_book_free(b);
+	pasta_access_index_free(b);
 }
 
 static void rows_of_many_launches_may_come_in_turns(void **state)
 {
-	struct pasta_access_book *b = pasta_access_book_new(ALL);
+	struct pasta_access_index *b = pasta_access_index_new(ALL);
 	const struct pasta_access_part *parts;
 	const struct pasta_access_shape *s;
 	struct pasta_event ev;
@@ -220,51 +222,51 @@ static void rows_of_many_launches_may_come_in_turns(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < PASTA_BOOK_RECENT; i++) {
 		object(b, 0, 100 + i, 0, 0x10000, 100 + i); /* all at one address */
-		launch(b, 0, PASTA_LAUNCH_COUNTED, i);
+		launch(b, 0, PASTA_ACCESS_LAUNCH_COUNTED, i);
 	}
 	for (uint64_t i = 0; i < PASTA_BOOK_RECENT; i++)
-		row(b, 0, i, PASTA_REDUCE_OBJECT, 100 + i);
+		row(b, 0, i, PASTA_REDUCER_OBJECT, 100 + i);
 	for (uint64_t i = 0; i < PASTA_BOOK_RECENT; i++) {
 		uint64_t n;
 
-		ev = row(b, 0, i, PASTA_REDUCE_PAGE, 0x10000);
-		assert_int_equal(pasta_access_book_page(b, &ev, &parts, &n), 1);
+		ev = row(b, 0, i, PASTA_REDUCER_PAGE, 0x10000);
+		assert_int_equal(pasta_access_index_page(b, &ev, &parts, &n), 1);
 		assert_int_equal(parts[0].object->id, 100 + i);
 		assert_int_equal(parts[0].bytes, 100 + i);
 		assert_int_equal(n, i);
 	}
-	s = pasta_access_book_shapes(b, &at);
+	s = pasta_access_index_shapes(b, &at);
 	assert_int_equal(s->counted, PASTA_BOOK_RECENT);
 	assert_int_equal(s->footprint_max, 100 + PASTA_BOOK_RECENT - 1);
 	assert_int_equal(s->objects_max, 1);
-	assert_null(pasta_access_book_shapes(b, &at));
-	pasta_access_book_free(b);
+	assert_null(pasta_access_index_shapes(b, &at));
+	pasta_access_index_free(b);
 }
 
 static void a_page_has_the_bytes_of_each_object_in_it(void **state)
 {
-	struct pasta_access_book *b = pasta_access_book_new(ALL);
+	struct pasta_access_index *b = pasta_access_index_new(ALL);
 	const struct pasta_access_part *parts;
 	struct pasta_event ev;
 
 	(void)state;
 	object(b, 0, 16, 0, 0x10800, 0x1000); /* over the end of the page */
 	object(b, 0, 17, 0, 0x10000, 0x10);
-	launch(b, 0, PASTA_LAUNCH_COUNTED, 1);
-	row(b, 0, 1, PASTA_REDUCE_OBJECT, 16);
-	row(b, 0, 1, PASTA_REDUCE_OBJECT, 17);
-	ev = row(b, 0, 1, PASTA_REDUCE_PAGE, 0x10000);
-	assert_int_equal(pasta_access_book_page(b, &ev, &parts, NULL), 2);
+	launch(b, 0, PASTA_ACCESS_LAUNCH_COUNTED, 1);
+	row(b, 0, 1, PASTA_REDUCER_OBJECT, 16);
+	row(b, 0, 1, PASTA_REDUCER_OBJECT, 17);
+	ev = row(b, 0, 1, PASTA_REDUCER_PAGE, 0x10000);
+	assert_int_equal(pasta_access_index_page(b, &ev, &parts, NULL), 2);
 	assert_int_equal(parts[0].object->id, 17);
 	assert_int_equal(parts[0].bytes, 0x10);
 	assert_int_equal(parts[1].object->id, 16);
 	assert_int_equal(parts[1].bytes, 0x800);
 	assert_int_equal(parts[1].page, 0);
-	ev = row(b, 0, 1, PASTA_REDUCE_PAGE, 0x11000);
-	assert_int_equal(pasta_access_book_page(b, &ev, &parts, NULL), 1);
+	ev = row(b, 0, 1, PASTA_REDUCER_PAGE, 0x11000);
+	assert_int_equal(pasta_access_index_page(b, &ev, &parts, NULL), 1);
 	assert_int_equal(parts[0].bytes, 0x800);
 	assert_int_equal(parts[0].page, 1);
-	pasta_access_book_free(b);
+	pasta_access_index_free(b);
 }
 
 static void scaling_rounds_and_never_wraps(void **state)
@@ -294,10 +296,10 @@ static void scaling_rounds_and_never_wraps(void **state)
 }
 
 /* All sorts of events, of which something has to be kept. */
-static void feed(struct pasta_access_book *b, uint32_t proc)
+static void feed(struct pasta_access_index *b, uint32_t proc)
 {
 	const struct pasta_access_part *parts;
-	struct pasta_event ev = event(PASTA_SITE, PASTA_EVENT_SIZE(site), proc);
+	struct pasta_event ev = event(PASTA_KIND_SITE, PASTA_EVENT_SIZE(site), proc);
 
 	alloc(b, proc, 0x10, 8192, 0, 0);
 	alloc(b, proc, 0x20, 64, 0x10, 0);
@@ -305,41 +307,41 @@ static void feed(struct pasta_access_book *b, uint32_t proc)
 	object(b, proc, 17, 0x20, 0x20000, 64);
 	object(b, proc, 18, 0, 0x30000, 64);
 	ev.site.id = 3;
-	pasta_access_book_event(b, &ev);
-	launch(b, proc, PASTA_LAUNCH_COUNTED, 1);
-	launch(b, proc, PASTA_LAUNCH_SAMPLED, 2);
-	launch(b, proc, PASTA_LAUNCH_REFUSED, 3);
+	pasta_access_index_event(b, &ev);
+	launch(b, proc, PASTA_ACCESS_LAUNCH_COUNTED, 1);
+	launch(b, proc, PASTA_ACCESS_LAUNCH_SAMPLED, 2);
+	launch(b, proc, PASTA_ACCESS_LAUNCH_REFUSED, 3);
 	for (uint64_t i = 16; i < 20; i++)
-		row(b, proc, 1, PASTA_REDUCE_OBJECT, i);
-	ev = row(b, proc, 1, PASTA_REDUCE_PAGE, 0x10000);
-	pasta_access_book_page(b, &ev, &parts, NULL);
-	row(b, proc, 1, PASTA_REDUCE_SITE, 3);
-	row(b, proc, 1, PASTA_REDUCE_COALESCE, 3);
-	row(b, proc, 1, PASTA_REDUCE_DIVERGE, 4);
-	row(b, proc, 9, PASTA_REDUCE_SITE, 3);
+		row(b, proc, 1, PASTA_REDUCER_OBJECT, i);
+	ev = row(b, proc, 1, PASTA_REDUCER_PAGE, 0x10000);
+	pasta_access_index_page(b, &ev, &parts, NULL);
+	row(b, proc, 1, PASTA_REDUCER_SITE, 3);
+	row(b, proc, 1, PASTA_REDUCER_COALESCE, 3);
+	row(b, proc, 1, PASTA_REDUCER_DIVERGE, 4);
+	row(b, proc, 9, PASTA_REDUCER_SITE, 3);
 }
 
 /* From the n-th request on none is granted: the book says so, and nothing is lost or leaks. */
 static bool survives(int n)
 {
-	struct pasta_access_book *a, *b;
+	struct pasta_access_index *a, *b;
 	bool whole;
 
 	until = n;
 	was_refused = false;
-	a = pasta_access_book_new(ALL);
-	b = a ? pasta_access_book_new(ALL) : NULL;
+	a = pasta_access_index_new(ALL);
+	b = a ? pasta_access_index_new(ALL) : NULL;
 	if (b) {
 		feed(a, 0);
 		feed(b, 1);
-		pasta_access_book_merge(a, b);
-		assert_int_equal(pasta_access_book_error(a), was_refused ? -ENOMEM : 0);
-		pasta_access_book_totals(a);
+		pasta_access_index_merge(a, b);
+		assert_int_equal(pasta_access_index_error(a), was_refused ? -ENOMEM : 0);
+		pasta_access_index_totals(a);
 	}
 	whole = !was_refused;
 	until = -1;
-	pasta_access_book_free(a);
-	pasta_access_book_free(b);
+	pasta_access_index_free(a);
+	pasta_access_index_free(b);
 	return whole;
 }
 

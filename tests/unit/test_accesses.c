@@ -13,8 +13,8 @@ enum { OBJECTS = 40, LAUNCHES = 6, THREADS = 4, TURNS = 300, ACCESSES = 60, GROU
 enum { PAGE = 4096, SPACING = 3 * PAGE, LINES = 1 << 20 };
 #define BASE UINT64_C(0x10000000)
 #define SITES                                                                                      \
-	(PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) |              \
-	 PASTA_REDUCE_BIT(SITE_OBJECT))
+	(PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) |        \
+	 PASTA_REDUCER_MASK(SITE_OBJECT))
 
 /* In a child nothing can be asserted but by its status. */
 #define must(what)                                                                                 \
@@ -87,19 +87,19 @@ struct found {
 
 static void take(struct found *f, const struct pasta_event *ev)
 {
-	const struct pasta_access_sum *row = &ev->access_sum;
+	const struct pasta_access_sum_record *row = &ev->access_sum;
 
-	if (ev->kind == PASTA_OBJECT) {
+	if (ev->kind == PASTA_KIND_OBJECT) {
 		f->objects++;
 		f->last_object = ev->object.id;
-	} else if (ev->kind == PASTA_ACCESS_LAUNCH) {
+	} else if (ev->kind == PASTA_KIND_ACCESS_LAUNCH) {
 		f->launches[ev->sub]++;
 		f->blocks[ev->sub] += ev->access_launch.blocks;
-		if (ev->access_launch.flags & PASTA_LAUNCH_UNKEPT)
+		if (ev->access_launch.flags & PASTA_ACCESS_LAUNCH_RAW_DROPPED)
 			f->unkept += ev->access_launch.lost;
 		else
 			f->lost += ev->access_launch.lost;
-	} else if (ev->kind == PASTA_ACCESS_SUM) {
+	} else if (ev->kind == PASTA_KIND_ACCESS_SUM) {
 		assert_true(got_count < LINES);
 		got[got_count++] = (struct line){row->corr,  row->reducer, row->key0,  row->key1,
 						 row->loads, row->stores,  row->bytes, row->extra};
@@ -180,16 +180,16 @@ static void want_access(uint64_t corr, const struct pasta_access *a)
 	object = !global ? a->space : i < 0 ? 0 : PASTA_OBJECT_FIRST + (uint64_t)i;
 	cross = global && a->addr + a->size > end;
 	l.extra = cross;
-	l.reducer = PASTA_REDUCE_OBJECT;
+	l.reducer = PASTA_REDUCER_OBJECT;
 	l.key0 = object;
 	want(l);
-	l.reducer = PASTA_REDUCE_SITE;
+	l.reducer = PASTA_REDUCER_SITE;
 	l.key0 = a->site;
 	want(l);
-	l.reducer = PASTA_REDUCE_SITE_OBJECT;
+	l.reducer = PASTA_REDUCER_SITE_OBJECT;
 	l.key1 = object;
 	want(l);
-	l.reducer = PASTA_REDUCE_PAGE;
+	l.reducer = PASTA_REDUCER_PAGE;
 	l.key0 = page;
 	l.key1 = 0;
 	l.extra = a->addr + a->size > page + PAGE;
@@ -402,12 +402,12 @@ static void a_launch_of_300000_pages_has_a_row_for_each(void **state)
 		const struct line *l = &got[(corr - 1) * (PAGES + 1)];
 		uint64_t times = corr == 1 ? 1 : THREADS + 1;
 
-		assert_int_equal(l->reducer, PASTA_REDUCE_OBJECT);
+		assert_int_equal(l->reducer, PASTA_REDUCER_OBJECT);
 		assert_int_equal(l->key0, PASTA_OBJECT_FIRST);
 		assert_int_equal(l->loads, times * PAGES);
 		for (uint64_t i = 0; i < PAGES; i++) {
 			l++;
-			assert_true(l->corr == corr && l->reducer == PASTA_REDUCE_PAGE);
+			assert_true(l->corr == corr && l->reducer == PASTA_REDUCER_PAGE);
 			assert_true(l->key0 == BASE + i * PAGE);
 			assert_true(l->loads == times && l->bytes == 4 * times && !l->extra);
 		}
@@ -511,24 +511,24 @@ static void the_first_launches_of_each_shape_are_counted(void **state)
 {
 	struct found f = launches_with("2", NULL, NULL);
 
-	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 4 * 5 * 3);
-	assert_int_equal(f.launches[PASTA_LAUNCH_SAMPLED], 4 * 5 * 17);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 4 * 5 * 3);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_SAMPLED], 4 * 5 * 17);
 	f = launches_with("2,launches=7", NULL, NULL);
-	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 4 * 5 * 7);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 4 * 5 * 7);
 	f = launches_with("2,launches=0", NULL, NULL);
-	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 4 * 5 * 20);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 4 * 5 * 20);
 }
 
 static void tell_both_ways(void)
 {
 	uint32_t one_in = pasta_accesses_one_in(0);
 
-	pasta_accesses_told(1, pasta_now(), 5, PASTA_LAUNCH_COUNTED, pasta_intern_str("k"), 0,
-			    one_in);
-	pasta_accesses_told(2, pasta_now(), 5, PASTA_LAUNCH_SAMPLED, pasta_intern_str("k"), 0,
-			    one_in);
-	pasta_accesses_told(3, pasta_now(), 5, PASTA_LAUNCH_REFUSED, 0, 0, 1);
-	pasta_accesses_told(4, pasta_now(), 5, PASTA_LAUNCH_COUNTED, 0, 0, 1);
+	pasta_accesses_told(1, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, pasta_intern_str("k"),
+			    0, one_in);
+	pasta_accesses_told(2, pasta_now(), 5, PASTA_ACCESS_LAUNCH_SAMPLED, pasta_intern_str("k"),
+			    0, one_in);
+	pasta_accesses_told(3, pasta_now(), 5, PASTA_ACCESS_LAUNCH_REFUSED, 0, 0, 1);
+	pasta_accesses_told(4, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, 0, 0, 1);
 	/* As many blocks as there are, however few: of 64 wanted. */
 	must(pasta_accesses_one_in(1) == 1);
 	must(pasta_accesses_one_in(one_in) == one_in);
@@ -546,22 +546,22 @@ static void a_counted_launch_says_how_many_of_its_blocks_are(void **state)
 	make_run(NULL);
 	assert_int_equal(in_child(tell_both_ways), 0);
 	f = read_run();
-	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 2);
-	assert_int_equal(f.blocks[PASTA_LAUNCH_COUNTED], 8 + 1);
-	assert_int_equal(f.blocks[PASTA_LAUNCH_SAMPLED], 1);
-	assert_int_equal(f.blocks[PASTA_LAUNCH_REFUSED], 1);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 2);
+	assert_int_equal(f.blocks[PASTA_ACCESS_LAUNCH_COUNTED], 8 + 1);
+	assert_int_equal(f.blocks[PASTA_ACCESS_LAUNCH_SAMPLED], 1);
+	assert_int_equal(f.blocks[PASTA_ACCESS_LAUNCH_REFUSED], 1);
 }
 
 static void kernels_are_chosen_as_reports_choose_them(void **state)
 {
 	struct found f = launches_with("2,launches=1", "^gemm", "small$");
 
-	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 2 * 5);
-	assert_int_equal(f.launches[PASTA_LAUNCH_SAMPLED], 2 * 5 * 19);
-	assert_int_equal(f.launches[PASTA_LAUNCH_FILTERED], 2 * 5 * 20);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 2 * 5);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_SAMPLED], 2 * 5 * 19);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_FILTERED], 2 * 5 * 20);
 	f = launches_with("2,launches=0", "gemm_a\nother", NULL);
-	assert_int_equal(f.launches[PASTA_LAUNCH_COUNTED], 2 * 5 * 20);
-	assert_int_equal(f.launches[PASTA_LAUNCH_FILTERED], 2 * 5 * 20);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_COUNTED], 2 * 5 * 20);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_FILTERED], 2 * 5 * 20);
 }
 
 static void too_many_shapes(void)
@@ -569,20 +569,20 @@ static void too_many_shapes(void)
 	uint64_t counted = 0;
 
 	for (uint64_t i = 0; i < 100000; i++)
-		counted += pasta_accesses_choose("kernel", i) == PASTA_LAUNCH_COUNTED;
+		counted += pasta_accesses_choose("kernel", i) == PASTA_ACCESS_LAUNCH_COUNTED;
 	must(counted == 49152);
-	must(pasta_accesses_choose("kernel", 5) == PASTA_LAUNCH_COUNTED);
-	must(pasta_accesses_choose("kernel", 99999) == PASTA_LAUNCH_SAMPLED);
+	must(pasta_accesses_choose("kernel", 5) == PASTA_ACCESS_LAUNCH_COUNTED);
+	must(pasta_accesses_choose("kernel", 99999) == PASTA_ACCESS_LAUNCH_SAMPLED);
 }
 
 static void choose_again(void)
 {
-	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_COUNTED);
-	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_SAMPLED);
+	must(pasta_accesses_choose("kernel", 7) == PASTA_ACCESS_LAUNCH_COUNTED);
+	must(pasta_accesses_choose("kernel", 7) == PASTA_ACCESS_LAUNCH_SAMPLED);
 	pasta_accesses_unchoose(7);
 	pasta_accesses_unchoose(8);
-	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_COUNTED);
-	must(pasta_accesses_choose("kernel", 7) == PASTA_LAUNCH_SAMPLED);
+	must(pasta_accesses_choose("kernel", 7) == PASTA_ACCESS_LAUNCH_COUNTED);
+	must(pasta_accesses_choose("kernel", 7) == PASTA_ACCESS_LAUNCH_SAMPLED);
 }
 
 static void one_that_could_not_be_counted_leaves_its_turn(void **state)
@@ -602,7 +602,7 @@ static void not_wanted(void)
 	must(!pasta_accesses_wanted());
 	must(!pasta_accesses_object(1, BASE, 100, 0, 0));
 	must(!pasta_accesses_begin(1, 0, 1, NULL));
-	must(pasta_accesses_choose("kernel", 1) == PASTA_LAUNCH_FILTERED);
+	must(pasta_accesses_choose("kernel", 1) == PASTA_ACCESS_LAUNCH_FILTERED);
 }
 
 static void what_is_malformed_turns_accesses_off(void **state)
@@ -706,7 +706,7 @@ static void a_thread_keeps_the_objects_it_began_with_until_they_are_renewed(void
 	assert_int_equal(got[0].loads, 2);
 	assert_int_equal(got[1].key0, PASTA_OBJECT_FIRST + 1);
 	assert_int_equal(got[1].loads, 1);
-	assert_int_equal(f.launches[PASTA_LAUNCH_LOST], 1);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_LOST], 1);
 	assert_int_equal(f.lost, 5);
 	assert_int_equal(f.dropped, 5);
 }
@@ -731,7 +731,7 @@ static void what_is_counted_and_not_kept_is_told_apart(void **state)
 	want_accesses("2", NULL, NULL);
 	assert_int_equal(in_child(lose_both_ways), 0);
 	f = read_run();
-	assert_int_equal(f.launches[PASTA_LAUNCH_LOST], 2);
+	assert_int_equal(f.launches[PASTA_ACCESS_LAUNCH_LOST], 2);
 	assert_int_equal(f.lost, 5);
 	assert_int_equal(f.unkept, 2);
 	assert_int_equal(f.dropped, 7);
@@ -906,7 +906,7 @@ static void count_both_ways(void)
 	struct pasta_raw_ops ops = {
 		.site = same_site, .batch = pasta_accesses_batch, .lost = pasta_accesses_lost};
 	struct pasta_accesses_launch *one, *two;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_raw *r = pasta_raw_new(&config, &ops, &err);
 	size_t count = make_requests();
 	uint32_t number;
@@ -968,9 +968,9 @@ static void count_twice(void)
 		pasta_accesses_compare(l, "kernel");
 		row.loads = 2 + (i == 3 ? device_adds : 0);
 		if (i < 3 || !device_forgets)
-			pasta_accesses_add(l, PASTA_REDUCE_OBJECT, &row);
+			pasta_accesses_add(l, PASTA_REDUCER_OBJECT, &row);
 		if (i == 3 && device_is_full)
-			pasta_accesses_add(l, PASTA_REDUCE_OBJECT,
+			pasta_accesses_add(l, PASTA_REDUCER_OBJECT,
 					   &(struct pasta_row){.key0 = PASTA_KEY_OTHER,
 							       .loads = 1});
 		pasta_accesses_batch(l, &a, 1, GROUP, true);

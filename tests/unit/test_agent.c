@@ -14,7 +14,7 @@ enum { THREADS = 8, EVENTS = 1000000 };
 static void emit_mark(uint32_t name)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
-				 .kind = PASTA_REGION,
+				 .kind = PASTA_KIND_REGION,
 				 .sub = PASTA_REGION_MARK,
 				 .time = pasta_now(),
 				 .region = {.name = name}};
@@ -36,8 +36,8 @@ static struct tally read_run(struct pasta_salvaged *salvaged)
 	uint64_t last = 0;
 
 	while ((ev = pasta_stream_next(s))) {
-		t.regions += ev->kind == PASTA_REGION;
-		t.others += ev->kind != PASTA_REGION;
+		t.regions += ev->kind == PASTA_KIND_REGION;
+		t.others += ev->kind != PASTA_KIND_REGION;
 		t.out_of_order += ev->time < last;
 		last = ev->time;
 	}
@@ -122,7 +122,7 @@ static void emit_batch(uint32_t name, size_t room)
 
 	pasta_batch_open(&b, room * PASTA_EVENT_SIZE(region));
 	for (int i = 0; i < IN_BATCH; i++) {
-		struct pasta_event *ev = pasta_batch_add(&b, PASTA_REGION, PASTA_REGION_MARK,
+		struct pasta_event *ev = pasta_batch_add(&b, PASTA_KIND_REGION, PASTA_REGION_MARK,
 							 PASTA_EVENT_SIZE(region));
 
 		ev->time = pasta_now();
@@ -134,7 +134,7 @@ static void emit_batch(uint32_t name, size_t room)
 static void emit_record(uint32_t name)
 {
 	struct pasta_event *ev =
-		pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+		pasta_record_open(PASTA_KIND_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
 
 	if (!ev)
 		return;
@@ -200,7 +200,7 @@ static void emit_inside(void)
 {
 	uint32_t name = pasta_intern_str("work");
 	struct pasta_event *ev =
-		pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+		pasta_record_open(PASTA_KIND_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
 
 	signal(SIGUSR1, record_in_handler);
 	raise(SIGUSR1);
@@ -258,11 +258,11 @@ static void leave_and_go_on(void)
 	if (sigsetjmp(loop, 1) == 0 || left < LEFT) {
 		left++;
 		emit_record(name);
-		pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+		pasta_record_open(PASTA_KIND_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
 		raise(SIGUSR1);
 	}
 	emit_record(name);
-	pasta_record_open(PASTA_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
+	pasta_record_open(PASTA_KIND_REGION, PASTA_REGION_MARK, PASTA_EVENT_SIZE(region));
 	emit_deeper(name, 8);
 	emit_deeper(name, 8);
 	pasta_agent_close();
@@ -471,7 +471,7 @@ static void what_was_emitted_before_sigkill_is_salvaged_with_its_names(void **st
 	s = open_run(&salvaged);
 	assert_int_equal(salvaged.processes, 1);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_REGION)
+		if (ev->kind != PASTA_KIND_REGION)
 			continue;
 		assert_string_equal(pasta_str(ev->region.name), "last words");
 		n++;
@@ -582,7 +582,7 @@ static void names_past_the_memory_limit_become_one_name_and_no_event_is_lost(voi
 	assert_int_equal(in_child(many_names), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_REGION)
+		if (ev->kind != PASTA_KIND_REGION)
 			continue;
 		if (!strcmp(pasta_str(ev->region.name), "(too many names)"))
 			too_many++;
@@ -610,7 +610,7 @@ static size_t deliver_to(struct pasta_port *port)
 
 		for (size_t i = 0; i < n; i++) {
 			batch[i] = (struct pasta_event){.size = (uint16_t)size,
-							.kind = PASTA_COUNTER,
+							.kind = PASTA_KIND_COUNTER,
 							.tid = 7,
 							.time = time + (i ^ 5)};
 			memcpy(records + i * size, &batch[i], size);
@@ -624,7 +624,7 @@ static size_t deliver_to(struct pasta_port *port)
 
 static void deliver(void)
 {
-	struct pasta_port *port = pasta_port_open(PASTA_KINDS_MAX);
+	struct pasta_port *port = pasta_port_open(PASTA_KIND_MAX);
 
 	if (!port || deliver_to(port))
 		_exit(97);
@@ -634,7 +634,7 @@ static void deliver(void)
 /* A second, and not a tenth of one for each of 7,800 pushes. */
 static void deliver_in_vain(void)
 {
-	struct pasta_port *port = pasta_port_open(PASTA_KINDS_MAX);
+	struct pasta_port *port = pasta_port_open(PASTA_KIND_MAX);
 	size_t dropped;
 
 	alarm(100);
@@ -727,7 +727,8 @@ static void emit_in_handler(int sig)
 static void emit_under_signals(void)
 {
 	struct sigaction act = {.sa_handler = emit_in_handler};
-	struct pasta_event last = {.size = PASTA_EVENT_SIZE(iteration), .kind = PASTA_ITERATION};
+	struct pasta_event last = {.size = PASTA_EVENT_SIZE(iteration),
+				   .kind = PASTA_KIND_ITERATION};
 	uint32_t name = pasta_intern_str("main line");
 	timer_t timer;
 	struct itimerspec every = {.it_interval = {.tv_nsec = 50000},
@@ -757,7 +758,7 @@ static void a_signal_handler_may_emit_and_what_it_loses_is_counted(void **state)
 	assert_int_equal(in_child(emit_under_signals), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_ITERATION)
+		if (ev->kind == PASTA_KIND_ITERATION)
 			in_handler = ev->iteration.index;
 	pasta_stream_loss(s, &a);
 	assert_true(in_handler > 0);

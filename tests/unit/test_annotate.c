@@ -15,14 +15,14 @@ static const char *regions(char *text, size_t size)
 
 	text[0] = '\0';
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind == PASTA_REGION)
+		if (ev->kind == PASTA_KIND_REGION)
 			at += (size_t)snprintf(text + at, size - at, "%s%c%s%u", at ? " " : "",
 					       " +-!"[ev->sub], pasta_str(ev->region.name),
 					       ev -> region.depth);
-		else if (ev->kind == PASTA_ITERATION)
+		else if (ev->kind == PASTA_KIND_ITERATION)
 			at += (size_t)snprintf(text + at, size - at, "%s#%llu", at ? " " : "",
 					       (unsigned long long)ev->iteration.index);
-		else if (ev->kind == PASTA_COUNTER)
+		else if (ev->kind == PASTA_KIND_COUNTER)
 			at += (size_t)snprintf(text + at, size - at, "%s%s=%g", at ? " " : "",
 					       pasta_str(ev->counter.name), ev->counter.value);
 		if (at >= size)
@@ -170,7 +170,7 @@ static void regions_too_deep_are_counted_in_pairs(void **state)
 	assert_int_equal(in_child(deep), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_REGION)
+		if (ev->kind != PASTA_KIND_REGION)
 			continue;
 		begins += ev->sub == PASTA_REGION_BEGIN;
 		ends += ev->sub == PASTA_REGION_END;

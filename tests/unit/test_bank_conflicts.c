@@ -7,7 +7,7 @@
 static void give_sum(uint64_t corr, const char *name, uint64_t site, uint64_t loads,
 		     uint64_t stores, uint64_t needed, uint64_t taken)
 {
-	give_row(corr, name, PASTA_REDUCE_OWN, site, loads, stores, needed, taken);
+	give_row(corr, name, PASTA_REDUCER_OWN, site, loads, stores, needed, taken);
 }
 
 static void lines_are_by_kernel_and_most_conflicts_come_first(void **state)
@@ -17,16 +17,16 @@ static void lines_are_by_kernel_and_most_conflicts_come_first(void **state)
 	give_site(2, "a.cu", 10, PASTA_ACCESS_STORE, 0, "+0x20");
 	give_site(3, "a.cu", 12, PASTA_ACCESS_ATOMIC, 0, "+0x30");
 	give_site(4, NULL, 0, PASTA_ACCESS_LOAD, 0, "+0x40");
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_sum(1, "k", 1, 100, 0, 100, 100);
 	give_sum(1, "k", 2, 0, 50, 50, 1600);
 	give_sum(1, "k", 3, 10, 10, 10, 40);
 	give_sum(1, "k", 4, 7, 0, 28, 28);
-	give_told(PASTA_LAUNCH_COUNTED, 2, "m", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "m", 5, NULL);
 	give_sum(2, "m", 1, 3, 0, 3, 6);
 	give_sum(2, "m", PASTA_KEY_OTHER, 5, 0, 5, 5);
 	/* Other reducers' are not its. */
-	give_row(2, "m", PASTA_REDUCE_COALESCE, 1, 9, 9, 9, 9);
+	give_row(2, "m", PASTA_REDUCER_COALESCE, 1, 9, 9, 9, 9);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("bank_conflicts"), "k a.cu:10 150 1700 1550 11.33\n"
 						     "k a.cu:12 10 40 30 4.00\n"
@@ -44,7 +44,7 @@ static void sampled_launches_and_blocks_are_scaled(void **state)
 	give_site(1, "a.cu", 10, PASTA_ACCESS_LOAD, 0, "+0x10");
 	give_partial(1, "k", 5, 4);
 	give_sum(1, "k", 1, 10, 0, 10, 20);
-	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("bank_conflicts"), "k a.cu:10 80 160 80 2.00\n");
 }
@@ -52,7 +52,7 @@ static void sampled_launches_and_blocks_are_scaled(void **state)
 static void a_run_without_rows_has_an_empty_table_and_no_findings(void **state)
 {
 	(void)state;
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("bank_conflicts"), "");
 	assert_string_equal(finding(0), "");

@@ -7,15 +7,15 @@
 static void give_blocks(uint64_t corr, const char *name, uint64_t least, uint64_t blocks,
 			uint64_t time, uint64_t unseen)
 {
-	give_row(corr, name, PASTA_REDUCE_BLOCK, least, blocks, 0, time, unseen);
+	give_row(corr, name, PASTA_REDUCER_BLOCK, least, blocks, 0, time, unseen);
 }
 
 static void times_are_by_kernel_and_shape_and_the_tail_is_found(void **state)
 {
 	(void)state;
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 2, "k", 6, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 3, "even", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 6, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "even", 5, NULL);
 	/* 97 of 1,000 ns or so, 2 of 2,500, one of 20,000. */
 	give_blocks(1, "k", 1024, 97, 97 * 1050, 0);
 	give_blocks(1, "k", 2560, 2, 2 * 2600, 0);
@@ -43,10 +43,10 @@ static void launches_and_processes_are_added_up_and_scaled(void **state)
 {
 	(void)state;
 	for (now_proc = 0; now_proc < 2; now_proc++) {
-		give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-		give_told(PASTA_LAUNCH_COUNTED, 2, "k", 5, NULL);
-		give_told(PASTA_LAUNCH_SAMPLED, 3, "k", 5, NULL);
-		give_told(PASTA_LAUNCH_SAMPLED, 4, "k", 5, NULL);
+		give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+		give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
+		give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 3, "k", 5, NULL);
+		give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 4, "k", 5, NULL);
 		give_blocks(1, "k", 512, 8, 8 * 520, 0);
 		give_blocks(2, "k", 512, 8, 8 * 540, 0);
 	}
@@ -63,7 +63,7 @@ static void blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them(
 	give_blocks(1, "k", 512, 25, 25 * 520, 75);
 	give_partial(2, "none", 5, 4);
 	give_blocks(2, "none", 0, 0, 0, 3); /* it had none of those that are counted */
-	give_told(PASTA_LAUNCH_COUNTED, 3, "full", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "full", 5, NULL);
 	give_blocks(3, "full", 512, 1, 520, 0);
 	give_blocks(3, "full", PASTA_KEY_OTHER, 7, 7 * 520, 0);
 	assert_int_equal(finish(), 0);
@@ -77,7 +77,7 @@ static void blocks_that_were_not_seen_are_told_and_times_are_not_scaled_by_them(
 static void blocks_of_no_time_at_all_are_no_finding(void **state)
 {
 	(void)state;
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_blocks(1, "k", 0, 10, 0, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("blocks"), "k 10 1 100.00 10 0 0 0 0 0 - 0.00 0.00\n");
@@ -87,7 +87,7 @@ static void blocks_of_no_time_at_all_are_no_finding(void **state)
 static void give_barrier(uint64_t corr, const char *name, uint64_t site, uint64_t warps,
 			 uint64_t threads, uint64_t all)
 {
-	give_row(corr, name, PASTA_REDUCE_BARRIER, site, warps, threads, 0, all);
+	give_row(corr, name, PASTA_REDUCER_BARRIER, site, warps, threads, 0, all);
 }
 
 /* Two shapes of a kernel, of 4 blocks of 2 warps and of 1 block of 3; the last warp has 8. */
@@ -98,9 +98,9 @@ static void arrivals_at_barriers_are_by_block_and_by_line(void **state)
 	give_site(2, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL); /* a loop that was unrolled */
 	give_site(3, "k.cu", 12, PASTA_ACCESS_BARRIER, 0, NULL);
 	give_site(4, NULL, 0, PASTA_ACCESS_BARRIER, 0, "+0x40");
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 2, "k", 6, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 3, "still", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 6, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "still", 5, NULL);
 	give_blocks(1, "k", 1024, 4, 4 * 1100, 0);
 	give_blocks(2, "k", 1024, 1, 1050, 0);
 	give_blocks(3, "still", 896, 1, 900, 0);
@@ -125,11 +125,11 @@ static void arrivals_are_scaled_to_all_launches_and_blocks(void **state)
 {
 	(void)state;
 	give_partial(1, "k", 5, 4);
-	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
 	give_blocks(1, "k", 512, 25, 25 * 520, 75);
 	give_barrier(1, "k", 1, 50, 1600, 1600);
 	/* A graph has no blocks. */
-	give_told(PASTA_LAUNCH_COUNTED, 3, "graph: k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "graph: k", 5, NULL);
 	give_barrier(3, "graph: k", 1, 7, 0, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("blocks"),
@@ -141,7 +141,7 @@ static void arrivals_are_scaled_to_all_launches_and_blocks(void **state)
 static void without_blocks_there_is_nothing(void **state)
 {
 	(void)state;
-	give_told(PASTA_LAUNCH_REFUSED, 1, "k", 5, "no patches");
+	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 1, "k", 5, "no patches");
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("blocks"), "");
 	assert_string_equal(table("barriers"), "");
@@ -155,7 +155,7 @@ static void merged_states_report_as_one(void **state)
 	r_count = 0;
 	sent = r_keep;
 	for (now_proc = 0; now_proc < R_PROCS; now_proc++) {
-		give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+		give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 		give_blocks(1, "k", 512, 1 + now_proc, 520 * (1 + now_proc), now_proc);
 		give_site(1, "k.cu", 10, PASTA_ACCESS_BARRIER, 0, NULL);
 		give_barrier(1, "k", 1, 9, 144, 288);

@@ -192,7 +192,7 @@ static void a_null_chart_is_no_crash(void **state)
 
 static void a_name_is_that_of_one_chart_or_table(void **state)
 {
-	static const struct pasta_column column = {"n", PASTA_INT, NULL};
+	static const struct pasta_column column = {"n", PASTA_COLUMN_INT, NULL};
 	struct pasta_out *out = out_of(state);
 
 	assert_non_null(pasta_out_table(out, "t", &column, 1));

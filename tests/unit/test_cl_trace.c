@@ -266,7 +266,7 @@ static void trace(const struct run *r)
 	size_t items =
 		r->global[0] * (r->dims > 1 ? r->global[1] : 1) * (r->dims > 2 ? r->global[2] : 1);
 	void *native[BUFFERS] = {0}, *traced[BUFFERS] = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	cl_program program = NULL;
 
 	forget();
@@ -677,7 +677,7 @@ static void launches_at_once_are_told_apart_by_their_tokens(void **state)
 	enum { ITEMS = 256, ROUNDS = 20, EACH = 2 * 20 };
 	const struct run r = {.source = bump};
 	struct pasta_trace_part part = {.program = native_of(&r)};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	cl_program program = NULL;
 	cl_mem mem;
 
@@ -822,7 +822,7 @@ static void arguments_of_all_kinds_arrive(void **state)
 {
 	const struct run r = {.source = kinds};
 	struct pasta_trace_part part = {.program = native_of(&r)};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	cl_program program = NULL;
 	float native[16], traced[16];
 
@@ -944,7 +944,7 @@ static void parts_of_a_program_are_one(void **state)
 		 .headers = &header,
 		 .header_names = &name},
 		{.program = clCreateProgramWithSource(context, 1, &texts[1], NULL, NULL)}};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	float *memory = memory_of(4 * N);
 
 	forget();
@@ -995,7 +995,7 @@ static void what_is_not_told_of_is_named(void **state)
 					"	b[x] = read_imagef(i, (int2)(x, 0));\n"
 					"}\n"};
 	struct pasta_trace_part part = {.program = native_of(&r)};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	cl_program program = NULL;
 	size_t missed = 0;
 
@@ -1019,7 +1019,7 @@ static void a_program_that_is_no_source_is_refused(void **state)
 	const struct run r = {.source = "__kernel void none(void) {}\n"};
 	cl_program source = native_of(&r);
 	struct pasta_trace_part part = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	cl_program program = NULL;
 	unsigned char *binary;
 	size_t size = 0;
@@ -1046,7 +1046,7 @@ static void what_is_no_bitcode_is_an_error(void **state)
 	static const char bad[] = "BC\xc0\xde and then nothing that means anything";
 	const void *bitcode = bad, *inside;
 	size_t size = sizeof(bad);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_trace_instrument(&bitcode, &size, 1, &want, &module, &err), -EINVAL);
 	assert_null(module.bitcode);

@@ -266,7 +266,7 @@ static void exposed_communication_is_found_where_it_is_worst(void **state)
 	assert_int_equal(finish(), 0);
 	f = &result.outs[0]->findings[0];
 	assert_string_equal(f->what, "computation waits for communication");
-	assert_int_equal(f->severity, PASTA_WARNING);
+	assert_int_equal(f->severity, PASTA_SEVERITY_WARNING);
 	assert_string_equal(f->where, "rank 2, device 0");
 	assert_string_equal(f->evidence, "for 17.0% of the time only collectives run; so it is "
 					 "above 10% on 2 devices");

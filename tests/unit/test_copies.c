@@ -135,7 +135,7 @@ static void merged_shards_are_as_one(void **state)
 			copy_event((unsigned int)random_below(9),
 				   random_u64() >> (20 + random_below(44)), random_below(1000));
 
-		ev.kind = random_below(4) ? PASTA_COPY : PASTA_SET;
+		ev.kind = random_below(4) ? PASTA_KIND_COPY : PASTA_KIND_SET;
 		pasta_lane_event(parts[random_below(3)], &ev, NULL);
 		give(&ev);
 	}

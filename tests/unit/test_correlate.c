@@ -6,7 +6,7 @@
 
 #include "unit/randomrun.h"
 
-#define LAUNCH_FLAGS (PASTA_WHERE_LAUNCH | PASTA_WHERE_AGAIN)
+#define LAUNCH_FLAGS (PASTA_WHERE_LAUNCH | PASTA_WHERE_REPEATED)
 
 static uint32_t ids[RUN_NAMES + 1];
 
@@ -37,9 +37,10 @@ static bool is_scope(struct ref *r, int want, const struct pasta_scope *got)
 	for (size_t i = 0; i < r->scopes_count; i++)
 		if (r->scopes[i].real && &r->scopes[i] != s && r->scopes[i].real->id == got->id)
 			return false;
-	if (s->kind == PASTA_REGION && (got->region != got || got->op != (up ? up->op : NULL)))
+	if (s->kind == PASTA_KIND_REGION && (got->region != got || got->op != (up ? up->op : NULL)))
 		return false;
-	if (s->kind != PASTA_REGION && (got->op != got || got->region != (up ? up->region : NULL)))
+	if (s->kind != PASTA_KIND_REGION &&
+	    (got->op != got || got->region != (up ? up->region : NULL)))
 		return false;
 	return got->kind == s->kind && got->name == s->name && got->id &&
 	       got->depth == (up ? up->depth + 1 : 1) && is_scope(r, s->up, up);
@@ -76,15 +77,15 @@ static const char *describe(const struct pasta_event *ev)
 			 pasta_kind_name(ev->kind) ? pasta_kind_name(ev->kind) : "?", ev->sub,
 			 ev->proc, ev->tid, (unsigned long long)ev->time);
 
-	if (ev->kind == PASTA_REGION)
+	if (ev->kind == PASTA_KIND_REGION)
 		snprintf(text + n, 200 - (size_t)n, " name %u depth %u flags %x", ev->region.name,
 			 ev->region.depth, ev->region.flags);
-	else if (ev->kind == PASTA_OP_END || ev->kind == PASTA_OP_BEGIN)
+	else if (ev->kind == PASTA_KIND_OP_END || ev->kind == PASTA_KIND_OP_BEGIN)
 		snprintf(text + n, 200 - (size_t)n, " id %llu", (unsigned long long)ev->op_end.id);
-	else if (ev->kind >= PASTA_LAUNCH && ev->kind <= PASTA_SET)
+	else if (ev->kind >= PASTA_KIND_LAUNCH && ev->kind <= PASTA_KIND_SET)
 		snprintf(text + n, 200 - (size_t)n, " corr %llu",
-			 (unsigned long long)(ev->kind == PASTA_LAUNCH ? ev->launch.corr
-								       : ev->kernel.corr));
+			 (unsigned long long)(ev->kind == PASTA_KIND_LAUNCH ? ev->launch.corr
+									    : ev->kernel.corr));
 	return text;
 }
 
@@ -168,14 +169,14 @@ struct open_pair {
 
 static bool is_begin(const struct pasta_event *ev)
 {
-	return ev->kind == PASTA_OP_BEGIN ||
-	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_BEGIN);
+	return ev->kind == PASTA_KIND_OP_BEGIN ||
+	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_BEGIN);
 }
 
 static bool is_end(const struct pasta_event *ev)
 {
-	return ev->kind == PASTA_OP_END ||
-	       (ev->kind == PASTA_REGION && ev->sub == PASTA_REGION_END);
+	return ev->kind == PASTA_KIND_OP_END ||
+	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
 static bool same_where(const struct pasta_where *a, const struct pasta_where *b)
@@ -194,7 +195,8 @@ static void check_pairs(const struct stream *s)
 	assert_non_null(open);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct got *g = &s->got[i];
-		uint32_t kind = g->ev.kind == PASTA_REGION ? PASTA_REGION : PASTA_OP_BEGIN;
+		uint32_t kind =
+			g->ev.kind == PASTA_KIND_REGION ? PASTA_KIND_REGION : PASTA_KIND_OP_BEGIN;
 
 		if (!is_begin(&g->ev) && !is_end(&g->ev)) {
 			assert_property(!g->pair);
@@ -234,16 +236,18 @@ static void count_seen(const struct stream *s, const struct ref *r, size_t in)
 	seen.dropped += in - own;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct got *g = &s->got[i];
-		uint32_t flags = g->ev.kind == PASTA_REGION ? g->ev.region.flags : 0;
+		uint32_t flags = g->ev.kind == PASTA_KIND_REGION ? g->ev.region.flags : 0;
 
 		seen.launched += g->where.flags & PASTA_WHERE_LAUNCH ? 1 : 0;
-		seen.again += g->where.flags & PASTA_WHERE_AGAIN ? 1 : 0;
+		seen.again += g->where.flags & PASTA_WHERE_REPEATED ? 1 : 0;
 		seen.captured += g->where.capture != NULL;
-		seen.strays += g->ev.kind == PASTA_REGION && g->ev.sub == PASTA_REGION_STRAY;
-		seen.lost += flags & PASTA_REGION_LOST ? 1 : 0;
-		seen.outer += flags & PASTA_REGION_OUTER ? 1 : 0;
-		seen.open += flags & PASTA_REGION_OPEN ? 1 : 0;
-		seen.supplied += g->ev.kind == PASTA_OP_END && g->ev.sub == PASTA_OP_SUPPLIED;
+		seen.strays +=
+			g->ev.kind == PASTA_KIND_REGION && g->ev.sub == PASTA_REGION_UNMATCHED_END;
+		seen.lost += flags & PASTA_REGION_SUPPLIED_LOSS ? 1 : 0;
+		seen.outer += flags & PASTA_REGION_SUPPLIED_OUTER ? 1 : 0;
+		seen.open += flags & PASTA_REGION_SUPPLIED_OPEN ? 1 : 0;
+		seen.supplied +=
+			g->ev.kind == PASTA_KIND_OP_END && g->ev.sub == PASTA_OP_END_SUPPLIED;
 	}
 }
 
@@ -348,7 +352,7 @@ static void every_event_and_where_it_belongs_equal_a_linear_search(void **state)
 
 static void give_region(struct stream *s, uint64_t time, unsigned int sub, uint32_t name)
 {
-	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+	struct pasta_event ev = run_event(PASTA_KIND_REGION, 0, 1);
 
 	ev.time = time;
 	ev.sub = (uint8_t)sub;
@@ -361,7 +365,7 @@ static void give_op(struct stream *s, uint64_t time, unsigned int kind, uint64_t
 	struct pasta_event ev = run_event(kind, 0, 1);
 
 	ev.time = time;
-	if (kind == PASTA_OP_BEGIN)
+	if (kind == PASTA_KIND_OP_BEGIN)
 		ev.op_begin.id = op;
 	else
 		ev.op_end.id = op;
@@ -370,7 +374,7 @@ static void give_op(struct stream *s, uint64_t time, unsigned int kind, uint64_t
 
 static void give_launch(struct stream *s, uint64_t time, uint64_t corr, uint64_t graph)
 {
-	struct pasta_event ev = run_event(PASTA_LAUNCH, 0, 1);
+	struct pasta_event ev = run_event(PASTA_KIND_LAUNCH, 0, 1);
 
 	ev.time = time;
 	ev.launch.corr = corr;
@@ -380,7 +384,7 @@ static void give_launch(struct stream *s, uint64_t time, uint64_t corr, uint64_t
 
 static void give_kernel(struct stream *s, uint64_t time, uint64_t corr)
 {
-	struct pasta_event ev = run_event(PASTA_KERNEL, 0, 7);
+	struct pasta_event ev = run_event(PASTA_KIND_KERNEL, 0, 7);
 
 	ev.time = time;
 	ev.kernel.corr = corr;
@@ -394,10 +398,10 @@ static void an_end_belongs_where_its_begin_did_though_the_region_around_it_has_e
 	(void)state;
 	stream_new(&s, true);
 	give_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
-	give_op(&s, 2, PASTA_OP_BEGIN, 5);
+	give_op(&s, 2, PASTA_KIND_OP_BEGIN, 5);
 	give_region(&s, 3, PASTA_REGION_END, 0);
 	give_launch(&s, 4, 0, 0);
-	give_op(&s, 5, PASTA_OP_END, 5);
+	give_op(&s, 5, PASTA_KIND_OP_END, 5);
 	stream_end(&s);
 	assert_int_equal(s.count, 5);
 	assert_non_null(s.got[1].where.scope->region);
@@ -409,7 +413,7 @@ static void an_end_belongs_where_its_begin_did_though_the_region_around_it_has_e
 
 static void an_end_has_the_domain_of_its_begin(void **state)
 {
-	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+	struct pasta_event ev = run_event(PASTA_KIND_REGION, 0, 1);
 	struct stream s;
 
 	(void)state;
@@ -438,10 +442,10 @@ static void an_operator_that_never_ends_does_not_end_before_it_began(void **stat
 	(void)state;
 	stream_new(&s, true);
 	give_region(&s, 1, PASTA_REGION_BEGIN, ids[1]);
-	give_op(&s, 100, PASTA_OP_BEGIN, 5);
+	give_op(&s, 100, PASTA_KIND_OP_BEGIN, 5);
 	stream_end(&s);
 	assert_int_equal(s.count, 4);
-	assert_int_equal(s.got[2].ev.kind, PASTA_OP_END);
+	assert_int_equal(s.got[2].ev.kind, PASTA_KIND_OP_END);
 	assert_int_equal(s.got[2].ev.time, 100);
 	/* As it would be without operators. */
 	assert_int_equal(s.got[3].ev.time, 1);
@@ -450,7 +454,7 @@ static void an_operator_that_never_ends_does_not_end_before_it_began(void **stat
 
 static void give_op_at(struct stream *s, uint64_t time, uint64_t op, uint32_t depth)
 {
-	struct pasta_event ev = run_event(PASTA_OP_BEGIN, 0, 1);
+	struct pasta_event ev = run_event(PASTA_KIND_OP_BEGIN, 0, 1);
 
 	ev.time = time;
 	ev.op_begin.id = op;
@@ -464,7 +468,7 @@ static void expect_op(const struct stream *s, size_t i, unsigned int kind, uint6
 	const struct pasta_event *ev = &s->got[i].ev;
 
 	assert_int_equal(ev->kind, kind);
-	assert_int_equal(kind == PASTA_OP_BEGIN ? ev->op_begin.id : ev->op_end.id, op);
+	assert_int_equal(kind == PASTA_KIND_OP_BEGIN ? ev->op_begin.id : ev->op_end.id, op);
 	assert_int_equal(ev->sub, sub);
 }
 
@@ -477,22 +481,22 @@ static void the_depth_of_an_operator_ends_those_whose_ends_were_dropped(void **s
 	give_op_at(&s, 1, 5, 1);
 	give_op_at(&s, 2, 6, 2); /* its end is dropped */
 	give_op_at(&s, 3, 7, 2);
-	give_op(&s, 4, PASTA_OP_END, 7); /* that of 5 is dropped */
+	give_op(&s, 4, PASTA_KIND_OP_END, 7); /* that of 5 is dropped */
 	give_op_at(&s, 5, 8, 1);
-	give_op(&s, 6, PASTA_OP_END, 8);
+	give_op(&s, 6, PASTA_KIND_OP_END, 8);
 	give_op_at(&s, 7, 9, 3); /* two begins are dropped */
 	give_op_at(&s, 8, 10, 2);
 	stream_end(&s);
 	assert_int_equal(s.count, 12);
-	expect_op(&s, 2, PASTA_OP_END, 6, PASTA_OP_SUPPLIED);
-	expect_op(&s, 3, PASTA_OP_BEGIN, 7, 0);
-	expect_op(&s, 4, PASTA_OP_END, 7, 0);
-	expect_op(&s, 5, PASTA_OP_END, 5, PASTA_OP_SUPPLIED);
-	expect_op(&s, 6, PASTA_OP_BEGIN, 8, 0);
+	expect_op(&s, 2, PASTA_KIND_OP_END, 6, PASTA_OP_END_SUPPLIED);
+	expect_op(&s, 3, PASTA_KIND_OP_BEGIN, 7, 0);
+	expect_op(&s, 4, PASTA_KIND_OP_END, 7, 0);
+	expect_op(&s, 5, PASTA_KIND_OP_END, 5, PASTA_OP_END_SUPPLIED);
+	expect_op(&s, 6, PASTA_KIND_OP_BEGIN, 8, 0);
 	assert_null(s.got[6].where.scope->up);
-	expect_op(&s, 9, PASTA_OP_END, 9, PASTA_OP_SUPPLIED);
-	expect_op(&s, 10, PASTA_OP_BEGIN, 10, 0);
-	expect_op(&s, 11, PASTA_OP_END, 10, PASTA_OP_SUPPLIED);
+	expect_op(&s, 9, PASTA_KIND_OP_END, 9, PASTA_OP_END_SUPPLIED);
+	expect_op(&s, 10, PASTA_KIND_OP_BEGIN, 10, 0);
+	expect_op(&s, 11, PASTA_KIND_OP_END, 10, PASTA_OP_END_SUPPLIED);
 	stream_free(&s);
 }
 
@@ -545,7 +549,7 @@ static void work_that_comes_again_is_known_whatever_the_numbers_are(void **state
 		give_kernel(&s, 1000, 2 * steps[k]);
 		assert_int_equal(s.got[s.count - 1].where.launched, 2);
 		assert_int_equal(s.got[s.count - 1].where.flags,
-				 PASTA_WHERE_LAUNCH | PASTA_WHERE_AGAIN);
+				 PASTA_WHERE_LAUNCH | PASTA_WHERE_REPEATED);
 		give_kernel(&s, 1000, steps[k]); /* too long ago */
 		stream_end(&s);
 		assert_int_equal(s.got[s.count - 1].where.flags, 0);
@@ -597,9 +601,9 @@ static size_t count_given(struct pasta_correlate *c, const struct pasta_event *e
 
 static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
 {
-	struct pasta_event launch = run_event(PASTA_LAUNCH, 0, 1);
-	struct pasta_event work = run_event(PASTA_KERNEL, 0, 1);
-	struct pasta_event other = run_event(PASTA_API, 0, 1);
+	struct pasta_event launch = run_event(PASTA_KIND_LAUNCH, 0, 1);
+	struct pasta_event work = run_event(PASTA_KIND_KERNEL, 0, 1);
+	struct pasta_event other = run_event(PASTA_KIND_API, 0, 1);
 	struct pasta_correlate *c = pasta_correlate_new(false);
 	const struct pasta_where *where;
 	size_t n = 0;
@@ -626,8 +630,8 @@ static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
 static void a_million_halves_without_the_other_fit_in_little_memory(void **state)
 {
 	enum { MANY = 1000000 };
-	struct pasta_event launch = run_event(PASTA_LAUNCH, 0, 1);
-	struct pasta_event work = run_event(PASTA_KERNEL, 0, 1);
+	struct pasta_event launch = run_event(PASTA_KIND_LAUNCH, 0, 1);
+	struct pasta_event work = run_event(PASTA_KIND_KERNEL, 0, 1);
 	struct pasta_correlate *c = pasta_correlate_new(false);
 	size_t before = in_use(), given = 0;
 
@@ -653,8 +657,8 @@ static void a_million_halves_without_the_other_fit_in_little_memory(void **state
 
 static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 {
-	struct pasta_event launch = run_event(PASTA_LAUNCH, 0, 1);
-	struct pasta_event work = run_event(PASTA_KERNEL, 0, 1);
+	struct pasta_event launch = run_event(PASTA_KIND_LAUNCH, 0, 1);
+	struct pasta_event work = run_event(PASTA_KIND_KERNEL, 0, 1);
 	struct pasta_correlate *c = pasta_correlate_new(false);
 	const struct pasta_where *where;
 
@@ -674,7 +678,7 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 static void a_hundred_thousand_regions_deep_is_fine(void **state)
 {
 	enum { DEPTH = 100000 };
-	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+	struct pasta_event ev = run_event(PASTA_KIND_REGION, 0, 1);
 	struct pasta_correlate *c = pasta_correlate_new(true);
 	const struct pasta_where *where;
 	const struct pasta_event *out;
@@ -711,7 +715,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 
 static void a_depth_that_nobody_can_have_supplies_nothing(void **state)
 {
-	struct pasta_event ev = run_event(PASTA_REGION, 0, 1);
+	struct pasta_event ev = run_event(PASTA_KIND_REGION, 0, 1);
 	struct stream s;
 
 	(void)state;
@@ -725,8 +729,8 @@ static void a_depth_that_nobody_can_have_supplies_nothing(void **state)
 	give(&s, &ev);
 	assert_int_equal(s.count, 3);
 	assert_int_equal(s.got[0].ev.region.depth, 1);
-	assert_int_equal(s.got[2].ev.sub, PASTA_REGION_STRAY);
-	assert_int_equal(s.got[2].ev.region.flags, PASTA_REGION_LOST);
+	assert_int_equal(s.got[2].ev.sub, PASTA_REGION_UNMATCHED_END);
+	assert_int_equal(s.got[2].ev.region.flags, PASTA_REGION_SUPPLIED_LOSS);
 	stream_end(&s);
 	assert_int_equal(s.count, 4);
 	stream_free(&s);

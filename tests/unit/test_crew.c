@@ -45,14 +45,14 @@ struct order {
 	bool ended;
 };
 
-static void order_event(void *state, const struct pasta_event *ev)
+static void order_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct order *o = state;
 
 	if (!o->events)
 		o->first_proc = ev->proc;
 	/* What never ended ends last of all, with an earlier time. */
-	if (ev->kind == PASTA_REGION && ev->region.flags & PASTA_REGION_OPEN)
+	if (ev->kind == PASTA_KIND_REGION && ev->region.flags & PASTA_REGION_SUPPLIED_OPEN)
 		o->ended = true;
 	else
 		o->wrong += ev->time < o->last || o->ended;
@@ -64,7 +64,7 @@ static void order_event(void *state, const struct pasta_event *ev)
 }
 
 /* States of shards: in their order, each of one shard. */
-static void order_merge(void *into, const void *from)
+static int order_merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct order *b = from;
 	struct order *a = into;
@@ -77,7 +77,7 @@ static void order_merge(void *into, const void *from)
 	a->last_proc = b->last_proc;
 }
 
-static int order_open(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int order_open(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	(void)state;
 	(void)opts;
@@ -94,8 +94,9 @@ static void order_close(void *state)
 
 static void report_numbers(struct pasta_out *out, uint64_t events, uint64_t hash, int64_t wrong)
 {
-	static const struct pasta_column columns[] = {
-		{"events", PASTA_INT, NULL}, {"hash", PASTA_INT, NULL}, {"wrong", PASTA_INT, NULL}};
+	static const struct pasta_column columns[] = {{"events", PASTA_COLUMN_INT, NULL},
+						      {"hash", PASTA_COLUMN_INT, NULL},
+						      {"wrong", PASTA_COLUMN_INT, NULL}};
 	struct pasta_table *t = pasta_out_table(out, "numbers", columns, 3);
 
 	pasta_cell_int(t, (int64_t)events);
@@ -105,7 +106,7 @@ static void report_numbers(struct pasta_out *out, uint64_t events, uint64_t hash
 }
 
 /* With merge the order between shards is nobody's. */
-static int merged_report(void *state, struct pasta_out *out)
+static int merged_report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct order *o = state;
 
@@ -113,7 +114,7 @@ static int merged_report(void *state, struct pasta_out *out)
 	return 0;
 }
 
-static int whole_report(void *state, struct pasta_out *out)
+static int whole_report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct order *o = state;
 
@@ -122,14 +123,14 @@ static int whole_report(void *state, struct pasta_out *out)
 }
 
 /* Some states cannot be opened: the first, the third... */
-static int sometimes_open(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int sometimes_open(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	(void)state;
 	(void)opts;
 	return atomic_fetch_add(&opened, 1) % 2 ? 0 : pasta_fail(err, -EIO, "not this time");
 }
 
-static void slow_event(void *state, const struct pasta_event *ev)
+static void slow_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct timespec nap = {.tv_nsec = 200000};
 	struct order *o = state;
@@ -141,40 +142,24 @@ static void slow_event(void *state, const struct pasta_event *ev)
 
 #define ALL_KINDS (~UINT64_C(0))
 #define WANTED                                                                                     \
-	(PASTA_BIT(KERNEL) | PASTA_BIT(LAUNCH) | PASTA_BIT(REGION) | PASTA_BIT(API) |              \
-	 PASTA_BIT(ALLOC))
+	(PASTA_MASK(KERNEL) | PASTA_MASK(LAUNCH) | PASTA_MASK(REGION) | PASTA_MASK(API) |          \
+	 PASTA_MASK(ALLOC))
 #define TOOL(name_, ...)                                                                           \
 	{                                                                                          \
-		.size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, .name = name_,        \
-		.summary = "a test", .events = WANTED, .state_size = sizeof(struct order),         \
-		.open = order_open, .event = order_event, .close = order_close, __VA_ARGS__        \
+		PASTA_TOOL_HEAD, .name = name_, .summary = "a test", .events = WANTED,             \
+				 .state_size = sizeof(struct order), .open = order_open,           \
+				 .event = order_event, .close = order_close, __VA_ARGS__           \
 	}
 
 static const struct pasta_tool test_tools[] = {
 	TOOL("t-merged", .merge = order_merge, .report = merged_report),
-	TOOL("t-whole", .report = whole_report, .needs = PASTA_NEED_WHERE),
-	{.size = sizeof(struct pasta_tool),
-	 .api = PASTA_API_VERSION,
-	 .name = "t-sometimes",
-	 .summary = "a test",
-	 .events = WANTED,
-	 .state_size = sizeof(struct order),
-	 .open = sometimes_open,
-	 .event = order_event,
-	 .merge = order_merge,
-	 .report = merged_report,
-	 .close = order_close},
-	{.size = sizeof(struct pasta_tool),
-	 .api = PASTA_API_VERSION,
-	 .name = "t-slow",
-	 .summary = "a test",
-	 .events = WANTED,
-	 .state_size = sizeof(struct order),
-	 .open = order_open,
-	 .event = slow_event,
-	 .merge = order_merge,
-	 .report = merged_report,
-	 .close = order_close},
+	TOOL("t-whole", .report = whole_report, .needs = PASTA_NEED_SCOPES),
+	{PASTA_TOOL_HEAD, .name = "t-sometimes", .summary = "a test", .events = WANTED,
+	 .state_size = sizeof(struct order), .open = sometimes_open, .event = order_event,
+	 .merge = order_merge, .report = merged_report, .close = order_close},
+	{PASTA_TOOL_HEAD, .name = "t-slow", .summary = "a test", .events = WANTED,
+	 .state_size = sizeof(struct order), .open = order_open, .event = slow_event,
+	 .merge = order_merge, .report = merged_report, .close = order_close},
 };
 
 static bool is_test_tool(const struct pasta_tool *tool)
@@ -201,7 +186,7 @@ static uint32_t make_shards(uint32_t shards, size_t large)
 		random_run(&run, &opts);
 		for (size_t k = 0; k < run.count; k++)
 			run.events[k].proc = i;
-		shardrun_write(&run, i, one_in(6) ? ALL_KINDS & ~PASTA_BIT(LAUNCH) : ALL_KINDS);
+		shardrun_write(&run, i, one_in(6) ? ALL_KINDS & ~PASTA_MASK(LAUNCH) : ALL_KINDS);
 		random_run_free(&run);
 	}
 	return shards;
@@ -223,7 +208,7 @@ static char *text_of(struct pasta_result *result, const struct pasta_stream *s)
 {
 	static const struct pasta_runinfo run;
 	struct pasta_sink_opts opts = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error;
 	char *text;
 

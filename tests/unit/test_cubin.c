@@ -37,7 +37,7 @@ static struct file golden(const char *name)
 /* Its bytes are gone before anything is asked. */
 static struct pasta_cubin *open_file(struct file f)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_cubin *c = pasta_cubin_new(f.bytes, f.size, &err);
 
 	if (!c)
@@ -116,7 +116,7 @@ static void functions_that_are_in_no_kernel_are_told_apart(void **state)
 static void code_is_where_the_function_says(void **state)
 {
 	struct file f = golden("lines");
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_cubin *c = pasta_cubin_new(f.bytes, f.size, &err);
 	const struct pasta_cubin_function *called;
 	struct pasta_cubin_mix mix;
@@ -462,7 +462,7 @@ static void parameters_have_their_offsets_and_sizes(void **state)
 
 static void assert_refused(const void *bytes, size_t size, int code, const char *why)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_null(pasta_cubin_new(bytes, size, &err));
 	assert_int_equal(err.code, code);

@@ -47,16 +47,16 @@ static struct {
 	struct pasta_account account;
 } got;
 
-static const uint64_t KINDS = PASTA_BIT(KERNEL) | PASTA_BIT(COPY) | PASTA_BIT(SET) |
-			      PASTA_BIT(ALLOC) | PASTA_BIT(FREE) | PASTA_BIT(SYNC) |
-			      PASTA_BIT(API) | PASTA_BIT(UVM) | PASTA_BIT(LINK) | PASTA_BIT(QUEUE) |
-			      PASTA_BIT(EVENT_RECORD);
+static const uint64_t KINDS = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |
+			      PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(SYNC) |
+			      PASTA_MASK(API) | PASTA_MASK(UVM) | PASTA_MASK(LINK) |
+			      PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
 
 static uint32_t name_in(const struct pasta_event *ev)
 {
-	return ev->kind == PASTA_KERNEL ? ev->kernel.name
-	       : ev->kind == PASTA_API	? ev->api.name
-					: 0;
+	return ev->kind == PASTA_KIND_KERNEL ? ev->kernel.name
+	       : ev->kind == PASTA_KIND_API  ? ev->api.name
+					     : 0;
 }
 
 static void read_back(void)
@@ -66,8 +66,8 @@ static void read_back(void)
 
 	memset(&got, 0, sizeof(got));
 	while ((ev = pasta_stream_next(s))) {
-		got.launches += ev->kind == PASTA_LAUNCH;
-		got.kernels += ev->kind == PASTA_KERNEL;
+		got.launches += ev->kind == PASTA_KIND_LAUNCH;
+		got.kernels += ev->kind == PASTA_KIND_KERNEL;
 		if (!(KINDS >> ev->kind & 1) || got.count == READ_MAX)
 			continue;
 		memcpy(&got.ev[got.count], ev, ev->size);
@@ -93,7 +93,7 @@ static void a_kernel_has_all_its_fields_in_every_version(void **state)
 	uint64_t t = pasta_now();
 
 	for (size_t i = 0; i < 4; i++) {
-		const struct pasta_kernel *k = &got.ev[1].kernel;
+		const struct pasta_kernel_record *k = &got.ev[1].kernel;
 
 		setenv("FAKE_CUPTI_VERSION", versions[i], 1);
 		for (uint32_t n = 0; n < 3; n++)
@@ -192,7 +192,7 @@ static void copies_have_their_direction_and_unknown_ones_have_none(void **state)
 	convert();
 	assert_int_equal(got.count, sizeof(copies));
 	for (size_t i = 0; i < sizeof(copies); i++) {
-		const struct pasta_copy *c = &got.ev[i].copy;
+		const struct pasta_copy_record *c = &got.ev[i].copy;
 
 		assert_int_equal(got.ev[i].sub, subs[i]);
 		assert_int_equal(c->bytes, (UINT64_C(1) << 40) + i);
@@ -204,7 +204,7 @@ static void copies_have_their_direction_and_unknown_ones_have_none(void **state)
 
 static void a_peer_copy_names_both_devices(void **state)
 {
-	const struct pasta_copy *c = &got.ev[0].copy;
+	const struct pasta_copy_record *c = &got.ev[0].copy;
 	uint64_t t = pasta_now();
 
 	(void)state;
@@ -231,8 +231,8 @@ static void a_peer_copy_names_both_devices(void **state)
 
 static void sets_syncs_and_calls_have_their_fields(void **state)
 {
-	const struct pasta_set *m = &got.ev[0].set;
-	const struct pasta_sync *s = &got.ev[1].sync;
+	const struct pasta_set_record *m = &got.ev[0].set;
+	const struct pasta_sync_record *s = &got.ev[1].sync;
 	uint64_t t = pasta_now();
 
 	(void)state;
@@ -307,12 +307,12 @@ static void memory_is_allocated_or_released_and_else_nothing(void **state)
 	for (size_t i = 0; i < sizeof(subs); i++) {
 		const struct pasta_event *a = &got.ev[i], *f = &got.ev[sizeof(subs) + i];
 
-		assert_int_equal(a->kind, PASTA_ALLOC);
+		assert_int_equal(a->kind, PASTA_KIND_ALLOC);
 		assert_int_equal(a->sub, subs[i]);
 		assert_int_equal(a->alloc.addr, 0x7f0000000000);
 		assert_int_equal(a->alloc.bytes, 512);
 		assert_int_equal(a->alloc.device * 10 + a->alloc.context, 12);
-		assert_int_equal(f->kind, PASTA_FREE);
+		assert_int_equal(f->kind, PASTA_KIND_FREE);
 		assert_int_equal(f->free.addr, 0x7f0000000000);
 		assert_int_equal(f->free.bytes, 512);
 		assert_int_equal(f->free.device * 10 + f->free.context, 12);
@@ -405,7 +405,7 @@ static void unified_memory_has_what_its_sort_has_in_every_version(void **state)
 		convert();
 		assert_int_equal(got.count, UVM_SORTS); /* and none of the unknown */
 		for (size_t i = 0; i < UVM_SORTS; i++) {
-			const struct pasta_uvm *r = &got.ev[i].uvm;
+			const struct pasta_uvm_record *r = &got.ev[i].uvm;
 
 			assert_int_equal(got.ev[i].sub, uvm[i].sub);
 			assert_int_equal(r->bytes, uvm[i].bytes);
@@ -462,9 +462,9 @@ static void a_stream_is_told_of_once(void **state)
 
 static void streams_events_and_links_have_their_fields(void **state)
 {
-	const struct pasta_queue *q = &got.ev[0].queue;
-	const struct pasta_event_record *e = &got.ev[1].event_record;
-	const struct pasta_link *l = &got.ev[2].link;
+	const struct pasta_queue_record *q = &got.ev[0].queue;
+	const struct pasta_event_record_record *e = &got.ev[1].event_record;
+	const struct pasta_link_record *l = &got.ev[2].link;
 
 	(void)state;
 	PUT((struct cupti_stream){.kind = CUPTI_STREAM,
@@ -479,12 +479,12 @@ static void streams_events_and_links_have_their_fields(void **state)
 		.kind = CUPTI_EXTERNAL, .id = UINT64_C(1) << 40, .correlation = UINT32_MAX});
 	convert();
 	assert_int_equal(got.count, 3);
-	assert_int_equal(got.ev[0].kind, PASTA_QUEUE);
+	assert_int_equal(got.ev[0].kind, PASTA_KIND_QUEUE);
 	assert_int_equal(q->context * 1000 + q->stream * 100 + q->flags * 10 + q->corr, 1234);
 	assert_int_equal((int32_t)q->priority, -5);
-	assert_int_equal(got.ev[1].kind, PASTA_EVENT_RECORD);
+	assert_int_equal(got.ev[1].kind, PASTA_KIND_EVENT_RECORD);
 	assert_int_equal(e->corr * 1000 + e->context * 100 + e->stream * 10 + e->event, 5678);
-	assert_int_equal(got.ev[2].kind, PASTA_LINK);
+	assert_int_equal(got.ev[2].kind, PASTA_KIND_LINK);
 	assert_int_equal(got.ev[2].sub, PASTA_LINK_EXTERNAL);
 	assert_int_equal(l->from, UINT64_C(1) << 40);
 	assert_int_equal(l->to, UINT32_MAX);
@@ -580,12 +580,12 @@ static void kinds_that_no_tool_wants_are_not_recorded(void **state)
 	(void)state;
 	PUT((struct cupti_kernel){.kind = CUPTI_KERNEL, .start = pasta_now()});
 	PUT((struct cupti_memset){.kind = CUPTI_MEMSET, .start = pasta_now()});
-	snprintf(kinds, sizeof(kinds), "%llx", (unsigned long long)PASTA_BIT(SET));
+	snprintf(kinds, sizeof(kinds), "%llx", (unsigned long long)PASTA_MASK(SET));
 	setenv(PASTA_ENV_KINDS, kinds, 1);
 	convert();
 	unsetenv(PASTA_ENV_KINDS);
 	assert_int_equal(got.count, 1);
-	assert_int_equal(got.ev[0].kind, PASTA_SET);
+	assert_int_equal(got.ev[0].kind, PASTA_KIND_SET);
 }
 
 /* -- Launches -- */
@@ -771,7 +771,7 @@ static void unified_memory_moves_that_were_off_are_not_recorded_though_they_come
 	assert_int_equal(in_child(migrate_off_and_on), 0);
 	read_back();
 	for (size_t i = 0; i < got.count; i++)
-		sum += got.ev[i].kind == PASTA_UVM ? got.ev[i].uvm.bytes : 0;
+		sum += got.ev[i].kind == PASTA_KIND_UVM ? got.ev[i].uvm.bytes : 0;
 	assert_int_equal(sum, 0x1f << 5 | 0x1f << 15);
 }
 
@@ -806,7 +806,7 @@ static void an_event_has_the_time_and_thread_of_its_call(void **state)
 	assert_int_equal(in_child(record_events), 0);
 	read_back();
 	for (size_t i = 0; i < got.count; i++)
-		if (got.ev[i].kind == PASTA_EVENT_RECORD && n < 4)
+		if (got.ev[i].kind == PASTA_KIND_EVENT_RECORD && n < 4)
 			ev[n++] = got.ev[i];
 	assert_int_equal(n, 4);
 	for (uint32_t i = 0; i < 3; i++) {

@@ -117,12 +117,12 @@ static void call(uint32_t id, const char *symbol)
 
 static size_t put(char *text, size_t size, const struct pasta_event *ev)
 {
-	if (ev->kind == PASTA_LAUNCH)
+	if (ev->kind == PASTA_KIND_LAUNCH)
 		return (size_t)snprintf(text, size, "L%llu:%s/%llu/%u ",
 					(unsigned long long)ev->launch.corr,
 					pasta_str(ev->launch.name),
 					(unsigned long long)ev->launch.graph, ev->launch.flags);
-	if (ev->kind == PASTA_GRAPH)
+	if (ev->kind == PASTA_KIND_GRAPH)
 		return (size_t)snprintf(text, size, "N%llu.%llu<%llu:%s ",
 					(unsigned long long)ev->graph.graph,
 					(unsigned long long)ev->graph.node,
@@ -257,7 +257,7 @@ static void kernel_of(uint64_t node)
 	struct pasta_port *port = pasta_port_open(0);
 	struct pasta_event ev;
 
-	pasta_event_init(&ev, PASTA_KERNEL, 0, PASTA_EVENT_SIZE(kernel));
+	pasta_event_init(&ev, PASTA_KIND_KERNEL, 0, PASTA_EVENT_SIZE(kernel));
 	ev.time = pasta_now();
 	ev.kernel.corr = correlation;
 	ev.kernel.node = node;
@@ -301,7 +301,7 @@ static void a_graphs_kernels_belong_to_the_launch_and_to_where_they_were_capture
 
 		while (!now && pasta_correlate_next(c, &where))
 			;
-		if (ev->kind != PASTA_KERNEL)
+		if (ev->kind != PASTA_KIND_KERNEL)
 			continue;
 		assert_true(now); /* its launch was there */
 		assert_string_equal(pasta_str(where->capture->name), "capture");

@@ -48,7 +48,7 @@ static void read_back(void)
 
 	memset(&got, 0, sizeof(got));
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_MODULE || got.count == READ_MAX)
+		if (ev->kind != PASTA_KIND_MODULE || got.count == READ_MAX)
 			continue;
 		memcpy(&got.ev[got.count], ev, ev->size);
 		snprintf(got.name[got.count], 32, "%s", pasta_str(ev->module.name));
@@ -123,7 +123,7 @@ static void load_and_unload(void)
 static void loads_and_unloads_have_their_fields(void **state)
 {
 	struct cupti_crc crc = {.size = sizeof(crc), .cubin_size = SIZE, .cubin = cubin};
-	const struct pasta_module *m = &got.ev[0].module;
+	const struct pasta_module_record *m = &got.ev[0].module;
 
 	(void)state;
 	assert_int_equal(in_child(load_and_unload), 0);

@@ -65,11 +65,11 @@ static void read_back(void)
 	text[0] = '\0';
 	events = 0;
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_ALLOC && ev->kind != PASTA_FREE)
+		if (ev->kind != PASTA_KIND_ALLOC && ev->kind != PASTA_KIND_FREE)
 			continue;
 		if (++events > READ_MAX)
 			continue;
-		if (ev->kind == PASTA_ALLOC)
+		if (ev->kind == PASTA_KIND_ALLOC)
 			at += (size_t)snprintf(text + at, sizeof(text) - at,
 					       "%u %llx of %llx, %u, %u\n", ev->sub,
 					       (unsigned long long)ev->alloc.addr,

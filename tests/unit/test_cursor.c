@@ -13,7 +13,7 @@
 struct reader {
 	struct pasta_tracefile file;
 	struct pasta_cursor c;
-	struct pasta_err err;
+	struct pasta_error err;
 };
 
 /* window: bytes that are seen at first, so that everything straddles its end; 0: as it is. */

@@ -109,7 +109,7 @@ static const struct pasta_event *event(void)
 
 static void a_payload_written_by_hand_is_read(void **state)
 {
-	struct payload p = plain(PASTA_LINK, 4, 2, (const uint64_t[]){7, 8});
+	struct payload p = plain(PASTA_KIND_LINK, 4, 2, (const uint64_t[]){7, 8});
 
 	assert_int_equal(decode(&p, 4), 0);
 	assert_int_equal(block.count, 4);
@@ -127,12 +127,12 @@ static void counts_that_do_not_add_up_are_refused(void **state)
 	struct payload p;
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		p = plain(PASTA_LINK, counts[i], 2, (const uint64_t[]){7, 8});
+		p = plain(PASTA_KIND_LINK, counts[i], 2, (const uint64_t[]){7, 8});
 		assert_int_equal(decode(&p, 4), -EBADMSG);
-		p = plain(PASTA_LINK, 4, 2, (const uint64_t[]){7, 8});
+		p = plain(PASTA_KIND_LINK, 4, 2, (const uint64_t[]){7, 8});
 		assert_int_equal(decode(&p, (uint32_t)counts[i]), -EBADMSG);
 	}
-	p = plain(PASTA_LINK, 32769, 2, (const uint64_t[]){7, 8});
+	p = plain(PASTA_KIND_LINK, 32769, 2, (const uint64_t[]){7, 8});
 	assert_int_equal(decode(&p, 32769), -EBADMSG);
 }
 
@@ -142,7 +142,7 @@ static void sections_that_do_not_add_up_are_refused(void **state)
 	struct payload p, q;
 
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
-		p = plain(PASTA_LINK, 4, 2, (const uint64_t[]){7, 8});
+		p = plain(PASTA_KIND_LINK, 4, 2, (const uint64_t[]){7, 8});
 		q = (struct payload){.size = 0};
 		number(&q, sections[i]);
 		memcpy(q.data + q.size, p.data + 1, p.size - 1);
@@ -161,11 +161,11 @@ static void columns_that_do_not_add_up_are_refused(void **state)
 	static const uint64_t bytes[] = {0, 1, 14, 16, 4096, UINT64_MAX};
 	struct payload p, q;
 
-	p = plain(PASTA_LINK, 4, 2, (const uint64_t[]){7, 8});
+	p = plain(PASTA_KIND_LINK, 4, 2, (const uint64_t[]){7, 8});
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
 		q = (struct payload){.size = 0};
 		number(&q, 1);
-		section(&q, PASTA_LINK, 4, columns[i], 15);
+		section(&q, PASTA_KIND_LINK, 4, columns[i], 15);
 		memcpy(q.data + q.size, p.data + p.size - 15, 15);
 		q.size += 15;
 		assert_int_equal(decode(&q, 4), -EBADMSG);
@@ -173,7 +173,7 @@ static void columns_that_do_not_add_up_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
 		q = (struct payload){.size = 0};
 		number(&q, 1);
-		section(&q, PASTA_LINK, 4, 5, bytes[i]);
+		section(&q, PASTA_KIND_LINK, 4, 5, bytes[i]);
 		memcpy(q.data + q.size, p.data + p.size - 15, 15);
 		q.size += 15;
 		assert_int_equal(decode(&q, 4), -EBADMSG);
@@ -194,7 +194,7 @@ static void a_column_that_is_too_wide_or_too_short_is_refused(void **state)
 		for (int i = 0; i < 4; i++)
 			constant(&c, 0);
 		number(&p, 1);
-		section(&p, PASTA_LINK, 4, 5, c.size);
+		section(&p, PASTA_KIND_LINK, 4, 5, c.size);
 		memcpy(p.data + p.size, c.data, c.size);
 		p.size += c.size;
 		assert_int_equal(decode(&p, 4), tag <= 31 && width <= 8 ? 0 : -EBADMSG);
@@ -203,7 +203,7 @@ static void a_column_that_is_too_wide_or_too_short_is_refused(void **state)
 
 static void an_order_that_names_a_section_too_often_is_refused(void **state)
 {
-	struct payload one = plain(PASTA_OP_END, 2, 1, (const uint64_t[]){7}), p = {.size = 0};
+	struct payload one = plain(PASTA_KIND_OP_END, 2, 1, (const uint64_t[]){7}), p = {.size = 0};
 	uint8_t *order;
 
 	number(&p, 2);
@@ -323,7 +323,7 @@ static void a_payload_with_any_bit_flipped_is_refused_by_its_sum(void **state)
 static void only_the_kinds_that_are_wanted_are_made(void **state)
 {
 	struct pasta_event events[3] = {numbered(1, 1), loss_of(1, 0, 0, 0, 2), numbered(2, 3)};
-	struct pasta_mapping map = {.want = PASTA_BIT(LOSS)};
+	struct pasta_mapping map = {.want = PASTA_MASK(LOSS)};
 	struct bytes b = {0};
 
 	put_frame(&b, events, 3, (struct pasta_frame_meta){0});
@@ -331,7 +331,7 @@ static void only_the_kinds_that_are_wanted_are_made(void **state)
 					     b.data + sizeof(struct pasta_frame), &map, &block),
 			 0);
 	assert_int_equal(block.count, 1);
-	assert_int_equal(event()->kind, PASTA_LOSS);
+	assert_int_equal(event()->kind, PASTA_KIND_LOSS);
 	assert_int_equal(block.size, PASTA_EVENT_SIZE(loss));
 	map.want = 0;
 	assert_int_equal(pasta_decode_events(decoder, own, frame_at(&b, 0),
@@ -361,7 +361,7 @@ static void a_kind_of_a_later_version_is_skipped_and_counted(void **state)
 static void a_number_that_another_kind_had_is_not_taken_for_ours(void **state)
 {
 	struct pasta_plan *plan = plan_of("19 chain u64:from u64:to\n");
-	struct payload p = plain(PASTA_LINK, 5, 2, (const uint64_t[]){1, 2});
+	struct payload p = plain(PASTA_KIND_LINK, 5, 2, (const uint64_t[]){1, 2});
 
 	assert_int_equal(decode_with(plan, &p, 5, UINT64_MAX), 0);
 	assert_int_equal(block.count, 0);
@@ -372,7 +372,7 @@ static void a_number_that_another_kind_had_is_not_taken_for_ours(void **state)
 static void fields_are_found_by_name_whatever_their_place(void **state)
 {
 	struct pasta_plan *plan = plan_of("19 link u32:novelty u64:to f64:more u64:from\n");
-	struct payload p = plain(PASTA_LINK, 3, 4, (const uint64_t[]){1, 2, 3, 4});
+	struct payload p = plain(PASTA_KIND_LINK, 3, 4, (const uint64_t[]){1, 2, 3, 4});
 
 	assert_int_equal(decode_with(plan, &p, 3, UINT64_MAX), 0);
 	assert_int_equal(event()->link.to, 2);
@@ -383,8 +383,9 @@ static void fields_are_found_by_name_whatever_their_place(void **state)
 static void a_field_that_the_shard_does_not_have_is_zero(void **state)
 {
 	struct pasta_plan *plan = plan_of("3 copy u64:bytes\n");
-	struct payload p = plain(PASTA_COPY, 3, 1, (const uint64_t[]){77});
-	struct pasta_event want = {.size = PASTA_EVENT_SIZE(copy), .kind = PASTA_COPY, .sub = 1};
+	struct payload p = plain(PASTA_KIND_COPY, 3, 1, (const uint64_t[]){77});
+	struct pasta_event want = {
+		.size = PASTA_EVENT_SIZE(copy), .kind = PASTA_KIND_COPY, .sub = 1};
 
 	memset(block.data, 0xee, block.capacity);
 	assert_int_equal(decode_with(plan, &p, 3, UINT64_MAX), 0);
@@ -399,7 +400,7 @@ static void a_field_that_the_shard_does_not_have_is_zero(void **state)
 static void a_field_that_the_shard_has_twice_leaves_no_byte_of_the_record_unset(void **state)
 {
 	struct pasta_plan *plan = plan_of("19 link u64:from u64:from\n");
-	struct payload p = plain(PASTA_LINK, 3, 2, (const uint64_t[]){5, 6});
+	struct payload p = plain(PASTA_KIND_LINK, 3, 2, (const uint64_t[]){5, 6});
 
 	memset(block.data, 0xee, block.capacity);
 	assert_int_equal(decode_with(plan, &p, 3, UINT64_MAX), 0);
@@ -410,7 +411,7 @@ static void a_field_that_the_shard_has_twice_leaves_no_byte_of_the_record_unset(
 static void a_number_may_have_been_wider_or_narrower(void **state)
 {
 	struct pasta_plan *plan = plan_of("7 sync u32:dur u64:stream\n");
-	struct payload p = plain(PASTA_SYNC, 1, 2, (const uint64_t[]){UINT32_MAX, 12});
+	struct payload p = plain(PASTA_KIND_SYNC, 1, 2, (const uint64_t[]){UINT32_MAX, 12});
 
 	assert_int_equal(decode_with(plan, &p, 1, UINT64_MAX), 0);
 	assert_int_equal(event()->sync.dur, UINT32_MAX);
@@ -421,7 +422,7 @@ static void a_number_may_have_been_wider_or_narrower(void **state)
 static void a_field_whose_meaning_changed_is_not_taken_for_ours(void **state)
 {
 	struct pasta_plan *plan = plan_of("15 counter u64:value u32:name str:device\n");
-	struct payload p = plain(PASTA_COUNTER, 1, 3, (const uint64_t[]){1, 2, 3});
+	struct payload p = plain(PASTA_KIND_COUNTER, 1, 3, (const uint64_t[]){1, 2, 3});
 
 	assert_int_equal(decode_with(plan, &p, 1, UINT64_MAX), 0);
 	assert_true(event()->counter.value == 0);
@@ -432,7 +433,7 @@ static void a_field_whose_meaning_changed_is_not_taken_for_ours(void **state)
 
 static void a_string_that_is_not_there_is_none(void **state)
 {
-	struct payload p = plain(PASTA_REGION, 1, 4, (const uint64_t[]){0, UINT64_MAX, 0, 0});
+	struct payload p = plain(PASTA_KIND_REGION, 1, 4, (const uint64_t[]){0, UINT64_MAX, 0, 0});
 	const uint32_t strings[] = {0, 11, 12};
 	struct pasta_mapping map = {.strings = strings, .string_count = 3, .want = UINT64_MAX};
 	const struct pasta_frame *f;
@@ -441,7 +442,7 @@ static void a_string_that_is_not_there_is_none(void **state)
 	assert_int_equal(decode(&p, 1), 0);
 	assert_int_equal(event()->region.name, 0);
 	assert_int_equal(event()->region.domain, 0);
-	p = plain(PASTA_REGION, 1, 4, (const uint64_t[]){2, 3, 0, 0});
+	p = plain(PASTA_KIND_REGION, 1, 4, (const uint64_t[]){2, 3, 0, 0});
 	f = pasta_encode_plain(support_encoder(), PASTA_FRAME_EVENTS_T, p.data, p.size, 0, 1,
 			       &size);
 	assert_int_equal(pasta_decode_events(decoder, own, f, f + 1, &map, &block), 0);
@@ -467,7 +468,7 @@ static struct payload with_column(bool name, uint64_t base, unsigned int width, 
 		columns.size += width * events;
 	}
 	number(&p, 1);
-	section(&p, PASTA_ITERATION, events, 6, columns.size);
+	section(&p, PASTA_KIND_ITERATION, events, 6, columns.size);
 	memcpy(p.data + p.size, columns.data, columns.size);
 	p.size += columns.size;
 	return p;
@@ -540,12 +541,12 @@ static void a_schema_that_is_none_is_refused(void **state)
 					  "19 link\n19 link u64:from",
 					  "19 link :from",
 					  "999999999999 link"};
-	struct pasta_err err;
+	struct pasta_error err;
 	char *longer = malloc(300 * 10 + 10);
 	size_t n = (size_t)sprintf(longer, "19 link");
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		err = (struct pasta_err){0};
+		err = (struct pasta_error){0};
 		assert_null(pasta_plan_new(bad[i], strlen(bad[i]), &err));
 		assert_int_equal(err.code, -EBADMSG);
 	}

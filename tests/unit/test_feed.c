@@ -10,8 +10,8 @@
 #include "unit/shardrun.h"
 
 #define ALL_KINDS (~UINT64_C(0))
-#define NO_LAUNCHES (ALL_KINDS & ~PASTA_BIT(LAUNCH))
-#define EVERYTHING (PASTA_NEED_WHERE | PASTA_NEED_OPS)
+#define NO_LAUNCHES (ALL_KINDS & ~PASTA_MASK(LAUNCH))
+#define EVERYTHING (PASTA_NEED_SCOPES | PASTA_NEED_OPS)
 
 struct got {
 	struct pasta_event ev;
@@ -97,7 +97,7 @@ static void ref_path(const struct ref *r, int scope, char *text, size_t size)
 		return;
 	ref_path(r, s->up, text, size);
 	n = strlen(text);
-	snprintf(text + n, size - n, "/%c%u", s->kind == PASTA_REGION ? 'r' : 'o', s->name);
+	snprintf(text + n, size - n, "/%c%u", s->kind == PASTA_KIND_REGION ? 'r' : 'o', s->name);
 }
 
 static void scope_path(const struct pasta_scope *s, char *text, size_t size)
@@ -109,7 +109,7 @@ static void scope_path(const struct pasta_scope *s, char *text, size_t size)
 		return;
 	scope_path(s->up, text, size);
 	n = strlen(text);
-	snprintf(text + n, size - n, "/%c%u", s->kind == PASTA_REGION ? 'r' : 'o', s->name);
+	snprintf(text + n, size - n, "/%c%u", s->kind == PASTA_KIND_REGION ? 'r' : 'o', s->name);
 }
 
 static bool same_scope(const struct ref *r, int want, const struct pasta_scope *got)
@@ -127,7 +127,7 @@ static bool same_scope(const struct ref *r, int want, const struct pasta_scope *
 }
 
 /* Which operators are of a backward pass is tested in test_python.c. */
-#define OF_PYTHON (PASTA_WHERE_BACKWARD | PASTA_WHERE_FORGOTTEN)
+#define OF_PYTHON (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)
 
 static bool same_where(const struct ref *r, const struct ref_where *want,
 		       const struct pasta_where *got)
@@ -250,7 +250,7 @@ static void say(struct filters *f, enum pasta_filter_sort sort, uint64_t span)
 	static const char *const patterns[] = {"n1",	  "^n[2-5]$", "n3|n7", "n1?2",	   "^$",
 					       "unnamed", "n4/n",     "^n",    "n9$|lost", "zzz"};
 	struct said *s = &f->said[f->count++];
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char text[100];
 
 	s->sort = sort;
@@ -324,19 +324,19 @@ static bool in_range(const struct filters *f, enum pasta_filter_sort sort, uint6
 /* The kernel that it is of; NULL: of none. */
 static const char *kernel_name(const struct pasta_event *ev)
 {
-	if (ev->kind == PASTA_KERNEL)
+	if (ev->kind == PASTA_KIND_KERNEL)
 		return pasta_str(ev->kernel.name);
-	if (ev->kind == PASTA_PC_SAMPLE)
+	if (ev->kind == PASTA_KIND_PC_SAMPLE)
 		return pasta_str(ev->pc_sample.function);
-	if (ev->kind == PASTA_LAUNCH && ev->launch.name && !ev->launch.graph)
+	if (ev->kind == PASTA_KIND_LAUNCH && ev->launch.name && !ev->launch.graph)
 		return pasta_str(ev->launch.name);
-	if (ev->kind == PASTA_ACCESS_SUM && ev->access_sum.name)
+	if (ev->kind == PASTA_KIND_ACCESS_SUM && ev->access_sum.name)
 		return pasta_str(ev->access_sum.name);
-	if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_FILTERED)
+	if (ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_FILTERED)
 		return NULL;
-	if (ev->kind == PASTA_ACCESS_LAUNCH && ev->access_launch.name)
+	if (ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->access_launch.name)
 		return pasta_str(ev->access_launch.name);
-	if (ev->kind == PASTA_ACCESS_BATCH && ev->access_batch.name)
+	if (ev->kind == PASTA_KIND_ACCESS_BATCH && ev->access_batch.name)
 		return pasta_str(ev->access_batch.name);
 	return NULL;
 }
@@ -346,49 +346,49 @@ static void fields(const struct pasta_event *ev, int64_t *device, int64_t *strea
 {
 	*device = *stream = -1;
 	switch (ev->kind) {
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		*device = ev->launch.device;
 		*stream = ev->launch.stream;
 		break;
-	case PASTA_KERNEL:
+	case PASTA_KIND_KERNEL:
 		*device = ev->kernel.device;
 		*stream = ev->kernel.stream;
 		break;
-	case PASTA_COPY:
+	case PASTA_KIND_COPY:
 		*device = ev->copy.device;
 		*stream = ev->copy.stream;
 		break;
-	case PASTA_SET:
+	case PASTA_KIND_SET:
 		*device = ev->set.device;
 		*stream = ev->set.stream;
 		break;
-	case PASTA_SYNC:
+	case PASTA_KIND_SYNC:
 		*device = ev->sync.device;
 		*stream = ev->sync.stream;
 		break;
-	case PASTA_ALLOC:
+	case PASTA_KIND_ALLOC:
 		*device = ev->alloc.device;
 		break;
-	case PASTA_FREE:
+	case PASTA_KIND_FREE:
 		*device = ev->free.device;
 		break;
-	case PASTA_TENSOR:
+	case PASTA_KIND_TENSOR:
 		*device = ev->tensor.device;
 		break;
-	case PASTA_COUNTER:
+	case PASTA_KIND_COUNTER:
 		*device = ev->counter.device;
 		break;
-	case PASTA_PC_SAMPLE:
+	case PASTA_KIND_PC_SAMPLE:
 		*device = ev->pc_sample.device;
 		break;
-	case PASTA_UVM:
+	case PASTA_KIND_UVM:
 		*stream = ev->uvm.stream;
 		break;
-	case PASTA_QUEUE:
+	case PASTA_KIND_QUEUE:
 		*device = ev->queue.device;
 		*stream = ev->queue.stream;
 		break;
-	case PASTA_EVENT_RECORD:
+	case PASTA_KIND_EVENT_RECORD:
 		*device = ev->event_record.device;
 		*stream = ev->event_record.stream;
 		break;
@@ -400,20 +400,20 @@ static void fields(const struct pasta_event *ev, int64_t *device, int64_t *strea
 static bool is_state(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
-	case PASTA_ALLOC:
-	case PASTA_FREE:
-	case PASTA_TENSOR:
-	case PASTA_MODULE:
-	case PASTA_GRAPH:
-	case PASTA_LINK:
-	case PASTA_DEVICE:
-	case PASTA_PROCESS:
-	case PASTA_THREAD:
-	case PASTA_CLOCK:
-	case PASTA_LOSS:
-	case PASTA_QUEUE:
-	case PASTA_OBJECT:
-	case PASTA_SITE:
+	case PASTA_KIND_ALLOC:
+	case PASTA_KIND_FREE:
+	case PASTA_KIND_TENSOR:
+	case PASTA_KIND_MODULE:
+	case PASTA_KIND_GRAPH:
+	case PASTA_KIND_LINK:
+	case PASTA_KIND_DEVICE:
+	case PASTA_KIND_PROCESS:
+	case PASTA_KIND_THREAD:
+	case PASTA_KIND_CLOCK:
+	case PASTA_KIND_LOSS:
+	case PASTA_KIND_QUEUE:
+	case PASTA_KIND_OBJECT:
+	case PASTA_KIND_SITE:
 		return true;
 	default:
 		return false;
@@ -456,8 +456,8 @@ static bool passes(const struct filters *f, const struct got *g)
 
 static bool is_sort(const struct pasta_event *ev, bool end)
 {
-	return ev->kind == (end ? PASTA_OP_END : PASTA_OP_BEGIN) ||
-	       (ev->kind == PASTA_REGION &&
+	return ev->kind == (end ? PASTA_KIND_OP_END : PASTA_KIND_OP_BEGIN) ||
+	       (ev->kind == PASTA_KIND_REGION &&
 		ev->sub == (end ? PASTA_REGION_END : PASTA_REGION_BEGIN));
 }
 
@@ -476,7 +476,8 @@ static void find_begins(struct list *l)
 		while (at-- > 0)
 			if (!ended[at] && is_sort(&l->got[at].ev, false) &&
 			    l->got[at].ev.proc == ev->proc && l->got[at].ev.tid == ev->tid &&
-			    (l->got[at].ev.kind == PASTA_REGION) == (ev->kind == PASTA_REGION))
+			    (l->got[at].ev.kind == PASTA_KIND_REGION) ==
+				    (ev->kind == PASTA_KIND_REGION))
 				break;
 		assert_property(at < i);
 		ended[at] = true;
@@ -621,8 +622,8 @@ static bool passes_text(enum pasta_filter_sort sort, const char *text, uint64_t 
 {
 	struct pasta_filter *f = pasta_filter_new();
 	struct pasta_where where = {.iteration = value};
-	struct pasta_event ev = run_event(PASTA_API, 0, 1);
-	struct pasta_err err = {0};
+	struct pasta_event ev = run_event(PASTA_KIND_API, 0, 1);
+	struct pasta_error err = {0};
 	struct pasta_sieve *s;
 	bool pass;
 
@@ -706,7 +707,7 @@ static bool passes_event(enum pasta_filter_sort sort, const char *text,
 {
 	struct pasta_filter *f = pasta_filter_new();
 	struct pasta_where where = {.iteration = PASTA_NO_ITERATION};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_sieve *s;
 	bool pass;
 
@@ -723,9 +724,9 @@ static bool passes_event(enum pasta_filter_sort sort, const char *text,
 static void accesses_are_filtered_as_their_kernels_are(void **state)
 {
 	uint32_t name = pasta_strings_add("gemm", 4);
-	struct pasta_event evs[] = {run_event(PASTA_ACCESS_SUM, 0, 1),
-				    run_event(PASTA_ACCESS_LAUNCH, 0, 1),
-				    run_event(PASTA_ACCESS_BATCH, 0, 1)};
+	struct pasta_event evs[] = {run_event(PASTA_KIND_ACCESS_SUM, 0, 1),
+				    run_event(PASTA_KIND_ACCESS_LAUNCH, 0, 1),
+				    run_event(PASTA_KIND_ACCESS_BATCH, 0, 1)};
 
 	(void)state;
 	evs[0].access_sum.name = evs[1].access_launch.name = evs[2].access_batch.name = name;
@@ -739,8 +740,8 @@ static void accesses_are_filtered_as_their_kernels_are(void **state)
 		assert_false(passes_event(PASTA_FILTER_TIME, "501ns-", &evs[i]));
 		assert_false(passes_event(PASTA_FILTER_ITERATION, "0-", &evs[i]));
 	}
-	evs[1].sub =
-		PASTA_LAUNCH_FILTERED; /* left uncounted by the run's own filter: that is told */
+	evs[1].sub = PASTA_ACCESS_LAUNCH_FILTERED; /* left uncounted by the run's own filter: that
+						      is told */
 	assert_true(passes_event(PASTA_FILTER_KERNEL, "conv", &evs[1]));
 	assert_true(passes_event(PASTA_FILTER_EXCLUDE, "gemm", &evs[1]));
 	assert_false(passes_event(PASTA_FILTER_TIME, "501ns-", &evs[1]));
@@ -750,7 +751,8 @@ static void accesses_are_filtered_as_their_kernels_are(void **state)
 
 static void objects_and_places_of_accesses_always_pass(void **state)
 {
-	struct pasta_event evs[] = {run_event(PASTA_OBJECT, 0, 1), run_event(PASTA_SITE, 0, 1)};
+	struct pasta_event evs[] = {run_event(PASTA_KIND_OBJECT, 0, 1),
+				    run_event(PASTA_KIND_SITE, 0, 1)};
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
@@ -800,7 +802,7 @@ static void what_cannot_be_read_is_an_error_that_says_how_to_say_it(void **state
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		int error;
 
 		error = pasta_filter_add(f, cases[i].sort, cases[i].text, &err);

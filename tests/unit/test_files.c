@@ -291,7 +291,7 @@ static void only_the_kernel_s_files_are_the_system_s(void **state)
 /* Somebody may know which process writes: the name it had before had the process's number in it. */
 static void an_output_goes_through_no_name_that_can_be_guessed(void **state)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_output *out;
 	char guess[64], **names;
 	size_t count;

@@ -151,7 +151,7 @@ static void every_field_of_every_kind_comes_back_as_it_was(void **state)
 	static const size_t counts[] = {1, 2, 3, 17, 255, 1000};
 
 	random_begin();
-	for (unsigned int kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 0; kind < PASTA_KIND_MAX; kind++)
 		for (int pattern = 0; pasta_kinds[kind].size && pattern < PATTERNS; pattern++)
 			for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
 				for (size_t i = 0; i < counts[c]; i++)
@@ -165,7 +165,7 @@ static unsigned int random_kind(void)
 	unsigned int kind;
 
 	do
-		kind = (unsigned int)random_below(PASTA_KINDS_MAX);
+		kind = (unsigned int)random_below(PASTA_KIND_MAX);
 	while (!pasta_kinds[kind].size);
 	return kind;
 }
@@ -193,7 +193,7 @@ static void a_full_frame_of_the_longest_kind_fits_even_if_nothing_compresses(voi
 	unsigned int longest = 0;
 
 	random_begin();
-	for (unsigned int kind = 0; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_kinds[kind].size > pasta_kinds[longest].size)
 			longest = kind;
 	for (size_t i = 0; i < PASTA_FRAME_EVENTS; i++)
@@ -206,7 +206,7 @@ static void a_column_that_is_constant_or_steady_costs_a_few_bytes(void **state)
 	size_t size;
 
 	for (size_t i = 0; i < PASTA_FRAME_EVENTS; i++) {
-		fill(&events[i], PASTA_KERNEL, ZERO, i);
+		fill(&events[i], PASTA_KIND_KERNEL, ZERO, i);
 		events[i].time = 1000000 + i * 5000;
 		events[i].kernel.corr = i;
 	}
@@ -237,7 +237,7 @@ static void a_head_with_any_bit_flipped_is_not_a_head(void **state)
 	struct pasta_frame f;
 	size_t size;
 
-	fill(&events[0], PASTA_LINK, RANDOM, 0);
+	fill(&events[0], PASTA_KIND_LINK, RANDOM, 0);
 	memcpy(&f, encode(1, &size), sizeof(f));
 	assert_true(pasta_frame_head_ok(&f));
 	for (size_t bit = 0; bit < 8 * sizeof(f); bit++) {

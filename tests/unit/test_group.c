@@ -52,7 +52,7 @@ static const struct pasta_member all[] = {
 	PASTA_MEMBER(MAX, struct row, max, .column = "max"),
 	PASTA_MEMBER(STAT, struct row, stat, .column = "count=times,mean"),
 	PASTA_MEMBER(HIST, struct row, hist, .column = "p50,total=all", .unit = "ns"),
-	PASTA_MEMBER(HIST, struct row, hist, .column = "share", .flags = PASTA_MEMBER_AGAIN),
+	PASTA_MEMBER(HIST, struct row, hist, .column = "share", .flags = PASTA_MEMBER_MORE),
 	PASTA_MEMBER(LIST, struct row, list, .item_size = 8),
 	PASTA_MEMBER(U32, struct row, same, .column = "same"),
 	PASTA_MEMBER_BY(CALL, .call = call, .column = "call"),
@@ -113,9 +113,9 @@ static const char *shown(const struct pasta_group *g)
 
 			if (!v)
 				at += (size_t)sprintf(out_text + at, "-%s", gap);
-			else if (type == PASTA_STRING)
+			else if (type == PASTA_COLUMN_STRING)
 				at += (size_t)sprintf(out_text + at, "%s%s", v->s, gap);
-			else if (type == PASTA_INT)
+			else if (type == PASTA_COLUMN_INT)
 				at += (size_t)sprintf(out_text + at, "%lld%s", (long long)v->i,
 						      gap);
 			else
@@ -127,7 +127,7 @@ static const char *shown(const struct pasta_group *g)
 
 static void refused(const struct pasta_group_def *def, const char *why)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_group_check(&tool, def, &err), -EINVAL);
 	if (!strstr(err.text, why))
@@ -199,7 +199,7 @@ static void a_percentage_is_of_its_own_row_and_a_name_of_0_reads_as_it_should(vo
 	const struct pasta_group_def def =
 		DEF(members, .order = "name", .limit = 3, .flags = PASTA_GROUP_REST);
 	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
 	row(g, NULL, name("x"))->sum = 1;
@@ -433,7 +433,7 @@ static void covers_of_different_lines_add_up(void **state)
 		PASTA_GROUP(struct state, group, struct line, members, .table = "t");
 	struct pasta_group *a = pasta_group_new(&def, NULL, NULL),
 			   *b = pasta_group_new(&def, NULL, NULL);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct line *both;
 
 	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
@@ -561,7 +561,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 						     .of = sizeof(struct row)},
 						    {0}};
 	struct pasta_group_def def = DEF(all, .order = "-sum");
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
 	refused(&DEF(all, .order = "-sum nothing"), "ordered by 'nothing'");

@@ -16,18 +16,18 @@ static void objects_are_by_their_accesses_and_the_rest_is_told_apart(void **stat
 	give_buffer(17, 0xb, 0x20010, 100);
 	give_buffer(18, 0xc, 0x30000, 2 * PAGE);	  /* cold */
 	give_alloc(PASTA_ALLOC_DEVICE, 0xd, 50, 0, NULL); /* given to no kernel */
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE, 0, 3, 12, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_SPACE_LOCAL, 7, 8, 60, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_SPACE_PRIVATE, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 0, 25, 100, 2);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_KEY_OTHER, 1, 1, 8, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x11000, 10, 0, 40, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x20000, 0, 25, 100, 0);
-	give_told(PASTA_LAUNCH_COUNTED, 2, "j", 5, NULL);
-	give_row(2, "j", PASTA_REDUCE_OBJECT, 16, 30, 0, 120, 0);
-	give_row(2, "j", PASTA_REDUCE_PAGE, 0x11000, 30, 0, 120, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE, 0, 3, 12, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 7, 8, 60, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_PRIVATE, 1, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 0, 25, 100, 2);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_KEY_OTHER, 1, 1, 8, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x11000, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x20000, 0, 25, 100, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "j", 5, NULL);
+	give_row(2, "j", PASTA_REDUCER_OBJECT, 16, 30, 0, 120, 0);
+	give_row(2, "j", PASTA_REDUCER_PAGE, 0x11000, 30, 0, 120, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"),
 			    "buffer 1 12288 40 0 160 4096 33.33 2 100.00 #0\n"
@@ -52,12 +52,13 @@ static void operands_of_tensor_copies_are_touched_and_their_bytes_told(void **st
 	give_buffer(17, 0xb, 0x20000, 4 * PAGE);
 	give_buffer(18, 0xc, 0x30000, PAGE);
 	for (uint64_t i = 1; i <= 4; i++)
-		give_told(i < 3 ? PASTA_LAUNCH_COUNTED : PASTA_LAUNCH_SAMPLED, i, "gemm", 5, NULL);
+		give_told(i < 3 ? PASTA_ACCESS_LAUNCH_COUNTED : PASTA_ACCESS_LAUNCH_SAMPLED, i,
+			  "gemm", 5, NULL);
 	for (uint64_t i = 1; i <= 2; i++) {
-		give_row(i, "gemm", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
-		give_row(i, "gemm", PASTA_REDUCE_PAGE, 0x11000, 10, 0, 40, 0);
-		give_row(i, "gemm", PASTA_REDUCE_TENSOR, 16, 1, 0, 3 * PAGE, 0);
-		give_row(i, "gemm", PASTA_REDUCE_TENSOR, 17, 2, 0, 100 + i, 0);
+		give_row(i, "gemm", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
+		give_row(i, "gemm", PASTA_REDUCER_PAGE, 0x11000, 10, 0, 40, 0);
+		give_row(i, "gemm", PASTA_REDUCER_TENSOR, 16, 1, 0, 3 * PAGE, 0);
+		give_row(i, "gemm", PASTA_REDUCER_TENSOR, 17, 2, 0, 100 + i, 0);
 	}
 	assert_int_equal(finish(), 0);
 	/* Touched is of one launch, copies are scaled as accesses are. */
@@ -75,10 +76,10 @@ static void counted_blocks_stand_for_all_and_that_is_said(void **state)
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
 	give_partial(1, "k", 5, 8);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 3, 1, 16, 1);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 3, 1, 16, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 16, 1);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 1, 16, 0);
 	give_partial(2, "k", 5, 0); /* of an old run, that has no such word */
-	give_row(2, "k", PASTA_REDUCE_OBJECT, 16, 100, 0, 400, 0);
+	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 124 8 528 4096 50.00 1 100.00 #0\n");
 	assert_non_null(find("counted one block in 8 of 1 launches; accesses are scaled by it"));
@@ -92,7 +93,7 @@ static void places_that_are_not_counted_are_named(void **state)
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, PAGE);
 	give_site(1, NULL, 0, 0, PASTA_SPACE_GLOBAL, "tensor copies (3 in its code)");
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("not counted: accesses of tensor copies")->evidence,
 			    "lines and objects lack them");
@@ -110,10 +111,10 @@ static void names_tell_what_sort_of_memory_it_is(void **state)
 	give_object(17, 0xb, 0x20000, 64);
 	give_object(18, 0xd, 0x31000, 64);
 	give_object(19, 0, 0x40000, 64);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 16; i < 21; i++)
-		give_row(1, "k", PASTA_REDUCE_OBJECT, i, 100 - i, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x31000, 1, 0, 4, 0);
+		give_row(1, "k", PASTA_REDUCER_OBJECT, i, 100 - i, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x31000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"),
 			    "managed buffer 1 64 84 0 4 0 0.00 1 100.00 #0\n"
@@ -131,12 +132,12 @@ static void an_allocation_is_one_wherever_devices_have_it(void **state)
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
 	give_object(17, 0xa, 0x50000, 2 * PAGE);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1, 0, 4, 0);
-	give_told(PASTA_LAUNCH_COUNTED, 2, "k", 5, NULL);
-	give_row(2, "k", PASTA_REDUCE_OBJECT, 17, 1, 0, 4, 0);
-	give_row(2, "k", PASTA_REDUCE_PAGE, 0x50000, 1, 0, 4, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 0, 4, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "k", 5, NULL);
+	give_row(2, "k", PASTA_REDUCER_OBJECT, 17, 1, 0, 4, 0);
+	give_row(2, "k", PASTA_REDUCER_PAGE, 0x50000, 1, 0, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 8192 2 0 8 4096 50.00 1 100.00 #0\n");
 }
@@ -145,11 +146,11 @@ static void a_handle_that_comes_again_is_another_object(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 64);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	give_free(0xa);
 	give_buffer(17, 0xa, 0x10000, 32);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 5, 0, 20, 0); /* it ran on after the end */
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 5, 0, 20, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 5, 0, 20, 0); /* it ran on after the end */
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 5, 0, 20, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 64 5 0 20 64 100.00 1 100.00 #0\n"
 					      "buffer 2 32 0 0 0 0 0.00 0 - #0\n");
@@ -159,12 +160,13 @@ static void what_could_not_be_counted_is_scaled_to_where_others_of_its_shape_wer
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, PAGE);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 2; i <= 4; i++)
-		give_told(PASTA_LAUNCH_REFUSED, i, "k", 5, "too many are under way");
-	give_told(PASTA_LAUNCH_REFUSED, 5, "k", 6, "too many are under way"); /* none is counted */
-	give_told(PASTA_LAUNCH_FILTERED, 6, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 3, 1, 12, 0);
+		give_told(PASTA_ACCESS_LAUNCH_REFUSED, i, "k", 5, "too many are under way");
+	give_told(PASTA_ACCESS_LAUNCH_REFUSED, 5, "k", 6,
+		  "too many are under way"); /* none is counted */
+	give_told(PASTA_ACCESS_LAUNCH_FILTERED, 6, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 1, 12, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 4096 12 4 48 0 0.00 1 25.00 #0\n");
 	assert_string_equal(find("counted 1 of 4 launches; numbers are scaled")->evidence,
@@ -180,12 +182,13 @@ static void what_is_sampled_is_scaled_by_shape_and_says_so(void **state)
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
 	for (uint64_t i = 1; i <= 3; i++)
-		give_told(i < 3 ? PASTA_LAUNCH_COUNTED : PASTA_LAUNCH_SAMPLED, i, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_COUNTED, 4, "k", 6, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 3, 0, 12, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 3, 0, 12, 0);
-	give_row(2, "k", PASTA_REDUCE_OBJECT, 16, 4, 0, 16, 0);
-	give_row(4, "k", PASTA_REDUCE_OBJECT, 16, 100, 0, 400, 0);
+		give_told(i < 3 ? PASTA_ACCESS_LAUNCH_COUNTED : PASTA_ACCESS_LAUNCH_SAMPLED, i, "k",
+			  5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 4, "k", 6, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 3, 0, 12, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 0, 12, 0);
+	give_row(2, "k", PASTA_REDUCER_OBJECT, 16, 4, 0, 16, 0);
+	give_row(4, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
 	assert_int_equal(finish(), 0);
 	/* 7 * 3 / 2 is 10.5, and 100; 28 * 3 / 2, and 400 */
 	assert_string_equal(table("objects"), "buffer 1 8192 111 0 442 4096 50.00 1 75.00 #0\n");
@@ -201,9 +204,9 @@ static void the_hottest_object_is_found(void **state)
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 64);
 	give_buffer(17, 0xb, 0x20000, 64);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 60, 30, 360, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 60, 30, 360, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(find("one object takes 90% of all accesses")->where, "buffer 2");
 }
@@ -214,10 +217,10 @@ static void a_shared_page_is_of_the_objects_that_the_launch_accesses(void **stat
 	give_buffer(16, 0xa, 0x10000, 100);
 	give_buffer(17, 0xb, 0x10100, 50);
 	give_buffer(18, 0xc, 0x10200, 30); /* in the page as well, and not accessed */
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 2, 0, 8, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 1, 0, 4, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 3, 0, 12, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 2, 0, 8, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 1, 0, 4, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 3, 0, 12, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 2 50 2 0 8 50 100.00 1 100.00 #0\n"
 					      "buffer 1 100 1 0 4 100 100.00 1 100.00 #0\n"
@@ -232,9 +235,9 @@ static void the_chart_lays_objects_end_to_end_and_folds_windows(void **state)
 	give_buffer(16, 0xa, 0x100000, 64 * PAGE);
 	give_buffer(17, 0xb, 0x800000, 64 * PAGE);
 	for (uint64_t i = 0; i < 256; i++) {
-		give_told(PASTA_LAUNCH_COUNTED, i, "k", 5, NULL);
-		give_row(i, "k", PASTA_REDUCE_OBJECT, 17, 2, 0, 8, 0);
-		give_row(i, "k", PASTA_REDUCE_PAGE, 0x800000 + i % 64 * PAGE, 2, 0, 8, 0);
+		give_told(PASTA_ACCESS_LAUNCH_COUNTED, i, "k", 5, NULL);
+		give_row(i, "k", PASTA_REDUCER_OBJECT, 17, 2, 0, 8, 0);
+		give_row(i, "k", PASTA_REDUCER_PAGE, 0x800000 + i % 64 * PAGE, 2, 0, 8, 0);
 	}
 	assert_int_equal(finish(), 0);
 	assert_non_null(chart());
@@ -259,10 +262,10 @@ static void windows_are_of_time_where_that_is_asked_for(void **state)
 	(void)state;
 	start_over("hotness.window=time");
 	give_buffer(16, 0xa, 0x10000, PAGE);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 2, 0, 8, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 2, 0, 8, 0);
 	for (uint64_t i = 0; i < 3; i++) {
-		ev = row_event(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1 + i, 0, 4, 0);
+		ev = row_event(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1 + i, 0, 4, 0);
 		ev.time = (UINT64_C(1) << 40) + i * 640;
 		give(&ev);
 	}
@@ -289,10 +292,10 @@ static void colder_ones_share_a_row(void **state)
 	start_over("hotness.rows=1");
 	for (uint64_t i = 0; i < 3; i++)
 		give_buffer(16 + i, 0xa + i, 0x10000 + i * PAGE, 100);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
 	for (uint64_t i = 0; i < 3; i++)
-		give_row(1, "k", PASTA_REDUCE_OBJECT, 16 + i, 1 + i, 1, 4, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 1, 1, 4, 0);
+		give_row(1, "k", PASTA_REDUCER_OBJECT, 16 + i, 1 + i, 1, 4, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 1, 1, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 3 100 3 1 4 0 0.00 1 100.00 #0\n"
 					      "(2 colder ones) 200 3 2 8 100 50.00 - - -\n");
@@ -302,10 +305,10 @@ static void sums_past_2_63_stay_there_and_are_told_of(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, UINT64_MAX);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, INT64_MAX / 3 * 2, 1, UINT64_MAX, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, UINT64_MAX, UINT64_MAX, 4, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, INT64_MAX / 3 * 2, 1, UINT64_MAX, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, UINT64_MAX, UINT64_MAX, 4, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("objects"), "buffer 1 9223372036854775807 9223372036854775807 2 "
 					      "9223372036854775807 4096 0.00 1 50.00 #0\n");
@@ -316,9 +319,9 @@ static void pages_without_room_make_no_claim_of_cold_bytes(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 2 * PAGE);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 9, 0, 36, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, PASTA_KEY_OTHER, 9, 0, 36, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 9, 0, 36, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, 9, 0, 36, 0);
 	assert_int_equal(finish(), 0);
 	assert_non_null(find("accesses to pages that the table had no room for: 9"));
 	assert_non_null(find("bytes that were never touched by the launches that were counted"));

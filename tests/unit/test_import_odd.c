@@ -31,7 +31,7 @@ static int import_text(const char *text, size_t size, bool salvage, uint64_t *ev
 	const char *path = in_dir("trace.json"), *shard = in_dir("shard.pst");
 	struct pasta_import_options options = {.salvage = salvage};
 	struct pasta_import_info info = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	FILE *f = fopen(path, "wb");
 	int r;
 

@@ -124,7 +124,7 @@ static void give_region(uint64_t time, unsigned int sub, const char *name)
 static void launches_of_a_process_without_kernels_count_by_name_and_place(void **state)
 {
 	(void)state;
-	give_process(0, 9, PASTA_BIT(LAUNCH));
+	give_process(0, 9, PASTA_MASK(LAUNCH));
 	give_launch(0, 1, 10, 1, "k");
 	give_region(12, PASTA_REGION_BEGIN, "step");
 	give_launch(0, 1, 13, 2, "k");
@@ -144,8 +144,8 @@ static void launches_of_a_process_without_kernels_count_by_name_and_place(void *
 static void one_process_counts_and_another_that_records_kernels_misses_some(void **state)
 {
 	(void)state;
-	give_process(0, 1, PASTA_BIT(LAUNCH));
-	give_process(1, 2, PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL));
+	give_process(0, 1, PASTA_MASK(LAUNCH));
+	give_process(1, 2, PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL));
 	give_launch(0, 1, 10, 1, "k");
 	give_launch(1, 1, 11, 1, "k");
 	give_launch(1, 1, 12, 2, "k");
@@ -159,7 +159,7 @@ static void one_process_counts_and_another_that_records_kernels_misses_some(void
 static void a_process_that_records_kernels_has_no_table_of_places(void **state)
 {
 	(void)state;
-	give_process(0, 1, PASTA_BIT(LAUNCH) | PASTA_BIT(KERNEL));
+	give_process(0, 1, PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL));
 	give_launch(0, 1, 10, 1, "k");
 	give_kernel(0, 20, 1, "k", 100);
 	assert_int_equal(finish(), 0);

@@ -20,7 +20,7 @@ struct counter {
 	const char *mode;
 };
 
-static int counter_open(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int counter_open(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct counter *c = state;
 
@@ -30,14 +30,15 @@ static int counter_open(void *state, const struct pasta_opts *opts, struct pasta
 	return strcmp(c->mode, "no-open") ? 0 : pasta_fail(err, -EIO, "told not to open");
 }
 
-static void counter_event(void *state, const struct pasta_event *ev)
+static void counter_event(void *state, const struct pasta_event *ev,
+			  const struct pasta_where *where)
 {
 	((struct counter *)state)->events++;
 }
 
-static int counter_report(void *state, struct pasta_out *out)
+static int counter_report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
-	static const struct pasta_column columns[] = {{"events", PASTA_INT, NULL}};
+	static const struct pasta_column columns[] = {{"events", PASTA_COLUMN_INT, NULL}};
 	struct counter *c = state;
 	struct pasta_table *t = pasta_out_table(out, "events", columns, 1);
 
@@ -58,15 +59,15 @@ static const struct pasta_option counter_options[] = {
 
 #define COUNTER(name_, events_)                                                                    \
 	{                                                                                          \
-		.size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, .name = name_,        \
-		.summary = "a test", .events = events_, .state_size = sizeof(struct counter),      \
-		.options = counter_options, .open = counter_open, .event = counter_event,          \
-		.report = counter_report, .close = counter_close                                   \
+		PASTA_TOOL_HEAD, .name = name_, .summary = "a test", .events = events_,            \
+				 .state_size = sizeof(struct counter), .options = counter_options, \
+				 .open = counter_open, .event = counter_event,                     \
+				 .report = counter_report, .close = counter_close                  \
 	}
 
-static const struct pasta_tool alpha = COUNTER("alpha", PASTA_BIT(REGION));
-static const struct pasta_tool beta = COUNTER("beta", PASTA_BIT(REGION) | PASTA_BIT(KERNEL));
-static const struct pasta_tool gamma_ = COUNTER("gamma", PASTA_BIT(COUNTER));
+static const struct pasta_tool alpha = COUNTER("alpha", PASTA_MASK(REGION));
+static const struct pasta_tool beta = COUNTER("beta", PASTA_MASK(REGION) | PASTA_MASK(KERNEL));
+static const struct pasta_tool gamma_ = COUNTER("gamma", PASTA_MASK(COUNTER));
 
 static int begin(void **state)
 {
@@ -77,8 +78,8 @@ static int begin(void **state)
 /* Choose, set, give three regions and a kernel, report. */
 static size_t drive(struct pasta_result *result, const char *names, const char *option)
 {
-	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION};
-	struct pasta_event kernel = {.size = PASTA_EVENT_SIZE(kernel), .kind = PASTA_KERNEL};
+	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_KIND_REGION};
+	struct pasta_event kernel = {.size = PASTA_EVENT_SIZE(kernel), .kind = PASTA_KIND_KERNEL};
 	struct pasta_event strange = {.size = PASTA_EVENT_HEAD, .kind = 200};
 	struct pasta_choice choice = {0};
 	struct pasta_lane *l;
@@ -168,7 +169,7 @@ static void a_lane_that_is_given_up_closes_its_tools(void **state)
 static void what_cannot_be_chosen_is_explained(void **state)
 {
 	struct pasta_choice choice = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_choice_add(&choice, "alpha,nosuch", &err), -ENOENT);
 	assert_string_equal(err.text,
@@ -192,14 +193,14 @@ static void a_tool_is_chosen_once(void **state)
 
 	assert_int_equal(pasta_choice_add(&choice, "beta,alpha,beta", NULL), 0);
 	assert_int_equal(choice.count, 2);
-	assert_true(pasta_choice_events(&choice) == (PASTA_BIT(REGION) | PASTA_BIT(KERNEL)));
+	assert_true(pasta_choice_events(&choice) == (PASTA_MASK(REGION) | PASTA_MASK(KERNEL)));
 	pasta_choice_free(&choice);
 }
 
 static void the_registry_refuses_what_cannot_work(void **state)
 {
 	static struct pasta_tool other, newer, nameless, silent;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_tool_check(&err), 0);
 	other = newer = nameless = silent = alpha;

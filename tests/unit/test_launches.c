@@ -6,7 +6,7 @@ struct launches {
 	struct pasta_topk *names;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct launches *l = state;
 
@@ -39,7 +39,7 @@ static void close_(void *state)
 }
 
 PASTA_TOOL(.name = "launches", .summary = "count kernel launches by name",
-	   .events = PASTA_BIT(KERNEL), .state_size = sizeof(struct launches), .open = open_,
+	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct launches), .open = open_,
 	   .event = on_event, .merge = merge, .report = report, .close = close_);
 
 /* What is above sees the SDK alone; what is below tests it. */

@@ -36,9 +36,9 @@ static int setup(void **state)
 	(void)state;
 	pasta_directory_fill(NULL);
 	def = (struct pasta_ledger_def){.size = sizeof(def),
-					.levels =
-						PASTA_LEVEL_BIT(TENSOR) | PASTA_LEVEL_BIT(SEGMENT),
-					.peaks = (1u << PASTA_LEVELS) - 1,
+					.levels = PASTA_LEVEL_MASK(TENSOR) |
+						  PASTA_LEVEL_MASK(SEGMENT),
+					.peaks = (1u << PASTA_LEVEL_COUNT) - 1,
 					.data_size = sizeof(uint64_t),
 					.on_alloc = on_alloc,
 					.on_free = on_free};
@@ -59,7 +59,7 @@ static struct pasta_event alloc_event(unsigned int sub, uint32_t pool, uint64_t 
 				      uint64_t bytes)
 {
 	static uint64_t time;
-	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(alloc), .kind = PASTA_ALLOC};
+	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(alloc), .kind = PASTA_KIND_ALLOC};
 
 	ev.time = ++time;
 	ev.sub = (uint8_t)sub;
@@ -73,7 +73,7 @@ static struct pasta_event free_event(unsigned int sub, uint32_t pool, uint64_t a
 {
 	struct pasta_event ev = alloc_event(sub, 0, 0, 0);
 
-	ev.kind = PASTA_FREE;
+	ev.kind = PASTA_KIND_FREE;
 	ev.size = PASTA_EVENT_SIZE(free);
 	memset(&ev.free, 0, sizeof(ev.free));
 	ev.free.addr = addr;
@@ -108,7 +108,7 @@ static void tensor(uint64_t storage, uint64_t addr, uint64_t bytes)
 {
 	struct pasta_event ev = alloc_event(PASTA_TENSOR_NEW, 0, 0, 0);
 
-	ev.kind = PASTA_TENSOR;
+	ev.kind = PASTA_KIND_TENSOR;
 	ev.size = PASTA_EVENT_SIZE(tensor);
 	memset(&ev.tensor, 0, sizeof(ev.tensor));
 	ev.tensor.storage = storage;
@@ -122,7 +122,7 @@ static void count(const char *name, double value)
 {
 	struct pasta_event ev = alloc_event(0, 0, 0, 0);
 
-	ev.kind = PASTA_COUNTER;
+	ev.kind = PASTA_KIND_COUNTER;
 	ev.size = PASTA_EVENT_SIZE(counter);
 	memset(&ev.counter, 0, sizeof(ev.counter));
 	ev.counter.name = pasta_strings_add(name, strlen(name));
@@ -311,7 +311,7 @@ static void imported_memory_is_the_frameworks(void **state)
 	assert_int_equal(
 		pasta_directory_add(&(struct pasta_process_info){.proc = 0, .imported = true}), 0);
 	get(PASTA_ALLOC_DEVICE, 0, 0x500, 64);
-	ev.alloc.flags = PASTA_ALLOC_DRIVERS;
+	ev.alloc.flags = PASTA_ALLOC_BY_DRIVER;
 	pasta_ledger_event(ledger, &ev);
 	count("reserved", 0);
 	assert_false(pasta_ledger_has(ledger, 0, 0, PASTA_LEVEL_SEGMENT));
@@ -394,7 +394,7 @@ static struct set {
 	uint64_t live, peak, time;
 	struct item items[ITEMS];
 	int count;
-} sets[DEVICES][PASTA_LEVELS];
+} sets[DEVICES][PASTA_LEVEL_COUNT];
 
 static bool item_is_range(const struct item *x)
 {
@@ -452,7 +452,7 @@ static void item_cut(uint32_t device, uint64_t from, uint64_t to)
 static void set_take(uint64_t time)
 {
 	for (uint32_t device = 0; device < DEVICES; device++)
-		for (uint32_t level = 0; level < PASTA_LEVELS; level++) {
+		for (uint32_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 			struct set *s = &sets[device][level];
 
 			s->live = 0;
@@ -688,7 +688,7 @@ static void everything_equals_a_recount(void **state)
 			else
 				random_free();
 			for (uint32_t d = 0; d < DEVICES; d++)
-				for (uint32_t level = 0; level < PASTA_LEVELS; level++) {
+				for (uint32_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 					uint64_t time;
 
 					assert_property(pasta_ledger_live(ledger, 0, d, level) ==
@@ -700,7 +700,7 @@ static void everything_equals_a_recount(void **state)
 				}
 			check_parents();
 		}
-		for (uint32_t level = 0; level < PASTA_LEVELS; level++) {
+		for (uint32_t level = 0; level < PASTA_LEVEL_COUNT; level++) {
 			check_set(PASTA_LEDGER_LIVE, level);
 			check_set(PASTA_LEDGER_PEAK, level);
 		}

@@ -75,7 +75,7 @@ static void an_add_that_finds_no_memory_leaves_the_ranges_as_they_were(void **st
 static void new_ones_that_find_no_memory_are_null_and_leak_nothing(void **state)
 {
 	struct pasta_window_spec spec = {.unit = PASTA_WINDOW_TIME, .size = 1};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	for (int i = 0; i < 3; i++) {
 		until = i;
@@ -152,7 +152,7 @@ static void windows_count_the_events_that_found_no_memory(void **state)
 		.unit = PASTA_WINDOW_LAUNCHES, .size = 4, .step = 2, .value_size = 8};
 	struct pasta_windows *w = pasta_windows_new(&spec, NULL);
 	struct pasta_windows *into = pasta_windows_new(&spec, NULL);
-	struct pasta_event ev = {.kind = PASTA_LAUNCH};
+	struct pasta_event ev = {.kind = PASTA_KIND_LAUNCH};
 	uint64_t sum = 0;
 	int i;
 
@@ -188,18 +188,18 @@ static void take_random(struct pasta_ledger *l, unsigned int i)
 	struct pasta_event ev = {.size = sizeof(ev), .time = i};
 
 	if (i % 3 == 2) {
-		ev.kind = PASTA_FREE;
+		ev.kind = PASTA_KIND_FREE;
 		ev.sub = n & 1 ? PASTA_ALLOC_SEGMENT : 0;
 		ev.free.addr = 16 * (n / 2 % 8);
 		ev.free.bytes = 24;
 		ev.free.pool = n / 16 % 4;
 	} else if (i % 7 == 0) {
-		ev.kind = PASTA_TENSOR;
+		ev.kind = PASTA_KIND_TENSOR;
 		ev.tensor.addr = 16 * (n % 8);
 		ev.tensor.storage = i + 1;
 		ev.tensor.device = 1;
 	} else {
-		ev.kind = PASTA_ALLOC;
+		ev.kind = PASTA_KIND_ALLOC;
 		ev.sub = subs[n % 4];
 		ev.alloc.pool = n % 4;
 		ev.alloc.addr = 16 * (n / 4 % 8);
@@ -212,7 +212,7 @@ static void take_random(struct pasta_ledger *l, unsigned int i)
 static void a_ledger_that_found_no_memory_says_so_and_leaks_nothing(void **state)
 {
 	static const struct pasta_ledger_def def = {
-		.size = sizeof(def), .peaks = (1u << PASTA_LEVELS) - 1, .data_size = 8};
+		.size = sizeof(def), .peaks = (1u << PASTA_LEVEL_COUNT) - 1, .data_size = 8};
 	int failures = 0;
 
 	(void)state;

@@ -123,13 +123,13 @@ static const char *regions(char *text, size_t size)
 
 	text[0] = '\0';
 	while (at < size && (ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_REGION)
+		if (ev->kind != PASTA_KIND_REGION)
 			continue;
 		snprintf(track, sizeof(track), "%u:", ev->tid - PASTA_TRACK);
 		at += (size_t)snprintf(text + at, size - at, "%s%s%c%s%u%s", at ? " " : "",
 				       ev->tid >= PASTA_TRACK ? track : "", " +-!"[ev->sub],
 				       pasta_str(ev->region.name), ev -> region.depth,
-				       ev->region.flags &PASTA_REGION_OUTER ? "*" : "");
+				       ev->region.flags &PASTA_REGION_SUPPLIED_OUTER ? "*" : "");
 	}
 	pasta_stream_free(s);
 	return text;
@@ -371,7 +371,7 @@ static void ranges_end_once_on_whatever_thread(void **state)
 	assert_int_equal(in_child(handed_on), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_REGION)
+		if (ev->kind != PASTA_KIND_REGION)
 			continue;
 		assert_in_range(ev->tid, PASTA_TRACK + 1, PASTA_TRACK + 2 * THREADS);
 		begins += ev->sub == PASTA_REGION_BEGIN;
@@ -465,7 +465,7 @@ static void texts_are_utf8_whatever_they_were(void **state)
 	assert_int_equal(in_child(texts), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_REGION)
+		if (ev->kind != PASTA_KIND_REGION)
 			continue;
 		assert_true(n < sizeof(want) / sizeof(*want));
 		assert_string_equal(pasta_str(ev->region.domain), "x");
@@ -499,7 +499,7 @@ static void threads_keep_the_names_that_they_are_given(void **state)
 	assert_int_equal(in_child(named), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_THREAD)
+		if (ev->kind == PASTA_KIND_THREAD)
 			snprintf(last[ev->tid == 7], sizeof(last[0]), "%s",
 				 pasta_str(ev->thread.name));
 	pasta_stream_free(s);

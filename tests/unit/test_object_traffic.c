@@ -10,15 +10,15 @@ static void lines_are_by_kernel_and_object_and_the_most_bytes_come_first(void **
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
 	give_buffer(17, 0xb, 0x20000, 100);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 100, 0, 400, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 17, 0, 25, 100, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE, 1, 2, 3000, 0);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, PASTA_SPACE_LOCAL, 9, 9, 72, 0);
-	give_told(PASTA_LAUNCH_COUNTED, 2, "m", 5, NULL);
-	give_row(2, "m", PASTA_REDUCE_OBJECT, 17, 200, 0, 800, 0);
-	give_told(PASTA_LAUNCH_COUNTED, 3, "k", 6, NULL); /* another shape of it */
-	give_row(3, "k", PASTA_REDUCE_OBJECT, 16, 1, 1, 8, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 100, 0, 400, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 17, 0, 25, 100, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE, 1, 2, 3000, 0);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 9, 9, 72, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 2, "m", 5, NULL);
+	give_row(2, "m", PASTA_REDUCER_OBJECT, 17, 200, 0, 800, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 3, "k", 6, NULL); /* another shape of it */
+	give_row(3, "k", PASTA_REDUCER_OBJECT, 16, 1, 1, 8, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("traffic"), "buffer 2 100 m 200 0 800 0 0 100.00 #0\n"
 					      "buffer 1 12288 k 101 1 408 0 0 100.00 #0\n"
@@ -33,10 +33,10 @@ static void what_descriptors_say_is_beside_what_was_seen(void **state)
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, 3 * PAGE);
 	give_buffer(17, 0xb, 0x20000, PAGE);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "gemm", 5, NULL);
-	give_row(1, "gemm", PASTA_REDUCE_TENSOR, 16, 1, 0, 8192, 0);
-	give_row(1, "gemm", PASTA_REDUCE_OBJECT, 17, 0, 64, 1024, 0);
-	give_row(1, "gemm", PASTA_REDUCE_TENSOR, 17, 2, 0, 4096, 0);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "gemm", 5, NULL);
+	give_row(1, "gemm", PASTA_REDUCER_TENSOR, 16, 1, 0, 8192, 0);
+	give_row(1, "gemm", PASTA_REDUCER_OBJECT, 17, 0, 64, 1024, 0);
+	give_row(1, "gemm", PASTA_REDUCER_TENSOR, 17, 2, 0, 4096, 0);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("traffic"), "buffer 1 12288 gemm 0 0 0 1 8192 100.00 #0\n"
 					      "buffer 2 4096 gemm 0 64 1024 2 4096 100.00 #0\n");
@@ -46,12 +46,12 @@ static void sampled_launches_are_scaled_and_told_of(void **state)
 {
 	(void)state;
 	give_buffer(16, 0xa, 0x10000, PAGE);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 10, 0, 40, 0);
-	give_row(1, "k", PASTA_REDUCE_TENSOR, 16, 1, 0, 100, 0);
-	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_SAMPLED, 3, "k", 5, NULL);
-	give_told(PASTA_LAUNCH_SAMPLED, 4, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 10, 0, 40, 0);
+	give_row(1, "k", PASTA_REDUCER_TENSOR, 16, 1, 0, 100, 0);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 3, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 4, "k", 5, NULL);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("traffic"), "buffer 1 4096 k 40 0 160 4 400 25.00 #0\n");
 	assert_string_equal(finding(0),
@@ -61,8 +61,8 @@ static void sampled_launches_are_scaled_and_told_of(void **state)
 static void an_object_that_nobody_told_of_has_its_number(void **state)
 {
 	(void)state;
-	give_row(9, "k", PASTA_REDUCE_OBJECT, 77, 5, 0, 20, 0);
-	give_row(9, "k", PASTA_REDUCE_OBJECT, PASTA_KEY_OTHER, 3, 1, 4, 0);
+	give_row(9, "k", PASTA_REDUCER_OBJECT, 77, 5, 0, 20, 0);
+	give_row(9, "k", PASTA_REDUCER_OBJECT, PASTA_KEY_OTHER, 3, 1, 4, 0);
 	give_row(9, "k", 0, 1, 1, 1, 1, 1);
 	give_row(9, "k", 99, 1, 1, 1, 1, 1);
 	assert_int_equal(finish(), 0);

@@ -43,7 +43,7 @@ static char *json_of(struct pasta_result *r)
 {
 	static const struct pasta_runinfo run;
 	struct pasta_sink_opts opts = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error;
 	char *text;
 
@@ -257,7 +257,7 @@ static void texts_must_be_utf8_and_end_where_they_say(void **state)
 	free(w.data);
 }
 
-static void unused_event(void *state, const struct pasta_event *ev)
+static void unused_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	(void)state;
 	(void)ev;
@@ -268,8 +268,8 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 	static const struct pasta_option options[] = {
 		{"rows", "20", "how many", PASTA_OPTION_NUMBER}, {"name", NULL, NULL, 0}, {0}};
 	static const struct pasta_ledger_def ledger = {.size = sizeof(ledger), .levels = 6};
-	static const struct pasta_book_def book = {
-		.size = sizeof(book), .reducers = 12, .kinds = PASTA_BIT(SITE)};
+	static const struct pasta_access_index_def book = {
+		.size = sizeof(book), .reducers = 12, .kinds = PASTA_MASK(SITE)};
 	const struct pasta_tool tool = {.size = sizeof(tool),
 					.name = "mine",
 					.summary = "what it does",
@@ -280,7 +280,7 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 					.flags = PASTA_TOOL_SHARDED,
 					.options = options,
 					.ledger = &ledger,
-					.book = &book,
+					.accesses = &book,
 					.event = unused_event};
 	struct pasta_wire w = {0};
 	struct pasta_wire_in in;
@@ -300,7 +300,7 @@ static void a_descriptor_is_the_same_but_for_its_functions(void **state)
 	assert_true(pasta_tool_is_sharded(got));
 	assert_int_equal(got->ledger->levels, 6);
 	assert_int_equal(got->book->reducers, 12);
-	assert_int_equal(got->book->kinds, PASTA_BIT(SITE));
+	assert_int_equal(got->book->kinds, PASTA_MASK(SITE));
 	assert_int_equal(pasta_tool_kinds(got), pasta_tool_kinds(&tool));
 	assert_string_equal(got->options[0].value, "20");
 	assert_int_equal(got->options[0].type, PASTA_OPTION_NUMBER);

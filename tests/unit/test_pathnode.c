@@ -13,7 +13,7 @@ enum { DEPTH = 4096, STACKS = 8 };
 static struct pasta_shardwriter *writer(const char *name)
 {
 	struct pasta_shard_head head = {.raw = RAW_0, .real = REAL_0, .pid = 1};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_shardwriter *w = pasta_shardwriter_new(in_dir(name), &head, &err);
 
 	if (!w)
@@ -39,7 +39,7 @@ static uint32_t call(struct pasta_shardwriter *w, uint32_t parent, const char *f
 static struct pasta_event launch_with(uint32_t stack)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(launch),
-				 .kind = PASTA_LAUNCH,
+				 .kind = PASTA_KIND_LAUNCH,
 				 .tid = 1,
 				 .time = RAW_0 + 10};
 
@@ -63,7 +63,7 @@ static void read_stacks(const char *name, uint32_t *stacks, size_t count)
 	size_t n = 0;
 
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_LAUNCH) {
+		if (ev->kind == PASTA_KIND_LAUNCH) {
 			assert_true(n < count);
 			stacks[n++] = ev->launch.stack;
 		}

@@ -37,7 +37,7 @@ static struct pasta_event *add(enum pasta_kind kind, unsigned int sub, uint64_t 
 
 static void add_region(unsigned int sub, uint64_t time, uint32_t name, uint32_t depth)
 {
-	struct pasta_event *ev = add(PASTA_REGION, sub, time);
+	struct pasta_event *ev = add(PASTA_KIND_REGION, sub, time);
 
 	ev->region.name = name;
 	ev->region.depth = depth;
@@ -45,7 +45,7 @@ static void add_region(unsigned int sub, uint64_t time, uint32_t name, uint32_t 
 
 static void add_kernel(uint64_t time, uint64_t dur, uint64_t corr)
 {
-	struct pasta_event *ev = add(PASTA_KERNEL, 0, time);
+	struct pasta_event *ev = add(PASTA_KIND_KERNEL, 0, time);
 
 	ev->kernel.dur = dur;
 	ev->kernel.corr = corr;
@@ -60,7 +60,7 @@ static yajl_val timeline(yajl_val *list)
 {
 	const char *path = in_dir("one.pst"), *keys[] = {"traceEvents", NULL};
 	struct pasta_input in = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes b = {0};
 	size_t size;
 	char *text = NULL, why[200];
@@ -137,12 +137,12 @@ static void regions_and_operators_nest(void **state)
 {
 	(void)state;
 	add_region(PASTA_REGION_BEGIN, 1000, OUTER, 1);
-	add(PASTA_OP_BEGIN, 0, 2000)->op_begin.id = 5;
+	add(PASTA_KIND_OP_BEGIN, 0, 2000)->op_begin.id = 5;
 	made[made_count - 1].op_begin.name = OP;
 	add_region(PASTA_REGION_BEGIN, 3000, INNER, 2);
 	add_region(PASTA_REGION_MARK, 3500, BAD, 3);
 	add_region(PASTA_REGION_END, 4000, 0, 2);
-	add(PASTA_OP_END, 0, 5000)->op_end.id = 5;
+	add(PASTA_KIND_OP_END, 0, 5000)->op_end.id = 5;
 	add_region(PASTA_REGION_END, 6000, 0, 1);
 	expect("BE", "B outer 0.000 - 7\nB op 1.000 - 7\nB inner 2.000 - 7\n"
 		     "E - 3.000 - 7\nE - 4.000 - 7\nE - 5.000 - 7\n");
@@ -157,9 +157,9 @@ static void an_operator_whose_end_is_missing_says_so(void **state)
 
 	(void)state;
 	for (uint64_t op = 1; op <= 2; op++)
-		add(PASTA_OP_BEGIN, 0, 1000 * op)->op_begin =
-			(struct pasta_op_begin){.id = op, .name = OP, .depth = 1};
-	add(PASTA_OP_END, 0, 3000)->op_end.id = 2;
+		add(PASTA_KIND_OP_BEGIN, 0, 1000 * op)->op_begin =
+			(struct pasta_op_begin_record){.id = op, .name = OP, .depth = 1};
+	add(PASTA_KIND_OP_END, 0, 3000)->op_end.id = 2;
 	expect("BE", "B op 0.000 - 7\nE - 1.000 - 7\nB op 1.000 - 7\nE - 2.000 - 7\n");
 	doc = timeline(&list);
 	for (size_t i = 0; i < list->u.array.len; i++) {
@@ -175,11 +175,11 @@ static void an_operator_whose_end_is_missing_says_so(void **state)
 static void what_was_dropped_is_mended(void **state)
 {
 	(void)state;
-	add_region(PASTA_REGION_BEGIN, 0, INNER, 3);	/* two begins are missing */
-	add_region(PASTA_REGION_END, 1000, 0, 2);	/* the end of 3 is missing */
-	add_region(PASTA_REGION_END, 2000, 0, 9);	/* of one that never began */
-	add_region(PASTA_REGION_BEGIN, 3000, OUTER, 1); /* the end of 1 is missing */
-	add(PASTA_OP_END, 0, 4000)->op_end.id = 77;	/* of one that never began */
+	add_region(PASTA_REGION_BEGIN, 0, INNER, 3);	 /* two begins are missing */
+	add_region(PASTA_REGION_END, 1000, 0, 2);	 /* the end of 3 is missing */
+	add_region(PASTA_REGION_END, 2000, 0, 9);	 /* of one that never began */
+	add_region(PASTA_REGION_BEGIN, 3000, OUTER, 1);	 /* the end of 1 is missing */
+	add(PASTA_KIND_OP_END, 0, 4000)->op_end.id = 77; /* of one that never began */
 	add_region(PASTA_REGION_MARK, 5000, OUTER, 2);
 	expect("BE", "B (lost) 0.000 - 7\nB (lost) 0.000 - 7\nB inner 0.000 - 7\n"
 		     "E - 1.000 - 7\nE - 1.000 - 7\n"
@@ -216,7 +216,7 @@ static void a_launch_has_an_arrow_to_what_it_started(void **state)
 	char ids[2][40] = {"", ""};
 
 	(void)state;
-	add(PASTA_LAUNCH, 0, 0)->launch.corr = 42;
+	add(PASTA_KIND_LAUNCH, 0, 0)->launch.corr = 42;
 	add_kernel(1500, 10, 42);
 	doc = timeline(&list);
 	for (size_t i = 0; i < list->u.array.len; i++) {
@@ -235,7 +235,7 @@ static void a_launch_has_an_arrow_to_what_it_started(void **state)
 
 static struct pasta_event *add_alloc(unsigned int sub, uint64_t time, uint64_t addr, uint64_t bytes)
 {
-	struct pasta_event *ev = add(PASTA_ALLOC, sub, time);
+	struct pasta_event *ev = add(PASTA_KIND_ALLOC, sub, time);
 
 	ev->alloc.addr = addr;
 	ev->alloc.bytes = bytes;
@@ -266,9 +266,9 @@ static void live_memory_is_right_whatever_the_source_leaves_out(void **state)
 	add_alloc(PASTA_ALLOC_SEGMENT, 0, 0x1000, 100);
 	add_alloc(PASTA_ALLOC_POOL, 1, 0x1000, 10); /* of one address, of another level */
 	add_alloc(PASTA_ALLOC_DEVICE, 2, 0x2000, 7)->alloc.parent = 1; /* part of another */
-	add(PASTA_FREE, PASTA_ALLOC_POOL, 3)->free.addr = 0x1000;      /* how much is not said */
-	add(PASTA_FREE, 0, 4)->free.addr = 0x1000;		       /* nor of which sort */
-	add(PASTA_FREE, 0, 5)->free.addr = 0x9999;		       /* never allocated */
+	add(PASTA_KIND_FREE, PASTA_ALLOC_POOL, 3)->free.addr = 0x1000; /* how much is not said */
+	add(PASTA_KIND_FREE, 0, 4)->free.addr = 0x1000;		       /* nor of which sort */
+	add(PASTA_KIND_FREE, 0, 5)->free.addr = 0x9999;		       /* never allocated */
 	add_alloc(PASTA_ALLOC_DEVICE, 6, 0x3000, 5);
 	add_alloc(PASTA_ALLOC_DEVICE, 7, 0x3000, 6); /* the free between them was dropped */
 	expect_values("bytes", "100 10 17 7 0 5 6 ");
@@ -276,7 +276,7 @@ static void live_memory_is_right_whatever_the_source_leaves_out(void **state)
 
 static void add_uvm(unsigned int sub, uint64_t time, uint32_t src, uint32_t dst)
 {
-	struct pasta_event *ev = add(PASTA_UVM, sub, time);
+	struct pasta_event *ev = add(PASTA_KIND_UVM, sub, time);
 
 	ev->uvm.dur = 5;
 	ev->uvm.src = src;
@@ -296,7 +296,7 @@ static void migrations_are_in_a_row_of_their_device(void **state)
 	add_uvm(PASTA_UVM_CPU_FAULT, 25, PASTA_UVM_HOST, PASTA_UVM_HOST);
 	add_uvm(PASTA_UVM_GPU_FAULT, 30, 0, 0);
 	add_uvm(PASTA_UVM_REMOTE_MAP + 1, 40, 0, 0);
-	add(PASTA_EVENT_RECORD, 0, 50);
+	add(PASTA_KIND_EVENT_RECORD, 0, 50);
 	expect("Xi", "X kernel 0.000 0.010 4\n"
 		     "X migration to device 0.010 0.005 5\n"
 		     "X migration to host 0.020 0.005 5\n"
@@ -317,10 +317,10 @@ static void migrations_are_in_a_row_of_their_device(void **state)
 static void counters_have_their_finite_values(void **state)
 {
 	(void)state;
-	add(PASTA_COUNTER, 0, 0)->counter.value = 0.1;
-	add(PASTA_COUNTER, 0, 1)->counter.value = NAN;
-	add(PASTA_COUNTER, 0, 2)->counter.value = -INFINITY;
-	add(PASTA_COUNTER, 0, 3)->counter.value = 1e300;
+	add(PASTA_KIND_COUNTER, 0, 0)->counter.value = 0.1;
+	add(PASTA_KIND_COUNTER, 0, 1)->counter.value = NAN;
+	add(PASTA_KIND_COUNTER, 0, 2)->counter.value = -INFINITY;
+	add(PASTA_KIND_COUNTER, 0, 3)->counter.value = 1e300;
 	expect_values("value", "0.1 1e+300 ");
 }
 

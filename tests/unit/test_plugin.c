@@ -16,7 +16,7 @@ static void hear(const char *line)
 	snprintf(said[said_count++], sizeof(said[0]), "%s", line);
 }
 
-static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
+static void on_refused(void *ctx, const char *name, const struct pasta_error *why)
 {
 	char line[700];
 
@@ -25,22 +25,18 @@ static void on_refused(void *ctx, const char *name, const struct pasta_err *why)
 	hear(line);
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	return 0;
 }
 
-static const struct pasta_tool good = {.size = sizeof(struct pasta_tool),
-				       .api = PASTA_API_VERSION,
-				       .name = "good",
-				       .summary = "works",
-				       .events = PASTA_BIT(KERNEL),
-				       .event = on_event,
-				       .report = report};
+static const struct pasta_tool good = {PASTA_TOOL_HEAD,	   .name = "good",
+				       .summary = "works", .events = PASTA_MASK(KERNEL),
+				       .event = on_event,  .report = report};
 
 static int begin(void **state)
 {
@@ -89,7 +85,7 @@ static void nothing_is_read_of_another_version(void **state)
 	/* No more than its size says is there. */
 	least = malloc(sizeof(*least));
 	assert_non_null(least);
-	*least = (struct least){.size = sizeof(*least), .api = PASTA_API_VERSION};
+	*least = (struct least){PASTA_TOOL_HEAD};
 	assert_said((const struct pasta_tool *)least, "build it again");
 	free(least);
 }
@@ -183,7 +179,7 @@ static void write_to(const char *name, const void *data, size_t size)
 static void what_is_no_library_is_named_with_what_to_do(void **state)
 {
 	unsigned char head[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	const char *file = NULL;
 
 	write_to("text.so", "hello", 5);
@@ -238,7 +234,7 @@ static void loading_leaves_signal_handlers_as_they_were(void **state)
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 	struct sigaction before[5], after;
 	stack_t stack_before, stack_after;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	const char *file;
 
 	for (size_t i = 0; i < 5; i++)

@@ -150,7 +150,7 @@ static void launch(uint32_t stack)
 {
 	struct pasta_event ev;
 
-	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.stack = stack;
 	ev.time = pasta_now();
 	pasta_emit(&ev);
@@ -171,7 +171,7 @@ static void read_run(void)
 	while ((ev = pasta_stream_next(s))) {
 		size_t n, used = 0;
 
-		if (ev->kind != PASTA_LAUNCH)
+		if (ev->kind != PASTA_KIND_LAUNCH)
 			continue;
 		assert_true(told_count < 16);
 		n = pasta_stack_frames(ev->proc, ev->launch.stack, f, DEEP);

@@ -16,7 +16,7 @@ struct told {
 static struct told told[TOLD];
 static size_t told_count;
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_where *where = pasta_where_of(ev);
 
@@ -24,10 +24,10 @@ static void on_event(void *state, const struct pasta_event *ev)
 	assert_true(told_count < TOLD);
 	told[told_count++] =
 		(struct told){pasta_python_of(ev), where->module,
-			      where->flags & (PASTA_WHERE_BACKWARD | PASTA_WHERE_FORGOTTEN)};
+			      where->flags & (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)};
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	(void)state;
 	(void)out;
@@ -35,8 +35,8 @@ static int report(void *state, struct pasta_out *out)
 }
 
 PASTA_TOOL(.name = "listener", .summary = "listens",
-	   .events = PASTA_BIT(KERNEL) | PASTA_BIT(ALLOC) | PASTA_BIT(OP_BEGIN),
-	   .needs = PASTA_NEED_WHERE | PASTA_NEED_OPS, .event = on_event, .report = report);
+	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(ALLOC) | PASTA_MASK(OP_BEGIN),
+	   .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS, .event = on_event, .report = report);
 
 static int begin_all(void **state)
 {
@@ -67,12 +67,12 @@ static struct told begin(uint64_t time, const struct op *op)
 {
 	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, op->proc, op->tid, time);
 
-	ev.op_begin = (struct pasta_op_begin){.id = op->id,
-					      .seq = op->seq,
-					      .name = id("op"),
-					      .stack = op->stack,
-					      .module = id(op->module),
-					      .flags = op->flags};
+	ev.op_begin = (struct pasta_op_begin_record){.id = op->id,
+						     .seq = op->seq,
+						     .name = id("op"),
+						     .stack = op->stack,
+						     .module = id(op->module),
+						     .flags = op->flags};
 	give(&ev);
 	return told[told_count - 1];
 }

@@ -219,7 +219,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 					  .counts = true,
 					  .workers = workers,
 					  .stuck_ms = stuck_ms ? stuck_ms : PATIENT};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_raw *r = pasta_raw_new(&config, &ops, &err);
 
 	assert_non_null(r);
@@ -608,7 +608,7 @@ static void a_ring_of_the_wrong_size_is_refused(void **state)
 {
 	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .lost = lose};
 	struct pasta_raw_config config = {.ring = ring, .records = records, .half = 1000};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	(void)state;
 	assert_null(pasta_raw_new(&config, &ops, &err));

@@ -126,7 +126,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 					  .siteless = siteless,
 					  .workers = workers,
 					  .stuck_ms = stuck_ms};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_raw *r;
 
 	memset(&device, 0, sizeof(device));

@@ -107,7 +107,7 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 {
 	const struct pasta_event *ev;
 	struct pasta_account account;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_stream *s;
 	uint64_t count = 0, told = 0;
 
@@ -117,9 +117,9 @@ static void accesses_come_back_in_the_order_of_their_threads(void **state)
 	assert_int_equal(pasta_rawfile_reset(s), 0);
 	memset(seen, 0, sizeof(seen));
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_ENDED)
+		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_ENDED)
 			told += ev->access_launch.accesses;
-		if (ev->kind != PASTA_ACCESS_BATCH)
+		if (ev->kind != PASTA_KIND_ACCESS_BATCH)
 			continue;
 		assert_int_equal(ev->tid, 7);
 		count += ev->access_batch.count;
@@ -150,7 +150,7 @@ static void make_batch(void)
 	assert_int_equal(pasta_rawfile_reset(stream), 0);
 	memset(&batch, 0, sizeof(batch));
 	while ((ev = pasta_stream_next(stream)))
-		if (ev->kind == PASTA_ACCESS_BATCH)
+		if (ev->kind == PASTA_KIND_ACCESS_BATCH)
 			pasta_event_copy(&batch, ev);
 	assert_int_equal(batch.access_batch.count, 100);
 	snprintf(file, sizeof(file), "%s/%s", run_dir, pasta_str(batch.access_batch.path));
@@ -166,7 +166,7 @@ static int count_one(void *arg, const struct pasta_access *a)
 /* It cannot be read, and says why. */
 static void refused(const struct pasta_event *ev, int code, const char *why)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	size_t count = 0;
 
 	assert_int_equal(pasta_accesses_each(ev, count_one, &count, &err), code);
@@ -233,7 +233,7 @@ static void an_event_that_says_otherwise_than_the_block_is_refused(void **state)
 	ev = batch;
 	ev.access_batch.count = UINT64_MAX;
 	refused(&ev, -EINVAL, "is damaged");
-	ev.kind = PASTA_ACCESS_SUM;
+	ev.kind = PASTA_KIND_ACCESS_SUM;
 	refused(&ev, -EINVAL, "only events access_batch");
 	ev = batch;
 	ev.proc = 99;
@@ -354,7 +354,7 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 	assert_int_equal(pasta_stream_shards(s), 2);
 	assert_int_equal(pasta_rawfile_reset(s), 0);
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_ACCESS_BATCH && ++files)
+		if (ev->kind == PASTA_KIND_ACCESS_BATCH && ++files)
 			assert_int_equal(
 				pasta_accesses_each(ev, count_one, &counts[ev->proc], NULL), 0);
 	assert_int_equal(files, 2);
@@ -379,18 +379,18 @@ static void what_cannot_be_written_is_counted(void **state)
 	assert_int_equal(in_child(many_threads), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		assert_int_not_equal(ev->kind, PASTA_ACCESS_BATCH);
-		if (ev->kind == PASTA_ACCESS_LAUNCH && ev->sub == PASTA_LAUNCH_LOST) {
-			assert_int_equal(ev->access_launch.flags, PASTA_LAUNCH_UNKEPT);
+		assert_int_not_equal(ev->kind, PASTA_KIND_ACCESS_BATCH);
+		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH && ev->sub == PASTA_ACCESS_LAUNCH_LOST) {
+			assert_int_equal(ev->access_launch.flags, PASTA_ACCESS_LAUNCH_RAW_DROPPED);
 			lost += ev->access_launch.lost;
 		}
-		if (ev->kind == PASTA_ACCESS_LAUNCH)
+		if (ev->kind == PASTA_KIND_ACCESS_LAUNCH)
 			told += ev->access_launch.accesses;
 	}
 	assert_int_equal(lost, THREADS * EACH);
 	assert_int_equal(told, THREADS * EACH);
 	pasta_stream_loss(s, &account);
-	assert_int_equal(account.by_reason[PASTA_LOSS_UNKEPT], THREADS * EACH);
+	assert_int_equal(account.by_reason[PASTA_LOSS_RAW], THREADS * EACH);
 	pasta_stream_free(s);
 }
 

@@ -6,7 +6,7 @@
 #include "reduce/cpu.h"
 #include "reduce/requests.h"
 
-enum { ALL = (1 << PASTA_REDUCERS) - 2, SHIFT = 12, PAGE = 1 << SHIFT };
+enum { ALL = (1 << PASTA_REDUCER_COUNT) - 2, SHIFT = 12, PAGE = 1 << SHIFT };
 
 /* -- What is to be: a line a contribution, sorted and added up. -- */
 
@@ -121,7 +121,7 @@ struct fixture {
 
 static struct pasta_cpu *new_cpu(struct pasta_cpu_config config)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_cpu *c;
 
 	config.reducers = config.reducers ? config.reducers : ALL;
@@ -345,11 +345,11 @@ static void full_cells_leave_objects_exact_and_pages_in_one_row(void **state)
 	ROW(f.sums, OBJECT, 16, 0, 25, 0, 100, 0);
 	ROW(f.sums, OBJECT, 17, 0, 975, 0, 3900, 0);
 	ROW(f.sums, OBJECT, PASTA_OBJECT_NONE, 0, 1000, 0, 4000, 0);
-	other = row_of(f.sums, PASTA_REDUCE_PAGE, PASTA_KEY_OTHER, PASTA_KEY_OTHER);
+	other = row_of(f.sums, PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, PASTA_KEY_OTHER);
 	assert_int_equal(other.bytes, 4 * other.loads);
 	assert_int_equal(other.loads, 2000 - 25 - 2); /* but for three cells */
 	for (size_t i = 0; i < got_count; i++)
-		total.loads += got[i].reducer == PASTA_REDUCE_PAGE ? got[i].loads : 0;
+		total.loads += got[i].reducer == PASTA_REDUCER_PAGE ? got[i].loads : 0;
 	assert_int_equal(total.loads, 2000);
 	end(&f);
 }
@@ -423,7 +423,7 @@ static void a_full_table_counts_the_rest_in_its_last_row(void **state)
 	ROW(f.sums, SITE, PASTA_KEY_OTHER, PASTA_KEY_OTHER, 90, 0, 360, 0);
 	ROW(f.sums, SITE_OBJECT, PASTA_KEY_OTHER, PASTA_KEY_OTHER, 90, 0, 360, 0);
 	for (uint64_t i = 0; i < 10; i++)
-		loads += row_of(f.sums, PASTA_REDUCE_SITE, PASTA_SITE_KEY(3, i), 0).loads;
+		loads += row_of(f.sums, PASTA_REDUCER_SITE, PASTA_SITE_KEY(3, i), 0).loads;
 	assert_int_equal(loads, 10);
 	/* Drained, it is empty and has room again. */
 	pasta_sums_clear(f.sums);
@@ -456,7 +456,7 @@ static void requests_past_their_limits_are_left_out_and_counted(void **state)
 
 static void tables_that_cannot_be_are_refused_with_a_reason(void **state)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_null(pasta_cpu_new(&(struct pasta_cpu_config){.page_shift = 3}, &err));
 	assert_non_null(strstr(err.text, "2^5 to 2^30"));
@@ -469,12 +469,12 @@ static void tables_that_cannot_be_are_refused_with_a_reason(void **state)
 
 static void a_batch_ends_with_its_launch_and_counts_what_is_no_access(void **state)
 {
-	struct fixture f = begin((struct pasta_cpu_config){.reducers = PASTA_REDUCE_BIT(OBJECT)});
+	struct fixture f = begin((struct pasta_cpu_config){.reducers = PASTA_REDUCER_MASK(OBJECT)});
 	struct pasta_access a[5] = {
 		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = PASTA_ACCESS_LOAD},
 		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 0},
 		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 4},
-		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 1, .space = PASTA_SPACES},
+		{.addr = 5 * PAGE, .size = 4, .launch = 1, .kind = 1, .space = PASTA_SPACE_COUNT},
 		{.addr = 5 * PAGE, .size = 4, .launch = 2, .kind = PASTA_ACCESS_LOAD},
 	};
 	size_t bad = 0;
@@ -495,9 +495,9 @@ static void a_row_becomes_an_event(void **state)
 		.key0 = 1, .key1 = 2, .loads = 3, .stores = 4, .bytes = 5, .extra = 6};
 	struct pasta_event ev;
 
-	pasta_sums_event(&ev, PASTA_REDUCE_PAGE, &row, 99);
+	pasta_sums_event(&ev, PASTA_REDUCER_PAGE, &row, 99);
 	assert_int_equal(ev.size, PASTA_EVENT_SIZE(access_sum));
-	assert_int_equal(ev.kind, PASTA_ACCESS_SUM);
+	assert_int_equal(ev.kind, PASTA_KIND_ACCESS_SUM);
 	assert_int_equal(ev.access_sum.corr, 99);
 	assert_int_equal(ev.access_sum.key0, 1);
 	assert_int_equal(ev.access_sum.key1, 2);
@@ -505,7 +505,7 @@ static void a_row_becomes_an_event(void **state)
 	assert_int_equal(ev.access_sum.stores, 4);
 	assert_int_equal(ev.access_sum.bytes, 5);
 	assert_int_equal(ev.access_sum.extra, 6);
-	assert_int_equal(ev.access_sum.reducer, PASTA_REDUCE_PAGE);
+	assert_int_equal(ev.access_sum.reducer, PASTA_REDUCER_PAGE);
 }
 
 /* -- Random streams: launches are queued while their objects come and go. -- */
@@ -574,12 +574,12 @@ static void want_access(const struct pasta_access *a)
 		uint64_t page = a->addr - a->addr % PAGE;
 
 		object = place_of(a, &crosses);
-		want(PASTA_REDUCE_PAGE, page, 0, a->kind, bytes,
+		want(PASTA_REDUCER_PAGE, page, 0, a->kind, bytes,
 		     a->addr + a->size > page + PAGE ? 1 : 0);
 	}
-	want(PASTA_REDUCE_OBJECT, object, 0, a->kind, bytes, crosses);
-	want(PASTA_REDUCE_SITE, site, 0, a->kind, bytes, crosses);
-	want(PASTA_REDUCE_SITE_OBJECT, site, object, a->kind, bytes, crosses);
+	want(PASTA_REDUCER_OBJECT, object, 0, a->kind, bytes, crosses);
+	want(PASTA_REDUCER_SITE, site, 0, a->kind, bytes, crosses);
+	want(PASTA_REDUCER_SITE_OBJECT, site, object, a->kind, bytes, crosses);
 }
 
 static uint64_t any_address(void)
@@ -602,7 +602,7 @@ static size_t make_thread(size_t n, struct pasta_access a, uint32_t sweep)
 		a.addr = any_address();
 		a.size = sizes[random_below(sizeof(sizes) / sizeof(sizes[0]))];
 		a.kind = (uint8_t)(1 + a.site % 3);
-		a.space = random_below(8) ? 0 : (uint8_t)random_below(PASTA_SPACES);
+		a.space = random_below(8) ? 0 : (uint8_t)random_below(PASTA_SPACE_COUNT);
 		assert_true(n < RECORDS);
 		sweeps[n] = sweep;
 		records[n++] = a;
@@ -657,8 +657,8 @@ static void want_request(size_t i, size_t count, bool *seen)
 		}
 	}
 	site = PASTA_SITE_KEY(records[i].launch % 3, records[i].site);
-	want(PASTA_REDUCE_COALESCE, site, 0, kind, bytes, sectors);
-	want(PASTA_REDUCE_DIVERGE, site, threads, kind, bytes, records[i].thread < 32 ? 32 : 8);
+	want(PASTA_REDUCER_COALESCE, site, 0, kind, bytes, sectors);
+	want(PASTA_REDUCER_DIVERGE, site, threads, kind, bytes, records[i].thread < 32 ? 32 : 8);
 }
 
 static size_t make_launches(struct pasta_objects *t)

@@ -41,13 +41,13 @@ static void make_ranges(void)
 
 static int set_up(void **state)
 {
-	const struct pasta_cpu_config config = {.reducers = PASTA_REDUCE_BIT(OBJECT),
+	const struct pasta_cpu_config config = {.reducers = PASTA_REDUCER_MASK(OBJECT),
 						.page_shift = 30};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	(void)state;
 	objects = pasta_objects_new(0);
-	sums = pasta_sums_new(PASTA_REDUCE_BIT(OBJECT), 0);
+	sums = pasta_sums_new(PASTA_REDUCER_MASK(OBJECT), 0);
 	cpu = pasta_cpu_new(&config, &err);
 	memset(wanted, 0, sizeof(wanted));
 	make_ranges();
@@ -113,7 +113,7 @@ static int check_row(void *rows, enum pasta_reducer reducer, const struct pasta_
 				      : key >= PASTA_OBJECT_FIRST ? key - PASTA_OBJECT_FIRST
 								  : OBJECTS + 1 + key];
 
-	assert_int_equal(reducer, PASTA_REDUCE_OBJECT);
+	assert_int_equal(reducer, PASTA_REDUCER_OBJECT);
 	assert_int_equal(row->loads, s->loads);
 	assert_int_equal(row->stores, s->stores);
 	assert_int_equal(row->bytes, s->bytes);
@@ -188,9 +188,9 @@ static void what_lies_where_may_change_between_launches_with_or_without_a_drain(
 
 static void more_objects_than_cells_are_exact(void **state)
 {
-	const struct pasta_cpu_config config = {.reducers = PASTA_REDUCE_BIT(OBJECT), .cells = 5};
+	const struct pasta_cpu_config config = {.reducers = PASTA_REDUCER_MASK(OBJECT), .cells = 5};
 	const struct pasta_version *v = pasta_objects_pin(objects);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	(void)state;
 	pasta_cpu_free(cpu);

@@ -48,13 +48,13 @@ static uint32_t slots[2 * ROWS];
 
 static void reset(uint32_t max)
 {
-	struct pasta_gpu_table *t = &launch.tables[PASTA_REDUCE_OWN];
+	struct pasta_gpu_table *t = &launch.tables[PASTA_REDUCER_OWN];
 
 	memset(&launch, 0, sizeof(launch));
 	memset(rows, 0, sizeof(rows));
 	memset(slots, 0, sizeof(slots));
 	launch.every = 1;
-	launch.reducers = PASTA_REDUCE_BIT(OWN);
+	launch.reducers = PASTA_REDUCER_MASK(OWN);
 	t->index = slots;
 	t->rows = rows;
 	t->mask = 2 * ROWS - 1;
@@ -65,7 +65,7 @@ static void reset(uint32_t max)
 static struct pasta_gpu_row row_of(uint64_t key0, uint64_t key1)
 {
 	struct pasta_gpu_row all = {key0, key1, 0, 0, 0, 0};
-	const struct pasta_gpu_table *t = &launch.tables[PASTA_REDUCE_OWN];
+	const struct pasta_gpu_table *t = &launch.tables[PASTA_REDUCER_OWN];
 
 	for (uint32_t i = 0; i < t->count && i < t->max; i++) {
 		if (rows[i].key0 != key0 || rows[i].key1 != key1)
@@ -255,7 +255,7 @@ static void matrices_and_copies_are_requests_and_prefetches_and_bulk_copies_are_
 	EXPECT(row_of(PC + 16, 0).stores, 12, "copies");
 	EXPECT(row_of(PC + 16, 0).loads, 0, "copies are stores of shared memory alone");
 	EXPECT(row_of(PC + 16, 0).extra, 12 * 32, "wavefronts of copies");
-	EXPECT(launch.tables[PASTA_REDUCE_OWN].count, 2, "instructions with rows");
+	EXPECT(launch.tables[PASTA_REDUCER_OWN].count, 2, "instructions with rows");
 }
 
 /* -- Adding: lanes with equal keys, different numbers -- */
@@ -269,7 +269,7 @@ static void do_add(void *arg)
 	struct pasta_reducer_access a = {};
 
 	a.lane = lane;
-	a.table = &launch.tables[PASTA_REDUCE_OWN];
+	a.table = &launch.tables[PASTA_REDUCER_OWN];
 	for (uint32_t step = 0; step < STEPS; step++) {
 		uint64_t w = seed_of(step), r = mix(w + lane), few = 1 + w % 8;
 		uint64_t key0 = r % few, key1 = (r >> 30) % (1 + w % 3);

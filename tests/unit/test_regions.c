@@ -7,7 +7,7 @@
 static void region(uint32_t proc, uint32_t tid, uint64_t time, unsigned int sub, const char *name)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(region),
-				 .kind = PASTA_REGION,
+				 .kind = PASTA_KIND_REGION,
 				 .sub = (uint8_t)sub,
 				 .tid = tid,
 				 .proc = proc,
@@ -24,7 +24,7 @@ static void region(uint32_t proc, uint32_t tid, uint64_t time, unsigned int sub,
 static void iter(uint32_t proc, uint64_t time, uint64_t index)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(iteration),
-				 .kind = PASTA_ITERATION,
+				 .kind = PASTA_KIND_ITERATION,
 				 .tid = 99,
 				 .proc = proc,
 				 .time = time};

@@ -12,8 +12,9 @@
 
 #include "process/result.h"
 
-static const struct pasta_column columns[] = {
-	{"name", PASTA_STRING, NULL}, {"time", PASTA_INT, "ns"}, {"share", PASTA_FLOAT, "%"}};
+static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
+					      {"time", PASTA_COLUMN_INT, "ns"},
+					      {"share", PASTA_COLUMN_FLOAT, "%"}};
 
 static int begin(void **state)
 {
@@ -128,8 +129,8 @@ static void two_tables_of_one_name_fail(void **state)
 
 static void names_with_control_characters_fail_and_are_made_safe(void **state)
 {
-	static const struct pasta_column bad[] = {{"fine", PASTA_INT, NULL},
-						  {"a\tb", PASTA_INT, NULL}};
+	static const struct pasta_column bad[] = {{"fine", PASTA_COLUMN_INT, NULL},
+						  {"a\tb", PASTA_COLUMN_INT, NULL}};
 	struct pasta_out *out = out_of(state);
 
 	assert_null(pasta_out_table(out, "a\nb\x7f", columns, 3));
@@ -149,7 +150,7 @@ static void names_with_control_characters_fail_and_are_made_safe(void **state)
 
 static void a_column_of_no_known_type_fails(void **state)
 {
-	const struct pasta_column bad[] = {{"x", PASTA_INT, NULL},
+	const struct pasta_column bad[] = {{"x", PASTA_COLUMN_INT, NULL},
 					   {"y", (enum pasta_column_type)77, NULL}};
 	struct pasta_out *out = out_of(state);
 
@@ -178,8 +179,8 @@ static void a_count_s_text_is_cut_and_its_number_is_not(void **state)
 
 	memset(what, 'w', sizeof(what) - 1);
 	what[sizeof(what) - 1] = '\0';
-	pasta_out_count(out, PASTA_NOTE, UINT64_MAX, what, NULL, NULL);
-	pasta_out_count(out, PASTA_NOTE, 0, what, NULL, NULL);
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, UINT64_MAX, what, NULL, NULL);
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, 0, what, NULL, NULL);
 	assert_int_equal(out->finding_count, 1);
 	assert_int_equal(strspn(out->findings[0].what, "w"), 200);
 	assert_string_equal(out->findings[0].what + 200, ": 18446744073709551615");
@@ -196,7 +197,7 @@ static void a_copy_of_an_event_reads_no_more_than_its_size(void **state)
 	assert_true(size < sizeof(copy));
 	memset(&copy, 0xff, sizeof(copy));
 	ev->size = (uint16_t)size;
-	ev->kind = PASTA_ITERATION;
+	ev->kind = PASTA_KIND_ITERATION;
 	ev->time = 7;
 	pasta_event_copy(&copy, ev);
 	assert_memory_equal(&copy, ev, size);
@@ -212,7 +213,7 @@ static void findings_are_copied(void **state)
 	int i;
 
 	for (i = 0; i < 20; i++)
-		pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_PROBLEM,
+		pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_PROBLEM,
 							       .what = what,
 							       .action = "go faster"});
 	what[0] = 'X';

@@ -18,7 +18,7 @@ struct imported {
 	struct pasta_event events[EVENTS]; /* in order of time */
 	size_t count;
 	struct pasta_import_info info;
-	struct pasta_err err;
+	struct pasta_error err;
 	int r;
 };
 
@@ -40,7 +40,7 @@ static struct imported *import_with(const char *path, struct pasta_import_option
 	}
 	s = open_stream(shard);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind == PASTA_CLOCK || ev->kind == PASTA_LOSS)
+		if (ev->kind == PASTA_KIND_CLOCK || ev->kind == PASTA_KIND_LOSS)
 			continue;
 		assert_true(im.count < EVENTS);
 		pasta_event_copy(&im.events[im.count++], ev);
@@ -142,10 +142,10 @@ static bool lacks(const struct imported *im, const char *what)
 static void dispatches_are_kernels_with_grids_in_groups(void **state)
 {
 	struct imported *im = import_file(data("rocprof-all.json"));
-	const struct pasta_event *k = nth(im, PASTA_KERNEL, 0);
+	const struct pasta_event *k = nth(im, PASTA_KIND_KERNEL, 0);
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_KERNEL), 7);
+	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 7);
 	assert_int_equal(k->time, T + 20000);
 	assert_int_equal(k->tid, 700);
 	assert_int_equal(k->kernel.dur, 2000);
@@ -162,10 +162,10 @@ static void dispatches_are_kernels_with_grids_in_groups(void **state)
 	assert_int_equal(k->kernel.grid_y, 4);
 	assert_int_equal(k->kernel.grid_z, 3);
 	/* The queue, where no stream is known. */
-	assert_int_equal(nth(im, PASTA_KERNEL, 2)->kernel.stream, 4);
-	assert_int_equal(nth(im, PASTA_KERNEL, 2)->kernel.device, 1);
+	assert_int_equal(nth(im, PASTA_KIND_KERNEL, 2)->kernel.stream, 4);
+	assert_int_equal(nth(im, PASTA_KIND_KERNEL, 2)->kernel.device, 1);
 	/* A group of no work-items: how many groups there were is not known. */
-	assert_int_equal(nth(im, PASTA_KERNEL, 6)->kernel.grid_x, 0);
+	assert_int_equal(nth(im, PASTA_KIND_KERNEL, 6)->kernel.grid_x, 0);
 }
 
 static void kernels_have_the_best_name_that_the_file_has(void **state)
@@ -173,10 +173,10 @@ static void kernels_have_the_best_name_that_the_file_has(void **state)
 	struct imported *im = import_file(data("rocprof-all.json"));
 
 	(void)state;
-	assert_text(nth(im, PASTA_KERNEL, 0)->kernel.name, "add(float*, float*)");
-	assert_text(nth(im, PASTA_KERNEL, 1)->kernel.name, "scale(float*, float)");
-	assert_text(nth(im, PASTA_KERNEL, 2)->kernel.name, "plain");
-	assert_text(nth(im, PASTA_KERNEL, 6)->kernel.name, "kernel_id 77");
+	assert_text(nth(im, PASTA_KIND_KERNEL, 0)->kernel.name, "add(float*, float*)");
+	assert_text(nth(im, PASTA_KIND_KERNEL, 1)->kernel.name, "scale(float*, float)");
+	assert_text(nth(im, PASTA_KIND_KERNEL, 2)->kernel.name, "plain");
+	assert_text(nth(im, PASTA_KIND_KERNEL, 6)->kernel.name, "kernel_id 77");
 	assert_true(lacks(im, "names of some kernels"));
 }
 
@@ -194,9 +194,9 @@ static void copies_have_directions_and_devices(void **state)
 			{PASTA_COPY_H2H, 64, 0, 0}};
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_COPY), 5);
+	assert_int_equal(count_of(im, PASTA_KIND_COPY), 5);
 	for (size_t i = 0; i < 5; i++) {
-		const struct pasta_event *ev = nth(im, PASTA_COPY, i);
+		const struct pasta_event *ev = nth(im, PASTA_KIND_COPY, i);
 
 		assert_int_equal(ev->sub, expected[i].sub);
 		assert_int_equal(ev->copy.bytes, expected[i].bytes);
@@ -204,28 +204,29 @@ static void copies_have_directions_and_devices(void **state)
 		assert_int_equal(ev->copy.peer, expected[i].peer);
 		assert_int_equal(ev->copy.dur, 1000);
 	}
-	assert_int_equal(nth(im, PASTA_COPY, 0)->copy.corr, 8);
+	assert_int_equal(nth(im, PASTA_KIND_COPY, 0)->copy.corr, 8);
 }
 
 static void memory_is_in_use_from_the_end_of_its_allocation(void **state)
 {
 	struct imported *im = import_file(data("rocprof-all.json"));
-	const struct pasta_event *first = nth(im, PASTA_ALLOC, 0), *freed = nth(im, PASTA_FREE, 0);
+	const struct pasta_event *first = nth(im, PASTA_KIND_ALLOC, 0),
+				 *freed = nth(im, PASTA_KIND_FREE, 0);
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_ALLOC), 3);
+	assert_int_equal(count_of(im, PASTA_KIND_ALLOC), 3);
 	assert_int_equal(first->sub, PASTA_ALLOC_DEVICE);
 	assert_int_equal(first->time, T + 2400);
 	assert_int_equal(first->alloc.addr, UINT64_C(0x7f1000000000));
 	assert_int_equal(first->alloc.bytes, 4096);
-	assert_int_equal(nth(im, PASTA_ALLOC, 1)->alloc.pool, 1);
-	assert_int_equal(nth(im, PASTA_ALLOC, 1)->alloc.device, 1);
-	assert_int_equal(nth(im, PASTA_ALLOC, 2)->sub, PASTA_ALLOC_HOST);
+	assert_int_equal(nth(im, PASTA_KIND_ALLOC, 1)->alloc.pool, 1);
+	assert_int_equal(nth(im, PASTA_KIND_ALLOC, 1)->alloc.device, 1);
+	assert_int_equal(nth(im, PASTA_KIND_ALLOC, 2)->sub, PASTA_ALLOC_HOST);
 	assert_int_equal(freed->time, T + 122000);
 	assert_int_equal(freed->free.addr, first->alloc.addr);
-	assert_int_equal(nth(im, PASTA_FREE, 1)->free.pool, 1);
+	assert_int_equal(nth(im, PASTA_KIND_FREE, 1)->free.pool, 1);
 	/* The third was of address 0. */
-	assert_int_equal(count_of(im, PASTA_FREE), 2);
+	assert_int_equal(count_of(im, PASTA_KIND_FREE), 2);
 	assert_int_equal(told(im, PASTA_IMPORT_LEFT_OUT, "memory_allocation"), 1);
 }
 
@@ -234,10 +235,10 @@ static void scratch_memory_is_a_counter(void **state)
 	struct imported *im = import_file(data("rocprof-all.json"));
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_COUNTER), 2);
-	assert_text(nth(im, PASTA_COUNTER, 0)->counter.name, "scratch");
-	assert_true(nth(im, PASTA_COUNTER, 0)->counter.value == 65536);
-	assert_true(nth(im, PASTA_COUNTER, 1)->counter.value == 0);
+	assert_int_equal(count_of(im, PASTA_KIND_COUNTER), 2);
+	assert_text(nth(im, PASTA_KIND_COUNTER, 0)->counter.name, "scratch");
+	assert_true(nth(im, PASTA_KIND_COUNTER, 0)->counter.value == 65536);
+	assert_true(nth(im, PASTA_KIND_COUNTER, 1)->counter.value == 0);
 }
 
 static void calls_are_of_their_library_and_launches_are_told(void **state)
@@ -247,18 +248,18 @@ static void calls_are_of_their_library_and_launches_are_told(void **state)
 	size_t subs[4] = {0};
 
 	(void)state;
-	for (size_t i = 0; i < count_of(im, PASTA_API); i++)
-		subs[nth(im, PASTA_API, i)->sub]++;
+	for (size_t i = 0; i < count_of(im, PASTA_KIND_API); i++)
+		subs[nth(im, PASTA_KIND_API, i)->sub]++;
 	assert_int_equal(subs[PASTA_API_RUNTIME], 9);
 	assert_int_equal(subs[PASTA_API_DRIVER], 2);
 	assert_int_equal(subs[PASTA_API_LIBRARY], 6 + 2 + 1);
-	assert_int_equal(count_of(im, PASTA_LAUNCH), 7);
+	assert_int_equal(count_of(im, PASTA_KIND_LAUNCH), 7);
 	for (size_t i = 0; i < 7; i++)
-		assert_int_equal(nth(im, PASTA_LAUNCH, i)->launch.corr, launches[i]);
-	assert_int_equal(nth(im, PASTA_LAUNCH, 2)->time, T + 19000);
-	assert_int_equal(nth(im, PASTA_LAUNCH, 6)->tid, 701);
-	for (size_t i = 0; i < count_of(im, PASTA_API); i++) {
-		const struct pasta_event *ev = nth(im, PASTA_API, i);
+		assert_int_equal(nth(im, PASTA_KIND_LAUNCH, i)->launch.corr, launches[i]);
+	assert_int_equal(nth(im, PASTA_KIND_LAUNCH, 2)->time, T + 19000);
+	assert_int_equal(nth(im, PASTA_KIND_LAUNCH, 6)->tid, 701);
+	for (size_t i = 0; i < count_of(im, PASTA_KIND_API); i++) {
+		const struct pasta_event *ev = nth(im, PASTA_KIND_API, i);
 		bool failed = !strcmp(pasta_str(ev->api.name), "hipDeviceSynchronize");
 
 		assert_int_equal(ev->api.status, failed);
@@ -282,9 +283,9 @@ static void markers_are_regions_with_their_messages(void **state)
 			{PASTA_REGION_END, 100000, "step \xc3\xa9"}};
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_REGION), 7);
+	assert_int_equal(count_of(im, PASTA_KIND_REGION), 7);
 	for (size_t i = 0; i < 7; i++) {
-		const struct pasta_event *ev = nth(im, PASTA_REGION, i);
+		const struct pasta_event *ev = nth(im, PASTA_KIND_REGION, i);
 
 		assert_int_equal(ev->sub, expected[i].sub);
 		assert_int_equal(ev->time, T + expected[i].time);
@@ -311,9 +312,9 @@ static void samples_lie_in_the_function_that_begins_before_them(void **state)
 	const struct pasta_event *ev;
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_PC_SAMPLE), 6);
+	assert_int_equal(count_of(im, PASTA_KIND_PC_SAMPLE), 6);
 	for (size_t i = 0; i < 6; i++) {
-		ev = nth(im, PASTA_PC_SAMPLE, i);
+		ev = nth(im, PASTA_KIND_PC_SAMPLE, i);
 		assert_int_equal(ev->pc_sample.pc, expected[i].pc);
 		assert_int_equal(ev->pc_sample.samples, 1);
 		assert_text(ev->pc_sample.function, expected[i].function);
@@ -321,20 +322,21 @@ static void samples_lie_in_the_function_that_begins_before_them(void **state)
 	}
 	assert_int_equal(ev->pc_sample.device, 1);
 	assert_int_equal(ev->pc_sample.corr, 31);
-	assert_int_equal(ev->pc_sample.crc, nth(im, PASTA_MODULE, 1)->module.crc);
+	assert_int_equal(ev->pc_sample.crc, nth(im, PASTA_KIND_MODULE, 1)->module.crc);
 }
 
 static void the_process_and_its_devices_are_described(void **state)
 {
 	struct imported *im = import_file(data("rocprof-all.json"));
-	const struct pasta_event *p = nth(im, PASTA_PROCESS, 0), *d = nth(im, PASTA_DEVICE, 0);
+	const struct pasta_event *p = nth(im, PASTA_KIND_PROCESS, 0),
+				 *d = nth(im, PASTA_KIND_DEVICE, 0);
 
 	(void)state;
 	assert_int_equal(p->process.pid, 700);
 	assert_int_equal(p->process.rank, 0);
 	assert_text(p->process.command, "./train --name a b");
 	assert_text(p->process.host, "node-a");
-	assert_int_equal(count_of(im, PASTA_DEVICE), 2); /* the CPU is none */
+	assert_int_equal(count_of(im, PASTA_KIND_DEVICE), 2); /* the CPU is none */
 	assert_text(d->device.name, "AMD Instinct MI300X");
 	assert_text(d->device.vendor, "AMD");
 	assert_text(d->device.arch, "gfx942");
@@ -342,9 +344,9 @@ static void the_process_and_its_devices_are_described(void **state)
 	assert_int_equal(d->device.units, 304);
 	assert_int_equal(d->device.clock_mhz, 2100);
 	assert_int_equal(d->device.uuid_hi, UINT64_C(0x0102030405060708));
-	assert_int_equal(nth(im, PASTA_DEVICE, 1)->device.id, 1);
-	assert_int_equal(count_of(im, PASTA_MODULE), 2);
-	assert_int_equal(nth(im, PASTA_MODULE, 0)->module.addr, UINT64_C(0x7f0000000000));
+	assert_int_equal(nth(im, PASTA_KIND_DEVICE, 1)->device.id, 1);
+	assert_int_equal(count_of(im, PASTA_KIND_MODULE), 2);
+	assert_int_equal(nth(im, PASTA_KIND_MODULE, 0)->module.addr, UINT64_C(0x7f0000000000));
 	assert_false(im->info.dated);
 	assert_int_equal(im->info.begin, T + 1000);
 }
@@ -369,16 +371,16 @@ static void only_the_kinds_that_are_wanted_are_kept(void **state)
 {
 	struct imported *im = import_with(
 		data("rocprof-all.json"),
-		(struct pasta_import_options){.kinds = PASTA_BIT(KERNEL) | PASTA_BIT(LAUNCH)});
+		(struct pasta_import_options){.kinds = PASTA_MASK(KERNEL) | PASTA_MASK(LAUNCH)});
 
 	(void)state;
 	assert_int_equal(im->r, 0);
-	assert_int_equal(count_of(im, PASTA_KERNEL), 7);
-	assert_int_equal(count_of(im, PASTA_LAUNCH), 7);
+	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 7);
+	assert_int_equal(count_of(im, PASTA_KIND_LAUNCH), 7);
 	for (size_t i = 0; i < im->count; i++)
-		assert_true(im->events[i].kind == PASTA_KERNEL ||
-			    im->events[i].kind == PASTA_LAUNCH ||
-			    im->events[i].kind == PASTA_PROCESS);
+		assert_true(im->events[i].kind == PASTA_KIND_KERNEL ||
+			    im->events[i].kind == PASTA_KIND_LAUNCH ||
+			    im->events[i].kind == PASTA_KIND_PROCESS);
 }
 
 /* -- Collectives -- */
@@ -389,9 +391,9 @@ static const char *collective_of(const struct imported *im, uint64_t corr)
 	for (size_t i = 0; i + 1 < im->count; i++) {
 		const struct pasta_event *ev = &im->events[i], *next = ev + 1;
 
-		if (ev->kind != PASTA_COLLECTIVE || ev->collective.corr != corr)
+		if (ev->kind != PASTA_KIND_COLLECTIVE || ev->collective.corr != corr)
 			continue;
-		assert_int_equal(next->kind, PASTA_KERNEL);
+		assert_int_equal(next->kind, PASTA_KIND_KERNEL);
 		assert_int_equal(next->kernel.corr, corr);
 		assert_int_equal(next->time, ev->time);
 		return pasta_str(ev->collective.name);
@@ -405,7 +407,7 @@ static void the_call_around_a_launch_names_the_collective(void **state)
 	struct imported *im = import_file(data("rocprof-all.json"));
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_COLLECTIVE), 2);
+	assert_int_equal(count_of(im, PASTA_KIND_COLLECTIVE), 2);
 	assert_string_equal(collective_of(im, 31), "all_reduce");
 	/* It was launched by the end of a group of ncclSend and ncclRecv. */
 	assert_string_equal(collective_of(im, 41), "send_recv");
@@ -548,7 +550,7 @@ static void a_pipe_is_read_once(void **state)
 
 	(void)state;
 	assert_int_equal(im->r, 0);
-	assert_int_equal(count_of(im, PASTA_KERNEL), 7);
+	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 7);
 	im = import_piped("rocprof-sorted.json");
 	assert_int_equal(im->r, -ESPIPE);
 	assert_non_null(strstr(im->err.text, "store it in a file first"));
@@ -557,7 +559,8 @@ static void a_pipe_is_read_once(void **state)
 static void the_first_versions_are_read_as_well(void **state)
 {
 	struct imported *im = import_file(data("rocprof-old.json"));
-	const struct pasta_event *k = nth(im, PASTA_KERNEL, 0), *c = nth(im, PASTA_COPY, 0);
+	const struct pasta_event *k = nth(im, PASTA_KIND_KERNEL, 0),
+				 *c = nth(im, PASTA_KIND_COPY, 0);
 
 	(void)state;
 	assert_text(k->kernel.name, "old");
@@ -567,13 +570,13 @@ static void the_first_versions_are_read_as_well(void **state)
 	assert_int_equal(k->kernel.corr, 3);
 	assert_int_equal(c->sub, PASTA_COPY_H2D);
 	assert_int_equal(c->copy.corr, 4);
-	assert_int_equal(count_of(im, PASTA_LAUNCH), 2);
-	assert_text(nth(im, PASTA_DEVICE, 0)->device.name, "gfx90a");
-	assert_text(nth(im, PASTA_REGION, 0)->region.name, "main");
+	assert_int_equal(count_of(im, PASTA_KIND_LAUNCH), 2);
+	assert_text(nth(im, PASTA_KIND_DEVICE, 0)->device.name, "gfx90a");
+	assert_text(nth(im, PASTA_KIND_REGION, 0)->region.name, "main");
 	/* A mark without a message. */
-	assert_int_equal(nth(im, PASTA_REGION, 2)->sub, PASTA_REGION_MARK);
-	assert_text(nth(im, PASTA_REGION, 2)->region.name, "roctxMarkA");
-	assert_text(nth(im, PASTA_PROCESS, 0)->process.command, "./old");
+	assert_int_equal(nth(im, PASTA_KIND_REGION, 2)->sub, PASTA_REGION_MARK);
+	assert_text(nth(im, PASTA_KIND_REGION, 2)->region.name, "roctxMarkA");
+	assert_text(nth(im, PASTA_KIND_PROCESS, 0)->process.command, "./old");
 }
 
 static void a_trace_without_calls_lacks_launches_and_no_more(void **state)
@@ -585,10 +588,10 @@ static void a_trace_without_calls_lacks_launches_and_no_more(void **state)
 	struct imported *im = import_file(spill(text, strlen(text)));
 
 	(void)state;
-	assert_int_equal(count_of(im, PASTA_KERNEL), 1);
-	assert_int_equal(nth(im, PASTA_KERNEL, 0)->kernel.dur, 4);
+	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 1);
+	assert_int_equal(nth(im, PASTA_KIND_KERNEL, 0)->kernel.dur, 4);
 	assert_true(lacks(im, "--hip-trace"));
-	assert_false(nth(im, PASTA_PROCESS, 0)->process.kinds & PASTA_BIT(LAUNCH));
+	assert_false(nth(im, PASTA_KIND_PROCESS, 0)->process.kinds & PASTA_MASK(LAUNCH));
 }
 
 /* -- What is wrong -- */
@@ -658,7 +661,7 @@ static void salvage_keeps_what_follows_damage_even_in_another_array(void **state
 	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 8);
 	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hsa_api"), 2);
 	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "marker_api"), 5);
-	assert_int_equal(count_of(im, PASTA_KERNEL), 7);
+	assert_int_equal(count_of(im, PASTA_KIND_KERNEL), 7);
 	/* The last of the kernels' symbols, and all that separates it from the records. */
 	slurp(data("rocprof-all.json"), text);
 	at = strstr(text, "\"kernel_id\": 4,");

@@ -44,7 +44,7 @@ static void spit(const char *path, const char *text)
 static void a_run_is_never_made_over_an_old_one(void **state)
 {
 	struct pasta_run a = {0}, b = {0}, c = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_run_create(&a, NULL, &err), 0);
 	assert_int_equal(pasta_run_create(&b, NULL, &err), 0);
@@ -59,7 +59,7 @@ static void a_run_is_never_made_over_an_old_one(void **state)
 static void a_removed_run_leaves_what_was_there(void **state)
 {
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	mkdir("mine", 0777);
 	assert_int_equal(pasta_run_create(&run, "mine", &err), 0);
@@ -75,7 +75,7 @@ static void a_removed_run_leaves_what_was_there(void **state)
 
 static void shards_are_listed_in_order(void **state)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char **paths;
 	size_t count;
 
@@ -99,7 +99,7 @@ static void a_new_control_page_is_healthy(void **state)
 {
 	struct pasta_run_health health;
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct stat st;
 
 	assert_int_equal(pasta_run_create(&run, "r", &err), 0);
@@ -117,7 +117,7 @@ static void a_control_page_that_was_cut_is_an_error_and_no_crash(void **state)
 {
 	struct pasta_run_health health;
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_run_create(&run, "cut", &err), 0);
 	assert_int_equal(pasta_run_add_failed("cut", 2, 5, "no room"), 0);
@@ -140,7 +140,7 @@ static void run_json_reads_back_as_it_was_written(void **state)
 				   .cwd = (char *)"/tmp",
 				   .host = (char *)"höst",
 				   .version = (char *)"1.2",
-				   .kinds = PASTA_BIT(REGION) | PASTA_BIT(LOSS),
+				   .kinds = PASTA_MASK(REGION) | PASTA_MASK(LOSS),
 				   .has_counted = true,
 				   .counted = PASTA_NEED_ACCESS_PAGE | PASTA_NEED_ACCESS_RAW,
 				   .start = UINT64_C(1794711561960402369),
@@ -151,7 +151,7 @@ static void run_json_reads_back_as_it_was_written(void **state)
 				   .has_loss = true,
 				   .loss = {.expected = UINT64_MAX, .captured = 2, .dropped = 1}};
 	struct pasta_runinfo out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_runinfo_save(&in, "run.json", &err), 0);
 	assert_int_equal(pasta_runinfo_load(&out, ".", &err), 0);
@@ -171,7 +171,7 @@ static void what_is_no_run_json_is_refused(void **state)
 	static const char *const bad[] = {
 		"", "{", "[]", "null", "{\"schema\": 1}", "{\"schema\": \"other/1\"}", "\xff\xfe"};
 	struct pasta_runinfo info = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -195,7 +195,7 @@ static void a_run_json_that_is_nested_deep_is_refused(void **state)
 	enum { DEEP = 300000 };
 	static const char *const begins[] = {"[", "{\"a\":", "{\"schema\":[\"accelprof-run/1\",["};
 	struct pasta_runinfo info = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	for (size_t k = 0; k < 3; k++) {
 		FILE *f = fopen("run.json", "we");
@@ -216,7 +216,7 @@ static void a_run_json_that_is_nested_deep_is_refused(void **state)
 static void a_run_json_that_was_changed_is_read_and_said_to_be(void **state)
 {
 	struct pasta_runinfo info = {.host = (char *)"here", .start = 12345, .end = 23456};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char text[8192];
 	size_t size;
 	FILE *f;
@@ -250,7 +250,7 @@ static void a_run_json_that_was_changed_is_read_and_said_to_be(void **state)
 static void a_run_is_for_its_user_alone_unless_it_is_shared(void **state)
 {
 	struct pasta_run mine = {0}, shared = {.shared = true};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	mode_t before = umask(022);
 	struct stat st;
 
@@ -272,7 +272,7 @@ static void a_run_is_for_its_user_alone_unless_it_is_shared(void **state)
 static void a_run_is_not_made_where_others_could_change_it(void **state)
 {
 	struct pasta_run run = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(mkdir("d", 0700), 0);
 	assert_int_equal(chmod("d", 0777), 0);
@@ -291,7 +291,7 @@ static void a_run_is_not_made_where_others_could_change_it(void **state)
 static void a_run_json_that_cannot_be_written_is_explained(void **state)
 {
 	struct pasta_runinfo info = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_runinfo_save(&info, "no/such/run.json", &err), -ENOENT);
 	assert_string_equal(err.text, "cannot write no/such/run.json: No such file or directory");

@@ -49,7 +49,7 @@ static bool ring_is_there(void)
 static struct pasta_salvaged sweep(void)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int r = pasta_salvage_sweep(support_dir, &out, &err);
 
 	assert_int_equal(!r, !(out.failed || out.damaged || out.unwritten));
@@ -58,7 +58,7 @@ static struct pasta_salvaged sweep(void)
 
 /* The shard with what is in its ring, as a report reads it; *out and *err as salvage has them. */
 static struct pasta_stream *read_whole(bool commit, struct pasta_salvaged *out,
-				       struct pasta_err *err)
+				       struct pasta_error *err)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
 	struct pasta_shard_parts parts;
@@ -137,7 +137,7 @@ static void a_dead_process_s_ring_goes_to_its_shard_and_is_removed(void **state)
 	static const char *const texts[] = {"first", "second", ""};
 	struct bytes b = {0};
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region),
-				     .kind = PASTA_REGION,
+				     .kind = PASTA_KIND_REGION,
 				     .time = RAW_0 + 1000,
 				     .region = {.name = 2}};
 	struct pasta_salvaged out;
@@ -163,7 +163,7 @@ static void a_dead_process_s_ring_goes_to_its_shard_and_is_removed(void **state)
 	for (uint64_t i = 0; i < 100; i++) {
 		do
 			ev = pasta_stream_next(s);
-		while (ev && ev->kind == PASTA_LOSS);
+		while (ev && ev->kind == PASTA_KIND_LOSS);
 		assert_int_equal(ev->link.from, i);
 		assert_int_equal(ev->time, REAL_0 + i);
 	}
@@ -313,7 +313,7 @@ static void strings_after_a_block_that_is_lost_keep_their_ids(void **state)
 	static const char *const texts[] = {"lost 1", "lost 2"}, *const rest[] = {"third",
 										  "fourth"};
 	struct bytes b = {0};
-	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION};
+	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_KIND_REGION};
 	struct pasta_stream *s;
 	uint32_t ring, lost;
 
@@ -442,7 +442,7 @@ static void a_ring_that_its_process_has_locked_is_left_alone_whatever_is_in_it(v
 static void a_ring_that_somebody_else_has_locked_is_read_and_left_alone(void **state)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes b = {0};
 	pid_t pid;
 
@@ -496,7 +496,7 @@ static int lock_error;
 static void read_without_locks(void)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_stream *s;
 
 	fail_calls(SYS_flock, lock_error);
@@ -534,7 +534,7 @@ static void a_ring_of_another_version_is_kept_and_says_so(void **state)
 {
 	struct bytes b = {0};
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	ring_begin(&b)->version = PASTA_RINGFILE_VERSION + 1;
 	file_of(&b)->sum ^= 1; /* it has other sums */
@@ -560,7 +560,7 @@ static void a_shard_that_is_none_is_not_written_to_and_its_ring_is_kept_and_show
 		"it were one, which it is not";
 	struct bytes b = {0}, foreign = {0}, after = {0};
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	ring_begin(&b);
 	push_numbers(&b, ring_add(&b, 1), 0, 10);
@@ -590,7 +590,7 @@ static void a_shard_of_another_process_gets_nothing(void **state)
 {
 	struct bytes b = {0}, shard = {0}, after = {0};
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	put_head(&shard, 2, REAL_0);
 	put_schema(&shard, NULL, 0);
@@ -651,7 +651,7 @@ static void a_ring_file_that_was_emptied_is_damaged_and_kept(void **state)
 	save(&shard, shard.size, stem(".pst"));
 	for (size_t size = 0; size <= PASTA_RINGFILE_HEAD; size += PASTA_RINGFILE_HEAD) {
 		struct pasta_salvaged out = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 
 		ring_begin(&b);
 		memset(b.data, 0, b.size);
@@ -668,7 +668,7 @@ static void a_ring_file_that_was_emptied_is_damaged_and_kept(void **state)
 static void a_folder_that_is_not_there_is_an_error_that_names_it(void **state)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_salvage_sweep("/nonexistent/shards", &out, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/shards"));
@@ -682,7 +682,7 @@ typedef void (*damage_fn)(struct bytes *b, struct pasta_ring *r);
 /* 100 events in ring 1, which is then damaged; 20 in ring 2, which must not suffer. A damaged ring
  * is said to be one, and it is kept, whoever may write. */
 static struct pasta_account salvage_damaged(damage_fn damage, bool commit,
-					    struct pasta_salvaged *out, struct pasta_err *err)
+					    struct pasta_salvaged *out, struct pasta_error *err)
 {
 	struct bytes b = {0};
 	struct pasta_stream *s;
@@ -692,7 +692,7 @@ static struct pasta_account salvage_damaged(damage_fn damage, bool commit,
 	size_t n;
 
 	*out = (struct pasta_salvaged){0};
-	*err = (struct pasta_err){0};
+	*err = (struct pasta_error){0};
 	ring_begin(&b);
 	ring = ring_add(&b, 1);
 	push_numbers(&b, ring, 1000, 100);
@@ -729,7 +729,7 @@ static struct pasta_account salvage_damaged(damage_fn damage, bool commit,
 static void check_damage(damage_fn damage, uint64_t found, uint64_t missing)
 {
 	struct pasta_salvaged out;
-	struct pasta_err err;
+	struct pasta_error err;
 
 	for (int commit = 0; commit < 2; commit++) {
 		struct pasta_account a = salvage_damaged(damage, commit, &out, &err);
@@ -746,7 +746,7 @@ static void check_damage(damage_fn damage, uint64_t found, uint64_t missing)
 static void check_hint(damage_fn damage)
 {
 	struct pasta_salvaged out;
-	struct pasta_err err;
+	struct pasta_error err;
 	struct pasta_account a = salvage_damaged(damage, true, &out, &err);
 
 	assert_int_equal(a.captured, 120);
@@ -918,7 +918,7 @@ static void break_table(struct bytes *b, struct pasta_ring *r)
 static void a_table_that_is_empty_does_not_hide_what_is_there(void **state)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes b = {0};
 	uint32_t ring;
 
@@ -951,7 +951,7 @@ static void a_segment_that_cannot_be_trusted_is_passed_over_and_said(void **stat
 
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		struct pasta_salvaged out;
-		struct pasta_err err;
+		struct pasta_error err;
 
 		assert_int_equal(salvage_damaged(damages[i], true, &out, &err).captured, 20);
 		assert_int_equal(out.damaged, 1);
@@ -1027,7 +1027,7 @@ static void a_head_that_is_damaged_is_read_and_nothing_is_written(void **state)
 
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		struct pasta_salvaged out;
-		struct pasta_err err;
+		struct pasta_error err;
 
 		assert_int_equal(salvage_damaged(damages[i], true, &out, &err).captured, 120);
 		assert_int_equal(out.damaged, 1);
@@ -1048,7 +1048,7 @@ static void a_ring_file_that_was_cut_gives_what_is_left_and_counts_the_rest(void
 	push_numbers(&b, second, 100, 50);
 	for (uint64_t keep = 0; keep <= 50; keep += 10) {
 		struct pasta_salvaged out = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		struct pasta_stream *s;
 
 		save(&b, file_of(&b)->segment[second].offset + PASTA_RING_DATA + keep * RECORD,
@@ -1139,11 +1139,11 @@ static void a_second_damaged_ring_gets_a_name_of_its_own(void **state)
 static void a_string_that_is_damaged_costs_itself_alone(void **state)
 {
 	static const char *const texts[] = {"first", "second", "third", "fourth"};
-	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION};
+	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_KIND_REGION};
 
 	for (int what = 0; what < 3; what++) {
 		struct pasta_salvaged out = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		struct bytes b = {0};
 		struct pasta_strings *block;
 		struct pasta_stream *s;
@@ -1180,7 +1180,7 @@ static void a_string_that_is_damaged_costs_itself_alone(void **state)
 static void a_block_of_strings_that_no_frame_can_hold_is_passed_over(void **state)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes b = {0};
 
 	ring_begin(&b);
@@ -1207,7 +1207,7 @@ static void a_ring_file_with_any_bytes_changed_changes_nothing_in_silence(void *
 	ring_of(&b, ring)->dropped[PASTA_LOSS_FULL] = pasta_seal(4, PASTA_LOSS_FULL);
 	for (int round = 0; round < (support_slow ? 100 : 1000); round++) {
 		struct pasta_salvaged out = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		const uint64_t places[] = {0,
 					   offsetof(struct pasta_ringfile, lost),
 					   file_of(&b)->segment[0].offset,
@@ -1252,7 +1252,7 @@ static void read_with_little_memory(void)
 {
 	const struct rlimit limit = {48 << 20, 48 << 20};
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_stream *s;
 
 	if (setrlimit(RLIMIT_AS, &limit))
@@ -1313,7 +1313,7 @@ static void a_ring_file_that_is_cut_while_it_is_read_is_no_fault(void **state)
 	pthread_create(&thread, NULL, cutter, &cut);
 	for (int i = 0; i < 50; i++) {
 		struct pasta_salvaged out = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		struct pasta_stream *s;
 
 		save(&b, b.size, stem(".ring"));
@@ -1344,7 +1344,7 @@ static void save_ten(void)
 static void check_read_only(void)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes before = {0}, after = {0};
 
 	load_file(&before, stem(".ring"));
@@ -1394,7 +1394,7 @@ static void a_run_that_cannot_be_written_to_is_read(void **state)
 	}
 	{
 		struct pasta_salvaged out = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 
 		check_stream(read_whole(true, &out, &err), 10, 0);
 		assert_int_equal(out.committed + out.failed, 0);
@@ -1410,7 +1410,7 @@ static void a_link_in_the_place_of_a_shard_is_not_followed(void **state)
 {
 	static const char text[] = "precious";
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes file = {0}, after = {0};
 
 	save_ten();
@@ -1435,7 +1435,7 @@ static void a_shard_with_a_second_name_is_not_written_to(void **state)
 {
 	struct bytes shard = {0}, after = {0};
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	save_ten();
 	begin_shard(&shard);
@@ -1453,7 +1453,7 @@ static void a_shard_with_a_second_name_is_not_written_to(void **state)
 static void a_link_or_a_pipe_in_the_place_of_a_ring_is_named_and_left(void **state)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	save_ten();
 	assert_int_equal(rename(stem(".ring"), in_dir("victim")), 0);
@@ -1483,7 +1483,7 @@ static void hear(const char *line)
 static struct pasta_input read_folder(void)
 {
 	struct pasta_input in = {.warn = hear};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	warned[0] = '\0';
 	pasta_input_add(&in, support_dir, &err);
@@ -1582,7 +1582,7 @@ static void a_ring_that_was_put_aside_is_named_by_each_report(void **state)
 
 static void a_shards_folder_that_is_a_link_is_not_followed(void **state)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_input in = {.warn = hear};
 
 	make_run_of("{\"schema\": \"accelprof-run/1\"}");
@@ -1597,10 +1597,10 @@ static void a_shards_folder_that_is_a_link_is_not_followed(void **state)
 static void make_shard(const char *name, uint8_t guid)
 {
 	struct pasta_shard_head head = {.guid = {guid}, .boot = {1}, .raw = RAW_0, .real = REAL_0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_shardwriter *w = pasta_shardwriter_new(in_dir(name), &head, &err);
 	struct pasta_event process = {
-		.size = PASTA_EVENT_SIZE(process), .kind = PASTA_PROCESS, .time = RAW_0};
+		.size = PASTA_EVENT_SIZE(process), .kind = PASTA_KIND_PROCESS, .time = RAW_0};
 
 	assert_non_null(w);
 	process.process.host = pasta_shardwriter_str(w, "host");
@@ -1771,7 +1771,7 @@ static void on_a_full_disk_all_is_shown_and_committed_once_there_is_room(void **
 			break;
 		}
 	do {
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		struct stat st;
 
 		out = (struct pasta_salvaged){0};
@@ -1795,7 +1795,7 @@ static void on_a_full_disk_all_is_shown_and_committed_once_there_is_room(void **
 struct sweeper {
 	pthread_t thread;
 	struct pasta_salvaged out;
-	struct pasta_err err;
+	struct pasta_error err;
 	struct pasta_stream *stream;
 	const char *path;
 };
@@ -1924,7 +1924,7 @@ static pid_t start(void (*body)(void))
 static struct pasta_salvaged sweep_run(void)
 {
 	struct pasta_salvaged out = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (pasta_salvage_sweep(in_dir("shards"), &out, &err))
 		fail_msg("%s", err.text);
@@ -2113,7 +2113,7 @@ static void killed_at_any_moment_a_process_loses_nothing_that_was_emitted(void *
 				snprintf(path, sizeof(path), "%s/%s", in_dir("shards"), e->d_name);
 		closedir(d);
 		assert_int_equal(pasta_stream_add(s, path, NULL), 0);
-		pasta_stream_want(s, PASTA_BIT(LINK));
+		pasta_stream_want(s, PASTA_MASK(LINK));
 		while ((ev = pasta_stream_next(s)))
 			assert_property(ev->link.from >= next && (next = ev->link.from + 1));
 		a = account_of(s);

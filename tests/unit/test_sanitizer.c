@@ -25,28 +25,28 @@ static void use_one_object(void)
 
 static void rows_of_all_tables_are_what_a_kernel_did(void **state)
 {
-	struct pasta_access_sum r;
+	struct pasta_access_sum_record r;
 
 	(void)state;
 	run_and_read("0x9e,launches=0", use_one_object);
-	r = sum(PASTA_REDUCE_OBJECT, object_of_size(10000));
+	r = sum(PASTA_REDUCER_OBJECT, object_of_size(10000));
 	assert_int_equal(r.loads, 40);
 	assert_int_equal(r.stores, 10);
 	assert_int_equal(r.bytes, 32 * 4 + 8 * 16 + 2 * 16);
 	assert_int_equal(r.extra, 2); /* they reach out of it */
-	r = sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE);
+	r = sum(PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE);
 	assert_int_equal(r.stores, 1);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).key0, 3);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).key0, 4);
-	r = sum(PASTA_REDUCE_SITE_OBJECT, ANY);
+	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).key0, 3);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, ANY).key0, 4);
+	r = sum(PASTA_REDUCER_SITE_OBJECT, ANY);
 	assert_int_equal(r.key0, 4);
 	assert_int_equal(r.loads, 40);
 	for (size_t i = 0; i < row_count; i++)
-		assert_true(rows[i].reducer != PASTA_REDUCE_SITE_OBJECT ||
+		assert_true(rows[i].reducer != PASTA_REDUCER_SITE_OBJECT ||
 			    rows[i].key1 == PASTA_OBJECT_NONE ||
 			    rows[i].key1 == object_of_size(10000));
 	/* 100 to 103 ns. */
-	r = sum(PASTA_REDUCE_BLOCK, 96);
+	r = sum(PASTA_REDUCER_BLOCK, 96);
 	assert_int_equal(r.loads, 4);
 	assert_int_equal(r.bytes, 406);
 }
@@ -76,9 +76,9 @@ static void a_site_is_told_with_what_it_does_and_where(void **state)
 	assert_int_equal(sites[0].flags, PASTA_ACCESS_STORE);
 	assert_int_equal(sites[1].flags, PASTA_ACCESS_ATOMIC | PASTA_SPACE_LOCAL << 8);
 	assert_int_equal(row_count, 2);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[0].id).loads, 5);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[0].id).stores, 5);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, sites[1].id).loads, 3);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, sites[0].id).loads, 5);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, sites[0].id).stores, 5);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, sites[1].id).loads, 3);
 }
 
 /* 4 blocks of two warps, three times at one barrier, and half of each warp at another. */
@@ -97,11 +97,11 @@ static void synchronise(void)
 
 static void must_be_arrivals(void)
 {
-	assert_int_equal(sum(PASTA_REDUCE_BARRIER, ANY).key0, 2);
+	assert_int_equal(sum(PASTA_REDUCER_BARRIER, ANY).key0, 2);
 	for (size_t i = 0; i < row_count; i++) {
-		const struct pasta_access_sum *r = &rows[i];
+		const struct pasta_access_sum_record *r = &rows[i];
 
-		if (r->reducer != PASTA_REDUCE_BARRIER)
+		if (r->reducer != PASTA_REDUCER_BARRIER)
 			continue;
 		assert_in_range(r->key1, 0, 1);
 		assert_int_equal(r->loads, r->key1 ? 8 : 24);
@@ -117,7 +117,7 @@ static void barriers_are_told_by_site_and_are_no_accesses(void **state)
 	run_and_read("0x402,launches=0", synchronise); /* by object as well */
 	must_be_arrivals();
 	assert_int_equal(row_count, 3);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 5);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 5);
 	assert_int_equal(site_count, 2);
 	assert_int_equal(sites[0].flags, PASTA_ACCESS_BARRIER);
 	assert_int_equal(sites[1].flags, PASTA_ACCESS_BARRIER);
@@ -127,7 +127,7 @@ static void barriers_are_not_patched_unless_they_are_wanted(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0", synchronise);
-	assert_int_equal(sum(PASTA_REDUCE_BARRIER, ANY).key0, 0);
+	assert_int_equal(sum(PASTA_REDUCER_BARRIER, ANY).key0, 0);
 	assert_int_equal(site_count, 1);
 	assert_int_equal(refused, 0);
 }
@@ -138,7 +138,7 @@ static void barriers_are_counted_on_devices_where_the_host_counts_accesses(void 
 	run_and_read("0x402,launches=0,host", synchronise);
 	must_be_arrivals();
 	assert_int_equal(row_count, 3);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 5);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 5);
 }
 
 /* Names end with a 0, as in a fat binary. */
@@ -163,11 +163,11 @@ static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **stat
 {
 	static const char names[] = "pasta_own_SITES_" LAYOUT "_global\0"
 				    "pasta_own_SITES_" LAYOUT "_shared";
-	struct pasta_access_sum r;
+	struct pasta_access_sum_record r;
 
 	(void)state;
 	run_own(names, sizeof(names));
-	r = sum(PASTA_REDUCE_OWN, ANY);
+	r = sum(PASTA_REDUCER_OWN, ANY);
 	assert_int_equal(r.key0, 4);
 	assert_int_equal(r.loads, 40);
 	assert_int_equal(r.stores, 11);
@@ -182,7 +182,7 @@ static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
 
 	(void)state;
 	run_own(names, sizeof(names));
-	assert_int_equal(sum(PASTA_REDUCE_OWN, ANY).loads, 40);
+	assert_int_equal(sum(PASTA_REDUCER_OWN, ANY).loads, 40);
 	for (size_t i = 0; i < row_count; i++)
 		assert_true(rows[i].key0 >= 0x100000); /* an address, as it was given */
 }
@@ -217,8 +217,8 @@ static void what_a_table_has_no_room_for_is_in_one_row_more(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0", use_many_sites);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).loads, PLACES);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, PASTA_KEY_OTHER).loads, PLACES - 16384);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, ANY).loads, PLACES);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, PASTA_KEY_OTHER).loads, PLACES - 16384);
 }
 
 /* -- Threads and streams -- */
@@ -258,14 +258,14 @@ static void use_threads(void)
 
 static void threads_with_streams_of_their_own_lose_nothing(void **state)
 {
-	struct pasta_access_sum r;
+	struct pasta_access_sum_record r;
 
 	(void)state;
 	run_and_read("0xa,launches=0", use_threads);
-	r = sum(PASTA_REDUCE_OBJECT, ANY);
+	r = sum(PASTA_REDUCER_OBJECT, ANY);
 	assert_int_equal(r.stores, THREADS * TURNS * 3);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE).stores, 0);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE).stores, 0);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, ANY).stores, THREADS * TURNS * 3);
 	assert_int_equal(refused, 0);
 	assert_int_equal(lost, 0);
 }
@@ -275,9 +275,9 @@ static void threads_whose_accesses_the_host_counts_lose_nothing(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0,host", use_threads);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).stores, THREADS * TURNS * 3);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE).stores, 0);
-	assert_int_equal(sum(PASTA_REDUCE_SITE, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE).stores, 0);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, ANY).stores, THREADS * TURNS * 3);
 	assert_int_equal(refused, 0);
 	assert_int_equal(lost, 0);
 }
@@ -286,7 +286,7 @@ static void threads_whose_accesses_are_kept_lose_nothing(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0,raw", use_threads);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).stores, THREADS * TURNS * 3);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).stores, THREADS * TURNS * 3);
 	assert_int_equal(batched, THREADS * TURNS * 3);
 	assert_int_equal(refused, 0);
 	assert_int_equal(lost, 0);
@@ -341,7 +341,7 @@ static void a_stream_goes_while_a_thread_is_about_to_launch_on_it(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", destroy_streams_that_are_launched_on);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 2 * TURNS);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 2 * TURNS);
 	assert_int_equal(lost, 0);
 }
 
@@ -370,7 +370,7 @@ static void a_kernel_whose_accesses_come_is_waited_for(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0,host", launch_behind_a_long_one);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, LONG * EACH + 10 * BEHIND);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, LONG * EACH + 10 * BEHIND);
 	assert_int_equal(refused, 0);
 	assert_int_equal(lost, 0);
 }
@@ -441,7 +441,7 @@ static void a_launch_is_told_to_have_ended_if_it_has(void **state)
 	run_and_read("0x2,launches=0", end_before_a_kernel_does);
 	assert_int_equal(counted, 3);
 	assert_int_equal(ended, 2);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
 /* One handle is one function's of each module, and they are called by other names. */
@@ -524,9 +524,9 @@ static void kernels_of_one_name_are_told_apart_by_their_modules_code(void **stat
 	(void)state;
 	run_and_read("0x2,launches=3", launch_of_two_codes);
 	assert_int_equal(counted, 2 * 3);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(4096)).key0, 3);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(8192)).key0, 3);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(16384)).key0, 0);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(4096)).key0, 3);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(8192)).key0, 3);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(16384)).key0, 0);
 }
 
 static void code_that_is_not_known_is_no_other_modules(void **state)

@@ -132,7 +132,7 @@ static void code_of_graphs_is_forgotten_with_its_module(void **state)
 	run_and_read("0x8,launches=0", launch_code_at_old_addresses);
 	assert_int_equal(site_count, 3);
 	for (size_t i = 0; i < site_count; i++) {
-		uint64_t loads = sum(PASTA_REDUCE_SITE, sites[i].id).loads;
+		uint64_t loads = sum(PASTA_REDUCER_SITE, sites[i].id).loads;
 
 		assert_in_range(loads, 1, 3);
 		functions[loads] = sites[i].function;

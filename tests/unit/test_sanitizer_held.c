@@ -62,7 +62,7 @@ static void a_slot_is_read_though_its_stream_is_held_up(void **state)
 	(void)state;
 	run_and_read("0x6,launches=0", launch_on_a_stream_that_is_held_up);
 	assert_int_equal(counted, 2);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 5);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 5);
 }
 
 /* -- Code -- */
@@ -247,7 +247,7 @@ static void memory_is_not_freed_while_a_kernel_runs(void **state)
 	run_and_read("0x6,launches=0", grow_beside_a_kernel_that_never_ends);
 	assert_int_equal(counted, 7);
 	assert_int_equal(refused, 0);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 6);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 6);
 }
 
 /* The same without such a kernel: it is freed before a launch. */
@@ -277,7 +277,7 @@ static void memory_that_lies_aside_makes_room_in_the_end(void **state)
 	run_and_read("0x6,launches=0", grow);
 	assert_int_equal(counted, 12);
 	assert_int_equal(refused, 0);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).loads, 12);
+	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).loads, 12);
 }
 
 /* -- What is sent -- */

@@ -26,8 +26,8 @@ static void a_piece_stays_when_its_segment_is_told_again_or_freed(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_pieces);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(1024)).loads, 10);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(1024)).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
 /* A launch with the first one's memory, and one more after what is done with the second. */
@@ -67,8 +67,8 @@ static void memory_stays_when_a_context_goes_that_was_told_of_it(void **state)
 	setenv("FAKE_SANITIZER_SHARED", "1", 1);
 	run_and_read("0x2,launches=0", use_beside_one_that_goes);
 	unsetenv("FAKE_SANITIZER_SHARED");
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(4096)).loads, 10);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(4096)).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
 /* As of its own context, and of none. */
@@ -92,8 +92,8 @@ static void memory_stays_when_its_end_is_told_while_another_context_goes(void **
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_what_is_freed_while_another_goes);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(4096)).loads, 10);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(4096)).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
 static void free_nobodys_while_other_goes(struct san_memory_data *m, void *other)
@@ -139,8 +139,8 @@ static void memory_stays_when_a_context_that_is_gone_says_it_is_freed(void **sta
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_what_one_that_is_gone_frees);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(4096)).loads, 10);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(4096)).loads, 10);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
 static void free_in_other(struct san_memory_data *m, void *other)
@@ -179,8 +179,8 @@ static void use_what_a_stream_frees(void)
 
 static void must_be_freed(void)
 {
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, object_of_size(4096)).loads, 5);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, PASTA_OBJECT_NONE).loads, 5);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(4096)).loads, 5);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE).loads, 5);
 }
 
 static void memory_goes_when_it_is_freed_after_another_context_went(void **state)

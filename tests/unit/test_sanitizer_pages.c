@@ -110,8 +110,8 @@ static void a_slot_that_is_nobodys_gives_its_memory_to_pages(void **state)
 	(void)state;
 	run_and_read("0x6,launches=0", use_many_pages_then_more_objects);
 	assert_int_equal(refused, 0);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).key0, 2 + PAGES);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER).key0, 0);
+	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).key0, 2 + PAGES);
+	assert_int_equal(sum(PASTA_REDUCER_PAGE, PASTA_KEY_OTHER).key0, 0);
 }
 
 static void a_launch_has_a_row_for_each_page_that_it_touches(void **state)
@@ -121,10 +121,10 @@ static void a_launch_has_a_row_for_each_page_that_it_touches(void **state)
 
 	(void)state;
 	run_and_read("0x6,launches=0", use_many_pages);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, ANY).key0, PAGES + PAGES / 1000);
-	assert_int_equal(sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER).key0, 0);
+	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).key0, PAGES + PAGES / 1000);
+	assert_int_equal(sum(PASTA_REDUCER_PAGE, PASTA_KEY_OTHER).key0, 0);
 	for (size_t i = 0; i < row_count; i++) {
-		if (rows[i].reducer != PASTA_REDUCE_PAGE)
+		if (rows[i].reducer != PASTA_REDUCER_PAGE)
 			continue;
 		first = first ? first : rows[i].key0;
 		page = (rows[i].key0 - first) / 4096;
@@ -138,16 +138,16 @@ static void a_launch_has_a_row_for_each_page_that_it_touches(void **state)
 
 static void pages_without_sums_of_their_own_are_rows_of_a_table(void **state)
 {
-	struct pasta_access_sum all, other;
+	struct pasta_access_sum_record all, other;
 
 	(void)state;
 	run_and_read("0x6,launches=0", use_many_pages_with_little_memory);
-	all = sum(PASTA_REDUCE_PAGE, ANY);
-	other = sum(PASTA_REDUCE_PAGE, PASTA_KEY_OTHER);
+	all = sum(PASTA_REDUCER_PAGE, ANY);
+	other = sum(PASTA_REDUCER_PAGE, PASTA_KEY_OTHER);
 	assert_int_equal(refused, 0);
 	assert_int_equal(all.key0, 65536 + 1 + PAGES / 1000);
 	assert_int_equal(other.key0, 1);
-	assert_int_equal(all.loads, sum(PASTA_REDUCE_OBJECT, ANY).loads);
+	assert_int_equal(all.loads, sum(PASTA_REDUCER_OBJECT, ANY).loads);
 }
 
 /* Telling takes longer than anyone waits. */
@@ -176,7 +176,7 @@ static void a_capture_begins_while_rows_are_told(void **state)
 {
 	(void)state;
 	run_and_read("0x6,launches=0", capture_while_rows_are_told);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).loads, PAGES + 1);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, PAGES + 1);
 	assert_int_equal(refused, 0);
 }
 
@@ -201,15 +201,15 @@ static void share_pages(void)
 
 static void a_page_that_objects_share_is_one_row(void **state)
 {
-	struct pasta_access_sum r;
+	struct pasta_access_sum_record r;
 
 	(void)state;
 	run_and_read("0x6,launches=0,page=16", share_pages);
-	r = sum(PASTA_REDUCE_PAGE, ANY);
+	r = sum(PASTA_REDUCER_PAGE, ANY);
 	assert_int_equal(r.key0, 2); /* one a launch */
 	assert_int_equal(r.loads, 2 * 60);
 	assert_int_equal(r.stores, 1);
-	assert_int_equal(sum(PASTA_REDUCE_OBJECT, ANY).key0, 3 + 4);
+	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).key0, 3 + 4);
 }
 
 int main(void)

@@ -17,10 +17,10 @@ static const struct pasta_scope *below(const struct pasta_scope *up, unsigned in
 
 static void a_place_is_one_object_and_found_by_its_id(void **state)
 {
-	const struct pasta_scope *a = below(NULL, PASTA_REGION, "a"),
-				 *op = below(a, PASTA_OP_BEGIN, "a");
+	const struct pasta_scope *a = below(NULL, PASTA_KIND_REGION, "a"),
+				 *op = below(a, PASTA_KIND_OP_BEGIN, "a");
 
-	assert_ptr_equal(below(NULL, PASTA_REGION, "a"), a);
+	assert_ptr_equal(below(NULL, PASTA_KIND_REGION, "a"), a);
 	assert_ptr_not_equal(op, a);
 	assert_ptr_equal(pasta_scope_find(a->id), a);
 	assert_ptr_equal(pasta_scope_find(op->id), op);
@@ -30,12 +30,12 @@ static void a_place_is_one_object_and_found_by_its_id(void **state)
 
 static void a_path_has_the_regions_whatever_operators_are_between(void **state)
 {
-	const struct pasta_scope *op = below(NULL, PASTA_OP_BEGIN, "first"),
-				 *inside = below(op, PASTA_REGION, "b"),
-				 *deeper = below(below(inside, PASTA_OP_BEGIN, "x"), PASTA_REGION,
-						 "c"),
-				 *b = below(NULL, PASTA_REGION, "b"),
-				 *c = below(b, PASTA_REGION, "c");
+	const struct pasta_scope *op = below(NULL, PASTA_KIND_OP_BEGIN, "first"),
+				 *inside = below(op, PASTA_KIND_REGION, "b"),
+				 *deeper = below(below(inside, PASTA_KIND_OP_BEGIN, "x"),
+						 PASTA_KIND_REGION, "c"),
+				 *b = below(NULL, PASTA_KIND_REGION, "b"),
+				 *c = below(b, PASTA_KIND_REGION, "c");
 
 	assert_null(op->path);
 	assert_ptr_equal(b->path, b);
@@ -43,7 +43,7 @@ static void a_path_has_the_regions_whatever_operators_are_between(void **state)
 	assert_ptr_not_equal(inside, b);
 	assert_ptr_equal(inside->path, b);
 	assert_ptr_equal(deeper->path, c);
-	assert_ptr_equal(below(deeper, PASTA_OP_BEGIN, "y")->path, c);
+	assert_ptr_equal(below(deeper, PASTA_KIND_OP_BEGIN, "y")->path, c);
 	assert_ptr_equal(pasta_scope_find(deeper->id), deeper);
 	assert_ptr_equal(pasta_scope_find(c->id), c);
 }

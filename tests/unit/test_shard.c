@@ -44,12 +44,12 @@ static int make_small(void **state)
 	static const char *const texts[] = {"(too many names)", "main", "host"};
 	struct pasta_event process = {
 		.size = PASTA_EVENT_SIZE(process),
-		.kind = PASTA_PROCESS,
+		.kind = PASTA_KIND_PROCESS,
 		.time = RAW_0,
 		.process = {.kinds = 99, .command = 2, .host = 3, .pid = 4711}};
 	struct pasta_event clock = clock_at(PASTA_CLOCK_RAW, RAW_0, RAW_0);
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region),
-				     .kind = PASTA_REGION,
+				     .kind = PASTA_KIND_REGION,
 				     .time = RAW_0 + 50,
 				     .region = {.name = 2}};
 	struct pasta_event account[2] = {loss_of(1, PASTA_LOSS_ACCOUNT, 20, 0, RAW_0 + 9000),
@@ -137,7 +137,7 @@ static void all_of_a_sound_shard_is_read_and_its_account_is_even(void **state)
 static void torn_at_any_byte_a_shard_keeps_all_frames_before_it(void **state)
 {
 	const char *path = in_dir("torn.pst");
-	struct pasta_err err;
+	struct pasta_error err;
 
 	for (size_t size = 0; size < small.size; size += support_slow && size > 200 ? 7 : 1) {
 		struct pasta_stream *s = pasta_stream_new(0);
@@ -555,7 +555,7 @@ static void strings_may_be_missing_huge_or_out_of_order_and_nothing_breaks(void 
 					  UINT64_MAX - 1,
 					  UINT64_MAX};
 	struct bytes b = {0};
-	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_REGION};
+	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_KIND_REGION};
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
 	struct pasta_frame *f;
@@ -603,7 +603,7 @@ static void with_a_damaged_head_times_are_still_those_of_the_wall(void **state)
 	b.data[offsetof(struct pasta_shard_head, boot)] ^= 1;
 	save(&b, b.size, path);
 	s = open_stream(path);
-	while ((ev = pasta_stream_next(s)) && ev->kind != PASTA_LINK)
+	while ((ev = pasta_stream_next(s)) && ev->kind != PASTA_KIND_LINK)
 		;
 	assert_non_null(ev);
 	assert_int_equal(ev->time, REAL_0);
@@ -618,7 +618,7 @@ static void with_a_damaged_head_times_are_still_those_of_the_wall(void **state)
 static int add_error(const char *path)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int r = pasta_stream_add(s, path, &err);
 
 	assert_int_equal(r, err.code);

@@ -38,7 +38,7 @@ static struct pasta_shardwriter *open_writer(void)
 {
 	/* The offset between the clocks is 0: what is written is what is read. */
 	struct pasta_shard_head head = {.raw = 1, .real = 1, .pid = 42};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_shardwriter *w = pasta_shardwriter_new(path, &head, &err);
 
 	if (!w)
@@ -48,7 +48,7 @@ static struct pasta_shardwriter *open_writer(void)
 
 static void close_writer(struct pasta_shardwriter *w)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (pasta_shardwriter_close(w, &err))
 		fail_msg("%s", err.text);
@@ -57,7 +57,7 @@ static void close_writer(struct pasta_shardwriter *w)
 static struct pasta_stream *open_stream(void)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (pasta_stream_add(s, path, &err))
 		fail_msg("%s", err.text);
@@ -67,7 +67,7 @@ static struct pasta_stream *open_stream(void)
 static struct pasta_event region(uint32_t tid, uint64_t time)
 {
 	return (struct pasta_event){.size = PASTA_EVENT_SIZE(region),
-				    .kind = PASTA_REGION,
+				    .kind = PASTA_KIND_REGION,
 				    .sub = PASTA_REGION_MARK,
 				    .tid = tid,
 				    .time = time};
@@ -161,12 +161,12 @@ static void every_kind_comes_back_with_every_field(void **state)
 		unsigned int kind;
 
 		do
-			kind = (unsigned int)(rnd() % PASTA_KINDS_MAX);
+			kind = (unsigned int)(rnd() % PASTA_KIND_MAX);
 		while (!pasta_kinds[kind].size);
 		fill(&put[i], kind, 1000 + i, w);
 		assert_int_equal(pasta_shardwriter_event(w, 1, &put[i]), 0);
 	}
-	for (unsigned int kind = 1; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 1; kind < PASTA_KIND_MAX; kind++)
 		for (unsigned int f = 0; f < pasta_kinds[kind].count; f++)
 			for (int k = 0; k < 50; k++) {
 				char text[32];
@@ -398,7 +398,7 @@ static void a_frame_that_is_missing_is_known_from_the_account(void **state)
 static void times_of_another_clock_are_converted_by_its_clock_events(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
-	struct pasta_event clock = {.size = PASTA_EVENT_SIZE(clock), .kind = PASTA_CLOCK};
+	struct pasta_event clock = {.size = PASTA_EVENT_SIZE(clock), .kind = PASTA_KIND_CLOCK};
 	const struct pasta_event *ev;
 	struct pasta_stream *s;
 	uint64_t n = 0;
@@ -422,7 +422,7 @@ static void times_of_another_clock_are_converted_by_its_clock_events(void **stat
 	while ((ev = pasta_stream_next(s))) {
 		uint64_t value = 2000000 * n;
 
-		if (ev->kind != PASTA_REGION)
+		if (ev->kind != PASTA_KIND_REGION)
 			continue;
 		assert_int_equal(ev->time,
 				 1000000 + (value < 100000000
@@ -438,7 +438,7 @@ static void state_says_whose_the_shard_is(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
 	struct pasta_event ev = {
-		.size = PASTA_EVENT_SIZE(process), .kind = PASTA_PROCESS, .time = 5};
+		.size = PASTA_EVENT_SIZE(process), .kind = PASTA_KIND_PROCESS, .time = 5};
 	const struct pasta_shard_info *info;
 	struct pasta_stream *s;
 
@@ -460,7 +460,7 @@ static void state_says_whose_the_shard_is(void **state)
 static void a_file_that_is_there_is_not_written_over(void **state)
 {
 	struct pasta_shard_head head = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	close_writer(open_writer());
 	assert_null(pasta_shardwriter_new(path, &head, &err));
@@ -471,7 +471,7 @@ static void a_file_that_is_there_is_not_written_over(void **state)
 static void a_folder_that_is_not_there_is_an_error(void **state)
 {
 	struct pasta_shard_head head = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_null(pasta_shardwriter_new("/nowhere/at/all.pst", &head, &err));
 	assert_int_equal(err.code, -ENOENT);
@@ -480,7 +480,7 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 static void a_full_disk_is_told_at_the_end(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int fd = open("/dev/full", O_WRONLY), r = 0, shard = -1;
 	char link[64], target[256];
 
@@ -510,7 +510,7 @@ static void a_full_disk_is_told_at_the_end(void **state)
 static void records_that_are_none_are_refused(void **state)
 {
 	struct pasta_event good = region(1, 1000), bad = good;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_shardwriter *w = open_writer();
 
 	assert_int_equal(pasta_shardwriter_event(w, 0, &good), -EINVAL);

@@ -20,7 +20,7 @@
 static void check(bool two, const char *table, int wanted_error, const char *wanted)
 {
 	struct pasta_sink_opts opts = {.table = table};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_result r;
 	int error;
 	char *text;
@@ -60,7 +60,7 @@ static void a_cell_without_a_value_is_an_empty_field(void **state)
 {
 	struct pasta_sink_opts opts = {0};
 	struct pasta_result r = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char *text;
 	int error;
 
@@ -76,9 +76,9 @@ static void a_cell_without_a_value_is_an_empty_field(void **state)
 /* A table with one column and one cell. */
 static char *one_cell(const char *name, const char *value)
 {
-	const struct pasta_column column = {name, PASTA_STRING, NULL};
+	const struct pasta_column column = {name, PASTA_COLUMN_STRING, NULL};
 	struct pasta_sink_opts opts = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_result r = {0};
 	struct pasta_out *out = pasta_result_out(&r, "tool");
 	char *text;
@@ -141,7 +141,7 @@ static void so_does_the_name_of_a_column(void **state)
 static void a_name_that_two_tools_have_needs_the_tool(void **state)
 {
 	struct pasta_sink_opts opts = {.table = "t"};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_result r;
 	int error;
 
@@ -167,7 +167,7 @@ static void a_name_that_two_tools_have_needs_the_tool(void **state)
 static void check_charts(bool table, const char *name, const char *wanted)
 {
 	struct pasta_sink_opts opts = {.table = name};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_result r = {0};
 	int error;
 	char *text;
@@ -204,7 +204,7 @@ static void a_chart_can_be_chosen_as_a_table_can(void **state)
 static void one_chart_alone_is_plain(void **state)
 {
 	struct pasta_sink_opts opts = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_result r = {0};
 	int error;
 	char *text;
@@ -224,7 +224,7 @@ static void series_and_labels_have_no_ends_of_lines(void **state)
 	struct pasta_result r = {0};
 	struct pasta_out *out = pasta_result_out(&r, "tool");
 	struct pasta_chart *c = pasta_out_chart(out, "line", PASTA_CHART_LINE, NULL, NULL);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error;
 	char *text;
 
@@ -252,7 +252,7 @@ static void a_full_disk_is_noticed(void **state)
 	for (i = 0; (sink = pasta_sink_at(i)); i++) {
 		if (!sink->write) /* of events, not of results */
 			continue;
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		FILE *f = fopen("/dev/full", "w");
 
 		assert_int_equal(sink->write(f, &r, &opts, &err), -ENOSPC);

@@ -14,7 +14,7 @@
 static void check(struct pasta_result *r, const char *table, int wanted_error, const char *wanted)
 {
 	struct pasta_sink_opts opts = {.table = table};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error;
 	char *text = sample_write(&pasta_sink_folded, r, &opts, &error, &err);
 
@@ -63,11 +63,11 @@ static void an_empty_one_is_an_empty_file(void **state)
 	pasta_result_free(&r);
 }
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	return 0;
 }
@@ -76,13 +76,13 @@ static int report(void *state, struct pasta_out *out)
 static void where_there_is_none_the_tools_that_make_one_are_told(void **state)
 {
 	static const struct pasta_tool tools[] = {
-		{sizeof(*tools), PASTA_API_VERSION, "lines", "s", PASTA_BIT(KERNEL),
-		 .event = on_event, .report = report, .charts = PASTA_BIT(CHART_LINE)},
-		{sizeof(*tools), PASTA_API_VERSION, "burn", "s", PASTA_BIT(KERNEL),
+		{sizeof(*tools), PASTA_API_VERSION, "lines", "s", PASTA_MASK(KERNEL),
+		 .event = on_event, .report = report, .charts = PASTA_CHART_MASK(LINE)},
+		{sizeof(*tools), PASTA_API_VERSION, "burn", "s", PASTA_MASK(KERNEL),
 		 .event = on_event, .report = report,
-		 .charts = PASTA_BIT(CHART_FLAME) | PASTA_BIT(CHART_BAR)},
-		{sizeof(*tools), PASTA_API_VERSION, "ash", "s", PASTA_BIT(KERNEL),
-		 .event = on_event, .report = report, .charts = PASTA_BIT(CHART_FLAME)}};
+		 .charts = PASTA_CHART_MASK(FLAME) | PASTA_CHART_MASK(BAR)},
+		{sizeof(*tools), PASTA_API_VERSION, "ash", "s", PASTA_MASK(KERNEL),
+		 .event = on_event, .report = report, .charts = PASTA_CHART_MASK(FLAME)}};
 	struct pasta_result r = {0};
 
 	sample(&r, true);

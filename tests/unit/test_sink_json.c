@@ -35,7 +35,7 @@ static const char wanted[] =
 static void the_report_is_as_published(void **state)
 {
 	struct pasta_sink_opts opts = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_result r;
 	int error;
 	char *text;
@@ -52,7 +52,7 @@ static void a_cell_without_a_value_is_null(void **state)
 {
 	struct pasta_sink_opts opts = {0};
 	struct pasta_result r = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	char *text;
 	int error;
 
@@ -72,7 +72,7 @@ static void a_cell_without_a_value_is_null(void **state)
 static void charts_are_as_published(void **state)
 {
 	struct pasta_sink_opts opts = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_result r = {0};
 	char *text, *from;
 	int error;
@@ -115,7 +115,7 @@ static void a_tool_that_failed_says_so(void **state)
 {
 	struct pasta_sink_opts opts = {0};
 	struct pasta_result r = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_out *out = pasta_result_out(&r, "tool");
 	int error;
 	char *text;

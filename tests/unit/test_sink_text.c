@@ -13,7 +13,7 @@
 
 static char *write_text(struct pasta_result *r, const struct pasta_sink_opts *opts)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int error;
 	char *text = sample_write(&pasta_sink_text, r, opts, &error, &err);
 
@@ -70,9 +70,9 @@ static void a_cell_without_a_value_is_blank_and_a_line_has_no_blanks_at_its_end(
 
 static void a_narrow_terminal_leaves_out_columns_without_values(void **state)
 {
-	static const struct pasta_column columns[] = {{"name", PASTA_STRING, NULL},
-						      {"share", PASTA_FLOAT, "%"},
-						      {"size", PASTA_INT, "bytes"}};
+	static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
+						      {"share", PASTA_COLUMN_FLOAT, "%"},
+						      {"size", PASTA_COLUMN_INT, "bytes"}};
 	struct pasta_sink_opts opts = {.width = 14};
 	struct pasta_result r = {0};
 	struct pasta_table *t = pasta_out_table(pasta_result_out(&r, "tool"), "t", columns, 3);
@@ -172,7 +172,7 @@ static void a_table_s_name_is_safe_too(void **state)
 
 static void a_unit_is_as_safe_as_a_name(void **state)
 {
-	struct pasta_column column = {"a\tb", PASTA_INT, "\033[31m"};
+	struct pasta_column column = {"a\tb", PASTA_COLUMN_INT, "\033[31m"};
 	char *head = pasta_cell_head(&column);
 
 	assert_string_equal(head, "a\\tb (\\x1b[31m)");
@@ -196,10 +196,10 @@ static void a_narrow_terminal_cuts_names_and_never_numbers(void **state)
 
 static void a_narrow_terminal_leaves_out_columns_of_zeros_first(void **state)
 {
-	static const struct pasta_column columns[] = {{"name", PASTA_STRING, NULL},
-						      {"zero", PASTA_INT, NULL},
-						      {"number", PASTA_INT, NULL},
-						      {"nothing", PASTA_INT, "ns"}};
+	static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
+						      {"zero", PASTA_COLUMN_INT, NULL},
+						      {"number", PASTA_COLUMN_INT, NULL},
+						      {"nothing", PASTA_COLUMN_INT, "ns"}};
 	static const size_t widths[] = {44, 43, 33, 10};
 	static const char *const wanted[] = {"zero  number  nothing\n", "zero  number\n",
 					     "  number\n", "  number\n"};
@@ -315,7 +315,7 @@ static void times_and_sizes_are_in_human_units(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct pasta_column column = {"c", PASTA_INT, cases[i].unit};
+		struct pasta_column column = {"c", PASTA_COLUMN_INT, cases[i].unit};
 		union pasta_value value = {.i = cases[i].value};
 		char *text = pasta_cell_text(&column, &value);
 
@@ -337,7 +337,7 @@ static void little_is_not_nothing_and_nearly_all_is_not_all(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct pasta_column column = {"c", PASTA_FLOAT, "%"};
+		struct pasta_column column = {"c", PASTA_COLUMN_FLOAT, "%"};
 		union pasta_value value = {.f = cases[i].value};
 		char *text = pasta_cell_text(&column, &value);
 

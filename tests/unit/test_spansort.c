@@ -56,7 +56,7 @@ static unsigned int files(void)
 static void check(struct pasta_spansort *s, struct pasta_span *spans, size_t count)
 {
 	const struct pasta_span *span;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_spansort_count(s), count);
 	qsort(spans, count, sizeof(*spans), compare);
@@ -75,7 +75,7 @@ static void sort(size_t count, size_t fit, uint64_t times, bool in_order)
 {
 	struct pasta_spansort *s = pasta_spansort_new(fit * sizeof(struct pasta_span), support_dir);
 	struct pasta_span *spans = calloc(count + 1, sizeof(*spans));
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_true(s && spans);
 	for (size_t i = 0; i < count; i++) {
@@ -140,7 +140,7 @@ static void no_spans_are_at_their_end_at_once(void **state)
 }
 
 /* Spans are added until one is refused. */
-static void fill(struct pasta_spansort *s, size_t max, struct pasta_err *err)
+static void fill(struct pasta_spansort *s, size_t max, struct pasta_error *err)
 {
 	for (size_t i = 0; i < max && !err->code; i++) {
 		struct pasta_span span = random_span(1000);
@@ -154,7 +154,7 @@ static void a_full_disk_is_told_and_nothing_is_left_behind(void **state)
 {
 	struct pasta_spansort *s = pasta_spansort_new(100 * sizeof(struct pasta_span), support_dir);
 	struct rlimit old, limit;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_non_null(s);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -177,7 +177,7 @@ static void a_folder_that_is_not_there_is_told(void **state)
 {
 	struct pasta_spansort *s =
 		pasta_spansort_new(2 * sizeof(struct pasta_span), in_dir("absent"));
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_non_null(s);
 	fill(s, 10, &err);

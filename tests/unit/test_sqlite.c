@@ -23,7 +23,7 @@ static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 }
 
 /* Export what was added, and open it. Returns the export's own result. */
-static int export_to(const char *shard, const char *path, struct pasta_err *err)
+static int export_to(const char *shard, const char *path, struct pasta_error *err)
 {
 	const struct pasta_export_watch watch = {.go_on = go_on};
 	struct pasta_input in = {0};
@@ -38,7 +38,7 @@ static int export_to(const char *shard, const char *path, struct pasta_err *err)
 static void export(void)
 {
 	const char *path = in_dir("made.db");
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 
 	assert_true(fd >= 0);
@@ -97,8 +97,8 @@ static void assert_valid(void)
 
 static void every_kind_of_event_has_a_table(void **state)
 {
-	const uint64_t elsewhere = PASTA_BIT(FREE) | PASTA_BIT(OP_END) | PASTA_BIT(PROCESS) |
-				   PASTA_BIT(THREAD) | PASTA_BIT(CLOCK) | PASTA_BIT(LOSS);
+	const uint64_t elsewhere = PASTA_MASK(FREE) | PASTA_MASK(OP_END) | PASTA_MASK(PROCESS) |
+				   PASTA_MASK(THREAD) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS);
 	uint64_t there = elsewhere;
 	struct pasta_sqlcolumn columns[2 * PASTA_SQL_COLUMNS];
 
@@ -108,7 +108,7 @@ static void every_kind_of_event_has_a_table(void **state)
 		assert_true(pasta_sqltable_columns(pasta_sqltable_at(i), columns) <=
 			    PASTA_SQL_COLUMNS);
 	}
-	for (unsigned int kind = 1; kind < PASTA_KINDS_MAX; kind++)
+	for (unsigned int kind = 1; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_kind_name(kind) && !(there >> kind & 1))
 			fail_msg("%s has no table", pasta_kind_name(kind));
 }
@@ -131,8 +131,8 @@ static void every_view_can_be_read(void **state)
 
 static void numbers_past_2_63_keep_their_bits(void **state)
 {
-	struct pasta_kernel *k = add_kernel(1, 5, UINT64_MAX);
-	struct pasta_event *copy = add(PASTA_COPY, PASTA_COPY_P2P, 2);
+	struct pasta_kernel_record *k = add_kernel(1, 5, UINT64_MAX);
+	struct pasta_event *copy = add(PASTA_KIND_COPY, PASTA_COPY_P2P, 2);
 
 	(void)state;
 	k->grid_x = UINT32_MAX;
@@ -178,11 +178,11 @@ static void times_are_those_of_the_stream(void **state)
 static void what_never_ends_has_no_end(void **state)
 {
 	(void)state;
-	add(PASTA_ITERATION, 0, 1)->iteration.index = 1;
-	add(PASTA_ITERATION, 0, 2)->iteration.index = 2;
+	add(PASTA_KIND_ITERATION, 0, 1)->iteration.index = 1;
+	add(PASTA_KIND_ITERATION, 0, 2)->iteration.index = 2;
 	add_region(PASTA_REGION_BEGIN, 3, OUTER, 1);
 	add_op(true, 4, 5, OP);
-	add(PASTA_ALLOC, PASTA_ALLOC_DEVICE, 5)->alloc.bytes = 64;
+	add(PASTA_KIND_ALLOC, PASTA_ALLOC_DEVICE, 5)->alloc.bytes = 64;
 	export();
 	assert_valid();
 	assert_string_equal(ask("SELECT number, end - begin FROM iterations ORDER BY begin"),
@@ -211,19 +211,19 @@ static void an_operator_whose_end_is_missing_has_no_end(void **state)
 static void the_last_iteration_ends_with_the_last_event_of_its_process(void **state)
 {
 	(void)state;
-	add(PASTA_ITERATION, 0, 1)->iteration.index = 4;
+	add(PASTA_KIND_ITERATION, 0, 1)->iteration.index = 4;
 	add_launch(3, 9);
 	add_kernel(6, 100, 9);
-	add(PASTA_SYNC, PASTA_SYNC_STREAM, 8)->sync.dur = 98;
+	add(PASTA_KIND_SYNC, PASTA_SYNC_STREAM, 8)->sync.dur = 98;
 	export();
 	assert_valid();
 	assert_string_equal(ask("SELECT number, begin, end, dur FROM iteration"),
 			    "4,5000001,5000008,7\n");
 }
 
-static struct pasta_collective *add_collective(uint64_t time, uint64_t corr)
+static struct pasta_collective_record *add_collective(uint64_t time, uint64_t corr)
 {
-	struct pasta_event *ev = add(PASTA_COLLECTIVE, 0, time);
+	struct pasta_event *ev = add(PASTA_KIND_COLLECTIVE, 0, time);
 
 	ev->collective.corr = corr;
 	return &ev->collective;
@@ -292,9 +292,9 @@ static void rows_know_the_rows_around_them(void **state)
 	assert_string_equal(ask("SELECT o.id FROM kernels k JOIN ops o USING(process, op)"), "2\n");
 }
 
-static struct pasta_alloc *add_alloc(uint64_t time, uint64_t addr, uint64_t parent)
+static struct pasta_alloc_record *add_alloc(uint64_t time, uint64_t addr, uint64_t parent)
 {
-	struct pasta_event *ev = add(PASTA_ALLOC, PASTA_ALLOC_POOL, time);
+	struct pasta_event *ev = add(PASTA_KIND_ALLOC, PASTA_ALLOC_POOL, time);
 
 	ev->alloc.addr = addr;
 	ev->alloc.parent = parent;
@@ -306,8 +306,8 @@ static void memory_that_is_allocated_again_ends_there(void **state)
 	(void)state;
 	add_alloc(1, 100, 0)->bytes = 1;
 	add_alloc(2, 100, 0)->bytes = 2;
-	add(PASTA_FREE, 0, 3)->free.addr = 100;
-	add(PASTA_FREE, 0, 4)->free.addr = 100;
+	add(PASTA_KIND_FREE, 0, 3)->free.addr = 100;
+	add(PASTA_KIND_FREE, 0, 4)->free.addr = 100;
 	export();
 	assert_string_equal(ask("SELECT bytes, begin, end FROM allocations ORDER BY begin"),
 			    "1,5000001,5000002\n2,5000002,5000003\n");
@@ -319,8 +319,8 @@ static void a_part_is_freed_before_the_whole(void **state)
 	(void)state;
 	add_alloc(1, 100, 0)->bytes = 64;
 	add_alloc(2, 100, 100)->bytes = 8;
-	add(PASTA_FREE, 0, 3)->free.addr = 100;
-	add(PASTA_FREE, 0, 4)->free.addr = 100;
+	add(PASTA_KIND_FREE, 0, 3)->free.addr = 100;
+	add(PASTA_KIND_FREE, 0, 4)->free.addr = 100;
 	export();
 	assert_string_equal(ask("SELECT bytes, parent, end FROM allocations ORDER BY begin"),
 			    "64,,5000004\n8,100,5000003\n");
@@ -329,8 +329,8 @@ static void a_part_is_freed_before_the_whole(void **state)
 static void a_value_that_is_no_number_is_null(void **state)
 {
 	(void)state;
-	add(PASTA_COUNTER, 0, 1)->counter.value = NAN;
-	add(PASTA_COUNTER, 0, 2)->counter.value = 0.1;
+	add(PASTA_KIND_COUNTER, 0, 1)->counter.value = NAN;
+	add(PASTA_KIND_COUNTER, 0, 2)->counter.value = 0.1;
 	export();
 	assert_string_equal(ask("SELECT value FROM counters ORDER BY begin"), "\n0.1\n");
 }
@@ -338,7 +338,7 @@ static void a_value_that_is_no_number_is_null(void **state)
 static void an_interrupt_leaves_a_valid_database(void **state)
 {
 	const char *path = in_dir("many.pst"), *file = in_dir("many.db");
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes b = {0};
 
 	(void)state;
@@ -358,7 +358,7 @@ static void an_interrupt_leaves_a_valid_database(void **state)
 
 static void a_file_that_cannot_be_opened_is_an_error_that_names_it(void **state)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	(void)state;
 	assert_true(export_to(made_shard(names, NAMES), in_dir("no/such.db"), &err) < 0);

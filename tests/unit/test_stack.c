@@ -25,7 +25,7 @@ static void launch(uint32_t stack)
 {
 	struct pasta_event ev;
 
-	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.stack = stack;
 	ev.time = pasta_now();
 	pasta_emit(&ev);
@@ -96,11 +96,11 @@ static struct pasta_stream *read_launches(void)
 	pasta_symbols_reset();
 	launched_count = module_count = 0;
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind == PASTA_MODULE) {
+		if (ev->kind == PASTA_KIND_MODULE) {
 			pasta_symbols_module(ev);
 			module_count++;
 		}
-		if (ev->kind != PASTA_LAUNCH)
+		if (ev->kind != PASTA_KIND_LAUNCH)
 			continue;
 		assert_true(launched_count < sizeof(launched) / sizeof(*launched));
 		launched[launched_count++] = (struct launched){ev->proc, ev->launch.stack, ev->tid};
@@ -456,7 +456,7 @@ static uint32_t name_in_run(const char *self)
 	uint32_t name = 0;
 
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_MODULE && !strcmp(pasta_str(ev->module.name), self))
+		if (ev->kind == PASTA_KIND_MODULE && !strcmp(pasta_str(ev->module.name), self))
 			name = ev->module.name;
 	pasta_stream_free(s);
 	return name;
@@ -466,7 +466,7 @@ static void a_file_that_changed_gives_offsets_and_is_told(void **state)
 {
 	struct pasta_event ev = {
 		.size = PASTA_EVENT_SIZE(module),
-		.kind = PASTA_MODULE,
+		.kind = PASTA_KIND_MODULE,
 		.sub = PASTA_MODULE_LOAD,
 		.module = {.bytes = UINT64_MAX, .crc = 0x1234, .device = PASTA_MODULE_HOST}};
 	struct pasta_stack_frame f[MAX];

@@ -246,9 +246,9 @@ static void only_wanted_kinds_are_delivered_and_all_are_captured(void **state)
 	put_numbered(&b, 2, 0, 0, 5, RAW_0);
 	save(&b, b.size, path);
 	s = open_stream(path);
-	pasta_stream_want(s, PASTA_BIT(CLOCK));
+	pasta_stream_want(s, PASTA_MASK(CLOCK));
 	while ((ev = pasta_stream_next(s))) {
-		assert_int_equal(ev->kind, PASTA_CLOCK);
+		assert_int_equal(ev->kind, PASTA_KIND_CLOCK);
 		seen++;
 	}
 	assert_int_equal(seen, 3);
@@ -298,7 +298,7 @@ static void take_numbers(struct pasta_stream *s, uint64_t *next)
 	const struct pasta_event *ev;
 
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_LINK)
+		if (ev->kind == PASTA_KIND_LINK)
 			assert_int_equal(ev->link.from, (*next)++);
 }
 
@@ -478,7 +478,7 @@ static void a_device_clock_is_converted_by_all_its_pairs_whenever_they_came(void
 	save(&b, b.size, path);
 	s = open_stream(path);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_LINK)
+		if (ev->kind != PASTA_KIND_LINK)
 			continue;
 		assert_int_equal(ev->link.from, next);
 		assert_int_equal(ev->time, REAL_0 + next * 100);

@@ -468,13 +468,13 @@ static void give_all(uint32_t n)
 static size_t lines(void)
 {
 	struct pasta_sink_opts opts = {.width = 100, .rows = 20};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	size_t count = 0;
 	char *text;
 	int error;
 
 	for (int i = 0; i < 4; i++)
-		pasta_out_count(result.outs[0], PASTA_NOTE, 1, "a note", NULL, NULL);
+		pasta_out_count(result.outs[0], PASTA_SEVERITY_NOTE, 1, "a note", NULL, NULL);
 	text = sample_write(&pasta_sink_text, &result, &opts, &error, &err);
 	assert_int_equal(error, 0);
 	assert_null(strstr(text, "more rows"));
@@ -519,7 +519,7 @@ static void close_state(struct summary *s)
 static void take(struct summary *s, const struct pasta_event *ev)
 {
 	pasta_ledger_event(s->ledger, ev);
-	if (ev->kind != PASTA_ALLOC)
+	if (ev->kind != PASTA_KIND_ALLOC)
 		on_event(s, ev);
 }
 
@@ -555,7 +555,7 @@ static void merged_states_are_as_one(void **state)
 	}
 	for (int i = 0; i < 2; i++) {
 		struct pasta_sink_opts opts = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		int error;
 
 		stop();

@@ -4,7 +4,7 @@
 
 #include "collect/sumpool.h"
 
-#define REDUCERS (PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE))
+#define REDUCERS (PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE))
 enum { PAGES = 100000 };
 
 static void free_pool(struct pasta_sumpool *p)
@@ -38,17 +38,17 @@ static void sums_that_were_large_come_again_empty_and_small(void **state)
 {
 	struct pasta_sumpool pool = {.reducers = REDUCERS};
 	struct pasta_sums *s = pasta_sumpool_take(&pool), *again;
-	uint32_t room = s->tables[PASTA_REDUCE_PAGE].room;
+	uint32_t room = s->tables[PASTA_REDUCER_PAGE].room;
 
 	for (uint64_t i = 0; i < PAGES; i++)
-		pasta_rows_at(&s->tables[PASTA_REDUCE_PAGE], i << 12, 0)->loads++;
-	assert_true(s->tables[PASTA_REDUCE_PAGE].room >= PAGES);
+		pasta_rows_at(&s->tables[PASTA_REDUCER_PAGE], i << 12, 0)->loads++;
+	assert_true(s->tables[PASTA_REDUCER_PAGE].room >= PAGES);
 	pasta_sumpool_give(&pool, s);
 	again = pasta_sumpool_take(&pool);
 	assert_ptr_equal(again, s);
-	assert_int_equal(again->tables[PASTA_REDUCE_PAGE].count, 0);
-	assert_int_equal(again->tables[PASTA_REDUCE_PAGE].room, room);
-	assert_null(pasta_rows_find(&again->tables[PASTA_REDUCE_PAGE], 5 << 12, 0));
+	assert_int_equal(again->tables[PASTA_REDUCER_PAGE].count, 0);
+	assert_int_equal(again->tables[PASTA_REDUCER_PAGE].room, room);
+	assert_null(pasta_rows_find(&again->tables[PASTA_REDUCER_PAGE], 5 << 12, 0));
 	pasta_sumpool_give(&pool, again);
 	free_pool(&pool);
 }

@@ -69,7 +69,7 @@ static void arg(uint64_t time, uint32_t proc, uint64_t number)
 {
 	struct pasta_event ev = EVENT(op_arg, OP_ARG, proc, 1, time);
 
-	ev.sub = PASTA_ARG_IN;
+	ev.sub = PASTA_OP_ARG_IN;
 	ev.op_arg.tensor = number;
 	give(&ev);
 }
@@ -250,7 +250,7 @@ static void a_site_with_more_alive_after_every_iteration_is_a_leak(void **state)
 	/* The last iteration may not be over: seven are. */
 	assert_string_equal(found(0)->evidence, "alive: 8, 8.000 MiB (72.7% of the peak); 7 "
 						"iterations before it was 0");
-	assert_int_equal(found(0)->severity, PASTA_PROBLEM);
+	assert_int_equal(found(0)->severity, PASTA_SEVERITY_PROBLEM);
 	assert_string_equal(finding(1), "");
 }
 
@@ -273,7 +273,7 @@ static void a_leak_that_the_programs_end_frees_is_told_as_it_was(void **state)
 			    "tensors of (no operator) are kept, more with every iteration");
 	assert_string_equal(found(0)->evidence, "alive: 7, 7.000 MiB (87.5% of the peak); 7 "
 						"iterations before it was 0");
-	assert_int_equal(found(0)->severity, PASTA_PROBLEM);
+	assert_int_equal(found(0)->severity, PASTA_SEVERITY_PROBLEM);
 }
 
 static void what_grows_and_stops_or_is_as_large_again_is_no_leak(void **state)
@@ -320,7 +320,7 @@ static void few_bytes_are_a_warning_and_the_growth_is_an_option(void **state)
 				    round ? "tensors of op are kept, more with every iteration"
 					  : "");
 	}
-	assert_int_equal(found(0)->severity, PASTA_WARNING);
+	assert_int_equal(found(0)->severity, PASTA_SEVERITY_WARNING);
 	assert_string_equal(found(0)->where, "device 0, #0");
 }
 

@@ -62,7 +62,7 @@ static void import_trace(void)
 	const char *path = in_dir("trace.json"), *shard = in_dir("shard.pst");
 	struct pasta_import_options options = {0};
 	const struct pasta_event *ev;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_stream *s;
 
 	save(&b, text_size, path);
@@ -73,8 +73,8 @@ static void import_trace(void)
 	s = open_stream(shard);
 	count = 0;
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind == PASTA_CLOCK || ev->kind == PASTA_LOSS ||
-		    ev->kind == PASTA_PROCESS || ev->kind == PASTA_THREAD)
+		if (ev->kind == PASTA_KIND_CLOCK || ev->kind == PASTA_KIND_LOSS ||
+		    ev->kind == PASTA_KIND_PROCESS || ev->kind == PASTA_KIND_THREAD)
 			continue;
 		assert_true(count < EVENTS);
 		pasta_event_copy(&events[count++], ev);
@@ -97,7 +97,7 @@ static void end_trace(void)
 static const char *op_name(uint64_t id)
 {
 	for (size_t i = 0; i < count; i++)
-		if (events[i].kind == PASTA_OP_BEGIN && events[i].op_begin.id == id)
+		if (events[i].kind == PASTA_KIND_OP_BEGIN && events[i].op_begin.id == id)
 			return pasta_str(events[i].op_begin.name);
 	return "?";
 }
@@ -107,20 +107,20 @@ static int describe(const struct pasta_event *ev, char *to, size_t size)
 	static const char *const regions[] = {"?", "[", "]", "."};
 
 	switch (ev->kind) {
-	case PASTA_OP_BEGIN:
+	case PASTA_KIND_OP_BEGIN:
 		return snprintf(to, size, "+%s", pasta_str(ev->op_begin.name));
-	case PASTA_OP_END:
+	case PASTA_KIND_OP_END:
 		return snprintf(to, size, "-%s", op_name(ev->op_end.id));
-	case PASTA_REGION:
+	case PASTA_KIND_REGION:
 		return snprintf(to, size, "%s%s%u", regions[ev->sub & 3],
 				pasta_str(ev->region.name), ev->region.depth);
-	case PASTA_API:
+	case PASTA_KIND_API:
 		return snprintf(to, size, "!%s", pasta_str(ev->api.name));
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		return snprintf(to, size, "^");
-	case PASTA_ITERATION:
+	case PASTA_KIND_ITERATION:
 		return snprintf(to, size, "#%d", (int)ev->iteration.index);
-	case PASTA_LINK:
+	case PASTA_KIND_LINK:
 		return snprintf(to, size, "%s>%s", op_name(ev->link.from), op_name(ev->link.to));
 	default:
 		return snprintf(to, size, "%s?", pasta_kind_name(ev->kind));
@@ -168,7 +168,7 @@ static const char *path_text(uint32_t ref)
 static const struct pasta_event *find_op(const char *name)
 {
 	for (size_t i = 0; i < count; i++)
-		if (events[i].kind == PASTA_OP_BEGIN &&
+		if (events[i].kind == PASTA_KIND_OP_BEGIN &&
 		    !strcmp(pasta_str(events[i].op_begin.name), name))
 			return &events[i];
 	fail_msg("no operator %s", name);
@@ -281,9 +281,9 @@ static void calls_lie_in_what_begins_with_them_and_launch(void **state)
 	end_trace();
 	assert_string_equal(story(5), "10 +a !cudaLaunchKernel ^ 20 -a 35 !cudaFree");
 	for (size_t i = 0; i < count; i++) {
-		if (events[i].kind == PASTA_API)
+		if (events[i].kind == PASTA_KIND_API)
 			assert_int_equal(events[i].api.dur, events[i].time == 10 ? 20 : 1);
-		if (events[i].kind == PASTA_LAUNCH)
+		if (events[i].kind == PASTA_KIND_LAUNCH)
 			assert_int_equal(events[i].launch.corr, 4);
 	}
 }
@@ -307,7 +307,7 @@ static void frames_make_the_paths_of_what_begins_in_them(void **state)
 	assert_string_equal(path_text(find_op("outside")->op_begin.stack), "");
 	assert_string_equal(path_text(find_op("elsewhere")->op_begin.stack), "");
 	for (size_t i = 0; i < count; i++)
-		if (events[i].kind == PASTA_LAUNCH)
+		if (events[i].kind == PASTA_KIND_LAUNCH)
 			assert_string_equal(path_text(events[i].launch.stack),
 					    "<built-in f> step main");
 }
@@ -410,7 +410,7 @@ static void nesting_has_a_limit_that_is_told(void **state)
 	const char *path = in_dir("deep.json"), *shard = in_dir("deep.pst");
 	struct pasta_import_options options = {0};
 	struct pasta_import_info deep;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
@@ -568,18 +568,18 @@ static void check_event(struct reading *r, const struct pasta_event *ev, size_t 
 	assert_property(ev->time >= r->time);
 	r->time = ev->time;
 	switch (ev->kind) {
-	case PASTA_OP_BEGIN:
+	case PASTA_KIND_OP_BEGIN:
 		i = span_of(ev->op_begin.name);
 		check_begin(r, ev, i, OP);
 		assert_property(!strcmp(path_text(ev->op_begin.stack), path_of(i)));
 		++*seen;
 		break;
-	case PASTA_OP_END:
+	case PASTA_KIND_OP_END:
 		i = span_of(find_op(op_name(ev->op_end.id))->op_begin.name);
 		assert_property((int)i == r->top[OP]);
 		check_end(r, ev, OP);
 		break;
-	case PASTA_REGION:
+	case PASTA_KIND_REGION:
 		i = span_of(ev->region.name);
 		if (ev->sub == PASTA_REGION_BEGIN) {
 			check_begin(r, ev, i, REGION);
@@ -591,13 +591,13 @@ static void check_event(struct reading *r, const struct pasta_event *ev, size_t 
 			check_end(r, ev, REGION);
 		}
 		break;
-	case PASTA_API:
+	case PASTA_KIND_API:
 		i = r->call = span_of(ev->api.name);
 		assert_property(spans[i].begin == ev->time);
 		assert_property(spans[i].end - spans[i].begin == ev->api.dur);
 		++*seen;
 		break;
-	case PASTA_LAUNCH:
+	case PASTA_KIND_LAUNCH:
 		assert_property(!strcmp(path_text(ev->launch.stack), path_of(r->call)));
 		break;
 	default:

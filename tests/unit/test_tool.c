@@ -5,13 +5,13 @@
 #include "process/parse.h"
 #include "process/tool.h"
 
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	(void)state;
 	(void)ev;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	(void)state;
 	(void)out;
@@ -27,9 +27,8 @@ static const struct pasta_option typed_options[] = {
 
 #define TOOL(name_, options_)                                                                      \
 	{                                                                                          \
-		.size = sizeof(struct pasta_tool), .api = PASTA_API_VERSION, .name = name_,        \
-		.summary = "a test", .events = PASTA_BIT(KERNEL), .options = options_,             \
-		.event = on_event, .report = report                                                \
+		PASTA_TOOL_HEAD, .name = name_, .summary = "a test", .events = PASTA_MASK(KERNEL), \
+				 .options = options_, .event = on_event, .report = report          \
 	}
 
 static const struct pasta_tool typed = TOOL("typed", typed_options);
@@ -50,7 +49,7 @@ static int unchoose(void **state)
 
 static uint64_t number_after(const char *setting, const char *name)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (pasta_choice_set(&choice, setting, &err))
 		fail_msg("%s", err.text);
@@ -132,7 +131,7 @@ static void what_is_not_of_the_type_is_explained_and_changes_nothing(void **stat
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 
 		assert_int_equal(pasta_choice_set(&choice, bad[i][0], &err), -EINVAL);
 		assert_string_equal(err.text, bad[i][1]);
@@ -200,7 +199,7 @@ static void a_default_of_another_type_is_refused_when_the_tool_registers(void **
 	static const struct pasta_option none[] = {{"what", "x", "", (enum pasta_option_type)77},
 						   {0}};
 	static const struct pasta_tool hasty = TOOL("hasty", bad), strange = TOOL("strange", none);
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	(void)state;
 	assert_int_equal(pasta_tool_check(&err), 0);

@@ -7,7 +7,7 @@
 #include "process/toolbook.h"
 
 struct state {
-	struct pasta_access_book *book;
+	struct pasta_access_index *book;
 	struct pasta_group *kernels;
 };
 
@@ -27,7 +27,8 @@ static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "kernels"),
 	{0},
 };
-static struct pasta_book_def book = PASTA_BOOK(struct state, book, PASTA_REDUCE_BIT(OBJECT));
+static struct pasta_access_index_def book =
+	PASTA_ACCESS_INDEX(struct state, book, PASTA_REDUCER_MASK(OBJECT));
 
 static int add(void *ctx, const struct pasta_access_shape *shape,
 	       const struct pasta_access_row *row)
@@ -38,25 +39,25 @@ static int add(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct state *s = state;
 
-	pasta_access_book_rows(s->book, PASTA_REDUCE_OBJECT, add, state);
-	return pasta_out_groups(out, state);
+	pasta_access_index_rows(s->book, PASTA_REDUCER_OBJECT, add, state);
+	return pasta_out_groups(out, state, err);
 }
 
 /* Neither open, event, merge nor close. */
 PASTA_TOOL(.name = "book", .summary = "a test", .state_size = sizeof(struct state),
-	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups, .book = &book);
+	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups, .accesses = &book);
 
 static void give_run(void)
 {
 	give_buffer(16, 0xa, 0x10000, 100);
-	give_told(PASTA_LAUNCH_COUNTED, 1, "k", 5, NULL);
-	give_row(1, "k", PASTA_REDUCE_OBJECT, 16, 7, 0, 28, 0);
-	give_row(1, "k", PASTA_REDUCE_PAGE, 0x10000, 100, 0, 400, 0);
-	give_told(PASTA_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 7, 0, 28, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 100, 0, 400, 0);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
 }
 
 static void a_book_is_given_all_events_and_keeps_the_rows_that_are_asked_for(void **state)
@@ -69,7 +70,7 @@ static void a_book_is_given_all_events_and_keeps_the_rows_that_are_asked_for(voi
 static void a_book_of_some_kinds_is_given_no_others(void **state)
 {
 	teardown(state);
-	book.kinds = PASTA_BIT(ACCESS_LAUNCH);
+	book.kinds = PASTA_MASK(ACCESS_LAUNCH);
 	setup(state);
 	give_run();
 	assert_int_equal(finish(), 0);
@@ -92,8 +93,8 @@ static void books_of_shards_are_merged(void **state)
 static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state)
 {
 	struct pasta_tool tool = pasta_tool_;
-	struct pasta_book_def def = book;
-	struct pasta_err err = {0};
+	struct pasta_access_index_def def = book;
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_toolbook_check(&tool, &err), 0);
 	tool.book = &def;
@@ -101,13 +102,13 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "not within the state"));
 	def = book;
-	def.reducers = 1u << PASTA_REDUCERS;
+	def.reducers = 1u << PASTA_REDUCER_COUNT;
 	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "a reducer that is unknown"));
 	def = book;
 	def.size = 0;
 	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "use PASTA_BOOK"));
+	assert_non_null(strstr(err.text, "use PASTA_ACCESS_INDEX"));
 }
 
 int main(void)

@@ -131,31 +131,31 @@ static size_t number(uint64_t id)
 static const char *word(const struct pasta_event *ev, char *to, size_t size)
 {
 	switch (ev->kind) {
-	case PASTA_OP_BEGIN:
+	case PASTA_KIND_OP_BEGIN:
 		snprintf(to, size, "%s(%s", pasta_str(ev->op_begin.name),
 			 ev->op_begin.flags & PASTA_OP_BACKWARD ? "<" : "");
 		break;
-	case PASTA_OP_END:
+	case PASTA_KIND_OP_END:
 		snprintf(to, size, ")");
 		break;
-	case PASTA_OP_ARG:
-		snprintf(to, size, "%s%zu", ev->sub == PASTA_ARG_IN ? "i" : "o",
+	case PASTA_KIND_OP_ARG:
+		snprintf(to, size, "%s%zu", ev->sub == PASTA_OP_ARG_IN ? "i" : "o",
 			 number(ev->op_arg.tensor));
 		break;
-	case PASTA_TENSOR:
+	case PASTA_KIND_TENSOR:
 		snprintf(to, size, "%s%zu", ev->sub == PASTA_TENSOR_NEW ? "new" : "found",
 			 number(ev->tensor.id));
 		if (ev->tensor.base)
 			snprintf(to + strlen(to), size - strlen(to), "of%zu",
 				 number(ev->tensor.base));
 		break;
-	case PASTA_ALLOC:
+	case PASTA_KIND_ALLOC:
 		snprintf(to, size, "+%llu", (unsigned long long)ev->alloc.bytes);
 		break;
-	case PASTA_FREE:
+	case PASTA_KIND_FREE:
 		snprintf(to, size, "-%llu", (unsigned long long)ev->free.bytes);
 		break;
-	case PASTA_REGION:
+	case PASTA_KIND_REGION:
 		snprintf(to, size, "%s", ev->sub == PASTA_REGION_BEGIN ? "{" : "}");
 		break;
 	default:
@@ -366,11 +366,11 @@ static void an_operator_with_many_tensors_comes_in_parts(void **state)
 	assert_int_equal(in_child(many_in_parts), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind == PASTA_OP_BEGIN) {
+		if (ev->kind == PASTA_KIND_OP_BEGIN) {
 			begins++;
 			op = ev->op_begin.id;
 		}
-		if (ev->kind == PASTA_OP_ARG) {
+		if (ev->kind == PASTA_KIND_OP_ARG) {
 			assert_int_equal(ev->op_arg.op, op);
 			assert_int_equal(ev->op_arg.list, args++);
 		}
@@ -405,7 +405,7 @@ static void a_tensors_record_has_all_that_was_said(void **state)
 	assert_int_equal(in_child(a_record), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		if (ev->kind != PASTA_TENSOR)
+		if (ev->kind != PASTA_KIND_TENSOR)
 			continue;
 		seen++;
 		assert_int_equal(ev->tensor.addr, (uintptr_t)heap + 77);
@@ -455,7 +455,7 @@ static void what_runs_in_a_backward_operator_has_its_number(void **state)
 	TELLS(backward, "AddBackward0(< aten::mul(< ) ) aten::add( )");
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s)))
-		if (ev->kind == PASTA_OP_BEGIN && n < 3) {
+		if (ev->kind == PASTA_KIND_OP_BEGIN && n < 3) {
 			depth[n] = ev->op_begin.depth;
 			seq[n++] = ev->op_begin.seq;
 		}
@@ -512,8 +512,8 @@ static void deep_operators_are_all_ended(void **state)
 	assert_int_equal(in_child(deep), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		begins += ev->kind == PASTA_OP_BEGIN;
-		ends += ev->kind == PASTA_OP_END;
+		begins += ev->kind == PASTA_KIND_OP_BEGIN;
+		ends += ev->kind == PASTA_KIND_OP_END;
 	}
 	pasta_stream_free(s);
 	assert_int_equal(begins, 1000);
@@ -625,9 +625,9 @@ static struct sums run_threads(void)
 	assert_int_equal(in_child(threads), 0);
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		sums.found += ev->kind == PASTA_TENSOR && ev->sub == PASTA_TENSOR_FOUND;
-		sums.made += ev->kind == PASTA_TENSOR && ev->sub == PASTA_TENSOR_NEW;
-		sums.args += ev->kind == PASTA_OP_ARG;
+		sums.found += ev->kind == PASTA_KIND_TENSOR && ev->sub == PASTA_TENSOR_FOUND;
+		sums.made += ev->kind == PASTA_KIND_TENSOR && ev->sub == PASTA_TENSOR_NEW;
+		sums.args += ev->kind == PASTA_KIND_OP_ARG;
 	}
 	pasta_stream_loss(s, &a);
 	pasta_stream_free(s);

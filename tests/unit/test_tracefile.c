@@ -87,7 +87,7 @@ static void check_pad(const struct pasta_tracefile *f)
 
 /* All of it, as it comes: some of the window is kept each time. *err is how it ended. */
 static struct bytes read_all(const char *path, bool salvage, struct pasta_tracefile *f,
-			     struct pasta_err *err)
+			     struct pasta_error *err)
 {
 	struct bytes got = {0};
 	size_t keep, seen = 0; /* of the window: it was put already */
@@ -115,7 +115,7 @@ static bool same(const struct bytes *a, const void *data, size_t size)
 static void check_whole(const char *path, const struct bytes *text)
 {
 	struct pasta_tracefile f = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes got = read_all(path, false, &f, &err);
 
 	if (err.code)
@@ -238,7 +238,7 @@ static void check_torn(const struct bytes *file, size_t size, size_t middle,
 {
 	bool whole = size == file->size || size == middle;
 	struct pasta_tracefile f = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct bytes got;
 	char what[64];
 
@@ -251,7 +251,7 @@ static void check_torn(const struct bytes *file, size_t size, size_t middle,
 		fail_msg("%s, not %s", err.text, what);
 	pasta_tracefile_close(&f);
 	free(got.data);
-	err = (struct pasta_err){0};
+	err = (struct pasta_error){0};
 	got = read_all(in_dir("torn"), true, &f, &err);
 	assert_int_equal(err.code, 0);
 	assert_int_equal(f.torn, !whole);
@@ -285,7 +285,7 @@ static void what_was_unpacked_before_a_tear_is_kept(void **state)
 
 	for (size_t k = 1; k < 3; k++) {
 		struct pasta_tracefile f = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		struct bytes file = {0}, got;
 
 		packers[k](&file, text.data, text.size);
@@ -310,7 +310,7 @@ static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
 	put_gzip(&file, text.data, text.size);
 	for (size_t at = 10; at < file.size; at++) {
 		struct pasta_tracefile f = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		struct bytes got;
 
 		file.data[at] ^= 0x55;
@@ -333,7 +333,7 @@ static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
 	free(file.data);
 }
 
-static void more_until_full(struct pasta_tracefile *f, struct pasta_err *err)
+static void more_until_full(struct pasta_tracefile *f, struct pasta_error *err)
 {
 	while (!err->code && !f->end)
 		pasta_tracefile_more(f, 0, err);
@@ -345,7 +345,7 @@ static void the_window_grows_to_its_limit_and_no_further(void **state)
 
 	for (size_t k = 0; k < 3; k += 2) { /* zlib would take long */
 		struct pasta_tracefile f = {0};
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 		struct bytes file = {0};
 
 		packers[k](&file, text.data, text.size);
@@ -357,7 +357,7 @@ static void the_window_grows_to_its_limit_and_no_further(void **state)
 		assert_int_equal(f.size, PASTA_TRACEFILE_WINDOW_MAX);
 		assert_memory_equal(f.data, text.data, f.size);
 		/* What is forgotten makes room, and what is after the window is zero. */
-		err = (struct pasta_err){0};
+		err = (struct pasta_error){0};
 		assert_int_equal(pasta_tracefile_more(&f, 7, &err), 0);
 		check_pad(&f);
 		more_until_full(&f, &err);
@@ -375,7 +375,7 @@ static void a_value_may_be_as_long_as_the_window_from_a_pipe(void **state)
 	struct bytes text = make_text(PASTA_TRACEFILE_WINDOW_MAX);
 	struct feeder feeder = {make_pipe(), &text, 1 << 16};
 	struct pasta_tracefile f = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, feed, &feeder), 0);
@@ -393,12 +393,12 @@ static void a_value_may_be_as_long_as_the_window_from_a_pipe(void **state)
 static void what_cannot_be_opened_is_told(void **state)
 {
 	struct pasta_tracefile f = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	assert_int_equal(pasta_tracefile_open(&f, in_dir("absent"), true, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "absent"));
 	pasta_tracefile_close(&f);
-	err = (struct pasta_err){0};
+	err = (struct pasta_error){0};
 	assert_int_equal(pasta_tracefile_open(&f, support_dir, true, &err), -EISDIR);
 	assert_non_null(strstr(err.text, "is a folder"));
 	pasta_tracefile_close(&f);

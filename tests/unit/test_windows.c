@@ -31,7 +31,9 @@ static struct pasta_event any_event(uint64_t time)
 	struct pasta_event ev = {.time = time, .proc = (uint32_t)random_below(PROCS)};
 	uint64_t what = random_below(10);
 
-	ev.kind = what < 3 ? PASTA_LAUNCH : what < 5 ? PASTA_ITERATION : PASTA_KERNEL;
+	ev.kind = what < 3   ? PASTA_KIND_LAUNCH
+		  : what < 5 ? PASTA_KIND_ITERATION
+			     : PASTA_KIND_KERNEL;
 	return ev;
 }
 
@@ -50,9 +52,9 @@ static void make_events(enum pasta_window_unit unit, uint64_t step)
 		events[i].ev = any_event(time);
 		events[i].weight = random_below(1000);
 		p = events[i].ev.proc;
-		if (events[i].ev.kind == PASTA_LAUNCH)
+		if (events[i].ev.kind == PASTA_KIND_LAUNCH)
 			launches[p]++;
-		if (events[i].ev.kind == PASTA_ITERATION) {
+		if (events[i].ev.kind == PASTA_KIND_ITERATION) {
 			index[p] = random_below(20) ? index[p] + 1 : random_below(500);
 			begun[p] = true;
 			events[i].ev.iteration.index = index[p];
@@ -137,7 +139,7 @@ static size_t windows_with_events(const struct pasta_window_spec *spec)
 
 static struct pasta_windows *windows_of(const struct pasta_window_spec *spec)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	struct pasta_windows *w = pasta_windows_new(spec, &err);
 
 	assert_string_equal(err.text, "");
@@ -209,7 +211,7 @@ static void events_go_on_after_a_merge_where_they_were(void **state)
 	struct pasta_window_spec spec = {
 		.unit = PASTA_WINDOW_LAUNCHES, .size = 4, .value_size = sizeof(struct value)};
 	struct pasta_windows *a = windows_of(&spec), *b = windows_of(&spec);
-	struct pasta_event launch = {.kind = PASTA_LAUNCH, .proc = 1};
+	struct pasta_event launch = {.kind = PASTA_KIND_LAUNCH, .proc = 1};
 	struct value *v;
 
 	(void)state;
@@ -245,7 +247,7 @@ static void the_end_of_time_is_no_trap_and_gaps_are_not_walked(void **state)
 					 .step = 10,
 					 .value_size = sizeof(struct value)};
 	struct pasta_windows *w = windows_of(&spec);
-	struct pasta_event ev = {.kind = PASTA_KERNEL, .time = UINT64_MAX};
+	struct pasta_event ev = {.kind = PASTA_KIND_KERNEL, .time = UINT64_MAX};
 	struct seen seen = {.stop = 0};
 
 	(void)state;
@@ -270,7 +272,7 @@ static void past_the_most_panes_events_are_counted_as_lost(void **state)
 	enum { MOST = 1 << 20 };
 	struct pasta_window_spec spec = {.unit = PASTA_WINDOW_TIME, .size = 2, .value_size = 8};
 	struct pasta_windows *w = windows_of(&spec), *other = windows_of(&spec);
-	struct pasta_event ev = {.kind = PASTA_KERNEL};
+	struct pasta_event ev = {.kind = PASTA_KIND_KERNEL};
 
 	(void)state;
 	for (uint64_t i = 0; i < MOST; i++) {
@@ -313,7 +315,7 @@ static void what_cannot_be_a_window_is_explained(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		struct pasta_err err = {0};
+		struct pasta_error err = {0};
 
 		assert_null(pasta_windows_new(&bad[i].spec, &err));
 		assert_int_equal(err.code, -EINVAL);

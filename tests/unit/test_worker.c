@@ -138,7 +138,7 @@ static struct pasta_worker *ended(const char *how)
 	bool hangs = !strcmp(how, "hang") || !strcmp(how, "stop");
 	struct pasta_worker_setup setup = {.program = program, .timeout = hangs ? 1 : 200};
 	struct pasta_worker *w;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	pasta_worker_set_up(&setup);
 	setenv("FAKE", how, 1);

@@ -62,7 +62,7 @@ __attribute__((unused)) static int teardown(void **state)
 /* Begin anew, with an option set: "regions.iterations=no". */
 __attribute__((unused)) static void start_over(const char *option)
 {
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	stop();
 	if (option && pasta_choice_set(&choice, option, &err))
@@ -82,7 +82,7 @@ __attribute__((unused)) static void give_on(void)
 /* What a stream knows before its first event. */
 static void know_process(const struct pasta_event *ev)
 {
-	const struct pasta_process *r = &ev->process;
+	const struct pasta_process_record *r = &ev->process;
 
 	assert_int_equal(pasta_directory_add(&(struct pasta_process_info){
 				 .proc = ev->proc,
@@ -100,7 +100,7 @@ __attribute__((unused)) static void give(const struct pasta_event *ev)
 {
 	const struct pasta_where *where;
 
-	if (ev->kind == PASTA_PROCESS)
+	if (ev->kind == PASTA_KIND_PROCESS)
 		know_process(ev);
 	if (pasta_correlate_take(correlate, ev, &where))
 		pasta_lane_event(lane, ev, where);
@@ -185,9 +185,9 @@ __attribute__((unused)) static const char *table(const char *name)
 
 			if (!v)
 				at += (size_t)sprintf(text + at, "-%s", gap);
-			else if (type == PASTA_STRING)
+			else if (type == PASTA_COLUMN_STRING)
 				at += (size_t)sprintf(text + at, "%s%s", v->s, gap);
-			else if (type == PASTA_INT)
+			else if (type == PASTA_COLUMN_INT)
 				at += (size_t)sprintf(text + at, "%lld%s", (long long)v->i, gap);
 			else
 				at += (size_t)sprintf(text + at, "%.2f%s", v->f, gap);

@@ -25,12 +25,12 @@ __attribute__((unused)) static void begin_op(uint64_t time, const struct op *op)
 {
 	struct pasta_event ev = EVENT(op_begin, OP_BEGIN, op->proc, op->tid, time);
 
-	ev.op_begin = (struct pasta_op_begin){.id = op->id,
-					      .seq = op->seq,
-					      .name = id(op->name),
-					      .stack = op->stack,
-					      .module = id(op->module),
-					      .flags = op->flags};
+	ev.op_begin = (struct pasta_op_begin_record){.id = op->id,
+						     .seq = op->seq,
+						     .name = id(op->name),
+						     .stack = op->stack,
+						     .module = id(op->module),
+						     .flags = op->flags};
 	give(&ev);
 }
 

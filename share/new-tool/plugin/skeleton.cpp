@@ -66,7 +66,7 @@ void on_event(void *state, const pasta_event *ev)
 
 /* Add what another state has seen. Leave it out, here and below, if the tool has to see the whole
  * run in one piece. */
-void merge(void *into, const void *from)
+int merge(void *into, const void *from, struct pasta_error *err)
 {
 	const tool &other = **static_cast<tool *const *>(from);
 	tool &t = of(into);
@@ -89,7 +89,7 @@ void find(pasta_out *out, uint32_t name, const kernel &k, uint64_t all)
 		return;
 	const std::string evidence = std::to_string(100 * k.total / all) + "% of it, in " +
 				     std::to_string(k.count) + " runs";
-	const pasta_finding finding = {.severity = PASTA_NOTE,
+	const pasta_finding finding = {.severity = PASTA_SEVERITY_NOTE,
 				       .what = "most device time is in one kernel",
 				       .where = pasta_str(name),
 				       .evidence = evidence.c_str(),
@@ -100,9 +100,9 @@ void find(pasta_out *out, uint32_t name, const kernel &k, uint64_t all)
 void put_rows(const tool &t, pasta_out *out)
 {
 	static const pasta_column columns[] = {
-		{"kernel", PASTA_STRING, nullptr},
-		{"count", PASTA_INT, nullptr},
-		{"total", PASTA_INT, "ns"},
+		{"kernel", PASTA_COLUMN_STRING, nullptr},
+		{"count", PASTA_COLUMN_INT, nullptr},
+		{"total", PASTA_COLUMN_INT, "ns"},
 	};
 	pasta_table *table = pasta_out_table(out, "skeleton", columns, 3);
 	std::vector<std::pair<uint32_t, kernel>> sorted(t.kernels.begin(), t.kernels.end());
@@ -149,5 +149,5 @@ void close(void *state)
 } // namespace
 
 PASTA_TOOL(.name = "skeleton", .summary = "kernels by name: how often and how long",
-	   .events = PASTA_BIT(KERNEL), .state_size = sizeof(tool *), .options = options,
+	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(tool *), .options = options,
 	   .open = open, .event = on_event, .merge = merge, .report = report, .close = close);

@@ -26,7 +26,7 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_err *err)
+static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct state *s = state;
 
@@ -50,14 +50,14 @@ static void add(struct state *s, uint32_t name, uint64_t count, uint64_t total)
 
 /* Every event of the kinds in .events, below. ev->kind says which it is, and the member of that
  * name has the rest: <pasta/events.def> lists them. This is called millions of times. */
-static void on_event(void *state, const struct pasta_event *ev)
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	add(state, ev->kernel.name, 1, ev->kernel.dur);
 }
 
 /* Add what another state has seen. Leave it out, here and below, if the tool has to see the whole
  * run in one piece. */
-static void merge(void *into, const void *from)
+static int merge(void *into, const void *from, struct pasta_error *err)
 {
 	const struct state *other = from;
 	struct state *s = into;
@@ -88,7 +88,7 @@ static void find(struct pasta_out *out, const struct kernel *k, uint64_t all)
 		return;
 	snprintf(evidence, sizeof(evidence), "%.0f%% of it, in %llu runs",
 		 100.0 * (double)k->total / (double)all, (unsigned long long)k->count);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_NOTE,
+	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
 						       .what = "most device time is in one kernel",
 						       .where = pasta_str(k->name),
 						       .evidence = evidence,
@@ -98,9 +98,9 @@ static void find(struct pasta_out *out, const struct kernel *k, uint64_t all)
 static void put_rows(struct state *s, struct pasta_out *out, struct kernel **kernels, size_t count)
 {
 	static const struct pasta_column columns[] = {
-		{"kernel", PASTA_STRING, NULL},
-		{"count", PASTA_INT, NULL},
-		{"total", PASTA_INT, "ns"},
+		{"kernel", PASTA_COLUMN_STRING, NULL},
+		{"count", PASTA_COLUMN_INT, NULL},
+		{"total", PASTA_COLUMN_INT, "ns"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "skeleton", columns, 3);
 	uint64_t all = 0;
@@ -119,7 +119,7 @@ static void put_rows(struct state *s, struct pasta_out *out, struct kernel **ker
 }
 
 /* Once, at the end. What is put here comes out as text, CSV, JSON and all else. */
-static int report(void *state, struct pasta_out *out)
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct state *s = state;
 	size_t i = 0, at = 0, count = pasta_map_count(s->kernels);
@@ -144,5 +144,5 @@ static void close_(void *state)
 }
 
 PASTA_TOOL(.name = "skeleton", .summary = "kernels by name: how often and how long",
-	   .events = PASTA_BIT(KERNEL), .state_size = sizeof(struct state), .options = options,
+	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct state), .options = options,
 	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_);

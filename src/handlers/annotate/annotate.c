@@ -34,9 +34,9 @@ static void iteration(uint64_t index)
 {
 	struct pasta_event ev;
 
-	if (!records(PASTA_ITERATION))
+	if (!records(PASTA_KIND_ITERATION))
 		return;
-	pasta_event_init(&ev, PASTA_ITERATION, 0, PASTA_EVENT_SIZE(iteration));
+	pasta_event_init(&ev, PASTA_KIND_ITERATION, 0, PASTA_EVENT_SIZE(iteration));
 	ev.time = pasta_now();
 	ev.iteration.index = index;
 	pasta_emit(&ev);
@@ -46,9 +46,9 @@ static void counter(const char *name, double value)
 {
 	struct pasta_event ev;
 
-	if (!records(PASTA_COUNTER))
+	if (!records(PASTA_KIND_COUNTER))
 		return;
-	pasta_event_init(&ev, PASTA_COUNTER, 0, PASTA_EVENT_SIZE(counter));
+	pasta_event_init(&ev, PASTA_KIND_COUNTER, 0, PASTA_EVENT_SIZE(counter));
 	ev.time = pasta_now();
 	ev.counter.value = value;
 	ev.counter.name = pasta_intern_str(name);
@@ -58,7 +58,7 @@ static void counter(const char *name, double value)
 /* State: recorded whether or not activity is. */
 static void thread_name(const char *name)
 {
-	if (pasta_agent_wants(PASTA_THREAD))
+	if (pasta_agent_wants(PASTA_KIND_THREAD))
 		pasta_emit_name(0, pasta_intern_str(name));
 }
 

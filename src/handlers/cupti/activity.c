@@ -81,7 +81,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 static bool wants_any(uint64_t kinds)
 {
-	for (unsigned int k = 0; k < PASTA_KINDS_MAX; k++)
+	for (unsigned int k = 0; k < PASTA_KIND_MAX; k++)
 		if (kinds >> k & 1 && pasta_agent_wants((enum pasta_kind)k))
 			return true;
 	return false;
@@ -92,17 +92,17 @@ static const struct {
 	int kind;
 	bool is_work; /* which is recorded between start and stop */
 } kinds[] = {
-	{PASTA_BIT(KERNEL), CUPTI_KERNEL, true},
-	{PASTA_BIT(COPY), CUPTI_MEMCPY, true},
-	{PASTA_BIT(COPY), CUPTI_MEMCPY_P2P, true},
-	{PASTA_BIT(SET), CUPTI_MEMSET, true},
-	{PASTA_BIT(ALLOC) | PASTA_BIT(FREE), CUPTI_MEMORY, false},
-	{PASTA_BIT(SYNC), CUPTI_SYNC, true},
-	{PASTA_BIT(API), CUPTI_DRIVER, true},
-	{PASTA_BIT(API), CUPTI_RUNTIME, true},
-	{PASTA_BIT(EVENT_RECORD), CUPTI_EVENT, true},
-	{PASTA_BIT(QUEUE), CUPTI_STREAM, false},
-	{PASTA_BIT(LINK), CUPTI_EXTERNAL, true},
+	{PASTA_MASK(KERNEL), CUPTI_KERNEL, true},
+	{PASTA_MASK(COPY), CUPTI_MEMCPY, true},
+	{PASTA_MASK(COPY), CUPTI_MEMCPY_P2P, true},
+	{PASTA_MASK(SET), CUPTI_MEMSET, true},
+	{PASTA_MASK(ALLOC) | PASTA_MASK(FREE), CUPTI_MEMORY, false},
+	{PASTA_MASK(SYNC), CUPTI_SYNC, true},
+	{PASTA_MASK(API), CUPTI_DRIVER, true},
+	{PASTA_MASK(API), CUPTI_RUNTIME, true},
+	{PASTA_MASK(EVENT_RECORD), CUPTI_EVENT, true},
+	{PASTA_MASK(QUEUE), CUPTI_STREAM, false},
+	{PASTA_MASK(LINK), CUPTI_EXTERNAL, true},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))

@@ -14,7 +14,7 @@ enum { IDS_MAX = 4096 }; /* functions of an API: there are under a thousand */
 static cupti_subscriber subscriber;
 /* What a function does, by its number: what it gives to a device, a kind; or one of these; or 0. */
 static uint8_t does[IDS_MAX];
-enum { GRAPH_LAUNCH = PASTA_KINDS_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
+enum { GRAPH_LAUNCH = PASTA_KIND_MAX, CAPTURE_BEGIN, CAPTURE_END, CLONES, START, STOP };
 enum { TIMED = STOP + 32, VMM }; /* others have files of their own */
 
 /* Where recording was turned on or off, by the correlation of the launch that saw it first. */
@@ -58,16 +58,16 @@ static uint8_t role_of(const char *name)
 	if (strstr(name, "HostFunc"))
 		return 0;
 	if (strstr(name, "Launch"))
-		return PASTA_KERNEL;
+		return PASTA_KIND_KERNEL;
 	if (strstr(name, "Memcpy"))
-		return PASTA_COPY;
-	return strstr(name, "Memset") ? PASTA_SET : 0;
+		return PASTA_KIND_COPY;
+	return strstr(name, "Memset") ? PASTA_KIND_SET : 0;
 }
 
 /* Calls that launch no kernel have anything there. */
 static const char *symbol_of(const struct cupti_call *call, uint8_t role)
 {
-	return role == PASTA_KERNEL ? call->symbol : NULL;
+	return role == PASTA_KIND_KERNEL ? call->symbol : NULL;
 }
 
 static uint32_t name_of(const struct cupti_call *call, uint8_t role)
@@ -125,14 +125,14 @@ static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t t
 {
 	struct pasta_event ev;
 
-	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.stack = pasta_stack_capture();
 	ev.launch.corr = call->correlation;
 	ev.launch.name = name_of(call, role);
 	ev.launch.context = call->context_id;
 	ev.launch.flags = role;
 	if (role == GRAPH_LAUNCH) {
-		ev.launch.flags = PASTA_KERNEL;
+		ev.launch.flags = PASTA_KIND_KERNEL;
 		ev.launch.graph = cupti_graph_launched(call);
 	}
 	ev.time = time ? time : pasta_now();
@@ -251,7 +251,7 @@ int cupti_callbacks_start(void)
 	int r = cupti.Subscribe(&subscriber, on_call, NULL);
 
 	atomic_store(&cupti_hot.recording, pasta_agent_active());
-	cupti_hot.wants_launches = pasta_agent_wants(PASTA_LAUNCH);
+	cupti_hot.wants_launches = pasta_agent_wants(PASTA_KIND_LAUNCH);
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)

@@ -10,8 +10,9 @@ static struct {
 
 bool cupti_call_timed(const char *function)
 {
-	return (!strncmp(function, "cuEventRecord", 13) && pasta_agent_wants(PASTA_EVENT_RECORD)) ||
-	       (!strncmp(function, "cuStreamCreate", 14) && pasta_agent_wants(PASTA_QUEUE));
+	return (!strncmp(function, "cuEventRecord", 13) &&
+		pasta_agent_wants(PASTA_KIND_EVENT_RECORD)) ||
+	       (!strncmp(function, "cuStreamCreate", 14) && pasta_agent_wants(PASTA_KIND_QUEUE));
 }
 
 void cupti_call_note(const struct cupti_call *call)

@@ -48,7 +48,7 @@ static void device_event(const struct driver *d, int number)
 	d->cuDeviceGetAttribute(&major, CU_MAJOR, device);
 	d->cuDeviceGetAttribute(&minor, CU_MINOR, device);
 	d->cuDriverGetVersion(&version);
-	pasta_event_init(&ev, PASTA_DEVICE, 0, PASTA_EVENT_SIZE(device));
+	pasta_event_init(&ev, PASTA_KIND_DEVICE, 0, PASTA_EVENT_SIZE(device));
 	ev.device.id = (uint32_t)number;
 	ev.device.name = pasta_intern_str(name);
 	ev.device.vendor = pasta_intern_str("NVIDIA");
@@ -69,7 +69,7 @@ void cupti_devices(void)
 	struct driver d;
 	int count = 0;
 
-	if (!pasta_agent_wants(PASTA_DEVICE) || atomic_flag_test_and_set(&done) || bind(&d) ||
+	if (!pasta_agent_wants(PASTA_KIND_DEVICE) || atomic_flag_test_and_set(&done) || bind(&d) ||
 	    d.cuDeviceGetCount(&count))
 		return;
 	for (int i = 0; i < count; i++)

@@ -34,7 +34,7 @@ void cupti_module(const struct cupti_resource_data *data, bool loaded)
 
 	if (!m)
 		return;
-	pasta_event_init(&ev, PASTA_MODULE, loaded ? PASTA_MODULE_LOAD : PASTA_MODULE_UNLOAD,
+	pasta_event_init(&ev, PASTA_KIND_MODULE, loaded ? PASTA_MODULE_LOAD : PASTA_MODULE_UNLOAD,
 			 PASTA_EVENT_SIZE(module));
 	ev.module.id = m->id;
 	ev.module.bytes = m->bytes;
@@ -54,7 +54,7 @@ void cupti_modules_start(cupti_subscriber subscriber)
 	char why[160];
 	int r;
 
-	if (!pasta_agent_wants(PASTA_MODULE))
+	if (!pasta_agent_wants(PASTA_KIND_MODULE))
 		return;
 	r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_LOADED);
 	if (r == CUPTI_OK)

@@ -275,7 +275,7 @@ static void take_stream(const struct cupti_stream *s)
 	struct pasta_event *ev;
 	uint32_t tid = 0;
 
-	if (!pasta_agent_wants(PASTA_QUEUE) || !is_new(s))
+	if (!pasta_agent_wants(PASTA_KIND_QUEUE) || !is_new(s))
 		return;
 	ev = ADD(queue, QUEUE, cupti_call_time(s->correlation, &tid));
 	ev->tid = tid;
@@ -291,7 +291,7 @@ static void take_event(const struct cupti_event *e)
 	struct pasta_event *ev;
 	uint32_t tid = 0;
 
-	if (!pasta_agent_wants(PASTA_EVENT_RECORD) || !cupti_recorded(e->correlation))
+	if (!pasta_agent_wants(PASTA_KIND_EVENT_RECORD) || !cupti_recorded(e->correlation))
 		return;
 	ev = ADD(event_record, EVENT_RECORD, cupti_call_time(e->correlation, &tid));
 	ev->tid = tid;

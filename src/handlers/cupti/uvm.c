@@ -48,7 +48,7 @@ void cupti_uvm_start(bool last)
 {
 	int r;
 
-	if (!pasta_agent_wants(PASTA_UVM) || atomic_exchange(&done, true))
+	if (!pasta_agent_wants(PASTA_KIND_UVM) || atomic_exchange(&done, true))
 		return;
 	if (!cupti.ActivityConfigureUnifiedMemoryCounter) {
 		pasta_agent_say("cupti", "unified memory cannot be seen: CUPTI has no "

@@ -47,9 +47,9 @@ static void alloc_event(uint64_t addr, const struct block *b, uint8_t sort, uint
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_ALLOC))
+	if (!pasta_agent_wants(PASTA_KIND_ALLOC))
 		return;
-	pasta_event_init(&ev, PASTA_ALLOC, sort, PASTA_EVENT_SIZE(alloc));
+	pasta_event_init(&ev, PASTA_KIND_ALLOC, sort, PASTA_EVENT_SIZE(alloc));
 	ev.alloc.addr = addr;
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = parent;
@@ -66,9 +66,9 @@ static void free_event(uint64_t addr, uint64_t bytes, uint32_t device, uint32_t 
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_FREE))
+	if (!pasta_agent_wants(PASTA_KIND_FREE))
 		return;
-	pasta_event_init(&ev, PASTA_FREE, 0, PASTA_EVENT_SIZE(free));
+	pasta_event_init(&ev, PASTA_KIND_FREE, 0, PASTA_EVENT_SIZE(free));
 	ev.free.addr = addr;
 	ev.free.bytes = bytes;
 	ev.free.context = context;
@@ -185,7 +185,7 @@ static const struct {
 
 bool cupti_vmm_is(const char *function)
 {
-	if (!pasta_agent_wants(PASTA_ALLOC) && !pasta_agent_wants(PASTA_FREE))
+	if (!pasta_agent_wants(PASTA_KIND_ALLOC) && !pasta_agent_wants(PASTA_KIND_FREE))
 		return false;
 	for (size_t i = 0; i < CALLS; i++)
 		if (!strcmp(function, calls[i].name))

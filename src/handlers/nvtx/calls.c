@@ -176,13 +176,13 @@ static uint64_t start_wide(const wchar_t *text)
 /* State: recorded whether or not activity is. */
 static void name_thread(uint32_t tid, const char *text)
 {
-	if (pasta_agent_wants(PASTA_THREAD) && text)
+	if (pasta_agent_wants(PASTA_KIND_THREAD) && text)
 		pasta_emit_name(tid, nvtx_text_ascii(text));
 }
 
 static void name_thread_wide(uint32_t tid, const wchar_t *text)
 {
-	if (pasta_agent_wants(PASTA_THREAD) && text)
+	if (pasta_agent_wants(PASTA_KIND_THREAD) && text)
 		pasta_emit_name(tid, nvtx_text_wide(text));
 }
 

@@ -62,7 +62,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_tab
 	if (yield(get_table))
 		return 1;
 	if (!pasta_agent_attach_vendor() ||
-	    !(pasta_agent_wants(PASTA_REGION) || pasta_agent_wants(PASTA_THREAD)))
+	    !(pasta_agent_wants(PASTA_KIND_REGION) || pasta_agent_wants(PASTA_KIND_THREAD)))
 		return 0;
 	callbacks = get_table(NVTX_ABI_CALLBACKS);
 	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->get_functions)

@@ -45,7 +45,7 @@ static void name_track(uint32_t track, uint32_t gen)
 {
 	char name[32];
 
-	if (atomic_exchange(&named[track - 1], gen) == gen || !pasta_agent_wants(PASTA_THREAD))
+	if (atomic_exchange(&named[track - 1], gen) == gen || !pasta_agent_wants(PASTA_KIND_THREAD))
 		return;
 	snprintf(name, sizeof(name), "nvtx ranges %u", track);
 	pasta_emit_name(PASTA_TRACK + track, pasta_intern_str(name));
@@ -59,7 +59,7 @@ static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint64_t time
 
 	time = time > last ? time : last + 1;
 	atomic_store(&last_time[track - 1], time);
-	pasta_event_init(&ev, PASTA_REGION, sub, PASTA_EVENT_SIZE(region));
+	pasta_event_init(&ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
 	ev.region.name = name;
 	ev.region.domain = domain;
 	ev.region.depth = 1;

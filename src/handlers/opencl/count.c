@@ -239,7 +239,7 @@ static void refuse(struct cl_work *w, const char *why)
 	}
 	w->count = NULL;
 	w->twin = NULL;
-	w->counted = PASTA_LAUNCH_REFUSED;
+	w->counted = PASTA_ACCESS_LAUNCH_REFUSED;
 	w->why = why;
 }
 
@@ -263,7 +263,7 @@ void cl_count_begin(struct cl_work *w)
 		return;
 	w->shape = shape_of(w, &q);
 	w->counted = pasta_accesses_choose(cl_kernel_name(w->kernel), w->shape);
-	if (w->counted != PASTA_LAUNCH_COUNTED)
+	if (w->counted != PASTA_ACCESS_LAUNCH_COUNTED)
 		return;
 	if (!q.number)
 		why = "its queue is not known"; /* or none: the driver says so */

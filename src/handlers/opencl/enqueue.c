@@ -42,7 +42,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_qu
 								   const size_t *global,
 								   const size_t *local, WAITS)
 {
-	struct cl_work w = {.queue = queue, .kind = PASTA_KERNEL, .kernel = kernel};
+	struct cl_work w = {.queue = queue, .kind = PASTA_KIND_KERNEL, .kernel = kernel};
 	cl_int r;
 
 	pasta_cancel_defer(); /* kernels that count are compiled here, which may wait */
@@ -62,7 +62,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueTask(cl_command_queue queue
 							  WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KERNEL,
+			    .kind = PASTA_KIND_KERNEL,
 			    .kernel = kernel,
 			    .grid = {1, 1, 1},
 			    .block = {1, 1, 1}};
@@ -87,7 +87,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBuffer(cl_command_queue
 								size_t size, void *ptr, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_D2H,
 			    .bytes = size,
 			    .src = handle(mem),
@@ -105,7 +105,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBuffer(cl_command_queu
 								 WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_H2D,
 			    .bytes = size,
 			    .src = handle(ptr),
@@ -123,7 +123,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBufferRect(
 	size_t host_slice, void *ptr, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_D2H,
 			    .bytes = box(region),
 			    .src = handle(mem),
@@ -143,7 +143,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBufferRect(
 	size_t host_slice, const void *ptr, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_H2D,
 			    .bytes = box(region),
 			    .src = handle(ptr),
@@ -160,7 +160,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBufferRect(
 static struct cl_work between(cl_command_queue queue, cl_mem src, cl_mem dst, uint64_t bytes)
 {
 	return (struct cl_work){.queue = queue,
-				.kind = PASTA_COPY,
+				.kind = PASTA_KIND_COPY,
 				.sub = PASTA_COPY_D2D,
 				.bytes = bytes,
 				.src = handle(src),
@@ -200,7 +200,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadImage(cl_command_queue 
 							       size_t slice, void *ptr, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_D2H,
 			    .bytes = cl_image_bytes(image, region),
 			    .src = handle(image),
@@ -218,7 +218,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteImage(
 	const size_t *region, size_t row, size_t slice, const void *ptr, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_H2D,
 			    .bytes = cl_image_bytes(image, region),
 			    .src = handle(ptr),
@@ -277,7 +277,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueFillBuffer(cl_command_queue
 								const void *pattern, size_t size,
 								size_t offset, size_t bytes, WAITS)
 {
-	struct cl_work w = {.queue = queue, .kind = PASTA_SET, .bytes = bytes, .addr = handle(mem)};
+	struct cl_work w = {
+		.queue = queue, .kind = PASTA_KIND_SET, .bytes = bytes, .addr = handle(mem)};
 
 	if (pattern)
 		memcpy(&w.value, pattern, size < sizeof(w.value) ? size : sizeof(w.value));
@@ -292,7 +293,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueFillImage(cl_command_queue 
 							       const size_t *region, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_SET,
+			    .kind = PASTA_KIND_SET,
 			    .bytes = cl_image_bytes(image, region),
 			    .addr = handle(image)};
 
@@ -310,7 +311,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue q
 							      cl_event *event, cl_int *status)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_MAP,
 			    .bytes = size,
 			    .src = handle(mem),
@@ -334,7 +335,7 @@ wrap_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 		       cl_uint waits, const cl_event *list, cl_event *event, cl_int *status)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_MAP,
 			    .bytes = cl_image_bytes(image, region),
 			    .src = handle(image),
@@ -357,7 +358,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueUnmapMemObject(cl_command_q
 								    cl_mem mem, void *ptr, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_UNMAP,
 			    .src = handle(ptr),
 			    .dst = handle(mem)};
@@ -374,7 +375,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMemcpy(cl_command_queue 
 							       const void *src, size_t size, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .bytes = size,
 			    .src = handle(src),
 			    .dst = handle(dst),
@@ -389,7 +390,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMemFill(cl_command_queue
 								const void *pattern, size_t size,
 								size_t bytes, WAITS)
 {
-	struct cl_work w = {.queue = queue, .kind = PASTA_SET, .bytes = bytes, .addr = handle(ptr)};
+	struct cl_work w = {
+		.queue = queue, .kind = PASTA_KIND_SET, .bytes = bytes, .addr = handle(ptr)};
 
 	if (pattern)
 		memcpy(&w.value, pattern, size < sizeof(w.value) ? size : sizeof(w.value));
@@ -403,7 +405,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMap(cl_command_queue que
 							    void *ptr, size_t size, WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_MAP,
 			    .bytes = size,
 			    .src = handle(ptr),
@@ -419,7 +421,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMUnmap(cl_command_queue q
 							      WAITS)
 {
 	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_COPY,
+			    .kind = PASTA_KIND_COPY,
 			    .sub = PASTA_COPY_UNMAP,
 			    .src = handle(ptr),
 			    .dst = handle(ptr)};

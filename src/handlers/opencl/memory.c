@@ -81,9 +81,9 @@ static void alloc_event(const void *handle, uint64_t bytes, const void *parent, 
 {
 	struct pasta_event ev;
 
-	if (!handle || !pasta_agent_wants(PASTA_ALLOC))
+	if (!handle || !pasta_agent_wants(PASTA_KIND_ALLOC))
 		return;
-	pasta_event_init(&ev, PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
+	pasta_event_init(&ev, PASTA_KIND_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
 	ev.alloc.addr = (uintptr_t)handle;
 	ev.alloc.bytes = bytes;
 	ev.alloc.parent = (uintptr_t)parent;
@@ -97,9 +97,9 @@ static void free_event(const void *handle, uint64_t bytes, uint32_t context, uin
 {
 	struct pasta_event ev;
 
-	if (!handle || !pasta_agent_wants(PASTA_FREE))
+	if (!handle || !pasta_agent_wants(PASTA_KIND_FREE))
 		return;
-	pasta_event_init(&ev, PASTA_FREE, 0, PASTA_EVENT_SIZE(free));
+	pasta_event_init(&ev, PASTA_KIND_FREE, 0, PASTA_EVENT_SIZE(free));
 	ev.free.addr = (uintptr_t)handle;
 	ev.free.bytes = bytes;
 	ev.free.context = context;

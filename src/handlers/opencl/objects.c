@@ -31,9 +31,9 @@ static void device_event(cl_device_id device, uint32_t number)
 	cl_uint units = 0, mhz = 0;
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_DEVICE))
+	if (!pasta_agent_wants(PASTA_KIND_DEVICE))
 		return;
-	pasta_event_init(&ev, PASTA_DEVICE, 0, PASTA_EVENT_SIZE(device));
+	pasta_event_init(&ev, PASTA_KIND_DEVICE, 0, PASTA_EVENT_SIZE(device));
 	cl_below.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(memory), &memory, NULL);
 	cl_below.clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
 	cl_below.clGetDeviceInfo(device, CL_DEVICE_MAX_CLOCK_FREQUENCY, sizeof(mhz), &mhz, NULL);
@@ -107,8 +107,8 @@ wrap_clCreateContextFromType(const cl_context_properties *properties, cl_device_
 
 bool cl_wants_times(void)
 {
-	return pasta_agent_wants(PASTA_KERNEL) || pasta_agent_wants(PASTA_COPY) ||
-	       pasta_agent_wants(PASTA_SET);
+	return pasta_agent_wants(PASTA_KIND_KERNEL) || pasta_agent_wants(PASTA_KIND_COPY) ||
+	       pasta_agent_wants(PASTA_KIND_SET);
 }
 
 /* Equal source is other code on another device: macros differ, and so do compilers. */

@@ -423,10 +423,10 @@ static void tell_sites(const struct pasta_trace_module *m, uint32_t first, uint3
 {
 	struct pasta_event ev;
 
-	for (size_t i = 0; i < m->site_count && pasta_agent_wants(PASTA_SITE); i++) {
+	for (size_t i = 0; i < m->site_count && pasta_agent_wants(PASTA_KIND_SITE); i++) {
 		const struct pasta_trace_site *s = &m->sites[i];
 
-		pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
+		pasta_event_init(&ev, PASTA_KIND_SITE, 0, PASTA_EVENT_SIZE(site));
 		ev.site.id = first + i;
 		ev.site.function = pasta_intern_str(s->function);
 		ev.site.callee = s->callee ? pasta_intern_str(s->callee) : 0;
@@ -444,7 +444,7 @@ static void twin_build(struct program *p, struct twin *t)
 {
 	struct pasta_trace_want want = {.first_site = cl_count_block()};
 	struct pasta_trace_module module = {0};
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 	cl_program program = NULL;
 
 	if (!want.first_site) {
@@ -537,9 +537,9 @@ static void program_made(cl_program program, const char *how, size_t bytes, uint
 		return;
 	if (cl_counts())
 		program_new(program, made);
-	if (!pasta_agent_wants(PASTA_MODULE))
+	if (!pasta_agent_wants(PASTA_KIND_MODULE))
 		return;
-	pasta_event_init(&ev, PASTA_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
+	pasta_event_init(&ev, PASTA_KIND_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
 	ev.module.id = (uintptr_t)program;
 	ev.module.bytes = bytes;
 	ev.module.name = pasta_intern_str(how);

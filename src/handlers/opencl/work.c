@@ -218,9 +218,9 @@ static struct pasta_port *port_for(const struct pending *p, cl_event event)
 
 static void set_duration(struct pasta_event *ev, uint64_t dur)
 {
-	if (ev->kind == PASTA_KERNEL)
+	if (ev->kind == PASTA_KIND_KERNEL)
 		ev->kernel.dur = dur;
-	else if (ev->kind == PASTA_COPY)
+	else if (ev->kind == PASTA_KIND_COPY)
 		ev->copy.dur = dur;
 	else
 		ev->set.dur = dur;
@@ -252,34 +252,34 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
 static void fill(struct pasta_event *ev, const struct cl_work *w, const struct cl_queue *q,
 		 uint32_t name, uint64_t corr)
 {
-	if (w->kind == PASTA_KERNEL) {
-		ev->kernel = (struct pasta_kernel){.corr = corr,
-						   .context = q->context,
-						   .stream = q->number,
-						   .device = q->device,
-						   .name = name,
-						   .grid_x = w->grid[0],
-						   .grid_y = w->grid[1],
-						   .grid_z = w->grid[2],
-						   .block_x = w->block[0],
-						   .block_y = w->block[1],
-						   .block_z = w->block[2]};
-	} else if (w->kind == PASTA_COPY) {
-		ev->copy = (struct pasta_copy){.corr = corr,
-					       .bytes = w->bytes,
-					       .src = w->src,
-					       .dst = w->dst,
-					       .context = q->context,
-					       .stream = q->number,
-					       .device = q->device};
+	if (w->kind == PASTA_KIND_KERNEL) {
+		ev->kernel = (struct pasta_kernel_record){.corr = corr,
+							  .context = q->context,
+							  .stream = q->number,
+							  .device = q->device,
+							  .name = name,
+							  .grid_x = w->grid[0],
+							  .grid_y = w->grid[1],
+							  .grid_z = w->grid[2],
+							  .block_x = w->block[0],
+							  .block_y = w->block[1],
+							  .block_z = w->block[2]};
+	} else if (w->kind == PASTA_KIND_COPY) {
+		ev->copy = (struct pasta_copy_record){.corr = corr,
+						      .bytes = w->bytes,
+						      .src = w->src,
+						      .dst = w->dst,
+						      .context = q->context,
+						      .stream = q->number,
+						      .device = q->device};
 	} else {
-		ev->set = (struct pasta_set){.corr = corr,
-					     .bytes = w->bytes,
-					     .addr = w->addr,
-					     .context = q->context,
-					     .stream = q->number,
-					     .device = q->device,
-					     .value = w->value};
+		ev->set = (struct pasta_set_record){.corr = corr,
+						    .bytes = w->bytes,
+						    .addr = w->addr,
+						    .context = q->context,
+						    .stream = q->number,
+						    .device = q->device,
+						    .value = w->value};
 	}
 }
 
@@ -288,9 +288,9 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_LAUNCH))
+	if (!pasta_agent_wants(PASTA_KIND_LAUNCH))
 		return;
-	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = corr;
 	ev.launch.name = name;
 	ev.launch.stack = w->stack;
@@ -328,7 +328,8 @@ static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, ui
 static void given(struct cl_work *w)
 {
 	struct cl_queue q = cl_queue_of(w->queue);
-	uint32_t name = w->kind == PASTA_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
+	uint32_t name =
+		w->kind == PASTA_KIND_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
 
 	launch_event(w, &q, name, w->corr);
 	cl_count_told(w, name);
@@ -348,8 +349,8 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 	/* Where no times are wanted, launches are counted, and events are the program's alone. */
 	w->active = w->timed ||
 		    (!cl_wants_times() && w->kind && pasta_agent_active() &&
-		     pasta_agent_wants(PASTA_LAUNCH)) ||
-		    (w->kind == PASTA_KERNEL && pasta_agent_active() && cl_counts());
+		     pasta_agent_wants(PASTA_KIND_LAUNCH)) ||
+		    (w->kind == PASTA_KIND_KERNEL && pasta_agent_active() && cl_counts());
 	w->event = event || !w->timed ? event : &w->own;
 	w->stack = w->active ? pasta_stack_capture() : 0;
 	w->corr =
@@ -385,9 +386,9 @@ void cl_api(const char *function, uint64_t begin, cl_int status)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_active() || !pasta_agent_wants(PASTA_API))
+	if (!pasta_agent_active() || !pasta_agent_wants(PASTA_KIND_API))
 		return;
-	pasta_event_init(&ev, PASTA_API, 0, PASTA_EVENT_SIZE(api));
+	pasta_event_init(&ev, PASTA_KIND_API, 0, PASTA_EVENT_SIZE(api));
 	ev.api.dur = pasta_now() - begin;
 	ev.api.name = pasta_intern_str(function);
 	ev.api.status = (uint32_t)status;
@@ -399,10 +400,10 @@ void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_in
 {
 	struct pasta_event ev;
 
-	if (pasta_agent_active() && pasta_agent_wants(PASTA_SYNC)) {
+	if (pasta_agent_active() && pasta_agent_wants(PASTA_KIND_SYNC)) {
 		struct cl_queue q = cl_queue_of(queue);
 
-		pasta_event_init(&ev, PASTA_SYNC, 0, PASTA_EVENT_SIZE(sync));
+		pasta_event_init(&ev, PASTA_KIND_SYNC, 0, PASTA_EVENT_SIZE(sync));
 		ev.sync.dur = pasta_now() - begin;
 		ev.sync.context = q.context;
 		ev.sync.stream = q.number;

@@ -48,7 +48,7 @@ struct elf {
 	Elf64_Shdr section_names;
 	Elf64_Shdr symbols, symbol_names, symbol_sections; /* sh_size 0: there is none */
 	size_t symbol_count;
-	struct pasta_err *err;
+	struct pasta_error *err;
 };
 
 /* -- Bytes ------------------------------------------------------------------------------------ */
@@ -469,7 +469,7 @@ static int keep_lines(struct pasta_cubin *c, const struct elf *e)
 
 /* -- What others call ------------------------------------------------------------------------- */
 
-struct pasta_cubin *pasta_cubin_new(const void *bytes, size_t size, struct pasta_err *err)
+struct pasta_cubin *pasta_cubin_new(const void *bytes, size_t size, struct pasta_error *err)
 {
 	struct elf e = {.bytes = bytes, .size = size, .budget = 8 * size, .err = err};
 	struct pasta_cubin *c;

@@ -65,7 +65,7 @@ struct pasta_cubin_line {
  * and names of 400 bytes took 10 ms and 2.4 MB. A line table, where there is one, is copied, and
  * read at the first question. Any bytes may be given: time and memory grow with their number alone.
  */
-struct pasta_cubin *pasta_cubin_new(const void *bytes, size_t size, struct pasta_err *err);
+struct pasta_cubin *pasta_cubin_new(const void *bytes, size_t size, struct pasta_error *err);
 void pasta_cubin_free(struct pasta_cubin *c);
 
 /* The device's architecture: 90 is sm_90. */

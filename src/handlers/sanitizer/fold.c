@@ -15,8 +15,8 @@ struct san_reading {
 	const uint8_t *marks;	/* of pages; NULL: none has sums */
 	const uint64_t *counts; /* NULL: they are not wanted */
 	struct pasta_gpu_row
-		*rows[PASTA_REDUCERS]; /* count of them, and that of what had no room */
-	uint32_t count[PASTA_REDUCERS];
+		*rows[PASTA_REDUCER_COUNT]; /* count of them, and that of what had no room */
+	uint32_t count[PASTA_REDUCER_COUNT];
 	uint64_t *begin, *end; /* of blocks */
 	uint32_t blocks;
 	struct pasta_gpu_raw raw;
@@ -133,7 +133,7 @@ static bool get_header(const struct san_slot *s, struct san_reading *r, int *res
 {
 	bool tables = false;
 
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++)
 		tables = tables || s->image.tables[i].index;
 	if (tables)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header),
@@ -145,7 +145,7 @@ static bool get_header(const struct san_slot *s, struct san_reading *r, int *res
 static bool get_front(const struct san_slot *s, struct san_reading *r, int *result)
 {
 	const struct pasta_gpu_launch *l = &s->image;
-	bool objects = l->reducers & PASTA_REDUCE_BIT(OBJECT);
+	bool objects = l->reducers & PASTA_REDUCER_MASK(OBJECT);
 	const char *marks = (const char *)l->pages.marks, *counts = (const char *)l->counts;
 	const char *from = s->pages ? marks : counts;
 	const char *end = marks + (s->pages >> PASTA_GPU_STRETCH) + 1;
@@ -173,7 +173,7 @@ static bool get_all(const struct san_slot *s, struct san_reading *r, int *result
 	if (*result != SAN_OK || !get_header(s, r, result))
 		return false;
 	got = get_front(s, r, result);
-	for (uint32_t i = 0; i < PASTA_REDUCERS && got; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT && got; i++)
 		got = get_rows(s, r, i, result);
 	got = got && get_pages(s, r, result);
 	r->blocks = s->blocks < l->blocks.max ? (uint32_t)s->blocks : l->blocks.max;
@@ -203,7 +203,7 @@ void san_reading_free(struct san_reading *r)
 	if (!r)
 		return;
 	free(r->front);
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++)
 		free(r->rows[i]);
 	free(r->begin);
 	free(r->end);
@@ -245,20 +245,20 @@ static void fold_object(const struct san_slot *s, uint64_t place, const uint64_t
 		row.bytes += (loads + stores + 2 * atomics) << i;
 	}
 	if (row.loads || row.stores)
-		pasta_accesses_add(s->launch, PASTA_REDUCE_OBJECT, &row);
+		pasta_accesses_add(s->launch, PASTA_REDUCER_OBJECT, &row);
 }
 
 static bool is_by_site(enum pasta_reducer reducer)
 {
-	return reducer == PASTA_REDUCE_OWN ? san.own_sites : reducer != PASTA_REDUCE_PAGE;
+	return reducer == PASTA_REDUCER_OWN ? san.own_sites : reducer != PASTA_REDUCER_PAGE;
 }
 
 /* Of a site. Only tables by site alone know where it is. */
 static uint32_t flags_of(enum pasta_reducer reducer, const struct pasta_gpu_row *from)
 {
-	if (reducer == PASTA_REDUCE_SITE)
+	if (reducer == PASTA_REDUCER_SITE)
 		return (uint32_t)from->key1;
-	if (reducer == PASTA_REDUCE_BARRIER)
+	if (reducer == PASTA_REDUCER_BARRIER)
 		return PASTA_ACCESS_BARRIER;
 	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
 }
@@ -274,15 +274,15 @@ static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 				.extra = from->extra};
 
 	if (!row.loads && !row.stores &&
-	    (reducer != PASTA_REDUCE_OWN || (!row.bytes && !row.extra)))
+	    (reducer != PASTA_REDUCER_OWN || (!row.bytes && !row.extra)))
 		return;
 	if (is_by_site(reducer))
 		row.key0 = san_site(s, from->key0, flags_of(reducer, from));
 	if (!row.key0 && is_by_site(reducer))
 		row.key0 = PASTA_KEY_OTHER;
-	if (reducer == PASTA_REDUCE_SITE)
+	if (reducer == PASTA_REDUCER_SITE)
 		row.key1 = 0;
-	if (reducer == PASTA_REDUCE_SITE_OBJECT)
+	if (reducer == PASTA_REDUCER_SITE_OBJECT)
 		row.key1 = object_of(s, from->key1);
 	pasta_accesses_add(s->launch, reducer, &row);
 }
@@ -312,11 +312,11 @@ static void fold_blocks(const struct san_slot *s, const struct san_reading *r)
 		}
 		ns = r->end[i] - r->begin[i];
 		row = (struct pasta_row){.key0 = pasta_block_bucket(ns), .loads = 1, .bytes = ns};
-		pasta_accesses_add(s->launch, PASTA_REDUCE_BLOCK, &row);
+		pasta_accesses_add(s->launch, PASTA_REDUCER_BLOCK, &row);
 	}
 	row = (struct pasta_row){.extra = unseen};
 	if (unseen)
-		pasta_accesses_add(s->launch, PASTA_REDUCE_BLOCK, &row);
+		pasta_accesses_add(s->launch, PASTA_REDUCER_BLOCK, &row);
 }
 
 /* -- Pages, told -- */
@@ -334,7 +334,7 @@ static bool is_zero(const struct pasta_gpu_sums *s)
 
 static int tell_row(struct telling *t)
 {
-	return pasta_row_is_zero(&t->row) ? 0 : t->fn(t->arg, PASTA_REDUCE_PAGE, &t->row);
+	return pasta_row_is_zero(&t->row) ? 0 : t->fn(t->arg, PASTA_REDUCER_PAGE, &t->row);
 }
 
 static int tell_page(struct telling *t, uint64_t addr, const struct pasta_gpu_sums *sums)
@@ -405,7 +405,7 @@ static int each_page(const struct san_slot *s, const struct san_reading *r, past
 /* Rows of pages, where the table has some of them as well, or they are compared, are added up. */
 static bool is_apart(const struct san_reading *r)
 {
-	return !r->count[PASTA_REDUCE_PAGE] && !pasta_accesses_both();
+	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_both();
 }
 
 static int add_page(void *slot, enum pasta_reducer reducer, const struct pasta_row *row)
@@ -424,12 +424,12 @@ int san_pages_each(void *told, pasta_sums_fn fn, void *arg)
 /* A copy is told as what it does to memory that has objects: that side is first. */
 static void fold_sites(const struct san_slot *s, const struct san_reading *r)
 {
-	const struct pasta_gpu_row *rows = r->rows[PASTA_REDUCE_SITE];
+	const struct pasta_gpu_row *rows = r->rows[PASTA_REDUCER_SITE];
 
 	for (uint32_t apart = 0; rows && apart < 2; apart++)
-		for (uint32_t i = 0; i < r->count[PASTA_REDUCE_SITE]; i++)
+		for (uint32_t i = 0; i < r->count[PASTA_REDUCER_SITE]; i++)
 			if ((rows[i].key1 >> 8 >= PASTA_SPACE_LOCAL) == apart)
-				fold_row(s, PASTA_REDUCE_SITE, &rows[i]);
+				fold_row(s, PASTA_REDUCER_SITE, &rows[i]);
 }
 
 void san_fold(const struct san_slot *s, const struct san_reading *r)
@@ -439,13 +439,13 @@ void san_fold(const struct san_slot *s, const struct san_reading *r)
 	fold_sites(s, r);
 	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PLACES(s->image.count) << spread; i++)
 		fold_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++) {
-		for (uint32_t k = 0; i != PASTA_REDUCE_SITE && r->rows[i] && k < r->count[i]; k++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++) {
+		for (uint32_t k = 0; i != PASTA_REDUCER_SITE && r->rows[i] && k < r->count[i]; k++)
 			fold_row(s, i, &r->rows[i][k]);
 		if (r->rows[i])
 			fold_other(s, i, &r->rows[i][r->count[i]]);
 	}
-	if (s->image.reducers & PASTA_REDUCE_BIT(BLOCK))
+	if (s->image.reducers & PASTA_REDUCER_MASK(BLOCK))
 		fold_blocks(s, r);
 	if (!is_apart(r))
 		each_page(s, r, add_page, (void *)s);

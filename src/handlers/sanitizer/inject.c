@@ -293,8 +293,8 @@ void san_start(void)
 	owner = getpid();
 	san.reducers =
 		pasta_accesses_reducers() &
-		(pasta_accesses_on_host() ? PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(BARRIER)
-					  : ~PASTA_REDUCE_BIT(TENSOR));
+		(pasta_accesses_on_host() ? PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER)
+					  : ~PASTA_REDUCER_MASK(TENSOR));
 	if (san_bind(why, sizeof(why)) || !make_condition() || !san_drain_start() ||
 	    pthread_atfork(NULL, NULL, forked)) {
 		say_not(why);

@@ -34,9 +34,9 @@ static void emit_launch(const struct work *w, void *graph)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_LAUNCH))
+	if (!pasta_agent_wants(PASTA_KIND_LAUNCH))
 		return;
-	pasta_event_init(&ev, PASTA_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
+	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = w->corr;
 	ev.launch.graph = (uintptr_t)graph;
 	ev.launch.name = w->function.name;
@@ -44,7 +44,7 @@ static void emit_launch(const struct work *w, void *graph)
 	ev.launch.context = w->context->number;
 	ev.launch.stream = w->stream->number;
 	ev.launch.device = w->context->device;
-	ev.launch.flags = PASTA_KERNEL;
+	ev.launch.flags = PASTA_KIND_KERNEL;
 	ev.time = w->time;
 	pasta_emit(&ev);
 }
@@ -112,7 +112,7 @@ static void tell_tensors(const struct work *w, const struct pasta_version *versi
 		w->module->cubin ? pasta_cubin_find(w->module->cubin, w->symbol) : NULL;
 	size_t count;
 
-	if (!(pasta_accesses_reducers() & PASTA_REDUCE_BIT(TENSOR)) || w->node ||
+	if (!(pasta_accesses_reducers() & PASTA_REDUCER_MASK(TENSOR)) || w->node ||
 	    (f && f->mix_known && !f->mix.tensor_copies &&
 	     !pasta_cubin_called(w->module->cubin)->tensor_copies))
 		return;
@@ -122,7 +122,7 @@ static void tell_tensors(const struct work *w, const struct pasta_version *versi
 		struct pasta_row row = {.key0 = at.object, .loads = 1, .bytes = maps[i].bytes};
 
 		if (at.object != PASTA_OBJECT_NONE && maps[i].last <= at.last)
-			pasta_accesses_add(launch, PASTA_REDUCE_TENSOR, &row);
+			pasta_accesses_add(launch, PASTA_REDUCER_TENSOR, &row);
 	}
 }
 
@@ -195,10 +195,10 @@ static void choose(struct work *w)
 	uint64_t blocks = w->node ? 0 : (uint64_t)grid[0] * grid[1] * grid[2];
 	const char *why = NULL;
 
-	if (what == PASTA_LAUNCH_COUNTED) {
+	if (what == PASTA_ACCESS_LAUNCH_COUNTED) {
 		why = count(w, shape);
 		if (why) {
-			what = PASTA_LAUNCH_REFUSED;
+			what = PASTA_ACCESS_LAUNCH_REFUSED;
 			leave_out(w);
 		}
 	} else {

@@ -13,10 +13,11 @@
 enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL = 4 };
 
 #define SITES                                                                                      \
-	(PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) | PASTA_REDUCE_BIT(COALESCE) |     \
-	 PASTA_REDUCE_BIT(DIVERGE))
+	(PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT) |                              \
+	 PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE))
 /* What no instruction that accesses memory is patched for. */
-#define NO_ACCESSES (PASTA_REDUCE_BIT(BLOCK) | PASTA_REDUCE_BIT(TENSOR) | PASTA_REDUCE_BIT(BARRIER))
+#define NO_ACCESSES                                                                                \
+	(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) | PASTA_REDUCER_MASK(BARRIER))
 
 /* As a text. */
 #define TEXT_OF(x) TEXT(x)
@@ -146,9 +147,9 @@ static void emit_module(const struct san_module_data *data, const struct san_mod
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_MODULE))
+	if (!pasta_agent_wants(PASTA_KIND_MODULE))
 		return;
-	pasta_event_init(&ev, PASTA_MODULE, loaded ? PASTA_MODULE_LOAD : PASTA_MODULE_UNLOAD,
+	pasta_event_init(&ev, PASTA_KIND_MODULE, loaded ? PASTA_MODULE_LOAD : PASTA_MODULE_UNLOAD,
 			 PASTA_EVENT_SIZE(module));
 	ev.module.id = m->number;
 	ev.module.bytes = data->size;
@@ -173,9 +174,10 @@ static const char *variant(void)
 		return "all";
 	if (san_ring_wanted())
 		return san.reducers ? "all" : "raw";
-	if (san.reducers == PASTA_REDUCE_BIT(OBJECT))
+	if (san.reducers == PASTA_REDUCER_MASK(OBJECT))
 		return "object";
-	return san.reducers == (PASTA_REDUCE_BIT(OBJECT) | PASTA_REDUCE_BIT(PAGE)) ? "page" : "all";
+	return san.reducers == (PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE)) ? "page"
+										       : "all";
 }
 
 bool san_modules_spread(void)
@@ -198,9 +200,9 @@ static uint32_t classes(const char *which)
 		classes |= PASTA_GPU_GLOBAL;
 	if (san_modules_spaces())
 		classes |= PASTA_GPU_SHARED | PASTA_GPU_LOCAL;
-	if (reducers & PASTA_REDUCE_BIT(BLOCK))
+	if (reducers & PASTA_REDUCER_MASK(BLOCK))
 		classes |= PASTA_GPU_BLOCK;
-	if (reducers & PASTA_REDUCE_BIT(BARRIER))
+	if (reducers & PASTA_REDUCER_MASK(BARRIER))
 		classes |= PASTA_GPU_BARRIER;
 	return classes;
 }
@@ -269,7 +271,7 @@ static const char *mark_ours(void *module)
 
 static bool is_own(void)
 {
-	return san.reducers & PASTA_REDUCE_BIT(OWN);
+	return san.reducers & PASTA_REDUCER_MASK(OWN);
 }
 
 static const char *patch_all(void *module)
@@ -587,7 +589,7 @@ void san_module_loaded(const struct san_module_data *data)
 {
 	struct san_context *c = san_context(data->context, -1);
 	struct san_module *m = c ? begin_loading(c, data) : NULL;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (!m)
 		return;

@@ -30,9 +30,9 @@ static void emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_ALLOC))
+	if (!pasta_agent_wants(PASTA_KIND_ALLOC))
 		return;
-	pasta_event_init(&ev, PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
+	pasta_event_init(&ev, PASTA_KIND_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
 	ev.alloc.addr = m->addr;
 	ev.alloc.bytes = m->bytes;
 	ev.alloc.origin = (uintptr_t)m->pool;
@@ -48,9 +48,9 @@ static void emit_free(uint64_t addr, const struct live *l)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_FREE))
+	if (!pasta_agent_wants(PASTA_KIND_FREE))
 		return;
-	pasta_event_init(&ev, PASTA_FREE, 0, PASTA_EVENT_SIZE(free));
+	pasta_event_init(&ev, PASTA_KIND_FREE, 0, PASTA_EVENT_SIZE(free));
 	ev.free.addr = addr;
 	ev.free.bytes = l->bytes;
 	ev.free.context = l->context;

@@ -315,7 +315,7 @@ static void destroy(struct pasta_raw *r)
 }
 
 static int check(const struct pasta_raw_config *c, const struct pasta_raw_ops *ops,
-		 struct pasta_err *err)
+		 struct pasta_error *err)
 {
 	if (!c->ring || !c->records || c->half < HALF_LEAST || c->half & (c->half - 1))
 		return pasta_fail(err, -EINVAL,
@@ -328,7 +328,7 @@ static int check(const struct pasta_raw_config *c, const struct pasta_raw_ops *o
 }
 
 struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
-				const struct pasta_raw_ops *ops, struct pasta_err *err)
+				const struct pasta_raw_ops *ops, struct pasta_error *err)
 {
 	struct pasta_raw *r = check(config, ops, err) ? NULL : calloc(1, sizeof(*r));
 	size_t size = 2 * (size_t)config->half;

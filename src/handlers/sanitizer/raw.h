@@ -53,7 +53,7 @@ struct pasta_raw;
 
 /* Clears the ring and the records, and starts the threads. NULL: err says why. */
 struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
-				const struct pasta_raw_ops *ops, struct pasta_err *err);
+				const struct pasta_raw_ops *ops, struct pasta_error *err);
 /* No launch is open, or none will write any more. -ETIMEDOUT: a worker is still at it after some
  * seconds, and nothing is freed: the ring must stay. NULL is 0. Not in a forked child. */
 int pasta_raw_free(struct pasta_raw *r);

@@ -81,8 +81,9 @@ static const struct pasta_raw_ops ops = {.read = read_device,
 static bool wants_sites(void)
 {
 	return pasta_accesses_raw() ||
-	       pasta_accesses_reducers() & (PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |
-					    PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE));
+	       pasta_accesses_reducers() &
+		       (PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT) |
+			PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 }
 
 /* Both sides, and the threads. Records are at the beginning of a page. */
@@ -92,7 +93,7 @@ static const char *make_parts(struct san_ring *ring, void *context)
 	struct pasta_raw_config config = {
 		.half = HALF, .counts = host_counts(), .siteless = !wants_sites()};
 	struct pasta_raw_ops own = ops;
-	struct pasta_err err = {0};
+	struct pasta_error err = {0};
 
 	if (SAN_CALL(AllocHost, context, (void **)&ring->records, size + sizeof(*ring->host)) !=
 	    SAN_OK)

@@ -77,9 +77,9 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 	struct pasta_event ev;
 	char place[64];
 
-	if (!pasta_agent_wants(PASTA_SITE))
+	if (!pasta_agent_wants(PASTA_KIND_SITE))
 		return;
-	pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
+	pasta_event_init(&ev, PASTA_KIND_SITE, 0, PASTA_EVENT_SIZE(site));
 	ev.site.id = number;
 	ev.site.flags = flags;
 	pasta_lock(&san.lock);
@@ -108,7 +108,7 @@ static void emit_unseen(const char *kernel, const char *what, uint32_t count, co
 	if (!number)
 		return;
 	snprintf(text, sizeof(text), "%s (%" PRIu32 " in %s)", what, count, where);
-	pasta_event_init(&ev, PASTA_SITE, 0, PASTA_EVENT_SIZE(site));
+	pasta_event_init(&ev, PASTA_KIND_SITE, 0, PASTA_EVENT_SIZE(site));
 	ev.site.id = number;
 	ev.site.function = pasta_intern_str(kernel);
 	ev.site.callee = pasta_intern_str(text);
@@ -130,7 +130,7 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 {
 	const struct pasta_cubin_function *f;
 
-	if (!m->cubin || !pasta_agent_wants(PASTA_SITE))
+	if (!m->cubin || !pasta_agent_wants(PASTA_KIND_SITE))
 		return;
 	f = san_module_tells(m, function) ? pasta_cubin_find(m->cubin, kernel) : NULL;
 	if (!f || !f->mix_known)

@@ -25,10 +25,10 @@ enum { ALIGN = 256 };
 #define QUEUED_MOST ((size_t)2 << 20)
 
 #define TABLES                                                                                     \
-	(PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(SITE) | PASTA_REDUCE_BIT(SITE_OBJECT) |         \
-	 PASTA_REDUCE_BIT(COALESCE) | PASTA_REDUCE_BIT(DIVERGE) | PASTA_REDUCE_BIT(OWN) |          \
-	 PASTA_REDUCE_BIT(BARRIER))
-#define ROWS_MANY (PASTA_REDUCE_BIT(PAGE) | PASTA_REDUCE_BIT(OWN))
+	(PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT) |   \
+	 PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE) | PASTA_REDUCER_MASK(OWN) |    \
+	 PASTA_REDUCER_MASK(BARRIER))
+#define ROWS_MANY (PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(OWN))
 
 /* -- Where things are -- */
 
@@ -72,12 +72,12 @@ static size_t lay_out(struct san_slot *s, char *memory)
 	l->every = pasta_accesses_blocks();
 	piece(memory, &at, sizeof(*l) + (s->room + 1) * sizeof(struct pasta_gpu_place));
 	s->zero = at;
-	if (san.reducers & PASTA_REDUCE_BIT(BLOCK)) {
+	if (san.reducers & PASTA_REDUCER_MASK(BLOCK)) {
 		l->blocks.begin = piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
 		l->blocks.end = piece(memory, &at, BLOCKS * sizeof(*l->blocks.end));
 		l->blocks.max = BLOCKS;
 	}
-	for (uint32_t i = 0; i < PASTA_REDUCERS; i++)
+	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
 			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS, memory,
 				  &at);
@@ -378,7 +378,7 @@ static bool learn(struct san_slot *s, const struct pasta_version *version, uint3
 		say_too_many();
 	s->count = count < s->listed ? (uint32_t)count : s->listed;
 	s->known = pasta_version_number(version);
-	number_pages(s, san.reducers & PASTA_REDUCE_BIT(PAGE) ? s->context->pages_most : 0);
+	number_pages(s, san.reducers & PASTA_REDUCER_MASK(PAGE) ? s->context->pages_most : 0);
 	return true;
 }
 

@@ -368,10 +368,10 @@ static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor 
 	const struct torch_layout *l;
 	struct pasta_event *ev;
 
-	if (!pasta_agent_wants(PASTA_TENSOR))
+	if (!pasta_agent_wants(PASTA_KIND_TENSOR))
 		return;
 	l = layout_get(t, x, layout);
-	ev = pasta_batch_add(b, PASTA_TENSOR, made ? PASTA_TENSOR_NEW : PASTA_TENSOR_FOUND,
+	ev = pasta_batch_add(b, PASTA_KIND_TENSOR, made ? PASTA_TENSOR_NEW : PASTA_TENSOR_FOUND,
 			     PASTA_EVENT_SIZE(tensor));
 	ev->time = now;
 	ev->tensor.id = id;
@@ -537,7 +537,8 @@ static inline uint64_t tensor_id(struct torch_thread *t, const struct pasta_torc
 }
 
 void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
-		    uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub, uint64_t since)
+		    uint32_t from, uint32_t to, uint64_t id, enum pasta_op_arg_sub sub,
+		    uint64_t since)
 {
 	for (uint32_t i = from; i < to; i++) {
 		const struct pasta_torch_tensor *x = &op->tensors[i];
@@ -546,7 +547,7 @@ void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct 
 
 		if (!id || !tensor)
 			continue;
-		ev = pasta_batch_add(b, PASTA_OP_ARG, sub, PASTA_EVENT_SIZE(op_arg));
+		ev = pasta_batch_add(b, PASTA_KIND_OP_ARG, sub, PASTA_EVENT_SIZE(op_arg));
 		ev->time = op->time;
 		ev->op_arg.op = id;
 		ev->op_arg.tensor = tensor;

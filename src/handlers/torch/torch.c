@@ -109,7 +109,7 @@ static inline uint64_t arg_op(uint64_t id)
 
 /* Those past the first so many. */
 static void emit_args(struct torch_thread *t, const struct pasta_torch_op *op, uint32_t told,
-		      uint64_t id, enum pasta_arg_sub sub, uint64_t since)
+		      uint64_t id, enum pasta_op_arg_sub sub, uint64_t since)
 {
 	struct pasta_batch b;
 
@@ -130,7 +130,7 @@ static inline uint64_t seq_of(int64_t seq, uint64_t thread)
 
 static void add_end(struct pasta_batch *b, uint64_t id, uint64_t time)
 {
-	struct pasta_event *ev = pasta_batch_add(b, PASTA_OP_END, 0, PASTA_EVENT_SIZE(op_end));
+	struct pasta_event *ev = pasta_batch_add(b, PASTA_KIND_OP_END, 0, PASTA_EVENT_SIZE(op_end));
 
 	ev->time = time;
 	ev->op_end.id = id;
@@ -156,7 +156,7 @@ static uint32_t emit_begin(struct torch_thread *t, const struct pasta_torch_op *
 	struct pasta_batch b;
 
 	told = batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_begin) + PASTA_EVENT_SIZE(op_end));
-	ev = pasta_batch_add(&b, PASTA_OP_BEGIN, 0, PASTA_EVENT_SIZE(op_begin));
+	ev = pasta_batch_add(&b, PASTA_KIND_OP_BEGIN, 0, PASTA_EVENT_SIZE(op_begin));
 	ev->time = op->time;
 	ev->op_begin.id = o->id;
 	ev->op_begin.seq = o->seq;
@@ -167,7 +167,7 @@ static uint32_t emit_begin(struct torch_thread *t, const struct pasta_torch_op *
 	ev->op_begin.depth = o->ops;
 	if (deep) /* these have no length */
 		add_end(&b, o->id, op->time);
-	torch_args_add(t, &b, op, 0, told, arg_op(o->id), PASTA_ARG_IN, 0);
+	torch_args_add(t, &b, op, 0, told, arg_op(o->id), PASTA_OP_ARG_IN, 0);
 	pasta_batch_close(&b);
 	return told;
 }
@@ -224,7 +224,7 @@ static void on_begin(struct pasta_torch_op *op)
 	if (!op->time)
 		told = begin_first(t, op);
 	if (told < op->count)
-		emit_args(t, op, told, op->id, PASTA_ARG_IN, 0);
+		emit_args(t, op, told, op->id, PASTA_OP_ARG_IN, 0);
 }
 
 static struct torch_open *find_open(struct torch_thread *t, const void *key)
@@ -266,7 +266,7 @@ static void end_plain(struct torch_thread *t, const struct pasta_torch_op *op,
 	struct pasta_batch b;
 	uint32_t end = batch_open(&b, op, 0, PASTA_EVENT_SIZE(op_end));
 
-	torch_args_add(t, &b, op, 0, end, arg_op(o->id), PASTA_ARG_OUT, o->time);
+	torch_args_add(t, &b, op, 0, end, arg_op(o->id), PASTA_OP_ARG_OUT, o->time);
 	add_end(&b, o->id, op->time);
 	pasta_batch_close(&b);
 	t->depth--;
@@ -289,7 +289,7 @@ static void on_end(struct pasta_torch_op *op)
 	if (is_plain(t, op, o)) {
 		end_plain(t, op, o);
 	} else {
-		emit_args(t, op, 0, o->id, PASTA_ARG_OUT, o->time);
+		emit_args(t, op, 0, o->id, PASTA_OP_ARG_OUT, o->time);
 		if (!op->more)
 			close_down_to(t, o, op->time);
 	}
@@ -302,7 +302,7 @@ static void emit_counter(uint32_t name, uint64_t value, uint32_t device, uint64_
 {
 	struct pasta_event ev;
 
-	pasta_event_init(&ev, PASTA_COUNTER, 0, PASTA_EVENT_SIZE(counter));
+	pasta_event_init(&ev, PASTA_KIND_COUNTER, 0, PASTA_EVENT_SIZE(counter));
 	ev.time = time;
 	ev.counter.value = (double)value;
 	ev.counter.name = name;
@@ -319,7 +319,7 @@ static uint32_t device_of(const struct pasta_torch_memory *m)
 static void emit_alloc(const struct torch_thread *t, const struct pasta_torch_memory *m,
 		       enum pasta_alloc_sub sub, uint32_t pool, uint64_t time)
 {
-	struct pasta_event *ev = pasta_record_open(PASTA_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
+	struct pasta_event *ev = pasta_record_open(PASTA_KIND_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
 
 	if (!ev)
 		return;
@@ -335,7 +335,7 @@ static void emit_alloc(const struct torch_thread *t, const struct pasta_torch_me
 static void emit_free(const struct pasta_torch_memory *m, enum pasta_alloc_sub sub, uint32_t pool,
 		      uint64_t time)
 {
-	struct pasta_event *ev = pasta_record_open(PASTA_FREE, sub, PASTA_EVENT_SIZE(free));
+	struct pasta_event *ev = pasta_record_open(PASTA_KIND_FREE, sub, PASTA_EVENT_SIZE(free));
 
 	if (!ev)
 		return;
@@ -433,16 +433,16 @@ static uint32_t read_wants(void)
 {
 	bool (*asks)(enum pasta_kind);
 
-	wants.ops = pasta_agent_wants(PASTA_OP_BEGIN);
-	wants.args = pasta_agent_wants(PASTA_OP_ARG);
-	wants.tensors = wants.args || pasta_agent_wants(PASTA_TENSOR);
+	wants.ops = pasta_agent_wants(PASTA_KIND_OP_BEGIN);
+	wants.args = pasta_agent_wants(PASTA_KIND_OP_ARG);
+	wants.tensors = wants.args || pasta_agent_wants(PASTA_KIND_TENSOR);
 	/* To hear of memory, each operator has to be looked at: as state it is too dear. */
 	asks = wants.ops || wants.tensors || pasta_accesses_wanted() ? pasta_agent_wants
 								     : pasta_agent_asked;
-	wants.allocs = asks(PASTA_ALLOC);
-	wants.frees = asks(PASTA_FREE);
+	wants.allocs = asks(PASTA_KIND_ALLOC);
+	wants.frees = asks(PASTA_KIND_FREE);
 	wants.objects = pasta_accesses_wanted();
-	wants.counters = pasta_agent_wants(PASTA_COUNTER);
+	wants.counters = pasta_agent_wants(PASTA_KIND_COUNTER);
 	wants.stacks = pasta_stack_sorts() & PASTA_STACKS_PYTHON;
 	wants.modules = pasta_stack_sorts() & PASTA_STACKS_MODULES;
 	return (wants.ops ? PASTA_TORCH_OPS : 0u) | (wants.tensors ? PASTA_TORCH_TENSORS : 0u) |

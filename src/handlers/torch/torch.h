@@ -79,7 +79,7 @@ bool torch_tensors_open(void);
  * when the operator began that made or wrote them; 0: the operator reads them. Those that could not
  * be told are counted. */
 void torch_args_add(struct torch_thread *t, struct pasta_batch *b, const struct pasta_torch_op *op,
-		    uint32_t from, uint32_t to, uint64_t id, enum pasta_arg_sub sub,
+		    uint32_t from, uint32_t to, uint64_t id, enum pasta_op_arg_sub sub,
 		    uint64_t since);
 /* These are asked for soon. As a rule they are not in the cache. */
 void torch_storage_soon(const void *data);

@@ -87,10 +87,10 @@ static void count_page(struct pasta_gpu_launch *l, const struct fake_access *a)
 	uint32_t base = PASTA_GPU_PLACES_OF(l)[place_of(l, a)].base;
 	uint32_t page = (uint32_t)(a->addr >> l->page_shift) + base;
 
-	if (!l->tables[PASTA_REDUCE_PAGE].index)
+	if (!l->tables[PASTA_REDUCER_PAGE].index)
 		return;
 	if (base == PASTA_GPU_FAR) {
-		count_row(&l->tables[PASTA_REDUCE_PAGE], a->addr >> l->page_shift << l->page_shift,
+		count_row(&l->tables[PASTA_REDUCER_PAGE], a->addr >> l->page_shift << l->page_shift,
 			  0, a);
 		return;
 	}
@@ -107,11 +107,11 @@ static void count_request(struct pasta_gpu_launch *l, const struct fake_access *
 			  uint32_t lanes)
 {
 	struct fake_access one = {a->pc, a->addr, 1, count * a->size, a->kind};
-	struct pasta_gpu_row *row = count_row(&l->tables[PASTA_REDUCE_COALESCE], a->pc, 0, &one);
+	struct pasta_gpu_row *row = count_row(&l->tables[PASTA_REDUCER_COALESCE], a->pc, 0, &one);
 
 	if (row)
 		row->extra += (a->addr + a->size - 1) / PASTA_SECTOR - a->addr / PASTA_SECTOR + 1;
-	row = count_row(&l->tables[PASTA_REDUCE_DIVERGE], a->pc, count, &one);
+	row = count_row(&l->tables[PASTA_REDUCER_DIVERGE], a->pc, count, &one);
 	if (row)
 		row->extra += lanes;
 }
@@ -234,19 +234,19 @@ void fake_run_patches(struct pasta_gpu_launch *l, const struct fake_kernel *k)
 			usleep((useconds_t)k->ms * 1000 / k->count);
 		if (kind_of(a) == PASTA_ACCESS_BARRIER) {
 			if (((const struct module *)k->module)->marked[6])
-				count_barrier(&l->tables[PASTA_REDUCE_BARRIER], a);
+				count_barrier(&l->tables[PASTA_REDUCER_BARRIER], a);
 			continue;
 		}
-		if (l->reducers & PASTA_REDUCE_BIT(OBJECT))
+		if (l->reducers & PASTA_REDUCER_MASK(OBJECT))
 			count_object(l, a);
 		if (space_of(a) < PASTA_SPACE_LOCAL)
 			count_page(l, a);
-		count_row(&l->tables[PASTA_REDUCE_SITE], a->pc, a->kind, a);
-		count_row(&l->tables[PASTA_REDUCE_SITE_OBJECT], a->pc, place_of(l, a), a);
-		count_row(&l->tables[PASTA_REDUCE_OWN], a->pc, 0, a);
+		count_row(&l->tables[PASTA_REDUCER_SITE], a->pc, a->kind, a);
+		count_row(&l->tables[PASTA_REDUCER_SITE_OBJECT], a->pc, place_of(l, a), a);
+		count_row(&l->tables[PASTA_REDUCER_OWN], a->pc, 0, a);
 		each_request(l, k, a);
 	}
-	if (getenv("FAKE_SANITIZER_WRONG") && l->reducers & PASTA_REDUCE_BIT(OBJECT))
+	if (getenv("FAKE_SANITIZER_WRONG") && l->reducers & PASTA_REDUCER_MASK(OBJECT))
 		l->counts[PASTA_GPU_LOADS]++;
 	for (uint32_t i = 0; l->blocks.begin && i < k->grid && i < l->blocks.max; i++) {
 		l->blocks.begin[i] = 1000;

@@ -24,7 +24,7 @@ struct build {
 /* -- Binaries -- */
 
 int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode, size_t *bitcode_size,
-		       struct pasta_err *err)
+		       struct pasta_error *err)
 {
 	static const char magic[] = "poclbin", name[] = "/program.bc", begins[] = "BC\xc0\xde";
 	const char *p = binary, *end = p + size;
@@ -48,7 +48,7 @@ int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode, si
 }
 
 /* PoCL says which LLVM it has. Another could not read what ours writes, and ends the process. */
-static int check_driver(struct build *b, struct pasta_err *err)
+static int check_driver(struct build *b, struct pasta_error *err)
 {
 	char wanted[32], version[256] = "";
 	cl_platform_id platform = NULL;
@@ -84,7 +84,7 @@ static char *source_of(struct build *b, cl_program program)
 	return source;
 }
 
-static int get_binary(struct build *b, cl_program program, size_t index, struct pasta_err *err)
+static int get_binary(struct build *b, cl_program program, size_t index, struct pasta_error *err)
 {
 	size_t size = 0;
 
@@ -105,7 +105,7 @@ static int get_binary(struct build *b, cl_program program, size_t index, struct 
 /* Our own program of the same source, without optimisation and with lines. It is for this device
  * alone, whatever others the program has. */
 static int compile(struct build *b, const struct pasta_trace_part *part, size_t index,
-		   struct pasta_err *err)
+		   struct pasta_error *err)
 {
 	/* PoCL keeps what it compiled by the options' text: so this is not taken for another. */
 	static const char added[] = " -g -cl-opt-disable -D__PASTA_TRACE__=1";
@@ -136,7 +136,7 @@ static int compile(struct build *b, const struct pasta_trace_part *part, size_t 
 /* -- Building -- */
 
 static int give_back(struct build *b, const struct pasta_trace_module *m, const char *options,
-		     cl_program *program, struct pasta_err *err)
+		     cl_program *program, struct pasta_error *err)
 {
 	const unsigned char *binary = m->bitcode;
 	cl_int status, loaded;
@@ -178,7 +178,7 @@ static void release(struct build *b)
 }
 
 /* Kernels find the hooks by name, as any library would: so this one must be seen by all. */
-static int show_hooks(struct pasta_err *err)
+static int show_hooks(struct pasta_error *err)
 {
 	Dl_info self;
 
@@ -191,7 +191,7 @@ static int show_hooks(struct pasta_err *err)
 			  "of its own for libraries, or another copy of libpasta-opencl-trace");
 }
 
-static int start(struct build *b, cl_program program, struct pasta_err *err)
+static int start(struct build *b, cl_program program, struct pasta_error *err)
 {
 	int r;
 
@@ -209,7 +209,7 @@ static int start(struct build *b, cl_program program, struct pasta_err *err)
 
 int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts, size_t count,
 		      cl_device_id device, const struct pasta_trace_want *want,
-		      struct pasta_trace_module *out, cl_program *program, struct pasta_err *err)
+		      struct pasta_trace_module *out, cl_program *program, struct pasta_error *err)
 {
 	struct build b = {.cl = cl, .device = device, .count = count};
 	int r = start(&b, parts[0].program, err);

@@ -496,7 +496,7 @@ static void types(struct inst *in)
 }
 
 static int parse(struct inst *in, const void *bitcode, size_t size, LLVMModuleRef *module,
-		 struct pasta_err *err)
+		 struct pasta_error *err)
 {
 	LLVMMemoryBufferRef buffer =
 		LLVMCreateMemoryBufferWithMemoryRangeCopy((const char *)bitcode, size, "program");
@@ -510,7 +510,7 @@ static int parse(struct inst *in, const void *bitcode, size_t size, LLVMModuleRe
 }
 
 static int load(struct inst *in, const void *const *bitcode, const size_t *sizes, size_t count,
-		struct pasta_err *err)
+		struct pasta_error *err)
 {
 	LLVMModuleRef more;
 	int r = parse(in, bitcode[0], sizes[0], &in->module, err);
@@ -523,7 +523,7 @@ static int load(struct inst *in, const void *const *bitcode, const size_t *sizes
 	return r;
 }
 
-static int write_out(struct inst *in, struct pasta_err *err)
+static int write_out(struct inst *in, struct pasta_error *err)
 {
 	LLVMMemoryBufferRef buffer;
 	char *why = NULL;
@@ -568,7 +568,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 
 int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes, size_t count,
 			   const struct pasta_trace_want *want, struct pasta_trace_module *out,
-			   struct pasta_err *err)
+			   struct pasta_error *err)
 {
 	struct inst in = {.out = out, .want = *want};
 	int r;

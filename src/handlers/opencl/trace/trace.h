@@ -108,13 +108,13 @@ struct pasta_trace_want {
  * not such; -ENOTSUP: of a later LLVM than ours. Any thread. */
 PASTA_EXPORT int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes,
 					size_t count, const struct pasta_trace_want *want,
-					struct pasta_trace_module *out, struct pasta_err *err);
+					struct pasta_trace_module *out, struct pasta_error *err);
 PASTA_EXPORT void pasta_trace_module_free(struct pasta_trace_module *m);
 
 /* The bitcode inside of a program's binary, as the driver packs it: a part of it. -ENOTSUP: it has
  * none. */
 PASTA_EXPORT int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode,
-				    size_t *bitcode_size, struct pasta_err *err);
+				    size_t *bitcode_size, struct pasta_error *err);
 
 /* A program's source, and what it was compiled with. */
 struct pasta_trace_part {
@@ -133,6 +133,6 @@ PASTA_EXPORT int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta
 				   size_t count, cl_device_id device,
 				   const struct pasta_trace_want *want,
 				   struct pasta_trace_module *out, cl_program *program,
-				   struct pasta_err *err);
+				   struct pasta_error *err);
 
 #endif
