@@ -434,6 +434,8 @@ struct pasta_scope {
 	/* The same regions without the operators between them, which is one place whatever those
 	 * are; or NULL. What is up of it is a path, too. */
 	const struct pasta_scope *path;
+	/* The same operators without the regions between them; or NULL. */
+	const struct pasta_scope *ops;
 	uint32_t id;	/* from 1; in no order */
 	uint32_t name;	/* interned; 0: it has none */
 	uint32_t depth; /* from 1, up to 16384: what is deeper is there */
@@ -446,6 +448,8 @@ PASTA_EXPORT const struct pasta_scope *pasta_scope_find(uint32_t id);
  * returned. Any thread. */
 PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,
 					     size_t size);
+/* Likewise the names of the operators, "aten::linear/aten::addmm". */
+PASTA_EXPORT const char *pasta_scope_ops(const struct pasta_scope *scope, char *text, size_t size);
 
 /*
  * A book of memory accesses: whose they are, for tools that need PASTA_NEED_ACCESS_*. It is given
