@@ -10,11 +10,9 @@
 
 #define BINS 512       /* points of the chart for each place */
 #define FIRST_SHIFT 10 /* a bin has 2^10 ns at first, and twice as many whenever bins run out */
-#define OPS 64	       /* operators of a path, counted from the innermost */
-#define FRAMES 64      /* frames of a call path that are searched for a line */
 #define TEXT 1000
 #define LEAKS 10	    /* findings */
-#define NOT_SEEN UINT32_MAX /* in place of a path: the allocation was not recorded */
+#define NOT_SEEN UINT32_MAX /* in place of operators: the allocation was not recorded */
 
 enum life { IN_OP, IN_ITERATION, OVER, OUTSIDE, NEVER, NOT_KNOWN };
 static const char *const life_names[] = {"operator",	"iteration",   "longer", "no iteration",
@@ -46,19 +44,6 @@ struct place {
 	unsigned int shift;
 };
 
-/* Operators, from the outermost to the innermost, without the regions between them. */
-struct path {
-	uint32_t key[2]; /* the number of the path around it, or 0; the name of the innermost */
-	uint32_t number; /* from 1 */
-	const struct path *up;
-};
-
-/* The path of a place in the nesting of regions and operators. */
-struct scope {
-	uint32_t key; /* its id */
-	const struct path *path;
-};
-
 struct thread {
 	uint32_t key[2]; /* process, tid */
 	uint64_t depth, top;
@@ -68,10 +53,10 @@ struct thread {
  * peak_held and kept are sites, too: they count some of the site's allocations. */
 struct site {
 	struct {
-		uint32_t proc, device, path, python, backward;
+		uint32_t proc, device, ops, name, python,
+			backward; /* ops: a scope; name: if NOT_SEEN */
 	} key;
 	uint32_t number; /* in order of adding */
-	const struct path *path;
 	struct place *place;
 	uint64_t count, bytes, live, live_bytes;
 	struct pasta_stat life;	      /* ns, of allocations that were freed */
@@ -112,8 +97,7 @@ struct tensor {
 
 struct tensors {
 	struct pasta_ledger *ledger; /* with a struct block each */
-	struct pasta_group *processes, *places, *paths, *scopes, *threads;
-	struct pasta_group *sites, *held, *lives, *kept;
+	struct pasta_group *processes, *threads, *places, *sites, *held, *lives, *kept;
 	uint64_t start, now;
 	uint64_t tops, found;
 	uint64_t min_kept, untouched, growth; /* options: iterations */
@@ -199,48 +183,21 @@ static struct place *place_of(const struct tensors *m, uint32_t proc, uint32_t d
 	return p;
 }
 
-static const struct path *path_below(const struct tensors *m, const struct path *up, uint32_t name)
-{
-	struct path *path = PASTA_ROW(m->paths, struct path, up ? up->number : 0, name);
-
-	if (!path->number) {
-		path->number = (uint32_t)pasta_group_count(m->paths);
-		path->up = up;
-	}
-	return path;
-}
-
-/* NULL: no operator. */
-static const struct path *path_of(const struct tensors *m, const struct pasta_scope *scope)
-{
-	const struct pasta_scope *op = scope ? scope->op : NULL;
-	struct scope *known = op ? PASTA_ROW(m->scopes, struct scope, op->id) : NULL;
-	uint32_t names[OPS];
-	size_t count = 0;
-
-	if (!known)
-		return NULL;
-	for (; !known->path && op && count < OPS; op = op->up ? op->up->op : NULL)
-		names[count++] = op->name;
-	while (count)
-		known->path = path_below(m, known->path, names[--count]);
-	return known->path;
-}
-
 static struct site *site_of(const struct tensors *m, struct place *place,
 			    const struct pasta_event *ev)
 {
 	const struct pasta_where *where = pasta_where_of(ev);
-	const struct path *path = ev->alloc.flags & PASTA_ALLOC_EARLIER
-					  ? path_below(m, NULL, ev->alloc.name)
-					  : path_of(m, where->scope);
+	const struct pasta_scope *ops = where->scope ? where->scope->ops : NULL;
+	bool earlier = ev->alloc.flags & PASTA_ALLOC_EARLIER;
 	struct site *site = PASTA_ROW(m->sites, struct site, place->key.proc, place->key.device,
-				      path ? path->number : 0, pasta_python_of(ev),
+				      earlier ? NOT_SEEN
+				      : ops   ? ops->id
+					      : 0,
+				      earlier ? ev->alloc.name : 0, pasta_python_of(ev),
 				      where->flags & PASTA_WHERE_BACKWARD);
 
 	if (!site->place) {
 		site->place = place;
-		site->path = path;
 		site->number = (uint32_t)pasta_group_count(m->sites);
 		site->iteration = place->process->iterations;
 	}
@@ -507,48 +464,25 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 
 /* -- Tables -- */
 
-/* "linear/addmm"; the outer ones are left out where there is no room. */
 static const char *op_text(const void *row, const void *state, char *text, size_t size)
 {
 	const struct site *s = row;
-	char *p = text + size - 1;
 
-	if (s->key.path == NOT_SEEN)
-		return "(not seen)";
-	*p = '\0';
-	for (const struct path *path = s->path; path; path = path->up) {
-		const char *name = path->key[1] ? pasta_str(path->key[1]) : "(unnamed)";
-		size_t n = strlen(name);
-
-		if ((size_t)(p - text) < n + (*p != '\0'))
-			break;
-		if (*p)
-			*--p = '/';
-		p -= n;
-		memcpy(p, name, n);
-	}
-	return *p ? p : "(no operator)";
+	if (s->key.ops == NOT_SEEN)
+		return s->key.name ? pasta_str(s->key.name) : "(not seen)";
+	return s->key.ops ? pasta_scope_ops(pasta_scope_find(s->key.ops), text, size)
+			  : "(no operator)";
 }
 
-/* Interpreters write "<string>" and the like for what is in no file. */
-static bool in_file(const struct pasta_stack_frame *f)
-{
-	return *f->file && *f->file != '<' && strncmp(f->function, "<built-in", 9);
-}
-
-/* The innermost function that is in a file; "" if there is none. */
 static const char *line_text(const void *row, const void *state, char *text, size_t size)
 {
 	static const char backward[] = " (backward)";
 	const struct site *s = row;
-	struct pasta_stack_frame frames[FRAMES];
-	size_t i = 0, count = pasta_stack_frames(0, s->key.python, frames, FRAMES);
+	struct pasta_stack_frame frame;
 
 	*text = '\0';
-	while (i < count && i < FRAMES && !in_file(&frames[i]))
-		i++;
-	if (i < count && i < FRAMES)
-		pasta_stack_frame_text(&frames[i], text, size - sizeof(backward));
+	if (pasta_python_frame(0, s->key.python, &frame))
+		pasta_stack_frame_text(&frame, text, size - sizeof(backward));
 	if (s->key.backward)
 		strcat(text, *text ? backward : backward + 1);
 	return text;
@@ -595,8 +529,8 @@ static const struct pasta_member place_members[] = {
 	PASTA_MEMBER(SUM, struct site, count, .column = (counted)),                                \
 	PASTA_MEMBER(SUM, struct site, bytes, .column = "bytes", .unit = "bytes"),                 \
 	PASTA_MEMBER(PROCESS, struct site, key.proc), PASTA_MEMBER(DEVICE, struct site, key.device), \
-	PASTA_MEMBER(U32, struct site, key.path), PASTA_MEMBER(U32, struct site, key.python),      \
-	PASTA_MEMBER(U32, struct site, key.backward)
+	PASTA_MEMBER(SCOPE, struct site, key.ops), PASTA_MEMBER(NAME, struct site, key.name),      \
+	PASTA_MEMBER(U32, struct site, key.python), PASTA_MEMBER(U32, struct site, key.backward)
 /* clang-format on */
 
 static const struct pasta_member held_members[] = {
@@ -641,9 +575,6 @@ static const struct pasta_member lives_members[] = {
 
 static const struct pasta_member process_members[] = {PASTA_MEMBER(PROCESS, struct process, key),
 						      {0}};
-static const struct pasta_member path_members[] = {
-	PASTA_MEMBER(U32, struct path, key[0]), PASTA_MEMBER(NAME, struct path, key[1]), {0}};
-static const struct pasta_member scope_members[] = {PASTA_MEMBER(SCOPE, struct scope, key), {0}};
 static const struct pasta_member thread_members[] = {PASTA_MEMBER(PROCESS, struct thread, key[0]),
 						     PASTA_MEMBER(U32, struct thread, key[1]),
 						     {0}};
@@ -660,8 +591,6 @@ static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct tensors, kept, struct site, kept_members, .table = "kept",
 		    .order = "-bytes op line", .flags = PASTA_GROUP_FOLD | PASTA_GROUP_OPTIONAL),
 	PASTA_GROUP(struct tensors, processes, struct process, process_members),
-	PASTA_GROUP(struct tensors, paths, struct path, path_members),
-	PASTA_GROUP(struct tensors, scopes, struct scope, scope_members),
 	PASTA_GROUP(struct tensors, threads, struct thread, thread_members),
 	{0},
 };
@@ -672,9 +601,8 @@ static const struct pasta_group_def groups[] = {
 static struct site *add_block(struct pasta_group *group, const struct block *b)
 {
 	struct site *row = b->site ? pasta_group_row(group, &b->site->key)
-				   : PASTA_ROW(group, struct site, .path = NOT_SEEN);
+				   : PASTA_ROW(group, struct site, .ops = NOT_SEEN);
 
-	row->path = b->site ? b->site->path : NULL;
 	row->count++;
 	row->bytes += b->bytes;
 	return row;
@@ -831,14 +759,7 @@ static void report_findings(const struct tensors *m, struct pasta_out *out)
 			"blocks of tensors that nobody saw allocated",
 			"recording began later: their age is not known, and they are in no sum",
 			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE,
-			pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_BLOCK),
-			"frees of memory that is not known",
-			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING,
-			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_BLOCK),
-			"allocations of memory that was not freed",
-			"what was there counts as freed by then; its free was dropped", NULL);
+	pasta_ledger_findings(m->ledger, PASTA_LEVEL_BLOCK, out);
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
