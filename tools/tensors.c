@@ -1,5 +1,4 @@
-/* tensors - memory of tensors: what makes the peak, who allocates it, how long it lives, what is
- * never used again. */
+/* tensors - memory of tensors: the peak, who allocates, how long it lives, what is not used. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,11 +21,14 @@ static const char *const life_names[] = {"operator",	"iteration",   "longer", "n
 static const char *const size_names[] = {"4 KiB",   "64 KiB", "1 MiB", "16 MiB",
 					 "256 MiB", "more",   NULL};
 
+struct iteration {
+	uint64_t number, index; /* from 1, or 0 before the first; as the program counts it */
+};
+
 struct process {
-	uint32_t key;		   /* its number */
-	bool args;		   /* it records the arguments of operators */
-	uint64_t iterations;	   /* that have begun */
-	uint64_t index;		   /* of the last */
+	uint32_t key; /* its number */
+	bool args;    /* it records the arguments of operators */
+	struct iteration now;
 	struct pasta_map *tensors; /* struct tensor, by id; NULL: none yet */
 };
 
@@ -49,20 +51,18 @@ struct thread {
 	uint64_t depth, top;
 };
 
-/* Who allocates: a path of operators and a call path in Python, in one place. Rows of tables
- * peak_held and kept are sites, too: they count some of the site's allocations. */
+/* Who allocates: a path of operators, or a name if they are NOT_SEEN, and a call path in Python, in
+ * one place. Tables peak_held and kept have sites, too: they count some of the allocations. */
 struct site {
 	struct {
-		uint32_t proc, device, ops, name, python,
-			backward; /* ops: a scope; name: if NOT_SEEN */
+		uint32_t proc, device, ops, name, python, backward;
 	} key;
-	uint32_t number; /* in order of adding */
+	uint32_t number; /* in order of adding, from 1 */
 	struct place *place;
 	uint64_t count, bytes, live, live_bytes;
 	struct pasta_stat life;	      /* ns, of allocations that were freed */
 	uint64_t in_op, in_iteration; /* bytes that lived no longer */
-	/* How live changed: since this iteration began, and iterations in a row in which it grew.
-	 */
+	/* Live when this iteration began, and iterations in a row in which that grew. */
 	uint64_t iteration, start, start_bytes, streak, streak_from;
 	uint64_t most, most_bytes;	 /* live at the end, or when the last iteration began */
 	uint64_t peak;			 /* of the place; in table peak_held */
@@ -71,9 +71,7 @@ struct site {
 
 /* Allocations of one size class and lifetime. */
 struct lives {
-	struct {
-		uint32_t size, life;
-	} key;
+	uint32_t key[2]; /* indices: size_names, life_names */
 	uint64_t count, bytes;
 	struct pasta_stat time; /* of those whose begin and end are known */
 };
@@ -83,11 +81,10 @@ struct block {
 	struct place *place; /* NULL: memory of no tensor */
 	struct site *site;   /* NULL: its allocation was not seen */
 	uint64_t bytes, time;
-	uint64_t top;		     /* the outermost operator around it, or 0 */
-	uint64_t iteration, touched; /* how many had begun; 0: none */
-	uint64_t made_index, touched_index;
+	uint64_t top;	 /* the outermost operator around it, or 0 */
 	uint64_t tensor; /* the last one's id; 0: none */
-	bool ageless;	 /* allocated before recording began: its age is not known */
+	struct iteration made, touched;
+	bool ageless; /* allocated before recording began: its age is not known */
 };
 
 struct tensor {
@@ -98,13 +95,10 @@ struct tensor {
 struct tensors {
 	struct pasta_ledger *ledger; /* with a struct block each */
 	struct pasta_group *processes, *threads, *places, *sites, *held, *lives, *kept;
-	uint64_t start, now;
-	uint64_t tops, found;
+	uint64_t start, now, tops, found;
 	uint64_t min_kept, untouched, growth; /* options: iterations */
 	bool started, failed;		      /* failed: no memory for a tensor */
 };
-
-/* -- Opening and closing. -- */
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
@@ -126,7 +120,7 @@ static void close_(void *state)
 		pasta_map_free(p->tensors);
 }
 
-/* -- Time -- */
+/* -- Collecting -- */
 
 /* An event that comes late comes now. */
 static void tick(struct tensors *m, uint64_t time)
@@ -156,20 +150,13 @@ static uint64_t *bin_now(const struct tensors *m, struct place *p)
 	}
 }
 
-static uint64_t place_bytes(const struct tensors *m, const struct place *p, uint32_t level)
-{
-	return pasta_ledger_live(m->ledger, p->key.proc, p->key.device, level);
-}
-
 static void change(const struct tensors *m, struct place *p)
 {
 	uint64_t *bin = bin_now(m, p);
 
-	p->live = place_bytes(m, p, PASTA_LEVEL_BLOCK);
+	p->live = pasta_ledger_live(m->ledger, p->key.proc, p->key.device, PASTA_LEVEL_BLOCK);
 	*bin = p->live > *bin ? p->live : *bin;
 }
-
-/* -- Who and where. -- */
 
 static struct place *place_of(const struct tensors *m, uint32_t proc, uint32_t device)
 {
@@ -189,17 +176,15 @@ static struct site *site_of(const struct tensors *m, struct place *place,
 	const struct pasta_where *where = pasta_where_of(ev);
 	const struct pasta_scope *ops = where->scope ? where->scope->ops : NULL;
 	bool earlier = ev->alloc.flags & PASTA_ALLOC_EARLIER;
-	struct site *site = PASTA_ROW(m->sites, struct site, place->key.proc, place->key.device,
-				      earlier ? NOT_SEEN
-				      : ops   ? ops->id
-					      : 0,
+	uint32_t id = earlier ? NOT_SEEN : ops ? ops->id : 0;
+	struct site *site = PASTA_ROW(m->sites, struct site, place->key.proc, place->key.device, id,
 				      earlier ? ev->alloc.name : 0, pasta_python_of(ev),
 				      where->flags & PASTA_WHERE_BACKWARD);
 
 	if (!site->place) {
 		site->place = place;
 		site->number = (uint32_t)pasta_group_count(m->sites);
-		site->iteration = place->process->iterations;
+		site->iteration = place->process->now.number;
 	}
 	return site;
 }
@@ -209,24 +194,17 @@ static struct thread *thread_of(const struct tensors *m, const struct pasta_even
 	return PASTA_ROW(m->threads, struct thread, ev->proc, ev->tid);
 }
 
-/* -- What is alive. -- */
-
 /* Before live changes: what it did in the iterations that are over. */
 static void roll(struct site *s)
 {
-	uint64_t now = s->place->process->iterations;
+	uint64_t now = s->place->process->now.number;
 
 	if (s->iteration == now)
 		return;
-	if (!s->iteration || s->live <= s->start) {
-		s->streak = 0;
-	} else {
-		s->streak_from = s->streak ? s->streak_from : s->start;
-		s->streak++;
-	}
-	/* It did nothing in those that came after. */
-	if (s->iteration + 1 < now)
-		s->streak = 0;
+	s->streak_from = s->streak ? s->streak_from : s->start;
+	/* Where it did nothing in the iterations after, that is the end of the streak. */
+	s->streak =
+		s->iteration && s->live > s->start && s->iteration + 1 == now ? s->streak + 1 : 0;
 	s->iteration = now;
 	s->start = s->live;
 	s->start_bytes = s->live_bytes;
@@ -234,43 +212,37 @@ static void roll(struct site *s)
 
 static void forget_tensors(const struct block *b)
 {
-	struct process *p = b->place->process;
-	uint64_t id = b->tensor, next;
+	struct pasta_map *tensors = b->place->process->tensors;
 
-	for (; id; id = next) {
-		const struct tensor *t = pasta_map_find(p->tensors, id);
+	for (uint64_t id = b->tensor, next; id; id = next) {
+		const struct tensor *t = pasta_map_find(tensors, id);
 
 		next = t ? t->next : 0;
-		pasta_map_remove(p->tensors, id);
+		pasta_map_remove(tensors, id);
 	}
 }
 
 static enum life life_of(const struct block *b, const struct thread *thread)
 {
-	uint64_t now = b->place->process->iterations;
+	uint64_t now = b->place->process->now.number;
 
 	if (b->ageless)
 		return NOT_KNOWN;
 	if (b->top && thread && b->top == thread->top)
 		return IN_OP;
-	if (b->iteration != now)
+	if (b->made.number != now)
 		return OVER;
 	return now ? IN_ITERATION : OUTSIDE;
 }
 
-static uint32_t size_of(uint64_t bytes)
-{
-	uint32_t i = 0;
-
-	while (size_names[i + 1] && bytes > UINT64_C(4096) << 4 * i)
-		i++;
-	return i;
-}
-
 static void count_life(const struct tensors *m, const struct block *b, enum life life)
 {
-	struct lives *l = PASTA_ROW(m->lives, struct lives, size_of(b->bytes), life);
+	struct lives *l;
+	uint32_t size = 0;
 
+	while (size_names[size + 1] && b->bytes > UINT64_C(4096) << 4 * size)
+		size++;
+	l = PASTA_ROW(m->lives, struct lives, size, life);
 	l->count++;
 	l->bytes += b->bytes;
 	if (life < NEVER)
@@ -294,13 +266,12 @@ static void count_out(const struct tensors *m, const struct block *b, const stru
 	change(m, b->place);
 }
 
-/* -- Memory, as the ledger has it. -- */
-
 /* Reserved memory is known better than before, also that of a peak at this moment. */
 static void reserve(const struct tensors *m, struct place *p)
 {
 	if (p->peak && p->peak_at == m->now - m->start && p->live == p->peak)
-		p->peak_reserved = place_bytes(m, p, PASTA_LEVEL_SEGMENT);
+		p->peak_reserved = pasta_ledger_live(m->ledger, p->key.proc, p->key.device,
+						     PASTA_LEVEL_SEGMENT);
 }
 
 static void allocate(const struct tensors *m, struct block *b, const struct pasta_event *ev)
@@ -346,11 +317,8 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 		reserve(m, p);
 	if (a->level == PASTA_LEVEL_SEGMENT || (a->level == PASTA_LEVEL_TENSOR && in_block))
 		return;
-	*(struct block *)a->data = (struct block){.place = p,
-						  .bytes = a->bytes,
-						  .time = m->now,
-						  .iteration = p->process->iterations,
-						  .made_index = p->process->index};
+	*(struct block *)a->data = (struct block){
+		.place = p, .bytes = a->bytes, .time = m->now, .made = p->process->now};
 	if (a->level == PASTA_LEVEL_BLOCK)
 		allocate(m, a->data, ev);
 	else
@@ -370,8 +338,6 @@ static void on_free(void *state, struct pasta_allocation *a, const struct pasta_
 		count_out(m, b, a->flags & PASTA_ALLOCATION_NO_FREE ? NULL : thread_of(m, ev));
 }
 
-/* -- Events. -- */
-
 static struct block *block_of(const struct tensors *m, const struct pasta_event *ev)
 {
 	const struct pasta_allocation *a =
@@ -387,17 +353,18 @@ static struct block *block_of(const struct tensors *m, const struct pasta_event 
 	return b && b->place ? b : NULL;
 }
 
-static void touch(struct block *b)
+/* Any event of a tensor is a use of its block. */
+static void on_tensor(struct tensors *m, const struct pasta_event *ev)
 {
-	b->touched = b->place->process->iterations;
-	b->touched_index = b->place->process->index;
-}
-
-static void add_tensor(struct tensors *m, struct block *b, const struct pasta_event *ev)
-{
-	struct process *p = b->place->process;
+	struct block *b = ev->tensor.addr ? block_of(m, ev) : NULL;
+	struct process *p = b ? b->place->process : NULL;
 	struct tensor *t;
 
+	if (!b)
+		return;
+	b->touched = p->now;
+	if (!ev->tensor.id) /* 0 ends a block's list */
+		return;
 	if (!p->tensors && !pasta_group_error(m->processes))
 		p->tensors = pasta_map_new(sizeof(struct tensor));
 	t = p->tensors ? pasta_map_add(p->tensors, ev->tensor.id) : NULL;
@@ -409,17 +376,6 @@ static void add_tensor(struct tensors *m, struct block *b, const struct pasta_ev
 	b->tensor = ev->tensor.id;
 }
 
-static void on_tensor(struct tensors *m, const struct pasta_event *ev)
-{
-	struct block *b = ev->tensor.addr ? block_of(m, ev) : NULL;
-
-	if (!b)
-		return;
-	if (ev->tensor.id) /* 0 ends a block's list */
-		add_tensor(m, b, ev);
-	touch(b);
-}
-
 static void on_arg(struct tensors *m, const struct pasta_event *ev)
 {
 	struct process *p = PASTA_ROW(m->processes, struct process, ev->proc);
@@ -427,7 +383,7 @@ static void on_arg(struct tensors *m, const struct pasta_event *ev)
 
 	p->args = true;
 	if (t)
-		touch(t->block);
+		t->block->touched = p->now;
 }
 
 static void on_op(struct tensors *m, const struct pasta_event *ev)
@@ -444,8 +400,7 @@ static void on_iteration(struct tensors *m, const struct pasta_event *ev)
 {
 	struct process *p = PASTA_ROW(m->processes, struct process, ev->proc);
 
-	p->iterations++;
-	p->index = ev->iteration.index;
+	p->now = (struct iteration){p->now.number + 1, ev->iteration.index};
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
@@ -522,16 +477,17 @@ static const struct pasta_member place_members[] = {
 	{0},
 };
 
-/* clang-format off */
 #define SITE(counted)                                                                              \
 	PASTA_MEMBER_BY(TEXT, .text = op_text, .column = "op"),                                    \
-	PASTA_MEMBER_BY(TEXT, .text = line_text, .column = "line"),                                \
-	PASTA_MEMBER(SUM, struct site, count, .column = (counted)),                                \
-	PASTA_MEMBER(SUM, struct site, bytes, .column = "bytes", .unit = "bytes"),                 \
-	PASTA_MEMBER(PROCESS, struct site, key.proc), PASTA_MEMBER(DEVICE, struct site, key.device), \
-	PASTA_MEMBER(SCOPE, struct site, key.ops), PASTA_MEMBER(NAME, struct site, key.name),      \
-	PASTA_MEMBER(U32, struct site, key.python), PASTA_MEMBER(U32, struct site, key.backward)
-/* clang-format on */
+		PASTA_MEMBER_BY(TEXT, .text = line_text, .column = "line"),                        \
+		PASTA_MEMBER(SUM, struct site, count, .column = (counted)),                        \
+		PASTA_MEMBER(SUM, struct site, bytes, .column = "bytes", .unit = "bytes"),         \
+		PASTA_MEMBER(PROCESS, struct site, key.proc),                                      \
+		PASTA_MEMBER(DEVICE, struct site, key.device),                                     \
+		PASTA_MEMBER(SCOPE, struct site, key.ops),                                         \
+		PASTA_MEMBER(NAME, struct site, key.name),                                         \
+		PASTA_MEMBER(U32, struct site, key.python),                                        \
+		PASTA_MEMBER(U32, struct site, key.backward)
 
 static const struct pasta_member held_members[] = {
 	PASTA_MEMBER(DEVICE, struct site, key.device, .column = "memory"),
@@ -565,8 +521,8 @@ static const struct pasta_member kept_members[] = {
 };
 
 static const struct pasta_member lives_members[] = {
-	PASTA_MEMBER(ENUM, struct lives, key.size, .column = "up_to", .names = size_names),
-	PASTA_MEMBER(ENUM, struct lives, key.life, .column = "lifetime", .names = life_names),
+	PASTA_MEMBER(ENUM, struct lives, key[0], .column = "up_to", .names = size_names),
+	PASTA_MEMBER(ENUM, struct lives, key[1], .column = "lifetime", .names = life_names),
 	PASTA_MEMBER(SUM, struct lives, count, .column = "allocations"),
 	PASTA_MEMBER(SUM, struct lives, bytes, .column = "bytes", .unit = "bytes"),
 	PASTA_MEMBER(STAT, struct lives, time, .column = "mean", .unit = "ns"),
@@ -595,7 +551,7 @@ static const struct pasta_group_def groups[] = {
 	{0},
 };
 
-/* -- What is known at the end. -- */
+/* -- Reporting -- */
 
 /* A row that counts some blocks of a site. */
 static struct site *add_block(struct pasta_group *group, const struct block *b)
@@ -614,8 +570,8 @@ static bool is_kept(const struct tensors *m, const struct block *b)
 {
 	const struct process *p = b->place->process;
 
-	return b->tensor && p->args && p->iterations - b->iteration >= m->min_kept &&
-	       p->iterations - b->touched >= m->untouched && p->iterations;
+	return b->tensor && p->args && p->now.number - b->made.number >= m->min_kept &&
+	       p->now.number - b->touched.number >= m->untouched && p->now.number;
 }
 
 static void collect_live(const struct tensors *m, uint32_t level)
@@ -632,10 +588,10 @@ static void collect_live(const struct tensors *m, uint32_t level)
 		if (!b->place || !is_kept(m, b))
 			continue;
 		row = add_block(m->kept, b);
-		if (b->site && b->iteration && !b->ageless)
-			pasta_stat_add(&row->made, b->made_index);
-		if (b->touched)
-			pasta_stat_add(&row->touched, b->touched_index);
+		if (b->site && b->made.number && !b->ageless)
+			pasta_stat_add(&row->made, b->made.index);
+		if (b->touched.number)
+			pasta_stat_add(&row->touched, b->touched.index);
 	}
 }
 
@@ -665,8 +621,6 @@ static void collect_sites(const struct tensors *m)
 	}
 }
 
-/* -- Findings and the chart. -- */
-
 static const char *place_text(const struct place *p, char *text, size_t size)
 {
 	char process[TEXT];
@@ -694,13 +648,10 @@ static void find_leak(const struct site *s, struct pasta_out *out)
 		 peak ? 100.0 * (double)bytes / (double)peak : 0.0, s->streak, s->streak_from);
 	pasta_out_finding(
 		out, &(struct pasta_finding){
-			     .severity = bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM
-							    : PASTA_SEVERITY_WARNING,
-			     .what = what,
-			     .where = where,
-			     .evidence = evidence,
-			     .action = "let go of what this line makes: detach() or item() what is "
-				       "kept for later, empty lists that grow"});
+			     bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM : PASTA_SEVERITY_WARNING,
+			     what, where, evidence,
+			     "let go of what this line makes: detach() or item() what is kept for "
+			     "later, empty lists that grow"});
 }
 
 /* The heaviest come first; a graph that is kept makes hundreds. */
@@ -753,15 +704,6 @@ static void report_chart(const struct tensors *m, struct pasta_out *out)
 	}
 }
 
-static void report_findings(const struct tensors *m, struct pasta_out *out)
-{
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, m->found,
-			"blocks of tensors that nobody saw allocated",
-			"recording began later: their age is not known, and they are in no sum",
-			NULL);
-	pasta_ledger_findings(m->ledger, PASTA_LEVEL_BLOCK, out);
-}
-
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct tensors *m = state;
@@ -778,7 +720,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		error = find_leaks(m, out);
 	find_kept(m, out);
 	report_chart(m, out);
-	report_findings(m, out);
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, m->found,
+			"blocks of tensors that nobody saw allocated",
+			"recording began later: their age is not known, and they are in no sum",
+			NULL);
+	pasta_ledger_findings(m->ledger, PASTA_LEVEL_BLOCK, out);
 	return error;
 }
 
