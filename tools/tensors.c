@@ -646,12 +646,12 @@ static void find_leak(const struct site *s, struct pasta_out *out)
 		 " iterations before it was %" PRIu64,
 		 s->most, (double)bytes / (1 << 20),
 		 peak ? 100.0 * (double)bytes / (double)peak : 0.0, s->streak, s->streak_from);
-	pasta_out_finding(
-		out, &(struct pasta_finding){
-			     bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM : PASTA_SEVERITY_WARNING,
-			     what, where, evidence,
-			     "let go of what this line makes: detach() or item() what is kept for "
-			     "later, empty lists that grow"});
+	pasta_out_report(out,
+			 .severity = bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM
+							: PASTA_SEVERITY_WARNING,
+			 .what = what, .where = where, .evidence = evidence,
+			 .action = "let go of what this line makes: detach() or item() what is "
+				   "kept for later, empty lists that grow");
 }
 
 /* The heaviest come first; a graph that is kept makes hundreds. */
@@ -689,16 +689,15 @@ static void report_chart(const struct tensors *m, struct pasta_out *out)
 	static const struct pasta_axis time = {"time", "ns"}, bytes = {"allocated", "bytes"};
 	struct pasta_chart *c = pasta_out_chart(out, "allocated", PASTA_CHART_LINE, &time, &bytes);
 	char name[TEXT];
-	size_t at = 0;
-	uint64_t i;
 	struct place *p;
+	size_t at = 0;
 
 	while ((p = pasta_group_next(m->places, &at))) {
 		if (!p->peak)
 			continue;
 		pasta_chart_series(c, place_text(p, name, sizeof(name)));
 		bin_now(m, p);
-		for (i = 0; i <= p->last; i++)
+		for (uint64_t i = 0; i <= p->last; i++)
 			pasta_chart_point(c, (double)(i << p->shift), (double)p->bins[i]);
 		pasta_chart_point(c, (double)(m->now - m->start), (double)p->live);
 	}
