@@ -517,14 +517,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_out_count(out, PASTA_SEVERITY_NOTE, live, "allocations that were never freed",
 			"table never_freed has them", NULL);
 	error = error ? error : pasta_out_group(out, m->sites);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE,
-			pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD),
-			"frees of memory that is not known",
-			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING,
-			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD),
-			"allocations of memory that was not freed",
-			"what was there counts as freed by then; its free was dropped", NULL);
+	pasta_ledger_findings(m->ledger, PASTA_LEVEL_HELD, out);
 	return error;
 }
 

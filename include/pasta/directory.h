@@ -72,6 +72,11 @@ PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *
 /* The line of a call path: "function (file.c:12)" of the innermost function whose source is known,
  * or else of the innermost function; "" for an unknown path. Truncated to size; returns text. */
 PASTA_EXPORT const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size);
+/* The innermost function of a call path in Python that is in a file, not in "<string>" and the
+ * like; false: there is none. Looks at the 64 innermost functions. */
+struct pasta_stack_frame;
+PASTA_EXPORT bool pasta_python_frame(uint32_t proc, uint32_t stack,
+				     struct pasta_stack_frame *frame);
 
 #ifdef __cplusplus
 }

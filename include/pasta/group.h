@@ -66,6 +66,7 @@ enum pasta_member_type {
 	PASTA_MEMBER_PROCESS,  /* uint32_t, number of a process: its name; in the directory's order
 				*/
 	PASTA_MEMBER_DEVICE,   /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
+	PASTA_MEMBER_ENUM,     /* uint32_t: the text in .names at this index; ordered by index */
 	PASTA_MEMBER_ADDRESS,  /* uint64_t: "0x7f00" */
 	PASTA_MEMBER_U32,
 	PASTA_MEMBER_U64,
@@ -116,6 +117,8 @@ struct pasta_member {
 	const char *unit; /* as a column has it; not that of count and share */
 	uint32_t flags, item_size, of;
 	const char *none; /* the text of a NAME of 0 */
+	/* Of an ENUM; ends with NULL. An index past the end is shown as "(unknown)". */
+	const char *const *names;
 	/* Of a number: whether it has a value in this row; NULL: yes. */
 	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);

@@ -50,6 +50,7 @@ extern "C" {
 struct pasta_event;
 struct pasta_where;
 struct pasta_ledger;
+struct pasta_out;
 
 enum pasta_level {
 	PASTA_LEVEL_DRIVER,
@@ -146,6 +147,9 @@ PASTA_EXPORT const struct pasta_allocation *pasta_ledger_next(struct pasta_ledge
  * levels. */
 PASTA_EXPORT uint64_t pasta_ledger_unknown_frees(const struct pasta_ledger *ledger, uint32_t level);
 PASTA_EXPORT uint64_t pasta_ledger_missing_frees(const struct pasta_ledger *ledger, uint32_t level);
+/* Report both as findings, in the words that all tools use. */
+PASTA_EXPORT void pasta_ledger_findings(const struct pasta_ledger *ledger, uint32_t level,
+					struct pasta_out *out);
 /* -ENOMEM if something found no memory: the tool's report then fails as a whole. */
 PASTA_EXPORT int pasta_ledger_error(const struct pasta_ledger *ledger);
 

@@ -55,6 +55,8 @@ struct pasta_scope {
 	/* The same regions without the operators between them, which is one place whatever those
 	 * are; or NULL. What is up of it is a path, too. */
 	const struct pasta_scope *path;
+	/* The same operators without the regions between them; or NULL. */
+	const struct pasta_scope *ops;
 	uint32_t id;	/* from 1; in no order */
 	uint32_t name;	/* interned; 0: it has none */
 	uint32_t depth; /* from 1, up to 16384: what is deeper is there */
@@ -67,6 +69,8 @@ PASTA_EXPORT const struct pasta_scope *pasta_scope_find(uint32_t id);
  * returned. Any thread. */
 PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, char *text,
 					     size_t size);
+/* Likewise the names of the operators, "aten::linear/aten::addmm". */
+PASTA_EXPORT const char *pasta_scope_ops(const struct pasta_scope *scope, char *text, size_t size);
 
 #define PASTA_NO_ITERATION UINT64_MAX
 

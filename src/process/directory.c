@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 300, FRAMES = 16, UNKNOWN = 8 };
+enum { TEXT = 300, FRAMES = 16, PYTHON_FRAMES = 64, UNKNOWN = 8 };
 
 struct entry {
 	struct pasta_process_info info;
@@ -242,4 +242,19 @@ const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t s
 	while (i < count && !*frames[i].file)
 		i++;
 	return count ? pasta_stack_frame_text(&frames[i < count ? i : 0], text, size) : text;
+}
+
+/* Interpreters write "<string>" and the like for code that is in no file. */
+bool pasta_python_frame(uint32_t proc, uint32_t stack, struct pasta_stack_frame *frame)
+{
+	struct pasta_stack_frame frames[PYTHON_FRAMES];
+	size_t i, count = stack ? pasta_stack_frames(proc, stack, frames, PYTHON_FRAMES) : 0;
+
+	for (i = 0; i < count && i < PYTHON_FRAMES; i++) {
+		*frame = frames[i];
+		if (*frame->file && *frame->file != '<' &&
+		    strncmp(frame->function, "<built-in", 9) != 0)
+			return true;
+	}
+	return false;
 }

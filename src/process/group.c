@@ -21,6 +21,7 @@ size_t pasta_member_size(const struct pasta_member *m)
 	case PASTA_MEMBER_SCOPE:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
+	case PASTA_MEMBER_ENUM:
 	case PASTA_MEMBER_U32:
 		return sizeof(uint32_t);
 	case PASTA_MEMBER_DIM3:

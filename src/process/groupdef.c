@@ -35,6 +35,7 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	case PASTA_MEMBER_STACK:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
+	case PASTA_MEMBER_ENUM:
 	case PASTA_MEMBER_ADDRESS:
 	case PASTA_MEMBER_TEXT:
 		return PASTA_COLUMN_STRING;
@@ -176,6 +177,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 		return "a LIST needs an item_size";
 	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER) && m->column)
 		return "a LIST or COVER has no column: use TEXT or CALL";
+	if (m->type == PASTA_MEMBER_ENUM && !m->names)
+		return "an ENUM needs its names";
 	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL
 			  : m->type == PASTA_MEMBER_RATIO ? m->ratio != NULL
 							  : m->text != NULL))

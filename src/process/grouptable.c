@@ -67,6 +67,14 @@ static const char *view_dim3(const uint32_t *d, char *text)
 	return text;
 }
 
+static const char *view_enum(const char *const *names, uint32_t index)
+{
+	for (uint32_t i = 0; names[i]; i++)
+		if (i == index)
+			return names[i];
+	return "(unknown)";
+}
+
 /* NULL: no value. */
 static const char *view_text(const struct view *v, const struct pasta_member *m, const void *row,
 			     char *text)
@@ -90,6 +98,8 @@ static const char *view_text(const struct view *v, const struct pasta_member *m,
 		return pasta_process(view_u32(m, row))->text;
 	case PASTA_MEMBER_DEVICE:
 		return pasta_device_text(view_u32(m, row), text, TEXT);
+	case PASTA_MEMBER_ENUM:
+		return view_enum(m->names, view_u32(m, row));
 	case PASTA_MEMBER_ADDRESS:
 		snprintf(text, TEXT, "0x%llx", (unsigned long long)view_u64(m, row));
 		return text;
@@ -362,7 +372,7 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 	/* Numbers, whose texts would put 10 before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
 		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
-	if (m->type == PASTA_MEMBER_DEVICE)
+	if (m->type == PASTA_MEMBER_DEVICE || m->type == PASTA_MEMBER_ENUM)
 		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
 	if (v->plan.columns[column].type == PASTA_COLUMN_STRING)
 		return strcmp(a->s, b->s);

@@ -291,6 +291,16 @@ uint64_t pasta_ledger_missing_frees(const struct pasta_ledger *l, uint32_t level
 	return sum;
 }
 
+void pasta_ledger_findings(const struct pasta_ledger *l, uint32_t level, struct pasta_out *out)
+{
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, pasta_ledger_unknown_frees(l, level),
+			"frees of memory that is not known",
+			"recording began after it was allocated, or that was dropped", NULL);
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, pasta_ledger_missing_frees(l, level),
+			"allocations of memory that was not freed",
+			"what was there counts as freed by then; its free was dropped", NULL);
+}
+
 int pasta_ledger_error(const struct pasta_ledger *l)
 {
 	return l->error;

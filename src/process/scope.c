@@ -10,38 +10,41 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
-/* path is NULL where it is the place itself. */
+/* pure is the same place with nothing of the other kind around it; NULL: it is the place itself. */
 static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
-		 uint32_t name, const struct pasta_scope *path)
+		 uint32_t name, const struct pasta_scope *pure)
 {
+	pure = pure ? pure : scope;
 	scope->up = up;
 	scope->region = kind == PASTA_KIND_REGION ? scope : up ? up->region : NULL;
 	scope->op = kind == PASTA_KIND_OP_BEGIN ? scope : up ? up->op : NULL;
-	scope->path = kind != PASTA_KIND_REGION ? up ? up->path : NULL : path ? path : scope;
+	scope->path = kind == PASTA_KIND_REGION ? pure : up ? up->path : NULL;
+	scope->ops = kind == PASTA_KIND_OP_BEGIN ? pure : up ? up->ops : NULL;
 	scope->name = name;
 	scope->depth = up ? up->depth + 1 : 1;
 	scope->kind = kind;
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
-/* Found, or made. Its path is made first, for a place lies in the map where its id says. */
+/* Found, or made. The pure place is made first, for a place lies in the map where its id says. */
 static const struct pasta_scope *below(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
 {
 	uint64_t key = pasta_scope_key(up, kind, name);
 	struct pasta_scope *scope = pasta_map_find(scopes, key);
-	const struct pasta_scope *path = NULL;
+	const struct pasta_scope *around, *pure = NULL;
 
 	if (scope)
 		return scope;
-	if (kind == PASTA_KIND_REGION && up && up->path != up) {
-		path = below(up->path, kind, name);
-		if (!path)
+	around = !up ? NULL : kind == PASTA_KIND_REGION ? up->path : up->ops;
+	if (around != up) {
+		pure = below(around, kind, name);
+		if (!pure)
 			return NULL;
 	}
 	scope = pasta_map_count(scopes) < SCOPES_MAX ? pasta_map_add(scopes, key) : NULL;
 	if (scope)
-		fill(scope, up, kind, name, path);
+		fill(scope, up, kind, name, pure);
 	return scope;
 }
 
@@ -72,9 +75,12 @@ const struct pasta_scope *pasta_scope_find(uint32_t id)
 	return scope;
 }
 
-static const struct pasta_scope *region_above(const struct pasta_scope *region)
+/* The next one of its kind. */
+static const struct pasta_scope *above(const struct pasta_scope *scope)
 {
-	return region->up ? region->up->region : NULL;
+	if (!scope->up)
+		return NULL;
+	return scope->kind == PASTA_KIND_REGION ? scope->up->region : scope->up->op;
 }
 
 static const char *label(const struct pasta_scope *scope)
@@ -82,19 +88,20 @@ static const char *label(const struct pasta_scope *scope)
 	return scope->name ? pasta_str(scope->name) : "(unnamed)";
 }
 
-const char *pasta_scope_regions(const struct pasta_scope *scope, char *text, size_t size)
+/* From the innermost on, those of its kind. */
+static const char *labels(const struct pasta_scope *innermost, char *text, size_t size)
 {
-	const struct pasta_scope *region = scope ? scope->region : NULL, *r;
+	const struct pasta_scope *s;
 	size_t length = 0, at;
 
 	if (!size)
 		return text;
-	for (r = region; r; r = region_above(r))
-		length += strlen(label(r)) + (r != region);
+	for (s = innermost; s; s = above(s))
+		length += strlen(label(s)) + (s != innermost);
 	text[length < size ? length : size - 1] = '\0';
 	/* From the last name on: the text is known to the front only then. */
-	for (at = length, r = region; r; r = region_above(r)) {
-		const char *name = label(r);
+	for (at = length, s = innermost; s; s = above(s)) {
+		const char *name = label(s);
 		size_t n = strlen(name), i;
 
 		at -= n;
@@ -104,4 +111,14 @@ const char *pasta_scope_regions(const struct pasta_scope *scope, char *text, siz
 			text[at] = '/';
 	}
 	return text;
+}
+
+const char *pasta_scope_regions(const struct pasta_scope *scope, char *text, size_t size)
+{
+	return labels(scope ? scope->region : NULL, text, size);
+}
+
+const char *pasta_scope_ops(const struct pasta_scope *scope, char *text, size_t size)
+{
+	return labels(scope ? scope->op : NULL, text, size);
 }

@@ -253,6 +253,24 @@ static void processes_and_devices_are_in_order_of_their_numbers(void **state)
 	pasta_directory_fill(NULL);
 }
 
+static void an_enum_reads_as_its_name_in_order_of_its_numbers(void **state)
+{
+	static const char *const names[] = {"small", "large", NULL};
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(NAME, struct row, key.name),
+		PASTA_MEMBER(ENUM, struct row, key.device, .column = "size", .names = names),
+		PASTA_MEMBER(SUM, struct row, sum, .column = "sum"),
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .order = "size");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	for (uint32_t i = 4; i--;)
+		PASTA_ROW(g, struct row, 0, i)->sum = i;
+	assert_string_equal(shown(g), "small 0\nlarge 1\n(unknown) 2\n(unknown) 3\n");
+	pasta_group_free(g);
+}
+
 static void rows_that_read_alike_are_folded(void **state)
 {
 	const struct pasta_group_def def = DEF(few, .order = "-sum", .flags = PASTA_GROUP_FOLD);
@@ -560,6 +578,9 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 						    {.type = PASTA_MEMBER_PERCENT,
 						     .of = sizeof(struct row)},
 						    {0}};
+	static const struct pasta_member names[] = {PASTA_MEMBER(NAME, struct row, key.name),
+						    PASTA_MEMBER(ENUM, struct row, key.device),
+						    {0}};
 	struct pasta_group_def def = DEF(all, .order = "-sum");
 	struct pasta_error err = {0};
 
@@ -573,6 +594,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	refused(&DEF(outside, .limit = 0), "not within the row");
 	refused(&DEF(whole, .limit = 0), "not within the row");
 	refused(&DEF(twice, .limit = 0), "AGAIN");
+	refused(&DEF(names, .limit = 0), "needs its names");
 	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");
 	def.key_size = 7;
 	refused(&def, "multiple of 4");
@@ -589,6 +611,7 @@ int main(void)
 		cmocka_unit_test(a_percentage_is_of_its_own_row_and_a_name_of_0_reads_as_it_should),
 		cmocka_unit_test(ties_go_by_all_columns_and_hidden_ones_order),
 		cmocka_unit_test(processes_and_devices_are_in_order_of_their_numbers),
+		cmocka_unit_test(an_enum_reads_as_its_name_in_order_of_its_numbers),
 		cmocka_unit_test(rows_that_read_alike_are_folded),
 		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
 		cmocka_unit_test(the_rest_is_computed_from_its_sums_where_that_is_asked_for),

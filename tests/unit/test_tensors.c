@@ -225,6 +225,52 @@ static void what_the_backward_pass_allocates_is_the_forward_lines(void **state)
 	assert_string_equal(table("sites"), "MulBackward0 f (f.py:3) (backward) 1 7 1 7 - 0 0\n");
 }
 
+static void a_site_is_the_same_in_every_region(void **state)
+{
+	const struct op op = {.name = "mul", .tid = 1, .id = 1};
+	struct pasta_event region = EVENT(region, REGION, 0, 1, 0);
+
+	(void)state;
+	for (uint64_t i = 0; i < 8; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "step %d", (int)i);
+		iterate(10 * i, 0, i);
+		region.time = 10 * i + 1;
+		region.sub = PASTA_REGION_BEGIN;
+		region.region.name = id(name);
+		give(&region);
+		begin_op(10 * i + 2, &op);
+		alloc(10 * i + 3, &(struct piece){AT(0x1000 + (i << 12), 16)});
+		end_op(10 * i + 4, &op);
+		region.time = 10 * i + 5;
+		region.sub = PASTA_REGION_END;
+		give(&region);
+	}
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("sites"), "mul  8 128 8 128 - 0 0\n");
+	assert_string_equal(finding(0), "tensors of mul are kept, more with every iteration");
+}
+
+static void a_sites_line_is_in_a_file(void **state)
+{
+	uint32_t train = call(0, "train", "/w/t.py", 7), text = call(train, "f", "<string>", 1);
+	const struct op in = {
+		.name = "mm", .tid = 1, .id = 1, .stack = call(text, "<built-in mm>", "mm.py", 2)};
+	const struct op no = {.name = "mul", .tid = 1, .id = 2, .stack = call(0, "f", NULL, 0)};
+
+	(void)state;
+	begin_op(0, &in);
+	alloc(1, &(struct piece){AT(0x1000, 7)});
+	end_op(2, &in);
+	begin_op(3, &no);
+	alloc(4, &(struct piece){AT(0x2000, 5)});
+	end_op(5, &no);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("sites"), "mm train (t.py:7) 1 7 1 7 - 0 0\n"
+					    "mul  1 5 1 5 - 0 0\n");
+}
+
 /* A list that grows by one loss an iteration, beside activations that come and go. */
 static void a_site_with_more_alive_after_every_iteration_is_a_leak(void **state)
 {
@@ -750,6 +796,8 @@ int main(void)
 		TEST(memory_that_is_no_tensors_is_left_out),
 		TEST(lifetimes_are_within_an_operator_an_iteration_or_longer),
 		TEST(what_the_backward_pass_allocates_is_the_forward_lines),
+		TEST(a_site_is_the_same_in_every_region),
+		TEST(a_sites_line_is_in_a_file),
 		TEST(a_site_with_more_alive_after_every_iteration_is_a_leak),
 		TEST(a_leak_that_the_programs_end_frees_is_told_as_it_was),
 		TEST(what_grows_and_stops_or_is_as_large_again_is_no_leak),
