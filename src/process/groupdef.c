@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "process/group.h"
+#include "process/owned.h"
 
 enum { ROW_MAX = 1 << 20, MEMBERS_MAX = 64 };
 
@@ -220,8 +221,7 @@ static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_gro
 				  def_table(def), ROW_MAX);
 	if (!def->members)
 		return pasta_fail(err, -EINVAL, "its table %s has no members", def_table(def));
-	if (def->state_offset % sizeof(void *) ||
-	    def->state_offset + sizeof(void *) > tool->state_size)
+	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL, "its table %s is not within the state",
 				  def_table(def));
 	return 0;
