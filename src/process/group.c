@@ -21,6 +21,8 @@ size_t pasta_member_size(const struct pasta_member *m)
 	case PASTA_MEMBER_SCOPE:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
+	case PASTA_MEMBER_LEVEL:
+	case PASTA_MEMBER_SUBTYPE:
 	case PASTA_MEMBER_U32:
 		return sizeof(uint32_t);
 	case PASTA_MEMBER_DIM3:
@@ -29,6 +31,7 @@ size_t pasta_member_size(const struct pasta_member *m)
 		return sizeof(struct pasta_stack_ref);
 	case PASTA_MEMBER_ADDRESS:
 	case PASTA_MEMBER_U64:
+	case PASTA_MEMBER_I64:
 	case PASTA_MEMBER_SUM:
 	case PASTA_MEMBER_MIN:
 	case PASTA_MEMBER_MAX:
