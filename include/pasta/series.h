@@ -87,7 +87,8 @@ PASTA_EXPORT const void *pasta_series_next(const struct pasta_series_set *set, s
 PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void *key,
 					struct pasta_series_point *points, size_t max);
 /* A series of a line chart: the max of each point of a LEVEL, and its value at the set's latest
- * time; the sum of each point of a SUM. At most max points, and one. */
+ * time; the sum of each point of a SUM. At most max points, and one. Times count from the first
+ * point on: a chart's numbers do not hold ns since 1970. */
 PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *name,
 					 struct pasta_series_set *set, const void *key, size_t max);
 /* -ENOMEM if something found no memory. */

@@ -178,7 +178,7 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT)
 		size = sizeof(uint64_t);
 	if (m->offset > def->row_size || size > def->row_size - m->offset ||
-	    (uint64_t)m->of + def_size_of(m) > def->row_size)
+	    (def_size_of(m) && m->of + def_size_of(m) > def->row_size))
 		return "it is not within the row";
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
 		return "a measure cannot be a part of the key";

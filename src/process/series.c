@@ -349,13 +349,14 @@ void pasta_chart_add_series(struct pasta_chart *chart, const char *name, struct 
 			    const void *key, size_t max)
 {
 	struct series_folded f = series_fold(s, key, max);
+	uint64_t begin = f.first * s->scale.width * f.times;
 
 	pasta_chart_series(chart, name);
 	for (uint64_t i = 0; i < f.count; i++) {
 		struct pasta_series_point p = series_point(s, &f, i);
 
-		pasta_chart_point(chart, (double)p.time, (double)(p.max + p.sum));
+		pasta_chart_point(chart, (double)(p.time - begin), (double)(p.max + p.sum));
 	}
 	if (f.count && s->def->type == PASTA_SERIES_LEVEL)
-		pasta_chart_point(chart, (double)s->latest, (double)f.level);
+		pasta_chart_point(chart, (double)(s->latest - begin), (double)f.level);
 }

@@ -337,7 +337,7 @@ static void check_run(void)
 	assert_int_equal(chart->series_count, 2);
 	assert_int_equal(chart->used, 2 * (8 + 1));
 	assert_true(chart->items[7].point.y == 8 && chart->items[8].point.y == 8);
-	assert_true(chart->items[8].point.x == 291 && chart->items[9].point.y == 0);
+	assert_true(chart->items[8].point.x == 291 - 140 && chart->items[9].point.y == 0);
 }
 
 static void series_and_windows_are_made_for_a_tool(void **state)
