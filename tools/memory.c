@@ -234,7 +234,7 @@ static bool shows(const struct memory *m, struct pool_key key)
 
 static size_t fit(size_t all, size_t pools)
 {
-	return all > pools ? all / pools : 1;
+	return pools && all > pools ? all / pools : 1;
 }
 
 /* The peaks of pools, and their live bytes over time. */

@@ -322,7 +322,7 @@ static void the_length_may_be_an_option_and_is_checked_when_the_tool_opens(void 
 	struct pasta_error err = {0};
 	struct pasta_windows *w;
 	struct seen seen = {.stop = 0};
-	char *value = "25";
+	char number[] = "25", *value = number;
 
 	assert_int_equal(pasta_windows_check(&tool, defs, &err), 0);
 	w = pasta_windows_new(defs, &opts, &err);
