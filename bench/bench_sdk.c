@@ -8,6 +8,9 @@
 
 #include <pasta/pasta.h>
 
+#include "process/series.h"
+#include "process/windows.h"
+
 enum { RUNS = 5, CALLS = 1000000, LIVE = 1000000, SPACING = 4096, TURN = 1000 };
 
 static uint64_t numbers[CALLS];
@@ -33,29 +36,6 @@ static void must(bool ok)
 {
 	if (!ok)
 		bench_die("out of memory, or what was there is not found");
-}
-
-/* -- Heaviest keys. Half of the weight is that of a few. -- */
-
-static void topk(const char *what, size_t capacity, uint64_t keys)
-{
-	struct bench b = {0};
-
-	for (int run = 0; run < RUNS; run++) {
-		struct pasta_topk *t = pasta_topk_new(capacity);
-		double begin;
-
-		make_numbers(keys);
-		for (int i = 0; i < CALLS; i += 2)
-			numbers[i] %= 16;
-		must(t);
-		begin = bench_now();
-		for (int i = 0; i < CALLS; i++)
-			must(!pasta_topk_add(t, numbers[i], 1));
-		bench_add(&b, (bench_now() - begin) * 1e9 / CALLS);
-		pasta_topk_free(t);
-	}
-	bench_tell(&b, what, "ns");
 }
 
 /* -- Ranges: LIVE of them at any time, of twice as many places. -- */
@@ -184,45 +164,46 @@ static void hist(void)
 	bench_tell(&b, "hist: add", "ns");
 }
 
-/* -- Windows: events 1 us apart, a launch in four; windows of 10 ms, or of 10000 launches. -- */
+/* -- Windows and series by 16 keys: events 1 us apart. -- */
 
 static void combine(void *into, const void *from)
 {
 	*(uint64_t *)into += *(const uint64_t *)from;
 }
 
-static int visit(void *ctx, uint64_t begin, uint64_t end, const void *value)
+static int visit(void *ctx, const void *key, uint64_t begin, uint64_t end, const void *value)
 {
 	*(uint64_t *)ctx += *(const uint64_t *)value;
 	return 0;
 }
 
-static void windows(const char *what, const char *visiting, struct pasta_window_spec spec)
+static void windows(const char *what, const char *visiting, uint64_t length, uint64_t step)
 {
+	const struct pasta_window_def def = {.size = sizeof(def),
+					     .length = length,
+					     .step = step,
+					     .key_size = 4,
+					     .value_size = 8,
+					     .merge = combine};
 	struct bench at = {0}, each = {0};
 
 	for (int run = 0; run < RUNS; run++) {
-		struct pasta_windows *w = pasta_windows_new(&spec, NULL);
-		struct pasta_event ev = {.kind = PASTA_KIND_KERNEL};
+		struct pasta_error err = {0};
+		struct pasta_windows *w = pasta_windows_new(&def, NULL, &err);
 		uint64_t sum = 0;
 		double begin;
 
-		make_numbers(4);
+		make_numbers(16);
 		must(w);
 		begin = bench_now();
-		for (int i = 0; i < CALLS; i++) {
-			uint64_t *value;
+		for (uint64_t i = 0; i < CALLS; i++) {
+			uint32_t key = (uint32_t)numbers[i];
 
-			ev.time += 1000;
-			ev.proc = (uint32_t)(i >> 10 & 3);
-			ev.kind = numbers[i] ? PASTA_KIND_KERNEL : PASTA_KIND_LAUNCH;
-			value = pasta_windows_at(w, &ev);
-			must(value);
-			++*value;
+			++*(uint64_t *)pasta_windows_at(w, &key, 1000 * i);
 		}
 		bench_add(&at, (bench_now() - begin) * 1e9 / CALLS);
 		begin = bench_now();
-		must(!pasta_windows_each(w, combine, visit, &sum));
+		must(!pasta_windows_each(w, visit, &sum) && !pasta_windows_dropped(w));
 		bench_add(&each, (bench_now() - begin) * 1e3);
 		sink = sum;
 		pasta_windows_free(w);
@@ -232,23 +213,36 @@ static void windows(const char *what, const char *visiting, struct pasta_window_
 		bench_tell(&each, visiting, "ms");
 }
 
+static void series(const char *what, enum pasta_series_type type)
+{
+	const struct pasta_series_def def = {
+		.size = sizeof(def), .type = type, .key_size = 4, .bins = 200};
+	struct bench b = {0};
+
+	for (int run = 0; run < RUNS; run++) {
+		struct pasta_series_set *s = pasta_series_new(&def);
+		double begin;
+
+		make_numbers(16);
+		must(s);
+		begin = bench_now();
+		for (uint64_t i = 0; i < CALLS; i++)
+			pasta_series_add(s, &(uint32_t){(uint32_t)numbers[i]}, 1000 * i, i);
+		bench_add(&b, (bench_now() - begin) * 1e9 / CALLS);
+		must(!pasta_series_error(s));
+		pasta_series_free(s);
+	}
+	bench_tell(&b, what, "ns");
+}
+
 int main(void)
 {
-	topk("topk: add, exact, 1000 keys", 0, 1000);
-	topk("topk: add, exact, 10^6 keys", 0, 1000000);
-	topk("topk: add, 1000 counters for 1000 keys", 1000, 1000);
-	topk("topk: add, 1000 counters for 10^6 keys", 1000, 1000000);
 	ranges();
 	hist();
-	windows("windows: at, by time, 10 ms", NULL,
-		(struct pasta_window_spec){
-			.unit = PASTA_WINDOW_TIME, .size = 10000000, .value_size = 8});
-	windows("windows: at, by launch", NULL,
-		(struct pasta_window_spec){
-			.unit = PASTA_WINDOW_LAUNCHES, .size = 10000, .value_size = 8});
-	windows("windows: at, by time, each event in a new pane",
-		"windows: each, 10^6 windows of 1000 panes",
-		(struct pasta_window_spec){
-			.unit = PASTA_WINDOW_TIME, .size = 1000000, .step = 1000, .value_size = 8});
+	windows("windows: at, 10 ms", NULL, 10000000, 10000000);
+	windows("windows: at, each event in a new pane",
+		"windows: each, 10^6 windows of 1000 panes", 1000000, 1000);
+	series("series: add, sum", PASTA_SERIES_SUM);
+	series("series: add, level", PASTA_SERIES_LEVEL);
 	return 0;
 }

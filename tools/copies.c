@@ -10,11 +10,10 @@ enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
 #define SMALL_BITS 17 /* classes below this: less than 64 KiB */
 #define MANY 1000     /* copies, before a finding says that they are small */
 
-static const char *const names[DIRECTIONS] = {
-	[UNSPECIFIED] = "unspecified", [PASTA_COPY_H2D] = "h2d",     [PASTA_COPY_D2H] = "d2h",
-	[PASTA_COPY_D2D] = "d2d",      [PASTA_COPY_H2H] = "h2h",     [PASTA_COPY_P2P] = "p2p",
-	[PASTA_COPY_MAP] = "map",      [PASTA_COPY_UNMAP] = "unmap", [SET] = "set",
-};
+static const char *name_of(uint32_t direction)
+{
+	return direction == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, direction);
+}
 
 /* Of a direction and a class of sizes; or, as bits 0, of all sizes. */
 struct sum {
@@ -34,7 +33,7 @@ struct copies {
 
 static const char *direction(const void *row, const void *state, char *text, size_t size)
 {
-	return names[((const struct sum *)row)->key.direction];
+	return name_of(((const struct sum *)row)->key.direction);
 }
 
 /* The last class's 2^63 is past what a cell holds. */
@@ -133,7 +132,7 @@ static void find_small(const struct sum *s, struct pasta_out *out)
 	pasta_out_finding(
 		out, &(struct pasta_finding){PASTA_SEVERITY_NOTE,
 					     "most time of these copies is in those below 64 KiB",
-					     names[s->key.direction], evidence,
+					     name_of(s->key.direction), evidence,
 					     "put small copies together into large ones"});
 }
 

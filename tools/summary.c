@@ -24,12 +24,6 @@ static __thread const struct pasta_where *where_now;
 /* Directions are the subtypes of copies, then fills; what is new to us is unspecified. */
 enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
 
-static const char *const directions[DIRECTIONS] = {
-	[UNSPECIFIED] = "unspecified", [PASTA_COPY_H2D] = "h2d",     [PASTA_COPY_D2H] = "d2h",
-	[PASTA_COPY_D2D] = "d2d",      [PASTA_COPY_H2H] = "h2h",     [PASTA_COPY_P2P] = "p2p",
-	[PASTA_COPY_MAP] = "map",      [PASTA_COPY_UNMAP] = "unmap", [SET] = "set",
-};
-
 struct process {
 	uint32_t number;
 	uint32_t host, command, pid, rank, world; /* as its event has them; 0: not known */
@@ -1021,8 +1015,10 @@ static int report_rows(struct report *r)
 	for (i = 0; i < r->rows[COPIES]; i++) {
 		const struct copies *sum = &r->s->copies[r->copies[i]];
 
-		put_row(r->t, "copy", directions[r->copies[i]], sum->count, sum->time,
-			r->device_time, sum->bytes);
+		put_row(r->t, "copy",
+			r->copies[i] == SET ? "set"
+					    : pasta_subtype_name(PASTA_KIND_COPY, r->copies[i]),
+			sum->count, sum->time, r->device_time, sum->bytes);
 	}
 	if (r->rows[COMMUNICATION])
 		put_row(r->t, "communication", "collectives", r->s->collective_count, r->collective,

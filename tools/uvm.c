@@ -9,18 +9,6 @@
 
 enum { SUBS = PASTA_UVM_REMOTE_MAP + 1 };
 
-static const char *const names[SUBS] = {
-	[0] = "unspecified",
-	[PASTA_UVM_TO_DEVICE] = "to_device",
-	[PASTA_UVM_TO_HOST] = "to_host",
-	[PASTA_UVM_BETWEEN] = "between",
-	[PASTA_UVM_GPU_FAULT] = "gpu_fault",
-	[PASTA_UVM_CPU_FAULT] = "cpu_fault",
-	[PASTA_UVM_THRASHING] = "thrashing",
-	[PASTA_UVM_THROTTLING] = "throttling",
-	[PASTA_UVM_REMOTE_MAP] = "remote_map",
-};
-
 /* faults: events of faults have several together. */
 struct sum {
 	uint64_t count, bytes, total, faults;
@@ -184,7 +172,7 @@ static void report_moves(const struct uvm *u, struct pasta_out *out)
 
 		if (!sum->count)
 			continue;
-		pasta_cell_str(t, names[moves[i]]);
+		pasta_cell_str(t, pasta_subtype_name(PASTA_KIND_UVM, moves[i]));
 		pasta_cell_int(t, (int64_t)sum->count);
 		pasta_cell_int(t, (int64_t)sum->bytes);
 		pasta_cell_int(t, (int64_t)sum->total);
@@ -244,7 +232,7 @@ static void report_others(const struct uvm *u, struct pasta_out *out)
 
 		if (!sum->count)
 			continue;
-		pasta_cell_str(t, names[others[i]]);
+		pasta_cell_str(t, pasta_subtype_name(PASTA_KIND_UVM, others[i]));
 		pasta_cell_int(t, (int64_t)sum->count);
 		pasta_cell_int(t, (int64_t)sum->bytes);
 		pasta_cell_int(t, (int64_t)sum->total);

@@ -93,41 +93,6 @@ PASTA_EXPORT uint64_t pasta_hist_max(const struct pasta_hist *hist);
 PASTA_EXPORT uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q);
 
 /*
- * The heaviest keys. With capacity 0 all keys are kept, and counts are exact. Else there are at
- * most capacity of them, and a key that is new takes the place of the lightest: a count is never
- * too low, and too high by at most its error, which is at most total/capacity; a key that weighs
- * more than that is always there. Numbers past UINT64_MAX stay there, and what is said here of the
- * bounded ones holds until the total does. Each from one thread at a time.
- */
-struct pasta_topk;
-struct pasta_topk_item {
-	uint64_t key, count;
-	uint64_t error; /* count - error is never too high; 0 in exact ones */
-};
-PASTA_EXPORT struct pasta_topk *pasta_topk_new(size_t capacity); /* NULL when out of memory */
-PASTA_EXPORT void pasta_topk_free(struct pasta_topk *topk);
-/* In O(1) for exact ones, O(log capacity) for others. -ENOMEM: then nothing was added. */
-PASTA_EXPORT int pasta_topk_add(struct pasta_topk *topk, uint64_t key, uint64_t weight);
-/* All that is in from. Exact ones do not depend on the order of merging. Of bounded ones all that
- * is said above holds for the sum of both; which of the light keys are there, and their counts, may
- * depend on the order. -EINVAL if their capacities are different; -ENOMEM: then a bounded one is
- * as before, and an exact one has some of from. */
-PASTA_EXPORT int pasta_topk_merge(struct pasta_topk *into, const struct pasta_topk *from);
-PASTA_EXPORT size_t pasta_topk_count(const struct pasta_topk *topk);   /* keys */
-PASTA_EXPORT uint64_t pasta_topk_total(const struct pasta_topk *topk); /* of all weights */
-/* The first error of add and merge, also of what was merged into it; 0 if all is there. */
-PASTA_EXPORT int pasta_topk_error(const struct pasta_topk *topk);
-/* The heaviest first, of those that weigh the same the smaller key: at most max are filled in, and
- * how many there are is returned. */
-PASTA_EXPORT size_t pasta_topk_items(const struct pasta_topk *topk, struct pasta_topk_item *items,
-				     size_t max);
-/* A table of interned strings, which the keys are: the text in a column of this name, count, and
- * share of the total in %. Those that weigh the same are in order of their texts. A note says how
- * far the counts of a bounded one may be off. The first error of add and merge is its own. */
-PASTA_EXPORT int pasta_out_topk(struct pasta_out *out, const char *table, const char *column,
-				const struct pasta_topk *topk);
-
-/*
  * A map from ranges of addresses, [begin, begin + size), to values of one size, aligned to 8. No
  * two ranges overlap. A value stays where it is until it is removed. All is O(log count). Each from
  * one thread at a time.
@@ -171,52 +136,6 @@ PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int sort, 
 /* Count what is given up to the end of the last interval, before time is read. What follows counts
  * from there on only: to go on with intervals that overlap, finish a copy. */
 PASTA_EXPORT void pasta_cover_finish(struct pasta_cover *cover);
-
-/*
- * Windows, each with a value. An event has a position, and window n, from 0 on, has the positions
- * from n * step to n * step + size. With step == size they tumble: each event is in one window.
- * Else they slide, and it is in size/step of them, or fewer near 0. Values are kept by pane of
- * step, at most 2^20 panes. They are plain data: zeroed at first, copied, and forgotten. Each from
- * one thread at a time.
- *
- * The position by time is ev->time, in ns; by launches, the number of its process's last launch,
- * from 0, which is also that of what is before the first; by iterations, the index of its process's
- * last iteration. So positions of different processes are the same ones, and their windows add up.
- */
-enum pasta_window_unit {
-	PASTA_WINDOW_TIME = 1,
-	PASTA_WINDOW_LAUNCHES,
-	PASTA_WINDOW_ITERATIONS,
-};
-struct pasta_window_spec {
-	enum pasta_window_unit unit;
-	uint64_t size; /* a multiple of step, at most 2^16 times as much */
-	uint64_t step; /* 0: size */
-	size_t value_size;
-};
-struct pasta_windows;
-/* NULL, with *err, for a spec that does not hold, or when out of memory. */
-PASTA_EXPORT struct pasta_windows *pasta_windows_new(const struct pasta_window_spec *spec,
-						     struct pasta_error *err);
-PASTA_EXPORT void pasta_windows_free(struct pasta_windows *windows);
-/* The value of this event's pane, aligned to 8. It stays where it is. Launches and iterations are
- * counted here: give it each LAUNCH or ITERATION event of a process once, with the others, in that
- * process's order. NULL before a process's first iteration; and, counted by pasta_windows_lost,
- * when there are too many panes, or no memory. */
-PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const struct pasta_event *ev);
-PASTA_EXPORT uint64_t pasta_windows_lost(const struct pasta_windows *windows);
-/* All that is in from, as if its events had been given to into; a process's must all be in one of
- * them. combine makes one value of two: it must not matter in which order, and zeroes must change
- * nothing. -EINVAL if they were not made alike; -ENOSPC and -ENOMEM if panes found no place: their
- * events are counted as lost, and all others are there. */
-PASTA_EXPORT int pasta_windows_merge(struct pasta_windows *into, const struct pasta_windows *from,
-				     void (*combine)(void *into, const void *from));
-/* Visit the windows that have events, in order. The value is the visitor's until it returns; not 0
- * ends the walk, and is returned. end is past the last position, and at most UINT64_MAX. combine
- * may be NULL where windows tumble. -ENOMEM. */
-PASTA_EXPORT int pasta_windows_each(
-	const struct pasta_windows *windows, void (*combine)(void *into, const void *from),
-	int (*visit)(void *ctx, uint64_t begin, uint64_t end, const void *value), void *ctx);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,10 @@
 extern "C" {
 #endif
 
+#ifndef PASTA_EXPORT
+#define PASTA_EXPORT __attribute__((visibility("default")))
+#endif
+
 typedef uint32_t pasta_type_u32;
 typedef uint64_t pasta_type_u64;
 typedef int64_t pasta_type_i64;
@@ -190,6 +194,10 @@ enum pasta_loss_sub {
 	PASTA_LOSS_RAW,		/* accesses that sums have: as single ones they were lost */
 	PASTA_LOSS_COUNT,
 };
+
+/* A subtype's name ("h2d" of copies, "managed" of allocations and their frees); "unspecified" for
+ * 0; NULL for a number that no subtype of the kind has. Any thread. */
+PASTA_EXPORT const char *pasta_subtype_name(unsigned int kind, unsigned int sub);
 
 #ifdef __cplusplus
 }

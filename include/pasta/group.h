@@ -59,17 +59,24 @@ static inline void pasta_stat_add(struct pasta_stat *stat, uint64_t value)
 
 enum pasta_member_type {
 	/* Shown, not merged: members of keys, and what is equal in all rows of a key. */
-	PASTA_MEMBER_NAME = 1, /* uint32_t, interned; none, or else "(unnamed)", for 0 */
-	PASTA_MEMBER_DIM3,     /* uint32_t[3]: "8,1,1"; "auto" where the first is 0 */
-	PASTA_MEMBER_SCOPE,    /* uint32_t, id of a scope: the regions of it, "train/forward" */
-	PASTA_MEMBER_STACK,    /* struct pasta_stack_ref: pasta_stack_line */
-	PASTA_MEMBER_PROCESS,  /* uint32_t, number of a process: its name; in the directory's order
-				*/
-	PASTA_MEMBER_DEVICE,   /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
-	PASTA_MEMBER_ENUM,     /* uint32_t: the text in .names at this index; ordered by index */
-	PASTA_MEMBER_ADDRESS,  /* uint64_t: "0x7f00" */
+	/* uint32_t, interned. For 0: the ADDRESS at offset of, if that is not 0; or none; or
+	 * "(unnamed)". */
+	PASTA_MEMBER_NAME = 1,
+	PASTA_MEMBER_DIM3,  /* uint32_t[3]: "8,1,1"; "auto" where the first is 0 */
+	PASTA_MEMBER_SCOPE, /* uint32_t, id of a scope: the regions of it, "train/forward" */
+	/* struct pasta_stack_ref: pasta_stack_line. Without one: the NAME at offset of, if that is
+	 * not 0; or none; or "". */
+	PASTA_MEMBER_STACK,
+	PASTA_MEMBER_PROCESS, /* uint32_t, number of a process: its name; in the directory's order
+			       */
+	PASTA_MEMBER_DEVICE,  /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
+	PASTA_MEMBER_LEVEL,   /* uint32_t, enum pasta_level: pasta_level_text; HELD comes first */
+	PASTA_MEMBER_SUBTYPE, /* uint32_t, of the kind of: pasta_subtype_name, "unspecified" */
+	PASTA_MEMBER_ENUM,    /* uint32_t: the text in .names at this index; ordered by index */
+	PASTA_MEMBER_ADDRESS, /* uint64_t: "0x7f00" */
 	PASTA_MEMBER_U32,
 	PASTA_MEMBER_U64,
+	PASTA_MEMBER_I64, /* int64_t, or PASTA_NO_VALUE */
 	/* Measures: how two rows of one key become one. */
 	PASTA_MEMBER_SUM,  /* uint64_t */
 	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */

@@ -22,15 +22,10 @@
 #ifndef PASTA_SERIES_H
 #define PASTA_SERIES_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pasta/base.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef PASTA_EXPORT
-#define PASTA_EXPORT __attribute__((visibility("default")))
 #endif
 
 struct pasta_chart;
@@ -87,7 +82,8 @@ PASTA_EXPORT const void *pasta_series_next(const struct pasta_series_set *set, s
 PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void *key,
 					struct pasta_series_point *points, size_t max);
 /* A series of a line chart: the max of each point of a LEVEL, and its value at the set's latest
- * time; the sum of each point of a SUM. At most max points, and one. */
+ * time; the sum of each point of a SUM. At most max points, and one. Times count from the first
+ * point on: a chart's numbers do not hold ns since 1970. */
 PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *name,
 					 struct pasta_series_set *set, const void *key, size_t max);
 /* -ENOMEM if something found no memory. */
@@ -118,6 +114,41 @@ struct pasta_window_def {
 	{.size = sizeof(struct pasta_window_def), .state_offset = offsetof(state_type, member),    \
 	 .value_size = sizeof(value), __VA_ARGS__}
 /* clang-format on */
+
+struct pasta_windows;
+
+/* The value of the position's pane. Never NULL: a position without a pane gets a value that nobody
+ * sees. UINT64_MAX is such a position. Past the most panes, and without memory, the call is also
+ * counted as dropped. */
+PASTA_EXPORT void *pasta_windows_at(struct pasta_windows *windows, const void *key,
+				    uint64_t position);
+/* Visit all windows that have a pane: key by key, in the order in which the keys came, and by
+ * position. The value is valid until visit returns. A result other than 0 ends the walk and is
+ * returned. end is past the last position, and at most UINT64_MAX. -ENOMEM. */
+PASTA_EXPORT int pasta_windows_each(const struct pasta_windows *windows,
+				    int (*visit)(void *ctx, const void *key, uint64_t begin,
+						 uint64_t end, const void *value),
+				    void *ctx);
+PASTA_EXPORT uint64_t pasta_windows_dropped(const struct pasta_windows *windows);
+/* -ENOMEM if a pane found no memory. */
+PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
+
+/*
+ * The position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and where is what
+ * pasta_where_of(ev) returns. Positions count from 0 in each process, so windows of several
+ * processes show the same part of each.
+ *
+ *	TIME       ev->time
+ *	LAUNCH     the number of the launch that the event belongs to: its own, for a launch and its
+ *		   work; otherwise the latest of its process
+ *	ITERATION  the index of the iteration that the event belongs to
+ *
+ * UINT64_MAX: it has none. It is before the first launch or iteration, or its launch is not known.
+ */
+enum pasta_position { PASTA_POSITION_TIME = 1, PASTA_POSITION_LAUNCH, PASTA_POSITION_ITERATION };
+PASTA_EXPORT uint64_t pasta_event_position(const struct pasta_event *ev,
+					   const struct pasta_where *where,
+					   enum pasta_position position);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@
 #include <pasta/group.h>
 #include <pasta/ledger.h>
 #include <pasta/out.h>
+#include <pasta/series.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +74,7 @@ PASTA_EXPORT const char *pasta_scope_regions(const struct pasta_scope *scope, ch
 PASTA_EXPORT const char *pasta_scope_ops(const struct pasta_scope *scope, char *text, size_t size);
 
 #define PASTA_NO_ITERATION UINT64_MAX
+#define PASTA_NO_LAUNCH UINT64_MAX
 
 enum pasta_where_flags {
 	PASTA_WHERE_LAUNCH = 1,	  /* the launch of this work is known */
@@ -95,6 +97,9 @@ struct pasta_where {
 	uint64_t iteration;		   /* its index, or PASTA_NO_ITERATION */
 	uint64_t op;			   /* id of the innermost operator, or 0 */
 	uint64_t launched;		   /* time of its launch, or 0; of a launch, its own time */
+	/* The number of its launch among those of its process, from 0; for events that are no work
+	 * of a launch, that of the latest one; or PASTA_NO_LAUNCH. */
+	uint64_t launch;
 	uint32_t tid;	   /* its thread: the launch's, or the event's where no launch is known */
 	uint32_t name;	   /* of the launch, or 0 */
 	uint32_t stack;	   /* of the launch, or 0 */

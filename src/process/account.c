@@ -4,16 +4,9 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-static const char *const reasons[PASTA_LOSS_COUNT] = {
-	[PASTA_LOSS_FULL] = "full",	[PASTA_LOSS_NESTED] = "nested",
-	[PASTA_LOSS_MEMORY] = "memory", [PASTA_LOSS_CLOSED] = "closed",
-	[PASTA_LOSS_SOURCE] = "source", [PASTA_LOSS_DEPTH] = "depth",
-	[PASTA_LOSS_RAW] = "unkept",
-};
-
 const char *pasta_account_reason(unsigned int reason)
 {
-	return reason < PASTA_LOSS_COUNT ? reasons[reason] : NULL;
+	return reason ? pasta_subtype_name(PASTA_KIND_LOSS, reason) : NULL;
 }
 
 void pasta_account_add_closed(struct pasta_account *a, uint64_t events)
@@ -49,9 +42,10 @@ const char *pasta_account_line(const struct pasta_account *a, char *text, size_t
 	if (!a->dropped)
 		return text;
 	for (i = 0; i < PASTA_LOSS_COUNT; i++) {
-		if (!a->by_reason[i] || !reasons[i])
+		if (!a->by_reason[i] || !pasta_account_reason(i))
 			continue;
-		at = put(text, size, at, "%s%s %" PRIu64, before, reasons[i], a->by_reason[i]);
+		at = put(text, size, at, "%s%s %" PRIu64, before, pasta_account_reason(i),
+			 a->by_reason[i]);
 		before = ", ";
 	}
 	if (a->damaged) {
@@ -80,8 +74,8 @@ void pasta_account_json(const struct pasta_account *a, struct pasta_json *j)
 	pasta_json_key(j, "reasons");
 	pasta_json_map(j);
 	for (i = 0; i < PASTA_LOSS_COUNT; i++)
-		if (reasons[i])
-			member(j, reasons[i], a->by_reason[i]);
+		if (pasta_account_reason(i))
+			member(j, pasta_account_reason(i), a->by_reason[i]);
 	member(j, "damaged", a->damaged);
 	pasta_json_map_end(j);
 	member(j, "damaged_bytes", a->damaged_bytes);

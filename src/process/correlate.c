@@ -23,7 +23,7 @@ struct proc {
 	/* The latest time of what its threads did; and of their operators, which are not always
 	 * read: other ends must not depend on them. */
 	uint64_t last, last_op;
-	uint64_t iteration; /* now */
+	struct pasta_progress now;
 	uint32_t number;
 	bool no_launches;
 };
@@ -148,7 +148,7 @@ static struct proc *make_proc(struct pasta_correlate *c, uint32_t number)
 		goto fail;
 	c->procs[number] = p;
 	p->number = number;
-	p->iteration = PASTA_NO_ITERATION;
+	p->now = (struct pasta_progress){PASTA_NO_ITERATION, PASTA_NO_LAUNCH};
 	p->threads = pasta_map_new(sizeof(struct pasta_nest));
 	if (p->threads)
 		return p;
@@ -252,6 +252,7 @@ static void orphan(const struct proc *p, const struct pasta_event *ev, const str
 {
 	*where = (struct pasta_where){.size = sizeof(*where),
 				      .iteration = PASTA_NO_ITERATION,
+				      .launch = PASTA_NO_LAUNCH,
 				      .tid = ev->tid,
 				      .capture = capture_of(p, w->node)};
 }
@@ -360,7 +361,7 @@ static const struct pasta_where *on_work(struct pasta_correlate *c, struct proc 
 	return &c->here;
 }
 
-static const struct pasta_where *on_launch(struct pasta_correlate *c, const struct proc *p,
+static const struct pasta_where *on_launch(struct pasta_correlate *c, struct proc *p,
 					   const struct pasta_nest *thread,
 					   const struct pasta_event *ev)
 {
@@ -369,7 +370,8 @@ static const struct pasta_where *on_launch(struct pasta_correlate *c, const stru
 		corr ? pasta_launches_add(&c->launches, ev->proc, corr) : NULL;
 	struct pasta_where *where = launch ? &launch->where : &c->here;
 
-	pasta_nest_here(thread, p->iteration, where);
+	p->now.launch++; /* the first one is 0: PASTA_NO_LAUNCH is the number before it */
+	pasta_nest_here(thread, &p->now, where);
 	where->launched = ev->time;
 	where->name = ev->launch.name;
 	where->stack = ev->launch.stack;
@@ -415,11 +417,11 @@ static const struct pasta_where *on_thread(struct pasta_correlate *c, struct pro
 	if (ev->kind == PASTA_KIND_LAUNCH)
 		return on_launch(c, p, thread, ev);
 	if (ev->kind == PASTA_KIND_REGION) {
-		pasta_nest_region(&c->nesting, thread, p->iteration, ev);
+		pasta_nest_region(&c->nesting, thread, &p->now, ev);
 		return NULL;
 	}
 	if (ev->kind == PASTA_KIND_OP_BEGIN && c->ops) {
-		pasta_nest_op_begin(&c->nesting, thread, &p->forwards, p->iteration, ev);
+		pasta_nest_op_begin(&c->nesting, thread, &p->forwards, &p->now, ev);
 		return NULL;
 	}
 	if (ev->kind == PASTA_KIND_OP_END && c->ops) {
@@ -427,8 +429,8 @@ static const struct pasta_where *on_thread(struct pasta_correlate *c, struct pro
 		return NULL;
 	}
 	if (ev->kind == PASTA_KIND_ITERATION)
-		p->iteration = ev->iteration.index;
-	pasta_nest_here(thread, p->iteration, &c->here);
+		p->now.iteration = ev->iteration.index;
+	pasta_nest_here(thread, &p->now, &c->here);
 	if (ev->kind == PASTA_KIND_GRAPH)
 		on_graph(c, p, ev, c->here.scope);
 	return &c->here;

@@ -21,8 +21,8 @@ struct pasta_feed {
 	size_t read; /* events */
 };
 
-const struct pasta_where pasta_nowhere = {.size = sizeof(pasta_nowhere),
-					  .iteration = PASTA_NO_ITERATION};
+const struct pasta_where pasta_nowhere = {
+	.size = sizeof(pasta_nowhere), .iteration = PASTA_NO_ITERATION, .launch = PASTA_NO_LAUNCH};
 
 static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 {

@@ -22,6 +22,8 @@ size_t pasta_member_size(const struct pasta_member *m)
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_ENUM:
+	case PASTA_MEMBER_LEVEL:
+	case PASTA_MEMBER_SUBTYPE:
 	case PASTA_MEMBER_U32:
 		return sizeof(uint32_t);
 	case PASTA_MEMBER_DIM3:
@@ -30,6 +32,7 @@ size_t pasta_member_size(const struct pasta_member *m)
 		return sizeof(struct pasta_stack_ref);
 	case PASTA_MEMBER_ADDRESS:
 	case PASTA_MEMBER_U64:
+	case PASTA_MEMBER_I64:
 	case PASTA_MEMBER_SUM:
 	case PASTA_MEMBER_MIN:
 	case PASTA_MEMBER_MAX:
@@ -486,51 +489,7 @@ void pasta_group_rekey(struct pasta_group *g, void (*change)(void *key, const vo
 	pasta_group_free(to);
 }
 
-/* -- The groups of a tool -- */
-
 struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state)
 {
 	return (struct pasta_group **)((uintptr_t)state + def->state_offset);
-}
-
-int pasta_groups_open(const struct pasta_tool *tool, const struct pasta_opts *opts, void *state)
-{
-	const struct pasta_group_def *def;
-
-	for (def = tool->groups; def && def->size; def++) {
-		*pasta_group_in(def, state) = pasta_group_new(def, opts, state);
-		if (!*pasta_group_in(def, state))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-void pasta_groups_close(const struct pasta_tool *tool, void *state)
-{
-	const struct pasta_group_def *def;
-
-	for (def = tool->groups; def && def->size; def++) {
-		pasta_group_free(*pasta_group_in(def, state));
-		*pasta_group_in(def, state) = NULL;
-	}
-}
-
-int pasta_groups_merge(const struct pasta_tool *tool, void *into, const void *from)
-{
-	const struct pasta_group_def *def;
-	int error = 0;
-
-	for (def = tool->groups; !error && def && def->size; def++)
-		error = pasta_group_merge(*pasta_group_in(def, into), *pasta_group_in(def, from));
-	return error;
-}
-
-int pasta_groups_error(const struct pasta_tool *tool, const void *state)
-{
-	const struct pasta_group_def *def;
-	int error = 0;
-
-	for (def = tool->groups; !error && def && def->size; def++)
-		error = (*pasta_group_in(def, state))->error;
-	return error;
 }

@@ -24,12 +24,6 @@ int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
 /* Where a group lies in its tool's state. */
 struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state);
 
-/* All groups of a tool. */
-int pasta_groups_open(const struct pasta_tool *tool, const struct pasta_opts *opts, void *state);
-void pasta_groups_close(const struct pasta_tool *tool, void *state);
-int pasta_groups_merge(const struct pasta_tool *tool, void *into, const void *from);
-int pasta_groups_error(const struct pasta_tool *tool, const void *state);
-
 /* -- For group.c, groupdef.c and grouptable.c -- */
 
 /* A column of the table: a member, or one figure of it. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "process/group.h"
+#include "process/owned.h"
 
 enum { ROW_MAX = 1 << 20, MEMBERS_MAX = 64 };
 
@@ -36,6 +37,8 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_ENUM:
+	case PASTA_MEMBER_LEVEL:
+	case PASTA_MEMBER_SUBTYPE:
 	case PASTA_MEMBER_ADDRESS:
 	case PASTA_MEMBER_TEXT:
 		return PASTA_COLUMN_STRING;
@@ -156,6 +159,15 @@ static bool def_is_before(const struct pasta_group_def *def, const struct pasta_
 	return first < m;
 }
 
+/* Bytes of what lies at offset of. */
+static size_t def_size_of(const struct pasta_member *m)
+{
+	bool name = m->type == PASTA_MEMBER_STACK && m->of;
+	bool number = m->type == PASTA_MEMBER_PERCENT || (m->type == PASTA_MEMBER_NAME && m->of);
+
+	return name ? sizeof(uint32_t) : number ? sizeof(uint64_t) : 0;
+}
+
 static const char *def_member_wrong(const struct pasta_group_def *def, const struct pasta_member *m)
 {
 	size_t size = pasta_member_size(m);
@@ -167,12 +179,14 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT)
 		size = sizeof(uint64_t);
 	if (m->offset > def->row_size || size > def->row_size - m->offset ||
-	    (m->type == PASTA_MEMBER_PERCENT && (uint64_t)m->of + size > def->row_size))
+	    (def_size_of(m) && m->of + def_size_of(m) > def->row_size))
 		return "it is not within the row";
 	if (m->offset < def->key_size && pasta_member_is_measure(m))
 		return "a measure cannot be a part of the key";
 	if (pasta_member_is_measure(m) && def_is_before(def, m) != !!(m->flags & PASTA_MEMBER_MORE))
 		return "AGAIN is for a measure that is there before, and for no other";
+	if (m->type == PASTA_MEMBER_SUBTYPE && !pasta_kind_name(m->of))
+		return "a SUBTYPE needs .of, the kind of its events";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
 		return "a LIST needs an item_size";
 	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER) && m->column)
@@ -223,8 +237,7 @@ static int def_check_sizes(const struct pasta_tool *tool, const struct pasta_gro
 				  def_table(def), ROW_MAX);
 	if (!def->members)
 		return pasta_fail(err, -EINVAL, "its table %s has no members", def_table(def));
-	if (def->state_offset % sizeof(void *) ||
-	    def->state_offset + sizeof(void *) > tool->state_size)
+	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL, "its table %s is not within the state",
 				  def_table(def));
 	return 0;

@@ -75,34 +75,61 @@ static const char *view_enum(const char *const *names, uint32_t index)
 	return "(unknown)";
 }
 
+static const char *view_address(uint64_t address, char *text)
+{
+	snprintf(text, TEXT, "0x%llx", (unsigned long long)address);
+	return text;
+}
+
+static const char *view_name(const struct pasta_member *m, const void *row, char *text)
+{
+	if (view_u32(m, row))
+		return pasta_str(view_u32(m, row));
+	if (m->of)
+		return view_address(*(const uint64_t *)((const char *)row + m->of), text);
+	if (m->flags & PASTA_MEMBER_BLANK_ZERO)
+		return NULL;
+	return m->none ? m->none : "(unnamed)";
+}
+
+static const char *view_stack(const struct pasta_member *m, const void *row, char *text)
+{
+	const struct pasta_stack_ref *ref = view_member(m, row);
+	uint32_t name = m->of ? *(const uint32_t *)((const char *)row + m->of) : 0;
+
+	if (*pasta_stack_line(ref->proc, ref->stack, text, TEXT))
+		return text;
+	return name ? pasta_str(name) : m->none ? m->none : "";
+}
+
 /* NULL: no value. */
 static const char *view_text(const struct view *v, const struct pasta_member *m, const void *row,
 			     char *text)
 {
-	const struct pasta_stack_ref *ref;
+	const char *name;
 
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
-		return view_u32(m, row)			    ? pasta_str(view_u32(m, row))
-		       : m->flags & PASTA_MEMBER_BLANK_ZERO ? NULL
-		       : m->none			    ? m->none
-							    : "(unnamed)";
+		return view_name(m, row, text);
 	case PASTA_MEMBER_DIM3:
 		return view_dim3(view_member(m, row), text);
 	case PASTA_MEMBER_SCOPE:
 		return pasta_scope_regions(pasta_scope_find(view_u32(m, row)), text, TEXT);
 	case PASTA_MEMBER_STACK:
-		ref = view_member(m, row);
-		return pasta_stack_line(ref->proc, ref->stack, text, TEXT);
+		return view_stack(m, row, text);
 	case PASTA_MEMBER_PROCESS:
 		return pasta_process(view_u32(m, row))->text;
 	case PASTA_MEMBER_DEVICE:
 		return pasta_device_text(view_u32(m, row), text, TEXT);
 	case PASTA_MEMBER_ENUM:
 		return view_enum(m->names, view_u32(m, row));
+	case PASTA_MEMBER_LEVEL:
+		return pasta_level_text(view_u32(m, row));
+	case PASTA_MEMBER_SUBTYPE:
+		name = pasta_subtype_name(m->of, view_u32(m, row));
+		return name ? name : pasta_subtype_name(m->of, 0);
 	case PASTA_MEMBER_ADDRESS:
-		snprintf(text, TEXT, "0x%llx", (unsigned long long)view_u64(m, row));
-		return text;
+		return view_address(view_u64(m, row), text);
 	default:
 		return m->text(row, v->group->state, text, TEXT);
 	}
@@ -195,6 +222,10 @@ static bool view_int(const struct view *v, const struct pasta_group_column *c, c
 
 	if (m->type == PASTA_MEMBER_CALL) {
 		*value = m->call(row, v->group->state);
+		return *value != PASTA_NO_VALUE;
+	}
+	if (m->type == PASTA_MEMBER_I64) {
+		*value = *(const int64_t *)view_member(m, row);
 		return *value != PASTA_NO_VALUE;
 	}
 	if (c->figure != PASTA_FIGURE_ITSELF)
@@ -357,6 +388,14 @@ static int view_by_process(uint32_t a, uint32_t b)
 	return order ? order : view_ascending(a, b);
 }
 
+/* All that is held, then its levels. */
+static uint32_t view_level(const struct pasta_member *m, const void *row)
+{
+	uint32_t level = view_u32(m, row);
+
+	return level == PASTA_LEVEL_HELD ? 0 : level + 1;
+}
+
 static int view_compare(const struct view *v, const struct line *x, const struct line *y,
 			size_t column)
 {
@@ -374,6 +413,8 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE || m->type == PASTA_MEMBER_ENUM)
 		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
+	if (m->type == PASTA_MEMBER_LEVEL)
+		return view_ascending(view_level(m, x->row), view_level(m, y->row));
 	if (v->plan.columns[column].type == PASTA_COLUMN_STRING)
 		return strcmp(a->s, b->s);
 	return a->f < b->f ? -1 : a->f > b->f;

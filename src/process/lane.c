@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "core/pathnode.h"
-#include "process/group.h"
 #include "process/ledger.h"
+#include "process/owned.h"
 #include "process/toolbook.h"
 #include "process/utf8.h"
 
@@ -159,9 +159,7 @@ static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
 		seat->tool->close(state);
 	leave(l);
 	seat_count_messages(seat);
-	pasta_groups_close(seat->tool, state);
-	pasta_ledger_close(seat->tool, state);
-	pasta_toolbook_close(seat->tool, state);
+	pasta_owned_close(seat->tool, state);
 	free(state);
 }
 
@@ -210,10 +208,7 @@ static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
 		pasta_out_fail(seat->out, -ENOMEM, "out of memory");
 		return;
 	}
-	error = pasta_groups_open(seat->tool, seat->opts, seat->state);
-	if (!error)
-		error = pasta_ledger_open(seat->tool, seat->state);
-	error = error ? error : pasta_toolbook_open(seat->tool, seat->state);
+	error = pasta_owned_open(seat->tool, seat->opts, seat->state, &err);
 	enter(l, seat);
 	if (!error && seat->tool->open)
 		error = seat->tool->open(seat->state, seat->opts, &err);
@@ -323,11 +318,7 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 		/* Where the tool failed in the other, it has failed. */
 		if (!seat->state || !other->state)
 			continue;
-		error = pasta_groups_merge(seat->tool, seat->state, other->state);
-		if (!error && seat->tool->ledger)
-			error = pasta_ledger_merge(pasta_ledger_in(seat->tool, seat->state),
-						   pasta_ledger_in(seat->tool, other->state));
-		error = error ? error : pasta_toolbook_merge(seat->tool, seat->state, other->state);
+		error = pasta_owned_merge(seat->tool, seat->state, other->state);
 		if (error)
 			pasta_out_fail(seat->out, error, "cannot merge: %s", strerror(-error));
 		enter(into, seat);
@@ -341,17 +332,14 @@ void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
 /* What ran out of memory, before the report or in it, is not whole: it is not shown. */
 static int report_state(const struct pasta_seat *seat, struct pasta_error *err)
 {
-	int error = pasta_groups_error(seat->tool, seat->state);
+	int error = pasta_owned_error(seat->tool, seat->state);
 
-	if (!error && seat->tool->ledger)
-		error = pasta_ledger_error(pasta_ledger_in(seat->tool, seat->state));
-	error = error ? error : pasta_toolbook_error(seat->tool, seat->state);
 	seat->out->tool = seat->tool;
 	if (error)
 		return error;
 	error = seat->tool->report ? seat->tool->report(seat->state, seat->out, err)
 				   : pasta_out_groups(seat->out, seat->state, err);
-	return error ? error : pasta_groups_error(seat->tool, seat->state);
+	return error ? error : pasta_owned_error(seat->tool, seat->state);
 }
 
 static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)

@@ -32,8 +32,8 @@ uint64_t pasta_ledger_held(const struct pasta_ledger *l, uint32_t proc);
 
 /* The ledger of a tool, in its state; NULL: it has none. */
 struct pasta_ledger *pasta_ledger_in(const struct pasta_tool *tool, const void *state);
-int pasta_ledger_open(const struct pasta_tool *tool, void *state);
-void pasta_ledger_close(const struct pasta_tool *tool, void *state);
+/* 0, or -EINVAL, and in err what is wrong with the declaration, which must be there. */
+int pasta_ledger_check(const struct pasta_tool *tool, struct pasta_error *err);
 
 /* -- For ledger.c, ledgeralloc.c and ledgerwalk.c -- */
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "process/ledger.h"
+#include "process/owned.h"
 
 /* -- Making and freeing -- */
 
@@ -123,30 +124,25 @@ int pasta_ledger_merge(struct pasta_ledger *into, struct pasta_ledger *from)
 
 /* -- In a tool's state -- */
 
-static struct pasta_ledger **ledger_slot(const struct pasta_tool *tool, const void *state)
-{
-	return (struct pasta_ledger **)((uintptr_t)state + tool->ledger->state_offset);
-}
-
 struct pasta_ledger *pasta_ledger_in(const struct pasta_tool *tool, const void *state)
 {
-	return tool->ledger ? *ledger_slot(tool, state) : NULL;
+	return tool->ledger
+		       ? *(struct pasta_ledger **)((uintptr_t)state + tool->ledger->state_offset)
+		       : NULL;
 }
 
-int pasta_ledger_open(const struct pasta_tool *tool, void *state)
+int pasta_ledger_check(const struct pasta_tool *tool, struct pasta_error *err)
 {
-	if (!tool->ledger)
-		return 0;
-	*ledger_slot(tool, state) = pasta_ledger_new(tool->ledger, state);
-	return *ledger_slot(tool, state) ? 0 : -ENOMEM;
-}
+	const struct pasta_ledger_def *def = tool->ledger;
 
-void pasta_ledger_close(const struct pasta_tool *tool, void *state)
-{
-	if (!tool->ledger)
-		return;
-	pasta_ledger_free(*ledger_slot(tool, state));
-	*ledger_slot(tool, state) = NULL;
+	if (def->size != sizeof(*def))
+		return pasta_fail(err, -EINVAL, "its ledger has the size %u: use PASTA_LEDGER",
+				  def->size);
+	if (!pasta_owned_fits(tool, def->state_offset))
+		return pasta_fail(err, -EINVAL,
+				  "its ledger is not in its state: set .state_size to the struct "
+				  "that PASTA_LEDGER names");
+	return 0;
 }
 
 /* -- Asking -- */
@@ -154,7 +150,7 @@ void pasta_ledger_close(const struct pasta_tool *tool, void *state)
 const char *pasta_level_text(uint32_t level)
 {
 	static const char *const texts[PASTA_LEVEL_COUNT] = {"driver", "reserved", "allocated",
-							"tensors", "held"};
+							     "tensors", "held"};
 
 	return level < PASTA_LEVEL_COUNT ? texts[level] : "";
 }
@@ -181,7 +177,8 @@ static const struct ledger_sum *ledger_sum(const struct pasta_ledger *l, uint32_
 					   uint32_t device, uint32_t level)
 {
 	static const struct ledger_sum none;
-	struct ledger_device *d = level < PASTA_LEVEL_COUNT ? ledger_device_find(l, proc, device) : NULL;
+	struct ledger_device *d =
+		level < PASTA_LEVEL_COUNT ? ledger_device_find(l, proc, device) : NULL;
 
 	return d ? &d->sums[level] : &none;
 }

@@ -75,8 +75,8 @@ static void inherit(struct pasta_nest_frame *f, const struct pasta_nest_frame *a
 }
 
 static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest *nest,
-				     uint64_t iteration, unsigned int kind, uint32_t name,
-				     uint64_t op)
+				     const struct pasta_progress *now, unsigned int kind,
+				     uint32_t name, uint64_t op)
 {
 	const struct pasta_nest_frame *around = top(nest);
 	const struct pasta_scope *up = around ? around->scope : NULL;
@@ -101,7 +101,7 @@ static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest 
 				       .name = name,
 				       .is_op = kind == PASTA_KIND_OP_BEGIN};
 	inherit(f, around ? f - 1 : NULL);
-	pasta_nest_here(nest, iteration, &f->began);
+	pasta_nest_here(nest, now, &f->began);
 	nest->regions += kind == PASTA_KIND_REGION;
 	return f;
 }
@@ -182,10 +182,11 @@ static void end_region(struct pasta_nesting *n, struct pasta_nest *nest,
 	pull(n, nest, at);
 }
 
-static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
-			 const struct pasta_event *ev, uint32_t name, uint32_t flags)
+static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest,
+			 const struct pasta_progress *now, const struct pasta_event *ev,
+			 uint32_t name, uint32_t flags)
 {
-	struct pasta_nest_frame *f = push(n, nest, iteration, PASTA_KIND_REGION, name, 0);
+	struct pasta_nest_frame *f = push(n, nest, now, PASTA_KIND_REGION, name, 0);
 
 	if (!f)
 		return;
@@ -195,17 +196,19 @@ static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest, uint6
 
 /* Events were dropped: the source says how many regions are open here. Ends that are missing come
  * at the latest now; begins that are missing get a region without a name. */
-static void get_in_step(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
-			const struct pasta_event *ev, size_t depth)
+static void get_in_step(struct pasta_nesting *n, struct pasta_nest *nest,
+			const struct pasta_progress *now, const struct pasta_event *ev,
+			size_t depth)
 {
 	while (nest->regions > depth)
 		end_region(n, nest, ev, PASTA_REGION_SUPPLIED_LOSS);
 	while (nest->regions < depth && !n->failed)
-		begin_region(n, nest, iteration, ev, n->lost, PASTA_REGION_SUPPLIED_LOSS);
+		begin_region(n, nest, now, ev, n->lost, PASTA_REGION_SUPPLIED_LOSS);
 }
 
-static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest, uint64_t iteration,
-		       const struct pasta_event *ev, uint32_t flags)
+static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest,
+		       const struct pasta_progress *now, const struct pasta_event *ev,
+		       uint32_t flags)
 {
 	struct pasta_given *g = give(n);
 
@@ -214,7 +217,7 @@ static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest, u
 	memcpy(&g->own, ev, PASTA_EVENT_SIZE(region));
 	g->own.sub = PASTA_REGION_UNMATCHED_END;
 	g->own.region.flags |= flags;
-	pasta_nest_here(nest, iteration, &g->where);
+	pasta_nest_here(nest, now, &g->where);
 }
 
 /* The depth of the innermost region that an end ends, from 1; 0: there is none. */
@@ -234,23 +237,23 @@ static size_t ended(const struct pasta_nest *nest, uint32_t name)
 	return 0;
 }
 
-static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
-			  const struct pasta_event *ev)
+static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest,
+			  const struct pasta_progress *now, const struct pasta_event *ev)
 {
 	size_t depth = ev->region.depth ? ev->region.depth : ended(nest, ev->region.name);
 
 	if (ev->region.depth && nest->regions < depth) {
-		give_stray(n, nest, iteration, ev, PASTA_REGION_SUPPLIED_LOSS);
+		give_stray(n, nest, now, ev, PASTA_REGION_SUPPLIED_LOSS);
 		return;
 	}
 	if (ev->region.depth)
-		get_in_step(n, nest, iteration, ev, depth);
+		get_in_step(n, nest, now, ev, depth);
 	if (!depth && ev->region.name && nest->owed) {
 		nest->owed--;
 		return;
 	}
 	if (!depth) {
-		give_stray(n, nest, iteration, ev, 0);
+		give_stray(n, nest, now, ev, 0);
 		return;
 	}
 	nest->owed += nest->regions - depth;
@@ -259,25 +262,25 @@ static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest, uint
 	end_region(n, nest, ev, 0);
 }
 
-void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
-		       const struct pasta_event *ev)
+void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_progress *now, const struct pasta_event *ev)
 {
 	uint32_t depth = ev->region.depth;
 	struct pasta_given *g;
 
 	if (ev->sub == PASTA_REGION_END) {
-		on_region_end(n, nest, iteration, ev);
+		on_region_end(n, nest, now, ev);
 		return;
 	}
 	if (depth && depth <= PASTA_NEST_DEPTH)
-		get_in_step(n, nest, iteration, ev, depth - 1);
+		get_in_step(n, nest, now, ev, depth - 1);
 	if (ev->sub == PASTA_REGION_BEGIN) {
-		begin_region(n, nest, iteration, ev, ev->region.name, 0);
+		begin_region(n, nest, now, ev, ev->region.name, 0);
 		return;
 	}
 	g = give_taken(n, ev);
 	if (g)
-		pasta_nest_here(nest, iteration, &g->where);
+		pasta_nest_here(nest, now, &g->where);
 }
 
 /* An operator of the backward pass, or one that may be: true if its forward operator is known. */
@@ -381,7 +384,7 @@ static void end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 }
 
 void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
-			 struct pasta_forwards *forwards, uint64_t iteration,
+			 struct pasta_forwards *forwards, const struct pasta_progress *now,
 			 const struct pasta_event *ev)
 {
 	const struct pasta_op_begin_record *op = &ev->op_begin;
@@ -390,7 +393,7 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	struct pasta_given *g;
 
 	end_dropped_ops(n, nest, ev);
-	f = push(n, nest, iteration, PASTA_KIND_OP_BEGIN, op->name, op->id);
+	f = push(n, nest, now, PASTA_KIND_OP_BEGIN, op->name, op->id);
 	if (!f)
 		return;
 	f->depth = op->depth;

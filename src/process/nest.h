@@ -17,6 +17,11 @@
 #define PASTA_NEST_DEPTH 1024	/* for deeper regions no begins are supplied */
 #define PASTA_NEST_PLACES 16384 /* what is deeper is where that is */
 
+/* Where a process is: its iteration, and the number of its latest launch. */
+struct pasta_progress {
+	uint64_t iteration, launch;
+};
+
 /* What all threads share. Zero it before use. */
 struct pasta_nesting {
 	struct pasta_givens *given; /* where events go */
@@ -57,7 +62,7 @@ void pasta_nest_free(struct pasta_nest *nest); /* what is in it */
 
 /* Where the thread is now. Filled in where it is to be: a copy of what has just been written, with
  * wider loads than the stores were, would wait for them. */
-static inline void pasta_nest_here(const struct pasta_nest *nest, uint64_t iteration,
+static inline void pasta_nest_here(const struct pasta_nest *nest, const struct pasta_progress *now,
 				   struct pasta_where *where)
 {
 	const struct pasta_nest_frame *f = nest->depth ? &nest->frames[nest->depth - 1] : NULL;
@@ -66,7 +71,8 @@ static inline void pasta_nest_here(const struct pasta_nest *nest, uint64_t itera
 				      .scope = f ? f->scope : NULL,
 				      .scope_id = f && f->scope ? f->scope->id : 0,
 				      .op = f ? f->op : 0,
-				      .iteration = iteration,
+				      .iteration = now->iteration,
+				      .launch = now->launch,
 				      .tid = nest->tid,
 				      .flags = f ? f->flags : 0,
 				      .python = f ? f->python : 0,
@@ -74,10 +80,10 @@ static inline void pasta_nest_here(const struct pasta_nest *nest, uint64_t itera
 }
 
 /* Events of regions and operators: what comes of them is given. */
-void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest, uint64_t iteration,
-		       const struct pasta_event *ev);
+void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_progress *now, const struct pasta_event *ev);
 void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
-			 struct pasta_forwards *forwards, uint64_t iteration,
+			 struct pasta_forwards *forwards, const struct pasta_progress *now,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);

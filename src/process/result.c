@@ -352,67 +352,6 @@ void pasta_out_count(struct pasta_out *out, enum pasta_severity severity, uint64
 						       .action = action});
 }
 
-/* Texts, unlike the numbers of interned strings, are the same whenever a run is read. */
-static int by_count(const void *a, const void *b)
-{
-	const struct pasta_topk_item *x = a, *y = b;
-
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return strcmp(pasta_str((uint32_t)x->key), pasta_str((uint32_t)y->key));
-}
-
-static void put_item(struct pasta_table *t, const struct pasta_topk_item *item, uint64_t total)
-{
-	const char *text = item->key ? pasta_str((uint32_t)item->key) : "(unnamed)";
-
-	if (item->key > UINT32_MAX)
-		pasta_out_fail(t->out, -EINVAL, "table %s: key %llu is no interned string", t->name,
-			       (unsigned long long)item->key);
-	pasta_cell_str(t, text);
-	pasta_cell_int(t, item->count > INT64_MAX ? INT64_MAX : (int64_t)item->count);
-	pasta_cell_float(t, total ? 100.0 * (double)item->count / (double)total : 0.0);
-}
-
-static void note_off(struct pasta_out *out, const char *table, uint64_t off)
-{
-	char what[100];
-
-	snprintf(what, sizeof(what), "counts are too high by at most %llu",
-		 (unsigned long long)off);
-	pasta_out_finding(
-		out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
-					     .what = what,
-					     .where = table,
-					     .evidence = "there were more keys than counters"});
-}
-
-int pasta_out_topk(struct pasta_out *out, const char *table, const char *column,
-		   const struct pasta_topk *topk)
-{
-	const struct pasta_column columns[] = {{column, PASTA_COLUMN_STRING, NULL},
-					       {"count", PASTA_COLUMN_INT, NULL},
-					       {"share", PASTA_COLUMN_FLOAT, "%"}};
-	size_t i, count = pasta_topk_count(topk);
-	struct pasta_topk_item *items = calloc(count + 1, sizeof(*items));
-	int error = items ? pasta_topk_error(topk) : -ENOMEM;
-	struct pasta_table *t = error ? NULL : pasta_out_table(out, table, columns, 3);
-	uint64_t off = 0;
-
-	if (t) {
-		pasta_topk_items(topk, items, count);
-		qsort(items, count, sizeof(*items), by_count);
-	}
-	for (i = 0; t && i < count; i++) {
-		put_item(t, &items[i], pasta_topk_total(topk));
-		off = items[i].error > off ? items[i].error : off;
-	}
-	free(items);
-	if (t && off)
-		note_off(out, table, off);
-	return error ? error : out->err.code;
-}
-
 int pasta_out_end(struct pasta_out *out)
 {
 	size_t i;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "process/correlate.h"
-#include "process/group.h"
 #include "process/ledger.h"
+#include "process/owned.h"
 #include "process/parse.h"
 #include "process/plugin.h"
 #include "process/tooladopt.h"
@@ -88,33 +88,6 @@ static int check_options(const struct pasta_option *options, struct pasta_error 
 	return 0;
 }
 
-static int check_groups(const struct pasta_tool *tool, struct pasta_error *err)
-{
-	const struct pasta_group_def *def;
-	int error = 0;
-
-	for (def = tool->groups; !error && def && def->size; def++)
-		error = pasta_group_check(tool, def, err);
-	return error;
-}
-
-static int check_ledger(const struct pasta_tool *tool, struct pasta_error *err)
-{
-	const struct pasta_ledger_def *def = tool->ledger;
-
-	if (!def)
-		return 0;
-	if (def->size != sizeof(*def))
-		return pasta_fail(err, -EINVAL, "its ledger has the size %u: use PASTA_LEDGER",
-				  def->size);
-	if (def->state_offset % sizeof(void *) ||
-	    def->state_offset + sizeof(void *) > tool->state_size)
-		return pasta_fail(err, -EINVAL,
-				  "its ledger is not in its state: set .state_size to the struct "
-				  "that PASTA_LEDGER names");
-	return 0;
-}
-
 /* A name, so that what is beside a tool stays beside it. */
 static int check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
 {
@@ -187,9 +160,7 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err)
 				  " bytes, and %zu is the most: allocate in open",
 				  tool->state_size, STATE_MAX);
 	error = check_options(tool->options, err);
-	error = error ? error : check_groups(tool, err);
-	error = error ? error : check_ledger(tool, err);
-	error = error ? error : pasta_toolbook_check(tool, err);
+	error = error ? error : pasta_owned_check(tool, err);
 	error = error ? error : check_reducer(tool, err);
 	return error ? error : check_free(tool, err);
 }

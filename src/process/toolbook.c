@@ -3,21 +3,15 @@
 
 #include <errno.h>
 
-static struct pasta_access_index **toolbook_in(const struct pasta_tool *tool, const void *state)
-{
-	return (struct pasta_access_index **)((uintptr_t)state + tool->accesses->state_offset);
-}
+#include "process/owned.h"
 
 int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	const struct pasta_access_index_def *def = tool->accesses;
 
-	if (!def)
-		return 0;
 	if (def->size != sizeof(*def))
 		return pasta_fail(err, -EINVAL, "its book: use PASTA_ACCESS_INDEX");
-	if (def->state_offset % sizeof(void *) ||
-	    def->state_offset + sizeof(void *) > tool->state_size)
+	if (!pasta_owned_fits(tool, def->state_offset))
 		return pasta_fail(err, -EINVAL, "its book is not within the state");
 	if (def->reducers >> PASTA_REDUCER_COUNT)
 		return pasta_fail(err, -EINVAL, "its book has a reducer that is unknown");
@@ -31,35 +25,10 @@ uint64_t pasta_toolbook_kinds(const struct pasta_tool *tool)
 	return tool->accesses->kinds ? tool->accesses->kinds : PASTA_ACCESS_KINDS;
 }
 
-int pasta_toolbook_open(const struct pasta_tool *tool, void *state)
-{
-	if (!tool->accesses)
-		return 0;
-	*toolbook_in(tool, state) = pasta_access_index_new(tool->accesses->reducers);
-	return *toolbook_in(tool, state) ? 0 : -ENOMEM;
-}
-
-void pasta_toolbook_close(const struct pasta_tool *tool, void *state)
-{
-	if (!tool->accesses)
-		return;
-	pasta_access_index_free(*toolbook_in(tool, state));
-	*toolbook_in(tool, state) = NULL;
-}
-
 void pasta_toolbook_event(const struct pasta_tool *tool, void *state, const struct pasta_event *ev)
 {
-	pasta_access_index_event(*toolbook_in(tool, state), ev);
-}
+	struct pasta_access_index **book =
+		(struct pasta_access_index **)((char *)state + tool->accesses->state_offset);
 
-int pasta_toolbook_merge(const struct pasta_tool *tool, void *into, const void *from)
-{
-	return tool->accesses ? pasta_access_index_merge(*toolbook_in(tool, into),
-							 *toolbook_in(tool, from))
-			      : 0;
-}
-
-int pasta_toolbook_error(const struct pasta_tool *tool, const void *state)
-{
-	return tool->accesses ? pasta_access_index_error(*toolbook_in(tool, state)) : 0;
+	pasta_access_index_event(*book, ev);
 }

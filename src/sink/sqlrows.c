@@ -354,6 +354,7 @@ static void bind(const struct table *t, size_t i, uint64_t value)
 {
 	const struct pasta_sqltable *is = t->is;
 	int at = (int)i + 1;
+	const char *name;
 	double real;
 
 	switch (t->columns[i].source) {
@@ -362,8 +363,9 @@ static void bind(const struct table *t, size_t i, uint64_t value)
 		sqlite3_bind_double(t->insert, at, real);
 		break;
 	case PASTA_SQL_SUB:
-		if (value < is->sub_count) {
-			sqlite3_bind_text(t->insert, at, is->subs[value], -1, SQLITE_STATIC);
+		name = is->named ? pasta_subtype_name(is->kind, (unsigned int)value) : NULL;
+		if (name) {
+			sqlite3_bind_text(t->insert, at, name, -1, SQLITE_STATIC);
 			break;
 		}
 		/* fall through */

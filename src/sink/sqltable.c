@@ -8,52 +8,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *const directions[] = {
-	[0] = "unspecified",	  [PASTA_COPY_H2D] = "h2d",	[PASTA_COPY_D2H] = "d2h",
-	[PASTA_COPY_D2D] = "d2d", [PASTA_COPY_H2H] = "h2h",	[PASTA_COPY_P2P] = "p2p",
-	[PASTA_COPY_MAP] = "map", [PASTA_COPY_UNMAP] = "unmap",
-};
-static const char *const sorts[] = {
-	[0] = "unspecified",
-	[PASTA_ALLOC_DEVICE] = "device",
-	[PASTA_ALLOC_HOST] = "host",
-	[PASTA_ALLOC_MANAGED] = "managed",
-	[PASTA_ALLOC_POOL] = "pool",
-	[PASTA_ALLOC_SEGMENT] = "segment",
-	[PASTA_ALLOC_IMAGE] = "image",
-	[PASTA_ALLOC_PHYSICAL] = "physical",
-	[PASTA_ALLOC_MAPPED] = "mapped",
-};
-static const char *const waits[] = {
-	[0] = "unspecified",
-	[PASTA_SYNC_EVENT] = "event",
-	[PASTA_SYNC_STREAM_WAIT] = "stream_wait",
-	[PASTA_SYNC_STREAM] = "stream",
-	[PASTA_SYNC_CONTEXT] = "context",
-};
-static const char *const counted[] = {
-	[0] = "unspecified",
-	[PASTA_ACCESS_LAUNCH_COUNTED] = "counted",
-	[PASTA_ACCESS_LAUNCH_SAMPLED] = "sampled",
-	[PASTA_ACCESS_LAUNCH_FILTERED] = "filtered",
-	[PASTA_ACCESS_LAUNCH_REFUSED] = "refused",
-	[PASTA_ACCESS_LAUNCH_LOST] = "lost",
-	[PASTA_ACCESS_LAUNCH_ENDED] = "ended",
-};
-static const char *const moves[] = {
-	[0] = "unspecified",
-	[PASTA_UVM_TO_DEVICE] = "to_device",
-	[PASTA_UVM_TO_HOST] = "to_host",
-	[PASTA_UVM_BETWEEN] = "between",
-	[PASTA_UVM_GPU_FAULT] = "gpu_fault",
-	[PASTA_UVM_CPU_FAULT] = "cpu_fault",
-	[PASTA_UVM_THRASHING] = "thrashing",
-	[PASTA_UVM_THROTTLING] = "throttling",
-	[PASTA_UVM_REMOTE_MAP] = "remote_map",
-};
-static const char *const loads[] = {"unspecified", "load", "unload"};
-static const char *const sides[] = {"unspecified", "in", "out"};
-
 enum {
 	PLACED = PASTA_SQL_PLACED,
 	WORK = PASTA_SQL_PLACED | PASTA_SQL_WORK,
@@ -62,38 +16,37 @@ enum {
 };
 
 static const struct pasta_sqltable tables[] = {
-	[PASTA_SQL_REGIONS] = {"regions", "region", PASTA_KIND_REGION, NESTED, NULL, NULL, 0},
-	[PASTA_SQL_OPS] = {"ops", "op", PASTA_KIND_OP_BEGIN, NESTED, NULL, NULL, 0},
+	[PASTA_SQL_REGIONS] = {"regions", "region", PASTA_KIND_REGION, NESTED, NULL, false},
+	[PASTA_SQL_OPS] = {"ops", "op", PASTA_KIND_OP_BEGIN, NESTED, NULL, false},
 	[PASTA_SQL_ALLOCATIONS] = {"allocations", "allocation", PASTA_KIND_ALLOC, SPAN, "sort",
-				   sorts, COUNT(sorts)},
+				   true},
 	[PASTA_SQL_ITERATIONS] = {"iterations", "iteration", PASTA_KIND_ITERATION, PASTA_SQL_SPAN,
-				  NULL, NULL, 0},
-	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_KIND_REGION, PLACED, NULL, NULL, 0},
+				  NULL, false},
+	[PASTA_SQL_MARKS] = {"marks", "mark", PASTA_KIND_REGION, PLACED, NULL, false},
 	[PASTA_SQL_COLLECTIVES] = {"collectives", "collective", PASTA_KIND_COLLECTIVE, SPAN, NULL,
-				   NULL, 0},
-	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_KIND_LAUNCH, PLACED, NULL, NULL, 0},
-	{"kernels", "kernel", PASTA_KIND_KERNEL, WORK, NULL, NULL, 0},
-	{"copies", "copy", PASTA_KIND_COPY, WORK, "direction", directions, COUNT(directions)},
-	{"sets", "fill", PASTA_KIND_SET, WORK, NULL, NULL, 0},
-	{"syncs", "sync", PASTA_KIND_SYNC, PLACED, "what", waits, COUNT(waits)},
-	{"api", "call", PASTA_KIND_API, PLACED, NULL, NULL, 0},
-	{"counters", "counter", PASTA_KIND_COUNTER, PLACED, NULL, NULL, 0},
-	{"devices", "device", PASTA_KIND_DEVICE, 0, NULL, NULL, 0},
-	{"modules", "module", PASTA_KIND_MODULE, 0, "what", loads, COUNT(loads)},
-	{"graph_nodes", "graph_node", PASTA_KIND_GRAPH, 0, NULL, NULL, 0},
-	{"tensors", "tensor", PASTA_KIND_TENSOR, 0, NULL, NULL, 0},
-	{"op_args", "op_arg", PASTA_KIND_OP_ARG, 0, "side", sides, COUNT(sides)},
-	{"links", "link", PASTA_KIND_LINK, 0, "sub", NULL, 0},
-	{"uvm", "migration", PASTA_KIND_UVM, 0, "what", moves, COUNT(moves)},
-	{"access_sums", "access_sum", PASTA_KIND_ACCESS_SUM, 0, NULL, NULL, 0},
-	{"access_batches", "access_batch", PASTA_KIND_ACCESS_BATCH, 0, NULL, NULL, 0},
-	{"pc_samples", "pc_sample", PASTA_KIND_PC_SAMPLE, 0, NULL, NULL, 0},
-	{"queues", "queue", PASTA_KIND_QUEUE, 0, NULL, NULL, 0},
-	{"event_records", "event_record", PASTA_KIND_EVENT_RECORD, PLACED, NULL, NULL, 0},
-	{"objects", "object", PASTA_KIND_OBJECT, 0, NULL, NULL, 0},
-	{"sites", "site", PASTA_KIND_SITE, 0, NULL, NULL, 0},
-	{"access_launches", "access_launch", PASTA_KIND_ACCESS_LAUNCH, 0, "what", counted,
-	 COUNT(counted)},
+				   false},
+	[PASTA_SQL_OTHERS] = {"launches", "launch", PASTA_KIND_LAUNCH, PLACED, NULL, false},
+	{"kernels", "kernel", PASTA_KIND_KERNEL, WORK, NULL, false},
+	{"copies", "copy", PASTA_KIND_COPY, WORK, "direction", true},
+	{"sets", "fill", PASTA_KIND_SET, WORK, NULL, false},
+	{"syncs", "sync", PASTA_KIND_SYNC, PLACED, "what", true},
+	{"api", "call", PASTA_KIND_API, PLACED, NULL, false},
+	{"counters", "counter", PASTA_KIND_COUNTER, PLACED, NULL, false},
+	{"devices", "device", PASTA_KIND_DEVICE, 0, NULL, false},
+	{"modules", "module", PASTA_KIND_MODULE, 0, "what", true},
+	{"graph_nodes", "graph_node", PASTA_KIND_GRAPH, 0, NULL, false},
+	{"tensors", "tensor", PASTA_KIND_TENSOR, 0, NULL, false},
+	{"op_args", "op_arg", PASTA_KIND_OP_ARG, 0, "side", true},
+	{"links", "link", PASTA_KIND_LINK, 0, "sub", false},
+	{"uvm", "migration", PASTA_KIND_UVM, 0, "what", true},
+	{"access_sums", "access_sum", PASTA_KIND_ACCESS_SUM, 0, NULL, false},
+	{"access_batches", "access_batch", PASTA_KIND_ACCESS_BATCH, 0, NULL, false},
+	{"pc_samples", "pc_sample", PASTA_KIND_PC_SAMPLE, 0, NULL, false},
+	{"queues", "queue", PASTA_KIND_QUEUE, 0, NULL, false},
+	{"event_records", "event_record", PASTA_KIND_EVENT_RECORD, PLACED, NULL, false},
+	{"objects", "object", PASTA_KIND_OBJECT, 0, NULL, false},
+	{"sites", "site", PASTA_KIND_SITE, 0, NULL, false},
+	{"access_launches", "access_launch", PASTA_KIND_ACCESS_LAUNCH, 0, "what", true},
 };
 
 const struct pasta_sqltable *pasta_sqltable_at(size_t i)
@@ -220,9 +173,9 @@ size_t pasta_sqltable_columns(const struct pasta_sqltable *t, struct pasta_sqlco
 static void declare(const struct pasta_sqltable *t, const struct pasta_sqlcolumn *c, FILE *sql)
 {
 	fprintf(sql, "\"%s\" %s", c->name,
-		c->source == PASTA_SQL_F64		? "REAL"
-		: c->source == PASTA_SQL_SUB && t->subs ? "TEXT"
-							: "INTEGER");
+		c->source == PASTA_SQL_F64		 ? "REAL"
+		: c->source == PASTA_SQL_SUB && t->named ? "TEXT"
+							 : "INTEGER");
 	switch (c->source) {
 	case PASTA_SQL_ID:
 		fputs(" PRIMARY KEY", sql);

@@ -5,6 +5,7 @@
 #ifndef PASTA_SINK_SQLTABLE_H
 #define PASTA_SINK_SQLTABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -70,8 +71,7 @@ struct pasta_sqltable {
 	enum pasta_kind kind;
 	unsigned int flags;
 	const char *sub; /* the column of the subtype, or NULL */
-	const char *const *subs;
-	size_t sub_count;
+	bool named;	 /* it has names, not numbers */
 };
 
 /* NULL past the last. */

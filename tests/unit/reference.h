@@ -25,7 +25,7 @@ struct ref_scope {
 
 struct ref_where {
 	int scope, capture;
-	uint64_t iteration, op, launched;
+	uint64_t iteration, op, launched, launch;
 	uint32_t tid, name, stack, flags;
 };
 
@@ -67,6 +67,7 @@ struct ref_node {
 struct ref_proc {
 	uint32_t proc;
 	uint64_t iteration, used;
+	uint64_t launches;	/* that came */
 	uint64_t last, last_op; /* of regions, iterations and launches; of operators */
 	bool no_launches;
 };
@@ -170,6 +171,7 @@ static struct ref_where ref_here(struct ref *r, uint32_t proc, uint32_t tid)
 			where.op = t->open[i].id;
 	}
 	where.iteration = ref_proc(r, proc)->iteration;
+	where.launch = ref_proc(r, proc)->launches - 1;
 	return where;
 }
 
@@ -409,8 +411,10 @@ static void ref_settle(struct ref *r, struct ref_out *out, struct ref_launch *l)
 	if (l)
 		out->where = l->where;
 	else
-		out->where = (struct ref_where){
-			.scope = NO_SCOPE, .iteration = PASTA_NO_ITERATION, .tid = ev->tid};
+		out->where = (struct ref_where){.scope = NO_SCOPE,
+						.iteration = PASTA_NO_ITERATION,
+						.launch = PASTA_NO_LAUNCH,
+						.tid = ev->tid};
 	out->where.capture = ref_capture(r, ev->proc, node);
 	one = l && !l->graph && !node && !said;
 	if (one && l->used)
@@ -518,6 +522,7 @@ __attribute__((unused)) static void ref_take(struct ref *r, int in)
 	} else if (r->ops && (ev->kind == PASTA_KIND_OP_BEGIN || ev->kind == PASTA_KIND_OP_END)) {
 		ref_op(r, in);
 	} else if (ev->kind == PASTA_KIND_LAUNCH) {
+		p->launches++;
 		ref_launch(r, in);
 	} else if (ev->kind == PASTA_KIND_GRAPH) {
 		ref_graph(r, in);

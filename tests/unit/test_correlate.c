@@ -55,6 +55,7 @@ static const char *check_where(struct ref *r, const struct ref_where *want,
 	       : got->iteration != want->iteration	    ? "iteration"
 	       : got->op != want->op			    ? "op"
 	       : got->launched != want->launched	    ? "launched"
+	       : got->launch != want->launch		    ? "launch"
 	       : got->tid != want->tid			    ? "tid"
 	       : got->name != want->name		    ? "name"
 	       : got->stack != want->stack		    ? "stack"

@@ -603,6 +603,69 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	refused(&def, "not within the state");
 }
 
+struct levelled {
+	struct {
+		uint32_t level, name;
+		uint64_t addr;
+		struct pasta_stack_ref stack;
+	} key;
+	int64_t age;
+	uint32_t type;
+};
+
+static const struct pasta_member levelled[] = {
+	PASTA_MEMBER(LEVEL, struct levelled, key.level, .column = "level"),
+	PASTA_MEMBER_OF(NAME, struct levelled, key.name, key.addr, .column = "name"),
+	PASTA_MEMBER_OF(STACK, struct levelled, key.stack, key.name, .column = "site",
+			.none = "(unknown)"),
+	PASTA_MEMBER(ADDRESS, struct levelled, key.addr),
+	PASTA_MEMBER(I64, struct levelled, age, .column = "age"),
+	PASTA_MEMBER(SUBTYPE, struct levelled, type, .column = "type", .of = PASTA_KIND_ALLOC),
+	{0},
+};
+
+static void levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_first(void **state)
+{
+	static const struct pasta_group_def def = PASTA_GROUP(
+		struct state, group, struct levelled, levelled, .table = "t", .order = "level");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	struct pasta_member bad[sizeof(levelled) / sizeof(*levelled)];
+	struct pasta_group_def wrong = def;
+	struct levelled *r;
+
+	assert_int_equal(pasta_group_check(&tool, &def, NULL), 0);
+	r = PASTA_ROW(g, struct levelled, PASTA_LEVEL_BLOCK, name("b"), 1, {0, 0});
+	r->type = 200; /* of a later version */
+	r = PASTA_ROW(g, struct levelled, PASTA_LEVEL_DRIVER, 0, 0x1f, {0, 0});
+	r->type = PASTA_ALLOC_MANAGED;
+	r->age = PASTA_NO_VALUE;
+	PASTA_ROW(g, struct levelled, PASTA_LEVEL_HELD, name("a"), 1, {0, 0})->age = -5;
+	assert_string_equal(shown(g), "held a a -5 unspecified\n"
+				      "driver 0x1f (unknown) - managed\n"
+				      "allocated b b 0 unspecified\n");
+	pasta_group_free(g);
+	memcpy(bad, levelled, sizeof(bad));
+	wrong.members = bad;
+	bad[5].of = 63;
+	refused(&wrong, "a SUBTYPE needs .of");
+	bad[2].of = sizeof(struct levelled);
+	refused(&wrong, "not within the row");
+}
+
+static void subtypes_have_names_and_0_is_unspecified(void **state)
+{
+	assert_string_equal(pasta_subtype_name(PASTA_KIND_COPY, PASTA_COPY_P2P), "p2p");
+	assert_string_equal(pasta_subtype_name(PASTA_KIND_ALLOC, PASTA_ALLOC_SEGMENT), "segment");
+	assert_string_equal(pasta_subtype_name(PASTA_KIND_FREE, PASTA_ALLOC_SEGMENT), "segment");
+	assert_string_equal(pasta_subtype_name(PASTA_KIND_UVM, PASTA_UVM_REMOTE_MAP), "remote_map");
+	assert_string_equal(pasta_subtype_name(PASTA_KIND_KERNEL, 0), "unspecified");
+	assert_null(pasta_subtype_name(PASTA_KIND_KERNEL, 1));
+	assert_null(pasta_subtype_name(PASTA_KIND_COPY, PASTA_COPY_UNMAP + 1));
+	assert_null(pasta_subtype_name(PASTA_KIND_COPY, 1000));
+	assert_null(pasta_subtype_name(0, 0));
+	assert_null(pasta_subtype_name(PASTA_KIND_MAX, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -623,6 +686,9 @@ int main(void)
 		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
 		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
+		cmocka_unit_test(
+			levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_first),
+		cmocka_unit_test(subtypes_have_names_and_0_is_unspecified),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

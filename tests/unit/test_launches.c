@@ -2,132 +2,102 @@
 /* labels: onethread */
 #include <pasta/pasta.h>
 
-struct launches {
-	struct pasta_topk *names;
+struct kernel {
+	struct {
+		uint32_t name;
+	} key;
+	uint64_t launches;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
-{
-	struct launches *l = state;
+struct launches {
+	struct pasta_group *kernels;
+};
 
-	l->names = pasta_topk_new(0);
-	return l->names ? 0 : pasta_fail(err, -ENOMEM, "launches: out of memory");
-}
+static const struct pasta_member members[] = {
+	PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel"),
+	PASTA_MEMBER(SUM, struct kernel, launches, .column = "launches"),
+	PASTA_MEMBER(SHARE, struct kernel, launches, .column = "share"),
+	{0},
+};
+
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct launches, kernels, struct kernel, members, .table = "launches",
+		    .order = "-launches kernel", .limit = 3, .flags = PASTA_GROUP_REST),
+	{0},
+};
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	struct launches *l = state;
 
-	pasta_topk_add(l->names, ev->kernel.name, 1);
-}
-
-static int merge(void *into, const void *from, struct pasta_error *err)
-{
-	return pasta_topk_merge(((struct launches *)into)->names,
-				((const struct launches *)from)->names);
-}
-
-static int report(void *state, struct pasta_out *out, struct pasta_error *err)
-{
-	struct launches *l = state;
-
-	return pasta_out_topk(out, "launches", "kernel", l->names);
-}
-
-static void close_(void *state)
-{
-	pasta_topk_free(((struct launches *)state)->names);
+	PASTA_ROW(l->kernels, struct kernel, ev->kernel.name)->launches++;
 }
 
 PASTA_TOOL(.name = "launches", .summary = "count kernel launches by name",
-	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct launches), .open = open_,
-	   .event = on_event, .merge = merge, .report = report, .close = close_);
+	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct launches), .event = on_event,
+	   .flags = PASTA_TOOL_SHARDED, .groups = groups);
 
 /* What is above sees the SDK alone; what is below tests it. */
 #include "unit/tooltest.h"
 
 static void kernels_are_counted_by_name_the_most_frequent_first(void **state)
 {
-	(void)state;
 	give_kernel(0, 1, 0, "zebra", 1);
 	for (uint64_t i = 0; i < 5; i++)
 		give_kernel(0, i, i, "often", 1);
-	give_kernel(1, 2, 0, "ant", 1);
 	give_kernel(1, 2, 0, NULL, 1);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("launches"), "often 5 62.50\n"
-					       "(unnamed) 1 12.50\n"
-					       "ant 1 12.50\n"
-					       "zebra 1 12.50\n");
+	assert_string_equal(table("launches"), "often 5 71.43\n"
+					       "(unnamed) 1 14.29\n"
+					       "zebra 1 14.29\n");
 	assert_string_equal(table_of("launches")->columns[0].name, "kernel");
 	assert_string_equal(table_of("launches")->columns[2].unit, "%");
 	assert_string_equal(finding(0), "");
 }
 
+static void past_the_limit_the_others_are_one_row(void **state)
+{
+	for (uint64_t i = 0; i < 5; i++)
+		give_kernel(0, i, i, "often", 1);
+	give_kernel(0, 6, 6, "a", 1);
+	give_kernel(0, 7, 7, "b", 1);
+	give_kernel(0, 8, 8, "c", 1);
+	give_kernel(0, 9, 9, "d", 1);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("launches"), "often 5 55.56\n"
+					       "a 1 11.11\n"
+					       "b 1 11.11\n"
+					       "(2 others) 2 22.22\n");
+}
+
 static void two_states_merge_into_one(void **state)
 {
-	struct launches a = {0}, b = {0};
+	struct pasta_lane *other = another_lane(&result);
 	struct pasta_event ev = kernel_event(0, 1, 1, "one", 1);
 
-	(void)state;
-	assert_int_equal(open_(&a, NULL, NULL), 0);
-	assert_int_equal(open_(&b, NULL, NULL), 0);
-	on_event(&a, &ev, NULL);
-	on_event(&b, &ev, NULL);
+	pasta_lane_event(lane, &ev, NULL);
+	pasta_lane_event(other, &ev, NULL);
 	ev.kernel.name = id("two");
-	on_event(&b, &ev, NULL);
-	assert_int_equal(merge(&a, &b, NULL), 0);
-	assert_int_equal(report(&a, result.outs[0], NULL), 0);
+	pasta_lane_event(other, &ev, NULL);
+	pasta_lane_merge(lane, other);
+	pasta_lane_free(other);
+	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launches"), "one 2 66.67\ntwo 1 33.33\n");
-	close_(&a);
-	close_(&b);
 }
 
 static void an_empty_table_is_a_table(void **state)
 {
-	(void)state;
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launches"), "");
-}
-
-static void a_bounded_one_says_how_far_it_may_be_off(void **state)
-{
-	struct pasta_topk *t = pasta_topk_new(1);
-
-	(void)state;
-	pasta_topk_add(t, id("one"), 3);
-	pasta_topk_add(t, id("two"), 1);
-	assert_int_equal(pasta_out_topk(result.outs[0], "launches", "kernel", t), 0);
-	assert_string_equal(table("launches"), "two 4 100.00\n");
-	assert_string_equal(finding(0), "counts are too high by at most 3");
-	assert_string_equal(result.outs[0]->findings[0].where, "launches");
-	pasta_topk_free(t);
-}
-
-static void what_was_not_added_or_is_no_string_fails_the_report(void **state)
-{
-	struct pasta_topk *t = pasta_topk_new(1), *other = pasta_topk_new(2);
-
-	(void)state;
-	assert_int_equal(pasta_topk_merge(t, other), -EINVAL);
-	assert_int_equal(pasta_out_topk(result.outs[0], "launches", "kernel", t), -EINVAL);
-	assert_null(table("launches"));
-	pasta_topk_add(other, UINT64_C(1) << 32, 1);
-	assert_int_equal(pasta_out_topk(result.outs[0], "launches", "kernel", other), -EINVAL);
-	assert_string_equal(result.outs[0]->err.text,
-			    "table launches: key 4294967296 is no interned string");
-	pasta_topk_free(t);
-	pasta_topk_free(other);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(kernels_are_counted_by_name_the_most_frequent_first),
+		TEST(past_the_limit_the_others_are_one_row),
 		TEST(two_states_merge_into_one),
 		TEST(an_empty_table_is_a_table),
-		TEST(a_bounded_one_says_how_far_it_may_be_off),
-		TEST(what_was_not_added_or_is_no_string_fails_the_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

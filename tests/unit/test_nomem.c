@@ -27,8 +27,6 @@ static bool refused(void)
 #define pasta_map_new(size) (refused() ? NULL : pasta_map_new(size))
 #define pasta_map_add(map, key) (refused() ? NULL : pasta_map_add(map, key))
 #include "../../src/core/ranges.c"
-#include "../../src/core/topk.c"
-#include "../../src/core/windows.c"
 #define pasta_ranges_add(ranges, begin, size, gone)                                                \
 	(refused() ? NULL : pasta_ranges_add(ranges, begin, size, gone))
 #include "../../src/process/ledger.c"
@@ -72,111 +70,13 @@ static void an_add_that_finds_no_memory_leaves_the_ranges_as_they_were(void **st
 	pasta_ranges_free(r);
 }
 
-static void new_ones_that_find_no_memory_are_null_and_leak_nothing(void **state)
+static void new_ranges_that_find_no_memory_are_null_and_leak_nothing(void **state)
 {
-	struct pasta_window_spec spec = {.unit = PASTA_WINDOW_TIME, .size = 1};
-	struct pasta_error err = {0};
-
 	for (int i = 0; i < 3; i++) {
 		until = i;
 		assert_null(pasta_ranges_new(8));
 	}
-	for (int i = 0; i < 2; i++) {
-		until = i;
-		assert_null(pasta_topk_new(0));
-	}
-	for (int i = 0; i < 3; i++) {
-		until = i;
-		assert_null(pasta_windows_new(&spec, &err));
-		assert_string_equal(err.text, "windows: out of memory");
-	}
 	until = -1;
-}
-
-static void assert_same(const struct pasta_topk *t, const struct pasta_topk_item *wanted, size_t n)
-{
-	struct pasta_topk_item got[64];
-
-	assert_int_equal(pasta_topk_items(t, got, 64), n);
-	assert_memory_equal(got, wanted, n * sizeof(*got));
-}
-
-static void what_topk_could_not_add_or_merge_is_not_there_and_not_forgotten(void **state)
-{
-	struct pasta_topk *t = pasta_topk_new(16), *other = pasta_topk_new(16);
-	struct pasta_topk_item before[64];
-	int i;
-
-	until = 0;
-	assert_int_equal(pasta_topk_add(t, 99, 1), -ENOMEM);
-	until = -1;
-	assert_int_equal(pasta_topk_count(t), 0);
-	assert_int_equal(pasta_topk_error(t), -ENOMEM);
-	for (i = 0; i < 20; i++) {
-		assert_int_equal(pasta_topk_add(t, (uint64_t)i, 1 + (uint64_t)i), 0);
-		assert_int_equal(pasta_topk_add(other, (uint64_t)i + 10, 5), 0);
-	}
-	pasta_topk_items(t, before, 64);
-	until = 0;
-	assert_int_equal(pasta_topk_add(t, 1000, 7), -ENOMEM); /* in another's place */
-	assert_same(t, before, 16);
-	for (i = 0;; i++) {
-		until = i;
-		if (!pasta_topk_merge(t, other))
-			break;
-		until = -1;
-		assert_same(t, before, 16);
-		assert_int_equal(pasta_topk_total(t), 210);
-	}
-	until = -1;
-	assert_true(i > 16); /* two for both, one for each counter, and the heap */
-	assert_int_equal(pasta_topk_total(t), 310);
-	pasta_topk_free(t);
-	pasta_topk_free(other);
-}
-
-static void combine(void *into, const void *from)
-{
-	*(uint64_t *)into += *(const uint64_t *)from;
-}
-
-static int sum_up(void *ctx, uint64_t begin, uint64_t end, const void *value)
-{
-	*(uint64_t *)ctx += *(const uint64_t *)value;
-	return 0;
-}
-
-static void windows_count_the_events_that_found_no_memory(void **state)
-{
-	struct pasta_window_spec spec = {
-		.unit = PASTA_WINDOW_LAUNCHES, .size = 4, .step = 2, .value_size = 8};
-	struct pasta_windows *w = pasta_windows_new(&spec, NULL);
-	struct pasta_windows *into = pasta_windows_new(&spec, NULL);
-	struct pasta_event ev = {.kind = PASTA_KIND_LAUNCH};
-	uint64_t sum = 0;
-	int i;
-
-	for (i = 0; i < 2; i++) { /* for the process, for the pane */
-		until = i;
-		assert_null(pasta_windows_at(w, &ev));
-	}
-	until = -1;
-	assert_int_equal(pasta_windows_lost(w), 2);
-	for (i = 0; i < 6; i++)
-		++*(uint64_t *)pasta_windows_at(w, &ev);
-	for (i = 0; i < 4; i++) {
-		until = i;
-		assert_int_equal(pasta_windows_each(w, combine, sum_up, &sum), -ENOMEM);
-	}
-	assert_int_equal(sum, 0);
-	until = 0;
-	assert_int_equal(pasta_windows_merge(into, w, combine), -ENOMEM);
-	until = -1;
-	assert_int_equal(pasta_windows_lost(into), 3); /* the first pane's one, and w's own */
-	assert_int_equal(pasta_windows_each(into, combine, sum_up, &sum), 0);
-	assert_int_equal(sum, 10);
-	pasta_windows_free(w);
-	pasta_windows_free(into);
 }
 
 /* Memory of all levels, at addresses that are used again. */
@@ -235,9 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_add_that_finds_no_memory_leaves_the_ranges_as_they_were),
-		cmocka_unit_test(new_ones_that_find_no_memory_are_null_and_leak_nothing),
-		cmocka_unit_test(what_topk_could_not_add_or_merge_is_not_there_and_not_forgotten),
-		cmocka_unit_test(windows_count_the_events_that_found_no_memory),
+		cmocka_unit_test(new_ranges_that_find_no_memory_are_null_and_leak_nothing),
 		cmocka_unit_test(a_ledger_that_found_no_memory_says_so_and_leaks_nothing),
 	};
 

@@ -3,6 +3,7 @@
 #include "../../tools/summary.c"
 
 #include "process/ledger.h"
+#include "process/owned.h"
 #include "unit/tooltest.h"
 
 #include "unit/sample.h"
@@ -506,14 +507,14 @@ static void the_text_of_any_run_has_25_lines_at_most(void **state)
 
 static void open_state(struct summary *s)
 {
-	assert_int_equal(pasta_ledger_open(&pasta_tool_, s), 0);
+	assert_int_equal(pasta_owned_open(&pasta_tool_, NULL, s, &(struct pasta_error){0}), 0);
 	assert_int_equal(open_(s, NULL, NULL), 0);
 }
 
 static void close_state(struct summary *s)
 {
 	close_(s);
-	pasta_ledger_close(&pasta_tool_, s);
+	pasta_owned_close(&pasta_tool_, s);
 }
 
 static void take(struct summary *s, const struct pasta_event *ev)
