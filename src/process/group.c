@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 64, CHUNKS = 40, LAST = 512, SLOTS = 128 };
+enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128 };
 
 struct pasta_group_slot {
 	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
@@ -211,7 +211,7 @@ struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
 	g->spare = calloc(1, group_spare_size(def));
 	g->chunks = calloc(CHUNKS, sizeof(*g->chunks));
 	g->index = calloc(SLOTS, sizeof(*g->index));
-	g->last = calloc(LAST, sizeof(*g->last));
+	g->last = calloc((size_t)1 << LAST_BITS, sizeof(*g->last));
 	if (g->spare && g->chunks && g->index && g->last)
 		return g;
 	pasta_group_free(g);
@@ -245,34 +245,49 @@ void pasta_group_free(struct pasta_group *g)
 }
 
 /*
- * Word by word: they have just been written so, and a wider load would wait for them. The products
- * do not wait for each other.
+ * Two words of a key as one. A key has just been written word by word, and a wider load would wait
+ * for the writes; a row's key was written long ago.
  */
+static inline __attribute__((always_inline)) uint64_t group_pair(const uint32_t *key, uint32_t i,
+								 uint32_t words)
+{
+	return i + 1 < words ? key[i] | (uint64_t)key[i + 1] << 32 : key[i];
+}
+
+/* Its upper half is good, the lower one is not: see group_mix. The products do not wait for each
+ * other. */
 static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t *key,
 								 uint32_t words)
 {
 	uint64_t h = 0, factor = UINT64_C(0x9e3779b97f4a7c15);
 
-	for (uint32_t i = 0; i + 1 < words; i += 2) {
-		h += (key[i] | (uint64_t)key[i + 1] << 32) * factor;
+#pragma GCC unroll 4
+	for (uint32_t i = 0; i < words; i += 2) {
+		h += group_pair(key, i, words) * factor;
 		factor += UINT64_C(0x3c6ef372fe94f82a); /* even: it stays odd */
 	}
-	if (words & 1)
-		h += key[words - 1] * factor;
-	h ^= h >> 32;
-	h *= UINT64_C(0xd6e8feb86659fd93);
-	return h ^ h >> 32;
+	return h;
+}
+
+/* For the index, which takes the lower half. */
+static uint64_t group_mix(uint64_t hash)
+{
+	hash ^= hash >> 32;
+	hash *= UINT64_C(0xd6e8feb86659fd93);
+	return hash ^ hash >> 32;
 }
 
 static inline __attribute__((always_inline)) bool group_is(const void *row, const uint32_t *key,
 							   uint32_t words)
 {
-	const uint32_t *own = row;
-	uint32_t differ = 0;
+	uint64_t differ = 0, own;
 
-#pragma GCC unroll 8
-	for (uint32_t i = 0; i < words; i++)
-		differ |= own[i] ^ key[i];
+#pragma GCC unroll 4
+	for (uint32_t i = 0; i < words; i += 2) {
+		own = 0;
+		memcpy(&own, (const uint32_t *)row + i, i + 1 < words ? sizeof(own) : 4);
+		differ |= own ^ group_pair(key, i, words);
+	}
 	return !differ;
 }
 
@@ -336,8 +351,9 @@ static void *group_new_row(struct pasta_group *g)
 }
 
 __attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
-						 uint64_t hash)
+						 uint64_t weak)
 {
+	uint64_t hash = group_mix(weak);
 	void *row = group_grow_index(g) ? group_slot_row(g, group_slot(g, key, hash)) : NULL;
 
 	if (!row && g->count <= g->mask / 2 + 1) {
@@ -349,7 +365,7 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 		}
 	}
 	if (row)
-		return g->last[hash >> 32 & (LAST - 1)] = row;
+		return g->last[weak >> (64 - LAST_BITS)] = row;
 	g->error = -ENOMEM;
 	memcpy(g->spare, key, g->def->key_size);
 	return g->spare;
@@ -359,7 +375,7 @@ static inline __attribute__((always_inline)) void *group_row(struct pasta_group 
 							     uint32_t words)
 {
 	uint64_t hash = group_hash(key, words);
-	void *row = g->last[hash >> 32 & (LAST - 1)];
+	void *row = g->last[hash >> (64 - LAST_BITS)];
 
 	return __builtin_expect(row && group_is(row, key, words), 1) ? row
 								     : group_add(g, key, hash);
@@ -386,7 +402,7 @@ void *pasta_group_row(struct pasta_group *g, const void *key)
 
 void *pasta_group_find(const struct pasta_group *g, const void *key)
 {
-	return group_slot_row(g, group_slot(g, key, group_hash(key, g->key_words)));
+	return group_slot_row(g, group_slot(g, key, group_mix(group_hash(key, g->key_words))));
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)
