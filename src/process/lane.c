@@ -147,6 +147,7 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 
 	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
 	seat->book_kinds = pasta_toolbook_kinds(seat->tool);
+	seat->shared_kinds = seat->ledger_kinds | seat->book_kinds;
 	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
@@ -212,8 +213,20 @@ uint64_t pasta_lane_needs(const struct pasta_lane *l)
 	return needs;
 }
 
-/* To the seats that want it. */
-static inline void give(struct pasta_lane *l)
+/* Of a kind that its ledger or its book takes, too. */
+__attribute__((noinline)) static void seat_event(const struct pasta_seat *seat,
+						 const struct pasta_event *ev)
+{
+	if (seat->ledger_kinds >> ev->kind & 1)
+		pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev);
+	if (seat->book_kinds >> ev->kind & 1)
+		pasta_toolbook_event(seat->tool, seat->state, ev);
+	if (seat->tool->events >> ev->kind & 1)
+		seat->tool->event(seat->state, ev);
+}
+
+/* To the seats that want it. Inline: it runs for each event. */
+static inline __attribute__((always_inline)) void give(struct pasta_lane *l)
 {
 	const struct pasta_event *ev = l->ev;
 	size_t i, count = l->want_count[ev->kind];
@@ -223,11 +236,9 @@ static inline void give(struct pasta_lane *l)
 		struct pasta_seat *seat = wants[i];
 
 		enter(l, seat);
-		if (seat->ledger_kinds >> ev->kind & 1)
-			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev);
-		if (seat->book_kinds >> ev->kind & 1)
-			pasta_toolbook_event(seat->tool, seat->state, ev);
-		if (seat->tool->events >> ev->kind & 1)
+		if (seat->shared_kinds >> ev->kind & 1)
+			seat_event(seat, ev);
+		else
 			seat->tool->event(seat->state, ev);
 	}
 	leave(l);

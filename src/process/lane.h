@@ -23,6 +23,7 @@ struct pasta_seat {
 	void *state;			   /* NULL: closed */
 	bool failed;			   /* before it began: it is never opened */
 	uint64_t ledger_kinds, book_kinds; /* that its ledger and its book take */
+	uint64_t shared_kinds;		   /* that either takes */
 };
 
 struct pasta_lane;
