@@ -393,8 +393,14 @@ void *pasta_group_row(struct pasta_group *g, const void *key)
 		return group_row(g, key, 3);
 	case 4:
 		return group_row(g, key, 4);
+	case 5:
+		return group_row(g, key, 5);
+	case 6:
+		return group_row(g, key, 6);
 	case 7:
 		return group_row(g, key, 7);
+	case 8:
+		return group_row(g, key, 8);
 	default:
 		return group_row(g, key, g->key_words);
 	}
