@@ -254,8 +254,10 @@ static inline __attribute__((always_inline)) uint64_t group_pair(const uint32_t 
 	return i + 1 < words ? key[i] | (uint64_t)key[i + 1] << 32 : key[i];
 }
 
-/* Its upper half is good, the lower one is not: see group_mix. The products do not wait for each
- * other. */
+/*
+ * Its upper half is good, the lower one is not: see group_mix. The products do not wait for each
+ * other. No factor is a small multiple of another: keys of small numbers would collide.
+ */
 static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t *key,
 								 uint32_t words)
 {
@@ -264,7 +266,7 @@ static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t 
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < words; i += 2) {
 		h += group_pair(key, i, words) * factor;
-		factor += UINT64_C(0x3c6ef372fe94f82a); /* even: it stays odd */
+		factor *= UINT64_C(0xd6e8feb86659fd93); /* odd: it stays so */
 	}
 	return h;
 }
