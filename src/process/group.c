@@ -301,7 +301,7 @@ static struct pasta_group_slot *group_slot(const struct pasta_group *g, const ui
 
 	while (g->index[i].number &&
 	       (g->index[i].hash != (uint32_t)hash ||
-		!group_is(group_at(g, g->index[i].number - 1), key, g->key_words)))
+		memcmp(group_at(g, g->index[i].number - 1), key, g->def->key_size) != 0))
 		i = (i + 1) & g->mask;
 	return &g->index[i];
 }
