@@ -195,29 +195,6 @@ static size_t group_spare_size(const struct pasta_group_def *def)
 	return size;
 }
 
-struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
-				    const struct pasta_opts *opts, const void *state)
-{
-	struct pasta_group *g = calloc(1, sizeof(*g));
-
-	if (!g)
-		return NULL;
-	g->def = def;
-	g->opts = opts;
-	g->state = state;
-	g->key_words = def->key_size / 4;
-	g->stride = (def->row_size + 7) & ~(size_t)7;
-	g->mask = SLOTS - 1;
-	g->spare = calloc(1, group_spare_size(def));
-	g->chunks = calloc(CHUNKS, sizeof(*g->chunks));
-	g->index = calloc(SLOTS, sizeof(*g->index));
-	g->last = calloc((size_t)1 << LAST_BITS, sizeof(*g->last));
-	if (g->spare && g->chunks && g->index && g->last)
-		return g;
-	pasta_group_free(g);
-	return NULL;
-}
-
 static void *group_at(const struct pasta_group *g, size_t number)
 {
 	size_t n = number / CHUNK + 1;
@@ -384,28 +361,55 @@ static inline __attribute__((always_inline)) void *group_row(struct pasta_group 
 }
 
 /* With a number of words that the compiler knows there are no loops. */
+#define GROUP_ROW(name, words)                                                                     \
+	static void *name(struct pasta_group *g, const void *key)                                  \
+	{                                                                                          \
+		return group_row(g, key, words);                                                   \
+	}
+GROUP_ROW(group_row_any, g->key_words)
+GROUP_ROW(group_row_1, 1)
+GROUP_ROW(group_row_2, 2)
+GROUP_ROW(group_row_3, 3)
+GROUP_ROW(group_row_4, 4)
+GROUP_ROW(group_row_5, 5)
+GROUP_ROW(group_row_6, 6)
+GROUP_ROW(group_row_7, 7)
+GROUP_ROW(group_row_8, 8)
+#undef GROUP_ROW
+
+static void *(*const group_row_by_words[])(struct pasta_group *g, const void *key) = {
+	group_row_any, group_row_1, group_row_2, group_row_3, group_row_4,
+	group_row_5,   group_row_6, group_row_7, group_row_8,
+};
+enum { WORDS = sizeof(group_row_by_words) / sizeof(*group_row_by_words) };
+
+struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
+				    const struct pasta_opts *opts, const void *state)
+{
+	struct pasta_group *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->def = def;
+	g->opts = opts;
+	g->state = state;
+	g->key_words = def->key_size / 4;
+	g->row = group_row_by_words[g->key_words < WORDS ? g->key_words : 0];
+	g->stride = (def->row_size + 7) & ~(size_t)7;
+	g->mask = SLOTS - 1;
+	g->spare = calloc(1, group_spare_size(def));
+	g->chunks = calloc(CHUNKS, sizeof(*g->chunks));
+	g->index = calloc(SLOTS, sizeof(*g->index));
+	g->last = calloc((size_t)1 << LAST_BITS, sizeof(*g->last));
+	if (g->spare && g->chunks && g->index && g->last)
+		return g;
+	pasta_group_free(g);
+	return NULL;
+}
+
 void *pasta_group_row(struct pasta_group *g, const void *key)
 {
-	switch (g->key_words) {
-	case 1:
-		return group_row(g, key, 1);
-	case 2:
-		return group_row(g, key, 2);
-	case 3:
-		return group_row(g, key, 3);
-	case 4:
-		return group_row(g, key, 4);
-	case 5:
-		return group_row(g, key, 5);
-	case 6:
-		return group_row(g, key, 6);
-	case 7:
-		return group_row(g, key, 7);
-	case 8:
-		return group_row(g, key, 8);
-	default:
-		return group_row(g, key, g->key_words);
-	}
+	return g->row(g, key);
 }
 
 void *pasta_group_find(const struct pasta_group *g, const void *key)

@@ -77,7 +77,8 @@ struct pasta_group {
 	const struct pasta_opts *opts;
 	const void *state;
 	uint32_t key_words;
-	size_t stride; /* of a row, in bytes */
+	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */
+	size_t stride;						  /* of a row, in bytes */
 	void *spare;   /* a row that nobody sees, and its lists' items */
 	void **chunks; /* of rows, each twice as big as the one before */
 	size_t chunk_count;
