@@ -288,6 +288,16 @@ static void *group_slot_row(const struct pasta_group *g, const struct pasta_grou
 	return slot->number ? group_at(g, slot->number - 1) : NULL;
 }
 
+static struct pasta_group_slot *group_empty(struct pasta_group_slot *index, size_t mask,
+					    uint32_t hash)
+{
+	size_t i = hash & mask;
+
+	while (index[i].number)
+		i = (i + 1) & mask;
+	return &index[i];
+}
+
 /* Keep half of the slots empty. */
 static bool group_grow_index(struct pasta_group *g)
 {
@@ -299,14 +309,9 @@ static bool group_grow_index(struct pasta_group *g)
 	index = mask <= UINT32_MAX ? calloc(mask + 1, sizeof(*index)) : NULL;
 	if (!index)
 		return false;
-	for (size_t i = 0; i <= g->mask; i++) {
-		size_t at = g->index[i].hash & mask;
-
-		while (g->index[i].number && index[at].number)
-			at = (at + 1) & mask;
+	for (size_t i = 0; i <= g->mask; i++)
 		if (g->index[i].number)
-			index[at] = g->index[i];
-	}
+			*group_empty(index, mask, g->index[i].hash) = g->index[i];
 	free(g->index);
 	g->index = index;
 	g->mask = mask;
@@ -329,20 +334,26 @@ static void *group_new_row(struct pasta_group *g)
 	return group_at(g, g->count++);
 }
 
+/* A new row for a key that is not there, with its slot; NULL when out of memory. */
+static void *group_put(struct pasta_group *g, const void *key, uint64_t hash)
+{
+	void *row = group_grow_index(g) ? group_new_row(g) : NULL;
+
+	if (!row)
+		return NULL;
+	memcpy(row, key, g->def->key_size);
+	*group_empty(g->index, g->mask, (uint32_t)hash) =
+		(struct pasta_group_slot){(uint32_t)hash, (uint32_t)g->count};
+	return row;
+}
+
 __attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
 						 uint64_t weak)
 {
 	uint64_t hash = group_mix(weak);
-	void *row = group_grow_index(g) ? group_slot_row(g, group_slot(g, key, hash)) : NULL;
+	void *row = group_slot_row(g, group_slot(g, key, hash));
 
-	if (!row && g->count <= g->mask / 2 + 1) {
-		row = group_new_row(g);
-		if (row) {
-			memcpy(row, key, g->def->key_size);
-			*group_slot(g, key, hash) =
-				(struct pasta_group_slot){(uint32_t)hash, (uint32_t)g->count};
-		}
-	}
+	row = row ? row : group_put(g, key, hash);
 	if (row)
 		return g->last[weak >> (64 - LAST_BITS)] = row;
 	g->error = -ENOMEM;
