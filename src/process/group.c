@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128 };
+enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128, NEAR = 8 };
+#define FACTOR UINT64_C(0x9e3779b97f4a7c15)
+#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd: factors stay so */
 
 struct pasta_group_slot {
 	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
@@ -238,22 +240,29 @@ static inline __attribute__((always_inline)) uint64_t group_pair(const uint32_t 
 static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t *key,
 								 uint32_t words)
 {
-	uint64_t h = 0, factor = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = 0, factor = FACTOR;
 
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < words; i += 2) {
 		h += group_pair(key, i, words) * factor;
-		factor *= UINT64_C(0xd6e8feb86659fd93); /* odd: it stays so */
+		factor *= FACTOR_NEXT;
 	}
 	return h;
 }
 
-/* For the index, which takes the lower half. */
-static uint64_t group_mix(uint64_t hash)
+/*
+ * For the index, which takes the lower half. Keys that differ only in the lowest bits of their last
+ * number, such as iterations or pages in a row, are neighbours there and share a cache line.
+ */
+static uint64_t group_mix(const struct pasta_group *g, const uint32_t *key, uint64_t hash)
 {
+	uint64_t near = key[g->last_pair] & (NEAR - 1);
+
+	hash -= near * g->last_factor; /* that of the first of the neighbours */
 	hash ^= hash >> 32;
 	hash *= UINT64_C(0xd6e8feb86659fd93);
-	return hash ^ hash >> 32;
+	hash ^= hash >> 32;
+	return (hash & ~(uint64_t)(NEAR - 1)) | near;
 }
 
 static inline __attribute__((always_inline)) bool group_is(const void *row, const uint32_t *key,
@@ -350,7 +359,7 @@ static void *group_put(struct pasta_group *g, const void *key, uint64_t hash)
 __attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
 						 uint64_t weak)
 {
-	uint64_t hash = group_mix(weak);
+	uint64_t hash = group_mix(g, key, weak);
 	void *row = group_slot_row(g, group_slot(g, key, hash));
 
 	row = row ? row : group_put(g, key, hash);
@@ -405,6 +414,9 @@ struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
 	g->opts = opts;
 	g->state = state;
 	g->key_words = def->key_size / 4;
+	g->last_factor = FACTOR;
+	for (; g->last_pair + 2 < g->key_words; g->last_pair += 2)
+		g->last_factor *= FACTOR_NEXT;
 	g->row = group_row_by_words[g->key_words < WORDS ? g->key_words : 0];
 	g->stride = (def->row_size + 7) & ~(size_t)7;
 	g->mask = SLOTS - 1;
@@ -425,7 +437,8 @@ void *pasta_group_row(struct pasta_group *g, const void *key)
 
 void *pasta_group_find(const struct pasta_group *g, const void *key)
 {
-	return group_slot_row(g, group_slot(g, key, group_mix(group_hash(key, g->key_words))));
+	return group_slot_row(g,
+			      group_slot(g, key, group_mix(g, key, group_hash(key, g->key_words))));
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)

@@ -76,7 +76,8 @@ struct pasta_group {
 	const struct pasta_group_def *def;
 	const struct pasta_opts *opts;
 	const void *state;
-	uint32_t key_words;
+	uint32_t key_words, last_pair;				  /* the last pair's first word */
+	uint64_t last_factor;					  /* of the last pair in the hash */
 	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */
 	size_t stride;						  /* of a row, in bytes */
 	void *spare;   /* a row that nobody sees, and its lists' items */
