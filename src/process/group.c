@@ -9,11 +9,6 @@ enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128, NEAR = 8 };
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)
 #define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd: factors stay so */
 
-struct pasta_group_slot {
-	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
-	uint32_t number; /* of its row, from 1; 0: it is empty */
-};
-
 /* -- Members -- */
 
 size_t pasta_member_size(const struct pasta_member *m)

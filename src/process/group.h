@@ -72,6 +72,11 @@ int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan 
 size_t pasta_member_size(const struct pasta_member *m);
 bool pasta_member_is_measure(const struct pasta_member *m);
 
+struct pasta_group_slot {
+	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
+	uint32_t number; /* of its row, from 1; 0: it is empty */
+};
+
 struct pasta_group {
 	const struct pasta_group_def *def;
 	const struct pasta_opts *opts;
