@@ -71,6 +71,15 @@ static int make_octave(struct pasta_hist *hist, unsigned int octave)
 	return hist->octaves[octave] ? 0 : -ENOMEM;
 }
 
+/* The first of an octave. Apart, so that the others need save no registers for it. */
+__attribute__((noinline)) static int add_first(struct pasta_hist *hist, uint64_t value,
+					       uint64_t count)
+{
+	int error = make_octave(hist, octave_of(value));
+
+	return error ? error : pasta_hist_add(hist, value, count);
+}
+
 int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count)
 {
 	unsigned int octave = octave_of(value);
@@ -79,8 +88,8 @@ int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count)
 		return 0;
 	if (hist->count + count < count)
 		return -EOVERFLOW;
-	if (make_octave(hist, octave))
-		return -ENOMEM;
+	if (!hist->octaves[octave])
+		return add_first(hist, value, count);
 	hist->octaves[octave][value >> shift_of(octave) & (SUBS - 1)] += count;
 	if (!hist->count || value < hist->min)
 		hist->min = value;

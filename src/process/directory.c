@@ -185,7 +185,7 @@ int pasta_directory_fill(const struct pasta_stream *s)
 
 /* A process that nobody told of: some of them have a place each, for as long as the thread does
  * not ask for many others. */
-static const struct pasta_process_info *directory_unknown(uint32_t proc)
+__attribute__((noinline)) static const struct pasta_process_info *directory_unknown(uint32_t proc)
 {
 	static _Thread_local struct entry spare[UNKNOWN];
 	struct entry *e = &spare[proc % UNKNOWN];

@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 64, CHUNKS = 40, LAST = 512, SLOTS = 128 };
-
-struct pasta_group_slot {
-	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
-	uint32_t number; /* of its row, from 1; 0: it is empty */
-};
+enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, SLOTS = 128, NEAR = 8 };
+#define FACTOR UINT64_C(0x9e3779b97f4a7c15)
+#define FACTOR_NEXT UINT64_C(0xd6e8feb86659fd93) /* odd: factors stay so */
 
 /* -- Members -- */
 
@@ -199,29 +196,6 @@ static size_t group_spare_size(const struct pasta_group_def *def)
 	return size;
 }
 
-struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
-				    const struct pasta_opts *opts, const void *state)
-{
-	struct pasta_group *g = calloc(1, sizeof(*g));
-
-	if (!g)
-		return NULL;
-	g->def = def;
-	g->opts = opts;
-	g->state = state;
-	g->key_words = def->key_size / 4;
-	g->stride = (def->row_size + 7) & ~(size_t)7;
-	g->mask = SLOTS - 1;
-	g->spare = calloc(1, group_spare_size(def));
-	g->chunks = calloc(CHUNKS, sizeof(*g->chunks));
-	g->index = calloc(SLOTS, sizeof(*g->index));
-	g->last = calloc(LAST, sizeof(*g->last));
-	if (g->spare && g->chunks && g->index && g->last)
-		return g;
-	pasta_group_free(g);
-	return NULL;
-}
-
 static void *group_at(const struct pasta_group *g, size_t number)
 {
 	size_t n = number / CHUNK + 1;
@@ -249,34 +223,58 @@ void pasta_group_free(struct pasta_group *g)
 }
 
 /*
- * Word by word: they have just been written so, and a wider load would wait for them. The products
- * do not wait for each other.
+ * Two words of a key as one. A key has just been written word by word, and a wider load would wait
+ * for the writes; a row's key was written long ago.
+ */
+static inline __attribute__((always_inline)) uint64_t group_pair(const uint32_t *key, uint32_t i,
+								 uint32_t words)
+{
+	return i + 1 < words ? key[i] | (uint64_t)key[i + 1] << 32 : key[i];
+}
+
+/*
+ * Its upper half is good, the lower one is not: see group_mix. The products do not wait for each
+ * other. No factor is a small multiple of another: keys of small numbers would collide.
  */
 static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t *key,
 								 uint32_t words)
 {
-	uint64_t h = 0, factor = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = 0, factor = FACTOR;
 
-	for (uint32_t i = 0; i + 1 < words; i += 2) {
-		h += (key[i] | (uint64_t)key[i + 1] << 32) * factor;
-		factor += UINT64_C(0x3c6ef372fe94f82a); /* even: it stays odd */
+#pragma GCC unroll 4
+	for (uint32_t i = 0; i < words; i += 2) {
+		h += group_pair(key, i, words) * factor;
+		factor *= FACTOR_NEXT;
 	}
-	if (words & 1)
-		h += key[words - 1] * factor;
-	h ^= h >> 32;
-	h *= UINT64_C(0xd6e8feb86659fd93);
-	return h ^ h >> 32;
+	return h;
+}
+
+/*
+ * For the index, which takes the lower half. Keys that differ only in the lowest bits of their last
+ * number, such as iterations or pages in a row, are neighbours there and share a cache line.
+ */
+static uint64_t group_mix(const struct pasta_group *g, const uint32_t *key, uint64_t hash)
+{
+	uint64_t near = key[g->last_pair] & (NEAR - 1);
+
+	hash -= near * g->last_factor; /* that of the first of the neighbours */
+	hash ^= hash >> 32;
+	hash *= UINT64_C(0xd6e8feb86659fd93);
+	hash ^= hash >> 32;
+	return (hash & ~(uint64_t)(NEAR - 1)) | near;
 }
 
 static inline __attribute__((always_inline)) bool group_is(const void *row, const uint32_t *key,
 							   uint32_t words)
 {
-	const uint32_t *own = row;
-	uint32_t differ = 0;
+	uint64_t differ = 0, own;
 
-#pragma GCC unroll 8
-	for (uint32_t i = 0; i < words; i++)
-		differ |= own[i] ^ key[i];
+#pragma GCC unroll 4
+	for (uint32_t i = 0; i < words; i += 2) {
+		own = 0;
+		memcpy(&own, (const uint32_t *)row + i, i + 1 < words ? sizeof(own) : 4);
+		differ |= own ^ group_pair(key, i, words);
+	}
 	return !differ;
 }
 
@@ -288,7 +286,7 @@ static struct pasta_group_slot *group_slot(const struct pasta_group *g, const ui
 
 	while (g->index[i].number &&
 	       (g->index[i].hash != (uint32_t)hash ||
-		!group_is(group_at(g, g->index[i].number - 1), key, g->key_words)))
+		memcmp(group_at(g, g->index[i].number - 1), key, g->def->key_size) != 0))
 		i = (i + 1) & g->mask;
 	return &g->index[i];
 }
@@ -296,6 +294,16 @@ static struct pasta_group_slot *group_slot(const struct pasta_group *g, const ui
 static void *group_slot_row(const struct pasta_group *g, const struct pasta_group_slot *slot)
 {
 	return slot->number ? group_at(g, slot->number - 1) : NULL;
+}
+
+static struct pasta_group_slot *group_empty(struct pasta_group_slot *index, size_t mask,
+					    uint32_t hash)
+{
+	size_t i = hash & mask;
+
+	while (index[i].number)
+		i = (i + 1) & mask;
+	return &index[i];
 }
 
 /* Keep half of the slots empty. */
@@ -309,14 +317,9 @@ static bool group_grow_index(struct pasta_group *g)
 	index = mask <= UINT32_MAX ? calloc(mask + 1, sizeof(*index)) : NULL;
 	if (!index)
 		return false;
-	for (size_t i = 0; i <= g->mask; i++) {
-		size_t at = g->index[i].hash & mask;
-
-		while (g->index[i].number && index[at].number)
-			at = (at + 1) & mask;
+	for (size_t i = 0; i <= g->mask; i++)
 		if (g->index[i].number)
-			index[at] = g->index[i];
-	}
+			*group_empty(index, mask, g->index[i].hash) = g->index[i];
 	free(g->index);
 	g->index = index;
 	g->mask = mask;
@@ -339,21 +342,28 @@ static void *group_new_row(struct pasta_group *g)
 	return group_at(g, g->count++);
 }
 
-__attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
-						 uint64_t hash)
+/* A new row for a key that is not there, with its slot; NULL when out of memory. */
+static void *group_put(struct pasta_group *g, const void *key, uint64_t hash)
 {
-	void *row = group_grow_index(g) ? group_slot_row(g, group_slot(g, key, hash)) : NULL;
+	void *row = group_grow_index(g) ? group_new_row(g) : NULL;
 
-	if (!row && g->count <= g->mask / 2 + 1) {
-		row = group_new_row(g);
-		if (row) {
-			memcpy(row, key, g->def->key_size);
-			*group_slot(g, key, hash) =
-				(struct pasta_group_slot){(uint32_t)hash, (uint32_t)g->count};
-		}
-	}
+	if (!row)
+		return NULL;
+	memcpy(row, key, g->def->key_size);
+	*group_empty(g->index, g->mask, (uint32_t)hash) =
+		(struct pasta_group_slot){(uint32_t)hash, (uint32_t)g->count};
+	return row;
+}
+
+__attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
+						 uint64_t weak)
+{
+	uint64_t hash = group_mix(g, key, weak);
+	void *row = group_slot_row(g, group_slot(g, key, hash));
+
+	row = row ? row : group_put(g, key, hash);
 	if (row)
-		return g->last[hash >> 32 & (LAST - 1)] = row;
+		return g->last[weak >> (64 - LAST_BITS)] = row;
 	g->error = -ENOMEM;
 	memcpy(g->spare, key, g->def->key_size);
 	return g->spare;
@@ -363,34 +373,71 @@ static inline __attribute__((always_inline)) void *group_row(struct pasta_group 
 							     uint32_t words)
 {
 	uint64_t hash = group_hash(key, words);
-	void *row = g->last[hash >> 32 & (LAST - 1)];
+	void *row = g->last[hash >> (64 - LAST_BITS)];
 
 	return __builtin_expect(row && group_is(row, key, words), 1) ? row
 								     : group_add(g, key, hash);
 }
 
 /* With a number of words that the compiler knows there are no loops. */
+#define GROUP_ROW(name, words)                                                                     \
+	static void *name(struct pasta_group *g, const void *key)                                  \
+	{                                                                                          \
+		return group_row(g, key, words);                                                   \
+	}
+GROUP_ROW(group_row_any, g->key_words)
+GROUP_ROW(group_row_1, 1)
+GROUP_ROW(group_row_2, 2)
+GROUP_ROW(group_row_3, 3)
+GROUP_ROW(group_row_4, 4)
+GROUP_ROW(group_row_5, 5)
+GROUP_ROW(group_row_6, 6)
+GROUP_ROW(group_row_7, 7)
+GROUP_ROW(group_row_8, 8)
+#undef GROUP_ROW
+
+static void *(*const group_row_by_words[])(struct pasta_group *g, const void *key) = {
+	group_row_any, group_row_1, group_row_2, group_row_3, group_row_4,
+	group_row_5,   group_row_6, group_row_7, group_row_8,
+};
+enum { WORDS = sizeof(group_row_by_words) / sizeof(*group_row_by_words) };
+
+struct pasta_group *pasta_group_new(const struct pasta_group_def *def,
+				    const struct pasta_opts *opts, const void *state)
+{
+	struct pasta_group *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->def = def;
+	g->opts = opts;
+	g->state = state;
+	g->key_words = def->key_size / 4;
+	g->last_factor = FACTOR;
+	for (; g->last_pair + 2 < g->key_words; g->last_pair += 2)
+		g->last_factor *= FACTOR_NEXT;
+	g->row = group_row_by_words[g->key_words < WORDS ? g->key_words : 0];
+	g->stride = (def->row_size + 7) & ~(size_t)7;
+	g->mask = SLOTS - 1;
+	g->spare = calloc(1, group_spare_size(def));
+	g->chunks = calloc(CHUNKS, sizeof(*g->chunks));
+	g->index = calloc(SLOTS, sizeof(*g->index));
+	g->last = calloc((size_t)1 << LAST_BITS, sizeof(*g->last));
+	if (g->spare && g->chunks && g->index && g->last)
+		return g;
+	pasta_group_free(g);
+	return NULL;
+}
+
 void *pasta_group_row(struct pasta_group *g, const void *key)
 {
-	switch (g->key_words) {
-	case 1:
-		return group_row(g, key, 1);
-	case 2:
-		return group_row(g, key, 2);
-	case 3:
-		return group_row(g, key, 3);
-	case 4:
-		return group_row(g, key, 4);
-	case 7:
-		return group_row(g, key, 7);
-	default:
-		return group_row(g, key, g->key_words);
-	}
+	return g->row(g, key);
 }
 
 void *pasta_group_find(const struct pasta_group *g, const void *key)
 {
-	return group_slot_row(g, group_slot(g, key, group_hash(key, g->key_words)));
+	return group_slot_row(g,
+			      group_slot(g, key, group_mix(g, key, group_hash(key, g->key_words))));
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)

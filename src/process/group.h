@@ -66,12 +66,19 @@ int pasta_group_plan(const struct pasta_group_def *def, struct pasta_group_plan 
 size_t pasta_member_size(const struct pasta_member *m);
 bool pasta_member_is_measure(const struct pasta_member *m);
 
+struct pasta_group_slot {
+	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
+	uint32_t number; /* of its row, from 1; 0: it is empty */
+};
+
 struct pasta_group {
 	const struct pasta_group_def *def;
 	const struct pasta_opts *opts;
 	const void *state;
-	uint32_t key_words;
-	size_t stride; /* of a row, in bytes */
+	uint32_t key_words, last_pair;				  /* the last pair's first word */
+	uint64_t last_factor;					  /* of the last pair in the hash */
+	void *(*row)(struct pasta_group *group, const void *key); /* pasta_group_row */
+	size_t stride;						  /* of a row, in bytes */
 	void *spare;   /* a row that nobody sees, and its lists' items */
 	void **chunks; /* of rows, each twice as big as the one before */
 	size_t chunk_count;

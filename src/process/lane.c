@@ -193,6 +193,7 @@ static void want(struct pasta_lane *l, struct pasta_seat *seat)
 	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
 	seat->book_kinds = pasta_toolbook_kinds(seat->tool);
 	seat->located = seat->tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS);
+	seat->shared_kinds = seat->ledger_kinds | seat->book_kinds;
 	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
 		if (pasta_tool_kinds(seat->tool) >> kind & 1)
 			l->wants[kind * l->count + l->want_count[kind]++] = seat;
@@ -255,9 +256,23 @@ uint64_t pasta_lane_needs(const struct pasta_lane *l)
 	return needs;
 }
 
-/* To the seats that want it. */
-static inline void give(struct pasta_lane *l, const struct pasta_event *ev,
-			const struct pasta_where *known)
+/* Of a kind that its ledger or its index of accesses takes, too. */
+__attribute__((noinline)) static void seat_event(const struct pasta_seat *seat,
+						 const struct pasta_event *ev,
+						 const struct pasta_where *where)
+{
+	if (seat->ledger_kinds >> ev->kind & 1)
+		pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev, where);
+	if (seat->book_kinds >> ev->kind & 1)
+		pasta_toolbook_event(seat->tool, seat->state, ev);
+	if (seat->tool->events >> ev->kind & 1)
+		seat->tool->event(seat->state, ev, where);
+}
+
+/* To the seats that want it. Inline: it runs for each event. */
+static inline __attribute__((always_inline)) void give(struct pasta_lane *l,
+						       const struct pasta_event *ev,
+						       const struct pasta_where *known)
 {
 	size_t i, count = l->want_count[ev->kind];
 	struct pasta_seat **wants = l->wants + ev->kind * l->count;
@@ -267,11 +282,9 @@ static inline void give(struct pasta_lane *l, const struct pasta_event *ev,
 		const struct pasta_where *where = seat->located ? known : NULL;
 
 		enter(l, seat);
-		if (seat->ledger_kinds >> ev->kind & 1)
-			pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev, where);
-		if (seat->book_kinds >> ev->kind & 1)
-			pasta_toolbook_event(seat->tool, seat->state, ev);
-		if (seat->tool->events >> ev->kind & 1)
+		if (seat->shared_kinds >> ev->kind & 1)
+			seat_event(seat, ev, where);
+		else
 			seat->tool->event(seat->state, ev, where);
 	}
 	leave(l);
@@ -291,7 +304,8 @@ void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed)
 
 	lane_phase(l, PASTA_PHASE_EVENT);
 	while ((ev = pasta_feed_next(feed, &where)))
-		pasta_lane_event(l, ev, where);
+		if (ev->kind < PASTA_KIND_MAX)
+			give(l, ev, where ? where : &pasta_nowhere);
 	lane_phase(l, PASTA_PHASE_NONE);
 }
 

@@ -25,6 +25,7 @@ struct pasta_seat {
 	bool located;			   /* it asks where events belong */
 	uint64_t messages;		   /* of its own, that it wrote */
 	uint64_t ledger_kinds, book_kinds; /* that its ledger and its book take */
+	uint64_t shared_kinds;		   /* that either takes */
 };
 
 struct pasta_lane;

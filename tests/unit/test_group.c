@@ -160,6 +160,81 @@ static void a_row_is_zeroed_found_again_and_stays_where_it_is(void **state)
 	pasta_group_free(g);
 }
 
+enum { WORDS = 10, KEYS = 4096 };
+
+/* Small numbers, all of them different keys of this many words. */
+static void small_key(uint32_t *key, uint32_t words, uint32_t number)
+{
+	for (uint32_t i = 0; i < words; i++, number /= 8)
+		key[i] = i + 1 < words ? number % 8 : number;
+}
+
+/* Rows of keys alone. */
+static struct pasta_group *small_keys(const struct pasta_group_def *def, uint32_t words)
+{
+	struct pasta_group *g = pasta_group_new(def, NULL, NULL);
+	uint32_t key[WORDS];
+
+	assert_non_null(g);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		small_key(key, words, i);
+		assert_memory_equal(pasta_group_row(g, key), key, 4 * words);
+	}
+	assert_int_equal(pasta_group_count(g), KEYS);
+	return g;
+}
+
+static void keys_of_any_size_have_one_row_each(void **state)
+{
+	static const struct pasta_member none[] = {{0}};
+
+	for (uint32_t words = 1; words <= WORDS; words++) {
+		const struct pasta_group_def def = {
+			.row_size = 4 * words, .key_size = 4 * words, .members = none};
+		struct pasta_group *g = small_keys(&def, words);
+		uint32_t key[WORDS];
+		size_t at = 0;
+
+		for (uint32_t i = 0; i < KEYS; i++) {
+			const void *next = pasta_group_next(g, &at);
+
+			small_key(key, words, i);
+			assert_ptr_equal(pasta_group_row(g, key), next);
+			assert_ptr_equal(pasta_group_find(g, key), next);
+		}
+		small_key(key, words, KEYS);
+		assert_null(pasta_group_find(g, key));
+		pasta_group_free(g);
+	}
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct pasta_group_slot *x = a, *y = b;
+
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static void keys_of_small_numbers_have_different_hashes(void **state)
+{
+	static const struct pasta_member none[] = {{0}};
+
+	for (uint32_t words = 1; words <= WORDS; words++) {
+		const struct pasta_group_def def = {
+			.row_size = 4 * words, .key_size = 4 * words, .members = none};
+		struct pasta_group *g = small_keys(&def, words);
+		size_t equal = 0;
+
+		/* Found no more after that. */
+		qsort(g->index, g->mask + 1, sizeof(*g->index), by_hash);
+		for (size_t i = 1; i <= g->mask; i++)
+			equal += g->index[i].number && g->index[i - 1].number &&
+				 g->index[i].hash == g->index[i - 1].hash;
+		assert_in_range(equal, 0, KEYS / 100);
+		pasta_group_free(g);
+	}
+}
+
 static void every_member_has_its_cells_and_what_has_no_value_is_blank(void **state)
 {
 	const struct pasta_group_def def = DEF(all, .order = "-sum name");
@@ -670,6 +745,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_row_is_zeroed_found_again_and_stays_where_it_is),
+		cmocka_unit_test(keys_of_any_size_have_one_row_each),
+		cmocka_unit_test(keys_of_small_numbers_have_different_hashes),
 		cmocka_unit_test(every_member_has_its_cells_and_what_has_no_value_is_blank),
 		cmocka_unit_test(a_percentage_is_of_its_own_row_and_a_name_of_0_reads_as_it_should),
 		cmocka_unit_test(ties_go_by_all_columns_and_hidden_ones_order),
