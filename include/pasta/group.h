@@ -70,6 +70,7 @@ enum pasta_member_type {
 	PASTA_MEMBER_DIM3,     /* uint32_t[3]: "8,1,1"; "auto" where the first is 0 */
 	PASTA_MEMBER_SCOPE,    /* uint32_t, id of a scope: the regions of it, "train/forward" */
 	PASTA_MEMBER_STACK,    /* struct pasta_stack_ref: pasta_stack_line */
+	PASTA_MEMBER_PLACE,    /* uint32_t, of pasta_stack_place: "forward (linear.py:125)" */
 	PASTA_MEMBER_PROCESS,  /* uint32_t, number of a process: its name; in the directory's order
 				*/
 	PASTA_MEMBER_DEVICE,   /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
@@ -99,7 +100,7 @@ enum pasta_member_type {
 
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
-	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
+	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME or PLACE of 0 */
 	PASTA_MEMBER_MORE = 4,	     /* more columns of a member before it, which is merged once */
 	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also for the row of REST, which has the
 				     * sums of the rows that are left out */
@@ -122,7 +123,7 @@ struct pasta_member {
 	const char *column;
 	const char *unit; /* as a column has it; not that of count and share */
 	uint32_t flags, item_size, of;
-	const char *none; /* the text of a NAME of 0 */
+	const char *none; /* the text of a NAME or PLACE of 0 */
 	/* Of a number: whether it has a value in this row; NULL: yes. */
 	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);
@@ -201,6 +202,21 @@ PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at)
  * but not the rows. Returns NULL with a count of 0 if the group has an error, or gets one here:
  * -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
+/*
+ * Walk the rows as a tree. up returns the row that a row is below, or NULL for an outermost one.
+ * Rows below the same one come in order (the syntax of .order; NULL: the declared one). enter is
+ * called before all that is below a row, leave after it; either may be NULL, and gets what up
+ * returned. They must not add rows to this group. 0, or the group has an error: -ENOMEM, -EINVAL
+ * for an unknown column, -ELOOP if a row is below itself.
+ */
+struct pasta_walk {
+	const char *order;
+	void *(*up)(const void *row, const void *ctx);
+	void (*enter)(void *row, void *up, void *ctx);
+	void (*leave)(void *row, void *up, void *ctx);
+	void *ctx;
+};
+PASTA_EXPORT int pasta_group_walk(struct pasta_group *group, const struct pasta_walk *walk);
 /* Change all keys: rows whose keys become equal become one, as when groups are merged. */
 PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,
 				    void (*change)(void *key, const void *ctx), const void *ctx);

@@ -43,6 +43,10 @@ PASTA_EXPORT int pasta_fail(struct pasta_error *err, int code, const char *fmt, 
  * ends in a NUL that the length does not count, and lives as long as the process. Any thread. */
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
+/* The id of such bytes: equal bytes have one id, in all states of all tools, so that it is a key
+ * that groups can be merged by. They are never freed: add what there is a limited number of. 0 when
+ * out of memory. It takes a lock. Any thread. */
+PASTA_EXPORT uint32_t pasta_strings_add(const void *bytes, size_t size);
 /* The same of a name, for people: "(unnamed)" for 0. */
 static inline const char *pasta_name(uint32_t id)
 {
@@ -74,6 +78,11 @@ PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 /* "function (file.c:12)", or as much as is known: "function", "libfoo.so+0x1234"; returns text. */
 PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *frame, char *text,
 						size_t size);
+/* The line of source that a frame is at, as a path of one frame: the same id for the same function,
+ * file and line, whatever the process. 0: it is in no file, as built-in functions are; or there is
+ * no memory. A group shows it as a PLACE: "forward (linear.py:125)", or with the file's path where
+ * another place in the table has the same text; an interned text may stand for one. Any thread. */
+PASTA_EXPORT uint32_t pasta_stack_place(const struct pasta_stack_frame *frame);
 
 /* Keep an event, which is ev->size bytes long and gone after the call: the rest of *to is zeroed.
  * What its ids stand for lives on. Any thread. */
@@ -98,6 +107,15 @@ static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_e
 typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
 PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
 				     struct pasta_error *err);
+
+/* How long work on a device took: a kernel, a copy or a fill; 0 for other kinds. */
+static inline uint64_t pasta_work_ns(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_KIND_KERNEL ? ev->kernel.dur
+	       : ev->kind == PASTA_KIND_COPY ? ev->copy.dur
+	       : ev->kind == PASTA_KIND_SET  ? ev->set.dur
+					     : 0;
+}
 
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
@@ -434,6 +452,8 @@ struct pasta_scope {
 	/* The same regions without the operators between them, which is one place whatever those
 	 * are; or NULL. What is up of it is a path, too. */
 	const struct pasta_scope *path;
+	/* Likewise the same operators without the regions between them; or NULL. */
+	const struct pasta_scope *op_path;
 	uint32_t id;	/* from 1; in no order */
 	uint32_t name;	/* interned; 0: it has none */
 	uint32_t depth; /* from 1, up to 16384: what is deeper is there */

@@ -19,6 +19,7 @@ size_t pasta_member_size(const struct pasta_member *m)
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
 	case PASTA_MEMBER_SCOPE:
+	case PASTA_MEMBER_PLACE:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_U32:
@@ -387,6 +388,11 @@ void *pasta_group_row(struct pasta_group *g, const void *key)
 void *pasta_group_find(const struct pasta_group *g, const void *key)
 {
 	return group_slot_row(g, group_slot(g, key, group_hash(key, g->key_words)));
+}
+
+size_t pasta_group_number(const struct pasta_group *g, const void *key)
+{
+	return group_slot(g, key, group_hash(key, g->key_words))->number;
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)

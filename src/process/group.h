@@ -30,7 +30,7 @@ void pasta_groups_close(const struct pasta_tool *tool, void *state);
 int pasta_groups_merge(const struct pasta_tool *tool, void *into, const void *from);
 int pasta_groups_error(const struct pasta_tool *tool, const void *state);
 
-/* -- For group.c, groupdef.c and grouptable.c -- */
+/* -- For group.c, groupdef.c, grouptable.c and grouptree.c -- */
 
 /* A column of the table: a member, or one figure of it. */
 enum pasta_figure {
@@ -88,6 +88,8 @@ struct pasta_group {
 	int error;
 };
 
+/* Of the row of this key, in order of adding, from 1; 0: it is not there. */
+size_t pasta_group_number(const struct pasta_group *group, const void *key);
 /* Two rows become one: measures alone. -ENOMEM. */
 int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from);
 /* Free what a row's measures own. */

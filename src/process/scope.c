@@ -10,38 +10,42 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
 
-/* path is NULL where it is the place itself. */
+/* pure is NULL where it is the place itself. */
 static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
-		 uint32_t name, const struct pasta_scope *path)
+		 uint32_t name, const struct pasta_scope *pure)
 {
+	pure = pure ? pure : scope;
 	scope->up = up;
 	scope->region = kind == PASTA_KIND_REGION ? scope : up ? up->region : NULL;
 	scope->op = kind == PASTA_KIND_OP_BEGIN ? scope : up ? up->op : NULL;
-	scope->path = kind != PASTA_KIND_REGION ? up ? up->path : NULL : path ? path : scope;
+	scope->path = kind == PASTA_KIND_REGION ? pure : up ? up->path : NULL;
+	scope->op_path = kind == PASTA_KIND_OP_BEGIN ? pure : up ? up->op_path : NULL;
 	scope->name = name;
 	scope->depth = up ? up->depth + 1 : 1;
 	scope->kind = kind;
 	scope->id = (uint32_t)pasta_map_count(scopes);
 }
 
-/* Found, or made. Its path is made first, for a place lies in the map where its id says. */
+/* Found, or made. The same place among its own kind alone is made first, for a place lies in the
+ * map where its id says. */
 static const struct pasta_scope *below(const struct pasta_scope *up, unsigned int kind,
 				       uint32_t name)
 {
 	uint64_t key = pasta_scope_key(up, kind, name);
 	struct pasta_scope *scope = pasta_map_find(scopes, key);
-	const struct pasta_scope *path = NULL;
+	const struct pasta_scope *around, *pure = NULL;
 
 	if (scope)
 		return scope;
-	if (kind == PASTA_KIND_REGION && up && up->path != up) {
-		path = below(up->path, kind, name);
-		if (!path)
+	around = !up ? NULL : kind == PASTA_KIND_REGION ? up->path : up->op_path;
+	if (around != up) {
+		pure = below(around, kind, name);
+		if (!pure)
 			return NULL;
 	}
 	scope = pasta_map_count(scopes) < SCOPES_MAX ? pasta_map_add(scopes, key) : NULL;
 	if (scope)
-		fill(scope, up, kind, name, path);
+		fill(scope, up, kind, name, pure);
 	return scope;
 }
 

@@ -48,11 +48,31 @@ static void a_path_has_the_regions_whatever_operators_are_between(void **state)
 	assert_ptr_equal(pasta_scope_find(c->id), c);
 }
 
+static void an_operators_path_has_the_operators_whatever_regions_are_between(void **state)
+{
+	const struct pasta_scope *region = below(NULL, PASTA_KIND_REGION, "step 1"),
+				 *inside = below(region, PASTA_KIND_OP_BEGIN, "linear"),
+				 *deeper = below(below(inside, PASTA_KIND_REGION, "gemm"),
+						 PASTA_KIND_OP_BEGIN, "addmm"),
+				 *linear = below(NULL, PASTA_KIND_OP_BEGIN, "linear"),
+				 *addmm = below(linear, PASTA_KIND_OP_BEGIN, "addmm");
+
+	assert_null(region->op_path);
+	assert_ptr_equal(linear->op_path, linear);
+	assert_ptr_equal(addmm->op_path, addmm);
+	assert_ptr_not_equal(inside, linear);
+	assert_ptr_equal(inside->op_path, linear);
+	assert_ptr_equal(deeper->op_path, addmm);
+	assert_ptr_equal(below(deeper, PASTA_KIND_REGION, "y")->op_path, addmm);
+	assert_ptr_equal(pasta_scope_find(addmm->id), addmm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_place_is_one_object_and_found_by_its_id),
 		cmocka_unit_test(a_path_has_the_regions_whatever_operators_are_between),
+		cmocka_unit_test(an_operators_path_has_the_operators_whatever_regions_are_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
