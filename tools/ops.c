@@ -16,8 +16,8 @@
 #define DEPTH 128 /* of modules in one another */
 
 enum work { KERNELS, COPIES, WORKS };
-/* What becomes of work; OPEN and PART are operators, FAILED is what found no memory. */
-enum fate { ALL, JOINED, ORPHAN, OUTSIDE, OPEN, PART, FAILED, FATES };
+/* Work that is in no row, and why; OPEN and PART are operators, FAILED is what found no memory. */
+enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, PART, FAILED, FATES };
 enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
 struct tally {
@@ -44,33 +44,35 @@ struct node {
 	struct row *rows[BYS]; /* in the report only */
 };
 
-/* A module of the model, by its path: "net.0" is in "net". */
+/* A module of the model, by its path: "net.0" is in "net". In the report only. */
 struct module {
 	uint32_t key;
-	uint32_t above,
-		depth;	   /* path of the one that it is in, or 0; 0: the key is another's path */
-	struct module *up; /* the same, while events come */
-	struct module *is; /* which one the path stands for: "net." is "net" */
-	uint64_t calls, host; /* with those in it */
-	uint64_t ops;	      /* with those in it, in the report; so are these: */
-	uint64_t self, total; /* ns of kernels: its own; with those in it */
-	uint64_t backward;    /* of total */
+	uint64_t calls, ops, host, total, backward; /* with those in it; total: ns of kernels */
+	uint64_t self, all; /* ns of its own kernels, and of all there are */
+};
+
+/* What is counted of a module where a thread comes from another, or is within it; 0: none. */
+struct step {
+	uint32_t key[2];      /* paths: the other, the module */
+	uint64_t calls, host; /* of those that the other is not in */
+	uint64_t ops;
+	uint64_t ns, backward; /* of kernels; backward: of ns */
 };
 
 /* An operator that has begun and not ended. */
 struct frame {
 	struct node *node;
-	struct module *module;
 	uint64_t id, begin;
-	bool part; /* it is a part of the one around it: there are too many paths */
+	uint32_t module; /* its path, or 0 */
+	bool part;	 /* it is a part of the one around it: there are too many paths */
 };
 
 /* All its operators have ended when shards are merged: the framework supplies ends. */
 struct thread {
 	uint32_t key[2]; /* process, thread */
 	struct pasta_list frames;
-	const struct module *module; /* of its last operator; NULL: none, or backward */
-	uint64_t iteration;	     /* that one's */
+	uint32_t module;    /* of its last operator; 0: none, or backward */
+	uint64_t iteration; /* that one's */
 };
 
 /* Work whose operator has not begun yet, for clocks differ. */
@@ -85,11 +87,12 @@ struct row {
 		uint32_t name, inputs, line;
 	} key;
 	uint64_t calls, host, self, total, copies;
+	uint64_t all;	 /* ns of all kernels */
 	uint64_t around; /* calls of it that are around the place where the walk is */
 };
 
 struct ops {
-	struct pasta_group *tables[BYS], *modules;
+	struct pasta_group *tables[BYS], *modules, *steps;
 	struct pasta_group *threads, *nodes, *sites, *tallies;
 	struct pasta_pending *recent; /* struct node *, by ev->proc and the operator's id */
 	struct pasta_pending *early;  /* struct early, by the same */
@@ -98,27 +101,11 @@ struct ops {
 	uint32_t other;	  /* the inputs and the line of calls past the limit: "(other)" */
 	uint32_t unknown; /* the line where there is none, in the report: "(unknown)" */
 	bool by_inputs, by_line;
-	bool shown[BYS]; /* in the report */
+	bool shown[BYS]; /* in the report, as this: */
+	uint64_t others; /* calls past the limit */
 };
 
 /* -- Tables -- */
-
-static double share_of_all(const struct ops *o, uint64_t ns)
-{
-	uint64_t all = o->tally[ALL][KERNELS]->ns;
-
-	return all ? 100.0 * (double)ns / (double)all : 0.0;
-}
-
-static double row_share(const void *row, const void *state)
-{
-	return share_of_all(state, ((const struct row *)row)->self);
-}
-
-static double module_share(const void *row, const void *state)
-{
-	return share_of_all(state, ((const struct module *)row)->total);
-}
 
 /* Of an operator that a filter left out there may be nothing. */
 static bool row_kept(const void *row, const void *state)
@@ -126,11 +113,6 @@ static bool row_kept(const void *row, const void *state)
 	const struct row *r = row;
 
 	return r->calls || r->total || r->copies;
-}
-
-static bool module_kept(const void *row, const void *state)
-{
-	return ((const struct module *)row)->depth;
 }
 
 /* Of all three tables: what no row has a value of is not there. */
@@ -145,42 +127,45 @@ static const struct pasta_member row_members[] = {
 	PASTA_MEMBER(SUM, struct row, self, .column = "device_self", .unit = "ns"),
 	PASTA_MEMBER(SUM, struct row, total, .column = "device_total", .unit = "ns"),
 	PASTA_MEMBER(SUM, struct row, copies, .column = "copies", .unit = "ns"),
-	PASTA_MEMBER_BY(RATIO, .ratio = row_share, .column = "share", .unit = "%"),
+	PASTA_MEMBER_OF(PERCENT, struct row, self, all, .column = "share"),
 	{0},
 };
 
 static const struct pasta_member module_members[] = {
 	PASTA_MEMBER(NAME, struct module, key, .column = "module"),
-	PASTA_MEMBER(U32, struct module, above),
-	PASTA_MEMBER(U32, struct module, depth),
 	PASTA_MEMBER(SUM, struct module, calls, .column = "calls"),
 	PASTA_MEMBER(SUM, struct module, ops, .column = "ops"),
 	PASTA_MEMBER(SUM, struct module, host, .column = "host", .unit = "ns"),
 	PASTA_MEMBER(SUM, struct module, self, .column = "device_self", .unit = "ns"),
-	PASTA_MEMBER(U64, struct module, total, .column = "device_total", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct module, total, .column = "device_total", .unit = "ns"),
 	PASTA_MEMBER(SUM, struct module, backward, .column = "backward", .unit = "ns"),
-	PASTA_MEMBER_BY(RATIO, .ratio = module_share, .column = "share", .unit = "%"),
+	PASTA_MEMBER_OF(PERCENT, struct module, total, all, .column = "share"),
 	{0},
 };
 
-static const struct pasta_member node_members[] = {
-	PASTA_MEMBER(U32, struct node, key.up),	      PASTA_MEMBER(NAME, struct node, key.name),
-	PASTA_MEMBER(NAME, struct node, key.inputs),  PASTA_MEMBER(PLACE, struct node, key.line),
-	PASTA_MEMBER(U32, struct node, id),	      PASTA_MEMBER(SUM, struct node, calls),
-	PASTA_MEMBER(SUM, struct node, host),	      PASTA_MEMBER(SUM, struct node, self[KERNELS]),
-	PASTA_MEMBER(SUM, struct node, self[COPIES]), {0}};
-static const struct pasta_member thread_members[] = {
-	PASTA_MEMBER(PROCESS, struct thread, key[0]),
-	PASTA_MEMBER(U32, struct thread, key[1]),
-	PASTA_MEMBER(LIST, struct thread, frames, .item_size = sizeof(struct frame)),
-	{0}};
-static const struct pasta_member site_members[] = {
-	PASTA_MEMBER(PROCESS, struct site, key[0]), PASTA_MEMBER(U32, struct site, key[1]), {0}};
-static const struct pasta_member tally_members[] = {PASTA_MEMBER(U32, struct tally, key[0]),
-						    PASTA_MEMBER(U32, struct tally, key[1]),
+static const struct pasta_member step_members[] = {PASTA_KEY(struct step),
+						   PASTA_MEMBER(SUM, struct step, calls),
+						   PASTA_MEMBER(SUM, struct step, host),
+						   PASTA_MEMBER(SUM, struct step, ops),
+						   PASTA_MEMBER(SUM, struct step, ns),
+						   PASTA_MEMBER(SUM, struct step, backward),
+						   {0}};
+static const struct pasta_member node_members[] = {PASTA_KEY(struct node),
+						   PASTA_MEMBER(U32, struct node, id),
+						   PASTA_MEMBER(SUM, struct node, calls),
+						   PASTA_MEMBER(SUM, struct node, host),
+						   PASTA_MEMBER(SUM, struct node, self[KERNELS]),
+						   PASTA_MEMBER(SUM, struct node, self[COPIES]),
+						   {0}};
+static const struct pasta_member tally_members[] = {PASTA_KEY(struct tally),
 						    PASTA_MEMBER(SUM, struct tally, count),
 						    PASTA_MEMBER(SUM, struct tally, ns),
 						    {0}};
+static const struct pasta_member site_members[] = {PASTA_KEY(struct site), {0}};
+static const struct pasta_member thread_members[] = {
+	PASTA_KEY(struct thread),
+	PASTA_MEMBER(LIST, struct thread, frames, .item_size = sizeof(struct frame)),
+	{0}};
 
 #define ROWS(by, name)                                                                             \
 	PASTA_GROUP(struct ops, tables[by], struct row, row_members, .table = (name),              \
@@ -190,8 +175,8 @@ static const struct pasta_group_def groups[] = {
 	ROWS(BY_INPUTS, "ops_shapes"),
 	ROWS(BY_LINE, "ops_lines"),
 	PASTA_GROUP(struct ops, modules, struct module, module_members, .table = "modules",
-		    .order = "-device_total -host module", .flags = PASTA_GROUP_OPTIONAL,
-		    .keep = module_kept),
+		    .order = "-device_total -host module", .flags = PASTA_GROUP_OPTIONAL),
+	PASTA_GROUP(struct ops, steps, struct step, step_members),
 	PASTA_GROUP(struct ops, threads, struct thread, thread_members),
 	PASTA_GROUP(struct ops, nodes, struct node, node_members),
 	PASTA_GROUP(struct ops, sites, struct site, site_members),
@@ -257,52 +242,20 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-/* The module of a path, and those that it is in. Past DEPTH the rest is one name: each of them has
- * a copy of the path. */
-static struct module *make_module(struct ops *o, const char *text)
+static struct step *step_of(struct ops *o, uint32_t from, uint32_t module)
 {
-	size_t end = 0, length = strlen(text);
-	struct module *module = NULL, *up;
-
-	while (end < length) {
-		up = module;
-		end += up && up->depth == DEPTH - 1 ? length - end : strcspn(text + end, ".");
-		module = PASTA_ROW(o->modules, struct module, intern(o, text, end++));
-		module->up = up;
-		module->above = up ? up->key : 0;
-		module->depth = up ? up->depth + 1 : 1;
-	}
-	return module;
-}
-
-static struct module *module_of(struct ops *o, uint32_t path)
-{
-	struct module *m = path ? PASTA_ROW(o->modules, struct module, path) : NULL;
-
-	if (m && !m->is)
-		m->is = make_module(o, pasta_str(path));
-	return m ? m->is : NULL;
-}
-
-/* It is the other, or in it. */
-static bool is_in(const struct module *module, const struct module *other)
-{
-	while (module && module->depth > other->depth)
-		module = module->up;
-	return module == other;
+	return PASTA_ROW(o->steps, struct step, from, module);
 }
 
 /* The thread comes to a module by its operators, from others or in a new iteration. */
-static void come_to(struct thread *thread, struct module *module, const struct pasta_where *where)
+static void come_to(struct ops *o, struct thread *thread, const struct pasta_where *where)
 {
-	const struct module *from = thread->iteration == where->iteration ? thread->module : NULL;
-	bool backward = where->flags & PASTA_WHERE_BACKWARD;
+	uint32_t from = thread->iteration == where->iteration ? thread->module : 0;
 
-	module = backward ? NULL : module;
-	for (struct module *m = module; m && !is_in(from, m); m = m->up)
-		m->calls++;
-	thread->module = module;
+	thread->module = where->flags & PASTA_WHERE_BACKWARD ? 0 : where->module;
 	thread->iteration = where->iteration;
+	if (thread->module && thread->module != from)
+		step_of(o, from, thread->module)->calls++;
 }
 
 /* -- Paths of operators -- */
@@ -340,7 +293,7 @@ static struct node *node_below(struct ops *o, struct node *up, uint32_t name, ui
 static void assign(struct ops *o, struct node *node, enum work work, uint64_t count, uint64_t ns)
 {
 	node->self[work] += ns;
-	tally(o, JOINED, work, count, ns);
+	tally(o, UNKNOWN, work, -count, -ns);
 }
 
 static void know(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
@@ -399,24 +352,26 @@ static void on_work(struct ops *o, const struct pasta_event *ev, enum work work)
 {
 	uint64_t ns = pasta_work_ns(ev);
 	const struct pasta_where *where = pasta_where_of(ev);
-	struct module *module = work == KERNELS ? module_of(o, where->module) : NULL;
+	bool launched = where->flags & PASTA_WHERE_LAUNCH;
+	/* An operator without an id cannot be found. */
+	bool outside = !where->op && (!where->scope || !where->scope->op);
 	struct node **known, *node;
 
 	tally(o, ALL, work, 1, ns);
-	if (module) {
-		module->self += ns;
-		module->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
+	tally(o,
+	      work == COPIES ? UNKNOWN
+	      : !launched    ? ORPHAN
+	      : outside	     ? OUTSIDE
+			     : UNKNOWN,
+	      work, 1, ns);
+	if (work == KERNELS && where->module) {
+		struct step *step = step_of(o, 0, where->module);
+
+		step->ns += ns;
+		step->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
 	}
-	if (!(where->flags & PASTA_WHERE_LAUNCH)) {
-		tally(o, ORPHAN, work, 1, ns);
+	if (!launched || !where->op)
 		return;
-	}
-	if (!where->op) {
-		/* An operator without an id cannot be found. */
-		if (!where->scope || !where->scope->op)
-			tally(o, OUTSIDE, work, 1, ns);
-		return;
-	}
 	known = pasta_pending_find(o->recent, ev->proc, where->op);
 	node = known ? *known : find_open(o, ev->proc, where->tid, where->op);
 	if (!node)
@@ -431,7 +386,6 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 {
 	const struct pasta_op_begin_record *op = &ev->op_begin;
 	const struct pasta_where *where = pasta_where_of(ev);
-	struct module *module = module_of(o, where->module);
 	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
 	uint32_t stack = where->flags & PASTA_WHERE_BACKWARD ? where->python : op->stack;
 	uint32_t line = stack && o->by_line ? line_of(o, ev->proc, stack) : 0;
@@ -439,21 +393,14 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 	struct node *up = thread->frames.count > 1 ? frame[-1].node : &o->root;
 	struct node *node = node_below(o, up, op->name, o->by_inputs ? op->inputs : 0, line);
 
-	*frame = (struct frame){node ? node : up, module, op->id, ev->time, !node};
-	come_to(thread, module, where);
+	*frame = (struct frame){node ? node : up, op->id, ev->time, where->module, !node};
+	come_to(o, thread, where);
 	tally(o, PART, 0, !node, 0);
 	if (!op->id)
 		return;
 	know(o, ev->proc, op->id, frame->node);
 	if (pasta_pending_count(o->early) && frame->node != &o->root)
 		assign_early(o, ev, frame->node);
-}
-
-/* Its time is that of all modules that the operator around it is not in. */
-static void end_in_modules(const struct frame *frame, const struct module *around, uint64_t ns)
-{
-	for (struct module *m = frame->module; m && !is_in(around, m); m = m->up)
-		m->host += ns;
 }
 
 /* When an operator ended whose end is missing, nobody knows. */
@@ -476,9 +423,13 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 		frame->node->calls++;
 		frame->node->host += ns;
 	}
-	if (frame->module)
-		frame->module->ops++;
-	end_in_modules(frame, thread->frames.count ? frame[-1].module : NULL, ns);
+	if (frame->module) {
+		uint32_t around = thread->frames.count ? frame[-1].module : 0;
+		struct step *step = step_of(o, around, frame->module);
+
+		step->ops++;
+		step->host += ns;
+	}
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
@@ -491,7 +442,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		on_work(state, ev, ev->kind == PASTA_KIND_KERNEL ? KERNELS : COPIES);
 }
 
-/* -- Reporting: the trees of operators and of modules -- */
+/* -- Reporting -- */
 
 static void *node_up(const void *row, const void *ctx)
 {
@@ -507,14 +458,15 @@ static void enter_node(void *row, void *up, void *ctx)
 	struct node *node = row;
 	struct ops *o = ctx;
 
+	o->shown[BY_INPUTS] |= node->key.inputs && node->key.inputs != o->other;
+	o->shown[BY_LINE] |= node->key.line && node->key.line != o->other;
+	o->others += node->key.inputs == o->other ? node->calls : 0;
 	for (unsigned int by = 0; by < BYS; by++) {
-		if (!o->shown[by])
-			continue;
-		node->rows[by] = PASTA_ROW(o->tables[by], struct row, node->key.name,
-					   by == BY_INPUTS ? node->key.inputs : 0,
-					   by != BY_LINE    ? 0
-					   : node->key.line ? node->key.line
-							    : o->unknown);
+		uint32_t line = node->key.line ? node->key.line : o->unknown;
+
+		node->rows[by] =
+			PASTA_ROW(o->tables[by], struct row, node->key.name,
+				  by == BY_INPUTS ? node->key.inputs : 0, by == BY_LINE ? line : 0);
 		node->rows[by]->around++;
 	}
 }
@@ -533,8 +485,7 @@ static void leave_node(void *row, void *up, void *ctx)
 	for (unsigned int by = 0; by < BYS; by++) {
 		struct row *r = node->rows[by];
 
-		if (!o->shown[by])
-			continue;
+		r->all = o->tally[ALL][KERNELS]->ns;
 		r->calls += node->calls;
 		r->self += node->self[KERNELS];
 		if (--r->around)
@@ -545,56 +496,67 @@ static void leave_node(void *row, void *up, void *ctx)
 	}
 }
 
-static void *module_up(const void *row, const void *ctx)
+/* The other module is it, or in it. */
+static bool is_in(const char *other, const char *module, size_t length)
 {
-	uint32_t above = ((const struct module *)row)->above;
-
-	return above ? pasta_group_find(((const struct ops *)ctx)->modules, &above) : NULL;
+	return *other && !strncmp(other, module, length) &&
+	       (!other[length] || other[length] == '.');
 }
 
-/* What is in a module is the module's, too. */
-static void leave_module(void *row, void *up, void *ctx)
+/* What is in a module is the module's, too. Past DEPTH the rest is one name: each of them has a
+ * copy of the path. */
+static void add_step(struct ops *o, const struct step *step)
 {
-	struct module *module = row, *parent = up;
+	const char *other = pasta_str(step->key[0]), *text = pasta_str(step->key[1]);
+	size_t end = 0, length = strlen(text);
+	struct module *m = NULL;
 
-	module->total += module->self;
-	if (!parent)
-		return;
-	parent->total += module->total;
-	parent->ops += module->ops;
-	parent->backward += module->backward;
+	for (unsigned int depth = 1; end < length; depth++, end++) {
+		end += depth == DEPTH ? length - end : strcspn(text + end, ".");
+		m = PASTA_ROW(o->modules, struct module, intern(o, text, end));
+		m->all = o->tally[ALL][KERNELS]->ns;
+		m->ops += step->ops;
+		m->total += step->ns;
+		m->backward += step->backward;
+		if (is_in(other, text, end))
+			continue;
+		m->calls += step->calls;
+		m->host += step->host;
+	}
+	if (m)
+		m->self += step->ns;
 }
 
 /* -- Findings -- */
 
-static void find_outside(struct pasta_out *out, uint64_t count, uint64_t ns, uint64_t all,
-			 const char *what, const char *action)
-{
-	char evidence[100];
-
-	snprintf(evidence, sizeof(evidence), "their time, %.3f ms (%.1f%% of all), is in no row",
-		 (double)ns / 1e6, all ? 100.0 * (double)ns / (double)all : 0.0);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, count, what, evidence, action);
-}
-
 static void find_missing(const struct ops *o, struct pasta_out *out)
 {
-	const struct tally *all = o->tally[ALL][KERNELS], *in = o->tally[JOINED][KERNELS];
-	const struct tally *no = o->tally[ORPHAN][KERNELS], *off = o->tally[OUTSIDE][KERNELS];
-	const struct tally *copies = o->tally[ALL][COPIES], *joined = o->tally[JOINED][COPIES];
+	static const struct {
+		enum fate fate;
+		enum work work;
+		const char *what, *action;
+	} missing[] = {
+		{OUTSIDE, KERNELS, "kernels that were launched in no operator", NULL},
+		{ORPHAN, KERNELS, "kernels whose launch is not known", NULL},
+		{UNKNOWN, KERNELS, "kernels whose operator is not known",
+		 "a filter left it out, or too many began between it and its kernel"},
+		{UNKNOWN, COPIES, "copies and fills that belong to no operator", NULL},
+	};
+	char evidence[100];
 
-	find_outside(out, off->count, off->ns, all->ns, "kernels that were launched in no operator",
-		     NULL);
-	find_outside(out, no->count, no->ns, all->ns, "kernels whose launch is not known", NULL);
-	find_outside(out, all->count - in->count - no->count - off->count,
-		     all->ns - in->ns - no->ns - off->ns, all->ns,
-		     "kernels whose operator is not known",
-		     "a filter left it out, or too many began between it and its kernel");
-	find_outside(out, copies->count - joined->count, copies->ns - joined->ns, copies->ns,
-		     "copies and fills that belong to no operator", NULL);
+	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
+		const struct tally *t = o->tally[missing[i].fate][missing[i].work];
+		uint64_t all = o->tally[ALL][missing[i].work]->ns;
+
+		snprintf(evidence, sizeof(evidence),
+			 "their time, %.3f ms (%.1f%% of all), is in no row", (double)t->ns / 1e6,
+			 all ? 100.0 * (double)t->ns / (double)all : 0.0);
+		pasta_out_count(out, PASTA_SEVERITY_NOTE, t->count, missing[i].what, evidence,
+				missing[i].action);
+	}
 }
 
-static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *out)
+static void find_limits(const struct ops *o, struct pasta_out *out)
 {
 	static const char *const action =
 		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
@@ -603,7 +565,7 @@ static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *
 			"operators whose end is missing",
 			"their calls and host time are in no row; kernels launched in them are",
 			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, others,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->others,
 			"calls of operators that are not told apart by inputs and line",
 			"there are too many different ones: (other) stands for theirs", action);
 	pasta_out_count(out, PASTA_SEVERITY_WARNING, o->tally[PART][0]->count,
@@ -615,32 +577,24 @@ static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct ops *o = state;
-	const struct node *node;
-	uint64_t others = 0;
+	const struct pasta_walk walk = {
+		.up = node_up, .enter = enter_node, .leave = leave_node, .ctx = o};
+	const struct step *step;
 	size_t at = 0;
-	int error = o->tally[FAILED][0]->count ? -ENOMEM : 0;
+	int error;
 
 	o->shown[BY_NAME] = true;
-	while ((node = pasta_group_next(o->nodes, &at))) {
-		o->shown[BY_INPUTS] |= node->key.inputs && node->key.inputs != o->other;
-		o->shown[BY_LINE] |= node->key.line && node->key.line != o->other;
-		others += node->key.inputs == o->other ? node->calls : 0;
-	}
-	if (!error)
-		error = pasta_group_walk(o->nodes, &(struct pasta_walk){.up = node_up,
-									.enter = enter_node,
-									.leave = leave_node,
-									.ctx = o});
-	if (!error)
-		error = pasta_group_walk(o->modules, &(struct pasta_walk){.up = module_up,
-									  .leave = leave_module,
-									  .ctx = o});
+	error = pasta_group_walk(o->nodes, &walk);
+	while ((step = pasta_group_next(o->steps, &at)))
+		add_step(o, step);
+	if (o->tally[FAILED][0]->count)
+		error = -ENOMEM;
 	for (unsigned int by = 0; !error && by < BYS; by++)
 		error = o->shown[by] ? pasta_out_group(out, o->tables[by]) : 0;
 	if (!error)
 		error = pasta_out_group(out, o->modules);
 	find_missing(o, out);
-	find_limits(o, others, out);
+	find_limits(o, out);
 	return error;
 }
 

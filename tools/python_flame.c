@@ -28,7 +28,9 @@ struct leaf {
 		uint32_t flags;		     /* of enum pasta_where_flags: LAUNCH and BACKWARD */
 	} key;
 	uint64_t count, ns, forgotten;
+	const struct python *from; /* in the report only */
 };
+static const struct leaf other_leaf;
 
 /* A line of Python, or what stands for it. In the report only, as a call path is. */
 struct row {
@@ -63,30 +65,23 @@ struct flame {
 
 /* -- Stacks of the chart -- */
 
-static struct python *python_of(const struct flame *f, const struct leaf *leaf)
-{
-	return PASTA_ROW(f->pythons, struct python, leaf->key.python);
-}
-
-static enum known known_of(const struct leaf *leaf, const struct row *line)
+static enum known known_of(const struct leaf *leaf)
 {
 	if (!leaf->key.kind)
 		return OTHER;
 	if (!(leaf->key.flags & PASTA_WHERE_LAUNCH))
 		return NO_LAUNCH;
-	return line ? LINED : leaf->key.path ? NO_LINE : NO_OP;
+	return leaf->from->line ? LINED : leaf->key.path ? NO_LINE : NO_OP;
 }
 
 static const char *work_text(const struct leaf *leaf)
 {
-	static const char *const ways[] = {
-		[0] = "[copy]",
-		[PASTA_COPY_H2D] = "[copy h2d]",
-		[PASTA_COPY_D2H] = "[copy d2h]",
-		[PASTA_COPY_D2D] = "[copy d2d]",
-		[PASTA_COPY_H2H] = "[copy h2h]",
-		[PASTA_COPY_P2P] = "[copy p2p]",
-	};
+	static const char *const ways[] = {[0] = "[copy]",
+					   [PASTA_COPY_H2D] = "[copy h2d]",
+					   [PASTA_COPY_D2H] = "[copy d2h]",
+					   [PASTA_COPY_D2D] = "[copy d2d]",
+					   [PASTA_COPY_H2H] = "[copy h2h]",
+					   [PASTA_COPY_P2P] = "[copy p2p]"};
 
 	if (leaf->key.kind == PASTA_KIND_SET)
 		return "[fill]";
@@ -99,16 +94,15 @@ static const char *work_text(const struct leaf *leaf)
 static size_t fill_stack(const struct flame *f, const struct leaf *leaf)
 {
 	const struct pasta_scope *op = pasta_scope_find(leaf->key.path);
-	const struct python *python = python_of(f, leaf);
-	const struct frame *frames = python->frames.items;
-	enum known known = known_of(leaf, python->line);
+	const struct frame *frames = leaf->from->frames.items;
+	enum known known = known_of(leaf);
 	size_t n = 0, ops = op && op->depth < OPS ? op->depth : op ? OPS : 0, at;
 
 	if (known != LINED)
 		f->stack[n++] = known_names[known];
 	if (known == OTHER)
 		return n;
-	for (at = python->frames.count; at-- > 0;)
+	for (at = leaf->from->frames.count; at-- > 0;)
 		f->stack[n++] = pasta_str(frames[at].text);
 	if (leaf->key.flags & PASTA_WHERE_BACKWARD)
 		f->stack[n++] = "(backward)";
@@ -160,12 +154,7 @@ static const struct pasta_member line_members[] = {
 	{0},
 };
 static const struct pasta_member leaf_members[] = {
-	PASTA_MEMBER(U32, struct leaf, key.python),
-	PASTA_MEMBER(U32, struct leaf, key.path),
-	PASTA_MEMBER(NAME, struct leaf, key.name),
-	PASTA_MEMBER(U32, struct leaf, key.kind),
-	PASTA_MEMBER(U32, struct leaf, key.sub),
-	PASTA_MEMBER(U32, struct leaf, key.flags),
+	PASTA_KEY(struct leaf),
 	PASTA_MEMBER(SUM, struct leaf, count),
 	PASTA_MEMBER(SUM, struct leaf, ns),
 	PASTA_MEMBER(SUM, struct leaf, forgotten),
@@ -173,7 +162,7 @@ static const struct pasta_member leaf_members[] = {
 	{0},
 };
 static const struct pasta_member python_members[] = {
-	PASTA_MEMBER(U32, struct python, key),
+	PASTA_KEY(struct python),
 	PASTA_MEMBER(LIST, struct python, frames, .item_size = sizeof(struct frame)),
 	{0},
 };
@@ -194,36 +183,28 @@ static int open_(void *state, const struct pasta_opts *opts, struct pasta_error 
 	return 0;
 }
 
-static struct leaf *leaf_of(struct flame *f, const void *key)
-{
-	struct leaf *leaf = pasta_group_count(f->leaves) < LEAVES
-				    ? pasta_group_row(f->leaves, key)
-				    : pasta_group_find(f->leaves, key);
-	static const struct leaf other;
-
-	return leaf ? leaf : pasta_group_row(f->leaves, &other.key);
-}
-
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_where *where = pasta_where_of(ev);
 	const struct pasta_scope *path = where->scope ? where->scope->op_path : NULL;
-	struct flame *f = state;
-	struct leaf like = {
+	const struct leaf like = {
 		.key = {.python = pasta_python_of(ev),
 			.path = path ? path->id : 0,
 			.name = ev->kind == PASTA_KIND_KERNEL ? ev->kernel.name : 0,
 			.kind = ev->kind,
 			.sub = ev->kind == PASTA_KIND_COPY ? ev->sub : 0,
 			.flags = where->flags & (PASTA_WHERE_LAUNCH | PASTA_WHERE_BACKWARD)}};
+	struct flame *f = state;
 	struct leaf *leaf;
 
 	if (ev->kind != PASTA_KIND_KERNEL && !f->copies)
 		return;
-	leaf = leaf_of(f, &like.key);
+	leaf = pasta_group_count(f->leaves) < LEAVES ? pasta_group_row(f->leaves, &like.key)
+						     : pasta_group_find(f->leaves, &like.key);
+	leaf = leaf ? leaf : pasta_group_row(f->leaves, &other_leaf.key);
 	leaf->count++;
 	leaf->ns += pasta_work_ns(ev);
-	leaf->forgotten += (where->flags & PASTA_WHERE_EXPIRED) != 0;
+	leaf->forgotten += where->flags & PASTA_WHERE_EXPIRED ? 1 : 0;
 }
 
 /* -- Reporting -- */
@@ -249,9 +230,10 @@ static struct row *row_of(struct flame *f, uint32_t key, const char *function, c
 	return row;
 }
 
-static void look_up(struct flame *f, struct python *python)
+static struct python *look_up(struct flame *f, uint32_t path)
 {
-	size_t count = pasta_stack_frames(0, python->key, f->frames, FRAMES);
+	struct python *python = PASTA_ROW(f->pythons, struct python, path);
+	size_t count = python->known ? 0 : pasta_stack_frames(0, path, f->frames, FRAMES);
 	char text[TEXT];
 
 	for (size_t i = 0; i < count && i < FRAMES; i++) {
@@ -266,20 +248,16 @@ static void look_up(struct flame *f, struct python *python)
 		python->line = python->line ? python->line : frame->line;
 	}
 	python->known = 1;
+	return python;
 }
 
-static void add_leaf(struct flame *f, const struct leaf *leaf)
+static void add_leaf(struct flame *f, struct leaf *leaf)
 {
-	struct python *python = python_of(f, leaf);
-	const struct frame *frame;
-	enum known known;
-	struct row *row;
+	const struct python *python = leaf->from = look_up(f, leaf->key.python);
+	enum known known = known_of(leaf);
+	const char *name = known_names[known];
+	struct row *row = known == LINED ? python->line : row_of(f, intern(f, name), name, "", 0);
 
-	if (!python->known)
-		look_up(f, python);
-	known = known_of(leaf, python->line);
-	row = known == LINED ? python->line
-			     : row_of(f, intern(f, known_names[known]), known_names[known], "", 0);
 	f->lined += known == LINED ? leaf->ns : 0;
 	f->with_op += leaf->key.path ? leaf->ns : 0;
 	f->all += leaf->ns;
@@ -289,11 +267,11 @@ static void add_leaf(struct flame *f, const struct leaf *leaf)
 	row->kernels += leaf->count;
 	/* A function that calls itself counts once. */
 	for (uint32_t i = 0; known == LINED && i < python->frames.count; i++) {
-		frame = (const struct frame *)python->frames.items + i;
-		if (!frame->line || frame->line->last == leaf)
+		row = ((const struct frame *)python->frames.items)[i].line;
+		if (!row || row->last == leaf)
 			continue;
-		frame->line->last = leaf;
-		frame->line->total += leaf->ns;
+		row->last = leaf;
+		row->total += leaf->ns;
 	}
 }
 
@@ -313,15 +291,10 @@ static int report_flame(struct flame *f, struct pasta_out *out)
 	return 0;
 }
 
-static double share(uint64_t part, uint64_t all)
-{
-	return all ? 100.0 * (double)part / (double)all : 0.0;
-}
-
 static void report_findings(const struct flame *f, struct pasta_out *out)
 {
-	static const struct leaf none;
-	const struct leaf *other = pasta_group_find(f->leaves, &none.key);
+	const struct leaf *other = pasta_group_find(f->leaves, &other_leaf.key);
+	double all = (double)f->all;
 	char text[200], evidence[200];
 
 	if (!f->all) {
@@ -332,8 +305,8 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 		return;
 	}
 	snprintf(text, sizeof(text), "%.1f%% of device time has an operator, %.1f%% a Python line",
-		 share(f->with_op, f->all), share(f->lined, f->all));
-	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", (double)f->all / 1e6,
+		 100.0 * (double)f->with_op / all, 100.0 * (double)f->lined / all);
+	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", all / 1e6,
 		 f->copies ? "kernels, copies and fills" : "kernels");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = text, .evidence = evidence);
 	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(f->leaves, struct leaf, forgotten),
@@ -347,7 +320,7 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct flame *f = state;
-	const struct leaf *leaf;
+	struct leaf *leaf;
 	size_t at = 0;
 	int error;
 

@@ -77,6 +77,7 @@ enum pasta_member_type {
 	PASTA_MEMBER_ADDRESS,  /* uint64_t: "0x7f00" */
 	PASTA_MEMBER_U32,
 	PASTA_MEMBER_U64,
+	PASTA_MEMBER_BYTES, /* item_size bytes without a column: PASTA_KEY */
 	/* Measures: how two rows of one key become one. */
 	PASTA_MEMBER_SUM,  /* uint64_t */
 	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */
@@ -161,6 +162,11 @@ struct pasta_group_def {
 #define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
 #define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
+/* A key that is not shown, or not as a whole: what is shown of it are members of their own. It must
+ * have no padding. */
+#define PASTA_KEY(row)                                                                             \
+	{.type = PASTA_MEMBER_BYTES, .offset = offsetof(row, key),                                 \
+	 .item_size = sizeof(((row *)0)->key)}
 /* One that is a part of another. */
 #define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member),                             \

@@ -42,6 +42,8 @@ size_t pasta_member_size(const struct pasta_member *m)
 		return sizeof(struct pasta_list);
 	case PASTA_MEMBER_COVER:
 		return sizeof(struct pasta_cover);
+	case PASTA_MEMBER_BYTES:
+		return m->item_size;
 	default:
 		return 0;
 	}

@@ -175,8 +175,10 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 		return "AGAIN is for a measure that is there before, and for no other";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
 		return "a LIST needs an item_size";
-	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER) && m->column)
-		return "a LIST or COVER has no column: use TEXT or CALL";
+	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER ||
+	     m->type == PASTA_MEMBER_BYTES) &&
+	    m->column)
+		return "a LIST, COVER or BYTES has no column: use TEXT or CALL";
 	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL
 			  : m->type == PASTA_MEMBER_RATIO ? m->ratio != NULL
 							  : m->text != NULL))

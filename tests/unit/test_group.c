@@ -642,6 +642,9 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 						      {.type = PASTA_MEMBER_SUM,
 						       .offset = sizeof(struct row) - 4},
 						      {0}};
+	static const struct pasta_member key[] = {PASTA_KEY(struct row), {0}};
+	static const struct pasta_member shown_key[] = {
+		{.type = PASTA_MEMBER_BYTES, .item_size = 8, .column = "key"}, {0}};
 	static const struct pasta_member twice[] = {PASTA_MEMBER(U64, struct row, key),
 						    PASTA_MEMBER(SUM, struct row, sum),
 						    PASTA_MEMBER(SUM, struct row, sum),
@@ -656,6 +659,8 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
 	refused(&DEF(all, .order = "-sum nothing"), "ordered by 'nothing'");
 	refused(&DEF(no_key, .limit = 0), "byte 4 of the key");
+	assert_int_equal(pasta_group_check(&tool, &DEF(key, .limit = 0), &err), 0);
+	refused(&DEF(shown_key, .limit = 0), "has no column");
 	refused(&DEF(figure, .limit = 0), "member 2");
 	refused(&DEF(list, .limit = 0), "item_size");
 	refused(&DEF(measure, .limit = 0), "a part of the key");
