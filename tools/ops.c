@@ -62,9 +62,9 @@ struct step {
 /* An operator that has begun and not ended. */
 struct frame {
 	struct node *node;
+	struct step *step; /* its module, from that of the one around it, if that is another */
 	uint64_t id, begin;
-	uint32_t module; /* its path, or 0 */
-	bool part;	 /* it is a part of the one around it: there are too many paths */
+	bool part; /* it is a part of the one around it: there are too many paths */
 };
 
 /* All its operators have ended when shards are merged: the framework supplies ends. */
@@ -97,6 +97,8 @@ struct ops {
 	struct pasta_pending *recent; /* struct node *, by ev->proc and the operator's id */
 	struct pasta_pending *early;  /* struct early, by the same */
 	struct node root;
+	struct thread *thread; /* of the last event */
+	struct step *step;     /* of the last kernel */
 	struct tally *tally[FATES][WORKS];
 	uint32_t other;	  /* the inputs and the line of calls past the limit: "(other)" */
 	uint32_t unknown; /* the line where there is none, in the report: "(unknown)" */
@@ -242,9 +244,12 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	return site->line;
 }
 
-static struct step *step_of(struct ops *o, uint32_t from, uint32_t module)
+/* NULL: it is in no module. */
+static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
-	return PASTA_ROW(o->steps, struct step, from, module);
+	if (!module || (around && around->key[1] == module))
+		return module ? around : NULL;
+	return PASTA_ROW(o->steps, struct step, around ? around->key[1] : 0, module);
 }
 
 /* The thread comes to a module by its operators, from others or in a new iteration. */
@@ -255,7 +260,7 @@ static void come_to(struct ops *o, struct thread *thread, const struct pasta_whe
 	thread->module = where->flags & PASTA_WHERE_BACKWARD ? 0 : where->module;
 	thread->iteration = where->iteration;
 	if (thread->module && thread->module != from)
-		step_of(o, from, thread->module)->calls++;
+		PASTA_ROW(o->steps, struct step, from, thread->module)->calls++;
 }
 
 /* -- Paths of operators -- */
@@ -365,10 +370,10 @@ static void on_work(struct ops *o, const struct pasta_event *ev, enum work work)
 			     : UNKNOWN,
 	      work, 1, ns);
 	if (work == KERNELS && where->module) {
-		struct step *step = step_of(o, 0, where->module);
-
-		step->ns += ns;
-		step->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
+		if (!o->step || o->step->key[1] != where->module)
+			o->step = step_of(o, NULL, where->module);
+		o->step->ns += ns;
+		o->step->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
 	}
 	if (!launched || !where->op)
 		return;
@@ -382,18 +387,30 @@ static void on_work(struct ops *o, const struct pasta_event *ev, enum work work)
 
 /* -- Events -- */
 
+static struct thread *thread_of(struct ops *o, const struct pasta_event *ev)
+{
+	if (!o->thread || o->thread->key[0] != ev->proc || o->thread->key[1] != ev->tid)
+		o->thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
+	return o->thread;
+}
+
 static void on_begin(struct ops *o, const struct pasta_event *ev)
 {
 	const struct pasta_op_begin_record *op = &ev->op_begin;
 	const struct pasta_where *where = pasta_where_of(ev);
-	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
+	struct thread *thread = thread_of(o, ev);
 	uint32_t stack = where->flags & PASTA_WHERE_BACKWARD ? where->python : op->stack;
 	uint32_t line = stack && o->by_line ? line_of(o, ev->proc, stack) : 0;
 	struct frame *frame = pasta_group_append(o->threads, &thread->frames, sizeof(*frame));
-	struct node *up = thread->frames.count > 1 ? frame[-1].node : &o->root;
+	bool nested = thread->frames.count > 1;
+	struct node *up = nested ? frame[-1].node : &o->root;
 	struct node *node = node_below(o, up, op->name, o->by_inputs ? op->inputs : 0, line);
 
-	*frame = (struct frame){node ? node : up, op->id, ev->time, where->module, !node};
+	*frame = (struct frame){.node = node ? node : up,
+				.step = step_of(o, nested ? frame[-1].step : NULL, where->module),
+				.id = op->id,
+				.begin = ev->time,
+				.part = !node};
 	come_to(o, thread, where);
 	tally(o, PART, 0, !node, 0);
 	if (!op->id)
@@ -406,7 +423,7 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 /* When an operator ended whose end is missing, nobody knows. */
 static void on_end(struct ops *o, const struct pasta_event *ev)
 {
-	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
+	struct thread *thread = thread_of(o, ev);
 	const struct frame *frame;
 	uint64_t ns;
 
@@ -423,12 +440,11 @@ static void on_end(struct ops *o, const struct pasta_event *ev)
 		frame->node->calls++;
 		frame->node->host += ns;
 	}
-	if (frame->module) {
-		uint32_t around = thread->frames.count ? frame[-1].module : 0;
-		struct step *step = step_of(o, around, frame->module);
-
-		step->ops++;
-		step->host += ns;
+	if (frame->step) {
+		frame->step->ops++;
+		/* Else it is in the time of the one around it. */
+		if (!thread->frames.count || frame[-1].step != frame->step)
+			frame->step->host += ns;
 	}
 }
 
