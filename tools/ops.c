@@ -1,5 +1,4 @@
 /* ops - operators: calls, host time and device time, by name, inputs, line of Python and module. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,372 +6,299 @@
 
 #include <pasta/pasta.h>
 
-static __thread const struct pasta_where *where_now;
-#define pasta_where_of(ev) where_now
-
 #define RECENT (1 << 18) /* operators that have ended, and whose work may still come */
 #define EARLY (1 << 14)	 /* operators whose work came before they began */
 #ifndef NODES		 /* tests have fewer */
-#define NODES (1 << 20)	 /* paths that are told apart by inputs and lines */
+#define NODES (1 << 20)	 /* paths with inputs and lines of their own, in one shard */
 #endif
 #define NODES_MAX (NODES + NODES / 4)
-#define OTHER UINT32_MAX /* the inputs and the line of calls past that */
-#define FRAMES 64	 /* of a call path, in which a line is looked for */
-#define DEPTH 128	 /* of modules in one another */
-#define LAST 64		 /* call paths that were there last, a power of two */
-#define TEXT 1000
+#define FRAMES 64 /* of a call path, in which a line is looked for */
+#define DEPTH 128 /* of modules in one another */
 
-enum sort { KERNELS, COPIES, SORTS };
+enum work { KERNELS, COPIES, WORKS };
+/* Work that is in no row, and why; OPEN and PART are operators, FAILED is what found no memory. */
+enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, PART, FAILED, FATES };
+enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
 struct tally {
+	uint32_t key[2]; /* fate, work */
 	uint64_t count, ns;
 };
 
-/* A place in a source. The texts live for ever. */
-struct line {
-	const char *function, *file;
-	uint32_t line, number; /* numbers are from 1 */
+/* The innermost line of source of a call path. */
+struct site {
+	uint32_t key[2]; /* process, call path */
+	uint32_t line, known;
 };
 
-/* A path of operators, from the outermost. Numbers are from 1; 0 is above the outermost. */
+/* A path of operators, from the outermost: the innermost, and the id of the path around it. */
 struct node {
-	struct node *up, *child, *sibling; /* child and sibling are set by arrange */
-	struct node *last;		   /* the one below it that began last, or NULL */
-	uint32_t number, name, inputs, line;
+	struct {
+		uint32_t up, name, inputs, line;
+	} key;
+	uint32_t id; /* of the bytes of key: the same in all shards */
 	uint64_t calls, host;
-	uint64_t self[SORTS];  /* ns of what was launched in it, and in none below it */
-	uint64_t total[SORTS]; /* with what is below it, by arrange */
-	struct row *row;
+	uint64_t self[WORKS];  /* ns of what was launched in it, and in none below it */
+	uint64_t total[WORKS]; /* with what is below it; in the report only */
+	struct node *last;     /* the one below it that began last, or NULL */
+	struct row *rows[BYS]; /* in the report only */
 };
 
-/* A module of the model, by its path: "net.0" is in "net". */
+/* A module of the model, by its path: "net.0" is in "net". In the report only. */
 struct module {
-	struct module *up; /* NULL: it is in none */
-	char *name;
-	size_t length; /* of the name */
-	uint32_t depth;
-	uint64_t calls, host; /* with those in it */
-	uint64_t ops;	      /* with those in it, by add_up_modules */
-	uint64_t self, total; /* ns of kernels: its own; with those in it, likewise */
-	uint64_t backward;    /* of total */
+	uint32_t key;
+	uint64_t calls, ops, host, total, backward; /* with those in it; total: ns of kernels */
+	uint64_t self, all; /* ns of its own kernels, and of all there are */
+};
+
+/* What is counted of a module where a thread comes from another, or is within it; 0: none. */
+struct step {
+	uint32_t key[2];      /* paths: the other, the module */
+	uint64_t calls, host; /* of those that the other is not in */
+	uint64_t ops;
+	uint64_t ns, backward; /* of kernels; backward: of ns */
 };
 
 /* An operator that has begun and not ended. */
 struct frame {
 	struct node *node;
-	struct module *module;
+	struct step *step; /* its module, from that of the one around it, if that is another */
 	uint64_t id, begin;
 	bool part; /* it is a part of the one around it: there are too many paths */
 };
 
+/* All its operators have ended when shards are merged: the framework supplies ends. */
 struct thread {
-	struct frame *frames;
-	size_t depth, room;
-	const struct module *module; /* of its last operator; NULL: none, or backward */
-	uint64_t iteration;	     /* that one's */
+	uint32_t key[2]; /* process, thread */
+	struct pasta_list frames;
+	uint32_t module;    /* of its last operator; 0: none, or backward */
+	uint64_t iteration; /* that one's */
 };
 
 /* Work whose operator has not begun yet, for clocks differ. */
 struct early {
-	struct tally work[SORTS];
+	uint64_t count[WORKS], ns[WORKS];
 	uint64_t launched; /* the first of it */
 };
 
-/* The line of a call path. */
-struct site {
-	uint64_t key;
-	uint32_t line;
+/* All calls of a name, of a name and inputs, or of a line and a name. */
+struct row {
+	struct {
+		uint32_t name, inputs, line;
+	} key;
+	uint64_t calls, host, self, total, copies;
+	uint64_t all;	 /* ns of all kernels */
+	uint64_t around; /* calls of it that are around the place where the walk is */
 };
 
 struct ops {
-	struct pasta_map *threads; /* by ev->proc and tid */
-	struct pasta_map *nodes;   /* by hash, or the next number that is free */
-	struct pasta_map *lines;   /* the same */
-	struct pasta_map *sites;   /* uint32_t: line's number, by ev->proc and stack */
-	struct pasta_map *modules; /* by hash of the path, or the next number that is free */
-	struct pasta_map *paths;   /* struct module *, by the path's id */
-	struct site last_sites[LAST];
+	struct pasta_group *tables[BYS], *modules, *steps;
+	struct pasta_group *threads, *nodes, *sites, *tallies;
 	struct pasta_pending *recent; /* struct node *, by ev->proc and the operator's id */
 	struct pasta_pending *early;  /* struct early, by the same */
 	struct node root;
 	struct thread *thread; /* of the last event */
-	uint64_t thread_key;
-	struct tally all[SORTS], joined[SORTS], orphans[SORTS], outside[SORTS];
-	uint64_t open, parts;
-	bool by_inputs, by_line, failed;
+	struct step *step;     /* of the last kernel */
+	struct tally *tally[FATES][WORKS];
+	uint32_t other;	  /* the inputs and the line of calls past the limit: "(other)" */
+	uint32_t unknown; /* the line where there is none, in the report: "(unknown)" */
+	bool by_inputs, by_line;
+	bool shown[BYS]; /* in the report, as this: */
+	uint64_t others; /* calls past the limit */
 };
+
+/* -- Tables -- */
+
+/* Of an operator that a filter left out there may be nothing. */
+static bool row_kept(const void *row, const void *state)
+{
+	const struct row *r = row;
+
+	return r->calls || r->total || r->copies;
+}
+
+/* Of all three tables: what no row has a value of is not there. */
+static const struct pasta_member row_members[] = {
+	PASTA_MEMBER(PLACE, struct row, key.line, .column = "line", .none = "",
+		     .flags = PASTA_MEMBER_OPTIONAL),
+	PASTA_MEMBER(NAME, struct row, key.name, .column = "op"),
+	PASTA_MEMBER(NAME, struct row, key.inputs, .column = "inputs", .none = "",
+		     .flags = PASTA_MEMBER_OPTIONAL),
+	PASTA_MEMBER(SUM, struct row, calls, .column = "calls"),
+	PASTA_MEMBER(SUM, struct row, host, .column = "host", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct row, self, .column = "device_self", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct row, total, .column = "device_total", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct row, copies, .column = "copies", .unit = "ns"),
+	PASTA_MEMBER_OF(PERCENT, struct row, self, all, .column = "share"),
+	{0},
+};
+
+static const struct pasta_member module_members[] = {
+	PASTA_MEMBER(NAME, struct module, key, .column = "module"),
+	PASTA_MEMBER(SUM, struct module, calls, .column = "calls"),
+	PASTA_MEMBER(SUM, struct module, ops, .column = "ops"),
+	PASTA_MEMBER(SUM, struct module, host, .column = "host", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct module, self, .column = "device_self", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct module, total, .column = "device_total", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct module, backward, .column = "backward", .unit = "ns"),
+	PASTA_MEMBER_OF(PERCENT, struct module, total, all, .column = "share"),
+	{0},
+};
+
+static const struct pasta_member step_members[] = {PASTA_KEY(struct step),
+						   PASTA_MEMBER(SUM, struct step, calls),
+						   PASTA_MEMBER(SUM, struct step, host),
+						   PASTA_MEMBER(SUM, struct step, ops),
+						   PASTA_MEMBER(SUM, struct step, ns),
+						   PASTA_MEMBER(SUM, struct step, backward),
+						   {0}};
+static const struct pasta_member node_members[] = {PASTA_KEY(struct node),
+						   PASTA_MEMBER(U32, struct node, id),
+						   PASTA_MEMBER(SUM, struct node, calls),
+						   PASTA_MEMBER(SUM, struct node, host),
+						   PASTA_MEMBER(SUM, struct node, self[KERNELS]),
+						   PASTA_MEMBER(SUM, struct node, self[COPIES]),
+						   {0}};
+static const struct pasta_member tally_members[] = {PASTA_KEY(struct tally),
+						    PASTA_MEMBER(SUM, struct tally, count),
+						    PASTA_MEMBER(SUM, struct tally, ns),
+						    {0}};
+static const struct pasta_member site_members[] = {PASTA_KEY(struct site), {0}};
+static const struct pasta_member thread_members[] = {
+	PASTA_KEY(struct thread),
+	PASTA_MEMBER(LIST, struct thread, frames, .item_size = sizeof(struct frame)),
+	{0}};
+
+#define ROWS(by, name)                                                                             \
+	PASTA_GROUP(struct ops, tables[by], struct row, row_members, .table = (name),              \
+		    .order = "-device_self -host line op inputs", .keep = row_kept)
+static const struct pasta_group_def groups[] = {
+	ROWS(BY_NAME, "ops"),
+	ROWS(BY_INPUTS, "ops_shapes"),
+	ROWS(BY_LINE, "ops_lines"),
+	PASTA_GROUP(struct ops, modules, struct module, module_members, .table = "modules",
+		    .order = "-device_total -host module", .flags = PASTA_GROUP_OPTIONAL),
+	PASTA_GROUP(struct ops, steps, struct step, step_members),
+	PASTA_GROUP(struct ops, threads, struct thread, thread_members),
+	PASTA_GROUP(struct ops, nodes, struct node, node_members),
+	PASTA_GROUP(struct ops, sites, struct site, site_members),
+	PASTA_GROUP(struct ops, tallies, struct tally, tally_members),
+	{0},
+};
+
+/* -- Opening. Where memory runs out, FAILED is counted, and the report fails. -- */
+
+static void tally(struct ops *o, enum fate fate, enum work work, uint64_t count, uint64_t ns)
+{
+	o->tally[fate][work]->count += count;
+	o->tally[fate][work]->ns += ns;
+}
+
+static uint32_t intern(struct ops *o, const void *bytes, size_t size)
+{
+	uint32_t id = pasta_strings_add(bytes, size);
+
+	tally(o, FAILED, 0, !id, 0);
+	return id;
+}
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct ops *o = state;
 
+	for (uint32_t fate = 0; fate < FATES; fate++)
+		for (uint32_t work = 0; work < WORKS; work++)
+			o->tally[fate][work] = PASTA_ROW(o->tallies, struct tally, fate, work);
 	o->by_inputs = pasta_opt_yes(opts, "inputs");
 	o->by_line = pasta_opt_yes(opts, "lines");
-	o->threads = pasta_map_new(sizeof(struct thread));
-	o->nodes = pasta_map_new(sizeof(struct node));
-	o->lines = pasta_map_new(sizeof(struct line));
-	o->sites = pasta_map_new(sizeof(uint32_t));
-	o->modules = pasta_map_new(sizeof(struct module));
-	o->paths = pasta_map_new(sizeof(struct module *));
+	o->other = intern(o, "(other)", 7);
+	o->unknown = intern(o, "(unknown)", 9);
 	o->recent = pasta_pending_new(sizeof(struct node *), RECENT);
 	o->early = pasta_pending_new(sizeof(struct early), EARLY);
-	if (!o->threads || !o->nodes || !o->lines || !o->sites || !o->recent || !o->early ||
-	    !o->modules || !o->paths)
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	return 0;
+	return o->recent && o->early ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
 static void close_(void *state)
 {
 	struct ops *o = state;
-	struct thread *thread;
-	struct module *module;
-	size_t at = 0;
 
-	while (o->threads && (thread = pasta_map_next(o->threads, &at, NULL)))
-		free(thread->frames);
-	at = 0;
-	while (o->modules && (module = pasta_map_next(o->modules, &at, NULL)))
-		free(module->name);
-	pasta_map_free(o->threads);
-	pasta_map_free(o->nodes);
-	pasta_map_free(o->lines);
-	pasta_map_free(o->sites);
-	pasta_map_free(o->modules);
-	pasta_map_free(o->paths);
 	pasta_pending_free(o->recent);
 	pasta_pending_free(o->early);
 }
 
-/* -- Lines. Where memory runs out, here and below, failed is set, and the report will say so. -- */
+/* -- Lines and modules -- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 29;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = mix(hash, (unsigned char)*text);
-	return mix(hash, 256);
-}
-
-/* Those whose hash is the same have the numbers after it, as nodes have: none is ever removed. */
-static uint32_t line_number(struct ops *o, const char *function, const char *file, uint32_t number)
-{
-	uint64_t key = mix_text(mix_text(number, function), file);
-	struct line *line;
-
-	while ((line = pasta_map_add(o->lines, key)) && line->number &&
-	       (line->line != number || strcmp(line->function, function) ||
-		strcmp(line->file, file)))
-		key++;
-	if (!line) {
-		o->failed = true;
-		return 0;
-	}
-	if (!line->number)
-		*line = (struct line){function, file, number, (uint32_t)pasta_map_count(o->lines)};
-	return line->number;
-}
-
-/* Interpreters write "<string>" and the like for what is in no file. */
-static bool in_file(const struct pasta_stack_frame *f)
-{
-	return *f->file && *f->file != '<' && strncmp(f->function, "<built-in", 9);
-}
-
-/* The innermost function that is in a file; 0: there is none. */
-static uint32_t find_line(struct ops *o, uint32_t proc, uint32_t stack)
-{
-	struct pasta_stack_frame frames[FRAMES];
-	size_t i, count = pasta_stack_frames(proc, stack, frames, FRAMES);
-
-	for (i = 0; i < count && i < FRAMES; i++)
-		if (in_file(&frames[i]))
-			return line_number(o, frames[i].function, frames[i].file, frames[i].line);
-	return 0;
-}
-
+/* 0: the path has no function that is in a file. */
 static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 {
-	uint64_t key = pasta_pair(proc, stack);
-	struct site *last = &o->last_sites[stack % LAST];
-	uint32_t *line;
+	struct site *site = PASTA_ROW(o->sites, struct site, proc, stack);
+	struct pasta_stack_frame frames[FRAMES];
+	size_t count;
 
-	if (!stack || !o->by_line)
-		return 0;
-	if (last->key == key)
-		return last->line;
-	line = pasta_map_find(o->sites, key);
-	if (!line) {
-		line = pasta_map_add(o->sites, key);
-		if (!line) {
-			o->failed = true;
-			return 0;
-		}
-		*line = find_line(o, proc, stack);
-	}
-	*last = (struct site){key, *line};
-	return *line;
+	if (site->known)
+		return site->line;
+	count = pasta_stack_frames(proc, stack, frames, FRAMES);
+	for (size_t i = 0; i < count && i < FRAMES && !site->line; i++)
+		site->line = pasta_stack_place(&frames[i]);
+	site->known = 1;
+	return site->line;
 }
 
-/* -- Modules. -- */
-
-static struct module *module_below(struct ops *o, struct module *up, const char *text,
-				   size_t length)
+/* NULL: it is in no module. */
+static struct step *step_of(struct ops *o, struct step *around, uint32_t module)
 {
-	uint64_t key = length;
-	struct module *module;
-	size_t i;
-
-	for (i = 0; i < length; i++)
-		key = mix(key, (unsigned char)text[i]);
-	while ((module = pasta_map_add(o->modules, key)) && module->name &&
-	       (module->length != length || memcmp(module->name, text, length) != 0))
-		key++;
-	if (module && !module->name)
-		*module = (struct module){.up = up,
-					  .name = strndup(text, length),
-					  .length = length,
-					  .depth = up ? up->depth + 1 : 1};
-	o->failed |= !module || !module->name;
-	return module && module->name ? module : NULL;
-}
-
-/* The module of a path, and those that it is in. Past DEPTH the rest is one name: each of them has
- * a copy of the path. */
-static struct module *make_module(struct ops *o, const char *text)
-{
-	struct module *module = NULL;
-	size_t end = 0, length = strlen(text);
-
-	while (end < length && !o->failed) {
-		bool deep = module && module->depth == DEPTH - 1;
-
-		end += deep ? length - end : strcspn(text + end, ".");
-		module = module_below(o, module, text, end++);
-	}
-	return module;
-}
-
-static struct module *module_of(struct ops *o, uint32_t path)
-{
-	struct module **known = path ? pasta_map_add(o->paths, path) : NULL;
-
-	if (!path)
-		return NULL;
-	if (known && !*known)
-		*known = make_module(o, pasta_str(path));
-	o->failed |= !known;
-	return known ? *known : NULL;
-}
-
-/* It is the other, or in it. */
-static bool is_in(const struct module *module, const struct module *other)
-{
-	while (module && module->depth > other->depth)
-		module = module->up;
-	return module == other;
+	if (!module || (around && around->key[1] == module))
+		return module ? around : NULL;
+	return PASTA_ROW(o->steps, struct step, around ? around->key[1] : 0, module);
 }
 
 /* The thread comes to a module by its operators, from others or in a new iteration. */
-static void come_to(struct thread *thread, struct module *module, const struct pasta_where *where)
+static void come_to(struct ops *o, struct thread *thread, const struct pasta_where *where)
 {
-	const struct module *from = thread->iteration == where->iteration ? thread->module : NULL;
-	bool backward = where->flags & PASTA_WHERE_BACKWARD;
-	struct module *m;
+	uint32_t from = thread->iteration == where->iteration ? thread->module : 0;
 
-	for (m = backward ? NULL : module; m && !is_in(from, m); m = m->up)
-		m->calls++;
-	thread->module = backward ? NULL : module;
+	thread->module = where->flags & PASTA_WHERE_BACKWARD ? 0 : where->module;
 	thread->iteration = where->iteration;
+	if (thread->module && thread->module != from)
+		PASTA_ROW(o->steps, struct step, from, thread->module)->calls++;
 }
 
-/* -- Paths. -- */
+/* -- Paths of operators -- */
 
-static bool is_node(const struct node *node, const struct node *up, uint32_t name, uint32_t inputs,
-		    uint32_t line)
-{
-	return node->up == up && node->name == name && node->inputs == inputs && node->line == line;
-}
-
-/* NULL: it is new, and there are limit of them already; or there is no memory. */
+/* NULL: it is new, and there are limit of them already. */
 static struct node *find_node(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			      uint32_t line, size_t limit)
 {
-	uint64_t key = mix(mix(pasta_pair(up->number, name), inputs), line);
+	const uint32_t key[4] = {up->id, name, inputs, line};
 	struct node *node = up->last;
 
-	if (node && is_node(node, up, name, inputs, line))
+	if (node && !memcmp(&node->key, key, sizeof(key)))
 		return node;
-	while ((node = pasta_map_find(o->nodes, key)) && !is_node(node, up, name, inputs, line))
-		key++;
-	if (!node && pasta_map_count(o->nodes) < limit) {
-		node = pasta_map_add(o->nodes, key);
-		if (node)
-			*node = (struct node){.up = up,
-					      .number = (uint32_t)pasta_map_count(o->nodes),
-					      .name = name,
-					      .inputs = inputs,
-					      .line = line};
-		o->failed |= !node;
-	}
-	if (node)
-		up->last = node;
-	return node;
+	node = pasta_group_count(o->nodes) < limit ? pasta_group_row(o->nodes, key)
+						   : pasta_group_find(o->nodes, key);
+	if (!node)
+		return NULL;
+	if (!node->id)
+		node->id = intern(o, key, sizeof(key));
+	return up->last = node;
 }
 
-/* Past the limits inputs and lines are not told apart any more; then calls become parts of what is
+/* Past the limits calls have the inputs and the line "(other)"; then they become parts of what is
  * around them: NULL. */
 static struct node *node_below(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			       uint32_t line)
 {
 	struct node *node = find_node(o, up, name, inputs, line, NODES);
 
-	return node ? node : find_node(o, up, name, OTHER, OTHER, NODES_MAX);
+	return node ? node : find_node(o, up, name, o->other, o->other, NODES_MAX);
 }
 
-static struct thread *thread_of(struct ops *o, uint32_t proc, uint32_t tid)
+/* -- Work on devices -- */
+
+static void assign(struct ops *o, struct node *node, enum work work, uint64_t count, uint64_t ns)
 {
-	uint64_t key = pasta_pair(proc, tid);
-
-	if (o->thread && o->thread_key == key)
-		return o->thread;
-	o->thread = pasta_map_add(o->threads, key);
-	o->thread_key = key;
-	o->failed |= !o->thread;
-	return o->thread;
-}
-
-static struct frame *push(struct thread *thread)
-{
-	if (thread->depth == thread->room) {
-		size_t room = thread->room ? 2 * thread->room : 16;
-		struct frame *frames = realloc(thread->frames, room * sizeof(*frames));
-
-		if (!frames)
-			return NULL;
-		thread->frames = frames;
-		thread->room = room;
-	}
-	return &thread->frames[thread->depth++];
-}
-
-static void add(struct tally *into, uint64_t count, uint64_t ns)
-{
-	into->count += count;
-	into->ns += ns;
-}
-
-/* -- Work on devices. -- */
-
-static void assign(struct ops *o, struct node *node, enum sort sort, uint64_t count, uint64_t ns)
-{
-	node->self[sort] += ns;
-	add(&o->joined[sort], count, ns);
+	node->self[work] += ns;
+	tally(o, UNKNOWN, work, -count, -ns);
 }
 
 static void know(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
@@ -381,7 +307,7 @@ static void know(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
 
 	if (known)
 		*known = node;
-	o->failed |= !known;
+	tally(o, FAILED, 0, !known, 0);
 }
 
 /* The work of an operator that begins now, if it came before. An older one of the same id, which is
@@ -389,106 +315,103 @@ static void know(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
 static void assign_early(struct ops *o, const struct pasta_event *ev, struct node *node)
 {
 	const struct early *early = pasta_pending_find(o->early, ev->proc, ev->op_begin.id);
-	unsigned int i;
 
 	if (!early)
 		return;
-	for (i = 0; i < SORTS && early->launched >= ev->time; i++)
-		assign(o, node, i, early->work[i].count, early->work[i].ns);
+	for (unsigned int i = 0; i < WORKS && early->launched >= ev->time; i++)
+		assign(o, node, i, early->count[i], early->ns[i]);
 	pasta_pending_remove(o->early, ev->proc, ev->op_begin.id);
 }
 
 /* It is not among the recent ones; but what is open is never forgotten. NULL: not open. */
 static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64_t id)
 {
-	const struct thread *thread = pasta_map_find(o->threads, pasta_pair(proc, tid));
-	size_t at = thread ? thread->depth : 0;
+	const struct thread *thread = pasta_group_find(o->threads, &(uint32_t[2]){proc, tid});
+	const struct frame *frames = thread ? thread->frames.items : NULL;
+	size_t at = thread ? thread->frames.count : 0;
 
 	while (at-- > 0)
-		if (thread->frames[at].id == id) {
-			know(o, proc, id, thread->frames[at].node);
-			return thread->frames[at].node;
+		if (frames[at].id == id) {
+			know(o, proc, id, frames[at].node);
+			return frames[at].node;
 		}
 	return NULL;
 }
 
 static void wait_for_op(struct ops *o, uint32_t proc, const struct pasta_where *where,
-			enum sort sort, uint64_t ns)
+			enum work work, uint64_t ns)
 {
 	struct early *early = pasta_pending_add(o->early, proc, where->op);
 
-	if (!early) {
-		o->failed = true;
+	tally(o, FAILED, 0, !early, 0);
+	if (!early)
 		return;
-	}
 	if (!early->launched || where->launched < early->launched)
 		early->launched = where->launched;
-	add(&early->work[sort], 1, ns);
-}
-
-static void assign_module(struct ops *o, const struct pasta_where *where, uint64_t ns)
-{
-	struct module *module = module_of(o, where->module);
-
-	if (!module)
-		return;
-	module->self += ns;
-	module->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
+	early->count[work]++;
+	early->ns[work] += ns;
 }
 
 /* Work belongs to the operator that its launch is in, whenever it runs. */
-static void on_work(struct ops *o, const struct pasta_event *ev, enum sort sort, uint64_t ns)
+static void on_work(struct ops *o, const struct pasta_event *ev, const struct pasta_where *where,
+		    enum work work)
 {
-	const struct pasta_where *where = pasta_where_of(ev);
+	uint64_t ns = pasta_work_ns(ev);
+	bool launched = where->flags & PASTA_WHERE_LAUNCH;
+	/* An operator without an id cannot be found. */
+	bool outside = !where->op && (!where->scope || !where->scope->op);
 	struct node **known, *node;
 
-	add(&o->all[sort], 1, ns);
-	if (where->module && sort == KERNELS)
-		assign_module(o, where, ns);
-	if (!(where->flags & PASTA_WHERE_LAUNCH)) {
-		add(&o->orphans[sort], 1, ns);
-		return;
+	tally(o, ALL, work, 1, ns);
+	tally(o,
+	      work == COPIES ? UNKNOWN
+	      : !launched    ? ORPHAN
+	      : outside	     ? OUTSIDE
+			     : UNKNOWN,
+	      work, 1, ns);
+	if (work == KERNELS && where->module) {
+		if (!o->step || o->step->key[1] != where->module)
+			o->step = step_of(o, NULL, where->module);
+		o->step->ns += ns;
+		o->step->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
 	}
-	if (!where->op) {
-		/* An operator without an id cannot be found. */
-		if (!where->scope || !where->scope->op)
-			add(&o->outside[sort], 1, ns);
+	if (!launched || !where->op)
 		return;
-	}
 	known = pasta_pending_find(o->recent, ev->proc, where->op);
 	node = known ? *known : find_open(o, ev->proc, where->tid, where->op);
 	if (!node)
-		wait_for_op(o, ev->proc, where, sort, ns);
+		wait_for_op(o, ev->proc, where, work, ns);
 	else if (node != &o->root)
-		assign(o, node, sort, 1, ns);
+		assign(o, node, work, 1, ns);
 }
 
-/* -- Events. -- */
+/* -- Events -- */
 
-static void on_begin(struct ops *o, const struct pasta_event *ev)
+static struct thread *thread_of(struct ops *o, const struct pasta_event *ev)
+{
+	if (!o->thread || o->thread->key[0] != ev->proc || o->thread->key[1] != ev->tid)
+		o->thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
+	return o->thread;
+}
+
+static void on_begin(struct ops *o, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_op_begin_record *op = &ev->op_begin;
-	const struct pasta_where *where = pasta_where_of(ev);
-	struct module *module = module_of(o, where->module);
-	struct thread *thread = thread_of(o, ev->proc, ev->tid);
-	uint32_t inputs = o->by_inputs ? op->inputs : 0;
-	bool backward = where->flags & PASTA_WHERE_BACKWARD;
-	uint32_t line = line_of(o, ev->proc, backward ? where->python : op->stack);
-	struct node *up, *node;
-	struct frame *frame;
+	struct thread *thread = thread_of(o, ev);
+	uint32_t stack = where->flags & PASTA_WHERE_BACKWARD ? where->python : op->stack;
+	uint32_t line = stack && o->by_line ? line_of(o, ev->proc, stack) : 0;
+	struct frame *frame = pasta_group_append(o->threads, &thread->frames, sizeof(*frame));
+	bool nested = thread->frames.count > 1;
+	struct node *up = nested ? frame[-1].node : &o->root;
+	struct node *node = node_below(o, up, op->name, o->by_inputs ? op->inputs : 0, line);
 
-	if (!thread)
-		return;
-	up = thread->depth ? thread->frames[thread->depth - 1].node : &o->root;
-	node = node_below(o, up, op->name, inputs, line);
-	frame = push(thread);
-	if (!frame) {
-		o->failed = true;
-		return;
-	}
-	*frame = (struct frame){node ? node : up, module, op->id, ev->time, !node};
-	come_to(thread, module, where);
-	o->parts += !node;
+	*frame = (struct frame){.node = node ? node : up,
+				.step = step_of(o, nested ? frame[-1].step : NULL, where->module),
+				.id = op->id,
+				.begin = ev->time,
+				.part = !node};
+	come_to(o, thread, where);
+	tally(o, PART, 0, !node, 0);
 	if (!op->id)
 		return;
 	know(o, ev->proc, op->id, frame->node);
@@ -496,507 +419,171 @@ static void on_begin(struct ops *o, const struct pasta_event *ev)
 		assign_early(o, ev, frame->node);
 }
 
-/* Its time is that of all modules that the operator around it is not in. */
-static void end_in_modules(const struct frame *frame, const struct module *around, uint64_t ns)
-{
-	struct module *m;
-
-	for (m = frame->module; m && !is_in(around, m); m = m->up)
-		m->host += ns;
-}
-
 /* When an operator ended whose end is missing, nobody knows. */
 static void on_end(struct ops *o, const struct pasta_event *ev)
 {
-	struct thread *thread = thread_of(o, ev->proc, ev->tid);
+	struct thread *thread = thread_of(o, ev);
 	const struct frame *frame;
+	uint64_t ns;
 
-	if (!thread || !thread->depth)
+	if (!thread->frames.count)
 		return;
-	frame = &thread->frames[--thread->depth];
+	frame = (const struct frame *)thread->frames.items + --thread->frames.count;
 	if (ev->sub == PASTA_OP_END_SUPPLIED) {
-		o->open++;
+		tally(o, OPEN, 0, 1, 0);
 		return;
 	}
-	if (frame->module)
-		frame->module->ops++;
-	if (!frame->part)
-		frame->node->calls++;
 	/* An event that comes late, out of order, must not make a time negative. */
-	if (ev->time <= frame->begin)
-		return;
-	if (!frame->part)
-		frame->node->host += ev->time - frame->begin;
-	end_in_modules(frame, thread->depth ? frame[-1].module : NULL, ev->time - frame->begin);
+	ns = ev->time > frame->begin ? ev->time - frame->begin : 0;
+	if (!frame->part) {
+		frame->node->calls++;
+		frame->node->host += ns;
+	}
+	if (frame->step) {
+		frame->step->ops++;
+		/* Else it is in the time of the one around it. */
+		if (!thread->frames.count || frame[-1].step != frame->step)
+			frame->step->host += ns;
+	}
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	where_now = where;
-	switch (ev->kind) {
-	case PASTA_KIND_OP_BEGIN:
-		on_begin(state, ev);
-		break;
-	case PASTA_KIND_OP_END:
+	if (ev->kind == PASTA_KIND_OP_BEGIN)
+		on_begin(state, ev, where);
+	else if (ev->kind == PASTA_KIND_OP_END)
 		on_end(state, ev);
-		break;
-	case PASTA_KIND_KERNEL:
-		on_work(state, ev, KERNELS, ev->kernel.dur);
-		break;
-	case PASTA_KIND_COPY:
-		on_work(state, ev, COPIES, ev->copy.dur);
-		break;
-	default:
-		on_work(state, ev, COPIES, ev->set.dur);
-	}
-}
-
-/* -- Merging. -- */
-
-/* The other's lines, by their numbers, as ours. NULL when out of memory. */
-static uint32_t *merge_lines(struct ops *a, const struct ops *b)
-{
-	uint32_t *ours = calloc(pasta_map_count(b->lines) + 1, sizeof(*ours));
-	const struct line *line;
-	size_t at = 0;
-
-	while (ours && (line = pasta_map_next(b->lines, &at, NULL)))
-		ours[line->number] = line_number(a, line->function, line->file, line->line);
-	return ours;
-}
-
-static void merge_node(struct ops *a, struct node *into, const struct node *from, bool part)
-{
-	unsigned int i;
-
-	for (i = 0; i < SORTS; i++)
-		into->self[i] += from->self[i];
-	if (part) {
-		a->parts += from->calls;
-		return;
-	}
-	into->calls += from->calls;
-	into->host += from->host;
-}
-
-/* Those above are before those below. */
-static void merge_nodes(struct ops *a, const struct ops *b, const uint32_t *lines)
-{
-	struct node **ours = calloc(pasta_map_count(b->nodes) + 1, sizeof(*ours)), *up, *into;
-	const struct node *node;
-	size_t at = 0;
-
-	if (!ours) {
-		a->failed = true;
-		return;
-	}
-	ours[0] = &a->root;
-	while ((node = pasta_map_next(b->nodes, &at, NULL))) {
-		up = ours[node->up->number];
-		into = node_below(a, up, node->name, node->inputs,
-				  node->line == OTHER ? OTHER : lines[node->line]);
-		ours[node->number] = into ? into : up;
-		merge_node(a, ours[node->number], node, !into);
-	}
-	free(ours);
-}
-
-static void merge_modules(struct ops *a, const struct ops *b)
-{
-	const struct module *module;
-	struct module *ours;
-	size_t at = 0;
-
-	while ((module = pasta_map_next(b->modules, &at, NULL))) {
-		ours = module->name ? make_module(a, module->name) : NULL;
-		if (!ours)
-			continue;
-		ours->calls += module->calls;
-		ours->ops += module->ops;
-		ours->host += module->host;
-		ours->self += module->self;
-		ours->backward += module->backward;
-	}
-}
-
-static int merge(void *into, const void *from, struct pasta_error *err)
-{
-	const struct ops *b = from;
-	struct ops *a = into;
-	uint32_t *lines = merge_lines(a, b);
-	unsigned int i;
-
-	a->failed |= b->failed || !lines;
-	if (lines)
-		merge_nodes(a, b, lines);
-	merge_modules(a, b);
-	for (i = 0; i < SORTS; i++) {
-		add(&a->all[i], b->all[i].count, b->all[i].ns);
-		add(&a->joined[i], b->joined[i].count, b->joined[i].ns);
-		add(&a->orphans[i], b->orphans[i].count, b->orphans[i].ns);
-		add(&a->outside[i], b->outside[i].count, b->outside[i].ns);
-	}
-	a->open += b->open;
-	a->parts += b->parts;
-	free(lines);
-	return 0;
-}
-
-/* -- Reporting. -- */
-
-enum by { BY_NAME, BY_INPUTS, BY_LINE };
-
-/* All calls of one key. */
-struct row {
-	const char *texts[2]; /* its first cells; the second may be NULL */
-	uint64_t calls, host, self, total, copies;
-	uint32_t around; /* calls of this key that are around the place where the walk is */
-};
-
-/* Children below their parents, and what is launched in them added up. */
-static int arrange(struct ops *o)
-{
-	size_t i, at = 0, count = pasta_map_count(o->nodes);
-	struct node **nodes = calloc(count + 1, sizeof(*nodes)), *node;
-	unsigned int k;
-
-	if (!nodes)
-		return -ENOMEM;
-	for (i = 0; i < count; i++)
-		nodes[i] = pasta_map_next(o->nodes, &at, NULL);
-	while (i--) {
-		node = nodes[i];
-		node->sibling = node->up->child;
-		node->up->child = node;
-		for (k = 0; k < SORTS; k++) {
-			node->total[k] += node->self[k];
-			node->up->total[k] += node->total[k];
-		}
-	}
-	free(nodes);
-	return 0;
-}
-
-static const char *name_text(uint32_t name)
-{
-	return name ? pasta_str(name) : "(unnamed)";
-}
-
-static const char *inputs_text(uint32_t inputs)
-{
-	return inputs == OTHER ? "(other)" : pasta_str(inputs);
-}
-
-static const char *line_text(uint32_t line, char *const *lines)
-{
-	return line == OTHER ? "(other)" : line ? lines[line] : "(unknown)";
-}
-
-static uint64_t key_of(const struct node *node, enum by by)
-{
-	if (by == BY_LINE)
-		return pasta_pair(node->line, node->name);
-	return pasta_pair(node->name, by == BY_INPUTS ? node->inputs : 0);
-}
-
-/* The walk is at this node: what is of a key counts once, at its outermost call. */
-static bool enter(struct pasta_map *rows, struct node *node, enum by by, char *const *lines)
-{
-	const char *name = name_text(node->name);
-	struct row *row = node->row = pasta_map_add(rows, key_of(node, by));
-
-	if (!row)
-		return false;
-	row->texts[0] = by == BY_LINE ? line_text(node->line, lines) : name;
-	row->texts[1] = by == BY_LINE ? name : by == BY_INPUTS ? inputs_text(node->inputs) : NULL;
-	row->calls += node->calls;
-	row->self += node->self[KERNELS];
-	if (row->around++)
-		return true;
-	row->host += node->host;
-	row->total += node->total[KERNELS];
-	row->copies += node->total[COPIES];
-	return true;
-}
-
-static bool fill_rows(struct ops *o, struct pasta_map *rows, enum by by, char *const *lines)
-{
-	struct node *node = o->root.child;
-
-	while (node) {
-		if (!enter(rows, node, by, lines))
-			return false;
-		if (node->child) {
-			node = node->child;
-			continue;
-		}
-		for (node->row->around--; node != &o->root && !node->sibling;) {
-			node = node->up;
-			if (node != &o->root)
-				node->row->around--;
-		}
-		node = node == &o->root ? NULL : node->sibling;
-	}
-	return true;
-}
-
-static int compare(uint64_t x, uint64_t y)
-{
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* By all that is shown: nothing depends on who was first. */
-static int by_time(const void *a, const void *b)
-{
-	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
-	int order = compare(x->self, y->self);
-
-	order = order ? order : compare(x->host, y->host);
-	order = order ? order : strcmp(x->texts[0], y->texts[0]);
-	order = order || !x->texts[1] ? order : strcmp(x->texts[1], y->texts[1]);
-	order = order ? order : compare(x->total, y->total);
-	order = order ? order : compare(x->copies, y->copies);
-	return order ? order : compare(x->calls, y->calls);
-}
-
-static void put_row(struct pasta_table *t, const struct row *row, uint64_t all)
-{
-	pasta_cell_str(t, row->texts[0]);
-	if (row->texts[1])
-		pasta_cell_str(t, row->texts[1]);
-	pasta_cell_int(t, (int64_t)row->calls);
-	pasta_cell_int(t, (int64_t)row->host);
-	pasta_cell_int(t, (int64_t)row->self);
-	pasta_cell_int(t, (int64_t)row->total);
-	pasta_cell_int(t, (int64_t)row->copies);
-	pasta_cell_float(t, all ? 100.0 * (double)row->self / (double)all : 0.0);
-}
-
-#define NUMBERS                                                                                    \
-	{"calls", PASTA_COLUMN_INT, NULL}, {"host", PASTA_COLUMN_INT, "ns"},                       \
-		{"device_self", PASTA_COLUMN_INT, "ns"}, {"device_total", PASTA_COLUMN_INT, "ns"}, \
-		{"copies", PASTA_COLUMN_INT, "ns"},                                                \
-	{                                                                                          \
-		"share", PASTA_COLUMN_FLOAT, "%"                                                   \
-	}
-
-static struct pasta_table *table_for(struct pasta_out *out, enum by by)
-{
-	static const struct pasta_column ops[] = {{"op", PASTA_COLUMN_STRING, NULL}, NUMBERS};
-	static const struct pasta_column shapes[] = {
-		{"op", PASTA_COLUMN_STRING, NULL}, {"inputs", PASTA_COLUMN_STRING, NULL}, NUMBERS};
-	static const struct pasta_column lines[] = {
-		{"line", PASTA_COLUMN_STRING, NULL}, {"op", PASTA_COLUMN_STRING, NULL}, NUMBERS};
-
-	if (by == BY_NAME)
-		return pasta_out_table(out, "ops", ops, 7);
-	return by == BY_INPUTS ? pasta_out_table(out, "ops_shapes", shapes, 8)
-			       : pasta_out_table(out, "ops_lines", lines, 8);
-}
-
-static int report_by(struct ops *o, struct pasta_out *out, enum by by, char *const *lines)
-{
-	struct pasta_map *map = pasta_map_new(sizeof(struct row));
-	struct row **rows = NULL;
-	struct pasta_table *t;
-	size_t i;
-
-	if (map && fill_rows(o, map, by, lines))
-		rows = pasta_map_sorted(map, by_time);
-	if (!rows) {
-		pasta_map_free(map);
-		return -ENOMEM;
-	}
-	t = table_for(out, by);
-	for (i = 0; rows[i]; i++)
-		if (rows[i]->calls || rows[i]->total || rows[i]->copies)
-			put_row(t, rows[i], o->all[KERNELS].ns);
-	free(rows);
-	pasta_map_free(map);
-	return 0;
-}
-
-static int by_depth(const void *a, const void *b)
-{
-	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
-
-	return compare(x->depth, y->depth);
-}
-
-/* What is in a module is the module's, too. */
-static int add_up_modules(struct ops *o)
-{
-	struct module **modules = pasta_map_sorted(o->modules, by_depth);
-	size_t i;
-
-	if (!modules)
-		return -ENOMEM;
-	for (i = 0; modules[i]; i++) {
-		struct module *m = modules[i];
-
-		m->total += m->self;
-		if (!m->up)
-			continue;
-		m->up->total += m->total;
-		m->up->ops += m->ops;
-		m->up->backward += m->backward;
-	}
-	free(modules);
-	return 0;
-}
-
-static int by_total(const void *a, const void *b)
-{
-	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
-	int order = compare(x->total, y->total);
-
-	order = order ? order : compare(x->host, y->host);
-	return order ? order : strcmp(x->name, y->name);
-}
-
-static int report_modules(struct ops *o, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"module", PASTA_COLUMN_STRING, NULL},	 {"calls", PASTA_COLUMN_INT, NULL},
-		{"ops", PASTA_COLUMN_INT, NULL},	 {"host", PASTA_COLUMN_INT, "ns"},
-		{"device_self", PASTA_COLUMN_INT, "ns"}, {"device_total", PASTA_COLUMN_INT, "ns"},
-		{"backward", PASTA_COLUMN_INT, "ns"},	 {"share", PASTA_COLUMN_FLOAT, "%"},
-	};
-	uint64_t all = o->all[KERNELS].ns;
-	struct module **modules;
-	struct pasta_table *t;
-	size_t i;
-
-	if (!pasta_map_count(o->modules))
-		return 0;
-	modules = add_up_modules(o) ? NULL : pasta_map_sorted(o->modules, by_total);
-	if (!modules)
-		return -ENOMEM;
-	t = pasta_out_table(out, "modules", columns, 8);
-	for (i = 0; modules[i]; i++) {
-		const struct module *m = modules[i];
-
-		pasta_cell_str(t, m->name);
-		pasta_cell_int(t, (int64_t)m->calls);
-		pasta_cell_int(t, (int64_t)m->ops);
-		pasta_cell_int(t, (int64_t)m->host);
-		pasta_cell_int(t, (int64_t)m->self);
-		pasta_cell_int(t, (int64_t)m->total);
-		pasta_cell_int(t, (int64_t)m->backward);
-		pasta_cell_float(t, all ? 100.0 * (double)m->total / (double)all : 0.0);
-	}
-	free(modules);
-	return 0;
-}
-
-static void free_texts(char **texts, size_t count)
-{
-	while (texts && count--)
-		free(texts[count]);
-	free(texts);
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(**(char **const *)a, **(char **const *)b);
-}
-
-static char *place_text(const struct line *line, bool whole)
-{
-	struct pasta_stack_frame frame = {
-		.function = line->function, .file = line->file, .module = "", .line = line->line};
-	char text[TEXT];
-
-	if (whole)
-		snprintf(text, sizeof(text), "%s (%s:%u)", line->function, line->file, line->line);
 	else
-		pasta_stack_frame_text(&frame, text, sizeof(text));
-	return strdup(text);
+		on_work(state, ev, where, ev->kind == PASTA_KIND_KERNEL ? KERNELS : COPIES);
 }
 
-/* Different files of one name are told apart by their paths. sorted has a place for each line. */
-static bool tell_apart(char **texts, char ***sorted, const struct line **lines, size_t count)
+/* -- Reporting -- */
+
+static void *node_up(const void *row, const void *ctx)
 {
-	size_t i, k, end;
+	uint32_t up = ((const struct node *)row)->key.up;
+	size_t size;
 
-	for (i = 0; i < count; i++)
-		sorted[i] = &texts[i + 1];
-	qsort(sorted, count, sizeof(*sorted), by_text);
-	for (i = 0; i < count; i = end) {
-		for (end = i + 1; end < count && !strcmp(*sorted[i], *sorted[end]);)
-			end++;
-		for (k = i; end > i + 1 && k < end; k++) {
-			char *text = place_text(lines[sorted[k] - texts], true);
+	return up ? pasta_group_find(((const struct ops *)ctx)->nodes, pasta_bytes(up, &size))
+		  : NULL;
+}
 
-			if (!text)
-				return false;
-			free(*sorted[k]);
-			*sorted[k] = text;
-		}
+static void enter_node(void *row, void *up, void *ctx)
+{
+	struct node *node = row;
+	struct ops *o = ctx;
+
+	o->shown[BY_INPUTS] |= node->key.inputs && node->key.inputs != o->other;
+	o->shown[BY_LINE] |= node->key.line && node->key.line != o->other;
+	o->others += node->key.inputs == o->other ? node->calls : 0;
+	for (unsigned int by = 0; by < BYS; by++) {
+		uint32_t line = node->key.line ? node->key.line : o->unknown;
+
+		node->rows[by] =
+			PASTA_ROW(o->tables[by], struct row, node->key.name,
+				  by == BY_INPUTS ? node->key.inputs : 0, by == BY_LINE ? line : 0);
+		node->rows[by]->around++;
 	}
-	return true;
 }
 
-/* The texts of lines, by their numbers. NULL when out of memory. */
-static char **line_texts(const struct ops *o)
+/* What is of a row counts once, at its outermost call. */
+static void leave_node(void *row, void *up, void *ctx)
 {
-	size_t at = 0, count = pasta_map_count(o->lines);
-	char **texts = calloc(count + 1, sizeof(*texts));
-	char ***sorted = calloc(count + 1, sizeof(*sorted));
-	const struct line **lines = calloc(count + 1, sizeof(*lines)), *line;
-	bool ok = texts && sorted && lines;
+	struct node *node = row, *parent = up;
+	struct ops *o = ctx;
 
-	while (ok && (line = pasta_map_next(o->lines, &at, NULL))) {
-		lines[line->number] = line;
-		texts[line->number] = place_text(line, false);
-		ok = texts[line->number];
+	for (unsigned int i = 0; i < WORKS; i++) {
+		node->total[i] += node->self[i];
+		if (parent)
+			parent->total[i] += node->total[i];
 	}
-	ok = ok && tell_apart(texts, sorted, lines, count);
-	free(sorted);
-	free(lines);
-	if (!ok)
-		free_texts(texts, count + 1);
-	return ok ? texts : NULL;
+	for (unsigned int by = 0; by < BYS; by++) {
+		struct row *r = node->rows[by];
+
+		r->all = o->tally[ALL][KERNELS]->ns;
+		r->calls += node->calls;
+		r->self += node->self[KERNELS];
+		if (--r->around)
+			continue;
+		r->host += node->host;
+		r->total += node->total[KERNELS];
+		r->copies += node->total[COPIES];
+	}
 }
 
-static void find_outside(struct pasta_out *out, const struct tally *tally, uint64_t all,
-			 const char *what, const char *action)
+/* The other module is it, or in it. */
+static bool is_in(const char *other, const char *module, size_t length)
 {
-	char evidence[100];
-
-	snprintf(evidence, sizeof(evidence), "their time, %.3f ms (%.1f%% of all), is in no row",
-		 (double)tally->ns / 1e6, all ? 100.0 * (double)tally->ns / (double)all : 0.0);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, tally->count, what, evidence, action);
+	return *other && !strncmp(other, module, length) &&
+	       (!other[length] || other[length] == '.');
 }
+
+/* What is in a module is the module's, too. Past DEPTH the rest is one name: each of them has a
+ * copy of the path. */
+static void add_step(struct ops *o, const struct step *step)
+{
+	const char *other = pasta_str(step->key[0]), *text = pasta_str(step->key[1]);
+	size_t end = 0, length = strlen(text);
+	struct module *m = NULL;
+
+	for (unsigned int depth = 1; end < length; depth++, end++) {
+		end += depth == DEPTH ? length - end : strcspn(text + end, ".");
+		m = PASTA_ROW(o->modules, struct module, intern(o, text, end));
+		m->all = o->tally[ALL][KERNELS]->ns;
+		m->ops += step->ops;
+		m->total += step->ns;
+		m->backward += step->backward;
+		if (is_in(other, text, end))
+			continue;
+		m->calls += step->calls;
+		m->host += step->host;
+	}
+	if (m)
+		m->self += step->ns;
+}
+
+/* -- Findings -- */
 
 static void find_missing(const struct ops *o, struct pasta_out *out)
 {
-	const struct tally *all = o->all, *in = o->joined, *no = o->orphans, *off = o->outside;
-	struct tally unknown = {all->count - in->count - no->count - off->count,
-				all->ns - in->ns - no->ns - off->ns};
-	struct tally copies = {all[COPIES].count - in[COPIES].count,
-			       all[COPIES].ns - in[COPIES].ns};
+	static const struct {
+		enum fate fate;
+		enum work work;
+		const char *what, *action;
+	} missing[] = {
+		{OUTSIDE, KERNELS, "kernels that were launched in no operator", NULL},
+		{ORPHAN, KERNELS, "kernels whose launch is not known", NULL},
+		{UNKNOWN, KERNELS, "kernels whose operator is not known",
+		 "a filter left it out, or too many began between it and its kernel"},
+		{UNKNOWN, COPIES, "copies and fills that belong to no operator", NULL},
+	};
+	char evidence[100];
 
-	find_outside(out, off, all->ns, "kernels that were launched in no operator", NULL);
-	find_outside(out, no, all->ns, "kernels whose launch is not known", NULL);
-	find_outside(out, &unknown, all->ns, "kernels whose operator is not known",
-		     "a filter left it out, or too many began between it and its kernel");
-	find_outside(out, &copies, all[COPIES].ns, "copies and fills that belong to no operator",
-		     NULL);
+	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
+		const struct tally *t = o->tally[missing[i].fate][missing[i].work];
+		uint64_t all = o->tally[ALL][missing[i].work]->ns;
+
+		snprintf(evidence, sizeof(evidence),
+			 "their time, %.3f ms (%.1f%% of all), is in no row", (double)t->ns / 1e6,
+			 all ? 100.0 * (double)t->ns / (double)all : 0.0);
+		pasta_out_count(out, PASTA_SEVERITY_NOTE, t->count, missing[i].what, evidence,
+				missing[i].action);
+	}
 }
 
-static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *out)
+static void find_limits(const struct ops *o, struct pasta_out *out)
 {
 	static const char *const action =
 		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
 
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->open, "operators whose end is missing",
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->tally[OPEN][0]->count,
+			"operators whose end is missing",
 			"their calls and host time are in no row; kernels launched in them are",
 			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, others,
+	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->others,
 			"calls of operators that are not told apart by inputs and line",
 			"there are too many different ones: (other) stands for theirs", action);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, o->parts,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, o->tally[PART][0]->count,
 			"calls of operators that count as a part of what is around them",
 			"there are too many different ones: they have no rows of their own",
 			action);
@@ -1005,30 +592,24 @@ static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct ops *o = state;
-	char **lines = o->failed || arrange(o) ? NULL : line_texts(o);
-	bool inputs = false, stacks = false;
-	const struct node *node;
-	uint64_t others = 0;
+	const struct pasta_walk walk = {
+		.up = node_up, .enter = enter_node, .leave = leave_node, .ctx = o};
+	const struct step *step;
 	size_t at = 0;
 	int error;
 
-	if (!lines)
-		return -ENOMEM;
-	while ((node = pasta_map_next(o->nodes, &at, NULL))) {
-		inputs |= node->inputs && node->inputs != OTHER;
-		stacks |= node->line && node->line != OTHER;
-		others += node->inputs == OTHER ? node->calls : 0;
-	}
-	error = report_by(o, out, BY_NAME, lines);
-	if (!error && inputs)
-		error = report_by(o, out, BY_INPUTS, lines);
-	if (!error && stacks)
-		error = report_by(o, out, BY_LINE, lines);
+	o->shown[BY_NAME] = true;
+	error = pasta_group_walk(o->nodes, &walk);
+	while ((step = pasta_group_next(o->steps, &at)))
+		add_step(o, step);
+	if (o->tally[FAILED][0]->count)
+		error = -ENOMEM;
+	for (unsigned int by = 0; !error && by < BYS; by++)
+		error = o->shown[by] ? pasta_out_group(out, o->tables[by]) : 0;
 	if (!error)
-		error = report_modules(o, out);
-	free_texts(lines, pasta_map_count(o->lines) + 1);
+		error = pasta_out_group(out, o->modules);
 	find_missing(o, out);
-	find_limits(o, others, out);
+	find_limits(o, out);
 	return error;
 }
 
@@ -1042,5 +623,5 @@ PASTA_TOOL(.name = "ops", .summary = "operators: calls, host and device time, by
 	   .events = PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END) | PASTA_MASK(KERNEL) |
 		     PASTA_MASK(COPY) | PASTA_MASK(SET),
 	   .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS, .state_size = sizeof(struct ops),
-	   .options = options, .open = open_, .event = on_event, .merge = merge, .report = report,
-	   .close = close_);
+	   .options = options, .open = open_, .event = on_event, .report = report, .close = close_,
+	   .flags = PASTA_TOOL_SHARDED, .groups = groups);

@@ -67,6 +67,10 @@ PASTA_EXPORT void pasta_log(enum pasta_log_level level, const char *fmt, ...)
  * NUL follows the text; the length does not count it. Lives as long as the process. Any thread. */
 PASTA_EXPORT const char *pasta_str(uint32_t id);
 PASTA_EXPORT const char *pasta_bytes(uint32_t id, size_t *size);
+/* The id of such bytes: equal bytes have one id, in all states of all tools, so that it is a key
+ * that groups can be merged by. They are never freed: add only what there is a limited number of.
+ * 0 when out of memory. It takes a lock. Any thread. */
+PASTA_EXPORT uint32_t pasta_strings_add(const void *bytes, size_t size);
 /* The text of a name, for people: "(unnamed)" for 0. */
 static inline const char *pasta_name(uint32_t id)
 {

@@ -82,6 +82,15 @@ static inline void pasta_event_copy(struct pasta_event *to, const struct pasta_e
 	memset((char *)to + size, 0, sizeof(*to) - size);
 }
 
+/* How long work on a device took: a kernel, a copy or a fill; 0 for other kinds. */
+static inline uint64_t pasta_work_ns(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_KIND_KERNEL ? ev->kernel.dur
+	       : ev->kind == PASTA_KIND_COPY ? ev->copy.dur
+	       : ev->kind == PASTA_KIND_SET  ? ev->set.dur
+					     : 0;
+}
+
 /* A kind's name ("kernel"), or NULL for a number that is no kind. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 

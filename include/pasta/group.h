@@ -67,6 +67,7 @@ enum pasta_member_type {
 	/* struct pasta_stack_ref: pasta_stack_line. Without one: the NAME at offset of, if that is
 	 * not 0; or none; or "". */
 	PASTA_MEMBER_STACK,
+	PASTA_MEMBER_PLACE,   /* uint32_t, of pasta_stack_place: "forward (linear.py:125)" */
 	PASTA_MEMBER_PROCESS, /* uint32_t, number of a process: its name; in the directory's order
 			       */
 	PASTA_MEMBER_DEVICE,  /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
@@ -76,7 +77,8 @@ enum pasta_member_type {
 	PASTA_MEMBER_ADDRESS, /* uint64_t: "0x7f00" */
 	PASTA_MEMBER_U32,
 	PASTA_MEMBER_U64,
-	PASTA_MEMBER_I64, /* int64_t, or PASTA_NO_VALUE */
+	PASTA_MEMBER_I64,   /* int64_t, or PASTA_NO_VALUE */
+	PASTA_MEMBER_BYTES, /* item_size bytes without a column: PASTA_KEY */
 	/* Measures: how two rows of one key become one. */
 	PASTA_MEMBER_SUM,  /* uint64_t */
 	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */
@@ -100,7 +102,7 @@ enum pasta_member_type {
 
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
-	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME of 0 */
+	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME or PLACE of 0 */
 	PASTA_MEMBER_MORE = 4,	     /* more columns of a member before it, which is merged once */
 	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also for the row of REST, which has the
 				     * sums of the rows that are left out */
@@ -123,7 +125,7 @@ struct pasta_member {
 	const char *column;
 	const char *unit; /* as a column has it; not that of count and share */
 	uint32_t flags, item_size, of;
-	const char *none; /* the text of a NAME of 0 */
+	const char *none; /* the text of a NAME or PLACE of 0 */
 	/* Of an ENUM; ends with NULL. An index past the end is shown as "(unknown)". */
 	const char *const *names;
 	/* Of a number: whether it has a value in this row; NULL: yes. */
@@ -163,6 +165,11 @@ struct pasta_group_def {
 #define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
 #define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}
+/* A key that is not shown, or not as a whole: what is shown of it are members of their own. It must
+ * have no padding. */
+#define PASTA_KEY(row)                                                                             \
+	{.type = PASTA_MEMBER_BYTES, .offset = offsetof(row, key),                                 \
+	 .item_size = sizeof(((row *)0)->key)}
 /* One that is a part of another. */
 #define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member),                             \
@@ -204,6 +211,21 @@ PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at)
  * but not the rows. Returns NULL with a count of 0 if the group has an error, or gets one here:
  * -ENOMEM, or -EINVAL for an unknown column. The report then fails. */
 PASTA_EXPORT void *pasta_group_sorted(struct pasta_group *group, const char *order, size_t *count);
+/*
+ * Walk the rows as a tree. up returns the row that a row is below, or NULL for an outermost one.
+ * Rows below the same one come in order (the syntax of .order; NULL: the declared one). enter is
+ * called before all that is below a row, leave after it; either may be NULL, and gets what up
+ * returned. They must not add rows to this group. 0, or the group has an error: -ENOMEM, -EINVAL
+ * for an unknown column, -ELOOP if a row is below itself.
+ */
+struct pasta_walk {
+	const char *order;
+	void *(*up)(const void *row, const void *ctx);
+	void (*enter)(void *row, void *up, void *ctx);
+	void (*leave)(void *row, void *up, void *ctx);
+	void *ctx;
+};
+PASTA_EXPORT int pasta_group_walk(struct pasta_group *group, const struct pasta_walk *walk);
 /* Change all keys: rows whose keys become equal become one, as when groups are merged. */
 PASTA_EXPORT void pasta_group_rekey(struct pasta_group *group,
 				    void (*change)(void *key, const void *ctx), const void *ctx);

@@ -16,6 +16,7 @@ size_t pasta_member_size(const struct pasta_member *m)
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
 	case PASTA_MEMBER_SCOPE:
+	case PASTA_MEMBER_PLACE:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_ENUM:
@@ -42,6 +43,8 @@ size_t pasta_member_size(const struct pasta_member *m)
 		return sizeof(struct pasta_list);
 	case PASTA_MEMBER_COVER:
 		return sizeof(struct pasta_cover);
+	case PASTA_MEMBER_BYTES:
+		return m->item_size;
 	default:
 		return 0;
 	}
@@ -438,6 +441,11 @@ void *pasta_group_find(const struct pasta_group *g, const void *key)
 {
 	return group_slot_row(g,
 			      group_slot(g, key, group_mix(g, key, group_hash(key, g->key_words))));
+}
+
+size_t pasta_group_number(const struct pasta_group *g, const void *key)
+{
+	return group_slot(g, key, group_hash(key, g->key_words))->number;
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)

@@ -24,7 +24,7 @@ int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
 /* Where a group lies in its tool's state. */
 struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state);
 
-/* -- For group.c, groupdef.c and grouptable.c -- */
+/* -- For group.c, groupdef.c, grouptable.c and grouptree.c -- */
 
 /* A column of the table: a member, or one figure of it. */
 enum pasta_figure {
@@ -89,6 +89,8 @@ struct pasta_group {
 	int error;
 };
 
+/* Of the row of this key, in order of adding, from 1; 0: it is not there. */
+size_t pasta_group_number(const struct pasta_group *group, const void *key);
 /* Two rows become one: measures alone. -ENOMEM. */
 int pasta_group_merge_row(const struct pasta_group_def *def, void *into, const void *from);
 /* Free what a row's measures own. */

@@ -34,6 +34,7 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	case PASTA_MEMBER_DIM3:
 	case PASTA_MEMBER_SCOPE:
 	case PASTA_MEMBER_STACK:
+	case PASTA_MEMBER_PLACE:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_ENUM:
@@ -189,8 +190,10 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 		return "a SUBTYPE needs .of, the kind of its events";
 	if (m->type == PASTA_MEMBER_LIST && (!m->item_size || m->item_size > ROW_MAX))
 		return "a LIST needs an item_size";
-	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER) && m->column)
-		return "a LIST or COVER has no column: use TEXT or CALL";
+	if ((m->type == PASTA_MEMBER_LIST || m->type == PASTA_MEMBER_COVER ||
+	     m->type == PASTA_MEMBER_BYTES) &&
+	    m->column)
+		return "a LIST, COVER or BYTES has no column: use TEXT or CALL";
 	if (m->type == PASTA_MEMBER_ENUM && !m->names)
 		return "an ENUM needs its names";
 	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "process/group.h"
+#include "process/place.h"
 #include "process/result.h"
 #include "process/scope.h"
 
@@ -81,15 +82,19 @@ static const char *view_address(uint64_t address, char *text)
 	return text;
 }
 
+/* Of a NAME or PLACE of 0; NULL: no value. */
+static const char *view_none(const struct pasta_member *m)
+{
+	return m->flags & PASTA_MEMBER_BLANK_ZERO ? NULL : m->none ? m->none : "(unnamed)";
+}
+
 static const char *view_name(const struct pasta_member *m, const void *row, char *text)
 {
 	if (view_u32(m, row))
 		return pasta_str(view_u32(m, row));
 	if (m->of)
 		return view_address(*(const uint64_t *)((const char *)row + m->of), text);
-	if (m->flags & PASTA_MEMBER_BLANK_ZERO)
-		return NULL;
-	return m->none ? m->none : "(unnamed)";
+	return view_none(m);
 }
 
 static const char *view_stack(const struct pasta_member *m, const void *row, char *text)
@@ -111,6 +116,9 @@ static const char *view_text(const struct view *v, const struct pasta_member *m,
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
 		return view_name(m, row, text);
+	case PASTA_MEMBER_PLACE:
+		return view_u32(m, row) ? pasta_place_text(view_u32(m, row), false, text, TEXT)
+					: view_none(m);
 	case PASTA_MEMBER_DIM3:
 		return view_dim3(view_member(m, row), text);
 	case PASTA_MEMBER_SCOPE:
@@ -305,6 +313,23 @@ static int line_own(const struct view *v, struct line *line)
 	return error;
 }
 
+/* A text that several places have becomes one with the path of the file. */
+static int view_places(const struct view *v, size_t column)
+{
+	const struct pasta_member *m = v->plan.columns[column].member;
+	struct pasta_map *texts = pasta_map_new(sizeof(uint32_t));
+	int error = texts ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !error && i < v->count; i++)
+		error = pasta_places_note(texts, line_cells(v, &v->lines[i])[column].s,
+					  view_u32(m, v->lines[i].row));
+	for (size_t i = 0; !error && i < v->count; i++)
+		error = pasta_places_widen(texts, &line_cells(v, &v->lines[i])[column].s,
+					   view_u32(m, v->lines[i].row));
+	pasta_map_free(texts);
+	return error;
+}
+
 static int view_fill(struct view *v)
 {
 	const struct pasta_group *g = v->group;
@@ -323,6 +348,9 @@ static int view_fill(struct view *v)
 		v->lines[v->count] = (struct line){.row = row, .number = v->count};
 		error = view_texts(v, &v->lines[v->count++]);
 	}
+	for (size_t i = 0; !error && i < v->plan.count; i++)
+		if (v->plan.columns[i].member->type == PASTA_MEMBER_PLACE)
+			error = view_places(v, i);
 	return error;
 }
 

@@ -510,6 +510,96 @@ static void rows_can_be_had_in_any_order_of_columns(void **state)
 	pasta_group_free(g);
 }
 
+/* A tree of rows: the device of a row is that of the one it is below. */
+static char walked[200];
+
+static void *above(const void *row_, const void *ctx)
+{
+	uint32_t device = ((const struct row *)row_)->key.device;
+	size_t at = 0;
+	struct row *r;
+
+	while ((r = pasta_group_next(ctx, &at)))
+		if (device && r->key.name == device)
+			return r;
+	return NULL;
+}
+
+static void enter(void *row_, void *up, void *ctx)
+{
+	strcat(strcat(walked, "("), pasta_str(((const struct row *)row_)->key.name));
+}
+
+static void leave(void *row_, void *up, void *ctx)
+{
+	struct row *r = row_;
+
+	strcat(walked, ")");
+	if (up)
+		((struct row *)up)->sum += r->sum;
+}
+
+static void rows_are_walked_as_a_tree_from_the_outermost_on(void **state)
+{
+	const struct pasta_group_def def = DEF(few, .order = "name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	struct pasta_walk walk = {.up = above, .enter = enter, .leave = leave, .ctx = g};
+
+	walked[0] = '\0';
+	assert_int_equal(pasta_group_walk(g, &walk), 0);
+	assert_string_equal(walked, "");
+	row(g, "d", name("c"))->sum = 1; /* before what it is below */
+	row(g, "b", name("a"))->sum = 2;
+	row(g, "a", 0);
+	row(g, "c", name("a"))->sum = 4;
+	row(g, "e", 0)->sum = 8;
+	assert_int_equal(pasta_group_walk(g, &walk), 0);
+	assert_string_equal(walked, "(a(b)(c(d)))(e)");
+	assert_int_equal(row(g, "a", 0)->sum, 7);
+	walk.order = "-name";
+	walked[0] = '\0';
+	walk.leave = NULL;
+	assert_int_equal(pasta_group_walk(g, &walk), 0);
+	assert_string_equal(walked, "(e(a(c(d(b");
+	row(g, "f", name("f"));
+	assert_int_equal(pasta_group_walk(g, &walk), -ELOOP);
+	assert_int_equal(pasta_group_error(g), -ELOOP);
+	pasta_group_free(g);
+}
+
+static uint32_t place(const char *function, const char *file, uint32_t number)
+{
+	return pasta_stack_place(&(struct pasta_stack_frame){
+		.function = function, .file = file, .module = "", .line = number});
+}
+
+static void places_of_one_text_are_shown_with_their_paths(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER(PLACE, struct row, key.name, .column = "place", .none = "none"),
+		PASTA_MEMBER(U32, struct row, key.device, .column = "device"),
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .order = "place");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+	assert_int_equal(place("<built-in len>", "a.py", 1), 0);
+	assert_int_equal(place("f", "<string>", 1), 0);
+	assert_int_equal(place("f", "", 1), 0);
+	assert_int_equal(place("f", "/a/m.py", 3), place("f", "/a/m.py", 3));
+	PASTA_ROW(g, struct row, place("f", "/a/m.py", 3), 1);
+	PASTA_ROW(g, struct row, place("f", "/a/m.py", 3), 2);
+	PASTA_ROW(g, struct row, place("f", "/a/m.py", 4), 3);
+	PASTA_ROW(g, struct row, name("(other)"), 4);
+	PASTA_ROW(g, struct row, 0, 5);
+	assert_string_equal(shown(g), "(other) 4\nf (m.py:3) 1\nf (m.py:3) 2\nf (m.py:4) 3\n"
+				      "none 5\n");
+	PASTA_ROW(g, struct row, place("f", "/b/m.py", 3), 6);
+	assert_string_equal(shown(g), "(other) 4\nf (/a/m.py:3) 1\nf (/a/m.py:3) 2\n"
+				      "f (/b/m.py:3) 6\nf (m.py:4) 3\nnone 5\n");
+	pasta_group_free(g);
+}
+
 struct line {
 	struct {
 		uint32_t number;
@@ -645,6 +735,9 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 						      {.type = PASTA_MEMBER_SUM,
 						       .offset = sizeof(struct row) - 4},
 						      {0}};
+	static const struct pasta_member key[] = {PASTA_KEY(struct row), {0}};
+	static const struct pasta_member shown_key[] = {
+		{.type = PASTA_MEMBER_BYTES, .item_size = 8, .column = "key"}, {0}};
 	static const struct pasta_member twice[] = {PASTA_MEMBER(U64, struct row, key),
 						    PASTA_MEMBER(SUM, struct row, sum),
 						    PASTA_MEMBER(SUM, struct row, sum),
@@ -662,6 +755,8 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
 	refused(&DEF(all, .order = "-sum nothing"), "ordered by 'nothing'");
 	refused(&DEF(no_key, .limit = 0), "byte 4 of the key");
+	assert_int_equal(pasta_group_check(&tool, &DEF(key, .limit = 0), &err), 0);
+	refused(&DEF(shown_key, .limit = 0), "has no column");
 	refused(&DEF(figure, .limit = 0), "member 2");
 	refused(&DEF(list, .limit = 0), "item_size");
 	refused(&DEF(measure, .limit = 0), "a part of the key");
@@ -759,6 +854,8 @@ int main(void)
 		cmocka_unit_test(a_column_without_values_can_be_left_out),
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
 		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),
+		cmocka_unit_test(rows_are_walked_as_a_tree_from_the_outermost_on),
+		cmocka_unit_test(places_of_one_text_are_shown_with_their_paths),
 		cmocka_unit_test(covers_of_different_lines_add_up),
 		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
