@@ -77,7 +77,12 @@ static void faults_are_those_of_a_device_or_of_the_host(void **state)
 
 static void what_moves_belongs_to_the_allocation_that_was_there(void **state)
 {
+	struct pasta_event known = EVENT(process, PROCESS, 1, 1, 1);
+
 	(void)state;
+	known.process.host = id("host");
+	known.process.pid = 7;
+	give(&known);
 	managed(0, 1, 0x1000, 0x1000, NULL);
 	managed(1, 1, 0x1000, 0x1000, "table");
 	managed(0, 2, 0x8000, 0x1000, NULL); /* nothing happens to it */
@@ -91,10 +96,10 @@ static void what_moves_belongs_to_the_allocation_that_was_there(void **state)
 	fault(0, PASTA_UVM_CPU_FAULT, 0x1400, 1, PASTA_UVM_HOST);
 	fault(0, PASTA_UVM_CPU_FAULT, 0x1800, 1, PASTA_UVM_HOST); /* past that one */
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("allocations"), "table 4096 0 0 100 3 0 1\n"
-						  "0x1000 4096 10 20 0 0 0 0\n"
-						  "(unknown) 0 0 5 0 0 1 0\n"
-						  "0x1000 2048 0 0 0 0 1 0\n");
+	assert_string_equal(table("allocations"), "table 4096 0 0 100 3 0 host-7\n"
+						  "0x1000 4096 10 20 0 0 0 #0\n"
+						  "(unknown) 0 0 5 0 0 1 #0\n"
+						  "0x1000 2048 0 0 0 0 1 #0\n");
 }
 
 static void rows_are_as_many_as_were_asked_for(void **state)
@@ -106,8 +111,8 @@ static void rows_are_as_many_as_were_asked_for(void **state)
 		move(0, PASTA_UVM_TO_DEVICE, i << 12, i);
 	}
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("allocations"), "0x5000 4096 5 0 0 0 0 0\n"
-						  "0x4000 4096 4 0 0 0 0 0\n");
+	assert_string_equal(table("allocations"), "0x5000 4096 5 0 0 0 0 #0\n"
+						  "0x4000 4096 4 0 0 0 0 #0\n");
 }
 
 static void memory_that_is_not_managed_has_no_row(void **state)
@@ -123,7 +128,7 @@ static void memory_that_is_not_managed_has_no_row(void **state)
 	managed(0, 3, 0x5000, 0, NULL);
 	move(0, PASTA_UVM_TO_DEVICE, 0x1000, 8);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("allocations"), "(unknown) 0 8 0 0 0 0 0\n");
+	assert_string_equal(table("allocations"), "(unknown) 0 8 0 0 0 0 #0\n");
 }
 
 static void thrashing_is_found_and_what_is_new_is_unspecified(void **state)
