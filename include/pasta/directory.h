@@ -45,6 +45,9 @@ PASTA_EXPORT bool pasta_process_records(uint32_t proc, uint64_t kinds);
 /* "device 0", "host". */
 PASTA_EXPORT const char *pasta_device_text(uint32_t device, char *text, size_t size);
 
+/* The direction of a copy, from its subtype: "h2d", "unspecified". */
+PASTA_EXPORT const char *pasta_copy_text(uint32_t sub);
+
 /* The line of a call path: "function (file.c:12)" of the innermost function whose source is known,
  * or else of the innermost function; "" for an unknown path. Truncated to size; returns text. */
 PASTA_EXPORT const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size);

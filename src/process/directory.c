@@ -230,6 +230,17 @@ const char *pasta_device_text(uint32_t device, char *text, size_t size)
 	return text;
 }
 
+const char *pasta_copy_text(uint32_t sub)
+{
+	static const char *const texts[] = {
+		[PASTA_COPY_H2D] = "h2d",     [PASTA_COPY_D2H] = "d2h", [PASTA_COPY_D2D] = "d2d",
+		[PASTA_COPY_H2H] = "h2h",     [PASTA_COPY_P2P] = "p2p", [PASTA_COPY_MAP] = "map",
+		[PASTA_COPY_UNMAP] = "unmap",
+	};
+
+	return sub && sub <= PASTA_COPY_UNMAP ? texts[sub] : "unspecified";
+}
+
 const char *pasta_stack_line(uint32_t proc, uint32_t stack, char *text, size_t size)
 {
 	struct pasta_stack_frame frames[FRAMES];
