@@ -39,8 +39,9 @@ struct line {
 	uint32_t name, scope;
 	uint64_t calls, time, bytes;
 	uint64_t device; /* ns of an operator's own kernels; time is that of outermost ones */
+	struct line *op; /* of a kernel: the operator that it was last of */
 	const void *of;	 /* the process or the place; NULL: several */
-	uint64_t devices;
+	uint32_t devices;
 	bool shown;
 };
 
@@ -48,10 +49,11 @@ struct process {
 	struct {
 		uint32_t number;
 	} key;
-	uint32_t world;	       /* ranks of its job; 0: not known */
-	struct pasta_stat did; /* begins and ends of what it did */
-	uint64_t open;	       /* operators whose end is missing */
-	uint64_t failed;       /* collectives that found no memory */
+	uint32_t world;	     /* ranks of its job; 0: not known */
+	uint64_t begin, end; /* of what it did */
+	uint32_t did;
+	uint64_t open;	 /* operators whose end is missing */
+	uint64_t failed; /* collectives that found no memory */
 };
 
 enum place_flags { KNOWN = 1, USED = 2, WORKED = 4, COUNTED = 8 };
@@ -80,7 +82,10 @@ struct summary {
 	struct pasta_ledger *ledger;
 	struct pasta_group *lines, *processes, *places, *threads;
 	struct pasta_pending *collectives; /* uint64_t: their times */
-	uint32_t allocated, other;	   /* names of counters: the one that counts, or not */
+	struct process *process;	   /* of the last event */
+	struct place *place;
+	struct thread *thread;
+	uint32_t allocated, other; /* names of counters: the one that counts, or not */
 	/* In the report: the run's time; how many processes did something, and devices worked or
 	 * were used; whether operators have times of their kernels. */
 	uint64_t span, did, worked, used;
@@ -102,28 +107,39 @@ static void close_(void *state)
 
 /* -- Collecting -- */
 
-static struct process *process_of(const struct summary *s, const struct pasta_event *ev)
+static struct process *process_of(struct summary *s, uint32_t proc)
 {
-	return PASTA_ROW(s->processes, struct process, ev->proc);
+	if (!s->process || s->process->key.number != proc)
+		s->process = PASTA_ROW(s->processes, struct process, proc);
+	return s->process;
 }
 
 /* Work has a time. Descriptions of processes and devices, and allocations, have none: they are the
  * same whatever part of the run is shown. */
-static struct process *did(const struct summary *s, const struct pasta_event *ev, uint64_t dur)
+static struct process *did(struct summary *s, const struct pasta_event *ev, uint64_t dur)
 {
-	struct process *p = process_of(s, ev);
+	uint64_t end = ev->time + dur < dur ? UINT64_MAX : ev->time + dur;
+	struct process *p = process_of(s, ev->proc);
 
-	pasta_stat_add(&p->did, ev->time);
-	pasta_stat_add(&p->did, ev->time + dur < dur ? UINT64_MAX : ev->time + dur);
+	p->begin = !p->did || ev->time < p->begin ? ev->time : p->begin;
+	p->end = end > p->end ? end : p->end;
+	p->did = 1;
 	return p;
 }
 
-static struct place *use(const struct summary *s, uint32_t proc, uint32_t device, uint32_t flags)
+static struct place *use(struct summary *s, uint32_t proc, uint32_t device, uint32_t flags)
 {
-	struct place *place = PASTA_ROW(s->places, struct place, proc, device);
+	if (!s->place || s->place->key.proc != proc || s->place->key.device != device)
+		s->place = PASTA_ROW(s->places, struct place, proc, device);
+	s->place->flags |= USED | flags;
+	return s->place;
+}
 
-	place->flags |= USED | flags;
-	return place;
+static struct thread *thread_of(struct summary *s, const struct pasta_event *ev)
+{
+	if (!s->thread || s->thread->key.proc != ev->proc || s->thread->key.tid != ev->tid)
+		s->thread = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
+	return s->thread;
 }
 
 static struct line *line_of(const struct summary *s, uint32_t part, uint32_t id, uint32_t name)
@@ -145,14 +161,18 @@ static void on_kernel(struct summary *s, const struct pasta_event *ev)
 {
 	const struct pasta_scope *scope = pasta_where_of(ev)->scope;
 	struct place *place = use(s, ev->proc, ev->kernel.device, WORKED);
+	struct line *l = line_of(s, KERNELS, ev->kernel.name, ev->kernel.name);
 	bool collective = pasta_collective_find(s->collectives, ev);
 
 	did(s, ev, ev->kernel.dur);
 	place->kernels++;
 	pasta_cover_add(&place->cover, collective, ev->time, ev->kernel.dur);
-	add(line_of(s, KERNELS, ev->kernel.name, ev->kernel.name), ev->kernel.dur, 0);
-	if (scope && scope->op)
-		line_of(s, OPS, scope->op->name, scope->op->name)->device += ev->kernel.dur;
+	add(l, ev->kernel.dur, 0);
+	if (scope && scope->op) {
+		if (!l->op || l->op->name != scope->op->name)
+			l->op = line_of(s, OPS, scope->op->name, scope->op->name);
+		l->op->device += ev->kernel.dur;
+	}
 	if (collective)
 		pasta_collective_done(s->collectives, ev);
 }
@@ -183,12 +203,11 @@ static void on_op(struct summary *s, const struct pasta_event *ev)
 {
 	const struct pasta_scope *scope = pasta_where_of(ev)->scope;
 	const struct pasta_scope *op = scope ? scope->op : NULL;
-	struct line *l = op ? line_of(s, OPS, op->name, op->name) : NULL;
 	struct process *p = did(s, ev, 0);
 	struct thread *outermost = NULL;
 
 	if (op && (!op->up || !op->up->op))
-		outermost = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
+		outermost = thread_of(s, ev);
 	if (ev->kind == PASTA_KIND_OP_BEGIN && outermost)
 		outermost->op = ev->time;
 	if (ev->kind == PASTA_KIND_OP_BEGIN)
@@ -196,15 +215,15 @@ static void on_op(struct summary *s, const struct pasta_event *ev)
 	/* When an operator ended whose end is missing is not known. */
 	if (ev->sub == PASTA_OP_END_SUPPLIED)
 		p->open++;
-	else if (l)
-		add(l, outermost && ev->time > outermost->op ? ev->time - outermost->op : 0, 0);
+	else if (op)
+		add(line_of(s, OPS, op->name, op->name),
+		    outermost && ev->time > outermost->op ? ev->time - outermost->op : 0, 0);
 }
 
 static void on_region(struct summary *s, const struct pasta_event *ev)
 {
 	const struct pasta_scope *scope = pasta_where_of(ev)->scope;
-	struct thread *thread = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
-	struct pasta_list *begun = &thread->regions;
+	struct pasta_list *begun = &thread_of(s, ev)->regions;
 
 	did(s, ev, 0);
 	if (ev->sub == PASTA_REGION_BEGIN) {
@@ -255,7 +274,7 @@ static void on_device(struct summary *s, const struct pasta_event *ev)
 	const struct pasta_device_record *r = &ev->device;
 	struct place *place = PASTA_ROW(s->places, struct place, ev->proc, r->id);
 
-	process_of(s, ev);
+	process_of(s, ev->proc);
 	place->flags |= KNOWN;
 	place->name = r->name;
 	place->vendor = r->vendor;
@@ -265,7 +284,7 @@ static void on_device(struct summary *s, const struct pasta_event *ev)
 
 static void on_process(struct summary *s, const struct pasta_event *ev)
 {
-	process_of(s, ev)->world = ev->process.world;
+	process_of(s, ev->proc)->world = ev->process.world;
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
@@ -387,7 +406,7 @@ static const char *line_name(const void *row, const void *state, char *text, siz
 	case PROCESSES:
 		return l->of ? process_name(l->of, text, size) : processes_name(state, text, size);
 	case DEVICES:
-		snprintf(text, size, "and %llu more devices", (unsigned long long)l->devices);
+		snprintf(text, size, "and %u more devices", l->devices);
 		return l->of ? place_name(state, l->of, text, size) : text;
 	case REGIONS:
 		return pasta_scope_regions(pasta_scope_find(l->scope), text, size);
@@ -477,9 +496,14 @@ static const struct pasta_member line_members[] = {
 };
 
 static const struct pasta_member process_members[] = {
-	PASTA_MEMBER(PROCESS, struct process, key.number), PASTA_MEMBER(U32, struct process, world),
-	PASTA_MEMBER(STAT, struct process, did),	   PASTA_MEMBER(SUM, struct process, open),
-	PASTA_MEMBER(SUM, struct process, failed),	   {0},
+	PASTA_MEMBER(PROCESS, struct process, key.number),
+	PASTA_MEMBER(U32, struct process, world),
+	PASTA_MEMBER(U64, struct process, begin),
+	PASTA_MEMBER(U64, struct process, end),
+	PASTA_MEMBER(U32, struct process, did),
+	PASTA_MEMBER(SUM, struct process, open),
+	PASTA_MEMBER(SUM, struct process, failed),
+	{0},
 };
 
 static const struct pasta_member place_members[] = {
@@ -527,11 +551,11 @@ static void add_processes(struct summary *s)
 		struct line *l = line_of(s, PROCESSES, p->key.number, 0);
 
 		l->of = p;
-		l->time = p->did.max - p->did.min;
-		if (!p->did.count)
+		l->time = p->end - p->begin;
+		if (!p->did)
 			continue;
-		begin = p->did.min < begin ? p->did.min : begin;
-		end = p->did.max > end ? p->did.max : end;
+		begin = p->begin < begin ? p->begin : begin;
+		end = p->end > end ? p->end : end;
 		s->did++;
 	}
 	s->span = end > begin ? end - begin : 0;

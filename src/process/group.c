@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 64, CHUNKS = 40, LAST = 512, SLOTS = 128 };
+enum { CHUNK = 64, CHUNKS = 40, LAST_BITS = 9, LAST = 1 << LAST_BITS, SLOTS = 128 };
 
 struct pasta_group_slot {
 	uint32_t hash;	 /* its lower half, which is enough for all slots that can be */
@@ -247,10 +247,10 @@ void pasta_group_free(struct pasta_group *g)
 
 /*
  * Word by word: they have just been written so, and a wider load would wait for them. The products
- * do not wait for each other.
+ * do not wait for each other. Its upper bits depend on all of the key, which is enough to find the
+ * rows that were there last.
  */
-static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t *key,
-								 uint32_t words)
+static inline __attribute__((always_inline)) uint64_t group_mix(const uint32_t *key, uint32_t words)
 {
 	uint64_t h = 0, factor = UINT64_C(0x9e3779b97f4a7c15);
 
@@ -260,6 +260,12 @@ static inline __attribute__((always_inline)) uint64_t group_hash(const uint32_t 
 	}
 	if (words & 1)
 		h += key[words - 1] * factor;
+	return h;
+}
+
+/* Of what group_mix returns: all bits depend on all of the key. */
+static uint64_t group_hash(uint64_t h)
+{
 	h ^= h >> 32;
 	h *= UINT64_C(0xd6e8feb86659fd93);
 	return h ^ h >> 32;
@@ -337,8 +343,9 @@ static void *group_new_row(struct pasta_group *g)
 }
 
 __attribute__((noinline)) static void *group_add(struct pasta_group *g, const void *key,
-						 uint64_t hash)
+						 uint64_t mix)
 {
+	uint64_t hash = group_hash(mix);
 	void *row = group_grow_index(g) ? group_slot_row(g, group_slot(g, key, hash)) : NULL;
 
 	if (!row && g->count <= g->mask / 2 + 1) {
@@ -350,7 +357,7 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 		}
 	}
 	if (row)
-		return g->last[hash >> 32 & (LAST - 1)] = row;
+		return g->last[mix >> (64 - LAST_BITS)] = row;
 	g->error = -ENOMEM;
 	memcpy(g->spare, key, g->def->key_size);
 	return g->spare;
@@ -359,14 +366,18 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 static inline __attribute__((always_inline)) void *group_row(struct pasta_group *g, const void *key,
 							     uint32_t words)
 {
-	uint64_t hash = group_hash(key, words);
-	void *row = g->last[hash >> 32 & (LAST - 1)];
+	uint64_t mix = group_mix(key, words);
+	void *row = g->last[mix >> (64 - LAST_BITS)];
 
-	return __builtin_expect(row && group_is(row, key, words), 1) ? row
-								     : group_add(g, key, hash);
+	return __builtin_expect(row && group_is(row, key, words), 1) ? row : group_add(g, key, mix);
 }
 
-/* With a number of words that the compiler knows there are no loops. */
+__attribute__((noinline)) static void *group_row_of_any(struct pasta_group *g, const void *key)
+{
+	return group_row(g, key, g->key_words);
+}
+
+/* With a number of words that the compiler knows there are no loops, and no registers to save. */
 void *pasta_group_row(struct pasta_group *g, const void *key)
 {
 	switch (g->key_words) {
@@ -381,13 +392,13 @@ void *pasta_group_row(struct pasta_group *g, const void *key)
 	case 7:
 		return group_row(g, key, 7);
 	default:
-		return group_row(g, key, g->key_words);
+		return group_row_of_any(g, key);
 	}
 }
 
 void *pasta_group_find(const struct pasta_group *g, const void *key)
 {
-	return group_slot_row(g, group_slot(g, key, group_hash(key, g->key_words)));
+	return group_slot_row(g, group_slot(g, key, group_hash(group_mix(key, g->key_words))));
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)
