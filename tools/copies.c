@@ -5,16 +5,10 @@
 #include <pasta/pasta.h>
 
 /* Directions are the subtypes of copies, then fills; what is new to us is unspecified. */
-enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
+enum { SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };
 
 #define SMALL_BITS 17 /* classes below this: less than 64 KiB */
 #define MANY 1000     /* copies, before a finding says that they are small */
-
-static const char *const names[DIRECTIONS] = {
-	[UNSPECIFIED] = "unspecified", [PASTA_COPY_H2D] = "h2d",     [PASTA_COPY_D2H] = "d2h",
-	[PASTA_COPY_D2D] = "d2d",      [PASTA_COPY_H2H] = "h2h",     [PASTA_COPY_P2P] = "p2p",
-	[PASTA_COPY_MAP] = "map",      [PASTA_COPY_UNMAP] = "unmap", [SET] = "set",
-};
 
 /* Of a direction and a class of sizes; or, as bits 0, of all sizes. */
 struct sum {
@@ -34,7 +28,9 @@ struct copies {
 
 static const char *direction(const void *row, const void *state, char *text, size_t size)
 {
-	return names[((const struct sum *)row)->key.direction];
+	const struct sum *s = row;
+
+	return s->key.direction == SET ? "set" : pasta_copy_text(s->key.direction);
 }
 
 /* The last class's 2^63 is past what a cell holds. */
@@ -106,7 +102,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	bool set = ev->kind == PASTA_KIND_SET;
 	uint64_t bytes = set ? ev->set.bytes : ev->copy.bytes;
 	uint64_t dur = set ? ev->set.dur : ev->copy.dur;
-	uint32_t to = set ? SET : ev->sub <= PASTA_COPY_UNMAP ? ev->sub : UNSPECIFIED;
+	uint32_t to = set ? SET : ev->sub <= PASTA_COPY_UNMAP ? ev->sub : 0;
 	uint32_t bits = bytes ? 64 - (uint32_t)__builtin_clzll(bytes) : 0;
 	struct copies *c = state;
 	struct sum *all = PASTA_ROW(c->all, struct sum, to, 0);
@@ -133,7 +129,7 @@ static void find_small(const struct sum *s, struct pasta_out *out)
 	pasta_out_finding(
 		out, &(struct pasta_finding){PASTA_SEVERITY_NOTE,
 					     "most time of these copies is in those below 64 KiB",
-					     names[s->key.direction], evidence,
+					     pasta_copy_text(s->key.direction), evidence,
 					     "put small copies together into large ones"});
 }
 

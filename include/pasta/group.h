@@ -76,7 +76,6 @@ enum pasta_member_type {
 	PASTA_MEMBER_ADDRESS,  /* uint64_t: "0x7f00" */
 	PASTA_MEMBER_U32,
 	PASTA_MEMBER_U64,
-	PASTA_MEMBER_I64, /* int64_t; PASTA_NO_VALUE: no value */
 	/* Measures: how two rows of one key become one. */
 	PASTA_MEMBER_SUM,  /* uint64_t */
 	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */
@@ -107,7 +106,7 @@ enum pasta_member_flags {
 	PASTA_MEMBER_OPTIONAL = 16, /* left out if no row has a value other than 0 */
 };
 
-/* What call returns, and an I64 holds, for no value; ratio returns NaN, text NULL. */
+/* What call returns for no value; ratio returns NaN, text NULL. */
 #define PASTA_NO_VALUE INT64_MIN
 /* For ratio: of nothing there is none. */
 static inline double pasta_ratio(uint64_t part, uint64_t whole)

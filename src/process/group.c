@@ -29,7 +29,6 @@ size_t pasta_member_size(const struct pasta_member *m)
 		return sizeof(struct pasta_stack_ref);
 	case PASTA_MEMBER_ADDRESS:
 	case PASTA_MEMBER_U64:
-	case PASTA_MEMBER_I64:
 	case PASTA_MEMBER_SUM:
 	case PASTA_MEMBER_MIN:
 	case PASTA_MEMBER_MAX:

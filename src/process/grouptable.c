@@ -183,11 +183,6 @@ static bool view_int(const struct view *v, const struct pasta_group_column *c, c
 	uint64_t number = 0;
 	bool has = true;
 
-	if (m->type == PASTA_MEMBER_I64) {
-		*value = *(const int64_t *)view_member(m, row);
-		return *value != PASTA_NO_VALUE &&
-		       (*value || !(m->flags & PASTA_MEMBER_BLANK_ZERO));
-	}
 	if (m->type == PASTA_MEMBER_CALL) {
 		*value = m->call(row, v->group->state);
 		return *value != PASTA_NO_VALUE;

@@ -613,27 +613,6 @@ static void a_computed_text_is_whole_whatever_its_length(void **state)
 	}
 }
 
-static void a_signed_number_may_have_no_value(void **state)
-{
-	static const struct pasta_member members[] = {
-		PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
-		PASTA_MEMBER(U32, struct row, key.device),
-		PASTA_MEMBER(I64, struct row, max, .column = "number"),
-		PASTA_MEMBER(I64, struct row, min, .column = "other",
-			     .flags = PASTA_MEMBER_BLANK_ZERO),
-		{0},
-	};
-	const struct pasta_group_def def = DEF(members, .order = "number");
-	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
-
-	row(g, "a", 0)->max = (uint64_t)PASTA_NO_VALUE;
-	row(g, "b", 0)->max = (uint64_t)-7;
-	row(g, "b", 0)->min = 5;
-	row(g, "c", 0)->max = 0;
-	assert_string_equal(shown(g), "a - -\nb -7 5\nc 0 -\n");
-	pasta_group_free(g);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -646,7 +625,6 @@ int main(void)
 		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
 		cmocka_unit_test(the_rest_is_computed_from_its_sums_where_that_is_asked_for),
 		cmocka_unit_test(a_number_can_have_no_value),
-		cmocka_unit_test(a_signed_number_may_have_no_value),
 		cmocka_unit_test(a_computed_text_is_whole_whatever_its_length),
 		cmocka_unit_test(a_column_without_values_can_be_left_out),
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
