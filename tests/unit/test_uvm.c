@@ -146,6 +146,63 @@ static void thrashing_is_found_and_what_is_new_is_unspecified(void **state)
 	assert_string_equal(finding(0), "times that memory was seen to move to and fro: 1");
 }
 
+/* As text, all tables. To be freed. */
+static char *all_tables(void)
+{
+	static const char *const names_[] = {"migrations", "faults", "other", "allocations"};
+	char *text = calloc(4, 1 << 16);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < 4; i++)
+		strcat(text, table(names_[i]));
+	return text;
+}
+
+static void merged_shards_are_as_one(void **state)
+{
+	struct pasta_lane *parts[3];
+	struct pasta_result own = {0};
+	char *want, *got;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		parts[i] = another_lane(&own);
+	for (int i = 0; i < 3000; i++) {
+		uint32_t proc = (uint32_t)random_below(3);
+		struct pasta_event ev = EVENT(uvm, UVM, proc, 1, (uint64_t)i);
+
+		ev.sub = (uint8_t)random_below(10);
+		ev.uvm.addr = random_below(100) << 12;
+		ev.uvm.bytes = random_below(1000);
+		ev.uvm.count = random_below(5);
+		ev.uvm.src = (uint32_t)random_below(2);
+		ev.uvm.dur = random_below(100);
+		if (!random_below(8)) {
+			ev = (struct pasta_event)EVENT(alloc, ALLOC, proc, 1, (uint64_t)i);
+			ev.sub = PASTA_ALLOC_MANAGED;
+			ev.alloc.addr = random_below(100) << 12;
+			ev.alloc.bytes = 4096;
+		}
+		pasta_lane_event(parts[proc], &ev, NULL);
+		give(&ev);
+	}
+	pasta_lane_merge(parts[0], parts[1]);
+	pasta_lane_merge(parts[0], parts[2]);
+	assert_int_equal(finish(), 0);
+	want = all_tables();
+	pasta_result_free(&result);
+	result = own;
+	pasta_lane_report(parts[0]);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	got = all_tables();
+	assert_string_equal(got, want);
+	assert_true(strlen(want) > 500);
+	free(want);
+	free(got);
+	for (int i = 0; i < 3; i++)
+		pasta_lane_free(parts[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,7 +212,9 @@ int main(void)
 		TEST(rows_are_as_many_as_were_asked_for),
 		TEST(memory_that_is_not_managed_has_no_row),
 		TEST(thrashing_is_found_and_what_is_new_is_unspecified),
+		TEST(merged_shards_are_as_one),
 	};
 
+	random_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
