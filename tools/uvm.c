@@ -1,327 +1,180 @@
 /* uvm - unified memory: what moves between host and devices, who touches it, which allocations. */
-#include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
-enum { SUBS = PASTA_UVM_REMOTE_MAP + 1 };
+/* The last is of what a driver does not say, or what is new to us. */
+enum { UNSPECIFIED = PASTA_UVM_REMOTE_MAP + 1, SUBS };
 
-/* faults: events of faults have several together. */
+static const char *const names[SUBS] = {
+	[PASTA_UVM_TO_DEVICE] = "to_device",   [PASTA_UVM_TO_HOST] = "to_host",
+	[PASTA_UVM_BETWEEN] = "between",       [PASTA_UVM_THRASHING] = "thrashing",
+	[PASTA_UVM_THROTTLING] = "throttling", [PASTA_UVM_REMOTE_MAP] = "remote_map",
+	[UNSPECIFIED] = "unspecified",
+};
+
+/* Migrations in a direction, faults of a device or of the host, or what else the driver reports. */
 struct sum {
-	uint64_t count, bytes, total, faults;
+	struct {
+		uint32_t of; /* the subtype; of faults the device */
+	} key;
+	struct pasta_stat bytes;
+	uint64_t total, faults; /* one event may report several faults */
 };
 
-/* Faults of the host, or of a device. */
-struct toucher {
-	uint32_t device;
-	struct sum sum;
-};
-
-/* Managed memory; of a process all that belongs to none has address 0. */
+/* Managed memory; number 0 is all memory of the process that belongs to no known allocation. */
 struct heap {
-	uint32_t proc, name;
-	uint64_t number, addr, bytes;
-	struct sum sums[SUBS];
+	struct {
+		uint32_t proc, name;
+		uint64_t number, addr, bytes;
+	} key;
+	uint64_t by[SUBS]; /* bytes, or faults */
+	uint64_t moved, touched;
 };
 
 struct uvm {
-	struct pasta_ledger *ledger; /* with a struct heap * each */
-	struct sum sums[SUBS];
-	struct pasta_map *touchers; /* by device */
-	struct pasta_map *heaps;    /* by number, from 1 */
-	struct pasta_map *lost;	    /* number of that of no allocation, by process */
-	uint64_t numbers;
-	size_t rows;
-	bool failed;
+	struct pasta_ledger *ledger;
+	struct pasta_group *migrations, *faults, *others, *heaps;
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
-{
-	struct uvm *u = state;
-
-	u->rows = pasta_opt_u64(opts, "rows");
-	u->touchers = pasta_map_new(sizeof(struct toucher));
-	u->heaps = pasta_map_new(sizeof(struct heap));
-	u->lost = pasta_map_new(sizeof(uint64_t));
-	if (!u->touchers || !u->heaps || !u->lost)
-		return pasta_fail(err, -ENOMEM, "out of memory");
-	return 0;
-}
-
-static void close_(void *state)
-{
-	struct uvm *u = state;
-
-	pasta_map_free(u->touchers);
-	pasta_map_free(u->heaps);
-	pasta_map_free(u->lost);
-}
-
-/* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
-
-static void add(struct sum *into, const struct pasta_uvm_record *r)
-{
-	into->count++;
-	into->bytes += r->bytes;
-	into->total += r->dur;
-	into->faults += r->count;
-}
-
-static struct heap *heap_new(struct uvm *u, uint32_t proc)
-{
-	struct heap *h = pasta_map_add(u->heaps, ++u->numbers);
-
-	if (!h) {
-		u->failed = true;
-		return NULL;
-	}
-	h->proc = proc;
-	h->number = u->numbers;
-	return h;
-}
-
-static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
-		     const struct pasta_where *where)
-{
-	struct uvm *u = state;
-	struct heap *h;
-
-	(void)ev;
-	if (u->failed || a->type != PASTA_ALLOC_MANAGED || !a->bytes ||
-	    a->addr > UINT64_MAX - a->bytes)
-		return;
-	h = heap_new(u, a->proc);
-	if (!h)
-		return;
-	h->addr = a->addr;
-	h->bytes = a->bytes;
-	h->name = a->name;
-	*(struct heap **)a->data = h;
-}
-
-static struct heap *heap_at(struct uvm *u, uint32_t proc, uint64_t addr)
+static struct heap *heap_at(const struct uvm *u, uint32_t proc, uint64_t addr)
 {
 	const struct pasta_allocation *a =
 		pasta_ledger_at(u->ledger, proc, PASTA_LEVEL_DRIVER, addr);
-	struct heap *h = a ? *(struct heap **)a->data : NULL;
-	uint64_t *number;
 
-	if (h)
-		return h;
-	number = pasta_map_add(u->lost, proc);
-	if (!number) {
-		u->failed = true;
-		return NULL;
-	}
-	if (*number)
-		return pasta_map_find(u->heaps, *number);
-	h = heap_new(u, proc);
-	*number = h ? h->number : 0;
-	return h;
+	if (!a || a->type != PASTA_ALLOC_MANAGED)
+		return PASTA_ROW(u->heaps, struct heap, proc, 0, 0, 0, 0);
+	return PASTA_ROW(u->heaps, struct heap, proc, a->name, a->number, a->addr, a->bytes);
 }
 
-static void on_uvm(struct uvm *u, const struct pasta_event *ev)
+static void add(struct pasta_group *group, uint32_t of, const struct pasta_uvm_record *r)
 {
-	unsigned int sub = ev->sub < SUBS ? ev->sub : 0;
-	struct heap *h = heap_at(u, ev->proc, ev->uvm.addr);
+	struct sum *sum = PASTA_ROW(group, struct sum, of);
 
-	add(&u->sums[sub], &ev->uvm);
-	if (h)
-		add(&h->sums[sub], &ev->uvm);
-	if (sub == PASTA_UVM_GPU_FAULT || sub == PASTA_UVM_CPU_FAULT) {
-		struct toucher *t = pasta_map_add(u->touchers, ev->uvm.src);
-
-		if (!t) {
-			u->failed = true;
-			return;
-		}
-		t->device = ev->uvm.src;
-		add(&t->sum, &ev->uvm);
-	}
+	pasta_stat_add(&sum->bytes, r->bytes);
+	sum->total += r->dur;
+	sum->faults += r->count;
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	struct uvm *u = state;
+	uint32_t sub = ev->sub && ev->sub < SUBS ? ev->sub : UNSPECIFIED;
+	bool moves = sub <= PASTA_UVM_BETWEEN,
+	     faults = sub == PASTA_UVM_GPU_FAULT || sub == PASTA_UVM_CPU_FAULT;
+	const struct pasta_uvm_record *r = &ev->uvm;
+	const struct uvm *u = state;
+	struct heap *h = heap_at(u, ev->proc, r->addr);
 
-	if (!u->failed)
-		on_uvm(u, ev);
+	h->by[sub] += faults ? r->count : r->bytes;
+	h->moved += moves ? r->bytes : 0;
+	h->touched += faults ? r->count : 0;
+	if (faults)
+		add(u->faults, r->src, r);
+	else
+		add(moves ? u->migrations : u->others, sub, r);
 }
 
-/* -- Reporting -- */
-
-static const unsigned int moves[] = {PASTA_UVM_TO_DEVICE, PASTA_UVM_TO_HOST, PASTA_UVM_BETWEEN};
-static const unsigned int others[] = {PASTA_UVM_THRASHING, PASTA_UVM_THROTTLING,
-				      PASTA_UVM_REMOTE_MAP, 0};
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static void report_moves(const struct uvm *u, struct pasta_out *out)
+static const char *sum_name(const void *row, const void *state, char *text, size_t size)
 {
-	static const struct pasta_column columns[] = {
-		{"direction", PASTA_COLUMN_STRING, NULL},     {"count", PASTA_COLUMN_INT, NULL},
-		{"bytes", PASTA_COLUMN_INT, "bytes"},	      {"total", PASTA_COLUMN_INT, "ns"},
-		{"bandwidth", PASTA_COLUMN_FLOAT, "bytes/s"}, {"mean", PASTA_COLUMN_INT, "bytes"},
-	};
-	struct pasta_table *t = pasta_out_table(out, "migrations", columns, 6);
-
-	for (size_t i = 0; i < COUNT(moves); i++) {
-		const struct sum *sum = &u->sums[moves[i]];
-
-		if (!sum->count)
-			continue;
-		pasta_cell_str(t, pasta_subtype_name(PASTA_KIND_UVM, moves[i]));
-		pasta_cell_int(t, (int64_t)sum->count);
-		pasta_cell_int(t, (int64_t)sum->bytes);
-		pasta_cell_int(t, (int64_t)sum->total);
-		pasta_cell_float(t,
-				 sum->total ? (double)sum->bytes * 1e9 / (double)sum->total : NAN);
-		pasta_cell_int(t, (int64_t)(sum->bytes / sum->count));
-	}
+	return names[((const struct sum *)row)->key.of];
 }
 
-static int by_device(const void *a, const void *b)
+static double sum_bandwidth(const void *row, const void *state)
 {
-	const struct toucher *x = *(const struct toucher *const *)a,
-			     *y = *(const struct toucher *const *)b;
+	const struct sum *s = row;
 
-	return x->device < y->device ? -1 : x->device > y->device;
+	return s->total ? (double)s->bytes.sum * 1e9 / (double)s->total : NAN;
 }
 
-static int report_faults(const struct uvm *u, struct pasta_out *out)
+static const char *heap_name(const void *row, const void *state, char *text, size_t size)
 {
-	static const struct pasta_column columns[] = {
-		{"by", PASTA_COLUMN_STRING, NULL},
-		{"groups", PASTA_COLUMN_INT, NULL},
-		{"faults", PASTA_COLUMN_INT, NULL},
-		{"total", PASTA_COLUMN_INT, "ns"},
-	};
-	struct toucher **list = pasta_map_sorted(u->touchers, by_device);
-	struct pasta_table *t = pasta_out_table(out, "faults", columns, 4);
+	const struct heap *h = row;
 
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; list[i]; i++) {
-		char text[32] = "host";
-
-		if (list[i]->device != PASTA_UVM_HOST)
-			snprintf(text, sizeof(text), "device %u", list[i]->device);
-		pasta_cell_str(t, text);
-		pasta_cell_int(t, (int64_t)list[i]->sum.count);
-		pasta_cell_int(t, (int64_t)list[i]->sum.faults);
-		pasta_cell_int(t, (int64_t)list[i]->sum.total);
-	}
-	free(list);
-	return 0;
+	snprintf(text, size, "0x%llx", (unsigned long long)h->key.addr);
+	return h->key.name ? pasta_str(h->key.name) : h->key.bytes ? text : "(unknown)";
 }
 
-static void report_others(const struct uvm *u, struct pasta_out *out)
+static bool heap_shown(const void *row, const void *state)
 {
-	static const struct pasta_column columns[] = {
-		{"what", PASTA_COLUMN_STRING, NULL},
-		{"count", PASTA_COLUMN_INT, NULL},
-		{"bytes", PASTA_COLUMN_INT, "bytes"},
-		{"total", PASTA_COLUMN_INT, "ns"},
-	};
-	struct pasta_table *t = pasta_out_table(out, "other", columns, 4);
+	const struct heap *h = row;
 
-	for (size_t i = 0; i < COUNT(others); i++) {
-		const struct sum *sum = &u->sums[others[i]];
-
-		if (!sum->count)
-			continue;
-		pasta_cell_str(t, pasta_subtype_name(PASTA_KIND_UVM, others[i]));
-		pasta_cell_int(t, (int64_t)sum->count);
-		pasta_cell_int(t, (int64_t)sum->bytes);
-		pasta_cell_int(t, (int64_t)sum->total);
-	}
+	return h->moved || h->touched;
 }
 
-static uint64_t moved(const struct heap *h)
-{
-	uint64_t bytes = 0;
+static const struct pasta_member migration_members[] = {
+	PASTA_MEMBER_BY(TEXT, .text = sum_name, .column = "direction"),
+	PASTA_MEMBER(STAT, struct sum, bytes, .unit = "bytes", .column = "count,total=bytes"),
+	PASTA_MEMBER(SUM, struct sum, total, .unit = "ns", .column = "total"),
+	PASTA_MEMBER_BY(RATIO, .ratio = sum_bandwidth, .unit = "bytes/s", .column = "bandwidth"),
+	PASTA_MEMBER(STAT, struct sum, bytes, .unit = "bytes", .column = "mean",
+		     .flags = PASTA_MEMBER_MORE),
+	PASTA_MEMBER(U32, struct sum, key.of, .column = "#", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
 
-	for (size_t i = 0; i < COUNT(moves); i++)
-		bytes += h->sums[moves[i]].bytes;
-	return bytes;
-}
+static const struct pasta_member fault_members[] = {
+	PASTA_MEMBER(DEVICE, struct sum, key.of, .column = "by"),
+	PASTA_MEMBER(STAT, struct sum, bytes, .column = "count=groups"),
+	PASTA_MEMBER(SUM, struct sum, faults, .column = "faults"),
+	PASTA_MEMBER(SUM, struct sum, total, .unit = "ns", .column = "total"),
+	{0},
+};
 
-static uint64_t faults(const struct heap *h)
-{
-	return h->sums[PASTA_UVM_GPU_FAULT].faults + h->sums[PASTA_UVM_CPU_FAULT].faults;
-}
+static const struct pasta_member other_members[] = {
+	PASTA_MEMBER_BY(TEXT, .text = sum_name, .column = "what"),
+	PASTA_MEMBER(STAT, struct sum, bytes, .unit = "bytes", .column = "count,total=bytes"),
+	PASTA_MEMBER(SUM, struct sum, total, .unit = "ns", .column = "total"),
+	PASTA_MEMBER(U32, struct sum, key.of, .column = "#", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
 
-/* What moves most first, then what is touched most, then the older. */
-static int by_bytes(const void *a, const void *b)
-{
-	const struct heap *x = *(const struct heap *const *)a, *y = *(const struct heap *const *)b;
+static const struct pasta_member heap_members[] = {
+	PASTA_MEMBER_BY(TEXT, .text = heap_name, .column = "allocation"),
+	PASTA_MEMBER(U64, struct heap, key.bytes, .unit = "bytes", .column = "bytes"),
+	PASTA_MEMBER(SUM, struct heap, by[PASTA_UVM_TO_DEVICE], .unit = "bytes",
+		     .column = "to_device"),
+	PASTA_MEMBER(SUM, struct heap, by[PASTA_UVM_TO_HOST], .unit = "bytes", .column = "to_host"),
+	PASTA_MEMBER(SUM, struct heap, by[PASTA_UVM_BETWEEN], .unit = "bytes", .column = "between"),
+	PASTA_MEMBER(SUM, struct heap, by[PASTA_UVM_GPU_FAULT], .column = "gpu_faults"),
+	PASTA_MEMBER(SUM, struct heap, by[PASTA_UVM_CPU_FAULT], .column = "cpu_faults"),
+	PASTA_MEMBER(PROCESS, struct heap, key.proc, .column = "process"),
+	PASTA_MEMBER(U64, struct heap, key.number, .column = "#", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(ADDRESS, struct heap, key.addr),
+	PASTA_MEMBER(NAME, struct heap, key.name),
+	PASTA_MEMBER(SUM, struct heap, moved, .column = "moved", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(SUM, struct heap, touched, .column = "touched", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
 
-	if (moved(x) != moved(y))
-		return moved(x) > moved(y) ? -1 : 1;
-	if (faults(x) != faults(y))
-		return faults(x) > faults(y) ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static void put_heap(const struct heap *h, struct pasta_table *t)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)h->addr);
-	pasta_cell_str(t, h->name ? pasta_str(h->name) : h->bytes ? text : "(unknown)");
-	pasta_cell_int(t, (int64_t)h->bytes);
-	pasta_cell_int(t, (int64_t)h->sums[PASTA_UVM_TO_DEVICE].bytes);
-	pasta_cell_int(t, (int64_t)h->sums[PASTA_UVM_TO_HOST].bytes);
-	pasta_cell_int(t, (int64_t)h->sums[PASTA_UVM_BETWEEN].bytes);
-	pasta_cell_int(t, (int64_t)h->sums[PASTA_UVM_GPU_FAULT].faults);
-	pasta_cell_int(t, (int64_t)h->sums[PASTA_UVM_CPU_FAULT].faults);
-	pasta_cell_int(t, (int64_t)h->proc);
-}
-
-static int report_heaps(const struct uvm *u, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"allocation", PASTA_COLUMN_STRING, NULL}, {"bytes", PASTA_COLUMN_INT, "bytes"},
-		{"to_device", PASTA_COLUMN_INT, "bytes"},  {"to_host", PASTA_COLUMN_INT, "bytes"},
-		{"between", PASTA_COLUMN_INT, "bytes"},	   {"gpu_faults", PASTA_COLUMN_INT, NULL},
-		{"cpu_faults", PASTA_COLUMN_INT, NULL},	   {"process", PASTA_COLUMN_INT, NULL},
-	};
-	struct heap **list = pasta_map_sorted(u->heaps, by_bytes);
-	struct pasta_table *t = pasta_out_table(out, "allocations", columns, 8);
-
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; list[i] && (!u->rows || i < u->rows); i++)
-		if (moved(list[i]) || faults(list[i]))
-			put_heap(list[i], t);
-	free(list);
-	return 0;
-}
+/* Allocations: what moves most first, then what is touched most, then the older. */
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct uvm, migrations, struct sum, migration_members, .table = "migrations",
+		    .order = "#"),
+	PASTA_GROUP(struct uvm, faults, struct sum, fault_members, .table = "faults",
+		    .order = "by"),
+	PASTA_GROUP(struct uvm, others, struct sum, other_members, .table = "other", .order = "#"),
+	PASTA_GROUP(struct uvm, heaps, struct heap, heap_members, .table = "allocations",
+		    .order = "-moved -touched process #", .limit_option = "rows",
+		    .keep = heap_shown),
+	{0},
+};
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	const struct uvm *u = state;
-	int error = u->failed ? -ENOMEM : 0;
+	const struct sum *thrashing =
+		pasta_group_find(u->others, &(const uint32_t){PASTA_UVM_THRASHING});
 
-	if (error)
-		return error;
-	report_moves(u, out);
-	error = report_faults(u, out);
-	report_others(u, out);
-	if (!error)
-		error = report_heaps(u, out);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, u->sums[PASTA_UVM_THRASHING].count,
+	pasta_out_count(out, PASTA_SEVERITY_WARNING, thrashing ? thrashing->bytes.count : 0,
 			"times that memory was seen to move to and fro",
 			"host and devices, or devices, use it at the same time: split it, or say "
 			"where it is to stay (cudaMemAdvise)",
 			NULL);
-	return error;
+	return pasta_out_groups(out, state, err);
 }
 
-static const struct pasta_ledger_def ledger =
-	PASTA_LEDGER(struct uvm, ledger, .data_size = sizeof(struct heap *), .on_alloc = on_alloc);
+static const struct pasta_ledger_def ledger = PASTA_LEDGER(struct uvm, ledger, .levels = 0);
 
 static const struct pasta_option options[] = {
 	{"rows", "100", "how many allocations have a row, at most; 0: all", PASTA_OPTION_NUMBER},
@@ -330,4 +183,5 @@ static const struct pasta_option options[] = {
 
 PASTA_TOOL(.name = "uvm", .summary = "unified memory: migrations, faults, and of which allocations",
 	   .events = PASTA_MASK(UVM), .state_size = sizeof(struct uvm), .options = options,
-	   .open = open_, .event = on_event, .report = report, .close = close_, .ledger = &ledger);
+	   .event = on_event, .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups,
+	   .ledger = &ledger);

@@ -132,6 +132,8 @@ struct pasta_member {
 	bool (*has)(const void *row, const void *state);
 	int64_t (*call)(const void *row, const void *state);
 	double (*ratio)(const void *row, const void *state);
+	/* A text that fills the buffer may be truncated: text is then called again with a larger
+	 * buffer, of up to 16 MiB. */
 	const char *(*text)(const void *row, const void *state, char *buffer, size_t size);
 };
 

@@ -445,7 +445,7 @@ void *pasta_group_find(const struct pasta_group *g, const void *key)
 
 size_t pasta_group_number(const struct pasta_group *g, const void *key)
 {
-	return group_slot(g, key, group_hash(key, g->key_words))->number;
+	return group_slot(g, key, group_mix(g, key, group_hash(key, g->key_words)))->number;
 }
 
 void pasta_group_hist(struct pasta_group *g, struct pasta_hist **hist, uint64_t value)

@@ -10,7 +10,7 @@
 #include "process/result.h"
 #include "process/scope.h"
 
-enum { TEXT = 4096 };
+enum { TEXT = 4096, TEXT_MAX = 1 << 24, TEXT_STEP = 16, CHARACTER_MAX = 4 };
 
 /* A line of the table. */
 struct line {
@@ -246,19 +246,37 @@ static bool view_int(const struct view *v, const struct pasta_group_column *c, c
 	return has && (number || !(m->flags & PASTA_MEMBER_BLANK_ZERO));
 }
 
+/* A copy, to be freed; NULL: out of memory. A computed text that fills the buffer may have been
+ * truncated, if not within a character: it is computed again in a larger one. */
+static char *view_copy(const struct view *v, const struct pasta_member *m, const void *row,
+		       bool *empty)
+{
+	char first[TEXT], *buffer = first, *copy;
+	const char *text = view_text(v, m, row, first);
+	size_t size = TEXT;
+
+	while (m->type == PASTA_MEMBER_TEXT && text == buffer && size < TEXT_MAX &&
+	       strlen(text) + CHARACTER_MAX >= size) {
+		free(buffer == first ? NULL : buffer);
+		buffer = malloc(size *= TEXT_STEP);
+		if (!buffer)
+			return NULL;
+		text = m->text(row, v->group->state, buffer, size);
+	}
+	*empty = !text;
+	copy = strdup(text ? text : "");
+	free(buffer == first ? NULL : buffer);
+	return copy;
+}
+
 /* Texts first: what is folded is not known before them. */
 static int view_texts(const struct view *v, struct line *line)
 {
-	char text[TEXT];
-
 	for (size_t i = 0; i < v->plan.count; i++) {
-		const char *known = NULL;
-
 		if (v->plan.columns[i].type != PASTA_COLUMN_STRING)
 			continue;
-		known = view_text(v, v->plan.columns[i].member, line->row, text);
-		line_empty(v, line)[i] = !known;
-		line_cells(v, line)[i].s = strdup(known ? known : "");
+		line_cells(v, line)[i].s =
+			view_copy(v, v->plan.columns[i].member, line->row, &line_empty(v, line)[i]);
 		if (!line_cells(v, line)[i].s)
 			return -ENOMEM;
 	}

@@ -44,6 +44,17 @@ static const char *text(const void *row, const void *state, char *buffer, size_t
 	return buffer;
 }
 
+/* As many letters as the row's sum. */
+static const char *letters(const void *row, const void *state, char *buffer, size_t size)
+{
+	const struct row *r = row;
+	size_t n = r->sum < size ? r->sum : size - 1;
+
+	memset(buffer, 'x', n);
+	buffer[n] = '\0';
+	return buffer;
+}
+
 static const struct pasta_member all[] = {
 	PASTA_MEMBER(NAME, struct row, key.name, .column = "name"),
 	PASTA_MEMBER(DEVICE, struct row, key.device, .column = "device"),
@@ -836,6 +847,27 @@ static void subtypes_have_names_and_0_is_unspecified(void **state)
 	assert_null(pasta_subtype_name(PASTA_KIND_MAX, 0));
 }
 
+static void a_computed_text_is_whole_whatever_its_length(void **state)
+{
+	static const struct pasta_member members[] = {
+		PASTA_MEMBER_BY(TEXT, .text = letters, .column = "text"),
+		PASTA_MEMBER(NAME, struct row, key.name),
+		PASTA_MEMBER(U32, struct row, key.device),
+		PASTA_MEMBER(SUM, struct row, sum),
+		{0},
+	};
+	const struct pasta_group_def def = DEF(members, .limit = 0);
+	static const size_t lengths[] = {0, 4092, 4095, 4096, 50000};
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+
+		row(g, "a", 0)->sum = lengths[i];
+		assert_int_equal(strlen(shown(g)), lengths[i] + 1);
+		pasta_group_free(g);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -851,6 +883,7 @@ int main(void)
 		cmocka_unit_test(a_limit_leaves_a_row_for_the_rest_of_each_part),
 		cmocka_unit_test(the_rest_is_computed_from_its_sums_where_that_is_asked_for),
 		cmocka_unit_test(a_number_can_have_no_value),
+		cmocka_unit_test(a_computed_text_is_whole_whatever_its_length),
 		cmocka_unit_test(a_column_without_values_can_be_left_out),
 		cmocka_unit_test(rows_can_be_left_out_and_tables_can_be_optional),
 		cmocka_unit_test(rows_can_be_had_in_any_order_of_columns),

@@ -2,8 +2,6 @@
 /* labels: onethread */
 #include "../../tools/summary.c"
 
-#include "process/ledger.h"
-#include "process/owned.h"
 #include "unit/tooltest.h"
 
 #include "unit/sample.h"
@@ -505,35 +503,15 @@ static void the_text_of_any_run_has_25_lines_at_most(void **state)
 
 /* -- Merging -- */
 
-static void open_state(struct summary *s)
-{
-	assert_int_equal(pasta_owned_open(&pasta_tool_, NULL, s, &(struct pasta_error){0}), 0);
-	assert_int_equal(open_(s, NULL, NULL), 0);
-}
-
-static void close_state(struct summary *s)
-{
-	close_(s);
-	pasta_owned_close(&pasta_tool_, s);
-}
-
-static void take(struct summary *s, const struct pasta_event *ev)
-{
-	pasta_ledger_event(s->ledger, ev, &pasta_nowhere);
-	if (ev->kind != PASTA_KIND_ALLOC)
-		on_event(s, ev, &pasta_nowhere);
-}
-
 static void merged_states_are_as_one(void **state)
 {
-	struct pasta_out *outs[2];
-	struct summary parts[4] = {{0}}, whole = {0};
-	char *texts[2];
+	struct pasta_lane *parts_[4];
+	struct pasta_result own = {0};
+	char *want;
 
 	(void)state;
-	open_state(&whole);
 	for (int i = 0; i < 4; i++)
-		open_state(&parts[i]);
+		parts_[i] = another_lane(&own);
 	for (int i = 0; i < 3000; i++) {
 		static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 		uint32_t proc = (uint32_t)random_below(4);
@@ -541,39 +519,30 @@ static void merged_states_are_as_one(void **state)
 						     names[random_below(8)], random_below(50));
 
 		ev.kernel.device = (uint32_t)random_below(3);
-		take(&parts[proc], &ev);
-		take(&whole, &ev);
+		pasta_lane_event(parts_[proc], &ev, NULL);
+		give(&ev);
 		ev = (struct pasta_event)EVENT(alloc, ALLOC, proc, 1, (uint64_t)i * 10);
 		ev.sub = PASTA_ALLOC_DEVICE;
 		ev.alloc.addr = 1 + random_below(100);
 		ev.alloc.bytes = random_below(1000);
-		take(&parts[proc], &ev);
-		take(&whole, &ev);
+		pasta_lane_event(parts_[proc], &ev, NULL);
+		give(&ev);
 	}
-	for (int i = 1; i < 4; i++) {
-		assert_int_equal(pasta_ledger_merge(parts[0].ledger, parts[i].ledger), 0);
-		assert_int_equal(merge(&parts[0], &parts[i], NULL), 0);
-	}
-	for (int i = 0; i < 2; i++) {
-		struct pasta_sink_opts opts = {0};
-		struct pasta_error err = {0};
-		int error;
-
-		stop();
-		outs[i] = pasta_result_out(&result, "summary");
-		assert_int_equal(report(i ? &whole : &parts[0], outs[i], NULL), 0);
-		texts[i] = sample_write(&pasta_sink_csv, &result, &opts, &error, &err);
-		pasta_result_free(&result);
-		start();
-	}
-	assert_string_equal(texts[0], texts[1]);
-	assert_true(strlen(texts[0]) > 300);
-	assert_non_null(strstr(texts[0], "memory"));
+	for (int i = 1; i < 4; i++)
+		pasta_lane_merge(parts_[0], parts_[i]);
+	assert_int_equal(finish(), 0);
+	want = strdup(table("summary"));
+	assert_non_null(want);
+	assert_true(strlen(want) > 300);
+	assert_non_null(strstr(want, "memory"));
+	pasta_result_free(&result);
+	result = own;
+	pasta_lane_report(parts_[0]);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	assert_string_equal(table("summary"), want);
+	free(want);
 	for (int i = 0; i < 4; i++)
-		close_state(&parts[i]);
-	close_state(&whole);
-	free(texts[0]);
-	free(texts[1]);
+		pasta_lane_free(parts_[i]);
 }
 
 int main(void)

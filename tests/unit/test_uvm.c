@@ -77,7 +77,12 @@ static void faults_are_those_of_a_device_or_of_the_host(void **state)
 
 static void what_moves_belongs_to_the_allocation_that_was_there(void **state)
 {
+	struct pasta_event known = EVENT(process, PROCESS, 1, 1, 1);
+
 	(void)state;
+	known.process.host = id("host");
+	known.process.pid = 7;
+	give(&known);
 	managed(0, 1, 0x1000, 0x1000, NULL);
 	managed(1, 1, 0x1000, 0x1000, "table");
 	managed(0, 2, 0x8000, 0x1000, NULL); /* nothing happens to it */
@@ -91,10 +96,10 @@ static void what_moves_belongs_to_the_allocation_that_was_there(void **state)
 	fault(0, PASTA_UVM_CPU_FAULT, 0x1400, 1, PASTA_UVM_HOST);
 	fault(0, PASTA_UVM_CPU_FAULT, 0x1800, 1, PASTA_UVM_HOST); /* past that one */
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("allocations"), "table 4096 0 0 100 3 0 1\n"
-						  "0x1000 4096 10 20 0 0 0 0\n"
-						  "(unknown) 0 0 5 0 0 1 0\n"
-						  "0x1000 2048 0 0 0 0 1 0\n");
+	assert_string_equal(table("allocations"), "table 4096 0 0 100 3 0 host-7\n"
+						  "0x1000 4096 10 20 0 0 0 #0\n"
+						  "(unknown) 0 0 5 0 0 1 #0\n"
+						  "0x1000 2048 0 0 0 0 1 #0\n");
 }
 
 static void rows_are_as_many_as_were_asked_for(void **state)
@@ -106,8 +111,8 @@ static void rows_are_as_many_as_were_asked_for(void **state)
 		move(0, PASTA_UVM_TO_DEVICE, i << 12, i);
 	}
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("allocations"), "0x5000 4096 5 0 0 0 0 0\n"
-						  "0x4000 4096 4 0 0 0 0 0\n");
+	assert_string_equal(table("allocations"), "0x5000 4096 5 0 0 0 0 #0\n"
+						  "0x4000 4096 4 0 0 0 0 #0\n");
 }
 
 static void memory_that_is_not_managed_has_no_row(void **state)
@@ -123,7 +128,7 @@ static void memory_that_is_not_managed_has_no_row(void **state)
 	managed(0, 3, 0x5000, 0, NULL);
 	move(0, PASTA_UVM_TO_DEVICE, 0x1000, 8);
 	assert_int_equal(finish(), 0);
-	assert_string_equal(table("allocations"), "(unknown) 0 8 0 0 0 0 0\n");
+	assert_string_equal(table("allocations"), "(unknown) 0 8 0 0 0 0 #0\n");
 }
 
 static void thrashing_is_found_and_what_is_new_is_unspecified(void **state)
@@ -141,6 +146,63 @@ static void thrashing_is_found_and_what_is_new_is_unspecified(void **state)
 	assert_string_equal(finding(0), "times that memory was seen to move to and fro: 1");
 }
 
+/* As text, all tables. To be freed. */
+static char *all_tables(void)
+{
+	static const char *const names_[] = {"migrations", "faults", "other", "allocations"};
+	char *text = calloc(4, 1 << 16);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < 4; i++)
+		strcat(text, table(names_[i]));
+	return text;
+}
+
+static void merged_shards_are_as_one(void **state)
+{
+	struct pasta_lane *parts[3];
+	struct pasta_result own = {0};
+	char *want, *got;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		parts[i] = another_lane(&own);
+	for (int i = 0; i < 3000; i++) {
+		uint32_t proc = (uint32_t)random_below(3);
+		struct pasta_event ev = EVENT(uvm, UVM, proc, 1, (uint64_t)i);
+
+		ev.sub = (uint8_t)random_below(10);
+		ev.uvm.addr = random_below(100) << 12;
+		ev.uvm.bytes = random_below(1000);
+		ev.uvm.count = random_below(5);
+		ev.uvm.src = (uint32_t)random_below(2);
+		ev.uvm.dur = random_below(100);
+		if (!random_below(8)) {
+			ev = (struct pasta_event)EVENT(alloc, ALLOC, proc, 1, (uint64_t)i);
+			ev.sub = PASTA_ALLOC_MANAGED;
+			ev.alloc.addr = random_below(100) << 12;
+			ev.alloc.bytes = 4096;
+		}
+		pasta_lane_event(parts[proc], &ev, NULL);
+		give(&ev);
+	}
+	pasta_lane_merge(parts[0], parts[1]);
+	pasta_lane_merge(parts[0], parts[2]);
+	assert_int_equal(finish(), 0);
+	want = all_tables();
+	pasta_result_free(&result);
+	result = own;
+	pasta_lane_report(parts[0]);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	got = all_tables();
+	assert_string_equal(got, want);
+	assert_true(strlen(want) > 500);
+	free(want);
+	free(got);
+	for (int i = 0; i < 3; i++)
+		pasta_lane_free(parts[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,7 +212,9 @@ int main(void)
 		TEST(rows_are_as_many_as_were_asked_for),
 		TEST(memory_that_is_not_managed_has_no_row),
 		TEST(thrashing_is_found_and_what_is_new_is_unspecified),
+		TEST(merged_shards_are_as_one),
 	};
 
+	random_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
