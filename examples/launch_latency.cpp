@@ -184,22 +184,24 @@ void find_starved(pasta_out *out, uint64_t total, uint64_t queued)
 	const std::string evidence = "of the time from launches to kernels, " +
 				     std::to_string(100 * queued / total) +
 				     "% is waiting for earlier work of the stream";
-	const pasta_finding finding = {.severity = PASTA_SEVERITY_NOTE,
-				       .what = "kernels begin as soon as they are launched",
-				       .where = nullptr,
-				       .evidence = evidence.c_str(),
-				       .action = "launch earlier, or fewer and larger kernels"};
-	pasta_out_finding(out, &finding);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .what = "kernels begin as soon as they are launched",
+			 .evidence = evidence.c_str(),
+			 .action = "launch earlier, or fewer and larger kernels");
 }
 
 void put(const tool &t, pasta_out *out)
 {
 	static const pasta_column columns[] = {
-		{"kernel", PASTA_COLUMN_STRING, nullptr}, {"count", PASTA_COLUMN_INT, nullptr},
-		{"latency", PASTA_COLUMN_INT, "ns"},	  {"queued", PASTA_COLUMN_INT, "ns"},
-		{"launch_mean", PASTA_COLUMN_INT, "ns"},  {"min", PASTA_COLUMN_INT, "ns"},
-		{"p50", PASTA_COLUMN_INT, "ns"},	  {"p99", PASTA_COLUMN_INT, "ns"},
-		{"max", PASTA_COLUMN_INT, "ns"},
+		{"kernel", PASTA_COLUMN_STRING, nullptr, PASTA_ROLE_KERNEL},
+		{"count", PASTA_COLUMN_INT, nullptr, PASTA_ROLE_NONE},
+		{"latency", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
+		{"queued", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
+		{"launch_mean", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
+		{"min", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
+		{"p50", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
+		{"p99", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
+		{"max", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
 	};
 	pasta_table *table = pasta_out_table(out, "launch_latency", columns, 9);
 	std::vector<std::pair<uint32_t, const kernel *>> sorted;
@@ -220,9 +222,10 @@ void put(const tool &t, pasta_out *out)
 		queued += k->queued;
 	}
 	find_starved(out, total, queued);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, t.unknown, "kernels without a launch before them",
-			"they are not in the table",
-			"record launches too, or see whether the clocks are right");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = t.unknown, .counted = true,
+			 .what = "kernels without a launch before them",
+			 .evidence = "they are not in the table",
+			 .action = "record launches too, or see whether the clocks are right");
 }
 
 int report(void *state, pasta_out *out)

@@ -141,9 +141,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 	while ((k = pasta_group_next(s->kernels, &at)))
 		count += missing(k);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, count,
-			"launches that have no record of their kernel",
-			"they count as launches, but have no time, grid and block",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, .count = count, .counted = true,
+		.what = "launches that have no record of their kernel",
+		.evidence = "they count as launches, but have no time, grid and block",
+		.action =
 			"the program ended before they did, their records were dropped, or memory "
 			"accesses were counted, which leaves CUDA's kernels without times");
 	return pasta_out_groups(out, state, err);

@@ -321,9 +321,9 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 		return;
 	snprintf(what, sizeof(what), "recorded one block in %llu of %llu launches",
 		 (unsigned long long)totals->blocks, (unsigned long long)totals->partial);
-	pasta_out_report(out, PASTA_SEVERITY_NOTE, what, NULL,
-			 "accesses of other blocks are not here, and nothing is scaled",
-			 "run without --sample blocks to record all of them");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+			 .evidence = "accesses of other blocks are not here, and nothing is scaled",
+			 .action = "run without --sample blocks to record all of them");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -335,24 +335,30 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	if (error)
 		return error;
 	report_head(t, out);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, totals.sampled,
-			"launches whose accesses were not recorded",
-			"enough others of their kernel and shape were",
-			"run again with --all, or --sample launches=K");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = totals.sampled,
+			 .counted = true, .what = "launches whose accesses were not recorded",
+			 .evidence = "enough others of their kernel and shape were",
+			 .action = "run again with --all, or --sample launches=K");
 	find_partial(&totals, out);
 	pasta_access_index_exclusions(t->book, out);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, cut_off(t),
-			"launches whose accesses are not all there",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, .count = cut_off(t), .counted = true,
+		.what = "launches whose accesses are not all there",
+		.evidence =
 			"the process ended, or was killed, before all of them were written, or a "
-			"filter cut there",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->lost, "accesses that were lost",
+			"filter cut there");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, .count = t->lost, .counted = true,
+		.what = "accesses that were lost",
+		.evidence =
 			"with --lossy, kernels do not wait for the host; without, its disk is too "
 			"slow, or full, or a launch never ended",
+		.action =
 			"run without --lossy, choose kernels with --kernel, or a faster disk with "
 			"-o");
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->missing, "accesses that cannot be read",
-			t->why.text, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .count = t->missing,
+			 .counted = true, .what = "accesses that cannot be read",
+			 .evidence = t->why.text);
 	return 0;
 }
 

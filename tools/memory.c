@@ -400,8 +400,11 @@ static void fold_to(struct memory *m, size_t limit)
 /* What the table says of peaks, finer; and what is live at the end. */
 static void report_chart(struct memory *m, struct pasta_out *out)
 {
-	static const struct pasta_axis time = {"time", "ns"}, live = {"live", "bytes"};
-	struct pasta_chart *c = pasta_out_chart(out, "live_bytes", PASTA_CHART_LINE, &time, &live);
+	static const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_LINE, .name = "live_bytes",
+				.x = {.name = "time", .unit = "ns"},
+				.y = {.name = "live", .unit = "bytes"});
+	struct pasta_chart *c = pasta_out_chart(out, &def);
 	char name[2 * TEXT], text[TEXT];
 	size_t i, at = 0;
 	struct place *p;
@@ -511,17 +514,19 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	report_live(m, out);
 	error = error ? error : pasta_out_group(out, m->peak);
 	error = error ? error : pasta_out_group(out, m->never_freed);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, live, "allocations that were never freed",
-			"table never_freed has them", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = live, .counted = true,
+			 .what = "allocations that were never freed",
+			 .evidence = "table never_freed has them");
 	error = error ? error : pasta_out_group(out, m->sites);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE,
-			pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD),
-			"frees of memory that is not known",
-			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING,
-			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD),
-			"allocations of memory that was not freed",
-			"what was there counts as freed by then; its free was dropped", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .count = pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD),
+			 .counted = true, .what = "frees of memory that is not known",
+			 .evidence = "recording began after it was allocated, or that was dropped");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 .count = pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD),
+			 .counted = true, .what = "allocations of memory that was not freed",
+			 .evidence =
+				 "what was there counts as freed by then; its free was dropped");
 	return error;
 }
 

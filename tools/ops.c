@@ -961,7 +961,8 @@ static void find_outside(struct pasta_out *out, const struct tally *tally, uint6
 
 	snprintf(evidence, sizeof(evidence), "their time, %.3f ms (%.1f%% of all), is in no row",
 		 (double)tally->ns / 1e6, all ? 100.0 * (double)tally->ns / (double)all : 0.0);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, tally->count, what, evidence, action);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = tally->count,
+			 .counted = true, .what = what, .evidence = evidence, .action = action);
 }
 
 static void find_missing(const struct ops *o, struct pasta_out *out)
@@ -985,16 +986,20 @@ static void find_limits(const struct ops *o, uint64_t others, struct pasta_out *
 	static const char *const action =
 		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
 
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->open, "operators whose end is missing",
-			"their calls and host time are in no row; kernels launched in them are",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, others,
-			"calls of operators that are not told apart by inputs and line",
-			"there are too many different ones: (other) stands for theirs", action);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, o->parts,
-			"calls of operators that count as a part of what is around them",
-			"there are too many different ones: they have no rows of their own",
-			action);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, .count = o->open, .counted = true,
+		.what = "operators whose end is missing",
+		.evidence =
+			"their calls and host time are in no row; kernels launched in them are");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = others, .counted = true,
+			 .what = "calls of operators that are not told apart by inputs and line",
+			 .evidence = "there are too many different ones: (other) stands for theirs",
+			 .action = action);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, .count = o->parts, .counted = true,
+		.what = "calls of operators that count as a part of what is around them",
+		.evidence = "there are too many different ones: they have no rows of their own",
+		.action = action);
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

@@ -473,8 +473,11 @@ static int by_text(const void *a, const void *b)
 /* By their texts: numbers depend on who was first. */
 static void report_flame(const struct report *r, struct pasta_out *out)
 {
-	static const struct pasta_axis what = {"call path", NULL}, time = {"device time", "ns"};
-	struct pasta_chart *c = pasta_out_chart(out, "flame", PASTA_CHART_FLAME, &what, &time);
+	static const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_FLAME, .name = "flame",
+				.x = {.name = "call path"},
+				.y = {.name = "device time", .unit = "ns"});
+	struct pasta_chart *c = pasta_out_chart(out, &def);
 	size_t i;
 
 	qsort(r->stacks, r->count, sizeof(*r->stacks), by_text);
@@ -499,28 +502,28 @@ static void report_findings(const struct report *r, struct pasta_out *out)
 	char text[200], evidence[200];
 
 	if (!r->all) {
-		pasta_out_finding(
-			out, &(struct pasta_finding){
-				     .severity = PASTA_SEVERITY_NOTE,
-				     .what = "there is no device time",
-				     .evidence = "nothing is recorded that ran on a device",
-				     .action = "see tool ops for the time that operators took on "
-					       "the host"});
+		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+				 .what = "there is no device time",
+				 .evidence = "nothing is recorded that ran on a device",
+				 .action = "see tool ops for the time that operators took on "
+					   "the host");
 		return;
 	}
 	snprintf(text, sizeof(text), "%.1f%% of device time has an operator, %.1f%% a Python line",
 		 share(r->with_op, r->all), share(r->time[LINED], r->all));
 	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", (double)r->all / 1e6,
 		 what);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
-						       .what = text,
-						       .evidence = evidence});
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, r->f->forgotten,
-			"work of the backward pass whose forward operator is not known any more",
-			"more than a million operators came between them", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, r->f->other.count,
-			"work that is not told apart, for there are too many different paths",
-			"(other) stands for it", "look at a part of the run: --iteration, --time");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = text, .evidence = evidence);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, .count = r->f->forgotten, .counted = true,
+		.what = "work of the backward pass whose forward operator is not known any more",
+		.evidence = "more than a million operators came between them");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, .count = r->f->other.count,
+		.counted = true,
+		.what = "work that is not told apart, for there are too many different paths",
+		.evidence = "(other) stands for it",
+		.action = "look at a part of the run: --iteration, --time");
 }
 
 static int report_all(struct report *r, struct pasta_out *out)

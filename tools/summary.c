@@ -1054,8 +1054,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		r.t = pasta_out_table(out, "summary", columns, 6);
 		error = report_rows(&r);
 	}
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, s->open, "operators whose end is missing",
-			"calls and times of operators are without them", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = s->open, .counted = true,
+			 .what = "operators whose end is missing",
+			 .evidence = "calls and times of operators are without them");
 	free(r.processes);
 	free(r.places);
 	free(r.kernels);

@@ -927,15 +927,12 @@ static void find_leak(const struct site *s, const struct name *name, struct past
 		 " iterations before it was %" PRIu64,
 		 most_live(s), (double)bytes / (1 << 20),
 		 peak ? 100.0 * (double)bytes / (double)peak : 0.0, s->streak, s->streak_from);
-	pasta_out_finding(
-		out, &(struct pasta_finding){
-			     .severity = bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM
-							    : PASTA_SEVERITY_WARNING,
-			     .what = what,
-			     .where = where,
-			     .evidence = evidence,
-			     .action = "let go of what this line makes: detach() or item() what is "
-				       "kept for later, empty lists that grow"});
+	pasta_out_report(out,
+			 .severity = bytes >= peak / 10 ? PASTA_SEVERITY_PROBLEM
+							: PASTA_SEVERITY_WARNING,
+			 .what = what, .where = where, .evidence = evidence,
+			 .action = "let go of what this line makes: detach() or item() what is "
+				   "kept for later, empty lists that grow");
 }
 
 static int by_live(const void *a, const void *b)
@@ -960,8 +957,8 @@ static void find_leaks(const struct tensors *m, const struct rows *rows, struct 
 		else
 			more++;
 	}
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, more,
-			"more sites of which more is kept with every iteration", NULL, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .count = more, .counted = true,
+			 .what = "more sites of which more is kept with every iteration");
 }
 
 static int report_sites(const struct tensors *m, const struct path **paths, struct pasta_out *out)
@@ -1118,8 +1115,9 @@ static void find_kept(const struct tensors *m, const struct rows *rows, struct p
 		"they have %.3f MiB, and are in table kept: no operator had them in the last %" PRIu64
 		" iterations",
 		(double)bytes / (1 << 20), m->untouched);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, count,
-			"blocks of tensors that are kept and not used", evidence, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = count, .counted = true,
+			 .what = "blocks of tensors that are kept and not used",
+			 .evidence = evidence);
 }
 
 static int report_kept(const struct tensors *m, const struct path **paths, struct pasta_out *out)
@@ -1143,8 +1141,11 @@ static int report_kept(const struct tensors *m, const struct path **paths, struc
 
 static void report_chart(const struct tensors *m, struct pasta_out *out)
 {
-	static const struct pasta_axis time = {"time", "ns"}, bytes = {"allocated", "bytes"};
-	struct pasta_chart *c = pasta_out_chart(out, "allocated", PASTA_CHART_LINE, &time, &bytes);
+	static const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_LINE, .name = "allocated",
+				.x = {.name = "time", .unit = "ns"},
+				.y = {.name = "allocated", .unit = "bytes"});
+	struct pasta_chart *c = pasta_out_chart(out, &def);
 	char name[2 * TEXT + 2], text[TEXT], process[TEXT];
 	size_t i, at = 0;
 	struct place *p;
@@ -1164,18 +1165,20 @@ static void report_chart(const struct tensors *m, struct pasta_out *out)
 
 static void report_findings(const struct tensors *m, struct pasta_out *out)
 {
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, m->found,
-			"blocks of tensors that nobody saw allocated",
-			"recording began later: their age is not known, and they are in no sum",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE,
-			pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_BLOCK),
-			"frees of memory that is not known",
-			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING,
-			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_BLOCK),
-			"allocations of memory that was not freed",
-			"what was there counts as freed by then; its free was dropped", NULL);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, .count = m->found, .counted = true,
+		.what = "blocks of tensors that nobody saw allocated",
+		.evidence =
+			"recording began later: their age is not known, and they are in no sum");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .count = pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_BLOCK),
+			 .counted = true, .what = "frees of memory that is not known",
+			 .evidence = "recording began after it was allocated, or that was dropped");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 .count = pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_BLOCK),
+			 .counted = true, .what = "allocations of memory that was not freed",
+			 .evidence =
+				 "what was there counts as freed by then; its free was dropped");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

@@ -323,11 +323,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	report_others(u, out);
 	if (!error)
 		error = report_heaps(u, out);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, u->sums[PASTA_UVM_THRASHING].count,
-			"times that memory was seen to move to and fro",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING,
+		.count = u->sums[PASTA_UVM_THRASHING].count, .counted = true,
+		.what = "times that memory was seen to move to and fro",
+		.evidence =
 			"host and devices, or devices, use it at the same time: split it, or say "
-			"where it is to stay (cudaMemAdvise)",
-			NULL);
+			"where it is to stay (cudaMemAdvise)");
 	return error;
 }
 

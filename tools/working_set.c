@@ -138,14 +138,15 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 	while ((s = pasta_access_index_shapes(w->book, &at)))
 		add_shape(w, s);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, pasta_access_index_totals(w->book).page_other,
-			"accesses to pages that the table had no room for",
-			"footprints are too small, and untouched is too much", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 .count = pasta_access_index_totals(w->book).page_other, .counted = true,
+			 .what = "accesses to pages that the table had no room for",
+			 .evidence = "footprints are too small, and untouched is too much");
 	pasta_access_index_findings(w->book, out);
 	if (is_cut(w))
-		pasta_out_report(out, PASTA_SEVERITY_WARNING,
-				 "sums are too large: they stay at 2^63 - 1", NULL,
-				 "means are of less than there was", NULL);
+		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+				 .what = "sums are too large: they stay at 2^63 - 1",
+				 .evidence = "means are of less than there was");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -115,10 +115,11 @@ static void find_conflicts(const struct state *s, const struct line *line, struc
 		 (double)line->wavefronts / (double)(line->needed ? line->needed : 1));
 	snprintf(evidence, sizeof(evidence), "%llu wavefronts more, in %.100s",
 		 (unsigned long long)conflicts, pasta_name(line->key.kernel));
-	pasta_out_report(out, PASTA_SEVERITY_WARNING, what, where_of(line, s, where, sizeof(where)),
-			 evidence,
-			 "pad rows by a word, or swizzle them, so that the lanes of a warp use "
-			 "different banks");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+		.where = where_of(line, s, where, sizeof(where)), .evidence = evidence,
+		.action = "pad rows by a word, or swizzle them, so that the lanes of a warp use "
+			  "different banks");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

@@ -16,11 +16,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <pasta/chart.h>
 #include <pasta/device.h>
 #include <pasta/directory.h>
 #include <pasta/event.h>
 #include <pasta/group.h>
 #include <pasta/ledger.h>
+#include <pasta/out.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -107,92 +109,6 @@ PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
  * returned. Any thread. */
 PASTA_EXPORT const char *pasta_process_text(const char *host, uint32_t pid, uint32_t number,
 					    char *text, size_t size);
-
-enum pasta_column_type { PASTA_COLUMN_STRING, PASTA_COLUMN_INT, PASTA_COLUMN_FLOAT };
-
-/* unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in ns. */
-struct pasta_column {
-	const char *name;
-	enum pasta_column_type type;
-	const char *unit;
-};
-
-struct pasta_out;
-struct pasta_table;
-
-/* A new table; NULL when out of memory (the report then fails as a whole). So it does if the name
- * is empty, or that of another table or chart of the tool, if there are no columns, or if there are
- * control characters in the name or a column's. */
-PASTA_EXPORT struct pasta_table *pasta_out_table(struct pasta_out *out, const char *name,
-						 const struct pasta_column *columns, size_t count);
-/* Cells, left to right and row after row. A cell of the wrong type, or on a NULL table, makes the
- * report fail with an error that names the column; it never crashes. */
-PASTA_EXPORT void pasta_cell_str(struct pasta_table *table, const char *text);
-PASTA_EXPORT void pasta_cell_int(struct pasta_table *table, int64_t value);
-PASTA_EXPORT void pasta_cell_float(struct pasta_table *table, double value);
-/* No value, in a column of any type: null in JSON, an empty field in CSV, a blank for people. */
-PASTA_EXPORT void pasta_cell_none(struct pasta_table *table);
-
-enum pasta_severity { PASTA_SEVERITY_NOTE, PASTA_SEVERITY_WARNING, PASTA_SEVERITY_PROBLEM };
-
-/* Something a person should know: what, where, the evidence for it, what to do. where, evidence
- * and action may be NULL. */
-struct pasta_finding {
-	enum pasta_severity severity;
-	const char *what, *where, *evidence, *action;
-};
-PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
-/* One from initializers: pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = "..."). */
-#define pasta_out_report(out, ...)                                                                 \
-	pasta_out_finding((out), &(const struct pasta_finding){__VA_ARGS__})
-/* The same about a number of things: "what: count". Nothing if count is 0. what is cut at 200
- * bytes. */
-PASTA_EXPORT void pasta_out_count(struct pasta_out *out, enum pasta_severity severity,
-				  uint64_t count, const char *what, const char *evidence,
-				  const char *action);
-
-/*
- * Charts, typed as tables are. A line chart has series of points, a bar chart labels with values, a
- * heat map cells with a value at numeric places, a flame graph stacks of frames with a value.
- */
-enum pasta_chart_type { PASTA_CHART_LINE, PASTA_CHART_BAR, PASTA_CHART_HEAT, PASTA_CHART_FLAME };
-
-/* unit as a column has it. */
-struct pasta_axis {
-	const char *name;
-	const char *unit;
-};
-
-struct pasta_chart;
-
-/*
- * A new chart; NULL when out of memory (the report then fails as a whole). Its name must not be
- * empty, have no control characters, and be that of no other chart or table of the tool. x is the
- * axis of a line's and a heat map's places, of the labels, or of the frames; y that of the values,
- * or of a heat map's rows. An axis that is NULL, or has no name, gets a plain one.
- */
-PASTA_EXPORT struct pasta_chart *pasta_out_chart(struct pasta_out *out, const char *name,
-						 enum pasta_chart_type type,
-						 const struct pasta_axis *x,
-						 const struct pasta_axis *y);
-/*
- * What is in it, in the order in which it is to be shown. A call that does not suit the chart's
- * type, or on a NULL chart, makes the report fail with an error that names the chart; it never
- * crashes. So does a place (x, and a cell's y) that is not finite. A value that is not finite
- * stands for none: a gap. Doubles hold whole numbers up to 2^53 exactly, which are 104 days in ns.
- */
-/* Line: the points that follow are of this series. Names may be there twice. */
-PASTA_EXPORT void pasta_chart_series(struct pasta_chart *chart, const char *name);
-/* Line: x must not go down within a series. */
-PASTA_EXPORT void pasta_chart_point(struct pasta_chart *chart, double x, double y);
-PASTA_EXPORT void pasta_chart_bar(struct pasta_chart *chart, const char *label, double value);
-/* Heat map: what its values are; without it they are plain numbers. */
-PASTA_EXPORT void pasta_chart_value(struct pasta_chart *chart, const struct pasta_axis *value);
-PASTA_EXPORT void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double value);
-/* Flame graph: frames, the outermost first, and a value, at least 0, that is this stack's own, not
- * that of longer ones. At least one frame. A stack that is there twice adds up. */
-PASTA_EXPORT void pasta_chart_stack(struct pasta_chart *chart, const char *const *frames,
-				    size_t count, int64_t value);
 
 /* What an option's value looks like. It is checked before the tool is opened. */
 enum pasta_option_type {

@@ -16,11 +16,23 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	(void)ev;
 }
 
-static const struct pasta_axis time_ = {"time", "ns"}, bytes = {"bytes", "bytes"};
+static const struct pasta_axis time_ = {.name = "time", .unit = "ns"},
+			       bytes = {.name = "bytes", .unit = "bytes"};
+
+static struct pasta_chart *chart(struct pasta_out *out, const char *name, uint32_t type,
+				 const struct pasta_axis *x, const struct pasta_axis *y)
+{
+	const struct pasta_axis none = {0}, accesses = {.name = "accesses"};
+	const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = type, .name = name, .x = x ? *x : none, .y = y ? *y : none,
+				.value = type == PASTA_CHART_HEAT ? accesses : none);
+
+	return pasta_out_chart(out, &def);
+}
 
 static void lines(struct pasta_out *out)
 {
-	struct pasta_chart *c = pasta_out_chart(out, "wave", PASTA_CHART_LINE, &time_, &bytes);
+	struct pasta_chart *c = chart(out, "wave", PASTA_CHART_LINE, &time_, &bytes);
 
 	pasta_chart_series(c, HOSTILE);
 	for (int i = 0; i < 1000; i++)
@@ -33,8 +45,8 @@ static void lines(struct pasta_out *out)
 
 static void bars(struct pasta_out *out)
 {
-	static const struct pasta_axis hostile = {HOSTILE, HOSTILE};
-	struct pasta_chart *c = pasta_out_chart(out, "bars", PASTA_CHART_BAR, &hostile, NULL);
+	static const struct pasta_axis hostile = {.name = HOSTILE, .unit = HOSTILE};
+	struct pasta_chart *c = chart(out, "bars", PASTA_CHART_BAR, &hostile, NULL);
 
 	pasta_chart_bar(c, HOSTILE, 1e300);
 	pasta_chart_bar(c, "", -0.25);
@@ -43,10 +55,8 @@ static void bars(struct pasta_out *out)
 
 static void heat(struct pasta_out *out)
 {
-	struct pasta_chart *c =
-		pasta_out_chart(out, HOSTILE_NAME, PASTA_CHART_HEAT, &time_, &bytes);
+	struct pasta_chart *c = chart(out, HOSTILE_NAME, PASTA_CHART_HEAT, &time_, &bytes);
 
-	pasta_chart_value(c, &(struct pasta_axis){"accesses", NULL});
 	for (int i = 0; i < 300; i++)
 		pasta_chart_cell(c, i % 30, i / 30 * 4096.0, i == 7 ? NAN : i * i);
 }
@@ -54,12 +64,12 @@ static void heat(struct pasta_out *out)
 static void flames(struct pasta_out *out)
 {
 	static const char *const frames[] = {"main", HOSTILE, "", "leaf"};
-	struct pasta_chart *c = pasta_out_chart(out, "calls", PASTA_CHART_FLAME, NULL, &time_);
+	struct pasta_chart *c = chart(out, "calls", PASTA_CHART_FLAME, NULL, &time_);
 
 	pasta_chart_stack(c, frames, 1, 5);
 	pasta_chart_stack(c, frames, 4, INT64_MAX / 2);
 	pasta_chart_stack(c, frames + 1, 2, 0);
-	c = pasta_out_chart(out, "more_calls", PASTA_CHART_FLAME, NULL, NULL);
+	c = chart(out, "more_calls", PASTA_CHART_FLAME, NULL, NULL);
 	pasta_chart_stack(c, frames + 3, 1, 12);
 }
 
@@ -70,28 +80,26 @@ static int report(void *state, struct pasta_out *out)
 	bars(out);
 	heat(out);
 	flames(out);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_PROBLEM,
-						       .what = HOSTILE,
-						       .where = HOSTILE,
-						       .evidence = HOSTILE,
-						       .action = HOSTILE});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_PROBLEM, .what = HOSTILE, .where = HOSTILE,
+			 .evidence = HOSTILE, .action = HOSTILE);
 	return 0;
 }
 
 static int report_empty(void *state, struct pasta_out *out)
 {
-	static const char *const names[] = {"line", "bar", "heat", "flame"};
+	static const char *const names[] = {"line",    "bar",  "heat",	    "flame", "timeline",
+					    "scatter", "area", "histogram", "graph"};
 
 	(void)state;
-	for (unsigned int type = 0; type <= PASTA_CHART_FLAME; type++)
-		pasta_out_chart(out, names[type], type, NULL, NULL);
+	for (unsigned int type = 0; type <= PASTA_CHART_GRAPH; type++)
+		chart(out, names[type], type, NULL, NULL);
 	return 0;
 }
 
 static int report_failing(void *state, struct pasta_out *out)
 {
 	report(state, out);
-	pasta_chart_bar(pasta_out_chart(out, "wrong", PASTA_CHART_FLAME, NULL, NULL), "x", 1);
+	pasta_chart_bar(chart(out, "wrong", PASTA_CHART_FLAME, NULL, NULL), "x", 1);
 	return 0;
 }
 

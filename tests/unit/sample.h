@@ -11,6 +11,27 @@
 #include "process/runinfo.h"
 #include "sink/sink.h"
 
+/* x, y and value may be NULL. */
+static inline struct pasta_chart *sample_heat(struct pasta_out *out, const char *name,
+					      uint32_t type, const struct pasta_axis *x,
+					      const struct pasta_axis *y,
+					      const struct pasta_axis *value)
+{
+	const struct pasta_axis none = {0};
+	const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = type, .name = name, .x = x ? *x : none, .y = y ? *y : none,
+				.value = value ? *value : none);
+
+	return pasta_out_chart(out, &def);
+}
+
+static inline struct pasta_chart *sample_chart(struct pasta_out *out, const char *name,
+					       uint32_t type, const struct pasta_axis *x,
+					       const struct pasta_axis *y)
+{
+	return sample_heat(out, name, type, x, y, NULL);
+}
+
 static inline struct pasta_table *sample_table(struct pasta_out *out, const char *name)
 {
 	static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
@@ -50,10 +71,8 @@ static inline void sample(struct pasta_result *r, bool two)
 	sample_row(t, "q\"uo,te\r\n", INT64_MAX, INT64_MIN, NAN, 2);
 	sample_row(t, "\033[31mred\001 \xff\xc3(", 1234567, 1572864, INFINITY, 3);
 	sample_row(t, "größe 漢字 \xe2\x80\xae", 0, 0, 0.1, -4);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_WARNING,
-						       .what = "slow\nlines",
-						       .where = "here",
-						       .action = "be quick"});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = "slow\nlines",
+			 .where = "here", .action = "be quick");
 	if (two)
 		sample_table(out, "empty");
 	pasta_out_end(out);
@@ -89,7 +108,7 @@ static inline void sample_charts(struct pasta_result *r)
 				       odd = {SAMPLE_HOSTILE, "a,b"};
 	static const char *const frames[] = {"main", SAMPLE_HOSTILE, "", "größe"};
 	struct pasta_out *out = pasta_result_out(r, "plots");
-	struct pasta_chart *c = pasta_out_chart(out, "line", PASTA_CHART_LINE, &time, &size);
+	struct pasta_chart *c = sample_chart(out, "line", PASTA_CHART_LINE, &time, &size);
 
 	pasta_chart_series(c, "a");
 	pasta_chart_point(c, 0, 1024);
@@ -97,17 +116,16 @@ static inline void sample_charts(struct pasta_result *r)
 	pasta_chart_point(c, 3000, -0.5);
 	pasta_chart_series(c, SAMPLE_HOSTILE);
 	pasta_chart_point(c, 3000, 1e300);
-	c = pasta_out_chart(out, "bar", PASTA_CHART_BAR, &odd, NULL);
+	c = sample_chart(out, "bar", PASTA_CHART_BAR, &odd, NULL);
 	pasta_chart_bar(c, SAMPLE_HOSTILE, 0.1);
 	pasta_chart_bar(c, NULL, INFINITY);
-	c = pasta_out_chart(out, "heat", PASTA_CHART_HEAT, &time, &size);
-	pasta_chart_value(c, &odd);
+	c = sample_heat(out, "heat", PASTA_CHART_HEAT, &time, &size, &odd);
 	pasta_chart_cell(c, 0, 4096, 7);
 	pasta_chart_cell(c, 10, -4096, NAN);
-	c = pasta_out_chart(out, "flame", PASTA_CHART_FLAME, NULL, &time);
+	c = sample_chart(out, "flame", PASTA_CHART_FLAME, NULL, &time);
 	pasta_chart_stack(c, frames, 4, INT64_MAX);
 	pasta_chart_stack(c, frames, 1, 0);
-	pasta_out_chart(out, "empty", PASTA_CHART_LINE, NULL, NULL);
+	sample_chart(out, "empty", PASTA_CHART_LINE, NULL, NULL);
 	pasta_out_end(out);
 }
 

@@ -17,18 +17,17 @@ static void make(struct pasta_result *r)
 
 	sample(r, true);
 	sample_gaps(r);
-	c = pasta_out_chart(r->outs[0], "line", PASTA_CHART_LINE, NULL, NULL);
+	c = sample_chart(r->outs[0], "line", PASTA_CHART_LINE, NULL, NULL);
 	pasta_chart_series(c, "s");
 	pasta_chart_point(c, 1, NAN);
 	pasta_chart_point(c, 1, 2);
 	pasta_chart_series(c, "");
-	c = pasta_out_chart(r->outs[0], "bar", PASTA_CHART_BAR, &(struct pasta_axis){"a", "ns"},
-			    NULL);
+	c = sample_chart(r->outs[0], "bar", PASTA_CHART_BAR, &(struct pasta_axis){"a", "ns"}, NULL);
 	pasta_chart_bar(c, "label", 3);
-	c = pasta_out_chart(r->outs[0], "heat", PASTA_CHART_HEAT, NULL, NULL);
-	pasta_chart_value(c, &(struct pasta_axis){"v", "bytes"});
+	c = sample_heat(r->outs[0], "heat", PASTA_CHART_HEAT, NULL, NULL,
+			&(struct pasta_axis){"v", "bytes"});
 	pasta_chart_cell(c, 1, 2, 3);
-	c = pasta_out_chart(r->outs[1], "flame", PASTA_CHART_FLAME, NULL, NULL);
+	c = sample_chart(r->outs[1], "flame", PASTA_CHART_FLAME, NULL, NULL);
 	pasta_chart_stack(c, frames, 2, INT64_MAX);
 }
 

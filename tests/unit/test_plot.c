@@ -20,7 +20,7 @@ static struct pasta_chart *chart(enum pasta_chart_type type, const struct pasta_
 				 const struct pasta_axis *y)
 {
 	pasta_result_free(&result);
-	return pasta_out_chart(pasta_result_out(&result, "tool"), "c", type, x, y);
+	return sample_chart(pasta_result_out(&result, "tool"), "c", type, x, y);
 }
 
 static int teardown(void **state)
@@ -267,9 +267,11 @@ static void all_bars_of_the_same_length_and_huge_ones(void **state)
 
 static void a_heat_map_has_shades_from_nothing_to_the_most(void **state)
 {
-	struct pasta_chart *c = chart(PASTA_CHART_HEAT, &time_, &bytes);
+	struct pasta_chart *c;
 
-	pasta_chart_value(c, &(struct pasta_axis){"hits", NULL});
+	pasta_result_free(&result);
+	c = sample_heat(pasta_result_out(&result, "tool"), "c", PASTA_CHART_HEAT, &time_, &bytes,
+			&(struct pasta_axis){"hits", NULL});
 	for (int i = 0; i < 5; i++)
 		pasta_chart_cell(c, i * 10, 4096, i);
 	pasta_chart_cell(c, 0, 0, 4);

@@ -179,8 +179,10 @@ static void a_count_s_text_is_cut_and_its_number_is_not(void **state)
 
 	memset(what, 'w', sizeof(what) - 1);
 	what[sizeof(what) - 1] = '\0';
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, UINT64_MAX, what, NULL, NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, 0, what, NULL, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = UINT64_MAX, .counted = true,
+			 .what = what);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = 0, .counted = true,
+			 .what = what);
 	assert_int_equal(out->finding_count, 1);
 	assert_int_equal(strspn(out->findings[0].what, "w"), 200);
 	assert_string_equal(out->findings[0].what + 200, ": 18446744073709551615");
@@ -213,9 +215,8 @@ static void findings_are_copied(void **state)
 	int i;
 
 	for (i = 0; i < 20; i++)
-		pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_PROBLEM,
-							       .what = what,
-							       .action = "go faster"});
+		pasta_out_report(out, .severity = PASTA_SEVERITY_PROBLEM, .what = what,
+				 .action = "go faster");
 	what[0] = 'X';
 	assert_int_equal(out->finding_count, 20);
 	assert_string_equal(out->findings[19].what, "slow");

@@ -209,8 +209,8 @@ static void one_chart_alone_is_plain(void **state)
 	int error;
 	char *text;
 
-	pasta_chart_bar(pasta_out_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
-					NULL),
+	pasta_chart_bar(sample_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
+				     NULL),
 			"a", 2);
 	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
 	assert_string_equal(text, "label,value\r\na,2\r\n");
@@ -223,14 +223,14 @@ static void series_and_labels_have_no_ends_of_lines(void **state)
 	struct pasta_sink_opts opts = {0};
 	struct pasta_result r = {0};
 	struct pasta_out *out = pasta_result_out(&r, "tool");
-	struct pasta_chart *c = pasta_out_chart(out, "line", PASTA_CHART_LINE, NULL, NULL);
+	struct pasta_chart *c = sample_chart(out, "line", PASTA_CHART_LINE, NULL, NULL);
 	struct pasta_error err = {0};
 	int error;
 	char *text;
 
 	pasta_chart_series(c, "a\rb");
 	pasta_chart_point(c, 1, 2);
-	c = pasta_out_chart(out, "bar", PASTA_CHART_BAR, NULL, NULL);
+	c = sample_chart(out, "bar", PASTA_CHART_BAR, NULL, NULL);
 	pasta_chart_bar(c, "a\r\nb", 3);
 	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
 	assert_int_equal(error, 0);

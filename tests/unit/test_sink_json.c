@@ -121,7 +121,7 @@ static void a_tool_that_failed_says_so(void **state)
 	char *text;
 
 	sample_table(out, "t");
-	pasta_out_chart(out, "c", PASTA_CHART_LINE, NULL, NULL);
+	sample_chart(out, "c", PASTA_CHART_LINE, NULL, NULL);
 	pasta_out_fail(out, -1, "it \"broke\"");
 	pasta_out_end(out);
 	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
