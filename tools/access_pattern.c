@@ -155,7 +155,7 @@ static const struct pasta_member place_members[] = {
 };
 
 static const struct pasta_member line_members[] = {
-	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(NAME, struct line, key.file),
 	PASTA_MEMBER_BY(TEXT, .text = file_of, .column = "file"),
 	PASTA_MEMBER(U32, struct line, key.line, .column = "line",

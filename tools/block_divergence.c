@@ -102,7 +102,7 @@ static const struct pasta_member bucket_members[] = {
 };
 
 static const struct pasta_member line_members[] = {
-	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(U32, struct line, key.reserved),
 	PASTA_MEMBER(U64, struct line, a_launch, .column = "blocks_a_launch", .has = has_launches),
 	PASTA_MEMBER(SUM, struct line, launches, .column = "launches"),
@@ -128,7 +128,7 @@ static const struct pasta_member line_members[] = {
 };
 
 static const struct pasta_member place_members[] = {
-	PASTA_MEMBER(NAME, struct place, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct place, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(NAME, struct place, key.file),
 	PASTA_MEMBER_BY(TEXT, .text = file_of, .column = "file"),
 	PASTA_MEMBER(U32, struct place, key.line, .column = "line",

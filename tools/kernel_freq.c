@@ -49,7 +49,7 @@ static int64_t launches(const void *row, const void *state)
 }
 
 static const struct pasta_member kernel_members[] = {
-	PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER_BY(CALL, .call = launches, .column = "launches"),
 	PASTA_MEMBER(HIST, struct kernel, time, .unit = "ns",
 		     .column = "total,mean,min,max,p50,p95,p99,share"),
@@ -60,7 +60,7 @@ static const struct pasta_member kernel_members[] = {
 };
 
 static const struct pasta_member shape_members[] = {
-	PASTA_MEMBER(NAME, struct shape, key.name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct shape, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(DIM3, struct shape, key.grid, .column = "grid"),
 	PASTA_MEMBER(DIM3, struct shape, key.block, .column = "block"),
 	PASTA_MEMBER(STAT, struct shape, time, .unit = "ns",
@@ -69,7 +69,7 @@ static const struct pasta_member shape_members[] = {
 };
 
 static const struct pasta_member origin_members[] = {
-	PASTA_MEMBER(NAME, struct origin, key.name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct origin, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(SCOPE, struct origin, key.scope, .column = "region"),
 	PASTA_MEMBER(STACK, struct origin, key.stack, .column = "from"),
 	PASTA_MEMBER(SUM, struct origin, launches, .column = "launches"),

@@ -63,7 +63,7 @@ static int64_t lost_of(const void *row, const void *state)
 }
 
 static const struct pasta_member launch_members[] = {
-	PASTA_MEMBER(NAME, struct launch, name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct launch, name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(U64, struct launch, key[0]),
 	PASTA_MEMBER(U64, struct launch, key[1], .column = "launch"),
 	PASTA_MEMBER(SUM, struct launch, accesses, .column = "accesses"),
@@ -299,13 +299,20 @@ static void report_access(struct pasta_table *table, const struct shown *s)
 static void report_head(const struct trace *t, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"launch", PASTA_COLUMN_INT, NULL},	{"kernel", PASTA_COLUMN_STRING, NULL},
-		{"group", PASTA_COLUMN_INT, NULL},	{"thread", PASTA_COLUMN_INT, NULL},
-		{"turn", PASTA_COLUMN_INT, NULL},	{"function", PASTA_COLUMN_STRING, NULL},
-		{"file", PASTA_COLUMN_STRING, NULL},	{"line", PASTA_COLUMN_INT, NULL},
-		{"kind", PASTA_COLUMN_STRING, NULL},	{"space", PASTA_COLUMN_STRING, NULL},
-		{"address", PASTA_COLUMN_STRING, NULL}, {"object", PASTA_COLUMN_INT, NULL},
-		{"offset", PASTA_COLUMN_INT, "bytes"},	{"size", PASTA_COLUMN_INT, "bytes"},
+		{"launch", PASTA_COLUMN_INT, NULL},
+		{"kernel", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_KERNEL},
+		{"group", PASTA_COLUMN_INT, NULL},
+		{"thread", PASTA_COLUMN_INT, NULL},
+		{"turn", PASTA_COLUMN_INT, NULL},
+		{"function", PASTA_COLUMN_STRING, NULL},
+		{"file", PASTA_COLUMN_STRING, NULL},
+		{"line", PASTA_COLUMN_INT, NULL},
+		{"kind", PASTA_COLUMN_STRING, NULL},
+		{"space", PASTA_COLUMN_STRING, NULL},
+		{"address", PASTA_COLUMN_STRING, NULL},
+		{"object", PASTA_COLUMN_INT, NULL},
+		{"offset", PASTA_COLUMN_INT, "bytes"},
+		{"size", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct pasta_table *table = pasta_out_table(out, "head", columns, 14);
 

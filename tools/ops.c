@@ -777,11 +777,16 @@ static void put_row(struct pasta_table *t, const struct row *row, uint64_t all)
 
 static struct pasta_table *table_for(struct pasta_out *out, enum by by)
 {
-	static const struct pasta_column ops[] = {{"op", PASTA_COLUMN_STRING, NULL}, NUMBERS};
-	static const struct pasta_column shapes[] = {
-		{"op", PASTA_COLUMN_STRING, NULL}, {"inputs", PASTA_COLUMN_STRING, NULL}, NUMBERS};
+	static const struct pasta_column ops[] = {{"op", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_OP},
+						  NUMBERS};
+	static const struct pasta_column shapes[] = {{"op", PASTA_COLUMN_STRING, NULL,
+						      PASTA_ROLE_OP},
+						     {"inputs", PASTA_COLUMN_STRING, NULL},
+						     NUMBERS};
 	static const struct pasta_column lines[] = {
-		{"line", PASTA_COLUMN_STRING, NULL}, {"op", PASTA_COLUMN_STRING, NULL}, NUMBERS};
+		{"line", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_LINE},
+		{"op", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_OP},
+		NUMBERS};
 
 	if (by == BY_NAME)
 		return pasta_out_table(out, "ops", ops, 7);

@@ -831,9 +831,12 @@ static void put_name(struct pasta_table *t, const struct row *row)
 static int report_held(const struct tensors *m, const struct path **paths, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"memory", PASTA_COLUMN_STRING, NULL},	 {"process", PASTA_COLUMN_STRING, NULL},
-		{"op", PASTA_COLUMN_STRING, NULL},	 {"line", PASTA_COLUMN_STRING, NULL},
-		{"allocations", PASTA_COLUMN_INT, NULL}, {"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"memory", PASTA_COLUMN_STRING, NULL},
+		{"process", PASTA_COLUMN_STRING, NULL},
+		{"op", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_OP},
+		{"line", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_LINE},
+		{"allocations", PASTA_COLUMN_INT, NULL},
+		{"bytes", PASTA_COLUMN_INT, "bytes"},
 		{"share", PASTA_COLUMN_FLOAT, "%"},
 	};
 	struct rows rows = {calloc(pasta_map_count(m->sites) + 1, sizeof(struct row)), 0};
@@ -872,8 +875,8 @@ static int report_held(const struct tensors *m, const struct path **paths, struc
 static void put_sites(const struct rows *rows, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"op", PASTA_COLUMN_STRING, NULL},
-		{"line", PASTA_COLUMN_STRING, NULL},
+		{"op", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_OP},
+		{"line", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_LINE},
 		{"allocations", PASTA_COLUMN_INT, NULL},
 		{"bytes", PASTA_COLUMN_INT, "bytes"},
 		{"live", PASTA_COLUMN_INT, NULL},
@@ -1084,9 +1087,12 @@ static void put_index(struct pasta_table *t, uint64_t index)
 static void put_kept(const struct rows *rows, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"op", PASTA_COLUMN_STRING, NULL},  {"line", PASTA_COLUMN_STRING, NULL},
-		{"blocks", PASTA_COLUMN_INT, NULL}, {"bytes", PASTA_COLUMN_INT, "bytes"},
-		{"made", PASTA_COLUMN_INT, NULL},   {"touched", PASTA_COLUMN_INT, NULL},
+		{"op", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_OP},
+		{"line", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_LINE},
+		{"blocks", PASTA_COLUMN_INT, NULL},
+		{"bytes", PASTA_COLUMN_INT, "bytes"},
+		{"made", PASTA_COLUMN_INT, NULL},
+		{"touched", PASTA_COLUMN_INT, NULL},
 	};
 	struct pasta_table *t = pasta_out_table(out, "kept", columns, 6);
 	size_t i;

@@ -66,7 +66,7 @@ static bool has_objects(const void *row, const void *state)
 }
 
 static const struct pasta_member members[] = {
-	PASTA_MEMBER(NAME, struct kernel, key, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct kernel, key, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(SUM, struct kernel, launches, .column = "launches"),
 	PASTA_MEMBER(SUM, struct kernel, counted, .column = "counted"),
 	PASTA_MEMBER_BY(CALL, .call = footprint_of, .column = "footprint", .unit = "bytes"),

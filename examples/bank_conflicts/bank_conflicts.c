@@ -59,8 +59,8 @@ static const char *where_of(const void *row, const void *state, char *text, size
 }
 
 static const struct pasta_member members[] = {
-	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
-	PASTA_MEMBER_BY(TEXT, .text = where_of, .column = "line"),
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
+	PASTA_MEMBER_BY(TEXT, .text = where_of, .column = "line", .role = PASTA_ROLE_LINE),
 	PASTA_MEMBER(SUM, struct line, requests, .column = "requests"),
 	PASTA_MEMBER(SUM, struct line, wavefronts, .column = "wavefronts"),
 	PASTA_MEMBER_BY(CALL, .call = conflicts_of, .column = "conflicts"),

@@ -41,7 +41,7 @@ struct pasta_column {
 	const char *name;
 	enum pasta_column_type type;
 	const char *unit;
-	uint32_t role; /* of enum pasta_role */
+	uint32_t role; /* of enum pasta_role; 0: by the unit, "ns" is TIME and "%" SHARE */
 };
 
 /* A new table; NULL when out of memory (the report then fails as a whole). So it does if the name

@@ -166,6 +166,16 @@ static char *copy(const char *text, bool *failed)
 	return s;
 }
 
+/* Where the tool names no role, the unit does. */
+static uint32_t column_role(const struct pasta_column *column)
+{
+	if (column->role || column->type == PASTA_COLUMN_STRING || !column->unit)
+		return column->role;
+	return !strcmp(column->unit, "ns")  ? PASTA_ROLE_TIME
+	       : !strcmp(column->unit, "%") ? PASTA_ROLE_SHARE
+					    : PASTA_ROLE_NONE;
+}
+
 static bool table_columns(struct pasta_table *t, const struct pasta_column *columns, size_t count)
 {
 	bool failed = false;
@@ -177,7 +187,7 @@ static bool table_columns(struct pasta_table *t, const struct pasta_column *colu
 	t->count = count;
 	for (i = 0; i < count; i++) {
 		t->columns[i].type = columns[i].type;
-		t->columns[i].role = columns[i].role;
+		t->columns[i].role = column_role(&columns[i]);
 		t->columns[i].name = copy(columns[i].name ? columns[i].name : "", &failed);
 		t->columns[i].unit = copy(columns[i].unit, &failed);
 	}

@@ -135,7 +135,9 @@ int pasta_plot_head(FILE *f, const struct pasta_side *s, const struct pasta_axis
 	int error = head ? 0 : -ENOMEM;
 
 	pasta_plot_on(f, PASTA_BOLD, opts);
-	if (!error)
+	if (!error && !axis && s->left && s->columns == 1)
+		fputs(s->cells[0], f); /* nothing follows that it is padded for */
+	else if (!error)
 		error = pasta_side_put(f, s, 0);
 	if (head && *head)
 		fprintf(f, "%*s%s", PASTA_GAP, "", head);

@@ -129,6 +129,82 @@ static inline void sample_charts(struct pasta_result *r)
 	pasta_out_end(out);
 }
 
+static inline void sample_more_drawn(struct pasta_out *out)
+{
+	static const struct pasta_axis log = {.name = "l", .scale = PASTA_SCALE_LOG};
+	static const double edges[] = {0, 1, 2.5, 10};
+	static const uint64_t counts[] = {1, 4, 0};
+	struct pasta_chart *c = sample_chart(out, "time", PASTA_CHART_TIMELINE, NULL, NULL);
+
+	pasta_chart_lane(c, "s", "g", 0);
+	pasta_chart_lane(c, "deep", NULL, 1);
+	pasta_chart_name(c, "gemm", PASTA_CATEGORY_KERNEL);
+	pasta_chart_name(c, "copy", PASTA_CATEGORY_COPY);
+	pasta_chart_slice(c, 0, 0, 50, 0, 3.5);
+	pasta_chart_slice(c, 0, 90, 10, 1, NAN);
+	pasta_chart_slice(c, 1, 10, 5, 1, INFINITY);
+	c = sample_chart(out, "roof", PASTA_CHART_SCATTER, &log, &log);
+	pasta_chart_spot(c, 1, 10, 0, NULL);
+	pasta_chart_series(c, "a");
+	pasta_chart_series(c, "b");
+	pasta_chart_spot(c, 100, 500, 2.5, "big");
+	pasta_chart_limit_slope(c, "roof", 12);
+	pasta_chart_limit_level(c, "peak", 1000);
+	c = sample_chart(out, "area", PASTA_CHART_AREA, NULL, NULL);
+	pasta_chart_series(c, "a");
+	pasta_chart_point(c, 0, 1);
+	pasta_chart_point(c, 5, NAN);
+	c = sample_chart(out, "hist", PASTA_CHART_HISTOGRAM, NULL, NULL);
+	pasta_chart_edges(c, edges, 4);
+	pasta_chart_series(c, "h");
+	pasta_chart_counts(c, counts, 3);
+}
+
+static inline void sample_more_placed(struct pasta_out *out)
+{
+	static const char *const ranks[] = {"rank 0", "rank 1"};
+	static const struct pasta_axis rank = {.name = "rank", .labels = ranks, .label_count = 2};
+	struct pasta_grid grid = {.size = sizeof(grid), .dx = 1, .nx = 3, .dy = 1, .ny = 2};
+	struct pasta_chart *c = sample_chart(out, "dense", PASTA_CHART_HEAT, NULL, &rank);
+
+	pasta_chart_grid(c, &grid);
+	pasta_chart_cell(c, 0, 0, 5);
+	pasta_chart_cell(c, 2, 1, 7);
+	grid.nx = 40000;
+	grid.ny = 2000;
+	c = sample_chart(out, "sparse", PASTA_CHART_HEAT, NULL, NULL);
+	pasta_chart_grid(c, &grid);
+	pasta_chart_cell(c, 0, 0, 3);
+	pasta_chart_cell(c, 9, 1, 9);
+	pasta_chart_cell(c, 39999, 1999, 1);
+	c = sample_chart(out, "graph", PASTA_CHART_GRAPH, NULL, NULL);
+	pasta_chart_node(c, PASTA_NO_NODE, "root", 4096, NAN);
+	pasta_chart_node(c, 0, "leaf", 1024, 2);
+	pasta_chart_node(c, PASTA_NO_NODE, "other", 1, 0);
+	pasta_chart_edge(c, 1, 2, 7);
+}
+
+/* A tool with the charts that sample_charts has not, and all that a finding can have. */
+static inline void sample_more(struct pasta_result *r)
+{
+	static const struct pasta_column kernel = {
+		.name = "kernel", .type = PASTA_COLUMN_STRING, .role = PASTA_ROLE_KERNEL};
+	static const struct pasta_claim claims[] = {{0, 0, 100, 300}, {0, 0, 200, 400}};
+	struct pasta_out *out = pasta_result_out(r, "more");
+
+	pasta_cell_str(pasta_out_table(out, "kernels", &kernel, 1), "gemm");
+	sample_more_drawn(out);
+	sample_more_placed(out);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .count = 3, .what = "many",
+			 .ref = {.table = "kernels", .row = 0}, .saving = 1000, .claims = claims,
+			 .claim_count = 2);
+	pasta_out_report(out, .what = "part", .ref = {.chart = "time", .from = 1, .to = 2},
+			 .saving = 100);
+	pasta_out_report(out, .what = "all", .ref = {.table = "kernels", .row = PASTA_NO_ROW});
+	pasta_out_report(out, .what = "all", .ref = {.chart = "time"});
+	pasta_out_end(out);
+}
+
 /* What a sink writes, to be freed. */
 static inline char *sample_write(const struct pasta_sink *sink, const struct pasta_result *r,
 				 const struct pasta_sink_opts *opts, int *error,

@@ -9,7 +9,7 @@
 #include "process/parcel.h"
 #include "unit/sample.h"
 
-/* Two tools, with everything that a result can have. */
+/* Three tools, with everything that a result can have. */
 static void make(struct pasta_result *r)
 {
 	const char *frames[] = {"main", "caf\xe9"};
@@ -29,6 +29,7 @@ static void make(struct pasta_result *r)
 	pasta_chart_cell(c, 1, 2, 3);
 	c = sample_chart(r->outs[1], "flame", PASTA_CHART_FLAME, NULL, NULL);
 	pasta_chart_stack(c, frames, 2, INT64_MAX);
+	sample_more(r);
 }
 
 static void make_empty(struct pasta_result *r, const struct pasta_result *like)

@@ -450,9 +450,12 @@ static void weights_past_the_largest_number_and_none_at_all_are_told(void **stat
 static void empty_charts_say_so(void **state)
 {
 	static const char *const wanted[] = {"c\n(no points)\n", "c\n(no bars)\n",
-					     "c\n(no cells)\n", "c\n(no stacks)\n"};
+					     "c\n(no cells)\n",	 "c\n(no stacks)\n",
+					     "c\n(no slices)\n", "c\n(no points)\n",
+					     "c\n(no points)\n", "c\n(no counts)\n",
+					     "c\n(no nodes)\n"};
 
-	for (unsigned int type = 0; type <= PASTA_CHART_FLAME; type++)
+	for (unsigned int type = 0; type < PASTA_CHART_TYPES; type++)
 		DRAWS(chart(type, NULL, NULL), wanted[type], .width = 40);
 }
 
