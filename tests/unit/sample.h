@@ -170,13 +170,13 @@ static inline void sample_more_placed(struct pasta_out *out)
 	pasta_chart_grid(c, &grid);
 	pasta_chart_cell(c, 0, 0, 5);
 	pasta_chart_cell(c, 2, 1, 7);
-	grid.nx = 40000;
+	grid.nx = 2;
 	grid.ny = 2000;
 	c = sample_chart(out, "sparse", PASTA_CHART_HEAT, NULL, NULL);
 	pasta_chart_grid(c, &grid);
 	pasta_chart_cell(c, 0, 0, 3);
-	pasta_chart_cell(c, 9, 1, 9);
-	pasta_chart_cell(c, 39999, 1999, 1);
+	pasta_chart_cell(c, 0, 1, 9);
+	pasta_chart_cell(c, 1, 1999, 1);
 	c = sample_chart(out, "graph", PASTA_CHART_GRAPH, NULL, NULL);
 	pasta_chart_node(c, PASTA_NO_NODE, "root", 4096, NAN);
 	pasta_chart_node(c, 0, "leaf", 1024, 2);

@@ -218,7 +218,7 @@ static void new_charts_are_rows_too(void **state)
 		"dense",
 		"x,rank,value\r\n0,rank 0,5\r\n2,rank 1,7\r\n",
 		"sparse",
-		"x,y,value\r\n0,0,9\r\n39990,1998,1\r\n",
+		"x,y,value\r\n0,0,9\r\n1,1998,1\r\n",
 		"graph",
 		"node,parent,label,value,cost,to\r\n0,,root,4096,,\r\n"
 		"1,0,leaf,1024,2,\r\n2,,other,1,0,\r\n1,,,7,,2\r\n"};

@@ -111,8 +111,8 @@ static void charts_are_as_published(void **state)
 	pasta_result_free(&r);
 }
 
-/* What follows key in the JSON of sample_more, up to the end of wanted. */
-static void more_has(const char *wanted)
+/* The JSON of sample_more has this in it. */
+static void more_has(const char *part)
 {
 	struct pasta_sink_opts opts = {0};
 	struct pasta_error err = {0};
@@ -124,8 +124,8 @@ static void more_has(const char *wanted)
 	assert_int_equal(pasta_result_savings(&r), 0);
 	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
 	assert_int_equal(error, 0);
-	if (!strstr(text, wanted))
-		assert_string_equal(text, wanted);
+	if (!strstr(text, part))
+		assert_string_equal(text, part);
 	free(text);
 	pasta_result_free(&r);
 }
@@ -147,7 +147,7 @@ static void new_charts_are_as_published(void **state)
 		"value", "null") ",\"grid\":{"
 				 "\"x0\":0,\"dx\":1,\"nx\":3,\"y0\":0,\"dy\":1,\"ny\":2,"
 				 "\"dense\":[5,null,null,null,null,7]}}");
-	more_has("\"nx\":4000,\"y0\":0,\"dy\":2,\"ny\":1000,\"sparse\":[[0,0,9],[3999,999,1]]}}");
+	more_has("\"nx\":2,\"y0\":0,\"dy\":2,\"ny\":1000,\"sparse\":[[0,0,9],[1,999,1]]}}");
 	more_has(
 		"\"nodes\":[[0,null,\"root\",4096,null],[1,0,\"leaf\",1024,2],[2,null,\"other\",1,0]],"
 		"\"edges\":[[1,2,7]]}");
