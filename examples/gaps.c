@@ -204,13 +204,13 @@ static int report_devices(const struct state *s, struct pasta_out *out)
 		{.name = "process", .type = PASTA_COLUMN_INT},
 		{.name = "device", .type = PASTA_COLUMN_INT},
 		{.name = "kernels", .type = PASTA_COLUMN_INT},
-		{.name = "busy", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
-		{.name = "idle", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
+		{.name = "busy", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "idle", .type = PASTA_COLUMN_INT, .unit = "ns"},
 		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
 		{.name = "gaps", .type = PASTA_COLUMN_INT},
-		{.name = "p50", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
-		{.name = "p99", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
-		{.name = "max", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
+		{.name = "p50", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "p99", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "max", .type = PASTA_COLUMN_INT, .unit = "ns"},
 	};
 	size_t i = 0, at = 0, count = pasta_map_count(s->devices);
 	struct device **devices = calloc(count + 1, sizeof(*devices)), *d;
@@ -235,8 +235,8 @@ static void report_longest(const struct state *s, struct pasta_out *out)
 	static const struct pasta_column columns[] = {
 		{.name = "process", .type = PASTA_COLUMN_INT},
 		{.name = "device", .type = PASTA_COLUMN_INT},
-		{.name = "at", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
-		{.name = "length", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
+		{.name = "at", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "length", .type = PASTA_COLUMN_INT, .unit = "ns"},
 		{.name = "before", .type = PASTA_COLUMN_STRING},
 		{.name = "after", .type = PASTA_COLUMN_STRING},
 	};

@@ -26,4 +26,4 @@ C
 cc -std=c17 $strict finding.c || failed "a finding, as C17"
 # shellcheck disable=SC2086
 c++ -std=c++20 -x c++ $strict finding.c || failed "a finding, as C++20"
-finish
+done_

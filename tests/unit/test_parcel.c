@@ -179,7 +179,7 @@ static void results_of_other_tools_are_refused(void **state)
 	got.outs[1]->name[0] = 'g';
 	got.count = 1;
 	assert_int_equal(unpacked(w.data, w.size, &got), -EBADMSG);
-	got.count = 2;
+	got.count = 3;
 	assert_int_equal(unpacked(w.data, w.size, &got), 0);
 	free(w.data);
 	pasta_result_free(&sent);

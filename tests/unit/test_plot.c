@@ -466,7 +466,7 @@ static void a_timeline_has_a_letter_for_what_takes_most_of_a_column(void **state
 	      "time\n"
 	      "lane     busy\n"
 	      "g s     60 ns  |KKKKKKKKKK       CC|\n"
-	      "  deep   5 ns  |  c                |\n"
+	      "  deep   5 ns  | cC                |\n"
 	      "time: 0 ns to 100 ns\n"
 	      "K kernel, C copy; small letters: less than half of a column\n",
 	      .width = 36, .ascii = true);
@@ -478,7 +478,8 @@ static void a_scatter_plot_has_a_letter_a_series_and_dots_for_limits(void **stat
 	      "roof\n"
 	      "   l\n"
 	      "1000  │............│\n"
-	      "      │         . B│\n"
+	      "      │          .B│\n"
+	      "      │         .  │\n"
 	      "      │        .   │\n"
 	      "      │       .    │\n"
 	      "      │      .     │\n"
@@ -487,7 +488,6 @@ static void a_scatter_plot_has_a_letter_a_series_and_dots_for_limits(void **stat
 	      "      │   .        │\n"
 	      "      │  .         │\n"
 	      "      │ .          │\n"
-	      "      │.           │\n"
 	      "  10  │*           │\n"
 	      "l: 1 to 100 (log)\n"
 	      "l: 10 to 1000 (log)\n"
@@ -502,7 +502,7 @@ static void a_histogram_has_a_bar_a_bin_and_folds_bins(void **state)
 	DRAWS(more("hist"),
 	      "hist\nh:\n"
 	      "value   to  count\n"
-	      "    0    1      1  ####\n"
+	      "    0    1      1  #####\n"
 	      "    1  2.5      4  ##################\n"
 	      "  2.5   10      0\n",
 	      .width = 37, .ascii = true);

@@ -98,7 +98,7 @@ static void put_rows(struct state *s, struct pasta_out *out, struct kernel **ker
 	static const struct pasta_column columns[] = {
 		{.name = "kernel", .type = PASTA_COLUMN_STRING, .role = PASTA_ROLE_KERNEL},
 		{.name = "count", .type = PASTA_COLUMN_INT},
-		{.name = "total", .type = PASTA_COLUMN_INT, .unit = "ns", .role = PASTA_ROLE_TIME},
+		{.name = "total", .type = PASTA_COLUMN_INT, .unit = "ns"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "skeleton", columns, 3);
 	uint64_t all = 0;
