@@ -184,14 +184,11 @@ static void find_idle(struct pasta_out *out, const struct device *d)
 		 "gaps are longer than %.1f us",
 		 100.0 * (double)idle / (double)span,
 		 (double)pasta_hist_quantile(d->gaps, 0.5) / 1000);
-	pasta_out_finding(out,
-			  &(struct pasta_finding){
-				  .severity = PASTA_SEVERITY_WARNING,
-				  .what = "the device waits for the program most of the time",
-				  .where = where,
-				  .evidence = evidence,
-				  .action = "launch more at once, or do on other threads what is "
-					    "between the launches"});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 .what = "the device waits for the program most of the time",
+			 .where = where, .evidence = evidence,
+			 .action = "launch more at once, or do on other threads what is "
+				   "between the launches");
 }
 
 static int by_number(const void *a, const void *b)
@@ -205,11 +202,16 @@ static int by_number(const void *a, const void *b)
 static int report_devices(const struct state *s, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"process", PASTA_COLUMN_INT, NULL}, {"device", PASTA_COLUMN_INT, NULL},
-		{"kernels", PASTA_COLUMN_INT, NULL}, {"busy", PASTA_COLUMN_INT, "ns"},
-		{"idle", PASTA_COLUMN_INT, "ns"},    {"share", PASTA_COLUMN_FLOAT, "%"},
-		{"gaps", PASTA_COLUMN_INT, NULL},    {"p50", PASTA_COLUMN_INT, "ns"},
-		{"p99", PASTA_COLUMN_INT, "ns"},     {"max", PASTA_COLUMN_INT, "ns"},
+		{.name = "process", .type = PASTA_COLUMN_INT},
+		{.name = "device", .type = PASTA_COLUMN_INT},
+		{.name = "kernels", .type = PASTA_COLUMN_INT},
+		{.name = "busy", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "idle", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+		{.name = "gaps", .type = PASTA_COLUMN_INT},
+		{.name = "p50", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "p99", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "max", .type = PASTA_COLUMN_INT, .unit = "ns"},
 	};
 	size_t i = 0, at = 0, count = pasta_map_count(s->devices);
 	struct device **devices = calloc(count + 1, sizeof(*devices)), *d;
@@ -232,9 +234,12 @@ static int report_devices(const struct state *s, struct pasta_out *out)
 static void report_longest(const struct state *s, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"process", PASTA_COLUMN_INT, NULL},   {"device", PASTA_COLUMN_INT, NULL},
-		{"at", PASTA_COLUMN_INT, "ns"},	       {"length", PASTA_COLUMN_INT, "ns"},
-		{"before", PASTA_COLUMN_STRING, NULL}, {"after", PASTA_COLUMN_STRING, NULL},
+		{.name = "process", .type = PASTA_COLUMN_INT},
+		{.name = "device", .type = PASTA_COLUMN_INT},
+		{.name = "at", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "length", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		{.name = "before", .type = PASTA_COLUMN_STRING},
+		{.name = "after", .type = PASTA_COLUMN_STRING},
 	};
 	struct pasta_table *t = pasta_out_table(out, "longest_gaps", columns, 6);
 	size_t i;

@@ -65,9 +65,11 @@ class latency
 	void report(pasta_out *out)
 	{
 		report_starved(out);
-		pasta_out_count(out, PASTA_SEVERITY_NOTE, unknown,
-				"kernels without a launch before them", "they are not in the table",
-				"record launches too, or see whether the clocks are right");
+		pasta_out_report(
+			out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(unknown),
+			.what = "kernels without a launch before them",
+			.evidence = "they are not in the table",
+			.action = "record launches too, or see whether the clocks are right");
 	}
 
       private:
@@ -91,8 +93,7 @@ class latency
 			return;
 		}
 		kernel &k = g.kernels[{ev.kernel.name}];
-		const uint64_t end =
-			g.streams[{ev.proc, ev.kernel.context, ev.kernel.stream}].end;
+		const uint64_t end = g.streams[{ev.proc, ev.kernel.context, ev.kernel.stream}].end;
 
 		g.kernels.add(k.latency, ev.time - where->launched);
 		k.queued += std::clamp(end, where->launched, ev.time) - where->launched;
@@ -134,8 +135,8 @@ const pasta_member kernel_members[] = {
 	PASTA_MEMBER(HIST, kernel, latency, .column = "count,total=latency", .unit = "ns"),
 	PASTA_MEMBER(SUM, kernel, queued, .column = "queued", .unit = "ns"),
 	PASTA_MEMBER_BY(CALL, .column = "launch_mean", .unit = "ns", .call = launch_mean),
-	PASTA_MEMBER(HIST, kernel, latency, .column = "min,p50,p99,max",
-		     .unit = "ns", .flags = PASTA_MEMBER_MORE),
+	PASTA_MEMBER(HIST, kernel, latency, .column = "min,p50,p99,max", .unit = "ns",
+		     .flags = PASTA_MEMBER_MORE),
 	{},
 };
 const pasta_member stream_members[] = {
@@ -146,13 +147,14 @@ const pasta_member stream_members[] = {
 	{},
 };
 const pasta_group_def groups[] = {
-	PASTA_GROUP(tool::state, groups.kernels, kernel, kernel_members,
-		    .table = "launch_latency", .order = "-latency kernel"),
+	PASTA_GROUP(tool::state, groups.kernels, kernel, kernel_members, .table = "launch_latency",
+		    .order = "-latency kernel"),
 	PASTA_GROUP(tool::state, groups.streams, stream, stream_members),
 	{},
 };
 
-PASTA_TOOL(.name = "launch_latency", .summary = "from a launch to its kernel, and what it waited for",
+PASTA_TOOL(.name = "launch_latency",
+	   .summary = "from a launch to its kernel, and what it waited for",
 	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
 	   .needs = PASTA_NEED_SCOPES, .state_size = sizeof(tool::state), .groups = groups,
 	   .open = tool::open, .event = tool::event, .merge = tool::merge, .report = tool::report,

@@ -155,7 +155,7 @@ static const struct pasta_member place_members[] = {
 };
 
 static const struct pasta_member line_members[] = {
-	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(NAME, struct line, key.file),
 	PASTA_MEMBER_BY(TEXT, .text = file_of, .column = "file"),
 	PASTA_MEMBER(U32, struct line, key.line, .column = "line",
@@ -335,9 +335,11 @@ static void find_waste(struct pattern *p, const struct line *line)
 		 (double)line->moved / (double)line->needed);
 	snprintf(evidence, sizeof(evidence), "%llu bytes of sectors were not asked for, in %s",
 		 (unsigned long long)wasted, pasta_name(line->key.kernel));
-	pasta_out_report(p->out, PASTA_SEVERITY_WARNING, what,
-			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
-			 evidence, "let neighbouring threads access neighbouring bytes");
+	pasta_out_report(p->out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+			 .where = pasta_access_site_text(&site_of(line, p)->site, where,
+							 sizeof(where)),
+			 .evidence = evidence,
+			 .action = "let neighbouring threads access neighbouring bytes");
 }
 
 static void find_low(struct pattern *p, const struct line *line)
@@ -353,10 +355,11 @@ static void find_low(struct pattern *p, const struct line *line)
 	snprintf(what, sizeof(what), "few threads are active: %.0f%% of their warps", active);
 	snprintf(evidence, sizeof(evidence), "requests: %llu, in %s", (unsigned long long)s->warps,
 		 pasta_name(line->key.kernel));
-	pasta_out_report(p->out, PASTA_SEVERITY_NOTE, what,
-			 pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
-			 evidence,
-			 "threads of 32 that follow one another should take the same branch");
+	pasta_out_report(
+		p->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+		.where = pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
+		.evidence = evidence,
+		.action = "threads of 32 that follow one another should take the same branch");
 }
 
 /* The worst of each sort. */
@@ -385,8 +388,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	add_lines(p);
 	error = pasta_out_group(out, p->lines);
 	find_worst(p);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, p->left_out, "accesses that are in no request",
-			"sectors, stride and active are of the others", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->left_out),
+			 .what = "accesses that are in no request",
+			 .evidence = "sectors, stride and active are of the others");
 	pasta_access_index_findings(p->book, out);
 	return error;
 }

@@ -102,7 +102,7 @@ static const struct pasta_member bucket_members[] = {
 };
 
 static const struct pasta_member line_members[] = {
-	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(U32, struct line, key.reserved),
 	PASTA_MEMBER(U64, struct line, a_launch, .column = "blocks_a_launch", .has = has_launches),
 	PASTA_MEMBER(SUM, struct line, launches, .column = "launches"),
@@ -128,7 +128,7 @@ static const struct pasta_member line_members[] = {
 };
 
 static const struct pasta_member place_members[] = {
-	PASTA_MEMBER(NAME, struct place, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct place, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(NAME, struct place, key.file),
 	PASTA_MEMBER_BY(TEXT, .text = file_of, .column = "file"),
 	PASTA_MEMBER(U32, struct place, key.line, .column = "line",
@@ -285,12 +285,14 @@ static void add_lines(struct divergence *d)
 
 static void draw(struct divergence *d, const struct line *line)
 {
-	static const struct pasta_axis x = {"time", "ns"}, y = {"blocks", NULL};
+	static const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_LINE, .name = "times",
+				.x = {.name = "time", .unit = "ns"}, .y = {.name = "blocks"});
 	const struct bucket *buckets = line->buckets.items;
 	char name[TEXT];
 
 	if (!d->chart)
-		d->chart = pasta_out_chart(d->out, "times", PASTA_CHART_LINE, &x, &y);
+		d->chart = pasta_out_chart(d->out, &def);
 	snprintf(name, sizeof(name), "%.400s, %llu blocks a launch", pasta_name(line->key.kernel),
 		 (unsigned long long)line->a_launch);
 	pasta_chart_series(d->chart, name);
@@ -310,10 +312,12 @@ static void find_uneven(struct divergence *d, const struct line *line)
 		 "%.0f%% of the time of %llu blocks is in those that take twice the median or more",
 		 line->share, (unsigned long long)line->blocks);
 	pasta_out_report(
-		d->out, PASTA_SEVERITY_WARNING, what, pasta_name(line->key.kernel), evidence,
-		"the last blocks keep a launch waiting: divide the work more evenly, use "
-		"smaller blocks, start the long ones first, or let blocks take work from a "
-		"queue");
+		d->out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+		.where = pasta_name(line->key.kernel), .evidence = evidence,
+		.action =
+			"the last blocks keep a launch waiting: divide the work more evenly, use "
+			"smaller blocks, start the long ones first, or let blocks take work from a "
+			"queue");
 }
 
 static void look(struct divergence *d, const struct line *line, size_t place)
@@ -340,8 +344,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	for (size_t i = 0; i < count; i++)
 		look(d, lines[i], i);
 	free(lines);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, d->no_room,
-			"blocks that a table had no room for", "they are left out", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(d->no_room),
+			 .what = "blocks that a table had no room for",
+			 .evidence = "they are left out");
 	pasta_access_index_findings(d->book, out);
 	return error;
 }

@@ -385,13 +385,13 @@ static int find_exposed(const struct collectives *c, struct pasta_out *out)
 			 "device%s",
 			 percent(devices[0]->exposed, devices[0]->span), EXPOSED, above,
 			 above == 1 ? "" : "s");
-		pasta_out_finding(
-			out, &(struct pasta_finding){
-				     PASTA_SEVERITY_WARNING, "computation waits for communication",
-				     where, evidence,
-				     "begin collectives earlier, so that other kernels run beside "
-				     "them; send fewer bytes; see in table last whether a rank is "
-				     "late"});
+		pasta_out_report(
+			out, .severity = PASTA_SEVERITY_WARNING,
+			.what = "computation waits for communication", .where = where,
+			.evidence = evidence,
+			.action = "begin collectives earlier, so that other kernels run beside "
+				  "them; send fewer bytes; see in table last whether a rank is "
+				  "late");
 	}
 	free(devices);
 	return 0;
@@ -416,13 +416,12 @@ static int find_straggler(const struct collectives *c, uint64_t span, struct pas
 			"the last in %.1f%% of %llu rounds; the first waited %.3f ms for it in all",
 			percent((*at)->last, (*at)->rounds), (unsigned long long)(*at)->rounds,
 			(double)(*at)->wait / 1e6);
-		pasta_out_finding(
-			out,
-			&(struct pasta_finding){
-				PASTA_SEVERITY_WARNING, "one rank comes last to most collectives",
-				pasta_process((*at)->key.proc)->text, evidence,
-				"see what it does before them that others do not: more work, "
-				"slower input, a slower device"});
+		pasta_out_report(
+			out, .severity = PASTA_SEVERITY_WARNING,
+			.what = "one rank comes last to most collectives",
+			.where = pasta_process((*at)->key.proc)->text, .evidence = evidence,
+			.action = "see what it does before them that others do not: more work, "
+				  "slower input, a slower device");
 	}
 	free(totals);
 	return 0;
@@ -443,39 +442,42 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 		host = own;
 	}
 	if (!one)
-		pasta_out_finding(
-			out, &(struct pasta_finding){
-				     PASTA_SEVERITY_NOTE,
-				     "who is last is only as certain as the clocks of the hosts",
-				     NULL, "not all ranks are known to be on one host",
-				     "trust waits that are longer than the clocks differ"});
+		pasta_out_report(
+			out, .severity = PASTA_SEVERITY_NOTE,
+			.what = "who is last is only as certain as the clocks of the hosts",
+			.evidence = "not all ranks are known to be on one host",
+			.action = "trust waits that are longer than the clocks differ");
 }
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 {
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, c->alone,
-			"collectives that not every rank of their group recorded",
-			"they are in no round of table last", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, c->apart,
-			"collectives that are the same by their order, but not by their time",
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(c->alone),
+			 .what = "collectives that not every rank of their group recorded",
+			 .evidence = "they are in no round of table last");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(c->apart),
+		.what = "collectives that are the same by their order, but not by their time",
+		.evidence =
 			"they are in no round of table last: ranks began to record at different "
-			"ones, or the clocks of their hosts differ",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, c->mixed,
-			"collectives of groups that cannot be told apart",
+			"ones, or the clocks of their hosts differ");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(c->mixed),
+		.what = "collectives of groups that cannot be told apart",
+		.evidence =
 			"more ranks take part than the group has: they are in no round of table "
-			"last",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(c->ranks, struct rank, over),
-			"collectives past the first 262144 of their process",
-			"they are in no round of table last", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE,
-			PASTA_SUM(c->ranks, struct rank, seen) -
-				PASTA_SUM(c->ranks, struct rank, joined),
-			"collectives without a kernel",
+			"last");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(c->ranks, struct rank, over)),
+			 .what = "collectives past the first 262144 of their process",
+			 .evidence = "they are in no round of table last");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE,
+		PASTA_COUNT(PASTA_SUM(c->ranks, struct rank, seen) -
+			    PASTA_SUM(c->ranks, struct rank, joined)),
+		.what = "collectives without a kernel",
+		.evidence =
 			"they are in no table: the program ended before they ran, their kernels "
-			"were dropped, or a filter left them out",
-			NULL);
+			"were dropped, or a filter left them out");
 }
 
 /* The longest span of a device that ran collectives. */

@@ -129,11 +129,10 @@ static void find_small(const struct sum *s, struct pasta_out *out)
 	snprintf(evidence, sizeof(evidence), "%.0f%% of their time is in %.1f%% of their bytes",
 		 100.0 * (double)s->small_total / (double)s->total,
 		 s->bytes.sum ? 100.0 * (double)s->small_bytes / (double)s->bytes.sum : 0.0);
-	pasta_out_finding(
-		out, &(struct pasta_finding){PASTA_SEVERITY_NOTE,
-					     "most time of these copies is in those below 64 KiB",
-					     name_of(s->key.direction), evidence,
-					     "put small copies together into large ones"});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .what = "most time of these copies is in those below 64 KiB",
+			 .where = name_of(s->key.direction), .evidence = evidence,
+			 .action = "put small copies together into large ones");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -144,8 +143,10 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	for (uint32_t i = 0; i < DIRECTIONS; i++)
 		if ((s = pasta_group_find(c->all, &(const uint32_t[]){i, 0})))
 			find_small(s, out);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(c->all, struct sum, untimed),
-			"copies without a time", "their bytes count, but not in bandwidth", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(c->all, struct sum, untimed)),
+			 .what = "copies without a time",
+			 .evidence = "their bytes count, but not in bandwidth");
 	return pasta_out_groups(out, state, err);
 }
 

@@ -400,8 +400,12 @@ static void draw(const struct hotness *h, const struct cell *cell)
 
 static void report_chart(struct hotness *h)
 {
-	static const struct pasta_axis time = {"time", "ns"}, launch = {"launch", NULL};
-	static const struct pasta_axis offset = {"offset", "bytes"}, value = {"accesses", NULL};
+	const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_HEAT, .name = "pages",
+				.x = {.name = h->by_time ? "time" : "launch",
+				      .unit = h->by_time ? "ns" : NULL},
+				.y = {.name = "offset", .unit = "bytes"},
+				.value = {.name = "accesses"});
 	const struct cell *cell;
 	struct cell **cells;
 	size_t count, at = 0;
@@ -412,11 +416,9 @@ static void report_chart(struct hotness *h)
 		widen(h, cell->key.begin, at == 1);
 	pasta_group_rekey(h->cells, to_chart, h);
 	if (at)
-		h->chart = pasta_out_chart(h->out, "pages", PASTA_CHART_HEAT,
-					   h->by_time ? &time : &launch, &offset);
+		h->chart = pasta_out_chart(h->out, &def);
 	if (!h->chart)
 		return;
-	pasta_chart_value(h->chart, &value);
 	cells = pasta_group_sorted(h->cells, NULL, &count);
 	for (size_t i = 0; i < count; i++)
 		draw(h, cells[i]);
@@ -450,12 +452,13 @@ static void find_cold(const struct hotness *h)
 		return;
 	snprintf(what, sizeof(what), "bytes that were never touched%s: %llu",
 		 h->all ? "" : " by the launches that were counted", (unsigned long long)cold);
-	pasta_out_report(h->out, PASTA_SEVERITY_NOTE, what, NULL,
-			 "in pages of 4 KiB that no kernel accessed, of memory that was "
-			 "allocated; copies and the host are not looked at",
-			 h->totals.page_other
-				 ? "a table had no room for all pages: some of them may be touched"
-				 : NULL);
+	pasta_out_report(
+		h->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+		.evidence = "in pages of 4 KiB that no kernel accessed, of memory that was "
+			    "allocated; copies and the host are not looked at",
+		.action = h->totals.page_other
+				  ? "a table had no room for all pages: some of them may be touched"
+				  : NULL);
 }
 
 /* Lines are as the table has them. */
@@ -470,8 +473,8 @@ static void find_hot(const struct hotness *h, struct line *const *lines, size_t 
 	if (share < MOST)
 		return;
 	snprintf(what, sizeof(what), "one object takes %.0f%% of all accesses", share);
-	pasta_out_report(h->out, PASTA_SEVERITY_NOTE, what,
-			 object_of(lines[0], h, where, sizeof(where)), NULL, NULL);
+	pasta_out_report(h->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+			 .where = object_of(lines[0], h, where, sizeof(where)));
 }
 
 static void find_copied(const struct hotness *h)
@@ -488,9 +491,11 @@ static void find_copied(const struct hotness *h)
 		 "they describe %llu bytes, each counted once a launch: copies (TMA) may read them "
 		 "more than once, or in part",
 		 (unsigned long long)h->copied);
-	pasta_out_report(h->out, PASTA_SEVERITY_NOTE, what, NULL, evidence,
-			 "take tensor_copies_at_least as what each operand takes at least; "
-			 "loads and stores lack them");
+	pasta_out_report(h->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+			 .evidence = evidence,
+			 .action =
+				 "take tensor_copies_at_least as what each operand takes at least; "
+				 "loads and stores lack them");
 }
 
 static void find_odd(const struct hotness *h, const struct line *line)
@@ -499,19 +504,21 @@ static void find_odd(const struct hotness *h, const struct line *line)
 	char what[200], where[TEXT];
 
 	if (outside)
-		pasta_out_count(h->out, PASTA_SEVERITY_WARNING, accesses(line),
-				"accesses outside of all objects",
+		pasta_out_report(
+			h->out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(accesses(line)),
+			.what = "accesses outside of all objects",
+			.evidence =
 				"memory that was not allocated, or whose allocation was not seen, "
-				"or an OpenCL program's constants (__constant)",
-				NULL);
+				"or an OpenCL program's constants (__constant)");
 	if (!line->crossing || (line->key.part != OBJECTS && !outside))
 		return;
 	snprintf(what, sizeof(what), "accesses that cross the end of an object: %llu",
 		 (unsigned long long)line->crossing);
-	pasta_out_report(
-		h->out, PASTA_SEVERITY_PROBLEM, what,
-		outside ? "into an object, from outside" : object_of(line, h, where, sizeof(where)),
-		"they begin in it and reach beyond", "check the bounds of what the kernels index");
+	pasta_out_report(h->out, .severity = PASTA_SEVERITY_PROBLEM, .what = what,
+			 .where = outside ? "into an object, from outside"
+					  : object_of(line, h, where, sizeof(where)),
+			 .evidence = "they begin in it and reach beyond",
+			 .action = "check the bounds of what the kernels index");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -536,9 +543,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	for (size_t i = 0; i < count; i++)
 		find_odd(h, lines[i]);
 	free(lines);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->page_other,
-			"accesses to pages that the table had no room for",
-			"touched is too low, and the chart lacks them", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->page_other),
+			 .what = "accesses to pages that the table had no room for",
+			 .evidence = "touched is too low, and the chart lacks them");
 	pasta_access_index_findings(h->book, out);
 	return error;
 }

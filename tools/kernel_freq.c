@@ -52,7 +52,7 @@ static int64_t launches(const void *row, const void *state)
 }
 
 static const struct pasta_member kernel_members[] = {
-	PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER_BY(CALL, .call = launches, .column = "launches"),
 	PASTA_MEMBER(HIST, struct kernel, time, .unit = "ns",
 		     .column = "total,mean,min,max,p50,p95,p99,share"),
@@ -63,7 +63,7 @@ static const struct pasta_member kernel_members[] = {
 };
 
 static const struct pasta_member shape_members[] = {
-	PASTA_MEMBER(NAME, struct shape, key.name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct shape, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(DIM3, struct shape, key.grid, .column = "grid"),
 	PASTA_MEMBER(DIM3, struct shape, key.block, .column = "block"),
 	PASTA_MEMBER(STAT, struct shape, time, .unit = "ns",
@@ -72,7 +72,7 @@ static const struct pasta_member shape_members[] = {
 };
 
 static const struct pasta_member origin_members[] = {
-	PASTA_MEMBER(NAME, struct origin, key.name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct origin, key.name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(SCOPE, struct origin, key.scope, .column = "region"),
 	PASTA_MEMBER(STACK, struct origin, key.stack, .column = "from"),
 	PASTA_MEMBER(SUM, struct origin, launches, .column = "launches"),
@@ -145,9 +145,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 	while ((k = pasta_group_next(s->kernels, &at)))
 		count += missing(k);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, count,
-			"launches that have no record of their kernel",
-			"they count as launches, but have no time, grid and block",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(count),
+		.what = "launches that have no record of their kernel",
+		.evidence = "they count as launches, but have no time, grid and block",
+		.action =
 			"the program ended before they did, their records were dropped, or memory "
 			"accesses were counted, which leaves CUDA's kernels without times");
 	return pasta_out_groups(out, state, err);

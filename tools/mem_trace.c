@@ -63,7 +63,7 @@ static int64_t lost_of(const void *row, const void *state)
 }
 
 static const struct pasta_member launch_members[] = {
-	PASTA_MEMBER(NAME, struct launch, name, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct launch, name, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(U64, struct launch, key[0]),
 	PASTA_MEMBER(U64, struct launch, key[1], .column = "launch"),
 	PASTA_MEMBER(SUM, struct launch, accesses, .column = "accesses"),
@@ -299,13 +299,20 @@ static void report_access(struct pasta_table *table, const struct shown *s)
 static void report_head(const struct trace *t, struct pasta_out *out)
 {
 	static const struct pasta_column columns[] = {
-		{"launch", PASTA_COLUMN_INT, NULL},	{"kernel", PASTA_COLUMN_STRING, NULL},
-		{"group", PASTA_COLUMN_INT, NULL},	{"thread", PASTA_COLUMN_INT, NULL},
-		{"turn", PASTA_COLUMN_INT, NULL},	{"function", PASTA_COLUMN_STRING, NULL},
-		{"file", PASTA_COLUMN_STRING, NULL},	{"line", PASTA_COLUMN_INT, NULL},
-		{"kind", PASTA_COLUMN_STRING, NULL},	{"space", PASTA_COLUMN_STRING, NULL},
-		{"address", PASTA_COLUMN_STRING, NULL}, {"object", PASTA_COLUMN_INT, NULL},
-		{"offset", PASTA_COLUMN_INT, "bytes"},	{"size", PASTA_COLUMN_INT, "bytes"},
+		{"launch", PASTA_COLUMN_INT, NULL},
+		{"kernel", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_KERNEL},
+		{"group", PASTA_COLUMN_INT, NULL},
+		{"thread", PASTA_COLUMN_INT, NULL},
+		{"turn", PASTA_COLUMN_INT, NULL},
+		{"function", PASTA_COLUMN_STRING, NULL},
+		{"file", PASTA_COLUMN_STRING, NULL},
+		{"line", PASTA_COLUMN_INT, NULL},
+		{"kind", PASTA_COLUMN_STRING, NULL},
+		{"space", PASTA_COLUMN_STRING, NULL},
+		{"address", PASTA_COLUMN_STRING, NULL},
+		{"object", PASTA_COLUMN_INT, NULL},
+		{"offset", PASTA_COLUMN_INT, "bytes"},
+		{"size", PASTA_COLUMN_INT, "bytes"},
 	};
 	struct pasta_table *table = pasta_out_table(out, "head", columns, 14);
 
@@ -321,9 +328,9 @@ static void find_partial(const struct pasta_access_totals *totals, struct pasta_
 		return;
 	snprintf(what, sizeof(what), "recorded one block in %llu of %llu launches",
 		 (unsigned long long)totals->blocks, (unsigned long long)totals->partial);
-	pasta_out_report(out, PASTA_SEVERITY_NOTE, what, NULL,
-			 "accesses of other blocks are not here, and nothing is scaled",
-			 "run without --sample blocks to record all of them");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+			 .evidence = "accesses of other blocks are not here, and nothing is scaled",
+			 .action = "run without --sample blocks to record all of them");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -335,24 +342,29 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	if (error)
 		return error;
 	report_head(t, out);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, totals.sampled,
-			"launches whose accesses were not recorded",
-			"enough others of their kernel and shape were",
-			"run again with --all, or --sample launches=K");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(totals.sampled),
+			 .what = "launches whose accesses were not recorded",
+			 .evidence = "enough others of their kernel and shape were",
+			 .action = "run again with --all, or --sample launches=K");
 	find_partial(&totals, out);
 	pasta_access_index_exclusions(t->book, out);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, cut_off(t),
-			"launches whose accesses are not all there",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(cut_off(t)),
+		.what = "launches whose accesses are not all there",
+		.evidence =
 			"the process ended, or was killed, before all of them were written, or a "
-			"filter cut there",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->lost, "accesses that were lost",
+			"filter cut there");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->lost),
+		.what = "accesses that were lost",
+		.evidence =
 			"with --lossy, kernels do not wait for the host; without, its disk is too "
 			"slow, or full, or a launch never ended",
+		.action =
 			"run without --lossy, choose kernels with --kernel, or a faster disk with "
 			"-o");
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t->missing, "accesses that cannot be read",
-			t->why.text, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->missing),
+			 .what = "accesses that cannot be read", .evidence = t->why.text);
 	return 0;
 }
 

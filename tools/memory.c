@@ -243,8 +243,10 @@ static size_t fit(size_t all, size_t pools)
 /* The peaks of pools, and their live bytes over time. */
 static void report_pools(const struct memory *m, struct pasta_out *out)
 {
-	static const struct pasta_axis time = {"time", "ns"}, live = {"live", "bytes"};
-	struct pasta_chart *c = pasta_out_chart(out, "live_bytes", PASTA_CHART_LINE, &time, &live);
+	static const struct pasta_chart_def chart =
+		PASTA_CHART_DEF(.type = PASTA_CHART_LINE, .name = "live_bytes", .x = {"time", "ns"},
+				.y = {"live", "bytes"});
+	struct pasta_chart *c = pasta_out_chart(out, &chart);
 	struct pasta_series_point points[BINS];
 	char name[2 * TEXT], text[TEXT];
 	uint32_t shown = 0, order = 0;
@@ -321,16 +323,18 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		live += i ? collect(m, PASTA_LEDGER_LIVE, levels[i]) : 0;
 	}
 	report_pools(m, out);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, live, "allocations that were never freed",
-			"table never_freed has them", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE,
-			pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD),
-			"frees of memory that is not known",
-			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING,
-			pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD),
-			"allocations of memory that was not freed",
-			"what was there counts as freed by then; its free was dropped", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(live),
+			 .what = "allocations that were never freed",
+			 .evidence = "table never_freed has them");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD)),
+			 .what = "frees of memory that is not known",
+			 .evidence = "recording began after it was allocated, or that was dropped");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD)),
+			 .what = "allocations of memory that was not freed",
+			 .evidence =
+				 "what was there counts as freed by then; its free was dropped");
 	return pasta_out_groups(out, state, err);
 }
 

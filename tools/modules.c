@@ -150,16 +150,17 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		return pasta_group_error(m->codes);
 	for (size_t i = 0; i < count; i++)
 		with += codes[i]->key.path != 0;
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, with ? count - with : 0,
-			"modules of which no copy was kept",
-			"others have one: the run's folder may have been full",
-			"give it more room, and run again");
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(m->modules, struct module, unknown),
-			"unloads of modules whose load is not known", "they are not in the table",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, ambiguous(codes),
-			"numbers (crc) that several modules have",
-			"the vendor makes them of parts of the code", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(with ? count - with : 0),
+			 .what = "modules of which no copy was kept",
+			 .evidence = "others have one: the run's folder may have been full",
+			 .action = "give it more room, and run again");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(m->modules, struct module, unknown)),
+			 .what = "unloads of modules whose load is not known",
+			 .evidence = "they are not in the table");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(ambiguous(codes)),
+			 .what = "numbers (crc) that several modules have",
+			 .evidence = "the vendor makes them of parts of the code");
 	free(codes);
 	return pasta_out_groups(out, state, err);
 }

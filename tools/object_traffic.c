@@ -60,7 +60,7 @@ static int64_t traffic_of(const void *row, const void *state)
 static const struct pasta_member members[] = {
 	PASTA_MEMBER_BY(TEXT, .text = object_text, .column = "object"),
 	PASTA_MEMBER_BY(CALL, .call = size_of, .column = "size", .unit = "bytes"),
-	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(U32, struct line, key.reserved),
 	PASTA_MEMBER(SUM, struct line, loads, .column = "loads"),
 	PASTA_MEMBER(SUM, struct line, stores, .column = "stores"),

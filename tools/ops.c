@@ -566,8 +566,9 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		snprintf(evidence, sizeof(evidence),
 			 "their time, %.3f ms (%.1f%% of all), is in no row", (double)t->ns / 1e6,
 			 all ? 100.0 * (double)t->ns / (double)all : 0.0);
-		pasta_out_count(out, PASTA_SEVERITY_NOTE, t->count, missing[i].what, evidence,
-				missing[i].action);
+		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(t->count),
+				 .what = missing[i].what, .evidence = evidence,
+				 .action = missing[i].action);
 	}
 }
 
@@ -576,17 +577,20 @@ static void find_limits(const struct ops *o, struct pasta_out *out)
 	static const char *const action =
 		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
 
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->tally[OPEN][0]->count,
-			"operators whose end is missing",
-			"their calls and host time are in no row; kernels launched in them are",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, o->others,
-			"calls of operators that are not told apart by inputs and line",
-			"there are too many different ones: (other) stands for theirs", action);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, o->tally[PART][0]->count,
-			"calls of operators that count as a part of what is around them",
-			"there are too many different ones: they have no rows of their own",
-			action);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(o->tally[OPEN][0]->count),
+		.what = "operators whose end is missing",
+		.evidence =
+			"their calls and host time are in no row; kernels launched in them are");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(o->others),
+			 .what = "calls of operators that are not told apart by inputs and line",
+			 .evidence = "there are too many different ones: (other) stands for theirs",
+			 .action = action);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(o->tally[PART][0]->count),
+		.what = "calls of operators that count as a part of what is around them",
+		.evidence = "there are too many different ones: they have no rows of their own",
+		.action = action);
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

@@ -276,14 +276,16 @@ static void add_leaf(struct flame *f, struct leaf *leaf)
 
 static int report_flame(struct flame *f, struct pasta_out *out)
 {
-	static const struct pasta_axis what = {"call path", NULL}, time = {"device time", "ns"};
+	static const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_FLAME, .name = "flame",
+				.x = {"call path", NULL}, .y = {"device time", "ns"});
 	struct pasta_chart *c;
 	size_t count;
 	struct leaf **leaves = pasta_group_sorted(f->leaves, NULL, &count);
 
 	if (!leaves)
 		return pasta_group_error(f->leaves);
-	c = pasta_out_chart(out, "flame", PASTA_CHART_FLAME, &what, &time);
+	c = pasta_out_chart(out, &def);
 	for (size_t i = 0; i < count; i++)
 		pasta_chart_stack(c, f->stack, fill_stack(f, leaves[i]), (int64_t)leaves[i]->ns);
 	free(leaves);
@@ -308,12 +310,16 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", all / 1e6,
 		 f->copies ? "kernels, copies and fills" : "kernels");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = text, .evidence = evidence);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(f->leaves, struct leaf, forgotten),
-			"work of the backward pass whose forward operator is not known any more",
-			"more than a million operators came between them", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, other ? other->count : 0,
-			"work that is not told apart, for there are too many different paths",
-			"(other) stands for it", "look at a part of the run: --iteration, --time");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE,
+		PASTA_COUNT(PASTA_SUM(f->leaves, struct leaf, forgotten)),
+		.what = "work of the backward pass whose forward operator is not known any more",
+		.evidence = "more than a million operators came between them");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(other ? other->count : 0),
+		.what = "work that is not told apart, for there are too many different paths",
+		.evidence = "(other) stands for it",
+		.action = "look at a part of the run: --iteration, --time");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

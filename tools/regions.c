@@ -339,7 +339,9 @@ static struct region **arrange(const struct regions *s, size_t *count)
 static void put_flame(struct pasta_out *out, const char *name, struct region *const *rows,
 		      size_t count, size_t offset)
 {
-	static const struct pasta_axis frames = {"region", NULL}, time = {"time", "ns"};
+	const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_FLAME, .name = name, .x = {.name = "region"},
+				.y = {.name = "time", .unit = "ns"});
 	struct pasta_chart *chart = NULL;
 	const char *names[PATH_NAMES];
 	char between[32];
@@ -351,7 +353,7 @@ static void put_flame(struct pasta_out *out, const char *name, struct region *co
 		if (!value)
 			continue;
 		if (!chart)
-			chart = pasta_out_chart(out, name, PASTA_CHART_FLAME, &frames, &time);
+			chart = pasta_out_chart(out, &def);
 		n = path_names(pasta_scope_find(rows[i]->key.path), names, between);
 		pasta_chart_stack(chart, names, n, (int64_t)value);
 	}
@@ -362,32 +364,41 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	const struct region *none = PASTA_ROW(s->regions, struct region, 0);
 	char evidence[100];
 
-	pasta_out_count(
-		out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, open),
-		"regions that never ended",
-		"their time counts until the last event of their process; column open has them",
-		NULL);
-	pasta_out_count(
-		out, PASTA_SEVERITY_WARNING, PASTA_SUM(s->threads, struct thread, lost),
-		"begins or ends of regions that were dropped",
-		"times of the regions around them are too long or too short; (lost) stands for names",
-		"give the rings more room with --memory, or mark fewer regions");
-	pasta_out_count(
-		out, PASTA_SEVERITY_WARNING, PASTA_SUM(s->threads, struct thread, strays),
-		"region ends without a begin", NULL,
-		"give every end a begin, on the same thread; or recording began inside a region");
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, overlaps),
-			"regions that the end of an outer one ended", NULL,
-			"end regions in the opposite order of their begin");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE,
+		PASTA_COUNT(PASTA_SUM(s->threads, struct thread, open)),
+		.what = "regions that never ended",
+		.evidence =
+			"their time counts until the last event of their process; column open has them");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING,
+		PASTA_COUNT(PASTA_SUM(s->threads, struct thread, lost)),
+		.what = "begins or ends of regions that were dropped",
+		.evidence =
+			"times of the regions around them are too long or too short; (lost) stands for names",
+		.action = "give the rings more room with --memory, or mark fewer regions");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING,
+		PASTA_COUNT(PASTA_SUM(s->threads, struct thread, strays)),
+		.what = "region ends without a begin",
+		.action =
+			"give every end a begin, on the same thread; or recording began inside a region");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, overlaps)),
+			 .what = "regions that the end of an outer one ended",
+			 .action = "end regions in the opposite order of their begin");
 	/* Where nothing has a name, nobody asked. */
 	if (pasta_group_count(s->regions) == 1)
 		return;
 	snprintf(evidence, sizeof(evidence), "their device time, %.3f ms, is in no row",
 		 (double)none->device_self / 1e6);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, outside),
-			"launches in no region", evidence, NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(s->threads, struct thread, orphans),
-			"device work whose launch is not known", "its time is in no row", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, outside)),
+			 .what = "launches in no region", .evidence = evidence);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),
+			 .what = "device work whose launch is not known",
+			 .evidence = "its time is in no row");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

@@ -722,8 +722,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	if (rows)
 		show(s, rows, shown);
 	free(rows);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, open, "operators whose end is missing",
-			"calls and times of operators are without them", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(open),
+			 .what = "operators whose end is missing",
+			 .evidence = "calls and times of operators are without them");
 	return PASTA_SUM(s->processes, struct process, failed) ? -ENOMEM
 							       : pasta_out_groups(out, state, err);
 }

@@ -656,8 +656,9 @@ static int find_leaks(const struct tensors *m, struct pasta_out *out)
 	for (i = 0; i < count; i++)
 		if (sites[i]->streak >= m->growth && leaks++ < LEAKS)
 			find_leak(sites[i], out);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, leaks > LEAKS ? leaks - LEAKS : 0,
-			"more sites of which more is kept with every iteration", NULL, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(leaks > LEAKS ? leaks - LEAKS : 0),
+			 .what = "more sites of which more is kept with every iteration");
 	free(sites);
 	return 0;
 }
@@ -671,14 +672,18 @@ static void find_kept(const struct tensors *m, struct pasta_out *out)
 		"they have %.3f MiB, and are in table kept: no operator had them in the last %" PRIu64
 		" iterations",
 		(double)PASTA_SUM(m->kept, struct site, bytes) / (1 << 20), m->untouched);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, PASTA_SUM(m->kept, struct site, count),
-			"blocks of tensors that are kept and not used", evidence, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(PASTA_SUM(m->kept, struct site, count)),
+			 .what = "blocks of tensors that are kept and not used",
+			 .evidence = evidence);
 }
 
 static void report_chart(const struct tensors *m, struct pasta_out *out)
 {
-	static const struct pasta_axis time = {"time", "ns"}, bytes = {"allocated", "bytes"};
-	struct pasta_chart *c = pasta_out_chart(out, "allocated", PASTA_CHART_LINE, &time, &bytes);
+	static const struct pasta_chart_def chart =
+		PASTA_CHART_DEF(.type = PASTA_CHART_LINE, .name = "allocated", .x = {"time", "ns"},
+				.y = {"allocated", "bytes"});
+	struct pasta_chart *c = pasta_out_chart(out, &chart);
 	char name[TEXT];
 	struct place *p;
 	size_t at = 0;
@@ -710,10 +715,11 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		error = find_leaks(m, out);
 	find_kept(m, out);
 	report_chart(m, out);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, m->found,
-			"blocks of tensors that nobody saw allocated",
-			"recording began later: their age is not known, and they are in no sum",
-			NULL);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(m->found),
+		.what = "blocks of tensors that nobody saw allocated",
+		.evidence =
+			"recording began later: their age is not known, and they are in no sum");
 	pasta_ledger_findings(m->ledger, PASTA_LEVEL_BLOCK, out);
 	return error;
 }

@@ -166,11 +166,13 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	const struct sum *thrashing =
 		pasta_group_find(u->others, &(const uint32_t){PASTA_UVM_THRASHING});
 
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, thrashing ? thrashing->bytes.count : 0,
-			"times that memory was seen to move to and fro",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING,
+		PASTA_COUNT(thrashing ? thrashing->bytes.count : 0),
+		.what = "times that memory was seen to move to and fro",
+		.evidence =
 			"host and devices, or devices, use it at the same time: split it, or say "
-			"where it is to stay (cudaMemAdvise)",
-			NULL);
+			"where it is to stay (cudaMemAdvise)");
 	return pasta_out_groups(out, state, err);
 }
 

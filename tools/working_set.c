@@ -66,7 +66,7 @@ static bool has_objects(const void *row, const void *state)
 }
 
 static const struct pasta_member members[] = {
-	PASTA_MEMBER(NAME, struct kernel, key, .column = "kernel"),
+	PASTA_MEMBER(NAME, struct kernel, key, .column = "kernel", .role = PASTA_ROLE_KERNEL),
 	PASTA_MEMBER(SUM, struct kernel, launches, .column = "launches"),
 	PASTA_MEMBER(SUM, struct kernel, counted, .column = "counted"),
 	PASTA_MEMBER_BY(CALL, .call = footprint_of, .column = "footprint", .unit = "bytes"),
@@ -138,14 +138,15 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 	while ((s = pasta_access_index_shapes(w->book, &at)))
 		add_shape(w, s);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, pasta_access_index_totals(w->book).page_other,
-			"accesses to pages that the table had no room for",
-			"footprints are too small, and untouched is too much", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(pasta_access_index_totals(w->book).page_other),
+			 .what = "accesses to pages that the table had no room for",
+			 .evidence = "footprints are too small, and untouched is too much");
 	pasta_access_index_findings(w->book, out);
 	if (is_cut(w))
-		pasta_out_report(out, PASTA_SEVERITY_WARNING,
-				 "sums are too large: they stay at 2^63 - 1", NULL,
-				 "means are of less than there was", NULL);
+		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+				 .what = "sums are too large: they stay at 2^63 - 1",
+				 .evidence = "means are of less than there was");
 	return pasta_out_groups(out, state, err);
 }
 

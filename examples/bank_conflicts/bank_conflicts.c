@@ -59,8 +59,8 @@ static const char *where_of(const void *row, const void *state, char *text, size
 }
 
 static const struct pasta_member members[] = {
-	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel"),
-	PASTA_MEMBER_BY(TEXT, .text = where_of, .column = "line"),
+	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
+	PASTA_MEMBER_BY(TEXT, .text = where_of, .column = "line", .role = PASTA_ROLE_LINE),
 	PASTA_MEMBER(SUM, struct line, requests, .column = "requests"),
 	PASTA_MEMBER(SUM, struct line, wavefronts, .column = "wavefronts"),
 	PASTA_MEMBER_BY(CALL, .call = conflicts_of, .column = "conflicts"),
@@ -115,10 +115,11 @@ static void find_conflicts(const struct state *s, const struct line *line, struc
 		 (double)line->wavefronts / (double)(line->needed ? line->needed : 1));
 	snprintf(evidence, sizeof(evidence), "%llu wavefronts more, in %.100s",
 		 (unsigned long long)conflicts, pasta_name(line->key.kernel));
-	pasta_out_report(out, PASTA_SEVERITY_WARNING, what, where_of(line, s, where, sizeof(where)),
-			 evidence,
-			 "pad rows by a word, or swizzle them, so that the lanes of a warp use "
-			 "different banks");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+		.where = where_of(line, s, where, sizeof(where)), .evidence = evidence,
+		.action = "pad rows by a word, or swizzle them, so that the lanes of a warp use "
+			  "different banks");
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)

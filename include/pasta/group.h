@@ -125,6 +125,9 @@ struct pasta_member {
 	const char *column;
 	const char *unit; /* as a column has it; not that of count and share */
 	uint32_t flags, item_size, of;
+	/* Of enum pasta_role. 0: by its type and unit: SHARE, PERCENT and any other "%" are shares,
+	 * ADDRESS an address, STACK a line, "ns" a time. */
+	uint32_t role;
 	const char *none; /* the text of a NAME or PLACE of 0 */
 	/* Of an ENUM; ends with NULL. An index past the end is shown as "(unknown)". */
 	const char *const *names;

@@ -292,9 +292,8 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *ch
 	else
 		snprintf(action, sizeof(action), "record again with -t %s%s", chosen->said,
 			 tool->needs & PASTA_NEEDS_ACCESSES ? "" : ", or with --record all");
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
-						       .what = what,
-						       .action = imported ? NULL : action});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+			 .action = imported ? NULL : action);
 }
 
 /* Of runs that are read together. */
@@ -310,9 +309,7 @@ static void note_uncounted(const struct pasta_input *in, const struct pasta_opts
 		 "some of the runs did not count what %s needs: they are not in its numbers",
 		 tool->name);
 	snprintf(action, sizeof(action), "record them again with -t %s", chosen->said);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
-						       .what = what,
-						       .action = action});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .action = action);
 }
 
 /* What is asked for device times is told that counting has changed them. */
@@ -326,12 +323,10 @@ static void note_times(const struct pasta_input *in, const struct pasta_tool *to
 		counted |= in->others[i].counted;
 	if (!counted || tool->needs & PASTA_NEEDS_ACCESSES || !(tool->events & PASTA_MASK(KERNEL)))
 		return;
-	pasta_out_finding(out,
-			  &(struct pasta_finding){
-				  .severity = PASTA_SEVERITY_NOTE,
-				  .what = "memory accesses were counted, too: kernels take longer "
-					  "(OpenCL) or have no times (CUDA)",
-				  .action = "record times in a run of their own"});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .what = "memory accesses were counted, too: kernels take longer "
+				 "(OpenCL) or have no times (CUDA)",
+			 .action = "record times in a run of their own");
 }
 
 /* Single accesses that are counted are missing for those who want each one, and for nobody else. */
@@ -348,12 +343,10 @@ static void note_loss(const struct pasta_account *loss, const struct pasta_tool 
 		 "%llu events were dropped: numbers are too low, and what they "
 		 "began or ended may be in the wrong place",
 		 (unsigned long long)dropped);
-	pasta_out_finding(
-		out, &(struct pasta_finding){.severity = PASTA_SEVERITY_WARNING,
-					     .what = what,
-					     .action = loss->by_reason[PASTA_LOSS_FULL]
-							       ? "record again with more --memory"
-							       : NULL});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+			 .action = loss->by_reason[PASTA_LOSS_FULL]
+					   ? "record again with more --memory"
+					   : NULL);
 }
 
 static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
@@ -369,8 +362,7 @@ static void note_stopped(const struct pasta_stream *s, struct pasta_out *out)
 	}
 	snprintf(what, sizeof(what), "reading was interrupted: this is of the first %.0f%%",
 		 total ? 100.0 * (double)done / (double)total : 0);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_WARNING,
-						       .what = what});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what);
 }
 
 /* What a rebuilt file says of old addresses would be wrong. */
@@ -385,11 +377,8 @@ static void note_changed(struct pasta_out *out)
 	snprintf(what, sizeof(what),
 		 "files that are not what was recorded: %zu; their functions are shown as offsets",
 		 n);
-	pasta_out_finding(out,
-			  &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
-						  .what = what,
-						  .where = first,
-						  .action = "put back the file, or record again"});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what, .where = first,
+			 .action = "put back the file, or record again");
 }
 
 /* What is not all must say so. */
@@ -401,8 +390,7 @@ static void note_filter(const struct pasta_filter *filter, struct pasta_out *out
 		return;
 	snprintf(what, sizeof(what), "this is of a part of the run: %s",
 		 pasta_filter_text(filter, text, sizeof(text)));
-	pasta_out_finding(out,
-			  &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE, .what = what});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what);
 }
 
 int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
@@ -457,6 +445,8 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 		if (result->outs[i]->stopped)
 			note_stopped(in->stream, result->outs[i]);
 	}
+	if (pasta_result_savings(result))
+		return pasta_fail(err, -ENOMEM, "cannot read the run: %s", strerror(ENOMEM));
 	return error;
 }
 

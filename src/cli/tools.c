@@ -48,7 +48,7 @@ static void describe(const struct pasta_tool *tool)
 		if (pasta_tool_kinds(tool) >> kind & 1 && pasta_kind_name(kind))
 			printf(" %s", pasta_kind_name(kind));
 	printf("\n%s", tool->charts ? "charts:" : "");
-	for (type = 0; type <= PASTA_CHART_FLAME; type++)
+	for (type = 0; type < PASTA_CHART_TYPES; type++)
 		if (tool->charts >> type & 1)
 			printf(" %s", pasta_chart_type_name(type));
 	printf("%s", tool->charts ? "\n" : "");

@@ -297,16 +297,14 @@ static void find_refused(const struct pasta_access_index *b, struct pasta_out *o
 			 list[i]->detail ? pasta_str(list[i]->detail) : "no reason is given");
 		snprintf(evidence, sizeof(evidence), "launches that were not counted: %llu",
 			 (unsigned long long)list[i]->count);
-		pasta_out_finding(out,
-				  &(struct pasta_finding){PASTA_SEVERITY_WARNING, what,
-							  list[i]->name ? pasta_str(list[i]->name)
-									: "(unnamed)",
-							  evidence, NULL});
+		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+				 .where = list[i]->name ? pasta_str(list[i]->name) : "(unnamed)",
+				 .evidence = evidence);
 	}
 	free(list);
 	pasta_map_free(all);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, rest,
-			"launches of other kernels that could not be counted", NULL, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(rest),
+			 .what = "launches of other kernels that could not be counted");
 }
 
 static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *out)
@@ -319,13 +317,13 @@ static void find_scaled(const struct pasta_access_totals *t, struct pasta_out *o
 	snprintf(what, sizeof(what),
 		 "counted %llu of %llu launches; numbers are scaled by kernel and shape",
 		 (unsigned long long)t->counted, (unsigned long long)all);
-	pasta_out_finding(out, &(struct pasta_finding){PASTA_SEVERITY_NOTE, what, NULL,
-						       "launches of one kernel over one range are "
-						       "taken to access alike, and the same "
-						       "objects",
-						       t->sampled ? "run with --all to count all "
-								    "of them"
-								  : NULL});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+			 .evidence = "launches of one kernel over one range are "
+				     "taken to access alike, and the same "
+				     "objects",
+			 .action = t->sampled ? "run with --all to count all "
+						"of them"
+					      : NULL);
 }
 
 /* One run has one such number; several that are read together may have others. */
@@ -338,12 +336,12 @@ static void find_partial(const struct pasta_access_totals *t, struct pasta_out *
 	snprintf(what, sizeof(what),
 		 "counted one block in %llu of %llu launches; accesses are scaled by it",
 		 (unsigned long long)t->blocks, (unsigned long long)t->partial);
-	pasta_out_finding(out, &(struct pasta_finding){PASTA_SEVERITY_NOTE, what, NULL,
-						       "blocks of a launch are taken to access "
-						       "alike; objects and pages that only others "
-						       "access are not seen",
-						       "run without --sample blocks to count all "
-						       "of them"});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+			 .evidence = "blocks of a launch are taken to access "
+				     "alike; objects and pages that only others "
+				     "access are not seen",
+			 .action = "run without --sample blocks to count all "
+				   "of them");
 }
 
 static int add_up(void *ctx, const struct pasta_access_shape *shape,
@@ -387,11 +385,12 @@ static void find_unknown(const struct pasta_access_index *b, struct pasta_out *o
 	at = 0;
 	while ((site = pasta_access_index_sites(b, &at)))
 		sites += !site->known;
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, objects, "objects that nothing is known of",
-			"the events that tell of them were dropped", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, sites,
-			"places in kernels that nothing is known of",
-			"the events that tell of them were dropped", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(objects),
+			 .what = "objects that nothing is known of",
+			 .evidence = "the events that tell of them were dropped");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(sites),
+			 .what = "places in kernels that nothing is known of",
+			 .evidence = "the events that tell of them were dropped");
 }
 
 static int by_place(const void *a, const void *b)
@@ -411,10 +410,9 @@ static void put_unseen(const struct pasta_site_record *site, struct pasta_out *o
 
 	snprintf(what, sizeof(what), "not counted: accesses of %s",
 		 site->callee ? pasta_str(site->callee) : "an instruction of another kind");
-	pasta_out_finding(
-		out, &(struct pasta_finding){PASTA_SEVERITY_WARNING, what,
-					     pasta_access_site_text(site, where, sizeof(where)),
-					     "lines and objects lack them", NULL});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, .what = what,
+			 .where = pasta_access_site_text(site, where, sizeof(where)),
+			 .evidence = "lines and objects lack them");
 }
 
 /* Those of no kind, so many; into list where there is one. */
@@ -455,8 +453,8 @@ static void find_unseen(const struct pasta_access_index *b, struct pasta_out *ou
 			rest++;
 	}
 	free(list);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, rest, "other places that are not counted",
-			NULL, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(rest),
+			 .what = "other places that are not counted");
 }
 
 void pasta_access_index_exclusions(const struct pasta_access_index *b, struct pasta_out *out)
@@ -465,9 +463,9 @@ void pasta_access_index_exclusions(const struct pasta_access_index *b, struct pa
 
 	find_unseen(b, out);
 	find_refused(b, out);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, t.filtered,
-			"launches that were not counted because the run's filters leave them out",
-			NULL, NULL);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(t.filtered),
+		.what = "launches that were not counted because the run's filters leave them out");
 }
 
 void pasta_access_index_findings(const struct pasta_access_index *b, struct pasta_out *out)
@@ -477,24 +475,26 @@ void pasta_access_index_findings(const struct pasta_access_index *b, struct past
 	find_scaled(&t, out);
 	find_partial(&t, out);
 	pasta_access_index_exclusions(b, out);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t.unended,
-			"launches whose accesses are not all there",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unended),
+		.what = "launches whose accesses are not all there",
+		.evidence =
 			"the process ended, or was killed, before all that they counted was told, "
-			"or a filter cut there: sums, and what is scaled by them, are too low",
-			NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t.untold,
-			"kernels with accesses of launches that nobody told of",
-			"these are not scaled: events were dropped, or a filter cut between a "
-			"launch and its accesses",
-			NULL);
+			"or a filter cut there: sums, and what is scaled by them, are too low");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.untold),
+		.what = "kernels with accesses of launches that nobody told of",
+		.evidence = "these are not scaled: events were dropped, or a filter cut between a "
+			    "launch and its accesses");
 	find_unknown(b, out);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, t.lost, "accesses that were lost",
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.lost),
+		.what = "accesses that were lost",
+		.evidence =
 			"numbers are too low by them; a launch that never ended has lost all of "
-			"its own, and counts as one",
-			NULL);
+			"its own, and counts as one");
 	if (is_cut(b))
-		pasta_out_finding(out, &(struct pasta_finding){
-					       PASTA_SEVERITY_WARNING,
-					       "sums are too large: they stay at 2^63 - 1", NULL,
-					       "all accesses together are more than that", NULL});
+		pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+				 .what = "sums are too large: they stay at 2^63 - 1",
+				 .evidence = "all accesses together are more than that");
 }

@@ -47,6 +47,7 @@ struct pasta_group_column {
 	enum pasta_column_type type;
 	char name[PASTA_GROUP_NAME];
 	const char *unit;
+	uint32_t role;
 };
 
 /* What a declaration comes to. */

@@ -5,6 +5,7 @@
 
 #include "process/group.h"
 #include "process/owned.h"
+#include "process/result.h"
 
 enum { ROW_MAX = 1 << 20, MEMBERS_MAX = 64 };
 
@@ -48,6 +49,18 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	}
 }
 
+/* What unit says of it, pasta_out_table knows. A figure that is a count is none of these. */
+static uint32_t def_role(const struct pasta_member *m, enum pasta_figure figure)
+{
+	if (figure == PASTA_FIGURE_COUNT || figure == PASTA_FIGURE_SHARE)
+		return PASTA_ROLE_NONE;
+	if (m->role)
+		return m->role;
+	return m->type == PASTA_MEMBER_ADDRESS ? PASTA_ROLE_ADDRESS
+	       : m->type == PASTA_MEMBER_STACK ? PASTA_ROLE_LINE
+					       : PASTA_ROLE_NONE;
+}
+
 static int def_add(struct pasta_group_plan *plan, const struct pasta_member *m,
 		   enum pasta_figure figure, const char *name, size_t size)
 {
@@ -59,6 +72,7 @@ static int def_add(struct pasta_group_plan *plan, const struct pasta_member *m,
 		return -EINVAL;
 	*c = (struct pasta_group_column){.member = m, .figure = figure};
 	c->type = def_type(m, figure);
+	c->role = def_role(m, figure);
 	c->unit = share ? "%" : figure == PASTA_FIGURE_COUNT ? NULL : m->unit;
 	memcpy(c->name, name, size);
 	plan->count++;
@@ -177,6 +191,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 
 	if (m->type > PASTA_MEMBER_PERCENT)
 		return "its type is unknown";
+	if (m->role >= PASTA_ROLES)
+		return "its role is unknown";
 	if (m->type == PASTA_MEMBER_SHARE || m->type == PASTA_MEMBER_PERCENT)
 		size = sizeof(uint64_t);
 	if (m->offset > def->row_size || size > def->row_size - m->offset ||

@@ -540,7 +540,8 @@ static struct pasta_table *put_table(struct view *v, struct pasta_out *out)
 		if (v->shown[i])
 			columns[n++] = (struct pasta_column){v->plan.columns[i].name,
 							     v->plan.columns[i].type,
-							     v->plan.columns[i].unit};
+							     v->plan.columns[i].unit,
+							     v->plan.columns[i].role};
 	return pasta_out_table(out, v->def->table, columns, n);
 }
 

@@ -290,12 +290,15 @@ uint64_t pasta_ledger_missing_frees(const struct pasta_ledger *l, uint32_t level
 
 void pasta_ledger_findings(const struct pasta_ledger *l, uint32_t level, struct pasta_out *out)
 {
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, pasta_ledger_unknown_frees(l, level),
-			"frees of memory that is not known",
-			"recording began after it was allocated, or that was dropped", NULL);
-	pasta_out_count(out, PASTA_SEVERITY_WARNING, pasta_ledger_missing_frees(l, level),
-			"allocations of memory that was not freed",
-			"what was there counts as freed by then; its free was dropped", NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 PASTA_COUNT(pasta_ledger_unknown_frees(l, level)),
+			 .what = "frees of memory that is not known",
+			 .evidence = "recording began after it was allocated, or that was dropped");
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 PASTA_COUNT(pasta_ledger_missing_frees(l, level)),
+			 .what = "allocations of memory that was not freed",
+			 .evidence =
+				 "what was there counts as freed by then; its free was dropped");
 }
 
 int pasta_ledger_error(const struct pasta_ledger *l)

@@ -2,6 +2,7 @@
 #include "process/parcel.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ static void put_table(struct pasta_wire *w, const struct pasta_table *t)
 		pasta_wire_text(w, t->columns[i].name);
 		pasta_wire_number(w, (uint64_t)t->columns[i].type);
 		pasta_wire_text(w, t->columns[i].unit);
+		pasta_wire_number(w, t->columns[i].role);
 	}
 	pasta_wire_number(w, pasta_table_rows(t));
 	for (i = 0; i < t->count; i++)
@@ -102,6 +104,7 @@ static int get_table(struct pasta_wire_in *in, struct pasta_out *out, size_t *ce
 		columns[i].type =
 			(enum pasta_column_type)pasta_wire_get_below(in, PASTA_COLUMN_FLOAT);
 		columns[i].unit = pasta_wire_get_text_or_null(in);
+		columns[i].role = (uint32_t)pasta_wire_get_below(in, PASTA_ROLES - 1);
 	}
 	if (!in->bad)
 		t = pasta_out_table(out, name, columns, count);
@@ -127,16 +130,42 @@ static double get_double(struct pasta_wire_in *in)
 
 static void put_axis(struct pasta_wire *w, const struct pasta_axis *axis)
 {
+	size_t i;
+
 	pasta_wire_text(w, axis->name);
 	pasta_wire_text(w, axis->unit);
+	pasta_wire_number(w, axis->scale);
+	pasta_wire_number(w, axis->label_count);
+	for (i = 0; i < axis->label_count; i++)
+		pasta_wire_text(w, axis->labels[i]);
 }
 
-static struct pasta_axis get_axis(struct pasta_wire_in *in)
+/* Of texts: each has its length and its end. */
+static size_t get_count(struct pasta_wire_in *in)
 {
-	struct pasta_axis axis = {.name = pasta_wire_get_text(in)};
+	return (size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / 9);
+}
 
-	axis.unit = pasta_wire_get_text_or_null(in);
-	return axis;
+/* Texts where they lie; the array, which is never NULL for 0 texts, is to be freed. */
+static const char **get_texts(struct pasta_wire_in *in, size_t count)
+{
+	const char **texts = calloc(count + 1, sizeof(*texts));
+	size_t i;
+
+	for (i = 0; texts && i < count; i++)
+		texts[i] = pasta_wire_get_text(in);
+	return texts;
+}
+
+/* Its labels are to be freed, also if it fails. */
+static int get_axis(struct pasta_wire_in *in, struct pasta_axis *axis)
+{
+	axis->name = pasta_wire_get_text(in);
+	axis->unit = pasta_wire_get_text_or_null(in);
+	axis->scale = (uint32_t)pasta_wire_get_below(in, PASTA_SCALE_LOG);
+	axis->label_count = get_count(in);
+	axis->labels = get_texts(in, axis->label_count);
+	return axis->labels ? 0 : -ENOMEM;
 }
 
 static void put_item(struct pasta_wire *w, enum pasta_chart_type type, const union pasta_item *item)
@@ -145,6 +174,7 @@ static void put_item(struct pasta_wire *w, enum pasta_chart_type type, const uni
 
 	switch (type) {
 	case PASTA_CHART_LINE:
+	case PASTA_CHART_AREA:
 		put_double(w, item->point.x);
 		put_double(w, item->point.y);
 		break;
@@ -163,25 +193,67 @@ static void put_item(struct pasta_wire *w, enum pasta_chart_type type, const uni
 			pasta_wire_text(w, item->stack.frames[i]);
 		pasta_wire_number(w, (uint64_t)item->stack.value);
 		break;
+	case PASTA_CHART_TIMELINE:
+		pasta_wire_number(w, (uint64_t)item->slice.lane << 32 | item->slice.name);
+		pasta_wire_number(w, (uint64_t)item->slice.start);
+		pasta_wire_number(w, (uint64_t)item->slice.dur);
+		put_double(w, item->slice.value);
+		break;
+	case PASTA_CHART_SCATTER:
+		put_double(w, item->spot.x);
+		put_double(w, item->spot.y);
+		put_double(w, item->spot.size);
+		pasta_wire_text(w, item->spot.label);
+		break;
+	case PASTA_CHART_HISTOGRAM:
+		pasta_wire_number(w, item->count);
+		break;
+	case PASTA_CHART_GRAPH:
+		pasta_wire_number(w, item->node.parent);
+		pasta_wire_text(w, item->node.label);
+		put_double(w, item->node.value);
+		put_double(w, item->node.cost);
+		break;
 	}
 }
 
 static int get_stack(struct pasta_wire_in *in, struct pasta_chart *chart)
 {
-	/* A text has its length and its end. */
-	size_t i, count = (size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / 9);
-	const char **frames = calloc(count + 1, sizeof(*frames));
-	int64_t value;
+	size_t count = get_count(in);
+	const char **frames = get_texts(in, count);
+	int64_t value = (int64_t)pasta_wire_get_number(in);
 
 	if (!frames)
 		return -ENOMEM;
-	for (i = 0; i < count; i++)
-		frames[i] = pasta_wire_get_text(in);
-	value = (int64_t)pasta_wire_get_number(in);
 	if (!in->bad)
 		pasta_chart_stack(chart, frames, count, value);
 	free(frames);
 	return 0;
+}
+
+static void get_slice(struct pasta_wire_in *in, struct pasta_chart *chart)
+{
+	uint64_t ids = pasta_wire_get_number(in);
+	int64_t start = (int64_t)pasta_wire_get_number(in);
+	int64_t dur = (int64_t)pasta_wire_get_number(in);
+
+	pasta_chart_slice(chart, (uint32_t)(ids >> 32), start, dur, (uint32_t)ids, get_double(in));
+}
+
+static void get_spot(struct pasta_wire_in *in, struct pasta_chart *chart)
+{
+	double x = get_double(in), y = get_double(in), size = get_double(in);
+
+	pasta_chart_spot(chart, x, y, size, pasta_wire_get_text_or_null(in));
+}
+
+static void get_node(struct pasta_wire_in *in, struct pasta_chart *chart)
+{
+	uint32_t parent = (uint32_t)pasta_wire_get_below(in, UINT32_MAX);
+	const char *label = pasta_wire_get_text(in);
+	double value = get_double(in);
+
+	pasta_chart_node(chart, parent, label, value, get_double(in));
 }
 
 /* The chart refuses what does not suit it. */
@@ -192,6 +264,7 @@ static int get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 
 	switch (chart->type) {
 	case PASTA_CHART_LINE:
+	case PASTA_CHART_AREA:
 		x = get_double(in);
 		pasta_chart_point(chart, x, get_double(in));
 		return 0;
@@ -204,34 +277,221 @@ static int get_item(struct pasta_wire_in *in, struct pasta_chart *chart)
 		y = get_double(in);
 		pasta_chart_cell(chart, x, y, get_double(in));
 		return 0;
-	default:
+	case PASTA_CHART_FLAME:
 		return get_stack(in, chart);
+	case PASTA_CHART_TIMELINE:
+		get_slice(in, chart);
+		return 0;
+	case PASTA_CHART_SCATTER:
+		get_spot(in, chart);
+		return 0;
+	case PASTA_CHART_GRAPH:
+		get_node(in, chart);
+		return 0;
+	case PASTA_CHART_HISTOGRAM:
+		return -EBADMSG; /* its counts come as a whole */
 	}
+	return -EBADMSG;
+}
+
+/* What a chart has beside its items: before them, but edges of graphs after them. */
+static void put_parts(struct pasta_wire *w, const struct pasta_chart *c)
+{
+	size_t i;
+
+	pasta_wire_number(w, c->bin_edges);
+	for (i = 0; i < c->bin_edges; i++)
+		put_double(w, c->bins[i]);
+	pasta_wire_number(w, c->lane_count);
+	for (i = 0; i < c->lane_count; i++) {
+		pasta_wire_text(w, c->lanes[i].name);
+		pasta_wire_text(w, c->lanes[i].group);
+		pasta_wire_number(w, c->lanes[i].depth);
+	}
+	pasta_wire_number(w, c->name_count);
+	for (i = 0; i < c->name_count; i++) {
+		pasta_wire_text(w, c->names[i].text);
+		pasta_wire_number(w, (uint64_t)c->names[i].category);
+	}
+	pasta_wire_number(w, c->limit_count);
+	for (i = 0; i < c->limit_count; i++) {
+		pasta_wire_text(w, c->limits[i].name);
+		pasta_wire_number(w, c->limits[i].slope);
+		put_double(w, c->limits[i].value);
+	}
+}
+
+static bool can_go_on(const struct pasta_wire_in *in, const struct pasta_chart *chart)
+{
+	return !in->bad && !chart->out->err.code;
+}
+
+/* Numbers of 8 bytes each, in an array that is to be freed; NULL: the count is wrong, or -ENOMEM.
+ */
+static uint64_t *get_numbers(struct pasta_wire_in *in, size_t count)
+{
+	const void *bytes = pasta_wire_get(in, count * sizeof(uint64_t));
+	uint64_t *numbers = bytes ? malloc((count + 1) * sizeof(*numbers)) : NULL;
+
+	if (numbers)
+		memcpy(numbers, bytes, count * sizeof(*numbers));
+	return numbers;
+}
+
+static int get_bins(struct pasta_wire_in *in, struct pasta_chart *chart)
+{
+	size_t count = (size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / 8);
+	uint64_t *bits = count ? get_numbers(in, count) : NULL;
+	double *edges = bits ? malloc(count * sizeof(*edges)) : NULL;
+
+	if (edges) {
+		memcpy(edges, bits, count * sizeof(*edges));
+		pasta_chart_edges(chart, edges, count);
+	}
+	free(bits);
+	free(edges);
+	return count && !edges && !in->bad ? -ENOMEM : 0;
+}
+
+static int get_parts(struct pasta_wire_in *in, struct pasta_chart *chart)
+{
+	int error = get_bins(in, chart);
+	uint64_t n;
+
+	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+		const char *name = pasta_wire_get_text(in),
+			   *group = pasta_wire_get_text_or_null(in);
+
+		pasta_chart_lane(chart, name, group,
+				 (uint32_t)pasta_wire_get_below(in, UINT32_MAX));
+	}
+	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+		const char *text = pasta_wire_get_text(in);
+
+		pasta_chart_name(chart, text,
+				 (enum pasta_category)pasta_wire_get_below(in,
+									   PASTA_CATEGORIES - 1));
+	}
+	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+		const char *name = pasta_wire_get_text(in);
+		bool slope = pasta_wire_get_below(in, 1);
+
+		if (slope)
+			pasta_chart_limit_slope(chart, name, get_double(in));
+		else
+			pasta_chart_limit_level(chart, name, get_double(in));
+	}
+	return error;
+}
+
+/* A grid: what it is, a bitmap of the cells that have a value, and the values. */
+static void put_grid(struct pasta_wire *w, const struct pasta_chart_grid *g)
+{
+	size_t i, cells = g ? (size_t)(g->as.nx * g->as.ny) : 0;
+	uint8_t bits = 0;
+
+	pasta_wire_number(w, g != NULL);
+	if (!g)
+		return;
+	put_double(w, g->as.x0);
+	put_double(w, g->as.dx);
+	put_double(w, g->as.y0);
+	put_double(w, g->as.dy);
+	pasta_wire_number(w, g->as.nx);
+	pasta_wire_number(w, g->as.ny);
+	for (i = 0; i < cells; i++) {
+		bits |= (uint8_t)(!isnan(g->cells[i]) << i % 8);
+		if (i % 8 == 7 || i + 1 == cells) {
+			pasta_wire_put(w, &bits, 1);
+			bits = 0;
+		}
+	}
+	for (i = 0; i < cells; i++)
+		if (!isnan(g->cells[i]))
+			put_double(w, g->cells[i]);
+}
+
+static int get_grid(struct pasta_wire_in *in, struct pasta_chart *chart)
+{
+	struct pasta_grid grid = {.size = sizeof(grid)};
+	const uint8_t *bits;
+	size_t i, cells;
+
+	if (!pasta_wire_get_below(in, 1))
+		return 0;
+	grid.x0 = get_double(in);
+	grid.dx = get_double(in);
+	grid.y0 = get_double(in);
+	grid.dy = get_double(in);
+	grid.nx = pasta_wire_get_below(in, PASTA_GRID_COLUMNS);
+	grid.ny = pasta_wire_get_below(in, PASTA_GRID_ROWS);
+	cells = (size_t)(grid.nx * grid.ny);
+	bits = pasta_wire_get(in, (cells + 7) / 8);
+	if (!bits)
+		return -EBADMSG;
+	pasta_chart_grid(chart, &grid);
+	for (i = 0; i < cells && can_go_on(in, chart); i++) {
+		double value;
+
+		if (!(bits[i / 8] >> i % 8 & 1))
+			continue;
+		value = get_double(in);
+		if (!isfinite(value))
+			return -EBADMSG;
+		chart->grid->cells[i] = value;
+		chart->grid->filled++;
+	}
+	return 0;
+}
+
+/* Items of a series; those before the first one, which has no name, come first. */
+static void put_series(struct pasta_wire *w, const struct pasta_chart *c, const char *name,
+		       size_t first, size_t count)
+{
+	size_t i;
+
+	pasta_wire_text(w, name);
+	pasta_wire_number(w, count);
+	for (i = first; i < first + count; i++)
+		put_item(w, c->type, &c->items[i]);
 }
 
 static void put_chart(struct pasta_wire *w, const struct pasta_chart *c)
 {
-	size_t i, k;
+	size_t i;
 
 	pasta_wire_text(w, c->name);
 	pasta_wire_number(w, (uint64_t)c->type);
 	put_axis(w, &c->x);
 	put_axis(w, &c->y);
 	put_axis(w, &c->value);
-	/* All but lines are as one series without a name. */
-	pasta_wire_number(w, c->type == PASTA_CHART_LINE ? c->series_count : 1);
-	for (i = 0; i < c->series_count; i++) {
-		pasta_wire_text(w, c->series[i].name);
-		pasta_wire_number(w, c->series[i].count);
-		for (k = 0; k < c->series[i].count; k++)
-			put_item(w, c->type, &c->items[c->series[i].first + k]);
+	put_parts(w, c);
+	put_grid(w, c->grid);
+	pasta_wire_number(w, c->series_count + 1);
+	put_series(w, c, NULL, 0, c->series_count ? c->series[0].first : c->used);
+	for (i = 0; i < c->series_count; i++)
+		put_series(w, c, c->series[i].name, c->series[i].first, c->series[i].count);
+	pasta_wire_number(w, c->edge_count);
+	for (i = 0; i < c->edge_count; i++) {
+		pasta_wire_number(w, (uint64_t)c->edges[i].from << 32 | c->edges[i].to);
+		put_double(w, c->edges[i].value);
 	}
-	if (c->type == PASTA_CHART_LINE)
-		return;
-	pasta_wire_text(w, NULL);
-	pasta_wire_number(w, c->used);
-	for (k = 0; k < c->used; k++)
-		put_item(w, c->type, &c->items[k]);
+}
+
+static int get_counts(struct pasta_wire_in *in, struct pasta_chart *chart, uint64_t count)
+{
+	uint64_t *counts;
+
+	if (!count)
+		return 0;
+	if (count > (size_t)(in->end - in->at) / sizeof(*counts))
+		return -EBADMSG;
+	counts = get_numbers(in, (size_t)count);
+	if (!counts)
+		return -ENOMEM;
+	pasta_chart_counts(chart, counts, (size_t)count);
+	free(counts);
+	return 0;
 }
 
 static int get_series(struct pasta_wire_in *in, struct pasta_chart *chart)
@@ -242,25 +502,50 @@ static int get_series(struct pasta_wire_in *in, struct pasta_chart *chart)
 
 	if (name && !in->bad)
 		pasta_chart_series(chart, name);
-	for (i = 0; i < count && !in->bad && !error && !chart->out->err.code; i++)
+	if (chart->type == PASTA_CHART_HISTOGRAM && can_go_on(in, chart))
+		return get_counts(in, chart, count);
+	for (i = 0; i < count && can_go_on(in, chart) && !error; i++)
 		error = get_item(in, chart);
+	return error;
+}
+
+static int get_content(struct pasta_wire_in *in, struct pasta_chart *chart)
+{
+	int error = get_parts(in, chart);
+	uint64_t i, n;
+
+	if (!error)
+		error = get_grid(in, chart);
+	n = pasta_wire_get_number(in);
+	for (i = 0; i < n && can_go_on(in, chart) && !error; i++)
+		error = get_series(in, chart);
+	for (n = pasta_wire_get_number(in); n && can_go_on(in, chart) && !error; n--) {
+		uint64_t ends = pasta_wire_get_number(in);
+
+		pasta_chart_edge(chart, (uint32_t)(ends >> 32), (uint32_t)ends, get_double(in));
+	}
 	return error;
 }
 
 static int get_chart(struct pasta_wire_in *in, struct pasta_out *out)
 {
-	const char *name = pasta_wire_get_text(in);
-	enum pasta_chart_type type =
-		(enum pasta_chart_type)pasta_wire_get_below(in, PASTA_CHART_FLAME);
-	struct pasta_axis x = get_axis(in), y = get_axis(in), value = get_axis(in);
-	uint64_t i, series = pasta_wire_get_number(in);
-	struct pasta_chart *chart = in->bad ? NULL : pasta_out_chart(out, name, type, &x, &y);
-	int error = 0;
+	struct pasta_chart_def def = PASTA_CHART_DEF(.name = pasta_wire_get_text(in));
+	struct pasta_chart *chart = NULL;
+	int error;
 
-	if (chart && type == PASTA_CHART_HEAT)
-		pasta_chart_value(chart, &value);
-	for (i = 0; chart && i < series && !in->bad && !error && !out->err.code; i++)
-		error = get_series(in, chart);
+	def.type = (uint32_t)pasta_wire_get_below(in, PASTA_CHART_TYPES - 1);
+	error = get_axis(in, &def.x);
+	if (!error)
+		error = get_axis(in, &def.y);
+	if (!error)
+		error = get_axis(in, &def.value);
+	if (!error && !in->bad)
+		chart = pasta_out_chart(out, &def);
+	if (chart)
+		error = get_content(in, chart);
+	free((void *)def.x.labels);
+	free((void *)def.y.labels);
+	free((void *)def.value.labels);
 	return error ? error : in->bad ? -EBADMSG : out->err.code;
 }
 
@@ -268,26 +553,63 @@ static int get_chart(struct pasta_wire_in *in, struct pasta_out *out)
 
 static void put_finding(struct pasta_wire *w, const struct pasta_finding *f)
 {
-	pasta_wire_number(w, (uint64_t)f->severity);
+	size_t i;
+
+	pasta_wire_number(w, f->severity);
+	pasta_wire_number(w, f->count);
 	pasta_wire_text(w, f->what);
 	pasta_wire_text(w, f->where);
 	pasta_wire_text(w, f->evidence);
 	pasta_wire_text(w, f->action);
+	pasta_wire_text(w, f->ref.table);
+	pasta_wire_text(w, f->ref.chart);
+	pasta_wire_number(w, f->ref.row);
+	put_double(w, f->ref.from);
+	put_double(w, f->ref.to);
+	pasta_wire_number(w, f->saving);
+	pasta_wire_number(w, f->claim_count);
+	for (i = 0; i < f->claim_count; i++)
+		pasta_wire_put(w, &f->claims[i], sizeof(f->claims[i]));
+}
+
+/* The claims, in an array that is to be freed. */
+static int get_claims(struct pasta_wire_in *in, struct pasta_finding *f)
+{
+	struct pasta_claim *claims;
+	const void *bytes;
+
+	f->claim_count =
+		(size_t)pasta_wire_get_below(in, (size_t)(in->end - in->at) / sizeof(*claims));
+	bytes = pasta_wire_get(in, f->claim_count * sizeof(*claims));
+	claims = malloc((f->claim_count + 1) * sizeof(*claims));
+	f->claims = claims;
+	if (claims && bytes)
+		memcpy(claims, bytes, f->claim_count * sizeof(*claims));
+	return claims ? 0 : -ENOMEM;
 }
 
 static int get_finding(struct pasta_wire_in *in, struct pasta_out *out)
 {
-	struct pasta_finding f = {
-		.severity = (enum pasta_severity)pasta_wire_get_below(in, PASTA_SEVERITY_PROBLEM)};
+	struct pasta_finding f = {.size = sizeof(f)};
+	int error;
 
+	f.severity = (uint32_t)pasta_wire_get_below(in, PASTA_SEVERITY_PROBLEM);
+	f.count = pasta_wire_get_number(in);
 	f.what = pasta_wire_get_text(in);
 	f.where = pasta_wire_get_text_or_null(in);
 	f.evidence = pasta_wire_get_text_or_null(in);
 	f.action = pasta_wire_get_text_or_null(in);
-	if (in->bad)
-		return -EBADMSG;
-	pasta_out_finding(out, &f);
-	return out->err.code;
+	f.ref.table = pasta_wire_get_text_or_null(in);
+	f.ref.chart = pasta_wire_get_text_or_null(in);
+	f.ref.row = pasta_wire_get_number(in);
+	f.ref.from = get_double(in);
+	f.ref.to = get_double(in);
+	f.saving = pasta_wire_get_number(in);
+	error = get_claims(in, &f);
+	if (!error && !in->bad)
+		pasta_out_finding_take(out, &f);
+	free((void *)f.claims);
+	return error ? error : in->bad ? -EBADMSG : out->err.code;
 }
 
 static void limit_out(struct pasta_out *out)
@@ -304,15 +626,6 @@ static void limit_out(struct pasta_out *out)
 			       "its report is too large: at most %d tables and charts, %d columns "
 			       "and %zu cells",
 			       PASTA_PARCEL_TABLES, PASTA_PARCEL_COLUMNS, PASTA_PARCEL_CELLS);
-	for (i = 0; i < out->finding_count; i++) {
-		struct pasta_finding *f = &out->findings[i];
-
-		if ((unsigned int)f->severity <= PASTA_SEVERITY_PROBLEM)
-			continue;
-		pasta_out_fail(out, -EINVAL, "finding '%.200s': unknown severity %u", f->what,
-			       (unsigned int)f->severity);
-		f->severity = PASTA_SEVERITY_NOTE;
-	}
 	pasta_out_end(out);
 }
 
@@ -364,6 +677,8 @@ static int get_out(struct pasta_wire_in *in, struct pasta_out *out)
 	n = error ? 0 : pasta_wire_get_number(in);
 	for (; n && !error && !in->bad; n--)
 		error = get_finding(in, out);
+	if (!error && !in->bad)
+		error = pasta_out_end(out);
 	/* What is wrong with the parcel is no error of the tool's. */
 	if (!error && !in->bad && !out->err.code &&
 	    (!err.code || !(out->table_count + out->chart_count))) {

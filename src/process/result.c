@@ -2,6 +2,7 @@
 #include "process/result.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,13 +20,25 @@ const char *pasta_column_type_name(enum pasta_column_type type)
 	return (unsigned int)type <= PASTA_COLUMN_FLOAT ? names[type] : "unknown";
 }
 
-const char *pasta_severity_name(enum pasta_severity severity)
+const char *pasta_role_name(uint32_t role)
+{
+	static const char *const names[PASTA_ROLES] = {
+		[PASTA_ROLE_KEY] = "key",	  [PASTA_ROLE_TIME] = "time",
+		[PASTA_ROLE_SHARE] = "share",	  [PASTA_ROLE_KERNEL] = "kernel",
+		[PASTA_ROLE_OP] = "op",		  [PASTA_ROLE_LINE] = "line",
+		[PASTA_ROLE_ADDRESS] = "address",
+	};
+
+	return role < PASTA_ROLES ? names[role] : "unknown";
+}
+
+const char *pasta_severity_name(uint32_t severity)
 {
 	static const char *const names[] = {[PASTA_SEVERITY_NOTE] = "note",
 					    [PASTA_SEVERITY_WARNING] = "warning",
 					    [PASTA_SEVERITY_PROBLEM] = "problem"};
 
-	return (unsigned int)severity <= PASTA_SEVERITY_PROBLEM ? names[severity] : "unknown";
+	return severity <= PASTA_SEVERITY_PROBLEM ? names[severity] : "unknown";
 }
 
 bool pasta_result_grow(void **array, size_t used, size_t *room, size_t each)
@@ -74,6 +87,17 @@ static void drop_all(struct pasta_out *out)
 	out->table_count = out->chart_count = 0;
 }
 
+static void finding_free(struct pasta_finding *f)
+{
+	free((char *)f->what);
+	free((char *)f->where);
+	free((char *)f->evidence);
+	free((char *)f->action);
+	free((char *)f->ref.table);
+	free((char *)f->ref.chart);
+	free((struct pasta_claim *)f->claims);
+}
+
 static void out_free(struct pasta_out *out)
 {
 	size_t i;
@@ -81,12 +105,9 @@ static void out_free(struct pasta_out *out)
 	if (!out)
 		return;
 	drop_all(out);
-	for (i = 0; i < out->finding_count; i++) {
-		free((char *)out->findings[i].what);
-		free((char *)out->findings[i].where);
-		free((char *)out->findings[i].evidence);
-		free((char *)out->findings[i].action);
-	}
+	for (i = 0; i < out->finding_count; i++)
+		finding_free(&out->findings[i]);
+	free(out->disjoint);
 	free(out->tables);
 	free(out->charts);
 	free(out->findings);
@@ -145,6 +166,16 @@ static char *copy(const char *text, bool *failed)
 	return s;
 }
 
+/* Where the tool names no role, the unit does. */
+static uint32_t column_role(const struct pasta_column *column)
+{
+	if (column->role || column->type == PASTA_COLUMN_STRING || !column->unit)
+		return column->role;
+	return !strcmp(column->unit, "ns")  ? PASTA_ROLE_TIME
+	       : !strcmp(column->unit, "%") ? PASTA_ROLE_SHARE
+					    : PASTA_ROLE_NONE;
+}
+
 static bool table_columns(struct pasta_table *t, const struct pasta_column *columns, size_t count)
 {
 	bool failed = false;
@@ -156,6 +187,7 @@ static bool table_columns(struct pasta_table *t, const struct pasta_column *colu
 	t->count = count;
 	for (i = 0; i < count; i++) {
 		t->columns[i].type = columns[i].type;
+		t->columns[i].role = column_role(&columns[i]);
 		t->columns[i].name = copy(columns[i].name ? columns[i].name : "", &failed);
 		t->columns[i].unit = copy(columns[i].unit, &failed);
 	}
@@ -194,9 +226,12 @@ static bool columns_plain(struct pasta_out *out, const char *table,
 
 	snprintf(what, sizeof(what), "table %.180s, column", table);
 	while (i < count && (unsigned int)columns[i].type <= PASTA_COLUMN_FLOAT &&
-	       pasta_out_plain(out, what, columns[i].name))
+	       columns[i].role < PASTA_ROLES && pasta_out_plain(out, what, columns[i].name))
 		i++;
-	if (i < count)
+	if (i < count && (unsigned int)columns[i].type <= PASTA_COLUMN_FLOAT)
+		pasta_out_fail(out, -EINVAL, "%s %zu: unknown role %u", what, i + 1,
+			       columns[i].role);
+	else if (i < count)
 		pasta_out_fail(out, -EINVAL, "%s %zu: unknown type %u", what, i + 1,
 			       (unsigned int)columns[i].type);
 	return i == count;
@@ -317,39 +352,135 @@ void pasta_cell_none(struct pasta_table *table)
 	table->empty[table->used++] = true;
 }
 
-void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding)
+/* -- Findings -- */
+
+/* What is wrong with a finding, or NULL. */
+static const char *finding_wrong(const struct pasta_finding *f)
 {
-	struct pasta_finding f = {.severity = finding->severity};
+	const struct pasta_ref *ref = &f->ref;
+	size_t i;
+
+	if (ref->table && ref->chart)
+		return "it refers to a table and a chart at once";
+	if (!isfinite(ref->from) || !isfinite(ref->to) || ref->from > ref->to)
+		return "it refers to a part of a chart that ends before it begins, or is no number";
+	if (f->claim_count && (!f->claims || !f->saving))
+		return "it has a number of claims, and no claims or no saving";
+	for (i = 0; i < f->claim_count; i++)
+		if (f->claims[i].begin >= f->claims[i].end)
+			return "it claims an interval that does not begin before it ends";
+	return NULL;
+}
+
+static bool finding_copy(struct pasta_finding *to, const struct pasta_finding *from)
+{
 	bool failed = false;
 
-	f.what = copy(finding->what ? finding->what : "", &failed);
-	f.where = copy(finding->where, &failed);
-	f.evidence = copy(finding->evidence, &failed);
-	f.action = copy(finding->action, &failed);
-	if (!failed && pasta_result_grow((void **)&out->findings, out->finding_count,
-					 &out->finding_room, sizeof(*out->findings))) {
+	*to = *from;
+	to->size = sizeof(*to);
+	to->counted = from->count != 0;
+	to->what = copy(from->what ? from->what : "", &failed);
+	to->where = copy(from->where, &failed);
+	to->evidence = copy(from->evidence, &failed);
+	to->action = copy(from->action, &failed);
+	to->ref.table = copy(from->ref.table, &failed);
+	to->ref.chart = copy(from->ref.chart, &failed);
+	to->claims = from->claim_count ? calloc(from->claim_count, sizeof(*to->claims)) : NULL;
+	if (to->claims)
+		memcpy((void *)to->claims, from->claims, from->claim_count * sizeof(*to->claims));
+	return !failed && (to->claims || !from->claim_count);
+}
+
+static void finding_add(struct pasta_out *out, const struct pasta_finding *finding)
+{
+	struct pasta_finding f;
+
+	if (finding_copy(&f, finding) &&
+	    pasta_result_grow((void **)&out->findings, out->finding_count, &out->finding_room,
+			      sizeof(*out->findings))) {
 		out->findings[out->finding_count++] = f;
 		return;
 	}
-	free((char *)f.what);
-	free((char *)f.where);
-	free((char *)f.evidence);
-	free((char *)f.action);
+	finding_free(&f);
 	pasta_out_fail(out, -ENOMEM, "a finding: out of memory");
 }
 
-void pasta_out_count(struct pasta_out *out, enum pasta_severity severity, uint64_t count,
-		     const char *what, const char *evidence, const char *action)
+void pasta_out_finding_take(struct pasta_out *out, const struct pasta_finding *f)
 {
+	const char *wrong = finding_wrong(f), *what = f->what ? f->what : "";
+
+	if (f->severity > PASTA_SEVERITY_PROBLEM)
+		pasta_out_fail(out, -EINVAL, "finding '%.200s': unknown severity %u", what,
+			       f->severity);
+	else if (wrong)
+		pasta_out_fail(out, -EINVAL, "finding '%.200s': %s", what, wrong);
+	else
+		finding_add(out, f);
+}
+
+void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding)
+{
+	/* Of the first version: a tool's struct may be longer, or from here on shorter. */
+	size_t least = offsetof(struct pasta_finding, claim_count) + sizeof(finding->claim_count);
+	struct pasta_finding f = {0};
 	char text[224];
 
-	if (!count)
+	if (finding->size < least) {
+		pasta_out_fail(out, -EINVAL,
+			       "a finding: its size is not set: use pasta_out_report");
 		return;
-	snprintf(text, sizeof(text), "%.200s: %llu", what, (unsigned long long)count);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = severity,
-						       .what = text,
-						       .evidence = evidence,
-						       .action = action});
+	}
+	memcpy(&f, finding, finding->size < sizeof(f) ? finding->size : sizeof(f));
+	if (f.counted && !f.count)
+		return;
+	if (f.count) {
+		snprintf(text, sizeof(text), "%.200s: %llu", f.what ? f.what : "",
+			 (unsigned long long)f.count);
+		f.what = text;
+	}
+	pasta_out_finding_take(out, &f);
+}
+
+/* What it refers to may have been reported after it. */
+static const char *finding_ref_wrong(const struct pasta_out *out, const struct pasta_ref *ref)
+{
+	size_t i;
+
+	for (i = 0; ref->table && i < out->table_count; i++)
+		if (!strcmp(out->tables[i]->name, ref->table))
+			return ref->row == PASTA_NO_ROW ||
+					       ref->row < pasta_table_rows(out->tables[i])
+				       ? NULL
+				       : "it refers to a row that is not there";
+	for (i = 0; ref->chart && i < out->chart_count; i++)
+		if (!strcmp(out->charts[i]->name, ref->chart))
+			return NULL;
+	return ref->table || ref->chart ? "it refers to a table or chart that is not there" : NULL;
+}
+
+static void check_refs(struct pasta_out *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->finding_count && !out->err.code; i++) {
+		const char *wrong = finding_ref_wrong(out, &out->findings[i].ref);
+
+		if (wrong)
+			pasta_out_fail(out, -EINVAL, "finding '%.200s': %s", out->findings[i].what,
+				       wrong);
+	}
+}
+
+/* What refers to nothing any more says so. */
+static void drop_refs(struct pasta_out *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->finding_count; i++) {
+		free((char *)out->findings[i].ref.table);
+		free((char *)out->findings[i].ref.chart);
+		out->findings[i].ref = (struct pasta_ref){0};
+	}
 }
 
 int pasta_out_end(struct pasta_out *out)
@@ -363,7 +494,10 @@ int pasta_out_end(struct pasta_out *out)
 			pasta_out_fail(out, -EINVAL, "table %s: the last row ends before column %s",
 				       t->name, t->columns[t->used % t->count].name);
 	}
-	if (out->err.code)
+	check_refs(out);
+	if (out->err.code) {
 		drop_all(out);
+		drop_refs(out);
+	}
 	return out->err.code;
 }

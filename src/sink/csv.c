@@ -118,29 +118,133 @@ static void numbers(FILE *f, const double *values, size_t count)
 	fputs(EOL, f);
 }
 
-static void heads(FILE *f, const struct pasta_chart *c)
+/* Heads: a text each. */
+static void texts(FILE *f, const char *const *list, size_t count)
 {
-	fputs(c->type == PASTA_CHART_LINE ? "series," : "", f);
-	text(f, c->x.name);
-	fputs(",", f);
-	text(f, c->y.name);
-	if (c->type == PASTA_CHART_HEAT) {
-		fputs(",", f);
-		text(f, c->value.name);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		fputs(i ? "," : "", f);
+		text(f, list[i]);
 	}
 	fputs(EOL, f);
 }
 
-static int item(FILE *f, const struct pasta_chart *c, const union pasta_item *it)
+static void heads(FILE *f, const struct pasta_chart *c)
 {
-	char *stack;
+	const char *x = c->x.name, *y = c->y.name, *value = c->value.name;
 
 	switch (c->type) {
 	case PASTA_CHART_LINE:
+	case PASTA_CHART_AREA:
+		texts(f, (const char *const[]){"series", x, y}, 3);
+		break;
+	case PASTA_CHART_BAR:
+	case PASTA_CHART_FLAME:
+		texts(f, (const char *const[]){x, y}, 2);
+		break;
+	case PASTA_CHART_HEAT:
+		texts(f, (const char *const[]){x, y, value}, 3);
+		break;
+	case PASTA_CHART_TIMELINE:
+		texts(f,
+		      (const char *const[]){"group", y, "depth", x, "duration", "name", "category",
+					    value},
+		      8);
+		break;
+	case PASTA_CHART_SCATTER:
+		texts(f, (const char *const[]){"series", x, y, value, "label", "slope", "level"},
+		      7);
+		break;
+	case PASTA_CHART_HISTOGRAM:
+		texts(f, (const char *const[]){"series", "from", "to", y}, 4);
+		break;
+	case PASTA_CHART_GRAPH:
+		texts(f, (const char *const[]){x, "parent", "label", y, value, "to"}, 6);
+		break;
+	}
+}
+
+/* A place of a heat map: its label, where there are labels. */
+static void place(FILE *f, const struct pasta_axis *axis, double value)
+{
+	if (axis->label_count)
+		text(f, axis->labels[(size_t)value]);
+	else
+		number(f, value);
+	fputs(",", f);
+}
+
+static void heat_cell(FILE *f, const struct pasta_chart *c, double x, double y, double value)
+{
+	place(f, &c->x, x);
+	place(f, &c->y, y);
+	numbers(f, &value, 1);
+}
+
+static void slice(FILE *f, const struct pasta_chart *c, const union pasta_item *it)
+{
+	const struct pasta_lane_row *lane = &c->lanes[it->slice.lane];
+	const struct pasta_slice_name *name = &c->names[it->slice.name];
+
+	text(f, lane->group ? lane->group : "");
+	fputs(",", f);
+	text(f, lane->name);
+	fprintf(f, ",%" PRIu32 ",%" PRId64 ",%" PRId64 ",", lane->depth, it->slice.start,
+		it->slice.dur);
+	text(f, name->text);
+	fprintf(f, ",%s,", pasta_category_name(name->category));
+	numbers(f, &it->slice.value, 1);
+}
+
+static void node(FILE *f, const union pasta_item *it, size_t id)
+{
+	fprintf(f, "%zu,", id);
+	if (it->node.parent != PASTA_NO_NODE)
+		fprintf(f, "%" PRIu32, it->node.parent);
+	fputs(",", f);
+	text(f, it->node.label);
+	fputs(",", f);
+	numbers(f, (const double[]){it->node.value, it->node.cost, NAN}, 3);
+}
+
+static void spot(FILE *f, const union pasta_item *it)
+{
+	number(f, it->spot.x);
+	fputs(",", f);
+	number(f, it->spot.y);
+	fputs(",", f);
+	number(f, it->spot.size);
+	fputs(",", f);
+	text(f, it->spot.label ? it->spot.label : "");
+	fputs(",," EOL, f);
+}
+
+static int stack(FILE *f, const union pasta_item *it)
+{
+	char *folded = pasta_folded_text(it);
+
+	if (!folded)
+		return -ENOMEM;
+	text(f, folded);
+	fprintf(f, ",%" PRId64 EOL, it->stack.value);
+	free(folded);
+	return 0;
+}
+
+/* One of a series, if it is of one. */
+static int item(FILE *f, const struct pasta_chart *c, size_t i, const struct pasta_series *series)
+{
+	const union pasta_item *it = &c->items[i];
+	const double *edges = series && c->bins ? &c->bins[i - series->first] : NULL;
+
+	switch (c->type) {
+	case PASTA_CHART_LINE:
+	case PASTA_CHART_AREA:
 		numbers(f, (const double[]){it->point.x, it->point.y}, 2);
 		break;
 	case PASTA_CHART_HEAT:
-		numbers(f, (const double[]){it->cell.x, it->cell.y, it->cell.value}, 3);
+		heat_cell(f, c, it->cell.x, it->cell.y, it->cell.value);
 		break;
 	case PASTA_CHART_BAR:
 		text(f, it->bar.label);
@@ -148,32 +252,75 @@ static int item(FILE *f, const struct pasta_chart *c, const union pasta_item *it
 		numbers(f, &it->bar.value, 1);
 		break;
 	case PASTA_CHART_FLAME:
-		stack = pasta_folded_text(it);
-		if (!stack)
-			return -ENOMEM;
-		text(f, stack);
-		fprintf(f, ",%" PRId64 EOL, it->stack.value);
-		free(stack);
+		return stack(f, it);
+	case PASTA_CHART_TIMELINE:
+		slice(f, c, it);
+		break;
+	case PASTA_CHART_SCATTER:
+		spot(f, it);
+		break;
+	case PASTA_CHART_HISTOGRAM:
+		number(f, edges[0]);
+		fputs(",", f);
+		number(f, edges[1]);
+		fprintf(f, ",%" PRIu64 EOL, it->count);
+		break;
+	case PASTA_CHART_GRAPH:
+		node(f, it, i);
 		break;
 	}
 	return 0;
 }
 
+static void grid(FILE *f, const struct pasta_chart *c)
+{
+	const struct pasta_grid *g = &c->grid->as;
+	size_t i;
+
+	for (i = 0; i < g->nx * g->ny; i++)
+		if (!isnan(c->grid->cells[i]))
+			heat_cell(f, c, g->x0 + g->dx * (double)(i % g->nx),
+				  g->y0 + g->dy * (double)(i / g->nx), c->grid->cells[i]);
+}
+
+/* What comes after the items: limits of scatter plots, and edges of graphs. */
+static void parts(FILE *f, const struct pasta_chart *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->limit_count; i++) {
+		fputs(",,,,", f);
+		text(f, c->limits[i].name);
+		fputs(c->limits[i].slope ? "," : ",,", f);
+		number(f, c->limits[i].value);
+		fputs(c->limits[i].slope ? "," EOL : EOL, f);
+	}
+	for (i = 0; i < c->edge_count; i++) {
+		fprintf(f, "%" PRIu32 ",,,", c->edges[i].from);
+		number(f, c->edges[i].value);
+		fprintf(f, ",,%" PRIu32 EOL, c->edges[i].to);
+	}
+}
+
 static int chart(FILE *f, const struct pasta_chart *c)
 {
-	size_t i, series = 0;
+	const struct pasta_series *series = NULL;
+	size_t i, next = 0;
 	int error = 0;
 
 	heads(f, c);
 	for (i = 0; i < c->used && !error; i++) {
-		if (c->type == PASTA_CHART_LINE) {
-			while (i >= c->series[series].first + c->series[series].count)
-				series++;
-			text(f, c->series[series].name);
+		while (next < c->series_count && i >= c->series[next].first)
+			series = &c->series[next++];
+		if (series)
+			text(f, series->name);
+		if (pasta_chart_has_series(c->type))
 			fputs(",", f);
-		}
-		error = item(f, c, &c->items[i]);
+		error = item(f, c, i, series);
 	}
+	if (c->grid)
+		grid(f, c);
+	parts(f, c);
 	return error;
 }
 

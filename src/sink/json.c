@@ -1,10 +1,12 @@
 /* json.c - a result as one JSON object. docs/report.md describes it. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "process/account.h"
 #include "process/json.h"
 #include "process/runinfo.h"
+#include "sink/chartjson.h"
 #include "sink/sink.h"
 
 static void member(struct pasta_json *j, const char *key, const char *text)
@@ -24,6 +26,7 @@ static void columns(struct pasta_json *j, const struct pasta_table *t)
 		member(j, "name", t->columns[i].name);
 		member(j, "type", pasta_column_type_name(t->columns[i].type));
 		member(j, "unit", t->columns[i].unit);
+		member(j, "role", pasta_role_name(t->columns[i].role));
 		pasta_json_map_end(j);
 	}
 	pasta_json_list_end(j);
@@ -60,100 +63,76 @@ static void table(struct pasta_json *j, const struct pasta_table *t)
 	pasta_json_map_end(j);
 }
 
-static void axis(struct pasta_json *j, const char *key, const struct pasta_axis *a)
+static void number_or_null(struct pasta_json *j, const char *key, bool there, uint64_t value)
 {
 	pasta_json_key(j, key);
-	pasta_json_map(j);
-	member(j, "name", a->name);
-	member(j, "unit", a->unit);
-	pasta_json_map_end(j);
-}
-
-static void item(struct pasta_json *j, enum pasta_chart_type type, const union pasta_item *it)
-{
-	size_t i;
-
-	pasta_json_list(j);
-	switch (type) {
-	case PASTA_CHART_LINE:
-		pasta_json_float(j, it->point.x);
-		pasta_json_float(j, it->point.y);
-		break;
-	case PASTA_CHART_BAR:
-		pasta_json_str(j, it->bar.label);
-		pasta_json_float(j, it->bar.value);
-		break;
-	case PASTA_CHART_HEAT:
-		pasta_json_float(j, it->cell.x);
-		pasta_json_float(j, it->cell.y);
-		pasta_json_float(j, it->cell.value);
-		break;
-	case PASTA_CHART_FLAME:
-		pasta_json_list(j);
-		for (i = 0; i < it->stack.count; i++)
-			pasta_json_str(j, it->stack.frames[i]);
-		pasta_json_list_end(j);
-		pasta_json_int(j, it->stack.value);
-		break;
-	}
-	pasta_json_list_end(j);
-}
-
-static void items(struct pasta_json *j, const char *key, const struct pasta_chart *c, size_t first,
-		  size_t count)
-{
-	size_t i;
-
-	pasta_json_key(j, key);
-	pasta_json_list(j);
-	for (i = first; i < first + count; i++)
-		item(j, c->type, &c->items[i]);
-	pasta_json_list_end(j);
-}
-
-static void series(struct pasta_json *j, const struct pasta_chart *c)
-{
-	size_t i;
-
-	pasta_json_key(j, "series");
-	pasta_json_list(j);
-	for (i = 0; i < c->series_count; i++) {
-		pasta_json_map(j);
-		member(j, "name", c->series[i].name);
-		items(j, "points", c, c->series[i].first, c->series[i].count);
-		pasta_json_map_end(j);
-	}
-	pasta_json_list_end(j);
-}
-
-static void chart(struct pasta_json *j, const struct pasta_chart *c)
-{
-	static const char *const keys[] = {[PASTA_CHART_BAR] = "bars",
-					   [PASTA_CHART_HEAT] = "cells",
-					   [PASTA_CHART_FLAME] = "stacks"};
-
-	pasta_json_map(j);
-	member(j, "name", c->name);
-	member(j, "type", pasta_chart_type_name(c->type));
-	axis(j, "x", &c->x);
-	axis(j, "y", &c->y);
-	if (c->type == PASTA_CHART_HEAT)
-		axis(j, "value", &c->value);
-	if (c->type == PASTA_CHART_LINE)
-		series(j, c);
+	if (there)
+		pasta_json_uint(j, value);
 	else
-		items(j, keys[c->type], c, 0, c->used);
+		pasta_json_null(j);
+}
+
+/* from and to of a part of a chart; the whole chart has none. */
+static void ref(struct pasta_json *j, const struct pasta_ref *r)
+{
+	bool part = r->from != 0 || r->to != 0;
+
+	pasta_json_key(j, "ref");
+	if (!r->table && !r->chart) {
+		pasta_json_null(j);
+		return;
+	}
+	pasta_json_map(j);
+	member(j, r->table ? "table" : "chart", r->table ? r->table : r->chart);
+	if (r->table) {
+		number_or_null(j, "row", r->row != PASTA_NO_ROW, r->row);
+	} else {
+		pasta_json_key(j, "from");
+		pasta_json_float(j, part ? r->from : NAN);
+		pasta_json_key(j, "to");
+		pasta_json_float(j, part ? r->to : NAN);
+	}
 	pasta_json_map_end(j);
 }
 
-static void finding(struct pasta_json *j, const struct pasta_finding *f)
+static void saving(struct pasta_json *j, const struct pasta_finding *f, const uint64_t *disjoint)
+{
+	size_t i;
+
+	pasta_json_key(j, "saving");
+	if (!f->saving) {
+		pasta_json_null(j);
+		return;
+	}
+	pasta_json_map(j);
+	number_or_null(j, "ns", true, f->saving);
+	number_or_null(j, "disjoint_ns", disjoint && *disjoint != UINT64_MAX,
+		       disjoint ? *disjoint : 0);
+	pasta_json_key(j, "claims");
+	pasta_json_list(j);
+	for (i = 0; i < f->claim_count; i++) {
+		pasta_json_list(j);
+		pasta_json_uint(j, f->claims[i].proc);
+		pasta_json_uint(j, f->claims[i].device);
+		pasta_json_uint(j, f->claims[i].begin);
+		pasta_json_uint(j, f->claims[i].end);
+		pasta_json_list_end(j);
+	}
+	pasta_json_list_end(j);
+	pasta_json_map_end(j);
+}
+
+static void finding(struct pasta_json *j, const struct pasta_finding *f, const uint64_t *disjoint)
 {
 	pasta_json_map(j);
 	member(j, "severity", pasta_severity_name(f->severity));
 	member(j, "what", f->what);
+	number_or_null(j, "count", f->counted, f->count);
 	member(j, "where", f->where);
 	member(j, "evidence", f->evidence);
 	member(j, "action", f->action);
+	ref(j, &f->ref);
+	saving(j, f, disjoint);
 	pasta_json_map_end(j);
 }
 
@@ -173,12 +152,12 @@ static void tool(struct pasta_json *j, const struct pasta_out *out)
 	pasta_json_key(j, "charts");
 	pasta_json_list(j);
 	for (i = 0; i < out->chart_count; i++)
-		chart(j, out->charts[i]);
+		pasta_json_chart(j, out->charts[i]);
 	pasta_json_list_end(j);
 	pasta_json_key(j, "findings");
 	pasta_json_list(j);
 	for (i = 0; i < out->finding_count; i++)
-		finding(j, &out->findings[i]);
+		finding(j, &out->findings[i], out->disjoint ? &out->disjoint[i] : NULL);
 	pasta_json_list_end(j);
 	pasta_json_map_end(j);
 }

@@ -1,4 +1,4 @@
-/* plot.c - line charts, bar charts and heat maps for people, drawn with characters. */
+/* plot.c - lines, areas, bars and heat maps for people, drawn with characters. */
 #include "sink/plot.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "sink/cell.h"
 #include "sink/side.h"
 
-#define DRAWING_LEAST 10 /* columns of a drawing, however narrow the terminal */
+#define DRAWING_LEAST PASTA_PLOT_LEAST
 
 /* -- What all are made of -- */
 
@@ -66,13 +66,7 @@ void pasta_plot_off(FILE *f, const struct pasta_sink_opts *opts)
 	fputs(opts->color ? "\033[m" : "", f);
 }
 
-/* From the least to the most, of as many numbers as were added. */
-struct range {
-	double lo, hi;
-	bool some;
-};
-
-static void range_add(struct range *r, double value)
+void pasta_plot_range_add(struct pasta_plot_range *r, double value)
 {
 	if (!isfinite(value))
 		return;
@@ -82,31 +76,45 @@ static void range_add(struct range *r, double value)
 }
 
 /* What is drawn is drawn from 0 on: half as high is half as much. */
-static struct range from_zero(struct range r)
+static struct pasta_plot_range from_zero(struct pasta_plot_range r)
 {
-	range_add(&r, 0);
+	if (!r.log)
+		pasta_plot_range_add(&r, 0);
 	return r;
 }
 
-/* Which of n equal parts of the range a number is in. */
-static size_t part_of(const struct range *r, double value, size_t n)
+double pasta_plot_range_share(const struct pasta_plot_range *r, double value)
 {
-	size_t i = (size_t)(pasta_plot_share(value, r->lo, r->hi) * (double)n);
+	if (r->log)
+		return value > 0 ? pasta_plot_share(log(value), log(r->lo), log(r->hi)) : 0;
+	return pasta_plot_share(value, r->lo, r->hi);
+}
+
+size_t pasta_plot_part(const struct pasta_plot_range *r, double value, size_t n)
+{
+	size_t i = (size_t)(pasta_plot_range_share(r, value) * (double)n);
 
 	return i < n ? i : n - 1;
 }
 
-/* "time: 0 ns to 1.500 ms", and more, in a line of its own where it does not fit. */
-static int put_range(FILE *f, const struct pasta_axis *axis, const struct range *r,
-		     const char *more, size_t width)
+/* A place, as its label where there are some. */
+static char *place_text(const struct pasta_axis *axis, double place)
 {
-	char *name = pasta_axis_head(axis), *lo = pasta_axis_text(axis, r->lo);
-	char *hi = pasta_axis_text(axis, r->hi), *line = NULL;
+	return axis->label_count ? pasta_cell_safe(axis->labels[(size_t)place])
+				 : pasta_axis_text(axis, place);
+}
+
+int pasta_plot_range_put(FILE *f, const struct pasta_axis *axis, const struct pasta_plot_range *r,
+			 const char *more, size_t width)
+{
+	char *name = pasta_axis_head(axis), *lo = place_text(axis, r->lo);
+	char *hi = place_text(axis, r->hi), *line = NULL;
 	int error = name && lo && hi ? 0 : -ENOMEM;
 
 	bool one = r->lo == r->hi;
 
-	if (!error && asprintf(&line, "%s: %s%s%s", name, lo, one ? "" : " to ", one ? "" : hi) < 0)
+	if (!error && asprintf(&line, "%s: %s%s%s%s", name, lo, one ? "" : " to ", one ? "" : hi,
+			       r->log ? " (log)" : "") < 0)
 		error = -ENOMEM;
 	if (!error) {
 		bool fits = pasta_cell_width(line) + strlen(more) + 2 <= width;
@@ -120,14 +128,16 @@ static int put_range(FILE *f, const struct pasta_axis *axis, const struct range 
 	return error;
 }
 
-static int put_head(FILE *f, const struct pasta_side *s, const struct pasta_axis *axis,
+int pasta_plot_head(FILE *f, const struct pasta_side *s, const struct pasta_axis *axis,
 		    const struct pasta_sink_opts *opts)
 {
 	char *head = axis ? pasta_axis_head(axis) : strdup("");
 	int error = head ? 0 : -ENOMEM;
 
 	pasta_plot_on(f, PASTA_BOLD, opts);
-	if (!error)
+	if (!error && !axis && s->left && s->columns == 1)
+		fputs(s->cells[0], f); /* nothing follows that it is padded for */
+	else if (!error)
 		error = pasta_side_put(f, s, 0);
 	if (head && *head)
 		fprintf(f, "%*s%s", PASTA_GAP, "", head);
@@ -168,14 +178,14 @@ static void connect(struct column *columns, size_t count)
 }
 
 static void resample(const struct pasta_chart *c, const struct pasta_series *series,
-		     const struct range *x, struct column *columns, size_t count)
+		     const struct pasta_plot_range *x, struct column *columns, size_t count)
 {
 	size_t i;
 
 	memset(columns, 0, count * sizeof(*columns));
 	for (i = 0; i < series->count; i++) {
 		const union pasta_item *it = &c->items[series->first + i];
-		struct column *at = &columns[part_of(x, it->point.x, count)];
+		struct column *at = &columns[pasta_plot_part(x, it->point.x, count)];
 
 		if (!isfinite(it->point.y)) {
 			at->gap = !at->filled;
@@ -188,8 +198,8 @@ static void resample(const struct pasta_chart *c, const struct pasta_series *ser
 	connect(columns, count);
 }
 
-static void put_line(FILE *f, const struct column *columns, size_t count, const struct range *y,
-		     const struct pasta_sink_opts *opts)
+static void put_line(FILE *f, const struct column *columns, size_t count,
+		     const struct pasta_plot_range *y, const struct pasta_sink_opts *opts)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char plain[] = ".:-=+*#";
@@ -203,9 +213,9 @@ static void put_line(FILE *f, const struct column *columns, size_t count, const 
 		if (!columns[i].filled)
 			fputc(' ', f);
 		else if (opts->ascii)
-			fputc(plain[part_of(y, columns[i].most, 7)], f);
+			fputc(plain[pasta_plot_part(y, columns[i].most, 7)], f);
 		else
-			fputs(blocks[part_of(y, columns[i].most, 8)], f);
+			fputs(blocks[pasta_plot_part(y, columns[i].most, 8)], f);
 	pasta_plot_off(f, opts);
 	fputc('\n', f);
 }
@@ -214,11 +224,11 @@ static int series_row(struct pasta_side *s, size_t row, const struct pasta_chart
 		      const struct pasta_series *series)
 {
 	double last = series->count ? c->items[series->first + series->count - 1].point.y : NAN;
-	struct range r = {0};
+	struct pasta_plot_range r = {0};
 	size_t i;
 
 	for (i = 0; i < series->count; i++)
-		range_add(&r, c->items[series->first + i].point.y);
+		pasta_plot_range_add(&r, c->items[series->first + i].point.y);
 	if (pasta_side_set(s, row, 0, pasta_cell_safe(series->name)) ||
 	    pasta_side_set(s, row, 1, pasta_axis_text(&c->y, r.some ? r.lo : NAN)) ||
 	    pasta_side_set(s, row, 2, pasta_axis_text(&c->y, r.some ? r.hi : NAN)))
@@ -243,7 +253,7 @@ static int line_side(struct pasta_side *s, const struct pasta_chart *c, size_t r
 static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_side *s,
 		      size_t width, const struct pasta_sink_opts *opts)
 {
-	struct range x = {0}, y = {0};
+	struct pasta_plot_range x = pasta_plot_range_of(&c->x), y = pasta_plot_range_of(&c->y);
 	struct column *columns;
 	size_t i, k, most = 1;
 	int error = 0;
@@ -251,8 +261,8 @@ static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	for (i = 0; i < s->rows; i++) {
 		most = c->series[i].count > most ? c->series[i].count : most;
 		for (k = 0; k < c->series[i].count; k++) {
-			range_add(&x, c->items[c->series[i].first + k].point.x);
-			range_add(&y, c->items[c->series[i].first + k].point.y);
+			pasta_plot_range_add(&x, c->items[c->series[i].first + k].point.x);
+			pasta_plot_range_add(&y, c->items[c->series[i].first + k].point.y);
 		}
 	}
 	y = from_zero(y);
@@ -268,8 +278,8 @@ static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	free(columns);
 	if (error || !x.some)
 		return error;
-	return put_range(f, &c->x, &x, width < most ? "in each column the maximum" : "",
-			 opts->width);
+	return pasta_plot_range_put(f, &c->x, &x, width < most ? "in each column the maximum" : "",
+				    opts->width);
 }
 
 static int plot_line(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
@@ -280,7 +290,7 @@ static int plot_line(FILE *f, const struct pasta_chart *c, const struct pasta_si
 
 	if (!error) {
 		width = pasta_side_fit(&s, opts->width, DRAWING_LEAST);
-		error = put_head(f, &s, &c->y, opts);
+		error = pasta_plot_head(f, &s, &c->y, opts);
 		if (!error)
 			error = put_series(f, c, &s, width, opts);
 		pasta_plot_more(f, c->series_count - rows, "series", opts);
@@ -313,16 +323,16 @@ static int bar_side(struct pasta_side *s, const struct pasta_chart *c, size_t ro
 static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	size_t i, rows = pasta_plot_limit(c->used, opts), width;
-	struct range length = {0};
+	struct pasta_plot_range length = {0};
 	struct pasta_side s;
 	int error = bar_side(&s, c, rows);
 
 	for (i = 0; i < rows; i++)
-		range_add(&length, fabs(c->items[i].bar.value));
+		pasta_plot_range_add(&length, fabs(c->items[i].bar.value));
 	length = from_zero(length);
 	width = error ? 0 : pasta_side_fit(&s, opts->width, DRAWING_LEAST);
 	if (!error)
-		error = put_head(f, &s, NULL, opts);
+		error = pasta_plot_head(f, &s, NULL, opts);
 	for (i = 0; i < rows && !error; i++) {
 		double size = fabs(c->items[i].bar.value);
 
@@ -342,7 +352,7 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 /* -- Heat maps: rows from the largest y down -- */
 
 struct heat {
-	struct range x, y, value;
+	struct pasta_plot_range x, y, value;
 	size_t rows, columns, all_rows, all_columns; /* as drawn, and different places */
 	double *most;				     /* rows * columns; NAN: nothing is there */
 	double *lows;				     /* the least y of each row; NAN */
@@ -379,9 +389,9 @@ static int heat_measure(struct heat *h, const struct pasta_chart *c)
 	size_t i;
 
 	for (i = 0; i < c->used && !error; i++) {
-		range_add(&h->x, xs[i] = c->items[i].cell.x);
-		range_add(&h->y, ys[i] = c->items[i].cell.y);
-		range_add(&h->value, c->items[i].cell.value);
+		pasta_plot_range_add(&h->x, xs[i] = c->items[i].cell.x);
+		pasta_plot_range_add(&h->y, ys[i] = c->items[i].cell.y);
+		pasta_plot_range_add(&h->value, c->items[i].cell.value);
 	}
 	if (!error) {
 		h->all_columns = different(xs, c->used);
@@ -394,7 +404,7 @@ static int heat_measure(struct heat *h, const struct pasta_chart *c)
 
 static size_t heat_row(const struct heat *h, double y)
 {
-	return h->rows - 1 - part_of(&h->y, y, h->rows);
+	return h->rows - 1 - pasta_plot_part(&h->y, y, h->rows);
 }
 
 static int heat_rows(struct heat *h, struct pasta_side *s, const struct pasta_chart *c,
@@ -405,6 +415,7 @@ static int heat_rows(struct heat *h, struct pasta_side *s, const struct pasta_ch
 
 	h->rows = pasta_plot_limit(h->all_rows, opts);
 	error = pasta_side_init(s, h->rows, 1);
+	s->left = c->y.label_count;
 	h->lows = calloc(h->rows, sizeof(*h->lows));
 	if (error || !h->lows)
 		return -ENOMEM;
@@ -419,7 +430,7 @@ static int heat_rows(struct heat *h, struct pasta_side *s, const struct pasta_ch
 	for (i = 0; i < h->rows && !error; i++)
 		error = pasta_side_set(s, i + 1, 0,
 				       isnan(h->lows[i]) ? strdup("")
-							 : pasta_axis_text(&c->y, h->lows[i]));
+							 : place_text(&c->y, h->lows[i]));
 	return error;
 }
 
@@ -435,8 +446,8 @@ static int heat_fill(struct heat *h, const struct pasta_chart *c, size_t width)
 		h->most[i] = NAN;
 	for (i = 0; i < c->used; i++) {
 		size_t row = heat_row(h, c->items[i].cell.y);
-		double *most =
-			&h->most[row * h->columns + part_of(&h->x, c->items[i].cell.x, h->columns)];
+		double *most = &h->most[row * h->columns +
+					pasta_plot_part(&h->x, c->items[i].cell.x, h->columns)];
 
 		if (isfinite(c->items[i].cell.value))
 			*most = fmax(*most, c->items[i].cell.value);
@@ -444,11 +455,11 @@ static int heat_fill(struct heat *h, const struct pasta_chart *c, size_t width)
 	return 0;
 }
 
-static void put_shade(FILE *f, double value, const struct range *r, bool ascii)
+static void put_shade(FILE *f, double value, const struct pasta_plot_range *r, bool ascii)
 {
 	static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
 	static const char plain[] = " .:+#";
-	double share = isnan(value) ? 0 : pasta_plot_share(value, r->lo, r->hi);
+	double share = isnan(value) ? 0 : pasta_plot_range_share(r, value);
 	size_t level = (size_t)ceil(share * 4);
 
 	if (ascii)
@@ -460,7 +471,7 @@ static void put_shade(FILE *f, double value, const struct range *r, bool ascii)
 static int heat_put(FILE *f, const struct heat *h, const struct pasta_side *s,
 		    const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
-	struct range shades = from_zero(h->value);
+	struct pasta_plot_range shades = from_zero(h->value);
 	bool folded = h->rows < h->all_rows || h->columns < h->all_columns;
 	size_t row, i;
 
@@ -474,16 +485,18 @@ static int heat_put(FILE *f, const struct heat *h, const struct pasta_side *s,
 		pasta_plot_off(f, opts);
 		fputs(opts->ascii ? "|\n" : "│\n", f);
 	}
-	if (put_range(f, &c->x, &h->x, "", opts->width))
+	if (pasta_plot_range_put(f, &c->x, &h->x, "", opts->width))
 		return -ENOMEM;
-	return put_range(f, &c->value, &shades, folded ? "in each place the maximum" : "",
-			 opts->width);
+	return pasta_plot_range_put(f, &c->value, &shades,
+				    folded ? "in each place the maximum" : "", opts->width);
 }
 
-static int plot_heat(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
+static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	struct pasta_side s = {0};
-	struct heat h = {0};
+	struct heat h = {.x = pasta_plot_range_of(&c->x),
+			 .y = pasta_plot_range_of(&c->y),
+			 .value = pasta_plot_range_of(&c->value)};
 	int error = heat_measure(&h, c);
 	size_t width;
 
@@ -494,11 +507,36 @@ static int plot_heat(FILE *f, const struct pasta_chart *c, const struct pasta_si
 		error = heat_fill(&h, c, width - 2); /* the frame's */
 	}
 	if (!error)
-		error = put_head(f, &s, NULL, opts);
+		error = pasta_plot_head(f, &s, NULL, opts);
 	if (!error)
 		error = heat_put(f, &h, &s, c, opts);
 	pasta_side_free(&s);
 	heat_free(&h);
+	return error;
+}
+
+/* A grid is drawn as the cells that have a value. */
+static int plot_heat(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
+{
+	struct pasta_chart cells = *c;
+	const struct pasta_grid *g;
+	size_t i;
+	int error;
+
+	if (!c->grid)
+		return plot_cells(f, c, opts);
+	g = &c->grid->as;
+	cells.items = calloc(c->grid->filled, sizeof(*cells.items));
+	if (!cells.items)
+		return -ENOMEM;
+	cells.used = 0;
+	for (i = 0; i < g->nx * g->ny; i++)
+		if (!isnan(c->grid->cells[i]))
+			cells.items[cells.used++] = (union pasta_item){
+				.cell = {g->x0 + g->dx * (double)(i % g->nx),
+					 g->y0 + g->dy * (double)(i / g->nx), c->grid->cells[i]}};
+	error = plot_cells(f, &cells, opts);
+	free(cells.items);
 	return error;
 }
 
@@ -511,7 +549,12 @@ int pasta_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink
 	} types[] = {[PASTA_CHART_LINE] = {plot_line, "(no points)\n"},
 		     [PASTA_CHART_BAR] = {plot_bar, "(no bars)\n"},
 		     [PASTA_CHART_HEAT] = {plot_heat, "(no cells)\n"},
-		     [PASTA_CHART_FLAME] = {pasta_flame_plot, "(no stacks)\n"}};
+		     [PASTA_CHART_FLAME] = {pasta_flame_plot, "(no stacks)\n"},
+		     [PASTA_CHART_TIMELINE] = {pasta_lanes_plot, "(no slices)\n"},
+		     [PASTA_CHART_SCATTER] = {pasta_spots_plot, "(no points)\n"},
+		     [PASTA_CHART_AREA] = {plot_line, "(no points)\n"},
+		     [PASTA_CHART_HISTOGRAM] = {pasta_bins_plot, "(no counts)\n"},
+		     [PASTA_CHART_GRAPH] = {pasta_nodes_plot, "(no nodes)\n"}};
 	char *name = pasta_cell_safe(chart->name);
 
 	if (!name)
@@ -521,7 +564,7 @@ int pasta_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink
 	pasta_plot_off(f, opts);
 	fputc('\n', f);
 	free(name);
-	if (chart->used)
+	if (!pasta_chart_is_empty(chart))
 		return types[chart->type].plot(f, chart, opts);
 	fputs(types[chart->type].nothing, f);
 	return 0;

@@ -11,7 +11,7 @@
 #include "process/input.h"
 #include "process/result.h"
 
-#define PASTA_REPORT_SCHEMA "accelprof-report/1"
+#define PASTA_REPORT_SCHEMA "accelprof-report/2"
 
 struct pasta_sink_opts {
 	size_t rows;	   /* of a table or chart, at most; 0: all. text */

@@ -16,7 +16,7 @@ has "text" text '^events: ([0-9]+) expected, \1 captured, 0 dropped$'
 grep -q "$(printf '\033')" text && failed "colours where there is no terminal"
 
 "$ACCELPROF" report run --format json -o report.json || failed "json"
-is "schema" "$(json report.json 'd["schema"]')" accelprof-report/1
+is "schema" "$(json report.json 'd["schema"]')" accelprof-report/2
 is "members" "$(json report.json 'list(d)')" "['schema', 'run', 'loss', 'tools']"
 is "run" "$(json report.json 'd["run"]["command"][0].split("/")[-1]')" regions_demo
 is "exit" "$(json report.json 'd["run"]["exit"]')" "{'status': 0}"

@@ -35,15 +35,19 @@ cp run1/shards/*.pst alone.pst
 check valid report alone.json
 
 # A chart of every type, names that no one would choose, tools that fail.
-LD_PRELOAD=$charts "$ACCELPROF" report run1 -t charts,empty,failing,memory,copies \
+LD_PRELOAD=$charts "$ACCELPROF" report run1 -t charts,empty,failing,memory,copies,more \
 	--format json >odd.json 2>err
 is "tools that fail: status" $? 1
 is "failed" "$(json odd.json '[t["name"] for t in d["tools"] if "error" in t]')" \
 	"['failing']"
 is "what failed has no charts" "$(json odd.json '[len(t["charts"]) for t in d["tools"]]')" \
-	"[5, 4, 0, 1, 0]"
+	"[5, 9, 0, 1, 0, 7]"
 is "types" "$(json odd.json '[c["type"] for c in d["tools"][0]["charts"]]')" \
 	"['line', 'bar', 'heat', 'flame', 'flame']"
+is "more types" "$(json odd.json '[c["type"] for c in d["tools"][5]["charts"]]')" \
+	"['timeline', 'scatter', 'area', 'histogram', 'heat', 'heat', 'graph']"
+is "savings" "$(json odd.json '[f["saving"]["disjoint_ns"] for f in d["tools"][5]["findings"]]')" \
+	"[50, 300]"
 is "gaps" "$(json odd.json 'sum(p[1] is None for p in d["tools"][0]["charts"][0]["series"][0]["points"])')" 10
 check broken report odd.json
 

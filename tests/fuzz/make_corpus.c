@@ -493,9 +493,9 @@ static void put_answer_table(const char *name)
 
 	text(name);
 	number(3);
-	text("name"), number(0), text(NULL);
-	text("time"), number(1), text("ns");
-	text("share"), number(2), text("%");
+	text("name"), number(0), text(NULL), number(4);
+	text("time"), number(1), text("ns"), number(2);
+	text("share"), number(2), text("%"), number(3);
 	number(2);
 	put(&none, 1);
 	text("gr\xc3\xb6\xc3\x9f"
@@ -508,28 +508,124 @@ static void put_answer_table(const char *name)
 	real(1e300 * 1e10);
 }
 
-static void put_answer_chart(const char *name, uint64_t type, uint64_t series)
+static void put_answer_axis(const char *name, const char *unit, uint64_t scale)
+{
+	text(name), text(unit), number(scale), number(0);
+}
+
+static void put_answer_chart(const char *name, uint64_t type)
 {
 	text(name);
 	number(type);
-	text("x"), text("ns");
-	text("y"), text(NULL);
-	text("value"), text(NULL);
+	put_answer_axis("x", "ns", 0);
+	put_answer_axis("y", NULL, type == 5);
+	put_answer_axis("value", NULL, 0);
+}
+
+/* No edges of bins, no lanes, no names, no limits, no grid; and so many series, with the first one,
+ * which has no name. */
+static void put_answer_plain(uint64_t series)
+{
+	for (int i = 0; i < 5; i++)
+		number(0);
 	number(series);
 }
 
-static void put_answer_charts(void)
+static void put_answer_old_charts(void)
 {
-	number(4);
-	put_answer_chart("line", 0, 2);
+	put_answer_chart("line", 0);
+	put_answer_plain(3);
+	text(NULL), number(0);
 	text("first"), number(2), real(1), real(2), real(3), real(4);
 	text(""), number(0);
-	put_answer_chart("bar", 1, 1);
+	number(0);
+	put_answer_chart("bar", 1);
+	put_answer_plain(1);
 	text(NULL), number(1), text("label"), real(7);
-	put_answer_chart("heat", 2, 1);
+	number(0);
+	put_answer_chart("heat", 2);
+	put_answer_plain(1);
 	text(NULL), number(1), real(1), real(2), real(3);
-	put_answer_chart("flame", 3, 1);
+	number(0);
+	put_answer_chart("flame", 3);
+	put_answer_plain(1);
 	text(NULL), number(1), number(2), text("main"), text("f"), number(9);
+	number(0);
+}
+
+/* A grid of three by two cells, two of which have a value, with labels for its rows. */
+static void put_answer_grid(void)
+{
+	static const uint8_t bits = 0x21;
+
+	text("grid"), number(2);
+	put_answer_axis("x", NULL, 0);
+	text("y"), text(NULL), number(0), number(2), text("rank 0"), text("rank 1");
+	put_answer_axis("value", "bytes", 0);
+	for (int i = 0; i < 4; i++)
+		number(0);
+	number(1), real(-1), real(0.5), real(0), real(1), number(3), number(2);
+	put(&bits, 1);
+	real(5), real(7);
+	number(1), text(NULL), number(0);
+	number(0);
+}
+
+static void put_answer_timeline(void)
+{
+	put_answer_chart("timeline", 4);
+	number(0);
+	number(2), text("stream"), text("device"), number(0), text("deep"), text(NULL), number(1);
+	number(1), text("gemm"), number(1);
+	number(0), number(0);
+	number(1), text(NULL), number(2);
+	number(0), number(10), number(5), real(1);
+	number((uint64_t)1 << 32), number(12), number(0), real(2);
+	number(0);
+}
+
+static void put_answer_scatter(void)
+{
+	put_answer_chart("scatter", 5);
+	number(0), number(0), number(0);
+	number(2), text("roof"), number(1), real(2), text("peak"), number(0), real(100);
+	number(0);
+	number(2), text(NULL), number(1), real(-1), real(2), real(3), text(NULL);
+	text("s"), number(1), real(4), real(5), real(0), text("label");
+	number(0);
+}
+
+static void put_answer_new_charts(void)
+{
+	put_answer_grid();
+	put_answer_timeline();
+	put_answer_scatter();
+	put_answer_chart("area", 6);
+	put_answer_plain(2);
+	text(NULL), number(0), text("s"), number(2), real(0), real(1), real(1), real(2);
+	number(0);
+	put_answer_chart("histogram", 7);
+	number(3), real(0), real(1), real(2);
+	for (int i = 0; i < 4; i++)
+		number(0);
+	number(2), text(NULL), number(0), text("s"), number(2), number(7), number(UINT64_MAX);
+	number(0);
+	put_answer_chart("graph", 8);
+	put_answer_plain(1);
+	text(NULL), number(2);
+	number(UINT32_MAX), text("root"), real(1), real(2);
+	number(0), text("leaf"), real(3), real(4);
+	number(1), number((uint64_t)1 << 32), real(5);
+}
+
+/* A finding with a count, a row that it refers to, and what it saves. */
+static void put_answer_finding(void)
+{
+	number(1), number(3);
+	text("slow: 3"), text("here"), text(NULL), text("be quick");
+	text("t"), text(NULL), number(1), real(0), real(0);
+	number(1000), number(1);
+	number(2), number(100), number(200); /* process 2, device 0 */
 }
 
 static void answers(void)
@@ -539,9 +635,11 @@ static void answers(void)
 	number(2);
 	put_answer_table("t");
 	put_answer_table("u");
-	put_answer_charts();
+	number(10);
+	put_answer_old_charts();
+	put_answer_new_charts();
 	number(1);
-	number(1), text("slow"), text("here"), text(NULL), text("be quick");
+	put_answer_finding();
 	text("two"), number((uint64_t)-5), text("it failed");
 	number(0), number(0), number(0);
 	save("worker", "all");

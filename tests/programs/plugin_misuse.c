@@ -379,10 +379,11 @@ static void bad_report(const char *how, struct pasta_out *out)
 	else if (!strcmp(how, "half_row"))
 		pasta_cell_float(pasta_out_table(out, "t", floats, 2), 1);
 	else if (!strcmp(how, "severity"))
-		pasta_out_finding(out, &(struct pasta_finding){.severity = (enum pasta_severity)9,
-							       .what = "strange"});
+		pasta_out_report(out, .severity = (enum pasta_severity)9, .what = "strange");
 	else if (!strcmp(how, "bad_chart")) {
-		c = pasta_out_chart(out, "c", PASTA_CHART_LINE, NULL, NULL);
+		c = pasta_out_chart(
+			out, &(struct pasta_chart_def)PASTA_CHART_DEF(.type = PASTA_CHART_LINE,
+								      .name = "c"));
 		pasta_chart_series(c, "s");
 		pasta_chart_point(c, 2, 1);
 		pasta_chart_point(c, 1, 1);

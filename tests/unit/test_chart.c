@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "process/result.h"
+#include "unit/sample.h"
 
 static const struct pasta_axis time_ = {"time", "ns"}, bytes = {"bytes", NULL};
 static const char *const frames[] = {"main", NULL, "leaf"};
@@ -37,7 +37,7 @@ static struct pasta_out *out_of(void **state)
 
 static struct pasta_chart *chart(void **state, enum pasta_chart_type type)
 {
-	return pasta_out_chart(out_of(state), "c", type, &time_, &bytes);
+	return sample_chart(out_of(state), "c", type, &time_, &bytes);
 }
 
 /* The report has failed, with this error; then it has no charts. */
@@ -76,14 +76,14 @@ static void points_are_of_the_last_series(void **state)
 static void bars_cells_and_stacks_are_copied(void **state)
 {
 	struct pasta_out *out = out_of(state);
-	struct pasta_chart *bar = pasta_out_chart(out, "b", PASTA_CHART_BAR, NULL, NULL),
-			   *heat = pasta_out_chart(out, "h", PASTA_CHART_HEAT, &time_, &bytes),
-			   *flame = pasta_out_chart(out, "f", PASTA_CHART_FLAME, NULL, &time_);
+	struct pasta_chart *bar = sample_chart(out, "b", PASTA_CHART_BAR, NULL, NULL),
+			   *heat = sample_heat(out, "h", PASTA_CHART_HEAT, &time_, &bytes,
+					       &(struct pasta_axis){"v", "%"}),
+			   *flame = sample_chart(out, "f", PASTA_CHART_FLAME, NULL, &time_);
 	char label[] = "label";
 
 	pasta_chart_bar(bar, label, NAN);
 	label[0] = 'X';
-	pasta_chart_value(heat, &(struct pasta_axis){"v", "%"});
 	pasta_chart_cell(heat, -1, 2, 3);
 	pasta_chart_stack(flame, frames, 3, INT64_MAX);
 	assert_int_equal(pasta_out_end(out), 0);
@@ -103,18 +103,16 @@ static void bars_cells_and_stacks_are_copied(void **state)
 
 static void what_a_type_has_not_fails_and_names_the_chart(void **state)
 {
-	static const char *const wanted[] = {
-		"chart c: it is of type bar, which has no series",
-		"chart c: it is of type heat, which has no points",
-		"chart c: it is of type flame, which has no bars",
-		"chart c: it is of type line, which has no axis of values",
-		"chart c: it is of type line, which has no cells",
-		"chart c: it is of type bar, which has no stacks"};
-	static const enum pasta_chart_type types[] = {PASTA_CHART_BAR,	 PASTA_CHART_HEAT,
+	static const char *const wanted[] = {"chart c: it is of type bar, which has no series",
+					     "chart c: it is of type heat, which has no points",
+					     "chart c: it is of type flame, which has no bars",
+					     "chart c: it is of type line, which has no cells",
+					     "chart c: it is of type bar, which has no stacks"};
+	static const enum pasta_chart_type types[] = {PASTA_CHART_BAR, PASTA_CHART_HEAT,
 						      PASTA_CHART_FLAME, PASTA_CHART_LINE,
-						      PASTA_CHART_LINE,	 PASTA_CHART_BAR};
+						      PASTA_CHART_BAR};
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct pasta_chart *c = chart(state, types[i]);
 
 		if (i == 0)
@@ -124,8 +122,6 @@ static void what_a_type_has_not_fails_and_names_the_chart(void **state)
 		else if (i == 2)
 			pasta_chart_bar(c, "a", 1);
 		else if (i == 3)
-			pasta_chart_value(c, &bytes);
-		else if (i == 4)
 			pasta_chart_cell(c, 1, 1, 1);
 		else
 			pasta_chart_stack(c, frames, 1, 1);
@@ -179,12 +175,11 @@ static void a_stack_has_frames_and_no_debts(void **state)
 
 static void a_null_chart_is_no_crash(void **state)
 {
-	assert_null(pasta_out_chart(out_of(state), "", PASTA_CHART_LINE, NULL, NULL));
-	assert_null(pasta_out_chart(out_of(state), "c", (enum pasta_chart_type)9, NULL, NULL));
+	assert_null(sample_chart(out_of(state), "", PASTA_CHART_LINE, NULL, NULL));
+	assert_null(sample_chart(out_of(state), "c", 99, NULL, NULL));
 	pasta_chart_series(NULL, "s");
 	pasta_chart_point(NULL, 1, 1);
 	pasta_chart_bar(NULL, "a", 1);
-	pasta_chart_value(NULL, &bytes);
 	pasta_chart_cell(NULL, 1, 1, 1);
 	pasta_chart_stack(NULL, frames, 1, 1);
 	failed(state, "chart '' has no name, no known type, or is there twice");
@@ -196,7 +191,7 @@ static void a_name_is_that_of_one_chart_or_table(void **state)
 	struct pasta_out *out = out_of(state);
 
 	assert_non_null(pasta_out_table(out, "t", &column, 1));
-	assert_null(pasta_out_chart(out, "t", PASTA_CHART_BAR, NULL, NULL));
+	assert_null(sample_chart(out, "t", PASTA_CHART_BAR, NULL, NULL));
 	failed(state, "chart 't' has no name, no known type, or is there twice");
 	end(state);
 	begin(state);
@@ -208,7 +203,7 @@ static void a_name_is_that_of_one_chart_or_table(void **state)
 
 static void a_name_with_control_characters_fails_and_is_made_safe(void **state)
 {
-	assert_null(pasta_out_chart(out_of(state), "c\033[31m", PASTA_CHART_BAR, NULL, NULL));
+	assert_null(sample_chart(out_of(state), "c\033[31m", PASTA_CHART_BAR, NULL, NULL));
 	failed(state, "chart 'c\\x1b[31m' has a control character in its name: take it out");
 }
 
@@ -223,6 +218,217 @@ static void a_tool_that_failed_has_no_charts(void **state)
 	assert_int_equal(c->used, 1);
 	assert_int_equal(pasta_out_end(out), -EIO);
 	assert_int_equal(out->chart_count, 0);
+}
+
+/* One thing that is wrong, on a chart that has a lane, a name, a series, edges or a node. */
+static void wrong_call(struct pasta_chart *c, int which)
+{
+	static const double down[] = {0, 2, 1}, nan[] = {0, NAN};
+	static const uint64_t counts[] = {1, 2};
+	struct pasta_grid grid = {.size = sizeof(grid), .dx = 1, .nx = 2, .dy = 1, .ny = 2};
+
+	switch (which) {
+	case 0:
+		pasta_chart_slice(c, 1, 0, 1, 0, 0);
+		break;
+	case 1:
+		pasta_chart_slice(c, 0, -1, 1, 0, 0);
+		break;
+	case 2:
+		pasta_chart_slice(c, 0, INT64_MAX, 1, 0, 0);
+		break;
+	case 3:
+		pasta_chart_slice(c, 0, 5, 1, 0, 0), pasta_chart_slice(c, 0, 4, 1, 0, 0);
+		break;
+	case 4:
+		pasta_chart_name(c, "n", (enum pasta_category)9);
+		break;
+	case 5:
+		pasta_chart_spot(c, 1, 1, -1, NULL);
+		break;
+	case 6:
+		pasta_chart_spot(c, 1, NAN, 1, NULL);
+		break;
+	case 7:
+		pasta_chart_limit_slope(c, "l", 0);
+		break;
+	case 8:
+		pasta_chart_point(c, 1, -1);
+		break;
+	case 9:
+		pasta_chart_edges(c, down, 3);
+		break;
+	case 10:
+		pasta_chart_edges(c, nan, 2);
+		break;
+	case 11:
+		pasta_chart_counts(c, counts, 2);
+		break;
+	case 12:
+		pasta_chart_node(c, 0, "n", 1, 1);
+		break;
+	case 13:
+		pasta_chart_edge(c, 0, 0, 1);
+		break;
+	case 14:
+		pasta_chart_cell(c, 0, 0, 1), pasta_chart_grid(c, &grid);
+		break;
+	case 15:
+		pasta_chart_grid(c, &grid), pasta_chart_cell(c, 2, 0, 1);
+		break;
+	case 16:
+		grid.dx = 0, pasta_chart_grid(c, &grid);
+		break;
+	case 17:
+		grid.ny = 0, pasta_chart_grid(c, &grid);
+		break;
+	default:
+		pasta_chart_slice(c, 0, 0, 1, 1, 0);
+		break;
+	}
+}
+
+static void what_is_wrong_with_new_charts_is_named(void **state)
+{
+	static const struct {
+		enum pasta_chart_type type;
+		const char *text;
+	} wanted[] = {
+		{PASTA_CHART_TIMELINE, "a slice's lane or name is not there"},
+		{PASTA_CHART_TIMELINE, "a slice's time is below 0, or too large"},
+		{PASTA_CHART_TIMELINE, "a slice's time is below 0, or too large"},
+		{PASTA_CHART_TIMELINE, "a slice starts before the one before it in its lane"},
+		{PASTA_CHART_TIMELINE, "a name has an unknown category"},
+		{PASTA_CHART_SCATTER, "a point's size is below 0, or no finite number"},
+		{PASTA_CHART_SCATTER, "a point's y is no finite number"},
+		{PASTA_CHART_SCATTER, "a limit's slope is not above 0"},
+		{PASTA_CHART_AREA, "an area below 0 cannot be"},
+		{PASTA_CHART_HISTOGRAM, "its edges do not go up"},
+		{PASTA_CHART_HISTOGRAM, "an edge is no finite number"},
+		{PASTA_CHART_HISTOGRAM, "counts come once a series, one a bin, after the edges"},
+		{PASTA_CHART_GRAPH, "a node's parent is not there before it"},
+		{PASTA_CHART_GRAPH, "an edge's nodes are not there"},
+		{PASTA_CHART_HEAT, "a grid comes once, and before all cells"},
+		{PASTA_CHART_HEAT, "a cell's place is outside of the grid"},
+		{PASTA_CHART_HEAT,
+		 "a grid's places are no finite numbers, or its steps not above 0"},
+		{PASTA_CHART_HEAT, "a grid has from 1 to 2^32 - 1 rows and columns"},
+		{PASTA_CHART_TIMELINE, "a slice's lane or name is not there"},
+	};
+
+	for (int i = 0; i < 19; i++) {
+		struct pasta_chart *c = chart(state, wanted[i].type);
+
+		if (c->type == PASTA_CHART_TIMELINE) {
+			assert_int_equal(pasta_chart_lane(c, "l", NULL, 0), 0);
+			assert_int_equal(pasta_chart_name(c, "n", PASTA_CATEGORY_SYNC), 0);
+		}
+		if (c->type == PASTA_CHART_AREA || c->type == PASTA_CHART_HISTOGRAM)
+			pasta_chart_series(c, "s");
+		wrong_call(c, i);
+		assert_int_equal(pasta_out_end(out_of(state)), -EINVAL);
+		assert_non_null(strstr(out_of(state)->err.text, wanted[i].text));
+		assert_memory_equal(out_of(state)->err.text, "chart c", 7);
+		end(state);
+		begin(state);
+	}
+}
+
+static void new_calls_do_not_suit_other_types_or_a_null_chart(void **state)
+{
+	struct pasta_grid grid = {.size = sizeof(grid)};
+
+	for (int i = 0; i < 10; i++) {
+		for (int null = 0; null < 2; null++) {
+			struct pasta_chart *c = null ? NULL : chart(state, PASTA_CHART_BAR);
+
+			switch (i) {
+			case 0:
+				pasta_chart_lane(c, "l", NULL, 0);
+				break;
+			case 1:
+				pasta_chart_name(c, "n", 0);
+				break;
+			case 2:
+				pasta_chart_slice(c, 0, 0, 1, 0, 1);
+				break;
+			case 3:
+				pasta_chart_spot(c, 1, 1, 1, NULL);
+				break;
+			case 4:
+				pasta_chart_limit_level(c, "l", 1);
+				break;
+			case 5:
+				pasta_chart_edges(c, NULL, 0);
+				break;
+			case 6:
+				pasta_chart_counts(c, NULL, 0);
+				break;
+			case 7:
+				pasta_chart_node(c, PASTA_NO_NODE, "n", 1, 1);
+				break;
+			case 8:
+				pasta_chart_edge(c, 0, 0, 1);
+				break;
+			default:
+				pasta_chart_grid(c, &grid);
+				break;
+			}
+			assert_int_equal(pasta_out_end(out_of(state)), null ? 0 : -EINVAL);
+			end(state);
+			begin(state);
+		}
+	}
+}
+
+static void a_grid_is_folded_by_the_maximum(void **state)
+{
+	struct pasta_grid grid = {
+		.size = sizeof(grid), .x0 = 10, .dx = 2, .nx = 2, .y0 = -1, .dy = 1, .ny = 2049};
+	struct pasta_chart *c = chart(state, PASTA_CHART_HEAT);
+
+	pasta_chart_grid(c, &grid);
+	pasta_chart_cell(c, 11, -1, -4);
+	pasta_chart_cell(c, 10, 1, -2);
+	pasta_chart_cell(c, 10, 2, NAN);
+	pasta_chart_cell(c, 13.9, 2047, 5);
+	assert_int_equal(pasta_out_end(out_of(state)), 0);
+	assert_int_equal(c->grid->as.ny, 683);
+	assert_true(c->grid->as.dy == 3);
+	assert_int_equal(c->grid->filled, 2);
+	assert_true(c->grid->cells[0] == -2);
+	assert_true(c->grid->cells[682 * 2 + 1] == 5);
+}
+
+static void axes_are_checked(void **state)
+{
+	static const char *const labels[] = {"a", "b"};
+	static const struct pasta_axis named = {.labels = labels, .label_count = 2},
+				       none = {.label_count = 2}, strange = {.scale = 2},
+				       log = {.scale = PASTA_SCALE_LOG};
+	struct pasta_chart *c = sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &named, NULL);
+
+	pasta_chart_cell(c, 1, 7, 1);
+	pasta_chart_cell(c, 2, 7, 1);
+	failed(state, "chart c: a cell's place is the number of no label");
+	end(state), begin(state);
+	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_LINE, &named, NULL));
+	failed(state, "chart c: only the places of a heat map have labels");
+	end(state), begin(state);
+	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &none, NULL));
+	failed(state, "chart c: an axis has a number of labels, and no labels");
+	end(state), begin(state);
+	assert_null(sample_chart(out_of(state), "c", PASTA_CHART_HEAT, &strange, NULL));
+	failed(state, "chart c: an axis has an unknown scale");
+	end(state), begin(state);
+	c = sample_chart(out_of(state), "c", PASTA_CHART_LINE, &log, NULL);
+	pasta_chart_series(c, "s");
+	pasta_chart_point(c, 0, 1);
+	failed(state,
+	       "chart c, series s: a point's x is not above 0, as a logarithmic axis needs it");
+	end(state), begin(state);
+	assert_null(pasta_out_chart(out_of(state), &(struct pasta_chart_def){.name = "c"}));
+	failed(state, "a chart: its size is not set: use PASTA_CHART_DEF");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -240,6 +446,10 @@ int main(void)
 		TEST(a_name_is_that_of_one_chart_or_table),
 		TEST(a_name_with_control_characters_fails_and_is_made_safe),
 		TEST(a_tool_that_failed_has_no_charts),
+		TEST(what_is_wrong_with_new_charts_is_named),
+		TEST(new_calls_do_not_suit_other_types_or_a_null_chart),
+		TEST(a_grid_is_folded_by_the_maximum),
+		TEST(axes_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

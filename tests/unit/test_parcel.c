@@ -9,7 +9,7 @@
 #include "process/parcel.h"
 #include "unit/sample.h"
 
-/* Two tools, with everything that a result can have. */
+/* Three tools, with everything that a result can have. */
 static void make(struct pasta_result *r)
 {
 	const char *frames[] = {"main", "caf\xe9"};
@@ -17,19 +17,19 @@ static void make(struct pasta_result *r)
 
 	sample(r, true);
 	sample_gaps(r);
-	c = pasta_out_chart(r->outs[0], "line", PASTA_CHART_LINE, NULL, NULL);
+	c = sample_chart(r->outs[0], "line", PASTA_CHART_LINE, NULL, NULL);
 	pasta_chart_series(c, "s");
 	pasta_chart_point(c, 1, NAN);
 	pasta_chart_point(c, 1, 2);
 	pasta_chart_series(c, "");
-	c = pasta_out_chart(r->outs[0], "bar", PASTA_CHART_BAR, &(struct pasta_axis){"a", "ns"},
-			    NULL);
+	c = sample_chart(r->outs[0], "bar", PASTA_CHART_BAR, &(struct pasta_axis){"a", "ns"}, NULL);
 	pasta_chart_bar(c, "label", 3);
-	c = pasta_out_chart(r->outs[0], "heat", PASTA_CHART_HEAT, NULL, NULL);
-	pasta_chart_value(c, &(struct pasta_axis){"v", "bytes"});
+	c = sample_heat(r->outs[0], "heat", PASTA_CHART_HEAT, NULL, NULL,
+			&(struct pasta_axis){"v", "bytes"});
 	pasta_chart_cell(c, 1, 2, 3);
-	c = pasta_out_chart(r->outs[1], "flame", PASTA_CHART_FLAME, NULL, NULL);
+	c = sample_chart(r->outs[1], "flame", PASTA_CHART_FLAME, NULL, NULL);
 	pasta_chart_stack(c, frames, 2, INT64_MAX);
+	sample_more(r);
 }
 
 static void make_empty(struct pasta_result *r, const struct pasta_result *like)
@@ -179,7 +179,7 @@ static void results_of_other_tools_are_refused(void **state)
 	got.outs[1]->name[0] = 'g';
 	got.count = 1;
 	assert_int_equal(unpacked(w.data, w.size, &got), -EBADMSG);
-	got.count = 2;
+	got.count = 3;
 	assert_int_equal(unpacked(w.data, w.size, &got), 0);
 	free(w.data);
 	pasta_result_free(&sent);

@@ -20,7 +20,7 @@ static struct pasta_chart *chart(enum pasta_chart_type type, const struct pasta_
 				 const struct pasta_axis *y)
 {
 	pasta_result_free(&result);
-	return pasta_out_chart(pasta_result_out(&result, "tool"), "c", type, x, y);
+	return sample_chart(pasta_result_out(&result, "tool"), "c", type, x, y);
 }
 
 static int teardown(void **state)
@@ -267,9 +267,11 @@ static void all_bars_of_the_same_length_and_huge_ones(void **state)
 
 static void a_heat_map_has_shades_from_nothing_to_the_most(void **state)
 {
-	struct pasta_chart *c = chart(PASTA_CHART_HEAT, &time_, &bytes);
+	struct pasta_chart *c;
 
-	pasta_chart_value(c, &(struct pasta_axis){"hits", NULL});
+	pasta_result_free(&result);
+	c = sample_heat(pasta_result_out(&result, "tool"), "c", PASTA_CHART_HEAT, &time_, &bytes,
+			&(struct pasta_axis){"hits", NULL});
 	for (int i = 0; i < 5; i++)
 		pasta_chart_cell(c, i * 10, 4096, i);
 	pasta_chart_cell(c, 0, 0, 4);
@@ -445,12 +447,120 @@ static void weights_past_the_largest_number_and_none_at_all_are_told(void **stat
 	DRAWS(c, "c\nvalue  share              stack\n    0      -              a\n", .width = 80);
 }
 
+/* -- Charts of sample_more -- */
+
+static const struct pasta_chart *more(const char *name)
+{
+	size_t i = 0;
+
+	pasta_result_free(&result);
+	sample_more(&result);
+	while (strcmp(result.outs[0]->charts[i]->name, name) != 0)
+		i++;
+	return result.outs[0]->charts[i];
+}
+
+static void a_timeline_has_a_letter_for_what_takes_most_of_a_column(void **state)
+{
+	DRAWS(more("time"),
+	      "time\n"
+	      "lane     busy\n"
+	      "g s     60 ns  |KKKKKKKKKK       CC|\n"
+	      "  deep   5 ns  | cC                |\n"
+	      "time: 0 ns to 100 ns\n"
+	      "K kernel, C copy; small letters: less than half of a column\n",
+	      .width = 36, .ascii = true);
+}
+
+static void a_scatter_plot_has_a_letter_a_series_and_dots_for_limits(void **state)
+{
+	DRAWS(more("roof"),
+	      "roof\n"
+	      "   l\n"
+	      "1000  │............│\n"
+	      "      │          .B│\n"
+	      "      │         .  │\n"
+	      "      │        .   │\n"
+	      "      │       .    │\n"
+	      "      │      .     │\n"
+	      "      │     .      │\n"
+	      "      │    .       │\n"
+	      "      │   .        │\n"
+	      "      │  .         │\n"
+	      "      │ .          │\n"
+	      "  10  │*           │\n"
+	      "l: 1 to 100 (log)\n"
+	      "l: 10 to 1000 (log)\n"
+	      "A a, B b; + several\n"
+	      ". limit roof: slope 12\n"
+	      ". limit peak: 1000\n",
+	      .width = 20);
+}
+
+static void a_histogram_has_a_bar_a_bin_and_folds_bins(void **state)
+{
+	DRAWS(more("hist"),
+	      "hist\nh:\n"
+	      "value   to  count\n"
+	      "    0    1      1  #####\n"
+	      "    1  2.5      4  ##################\n"
+	      "  2.5   10      0\n",
+	      .width = 37, .ascii = true);
+	DRAWS(more("hist"),
+	      "hist\nh:\n"
+	      "value   to  count\n"
+	      "    0  2.5      5  ####################\n"
+	      "  2.5   10      0\n"
+	      "in each row up to 2 bins (--rows 0 for all)\n",
+	      .width = 39, .rows = 2, .ascii = true);
+}
+
+static void a_graph_is_an_indented_tree_and_its_edges(void **state)
+{
+	DRAWS(more("graph"),
+	      "graph\n"
+	      "value  cost  node\n"
+	      " 4096     -  root\n"
+	      " 1024     2    leaf\n"
+	      "    1     0  other\n"
+	      "edge leaf → other: 7\n",
+	      .width = 40);
+	DRAWS(more("graph"),
+	      "graph\n"
+	      "value  cost  node\n"
+	      " 4096     -  root\n"
+	      "... 2 more nodes (--rows 0 for all)\n"
+	      "edge leaf -> other: 7\n",
+	      .width = 40, .rows = 1, .ascii = true);
+}
+
+static void grids_and_areas_are_drawn_as_cells_and_lines(void **state)
+{
+	DRAWS(more("dense"),
+	      "dense\n"
+	      "rank\n"
+	      "rank 1  │ █│\n"
+	      "rank 0  │▓ │\n"
+	      "x: 0 to 2\n"
+	      "value: 0 to 7\n",
+	      .width = 40);
+	DRAWS(more("area"),
+	      "area\n"
+	      "series  min  max  last  y\n"
+	      "a         1    1     -  █\n"
+	      "x: 0 to 5\n",
+	      .width = 40);
+}
+
 static void empty_charts_say_so(void **state)
 {
 	static const char *const wanted[] = {"c\n(no points)\n", "c\n(no bars)\n",
-					     "c\n(no cells)\n", "c\n(no stacks)\n"};
+					     "c\n(no cells)\n",	 "c\n(no stacks)\n",
+					     "c\n(no slices)\n", "c\n(no points)\n",
+					     "c\n(no points)\n", "c\n(no counts)\n",
+					     "c\n(no nodes)\n"};
 
-	for (unsigned int type = 0; type <= PASTA_CHART_FLAME; type++)
+	for (unsigned int type = 0; type < PASTA_CHART_TYPES; type++)
 		DRAWS(chart(type, NULL, NULL), wanted[type], .width = 40);
 }
 
@@ -476,6 +586,11 @@ int main(void)
 		TEST(a_narrow_terminal_has_no_bars_and_deep_frames_stay_in_it),
 		TEST(a_stack_of_hundreds_of_frames_is_a_tree_too),
 		TEST(weights_past_the_largest_number_and_none_at_all_are_told),
+		TEST(a_timeline_has_a_letter_for_what_takes_most_of_a_column),
+		TEST(a_scatter_plot_has_a_letter_a_series_and_dots_for_limits),
+		TEST(a_histogram_has_a_bar_a_bin_and_folds_bins),
+		TEST(a_graph_is_an_indented_tree_and_its_edges),
+		TEST(grids_and_areas_are_drawn_as_cells_and_lines),
 		TEST(empty_charts_say_so),
 	};
 

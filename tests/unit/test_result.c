@@ -179,8 +179,9 @@ static void a_count_s_text_is_cut_and_its_number_is_not(void **state)
 
 	memset(what, 'w', sizeof(what) - 1);
 	what[sizeof(what) - 1] = '\0';
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, UINT64_MAX, what, NULL, NULL);
-	pasta_out_count(out, PASTA_SEVERITY_NOTE, 0, what, NULL, NULL);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(UINT64_MAX),
+			 .what = what);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(0), .what = what);
 	assert_int_equal(out->finding_count, 1);
 	assert_int_equal(strspn(out->findings[0].what, "w"), 200);
 	assert_string_equal(out->findings[0].what + 200, ": 18446744073709551615");
@@ -206,6 +207,83 @@ static void a_copy_of_an_event_reads_no_more_than_its_size(void **state)
 	free(ev);
 }
 
+static void a_count_of_0_is_none_unless_it_is_counted(void **state)
+{
+	struct pasta_out *out = out_of(state);
+
+	pasta_out_report(out, .what = "no count");
+	pasta_out_report(out, .what = "three", .count = 3);
+	pasta_out_report(out, .what = "zero", .counted = true);
+	assert_int_equal(out->finding_count, 2);
+	assert_string_equal(out->findings[0].what, "no count");
+	assert_false(out->findings[0].counted);
+	assert_string_equal(out->findings[1].what, "three: 3");
+	assert_int_equal(out->findings[1].count, 3);
+}
+
+static void what_is_wrong_with_a_finding_is_named(void **state)
+{
+	static const struct pasta_claim back = {0, 0, 5, 5};
+	static const struct {
+		struct pasta_finding finding;
+		const char *text;
+	} wrong[] = {
+		{{.severity = 3}, "finding 'w': unknown severity 3"},
+		{{.ref = {.table = "t", .chart = "c"}},
+		 "finding 'w': it refers to a table and a chart at once"},
+		{{.ref = {.chart = "c", .from = 2, .to = 1}},
+		 "finding 'w': it refers to a part of a chart that ends before it begins, or is no "
+		 "number"},
+		{{.ref = {.chart = "c"}},
+		 "finding 'w': it refers to a table or chart that is not there"},
+		{{.ref = {.table = "t", .row = 1}},
+		 "finding 'w': it refers to a row that is not there"},
+		{{.claim_count = 1, .saving = 5},
+		 "finding 'w': it has a number of claims, and no claims or no saving"},
+		{{.claims = &back, .claim_count = 1, .saving = 5},
+		 "finding 'w': it claims an interval that does not begin before it ends"},
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct pasta_result r = {0};
+		struct pasta_out *out = pasta_result_out(&r, "tool");
+		struct pasta_finding f = wrong[i].finding;
+
+		f.size = sizeof(f);
+		f.what = "w";
+		pasta_out_finding(out, &f);
+		pasta_out_table(out, "t", columns, 3);
+		assert_int_equal(pasta_out_end(out), -EINVAL);
+		assert_string_equal(out->err.text, wrong[i].text);
+		pasta_result_free(&r);
+	}
+}
+
+static void a_finding_without_its_size_is_refused(void **state)
+{
+	pasta_out_finding(out_of(state), &(struct pasta_finding){.what = "w"});
+	assert_string_equal(out_of(state)->err.text,
+			    "a finding: its size is not set: use pasta_out_report");
+}
+
+static void columns_have_roles_by_their_units_too(void **state)
+{
+	static const struct pasta_column roles[] =
+		{{.name = "k", .type = PASTA_COLUMN_STRING, .role = PASTA_ROLE_KERNEL},
+		 {.name = "t", .type = PASTA_COLUMN_INT, .unit = "ns"},
+		 {.name = "s", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
+		 {.name = "n", .type = PASTA_COLUMN_INT, .unit = "bytes"}},
+					 strange = {.name = "x", .role = PASTA_ROLES};
+	struct pasta_table *t = pasta_out_table(out_of(state), "t", roles, 4);
+
+	assert_int_equal(t->columns[0].role, PASTA_ROLE_KERNEL);
+	assert_int_equal(t->columns[1].role, PASTA_ROLE_TIME);
+	assert_int_equal(t->columns[2].role, PASTA_ROLE_SHARE);
+	assert_int_equal(t->columns[3].role, PASTA_ROLE_NONE);
+	assert_null(pasta_out_table(out_of(state), "u", &strange, 1));
+	assert_string_equal(out_of(state)->err.text, "table u, column 1: unknown role 8");
+}
+
 static void findings_are_copied(void **state)
 {
 	struct pasta_out *out = out_of(state);
@@ -213,9 +291,8 @@ static void findings_are_copied(void **state)
 	int i;
 
 	for (i = 0; i < 20; i++)
-		pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_PROBLEM,
-							       .what = what,
-							       .action = "go faster"});
+		pasta_out_report(out, .severity = PASTA_SEVERITY_PROBLEM, .what = what,
+				 .action = "go faster");
 	what[0] = 'X';
 	assert_int_equal(out->finding_count, 20);
 	assert_string_equal(out->findings[19].what, "slow");
@@ -250,6 +327,10 @@ int main(void)
 		TEST(a_count_s_text_is_cut_and_its_number_is_not),
 		TEST(a_copy_of_an_event_reads_no_more_than_its_size),
 		TEST(findings_are_copied),
+		TEST(a_count_of_0_is_none_unless_it_is_counted),
+		TEST(what_is_wrong_with_a_finding_is_named),
+		TEST(a_finding_without_its_size_is_refused),
+		TEST(columns_have_roles_by_their_units_too),
 		TEST(the_first_error_is_kept),
 	};
 

@@ -52,7 +52,9 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	static const struct pasta_column columns[] = {{"time", PASTA_COLUMN_INT, NULL},
 						      {"value", PASTA_COLUMN_INT, NULL}};
 	struct state *s = state;
-	struct pasta_chart *chart = pasta_out_chart(out, "level", PASTA_CHART_LINE, NULL, NULL);
+	static const struct pasta_chart_def def =
+		PASTA_CHART_DEF(.type = PASTA_CHART_LINE, .name = "level");
+	struct pasta_chart *chart = pasta_out_chart(out, &def);
 	struct pasta_table *busy = pasta_out_table(out, "busy", columns, 2);
 	struct pasta_series_point points[16];
 	const void *key;

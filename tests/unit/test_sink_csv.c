@@ -201,6 +201,43 @@ static void a_chart_can_be_chosen_as_a_table_can(void **state)
 	check_charts(true, "t", T);
 }
 
+static void new_charts_are_rows_too(void **state)
+{
+	static const char *const wanted[] = {
+		"time",
+		"group,lane,depth,time,duration,name,category,value\r\n"
+		"g,s,0,0,50,gemm,kernel,3.5\r\ng,s,0,90,10,copy,copy,\r\n"
+		",deep,1,10,5,copy,copy,\r\n",
+		"roof",
+		"series,l,l,size,label,slope,level\r\n,1,10,0,,,\r\n"
+		"b,100,500,2.5,big,,\r\n,,,,roof,12,\r\n,,,,peak,,1000\r\n",
+		"area",
+		"series,x,y\r\na,0,1\r\na,5,\r\n",
+		"hist",
+		"series,from,to,count\r\nh,0,1,1\r\nh,1,2.5,4\r\nh,2.5,10,0\r\n",
+		"dense",
+		"x,rank,value\r\n0,rank 0,5\r\n2,rank 1,7\r\n",
+		"sparse",
+		"x,y,value\r\n0,0,9\r\n1,1998,1\r\n",
+		"graph",
+		"node,parent,label,value,cost,to\r\n0,,root,4096,,\r\n"
+		"1,0,leaf,1024,2,\r\n2,,other,1,0,\r\n1,,,7,,2\r\n"};
+	struct pasta_error err = {0};
+	struct pasta_result r = {0};
+	int error;
+
+	sample_more(&r);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i += 2) {
+		struct pasta_sink_opts opts = {.table = wanted[i]};
+		char *text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
+
+		assert_int_equal(error, 0);
+		assert_string_equal(text, wanted[i + 1]);
+		free(text);
+	}
+	pasta_result_free(&r);
+}
+
 static void one_chart_alone_is_plain(void **state)
 {
 	struct pasta_sink_opts opts = {0};
@@ -209,8 +246,8 @@ static void one_chart_alone_is_plain(void **state)
 	int error;
 	char *text;
 
-	pasta_chart_bar(pasta_out_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
-					NULL),
+	pasta_chart_bar(sample_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
+				     NULL),
 			"a", 2);
 	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
 	assert_string_equal(text, "label,value\r\na,2\r\n");
@@ -223,14 +260,14 @@ static void series_and_labels_have_no_ends_of_lines(void **state)
 	struct pasta_sink_opts opts = {0};
 	struct pasta_result r = {0};
 	struct pasta_out *out = pasta_result_out(&r, "tool");
-	struct pasta_chart *c = pasta_out_chart(out, "line", PASTA_CHART_LINE, NULL, NULL);
+	struct pasta_chart *c = sample_chart(out, "line", PASTA_CHART_LINE, NULL, NULL);
 	struct pasta_error err = {0};
 	int error;
 	char *text;
 
 	pasta_chart_series(c, "a\rb");
 	pasta_chart_point(c, 1, 2);
-	c = pasta_out_chart(out, "bar", PASTA_CHART_BAR, NULL, NULL);
+	c = sample_chart(out, "bar", PASTA_CHART_BAR, NULL, NULL);
 	pasta_chart_bar(c, "a\r\nb", 3);
 	text = sample_write(&pasta_sink_csv, &r, &opts, &error, &err);
 	assert_int_equal(error, 0);
@@ -274,6 +311,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_two_tools_have_needs_the_tool),
 		cmocka_unit_test(charts_come_after_the_tables_of_their_tool),
 		cmocka_unit_test(a_chart_can_be_chosen_as_a_table_can),
+		cmocka_unit_test(new_charts_are_rows_too),
 		cmocka_unit_test(one_chart_alone_is_plain),
 		cmocka_unit_test(series_and_labels_have_no_ends_of_lines),
 		cmocka_unit_test(a_full_disk_is_noticed),

@@ -43,8 +43,8 @@ static void of_several_one_must_be_chosen(void **state)
 	struct pasta_result r = {0};
 
 	sample_charts(&r);
-	pasta_chart_stack(pasta_out_chart(pasta_result_out(&r, "other"), "flame", PASTA_CHART_FLAME,
-					  NULL, NULL),
+	pasta_chart_stack(sample_chart(pasta_result_out(&r, "other"), "flame", PASTA_CHART_FLAME,
+				       NULL, NULL),
 			  frames, 2, 5);
 	check(&r, NULL, -EINVAL,
 	      "there are 2 flame charts: with --table choose one of plots.flame, other.flame");
@@ -58,7 +58,7 @@ static void an_empty_one_is_an_empty_file(void **state)
 {
 	struct pasta_result r = {0};
 
-	pasta_out_chart(pasta_result_out(&r, "tool"), "f", PASTA_CHART_FLAME, NULL, NULL);
+	sample_chart(pasta_result_out(&r, "tool"), "f", PASTA_CHART_FLAME, NULL, NULL);
 	check(&r, NULL, 0, "");
 	pasta_result_free(&r);
 }

@@ -12,7 +12,7 @@
 #include "unit/sample.h"
 
 static const char wanted[] =
-	"{\"schema\":\"accelprof-report/1\",\"run\":{\"path\":null,\"state\":null,\"command\":null,"
+	"{\"schema\":\"accelprof-report/2\",\"run\":{\"path\":null,\"state\":null,\"command\":null,"
 	"\"cwd\":null,\"host\":null,\"version\":null,\"start\":null,\"end\":null,\"duration\":null,"
 	"\"exit\":null,\"tools\":null,\"kinds\":[],\"devices\":[],\"shards\":0},"
 	"\"loss\":{\"expected\":18446744073709551615,\"captured\":7,\"dropped\":3,\"reasons\":{"
@@ -20,17 +20,17 @@ static const char wanted[] =
 	"\"damaged\":1},"
 	"\"damaged_bytes\":0,\"unknown\":0,\"late\":0},"
 	"\"tools\":[{\"name\":\"tool\",\"tables\":[{\"name\":\"t\",\"columns\":["
-	"{\"name\":\"name\",\"type\":\"string\",\"unit\":null},"
-	"{\"name\":\"time\",\"type\":\"int\",\"unit\":\"ns\"},"
-	"{\"name\":\"size\",\"type\":\"int\",\"unit\":\"bytes\"},"
-	"{\"name\":\"share\",\"type\":\"float\",\"unit\":\"%\"},"
-	"{\"name\":\"rate\",\"type\":\"int\",\"unit\":\"events/s\"}],\"rows\":["
+	"{\"name\":\"name\",\"type\":\"string\",\"unit\":null,\"role\":null},"
+	"{\"name\":\"time\",\"type\":\"int\",\"unit\":\"ns\",\"role\":\"time\"},"
+	"{\"name\":\"size\",\"type\":\"int\",\"unit\":\"bytes\",\"role\":null},"
+	"{\"name\":\"share\",\"type\":\"float\",\"unit\":\"%\",\"role\":\"share\"},"
+	"{\"name\":\"rate\",\"type\":\"int\",\"unit\":\"events/s\",\"role\":null}],\"rows\":["
 	"[\"plain\",999,512,12.5,1],"
 	"[\"q\\\"uo,te\\r\\n\",9223372036854775807,-9223372036854775808,null,2],"
 	"[\"\\u001B[31mred\\u0001 \xef\xbf\xbd\xef\xbf\xbd(\",1234567,1572864,null,3],"
 	"[\"größe 漢字 \xe2\x80\xae\",0,0,0.1,-4]]}],\"charts\":[],\"findings\":["
-	"{\"severity\":\"warning\",\"what\":\"slow\\nlines\",\"where\":\"here\",\"evidence\":null,"
-	"\"action\":\"be quick\"}]}]}\n";
+	"{\"severity\":\"warning\",\"what\":\"slow\\nlines\",\"count\":null,\"where\":\"here\",\"evidence\":null,"
+	"\"action\":\"be quick\",\"ref\":null,\"saving\":null}]}]}\n";
 
 static void the_report_is_as_published(void **state)
 {
@@ -66,7 +66,7 @@ static void a_cell_without_a_value_is_null(void **state)
 	pasta_result_free(&r);
 }
 
-#define AXIS(name, unit) "{\"name\":\"" name "\",\"unit\":" unit "}"
+#define AXIS(name, unit) "{\"name\":\"" name "\",\"unit\":" unit ",\"scale\":\"linear\"}"
 #define HOSTILE "\\u001B[31mr;\\n\\\"q\\\",\xef\xbf\xbd"
 
 static void charts_are_as_published(void **state)
@@ -111,6 +111,62 @@ static void charts_are_as_published(void **state)
 	pasta_result_free(&r);
 }
 
+/* The JSON of sample_more has this in it. */
+static void more_has(const char *part)
+{
+	struct pasta_sink_opts opts = {0};
+	struct pasta_error err = {0};
+	struct pasta_result r = {0};
+	char *text;
+	int error;
+
+	sample_more(&r);
+	assert_int_equal(pasta_result_savings(&r), 0);
+	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
+	assert_int_equal(error, 0);
+	if (!strstr(text, part))
+		assert_string_equal(text, part);
+	free(text);
+	pasta_result_free(&r);
+}
+
+static void new_charts_are_as_published(void **state)
+{
+	more_has("\"lanes\":[{\"name\":\"s\",\"group\":\"g\",\"depth\":0},"
+		 "{\"name\":\"deep\",\"group\":null,\"depth\":1}],"
+		 "\"names\":[[\"gemm\",\"kernel\"],[\"copy\",\"copy\"]],"
+		 "\"slices\":[[0,0,50,0,3.5],[0,90,10,1],[1,10,5,1]]}");
+	more_has("\"scale\":\"log\"},\"value\":" AXIS(
+		"size",
+		"null") ",\"points\":[[1,10,0,null,null],"
+			"[100,500,2.5,\"big\",\"b\"]],\"limits\":[{\"name\":\"roof\",\"slope\":12},"
+			"{\"name\":\"peak\",\"level\":1000}]}");
+	more_has("\"stacked\":true,\"series\":[{\"name\":\"a\",\"points\":[[0,1],[5,null]]}]}");
+	more_has("\"edges\":[0,1,2.5,10],\"series\":[{\"name\":\"h\",\"counts\":[1,4,0]}]}");
+	more_has("\"labels\":[\"rank 0\",\"rank 1\"]},\"value\":" AXIS(
+		"value", "null") ",\"grid\":{"
+				 "\"x0\":0,\"dx\":1,\"nx\":3,\"y0\":0,\"dy\":1,\"ny\":2,"
+				 "\"dense\":[5,null,null,null,null,7]}}");
+	more_has("\"nx\":2,\"y0\":0,\"dy\":2,\"ny\":1000,\"sparse\":[[0,0,9],[1,999,1]]}}");
+	more_has(
+		"\"nodes\":[[0,null,\"root\",4096,null],[1,0,\"leaf\",1024,2],[2,null,\"other\",1,0]],"
+		"\"edges\":[[1,2,7]]}");
+}
+
+static void a_finding_has_its_count_what_it_refers_to_and_what_it_saves(void **state)
+{
+	more_has(
+		"\"what\":\"many: 3\",\"count\":3,\"where\":null,\"evidence\":null,"
+		"\"action\":null,\"ref\":{\"table\":\"kernels\",\"row\":0},\"saving\":{\"ns\":1000,"
+		"\"disjoint_ns\":300,\"claims\":[[0,0,100,300],[0,0,200,400]]}}");
+	more_has("\"what\":\"part\",\"count\":null,\"where\":null,\"evidence\":null,"
+		 "\"action\":null,\"ref\":{\"chart\":\"time\",\"from\":1,\"to\":2},"
+		 "\"saving\":{\"ns\":100,\"disjoint_ns\":null,\"claims\":[]}}");
+	more_has("\"ref\":{\"table\":\"kernels\",\"row\":null},\"saving\":null}");
+	more_has("\"ref\":{\"chart\":\"time\",\"from\":null,\"to\":null},\"saving\":null}");
+	more_has("{\"name\":\"kernel\",\"type\":\"string\",\"unit\":null,\"role\":\"kernel\"}");
+}
+
 static void a_tool_that_failed_says_so(void **state)
 {
 	struct pasta_sink_opts opts = {0};
@@ -121,7 +177,7 @@ static void a_tool_that_failed_says_so(void **state)
 	char *text;
 
 	sample_table(out, "t");
-	pasta_out_chart(out, "c", PASTA_CHART_LINE, NULL, NULL);
+	sample_chart(out, "c", PASTA_CHART_LINE, NULL, NULL);
 	pasta_out_fail(out, -1, "it \"broke\"");
 	pasta_out_end(out);
 	text = sample_write(&pasta_sink_json, &r, &opts, &error, &err);
@@ -181,6 +237,8 @@ int main(void)
 		cmocka_unit_test(the_report_is_as_published),
 		cmocka_unit_test(a_cell_without_a_value_is_null),
 		cmocka_unit_test(charts_are_as_published),
+		cmocka_unit_test(new_charts_are_as_published),
+		cmocka_unit_test(a_finding_has_its_count_what_it_refers_to_and_what_it_saves),
 		cmocka_unit_test(a_tool_that_failed_says_so),
 		cmocka_unit_test(control_characters_that_terminals_obey_are_escaped),
 		cmocka_unit_test(what_is_no_utf8_is_mended_and_the_rest_kept),

@@ -113,9 +113,9 @@ static void charts_come_after_the_tables_and_before_the_findings(void **state)
 	char *text;
 
 	sample(&r, false);
-	c = pasta_out_chart(r.outs[0], "bars", PASTA_CHART_BAR, NULL, NULL);
+	c = sample_chart(r.outs[0], "bars", PASTA_CHART_BAR, NULL, NULL);
 	pasta_chart_bar(c, "a", 1);
-	pasta_out_chart(r.outs[0], "flames", PASTA_CHART_FLAME, NULL, NULL);
+	sample_chart(r.outs[0], "flames", PASTA_CHART_FLAME, NULL, NULL);
 	text = write_text(&r, &opts);
 	assert_non_null(strstr(text, "-4\n\nbars\nlabel  value\na          1  █"));
 	assert_non_null(strstr(text, "█\n\nflames\n(no stacks)\nwarning: slow"));
@@ -133,8 +133,8 @@ static void a_brief_report_names_its_charts(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		sample(&r, !i);
-		pasta_out_chart(r.outs[0], "a", PASTA_CHART_BAR, NULL, NULL);
-		pasta_out_chart(r.outs[0], "\xe2\x80\xae", PASTA_CHART_BAR, NULL, NULL);
+		sample_chart(r.outs[0], "a", PASTA_CHART_BAR, NULL, NULL);
+		sample_chart(r.outs[0], "\xe2\x80\xae", PASTA_CHART_BAR, NULL, NULL);
 		text = write_text(&r, &opts);
 		assert_non_null(strstr(text, wanted[i]));
 		free(text);
@@ -148,8 +148,8 @@ static void a_tool_with_charts_alone_is_not_empty(void **state)
 	char *text;
 
 	sample_table(pasta_result_out(&r, "nothing"), "nothing");
-	pasta_chart_bar(pasta_out_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
-					NULL),
+	pasta_chart_bar(sample_chart(pasta_result_out(&r, "tool"), "c", PASTA_CHART_BAR, NULL,
+				     NULL),
 			"a", 1);
 	text = write_text(&r, &opts);
 	assert_string_equal(text, "charts in the report: c\n\n"

@@ -473,7 +473,8 @@ static size_t lines(void)
 	int error;
 
 	for (int i = 0; i < 4; i++)
-		pasta_out_count(result.outs[0], PASTA_SEVERITY_NOTE, 1, "a note", NULL, NULL);
+		pasta_out_report(result.outs[0], .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(1),
+				 .what = "a note");
 	text = sample_write(&pasta_sink_text, &result, &opts, &error, &err);
 	assert_int_equal(error, 0);
 	assert_null(strstr(text, "more rows"));

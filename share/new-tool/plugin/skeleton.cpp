@@ -89,20 +89,17 @@ void find(pasta_out *out, uint32_t name, const kernel &k, uint64_t all)
 		return;
 	const std::string evidence = std::to_string(100 * k.total / all) + "% of it, in " +
 				     std::to_string(k.count) + " runs";
-	const pasta_finding finding = {.severity = PASTA_SEVERITY_NOTE,
-				       .what = "most device time is in one kernel",
-				       .where = pasta_str(name),
-				       .evidence = evidence.c_str(),
-				       .action = "begin with that one"};
-	pasta_out_finding(out, &finding);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .what = "most device time is in one kernel", .where = pasta_str(name),
+			 .evidence = evidence.c_str(), .action = "begin with that one");
 }
 
 void put_rows(const tool &t, pasta_out *out)
 {
 	static const pasta_column columns[] = {
-		{"kernel", PASTA_COLUMN_STRING, nullptr},
-		{"count", PASTA_COLUMN_INT, nullptr},
-		{"total", PASTA_COLUMN_INT, "ns"},
+		{"kernel", PASTA_COLUMN_STRING, nullptr, PASTA_ROLE_KERNEL},
+		{"count", PASTA_COLUMN_INT, nullptr, PASTA_ROLE_NONE},
+		{"total", PASTA_COLUMN_INT, "ns", PASTA_ROLE_TIME},
 	};
 	pasta_table *table = pasta_out_table(out, "skeleton", columns, 3);
 	std::vector<std::pair<uint32_t, kernel>> sorted(t.kernels.begin(), t.kernels.end());

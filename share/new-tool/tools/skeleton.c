@@ -89,19 +89,17 @@ static void find(struct pasta_out *out, const struct kernel *k, uint64_t all)
 		return;
 	snprintf(evidence, sizeof(evidence), "%.0f%% of it, in %llu runs",
 		 100.0 * (double)k->total / (double)all, (unsigned long long)k->count);
-	pasta_out_finding(out, &(struct pasta_finding){.severity = PASTA_SEVERITY_NOTE,
-						       .what = "most device time is in one kernel",
-						       .where = pasta_str(k->name),
-						       .evidence = evidence,
-						       .action = "begin with that one"});
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .what = "most device time is in one kernel", .where = pasta_str(k->name),
+			 .evidence = evidence, .action = "begin with that one");
 }
 
 static void put_rows(struct state *s, struct pasta_out *out, struct kernel **kernels, size_t count)
 {
 	static const struct pasta_column columns[] = {
-		{"kernel", PASTA_COLUMN_STRING, NULL},
-		{"count", PASTA_COLUMN_INT, NULL},
-		{"total", PASTA_COLUMN_INT, "ns"},
+		{.name = "kernel", .type = PASTA_COLUMN_STRING, .role = PASTA_ROLE_KERNEL},
+		{.name = "count", .type = PASTA_COLUMN_INT},
+		{.name = "total", .type = PASTA_COLUMN_INT, .unit = "ns"},
 	};
 	struct pasta_table *t = pasta_out_table(out, "skeleton", columns, 3);
 	uint64_t all = 0;

@@ -1,0 +1,11 @@
+/* chartjson.h - a chart as a JSON object. */
+#ifndef PASTA_SINK_CHARTJSON_H
+#define PASTA_SINK_CHARTJSON_H
+
+#include "process/json.h"
+#include "process/result.h"
+
+/* docs/report.md describes it. */
+void pasta_json_chart(struct pasta_json *j, const struct pasta_chart *chart);
+
+#endif
