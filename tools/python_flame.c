@@ -173,7 +173,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		like.sub = ev->kind == PASTA_KIND_COPY ? ev->sub : 0;
 		ns = ev->kind == PASTA_KIND_COPY ? ev->copy.dur : ev->set.dur;
 	}
-	f->forgotten += (where->flags & PASTA_WHERE_EXPIRED) != 0;
+	f->forgotten += where->flags & PASTA_WHERE_BACKWARD && where->flags & PASTA_WHERE_EXPIRED;
 	add(leaf_of(f, &like), 1, ns);
 }
 

@@ -99,7 +99,7 @@ typedef int (*pasta_access_fn)(void *arg, const struct pasta_access *access);
 PASTA_EXPORT int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *arg,
 				     struct pasta_error *err);
 
-/* A kind's name ("kernel"), or NULL for a number that is no kind. */
+/* A kind's name ("kernel"), or NULL for a number that no record has. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
 
 /* What a process is called: "host-4711"; "pid 4711" where the host is not known (NULL or ""); "#3",
@@ -633,7 +633,9 @@ enum pasta_where_flags {
 	PASTA_WHERE_REPEATED = 2, /* the launch has other work already, and is not of a graph */
 	/* An operator of the backward pass: python and module are its forward operator's. */
 	PASTA_WHERE_BACKWARD = 4,
-	PASTA_WHERE_EXPIRED = 8, /* but that one is not known any more: too many came since */
+	/* Too many came since: with BACKWARD, the forward operator is not known any more; without
+	 * it, the launch of this work is not, which PASTA_UNMATCHED was delivered for. */
+	PASTA_WHERE_EXPIRED = 8,
 };
 
 /*

@@ -29,22 +29,22 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 	const uint64_t work = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET);
 	const uint64_t said =
 		PASTA_MASK(ACCESS_SUM) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE);
+	const uint64_t unmatched = PASTA_MASK(UNMATCHED);
 	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END));
 	size_t i;
 
-	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & pairs)) {
+	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & (pairs | unmatched))) {
 		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE));
 		return true;
 	}
 	/* Whether a launch has had its work must not depend on who asks for which. */
-	kinds |= kinds & (work | said) ? work : 0;
+	kinds |= kinds & (work | said | unmatched) ? work : 0;
 	f->correlate = pasta_correlate_new(ops);
-	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++) {
-		uint64_t recorded = pasta_stream_kinds(f->stream, i);
-
-		if (recorded && !(recorded & PASTA_MASK(LAUNCH)))
-			pasta_correlate_no_launches(f->correlate, (uint32_t)i);
-	}
+	if (f->correlate && kinds & unmatched && pasta_correlate_unmatched(f->correlate))
+		return false;
+	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++)
+		pasta_correlate_recorded(f->correlate, (uint32_t)i,
+					 pasta_stream_kinds(f->stream, i));
 	pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | pasta_correlate_kinds(ops));
 	return f->correlate;
 }

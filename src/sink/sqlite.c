@@ -18,7 +18,7 @@
 #define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
 
 /* Said by the shard's account, or nothing to keep. */
-#define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS))
+#define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS) | PASTA_MASK(UNMATCHED))
 
 /* A region or an operator that has begun and not ended. */
 struct open {

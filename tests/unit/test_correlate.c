@@ -224,7 +224,7 @@ static void check_pairs(const struct stream *s)
 
 /* How often each thing happened, so that none is left out by chance. */
 static struct {
-	size_t launched, again, captured, strays, lost, outer, open, supplied, dropped;
+	size_t launched, again, captured, strays, lost, outer, open, supplied, dropped, unmatched;
 } seen;
 
 static void count_seen(const struct stream *s, const struct ref *r, size_t in)
@@ -240,6 +240,7 @@ static void count_seen(const struct stream *s, const struct ref *r, size_t in)
 
 		seen.launched += g->where.flags & PASTA_WHERE_LAUNCH ? 1 : 0;
 		seen.again += g->where.flags & PASTA_WHERE_REPEATED ? 1 : 0;
+		seen.unmatched += g->ev.kind == PASTA_UNMATCHED;
 		seen.captured += g->where.capture != NULL;
 		seen.strays +=
 			g->ev.kind == PASTA_KIND_REGION && g->ev.sub == PASTA_REGION_UNMATCHED_END;
@@ -260,6 +261,19 @@ static void stream_new(struct stream *s, bool ops)
 	assert_non_null(s->c);
 }
 
+/* How a run is read. */
+struct how {
+	bool ops, unmatched;
+	uint64_t recorded; /* by the first process; 0: not known */
+};
+
+static void stream_new_as(struct stream *s, const struct how *how)
+{
+	stream_new(s, how->ops);
+	if (how->unmatched)
+		assert_int_equal(pasta_correlate_unmatched(s->c), 0);
+}
+
 static void stream_end(struct stream *s)
 {
 	pasta_correlate_end(s->c);
@@ -275,14 +289,13 @@ static void stream_free(struct stream *s)
 
 /* A process's events become the same without the others. */
 static void check_alone(const struct random_run *run, const struct stream *all, uint32_t proc,
-			bool ops, bool no_launches)
+			const struct how *how)
 {
 	struct stream s;
 	size_t n = 0;
 
-	stream_new(&s, ops);
-	if (no_launches)
-		pasta_correlate_no_launches(s.c, 0);
+	stream_new_as(&s, how);
+	pasta_correlate_recorded(s.c, 0, how->recorded);
 	for (size_t i = 0; i < run->count; i++)
 		if (run->events[i].proc == proc)
 			give(&s, &run->events[i]);
@@ -301,18 +314,16 @@ static void check_alone(const struct random_run *run, const struct stream *all, 
 	stream_free(&s);
 }
 
-static void compare_run(const struct run_opts *opts, bool ops, bool no_launches)
+static void compare_run(const struct run_opts *opts, const struct how *how)
 {
 	struct random_run run;
 	struct stream s;
-	struct ref r = {.ops = ops};
+	struct ref r = {.ops = how->ops, .unmatched = how->unmatched};
 
 	random_run(&run, opts);
-	stream_new(&s, ops);
-	if (no_launches) {
-		pasta_correlate_no_launches(s.c, 0);
-		ref_proc(&r, 0)->no_launches = true;
-	}
+	stream_new_as(&s, how);
+	pasta_correlate_recorded(s.c, 0, how->recorded);
+	ref_proc(&r, 0)->recorded = how->recorded;
 	for (size_t i = 0; i < run.count; i++)
 		run_strings(&run.events[i], ids);
 	r.in = run.events;
@@ -323,9 +334,9 @@ static void compare_run(const struct run_opts *opts, bool ops, bool no_launches)
 	stream_end(&s);
 	ref_end(&r);
 	compare(&r, &s);
-	if (ops)
+	if (how->ops)
 		check_pairs(&s);
-	check_alone(&run, &s, (uint32_t)random_below(opts->procs), ops, no_launches);
+	check_alone(&run, &s, (uint32_t)random_below(opts->procs), how);
 	count_seen(&s, &r, run.count);
 	stream_free(&s);
 	ref_free(&r);
@@ -340,8 +351,14 @@ static void every_event_and_where_it_belongs_equal_a_linear_search(void **state)
 					.events = 200 + random_below(8000),
 					.depth = (unsigned int)random_below(5)};
 
-		compare_run(&opts, !one_in(4), one_in(4));
+		struct how how = {.ops = !one_in(4), .unmatched = !one_in(3)};
+
+		how.recorded = one_in(3) ? 0 : ~(one_in(4) ? PASTA_MASK(LAUNCH) : 0);
+		how.recorded &= one_in(3) ? ~PASTA_MASK(KERNEL) : ~UINT64_C(0);
+		how.recorded &= one_in(3) ? ~PASTA_MASK(COPY) : ~UINT64_C(0);
+		compare_run(&opts, &how);
 	}
+	assert_true(seen.unmatched > 1000);
 	assert_true(seen.launched > 1000 && seen.again > 100 && seen.captured > 100);
 	assert_true(seen.strays > 100 && seen.lost > 100 && seen.outer > 100 && seen.open > 10);
 	assert_true(seen.supplied > 100 && seen.dropped > 100);

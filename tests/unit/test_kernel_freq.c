@@ -135,9 +135,9 @@ static void launches_of_a_process_without_kernels_count_by_name_and_place(void *
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 - - - - - - - -\n"
 					      "rare 1 - - - - - - - -\n");
-	assert_string_equal(table("launches_by_place"), "k step  2\n"
-							"k   1\n"
-							"rare step  1\n");
+	assert_string_equal(table("launches_by_origin"), "k step  2\n"
+							 "k   1\n"
+							 "rare step  1\n");
 	assert_string_equal(finding(0), "");
 }
 
@@ -152,7 +152,7 @@ static void one_process_counts_and_another_that_records_kernels_misses_some(void
 	give_kernel(1, 20, 1, "k", 100);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 100 100 100 100 100 100 100 100.00\n");
-	assert_string_equal(table("launches_by_place"), "k   1\n");
+	assert_string_equal(table("launches_by_origin"), "k   1\n");
 	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
 }
 
@@ -163,7 +163,7 @@ static void a_process_that_records_kernels_has_no_table_of_places(void **state)
 	give_launch(0, 1, 10, 1, "k");
 	give_kernel(0, 20, 1, "k", 100);
 	assert_int_equal(finish(), 0);
-	assert_null(table("launches_by_place"));
+	assert_null(table("launches_by_origin"));
 }
 
 /* -- Against the plainest count there is. -- */
