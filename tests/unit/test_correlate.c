@@ -692,6 +692,140 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 	pasta_correlate_free(c);
 }
 
+/* -- Launches that are forgotten: all of them, in arrays ------------------------------------------
+ */
+
+enum { MANY_LAUNCHES = PASTA_LAUNCHES_MAX + 40000 };
+
+static struct {
+	uint8_t work;
+	bool known, used, unmatched; /* in the table; has its work; was delivered so */
+} * many;
+
+static struct {
+	size_t oldest, known, uses;
+	uint32_t *used; /* correlations, in order of their uses */
+	size_t delivered, wrong;
+} many_state;
+
+static bool many_due(uint64_t corr)
+{
+	return many[corr].work != PASTA_LAUNCH_WORK_GRAPH && !many[corr].used;
+}
+
+/* Whatever the correlator gives: each launch that is unmatched must be so now. */
+static void many_check(struct pasta_correlate *c)
+{
+	const struct pasta_where *where;
+	const struct pasta_event *ev;
+
+	while ((ev = pasta_correlate_next(c, &where))) {
+		uint64_t corr = ev->launch.corr;
+
+		if (ev->kind != PASTA_UNMATCHED)
+			continue;
+		many_state.delivered++;
+		many_state.wrong += many[corr].unmatched || !many_due(corr) ||
+				    where->launched != ev->time || where->flags != 0 ||
+				    ev->launch.work != many[corr].work;
+		many[corr].unmatched = true;
+	}
+}
+
+static void many_launch(struct pasta_correlate *c, uint64_t corr)
+{
+	struct pasta_event ev = run_event(PASTA_KIND_LAUNCH, 0, 1);
+	const struct pasta_where *where;
+	size_t before = many_state.delivered, gone;
+
+	many[corr].work = one_in(20)  ? PASTA_LAUNCH_WORK_GRAPH
+			  : one_in(3) ? PASTA_LAUNCH_WORK_FILL
+				      : PASTA_LAUNCH_WORK_KERNEL;
+	ev.time = corr * 10;
+	ev.launch.corr = corr;
+	ev.launch.work = many[corr].work;
+	pasta_correlate_take(c, &ev, &where);
+	many_check(c);
+	if (many_state.known < PASTA_LAUNCHES_MAX) {
+		many_state.known++;
+		assert_property(many_state.delivered == before);
+	} else {
+		while (!many[many_state.oldest].known)
+			many_state.oldest++;
+		gone = many_state.oldest;
+		many[gone].known = false;
+		assert_property(many_state.delivered == before + many_due(gone));
+		assert_property(many[gone].unmatched == many_due(gone));
+	}
+	many[corr].known = true;
+}
+
+/* The work of a launch that is known, used before, or forgotten. */
+static void many_work(struct pasta_correlate *c, uint64_t corr, uint64_t now)
+{
+	struct pasta_event ev = run_event(PASTA_KIND_KERNEL, 0, 1);
+	const struct pasta_where *where = NULL;
+	bool at_once;
+
+	ev.time = now;
+	ev.kernel.corr = corr;
+	at_once = pasta_correlate_take(c, &ev, &where);
+	assert_property(at_once == many[corr].known);
+	if (!at_once) { /* it waits for a launch of its number */
+		struct pasta_event later = run_event(PASTA_KIND_API, 0, 1);
+		uint32_t flags = many[corr].unmatched ? PASTA_WHERE_EXPIRED : 0;
+
+		later.time = now + PASTA_CORRELATE_WAIT + 1;
+		assert_false(pasta_correlate_take(c, &later, &where));
+		assert_int_equal(pasta_correlate_next(c, &where)->kind, PASTA_KIND_KERNEL);
+		assert_property(where->flags == flags);
+		many_check(c);
+		return;
+	}
+	assert_property(!(where->flags & PASTA_WHERE_EXPIRED));
+	if (many[corr].work == PASTA_LAUNCH_WORK_GRAPH || many[corr].used)
+		return;
+	many[corr].used = true;
+	if (many_state.uses >= PASTA_LAUNCHES_RECENT) {
+		uint32_t old = many_state.used[many_state.uses - PASTA_LAUNCHES_RECENT];
+
+		many_state.known -= many[old].known;
+		many[old].known = false;
+	}
+	many_state.used[many_state.uses++] = (uint32_t)corr;
+}
+
+static void launches_without_a_record_are_delivered_when_they_are_forgotten(void **state)
+{
+	struct pasta_correlate *c = pasta_correlate_new(false);
+	size_t due = 0, before;
+
+	(void)state;
+	many = calloc(MANY_LAUNCHES + 1, sizeof(*many));
+	many_state.used = calloc(MANY_LAUNCHES + 1, sizeof(uint32_t));
+	many_state.oldest = 1;
+	assert_non_null(many);
+	assert_non_null(many_state.used);
+	assert_int_equal(pasta_correlate_unmatched(c), 0);
+	for (uint64_t i = 1; i <= MANY_LAUNCHES; i++) {
+		many_launch(c, i);
+		if (i % 100 == 0 || (i > PASTA_LAUNCHES_MAX && one_in(4)))
+			many_work(c, 1 + random_below(one_in(2) ? 60000 : i), i * 10);
+	}
+	before = many_state.delivered;
+	for (uint64_t i = 1; i <= MANY_LAUNCHES; i++)
+		due += many[i].known && many_due(i);
+	pasta_correlate_end(c);
+	many_check(c);
+	assert_int_equal(many_state.wrong, 0);
+	assert_true(before > 10000);
+	assert_int_equal(many_state.delivered, before + due);
+	assert_false(pasta_correlate_failed(c));
+	pasta_correlate_free(c);
+	free(many_state.used);
+	free(many);
+}
+
 static void a_hundred_thousand_regions_deep_is_fine(void **state)
 {
 	enum { DEPTH = 100000 };
@@ -770,6 +904,7 @@ int main(void)
 		cmocka_unit_test(a_full_queue_makes_room_by_its_first_event_alone),
 		cmocka_unit_test(a_million_halves_without_the_other_fit_in_little_memory),
 		cmocka_unit_test(the_oldest_launch_is_forgotten_past_the_limit),
+		cmocka_unit_test(launches_without_a_record_are_delivered_when_they_are_forgotten),
 		cmocka_unit_test(a_hundred_thousand_regions_deep_is_fine),
 		cmocka_unit_test(a_depth_that_nobody_can_have_supplies_nothing),
 	};
