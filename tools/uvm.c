@@ -215,11 +215,9 @@ static int report_faults(const struct uvm *u, struct pasta_out *out)
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; list[i]; i++) {
-		char text[32] = "host";
+		char text[32];
 
-		if (list[i]->device != PASTA_UVM_HOST)
-			snprintf(text, sizeof(text), "device %u", list[i]->device);
-		pasta_cell_str(t, text);
+		pasta_cell_str(t, pasta_device_text(list[i]->device, text, sizeof(text)));
 		pasta_cell_int(t, (int64_t)list[i]->sum.count);
 		pasta_cell_int(t, (int64_t)list[i]->sum.faults);
 		pasta_cell_int(t, (int64_t)list[i]->sum.total);

@@ -56,7 +56,8 @@ enum pasta_frame_type { PASTA_FRAME_SCHEMA = 1, PASTA_FRAME_STRINGS, PASTA_FRAME
 enum pasta_frame_flag {
 	PASTA_FRAME_ZSTD = 1,  /* the payload is compressed */
 	PASTA_FRAME_CLOCK = 2, /* holds clock events: read it before others */
-	PASTA_FRAME_STATE = 4, /* the agent's own: clocks, process, loss */
+	PASTA_FRAME_STATE = 4, /* the agent's own: clocks, process, threads, loss */
+	PASTA_FRAME_NAMES = 8, /* holds records of devices or threads: read them before others */
 };
 
 struct pasta_frame {

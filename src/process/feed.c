@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "process/correlate.h"
+#include "process/directory.h"
 #include "process/symbols.h"
 
 #define ASK_EVERY 4096 /* events */
+#define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
 
 struct pasta_feed {
 	struct pasta_stream *stream;	   /* NULL: it was stopped */
@@ -34,7 +36,7 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 	size_t i;
 
 	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & (pairs | unmatched))) {
-		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE));
+		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
 	/* Whether a launch has had its work must not depend on who asks for which. */
@@ -45,7 +47,8 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++)
 		pasta_correlate_recorded(f->correlate, (uint32_t)i,
 					 pasta_stream_kinds(f->stream, i));
-	pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | pasta_correlate_kinds(ops));
+	pasta_stream_want(f->stream,
+			  kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
 	return f->correlate;
 }
 
@@ -95,9 +98,13 @@ static const struct pasta_event *from_stream(struct pasta_feed *f)
 	if (++f->read % ASK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
 		f->stopped = true;
 	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
-	/* Modules give call paths their names, whoever asks. */
+	/* Modules give call paths their names, and devices and threads have their own, whoever
+	 * asks.
+	 */
 	if (ev && ev->kind == PASTA_KIND_MODULE)
 		pasta_symbols_module(ev);
+	else if (ev && NAMES >> ev->kind & 1 && pasta_directory_event(ev))
+		f->failed = true;
 	return ev;
 }
 

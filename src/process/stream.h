@@ -37,10 +37,16 @@ struct pasta_shard_info {
 	uint64_t kinds;		    /* mask of kinds that were recorded; 0 if unknown */
 	const char *command, *host; /* "" if unknown */
 	uint32_t rank;		    /* plus 1; 0: none */
+	uint32_t parent, world;	    /* 0 if unknown */
 	bool imported;		    /* another profiler recorded it */
-	bool ends;		    /* all that its process wrote is before its end */
-	uint64_t missing;	    /* records of its writer's own, and strings */
-	struct pasta_account loss;  /* whole once the stream has ended */
+	const char *source;	    /* the format that it was imported from, or "" */
+	/* Records of devices and threads, as far as they were found when it was opened: older
+	 * shards do not mark them. Their times are the source's. */
+	const struct pasta_event *names;
+	size_t name_count;
+	bool ends;		   /* all that its process wrote is before its end */
+	uint64_t missing;	   /* records of its writer's own, and strings */
+	struct pasta_account loss; /* whole once the stream has ended */
 };
 
 /* budget: bytes of decoded events to keep in memory; 0 is the default of 256 MiB. Past it, events

@@ -285,7 +285,7 @@ static void event(struct writer *w, const struct pasta_event *ev, const struct p
 		kernel(w, &row);
 		break;
 	case PASTA_KIND_THREAD:
-		pasta_sqlrows_name_thread(w->rows, ev->proc, ev->tid, ev->thread.name);
+		pasta_sqlrows_thread(w->rows, ev->proc, ev->tid);
 		break;
 	default:
 		pasta_sqlrows_put_kind(w->rows, &row);

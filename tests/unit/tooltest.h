@@ -94,7 +94,7 @@ static void know_process(const struct pasta_event *ev)
 				 .kinds = r->kinds,
 				 .host = pasta_str(r->host),
 				 .command = pasta_str(r->command),
-				 .imported = r->source != 0}),
+				 .source = pasta_str(r->source)}),
 			 0);
 }
 
