@@ -50,7 +50,10 @@ struct pasta_shard_head {
 /* Its last event is an account of source 0, the writer: so many events of its own (pushed), the
  * account included, and so many strings (dropped). Without it the shard was cut, or its process
  * died and left a ring file. */
-enum pasta_shard_flag { PASTA_SHARD_ENDS = 1 };
+enum pasta_shard_flag {
+	PASTA_SHARD_ENDS = 1,
+	PASTA_SHARD_NAMES = 2, /* frames that hold names are marked, PASTA_FRAME_NAMES */
+};
 
 enum pasta_frame_type { PASTA_FRAME_SCHEMA = 1, PASTA_FRAME_STRINGS, PASTA_FRAME_EVENTS_T };
 enum pasta_frame_flag {

@@ -29,7 +29,7 @@ struct named {
 	};
 	struct named *before; /* the one that was made before it */
 	uint64_t time;	      /* of its record */
-	bool known, listed;   /* it has one; it is from the list of the shard */
+	bool known, listed;   /* it has one; it is from a list that has all of its shard */
 	char text[TEXT + 64];
 };
 
@@ -263,8 +263,8 @@ static struct named *named_new(struct named **slot)
 	return n;
 }
 
-/* A list has the last record of a thread, which may have had several names; and so has who read
- * them all. */
+/* A thread may have several names: the last one counts. Records are read in order of time; those of
+ * lists are in any. */
 static bool named_is_newer(const struct named *old, const struct pasta_event *ev, bool listed)
 {
 	if (!old || !old->known)
@@ -308,7 +308,7 @@ static int directory_list(const struct pasta_shard_info *shard)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < shard->name_count; i++)
-		error = named_record(&shard->names[i], true);
+		error = named_record(&shard->names[i], shard->all_names);
 	return error;
 }
 

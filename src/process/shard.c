@@ -250,8 +250,10 @@ static void take_name(struct pasta_shard *sh, const struct pasta_event *ev)
 
 	if (sh->info.name_count == sh->name_capacity) {
 		names = n > NAMES_MAX ? NULL : reallocarray(sh->names, n, sizeof(*names));
-		if (!names)
+		if (!names) {
+			sh->info.all_names = false;
 			return;
+		}
 		sh->info.names = sh->names = names;
 		sh->name_capacity = n;
 	}
@@ -524,6 +526,7 @@ static int read_head(struct pasta_shard *sh, struct pasta_error *err)
 	memcpy(sh->info.boot, sh->head.boot, sizeof(sh->info.boot));
 	sh->info.pid = sh->head.pid;
 	sh->info.created = sh->head.real;
+	sh->info.all_names = sh->head.flags & PASTA_SHARD_NAMES;
 	return 0;
 }
 

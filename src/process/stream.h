@@ -40,10 +40,11 @@ struct pasta_shard_info {
 	uint32_t parent, world;	    /* 0 if unknown */
 	bool imported;		    /* another profiler recorded it */
 	const char *source;	    /* the format that it was imported from, or "" */
-	/* Records of devices and threads, as far as they were found when it was opened: older
-	 * shards do not mark them. Their times are the source's. */
+	/* Records of devices and threads that were found when it was opened; their times are the
+	 * source's. all_names: there are no others. */
 	const struct pasta_event *names;
 	size_t name_count;
+	bool all_names;
 	bool ends;		   /* all that its process wrote is before its end */
 	uint64_t missing;	   /* records of its writer's own, and strings */
 	struct pasta_account loss; /* whole once the stream has ended */
