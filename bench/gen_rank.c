@@ -297,7 +297,8 @@ static void free_last(struct rank *r)
 /* -- Work for the device -- */
 
 /* A launch now, and when what it launched begins: after it, and after its stream's last. */
-static uint64_t launch(struct rank *r, unsigned int stream, uint32_t name)
+static uint64_t launch(struct rank *r, unsigned int stream, uint32_t name,
+		       enum pasta_launch_work work)
 {
 	struct pasta_event ev = EVENT(launch, LAUNCH, r->main.tid, r->main.now);
 	uint64_t begin = r->main.now + gen_around(&r->random, 3100, 14000);
@@ -309,6 +310,7 @@ static uint64_t launch(struct rank *r, unsigned int stream, uint32_t name)
 	ev.launch.context = 1;
 	ev.launch.stream = stream_ids[stream];
 	ev.launch.device = r->device;
+	ev.launch.work = work;
 	put(r, r->main.source, &ev);
 	r->main.now += gen_around(&r->random, 4300, 13000);
 	return begin > after ? begin : after;
@@ -346,7 +348,7 @@ static void count_line(struct rank *r, uint64_t ns)
 static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 {
 	const struct gen_kernel *k = &gen_kernels[number];
-	uint64_t begin = launch(r, stream, r->kernel_names[number]);
+	uint64_t begin = launch(r, stream, r->kernel_names[number], PASTA_LAUNCH_WORK_KERNEL);
 	uint64_t mean = k->scales ? k->mean * r->length / 8 : k->mean;
 	struct pasta_event ev = EVENT(kernel, KERNEL, r->main.tid, device_time(r, begin));
 
@@ -374,7 +376,7 @@ static void run_kernel(struct rank *r, unsigned int stream, unsigned int number)
 
 static void run_copy(struct rank *r, unsigned int sub, uint64_t bytes)
 {
-	uint64_t begin = launch(r, 1, 0);
+	uint64_t begin = launch(r, 1, 0, PASTA_LAUNCH_WORK_COPY);
 	struct pasta_event ev = EVENT(copy, COPY, r->main.tid, device_time(r, begin));
 
 	ev.sub = (uint8_t)sub;
@@ -394,7 +396,7 @@ static void run_copy(struct rank *r, unsigned int sub, uint64_t bytes)
 
 static void run_set(struct rank *r, uint64_t bytes)
 {
-	uint64_t begin = launch(r, 0, 0);
+	uint64_t begin = launch(r, 0, 0, PASTA_LAUNCH_WORK_FILL);
 	struct pasta_event ev = EVENT(set, SET, r->main.tid, device_time(r, begin));
 
 	ev.set.dur = 1200 + gen_around(&r->random, bytes / 1500, 5000);

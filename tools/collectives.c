@@ -371,15 +371,15 @@ static int find_exposed(const struct collectives *c, struct pasta_out *out)
 {
 	size_t i, above = 0, count;
 	struct device **devices = pasta_group_sorted(c->devices, "-span_share rank device", &count);
-	char where[400], evidence[200];
+	char where[400], device[32], evidence[200];
 
 	if (!devices)
 		return pasta_group_error(c->devices);
 	for (i = 0; i < count; i++)
 		above += percent(devices[i]->exposed, devices[i]->span) > EXPOSED;
 	if (above) {
-		snprintf(where, sizeof(where), "%s, device %u",
-			 pasta_process(devices[0]->key.proc)->text, devices[0]->key.device);
+		snprintf(where, sizeof(where), "%s, %s", pasta_process(devices[0]->key.proc)->text,
+			 pasta_device_text(devices[0]->key.device, device, sizeof(device)));
 		snprintf(evidence, sizeof(evidence),
 			 "for %.1f%% of the time only collectives run; so it is above %d%% on %zu "
 			 "device%s",

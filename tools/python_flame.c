@@ -6,6 +6,8 @@
 
 #include <pasta/pasta.h>
 
+/* The forward operator is no longer known. */
+#define EXPIRED (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)
 #ifndef LEAVES		 /* tests have fewer */
 #define LEAVES (1 << 20) /* different paths with their kernels, in one shard */
 #endif
@@ -203,7 +205,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 	leaf = leaf ? leaf : pasta_group_row(f->leaves, &other_leaf.key);
 	leaf->count++;
 	leaf->ns += pasta_work_ns(ev);
-	leaf->forgotten += where->flags & PASTA_WHERE_EXPIRED ? 1 : 0;
+	leaf->forgotten += (where->flags & EXPIRED) == EXPIRED;
 }
 
 /* -- Reporting -- */

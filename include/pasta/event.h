@@ -27,6 +27,13 @@ enum pasta_kind {
 #include <pasta/events.def>
 #undef KIND
 #undef FIELD
+	/*
+	 * For tools only, never on disk: a launch whose work has no record. The record is that of
+	 * the launch (ev->launch), and so is its time. It comes directly after the launch if the
+	 * process does not record that kind of work, and otherwise when the process ends, or when
+	 * too many launches wait for their work. Launches of a graph never have one.
+	 */
+	PASTA_KIND_UNMATCHED = 34,
 	PASTA_KIND_MAX = 64,
 };
 
@@ -91,8 +98,18 @@ static inline uint64_t pasta_work_ns(const struct pasta_event *ev)
 					     : 0;
 }
 
-/* A kind's name ("kernel"), or NULL for a number that is no kind. */
+/* A kind's name ("kernel"), or NULL for a number that no record has. */
 PASTA_EXPORT const char *pasta_kind_name(unsigned int kind);
+
+/* What a launch starts. */
+enum pasta_launch_work {
+	PASTA_LAUNCH_WORK_UNKNOWN, /* the source does not record it */
+	PASTA_LAUNCH_WORK_KERNEL,
+	PASTA_LAUNCH_WORK_COPY, /* maps of buffers, too */
+	PASTA_LAUNCH_WORK_FILL,
+	PASTA_LAUNCH_WORK_GRAPH, /* an executable graph: any number of kernels, copies and fills */
+	PASTA_LAUNCH_WORK_HOST,	 /* a function of the host's, called in order of the stream */
+};
 
 /* Subtypes. 0 is the kind's unspecified subtype everywhere. */
 enum pasta_region_sub {

@@ -81,7 +81,9 @@ enum pasta_where_flags {
 	PASTA_WHERE_REPEATED = 2, /* the launch has other work already, and is not of a graph */
 	/* An operator of the backward pass: python and module are its forward operator's. */
 	PASTA_WHERE_BACKWARD = 4,
-	PASTA_WHERE_EXPIRED = 8, /* but that one is not known any more: too many came since */
+	/* Too many came since: with BACKWARD, the forward operator is no longer known; without it,
+	 * the launch of this work is not, and PASTA_KIND_UNMATCHED was delivered for it. */
+	PASTA_WHERE_EXPIRED = 8,
 };
 
 /*

@@ -45,7 +45,7 @@ static void describe(const struct pasta_tool *tool)
 	put_file("from: ", pasta_tool_file(tool), "\n");
 	printf("kinds:");
 	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
-		if (pasta_tool_kinds(tool) >> kind & 1 && pasta_kind_name(kind))
+		if (pasta_tool_recorded(tool) >> kind & 1 && pasta_kind_name(kind))
 			printf(" %s", pasta_kind_name(kind));
 	printf("\n%s", tool->charts ? "charts:" : "");
 	for (type = 0; type < PASTA_CHART_TYPES; type++)

@@ -59,6 +59,21 @@ static inline void pasta_event_init(struct pasta_event *ev, enum pasta_kind kind
 	ev->sub = (uint8_t)sub;
 }
 
+/* What a launch starts, by the kind of record that its work has. */
+static inline enum pasta_launch_work pasta_launch_work_of(unsigned int kind)
+{
+	switch (kind) {
+	case PASTA_KIND_KERNEL:
+		return PASTA_LAUNCH_WORK_KERNEL;
+	case PASTA_KIND_COPY:
+		return PASTA_LAUNCH_WORK_COPY;
+	case PASTA_KIND_SET:
+		return PASTA_LAUNCH_WORK_FILL;
+	default:
+		return PASTA_LAUNCH_WORK_UNKNOWN;
+	}
+}
+
 /* From a thread of the program: copies the record, never waits. size, kind, sub, time and the
  * fields are the caller's; tid is set here. Times of one thread must not go back. */
 void pasta_emit(struct pasta_event *ev);

@@ -254,6 +254,8 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 
 	for (size_t i = 0; i < count; i++)
 		counts[ev[i]->kind]++;
+	if (counts[PASTA_KIND_DEVICE] || counts[PASTA_KIND_THREAD])
+		frame.flags |= PASTA_FRAME_NAMES;
 	for (unsigned int k = 0; k < PASTA_KIND_MAX; at += counts[k++]) {
 		start[k] = at;
 		section[k] = sections;

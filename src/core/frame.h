@@ -50,13 +50,17 @@ struct pasta_shard_head {
 /* Its last event is an account of source 0, the writer: so many events of its own (pushed), the
  * account included, and so many strings (dropped). Without it the shard was cut, or its process
  * died and left a ring file. */
-enum pasta_shard_flag { PASTA_SHARD_ENDS = 1 };
+enum pasta_shard_flag {
+	PASTA_SHARD_ENDS = 1,
+	PASTA_SHARD_NAMES = 2, /* frames that hold names are marked, PASTA_FRAME_NAMES */
+};
 
 enum pasta_frame_type { PASTA_FRAME_SCHEMA = 1, PASTA_FRAME_STRINGS, PASTA_FRAME_EVENTS_T };
 enum pasta_frame_flag {
 	PASTA_FRAME_ZSTD = 1,  /* the payload is compressed */
 	PASTA_FRAME_CLOCK = 2, /* holds clock events: read it before others */
-	PASTA_FRAME_STATE = 4, /* the agent's own: clocks, process, loss */
+	PASTA_FRAME_STATE = 4, /* the agent's own: clocks, process, threads, loss */
+	PASTA_FRAME_NAMES = 8, /* holds records of devices or threads: read them before others */
 };
 
 struct pasta_frame {

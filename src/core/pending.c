@@ -209,6 +209,22 @@ void pasta_pending_drop(struct pasta_pending *p, void *value)
 	drop(p, (struct entry *)value - 1);
 }
 
+void *pasta_pending_oldest(const struct pasta_pending *p, uint32_t *proc, uint64_t *corr)
+{
+	struct entry *e = p->oldest;
+
+	if (!e)
+		return NULL;
+	*proc = e->proc;
+	*corr = e->corr;
+	return e + 1;
+}
+
+bool pasta_pending_full(const struct pasta_pending *p)
+{
+	return p->count == p->limit;
+}
+
 void pasta_pending_remove(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
 	struct entry *e = find(p, hash(proc, corr), proc, corr);

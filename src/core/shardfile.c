@@ -28,7 +28,7 @@ int pasta_shardfile_begin(struct pasta_shardfile *f, struct pasta_shard_head *he
 	const void *frame;
 	int r;
 
-	head->flags |= PASTA_SHARD_ENDS;
+	head->flags |= PASTA_SHARD_ENDS | PASTA_SHARD_NAMES;
 	pasta_encoder_tag(encoder, head->guid);
 	pasta_shard_head_seal(head);
 	r = pasta_shardfile_append(f, head, sizeof(*head));

@@ -32,7 +32,7 @@ int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	is_host(k, e);
 	if (corr)
 		pasta_chromeevent_uint(e->tape, corr, &span.a);
-	span.b = pasta_trace_launches(pasta_jsontape_text(e->tape, e->name));
+	span.b = pasta_trace_work(pasta_jsontape_text(e->tape, e->name));
 	if (pasta_trace_wants(k->t, PASTA_MASK(API)))
 		span.name = pasta_trace_token(k->t, e->tape, e->name);
 	else if (!span.b)

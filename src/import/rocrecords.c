@@ -268,10 +268,12 @@ static uint32_t status_of(const struct pasta_jsontape *tape)
 }
 
 /* HSA's names are in another style than those that all else shares. */
-static bool gives_work(struct pasta_slice name)
+static enum pasta_launch_work work_of(struct pasta_slice name)
 {
-	return pasta_trace_launches(name) || contains(name, "hsa_amd_memory_async_copy") ||
-	       contains(name, "hsa_amd_memory_fill") || contains(name, "hsa_memory_copy");
+	if (contains(name, "hsa_amd_memory_async_copy") || contains(name, "hsa_memory_copy"))
+		return PASTA_LAUNCH_WORK_COPY;
+	return contains(name, "hsa_amd_memory_fill") ? PASTA_LAUNCH_WORK_FILL
+						     : pasta_trace_work(name);
 }
 
 static uint32_t operation_name(struct pasta_rocread *p, const struct head *h)
@@ -296,7 +298,7 @@ const char *pasta_rocread_call(struct pasta_rocread *p)
 	if (wrong)
 		return wrong;
 	span.a = h.corr;
-	span.b = gives_work(h.name);
+	span.b = work_of(h.name);
 	span.extra = status_of(p->tape);
 	if (span.b)
 		pasta_rccl_launch(&p->rccl, h.tid, h.corr, h.begin);

@@ -228,6 +228,7 @@ static void call(struct threads *th, const struct pasta_track *track, const stru
 	if (!s->b || !pasta_trace_wants(th->t, PASTA_MASK(LAUNCH)))
 		return;
 	launch.launch.corr = s->a;
+	launch.launch.work = (uint32_t)s->b;
 	launch.launch.stack = path_of(th->t, track->nest);
 	emit(th->t, track, &launch);
 }

@@ -460,9 +460,17 @@ static bool contains(struct pasta_slice s, const char *word)
 	return memmem(s.at, s.size, word, strlen(word));
 }
 
-bool pasta_trace_launches(struct pasta_slice name)
+/* cudaGraphAddMemcpyNode copies nothing, and a host function is no work for a device. */
+enum pasta_launch_work pasta_trace_work(struct pasta_slice name)
 {
 	if (contains(name, "HostFunc"))
-		return false;
-	return contains(name, "Launch") || contains(name, "Memcpy") || contains(name, "Memset");
+		return PASTA_LAUNCH_WORK_UNKNOWN;
+	if (contains(name, "Graph"))
+		return contains(name, "GraphLaunch") ? PASTA_LAUNCH_WORK_GRAPH
+						     : PASTA_LAUNCH_WORK_UNKNOWN;
+	if (contains(name, "Launch"))
+		return PASTA_LAUNCH_WORK_KERNEL;
+	if (contains(name, "Memcpy"))
+		return PASTA_LAUNCH_WORK_COPY;
+	return contains(name, "Memset") ? PASTA_LAUNCH_WORK_FILL : PASTA_LAUNCH_WORK_UNKNOWN;
 }

@@ -32,7 +32,7 @@ enum pasta_span_what {
 	PASTA_SPAN_REGION, /* extra: domain; sub: of enum pasta_region_is. a: an iteration's
 			    * index, a collective's bytes; b: pasta_pair of its name and type */
 	PASTA_SPAN_CALL,   /* of an API. a: its correlation; sub: enum pasta_api_sub; extra: what
-			    * it returned; b: 1 if it gives work to a device */
+			    * it returned; b: what it launches, enum pasta_launch_work, or 0 */
 	PASTA_SPAN_FRAME,  /* a function of an interpreter. extra: file; a: line */
 	PASTA_SPAN_FLOW,   /* from one operator to another. a: its id; sub 0: begin, 1: end */
 };
@@ -139,8 +139,8 @@ void pasta_trace_count(struct pasta_trace *t, enum pasta_import_list list, const
 /* Say what the source does not. text lives for ever. */
 void pasta_trace_lacks(struct pasta_trace *t, const char *text);
 
-/* Whether an API's function gives work to a device, by its name. */
-bool pasta_trace_launches(struct pasta_slice name);
+/* What an API's function launches on a device, by its name; UNKNOWN: nothing. */
+enum pasta_launch_work pasta_trace_work(struct pasta_slice name);
 
 /* threads.c: write the spans, sorted, as events. */
 int pasta_threads_write(struct pasta_trace *t);

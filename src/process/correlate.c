@@ -19,13 +19,14 @@ struct proc {
 	struct pasta_nest *thread;	/* of the last event */
 	struct pasta_map *captured;	/* const struct pasta_scope *, by graph node; NULL: none */
 	struct pasta_launch_uses *uses; /* NULL: none */
+	struct pasta_map *expired;	/* launches: see launches.h; NULL: none */
 	struct pasta_forwards forwards; /* its operators, by sequence number */
 	/* The latest time of what its threads did; and of their operators, which are not always
 	 * read: other ends must not depend on them. */
 	uint64_t last, last_op;
 	struct pasta_progress now;
+	uint64_t recorded; /* mask of the kinds that it records; 0: not known */
 	uint32_t number;
-	bool no_launches;
 };
 
 /* Work that waits for one launch: numbers of what is given. */
@@ -35,7 +36,8 @@ struct early {
 
 struct pasta_correlate {
 	bool ops, failed;
-	struct proc **procs; /* by number */
+	bool unmatched, ended; /* whether launches without a record are delivered; at last */
+	struct proc **procs;   /* by number */
 	size_t proc_count;
 	struct pasta_givens given;
 	struct pasta_nesting nesting;
@@ -58,7 +60,8 @@ struct pasta_correlate *pasta_correlate_new(bool ops)
 		return NULL;
 	c->ops = ops;
 	c->early = pasta_pending_new(sizeof(struct early), PASTA_CORRELATE_QUEUE);
-	if (c->early && !pasta_givens_open(&c->given) && !pasta_launches_open(&c->launches) &&
+	if (c->early && !pasta_givens_open(&c->given) &&
+	    !pasta_launches_open(&c->launches, false) &&
 	    !pasta_nesting_open(&c->nesting, &c->given))
 		return c;
 	pasta_correlate_free(c);
@@ -76,6 +79,7 @@ static void proc_free(struct proc *p)
 		pasta_nest_free(thread);
 	pasta_map_free(p->threads);
 	pasta_map_free(p->captured);
+	pasta_map_free(p->expired);
 	pasta_forwards_free(&p->forwards);
 	free(p->uses);
 	free(p);
@@ -100,17 +104,6 @@ void pasta_correlate_free(struct pasta_correlate *c)
 bool pasta_correlate_failed(const struct pasta_correlate *c)
 {
 	return c->failed || c->nesting.failed;
-}
-
-const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
-					       const struct pasta_where **where)
-{
-	const struct pasta_given *g = pasta_givens_next(&c->given);
-
-	if (!g)
-		return NULL;
-	*where = &g->where;
-	return &g->own;
 }
 
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c)
@@ -180,12 +173,93 @@ static inline struct proc *proc_of(struct pasta_correlate *c, uint32_t number)
 	return number < c->proc_count && c->procs[number] ? c->procs[number] : make_proc(c, number);
 }
 
-void pasta_correlate_no_launches(struct pasta_correlate *c, uint32_t proc)
+void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t kinds)
 {
 	struct proc *p = proc_of(c, proc);
 
 	if (p)
-		p->no_launches = true;
+		p->recorded = kinds;
+}
+
+/* It goes on when those before it do. */
+static void put(struct pasta_correlate *c, const struct pasta_event *ev,
+		const struct pasta_where *where)
+{
+	struct pasta_given *g = pasta_givens_take(&c->given, ev);
+
+	if (g)
+		g->where = *where;
+	else
+		c->failed = true;
+}
+
+/* -- Launches without work. -- */
+
+/* It belongs where its launch did, whatever was said of that since. */
+static void put_unmatched(struct pasta_correlate *c, const struct pasta_event *launch,
+			  const struct pasta_where *where)
+{
+	struct pasta_given *g = pasta_givens_take(&c->given, launch);
+
+	if (!g) {
+		c->failed = true;
+		return;
+	}
+	g->own.kind = PASTA_KIND_UNMATCHED;
+	g->where = *where;
+	g->where.flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
+	g->where.capture = NULL;
+}
+
+/* A new launch makes another go: the oldest, or one of the same number, which is the same launch
+ * if it is on the same thread: a call of a runtime's and the driver's call in it. */
+static void make_way(struct pasta_correlate *c, const struct pasta_event *ev)
+{
+	uint64_t corr = ev->launch.corr;
+	uint32_t proc = ev->proc;
+	const struct pasta_launched *old = pasta_launches_next_out(&c->launches, &proc, &corr);
+	bool same = proc == ev->proc && corr == ev->launch.corr;
+
+	if (!old || !old->due || (same && old->where.tid == ev->tid))
+		return;
+	if (c->unmatched)
+		put_unmatched(c, (const void *)old->event, &old->where);
+	if (!same && pasta_expired_add(&c->procs[proc]->expired, corr))
+		c->failed = true;
+}
+
+int pasta_correlate_unmatched(struct pasta_correlate *c)
+{
+	c->unmatched = true;
+	pasta_launches_close(&c->launches);
+	return pasta_launches_open(&c->launches, true);
+}
+
+/* The next launch that still waits when all has come, the oldest first. One at a time: there may be
+ * very many. */
+static void put_next_unmatched(struct pasta_correlate *c)
+{
+	const struct pasta_launched *launch;
+
+	while (pasta_givens_empty(&c->given) && (launch = pasta_launches_oldest(&c->launches))) {
+		if (launch->due)
+			put_unmatched(c, (const void *)launch->event, &launch->where);
+		pasta_launches_drop_oldest(&c->launches);
+	}
+}
+
+const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
+					       const struct pasta_where **where)
+{
+	const struct pasta_given *g;
+
+	if (c->ended)
+		put_next_unmatched(c);
+	g = pasta_givens_next(&c->given);
+	if (!g)
+		return NULL;
+	*where = &g->where;
+	return &g->own;
 }
 
 /* -- Work and its launches. -- */
@@ -242,6 +316,7 @@ static inline void join(struct pasta_correlate *c, struct proc *p, const struct 
 	where->flags &= PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
 	where->flags |= PASTA_WHERE_LAUNCH | (launch->used && one ? PASTA_WHERE_REPEATED : 0);
 	where->capture = capture_of(p, w->node);
+	launch->due = launch->due && !w->uses;
 	if (one && !launch->used && !launch->graph)
 		use(c, p, w->corr, launch);
 }
@@ -250,11 +325,13 @@ static inline void join(struct pasta_correlate *c, struct proc *p, const struct 
 static void orphan(const struct proc *p, const struct pasta_event *ev, const struct work *w,
 		   struct pasta_where *where)
 {
-	*where = (struct pasta_where){.size = sizeof(*where),
-				      .iteration = PASTA_NO_ITERATION,
-				      .launch = PASTA_NO_LAUNCH,
-				      .tid = ev->tid,
-				      .capture = capture_of(p, w->node)};
+	*where = (struct pasta_where){
+		.size = sizeof(*where),
+		.iteration = PASTA_NO_ITERATION,
+		.launch = PASTA_NO_LAUNCH,
+		.tid = ev->tid,
+		.capture = capture_of(p, w->node),
+		.flags = pasta_expired_has(p->expired, w->corr) ? PASTA_WHERE_EXPIRED : 0};
 }
 
 /* It need not wait any longer: its launch has come, or comes no more. */
@@ -353,7 +430,7 @@ static const struct pasta_where *on_work(struct pasta_correlate *c, struct proc 
 		join(c, p, &w, launch, &launch->where);
 		return &launch->where;
 	}
-	if (w.corr && !p->no_launches) {
+	if (w.corr && (!p->recorded || p->recorded & PASTA_MASK(LAUNCH))) {
 		wait_for_launch(c, ev, &w);
 		return NULL;
 	}
@@ -361,13 +438,31 @@ static const struct pasta_where *on_work(struct pasta_correlate *c, struct proc 
 	return &c->here;
 }
 
+/* A new one; NULL when out of memory. */
+static struct pasta_launched *launch_new(struct pasta_correlate *c, struct proc *p,
+					 const struct pasta_event *ev)
+{
+	struct pasta_launched *launch;
+
+	if (c->unmatched || pasta_launches_full(&c->launches))
+		make_way(c, ev);
+	launch = pasta_launches_add(&c->launches, ev->proc, ev->launch.corr);
+	if (!launch)
+		return NULL;
+	launch->graph = ev->launch.graph || ev->launch.work == PASTA_LAUNCH_WORK_GRAPH;
+	launch->due = pasta_launch_due(&ev->launch, p->recorded) == PASTA_DUE_LATER;
+	if (launch->due && c->unmatched)
+		memcpy(launch->event, ev, ev->size);
+	pasta_expired_remove(p->expired, ev->launch.corr);
+	return launch;
+}
+
 static const struct pasta_where *on_launch(struct pasta_correlate *c, struct proc *p,
 					   const struct pasta_nest *thread,
 					   const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
-	struct pasta_launched *launch =
-		corr ? pasta_launches_add(&c->launches, ev->proc, corr) : NULL;
+	struct pasta_launched *launch = corr ? launch_new(c, p, ev) : NULL;
 	struct pasta_where *where = launch ? &launch->where : &c->here;
 
 	p->now.launch++; /* the first one is 0: PASTA_NO_LAUNCH is the number before it */
@@ -375,13 +470,14 @@ static const struct pasta_where *on_launch(struct pasta_correlate *c, struct pro
 	where->launched = ev->time;
 	where->name = ev->launch.name;
 	where->stack = ev->launch.stack;
-	if (launch) {
-		launch->graph = ev->launch.graph != 0;
-		if (!pasta_givens_empty(&c->given))
-			settle_early(c, ev->proc, corr);
-	}
+	if (launch && !pasta_givens_empty(&c->given))
+		settle_early(c, ev->proc, corr);
 	c->failed |= corr && !launch;
-	return where;
+	if (!c->unmatched || pasta_launch_due(&ev->launch, p->recorded) != PASTA_DUE_NOW)
+		return where;
+	put(c, ev, where);
+	put_unmatched(c, ev, where);
+	return NULL;
 }
 
 static void on_graph(struct pasta_correlate *c, struct proc *p, const struct pasta_event *ev,
@@ -434,18 +530,6 @@ static const struct pasta_where *on_thread(struct pasta_correlate *c, struct pro
 	if (ev->kind == PASTA_KIND_GRAPH)
 		on_graph(c, p, ev, c->here.scope);
 	return &c->here;
-}
-
-/* It goes on when those before it do. */
-static void put(struct pasta_correlate *c, const struct pasta_event *ev,
-		const struct pasta_where *where)
-{
-	struct pasta_given *g = pasta_givens_take(&c->given, ev);
-
-	if (g)
-		g->where = *where;
-	else
-		c->failed = true;
 }
 
 bool pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev,
@@ -509,4 +593,5 @@ void pasta_correlate_end(struct pasta_correlate *c)
 	for (i = 0; i < c->proc_count; i++)
 		if (c->procs[i])
 			end_proc(c, c->procs[i], (struct pasta_event){.proc = (uint32_t)i});
+	c->ended = c->unmatched;
 }

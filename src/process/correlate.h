@@ -14,6 +14,10 @@
  * a clone, where its original was, if that is known. At most PASTA_CORRELATE_QUEUE events wait,
  * then the first goes on without its launch.
  *
+ * A launch without any work is unmatched: at once, if the process does not record such work; else
+ * when it is forgotten, when another launch on another thread has its numbers, or at the end. Work
+ * of a launch that was forgotten so is marked, PASTA_WHERE_EXPIRED.
+ *
  * An event of a region that has a depth says how many regions of its thread are open: ends that are
  * missing are supplied, and so are begins, which are called "(lost)". An end that is deeper than
  * what is open is a stray that was lost.
@@ -44,14 +48,18 @@ uint64_t pasta_correlate_kinds(bool ops);
 /* NULL when out of memory. */
 struct pasta_correlate *pasta_correlate_new(bool ops);
 void pasta_correlate_free(struct pasta_correlate *c);
-/* The process did not record launches: its work need not wait for any. */
-void pasta_correlate_no_launches(struct pasta_correlate *c, uint32_t proc);
+/* The kinds that a process records (a mask; 0: not known). Work of one that records no launches
+ * need not wait for any; launches of work that has no records are unmatched at once. */
+void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t kinds);
+/* Deliver PASTA_KIND_UNMATCHED, too. Before the first event. 0 or -ENOMEM. */
+int pasta_correlate_unmatched(struct pasta_correlate *c);
 
 /* An event of the stream. True: it goes on as it is, at once, and *where is where it belongs, until
  * the next call. Else see next; it must stay until that has said NULL. */
 bool pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev,
 			  const struct pasta_where **where);
-/* There are no more: what still waits comes, and ends that are missing: by process, by thread. */
+/* There are no more: what still waits comes, and ends that are missing: by process, by thread; then
+ * launches without work, the oldest first. */
 void pasta_correlate_end(struct pasta_correlate *c);
 /* What tools get, one after the other; NULL: take the next. Both live until the next call. Nothing,
  * where take said true. */

@@ -13,6 +13,9 @@
 
 /* Forget all, and know the processes of a stream, or none (NULL). -ENOMEM. */
 int pasta_directory_fill(const struct pasta_stream *s);
+/* A record of a device or a thread that was read. What is known of it from the list of its shard is
+ * newer. -ENOMEM. */
+int pasta_directory_event(const struct pasta_event *ev);
 /* Know one process, by its number: text is made, and all else is copied. -ENOMEM. */
 int pasta_directory_add(const struct pasta_process_info *info);
 

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "process/correlate.h"
+#include "process/directory.h"
 #include "process/symbols.h"
 
 #define ASK_EVERY 4096 /* events */
+#define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
 
 struct pasta_feed {
 	struct pasta_stream *stream;	   /* NULL: it was stopped */
@@ -30,23 +32,24 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 	const uint64_t work = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET);
 	const uint64_t said =
 		PASTA_MASK(ACCESS_SUM) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE);
+	const uint64_t unmatched = PASTA_MASK(UNMATCHED);
 	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END));
 	size_t i;
 
-	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & pairs)) {
-		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE));
+	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & (pairs | unmatched))) {
+		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
 	/* Whether a launch has had its work must not depend on who asks for which. */
-	kinds |= kinds & (work | said) ? work : 0;
+	kinds |= kinds & (work | said | unmatched) ? work : 0;
 	f->correlate = pasta_correlate_new(ops);
-	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++) {
-		uint64_t recorded = pasta_stream_kinds(f->stream, i);
-
-		if (recorded && !(recorded & PASTA_MASK(LAUNCH)))
-			pasta_correlate_no_launches(f->correlate, (uint32_t)i);
-	}
-	pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | pasta_correlate_kinds(ops));
+	if (f->correlate && kinds & unmatched && pasta_correlate_unmatched(f->correlate))
+		return false;
+	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++)
+		pasta_correlate_recorded(f->correlate, (uint32_t)i,
+					 pasta_stream_kinds(f->stream, i));
+	pasta_stream_want(f->stream,
+			  kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
 	return f->correlate;
 }
 
@@ -96,9 +99,13 @@ static const struct pasta_event *from_stream(struct pasta_feed *f)
 	if (++f->read % ASK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
 		f->stopped = true;
 	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
-	/* Modules give call paths their names, whoever asks. */
+	/* Modules give call paths their names, and devices and threads have their own, whoever
+	 * asks.
+	 */
 	if (ev && ev->kind == PASTA_KIND_MODULE)
 		pasta_symbols_module(ev);
+	else if (ev && NAMES >> ev->kind & 1 && pasta_directory_event(ev))
+		f->failed = true;
 	return ev;
 }
 

@@ -61,13 +61,14 @@ static const char *const names[PASTA_FILTER_SORTS] = {
 	[PASTA_FILTER_ITERATION] = "iteration", [PASTA_FILTER_TIME] = "time",
 };
 
-static const uint64_t has_device =
-	PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |
-	PASTA_MASK(ALLOC) | PASTA_MASK(FREE) | PASTA_MASK(SYNC) | PASTA_MASK(TENSOR) |
-	PASTA_MASK(COUNTER) | PASTA_MASK(PC_SAMPLE) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
-static const uint64_t has_stream = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) |
-				   PASTA_MASK(SET) | PASTA_MASK(SYNC) | PASTA_MASK(UVM) |
-				   PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
+static const uint64_t has_device = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) |
+				   PASTA_MASK(SET) | PASTA_MASK(ALLOC) | PASTA_MASK(FREE) |
+				   PASTA_MASK(SYNC) | PASTA_MASK(TENSOR) | PASTA_MASK(COUNTER) |
+				   PASTA_MASK(PC_SAMPLE) | PASTA_MASK(QUEUE) |
+				   PASTA_MASK(EVENT_RECORD) | PASTA_MASK(UNMATCHED);
+static const uint64_t has_stream = PASTA_MASK(LAUNCH) | PASTA_MASK(UNMATCHED) | PASTA_MASK(KERNEL) |
+				   PASTA_MASK(COPY) | PASTA_MASK(SET) | PASTA_MASK(SYNC) |
+				   PASTA_MASK(UVM) | PASTA_MASK(QUEUE) | PASTA_MASK(EVENT_RECORD);
 /* What devices do, and what is on them: these say which there are. */
 static const uint64_t on_device = PASTA_MASK(LAUNCH) | PASTA_MASK(KERNEL) | PASTA_MASK(COPY) |
 				  PASTA_MASK(SET) | PASTA_MASK(ALLOC);
@@ -561,6 +562,7 @@ static uint32_t kernel_of(const struct pasta_event *ev)
 	case PASTA_KIND_KERNEL:
 		return ev->kernel.name;
 	case PASTA_KIND_LAUNCH:
+	case PASTA_KIND_UNMATCHED:
 		return ev->launch.graph ? 0 : ev->launch.name;
 	case PASTA_KIND_PC_SAMPLE:
 		return ev->pc_sample.function;
@@ -579,6 +581,7 @@ static uint32_t device_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
 	case PASTA_KIND_LAUNCH:
+	case PASTA_KIND_UNMATCHED:
 		return ev->launch.device;
 	case PASTA_KIND_KERNEL:
 		return ev->kernel.device;
@@ -609,6 +612,7 @@ static uint32_t stream_of(const struct pasta_event *ev)
 {
 	switch (ev->kind) {
 	case PASTA_KIND_LAUNCH:
+	case PASTA_KIND_UNMATCHED:
 		return ev->launch.stream;
 	case PASTA_KIND_KERNEL:
 		return ev->kernel.stream;

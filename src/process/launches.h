@@ -20,6 +20,8 @@ struct pasta_launched {
 	uint64_t use;		  /* the number of that use in its process */
 	bool graph;		  /* it may have any number of pieces of work */
 	bool used;		  /* it has its work */
+	bool due;		  /* its work should have a record, and none has come */
+	uint64_t event[];	  /* the launch's, if launches keep them */
 };
 
 /* The last uses of a process. Zero it before use. */
@@ -32,9 +34,18 @@ struct pasta_launches {
 	struct pasta_pending *known; /* struct pasta_launched */
 };
 
-int pasta_launches_open(struct pasta_launches *l); /* 0 or -ENOMEM */
+/* 0 or -ENOMEM. events: launches have room for their events. */
+int pasta_launches_open(struct pasta_launches *l, bool events);
 void pasta_launches_close(struct pasta_launches *l);
 
+/* Whether the next addition removes one; the one that goes first, or NULL. */
+bool pasta_launches_full(const struct pasta_launches *l);
+struct pasta_launched *pasta_launches_oldest(const struct pasta_launches *l);
+void pasta_launches_drop_oldest(struct pasta_launches *l); /* there is one */
+/* The one that an addition would remove: it has the same numbers, or is the oldest of too many.
+ * NULL: none. */
+struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_t *proc,
+					       uint64_t *corr);
 /* A new one, in place of one that has the same numbers; the caller fills in where. NULL when out of
  * memory. */
 struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc, uint64_t corr);
@@ -47,5 +58,19 @@ static inline struct pasta_launched *pasta_launches_find(struct pasta_launches *
 /* It has its work now: others may be forgotten. */
 void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses, uint32_t proc,
 			uint64_t corr, struct pasta_launched *launch);
+
+/*
+ * When a launch is known to have no record of its work, given the kinds that its process records
+ * (0: not known). LATER: when it is forgotten, or the process ends. Older sources name kernels, and
+ * nothing else that is launched. A correlation of 0 joins nothing: its work may well have a record.
+ */
+enum pasta_due { PASTA_DUE_NEVER, PASTA_DUE_NOW, PASTA_DUE_LATER };
+enum pasta_due pasta_launch_due(const struct pasta_launch_record *launch, uint64_t recorded);
+
+/* The correlations of a process's launches that were forgotten without their work, 64 of them in a
+ * value of the map, which is NULL at first. A record that comes later must not count again. */
+int pasta_expired_add(struct pasta_map **expired, uint64_t corr); /* 0 or -ENOMEM */
+void pasta_expired_remove(struct pasta_map *expired, uint64_t corr);
+bool pasta_expired_has(const struct pasta_map *expired, uint64_t corr);
 
 #endif

@@ -13,7 +13,7 @@ static struct ledger_proc *ledger_proc_new(uint32_t number)
 	if (!p)
 		return NULL;
 	p->proc = number;
-	p->imported = pasta_process(number)->imported;
+	p->imported = *pasta_process(number)->source != '\0';
 	p->devices = pasta_map_new(sizeof(struct ledger_device));
 	p->at = pasta_map_new(sizeof(struct ledger_alloc *));
 	p->numbered = pasta_map_new(sizeof(struct ledger_alloc *));

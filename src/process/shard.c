@@ -13,7 +13,7 @@
 #include "process/demangle.h"
 #include "process/files.h"
 
-enum { WINDOW = 1 << 16, LOSERS_MAX = 1 << 20, CLOCKS_MAX = 1 << 10 };
+enum { WINDOW = 1 << 16, LOSERS_MAX = 1 << 20, CLOCKS_MAX = 1 << 10, NAMES_MAX = 1 << 16 };
 #define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
 #define STRING_BYTES_MAX (UINT64_C(1) << 30) /* and their bytes */
 
@@ -234,9 +234,30 @@ static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
 	sh->info.command = pasta_str(ev->process.command);
 	sh->info.host = pasta_str(ev->process.host);
 	sh->info.rank = ev->process.rank;
+	sh->info.parent = ev->process.parent;
+	sh->info.world = ev->process.world;
 	sh->info.imported = ev->process.source;
+	sh->info.source = pasta_str(ev->process.source);
 	/* An agent always names its host: the frame with the name is not where it was. */
 	sh->texts_missing += !ev->process.host && !ev->process.source;
+}
+
+/* A device or a thread. Those that find no room are known once they are read. */
+static void take_name(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	size_t n = sh->name_capacity ? 2 * sh->name_capacity : 16;
+	struct pasta_event *names;
+
+	if (sh->info.name_count == sh->name_capacity) {
+		names = n > NAMES_MAX ? NULL : reallocarray(sh->names, n, sizeof(*names));
+		if (!names) {
+			sh->info.all_names = false;
+			return;
+		}
+		sh->info.names = sh->names = names;
+		sh->name_capacity = n;
+	}
+	pasta_event_copy(&sh->names[sh->info.name_count++], ev);
 }
 
 /* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */
@@ -248,14 +269,17 @@ static const void *payload_at(struct pasta_shard *sh, struct pasta_decoder *d,
 	return payload && load(sh, payload, f->size, offset + sizeof(*f)) ? payload : NULL;
 }
 
-/* The agent's own events are read as soon as they are found: others need what they say. */
-static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
-		      const void *payload)
+#define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
+#define STATE (PASTA_MASK(LOSS) | PASTA_MASK(CLOCK) | PASTA_MASK(PROCESS) | NAMES)
+
+/* Some events are read as soon as they are found: others need what they say. */
+static int take_now(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		    const void *payload, uint64_t kinds)
 {
 	struct pasta_mapping map = {.strings = sh->strings,
 				    .string_count = sh->string_count,
-				    .want = PASTA_MASK(LOSS) | PASTA_MASK(CLOCK) |
-					    PASTA_MASK(PROCESS)};
+				    .proc = sh->number,
+				    .want = kinds};
 	struct pasta_block block = {0};
 	int r = f->schema == sh->schema ? pasta_decode_events(d, sh->plan, f, payload, &map, &block)
 					: -EBADMSG;
@@ -267,8 +291,10 @@ static int take_state(struct pasta_shard *sh, struct pasta_decoder *d, const str
 			take_loss(sh, ev);
 		else if (ev->kind == PASTA_KIND_CLOCK)
 			take_clock(sh, ev);
-		else
+		else if (ev->kind == PASTA_KIND_PROCESS)
 			take_process(sh, ev);
+		else
+			take_name(sh, ev);
 		at += ev->size;
 	}
 	free(block.data);
@@ -324,8 +350,13 @@ static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const st
 		return -EBADMSG;
 	if (f->seq < s->next)
 		return 0;
-	if (is_state(f) && take_state(sh, d, f, payload))
+	if (is_state(f) && take_now(sh, d, f, payload, STATE))
 		return -EBADMSG;
+	/* Damage counts when the frame is read. */
+	payload = is_state(f) || !(f->flags & PASTA_FRAME_NAMES) ? NULL
+								 : payload_at(sh, d, f, offset);
+	if (payload)
+		take_now(sh, d, f, payload, NAMES);
 	s->next = f->seq + f->count;
 	if (is_state(f))
 		sh->own_found += f->count;
@@ -495,6 +526,7 @@ static int read_head(struct pasta_shard *sh, struct pasta_error *err)
 	memcpy(sh->info.boot, sh->head.boot, sizeof(sh->info.boot));
 	sh->info.pid = sh->head.pid;
 	sh->info.created = sh->head.real;
+	sh->info.all_names = sh->head.flags & PASTA_SHARD_NAMES;
 	return 0;
 }
 
@@ -521,7 +553,7 @@ struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint
 	sh->number = number;
 	sh->parts = *parts;
 	sh->parts.path = sh->info.path = strdup(parts->path);
-	sh->info.command = sh->info.host = "";
+	sh->info.command = sh->info.host = sh->info.source = "";
 	sh->sources = pasta_map_new(sizeof(struct pasta_source));
 	sh->clocks = pasta_map_new(sizeof(struct pasta_clockmap));
 	schema = pasta_schema_text(&n);
@@ -553,6 +585,7 @@ void pasta_shard_close(struct pasta_shard *sh)
 	if (sh->strings)
 		munmap(sh->strings, sh->string_capacity * sizeof(*sh->strings));
 	free(sh->frames);
+	free(sh->names);
 	free(sh);
 }
 

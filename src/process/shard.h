@@ -64,9 +64,11 @@ struct pasta_shard {
 	uint64_t last_clock;	   /* raw; all that is older is in the file */
 	struct pasta_shard_frame *frames;
 	size_t frame_count, frame_capacity;
-	uint64_t own_found;		/* events of its writer's own that are in frames */
-	uint64_t own, texts;		/* how many of them, and strings, its end says there are */
-	uint64_t texts_missing;		/* strings between those that were found */
+	uint64_t own_found;	   /* events of its writer's own that are in frames */
+	uint64_t own, texts;	   /* how many of them, and strings, its end says there are */
+	uint64_t texts_missing;	   /* strings between those that were found */
+	struct pasta_event *names; /* info's */
+	size_t name_capacity;
 	bool left_out;			/* the report is not of it */
 	struct pasta_shard_tally tally; /* of who reads it for the account */
 };

@@ -17,9 +17,9 @@ struct pasta_stream;
 
 /* How a shard, or a run, adds up. expected = captured + dropped. */
 struct pasta_account {
-	uint64_t expected;			/* events that producers tried to emit */
-	uint64_t captured;			/* events that the reader has read */
-	uint64_t dropped;			/* the rest */
+	uint64_t expected;		      /* events that producers tried to emit */
+	uint64_t captured;		      /* events that the reader has read */
+	uint64_t dropped;		      /* the rest */
 	uint64_t by_reason[PASTA_LOSS_COUNT]; /* what producers dropped, and why */
 	uint64_t damaged;	/* events in frames that are missing or cannot be read */
 	uint64_t damaged_bytes; /* bytes that are no valid frame */
@@ -37,10 +37,17 @@ struct pasta_shard_info {
 	uint64_t kinds;		    /* mask of kinds that were recorded; 0 if unknown */
 	const char *command, *host; /* "" if unknown */
 	uint32_t rank;		    /* plus 1; 0: none */
+	uint32_t parent, world;	    /* 0 if unknown */
 	bool imported;		    /* another profiler recorded it */
-	bool ends;		    /* all that its process wrote is before its end */
-	uint64_t missing;	    /* records of its writer's own, and strings */
-	struct pasta_account loss;  /* whole once the stream has ended */
+	const char *source;	    /* the format that it was imported from, or "" */
+	/* Records of devices and threads that were found when it was opened; their times are the
+	 * source's. all_names: there are no others. */
+	const struct pasta_event *names;
+	size_t name_count;
+	bool all_names;
+	bool ends;		   /* all that its process wrote is before its end */
+	uint64_t missing;	   /* records of its writer's own, and strings */
+	struct pasta_account loss; /* whole once the stream has ended */
 };
 
 /* budget: bytes of decoded events to keep in memory; 0 is the default of 256 MiB. Past it, events

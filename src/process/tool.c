@@ -434,6 +434,13 @@ int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta
 	return 0;
 }
 
+/* What must be recorded for kinds, one of which is not. */
+static uint64_t recorded(uint64_t kinds)
+{
+	return kinds & PASTA_MASK(UNMATCHED) ? (kinds & ~PASTA_MASK(UNMATCHED)) | PASTA_MASK(LAUNCH)
+					     : kinds;
+}
+
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
 {
 	return tool->events | pasta_ledger_kinds(tool->ledger) | pasta_toolbook_kinds(tool);
@@ -441,7 +448,13 @@ uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
 
 uint64_t pasta_tool_wants(const struct pasta_tool *tool)
 {
-	return tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) | pasta_toolbook_kinds(tool);
+	return recorded(tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) |
+			pasta_toolbook_kinds(tool));
+}
+
+uint64_t pasta_tool_recorded(const struct pasta_tool *tool)
+{
+	return recorded(pasta_tool_kinds(tool));
 }
 
 uint64_t pasta_choice_events(const struct pasta_choice *choice)
@@ -452,7 +465,7 @@ uint64_t pasta_choice_events(const struct pasta_choice *choice)
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;
 
-		events |= pasta_tool_kinds(tool);
+		events |= pasta_tool_recorded(tool);
 		if (tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS))
 			events |= pasta_correlate_kinds(tool->needs & PASTA_NEED_OPS);
 	}

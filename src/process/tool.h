@@ -21,6 +21,8 @@ const struct pasta_tool *pasta_tool_at(size_t i);
 bool pasta_tool_is_sharded(const struct pasta_tool *tool);
 /* The kinds that it, its ledger and its book take. */
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool);
+/* What is recorded of these: UNMATCHED is made of launches. */
+uint64_t pasta_tool_recorded(const struct pasta_tool *tool);
 /* Those without which it knows less: a ledger does without counters and tensors. */
 uint64_t pasta_tool_wants(const struct pasta_tool *tool);
 /* NULL if there is none of that name. */

@@ -27,7 +27,6 @@ enum { FRAMES = 128 };
 struct perfetto {
 	struct pasta_traceevent out;
 	struct pasta_timeline timeline;
-	struct pasta_map *devices; /* names, by proc and device */
 	const struct pasta_stream *stream;
 };
 
@@ -161,8 +160,8 @@ static void launch(struct perfetto *p, const struct pasta_event *ev)
 static void name_lane(struct perfetto *p, struct pasta_track track, uint32_t proc, uint32_t device,
 		      uint32_t stream, uint32_t index)
 {
-	const uint32_t *name = pasta_map_find(p->devices, (uint64_t)proc << 32 | device);
-	char text[400], place[32], more[24] = "";
+	const char *name = pasta_device(proc, device)->name;
+	char text[400], where[32], place[32], more[24] = "";
 
 	if (index)
 		snprintf(more, sizeof(more), " (%" PRIu32 ")", index + 1);
@@ -170,8 +169,9 @@ static void name_lane(struct perfetto *p, struct pasta_track track, uint32_t pro
 		snprintf(place, sizeof(place), "unified memory");
 	else
 		snprintf(place, sizeof(place), "stream %" PRIu32, stream);
-	snprintf(text, sizeof(text), "device %" PRIu32 "%s%.200s, %s%s", device, name ? " " : "",
-		 name ? pasta_str(*name) : "", place, more);
+	snprintf(text, sizeof(text), "%s%s%.200s, %s%s",
+		 pasta_device_text(device, where, sizeof(where)), *name ? " " : "", name, place,
+		 more);
 	pasta_traceevent_name(&p->out, "thread_name", track, text);
 	pasta_traceevent_order(&p->out, "thread_sort_index", track, track.tid);
 }
@@ -308,16 +308,6 @@ static void counter(struct perfetto *p, const struct pasta_event *ev)
 
 /* -- All of it -- */
 
-static void device(struct perfetto *p, const struct pasta_event *ev)
-{
-	uint32_t *name = pasta_map_add(p->devices, (uint64_t)ev->proc << 32 | ev->device.id);
-
-	if (name)
-		*name = ev->device.name;
-	else
-		p->timeline.failed = true;
-}
-
 static void event(struct perfetto *p, const struct pasta_event *ev)
 {
 	switch (ev->kind) {
@@ -361,9 +351,6 @@ static void event(struct perfetto *p, const struct pasta_event *ev)
 		break;
 	case PASTA_KIND_COUNTER:
 		counter(p, ev);
-		break;
-	case PASTA_KIND_DEVICE:
-		device(p, ev);
 		break;
 	case PASTA_KIND_THREAD:
 		pasta_traceevent_name(&p->out, "thread_name", thread_track(ev->proc, ev->tid),
@@ -416,13 +403,11 @@ static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_
 static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx), void *ctx,
 		    struct pasta_error *err)
 {
-	struct perfetto p = {.stream = in->stream, .devices = pasta_map_new(sizeof(uint32_t))};
+	struct perfetto p = {.stream = in->stream};
 	struct pasta_account loss;
-	int error = p.devices ? 0 : -ENOMEM, stopped = 0, flushed;
+	int error = pasta_directory_fill(in->stream), stopped = 0, flushed;
 
 	pasta_symbols_reset();
-	if (!error)
-		error = pasta_directory_fill(in->stream);
 	if (!error)
 		error = pasta_timeline_open(&p.timeline, &ops, &p);
 	if (!error)
@@ -437,7 +422,6 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 	if (!error && (p.timeline.failed || stopped == -ENOMEM))
 		error = -ENOMEM;
 	pasta_timeline_close(&p.timeline);
-	pasta_map_free(p.devices);
 	flushed = pasta_sink_flush(file, err);
 	if (flushed)
 		return flushed;

@@ -18,7 +18,7 @@
 #define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
 
 /* Said by the shard's account, or nothing to keep. */
-#define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS))
+#define UNUSED (PASTA_MASK(PROCESS) | PASTA_MASK(CLOCK) | PASTA_MASK(LOSS) | PASTA_MASK(UNMATCHED))
 
 /* A region or an operator that has begun and not ended. */
 struct open {
@@ -287,7 +287,7 @@ static void event(struct writer *w, const struct pasta_event *ev, const struct p
 		kernel(w, &row);
 		break;
 	case PASTA_KIND_THREAD:
-		pasta_sqlrows_name_thread(w->rows, ev->proc, ev->tid, ev->thread.name);
+		pasta_sqlrows_thread(w->rows, ev->proc, ev->tid);
 		break;
 	default:
 		pasta_sqlrows_put_kind(w->rows, &row);

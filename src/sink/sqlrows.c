@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/strings.h"
+
 enum { FRAMES = 128, TABLES_MAX = 32 };
 
 /* Deeper paths are shown by their ends, as the tool regions does it. */
@@ -41,10 +43,10 @@ struct pasta_sqlrows {
 	struct table *by_kind[PASTA_KIND_MAX];
 	sqlite3_stmt *puts[PUTS];
 	struct pasta_map *scopes, *stacks; /* ids; by id; by process and reference */
-	struct pasta_map *threads;	   /* names, by process and tid */
+	struct pasta_map *threads;	   /* by process and tid; values are empty */
 	uint8_t *strings;		   /* a bit an id that has a row */
 	size_t string_bytes;
-	uint32_t *thread; /* of the last row, and its key */
+	const void *thread; /* of the last row, and its key */
 	uint64_t thread_key;
 	const struct pasta_scope *scope; /* of the last row, and its id */
 	uint64_t scope_id;
@@ -226,38 +228,30 @@ struct pasta_sqlrow pasta_sqlrows_make(struct pasta_sqlrows *r, const struct pas
 
 /* -- Threads -- */
 
-static uint32_t *thread_of(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid)
+void pasta_sqlrows_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid)
 {
 	uint64_t key = pasta_pair(proc, tid);
 
 	if (r->thread && r->thread_key == key)
-		return r->thread;
+		return;
 	r->thread = pasta_map_add(r->threads, key);
 	r->thread_key = key;
 	if (!r->thread)
 		out_of_memory(r);
-	return r->thread;
-}
-
-void pasta_sqlrows_name_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid, uint32_t name)
-{
-	uint32_t *known = thread_of(r, proc, tid);
-
-	if (known)
-		*known = name;
 }
 
 static void put_threads(struct pasta_sqlrows *r)
 {
 	sqlite3_stmt *put = r->puts[PUT_THREAD];
-	const uint32_t *name;
 	uint64_t key;
 	size_t at = 0;
 
-	while ((name = pasta_map_next(r->threads, &at, &key))) {
+	while (pasta_map_next(r->threads, &at, &key)) {
+		const char *name = pasta_thread((uint32_t)(key >> 32), (uint32_t)key)->name;
+
 		pasta_database_int(put, 1, key >> 32);
 		pasta_database_int(put, 2, key & UINT32_MAX);
-		bind_id(put, 3, string_id(r, *name));
+		bind_id(put, 3, string_id(r, *name ? pasta_strings_add(name, strlen(name)) : 0));
 		pasta_database_run(r->db, put);
 	}
 }
@@ -382,7 +376,7 @@ static void put_row(struct pasta_sqlrows *r, struct table *t, const struct pasta
 	if (r->db->err.code)
 		return;
 	if (row->place.tid)
-		thread_of(r, row->ev.proc, row->place.tid);
+		pasta_sqlrows_thread(r, row->ev.proc, row->place.tid);
 	for (i = 0; i < t->count; i++) {
 		struct cell cell = {0}, *last = &t->last[i];
 
@@ -524,7 +518,7 @@ struct pasta_sqlrows *pasta_sqlrows_new(struct pasta_database *db)
 	r->db = db;
 	r->scopes = pasta_map_new(sizeof(uint64_t));
 	r->stacks = pasta_map_new(sizeof(uint64_t));
-	r->threads = pasta_map_new(sizeof(uint32_t));
+	r->threads = pasta_map_new(0);
 	if (r->scopes && r->stacks && r->threads) {
 		make_tables(r);
 		return r;

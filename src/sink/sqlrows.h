@@ -50,7 +50,8 @@ void pasta_sqlrows_put_kind(struct pasta_sqlrows *r, const struct pasta_sqlrow *
 void pasta_sqlrows_time_collective(struct pasta_sqlrows *r, uint64_t id, uint64_t end,
 				   uint64_t dur);
 
-void pasta_sqlrows_name_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid, uint32_t name);
+/* A thread, which may have no row of its own; its name is the directory's. */
+void pasta_sqlrows_thread(struct pasta_sqlrows *r, uint32_t proc, uint32_t tid);
 /* At the end: the threads and the call paths that rows refer to. */
 void pasta_sqlrows_finish(struct pasta_sqlrows *r);
 

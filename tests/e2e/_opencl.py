@@ -51,10 +51,12 @@ def differ(got, wanted):
 def joined(kinds):
     """Every kernel, copy and fill has its launch, on the same thread, and the other way round."""
     launches = {(e["proc"], e["corr"]): e for e in kinds["launch"]}
+    works = {"kernel": 1, "copy": 2, "set": 3}
     bad = len(kinds["launch"]) - len(launches)
     for e in kinds["kernel"] + kinds["copy"] + kinds["set"]:
         launch = launches.pop((e["proc"], e["corr"]), None)
-        if not launch or launch["tid"] != e["tid"] or launch["stream"] != e["stream"]:
+        if (not launch or launch["tid"] != e["tid"] or launch["stream"] != e["stream"]
+                or launch["work"] != works[e["kind"]]):
             print("without its launch:", e)
             bad += 1
     if launches:

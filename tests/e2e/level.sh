@@ -33,7 +33,7 @@ is "the same launches" "$(rows counted kernels '(0, 1)')" "$(rows timed kernels 
 is "they are some" "$(json counted/results/report.json 'd["tools"][0]["tables"][0]["rows"] != []')" True
 is "times are blank" "$(rows counted kernels '(2, 3, 9)' | tr -d ' ' | sed 's/\[None,None,None\],*//g')" "[]"
 is "places add up" "$(json counted/results/report.json \
-	'sum(r[3] for t in d["tools"][0]["tables"] if t["name"] == "launches_by_place" for r in t["rows"])')" \
+	'sum(r[3] for t in d["tools"][0]["tables"] if t["name"] == "launches_by_origin" for r in t["rows"])')" \
 	"$(json counted/results/report.json 'sum(r[1] for r in d["tools"][0]["tables"][0]["rows"])')"
 is "no record is missed" "$(json counted/results/report.json \
 	'[f["what"] for f in d["tools"][0]["findings"] if "no record" in f["what"]]')" "[]"
@@ -43,5 +43,5 @@ is "what to do for more" "$(json counted/results/report.json \
 is "the program sees no more than without" "$(json counted.out 'd["seen"]')" "$("$programs/cl_exact" | python3 -c 'import json, sys; print(json.load(sys.stdin)["seen"])')"
 "$ACCELPROF" run -q -t kernel_freq --level count --stacks native=1 -o stacks -- "$programs/cl_exact" >/dev/null ||
 	failed "stacks"
-is "from where" "$(rows stacks launches_by_place '(2,)' | grep -c cl_exact)" 1
+is "from where" "$(rows stacks launches_by_origin '(2,)' | grep -c cl_exact)" 1
 done_

@@ -73,6 +73,7 @@ exact all
 launches all "counted 200 sampled 0 filtered 0 refused 0"
 patched all 1 0
 is "all: launches told" "$(grep -c '"kind":"launch"' all.dump)" 200
+is "all: launches of kernels" "$(grep '"kind":"launch"' all.dump | grep -c '"work":1[,}]')" 200
 is "all: module" "$(grep -c '"kind":"module"' all.dump)" 2
 is "all: our own memory is none of the program's" "$(grep -c '"kind":"alloc"' all.dump)" 202
 is "all: freed, at last with its context" "$(grep -c '"kind":"free"' all.dump)" 202
@@ -121,10 +122,11 @@ contexts() {
 contexts contexts
 FAKE_SANITIZER_SHARED=1 contexts shared
 FAKE_SANITIZER_SHARED=1 contexts sharedhost --processor cpu
-record graphs 0 -t hotness --all -- graphs 6
+record graphs 0 -t hotness --all --record launch -- graphs 6
 clean graphs
 exact graphs
 launches graphs "counted 6 sampled 0 filtered 0 refused 0"
+is "graphs: launches of graphs" "$(grep '"kind":"launch"' graphs.dump | grep -c '"work":4[,}]')" 6
 
 # -- By site: each instruction, by its place in its function --
 record sites 0 -t access_pattern --all -- windows 5

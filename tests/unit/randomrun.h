@@ -322,6 +322,7 @@ static inline void run_launch(struct random_run *r, uint32_t proc, uint32_t tid)
 	ev.launch.corr = corr;
 	ev.launch.name = run_name();
 	ev.launch.stack = 0;
+	ev.launch.work = one_in(3) ? 0 : (uint32_t)random_below(PASTA_LAUNCH_WORK_HOST + 2);
 	ev.launch.stream = r->opts.streams ? (uint32_t)random_below(r->opts.streams) : 0;
 	ev.launch.device = r->opts.devices ? (uint32_t)random_below(r->opts.devices) : 0;
 	if (one_in(12)) {

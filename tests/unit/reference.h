@@ -54,6 +54,8 @@ struct ref_launch {
 	uint32_t proc;
 	uint64_t corr, graph;
 	struct ref_where where; /* of its work */
+	int in;			/* its event */
+	bool due;		/* its work has no record so far, and should have one */
 	bool used;
 	uint64_t used_at; /* how many correlations of its process had their work then */
 };
@@ -69,7 +71,7 @@ struct ref_proc {
 	uint64_t iteration, used;
 	uint64_t launches;	/* that came */
 	uint64_t last, last_op; /* of regions, iterations and launches; of operators */
-	bool no_launches;
+	uint64_t recorded;	/* kinds; 0: not known */
 };
 
 /* Work whose launch has not come. */
@@ -85,7 +87,7 @@ struct ref_early {
 
 struct ref {
 	const struct pasta_event *in;
-	bool ops;
+	bool ops, unmatched;
 	REF_LIST(ref_scope, scopes);
 	REF_LIST(ref_out, outs);
 	REF_LIST(ref_thread, threads);
@@ -417,6 +419,8 @@ static void ref_settle(struct ref *r, struct ref_out *out, struct ref_launch *l)
 						.tid = ev->tid};
 	out->where.capture = ref_capture(r, ev->proc, node);
 	one = l && !l->graph && !node && !said;
+	if (l && !said)
+		l->due = false;
 	if (one && l->used)
 		out->where.flags |= PASTA_WHERE_REPEATED;
 	if (one && !l->used) {
@@ -425,24 +429,75 @@ static void ref_settle(struct ref *r, struct ref_out *out, struct ref_launch *l)
 	}
 }
 
+/* The record that a launch should have; 0: none, or any number. */
+static uint64_t ref_record(const struct pasta_launch_record *l)
+{
+	if (l->graph)
+		return 0;
+	switch (l->work) {
+	case PASTA_LAUNCH_WORK_UNKNOWN:
+		return l->name ? PASTA_MASK(KERNEL) : 0;
+	case PASTA_LAUNCH_WORK_KERNEL:
+		return PASTA_MASK(KERNEL);
+	case PASTA_LAUNCH_WORK_COPY:
+		return PASTA_MASK(COPY);
+	case PASTA_LAUNCH_WORK_FILL:
+		return PASTA_MASK(SET);
+	default:
+		return 0;
+	}
+}
+
+static void ref_unmatched(struct ref *r, int in, struct ref_where where)
+{
+	struct pasta_event ev = r->in[in];
+
+	ev.kind = PASTA_KIND_UNMATCHED;
+	where.flags = 0;
+	where.capture = NO_SCOPE;
+	if (r->unmatched)
+		ref_give(r, SUPPLIED, &ev, where);
+}
+
+/* Nobody will ever find the launch that had its number. */
+static void ref_replace(struct ref *r, const struct pasta_event *ev)
+{
+	struct ref_launch *old = ref_launch_of(r, ev->proc, ev->launch.corr);
+
+	if (old && old->due && r->in[old->in].tid != ev->tid)
+		ref_unmatched(r, old->in, old->where);
+	if (old)
+		old->due = false;
+}
+
 static void ref_launch(struct ref *r, int in)
 {
 	const struct pasta_event *ev = &r->in[in];
 	struct ref_where where = ref_here(r, ev->proc, ev->tid);
+	uint64_t record = ref_record(&ev->launch), known = ref_proc(r, ev->proc)->recorded;
+	bool host = !ev->launch.graph && ev->launch.work == PASTA_LAUNCH_WORK_HOST;
+	bool never = host || (record && known && !(known & record));
 	struct ref_launch *l;
 	size_t kept = 0;
 
 	where.launched = ev->time;
 	where.name = ev->launch.name;
 	where.stack = ev->launch.stack;
+	if (ev->launch.corr)
+		ref_replace(r, ev);
 	ref_give(r, in, ev, where);
+	if (never)
+		ref_unmatched(r, in, where);
 	if (!ev->launch.corr)
 		return;
 	where.flags = PASTA_WHERE_LAUNCH;
 	l = ref_add(r, launches);
 	*l = (struct ref_launch){.proc = ev->proc,
 				 .corr = ev->launch.corr,
-				 .graph = ev->launch.graph,
+				 .graph = ev->launch.graph ||
+					  ev->launch.work == PASTA_LAUNCH_WORK_GRAPH,
+				 .in = in,
+				 .due = record && !never,
 				 .where = where};
 	for (size_t i = 0; i < r->early_count; i++) {
 		struct ref_early early = r->early[i];
@@ -477,8 +532,10 @@ static void ref_work_comes(struct ref *r, int in, uint64_t corr)
 	const struct pasta_event *ev = &r->in[in];
 	struct ref_launch *l = corr ? ref_launch_of(r, ev->proc, corr) : NULL;
 	struct ref_out *out = ref_give(r, in, ev, (struct ref_where){0});
+	uint64_t known;
 
-	if (l || !corr || ref_proc(r, ev->proc)->no_launches)
+	known = ref_proc(r, ev->proc)->recorded;
+	if (l || !corr || (known && !(known & PASTA_MASK(LAUNCH))))
 		ref_settle(r, out, l);
 	else
 		*ref_add(r, early) = (struct ref_early){ev->proc, corr, r->outs_count - 1};
@@ -558,6 +615,9 @@ __attribute__((unused)) static void ref_end(struct ref *r)
 			ref_pop(r, t, t->count - 1, SUPPLIED, last, PASTA_REGION_SUPPLIED_OPEN);
 		}
 	}
+	for (size_t i = 0; i < r->launches_count; i++)
+		if (r->launches[i].due)
+			ref_unmatched(r, r->launches[i].in, r->launches[i].where);
 }
 
 #endif

@@ -225,7 +225,7 @@ static void check_pairs(const struct stream *s)
 
 /* How often each thing happened, so that none is left out by chance. */
 static struct {
-	size_t launched, again, captured, strays, lost, outer, open, supplied, dropped;
+	size_t launched, again, captured, strays, lost, outer, open, supplied, dropped, unmatched;
 } seen;
 
 static void count_seen(const struct stream *s, const struct ref *r, size_t in)
@@ -241,6 +241,7 @@ static void count_seen(const struct stream *s, const struct ref *r, size_t in)
 
 		seen.launched += g->where.flags & PASTA_WHERE_LAUNCH ? 1 : 0;
 		seen.again += g->where.flags & PASTA_WHERE_REPEATED ? 1 : 0;
+		seen.unmatched += g->ev.kind == PASTA_KIND_UNMATCHED;
 		seen.captured += g->where.capture != NULL;
 		seen.strays +=
 			g->ev.kind == PASTA_KIND_REGION && g->ev.sub == PASTA_REGION_UNMATCHED_END;
@@ -261,6 +262,19 @@ static void stream_new(struct stream *s, bool ops)
 	assert_non_null(s->c);
 }
 
+/* How a run is read. */
+struct how {
+	bool ops, unmatched;
+	uint64_t recorded; /* by the first process; 0: not known */
+};
+
+static void stream_new_as(struct stream *s, const struct how *how)
+{
+	stream_new(s, how->ops);
+	if (how->unmatched)
+		assert_int_equal(pasta_correlate_unmatched(s->c), 0);
+}
+
 static void stream_end(struct stream *s)
 {
 	pasta_correlate_end(s->c);
@@ -276,14 +290,13 @@ static void stream_free(struct stream *s)
 
 /* A process's events become the same without the others. */
 static void check_alone(const struct random_run *run, const struct stream *all, uint32_t proc,
-			bool ops, bool no_launches)
+			const struct how *how)
 {
 	struct stream s;
 	size_t n = 0;
 
-	stream_new(&s, ops);
-	if (no_launches)
-		pasta_correlate_no_launches(s.c, 0);
+	stream_new_as(&s, how);
+	pasta_correlate_recorded(s.c, 0, how->recorded);
 	for (size_t i = 0; i < run->count; i++)
 		if (run->events[i].proc == proc)
 			give(&s, &run->events[i]);
@@ -302,18 +315,16 @@ static void check_alone(const struct random_run *run, const struct stream *all, 
 	stream_free(&s);
 }
 
-static void compare_run(const struct run_opts *opts, bool ops, bool no_launches)
+static void compare_run(const struct run_opts *opts, const struct how *how)
 {
 	struct random_run run;
 	struct stream s;
-	struct ref r = {.ops = ops};
+	struct ref r = {.ops = how->ops, .unmatched = how->unmatched};
 
 	random_run(&run, opts);
-	stream_new(&s, ops);
-	if (no_launches) {
-		pasta_correlate_no_launches(s.c, 0);
-		ref_proc(&r, 0)->no_launches = true;
-	}
+	stream_new_as(&s, how);
+	pasta_correlate_recorded(s.c, 0, how->recorded);
+	ref_proc(&r, 0)->recorded = how->recorded;
 	for (size_t i = 0; i < run.count; i++)
 		run_strings(&run.events[i], ids);
 	r.in = run.events;
@@ -324,9 +335,9 @@ static void compare_run(const struct run_opts *opts, bool ops, bool no_launches)
 	stream_end(&s);
 	ref_end(&r);
 	compare(&r, &s);
-	if (ops)
+	if (how->ops)
 		check_pairs(&s);
-	check_alone(&run, &s, (uint32_t)random_below(opts->procs), ops, no_launches);
+	check_alone(&run, &s, (uint32_t)random_below(opts->procs), how);
 	count_seen(&s, &r, run.count);
 	stream_free(&s);
 	ref_free(&r);
@@ -341,8 +352,14 @@ static void every_event_and_where_it_belongs_equal_a_linear_search(void **state)
 					.events = 200 + random_below(8000),
 					.depth = (unsigned int)random_below(5)};
 
-		compare_run(&opts, !one_in(4), one_in(4));
+		struct how how = {.ops = !one_in(4), .unmatched = !one_in(3)};
+
+		how.recorded = one_in(3) ? 0 : ~(one_in(4) ? PASTA_MASK(LAUNCH) : 0);
+		how.recorded &= one_in(3) ? ~PASTA_MASK(KERNEL) : ~UINT64_C(0);
+		how.recorded &= one_in(3) ? ~PASTA_MASK(COPY) : ~UINT64_C(0);
+		compare_run(&opts, &how);
 	}
+	assert_true(seen.unmatched > 1000);
 	assert_true(seen.launched > 1000 && seen.again > 100 && seen.captured > 100);
 	assert_true(seen.strays > 100 && seen.lost > 100 && seen.outer > 100 && seen.open > 10);
 	assert_true(seen.supplied > 100 && seen.dropped > 100);
@@ -676,6 +693,140 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 	pasta_correlate_free(c);
 }
 
+/* -- Launches that are forgotten: all of them, in arrays ------------------------------------------
+ */
+
+enum { MANY_LAUNCHES = PASTA_LAUNCHES_MAX + 40000 };
+
+static struct {
+	uint8_t work;
+	bool known, used, unmatched; /* in the table; has its work; was delivered so */
+} * many;
+
+static struct {
+	size_t oldest, known, uses;
+	uint32_t *used; /* correlations, in order of their uses */
+	size_t delivered, wrong;
+} many_state;
+
+static bool many_due(uint64_t corr)
+{
+	return many[corr].work != PASTA_LAUNCH_WORK_GRAPH && !many[corr].used;
+}
+
+/* Whatever the correlator gives: each launch that is unmatched must be so now. */
+static void many_check(struct pasta_correlate *c)
+{
+	const struct pasta_where *where;
+	const struct pasta_event *ev;
+
+	while ((ev = pasta_correlate_next(c, &where))) {
+		uint64_t corr = ev->launch.corr;
+
+		if (ev->kind != PASTA_KIND_UNMATCHED)
+			continue;
+		many_state.delivered++;
+		many_state.wrong += many[corr].unmatched || !many_due(corr) ||
+				    where->launched != ev->time || where->flags != 0 ||
+				    ev->launch.work != many[corr].work;
+		many[corr].unmatched = true;
+	}
+}
+
+static void many_launch(struct pasta_correlate *c, uint64_t corr)
+{
+	struct pasta_event ev = run_event(PASTA_KIND_LAUNCH, 0, 1);
+	const struct pasta_where *where;
+	size_t before = many_state.delivered, gone;
+
+	many[corr].work = one_in(20)  ? PASTA_LAUNCH_WORK_GRAPH
+			  : one_in(3) ? PASTA_LAUNCH_WORK_FILL
+				      : PASTA_LAUNCH_WORK_KERNEL;
+	ev.time = corr * 10;
+	ev.launch.corr = corr;
+	ev.launch.work = many[corr].work;
+	pasta_correlate_take(c, &ev, &where);
+	many_check(c);
+	if (many_state.known < PASTA_LAUNCHES_MAX) {
+		many_state.known++;
+		assert_property(many_state.delivered == before);
+	} else {
+		while (!many[many_state.oldest].known)
+			many_state.oldest++;
+		gone = many_state.oldest;
+		many[gone].known = false;
+		assert_property(many_state.delivered == before + many_due(gone));
+		assert_property(many[gone].unmatched == many_due(gone));
+	}
+	many[corr].known = true;
+}
+
+/* The work of a launch that is known, used before, or forgotten. */
+static void many_work(struct pasta_correlate *c, uint64_t corr, uint64_t now)
+{
+	struct pasta_event ev = run_event(PASTA_KIND_KERNEL, 0, 1);
+	const struct pasta_where *where = NULL;
+	bool at_once;
+
+	ev.time = now;
+	ev.kernel.corr = corr;
+	at_once = pasta_correlate_take(c, &ev, &where);
+	assert_property(at_once == many[corr].known);
+	if (!at_once) { /* it waits for a launch of its number */
+		struct pasta_event later = run_event(PASTA_KIND_API, 0, 1);
+		uint32_t flags = many[corr].unmatched ? PASTA_WHERE_EXPIRED : 0;
+
+		later.time = now + PASTA_CORRELATE_WAIT + 1;
+		assert_false(pasta_correlate_take(c, &later, &where));
+		assert_int_equal(pasta_correlate_next(c, &where)->kind, PASTA_KIND_KERNEL);
+		assert_property(where->flags == flags);
+		many_check(c);
+		return;
+	}
+	assert_property(!(where->flags & PASTA_WHERE_EXPIRED));
+	if (many[corr].work == PASTA_LAUNCH_WORK_GRAPH || many[corr].used)
+		return;
+	many[corr].used = true;
+	if (many_state.uses >= PASTA_LAUNCHES_RECENT) {
+		uint32_t old = many_state.used[many_state.uses - PASTA_LAUNCHES_RECENT];
+
+		many_state.known -= many[old].known;
+		many[old].known = false;
+	}
+	many_state.used[many_state.uses++] = (uint32_t)corr;
+}
+
+static void launches_without_a_record_are_delivered_when_they_are_forgotten(void **state)
+{
+	struct pasta_correlate *c = pasta_correlate_new(false);
+	size_t due = 0, before;
+
+	(void)state;
+	many = calloc(MANY_LAUNCHES + 1, sizeof(*many));
+	many_state.used = calloc(MANY_LAUNCHES + 1, sizeof(uint32_t));
+	many_state.oldest = 1;
+	assert_non_null(many);
+	assert_non_null(many_state.used);
+	assert_int_equal(pasta_correlate_unmatched(c), 0);
+	for (uint64_t i = 1; i <= MANY_LAUNCHES; i++) {
+		many_launch(c, i);
+		if (i % 100 == 0 || (i > PASTA_LAUNCHES_MAX && one_in(4)))
+			many_work(c, 1 + random_below(one_in(2) ? 60000 : i), i * 10);
+	}
+	before = many_state.delivered;
+	for (uint64_t i = 1; i <= MANY_LAUNCHES; i++)
+		due += many[i].known && many_due(i);
+	pasta_correlate_end(c);
+	many_check(c);
+	assert_int_equal(many_state.wrong, 0);
+	assert_true(before > 10000);
+	assert_int_equal(many_state.delivered, before + due);
+	assert_false(pasta_correlate_failed(c));
+	pasta_correlate_free(c);
+	free(many_state.used);
+	free(many);
+}
+
 static void a_hundred_thousand_regions_deep_is_fine(void **state)
 {
 	enum { DEPTH = 100000 };
@@ -754,6 +905,7 @@ int main(void)
 		cmocka_unit_test(a_full_queue_makes_room_by_its_first_event_alone),
 		cmocka_unit_test(a_million_halves_without_the_other_fit_in_little_memory),
 		cmocka_unit_test(the_oldest_launch_is_forgotten_past_the_limit),
+		cmocka_unit_test(launches_without_a_record_are_delivered_when_they_are_forgotten),
 		cmocka_unit_test(a_hundred_thousand_regions_deep_is_fine),
 		cmocka_unit_test(a_depth_that_nobody_can_have_supplies_nothing),
 	};

@@ -44,6 +44,7 @@ static struct {
 	struct pasta_event ev[READ_MAX];
 	char name[READ_MAX][32];
 	size_t count, launches, kernels;
+	size_t works[PASTA_LAUNCH_WORK_HOST + 1]; /* launches, by what they start */
 	struct pasta_account account;
 } got;
 
@@ -68,6 +69,8 @@ static void read_back(void)
 	while ((ev = pasta_stream_next(s))) {
 		got.launches += ev->kind == PASTA_KIND_LAUNCH;
 		got.kernels += ev->kind == PASTA_KIND_KERNEL;
+		if (ev->kind == PASTA_KIND_LAUNCH && ev->launch.work <= PASTA_LAUNCH_WORK_HOST)
+			got.works[ev->launch.work]++;
 		if (!(KINDS >> ev->kind & 1) || got.count == READ_MAX)
 			continue;
 		memcpy(&got.ev[got.count], ev, ev->size);
@@ -707,6 +710,35 @@ static void calls_that_give_a_device_nothing_are_no_launches(void **state)
 	assert_int_equal(got.launches, 1);
 }
 
+static void launch_each_work(void)
+{
+	static const struct fake_work works[] = {
+		{.function = "cuMemcpyHtoDAsync_v2", .kind = CUPTI_MEMCPY, .context = 1},
+		{.function = "cuMemcpyDtoHAsync_v2", .kind = CUPTI_MEMCPY, .context = 1},
+		{.function = "cuMemsetD8Async", .kind = CUPTI_MEMSET, .context = 1},
+		{.function = "cuGraphLaunch", .kind = CUPTI_KERNEL, .context = 1, .nodes = 3},
+	};
+
+	begin_recording();
+	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++)
+		fake_call(&works[i]);
+	for (int i = 0; i < 3; i++)
+		launch_one(i ? "cuLaunchKernel" : "cuLaunchKernelEx");
+	end_recording();
+}
+
+static void launches_state_what_they_start(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(launch_each_work), 0);
+	read_back();
+	assert_int_equal(got.launches, 7);
+	assert_int_equal(got.works[PASTA_LAUNCH_WORK_KERNEL], 3);
+	assert_int_equal(got.works[PASTA_LAUNCH_WORK_COPY], 2);
+	assert_int_equal(got.works[PASTA_LAUNCH_WORK_FILL], 1);
+	assert_int_equal(got.works[PASTA_LAUNCH_WORK_GRAPH], 1);
+}
+
 /* Of the second context: the first one's call wanted it, and it had been too early. */
 static void start_unified_late(void)
 {
@@ -873,6 +905,7 @@ int main(void)
 		T(what_cupti_drops_is_in_the_account),
 		T(kernels_are_recorded_whose_launch_was),
 		T(calls_that_give_a_device_nothing_are_no_launches),
+		T(launches_state_what_they_start),
 		T(unified_memory_is_turned_on_when_cuda_is_ready),
 		T(unified_memory_of_an_older_version_is_what_that_has),
 		T(unified_memory_moves_that_were_off_are_not_recorded_though_they_come_later),

@@ -164,7 +164,7 @@ static size_t count_joined(const struct list *l)
 static void compare_shards(const struct run_opts *opts, uint32_t no_launches)
 {
 	struct random_run run;
-	struct ref r = {.ops = true};
+	struct ref r = {.ops = true, .unmatched = true};
 	struct pasta_event *events;
 	struct list l;
 	size_t count;
@@ -172,9 +172,12 @@ static void compare_shards(const struct run_opts *opts, uint32_t no_launches)
 	random_run(&run, opts);
 	for (uint32_t i = 0; i < opts->procs; i++) {
 		bool without = no_launches && i % no_launches == no_launches - 1;
+		uint64_t kinds = without ? NO_LAUNCHES : ALL_KINDS;
 
-		shardrun_write(&run, i, without ? NO_LAUNCHES : ALL_KINDS);
-		ref_proc(&r, i)->no_launches = without;
+		if (one_in(3))
+			kinds &= ~(PASTA_MASK(KERNEL) | (one_in(2) ? PASTA_MASK(COPY) : 0));
+		shardrun_write(&run, i, kinds);
+		ref_proc(&r, i)->recorded = kinds;
 	}
 	events = read_stream(opts->procs, &count);
 	r.in = events;
@@ -328,7 +331,8 @@ static const char *kernel_name(const struct pasta_event *ev)
 		return pasta_str(ev->kernel.name);
 	if (ev->kind == PASTA_KIND_PC_SAMPLE)
 		return pasta_str(ev->pc_sample.function);
-	if (ev->kind == PASTA_KIND_LAUNCH && ev->launch.name && !ev->launch.graph)
+	if ((ev->kind == PASTA_KIND_LAUNCH || ev->kind == PASTA_KIND_UNMATCHED) &&
+	    ev->launch.name && !ev->launch.graph)
 		return pasta_str(ev->launch.name);
 	if (ev->kind == PASTA_KIND_ACCESS_SUM && ev->access_sum.name)
 		return pasta_str(ev->access_sum.name);
@@ -347,6 +351,7 @@ static void fields(const struct pasta_event *ev, int64_t *device, int64_t *strea
 	*device = *stream = -1;
 	switch (ev->kind) {
 	case PASTA_KIND_LAUNCH:
+	case PASTA_KIND_UNMATCHED:
 		*device = ev->launch.device;
 		*stream = ev->launch.stream;
 		break;

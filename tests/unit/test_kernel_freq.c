@@ -4,6 +4,8 @@
 
 #include "unit/tooltest.h"
 
+#include "process/launches.h"
+
 static void give_shape(const char *name, uint32_t x, uint32_t y, uint32_t block, uint64_t dur)
 {
 	struct pasta_event ev = kernel_event(0, 1, 0, name, dur);
@@ -135,9 +137,9 @@ static void launches_of_a_process_without_kernels_count_by_name_and_place(void *
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 - - - - - - - -\n"
 					      "rare 1 - - - - - - - -\n");
-	assert_string_equal(table("launches_by_place"), "k step  2\n"
-							"k   1\n"
-							"rare step  1\n");
+	assert_string_equal(table("launches_by_origin"), "k step  2\n"
+							 "k   1\n"
+							 "rare step  1\n");
 	assert_string_equal(finding(0), "");
 }
 
@@ -152,7 +154,7 @@ static void one_process_counts_and_another_that_records_kernels_misses_some(void
 	give_kernel(1, 20, 1, "k", 100);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("kernels"), "k 3 100 100 100 100 100 100 100 100.00\n");
-	assert_string_equal(table("launches_by_place"), "k   1\n");
+	assert_string_equal(table("launches_by_origin"), "k   1\n");
 	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
 }
 
@@ -163,7 +165,44 @@ static void a_process_that_records_kernels_has_no_table_of_places(void **state)
 	give_launch(0, 1, 10, 1, "k");
 	give_kernel(0, 20, 1, "k", 100);
 	assert_int_equal(finish(), 0);
-	assert_null(table("launches_by_place"));
+	assert_null(table("launches_by_origin"));
+}
+
+static void give_work(uint64_t time, uint64_t corr, const char *name, uint32_t work)
+{
+	struct pasta_event ev = EVENT(launch, LAUNCH, 0, 1, time);
+
+	ev.launch.corr = corr;
+	ev.launch.name = id(name);
+	ev.launch.work = work;
+	give(&ev);
+}
+
+static void a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kernels(void **state)
+{
+	(void)state;
+	give_work(10, 1, NULL, PASTA_LAUNCH_WORK_KERNEL);
+	give_work(11, 2, NULL, PASTA_LAUNCH_WORK_COPY);
+	give_work(12, 3, "fill", PASTA_LAUNCH_WORK_FILL);
+	give_work(13, 4, NULL, PASTA_LAUNCH_WORK_GRAPH);
+	give_work(14, 5, NULL, PASTA_LAUNCH_WORK_HOST);
+	give_work(15, 6, NULL, PASTA_LAUNCH_WORK_KERNEL);
+	give_kernel(0, 20, 6, "k", 100);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("kernels"), "k 1 100 100 100 100 100 100 100 100.00\n"
+					      "(unnamed) 1 - - - - - - - -\n");
+	assert_string_equal(finding(0), "launches that have no record of their kernel: 1");
+}
+
+static void a_record_that_comes_after_its_launch_was_forgotten_counts_once(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= PASTA_LAUNCHES_MAX + 2; i++)
+		give_launch(0, 1, i, i, "k");
+	give_kernel(0, PASTA_LAUNCHES_MAX + 3, 1, "k", 100);
+	assert_int_equal(finish(), 0);
+	assert_int_equal(pasta_table_cell(table_of("kernels"), 0, 1)->i, PASTA_LAUNCHES_MAX + 2);
+	assert_int_equal(pasta_table_cell(table_of("kernels"), 0, 2)->i, 100);
 }
 
 /* -- Against the plainest count there is. -- */
@@ -221,6 +260,8 @@ int main(void)
 		TEST(launches_of_a_process_without_kernels_count_by_name_and_place),
 		TEST(one_process_counts_and_another_that_records_kernels_misses_some),
 		TEST(a_process_that_records_kernels_has_no_table_of_places),
+		TEST(a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kernels),
+		TEST(a_record_that_comes_after_its_launch_was_forgotten_counts_once),
 		TEST(launches_equal_what_was_asked_for),
 	};
 

@@ -311,7 +311,8 @@ static void imported_memory_is_the_frameworks(void **state)
 
 	(void)state;
 	assert_int_equal(
-		pasta_directory_add(&(struct pasta_process_info){.proc = 0, .imported = true}), 0);
+		pasta_directory_add(&(struct pasta_process_info){.proc = 0, .source = "kineto"}),
+		0);
 	get(PASTA_ALLOC_DEVICE, 0, 0x500, 64);
 	ev.alloc.flags = PASTA_ALLOC_BY_DRIVER;
 	pasta_ledger_event(ledger, &ev, NULL);

@@ -245,6 +245,10 @@ static void calls_are_of_their_library_and_launches_are_told(void **state)
 {
 	struct imported *im = import_file(data("rocprof-all.json"));
 	static const uint64_t launches[] = {7, 8, 12, 14, 20, 31, 41};
+	static const uint32_t works[] = {PASTA_LAUNCH_WORK_COPY,   PASTA_LAUNCH_WORK_COPY,
+					 PASTA_LAUNCH_WORK_KERNEL, PASTA_LAUNCH_WORK_KERNEL,
+					 PASTA_LAUNCH_WORK_GRAPH,  PASTA_LAUNCH_WORK_KERNEL,
+					 PASTA_LAUNCH_WORK_KERNEL};
 	size_t subs[4] = {0};
 
 	(void)state;
@@ -256,6 +260,8 @@ static void calls_are_of_their_library_and_launches_are_told(void **state)
 	assert_int_equal(count_of(im, PASTA_KIND_LAUNCH), 7);
 	for (size_t i = 0; i < 7; i++)
 		assert_int_equal(nth(im, PASTA_KIND_LAUNCH, i)->launch.corr, launches[i]);
+	for (size_t i = 0; i < 7; i++)
+		assert_int_equal(nth(im, PASTA_KIND_LAUNCH, i)->launch.work, works[i]);
 	assert_int_equal(nth(im, PASTA_KIND_LAUNCH, 2)->time, T + 19000);
 	assert_int_equal(nth(im, PASTA_KIND_LAUNCH, 6)->tid, 701);
 	for (size_t i = 0; i < count_of(im, PASTA_KIND_API); i++) {

@@ -288,6 +288,44 @@ static void calls_lie_in_what_begins_with_them_and_launch(void **state)
 	}
 }
 
+static void calls_launch_what_their_names_state(void **state)
+{
+	static const struct {
+		const char *name;
+		int work; /* -1: it launches nothing */
+	} calls[] = {
+		{"cudaLaunchKernel", PASTA_LAUNCH_WORK_KERNEL},
+		{"cuLaunchKernelEx", PASTA_LAUNCH_WORK_KERNEL},
+		{"hipExtModuleLaunchKernel", PASTA_LAUNCH_WORK_KERNEL},
+		{"cudaMemcpyAsync", PASTA_LAUNCH_WORK_COPY},
+		{"hipMemcpyWithStream", PASTA_LAUNCH_WORK_COPY},
+		{"cudaMemsetAsync", PASTA_LAUNCH_WORK_FILL},
+		{"cudaGraphLaunch", PASTA_LAUNCH_WORK_GRAPH},
+		{"hipGraphLaunch", PASTA_LAUNCH_WORK_GRAPH},
+		{"cudaGraphAddMemcpyNode", -1},
+		{"cudaGraphInstantiate", -1},
+		{"cudaLaunchHostFunc", -1},
+		{"cudaStreamSynchronize", -1},
+	};
+	const size_t n = sizeof(calls) / sizeof(*calls);
+	char args[40];
+	size_t launches = 0, i;
+
+	begin_trace();
+	for (i = 0; i < n; i++) {
+		snprintf(args, sizeof(args), "\"correlation\":%zu", i + 1);
+		add_event("cuda_runtime", calls[i].name, 5, 10 * i + 10, 10 * i + 15, args);
+	}
+	end_trace();
+	for (i = 0; i < count; i++) {
+		if (events[i].kind != PASTA_KIND_LAUNCH)
+			continue;
+		assert_int_equal(events[i].launch.work, calls[events[i].launch.corr - 1].work);
+		launches++;
+	}
+	assert_int_equal(launches, 8);
+}
+
 static void frames_make_the_paths_of_what_begins_in_them(void **state)
 {
 	begin_trace();
@@ -654,6 +692,7 @@ int main(void)
 		cmocka_unit_test(operators_and_regions_do_not_cut_each_other),
 		cmocka_unit_test(threads_do_not_nest_in_each_other),
 		cmocka_unit_test(calls_lie_in_what_begins_with_them_and_launch),
+		cmocka_unit_test(calls_launch_what_their_names_state),
 		cmocka_unit_test(frames_make_the_paths_of_what_begins_in_them),
 		cmocka_unit_test(a_frame_knows_its_file_and_line),
 		cmocka_unit_test(flows_link_the_operators_that_begin_with_them),

@@ -31,6 +31,8 @@ __attribute__((unused)) static void start(void)
 	correlate = pasta_correlate_new(true);
 	assert_non_null(correlate);
 	lane = another_lane(&result);
+	if (pasta_lane_kinds(lane) & PASTA_MASK(UNMATCHED))
+		assert_int_equal(pasta_correlate_unmatched(correlate), 0);
 }
 
 __attribute__((unused)) static void stop(void)
@@ -84,6 +86,7 @@ static void know_process(const struct pasta_event *ev)
 {
 	const struct pasta_process_record *r = &ev->process;
 
+	pasta_correlate_recorded(correlate, ev->proc, r->kinds);
 	assert_int_equal(pasta_directory_add(&(struct pasta_process_info){
 				 .proc = ev->proc,
 				 .pid = r->pid,
@@ -91,7 +94,7 @@ static void know_process(const struct pasta_event *ev)
 				 .kinds = r->kinds,
 				 .host = pasta_str(r->host),
 				 .command = pasta_str(r->command),
-				 .imported = r->source != 0}),
+				 .source = pasta_str(r->source)}),
 			 0);
 }
 

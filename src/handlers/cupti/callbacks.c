@@ -131,7 +131,9 @@ static void launch_event(uint8_t role, const struct cupti_call *call, uint64_t t
 	ev.launch.name = name_of(call, role);
 	ev.launch.context = call->context_id;
 	ev.launch.flags = role;
+	ev.launch.work = pasta_launch_work_of(role);
 	if (role == GRAPH_LAUNCH) {
+		ev.launch.work = PASTA_LAUNCH_WORK_GRAPH;
 		ev.launch.flags = PASTA_KIND_KERNEL;
 		ev.launch.graph = cupti_graph_launched(call);
 	}

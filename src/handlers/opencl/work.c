@@ -298,6 +298,7 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 	ev.launch.stream = q->number;
 	ev.launch.device = q->device;
 	ev.launch.flags = (uint32_t)w->kind;
+	ev.launch.work = pasta_launch_work_of((unsigned int)w->kind);
 	ev.time = w->begin;
 	pasta_emit(&ev);
 }

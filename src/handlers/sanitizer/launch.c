@@ -45,6 +45,7 @@ static void emit_launch(const struct work *w, void *graph)
 	ev.launch.stream = w->stream->number;
 	ev.launch.device = w->context->device;
 	ev.launch.flags = PASTA_KIND_KERNEL;
+	ev.launch.work = graph ? PASTA_LAUNCH_WORK_GRAPH : PASTA_LAUNCH_WORK_KERNEL;
 	ev.time = w->time;
 	pasta_emit(&ev);
 }
