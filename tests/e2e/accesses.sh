@@ -17,6 +17,7 @@ is "kernels: results" "$(cat kernels.out)" "$(cat native.out)"
 is "kernels: stderr" "$(cat kernels.err)" ""
 "$dump" kernels >kernels.dump || failed "kernels: dump"
 "${counts[@]}" kernels kernels.dump native.out || failed "kernels: not what is known"
+"${counts[@]}" split kernels.dump || failed "kernels: bytes read and written"
 is "kernels: dropped" "$(tail -n 1 kernels.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
 
 # The ways that programs have to launch kernels.
@@ -36,7 +37,7 @@ is "large: status" $? 0
 is "large: stderr" "$(cat large.err)" ""
 "$dump" large >large.dump || failed "large: dump"
 "${counts[@]}" objects large.dump large.out || failed "large: not what it says"
-is "large: pages" "$(grep '"kind":"access_sum"' large.dump | grep -c '"bytes":32,.*"reducer":2}')" 131072
+is "large: pages" "$(grep '"kind":"access_sum"' large.dump | grep -c '"bytes":32,.*"reducer":2,')" 131072
 is "large: no room" "$(grep '"kind":"access_sum"' large.dump | grep -c '"key0":18446744073709551615')" 0
 is "large: dropped" "$(tail -n 1 large.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
 
