@@ -26,7 +26,7 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/include/pasta")
 		FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.cuh")
 endif()
 # What <pasta/reducer.cuh> is made of, as authors of reducers include it; tests have it from sdk.
-foreach(file accumulate.h gpu.h gpu_count.cuh gpu_device.cuh)
+foreach(file accumulate.h gpu.h gpu_count.cuh gpu_device.cuh gpu_host.h)
 	set(from "${PROJECT_SOURCE_DIR}/src/reduce/${file}")
 	set(to "${PROJECT_BINARY_DIR}/sdk/pasta/gpu/${file}")
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${from}")

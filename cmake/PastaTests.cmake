@@ -217,24 +217,28 @@ if(cxx_programs)
 		list(REMOVE_ITEM programs ${cxx_programs})
 	endif()
 endif()
-# The patches for NVIDIA's devices, on one that is emulated. Its lanes are stacks that
+# The patches for NVIDIA's devices and reducers of tools, on one that is emulated. Its lanes are stacks that
 # ThreadSanitizer is not told of.
 if(CMAKE_CXX_COMPILER AND NOT PASTA_SANITIZE MATCHES "thread|fuzzer")
 	set(flags ${PASTA_C_FLAGS})
 	list(FILTER flags INCLUDE REGEX "sanitize|-Werror$|frame-pointer")
-	foreach(name test_reduce_gpu test_reducer)
-		add_executable(${name} tests/unit/${name}.cpp tests/unit/emulated/warp.cpp)
-		target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter ${flags}
-			# What is CUDA's alone; and its atomics are not of the type that the words have.
-			-Wno-unknown-pragmas -fno-strict-aliasing)
-		target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit/emulated"
+	foreach(source tests/unit/test_reduce_gpu.cpp tests/unit/test_reducer.cpp
+			tests/unit/test_reducer_host.cpp examples/bank_conflicts/test_bank_conflicts.cpp)
+		get_filename_component(name "${source}" NAME_WE)
+		if(TARGET ${name}) # the tool's own has that name
+			set(name ${name}_reducer)
+		endif()
+		add_executable(${name} ${source})
+		target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter
+			-Wno-unknown-pragmas ${flags})
+		target_include_directories(${name} PRIVATE
 			"${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests"
 			"${PROJECT_BINARY_DIR}/sdk")
 		target_link_options(${name} PRIVATE ${PASTA_LINK_FLAGS})
 		target_link_libraries(${name} PRIVATE pasta-agent-static)
 		set_target_properties(${name} PROPERTIES CXX_STANDARD 17
 			RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-		pasta_test(${name} unit tests/unit/${name}.cpp ${name})
+		pasta_test(${name} unit ${source} ${name})
 	endforeach()
 	target_sources(test_reduce_gpu PRIVATE tests/gpu/reduce_oracle.c)
 endif()

@@ -8,6 +8,7 @@ struct line {
 		uint32_t kernel, reserved;
 	} key;
 	uint64_t loads, stores, bytes;
+	uint64_t written, unsplit; /* of bytes; rows that do not know it */
 	uint64_t descriptors, described;
 	uint64_t counted, launches; /* of the shapes that access it */
 };
@@ -45,6 +46,18 @@ static int64_t size_of(const void *row, const void *state)
 	return o && o->bytes ? (int64_t)pasta_access_add(0, o->bytes) : PASTA_NO_VALUE;
 }
 
+static bool is_split(const void *row, const void *state)
+{
+	return !((const struct line *)row)->unsplit;
+}
+
+static int64_t read_of(const void *row, const void *state)
+{
+	const struct line *line = row;
+
+	return line->unsplit ? PASTA_NO_VALUE : (int64_t)(line->bytes - line->written);
+}
+
 static int64_t is_special(const void *row, const void *state)
 {
 	return !object_of(row, state);
@@ -70,6 +83,11 @@ static const struct pasta_member members[] = {
 	PASTA_MEMBER_OF(PERCENT, struct line, counted, launches, .column = "counted",
 			.flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER_BY(TEXT, .text = process_text, .column = "process"),
+	PASTA_MEMBER_BY(CALL, .call = read_of, .column = "read", .unit = "bytes",
+			.flags = PASTA_MEMBER_OPTIONAL),
+	PASTA_MEMBER(SUM, struct line, written, .column = "written", .unit = "bytes",
+		     .has = is_split, .flags = PASTA_MEMBER_OPTIONAL),
+	PASTA_MEMBER(SUM, struct line, unsplit),
 	PASTA_MEMBER(U64, struct line, key.object, .column = "id", .flags = PASTA_MEMBER_HIDDEN),
 	PASTA_MEMBER_BY(CALL, .call = is_special, .column = "special",
 			.flags = PASTA_MEMBER_HIDDEN),
@@ -102,6 +120,10 @@ static int add_access(void *ctx, const struct pasta_access_shape *shape,
 	pasta_access_add_to(&line->loads, row->loads);
 	pasta_access_add_to(&line->stores, row->stores);
 	pasta_access_add_to(&line->bytes, row->bytes);
+	if (row->bytes_written == UINT64_MAX)
+		line->unsplit++;
+	else
+		pasta_access_add_to(&line->written, row->bytes_written);
 	add_shape(line, shape);
 	return 0;
 }

@@ -86,9 +86,12 @@ struct pasta_access_site {
  * and 6 loads and stores are requests; active, of 6, is the sum of their active threads. Of table 7
  * key is that of a bucket; it and 8 are not scaled to all blocks. Those of 9, a tool's own, are
  * taken for sites, whatever key1 is; so are those of 10, whose stores are threads. most is not
- * scaled: bytes of the row that has most of them. */
+ * scaled: bytes of the row that has most of them. bytes_read and bytes_written are bytes, split: an
+ * atomic reads its bytes and writes them. Both are UINT64_MAX where that is not known: of tables 7
+ * to 10, of runs of an older accelprof, and where a GPU's table had no room. */
 struct pasta_access_row {
 	uint64_t key, loads, stores, bytes, extra, active, most;
+	uint64_t bytes_read, bytes_written;
 };
 
 /* What a page has of an object. */

@@ -81,6 +81,10 @@ enum pasta_reducer {
 	PASTA_REDUCER_COUNT,
 };
 
+enum pasta_sum_flags {
+	PASTA_SUM_SPLIT = 1, /* written is known: bytes of stores, and once those of atomics */
+};
+
 #define PASTA_REDUCER_MASK(NAME) (1u << PASTA_REDUCER_##NAME)
 #define PASTA_SITE_KEY(function, site) ((uint64_t)(function) << 32 | (uint32_t)(site))
 

@@ -17,7 +17,8 @@
  *
  * It is called by the lanes of a->mask together, and runs in the middle of the program's kernel: it
  * must end soon, touch no memory of the program's, and call no function that is not inlined, for
- * there is no stack. docs/writing-a-reducer.md says how to build it.
+ * there is no stack. docs/writing-a-reducer.md says how to build it, and how to test it on the
+ *host, by <pasta/reducer_host.h>.
  */
 #ifndef PASTA_REDUCER_CUH
 #define PASTA_REDUCER_CUH
@@ -198,7 +199,9 @@ PASTA_REDUCER_INLINE void own_copy(struct pasta_gpu_table *table, uint64_t pc, u
 				   const struct own_side *from, const struct own_side *to)
 {
 	if (from->seen && to->seen) {
+#ifdef __CUDACC__
 #pragma unroll 1
+#endif
 		for (uint32_t i = 0; i < 2; i++) {
 			struct own_side s = {i ? to->addr : from->addr, i ? to->kind : from->kind,
 					     i ? to->space : from->space, i ? to->mask : from->mask,
@@ -336,9 +339,15 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	PASTA_OWN_LOCAL(prefix)                                                                    \
 	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_ALL)
 
+/* Whatever else is to be known of the spaces: <pasta/reducer_host.h> defines it before. */
+#ifndef PASTA_REDUCER_SEES
+#define PASTA_REDUCER_SEES(spaces)
+#endif
+
 static_assert(PASTA_GPU_LAYOUT == 3, "the layout is in the names below");
 #define PASTA_REDUCER(keys, spaces)                                                                \
 	static_assert(pasta_gpu::KEYS_##keys, "keys are SITES or KEYS");                           \
+	PASTA_REDUCER_SEES(spaces)                                                                 \
 	PASTA_OWN_OF_##spaces(pasta_own_##keys##_3_) PASTA_REDUCER_INLINE void pasta_reducer_body( \
 		const struct pasta_reducer_access *a)
 

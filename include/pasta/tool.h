@@ -141,6 +141,10 @@ enum pasta_need {
 	PASTA_NEED_ACCESS_OWN = 4096, /* by the tool's own reducer; none but it */
 	PASTA_NEED_ACCESS_BARRIER = 8192,
 	PASTA_NEED_ACCESS_RAW = 16384,
+	/* Accesses of every launch are counted, not sampled; only with a PASTA_NEED_ACCESS_*. run
+	 * turns sampling of launches off; a run that sampled them is refused. What run --kernel
+	 * and --sample blocks=1/N leave out is the user's choice. */
+	PASTA_NEED_EVERY_LAUNCH = 32768,
 };
 
 enum pasta_tool_flags {

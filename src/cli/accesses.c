@@ -221,6 +221,27 @@ static int choose_reducer(struct pasta_cli_accesses *a, const struct pasta_choic
 	return error;
 }
 
+/* A tool that needs every launch turns sampling of launches off, for all tools of the run. */
+static int choose_launches(struct pasta_cli_accesses *a, const struct pasta_choice *choice,
+			   struct pasta_error *err)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < choice->count && !name; i++)
+		if (choice->tools[i].tool->needs & PASTA_NEED_EVERY_LAUNCH)
+			name = choice->tools[i].tool->name;
+	if (!name || a->all)
+		return 0;
+	if (a->launches)
+		return pasta_fail(err, -EINVAL,
+				  "tool %s needs the memory accesses of every launch: leave out "
+				  "--sample launches",
+				  name);
+	a->all = true;
+	a->every = name;
+	return 0;
+}
+
 int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_show *show,
 			      struct pasta_error *err)
 {
@@ -230,6 +251,7 @@ int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_s
 	error = check(a, err);
 	error = error ? error : pasta_show_check_filter(show->filter, a->needs, err);
 	error = error ? error : choose_reducer(a, &show->choice, err);
+	error = error ? error : choose_launches(a, &show->choice, err);
 	if (error || !a->needs)
 		return error;
 	if (pasta_filter_patterns(show->filter, PASTA_FILTER_KERNEL, &a->kernel) ||

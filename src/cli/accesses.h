@@ -18,6 +18,7 @@ struct pasta_cli_accesses {
 	size_t launches;       /* --sample; 0: it was not told */
 	size_t blocks;	       /* likewise: one in so many */
 	const char *processor; /* --processor; NULL: it was not told */
+	const char *every;     /* the tool whose need turned sampling of launches off; or NULL */
 	uint64_t needs; /* of enum pasta_need, those that are about accesses; 0: none are counted */
 	char words[96];
 	char *kernel, *exclude; /* patterns, one a line; NULL: none */
@@ -40,7 +41,8 @@ void pasta_cli_accesses_free(struct pasta_cli_accesses *a);
 uint64_t pasta_cli_accesses_kinds(const struct pasta_cli_accesses *a);
 /* For the agent: the value of PASTA_ACCESSES; NULL: none are counted. */
 const char *pasta_cli_accesses_words(struct pasta_cli_accesses *a);
-/* A member of run.json; as pasta_runinfo.more, ctx is the struct. */
+/* A member of run.json, of which pasta_runinfo reads launches; as pasta_runinfo.more, ctx is the
+ * struct. */
 void pasta_cli_accesses_json(struct pasta_json *j, const void *ctx);
 /* Say so if they are wanted and no handler can tell of them here, or none that can count what some
  * of the tools need. */

@@ -489,6 +489,9 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 	}
 	if (!error)
 		pasta_cli_accesses_check(&job->accesses, &job->show.choice, all);
+	if (!error && job->accesses.every && !job->quiet)
+		pasta_cli_say("accesses of every launch are counted, not of some: tool %s needs it",
+			      job->accesses.every);
 	return error;
 }
 

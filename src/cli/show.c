@@ -239,8 +239,14 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err, void *c
 			"them apart",
 			pasta_choice_said(r->choice, tool));
 	default:
-		return pasta_show_check_filter(r->in->filter, tool->needs, err);
+		break;
 	}
+	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && pasta_input_sampled(r->in))
+		return pasta_fail(err, -ENODATA,
+				  "it needs the memory accesses of every launch, and the run "
+				  "sampled launches: record again with -t %s, or with --all",
+				  pasta_choice_said(r->choice, tool));
+	return pasta_show_check_filter(r->in->filter, tool->needs, err);
 }
 
 /* The kinds' names, with commas; returns text. */

@@ -21,7 +21,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		to = row->key0 == PASTA_KEY_OTHER
 			     ? pasta_rows_other(&launch->sums->tables[reducer])
 			     : pasta_rows_at(&launch->sums->tables[reducer], row->key0, row->key1);
-		pasta_row_add(to, row->loads, row->stores, row->bytes, row->extra);
+		pasta_row_add(to, row);
 		added = true;
 	}
 	pasta_unlock(&launch->lock);

@@ -43,6 +43,18 @@ static bool has_all(const struct pasta_sums *s, uint32_t reducers)
 	return true;
 }
 
+static bool is_same(const struct pasta_row *device, const struct pasta_row *host)
+{
+	return device->loads == host->loads && device->stores == host->stores &&
+	       device->bytes == host->bytes && device->extra == host->extra;
+}
+
+/* Where a device does not know it, there is nothing to compare. */
+static bool is_written_same(const struct pasta_row *device, const struct pasta_row *host)
+{
+	return device->unsplit || host->unsplit || device->written == host->written;
+}
+
 /* Under the lock. */
 static void keep_first(struct pair *p, enum pasta_reducer reducer, const struct pasta_row *device,
 		       const struct pasta_row *host)
@@ -52,6 +64,14 @@ static void keep_first(struct pair *p, enum pasta_reducer reducer, const struct 
 
 	if (*text)
 		return;
+	if (is_same(device, host)) {
+		snprintf(text, sizeof(p->all->first),
+			 "%.40s, by %s %#" PRIx64 " %#" PRIx64 ": bytes written are %" PRIu64
+			 " on the device, %" PRIu64 " on the host",
+			 p->kernel, name_of(reducer), keys->key0, keys->key1, device->written,
+			 host->written);
+		return;
+	}
 	snprintf(text, sizeof(p->all->first),
 		 "%.40s, by %s %#" PRIx64 " %#" PRIx64 ": loads, stores, bytes, extra are %" PRIu64
 		 " %" PRIu64 " %" PRIu64 " %" PRIu64 " on the device, %" PRIu64 " %" PRIu64
@@ -70,8 +90,7 @@ static void compare_rows(struct pair *p, enum pasta_reducer reducer, const struc
 	if (pasta_row_is_zero(device) && pasta_row_is_zero(host))
 		return;
 	p->rows++;
-	if (device->loads == host->loads && device->stores == host->stores &&
-	    device->bytes == host->bytes && device->extra == host->extra)
+	if (is_same(device, host) && is_written_same(device, host))
 		return;
 	p->wrong++;
 	keep_first(p, reducer, device, host);

@@ -253,6 +253,13 @@ static struct pasta_book_launch *launch_of(struct pasta_access_index *b, struct 
 
 /* -- Rows. -- */
 
+/* UINT64_MAX, which no sum is, stays. */
+static uint64_t add_split(uint64_t a, uint64_t b)
+{
+	return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : pasta_access_add(a, b);
+}
+
+/* bytes_read is what is left of bytes, and is set when a row is reported. */
 static void add_row(struct pasta_access_row *to, const struct pasta_access_row *from)
 {
 	to->key = from->key;
@@ -262,6 +269,7 @@ static void add_row(struct pasta_access_row *to, const struct pasta_access_row *
 	to->extra = pasta_access_add(to->extra, from->extra);
 	to->active = pasta_access_add(to->active, from->active);
 	to->most = from->most > to->most ? from->most : to->most;
+	to->bytes_written = add_split(to->bytes_written, from->bytes_written);
 }
 
 static void keep(struct pasta_access_index *b, struct pasta_book_shape *s, uint32_t reducer,
@@ -295,7 +303,11 @@ static struct pasta_access_row row_of(const struct pasta_access_sum_record *r, u
 				       .stores = times(r->stores, blocks),
 				       .bytes = times(r->bytes, blocks),
 				       .extra = times(r->extra, blocks),
-				       .most = pasta_access_add(r->bytes, 0)};
+				       .most = pasta_access_add(r->bytes, 0),
+				       .bytes_written = UINT64_MAX};
+
+	if (r->flags & PASTA_SUM_SPLIT && r->written <= r->bytes)
+		row.bytes_written = times(r->written, blocks);
 
 	if (r->reducer == PASTA_REDUCER_DIVERGE && key != PASTA_KEY_OTHER)
 		row.active = times(r->key1, pasta_access_add(row.loads, row.stores));

@@ -1,4 +1,10 @@
-/* accessobjects.c - of a book of accesses: what is allocated, and which objects that is. */
+/*
+ * accessobjects.c - of a book of accesses: which objects are which allocations.
+ *
+ * What is allocated, freed, reused and a part of what is the ledger's; the book adds to each
+ * allocation the object that it is, and counts those that are none. An object outlives its
+ * allocation: rows of launches that are queued come after the end, and name it by its number.
+ */
 #include "process/accessbook.h"
 
 static struct pasta_access_object *object_new(struct pasta_access_index *b,

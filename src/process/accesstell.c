@@ -67,13 +67,21 @@ uint64_t pasta_access_scale(const struct pasta_access_shape *s, uint64_t sum)
 static struct pasta_access_row scaled(const struct pasta_access_shape *s,
 				      const struct pasta_access_row *row)
 {
-	return (struct pasta_access_row){.key = row->key,
-					 .loads = pasta_access_scale(s, row->loads),
-					 .stores = pasta_access_scale(s, row->stores),
-					 .bytes = pasta_access_scale(s, row->bytes),
-					 .extra = pasta_access_scale(s, row->extra),
-					 .active = pasta_access_scale(s, row->active),
-					 .most = row->most};
+	struct pasta_access_row all = {.key = row->key,
+				       .loads = pasta_access_scale(s, row->loads),
+				       .stores = pasta_access_scale(s, row->stores),
+				       .bytes = pasta_access_scale(s, row->bytes),
+				       .extra = pasta_access_scale(s, row->extra),
+				       .active = pasta_access_scale(s, row->active),
+				       .most = row->most,
+				       .bytes_read = UINT64_MAX,
+				       .bytes_written = UINT64_MAX};
+
+	if (row->bytes_written != UINT64_MAX) {
+		all.bytes_written = pasta_access_scale(s, row->bytes_written);
+		all.bytes_read = all.bytes - all.bytes_written;
+	}
+	return all;
 }
 
 int pasta_access_index_rows(const struct pasta_access_index *b, uint32_t reducer,

@@ -511,3 +511,12 @@ enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struc
 		return PASTA_COUNTED_NONE;
 	return mixed ? PASTA_COUNTED_OTHER : PASTA_COUNTED_SOME;
 }
+
+bool pasta_input_sampled(const struct pasta_input *in)
+{
+	bool sampled = in->run.sampled;
+
+	for (size_t i = 0; i < in->other_count; i++)
+		sampled = sampled || in->others[i].sampled;
+	return sampled;
+}

@@ -62,6 +62,8 @@ int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter,
 /* In which of the runs that were added what a tool needs of memory accesses was counted, or may
  * have been. What another tool's own reducer has counted is not what it needs. */
 enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool);
+/* Whether one of the runs counted the accesses of some launches only; false where it is unknown. */
+bool pasta_input_sampled(const struct pasta_input *in);
 void pasta_input_free(struct pasta_input *in);
 
 #endif

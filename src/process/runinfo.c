@@ -291,6 +291,7 @@ static void load(struct pasta_runinfo *info, yajl_val map)
 	info->kinds = get_kinds(map);
 	info->has_counted = YAJL_IS_ARRAY(get(map, "counted"));
 	info->counted = get_counted(map);
+	info->sampled = get_uint(get(map, "accesses"), "launches") > 0;
 	info->start = get_uint(map, "start");
 	info->end = get_uint(map, "end");
 	info->exited = get(exit_, "status") != NULL;

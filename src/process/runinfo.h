@@ -18,18 +18,19 @@ struct pasta_runinfo {
 	char *path;	/* the folder, as it was named; not in run.json: folders move */
 	char **command; /* ended by NULL; NULL: unknown */
 	char *cwd, *host;
-	char *version;	       /* of accelprof */
-	char **tools;	       /* ended by NULL */
-	uint64_t kinds;	       /* that were to be recorded; 0: unknown */
-	bool has_counted;      /* false: whether accesses were counted is unknown */
-	uint64_t counted;      /* of enum pasta_need: memory accesses that were to be counted */
-	uint64_t start, end;   /* CLOCK_REALTIME, ns; end 0: it has not ended */
+	char *version;	     /* of accelprof */
+	char **tools;	     /* ended by NULL */
+	uint64_t kinds;	     /* that were to be recorded; 0: unknown */
+	bool has_counted;    /* false: whether accesses were counted is unknown */
+	uint64_t counted;    /* of enum pasta_need: memory accesses that were to be counted */
+	bool sampled;	     /* of some launches accesses were not counted; from more's accesses */
+	uint64_t start, end; /* CLOCK_REALTIME, ns; end 0: it has not ended */
 	bool exited, signaled; /* how it ended: neither is unknown */
 	int status, signal;
 	uint64_t shards;
 	bool has_loss;
 	struct pasta_account loss;
-	/* Further members of run.json, which others write; not read again. May be NULL. */
+	/* Further members of run.json, which others write. May be NULL. */
 	void (*more)(struct pasta_json *j, const void *ctx);
 	const void *more_ctx;
 };

@@ -88,6 +88,15 @@ static int check_options(const struct pasta_option *options, struct pasta_error 
 	return 0;
 }
 
+static int check_needs(const struct pasta_tool *tool, struct pasta_error *err)
+{
+	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && !(tool->needs & PASTA_NEEDS_ACCESSES))
+		return pasta_fail(err, -EINVAL,
+				  "it needs PASTA_NEED_EVERY_LAUNCH and no accesses: add a "
+				  "PASTA_NEED_ACCESS_ to .needs");
+	return 0;
+}
+
 /* A name, so that what is beside a tool stays beside it. */
 static int check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
 {
@@ -161,6 +170,7 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err)
 				  tool->state_size, STATE_MAX);
 	error = check_options(tool->options, err);
 	error = error ? error : pasta_owned_check(tool, err);
+	error = error ? error : check_needs(tool, err);
 	error = error ? error : check_reducer(tool, err);
 	return error ? error : check_free(tool, err);
 }

@@ -25,6 +25,12 @@ PASTA_DEV uint64_t pasta_access_bytes(uint32_t kind, uint32_t size)
 	return (uint64_t)size << (kind == PASTA_ACCESS_ATOMIC);
 }
 
+/* How many of the bytes that accesses of one kind move are written. */
+PASTA_DEV uint64_t pasta_access_written(uint32_t kind, uint64_t bytes)
+{
+	return kind & PASTA_ACCESS_STORE ? bytes >> (kind == PASTA_ACCESS_ATOMIC) : 0;
+}
+
 /* Whether an access reaches beyond last, the last byte of what its first byte is in. The sum of
  * address and size is never made: it may wrap. */
 PASTA_DEV uint32_t pasta_access_crosses(uint64_t addr, uint32_t size, uint64_t last)

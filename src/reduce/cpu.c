@@ -460,15 +460,18 @@ static bool is_access(const struct pasta_access *a)
 struct stretch {
 	struct pasta_cell *cell;
 	uint64_t counts, bytes; /* as the cell has them */
+	uint64_t written;
 };
 
 static void end_stretch(struct pasta_cpu *c, struct stretch *s)
 {
 	s->cell->counts += s->counts;
 	s->cell->bytes += s->bytes;
+	if (s->written)
+		c->rests[s->cell - c->cells].written += s->written;
 	if (s->cell->counts & CELL_FULL)
 		pasta_cpu_carry(c, s->cell);
-	s->counts = s->bytes = 0;
+	s->counts = s->bytes = s->written = 0;
 }
 
 static struct pasta_cell *find_cell(const struct pasta_cpu *c, uint64_t addr, uint32_t size)
@@ -511,6 +514,7 @@ static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a,
 		s.counts += (a[i].kind & PASTA_ACCESS_LOAD) |
 			    (uint64_t)(a[i].kind & PASTA_ACCESS_STORE) << 31;
 		s.bytes += pasta_access_bytes(a[i].kind, a[i].size);
+		s.written += a[i].kind & PASTA_ACCESS_STORE ? a[i].size : 0;
 	}
 	end_stretch(c, &s);
 	return i;
@@ -574,14 +578,19 @@ static void drain_cell(struct pasta_cpu *c, uint32_t i, struct pasta_rows *objec
 {
 	uint64_t page = c->cells[i].begin >> c->page_shift << c->page_shift;
 	const struct pasta_cell_rest *rest = &c->rests[i];
+	struct pasta_row row;
 
 	pasta_cpu_carry(c, &c->cells[i]);
+	row = (struct pasta_row){.loads = rest->loads,
+				 .stores = rest->stores,
+				 .bytes = c->cells[i].bytes,
+				 .written = rest->written,
+				 .extra = rest->crosses};
 	if (objects)
-		pasta_row_add(pasta_rows_at(objects, rest->object, 0), rest->loads, rest->stores,
-			      c->cells[i].bytes, rest->crosses);
+		pasta_row_add(pasta_rows_at(objects, rest->object, 0), &row);
+	row.extra = rest->page_crosses;
 	if (pages)
-		pasta_row_add(pasta_rows_at(pages, page, 0), rest->loads, rest->stores,
-			      c->cells[i].bytes, rest->page_crosses);
+		pasta_row_add(pasta_rows_at(pages, page, 0), &row);
 }
 
 static void drain_cells(struct pasta_cpu *c, struct pasta_rows *objects, struct pasta_rows *pages)
@@ -607,13 +616,12 @@ static void drain_rest(struct pasta_cpu *c, struct pasta_rows *objects, struct p
 		pasta_rows_merge(objects, &c->in->rest);
 	pasta_rows_clear(&c->in->rest);
 	if (pages)
-		pasta_row_add(pasta_rows_other(pages), p->loads, p->stores, p->bytes, p->extra);
+		pasta_row_add(pasta_rows_other(pages), p);
 	memset(&c->in->rest_page, 0, sizeof(c->in->rest_page));
 	for (int i = PASTA_SPACE_LOCAL; i < PASTA_SPACE_COUNT; i++) {
 		p = &c->apart[i];
 		if (objects && (p->loads || p->stores))
-			pasta_row_add(pasta_rows_at(objects, (uint64_t)i, 0), p->loads, p->stores,
-				      p->bytes, 0);
+			pasta_row_add(pasta_rows_at(objects, (uint64_t)i, 0), p);
 	}
 	memset(c->apart, 0, sizeof(c->apart));
 }

@@ -19,8 +19,8 @@
 struct pasta_cpu_config {
 	uint32_t reducers;   /* PASTA_REDUCER_MASK of those that are wanted */
 	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
-	uint32_t cells;	     /* 0: 65,535, the most there can be. Up to 88 bytes each */
-	uint32_t rows;	     /* of each other table; 0: 16,384. Up to 80 bytes each */
+	uint32_t cells;	     /* 0: 65,535, the most there can be. Up to 96 bytes each */
+	uint32_t rows;	     /* of each other table; 0: 16,384. Up to 88 bytes each */
 	uint32_t requests;   /* that may be open at once; 0: 4,096. 448 bytes each */
 	uint32_t turns;	     /* of a thread at a site that are looked at; 0: 64 */
 	/* By who counts, when cells are used up, or rows by site and object: is to call
@@ -45,6 +45,7 @@ struct pasta_cell_rest {
 	uint64_t object;
 	uint64_t loads, stores; /* that the cell could not hold */
 	uint64_t crosses, page_crosses;
+	uint64_t written; /* of the cell's bytes */
 };
 
 /* Spaces there is room for: a power of two, so that none is out of bounds. */
@@ -116,6 +117,8 @@ static inline void pasta_cell_count(struct pasta_cpu *c, struct pasta_cell *cell
 {
 	cell->counts += (kind & PASTA_ACCESS_LOAD) | (uint64_t)(kind & PASTA_ACCESS_STORE) << 31;
 	cell->bytes += pasta_access_bytes(kind, size);
+	if (kind & PASTA_ACCESS_STORE)
+		c->rests[cell - c->cells].written += size;
 	if (__builtin_expect((cell->counts & UINT64_C(0x8000000080000000)) != 0, 0))
 		pasta_cpu_carry(c, cell);
 }

@@ -33,8 +33,9 @@ enum {
 	PASTA_GPU_SIZES = 5,
 	PASTA_GPU_LOADS = 3 * PASTA_GPU_SIZES, /* of other sizes */
 	PASTA_GPU_STORES,
-	PASTA_GPU_BYTES, /* of other sizes, as they count: an atomic's twice */
-	PASTA_GPU_CROSS, /* of any size: those that reach out of their place */
+	PASTA_GPU_BYTES,   /* of other sizes, as they count: an atomic's twice */
+	PASTA_GPU_CROSS,   /* of any size: those that reach out of their place */
+	PASTA_GPU_WRITTEN, /* of PASTA_GPU_BYTES */
 	PASTA_GPU_COUNTERS = 20,
 };
 #define PASTA_GPU_OF(kind, log2_of_size) (((kind)-1u) * PASTA_GPU_SIZES + (log2_of_size))
@@ -117,7 +118,8 @@ struct pasta_gpu_launch {
 	struct pasta_gpu_pages pages;
 	/* By reducer. key0 of sites is the instruction's address; key1 of SITE is what an event
 	 * SITE has as flags, so that a copy has two rows, that of SITE_OBJECT is a place, that of
-	 * DIVERGE the active threads, that of BARRIER its number. Where index is NULL there is
+	 * COALESCE the kind, that of DIVERGE PASTA_GPU_LANES of the active threads and the kind,
+	 * that of BARRIER its number. Where index is NULL there is
 	 * none. */
 	struct pasta_gpu_table tables[PASTA_REDUCER_COUNT];
 	/* Where instructions were last, by their addresses; at first 0. They are here, and not
@@ -128,6 +130,48 @@ struct pasta_gpu_launch {
 /* They follow it, for the same reason. There is one more, in which nothing is, and whose pages are
  * far: that of PASTA_GPU_NOWHERE. */
 #define PASTA_GPU_PLACES_OF(launch) ((struct pasta_gpu_place *)((launch) + 1))
+
+#define PASTA_GPU_LANES(threads, kind) ((threads) | (kind) << 8)
+#define PASTA_GPU_THREADS(key1) ((key1)&0xff)
+#define PASTA_GPU_UNSPLIT UINT64_MAX
+
+/* The kind of all accesses of a row; 0: they may be of several. One instruction does the same to
+ * one place. The host's. */
+static inline uint32_t pasta_gpu_kind(uint32_t reducer, const struct pasta_gpu_row *row)
+{
+	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_COALESCE)
+		return (uint32_t)row->key1 & PASTA_ACCESS_ATOMIC;
+	if (reducer == PASTA_REDUCER_DIVERGE)
+		return (uint32_t)(row->key1 >> 8) & PASTA_ACCESS_ATOMIC;
+	if (!row->loads || !row->stores)
+		return row->stores ? PASTA_ACCESS_STORE : PASTA_ACCESS_LOAD;
+	return reducer == PASTA_REDUCER_SITE_OBJECT && row->loads == row->stores
+		       ? PASTA_ACCESS_ATOMIC
+		       : 0;
+}
+
+/* How many bytes of a row are written; PASTA_GPU_UNSPLIT: that is not known. reducer is 0 for the
+ * row of what had no room. The host's. */
+static inline uint64_t pasta_gpu_written(uint32_t reducer, const struct pasta_gpu_row *row)
+{
+	uint32_t kind = pasta_gpu_kind(reducer, row);
+
+	if (!kind)
+		return PASTA_GPU_UNSPLIT;
+	return kind == PASTA_ACCESS_LOAD ? 0 : row->bytes >> (kind == PASTA_ACCESS_ATOMIC);
+}
+
+/* The same of a place's counters, which always know. */
+static inline uint64_t pasta_gpu_place_written(const uint64_t *counters)
+{
+	uint64_t written = counters[PASTA_GPU_WRITTEN];
+
+	for (uint32_t i = 0; i < PASTA_GPU_SIZES; i++)
+		written += (counters[PASTA_GPU_OF(PASTA_ACCESS_STORE, i)] +
+			    counters[PASTA_GPU_OF(PASTA_ACCESS_ATOMIC, i)])
+			   << i;
+	return written;
+}
 
 /* The key of a block that ran so many ns: the least of its bucket, 8 an octave; below 8 each has
  * its own. The host's. */
@@ -199,7 +243,8 @@ PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_pages) == 16);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_ring) == 32);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_raw) == 72);
 PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_blocks) == 24);
-PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) == 96 + 32 * PASTA_REDUCER_COUNT + 4 * PASTA_GPU_HINTS);
+PASTA_GPU_HOLDS(sizeof(struct pasta_gpu_launch) ==
+		96 + 32 * PASTA_REDUCER_COUNT + 4 * PASTA_GPU_HINTS);
 PASTA_GPU_AT(pasta_gpu_place, last, 8);
 PASTA_GPU_AT(pasta_gpu_place, base, 16);
 PASTA_GPU_AT(pasta_gpu_row, loads, 16);

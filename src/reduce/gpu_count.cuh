@@ -184,8 +184,10 @@ INLINE void add_counts(const struct access *a, uint32_t which, uint32_t count, u
 	} else {
 		if (a->kind & PASTA_ACCESS_LOAD)
 			add64(c + PASTA_GPU_LOADS, count);
-		if (a->kind & PASTA_ACCESS_STORE)
+		if (a->kind & PASTA_ACCESS_STORE) {
 			add64(c + PASTA_GPU_STORES, count);
+			add64(c + PASTA_GPU_WRITTEN, (uint64_t)count * a->size);
+		}
 		add64(c + PASTA_GPU_BYTES, count * pasta_access_bytes(a->kind, a->size));
 	}
 	if (crossing)
@@ -411,10 +413,11 @@ INLINE void of_requests(const struct access *a, uint32_t reducer, struct additio
 {
 	add->times = 1;
 	if (reducer == PASTA_REDUCER_COALESCE) {
+		add->key1 = a->kind;
 		add->extra = sectors_of(a);
 		return;
 	}
-	add->key1 = __popc(a->mask);
+	add->key1 = PASTA_GPU_LANES(__popc(a->mask), a->kind);
 	add->extra = warp_threads();
 }
 

@@ -118,20 +118,15 @@ struct pasta_row *pasta_rows_add(struct pasta_rows *t, uint64_t key0, uint64_t k
 	return &t->rows[t->count];
 }
 
-static void add_row(struct pasta_row *to, const struct pasta_row *from)
-{
-	pasta_row_add(to, from->loads, from->stores, from->bytes, from->extra);
-}
-
 void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from)
 {
 	const struct pasta_row *row;
 
 	for (uint32_t i = 1; i <= from->count; i++) {
 		row = &from->rows[i];
-		add_row(pasta_rows_at(into, row->key0, row->key1), row);
+		pasta_row_add(pasta_rows_at(into, row->key0, row->key1), row);
 	}
-	add_row(pasta_rows_other(into), pasta_rows_other(from));
+	pasta_row_add(pasta_rows_other(into), pasta_rows_other(from));
 }
 
 const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1)

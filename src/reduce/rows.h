@@ -16,9 +16,10 @@
 struct pasta_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;
+	uint64_t written;     /* of bytes */
 	uint32_t slot;	      /* its own, in the index */
 	uint32_t stamp, turn; /* how often a thread was at this site */
-	uint32_t reserved;
+	uint32_t unsplit;     /* not 0: written is not known */
 };
 
 /* Rows are in the order in which they came, from 1 to count; row 0 is of what had no room. slots
@@ -70,12 +71,14 @@ static inline struct pasta_row *pasta_rows_at(struct pasta_rows *t, uint64_t key
 	return pasta_rows_add(t, key0, key1);
 }
 
+/* Accesses of one kind, which move so many bytes. */
 static inline void pasta_row_count(struct pasta_row *row, uint32_t kind, uint64_t bytes,
 				   uint64_t extra)
 {
 	row->loads += kind & PASTA_ACCESS_LOAD;
 	row->stores += (kind & PASTA_ACCESS_STORE) >> 1;
 	row->bytes += bytes;
+	row->written += pasta_access_written(kind, bytes);
 	row->extra += extra;
 }
 
@@ -85,13 +88,15 @@ static inline bool pasta_row_is_zero(const struct pasta_row *row)
 	return !(row->loads | row->stores | row->bytes | row->extra);
 }
 
-static inline void pasta_row_add(struct pasta_row *to, uint64_t loads, uint64_t stores,
-				 uint64_t bytes, uint64_t extra)
+/* The counts alone. */
+static inline void pasta_row_add(struct pasta_row *to, const struct pasta_row *from)
 {
-	to->loads += loads;
-	to->stores += stores;
-	to->bytes += bytes;
-	to->extra += extra;
+	to->loads += from->loads;
+	to->stores += from->stores;
+	to->bytes += from->bytes;
+	to->written += from->written;
+	to->extra += from->extra;
+	to->unsplit |= from->unsplit;
 }
 
 #endif

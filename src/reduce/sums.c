@@ -68,6 +68,11 @@ void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
 	ev->access_sum.bytes = row->bytes;
 	ev->access_sum.extra = row->extra;
 	ev->access_sum.reducer = reducer;
+	/* Bytes of the others are not those of single accesses. */
+	if (reducer <= PASTA_REDUCER_DIVERGE && !row->unsplit) {
+		ev->access_sum.written = row->written;
+		ev->access_sum.flags = PASTA_SUM_SPLIT;
+	}
 }
 
 static int by_keys(const void *a, const void *b)

@@ -155,11 +155,31 @@ def hot(path):
     return True
 
 
+def split(dump):
+    """Bytes read and written are known of all rows, and the same by object and by site."""
+    run, written, fine = Run(dump), collections.defaultdict(collections.Counter), True
+    for row in run.of("access_sum"):
+        if row["reducer"] > 6:
+            continue
+        written[row["corr"]][row["reducer"]] += row["written"]
+        least = row["bytes"] if not row["loads"] else 0
+        most = row["bytes"] if row["stores"] else 0
+        if row["flags"] != 1 or not least <= row["written"] <= most:
+            print("row:", row)
+            fine = False
+    for corr, by in written.items():
+        if len({by[r] for r in (1, 3, 4, 5, 6)}) != 1:
+            print("launch", corr, dict(by))
+            fine = False
+    return fine and any(by[1] for by in written.values())
+
+
 def read_report(path):
     with open(path, encoding="utf-8") as f:
         return json.load(f)
 
 
 if __name__ == "__main__":
-    ways = {f.__name__: f for f in (kernels, objects, launches, why, hot, traffic, strides, shapes)}
+    ways = {f.__name__: f for f in (kernels, objects, launches, why, hot, traffic, strides, shapes,
+                                   split)}
     sys.exit(not ways[sys.argv[1]](*sys.argv[2:]))

@@ -17,6 +17,7 @@ is "kernels: results" "$(cat kernels.out)" "$(cat native.out)"
 is "kernels: stderr" "$(cat kernels.err)" ""
 "$dump" kernels >kernels.dump || failed "kernels: dump"
 "${counts[@]}" kernels kernels.dump native.out || failed "kernels: not what is known"
+"${counts[@]}" split kernels.dump || failed "kernels: bytes read and written"
 is "kernels: dropped" "$(tail -n 1 kernels.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
 
 # The ways that programs have to launch kernels.
@@ -36,7 +37,7 @@ is "large: status" $? 0
 is "large: stderr" "$(cat large.err)" ""
 "$dump" large >large.dump || failed "large: dump"
 "${counts[@]}" objects large.dump large.out || failed "large: not what it says"
-is "large: pages" "$(grep '"kind":"access_sum"' large.dump | grep -c '"bytes":32,.*"reducer":2}')" 131072
+is "large: pages" "$(grep '"kind":"access_sum"' large.dump | grep -c '"bytes":32,.*"reducer":2,')" 131072
 is "large: no room" "$(grep '"kind":"access_sum"' large.dump | grep -c '"key0":18446744073709551615')" 0
 is "large: dropped" "$(tail -n 1 large.dump | grep -o '"dropped":[0-9]*')" '"dropped":0'
 
@@ -76,6 +77,19 @@ is "some: launches" "$("${counts[@]}" launches some.dump)" "counted 3 sampled 29
 "$ACCELPROF" run -q --record all -o others -- env PASTA_ACCESSES=2 PASTA_ACCESS_EXCLUDE='^a' "$programs/cl_count" together >others.out
 "$dump" others >others.dump || failed "others: dump"
 is "others: launches" "$("${counts[@]}" launches others.dump)" "counted 0 sampled 0 filtered 32 refused 0"
+
+# A tool that needs every launch has them all, and none of a run that sampled.
+sed 's/PASTA_NEED_ACCESS_COALESCE/& | PASTA_NEED_EVERY_LAUNCH/' "$SRC/tests/programs/plugin_accesses.c" >every.c
+cc -std=c17 -shared -fPIC -I"$SRC/include" every.c -o every.so || failed "every.so"
+"$ACCELPROF" run -q -t ./every.so -o every -- "$programs/cl_count" together >every.out || failed "every"
+"$dump" every >every.dump || failed "every: dump"
+is "every: launches" "$("${counts[@]}" launches every.dump)" "counted 32 sampled 0 filtered 0 refused 0"
+"$ACCELPROF" report every -t ./every.so >every.out 2>every.err || failed "every: report"
+"$ACCELPROF" run -q -t object_traffic,access_pattern -o sampled -- "$programs/cl_count" together >sampled.out || failed "sampled"
+"$ACCELPROF" report sampled -t ./every.so,object_traffic >sampled.out 2>sampled.err
+is "sampled: status" $? 1
+has "sampled: refused" sampled.err 'tool needs_accesses failed: it needs the memory accesses of every launch, and the run sampled launches: record again with -t ./every.so, or with --all$'
+has "sampled: the other tool" sampled.out '^traffic'
 
 # What the program's own kernels touch, and a filter leaves uncounted, is not said to be never touched.
 "$ACCELPROF" run -t hotness --exclude matmul -o without -- "$programs/cl_kernels" matmul wide >without.out 2>without.err

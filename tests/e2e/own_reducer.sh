@@ -14,25 +14,31 @@ export PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig
 cp -r "$SRC/examples/bank_conflicts" made
 strict='-O2 -Wall -Wextra -Wpedantic -Wno-unused-parameter -Werror'
 make -s -C made CFLAGS="$strict" bank_conflicts.so || failed "the tool"
+make -s -C made CFLAGS="$strict" check >out || failed "the reducer on the host"
+is "the reducer on the host" "$(cat out)" "0 failures"
+# All that the page has is compiled, by the lines that it has; its test runs.
+python3 - "$SRC/docs/writing-a-reducer.md" <<'P' || failed "the page's pieces"
+import re, sys
+with open(sys.argv[1], encoding="utf-8") as f:
+    text = f.read()
+for piece in re.findall(r"^```(?:cuda|cpp|c)\n(.*?)^```$", text, re.M | re.S):
+    with open(re.match(r"/\* ([a-z_]+\.[a-z]+) - ", piece)[1], "w", encoding="utf-8") as f:
+        f.write(piece)
+P
+for line in '^cc .* pages.c ' '^c[+][+] .* test_pages.cpp '; do
+	line=$(grep -m 1 "$line" "$SRC/docs/writing-a-reducer.md")
+	[ -n "$line" ] || failed "the page has no line to build with"
+	eval "$line" || failed "$line"
+done
+"$ACCELPROF" tools ./pages.so >out || failed "the page's tool"
+has "the page's tool" out 'pages .*memory accesses by page and space'
 if command -v nvcc >/dev/null; then
 	make -s -C made NVCC="nvcc -Werror all-warnings" ARCH=sm_90 bank_conflicts.fatbin || failed "the reducer"
-	# All that the page has is compiled.
-	python3 - "$SRC/docs/writing-a-reducer.md" <<-'P' || failed "the page's pieces"
-		import re, sys
-		with open(sys.argv[1], encoding="utf-8") as f:
-		    text = f.read()
-		for n, piece in enumerate(re.findall(r"^```cuda\n(.*?)^```$", text, re.M | re.S)):
-		    with open(f"piece{n}.cu", "w", encoding="utf-8") as f:
-		        f.write(piece)
-	P
 	line=$(grep -m 1 '^nvcc .* pages.cu ' "$SRC/docs/writing-a-reducer.md")
 	[ -n "$line" ] || failed "the page has no line to build with"
-	for file in piece*.cu; do
-		cp "$file" pages.cu
-		eval "$line" || failed "$file: $line"
-		for name in global shared local memcpy_async matrix bulk_to_shared; do
-			grep -qa "pasta_own_[A-Z]*_${layout}_$name" pages.fatbin || failed "$file: no $name"
-		done
+	eval "$line" || failed "$line"
+	for name in global shared local memcpy_async matrix bulk_to_shared; do
+		grep -qa "pasta_own_[A-Z]*_${layout}_$name" pages.fatbin || failed "pages.cu: no $name"
 	done
 	# Keys and spaces that are none are told by the compiler.
 	printf '#include <pasta/reducer.cuh>\nPASTA_REDUCER(SIGHTS, ALL)\n{\n}\n' >bad.cu

@@ -102,6 +102,35 @@ for filter in "--device 0" "--stream 99"; do
 	"$ACCELPROF" report traced -t mem_trace $filter >out 2>err
 	is "each access, $filter: status" $? 1
 done
+# A tool that needs every launch: sampling is off, and a run that sampled launches is refused.
+sed 's/"needs_accesses"/"every"/; s/PASTA_NEED_ACCESS_COALESCE/& | PASTA_NEED_EVERY_LAUNCH/' \
+	"$SRC/tests/programs/plugin_accesses.c" >every.c
+cc -std=c17 -shared -fPIC -I"$SRC/include" every.c -o every.so || failed "every.so"
+is "every launch" "$(told -t ./every.so)" "PASTA_ACCESSES=0x22,launches=0"
+lines "every launch, quietly" err 0
+is "every launch, for all tools" "$(told -t "$tool,./every.so" --sample blocks=1/2)" "PASTA_ACCESSES=0x22,launches=0,blocks=2"
+said='accesses of every launch are counted, not of some: tool every needs it'
+"$ACCELPROF" run -t ./every.so -o launches -- "$make" 5 1000 >out 2>err || failed "every launch: run"
+has "every launch: it is stated" err "$said"
+is "run.json: every" "$(json launches/run.json 'd["accesses"]["launches"]')" None
+"$ACCELPROF" run -t ./every.so --all -o asked -- true >out 2>err || failed "every launch, asked for"
+is "every launch, asked for" "$(grep -c "$said" err)" 0
+"$ACCELPROF" run -t ./every.so --sample launches=2 -o never -- touch started >out 2>err
+is "every launch and some: status" $? 2
+has "every launch and some" err 'tool every needs the memory accesses of every launch: leave out --sample launches;'
+[ ! -e started ] || failed "every launch and some: the program was started"
+no='^accelprof: tool every failed: it needs the memory accesses of every launch, and the run sampled launches: record again with -t \./every\.so, or with --all$'
+"$ACCELPROF" run -q -t "$tool" -o first -- "$make" 5 1000 >out || failed "first"
+for runs in first "launches first" "first launches"; do
+	# shellcheck disable=SC2086 # words
+	"$ACCELPROF" report $runs -t ./every.so,"$tool" --format json >out 2>err
+	is "sampled launches, $runs: status" $? 1
+	lines "sampled launches, $runs" err 1
+	has "sampled launches, $runs" err "$no"
+	is "sampled launches, $runs: the other tool" "$(json out '[len(t["tables"]) for t in d["tools"]]')" "[0, 1]"
+done
+"$ACCELPROF" report launches launches -t ./every.so >out 2>err || failed "every launch: report"
+lines "every launch: report" err 0
 # Of an old run nobody knows: the kinds of its events say what they can.
 sed -i 's/"counted"/"other"/; s/"sum"/"more"/' traced/run.json
 "$ACCELPROF" report traced -t hotness >out || failed "an old run"

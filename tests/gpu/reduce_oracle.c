@@ -21,6 +21,8 @@ struct line {
 	uint32_t reducer;
 	uint64_t key0, key1;
 	uint64_t counts[4]; /* loads, stores, bytes, extra */
+	uint64_t written;
+	bool unsplit;
 };
 
 struct lines {
@@ -79,14 +81,18 @@ void oracle_places(const struct oracle *o, struct pasta_gpu_place *places)
 /* -- Lines -- */
 
 static void add_line(struct lines *to, uint32_t reducer, uint64_t key0, uint64_t key1,
-		     const uint64_t counts[4])
+		     const uint64_t counts[4], uint64_t written)
 {
 	struct line *line = &to->lines[to->count];
 
 	if (!counts[0] && !counts[1])
 		return;
 	need(to->count++ < LINES, "too many rows");
-	*line = (struct line){.reducer = reducer, .key0 = key0, .key1 = key1};
+	*line = (struct line){.reducer = reducer,
+			      .key0 = key0,
+			      .key1 = key1,
+			      .written = written,
+			      .unsplit = written == PASTA_GPU_UNSPLIT};
 	memcpy(line->counts, counts, sizeof(line->counts));
 }
 
@@ -116,6 +122,8 @@ static void add_up(struct lines *l, bool totals)
 		}
 		for (int k = 0; k < 4; k++)
 			l->lines[n - 1].counts[k] += l->lines[i].counts[k];
+		l->lines[n - 1].written += l->lines[i].written;
+		l->lines[n - 1].unsplit |= l->lines[i].unsplit;
 	}
 	l->count = n;
 }
@@ -142,7 +150,8 @@ static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l
 			counts[1] += kind & PASTA_ACCESS_STORE ? c[i] : 0;
 			counts[2] += c[i] * pasta_access_bytes(kind, 1u << i % PASTA_GPU_SIZES);
 		}
-		add_line(to, PASTA_REDUCER_OBJECT, object_of(o, k >> l->spread), 0, counts);
+		add_line(to, PASTA_REDUCER_OBJECT, object_of(o, k >> l->spread), 0, counts,
+			 pasta_gpu_place_written(c));
 	}
 }
 
@@ -158,12 +167,16 @@ static void read_table(const struct oracle *o, const struct pasta_gpu_launch *l,
 		uint64_t key1 =
 			reducer == PASTA_REDUCER_SITE_OBJECT ? object_of(o, row->key1) : row->key1;
 
-		if (reducer == PASTA_REDUCER_SITE)
-			key1 = 0; /* what it does, and where: the host has one row for all */
+		/* What it does, and where: the host has one row for all. */
+		if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_COALESCE)
+			key1 = 0;
+		if (reducer == PASTA_REDUCER_DIVERGE)
+			key1 = PASTA_GPU_THREADS(row->key1);
 		if (i == rows)
 			key0 = key1 = PASTA_KEY_OTHER;
 		add_line(to, reducer, key0, key1,
-			 (uint64_t[]){row->loads, row->stores, row->bytes, row->extra});
+			 (uint64_t[]){row->loads, row->stores, row->bytes, row->extra},
+			 pasta_gpu_written(i < rows ? reducer : 0, row));
 	}
 }
 
@@ -183,7 +196,8 @@ static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l,
 			need(number < l->page_count, "a page has no sums");
 			if (l->pages.marks[number >> PASTA_GPU_STRETCH])
 				add_line(to, PASTA_REDUCER_PAGE, page << l->page_shift, 0,
-					 (uint64_t[]){s->loads, s->stores, s->bytes, s->extra});
+					 (uint64_t[]){s->loads, s->stores, s->bytes, s->extra},
+					 PASTA_GPU_UNSPLIT);
 		}
 	}
 }
@@ -191,7 +205,7 @@ static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l,
 static int keep(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
 {
 	add_line(arg, reducer, row->key0, row->key1,
-		 (uint64_t[]){row->loads, row->stores, row->bytes, row->extra});
+		 (uint64_t[]){row->loads, row->stores, row->bytes, row->extra}, row->written);
 	return 0;
 }
 
@@ -219,9 +233,9 @@ static void read_host(const struct oracle *o, uint32_t reducers, const struct pa
 static void show(const char *who, const struct line *l)
 {
 	printf("  %s: reducer %u, %#" PRIx64 " %#" PRIx64 ": %" PRIu64 " loads, %" PRIu64
-	       " stores, %" PRIu64 " bytes, extra %" PRIu64 "\n",
+	       " stores, %" PRIu64 " bytes, extra %" PRIu64 ", %" PRIu64 " written%s\n",
 	       who, l->reducer, l->key0, l->key1, l->counts[0], l->counts[1], l->counts[2],
-	       l->counts[3]);
+	       l->counts[3], l->written, l->unsplit ? " (unknown)" : "");
 }
 
 static size_t differences(const struct lines *device, const struct lines *host)
@@ -231,7 +245,8 @@ static size_t differences(const struct lines *device, const struct lines *host)
 	while (i < device->count || k < host->count) {
 		const struct line *d = &device->lines[i], *h = &host->lines[k];
 		int order = i == device->count ? 1 : k == host->count ? -1 : by_key(d, h);
-		bool same = !order && !memcmp(d->counts, h->counts, sizeof(d->counts));
+		bool same = !order && !memcmp(d->counts, h->counts, sizeof(d->counts)) &&
+			    (d->unsplit || d->written == h->written);
 
 		i += order <= 0;
 		k += order >= 0;

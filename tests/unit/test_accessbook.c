@@ -295,6 +295,65 @@ static void scaling_rounds_and_never_wraps(void **state)
 	assert_int_equal(pasta_access_add(2, 3), 5);
 }
 
+static void split_row(struct pasta_access_index *b, uint64_t object, uint64_t bytes,
+		      uint64_t written, uint32_t flags)
+{
+	struct pasta_event ev = event(PASTA_KIND_ACCESS_SUM, PASTA_EVENT_SIZE(access_sum), 0);
+
+	ev.access_sum.corr = 1;
+	ev.access_sum.reducer = PASTA_REDUCER_OBJECT;
+	ev.access_sum.key0 = object;
+	ev.access_sum.loads = 1;
+	ev.access_sum.bytes = bytes;
+	ev.access_sum.written = written;
+	ev.access_sum.flags = flags;
+	pasta_access_index_event(b, &ev);
+}
+
+struct split {
+	uint64_t bytes, read, written;
+};
+
+static int take_split(void *ctx, const struct pasta_access_shape *shape,
+		      const struct pasta_access_row *row)
+{
+	struct split *s = ctx;
+
+	(void)shape;
+	s[row->key] = (struct split){row->bytes, row->bytes_read, row->bytes_written};
+	return 0;
+}
+
+#define assert_split(s, bytes_, read_, written_)                                                   \
+	do {                                                                                       \
+		assert_int_equal((s).bytes, bytes_);                                               \
+		assert_int_equal((s).read, read_);                                                 \
+		assert_int_equal((s).written, written_);                                           \
+	} while (0)
+
+static void bytes_are_split_where_all_rows_of_a_key_are(void **state)
+{
+	struct pasta_access_index *b = pasta_access_index_new(ALL),
+				  *all = pasta_access_index_new(ALL);
+	struct split s[PASTA_OBJECT_FIRST] = {0};
+
+	(void)state;
+	launch(b, 0, PASTA_ACCESS_LAUNCH_COUNTED, 1);
+	launch(b, 0, PASTA_ACCESS_LAUNCH_SAMPLED, 2); /* all sums are twice as large */
+	split_row(b, 0, 100, 40, PASTA_SUM_SPLIT);
+	split_row(b, 0, 10, 0, PASTA_SUM_SPLIT);
+	split_row(b, PASTA_SPACE_LOCAL, 8, 8, PASTA_SUM_SPLIT);
+	split_row(b, PASTA_SPACE_LOCAL, 8, 8, 0);		  /* an older agent's */
+	split_row(b, PASTA_SPACE_PRIVATE, 8, 9, PASTA_SUM_SPLIT); /* damaged: more than all */
+	assert_int_equal(pasta_access_index_merge(all, b), 0);
+	pasta_access_index_rows(all, PASTA_REDUCER_OBJECT, take_split, s);
+	assert_split(s[0], 220, 140, 80);
+	assert_split(s[PASTA_SPACE_LOCAL], 32, UINT64_MAX, UINT64_MAX);
+	assert_split(s[PASTA_SPACE_PRIVATE], 16, UINT64_MAX, UINT64_MAX);
+	pasta_access_index_free(all);
+	pasta_access_index_free(b);
+}
+
 /* All sorts of events, of which something has to be kept. */
 static void feed(struct pasta_access_index *b, uint32_t proc)
 {
@@ -365,6 +424,7 @@ int main(void)
 		cmocka_unit_test(rows_of_many_launches_may_come_in_turns),
 		cmocka_unit_test(a_page_has_the_bytes_of_each_object_in_it),
 		cmocka_unit_test(scaling_rounds_and_never_wraps),
+		cmocka_unit_test(bytes_are_split_where_all_rows_of_a_key_are),
 		cmocka_unit_test(memory_that_runs_out_is_an_error_wherever_it_does),
 	};
 

@@ -44,7 +44,7 @@ static void each_kind_and_size_has_a_counter_of_its_own(void **state)
 			seen |= bit;
 		}
 	assert_int_equal(seen, (1u << PASTA_GPU_LOADS) - 1);
-	assert_true((int)PASTA_GPU_CROSS < (int)PASTA_GPU_COUNTERS);
+	assert_true((int)PASTA_GPU_WRITTEN < (int)PASTA_GPU_COUNTERS);
 }
 
 static void places_of_objects_of_none_and_of_spaces_do_not_meet(void **state)
@@ -52,7 +52,8 @@ static void places_of_objects_of_none_and_of_spaces_do_not_meet(void **state)
 	for (uint32_t count = 0; count < 3; count++) {
 		assert_int_equal(PASTA_GPU_NOWHERE(count), count);
 		assert_true(PASTA_GPU_SPACE(count, 0) > PASTA_GPU_NOWHERE(count));
-		assert_true(PASTA_GPU_SPACE(count, PASTA_SPACE_COUNT - 1) < PASTA_GPU_PLACES(count));
+		assert_true(PASTA_GPU_SPACE(count, PASTA_SPACE_COUNT - 1) <
+			    PASTA_GPU_PLACES(count));
 	}
 }
 

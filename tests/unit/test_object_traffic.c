@@ -28,6 +28,30 @@ static void lines_are_by_kernel_and_object_and_the_most_bytes_come_first(void **
 	assert_string_equal(finding(0), "");
 }
 
+static void give_split(uint64_t corr, uint64_t object, uint64_t bytes, uint64_t written)
+{
+	struct pasta_event ev = row_event(corr, "k", PASTA_REDUCER_OBJECT, object, 1, 1, bytes, 0);
+
+	ev.access_sum.written = written;
+	ev.access_sum.flags = PASTA_SUM_SPLIT;
+	sent(&ev);
+}
+
+static void bytes_read_and_written_are_the_last_columns_where_they_are_known(void **state)
+{
+	(void)state;
+	give_buffer(16, 0xa, 0x10000, PAGE);
+	give_buffer(17, 0xb, 0x20000, PAGE);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_split(1, 16, 100, 30);
+	give_split(1, 17, 50, 50);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, PASTA_SPACE_LOCAL, 1, 1, 8, 0);
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("traffic"), "buffer 1 4096 k 1 1 100 0 0 100.00 #0 70 30\n"
+					      "buffer 2 4096 k 1 1 50 0 0 100.00 #0 0 50\n"
+					      "(local) - k 1 1 8 0 0 100.00  - -\n");
+}
+
 static void what_descriptors_say_is_beside_what_was_seen(void **state)
 {
 	(void)state;
@@ -107,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(lines_are_by_kernel_and_object_and_the_most_bytes_come_first),
+		TEST(bytes_read_and_written_are_the_last_columns_where_they_are_known),
 		TEST(what_descriptors_say_is_beside_what_was_seen),
 		TEST(sampled_launches_are_scaled_and_told_of),
 		TEST(an_object_that_nobody_told_of_has_its_number),

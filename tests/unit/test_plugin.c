@@ -118,6 +118,8 @@ static void descriptors_are_checked_whole(void **state)
 	BAD(event, NULL, "bad: it must have the function event, and report or groups");
 	BAD(report, NULL, "bad: it must have the function event, and report or groups");
 	BAD(events, 0, "bad: it wants no events");
+	BAD(needs, PASTA_NEED_EVERY_LAUNCH,
+	    "bad: it needs PASTA_NEED_EVERY_LAUNCH and no accesses");
 	BAD(state_size, SIZE_MAX, "bad: its state_size is");
 	BAD(state_size, ((size_t)1 << 30) + 1, "bad: its state_size is");
 }

@@ -12,7 +12,7 @@ enum { ALL = (1 << PASTA_REDUCER_COUNT) - 2, SHIFT = 12, PAGE = 1 << SHIFT };
 
 struct line {
 	uint32_t reducer;
-	uint64_t key0, key1, loads, stores, bytes, extra;
+	uint64_t key0, key1, loads, stores, bytes, extra, written;
 };
 
 enum { LINES = 1 << 18 };
@@ -42,6 +42,9 @@ static void want(uint32_t reducer, uint64_t key0, uint64_t key1, uint32_t kind, 
 		.stores = kind >> 1,
 		.bytes = bytes,
 		.extra = extra,
+		.written = kind == PASTA_ACCESS_LOAD	 ? 0
+			   : kind == PASTA_ACCESS_ATOMIC ? bytes / 2
+							 : bytes,
 	};
 }
 
@@ -59,6 +62,7 @@ static void add_up(void)
 		wanted[n - 1].stores += wanted[i].stores;
 		wanted[n - 1].bytes += wanted[i].bytes;
 		wanted[n - 1].extra += wanted[i].extra;
+		wanted[n - 1].written += wanted[i].written;
 	}
 	wanted_count = n;
 }
@@ -66,8 +70,8 @@ static void add_up(void)
 static int keep_line(void *arg, enum pasta_reducer reducer, const struct pasta_row *row)
 {
 	assert_true(got_count < LINES);
-	got[got_count++] = (struct line){reducer,     row->key0,  row->key1, row->loads,
-					 row->stores, row->bytes, row->extra};
+	got[got_count++] = (struct line){reducer,     row->key0,  row->key1,  row->loads,
+					 row->stores, row->bytes, row->extra, row->written};
 	return 0;
 }
 
@@ -491,8 +495,13 @@ static void a_batch_ends_with_its_launch_and_counts_what_is_no_access(void **sta
 
 static void a_row_becomes_an_event(void **state)
 {
-	struct pasta_row row = {
-		.key0 = 1, .key1 = 2, .loads = 3, .stores = 4, .bytes = 5, .extra = 6};
+	struct pasta_row row = {.key0 = 1,
+				.key1 = 2,
+				.loads = 3,
+				.stores = 4,
+				.bytes = 5,
+				.written = 2,
+				.extra = 6};
 	struct pasta_event ev;
 
 	pasta_sums_event(&ev, PASTA_REDUCER_PAGE, &row, 99);
@@ -506,6 +515,15 @@ static void a_row_becomes_an_event(void **state)
 	assert_int_equal(ev.access_sum.bytes, 5);
 	assert_int_equal(ev.access_sum.extra, 6);
 	assert_int_equal(ev.access_sum.reducer, PASTA_REDUCER_PAGE);
+	assert_int_equal(ev.access_sum.written, 2);
+	assert_int_equal(ev.access_sum.flags, PASTA_SUM_SPLIT);
+	row.unsplit = 1;
+	pasta_sums_event(&ev, PASTA_REDUCER_PAGE, &row, 99);
+	assert_int_equal(ev.access_sum.written, 0);
+	assert_int_equal(ev.access_sum.flags, 0);
+	row.unsplit = 0; /* a tool's own sums are what its author says */
+	pasta_sums_event(&ev, PASTA_REDUCER_OWN, &row, 99);
+	assert_int_equal(ev.access_sum.flags, 0);
 }
 
 /* -- Random streams: launches are queued while their objects come and go. -- */

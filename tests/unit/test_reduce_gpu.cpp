@@ -3,7 +3,7 @@
  *
  * timeout: 120
  */
-#include "unit/emulated/warp.h"
+#include "reduce/gpu_host.h"
 
 #define __host__
 #define together warp_together

@@ -1,18 +1,17 @@
 /*
- * test_reducer.cpp - a tool's own reducer on an emulated device: the example bank_conflicts against
- * closed forms and a count of all words, and pasta_reducer_add against a plain sum.
+ * test_reducer.cpp - a tool's own reducer on an emulated device: which instructions have it called,
+ * and pasta_reducer_add against a plain sum. The example bank_conflicts tests what it counts
+ * itself.
  *
  * timeout: 120
  */
-#include "unit/emulated/warp.h"
+#include "reduce/gpu_host.h"
 
 #include <map>
-#include <set>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utility>
-#include <vector>
 
 #include "../../examples/bank_conflicts/bank_conflicts.cu"
 
@@ -22,8 +21,7 @@ enum { STEPS = 100 };
 #else
 enum { STEPS = 300 };
 #endif
-enum { ROWS = 256, BLOCKS = 6, THREADS = 74, WARPS = 3, REQUESTS = BLOCKS * WARPS };
-enum { INSTRUCTIONS = 2 * STEPS / 3 };
+enum { ROWS = 256, BLOCKS = 6, THREADS = 74 };
 #define PC UINT64_C(0x7fff00001000)
 
 static int failures;
@@ -105,126 +103,6 @@ static void run(void (*kernel)(void *), uint32_t threads)
 	warp_run(grid, block, kernel, NULL);
 }
 
-/* -- Strides of words: as many wavefronts as lanes share a bank -- */
-
-static const uint32_t strides[] = {1, 2, 4, 8, 16, 32, 0, 3, 33};
-static const uint32_t wavefronts[] = {1, 2, 4, 8, 16, 32, 1, 1, 1};
-enum { STRIDES = sizeof(strides) / sizeof(strides[0]) };
-
-static void do_strides(void *arg)
-{
-	for (uint32_t i = 0; i < STRIDES; i++) {
-		uint64_t at = 1024 + 4 * strides[i] * lane_id();
-
-		warp_together(~0u);
-		pasta_own_SITES_3_shared(&launch, PC + 16 * i, (void *)at, 4, 1 + i % 3, NULL);
-	}
-	/* 16 bytes side by side need four, and take no more; bytes of a word are one. */
-	warp_together(~0u);
-	pasta_own_SITES_3_shared(&launch, PC + 0x400, (void *)(uint64_t)(16 * lane_id()), 16, 1,
-				 NULL);
-	warp_together(~0u);
-	pasta_own_SITES_3_shared(&launch, PC + 0x410, (void *)(uint64_t)lane_id(), 1, 1, NULL);
-}
-
-static void strides_take_as_many_wavefronts_as_lanes_share_a_bank(void)
-{
-	struct pasta_gpu_row r;
-
-	reset(ROWS);
-	run(do_strides, 64);
-	for (uint32_t i = 0; i < STRIDES; i++) {
-		r = row_of(PC + 16 * i, 0);
-		EXPECT(r.loads, i % 3 == 1 ? 0 : 12, "loads of stride %u", strides[i]);
-		EXPECT(r.stores, i % 3 == 0 ? 0 : 12, "stores of stride %u", strides[i]);
-		EXPECT(r.bytes, 12, "wavefronts needed, stride %u", strides[i]);
-		EXPECT(r.extra, 12 * wavefronts[i], "wavefronts of stride %u", strides[i]);
-	}
-	r = row_of(PC + 0x400, 0);
-	EXPECT(r.bytes, 48, "wavefronts needed, of 16 bytes");
-	EXPECT(r.extra, 48, "wavefronts of 16 bytes");
-	EXPECT(row_of(PC + 0x410, 0).extra, 12, "wavefronts of bytes");
-}
-
-/* -- Anything: against the different words of each bank -- */
-
-static uint64_t addrs[BLOCKS][WARPS][STEPS][32];
-static bool on[BLOCKS][WARPS][STEPS][32];
-
-static uint32_t size_at(uint32_t step)
-{
-	return 1u << mix(step) % 5;
-}
-
-static void do_random(void *arg)
-{
-	uint32_t all = all_lanes(), block = (uint32_t)pasta_gpu::block_number();
-	uint32_t warp = pasta_gpu::thread_number() / 32, lane = lane_id();
-
-	for (uint32_t step = 0; step < STEPS; step++) {
-		uint64_t w = seed_of(step), r = mix(w + lane), span = 1u << (4 + w % 12);
-		uint32_t size = size_at(step), mask;
-		bool is = step % 3 ? r >> 8 & 1 || step % 3 == 1 : r % 9 == 0;
-
-		addrs[block][warp][step][lane] = (r >> 20) % span / size * size;
-		on[block][warp][step][lane] = is;
-		mask = __ballot_sync(all, is);
-		warp_together(mask);
-		if (is)
-			pasta_own_SITES_3_shared(&launch, PC + 16 * (step % INSTRUCTIONS),
-						 (void *)addrs[block][warp][step][lane], size, 1,
-						 NULL);
-		__syncwarp(all);
-	}
-}
-
-static struct pasta_gpu_row brute_force(const uint64_t *addr, const bool *is, uint32_t size)
-{
-	std::set<uint64_t> banks[32], words;
-	struct pasta_gpu_row r = {0, 0, 0, 0, 0, 0};
-
-	for (uint32_t i = 0; i < 32; i++)
-		for (uint64_t b = addr[i]; is[i] && b < addr[i] + size; b++) {
-			banks[b / 4 % 32].insert(b / 4);
-			words.insert(b / 4);
-		}
-	for (uint32_t i = 0; i < 32; i++)
-		r.extra = banks[i].size() > r.extra ? banks[i].size() : r.extra;
-	r.loads = !words.empty();
-	r.bytes = (words.size() + 31) / 32;
-	return r;
-}
-
-static void any_request_takes_what_a_count_of_all_words_says(uint32_t every)
-{
-	std::map<uint64_t, struct pasta_gpu_row> wanted;
-
-	reset(ROWS);
-	launch.every = every;
-	memset(on, 0, sizeof(on));
-	run(do_random, THREADS);
-	for (uint32_t n = 0; n < REQUESTS * STEPS; n++) {
-		uint32_t step = n % STEPS, warp = n / STEPS % WARPS, block = n / STEPS / WARPS;
-		struct pasta_gpu_row r =
-			brute_force(addrs[block][warp][step], on[block][warp][step], size_at(step));
-		struct pasta_gpu_row *to = &wanted[PC + 16 * (step % INSTRUCTIONS)];
-
-		if (block % every)
-			continue;
-		to->loads += r.loads;
-		to->bytes += r.bytes;
-		to->extra += r.extra;
-	}
-	EXPECT(wanted.size(), INSTRUCTIONS, "instructions");
-	for (const auto &w : wanted) {
-		struct pasta_gpu_row r = row_of(w.first, 0);
-
-		EXPECT(r.loads, w.second.loads, "requests at %llx", (unsigned long long)w.first);
-		EXPECT(r.bytes, w.second.bytes, "needed at %llx", (unsigned long long)w.first);
-		EXPECT(r.extra, w.second.extra, "wavefronts at %llx", (unsigned long long)w.first);
-	}
-}
-
 /* -- Other instructions -- */
 
 static void do_others(void *arg)
@@ -256,6 +134,15 @@ static void matrices_and_copies_are_requests_and_prefetches_and_bulk_copies_are_
 	EXPECT(row_of(PC + 16, 0).loads, 0, "copies are stores of shared memory alone");
 	EXPECT(row_of(PC + 16, 0).extra, 12 * 32, "wavefronts of copies");
 	EXPECT(launch.tables[PASTA_REDUCER_OWN].count, 2, "instructions with rows");
+}
+
+static void one_block_in_three_is_counted(void)
+{
+	reset(ROWS);
+	launch.every = 3;
+	run(do_others, 64);
+	EXPECT(row_of(PC, 0).loads, 4, "matrices of two blocks");
+	EXPECT(row_of(PC + 16, 0).stores, 4, "copies of two blocks");
 }
 
 /* -- Adding: lanes with equal keys, different numbers -- */
@@ -321,10 +208,8 @@ static void what_has_no_room_is_in_the_last_row(void)
 
 int main()
 {
-	strides_take_as_many_wavefronts_as_lanes_share_a_bank();
-	any_request_takes_what_a_count_of_all_words_says(1);
-	any_request_takes_what_a_count_of_all_words_says(3);
 	matrices_and_copies_are_requests_and_prefetches_and_bulk_copies_are_none();
+	one_block_in_three_is_counted();
 	what_lanes_add_is_in_the_rows_of_their_keys();
 	what_has_no_room_is_in_the_last_row();
 	printf("%d failures\n", failures);

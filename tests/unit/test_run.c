@@ -166,6 +166,41 @@ static void run_json_reads_back_as_it_was_written(void **state)
 	pasta_runinfo_free(&out);
 }
 
+static void put_launches(struct pasta_json *j, const void *launches)
+{
+	pasta_json_key(j, "accesses");
+	pasta_json_map(j);
+	pasta_json_key(j, "launches");
+	if (*(const uint64_t *)launches)
+		pasta_json_uint(j, *(const uint64_t *)launches);
+	else
+		pasta_json_null(j);
+	pasta_json_map_end(j);
+}
+
+static bool sampled(const struct pasta_runinfo *in)
+{
+	struct pasta_runinfo out = {0};
+	struct pasta_error err = {0};
+	bool was;
+
+	assert_int_equal(pasta_runinfo_save(in, "run.json", &err), 0);
+	assert_int_equal(pasta_runinfo_load(&out, ".", &err), 0);
+	was = out.sampled;
+	pasta_runinfo_free(&out);
+	return was;
+}
+
+static void a_run_that_counted_some_launches_has_sampled_them(void **state)
+{
+	static const uint64_t some = 3, every = 0;
+
+	(void)state;
+	assert_true(sampled(&(struct pasta_runinfo){.more = put_launches, .more_ctx = &some}));
+	assert_false(sampled(&(struct pasta_runinfo){.more = put_launches, .more_ctx = &every}));
+	assert_false(sampled(&(struct pasta_runinfo){0}));
+}
+
 static void what_is_no_run_json_is_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -308,6 +343,7 @@ int main(void)
 		TEST(a_new_control_page_is_healthy),
 		TEST(a_control_page_that_was_cut_is_an_error_and_no_crash),
 		TEST(run_json_reads_back_as_it_was_written),
+		TEST(a_run_that_counted_some_launches_has_sampled_them),
 		TEST(what_is_no_run_json_is_refused),
 		TEST(a_run_json_that_is_nested_deep_is_refused),
 		TEST(a_run_json_that_was_changed_is_read_and_said_to_be),

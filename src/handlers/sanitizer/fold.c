@@ -233,6 +233,7 @@ static void fold_object(const struct san_slot *s, uint64_t place, const uint64_t
 				.loads = c[PASTA_GPU_LOADS],
 				.stores = c[PASTA_GPU_STORES],
 				.bytes = c[PASTA_GPU_BYTES],
+				.written = pasta_gpu_place_written(c),
 				.extra = c[PASTA_GPU_CROSS]};
 
 	for (uint32_t i = 0; i < PASTA_GPU_SIZES; i++) {
@@ -263,16 +264,29 @@ static uint32_t flags_of(enum pasta_reducer reducer, const struct pasta_gpu_row 
 	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
 }
 
-static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
-		     const struct pasta_gpu_row *from)
+/* reducer: 0 for what had no room. */
+static struct pasta_row counts_of(uint32_t reducer, const struct pasta_gpu_row *from)
 {
-	struct pasta_row row = {.key0 = from->key0,
-				.key1 = from->key1,
-				.loads = from->loads,
+	uint64_t written = pasta_gpu_written(reducer, from);
+	struct pasta_row row = {.loads = from->loads,
 				.stores = from->stores,
 				.bytes = from->bytes,
 				.extra = from->extra};
 
+	if (written == PASTA_GPU_UNSPLIT)
+		row.unsplit = 1;
+	else
+		row.written = written;
+	return row;
+}
+
+static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
+		     const struct pasta_gpu_row *from)
+{
+	struct pasta_row row = counts_of(reducer, from);
+
+	row.key0 = from->key0;
+	row.key1 = from->key1;
 	if (!row.loads && !row.stores &&
 	    (reducer != PASTA_REDUCER_OWN || (!row.bytes && !row.extra)))
 		return;
@@ -280,8 +294,10 @@ static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 		row.key0 = san_site(s, from->key0, flags_of(reducer, from));
 	if (!row.key0 && is_by_site(reducer))
 		row.key0 = PASTA_KEY_OTHER;
-	if (reducer == PASTA_REDUCER_SITE)
+	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_COALESCE)
 		row.key1 = 0;
+	if (reducer == PASTA_REDUCER_DIVERGE)
+		row.key1 = PASTA_GPU_THREADS(from->key1);
 	if (reducer == PASTA_REDUCER_SITE_OBJECT)
 		row.key1 = object_of(s, from->key1);
 	pasta_accesses_add(s->launch, reducer, &row);
@@ -290,12 +306,9 @@ static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
 static void fold_other(const struct san_slot *s, enum pasta_reducer reducer,
 		       const struct pasta_gpu_row *from)
 {
-	struct pasta_row row = {.key0 = PASTA_KEY_OTHER,
-				.loads = from->loads,
-				.stores = from->stores,
-				.bytes = from->bytes,
-				.extra = from->extra};
+	struct pasta_row row = counts_of(0, from);
 
+	row.key0 = PASTA_KEY_OTHER;
 	if (!pasta_row_is_zero(&row))
 		pasta_accesses_add(s->launch, reducer, &row);
 }
@@ -339,13 +352,18 @@ static int tell_row(struct telling *t)
 
 static int tell_page(struct telling *t, uint64_t addr, const struct pasta_gpu_sums *sums)
 {
+	struct pasta_row row;
 	int error = 0;
 
 	if (addr != t->row.key0) {
 		error = tell_row(t);
 		t->row = (struct pasta_row){.key0 = addr};
 	}
-	pasta_row_add(&t->row, sums->loads, sums->stores, sums->bytes, sums->extra);
+	row = counts_of(PASTA_REDUCER_PAGE, &(struct pasta_gpu_row){.loads = sums->loads,
+								    .stores = sums->stores,
+								    .bytes = sums->bytes,
+								    .extra = sums->extra});
+	pasta_row_add(&t->row, &row);
 	return error;
 }
 

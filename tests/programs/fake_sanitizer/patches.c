@@ -36,6 +36,7 @@ static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a
 	if (a->size & (a->size - 1) || log2 >= PASTA_GPU_SIZES) {
 		c[PASTA_GPU_LOADS] += kind_of(a) & PASTA_ACCESS_LOAD ? a->times : 0;
 		c[PASTA_GPU_STORES] += kind_of(a) & PASTA_ACCESS_STORE ? a->times : 0;
+		c[PASTA_GPU_WRITTEN] += kind_of(a) & PASTA_ACCESS_STORE ? a->times * a->size : 0;
 		c[PASTA_GPU_BYTES] +=
 			a->times * a->size * (kind_of(a) == PASTA_ACCESS_ATOMIC ? 2 : 1);
 	} else {
@@ -107,11 +108,13 @@ static void count_request(struct pasta_gpu_launch *l, const struct fake_access *
 			  uint32_t lanes)
 {
 	struct fake_access one = {a->pc, a->addr, 1, count * a->size, a->kind};
-	struct pasta_gpu_row *row = count_row(&l->tables[PASTA_REDUCER_COALESCE], a->pc, 0, &one);
+	struct pasta_gpu_row *row =
+		count_row(&l->tables[PASTA_REDUCER_COALESCE], a->pc, kind_of(a), &one);
 
 	if (row)
 		row->extra += (a->addr + a->size - 1) / PASTA_SECTOR - a->addr / PASTA_SECTOR + 1;
-	row = count_row(&l->tables[PASTA_REDUCER_DIVERGE], a->pc, count, &one);
+	row = count_row(&l->tables[PASTA_REDUCER_DIVERGE], a->pc,
+			PASTA_GPU_LANES(count, kind_of(a)), &one);
 	if (row)
 		row->extra += lanes;
 }

@@ -1,0 +1,186 @@
+/*
+ * reducer_host.h - a tool's own reducer on the host, for tests: accesses in, rows out, no GPU.
+ *
+ *	#include <pasta/reducer_host.h>
+ *	#include "pages.cu"
+ *
+ *	std::vector<struct pasta_reducer_row> rows = pasta_reducer_run(accesses, count);
+ *
+ * For a C++17 compiler; one reducer in a program, and one thread that runs it. The lanes of a warp
+ * are emulated: they meet in __ballot_sync, __match_any_sync, __shfl_sync, __any_sync, __all_sync
+ * and __syncwarp as on a device, and a reducer whose lanes would wait for each other for ever ends
+ * the program with a message. What nvcc makes of the reducer, its registers and its stack, only a
+ * device shows. docs/writing-a-reducer.md has an example.
+ */
+#ifndef PASTA_REDUCER_HOST_H
+#define PASTA_REDUCER_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <pasta/gpu/gpu_host.h>
+
+#define PASTA_REDUCER_SEES(spaces)                                                                 \
+	static inline uint32_t pasta_reducer_sees(void)                                            \
+	{                                                                                          \
+		return pasta_gpu::SEES_##spaces;                                                   \
+	}
+static inline uint32_t pasta_reducer_sees(void);
+
+#include <pasta/reducer.cuh>
+
+/* As an event access_sum has it, but that key0 of SITES is the access's site. */
+struct pasta_reducer_row {
+	uint64_t key0, key1;
+	uint64_t loads, stores, bytes, extra;
+};
+
+namespace pasta_reducer_host
+{
+enum { ROWS = 65536 }; /* as on a device */
+
+/* What the lanes of a warp access together: those that are not NULL. */
+struct request {
+	const struct pasta_access *lanes[PASTA_WARP];
+	uint32_t mask;
+};
+
+struct launch {
+	std::vector<struct request> requests;
+	struct pasta_gpu_table table;
+};
+
+inline uint32_t sees_bit(uint32_t space)
+{
+	if (space == PASTA_SPACE_PRIVATE)
+		return pasta_gpu::SEES_LOCAL;
+	return space < PASTA_SPACE_LOCAL ? pasta_gpu::SEES_GLOBAL : pasta_gpu::SEES_SHARED;
+}
+
+/* Whether the lane of b is of the request that a ends: the same instruction, and a later lane. */
+inline bool is_together(const struct pasta_access *a, const struct pasta_access *b)
+{
+	return a->launch == b->launch && a->group == b->group && a->site == b->site &&
+	       a->turn == b->turn && a->kind == b->kind && a->space == b->space &&
+	       a->size == b->size && a->thread / PASTA_WARP == b->thread / PASTA_WARP &&
+	       a->thread < b->thread;
+}
+
+inline std::vector<struct request> requests_of(const struct pasta_access *accesses, size_t count,
+					       uint32_t sees)
+{
+	std::vector<struct request> all;
+	const struct pasta_access *last = NULL;
+
+	for (const struct pasta_access *a = accesses; a < accesses + count; a++) {
+		if (!(a->kind & PASTA_ACCESS_ATOMIC) || !(sees & sees_bit(a->space)))
+			continue;
+		if (!last || !is_together(last, a))
+			all.push_back({});
+		all.back().lanes[a->thread % PASTA_WARP] = last = a;
+		all.back().mask |= 1u << a->thread % PASTA_WARP;
+	}
+	return all;
+}
+
+/* All lanes go through all requests, and wait for each other after each of them. */
+inline void run_lane(void *arg)
+{
+	struct launch *l = (struct launch *)arg;
+
+	for (const struct request &r : l->requests) {
+		const struct pasta_access *access = r.lanes[lane_id()];
+
+		if (access) {
+			struct pasta_reducer_access a = {};
+
+			a.pc = access->site;
+			a.addr = access->addr;
+			a.size = access->size;
+			a.kind = access->kind;
+			a.space = access->space < PASTA_SPACE_LOCAL ? (uint32_t)PASTA_SPACE_GLOBAL
+								    : access->space;
+			a.mask = r.mask;
+			a.lane = lane_id();
+			a.block = access->group;
+			a.thread = access->thread;
+			a.table = &l->table;
+			pasta_reducer_body(&a);
+		}
+		pasta_warp::meet(~0u, 0, pasta_warp::AFTER_CODE);
+	}
+}
+
+typedef std::map<std::pair<uint64_t, uint64_t>, struct pasta_reducer_row> sums;
+
+inline void add_row(sums *all, uint64_t key0, uint64_t key1, const struct pasta_gpu_row *from)
+{
+	struct pasta_reducer_row *to = &(*all)[{key0, key1}];
+
+	to->key0 = key0;
+	to->key1 = key1;
+	to->loads += from->loads;
+	to->stores += from->stores;
+	to->bytes += from->bytes;
+	to->extra += from->extra;
+}
+
+/* Rows of equal keys are added up, as accelprof does. */
+inline std::vector<struct pasta_reducer_row> rows_of(const struct pasta_gpu_table *t)
+{
+	const struct pasta_gpu_row *other = &t->rows[t->max];
+	std::vector<struct pasta_reducer_row> rows;
+	sums all;
+
+	for (uint32_t i = 0; i < t->count && i < t->max; i++)
+		add_row(&all, t->rows[i].key0, t->rows[i].key1, &t->rows[i]);
+	if (other->loads || other->stores || other->bytes || other->extra)
+		add_row(&all, PASTA_KEY_OTHER, PASTA_KEY_OTHER, other);
+	for (const auto &row : all)
+		rows.push_back(row.second);
+	return rows;
+}
+} // namespace pasta_reducer_host
+
+/*
+ * The rows of one launch, in the order of their keys.
+ *
+ * Accesses that follow each other are one request, and have the reducer called once, by their lanes
+ * together, where they have the same launch, group, site, turn, kind, size and space, and ascending
+ * threads of one warp. Thread n is lane n % 32. The reducer has their site as pc, their group as
+ * block, and CONSTANT and GENERIC as GLOBAL; spaces that PASTA_REDUCER does not name it does not
+ * see. The table has max rows, at most 65,536; what has no room is in one row more, whose keys are
+ * PASTA_KEY_OTHER.
+ */
+static inline std::vector<struct pasta_reducer_row>
+pasta_reducer_run(const struct pasta_access *accesses, size_t count,
+		  uint32_t max = pasta_reducer_host::ROWS)
+{
+	struct pasta_reducer_host::launch l = {};
+	std::vector<struct pasta_gpu_row> rows(max + 1);
+	std::vector<uint32_t> index(2 * pasta_reducer_host::ROWS); /* never full */
+
+	l.requests = pasta_reducer_host::requests_of(accesses, count, pasta_reducer_sees());
+	l.table.index = index.data();
+	l.table.rows = rows.data();
+	l.table.mask = (uint32_t)index.size() - 1;
+	l.table.max = max;
+	warp_run({1, 1, 1}, {PASTA_WARP, 1, 1}, pasta_reducer_host::run_lane, &l);
+	return pasta_reducer_host::rows_of(&l.table);
+}
+
+/* The row of two keys; all of it but the keys is 0 where there is none. */
+static inline struct pasta_reducer_row
+pasta_reducer_find(const std::vector<struct pasta_reducer_row> &rows, uint64_t key0, uint64_t key1)
+{
+	for (const struct pasta_reducer_row &row : rows)
+		if (row.key0 == key0 && row.key1 == key1)
+			return row;
+	return {key0, key1, 0, 0, 0, 0};
+}
+
+#endif

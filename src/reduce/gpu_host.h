@@ -1,0 +1,432 @@
+/*
+ * gpu_host.h - CUDA's threads on the host, as far as reducers and patches use them: for tests.
+ *
+ * It takes the place of gpu_device.cuh: include it first. Each lane has a stack of its own and runs
+ * until it meets the others, or does something atomic: then it is another's turn, anyone's, so that
+ * warps get into each other's way as they do on a device. One block runs after the other, all its
+ * warps at once. A program has one such device, used by one thread. Lanes that wait for each other
+ * for ever, or meet under a mask that they are not in, end the program with a message.
+ */
+#ifndef PASTA_REDUCE_GPU_HOST_H
+#define PASTA_REDUCE_GPU_HOST_H
+
+#ifdef __CUDACC__
+#error "gpu_host.h is for the host's C++ compiler, not for nvcc"
+#endif
+#ifdef PASTA_REDUCE_GPU_DEVICE_CUH
+#error "include gpu_host.h, or <pasta/reducer_host.h>, before the reducer"
+#endif
+#define PASTA_REDUCE_GPU_DEVICE_CUH
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#else
+#define __sanitizer_start_switch_fiber(fake, stack, size)                                          \
+	((void)(fake), (void)(stack), (void)(size))
+#define __sanitizer_finish_switch_fiber(fake, stack, size) ((void)(fake))
+#endif
+
+#define __CUDA_ARCH__ 900
+#define __device__
+/* Nothing: GCC's own headers use the word as an attribute. */
+#define __noinline__
+#define __forceinline__ inline __attribute__((always_inline))
+
+typedef unsigned long long warp_word;
+
+/* Where AddressSanitizer looks on it takes four times as long: a third of the steps do there. */
+#ifdef __SANITIZE_ADDRESS__
+#define WARP_STEPS(n) ((n) / 3)
+#else
+#define WARP_STEPS(n) (n)
+#endif
+
+struct dim3 {
+	uint32_t x, y, z;
+};
+struct uint4 {
+	uint32_t x, y, z, w;
+};
+
+/* Of the lane that runs. */
+inline struct dim3 threadIdx, blockIdx, blockDim, gridDim;
+inline void (*warp_nap)(void); /* called when a lane sleeps: the host's turn; may be NULL */
+
+/* -- Who runs -- */
+
+namespace pasta_warp
+{
+enum { LANES = 32, THREADS_MAX = 1024, STACK = 64 << 10, GLANCE = 1 << 12, PATIENCE = 1 << 24 };
+enum { IN_CODE, AFTER_CODE };
+
+struct lane {
+	ucontext_t context;
+	char *stack;
+	void *fake; /* AddressSanitizer's */
+	bool over;
+	uint32_t number, active;
+	uint32_t waits; /* the mask of those it waits for; 0: it does not */
+	uint32_t where; /* it waits: in the code, or after it */
+	warp_word word, words[LANES];
+};
+
+inline struct lane *lanes[THREADS_MAX], *now;
+inline uint32_t count;
+inline ucontext_t home;
+inline const void *home_stack;
+inline size_t home_size;
+inline void *home_fake;
+inline void (*kernel)(void *);
+inline void *argument;
+inline uint64_t dice = 1, idle;
+
+inline void set_thread(const struct lane *l)
+{
+	threadIdx.x = l->number % blockDim.x;
+	threadIdx.y = l->number / blockDim.x % blockDim.y;
+	threadIdx.z = l->number / blockDim.x / blockDim.y;
+}
+
+/* AddressSanitizer is told of each change of stacks. */
+inline void leave(void **fake)
+{
+	__sanitizer_start_switch_fiber(fake, home_stack, home_size);
+}
+
+inline void arrive(void *fake)
+{
+	__sanitizer_finish_switch_fiber(fake, &home_stack, &home_size);
+}
+
+inline void begin(void)
+{
+	arrive(NULL);
+	kernel(argument);
+	now->over = true;
+	leave(NULL);
+	setcontext(&home);
+}
+
+inline void step(struct lane *l)
+{
+	now = l;
+	set_thread(l);
+	__sanitizer_start_switch_fiber(&home_fake, l->stack, STACK);
+	swapcontext(&home, &l->context);
+	__sanitizer_finish_switch_fiber(home_fake, NULL, NULL);
+}
+
+inline uint32_t roll(uint32_t n)
+{
+	dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(dice >> 33) % n;
+}
+
+inline void make_lane(uint32_t i)
+{
+	struct lane *l = (struct lane *)calloc(1, sizeof(*l));
+	char *stack = (char *)malloc(STACK);
+
+	if (!l || !stack) {
+		fprintf(stderr, "no memory for lanes\n");
+		exit(1);
+	}
+	l->number = i;
+	l->stack = stack;
+	getcontext(&l->context);
+	l->context.uc_stack.ss_sp = l->stack;
+	l->context.uc_stack.ss_size = STACK;
+	makecontext(&l->context, begin, 0);
+	lanes[i] = l;
+}
+
+inline bool all_wait(uint32_t left)
+{
+	for (uint32_t i = 0; i < left; i++)
+		if (!lanes[i]->waits)
+			return false;
+	return true;
+}
+
+inline void run_block(void)
+{
+	uint32_t left;
+
+	count = blockDim.x * blockDim.y * blockDim.z;
+	for (uint32_t i = 0; i < count; i++)
+		make_lane(i);
+	left = count;
+	while (left) {
+		struct lane *l = lanes[roll(left)];
+
+		if (++idle % GLANCE == 0 && (idle > PATIENCE || all_wait(left))) {
+			fprintf(stderr, "lanes wait for each other: is each mask of those that "
+					"meet the lanes that get there?\n");
+			exit(1);
+		}
+		if (l->waits) /* the last one to come wakes it */
+			continue;
+		step(l);
+		if (!l->over)
+			continue;
+		for (uint32_t i = 0; i < left; i++)
+			if (lanes[i] == l)
+				lanes[i] = lanes[--left];
+		count = left;
+		free(l->stack);
+		free(l);
+	}
+}
+
+inline struct lane *lane_of(uint32_t warp, uint32_t lane)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (lanes[i] && lanes[i]->number == warp * LANES + lane)
+			return lanes[i];
+	return NULL;
+}
+
+/* Until it is this lane's turn again. */
+inline void warp_yield(void)
+{
+	struct lane *l = now;
+
+	leave(&l->fake);
+	swapcontext(&l->context, &home);
+	arrive(l->fake);
+}
+
+/* The kernel, by all blocks, of at most 1,024 threads each. */
+inline void warp_run(struct dim3 grid, struct dim3 block, void (*fn)(void *), void *arg)
+{
+	kernel = fn;
+	argument = arg;
+	gridDim = grid;
+	blockDim = block;
+	for (uint32_t i = 0; i < grid.x * grid.y * grid.z; i++) {
+		blockIdx.x = i % grid.x;
+		blockIdx.y = i / grid.x % grid.y;
+		blockIdx.z = i / grid.x / grid.y;
+		run_block();
+	}
+}
+
+/* -- Meeting -- */
+
+inline uint32_t lane_id(void)
+{
+	return now->number % LANES;
+}
+
+/* The words of all lanes of the mask, when they are all here. Lanes that are not in the same
+ * place do not meet. */
+inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
+{
+	uint32_t warp = now->number / LANES, here = 0;
+	struct lane *all[LANES] = {};
+
+	if (!(mask >> lane_id() & 1)) {
+		fprintf(stderr, "a lane is not of those it meets\n");
+		exit(1);
+	}
+	now->word = word;
+	now->waits = mask;
+	now->where = where;
+	for (uint32_t i = 0; i < LANES; i++) {
+		all[i] = mask >> i & 1 ? lane_of(warp, i) : NULL;
+		here += all[i] && all[i]->waits == mask && all[i]->where == where;
+	}
+	if (here < (uint32_t)__builtin_popcount(mask)) {
+		warp_yield();
+		return now->words;
+	}
+	idle = 0;
+	for (uint32_t i = 0; i < LANES; i++) {
+		for (uint32_t j = 0; all[i] && j < LANES; j++)
+			all[i]->words[j] = all[j] ? all[j]->word : 0;
+		if (all[i])
+			all[i]->waits = 0;
+	}
+	/* A lane by itself would meet nobody, and keep waiting for a warp that never runs. */
+	warp_yield();
+	return now->words;
+}
+} // namespace pasta_warp
+
+using pasta_warp::lane_id;
+using pasta_warp::warp_run;
+using pasta_warp::warp_yield;
+
+/* The lanes that are at the next instruction together. */
+static inline void warp_together(uint32_t mask)
+{
+	pasta_warp::now->active = mask;
+}
+
+static inline uint32_t __activemask(void)
+{
+	return pasta_warp::now->active;
+}
+
+static inline uint32_t processor_id(void)
+{
+	return blockIdx.x;
+}
+
+static inline uint64_t device_time(void)
+{
+	static uint64_t time = 1000;
+
+	return time++;
+}
+
+static inline const warp_word *warp_meet(uint32_t mask, warp_word word)
+{
+	return pasta_warp::meet(mask, word, pasta_warp::IN_CODE);
+}
+
+static inline uint32_t __ballot_sync(uint32_t mask, int what)
+{
+	const warp_word *words = warp_meet(mask, what != 0);
+	uint32_t result = 0;
+
+	for (uint32_t i = 0; i < pasta_warp::LANES; i++)
+		if (mask >> i & 1 && words[i])
+			result |= 1u << i;
+	return result;
+}
+
+static inline uint32_t __match_any_sync(uint32_t mask, warp_word key)
+{
+	const warp_word *words = warp_meet(mask, key);
+	uint32_t result = 0;
+
+	for (uint32_t i = 0; i < pasta_warp::LANES; i++)
+		if (mask >> i & 1 && words[i] == key)
+			result |= 1u << i;
+	return result;
+}
+
+static inline warp_word __shfl_sync(uint32_t mask, warp_word word, int lane)
+{
+	return warp_meet(mask, word)[lane];
+}
+
+static inline int __all_sync(uint32_t mask, int what)
+{
+	return __ballot_sync(mask, what) == mask;
+}
+
+static inline int __any_sync(uint32_t mask, int what)
+{
+	return __ballot_sync(mask, what) != 0;
+}
+
+static inline void __syncwarp(uint32_t mask)
+{
+	warp_meet(mask, 0);
+}
+
+static inline uint32_t __popc(uint32_t n)
+{
+	return (uint32_t)__builtin_popcount(n);
+}
+
+static inline int __ffs(int n)
+{
+	return __builtin_ffs(n);
+}
+
+static inline void __threadfence(void)
+{
+	warp_yield();
+}
+
+static inline void __threadfence_system(void)
+{
+	warp_yield();
+}
+
+static inline void __nanosleep(uint32_t ns)
+{
+	if (warp_nap)
+		warp_nap();
+	warp_yield();
+}
+
+template <typename T> static inline T *global(T *p)
+{
+	return p;
+}
+
+template <typename T> static inline T afresh(T x)
+{
+	return x;
+}
+
+template <typename T> static inline T read_whole(const T *p)
+{
+	T whole;
+
+	memcpy(&whole, p, sizeof(whole));
+	return whole;
+}
+
+static inline uint64_t read_host(const uint64_t *p)
+{
+	return *(const volatile uint64_t *)p;
+}
+
+static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+	return {x, y, z, w};
+}
+
+/* What all of CUDA's atomics do: the new value is put there, the old one is returned. The words may
+ * be of another type of the same size. */
+template <typename T> static inline T warp_replace(T *p, T value)
+{
+	T was = read_whole(p);
+
+	memcpy(p, &value, sizeof(value));
+	warp_yield();
+	return was;
+}
+
+template <typename T, typename U> static inline T atomicAdd(T *p, U n)
+{
+	return warp_replace(p, (T)(read_whole(p) + n));
+}
+
+static inline void add64(uint64_t *p, uint64_t n)
+{
+	warp_replace(p, read_whole(p) + n);
+}
+
+template <typename T, typename U> static inline T atomicMax(T *p, U n)
+{
+	return warp_replace(p, read_whole(p) > n ? read_whole(p) : (T)n);
+}
+
+template <typename T, typename U> static inline T atomicMin(T *p, U n)
+{
+	return warp_replace(p, read_whole(p) < n ? read_whole(p) : (T)n);
+}
+
+template <typename T, typename U> static inline T atomicExch(T *p, U n)
+{
+	return warp_replace(p, (T)n);
+}
+
+template <typename T, typename U> static inline T atomicCAS(T *p, U was, U is)
+{
+	return warp_replace(p, read_whole(p) == (T)was ? (T)is : read_whole(p));
+}
+
+#endif
