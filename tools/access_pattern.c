@@ -1,7 +1,5 @@
 /* access_pattern - lines of kernels by their accesses: sectors, strides, divergence. */
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -142,27 +140,22 @@ static double by_request(const void *row, const void *state)
 }
 
 static const struct pasta_member place_members[] = {
-	PASTA_MEMBER(NAME, struct place, key.kernel),
-	PASTA_MEMBER(NAME, struct place, key.file),
-	PASTA_MEMBER(U32, struct place, key.line),
+	PASTA_KEY(struct place),
 	PASTA_MEMBER(U32, struct place, key.column, .column = "column"),
 	PASTA_MEMBER(U32, struct place, key.flags, .column = "flags"),
 	PASTA_MEMBER(U32, struct place, key.bytes, .column = "bytes"),
 	PASTA_MEMBER(NAME, struct place, key.function, .column = "function"),
 	PASTA_MEMBER(NAME, struct place, key.callee, .column = "callee"),
-	PASTA_MEMBER(U64, struct place, key.unknown),
 	{0},
 };
 
 static const struct pasta_member line_members[] = {
+	PASTA_KEY(struct line),
 	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
-	PASTA_MEMBER(NAME, struct line, key.file),
 	PASTA_MEMBER_BY(TEXT, .text = file_of, .column = "file"),
 	PASTA_MEMBER(U32, struct line, key.line, .column = "line",
 		     .flags = PASTA_MEMBER_BLANK_ZERO),
-	PASTA_MEMBER(NAME, struct line, key.function),
 	PASTA_MEMBER_BY(TEXT, .text = function_of, .column = "function"),
-	PASTA_MEMBER(U64, struct line, key.unknown),
 	PASTA_MEMBER_BY(TEXT, .text = space_of, .column = "space"),
 	PASTA_MEMBER(SUM, struct line, sum.loads, .column = "loads"),
 	PASTA_MEMBER(SUM, struct line, sum.stores, .column = "stores"),
@@ -304,16 +297,15 @@ static void add_line(struct pattern *p, const struct place *place)
 
 static void add_lines(struct pattern *p)
 {
+	const struct place *place;
 	const struct line *line;
-	struct place **places;
-	size_t count, at = 0;
+	size_t at = 0;
 
 	for (p->reducer = PASTA_REDUCER_OBJECT; p->reducer < PASTA_REDUCER_COUNT; p->reducer++)
 		pasta_access_index_rows(p->book, p->reducer, add_row, p);
-	places = pasta_group_sorted(p->places, NULL, &count);
-	for (size_t i = 0; i < count; i++)
-		add_line(p, places[i]);
-	free(places);
+	while ((place = pasta_group_next_by(p->places, NULL, &at)))
+		add_line(p, place);
+	at = 0;
 	while ((line = pasta_group_next(p->lines, &at))) {
 		pasta_access_add_to(&p->moved, line->moved);
 		pasta_access_add_to(&p->accesses, accesses(line));
@@ -325,74 +317,72 @@ static void add_lines(struct pattern *p)
 static void find_waste(struct pattern *p, const struct line *line)
 {
 	uint64_t wasted = (uint64_t)wasted_of(line, p);
-	char what[200], evidence[200], where[TEXT];
+	char evidence[200], where[TEXT];
 
 	if (p->found == FINDINGS || wasted <= p->moved / SMALL || !line->needed ||
 	    (double)line->moved / (double)line->needed < WASTE)
 		return;
 	p->found++;
-	snprintf(what, sizeof(what), "requests touch %.1f times the sectors that their bytes need",
-		 (double)line->moved / (double)line->needed);
 	snprintf(evidence, sizeof(evidence), "%llu bytes of sectors were not asked for, in %s",
 		 (unsigned long long)wasted, pasta_name(line->key.kernel));
-	pasta_out_report(p->out, .severity = PASTA_SEVERITY_WARNING, .what = what,
-			 .where = pasta_access_site_text(&site_of(line, p)->site, where,
-							 sizeof(where)),
-			 .evidence = evidence,
-			 .action = "let neighbouring threads access neighbouring bytes");
+	pasta_out_report(
+		p->out, .severity = PASTA_SEVERITY_WARNING,
+		.what = pasta_out_text(
+			p->out, "requests touch %.1f times the sectors that their bytes need",
+			(double)line->moved / (double)line->needed),
+		.where = pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
+		.evidence = evidence,
+		.action = "let neighbouring threads access neighbouring bytes");
 }
 
 static void find_low(struct pattern *p, const struct line *line)
 {
 	const struct sums *s = &line->sum;
-	double active = s->threads ? 100.0 * (double)s->active / (double)s->threads : 100.0;
-	char what[200], evidence[200], where[TEXT];
+	double active = s->threads ? pasta_percent(s->active, s->threads) : 100.0;
+	char evidence[200], where[TEXT];
 
 	if (p->found == FINDINGS || active >= LOW || line->key.unknown ||
 	    accesses(line) <= p->accesses / SMALL)
 		return;
 	p->found++;
-	snprintf(what, sizeof(what), "few threads are active: %.0f%% of their warps", active);
 	snprintf(evidence, sizeof(evidence), "requests: %llu, in %s", (unsigned long long)s->warps,
 		 pasta_name(line->key.kernel));
 	pasta_out_report(
-		p->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+		p->out, .severity = PASTA_SEVERITY_NOTE,
+		.what = pasta_out_text(p->out, "few threads are active: %.0f%% of their warps",
+				       active),
 		.where = pasta_access_site_text(&site_of(line, p)->site, where, sizeof(where)),
 		.evidence = evidence,
 		.action = "threads of 32 that follow one another should take the same branch");
 }
 
-/* The worst of each sort. */
+/* The worst of each type. */
 static void find_worst(struct pattern *p)
 {
-	struct line **lines;
-	size_t count;
+	const struct line *line;
+	size_t at = 0;
 
-	lines = pasta_group_sorted(p->lines, "-wasted no_site -accesses", &count);
-	for (size_t i = 0; i < count; i++)
-		find_waste(p, lines[i]);
-	free(lines);
+	while ((line = pasta_group_next_by(p->lines, "-wasted no_site -accesses", &at)))
+		find_waste(p, line);
 	p->found = 0;
-	lines = pasta_group_sorted(p->lines, NULL, &count);
-	for (size_t i = 0; i < count; i++)
-		find_low(p, lines[i]);
-	free(lines);
+	at = 0;
+	while ((line = pasta_group_next_by(p->lines, NULL, &at)))
+		find_low(p, line);
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct pattern *p = state;
-	int error;
 
 	p->out = out;
 	add_lines(p);
-	error = pasta_out_group(out, p->lines);
+	pasta_out_group(out, p->lines);
 	find_worst(p);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(p->left_out),
 			 .what = "accesses that are in no request",
 			 .evidence = "sectors, stride and active are of the others");
 	pasta_access_index_findings(p->book, out);
-	return error;
+	return 0;
 }
 
 PASTA_TOOL(.name = "access_pattern",

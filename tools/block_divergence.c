@@ -1,7 +1,5 @@
 /* block_divergence - how long the blocks of kernels run, the tail, and where they synchronise. */
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -94,16 +92,14 @@ static const char *file_of(const void *row, const void *state, char *text, size_
 }
 
 static const struct pasta_member bucket_members[] = {
-	PASTA_MEMBER(U64, struct bucket, key.shape),
+	PASTA_KEY(struct bucket),
 	PASTA_MEMBER(U64, struct bucket, key.least, .column = "least"),
-	PASTA_MEMBER(NAME, struct bucket, key.kernel),
-	PASTA_MEMBER(U32, struct bucket, key.reserved),
 	{0},
 };
 
 static const struct pasta_member line_members[] = {
 	PASTA_MEMBER(NAME, struct line, key.kernel, .column = "kernel", .role = PASTA_ROLE_KERNEL),
-	PASTA_MEMBER(U32, struct line, key.reserved),
+	PASTA_KEY(struct line),
 	PASTA_MEMBER(U64, struct line, a_launch, .column = "blocks_a_launch", .has = has_launches),
 	PASTA_MEMBER(SUM, struct line, launches, .column = "launches"),
 	PASTA_MEMBER_OF(PERCENT, struct line, counted, launches, .column = "counted",
@@ -201,15 +197,6 @@ static int add_arrivals(void *ctx, const struct pasta_access_shape *shape,
 	return 0;
 }
 
-/* In order of their times. */
-static void add_bucket(const struct divergence *d, const struct bucket *bucket)
-{
-	struct line *line =
-		PASTA_ROW(d->lines, struct line, bucket->key.shape, bucket->key.kernel, 0);
-
-	*(struct bucket *)pasta_group_append(d->lines, &line->buckets, sizeof(*bucket)) = *bucket;
-}
-
 /* -- Times -- */
 
 static double mean(const struct line *line, size_t i)
@@ -253,22 +240,24 @@ static void measure(struct line *line)
 	for (size_t i = 0; i < line->buckets.count; i++)
 		if (mean(line, i) >= LONG * line->median)
 			pasta_access_add_to(&in_long, buckets[i].time);
-	line->share = line->time ? 100.0 * (double)in_long / (double)line->time : 0;
+	line->share = pasta_percent(in_long, line->time);
 }
 
 static void add_lines(struct divergence *d)
 {
 	const struct pasta_access_shape *shape;
-	struct bucket **buckets;
+	const struct bucket *bucket;
 	struct line *line;
-	size_t count, at = 0;
+	size_t at = 0;
 
 	pasta_access_index_rows(d->book, PASTA_REDUCER_BLOCK, add_blocks, d);
 	pasta_access_index_rows(d->book, PASTA_REDUCER_BARRIER, add_arrivals, d);
-	buckets = pasta_group_sorted(d->buckets, NULL, &count);
-	for (size_t i = 0; i < count; i++)
-		add_bucket(d, buckets[i]);
-	free(buckets);
+	while ((bucket = pasta_group_next_by(d->buckets, NULL, &at))) {
+		line = PASTA_ROW(d->lines, struct line, bucket->key.shape, bucket->key.kernel, 0);
+		*(struct bucket *)pasta_group_append(d->lines, &line->buckets, sizeof(*bucket)) =
+			*bucket;
+	}
+	at = 0;
 	while ((shape = pasta_access_index_shapes(d->book, &at))) {
 		line = line_of(d, shape);
 		if (!line)
@@ -303,17 +292,17 @@ static void draw(struct divergence *d, const struct line *line)
 
 static void find_uneven(struct divergence *d, const struct line *line)
 {
-	char what[200], evidence[200];
-
 	d->found++;
-	snprintf(what, sizeof(what), "blocks are uneven: the longest takes %.1f times the median",
-		 line->longest / (line->median > 0 ? line->median : 1));
-	snprintf(evidence, sizeof(evidence),
-		 "%.0f%% of the time of %llu blocks is in those that take twice the median or more",
-		 line->share, (unsigned long long)line->blocks);
 	pasta_out_report(
-		d->out, .severity = PASTA_SEVERITY_WARNING, .what = what,
-		.where = pasta_name(line->key.kernel), .evidence = evidence,
+		d->out, .severity = PASTA_SEVERITY_WARNING,
+		.what = pasta_out_text(d->out,
+				       "blocks are uneven: the longest takes %.1f times the median",
+				       line->longest / (line->median > 0 ? line->median : 1)),
+		.where = pasta_name(line->key.kernel),
+		.evidence = pasta_out_text(d->out,
+					   "%.0f%% of the time of %llu blocks is in those that "
+					   "take twice the median or more",
+					   line->share, (unsigned long long)line->blocks),
 		.action =
 			"the last blocks keep a launch waiting: divide the work more evenly, use "
 			"smaller blocks, start the long ones first, or let blocks take work from a "
@@ -333,22 +322,18 @@ static void look(struct divergence *d, const struct line *line, size_t place)
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct divergence *d = state;
-	struct line **lines;
-	size_t count;
-	int error;
+	const struct line *line;
+	size_t at = 0;
 
 	d->out = out;
 	add_lines(d);
-	error = pasta_out_groups(out, d, err);
-	lines = pasta_group_sorted(d->lines, NULL, &count);
-	for (size_t i = 0; i < count; i++)
-		look(d, lines[i], i);
-	free(lines);
+	while ((line = pasta_group_next_by(d->lines, NULL, &at)))
+		look(d, line, at - 1);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(d->no_room),
 			 .what = "blocks that a table had no room for",
 			 .evidence = "they are left out");
 	pasta_access_index_findings(d->book, out);
-	return error;
+	return pasta_out_groups(out, d, err);
 }
 
 PASTA_TOOL(.name = "block_divergence",

@@ -28,6 +28,7 @@ struct alike {
 		uint64_t bytes;
 	} key;
 	struct pasta_stat time;
+	uint64_t of_rank; /* ns of all collectives of the process; in the report only */
 };
 
 struct device {
@@ -56,9 +57,7 @@ struct meeting {
 };
 
 struct rank {
-	struct {
-		uint32_t proc;
-	} key;
+	uint32_t key;		       /* the process */
 	uint64_t seen, joined;	       /* collectives; those whose kernel came */
 	uint64_t kept, over;	       /* arrivals; those that are not kept */
 	uint64_t time;		       /* of all its collectives */
@@ -71,7 +70,8 @@ struct tally {
 	struct {
 		uint32_t name, proc;
 	} key;
-	uint64_t rounds, last, wait, max;
+	uint64_t rounds;
+	struct pasta_stat wait; /* for it, where it was the last */
 };
 
 struct collectives {
@@ -80,11 +80,6 @@ struct collectives {
 	uint64_t alone, apart; /* arrivals: not of every rank; not at one time */
 	uint64_t mixed;	       /* arrivals in meetings of more ranks than they can have */
 };
-
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0.0;
-}
 
 /* -- Table collectives -- */
 
@@ -96,15 +91,6 @@ static double bandwidth(const void *row, const void *state)
 	return a->key.bytes && a->time.sum ? bytes * 1e9 / (double)a->time.sum : NAN;
 }
 
-static double share_of_rank(const void *row, const void *state)
-{
-	const struct collectives *c = state;
-	const struct alike *a = row;
-	const struct rank *rank = pasta_group_find(c->ranks, &a->key.proc);
-
-	return percent(a->time.sum, rank ? rank->time : 0);
-}
-
 static const struct pasta_member alike_members[] = {
 	PASTA_MEMBER(PROCESS, struct alike, key.proc, .column = "rank"),
 	PASTA_MEMBER(NAME, struct alike, key.name, .column = "collective"),
@@ -114,7 +100,7 @@ static const struct pasta_member alike_members[] = {
 	PASTA_MEMBER(STAT, struct alike, time, .unit = "ns",
 		     .column = "count=calls,total,mean,min,max"),
 	PASTA_MEMBER_BY(RATIO, .ratio = bandwidth, .unit = "bytes/s", .column = "bandwidth"),
-	PASTA_MEMBER_BY(RATIO, .ratio = share_of_rank, .unit = "%", .column = "share"),
+	PASTA_MEMBER_OF(PERCENT, struct alike, time.sum, of_rank, .column = "share"),
 	{0},
 };
 
@@ -142,38 +128,20 @@ static const struct pasta_member device_members[] = {
 
 static int64_t mean_wait(const void *row, const void *state)
 {
-	const struct tally *t = row;
+	const struct pasta_stat *wait = &((const struct tally *)row)->wait;
 
-	return (int64_t)(t->last ? t->wait / t->last : 0);
+	return (int64_t)(wait->count ? wait->sum / wait->count : 0);
 }
 
 static const struct pasta_member tally_members[] = {
 	PASTA_MEMBER(NAME, struct tally, key.name, .column = "collective"),
 	PASTA_MEMBER(PROCESS, struct tally, key.proc, .column = "rank"),
 	PASTA_MEMBER(SUM, struct tally, rounds, .column = "rounds"),
-	PASTA_MEMBER(SUM, struct tally, last, .column = "last"),
-	PASTA_MEMBER_OF(PERCENT, struct tally, last, rounds, .column = "share"),
+	PASTA_MEMBER(U64, struct tally, wait.count, .column = "last"),
+	PASTA_MEMBER_OF(PERCENT, struct tally, wait.count, rounds, .column = "share"),
 	PASTA_MEMBER_BY(CALL, .call = mean_wait, .unit = "ns", .column = "mean_wait"),
-	PASTA_MEMBER(MAX, struct tally, max, .unit = "ns", .column = "max_wait"),
-	PASTA_MEMBER(SUM, struct tally, wait, .column = "wait", .flags = PASTA_MEMBER_HIDDEN),
-	{0},
-};
-
-static const struct pasta_member meeting_members[] = {
-	PASTA_MEMBER(U64, struct meeting, key.comm),
-	PASTA_MEMBER(NAME, struct meeting, key.name),
-	PASTA_MEMBER(U32, struct meeting, key.ranks),
-	PASTA_MEMBER(LIST, struct meeting, arrivals, .item_size = sizeof(struct arrival)),
-	{0},
-};
-
-static const struct pasta_member rank_members[] = {
-	PASTA_MEMBER(PROCESS, struct rank, key.proc),
-	PASTA_MEMBER(SUM, struct rank, seen),
-	PASTA_MEMBER(SUM, struct rank, joined),
-	PASTA_MEMBER(SUM, struct rank, kept),
-	PASTA_MEMBER(SUM, struct rank, over),
-	PASTA_MEMBER(SUM, struct rank, time),
+	PASTA_MEMBER(U64, struct tally, wait.max, .unit = "ns", .column = "max_wait"),
+	PASTA_MEMBER(U64, struct tally, wait.sum, .column = "wait", .flags = PASTA_MEMBER_HIDDEN),
 	{0},
 };
 
@@ -185,8 +153,11 @@ static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct collectives, tallies, struct tally, tally_members, .table = "last",
 		    .order = "collective -last rank", .flags = PASTA_GROUP_OPTIONAL),
 	PASTA_GROUP(struct collectives, totals, struct tally, tally_members),
-	PASTA_GROUP(struct collectives, meetings, struct meeting, meeting_members),
-	PASTA_GROUP(struct collectives, ranks, struct rank, rank_members),
+	PASTA_GROUP_HIDDEN(struct collectives, meetings, struct meeting,
+			   PASTA_MEMBER(LIST, struct meeting, arrivals,
+					.item_size = sizeof(struct arrival))),
+	PASTA_GROUP_HIDDEN(struct collectives, ranks, struct rank,
+			   PASTA_SUMS(struct rank, seen, time)),
 	{0},
 };
 
@@ -216,13 +187,16 @@ static void on_collective(struct collectives *c, const struct pasta_event *ev)
 }
 
 /* The bound is a process's, so that what is kept does not depend on how states are merged. */
-static void arrive(struct collectives *c, struct rank *rank,
-		   const struct pasta_collective_record *said, const struct pasta_event *ev)
+static void arrive(struct collectives *c, const struct pasta_collective_record *said,
+		   const struct pasta_event *ev)
 {
+	struct rank *rank = PASTA_ROW(c->ranks, struct rank, ev->proc);
 	uint64_t end = ev->time + ev->kernel.dur;
 	struct meeting *m;
 	struct arrival *a;
 
+	rank->joined++;
+	rank->time += ev->kernel.dur;
 	if (rank->kept == ARRIVALS) {
 		rank->over++;
 		return;
@@ -230,24 +204,7 @@ static void arrive(struct collectives *c, struct rank *rank,
 	rank->kept++;
 	m = PASTA_ROW(c->meetings, struct meeting, said->comm, said->name, said->ranks);
 	a = pasta_group_append(c->meetings, &m->arrivals, sizeof(*a));
-	a->begin = ev->time;
-	a->end = end < ev->time ? UINT64_MAX : end;
-	a->seq = said->seq;
-	a->proc = ev->proc;
-}
-
-static void join(struct collectives *c, const struct pasta_collective_record *said,
-		 const struct pasta_event *ev)
-{
-	struct rank *rank = PASTA_ROW(c->ranks, struct rank, ev->proc);
-	struct alike *alike =
-		PASTA_ROW(c->alike, struct alike, ev->proc, said->name, said->dtype, said->ranks,
-			  said->bytes_in ? said->bytes_in : said->bytes_out);
-
-	pasta_stat_add(&alike->time, ev->kernel.dur);
-	rank->joined++;
-	rank->time += ev->kernel.dur;
-	arrive(c, rank, said, ev);
+	*a = (struct arrival){ev->time, end < ev->time ? UINT64_MAX : end, said->seq, ev->proc};
 }
 
 static void on_kernel(struct collectives *c, const struct pasta_event *ev)
@@ -255,12 +212,18 @@ static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 	const struct pasta_kernel_record *r = &ev->kernel;
 	struct device *d = PASTA_ROW(c->devices, struct device, ev->proc, r->device);
 	const struct waiting *w = pasta_collective_find(c->waiting, ev);
+	const struct pasta_collective_record *said;
+	struct alike *alike;
 
 	pasta_cover_add(&d->cover, w ? COMMUNICATION : OTHER, ev->time, r->dur);
 	if (!w)
 		return;
 	d->calls++;
-	join(c, &w->said, ev);
+	said = &w->said;
+	alike = PASTA_ROW(c->alike, struct alike, ev->proc, said->name, said->dtype, said->ranks,
+			  said->bytes_in ? said->bytes_in : said->bytes_out);
+	pasta_stat_add(&alike->time, r->dur);
+	arrive(c, said, ev);
 	pasta_collective_done(c->waiting, ev);
 }
 
@@ -274,20 +237,16 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 
 /* -- Who is last: rounds, of which each rank has an arrival -- */
 
-static int ascending(uint64_t x, uint64_t y)
-{
-	return x < y ? -1 : x > y;
-}
-
 static int by_round(const void *a, const void *b)
 {
 	const struct arrival *x = a, *y = b;
-	int order = ascending(x->seq, y->seq);
+	const uint64_t left[] = {x->seq, x->number, x->proc, x->begin, x->end};
+	const uint64_t right[] = {y->seq, y->number, y->proc, y->begin, y->end};
+	size_t i = 0;
 
-	order = order ? order : ascending(x->number, y->number);
-	order = order ? order : ascending(x->proc, y->proc);
-	order = order ? order : ascending(x->begin, y->begin);
-	return order ? order : ascending(x->end, y->end);
+	while (i < 4 && left[i] == right[i])
+		i++;
+	return left[i] < right[i] ? -1 : left[i] > right[i];
 }
 
 /* How many processes are in it. */
@@ -303,14 +262,6 @@ static uint32_t count_ranks(const struct collectives *c, const struct meeting *m
 		rank->counted = m;
 	}
 	return count;
-}
-
-static void count_round(struct tally *t, bool last, uint64_t wait)
-{
-	t->rounds++;
-	t->last += last;
-	t->wait += last ? wait : 0;
-	t->max = last && wait > t->max ? wait : t->max;
 }
 
 /* Those that come at the same time are last together; if all do, none is. */
@@ -330,11 +281,15 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 		return;
 	}
 	for (a = round; a < round + count; a++) {
-		bool is_last = a->begin == last && last > first;
+		struct tally *of_name = PASTA_ROW(c->tallies, struct tally, name, a->proc);
+		struct tally *total = PASTA_ROW(c->totals, struct tally, 0, a->proc);
 
-		count_round(PASTA_ROW(c->tallies, struct tally, name, a->proc), is_last,
-			    last - first);
-		count_round(PASTA_ROW(c->totals, struct tally, 0, a->proc), is_last, last - first);
+		of_name->rounds++;
+		total->rounds++;
+		if (a->begin < last || last == first)
+			continue;
+		pasta_stat_add(&of_name->wait, last - first);
+		pasta_stat_add(&total->wait, last - first);
 	}
 }
 
@@ -367,64 +322,52 @@ static void match(struct collectives *c, const struct meeting *m)
 
 /* -- Findings -- */
 
-static int find_exposed(const struct collectives *c, struct pasta_out *out)
+static void find_exposed(const struct collectives *c, struct pasta_out *out)
 {
-	size_t i, above = 0, count;
-	struct device **devices = pasta_group_sorted(c->devices, "-span_share rank device", &count);
+	const struct device *d, *worst = NULL;
 	char where[400], device[32], evidence[200];
+	size_t at = 0, above = 0;
 
-	if (!devices)
-		return pasta_group_error(c->devices);
-	for (i = 0; i < count; i++)
-		above += percent(devices[i]->exposed, devices[i]->span) > EXPOSED;
-	if (above) {
-		snprintf(where, sizeof(where), "%s, %s", pasta_process(devices[0]->key.proc)->text,
-			 pasta_device_text(devices[0]->key.device, device, sizeof(device)));
-		snprintf(evidence, sizeof(evidence),
-			 "for %.1f%% of the time only collectives run; so it is above %d%% on %zu "
-			 "device%s",
-			 percent(devices[0]->exposed, devices[0]->span), EXPOSED, above,
-			 above == 1 ? "" : "s");
-		pasta_out_report(
-			out, .severity = PASTA_SEVERITY_WARNING,
-			.what = "computation waits for communication", .where = where,
-			.evidence = evidence,
-			.action = "begin collectives earlier, so that other kernels run beside "
-				  "them; send fewer bytes; see in table last whether a rank is "
-				  "late");
+	while ((d = pasta_group_next_by(c->devices, "-span_share rank device", &at))) {
+		worst = worst ? worst : d;
+		above += pasta_percent(d->exposed, d->span) > EXPOSED;
 	}
-	free(devices);
-	return 0;
+	if (!above)
+		return;
+	snprintf(where, sizeof(where), "%s, %s", pasta_process(worst->key.proc)->text,
+		 pasta_device_text(worst->key.device, device, sizeof(device)));
+	snprintf(evidence, sizeof(evidence),
+		 "for %.1f%% of the time only collectives run; so it is above %d%% on %zu device%s",
+		 pasta_percent(worst->exposed, worst->span), EXPOSED, above, above == 1 ? "" : "s");
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_WARNING,
+		.what = "computation waits for communication", .where = where, .evidence = evidence,
+		.action = "begin collectives earlier, so that other kernels run beside them; "
+			  "send fewer bytes; see in table last whether a rank is late");
 }
 
 /* The one for which the others wait longest, if it is no accident and costs something. */
-static int find_straggler(const struct collectives *c, uint64_t span, struct pasta_out *out)
+static void find_straggler(const struct collectives *c, uint64_t span, struct pasta_out *out)
 {
-	struct tally **totals, **at;
+	const struct tally *t;
 	char evidence[200];
-	size_t count;
+	size_t at = 0;
 
-	totals = at = pasta_group_sorted(c->totals, "-wait rank", &count);
-	if (!totals)
-		return pasta_group_error(c->totals);
-	while (*at && ((*at)->rounds < ROUNDS || percent((*at)->last, (*at)->rounds) < MOSTLY ||
-		       percent((*at)->wait, span) < WORTH))
-		at++;
-	if (*at) {
-		snprintf(
-			evidence, sizeof(evidence),
-			"the last in %.1f%% of %llu rounds; the first waited %.3f ms for it in all",
-			percent((*at)->last, (*at)->rounds), (unsigned long long)(*at)->rounds,
-			(double)(*at)->wait / 1e6);
-		pasta_out_report(
-			out, .severity = PASTA_SEVERITY_WARNING,
-			.what = "one rank comes last to most collectives",
-			.where = pasta_process((*at)->key.proc)->text, .evidence = evidence,
-			.action = "see what it does before them that others do not: more work, "
-				  "slower input, a slower device");
-	}
-	free(totals);
-	return 0;
+	while ((t = pasta_group_next_by(c->totals, "-wait rank", &at)))
+		if (t->rounds >= ROUNDS && pasta_percent(t->wait.count, t->rounds) >= MOSTLY &&
+		    pasta_percent(t->wait.sum, span) >= WORTH)
+			break;
+	if (!t)
+		return;
+	snprintf(evidence, sizeof(evidence),
+		 "the last in %.1f%% of %llu rounds; the first waited %.3f ms for it in all",
+		 pasta_percent(t->wait.count, t->rounds), (unsigned long long)t->rounds,
+		 (double)t->wait.sum / 1e6);
+	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
+			 .what = "one rank comes last to most collectives",
+			 .where = pasta_process(t->key.proc)->text, .evidence = evidence,
+			 .action = "see what it does before them that others do not: more work, "
+				   "slower input, a slower device");
 }
 
 /* Times of different hosts are of different clocks. */
@@ -451,33 +394,28 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 
 static void find_unmatched(const struct collectives *c, struct pasta_out *out)
 {
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(c->alone),
-			 .what = "collectives that not every rank of their group recorded",
-			 .evidence = "they are in no round of table last");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(c->apart),
-		.what = "collectives that are the same by their order, but not by their time",
-		.evidence =
-			"they are in no round of table last: ranks began to record at different "
-			"ones, or the clocks of their hosts differ");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(c->mixed),
-		.what = "collectives of groups that cannot be told apart",
-		.evidence =
-			"more ranks take part than the group has: they are in no round of table "
-			"last");
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 PASTA_COUNT(PASTA_SUM(c->ranks, struct rank, over)),
-			 .what = "collectives past the first 262144 of their process",
-			 .evidence = "they are in no round of table last");
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_NOTE,
-		PASTA_COUNT(PASTA_SUM(c->ranks, struct rank, seen) -
-			    PASTA_SUM(c->ranks, struct rank, joined)),
-		.what = "collectives without a kernel",
-		.evidence =
-			"they are in no table: the program ended before they ran, their kernels "
-			"were dropped, or a filter left them out");
+	static const char *const in_no_round = "they are in no round of table last";
+	const struct {
+		uint64_t count;
+		const char *what, *evidence;
+	} found[] = {
+		{c->alone, "collectives that not every rank of their group recorded", in_no_round},
+		{c->apart, "collectives that are the same by their order, but not by their time",
+		 "they are in no round of table last: ranks began to record at different ones, or "
+		 "the clocks of their hosts differ"},
+		{c->mixed, "collectives of groups that cannot be told apart",
+		 "more ranks take part than the group has: they are in no round of table last"},
+		{PASTA_SUM(c->ranks, struct rank, over),
+		 "collectives past the first 262144 of their process", in_no_round},
+		{PASTA_SUM(c->ranks, struct rank, seen) - PASTA_SUM(c->ranks, struct rank, joined),
+		 "collectives without a kernel",
+		 "they are in no table: the program ended before they ran, their kernels were "
+		 "dropped, or a filter left them out"},
+	};
+
+	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)
+		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(found[i].count),
+				 .what = found[i].what, .evidence = found[i].evidence);
 }
 
 /* The longest span of a device that ran collectives. */
@@ -502,19 +440,19 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	struct collectives *c = state;
 	uint64_t span = measure(c);
 	const struct meeting *m;
+	struct alike *alike;
 	size_t at = 0;
-	int error;
 
 	while ((m = pasta_group_next(c->meetings, &at)))
 		match(c, m);
-	error = pasta_out_groups(out, c, err);
-	if (!error)
-		error = find_exposed(c, out);
-	if (!error)
-		error = find_straggler(c, span, out);
+	at = 0;
+	while ((alike = pasta_group_next(c->alike, &at)))
+		alike->of_rank = PASTA_ROW(c->ranks, struct rank, alike->key.proc)->time;
+	find_exposed(c, out);
+	find_straggler(c, span, out);
 	find_clocks(c, out);
 	find_unmatched(c, out);
-	return error;
+	return pasta_out_groups(out, c, err);
 }
 
 PASTA_TOOL(.name = "collectives",

@@ -1,7 +1,5 @@
 /* hotness - memory by how much kernels access it: objects, the cold, and pages over time. */
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -20,7 +18,7 @@ struct line {
 	struct {
 		uint64_t part, id; /* the row's key; of NEVER, how many */
 	} key;
-	uint64_t size, loads, stores, bytes, touched;
+	uint64_t size, loads, stores, accesses, bytes, touched;
 	uint64_t copied, copied_most; /* by tensor copies, at least; of one launch */
 	uint64_t kernels;	      /* that access it */
 	uint64_t counted, launches;   /* of the shapes that access it */
@@ -64,10 +62,9 @@ struct hotness {
 	struct pasta_access_index *book;
 	struct pasta_group *pages, *cells, *lines, *users, *wholes;
 	struct pasta_access_totals totals;
-	struct pasta_out *out; /* while it reports, and the chart */
-	struct pasta_chart *chart;
-	uint64_t first, last; /* positions of cells */
-	unsigned int shift;   /* a window has 2^shift positions */
+	struct pasta_out *out; /* while it reports */
+	uint64_t first, last;  /* positions of cells */
+	unsigned int shift;    /* a window has 2^shift positions */
 	bool by_time;
 	bool all;		      /* nothing that accesses objects was left out */
 	uint64_t accesses;	      /* in all lines */
@@ -76,16 +73,6 @@ struct hotness {
 };
 
 /* -- Columns -- */
-
-static uint64_t accesses(const struct line *line)
-{
-	return pasta_access_add(line->loads, line->stores);
-}
-
-static int64_t accesses_of(const void *row, const void *state)
-{
-	return (int64_t)accesses(row);
-}
 
 static int64_t kernels_of(const void *row, const void *state)
 {
@@ -97,7 +84,7 @@ static bool is_known(const void *row, const void *state)
 {
 	const struct line *line = row;
 
-	return ((const struct hotness *)state)->all || line->kernels || accesses(line);
+	return ((const struct hotness *)state)->all || line->kernels || line->accesses;
 }
 
 static bool has_size(const void *row, const void *state)
@@ -148,19 +135,11 @@ static const struct pasta_member line_members[] = {
 	PASTA_MEMBER(U64, struct line, key.id, .column = "id", .flags = PASTA_MEMBER_HIDDEN),
 	PASTA_MEMBER(U32, struct line, proc, .column = "proc", .flags = PASTA_MEMBER_HIDDEN),
 	PASTA_MEMBER(U64, struct line, number, .column = "number", .flags = PASTA_MEMBER_HIDDEN),
-	PASTA_MEMBER_BY(CALL, .call = accesses_of, .column = "accesses",
-			.flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER(SUM, struct line, accesses, .column = "accesses",
+		     .flags = PASTA_MEMBER_HIDDEN),
 	{0},
 };
 
-static const struct pasta_member user_members[] = {
-	PASTA_MEMBER(U64, struct user, key[0]), PASTA_MEMBER(U64, struct user, key[1]), {0}};
-static const struct pasta_member pages_members[] = {PASTA_MEMBER(U64, struct pages, key[0]),
-						    PASTA_MEMBER(U64, struct pages, key[1]),
-						    PASTA_MEMBER(U64, struct pages, mask),
-						    PASTA_MEMBER(SUM, struct pages, bytes),
-						    {0}};
-static const struct pasta_member whole_members[] = {PASTA_MEMBER(U64, struct whole, key), {0}};
 static const struct pasta_member cell_members[] = {
 	PASTA_MEMBER(U64, struct cell, key.begin, .column = "begin"),
 	PASTA_MEMBER(U64, struct cell, key.object),
@@ -173,10 +152,12 @@ static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct hotness, lines, struct line, line_members, .table = "objects",
 		    .order = "part -accesses id", .limit_option = "rows", .limit_per = 1,
 		    .flags = PASTA_GROUP_REST, .rest = "colder ones"),
-	PASTA_GROUP(struct hotness, users, struct user, user_members, .table = NULL),
-	PASTA_GROUP(struct hotness, pages, struct pages, pages_members, .table = NULL),
+	PASTA_GROUP_HIDDEN(struct hotness, users, struct user, {0}),
+	PASTA_GROUP_HIDDEN(struct hotness, pages, struct pages,
+			   PASTA_MEMBER(U64, struct pages, mask),
+			   PASTA_MEMBER(SUM, struct pages, bytes)),
+	PASTA_GROUP_HIDDEN(struct hotness, wholes, struct whole, {0}),
 	PASTA_GROUP(struct hotness, cells, struct cell, cell_members, .order = "begin bucket"),
-	PASTA_GROUP(struct hotness, wholes, struct whole, whole_members, .table = NULL),
 	{0},
 };
 
@@ -296,14 +277,16 @@ static int add_accesses(void *ctx, const struct pasta_access_shape *shape,
 {
 	struct hotness *h = ctx;
 	struct line *line = used_line(h, shape, row);
+	uint64_t accesses = pasta_access_add(row->loads, row->stores);
 
+	pasta_access_add_to(&line->accesses, accesses);
 	pasta_access_add_to(&line->loads, row->loads);
 	pasta_access_add_to(&line->stores, row->stores);
 	pasta_access_add_to(&line->bytes, row->bytes);
 	pasta_access_add_to(&line->crossing, row->extra);
 	line->counted += shape->counted;
 	line->launches += pasta_access_launches(shape);
-	pasta_access_add_to(&h->accesses, pasta_access_add(row->loads, row->stores));
+	pasta_access_add_to(&h->accesses, accesses);
 	return 0;
 }
 
@@ -360,17 +343,17 @@ static void add_lines(struct hotness *h)
 
 static void lay_out(struct hotness *h)
 {
-	size_t count;
-	struct line **lines = pasta_group_sorted(h->lines, "proc number id", &count);
+	struct line *line;
+	size_t at = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (lines[i]->key.part != OBJECTS)
+	while ((line = pasta_group_next_by(h->lines, "proc number id", &at))) {
+		if (line->key.part != OBJECTS)
 			continue;
-		lines[i]->begin = h->height;
+		line->begin = h->height;
 		pasta_access_add_to(&h->height,
-				    pages_of(pasta_access_index_object(h->book, lines[i]->key.id)));
+				    pages_of(pasta_access_index_object(h->book, line->key.id)));
 	}
-	free(lines);
+	h->height = (h->height + LINES - 1) / LINES + !h->height;
 }
 
 /* A bucket of an object to a row of the chart. */
@@ -387,17 +370,6 @@ static void to_chart(void *key, const void *ctx)
 	k->bucket = at < LINES ? at : LINES;
 }
 
-/* Time is from the first window on, launches are from 0. */
-static void draw(const struct hotness *h, const struct cell *cell)
-{
-	uint64_t first = h->by_time ? window_of(h, h->first) : 0;
-
-	if (cell->accesses)
-		pasta_chart_cell(h->chart, (double)(cell->key.begin - first),
-				 (double)(cell->key.bucket * h->height) * (double)PASTA_ACCESS_PAGE,
-				 (double)pasta_access_add(0, cell->accesses));
-}
-
 static void report_chart(struct hotness *h)
 {
 	const struct pasta_chart_def def =
@@ -406,23 +378,26 @@ static void report_chart(struct hotness *h)
 				      .unit = h->by_time ? "ns" : NULL},
 				.y = {.name = "offset", .unit = "bytes"},
 				.value = {.name = "accesses"});
+	struct pasta_chart *chart = NULL;
 	const struct cell *cell;
-	struct cell **cells;
-	size_t count, at = 0;
+	size_t at = 0;
+	uint64_t first;
 
 	lay_out(h);
-	h->height = (h->height + LINES - 1) / LINES + !h->height;
 	while ((cell = pasta_group_next(h->cells, &at)))
 		widen(h, cell->key.begin, at == 1);
 	pasta_group_rekey(h->cells, to_chart, h);
 	if (at)
-		h->chart = pasta_out_chart(h->out, &def);
-	if (!h->chart)
-		return;
-	cells = pasta_group_sorted(h->cells, NULL, &count);
-	for (size_t i = 0; i < count; i++)
-		draw(h, cells[i]);
-	free(cells);
+		chart = pasta_out_chart(h->out, &def);
+	/* Time is from the first window on, launches are from 0. */
+	first = h->by_time ? window_of(h, h->first) : 0;
+	at = 0;
+	while (chart && (cell = pasta_group_next_by(h->cells, NULL, &at)))
+		if (cell->accesses)
+			pasta_chart_cell(chart, (double)(cell->key.begin - first),
+					 (double)(cell->key.bucket * h->height) *
+						 (double)PASTA_ACCESS_PAGE,
+					 (double)pasta_access_add(0, cell->accesses));
 }
 
 /* -- Findings -- */
@@ -446,14 +421,14 @@ static uint64_t cold_bytes(const struct hotness *h)
 static void find_cold(const struct hotness *h)
 {
 	uint64_t cold = cold_bytes(h);
-	char what[200];
 
 	if (!cold || !h->totals.counted)
 		return;
-	snprintf(what, sizeof(what), "bytes that were never touched%s: %llu",
-		 h->all ? "" : " by the launches that were counted", (unsigned long long)cold);
 	pasta_out_report(
-		h->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+		h->out, .severity = PASTA_SEVERITY_NOTE,
+		.what = pasta_out_text(h->out, "bytes that were never touched%s: %llu",
+				       h->all ? "" : " by the launches that were counted",
+				       (unsigned long long)cold),
 		.evidence = "in pages of 4 KiB that no kernel accessed, of memory that was "
 			    "allocated; copies and the host are not looked at",
 		.action = h->totals.page_other
@@ -461,60 +436,56 @@ static void find_cold(const struct hotness *h)
 				  : NULL);
 }
 
-/* Lines are as the table has them. */
-static void find_hot(const struct hotness *h, struct line *const *lines, size_t count)
+/* The first two lines of the table. */
+static void find_hot(const struct hotness *h, const struct line *first, const struct line *second)
 {
-	char what[200], where[TEXT];
-	double share;
+	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;
+	char where[TEXT];
 
-	if (count < 2 || lines[1]->key.part != OBJECTS || !h->accesses)
-		return;
-	share = 100.0 * (double)accesses(lines[0]) / (double)h->accesses;
-	if (share < MOST)
-		return;
-	snprintf(what, sizeof(what), "one object takes %.0f%% of all accesses", share);
-	pasta_out_report(h->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
-			 .where = object_of(lines[0], h, where, sizeof(where)));
+	if (second && second->key.part == OBJECTS && share >= MOST)
+		pasta_out_report(h->out, .severity = PASTA_SEVERITY_NOTE,
+				 .what = pasta_out_text(
+					 h->out, "one object takes %.0f%% of all accesses", share),
+				 .where = object_of(first, h, where, sizeof(where)));
 }
 
 static void find_copied(const struct hotness *h)
 {
-	char what[200], evidence[200];
-
 	if (!h->descriptors)
 		return;
-	snprintf(what, sizeof(what),
-		 "tensor copies that cannot be seen one by one: of %llu "
-		 "descriptors that kernels were given",
-		 (unsigned long long)h->descriptors);
-	snprintf(evidence, sizeof(evidence),
-		 "they describe %llu bytes, each counted once a launch: copies (TMA) may read them "
-		 "more than once, or in part",
-		 (unsigned long long)h->copied);
-	pasta_out_report(h->out, .severity = PASTA_SEVERITY_NOTE, .what = what,
-			 .evidence = evidence,
-			 .action =
-				 "take tensor_copies_at_least as what each operand takes at least; "
-				 "loads and stores lack them");
+	pasta_out_report(
+		h->out, .severity = PASTA_SEVERITY_NOTE,
+		.what = pasta_out_text(h->out,
+				       "tensor copies that cannot be seen one by one: of %llu "
+				       "descriptors that kernels were given",
+				       (unsigned long long)h->descriptors),
+		.evidence = pasta_out_text(
+			h->out,
+			"they describe %llu bytes, each counted once a launch: copies (TMA) may "
+			"read them more than once, or in part",
+			(unsigned long long)h->copied),
+		.action = "take tensor_copies_at_least as what each operand takes at least; loads "
+			  "and stores lack them");
 }
 
 static void find_odd(const struct hotness *h, const struct line *line)
 {
 	bool outside = line->key.part == SPECIAL + PASTA_OBJECT_NONE;
-	char what[200], where[TEXT];
+	char where[TEXT];
 
 	if (outside)
 		pasta_out_report(
-			h->out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(accesses(line)),
+			h->out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(line->accesses),
 			.what = "accesses outside of all objects",
 			.evidence =
 				"memory that was not allocated, or whose allocation was not seen, "
 				"or an OpenCL program's constants (__constant)");
 	if (!line->crossing || (line->key.part != OBJECTS && !outside))
 		return;
-	snprintf(what, sizeof(what), "accesses that cross the end of an object: %llu",
-		 (unsigned long long)line->crossing);
-	pasta_out_report(h->out, .severity = PASTA_SEVERITY_PROBLEM, .what = what,
+	pasta_out_report(h->out, .severity = PASTA_SEVERITY_PROBLEM,
+			 .what = pasta_out_text(h->out,
+						"accesses that cross the end of an object: %llu",
+						(unsigned long long)line->crossing),
 			 .where = outside ? "into an object, from outside"
 					  : object_of(line, h, where, sizeof(where)),
 			 .evidence = "they begin in it and reach beyond",
@@ -525,29 +496,28 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct hotness *h = state;
 	const struct pasta_access_totals *t = &h->totals;
-	struct line **lines;
-	size_t count;
-	int error;
+	const struct line *line, *first;
+	size_t at = 0;
 
 	h->out = out;
 	h->totals = pasta_access_index_totals(h->book);
 	h->all = !t->sampled && !t->refused && !t->filtered && !t->untold && !t->page_other &&
 		 !t->partial;
 	add_lines(h);
-	error = pasta_out_group(out, h->lines);
+	pasta_out_group(out, h->lines);
 	report_chart(h);
-	lines = pasta_group_sorted(h->lines, NULL, &count);
-	find_hot(h, lines, count);
+	first = pasta_group_next_by(h->lines, NULL, &at);
+	find_hot(h, first, pasta_group_next_by(h->lines, NULL, &at));
 	find_cold(h);
 	find_copied(h);
-	for (size_t i = 0; i < count; i++)
-		find_odd(h, lines[i]);
-	free(lines);
+	at = 0;
+	while ((line = pasta_group_next_by(h->lines, NULL, &at)))
+		find_odd(h, line);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->page_other),
 			 .what = "accesses to pages that the table had no room for",
 			 .evidence = "touched is too low, and the chart lacks them");
 	pasta_access_index_findings(h->book, out);
-	return error;
+	return 0;
 }
 
 static const struct pasta_option options[] = {

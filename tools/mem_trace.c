@@ -1,9 +1,6 @@
 /* mem_trace - memory accesses one by one: how many each launch made, and the first of them. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -31,22 +28,22 @@ struct process {
 
 /* An access that is shown. */
 struct shown {
-	struct pasta_access access;
+	uint64_t key; /* its number */
 	const struct launch *launch;
+	struct pasta_access access;
 	uint64_t object, offset;
 	uint32_t function, file, line;
+	uint32_t thread, kind, space; /* of kinds and spaces that are not known, the last one */
 	bool has_object;
 };
 
 struct trace {
 	struct pasta_access_index *book; /* of launches alone */
-	struct pasta_group *launches, *sites, *processes;
-	struct shown *head;
-	size_t head_count, head_max;
+	struct pasta_group *launches, *sites, *processes, *head;
+	uint64_t head_max;
 	uint64_t lost;
 	uint64_t missing; /* accesses that could not be read */
 	struct pasta_error why;
-	int error; /* of objects */
 };
 
 /* Made, but neither written nor told as lost: its process was gone before. */
@@ -75,15 +72,66 @@ static const struct pasta_member launch_members[] = {
 	{0},
 };
 
-static const struct pasta_member site_members[] = {
-	PASTA_MEMBER(U64, struct site, key[0]), PASTA_MEMBER(U64, struct site, key[1]), {0}};
-static const struct pasta_member process_members[] = {PASTA_MEMBER(U32, struct process, key), {0}};
+/* -- Columns of the head -- */
+
+static const char *const kinds[] = {"none", "load", "store", "atomic", "unknown", NULL};
+static const char *const spaces[] = {
+	[PASTA_SPACE_GLOBAL] = "global",   [PASTA_SPACE_CONSTANT] = "constant",
+	[PASTA_SPACE_GENERIC] = "generic", [PASTA_SPACE_LOCAL] = "local",
+	[PASTA_SPACE_PRIVATE] = "private", [PASTA_SPACE_REMOTE] = "remote",
+	[PASTA_SPACE_COUNT] = "unknown",   NULL,
+};
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) - 2 };
+
+static int64_t launch_of(const void *row, const void *state)
+{
+	return (int64_t)((const struct shown *)row)->launch->key[1];
+}
+
+static const char *kernel_of(const void *row, const void *state, char *text, size_t size)
+{
+	return pasta_str(((const struct shown *)row)->launch->name);
+}
+
+static const char *address_of(const void *row, const void *state, char *text, size_t size)
+{
+	snprintf(text, size, "0x%" PRIx64, ((const struct shown *)row)->access.addr);
+	return text;
+}
+
+static bool has_object(const void *row, const void *state)
+{
+	return ((const struct shown *)row)->has_object;
+}
+
+static const struct pasta_member head_members[] = {
+	PASTA_MEMBER_BY(CALL, .call = launch_of, .column = "launch"),
+	PASTA_MEMBER_BY(TEXT, .text = kernel_of, .column = "kernel", .role = PASTA_ROLE_KERNEL),
+	PASTA_MEMBER(U32, struct shown, access.group, .column = "group"),
+	PASTA_MEMBER(U32, struct shown, thread, .column = "thread"),
+	PASTA_MEMBER(U32, struct shown, access.turn, .column = "turn"),
+	PASTA_MEMBER(NAME, struct shown, function, .column = "function",
+		     .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(NAME, struct shown, file, .column = "file", .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(U32, struct shown, line, .column = "line", .flags = PASTA_MEMBER_BLANK_ZERO),
+	PASTA_MEMBER(ENUM, struct shown, kind, .column = "kind", .names = kinds),
+	PASTA_MEMBER(ENUM, struct shown, space, .column = "space", .names = spaces),
+	PASTA_MEMBER_BY(TEXT, .text = address_of, .column = "address"),
+	PASTA_MEMBER(U64, struct shown, object, .column = "object", .has = has_object),
+	PASTA_MEMBER(U64, struct shown, offset, .column = "offset", .unit = "bytes",
+		     .has = has_object),
+	PASTA_MEMBER(U32, struct shown, access.size, .column = "size", .unit = "bytes"),
+	PASTA_MEMBER(U64, struct shown, key, .column = "number", .flags = PASTA_MEMBER_HIDDEN),
+	{0},
+};
 
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct trace, launches, struct launch, launch_members, .table = "launches",
 		    .order = "order"),
-	PASTA_GROUP(struct trace, sites, struct site, site_members, .table = NULL),
-	PASTA_GROUP(struct trace, processes, struct process, process_members, .table = NULL),
+	PASTA_GROUP(struct trace, head, struct shown, head_members, .table = "head",
+		    .order = "number"),
+	PASTA_GROUP_HIDDEN(struct trace, sites, struct site, {0}),
+	PASTA_GROUP_HIDDEN(struct trace, processes, struct process, {0}),
 	{0},
 };
 
@@ -94,14 +142,13 @@ static const struct pasta_access_index_def book = {.size = sizeof(book),
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct trace *t = state;
-	uint64_t head = pasta_opt_u64(opts, "head");
 
-	if (head > HEAD_MOST)
-		return pasta_fail(err, -EINVAL,
-				  "mem_trace.head is at most %d: read the file itself", HEAD_MOST);
-	t->head_max = head;
-	t->head = calloc(head ? head : 1, sizeof(*t->head));
-	return t->head ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+	t->head_max = pasta_opt_u64(opts, "head");
+	return t->head_max <= HEAD_MOST
+		       ? 0
+		       : pasta_fail(err, -EINVAL,
+				    "mem_trace.head is at most %d: read the file itself",
+				    HEAD_MOST);
 }
 
 static void close_(void *state)
@@ -112,7 +159,6 @@ static void close_(void *state)
 
 	while (t->processes && (p = pasta_group_next(t->processes, &at)))
 		pasta_ranges_free(p->objects);
-	free(t->head);
 }
 
 /* -- What is there -- */
@@ -159,7 +205,7 @@ static void on_object(struct trace *t, const struct pasta_event *ev)
 	if (id)
 		*id = e->id;
 	else if (!p->objects || (e->bytes && e->addr + e->bytes > e->addr))
-		t->error = -ENOMEM;
+		pasta_group_fail(t->processes, -ENOMEM);
 }
 
 /* -- Accesses -- */
@@ -173,7 +219,7 @@ static void show(const struct reading *r, const struct pasta_access *a)
 {
 	struct trace *t = r->trace;
 	uint32_t proc = (uint32_t)r->launch->key[0];
-	struct shown *s = &t->head[t->head_count++];
+	struct shown *s = PASTA_ROW(t->head, struct shown, pasta_group_count(t->head));
 	const struct site *site = pasta_group_find(t->sites, (const uint64_t[2]){proc, a->site});
 	const struct process *p = pasta_group_find(t->processes, &proc);
 	const uint64_t *id = NULL;
@@ -181,11 +227,15 @@ static void show(const struct reading *r, const struct pasta_access *a)
 
 	if (a->space < PASTA_SPACE_LOCAL && p && p->objects)
 		id = pasta_ranges_find(p->objects, a->addr, &begin, NULL);
-	*s = (struct shown){.access = *a,
+	*s = (struct shown){.key = s->key,
 			    .launch = r->launch,
+			    .access = *a,
+			    .thread = a->thread,
 			    .function = site ? site->function : 0,
 			    .file = site ? site->file : 0,
 			    .line = site ? site->line : 0,
+			    .kind = a->kind < KINDS ? a->kind : KINDS,
+			    .space = a->space < PASTA_SPACE_COUNT ? a->space : PASTA_SPACE_COUNT,
 			    .has_object = id,
 			    .object = id ? *id : 0,
 			    .offset = id ? a->addr - begin : 0};
@@ -200,7 +250,7 @@ static int on_access(void *arg, const struct pasta_access *a)
 	l->loads += a->kind & PASTA_ACCESS_LOAD;
 	l->stores += (a->kind & PASTA_ACCESS_STORE) != 0;
 	l->bytes += (uint64_t)a->size << (a->kind == PASTA_ACCESS_ATOMIC);
-	if (r->trace->head_count < r->trace->head_max)
+	if (pasta_group_count(r->trace->head) < r->trace->head_max)
 		show(r, a);
 	return 0;
 }
@@ -255,80 +305,14 @@ static uint64_t cut_off(const struct trace *t)
 	return count;
 }
 
-static void cell_text(struct pasta_table *table, uint32_t id)
-{
-	if (id)
-		pasta_cell_str(table, pasta_str(id));
-	else
-		pasta_cell_none(table);
-}
-
-static void cell_number(struct pasta_table *table, bool known, uint64_t value)
-{
-	if (known)
-		pasta_cell_int(table, (int64_t)value);
-	else
-		pasta_cell_none(table);
-}
-
-static void report_access(struct pasta_table *table, const struct shown *s)
-{
-	static const char *const kinds[] = {"none", "load", "store", "atomic"};
-	static const char *const spaces[] = {"global", "constant", "generic",
-					     "local",  "private",  "remote"};
-	const struct pasta_access *a = &s->access;
-	char addr[32];
-
-	snprintf(addr, sizeof(addr), "0x%" PRIx64, a->addr);
-	pasta_cell_int(table, (int64_t)s->launch->key[1]);
-	pasta_cell_str(table, pasta_str(s->launch->name));
-	pasta_cell_int(table, a->group);
-	pasta_cell_int(table, a->thread);
-	pasta_cell_int(table, a->turn);
-	cell_text(table, s->function);
-	cell_text(table, s->file);
-	cell_number(table, s->line, s->line);
-	pasta_cell_str(table, a->kind < 4 ? kinds[a->kind] : "unknown");
-	pasta_cell_str(table, a->space < PASTA_SPACE_COUNT ? spaces[a->space] : "unknown");
-	pasta_cell_str(table, addr);
-	cell_number(table, s->has_object, s->object);
-	cell_number(table, s->has_object, s->offset);
-	pasta_cell_int(table, a->size);
-}
-
-static void report_head(const struct trace *t, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{"launch", PASTA_COLUMN_INT, NULL},
-		{"kernel", PASTA_COLUMN_STRING, NULL, PASTA_ROLE_KERNEL},
-		{"group", PASTA_COLUMN_INT, NULL},
-		{"thread", PASTA_COLUMN_INT, NULL},
-		{"turn", PASTA_COLUMN_INT, NULL},
-		{"function", PASTA_COLUMN_STRING, NULL},
-		{"file", PASTA_COLUMN_STRING, NULL},
-		{"line", PASTA_COLUMN_INT, NULL},
-		{"kind", PASTA_COLUMN_STRING, NULL},
-		{"space", PASTA_COLUMN_STRING, NULL},
-		{"address", PASTA_COLUMN_STRING, NULL},
-		{"object", PASTA_COLUMN_INT, NULL},
-		{"offset", PASTA_COLUMN_INT, "bytes"},
-		{"size", PASTA_COLUMN_INT, "bytes"},
-	};
-	struct pasta_table *table = pasta_out_table(out, "head", columns, 14);
-
-	for (size_t i = 0; i < t->head_count; i++)
-		report_access(table, &t->head[i]);
-}
-
 static void find_partial(const struct pasta_access_totals *totals, struct pasta_out *out)
 {
-	char what[100];
-
 	if (!totals->partial)
 		return;
-	snprintf(what, sizeof(what), "recorded one block in %llu of %llu launches",
-		 (unsigned long long)totals->blocks, (unsigned long long)totals->partial);
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what,
+	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
+			 .what = pasta_out_text(out, "recorded one block in %llu of %llu launches",
+						(unsigned long long)totals->blocks,
+						(unsigned long long)totals->partial),
 			 .evidence = "accesses of other blocks are not here, and nothing is scaled",
 			 .action = "run without --sample blocks to record all of them");
 }
@@ -337,11 +321,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct trace *t = state;
 	struct pasta_access_totals totals = pasta_access_index_totals(t->book);
-	int error = t->error ? t->error : pasta_out_groups(out, t, err);
 
-	if (error)
-		return error;
-	report_head(t, out);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(totals.sampled),
 			 .what = "launches whose accesses were not recorded",
 			 .evidence = "enough others of their kernel and shape were",
@@ -365,7 +345,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 			"-o");
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t->missing),
 			 .what = "accesses that cannot be read", .evidence = t->why.text);
-	return 0;
+	return pasta_out_groups(out, t, err);
 }
 
 static const struct pasta_option options[] = {

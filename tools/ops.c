@@ -1,8 +1,5 @@
 /* ops - operators: calls, host time and device time, by name, inputs, line of Python and module. */
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <pasta/pasta.h>
 
@@ -12,17 +9,17 @@
 #define NODES (1 << 20)	 /* paths with inputs and lines of their own, in one shard */
 #endif
 #define NODES_MAX (NODES + NODES / 4)
-#define FRAMES 64 /* of a call path, in which a line is looked for */
 #define DEPTH 128 /* of modules in one another */
 
 enum work { KERNELS, COPIES, WORKS };
-/* Work that is in no row, and why; OPEN and PART are operators, FAILED is what found no memory. */
-enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, PART, FAILED, FATES };
+/* Work that is in no row, and why; from OPEN on it is operators. */
+enum fate { ALL, ORPHAN, OUTSIDE, UNKNOWN, OPEN, OTHERS, PART, FATES };
 enum by { BY_NAME, BY_INPUTS, BY_LINE, BYS };
 
-struct tally {
-	uint32_t key[2]; /* fate, work */
-	uint64_t count, ns;
+/* There is one. */
+struct totals {
+	uint64_t key;
+	uint64_t count[FATES][WORKS], ns[FATES][WORKS];
 };
 
 /* The innermost line of source of a call path. */
@@ -61,10 +58,9 @@ struct step {
 
 /* An operator that has begun and not ended. */
 struct frame {
-	struct node *node;
+	struct node *node; /* where there are too many paths, that of the one around it */
 	struct step *step; /* its module, from that of the one around it, if that is another */
 	uint64_t id, begin;
-	bool part; /* it is a part of the one around it: there are too many paths */
 };
 
 /* All its operators have ended when shards are merged: the framework supplies ends. */
@@ -93,18 +89,16 @@ struct row {
 
 struct ops {
 	struct pasta_group *tables[BYS], *modules, *steps;
-	struct pasta_group *threads, *nodes, *sites, *tallies;
+	struct pasta_group *threads, *nodes, *sites, *sums;
 	struct pasta_pending *recent; /* struct node *, by ev->proc and the operator's id */
 	struct pasta_pending *early;  /* struct early, by the same */
 	struct node root;
-	struct thread *thread; /* of the last event */
-	struct step *step;     /* of the last kernel */
-	struct tally *tally[FATES][WORKS];
+	struct frame outside; /* around the outermost operators: the root */
+	struct totals *totals;
 	uint32_t other;	  /* the inputs and the line of calls past the limit: "(other)" */
 	uint32_t unknown; /* the line where there is none, in the report: "(unknown)" */
 	bool by_inputs, by_line;
 	bool shown[BYS]; /* in the report, as this: */
-	uint64_t others; /* calls past the limit */
 };
 
 /* -- Tables -- */
@@ -145,30 +139,6 @@ static const struct pasta_member module_members[] = {
 	{0},
 };
 
-static const struct pasta_member step_members[] = {PASTA_KEY(struct step),
-						   PASTA_MEMBER(SUM, struct step, calls),
-						   PASTA_MEMBER(SUM, struct step, host),
-						   PASTA_MEMBER(SUM, struct step, ops),
-						   PASTA_MEMBER(SUM, struct step, ns),
-						   PASTA_MEMBER(SUM, struct step, backward),
-						   {0}};
-static const struct pasta_member node_members[] = {PASTA_KEY(struct node),
-						   PASTA_MEMBER(U32, struct node, id),
-						   PASTA_MEMBER(SUM, struct node, calls),
-						   PASTA_MEMBER(SUM, struct node, host),
-						   PASTA_MEMBER(SUM, struct node, self[KERNELS]),
-						   PASTA_MEMBER(SUM, struct node, self[COPIES]),
-						   {0}};
-static const struct pasta_member tally_members[] = {PASTA_KEY(struct tally),
-						    PASTA_MEMBER(SUM, struct tally, count),
-						    PASTA_MEMBER(SUM, struct tally, ns),
-						    {0}};
-static const struct pasta_member site_members[] = {PASTA_KEY(struct site), {0}};
-static const struct pasta_member thread_members[] = {
-	PASTA_KEY(struct thread),
-	PASTA_MEMBER(LIST, struct thread, frames, .item_size = sizeof(struct frame)),
-	{0}};
-
 #define ROWS(by, name)                                                                             \
 	PASTA_GROUP(struct ops, tables[by], struct row, row_members, .table = (name),              \
 		    .order = "-device_self -host line op inputs", .keep = row_kept)
@@ -178,41 +148,37 @@ static const struct pasta_group_def groups[] = {
 	ROWS(BY_LINE, "ops_lines"),
 	PASTA_GROUP(struct ops, modules, struct module, module_members, .table = "modules",
 		    .order = "-device_total -host module", .flags = PASTA_GROUP_OPTIONAL),
-	PASTA_GROUP(struct ops, steps, struct step, step_members),
-	PASTA_GROUP(struct ops, threads, struct thread, thread_members),
-	PASTA_GROUP(struct ops, nodes, struct node, node_members),
-	PASTA_GROUP(struct ops, sites, struct site, site_members),
-	PASTA_GROUP(struct ops, tallies, struct tally, tally_members),
+	PASTA_GROUP_HIDDEN(struct ops, steps, struct step,
+			   PASTA_SUMS(struct step, calls, backward)),
+	PASTA_GROUP_HIDDEN(struct ops, threads, struct thread,
+			   PASTA_MEMBER(LIST, struct thread, frames,
+					.item_size = sizeof(struct frame))),
+	PASTA_GROUP_HIDDEN(struct ops, nodes, struct node, PASTA_MEMBER(U32, struct node, id),
+			   PASTA_SUMS(struct node, calls, self[COPIES])),
+	PASTA_GROUP_HIDDEN(struct ops, sites, struct site, {0}),
+	PASTA_GROUP_HIDDEN(struct ops, sums, struct totals,
+			   PASTA_SUMS(struct totals, count, ns[PART][COPIES])),
 	{0},
 };
 
-/* -- Opening. Where memory runs out, FAILED is counted, and the report fails. -- */
+/* -- Opening -- */
 
 static void tally(struct ops *o, enum fate fate, enum work work, uint64_t count, uint64_t ns)
 {
-	o->tally[fate][work]->count += count;
-	o->tally[fate][work]->ns += ns;
-}
-
-static uint32_t intern(struct ops *o, const void *bytes, size_t size)
-{
-	uint32_t id = pasta_strings_add(bytes, size);
-
-	tally(o, FAILED, 0, !id, 0);
-	return id;
+	o->totals->count[fate][work] += count;
+	o->totals->ns[fate][work] += ns;
 }
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct ops *o = state;
 
-	for (uint32_t fate = 0; fate < FATES; fate++)
-		for (uint32_t work = 0; work < WORKS; work++)
-			o->tally[fate][work] = PASTA_ROW(o->tallies, struct tally, fate, work);
+	o->totals = PASTA_ROW(o->sums, struct totals, 0);
+	o->outside.node = &o->root;
 	o->by_inputs = pasta_opt_yes(opts, "inputs");
 	o->by_line = pasta_opt_yes(opts, "lines");
-	o->other = intern(o, "(other)", 7);
-	o->unknown = intern(o, "(unknown)", 9);
+	o->other = pasta_group_intern(o->nodes, "(other)", 7);
+	o->unknown = pasta_group_intern(o->nodes, "(unknown)", 9);
 	o->recent = pasta_pending_new(sizeof(struct node *), RECENT);
 	o->early = pasta_pending_new(sizeof(struct early), EARLY);
 	return o->recent && o->early ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
@@ -232,14 +198,10 @@ static void close_(void *state)
 static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 {
 	struct site *site = PASTA_ROW(o->sites, struct site, proc, stack);
-	struct pasta_stack_frame frames[FRAMES];
-	size_t count;
+	struct pasta_stack_frame frame;
 
-	if (site->known)
-		return site->line;
-	count = pasta_stack_frames(proc, stack, frames, FRAMES);
-	for (size_t i = 0; i < count && i < FRAMES && !site->line; i++)
-		site->line = pasta_stack_place(&frames[i]);
+	if (!site->known && pasta_python_frame(proc, stack, &frame))
+		site->line = pasta_stack_place(&frame);
 	site->known = 1;
 	return site->line;
 }
@@ -265,32 +227,26 @@ static void come_to(struct ops *o, struct thread *thread, const struct pasta_whe
 
 /* -- Paths of operators -- */
 
-/* NULL: it is new, and there are limit of them already. */
-static struct node *find_node(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
-			      uint32_t line, size_t limit)
-{
-	const uint32_t key[4] = {up->id, name, inputs, line};
-	struct node *node = up->last;
-
-	if (node && !memcmp(&node->key, key, sizeof(key)))
-		return node;
-	node = pasta_group_count(o->nodes) < limit ? pasta_group_row(o->nodes, key)
-						   : pasta_group_find(o->nodes, key);
-	if (!node)
-		return NULL;
-	if (!node->id)
-		node->id = intern(o, key, sizeof(key));
-	return up->last = node;
-}
-
 /* Past the limits calls have the inputs and the line "(other)"; then they become parts of what is
  * around them: NULL. */
 static struct node *node_below(struct ops *o, struct node *up, uint32_t name, uint32_t inputs,
 			       uint32_t line)
 {
-	struct node *node = find_node(o, up, name, inputs, line, NODES);
+	const uint32_t key[4] = {up->id, name, inputs, line};
+	const uint32_t other[4] = {up->id, name, o->other, o->other};
+	size_t count = pasta_group_count(o->nodes);
+	struct node *node = up->last;
 
-	return node ? node : find_node(o, up, name, o->other, o->other, NODES_MAX);
+	if (node && !memcmp(&node->key, key, sizeof(key)))
+		return node;
+	node = count < NODES ? pasta_group_row(o->nodes, key) : pasta_group_find(o->nodes, key);
+	if (!node)
+		node = count < NODES_MAX ? pasta_group_row(o->nodes, other)
+					 : pasta_group_find(o->nodes, other);
+	if (node && !node->id)
+		node->id = pasta_group_intern(o->nodes, &node->key, sizeof(node->key));
+	up->last = node ? node : up->last;
+	return node;
 }
 
 /* -- Work on devices -- */
@@ -307,7 +263,8 @@ static void know(struct ops *o, uint32_t proc, uint64_t id, struct node *node)
 
 	if (known)
 		*known = node;
-	tally(o, FAILED, 0, !known, 0);
+	else
+		pasta_group_fail(o->nodes, -ENOMEM);
 }
 
 /* The work of an operator that begins now, if it came before. An older one of the same id, which is
@@ -343,9 +300,10 @@ static void wait_for_op(struct ops *o, uint32_t proc, const struct pasta_where *
 {
 	struct early *early = pasta_pending_add(o->early, proc, where->op);
 
-	tally(o, FAILED, 0, !early, 0);
-	if (!early)
+	if (!early) {
+		pasta_group_fail(o->nodes, -ENOMEM);
 		return;
+	}
 	if (!early->launched || where->launched < early->launched)
 		early->launched = where->launched;
 	early->count[work]++;
@@ -360,20 +318,16 @@ static void on_work(struct ops *o, const struct pasta_event *ev, const struct pa
 	bool launched = where->flags & PASTA_WHERE_LAUNCH;
 	/* An operator without an id cannot be found. */
 	bool outside = !where->op && (!where->scope || !where->scope->op);
+	enum fate fate = !launched ? ORPHAN : outside ? OUTSIDE : UNKNOWN;
 	struct node **known, *node;
 
 	tally(o, ALL, work, 1, ns);
-	tally(o,
-	      work == COPIES ? UNKNOWN
-	      : !launched    ? ORPHAN
-	      : outside	     ? OUTSIDE
-			     : UNKNOWN,
-	      work, 1, ns);
+	tally(o, work == COPIES ? UNKNOWN : fate, work, 1, ns);
 	if (work == KERNELS && where->module) {
-		if (!o->step || o->step->key[1] != where->module)
-			o->step = step_of(o, NULL, where->module);
-		o->step->ns += ns;
-		o->step->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
+		struct step *step = step_of(o, NULL, where->module);
+
+		step->ns += ns;
+		step->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
 	}
 	if (!launched || !where->op)
 		return;
@@ -387,29 +341,20 @@ static void on_work(struct ops *o, const struct pasta_event *ev, const struct pa
 
 /* -- Events -- */
 
-static struct thread *thread_of(struct ops *o, const struct pasta_event *ev)
-{
-	if (!o->thread || o->thread->key[0] != ev->proc || o->thread->key[1] != ev->tid)
-		o->thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
-	return o->thread;
-}
-
 static void on_begin(struct ops *o, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	const struct pasta_op_begin_record *op = &ev->op_begin;
-	struct thread *thread = thread_of(o, ev);
+	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
 	uint32_t stack = where->flags & PASTA_WHERE_BACKWARD ? where->python : op->stack;
 	uint32_t line = stack && o->by_line ? line_of(o, ev->proc, stack) : 0;
 	struct frame *frame = pasta_group_append(o->threads, &thread->frames, sizeof(*frame));
-	bool nested = thread->frames.count > 1;
-	struct node *up = nested ? frame[-1].node : &o->root;
-	struct node *node = node_below(o, up, op->name, o->by_inputs ? op->inputs : 0, line);
+	const struct frame *up = thread->frames.count > 1 ? frame - 1 : &o->outside;
+	struct node *node = node_below(o, up->node, op->name, o->by_inputs ? op->inputs : 0, line);
 
-	*frame = (struct frame){.node = node ? node : up,
-				.step = step_of(o, nested ? frame[-1].step : NULL, where->module),
+	*frame = (struct frame){.node = node ? node : up->node,
+				.step = step_of(o, up->step, where->module),
 				.id = op->id,
-				.begin = ev->time,
-				.part = !node};
+				.begin = ev->time};
 	come_to(o, thread, where);
 	tally(o, PART, 0, !node, 0);
 	if (!op->id)
@@ -422,28 +367,28 @@ static void on_begin(struct ops *o, const struct pasta_event *ev, const struct p
 /* When an operator ended whose end is missing, nobody knows. */
 static void on_end(struct ops *o, const struct pasta_event *ev)
 {
-	struct thread *thread = thread_of(o, ev);
-	const struct frame *frame;
+	struct thread *thread = PASTA_ROW(o->threads, struct thread, ev->proc, ev->tid);
+	const struct frame *frame, *up;
 	uint64_t ns;
 
 	if (!thread->frames.count)
 		return;
 	frame = (const struct frame *)thread->frames.items + --thread->frames.count;
+	up = thread->frames.count ? frame - 1 : &o->outside;
 	if (ev->sub == PASTA_OP_END_SUPPLIED) {
 		tally(o, OPEN, 0, 1, 0);
 		return;
 	}
 	/* An event that comes late, out of order, must not make a time negative. */
 	ns = ev->time > frame->begin ? ev->time - frame->begin : 0;
-	if (!frame->part) {
+	if (frame->node != up->node) {
 		frame->node->calls++;
 		frame->node->host += ns;
 	}
 	if (frame->step) {
 		frame->step->ops++;
 		/* Else it is in the time of the one around it. */
-		if (!thread->frames.count || frame[-1].step != frame->step)
-			frame->step->host += ns;
+		frame->step->host += frame->step != up->step ? ns : 0;
 	}
 }
 
@@ -475,7 +420,7 @@ static void enter_node(void *row, void *up, void *ctx)
 
 	o->shown[BY_INPUTS] |= node->key.inputs && node->key.inputs != o->other;
 	o->shown[BY_LINE] |= node->key.line && node->key.line != o->other;
-	o->others += node->key.inputs == o->other ? node->calls : 0;
+	tally(o, OTHERS, 0, node->key.inputs == o->other ? node->calls : 0, 0);
 	for (unsigned int by = 0; by < BYS; by++) {
 		uint32_t line = node->key.line ? node->key.line : o->unknown;
 
@@ -500,7 +445,7 @@ static void leave_node(void *row, void *up, void *ctx)
 	for (unsigned int by = 0; by < BYS; by++) {
 		struct row *r = node->rows[by];
 
-		r->all = o->tally[ALL][KERNELS]->ns;
+		r->all = o->totals->ns[ALL][KERNELS];
 		r->calls += node->calls;
 		r->self += node->self[KERNELS];
 		if (--r->around)
@@ -528,8 +473,8 @@ static void add_step(struct ops *o, const struct step *step)
 
 	for (unsigned int depth = 1; end < length; depth++, end++) {
 		end += depth == DEPTH ? length - end : strcspn(text + end, ".");
-		m = PASTA_ROW(o->modules, struct module, intern(o, text, end));
-		m->all = o->tally[ALL][KERNELS]->ns;
+		m = PASTA_ROW(o->modules, struct module, pasta_group_intern(o->modules, text, end));
+		m->all = o->totals->ns[ALL][KERNELS];
 		m->ops += step->ops;
 		m->total += step->ns;
 		m->backward += step->backward;
@@ -546,51 +491,40 @@ static void add_step(struct ops *o, const struct step *step)
 
 static void find_missing(const struct ops *o, struct pasta_out *out)
 {
+	static const char *const fewer =
+		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
 	static const struct {
 		enum fate fate;
 		enum work work;
-		const char *what, *action;
+		const char *what, *action, *evidence; /* NULL: their time */
 	} missing[] = {
-		{OUTSIDE, KERNELS, "kernels that were launched in no operator", NULL},
-		{ORPHAN, KERNELS, "kernels whose launch is not known", NULL},
+		{OUTSIDE, KERNELS, "kernels that were launched in no operator"},
+		{ORPHAN, KERNELS, "kernels whose launch is not known"},
 		{UNKNOWN, KERNELS, "kernels whose operator is not known",
 		 "a filter left it out, or too many began between it and its kernel"},
-		{UNKNOWN, COPIES, "copies and fills that belong to no operator", NULL},
+		{UNKNOWN, COPIES, "copies and fills that belong to no operator"},
+		{OPEN, 0, "operators whose end is missing", NULL,
+		 "their calls and host time are in no row; kernels launched in them are"},
+		{OTHERS, 0, "calls of operators that are not told apart by inputs and line", fewer,
+		 "there are too many different ones: (other) stands for theirs"},
+		{PART, 0, "calls of operators that count as a part of what is around them", fewer,
+		 "there are too many different ones: they have no rows of their own"},
 	};
-	char evidence[100];
+	char time[100];
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
-		const struct tally *t = o->tally[missing[i].fate][missing[i].work];
-		uint64_t all = o->tally[ALL][missing[i].work]->ns;
+		enum fate fate = missing[i].fate;
+		uint64_t ns = o->totals->ns[fate][missing[i].work];
 
-		snprintf(evidence, sizeof(evidence),
-			 "their time, %.3f ms (%.1f%% of all), is in no row", (double)t->ns / 1e6,
-			 all ? 100.0 * (double)t->ns / (double)all : 0.0);
-		pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(t->count),
-				 .what = missing[i].what, .evidence = evidence,
-				 .action = missing[i].action);
+		snprintf(time, sizeof(time), "their time, %.3f ms (%.1f%% of all), is in no row",
+			 (double)ns / 1e6, pasta_percent(ns, o->totals->ns[ALL][missing[i].work]));
+		pasta_out_report(out,
+				 .severity = fate == PART ? PASTA_SEVERITY_WARNING
+							  : PASTA_SEVERITY_NOTE,
+				 PASTA_COUNT(o->totals->count[fate][missing[i].work]),
+				 .what = missing[i].what, .action = missing[i].action,
+				 .evidence = missing[i].evidence ? missing[i].evidence : time);
 	}
-}
-
-static void find_limits(const struct ops *o, struct pasta_out *out)
-{
-	static const char *const action =
-		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
-
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(o->tally[OPEN][0]->count),
-		.what = "operators whose end is missing",
-		.evidence =
-			"their calls and host time are in no row; kernels launched in them are");
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(o->others),
-			 .what = "calls of operators that are not told apart by inputs and line",
-			 .evidence = "there are too many different ones: (other) stands for theirs",
-			 .action = action);
-	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(o->tally[PART][0]->count),
-		.what = "calls of operators that count as a part of what is around them",
-		.evidence = "there are too many different ones: they have no rows of their own",
-		.action = action);
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
@@ -600,21 +534,17 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 		.up = node_up, .enter = enter_node, .leave = leave_node, .ctx = o};
 	const struct step *step;
 	size_t at = 0;
-	int error;
 
 	o->shown[BY_NAME] = true;
-	error = pasta_group_walk(o->nodes, &walk);
+	pasta_group_walk(o->nodes, &walk);
 	while ((step = pasta_group_next(o->steps, &at)))
 		add_step(o, step);
-	if (o->tally[FAILED][0]->count)
-		error = -ENOMEM;
-	for (unsigned int by = 0; !error && by < BYS; by++)
-		error = o->shown[by] ? pasta_out_group(out, o->tables[by]) : 0;
-	if (!error)
-		error = pasta_out_group(out, o->modules);
+	for (unsigned int by = 0; by < BYS; by++)
+		if (o->shown[by])
+			pasta_out_group(out, o->tables[by]);
+	pasta_out_group(out, o->modules);
 	find_missing(o, out);
-	find_limits(o, out);
-	return error;
+	return 0;
 }
 
 static const struct pasta_option options[] = {

@@ -1,9 +1,4 @@
 /* python_flame - device time by Python call path, operator and kernel. */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <pasta/pasta.h>
 
 /* The forward operator is no longer known. */
@@ -13,7 +8,8 @@
 #endif
 #define OPS 256	    /* operators of a path, from the innermost on */
 #define FRAMES 4096 /* of a call path */
-#define TEXT 300    /* bytes of a frame */
+#define STACK (FRAMES + OPS + 3)
+#define TEXT 300 /* bytes of a frame */
 
 /* What of it is known. */
 enum known { LINED, NO_LINE, NO_OP, NO_LAUNCH, OTHER, KNOWNS };
@@ -57,12 +53,8 @@ struct flame {
 	struct pasta_group *leaves, *lines, *pythons;
 	bool copies;
 	/* In the report: */
-	bool failed; /* no memory */
 	uint64_t lined, with_op, all;
-	struct pasta_stack_frame *frames;
-	const char **stack; /* of the chart */
-	char *text;	    /* of such a stack */
-	size_t room;
+	struct pasta_stack_frame frames[FRAMES];
 };
 
 /* -- Stacks of the chart -- */
@@ -93,7 +85,7 @@ static const char *work_text(const struct leaf *leaf)
 }
 
 /* The frames of a leaf, the outermost first; returns how many. */
-static size_t fill_stack(const struct flame *f, const struct leaf *leaf)
+static size_t fill_stack(const struct leaf *leaf, const char **stack)
 {
 	const struct pasta_scope *op = pasta_scope_find(leaf->key.path);
 	const struct frame *frames = leaf->from->frames.items;
@@ -101,44 +93,34 @@ static size_t fill_stack(const struct flame *f, const struct leaf *leaf)
 	size_t n = 0, ops = op && op->depth < OPS ? op->depth : op ? OPS : 0, at;
 
 	if (known != LINED)
-		f->stack[n++] = known_names[known];
+		stack[n++] = known_names[known];
 	if (known == OTHER)
 		return n;
 	for (at = leaf->from->frames.count; at-- > 0;)
-		f->stack[n++] = pasta_str(frames[at].text);
+		stack[n++] = pasta_str(frames[at].text);
 	if (leaf->key.flags & PASTA_WHERE_BACKWARD)
-		f->stack[n++] = "(backward)";
+		stack[n++] = "(backward)";
 	for (at = ops; at-- > 0; op = op->up)
-		f->stack[n + at] = pasta_name(op->name);
+		stack[n + at] = pasta_name(op->name);
 	n += ops;
-	f->stack[n++] = work_text(leaf);
+	stack[n++] = work_text(leaf);
 	return n;
 }
 
 /* The same as one text, to order them by: ids depend on what was read first. */
 static const char *stack_text(const void *row, const void *state, char *buffer, size_t size)
 {
-	const struct flame *f = state;
-	size_t n = fill_stack(f, row);
-	char *p = f->text;
+	const char *stack[STACK];
+	size_t n = fill_stack(row, stack);
+	char *p = buffer, *last = buffer + size - 1;
 
-	for (size_t i = 0; i < n; i++)
-		p = stpcpy(stpcpy(p, f->stack[i]), "\n");
-	return f->text;
-}
-
-static void grow_text(struct flame *f, const struct leaf *leaf)
-{
-	size_t n = fill_stack(f, leaf), size = 1;
-
-	while (n--)
-		size += strlen(f->stack[n]) + 1;
-	if (size <= f->room)
-		return;
-	free(f->text);
-	f->text = malloc(2 * size);
-	f->room = f->text ? 2 * size : 0;
-	f->failed |= !f->text;
+	for (size_t i = 0; i < n && p; i++) {
+		p = memccpy(p, stack[i], '\0', (size_t)(last - p));
+		if (p)
+			p[-1] = '\n';
+	}
+	*(p ? p : last) = '\0';
+	return buffer;
 }
 
 /* -- Tables -- */
@@ -157,15 +139,8 @@ static const struct pasta_member line_members[] = {
 };
 static const struct pasta_member leaf_members[] = {
 	PASTA_KEY(struct leaf),
-	PASTA_MEMBER(SUM, struct leaf, count),
-	PASTA_MEMBER(SUM, struct leaf, ns),
-	PASTA_MEMBER(SUM, struct leaf, forgotten),
+	PASTA_SUMS(struct leaf, count, forgotten),
 	PASTA_MEMBER_BY(TEXT, .text = stack_text, .column = "stack"),
-	{0},
-};
-static const struct pasta_member python_members[] = {
-	PASTA_KEY(struct python),
-	PASTA_MEMBER(LIST, struct python, frames, .item_size = sizeof(struct frame)),
 	{0},
 };
 
@@ -173,7 +148,9 @@ static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct flame, lines, struct row, line_members, .table = "lines",
 		    .order = "-device_self -device_total file line function"),
 	PASTA_GROUP(struct flame, leaves, struct leaf, leaf_members, .order = "stack"),
-	PASTA_GROUP(struct flame, pythons, struct python, python_members),
+	PASTA_GROUP_HIDDEN(struct flame, pythons, struct python,
+			   PASTA_MEMBER(LIST, struct python, frames,
+					.item_size = sizeof(struct frame))),
 	{0},
 };
 
@@ -212,10 +189,7 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 
 static uint32_t intern(struct flame *f, const char *text)
 {
-	uint32_t id = pasta_strings_add(text, strlen(text));
-
-	f->failed |= !id;
-	return id;
+	return pasta_group_intern(f->lines, text, strlen(text));
 }
 
 static struct row *row_of(struct flame *f, uint32_t key, const char *function, const char *file,
@@ -276,29 +250,23 @@ static void add_leaf(struct flame *f, struct leaf *leaf)
 	}
 }
 
-static int report_flame(struct flame *f, struct pasta_out *out)
+static void report_flame(const struct flame *f, struct pasta_out *out)
 {
 	static const struct pasta_chart_def def =
 		PASTA_CHART_DEF(.type = PASTA_CHART_FLAME, .name = "flame",
 				.x = {"call path", NULL}, .y = {"device time", "ns"});
-	struct pasta_chart *c;
-	size_t count;
-	struct leaf **leaves = pasta_group_sorted(f->leaves, NULL, &count);
+	struct pasta_chart *chart = pasta_out_chart(out, &def);
+	const char *stack[STACK];
+	const struct leaf *leaf;
+	size_t at = 0;
 
-	if (!leaves)
-		return pasta_group_error(f->leaves);
-	c = pasta_out_chart(out, &def);
-	for (size_t i = 0; i < count; i++)
-		pasta_chart_stack(c, f->stack, fill_stack(f, leaves[i]), (int64_t)leaves[i]->ns);
-	free(leaves);
-	return 0;
+	while ((leaf = pasta_group_next_by(f->leaves, NULL, &at)))
+		pasta_chart_stack(chart, stack, fill_stack(leaf, stack), (int64_t)leaf->ns);
 }
 
 static void report_findings(const struct flame *f, struct pasta_out *out)
 {
 	const struct leaf *other = pasta_group_find(f->leaves, &other_leaf.key);
-	double all = (double)f->all;
-	char text[200], evidence[200];
 
 	if (!f->all) {
 		pasta_out_report(
@@ -307,11 +275,14 @@ static void report_findings(const struct flame *f, struct pasta_out *out)
 			.action = "see tool ops for the time that operators took on the host");
 		return;
 	}
-	snprintf(text, sizeof(text), "%.1f%% of device time has an operator, %.1f%% a Python line",
-		 100.0 * (double)f->with_op / all, 100.0 * (double)f->lined / all);
-	snprintf(evidence, sizeof(evidence), "device time is %.3f ms, of %s", all / 1e6,
-		 f->copies ? "kernels, copies and fills" : "kernels");
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = text, .evidence = evidence);
+	pasta_out_report(
+		out, .severity = PASTA_SEVERITY_NOTE,
+		.what = pasta_out_text(
+			out, "%.1f%% of device time has an operator, %.1f%% a Python line",
+			pasta_percent(f->with_op, f->all), pasta_percent(f->lined, f->all)),
+		.evidence =
+			pasta_out_text(out, "device time is %.3f ms, of %s", (double)f->all / 1e6,
+				       f->copies ? "kernels, copies and fills" : "kernels"));
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_NOTE,
 		PASTA_COUNT(PASTA_SUM(f->leaves, struct leaf, forgotten)),
@@ -329,30 +300,12 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	struct flame *f = state;
 	struct leaf *leaf;
 	size_t at = 0;
-	int error;
 
-	f->frames = calloc(FRAMES, sizeof(*f->frames));
-	f->stack = calloc(FRAMES + OPS + 3, sizeof(*f->stack));
-	f->failed = !f->frames || !f->stack;
-	while (!f->failed && (leaf = pasta_group_next(f->leaves, &at))) {
+	while ((leaf = pasta_group_next(f->leaves, &at)))
 		add_leaf(f, leaf);
-		grow_text(f, leaf);
-	}
-	error = f->failed ? -ENOMEM : pasta_group_error(f->pythons);
-	if (!error)
-		error = report_flame(f, out);
-	if (!error)
-		report_findings(f, out);
-	return error ? error : pasta_out_group(out, f->lines);
-}
-
-static void close_(void *state)
-{
-	struct flame *f = state;
-
-	free(f->frames);
-	free(f->stack);
-	free(f->text);
+	report_flame(f, out);
+	report_findings(f, out);
+	return pasta_out_group(out, f->lines);
 }
 
 static const struct pasta_option options[] = {
@@ -365,5 +318,5 @@ PASTA_TOOL(.name = "python_flame",
 	   .events = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET),
 	   .needs = PASTA_NEED_SCOPES | PASTA_NEED_OPS | PASTA_NEED_PYTHON,
 	   .state_size = sizeof(struct flame), .options = options, .open = open_, .event = on_event,
-	   .report = report, .close = close_, .charts = PASTA_CHART_MASK(FLAME),
-	   .flags = PASTA_TOOL_SHARDED, .groups = groups);
+	   .report = report, .charts = PASTA_CHART_MASK(FLAME), .flags = PASTA_TOOL_SHARDED,
+	   .groups = groups);

@@ -1,6 +1,5 @@
 /* regions - host and device time by region: inclusive and exclusive, by path and by iteration. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <pasta/pasta.h>
 
@@ -12,12 +11,11 @@ struct region {
 	struct {
 		uint32_t path;
 	} key;
-	uint32_t name, place; /* in the report only; place: parents before children */
+	uint32_t name, place; /* in the report only; place: parents before children, from 1 */
 	struct pasta_stat time;
 	uint64_t exclusive, open;
 	uint64_t device_self; /* ns of what was launched in it */
 	uint64_t device;      /* and in what is below it; in the report only */
-	struct region *up, *child, *sibling;
 };
 
 struct cell {
@@ -53,14 +51,10 @@ struct thread {
 struct regions {
 	struct pasta_group *regions, *cells, *marks, *threads;
 	bool by_iteration;
+	uint32_t places; /* in the report only */
 };
 
 /* -- Paths -- */
-
-static const char *label(uint32_t name)
-{
-	return name ? pasta_str(name) : "(unnamed)";
-}
 
 /* The names of a path, without some of its middle if there are too many. */
 static size_t path_names(const struct pasta_scope *path, const char *names[PATH_NAMES],
@@ -72,9 +66,9 @@ static size_t path_names(const struct pasta_scope *path, const char *names[PATH_
 
 	for (; path; path = path->up) {
 		if (!cut || path->depth > cut)
-			names[--at] = label(path->name);
+			names[--at] = pasta_name(path->name);
 		else if (path->depth <= PATH_HEAD)
-			names[path->depth - 1] = label(path->name);
+			names[path->depth - 1] = pasta_name(path->name);
 	}
 	if (cut) {
 		snprintf(between, 32, "…(%u)…", depth - PATH_HEAD - PATH_TAIL);
@@ -137,8 +131,7 @@ static const struct pasta_member region_members[] = {
 
 static const struct pasta_member cell_members[] = {
 	PASTA_MEMBER(U64, struct cell, key.iteration, .column = "iteration"),
-	PASTA_MEMBER(U32, struct cell, key.path),
-	PASTA_MEMBER(U32, struct cell, key.zero),
+	PASTA_KEY(struct cell),
 	PASTA_MEMBER_BY(TEXT, .text = row_text, .column = "region"),
 	PASTA_MEMBER(SUM, struct cell, calls, .column = "calls"),
 	PASTA_MEMBER(SUM, struct cell, inclusive, .unit = "ns", .column = "inclusive"),
@@ -156,20 +149,6 @@ static const struct pasta_member mark_members[] = {
 	{0},
 };
 
-static const struct pasta_member thread_members[] = {
-	PASTA_MEMBER(PROCESS, struct thread, key.proc),
-	PASTA_MEMBER(U32, struct thread, key.tid),
-	PASTA_MEMBER(LIST, struct thread, frames, .item_size = sizeof(struct frame)),
-	PASTA_MEMBER(SUM, struct thread, strays),
-	PASTA_MEMBER(SUM, struct thread, overlaps),
-	PASTA_MEMBER(SUM, struct thread, open),
-	PASTA_MEMBER(SUM, struct thread, lost),
-	PASTA_MEMBER(SUM, struct thread, iterations),
-	PASTA_MEMBER(SUM, struct thread, outside),
-	PASTA_MEMBER(SUM, struct thread, orphans),
-	{0},
-};
-
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct regions, regions, struct region, region_members, .table = "regions",
 		    .order = "place", .keep = region_kept),
@@ -177,7 +156,10 @@ static const struct pasta_group_def groups[] = {
 		    .table = "regions_by_iteration", .order = "iteration place"),
 	PASTA_GROUP(struct regions, marks, struct mark, mark_members, .table = "marks",
 		    .order = "place mark", .flags = PASTA_GROUP_OPTIONAL),
-	PASTA_GROUP(struct regions, threads, struct thread, thread_members),
+	PASTA_GROUP_HIDDEN(struct regions, threads, struct thread,
+			   PASTA_MEMBER(LIST, struct thread, frames,
+					.item_size = sizeof(struct frame)),
+			   PASTA_SUMS(struct thread, strays, orphans)),
 	{0},
 };
 
@@ -245,10 +227,11 @@ static void on_region(struct regions *s, const struct pasta_event *ev,
 
 /* Work belongs to the region that its launch is in, whenever it runs. */
 static void on_work(struct regions *s, const struct pasta_event *ev,
-		    const struct pasta_where *where, uint64_t ns)
+		    const struct pasta_where *where)
 {
 	if (where->flags & PASTA_WHERE_LAUNCH)
-		PASTA_ROW(s->regions, struct region, path_at(where))->device_self += ns;
+		PASTA_ROW(s->regions, struct region, path_at(where))->device_self +=
+			pasta_work_ns(ev);
 	else
 		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->orphans++;
 }
@@ -257,38 +240,17 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 {
 	struct regions *s = state;
 
-	switch (ev->kind) {
-	case PASTA_KIND_KERNEL:
-		on_work(s, ev, where, ev->kernel.dur);
-		break;
-	case PASTA_KIND_COPY:
-		on_work(s, ev, where, ev->copy.dur);
-		break;
-	case PASTA_KIND_SET:
-		on_work(s, ev, where, ev->set.dur);
-		break;
-	case PASTA_KIND_LAUNCH:
-		if (!path_at(where))
-			PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->outside++;
-		break;
-	case PASTA_KIND_ITERATION:
-		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->iterations++;
-		break;
-	default:
+	if (ev->kind == PASTA_KIND_REGION)
 		on_region(s, ev, where);
-	}
+	else if (ev->kind == PASTA_KIND_ITERATION)
+		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->iterations++;
+	else if (ev->kind != PASTA_KIND_LAUNCH)
+		on_work(s, ev, where);
+	else if (!path_at(where))
+		PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid)->outside++;
 }
 
 /* -- Reporting: a tree of regions -- */
-
-static struct region *next_region(struct region *r)
-{
-	if (r->child)
-		return r->child;
-	while (r && !r->sibling)
-		r = r->up;
-	return r ? r->sibling : NULL;
-}
 
 /* Those above each region, which a filter may have left out. Rows that are added here are walked,
  * too. */
@@ -301,60 +263,59 @@ static void add_parents(const struct regions *s)
 	while ((r = pasta_group_next(s->regions, &at))) {
 		const struct pasta_scope *path = pasta_scope_find(r->key.path);
 
-		if (!path)
-			continue;
-		r->name = path->name;
-		r->up = PASTA_ROW(s->regions, struct region, path->up ? path->up->id : 0);
+		r->name = path ? path->name : 0;
+		if (path && path->up)
+			PASTA_ROW(s->regions, struct region, path->up->id);
 	}
 }
 
-/* All but the one above the outermost, children below their parents, the longest first. To be
- * freed; NULL: the group has an error. */
-static struct region **arrange(const struct regions *s, size_t *count)
+static void *region_up(const void *row, const void *ctx)
 {
-	struct region **rows, *r;
-	size_t i, n = 0;
+	const struct regions *s = ctx;
+	const struct pasta_scope *path = pasta_scope_find(((const struct region *)row)->key.path);
 
-	add_parents(s);
-	rows = pasta_group_sorted(s->regions, "-inclusive name", count);
-	if (!rows)
-		return NULL;
-	for (i = *count; i-- > 0;) {
-		if (!rows[i]->up)
-			continue;
-		rows[i]->sibling = rows[i]->up->child;
-		rows[i]->up->child = rows[i];
-	}
-	for (r = PASTA_ROW(s->regions, struct region, 0); (r = next_region(r)); rows[n++] = r)
-		r->place = (uint32_t)n + 1;
-	/* Device time of a region is also that of the regions around it, which are before it. */
-	for (i = n; i-- > 0;) {
-		rows[i]->device += rows[i]->device_self;
-		rows[i]->up->device += rows[i]->device;
-	}
-	*count = n;
-	return rows;
+	return path && path->up ? PASTA_ROW(s->regions, struct region, path->up->id) : NULL;
 }
 
-static void put_flame(struct pasta_out *out, const char *name, struct region *const *rows,
-		      size_t count, size_t offset)
+static void enter_region(void *row, void *up, void *ctx)
+{
+	struct regions *s = ctx;
+	struct region *r = row;
+
+	if (r->key.path)
+		r->place = ++s->places;
+}
+
+/* Device time of a region is also that of the regions around it. */
+static void leave_region(void *row, void *up, void *ctx)
+{
+	struct region *r = row, *outer = up;
+
+	r->device += r->device_self;
+	if (outer)
+		outer->device += r->device;
+}
+
+static void put_flame(const struct regions *s, struct pasta_out *out, const char *name,
+		      size_t offset)
 {
 	const struct pasta_chart_def def =
 		PASTA_CHART_DEF(.type = PASTA_CHART_FLAME, .name = name, .x = {.name = "region"},
 				.y = {.name = "time", .unit = "ns"});
 	struct pasta_chart *chart = NULL;
 	const char *names[PATH_NAMES];
+	const struct region *r;
 	char between[32];
-	size_t n;
+	size_t n, at = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		uint64_t value = *(const uint64_t *)((const char *)rows[i] + offset);
+	while ((r = pasta_group_next_by(s->regions, "place", &at))) {
+		uint64_t value = *(const uint64_t *)((const char *)r + offset);
 
-		if (!value)
+		if (!r->key.path || !value)
 			continue;
 		if (!chart)
 			chart = pasta_out_chart(out, &def);
-		n = path_names(pasta_scope_find(rows[i]->key.path), names, between);
+		n = path_names(pasta_scope_find(r->key.path), names, between);
 		pasta_chart_stack(chart, names, n, (int64_t)value);
 	}
 }
@@ -362,7 +323,6 @@ static void put_flame(struct pasta_out *out, const char *name, struct region *co
 static void put_findings(const struct regions *s, struct pasta_out *out)
 {
 	const struct region *none = PASTA_ROW(s->regions, struct region, 0);
-	char evidence[100];
 
 	pasta_out_report(
 		out, .severity = PASTA_SEVERITY_NOTE,
@@ -390,11 +350,11 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 	/* Where nothing has a name, nobody asked. */
 	if (pasta_group_count(s->regions) == 1)
 		return;
-	snprintf(evidence, sizeof(evidence), "their device time, %.3f ms, is in no row",
-		 (double)none->device_self / 1e6);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, outside)),
-			 .what = "launches in no region", .evidence = evidence);
+			 .what = "launches in no region",
+			 .evidence = pasta_out_text(out, "their device time, %.3f ms, is in no row",
+						    (double)none->device_self / 1e6));
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
 			 PASTA_COUNT(PASTA_SUM(s->threads, struct thread, orphans)),
 			 .what = "device work whose launch is not known",
@@ -403,23 +363,24 @@ static void put_findings(const struct regions *s, struct pasta_out *out)
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
-	const struct regions *s = state;
-	size_t count;
-	struct region **rows = arrange(s, &count);
-	int error = rows ? pasta_out_group(out, s->regions) : pasta_group_error(s->regions);
+	struct regions *s = state;
+	const struct pasta_walk walk = {.order = "-inclusive name",
+					.up = region_up,
+					.enter = enter_region,
+					.leave = leave_region,
+					.ctx = s};
 
-	if (rows) {
-		put_flame(out, "host_time", rows, count, offsetof(struct region, exclusive));
-		put_flame(out, "device_time", rows, count, offsetof(struct region, device_self));
-	}
-	if (!error && s->by_iteration &&
+	add_parents(s);
+	pasta_group_walk(s->regions, &walk);
+	pasta_out_group(out, s->regions);
+	put_flame(s, out, "host_time", offsetof(struct region, exclusive));
+	put_flame(s, out, "device_time", offsetof(struct region, device_self));
+	if (s->by_iteration &&
 	    (pasta_group_count(s->cells) || PASTA_SUM(s->threads, struct thread, iterations)))
-		error = pasta_out_group(out, s->cells);
-	if (!error)
-		error = pasta_out_group(out, s->marks);
+		pasta_out_group(out, s->cells);
+	pasta_out_group(out, s->marks);
 	put_findings(s, out);
-	free(rows);
-	return error;
+	return 0;
 }
 
 static const struct pasta_option options[] = {

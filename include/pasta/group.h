@@ -80,7 +80,7 @@ enum pasta_member_type {
 	PASTA_MEMBER_I64,   /* int64_t, or PASTA_NO_VALUE */
 	PASTA_MEMBER_BYTES, /* item_size bytes without a column: PASTA_KEY */
 	/* Measures: how two rows of one key become one. */
-	PASTA_MEMBER_SUM,  /* uint64_t */
+	PASTA_MEMBER_SUM,  /* uint64_t; item_size bytes of them, without a column: PASTA_SUMS */
 	PASTA_MEMBER_MIN,  /* uint64_t; 0: none */
 	PASTA_MEMBER_MAX,  /* uint64_t */
 	PASTA_MEMBER_STAT, /* struct pasta_stat */
@@ -115,6 +115,11 @@ enum pasta_member_flags {
 static inline double pasta_ratio(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : __builtin_nan("");
+}
+/* For findings: as a PERCENT is shown. */
+static inline double pasta_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
 struct pasta_member {
@@ -175,6 +180,14 @@ struct pasta_group_def {
 #define PASTA_KEY(row)                                                                             \
 	{.type = PASTA_MEMBER_BYTES, .offset = offsetof(row, key),                                 \
 	 .item_size = sizeof(((row *)0)->key)}
+/* All uint64_t from first to last are sums that are not shown. */
+#define PASTA_SUMS(row, first, last)                                                               \
+	{.type = PASTA_MEMBER_SUM, .offset = offsetof(row, first),                                 \
+	 .item_size = offsetof(row, last) + sizeof(uint64_t) - offsetof(row, first)}
+/* A group that is never shown, with its members but for the key; {0}: none. In C only. */
+#define PASTA_GROUP_HIDDEN(state_type, member, row, ...)                                           \
+	PASTA_GROUP(state_type, member, row,                                                       \
+		    ((const struct pasta_member[]){PASTA_KEY(row), __VA_ARGS__, {0}}))
 /* One that is a part of another. */
 #define PASTA_MEMBER_OF(TYPE, row, member, whole, ...)                                             \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member),                             \
@@ -209,8 +222,15 @@ PASTA_EXPORT void pasta_group_hist(struct pasta_group *group, struct pasta_hist 
 /* A new item, zeroed, of a LIST member of a row; never NULL. It may move with the next one. */
 PASTA_EXPORT void *pasta_group_append(struct pasta_group *group, struct pasta_list *list,
 				      size_t item_size);
+/* The id of such bytes, as pasta_strings_add. 0 when out of memory, which is the group's error. */
+PASTA_EXPORT uint32_t pasta_group_intern(struct pasta_group *group, const void *bytes, size_t size);
+/* The tool cannot go on: this is the group's error if it has none, and the report fails. */
+PASTA_EXPORT void pasta_group_fail(struct pasta_group *group, int error);
 /* Walk the rows in order of adding: start with *at 0; NULL at the end. */
 PASTA_EXPORT void *pasta_group_next(const struct pasta_group *group, size_t *at);
+/* Walk the rows that pasta_group_sorted returns: start with *at 0; NULL at the end, and where that
+ * fails. One such walk at a time in a group; add no rows on the way. */
+PASTA_EXPORT void *pasta_group_next_by(struct pasta_group *group, const char *order, size_t *at);
 /* Returns an array of all rows, hidden ones included, sorted by order, which has the syntax of
  * .order; NULL: by the declared order. The array has count entries and a NULL behind them. Free it,
  * but not the rows. Returns NULL with a count of 0 if the group has an error, or gets one here:

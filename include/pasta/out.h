@@ -93,6 +93,12 @@ struct pasta_finding {
 	size_t claim_count;
 };
 PASTA_EXPORT void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *finding);
+/* A text for a finding, cut at 1023 bytes: .what = pasta_out_text(out, "%u of them", n). It lives
+ * as long as the process: for a limited number of texts. "" when out of memory, and the report
+ * fails.
+ */
+PASTA_EXPORT const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The members of a finding about a number of things, which is not reported where that is 0. */
 #define PASTA_COUNT(number) .count = (number), .counted = true
 /* One from initializers: pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = "..."). */

@@ -31,10 +31,11 @@ size_t pasta_member_size(const struct pasta_member *m)
 	case PASTA_MEMBER_ADDRESS:
 	case PASTA_MEMBER_U64:
 	case PASTA_MEMBER_I64:
-	case PASTA_MEMBER_SUM:
 	case PASTA_MEMBER_MIN:
 	case PASTA_MEMBER_MAX:
 		return sizeof(uint64_t);
+	case PASTA_MEMBER_SUM:
+		return m->item_size ? m->item_size : sizeof(uint64_t);
 	case PASTA_MEMBER_STAT:
 		return sizeof(struct pasta_stat);
 	case PASTA_MEMBER_HIST:
@@ -134,7 +135,8 @@ static int group_merge_member(const struct pasta_member *m, void *into, const vo
 
 	switch (m->type) {
 	case PASTA_MEMBER_SUM:
-		*a = group_plus(*a, *b);
+		for (size_t i = 0; i < pasta_member_size(m) / sizeof(*a); i++)
+			a[i] = group_plus(a[i], b[i]);
 		return 0;
 	case PASTA_MEMBER_MIN:
 		*a = !*a || (*b && *b < *a) ? *b : *a;
@@ -222,6 +224,7 @@ void pasta_group_free(struct pasta_group *g)
 	free(g->spare);
 	free(g->index);
 	free(g->last);
+	free(g->sorted);
 	free(g);
 }
 
@@ -474,6 +477,38 @@ void *pasta_group_append(struct pasta_group *g, struct pasta_list *list, size_t 
 void *pasta_group_next(const struct pasta_group *g, size_t *at)
 {
 	return *at < g->count ? group_at(g, (*at)++) : NULL;
+}
+
+void *pasta_group_next_by(struct pasta_group *g, const char *order, size_t *at)
+{
+	size_t count;
+	void *row;
+
+	if (!*at) {
+		free(g->sorted);
+		g->sorted = pasta_group_sorted(g, order, &count);
+	}
+	row = g->sorted ? g->sorted[*at] : NULL;
+	*at += row != NULL;
+	if (!row) {
+		free(g->sorted);
+		g->sorted = NULL;
+	}
+	return row;
+}
+
+uint32_t pasta_group_intern(struct pasta_group *g, const void *bytes, size_t size)
+{
+	uint32_t id = pasta_strings_add(bytes, size);
+
+	if (!id)
+		pasta_group_fail(g, -ENOMEM);
+	return id;
+}
+
+void pasta_group_fail(struct pasta_group *g, int error)
+{
+	g->error = g->error ? g->error : error;
 }
 
 size_t pasta_group_count(const struct pasta_group *g)

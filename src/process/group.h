@@ -86,7 +86,8 @@ struct pasta_group {
 	size_t count;
 	struct pasta_group_slot *index; /* open addressing, linear probing */
 	size_t mask;
-	void **last; /* rows that were there last, by hash */
+	void **last;   /* rows that were there last, by hash */
+	void **sorted; /* that pasta_group_next_by walks; or NULL */
 	int error;
 };
 

@@ -210,6 +210,8 @@ static const char *def_member_wrong(const struct pasta_group_def *def, const str
 	     m->type == PASTA_MEMBER_BYTES) &&
 	    m->column)
 		return "a LIST, COVER or BYTES has no column: use TEXT or CALL";
+	if (m->type == PASTA_MEMBER_SUM && m->item_size && (m->column || m->item_size % 8))
+		return "SUMS are whole numbers of 8 bytes without a column";
 	if (m->type == PASTA_MEMBER_ENUM && !m->names)
 		return "an ENUM needs its names";
 	if (computed && !(m->type == PASTA_MEMBER_CALL	  ? m->call != NULL

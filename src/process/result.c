@@ -441,6 +441,21 @@ void pasta_out_finding(struct pasta_out *out, const struct pasta_finding *findin
 	pasta_out_finding_take(out, &f);
 }
 
+const char *pasta_out_text(struct pasta_out *out, const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+	uint32_t id;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	id = pasta_strings_add(text, strlen(text));
+	if (!id)
+		pasta_out_fail(out, -ENOMEM, "a finding: out of memory");
+	return pasta_str(id);
+}
+
 /* What it refers to may have been reported after it. */
 static const char *finding_ref_wrong(const struct pasta_out *out, const struct pasta_ref *ref)
 {

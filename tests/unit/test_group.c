@@ -695,6 +695,79 @@ static void merged_groups_are_what_one_would_have_been(void **state)
 	pasta_group_free(b);
 }
 
+struct hidden {
+	struct {
+		uint32_t a, b;
+	} key;
+	uint64_t first, second[2], last, not_a_sum;
+};
+
+static void sums_that_are_not_shown_are_merged_with_their_neighbours(void **state)
+{
+	const struct pasta_group_def def = PASTA_GROUP_HIDDEN(
+		struct state, group, struct hidden, PASTA_SUMS(struct hidden, first, last));
+	struct pasta_group *a = pasta_group_new(&def, NULL, NULL),
+			   *b = pasta_group_new(&def, NULL, NULL);
+	const struct hidden numbers = {{1, 2}, 3, {4, UINT64_MAX}, 5, 6};
+	struct hidden *row = PASTA_ROW(a, struct hidden, 1, 2);
+	struct pasta_error err = {0};
+
+	assert_int_equal(pasta_group_check(&tool, &def, &err), 0);
+	assert_null(def.table);
+	*row = numbers;
+	*PASTA_ROW(b, struct hidden, 1, 2) = numbers;
+	assert_int_equal(pasta_group_merge(a, b), 0);
+	assert_int_equal(row->first, 6);
+	assert_int_equal(row->second[0], 8);
+	assert_true(row->second[1] == UINT64_MAX);
+	assert_int_equal(row->last, 10);
+	assert_int_equal(row->not_a_sum, 6);
+	pasta_group_free(a);
+	pasta_group_free(b);
+}
+
+static void rows_are_walked_in_order_as_often_as_one_likes(void **state)
+{
+	const struct pasta_group_def def = DEF(few, .order = "name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	size_t at = 0;
+
+	assert_null(pasta_group_next_by(g, NULL, &at));
+	for (uint32_t i = 0; i < 3; i++)
+		row(g, "a", i)->sum = i * 2 % 3;
+	/* A walk need not come to its end. */
+	assert_ptr_equal(pasta_group_next_by(g, "-sum", &at), row(g, "a", 1));
+	at = 0;
+	for (size_t i = 0; i < 3; i++)
+		assert_ptr_equal(pasta_group_next_by(g, "sum", &at),
+				 row(g, "a", (uint32_t[]){0, 2, 1}[i]));
+	assert_null(pasta_group_next_by(g, "sum", &at));
+	assert_null(pasta_group_next_by(g, "sum", &at));
+	at = 0;
+	assert_non_null(pasta_group_next_by(g, NULL, &at));
+	assert_int_equal(pasta_group_error(g), 0);
+	at = 0;
+	assert_null(pasta_group_next_by(g, "nothing", &at));
+	assert_int_equal(pasta_group_error(g), -EINVAL);
+	pasta_group_free(g);
+}
+
+static void the_first_error_of_a_tool_is_the_one_of_its_group(void **state)
+{
+	const struct pasta_group_def def = DEF(few, .order = "name");
+	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
+	uint32_t id = pasta_group_intern(g, "abc", 3);
+
+	assert_int_equal(id, pasta_strings_add("abc", 3));
+	assert_int_equal(pasta_group_error(g), 0);
+	pasta_group_fail(g, 0);
+	assert_int_equal(pasta_group_error(g), 0);
+	pasta_group_fail(g, -ENOMEM);
+	pasta_group_fail(g, -EINVAL);
+	assert_int_equal(pasta_group_error(g), -ENOMEM);
+	pasta_group_free(g);
+}
+
 static void fewer_names(void *key, const void *ctx)
 {
 	((uint32_t *)key)[0] %= *(const uint32_t *)ctx;
@@ -753,6 +826,10 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 						    PASTA_MEMBER(SUM, struct row, sum),
 						    PASTA_MEMBER(SUM, struct row, sum),
 						    {0}};
+	static const struct pasta_member sums[] = {PASTA_MEMBER(U64, struct row, key),
+						   PASTA_MEMBER(SUM, struct row, sum,
+								.item_size = 12),
+						   {0}};
 	static const struct pasta_member whole[] = {PASTA_MEMBER(U64, struct row, key),
 						    {.type = PASTA_MEMBER_PERCENT,
 						     .of = sizeof(struct row)},
@@ -775,6 +852,7 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	refused(&DEF(outside, .limit = 0), "not within the row");
 	refused(&DEF(whole, .limit = 0), "not within the row");
 	refused(&DEF(twice, .limit = 0), "AGAIN");
+	refused(&DEF(sums, .limit = 0), "SUMS are whole numbers");
 	refused(&DEF(names, .limit = 0), "needs its names");
 	refused(&DEF(all, .order = "name", .limit_per = 2), "limit_per");
 	def.key_size = 7;
@@ -892,6 +970,9 @@ int main(void)
 		cmocka_unit_test(covers_of_different_lines_add_up),
 		cmocka_unit_test(keys_can_be_changed_and_rows_that_meet_become_one),
 		cmocka_unit_test(merged_groups_are_what_one_would_have_been),
+		cmocka_unit_test(sums_that_are_not_shown_are_merged_with_their_neighbours),
+		cmocka_unit_test(rows_are_walked_in_order_as_often_as_one_likes),
+		cmocka_unit_test(the_first_error_of_a_tool_is_the_one_of_its_group),
 		cmocka_unit_test(a_declaration_that_cannot_be_is_refused_with_its_reason),
 		cmocka_unit_test(
 			levels_subtypes_and_origins_have_their_texts_and_what_is_held_comes_first),

@@ -221,6 +221,20 @@ static void a_count_of_0_is_none_unless_it_is_counted(void **state)
 	assert_int_equal(out->findings[1].count, 3);
 }
 
+static void texts_of_findings_are_formatted_and_stay(void **state)
+{
+	struct pasta_result result = {0};
+	struct pasta_out *out = pasta_result_out(&result, "test");
+	const char *one = pasta_out_text(out, "%u of %s", 1, "two");
+	const char *long_one = pasta_out_text(out, "%2000d", 1);
+
+	assert_string_equal(one, "1 of two");
+	assert_int_equal(strlen(long_one), 1023);
+	assert_string_equal(pasta_out_text(out, "%s", ""), "");
+	assert_int_equal(pasta_out_end(out), 0);
+	pasta_result_free(&result);
+}
+
 static void what_is_wrong_with_a_finding_is_named(void **state)
 {
 	static const struct pasta_claim back = {0, 0, 5, 5};
@@ -328,6 +342,7 @@ int main(void)
 		TEST(a_copy_of_an_event_reads_no_more_than_its_size),
 		TEST(findings_are_copied),
 		TEST(a_count_of_0_is_none_unless_it_is_counted),
+		TEST(texts_of_findings_are_formatted_and_stay),
 		TEST(what_is_wrong_with_a_finding_is_named),
 		TEST(a_finding_without_its_size_is_refused),
 		TEST(columns_have_roles_by_their_units_too),
