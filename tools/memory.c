@@ -17,18 +17,18 @@ struct pool {
 	struct pool_key {
 		uint32_t proc, device, level;
 	} key;
-	uint32_t shown;
+	uint32_t order; /* of adding */
 	uint64_t allocations, frees, bytes, peak, peak_at, left;
 };
 
-/* What a pool has in an interval of time. */
+/* What a pool has in an interval of time: live bytes at its end, and the most in it. */
 struct bin {
 	struct {
 		struct pool_key pool;
 		uint32_t order; /* of the pool */
 		uint64_t time;
 	} key;
-	uint64_t live, peak; /* at its end; the most in it */
+	uint64_t live, peak;
 };
 
 /* Where the program allocates: a call path, or else a name. */
@@ -38,7 +38,7 @@ struct site {
 		uint32_t name, level;
 	} key;
 	uint64_t count, bytes;
-	uint64_t peak; /* bytes of it that were live at the level's peaks */
+	uint64_t peak, all; /* bytes at the level's peaks: of it, and of all sites */
 };
 
 /* Of a peak, or never freed. */
@@ -59,7 +59,6 @@ struct memory {
 	struct pasta_group *pools, *bins, *peak, *never_freed, *sites;
 	struct pasta_series_set *live; /* by pool, since the start */
 	uint64_t start, now;	       /* now is the latest time: an event that is late comes now */
-	uint64_t peaks[PASTA_LEVEL_COUNT]; /* bytes of all entries of a peak */
 	bool started;
 };
 
@@ -82,20 +81,21 @@ static struct site *site_of(const struct memory *m, const struct pasta_allocatio
 			 a->level);
 }
 
+/* What is held comes first, then all levels: they are shown side by side. */
 static void count(const struct memory *m, struct pool_key key, uint64_t begun, uint64_t ended,
 		  uint64_t bytes)
 {
+	uint64_t live = pasta_ledger_live(m->ledger, key.proc, key.device, key.level);
 	size_t before = pasta_group_count(m->pools);
 	struct pool *p = pasta_group_row(m->pools, &key);
 
-	/* What is held comes first, then all levels: they are shown side by side. */
 	for (size_t i = 1; pasta_group_count(m->pools) > before && i < LEVELS; i++)
 		PASTA_ROW(m->pools, struct pool, key.proc, key.device, levels[i]);
 	p->allocations += begun;
 	p->frees += ended;
 	p->bytes += begun * bytes;
-	p->left = pasta_ledger_live(m->ledger, key.proc, key.device, key.level);
-	pasta_series_add(m->live, &key, m->now - m->start, p->left);
+	p->left = live;
+	pasta_series_add(m->live, &key, m->now - m->start, live);
 }
 
 /* What is held changes also when others are adopted. */
@@ -103,32 +103,31 @@ static void on_change(struct memory *m, const struct pasta_allocation *a,
 		      const struct pasta_event *ev, uint64_t begun)
 {
 	uint64_t held = a->flags & PASTA_ALLOCATION_HELD ? 1 : 0;
-	struct pool_key key = {a->proc, a->device, PASTA_LEVEL_HELD};
 
+	if (a->flags & PASTA_ALLOCATION_ALIAS)
+		return;
 	on_event(m, ev, NULL); /* the ledger comes before the tool */
-	count(m, key, begun * held, !begun * held, a->bytes);
-	key.level = a->level;
-	count(m, key, begun, !begun, a->bytes);
+	count(m, (struct pool_key){a->proc, a->device, PASTA_LEVEL_HELD}, begun * held,
+	      !begun * held, a->bytes);
+	count(m, (struct pool_key){a->proc, a->device, a->level}, begun, !begun, a->bytes);
+	if (begun) {
+		struct site *site = site_of(m, a);
+
+		site->count++;
+		site->bytes += a->bytes;
+	}
 }
 
 static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		     const struct pasta_where *where)
 {
-	struct site *site;
-
-	if (a->flags & PASTA_ALLOCATION_ALIAS)
-		return;
 	on_change(state, a, ev, 1);
-	site = site_of(state, a);
-	site->count++;
-	site->bytes += a->bytes;
 }
 
 static void on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 		    const struct pasta_where *where)
 {
-	if (!(a->flags & PASTA_ALLOCATION_ALIAS))
-		on_change(state, a, ev, 0);
+	on_change(state, a, ev, 0);
 }
 
 static void on_reserved(void *state, uint32_t device, const struct pasta_event *ev,
@@ -141,23 +140,26 @@ static void on_reserved(void *state, uint32_t device, const struct pasta_event *
 
 /* -- Tables -- */
 
+/* Of a pool, or its key. Where all is of one level, that is what is held. */
 static bool is_shown(const void *row, const void *state)
 {
-	return ((const struct pool *)row)->shown;
+	const struct pasta_ledger *l = ((const struct memory *)state)->ledger;
+	const struct pool_key *key = row;
+	uint32_t have = 0;
+
+	for (size_t i = 1; i < LEVELS; i++)
+		have += pasta_ledger_has(l, key->proc, key->device, levels[i]);
+	return key->level == PASTA_LEVEL_HELD ||
+	       (have > 1 && pasta_ledger_has(l, key->proc, key->device, key->level));
 }
 
-static double site_share(const void *row, const void *state)
-{
-	const struct site *s = row;
-	uint64_t all = ((const struct memory *)state)->peaks[s->key.level];
-
-	return all ? 100.0 * (double)s->peak / (double)all : 0.0;
-}
+#define POOL_MEMBERS(row, pool)                                                                    \
+	PASTA_MEMBER(DEVICE, row, pool.device, .column = "memory"),                                \
+		PASTA_MEMBER(PROCESS, row, pool.proc, .column = "process"),                        \
+		PASTA_MEMBER(LEVEL, row, pool.level, .column = "level")
 
 static const struct pasta_member pool_members[] = {
-	PASTA_MEMBER(DEVICE, struct pool, key.device, .column = "memory"),
-	PASTA_MEMBER(PROCESS, struct pool, key.proc, .column = "process"),
-	PASTA_MEMBER(LEVEL, struct pool, key.level, .column = "level"),
+	POOL_MEMBERS(struct pool, key),
 	PASTA_MEMBER(SUM, struct pool, allocations, .column = "allocations"),
 	PASTA_MEMBER(SUM, struct pool, frees, .column = "frees"),
 	PASTA_MEMBER(SUM, struct pool, bytes, .column = "bytes", .unit = "bytes"),
@@ -169,9 +171,7 @@ static const struct pasta_member pool_members[] = {
 
 static const struct pasta_member bin_members[] = {
 	PASTA_MEMBER(U64, struct bin, key.time, .column = "time", .unit = "ns"),
-	PASTA_MEMBER(DEVICE, struct bin, key.pool.device, .column = "memory"),
-	PASTA_MEMBER(PROCESS, struct bin, key.pool.proc, .column = "process"),
-	PASTA_MEMBER(LEVEL, struct bin, key.pool.level, .column = "level"),
+	POOL_MEMBERS(struct bin, key.pool),
 	PASTA_MEMBER(MAX, struct bin, live, .column = "live", .unit = "bytes"),
 	PASTA_MEMBER(MAX, struct bin, peak, .column = "peak", .unit = "bytes"),
 	PASTA_MEMBER(U32, struct bin, key.order, .column = "#", .flags = PASTA_MEMBER_HIDDEN),
@@ -185,7 +185,7 @@ static const struct pasta_member site_members[] = {
 	PASTA_MEMBER(SUM, struct site, count, .column = "count"),
 	PASTA_MEMBER(SUM, struct site, bytes, .column = "bytes", .unit = "bytes"),
 	PASTA_MEMBER(SUM, struct site, peak, .column = "peak", .unit = "bytes"),
-	PASTA_MEMBER_BY(RATIO, .ratio = site_share, .column = "share", .unit = "%"),
+	PASTA_MEMBER_OF(PERCENT, struct site, peak, all, .column = "share", .unit = "%"),
 	PASTA_MEMBER(NAME, struct site, key.name),
 	{0},
 };
@@ -197,9 +197,7 @@ static const struct pasta_member entry_members[] = {
 	PASTA_MEMBER_OF(STACK, struct entry, stack, key.name, .column = "site",
 			.none = "(unknown)"),
 	PASTA_MEMBER(I64, struct entry, age, .column = "age", .unit = "ns"),
-	PASTA_MEMBER(DEVICE, struct entry, key.pool.device, .column = "memory"),
-	PASTA_MEMBER(PROCESS, struct entry, key.pool.proc, .column = "process"),
-	PASTA_MEMBER(LEVEL, struct entry, key.pool.level, .column = "level"),
+	POOL_MEMBERS(struct entry, key.pool),
 	PASTA_MEMBER(U64, struct entry, key.number, .column = "n", .flags = PASTA_MEMBER_HIDDEN),
 	PASTA_MEMBER(ADDRESS, struct entry, key.addr),
 	{0},
@@ -224,31 +222,39 @@ static const struct pasta_group_def groups[] = {
 
 /* -- Reporting -- */
 
-/* Where all is of one level, that is what is held. */
-static bool shows(const struct memory *m, struct pool_key key)
-{
-	uint32_t have = 0;
-
-	for (size_t i = 1; i < LEVELS; i++)
-		have += pasta_ledger_has(m->ledger, key.proc, key.device, levels[i]);
-	return key.level == PASTA_LEVEL_HELD ||
-	       (have > 1 && pasta_ledger_has(m->ledger, key.proc, key.device, key.level));
-}
-
 static size_t fit(size_t all, size_t pools)
 {
 	return pools && all > pools ? all / pools : 1;
 }
 
+static void report_live(const struct memory *m, struct pasta_chart *chart, const struct pool *p,
+			uint32_t shown)
+{
+	bool held = p->key.level == PASTA_LEVEL_HELD;
+	struct pasta_series_point points[BINS];
+	size_t count = pasta_series_points(m->live, &p->key, points, fit(BINS, shown));
+	char name[2 * TEXT], text[TEXT];
+
+	snprintf(name, sizeof(name), "%s, %s%s%s",
+		 pasta_device_text(p->key.device, text, sizeof(text)),
+		 pasta_process(p->key.proc)->text, held ? "" : ", ",
+		 held ? "" : pasta_level_text(p->key.level));
+	pasta_chart_add_series(chart, name, m->live, &p->key, fit(POINTS, shown));
+	for (size_t i = 0; i < count; i++) {
+		struct bin *b = PASTA_ROW(m->bins, struct bin, p->key, p->order, points[i].time);
+
+		b->live = points[i].last;
+		b->peak = points[i].max;
+	}
+}
+
 /* The peaks of pools, and their live bytes over time. */
 static void report_pools(const struct memory *m, struct pasta_out *out)
 {
-	static const struct pasta_chart_def chart =
+	static const struct pasta_chart_def def =
 		PASTA_CHART_DEF(.type = PASTA_CHART_LINE, .name = "live_bytes", .x = {"time", "ns"},
 				.y = {"live", "bytes"});
-	struct pasta_chart *c = pasta_out_chart(out, &chart);
-	struct pasta_series_point points[BINS];
-	char name[2 * TEXT], text[TEXT];
+	struct pasta_chart *chart = pasta_out_chart(out, &def);
 	uint32_t shown = 0, order = 0;
 	struct pool *p;
 
@@ -256,30 +262,12 @@ static void report_pools(const struct memory *m, struct pasta_out *out)
 		p->peak = pasta_ledger_peak(m->ledger, p->key.proc, p->key.device, p->key.level,
 					    &p->peak_at);
 		p->peak_at -= p->peak ? m->start : p->peak_at;
-		p->shown = shows(m, p->key);
-		shown += p->shown;
+		p->order = order++;
+		shown += is_shown(p, m);
 	}
-	for (size_t at = 0; (p = pasta_group_next(m->pools, &at));) {
-		bool held = p->key.level == PASTA_LEVEL_HELD;
-		size_t count =
-			p->shown ? pasta_series_points(m->live, &p->key, points, fit(BINS, shown))
-				 : 0;
-
-		snprintf(name, sizeof(name), "%s, %s%s%s",
-			 pasta_device_text(p->key.device, text, sizeof(text)),
-			 pasta_process(p->key.proc)->text, held ? "" : ", ",
-			 held ? "" : pasta_level_text(p->key.level));
-		if (p->shown)
-			pasta_chart_add_series(c, name, m->live, &p->key, fit(POINTS, shown));
-		for (size_t i = 0; i < count; i++) {
-			struct bin *b =
-				PASTA_ROW(m->bins, struct bin, p->key, order, points[i].time);
-
-			b->live = points[i].last;
-			b->peak = points[i].max;
-		}
-		order++;
-	}
+	for (size_t at = 0; (p = pasta_group_next(m->pools, &at));)
+		if (is_shown(p, m))
+			report_live(m, chart, p, shown);
 }
 
 /* Returns how many the program has allocated itself, since recording began. */
@@ -287,7 +275,8 @@ static uint64_t collect(struct memory *m, enum pasta_ledger_set set, uint32_t le
 {
 	bool peak = set == PASTA_LEDGER_PEAK;
 	const struct pasta_allocation *a;
-	uint64_t own = 0, until = m->now;
+	uint64_t own = 0, all = 0, until = m->now;
+	struct site *site;
 	struct entry *e;
 
 	for (size_t at = 0; (a = pasta_ledger_next(m->ledger, set, level, &at));) {
@@ -296,9 +285,9 @@ static uint64_t collect(struct memory *m, enum pasta_ledger_set set, uint32_t le
 
 		if (peak && level != PASTA_LEVEL_HELD) {
 			site_of(m, a)->peak += a->bytes;
-			m->peaks[level] += a->bytes;
+			all += a->bytes;
 		}
-		if (peak ? !shows(m, key) : a->flags & PASTA_ALLOCATION_ALIAS)
+		if (peak ? !is_shown(&key, m) : a->flags & PASTA_ALLOCATION_ALIAS)
 			continue;
 		if (peak)
 			pasta_ledger_peak(m->ledger, a->proc, a->device, level, &until);
@@ -310,6 +299,8 @@ static uint64_t collect(struct memory *m, enum pasta_ledger_set set, uint32_t le
 		e->type = a->type;
 		own += !earlier;
 	}
+	for (size_t at = 0; (site = pasta_group_next(m->sites, &at));)
+		site->all += site->key.level == level ? all : 0;
 	return own;
 }
 
@@ -326,15 +317,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(live),
 			 .what = "allocations that were never freed",
 			 .evidence = "table never_freed has them");
-	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE,
-			 PASTA_COUNT(pasta_ledger_unknown_frees(m->ledger, PASTA_LEVEL_HELD)),
-			 .what = "frees of memory that is not known",
-			 .evidence = "recording began after it was allocated, or that was dropped");
-	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
-			 PASTA_COUNT(pasta_ledger_missing_frees(m->ledger, PASTA_LEVEL_HELD)),
-			 .what = "allocations of memory that was not freed",
-			 .evidence =
-				 "what was there counts as freed by then; its free was dropped");
+	pasta_ledger_findings(m->ledger, PASTA_LEVEL_HELD, out);
 	return pasta_out_groups(out, state, err);
 }
 

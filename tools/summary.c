@@ -1,5 +1,4 @@
 /* summary - a run on one screen: what ran where, how busy the devices were, what took the time. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,88 +7,58 @@
 /* A screen has 25 lines: a title, heads, a blank and the account are 4, and any tool's report may
  * have up to 4 notes. */
 #define ROWS 17
-#define WAITING (1 << 16) /* collectives that wait for their kernels */
-#define TEXT 300
+#define WAITING (1 << 16)	   /* collectives that wait for their kernels */
 #define SET (PASTA_COPY_UNMAP + 1) /* a direction of copies: fills */
 
-/* The parts of the table, in their order: at most so many rows, and the numbers that they have. */
+/* The parts of the table, in their order, and the most rows of each. */
 enum { PROCESSES, DEVICES, KERNELS, OPS, REGIONS, COPIES, COLLECTIVES, EXPOSED, MEMORY, PARTS };
-enum { CALLS = 1, TIME = 2, BYTES = 4 };
-
-static const struct {
-	const char *what;
-	uint32_t most, has;
-} parts[PARTS] = {
-	[PROCESSES] = {"process", 2, TIME},
-	[DEVICES] = {"device", 4, CALLS | TIME},
-	[KERNELS] = {"kernel", 5, CALLS | TIME},
-	[OPS] = {"op", 4, CALLS | TIME},
-	[REGIONS] = {"region", 3, CALLS | TIME},
-	[COPIES] = {"copy", 3, CALLS | TIME | BYTES},
-	[COLLECTIVES] = {"communication", 1, CALLS | TIME | BYTES},
-	[EXPOSED] = {"communication", 1, TIME},
-	[MEMORY] = {"memory", 3, BYTES},
+static const char *const part_names[] = {
+	"process", "device",	    "kernel",	     "op",     "region",
+	"copy",	   "communication", "communication", "memory", NULL,
 };
+static const uint32_t part_rows[PARTS] = {2, 4, 5, 4, 3, 3, 1, 1, 3};
 
-/* A row of the table. Those from KERNELS to COLLECTIVES are counted, the others made at the end. */
+enum line_flags { USED = 1, WORKED = 2, COUNTED = 4 }; /* of a device */
+
+/* A row of the table, if it is shown. A device is one as one process uses it. */
 struct line {
-	struct {
-		uint32_t part, id; /* a name, a region's scope, a direction; or the position */
+	struct line_key {
+		uint32_t part;
+		uint32_t proc; /* of a process or a device; else 0 */
+		uint32_t id;   /* a device, a name, a region's scope, a direction, a level */
 	} key;
-	uint32_t name, scope;
-	uint64_t calls, time, bytes;
-	uint64_t device; /* ns of an operator's own kernels; time is that of outermost ones */
-	struct line *op; /* of a kernel: the operator that it was last of */
-	const void *of;	 /* the process or the place; NULL: several */
-	uint32_t devices;
+	uint32_t name, scope, flags;
+	uint64_t calls, time, bytes; /* calls of a process: whether it did something */
+	uint64_t device;	  /* of an operator: time of its own kernels; time is the host's */
+	uint64_t begin, end;	  /* of what a process did */
+	uint64_t open, failed;	  /* its operators without an end, collectives without memory */
+	uint64_t allocated;	  /* the peak of a device; while collecting, that of a counter */
+	struct pasta_cover cover; /* of a device; the second type is collectives */
+	/* In the report: the order in its part; how many more it stands for; what a device held at
+	 * its peak; the time that a share is of; the device of a row of memory. */
+	uint32_t place, others;
+	uint64_t held, whole;
+	const struct line *of;
 	bool shown;
 };
 
-struct process {
+/* An operator or a region that a thread is in. */
+struct begun {
 	struct {
-		uint32_t number;
+		uint32_t proc, tid, scope;
 	} key;
-	uint32_t world;	     /* ranks of its job; 0: not known */
-	uint64_t begin, end; /* of what it did */
-	uint32_t did;
-	uint64_t open;	 /* operators whose end is missing */
-	uint64_t failed; /* collectives that found no memory */
-};
-
-enum place_flags { KNOWN = 1, USED = 2, WORKED = 4, COUNTED = 8 };
-
-/* A device, as one process uses it. */
-struct place {
-	struct {
-		uint32_t proc, device;
-	} key;
-	uint32_t flags;
-	uint32_t name, vendor, arch; /* if KNOWN */
-	uint64_t memory, kernels;
-	uint64_t allocated;	  /* if COUNTED: the most that a counter had */
-	struct pasta_cover cover; /* the second type is collectives */
-};
-
-struct thread {
-	struct {
-		uint32_t proc, tid;
-	} key;
-	uint64_t op;		   /* when its outermost operator began */
-	struct pasta_list regions; /* when they began, the outermost first */
+	uint64_t time; /* 0: it is not in it now */
 };
 
 struct summary {
 	struct pasta_ledger *ledger;
-	struct pasta_group *lines, *processes, *places, *threads;
+	struct pasta_group *lines, *begun;
 	struct pasta_pending *collectives; /* uint64_t: their times */
-	struct process *process;	   /* of the last event */
-	struct place *place;
-	struct thread *thread;
-	uint32_t allocated, other; /* names of counters: the one that counts, or not */
-	/* In the report: the run's time; how many processes did something, and devices worked or
-	 * were used; whether operators have times of their kernels. */
-	uint64_t span, did, worked, used;
-	bool by_device;
+	/* In the report: when something was done; processes, and those that did something; devices
+	 * that were used, and that worked; times of collectives; whether there are operators, with
+	 * times of their kernels. */
+	uint64_t begin, end, processes, did, used, worked, collective, exposed;
+	bool ops, by_device;
 };
 
 static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
@@ -107,44 +76,14 @@ static void close_(void *state)
 
 /* -- Collecting -- */
 
-static struct process *process_of(struct summary *s, uint32_t proc)
+static struct line *line_of(const struct summary *s, uint32_t part, uint32_t proc, uint32_t id)
 {
-	if (!s->process || s->process->key.number != proc)
-		s->process = PASTA_ROW(s->processes, struct process, proc);
-	return s->process;
+	return PASTA_ROW(s->lines, struct line, part, proc, id);
 }
 
-/* Work has a time. Descriptions of processes and devices, and allocations, have none: they are the
- * same whatever part of the run is shown. */
-static struct process *did(struct summary *s, const struct pasta_event *ev, uint64_t dur)
+static struct line *named_line(const struct summary *s, uint32_t part, uint32_t name)
 {
-	uint64_t end = ev->time + dur < dur ? UINT64_MAX : ev->time + dur;
-	struct process *p = process_of(s, ev->proc);
-
-	p->begin = !p->did || ev->time < p->begin ? ev->time : p->begin;
-	p->end = end > p->end ? end : p->end;
-	p->did = 1;
-	return p;
-}
-
-static struct place *use(struct summary *s, uint32_t proc, uint32_t device, uint32_t flags)
-{
-	if (!s->place || s->place->key.proc != proc || s->place->key.device != device)
-		s->place = PASTA_ROW(s->places, struct place, proc, device);
-	s->place->flags |= USED | flags;
-	return s->place;
-}
-
-static struct thread *thread_of(struct summary *s, const struct pasta_event *ev)
-{
-	if (!s->thread || s->thread->key.proc != ev->proc || s->thread->key.tid != ev->tid)
-		s->thread = PASTA_ROW(s->threads, struct thread, ev->proc, ev->tid);
-	return s->thread;
-}
-
-static struct line *line_of(const struct summary *s, uint32_t part, uint32_t id, uint32_t name)
-{
-	struct line *l = PASTA_ROW(s->lines, struct line, part, id);
+	struct line *l = line_of(s, part, 0, name);
 
 	l->name = name;
 	return l;
@@ -157,89 +96,114 @@ static void add(struct line *l, uint64_t time, uint64_t bytes)
 	l->bytes += bytes;
 }
 
-static void on_kernel(struct summary *s, const struct pasta_event *ev,
-		      const struct pasta_where *where)
+static void did(struct line *process, const struct pasta_event *ev)
 {
-	const struct pasta_scope *scope = where->scope;
-	struct place *place = use(s, ev->proc, ev->kernel.device, WORKED);
-	struct line *l = line_of(s, KERNELS, ev->kernel.name, ev->kernel.name);
+	uint64_t dur = pasta_work_ns(ev), end = ev->time + dur;
+
+	end = end < dur ? UINT64_MAX : end;
+	process->begin = !process->calls || ev->time < process->begin ? ev->time : process->begin;
+	process->end = end > process->end ? end : process->end;
+	process->calls = 1;
+}
+
+static struct line *use(const struct summary *s, uint32_t proc, uint32_t device, uint32_t flags)
+{
+	struct line *l = line_of(s, DEVICES, proc, device);
+
+	l->flags |= USED | flags;
+	return l;
+}
+
+static void on_kernel(struct summary *s, const struct pasta_event *ev,
+		      const struct pasta_scope *scope)
+{
+	struct line *device = use(s, ev->proc, ev->kernel.device, WORKED);
 	bool collective = pasta_collective_find(s->collectives, ev);
 
-	did(s, ev, ev->kernel.dur);
-	place->kernels++;
-	pasta_cover_add(&place->cover, collective, ev->time, ev->kernel.dur);
-	add(l, ev->kernel.dur, 0);
-	if (scope && scope->op) {
-		if (!l->op || l->op->name != scope->op->name)
-			l->op = line_of(s, OPS, scope->op->name, scope->op->name);
-		l->op->device += ev->kernel.dur;
-	}
+	device->calls++;
+	pasta_cover_add(&device->cover, collective, ev->time, ev->kernel.dur);
+	add(named_line(s, KERNELS, ev->kernel.name), ev->kernel.dur, 0);
+	if (scope && scope->op)
+		named_line(s, OPS, scope->op->name)->device += ev->kernel.dur;
 	if (collective)
 		pasta_collective_done(s->collectives, ev);
 }
 
-static void on_copy(struct summary *s, const struct pasta_event *ev,
-		    const struct pasta_where *where)
+/* Only outermost operators have a time. */
+static void on_scope(struct summary *s, const struct pasta_event *ev, bool begins,
+		     const struct pasta_scope *scope)
 {
-	bool set = ev->kind == PASTA_KIND_SET;
-	uint64_t dur = set ? ev->set.dur : ev->copy.dur;
+	bool op = ev->kind != PASTA_KIND_REGION, timed = !op || !scope->up || !scope->up->op;
+	struct begun *b =
+		timed ? PASTA_ROW(s->begun, struct begun, ev->proc, ev->tid, scope->id) : NULL;
+	struct line *l;
 
-	did(s, ev, dur);
-	use(s, ev->proc, set ? ev->set.device : ev->copy.device, WORKED);
-	add(line_of(s, COPIES,
-		    set		    ? SET
-		    : ev->sub < SET ? ev->sub
-				    : 0,
-		    0),
-	    dur, set ? ev->set.bytes : ev->copy.bytes);
-}
-
-/* It waits for the kernel that does it, which may be none. */
-static void on_collective(struct summary *s, const struct pasta_event *ev,
-			  const struct pasta_where *where)
-{
-	did(s, ev, 0)->failed += !pasta_collective_wait(s->collectives, ev);
-	add(line_of(s, COLLECTIVES, 0, 0), 0, ev->collective.bytes_in);
-}
-
-static void on_op(struct summary *s, const struct pasta_event *ev, const struct pasta_where *where)
-{
-	const struct pasta_scope *scope = where->scope;
-	const struct pasta_scope *op = scope ? scope->op : NULL;
-	struct process *p = did(s, ev, 0);
-	struct thread *outermost = NULL;
-
-	if (op && (!op->up || !op->up->op))
-		outermost = thread_of(s, ev);
-	if (ev->kind == PASTA_KIND_OP_BEGIN && outermost)
-		outermost->op = ev->time;
-	if (ev->kind == PASTA_KIND_OP_BEGIN)
-		return;
-	/* When an operator ended whose end is missing is not known. */
-	if (ev->sub == PASTA_OP_END_SUPPLIED)
-		p->open++;
-	else if (op)
-		add(line_of(s, OPS, op->name, op->name),
-		    outermost && ev->time > outermost->op ? ev->time - outermost->op : 0, 0);
-}
-
-static void on_region(struct summary *s, const struct pasta_event *ev,
-		      const struct pasta_where *where)
-{
-	const struct pasta_scope *scope = where->scope;
-	struct pasta_list *begun = &thread_of(s, ev)->regions;
-
-	did(s, ev, 0);
-	if (ev->sub == PASTA_REGION_BEGIN) {
-		*(uint64_t *)pasta_group_append(s->threads, begun, sizeof(uint64_t)) = ev->time;
-	} else if (ev->sub == PASTA_REGION_END && begun->count && scope && scope->region) {
-		uint64_t begin = ((const uint64_t *)begun->items)[--begun->count];
-		const struct pasta_scope *r = scope->region;
-		struct line *l = line_of(s, REGIONS, r->id, r->name);
-
-		l->scope = r->id;
-		add(l, ev->time > begin ? ev->time - begin : 0, 0);
+	if (!begins && (op || b->time)) {
+		l = line_of(s, op ? OPS : REGIONS, 0, op ? scope->name : scope->id);
+		l->name = scope->name;
+		l->scope = op ? 0 : scope->id;
+		add(l, b && b->time && ev->time > b->time ? ev->time - b->time : 0, 0);
 	}
+	if (b)
+		b->time = begins ? ev->time : 0;
+}
+
+static void on_counter(struct summary *s, const struct pasta_event *ev)
+{
+	double value = ev->counter.value;
+	uint64_t bytes = !(value > 0) ? 0 : value < 0x1p63 ? (uint64_t)value : INT64_MAX;
+	struct line *l;
+
+	if (ev->counter.device == PASTA_HOST || strcmp(pasta_str(ev->counter.name), "allocated"))
+		return;
+	l = use(s, ev->proc, ev->counter.device, COUNTED);
+	l->allocated = bytes > l->allocated ? bytes : l->allocated;
+}
+
+/* Work has a time. Descriptions of processes and devices, and allocations, have none: they are the
+ * same whatever part of the run is shown. */
+static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
+{
+	const struct pasta_scope *scope = where->scope;
+	struct summary *s = state;
+	struct line *process = line_of(s, PROCESSES, ev->proc, 0);
+
+	switch (ev->kind) {
+	case PASTA_KIND_PROCESS:
+		return;
+	case PASTA_KIND_DEVICE:
+		line_of(s, DEVICES, ev->proc, ev->device.id);
+		return;
+	case PASTA_KIND_KERNEL:
+		on_kernel(s, ev, scope);
+		break;
+	case PASTA_KIND_COPY:
+		use(s, ev->proc, ev->copy.device, WORKED);
+		add(line_of(s, COPIES, 0, ev->sub < SET ? ev->sub : 0), ev->copy.dur,
+		    ev->copy.bytes);
+		break;
+	case PASTA_KIND_SET:
+		use(s, ev->proc, ev->set.device, WORKED);
+		add(line_of(s, COPIES, 0, SET), ev->set.dur, ev->set.bytes);
+		break;
+	case PASTA_KIND_COLLECTIVE: /* it waits for the kernel that does it, which may be none */
+		process->failed += !pasta_collective_wait(s->collectives, ev);
+		add(line_of(s, COLLECTIVES, 0, 0), 0, ev->collective.bytes_in);
+		break;
+	case PASTA_KIND_COUNTER:
+		on_counter(s, ev);
+		break;
+	case PASTA_KIND_REGION:
+		if (scope && scope->region && ev->sub != PASTA_REGION_MARK)
+			on_scope(s, ev, ev->sub == PASTA_REGION_BEGIN, scope->region);
+		break;
+	default: /* when an operator ended whose end is missing is not known */
+		if (ev->kind == PASTA_KIND_OP_END && ev->sub == PASTA_OP_END_SUPPLIED)
+			process->open++;
+		else if (scope && scope->op)
+			on_scope(s, ev, ev->kind == PASTA_KIND_OP_BEGIN, scope->op);
+	}
+	did(process, ev);
 }
 
 static void on_reserved(void *state, uint32_t device, const struct pasta_event *ev,
@@ -255,154 +219,71 @@ static void on_alloc(void *state, struct pasta_allocation *a, const struct pasta
 	on_reserved(state, a->device, ev, where);
 }
 
-static bool is_allocated(struct summary *s, uint32_t name)
-{
-	if (name != s->allocated && name != s->other)
-		*(strcmp(pasta_str(name), "allocated") ? &s->other : &s->allocated) = name;
-	return name && name == s->allocated;
-}
-
-static void on_counter(struct summary *s, const struct pasta_event *ev,
-		       const struct pasta_where *where)
-{
-	double value = ev->counter.value;
-	uint64_t bytes = !(value > 0) ? 0 : value < 0x1p63 ? (uint64_t)value : INT64_MAX;
-	struct place *place;
-
-	did(s, ev, 0);
-	if (ev->counter.device == PASTA_HOST || !is_allocated(s, ev->counter.name))
-		return;
-	place = use(s, ev->proc, ev->counter.device, COUNTED);
-	place->allocated = bytes > place->allocated ? bytes : place->allocated;
-}
-
-static void on_device(struct summary *s, const struct pasta_event *ev,
-		      const struct pasta_where *where)
-{
-	const struct pasta_device_record *r = &ev->device;
-	struct place *place = PASTA_ROW(s->places, struct place, ev->proc, r->id);
-
-	process_of(s, ev->proc);
-	place->flags |= KNOWN;
-	place->name = r->name;
-	place->vendor = r->vendor;
-	place->arch = r->arch;
-	place->memory = r->memory;
-}
-
-static void on_process(struct summary *s, const struct pasta_event *ev,
-		       const struct pasta_where *where)
-{
-	process_of(s, ev->proc)->world = ev->process.world;
-}
-
-static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
-{
-	static void (*const on[])(struct summary * s, const struct pasta_event *ev,
-				  const struct pasta_where *where) = {
-		[PASTA_KIND_PROCESS] = on_process, [PASTA_KIND_DEVICE] = on_device,
-		[PASTA_KIND_KERNEL] = on_kernel,   [PASTA_KIND_COPY] = on_copy,
-		[PASTA_KIND_SET] = on_copy,	   [PASTA_KIND_COLLECTIVE] = on_collective,
-		[PASTA_KIND_OP_BEGIN] = on_op,	   [PASTA_KIND_OP_END] = on_op,
-		[PASTA_KIND_REGION] = on_region,   [PASTA_KIND_COUNTER] = on_counter,
-	};
-
-	on[ev->kind](state, ev, where);
-}
-
 /* -- Names -- */
 
-/* "python train.py, host-4711, rank 3 of 8", or as much as is known. */
-static const char *process_name(const struct process *p, char *text, size_t size)
+/* "python train.py, rank 3"; or "16 processes, 8 of 8 ranks", where all ranks report one number. */
+static const char *process_name(const struct summary *s, const struct line *l, char *text,
+				size_t size)
 {
-	const struct pasta_process_info *info = pasta_process(p->key.number);
-	char pid[TEXT] = "", rank[TEXT] = "", world[TEXT] = "";
+	const struct pasta_process_info *info = pasta_process(l->key.proc);
+	uint32_t rank = PASTA_NO_RANK, world = info->world, ranks = 0;
+	char of[32] = "";
 
-	if (info->pid)
-		pasta_process_text(info->host, info->pid, info->proc, pid, sizeof(pid));
-	if (info->rank != PASTA_NO_RANK)
-		snprintf(rank, sizeof(rank), "rank %u", info->rank);
-	if (*rank && p->world)
-		snprintf(world, sizeof(world), " of %u", p->world);
-	snprintf(text, size, "%s%s%s%s%s%s", info->command,
-		 *info->command && (*pid || *rank) ? ", " : "", pid, *pid && *rank ? ", " : "",
-		 rank, world);
-	return *text ? text : info->text;
-}
-
-/* "16 processes, 8 of 8 ranks": of how many, where all processes report the same. */
-static const char *processes_name(const struct summary *s, char *text, size_t size)
-{
-	uint32_t rank = PASTA_NO_RANK, world = 0;
-	const struct pasta_process_info *info;
-	size_t at = 0, ranks = 0, count = 0;
-	const struct process *p;
-	char all[TEXT] = "";
-
-	while ((info = pasta_process_next(&at)))
-		if (info->rank != PASTA_NO_RANK && pasta_group_find(s->processes, &info->proc)) {
-			ranks += info->rank != rank;
-			rank = info->rank;
-		}
-	for (at = 0; (p = pasta_group_next(s->processes, &at)); count++)
-		world = !count || world == p->world ? p->world : 0;
-	if (world)
-		snprintf(all, sizeof(all), " of %u", world);
-	snprintf(text, size, ranks ? "%zu processes, %zu%s ranks" : "%zu processes", count, ranks,
-		 all);
-	return text;
-}
-
-/* A device that no event describes has the name of the process's others, if they are all alike. */
-static uint32_t device_name(const struct summary *s, const struct place *place)
-{
-	const struct place *first = place->flags & KNOWN ? place : NULL, *p;
-	size_t at = 0;
-
-	while (first != place && (p = pasta_group_next(s->places, &at))) {
-		if (p->key.proc != place->key.proc || !(p->flags & KNOWN))
+	snprintf(text, size, "%s%s%s", info->command, *info->command ? ", " : "", info->text);
+	if (!l->others)
+		return text;
+	for (size_t at = 0; (info = pasta_process_next(&at));) {
+		if (!pasta_group_find(s->lines, &(struct line_key){PROCESSES, info->proc}))
 			continue;
-		first = first ? first : p;
-		if (p->name != first->name || p->vendor != first->vendor || p->arch != first->arch)
-			return 0;
+		ranks += info->rank != PASTA_NO_RANK && info->rank != rank;
+		rank = info->rank;
+		world = world == info->world ? world : 0;
 	}
-	return first ? first->name : 0;
-}
-
-/* "NVIDIA H100, device 1, rank 3": the number and the process where there are several. */
-static const char *place_name(const struct summary *s, const struct place *p, char *text,
-			      size_t size)
-{
-	const struct pasta_process_info *info = pasta_process(p->key.proc);
-	char number[TEXT] = "", process[TEXT] = "";
-	uint32_t name = device_name(s, p);
-
-	if (!name || s->used > 1)
-		snprintf(number, sizeof(number), "%sdevice %u", name ? ", " : "", p->key.device);
-	if (pasta_group_count(s->processes) > 1 && info->rank != PASTA_NO_RANK)
-		snprintf(process, sizeof(process), ", rank %u", info->rank);
-	else if (pasta_group_count(s->processes) > 1)
-		snprintf(process, sizeof(process), ", %s", info->text);
-	snprintf(text, size, "%s%s%s", pasta_str(name), number, process);
+	if (world)
+		snprintf(of, sizeof(of), " of %u", world);
+	snprintf(text, size, ranks ? "%u processes, %u%s ranks" : "%u processes", l->others + 1,
+		 ranks, of);
 	return text;
 }
 
-/* "NVIDIA H100, 4.3% of its memory", where it is known how much it has. */
-static const char *memory_name(const struct summary *s, const struct line *l, char *text,
+/* A device without a name has that of the process's others, if they are all alike. */
+static const char *device_model(const struct summary *s, const struct line *l)
+{
+	const struct pasta_device_info *own = pasta_device(l->key.proc, l->key.id), *d,
+				       *first = own;
+	const struct line *other;
+
+	for (size_t at = 0; !*own->name && (other = pasta_group_next(s->lines, &at));) {
+		if (other->key.part != DEVICES || other->key.proc != l->key.proc)
+			continue;
+		d = pasta_device(other->key.proc, other->key.id);
+		first = *first->name ? first : d;
+		if (*d->name && (strcmp(d->name, first->name) || strcmp(d->arch, first->arch)))
+			return "";
+	}
+	return first->name;
+}
+
+/* "NVIDIA H100, rank 3, device 1", or only what it is where there are no others; of memory: how
+ * much of the device's that is, if that is known. */
+static const char *device_name(const struct summary *s, const struct line *l, char *text,
 			       size_t size)
 {
-	const struct place *p = l->of;
-	size_t n = strlen(place_name(s, p, text, size));
+	const struct line *device = l->of ? l->of : l;
+	const struct pasta_device_info *info = pasta_device(device->key.proc, device->key.id);
+	const char *model = device_model(s, device);
+	bool number = !*model || s->used > 1 || s->processes > 1;
+	char share[64] = "";
 
-	if (p->memory)
-		snprintf(text + n, size - n, ", %.1f%% of its memory",
-			 100.0 * (double)l->bytes / (double)p->memory);
+	if (l->of && info->memory)
+		snprintf(share, sizeof(share), ", %.1f%% of its memory",
+			 100.0 * (double)l->bytes / (double)info->memory);
+	if (l->others)
+		snprintf(text, size, "and %u more devices", l->others + 1);
+	else
+		snprintf(text, size, "%s%s%s%s", model, *model && number ? ", " : "",
+			 number ? info->text : "", share);
 	return text;
-}
-
-static const char *line_what(const void *row, const void *state, char *text, size_t size)
-{
-	return parts[((const struct line *)row)->key.part].what;
 }
 
 /* Only rows that are shown need one. */
@@ -414,20 +295,18 @@ static const char *line_name(const void *row, const void *state, char *text, siz
 		return NULL;
 	switch (l->key.part) {
 	case PROCESSES:
-		return l->of ? process_name(l->of, text, size) : processes_name(state, text, size);
+		return process_name(state, l, text, size);
 	case DEVICES:
-		snprintf(text, size, "and %u more devices", l->devices);
-		return l->of ? place_name(state, l->of, text, size) : text;
+		return device_name(state, l, text, size);
 	case REGIONS:
 		return pasta_scope_regions(pasta_scope_find(l->scope), text, size);
 	case COPIES:
 		return l->key.id == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, l->key.id);
 	case COLLECTIVES:
-		return "collectives";
 	case EXPOSED:
-		return "exposed";
+		return l->key.part == EXPOSED ? "exposed" : "collectives";
 	case MEMORY:
-		return l->of ? memory_name(state, l, text, size) : pasta_level_text(l->key.id);
+		return l->of ? device_name(state, l, text, size) : pasta_level_text(l->key.id);
 	default:
 		return pasta_name(l->name);
 	}
@@ -435,42 +314,21 @@ static const char *line_name(const void *row, const void *state, char *text, siz
 
 /* -- The table -- */
 
+#define PART(row) (((const struct line *)(row))->key.part)
+
 static bool has_calls(const void *row, const void *state)
 {
-	return parts[((const struct line *)row)->key.part].has & CALLS;
+	return PART(row) >= DEVICES && PART(row) <= COLLECTIVES;
 }
 
 static bool has_time(const void *row, const void *state)
 {
-	return parts[((const struct line *)row)->key.part].has & TIME;
+	return PART(row) != MEMORY;
 }
 
 static bool has_bytes(const void *row, const void *state)
 {
-	return parts[((const struct line *)row)->key.part].has & BYTES;
-}
-
-/* In percent of the run's time, times as many processes or devices as the row is about. */
-static double line_share(const void *row, const void *state)
-{
-	const struct summary *s = state;
-	const struct line *l = row;
-	bool host = l->key.part == REGIONS || (l->key.part == OPS && !s->by_device);
-	uint64_t times = l->key.part == PROCESSES ? 1
-			 : l->key.part == DEVICES ? l->devices
-			 : host			  ? s->did
-						  : s->worked;
-	double whole = (double)s->span * (double)times;
-
-	return whole > 0 ? 100.0 * (double)l->time / whole : NAN;
-}
-
-/* What is counted is ordered by its numbers, all else as it was added. */
-static int64_t line_place(const void *row, const void *state)
-{
-	const struct line *l = row;
-
-	return l->key.part >= KERNELS && l->key.part <= COPIES ? 0 : l->key.id;
+	return PART(row) == COPIES || PART(row) == COLLECTIVES || PART(row) == MEMORY;
 }
 
 static bool line_shown(const void *row, const void *state)
@@ -478,205 +336,158 @@ static bool line_shown(const void *row, const void *state)
 	return ((const struct line *)row)->shown;
 }
 
-static int64_t place_busy(const void *row, const void *state)
-{
-	const uint64_t *time = ((const struct place *)row)->cover.time;
-
-	return (int64_t)(time[1] + time[2] + time[3]);
-}
-
-#define HIDDEN(TYPE, row, member, name)                                                            \
-	PASTA_MEMBER(TYPE, row, member, .column = name, .flags = PASTA_MEMBER_HIDDEN)
+#define HIDDEN(TYPE, member, name)                                                                 \
+	PASTA_MEMBER(TYPE, struct line, member, .column = name, .flags = PASTA_MEMBER_HIDDEN)
 
 static const struct pasta_member line_members[] = {
-	PASTA_MEMBER_BY(TEXT, .text = line_what, .column = "what"),
+	PASTA_MEMBER(ENUM, struct line, key.part, .names = part_names, .column = "what"),
 	PASTA_MEMBER_BY(TEXT, .text = line_name, .column = "name"),
 	PASTA_MEMBER(SUM, struct line, calls, .column = "calls", .has = has_calls),
 	PASTA_MEMBER(SUM, struct line, time, .column = "time", .unit = "ns", .has = has_time),
-	PASTA_MEMBER_BY(RATIO, .ratio = line_share, .column = "of_run", .unit = "%",
-			.has = has_time),
+	PASTA_MEMBER_OF(PERCENT, struct line, time, whole, .column = "of_run", .unit = "%",
+			.flags = PASTA_MEMBER_BLANK_ZERO),
 	PASTA_MEMBER(SUM, struct line, bytes, .column = "bytes", .unit = "bytes", .has = has_bytes),
-	PASTA_MEMBER_BY(CALL, .call = line_place, .column = "place", .flags = PASTA_MEMBER_HIDDEN),
-	HIDDEN(SUM, struct line, device, "device"),
-	HIDDEN(U32, struct line, key.part, "part"),
-	HIDDEN(U32, struct line, key.id, "id"),
-	HIDDEN(NAME, struct line, name, "text"),
-	HIDDEN(SCOPE, struct line, scope, "path"),
+	HIDDEN(U32, place, "place"),
+	HIDDEN(U64, held, "held"),
+	HIDDEN(SUM, device, "device"),
+	HIDDEN(NAME, name, "text"),
+	HIDDEN(SCOPE, scope, "path"),
+	HIDDEN(U32, key.proc, "proc"),
+	HIDDEN(U32, key.id, "id"),
+	PASTA_MEMBER(U32, struct line, flags),
+	PASTA_MEMBER(U64, struct line, begin),
+	PASTA_MEMBER(U64, struct line, end),
+	PASTA_MEMBER(SUM, struct line, open),
+	PASTA_MEMBER(SUM, struct line, failed),
+	PASTA_MEMBER(MAX, struct line, allocated),
+	PASTA_MEMBER(COVER, struct line, cover),
 	{0},
 };
 
-static const struct pasta_member process_members[] = {
-	PASTA_MEMBER(PROCESS, struct process, key.number),
-	PASTA_MEMBER(U32, struct process, world),
-	PASTA_MEMBER(U64, struct process, begin),
-	PASTA_MEMBER(U64, struct process, end),
-	PASTA_MEMBER(U32, struct process, did),
-	PASTA_MEMBER(SUM, struct process, open),
-	PASTA_MEMBER(SUM, struct process, failed),
-	{0},
-};
-
-static const struct pasta_member place_members[] = {
-	HIDDEN(U32, struct place, key.proc, "proc"),
-	HIDDEN(U32, struct place, key.device, "device"),
-	PASTA_MEMBER(U32, struct place, flags),
-	PASTA_MEMBER(NAME, struct place, name),
-	PASTA_MEMBER(NAME, struct place, vendor),
-	PASTA_MEMBER(NAME, struct place, arch),
-	PASTA_MEMBER(U64, struct place, memory),
-	HIDDEN(SUM, struct place, kernels, "kernels"),
-	PASTA_MEMBER(MAX, struct place, allocated),
-	PASTA_MEMBER(COVER, struct place, cover),
-	PASTA_MEMBER_BY(CALL, .call = place_busy, .column = "busy", .flags = PASTA_MEMBER_HIDDEN),
-	{0},
-};
-
-static const struct pasta_member thread_members[] = {
-	PASTA_MEMBER(U32, struct thread, key.proc),
-	PASTA_MEMBER(U32, struct thread, key.tid),
-	PASTA_MEMBER(LIST, struct thread, regions, .item_size = sizeof(uint64_t)),
+static const struct pasta_member begun_members[] = {
+	PASTA_KEY(struct begun),
+	PASTA_MEMBER(U64, struct begun, time),
 	{0},
 };
 
 static const struct pasta_group_def groups[] = {
 	PASTA_GROUP(struct summary, lines, struct line, line_members, .table = "summary",
-		    .order = "part place -time -device -bytes -calls text path id",
+		    .order = "what place -time -device -bytes -calls text path proc id",
 		    .keep = line_shown),
-	PASTA_GROUP(struct summary, processes, struct process, process_members),
-	PASTA_GROUP(struct summary, places, struct place, place_members,
-		    .order = "-busy -kernels proc device"),
-	PASTA_GROUP(struct summary, threads, struct thread, thread_members),
+	PASTA_GROUP(struct summary, begun, struct begun, begun_members),
 	{0},
 };
 
 /* -- Reporting -- */
 
-static void add_processes(struct summary *s)
+static uint64_t level_peak(const struct summary *s, const struct line *l, uint32_t level)
 {
-	uint64_t begin = UINT64_MAX, end = 0;
-	const struct process *p;
-	size_t at = 0;
+	return pasta_ledger_peak(s->ledger, l->key.proc, l->key.id, level, NULL);
+}
 
-	while ((p = pasta_group_next(s->processes, &at))) {
-		struct line *l = line_of(s, PROCESSES, p->key.number, 0);
+/* A counter includes what was allocated before recording began. What is held is at least what is
+ * reserved or allocated. */
+static void finish_device(struct summary *s, struct line *l)
+{
+	const uint64_t *cover = l->cover.time, reserved = level_peak(s, l, PASTA_LEVEL_SEGMENT);
 
-		l->of = p;
-		l->time = p->end - p->begin;
-		if (!p->did)
-			continue;
-		begin = p->begin < begin ? p->begin : begin;
-		end = p->end > end ? p->end : end;
-		s->did++;
+	pasta_cover_finish(&l->cover);
+	l->time = cover[1] + cover[2] + cover[3];
+	s->collective += cover[2] + cover[3];
+	s->exposed += cover[2];
+	s->used += l->flags & USED ? 1 : 0;
+	s->worked += l->flags & WORKED ? 1 : 0;
+	l->allocated = l->flags & COUNTED ? l->allocated : level_peak(s, l, PASTA_LEVEL_BLOCK);
+	l->held = level_peak(s, l, PASTA_LEVEL_HELD);
+	l->held = reserved > l->held ? reserved : l->held;
+	l->held = l->allocated > l->held ? l->allocated : l->held;
+}
+
+/* Operators whose kernels are known are shown with the times of these; others have none. */
+static void finish_line(struct summary *s, struct line *l)
+{
+	uint64_t time = l->time;
+
+	if (l->key.part == PROCESSES) {
+		l->time = l->end - l->begin;
+		l->place = l->key.proc;
+		s->begin = l->calls && (!s->did || l->begin < s->begin) ? l->begin : s->begin;
+		s->end = l->end > s->end ? l->end : s->end;
+		s->did += l->calls;
+		s->processes++;
+	} else if (l->key.part == DEVICES) {
+		finish_device(s, l);
+	} else if (l->key.part == OPS) {
+		l->time = s->by_device ? l->device : time;
+		l->device = s->by_device ? time : l->device;
+		s->ops = true;
 	}
-	s->span = end > begin ? end - begin : 0;
 }
 
-static uint64_t level_peak(const struct summary *s, const struct place *p, uint32_t level)
+static void add_level(const struct summary *s, uint32_t level, uint64_t bytes,
+		      const struct line *of)
 {
-	return pasta_ledger_peak(s->ledger, p->key.proc, p->key.device, level, NULL);
+	struct line *l = line_of(s, MEMORY, 0, level);
+
+	l->place = of ? 0 : level;
+	l->bytes = bytes;
+	l->of = of;
 }
 
-/* A counter includes what was allocated before recording began. */
-static uint64_t allocated_peak(const struct summary *s, const struct place *p)
+/* Of the device where the most is held; a framework's own levels, where it has some. */
+static void add_memory(const struct summary *s)
 {
-	return p->flags & COUNTED ? p->allocated : level_peak(s, p, PASTA_LEVEL_BLOCK);
-}
-
-/* What is held, or as much as it must be. */
-static uint64_t held_peak(const struct summary *s, const struct place *p)
-{
-	uint64_t held = level_peak(s, p, PASTA_LEVEL_HELD),
-		 reserved = level_peak(s, p, PASTA_LEVEL_SEGMENT), allocated = allocated_peak(s, p);
-
-	held = reserved > held ? reserved : held;
-	return allocated > held ? allocated : held;
-}
-
-/* Of the place where the most is held; a framework's own levels, where it has some. */
-static void add_memory(const struct summary *s, const struct place *p, uint64_t peak)
-{
+	size_t count;
+	struct line **rows = pasta_group_sorted(s->lines, "-held -time -calls proc id", &count);
+	const struct line *l = count && rows[0]->held ? rows[0] : NULL;
 	bool reserves =
-		pasta_ledger_has(s->ledger, p->key.proc, p->key.device, PASTA_LEVEL_SEGMENT);
-	struct line *l = line_of(s, MEMORY, 0, 0);
+		l && pasta_ledger_has(s->ledger, l->key.proc, l->key.id, PASTA_LEVEL_SEGMENT);
 
-	l->of = p;
-	l->bytes = peak;
+	if (l)
+		add_level(s, PASTA_LEVEL_HELD, l->held, l);
 	if (reserves)
-		line_of(s, MEMORY, PASTA_LEVEL_SEGMENT, 0)->bytes =
-			level_peak(s, p, PASTA_LEVEL_SEGMENT);
-	if (reserves || (p->flags & COUNTED && p->allocated != peak))
-		line_of(s, MEMORY, PASTA_LEVEL_BLOCK, 0)->bytes = allocated_peak(s, p);
-}
-
-static void add_places(struct summary *s)
-{
-	uint64_t collective = 0, exposed = 0, most = 0;
-	const struct place *fullest = NULL;
-	struct place **rows, *p;
-	size_t at = 0, count;
-
-	while ((p = pasta_group_next(s->places, &at)))
-		pasta_cover_finish(&p->cover);
-	rows = pasta_group_sorted(s->places, NULL, &count);
-	for (size_t i = 0; i < count; i++) {
-		uint64_t peak = held_peak(s, p = rows[i]);
-
-		fullest = peak > most ? p : fullest;
-		most = peak > most ? peak : most;
-		collective += p->cover.time[2] + p->cover.time[3];
-		exposed += p->cover.time[2];
-		s->used += p->flags & USED ? 1 : 0;
-		if (p->flags & WORKED) {
-			struct line *l = line_of(s, DEVICES, (uint32_t)s->worked++, 0);
-
-			l->of = p;
-			l->devices = 1;
-			l->calls = p->kernels;
-			l->time = (uint64_t)place_busy(p, s);
-		}
-	}
+		add_level(s, PASTA_LEVEL_SEGMENT, level_peak(s, l, PASTA_LEVEL_SEGMENT), NULL);
+	if (reserves || (l && l->flags & COUNTED && l->allocated != l->held))
+		add_level(s, PASTA_LEVEL_BLOCK, l->allocated, NULL);
 	free(rows);
-	if (fullest)
-		add_memory(s, fullest, most);
-	if (!pasta_group_find(s->lines, &(const uint32_t[]){COLLECTIVES, 0}))
-		return;
-	line_of(s, COLLECTIVES, 0, 0)->time = collective;
-	if (collective)
-		line_of(s, EXPOSED, 0, 0)->time = exposed;
 }
 
-/* Operators whose kernels are known are shown with the times of these; others have none. Where
- * there are operators, regions are not shown. */
-static void choose_scopes(struct summary *s, size_t counts[PARTS])
+static void finish_lines(struct summary *s)
 {
-	size_t at = 0, ops = 0;
 	struct line *l;
 
 	s->by_device = PASTA_SUM(s->lines, struct line, device) != 0;
-	while ((l = pasta_group_next(s->lines, &at))) {
-		uint64_t time = l->time;
+	for (size_t at = 0; (l = pasta_group_next(s->lines, &at));)
+		finish_line(s, l);
+	add_memory(s);
+	l = pasta_group_find(s->lines, &(struct line_key){COLLECTIVES});
+	if (l)
+		l->time = s->collective;
+	if (l && s->collective)
+		line_of(s, EXPOSED, 0, 0)->time = s->exposed;
+}
 
-		if (l->key.part == OPS && s->by_device) {
-			l->time = l->device;
-			l->device = time;
-		}
-		ops += l->key.part == OPS;
-		counts[l->key.part] += l->key.part != OPS || l->time;
-	}
-	if (ops)
-		counts[REGIONS] = 0;
+/* Where there are operators, regions are not shown. */
+static bool may_show(const struct summary *s, const struct line *l)
+{
+	return l->key.part == DEVICES	? l->flags & WORKED
+	       : l->key.part == OPS	? l->time
+	       : l->key.part == REGIONS ? !s->ops
+					: true;
 }
 
 /* Rows of each part, all of them and a note at most ROWS: the longest parts give way, of two the
  * later. */
-static void plan(const size_t counts[PARTS], size_t shown[PARTS], bool note)
+static void plan(const struct summary *s, size_t shown[PARTS], bool note)
 {
 	size_t i, longest, all = note;
+	const struct line *l;
 
+	for (size_t at = 0; (l = pasta_group_next(s->lines, &at));)
+		shown[l->key.part] += may_show(s, l);
 	for (i = 0; i < PARTS; i++) {
-		shown[i] = counts[i] < parts[i].most ? counts[i] : parts[i].most;
-		if (i == PROCESSES && counts[i] > parts[i].most)
-			shown[i] = 1;
+		if (shown[i] > part_rows[i])
+			shown[i] = i == PROCESSES ? 1 : part_rows[i];
 		all += shown[i];
 	}
 	for (; all > ROWS; all--) {
@@ -686,47 +497,52 @@ static void plan(const size_t counts[PARTS], size_t shown[PARTS], bool note)
 	}
 }
 
-/* The last row of processes and devices stands for all that are left out. */
-static void show(const struct summary *s, struct line *const *rows, const size_t shown[PARTS])
+/* The last row of processes and devices stands for all that are left out. A share is of the run's
+ * time, times as many processes or devices as the row is about. */
+static void show(const struct summary *s, size_t shown[PARTS])
 {
-	size_t done[PARTS] = {0};
-	struct line *last = NULL;
+	uint64_t ops = s->by_device ? s->worked : s->did,
+		 times[PARTS] = {1, 1, s->worked, ops, s->did, s->worked, s->worked, s->worked};
+	struct line **rows, *last = NULL;
+	size_t count;
 
-	for (; *rows; rows++) {
-		struct line *l = *rows;
+	rows = pasta_group_sorted(s->lines, NULL, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct line *l = rows[i];
+		bool process = l->key.part == PROCESSES;
 
-		l->shown = done[l->key.part]++ < shown[l->key.part];
+		if (!may_show(s, l))
+			continue;
+		l->shown = shown[l->key.part] > 0;
+		shown[l->key.part] -= l->shown;
+		l->place = (uint32_t)i;
+		l->whole = times[l->key.part] * (s->end - s->begin);
 		if (l->shown || l->key.part > DEVICES) {
 			last = l;
 			continue;
 		}
-		last->of = NULL;
+		last->others++;
 		last->calls += l->calls;
-		last->devices += l->devices;
-		last->time = l->key.part == PROCESSES ? s->span : last->time + l->time;
+		last->time = process ? l->whole : last->time + l->time;
+		last->whole += process ? 0 : l->whole;
 	}
+	free(rows);
 }
 
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
 	struct summary *s = state;
-	size_t count, counts[PARTS] = {0}, shown[PARTS];
-	uint64_t open = PASTA_SUM(s->processes, struct process, open);
-	struct line **rows;
+	uint64_t open = PASTA_SUM(s->lines, struct line, open);
+	size_t shown[PARTS] = {0};
 
-	add_processes(s);
-	add_places(s);
-	choose_scopes(s, counts);
-	plan(counts, shown, open);
-	rows = pasta_group_sorted(s->lines, NULL, &count);
-	if (rows)
-		show(s, rows, shown);
-	free(rows);
+	finish_lines(s);
+	plan(s, shown, open);
+	show(s, shown);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, PASTA_COUNT(open),
 			 .what = "operators whose end is missing",
 			 .evidence = "calls and times of operators are without them");
-	return PASTA_SUM(s->processes, struct process, failed) ? -ENOMEM
-							       : pasta_out_groups(out, state, err);
+	return PASTA_SUM(s->lines, struct line, failed) ? -ENOMEM
+							: pasta_out_groups(out, state, err);
 }
 
 #define KINDS                                                                                      \

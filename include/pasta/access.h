@@ -169,13 +169,11 @@ static inline void pasta_access_add_to(uint64_t *sum, uint64_t more)
 	*sum = pasta_access_add(*sum, more);
 }
 
-/* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)"; a process
- * as pasta_process_text has it. Cut at size, and returned. */
+/* "buffer 3 at main (a.c:12)", "sub-buffer 4 of buffer 3", "object 17 (unknown)".
+ * Cut at size, and returned. */
 PASTA_EXPORT const char *pasta_access_object_text(const struct pasta_access_index *book,
 						  const struct pasta_access_object *object,
 						  char *text, size_t size);
-PASTA_EXPORT const char *pasta_access_process_text(const struct pasta_access_index *book,
-						   uint32_t proc, char *text, size_t size);
 /* "(local)", "(outside of objects)": of a row whose key is none of an object's. */
 PASTA_EXPORT const char *pasta_access_space_text(uint64_t key);
 /* "scale (a.cl:12)". Cut at size, and returned. */

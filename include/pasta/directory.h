@@ -61,10 +61,6 @@ PASTA_EXPORT const struct pasta_thread_info *pasta_thread(uint32_t proc, uint32_
 /* Whether it records all of these kinds. What is not known counts as yes. */
 PASTA_EXPORT bool pasta_process_records(uint32_t proc, uint64_t kinds);
 
-/* Transitional. */
-PASTA_EXPORT const char *pasta_process_text(const char *host, uint32_t pid, uint32_t number,
-					    char *text, size_t size);
-
 /* "device 0", "host": where the process is shown beside it. */
 PASTA_EXPORT const char *pasta_device_text(uint32_t device, char *text, size_t size);
 

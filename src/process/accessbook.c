@@ -536,9 +536,6 @@ void pasta_access_index_event(struct pasta_access_index *b, const struct pasta_e
 		pasta_book_on_object(b, p, &ev->object);
 	} else if (ev->kind == PASTA_KIND_SITE) {
 		on_site(b, p, &ev->site);
-	} else {
-		p->host = ev->process.host;
-		p->pid = ev->process.pid;
 	}
 }
 
@@ -629,8 +626,6 @@ static void merge_procs(struct pasta_access_index *into, const struct pasta_acce
 		if (!copy)
 			return;
 		pasta_book_never(p, &copy->never, &copy->never_bytes);
-		copy->host = p->host;
-		copy->pid = p->pid;
 	}
 }
 

@@ -55,7 +55,6 @@ struct pasta_book_proc {
 	uint64_t never, never_bytes; /* freed, and never an object */
 	uint32_t number;
 	uint32_t objects, site_count, shape_count; /* serial numbers */
-	uint32_t host, pid;
 };
 
 struct pasta_book_object {

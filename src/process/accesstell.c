@@ -142,14 +142,6 @@ struct pasta_access_totals pasta_access_index_totals(const struct pasta_access_i
 
 /* -- Names. -- */
 
-const char *pasta_access_process_text(const struct pasta_access_index *b, uint32_t proc, char *text,
-				      size_t size)
-{
-	const struct pasta_book_proc *p = pasta_map_find(b->procs, proc);
-
-	return pasta_process_text(pasta_str(p ? p->host : 0), p ? p->pid : 0, proc, text, size);
-}
-
 static const char *sort_text(const struct pasta_access_object *o)
 {
 	static const char *const sorts[PASTA_ALLOC_TYPES] = {

@@ -89,14 +89,19 @@ static bool directory_has_ranks(void)
 	return true;
 }
 
+/* A host alone may have many processes. */
 static void directory_name(struct entry *e, bool ranks)
 {
 	const struct pasta_process_info *info = &e->info;
 
 	if (ranks)
 		snprintf(e->text, sizeof(e->text), "rank %u", info->rank);
+	else if (info->pid && *info->host)
+		snprintf(e->text, sizeof(e->text), "%s-%u", info->host, info->pid);
+	else if (info->pid)
+		snprintf(e->text, sizeof(e->text), "pid %u", info->pid);
 	else
-		pasta_process_text(info->host, info->pid, info->proc, e->text, sizeof(e->text));
+		snprintf(e->text, sizeof(e->text), "#%u", info->proc);
 }
 
 static int directory_by_text(const void *a, const void *b)

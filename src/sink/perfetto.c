@@ -364,12 +364,10 @@ static void event(struct perfetto *p, const struct pasta_event *ev)
 static void name_process(struct perfetto *p, uint32_t number, const struct pasta_shard_info *info)
 {
 	struct pasta_track track = thread_track(number, 0);
-	char text[600], name[220], rank[24] = "";
+	char text[700];
 
-	if (info->rank)
-		snprintf(rank, sizeof(rank), "rank %" PRIu32 ", ", info->rank - 1);
-	snprintf(text, sizeof(text), "%.300s (%s%s)", *info->command ? info->command : "process",
-		 rank, pasta_process_text(info->host, info->pid, number, name, sizeof(name)));
+	snprintf(text, sizeof(text), "%.300s (%s)", *info->command ? info->command : "process",
+		 pasta_process(number)->text);
 	pasta_traceevent_name(&p->out, "process_name", track, text);
 	pasta_traceevent_order(&p->out, "process_sort_index", track,
 			       info->rank ? info->rank - 1 : number);

@@ -346,7 +346,7 @@ static void put_processes(struct writer *w)
 {
 	sqlite3_stmt *put = pasta_database_prepare(
 		&w->db, "INSERT INTO processes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-	char label[300];
+	const char *label;
 	size_t i;
 
 	for (i = 0; put && i < pasta_stream_shards(w->in->stream); i++) {
@@ -368,7 +368,7 @@ static void put_processes(struct writer *w)
 		pasta_database_int(put, 8, info->loss.expected);
 		pasta_database_int(put, 9, info->loss.captured);
 		pasta_database_int(put, 10, info->loss.dropped);
-		pasta_process_text(info->host, info->pid, (uint32_t)i, label, sizeof(label));
+		label = pasta_process((uint32_t)i)->text;
 		pasta_database_text(&w->db, put, 11, label, strlen(label));
 		pasta_database_run(&w->db, put);
 	}

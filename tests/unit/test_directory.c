@@ -244,9 +244,28 @@ static void a_damaged_record_of_a_device_is_not_known_and_counts_as_damage(void 
 	close_run(s);
 }
 
+static void a_process_is_called_by_what_is_known_of_it(void **state)
+{
+	(void)state;
+	assert_int_equal(pasta_directory_fill(NULL), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(pasta_directory_add(&(struct pasta_process_info){
+					 .proc = i,
+					 .pid = i < 2 ? 19392 : 0,
+					 .rank = PASTA_NO_RANK,
+					 .host = i % 2 ? NULL : "node7"}),
+				 0);
+	assert_string_equal(pasta_process(0)->text, "node7-19392");
+	assert_string_equal(pasta_process(1)->text, "pid 19392");
+	assert_string_equal(pasta_process(2)->text, "#2");
+	assert_string_equal(pasta_process(3)->text, "#3");
+	pasta_directory_fill(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_is_called_by_what_is_known_of_it),
 		cmocka_unit_test(devices_and_threads_are_known_before_the_first_event),
 		cmocka_unit_test(those_of_older_shards_are_known_once_they_are_read),
 		cmocka_unit_test(what_is_not_known_has_its_numbers),

@@ -145,15 +145,14 @@ static void one_or_two_processes_have_a_row_each_and_more_have_one(void **state)
 {
 	(void)state;
 	give_process(0, "python train.py", 42, 1, 2);
-	give_process(1, NULL, 0, 0, 0);
+	give_process(1, NULL, 43, 2, 2);
 	give_kernel(0, 100, 1, "k", 100);
 	give_kernel(1, 150, 1, "k", 25);
 	assert_int_equal(finish(), 0);
-	assert_non_null(strstr(table("summary"),
-			       "process python train.py, host-42, rank 0 of 2 - 100 100.00 -\n"
-			       "process #1 - 25 25.00 -\n"
-			       "device device 0, rank 0 1 100 100.00 -\n"
-			       "device device 0, #1 1 25 25.00 -\n"));
+	assert_non_null(strstr(table("summary"), "process python train.py, rank 0 - 100 100.00 -\n"
+						 "process rank 1 - 25 25.00 -\n"
+						 "device rank 0, device 0 1 100 100.00 -\n"
+						 "device rank 1, device 0 1 25 25.00 -\n"));
 	start_over(NULL);
 	for (uint32_t i = 0; i < 6; i++)
 		give_process(i, "x", i + 1, i / 2 + 1, 8);
@@ -285,8 +284,8 @@ static void every_share_is_of_the_run_and_of_as_many_as_the_row_is_about(void **
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("summary"), "process #0 - 1000 100.00 -\n"
 					      "process #1 - 500 50.00 -\n"
-					      "device device 0, #0 1 1000 100.00 -\n"
-					      "device device 0, #1 1 500 50.00 -\n"
+					      "device device 0 1 1000 100.00 -\n"
+					      "device device 0 1 500 50.00 -\n"
 					      "kernel k 2 1500 75.00 -\n"
 					      "region r 1 200 10.00 -\n"
 					      "copy d2h 1 100 5.00 8\n");

@@ -91,6 +91,7 @@ static void know_process(const struct pasta_event *ev)
 				 .proc = ev->proc,
 				 .pid = r->pid,
 				 .rank = r->rank ? r->rank - 1 : PASTA_NO_RANK,
+				 .world = r->world,
 				 .kinds = r->kinds,
 				 .host = pasta_str(r->host),
 				 .command = pasta_str(r->command),
@@ -105,6 +106,8 @@ __attribute__((unused)) static void give(const struct pasta_event *ev)
 
 	if (ev->kind == PASTA_KIND_PROCESS)
 		know_process(ev);
+	if (ev->kind == PASTA_KIND_DEVICE)
+		assert_int_equal(pasta_directory_event(ev), 0);
 	if (pasta_correlate_take(correlate, ev, &where))
 		pasta_lane_event(lane, ev, where);
 	else
