@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define TEXT 500
 #define FINDINGS 5	/* of one sort, at most */

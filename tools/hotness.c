@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define WINDOWS 64  /* columns of the chart, at most */
 #define LINES 64    /* rows of it, likewise */

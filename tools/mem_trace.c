@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 enum { HEAD_MOST = 10000000 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define RECENT (1 << 18) /* operators that have ended, and whose work may still come */
 #define EARLY (1 << 14)	 /* operators whose work came before they began */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* The forward operator is no longer known. */
 #define EXPIRED (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)

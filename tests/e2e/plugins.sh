@@ -106,7 +106,7 @@ tool() {
 	shift
 	{
 		cat <<-'EOF'
-			#include <pasta/pasta.h>
+			#include <pasta/tool.h>
 			static void count(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 			{
 				*(uint64_t *)state += ev->kind == PASTA_KIND_KERNEL;

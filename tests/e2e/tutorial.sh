@@ -17,7 +17,7 @@ for n, (language, text) in enumerate(pieces):
     assert bool(whole) == ("PASTA_TOOL(" in text), text
     assert not whole or whole[1].endswith("." + language), whole[1]
     with open(whole[1] if whole else f"part{n}.{language}", "w", encoding="utf-8") as f:
-        f.write(text if whole else "#include <stdio.h>\n#include <pasta/pasta.h>\n" + text)
+        f.write(text if whole else "#include <stdio.h>\n#include <pasta/tool.h>\n" + text)
 P
 is "whole tools" "$(echo [!p]*.c*)" "busy.c bytes.c copied.c slack.c streams.cpp tempo.c waits.c"
 is "parts" "$(ls part*.c | wc -l)" 4

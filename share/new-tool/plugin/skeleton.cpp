@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 namespace
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* What is known of one kernel. Change this to what you want to know. */
 struct kernel {
