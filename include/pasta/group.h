@@ -168,7 +168,9 @@ struct pasta_group_def {
 };
 
 /* clang-format off */
-#define PASTA_GROUP(state_type, member, row, list, ...)                                            \
+#define PASTA_GROUP(state_type, member, row, ...)                                                  \
+	PASTA_GROUP_(state_type, member, row, __VA_ARGS__, )
+#define PASTA_GROUP_(state_type, member, row, list, ...)                                           \
 	{.size = sizeof(struct pasta_group_def), .state_offset = offsetof(state_type, member),     \
 	 .row_size = sizeof(row), .key_size = sizeof(((row *)0)->key),                             \
 	 .member_size = sizeof(struct pasta_member), .members = (list), __VA_ARGS__}

@@ -57,7 +57,9 @@ struct pasta_series_def {
 };
 
 /* clang-format off */
-#define PASTA_SERIES(state_type, member, TYPE, key, count, ...)                                    \
+#define PASTA_SERIES(state_type, member, TYPE, key, ...)                                           \
+	PASTA_SERIES_(state_type, member, TYPE, key, __VA_ARGS__, )
+#define PASTA_SERIES_(state_type, member, TYPE, key, count, ...)                                   \
 	{.size = sizeof(struct pasta_series_def), .type = PASTA_SERIES_##TYPE,                     \
 	 .state_offset = offsetof(state_type, member), .key_size = sizeof(key), .bins = (count),   \
 	 __VA_ARGS__}

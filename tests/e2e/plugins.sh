@@ -22,7 +22,7 @@ cmake -S "$SRC/examples" -B cmade -DCMAKE_PREFIX_PATH="$dir/prefix" >log 2>&1 &&
 	failed "the examples, with CMake"
 	cat log
 }
-readelf -d made/gaps.so cmade/gaps.so made/launch_latency.so cmade/launch_latency.so >needed
+readelf -d made/*.so cmade/*.so >needed
 grep -q 'NEEDED.*pasta' needed && failed "a plug-in is linked with libpasta"
 
 n=0
@@ -30,11 +30,15 @@ for options in '-n 20000' '-n 30000 --ranks 3 --seed 5' '--profile all -n 20000 
 	n=$((n + 1))
 	# shellcheck disable=SC2086
 	"$dir/prefix/bin/accelprof-gen" $options -o "run$n" >/dev/null || failed "accelprof-gen"
-	"$BUILD/tests/dump" "run$n" launch kernel copy set >events || failed "dump"
-	"$accelprof" report "run$n" -t ./made/gaps.so,./made/launch_latency.so --opt gaps.longest=7 \
+	"$BUILD/tests/dump" "run$n" launch kernel copy set sync >events || failed "dump"
+	"$accelprof" report "run$n" \
+		-t ./made/gaps.so,./made/launch_latency.so,./made/launch_storms.so,./made/idle_gaps.so \
+		--opt gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
 		--format json >report.json || failed "report, $options"
 	python3 "$SRC/tests/e2e/plugins.py" events report.json || failed "numbers, $options"
-	"$accelprof" report "run$n" --tool-path cmade -t gaps,launch_latency --opt gaps.longest=7 \
+	"$accelprof" report "run$n" --tool-path cmade \
+		-t gaps,launch_latency,launch_storms,idle_gaps \
+		--opt gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
 		--format json >other.json || failed "report with --tool-path, $options"
 	is "both builds, $options" "$(json other.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
 done
@@ -74,7 +78,7 @@ ln -s made also
 PASTA_TOOL_PATH=also "$accelprof" tools --tool-path made:also --tool-path made >out 2>err
 has "once" out "^gaps .*\\($dir/made/gaps.so\\)\$"
 has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: there is another tool of this name \\($dir/made/gaps.so\\): rename"
-lines "a second gaps and launch_latency" err 2
+lines "a second one of each" err 4
 "$accelprof" tools cmade/gaps.so --tool-path made >out 2>err || failed "a path against --tool-path"
 has "a path against --tool-path" out "^from: $dir/cmade/gaps.so\$"
 rm -r prefix/lib/accelprof
