@@ -44,7 +44,7 @@ for options in '-n 20000' '-n 30000 --ranks 3 --seed 5' '--profile all -n 20000 
 done
 
 # Where all are equal, names are what is sorted.
-sed 's/latency.add(ev.time - where->launched)/latency.add(0)/' made/launch_latency.cpp >tied.cpp
+sed 's/add(k.latency, ev.time - where->launched)/add(k.latency, 0)/' made/launch_latency.cpp >tied.cpp
 cmp -s tied.cpp made/launch_latency.cpp && failed "launch_latency adds up its times elsewhere"
 c++ -std=c++20 -shared -fPIC -I"$SRC/include" tied.cpp -o tied.so || failed "tied.so"
 "$accelprof" report run1 -t ./tied.so --format json >tied.json || failed "report, tied.so"
@@ -141,8 +141,8 @@ tool_with() {
 
 mkdir bad
 tool_with bad/good.so '.name = "count"'
-tool_with bad/api.so '.name = (const char *)8, .api = 7'
-tool_with bad/size.so '.name = (const char *)8, .size = 24'
+tool_with bad/api.so '.name = (const char *)8, .api_major = 7'
+tool_with bad/size.so '.name = "long", .size = sizeof(struct pasta_tool) + 8'
 tool_with bad/zz-dup.so '.name = "count"'
 tool_with bad/taken.so '.name = "regions"'
 tool_with bad/name.so '.name = "No Name"'
@@ -183,8 +183,8 @@ told() {
 	is "$1: lines" "$(grep -c "^accelprof: .*/$1" err)" 1
 	has "$1" err "^accelprof: $dir/bad/$1$2"
 }
-told api.so ': tool \(unknown\) is left out: it was built for another version of the SDK \(api 7, .*: build it again$'
-told size.so ': tool \(unknown\) is left out: it was built for another version of the SDK \(api 0, 24 bytes; .*: build it again$'
+told api.so ': tool \(unknown\) is left out: it was built for version 7.0 of the SDK, and this is 1.0: build it again$'
+told size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, and this version.s has [0-9]+: build it again$'
 told zz-dup.so ": tool count is left out: there is another tool of this name \\($dir/bad/good.so\\): rename one of them$"
 told taken.so ': tool regions is left out: there is another tool of this name \(built in\): rename one of them$'
 told name.so ': tool \(unknown\) is left out: its name must be of a-z'
