@@ -19,8 +19,8 @@
  *			    .order = "-total kernel"), {0}};
  *
  * A row begins with a member named key, of a multiple of 4 bytes and without padding; the rest of a
- * new row is zero. Only pasta_group_rekey moves rows. Keys hold ids, never pointers. Each group
- * from one thread at a time.
+ * new row is zero. Bytes that are in no member are not merged. Only pasta_group_rekey moves rows.
+ * Keys hold ids, never pointers. Each group from one thread at a time.
  */
 #ifndef PASTA_GROUP_H
 #define PASTA_GROUP_H

@@ -32,8 +32,8 @@ static const struct pasta_member members[] = {
 };
 
 static const struct pasta_group_def groups[] = {
-	PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "skeleton",
-		    .order = "-total kernel", .limit_option = "top"),
+	PASTA_GROUP(struct state, kernels, struct kernel, members, .order = "-total kernel",
+		    .limit_option = "top", .table = "skeleton"),
 	{0},
 };
 
