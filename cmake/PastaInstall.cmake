@@ -23,7 +23,7 @@ if(TARGET pasta-opencl-trace)
 endif()
 if(EXISTS "${PROJECT_SOURCE_DIR}/include/pasta")
 	install(DIRECTORY include/pasta DESTINATION include
-		FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.cuh")
+		FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.def" PATTERN "*.cuh")
 endif()
 # What <pasta/reducer.cuh> is made of, as authors of reducers include it; tests have it from sdk.
 foreach(file accumulate.h gpu.h gpu_count.cuh gpu_device.cuh gpu_host.h)

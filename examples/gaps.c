@@ -1,34 +1,36 @@
 /* gaps - when a device has no kernel to run: how often, how long, and between which kernels. */
-#include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define LONGEST_MAX 1000
 
 struct gap {
-	uint64_t begin, length; /* ns */
-	uint32_t proc, device;
+	struct gap_key {
+		uint32_t proc, device;
+		uint64_t begin;
+	} key;
+	uint64_t length;	/* ns */
 	uint32_t before, after; /* names of the kernels on both sides */
 };
 
 /* A device, as a process sees it. Kernels come in the order in which they began. */
 struct device {
-	uint32_t proc, number;
+	struct {
+		uint32_t proc, number;
+	} key;
 	uint64_t kernels, begin, end; /* end: of the kernel that ended last, which is last */
-	uint32_t last;
-	uint64_t busy; /* ns with at least one kernel */
+	uint64_t busy, idle, span;    /* ns with a kernel, without one, both */
 	struct pasta_hist *gaps;
+	struct pasta_list longest; /* struct gap, in no order */
+	uint32_t last, reserved;
 };
 
 struct state {
-	struct pasta_map *devices; /* by process and number */
-	struct gap *longest;	   /* the longest first */
-	size_t longest_count, longest_max;
-	bool failed;
+	struct pasta_group *devices;
+	struct pasta_group *longest; /* of all devices, for the report */
+	uint64_t longest_max;	     /* the option */
 };
 
 static const struct pasta_option options[] = {
@@ -36,154 +38,148 @@ static const struct pasta_option options[] = {
 	{0},
 };
 
-static int open_(void *state, const struct pasta_opts *opts, struct pasta_error *err)
+static int64_t since_begin(const void *row, const void *state)
+{
+	const struct state *s = state;
+	const struct gap *g = row;
+
+	return (int64_t)(g->key.begin -
+			 PASTA_ROW(s->devices, struct device, g->key.proc, g->key.device)->begin);
+}
+
+/* Columns of the histogram itself would be empty where there is no gap; these are 0. */
+static int64_t gaps_quantile(const struct device *d, double q)
+{
+	return d->gaps ? (int64_t)pasta_hist_quantile(d->gaps, q) : 0;
+}
+
+static int64_t gaps_p50(const void *row, const void *state)
+{
+	return gaps_quantile(row, 0.5);
+}
+
+static int64_t gaps_p99(const void *row, const void *state)
+{
+	return gaps_quantile(row, 0.99);
+}
+
+static int64_t gaps_max(const void *row, const void *state)
+{
+	return gaps_quantile(row, 1);
+}
+
+/* A process is in one shard: no device of one state is in another. */
+static const struct pasta_member device_members[] = {
+	PASTA_MEMBER(U32, struct device, key.proc, .column = "process"),
+	PASTA_MEMBER(U32, struct device, key.number, .column = "device"),
+	PASTA_MEMBER(SUM, struct device, kernels, .column = "kernels"),
+	PASTA_MEMBER(MIN, struct device, begin),
+	PASTA_MEMBER(SUM, struct device, busy, .column = "busy", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct device, idle, .column = "idle", .unit = "ns"),
+	PASTA_MEMBER(SUM, struct device, span),
+	PASTA_MEMBER_OF(PERCENT, struct device, idle, span, .column = "share", .unit = "%"),
+	PASTA_MEMBER(HIST, struct device, gaps, .column = "count=gaps"),
+	PASTA_MEMBER_BY(CALL, .column = "p50", .unit = "ns", .call = gaps_p50),
+	PASTA_MEMBER_BY(CALL, .column = "p99", .unit = "ns", .call = gaps_p99),
+	PASTA_MEMBER_BY(CALL, .column = "max", .unit = "ns", .call = gaps_max),
+	PASTA_MEMBER(LIST, struct device, longest, .item_size = sizeof(struct gap)),
+	{0},
+};
+static const struct pasta_member gap_members[] = {
+	PASTA_MEMBER(U32, struct gap, key.proc, .column = "process"),
+	PASTA_MEMBER(U32, struct gap, key.device, .column = "device"),
+	PASTA_MEMBER(U64, struct gap, key.begin, .column = "begin", .flags = PASTA_MEMBER_HIDDEN),
+	PASTA_MEMBER_BY(CALL, .column = "at", .unit = "ns", .call = since_begin),
+	PASTA_MEMBER(U64, struct gap, length, .column = "length", .unit = "ns"),
+	PASTA_MEMBER(NAME, struct gap, before, .column = "before", .none = ""),
+	PASTA_MEMBER(NAME, struct gap, after, .column = "after", .none = ""),
+	{0},
+};
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct state, devices, struct device, device_members, .table = "gaps",
+		    .order = "process device"),
+	PASTA_GROUP(struct state, longest, struct gap, gap_members, .table = "longest_gaps",
+		    .order = "-length begin process device", .limit_option = "longest"),
+	{0},
+};
+
+static int gaps_open(void *state, const struct pasta_opts *opts, struct pasta_error *err)
 {
 	struct state *s = state;
 
 	s->longest_max = pasta_opt_u64(opts, "longest");
-	if (s->longest_max > LONGEST_MAX)
-		return pasta_fail(err, -EINVAL, "longest is a number up to %d, not %zu",
-				  LONGEST_MAX, s->longest_max);
-	s->devices = pasta_map_new(sizeof(struct device));
-	s->longest = calloc(s->longest_max + 1, sizeof(*s->longest));
-	return s->devices && s->longest ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
+	if (s->longest_max <= LONGEST_MAX)
+		return 0;
+	return pasta_fail(err, -EINVAL, "longest is a number up to %d, not %llu", LONGEST_MAX,
+			  (unsigned long long)s->longest_max);
 }
 
-static void close_(void *state)
+/* The shortest of a device's longest gaps, and of those the latest: gaps come in order of time. */
+static struct gap *gaps_shortest(const struct pasta_list *list)
 {
-	struct state *s = state;
-	struct device *d;
-	size_t at = 0;
+	struct gap *gaps = list->items, *least = gaps;
 
-	while (s->devices && (d = pasta_map_next(s->devices, &at, NULL)))
-		pasta_hist_free(d->gaps);
-	pasta_map_free(s->devices);
-	free(s->longest);
+	for (uint32_t i = 1; i < list->count; i++)
+		if (gaps[i].length < least->length ||
+		    (gaps[i].length == least->length && gaps[i].key.begin > least->key.begin))
+			least = &gaps[i];
+	return least;
 }
 
-/* -- Collecting. Where memory runs out, failed is set, and the report will say so. -- */
-
-static struct device *device_of(struct state *s, uint32_t proc, uint32_t number)
+static void gaps_add(struct state *s, struct device *d, const struct gap *gap)
 {
-	struct device *d = pasta_map_add(s->devices, pasta_pair(proc, number));
+	struct gap *to = NULL;
 
-	if (d && !d->gaps) {
-		d->proc = proc;
-		d->number = number;
-		d->gaps = pasta_hist_new();
-	}
-	if (d && d->gaps)
-		return d;
-	s->failed = true;
-	return NULL;
-}
-
-static bool before(const struct gap *a, const struct gap *b)
-{
-	if (a->length != b->length)
-		return a->length > b->length;
-	if (a->begin != b->begin)
-		return a->begin < b->begin;
-	return pasta_pair(a->proc, a->device) < pasta_pair(b->proc, b->device);
-}
-
-static void keep(struct state *s, const struct gap *gap)
-{
-	size_t i = s->longest_count;
-
-	if (i == s->longest_max && (!i || !before(gap, &s->longest[i - 1])))
-		return;
-	if (i < s->longest_max)
-		s->longest_count++;
-	else
-		i--;
-	for (; i > 0 && before(gap, &s->longest[i - 1]); i--)
-		s->longest[i] = s->longest[i - 1];
-	s->longest[i] = *gap;
+	pasta_group_hist(s->devices, &d->gaps, gap->length);
+	d->idle += gap->length;
+	d->span += gap->length;
+	if (d->longest.count < s->longest_max)
+		to = pasta_group_append(s->devices, &d->longest, sizeof(*gap));
+	else if (s->longest_max)
+		to = gaps_shortest(&d->longest);
+	if (to && gap->length > to->length)
+		*to = *gap;
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	struct device *d = device_of(state, ev->proc, ev->kernel.device);
+	struct state *s = state;
+	struct device *d = PASTA_ROW(s->devices, struct device, ev->proc, ev->kernel.device);
 	uint64_t end = ev->time + ev->kernel.dur;
 
-	if (!d)
-		return;
 	if (!d->kernels++) {
 		d->begin = d->end = ev->time;
 		d->last = ev->kernel.name;
 	}
 	if (ev->time > d->end) {
-		const struct gap gap = {d->end,	   ev->time - d->end, d->proc,
-					d->number, d->last,	      ev->kernel.name};
+		const struct gap gap = {{ev->proc, ev->kernel.device, d->end},
+					ev->time - d->end,
+					d->last,
+					ev->kernel.name};
 
-		if (pasta_hist_add(d->gaps, gap.length, 1))
-			((struct state *)state)->failed = true;
-		keep(state, &gap);
+		gaps_add(s, d, &gap);
+		d->end = ev->time;
+		d->last = ev->kernel.name;
 	}
 	if (end > d->end) {
-		d->busy += end - (ev->time > d->end ? ev->time : d->end);
+		d->busy += end - d->end;
+		d->span += end - d->end;
 		d->end = end;
 		d->last = ev->kernel.name;
 	}
 }
 
-/* A process is in one shard: no device of one state is in another. */
-static int merge(void *into, const void *from, struct pasta_error *err)
-{
-	const struct state *other = from;
-	struct state *s = into;
-	const struct device *d;
-	size_t i, at = 0;
-
-	s->failed |= other->failed;
-	while ((d = pasta_map_next(other->devices, &at, NULL))) {
-		struct device *mine = device_of(s, d->proc, d->number);
-		struct pasta_hist *gaps = mine ? mine->gaps : NULL;
-
-		if (!mine || pasta_hist_merge(gaps, d->gaps)) {
-			s->failed = true;
-			return -ENOMEM;
-		}
-		*mine = *d;
-		mine->gaps = gaps;
-	}
-	for (i = 0; i < other->longest_count; i++)
-		keep(s, &other->longest[i]);
-	return 0;
-}
-
-/* -- Reporting. -- */
-
-static void put_device(struct pasta_table *t, const struct device *d)
-{
-	uint64_t span = d->end - d->begin, idle = span - d->busy;
-
-	pasta_cell_int(t, d->proc);
-	pasta_cell_int(t, d->number);
-	pasta_cell_int(t, (int64_t)d->kernels);
-	pasta_cell_int(t, (int64_t)d->busy);
-	pasta_cell_int(t, (int64_t)idle);
-	pasta_cell_float(t, span ? 100.0 * (double)idle / (double)span : 0);
-	pasta_cell_int(t, (int64_t)pasta_hist_count(d->gaps));
-	pasta_cell_int(t, (int64_t)pasta_hist_quantile(d->gaps, 0.5));
-	pasta_cell_int(t, (int64_t)pasta_hist_quantile(d->gaps, 0.99));
-	pasta_cell_int(t, (int64_t)pasta_hist_max(d->gaps));
-}
-
 static void find_idle(struct pasta_out *out, const struct device *d)
 {
-	uint64_t span = d->end - d->begin, idle = span - d->busy;
 	char where[60], evidence[160];
 
-	if (idle <= span / 2)
+	if (d->idle <= d->span / 2)
 		return;
-	snprintf(where, sizeof(where), "process %u, device %u", d->proc, d->number);
+	snprintf(where, sizeof(where), "process %u, device %u", d->key.proc, d->key.number);
 	snprintf(evidence, sizeof(evidence),
 		 "no kernel runs for %.0f%% of the time from its first to its last; half of the "
 		 "gaps are longer than %.1f us",
-		 100.0 * (double)idle / (double)span,
-		 (double)pasta_hist_quantile(d->gaps, 0.5) / 1000);
+		 100 * pasta_ratio(d->idle, d->span), (double)gaps_quantile(d, 0.5) / 1000);
 	pasta_out_report(out, .severity = PASTA_SEVERITY_WARNING,
 			 .what = "the device waits for the program most of the time",
 			 .where = where, .evidence = evidence,
@@ -191,82 +187,25 @@ static void find_idle(struct pasta_out *out, const struct device *d)
 				   "between the launches");
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct device *x = *(struct device *const *)a, *y = *(struct device *const *)b;
-	uint64_t p = pasta_pair(x->proc, x->number), q = pasta_pair(y->proc, y->number);
-
-	return p < q ? -1 : p > q;
-}
-
-static int report_devices(const struct state *s, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{.name = "process", .type = PASTA_COLUMN_INT},
-		{.name = "device", .type = PASTA_COLUMN_INT},
-		{.name = "kernels", .type = PASTA_COLUMN_INT},
-		{.name = "busy", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "idle", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "share", .type = PASTA_COLUMN_FLOAT, .unit = "%"},
-		{.name = "gaps", .type = PASTA_COLUMN_INT},
-		{.name = "p50", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "p99", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "max", .type = PASTA_COLUMN_INT, .unit = "ns"},
-	};
-	size_t i = 0, at = 0, count = pasta_map_count(s->devices);
-	struct device **devices = calloc(count + 1, sizeof(*devices)), *d;
-	struct pasta_table *t;
-
-	if (!devices)
-		return -ENOMEM;
-	while ((d = pasta_map_next(s->devices, &at, NULL)))
-		devices[i++] = d;
-	qsort(devices, count, sizeof(*devices), by_number);
-	t = pasta_out_table(out, "gaps", columns, 10);
-	for (i = 0; i < count; i++) {
-		put_device(t, devices[i]);
-		find_idle(out, devices[i]);
-	}
-	free(devices);
-	return 0;
-}
-
-static void report_longest(const struct state *s, struct pasta_out *out)
-{
-	static const struct pasta_column columns[] = {
-		{.name = "process", .type = PASTA_COLUMN_INT},
-		{.name = "device", .type = PASTA_COLUMN_INT},
-		{.name = "at", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "length", .type = PASTA_COLUMN_INT, .unit = "ns"},
-		{.name = "before", .type = PASTA_COLUMN_STRING},
-		{.name = "after", .type = PASTA_COLUMN_STRING},
-	};
-	struct pasta_table *t = pasta_out_table(out, "longest_gaps", columns, 6);
-	size_t i;
-
-	for (i = 0; i < s->longest_count; i++) {
-		const struct gap *g = &s->longest[i];
-		const struct device *d = pasta_map_find(s->devices, pasta_pair(g->proc, g->device));
-
-		pasta_cell_int(t, g->proc);
-		pasta_cell_int(t, g->device);
-		pasta_cell_int(t, (int64_t)(g->begin - (d ? d->begin : 0)));
-		pasta_cell_int(t, (int64_t)g->length);
-		pasta_cell_str(t, pasta_str(g->before));
-		pasta_cell_str(t, pasta_str(g->after));
-	}
-}
-
 static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 {
-	const struct state *s = state;
-	int error = s->failed ? -ENOMEM : report_devices(s, out);
+	struct state *s = state;
+	size_t count;
+	struct device **devices = pasta_group_sorted(s->devices, NULL, &count);
 
-	if (!error)
-		report_longest(s, out);
-	return error;
+	for (size_t i = 0; i < count; i++) {
+		const struct pasta_list *list = &devices[i]->longest;
+
+		find_idle(out, devices[i]);
+		for (const struct gap *g = list->items;
+		     g && g < (struct gap *)list->items + list->count; g++)
+			*(struct gap *)pasta_group_row(s->longest, &g->key) = *g;
+	}
+	free(devices);
+	return pasta_out_groups(out, state, err);
 }
 
 PASTA_TOOL(.name = "gaps", .summary = "when devices have no kernel to run, and between which",
-	   .events = PASTA_MASK(KERNEL), .state_size = sizeof(struct state), .options = options,
-	   .open = open_, .event = on_event, .merge = merge, .report = report, .close = close_);
+	   .events = PASTA_MASK(KERNEL), .flags = PASTA_TOOL_SHARDED,
+	   .state_size = sizeof(struct state), .options = options, .groups = groups,
+	   .open = gaps_open, .event = on_event, .report = report);

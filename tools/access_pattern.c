@@ -1,7 +1,7 @@
 /* access_pattern - lines of kernels by their accesses: sectors, strides, divergence. */
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define TEXT 500
 #define FINDINGS 5	/* of one sort, at most */

@@ -1,7 +1,7 @@
 /* block_divergence - how long the blocks of kernels run, the tail, and where they synchronise. */
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define TEXT 500
 #define FINDINGS 5 /* at most */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
 #define ARRIVALS 262144	  /* of a process, that are kept: a finding and the docs say so */

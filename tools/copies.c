@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* Directions are the subtypes of copies, then fills; what is new to us is unspecified. */
 enum { UNSPECIFIED, SET = PASTA_COPY_UNMAP + 1, DIRECTIONS };

@@ -1,7 +1,7 @@
 /* hotness - memory by how much kernels access it: objects, the cold, and pages over time. */
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define WINDOWS 64  /* columns of the chart, at most */
 #define LINES 64    /* rows of it, likewise */

@@ -1,5 +1,5 @@
 /* kernel_freq - kernels by name and by shape: how often they run, and for how long. */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 struct kernel {
 	struct {

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 enum { HEAD_MOST = 10000000 };
 

@@ -1,7 +1,7 @@
 /* memory - memory by level: live bytes over time, what made the peaks, what was never freed. */
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define BINS 200    /* rows of table live, at most, or one a pool */
 #define POINTS 4000 /* of the chart, likewise */

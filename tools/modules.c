@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 struct code_key {
 	uint64_t bytes, crc;

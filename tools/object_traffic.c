@@ -1,5 +1,5 @@
 /* object_traffic - how many bytes kernels load and store, by object: the cheapest that counts. */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* A kernel and an object, or what is none. Sums are scaled. */
 struct line {

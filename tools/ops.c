@@ -1,7 +1,7 @@
 /* ops - operators: calls, host time and device time, by name, inputs, line of Python and module. */
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define RECENT (1 << 18) /* operators that have ended, and whose work may still come */
 #define EARLY (1 << 14)	 /* operators whose work came before they began */

@@ -1,5 +1,5 @@
 /* python_flame - device time by Python call path, operator and kernel. */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* The forward operator is no longer known. */
 #define EXPIRED (PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED)

@@ -1,7 +1,7 @@
 /* regions - host and device time by region: inclusive and exclusive, by path and by iteration. */
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* Deeper paths are shown by their ends: 64 names at most, whatever the depth. */
 enum { PATH_HEAD = 32, PATH_TAIL = 31, PATH_NAMES = PATH_HEAD + 1 + PATH_TAIL };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* A screen has 25 lines: a title, heads, a blank and the account are 4, and any tool's report may
  * have up to 4 notes. */

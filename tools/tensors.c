@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define BINS 512       /* points of the chart for each place */
 #define FIRST_SHIFT 10 /* a bin has 2^10 ns at first, and twice as many whenever bins run out */

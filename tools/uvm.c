@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* The last is of what a driver does not say, or what is new to us. */
 enum { UNSPECIFIED = PASTA_UVM_REMOTE_MAP + 1, SUBS };

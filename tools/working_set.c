@@ -1,5 +1,5 @@
 /* working_set - how much memory a launch of each kernel touches, and how much it leaves alone. */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 /* Of all shapes and processes. Sums are scaled to counted + sampled launches. */
 struct kernel {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include <pasta/device.h>
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define SMALL 100 /* a part of all conflicts that is less is not worth a finding */
 #define FINDINGS 5

@@ -19,8 +19,8 @@
  *			    .order = "-total kernel"), {0}};
  *
  * A row begins with a member named key, of a multiple of 4 bytes and without padding; the rest of a
- * new row is zero. Only pasta_group_rekey moves rows. Keys hold ids, never pointers. Each group
- * from one thread at a time.
+ * new row is zero. Bytes that are in no member are not merged. Only pasta_group_rekey moves rows.
+ * Keys hold ids, never pointers. Each group from one thread at a time.
  */
 #ifndef PASTA_GROUP_H
 #define PASTA_GROUP_H
@@ -122,14 +122,16 @@ static inline double pasta_percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
+/* Macros set the members up to item_size. In C++ initializers follow the order of the struct. */
 struct pasta_member {
-	uint32_t type, offset;
+	uint32_t type, offset; /* of enum pasta_member_type; in the row */
+	uint32_t of, item_size;
 	/* The column's name; NULL: the member is not shown. Of STAT and HIST any of count, total,
 	 * mean, min, max, share and, of HIST, p50, p95, p99, in the order of the columns; "="
 	 * renames: "count=launches,total,mean". */
 	const char *column;
 	const char *unit; /* as a column has it; not that of count and share */
-	uint32_t flags, item_size, of;
+	uint32_t flags;	  /* of enum pasta_member_flags */
 	/* Of enum pasta_role. 0: by its type and unit: SHARE, PERCENT and any other "%" are shares,
 	 * ADDRESS an address, STACK a line, "ns" a time. */
 	uint32_t role;
@@ -151,27 +153,32 @@ enum pasta_group_flags {
 	PASTA_GROUP_REST = 4,	  /* what the limit leaves out is one row: "(17 others)" */
 };
 
+/* PASTA_GROUP sets the members up to members. */
 struct pasta_group_def {
-	uint32_t size, flags;
-	const char *table; /* NULL: it is never shown */
-	uint32_t state_offset, row_size, key_size;
-	uint32_t limit;			    /* of rows that are shown; 0: none */
+	uint32_t size, state_offset, row_size, key_size;
+	uint32_t member_size; /* of struct pasta_member */
+	uint32_t reserved;
 	const struct pasta_member *members; /* ends with type 0 */
+	const char *table;		    /* NULL: it is never shown */
 	/* Columns, the most important first; "-": the greatest first. Ties: by all columns, from
 	 * the first on. */
 	const char *order;
+	uint32_t flags;	    /* of enum pasta_group_flags */
+	uint32_t limit;	    /* of rows that are shown; 0: none */
+	uint32_t limit_per; /* the limit holds for each value of this many columns of order */
+	uint32_t reserved2;
 	const char *limit_option; /* an option of the tool that is the limit, or NULL */
-	uint32_t limit_per;	  /* the limit holds for each value of this many columns of order */
-	uint32_t member_size;	  /* of struct pasta_member; set by PASTA_GROUP */
 	const char *rest;	  /* what the row of REST is called; NULL: "others" */
 	bool (*keep)(const void *row, const void *state); /* NULL: all rows are shown */
 };
 
 /* clang-format off */
-#define PASTA_GROUP(state_type, member, row, list, ...)                                            \
+#define PASTA_GROUP(state_type, member, row, ...)                                                  \
+	PASTA_GROUP_(state_type, member, row, __VA_ARGS__, )
+#define PASTA_GROUP_(state_type, member, row, list, ...)                                           \
 	{.size = sizeof(struct pasta_group_def), .state_offset = offsetof(state_type, member),     \
-	 .row_size = sizeof(row), .key_size = sizeof(((row *)0)->key), .members = (list),          \
-	 .member_size = sizeof(struct pasta_member), __VA_ARGS__}
+	 .row_size = sizeof(row), .key_size = sizeof(((row *)0)->key),                             \
+	 .member_size = sizeof(struct pasta_member), .members = (list), __VA_ARGS__}
 #define PASTA_MEMBER(TYPE, row, ...) PASTA_MEMBER_(TYPE, row, __VA_ARGS__, )
 #define PASTA_MEMBER_(TYPE, row, member, ...)                                                      \
 	{.type = PASTA_MEMBER_##TYPE, .offset = offsetof(row, member), __VA_ARGS__}

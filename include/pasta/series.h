@@ -57,7 +57,9 @@ struct pasta_series_def {
 };
 
 /* clang-format off */
-#define PASTA_SERIES(state_type, member, TYPE, key, count, ...)                                    \
+#define PASTA_SERIES(state_type, member, TYPE, key, ...)                                           \
+	PASTA_SERIES_(state_type, member, TYPE, key, __VA_ARGS__, )
+#define PASTA_SERIES_(state_type, member, TYPE, key, count, ...)                                   \
 	{.size = sizeof(struct pasta_series_def), .type = PASTA_SERIES_##TYPE,                     \
 	 .state_offset = offsetof(state_type, member), .key_size = sizeof(key), .bins = (count),   \
 	 __VA_ARGS__}
@@ -98,11 +100,11 @@ PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
  * plain data, stored by pane of one step: at most 2^20 panes of all keys.
  */
 struct pasta_window_def {
-	uint32_t size, state_offset;
-	uint64_t length;     /* a multiple of step, at most 2^16 times as much */
-	uint64_t step;	     /* 0: length */
-	uint32_t key_size;   /* a multiple of 4; 0: there is one key, NULL */
-	uint32_t value_size; /* a value is aligned to 8, and zero at first */
+	uint32_t size, state_offset; /* PASTA_WINDOWS sets these and value_size */
+	uint32_t value_size;	     /* a value is aligned to 8, and zero at first */
+	uint32_t key_size;	     /* a multiple of 4; 0: there is one key, NULL */
+	uint64_t length;	     /* a multiple of step, at most 2^16 times as much */
+	uint64_t step;		     /* 0: length */
 	/* Make one value of two. The order must not matter, and zeroes must change nothing. It may
 	 * be NULL where windows tumble, if the tool has one state. */
 	void (*merge)(void *into, const void *from);
@@ -134,9 +136,9 @@ PASTA_EXPORT uint64_t pasta_windows_dropped(const struct pasta_windows *windows)
 PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
 
 /*
- * The position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and where is what
- * pasta_where_of(ev) returns. Positions count from 0 in each process, so windows of several
- * processes show the same part of each.
+ * The position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and where that came with
+ * the event; for TIME it may be NULL. Launches and iterations count from 0 in each process, so
+ * windows of several processes show the same part of each.
  *
  *	TIME       ev->time
  *	LAUNCH     the number of the launch that the event belongs to: its own, for a launch and its

@@ -66,7 +66,7 @@ echo '#include "cli/verb.h"' >"$planted/src/process/b.c"
 echo '/* as in CUPTI */' >"$planted/src/core/c.c"
 echo '#include <sys/socket.h>' >"$planted/tools/d.c"
 echo '#include "core/err.h"' >"$planted/tools/e.c"
-printf '#include "process/reader.h"\n#include <pasta/pasta.h>\n' >"$planted/src/cli/fine.c"
+printf '#include "process/reader.h"\n#include <pasta/tool.h>\n' >"$planted/src/cli/fine.c"
 if [ "$(breaches "$planted" | wc -l)" != 5 ]; then
 	echo "of 5 planted breaches these were found:"
 	breaches "$planted"

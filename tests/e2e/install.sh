@@ -22,7 +22,7 @@ is "its regions" "$(json python/results/report.json 'd["loss"]["captured"]')" 2
 "$accelprof" doctor >doctor || failed "accelprof doctor, installed"
 
 cat >tool.c <<'EOF'
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
 	*(uint64_t *)state += ev->kind == PASTA_KIND_REGION;

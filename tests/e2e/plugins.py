@@ -95,4 +95,38 @@ same("order", [r["latency"] for r in table],
      sorted((r["latency"] for r in table), reverse=True))
 same("unknown", [f["what"] for f in tools["launch_latency"]["findings"] if "without" in f["what"]],
      [f"kernels without a launch before them: {unknown}"] if unknown else [])
+
+# -- launch_storms: launches of kernels by thread and millisecond.
+
+kernel_launch = (0, 1)
+windows = defaultdict(list)
+for e in events:
+    if e["kind"] == "launch" and e.get("work", 0) in kernel_launch:
+        windows[e["proc"], e["tid"], e["time"] // 1000000].append(e["time"])
+first = min(min(w) for w in windows.values())
+storms = sorted((-len(w), (max(w) - min(w)) // (len(w) - 1), min(w) - first)
+                for w in windows.values() if len(w) >= 3)
+same("storms", [(-r["launches"], r["mean_gap"], r["begin"])
+                for r in rows("launch_storms", "worst_storms")], storms)
+table = rows("launch_storms", "launch_storms")
+same("launches", sum(r["launches"] for r in table), sum(map(len, windows.values())))
+same("storms of threads", sum(r["storms"] for r in table), len(storms))
+same("time in storms", sum(r["time"] for r in table), 1000000 * len(storms))
+
+# -- idle_gaps: the idle time of all devices, and the part of it before copies.
+
+work = defaultdict(list)
+for e in events:
+    if e["kind"] in ("kernel", "copy", "set"):
+        work[e["proc"], e["device"]].append(e)
+idle = defaultdict(int)
+for device in work.values():
+    end = device[0]["time"]
+    for e in device:
+        if e["time"] > end:
+            idle[e["kind"] == "copy"] += e["time"] - end
+        end = max(end, e["time"] + e["dur"])
+table = rows("idle_gaps", "idle_gaps")
+same("idle before copies", sum(r["idle"] for r in table if r["cause"] == "copy"), idle[True])
+same("idle before other work", sum(r["idle"] for r in table if r["cause"] != "copy"), idle[False])
 sys.exit(failures > 0)

@@ -22,7 +22,7 @@ cmake -S "$SRC/examples" -B cmade -DCMAKE_PREFIX_PATH="$dir/prefix" >log 2>&1 &&
 	failed "the examples, with CMake"
 	cat log
 }
-readelf -d made/gaps.so cmade/gaps.so made/launch_latency.so cmade/launch_latency.so >needed
+readelf -d made/*.so cmade/*.so >needed
 grep -q 'NEEDED.*pasta' needed && failed "a plug-in is linked with libpasta"
 
 n=0
@@ -30,17 +30,21 @@ for options in '-n 20000' '-n 30000 --ranks 3 --seed 5' '--profile all -n 20000 
 	n=$((n + 1))
 	# shellcheck disable=SC2086
 	"$dir/prefix/bin/accelprof-gen" $options -o "run$n" >/dev/null || failed "accelprof-gen"
-	"$BUILD/tests/dump" "run$n" launch kernel copy set >events || failed "dump"
-	"$accelprof" report "run$n" -t ./made/gaps.so,./made/launch_latency.so --opt gaps.longest=7 \
+	"$BUILD/tests/dump" "run$n" launch kernel copy set sync >events || failed "dump"
+	"$accelprof" report "run$n" \
+		-t ./made/gaps.so,./made/launch_latency.so,./made/launch_storms.so,./made/idle_gaps.so \
+		--opt gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
 		--format json >report.json || failed "report, $options"
 	python3 "$SRC/tests/e2e/plugins.py" events report.json || failed "numbers, $options"
-	"$accelprof" report "run$n" --tool-path cmade -t gaps,launch_latency --opt gaps.longest=7 \
+	"$accelprof" report "run$n" --tool-path cmade \
+		-t gaps,launch_latency,launch_storms,idle_gaps \
+		--opt gaps.longest=7 --opt launch_storms.least=3 --opt launch_storms.top=0 \
 		--format json >other.json || failed "report with --tool-path, $options"
 	is "both builds, $options" "$(json other.json 'd["tools"]')" "$(json report.json 'd["tools"]')"
 done
 
 # Where all are equal, names are what is sorted.
-sed 's/latency.add(ev.time - where->launched)/latency.add(0)/' made/launch_latency.cpp >tied.cpp
+sed 's/add(k.latency, ev.time - where->launched)/add(k.latency, 0)/' made/launch_latency.cpp >tied.cpp
 cmp -s tied.cpp made/launch_latency.cpp && failed "launch_latency adds up its times elsewhere"
 c++ -std=c++20 -shared -fPIC -I"$SRC/include" tied.cpp -o tied.so || failed "tied.so"
 "$accelprof" report run1 -t ./tied.so --format json >tied.json || failed "report, tied.so"
@@ -74,7 +78,7 @@ ln -s made also
 PASTA_TOOL_PATH=also "$accelprof" tools --tool-path made:also --tool-path made >out 2>err
 has "once" out "^gaps .*\\($dir/made/gaps.so\\)\$"
 has "a second gaps" err "^accelprof: $dir/prefix/lib/accelprof/tools/gaps.so: tool gaps is left out: there is another tool of this name \\($dir/made/gaps.so\\): rename"
-lines "a second gaps and launch_latency" err 2
+lines "a second one of each" err 4
 "$accelprof" tools cmade/gaps.so --tool-path made >out 2>err || failed "a path against --tool-path"
 has "a path against --tool-path" out "^from: $dir/cmade/gaps.so\$"
 rm -r prefix/lib/accelprof
@@ -106,7 +110,7 @@ tool() {
 	shift
 	{
 		cat <<-'EOF'
-			#include <pasta/pasta.h>
+			#include <pasta/tool.h>
 			static void count(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 			{
 				*(uint64_t *)state += ev->kind == PASTA_KIND_KERNEL;
@@ -137,8 +141,8 @@ tool_with() {
 
 mkdir bad
 tool_with bad/good.so '.name = "count"'
-tool_with bad/api.so '.name = (const char *)8, .api = 7'
-tool_with bad/size.so '.name = (const char *)8, .size = 24'
+tool_with bad/api.so '.name = (const char *)8, .api_major = 7'
+tool_with bad/size.so '.name = "long", .size = sizeof(struct pasta_tool) + 8'
 tool_with bad/zz-dup.so '.name = "count"'
 tool_with bad/taken.so '.name = "regions"'
 tool_with bad/name.so '.name = "No Name"'
@@ -179,8 +183,8 @@ told() {
 	is "$1: lines" "$(grep -c "^accelprof: .*/$1" err)" 1
 	has "$1" err "^accelprof: $dir/bad/$1$2"
 }
-told api.so ': tool \(unknown\) is left out: it was built for another version of the SDK \(api 7, .*: build it again$'
-told size.so ': tool \(unknown\) is left out: it was built for another version of the SDK \(api 0, 24 bytes; .*: build it again$'
+told api.so ': tool \(unknown\) is left out: it was built for version 7.0 of the SDK, and this is 1.0: build it again$'
+told size.so ': tool long is left out: its struct pasta_tool has [0-9]+ bytes, and this version.s has [0-9]+: build it again$'
 told zz-dup.so ": tool count is left out: there is another tool of this name \\($dir/bad/good.so\\): rename one of them$"
 told taken.so ': tool regions is left out: there is another tool of this name \(built in\): rename one of them$'
 told name.so ': tool \(unknown\) is left out: its name must be of a-z'

@@ -6,7 +6,7 @@ set -u
 # tool NAME NEEDS - a plug-in that counts regions.
 tool() {
 	cat >"$1.c" <<-EOF2
-		#include <pasta/pasta.h>
+		#include <pasta/tool.h>
 		static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 		{
 			*(uint64_t *)state += ev->kind == PASTA_KIND_REGION;

@@ -17,10 +17,10 @@ for n, (language, text) in enumerate(pieces):
     assert bool(whole) == ("PASTA_TOOL(" in text), text
     assert not whole or whole[1].endswith("." + language), whole[1]
     with open(whole[1] if whole else f"part{n}.{language}", "w", encoding="utf-8") as f:
-        f.write(text if whole else "#include <stdio.h>\n#include <pasta/pasta.h>\n" + text)
+        f.write(text if whole else "#include <stdio.h>\n#include <pasta/tool.h>\n" + text)
 P
-is "whole tools" "$(echo [!p]*.c*)" "busy.c bytes.c copied.c slack.c streams.cpp tempo.c waits.c"
-is "parts" "$(ls part*.c | wc -l)" 4
+is "whole tools" "$(echo [!p]*.c*)" "busy.c bytes.c copied.c load.c slack.c streams.cpp tempo.c waits.c"
+is "parts" "$(ls part*.c | wc -l)" 3
 strict="-O2 -Wall -Wextra -Wpedantic -Wno-unused-parameter -Werror -shared -fPIC -I$SRC/include"
 for file in *.c; do
 	# shellcheck disable=SC2086
@@ -30,10 +30,10 @@ done
 c++ -std=c++20 $strict streams.cpp -o streams.so || failed "streams.cpp"
 
 "$gen" -n 20000 --ranks 2 -o run >made.json || failed "accelprof-gen"
-"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so,./slack.so,./busy.so --opt waits.limit=500us \
-	--opt tempo.window=2ms --format json \
+"$ACCELPROF" report run -t ./copied.so,./waits.so,./streams.so,./tempo.so,./slack.so,./busy.so,./load.so \
+	--opt waits.limit=500us --opt tempo.window=2 --format json \
 	>report.json || failed "report"
-"$BUILD/tests/dump" run launch kernel >events || failed "dump"
+"$BUILD/tests/dump" run launch kernel iteration >events || failed "dump"
 is "copied" "$(json report.json 'd["tools"][0]["tables"][0]["rows"]')" \
 	"$(json made.json '[[sum(d["copies"][s]["count"] for s in ("h2d", "d2h")), d["copy_bytes"]]]')"
 python3 - <<'P' || failed "waits and streams"
@@ -59,9 +59,16 @@ times = Counter()
 for e in kernels:
     times[e["name"], f"device {e['device']}"] += e["dur"]
 assert rows == {k: (n, times[k]) for k, n in names.items()}, rows
-windows = Counter(e["time"] // 2000000 * 2000000 for e in kernels)
-assert tools["tempo"]["charts"][0]["series"][0]["points"] == \
-    [[k - min(windows), v] for k, v in sorted(windows.items())], tools["tempo"]["charts"]
+loads = [sum(y for x, y in line["points"]) for line in tools["load"]["charts"][0]["series"]]
+assert sum(loads) == sum(e["dur"] for e in kernels), loads
+windows = Counter()
+for e in kernels:
+    begun = [i["index"] for i in events if i["kind"] == "iteration" and i["proc"] == e["proc"] and
+             i["time"] <= launched[e["proc"], e["corr"]]]
+    if begun:
+        windows[begun[-1] // 2 * 2] += 1
+assert tools["tempo"]["tables"][0]["rows"] == \
+    [[k, k + 2, v] for k, v in sorted(windows.items())], tools["tempo"]["tables"]
 with open("made.json", encoding="utf-8") as f:
     made = json.load(f)
 assert sum(r[3] for r in tools["slack"]["tables"][0]["rows"]) == made["peak_bytes"]

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #include "core/frame.h"
 #include "import/import.h"

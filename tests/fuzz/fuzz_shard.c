@@ -13,7 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #include "core/frame.h"
 #include "process/stream.h"

@@ -1,5 +1,5 @@
 /* plugin_accesses - a tool that needs memory accesses, in two tables. */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 struct state {
 	int64_t rows;

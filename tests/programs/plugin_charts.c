@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #define HOSTILE "\033[31mred;\n\"q\",\xff<\xe2\x80\xae>"
 #define HOSTILE_NAME "red;\"q\",\xff<\xe2\x80\xae>" /* a name has no control characters */

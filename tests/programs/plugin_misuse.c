@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 struct misuse {
 	const char *how;

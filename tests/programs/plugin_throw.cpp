@@ -1,7 +1,7 @@
 /* plugin_throw.cpp - a tool in C++ that throws through its callback. */
 #include <stdexcept>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 static void on_event(void *, const struct pasta_event *, const struct pasta_where *)
 {

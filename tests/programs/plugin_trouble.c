@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 struct trouble {
 	const char *how;

@@ -2,7 +2,7 @@
 /* labels: onethread */
 #include "unit/support.h"
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 enum { LINE = 96, INTERVALS = 24 };
 

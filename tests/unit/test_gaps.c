@@ -77,41 +77,48 @@ static void the_longest_are_kept_in_order(void **state)
 	assert_int_equal(finish(), -EINVAL);
 }
 
+static char *both_tables(void)
+{
+	static char text[2][1 << 17];
+	static int turn;
+	char *to = text[turn++ % 2];
+
+	to += sprintf(to, "%s", table("gaps"));
+	sprintf(to, "%s", table("longest_gaps"));
+	return text[(turn - 1) % 2];
+}
+
 static void merged_states_are_as_one(void **state)
 {
-	struct state parts[3] = {{0}}, whole = {0};
-	const struct device *a, *b;
-	size_t at = 0;
+	struct pasta_result own = {0};
+	struct pasta_lane *parts[3];
+	const char *want;
 
 	(void)state;
+	start_over("gaps.longest=100");
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(open_(&parts[i], &choice.tools[0], NULL), 0);
-	assert_int_equal(open_(&whole, &choice.tools[0], NULL), 0);
+		parts[i] = another_lane(&own);
 	for (uint64_t time = 1; time < 20000; time += random_below(20)) {
 		struct pasta_event ev =
 			kernel_event((uint32_t)random_below(3), time, 1, "k", random_below(30));
 
 		ev.kernel.device = (uint32_t)random_below(2);
-		on_event(&parts[ev.proc], &ev, NULL);
-		on_event(&whole, &ev, NULL);
+		pasta_lane_event(parts[ev.proc], &ev, NULL);
+		give(&ev);
 	}
-	assert_int_equal(merge(&parts[0], &parts[1], NULL), 0);
-	assert_int_equal(merge(&parts[0], &parts[2], NULL), 0);
-	assert_int_equal(pasta_map_count(parts[0].devices), 6);
-	while ((a = pasta_map_next(whole.devices, &at, NULL))) {
-		b = pasta_map_find(parts[0].devices, pasta_pair(a->proc, a->number));
-		assert_non_null(b);
-		assert_memory_equal(a, b, offsetof(struct device, gaps));
-		assert_true(pasta_hist_sum(a->gaps) == pasta_hist_sum(b->gaps));
-		assert_true(pasta_hist_count(a->gaps) == pasta_hist_count(b->gaps));
-		assert_true(pasta_hist_sum(a->gaps) + a->busy == a->end - a->begin);
-	}
-	assert_int_equal(parts[0].longest_count, whole.longest_count);
-	assert_memory_equal(parts[0].longest, whole.longest,
-			    whole.longest_count * sizeof(struct gap));
+	pasta_lane_merge(parts[0], parts[1]);
+	pasta_lane_merge(parts[0], parts[2]);
+	assert_int_equal(finish(), 0);
+	assert_int_equal(pasta_table_rows(table_of("gaps")), 6);
+	assert_int_equal(pasta_table_rows(table_of("longest_gaps")), 100);
+	want = both_tables();
+	pasta_result_free(&result);
+	result = own;
+	pasta_lane_report(parts[0]);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	assert_string_equal(both_tables(), want);
 	for (int i = 0; i < 3; i++)
-		close_(&parts[i]);
-	close_(&whole);
+		pasta_lane_free(parts[i]);
 }
 
 int main(void)

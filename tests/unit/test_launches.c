@@ -1,6 +1,6 @@
 /* test_launches.c - the smallest whole tool there is, as the house style shows it. */
 /* labels: onethread */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 struct kernel {
 	struct {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 static void a_new_value_is_zeroed_and_stays_where_it_is(void **state)
 {

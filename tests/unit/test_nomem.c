@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 static int until = -1; /* requests until one is refused; -1: none is */
 

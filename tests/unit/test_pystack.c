@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <uchar.h>
 
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #include "handlers/torch/module.h"
 #include "handlers/torch/pyabi.h"

@@ -1,7 +1,7 @@
 /* test_python.c - where operators come from in Python, and what they launch: by their own call
  * paths, by those around them, and by the forward operator that the backward pass belongs to. */
 /* labels: onethread */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #include "unit/tooltest.h"
 

@@ -1,6 +1,6 @@
 /* test_series.c - series by key, against all values looked at again; and in a tool's state. */
 /* labels: onethread */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 struct key {
 	uint32_t proc, device, kind;

@@ -1,6 +1,6 @@
 /* test_toolbook.c - a book of memory accesses that a tool declares, and the framework keeps. */
 /* labels: onethread */
-#include <pasta/pasta.h>
+#include <pasta/tool.h>
 
 #include "unit/accesstest.h"
 

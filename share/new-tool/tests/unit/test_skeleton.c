@@ -62,31 +62,33 @@ static void nothing_is_an_empty_table(void **state)
 
 static void merged_states_are_as_one(void **state)
 {
-	struct state parts[2] = {{0}}, whole = {0};
-	const struct kernel *a, *b;
-	size_t at = 0;
+	static const char *const names[] = {"a", "b", "c", "d", "e"};
+	struct pasta_result own = {0};
+	struct pasta_lane *parts[2];
+	char *want;
 
 	(void)state;
-	assert_int_equal(open_(&parts[0], &choice.tools[0], NULL), 0);
-	assert_int_equal(open_(&parts[1], &choice.tools[0], NULL), 0);
-	assert_int_equal(open_(&whole, &choice.tools[0], NULL), 0);
+	for (int i = 0; i < 2; i++)
+		parts[i] = another_lane(&own);
 	for (int i = 0; i < 1000; i++) {
-		struct pasta_event ev = kernel_event(0, 10, 1, NULL, random_below(1000));
+		struct pasta_event ev =
+			kernel_event(0, 10, 1, names[random_below(5)], random_below(1000));
 
-		ev.kernel.name = (uint32_t)random_below(20);
-		on_event(&parts[random_below(2)], &ev, NULL);
-		on_event(&whole, &ev, NULL);
+		pasta_lane_event(parts[random_below(2)], &ev, NULL);
+		give(&ev);
 	}
-	assert_int_equal(merge(&parts[0], &parts[1], NULL), 0);
-	assert_int_equal(pasta_map_count(parts[0].kernels), pasta_map_count(whole.kernels));
-	while ((a = pasta_map_next(whole.kernels, &at, NULL))) {
-		b = pasta_map_find(parts[0].kernels, a->name);
-		assert_non_null(b);
-		assert_memory_equal(a, b, sizeof(*a));
-	}
-	close_(&parts[0]);
-	close_(&parts[1]);
-	close_(&whole);
+	pasta_lane_merge(parts[0], parts[1]);
+	assert_int_equal(finish(), 0);
+	want = strdup(table("skeleton"));
+	assert_non_null(want);
+	pasta_result_free(&result);
+	result = own;
+	pasta_lane_report(parts[0]);
+	assert_int_equal(pasta_out_end(result.outs[0]), 0);
+	assert_string_equal(table("skeleton"), want);
+	free(want);
+	for (int i = 0; i < 2; i++)
+		pasta_lane_free(parts[i]);
 }
 
 int main(void)
