@@ -10,7 +10,7 @@
 #define ROWS 17
 #define WAITING (1 << 16) /* collectives that wait for their kernels */
 #define TEXT 300
-#define SET (PASTA_COPY_UNMAP + 1) /* a direction of copies: fills */
+#define FILL (PASTA_COPY_UNMAP + 1) /* a direction of copies: fills */
 
 /* The parts of the table, in their order: at most so many rows, and the numbers that they have. */
 enum { PROCESSES, DEVICES, KERNELS, OPS, REGIONS, COPIES, COLLECTIVES, EXPOSED, MEMORY, PARTS };
@@ -187,9 +187,9 @@ static void on_copy(struct summary *s, const struct pasta_event *ev,
 	did(s, ev, dur);
 	use(s, ev->proc, set ? ev->set.device : ev->copy.device, WORKED);
 	add(line_of(s, COPIES,
-		    set		    ? SET
-		    : ev->sub < SET ? ev->sub
-				    : 0,
+		    set		     ? FILL
+		    : ev->sub < FILL ? ev->sub
+				     : 0,
 		    0),
 	    dur, set ? ev->set.bytes : ev->copy.bytes);
 }
@@ -421,7 +421,7 @@ static const char *line_name(const void *row, const void *state, char *text, siz
 	case REGIONS:
 		return pasta_scope_regions(pasta_scope_find(l->scope), text, size);
 	case COPIES:
-		return l->key.id == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, l->key.id);
+		return l->key.id == FILL ? "set" : pasta_subtype_name(PASTA_KIND_COPY, l->key.id);
 	case COLLECTIVES:
 		return "collectives";
 	case EXPOSED:
