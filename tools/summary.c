@@ -696,7 +696,7 @@ static void show(const struct summary *s, struct line *const *rows, const size_t
 		struct line *l = *rows;
 
 		l->shown = done[l->key.part]++ < shown[l->key.part];
-		if (l->shown || l->key.part > DEVICES) {
+		if (l->shown || l->key.part > DEVICES || !last) {
 			last = l;
 			continue;
 		}
