@@ -134,9 +134,9 @@ PASTA_EXPORT uint64_t pasta_windows_dropped(const struct pasta_windows *windows)
 PASTA_EXPORT int pasta_windows_error(const struct pasta_windows *windows);
 
 /*
- * The position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and where is what
- * pasta_where_of(ev) returns. Positions count from 0 in each process, so windows of several
- * processes show the same part of each.
+ * The position of an event. LAUNCH and ITERATION need PASTA_NEED_SCOPES, and where is the one that
+ * came with the event. Positions count from 0 in each process, so windows of several processes show
+ * the same part of each.
  *
  *	TIME       ev->time
  *	LAUNCH     the number of the launch that the event belongs to: its own, for a launch and its
