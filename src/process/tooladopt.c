@@ -20,6 +20,9 @@ struct adopted {
 	max_align_t bytes[];
 };
 
+/* All that tools use, so that nothing is lost; registering is done by one thread at a time. */
+static struct adopted *adopted;
+
 struct adopting {
 	struct adopted *all;
 	struct pasta_error *err;
@@ -154,6 +157,19 @@ static bool adopt_is_current(const struct pasta_tool *tool)
 	       ADOPT_CURRENT(tool->ledger) && ADOPT_CURRENT(tool->accesses);
 }
 
+static void adopt_end(struct adopting *a)
+{
+	for (struct adopted *made = a->all, *next; made; made = next) {
+		next = made->next;
+		if (a->error) {
+			free(made);
+		} else {
+			made->next = adopted;
+			adopted = made;
+		}
+	}
+}
+
 const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	struct adopting a = {.err = err};
@@ -175,11 +191,6 @@ const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct 
 		adopt_one(&a, copy->ledger, sizeof(*copy->ledger), "struct pasta_ledger_def");
 	copy->accesses = adopt_one(&a, copy->accesses, sizeof(*copy->accesses),
 				   "struct pasta_access_index_def");
-	while (a.error && a.all) {
-		struct adopted *next = a.all->next;
-
-		free(a.all);
-		a.all = next;
-	}
+	adopt_end(&a);
 	return a.error ? NULL : copy;
 }
