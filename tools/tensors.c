@@ -437,12 +437,14 @@ static const char *line_text(const void *row, const void *state, char *text, siz
 	static const char backward[] = " (backward)";
 	const struct site *s = row;
 	struct pasta_stack_frame frame;
+	size_t used;
 
 	*text = '\0';
 	if (pasta_python_frame(0, s->key.python, &frame))
 		pasta_stack_frame_text(&frame, text, size - sizeof(backward));
+	used = strlen(text);
 	if (s->key.backward)
-		strcat(text, *text ? backward : backward + 1);
+		snprintf(text + used, size - used, "%s", used ? backward : backward + 1);
 	return text;
 }
 

@@ -30,12 +30,14 @@ enum pasta_role {
 	PASTA_ROLE_ADDRESS, /* "0x7f00" */
 };
 
-/* unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in ns. */
+/* unit: "ns", "bytes", "bytes/s", "%", "events" and so on, or NULL. Times are integers in ns. Its
+ * size never changes: what is reserved is 0. */
 struct pasta_column {
 	const char *name;
 	enum pasta_column_type type;
 	const char *unit;
 	uint32_t role; /* of enum pasta_role; 0: by the unit, "ns" is TIME and "%" SHARE */
+	uint32_t reserved;
 };
 
 /* A new table; NULL when out of memory (the report then fails as a whole). So it does if the name

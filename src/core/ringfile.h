@@ -82,12 +82,12 @@ struct pasta_ring {
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
 	_Atomic uint64_t dropped[PASTA_LOSS_COUNT]; /* sealed, the reason is the salt */
-	_Atomic uint64_t watermark; /* of a port; a thread's events come in order */
+	_Atomic uint64_t watermark;		    /* of a port; a thread's events come in order */
 	/* The writer's. */
 	_Alignas(128) _Atomic uint64_t tail;
-	uint64_t drained;		       /* events in frames */
+	uint64_t drained;		     /* events in frames */
 	uint64_t reported[PASTA_LOSS_COUNT]; /* drops in frames, plain numbers */
-	uint32_t announced;		       /* the tid whose name is in a frame */
+	uint32_t announced;		     /* the tid whose name is in a frame */
 };
 
 /* A block of strings, with ids from first on. Each is a struct pasta_string, padded to 4 bytes. */

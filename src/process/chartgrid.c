@@ -119,6 +119,15 @@ void pasta_chart_cell(struct pasta_chart *chart, double x, double y, double valu
 		pasta_chart_add(chart, (union pasta_item){.cell = {x, y, value}});
 }
 
+union pasta_item pasta_chart_grid_item(const struct pasta_chart_grid *grid, size_t number)
+{
+	const struct pasta_grid *g = &grid->as;
+	uint64_t column = number % g->nx, row = number / g->nx;
+
+	return (union pasta_item){.cell = {g->x0 + g->dx * (double)column,
+					   g->y0 + g->dy * (double)row, grid->cells[number]}};
+}
+
 /* -- Histograms -- */
 
 void pasta_chart_edges(struct pasta_chart *chart, const double *edges, size_t count)

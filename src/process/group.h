@@ -24,7 +24,7 @@ int pasta_group_merge(struct pasta_group *into, const struct pasta_group *from);
 /* Where a group lies in its tool's state. */
 struct pasta_group **pasta_group_in(const struct pasta_group_def *def, const void *state);
 
-/* -- For group.c, groupdef.c, grouptable.c and grouptree.c -- */
+/* -- For the files group*.c -- */
 
 /* A column of the table: a member, or one figure of it. */
 enum pasta_figure {

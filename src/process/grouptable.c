@@ -1,16 +1,12 @@
 /* grouptable.c - a group, shown as a table: folded, in order, and as long as it may be. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/group.h"
+#include "process/groupcell.h"
 #include "process/place.h"
 #include "process/result.h"
-#include "process/scope.h"
-
-enum { TEXT = 4096, TEXT_MAX = 1 << 24, TEXT_STEP = 16, CHARACTER_MAX = 4 };
 
 /* A line of the table. */
 struct line {
@@ -45,238 +41,14 @@ static bool *line_empty(const struct view *v, const struct line *line)
 
 /* -- Cells -- */
 
-static const void *view_member(const struct pasta_member *m, const void *row)
-{
-	return (const char *)row + m->offset;
-}
-
-static uint32_t view_u32(const struct pasta_member *m, const void *row)
-{
-	return *(const uint32_t *)view_member(m, row);
-}
-
-static uint64_t view_u64(const struct pasta_member *m, const void *row)
-{
-	return *(const uint64_t *)view_member(m, row);
-}
-
-static const char *view_dim3(const uint32_t *d, char *text)
-{
-	if (!d[0])
-		return "auto";
-	snprintf(text, TEXT, "%u,%u,%u", d[0], d[1], d[2]);
-	return text;
-}
-
-static const char *view_enum(const char *const *names, uint32_t index)
-{
-	for (uint32_t i = 0; names[i]; i++)
-		if (i == index)
-			return names[i];
-	return "(unknown)";
-}
-
-static const char *view_address(uint64_t address, char *text)
-{
-	snprintf(text, TEXT, "0x%llx", (unsigned long long)address);
-	return text;
-}
-
-/* Of a NAME or PLACE of 0; NULL: no value. */
-static const char *view_none(const struct pasta_member *m)
-{
-	return m->flags & PASTA_MEMBER_BLANK_ZERO ? NULL : m->none ? m->none : "(unnamed)";
-}
-
-static const char *view_name(const struct pasta_member *m, const void *row, char *text)
-{
-	if (view_u32(m, row))
-		return pasta_str(view_u32(m, row));
-	if (m->of)
-		return view_address(*(const uint64_t *)((const char *)row + m->of), text);
-	return view_none(m);
-}
-
-static const char *view_stack(const struct pasta_member *m, const void *row, char *text)
-{
-	const struct pasta_stack_ref *ref = view_member(m, row);
-	uint32_t name = m->of ? *(const uint32_t *)((const char *)row + m->of) : 0;
-
-	if (*pasta_stack_line(ref->proc, ref->stack, text, TEXT))
-		return text;
-	return name ? pasta_str(name) : m->none ? m->none : "";
-}
-
-/* NULL: no value. */
-static const char *view_text(const struct view *v, const struct pasta_member *m, const void *row,
-			     char *text)
-{
-	const char *name;
-
-	switch (m->type) {
-	case PASTA_MEMBER_NAME:
-		return view_name(m, row, text);
-	case PASTA_MEMBER_PLACE:
-		return view_u32(m, row) ? pasta_place_text(view_u32(m, row), false, text, TEXT)
-					: view_none(m);
-	case PASTA_MEMBER_DIM3:
-		return view_dim3(view_member(m, row), text);
-	case PASTA_MEMBER_SCOPE:
-		return pasta_scope_regions(pasta_scope_find(view_u32(m, row)), text, TEXT);
-	case PASTA_MEMBER_STACK:
-		return view_stack(m, row, text);
-	case PASTA_MEMBER_PROCESS:
-		return pasta_process(view_u32(m, row))->text;
-	case PASTA_MEMBER_DEVICE:
-		return pasta_device_text(view_u32(m, row), text, TEXT);
-	case PASTA_MEMBER_ENUM:
-		return view_enum(m->names, view_u32(m, row));
-	case PASTA_MEMBER_LEVEL:
-		return pasta_level_text(view_u32(m, row));
-	case PASTA_MEMBER_SUBTYPE:
-		name = pasta_subtype_name(m->of, view_u32(m, row));
-		return name ? name : pasta_subtype_name(m->of, 0);
-	case PASTA_MEMBER_ADDRESS:
-		return view_address(view_u64(m, row), text);
-	default:
-		return m->text(row, v->group->state, text, TEXT);
-	}
-}
-
-/* One figure of a STAT or HIST; false: there is none, for nothing was added. */
-static bool view_figure(const struct pasta_member *m, enum pasta_figure figure, const void *row,
-			uint64_t *value)
-{
-	const struct pasta_hist *hist = m->type == PASTA_MEMBER_HIST
-						? *(struct pasta_hist *const *)view_member(m, row)
-						: NULL;
-	struct pasta_stat stat = {0};
-
-	if (m->type == PASTA_MEMBER_STAT)
-		stat = *(const struct pasta_stat *)view_member(m, row);
-	else if (hist)
-		stat = (struct pasta_stat){pasta_hist_count(hist), pasta_hist_sum(hist),
-					   pasta_hist_min(hist), pasta_hist_max(hist)};
-	switch (figure) {
-	case PASTA_FIGURE_COUNT:
-		*value = stat.count;
-		return true;
-	case PASTA_FIGURE_MEAN:
-		*value = stat.count ? stat.sum / stat.count : 0;
-		break;
-	case PASTA_FIGURE_MIN:
-		*value = stat.min;
-		break;
-	case PASTA_FIGURE_MAX:
-		*value = stat.max;
-		break;
-	case PASTA_FIGURE_P50:
-		*value = stat.count ? pasta_hist_quantile(hist, 0.5) : 0;
-		break;
-	case PASTA_FIGURE_P95:
-		*value = stat.count ? pasta_hist_quantile(hist, 0.95) : 0;
-		break;
-	case PASTA_FIGURE_P99:
-		*value = stat.count ? pasta_hist_quantile(hist, 0.99) : 0;
-		break;
-	default:
-		*value = stat.sum;
-	}
-	return stat.count;
-}
-
-/* The number that a share is of. */
-static uint64_t view_part(const struct pasta_group_column *c, const void *row)
-{
-	uint64_t part = 0;
-
-	if (c->member->type == PASTA_MEMBER_SHARE)
-		return view_u64(c->member, row);
-	view_figure(c->member, PASTA_FIGURE_TOTAL, row, &part);
-	return part;
-}
-
-static bool view_is_share(const struct pasta_group_column *c)
-{
-	return c->figure == PASTA_FIGURE_SHARE || c->member->type == PASTA_MEMBER_SHARE;
-}
-
-static bool view_float(const struct view *v, size_t column, const void *row, double *value)
-{
-	const struct pasta_group_column *c = &v->plan.columns[column];
-	uint64_t ignored, whole;
-
-	if (c->member->type == PASTA_MEMBER_PERCENT) {
-		whole = *(const uint64_t *)((const char *)row + c->member->of);
-		*value = whole ? 100.0 * (double)view_u64(c->member, row) / (double)whole : 0.0;
-		return whole || !(c->member->flags & PASTA_MEMBER_BLANK_ZERO);
-	}
-	if (!view_is_share(c)) {
-		*value = c->member->ratio(row, v->group->state);
-		return !isnan(*value);
-	}
-	*value = v->totals[column] ? 100.0 * (double)view_part(c, row) / (double)v->totals[column]
-				   : 0.0;
-	return c->member->type == PASTA_MEMBER_SHARE ||
-	       view_figure(c->member, PASTA_FIGURE_TOTAL, row, &ignored);
-}
-
-static bool view_int(const struct view *v, const struct pasta_group_column *c, const void *row,
-		     int64_t *value)
-{
-	const struct pasta_member *m = c->member;
-	uint64_t number = 0;
-	bool has = true;
-
-	if (m->type == PASTA_MEMBER_CALL) {
-		*value = m->call(row, v->group->state);
-		return *value != PASTA_NO_VALUE;
-	}
-	if (m->type == PASTA_MEMBER_I64) {
-		*value = *(const int64_t *)view_member(m, row);
-		return *value != PASTA_NO_VALUE;
-	}
-	if (c->figure != PASTA_FIGURE_ITSELF)
-		has = view_figure(m, c->figure, row, &number);
-	else if (m->type == PASTA_MEMBER_U32)
-		number = view_u32(m, row);
-	else
-		number = view_u64(m, row);
-	*value = number > INT64_MAX ? INT64_MAX : (int64_t)number;
-	return has && (number || !(m->flags & PASTA_MEMBER_BLANK_ZERO));
-}
-
-/* A copy, to be freed; NULL: out of memory. A computed text that fills the buffer may have been
- * truncated, if not within a character: it is computed again in a larger one. */
-static char *view_copy(const struct view *v, const struct pasta_member *m, const void *row,
-		       bool *empty)
-{
-	char first[TEXT], *buffer = first, *copy;
-	const char *text = view_text(v, m, row, first);
-	size_t size = TEXT;
-
-	while (m->type == PASTA_MEMBER_TEXT && text == buffer && size < TEXT_MAX &&
-	       strlen(text) + CHARACTER_MAX >= size) {
-		free(buffer == first ? NULL : buffer);
-		buffer = malloc(size *= TEXT_STEP);
-		if (!buffer)
-			return NULL;
-		text = m->text(row, v->group->state, buffer, size);
-	}
-	*empty = !text;
-	copy = strdup(text ? text : "");
-	free(buffer == first ? NULL : buffer);
-	return copy;
-}
-
 /* Texts first: what is folded is not known before them. */
 static int view_texts(const struct view *v, struct line *line)
 {
 	for (size_t i = 0; i < v->plan.count; i++) {
 		if (v->plan.columns[i].type != PASTA_COLUMN_STRING)
 			continue;
-		line_cells(v, line)[i].s =
-			view_copy(v, v->plan.columns[i].member, line->row, &line_empty(v, line)[i]);
+		line_cells(v, line)[i].s = pasta_group_text(v->group, v->plan.columns[i].member,
+							    line->row, &line_empty(v, line)[i]);
 		if (!line_cells(v, line)[i].s)
 			return -ENOMEM;
 	}
@@ -290,11 +62,14 @@ static void view_numbers(const struct view *v, struct line *line)
 		bool has = !c->member->has || c->member->has(line->row, v->group->state);
 
 		if (c->type == PASTA_COLUMN_INT)
-			line_empty(v, line)[i] =
-				!view_int(v, c, line->row, &line_cells(v, line)[i].i) || !has;
+			line_empty(v, line)[i] = !pasta_group_int(v->group, c, line->row,
+								  &line_cells(v, line)[i].i) ||
+						 !has;
 		else if (c->type == PASTA_COLUMN_FLOAT)
 			line_empty(v, line)[i] =
-				!view_float(v, i, line->row, &line_cells(v, line)[i].f) || !has;
+				!pasta_group_float(v->group, c, line->row, v->totals[i],
+						   &line_cells(v, line)[i].f) ||
+				!has;
 	}
 }
 
@@ -324,7 +99,7 @@ static int line_own(const struct view *v, struct line *line)
 	error = pasta_group_merge_row(v->def, own, line->row);
 	for (const struct pasta_member *m = v->def->members; m->type; m++)
 		if (!pasta_member_is_measure(m) && pasta_member_size(m))
-			memcpy((char *)own + m->offset, view_member(m, line->row),
+			memcpy((char *)own + m->offset, pasta_group_member(m, line->row),
 			       pasta_member_size(m));
 	line->own = own;
 	line->row = own;
@@ -340,10 +115,10 @@ static int view_places(const struct view *v, size_t column)
 
 	for (size_t i = 0; !error && i < v->count; i++)
 		error = pasta_places_note(texts, line_cells(v, &v->lines[i])[column].s,
-					  view_u32(m, v->lines[i].row));
+					  pasta_group_u32(m, v->lines[i].row));
 	for (size_t i = 0; !error && i < v->count; i++)
 		error = pasta_places_widen(texts, &line_cells(v, &v->lines[i])[column].s,
-					   view_u32(m, v->lines[i].row));
+					   pasta_group_u32(m, v->lines[i].row));
 	pasta_map_free(texts);
 	return error;
 }
@@ -437,7 +212,7 @@ static int view_by_process(uint32_t a, uint32_t b)
 /* All that is held, then its levels. */
 static uint32_t view_level(const struct pasta_member *m, const void *row)
 {
-	uint32_t level = view_u32(m, row);
+	uint32_t level = pasta_group_u32(m, row);
 
 	return level == PASTA_LEVEL_HELD ? 0 : level + 1;
 }
@@ -456,9 +231,9 @@ static int view_compare(const struct view *v, const struct line *x, const struct
 		return a->i < b->i ? -1 : a->i > b->i;
 	/* Numbers, whose texts would put 10 before 2. */
 	if (m->type == PASTA_MEMBER_PROCESS)
-		return view_by_process(view_u32(m, x->row), view_u32(m, y->row));
+		return view_by_process(pasta_group_u32(m, x->row), pasta_group_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_DEVICE || m->type == PASTA_MEMBER_ENUM)
-		return view_ascending(view_u32(m, x->row), view_u32(m, y->row));
+		return view_ascending(pasta_group_u32(m, x->row), pasta_group_u32(m, y->row));
 	if (m->type == PASTA_MEMBER_LEVEL)
 		return view_ascending(view_level(m, x->row), view_level(m, y->row));
 	if (v->plan.columns[column].type == PASTA_COLUMN_STRING)
@@ -492,8 +267,8 @@ static int view_arrange(struct view *v)
 	int error = view_fold(v);
 
 	for (size_t c = 0; c < v->plan.count; c++)
-		for (size_t i = 0; view_is_share(&v->plan.columns[c]) && i < v->count; i++)
-			v->totals[c] += view_part(&v->plan.columns[c], v->lines[i].row);
+		for (size_t i = 0; pasta_group_is_share(&v->plan.columns[c]) && i < v->count; i++)
+			v->totals[c] += pasta_group_part(&v->plan.columns[c], v->lines[i].row);
 	for (size_t i = 0; !error && i < v->count; i++)
 		view_numbers(v, &v->lines[i]);
 	sorting = v;
@@ -583,7 +358,7 @@ static bool column_is_part(const struct view *v, size_t column)
 /* Whether a number can be had from the sums of several lines. */
 static bool column_adds_up(const struct pasta_group_column *c)
 {
-	return pasta_member_is_measure(c->member) || view_is_share(c) ||
+	return pasta_member_is_measure(c->member) || pasta_group_is_share(c) ||
 	       c->member->flags & PASTA_MEMBER_REST;
 }
 

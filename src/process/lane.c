@@ -270,9 +270,8 @@ __attribute__((noinline)) static void seat_event(const struct pasta_seat *seat,
 }
 
 /* To the seats that want it. Inline: it runs for each event. */
-static inline __attribute__((always_inline)) void give(struct pasta_lane *l,
-						       const struct pasta_event *ev,
-						       const struct pasta_where *known)
+static inline __attribute__((always_inline)) void
+give(struct pasta_lane *l, const struct pasta_event *ev, const struct pasta_where *known)
 {
 	size_t i, count = l->want_count[ev->kind];
 	struct pasta_seat **wants = l->wants + ev->kind * l->count;

@@ -100,6 +100,8 @@ struct pasta_chart_grid {
 	double *cells;
 	size_t filled;
 };
+/* The cell of a number, row by row, as an item of the chart. */
+union pasta_item pasta_chart_grid_item(const struct pasta_chart_grid *grid, size_t number);
 
 struct pasta_chart {
 	struct pasta_out *out;

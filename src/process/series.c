@@ -176,27 +176,32 @@ static void series_rescale(struct pasta_series_set *s, const struct series_scale
 	s->scale = *to;
 }
 
+/* Have the bins reach to one more; false: they would be more than can be. */
+static bool series_extend(struct series_scale *scale, uint64_t bin, uint32_t bins)
+{
+	uint64_t first = bin < scale->first ? bin : scale->first;
+	uint64_t last = bin > scale->last ? bin : scale->last;
+
+	if (last - first >= bins)
+		return false;
+	scale->first = first;
+	scale->last = last;
+	return true;
+}
+
 /* Have bins of at least this width reach to a time. */
 static void series_reach(struct pasta_series_set *s, uint64_t time, uint64_t width)
 {
 	struct series_scale to = s->scale;
-	uint64_t bin;
 
 	if (!s->begun)
 		to.first = to.last = time / to.width;
 	s->begun = true;
 	s->latest = time > s->latest ? time : s->latest;
-	for (;; to.width *= 2, to.first /= 2, to.last /= 2) {
-		uint64_t first, last;
-
-		bin = time / to.width;
-		first = bin < to.first ? bin : to.first;
-		last = bin > to.last ? bin : to.last;
-		if (to.width < width || last - first >= s->def->bins)
-			continue;
-		to.first = first;
-		to.last = last;
-		break;
+	while (to.width < width || !series_extend(&to, time / to.width, s->def->bins)) {
+		to.width *= 2;
+		to.first /= 2;
+		to.last /= 2;
 	}
 	if (to.width != s->scale.width || to.first != s->scale.first)
 		series_rescale(s, &to);

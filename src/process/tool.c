@@ -178,7 +178,9 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err)
 static void refuse(const struct pasta_tool *tool, const struct pasta_error *err)
 {
 	/* A name that is wrong is none. */
-	const char *name = version_ok(tool) && name_ok(tool->name) ? tool->name : "(unknown)";
+	const char *name = version_ok(tool) && pasta_tool_is_whole(tool) && name_ok(tool->name)
+				   ? tool->name
+				   : "(unknown)";
 
 	if (source) {
 		source->refused++;

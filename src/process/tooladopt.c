@@ -13,12 +13,17 @@
 #include <pasta/series.h>
 
 enum { ADOPT_LIST_MAX = 256 };
+/* Every version's descriptor has at least these members. */
+enum { ADOPT_TOOL_LEAST = offsetof(struct pasta_tool, reducer) };
 
 /* A struct or list in today's layout. */
 struct adopted {
 	struct adopted *next;
 	max_align_t bytes[];
 };
+
+/* All that tools use, so that nothing is lost; registering is done by one thread at a time. */
+static struct adopted *adopted;
 
 struct adopting {
 	struct adopted *all;
@@ -154,11 +159,36 @@ static bool adopt_is_current(const struct pasta_tool *tool)
 	       ADOPT_CURRENT(tool->ledger) && ADOPT_CURRENT(tool->accesses);
 }
 
+static void adopt_end(struct adopting *a)
+{
+	for (struct adopted *made = a->all, *next; made; made = next) {
+		next = made->next;
+		if (a->error) {
+			free(made);
+		} else {
+			made->next = adopted;
+			adopted = made;
+		}
+	}
+}
+
+bool pasta_tool_is_whole(const struct pasta_tool *tool)
+{
+	return tool->size >= ADOPT_TOOL_LEAST;
+}
+
 const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	struct adopting a = {.err = err};
 	struct pasta_tool *copy;
 
+	if (!pasta_tool_is_whole(tool)) {
+		pasta_fail(err, -EINVAL,
+			   "its descriptor has %u bytes, and %d is the least: use "
+			   "PASTA_TOOL",
+			   tool->size, ADOPT_TOOL_LEAST);
+		return NULL;
+	}
 	if (adopt_is_current(tool))
 		return tool;
 	copy = adopt_one(&a, tool, sizeof(*copy), "struct pasta_tool");
@@ -175,11 +205,6 @@ const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct 
 		adopt_one(&a, copy->ledger, sizeof(*copy->ledger), "struct pasta_ledger_def");
 	copy->accesses = adopt_one(&a, copy->accesses, sizeof(*copy->accesses),
 				   "struct pasta_access_index_def");
-	while (a.error && a.all) {
-		struct adopted *next = a.all->next;
-
-		free(a.all);
-		a.all = next;
-	}
+	adopt_end(&a);
 	return a.error ? NULL : copy;
 }

@@ -4,6 +4,9 @@
 
 #include <pasta/tool.h>
 
+/* Whether it has the members that every version's descriptor has; only its size is read. */
+bool pasta_tool_is_whole(const struct pasta_tool *tool);
+
 /*
  * The descriptor itself, if all of its structs have today's sizes; otherwise a copy in which each
  * struct is extended with zeros. The copy lives as long as the process, like the descriptor. NULL

@@ -51,6 +51,11 @@ void pasta_wire_number(struct pasta_wire *w, uint64_t value)
 	pasta_wire_put(w, &value, sizeof(value));
 }
 
+void pasta_wire_double(struct pasta_wire *w, double value)
+{
+	pasta_wire_put(w, &value, sizeof(value));
+}
+
 /* With its NUL, so that it can be read where it lies. */
 void pasta_wire_text(struct pasta_wire *w, const char *text)
 {
@@ -164,6 +169,15 @@ uint64_t pasta_wire_get_number(struct pasta_wire_in *in)
 
 	if (bytes)
 		memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+double pasta_wire_get_double(struct pasta_wire_in *in)
+{
+	uint64_t bits = pasta_wire_get_number(in);
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 

@@ -25,6 +25,7 @@ struct pasta_wire {
 
 void pasta_wire_put(struct pasta_wire *w, const void *bytes, size_t size);
 void pasta_wire_number(struct pasta_wire *w, uint64_t value);
+void pasta_wire_double(struct pasta_wire *w, double value);
 /* What is not UTF-8 becomes U+FFFD. NULL stays NULL. */
 void pasta_wire_text(struct pasta_wire *w, const char *text);
 /* Any bytes that end with a NUL, such as a path. */
@@ -42,6 +43,8 @@ struct pasta_wire_in {
 /* The next bytes where they lie; NULL, and bad, if there are fewer. */
 const void *pasta_wire_get(struct pasta_wire_in *in, size_t size);
 uint64_t pasta_wire_get_number(struct pasta_wire_in *in);
+/* Any bits: NaN and infinity, too. */
+double pasta_wire_get_double(struct pasta_wire_in *in);
 /* A number that is at most this; else 0, and bad. */
 uint64_t pasta_wire_get_below(struct pasta_wire_in *in, uint64_t most);
 /* A text, which is UTF-8, where it lies; never NULL. The second may be NULL. */

@@ -232,11 +232,18 @@ static int stack(FILE *f, const union pasta_item *it)
 	return 0;
 }
 
+static void bin(FILE *f, const union pasta_item *it, const double *edges)
+{
+	number(f, edges[0]);
+	fputs(",", f);
+	number(f, edges[1]);
+	fprintf(f, ",%" PRIu64 EOL, it->count);
+}
+
 /* One of a series, if it is of one. */
 static int item(FILE *f, const struct pasta_chart *c, size_t i, const struct pasta_series *series)
 {
 	const union pasta_item *it = &c->items[i];
-	const double *edges = series && c->bins ? &c->bins[i - series->first] : NULL;
 
 	switch (c->type) {
 	case PASTA_CHART_LINE:
@@ -260,10 +267,7 @@ static int item(FILE *f, const struct pasta_chart *c, size_t i, const struct pas
 		spot(f, it);
 		break;
 	case PASTA_CHART_HISTOGRAM:
-		number(f, edges[0]);
-		fputs(",", f);
-		number(f, edges[1]);
-		fprintf(f, ",%" PRIu64 EOL, it->count);
+		bin(f, it, &c->bins[series ? i - series->first : i]);
 		break;
 	case PASTA_CHART_GRAPH:
 		node(f, it, i);
@@ -277,10 +281,12 @@ static void grid(FILE *f, const struct pasta_chart *c)
 	const struct pasta_grid *g = &c->grid->as;
 	size_t i;
 
-	for (i = 0; i < g->nx * g->ny; i++)
-		if (!isnan(c->grid->cells[i]))
-			heat_cell(f, c, g->x0 + g->dx * (double)(i % g->nx),
-				  g->y0 + g->dy * (double)(i / g->nx), c->grid->cells[i]);
+	for (i = 0; i < g->nx * g->ny; i++) {
+		union pasta_item it = pasta_chart_grid_item(c->grid, i);
+
+		if (!isnan(it.cell.value))
+			heat_cell(f, c, it.cell.x, it.cell.y, it.cell.value);
+	}
 }
 
 /* What comes after the items: limits of scatter plots, and edges of graphs. */

@@ -497,9 +497,12 @@ static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	struct heat h = {.x = pasta_plot_range_of(&c->x),
 			 .y = pasta_plot_range_of(&c->y),
 			 .value = pasta_plot_range_of(&c->value)};
-	int error = heat_measure(&h, c);
 	size_t width;
+	int error;
 
+	if (!c->used)
+		return 0; /* no cell: there is nothing to draw */
+	error = heat_measure(&h, c);
 	if (!error)
 		error = heat_rows(&h, &s, c, opts);
 	if (!error) {
@@ -532,9 +535,7 @@ static int plot_heat(FILE *f, const struct pasta_chart *c, const struct pasta_si
 	cells.used = 0;
 	for (i = 0; i < g->nx * g->ny; i++)
 		if (!isnan(c->grid->cells[i]))
-			cells.items[cells.used++] = (union pasta_item){
-				.cell = {g->x0 + g->dx * (double)(i % g->nx),
-					 g->y0 + g->dy * (double)(i / g->nx), c->grid->cells[i]}};
+			cells.items[cells.used++] = pasta_chart_grid_item(c->grid, i);
 	error = plot_cells(f, &cells, opts);
 	free(cells.items);
 	return error;

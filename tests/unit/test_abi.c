@@ -10,6 +10,7 @@
 #undef PASTA_FROZEN
 #define PASTA_FROZEN(type, member, offset)                                                         \
 	PASTA_STATIC_ASSERT(offsetof(type, member) == (offset), #type "." #member " has moved");
+
 #include "../../share/abi/1.0/layout.def"
 
 static void a_member_that_is_newer_than_the_other_side_is_not_there(void **state)
