@@ -367,7 +367,8 @@ __attribute__((noinline)) static void *group_add(struct pasta_group *g, const vo
 	uint64_t hash = group_mix(g, key, weak);
 	void *row = group_slot_row(g, group_slot(g, key, hash));
 
-	row = row ? row : group_put(g, key, hash);
+	/* Once memory has run out the tool fails: asking again for each row would take long. */
+	row = row || g->error == -ENOMEM ? row : group_put(g, key, hash);
 	if (row)
 		return g->last[weak >> (64 - LAST_BITS)] = row;
 	g->error = -ENOMEM;

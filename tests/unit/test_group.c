@@ -757,6 +757,7 @@ static void the_first_error_of_a_tool_is_the_one_of_its_group(void **state)
 	const struct pasta_group_def def = DEF(few, .order = "name");
 	struct pasta_group *g = pasta_group_new(&def, NULL, NULL);
 	uint32_t id = pasta_group_intern(g, "abc", 3);
+	size_t count;
 
 	assert_int_equal(id, pasta_strings_add("abc", 3));
 	assert_int_equal(pasta_group_error(g), 0);
@@ -765,6 +766,9 @@ static void the_first_error_of_a_tool_is_the_one_of_its_group(void **state)
 	pasta_group_fail(g, -ENOMEM);
 	pasta_group_fail(g, -EINVAL);
 	assert_int_equal(pasta_group_error(g), -ENOMEM);
+	count = pasta_group_count(g);
+	row(g, "a key that is new by then", 9)->sum = 1;
+	assert_int_equal(pasta_group_count(g), count);
 	pasta_group_free(g);
 }
 
