@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -33,6 +35,7 @@ static int counter_open(void *state, const struct pasta_opts *opts, struct pasta
 static void counter_event(void *state, const struct pasta_event *ev,
 			  const struct pasta_where *where)
 {
+	assert_null(where); /* it does not ask for it */
 	((struct counter *)state)->events++;
 }
 
@@ -46,6 +49,11 @@ static int counter_report(void *state, struct pasta_out *out, struct pasta_error
 		pasta_cell_str(t, "many");
 	else
 		pasta_cell_int(t, c->events);
+	if (!strcmp(c->mode, "talk"))
+		for (int i = 0; i < 150; i++)
+			pasta_log(i ? PASTA_LOG_NOTE : PASTA_LOG_WARNING, "%d\033[31m", i);
+	if (!strcmp(c->mode, "explain"))
+		return pasta_fail(err, -EIO, "the moon is full");
 	return strcmp(c->mode, "no-report") ? 0 : -ENOSPC;
 }
 
@@ -106,6 +114,24 @@ static size_t drive(struct pasta_result *result, const char *names, const char *
 	pasta_lane_free(l);
 	pasta_choice_free(&choice);
 	return failed;
+}
+
+/* The same, with what is written to stderr; to be freed. */
+static char *drive_aloud(struct pasta_result *result, const char *names, const char *option)
+{
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	char *text = calloc(1, 1 << 16);
+
+	assert_true(file && saved >= 0 && text);
+	dup2(fileno(file), STDERR_FILENO);
+	drive(result, names, option);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	rewind(file);
+	text[fread(text, 1, (1 << 16) - 1, file)] = '\0';
+	fclose(file);
+	return text;
 }
 
 static int64_t events_of(const struct pasta_result *result, size_t i)
@@ -224,12 +250,42 @@ static void the_registry_refuses_what_cannot_work(void **state)
 	assert_null(pasta_tool_at(3));
 }
 
+static void messages_have_the_name_of_their_tool_and_end_at_a_hundred(void **state)
+{
+	struct pasta_result result;
+	char *text = drive_aloud(&result, "alpha", "alpha.mode=talk");
+	size_t lines = 0;
+
+	assert_ptr_equal(strstr(text, "accelprof: alpha: warning: 0\\x1b[31m\n"), text);
+	assert_non_null(strstr(text, "\naccelprof: alpha: 99\\x1b[31m\n"));
+	assert_null(strstr(text, "alpha: 100"));
+	assert_non_null(strstr(text, "\naccelprof: alpha: 50 more messages\n"));
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	assert_int_equal(lines, 101);
+	free(text);
+	pasta_result_free(&result);
+}
+
+static void a_tool_says_why_it_cannot_report(void **state)
+{
+	struct pasta_result result;
+
+	assert_int_equal(drive(&result, "alpha", "alpha.mode=explain"), 1);
+	assert_int_equal(result.outs[0]->err.code, -EIO);
+	assert_non_null(strstr(result.outs[0]->err.text, "cannot report: the moon is full"));
+	pasta_result_free(&result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(tools_get_the_kinds_that_they_want, begin),
 		cmocka_unit_test_setup(a_tool_that_fails_is_closed_and_the_others_go_on, begin),
 		cmocka_unit_test_setup(a_lane_that_is_given_up_closes_its_tools, begin),
+		cmocka_unit_test_setup(messages_have_the_name_of_their_tool_and_end_at_a_hundred,
+				       begin),
+		cmocka_unit_test_setup(a_tool_says_why_it_cannot_report, begin),
 		cmocka_unit_test(what_cannot_be_chosen_is_explained),
 		cmocka_unit_test(a_tool_is_chosen_once),
 		cmocka_unit_test(the_registry_refuses_what_cannot_work),
