@@ -7,8 +7,8 @@
 /* A screen has 25 lines: a title, heads, a blank and the account are 4, and any tool's report may
  * have up to 4 notes. */
 #define ROWS 17
-#define WAITING (1 << 16)	   /* collectives that wait for their kernels */
-#define SET (PASTA_COPY_UNMAP + 1) /* a direction of copies: fills */
+#define WAITING (1 << 16)	    /* collectives that wait for their kernels */
+#define FILL (PASTA_COPY_UNMAP + 1) /* a direction of copies: fills */
 
 /* The parts of the table, in their order, and the most rows of each. */
 enum { PROCESSES, DEVICES, KERNELS, OPS, REGIONS, COPIES, COLLECTIVES, EXPOSED, MEMORY, PARTS };
@@ -179,12 +179,12 @@ static void on_event(void *state, const struct pasta_event *ev, const struct pas
 		break;
 	case PASTA_KIND_COPY:
 		use(s, ev->proc, ev->copy.device, WORKED);
-		add(line_of(s, COPIES, 0, ev->sub < SET ? ev->sub : 0), ev->copy.dur,
+		add(line_of(s, COPIES, 0, ev->sub < FILL ? ev->sub : 0), ev->copy.dur,
 		    ev->copy.bytes);
 		break;
 	case PASTA_KIND_SET:
 		use(s, ev->proc, ev->set.device, WORKED);
-		add(line_of(s, COPIES, 0, SET), ev->set.dur, ev->set.bytes);
+		add(line_of(s, COPIES, 0, FILL), ev->set.dur, ev->set.bytes);
 		break;
 	case PASTA_KIND_COLLECTIVE: /* it waits for the kernel that does it, which may be none */
 		process->failed += !pasta_collective_wait(s->collectives, ev);
@@ -301,7 +301,7 @@ static const char *line_name(const void *row, const void *state, char *text, siz
 	case REGIONS:
 		return pasta_scope_regions(pasta_scope_find(l->scope), text, size);
 	case COPIES:
-		return l->key.id == SET ? "set" : pasta_subtype_name(PASTA_KIND_COPY, l->key.id);
+		return l->key.id == FILL ? "set" : pasta_subtype_name(PASTA_KIND_COPY, l->key.id);
 	case COLLECTIVES:
 	case EXPOSED:
 		return l->key.part == EXPOSED ? "exposed" : "collectives";
