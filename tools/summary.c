@@ -517,7 +517,7 @@ static void show(const struct summary *s, size_t shown[PARTS])
 		shown[l->key.part] -= l->shown;
 		l->place = (uint32_t)i;
 		l->whole = times[l->key.part] * (s->end - s->begin);
-		if (l->shown || l->key.part > DEVICES) {
+		if (!last || l->shown || l->key.part > DEVICES) {
 			last = l;
 			continue;
 		}
