@@ -26,6 +26,7 @@ struct proc {
 	uint64_t last, last_op;
 	struct pasta_progress now;
 	uint64_t recorded; /* mask of the kinds that it records; 0: not known */
+	uint64_t highest;  /* correlation of its launches so far */
 	uint32_t number;
 };
 
@@ -440,19 +441,26 @@ static const struct pasta_where *on_work(struct pasta_correlate *c, struct proc 
 
 /* A new one; NULL when out of memory. */
 static struct pasta_launched *launch_new(struct pasta_correlate *c, struct proc *p,
-					 const struct pasta_event *ev)
+					 const struct pasta_event *ev, enum pasta_due due)
 {
+	uint64_t corr = ev->launch.corr;
 	struct pasta_launched *launch;
 
-	if (c->unmatched || pasta_launches_full(&c->launches))
+	/* Numbers mostly rise: one that is the highest is no other launch's. */
+	if ((c->unmatched && corr <= p->highest) || pasta_launches_full(&c->launches))
 		make_way(c, ev);
-	launch = pasta_launches_add(&c->launches, ev->proc, ev->launch.corr);
+	p->highest = corr > p->highest ? corr : p->highest;
+	launch = pasta_launches_add(&c->launches, ev->proc, corr);
 	if (!launch)
 		return NULL;
 	launch->graph = ev->launch.graph || ev->launch.work == PASTA_LAUNCH_WORK_GRAPH;
-	launch->due = pasta_launch_due(&ev->launch, p->recorded) == PASTA_DUE_LATER;
-	if (launch->due && c->unmatched)
-		memcpy(launch->event, ev, ev->size);
+	launch->due = due == PASTA_DUE_LATER;
+	if (launch->due && c->unmatched) {
+		if (ev->size == PASTA_EVENT_SIZE(launch)) /* no call, mostly */
+			memcpy(launch->event, ev, PASTA_EVENT_SIZE(launch));
+		else
+			memcpy(launch->event, ev, ev->size);
+	}
 	pasta_expired_remove(p->expired, ev->launch.corr);
 	return launch;
 }
@@ -462,7 +470,8 @@ static const struct pasta_where *on_launch(struct pasta_correlate *c, struct pro
 					   const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
-	struct pasta_launched *launch = corr ? launch_new(c, p, ev) : NULL;
+	enum pasta_due due = pasta_launch_due(&ev->launch, p->recorded);
+	struct pasta_launched *launch = corr ? launch_new(c, p, ev, due) : NULL;
 	struct pasta_where *where = launch ? &launch->where : &c->here;
 
 	p->now.launch++; /* the first one is 0: PASTA_NO_LAUNCH is the number before it */
@@ -473,7 +482,7 @@ static const struct pasta_where *on_launch(struct pasta_correlate *c, struct pro
 	if (launch && !pasta_givens_empty(&c->given))
 		settle_early(c, ev->proc, corr);
 	c->failed |= corr && !launch;
-	if (!c->unmatched || pasta_launch_due(&ev->launch, p->recorded) != PASTA_DUE_NOW)
+	if (!c->unmatched || due != PASTA_DUE_NOW)
 		return where;
 	put(c, ev, where);
 	put_unmatched(c, ev, where);
