@@ -91,7 +91,18 @@ int pasta_feed_error(const struct pasta_feed *f)
 	return f->failed || (f->correlate && pasta_correlate_failed(f->correlate)) ? -ENOMEM : 0;
 }
 
-static const struct pasta_event *from_stream(struct pasta_feed *f)
+/* Modules give call paths their names, and devices and threads have their own, whoever asks. */
+__attribute__((noinline)) static void feed_names(struct pasta_feed *f, const struct pasta_event *ev)
+{
+	if (ev->kind == PASTA_KIND_MODULE)
+		pasta_symbols_module(ev);
+	else if (pasta_directory_event(ev))
+		f->failed = true;
+}
+
+/* Inline: it runs for each event. */
+static inline __attribute__((always_inline)) const struct pasta_event *
+from_stream(struct pasta_feed *f)
 {
 	const struct pasta_event *ev;
 
@@ -99,13 +110,8 @@ static const struct pasta_event *from_stream(struct pasta_feed *f)
 	if (++f->read % ASK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
 		f->stopped = true;
 	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
-	/* Modules give call paths their names, and devices and threads have their own, whoever
-	 * asks.
-	 */
-	if (ev && ev->kind == PASTA_KIND_MODULE)
-		pasta_symbols_module(ev);
-	else if (ev && NAMES >> ev->kind & 1 && pasta_directory_event(ev))
-		f->failed = true;
+	if (ev && (NAMES | PASTA_MASK(MODULE)) >> ev->kind & 1)
+		feed_names(f, ev);
 	return ev;
 }
 
