@@ -334,9 +334,9 @@ static void add_lines(struct hotness *h)
 	while ((o = pasta_access_index_objects(h->book, &at)))
 		if (o->id)
 			add_object(h, o);
-	if (h->totals.never)
-		PASTA_ROW(h->lines, struct line, NEVER, h->totals.never)->size =
-			h->totals.never_bytes;
+	if (h->totals.untouched)
+		PASTA_ROW(h->lines, struct line, NEVER, h->totals.untouched)->size =
+			h->totals.untouched_bytes;
 }
 
 /* -- The chart: objects end to end, in the order of their allocation -- */
@@ -405,14 +405,14 @@ static void report_chart(struct hotness *h)
 /* Of wholes: what its parts touch is touched. Images are not counted by object. */
 static uint64_t cold_bytes(const struct hotness *h)
 {
-	uint64_t cold = h->totals.never_bytes;
+	uint64_t cold = h->totals.untouched_bytes;
 	const struct whole *w;
 	size_t at = 0;
 
 	while ((w = pasta_group_next(h->wholes, &at))) {
 		const struct pasta_access_object *o = pasta_access_index_object(h->book, w->key);
 
-		if (o && !o->part && o->sort != PASTA_ALLOC_IMAGE && w->touched < o->bytes)
+		if (o && !o->part && o->type != PASTA_ALLOC_IMAGE && w->touched < o->bytes)
 			pasta_access_add_to(&cold, o->bytes - w->touched);
 	}
 	return cold;
@@ -501,7 +501,7 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 
 	h->out = out;
 	h->totals = pasta_access_index_totals(h->book);
-	h->all = !t->sampled && !t->refused && !t->filtered && !t->untold && !t->page_other &&
+	h->all = !t->sampled && !t->refused && !t->filtered && !t->unregistered && !t->page_other &&
 		 !t->partial;
 	add_lines(h);
 	pasta_out_group(out, h->lines);

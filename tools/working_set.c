@@ -99,14 +99,14 @@ static void add_shape(struct working_set *w, const struct pasta_access_shape *s)
 {
 	struct kernel *k;
 
-	if (s->told && !s->counted && !s->sampled && !s->refused)
+	if (s->registered && !s->counted && !s->sampled && !s->refused)
 		return;
 	k = PASTA_ROW(w->kernels, struct kernel, s->name);
 	k->footprint_max =
 		s->footprint_max > k->footprint_max ? s->footprint_max : k->footprint_max;
 	k->objects_max = s->objects_max > k->objects_max ? s->objects_max : k->objects_max;
 	/* Nobody knows how many they are: they are in no mean. */
-	if (!s->told)
+	if (!s->registered)
 		return;
 	k->launches += s->counted + s->sampled + s->refused;
 	k->counted += s->counted;

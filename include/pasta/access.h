@@ -46,7 +46,7 @@ struct pasta_access_shape {
 	uint64_t key; /* the same in all books, and no other shape's */
 	uint64_t shape;
 	uint32_t proc, name; /* the kernel's */
-	uint32_t told;	     /* 0: rows came that no launch was told of */
+	uint32_t registered; /* 0: rows came that no launch was told of */
 	uint32_t detail;     /* why the last one was refused, or 0 */
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial; /* of those that were counted: only one block in some was */
@@ -68,7 +68,7 @@ struct pasta_access_object {
 	uint64_t addr;	 /* that accesses had first, or 0 */
 	uint64_t bytes;	 /* 0: not known */
 	uint32_t proc, name, stack;
-	uint32_t sort; /* enum pasta_alloc_sub */
+	uint32_t type; /* enum pasta_alloc_sub */
 	uint32_t part; /* 1: of another allocation */
 	uint32_t reserved;
 };
@@ -105,13 +105,14 @@ struct pasta_access_part {
  * refused. */
 struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
-	uint64_t partial, blocks;    /* as a shape's */
-	uint64_t untold;	     /* shapes with rows that no launch was told of */
-	uint64_t lost;		     /* accesses that were not counted */
-	uint64_t page_other;	     /* accesses to pages that a table had no room for */
-	uint64_t never, never_bytes; /* allocations that are no objects; but host's and images */
-	uint64_t unended;	     /* counted, but their sums are not all there */
-	uint64_t scaled;	     /* not counted, but others of their shape stand for them */
+	uint64_t partial, blocks; /* as a shape's */
+	uint64_t unregistered;	  /* shapes with rows that no launch was told of */
+	uint64_t lost;		  /* accesses that were not counted */
+	uint64_t page_other;	  /* accesses to pages that a table had no room for */
+	uint64_t untouched,
+		untouched_bytes; /* allocations that are no objects; but host's and images */
+	uint64_t unended;	 /* counted, but their sums are not all there */
+	uint64_t scaled;	 /* not counted, but others of their shape stand for them */
 };
 
 /* reducers: mask of PASTA_REDUCER_MASK of those whose rows are kept; by page nothing is kept but

@@ -201,7 +201,7 @@ static void on_launch(struct pasta_access_index *b, struct pasta_book_proc *p,
 	if (!known)
 		return;
 	s = &known->shape;
-	s->told = 1;
+	s->registered = 1;
 	if (ev->sub == PASTA_ACCESS_LAUNCH_COUNTED)
 		count(b, p, s, r);
 	else if (ev->sub == PASTA_ACCESS_LAUNCH_SAMPLED)

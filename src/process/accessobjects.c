@@ -119,7 +119,7 @@ static struct pasta_access_object *tie(struct pasta_access_index *b, struct past
 	o->bytes = a->bytes;
 	o->name = a->name;
 	o->stack = a->stack;
-	o->sort = a->type;
+	o->type = a->type;
 	o->part = part;
 	o->parent = parent ? parent->key : 0;
 	return o;

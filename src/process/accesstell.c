@@ -128,14 +128,14 @@ struct pasta_access_totals pasta_access_index_totals(const struct pasta_access_i
 		t.scaled += s->counted ? s->sampled + s->refused : 0;
 		t.partial += s->partial;
 		t.blocks = s->blocks > t.blocks ? s->blocks : t.blocks;
-		t.untold += !s->told;
+		t.unregistered += !s->registered;
 	}
 	t.unended = b->begun > b->ended ? b->begun - b->ended : 0;
 	at = 0;
 	while ((p = pasta_map_next(b->procs, &at, NULL))) {
 		pasta_book_never(p, &count, &bytes);
-		t.never += count;
-		t.never_bytes = pasta_access_add(t.never_bytes, bytes);
+		t.untouched += count;
+		t.untouched_bytes = pasta_access_add(t.untouched_bytes, bytes);
 	}
 	return t;
 }
@@ -155,11 +155,11 @@ static const char *sort_text(const struct pasta_access_object *o)
 		[PASTA_ALLOC_PHYSICAL] = "physical buffer",
 		[PASTA_ALLOC_MAPPED] = "mapped buffer",
 	};
-	bool plain = o->sort != PASTA_ALLOC_POOL && o->sort != PASTA_ALLOC_MAPPED;
+	bool plain = o->type != PASTA_ALLOC_POOL && o->type != PASTA_ALLOC_MAPPED;
 
 	if (o->part && plain)
-		return o->sort == PASTA_ALLOC_IMAGE ? "image" : "sub-buffer";
-	return sorts[o->sort < PASTA_ALLOC_TYPES ? o->sort : 0];
+		return o->type == PASTA_ALLOC_IMAGE ? "image" : "sub-buffer";
+	return sorts[o->type < PASTA_ALLOC_TYPES ? o->type : 0];
 }
 
 /* The innermost function whose source is known, or else the innermost; "" for what is no path. */
@@ -482,7 +482,7 @@ void pasta_access_index_findings(const struct pasta_access_index *b, struct past
 			"the process ended, or was killed, before all that they counted was told, "
 			"or a filter cut there: sums, and what is scaled by them, are too low");
 	pasta_out_report(
-		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.untold),
+		out, .severity = PASTA_SEVERITY_WARNING, PASTA_COUNT(t.unregistered),
 		.what = "kernels with accesses of launches that nobody told of",
 		.evidence = "these are not scaled: events were dropped, or a filter cut between a "
 			    "launch and its accesses");

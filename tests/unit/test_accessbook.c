@@ -156,8 +156,8 @@ static void allocations_that_no_kernel_is_given_are_counted(void **state)
 	alloc(b, 0, 0x30, 50, 0x10, 0);
 	object(b, 0, 16, 0x30, 0x1000, 50); /* of a part: the whole is no stranger then */
 	t = pasta_access_index_totals(b);
-	assert_int_equal(t.never, 3);
-	assert_int_equal(t.never_bytes, 7 + 9 + 11);
+	assert_int_equal(t.untouched, 3);
+	assert_int_equal(t.untouched_bytes, 7 + 9 + 11);
 	pasta_access_index_free(b);
 }
 
