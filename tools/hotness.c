@@ -442,7 +442,7 @@ static void find_hot(const struct hotness *h, const struct line *first, const st
 	double share = first ? pasta_percent(first->accesses, h->accesses) : 0.0;
 	char where[TEXT];
 
-	if (second && second->key.part == OBJECTS && share >= MOST)
+	if (first && second && second->key.part == OBJECTS && share >= MOST)
 		pasta_out_report(h->out, .severity = PASTA_SEVERITY_NOTE,
 				 .what = pasta_out_text(
 					 h->out, "one object takes %.0f%% of all accesses", share),

@@ -114,12 +114,13 @@ static const char *stack_text(const void *row, const void *state, char *buffer, 
 	size_t n = fill_stack(row, stack);
 	char *p = buffer, *last = buffer + size - 1;
 
-	for (size_t i = 0; i < n && p; i++) {
-		p = memccpy(p, stack[i], '\0', (size_t)(last - p));
-		if (p)
-			p[-1] = '\n';
+	for (size_t i = 0; i < n && p != last; i++) {
+		char *end = memccpy(p, stack[i], '\0', (size_t)(last - p));
+
+		p = end ? end : last;
+		p[-1] = end ? '\n' : p[-1];
 	}
-	*(p ? p : last) = '\0';
+	*p = '\0';
 	return buffer;
 }
 
