@@ -46,7 +46,7 @@ struct pasta_access_shape {
 	uint64_t key; /* the same in all books, and no other shape's */
 	uint64_t shape;
 	uint32_t proc, name; /* the kernel's */
-	uint32_t registered; /* 0: rows came that no launch was told of */
+	uint32_t registered; /* 0: it has rows, but no launch record */
 	uint32_t detail;     /* why the last one was refused, or 0 */
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial; /* of those that were counted: only one block in some was */
@@ -73,7 +73,8 @@ struct pasta_access_object {
 	uint32_t reserved;
 };
 
-/* A place that accesses memory; only proc, key and id are known of one nobody told of. */
+/* An instruction or line that accesses memory. Without a site record, known is 0, and only proc,
+ * key and id are set. */
 struct pasta_access_site {
 	uint64_t key, id;
 	uint32_t proc;
@@ -106,7 +107,7 @@ struct pasta_access_part {
 struct pasta_access_totals {
 	uint64_t counted, sampled, filtered, refused;
 	uint64_t partial, blocks; /* as a shape's */
-	uint64_t unregistered;	  /* shapes with rows that no launch was told of */
+	uint64_t unregistered;	  /* shapes with rows, but no launch record */
 	uint64_t lost;		  /* accesses that were not counted */
 	uint64_t page_other;	  /* accesses to pages that a table had no room for */
 	uint64_t untouched,
@@ -128,7 +129,7 @@ PASTA_EXPORT int pasta_access_index_merge(struct pasta_access_index *into,
 					  const struct pasta_access_index *from);
 /* Of a row by page that the book was just given: the objects that its launch accesses and that have
  * bytes in the page, by address, and how many; until the next event. *launch, which may be NULL, is
- * the number of the row's launch in its process, from 0, of those that were told of. */
+ * the number of the row's launch among the recorded ones of its process, from 0. */
 PASTA_EXPORT size_t pasta_access_index_page(struct pasta_access_index *book,
 					    const struct pasta_event *ev,
 					    const struct pasta_access_part **parts,

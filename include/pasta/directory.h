@@ -65,12 +65,12 @@ PASTA_EXPORT bool pasta_process_records(uint32_t proc, uint64_t kinds);
 PASTA_EXPORT const char *pasta_device_text(uint32_t device, char *text, size_t size);
 
 /*
- * A call path: what an event's stack field refers to, of the process ev->proc. A place is a
- * function that was running, innermost first; one that was inlined is a place of its own. Paths are
- * of native code, or of an interpreter's functions, as Python's: these have no module and offset,
- * those that are built in have no file, and the innermost 4096 places are given. Equal paths of an
- * interpreter have equal refs, whatever the process. Texts live as long as the process, and are ""
- * where they are not known.
+ * A call path: what an event's stack field refers to, in the process ev->proc. Its frames are the
+ * functions that were running, innermost first; an inlined function is a frame of its own. A path
+ * is of native code, or of an interpreter such as Python, whose frames have no module and offset.
+ * Built-in functions have no file. Of an interpreter's path the innermost 4096 frames are known,
+ * and equal paths have equal refs in all processes. Texts live as long as the process; an unknown
+ * one is "".
  */
 struct pasta_stack_frame {
 	const char *function; /* C++ names as people write them, where libstdc++ is here */
@@ -81,9 +81,9 @@ struct pasta_stack_frame {
 	uint32_t inlined;     /* 1: its code is part of the next one's */
 };
 
-/* The places of a path: at most max are filled in, and how many there are is returned; 0 for what
- * is no path. What a file is not there for any more, or another one now, is a module and an offset.
- * The first answer for a file reads its debugging information, which may take a second. */
+/* The frames of a path: fills in at most max of them, and returns how many there are; 0 if ref is
+ * not a path. Where the module's file is gone or has changed, a frame has module and offset only.
+ * The first frame of a file reads its debugging information, which may take a second. */
 PASTA_EXPORT size_t pasta_stack_frames(uint32_t proc, uint32_t ref,
 				       struct pasta_stack_frame *frames, size_t max);
 /* "function (file.c:12)", or as much as is known: "function", "libfoo.so+0x1234"; returns text. */

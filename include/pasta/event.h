@@ -200,15 +200,14 @@ enum pasta_access_launch_sub {
 	PASTA_ACCESS_LAUNCH_SAMPLED,  /* not counted: enough others of its shape are */
 	PASTA_ACCESS_LAUNCH_FILTERED, /* not counted: the user did not ask for this kernel */
 	PASTA_ACCESS_LAUNCH_REFUSED,  /* could not be counted: detail says why */
-	PASTA_ACCESS_LAUNCH_LOST,  /* once more, of one that is counted: so many accesses were lost
-				    */
-	PASTA_ACCESS_LAUNCH_ENDED, /* once more, of one that is counted: all its sums are told; what
-				    * it accesses, one by one, may still come */
+	PASTA_ACCESS_LAUNCH_LOST,     /* a counted launch again: accesses were dropped */
+	/* A counted launch again: all its sums have been recorded; single accesses may follow. */
+	PASTA_ACCESS_LAUNCH_ENDED,
 };
-#define PASTA_ACCESS_LAUNCH_ENDS                                                                   \
-	1u /* a flag of one that is counted: its end is told, if it comes */
-#define PASTA_ACCESS_LAUNCH_RAW_DROPPED                                                            \
-	2u /* a flag of what is lost: sums have it, only the file has not */
+/* Flags: an ENDED record follows a COUNTED one; LOST accesses are in the sums, but not in the file.
+ */
+#define PASTA_ACCESS_LAUNCH_ENDS 1u
+#define PASTA_ACCESS_LAUNCH_RAW_DROPPED 2u
 enum pasta_loss_sub {
 	PASTA_LOSS_ACCOUNT = 0, /* nothing was dropped: an account of what was pushed */
 	PASTA_LOSS_FULL,	/* the ring was full */

@@ -1,20 +1,12 @@
 """memory_judge.py REPORT PEAKS - compare the peaks that tools show with those that PyTorch counted."""
-import json
+import functools
 import sys
 
-with open(sys.argv[1], encoding="utf-8") as f:
-    report = json.load(f)
-with open(sys.argv[2], encoding="utf-8") as f:
-    peaks = json.load(f)
+import judging
+
+report, peaks = map(judging.load, sys.argv[1:])
+table = functools.partial(judging.table, report)
 wrong = 0
-
-
-def table(tool, name):
-    """Rows as dictionaries."""
-    for t in next(t for t in report["tools"] if t["name"] == tool)["tables"]:
-        if t["name"] == name:
-            return [dict(zip([c["name"] for c in t["columns"]], row)) for row in t["rows"]]
-    return []
 
 
 def same(what, got, wanted):

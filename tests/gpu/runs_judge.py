@@ -3,22 +3,14 @@
 The oracle has one or more of: peaks of PyTorch's allocator (allocated, reserved), counts of
 torch.profiler (profiler), the same by rank (ranks), and a closed form of unified memory.
 """
-import json
+import functools
 import sys
 
-with open(sys.argv[1], encoding="utf-8") as f:
-    report = json.load(f)
-with open(sys.argv[2], encoding="utf-8") as f:
-    oracle = json.load(f)
+import judging
+
+report, oracle = map(judging.load, sys.argv[1:])
+table = functools.partial(judging.table, report)
 wrong = 0
-
-
-def table(tool, name):
-    """Rows as dictionaries."""
-    for t in next(t for t in report["tools"] if t["name"] == tool)["tables"]:
-        if t["name"] == name:
-            return [dict(zip([c["name"] for c in t["columns"]], row)) for row in t["rows"]]
-    return []
 
 
 def check(what, got, wanted, holds=lambda a, b: a == b):
