@@ -94,14 +94,12 @@ static void put(struct pasta_pending *p, uint32_t home, struct entry *e)
 	*link = e;
 }
 
-/* Keep chains short. */
-static bool grow_index(struct pasta_pending *p)
+/* Keep chains short: false when out of memory. */
+__attribute__((noinline)) static bool grow_index(struct pasta_pending *p)
 {
 	uint32_t mask = p->mask * 2 + 1;
 	struct entry **index, *e;
 
-	if (p->count < p->mask / 2)
-		return true;
 	index = calloc((size_t)mask + 1, sizeof(*index));
 	if (!index)
 		return false;
@@ -162,13 +160,14 @@ void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 }
 
 /* The key has none. */
-static struct entry *make(struct pasta_pending *p, uint32_t home, uint32_t proc, uint64_t corr)
+static inline struct entry *make(struct pasta_pending *p, uint32_t home, uint32_t proc,
+				 uint64_t corr)
 {
 	struct entry *e;
 
 	if (p->count == p->limit)
 		drop(p, p->oldest);
-	e = grow_index(p) ? take(p) : NULL;
+	e = p->count < p->mask / 2 || grow_index(p) ? take(p) : NULL;
 	if (!e)
 		return NULL;
 	e->corr = corr;

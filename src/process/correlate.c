@@ -461,7 +461,8 @@ static struct pasta_launched *launch_new(struct pasta_correlate *c, struct proc 
 		else
 			memcpy(launch->event, ev, ev->size);
 	}
-	pasta_expired_remove(p->expired, ev->launch.corr);
+	if (p->expired)
+		pasta_expired_remove(p->expired, corr);
 	return launch;
 }
 

@@ -126,7 +126,8 @@ bool pasta_feed_stopped(const struct pasta_feed *f)
 	return f->stopped;
 }
 
-static const struct pasta_event *joined(struct pasta_feed *f, const struct pasta_where **where)
+static inline __attribute__((always_inline)) const struct pasta_event *
+joined(struct pasta_feed *f, const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
@@ -176,16 +177,14 @@ __attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_f
 {
 	const struct pasta_event *ev;
 
+	*where = &pasta_nowhere;
 	do {
 		ev = f->correlate ? joined(f, where) : from_stream(f);
-	} while (ev && !passes(f, ev, *where));
+	} while (ev && f->sieve && !passes(f, ev, *where));
 	return ev;
 }
 
 const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
 {
-	if (f->correlate && !f->sieve)
-		return joined(f, where);
-	*where = &pasta_nowhere;
-	return f->sieve ? sifted(f, where) : from_stream(f);
+	return f->correlate && !f->sieve ? joined(f, where) : sifted(f, where);
 }

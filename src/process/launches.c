@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/pending.h"
-
-enum pasta_due pasta_launch_due(const struct pasta_launch_record *launch, uint64_t recorded)
+enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, uint64_t recorded)
 {
 	static const uint64_t kinds[] = {
 		[PASTA_LAUNCH_WORK_KERNEL] = PASTA_MASK(KERNEL),
@@ -50,17 +48,6 @@ struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_
 	if (same)
 		return same;
 	return pasta_pending_full(l->known) ? pasta_pending_oldest(l->known, proc, corr) : NULL;
-}
-
-struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc, uint64_t corr)
-{
-	struct pasta_launched *launch = pasta_pending_renew(l->known, proc, corr);
-
-	if (launch) {
-		launch->use = 0;
-		launch->graph = launch->used = launch->due = false;
-	}
-	return launch;
 }
 
 void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses, uint32_t proc,

@@ -12,6 +12,8 @@
 
 #include <pasta/pasta.h>
 
+#include "core/pending.h"
+
 #define PASTA_LAUNCHES_MAX (1 << 20) /* of all processes */
 #define PASTA_LAUNCHES_RECENT 512
 
@@ -48,7 +50,17 @@ struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_
 					       uint64_t *corr);
 /* A new one, in place of one that has the same numbers; the caller fills in where. NULL when out of
  * memory. */
-struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc, uint64_t corr);
+static inline struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc,
+							uint64_t corr)
+{
+	struct pasta_launched *launch = pasta_pending_renew(l->known, proc, corr);
+
+	if (launch) {
+		launch->use = 0;
+		launch->graph = launch->used = launch->due = false;
+	}
+	return launch;
+}
 /* The latest, or NULL. */
 static inline struct pasta_launched *pasta_launches_find(struct pasta_launches *l, uint32_t proc,
 							 uint64_t corr)
@@ -65,7 +77,17 @@ void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses
  * nothing else that is launched. A correlation of 0 joins nothing: its work may well have a record.
  */
 enum pasta_due { PASTA_DUE_NEVER, PASTA_DUE_NOW, PASTA_DUE_LATER };
-enum pasta_due pasta_launch_due(const struct pasta_launch_record *launch, uint64_t recorded);
+enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, uint64_t recorded);
+static inline enum pasta_due pasta_launch_due(const struct pasta_launch_record *launch,
+					      uint64_t recorded)
+{
+	bool kernels = !recorded || recorded & PASTA_MASK(KERNEL);
+
+	/* Nearly all launches are of kernels: no call for them. */
+	if (launch->work == PASTA_LAUNCH_WORK_KERNEL && launch->corr && !launch->graph && kernels)
+		return PASTA_DUE_LATER;
+	return pasta_launch_due_any(launch, recorded);
+}
 
 /* The correlations of a process's launches that were forgotten without their work, 64 of them in a
  * value of the map, which is NULL at first. A record that comes later must not count again. */
