@@ -7,11 +7,10 @@
 
 #define WAITING (1 << 20) /* collectives that wait for their kernel, at most */
 #define ARRIVALS 262144	  /* of a process, that are kept: a finding and the docs say so */
-
-#define EXPOSED 10 /* % of the span, before a finding says so */
-#define ROUNDS 20  /* before a rank may be called the last one */
-#define MOSTLY 75  /* % of the rounds */
-#define WORTH 1	   /* % of the span that the others wait for it */
+#define EXPOSED 10	  /* % of the span, before a finding says so */
+#define ROUNDS 20	  /* before a rank may be called the last one */
+#define MOSTLY 75	  /* % of the rounds */
+#define WORTH 1		  /* % of the span that the others wait for it */
 
 enum { OTHER, COMMUNICATION }; /* sorts of a cover */
 
@@ -176,16 +175,6 @@ static void close_(void *state)
 	pasta_pending_free(((struct collectives *)state)->waiting);
 }
 
-/* One that finds no memory is one without a kernel. */
-static void on_collective(struct collectives *c, const struct pasta_event *ev)
-{
-	struct waiting *w = pasta_collective_wait(c->waiting, ev);
-
-	PASTA_ROW(c->ranks, struct rank, ev->proc)->seen++;
-	if (w)
-		w->said = ev->collective;
-}
-
 /* The bound is a process's, so that what is kept does not depend on how states are merged. */
 static void arrive(struct collectives *c, const struct pasta_collective_record *said,
 		   const struct pasta_event *ev)
@@ -212,27 +201,32 @@ static void on_kernel(struct collectives *c, const struct pasta_event *ev)
 	const struct pasta_kernel_record *r = &ev->kernel;
 	struct device *d = PASTA_ROW(c->devices, struct device, ev->proc, r->device);
 	const struct waiting *w = pasta_collective_find(c->waiting, ev);
-	const struct pasta_collective_record *said;
 	struct alike *alike;
 
 	pasta_cover_add(&d->cover, w ? COMMUNICATION : OTHER, ev->time, r->dur);
 	if (!w)
 		return;
 	d->calls++;
-	said = &w->said;
-	alike = PASTA_ROW(c->alike, struct alike, ev->proc, said->name, said->dtype, said->ranks,
-			  said->bytes_in ? said->bytes_in : said->bytes_out);
+	alike = PASTA_ROW(c->alike, struct alike, ev->proc, w->said.name, w->said.dtype,
+			  w->said.ranks, w->said.bytes_in ? w->said.bytes_in : w->said.bytes_out);
 	pasta_stat_add(&alike->time, r->dur);
-	arrive(c, said, ev);
+	arrive(c, &w->said, ev);
 	pasta_collective_done(c->waiting, ev);
 }
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {
-	if (ev->kind == PASTA_KIND_KERNEL)
-		on_kernel(state, ev);
-	else
-		on_collective(state, ev);
+	struct collectives *c = state;
+	struct waiting *w;
+
+	if (ev->kind == PASTA_KIND_KERNEL) {
+		on_kernel(c, ev);
+		return;
+	}
+	PASTA_ROW(c->ranks, struct rank, ev->proc)->seen++;
+	w = pasta_collective_wait(c->waiting, ev);
+	if (w) /* without memory, it is one without a kernel */
+		w->said = ev->collective;
 }
 
 /* -- Who is last: rounds, of which each rank has an arrival -- */
@@ -268,9 +262,8 @@ static uint32_t count_ranks(const struct collectives *c, const struct meeting *m
 static void judge(struct collectives *c, uint32_t name, const struct arrival *round, uint32_t count)
 {
 	uint64_t first = UINT64_MAX, last = 0, end = UINT64_MAX;
-	const struct arrival *a;
 
-	for (a = round; a < round + count; a++) {
+	for (const struct arrival *a = round; a < round + count; a++) {
 		first = a->begin < first ? a->begin : first;
 		last = a->begin > last ? a->begin : last;
 		end = a->end < end ? a->end : end;
@@ -280,16 +273,15 @@ static void judge(struct collectives *c, uint32_t name, const struct arrival *ro
 		c->apart += count;
 		return;
 	}
-	for (a = round; a < round + count; a++) {
-		struct tally *of_name = PASTA_ROW(c->tallies, struct tally, name, a->proc);
-		struct tally *total = PASTA_ROW(c->totals, struct tally, 0, a->proc);
+	for (const struct arrival *a = round; a < round + count; a++) {
+		struct tally *of[] = {PASTA_ROW(c->tallies, struct tally, name, a->proc),
+				      PASTA_ROW(c->totals, struct tally, 0, a->proc)};
 
-		of_name->rounds++;
-		total->rounds++;
-		if (a->begin < last || last == first)
-			continue;
-		pasta_stat_add(&of_name->wait, last - first);
-		pasta_stat_add(&total->wait, last - first);
+		for (size_t i = 0; i < 2; i++) {
+			of[i]->rounds++;
+			if (a->begin == last && last != first)
+				pasta_stat_add(&of[i]->wait, last - first);
+		}
 	}
 }
 
@@ -376,9 +368,8 @@ static void find_clocks(const struct collectives *c, struct pasta_out *out)
 	const char *host = NULL;
 	const struct tally *t;
 	bool one = true;
-	size_t at = 0;
 
-	while ((t = pasta_group_next(c->totals, &at))) {
+	for (size_t at = 0; (t = pasta_group_next(c->totals, &at));) {
 		const char *own = pasta_process(t->key.proc)->host;
 
 		one &= *own && (!host || !strcmp(host, own));
@@ -423,9 +414,8 @@ static uint64_t measure(const struct collectives *c)
 {
 	uint64_t longest = 0;
 	struct device *d;
-	size_t at = 0;
 
-	while ((d = pasta_group_next(c->devices, &at))) {
+	for (size_t at = 0; (d = pasta_group_next(c->devices, &at));) {
 		pasta_cover_finish(&d->cover);
 		d->exposed = d->cover.time[1 << COMMUNICATION];
 		d->communication = d->exposed + d->cover.time[1 << COMMUNICATION | 1 << OTHER];
@@ -441,12 +431,10 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	uint64_t span = measure(c);
 	const struct meeting *m;
 	struct alike *alike;
-	size_t at = 0;
 
-	while ((m = pasta_group_next(c->meetings, &at)))
+	for (size_t at = 0; (m = pasta_group_next(c->meetings, &at));)
 		match(c, m);
-	at = 0;
-	while ((alike = pasta_group_next(c->alike, &at)))
+	for (size_t at = 0; (alike = pasta_group_next(c->alike, &at));)
 		alike->of_rank = PASTA_ROW(c->ranks, struct rank, alike->key.proc)->time;
 	find_exposed(c, out);
 	find_straggler(c, span, out);

@@ -1,6 +1,4 @@
 /* ops - operators: calls, host time and device time, by name, inputs, line of Python and module. */
-#include <stdio.h>
-
 #include <pasta/tool.h>
 
 #define RECENT (1 << 18) /* operators that have ended, and whose work may still come */
@@ -97,8 +95,7 @@ struct ops {
 	struct totals *totals;
 	uint32_t other;	  /* the inputs and the line of calls past the limit: "(other)" */
 	uint32_t unknown; /* the line where there is none, in the report: "(unknown)" */
-	bool by_inputs, by_line;
-	bool shown[BYS]; /* in the report, as this: */
+	bool by_inputs, by_line, shown[BYS]; /* shown: in the report only */
 };
 
 /* -- Tables -- */
@@ -113,7 +110,7 @@ static bool row_kept(const void *row, const void *state)
 
 /* Of all three tables: what no row has a value of is not there. */
 static const struct pasta_member row_members[] = {
-	PASTA_MEMBER(PLACE, struct row, key.line, .column = "line", .none = "",
+	PASTA_MEMBER(LINE, struct row, key.line, .column = "line", .none = "",
 		     .flags = PASTA_MEMBER_OPTIONAL),
 	PASTA_MEMBER(NAME, struct row, key.name, .column = "op"),
 	PASTA_MEMBER(NAME, struct row, key.inputs, .column = "inputs", .none = "",
@@ -201,7 +198,7 @@ static uint32_t line_of(struct ops *o, uint32_t proc, uint32_t stack)
 	struct pasta_stack_frame frame;
 
 	if (!site->known && pasta_python_frame(proc, stack, &frame))
-		site->line = pasta_stack_place(&frame);
+		site->line = pasta_stack_frame_line(&frame);
 	site->known = 1;
 	return site->line;
 }
@@ -287,12 +284,11 @@ static struct node *find_open(struct ops *o, uint32_t proc, uint32_t tid, uint64
 	const struct frame *frames = thread ? thread->frames.items : NULL;
 	size_t at = thread ? thread->frames.count : 0;
 
-	while (at-- > 0)
-		if (frames[at].id == id) {
-			know(o, proc, id, frames[at].node);
-			return frames[at].node;
-		}
-	return NULL;
+	while (at > 0 && frames[at - 1].id != id)
+		at--;
+	if (at)
+		know(o, proc, id, frames[at - 1].node);
+	return at ? frames[at - 1].node : NULL;
 }
 
 static void wait_for_op(struct ops *o, uint32_t proc, const struct pasta_where *where,
@@ -319,13 +315,12 @@ static void on_work(struct ops *o, const struct pasta_event *ev, const struct pa
 	/* An operator without an id cannot be found. */
 	bool outside = !where->op && (!where->scope || !where->scope->op);
 	enum fate fate = !launched ? ORPHAN : outside ? OUTSIDE : UNKNOWN;
+	struct step *step = work == KERNELS ? step_of(o, NULL, where->module) : NULL;
 	struct node **known, *node;
 
 	tally(o, ALL, work, 1, ns);
 	tally(o, work == COPIES ? UNKNOWN : fate, work, 1, ns);
-	if (work == KERNELS && where->module) {
-		struct step *step = step_of(o, NULL, where->module);
-
+	if (step) {
 		step->ns += ns;
 		step->backward += where->flags & PASTA_WHERE_BACKWARD ? ns : 0;
 	}
@@ -351,10 +346,8 @@ static void on_begin(struct ops *o, const struct pasta_event *ev, const struct p
 	const struct frame *up = thread->frames.count > 1 ? frame - 1 : &o->outside;
 	struct node *node = node_below(o, up->node, op->name, o->by_inputs ? op->inputs : 0, line);
 
-	*frame = (struct frame){.node = node ? node : up->node,
-				.step = step_of(o, up->step, where->module),
-				.id = op->id,
-				.begin = ev->time};
+	*frame = (struct frame){node ? node : up->node, step_of(o, up->step, where->module), op->id,
+				ev->time};
 	come_to(o, thread, where);
 	tally(o, PART, 0, !node, 0);
 	if (!op->id)
@@ -417,13 +410,12 @@ static void enter_node(void *row, void *up, void *ctx)
 {
 	struct node *node = row;
 	struct ops *o = ctx;
+	uint32_t line = node->key.line ? node->key.line : o->unknown;
 
 	o->shown[BY_INPUTS] |= node->key.inputs && node->key.inputs != o->other;
 	o->shown[BY_LINE] |= node->key.line && node->key.line != o->other;
 	tally(o, OTHERS, 0, node->key.inputs == o->other ? node->calls : 0, 0);
 	for (unsigned int by = 0; by < BYS; by++) {
-		uint32_t line = node->key.line ? node->key.line : o->unknown;
-
 		node->rows[by] =
 			PASTA_ROW(o->tables[by], struct row, node->key.name,
 				  by == BY_INPUTS ? node->key.inputs : 0, by == BY_LINE ? line : 0);
@@ -487,12 +479,9 @@ static void add_step(struct ops *o, const struct step *step)
 		m->self += step->ns;
 }
 
-/* -- Findings -- */
-
 static void find_missing(const struct ops *o, struct pasta_out *out)
 {
-	static const char *const fewer =
-		"tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
+	static const char fewer[] = "tell fewer apart: --opt ops.inputs=no, or --opt ops.lines=no";
 	static const struct {
 		enum fate fate;
 		enum work work;
@@ -510,19 +499,19 @@ static void find_missing(const struct ops *o, struct pasta_out *out)
 		{PART, 0, "calls of operators that count as a part of what is around them", fewer,
 		 "there are too many different ones: they have no rows of their own"},
 	};
-	char time[100];
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
 		enum fate fate = missing[i].fate;
-		uint64_t ns = o->totals->ns[fate][missing[i].work];
+		enum work work = missing[i].work;
+		uint32_t severity = fate == PART ? PASTA_SEVERITY_WARNING : PASTA_SEVERITY_NOTE;
+		uint64_t ns = o->totals->ns[fate][work], all = o->totals->ns[ALL][work];
+		const char *time =
+			pasta_out_text(out, "their time, %.3f ms (%.1f%% of all), is in no row",
+				       (double)ns / 1e6, pasta_percent(ns, all));
 
-		snprintf(time, sizeof(time), "their time, %.3f ms (%.1f%% of all), is in no row",
-			 (double)ns / 1e6, pasta_percent(ns, o->totals->ns[ALL][missing[i].work]));
-		pasta_out_report(out,
-				 .severity = fate == PART ? PASTA_SEVERITY_WARNING
-							  : PASTA_SEVERITY_NOTE,
-				 PASTA_COUNT(o->totals->count[fate][missing[i].work]),
-				 .what = missing[i].what, .action = missing[i].action,
+		pasta_out_report(out, .severity = severity,
+				 PASTA_COUNT(o->totals->count[fate][work]), .what = missing[i].what,
+				 .action = missing[i].action,
 				 .evidence = missing[i].evidence ? missing[i].evidence : time);
 	}
 }
@@ -533,11 +522,10 @@ static int report(void *state, struct pasta_out *out, struct pasta_error *err)
 	const struct pasta_walk walk = {
 		.up = node_up, .enter = enter_node, .leave = leave_node, .ctx = o};
 	const struct step *step;
-	size_t at = 0;
 
 	o->shown[BY_NAME] = true;
 	pasta_group_walk(o->nodes, &walk);
-	while ((step = pasta_group_next(o->steps, &at)))
+	for (size_t at = 0; (step = pasta_group_next(o->steps, &at));)
 		add_step(o, step);
 	for (unsigned int by = 0; by < BYS; by++)
 		if (o->shown[by])

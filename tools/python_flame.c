@@ -216,7 +216,7 @@ static struct python *look_up(struct flame *f, uint32_t path)
 		const struct pasta_stack_frame *from = &f->frames[i];
 		struct frame *frame =
 			pasta_group_append(f->pythons, &python->frames, sizeof(*frame));
-		uint32_t place = pasta_stack_place(from);
+		uint32_t place = pasta_stack_frame_line(from);
 
 		frame->text = intern(f, pasta_stack_frame_text(from, text, sizeof(text)));
 		if (place)

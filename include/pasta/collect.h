@@ -119,19 +119,19 @@ PASTA_EXPORT void *pasta_ranges_next(const struct pasta_ranges *ranges, uint64_t
 				     uint64_t *begin, uint64_t *size);
 
 /*
- * How long intervals of two sorts, such as kernels and collectives, cover a line of time: alone and
+ * How long intervals of two types, such as kernels and collectives, cover a line of time: alone and
  * together. Plain data, zeroed: empty. Intervals are given in the order in which they begin; of one
  * that begins before another that was given earlier, what lies before that is left out. One that
  * reaches past UINT64_MAX ends there. Each from one thread at a time; nothing fails.
  */
 struct pasta_cover {
 	uint64_t at, end[2];
-	uint64_t time[4]; /* ns by mask: 1 only the first sort, 2 only the second, 3 both; 0 none,
+	uint64_t time[4]; /* ns by mask: 1 only the first type, 2 only the second, 3 both; 0 none,
 			   * between the first interval and the last */
 	uint64_t count;	  /* intervals that were given */
 };
-/* sort: 0 or 1. */
-PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int sort, uint64_t begin,
+/* type: 0 or 1. */
+PASTA_EXPORT void pasta_cover_add(struct pasta_cover *cover, unsigned int type, uint64_t begin,
 				  uint64_t dur);
 /* Count what is given up to the end of the last interval, before time is read. What follows counts
  * from there on only: to go on with intervals that overlap, finish a copy. */

@@ -92,9 +92,9 @@ PASTA_EXPORT const char *pasta_stack_frame_text(const struct pasta_stack_frame *
 
 /* The line of source that a frame is at, as a path of one frame: the same id for the same function,
  * file and line, whatever the process. 0: it is in no file, as built-in functions are; or there is
- * no memory. A group shows it as a PLACE: "forward (linear.py:125)", or with the file's path where
- * another place in the table has the same text; an interned text may stand for one. Any thread. */
-PASTA_EXPORT uint32_t pasta_stack_place(const struct pasta_stack_frame *frame);
+ * no memory. A group shows it as a LINE: "forward (linear.py:125)", or with the file's path where
+ * another line in the table has the same text; an interned text may stand for one. Any thread. */
+PASTA_EXPORT uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *frame);
 
 /* The line of a call path: "function (file.c:12)" of the innermost function whose source is known,
  * or else of the innermost function; "" for an unknown path. Truncated to size; returns text. */

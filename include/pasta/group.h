@@ -67,7 +67,7 @@ enum pasta_member_type {
 	/* struct pasta_stack_ref: pasta_stack_line. Without one: the NAME at offset of, if that is
 	 * not 0; or none; or "". */
 	PASTA_MEMBER_STACK,
-	PASTA_MEMBER_PLACE,   /* uint32_t, of pasta_stack_place: "forward (linear.py:125)" */
+	PASTA_MEMBER_LINE,    /* uint32_t, of pasta_stack_frame_line: "forward (linear.py:125)" */
 	PASTA_MEMBER_PROCESS, /* uint32_t, number of a process: its name; in the directory's order
 			       */
 	PASTA_MEMBER_DEVICE,  /* uint32_t: "device 0"; "host" for UINT32_MAX, the last in order */
@@ -102,7 +102,7 @@ enum pasta_member_type {
 
 enum pasta_member_flags {
 	PASTA_MEMBER_HIDDEN = 1,     /* its columns only order the rows */
-	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME or PLACE of 0 */
+	PASTA_MEMBER_BLANK_ZERO = 2, /* 0 is shown as no value; so is a NAME or LINE of 0 */
 	PASTA_MEMBER_MORE = 4,	     /* more columns of a member before it, which is merged once */
 	PASTA_MEMBER_REST = 8,	    /* CALL, RATIO, PERCENT: also for the row of REST, which has the
 				     * sums of the rows that are left out */
@@ -135,7 +135,7 @@ struct pasta_member {
 	/* Of enum pasta_role. 0: by its type and unit: SHARE, PERCENT and any other "%" are shares,
 	 * ADDRESS an address, STACK a line, "ns" a time. */
 	uint32_t role;
-	const char *none; /* the text of a NAME or PLACE of 0 */
+	const char *none; /* the text of a NAME or LINE of 0 */
 	/* Of an ENUM; ends with NULL. An index past the end is shown as "(unknown)". */
 	const char *const *names;
 	/* Of a number: whether it has a value in this row; NULL: yes. */
@@ -268,7 +268,8 @@ PASTA_EXPORT int pasta_group_error(const struct pasta_group *group);
 
 /* Show a group as its table; 0, or the report has failed. */
 PASTA_EXPORT int pasta_out_group(struct pasta_out *out, const struct pasta_group *group);
-/* All groups of the tool that reports, in their order, but for those without a table. */
+/* All groups of the tool that reports, in their order, but for those without a table and those that
+ * are shown already. */
 PASTA_EXPORT int pasta_out_groups(struct pasta_out *out, const void *state,
 				  struct pasta_error *err);
 

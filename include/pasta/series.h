@@ -30,6 +30,8 @@ extern "C" {
 
 struct pasta_chart;
 struct pasta_event;
+struct pasta_group;
+struct pasta_out;
 struct pasta_where;
 
 /*
@@ -88,6 +90,38 @@ PASTA_EXPORT size_t pasta_series_points(struct pasta_series_set *set, const void
  * point on: a chart's numbers do not hold ns since 1970. */
 PASTA_EXPORT void pasta_chart_add_series(struct pasta_chart *chart, const char *name,
 					 struct pasta_series_set *set, const void *key, size_t max);
+/*
+ * The series of a group's rows, whose keys are those of the set, as a table and a line chart. Rows
+ * come in the group's order, without those that its keep hides. What is wrong makes the report
+ * fail.
+ */
+struct pasta_series_view {
+	uint32_t size;	       /* pasta_out_series sets it */
+	uint32_t rows, points; /* at most, of all series together; each series has at least one */
+	uint32_t reserved;
+	/* The table has a row for each bin: its begin as "time", the texts of the group's row, and
+	 * columns of these names. A LEVEL has last and max, a SUM has sum. NULL: no such column. */
+	const char *table;
+	const char *last, *max, *sum, *unit;
+	/* The chart has a series for each row of the group, named by the row's texts. NULL: there
+	 * is no chart. */
+	const char *chart;
+};
+PASTA_EXPORT void pasta_out_series_view(struct pasta_out *out, struct pasta_series_set *set,
+					struct pasta_group *group,
+					const struct pasta_series_view *view);
+/* From initializers: pasta_out_series(out, s->busy, s->kernels, .rows = 200, .table = "busy"). */
+/* clang-format off */
+#define pasta_out_series(out, set, group, ...)                                                     \
+	do {                                                                                       \
+		_Pragma("GCC diagnostic push")                                                     \
+		_Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                 \
+		const struct pasta_series_view pasta_view_ = {                                     \
+			.size = sizeof(struct pasta_series_view), __VA_ARGS__};                    \
+		_Pragma("GCC diagnostic pop")                                                      \
+		pasta_out_series_view((out), (set), (group), &pasta_view_);                        \
+	} while (0)
+/* clang-format on */
 /* -ENOMEM if something found no memory. */
 PASTA_EXPORT int pasta_series_error(const struct pasta_series_set *set);
 

@@ -180,7 +180,7 @@ enum pasta_tool_flags {
  * later. Regions and operators come as pairs: an end that is missing is supplied, ends come from
  * the inside out, and each end has the name, the domain, the depth and the flags of PASTA_REGION_*
  * in event.h. Regions nest in regions and operators in operators, but a region may end before an
- * operator that began in it, or the other way round. Two sorts of ends do not come: that of an
+ * operator that began in it, or the other way round. Two kinds of ends do not come: that of an
  * operator which has not begun; and, by name, that of a region which the end of an outer one has
  * ended.
  */

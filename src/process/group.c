@@ -16,7 +16,7 @@ size_t pasta_member_size(const struct pasta_member *m)
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
 	case PASTA_MEMBER_SCOPE:
-	case PASTA_MEMBER_PLACE:
+	case PASTA_MEMBER_LINE:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_ENUM:

@@ -38,7 +38,7 @@ static const char *cell_address(uint64_t address, char *text)
 	return text;
 }
 
-/* Of a NAME or PLACE of 0; NULL: no value. */
+/* Of a NAME or LINE of 0; NULL: no value. */
 static const char *cell_none(const struct pasta_member *m)
 {
 	return m->flags & PASTA_MEMBER_BLANK_ZERO ? NULL : m->none ? m->none : "(unnamed)";
@@ -72,7 +72,7 @@ static const char *cell_text(const struct pasta_group *group, const struct pasta
 	switch (m->type) {
 	case PASTA_MEMBER_NAME:
 		return cell_name(m, row, text);
-	case PASTA_MEMBER_PLACE:
+	case PASTA_MEMBER_LINE:
 		return pasta_group_u32(m, row)
 			       ? pasta_place_text(pasta_group_u32(m, row), false, text, TEXT)
 			       : cell_none(m);

@@ -35,7 +35,7 @@ static enum pasta_column_type def_type(const struct pasta_member *m, enum pasta_
 	case PASTA_MEMBER_DIM3:
 	case PASTA_MEMBER_SCOPE:
 	case PASTA_MEMBER_STACK:
-	case PASTA_MEMBER_PLACE:
+	case PASTA_MEMBER_LINE:
 	case PASTA_MEMBER_PROCESS:
 	case PASTA_MEMBER_DEVICE:
 	case PASTA_MEMBER_ENUM:

@@ -142,7 +142,7 @@ static int view_fill(struct view *v)
 		error = view_texts(v, &v->lines[v->count++]);
 	}
 	for (size_t i = 0; !error && i < v->plan.count; i++)
-		if (v->plan.columns[i].member->type == PASTA_MEMBER_PLACE)
+		if (v->plan.columns[i].member->type == PASTA_MEMBER_LINE)
 			error = view_places(v, i);
 	return error;
 }
@@ -479,13 +479,22 @@ int pasta_out_group(struct pasta_out *out, const struct pasta_group *group)
 	return error;
 }
 
+/* Whether it is one of the first tables. */
+static bool is_among(const struct pasta_out *out, size_t tables, const char *name)
+{
+	while (tables > 0 && strcmp(out->tables[tables - 1]->name, name) != 0)
+		tables--;
+	return tables;
+}
+
 int pasta_out_groups(struct pasta_out *out, const void *state, struct pasta_error *err)
 {
 	const struct pasta_group_def *def;
+	size_t shown = out->table_count;
 	int error = 0;
 
 	for (def = out->tool->groups; !error && def && def->size; def++)
-		if (def->table)
+		if (def->table && !is_among(out, shown, def->table))
 			error = pasta_out_group(out, *pasta_group_in(def, state));
 	return error ? pasta_fail(err, error, "%s", out->err.text) : 0;
 }

@@ -307,7 +307,7 @@ void ledger_end(struct pasta_ledger *l, struct ledger_alloc *x, const struct pas
 	if (x->a.level == PASTA_LEVEL_BLOCK)
 		ledger_end_tensors(l, x, ev, flags);
 	x->live = false;
-	x->a.freed = x->device->proc->now;
+	x->a.freed = x->device->proc->now ? x->device->proc->now : 1; /* 0 is live */
 	x->a.freed_stack = ev->kind == PASTA_KIND_FREE ? ev->free.stack : 0;
 	x->a.flags |= flags;
 	if (!ledger_is_alias(x))

@@ -18,7 +18,7 @@ static bool place_in_file(const struct pasta_stack_frame *f)
 	return *f->file && *f->file != '<' && strncmp(f->function, "<built-in", 9);
 }
 
-uint32_t pasta_stack_place(const struct pasta_stack_frame *f)
+uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *f)
 {
 	uint8_t bytes[PASTA_PATHNODE_SIZE];
 	struct pasta_pathnode node = {.line = f->line};

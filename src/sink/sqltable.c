@@ -18,7 +18,7 @@ enum {
 static const struct pasta_sqltable tables[] = {
 	[PASTA_SQL_REGIONS] = {"regions", "region", PASTA_KIND_REGION, NESTED, NULL, false},
 	[PASTA_SQL_OPS] = {"ops", "op", PASTA_KIND_OP_BEGIN, NESTED, NULL, false},
-	[PASTA_SQL_ALLOCATIONS] = {"allocations", "allocation", PASTA_KIND_ALLOC, SPAN, "sort",
+	[PASTA_SQL_ALLOCATIONS] = {"allocations", "allocation", PASTA_KIND_ALLOC, SPAN, "type",
 				   true},
 	[PASTA_SQL_ITERATIONS] = {"iterations", "iteration", PASTA_KIND_ITERATION, PASTA_SQL_SPAN,
 				  NULL, false},

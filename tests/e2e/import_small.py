@@ -38,7 +38,7 @@ TABLES = {
                "ORDER BY process, thread, begin, depth",
     "marks": "SELECT name, begin - :base, " + THREAD + " FROM mark ORDER BY process, begin, id",
     "iterations": "SELECT number, begin - :base FROM iteration ORDER BY process, begin",
-    "allocations": "SELECT sort, addr, bytes, begin - :base, end - :base FROM allocation "
+    "allocations": "SELECT type, addr, bytes, begin - :base, end - :base FROM allocation "
                    "ORDER BY process, begin, id",
     "counters": "SELECT name, nullif(device, (1 << 32) - 1), begin - :base, value FROM counter "
                 "ORDER BY process, begin, name",

@@ -580,14 +580,14 @@ static void rows_are_walked_as_a_tree_from_the_outermost_on(void **state)
 
 static uint32_t place(const char *function, const char *file, uint32_t number)
 {
-	return pasta_stack_place(&(struct pasta_stack_frame){
+	return pasta_stack_frame_line(&(struct pasta_stack_frame){
 		.function = function, .file = file, .module = "", .line = number});
 }
 
 static void places_of_one_text_are_shown_with_their_paths(void **state)
 {
 	static const struct pasta_member members[] = {
-		PASTA_MEMBER(PLACE, struct row, key.name, .column = "place", .none = "none"),
+		PASTA_MEMBER(LINE, struct row, key.name, .column = "place", .none = "none"),
 		PASTA_MEMBER(U32, struct row, key.device, .column = "device"),
 		{0},
 	};

@@ -4,6 +4,9 @@
 
 #include "unit/tooltest.h"
 
+/* As the tool declares them: bins of a series, points of its chart. */
+enum { BINS = 200, POINTS = 4000 };
+
 static struct pasta_event alloc_event(uint64_t time, uint64_t addr, uint64_t bytes)
 {
 	struct pasta_event ev = EVENT(alloc, ALLOC, 0, 1, time);
@@ -192,7 +195,7 @@ static void the_chart_has_every_peak_and_ends_with_what_is_live(void **state)
 	assert_string_equal(c->name, "live_bytes");
 	assert_int_equal(c->type, PASTA_CHART_LINE);
 	assert_int_equal(c->series_count, 1);
-	assert_string_equal(c->series[0].name, "device 0, #0");
+	assert_string_equal(c->series[0].name, "device 0, #0, held");
 	assert_in_range(c->used, BINS / 2, BINS + 1);
 	for (size_t i = 0; i < c->used; i++) {
 		assert_true(c->items[i].point.x >= last);

@@ -189,7 +189,7 @@ static void what_never_ends_has_no_end(void **state)
 			    "1,1\n2,3\n");
 	assert_string_equal(ask("SELECT name, end, iteration FROM region"), "outer,,2\n");
 	assert_string_equal(ask("SELECT name, op, end, region FROM op"), "op,5,,outer\n");
-	assert_string_equal(ask("SELECT bytes, sort, end, region, op FROM allocation"),
+	assert_string_equal(ask("SELECT bytes, type, end, region, op FROM allocation"),
 			    "64,device,,outer,op\n");
 }
 
