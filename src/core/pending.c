@@ -17,8 +17,9 @@
 struct entry {
 	uint64_t corr;
 	uint32_t proc, unused;
-	struct entry *next;  /* in its chain, or of the free */
-	struct entry **link; /* where it is written: in the index, or in the one before it */
+	struct entry *next; /* in its chain, or of the free */
+	/* Where it is written: in the index, or in the one before it. NULL: it is free. */
+	struct entry **link;
 	struct entry *older, *younger;
 	/* the value follows */
 };
@@ -147,6 +148,7 @@ static void drop(struct pasta_pending *p, struct entry *e)
 		e->next->link = e->link;
 	*(e->older ? &e->older->younger : &p->oldest) = e->younger;
 	*(e->younger ? &e->younger->older : &p->youngest) = e->older;
+	e->link = NULL;
 	e->next = p->free;
 	p->free = e;
 	p->count--;
@@ -206,6 +208,13 @@ void *pasta_pending_renew(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 void pasta_pending_drop(struct pasta_pending *p, void *value)
 {
 	drop(p, (struct entry *)value - 1);
+}
+
+bool pasta_pending_is(const void *value, uint32_t proc, uint64_t corr)
+{
+	const struct entry *e = (const struct entry *)value - 1;
+
+	return e->link && e->corr == corr && e->proc == proc;
 }
 
 void *pasta_pending_oldest(const struct pasta_pending *p, uint32_t *proc, uint64_t *corr)

@@ -14,5 +14,8 @@ void *pasta_pending_oldest(const struct pasta_pending *pending, uint32_t *proc, 
 bool pasta_pending_full(const struct pasta_pending *pending);
 /* Remove a value that find, add or renew gave, without looking for it again. */
 void pasta_pending_drop(struct pasta_pending *pending, void *value);
+/* Whether a value that one of these returned has this key. It may have been removed since, and even
+ * be another's: its memory lasts as long as pending. */
+bool pasta_pending_is(const void *value, uint32_t proc, uint64_t corr);
 
 #endif

@@ -53,17 +53,17 @@ struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_
 void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses, uint32_t proc,
 			uint64_t corr, struct pasta_launched *launch)
 {
-	uint64_t *slot = &uses->corr[uses->count % PASTA_LAUNCHES_RECENT];
-	struct pasta_launched *old = uses->count < PASTA_LAUNCHES_RECENT
-					     ? NULL
-					     : pasta_pending_find(l->known, proc, *slot);
+	size_t at = uses->count % PASTA_LAUNCHES_RECENT;
+	struct pasta_launched *old = uses->recent[at].launch;
 
 	/* It may be another launch by now, or one of later use. */
-	if (old && old->used && old->use + PASTA_LAUNCHES_RECENT == uses->count)
+	if (old && pasta_pending_is(old, proc, uses->recent[at].corr) && old->used &&
+	    old->use + PASTA_LAUNCHES_RECENT == uses->count)
 		pasta_pending_drop(l->known, old);
 	launch->used = true;
 	launch->use = uses->count++;
-	*slot = corr;
+	uses->recent[at].launch = launch;
+	uses->recent[at].corr = corr;
 }
 
 bool pasta_launches_full(const struct pasta_launches *l)

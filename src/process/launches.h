@@ -28,7 +28,10 @@ struct pasta_launched {
 
 /* The last uses of a process. Zero it before use. */
 struct pasta_launch_uses {
-	uint64_t corr[PASTA_LAUNCHES_RECENT];
+	struct {
+		struct pasta_launched *launch; /* which may have been forgotten since */
+		uint64_t corr;
+	} recent[PASTA_LAUNCHES_RECENT];
 	uint64_t count;
 };
 

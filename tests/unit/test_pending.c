@@ -28,6 +28,24 @@ static void processes_do_not_share_correlations(void **state)
 	pasta_pending_free(NULL);
 }
 
+static void a_value_that_went_is_known_from_one_that_is_there(void **state)
+{
+	struct pasta_pending *p = pasta_pending_new(sizeof(uint64_t), 100);
+	void *value = pasta_pending_add(p, 1, 7), *other;
+
+	(void)state;
+	assert_true(pasta_pending_is(value, 1, 7));
+	assert_false(pasta_pending_is(value, 2, 7));
+	assert_false(pasta_pending_is(value, 1, 8));
+	pasta_pending_drop(p, value);
+	assert_false(pasta_pending_is(value, 1, 7));
+	other = pasta_pending_renew(p, 1, 8);
+	assert_ptr_equal(other, value); /* its memory is another's */
+	assert_false(pasta_pending_is(value, 1, 7));
+	assert_true(pasta_pending_is(value, 1, 8));
+	pasta_pending_free(p);
+}
+
 enum { LIMIT = 20 };
 static struct {
 	uint32_t proc;
@@ -99,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_do_not_share_correlations),
+		cmocka_unit_test(a_value_that_went_is_known_from_one_that_is_there),
 		cmocka_unit_test(the_oldest_goes_when_it_is_full_as_in_an_array),
 	};
 
