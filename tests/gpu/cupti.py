@@ -95,8 +95,8 @@ def joined(db):
 
 def memory(db, said, details):
     got = collections.Counter()
-    for addr, size, sort in rows(db, "SELECT addr, bytes, sort FROM allocation"):
-        got[(addr & (2**64 - 1), size, sort)] += 1
+    for addr, size, type_ in rows(db, "SELECT addr, bytes, type FROM allocation"):
+        got[(addr & (2**64 - 1), size, type_)] += 1
     wanted = collections.Counter(tuple(a) for a in details["allocations"])
     equal("allocations that were not made", sorted((got - wanted).elements())[:10], [])
     equal("allocations that were not recorded", sorted((wanted - got).elements())[:10], [])
