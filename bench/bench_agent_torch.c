@@ -12,7 +12,7 @@
 
 #include "collect/control.h"
 #include "handlers/torch/torch.h"
-#include "process/run.h"
+#include "process/read/run.h"
 
 enum { RUNS = 5, BURST = 300, BURSTS = 1000, PLACES = 3 };
 

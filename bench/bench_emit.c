@@ -15,9 +15,9 @@
 #include "collect/agent.h"
 #include "collect/control.h"
 #include "handlers/cupti/cupti.h"
-#include "process/run.h"
-#include "process/salvage.h"
-#include "process/stream.h"
+#include "process/read/run.h"
+#include "process/read/recover.h"
+#include "process/read/stream.h"
 
 enum { RUNS = 5, BURST = 1000, BURSTS = 1000, FLAT = 10000, THREADS = 8, SECONDS = 3 };
 

@@ -4,8 +4,8 @@
 #include <zstd.h>
 
 #include "core/frame.h"
-#include "process/run.h"
-#include "process/stream.h"
+#include "process/read/run.h"
+#include "process/read/stream.h"
 
 enum { RUNS = 5, CHUNK = 1 << 20 };
 

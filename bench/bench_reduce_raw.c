@@ -19,9 +19,9 @@
 #include "collect/agent.h"
 #include "collect/control.h"
 #include "handlers/sanitizer/raw.h"
-#include "process/run.h"
-#include "process/salvage.h"
-#include "process/stream.h"
+#include "process/read/run.h"
+#include "process/read/recover.h"
+#include "process/read/stream.h"
 
 enum { RUNS = 3, HALF = 1 << 18, WARPS = 512, STEPS = 12, ARRAYS = 3, OTHERS = 200, THREADS = 256 };
 enum { BYTES = 16, SITES = 480, FLUSH_MS = 60000 };

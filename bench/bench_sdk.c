@@ -8,8 +8,8 @@
 
 #include <pasta/pasta.h>
 
-#include "process/series.h"
-#include "process/windows.h"
+#include "process/sdk/series.h"
+#include "process/sdk/windows.h"
 
 enum { RUNS = 5, CALLS = 1000000, LIVE = 1000000, SPACING = 4096, TURN = 1000 };
 

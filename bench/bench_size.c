@@ -5,8 +5,8 @@
 
 #include "core/frame.h"
 #include "core/shardwriter.h"
-#include "process/run.h"
-#include "process/stream.h"
+#include "process/read/run.h"
+#include "process/read/stream.h"
 
 struct sample {
 	struct pasta_event *events; /* of one kind, in order */

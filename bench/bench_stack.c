@@ -13,7 +13,7 @@
 #include "collect/agent.h"
 #include "collect/control.h"
 #include "collect/stack.h"
-#include "process/run.h"
+#include "process/read/run.h"
 
 enum { RUNS = 5, CALLS = 20000, LAUNCHES = 200000, DEPTH = 16, LAUNCH_NS = 10000 };
 

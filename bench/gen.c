@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/json.h"
-#include "process/run.h"
-#include "process/runinfo.h"
+#include "process/io/json.h"
+#include "process/read/run.h"
+#include "process/read/runinfo.h"
 
 #define EVENTS_MAX UINT64_C(10000000000)
 enum { RANKS_MAX = 100000, THREADS_MAX = 900 };

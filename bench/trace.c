@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/json.h"
+#include "process/io/json.h"
 
 #define EVENTS_MAX UINT64_C(10000000000)
 #define BYTES_MAX (UINT64_C(1) << 42)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/json.h"
+#include "process/io/json.h"
 
 enum { RESERVED_STEP = 2 << 20 };
 #define WEIGHTS UINT64_C(1526726656) /* allocated before the first step */

@@ -118,7 +118,7 @@ function(pasta_unit_tests room pattern)
 		if(name STREQUAL "test_nvtx" AND PASTA_NVTX_INCLUDE)
 			target_include_directories(${name} SYSTEM PRIVATE "${PASTA_NVTX_INCLUDE}")
 		endif()
-		if(name STREQUAL "test_crew") # it runs all the tools there are
+		if(name STREQUAL "test_engine") # it runs all the tools there are
 			target_sources(${name} PRIVATE $<TARGET_OBJECTS:pasta-tools>)
 		endif()
 		if(name STREQUAL "test_cupti_abi" AND PASTA_CUPTI_COMPILES)
@@ -314,7 +314,7 @@ add_custom_target(fuzzers)
 if("fuzzer" IN_LIST PASTA_SANITIZE)
 	# The rooms that parse untrusted bytes, and no others: all of it is compiled again for libFuzzer.
 	# A harness that needs more fails to link.
-	pasta_objects(pasta-fuzzed src/core/*.c src/process/*.c src/import/*.c
+	pasta_objects(pasta-fuzzed src/core/*.c src/process/*/*.c src/import/*.c
 		src/handlers/sanitizer/cubin*.c)
 	add_library(pasta-fuzzed-static STATIC $<TARGET_OBJECTS:pasta-fuzzed>)
 	pasta_setup(pasta-fuzzed-static)

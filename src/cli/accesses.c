@@ -12,7 +12,7 @@
 #include <pasta/device.h>
 
 #include "collect/control.h"
-#include "process/files.h"
+#include "process/io/files.h"
 
 enum { LAUNCHES = 3 }; /* of each kernel and shape, unless told */
 /* Needs are in the order of reducers: one shift makes a mask of the other. */

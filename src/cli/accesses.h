@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cli/show.h"
-#include "process/json.h"
+#include "process/io/json.h"
 
 /* Zero it before use. */
 struct pasta_cli_accesses {

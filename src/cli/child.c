@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "process/files.h"
+#include "process/io/files.h"
 
 #define SECOND INT64_C(1000000000)
 

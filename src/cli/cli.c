@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "collect/control.h"
-#include "process/parse.h"
+#include "process/io/parse.h"
 #include "sink/cell.h"
 
 #define OPTIONS_MAX 64

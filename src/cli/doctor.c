@@ -13,9 +13,9 @@
 
 #include "cli/cli.h"
 #include "handlers/handler.h"
-#include "process/dwarf.h"
-#include "process/files.h"
-#include "process/json.h"
+#include "process/join/dwarf.h"
+#include "process/io/files.h"
+#include "process/io/json.h"
 
 #define CHECKS_MAX 40
 #define CLOCK_READS 100000

@@ -9,8 +9,8 @@
 #include "cli/progress.h"
 #include "cli/reading.h"
 #include "cli/show.h"
-#include "process/account.h"
-#include "process/output.h"
+#include "process/read/loss.h"
+#include "process/io/output.h"
 #include "sink/export.h"
 
 enum { OPTION_TO = 256, OPTION_FORCE, OPTION_STRICT };

@@ -13,9 +13,9 @@
 #include "cli/progress.h"
 #include "cli/reading.h"
 #include "core/frame.h"
-#include "process/files.h"
-#include "process/runinfo.h"
-#include "process/shard.h"
+#include "process/io/files.h"
+#include "process/read/runinfo.h"
+#include "process/read/shard.h"
 
 void pasta_importing_free(struct pasta_importing *im)
 {

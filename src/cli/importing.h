@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "import/import.h"
-#include "process/input.h"
-#include "process/run.h"
+#include "process/read/input.h"
+#include "process/read/run.h"
 
 /* The files that are named, and those in folders that are named: what is to be imported. */
 struct pasta_importing {

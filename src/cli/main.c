@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "process/files.h"
-#include "process/tool.h"
-#include "process/toolworker.h"
+#include "process/io/files.h"
+#include "process/run/tool.h"
+#include "process/run/toolworker.h"
 
 static const struct pasta_verb *const verbs[] = {&pasta_verb_run,     &pasta_verb_report,
 						 &pasta_verb_import,  &pasta_verb_export,

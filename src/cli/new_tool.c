@@ -12,8 +12,8 @@
 
 #include "cli/cli.h"
 #include "cli/templates.h"
-#include "process/files.h"
-#include "process/tool.h"
+#include "process/io/files.h"
+#include "process/run/tool.h"
 
 #define SKELETON "skeleton" /* what the templates call the tool */
 #define MAKEFILE "Makefile"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "process/plugin.h"
+#include "process/run/plugin.h"
 
 #define OWN "lib/accelprof/tools"
 

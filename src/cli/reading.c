@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/importing.h"
 #include "cli/show.h"
-#include "process/rawfile.h"
+#include "process/read/rawfile.h"
 
 static volatile sig_atomic_t interrupted; /* the signal */
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "process/input.h"
+#include "process/read/input.h"
 
 /* From now on an interrupt is a wish to stop; the second one ends us. */
 void pasta_reading_catch_interrupt(void);

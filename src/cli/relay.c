@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/files.h"
+#include "process/io/files.h"
 
 /* Between a signal for a process and the same one for its group: senders need microseconds, on a
  * busy machine some time slices. */

@@ -10,9 +10,9 @@
 #include "cli/cli.h"
 #include "cli/reading.h"
 #include "cli/show.h"
-#include "process/account.h"
-#include "process/files.h"
-#include "process/output.h"
+#include "process/read/loss.h"
+#include "process/io/files.h"
+#include "process/io/output.h"
 
 /* What is to be written: the tools' result, or the events, by a sink that reads them itself. */
 struct content {

@@ -14,14 +14,14 @@
 #include "cli/show.h"
 #include "collect/channel.h"
 #include "collect/control.h"
-#include "process/input.h"
-#include "process/isolate.h"
-#include "process/output.h"
-#include "process/parse.h"
-#include "process/run.h"
-#include "process/correlate.h"
-#include "process/runinfo.h"
-#include "process/salvage.h"
+#include "process/read/input.h"
+#include "process/run/isolate.h"
+#include "process/io/output.h"
+#include "process/io/parse.h"
+#include "process/read/run.h"
+#include "process/join/correlate.h"
+#include "process/read/runinfo.h"
+#include "process/read/recover.h"
 
 /* State is always recorded; so are iterations, which cost nothing and divide everything. Tensors
  * are not: to know them makes an operator twice as dear. */

@@ -10,12 +10,12 @@
 
 #include "cli/progress.h"
 #include "collect/control.h"
-#include "process/account.h"
-#include "process/isolate.h"
-#include "process/parse.h"
-#include "process/plugin.h"
-#include "process/symbols.h"
-#include "process/worker.h"
+#include "process/read/loss.h"
+#include "process/run/isolate.h"
+#include "process/io/parse.h"
+#include "process/run/plugin.h"
+#include "process/join/symbols.h"
+#include "process/run/worker.h"
 
 #define WIDTH 100 /* where there is no terminal */
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "process/filter.h"
-#include "process/input.h"
-#include "process/result.h"
-#include "process/tool.h"
+#include "process/join/filter.h"
+#include "process/read/input.h"
+#include "process/sdk/result.h"
+#include "process/run/tool.h"
 #include "sink/sink.h"
 
 /* Options that both verbs have. Ids as in PASTA_SHOW_OPTIONS. */

@@ -5,11 +5,11 @@
 
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "process/parse.h"
-#include "process/plugin.h"
-#include "process/result.h"
-#include "process/tool.h"
-#include "process/worker.h"
+#include "process/io/parse.h"
+#include "process/run/plugin.h"
+#include "process/sdk/result.h"
+#include "process/run/tool.h"
+#include "process/run/worker.h"
 #include "sink/cell.h"
 
 /* A file may have any name; nothing for a tool that has none. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "import/trace.h"
-#include "process/files.h"
+#include "process/io/files.h"
 
 /* A line each; asked in this order. */
 static const struct pasta_format *const formats[] = {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "process/utf8.h"
+#include "process/io/utf8.h"
 
 /* Where the parser is, and what it has found wrong. */
 struct parser {

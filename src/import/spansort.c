@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/files.h"
+#include "process/io/files.h"
 
 enum { PIECE = 1 << 10 }; /* spans that are read at once while merging */
 

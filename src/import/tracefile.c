@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "import/unpack.h"
-#include "process/files.h"
+#include "process/io/files.h"
 
 enum { WINDOW = 1 << 20, PACKED = WINDOW, MAGIC = 4 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "process/utf8.h"
+#include "process/io/utf8.h"
 
 #define ELLIPSIS "…"
 

@@ -7,7 +7,7 @@
 
 #include <pasta/pasta.h>
 
-#include "process/result.h"
+#include "process/sdk/result.h"
 
 /* What the terminal shows for a cell, to be freed: times and sizes in human units, nothing that a
  * terminal would obey; "" for NULL, which is no value. NULL when out of memory. */

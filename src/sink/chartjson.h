@@ -2,8 +2,8 @@
 #ifndef PASTA_SINK_CHARTJSON_H
 #define PASTA_SINK_CHARTJSON_H
 
-#include "process/json.h"
-#include "process/result.h"
+#include "process/io/json.h"
+#include "process/sdk/result.h"
 
 /* docs/report.md describes it. */
 void pasta_json_chart(struct pasta_json *j, const struct pasta_chart *chart);

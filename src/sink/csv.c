@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/json.h"
-#include "process/utf8.h"
+#include "process/io/json.h"
+#include "process/io/utf8.h"
 #include "sink/cell.h"
 #include "sink/sink.h"
 

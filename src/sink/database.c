@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "process/utf8.h"
+#include "process/io/utf8.h"
 
 /*
  * Nobody else opens the file, and without its last byte it is thrown away: no locks, no waiting for

@@ -8,7 +8,7 @@
 
 #include <pasta/pasta.h>
 
-#include "process/input.h"
+#include "process/read/input.h"
 
 /* Asked now and then: whether to go on, and told how far it is with what ("reading"). */
 struct pasta_export_watch {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/tool.h"
-#include "process/utf8.h"
+#include "process/run/tool.h"
+#include "process/io/utf8.h"
 #include "sink/sink.h"
 
 /* A code point that may be in a frame. */

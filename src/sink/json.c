@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "process/account.h"
-#include "process/json.h"
-#include "process/runinfo.h"
+#include "process/read/loss.h"
+#include "process/io/json.h"
+#include "process/read/runinfo.h"
 #include "sink/chartjson.h"
 #include "sink/sink.h"
 

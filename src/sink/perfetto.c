@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/account.h"
-#include "process/directory.h"
-#include "process/feed.h"
-#include "process/symbols.h"
+#include "process/read/loss.h"
+#include "process/join/directory.h"
+#include "process/join/reader.h"
+#include "process/join/symbols.h"
 #include "sink/sink.h"
 #include "sink/timeline.h"
 #include "sink/traceevent.h"

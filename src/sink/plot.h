@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "process/result.h"
+#include "process/sdk/result.h"
 #include "sink/side.h"
 #include "sink/sink.h"
 

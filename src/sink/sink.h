@@ -8,8 +8,8 @@
 
 #include <pasta/pasta.h>
 
-#include "process/input.h"
-#include "process/result.h"
+#include "process/read/input.h"
+#include "process/sdk/result.h"
 
 #define PASTA_REPORT_SCHEMA "accelprof-report/2"
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/account.h"
-#include "process/directory.h"
-#include "process/feed.h"
-#include "process/ledger.h"
-#include "process/symbols.h"
+#include "process/read/loss.h"
+#include "process/join/directory.h"
+#include "process/join/reader.h"
+#include "process/sdk/ledger.h"
+#include "process/join/symbols.h"
 #include "sink/database.h"
 #include "sink/export.h"
 #include "sink/sqlrows.h"

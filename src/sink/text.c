@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/account.h"
-#include "process/utf8.h"
+#include "process/read/loss.h"
+#include "process/io/utf8.h"
 #include "sink/cell.h"
 #include "sink/plot.h"
 #include "sink/side.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/ledger.h"
+#include "process/sdk/ledger.h"
 
 enum { LANES = 64, DEPTH_MAX = 65536 }; /* deeper regions are not believed */
 

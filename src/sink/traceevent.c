@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "process/account.h"
+#include "process/read/loss.h"
 
 int pasta_traceevent_open(struct pasta_traceevent *t, FILE *file)
 {

@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "process/json.h"
-#include "process/stream.h"
+#include "process/io/json.h"
+#include "process/read/stream.h"
 
 /* A row of the picture. */
 struct pasta_track {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# files.sh - accelprof opens, makes, renames and removes files through src/process/files.c alone.
+# files.sh - accelprof opens, makes, renames and removes files through src/process/io/files.c alone.
 set -eu
 
 calls='open|open64|openat|openat64|openat2|creat|creat64|fopen|fopen64|freopen|freopen64|fdopendir'
@@ -75,6 +75,6 @@ sources=$(find "$SRC/src/process" -name '*.c' | wc -l)
 found=$(breaches "$BUILD" "$SRC" || true)
 [ -z "$found" ] || {
 	echo "$found"
-	echo "files are opened, made and removed through src/process/files.h alone"
+	echo "files are opened, made and removed through src/process/io/files.h alone"
 	exit 1
 }

@@ -18,7 +18,7 @@
 
 #include "core/frame.h"
 #include "import/import.h"
-#include "process/stream.h"
+#include "process/read/stream.h"
 
 enum { SALVAGE = 1, NO_STACKS = 2, FEW_KINDS = 4, WITH_HEAD = 8 };
 

@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #include "core/rawblock.h"
-#include "process/rawfile.h"
+#include "process/read/rawfile.h"
 
 enum { MOST = 4096 };
 

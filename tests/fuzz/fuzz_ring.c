@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "core/ringfile.h"
-#include "process/salvage.h"
-#include "process/shard.h"
-#include "process/stream.h"
+#include "process/read/recover.h"
+#include "process/read/shard.h"
+#include "process/read/stream.h"
 
 enum { PID = 4711, PAGE = 4096 };
 enum { AS_IS_HEAD = 32, AS_IS_SEGMENTS = 64, AS_IS_RECORDS = 128 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/runinfo.h"
+#include "process/read/runinfo.h"
 
 static char dir[64];
 

@@ -16,7 +16,7 @@
 #include <pasta/tool.h>
 
 #include "core/frame.h"
-#include "process/stream.h"
+#include "process/read/stream.h"
 
 enum { SEAL = 1, FOLLOW = 2, FEW_KINDS = 4, TWICE = 8 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/parcel.h"
+#include "process/run/parcel.h"
 
 enum { TOOLS = 2 };
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/frame.h"
-#include "process/input.h"
+#include "process/read/input.h"
 
 static void put_text(const char *text)
 {

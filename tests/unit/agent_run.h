@@ -19,9 +19,9 @@
 #include "collect/agent.h"
 #include "collect/control.h"
 #include "core/ringfile.h"
-#include "process/run.h"
-#include "process/salvage.h"
-#include "process/stream.h"
+#include "process/read/run.h"
+#include "process/read/recover.h"
+#include "process/read/stream.h"
 
 static char run_dir[128];
 

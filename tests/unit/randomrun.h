@@ -9,8 +9,8 @@
 
 #include "unit/support.h"
 
-#include "process/correlate.h"
-#include "process/nest.h"
+#include "process/join/correlate.h"
+#include "process/join/nesting.h"
 
 enum { RUN_NAMES = 12, RUN_THREADS = 3, RUN_OPEN = 24, RUN_NODES = 40, RUN_PATHS = 6 };
 

@@ -9,9 +9,9 @@
 #include "unit/support.h"
 
 #include "core/strings.h"
-#include "process/correlate.h"
-#include "process/launches.h"
-#include "process/nest.h"
+#include "process/join/correlate.h"
+#include "process/join/launchtable.h"
+#include "process/join/nesting.h"
 
 enum { NO_SCOPE = -1, SUPPLIED = -1 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/result.h"
-#include "process/runinfo.h"
+#include "process/sdk/result.h"
+#include "process/read/runinfo.h"
 #include "sink/sink.h"
 
 /* x, y and value may be NULL. */

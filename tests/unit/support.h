@@ -20,7 +20,7 @@
 
 #include "core/err.h"
 #include "core/frame.h"
-#include "process/stream.h"
+#include "process/read/stream.h"
 
 /* -- Random numbers: the same ones every time, unless SEED is set -------------------------------
  */

@@ -2,7 +2,7 @@
 /* labels: onethread */
 #include "support.h"
 
-#include "process/clockmap.h"
+#include "process/read/clockmap.h"
 
 static void without_points_a_time_stays_as_it_is(void **state)
 {

@@ -4,7 +4,7 @@
 #include <pasta/annotate.h>
 
 #include "handlers/cupti/cupti.h"
-#include "process/correlate.h"
+#include "process/join/correlate.h"
 
 const struct pasta_annotate_ops *pasta_annotate_attach(void);
 

@@ -5,7 +5,7 @@
 #include <zstd.h>
 
 #include "core/varint.h"
-#include "process/decode.h"
+#include "process/read/decode.h"
 
 static struct pasta_decoder *decoder;
 static struct pasta_plan *own;

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "process/demangle.h"
+#include "process/join/demangle.h"
 
 enum { LEVELS = 200, IMPATIENT_S = 20 };
 

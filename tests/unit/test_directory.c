@@ -3,8 +3,8 @@
 #include "unit/support.h"
 
 #include "core/shardwriter.h"
-#include "process/directory.h"
-#include "process/feed.h"
+#include "process/join/directory.h"
+#include "process/join/reader.h"
 
 enum { SOURCE = 1, TID = 78 };
 

@@ -3,8 +3,8 @@
 /* labels: onethread */
 #include "support.h"
 
-#include "process/files.h"
-#include "process/output.h"
+#include "process/io/files.h"
+#include "process/io/output.h"
 
 static int folder = -1;
 

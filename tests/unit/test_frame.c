@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "core/varint.h"
-#include "process/decode.h"
+#include "process/read/decode.h"
 
 enum { STRINGS = 1000 }; /* ids below are there, and stay as they are */
 

@@ -5,9 +5,9 @@
 #include "unit/support.h"
 
 #include "core/strings.h"
-#include "process/directory.h"
-#include "process/group.h"
-#include "process/result.h"
+#include "process/join/directory.h"
+#include "process/sdk/group.h"
+#include "process/sdk/result.h"
 
 struct row {
 	struct {

@@ -4,7 +4,7 @@
 
 #include "unit/tooltest.h"
 
-#include "process/launches.h"
+#include "process/join/launchtable.h"
 
 static void give_shape(const char *name, uint32_t x, uint32_t y, uint32_t block, uint64_t dur)
 {

@@ -3,8 +3,8 @@
 #include "unit/support.h"
 
 #include "core/strings.h"
-#include "process/directory.h"
-#include "process/ledger.h"
+#include "process/join/directory.h"
+#include "process/sdk/ledger.h"
 
 #define MIB (UINT64_C(1) << 20)
 enum { TORCH = 77, SEGMENTS = 78 };

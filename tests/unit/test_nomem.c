@@ -29,9 +29,9 @@ static bool refused(void)
 #include "../../src/core/ranges.c"
 #define pasta_ranges_add(ranges, begin, size, gone)                                                \
 	(refused() ? NULL : pasta_ranges_add(ranges, begin, size, gone))
-#include "../../src/process/ledger.c"
-#include "../../src/process/ledgeralloc.c"
-#include "../../src/process/ledgerwalk.c"
+#include "../../src/process/sdk/ledger.c"
+#include "../../src/process/sdk/ledgeralloc.c"
+#include "../../src/process/sdk/ledgerwalk.c"
 #undef pasta_ranges_add
 #undef malloc
 #undef calloc

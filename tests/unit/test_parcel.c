@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "process/parcel.h"
+#include "process/run/parcel.h"
 #include "unit/sample.h"
 
 /* Three tools, with everything that a result can have. */

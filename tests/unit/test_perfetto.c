@@ -5,7 +5,7 @@
 #include <math.h>
 #include <yajl/yajl_tree.h>
 
-#include "process/input.h"
+#include "process/read/input.h"
 #include "sink/sink.h"
 
 enum { NAMES = 5, EVENTS = 64 };

@@ -4,8 +4,8 @@
 
 #include <signal.h>
 
-#include "process/plugin.h"
-#include "process/tool.h"
+#include "process/run/plugin.h"
+#include "process/run/tool.h"
 
 static char said[8][700];
 static size_t said_count;

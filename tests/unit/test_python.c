@@ -6,7 +6,7 @@
 #include "unit/tooltest.h"
 
 #include "core/pathnode.h"
-#include "process/forward.h"
+#include "process/join/fwdops.h"
 
 /* What a tool is told of each kernel and allocation, in order. */
 enum { TOLD = 4096 };

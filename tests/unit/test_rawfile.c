@@ -8,7 +8,7 @@
 #include "collect/accesses.h"
 #include "core/rawblock.h"
 #include "core/strings.h"
-#include "process/rawfile.h"
+#include "process/read/rawfile.h"
 
 enum { THREADS = 4, LAUNCHES = 3, TURNS = 50, ACCESSES = 2000, GROUP = 64 };
 enum { EACH = TURNS * ACCESSES };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "process/result.h"
+#include "process/sdk/result.h"
 
 static const struct pasta_column columns[] = {{"name", PASTA_COLUMN_STRING, NULL},
 					      {"time", PASTA_COLUMN_INT, "ns"},

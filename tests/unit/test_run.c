@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "process/run.h"
-#include "process/runinfo.h"
+#include "process/read/run.h"
+#include "process/read/runinfo.h"
 
 static char top[64];
 

@@ -3,7 +3,7 @@
 #include "unit/support.h"
 
 #include "core/strings.h"
-#include "process/scope.h"
+#include "process/join/scope.h"
 
 static const struct pasta_scope *below(const struct pasta_scope *up, unsigned int kind,
 				       const char *name)

@@ -84,8 +84,8 @@ PASTA_TOOL(.name = "over_time", .summary = "a test",
 /* What is above sees the SDK alone; what is below tests it. */
 #include "unit/tooltest.h"
 
-#include "process/owned.h"
-#include "process/series.h"
+#include "process/sdk/owned.h"
+#include "process/sdk/series.h"
 
 /* -- Against all values, looked at again -- */
 

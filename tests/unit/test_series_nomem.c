@@ -12,9 +12,9 @@ static bool refused(void)
 /* The code itself, with these. */
 #define calloc(count, size) (refused() ? NULL : calloc(count, size))
 #define reallocarray(old, count, size) (refused() ? NULL : reallocarray(old, count, size))
-#include "../../src/process/group.c"
-#include "../../src/process/series.c"
-#include "../../src/process/windows.c"
+#include "../../src/process/sdk/group.c"
+#include "../../src/process/sdk/series.c"
+#include "../../src/process/sdk/windows.c"
 #undef calloc
 #undef reallocarray
 

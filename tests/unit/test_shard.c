@@ -7,7 +7,7 @@
 
 #include <sys/wait.h>
 
-#include "process/shard.h"
+#include "process/read/shard.h"
 
 /* -- A small shard with a bit of everything
  * -------------------------------------------------------- */

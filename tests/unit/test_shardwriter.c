@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "core/shardwriter.h"
-#include "process/stream.h"
+#include "process/read/stream.h"
 
 static char folder[64], path[128];
 

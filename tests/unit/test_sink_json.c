@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "process/json.h"
-#include "process/utf8.h"
+#include "process/io/json.h"
+#include "process/io/utf8.h"
 #include "unit/sample.h"
 
 static const char wanted[] =

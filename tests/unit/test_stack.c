@@ -7,8 +7,8 @@
 #include "unit/agent_run.h"
 
 #include "collect/stack.h"
-#include "process/dwarf.h"
-#include "process/symbols.h"
+#include "process/join/dwarf.h"
+#include "process/join/symbols.h"
 
 enum { THREADS = 8, PER_THREAD = 300, MAX = 256 };
 

@@ -2,8 +2,8 @@
 /* labels: onethread */
 #include "unit/support.h"
 
-#include "process/parse.h"
-#include "process/tool.h"
+#include "process/io/parse.h"
+#include "process/run/tool.h"
 
 static void on_event(void *state, const struct pasta_event *ev, const struct pasta_where *where)
 {

@@ -3,7 +3,7 @@
 
 #include <pasta/tool.h>
 
-#include "process/tooladopt.h"
+#include "process/run/tooladopt.h"
 
 struct row {
 	struct {

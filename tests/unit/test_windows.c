@@ -2,9 +2,9 @@
 /* labels: onethread */
 #include "unit/support.h"
 
-#include "process/feed.h"
-#include "process/tool.h"
-#include "process/windows.h"
+#include "process/join/reader.h"
+#include "process/run/tool.h"
+#include "process/sdk/windows.h"
 
 enum { EVENTS = 3000, KEYS = 5, PARTS = 4, WINDOWS = 1 << 20 };
 

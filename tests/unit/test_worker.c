@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "process/worker.h"
+#include "process/run/worker.h"
 
 /* -- What pretends to be a worker: this program, told by FAKE what to do ------------------------
  */

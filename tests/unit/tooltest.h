@@ -5,9 +5,9 @@
 #include "unit/support.h"
 
 #include "core/strings.h"
-#include "process/correlate.h"
-#include "process/directory.h"
-#include "process/lane.h"
+#include "process/join/correlate.h"
+#include "process/join/directory.h"
+#include "process/run/toolset.h"
 
 static struct pasta_choice choice;
 static struct pasta_result result;

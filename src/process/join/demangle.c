@@ -1,0 +1,177 @@
+/* demangle.c - names of C++: libstdc++ knows how to read them, and is bound at run time. */
+#include "process/join/demangle.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/*
+ * Names refer back to parts of themselves, and so may say in a line what fills a disk: 300 bytes
+ * can stand for 10^13. Those of real programs are shorter than LONG, and read they are shorter than
+ * READ_MAX. libstdc++ can neither be told a limit nor be stopped. A name that might get large is
+ * read in a process of its own, which can; after some that had to be stopped no more are tried.
+ */
+enum { LONG = 4096, READ_MAX = 1 << 16, STOPPED_MAX = 8, CPU_US = 100000 };
+enum { TYPE = 18, CLASS = 160 }; /* "unsigned long long" is one letter, std::iostream is Sd */
+#define HARMLESS (UINT64_C(4) << 20)
+
+static char *(*demangle)(const char *name, char *to, size_t *size, int *status);
+
+static void bind(void)
+{
+	void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+
+	if (lib)
+		*(void **)&demangle = dlsym(lib, "__cxa_demangle");
+}
+
+/* -- How large it may get -- */
+
+static uint64_t demangle_sum(uint64_t a, uint64_t b)
+{
+	return a + b < HARMLESS ? a + b : HARMLESS;
+}
+
+/* "S_", "S1Z_", "T_", "T0_": the bytes of a reference, or 0. */
+static size_t demangle_reference(const char *p)
+{
+	size_t n = *p == 'S' || *p == 'T' ? 1 : 0;
+
+	while (n && ((p[n] >= '0' && p[n] <= '9') || (p[n] >= 'A' && p[n] <= 'Z')))
+		n++;
+	return n && p[n] == '_' ? n + 1 : 0;
+}
+
+/*
+ * No less than how long it is when read. What S1_ refers to was complete when S1_ came for the
+ * first time, and all that was read until then bounds it. T_ is something else in each template.
+ * Text that only looks like a reference counts as one: what is a name in it cannot be known without
+ * reading all of it. Packs are repeated for each of their elements.
+ */
+static uint64_t demangle_bound(const char *name)
+{
+	uint64_t read = 1, size = strlen(name), before[LONG];
+
+	for (const char *p = name; *p; p++) {
+		size_t n = demangle_reference(p);
+		const char *first = n && *p == 'S' ? memmem(name, size, p, n) : p;
+
+		before[p - name] = read;
+		read = demangle_sum(read, *p == 'S' ? CLASS : *p >= 'a' && *p <= 'z' ? TYPE : 1);
+		if (n)
+			read = demangle_sum(read, before[first - name]);
+		else if (!strncmp(p, "Dp", 2) || !strncmp(p, "sp", 2))
+			read = read < HARMLESS / size ? read * size : HARMLESS;
+		else if (!strncmp(p, "cv", 2))
+			read = demangle_sum(read, read);
+	}
+	return read;
+}
+
+/* -- Reading it -- */
+
+/* To be freed; NULL: it is none, or too long. */
+static char *demangle_here(const char *name)
+{
+	char *text = demangle(name, NULL, NULL, NULL);
+
+	if (!text || strlen(text) < READ_MAX)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* In a process of its own. Processor time ends it, so that a busy machine changes no report. */
+static _Noreturn void demangle_aside(const char *name, int to)
+{
+	const struct itimerval limit = {.it_value.tv_usec = CPU_US};
+	const char *text, *end;
+	sigset_t set;
+
+	signal(SIGPROF, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGPROF);
+	setitimer(ITIMER_PROF, &limit, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	text = demangle_here(name);
+	end = text ? text + strlen(text) : NULL;
+	while (text < end) {
+		ssize_t n = write(to, text, (size_t)(end - text));
+
+		if (n < 0 && errno != EINTR)
+			break;
+		text += n > 0 ? n : 0;
+	}
+	_exit(0);
+}
+
+/* All that comes, ended by a zero, to be freed; NULL: nothing did. */
+static char *demangle_receive(int from)
+{
+	char *text = malloc(READ_MAX);
+	size_t size = 0;
+	ssize_t n = 1;
+
+	while (text && n && size < READ_MAX - 1) {
+		n = read(from, text + size, READ_MAX - 1 - size);
+		if (n < 0 && errno != EINTR)
+			break;
+		size += n > 0 ? (size_t)n : 0;
+	}
+	if (text && size) {
+		text[size] = '\0';
+		return text;
+	}
+	free(text);
+	return NULL;
+}
+
+static char *demangle_guarded(const char *name)
+{
+	static _Atomic int stopped;
+	int fds[2], status = 0;
+	char *text = NULL;
+	pid_t pid;
+
+	if (atomic_load(&stopped) >= STOPPED_MAX || pipe2(fds, O_CLOEXEC))
+		return NULL;
+	pid = fork();
+	if (!pid)
+		demangle_aside(name, fds[1]);
+	close(fds[1]);
+	if (pid > 0) {
+		text = demangle_receive(fds[0]);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(fds[0]);
+	if (!status)
+		return text;
+	atomic_fetch_add(&stopped, 1);
+	free(text);
+	return NULL;
+}
+
+char *pasta_demangle(const char *name, size_t size)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	char text[LONG];
+
+	if (size < 3 || size >= LONG || memcmp(name, "_Z", 2) || memchr(name, '\0', size))
+		return NULL;
+	pthread_once(&once, bind);
+	if (!demangle)
+		return NULL;
+	memcpy(text, name, size);
+	text[size] = '\0';
+	return demangle_bound(text) < HARMLESS ? demangle_here(text) : demangle_guarded(text);
+}

@@ -1,0 +1,68 @@
+/* fwdops.c - where a process's operators came from, by sequence number. */
+#include "process/join/fwdops.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FIRST 64 /* slots, a power of two, that a process always has */
+/* Each thread counts for itself: above these bits of a number is the thread. */
+#define THREAD 40
+
+/* Numbers of a thread follow one another: two in one slot are as far apart as there are slots.
+ * Those of threads begin anywhere, for all of them count from 1. */
+static size_t slot_of(uint64_t seq, size_t mask)
+{
+	return (seq + (seq >> THREAD) * UINT64_C(0x9e3779b97f4a7c15)) & mask;
+}
+
+void pasta_forwards_free(struct pasta_forwards *f)
+{
+	free(f->slots);
+	f->slots = NULL;
+}
+
+static int grow(struct pasta_forwards *f, size_t *all)
+{
+	size_t i, had = f->slots ? f->mask + 1 : 0, count = had ? 2 * had : FIRST;
+	struct pasta_forward *slots = calloc(count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (i = 0; i < had; i++)
+		slots[slot_of(f->slots[i].seq, count - 1)] = f->slots[i];
+	free(f->slots);
+	f->slots = slots;
+	f->mask = count - 1;
+	*all += count - had;
+	return 0;
+}
+
+int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *forward, size_t *all)
+{
+	struct pasta_forward *slot;
+
+	if (!f->slots && grow(f, all))
+		return -ENOMEM;
+	for (;;) {
+		slot = &f->slots[slot_of(forward->seq, f->mask)];
+		if (!slot->seq || slot->seq == forward->seq || f->full)
+			break;
+		f->full = f->mask + 1 >= PASTA_FORWARD_MAX || *all + f->mask >= PASTA_FORWARD_ALL;
+		if (!f->full && grow(f, all))
+			return -ENOMEM;
+	}
+	*slot = *forward;
+	return 0;
+}
+
+const struct pasta_forward *pasta_forwards_find(const struct pasta_forwards *f, uint64_t seq,
+						bool *gone)
+{
+	const struct pasta_forward *slot =
+		f->slots && seq ? &f->slots[slot_of(seq, f->mask)] : NULL;
+
+	/* Of another thread's it is not known which was first. */
+	*gone = slot && slot->seq && f->full &&
+		(slot->seq > seq || slot->seq >> THREAD != seq >> THREAD);
+	return slot && slot->seq == seq ? slot : NULL;
+}

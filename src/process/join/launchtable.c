@@ -1,0 +1,120 @@
+/* launchtable.c - launches and their work, by process and correlation. */
+#include "process/join/launchtable.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, uint64_t recorded)
+{
+	static const uint64_t kinds[] = {
+		[PASTA_LAUNCH_WORK_KERNEL] = PASTA_MASK(KERNEL),
+		[PASTA_LAUNCH_WORK_COPY] = PASTA_MASK(COPY),
+		[PASTA_LAUNCH_WORK_FILL] = PASTA_MASK(SET),
+	};
+	uint32_t work = launch->work;
+
+	if (launch->graph)
+		return PASTA_DUE_NEVER;
+	if (work == PASTA_LAUNCH_WORK_UNKNOWN && launch->name)
+		work = PASTA_LAUNCH_WORK_KERNEL;
+	if (work == PASTA_LAUNCH_WORK_HOST)
+		return PASTA_DUE_NOW; /* there is no such record */
+	if (work >= sizeof(kinds) / sizeof(*kinds) || !kinds[work])
+		return PASTA_DUE_NEVER;
+	if (recorded && !(recorded & kinds[work]))
+		return PASTA_DUE_NOW;
+	return launch->corr ? PASTA_DUE_LATER : PASTA_DUE_NEVER;
+}
+
+int pasta_launches_open(struct pasta_launches *l, bool events)
+{
+	size_t size = sizeof(struct pasta_launched) + (events ? PASTA_EVENT_SIZE(launch) : 0);
+
+	l->known = pasta_pending_new(size, PASTA_LAUNCHES_MAX);
+	return l->known ? 0 : -ENOMEM;
+}
+
+void pasta_launches_close(struct pasta_launches *l)
+{
+	pasta_pending_free(l->known);
+	l->known = NULL;
+}
+
+struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_t *proc,
+					       uint64_t *corr)
+{
+	struct pasta_launched *same = pasta_pending_find(l->known, *proc, *corr);
+
+	if (same)
+		return same;
+	return pasta_pending_full(l->known) ? pasta_pending_oldest(l->known, proc, corr) : NULL;
+}
+
+void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses, uint32_t proc,
+			uint64_t corr, struct pasta_launched *launch)
+{
+	size_t at = uses->count % PASTA_LAUNCHES_RECENT;
+	struct pasta_launched *old = uses->recent[at].launch;
+
+	/* It may be another launch by now, or one of later use. */
+	if (old && pasta_pending_is(old, proc, uses->recent[at].corr) && old->used &&
+	    old->use + PASTA_LAUNCHES_RECENT == uses->count)
+		pasta_pending_drop(l->known, old);
+	launch->used = true;
+	launch->use = uses->count++;
+	uses->recent[at].launch = launch;
+	uses->recent[at].corr = corr;
+}
+
+bool pasta_launches_full(const struct pasta_launches *l)
+{
+	return pasta_pending_full(l->known);
+}
+
+struct pasta_launched *pasta_launches_oldest(const struct pasta_launches *l)
+{
+	uint32_t proc;
+	uint64_t corr;
+
+	return pasta_pending_oldest(l->known, &proc, &corr);
+}
+
+void pasta_launches_drop_oldest(struct pasta_launches *l)
+{
+	pasta_pending_drop(l->known, pasta_launches_oldest(l));
+}
+
+/* -- Those that were forgotten without their work -- */
+
+static uint64_t expired_bit(uint64_t corr)
+{
+	return UINT64_C(1) << corr % 64;
+}
+
+int pasta_expired_add(struct pasta_map **expired, uint64_t corr)
+{
+	uint64_t *bits;
+
+	if (!*expired)
+		*expired = pasta_map_new(sizeof(*bits));
+	bits = *expired ? pasta_map_add(*expired, corr / 64) : NULL;
+	if (!bits)
+		return -ENOMEM;
+	*bits |= expired_bit(corr);
+	return 0;
+}
+
+void pasta_expired_remove(struct pasta_map *expired, uint64_t corr)
+{
+	uint64_t *bits = expired ? pasta_map_find(expired, corr / 64) : NULL;
+
+	if (bits)
+		*bits &= ~expired_bit(corr);
+}
+
+bool pasta_expired_has(const struct pasta_map *expired, uint64_t corr)
+{
+	const uint64_t *bits = expired ? pasta_map_find(expired, corr / 64) : NULL;
+
+	return bits && *bits & expired_bit(corr);
+}

@@ -1,0 +1,441 @@
+/* nesting.c - the regions and operators that are open on a thread, and their events in pairs. */
+#include "process/join/nesting.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/strings.h"
+#include "process/join/scope.h"
+
+int pasta_nesting_open(struct pasta_nesting *n, struct pasta_givens *given)
+{
+	n->given = given;
+	n->scopes = pasta_map_new(sizeof(struct pasta_scope *));
+	n->lost = pasta_strings_add("(lost)", 6);
+	return n->scopes && n->lost ? 0 : -ENOMEM;
+}
+
+void pasta_nesting_close(struct pasta_nesting *n)
+{
+	pasta_map_free(n->scopes);
+	n->scopes = NULL;
+}
+
+void pasta_nest_free(struct pasta_nest *nest)
+{
+	free(nest->frames);
+	nest->frames = NULL;
+}
+
+static struct pasta_given *give(struct pasta_nesting *n)
+{
+	struct pasta_given *g = pasta_givens_add(n->given);
+
+	n->failed |= !g;
+	return g;
+}
+
+static struct pasta_given *give_taken(struct pasta_nesting *n, const struct pasta_event *ev)
+{
+	struct pasta_given *g = pasta_givens_take(n->given, ev);
+
+	n->failed |= !g;
+	return g;
+}
+
+/* -- What is open. -- */
+
+static const struct pasta_scope *below(struct pasta_nesting *n, const struct pasta_scope *up,
+				       unsigned int kind, uint32_t name)
+{
+	uint64_t key = pasta_scope_key(up, kind, name);
+	const struct pasta_scope *const *known = pasta_map_find(n->scopes, key), **kept, *scope;
+
+	if (known)
+		return *known;
+	/* Past the limits, places are those around them. */
+	scope = up && up->depth >= PASTA_NEST_PLACES ? NULL : pasta_scope_below(up, kind, name);
+	kept = scope ? pasta_map_add(n->scopes, key) : NULL;
+	if (kept)
+		*kept = scope;
+	return scope ? scope : up;
+}
+
+static const struct pasta_nest_frame *top(const struct pasta_nest *nest)
+{
+	return nest->depth ? &nest->frames[nest->depth - 1] : NULL;
+}
+
+static void inherit(struct pasta_nest_frame *f, const struct pasta_nest_frame *around)
+{
+	f->python = around ? around->python : 0;
+	f->module = around ? around->module : 0;
+	f->flags = around ? around->flags : 0;
+}
+
+static struct pasta_nest_frame *push(struct pasta_nesting *n, struct pasta_nest *nest,
+				     const struct pasta_progress *now, unsigned int kind,
+				     uint32_t name, uint64_t op)
+{
+	const struct pasta_nest_frame *around = top(nest);
+	const struct pasta_scope *up = around ? around->scope : NULL;
+	uint64_t outer = around ? around->op : 0;
+	struct pasta_nest_frame *f;
+
+	if (!nest->frames || nest->depth == nest->room) {
+		size_t room = nest->room ? 2 * nest->room : 16;
+
+		f = realloc(nest->frames, room * sizeof(*f));
+		if (!f) {
+			n->failed = true;
+			return NULL;
+		}
+		nest->frames = f;
+		nest->room = room;
+	}
+	f = &nest->frames[nest->depth++];
+	*f = (struct pasta_nest_frame){.scope = below(n, up, kind, name),
+				       .op = kind == PASTA_KIND_OP_BEGIN ? op : outer,
+				       .pair = ++n->pairs,
+				       .name = name,
+				       .is_op = kind == PASTA_KIND_OP_BEGIN};
+	inherit(f, around ? f - 1 : NULL);
+	pasta_nest_here(nest, now, &f->began);
+	nest->regions += kind == PASTA_KIND_REGION;
+	return f;
+}
+
+/* Take a frame out; those above it, if they stay, are somewhere else now. */
+static void pull(struct pasta_nesting *n, struct pasta_nest *nest, size_t at)
+{
+	size_t i;
+
+	nest->regions -= !nest->frames[at].is_op;
+	nest->depth--;
+	for (i = at; i < nest->depth; i++) {
+		const struct pasta_nest_frame *around = i ? &nest->frames[i - 1] : NULL;
+		struct pasta_nest_frame *f = &nest->frames[i];
+
+		*f = nest->frames[i + 1];
+		f->scope = below(n, around ? around->scope : NULL,
+				 f->is_op ? PASTA_KIND_OP_BEGIN : PASTA_KIND_REGION, f->name);
+		if (f->is_op)
+			continue;
+		f->op = around ? around->op : 0;
+		inherit(f, around);
+	}
+}
+
+/* The place of the region of this depth, from 1. */
+static size_t place_of(const struct pasta_nest *nest, size_t depth)
+{
+	size_t at = nest->depth, n = nest->regions;
+
+	while (at-- > 0)
+		if (!nest->frames[at].is_op && n-- == depth)
+			break;
+	return at;
+}
+
+/* -- What is given. -- */
+
+static void fill_head(struct pasta_event *own, const struct pasta_event *ev, unsigned int kind,
+		      unsigned int sub, size_t size)
+{
+	memset(own, 0, size);
+	own->size = (uint16_t)size;
+	own->kind = (uint8_t)kind;
+	own->sub = (uint8_t)sub;
+	own->tid = ev->tid;
+	own->time = ev->time;
+	own->proc = ev->proc;
+	own->source = ev->source;
+}
+
+static void give_region(struct pasta_nesting *n, const struct pasta_nest *nest, size_t at,
+			const struct pasta_event *ev, unsigned int sub, uint32_t flags)
+{
+	const struct pasta_nest_frame *f = &nest->frames[at];
+	struct pasta_given *g = give(n);
+
+	if (!g)
+		return;
+	fill_head(&g->own, ev, PASTA_KIND_REGION, sub, PASTA_EVENT_SIZE(region));
+	g->own.region = (struct pasta_region_record){.name = f->name,
+						     .domain = f->domain,
+						     .depth = (uint32_t)nest->regions,
+						     .flags = flags};
+	if (ev->kind == PASTA_KIND_REGION)
+		g->own.region.flags |= ev->region.flags;
+	g->where = f->began;
+	g->pair = f->pair;
+}
+
+/* End the innermost region. */
+static void end_region(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_event *ev, uint32_t flags)
+{
+	size_t at = place_of(nest, nest->regions);
+
+	give_region(n, nest, at, ev, PASTA_REGION_END, flags);
+	pull(n, nest, at);
+}
+
+static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest,
+			 const struct pasta_progress *now, const struct pasta_event *ev,
+			 uint32_t name, uint32_t flags)
+{
+	struct pasta_nest_frame *f = push(n, nest, now, PASTA_KIND_REGION, name, 0);
+
+	if (!f)
+		return;
+	f->domain = ev->region.domain;
+	give_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
+}
+
+/* Events were dropped: the source says how many regions are open here. Ends that are missing come
+ * at the latest now; begins that are missing get a region without a name. */
+static void get_in_step(struct pasta_nesting *n, struct pasta_nest *nest,
+			const struct pasta_progress *now, const struct pasta_event *ev,
+			size_t depth)
+{
+	while (nest->regions > depth)
+		end_region(n, nest, ev, PASTA_REGION_SUPPLIED_LOSS);
+	while (nest->regions < depth && !n->failed)
+		begin_region(n, nest, now, ev, n->lost, PASTA_REGION_SUPPLIED_LOSS);
+}
+
+static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest,
+		       const struct pasta_progress *now, const struct pasta_event *ev,
+		       uint32_t flags)
+{
+	struct pasta_given *g = give(n);
+
+	if (!g)
+		return;
+	memcpy(&g->own, ev, PASTA_EVENT_SIZE(region));
+	g->own.sub = PASTA_REGION_UNMATCHED_END;
+	g->own.region.flags |= flags;
+	pasta_nest_here(nest, now, &g->where);
+}
+
+/* The depth of the innermost region that an end ends, from 1; 0: there is none. */
+static size_t ended(const struct pasta_nest *nest, uint32_t name)
+{
+	size_t at = nest->depth, depth = nest->regions;
+
+	while (at-- > 0) {
+		const struct pasta_nest_frame *f = &nest->frames[at];
+
+		if (f->is_op)
+			continue;
+		if (!name || f->name == name)
+			return depth;
+		depth--;
+	}
+	return 0;
+}
+
+static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest,
+			  const struct pasta_progress *now, const struct pasta_event *ev)
+{
+	size_t depth = ev->region.depth ? ev->region.depth : ended(nest, ev->region.name);
+
+	if (ev->region.depth && nest->regions < depth) {
+		give_stray(n, nest, now, ev, PASTA_REGION_SUPPLIED_LOSS);
+		return;
+	}
+	if (ev->region.depth)
+		get_in_step(n, nest, now, ev, depth);
+	if (!depth && ev->region.name && nest->owed) {
+		nest->owed--;
+		return;
+	}
+	if (!depth) {
+		give_stray(n, nest, now, ev, 0);
+		return;
+	}
+	nest->owed += nest->regions - depth;
+	while (nest->regions > depth)
+		end_region(n, nest, ev, PASTA_REGION_SUPPLIED_OUTER);
+	end_region(n, nest, ev, 0);
+}
+
+void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_progress *now, const struct pasta_event *ev)
+{
+	uint32_t depth = ev->region.depth;
+	struct pasta_given *g;
+
+	if (ev->sub == PASTA_REGION_END) {
+		on_region_end(n, nest, now, ev);
+		return;
+	}
+	if (depth && depth <= PASTA_NEST_DEPTH)
+		get_in_step(n, nest, now, ev, depth - 1);
+	if (ev->sub == PASTA_REGION_BEGIN) {
+		begin_region(n, nest, now, ev, ev->region.name, 0);
+		return;
+	}
+	g = give_taken(n, ev);
+	if (g)
+		pasta_nest_here(nest, now, &g->where);
+}
+
+/* An operator of the backward pass, or one that may be: true if its forward operator is known. */
+static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
+			 const struct pasta_op_begin_record *op)
+{
+	bool gone;
+	const struct pasta_forward *forward = pasta_forwards_find(forwards, op->seq, &gone);
+
+	if (forward) {
+		f->python = forward->python ? forward->python : f->python;
+		f->module = forward->module ? forward->module : f->module;
+		f->flags = PASTA_WHERE_BACKWARD;
+		f->joined = true;
+	} else if (gone && !(f->flags & PASTA_WHERE_BACKWARD)) {
+		f->flags = PASTA_WHERE_BACKWARD | PASTA_WHERE_EXPIRED;
+	}
+	return forward;
+}
+
+/* The backward pass: an operator without a forward one is where what is around it is. */
+static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
+			    const struct pasta_op_begin_record *op, uint32_t stack)
+{
+	bool inside = f->flags & PASTA_WHERE_BACKWARD;
+
+	if (find_forward(f, forwards, op))
+		return;
+	if (stack && !(inside && f->python))
+		f->python = stack;
+	f->module = op->module ? op->module : f->module;
+	f->flags |= op->flags & PASTA_OP_BACKWARD ? PASTA_WHERE_BACKWARD : 0;
+}
+
+/* Where the operator comes from: so far f has what is around it. Sources that do not say what is
+ * backward run it on threads without Python. */
+static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
+		   struct pasta_forwards *forwards, struct pasta_nest_frame *f,
+		   const struct pasta_op_begin_record *op, uint32_t stack)
+{
+	bool backward = (op->flags & PASTA_OP_BACKWARD) || (f->flags & PASTA_WHERE_BACKWARD);
+
+	nest->stack = stack;
+	nest->forward |= !backward && (stack || op->module);
+	if (backward || (op->seq && !nest->forward)) {
+		locate_backward(f, forwards, op, stack);
+		return;
+	}
+	f->python = stack ? stack : f->python;
+	f->module = op->module ? op->module : f->module;
+	if (op->seq && (f->python || f->module) &&
+	    pasta_forwards_add(forwards, &(struct pasta_forward){op->seq, f->python, f->module},
+			       &n->forwards))
+		n->failed = true;
+}
+
+/* What autograd runs for a backward function after it, such as sums of its gradients, is for the
+ * same forward operator: where it runs that, there is no Python, or that which called backward. */
+static void pass_on(struct pasta_nest *nest, size_t at)
+{
+	const struct pasta_nest_frame *f = &nest->frames[at];
+	struct pasta_nest_frame *around = at ? &nest->frames[at - 1] : NULL;
+
+	if (!f->joined || !around || !around->is_op || around->joined)
+		return;
+	inherit(around, f);
+}
+
+/* End the operator at a place. */
+static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
+		   const struct pasta_event *ev, unsigned int sub)
+{
+	const struct pasta_nest_frame *f = &nest->frames[at];
+	struct pasta_given *g = give(n);
+
+	if (g) {
+		fill_head(&g->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
+		g->own.op_end.id = f->op;
+		g->where = f->began;
+		g->pair = f->pair;
+	}
+	pass_on(nest, at);
+	pull(n, nest, at);
+}
+
+/* An operator begins that says how deep it is: those at its depth have ended, and their ends were
+ * dropped. */
+static void end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
+			    const struct pasta_event *ev)
+{
+	uint32_t depth = ev->op_begin.depth;
+	size_t at = depth ? nest->depth : 0;
+
+	while (at-- > 0) {
+		if (!nest->frames[at].is_op)
+			continue;
+		if (nest->frames[at].depth < depth)
+			break;
+		end_op(n, nest, at, ev, PASTA_OP_END_SUPPLIED);
+	}
+}
+
+void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
+			 struct pasta_forwards *forwards, const struct pasta_progress *now,
+			 const struct pasta_event *ev)
+{
+	const struct pasta_op_begin_record *op = &ev->op_begin;
+	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
+	struct pasta_nest_frame *f;
+	struct pasta_given *g;
+
+	end_dropped_ops(n, nest, ev);
+	f = push(n, nest, now, PASTA_KIND_OP_BEGIN, op->name, op->id);
+	if (!f)
+		return;
+	f->depth = op->depth;
+	locate(n, nest, forwards, f, op, same ? nest->stack : op->stack);
+	f->began.flags = f->flags;
+	f->began.python = f->python;
+	f->began.module = f->module;
+	g = give_taken(n, ev);
+	if (!g)
+		return;
+	g->own.op_begin.stack = nest->stack;
+	g->where = f->began;
+	g->pair = f->pair;
+}
+
+/* An operator's end ends those inside it; one without a begin ends nothing. */
+void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
+		       const struct pasta_event *ev)
+{
+	size_t at = nest->depth, i;
+
+	while (at && (!nest->frames[at - 1].is_op || nest->frames[at - 1].op != ev->op_end.id))
+		at--;
+	if (!at)
+		return;
+	for (i = nest->depth; i > at; i--)
+		if (nest->frames[i - 1].is_op)
+			end_op(n, nest, i - 1, ev, PASTA_OP_END_SUPPLIED);
+	end_op(n, nest, at - 1, ev, ev->sub);
+}
+
+void pasta_nest_end(struct pasta_nesting *n, struct pasta_nest *nest, struct pasta_event ev,
+		    uint64_t last, uint64_t last_op)
+{
+	ev.tid = nest->tid;
+	while (nest->depth) {
+		bool is_op = top(nest)->is_op;
+
+		ev.time = is_op ? last_op : last;
+		if (is_op)
+			end_op(n, nest, nest->depth - 1, &ev, PASTA_OP_END_SUPPLIED);
+		else
+			end_region(n, nest, &ev, PASTA_REGION_SUPPLIED_OPEN);
+	}
+}

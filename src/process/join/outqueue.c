@@ -1,0 +1,37 @@
+/* outqueue.c - what a correlator gives on, in order. */
+#include "process/join/outqueue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RING 64 /* at first: a power of two */
+
+int pasta_givens_open(struct pasta_givens *q)
+{
+	q->ring = calloc(RING, sizeof(*q->ring));
+	q->mask = RING - 1;
+	q->head = q->tail = 1;
+	return q->ring ? 0 : -ENOMEM;
+}
+
+void pasta_givens_close(struct pasta_givens *q)
+{
+	free(q->ring);
+	q->ring = NULL;
+}
+
+int pasta_givens_grow(struct pasta_givens *q)
+{
+	uint64_t mask = q->mask * 2 + 1, i;
+	struct pasta_given *ring = calloc(mask + 1, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	for (i = q->head; i < q->tail; i++)
+		ring[i & mask] = *pasta_givens_at(q, i);
+	free(q->ring);
+	q->ring = ring;
+	q->mask = mask;
+	q->last = NULL;
+	return 0;
+}

@@ -1,0 +1,190 @@
+/* reader.c - a stream of events as tools see them: joined and filtered. */
+#include "process/join/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "process/join/correlate.h"
+#include "process/join/directory.h"
+#include "process/join/symbols.h"
+
+#define ASK_EVERY 4096 /* events */
+#define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
+
+struct pasta_feed {
+	struct pasta_stream *stream;	   /* NULL: it was stopped */
+	struct pasta_correlate *correlate; /* NULL: nobody needs it */
+	struct pasta_sieve *sieve;	   /* NULL: all passes */
+	struct pasta_map *hidden;	   /* pairs whose begin did not pass */
+	bool queued;			   /* the correlator may have more */
+	bool ended, failed, stopped;
+	bool (*go_on)(void *ctx);
+	void *ctx;
+	size_t read; /* events */
+};
+
+const struct pasta_where pasta_nowhere = {
+	.size = sizeof(pasta_nowhere), .iteration = PASTA_NO_ITERATION, .launch = PASTA_NO_LAUNCH};
+
+static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
+{
+	const uint64_t pairs = PASTA_MASK(REGION) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END);
+	const uint64_t work = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET);
+	const uint64_t said =
+		PASTA_MASK(ACCESS_SUM) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE);
+	const uint64_t unmatched = PASTA_MASK(UNMATCHED);
+	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END));
+	size_t i;
+
+	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & (pairs | unmatched))) {
+		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | NAMES);
+		return true;
+	}
+	/* Whether a launch has had its work must not depend on who asks for which. */
+	kinds |= kinds & (work | said | unmatched) ? work : 0;
+	f->correlate = pasta_correlate_new(ops);
+	if (f->correlate && kinds & unmatched && pasta_correlate_unmatched(f->correlate))
+		return false;
+	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++)
+		pasta_correlate_recorded(f->correlate, (uint32_t)i,
+					 pasta_stream_kinds(f->stream, i));
+	pasta_stream_want(f->stream,
+			  kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
+	return f->correlate;
+}
+
+struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
+				  const struct pasta_filter *filter)
+{
+	struct pasta_feed *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->stream = s;
+	if (pasta_filter_any(filter)) {
+		f->sieve = pasta_sieve_new(filter);
+		f->hidden = pasta_map_new(0);
+		needs |= pasta_filter_needs(filter);
+		kinds |= pasta_filter_kinds(filter);
+		if (!f->sieve || !f->hidden)
+			goto fail;
+	}
+	if (join(f, kinds, needs))
+		return f;
+fail:
+	pasta_feed_free(f);
+	return NULL;
+}
+
+void pasta_feed_free(struct pasta_feed *f)
+{
+	if (!f)
+		return;
+	pasta_correlate_free(f->correlate);
+	pasta_sieve_free(f->sieve);
+	pasta_map_free(f->hidden);
+	free(f);
+}
+
+int pasta_feed_error(const struct pasta_feed *f)
+{
+	return f->failed || (f->correlate && pasta_correlate_failed(f->correlate)) ? -ENOMEM : 0;
+}
+
+/* Modules give call paths their names, and devices and threads have their own, whoever asks. */
+__attribute__((noinline)) static void feed_names(struct pasta_feed *f, const struct pasta_event *ev)
+{
+	if (ev->kind == PASTA_KIND_MODULE)
+		pasta_symbols_module(ev);
+	else if (pasta_directory_event(ev))
+		f->failed = true;
+}
+
+/* Inline: it runs for each event. */
+static inline __attribute__((always_inline)) const struct pasta_event *
+from_stream(struct pasta_feed *f)
+{
+	const struct pasta_event *ev;
+
+	/* Of what is read, not of what passes: a filter may let nothing through for long. */
+	if (++f->read % ASK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
+		f->stopped = true;
+	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
+	if (ev && (NAMES | PASTA_MASK(MODULE)) >> ev->kind & 1)
+		feed_names(f, ev);
+	return ev;
+}
+
+void pasta_feed_ask(struct pasta_feed *f, bool (*go_on)(void *ctx), void *ctx)
+{
+	f->go_on = go_on;
+	f->ctx = ctx;
+}
+
+bool pasta_feed_stopped(const struct pasta_feed *f)
+{
+	return f->stopped;
+}
+
+static inline __attribute__((always_inline)) const struct pasta_event *
+joined(struct pasta_feed *f, const struct pasta_where **where)
+{
+	const struct pasta_event *ev;
+
+	for (;;) {
+		ev = f->queued ? pasta_correlate_next(f->correlate, where) : NULL;
+		if (ev || f->ended)
+			return ev;
+		ev = from_stream(f);
+		if (ev && pasta_correlate_take(f->correlate, ev, where)) {
+			f->queued = false;
+			return ev;
+		}
+		f->queued = true;
+		f->ended = !ev;
+		if (!ev)
+			pasta_correlate_end(f->correlate);
+	}
+}
+
+static bool is_end(const struct pasta_event *ev)
+{
+	return ev->kind == PASTA_KIND_OP_END ||
+	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
+}
+
+/* An end passes with its begin, wherever it is itself. */
+static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
+		   const struct pasta_where *where)
+{
+	uint64_t pair = f->correlate ? pasta_correlate_pair(f->correlate) : 0;
+	bool pass;
+
+	if (pair && is_end(ev)) {
+		pass = !pasta_map_find(f->hidden, pair);
+		pasta_map_remove(f->hidden, pair);
+		return pass;
+	}
+	pass = pasta_sieve_pass(f->sieve, ev, where);
+	if (!pass && pair && !pasta_map_add(f->hidden, pair))
+		f->failed = true;
+	return pass;
+}
+
+/* Not inline: its registers would be saved for each event, also where there is no filter. */
+__attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_feed *f,
+								  const struct pasta_where **where)
+{
+	const struct pasta_event *ev;
+
+	*where = &pasta_nowhere;
+	do {
+		ev = f->correlate ? joined(f, where) : from_stream(f);
+	} while (ev && f->sieve && !passes(f, ev, *where));
+	return ev;
+}
+
+const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
+{
+	return f->correlate && !f->sieve ? joined(f, where) : sifted(f, where);
+}

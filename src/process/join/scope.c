@@ -1,0 +1,124 @@
+/* scope.c - places in the nesting of regions and operators, one object a path. */
+#include "process/join/scope.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCOPES_MAX (1 << 22)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pasta_map *scopes; /* struct pasta_scope, by pasta_scope_key */
+
+/* pure is the same place with nothing of the other kind around it; NULL: it is the place itself. */
+static void fill(struct pasta_scope *scope, const struct pasta_scope *up, unsigned int kind,
+		 uint32_t name, const struct pasta_scope *pure)
+{
+	pure = pure ? pure : scope;
+	scope->up = up;
+	scope->region = kind == PASTA_KIND_REGION ? scope : up ? up->region : NULL;
+	scope->op = kind == PASTA_KIND_OP_BEGIN ? scope : up ? up->op : NULL;
+	scope->path = kind == PASTA_KIND_REGION ? pure : up ? up->path : NULL;
+	scope->ops = kind == PASTA_KIND_OP_BEGIN ? pure : up ? up->ops : NULL;
+	scope->name = name;
+	scope->depth = up ? up->depth + 1 : 1;
+	scope->kind = kind;
+	scope->id = (uint32_t)pasta_map_count(scopes);
+}
+
+/* Found, or made. The pure place is made first, for a place lies in the map where its id says. */
+static const struct pasta_scope *below(const struct pasta_scope *up, unsigned int kind,
+				       uint32_t name)
+{
+	uint64_t key = pasta_scope_key(up, kind, name);
+	struct pasta_scope *scope = pasta_map_find(scopes, key);
+	const struct pasta_scope *around, *pure = NULL;
+
+	if (scope)
+		return scope;
+	around = !up ? NULL : kind == PASTA_KIND_REGION ? up->path : up->ops;
+	if (around != up) {
+		pure = below(around, kind, name);
+		if (!pure)
+			return NULL;
+	}
+	scope = pasta_map_count(scopes) < SCOPES_MAX ? pasta_map_add(scopes, key) : NULL;
+	if (scope)
+		fill(scope, up, kind, name, pure);
+	return scope;
+}
+
+const struct pasta_scope *pasta_scope_below(const struct pasta_scope *up, unsigned int kind,
+					    uint32_t name)
+{
+	const struct pasta_scope *scope = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (!scopes)
+		scopes = pasta_map_new(sizeof(struct pasta_scope));
+	if (scopes)
+		scope = below(up, kind, name);
+	pthread_mutex_unlock(&lock);
+	return scope;
+}
+
+/* None is ever removed: they lie in the map in the order of their ids. */
+const struct pasta_scope *pasta_scope_find(uint32_t id)
+{
+	const struct pasta_scope *scope = NULL;
+	size_t at = id - 1;
+
+	pthread_mutex_lock(&lock);
+	if (scopes && id && id <= pasta_map_count(scopes))
+		scope = pasta_map_next(scopes, &at, NULL);
+	pthread_mutex_unlock(&lock);
+	return scope;
+}
+
+/* The next one of its kind. */
+static const struct pasta_scope *above(const struct pasta_scope *scope)
+{
+	if (!scope->up)
+		return NULL;
+	return scope->kind == PASTA_KIND_REGION ? scope->up->region : scope->up->op;
+}
+
+static const char *label(const struct pasta_scope *scope)
+{
+	return scope->name ? pasta_str(scope->name) : "(unnamed)";
+}
+
+/* From the innermost on, those of its kind. */
+static const char *labels(const struct pasta_scope *innermost, char *text, size_t size)
+{
+	const struct pasta_scope *s;
+	size_t length = 0, at;
+
+	if (!size)
+		return text;
+	for (s = innermost; s; s = above(s))
+		length += strlen(label(s)) + (s != innermost);
+	text[length < size ? length : size - 1] = '\0';
+	/* From the last name on: the text is known to the front only then. */
+	for (at = length, s = innermost; s; s = above(s)) {
+		const char *name = label(s);
+		size_t n = strlen(name), i;
+
+		at -= n;
+		for (i = 0; i < n && at + i < size - 1; i++)
+			text[at + i] = name[i];
+		if (at && --at < size - 1)
+			text[at] = '/';
+	}
+	return text;
+}
+
+const char *pasta_scope_regions(const struct pasta_scope *scope, char *text, size_t size)
+{
+	return labels(scope ? scope->region : NULL, text, size);
+}
+
+const char *pasta_scope_ops(const struct pasta_scope *scope, char *text, size_t size)
+{
+	return labels(scope ? scope->op : NULL, text, size);
+}

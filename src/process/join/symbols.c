@@ -1,0 +1,301 @@
+/* symbols.c - from call paths to functions and lines: modules, and what was found before. */
+#include "process/join/symbols.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/pathnode.h"
+#include "core/strings.h"
+#include "process/join/dwarf.h"
+
+enum { PLACES = 32 };  /* of one address: more functions are hardly ever inlined into each other */
+enum { DEPTH = 4096 }; /* of one path of an interpreter, which mostly stops at a thousand calls */
+
+/* What is known of an address: its places, back to back with others' in the object. */
+struct known {
+	uint32_t first, count;
+};
+
+/* A file, once for all processes that had it loaded. */
+struct object {
+	uint32_t name;
+	uint64_t build;
+	struct object *next;
+	bool opened;
+	int changed;
+	struct pasta_dwarf *dwarf; /* NULL: nothing is known of it */
+	struct pasta_map *known;   /* struct known by offset */
+	struct pasta_stack_frame *places;
+	size_t count, room;
+};
+
+/* An object in a process. */
+struct module {
+	uint64_t addr, bytes;
+	struct object *object;
+};
+
+struct process {
+	struct module *modules; /* in the order of loading */
+	size_t count, room;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pasta_map *processes;
+static struct object *objects;
+
+static bool grow(void **array, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room ? 2 * *room : 64;
+	void *bigger;
+
+	if (count < *room)
+		return true;
+	bigger = reallocarray(*array, more, size);
+	if (!bigger)
+		return false;
+	*array = bigger;
+	*room = more;
+	return true;
+}
+
+static void object_free(struct object *o)
+{
+	pasta_dwarf_close(o->dwarf);
+	pasta_map_free(o->known);
+	free(o->places);
+	free(o);
+}
+
+void pasta_symbols_reset(void)
+{
+	struct process *p;
+	size_t at = 0;
+
+	pthread_mutex_lock(&lock);
+	while (processes && (p = pasta_map_next(processes, &at, NULL)))
+		free(p->modules);
+	pasta_map_free(processes);
+	processes = NULL;
+	while (objects) {
+		struct object *next = objects->next;
+
+		object_free(objects);
+		objects = next;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* -- Modules -- */
+
+static struct object *object_of(uint32_t name, uint64_t build)
+{
+	struct object *o;
+
+	for (o = objects; o; o = o->next)
+		if (o->name == name && o->build == build)
+			return o;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->name = name;
+	o->build = build;
+	o->next = objects;
+	objects = o;
+	return o;
+}
+
+/* Without memory its addresses stay numbers. */
+static void load(struct process *p, const struct pasta_module_record *m)
+{
+	struct object *o = object_of(m->name, m->crc);
+
+	if (!o || !grow((void **)&p->modules, p->count, &p->room, sizeof(*p->modules)))
+		return;
+	p->modules[p->count++] = (struct module){.addr = m->addr, .bytes = m->bytes, .object = o};
+}
+
+void pasta_symbols_module(const struct pasta_event *ev)
+{
+	struct process *p;
+
+	/* One that was unloaded is kept: paths are mostly asked for at the end. What was loaded
+	 * last at an address counts. */
+	if (ev->module.device != PASTA_MODULE_HOST || ev->sub != PASTA_MODULE_LOAD)
+		return;
+	pthread_mutex_lock(&lock);
+	if (!processes)
+		processes = pasta_map_new(sizeof(struct process));
+	p = processes ? pasta_map_add(processes, ev->proc) : NULL;
+	if (p)
+		load(p, &ev->module);
+	pthread_mutex_unlock(&lock);
+}
+
+/* A program that is not position independent begins at 0: the nearest below is the one. */
+static const struct module *module_at(const struct process *p, uint64_t pc)
+{
+	const struct module *best = NULL;
+
+	for (size_t i = 0; p && i < p->count; i++) {
+		const struct module *m = &p->modules[i];
+
+		if (pc >= m->addr && pc - m->addr < m->bytes && (!best || m->addr >= best->addr))
+			best = m;
+	}
+	return best;
+}
+
+size_t pasta_symbols_changed(const char **first)
+{
+	size_t n = 0;
+
+	*first = NULL;
+	pthread_mutex_lock(&lock);
+	for (const struct object *o = objects; o; o = o->next) {
+		if (!o->changed)
+			continue;
+		if (!n++ || strcmp(pasta_str(o->name), *first) < 0)
+			*first = pasta_str(o->name);
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+/* -- Places -- */
+
+/* Add what is at an address to what is known; false: no memory. */
+static bool learn(struct object *o, uint64_t offset, struct known *k)
+{
+	struct pasta_stack_frame found[PLACES] = {{.function = "", .file = ""}};
+	size_t n = o->dwarf ? pasta_dwarf_find(o->dwarf, offset, found, PLACES) : 0;
+
+	n = n ? n : 1;
+	k->first = (uint32_t)o->count;
+	for (size_t i = 0; i < n; i++) {
+		if (!grow((void **)&o->places, o->count, &o->room, sizeof(*o->places)))
+			return false;
+		found[i].module = pasta_str(o->name);
+		found[i].offset = offset;
+		o->places[o->count++] = found[i];
+	}
+	k->count = (uint32_t)n;
+	return true;
+}
+
+static const struct known *known_at(struct object *o, uint64_t offset)
+{
+	struct known *k;
+
+	if (!o->opened) {
+		o->opened = true;
+		o->dwarf = pasta_dwarf_open(pasta_str(o->name), o->build, &o->changed);
+	}
+	if (!o->known)
+		o->known = pasta_map_new(sizeof(struct known));
+	k = o->known ? pasta_map_add(o->known, offset) : NULL;
+	return k && (k->count || learn(o, offset, k)) ? k : NULL;
+}
+
+/* An address returns to after the call: the call itself is before it. */
+static size_t places_of(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
+			size_t max)
+{
+	const struct module *m = module_at(p, pc - 1);
+	const struct known *k = m ? known_at(m->object, pc - 1 - m->addr) : NULL;
+	size_t n = k ? k->count : 1;
+
+	if (k)
+		memcpy(frames, m->object->places + k->first, (n < max ? n : max) * sizeof(*frames));
+	else if (max)
+		*frames = (struct pasta_stack_frame){
+			.function = "", .file = "", .module = "", .offset = pc - 1};
+	return n;
+}
+
+static uint64_t little(const unsigned char *bytes)
+{
+	uint64_t v = 0;
+
+	for (int i = 7; i >= 0; i--)
+		v = v << 8 | bytes[i];
+	return v;
+}
+
+static bool node_of(uint32_t ref, struct pasta_pathnode *node)
+{
+	size_t size;
+	const char *bytes = pasta_bytes(ref, &size);
+
+	return pasta_pathnode_decode(bytes, size, node);
+}
+
+/* From the innermost node outwards. A caller's node is interned before those of its calls. */
+static size_t walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
+{
+	struct pasta_pathnode node;
+	size_t n = 0;
+
+	for (; n < DEPTH && node_of(ref, &node); n++) {
+		if (n < max)
+			frames[n] = (struct pasta_stack_frame){.function = pasta_str(node.function),
+							       .file = pasta_str(node.file),
+							       .module = "",
+							       .line = node.line};
+		ref = node.parent < ref ? node.parent : 0;
+	}
+	return n;
+}
+
+size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame *frames, size_t max)
+{
+	size_t size, n = 0;
+	const unsigned char *bytes = (const void *)pasta_bytes(ref, &size);
+	const struct process *p;
+
+	if (size == PASTA_PATHNODE_SIZE)
+		return walk(ref, frames, max);
+	if (size % 8)
+		return 0;
+	/* What is no place to write to shows itself here, before anything is locked. */
+	if (max)
+		memset(frames, 0, max * sizeof(*frames));
+	pthread_mutex_lock(&lock);
+	p = processes ? pasta_map_find(processes, proc) : NULL;
+	for (; size; size -= 8, bytes += 8)
+		n += places_of(p, little(bytes), frames + (n < max ? n : max),
+			       n < max ? max - n : 0);
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *pasta_stack_frame_text(const struct pasta_stack_frame *f, char *text, size_t size)
+{
+	const char *place = base_name(*f->file ? f->file : f->module);
+	char line[16] = "";
+
+	if (*f->file && f->line)
+		snprintf(line, sizeof(line), ":%" PRIu32, f->line);
+	if (*f->function && *place)
+		snprintf(text, size, "%s (%s%s)", f->function, place, line);
+	else if (*f->function)
+		snprintf(text, size, "%s", f->function);
+	else if (*f->module)
+		snprintf(text, size, "%s+0x%" PRIx64, base_name(f->module), f->offset);
+	else if (f->offset)
+		snprintf(text, size, "0x%" PRIx64, f->offset);
+	else
+		snprintf(text, size, "%s%s", *place ? place : "(unknown)", line);
+	return text;
+}

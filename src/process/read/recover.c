@@ -1,0 +1,464 @@
+/* recover.c - what a process that died left in its rings, brought to its shard. */
+#include "process/read/recover.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/shardfile.h"
+#include "process/io/files.h"
+#include "process/read/liveness.h"
+#include "process/read/rings.h"
+
+enum { HALF_MADE_S = 10, DAMAGED_MAX = 100 };
+
+struct salvage {
+	int folder;
+	const char *name, *path; /* of the shard */
+	char ring_name[NAME_MAX + 1];
+	bool commit; /* all that was found until now allows it */
+
+	int ring, file, tail; /* descriptors, or -1 */
+	uint64_t file_size;   /* when it was scanned */
+	uint64_t end;	      /* of what is used of it */
+	struct pasta_rings rings;
+	struct pasta_decoder *decoder;
+	struct pasta_shard *shard; /* NULL: there is none, or it is not one */
+	bool refused;		   /* the shard cannot be read, which was said */
+	struct pasta_rings_found found;
+	struct pasta_salvaged *out;
+	struct pasta_error *err;
+};
+
+static int salvage_fail(struct salvage *s, int code, const char *name, const char *what)
+{
+	s->out->failed++;
+	s->commit = false;
+	return pasta_fail(s->err, code, "cannot read %.*s%s: %s",
+			  (int)(strlen(s->path) - strlen(s->name)), s->path, name, what);
+}
+
+/* -- The ring file -- */
+
+/* To be committed it has to be ours, and locked by us. Where locks do not work nothing is. */
+static void salvage_lock(struct salvage *s)
+{
+	if (s->commit && flock(s->ring, LOCK_EX | LOCK_NB))
+		s->commit = false;
+}
+
+/* 1: it is open; 0: there is none. */
+static int salvage_open_ring(struct salvage *s, uint64_t *size)
+{
+	struct stat st;
+
+	s->ring = s->commit ? pasta_files_open_ours(s->folder, s->ring_name) : -EPERM;
+	if (s->ring == -EPERM || s->ring == -EACCES || s->ring == -EROFS) {
+		s->commit = false;
+		s->ring = pasta_files_open(s->folder, s->ring_name, NULL);
+	}
+	if (s->ring == -ENOENT)
+		return 0; /* or not any more */
+	if (s->ring < 0)
+		return salvage_fail(s, s->ring, s->ring_name, pasta_files_why(s->ring));
+	salvage_lock(s);
+	if (fstat(s->ring, &st))
+		return salvage_fail(s, -errno, s->ring_name, strerror(errno));
+	*size = (uint64_t)st.st_size;
+	return 1;
+}
+
+/* -- The shard -- */
+
+static bool salvage_is_of_another(const struct salvage *s)
+{
+	static const uint8_t unknown[sizeof(s->shard->head.guid)];
+	const uint8_t *guid = s->shard->head.guid;
+
+	return memcmp(guid, unknown, sizeof(unknown)) &&
+	       memcmp(guid, s->rings.file->guid, sizeof(unknown));
+}
+
+/* A shard that cannot be used costs its own events; those of the rings are shown all the same. */
+static int salvage_open_shard(struct salvage *s)
+{
+	struct pasta_shard_parts parts = {.path = s->path, .end = UINT64_MAX, .tail = -1};
+
+	s->file = pasta_files_open(s->folder, s->name, &s->file_size);
+	if (s->file == -ENOENT)
+		return 0;
+	s->refused = s->file < 0;
+	if (s->file < 0)
+		return salvage_fail(s, s->file, s->name, pasta_files_why(s->file));
+	if (s->file_size < sizeof(struct pasta_shard_head))
+		return 0; /* its process died before it had begun */
+	parts.file = fcntl(s->file, F_DUPFD_CLOEXEC, 3);
+	if (parts.file < 0)
+		return salvage_fail(s, -errno, s->name, strerror(errno));
+	s->shard = pasta_shard_open(&parts, 0, s->decoder, s->err);
+	if (!s->shard) {
+		s->refused = true;
+		s->out->failed++;
+		s->commit = false;
+		return s->err->code;
+	}
+	s->file_size = s->shard->size;
+	if (s->shard->error)
+		return salvage_fail(s, s->shard->error, s->name, strerror(-s->shard->error));
+	return 0;
+}
+
+/* -- Committing -- */
+
+static int salvage_copy(int from, int to, uint64_t at)
+{
+	struct pasta_shardfile out = {.fd = to, .end = at};
+	char *bytes = malloc(PASTA_FRAME_BYTES);
+	uint64_t offset = 0;
+	int error = bytes ? 0 : -ENOMEM;
+	ssize_t n = 1;
+
+	while (!error && n) {
+		n = pasta_files_read_at(from, bytes, PASTA_FRAME_BYTES, offset);
+		error = n < 0 ? (int)n : pasta_shardfile_append(&out, bytes, (size_t)n);
+		offset += n > 0 ? (uint64_t)n : 0;
+	}
+	free(bytes);
+	return error;
+}
+
+/* The shard's file, if nobody has written to it since it was scanned; *made: it is new. */
+static int salvage_open_to_append(struct salvage *s, bool *made)
+{
+	struct stat st;
+	int fd;
+
+	*made = s->file < 0;
+	if (fstat(s->ring, &st))
+		return -errno;
+	if (*made)
+		return pasta_files_create(s->folder, s->name, st.st_mode & 0666);
+	if (!pasta_files_is_still(s->folder, s->name, s->file))
+		return -ESTALE;
+	fd = pasta_files_open_ours(s->folder, s->name);
+	if (fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_size == s->file_size)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : -ESTALE;
+}
+
+static int salvage_append(struct salvage *s)
+{
+	bool made;
+	int error = 0, fd = salvage_open_to_append(s, &made);
+
+	if (fd < 0)
+		return fd;
+	/* A frame that was torn goes: what is appended would seem to be a part of it. */
+	if (s->file_size > s->end && !made && ftruncate(fd, (off_t)s->end))
+		error = -errno;
+	if (!error)
+		error = salvage_copy(s->tail, fd, (s->end + 7) & ~UINT64_C(7));
+	if (!error)
+		error = pasta_files_sync(fd);
+	if (!error)
+		error = pasta_files_sync(s->folder);
+	if (error && made)
+		pasta_files_undo(s->folder, s->name, false);
+	else if (error && ftruncate(fd, (off_t)s->end))
+		error = -errno; /* what is behind the end is no whole frame, or one of the ring's */
+	close(fd);
+	return error;
+}
+
+/* A damaged ring is read once, and lies there from then on. */
+static int salvage_put_aside(struct salvage *s)
+{
+	size_t stem = strlen(s->ring_name) - strlen(PASTA_SALVAGE_RING);
+	char to[NAME_MAX + 1];
+	int error = -EEXIST;
+
+	for (int i = 1; error == -EEXIST && i < DAMAGED_MAX; i++) {
+		char number[16] = "";
+
+		if (i > 1)
+			snprintf(number, sizeof(number), "-%d", i);
+		if (snprintf(to, sizeof(to), "%.*s" PASTA_SALVAGE_DAMAGED "%s", (int)stem,
+			     s->ring_name, number) >= (int)sizeof(to))
+			return -ENAMETOOLONG;
+		error = pasta_files_rename(s->folder, s->ring_name, s->ring, to);
+	}
+	return error;
+}
+
+/* The ring goes only once its events are on the disk. */
+static int salvage_commit(struct salvage *s)
+{
+	int error;
+
+	if (!pasta_files_is_still(s->folder, s->ring_name, s->ring))
+		return -ESTALE;
+	error = salvage_append(s);
+	if (!error)
+		error = s->found.damaged ? salvage_put_aside(s)
+					 : pasta_files_remove(s->folder, s->ring_name, s->ring);
+	if (!error)
+		error = pasta_files_sync(s->folder);
+	return error;
+}
+
+/* -- All of it -- */
+
+static int salvage_say_damage(struct salvage *s, bool aside)
+{
+	char missing[80] = "no event is missing";
+
+	s->out->damaged++;
+	if (s->found.unread)
+		snprintf(missing, sizeof(missing), "not all of it could be read");
+	else if (s->found.uncounted && !s->found.missing)
+		snprintf(missing, sizeof(missing), "events may be missing, how many is unknown");
+	else if (s->found.missing)
+		snprintf(missing, sizeof(missing), "%s%" PRIu64 " events are missing",
+			 s->found.uncounted ? "at least " : "", s->found.missing);
+	return pasta_fail(
+		s->err, -EBADMSG, "%.*s%s is damaged: %s; all else of it is shown, and %s",
+		(int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name, missing,
+		aside ? "it is kept with .damaged at the end of its name" : "it is left as it is");
+}
+
+/* Of a process that could not put all its rings into the file. */
+static int salvage_say_unfiled(struct salvage *s)
+{
+	return pasta_fail(s->err, -ENODATA,
+			  "%.*s%s: %" PRIu64 " rings of its process were not in it, and what they "
+			  "had not written yet is lost: how many events is unknown",
+			  (int)(strlen(s->path) - strlen(s->name)), s->path, s->ring_name,
+			  s->found.unfiled);
+}
+
+/* Frames of all that the shard lacks, in memory; and on the disk, if that may be. */
+static int salvage_read(struct salvage *s)
+{
+	int error, shard_error = salvage_open_shard(s);
+	bool committed = false;
+
+	if (s->shard && salvage_is_of_another(s))
+		return salvage_fail(s, -EINVAL, s->ring_name, "it belongs to another shard");
+	s->tail = pasta_files_memory();
+	error = s->tail < 0 ? s->tail
+			    : pasta_rings_extract(&s->rings, s->shard, s->tail, &s->found);
+	if (error) {
+		if (s->tail >= 0)
+			close(s->tail);
+		s->tail = -1;
+		return salvage_fail(s, error, s->ring_name, strerror(-error));
+	}
+	/* A file that only has the name of a ring makes no shard. */
+	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
+		close(s->tail);
+		s->tail = -1;
+		s->found.uncounted = true;
+		return salvage_say_damage(s, false);
+	}
+	s->out->processes++;
+	s->out->events += s->found.events;
+	/* What follows the last frame is a torn one, which the ring still has; unless the shard
+	 * lacks others as well. */
+	s->end = !s->shard ? 0 : s->found.gap ? s->file_size : s->shard->at;
+	if (s->commit && !s->found.unread) {
+		error = salvage_commit(s);
+		committed = !error;
+		s->out->committed += committed;
+	}
+	if (shard_error)
+		return shard_error;
+	if (s->found.damaged)
+		return salvage_say_damage(s, committed);
+	if (error && error != -ESTALE) {
+		s->out->unwritten++;
+		return pasta_fail(s->err, error,
+				  "cannot write %s: %s; what was in the rings is shown, and is "
+				  "still there",
+				  s->path, strerror(-error));
+	}
+	return s->found.unfiled ? salvage_say_unfiled(s) : 0;
+}
+
+/* Nothing was in it, if its process never got to write a frame either. */
+static int salvage_half(struct salvage *s, time_t changed)
+{
+	int error = salvage_open_shard(s);
+	time_t age;
+
+	if (error)
+		return error;
+	if (s->shard && s->shard->frame_count) {
+		s->found.damaged = s->found.uncounted = true;
+		return salvage_say_damage(s, false);
+	}
+	age = time(NULL) - changed;
+	if (age < -HALF_MADE_S) /* by a clock that is not ours: it may be of now, or of last year */
+		s->out->unsure++;
+	else if (age < HALF_MADE_S)
+		s->out->alive++;
+	else if (s->commit && s->file >= 0) /* the agent makes the shard first */
+		pasta_files_remove(s->folder, s->ring_name, s->ring);
+	return 0;
+}
+
+static int salvage_ring(struct salvage *s, uint64_t size)
+{
+	enum pasta_liveness alive = pasta_liveness_by_lock(s->ring, s->ring_name);
+	struct stat st;
+	int error;
+
+	if (alive == PASTA_LIVENESS_ALIVE) {
+		s->out->alive++;
+		return 0;
+	}
+	error = pasta_rings_open(&s->rings, s->ring, size);
+	if (!error && fstat(s->ring, &st))
+		error = -errno;
+	if (error)
+		return salvage_fail(s, error, s->ring_name, strerror(-error));
+	if (s->rings.head == PASTA_RINGS_OTHER)
+		return salvage_fail(
+			s, -EPROTONOSUPPORT, s->ring_name,
+			"it is of another version: report with the accelprof that ran it");
+	if (s->rings.head == PASTA_RINGS_HALF)
+		return salvage_half(s, st.st_mtime);
+	/* Whose it is is not known then. */
+	alive = s->rings.head == PASTA_RINGS_DAMAGED
+			? PASTA_LIVENESS_UNSURE
+			: pasta_liveness(s->rings.file, s->ring, s->ring_name);
+	if (alive == PASTA_LIVENESS_ALIVE) {
+		s->out->alive++;
+		return 0;
+	}
+	if (alive == PASTA_LIVENESS_UNSURE) {
+		s->commit = false;
+		s->out->unsure++;
+	}
+	return salvage_read(s);
+}
+
+static void salvage_free(struct salvage *s)
+{
+	pasta_rings_close(&s->rings);
+	pasta_shard_close(s->shard);
+	pasta_decoder_free(s->decoder);
+	if (s->ring >= 0)
+		close(s->ring);
+	free(s);
+}
+
+/* The file up to what was used of it, and the tail. Without a tail, the file as it grows. */
+static int salvage_parts(struct salvage *s, struct pasta_shard_parts *parts)
+{
+	int error = 0;
+
+	if (s->file >= 0 && (s->refused || (s->tail >= 0 && !s->shard))) {
+		close(s->file);
+		s->file = -1;
+	} else if (s->file == -1 && s->tail < 0 && !s->refused) {
+		s->file = pasta_files_open(s->folder, s->name, NULL);
+		if (s->file < 0 && s->file != -ENOENT)
+			error = salvage_fail(s, s->file, s->name, pasta_files_why(s->file));
+	}
+	parts->file = s->file < 0 ? -1 : s->file;
+	parts->tail = s->tail;
+	parts->end = s->tail < 0 ? UINT64_MAX : s->end;
+	return error;
+}
+
+int pasta_salvage_shard(int folder, const char *name, const char *path, bool commit,
+			struct pasta_shard_parts *parts, struct pasta_salvaged *out,
+			struct pasta_error *err)
+{
+	struct salvage *s = calloc(1, sizeof(*s));
+	size_t stem = strlen(name) - strlen(".pst");
+	uint64_t size = 0;
+	int r, last;
+
+	*parts =
+		(struct pasta_shard_parts){.path = path, .file = -1, .end = UINT64_MAX, .tail = -1};
+	if (!s || !(s->decoder = pasta_decoder_new())) {
+		free(s);
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	}
+	s->folder = folder;
+	s->name = name;
+	s->path = path;
+	s->commit = commit && pasta_files_folder_is_ours(folder);
+	s->ring = s->file = s->tail = -1;
+	s->out = out;
+	s->err = err;
+	r = snprintf(s->ring_name, sizeof(s->ring_name), "%.*s" PASTA_SALVAGE_RING, (int)stem,
+		     name) < (int)sizeof(s->ring_name)
+		    ? salvage_open_ring(s, &size)
+		    : 0;
+	if (r > 0)
+		r = salvage_ring(s, size);
+	last = salvage_parts(s, parts);
+	salvage_free(s);
+	return r < 0 ? r : last;
+}
+
+static bool salvage_is_ring(const char *name)
+{
+	size_t n = strlen(name), end = strlen(PASTA_SALVAGE_RING);
+
+	return n > end && !strcmp(name + n - end, PASTA_SALVAGE_RING);
+}
+
+static int salvage_one(int folder, const char *dir, const char *ring, struct pasta_salvaged *out,
+		       struct pasta_error *err)
+{
+	int stem = (int)(strlen(ring) - strlen(PASTA_SALVAGE_RING)), r;
+	struct pasta_shard_parts parts;
+	char *path, *name;
+
+	if (asprintf(&path, "%s/%.*s.pst", dir, stem, ring) < 0)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	name = path + strlen(dir) + 1;
+	r = pasta_salvage_shard(folder, name, path, true, &parts, out, err);
+	if (parts.file >= 0)
+		close(parts.file);
+	if (parts.tail >= 0)
+		close(parts.tail);
+	free(path);
+	return r;
+}
+
+int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_error *err)
+{
+	const char *name;
+	int one, r = 0, run = pasta_files_folder_of(shards_dir, &name);
+	int folder = run < 0 ? run : pasta_files_subfolder(run, name);
+	struct pasta_error own = {0};
+	char **names = NULL;
+	size_t count = 0;
+
+	err = err ? err : &own;
+	if (run >= 0)
+		close(run);
+	r = folder < 0 ? folder : pasta_files_list(folder, salvage_is_ring, &names, &count);
+	if (r)
+		pasta_fail(err, r, "cannot open %s: %s", shards_dir, pasta_files_why(r));
+	for (size_t i = 0; i < count; i++) {
+		one = salvage_one(folder, shards_dir, names[i], out, err);
+		r = one < 0 ? one : r;
+	}
+	pasta_files_list_free(names);
+	if (folder >= 0)
+		close(folder);
+	return r;
+}

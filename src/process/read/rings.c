@@ -1,0 +1,630 @@
+/* rings.c - a ring file, read piece by piece: what its shard lacks, as frames. */
+#include "process/read/rings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/shardfile.h"
+#include "process/io/files.h"
+
+enum {
+	OWN = 64,
+	RESYNC = 65536,
+	STRINGS_SKIP = 4,
+	UNPUBLISHED = 4096 / PASTA_EVENT_HEAD /* events of one call */
+};
+#define SEGMENT_MAX (UINT64_C(64) << 20) /* the agent's are 8 MiB at most */
+#define PAGE 4096
+
+/* What is under way. */
+struct rings {
+	const struct pasta_rings *in;
+	const struct pasta_ringfile *file;
+	const struct pasta_shard *shard;
+	struct pasta_rings_found *found;
+	struct pasta_shardfile out;
+	struct pasta_encoder *encoder;
+	const struct pasta_event **events;
+	struct pasta_event own[OWN];
+	uint32_t own_count;
+	uint64_t own_seq;
+	uint64_t next_string; /* ids before it are in frames */
+	uint32_t rings;	      /* in the table so far: sources are numbered like that */
+};
+
+/* -- The head -- */
+
+static bool rings_is_zero(const void *p, size_t size)
+{
+	const unsigned char *bytes = p;
+
+	return !size || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1));
+}
+
+/* The file is made, its head filled in, and the magic comes last. Until then nothing is counted and
+ * there is no segment. */
+static bool rings_is_half(const struct pasta_ringfile *f, uint64_t size)
+{
+	if (size > PASTA_RINGFILE_HEAD || !rings_is_zero(f->magic, sizeof(f->magic)))
+		return false;
+	uint64_t own = atomic_load(&f->own);
+
+	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++) {
+		uint64_t lost = atomic_load(&f->lost[i]);
+
+		if (lost && lost != pasta_seal(0, i))
+			return false;
+	}
+	if (own && own != pasta_seal(0, PASTA_OWN_SALT))
+		return false;
+	return rings_is_zero((const char *)f + offsetof(struct pasta_ringfile, segments),
+			     PASTA_RINGFILE_HEAD - offsetof(struct pasta_ringfile, segments));
+}
+
+static enum pasta_rings_head rings_judge(struct pasta_ringfile *f, uint64_t size)
+{
+	bool magic = !memcmp(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
+	uint32_t version = f->version;
+	size_t n;
+	const char *schema = pasta_schema_text(&n);
+
+	if (rings_is_half(f, size))
+		return PASTA_RINGS_HALF;
+	f->version = PASTA_RINGFILE_VERSION;
+	if (f->sum == pasta_ringfile_sum(f)) {
+		if (f->schema != pasta_schema_hash(schema, n))
+			return PASTA_RINGS_OTHER;
+		return magic && version == PASTA_RINGFILE_VERSION ? PASTA_RINGS_WHOLE
+								  : PASTA_RINGS_MENDED;
+	}
+	return magic && version != PASTA_RINGFILE_VERSION ? PASTA_RINGS_OTHER : PASTA_RINGS_DAMAGED;
+}
+
+int pasta_rings_open(struct pasta_rings *r, int fd, uint64_t size)
+{
+	ssize_t n;
+
+	*r = (struct pasta_rings){.fd = fd, .size = size};
+	/* Aligned for what in it is atomic. */
+	r->file = aligned_alloc(PAGE, PASTA_RINGFILE_HEAD);
+	if (!r->file)
+		return -ENOMEM;
+	memset(r->file, 0, PASTA_RINGFILE_HEAD);
+	n = pasta_files_read_at(fd, r->file, PASTA_RINGFILE_HEAD, 0);
+	if (n < 0)
+		return (int)n;
+	r->head = rings_judge(r->file, size);
+	return 0;
+}
+
+void pasta_rings_close(struct pasta_rings *r)
+{
+	free(r->file);
+	r->file = NULL;
+}
+
+/* -- Frames -- */
+
+static int rings_append(struct rings *s, const void *frame, size_t size)
+{
+	return pasta_shardfile_append(&s->out, frame, size);
+}
+
+static int rings_flush_own(struct rings *s)
+{
+	struct pasta_frame_meta meta = {.seq = s->own_seq, .flags = PASTA_FRAME_STATE};
+	const void *frame;
+	size_t size;
+
+	if (!s->own_count)
+		return 0;
+	for (uint32_t i = 0; i < s->own_count; i++)
+		s->events[i] = &s->own[i];
+	frame = pasta_encode_events(s->encoder, s->events, s->own_count, &meta, &size);
+	s->own_seq += s->own_count;
+	s->own_count = 0;
+	return rings_append(s, frame, size);
+}
+
+static int rings_put_loss(struct rings *s, uint32_t source, unsigned int reason, uint64_t pushed,
+			  uint64_t dropped)
+{
+	struct pasta_event *ev = &s->own[s->own_count++];
+	uint64_t last = s->shard ? s->shard->last_clock : 0; /* now may be years later */
+
+	memset(ev, 0, sizeof(*ev));
+	ev->size = PASTA_EVENT_SIZE(loss);
+	ev->kind = PASTA_KIND_LOSS;
+	ev->sub = (uint8_t)reason;
+	ev->time = last > s->file->raw ? last : s->file->raw;
+	ev->loss.source = source;
+	ev->loss.pushed = pushed;
+	ev->loss.dropped = dropped;
+	return s->own_count == OWN ? rings_flush_own(s) : 0;
+}
+
+/* Counters that cannot be trusted are not taken; how much they had counted is not known then. */
+static int rings_put_losses(struct rings *s, uint32_t source, uint64_t pushed,
+			    const _Atomic uint64_t *counters)
+{
+	int r = source ? rings_put_loss(s, source, PASTA_LOSS_ACCOUNT, pushed, 0) : 0;
+
+	for (uint32_t i = 1; !r && i < PASTA_LOSS_COUNT; i++) {
+		uint64_t dropped;
+
+		if (!pasta_unseal(atomic_load(&counters[i]), i, &dropped))
+			s->found->damaged = s->found->uncounted = true;
+		else if (dropped)
+			r = rings_put_loss(s, source, i, pushed, dropped);
+	}
+	return r;
+}
+
+/* -- Segments -- */
+
+/* size bytes from offset on, to be freed; what the file lacks is zero, and damage. NULL: there is
+ * no memory for it. */
+static void *rings_load(struct rings *s, uint64_t offset, uint64_t size)
+{
+	char *bytes = aligned_alloc(PAGE, (size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+	ssize_t n;
+
+	if (!bytes) {
+		s->found->damaged = s->found->unread = true;
+		return NULL;
+	}
+	n = pasta_files_read_at(s->in->fd, bytes, size, offset);
+	s->found->unread = s->found->unread || n < 0;
+	n = n < 0 ? 0 : n;
+	memset(bytes + n, 0, size - (size_t)n);
+	if (n < (ssize_t)size)
+		s->found->damaged = true;
+	return bytes;
+}
+
+/* -- Rings -- */
+
+struct rings_part {
+	uint64_t at, seq; /* where to begin, and the number of the event there */
+	uint64_t end;	  /* behind the last whole record */
+	uint64_t count;	  /* events between them */
+	bool torn;	  /* something between them is damaged */
+};
+
+/* Past the record at a position, no further than once around; 0: there is no whole one. */
+static uint64_t rings_step(const struct pasta_ring *r, uint64_t seed, struct rings_part *part,
+			   uint64_t at)
+{
+	uint64_t next = pasta_ring_next(r, seed, at);
+
+	if (!next || next - part->at > r->size)
+		return 0;
+	part->count++;
+	part->end = next;
+	return next;
+}
+
+/* Where the whole records end. If that is not where the producer's counters say, there may be
+ * others behind what is damaged; the sizes by which one would walk may be, too, so they may begin
+ * anywhere. */
+static void rings_find_end(const struct pasta_ring *r, uint64_t seed, struct rings_part *part)
+{
+	uint64_t at = part->at, limit = part->at + r->size, next;
+
+	part->end = part->at;
+	while ((next = rings_step(r, seed, part, at)))
+		at = next;
+	if (atomic_load(&r->head) == at && atomic_load(&r->pushed) <= part->seq + part->count)
+		return;
+	for (at += 8; at + 8 < limit; at = next ? next : at + 8) {
+		next = rings_step(r, seed, part, at);
+		part->torn = part->torn || next;
+	}
+}
+
+/* It begins where the shard's frames of this source end. Where they do not reach what is still in
+ * the ring, at its tail; their events are missing then. */
+static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r, uint64_t seed,
+				     uint32_t source)
+{
+	const struct pasta_source *known =
+		s->shard ? pasta_map_find(s->shard->sources, source) : NULL;
+	struct rings_part part = {.at = known ? known->pos : 0, .seq = known ? known->next : 0};
+	uint64_t tail = atomic_load(&r->tail), head = atomic_load(&r->head);
+	uint64_t pushed = atomic_load(&r->pushed),
+		 taken = r->drained < pushed ? r->drained : pushed;
+
+	if (part.at % 8 || part.at > UINT64_MAX - 2 * r->size)
+		part.at = part.seq = 0; /* only a shard that was made by hand says so */
+	if (pasta_ring_next(r, seed, part.at) || tail <= part.at || tail % 8 ||
+	    tail > UINT64_MAX - 2 * r->size)
+		return part;
+	/* Its writer had taken these, and no frame has them. */
+	if (pasta_ring_next(r, seed, tail) || (tail == head && taken > part.seq)) {
+		part.at = tail;
+		part.seq = taken > part.seq ? taken : part.seq;
+		s->found->gap = true;
+	}
+	return part;
+}
+
+/* The ring's head has no checks but its sum. If that is wrong, all that a ring needs follows from
+ * the table, and whether it fits can be seen by the records. */
+static bool rings_mend(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
+{
+	uint64_t ignored;
+
+	/* One that was not finished has counters without seals. */
+	if (!published && !pasta_unseal(atomic_load(&r->dropped[1]), 1, &ignored))
+		return false;
+	if (r->size == space && r->source && r->sum == pasta_ring_sum(s->file, r))
+		return true;
+	s->found->damaged = true;
+	r->size = space;
+	if (r->source && r->sum == pasta_ring_sum(s->file, r))
+		return true;
+	r->source = s->rings;
+	return true;
+}
+
+static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_t seed,
+			    struct rings_part *part)
+{
+	uint64_t ignored = 0;
+	size_t n, size;
+
+	while ((n = pasta_ring_collect(r, seed, &part->at, part->end, s->events, PASTA_FRAME_EVENTS,
+				       &ignored))) {
+		struct pasta_frame_meta meta = {
+			.source = r->source, .clock = r->clock, .seq = part->seq, .pos = part->at};
+		const void *frame = pasta_encode_events(s->encoder, s->events, n, &meta, &size);
+		int error = rings_append(s, frame, size);
+
+		if (error)
+			return error;
+		part->seq += n;
+		s->found->events += n;
+	}
+	return 0;
+}
+
+/* Which events are missing, by the two counters of the producer, which nothing protects: they have
+ * to agree with each other and with the records, but for those of a call that were not published
+ * yet.
+ */
+static uint64_t rings_account(struct rings *s, const struct pasta_ring *r,
+			      const struct rings_part *part)
+{
+	uint64_t head = atomic_load(&r->head), pushed = atomic_load(&r->pushed);
+	uint64_t more = pushed > part->seq ? pushed - part->seq : 0;
+
+	if (!part->torn && head <= part->end && part->end - head <= r->size && !more &&
+	    part->seq - pushed <= UNPUBLISHED)
+		return part->seq;
+	s->found->damaged = true;
+	if (more && more <= r->size / PASTA_EVENT_HEAD) {
+		s->found->missing += more;
+		return pushed;
+	}
+	/* A head alone that is damaged costs nothing. */
+	if (part->torn || pushed != part->seq)
+		s->found->uncounted = true;
+	return part->seq;
+}
+
+static int rings_ring(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
+{
+	struct rings_part part;
+	uint64_t seed;
+	int error;
+
+	if (!rings_mend(s, r, space, published))
+		return 0;
+	seed = pasta_ring_seed(s->file, r->source);
+	part = rings_begin(s, r, seed, r->source);
+	rings_find_end(r, seed, &part);
+	error = rings_put_events(s, r, seed, &part);
+	return error ? error
+		     : rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
+}
+
+/* There is no memory to read it: its head says how much is missing. */
+static int rings_unread(struct rings *s, const struct pasta_segment *seg)
+{
+	struct pasta_ring *r = rings_load(s, seg->offset, PASTA_RING_DATA);
+	int error = 0;
+
+	if (!r)
+		return -ENOMEM;
+	if (r->source && r->sum == pasta_ring_sum(s->file, r)) {
+		const struct pasta_source *known =
+			s->shard ? pasta_map_find(s->shard->sources, r->source) : NULL;
+		struct rings_part part = {.seq = known ? known->next : 0, .torn = true};
+
+		error = rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
+	} else {
+		s->found->uncounted = true;
+	}
+	free(r);
+	return error;
+}
+
+/* -- Strings -- */
+
+/* The string at a place, if it is one with this id; NULL. */
+static const struct pasta_string *rings_string(const struct rings *s, const struct pasta_strings *b,
+					       uint64_t space, uint64_t at, uint64_t id)
+{
+	const struct pasta_string *string = (const void *)(b->data + at);
+
+	if (at % 4 || at > space || space - at < sizeof(*string) ||
+	    string->size > space - at - sizeof(*string))
+		return NULL;
+	return string->sum == pasta_string_sum(pasta_ring_seed(s->file, 0), id, string->bytes,
+					       string->size)
+		       ? string
+		       : NULL;
+}
+
+/* Past some that are damaged: where the next one is, and which; 0: none is found. */
+static uint64_t rings_next_string(const struct rings *s, const struct pasta_strings *b,
+				  uint64_t space, uint64_t at, uint64_t *id)
+{
+	for (uint64_t skip = 1; skip <= STRINGS_SKIP; skip++)
+		for (uint64_t next = at + 4; next < at + RESYNC && next < space; next += 4)
+			if (rings_string(s, b, space, next, *id + skip)) {
+				*id += skip;
+				return next;
+			}
+	return 0;
+}
+
+/* Strings of a frame have ids one after the other. */
+struct rings_text {
+	uint8_t *bytes;
+	size_t size;
+	uint64_t first;
+	uint32_t count;
+};
+
+static int rings_flush_text(struct rings *s, struct rings_text *t)
+{
+	const void *frame;
+	size_t size;
+
+	if (!t->count)
+		return 0;
+	frame = pasta_encode_plain(s->encoder, PASTA_FRAME_STRINGS, t->bytes, t->size, t->first,
+				   t->count, &size);
+	t->size = t->count = 0;
+	return rings_append(s, frame, size);
+}
+
+static int rings_put_string(struct rings *s, struct rings_text *t, uint64_t id,
+			    const struct pasta_string *string)
+{
+	int error = 0;
+
+	if (id < s->next_string)
+		return 0;
+	if (t->count && id != t->first + t->count)
+		error = rings_flush_text(s, t);
+	t->first = t->count ? t->first : id;
+	t->size += pasta_encode_string(t->bytes + t->size, string->bytes, string->size);
+	t->count++;
+	s->next_string = id + 1; /* a block before it may be lost */
+	return error;
+}
+
+/* A string is no longer in a frame than in a block. */
+static int rings_strings(struct rings *s, const struct pasta_strings *b, uint64_t space,
+			 bool published)
+{
+	struct rings_text text = {.bytes = malloc(space)};
+	uint64_t used = atomic_load(&b->used), at = 0, id = b->first;
+	int error = text.bytes ? 0 : -ENOMEM;
+
+	if (b->size != space || b->sum != pasta_strings_sum(s->file, b)) {
+		/* Without the first id none is known. */
+		s->found->damaged = s->found->damaged || published;
+		free(text.bytes);
+		return text.bytes ? 0 : -ENOMEM;
+	}
+	s->found->damaged = s->found->damaged || used > space;
+	while (!error) {
+		const struct pasta_string *string = rings_string(s, b, space, at, id);
+
+		if (string) {
+			error = rings_put_string(s, &text, id++, string);
+			at += pasta_string_room(string->size);
+		} else if (at >= used) {
+			break;
+		} else {
+			s->found->damaged = true;
+			at = used <= space ? rings_next_string(s, b, space, at, &id) : 0;
+			if (!at)
+				break;
+		}
+	}
+	if (!error)
+		error = rings_flush_text(s, &text);
+	free(text.bytes);
+	return error;
+}
+
+/* -- The table -- */
+
+/* Whether a segment can be read. One that was not published may be half made; all else is damage.
+ */
+static bool rings_usable(struct rings *s, uint32_t i, bool published)
+{
+	const struct pasta_segment *seg = &s->file->segment[i];
+
+	if (!published && seg->sum != pasta_segment_sum(s->file, i))
+		return false;
+	if (seg->sum != pasta_segment_sum(s->file, i)) {
+		s->found->damaged = s->found->uncounted = true;
+		return false;
+	}
+	if (!seg->in_file) {
+		s->found->unfiled += published && seg->type == PASTA_SEGMENT_RING;
+		return false;
+	}
+	if (seg->offset % PAGE || seg->size < 2 * PAGE || seg->size > SEGMENT_MAX ||
+	    seg->offset < PASTA_RINGFILE_HEAD || seg->offset > s->in->size ||
+	    (seg->type == PASTA_SEGMENT_RING &&
+	     (seg->size - PASTA_RING_DATA) & (seg->size - PASTA_RING_DATA - 1)) ||
+	    (seg->type == PASTA_SEGMENT_STRINGS && seg->size > PASTA_FRAME_BYTES)) {
+		s->found->damaged = s->found->uncounted = true;
+		return false;
+	}
+	return true;
+}
+
+static int rings_segment(struct rings *s, uint32_t i, bool published)
+{
+	const struct pasta_segment *seg = &s->file->segment[i];
+	void *bytes = rings_load(s, seg->offset, seg->size);
+	int error;
+
+	if (seg->type == PASTA_SEGMENT_RING)
+		error = bytes ? rings_ring(s, bytes, seg->size - PASTA_RING_DATA, published)
+			      : rings_unread(s, seg);
+	else
+		error = bytes ? rings_strings(s, bytes, seg->size - sizeof(struct pasta_strings),
+					      published)
+			      : -ENOMEM;
+	free(bytes);
+	return error;
+}
+
+/* What lies behind all segments of the table was allocated for the next one, and is empty. If it is
+ * not, the table lacks an entry. */
+static void rings_check_rest(struct rings *s)
+{
+	uint64_t at = PASTA_RINGFILE_HEAD;
+	off_t data;
+	ssize_t n = 1;
+
+	for (uint32_t i = 0; i < PASTA_SEGMENTS_MAX; i++) {
+		const struct pasta_segment *seg = &s->file->segment[i];
+
+		if (seg->in_file && seg->sum == pasta_segment_sum(s->file, i) &&
+		    seg->offset + seg->size > at)
+			at = seg->offset + seg->size;
+	}
+	data = at < s->in->size ? lseek(s->in->fd, (off_t)at, SEEK_DATA) : -1;
+	if (data < 0 && (at >= s->in->size || errno == ENXIO))
+		return;
+	at = data > (off_t)at ? (uint64_t)data : at;
+	for (uint64_t end = at + SEGMENT_MAX; at < end; at += (uint64_t)n) {
+		n = pasta_files_read_at(s->in->fd, s->own, sizeof(s->own), at);
+		if (n <= 0 || !rings_is_zero(s->own, (size_t)n))
+			break;
+	}
+	if (n)
+		s->found->damaged = s->found->uncounted = true;
+}
+
+/* Strings first: frames refer to them. */
+static int rings_segments(struct rings *s)
+{
+	uint32_t n = atomic_load(&s->file->segments);
+	int error = 0;
+
+	if (n > PASTA_SEGMENTS_MAX) {
+		s->found->damaged = true;
+		n = 0; /* the entries' own sums say which are there */
+	}
+	rings_check_rest(s);
+	for (uint32_t i = 0; !error && i < PASTA_SEGMENTS_MAX; i++)
+		if (s->file->segment[i].type == PASTA_SEGMENT_STRINGS && rings_usable(s, i, i < n))
+			error = rings_segment(s, i, i < n);
+	for (uint32_t i = 0; !error && i < PASTA_SEGMENTS_MAX; i++) {
+		if (s->file->segment[i].type == PASTA_SEGMENT_STRINGS)
+			continue;
+		if (s->file->segment[i].type == PASTA_SEGMENT_RING)
+			s->rings++;
+		if (rings_usable(s, i, i < n) && s->file->segment[i].type == PASTA_SEGMENT_RING)
+			error = rings_segment(s, i, i < n);
+	}
+	return error;
+}
+
+/* -- All of it -- */
+
+/* Of the writer's own events, what no frame has is missing: they are in no ring. */
+static void rings_count_own(struct rings *s)
+{
+	uint64_t own;
+
+	if (!pasta_unseal(atomic_load(&s->file->own), PASTA_OWN_SALT, &own))
+		s->found->damaged = true;
+	else if (own > s->own_seq)
+		s->own_seq = own;
+}
+
+/* PASTA_SHARD_ENDS: the last event of all. */
+static int rings_put_end(struct rings *s)
+{
+	int error = rings_flush_own(s);
+
+	if (!error)
+		error = rings_put_loss(s, 0, PASTA_LOSS_ACCOUNT, s->own_seq + 1,
+				       s->next_string - 1);
+	return error ? error : rings_flush_own(s);
+}
+
+/* In the same way as the agent would have begun it. */
+static int rings_begin_shard(struct rings *s)
+{
+	struct pasta_shard_head head = {
+		.raw = s->file->raw, .real = s->file->real, .pid = s->file->pid};
+
+	memcpy(head.guid, s->file->guid, sizeof(head.guid));
+	memcpy(head.boot, s->file->boot, sizeof(head.boot));
+	return pasta_shardfile_begin(&s->out, &head, s->encoder);
+}
+
+int pasta_rings_extract(const struct pasta_rings *in, const struct pasta_shard *shard, int file,
+			struct pasta_rings_found *found)
+{
+	size_t enc = pasta_encoder_size();
+	void *memory = mmap(NULL, enc, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rings *s = calloc(1, sizeof(*s));
+	const struct pasta_source *own = shard ? pasta_map_find(shard->sources, 0) : NULL;
+	int error = -ENOMEM;
+
+	if (s)
+		s->events = malloc(PASTA_FRAME_EVENTS * sizeof(*s->events));
+	if (s && s->events && memory != MAP_FAILED) {
+		s->in = in;
+		s->file = in->file;
+		s->shard = shard;
+		s->found = found;
+		s->out.fd = file;
+		s->encoder = pasta_encoder_init(memory);
+		if (shard && shard->head.flags & PASTA_SHARD_ENDS)
+			pasta_encoder_tag(s->encoder, shard->head.guid);
+		s->own_seq = own ? own->next : 0;
+		rings_count_own(s);
+		s->next_string = shard && shard->string_count ? shard->string_count : 1;
+		found->damaged = found->damaged || in->head != PASTA_RINGS_WHOLE;
+		error = shard ? 0 : rings_begin_shard(s);
+		if (!error)
+			error = rings_segments(s);
+		if (!error)
+			error = rings_put_losses(s, 0, 0, s->file->lost);
+		if (!error)
+			error = rings_put_end(s);
+	}
+	if (s)
+		free(s->events);
+	free(s);
+	if (memory != MAP_FAILED)
+		munmap(memory, enc);
+	return error;
+}

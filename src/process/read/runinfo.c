@@ -1,0 +1,397 @@
+/* runinfo.c - run.json: what is known of a run beside its events. */
+#include "process/read/runinfo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include <yajl/yajl_tree.h>
+
+#include "process/read/loss.h"
+#include "process/io/files.h"
+#include "process/io/output.h"
+#include "process/read/run.h"
+
+/* What is counted of memory accesses, in the order of enum pasta_need. */
+static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
+				     "coalesce", "diverge", "block", "tensor",
+				     "own",	 "barrier", "raw"};
+#define COUNTS (sizeof(counts) / sizeof(*counts))
+_Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
+	       "each has a name");
+
+#define SIZE_LIMIT (16u << 20) /* of a run.json: a command line has at most a few MiB */
+#define SUM_KEY "sum"
+#define SUM_NONE "0000000000000000"
+#define DEPTH_LIMIT 64 /* of lists and maps in it: there are four */
+
+static void list_free(char **list)
+{
+	size_t i;
+
+	for (i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
+}
+
+void pasta_runinfo_free(struct pasta_runinfo *info)
+{
+	free(info->path);
+	list_free(info->command);
+	free(info->cwd);
+	free(info->host);
+	free(info->version);
+	list_free(info->tools);
+	memset(info, 0, sizeof(*info));
+}
+
+/* -- Writing -- */
+
+static void put_list(struct pasta_json *j, const char *key, char *const *list)
+{
+	size_t i;
+
+	pasta_json_key(j, key);
+	if (!list) {
+		pasta_json_null(j);
+		return;
+	}
+	pasta_json_list(j);
+	for (i = 0; list[i]; i++)
+		pasta_json_str(j, list[i]);
+	pasta_json_list_end(j);
+}
+
+static void put_str(struct pasta_json *j, const char *key, const char *text)
+{
+	pasta_json_key(j, key);
+	pasta_json_str(j, text);
+}
+
+/* 0 is unknown. */
+static void put_time(struct pasta_json *j, const char *key, uint64_t ns)
+{
+	pasta_json_key(j, key);
+	if (ns)
+		pasta_json_uint(j, ns);
+	else
+		pasta_json_null(j);
+}
+
+static void put_kinds(struct pasta_json *j, uint64_t kinds)
+{
+	unsigned int kind;
+
+	pasta_json_key(j, "kinds");
+	pasta_json_list(j);
+	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
+		if (kinds >> kind & 1 && pasta_kind_name(kind))
+			pasta_json_str(j, pasta_kind_name(kind));
+	pasta_json_list_end(j);
+}
+
+static void put_counted(struct pasta_json *j, const struct pasta_runinfo *info)
+{
+	size_t i;
+
+	pasta_json_key(j, "counted");
+	if (!info->has_counted) {
+		pasta_json_null(j);
+		return;
+	}
+	pasta_json_list(j);
+	for (i = 0; i < COUNTS; i++)
+		if (info->counted & (uint64_t)PASTA_NEED_ACCESS_OBJECT << i)
+			pasta_json_str(j, counts[i]);
+	pasta_json_list_end(j);
+}
+
+static void put_exit(struct pasta_json *j, const struct pasta_runinfo *info)
+{
+	pasta_json_key(j, "exit");
+	if (!info->exited && !info->signaled) {
+		pasta_json_null(j);
+		return;
+	}
+	pasta_json_map(j);
+	pasta_json_key(j, info->exited ? "status" : "signal");
+	pasta_json_int(j, info->exited ? info->status : info->signal);
+	pasta_json_map_end(j);
+}
+
+void pasta_runinfo_json(const struct pasta_runinfo *info, struct pasta_json *j)
+{
+	put_str(j, "state", info->end ? "ended" : info->start ? "running" : NULL);
+	put_list(j, "command", info->command);
+	put_str(j, "cwd", info->cwd);
+	put_str(j, "host", info->host);
+	put_str(j, "version", info->version);
+	put_time(j, "start", info->start);
+	put_time(j, "end", info->end);
+	put_time(j, "duration", info->end > info->start ? info->end - info->start : 0);
+	put_exit(j, info);
+	put_list(j, "tools", info->tools);
+	put_kinds(j, info->kinds);
+	pasta_json_key(j, "devices");
+	pasta_json_list(j);
+	pasta_json_list_end(j);
+	pasta_json_key(j, "shards");
+	pasta_json_uint(j, info->shards);
+}
+
+static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
+{
+	struct pasta_json *j = pasta_json_new(file, true);
+
+	if (!j)
+		return -ENOMEM;
+	pasta_json_map(j);
+	put_str(j, "schema", PASTA_RUN_SCHEMA);
+	pasta_runinfo_json(info, j);
+	put_counted(j, info);
+	pasta_json_key(j, "loss");
+	if (info->has_loss)
+		pasta_account_json(&info->loss, j);
+	else
+		pasta_json_null(j);
+	if (info->more)
+		info->more(j, info->more_ctx);
+	put_str(j, SUM_KEY, SUM_NONE);
+	pasta_json_map_end(j);
+	return pasta_json_free(j);
+}
+
+/* Where the digits of the sum are, the last member of the file; NULL: an older accelprof's has
+ * none. */
+static char *runinfo_sum_at(char *text, size_t size)
+{
+	static const char before[] = "\"" SUM_KEY "\": \"";
+	char *at, *found = NULL;
+
+	for (at = text; (at = strstr(at, before)); at++)
+		found = at + sizeof(before) - 1;
+	return found && size - (size_t)(found - text) > sizeof(SUM_NONE) - 1 ? found : NULL;
+}
+
+/* Of the text with zeros for digits. */
+static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SUM_NONE)])
+{
+	memcpy(at, SUM_NONE, sizeof(SUM_NONE) - 1);
+	snprintf(digits, sizeof(SUM_NONE), "%016" PRIx64, (uint64_t)XXH3_64bits(text, size));
+}
+
+int pasta_runinfo_save(const struct pasta_runinfo *info, const char *file, struct pasta_error *err)
+{
+	struct pasta_output *out = pasta_output_open(file, err);
+	char *text = NULL, *at, digits[sizeof(SUM_NONE)];
+	FILE *memory;
+	size_t size = 0;
+	int error = -ENOMEM;
+
+	if (!out)
+		return err ? err->code : -EIO;
+	memory = open_memstream(&text, &size);
+	if (memory) {
+		error = runinfo_print(info, memory);
+		if (fclose(memory) && !error)
+			error = -ENOMEM;
+	}
+	at = error ? NULL : runinfo_sum_at(text, size);
+	if (at) {
+		runinfo_sum(text, size, at, digits);
+		memcpy(at, digits, sizeof(SUM_NONE) - 1);
+		if (fwrite(text, 1, size, pasta_output_file(out)) != size)
+			error = -EIO;
+	}
+	free(text);
+	return pasta_output_close(out, error, err);
+}
+
+/* -- Reading -- */
+
+static yajl_val get(yajl_val map, const char *key)
+{
+	const char *path[] = {key, NULL};
+
+	return map ? yajl_tree_get(map, path, yajl_t_any) : NULL;
+}
+
+static char *get_str(yajl_val map, const char *key)
+{
+	const char *text = YAJL_GET_STRING(get(map, key));
+
+	return text ? strdup(text) : NULL;
+}
+
+static uint64_t get_uint(yajl_val map, const char *key)
+{
+	yajl_val v = get(map, key);
+
+	return v && YAJL_IS_NUMBER(v) ? strtoull(YAJL_GET_NUMBER(v), NULL, 10) : 0;
+}
+
+static char **get_list(yajl_val map, const char *key)
+{
+	yajl_val v = get(map, key);
+	size_t i, n = YAJL_IS_ARRAY(v) ? YAJL_GET_ARRAY(v)->len : 0;
+	char **list = YAJL_IS_ARRAY(v) ? calloc(n + 1, sizeof(*list)) : NULL;
+
+	for (i = 0; list && i < n; i++) {
+		const char *text = YAJL_GET_STRING(YAJL_GET_ARRAY(v)->values[i]);
+
+		list[i] = strdup(text ? text : "");
+		if (!list[i])
+			break;
+	}
+	return list;
+}
+
+static uint64_t get_kinds(yajl_val map)
+{
+	char **names = get_list(map, "kinds");
+	uint64_t kinds = 0;
+	unsigned int kind;
+	size_t i;
+
+	for (i = 0; names && names[i]; i++)
+		for (kind = 0; kind < PASTA_KIND_MAX; kind++)
+			if (pasta_kind_name(kind) && !strcmp(pasta_kind_name(kind), names[i]))
+				kinds |= UINT64_C(1) << kind;
+	list_free(names);
+	return kinds;
+}
+
+static uint64_t get_counted(yajl_val map)
+{
+	char **names = get_list(map, "counted");
+	uint64_t counted = 0;
+	size_t i, k;
+
+	for (i = 0; names && names[i]; i++)
+		for (k = 0; k < COUNTS; k++)
+			if (!strcmp(counts[k], names[i]))
+				counted |= (uint64_t)PASTA_NEED_ACCESS_OBJECT << k;
+	list_free(names);
+	return counted;
+}
+
+static void load(struct pasta_runinfo *info, yajl_val map)
+{
+	yajl_val exit_ = get(map, "exit"), loss = get(map, "loss");
+
+	info->command = get_list(map, "command");
+	info->cwd = get_str(map, "cwd");
+	info->host = get_str(map, "host");
+	info->version = get_str(map, "version");
+	info->tools = get_list(map, "tools");
+	info->kinds = get_kinds(map);
+	info->has_counted = YAJL_IS_ARRAY(get(map, "counted"));
+	info->counted = get_counted(map);
+	info->sampled = get_uint(get(map, "accesses"), "launches") > 0;
+	info->start = get_uint(map, "start");
+	info->end = get_uint(map, "end");
+	info->exited = get(exit_, "status") != NULL;
+	info->signaled = get(exit_, "signal") != NULL;
+	info->status = (int)get_uint(exit_, "status");
+	info->signal = (int)get_uint(exit_, "signal");
+	info->shards = get_uint(map, "shards");
+	info->has_loss = YAJL_IS_OBJECT(loss);
+	info->loss.expected = get_uint(loss, "expected");
+	info->loss.captured = get_uint(loss, "captured");
+	info->loss.dropped = get_uint(loss, "dropped");
+}
+
+/* How deep lists and maps are nested: yajl's tree is freed by recursion. */
+static size_t runinfo_depth(const char *text, size_t size)
+{
+	size_t depth = 0, most = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i < size; i++) {
+		char c = text[i];
+
+		if (quoted) {
+			i += c == '\\';
+			quoted = c != '"';
+		} else if (c == '"') {
+			quoted = true;
+		} else if (c == '[' || c == '{') {
+			most = ++depth > most ? depth : most;
+		} else if ((c == ']' || c == '}') && depth) {
+			depth--;
+		}
+	}
+	return most;
+}
+
+static yajl_val runinfo_tree(const char *text, size_t size)
+{
+	char why[200];
+
+	/* yajl takes a text up to its first zero; there is none in what we write. */
+	if (memchr(text, '\0', size) || runinfo_depth(text, size) > DEPTH_LIMIT)
+		return NULL;
+	return yajl_tree_parse(text, why, sizeof(why));
+}
+
+static bool runinfo_is_changed(char *text, size_t size)
+{
+	char *at = runinfo_sum_at(text, size), was[sizeof(SUM_NONE)] = "", is[sizeof(SUM_NONE)];
+
+	if (!at)
+		return false;
+	memcpy(was, at, sizeof(SUM_NONE) - 1);
+	runinfo_sum(text, size, at, is);
+	return strcmp(was, is) != 0;
+}
+
+int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, const char *file,
+			struct pasta_error *err)
+{
+	yajl_val map = runinfo_tree(text, size);
+	char *schema = get_str(map, "schema");
+	int error = 0;
+
+	if (schema && !strcmp(schema, PASTA_RUN_SCHEMA)) {
+		load(info, map);
+		if (runinfo_is_changed(text, size))
+			error = pasta_fail(
+				err, -EBADMSG,
+				"%s was changed since accelprof wrote it: what it states "
+				"may be wrong",
+				file);
+	} else if (schema && !strncmp(schema, "accelprof-run/", 14)) {
+		error = pasta_fail(err, -EPROTONOSUPPORT,
+				   "%s is of a newer accelprof (%.40s): use that one", file,
+				   schema);
+	} else {
+		error = pasta_fail(err, -EINVAL, "%s is damaged, or no run.json", file);
+	}
+	free(schema);
+	yajl_tree_free(map);
+	return error;
+}
+
+int pasta_runinfo_load(struct pasta_runinfo *info, const char *folder, struct pasta_error *err)
+{
+	char *file = pasta_run_file(folder, PASTA_RUN_INFO), *text = NULL;
+	int fd = file ? pasta_files_open_in(folder, PASTA_RUN_INFO, NULL) : -ENOMEM, error = fd;
+	size_t size;
+
+	if (fd >= 0) {
+		text = pasta_files_text(fd, SIZE_LIMIT, &size, &error);
+		close(fd);
+	}
+	if (text)
+		error = pasta_runinfo_parse(info, text, size, file, err);
+	else
+		pasta_fail(err, error, "cannot read %s: %s", file ? file : folder,
+			   pasta_files_why(error));
+	free(text);
+	free(file);
+	return error;
+}

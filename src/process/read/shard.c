@@ -1,0 +1,672 @@
+/* shard.c - one shard: its frames found, its strings, clocks and account read. */
+#include "process/read/shard.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/pathnode.h"
+#include "core/strings.h"
+#include "core/varint.h"
+#include "process/join/demangle.h"
+#include "process/io/files.h"
+
+enum { WINDOW = 1 << 16, LOSERS_MAX = 1 << 20, CLOCKS_MAX = 1 << 10, NAMES_MAX = 1 << 16 };
+#define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
+#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* and their bytes */
+
+/* Where the tail begins, in a shard that has one. */
+static uint64_t shard_base(const struct pasta_shard_parts *p)
+{
+	return p->file < 0 ? 0 : (p->end + 7) & ~UINT64_C(7);
+}
+
+/* All of it, or less at the end of the shard; negative errno. */
+static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t size,
+			     uint64_t offset)
+{
+	uint64_t base;
+	size_t head = 0;
+	ssize_t n;
+
+	if (p->tail < 0)
+		return pasta_files_read_at(p->file, to, size, offset);
+	base = shard_base(p);
+	if (offset < base) {
+		head = size < base - offset ? size : (size_t)(base - offset);
+		memset(to, 0, head); /* between the two */
+		if (offset < p->end) {
+			size_t in_file = head < p->end - offset ? head : (size_t)(p->end - offset);
+
+			n = pasta_files_read_at(p->file, to, in_file, offset);
+			if (n < (ssize_t)in_file)
+				return n; /* somebody has cut it */
+		}
+	}
+	if (head == size)
+		return (ssize_t)size;
+	n = pasta_files_read_at(p->tail, (char *)to + head, size - head, offset + head - base);
+	return n < 0 ? n : n + (ssize_t)head;
+}
+
+static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
+{
+	struct stat st;
+
+	if (fstat(p->tail < 0 ? p->file : p->tail, &st))
+		return -errno;
+	*size = (uint64_t)st.st_size + (p->tail < 0 ? 0 : shard_base(p));
+	if (p->limit && *size > p->limit)
+		*size = p->limit;
+	return 0;
+}
+
+/* The next byte from here on that is not in a hole, which may be endless; UINT64_MAX: none. */
+static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
+{
+	bool in_file = p->tail < 0 || at < shard_base(p);
+	off_t data = in_file ? lseek(p->file, (off_t)at, SEEK_DATA) : (off_t)at;
+
+	if (data < 0 && errno == ENXIO)
+		return p->tail < 0 ? UINT64_MAX : shard_base(p);
+	if (in_file && p->tail >= 0 && data >= (off_t)p->end)
+		return shard_base(p);
+	return data > (off_t)at ? (uint64_t)data : at;
+}
+
+/* All of it or nothing. */
+static bool load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
+{
+	ssize_t n = shard_read_at(&sh->parts, to, size, offset);
+
+	if (n < 0)
+		sh->error = (int)n;
+	return n == (ssize_t)size;
+}
+
+static uint64_t frame_bytes(const struct pasta_frame *f)
+{
+	return sizeof(*f) + ((f->size + UINT64_C(7)) & ~UINT64_C(7));
+}
+
+static struct pasta_source *source_of(struct pasta_shard *sh, uint32_t number)
+{
+	struct pasta_source *s = pasta_map_find(sh->sources, number);
+
+	return s ? s : pasta_map_add(sh->sources, number);
+}
+
+static int take_schema(struct pasta_shard *sh, const char *text, size_t size)
+{
+	struct pasta_plan *plan;
+
+	if (sh->plan && sh->schema == pasta_schema_hash(text, size))
+		return 0; /* the one of this build, mostly */
+	plan = pasta_plan_new(text, size, NULL);
+	if (!plan)
+		return -EBADMSG;
+	pasta_plan_free(sh->plan);
+	sh->plan = plan;
+	sh->schema = pasta_schema_hash(text, size);
+	return 0;
+}
+
+/* An id out of nowhere must not cost the pages before it, now or when there are more: they are
+ * neither touched nor copied. */
+static int make_room(struct pasta_shard *sh, uint64_t ids)
+{
+	uint64_t n = sh->string_capacity ? sh->string_capacity : 1024;
+	const size_t each = sizeof(*sh->strings);
+	void *p;
+
+	while (n < ids)
+		n *= 2;
+	if (n == sh->string_capacity)
+		return 0;
+	p = sh->strings ? mremap(sh->strings, sh->string_capacity * each, n * each, MREMAP_MAYMOVE)
+			: mmap(NULL, n * each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	sh->strings = p;
+	sh->string_capacity = n;
+	return 0;
+}
+
+/* The run's id of one that is defined by now, or 0. */
+static uint32_t run_id(const struct pasta_shard *sh, uint32_t id)
+{
+	return id < sh->string_count ? sh->strings[id] : 0;
+}
+
+/* Kernels are recorded by the names that linkers know. */
+static uint32_t take_text(const char *text, size_t size)
+{
+	char *plain = pasta_demangle(text, size);
+	uint32_t id =
+		plain ? pasta_strings_add(plain, strlen(plain)) : pasta_strings_add(text, size);
+
+	free(plain);
+	return id;
+}
+
+/* A node of a call path has ids in it, and those are the shard's. None that is defined later is
+ * let in: paths have an end. */
+static uint32_t take_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
+{
+	uint8_t bytes[PASTA_PATHNODE_SIZE];
+	struct pasta_pathnode node;
+
+	if (!pasta_pathnode_decode(p, size, &node))
+		return take_text((const char *)p, size);
+	node.parent = run_id(sh, node.parent);
+	node.function = run_id(sh, node.function);
+	node.file = run_id(sh, node.file);
+	pasta_pathnode_encode(&node, bytes);
+	return pasta_strings_add(bytes, sizeof(bytes));
+}
+
+static int take_strings(struct pasta_shard *sh, const struct pasta_frame *f, const uint8_t *p)
+{
+	const uint8_t *end = p + f->raw_size;
+	uint64_t id = f->seq, size;
+
+	if (!id || id + f->count < id || id + f->count > STRINGS_MAX || f->count > f->raw_size ||
+	    sh->string_bytes + f->raw_size > STRING_BYTES_MAX || make_room(sh, id + f->count))
+		return -EBADMSG;
+	sh->string_bytes += f->raw_size;
+	if (id > (sh->string_count ? sh->string_count : 1))
+		sh->texts_missing += id - (sh->string_count ? sh->string_count : 1);
+	for (uint32_t i = 0; i < f->count; i++, id++, p += size) {
+		p = pasta_varint_get(p, end, &size);
+		if (!p || size > (size_t)(end - p))
+			return -EBADMSG;
+		sh->strings[id] = take_string(sh, p, size);
+		if (id >= sh->string_count)
+			sh->string_count = id + 1;
+	}
+	return 0;
+}
+
+static void take_loss(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	struct pasta_source *s = pasta_map_find(sh->sources, ev->loss.source);
+
+	if (!ev->loss.source && ev->sub == PASTA_LOSS_ACCOUNT) {
+		sh->own = ev->loss.pushed > sh->own ? ev->loss.pushed : sh->own;
+		sh->texts = ev->loss.dropped > sh->texts ? ev->loss.dropped : sh->texts;
+		return;
+	}
+	if (!s && pasta_map_count(sh->sources) < LOSERS_MAX)
+		s = pasta_map_add(sh->sources, ev->loss.source);
+	if (!s)
+		return;
+	if (ev->loss.pushed > s->pushed)
+		s->pushed = ev->loss.pushed;
+	if (ev->sub < PASTA_LOSS_COUNT && ev->loss.dropped > s->dropped[ev->sub])
+		s->dropped[ev->sub] = ev->loss.dropped;
+}
+
+static void take_clock(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	struct pasta_clockmap *c = pasta_map_find(sh->clocks, ev->clock.id);
+
+	if (ev->clock.raw > sh->last_clock)
+		sh->last_clock = ev->clock.raw;
+	if (!sh->head.real) { /* the head is damaged */
+		sh->head.raw = ev->clock.raw;
+		sh->head.real = sh->info.created = ev->clock.real;
+	}
+	if (ev->clock.id == PASTA_CLOCK_RAW)
+		return;
+	if (!c && pasta_map_count(sh->clocks) < CLOCKS_MAX)
+		c = pasta_map_add(sh->clocks, ev->clock.id);
+	if (c)
+		pasta_clockmap_add(c, ev->clock.value, ev->clock.raw, ev->clock.error);
+}
+
+static void take_process(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	sh->info.pid = ev->process.pid;
+	sh->info.kinds = ev->process.kinds;
+	sh->info.command = pasta_str(ev->process.command);
+	sh->info.host = pasta_str(ev->process.host);
+	sh->info.rank = ev->process.rank;
+	sh->info.parent = ev->process.parent;
+	sh->info.world = ev->process.world;
+	sh->info.imported = ev->process.source;
+	sh->info.source = pasta_str(ev->process.source);
+	/* An agent always names its host: the frame with the name is not where it was. */
+	sh->texts_missing += !ev->process.host && !ev->process.source;
+}
+
+/* A device or a thread. Those that find no room are known once they are read. */
+static void take_name(struct pasta_shard *sh, const struct pasta_event *ev)
+{
+	size_t n = sh->name_capacity ? 2 * sh->name_capacity : 16;
+	struct pasta_event *names;
+
+	if (sh->info.name_count == sh->name_capacity) {
+		names = n > NAMES_MAX ? NULL : reallocarray(sh->names, n, sizeof(*names));
+		if (!names) {
+			sh->info.all_names = false;
+			return;
+		}
+		sh->info.names = sh->names = names;
+		sh->name_capacity = n;
+	}
+	pasta_event_copy(&sh->names[sh->info.name_count++], ev);
+}
+
+/* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */
+static const void *payload_at(struct pasta_shard *sh, struct pasta_decoder *d,
+			      const struct pasta_frame *f, uint64_t offset)
+{
+	void *payload = pasta_decoder_payload(d, f->size);
+
+	return payload && load(sh, payload, f->size, offset + sizeof(*f)) ? payload : NULL;
+}
+
+#define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
+#define STATE (PASTA_MASK(LOSS) | PASTA_MASK(CLOCK) | PASTA_MASK(PROCESS) | NAMES)
+
+/* Some events are read as soon as they are found: others need what they say. */
+static int take_now(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		    const void *payload, uint64_t kinds)
+{
+	struct pasta_mapping map = {.strings = sh->strings,
+				    .string_count = sh->string_count,
+				    .proc = sh->number,
+				    .want = kinds};
+	struct pasta_block block = {0};
+	int r = f->schema == sh->schema ? pasta_decode_events(d, sh->plan, f, payload, &map, &block)
+					: -EBADMSG;
+
+	for (size_t at = 0; !r && at < block.size;) {
+		const struct pasta_event *ev = (const void *)(block.data + at);
+
+		if (ev->kind == PASTA_KIND_LOSS)
+			take_loss(sh, ev);
+		else if (ev->kind == PASTA_KIND_CLOCK)
+			take_clock(sh, ev);
+		else if (ev->kind == PASTA_KIND_PROCESS)
+			take_process(sh, ev);
+		else
+			take_name(sh, ev);
+		at += ev->size;
+	}
+	free(block.data);
+	return r;
+}
+
+static const struct pasta_clockmap *clock_of(const struct pasta_shard *sh, uint32_t clock)
+{
+	return clock == PASTA_CLOCK_RAW ? NULL : pasta_map_find(sh->clocks, clock);
+}
+
+static int add_frame(struct pasta_shard *sh, const struct pasta_frame *f, uint64_t offset)
+{
+	if (sh->frame_count == sh->frame_capacity) {
+		size_t n = sh->frame_capacity ? sh->frame_capacity * 2 : 64;
+		struct pasta_shard_frame *p = realloc(sh->frames, n * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		sh->frames = p;
+		sh->frame_capacity = n;
+	}
+	sh->frames[sh->frame_count++] =
+		(struct pasta_shard_frame){.offset = offset, .first = f->first, .clock = f->clock};
+	return 0;
+}
+
+uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame)
+{
+	const struct pasta_shard_frame *f = &sh->frames[frame];
+	const struct pasta_clockmap *c = clock_of(sh, f->clock);
+
+	return c ? pasta_clockmap_raw(c, f->first) : f->first;
+}
+
+static bool is_state(const struct pasta_frame *f)
+{
+	return !f->source && f->flags & PASTA_FRAME_STATE;
+}
+
+static bool numbers_ok(const struct pasta_frame *f)
+{
+	return f->count && f->count <= PASTA_FRAME_EVENTS && f->seq + f->count > f->seq;
+}
+
+/* A frame whose events another has already is left out: salvage was interrupted and ran again. */
+static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		       uint64_t offset, const void *payload)
+{
+	struct pasta_source *s = numbers_ok(f) ? source_of(sh, f->source) : NULL;
+
+	if (!s)
+		return -EBADMSG;
+	if (f->seq < s->next)
+		return 0;
+	if (is_state(f) && take_now(sh, d, f, payload, STATE))
+		return -EBADMSG;
+	/* Damage counts when the frame is read. */
+	payload = is_state(f) || !(f->flags & PASTA_FRAME_NAMES) ? NULL
+								 : payload_at(sh, d, f, offset);
+	if (payload)
+		take_now(sh, d, f, payload, NAMES);
+	s->next = f->seq + f->count;
+	if (is_state(f))
+		sh->own_found += f->count;
+	if (!is_state(f)) {
+		s->found += f->count;
+		s->pos = f->pos > s->pos ? f->pos : s->pos;
+	}
+	return add_frame(sh, f, offset);
+}
+
+/* 0, or -EBADMSG where its payload is damaged. Events are not looked at yet, but for state. */
+static int take_frame(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		      uint64_t offset)
+{
+	bool now = f->type != PASTA_FRAME_EVENTS_T || is_state(f);
+	const void *payload = now ? payload_at(sh, d, f, offset) : NULL;
+	const uint8_t *raw = NULL;
+
+	if (now && !payload)
+		return -EBADMSG;
+	if (f->type == PASTA_FRAME_EVENTS_T)
+		return take_events(sh, d, f, offset, payload);
+	raw = pasta_decode_plain(d, f, payload);
+	if (!raw)
+		return -EBADMSG;
+	if (f->type == PASTA_FRAME_SCHEMA)
+		return take_schema(sh, (const char *)raw, f->raw_size);
+	if (f->type == PASTA_FRAME_STRINGS)
+		return take_strings(sh, f, raw);
+	return 0; /* of a later version: not for us */
+}
+
+/* A frame of another shard, which somebody has put here, is damage. */
+static bool shard_is_of(const struct pasta_shard *sh, const struct pasta_frame *f)
+{
+	return !(sh->head.flags & PASTA_SHARD_ENDS) || f->tag == pasta_shard_tag(sh->head.guid);
+}
+
+/* Whether a valid head is here, with room for its payload. */
+static bool head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
+{
+	return at + sizeof(*f) <= sh->size && load(sh, f, sizeof(*f), at) &&
+	       pasta_frame_head_ok(f) && shard_is_of(sh, f) && at + frame_bytes(f) <= sh->size;
+}
+
+/* The same from here on, byte by byte; the file's end if there is none. */
+static uint64_t find_head(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
+{
+	const uint32_t magic = PASTA_FRAME_MAGIC;
+	uint8_t window[WINDOW];
+
+	while (at + sizeof(*f) <= sh->size) {
+		const uint8_t *p = window, *end;
+		ssize_t n;
+
+		at = shard_next_data(&sh->parts, at);
+		if (at == UINT64_MAX)
+			break;
+		n = shard_read_at(&sh->parts, window, sizeof(window), at);
+		if (n < (ssize_t)sizeof(*f)) {
+			sh->error = n < 0 ? (int)n : sh->error;
+			break;
+		}
+		for (end = p + n; (p = memmem(p, (size_t)(end - p), &magic, sizeof(magic))); p++)
+			if (head_at(sh, at + (uint64_t)(p - window), f))
+				return at + (uint64_t)(p - window);
+		at += (uint64_t)n - sizeof(magic) + 1;
+	}
+	return sh->size;
+}
+
+/*
+ * Not torn: a head is whole before its payload is, and if its writer died just then, what salvage
+ * has appended since lies where the payload should be. Another frame right behind it says that all
+ * is well, and spares reading it now.
+ */
+static bool is_whole(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
+		     uint64_t offset)
+{
+	struct pasta_frame next;
+	const void *payload;
+
+	if (head_at(sh, offset + frame_bytes(f), &next))
+		return true;
+	payload = payload_at(sh, d, f, offset);
+	return payload && pasta_decode_check(f, payload);
+}
+
+/* Its events are not here; unless another frame has them, they are missing. */
+static void take_torn(struct pasta_shard *sh, const struct pasta_frame *f)
+{
+	bool events = f->type == PASTA_FRAME_EVENTS_T && !is_state(f) && numbers_ok(f);
+	struct pasta_source *s = events ? source_of(sh, f->source) : NULL;
+
+	if (s && f->seq + f->count > s->pushed)
+		s->pushed = f->seq + f->count;
+}
+
+size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
+{
+	uint64_t from = sh->at;
+	struct pasta_frame f;
+	size_t found = 0;
+
+	if (shard_size(&sh->parts, &sh->size))
+		return 0;
+	for (;;) {
+		uint64_t offset = head_at(sh, from, &f) ? from : find_head(sh, from, &f);
+
+		if (offset >= sh->size)
+			break; /* what is left may be a frame that is being written */
+		if (!is_whole(sh, d, &f, offset)) {
+			take_torn(sh, &f);
+			from = offset + sizeof(f);
+			continue;
+		}
+		sh->skipped += offset - sh->at;
+		if (take_frame(sh, d, &f, offset))
+			sh->skipped += frame_bytes(&f);
+		else
+			found++;
+		from = sh->at = offset + frame_bytes(&f);
+	}
+	sh->info.bytes = sh->size;
+	sh->info.frames += found;
+	return found;
+}
+
+/* A head whose sum is right but for what every head of this version begins with. */
+static bool mend_head(struct pasta_shard_head *head)
+{
+	struct pasta_shard_head mended = *head;
+
+	pasta_shard_head_seal(&mended);
+	if (mended.sum != head->sum)
+		return false;
+	*head = mended;
+	return true;
+}
+
+static int read_head(struct pasta_shard *sh, struct pasta_error *err)
+{
+	const char *path = sh->info.path;
+	ssize_t n = shard_read_at(&sh->parts, &sh->head, sizeof(sh->head), 0);
+	bool ok = n == (ssize_t)sizeof(sh->head) && mend_head(&sh->head);
+
+	if (n < 0)
+		return pasta_fail(err, (int)n, "cannot read %s: %s", path, strerror(-(int)n));
+	if (!n)
+		return pasta_fail(err, -EINVAL, "%s is empty: its process ended before it wrote",
+				  path);
+	if (n < 12 || memcmp(sh->head.magic, PASTA_SHARD_MAGIC, sizeof(sh->head.magic)))
+		return pasta_fail(err, -EINVAL,
+				  "%s is not a shard: give a run's folder or a .pst file", path);
+	if (sh->head.version > PASTA_SHARD_VERSION)
+		return pasta_fail(
+			err, -EPROTONOSUPPORT,
+			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
+			sh->head.version, PASTA_SHARD_VERSION);
+	/* A damaged head costs who it was, not the events. */
+	if (!ok) {
+		memset(&sh->head, 0, sizeof(sh->head));
+		sh->skipped += (uint64_t)n;
+	}
+	sh->at = sizeof(sh->head);
+	memcpy(sh->info.guid, sh->head.guid, sizeof(sh->info.guid));
+	memcpy(sh->info.boot, sh->head.boot, sizeof(sh->info.boot));
+	sh->info.pid = sh->head.pid;
+	sh->info.created = sh->head.real;
+	sh->info.all_names = sh->head.flags & PASTA_SHARD_NAMES;
+	return 0;
+}
+
+static void shard_parts_close(const struct pasta_shard_parts *p)
+{
+	if (p->file >= 0)
+		close(p->file);
+	if (p->tail >= 0)
+		close(p->tail);
+}
+
+struct pasta_shard *pasta_shard_open(const struct pasta_shard_parts *parts, uint32_t number,
+				     struct pasta_decoder *d, struct pasta_error *err)
+{
+	struct pasta_shard *sh = calloc(1, sizeof(*sh));
+	const char *schema;
+	size_t n;
+
+	if (!sh) {
+		shard_parts_close(parts);
+		pasta_fail(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	sh->number = number;
+	sh->parts = *parts;
+	sh->parts.path = sh->info.path = strdup(parts->path);
+	sh->info.command = sh->info.host = sh->info.source = "";
+	sh->sources = pasta_map_new(sizeof(struct pasta_source));
+	sh->clocks = pasta_map_new(sizeof(struct pasta_clockmap));
+	schema = pasta_schema_text(&n);
+	if (!sh->info.path || !sh->sources || !sh->clocks || take_schema(sh, schema, n))
+		pasta_fail(err, -ENOMEM, "out of memory");
+	else if (!read_head(sh, err)) {
+		pasta_shard_scan(sh, d);
+		return sh;
+	}
+	pasta_shard_close(sh);
+	return NULL;
+}
+
+void pasta_shard_close(struct pasta_shard *sh)
+{
+	size_t at = 0;
+	uint64_t key;
+	struct pasta_clockmap *c;
+
+	if (!sh)
+		return;
+	while (sh->clocks && (c = pasta_map_next(sh->clocks, &at, &key)))
+		pasta_clockmap_free(c);
+	shard_parts_close(&sh->parts);
+	pasta_map_free(sh->clocks);
+	pasta_map_free(sh->sources);
+	pasta_plan_free(sh->plan);
+	free((char *)sh->info.path);
+	if (sh->strings)
+		munmap(sh->strings, sh->string_capacity * sizeof(*sh->strings));
+	free(sh->frames);
+	free(sh->names);
+	free(sh);
+}
+
+int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
+		     uint64_t want, struct pasta_frame *f, struct pasta_block *block,
+		     struct pasta_shard_tally *tally)
+{
+	struct pasta_mapping map = {.strings = sh->strings,
+				    .string_count = sh->string_count,
+				    .proc = sh->number,
+				    .want = want,
+				    .offset = sh->offset};
+	void *payload;
+	int r = -EBADMSG;
+
+	block->size = block->count = 0;
+	if (shard_read_at(&sh->parts, f, sizeof(*f), offset) != (ssize_t)sizeof(*f) ||
+	    !pasta_frame_head_ok(f))
+		return r;
+	payload = f->schema == sh->schema ? pasta_decoder_payload(d, f->size) : NULL;
+	if (payload &&
+	    shard_read_at(&sh->parts, payload, f->size, offset + sizeof(*f)) == (ssize_t)f->size) {
+		map.clock = clock_of(sh, f->clock);
+		r = pasta_decode_events(d, sh->plan, f, payload, &map, block);
+	}
+	if (r) {
+		block->size = block->count = 0;
+		tally->damaged += frame_bytes(f);
+	}
+	if (is_state(f))
+		return r;
+	*(r ? &tally->unreadable : &tally->captured) += f->count;
+	if (r)
+		return r;
+	tally->unknown += block->unknown;
+	return 0;
+}
+
+static uint64_t shard_own_next(const struct pasta_shard *sh)
+{
+	const struct pasta_source *own = pasta_map_find(sh->sources, 0);
+
+	return own ? own->next : 0;
+}
+
+bool pasta_shard_has_end(const struct pasta_shard *sh)
+{
+	return !(sh->head.flags & PASTA_SHARD_ENDS) || (sh->own && sh->own == shard_own_next(sh));
+}
+
+uint64_t pasta_shard_missing(const struct pasta_shard *sh)
+{
+	uint64_t next = shard_own_next(sh), own = sh->own > next ? sh->own : next;
+	uint64_t texts = sh->string_count ? sh->string_count - 1 : 0;
+
+	if (!(sh->head.flags & PASTA_SHARD_ENDS))
+		return 0;
+	return own - sh->own_found + sh->texts_missing +
+	       (sh->texts > texts ? sh->texts - texts : 0);
+}
+
+void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
+{
+	struct pasta_source *s;
+	size_t at = 0;
+	uint64_t key, missing = 0;
+
+	*loss = (struct pasta_account){.captured = sh->tally.captured,
+				       .unknown = sh->tally.unknown};
+	while ((s = pasta_map_next(sh->sources, &at, &key))) {
+		uint64_t pushed = !key || s->next > s->pushed ? s->next : s->pushed;
+
+		missing += key ? pushed - s->found : 0;
+		for (int i = 1; i < PASTA_LOSS_COUNT; i++)
+			loss->by_reason[i] += s->dropped[i];
+	}
+	loss->damaged = missing + sh->tally.unreadable;
+	loss->dropped = loss->damaged;
+	for (int i = 1; i < PASTA_LOSS_COUNT; i++)
+		loss->dropped += loss->by_reason[i];
+	loss->expected = loss->captured + loss->dropped;
+	loss->damaged_bytes =
+		sh->skipped + sh->tally.damaged + (sh->size > sh->at ? sh->size - sh->at : 0);
+}

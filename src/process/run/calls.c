@@ -1,0 +1,72 @@
+/* calls.c - which call of which tool each thread is in, on a page that another process watches. */
+#include "process/run/calls.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define ALTSTACK (64 << 10)
+
+static struct pasta_calls *marked;
+static pid_t marked_pid;
+static __thread size_t own_slot; /* from 1; 0: none */
+
+const char *pasta_phase_name(uint32_t phase)
+{
+	static const char *const names[] = {
+		[PASTA_PHASE_LOAD] = "load",	 [PASTA_PHASE_OPEN] = "open",
+		[PASTA_PHASE_EVENT] = "event",	 [PASTA_PHASE_MERGE] = "merge",
+		[PASTA_PHASE_REPORT] = "report", [PASTA_PHASE_CLOSE] = "close"};
+
+	return phase && phase < PASTA_PHASES ? names[phase] : "a callback";
+}
+
+/* A stack for the handler: the crash may be for want of one. */
+static void give_stack(void)
+{
+	void *room =
+		mmap(NULL, ALTSTACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = room, .ss_size = ALTSTACK};
+
+	if (room != MAP_FAILED)
+		sigaltstack(&stack, NULL);
+}
+
+struct pasta_call_slot *pasta_calls_thread(struct pasta_calls *calls, size_t slot)
+{
+	if (!calls || slot >= PASTA_CALL_SLOTS)
+		return NULL;
+	own_slot = slot + 1;
+	if (marked)
+		give_stack();
+	return &calls->slots[slot];
+}
+
+/* A process that a tool has forked is nobody that we know. */
+static void mark(void)
+{
+	if (own_slot && getpid() == marked_pid)
+		atomic_store(&marked->ended, (uint32_t)own_slot);
+}
+
+/* SA_RESETHAND has restored the default, for which the signal waits until we return. */
+static void on_fault(int sig)
+{
+	mark();
+	raise(sig);
+}
+
+void pasta_calls_mark_ends(struct pasta_calls *calls)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_RESETHAND | SA_ONSTACK};
+	size_t i;
+
+	marked = calls;
+	marked_pid = getpid();
+	for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		sigaction(faults[i], &action, NULL);
+	atexit(mark);
+}

@@ -1,0 +1,437 @@
+/* isolate.c - the chosen tools: those of this build here, those of plug-ins in workers. */
+#include "process/run/isolate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/run/toolset.h"
+#include "process/run/parcel.h"
+#include "process/read/rawfile.h"
+#include "process/run/toolworker.h"
+#include "process/run/worker.h"
+
+#define TRY_PATIENCE 5 /* s for open, before a program is started */
+
+/* A library, and those of its tools that are to run. */
+struct library {
+	const char *file;
+	const struct pasta_opts **tools;
+	const char **names;
+	struct pasta_out **outs;
+	size_t count;
+	struct pasta_worker *worker;
+	bool started, ended;
+	uint64_t captured; /* events, of one that has a result and was not stopped */
+	bool whole;
+};
+
+struct isolate {
+	struct library *libraries;
+	size_t count;
+	struct pasta_choice local;
+	struct pasta_out **local_outs;
+	struct pasta_stream *stream;
+	const struct pasta_crew_opts *opts;
+	size_t threads; /* of each */
+	bool stopped;
+};
+
+static struct isolate *running; /* for progress */
+
+static bool is_elsewhere(const struct pasta_tool *tool)
+{
+	return pasta_worker_used() && pasta_tool_file(tool);
+}
+
+/* -- Who runs where -- */
+
+static void isolate_clear(struct isolate *iso)
+{
+	size_t i;
+
+	for (i = 0; i < iso->count; i++) {
+		pasta_worker_free(iso->libraries[i].worker);
+		free(iso->libraries[i].tools);
+		free(iso->libraries[i].names);
+		free(iso->libraries[i].outs);
+	}
+	free(iso->libraries);
+	free(iso->local.tools);
+	free(iso->local_outs);
+}
+
+static struct library *library_of(struct isolate *iso, const char *file, size_t room)
+{
+	struct library *lib = iso->libraries;
+
+	while (lib < iso->libraries + iso->count && lib->file != file)
+		lib++;
+	if (lib < iso->libraries + iso->count)
+		return lib;
+	lib->file = file;
+	lib->tools = calloc(room, sizeof(*lib->tools));
+	lib->names = calloc(room, sizeof(*lib->names));
+	lib->outs = calloc(room, sizeof(*lib->outs));
+	iso->count++;
+	return lib->tools && lib->names && lib->outs ? lib : NULL;
+}
+
+/* outs may be NULL. */
+static int divide(struct isolate *iso, const struct pasta_choice *choice, struct pasta_out **outs)
+{
+	struct library *lib;
+	size_t i;
+
+	iso->libraries = calloc(choice->count + 1, sizeof(*iso->libraries));
+	iso->local.tools = calloc(choice->count + 1, sizeof(*iso->local.tools));
+	iso->local_outs = calloc(choice->count + 1, sizeof(*iso->local_outs));
+	if (!iso->libraries || !iso->local.tools || !iso->local_outs)
+		return -ENOMEM;
+	for (i = 0; i < choice->count; i++) {
+		const struct pasta_tool *tool = choice->tools[i].tool;
+
+		if (!is_elsewhere(tool)) {
+			iso->local_outs[iso->local.count] = outs ? outs[i] : NULL;
+			iso->local.tools[iso->local.count++] = choice->tools[i];
+			continue;
+		}
+		if (outs && outs[i]->err.code)
+			continue;
+		lib = library_of(iso, pasta_tool_file(tool), choice->count);
+		if (!lib)
+			return -ENOMEM;
+		lib->tools[lib->count] = &choice->tools[i];
+		lib->names[lib->count] = tool->name;
+		lib->outs[lib->count++] = outs ? outs[i] : NULL;
+	}
+	return 0;
+}
+
+/* -- Workers -- */
+
+static void library_fail(const struct library *lib, int code, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < lib->count; i++) {
+		pasta_out_fail(lib->outs[i], code, "%s", text);
+		pasta_out_end(lib->outs[i]);
+	}
+}
+
+static void library_start(const struct isolate *iso, struct library *lib)
+{
+	struct pasta_wire request = {0};
+	struct pasta_worker_start start = {.verb = PASTA_WORKER_RUN,
+					   .file = lib->file,
+					   .tools = lib->names,
+					   .tool_count = lib->count,
+					   .request = &request};
+	struct pasta_toolworker_fds fds = {0};
+	struct pasta_error err = {0};
+	int error;
+
+	lib->started = true;
+	pasta_toolworker_put_tools(&request, lib->file, lib->tools, lib->count);
+	error = pasta_toolworker_put_run(&request, iso->stream, iso->opts->filter, iso->threads,
+					 &fds);
+	start.fds = fds.fds;
+	start.fd_count = fds.count;
+	if (error)
+		pasta_fail(&err, error, "cannot start a process for %s: %s", lib->file,
+			   strerror(-error));
+	else
+		lib->worker = pasta_worker_start(&start, &err);
+	pasta_toolworker_fds_free(&fds);
+	free(request.data);
+	if (lib->worker)
+		return;
+	lib->ended = true;
+	library_fail(lib, err.code, err.text);
+}
+
+/* What its process did is its own fault; what another tool of it did, that one's. */
+static void library_failed(const struct library *lib)
+{
+	int code = pasta_worker_code(lib->worker);
+	char why[200];
+	size_t i, tool;
+
+	pasta_worker_why(lib->worker, why, sizeof(why), &tool);
+	for (i = 0; i < lib->count; i++)
+		if (tool && tool != i + 1)
+			pasta_out_fail(lib->outs[i], code, "%s, of the same library, failed: %s",
+				       lib->names[tool - 1], why);
+	library_fail(lib, code, why);
+}
+
+/* It has reported, and went wrong after that. */
+static void say_late(const struct isolate *iso, const struct library *lib)
+{
+	char why[200], line[400];
+	size_t tool;
+
+	pasta_worker_why(lib->worker, why, sizeof(why), &tool);
+	if (!*why || !iso->opts->say)
+		return;
+	snprintf(line, sizeof(line), "tool %s: %s; its report is whole",
+		 tool ? lib->names[tool - 1] : lib->names[0], why);
+	iso->opts->say(line);
+}
+
+static void library_take(const struct isolate *iso, struct library *lib)
+{
+	struct pasta_parcel parcel;
+	struct pasta_wire_in in;
+	uint8_t *bytes;
+	int error = pasta_worker_answer(lib->worker, &bytes, &in);
+	size_t i;
+
+	error = error ? error : pasta_parcel_get(&in, &parcel, lib->outs, lib->count);
+	if (error) {
+		free(bytes);
+		library_fail(lib, error,
+			     error == -ENOMEM ? "its report: out of memory"
+					      : "its report is damaged: does it write where it "
+						"should not?");
+		return;
+	}
+	for (i = 0; i < lib->count; i++) {
+		struct pasta_out *out = lib->outs[i];
+
+		out->elsewhere = true;
+		out->stopped = parcel.stopped;
+		out->read = parcel.read;
+		out->to_read = parcel.to_read;
+		out->changed = parcel.changed;
+		out->changed_file = parcel.changed_file ? strdup(parcel.changed_file) : NULL;
+	}
+	if (parcel.unread.code)
+		pasta_rawfile_note_failed(&parcel.unread);
+	lib->captured = parcel.captured;
+	lib->whole = !parcel.stopped;
+	free(bytes);
+	say_late(iso, lib);
+}
+
+static void library_ended(const struct isolate *iso, struct library *lib)
+{
+	lib->ended = true;
+	if (pasta_worker_failed(lib->worker))
+		library_failed(lib);
+	else
+		library_take(iso, lib);
+	pasta_worker_free(lib->worker);
+	lib->worker = NULL;
+}
+
+/* Start those that there is room for, and look after those that run. Returns how many have not
+ * ended. */
+static size_t look_after(struct isolate *iso)
+{
+	size_t i, runs = 0, waits = 0;
+
+	for (i = 0; i < iso->count; i++) {
+		struct library *lib = &iso->libraries[i];
+
+		if (lib->worker && iso->stopped)
+			pasta_worker_stop(lib->worker);
+		if (lib->worker && pasta_worker_look(lib->worker))
+			library_ended(iso, lib);
+		runs += lib->worker != NULL;
+	}
+	for (i = 0; i < iso->count; i++) {
+		struct library *lib = &iso->libraries[i];
+
+		if (!lib->started && runs < PASTA_WORKERS_MAX) {
+			library_start(iso, lib);
+			runs += lib->worker != NULL;
+		}
+		waits += !lib->ended;
+	}
+	return waits;
+}
+
+static bool go_on(void *ctx)
+{
+	struct isolate *iso = ctx;
+
+	iso->stopped = iso->stopped || (iso->opts->go_on && !iso->opts->go_on(iso->opts->ctx));
+	look_after(iso);
+	return !iso->stopped;
+}
+
+/* A moment for the first that runs; go_on looks after all. */
+static void wait_a_moment(const struct isolate *iso)
+{
+	size_t i;
+
+	for (i = 0; i < iso->count; i++)
+		if (iso->libraries[i].worker) {
+			pasta_worker_wait(iso->libraries[i].worker, 20);
+			return;
+		}
+}
+
+/* One that has seen other events than we have did something to what it reads from. */
+static void compare(const struct isolate *iso)
+{
+	struct pasta_account loss;
+	char text[200];
+	size_t i;
+
+	pasta_stream_loss(iso->stream, &loss);
+	for (i = 0; i < iso->count; i++) {
+		const struct library *lib = &iso->libraries[i];
+
+		if (!lib->whole || lib->captured == loss.captured)
+			continue;
+		snprintf(text, sizeof(text),
+			 "its process could read %" PRIu64 " of %" PRIu64
+			 " events: does it close descriptors that are not its own?",
+			 lib->captured, loss.captured);
+		library_fail(lib, -EBADF, text);
+	}
+}
+
+static int isolate_run(struct isolate *iso)
+{
+	struct pasta_crew_opts opts = *iso->opts;
+	size_t i, at_once = iso->count < PASTA_WORKERS_MAX ? iso->count : PASTA_WORKERS_MAX;
+	int error;
+
+	iso->threads = pasta_crew_threads(opts.threads) / (at_once + (iso->local.count != 0));
+	iso->threads = iso->threads ? iso->threads : 1;
+	opts.threads = iso->local.count ? iso->threads : 1;
+	opts.go_on = go_on;
+	opts.ctx = iso;
+	running = iso;
+	look_after(iso);
+	error = pasta_crew_run_into(&iso->local, iso->stream, iso->local_outs, &opts);
+	for (i = 0; error == -EINTR && i < iso->local.count; i++)
+		iso->local_outs[i]->stopped = true;
+	while ((!error || error == -EINTR) && look_after(iso)) {
+		go_on(iso);
+		wait_a_moment(iso);
+	}
+	running = NULL;
+	if (!error && !iso->stopped)
+		compare(iso);
+	return error ? error : iso->stopped ? -EINTR : 0;
+}
+
+int pasta_isolate_run(const struct pasta_choice *choice, struct pasta_stream *s,
+		      struct pasta_result *result, const struct pasta_crew_opts *opts)
+{
+	struct isolate iso = {.stream = s, .opts = opts};
+	size_t i, first = result->count;
+	int error = pasta_crew_outs(choice, result, opts);
+
+	if (!error)
+		error = divide(&iso, choice, result->outs + first);
+	if (!error && iso.count) {
+		error = isolate_run(&iso);
+	} else if (!error) {
+		error = pasta_crew_run_into(choice, s, result->outs + first, opts);
+		for (i = first; error == -EINTR && i < result->count; i++)
+			result->outs[i]->stopped = true;
+	}
+	isolate_clear(&iso);
+	return error;
+}
+
+void pasta_isolate_progress(const struct pasta_stream *s, uint64_t *done, uint64_t *total)
+{
+	size_t i;
+
+	pasta_stream_progress(s, done, total);
+	for (i = 0; running && i < running->count; i++) {
+		const struct library *lib = &running->libraries[i];
+		uint64_t there = 0, all = 0;
+
+		if (lib->worker)
+			pasta_worker_progress(lib->worker, &there, &all);
+		if (!lib->ended && there < *done)
+			*done = there;
+	}
+}
+
+/* -- Before a run -- */
+
+static int first_error(struct pasta_out *const *outs, size_t count, struct pasta_error *err)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (outs[i]->err.code)
+			return pasta_fail(err, outs[i]->err.code, "tool %s: %s", outs[i]->name,
+					  outs[i]->err.text);
+	return 0;
+}
+
+static int try_here(const struct pasta_choice *choice, struct pasta_out *const *outs,
+		    struct pasta_error *err)
+{
+	struct pasta_lane *lane = pasta_lane_new(choice, outs, PASTA_LANE_ALL);
+
+	if (!lane)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	pasta_lane_open(lane);
+	pasta_lane_free(lane);
+	return first_error(outs, choice->count, err);
+}
+
+static int try_elsewhere(const struct library *lib, struct pasta_error *err)
+{
+	struct pasta_wire request = {0};
+	struct pasta_worker_start start = {.verb = PASTA_WORKER_OPEN,
+					   .file = lib->file,
+					   .tools = lib->names,
+					   .tool_count = lib->count,
+					   .request = &request,
+					   .patience = TRY_PATIENCE,
+					   .quiet = true};
+	struct pasta_parcel parcel;
+	struct pasta_worker *w;
+	struct pasta_wire_in in;
+	uint8_t *bytes = NULL;
+	int error = 0;
+
+	pasta_toolworker_put_tools(&request, lib->file, lib->tools, lib->count);
+	w = pasta_worker_start(&start, err);
+	free(request.data);
+	if (!w)
+		return err->code;
+	while (!pasta_worker_wait(w, 1000))
+		;
+	if (!pasta_worker_answer(w, &bytes, &in) &&
+	    !pasta_parcel_get(&in, &parcel, lib->outs, lib->count))
+		error = first_error(lib->outs, lib->count, err);
+	free(bytes);
+	pasta_worker_free(w);
+	return error;
+}
+
+int pasta_isolate_try(const struct pasta_choice *choice, struct pasta_error *err)
+{
+	struct pasta_result result = {0};
+	struct isolate iso = {0};
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < choice->count && !error; i++)
+		if (!pasta_result_out(&result, choice->tools[i].tool->name))
+			error = -ENOMEM;
+	error = error ? error : divide(&iso, choice, result.outs);
+	if (error)
+		pasta_fail(err, error, "out of memory");
+	error = error ? error : try_here(&iso.local, iso.local_outs, err);
+	for (i = 0; i < iso.count && !error; i++)
+		error = try_elsewhere(&iso.libraries[i], err);
+	isolate_clear(&iso);
+	pasta_result_free(&result);
+	return error;
+}

@@ -1,0 +1,13 @@
+/* parcelchart.h - the charts of a parcel. */
+#ifndef PASTA_PROCESS_PARCELCHART_H
+#define PASTA_PROCESS_PARCELCHART_H
+
+#include "process/sdk/result.h"
+#include "process/io/wire.h"
+
+void pasta_parcel_put_chart(struct pasta_wire *w, const struct pasta_chart *c);
+/* Into a new chart of out. 0, -EBADMSG, -ENOMEM, or the error of out: the chart may then be there
+ * in part. */
+int pasta_parcel_get_chart(struct pasta_wire_in *in, struct pasta_out *out);
+
+#endif

@@ -1,0 +1,494 @@
+/* tool.c - the tools of this build, and those that the user chose. */
+#include "process/run/tool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/join/correlate.h"
+#include "process/sdk/ledger.h"
+#include "process/sdk/owned.h"
+#include "process/io/parse.h"
+#include "process/run/plugin.h"
+#include "process/run/tooladopt.h"
+#include "process/sdk/toolindex.h"
+#include "process/io/utf8.h"
+
+/* Filled by constructors, when nothing is allocated yet that could fail and be told. */
+#define TOOLS_MAX 256
+#define OPTIONS_MAX 64
+#define STATE_MAX ((size_t)1 << 30)
+static struct {
+	const struct pasta_tool *tool;
+	const char *file; /* NULL: built in */
+} tools[TOOLS_MAX];
+static size_t tool_count;
+
+static struct pasta_error refused; /* the first of those that are built in */
+static struct pasta_tool_source *source;
+
+static bool name_ok(const char *name)
+{
+	return name && *name && strlen(name) <= 40 &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
+}
+
+/* Help is for a terminal, a line each. */
+static int check_texts(const struct pasta_option *o, struct pasta_error *err)
+{
+	if ((o->summary && pasta_utf8_control(o->summary)) ||
+	    (o->value && pasta_utf8_control(o->value)))
+		return pasta_fail(err, -EINVAL,
+				  "its option '%s' has a control character in its summary or "
+				  "default: take it out",
+				  o->name);
+	return 0;
+}
+
+/* Its type, and a default that is of it. */
+static int check_type(const struct pasta_option *o, struct pasta_error *err)
+{
+	const char *needs = pasta_option_type_needs(o->type);
+	uint64_t value;
+
+	if (!needs)
+		return pasta_fail(err, -EINVAL, "its option '%s' is of type %d, which is none",
+				  o->name, (int)o->type);
+	if (o->value && pasta_parse_option(o->type, o->value, &value))
+		return pasta_fail(err, -EINVAL,
+				  "its option '%s' must be %s, and is '%s' by default", o->name,
+				  needs, o->value);
+	return 0;
+}
+
+static int check_options(const struct pasta_option *options, struct pasta_error *err)
+{
+	size_t i, k;
+
+	for (i = 0; options && options[i].name; i++) {
+		if (i == OPTIONS_MAX)
+			return pasta_fail(err, -EINVAL,
+					  "its options have no end: add one without a name after "
+					  "the last, which is the %dth at most",
+					  OPTIONS_MAX);
+		if (!name_ok(options[i].name))
+			return pasta_fail(err, -EINVAL,
+					  "its option %zu must have a name of a-z, 0-9, _ and -",
+					  i + 1);
+		for (k = 0; k < i; k++)
+			if (!strcmp(options[i].name, options[k].name))
+				return pasta_fail(err, -EINVAL,
+						  "its option '%s' is there twice: rename one",
+						  options[i].name);
+		if (check_texts(&options[i], err) || check_type(&options[i], err))
+			return err->code;
+	}
+	return 0;
+}
+
+static int check_needs(const struct pasta_tool *tool, struct pasta_error *err)
+{
+	if (tool->needs & PASTA_NEED_EVERY_LAUNCH && !(tool->needs & PASTA_NEEDS_ACCESSES))
+		return pasta_fail(err, -EINVAL,
+				  "it needs PASTA_NEED_EVERY_LAUNCH and no accesses: add a "
+				  "PASTA_NEED_ACCESS_ to .needs");
+	return 0;
+}
+
+/* A name, so that what is beside a tool stays beside it. */
+static int check_reducer(const struct pasta_tool *tool, struct pasta_error *err)
+{
+	bool needs = tool->needs & PASTA_NEED_ACCESS_OWN;
+
+	if (needs && !tool->reducer)
+		return pasta_fail(err, -EINVAL,
+				  "it needs PASTA_NEED_ACCESS_OWN and has no reducer: set .reducer "
+				  "to the name of its fat binary");
+	if (!tool->reducer)
+		return 0;
+	if (!needs)
+		return pasta_fail(err, -EINVAL,
+				  "it has a reducer that it does not need: add "
+				  "PASTA_NEED_ACCESS_OWN to .needs");
+	if (!*tool->reducer || strchr(tool->reducer, '/') || pasta_utf8_control(tool->reducer))
+		return pasta_fail(err, -EINVAL,
+				  "its reducer must be the name of a file beside it, without a /");
+	return 0;
+}
+
+static int check_free(const struct pasta_tool *tool, struct pasta_error *err)
+{
+	const struct pasta_tool *other = pasta_tool_find(tool->name);
+	const char *file = other ? pasta_tool_file(other) : NULL;
+
+	if (other)
+		return pasta_fail(err, -EEXIST,
+				  "there is another tool of this name (%s): rename one of them",
+				  file ? file : "built in");
+	if (tool_count == TOOLS_MAX)
+		return pasta_fail(err, -ENOSPC, "there are %d tools already: have fewer",
+				  TOOLS_MAX);
+	return 0;
+}
+
+/* Of another version's descriptor only its version is known. */
+static bool version_ok(const struct pasta_tool *tool)
+{
+	return tool->api_major == PASTA_API_MAJOR && tool->api_minor <= PASTA_API_MINOR;
+}
+
+static int check(const struct pasta_tool *tool, struct pasta_error *err)
+{
+	int error;
+
+	if (!version_ok(tool))
+		return pasta_fail(err, -EINVAL,
+				  "it was built for version %u.%u of the SDK, and this is %d.%d: "
+				  "build it again",
+				  tool->api_major, tool->api_minor, PASTA_API_MAJOR,
+				  PASTA_API_MINOR);
+	if (!name_ok(tool->name))
+		return pasta_fail(err, -EINVAL,
+				  "its name must be of a-z, 0-9, _ and -, 40 at most");
+	if (!tool->summary || !*tool->summary || pasta_utf8_control(tool->summary))
+		return pasta_fail(err, -EINVAL,
+				  "it must have a summary, of one line without control characters");
+	if (!(tool->event || tool->ledger || tool->accesses) || !(tool->report || tool->groups))
+		return pasta_fail(err, -EINVAL,
+				  "it must have the function event, and report or groups");
+	if (!tool->events != !tool->event)
+		return pasta_fail(err, -EINVAL,
+				  tool->event ? "it wants no events: set .events to "
+						"PASTA_MASK(KIND) of some"
+					      : "it wants events: it must have the function event");
+	if (tool->state_size > STATE_MAX)
+		return pasta_fail(err, -EINVAL,
+				  "its state_size is %" PRIu64
+				  " bytes, and %zu is the most: allocate in open",
+				  tool->state_size, STATE_MAX);
+	error = check_options(tool->options, err);
+	error = error ? error : pasta_owned_check(tool, err);
+	error = error ? error : check_needs(tool, err);
+	error = error ? error : check_reducer(tool, err);
+	return error ? error : check_free(tool, err);
+}
+
+static void refuse(const struct pasta_tool *tool, const struct pasta_error *err)
+{
+	/* A name that is wrong is none. */
+	const char *name = version_ok(tool) && pasta_tool_is_whole(tool) && name_ok(tool->name)
+				   ? tool->name
+				   : "(unknown)";
+
+	if (source) {
+		source->refused++;
+		source->refuse(source->ctx, name, err);
+	} else if (!refused.code) {
+		pasta_fail(&refused, err->code, "tool %s is left out: %.400s", name, err->text);
+	}
+}
+
+void pasta_tool_register(const struct pasta_tool *tool)
+{
+	struct pasta_error err = {0};
+	const struct pasta_tool *current = version_ok(tool) ? pasta_tool_adopt(tool, &err) : tool;
+	size_t i;
+
+	if (!current || check(current, &err)) {
+		refuse(tool, &err);
+		return;
+	}
+	for (i = tool_count++; i > 0 && strcmp(tools[i - 1].tool->name, tool->name) > 0; i--)
+		tools[i] = tools[i - 1];
+	tools[i].tool = current;
+	tools[i].file = source ? source->file : NULL;
+	if (source)
+		source->accepted++;
+}
+
+void pasta_tool_from(struct pasta_tool_source *from)
+{
+	source = from;
+}
+
+const struct pasta_tool *pasta_tool_at(size_t i)
+{
+	return i < tool_count ? tools[i].tool : NULL;
+}
+
+bool pasta_tool_is_sharded(const struct pasta_tool *tool)
+{
+	return tool->merge || tool->flags & PASTA_TOOL_SHARDED;
+}
+
+const struct pasta_tool *pasta_tool_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < tool_count; i++)
+		if (!strcmp(tools[i].tool->name, name))
+			return tools[i].tool;
+	return NULL;
+}
+
+const char *pasta_tool_file(const struct pasta_tool *tool)
+{
+	size_t i;
+
+	for (i = 0; i < tool_count; i++)
+		if (tools[i].tool == tool)
+			return tools[i].file;
+	return NULL;
+}
+
+int pasta_tool_check(struct pasta_error *err)
+{
+	return refused.code ? pasta_fail(err, refused.code, "%s", refused.text) : 0;
+}
+
+static size_t option_count(const struct pasta_tool *tool)
+{
+	size_t n = 0;
+
+	while (tool->options && tool->options[n].name)
+		n++;
+	return n;
+}
+
+static size_t option_find(const struct pasta_tool *tool, const char *name, size_t size)
+{
+	size_t i, n = option_count(tool);
+
+	for (i = 0; i < n; i++)
+		if (!strncmp(tool->options[i].name, name, size) && !tool->options[i].name[size])
+			return i;
+	return SIZE_MAX;
+}
+
+const char *pasta_opt(const struct pasta_opts *opts, const char *name)
+{
+	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;
+
+	if (i == SIZE_MAX)
+		return NULL;
+	return opts->values && opts->values[i] ? opts->values[i] : opts->tool->options[i].value;
+}
+
+/* The value of an option that is of one of these types, as a mask; else 0. */
+static uint64_t value_of(const struct pasta_opts *opts, const char *name, unsigned int types)
+{
+	size_t i = opts ? option_find(opts->tool, name, strlen(name)) : SIZE_MAX;
+	const char *text = pasta_opt(opts, name);
+	uint64_t value = 0;
+
+	/* It was checked when it was set, as was the default. */
+	if (text && types >> opts->tool->options[i].type & 1)
+		pasta_parse_option(opts->tool->options[i].type, text, &value);
+	return value;
+}
+
+uint64_t pasta_opt_u64(const struct pasta_opts *opts, const char *name)
+{
+	return value_of(opts, name,
+			1u << PASTA_OPTION_NUMBER | 1u << PASTA_OPTION_TIME |
+				1u << PASTA_OPTION_SIZE);
+}
+
+int pasta_opt_yes(const struct pasta_opts *opts, const char *name)
+{
+	return value_of(opts, name, 1u << PASTA_OPTION_YES_NO) != 0;
+}
+
+void pasta_choice_free(struct pasta_choice *choice)
+{
+	size_t i, k;
+
+	for (i = 0; i < choice->count; i++) {
+		struct pasta_opts *opts = &choice->tools[i];
+
+		for (k = 0; opts->values && k < option_count(opts->tool); k++)
+			free(opts->values[k]);
+		free(opts->values);
+		free(opts->said);
+	}
+	free(choice->tools);
+	memset(choice, 0, sizeof(*choice));
+}
+
+static struct pasta_opts *chosen(const struct pasta_choice *choice, const struct pasta_tool *tool)
+{
+	size_t i;
+
+	for (i = 0; i < choice->count; i++)
+		if (choice->tools[i].tool == tool)
+			return &choice->tools[i];
+	return NULL;
+}
+
+const char *pasta_choice_said(const struct pasta_choice *choice, const struct pasta_tool *tool)
+{
+	const struct pasta_opts *opts = chosen(choice, tool);
+
+	return opts ? opts->said : tool->name;
+}
+
+static int add_tool(struct pasta_choice *choice, const struct pasta_tool *tool, const char *said,
+		    struct pasta_error *err)
+{
+	struct pasta_opts *more;
+
+	if (chosen(choice, tool))
+		return 0;
+	more = reallocarray(choice->tools, choice->count + 1, sizeof(*more));
+	if (!more)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	choice->tools = more;
+	more += choice->count;
+	more->tool = tool;
+	more->values = calloc(option_count(tool) + 1, sizeof(*more->values));
+	more->said = strdup(said);
+	if (!more->values || !more->said) {
+		free(more->values);
+		free(more->said);
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	}
+	choice->count++;
+	return 0;
+}
+
+static int add_file(struct pasta_choice *choice, const char *path, struct pasta_error *err)
+{
+	const struct pasta_tool *tool;
+	const char *file;
+	int error = pasta_plugin_load(path, &file, err);
+	size_t i;
+
+	for (i = 0; !error && (tool = pasta_tool_at(i)); i++)
+		if (pasta_tool_file(tool) == file)
+			error = add_tool(choice, tool, path, err);
+	return error;
+}
+
+static int add(struct pasta_choice *choice, const char *name, struct pasta_error *err)
+{
+	const struct pasta_tool *tool;
+
+	if (strchr(name, '/'))
+		return add_file(choice, name, err);
+	tool = pasta_tool_find(name);
+	if (!tool)
+		return pasta_fail(err, -ENOENT,
+				  "there is no tool '%s': 'accelprof tools' lists them, and "
+				  "--tool-path DIR adds those of a folder",
+				  name);
+	return add_tool(choice, tool, name, err);
+}
+
+int pasta_choice_add(struct pasta_choice *choice, const char *names, struct pasta_error *err)
+{
+	char *list = strdup(names), *rest = list, *name;
+	int error = 0;
+
+	if (!list)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	while (!error && (name = strsep(&rest, ",")))
+		error = add(choice, name, err);
+	free(list);
+	return error;
+}
+
+static int check_value(const struct pasta_tool *tool, const struct pasta_option *o,
+		       const char *text, struct pasta_error *err)
+{
+	uint64_t value;
+	int error = pasta_parse_option(o->type, text, &value);
+
+	if (error == -ERANGE)
+		return pasta_fail(err, -EINVAL, "%s.%s must be below 2^64, not '%s'", tool->name,
+				  o->name, text);
+	if (error)
+		return pasta_fail(err, -EINVAL, "%s.%s must be %s, not '%s'", tool->name, o->name,
+				  pasta_option_type_needs(o->type), text);
+	return 0;
+}
+
+int pasta_choice_set(struct pasta_choice *choice, const char *text, struct pasta_error *err)
+{
+	const char *dot = strchr(text, '.'), *equal = dot ? strchr(dot, '=') : NULL;
+	struct pasta_opts *opts = NULL;
+	size_t i, option;
+	char *value;
+
+	if (!equal)
+		return pasta_fail(err, -EINVAL, "'%s' is not of the form TOOL.OPTION=VALUE", text);
+	for (i = 0; i < choice->count && !opts; i++)
+		if (!strncmp(choice->tools[i].tool->name, text, (size_t)(dot - text)) &&
+		    !choice->tools[i].tool->name[dot - text])
+			opts = &choice->tools[i];
+	if (!opts)
+		return pasta_fail(err, -ENOENT,
+				  "'%s' is for a tool that is not chosen: add it to -t", text);
+	option = option_find(opts->tool, dot + 1, (size_t)(equal - dot - 1));
+	if (option == SIZE_MAX)
+		return pasta_fail(err, -ENOENT,
+				  "tool %s has no option '%.*s': 'accelprof tools %s' lists them",
+				  opts->tool->name, (int)(equal - dot - 1), dot + 1,
+				  opts->tool->name);
+	if (check_value(opts->tool, &opts->tool->options[option], equal + 1, err))
+		return -EINVAL;
+	value = strdup(equal + 1);
+	if (!value)
+		return pasta_fail(err, -ENOMEM, "out of memory");
+	free(opts->values[option]);
+	opts->values[option] = value;
+	return 0;
+}
+
+/* What must be recorded for kinds, one of which is not. */
+static uint64_t recorded(uint64_t kinds)
+{
+	return kinds & PASTA_MASK(UNMATCHED) ? (kinds & ~PASTA_MASK(UNMATCHED)) | PASTA_MASK(LAUNCH)
+					     : kinds;
+}
+
+uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
+{
+	return tool->events | pasta_ledger_kinds(tool->ledger) | pasta_toolbook_kinds(tool);
+}
+
+uint64_t pasta_tool_wants(const struct pasta_tool *tool)
+{
+	return recorded(tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) |
+			pasta_toolbook_kinds(tool));
+}
+
+uint64_t pasta_tool_recorded(const struct pasta_tool *tool)
+{
+	return recorded(pasta_tool_kinds(tool));
+}
+
+uint64_t pasta_choice_events(const struct pasta_choice *choice)
+{
+	uint64_t events = 0;
+	size_t i;
+
+	for (i = 0; i < choice->count; i++) {
+		const struct pasta_tool *tool = choice->tools[i].tool;
+
+		events |= pasta_tool_recorded(tool);
+		if (tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS))
+			events |= pasta_correlate_kinds(tool->needs & PASTA_NEED_OPS);
+	}
+	return events;
+}
+
+uint64_t pasta_choice_needs(const struct pasta_choice *choice)
+{
+	uint64_t needs = 0;
+
+	for (size_t i = 0; i < choice->count; i++)
+		needs |= choice->tools[i].tool->needs;
+	return needs;
+}

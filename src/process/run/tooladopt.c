@@ -1,0 +1,210 @@
+/*
+ * tooladopt.c - descriptors of older minor versions, in the layout of this one.
+ *
+ * Structs grow at their end only. A tool that was built for an earlier minor version passes shorter
+ * ones, and lists of them have a shorter stride; everything behind this file sees today's layout.
+ */
+#include "process/run/tooladopt.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <pasta/series.h>
+
+enum { ADOPT_LIST_MAX = 256 };
+/* Every version's descriptor has at least these members. */
+enum { ADOPT_TOOL_LEAST = offsetof(struct pasta_tool, reducer) };
+
+/* A struct or list in today's layout. */
+struct adopted {
+	struct adopted *next;
+	max_align_t bytes[];
+};
+
+/* All that tools use, so that nothing is lost; registering is done by one thread at a time. */
+static struct adopted *adopted;
+
+struct adopting {
+	struct adopted *all;
+	struct pasta_error *err;
+	int error;
+};
+
+static void adopt_fail(struct adopting *a, int code, const char *what, size_t theirs, size_t ours)
+{
+	if (a->error)
+		return;
+	a->error = code;
+	if (code == -ENOMEM)
+		pasta_fail(a->err, code, "out of memory");
+	else if (theirs > ours)
+		pasta_fail(a->err, code,
+			   "its %s has %zu bytes, and this version's has %zu: build it again", what,
+			   theirs, ours);
+	else
+		pasta_fail(a->err, code, "its list of %s has no end: end it with {0}", what);
+}
+
+/* count structs of one stride, and an end of zeros, in another stride. */
+static void *adopt_copy(struct adopting *a, const void *list, size_t count, size_t theirs,
+			size_t ours, const char *what)
+{
+	struct adopted *made;
+
+	if (theirs > ours) {
+		adopt_fail(a, -EINVAL, what, theirs, ours);
+		return NULL;
+	}
+	made = calloc(1, sizeof(*made) + (count + 1) * ours);
+	if (!made) {
+		adopt_fail(a, -ENOMEM, what, 0, 0);
+		return NULL;
+	}
+	made->next = a->all;
+	a->all = made;
+	for (size_t i = 0; i < count; i++)
+		memcpy((char *)made->bytes + i * ours, (const char *)list + i * theirs, theirs);
+	return made->bytes;
+}
+
+/* A list ends where the first end_size bytes of a struct are zero. */
+static size_t adopt_count(struct adopting *a, const void *list, size_t stride, size_t end_size,
+			  const char *what)
+{
+	static const char zeros[sizeof(void *)];
+	size_t count = 0;
+
+	while (memcmp((const char *)list + count * stride, zeros, end_size)) {
+		if (++count > ADOPT_LIST_MAX) {
+			adopt_fail(a, -EINVAL, what, 0, 0);
+			return 0;
+		}
+	}
+	return count;
+}
+
+static uint32_t adopt_size(const void *first)
+{
+	return first ? *(const uint32_t *)first : 0;
+}
+
+/* A list whose structs lead with their size; the first one's is the stride of all. */
+static void *adopt_list(struct adopting *a, const void *list, size_t ours, const char *what)
+{
+	size_t theirs = adopt_size(list), count;
+	char *copy;
+
+	if (!theirs)
+		return NULL;
+	count = adopt_count(a, list, theirs, sizeof(uint32_t), what);
+	copy = adopt_copy(a, list, count, theirs, ours, what);
+	for (size_t i = 0; copy && i < count; i++)
+		*(uint32_t *)(copy + i * ours) = (uint32_t)ours;
+	return copy;
+}
+
+/* A single struct that leads with its size. */
+static void *adopt_one(struct adopting *a, const void *one, size_t ours, const char *what)
+{
+	void *copy = adopt_size(one) ? adopt_copy(a, one, 1, adopt_size(one), ours, what) : NULL;
+
+	if (copy)
+		*(uint32_t *)copy = (uint32_t)ours;
+	return copy;
+}
+
+static const struct pasta_group_def *adopt_groups(struct adopting *a,
+						  const struct pasta_group_def *list)
+{
+	struct pasta_group_def *groups =
+		adopt_list(a, list, sizeof(*groups), "struct pasta_group_def");
+
+	for (struct pasta_group_def *g = groups; g && !a->error && g->size; g++) {
+		size_t stride = g->member_size;
+
+		if (!g->members || !stride)
+			continue; /* refused where groups are checked */
+		g->members = adopt_copy(a, g->members,
+					adopt_count(a, g->members, stride, sizeof(uint32_t),
+						    "struct pasta_member"),
+					stride, sizeof(struct pasta_member), "struct pasta_member");
+		g->member_size = sizeof(struct pasta_member);
+	}
+	return groups;
+}
+
+static const struct pasta_option *adopt_options(struct adopting *a, const struct pasta_tool *tool)
+{
+	size_t stride = tool->option_size;
+
+	if (!tool->options || !stride)
+		return tool->options;
+	return adopt_copy(a, tool->options,
+			  adopt_count(a, tool->options, stride, sizeof(char *),
+				      "struct pasta_option"),
+			  stride, sizeof(struct pasta_option), "struct pasta_option");
+}
+
+/* Whether all structs have today's sizes. */
+static bool adopt_is_current(const struct pasta_tool *tool)
+{
+	if (tool->size != sizeof(*tool) || tool->option_size != sizeof(struct pasta_option))
+		return false;
+	for (const struct pasta_group_def *g = tool->groups; g && g->size; g++)
+		if (g->size != sizeof(*g) || g->member_size != sizeof(struct pasta_member))
+			return false;
+#define ADOPT_CURRENT(list) (!adopt_size(list) || adopt_size(list) == sizeof(*(list)))
+	return ADOPT_CURRENT(tool->series) && ADOPT_CURRENT(tool->windows) &&
+	       ADOPT_CURRENT(tool->ledger) && ADOPT_CURRENT(tool->accesses);
+}
+
+static void adopt_end(struct adopting *a)
+{
+	for (struct adopted *made = a->all, *next; made; made = next) {
+		next = made->next;
+		if (a->error) {
+			free(made);
+		} else {
+			made->next = adopted;
+			adopted = made;
+		}
+	}
+}
+
+bool pasta_tool_is_whole(const struct pasta_tool *tool)
+{
+	return tool->size >= ADOPT_TOOL_LEAST;
+}
+
+const struct pasta_tool *pasta_tool_adopt(const struct pasta_tool *tool, struct pasta_error *err)
+{
+	struct adopting a = {.err = err};
+	struct pasta_tool *copy;
+
+	if (!pasta_tool_is_whole(tool)) {
+		pasta_fail(err, -EINVAL,
+			   "its descriptor has %u bytes, and %d is the least: use "
+			   "PASTA_TOOL",
+			   tool->size, ADOPT_TOOL_LEAST);
+		return NULL;
+	}
+	if (adopt_is_current(tool))
+		return tool;
+	copy = adopt_one(&a, tool, sizeof(*copy), "struct pasta_tool");
+	if (!copy)
+		return NULL;
+	copy->options = adopt_options(&a, copy);
+	copy->option_size = sizeof(struct pasta_option);
+	copy->groups = adopt_groups(&a, copy->groups);
+	copy->series =
+		adopt_list(&a, copy->series, sizeof(*copy->series), "struct pasta_series_def");
+	copy->windows =
+		adopt_list(&a, copy->windows, sizeof(*copy->windows), "struct pasta_window_def");
+	copy->ledger =
+		adopt_one(&a, copy->ledger, sizeof(*copy->ledger), "struct pasta_ledger_def");
+	copy->accesses = adopt_one(&a, copy->accesses, sizeof(*copy->accesses),
+				   "struct pasta_access_index_def");
+	adopt_end(&a);
+	return a.error ? NULL : copy;
+}

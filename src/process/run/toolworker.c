@@ -1,0 +1,502 @@
+/* toolworker.c - what a worker does: a plug-in loaded, its tools opened, or run over a run. */
+#include "process/run/toolworker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "process/run/engine.h"
+#include "process/io/files.h"
+#include "process/run/toolset.h"
+#include "process/run/parcel.h"
+#include "process/run/plugin.h"
+#include "process/read/rawfile.h"
+#include "process/read/shard.h"
+#include "process/join/symbols.h"
+#include "process/run/worker.h"
+
+#define UNABLE 120 /* exit status, where there is nobody to tell */
+#define LINES_MAX PASTA_PARCEL_TOOLS
+
+struct toolworker {
+	int socket;
+	pid_t pid;
+	enum pasta_worker_verb verb;
+	struct pasta_wire_in request;
+	struct pasta_calls *calls;
+	struct pasta_choice choice;
+	struct pasta_result result;
+	struct pasta_stream *stream;
+	struct pasta_filter *filter;
+	size_t threads;
+	bool stopped;
+	struct pasta_error err; /* of all tools */
+	/* What was told of the library. */
+	struct pasta_wire lines;
+	size_t line_count;
+};
+
+/* -- Requests -- */
+
+static size_t options_set(const struct pasta_opts *opts)
+{
+	size_t i, n = 0;
+
+	for (i = 0; opts->tool->options && opts->tool->options[i].name; i++)
+		n += opts->values && opts->values[i];
+	return n;
+}
+
+void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
+				const struct pasta_opts *const *tools, size_t count)
+{
+	size_t i, k;
+
+	pasta_wire_bytes(w, file);
+	pasta_wire_number(w, count);
+	for (i = 0; i < count; i++) {
+		const struct pasta_option *options = tools[i]->tool->options;
+
+		pasta_wire_text(w, tools[i]->tool->name);
+		pasta_wire_number(w, options_set(tools[i]));
+		for (k = 0; options && options[k].name; k++) {
+			if (!tools[i]->values || !tools[i]->values[k])
+				continue;
+			pasta_wire_text(w, options[k].name);
+			pasta_wire_bytes(w, tools[i]->values[k]);
+		}
+	}
+}
+
+static void put_filter(struct pasta_wire *w, const struct pasta_filter *filter)
+{
+	enum pasta_filter_sort sort;
+	const char *text;
+	size_t i, n = 0;
+
+	while (pasta_filter_said(filter, n, &sort))
+		n++;
+	pasta_wire_number(w, pasta_filter_started(filter));
+	pasta_wire_number(w, n);
+	for (i = 0; (text = pasta_filter_said(filter, i, &sort)); i++) {
+		pasta_wire_number(w, (uint64_t)sort);
+		pasta_wire_bytes(w, text);
+	}
+}
+
+void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f)
+{
+	while (f->made_count)
+		close(f->made[--f->made_count]);
+	free(f->fds);
+	free(f->made);
+	*f = (struct pasta_toolworker_fds){0};
+}
+
+/* What salvage and importers have made can be written to, and we read it, too. */
+static int put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
+{
+	if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY) {
+		fd = pasta_files_for_reading(fd);
+		if (fd < 0)
+			return fd;
+		f->made[f->made_count++] = fd;
+	}
+	pasta_wire_number(w, (uint64_t)(int64_t)fd);
+	if (fd >= 0)
+		f->fds[f->count++] = fd;
+	return 0;
+}
+
+static int put_shard(struct pasta_wire *w, const struct pasta_stream *s, size_t i,
+		     struct pasta_toolworker_fds *f)
+{
+	struct pasta_shard_parts parts;
+	int error;
+
+	pasta_stream_parts(s, i, &parts);
+	pasta_wire_bytes(w, parts.path);
+	error = put_fd(w, parts.file, f);
+	error = error ? error : put_fd(w, parts.tail, f);
+	pasta_wire_number(w, parts.end);
+	pasta_wire_number(w, parts.limit);
+	pasta_wire_number(w, pasta_stream_left_out(s, i));
+	return error;
+}
+
+int pasta_toolworker_put_run(struct pasta_wire *w, const struct pasta_stream *s,
+			     const struct pasta_filter *filter, size_t threads,
+			     struct pasta_toolworker_fds *f)
+{
+	size_t i, n = pasta_stream_shards(s);
+	const char *held;
+	int folder, error;
+
+	f->fds = calloc(2 * n + 1, sizeof(*f->fds));
+	f->made = calloc(2 * n + 1, sizeof(*f->made));
+	if (!f->fds || !f->made)
+		return -ENOMEM;
+	pasta_wire_number(w, threads);
+	put_filter(w, filter);
+	held = pasta_files_held(&folder);
+	pasta_wire_bytes(w, held ? held : "");
+	error = put_fd(w, folder, f);
+	pasta_wire_number(w, n);
+	for (i = 0; i < n && !error; i++)
+		error = put_shard(w, s, i, f);
+	return error;
+}
+
+static _Noreturn void unable(void)
+{
+	_exit(UNABLE);
+}
+
+/* The request and the page. */
+static void receive(struct toolworker *t)
+{
+	struct pasta_worker_message message = {0};
+	struct iovec iov = {&message, sizeof(message)};
+	int fds[2];
+	union {
+		char room[CMSG_SPACE(sizeof(fds))];
+		struct cmsghdr head;
+	} control;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	uint8_t *bytes;
+	void *page;
+
+	if (recvmsg(t->socket, &msg, MSG_CMSG_CLOEXEC) != sizeof(message) ||
+	    message.magic != PASTA_WORKER_MAGIC || !CMSG_FIRSTHDR(&msg) ||
+	    CMSG_FIRSTHDR(&msg)->cmsg_len != CMSG_LEN(sizeof(fds)))
+		unable();
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fds));
+	page = mmap(NULL, sizeof(*t->calls), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+	if (page == MAP_FAILED || pasta_wire_open(fds[0], &bytes, &t->request))
+		unable();
+	t->verb = message.verb;
+	t->calls = page;
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* -- The answer -- */
+
+static int send_fd(int socket, uint32_t verb, int fd)
+{
+	struct pasta_worker_message message = {PASTA_WORKER_MAGIC, verb};
+	struct iovec iov = {&message, sizeof(message)};
+	union {
+		char room[CMSG_SPACE(sizeof(fd))];
+		struct cmsghdr head;
+	} control = {.room = {0}};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	return sendmsg(socket, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void answer(const struct toolworker *t, struct pasta_wire *w)
+{
+	int fd = pasta_wire_seal(w);
+
+	/* Not from a process that a tool has forked, and which has come back from there. */
+	if (fd < 0 || getpid() != t->pid || send_fd(t->socket, t->verb, fd))
+		unable();
+	close(fd);
+	free(w->data);
+	*w = (struct pasta_wire){0};
+}
+
+/* A report that does not fit fails as a whole. */
+static void answer_result(struct toolworker *t)
+{
+	struct pasta_parcel parcel = {.stopped = t->stopped};
+	struct pasta_account loss;
+	struct pasta_wire w = {0};
+	size_t i;
+
+	if (t->stream) {
+		pasta_stream_loss(t->stream, &loss);
+		parcel.captured = loss.captured;
+		pasta_stream_progress(t->stream, &parcel.read, &parcel.to_read);
+	}
+	parcel.changed = pasta_symbols_changed(&parcel.changed_file);
+	if (!pasta_rawfile_failed(&parcel.unread))
+		parcel.unread.code = 0;
+	pasta_parcel_put(&w, &parcel, t->result.outs, t->result.count);
+	if (w.error) {
+		int error = w.error;
+
+		free(w.data);
+		w = (struct pasta_wire){0};
+		for (i = 0; i < t->result.count; i++) {
+			pasta_out_fail(t->result.outs[i], error, "its report is too large: %s",
+				       strerror(-error));
+			t->result.outs[i]->finding_count = 0;
+		}
+		pasta_parcel_put(&w, &parcel, t->result.outs, t->result.count);
+	}
+	answer(t, &w);
+}
+
+/* -- Loading -- */
+
+static void take_line(void *ctx, int code, const char *text)
+{
+	struct toolworker *t = ctx;
+
+	if (!t->err.code)
+		pasta_fail(&t->err, code, "%s", text);
+	if (t->line_count == LINES_MAX)
+		return;
+	t->line_count++;
+	pasta_wire_number(&t->lines, (uint64_t)(int64_t)code);
+	pasta_wire_text(&t->lines, text);
+}
+
+static void load(struct toolworker *t, const char *file)
+{
+	struct pasta_call_slot *slot = &t->calls->slots[0];
+
+	pasta_call_phase(slot, PASTA_PHASE_LOAD);
+	pasta_plugin_load_here(file, take_line, t);
+	pasta_call_phase(slot, PASTA_PHASE_NONE);
+}
+
+static void answer_tools(struct toolworker *t)
+{
+	const struct pasta_tool *tool;
+	struct pasta_wire w = {0};
+	size_t i, n = 0;
+
+	pasta_wire_number(&w, t->line_count);
+	pasta_wire_put(&w, t->lines.data, t->lines.size);
+	for (i = 0; (tool = pasta_tool_at(i)); i++)
+		n += pasta_tool_file(tool) != NULL;
+	pasta_wire_number(&w, n);
+	for (i = 0; (tool = pasta_tool_at(i)); i++)
+		if (pasta_tool_file(tool))
+			pasta_parcel_put_tool(&w, tool);
+	w.error = w.error ? w.error : t->lines.error;
+	answer(t, &w);
+}
+
+/* -- Running -- */
+
+static void choose_option(struct toolworker *t, const char *tool, const char *option,
+			  const char *value, struct pasta_error *err)
+{
+	char *text;
+
+	if (asprintf(&text, "%s.%s=%s", tool, option, value) < 0)
+		unable();
+	pasta_choice_set(&t->choice, text, err);
+	free(text);
+}
+
+/* Those that are not there, although they were a moment ago, are said to be so. */
+static void choose(struct toolworker *t)
+{
+	uint64_t i, k, count = pasta_wire_get_below(&t->request, PASTA_PARCEL_TOOLS);
+
+	for (i = 0; i < count && !t->request.bad; i++) {
+		const char *name = pasta_wire_get_text(&t->request);
+		uint64_t options = pasta_wire_get_below(&t->request, PASTA_PARCEL_OPTIONS);
+		struct pasta_error err = {0};
+
+		if (!pasta_result_out(&t->result, name))
+			unable();
+		pasta_choice_add(&t->choice, name, &err);
+		for (k = 0; k < options && !t->request.bad; k++) {
+			const char *option = pasta_wire_get_text(&t->request);
+			const char *value = pasta_wire_get_bytes(&t->request);
+
+			if (!err.code)
+				choose_option(t, name, option, value, &err);
+		}
+		if (err.code)
+			t->err = t->err.code ? t->err : err;
+	}
+	if (t->choice.count == t->result.count && !t->err.code)
+		return;
+	for (i = 0; i < t->result.count; i++)
+		pasta_out_fail(t->result.outs[i], t->err.code ? t->err.code : -ENOENT, "%s",
+			       t->err.code ? t->err.text : "it is there no more");
+}
+
+static int get_fd(struct pasta_wire_in *in)
+{
+	int64_t fd = (int64_t)pasta_wire_get_number(in);
+
+	return fd >= 0 && fd <= INT32_MAX ? (int)fd : -1;
+}
+
+static void get_filter(struct toolworker *t)
+{
+	uint64_t i, start = pasta_wire_get_number(&t->request);
+	uint64_t count = pasta_wire_get_number(&t->request);
+
+	t->filter = count ? pasta_filter_new() : NULL;
+	if (count && !t->filter)
+		unable();
+	for (i = 0; i < count && !t->request.bad; i++) {
+		enum pasta_filter_sort sort = (enum pasta_filter_sort)pasta_wire_get_below(
+			&t->request, PASTA_FILTER_SORTS - 1);
+		const char *text = pasta_wire_get_bytes(&t->request);
+
+		pasta_filter_add(t->filter, sort, text, &t->err);
+	}
+	if (t->filter)
+		pasta_filter_start(t->filter, start);
+}
+
+/* The same shards with the same numbers, and no more of them than the other side has seen. */
+static void get_shards(struct toolworker *t)
+{
+	uint64_t i, count = pasta_wire_get_number(&t->request);
+
+	t->stream = pasta_stream_new(0);
+	if (!t->stream)
+		unable();
+	for (i = 0; i < count && !t->request.bad; i++) {
+		struct pasta_shard_parts parts = {.path = pasta_wire_get_bytes(&t->request)};
+		bool left_out;
+
+		parts.file = get_fd(&t->request);
+		parts.tail = get_fd(&t->request);
+		parts.end = pasta_wire_get_number(&t->request);
+		parts.limit = pasta_wire_get_number(&t->request);
+		left_out = pasta_wire_get_below(&t->request, 1);
+		if (pasta_stream_take(t->stream, &parts, t->err.code ? NULL : &t->err))
+			return;
+		if (left_out)
+			pasta_stream_leave_out(t->stream, (size_t)i);
+		atomic_fetch_add(&t->calls->beats, 1);
+	}
+}
+
+static void get_run(struct toolworker *t)
+{
+	const char *held;
+	int folder;
+
+	t->threads = (size_t)pasta_wire_get_number(&t->request);
+	get_filter(t);
+	held = pasta_wire_get_bytes(&t->request);
+	folder = get_fd(&t->request);
+	if (*held && folder >= 0)
+		pasta_files_hold(held, folder);
+	if (!t->err.code)
+		get_shards(t);
+	if (t->request.bad)
+		unable();
+}
+
+static bool go_on(void *ctx)
+{
+	struct toolworker *t = ctx;
+	uint64_t done, total;
+
+	pasta_stream_progress(t->stream, &done, &total);
+	atomic_store(&t->calls->total, total);
+	atomic_store(&t->calls->done, done);
+	t->stopped = t->stopped || atomic_load(&t->calls->stop);
+	return !t->stopped;
+}
+
+/* Before tools are closed: what comes of that is no part of the result. */
+static void reported(void *ctx)
+{
+	answer_result(ctx);
+}
+
+static void fail_all(struct toolworker *t, int error, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < t->result.count; i++) {
+		pasta_out_fail(t->result.outs[i], error, "cannot read the run: %s", text);
+		pasta_out_end(t->result.outs[i]);
+	}
+}
+
+static void run(struct toolworker *t)
+{
+	struct pasta_crew_opts opts = {.go_on = go_on, .reported = reported, .ctx = t};
+	int error;
+
+	get_run(t);
+	opts.threads = t->threads;
+	opts.filter = t->filter;
+	opts.calls = t->calls;
+	if (t->err.code) {
+		fail_all(t, t->err.code, t->err.text);
+		answer_result(t);
+		return;
+	}
+	error = pasta_crew_run_into(&t->choice, t->stream, t->result.outs, &opts);
+	if (!error || error == -EINTR)
+		return;
+	fail_all(t, error, strerror(-error));
+	answer_result(t);
+}
+
+static void open_all(struct toolworker *t)
+{
+	struct pasta_lane *lane = pasta_lane_new(&t->choice, t->result.outs, PASTA_LANE_ALL);
+
+	if (!lane) {
+		unable();
+		return;
+	}
+	pasta_lane_watch(lane, &t->calls->slots[0]);
+	pasta_lane_open(lane);
+	pasta_lane_free(lane);
+	answer_result(t);
+}
+
+_Noreturn void pasta_toolworker_main(int socket)
+{
+	struct toolworker t = {.socket = socket, .pid = getpid()};
+	const char *file;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	receive(&t);
+	pasta_calls_mark_ends(t.calls);
+	pasta_calls_thread(t.calls, 0);
+	file = pasta_wire_get_bytes(&t.request);
+	load(&t, file);
+	if (t.verb == PASTA_WORKER_LOAD) {
+		answer_tools(&t);
+	} else {
+		/* Of tools that were refused the others know. */
+		t.err = (struct pasta_error){0};
+		choose(&t);
+		if (t.err.code || t.choice.count != t.result.count)
+			answer_result(&t);
+		else if (t.verb == PASTA_WORKER_OPEN)
+			open_all(&t);
+		else
+			run(&t);
+	}
+	fflush(stdout);
+	_exit(0);
+}

@@ -1,0 +1,34 @@
+/* toolindex.c - the book of memory accesses that a tool declares. */
+#include "process/sdk/toolindex.h"
+
+#include <errno.h>
+
+#include "process/sdk/owned.h"
+
+int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_error *err)
+{
+	const struct pasta_access_index_def *def = tool->accesses;
+
+	if (def->size != sizeof(*def))
+		return pasta_fail(err, -EINVAL, "its book: use PASTA_ACCESS_INDEX");
+	if (!pasta_owned_fits(tool, def->state_offset))
+		return pasta_fail(err, -EINVAL, "its book is not within the state");
+	if (def->reducers >> PASTA_REDUCER_COUNT)
+		return pasta_fail(err, -EINVAL, "its book has a reducer that is unknown");
+	return 0;
+}
+
+uint64_t pasta_toolbook_kinds(const struct pasta_tool *tool)
+{
+	if (!tool->accesses)
+		return 0;
+	return tool->accesses->kinds ? tool->accesses->kinds : PASTA_ACCESS_KINDS;
+}
+
+void pasta_toolbook_event(const struct pasta_tool *tool, void *state, const struct pasta_event *ev)
+{
+	struct pasta_access_index **book =
+		(struct pasta_access_index **)((char *)state + tool->accesses->state_offset);
+
+	pasta_access_index_event(*book, ev);
+}

@@ -1,0 +1,124 @@
+/* test_toolindex.c - a book of memory accesses that a tool declares, and the framework keeps. */
+/* labels: onethread */
+#include <pasta/tool.h>
+
+#include "unit/accesstest.h"
+
+#include "process/sdk/toolindex.h"
+
+struct state {
+	struct pasta_access_index *book;
+	struct pasta_group *kernels;
+};
+
+struct kernel {
+	struct {
+		uint32_t name;
+	} key;
+	uint64_t loads;
+};
+
+static const struct pasta_member members[] = {
+	PASTA_MEMBER(NAME, struct kernel, key.name, .column = "kernel"),
+	PASTA_MEMBER(SUM, struct kernel, loads, .column = "loads"),
+	{0},
+};
+static const struct pasta_group_def groups[] = {
+	PASTA_GROUP(struct state, kernels, struct kernel, members, .table = "kernels"),
+	{0},
+};
+static struct pasta_access_index_def book =
+	PASTA_ACCESS_INDEX(struct state, book, PASTA_REDUCER_MASK(OBJECT));
+
+static int add(void *ctx, const struct pasta_access_shape *shape,
+	       const struct pasta_access_row *row)
+{
+	struct kernel *k = PASTA_ROW(((struct state *)ctx)->kernels, struct kernel, shape->name);
+
+	pasta_access_add_to(&k->loads, row->loads);
+	return 0;
+}
+
+static int report(void *state, struct pasta_out *out, struct pasta_error *err)
+{
+	const struct state *s = state;
+
+	pasta_access_index_rows(s->book, PASTA_REDUCER_OBJECT, add, state);
+	return pasta_out_groups(out, state, err);
+}
+
+/* Neither open, event, merge nor close. */
+PASTA_TOOL(.name = "book", .summary = "a test", .state_size = sizeof(struct state),
+	   .report = report, .flags = PASTA_TOOL_SHARDED, .groups = groups, .accesses = &book);
+
+static void give_run(void)
+{
+	give_buffer(16, 0xa, 0x10000, 100);
+	give_told(PASTA_ACCESS_LAUNCH_COUNTED, 1, "k", 5, NULL);
+	give_row(1, "k", PASTA_REDUCER_OBJECT, 16, 7, 0, 28, 0);
+	give_row(1, "k", PASTA_REDUCER_PAGE, 0x10000, 100, 0, 400, 0);
+	give_told(PASTA_ACCESS_LAUNCH_SAMPLED, 2, "k", 5, NULL);
+}
+
+static void a_book_is_given_all_events_and_keeps_the_rows_that_are_asked_for(void **state)
+{
+	give_run();
+	assert_int_equal(finish(), 0);
+	assert_string_equal(table("kernels"), "k 14\n");
+}
+
+static void a_book_of_some_kinds_is_given_no_others(void **state)
+{
+	teardown(state);
+	book.kinds = PASTA_MASK(ACCESS_LAUNCH);
+	setup(state);
+	give_run();
+	assert_int_equal(finish(), 0);
+	book.kinds = 0;
+	assert_string_equal(table("kernels"), "");
+}
+
+static void books_of_shards_are_merged(void **state)
+{
+	r_count = 0;
+	sent = r_keep;
+	for (now_proc = 0; now_proc < R_PROCS; now_proc++)
+		give_run();
+	now_proc = 0;
+	sent = give;
+	merged(1, 0, 2);
+	assert_string_equal(table("kernels"), "k 42\n");
+}
+
+static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state)
+{
+	struct pasta_tool tool = pasta_tool_;
+	struct pasta_access_index_def def = book;
+	struct pasta_error err = {0};
+
+	assert_int_equal(pasta_toolbook_check(&tool, &err), 0);
+	tool.accesses = &def;
+	def.state_offset = sizeof(struct state);
+	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "not within the state"));
+	def = book;
+	def.reducers = 1u << PASTA_REDUCER_COUNT;
+	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "a reducer that is unknown"));
+	def = book;
+	def.size = 0;
+	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "use PASTA_ACCESS_INDEX"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_book_is_given_all_events_and_keeps_the_rows_that_are_asked_for),
+		TEST(a_book_of_some_kinds_is_given_no_others),
+		TEST(books_of_shards_are_merged),
+		TEST(a_declaration_that_cannot_be_is_refused_with_its_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
