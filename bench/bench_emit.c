@@ -238,15 +238,15 @@ static void emit_threads(void)
 /* -- In the parent -- */
 
 /* What the run's shards say of it. */
-static void read_account(const char *folder, struct pasta_account *loss)
+static void read_account(const char *folder, struct pasta_loss_summary *loss)
 {
 	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS), **paths;
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_salvaged salvaged = {0};
+	struct pasta_recovered recovered = {0};
 	struct pasta_error err = {0};
 	size_t count;
 
-	pasta_salvage_sweep(shards, &salvaged, &err);
+	pasta_recover_sweep(shards, &recovered, &err);
 	if (pasta_run_shards(shards, &paths, &count, &err))
 		bench_die("%s", err.text);
 	for (size_t i = 0; i < count; i++)
@@ -263,7 +263,7 @@ static void read_account(const char *folder, struct pasta_account *loss)
 /* Run it in a child; what it emitted must be captured or in the account. Returns the dropped. */
 static uint64_t run_child(void (*child)(void))
 {
-	struct pasta_account loss = {0};
+	struct pasta_loss_summary loss = {0};
 	struct pasta_run run = {0};
 	struct pasta_error err = {0};
 	char path[5000];

@@ -44,7 +44,7 @@ static double read_stream(struct run *run)
 	double begin = bench_now();
 	struct pasta_stream *s = open_stream(run);
 	const struct pasta_event *ev;
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	uint64_t n = 0, sum = 0, last = 0;
 
 	while ((ev = pasta_stream_next(s))) {

@@ -220,13 +220,13 @@ static uint64_t read_rows(const char *folder)
 {
 	char *shards = pasta_run_file(folder, PASTA_RUN_SHARDS), **paths;
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_salvaged salvaged = {0};
+	struct pasta_recovered recovered = {0};
 	const struct pasta_event *ev;
 	struct pasta_error err = {0};
 	uint64_t loads = 0;
 	size_t count;
 
-	pasta_salvage_sweep(shards, &salvaged, &err);
+	pasta_recover_sweep(shards, &recovered, &err);
 	if (pasta_run_shards(shards, &paths, &count, &err))
 		bench_die("%s", err.text);
 	for (size_t i = 0; i < count; i++)

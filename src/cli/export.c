@@ -82,7 +82,7 @@ static int write_(const struct export *e, struct pasta_input *in, struct pasta_e
 
 static int export_(const struct export *e, struct pasta_input *in)
 {
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	struct pasta_error err = {0};
 	int error = write_(e, in, &err), status = PASTA_CLI_OK;
 	char line[400];
@@ -92,9 +92,9 @@ static int export_(const struct export *e, struct pasta_input *in)
 		return PASTA_CLI_FAILED;
 	}
 	pasta_stream_loss(in->stream, &loss);
-	pasta_account_add_closed(&loss, in->lost);
+	pasta_loss_add_closed(&loss, in->lost);
 	if (loss.dropped)
-		pasta_cli_say("%s", pasta_account_line(&loss, line, sizeof(line)));
+		pasta_cli_say("%s", pasta_loss_line(&loss, line, sizeof(line)));
 	if (pasta_reading_remarks(in, &loss, "file"))
 		status = PASTA_CLI_FAILED;
 	if (!status && e->strict && loss.dropped)

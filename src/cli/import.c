@@ -88,7 +88,7 @@ static int main_(int argc, char **argv)
 		else if (id == OPTION_SHARE)
 			shared = true;
 		else if (id == OPTION_SALVAGE)
-			im.options.salvage = true;
+			im.options.recover = true;
 		else if (parse_kinds(arg, &im.options.kinds, &err))
 			return pasta_cli_usage(&pasta_verb_import, "%s", err.text);
 	}
@@ -112,7 +112,7 @@ static int main_(int argc, char **argv)
 static const struct pasta_cli_option options[] = {
 	{'o', "output", "DIR", "make the run here; default: a new accelprof-run-N"},
 	{OPTION_SHARE, "share", NULL, "let others read the folder, as the umask has it"},
-	{OPTION_SALVAGE, "salvage", NULL,
+	{OPTION_SALVAGE, "recover", NULL,
 	 "keep what is valid of damaged files, and count the rest"},
 	{OPTION_KINDS, "kinds", "KIND,...", "keep only these kinds of events"},
 	{OPTION_NO_STACKS, "no-stacks", NULL, "leave out call paths"},

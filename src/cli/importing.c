@@ -394,7 +394,7 @@ void pasta_importing_say(const struct pasta_importing *im)
 
 		say_counts(im->files[i], info, PASTA_IMPORT_UNKNOWN, "not known");
 		if (info->damaged || info->invalid)
-			pasta_cli_say("%s: salvaged: %" PRIu64 " damaged places (%" PRIu64
+			pasta_cli_say("%s: recovered: %" PRIu64 " damaged places (%" PRIu64
 				      " bytes) and %" PRIu64
 				      " records that make no sense were passed over",
 				      base_name(im->files[i]), info->damaged, info->damaged_bytes,

@@ -111,7 +111,7 @@ int pasta_reading_open(struct pasta_input *in, char **paths)
 
 /* What was counted when a run ended is still there, or is counted as damaged: else whole files were
  * exchanged, as by a copy of an older state. Processes that ran on can only add to it. */
-static bool reading_lacks(const struct pasta_input *in, const struct pasta_account *loss)
+static bool reading_lacks(const struct pasta_input *in, const struct pasta_loss_summary *loss)
 {
 	if (in->expected <= loss->expected || pasta_filter_any(in->filter) ||
 	    pasta_reading_stop(NULL))
@@ -122,7 +122,7 @@ static bool reading_lacks(const struct pasta_input *in, const struct pasta_accou
 	return true;
 }
 
-bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_account *loss,
+bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			   const char *what)
 {
 	struct pasta_error err;

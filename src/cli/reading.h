@@ -20,7 +20,7 @@ void pasta_reading_let_end(void);
 int pasta_reading_open(struct pasta_input *in, char **paths);
 /* Say what a person should know beside the output, which is called what ("report"). Returns whether
  * something was unreadable. */
-bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_account *loss,
+bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			   const char *what);
 
 #endif

@@ -33,7 +33,7 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_error *err)
 	if (!error)
 		error = pasta_filter_missed(c->show->filter, err);
 	pasta_stream_loss(c->in->stream, &c->result.loss);
-	pasta_account_add_closed(&c->result.loss, c->in->lost);
+	pasta_loss_add_closed(&c->result.loss, c->in->lost);
 	return c->stopped ? 0 : error;
 }
 
@@ -89,14 +89,14 @@ static int print_to(struct content *c, const char *path, struct pasta_error *err
 
 /* Returns whether something was unreadable. */
 static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
-		    const struct pasta_account *loss)
+		    const struct pasta_loss_summary *loss)
 {
 	char line[400];
 
 	if ((show->sink == &pasta_sink_csv || show->sink == &pasta_sink_folded ||
 	     show->sink->events) &&
 	    loss->dropped)
-		pasta_cli_say("%s", pasta_account_line(loss, line, sizeof(line)));
+		pasta_cli_say("%s", pasta_loss_line(loss, line, sizeof(line)));
 	return pasta_reading_remarks(in, loss, "report");
 }
 

@@ -545,11 +545,11 @@ static int start(struct job *job, struct pasta_error *err)
 /* Dead children's rings must not pile up. What fails now is tried again, and told, at the end. */
 static void sweep(void *ctx)
 {
-	struct pasta_salvaged salvaged = {0};
+	struct pasta_recovered recovered = {0};
 	struct pasta_error err = {0};
 	struct job *job = ctx;
 
-	pasta_salvage_sweep(job->shards, &salvaged, &err);
+	pasta_recover_sweep(job->shards, &recovered, &err);
 }
 
 static void save_info(struct job *job)

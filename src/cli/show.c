@@ -336,7 +336,7 @@ static void note_times(const struct pasta_input *in, const struct pasta_tool *to
 }
 
 /* Single accesses that are counted are missing for those who want each one, and for nobody else. */
-static void note_loss(const struct pasta_account *loss, const struct pasta_tool *tool,
+static void note_loss(const struct pasta_loss_summary *loss, const struct pasta_tool *tool,
 		      struct pasta_out *out)
 {
 	bool each = tool->needs & PASTA_NEED_ACCESS_RAW;
@@ -420,7 +420,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 		    bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
 {
 	struct reading r = reading_of(in, stop, ctx);
-	struct pasta_crew_opts opts = {.threads = show->threads,
+	struct pasta_engine_opts opts = {.threads = show->threads,
 				       .filter = show->filter,
 				       .go_on = go_on,
 				       .say = say,
@@ -438,7 +438,7 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 		return pasta_fail(err, error, "cannot read the run: %s", strerror(-error));
 	result->run = &in->run;
 	pasta_stream_loss(in->stream, &result->loss);
-	pasta_account_add_closed(&result->loss, in->lost);
+	pasta_loss_add_closed(&result->loss, in->lost);
 	for (i = 0; i < result->count; i++) {
 		note_filter(show->filter, result->outs[i]);
 		if (!result->outs[i]->err.code) {

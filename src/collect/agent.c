@@ -208,7 +208,7 @@ void pasta_agent_close(void)
 	pthread_mutex_unlock(&s->begin_lock);
 	if (stopped && !written)
 		count_left();
-	/* What is left in the rings, or others may still emit, is for salvage; so is all where the
+	/* What is left in the rings, or others may still emit, is for recover; so is all where the
 	 * disk hangs. */
 	if (written && alone()) {
 		atomic_store(&s->sync, 1);

@@ -26,7 +26,7 @@ bool pasta_agent_attach(void);
 bool pasta_agent_attach_vendor(void);
 
 /* Write out all that is there and end the writer; what is emitted later is written at once where
- * no other thread is left, and else left to salvage. Called by itself when the program exits. */
+ * no other thread is left, and else left to recover. Called by itself when the program exits. */
 void pasta_agent_close(void);
 
 /* Activity is recorded only between start and stop, and within the window of time that the run may

@@ -94,7 +94,7 @@ static void *segment_new(uint64_t offset, uint64_t size)
 }
 
 /* Where the file cannot be had any more (the disk is full, the program has changed its root) plain
- * memory serves, which salvage cannot see. */
+ * memory serves, which recover cannot see. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size)
 {
 	struct pasta_state *s = pasta_state;

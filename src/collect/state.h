@@ -99,14 +99,14 @@ int pasta_file_fd(struct pasta_file *f); /* the descriptor, or -1 with errno set
 void pasta_file_close(struct pasta_file *f);
 /* The same file, not opened yet. */
 void pasta_file_same(struct pasta_file *to, const struct pasta_file *from);
-/* Says to salvage that the process lives. */
+/* Says to recover that the process lives. */
 void pasta_file_lock(struct pasta_file *f);
 
 /* segment.c */
 void *pasta_memory_new(size_t size); /* zeroed pages; NULL with errno set */
 void pasta_memory_free(void *p, size_t size);
 int pasta_ringfile_create(const char *path);
-/* Under the lock. A segment is filled in, then published: the writer and salvage see it whole. */
+/* Under the lock. A segment is filled in, then published: the writer and recover see it whole. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
 struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port);

@@ -554,7 +554,7 @@ bool pasta_writer_drain(bool needed)
 	bool closed = atomic_load(&s->closed), sync = atomic_load(&s->sync);
 
 	if (closed && !sync)
-		return true; /* what is emitted after the end is for salvage */
+		return true; /* what is emitted after the end is for recover */
 	pasta_guard_enter(&guard);
 	if (!closed && !atomic_load(&s->lone) && pasta_may_allocate())
 		writer_begin_again();

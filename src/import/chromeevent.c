@@ -19,7 +19,7 @@ void pasta_chromeread_free(struct pasta_chromeread *r)
 
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what)
 {
-	if (!r->c->salvage)
+	if (!r->c->recover)
 		return pasta_cursor_wrong(r->c, token, what);
 	r->t->info->invalid++;
 	return 1;

@@ -27,7 +27,7 @@ struct pasta_chromeevent {
 /* The event on the cursor's tape. 0; 1: it is wrong, was counted, and is to be passed over; or a
  * negative errno. */
 int pasta_chromeread_event(struct pasta_chromeread *r, struct pasta_chromeevent *e);
-/* It is wrong, at a token of its tape: 1 and counted, with salvage; else a negative errno. */
+/* It is wrong, at a token of its tape: 1 and counted, with recover; else a negative errno. */
 int pasta_chromeread_bad(struct pasta_chromeread *r, uint32_t token, const char *what);
 /* For the cursor: whether an object may be an event. */
 bool pasta_chromeevent_is(const struct pasta_jsontape *tape);

@@ -47,13 +47,13 @@ static int more(struct pasta_cursor *c)
 static int fail_at(struct pasta_cursor *c, uint64_t at, const char *what)
 {
 	return pasta_fail(c->err, -EBADMSG, "%s: byte %" PRIu64 ": %s%s", c->file->path, at, what,
-			  c->salvage ? "" : " (--salvage keeps what is valid)");
+			  c->recover ? "" : " (--recover keeps what is valid)");
 }
 
-/* Nothing more can be read. With salvage that is the end, and no error. */
+/* Nothing more can be read. With recover that is the end, and no error. */
 static int broken(struct pasta_cursor *c, const char *what)
 {
-	if (!c->salvage)
+	if (!c->recover)
 		return fail_at(c, offset(c), what);
 	c->damaged++;
 	c->ended = c->lost = true;
@@ -154,7 +154,7 @@ static int name(struct pasta_cursor *c, struct pasta_slice *key)
 	if (p == end && !c->file->end)
 		return -EAGAIN;
 	/* A name that lost its end may have swallowed elements. */
-	if (*p == ':' || !c->salvage)
+	if (*p == ':' || !c->recover)
 		c->pos = (size_t)(p - c->file->data);
 	if (*p != ':')
 		return broken(c, "no ':' after a member's name");
@@ -266,7 +266,7 @@ int pasta_cursor_value(struct pasta_cursor *c)
 	}
 	if (r == -ENOMEM && !c->err->code)
 		return pasta_fail(c->err, r, "out of memory");
-	if (c->salvage && (r == -EBADMSG || r == -EFBIG)) {
+	if (c->recover && (r == -EBADMSG || r == -EFBIG)) {
 		memset(c->err, 0, sizeof(*c->err));
 		c->pos += c->pos < c->file->size; /* a value may be missing at the very end */
 		return rescue(c);

@@ -29,10 +29,10 @@ static size_t sniff(const struct pasta_tracefile *f)
 }
 
 /* Sniffing sees a whole window, or all there is. */
-static int open_file(struct pasta_tracefile *f, const char *path, bool salvage,
+static int open_file(struct pasta_tracefile *f, const char *path, bool recover,
 		     struct pasta_error *err)
 {
-	int r = pasta_tracefile_open(f, path, salvage, err);
+	int r = pasta_tracefile_open(f, path, recover, err);
 
 	while (!r && !f->end && f->size < f->capacity / 2)
 		r = pasta_tracefile_more(f, 0, err);
@@ -79,7 +79,7 @@ static int parse(const struct pasta_format *format, struct pasta_tracefile *f,
 		 const struct pasta_import_to *to, const struct pasta_import_options *options,
 		 struct pasta_import_info *info, struct pasta_error *err)
 {
-	struct pasta_cursor c = {.file = f, .err = err, .salvage = options->salvage};
+	struct pasta_cursor c = {.file = f, .err = err, .recover = options->recover};
 	struct pasta_trace t = {0};
 	int fd = fcntl(to->fd, F_DUPFD_CLOEXEC, 3);
 	int r = fd < 0 ? pasta_fail(err, -errno, "cannot write %s: %s", to->name, strerror(errno))
@@ -115,7 +115,7 @@ int pasta_import_into(const char *path, const struct pasta_import_to *to,
 	int r;
 
 	memset(info, 0, sizeof(*info));
-	r = open_file(&f, path, options->salvage, err);
+	r = open_file(&f, path, options->recover, err);
 	if (!r) {
 		format = sniff(&f);
 		r = format < FORMATS ? parse(formats[format], &f, to, options, info, err)

@@ -15,7 +15,7 @@
 struct pasta_import_options {
 	uint64_t kinds; /* mask of those to keep; 0: all */
 	bool no_stacks; /* call paths are left out */
-	bool salvage;	/* what is damaged is passed over and counted, instead of an error */
+	bool recover;	/* what is damaged is passed over and counted, instead of an error */
 	/* Asked now and then, with how far it is; total 0: not known. True ends it, with -EINTR.
 	 * May be NULL. */
 	bool (*go_on)(void *ctx, uint64_t done, uint64_t total);

@@ -71,7 +71,7 @@ enum { SECTIONS = sizeof(sections) / sizeof(*sections), TABLES = 5, ALL = (1 << 
 /* What is on the tape is whole, but makes no sense. */
 static int bad(struct rocprof *p, const char *what)
 {
-	if (!p->c->salvage)
+	if (!p->c->recover)
 		return pasta_cursor_wrong(p->c, 0, what);
 	p->t->info->invalid++;
 	return 0;

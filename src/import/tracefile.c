@@ -34,17 +34,17 @@ static ssize_t read_some(struct pasta_tracefile *f, void *to, size_t size, struc
 	return n;
 }
 
-/* With salvage, the text ends where its compressed form is torn. */
+/* With recover, the text ends where its compressed form is torn. */
 static ssize_t torn(struct pasta_tracefile *f, const char *how, struct pasta_error *err)
 {
 	struct pasta_packed *p = f->packed;
 
-	if (f->salvage) {
+	if (f->recover) {
 		f->torn = true;
 		return 0;
 	}
 	return pasta_fail(err, -EBADMSG,
-			  "%s: byte %" PRIu64 " of the file: the %s data is %s (--salvage keeps "
+			  "%s: byte %" PRIu64 " of the file: the %s data is %s (--recover keeps "
 			  "what is before it)",
 			  f->path, f->done - (p->size - p->at), p->unpacker->name, how);
 }
@@ -164,7 +164,7 @@ static int repack(struct pasta_tracefile *f, struct pasta_unpacker *unpacker,
 	return pasta_tracefile_more(f, 0, err);
 }
 
-int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool salvage,
+int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool recover,
 			 struct pasta_error *err)
 {
 	struct pasta_unpacker *unpacker;
@@ -173,7 +173,7 @@ int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool salva
 
 	memset(f, 0, sizeof(*f));
 	f->fd = -1;
-	f->salvage = salvage;
+	f->recover = recover;
 	f->path = strdup(path);
 	if (!f->path)
 		return pasta_fail(err, -ENOMEM, "out of memory");
@@ -202,7 +202,7 @@ void pasta_tracefile_close(struct pasta_tracefile *f)
 
 int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err)
 {
-	bool salvage = f->salvage;
+	bool recover = f->recover;
 	char *path = f->path;
 	int r;
 
@@ -215,7 +215,7 @@ int pasta_tracefile_restart(struct pasta_tracefile *f, struct pasta_error *err)
 	close(f->fd);
 	f->path = NULL;
 	pasta_tracefile_close(f);
-	r = pasta_tracefile_open(f, path, salvage, err);
+	r = pasta_tracefile_open(f, path, recover, err);
 	free(path);
 	return r;
 }

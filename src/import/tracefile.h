@@ -24,18 +24,18 @@ struct pasta_tracefile {
 	size_t size;	      /* of it, without the pad */
 	uint64_t offset;      /* of its first byte in the text */
 	bool end;	      /* nothing comes after it */
-	bool torn;	      /* it was salvaged: compressed, and damaged or cut where it ends */
+	bool torn;	      /* it was recovered: compressed, and damaged or cut where it ends */
 	uint64_t done, total; /* bytes as they are stored, for progress; total 0: not known */
 
 	/* tracefile.c's own */
 	int fd;
-	bool salvage;
+	bool recover;
 	size_t capacity;
 	struct pasta_packed *packed; /* NULL: it is plain */
 };
 
-/* Open it, and see its first bytes. With salvage, what is torn ends the text and is no error. */
-int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool salvage,
+/* Open it, and see its first bytes. With recover, what is torn ends the text and is no error. */
+int pasta_tracefile_open(struct pasta_tracefile *f, const char *path, bool recover,
 			 struct pasta_error *err);
 void pasta_tracefile_close(struct pasta_tracefile *f);
 

@@ -176,7 +176,7 @@ static void document(struct pasta_json *j, const struct pasta_result *r)
 	pasta_runinfo_json(run, j);
 	pasta_json_map_end(j);
 	pasta_json_key(j, "loss");
-	pasta_account_json(&r->loss, j);
+	pasta_loss_json(&r->loss, j);
 	pasta_json_key(j, "tools");
 	pasta_json_list(j);
 	for (i = 0; i < r->count; i++)

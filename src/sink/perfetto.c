@@ -376,25 +376,25 @@ static void name_process(struct perfetto *p, uint32_t number, const struct pasta
 static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_on)(void *ctx),
 		    void *ctx)
 {
-	struct pasta_feed *feed = pasta_feed_new(in->stream, KINDS, 0, in->filter);
+	struct pasta_reader *reader = pasta_reader_new(in->stream, KINDS, 0, in->filter);
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
-	int error = feed ? 0 : -ENOMEM;
+	int error = reader ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < pasta_stream_shards(in->stream); i++)
 		if (!pasta_stream_left_out(in->stream, i))
 			name_process(p, i, pasta_stream_shard(in->stream, i));
-	if (feed)
-		pasta_feed_ask(feed, go_on, ctx);
-	while (feed && (ev = pasta_feed_next(feed, &where))) {
+	if (reader)
+		pasta_reader_set_cancel(reader, go_on, ctx);
+	while (reader && (ev = pasta_reader_next(reader, &where))) {
 		pasta_timeline_saw(&p->timeline, ev->proc, ev->time);
 		event(p, ev);
 	}
-	if (feed && pasta_feed_stopped(feed))
+	if (reader && pasta_reader_stopped(reader))
 		error = -EINTR;
-	if (feed && pasta_feed_error(feed))
+	if (reader && pasta_reader_error(reader))
 		error = -ENOMEM;
-	pasta_feed_free(feed);
+	pasta_reader_free(reader);
 	return error;
 }
 
@@ -402,7 +402,7 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 		    struct pasta_error *err)
 {
 	struct perfetto p = {.stream = in->stream};
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	int error = pasta_directory_fill(in->stream), stopped = 0, flushed;
 
 	pasta_symbols_reset();
@@ -414,7 +414,7 @@ static int perfetto(FILE *file, struct pasta_input *in, bool (*go_on)(void *ctx)
 		stopped = read_all(&p, in, go_on, ctx);
 		pasta_timeline_finish(&p.timeline);
 		pasta_stream_loss(in->stream, &loss);
-		pasta_account_add_closed(&loss, in->lost);
+		pasta_loss_add_closed(&loss, in->lost);
 		error = pasta_traceevent_close(&p.out, &loss);
 	}
 	if (!error && (p.timeline.failed || stopped == -ENOMEM))

@@ -47,7 +47,7 @@ struct writer {
 	struct pasta_sqlrows *rows;
 	struct pasta_input *in;
 	const struct pasta_export_watch *watch;
-	struct pasta_feed *events;
+	struct pasta_reader *events;
 	struct pasta_map *threads, *procs;
 	struct pasta_ledger *ledger;	/* with a struct pasta_sqlrow each */
 	const struct pasta_sqlrow *row; /* of the allocation that the ledger takes; NULL: it has */
@@ -313,12 +313,12 @@ static int read_all(struct writer *w)
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
 
-	pasta_feed_ask(w->events, go_on_reading, w);
-	while (!w->db.err.code && (ev = pasta_feed_next(w->events, &where)))
+	pasta_reader_set_cancel(w->events, go_on_reading, w);
+	while (!w->db.err.code && (ev = pasta_reader_next(w->events, &where)))
 		event(w, ev, where);
-	if (pasta_feed_error(w->events))
+	if (pasta_reader_error(w->events))
 		out_of_memory(w);
-	return w->db.err.code ? w->db.err.code : pasta_feed_stopped(w->events) ? -EINTR : 0;
+	return w->db.err.code ? w->db.err.code : pasta_reader_stopped(w->events) ? -EINTR : 0;
 }
 
 /* -- The end -- */
@@ -426,19 +426,19 @@ static void about_command(struct writer *w, char *const *command)
 
 static void about_loss(struct writer *w)
 {
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	unsigned int i;
 	char key[40];
 
 	pasta_stream_loss(w->in->stream, &loss);
-	pasta_account_add_closed(&loss, w->in->lost);
+	pasta_loss_add_closed(&loss, w->in->lost);
 	about_number(w, "expected", loss.expected);
 	about_number(w, "captured", loss.captured);
 	about_number(w, "dropped", loss.dropped);
 	for (i = 0; i < PASTA_LOSS_COUNT; i++) {
-		if (!pasta_account_reason(i))
+		if (!pasta_loss_reason(i))
 			continue;
-		snprintf(key, sizeof(key), "dropped_%s", pasta_account_reason(i));
+		snprintf(key, sizeof(key), "dropped_%s", pasta_loss_reason(i));
 		about_number(w, key, loss.by_reason[i]);
 	}
 	about_number(w, "dropped_damaged", loss.damaged);
@@ -503,7 +503,7 @@ static void writer_open(struct writer *w, const char *temp, const char *name)
 		return;
 	w->rows = pasta_sqlrows_new(&w->db);
 	pasta_symbols_reset();
-	w->events = pasta_feed_new(w->in->stream, ~UNUSED, PASTA_NEED_SCOPES | PASTA_NEED_OPS,
+	w->events = pasta_reader_new(w->in->stream, ~UNUSED, PASTA_NEED_SCOPES | PASTA_NEED_OPS,
 				   w->in->filter);
 	w->threads = pasta_map_new(sizeof(struct thread));
 	w->ledger = pasta_ledger_new(&ledger, w);
@@ -527,7 +527,7 @@ static void writer_close(struct writer *w)
 	pasta_ledger_free(w->ledger);
 	pasta_map_free(w->procs);
 	pasta_pending_free(w->waiting);
-	pasta_feed_free(w->events);
+	pasta_reader_free(w->events);
 }
 
 static int write_(const char *temp, const char *name, struct pasta_input *in,

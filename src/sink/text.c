@@ -338,7 +338,7 @@ static int text(FILE *file, const struct pasta_result *result, const struct past
 	if (error)
 		return pasta_fail(err, error, "cannot write the report: %s", strerror(-error));
 	fprintf(file, opts->color && result->loss.dropped ? YELLOW "%s" PLAIN "\n" : "%s\n",
-		pasta_account_line(&result->loss, line, sizeof(line)));
+		pasta_loss_line(&result->loss, line, sizeof(line)));
 	return pasta_sink_flush(file, err);
 }
 

@@ -17,7 +17,7 @@ int pasta_traceevent_open(struct pasta_traceevent *t, FILE *file)
 	return 0;
 }
 
-int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_account *loss)
+int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_loss_summary *loss)
 {
 	char start[24];
 
@@ -31,7 +31,7 @@ int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_accoun
 	pasta_json_key(t->json, "start");
 	pasta_json_str(t->json, start);
 	pasta_json_key(t->json, "loss");
-	pasta_account_json(loss, t->json);
+	pasta_loss_json(loss, t->json);
 	pasta_json_map_end(t->json);
 	pasta_json_map_end(t->json);
 	return pasta_json_free(t->json);

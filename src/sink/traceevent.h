@@ -34,7 +34,7 @@ struct pasta_traceevent {
 /* -ENOMEM. */
 int pasta_traceevent_open(struct pasta_traceevent *t, FILE *file);
 /* End the document, with the account. 0, or the first error. */
-int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_account *loss);
+int pasta_traceevent_close(struct pasta_traceevent *t, const struct pasta_loss_summary *loss);
 
 /* name: NULL at the end of a slice, which ends the innermost. */
 void pasta_traceevent_begin(struct pasta_traceevent *t, char phase, const char *name,

@@ -104,7 +104,7 @@ def tables():
 
 
 def cut(path):
-    """Every prefix is refused, names its byte, and gives up its whole events when salvaged."""
+    """Every prefix is refused, names its byte, and gives up its whole events when recovered."""
     with open(path, "rb") as f:
         text = f.read()
     ends = [m.end() for m in re.finditer(rb'^\{"ph": .*?\}(?=,?$)', text, re.MULTILINE)
@@ -122,13 +122,13 @@ def cut(path):
         if at <= begin:
             continue
         whole = sum(e <= at for e in ends)
-        status, said = imported("cut.json", "--salvage")
+        status, said = imported("cut.json", "--recover")
         if status != 0 or "cut.json" not in said:
             if whole:
-                fail(f"cut at {at}, salvaged: status {status}, {said}")
+                fail(f"cut at {at}, recovered: status {status}, {said}")
             continue
         if whole != len(tables()["kernel"]):
-            fail(f"cut at {at}, salvaged: {len(tables()['kernel'])} kernels of {whole}")
+            fail(f"cut at {at}, recovered: {len(tables()['kernel'])} kernels of {whole}")
 
 
 def shuffle(path):
@@ -172,7 +172,7 @@ def damage(path, tries):
             else:
                 bad[at:at] = bad[at:at + rng.randrange(1, 50)]
         write("damaged.json", bytes(bad))
-        status, said = imported("damaged.json", *(["--salvage"] if i % 2 else []))
+        status, said = imported("damaged.json", *(["--recover"] if i % 2 else []))
         if status not in (0, 1) or (status == 1 and "damaged.json" not in said) or \
                 os.path.exists("try.run") != (status == 0):
             fail(f"{path} damaged, try {i}: status {status}, {said}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# import_bad.sh - what is no trace, or a damaged one, is one clear line and no run; --salvage keeps
+# import_bad.sh - what is no trace, or a damaged one, is one clear line and no run; --recover keeps
 # what is valid, and says how much.
 # timeout: 120
 set -u
@@ -123,12 +123,12 @@ is "a limit on files: left behind" "$(echo limited*)" 'limited*'
 
 # Salvage keeps the rest, and says how much is missing.
 for f in deep_event.json huge_event.json cut.json.gz cut.json.zst flipped.json.gz cut.json; do
-	kept --salvage $f
-	has "--salvage $f" err "$f.*(damaged|lost|torn|passed over|cut)"
-	[ "$(count kernels)" -ge 1 ] || failed "--salvage $f: no kernel is left"
+	kept --recover $f
+	has "--recover $f" err "$f.*(damaged|lost|torn|passed over|cut)"
+	[ "$(count kernels)" -ge 1 ] || failed "--recover $f: no kernel is left"
 done
-kept --salvage huge_event.json
-is "--salvage: what is after an event of 100 MB" "$(count kernels)" 2
+kept --recover huge_event.json
+is "--recover: what is after an event of 100 MB" "$(count kernels)" 2
 
 # A bomb takes time, not memory.
 kept bomb.json.gz
@@ -140,7 +140,7 @@ odd() {
 	local what=$1 kernels=$2
 	shift 2
 	trace "$@" >odd.json
-	kept --salvage odd.json
+	kept --recover odd.json
 	is "$what: kernels" "$(count kernels)" "$kernels"
 	rm -rf strict
 	limited "$ACCELPROF" import odd.json -o strict >out 2>err

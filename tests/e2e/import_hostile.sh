@@ -26,20 +26,20 @@ made() {
 	fi
 }
 
-# -- What is damaged is not passed over in silence, and salvage keeps what is behind it --
+# -- What is damaged is not passed over in silence, and recover keeps what is behind it --
 printf '[%s,%s,\0\0\0\0%s]' "$a" "$b" "$c" >zeros.json
 made 1 - zeros.json
-has "zeros" err 'byte [0-9]+: no value where one should be \(--salvage keeps what is valid\)'
-made 0 6 zeros.json --salvage
+has "zeros" err 'byte [0-9]+: no value where one should be \(--recover keeps what is valid\)'
+made 0 6 zeros.json --recover
 printf '%s"traceEvents": [%s rubbish %s, %s]}' "$head" "$a" "$b" "$c" >between.json
 made 1 - between.json
-made 0 6 between.json --salvage
-has "between" err 'salvaged: 1 damaged places \(8 bytes\)'
+made 0 6 between.json --recover
+has "between" err 'recovered: 1 damaged places \(8 bytes\)'
 printf '%s"x": [1, {"y": tru}], "traceEvents": [%s], "distributedInfo": {"rank": 3}}' \
 	"$head" "$a" >before.json
 made 1 - before.json
-made 0 2 before.json --salvage
-has "before" err 'salvaged: [12] damaged places'
+made 0 2 before.json --recover
+has "before" err 'recovered: [12] damaged places'
 "$ACCELPROF" report run --format json >report.json 2>err
 has "what comes after the events is read" report.json 'rank 3'
 
@@ -106,7 +106,7 @@ ls accelprof-* >/dev/null 2>&1 && failed "a folder is left behind: $(ls)"
 # -- Damage that could begin an event in many places costs time in proportion to its size --
 python3 -c 'print("{\"schemaVersion\": 1, \"traceEvents\": [x" + ("{\"a\":[" * 500 + "1," * 500000) * 6)
 ' >nested.json
-timeout 20 "$ACCELPROF" import --salvage nested.json -o nested >out 2>err || failed "nested: $(cat err)"
+timeout 20 "$ACCELPROF" import --recover nested.json -o nested >out 2>err || failed "nested: $(cat err)"
 
 mkdir tmp
 # ended SIGNAL STATUS VERB... - while it reads, which it does for ever.

@@ -2,7 +2,7 @@
  * fuzz_import.h - any bytes as a file of another profiler, imported and read back.
  *
  * A harness is a format: it sets HEAD, a text that begins such a file, and includes this. The
- * first byte of the input says how: whether what is damaged is salvaged, what is left out, and
+ * first byte of the input says how: whether what is damaged is recovered, what is left out, and
  * whether HEAD is put in front, so that what is changed still gets to the format's own code.
  */
 #ifndef PASTA_FUZZ_IMPORT_H
@@ -100,7 +100,7 @@ static void read_back(const char *shard, const struct pasta_import_info *info)
 	struct pasta_map *nests = pasta_map_new(sizeof(struct nest));
 	const struct pasta_event *ev;
 	const struct nest *n;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	uint64_t count = 0, last = 0;
 	size_t at = 0;
 
@@ -137,7 +137,7 @@ static void import_file(const char *path, unsigned int how)
 	const struct pasta_import_options options = {
 		.kinds = how & FEW_KINDS ? PASTA_MASK(REGION) | PASTA_MASK(KERNEL) : 0,
 		.no_stacks = how & NO_STACKS,
-		.salvage = how & SALVAGE,
+		.recover = how & SALVAGE,
 	};
 	struct pasta_import_info info;
 	struct pasta_error err = {0};
@@ -150,13 +150,13 @@ static void import_file(const char *path, unsigned int how)
 	must(r == err.code && !r == !*err.text && !r == !access(shard, F_OK));
 	if (!r) {
 		must(info.begin <= info.end);
-		must(options.salvage || (!info.damaged && !info.invalid));
+		must(options.recover || (!info.damaged && !info.invalid));
 		must(sum(&info, PASTA_IMPORT_LEFT_OUT) <= sum(&info, PASTA_IMPORT_FOUND));
 		read_back(shard, &info);
 	}
 	/* Of what is damaged something is kept; a file of several processes is refused all the
 	 * same. */
-	must(r != -EBADMSG || !options.salvage || !strcmp(info.format, "rocprofv3"));
+	must(r != -EBADMSG || !options.recover || !strcmp(info.format, "rocprofv3"));
 	pasta_import_info_free(&info);
 	unlink(shard);
 }

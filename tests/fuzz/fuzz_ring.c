@@ -1,5 +1,5 @@
 /*
- * fuzz_ring.c - any bytes as the ring file of a dead process, salvaged and read.
+ * fuzz_ring.c - any bytes as the ring file of a dead process, recovered and read.
  *
  * A ring file is mostly zeros, so the input lists what is not: { u32 offset, u16 size, bytes }
  * each, after a byte that says how many pages the file has, past its head. Its sums are made right,
@@ -53,7 +53,7 @@ static void set_up(void)
 	atexit(clean_up_all);
 }
 
-/* What must be right for it to be salvaged at all: this version, of another boot of this host. */
+/* What must be right for it to be recovered at all: this version, of another boot of this host. */
 static void make_dead(struct pasta_ringfile *f)
 {
 	size_t n;
@@ -137,10 +137,10 @@ static void unpack(const uint8_t *data, size_t size, uint8_t *file, size_t file_
 	}
 }
 
-static struct pasta_account read_stream(struct pasta_stream *s)
+static struct pasta_loss_summary read_stream(struct pasta_stream *s)
 {
 	const struct pasta_event *ev;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	while ((ev = pasta_stream_next(s)))
 		if (ev->size != pasta_kinds[ev->kind].size)
@@ -154,20 +154,20 @@ static struct pasta_account read_stream(struct pasta_stream *s)
 
 /* In memory first, then again, committed: the same is on the disk, and the ring is gone only if
  * nothing is wrong with it. */
-static void salvage(void)
+static void recover(void)
 {
-	struct pasta_account memory = {0}, disk = {0};
+	struct pasta_loss_summary memory = {0}, disk = {0};
 	int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (int commit = 0; commit < 2; commit++) {
 		struct pasta_stream *s = pasta_stream_new(4096);
-		struct pasta_salvaged out = {0};
+		struct pasta_recovered out = {0};
 		struct pasta_shard_parts parts;
 		struct pasta_error err = {0};
 
 		if (!s || folder < 0)
 			abort();
-		pasta_salvage_shard(folder, strrchr(shard_path, '/') + 1, shard_path, commit,
+		pasta_recover_shard(folder, strrchr(shard_path, '/') + 1, shard_path, commit,
 				    &parts, &out, &err);
 		if ((parts.file >= 0 || parts.tail >= 0) && pasta_stream_take(s, &parts, &err))
 			abort();
@@ -210,6 +210,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	close(fd);
 	free(file);
-	salvage();
+	recover();
 	return 0;
 }

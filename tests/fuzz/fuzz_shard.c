@@ -91,7 +91,7 @@ static void read_all(const char *path, unsigned int how)
 {
 	struct pasta_stream *s = pasta_stream_new(4096);
 	const struct pasta_event *ev;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	if (!s)
 		abort();

@@ -581,7 +581,7 @@ def hostile_programs(runs):
 
 
 def exchanged_runs(runs):
-    """A program that puts another run, with rings to salvage, into the place of its own: accelprof
+    """A program that puts another run, with rings to recover, into the place of its own: accelprof
     run sweeps, and writes run.json and the report, in the folder that it made, and nowhere else."""
     scripts = {
         "shards is a link for a while": 'mv "$PASTA_RUN/shards" "$PASTA_RUN/s"; ln -s "$V/other/shards" "$PASTA_RUN/shards";'

@@ -171,7 +171,7 @@ def kill_run(at):
 
 
 def kill_report(folder, at, reference):
-    """accelprof report, at a moment: while it salvages, reads and writes."""
+    """accelprof report, at a moment: while it recovers, reads and writes."""
     global kills
     copy = f"report-{at}"
     shutil.copytree(folder, copy)
@@ -201,7 +201,7 @@ def kill_report(folder, at, reference):
 
 
 def report_together(folder, reference, count=4):
-    """Reports at the same time: each shows all, whoever of them salvages."""
+    """Reports at the same time: each shows all, whoever of them recovers."""
     copy = "together"
     shutil.copytree(folder, copy)
     begun = [
@@ -284,7 +284,7 @@ def wait_gone(pid):
 
 
 def abandoned(folder):
-    """A run whose processes, and accelprof, are dead, and which nobody has salvaged. Returns what a
+    """A run whose processes, and accelprof, are dead, and which nobody has recovered. Returns what a
     report on it is."""
     record(folder, rings(f"{folder}.counts", "fork", 25, 7))
     shutil.copytree(folder, "reference")

@@ -451,7 +451,7 @@ def judge_report(trial, report, clean, form):
 
 
 def lost_end(trial, name, now, folder, count):
-    """Whether salvage cut more than a torn end off a shard: with that end undamaged, would the
+    """Whether recover cut more than a torn end off a shard: with that end undamaged, would the
     report have more events?"""
     data, original = trial.files[name], trial.run.files[name]
     if len(data) != len(original):
@@ -464,7 +464,7 @@ def lost_end(trial, name, now, folder, count):
 def missing_bytes(trial, after, folder, clean, count):
     """Files whose bytes are nowhere any more. A file may get another name. A shard may grow, and
     lose a torn end whose events the report has; a ring may go if its events are in the report,
-    which unsalvaged() sees to where it is not the ring that was damaged."""
+    which unrecovered() sees to where it is not the ring that was damaged."""
     held = {hashlib.sha1(data).digest() for data in after.values()}
     whole = count == clean.captured[trial.run.name]
     for name, data in trial.files.items():
@@ -484,7 +484,7 @@ def captured(report):
     return loss["captured"] if loss else 0
 
 
-def unsalvaged(trial, after, folder, clean, now):
+def unrecovered(trial, after, folder, clean, now):
     """Whether events of rings that are gone are in no shard. Whatever the shards had lost before,
     the report must have all that they still had, and all that the rings had more."""
     gone = [n for n in trial.files if n.endswith(".ring") and n not in after]
@@ -517,7 +517,7 @@ def judge(trial, folder, clean):
     lost = list(missing_bytes(trial, after, folder, clean, now))
     if lost:
         return f"bytes are gone: {', '.join(lost)}", report
-    return unsalvaged(trial, after, folder, clean, now), report
+    return unrecovered(trial, after, folder, clean, now), report
 
 
 # -- The attack ------------------------------------------------------------------------------------

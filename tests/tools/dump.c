@@ -68,7 +68,7 @@ static void put_event(const struct pasta_event *ev)
 
 static void put_account(const struct pasta_input *in)
 {
-	struct pasta_account a = {0};
+	struct pasta_loss_summary a = {0};
 
 	pasta_stream_loss(in->stream, &a);
 	printf("{\"kind\":\"account\",\"expected\":%" PRIu64 ",\"captured\":%" PRIu64

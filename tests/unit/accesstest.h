@@ -284,23 +284,23 @@ USED uint64_t r_scale(const struct r_shape *s, uint64_t sum)
 /* A state a process, merged in this order, and reported in place of the tool's own. */
 USED void merged(int a, int b, int c)
 {
-	struct pasta_lane *parts[R_PROCS];
+	struct pasta_toolset *parts[R_PROCS];
 
 	for (int i = 0; i < R_PROCS; i++) {
-		parts[i] = pasta_lane_new(&choice, result.outs, PASTA_LANE_MERGING);
+		parts[i] = pasta_toolset_new(&choice, result.outs, PASTA_TOOLSET_MERGING);
 		assert_non_null(parts[i]);
-		assert_int_equal(pasta_lane_seats(parts[i]), 1);
-		pasta_lane_open(parts[i]);
+		assert_int_equal(pasta_toolset_instances(parts[i]), 1);
+		pasta_toolset_open(parts[i]);
 	}
 	for (size_t i = 0; i < r_count; i++)
-		pasta_lane_event(parts[r_events[i].proc], &r_events[i], NULL);
-	pasta_lane_merge(parts[a], parts[b]);
-	pasta_lane_free(parts[b]);
-	pasta_lane_merge(parts[a], parts[c]);
-	pasta_lane_free(parts[c]);
-	pasta_lane_report(parts[a]);
+		pasta_toolset_event(parts[r_events[i].proc], &r_events[i], NULL);
+	pasta_toolset_merge(parts[a], parts[b]);
+	pasta_toolset_free(parts[b]);
+	pasta_toolset_merge(parts[a], parts[c]);
+	pasta_toolset_free(parts[c]);
+	pasta_toolset_report(parts[a]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
-	pasta_lane_free(parts[a]);
+	pasta_toolset_free(parts[a]);
 }
 
 #endif

@@ -82,10 +82,10 @@ static int in_child(void (*body)(void))
 	return status;
 }
 
-__attribute__((unused)) static struct pasta_stream *open_run(struct pasta_salvaged *salvaged)
+__attribute__((unused)) static struct pasta_stream *open_run(struct pasta_recovered *recovered)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
-	struct pasta_salvaged own = {0};
+	struct pasta_recovered own = {0};
 	struct pasta_error err = {0};
 	char path[512];
 	struct dirent *e;
@@ -93,7 +93,7 @@ __attribute__((unused)) static struct pasta_stream *open_run(struct pasta_salvag
 
 	assert_non_null(s);
 	snprintf(path, sizeof(path), "%s/shards", run_dir);
-	if (pasta_salvage_sweep(path, salvaged ? salvaged : &own, &err))
+	if (pasta_recover_sweep(path, recovered ? recovered : &own, &err))
 		fail_msg("%s", err.text);
 	d = opendir(path);
 	assert_non_null(d);

@@ -397,7 +397,7 @@ static struct ref_launch *ref_launch_of(struct ref *r, uint32_t proc, uint64_t c
 
 		if (l->proc != proc || l->corr != corr)
 			continue;
-		return most <= PASTA_LAUNCHES_RECENT ? l : NULL;
+		return most <= PASTA_LAUNCHTABLE_RECENT ? l : NULL;
 	}
 	return NULL;
 }

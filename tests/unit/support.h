@@ -300,9 +300,9 @@ __attribute__((unused)) static size_t read_numbers(struct pasta_stream *s, uint6
 }
 
 /* The account, once the stream has ended. */
-__attribute__((unused)) static struct pasta_account account_of(struct pasta_stream *s)
+__attribute__((unused)) static struct pasta_loss_summary account_of(struct pasta_stream *s)
 {
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	uint64_t sum;
 
 	while (pasta_stream_next(s))

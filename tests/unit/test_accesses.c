@@ -112,7 +112,7 @@ static struct found read_run(void)
 {
 	struct pasta_stream *s = open_run(NULL);
 	const struct pasta_event *ev;
-	struct pasta_account account;
+	struct pasta_loss_summary account;
 	struct found f = {0};
 
 	got_count = 0;

@@ -24,13 +24,13 @@ static void emit_mark(uint32_t name)
 
 struct tally {
 	uint64_t regions, out_of_order, others;
-	struct pasta_account account;
+	struct pasta_loss_summary account;
 	size_t shards;
 };
 
-static struct tally read_run(struct pasta_salvaged *salvaged)
+static struct tally read_run(struct pasta_recovered *recovered)
 {
-	struct pasta_stream *s = open_run(salvaged);
+	struct pasta_stream *s = open_run(recovered);
 	const struct pasta_event *ev;
 	struct tally t = {0};
 	uint64_t last = 0;
@@ -459,17 +459,17 @@ static void emit_some_and_die(void)
 	raise(SIGKILL);
 }
 
-static void what_was_emitted_before_sigkill_is_salvaged_with_its_names(void **state)
+static void what_was_emitted_before_sigkill_is_recovered_with_its_names(void **state)
 {
-	struct pasta_salvaged salvaged = {0};
+	struct pasta_recovered recovered = {0};
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
 	uint32_t n = 0;
 
 	(void)state;
 	assert_true(WIFSIGNALED(in_child(emit_some_and_die)));
-	s = open_run(&salvaged);
-	assert_int_equal(salvaged.processes, 1);
+	s = open_run(&recovered);
+	assert_int_equal(recovered.processes, 1);
 	while ((ev = pasta_stream_next(s))) {
 		if (ev->kind != PASTA_KIND_REGION)
 			continue;
@@ -590,7 +590,7 @@ static void names_past_the_memory_limit_become_one_name_and_no_event_is_lost(voi
 			named += !strncmp(pasta_str(ev->region.name), "a name that is", 14);
 	}
 	assert_true(named > 1000 && too_many > 1000);
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	pasta_stream_loss(s, &a);
 	assert_int_equal(a.captured, named + too_many);
@@ -751,7 +751,7 @@ static void a_signal_handler_may_emit_and_what_it_loses_is_counted(void **state)
 {
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	uint64_t in_handler = 0;
 
 	(void)state;
@@ -777,14 +777,14 @@ static void after_close(void)
 
 static void events_after_the_close_are_written_at_once(void **state)
 {
-	struct pasta_salvaged salvaged = {0};
+	struct pasta_recovered recovered = {0};
 	struct tally t;
 
 	(void)state;
 	assert_int_equal(in_child(after_close), 0);
-	t = read_run(&salvaged);
+	t = read_run(&recovered);
 #ifndef __SANITIZE_THREAD__ /* which has a thread of its own: the process is never alone */
-	assert_int_equal(salvaged.processes, 0);
+	assert_int_equal(recovered.processes, 0);
 #endif
 	assert_int_equal(t.regions, 3);
 	assert_int_equal(t.account.dropped, 0);
@@ -864,7 +864,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(no_event_no_file),
 		CASE(what_one_handler_says_is_told_once_and_hides_no_other),
-		CASE(what_was_emitted_before_sigkill_is_salvaged_with_its_names),
+		CASE(what_was_emitted_before_sigkill_is_recovered_with_its_names),
 		CASE(threads_that_come_and_go_use_rings_again_and_lose_nothing),
 		CASE(threads_past_the_memory_limit_are_counted),
 		CASE(names_past_the_memory_limit_become_one_name_and_no_event_is_lost),

@@ -162,7 +162,7 @@ static void regions_too_deep_are_counted_in_pairs(void **state)
 {
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	uint64_t begins = 0, ends = 0;
 	uint32_t last = 0;
 

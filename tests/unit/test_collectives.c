@@ -505,13 +505,13 @@ static void past_a_bound_arrivals_are_counted_and_not_kept(void **state)
 }
 
 /* All that a state reports, as text, which the caller frees. */
-static char *reported(struct pasta_lane *from)
+static char *reported(struct pasta_toolset *from)
 {
 	static const char *const names[] = {"collectives", "exposed", "last"};
 	char *text = calloc(1, 1 << 20);
 
 	assert_non_null(text);
-	pasta_lane_report(from);
+	pasta_toolset_report(from);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	for (int i = 0; i < 3; i++)
 		strcat(text, table(names[i]) ? table(names[i]) : "none");
@@ -520,7 +520,7 @@ static char *reported(struct pasta_lane *from)
 	return text;
 }
 
-static void give_random(struct pasta_lane **parts, struct pasta_lane *whole, uint32_t procs)
+static void give_random(struct pasta_toolset **parts, struct pasta_toolset *whole, uint32_t procs)
 {
 	for (uint64_t i = 0; i < 3000; i++) {
 		uint32_t proc = (uint32_t)random_below(procs);
@@ -535,11 +535,11 @@ static void give_random(struct pasta_lane **parts, struct pasta_lane *whole, uin
 
 		k.kernel.device = (uint32_t)random_below(2);
 		for (int both = 0; both < 2; both++) {
-			struct pasta_lane *l = both ? whole : parts[proc];
+			struct pasta_toolset *l = both ? whole : parts[proc];
 
 			if (i % 3)
-				pasta_lane_event(l, &ev, NULL);
-			pasta_lane_event(l, &k, NULL);
+				pasta_toolset_event(l, &ev, NULL);
+			pasta_toolset_event(l, &k, NULL);
 		}
 	}
 }
@@ -550,20 +550,20 @@ static void merged_states_report_what_one_does(void **state)
 
 	(void)state;
 	for (int run = 0; run < 20; run++) {
-		struct pasta_lane *parts[PROCS];
+		struct pasta_toolset *parts[PROCS];
 		struct pasta_result own = {0};
 		char *want, *got;
 
 		start_over(NULL);
 		for (uint32_t i = 0; i < PROCS; i++) {
-			parts[i] = another_lane(&own);
+			parts[i] = another_toolset(&own);
 			process(i, i % 2 ? 10 - i : 0, NULL, 0);
 		}
-		give_random(parts, lane, PROCS);
-		pasta_lane_merge(parts[3], parts[4]); /* and into one that has some already */
+		give_random(parts, toolset, PROCS);
+		pasta_toolset_merge(parts[3], parts[4]); /* and into one that has some already */
 		for (uint32_t i = 1; i < 4; i++)
-			pasta_lane_merge(parts[0], parts[i]);
-		want = reported(lane);
+			pasta_toolset_merge(parts[0], parts[i]);
+		want = reported(toolset);
 		pasta_result_free(&result);
 		result = own;
 		got = reported(parts[0]);
@@ -572,7 +572,7 @@ static void merged_states_report_what_one_does(void **state)
 		free(want);
 		free(got);
 		for (uint32_t i = 0; i < PROCS; i++)
-			pasta_lane_free(parts[i]);
+			pasta_toolset_free(parts[i]);
 	}
 }
 

@@ -124,35 +124,35 @@ static char *both_tables(void)
 static void merged_shards_are_as_one(void **state)
 {
 	struct pasta_result own = {0};
-	struct pasta_lane *parts[3];
+	struct pasta_toolset *parts[3];
 	char *want, *got;
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		parts[i] = another_lane(&own);
+		parts[i] = another_toolset(&own);
 	for (int i = 0; i < 5000; i++) {
 		struct pasta_event ev =
 			copy_event((unsigned int)random_below(9),
 				   random_u64() >> (20 + random_below(44)), random_below(1000));
 
 		ev.kind = random_below(4) ? PASTA_KIND_COPY : PASTA_KIND_SET;
-		pasta_lane_event(parts[random_below(3)], &ev, NULL);
+		pasta_toolset_event(parts[random_below(3)], &ev, NULL);
 		give(&ev);
 	}
-	pasta_lane_merge(parts[0], parts[1]);
-	pasta_lane_merge(parts[0], parts[2]);
+	pasta_toolset_merge(parts[0], parts[1]);
+	pasta_toolset_merge(parts[0], parts[2]);
 	assert_int_equal(finish(), 0);
 	want = both_tables();
 	pasta_result_free(&result);
 	result = own;
-	pasta_lane_report(parts[0]);
+	pasta_toolset_report(parts[0]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	got = both_tables();
 	assert_string_equal(got, want);
 	free(want);
 	free(got);
 	for (int i = 0; i < 3; i++)
-		pasta_lane_free(parts[i]);
+		pasta_toolset_free(parts[i]);
 }
 
 int main(void)

@@ -560,7 +560,7 @@ static void work_that_comes_again_is_known_whatever_the_numbers_are(void **state
 	(void)state;
 	for (size_t k = 0; k < sizeof(steps) / sizeof(*steps); k++) {
 		stream_new(&s, false);
-		for (uint64_t i = 1; i <= PASTA_LAUNCHES_RECENT + 1; i++) {
+		for (uint64_t i = 1; i <= PASTA_LAUNCHTABLE_RECENT + 1; i++) {
 			give_launch(&s, i, i * steps[k], 0);
 			give_kernel(&s, i, i * steps[k]);
 		}
@@ -681,7 +681,7 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 	const struct pasta_where *where;
 
 	(void)state;
-	for (uint64_t i = 1; i <= PASTA_LAUNCHES_MAX + 1; i++) {
+	for (uint64_t i = 1; i <= PASTA_LAUNCHTABLE_MAX + 1; i++) {
 		launch.launch.corr = i;
 		assert_int_equal(count_given(c, &launch), 1);
 	}
@@ -696,7 +696,7 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 /* -- Launches that are forgotten: all of them, in arrays ------------------------------------------
  */
 
-enum { MANY_LAUNCHES = PASTA_LAUNCHES_MAX + 40000 };
+enum { MANY_LAUNCHES = PASTA_LAUNCHTABLE_MAX + 40000 };
 
 static struct {
 	uint8_t work;
@@ -747,7 +747,7 @@ static void many_launch(struct pasta_correlate *c, uint64_t corr)
 	ev.launch.work = many[corr].work;
 	pasta_correlate_take(c, &ev, &where);
 	many_check(c);
-	if (many_state.known < PASTA_LAUNCHES_MAX) {
+	if (many_state.known < PASTA_LAUNCHTABLE_MAX) {
 		many_state.known++;
 		assert_property(many_state.delivered == before);
 	} else {
@@ -787,8 +787,8 @@ static void many_work(struct pasta_correlate *c, uint64_t corr, uint64_t now)
 	if (many[corr].work == PASTA_LAUNCH_WORK_GRAPH || many[corr].used)
 		return;
 	many[corr].used = true;
-	if (many_state.uses >= PASTA_LAUNCHES_RECENT) {
-		uint32_t old = many_state.used[many_state.uses - PASTA_LAUNCHES_RECENT];
+	if (many_state.uses >= PASTA_LAUNCHTABLE_RECENT) {
+		uint32_t old = many_state.used[many_state.uses - PASTA_LAUNCHTABLE_RECENT];
 
 		many_state.known -= many[old].known;
 		many[old].known = false;
@@ -810,7 +810,7 @@ static void launches_without_a_record_are_delivered_when_they_are_forgotten(void
 	assert_int_equal(pasta_correlate_unmatched(c), 0);
 	for (uint64_t i = 1; i <= MANY_LAUNCHES; i++) {
 		many_launch(c, i);
-		if (i % 100 == 0 || (i > PASTA_LAUNCHES_MAX && one_in(4)))
+		if (i % 100 == 0 || (i > PASTA_LAUNCHTABLE_MAX && one_in(4)))
 			many_work(c, 1 + random_below(one_in(2) ? 60000 : i), i * 10);
 	}
 	before = many_state.delivered;

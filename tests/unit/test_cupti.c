@@ -45,7 +45,7 @@ static struct {
 	char name[READ_MAX][32];
 	size_t count, launches, kernels;
 	size_t works[PASTA_LAUNCH_WORK_HOST + 1]; /* launches, by what they start */
-	struct pasta_account account;
+	struct pasta_loss_summary account;
 } got;
 
 static const uint64_t KINDS = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET) |

@@ -231,7 +231,7 @@ static void make_in_threads(void)
 
 static void many_of_them_are_all_there(void **state)
 {
-	struct pasta_account account;
+	struct pasta_loss_summary account;
 	struct pasta_stream *s;
 
 	(void)state;

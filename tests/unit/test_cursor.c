@@ -257,9 +257,9 @@ static void only_what_is_looked_at_must_fit_into_the_window(void **state)
 	assert_int_equal(pasta_cursor_value(&r->c), -EFBIG);
 	assert_non_null(strstr(r->err.text, "a value of more than 64 MiB"));
 	close_text(r);
-	/* With salvage it is damage: the next element comes. */
+	/* With recover it is damage: the next element comes. */
 	r = open_file(in_dir("long.json"), 0);
-	r->c.salvage = true;
+	r->c.recover = true;
 	assert_int_equal(pasta_cursor_enter(&r->c), 0);
 	for (int i = 0; i <= STRINGS; i++) {
 		assert_int_equal(pasta_cursor_element(&r->c), 1);
@@ -332,7 +332,7 @@ static void errors_say_which_byte_and_are_final(void **state)
 			if (!strstr(r->err.text, wrong[i].what))
 				fail_msg("%s: %s", wrong[i].text, r->err.text);
 			assert_non_null(strstr(r->err.text, "text.json"));
-			assert_non_null(strstr(r->err.text, "--salvage"));
+			assert_non_null(strstr(r->err.text, "--recover"));
 			assert_int_equal(pasta_cursor_peek(&r->c), -EBADMSG);
 			assert_int_equal(pasta_cursor_enter(&r->c), -EBADMSG);
 			assert_int_equal(pasta_cursor_key(&r->c, &key), -EBADMSG);
@@ -453,7 +453,7 @@ static uint32_t read_elements(struct reader *r)
 	uint32_t seen = 0;
 	int e;
 
-	r->c.salvage = true;
+	r->c.recover = true;
 	r->c.is_element = is_element;
 	assert_int_equal(pasta_cursor_enter(&r->c), 0);
 	while ((e = pasta_cursor_key(&r->c, &key)) > 0) {
@@ -494,7 +494,7 @@ static bool is_valid(const struct bytes *b)
 }
 
 /* All elements but those from first to last must come. */
-static void check_salvage(const struct bytes *b, uint32_t first, uint32_t last)
+static void check_recover(const struct bytes *b, uint32_t first, uint32_t last)
 {
 	uint32_t all = (1u << ELEMENTS) - 1, lost = all & ((2u << last) - 1) & ~((1u << first) - 1);
 	struct reader *r = open_text(b->data, b->size, 1 + random_below(400));
@@ -536,7 +536,7 @@ static void damage_of_one_element_costs_no_other(void **state)
 			put(&b, &byte, k != 0); /* the first is no byte at all */
 			put(&b, whole.data + at + !insert, whole.size - at - !insert);
 			/* What is between two may take the begin of the next with it. */
-			check_salvage(&b, BEFORE, at > begins[AFTER] - 4 ? AFTER : BEFORE);
+			check_recover(&b, BEFORE, at > begins[AFTER] - 4 ? AFTER : BEFORE);
 		}
 	}
 	free(whole.data);
@@ -559,7 +559,7 @@ static void a_hole_of_any_size_costs_what_it_touches(void **state)
 		for (size_t k = 0; zeros && k < n; k++)
 			put(&b, "", 1);
 		put(&b, whole.data + at + n, whole.size - at - n);
-		check_salvage(&b, element_at(begins, at), element_at(begins, at + n - 1));
+		check_recover(&b, element_at(begins, at), element_at(begins, at + n - 1));
 	}
 	free(whole.data);
 	free(b.data);
@@ -575,9 +575,9 @@ static void a_text_that_is_cut_keeps_what_is_before(void **state)
 		struct bytes cut = {b.data, n, n};
 
 		if (n > begins[ELEMENTS])
-			check_salvage(&cut, ELEMENTS, ELEMENTS);
+			check_recover(&cut, ELEMENTS, ELEMENTS);
 		else
-			check_salvage(&cut, element_at(begins, n - (n > begins[0])), ELEMENTS - 1);
+			check_recover(&cut, element_at(begins, n - (n > begins[0])), ELEMENTS - 1);
 	}
 	free(b.data);
 }
@@ -599,7 +599,7 @@ static void damage_before_the_array_does_not_cost_its_elements(void **state)
 			put(&b, &"\x01\"{"[k], 1);
 			put(&b, whole.data + at + 1, whole.size - at - 1);
 			if (!is_valid(&b))
-				check_salvage(&b, lost, lost);
+				check_recover(&b, lost, lost);
 		}
 	}
 	free(whole.data);
@@ -611,7 +611,7 @@ static void bytes_that_were_passed_over_are_counted(void **state)
 	static const char text[] = "[{\"i\":1},{\"i\":oops,\"x\":[}],{\"i\":2},{\"i\":3";
 	struct reader *r = open_text(text, sizeof(text) - 1, 5);
 
-	r->c.salvage = true;
+	r->c.recover = true;
 	r->c.is_element = is_element;
 	assert_int_equal(read_all(r), 0);
 	assert_int_equal(r->c.damaged, 2);

@@ -119,14 +119,14 @@ static void close_run(struct pasta_stream *s)
 /* What no tool asks for is read for its names all the same. */
 static void read_all(struct pasta_stream *s)
 {
-	struct pasta_feed *f = pasta_feed_new(s, PASTA_MASK(KERNEL), 0, NULL);
+	struct pasta_reader *f = pasta_reader_new(s, PASTA_MASK(KERNEL), 0, NULL);
 	const struct pasta_where *where;
 
 	assert_non_null(f);
-	while (pasta_feed_next(f, &where))
+	while (pasta_reader_next(f, &where))
 		;
-	assert_int_equal(pasta_feed_error(f), 0);
-	pasta_feed_free(f);
+	assert_int_equal(pasta_reader_error(f), 0);
+	pasta_reader_free(f);
 }
 
 /* -- Claims -- */
@@ -220,7 +220,7 @@ static void a_process_has_its_parent_its_world_and_its_source(void **state)
 
 static void a_damaged_record_of_a_device_is_not_known_and_counts_as_damage(void **state)
 {
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	struct pasta_stream *s;
 	struct pasta_frame f;
 	uint64_t at = sizeof(struct pasta_shard_head);

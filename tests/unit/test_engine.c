@@ -224,19 +224,19 @@ static char *text_of(struct pasta_result *result, const struct pasta_stream *s)
 static char *with_threads(const struct pasta_choice *choice, uint32_t shards, size_t threads,
 			  const struct pasta_filter *filter)
 {
-	struct pasta_crew_opts opts = {.threads = threads, .filter = filter};
+	struct pasta_engine_opts opts = {.threads = threads, .filter = filter};
 	struct pasta_stream *s = shardrun_open(shards);
 	struct pasta_result result = {0};
 	char *text;
 
-	assert_int_equal(pasta_crew_run(choice, s, &result, &opts), 0);
+	assert_int_equal(pasta_engine_run(choice, s, &result, &opts), 0);
 	text = text_of(&result, s);
 	pasta_result_free(&result);
 	pasta_stream_free(s);
 	return text;
 }
 
-/* All of it into one lane, event by event. */
+/* All of it into one toolset, event by event. */
 static char *by_hand(const struct pasta_choice *choice, uint32_t shards,
 		     const struct pasta_filter *filter)
 {
@@ -244,24 +244,24 @@ static char *by_hand(const struct pasta_choice *choice, uint32_t shards,
 	struct pasta_result result = {0};
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
-	struct pasta_lane *lane;
-	struct pasta_feed *feed;
+	struct pasta_toolset *toolset;
+	struct pasta_reader *reader;
 	char *text;
 
 	assert_int_equal(pasta_directory_fill(s), 0);
 	for (size_t i = 0; i < choice->count; i++)
 		assert_non_null(pasta_result_out(&result, choice->tools[i].tool->name));
 	assert_int_equal(pasta_directory_fill(s), 0);
-	lane = pasta_lane_new(choice, result.outs, PASTA_LANE_ALL);
-	pasta_lane_open(lane);
-	feed = pasta_feed_new(s, pasta_lane_kinds(lane), pasta_lane_needs(lane), filter);
-	while ((ev = pasta_feed_next(feed, &where)))
-		pasta_lane_event(lane, ev, where);
-	pasta_lane_report(lane);
+	toolset = pasta_toolset_new(choice, result.outs, PASTA_TOOLSET_ALL);
+	pasta_toolset_open(toolset);
+	reader = pasta_reader_new(s, pasta_toolset_kinds(toolset), pasta_toolset_needs(toolset), filter);
+	while ((ev = pasta_reader_next(reader, &where)))
+		pasta_toolset_event(toolset, ev, where);
+	pasta_toolset_report(toolset);
 	for (size_t i = 0; i < result.count; i++)
 		assert_int_equal(pasta_out_end(result.outs[i]), 0);
-	pasta_lane_free(lane);
-	pasta_feed_free(feed);
+	pasta_toolset_free(toolset);
+	pasta_reader_free(reader);
 	text = text_of(&result, s);
 	pasta_result_free(&result);
 	pasta_stream_free(s);
@@ -380,14 +380,14 @@ static void after_an_interrupt_every_tool_has_reported(void **state)
 	choose(&choice, "t-merged,t-whole,t-slow");
 	for (int i = 0; i < (support_slow ? 6 : 12); i++) {
 		int left = (int)random_below(8);
-		struct pasta_crew_opts opts = {
+		struct pasta_engine_opts opts = {
 			.threads = 1 + random_below(4), .go_on = go_on_for, .ctx = &left};
 		struct pasta_stream *s = shardrun_open(shards);
 		struct pasta_result result = {0};
 		int error;
 
 		opened = closed = reported = 0;
-		error = pasta_crew_run(&choice, s, &result, &opts);
+		error = pasta_engine_run(&choice, s, &result, &opts);
 		assert_int_equal(error, left < 0 ? -EINTR : 0);
 		interrupted += error == -EINTR;
 		assert_int_equal(reported, 3);
@@ -411,14 +411,14 @@ static void a_tool_that_cannot_open_for_some_shards_fails_alone(void **state)
 	choose(&choice, "t-sometimes,t-whole");
 	choose(&others, "t-whole");
 	for (size_t threads = 1; threads <= 8; threads++) {
-		struct pasta_crew_opts opts = {.threads = threads};
+		struct pasta_engine_opts opts = {.threads = threads};
 		struct pasta_stream *s = shardrun_open(shards);
 		struct pasta_result result = {0};
 		char *want = with_threads(&others, shards, threads, NULL), *got;
 		struct pasta_out *failed;
 
 		opened = closed = 0;
-		assert_int_equal(pasta_crew_run(&choice, s, &result, &opts), 0);
+		assert_int_equal(pasta_engine_run(&choice, s, &result, &opts), 0);
 		assert_int_equal(closed, opened);
 		failed = result.outs[result.count - 2];
 		assert_string_equal(failed->name, "t-sometimes");
@@ -448,14 +448,14 @@ static void where_threads_cannot_be_started_it_ends_with_an_error(void **state)
 	(void)state;
 	choose(&choice, "t-merged,t-whole");
 	for (int threads = 0; threads < 6; threads++) {
-		struct pasta_crew_opts opts = {.threads = 4};
+		struct pasta_engine_opts opts = {.threads = 4};
 		struct pasta_stream *s = shardrun_open(shards);
 		struct pasta_result result = {0};
 		int error;
 
 		opened = closed = 0;
 		threads_left = threads;
-		error = pasta_crew_run(&choice, s, &result, &opts);
+		error = pasta_engine_run(&choice, s, &result, &opts);
 		threads_left = INT_MAX;
 		/* One for merging, one for the tools that do not, three for shards. */
 		assert_int_equal(error, threads < 5 ? -EAGAIN : 0);
@@ -486,14 +486,14 @@ static void shards_that_are_left_out_are_of_no_result(void **state)
 	(void)state;
 	choose(&choice, "t-merged,t-whole");
 	for (size_t threads = 1; threads <= 4; threads++) {
-		struct pasta_crew_opts opts = {.threads = threads};
+		struct pasta_engine_opts opts = {.threads = threads};
 		struct pasta_stream *s = shardrun_open(shards);
 		struct pasta_result result = {0};
 		char *text;
 
 		for (size_t i = 0; i < shards; i += 3)
 			pasta_stream_leave_out(s, i);
-		assert_int_equal(pasta_crew_run(&choice, s, &result, &opts), 0);
+		assert_int_equal(pasta_engine_run(&choice, s, &result, &opts), 0);
 		text = text_of(&result, s);
 		if (first) {
 			assert_same(text, first, threads, NULL);

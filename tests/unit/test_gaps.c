@@ -91,34 +91,34 @@ static char *both_tables(void)
 static void merged_states_are_as_one(void **state)
 {
 	struct pasta_result own = {0};
-	struct pasta_lane *parts[3];
+	struct pasta_toolset *parts[3];
 	const char *want;
 
 	(void)state;
 	start_over("gaps.longest=100");
 	for (int i = 0; i < 3; i++)
-		parts[i] = another_lane(&own);
+		parts[i] = another_toolset(&own);
 	for (uint64_t time = 1; time < 20000; time += random_below(20)) {
 		struct pasta_event ev =
 			kernel_event((uint32_t)random_below(3), time, 1, "k", random_below(30));
 
 		ev.kernel.device = (uint32_t)random_below(2);
-		pasta_lane_event(parts[ev.proc], &ev, NULL);
+		pasta_toolset_event(parts[ev.proc], &ev, NULL);
 		give(&ev);
 	}
-	pasta_lane_merge(parts[0], parts[1]);
-	pasta_lane_merge(parts[0], parts[2]);
+	pasta_toolset_merge(parts[0], parts[1]);
+	pasta_toolset_merge(parts[0], parts[2]);
 	assert_int_equal(finish(), 0);
 	assert_int_equal(pasta_table_rows(table_of("gaps")), 6);
 	assert_int_equal(pasta_table_rows(table_of("longest_gaps")), 100);
 	want = both_tables();
 	pasta_result_free(&result);
 	result = own;
-	pasta_lane_report(parts[0]);
+	pasta_toolset_report(parts[0]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	assert_string_equal(both_tables(), want);
 	for (int i = 0; i < 3; i++)
-		pasta_lane_free(parts[i]);
+		pasta_toolset_free(parts[i]);
 }
 
 int main(void)

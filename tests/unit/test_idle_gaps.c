@@ -254,12 +254,12 @@ static void check(void)
 }
 
 /* The state of one shard, which has one process. */
-static struct pasta_lane *shard(struct pasta_result *own, uint32_t proc)
+static struct pasta_toolset *shard(struct pasta_result *own, uint32_t proc)
 {
-	struct pasta_lane *whole = lane, *part = another_lane(own);
+	struct pasta_toolset *whole = toolset, *part = another_toolset(own);
 	struct pasta_correlate *whole_correlate = correlate;
 
-	lane = part;
+	toolset = part;
 	correlate = pasta_correlate_new(true);
 	assert_non_null(correlate);
 	for (size_t i = 0; i < event_count; i++)
@@ -269,7 +269,7 @@ static struct pasta_lane *shard(struct pasta_result *own, uint32_t proc)
 	give_on();
 	pasta_correlate_free(correlate);
 	correlate = whole_correlate;
-	lane = whole;
+	toolset = whole;
 	return part;
 }
 
@@ -289,21 +289,21 @@ static void a_search_through_all_events_agrees(void **state)
 static void merged_states_are_as_one(void **state)
 {
 	struct pasta_result own = {0};
-	struct pasta_lane *parts[3];
+	struct pasta_toolset *parts[3];
 
 	(void)state;
 	make_events();
 	for (uint32_t i = 0; i < 3; i++)
 		parts[i] = shard(&own, i);
-	pasta_lane_merge(parts[1], parts[0]);
-	pasta_lane_merge(parts[1], parts[2]);
+	pasta_toolset_merge(parts[1], parts[0]);
+	pasta_toolset_merge(parts[1], parts[2]);
 	pasta_result_free(&result);
 	result = own;
-	pasta_lane_report(parts[1]);
+	pasta_toolset_report(parts[1]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	check();
 	for (int i = 0; i < 3; i++)
-		pasta_lane_free(parts[i]);
+		pasta_toolset_free(parts[i]);
 }
 
 int main(void)

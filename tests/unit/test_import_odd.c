@@ -26,10 +26,10 @@ static size_t slurp(const char *name, char *text)
 }
 
 /* What importing the text says; *events is how many the shard has. */
-static int import_text(const char *text, size_t size, bool salvage, uint64_t *events)
+static int import_text(const char *text, size_t size, bool recover, uint64_t *events)
 {
 	const char *path = in_dir("trace.json"), *shard = in_dir("shard.pst");
-	struct pasta_import_options options = {.salvage = salvage};
+	struct pasta_import_options options = {.recover = recover};
 	struct pasta_import_info info = {0};
 	struct pasta_error err = {0};
 	FILE *f = fopen(path, "wb");
@@ -96,7 +96,7 @@ static void every_prefix(const char *name, bool loose)
 	free(text);
 }
 
-static void every_prefix_is_refused_and_the_more_there_is_the_more_is_salvaged(void **state)
+static void every_prefix_is_refused_and_the_more_there_is_the_more_is_recovered(void **state)
 {
 	(void)state;
 	every_prefix("kineto-sorted.json", false);
@@ -152,7 +152,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inputs_that_are_no_types_fit_where_they_are_put),
 		cmocka_unit_test(
-			every_prefix_is_refused_and_the_more_there_is_the_more_is_salvaged),
+			every_prefix_is_refused_and_the_more_there_is_the_more_is_recovered),
 		cmocka_unit_test(an_array_may_lack_its_end),
 		cmocka_unit_test(random_damage_is_an_error_or_passed_over),
 	};

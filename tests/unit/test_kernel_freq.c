@@ -197,11 +197,11 @@ static void a_kernel_whose_launch_has_no_name_is_unnamed_and_copies_are_no_kerne
 static void a_record_that_comes_after_its_launch_was_forgotten_counts_once(void **state)
 {
 	(void)state;
-	for (uint64_t i = 1; i <= PASTA_LAUNCHES_MAX + 2; i++)
+	for (uint64_t i = 1; i <= PASTA_LAUNCHTABLE_MAX + 2; i++)
 		give_launch(0, 1, i, i, "k");
-	give_kernel(0, PASTA_LAUNCHES_MAX + 3, 1, "k", 100);
+	give_kernel(0, PASTA_LAUNCHTABLE_MAX + 3, 1, "k", 100);
 	assert_int_equal(finish(), 0);
-	assert_int_equal(pasta_table_cell(table_of("kernels"), 0, 1)->i, PASTA_LAUNCHES_MAX + 2);
+	assert_int_equal(pasta_table_cell(table_of("kernels"), 0, 1)->i, PASTA_LAUNCHTABLE_MAX + 2);
 	assert_int_equal(pasta_table_cell(table_of("kernels"), 0, 2)->i, 100);
 }
 

@@ -179,7 +179,7 @@ static void check(void)
 static void all_pairs_agree_and_merged_states_do(void **state)
 {
 	struct pasta_result own = {0};
-	struct pasta_lane *parts[3];
+	struct pasta_toolset *parts[3];
 
 	(void)state;
 	assert_int_equal(pasta_choice_set(&choice, "launch_storms.window=1us", NULL), 0);
@@ -187,22 +187,22 @@ static void all_pairs_agree_and_merged_states_do(void **state)
 	start_over("launch_storms.top=0");
 	make_launches();
 	for (int i = 0; i < 3; i++)
-		parts[i] = another_lane(&own);
+		parts[i] = another_toolset(&own);
 	for (int i = 0; i < COUNT; i++) {
-		pasta_lane_event(parts[launches[i].proc], &launches[i], NULL);
+		pasta_toolset_event(parts[launches[i].proc], &launches[i], NULL);
 		give(&launches[i]);
 	}
 	assert_int_equal(finish(), 0);
 	check();
 	pasta_result_free(&result);
 	result = own;
-	pasta_lane_merge(parts[2], parts[0]);
-	pasta_lane_merge(parts[2], parts[1]);
-	pasta_lane_report(parts[2]);
+	pasta_toolset_merge(parts[2], parts[0]);
+	pasta_toolset_merge(parts[2], parts[1]);
+	pasta_toolset_report(parts[2]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	check();
 	for (int i = 0; i < 3; i++)
-		pasta_lane_free(parts[i]);
+		pasta_toolset_free(parts[i]);
 }
 
 int main(void)

@@ -72,15 +72,15 @@ static void past_the_limit_the_others_are_one_row(void **state)
 
 static void two_states_merge_into_one(void **state)
 {
-	struct pasta_lane *other = another_lane(&result);
+	struct pasta_toolset *other = another_toolset(&result);
 	struct pasta_event ev = kernel_event(0, 1, 1, "one", 1);
 
-	pasta_lane_event(lane, &ev, NULL);
-	pasta_lane_event(other, &ev, NULL);
+	pasta_toolset_event(toolset, &ev, NULL);
+	pasta_toolset_event(other, &ev, NULL);
 	ev.kernel.name = id("two");
-	pasta_lane_event(other, &ev, NULL);
-	pasta_lane_merge(lane, other);
-	pasta_lane_free(other);
+	pasta_toolset_event(other, &ev, NULL);
+	pasta_toolset_merge(toolset, other);
+	pasta_toolset_free(other);
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("launches"), "one 2 66.67\ntwo 1 33.33\n");
 }

@@ -252,7 +252,7 @@ static void deep(void)
 
 static void levels_go_on_where_ranges_are_too_deep_to_be_recorded(void **state)
 {
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	struct pasta_stream *s;
 
 	(void)state;
@@ -365,7 +365,7 @@ static void ranges_end_once_on_whatever_thread(void **state)
 	uint64_t begins = 0, ends = 0, open[64] = {0};
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	(void)state;
 	assert_int_equal(in_child(handed_on), 0);
@@ -400,7 +400,7 @@ static void too_many(void)
 
 static void ranges_past_the_last_track_are_counted(void **state)
 {
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	struct pasta_stream *s;
 
 	(void)state;

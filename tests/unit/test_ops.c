@@ -374,7 +374,7 @@ static void random_modules_add_up(void **state)
 
 static void modules_of_processes_are_merged(void **state)
 {
-	struct pasta_lane *whole = lane, *part;
+	struct pasta_toolset *whole = toolset, *part;
 	struct pasta_out *out = result.outs[0];
 
 	(void)state;
@@ -385,17 +385,17 @@ static void modules_of_processes_are_merged(void **state)
 				      .tid = 1,
 				      .id = 1};
 
-		part = pasta_lane_new(&choice, &out, PASTA_LANE_ALL);
+		part = pasta_toolset_new(&choice, &out, PASTA_TOOLSET_ALL);
 		assert_non_null(part);
-		pasta_lane_open(part);
-		lane = part;
+		pasta_toolset_open(part);
+		toolset = part;
 		begin_op(0, &op);
 		run_kernel(1, proc, 1, 1, "k", 10);
 		end_op(5, &op);
-		pasta_lane_merge(whole, part);
-		pasta_lane_free(part);
+		pasta_toolset_merge(whole, part);
+		pasta_toolset_free(part);
 	}
-	lane = whole;
+	toolset = whole;
 	assert_int_equal(finish(), 0);
 	assert_string_equal(table("modules"), "a 3 3 15 10 30 0 100.00\n"
 					      "a.b 2 2 10 20 20 0 66.67\n");
@@ -754,24 +754,24 @@ static void all_numbers_equal_a_recount(void **state)
 	assert_string_equal(finding(0), "");
 }
 
-/* One lane for each process; in whatever order they are merged, it is the same. */
+/* One toolset for each process; in whatever order they are merged, it is the same. */
 static void processes_that_are_merged_equal_a_recount(void **state)
 {
-	struct pasta_lane *whole = lane, *part;
+	struct pasta_toolset *whole = toolset, *part;
 	struct pasta_out *out = result.outs[0];
 
 	(void)state;
 	memset(counted, 0, sizeof(counted));
 	for (uint32_t proc = 3; proc-- > 0;) {
-		part = pasta_lane_new(&choice, &out, PASTA_LANE_ALL);
+		part = pasta_toolset_new(&choice, &out, PASTA_TOOLSET_ALL);
 		assert_non_null(part);
-		pasta_lane_open(part);
-		lane = part;
+		pasta_toolset_open(part);
+		toolset = part;
 		random_ops(proc);
-		pasta_lane_merge(whole, part);
-		pasta_lane_free(part);
+		pasta_toolset_merge(whole, part);
+		pasta_toolset_free(part);
 	}
-	lane = whole;
+	toolset = whole;
 	assert_int_equal(finish(), 0);
 	compare_with_counted(0, "ops");
 	compare_with_counted(1, "ops_shapes");

@@ -239,21 +239,21 @@ static void a_region_inside_an_operator_is_where_that_is(void **state)
 
 static void the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone(void **state)
 {
-	struct pasta_forwards f = {0};
-	const uint64_t max = PASTA_FORWARD_MAX, first = 5, last = first + max + 99;
+	struct pasta_forward_ops f = {0};
+	const uint64_t max = PASTA_FORWARD_OPS_MAX, first = 5, last = first + max + 99;
 	size_t all = 0;
 	bool gone;
 
 	(void)state;
-	assert_null(pasta_forwards_find(&f, 1, &gone));
+	assert_null(pasta_forward_ops_find(&f, 1, &gone));
 	assert_false(gone);
 	for (uint64_t seq = first; seq <= last; seq++) {
-		const struct pasta_forward forward = {.seq = seq, .python = 1};
+		const struct pasta_forward_op forward = {.seq = seq, .python = 1};
 
-		assert_int_equal(pasta_forwards_add(&f, &forward, &all), 0);
+		assert_int_equal(pasta_forward_ops_add(&f, &forward, &all), 0);
 	}
 	for (uint64_t seq = 1; seq <= last + 10; seq++) {
-		const struct pasta_forward *found = pasta_forwards_find(&f, seq, &gone);
+		const struct pasta_forward_op *found = pasta_forward_ops_find(&f, seq, &gone);
 
 		assert_int_equal(found != NULL, seq > last - max && seq <= last);
 		assert_int_equal(gone, seq <= last - max);
@@ -261,67 +261,67 @@ static void the_last_million_numbers_are_kept_and_older_ones_are_said_to_be_gone
 	}
 	assert_int_equal(f.mask + 1, max);
 	assert_int_equal(all, max);
-	pasta_forwards_free(&f);
+	pasta_forward_ops_free(&f);
 }
 
 static void numbers_that_are_far_apart_are_all_kept_while_there_is_room(void **state)
 {
-	struct pasta_forwards f = {0};
+	struct pasta_forward_ops f = {0};
 	size_t all = 0;
 	bool gone;
 
 	(void)state;
 	for (uint64_t seq = 3; seq < 1 << 19; seq += 1024)
-		assert_int_equal(pasta_forwards_add(&f, &(struct pasta_forward){.seq = seq}, &all),
+		assert_int_equal(pasta_forward_ops_add(&f, &(struct pasta_forward_op){.seq = seq}, &all),
 				 0);
 	for (uint64_t seq = 1; seq < 1 << 19; seq++) {
-		assert_int_equal(pasta_forwards_find(&f, seq, &gone) != NULL, seq % 1024 == 3);
+		assert_int_equal(pasta_forward_ops_find(&f, seq, &gone) != NULL, seq % 1024 == 3);
 		assert_false(gone);
 	}
-	pasta_forwards_free(&f);
+	pasta_forward_ops_free(&f);
 }
 
 static void threads_that_all_count_from_one_are_not_in_each_others_way(void **state)
 {
 	const uint64_t threads = 16, each = 1000;
-	struct pasta_forwards f = {0};
+	struct pasta_forward_ops f = {0};
 	size_t all = 0;
 	bool gone;
 
 	(void)state;
 	for (uint64_t seq = 1; seq <= each; seq++)
 		for (uint64_t thread = 0; thread < threads; thread++)
-			assert_int_equal(pasta_forwards_add(
+			assert_int_equal(pasta_forward_ops_add(
 						 &f,
-						 &(struct pasta_forward){.seq = thread << 40 | seq},
+						 &(struct pasta_forward_op){.seq = thread << 40 | seq},
 						 &all),
 					 0);
 	for (uint64_t seq = 1; seq <= each; seq++)
 		for (uint64_t thread = 0; thread < threads; thread++)
-			assert_non_null(pasta_forwards_find(&f, thread << 40 | seq, &gone));
-	assert_null(pasta_forwards_find(&f, threads << 40 | 1, &gone));
-	assert_true(f.mask < PASTA_FORWARD_MAX / 4);
-	pasta_forwards_free(&f);
+			assert_non_null(pasta_forward_ops_find(&f, thread << 40 | seq, &gone));
+	assert_null(pasta_forward_ops_find(&f, threads << 40 | 1, &gone));
+	assert_true(f.mask < PASTA_FORWARD_OPS_MAX / 4);
+	pasta_forward_ops_free(&f);
 }
 
 static void where_all_processes_have_their_share_each_keeps_what_it_has(void **state)
 {
-	struct pasta_forwards f = {0};
-	size_t all = PASTA_FORWARD_ALL - 500, count;
+	struct pasta_forward_ops f = {0};
+	size_t all = PASTA_FORWARD_OPS_ALL - 500, count;
 	bool gone;
 
 	(void)state;
 	for (uint64_t seq = 1; seq <= 5000; seq++)
-		assert_int_equal(pasta_forwards_add(&f, &(struct pasta_forward){.seq = seq}, &all),
+		assert_int_equal(pasta_forward_ops_add(&f, &(struct pasta_forward_op){.seq = seq}, &all),
 				 0);
-	assert_in_range(all, PASTA_FORWARD_ALL - 500, PASTA_FORWARD_ALL);
+	assert_in_range(all, PASTA_FORWARD_OPS_ALL - 500, PASTA_FORWARD_OPS_ALL);
 	count = f.mask + 1;
 	assert_int_equal(count, 256);
 	for (uint64_t seq = 1; seq <= 5000; seq++) {
-		assert_int_equal(pasta_forwards_find(&f, seq, &gone) != NULL, seq > 5000 - count);
+		assert_int_equal(pasta_forward_ops_find(&f, seq, &gone) != NULL, seq > 5000 - count);
 		assert_int_equal(gone, seq <= 5000 - count);
 	}
-	pasta_forwards_free(&f);
+	pasta_forward_ops_free(&f);
 }
 
 /* -- Random operators, against a search through all that began -- */

@@ -330,28 +330,28 @@ static void all_numbers_equal_a_recount(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 20; round++) {
-		struct pasta_lane *whole, *part;
+		struct pasta_toolset *whole, *part;
 		struct pasta_out *out;
 
 		start_over(NULL);
 		memset(&counted, 0, sizeof(counted));
 		make_stacks();
-		/* A lane for each process, merged; or one for both. */
-		whole = lane;
+		/* A toolset for each process, merged; or one for both. */
+		whole = toolset;
 		out = result.outs[0];
 		for (uint32_t proc = 0; proc < 2; proc++) {
 			if (round % 2 == 0) {
 				random_run(proc);
 				continue;
 			}
-			part = pasta_lane_new(&choice, &out, PASTA_LANE_ALL);
+			part = pasta_toolset_new(&choice, &out, PASTA_TOOLSET_ALL);
 			assert_non_null(part);
-			pasta_lane_open(part);
-			lane = part;
+			pasta_toolset_open(part);
+			toolset = part;
 			random_run(proc);
-			pasta_lane_merge(whole, part);
-			pasta_lane_free(part);
-			lane = whole;
+			pasta_toolset_merge(whole, part);
+			pasta_toolset_free(part);
+			toolset = whole;
 		}
 		assert_int_equal(finish(), 0);
 		check_recount();

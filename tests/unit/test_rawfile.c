@@ -106,7 +106,7 @@ static int see(void *arg, const struct pasta_access *a)
 static void accesses_come_back_in_the_order_of_their_threads(void **state)
 {
 	const struct pasta_event *ev;
-	struct pasta_account account;
+	struct pasta_loss_summary account;
 	struct pasta_error err = {0};
 	struct pasta_stream *s;
 	uint64_t count = 0, told = 0;
@@ -367,7 +367,7 @@ static void a_forked_child_has_a_file_of_its_own(void **state)
 
 static void what_cannot_be_written_is_counted(void **state)
 {
-	struct pasta_account account;
+	struct pasta_loss_summary account;
 	const struct pasta_event *ev;
 	uint64_t lost = 0, told = 0;
 	char path[200];

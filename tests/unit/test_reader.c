@@ -40,22 +40,22 @@ static void list_add(struct list *l, const struct pasta_event *ev, const struct 
 static struct list read_kinds(uint32_t procs, uint64_t kinds, const struct pasta_filter *filter)
 {
 	struct pasta_stream *s = shardrun_open(procs);
-	struct pasta_feed *f = pasta_feed_new(s, kinds, EVERYTHING, filter);
+	struct pasta_reader *f = pasta_reader_new(s, kinds, EVERYTHING, filter);
 	const struct pasta_where *where;
 	const struct pasta_event *ev;
 	struct list l = {0};
 
 	assert_non_null(f);
-	while ((ev = pasta_feed_next(f, &where)))
+	while ((ev = pasta_reader_next(f, &where)))
 		if (kinds >> ev->kind & 1)
 			list_add(&l, ev, where);
-	assert_int_equal(pasta_feed_error(f), 0);
-	pasta_feed_free(f);
+	assert_int_equal(pasta_reader_error(f), 0);
+	pasta_reader_free(f);
 	pasta_stream_free(s);
 	return l;
 }
 
-static struct list read_feed(uint32_t procs, const struct pasta_filter *filter)
+static struct list read_events(uint32_t procs, const struct pasta_filter *filter)
 {
 	return read_kinds(procs, ALL_KINDS, filter);
 }
@@ -184,7 +184,7 @@ static void compare_shards(const struct run_opts *opts, uint32_t no_launches)
 	for (size_t i = 0; i < count; i++)
 		ref_take(&r, (int)i);
 	ref_end(&r);
-	l = read_feed(opts->procs, NULL);
+	l = read_events(opts->procs, NULL);
 	compare(&r, &l);
 	assert_true(count_joined(&l) > opts->events / 10);
 	free(l.got);
@@ -493,7 +493,7 @@ static void find_begins(struct list *l)
 
 static void compare_filtered(const struct filters *f, const struct list *all, uint32_t procs)
 {
-	struct list got = read_feed(procs, f->filter);
+	struct list got = read_events(procs, f->filter);
 	size_t n = 0;
 	char text[200];
 
@@ -527,7 +527,7 @@ static void what_passes_is_what_a_plain_test_of_each_event_lets_pass(void **stat
 	span = run.now - run.events[0].time;
 	for (uint32_t i = 0; i < opts.procs; i++)
 		shardrun_write(&run, i, ALL_KINDS);
-	all = read_feed(opts.procs, NULL);
+	all = read_events(opts.procs, NULL);
 	find_begins(&all);
 	for (int i = 0; i < (support_slow ? 40 : 200); i++) {
 		struct filters f = {.start = run.events[0].time + random_below(1000)};
@@ -561,7 +561,7 @@ static void what_is_known_of_an_event_does_not_depend_on_the_kinds_that_are_want
 	random_run(&run, &opts);
 	for (uint32_t i = 0; i < opts.procs; i++)
 		shardrun_write(&run, i, ALL_KINDS);
-	all = read_feed(opts.procs, NULL);
+	all = read_events(opts.procs, NULL);
 	for (int i = 0; i < (support_slow ? 8 : 40); i++) {
 		uint64_t kinds = random_u64() & random_u64() & ~UINT64_C(1);
 		struct list some = read_kinds(opts.procs, kinds, NULL);
@@ -601,20 +601,20 @@ static void a_feed_that_is_stopped_gives_the_ends_that_are_missing(void **state)
 		shardrun_write(&run, i, ALL_KINDS);
 	for (int i = 0; i < 20; i++) {
 		struct pasta_stream *s = shardrun_open(opts.procs);
-		struct pasta_feed *f = pasta_feed_new(s, ALL_KINDS, EVERYTHING, NULL);
+		struct pasta_reader *f = pasta_reader_new(s, ALL_KINDS, EVERYTHING, NULL);
 		int left = (int)random_below(4);
 		const struct pasta_where *where;
 		const struct pasta_event *ev;
 		int64_t open = 0;
 
-		pasta_feed_ask(f, some_times_more, &left);
-		while ((ev = pasta_feed_next(f, &where))) {
+		pasta_reader_set_cancel(f, some_times_more, &left);
+		while ((ev = pasta_reader_next(f, &where))) {
 			open += is_sort(ev, false);
 			open -= is_sort(ev, true);
 		}
 		assert_property(open == 0);
-		assert_property(pasta_feed_stopped(f));
-		pasta_feed_free(f);
+		assert_property(pasta_reader_stopped(f));
+		pasta_reader_free(f);
 		pasta_stream_free(s);
 	}
 	random_run_free(&run);

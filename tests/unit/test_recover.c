@@ -46,18 +46,18 @@ static bool ring_is_there(void)
 }
 
 /* One sweep of the folder. */
-static struct pasta_salvaged sweep(void)
+static struct pasta_recovered sweep(void)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
-	int r = pasta_salvage_sweep(support_dir, &out, &err);
+	int r = pasta_recover_sweep(support_dir, &out, &err);
 
 	assert_int_equal(!r, !(out.failed || out.damaged || out.unwritten));
 	return out;
 }
 
-/* The shard with what is in its ring, as a report reads it; *out and *err as salvage has them. */
-static struct pasta_stream *read_whole(bool commit, struct pasta_salvaged *out,
+/* The shard with what is in its ring, as a report reads it; *out and *err as recover has them. */
+static struct pasta_stream *read_whole(bool commit, struct pasta_recovered *out,
 				       struct pasta_error *err)
 {
 	struct pasta_stream *s = pasta_stream_new(0);
@@ -65,7 +65,7 @@ static struct pasta_stream *read_whole(bool commit, struct pasta_salvaged *out,
 	const char *path = stem(".pst");
 	int folder = open(support_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	pasta_salvage_shard(folder, strrchr(path, '/') + 1, path, commit, &parts, out, err);
+	pasta_recover_shard(folder, strrchr(path, '/') + 1, path, commit, &parts, out, err);
 	close(folder);
 	if (parts.file < 0 && parts.tail < 0) {
 		pasta_stream_free(s);
@@ -78,7 +78,7 @@ static struct pasta_stream *read_whole(bool commit, struct pasta_salvaged *out,
 /* It has the numbers from 0 up, each once; the account has so many and lost so many. */
 static void check_stream(struct pasta_stream *s, uint64_t count, uint64_t dropped)
 {
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	assert_int_equal(read_numbers(s, got, NUMBERS), count);
 	for (uint64_t i = 0; i < count; i++)
@@ -140,7 +140,7 @@ static void a_dead_process_s_ring_goes_to_its_shard_and_is_removed(void **state)
 				     .kind = PASTA_KIND_REGION,
 				     .time = RAW_0 + 1000,
 				     .region = {.name = 2}};
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
 	uint32_t ring;
@@ -177,7 +177,7 @@ static void a_dead_process_s_ring_goes_to_its_shard_and_is_removed(void **state)
 	free(b.data);
 }
 
-static void a_ring_that_went_round_is_salvaged_from_where_its_frames_end(void **state)
+static void a_ring_that_went_round_is_recovered_from_where_its_frames_end(void **state)
 {
 	struct bytes b = {0}, shard = {0};
 	uint32_t ring;
@@ -201,7 +201,7 @@ static void a_ring_that_went_round_is_salvaged_from_where_its_frames_end(void **
 }
 
 /* The writer appends a frame, then tells the ring: a process may die between the two. */
-static void a_frame_that_its_ring_does_not_know_of_is_not_salvaged_again(void **state)
+static void a_frame_that_its_ring_does_not_know_of_is_not_recovered_again(void **state)
 {
 	for (int told = 0; told < 3; told++) {
 		struct bytes b = {0}, shard = {0};
@@ -246,7 +246,7 @@ static void a_record_that_was_not_published_yet_is_taken(void **state)
 }
 
 /* Killed at any byte that it had appended, or before it removed the ring. */
-static void salvage_that_was_interrupted_can_be_run_again(void **state)
+static void recover_that_was_interrupted_can_be_run_again(void **state)
 {
 	static const char *const texts[] = {"one", "two"};
 	struct bytes b = {0}, whole = {0}, start = {0};
@@ -345,7 +345,7 @@ static void strings_after_a_block_that_is_lost_keep_their_ids(void **state)
 /* Of another boot, and younger than this one. */
 static void a_ring_of_another_host_of_the_same_name_is_read_and_left_alone(void **state)
 {
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 	struct timespec now;
 	struct bytes b = {0};
 
@@ -367,7 +367,7 @@ static void a_ring_of_another_host_is_read_and_left_alone(void **state)
 {
 	struct bytes b = {0};
 	char host[256] = "", name[400];
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 
 	gethostname(host, sizeof(host) - 1);
 	ring_begin(&b);
@@ -441,7 +441,7 @@ static void a_ring_that_its_process_has_locked_is_left_alone_whatever_is_in_it(v
 /* On NFS flock(2) and fcntl(2) are one: another report may hold such a lock. */
 static void a_ring_that_somebody_else_has_locked_is_read_and_left_alone(void **state)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 	struct bytes b = {0};
 	pid_t pid;
@@ -495,7 +495,7 @@ static int lock_error;
 
 static void read_without_locks(void)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 	struct pasta_stream *s;
 
@@ -533,13 +533,13 @@ static void where_locks_fail_dead_processes_are_dead_and_all_is_read(void **stat
 static void a_ring_of_another_version_is_kept_and_says_so(void **state)
 {
 	struct bytes b = {0};
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 
 	ring_begin(&b)->version = PASTA_RINGFILE_VERSION + 1;
 	file_of(&b)->sum ^= 1; /* it has other sums */
 	save(&b, b.size, stem(".ring"));
-	assert_int_equal(pasta_salvage_sweep(support_dir, &out, &err), -EPROTONOSUPPORT);
+	assert_int_equal(pasta_recover_sweep(support_dir, &out, &err), -EPROTONOSUPPORT);
 	assert_non_null(strstr(err.text, "another version"));
 	assert_true(ring_is_there());
 	assert_false(is_there(".pst"));
@@ -547,7 +547,7 @@ static void a_ring_of_another_version_is_kept_and_says_so(void **state)
 	file_of(&b)->schema ^= 1;
 	file_of(&b)->sum = pasta_ringfile_sum(file_of(&b));
 	save(&b, b.size, stem(".ring"));
-	assert_int_equal(pasta_salvage_sweep(support_dir, &out, &err), -EPROTONOSUPPORT);
+	assert_int_equal(pasta_recover_sweep(support_dir, &out, &err), -EPROTONOSUPPORT);
 	assert_true(ring_is_there());
 	assert_int_equal(out.failed, 2);
 	free(b.data);
@@ -559,7 +559,7 @@ static void a_shard_that_is_none_is_not_written_to_and_its_ring_is_kept_and_show
 		"a text that is longer than the head of a shard, or as long, as if "
 		"it were one, which it is not";
 	struct bytes b = {0}, foreign = {0}, after = {0};
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 
 	ring_begin(&b);
@@ -589,7 +589,7 @@ static void a_shard_that_is_none_is_not_written_to_and_its_ring_is_kept_and_show
 static void a_shard_of_another_process_gets_nothing(void **state)
 {
 	struct bytes b = {0}, shard = {0}, after = {0};
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 
 	put_head(&shard, 2, REAL_0);
@@ -614,7 +614,7 @@ static void a_ring_file_that_is_still_being_made_is_left_alone_for_a_while(void 
 	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
 	const time_t soon = time(NULL) + 3600;
 	const struct timespec later[2] = {{.tv_sec = soon}, {.tv_sec = soon}};
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 	struct bytes b = {0};
 
 	ring_begin(&b);
@@ -650,7 +650,7 @@ static void a_ring_file_that_was_emptied_is_damaged_and_kept(void **state)
 	put_taken(&shard, 1, 0, 10, 10 * RECORD);
 	save(&shard, shard.size, stem(".pst"));
 	for (size_t size = 0; size <= PASTA_RINGFILE_HEAD; size += PASTA_RINGFILE_HEAD) {
-		struct pasta_salvaged out = {0};
+		struct pasta_recovered out = {0};
 		struct pasta_error err = {0};
 
 		ring_begin(&b);
@@ -667,10 +667,10 @@ static void a_ring_file_that_was_emptied_is_damaged_and_kept(void **state)
 
 static void a_folder_that_is_not_there_is_an_error_that_names_it(void **state)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 
-	assert_int_equal(pasta_salvage_sweep("/nonexistent/shards", &out, &err), -ENOENT);
+	assert_int_equal(pasta_recover_sweep("/nonexistent/shards", &out, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/shards"));
 }
 
@@ -681,17 +681,17 @@ typedef void (*damage_fn)(struct bytes *b, struct pasta_ring *r);
 
 /* 100 events in ring 1, which is then damaged; 20 in ring 2, which must not suffer. A damaged ring
  * is said to be one, and it is kept, whoever may write. */
-static struct pasta_account salvage_damaged(damage_fn damage, bool commit,
-					    struct pasta_salvaged *out, struct pasta_error *err)
+static struct pasta_loss_summary recover_damaged(damage_fn damage, bool commit,
+					    struct pasta_recovered *out, struct pasta_error *err)
 {
 	struct bytes b = {0};
 	struct pasta_stream *s;
-	struct pasta_account a = {0};
+	struct pasta_loss_summary a = {0};
 	uint32_t ring;
 	uint64_t seen = 0;
 	size_t n;
 
-	*out = (struct pasta_salvaged){0};
+	*out = (struct pasta_recovered){0};
 	*err = (struct pasta_error){0};
 	ring_begin(&b);
 	ring = ring_add(&b, 1);
@@ -710,7 +710,7 @@ static struct pasta_account salvage_damaged(damage_fn damage, bool commit,
 	}
 	assert_int_equal(ring_is_there() + is_there(".ring.damaged"), out->damaged || !commit);
 	if (commit && is_there(".pst")) { /* the same is on the disk */
-		struct pasta_account disk;
+		struct pasta_loss_summary disk;
 
 		s = open_stream(stem(".pst"));
 		assert_int_equal(read_numbers(s, got, NUMBERS), n);
@@ -728,11 +728,11 @@ static struct pasta_account salvage_damaged(damage_fn damage, bool commit,
 /* How many of ring 1 are found and how many are known to be missing, in memory and on the disk. */
 static void check_damage(damage_fn damage, uint64_t found, uint64_t missing)
 {
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 	struct pasta_error err;
 
 	for (int commit = 0; commit < 2; commit++) {
-		struct pasta_account a = salvage_damaged(damage, commit, &out, &err);
+		struct pasta_loss_summary a = recover_damaged(damage, commit, &out, &err);
 
 		assert_int_equal(a.captured, found + 20);
 		assert_int_equal(a.damaged, missing);
@@ -745,9 +745,9 @@ static void check_damage(damage_fn damage, uint64_t found, uint64_t missing)
 /* What it says costs nothing: all is found, and the ring file may go. */
 static void check_hint(damage_fn damage)
 {
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 	struct pasta_error err;
-	struct pasta_account a = salvage_damaged(damage, true, &out, &err);
+	struct pasta_loss_summary a = recover_damaged(damage, true, &out, &err);
 
 	assert_int_equal(a.captured, 120);
 	assert_int_equal(a.dropped, 0);
@@ -917,7 +917,7 @@ static void break_table(struct bytes *b, struct pasta_ring *r)
 /* All that says that there were rings is gone: but for the rings. */
 static void a_table_that_is_empty_does_not_hide_what_is_there(void **state)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 	struct bytes b = {0};
 	uint32_t ring;
@@ -950,10 +950,10 @@ static void a_segment_that_cannot_be_trusted_is_passed_over_and_said(void **stat
 					    break_segment_gone,	  break_into_strings};
 
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
-		struct pasta_salvaged out;
+		struct pasta_recovered out;
 		struct pasta_error err;
 
-		assert_int_equal(salvage_damaged(damages[i], true, &out, &err).captured, 20);
+		assert_int_equal(recover_damaged(damages[i], true, &out, &err).captured, 20);
 		assert_int_equal(out.damaged, 1);
 		assert_non_null(strstr(err.text, "how many is unknown"));
 	}
@@ -966,7 +966,7 @@ static void break_alias(struct bytes *b, struct pasta_ring *r)
 	file_of(b)->segments = PASTA_SEGMENTS_MAX;
 }
 
-static void a_ring_that_is_listed_two_thousand_times_is_salvaged_once(void **state)
+static void a_ring_that_is_listed_two_thousand_times_is_recovered_once(void **state)
 {
 	check_damage(break_alias, 100, 0);
 }
@@ -1026,10 +1026,10 @@ static void a_head_that_is_damaged_is_read_and_nothing_is_written(void **state)
 	static const damage_fn damages[] = {break_pid, break_file_sum};
 
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
-		struct pasta_salvaged out;
+		struct pasta_recovered out;
 		struct pasta_error err;
 
-		assert_int_equal(salvage_damaged(damages[i], true, &out, &err).captured, 120);
+		assert_int_equal(recover_damaged(damages[i], true, &out, &err).captured, 120);
 		assert_int_equal(out.damaged, 1);
 		assert_int_equal(out.committed, 0);
 		assert_int_equal(out.unsure, 1);
@@ -1047,7 +1047,7 @@ static void a_ring_file_that_was_cut_gives_what_is_left_and_counts_the_rest(void
 	second = ring_add(&b, 2);
 	push_numbers(&b, second, 100, 50);
 	for (uint64_t keep = 0; keep <= 50; keep += 10) {
-		struct pasta_salvaged out = {0};
+		struct pasta_recovered out = {0};
 		struct pasta_error err = {0};
 		struct pasta_stream *s;
 
@@ -1142,7 +1142,7 @@ static void a_string_that_is_damaged_costs_itself_alone(void **state)
 	struct pasta_event region = {.size = PASTA_EVENT_SIZE(region), .kind = PASTA_KIND_REGION};
 
 	for (int what = 0; what < 3; what++) {
-		struct pasta_salvaged out = {0};
+		struct pasta_recovered out = {0};
 		struct pasta_error err = {0};
 		struct bytes b = {0};
 		struct pasta_strings *block;
@@ -1179,7 +1179,7 @@ static void a_string_that_is_damaged_costs_itself_alone(void **state)
 /* A block of strings that is bigger than a frame may be: none of the agent's is. */
 static void a_block_of_strings_that_no_frame_can_hold_is_passed_over(void **state)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 	struct bytes b = {0};
 
@@ -1206,7 +1206,7 @@ static void a_ring_file_with_any_bytes_changed_changes_nothing_in_silence(void *
 	push_numbers(&b, ring, 0, 30);
 	ring_of(&b, ring)->dropped[PASTA_LOSS_FULL] = pasta_seal(4, PASTA_LOSS_FULL);
 	for (int round = 0; round < (support_slow ? 100 : 1000); round++) {
-		struct pasta_salvaged out = {0};
+		struct pasta_recovered out = {0};
 		struct pasta_error err = {0};
 		const uint64_t places[] = {0,
 					   offsetof(struct pasta_ringfile, lost),
@@ -1228,7 +1228,7 @@ static void a_ring_file_with_any_bytes_changed_changes_nothing_in_silence(void *
 		save(&changed, changed.size, stem(".ring"));
 		s = read_whole(true, &out, &err);
 		if (s) {
-			struct pasta_account a;
+			struct pasta_loss_summary a;
 
 			same = read_numbers(s, got, NUMBERS) == 30;
 			for (uint64_t i = 0; same && i < 30; i++)
@@ -1251,7 +1251,7 @@ static void a_ring_file_with_any_bytes_changed_changes_nothing_in_silence(void *
 static void read_with_little_memory(void)
 {
 	const struct rlimit limit = {48 << 20, 48 << 20};
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 	struct pasta_stream *s;
 
@@ -1312,7 +1312,7 @@ static void a_ring_file_that_is_cut_while_it_is_read_is_no_fault(void **state)
 	snprintf(cut.path, sizeof(cut.path), "%s", stem(".ring"));
 	pthread_create(&thread, NULL, cutter, &cut);
 	for (int i = 0; i < 50; i++) {
-		struct pasta_salvaged out = {0};
+		struct pasta_recovered out = {0};
 		struct pasta_error err = {0};
 		struct pasta_stream *s;
 
@@ -1343,7 +1343,7 @@ static void save_ten(void)
 /* All is read, and nothing is written. */
 static void check_read_only(void)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 	struct bytes before = {0}, after = {0};
 
@@ -1393,7 +1393,7 @@ static void a_run_that_cannot_be_written_to_is_read(void **state)
 		assert_int_equal(chmod(support_dir, 0500), 0);
 	}
 	{
-		struct pasta_salvaged out = {0};
+		struct pasta_recovered out = {0};
 		struct pasta_error err = {0};
 
 		check_stream(read_whole(true, &out, &err), 10, 0);
@@ -1409,7 +1409,7 @@ static void a_run_that_cannot_be_written_to_is_read(void **state)
 static void a_link_in_the_place_of_a_shard_is_not_followed(void **state)
 {
 	static const char text[] = "precious";
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 	struct bytes file = {0}, after = {0};
 
@@ -1434,7 +1434,7 @@ static void a_link_in_the_place_of_a_shard_is_not_followed(void **state)
 static void a_shard_with_a_second_name_is_not_written_to(void **state)
 {
 	struct bytes shard = {0}, after = {0};
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 
 	save_ten();
@@ -1452,7 +1452,7 @@ static void a_shard_with_a_second_name_is_not_written_to(void **state)
 
 static void a_link_or_a_pipe_in_the_place_of_a_ring_is_named_and_left(void **state)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 
 	save_ten();
@@ -1618,7 +1618,7 @@ static void make_shard(const char *name, uint8_t guid)
 static size_t complaints(void)
 {
 	struct pasta_input in = read_folder();
-	struct pasta_account a = {0};
+	struct pasta_loss_summary a = {0};
 	size_t refused = in.refused;
 
 	if (in.shards)
@@ -1746,7 +1746,7 @@ static void a_copy_of_a_shard_is_named_and_not_read(void **state)
 static void on_a_full_disk_all_is_shown_and_committed_once_there_is_room(void **state)
 {
 	struct bytes b = {0}, filler = {0};
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 	int tries = 0;
 
 	if (geteuid() || mount("tmpfs", support_dir, "tmpfs", 0, "size=512k,mode=700"))
@@ -1774,7 +1774,7 @@ static void on_a_full_disk_all_is_shown_and_committed_once_there_is_room(void **
 		struct pasta_error err = {0};
 		struct stat st;
 
-		out = (struct pasta_salvaged){0};
+		out = (struct pasta_recovered){0};
 		check_stream(read_whole(true, &out, &err), 1600, 0);
 		tries++;
 		assert_int_equal(out.unwritten + out.committed, 1);
@@ -1794,7 +1794,7 @@ static void on_a_full_disk_all_is_shown_and_committed_once_there_is_room(void **
 
 struct sweeper {
 	pthread_t thread;
-	struct pasta_salvaged out;
+	struct pasta_recovered out;
 	struct pasta_error err;
 	struct pasta_stream *stream;
 	const char *path;
@@ -1806,7 +1806,7 @@ static void *sweeper(void *arg)
 	struct pasta_shard_parts parts;
 	int folder = open(support_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	pasta_salvage_shard(folder, strrchr(w->path, '/') + 1, w->path, true, &parts, &w->out,
+	pasta_recover_shard(folder, strrchr(w->path, '/') + 1, w->path, true, &parts, &w->out,
 			    &w->err);
 	close(folder);
 	if (pasta_stream_take(w->stream, &parts, &w->err))
@@ -1921,12 +1921,12 @@ static pid_t start(void (*body)(void))
 	return pid;
 }
 
-static struct pasta_salvaged sweep_run(void)
+static struct pasta_recovered sweep_run(void)
 {
-	struct pasta_salvaged out = {0};
+	struct pasta_recovered out = {0};
 	struct pasta_error err = {0};
 
-	if (pasta_salvage_sweep(in_dir("shards"), &out, &err))
+	if (pasta_recover_sweep(in_dir("shards"), &out, &err))
 		fail_msg("%s", err.text);
 	return out;
 }
@@ -1939,7 +1939,7 @@ static void check_run(void)
 	struct pasta_stream *s = pasta_stream_new(0);
 	DIR *d = opendir(in_dir("shards"));
 	struct dirent *e;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	size_t n;
 
 	while ((e = readdir(d)))
@@ -1961,7 +1961,7 @@ static void check_run(void)
 	pasta_stream_free(s);
 }
 
-static void all_that_was_emitted_before_exit_is_salvaged(void **state)
+static void all_that_was_emitted_before_exit_is_recovered(void **state)
 {
 	pid_t pid = start(die_by_exit);
 	int status;
@@ -1973,7 +1973,7 @@ static void all_that_was_emitted_before_exit_is_salvaged(void **state)
 	assert_int_equal(sweep_run().processes, 0);
 }
 
-static void all_that_was_emitted_before_a_kill_is_salvaged(void **state)
+static void all_that_was_emitted_before_a_kill_is_recovered(void **state)
 {
 	pid_t pid = start(die_by_kill);
 	int status;
@@ -2054,17 +2054,17 @@ static void a_process_that_closed_our_descriptors_is_still_known_to_live(void **
 	close(live_pipe[1]);
 }
 
-static void a_process_that_became_another_program_is_salvaged_while_it_runs(void **state)
+static void a_process_that_became_another_program_is_recovered_while_it_runs(void **state)
 {
 	const struct timespec nap = {.tv_nsec = 20000000};
 	pid_t pid = start(become_another);
-	uint64_t salvaged = 0;
+	uint64_t recovered = 0;
 
-	for (int i = 0; !salvaged && i < 500; i++) {
+	for (int i = 0; !recovered && i < 500; i++) {
 		nanosleep(&nap, NULL);
-		salvaged = sweep_run().processes;
+		recovered = sweep_run().processes;
 	}
-	assert_int_equal(salvaged, 1);
+	assert_int_equal(recovered, 1);
 	assert_int_equal(kill(pid, 0), 0);
 	check_run();
 	kill(pid, SIGKILL);
@@ -2089,7 +2089,7 @@ static void killed_at_any_moment_a_process_loses_nothing_that_was_emitted(void *
 		uint64_t told = 0, next = 0;
 		struct pasta_stream *s = pasta_stream_new(0);
 		const struct pasta_event *ev;
-		struct pasta_account a;
+		struct pasta_loss_summary a;
 		char path[600] = "";
 		struct dirent *e;
 		pid_t pid;
@@ -2131,10 +2131,10 @@ int main(void)
 #define BY_AGENT(name) cmocka_unit_test_setup_teardown(name, run_dir, remove_dir)
 	const struct CMUnitTest tests[] = {
 		BY_HAND(a_dead_process_s_ring_goes_to_its_shard_and_is_removed),
-		BY_HAND(a_ring_that_went_round_is_salvaged_from_where_its_frames_end),
-		BY_HAND(a_frame_that_its_ring_does_not_know_of_is_not_salvaged_again),
+		BY_HAND(a_ring_that_went_round_is_recovered_from_where_its_frames_end),
+		BY_HAND(a_frame_that_its_ring_does_not_know_of_is_not_recovered_again),
 		BY_HAND(a_record_that_was_not_published_yet_is_taken),
-		BY_HAND(salvage_that_was_interrupted_can_be_run_again),
+		BY_HAND(recover_that_was_interrupted_can_be_run_again),
 		BY_HAND(a_shard_that_never_got_its_head_gets_one),
 		BY_HAND(strings_after_a_block_that_is_lost_keep_their_ids),
 		BY_HAND(a_ring_of_another_host_is_read_and_left_alone),
@@ -2153,7 +2153,7 @@ int main(void)
 		BY_HAND(a_ring_s_head_that_is_damaged_is_mended),
 		BY_HAND(a_table_that_is_empty_does_not_hide_what_is_there),
 		BY_HAND(a_segment_that_cannot_be_trusted_is_passed_over_and_said),
-		BY_HAND(a_ring_that_is_listed_two_thousand_times_is_salvaged_once),
+		BY_HAND(a_ring_that_is_listed_two_thousand_times_is_recovered_once),
 		BY_HAND(counters_of_loss_that_are_damaged_are_not_taken),
 		BY_HAND(a_magic_number_or_a_version_that_is_damaged_costs_nothing),
 		BY_HAND(a_head_that_is_damaged_is_read_and_nothing_is_written),
@@ -2184,12 +2184,12 @@ int main(void)
 		BY_HAND(a_copy_of_a_shard_is_named_and_not_read),
 		BY_HAND(on_a_full_disk_all_is_shown_and_committed_once_there_is_room),
 		BY_HAND(two_at_once_see_everything_and_commit_it_once),
-		BY_AGENT(all_that_was_emitted_before_exit_is_salvaged),
-		BY_AGENT(all_that_was_emitted_before_a_kill_is_salvaged),
+		BY_AGENT(all_that_was_emitted_before_exit_is_recovered),
+		BY_AGENT(all_that_was_emitted_before_a_kill_is_recovered),
 		BY_AGENT(a_dead_process_that_nobody_has_waited_for_is_dead),
 		BY_AGENT(a_process_that_lives_is_left_alone_until_it_dies),
 		BY_AGENT(a_process_that_closed_our_descriptors_is_still_known_to_live),
-		BY_AGENT(a_process_that_became_another_program_is_salvaged_while_it_runs),
+		BY_AGENT(a_process_that_became_another_program_is_recovered_while_it_runs),
 		BY_AGENT(killed_at_any_moment_a_process_loses_nothing_that_was_emitted),
 	};
 

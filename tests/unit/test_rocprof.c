@@ -614,7 +614,7 @@ static void assert_refused(const char *from, const char *to, const char *why)
 	assert_int_equal(im->r, -EBADMSG);
 	if (!strstr(im->err.text, why) || !strstr(im->err.text, "byte "))
 		fail_msg("\"%s\" does not say \"%s\"", im->err.text, why);
-	im = import_with(path, (struct pasta_import_options){.salvage = true});
+	im = import_with(path, (struct pasta_import_options){.recover = true});
 	assert_int_equal(im->r, 0);
 	assert_int_equal(im->info.invalid, 1);
 	assert_int_equal(im->info.damaged, 0);
@@ -646,11 +646,11 @@ static void a_file_of_two_processes_is_refused(void **state)
 	assert_non_null(strstr(im->err.text, "more than one process"));
 }
 
-static void salvage_keeps_what_follows_damage_even_in_another_array(void **state)
+static void recover_keeps_what_follows_damage_even_in_another_array(void **state)
 {
 	static char text[TEXT];
 	size_t n = slurp(data("rocprof-all.json"), text);
-	const struct pasta_import_options salvage = {.salvage = true};
+	const struct pasta_import_options recover = {.recover = true};
 	struct imported *im;
 	char *at;
 
@@ -661,7 +661,7 @@ static void salvage_keeps_what_follows_damage_even_in_another_array(void **state
 	memset(at, '#', 14);
 	im = import_with(spill(text, n), (struct pasta_import_options){0});
 	assert_int_equal(im->r, -EBADMSG);
-	im = import_with(spill(text, n), salvage);
+	im = import_with(spill(text, n), recover);
 	assert_int_equal(im->r, 0);
 	assert_int_equal(im->info.damaged, 1);
 	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "hip_api"), 8);
@@ -673,7 +673,7 @@ static void salvage_keeps_what_follows_damage_even_in_another_array(void **state
 	at = strstr(text, "\"kernel_id\": 4,");
 	assert_non_null(at);
 	memset(at, '#', (size_t)(strstr(at, "\"kernel_dispatch\"") - at));
-	im = import_with(spill(text, n), salvage);
+	im = import_with(spill(text, n), recover);
 	assert_int_equal(im->r, 0);
 	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "kernel_dispatch"), 7);
 	assert_int_equal(told(im, PASTA_IMPORT_FOUND, "memory_copy"), 5);
@@ -682,7 +682,7 @@ static void salvage_keeps_what_follows_damage_even_in_another_array(void **state
 
 /* -- Anything at all -- */
 
-static void every_prefix_is_refused_and_can_be_salvaged(void **state)
+static void every_prefix_is_refused_and_can_be_recovered(void **state)
 {
 	static char text[TEXT];
 	const char *const names[] = {"rocprof-sorted.json", "rocprof-all.json"};
@@ -696,7 +696,7 @@ static void every_prefix_is_refused_and_can_be_salvaged(void **state)
 			struct imported *im = import_with(path, (struct pasta_import_options){0});
 
 			assert_int_equal(im->r, -EBADMSG);
-			im = import_with(path, (struct pasta_import_options){.salvage = true});
+			im = import_with(path, (struct pasta_import_options){.recover = true});
 			assert_int_equal(im->r, 0);
 		}
 	}
@@ -717,7 +717,7 @@ static void random_damage_is_an_error_or_passed_over(void **state)
 		for (uint64_t k = 1 + random_below(4); k; k--)
 			text[random_below(n)] = bytes[random_below(sizeof(bytes) - 1)];
 		im = import_with(spill(text, n),
-				 (struct pasta_import_options){.salvage = i % 4 < 2});
+				 (struct pasta_import_options){.recover = i % 4 < 2});
 		assert_property(im->r == 0 || im->err.text[0]);
 	}
 }
@@ -749,8 +749,8 @@ int main(void)
 		cmocka_unit_test(
 			a_record_that_makes_no_sense_is_refused_and_salvage_passes_over_it),
 		cmocka_unit_test(a_file_of_two_processes_is_refused),
-		cmocka_unit_test(salvage_keeps_what_follows_damage_even_in_another_array),
-		cmocka_unit_test(every_prefix_is_refused_and_can_be_salvaged),
+		cmocka_unit_test(recover_keeps_what_follows_damage_even_in_another_array),
+		cmocka_unit_test(every_prefix_is_refused_and_can_be_recovered),
 		cmocka_unit_test(random_damage_is_an_error_or_passed_over),
 	};
 

@@ -351,14 +351,14 @@ static void series_and_windows_are_made_for_a_tool(void **state)
 
 static void series_and_windows_of_shards_are_merged(void **state)
 {
-	struct pasta_lane *whole = lane, *other = another_lane(&result);
+	struct pasta_toolset *whole = toolset, *other = another_toolset(&result);
 
 	give_run(0, 100);
-	lane = other;
+	toolset = other;
 	give_run(1, 250);
-	lane = whole;
-	pasta_lane_merge(lane, other);
-	pasta_lane_free(other);
+	toolset = whole;
+	pasta_toolset_merge(toolset, other);
+	pasta_toolset_free(other);
 	assert_int_equal(finish(), 0);
 	check_run();
 }

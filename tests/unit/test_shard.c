@@ -112,7 +112,7 @@ static void all_of_a_sound_shard_is_read_and_its_account_is_even(void **state)
 	const bool lost[FRAMES] = {false};
 	struct pasta_stream *s;
 	const struct pasta_shard_info *info;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	save(&small, small.size, path);
 	s = open_stream(path);
@@ -143,7 +143,7 @@ static void torn_at_any_byte_a_shard_keeps_all_frames_before_it(void **state)
 		struct pasta_stream *s = pasta_stream_new(0);
 		size_t end = sizeof(struct pasta_shard_head);
 		bool lost[FRAMES];
-		struct pasta_account a;
+		struct pasta_loss_summary a;
 
 		save(&small, size, path);
 		if (size < 12) {
@@ -202,7 +202,7 @@ static void with_any_bit_flipped_no_more_than_its_frame_is_lost(void **state)
 		int k = part_at(bit / 8);
 		bool lost[FRAMES] = {false};
 		struct pasta_stream *s;
-		struct pasta_account a;
+		struct pasta_loss_summary a;
 		uint64_t gone;
 
 		/* The schema is long, and all alike. */
@@ -297,7 +297,7 @@ static void bytes_cut_out_or_put_in_cost_the_frames_they_touch(void **state)
 	}
 }
 
-/* A process is killed while it writes a frame; salvage appends what it finds in the ring. */
+/* A process is killed while it writes a frame; recover appends what it finds in the ring. */
 static void a_torn_frame_hides_nothing_that_was_appended_after_it(void **state)
 {
 	static const char zeros[600];
@@ -307,7 +307,7 @@ static void a_torn_frame_hides_nothing_that_was_appended_after_it(void **state)
 		struct bytes b = {0}, torn = {0};
 		uint64_t got[200];
 		struct pasta_stream *s;
-		struct pasta_account a;
+		struct pasta_loss_summary a;
 
 		put_numbered(&torn, 1, 5, 5, 100, RAW_0 + 50);
 		put(&torn, zeros, sizeof(zeros)); /* longer than what is appended to it */
@@ -339,7 +339,7 @@ static void a_damaged_last_frame_is_known_to_be_missing_by_its_head(void **state
 	const char *path = in_dir("last.pst");
 	struct bytes b = {0};
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	put_head(&b, 1, REAL_0);
 	put_numbered(&b, 1, 0, 0, 5, RAW_0);
@@ -359,7 +359,7 @@ static void a_missing_frame_is_counted_by_the_numbers_of_the_others(void **state
 	const char *path = in_dir("missing.pst");
 	struct bytes b = {0};
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
@@ -382,11 +382,11 @@ static void a_frame_that_is_there_twice_counts_once(void **state)
 	struct pasta_event account = loss_of(1, PASTA_LOSS_FULL, 15, 4, RAW_0 + 9000);
 	uint64_t got[NUMBERS];
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
-	for (int i = 0; i < 2; i++) { /* salvage ran, was killed, and ran again */
+	for (int i = 0; i < 2; i++) { /* recover ran, was killed, and ran again */
 		put_numbered(&b, 1, 0, 0, 10, RAW_0);
 		put_numbered(&b, 1, 10, 10, 5, RAW_0 + 1000);
 		put_state(&b, (uint64_t)i, &account);
@@ -418,7 +418,7 @@ static void loss_is_cumulative_by_source_and_reason(void **state)
 	};
 	struct bytes b = {0};
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	put_head(&b, 1, REAL_0);
 	put_schema(&b, NULL, 0);
@@ -444,7 +444,7 @@ static void numbers_that_cannot_be_are_damage_and_do_not_upset_the_account(void 
 	struct bytes b = {0};
 	struct pasta_frame *f;
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	size_t at;
 
 	put_head(&b, 1, REAL_0);
@@ -481,7 +481,7 @@ static void a_shard_of_a_later_schema_is_read_but_for_what_is_new(void **state)
 	struct bytes b = {0};
 	uint64_t got[NUMBERS];
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	size_t n, at;
 	uint8_t *p = payload;
 
@@ -526,7 +526,7 @@ static void events_of_a_schema_that_is_lost_are_counted_as_damaged(void **state)
 	const char *path = in_dir("schemaless.pst");
 	struct bytes b = {0};
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	size_t at;
 
 	put_head(&b, 1, REAL_0);

@@ -154,7 +154,7 @@ static void every_kind_comes_back_with_every_field(void **state)
 	struct pasta_shardwriter *w = open_writer();
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	size_t n = 0;
 
 	for (size_t i = 0; i < COUNT; i++) {
@@ -204,7 +204,7 @@ static void events_of_many_sources_come_in_order_of_time(void **state)
 	struct pasta_shardwriter *w = open_writer();
 	uint64_t last = 0, n = 0, found[SOURCES + 1] = {0};
 	const struct pasta_event *ev;
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	struct pasta_stream *s;
 
 	for (uint32_t i = 0; i < EACH; i++)
@@ -331,7 +331,7 @@ static void drops_are_in_the_account_by_reason(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
 	struct pasta_event e = region(1, 1000);
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	struct pasta_stream *s;
 
 	for (int i = 0; i < 10; i++)
@@ -359,7 +359,7 @@ static void drops_are_in_the_account_by_reason(void **state)
 static void a_frame_that_is_missing_is_known_from_the_account(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	struct pasta_stream *s;
 	uint8_t byte = 0;
 	int fd;

@@ -116,7 +116,7 @@ static size_t check_model(const struct model *m, struct pasta_stream *s)
 {
 	size_t i = 0, most = 0, before = in_use();
 	const struct pasta_event *ev;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	for (; (ev = pasta_stream_next(s)); i++) {
 		assert_property(i < m->count);
@@ -310,7 +310,7 @@ static void follow(size_t rounds, size_t events, size_t step)
 	size_t size = 0;
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	grow(fd, &b, &size, sizeof(struct pasta_shard_head));
 	s = open_stream(path);

@@ -505,13 +505,13 @@ static void the_text_of_any_run_has_25_lines_at_most(void **state)
 
 static void merged_states_are_as_one(void **state)
 {
-	struct pasta_lane *parts_[4];
+	struct pasta_toolset *parts_[4];
 	struct pasta_result own = {0};
 	char *want;
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
-		parts_[i] = another_lane(&own);
+		parts_[i] = another_toolset(&own);
 	for (int i = 0; i < 3000; i++) {
 		static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 		uint32_t proc = (uint32_t)random_below(4);
@@ -519,17 +519,17 @@ static void merged_states_are_as_one(void **state)
 						     names[random_below(8)], random_below(50));
 
 		ev.kernel.device = (uint32_t)random_below(3);
-		pasta_lane_event(parts_[proc], &ev, NULL);
+		pasta_toolset_event(parts_[proc], &ev, NULL);
 		give(&ev);
 		ev = (struct pasta_event)EVENT(alloc, ALLOC, proc, 1, (uint64_t)i * 10);
 		ev.sub = PASTA_ALLOC_DEVICE;
 		ev.alloc.addr = 1 + random_below(100);
 		ev.alloc.bytes = random_below(1000);
-		pasta_lane_event(parts_[proc], &ev, NULL);
+		pasta_toolset_event(parts_[proc], &ev, NULL);
 		give(&ev);
 	}
 	for (int i = 1; i < 4; i++)
-		pasta_lane_merge(parts_[0], parts_[i]);
+		pasta_toolset_merge(parts_[0], parts_[i]);
 	assert_int_equal(finish(), 0);
 	want = strdup(table("summary"));
 	assert_non_null(want);
@@ -537,12 +537,12 @@ static void merged_states_are_as_one(void **state)
 	assert_non_null(strstr(want, "memory"));
 	pasta_result_free(&result);
 	result = own;
-	pasta_lane_report(parts_[0]);
+	pasta_toolset_report(parts_[0]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	assert_string_equal(table("summary"), want);
 	free(want);
 	for (int i = 0; i < 4; i++)
-		pasta_lane_free(parts_[i]);
+		pasta_toolset_free(parts_[i]);
 }
 
 int main(void)

@@ -96,18 +96,18 @@ static void a_declaration_that_cannot_be_is_refused_with_its_reason(void **state
 	struct pasta_access_index_def def = book;
 	struct pasta_error err = {0};
 
-	assert_int_equal(pasta_toolbook_check(&tool, &err), 0);
+	assert_int_equal(pasta_toolindex_check(&tool, &err), 0);
 	tool.accesses = &def;
 	def.state_offset = sizeof(struct state);
-	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
+	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "not within the state"));
 	def = book;
 	def.reducers = 1u << PASTA_REDUCER_COUNT;
-	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
+	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "a reducer that is unknown"));
 	def = book;
 	def.size = 0;
-	assert_int_equal(pasta_toolbook_check(&tool, &err), -EINVAL);
+	assert_int_equal(pasta_toolindex_check(&tool, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "use PASTA_ACCESS_INDEX"));
 }
 

@@ -90,7 +90,7 @@ static size_t drive(struct pasta_result *result, const char *names, const char *
 	struct pasta_event kernel = {.size = PASTA_EVENT_SIZE(kernel), .kind = PASTA_KIND_KERNEL};
 	struct pasta_event strange = {.size = PASTA_EVENT_HEAD, .kind = 200};
 	struct pasta_choice choice = {0};
-	struct pasta_lane *l;
+	struct pasta_toolset *l;
 	size_t i, failed = 0;
 
 	memset(result, 0, sizeof(*result));
@@ -99,19 +99,19 @@ static size_t drive(struct pasta_result *result, const char *names, const char *
 		assert_int_equal(pasta_choice_set(&choice, option, NULL), 0);
 	for (i = 0; i < choice.count; i++)
 		assert_non_null(pasta_result_out(result, choice.tools[i].tool->name));
-	l = pasta_lane_new(&choice, result->outs, PASTA_LANE_ALL);
+	l = pasta_toolset_new(&choice, result->outs, PASTA_TOOLSET_ALL);
 	assert_non_null(l);
-	pasta_lane_open(l);
-	pasta_lane_event(l, &region, NULL);
-	pasta_lane_event(l, &kernel, NULL);
-	pasta_lane_event(l, &strange, NULL);
-	pasta_lane_event(l, &region, NULL);
-	pasta_lane_event(l, &region, NULL);
-	pasta_lane_report(l);
-	pasta_lane_close(l);
+	pasta_toolset_open(l);
+	pasta_toolset_event(l, &region, NULL);
+	pasta_toolset_event(l, &kernel, NULL);
+	pasta_toolset_event(l, &strange, NULL);
+	pasta_toolset_event(l, &region, NULL);
+	pasta_toolset_event(l, &region, NULL);
+	pasta_toolset_report(l);
+	pasta_toolset_close(l);
 	for (i = 0; i < result->count; i++)
 		failed += pasta_out_end(result->outs[i]) != 0;
-	pasta_lane_free(l);
+	pasta_toolset_free(l);
 	pasta_choice_free(&choice);
 	return failed;
 }
@@ -179,14 +179,14 @@ static void a_lane_that_is_given_up_closes_its_tools(void **state)
 {
 	struct pasta_choice choice = {0};
 	struct pasta_result result = {0};
-	struct pasta_lane *l;
+	struct pasta_toolset *l;
 
 	assert_int_equal(pasta_choice_add(&choice, "alpha", NULL), 0);
 	assert_non_null(pasta_result_out(&result, "alpha"));
-	l = pasta_lane_new(&choice, result.outs, PASTA_LANE_ALL);
-	pasta_lane_open(l);
-	pasta_lane_free(l);
-	pasta_lane_free(NULL);
+	l = pasta_toolset_new(&choice, result.outs, PASTA_TOOLSET_ALL);
+	pasta_toolset_open(l);
+	pasta_toolset_free(l);
+	pasta_toolset_free(NULL);
 	assert_int_equal(closed, 1);
 	pasta_result_free(&result);
 	pasta_choice_free(&choice);

@@ -618,7 +618,7 @@ struct sums {
 static struct sums run_threads(void)
 {
 	struct sums sums = {0};
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 	struct pasta_stream *s;
 	const struct pasta_event *ev;
 
@@ -670,7 +670,7 @@ static void too_many(void)
 static void tensors_past_the_tables_room_are_counted(void **state)
 {
 	struct pasta_stream *s;
-	struct pasta_account a;
+	struct pasta_loss_summary a;
 
 	(void)state;
 	assert_int_equal(in_child(too_many), 0);

@@ -86,12 +86,12 @@ static void check_pad(const struct pasta_tracefile *f)
 }
 
 /* All of it, as it comes: some of the window is kept each time. *err is how it ended. */
-static struct bytes read_all(const char *path, bool salvage, struct pasta_tracefile *f,
+static struct bytes read_all(const char *path, bool recover, struct pasta_tracefile *f,
 			     struct pasta_error *err)
 {
 	struct bytes got = {0};
 	size_t keep, seen = 0; /* of the window: it was put already */
-	int r = pasta_tracefile_open(f, path, salvage, err);
+	int r = pasta_tracefile_open(f, path, recover, err);
 
 	while (!r) {
 		check_pad(f);
@@ -232,7 +232,7 @@ static void a_pipe_is_read_as_a_file_is(void **state)
 	}
 }
 
-/* Where it is cut between two members it is whole; else that is told, or the rest is salvaged. */
+/* Where it is cut between two members it is whole; else that is told, or the rest is recovered. */
 static void check_torn(const struct bytes *file, size_t size, size_t middle,
 		       const struct bytes *text, const char *name)
 {
@@ -260,7 +260,7 @@ static void check_torn(const struct bytes *file, size_t size, size_t middle,
 	free(got.data);
 }
 
-static void what_is_torn_anywhere_is_told_or_salvaged(void **state)
+static void what_is_torn_anywhere_is_told_or_recovered(void **state)
 {
 	struct bytes text = make_text(900);
 
@@ -322,7 +322,7 @@ static void damage_is_told_and_never_read_as_text_by_gzip(void **state)
 			assert_true(same(&got, text.data, text.size));
 		} else {
 			assert_int_equal(err.code, -EBADMSG);
-			assert_non_null(strstr(err.text, "--salvage keeps what is before it"));
+			assert_non_null(strstr(err.text, "--recover keeps what is before it"));
 			told++;
 		}
 		pasta_tracefile_close(&f);
@@ -410,7 +410,7 @@ int main(void)
 		cmocka_unit_test(texts_of_any_length_come_back_however_they_are_stored),
 		cmocka_unit_test(members_and_frames_may_follow_each_other),
 		cmocka_unit_test(a_pipe_is_read_as_a_file_is),
-		cmocka_unit_test(what_is_torn_anywhere_is_told_or_salvaged),
+		cmocka_unit_test(what_is_torn_anywhere_is_told_or_recovered),
 		cmocka_unit_test(what_was_unpacked_before_a_tear_is_kept),
 		cmocka_unit_test(damage_is_told_and_never_read_as_text_by_gzip),
 		cmocka_unit_test(the_window_grows_to_its_limit_and_no_further),

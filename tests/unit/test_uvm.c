@@ -160,13 +160,13 @@ static char *all_tables(void)
 
 static void merged_shards_are_as_one(void **state)
 {
-	struct pasta_lane *parts[3];
+	struct pasta_toolset *parts[3];
 	struct pasta_result own = {0};
 	char *want, *got;
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		parts[i] = another_lane(&own);
+		parts[i] = another_toolset(&own);
 	for (int i = 0; i < 3000; i++) {
 		uint32_t proc = (uint32_t)random_below(3);
 		struct pasta_event ev = EVENT(uvm, UVM, proc, 1, (uint64_t)i);
@@ -183,16 +183,16 @@ static void merged_shards_are_as_one(void **state)
 			ev.alloc.addr = random_below(100) << 12;
 			ev.alloc.bytes = 4096;
 		}
-		pasta_lane_event(parts[proc], &ev, NULL);
+		pasta_toolset_event(parts[proc], &ev, NULL);
 		give(&ev);
 	}
-	pasta_lane_merge(parts[0], parts[1]);
-	pasta_lane_merge(parts[0], parts[2]);
+	pasta_toolset_merge(parts[0], parts[1]);
+	pasta_toolset_merge(parts[0], parts[2]);
 	assert_int_equal(finish(), 0);
 	want = all_tables();
 	pasta_result_free(&result);
 	result = own;
-	pasta_lane_report(parts[0]);
+	pasta_toolset_report(parts[0]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	got = all_tables();
 	assert_string_equal(got, want);
@@ -200,7 +200,7 @@ static void merged_shards_are_as_one(void **state)
 	free(want);
 	free(got);
 	for (int i = 0; i < 3; i++)
-		pasta_lane_free(parts[i]);
+		pasta_toolset_free(parts[i]);
 }
 
 int main(void)

@@ -11,18 +11,18 @@
 
 static struct pasta_choice choice;
 static struct pasta_result result;
-static struct pasta_lane *lane;
+static struct pasta_toolset *toolset;
 static struct pasta_correlate *correlate;
 
 /* A state of the tool, one of several that are merged: they share what they report to. */
-__attribute__((unused)) static struct pasta_lane *another_lane(struct pasta_result *own)
+__attribute__((unused)) static struct pasta_toolset *another_toolset(struct pasta_result *own)
 {
 	struct pasta_out *out =
 		own->count ? own->outs[0] : pasta_result_out(own, choice.tools[0].tool->name);
-	struct pasta_lane *l = pasta_lane_new(&choice, &out, PASTA_LANE_ALL);
+	struct pasta_toolset *l = pasta_toolset_new(&choice, &out, PASTA_TOOLSET_ALL);
 
 	assert_non_null(l);
-	pasta_lane_open(l);
+	pasta_toolset_open(l);
 	return l;
 }
 
@@ -30,14 +30,14 @@ __attribute__((unused)) static void start(void)
 {
 	correlate = pasta_correlate_new(true);
 	assert_non_null(correlate);
-	lane = another_lane(&result);
-	if (pasta_lane_kinds(lane) & PASTA_MASK(UNMATCHED))
+	toolset = another_toolset(&result);
+	if (pasta_toolset_kinds(toolset) & PASTA_MASK(UNMATCHED))
 		assert_int_equal(pasta_correlate_unmatched(correlate), 0);
 }
 
 __attribute__((unused)) static void stop(void)
 {
-	pasta_lane_free(lane);
+	pasta_toolset_free(toolset);
 	pasta_correlate_free(correlate);
 	pasta_result_free(&result);
 	pasta_directory_fill(NULL);
@@ -78,7 +78,7 @@ __attribute__((unused)) static void give_on(void)
 	const struct pasta_event *ev;
 
 	while ((ev = pasta_correlate_next(correlate, &where)))
-		pasta_lane_event(lane, ev, where);
+		pasta_toolset_event(toolset, ev, where);
 }
 
 /* What a stream knows before its first event. */
@@ -109,7 +109,7 @@ __attribute__((unused)) static void give(const struct pasta_event *ev)
 	if (ev->kind == PASTA_KIND_DEVICE)
 		assert_int_equal(pasta_directory_event(ev), 0);
 	if (pasta_correlate_take(correlate, ev, &where))
-		pasta_lane_event(lane, ev, where);
+		pasta_toolset_event(toolset, ev, where);
 	else
 		give_on();
 }
@@ -119,7 +119,7 @@ __attribute__((unused)) static int finish(void)
 {
 	pasta_correlate_end(correlate);
 	give_on();
-	pasta_lane_report(lane);
+	pasta_toolset_report(toolset);
 	return pasta_out_end(result.outs[0]);
 }
 

@@ -20,7 +20,7 @@ struct proc {
 	struct pasta_map *captured;	/* const struct pasta_scope *, by graph node; NULL: none */
 	struct pasta_launch_uses *uses; /* NULL: none */
 	struct pasta_map *expired;	/* launches: see launches.h; NULL: none */
-	struct pasta_forwards forwards; /* its operators, by sequence number */
+	struct pasta_forward_ops forwards; /* its operators, by sequence number */
 	/* The latest time of what its threads did; and of their operators, which are not always
 	 * read: other ends must not depend on them. */
 	uint64_t last, last_op;
@@ -40,9 +40,9 @@ struct pasta_correlate {
 	bool unmatched, ended; /* whether launches without a record are delivered; at last */
 	struct proc **procs;   /* by number */
 	size_t proc_count;
-	struct pasta_givens given;
+	struct pasta_outqueue out;
 	struct pasta_nesting nesting;
-	struct pasta_launches launches;
+	struct pasta_launchtable launches;
 	struct pasta_pending *early; /* struct early */
 	uint64_t settled;	     /* none that is given before it waits */
 	struct pasta_where here;     /* of an event that goes on at once */
@@ -61,9 +61,9 @@ struct pasta_correlate *pasta_correlate_new(bool ops)
 		return NULL;
 	c->ops = ops;
 	c->early = pasta_pending_new(sizeof(struct early), PASTA_CORRELATE_QUEUE);
-	if (c->early && !pasta_givens_open(&c->given) &&
-	    !pasta_launches_open(&c->launches, false) &&
-	    !pasta_nesting_open(&c->nesting, &c->given))
+	if (c->early && !pasta_outqueue_open(&c->out) &&
+	    !pasta_launchtable_open(&c->launches, false) &&
+	    !pasta_nesting_open(&c->nesting, &c->out))
 		return c;
 	pasta_correlate_free(c);
 	return NULL;
@@ -81,7 +81,7 @@ static void proc_free(struct proc *p)
 	pasta_map_free(p->threads);
 	pasta_map_free(p->captured);
 	pasta_map_free(p->expired);
-	pasta_forwards_free(&p->forwards);
+	pasta_forward_ops_free(&p->forwards);
 	free(p->uses);
 	free(p);
 }
@@ -96,9 +96,9 @@ void pasta_correlate_free(struct pasta_correlate *c)
 		proc_free(c->procs[i]);
 	free(c->procs);
 	pasta_nesting_close(&c->nesting);
-	pasta_launches_close(&c->launches);
+	pasta_launchtable_close(&c->launches);
 	pasta_pending_free(c->early);
-	pasta_givens_close(&c->given);
+	pasta_outqueue_close(&c->out);
 	free(c);
 }
 
@@ -109,7 +109,7 @@ bool pasta_correlate_failed(const struct pasta_correlate *c)
 
 uint64_t pasta_correlate_pair(const struct pasta_correlate *c)
 {
-	return c->given.last ? c->given.last->pair : 0;
+	return c->out.last ? c->out.last->pair : 0;
 }
 
 /* -- Who it is of. -- */
@@ -186,7 +186,7 @@ void pasta_correlate_recorded(struct pasta_correlate *c, uint32_t proc, uint64_t
 static void put(struct pasta_correlate *c, const struct pasta_event *ev,
 		const struct pasta_where *where)
 {
-	struct pasta_given *g = pasta_givens_take(&c->given, ev);
+	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, ev);
 
 	if (g)
 		g->where = *where;
@@ -200,7 +200,7 @@ static void put(struct pasta_correlate *c, const struct pasta_event *ev,
 static void put_unmatched(struct pasta_correlate *c, const struct pasta_event *launch,
 			  const struct pasta_where *where)
 {
-	struct pasta_given *g = pasta_givens_take(&c->given, launch);
+	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, launch);
 
 	if (!g) {
 		c->failed = true;
@@ -218,7 +218,7 @@ static void make_way(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	uint64_t corr = ev->launch.corr;
 	uint32_t proc = ev->proc;
-	const struct pasta_launched *old = pasta_launches_next_out(&c->launches, &proc, &corr);
+	const struct pasta_launched *old = pasta_launchtable_next_out(&c->launches, &proc, &corr);
 	bool same = proc == ev->proc && corr == ev->launch.corr;
 
 	if (!old || !old->due || (same && old->where.tid == ev->tid))
@@ -232,8 +232,8 @@ static void make_way(struct pasta_correlate *c, const struct pasta_event *ev)
 int pasta_correlate_unmatched(struct pasta_correlate *c)
 {
 	c->unmatched = true;
-	pasta_launches_close(&c->launches);
-	return pasta_launches_open(&c->launches, true);
+	pasta_launchtable_close(&c->launches);
+	return pasta_launchtable_open(&c->launches, true);
 }
 
 /* The next launch that still waits when all has come, the oldest first. One at a time: there may be
@@ -242,21 +242,21 @@ static void put_next_unmatched(struct pasta_correlate *c)
 {
 	const struct pasta_launched *launch;
 
-	while (pasta_givens_empty(&c->given) && (launch = pasta_launches_oldest(&c->launches))) {
+	while (pasta_outqueue_empty(&c->out) && (launch = pasta_launchtable_oldest(&c->launches))) {
 		if (launch->due)
 			put_unmatched(c, (const void *)launch->event, &launch->where);
-		pasta_launches_drop_oldest(&c->launches);
+		pasta_launchtable_drop_oldest(&c->launches);
 	}
 }
 
 const struct pasta_event *pasta_correlate_next(struct pasta_correlate *c,
 					       const struct pasta_where **where)
 {
-	const struct pasta_given *g;
+	const struct pasta_outqueue_entry *g;
 
 	if (c->ended)
 		put_next_unmatched(c);
-	g = pasta_givens_next(&c->given);
+	g = pasta_outqueue_next(&c->out);
 	if (!g)
 		return NULL;
 	*where = &g->where;
@@ -303,7 +303,7 @@ static void use(struct pasta_correlate *c, struct proc *p, uint64_t corr,
 	if (!p->uses)
 		p->uses = calloc(1, sizeof(*p->uses));
 	if (p->uses)
-		pasta_launches_use(&c->launches, p->uses, p->number, corr, launch);
+		pasta_launchtable_use(&c->launches, p->uses, p->number, corr, launch);
 	else
 		c->failed = true;
 }
@@ -336,11 +336,11 @@ static void orphan(const struct proc *p, const struct pasta_event *ev, const str
 }
 
 /* It need not wait any longer: its launch has come, or comes no more. */
-static void settle(struct pasta_correlate *c, struct pasta_given *g)
+static void settle(struct pasta_correlate *c, struct pasta_outqueue_entry *g)
 {
 	struct proc *p = c->procs[g->own.proc];
 	struct work w = work_of(&g->own);
-	struct pasta_launched *launch = pasta_launches_find(&c->launches, p->number, w.corr);
+	struct pasta_launched *launch = pasta_launchtable_find(&c->launches, p->number, w.corr);
 
 	g->waits = false;
 	if (!launch) {
@@ -357,15 +357,15 @@ static void settle_early(struct pasta_correlate *c, uint32_t proc, uint64_t corr
 	const struct early *early = pasta_pending_find(c->early, proc, corr);
 	uint64_t number = early ? early->first : 0;
 
-	for (; number; number = pasta_givens_at(&c->given, number)->same)
-		settle(c, pasta_givens_at(&c->given, number));
+	for (; number; number = pasta_outqueue_at(&c->out, number)->same)
+		settle(c, pasta_outqueue_at(&c->out, number));
 	if (early)
 		pasta_pending_remove(c->early, proc, corr);
 }
 
 /* It waits in vain. Those behind it for the same launch, which are younger, may still be in time.
  */
-static void give_up(struct pasta_correlate *c, struct pasta_given *g)
+static void expire(struct pasta_correlate *c, struct pasta_outqueue_entry *g)
 {
 	struct work w = work_of(&g->own);
 	struct early *early = pasta_pending_find(c->early, g->own.proc, w.corr);
@@ -379,13 +379,13 @@ static void give_up(struct pasta_correlate *c, struct pasta_given *g)
 
 /* Nothing that comes is earlier than now: what has waited too long goes on. So does the first where
  * there is no room for one more. */
-static void give_up_before(struct pasta_correlate *c, uint64_t now)
+static void expire_before(struct pasta_correlate *c, uint64_t now)
 {
-	bool full = c->given.tail - c->given.head >= PASTA_CORRELATE_QUEUE - 1;
+	bool full = c->out.tail - c->out.head >= PASTA_CORRELATE_QUEUE - 1;
 
-	for (c->settled = c->settled > c->given.head ? c->settled : c->given.head;
-	     c->settled < c->given.tail; c->settled++) {
-		struct pasta_given *g = pasta_givens_at(&c->given, c->settled);
+	for (c->settled = c->settled > c->out.head ? c->settled : c->out.head;
+	     c->settled < c->out.tail; c->settled++) {
+		struct pasta_outqueue_entry *g = pasta_outqueue_at(&c->out, c->settled);
 		bool late = now > PASTA_CORRELATE_WAIT && g->own.time < now - PASTA_CORRELATE_WAIT;
 
 		if (!g->waits)
@@ -393,15 +393,15 @@ static void give_up_before(struct pasta_correlate *c, uint64_t now)
 		if (!late && !full)
 			break;
 		full = false;
-		give_up(c, g);
+		expire(c, g);
 	}
 }
 
 static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event *ev,
 			    const struct work *w)
 {
-	struct pasta_given *g = pasta_givens_take(&c->given, ev);
-	uint64_t number = c->given.tail - 1;
+	struct pasta_outqueue_entry *g = pasta_outqueue_push(&c->out, ev);
+	uint64_t number = c->out.tail - 1;
 	struct early *early = g ? pasta_pending_add(c->early, ev->proc, w->corr) : NULL;
 
 	if (g)
@@ -413,7 +413,7 @@ static void wait_for_launch(struct pasta_correlate *c, const struct pasta_event 
 		return;
 	}
 	if (early->first)
-		pasta_givens_at(&c->given, early->last)->same = number;
+		pasta_outqueue_at(&c->out, early->last)->same = number;
 	else
 		early->first = number;
 	early->last = number;
@@ -425,7 +425,7 @@ static const struct pasta_where *on_work(struct pasta_correlate *c, struct proc 
 {
 	struct work w = work_of(ev);
 	struct pasta_launched *launch =
-		w.corr ? pasta_launches_find(&c->launches, p->number, w.corr) : NULL;
+		w.corr ? pasta_launchtable_find(&c->launches, p->number, w.corr) : NULL;
 
 	if (launch) {
 		join(c, p, &w, launch, &launch->where);
@@ -447,10 +447,10 @@ static struct pasta_launched *launch_new(struct pasta_correlate *c, struct proc 
 	struct pasta_launched *launch;
 
 	/* Numbers mostly rise: one that is the highest is no other launch's. */
-	if ((c->unmatched && corr <= p->highest) || pasta_launches_full(&c->launches))
+	if ((c->unmatched && corr <= p->highest) || pasta_launchtable_full(&c->launches))
 		make_way(c, ev);
 	p->highest = corr > p->highest ? corr : p->highest;
-	launch = pasta_launches_add(&c->launches, ev->proc, corr);
+	launch = pasta_launchtable_add(&c->launches, ev->proc, corr);
 	if (!launch)
 		return NULL;
 	launch->graph = ev->launch.graph || ev->launch.work == PASTA_LAUNCH_WORK_GRAPH;
@@ -480,7 +480,7 @@ static const struct pasta_where *on_launch(struct pasta_correlate *c, struct pro
 	where->launched = ev->time;
 	where->name = ev->launch.name;
 	where->stack = ev->launch.stack;
-	if (launch && !pasta_givens_empty(&c->given))
+	if (launch && !pasta_outqueue_empty(&c->out))
 		settle_early(c, ev->proc, corr);
 	c->failed |= corr && !launch;
 	if (!c->unmatched || due != PASTA_DUE_NOW)
@@ -550,15 +550,15 @@ bool pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *e
 
 	if (!p)
 		return false;
-	c->given.last = NULL;
-	if (!pasta_givens_empty(&c->given))
-		give_up_before(c, ev->time);
+	c->out.last = NULL;
+	if (!pasta_outqueue_empty(&c->out))
+		expire_before(c, ev->time);
 	else
 		c->settled = 0;
 	at = WORK_KINDS >> ev->kind & 1 ? on_work(c, p, ev) : on_thread(c, p, ev);
 	if (!at)
 		return false;
-	if (!pasta_givens_empty(&c->given)) {
+	if (!pasta_outqueue_empty(&c->out)) {
 		put(c, ev, at);
 		return false;
 	}
@@ -597,9 +597,9 @@ void pasta_correlate_end(struct pasta_correlate *c)
 	uint64_t n;
 	size_t i;
 
-	for (n = c->given.head; n < c->given.tail; n++)
-		if (pasta_givens_at(&c->given, n)->waits)
-			give_up(c, pasta_givens_at(&c->given, n));
+	for (n = c->out.head; n < c->out.tail; n++)
+		if (pasta_outqueue_at(&c->out, n)->waits)
+			expire(c, pasta_outqueue_at(&c->out, n));
 	for (i = 0; i < c->proc_count; i++)
 		if (c->procs[i])
 			end_proc(c, c->procs[i], (struct pasta_event){.proc = (uint32_t)i});

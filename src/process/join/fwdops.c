@@ -15,16 +15,16 @@ static size_t slot_of(uint64_t seq, size_t mask)
 	return (seq + (seq >> THREAD) * UINT64_C(0x9e3779b97f4a7c15)) & mask;
 }
 
-void pasta_forwards_free(struct pasta_forwards *f)
+void pasta_forward_ops_free(struct pasta_forward_ops *f)
 {
 	free(f->slots);
 	f->slots = NULL;
 }
 
-static int grow(struct pasta_forwards *f, size_t *all)
+static int grow(struct pasta_forward_ops *f, size_t *all)
 {
 	size_t i, had = f->slots ? f->mask + 1 : 0, count = had ? 2 * had : FIRST;
-	struct pasta_forward *slots = calloc(count, sizeof(*slots));
+	struct pasta_forward_op *slots = calloc(count, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
@@ -37,9 +37,9 @@ static int grow(struct pasta_forwards *f, size_t *all)
 	return 0;
 }
 
-int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *forward, size_t *all)
+int pasta_forward_ops_add(struct pasta_forward_ops *f, const struct pasta_forward_op *forward, size_t *all)
 {
-	struct pasta_forward *slot;
+	struct pasta_forward_op *slot;
 
 	if (!f->slots && grow(f, all))
 		return -ENOMEM;
@@ -47,7 +47,7 @@ int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *for
 		slot = &f->slots[slot_of(forward->seq, f->mask)];
 		if (!slot->seq || slot->seq == forward->seq || f->full)
 			break;
-		f->full = f->mask + 1 >= PASTA_FORWARD_MAX || *all + f->mask >= PASTA_FORWARD_ALL;
+		f->full = f->mask + 1 >= PASTA_FORWARD_OPS_MAX || *all + f->mask >= PASTA_FORWARD_OPS_ALL;
 		if (!f->full && grow(f, all))
 			return -ENOMEM;
 	}
@@ -55,10 +55,10 @@ int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *for
 	return 0;
 }
 
-const struct pasta_forward *pasta_forwards_find(const struct pasta_forwards *f, uint64_t seq,
+const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward_ops *f, uint64_t seq,
 						bool *gone)
 {
-	const struct pasta_forward *slot =
+	const struct pasta_forward_op *slot =
 		f->slots && seq ? &f->slots[slot_of(seq, f->mask)] : NULL;
 
 	/* Of another thread's it is not known which was first. */

@@ -2,8 +2,8 @@
  * fwdops.h - where a process's operators came from, by sequence number: what the backward pass
  * runs belongs to the forward operator of the same number.
  *
- * Of several of one number the last counts. The last PASTA_FORWARD_MAX numbers are kept; fewer,
- * where all processes together have PASTA_FORWARD_ALL. One thread at a time.
+ * Of several of one number the last counts. The last PASTA_FORWARD_OPS_MAX numbers are kept; fewer,
+ * where all processes together have PASTA_FORWARD_OPS_ALL. One thread at a time.
  */
 #ifndef PASTA_PROCESS_FWDOPS_H
 #define PASTA_PROCESS_FWDOPS_H
@@ -12,26 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PASTA_FORWARD_MAX (1 << 20) /* of a process */
-#define PASTA_FORWARD_ALL (1 << 24) /* 256 MiB */
+#define PASTA_FORWARD_OPS_MAX (1 << 20) /* of a process */
+#define PASTA_FORWARD_OPS_ALL (1 << 24) /* 256 MiB */
 
-struct pasta_forward {
+struct pasta_forward_op {
 	uint64_t seq;
 	uint32_t python, module; /* its call path and its module's path; 0: none */
 };
 
 /* Zero it before use. */
-struct pasta_forwards {
-	struct pasta_forward *slots; /* by seq; NULL: none */
+struct pasta_forward_ops {
+	struct pasta_forward_op *slots; /* by seq; NULL: none */
 	size_t mask;
 	bool full; /* older numbers go for newer ones */
 };
 
-void pasta_forwards_free(struct pasta_forwards *f); /* what is in it */
+void pasta_forward_ops_free(struct pasta_forward_ops *f); /* what is in it */
 /* 0 or -ENOMEM. seq is not 0. *all counts the slots of all processes. */
-int pasta_forwards_add(struct pasta_forwards *f, const struct pasta_forward *forward, size_t *all);
+int pasta_forward_ops_add(struct pasta_forward_ops *f, const struct pasta_forward_op *forward, size_t *all);
 /* NULL: not known. *gone: a later one has taken its place. */
-const struct pasta_forward *pasta_forwards_find(const struct pasta_forwards *f, uint64_t seq,
+const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward_ops *f, uint64_t seq,
 						bool *gone);
 
 #endif

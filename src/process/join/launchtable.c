@@ -26,21 +26,21 @@ enum pasta_due pasta_launch_due_any(const struct pasta_launch_record *launch, ui
 	return launch->corr ? PASTA_DUE_LATER : PASTA_DUE_NEVER;
 }
 
-int pasta_launches_open(struct pasta_launches *l, bool events)
+int pasta_launchtable_open(struct pasta_launchtable *l, bool events)
 {
 	size_t size = sizeof(struct pasta_launched) + (events ? PASTA_EVENT_SIZE(launch) : 0);
 
-	l->known = pasta_pending_new(size, PASTA_LAUNCHES_MAX);
+	l->known = pasta_pending_new(size, PASTA_LAUNCHTABLE_MAX);
 	return l->known ? 0 : -ENOMEM;
 }
 
-void pasta_launches_close(struct pasta_launches *l)
+void pasta_launchtable_close(struct pasta_launchtable *l)
 {
 	pasta_pending_free(l->known);
 	l->known = NULL;
 }
 
-struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_t *proc,
+struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
 					       uint64_t *corr)
 {
 	struct pasta_launched *same = pasta_pending_find(l->known, *proc, *corr);
@@ -50,15 +50,15 @@ struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_
 	return pasta_pending_full(l->known) ? pasta_pending_oldest(l->known, proc, corr) : NULL;
 }
 
-void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses, uint32_t proc,
+void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses, uint32_t proc,
 			uint64_t corr, struct pasta_launched *launch)
 {
-	size_t at = uses->count % PASTA_LAUNCHES_RECENT;
+	size_t at = uses->count % PASTA_LAUNCHTABLE_RECENT;
 	struct pasta_launched *old = uses->recent[at].launch;
 
 	/* It may be another launch by now, or one of later use. */
 	if (old && pasta_pending_is(old, proc, uses->recent[at].corr) && old->used &&
-	    old->use + PASTA_LAUNCHES_RECENT == uses->count)
+	    old->use + PASTA_LAUNCHTABLE_RECENT == uses->count)
 		pasta_pending_drop(l->known, old);
 	launch->used = true;
 	launch->use = uses->count++;
@@ -66,12 +66,12 @@ void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses
 	uses->recent[at].corr = corr;
 }
 
-bool pasta_launches_full(const struct pasta_launches *l)
+bool pasta_launchtable_full(const struct pasta_launchtable *l)
 {
 	return pasta_pending_full(l->known);
 }
 
-struct pasta_launched *pasta_launches_oldest(const struct pasta_launches *l)
+struct pasta_launched *pasta_launchtable_oldest(const struct pasta_launchtable *l)
 {
 	uint32_t proc;
 	uint64_t corr;
@@ -79,9 +79,9 @@ struct pasta_launched *pasta_launches_oldest(const struct pasta_launches *l)
 	return pasta_pending_oldest(l->known, &proc, &corr);
 }
 
-void pasta_launches_drop_oldest(struct pasta_launches *l)
+void pasta_launchtable_drop_oldest(struct pasta_launchtable *l)
 {
-	pasta_pending_drop(l->known, pasta_launches_oldest(l));
+	pasta_pending_drop(l->known, pasta_launchtable_oldest(l));
 }
 
 /* -- Those that were forgotten without their work -- */

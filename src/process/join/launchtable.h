@@ -1,8 +1,8 @@
 /*
  * launchtable.h - launches and their work, by process and correlation.
  *
- * A launch is known from when it is added until PASTA_LAUNCHES_RECENT others of its process have
- * had their work after it had its own, or until PASTA_LAUNCHES_MAX are known: then the oldest is
+ * A launch is known from when it is added until PASTA_LAUNCHTABLE_RECENT others of its process have
+ * had their work after it had its own, or until PASTA_LAUNCHTABLE_MAX are known: then the oldest is
  * forgotten. One thread at a time.
  */
 #ifndef PASTA_PROCESS_LAUNCHTABLE_H
@@ -14,8 +14,8 @@
 
 #include "core/pending.h"
 
-#define PASTA_LAUNCHES_MAX (1 << 20) /* of all processes */
-#define PASTA_LAUNCHES_RECENT 512
+#define PASTA_LAUNCHTABLE_MAX (1 << 20) /* of all processes */
+#define PASTA_LAUNCHTABLE_RECENT 512
 
 struct pasta_launched {
 	struct pasta_where where; /* where its work belongs */
@@ -31,29 +31,29 @@ struct pasta_launch_uses {
 	struct {
 		struct pasta_launched *launch; /* which may have been forgotten since */
 		uint64_t corr;
-	} recent[PASTA_LAUNCHES_RECENT];
+	} recent[PASTA_LAUNCHTABLE_RECENT];
 	uint64_t count;
 };
 
-struct pasta_launches {
+struct pasta_launchtable {
 	struct pasta_pending *known; /* struct pasta_launched */
 };
 
 /* 0 or -ENOMEM. events: launches have room for their events. */
-int pasta_launches_open(struct pasta_launches *l, bool events);
-void pasta_launches_close(struct pasta_launches *l);
+int pasta_launchtable_open(struct pasta_launchtable *l, bool events);
+void pasta_launchtable_close(struct pasta_launchtable *l);
 
 /* Whether the next addition removes one; the one that goes first, or NULL. */
-bool pasta_launches_full(const struct pasta_launches *l);
-struct pasta_launched *pasta_launches_oldest(const struct pasta_launches *l);
-void pasta_launches_drop_oldest(struct pasta_launches *l); /* there is one */
+bool pasta_launchtable_full(const struct pasta_launchtable *l);
+struct pasta_launched *pasta_launchtable_oldest(const struct pasta_launchtable *l);
+void pasta_launchtable_drop_oldest(struct pasta_launchtable *l); /* there is one */
 /* The one that an addition would remove: it has the same numbers, or is the oldest of too many.
  * NULL: none. */
-struct pasta_launched *pasta_launches_next_out(struct pasta_launches *l, uint32_t *proc,
+struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
 					       uint64_t *corr);
 /* A new one, in place of one that has the same numbers; the caller fills in where. NULL when out of
  * memory. */
-static inline struct pasta_launched *pasta_launches_add(struct pasta_launches *l, uint32_t proc,
+static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchtable *l, uint32_t proc,
 							uint64_t corr)
 {
 	struct pasta_launched *launch = pasta_pending_renew(l->known, proc, corr);
@@ -65,13 +65,13 @@ static inline struct pasta_launched *pasta_launches_add(struct pasta_launches *l
 	return launch;
 }
 /* The latest, or NULL. */
-static inline struct pasta_launched *pasta_launches_find(struct pasta_launches *l, uint32_t proc,
+static inline struct pasta_launched *pasta_launchtable_find(struct pasta_launchtable *l, uint32_t proc,
 							 uint64_t corr)
 {
 	return pasta_pending_find(l->known, proc, corr);
 }
 /* It has its work now: others may be forgotten. */
-void pasta_launches_use(struct pasta_launches *l, struct pasta_launch_uses *uses, uint32_t proc,
+void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses, uint32_t proc,
 			uint64_t corr, struct pasta_launched *launch);
 
 /*

@@ -8,9 +8,9 @@
 #include "core/strings.h"
 #include "process/join/scope.h"
 
-int pasta_nesting_open(struct pasta_nesting *n, struct pasta_givens *given)
+int pasta_nesting_open(struct pasta_nesting *n, struct pasta_outqueue *out)
 {
-	n->given = given;
+	n->out = out;
 	n->scopes = pasta_map_new(sizeof(struct pasta_scope *));
 	n->lost = pasta_strings_add("(lost)", 6);
 	return n->scopes && n->lost ? 0 : -ENOMEM;
@@ -28,17 +28,17 @@ void pasta_nest_free(struct pasta_nest *nest)
 	nest->frames = NULL;
 }
 
-static struct pasta_given *give(struct pasta_nesting *n)
+static struct pasta_outqueue_entry *deliver(struct pasta_nesting *n)
 {
-	struct pasta_given *g = pasta_givens_add(n->given);
+	struct pasta_outqueue_entry *g = pasta_outqueue_add(n->out);
 
 	n->failed |= !g;
 	return g;
 }
 
-static struct pasta_given *give_taken(struct pasta_nesting *n, const struct pasta_event *ev)
+static struct pasta_outqueue_entry *deliver_taken(struct pasta_nesting *n, const struct pasta_event *ev)
 {
-	struct pasta_given *g = pasta_givens_take(n->given, ev);
+	struct pasta_outqueue_entry *g = pasta_outqueue_push(n->out, ev);
 
 	n->failed |= !g;
 	return g;
@@ -153,11 +153,11 @@ static void fill_head(struct pasta_event *own, const struct pasta_event *ev, uns
 	own->source = ev->source;
 }
 
-static void give_region(struct pasta_nesting *n, const struct pasta_nest *nest, size_t at,
+static void deliver_region(struct pasta_nesting *n, const struct pasta_nest *nest, size_t at,
 			const struct pasta_event *ev, unsigned int sub, uint32_t flags)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
-	struct pasta_given *g = give(n);
+	struct pasta_outqueue_entry *g = deliver(n);
 
 	if (!g)
 		return;
@@ -178,7 +178,7 @@ static void end_region(struct pasta_nesting *n, struct pasta_nest *nest,
 {
 	size_t at = place_of(nest, nest->regions);
 
-	give_region(n, nest, at, ev, PASTA_REGION_END, flags);
+	deliver_region(n, nest, at, ev, PASTA_REGION_END, flags);
 	pull(n, nest, at);
 }
 
@@ -191,7 +191,7 @@ static void begin_region(struct pasta_nesting *n, struct pasta_nest *nest,
 	if (!f)
 		return;
 	f->domain = ev->region.domain;
-	give_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
+	deliver_region(n, nest, nest->depth - 1, ev, PASTA_REGION_BEGIN, flags);
 }
 
 /* Events were dropped: the source says how many regions are open here. Ends that are missing come
@@ -206,11 +206,11 @@ static void get_in_step(struct pasta_nesting *n, struct pasta_nest *nest,
 		begin_region(n, nest, now, ev, n->lost, PASTA_REGION_SUPPLIED_LOSS);
 }
 
-static void give_stray(struct pasta_nesting *n, const struct pasta_nest *nest,
+static void deliver_stray(struct pasta_nesting *n, const struct pasta_nest *nest,
 		       const struct pasta_progress *now, const struct pasta_event *ev,
 		       uint32_t flags)
 {
-	struct pasta_given *g = give(n);
+	struct pasta_outqueue_entry *g = deliver(n);
 
 	if (!g)
 		return;
@@ -243,7 +243,7 @@ static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest,
 	size_t depth = ev->region.depth ? ev->region.depth : ended(nest, ev->region.name);
 
 	if (ev->region.depth && nest->regions < depth) {
-		give_stray(n, nest, now, ev, PASTA_REGION_SUPPLIED_LOSS);
+		deliver_stray(n, nest, now, ev, PASTA_REGION_SUPPLIED_LOSS);
 		return;
 	}
 	if (ev->region.depth)
@@ -253,7 +253,7 @@ static void on_region_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		return;
 	}
 	if (!depth) {
-		give_stray(n, nest, now, ev, 0);
+		deliver_stray(n, nest, now, ev, 0);
 		return;
 	}
 	nest->owed += nest->regions - depth;
@@ -266,7 +266,7 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_progress *now, const struct pasta_event *ev)
 {
 	uint32_t depth = ev->region.depth;
-	struct pasta_given *g;
+	struct pasta_outqueue_entry *g;
 
 	if (ev->sub == PASTA_REGION_END) {
 		on_region_end(n, nest, now, ev);
@@ -278,17 +278,17 @@ void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		begin_region(n, nest, now, ev, ev->region.name, 0);
 		return;
 	}
-	g = give_taken(n, ev);
+	g = deliver_taken(n, ev);
 	if (g)
 		pasta_nest_here(nest, now, &g->where);
 }
 
 /* An operator of the backward pass, or one that may be: true if its forward operator is known. */
-static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
+static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forward_ops *forwards,
 			 const struct pasta_op_begin_record *op)
 {
 	bool gone;
-	const struct pasta_forward *forward = pasta_forwards_find(forwards, op->seq, &gone);
+	const struct pasta_forward_op *forward = pasta_forward_ops_find(forwards, op->seq, &gone);
 
 	if (forward) {
 		f->python = forward->python ? forward->python : f->python;
@@ -302,7 +302,7 @@ static bool find_forward(struct pasta_nest_frame *f, const struct pasta_forwards
 }
 
 /* The backward pass: an operator without a forward one is where what is around it is. */
-static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forwards *forwards,
+static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forward_ops *forwards,
 			    const struct pasta_op_begin_record *op, uint32_t stack)
 {
 	bool inside = f->flags & PASTA_WHERE_BACKWARD;
@@ -318,7 +318,7 @@ static void locate_backward(struct pasta_nest_frame *f, const struct pasta_forwa
 /* Where the operator comes from: so far f has what is around it. Sources that do not say what is
  * backward run it on threads without Python. */
 static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
-		   struct pasta_forwards *forwards, struct pasta_nest_frame *f,
+		   struct pasta_forward_ops *forwards, struct pasta_nest_frame *f,
 		   const struct pasta_op_begin_record *op, uint32_t stack)
 {
 	bool backward = (op->flags & PASTA_OP_BACKWARD) || (f->flags & PASTA_WHERE_BACKWARD);
@@ -332,7 +332,7 @@ static void locate(struct pasta_nesting *n, struct pasta_nest *nest,
 	f->python = stack ? stack : f->python;
 	f->module = op->module ? op->module : f->module;
 	if (op->seq && (f->python || f->module) &&
-	    pasta_forwards_add(forwards, &(struct pasta_forward){op->seq, f->python, f->module},
+	    pasta_forward_ops_add(forwards, &(struct pasta_forward_op){op->seq, f->python, f->module},
 			       &n->forwards))
 		n->failed = true;
 }
@@ -354,7 +354,7 @@ static void end_op(struct pasta_nesting *n, struct pasta_nest *nest, size_t at,
 		   const struct pasta_event *ev, unsigned int sub)
 {
 	const struct pasta_nest_frame *f = &nest->frames[at];
-	struct pasta_given *g = give(n);
+	struct pasta_outqueue_entry *g = deliver(n);
 
 	if (g) {
 		fill_head(&g->own, ev, PASTA_KIND_OP_END, sub, PASTA_EVENT_SIZE(op_end));
@@ -384,13 +384,13 @@ static void end_dropped_ops(struct pasta_nesting *n, struct pasta_nest *nest,
 }
 
 void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
-			 struct pasta_forwards *forwards, const struct pasta_progress *now,
+			 struct pasta_forward_ops *forwards, const struct pasta_progress *now,
 			 const struct pasta_event *ev)
 {
 	const struct pasta_op_begin_record *op = &ev->op_begin;
 	bool same = !op->stack && op->flags & PASTA_OP_STACK_SAME;
 	struct pasta_nest_frame *f;
-	struct pasta_given *g;
+	struct pasta_outqueue_entry *g;
 
 	end_dropped_ops(n, nest, ev);
 	f = push(n, nest, now, PASTA_KIND_OP_BEGIN, op->name, op->id);
@@ -401,7 +401,7 @@ void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
 	f->began.flags = f->flags;
 	f->began.python = f->python;
 	f->began.module = f->module;
-	g = give_taken(n, ev);
+	g = deliver_taken(n, ev);
 	if (!g)
 		return;
 	g->own.op_begin.stack = nest->stack;

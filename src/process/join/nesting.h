@@ -24,7 +24,7 @@ struct pasta_progress {
 
 /* What all threads share. Zero it before use. */
 struct pasta_nesting {
-	struct pasta_givens *given; /* where events go */
+	struct pasta_outqueue *out; /* where events go */
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
 	uint64_t pairs;		    /* that there were */
 	size_t forwards;	    /* slots of all processes: see forward.h */
@@ -32,7 +32,7 @@ struct pasta_nesting {
 	bool failed;		    /* memory has run out */
 };
 
-int pasta_nesting_open(struct pasta_nesting *n, struct pasta_givens *given); /* 0 or -ENOMEM */
+int pasta_nesting_open(struct pasta_nesting *n, struct pasta_outqueue *out); /* 0 or -ENOMEM */
 void pasta_nesting_close(struct pasta_nesting *n);
 
 /* A region or operator that has begun and not ended. */
@@ -83,7 +83,7 @@ static inline void pasta_nest_here(const struct pasta_nest *nest, const struct p
 void pasta_nest_region(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_progress *now, const struct pasta_event *ev);
 void pasta_nest_op_begin(struct pasta_nesting *n, struct pasta_nest *nest,
-			 struct pasta_forwards *forwards, const struct pasta_progress *now,
+			 struct pasta_forward_ops *forwards, const struct pasta_progress *now,
 			 const struct pasta_event *ev);
 void pasta_nest_op_end(struct pasta_nesting *n, struct pasta_nest *nest,
 		       const struct pasta_event *ev);

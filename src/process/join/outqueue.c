@@ -6,7 +6,7 @@
 
 #define RING 64 /* at first: a power of two */
 
-int pasta_givens_open(struct pasta_givens *q)
+int pasta_outqueue_open(struct pasta_outqueue *q)
 {
 	q->ring = calloc(RING, sizeof(*q->ring));
 	q->mask = RING - 1;
@@ -14,21 +14,21 @@ int pasta_givens_open(struct pasta_givens *q)
 	return q->ring ? 0 : -ENOMEM;
 }
 
-void pasta_givens_close(struct pasta_givens *q)
+void pasta_outqueue_close(struct pasta_outqueue *q)
 {
 	free(q->ring);
 	q->ring = NULL;
 }
 
-int pasta_givens_grow(struct pasta_givens *q)
+int pasta_outqueue_grow(struct pasta_outqueue *q)
 {
 	uint64_t mask = q->mask * 2 + 1, i;
-	struct pasta_given *ring = calloc(mask + 1, sizeof(*ring));
+	struct pasta_outqueue_entry *ring = calloc(mask + 1, sizeof(*ring));
 
 	if (!ring)
 		return -ENOMEM;
 	for (i = q->head; i < q->tail; i++)
-		ring[i & mask] = *pasta_givens_at(q, i);
+		ring[i & mask] = *pasta_outqueue_at(q, i);
 	free(q->ring);
 	q->ring = ring;
 	q->mask = mask;

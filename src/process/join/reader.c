@@ -11,7 +11,7 @@
 #define ASK_EVERY 4096 /* events */
 #define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
 
-struct pasta_feed {
+struct pasta_reader {
 	struct pasta_stream *stream;	   /* NULL: it was stopped */
 	struct pasta_correlate *correlate; /* NULL: nobody needs it */
 	struct pasta_sieve *sieve;	   /* NULL: all passes */
@@ -26,7 +26,7 @@ struct pasta_feed {
 const struct pasta_where pasta_nowhere = {
 	.size = sizeof(pasta_nowhere), .iteration = PASTA_NO_ITERATION, .launch = PASTA_NO_LAUNCH};
 
-static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
+static bool join(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
 {
 	const uint64_t pairs = PASTA_MASK(REGION) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END);
 	const uint64_t work = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET);
@@ -53,10 +53,10 @@ static bool join(struct pasta_feed *f, uint64_t kinds, uint64_t needs)
 	return f->correlate;
 }
 
-struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
+struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
 				  const struct pasta_filter *filter)
 {
-	struct pasta_feed *f = calloc(1, sizeof(*f));
+	struct pasta_reader *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
@@ -72,11 +72,11 @@ struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64
 	if (join(f, kinds, needs))
 		return f;
 fail:
-	pasta_feed_free(f);
+	pasta_reader_free(f);
 	return NULL;
 }
 
-void pasta_feed_free(struct pasta_feed *f)
+void pasta_reader_free(struct pasta_reader *f)
 {
 	if (!f)
 		return;
@@ -86,13 +86,13 @@ void pasta_feed_free(struct pasta_feed *f)
 	free(f);
 }
 
-int pasta_feed_error(const struct pasta_feed *f)
+int pasta_reader_error(const struct pasta_reader *f)
 {
 	return f->failed || (f->correlate && pasta_correlate_failed(f->correlate)) ? -ENOMEM : 0;
 }
 
 /* Modules give call paths their names, and devices and threads have their own, whoever asks. */
-__attribute__((noinline)) static void feed_names(struct pasta_feed *f, const struct pasta_event *ev)
+__attribute__((noinline)) static void reader_names(struct pasta_reader *f, const struct pasta_event *ev)
 {
 	if (ev->kind == PASTA_KIND_MODULE)
 		pasta_symbols_module(ev);
@@ -102,7 +102,7 @@ __attribute__((noinline)) static void feed_names(struct pasta_feed *f, const str
 
 /* Inline: it runs for each event. */
 static inline __attribute__((always_inline)) const struct pasta_event *
-from_stream(struct pasta_feed *f)
+from_stream(struct pasta_reader *f)
 {
 	const struct pasta_event *ev;
 
@@ -111,23 +111,23 @@ from_stream(struct pasta_feed *f)
 		f->stopped = true;
 	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
 	if (ev && (NAMES | PASTA_MASK(MODULE)) >> ev->kind & 1)
-		feed_names(f, ev);
+		reader_names(f, ev);
 	return ev;
 }
 
-void pasta_feed_ask(struct pasta_feed *f, bool (*go_on)(void *ctx), void *ctx)
+void pasta_reader_set_cancel(struct pasta_reader *f, bool (*go_on)(void *ctx), void *ctx)
 {
 	f->go_on = go_on;
 	f->ctx = ctx;
 }
 
-bool pasta_feed_stopped(const struct pasta_feed *f)
+bool pasta_reader_stopped(const struct pasta_reader *f)
 {
 	return f->stopped;
 }
 
 static inline __attribute__((always_inline)) const struct pasta_event *
-joined(struct pasta_feed *f, const struct pasta_where **where)
+joined(struct pasta_reader *f, const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
@@ -154,7 +154,7 @@ static bool is_end(const struct pasta_event *ev)
 }
 
 /* An end passes with its begin, wherever it is itself. */
-static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
+static bool passes(struct pasta_reader *f, const struct pasta_event *ev,
 		   const struct pasta_where *where)
 {
 	uint64_t pair = f->correlate ? pasta_correlate_pair(f->correlate) : 0;
@@ -172,7 +172,7 @@ static bool passes(struct pasta_feed *f, const struct pasta_event *ev,
 }
 
 /* Not inline: its registers would be saved for each event, also where there is no filter. */
-__attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_feed *f,
+__attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_reader *f,
 								  const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
@@ -184,7 +184,7 @@ __attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_f
 	return ev;
 }
 
-const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where)
+const struct pasta_event *pasta_reader_next(struct pasta_reader *f, const struct pasta_where **where)
 {
 	return f->correlate && !f->sieve ? joined(f, where) : sifted(f, where);
 }

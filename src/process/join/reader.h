@@ -9,23 +9,23 @@
 #include "process/join/filter.h"
 #include "process/read/stream.h"
 
-struct pasta_feed;
+struct pasta_reader;
 
 /* kinds: those that are wanted; needs: of enum pasta_need. filter may be NULL. All must outlive
  * it. Shards of other ranks must have been left out. NULL when out of memory. */
-struct pasta_feed *pasta_feed_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
+struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
 				  const struct pasta_filter *filter);
-void pasta_feed_free(struct pasta_feed *f);
+void pasta_reader_free(struct pasta_reader *f);
 
 /* The next event, and where it belongs, until the next call; NULL at the end. There may be events
  * of other kinds among them. */
-const struct pasta_event *pasta_feed_next(struct pasta_feed *f, const struct pasta_where **where);
+const struct pasta_event *pasta_reader_next(struct pasta_reader *f, const struct pasta_where **where);
 /* Ask, every few thousand events that are read, whether to go on. If not, no more is read: next
  * gives what still waits, ends that are missing, and then NULL; stopped says that it was so. */
-void pasta_feed_ask(struct pasta_feed *f, bool (*go_on)(void *ctx), void *ctx);
-bool pasta_feed_stopped(const struct pasta_feed *f);
+void pasta_reader_set_cancel(struct pasta_reader *f, bool (*go_on)(void *ctx), void *ctx);
+bool pasta_reader_stopped(const struct pasta_reader *f);
 /* After the end: 0, or -ENOMEM if memory ran out on the way. */
-int pasta_feed_error(const struct pasta_feed *f);
+int pasta_reader_error(const struct pasta_reader *f);
 
 /* Of what nothing is known. */
 extern const struct pasta_where pasta_nowhere;

@@ -134,24 +134,24 @@ static int input_read_shard(struct pasta_input *in, int folder, const char *path
 			    struct pasta_error *last)
 {
 	const char *slash = strrchr(path, '/');
-	struct pasta_salvaged salvaged = {0};
+	struct pasta_recovered recovered = {0};
 	struct pasta_shard_parts parts;
 
-	if (pasta_salvage_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &salvaged,
+	if (pasta_recover_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &recovered,
 				last)) {
 		/* What could not be written is shown all the same, and is still in the rings. */
-		in->refused += salvaged.failed || salvaged.damaged || !salvaged.unwritten;
+		in->refused += recovered.failed || recovered.damaged || !recovered.unwritten;
 		warn(in, last);
 	}
-	in->salvaged += salvaged.processes;
-	in->alive += salvaged.alive;
-	in->unsure += salvaged.unsure;
+	in->recovered += recovered.processes;
+	in->alive += recovered.alive;
+	in->unsure += recovered.unsure;
 	if (parts.file < 0 && parts.tail < 0)
 		return 0;
 	if (input_take_shard(in, &parts, last))
 		return last->code;
 	in->shards++;
-	input_check_end(in, !salvaged.alive);
+	input_check_end(in, !recovered.alive);
 	return 0;
 }
 

@@ -36,14 +36,14 @@ struct pasta_input {
 	uint64_t failed;		  /* processes that could not record at all */
 	char why[256];			  /* what went wrong first in those, or empty */
 	char notes[PASTA_RUN_NOTES][256]; /* what handlers could not do; the rest are empty */
-	uint64_t salvaged, alive;	  /* processes */
+	uint64_t recovered, alive;	  /* processes */
 	uint64_t unsure;		  /* processes that may still run, or may not */
 	bool unnamed;			  /* the last folder has no run.json */
 	uint64_t made;			  /* shards that its processes have made */
 	size_t first;			  /* in the stream, of its shards */
 };
 
-/* Add a folder or a shard. A folder is salvaged first, if we may. An error if nothing of it can be
+/* Add a folder or a shard. A folder is recovered first, if we may. An error if nothing of it can be
  * read; what can be read in part is, with warnings. */
 int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error *err);
 /* Add a shard that is open, and belongs to a run that is in no folder: its descriptors are taken,

@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-const char *pasta_account_reason(unsigned int reason)
+const char *pasta_loss_reason(unsigned int reason)
 {
 	return reason ? pasta_subtype_name(PASTA_KIND_LOSS, reason) : NULL;
 }
 
-void pasta_account_add_closed(struct pasta_account *a, uint64_t events)
+void pasta_loss_add_closed(struct pasta_loss_summary *a, uint64_t events)
 {
 	a->expected += events;
 	a->dropped += events;
@@ -30,7 +30,7 @@ __attribute__((format(printf, 4, 5))) static size_t put(char *text, size_t size,
 	return n < 0 ? size : at + (size_t)n;
 }
 
-const char *pasta_account_line(const struct pasta_account *a, char *text, size_t size)
+const char *pasta_loss_line(const struct pasta_loss_summary *a, char *text, size_t size)
 {
 	const char *before = " (";
 	unsigned int i;
@@ -42,9 +42,9 @@ const char *pasta_account_line(const struct pasta_account *a, char *text, size_t
 	if (!a->dropped)
 		return text;
 	for (i = 0; i < PASTA_LOSS_COUNT; i++) {
-		if (!a->by_reason[i] || !pasta_account_reason(i))
+		if (!a->by_reason[i] || !pasta_loss_reason(i))
 			continue;
-		at = put(text, size, at, "%s%s %" PRIu64, before, pasta_account_reason(i),
+		at = put(text, size, at, "%s%s %" PRIu64, before, pasta_loss_reason(i),
 			 a->by_reason[i]);
 		before = ", ";
 	}
@@ -63,7 +63,7 @@ static void member(struct pasta_json *j, const char *key, uint64_t value)
 	pasta_json_uint(j, value);
 }
 
-void pasta_account_json(const struct pasta_account *a, struct pasta_json *j)
+void pasta_loss_json(const struct pasta_loss_summary *a, struct pasta_json *j)
 {
 	unsigned int i;
 
@@ -74,8 +74,8 @@ void pasta_account_json(const struct pasta_account *a, struct pasta_json *j)
 	pasta_json_key(j, "reasons");
 	pasta_json_map(j);
 	for (i = 0; i < PASTA_LOSS_COUNT; i++)
-		if (pasta_account_reason(i))
-			member(j, pasta_account_reason(i), a->by_reason[i]);
+		if (pasta_loss_reason(i))
+			member(j, pasta_loss_reason(i), a->by_reason[i]);
 	member(j, "damaged", a->damaged);
 	pasta_json_map_end(j);
 	member(j, "damaged_bytes", a->damaged_bytes);

@@ -6,12 +6,12 @@
 #include "process/read/stream.h"
 
 /* The name of a reason: "full"; NULL for what is none. */
-const char *pasta_account_reason(unsigned int reason);
+const char *pasta_loss_reason(unsigned int reason);
 /* Events that nobody could even put in a shard. */
-void pasta_account_add_closed(struct pasta_account *a, uint64_t events);
+void pasta_loss_add_closed(struct pasta_loss_summary *a, uint64_t events);
 /* "events: E expected, C captured, D dropped (full 3, damaged 2)"; returns text. */
-const char *pasta_account_line(const struct pasta_account *a, char *text, size_t size);
+const char *pasta_loss_line(const struct pasta_loss_summary *a, char *text, size_t size);
 /* The whole account, as an object. */
-void pasta_account_json(const struct pasta_account *a, struct pasta_json *j);
+void pasta_loss_json(const struct pasta_loss_summary *a, struct pasta_json *j);
 
 #endif

@@ -18,7 +18,7 @@
 
 enum { HALF_MADE_S = 10, DAMAGED_MAX = 100 };
 
-struct salvage {
+struct recover {
 	int folder;
 	const char *name, *path; /* of the shard */
 	char ring_name[NAME_MAX + 1];
@@ -32,11 +32,11 @@ struct salvage {
 	struct pasta_shard *shard; /* NULL: there is none, or it is not one */
 	bool refused;		   /* the shard cannot be read, which was said */
 	struct pasta_rings_found found;
-	struct pasta_salvaged *out;
+	struct pasta_recovered *out;
 	struct pasta_error *err;
 };
 
-static int salvage_fail(struct salvage *s, int code, const char *name, const char *what)
+static int recover_fail(struct recover *s, int code, const char *name, const char *what)
 {
 	s->out->failed++;
 	s->commit = false;
@@ -47,14 +47,14 @@ static int salvage_fail(struct salvage *s, int code, const char *name, const cha
 /* -- The ring file -- */
 
 /* To be committed it has to be ours, and locked by us. Where locks do not work nothing is. */
-static void salvage_lock(struct salvage *s)
+static void recover_lock(struct recover *s)
 {
 	if (s->commit && flock(s->ring, LOCK_EX | LOCK_NB))
 		s->commit = false;
 }
 
 /* 1: it is open; 0: there is none. */
-static int salvage_open_ring(struct salvage *s, uint64_t *size)
+static int recover_open_ring(struct recover *s, uint64_t *size)
 {
 	struct stat st;
 
@@ -66,17 +66,17 @@ static int salvage_open_ring(struct salvage *s, uint64_t *size)
 	if (s->ring == -ENOENT)
 		return 0; /* or not any more */
 	if (s->ring < 0)
-		return salvage_fail(s, s->ring, s->ring_name, pasta_files_why(s->ring));
-	salvage_lock(s);
+		return recover_fail(s, s->ring, s->ring_name, pasta_files_why(s->ring));
+	recover_lock(s);
 	if (fstat(s->ring, &st))
-		return salvage_fail(s, -errno, s->ring_name, strerror(errno));
+		return recover_fail(s, -errno, s->ring_name, strerror(errno));
 	*size = (uint64_t)st.st_size;
 	return 1;
 }
 
 /* -- The shard -- */
 
-static bool salvage_is_of_another(const struct salvage *s)
+static bool recover_is_of_another(const struct recover *s)
 {
 	static const uint8_t unknown[sizeof(s->shard->head.guid)];
 	const uint8_t *guid = s->shard->head.guid;
@@ -86,7 +86,7 @@ static bool salvage_is_of_another(const struct salvage *s)
 }
 
 /* A shard that cannot be used costs its own events; those of the rings are shown all the same. */
-static int salvage_open_shard(struct salvage *s)
+static int recover_open_shard(struct recover *s)
 {
 	struct pasta_shard_parts parts = {.path = s->path, .end = UINT64_MAX, .tail = -1};
 
@@ -95,12 +95,12 @@ static int salvage_open_shard(struct salvage *s)
 		return 0;
 	s->refused = s->file < 0;
 	if (s->file < 0)
-		return salvage_fail(s, s->file, s->name, pasta_files_why(s->file));
+		return recover_fail(s, s->file, s->name, pasta_files_why(s->file));
 	if (s->file_size < sizeof(struct pasta_shard_head))
 		return 0; /* its process died before it had begun */
 	parts.file = fcntl(s->file, F_DUPFD_CLOEXEC, 3);
 	if (parts.file < 0)
-		return salvage_fail(s, -errno, s->name, strerror(errno));
+		return recover_fail(s, -errno, s->name, strerror(errno));
 	s->shard = pasta_shard_open(&parts, 0, s->decoder, s->err);
 	if (!s->shard) {
 		s->refused = true;
@@ -110,13 +110,13 @@ static int salvage_open_shard(struct salvage *s)
 	}
 	s->file_size = s->shard->size;
 	if (s->shard->error)
-		return salvage_fail(s, s->shard->error, s->name, strerror(-s->shard->error));
+		return recover_fail(s, s->shard->error, s->name, strerror(-s->shard->error));
 	return 0;
 }
 
 /* -- Committing -- */
 
-static int salvage_copy(int from, int to, uint64_t at)
+static int recover_copy(int from, int to, uint64_t at)
 {
 	struct pasta_shardfile out = {.fd = to, .end = at};
 	char *bytes = malloc(PASTA_FRAME_BYTES);
@@ -134,7 +134,7 @@ static int salvage_copy(int from, int to, uint64_t at)
 }
 
 /* The shard's file, if nobody has written to it since it was scanned; *made: it is new. */
-static int salvage_open_to_append(struct salvage *s, bool *made)
+static int recover_open_to_append(struct recover *s, bool *made)
 {
 	struct stat st;
 	int fd;
@@ -154,10 +154,10 @@ static int salvage_open_to_append(struct salvage *s, bool *made)
 	return fd < 0 ? fd : -ESTALE;
 }
 
-static int salvage_append(struct salvage *s)
+static int recover_append(struct recover *s)
 {
 	bool made;
-	int error = 0, fd = salvage_open_to_append(s, &made);
+	int error = 0, fd = recover_open_to_append(s, &made);
 
 	if (fd < 0)
 		return fd;
@@ -165,7 +165,7 @@ static int salvage_append(struct salvage *s)
 	if (s->file_size > s->end && !made && ftruncate(fd, (off_t)s->end))
 		error = -errno;
 	if (!error)
-		error = salvage_copy(s->tail, fd, (s->end + 7) & ~UINT64_C(7));
+		error = recover_copy(s->tail, fd, (s->end + 7) & ~UINT64_C(7));
 	if (!error)
 		error = pasta_files_sync(fd);
 	if (!error)
@@ -179,7 +179,7 @@ static int salvage_append(struct salvage *s)
 }
 
 /* A damaged ring is read once, and lies there from then on. */
-static int salvage_put_aside(struct salvage *s)
+static int recover_put_aside(struct recover *s)
 {
 	size_t stem = strlen(s->ring_name) - strlen(PASTA_SALVAGE_RING);
 	char to[NAME_MAX + 1];
@@ -199,15 +199,15 @@ static int salvage_put_aside(struct salvage *s)
 }
 
 /* The ring goes only once its events are on the disk. */
-static int salvage_commit(struct salvage *s)
+static int recover_commit(struct recover *s)
 {
 	int error;
 
 	if (!pasta_files_is_still(s->folder, s->ring_name, s->ring))
 		return -ESTALE;
-	error = salvage_append(s);
+	error = recover_append(s);
 	if (!error)
-		error = s->found.damaged ? salvage_put_aside(s)
+		error = s->found.damaged ? recover_put_aside(s)
 					 : pasta_files_remove(s->folder, s->ring_name, s->ring);
 	if (!error)
 		error = pasta_files_sync(s->folder);
@@ -216,7 +216,7 @@ static int salvage_commit(struct salvage *s)
 
 /* -- All of it -- */
 
-static int salvage_say_damage(struct salvage *s, bool aside)
+static int recover_say_damage(struct recover *s, bool aside)
 {
 	char missing[80] = "no event is missing";
 
@@ -235,7 +235,7 @@ static int salvage_say_damage(struct salvage *s, bool aside)
 }
 
 /* Of a process that could not put all its rings into the file. */
-static int salvage_say_unfiled(struct salvage *s)
+static int recover_say_unfiled(struct recover *s)
 {
 	return pasta_fail(s->err, -ENODATA,
 			  "%.*s%s: %" PRIu64 " rings of its process were not in it, and what they "
@@ -245,13 +245,13 @@ static int salvage_say_unfiled(struct salvage *s)
 }
 
 /* Frames of all that the shard lacks, in memory; and on the disk, if that may be. */
-static int salvage_read(struct salvage *s)
+static int recover_read(struct recover *s)
 {
-	int error, shard_error = salvage_open_shard(s);
+	int error, shard_error = recover_open_shard(s);
 	bool committed = false;
 
-	if (s->shard && salvage_is_of_another(s))
-		return salvage_fail(s, -EINVAL, s->ring_name, "it belongs to another shard");
+	if (s->shard && recover_is_of_another(s))
+		return recover_fail(s, -EINVAL, s->ring_name, "it belongs to another shard");
 	s->tail = pasta_files_memory();
 	error = s->tail < 0 ? s->tail
 			    : pasta_rings_extract(&s->rings, s->shard, s->tail, &s->found);
@@ -259,14 +259,14 @@ static int salvage_read(struct salvage *s)
 		if (s->tail >= 0)
 			close(s->tail);
 		s->tail = -1;
-		return salvage_fail(s, error, s->ring_name, strerror(-error));
+		return recover_fail(s, error, s->ring_name, strerror(-error));
 	}
 	/* A file that only has the name of a ring makes no shard. */
 	if (s->rings.head == PASTA_RINGS_DAMAGED && !s->shard && !s->found.events) {
 		close(s->tail);
 		s->tail = -1;
 		s->found.uncounted = true;
-		return salvage_say_damage(s, false);
+		return recover_say_damage(s, false);
 	}
 	s->out->processes++;
 	s->out->events += s->found.events;
@@ -274,14 +274,14 @@ static int salvage_read(struct salvage *s)
 	 * lacks others as well. */
 	s->end = !s->shard ? 0 : s->found.gap ? s->file_size : s->shard->at;
 	if (s->commit && !s->found.unread) {
-		error = salvage_commit(s);
+		error = recover_commit(s);
 		committed = !error;
 		s->out->committed += committed;
 	}
 	if (shard_error)
 		return shard_error;
 	if (s->found.damaged)
-		return salvage_say_damage(s, committed);
+		return recover_say_damage(s, committed);
 	if (error && error != -ESTALE) {
 		s->out->unwritten++;
 		return pasta_fail(s->err, error,
@@ -289,20 +289,20 @@ static int salvage_read(struct salvage *s)
 				  "still there",
 				  s->path, strerror(-error));
 	}
-	return s->found.unfiled ? salvage_say_unfiled(s) : 0;
+	return s->found.unfiled ? recover_say_unfiled(s) : 0;
 }
 
 /* Nothing was in it, if its process never got to write a frame either. */
-static int salvage_half(struct salvage *s, time_t changed)
+static int recover_half(struct recover *s, time_t changed)
 {
-	int error = salvage_open_shard(s);
+	int error = recover_open_shard(s);
 	time_t age;
 
 	if (error)
 		return error;
 	if (s->shard && s->shard->frame_count) {
 		s->found.damaged = s->found.uncounted = true;
-		return salvage_say_damage(s, false);
+		return recover_say_damage(s, false);
 	}
 	age = time(NULL) - changed;
 	if (age < -HALF_MADE_S) /* by a clock that is not ours: it may be of now, or of last year */
@@ -314,7 +314,7 @@ static int salvage_half(struct salvage *s, time_t changed)
 	return 0;
 }
 
-static int salvage_ring(struct salvage *s, uint64_t size)
+static int recover_ring(struct recover *s, uint64_t size)
 {
 	enum pasta_liveness alive = pasta_liveness_by_lock(s->ring, s->ring_name);
 	struct stat st;
@@ -328,13 +328,13 @@ static int salvage_ring(struct salvage *s, uint64_t size)
 	if (!error && fstat(s->ring, &st))
 		error = -errno;
 	if (error)
-		return salvage_fail(s, error, s->ring_name, strerror(-error));
+		return recover_fail(s, error, s->ring_name, strerror(-error));
 	if (s->rings.head == PASTA_RINGS_OTHER)
-		return salvage_fail(
+		return recover_fail(
 			s, -EPROTONOSUPPORT, s->ring_name,
 			"it is of another version: report with the accelprof that ran it");
 	if (s->rings.head == PASTA_RINGS_HALF)
-		return salvage_half(s, st.st_mtime);
+		return recover_half(s, st.st_mtime);
 	/* Whose it is is not known then. */
 	alive = s->rings.head == PASTA_RINGS_DAMAGED
 			? PASTA_LIVENESS_UNSURE
@@ -347,10 +347,10 @@ static int salvage_ring(struct salvage *s, uint64_t size)
 		s->commit = false;
 		s->out->unsure++;
 	}
-	return salvage_read(s);
+	return recover_read(s);
 }
 
-static void salvage_free(struct salvage *s)
+static void recover_free(struct recover *s)
 {
 	pasta_rings_close(&s->rings);
 	pasta_shard_close(s->shard);
@@ -361,7 +361,7 @@ static void salvage_free(struct salvage *s)
 }
 
 /* The file up to what was used of it, and the tail. Without a tail, the file as it grows. */
-static int salvage_parts(struct salvage *s, struct pasta_shard_parts *parts)
+static int recover_parts(struct recover *s, struct pasta_shard_parts *parts)
 {
 	int error = 0;
 
@@ -371,7 +371,7 @@ static int salvage_parts(struct salvage *s, struct pasta_shard_parts *parts)
 	} else if (s->file == -1 && s->tail < 0 && !s->refused) {
 		s->file = pasta_files_open(s->folder, s->name, NULL);
 		if (s->file < 0 && s->file != -ENOENT)
-			error = salvage_fail(s, s->file, s->name, pasta_files_why(s->file));
+			error = recover_fail(s, s->file, s->name, pasta_files_why(s->file));
 	}
 	parts->file = s->file < 0 ? -1 : s->file;
 	parts->tail = s->tail;
@@ -379,11 +379,11 @@ static int salvage_parts(struct salvage *s, struct pasta_shard_parts *parts)
 	return error;
 }
 
-int pasta_salvage_shard(int folder, const char *name, const char *path, bool commit,
-			struct pasta_shard_parts *parts, struct pasta_salvaged *out,
+int pasta_recover_shard(int folder, const char *name, const char *path, bool commit,
+			struct pasta_shard_parts *parts, struct pasta_recovered *out,
 			struct pasta_error *err)
 {
-	struct salvage *s = calloc(1, sizeof(*s));
+	struct recover *s = calloc(1, sizeof(*s));
 	size_t stem = strlen(name) - strlen(".pst");
 	uint64_t size = 0;
 	int r, last;
@@ -403,23 +403,23 @@ int pasta_salvage_shard(int folder, const char *name, const char *path, bool com
 	s->err = err;
 	r = snprintf(s->ring_name, sizeof(s->ring_name), "%.*s" PASTA_SALVAGE_RING, (int)stem,
 		     name) < (int)sizeof(s->ring_name)
-		    ? salvage_open_ring(s, &size)
+		    ? recover_open_ring(s, &size)
 		    : 0;
 	if (r > 0)
-		r = salvage_ring(s, size);
-	last = salvage_parts(s, parts);
-	salvage_free(s);
+		r = recover_ring(s, size);
+	last = recover_parts(s, parts);
+	recover_free(s);
 	return r < 0 ? r : last;
 }
 
-static bool salvage_is_ring(const char *name)
+static bool recover_is_ring(const char *name)
 {
 	size_t n = strlen(name), end = strlen(PASTA_SALVAGE_RING);
 
 	return n > end && !strcmp(name + n - end, PASTA_SALVAGE_RING);
 }
 
-static int salvage_one(int folder, const char *dir, const char *ring, struct pasta_salvaged *out,
+static int recover_one(int folder, const char *dir, const char *ring, struct pasta_recovered *out,
 		       struct pasta_error *err)
 {
 	int stem = (int)(strlen(ring) - strlen(PASTA_SALVAGE_RING)), r;
@@ -429,7 +429,7 @@ static int salvage_one(int folder, const char *dir, const char *ring, struct pas
 	if (asprintf(&path, "%s/%.*s.pst", dir, stem, ring) < 0)
 		return pasta_fail(err, -ENOMEM, "out of memory");
 	name = path + strlen(dir) + 1;
-	r = pasta_salvage_shard(folder, name, path, true, &parts, out, err);
+	r = pasta_recover_shard(folder, name, path, true, &parts, out, err);
 	if (parts.file >= 0)
 		close(parts.file);
 	if (parts.tail >= 0)
@@ -438,7 +438,7 @@ static int salvage_one(int folder, const char *dir, const char *ring, struct pas
 	return r;
 }
 
-int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, struct pasta_error *err)
+int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out, struct pasta_error *err)
 {
 	const char *name;
 	int one, r = 0, run = pasta_files_folder_of(shards_dir, &name);
@@ -450,11 +450,11 @@ int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out, stru
 	err = err ? err : &own;
 	if (run >= 0)
 		close(run);
-	r = folder < 0 ? folder : pasta_files_list(folder, salvage_is_ring, &names, &count);
+	r = folder < 0 ? folder : pasta_files_list(folder, recover_is_ring, &names, &count);
 	if (r)
 		pasta_fail(err, r, "cannot open %s: %s", shards_dir, pasta_files_why(r));
 	for (size_t i = 0; i < count; i++) {
-		one = salvage_one(folder, shards_dir, names[i], out, err);
+		one = recover_one(folder, shards_dir, names[i], out, err);
 		r = one < 0 ? one : r;
 	}
 	pasta_files_list_free(names);

@@ -21,7 +21,7 @@
 	".ring.damaged" /* read once, and never removed; or with -2, -3...                         \
 			 */
 
-struct pasta_salvaged {
+struct pasta_recovered {
 	uint64_t processes; /* whose rings were read */
 	uint64_t events;    /* that were in them alone */
 	uint64_t committed; /* rings that are in their shards now, on the disk */
@@ -37,14 +37,14 @@ struct pasta_salvaged {
  * messages, and must outlive parts. commit: write to the folder if that is safe. Adds to *out. 0,
  * or a negative errno with *err: something is wrong with the ring or the shard, which stays as it
  * is. */
-int pasta_salvage_shard(int folder, const char *name, const char *path, bool commit,
-			struct pasta_shard_parts *parts, struct pasta_salvaged *out,
+int pasta_recover_shard(int folder, const char *name, const char *path, bool commit,
+			struct pasta_shard_parts *parts, struct pasta_recovered *out,
 			struct pasta_error *err);
 
 /* Commit every ring file in a run's shards folder, "RUN/shards", whose process is dead. Adds to
  * *out. What fails is left as it is, to be tried again: err has the last. A link in the folder's
  * place is not followed. Two sweepers do no harm to each other. */
-int pasta_salvage_sweep(const char *shards_dir, struct pasta_salvaged *out,
+int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out,
 			struct pasta_error *err);
 
 #endif

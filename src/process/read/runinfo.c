@@ -155,7 +155,7 @@ static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
 	put_counted(j, info);
 	pasta_json_key(j, "loss");
 	if (info->has_loss)
-		pasta_account_json(&info->loss, j);
+		pasta_loss_json(&info->loss, j);
 	else
 		pasta_json_null(j);
 	if (info->more)

@@ -29,7 +29,7 @@ struct pasta_runinfo {
 	int status, signal;
 	uint64_t shards;
 	bool has_loss;
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	/* Further members of run.json, which others write. May be NULL. */
 	void (*more)(struct pasta_json *j, const void *ctx);
 	const void *more_ctx;

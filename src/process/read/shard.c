@@ -340,7 +340,7 @@ static bool numbers_ok(const struct pasta_frame *f)
 	return f->count && f->count <= PASTA_FRAME_EVENTS && f->seq + f->count > f->seq;
 }
 
-/* A frame whose events another has already is left out: salvage was interrupted and ran again. */
+/* A frame whose events another has already is left out: recover was interrupted and ran again. */
 static int take_events(struct pasta_shard *sh, struct pasta_decoder *d, const struct pasta_frame *f,
 		       uint64_t offset, const void *payload)
 {
@@ -429,7 +429,7 @@ static uint64_t find_head(struct pasta_shard *sh, uint64_t at, struct pasta_fram
 }
 
 /*
- * Not torn: a head is whole before its payload is, and if its writer died just then, what salvage
+ * Not torn: a head is whole before its payload is, and if its writer died just then, what recover
  * has appended since lies where the payload should be. Another frame right behind it says that all
  * is well, and spares reading it now.
  */
@@ -647,13 +647,13 @@ uint64_t pasta_shard_missing(const struct pasta_shard *sh)
 	       (sh->texts > texts ? sh->texts - texts : 0);
 }
 
-void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss)
+void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_loss_summary *loss)
 {
 	struct pasta_source *s;
 	size_t at = 0;
 	uint64_t key, missing = 0;
 
-	*loss = (struct pasta_account){.captured = sh->tally.captured,
+	*loss = (struct pasta_loss_summary){.captured = sh->tally.captured,
 				       .unknown = sh->tally.unknown};
 	while ((s = pasta_map_next(sh->sources, &at, &key))) {
 		uint64_t pushed = !key || s->next > s->pushed ? s->next : s->pushed;

@@ -34,7 +34,7 @@ struct pasta_shard_tally {
 };
 
 /* Where a shard's bytes are: in its file, and then, from the next multiple of 8 on, in another one,
- * which has what salvage found in the rings. */
+ * which has what recover found in the rings. */
 struct pasta_shard_parts {
 	const char *path; /* of the file, for messages and for who looks beside it */
 	int file;	  /* -1: there is none, and the tail is all of it */
@@ -100,6 +100,6 @@ bool pasta_shard_has_end(const struct pasta_shard *sh);
 uint64_t pasta_shard_missing(const struct pasta_shard *sh);
 
 /* How it adds up, by what was read until now. */
-void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_account *loss);
+void pasta_shard_loss(const struct pasta_shard *sh, struct pasta_loss_summary *loss);
 
 #endif

@@ -637,11 +637,11 @@ uint64_t pasta_stream_kinds(const struct pasta_stream *s, size_t i)
 	return s->only == SIZE_MAX || s->only == i ? s->shards[i]->info.kinds : 0;
 }
 
-void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss)
+void pasta_stream_loss(const struct pasta_stream *s, struct pasta_loss_summary *loss)
 {
-	*loss = (struct pasta_account){.late = s->late};
+	*loss = (struct pasta_loss_summary){.late = s->late};
 	for (size_t i = 0; i < s->shard_count; i++) {
-		struct pasta_account a;
+		struct pasta_loss_summary a;
 
 		if (s->shards[i]->left_out)
 			continue;

@@ -16,7 +16,7 @@
 struct pasta_stream;
 
 /* How a shard, or a run, adds up. expected = captured + dropped. */
-struct pasta_account {
+struct pasta_loss_summary {
 	uint64_t expected;		      /* events that producers tried to emit */
 	uint64_t captured;		      /* events that the reader has read */
 	uint64_t dropped;		      /* the rest */
@@ -47,7 +47,7 @@ struct pasta_shard_info {
 	bool all_names;
 	bool ends;		   /* all that its process wrote is before its end */
 	uint64_t missing;	   /* records of its writer's own, and strings */
-	struct pasta_account loss; /* whole once the stream has ended */
+	struct pasta_loss_summary loss; /* whole once the stream has ended */
 };
 
 /* budget: bytes of decoded events to keep in memory; 0 is the default of 256 MiB. Past it, events
@@ -102,6 +102,6 @@ const struct pasta_shard_info *pasta_stream_shard(const struct pasta_stream *s, 
 /* The kinds that a shard recorded; 0 if unknown, or it is not part of this stream. Any thread. */
 uint64_t pasta_stream_kinds(const struct pasta_stream *s, size_t i);
 /* The sum over all shards. */
-void pasta_stream_loss(const struct pasta_stream *s, struct pasta_account *loss);
+void pasta_stream_loss(const struct pasta_stream *s, struct pasta_loss_summary *loss);
 
 #endif

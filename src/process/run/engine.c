@@ -28,21 +28,21 @@ _Static_assert(PASTA_CALL_SLOTS > THREADS_MAX + HOME,
 struct job {
 	enum sort sort;
 	size_t shard; /* SIZE_MAX: all */
-	struct pasta_lane *lane;
+	struct pasta_toolset *toolset;
 	bool read; /* to the end or the interrupt; under lock */
 };
 
 struct thread {
-	struct crew *crew;
+	struct engine *engine;
 	struct job *job; /* its first; NULL: a shard's */
 	size_t number;	 /* from 1 */
 	pthread_t id;
 	atomic_bool finished;
 };
 
-struct crew {
+struct engine {
 	const struct pasta_choice *choice;
-	const struct pasta_crew_opts *opts;
+	const struct pasta_engine_opts *opts;
 	struct pasta_stream *stream;
 	struct pasta_out *const *outs;
 	struct job *jobs; /* those of shards first, in order */
@@ -60,133 +60,133 @@ struct crew {
 
 /* -- What threads do. -- */
 
-static void crew_fail(struct crew *crew, int error)
+static void engine_fail(struct engine *engine, int error)
 {
-	pthread_mutex_lock(&crew->lock);
-	crew->error = crew->error ? crew->error : error;
-	pthread_mutex_unlock(&crew->lock);
-	atomic_store(&crew->stop, true);
+	pthread_mutex_lock(&engine->lock);
+	engine->error = engine->error ? engine->error : error;
+	pthread_mutex_unlock(&engine->lock);
+	atomic_store(&engine->stop, true);
 }
 
 static bool go_on(void *ctx)
 {
-	return !atomic_load_explicit(&((struct crew *)ctx)->stop, memory_order_relaxed);
+	return !atomic_load_explicit(&((struct engine *)ctx)->stop, memory_order_relaxed);
 }
 
 /* Decoded events go as soon as they are read; places live on. */
-static void job_end_reading(struct crew *crew, struct job *job, struct pasta_stream *part)
+static void job_end_reading(struct engine *engine, struct job *job, struct pasta_stream *part)
 {
-	pthread_mutex_lock(&crew->lock);
+	pthread_mutex_lock(&engine->lock);
 	if (part)
-		pasta_stream_join(crew->stream, part);
+		pasta_stream_join(engine->stream, part);
 	job->read = true;
-	pthread_cond_broadcast(&crew->was_read);
-	pthread_mutex_unlock(&crew->lock);
+	pthread_cond_broadcast(&engine->was_read);
+	pthread_mutex_unlock(&engine->lock);
 }
 
-static void job_read(struct crew *crew, struct job *job)
+static void job_read(struct engine *engine, struct job *job)
 {
-	bool silent = job->sort == WHOLE && crew->split && crew->shard_jobs;
+	bool silent = job->sort == WHOLE && engine->split && engine->shard_jobs;
 	struct pasta_stream *part = NULL;
-	struct pasta_feed *feed = NULL;
+	struct pasta_reader *reader = NULL;
 
-	if (!atomic_load(&crew->stop)) {
-		part = pasta_stream_part(crew->stream, job->shard, silent, crew->budget);
+	if (!atomic_load(&engine->stop)) {
+		part = pasta_stream_part(engine->stream, job->shard, silent, engine->budget);
 		if (part)
-			feed = pasta_feed_new(part, pasta_lane_kinds(job->lane),
-					      pasta_lane_needs(job->lane), crew->opts->filter);
-		if (!feed)
-			crew_fail(crew, -ENOMEM);
+			reader = pasta_reader_new(part, pasta_toolset_kinds(job->toolset),
+					      pasta_toolset_needs(job->toolset), engine->opts->filter);
+		if (!reader)
+			engine_fail(engine, -ENOMEM);
 	}
-	if (feed) {
-		pasta_feed_ask(feed, go_on, crew);
-		pasta_lane_read(job->lane, feed);
-		if (pasta_feed_error(feed))
-			crew_fail(crew, -ENOMEM);
+	if (reader) {
+		pasta_reader_set_cancel(reader, go_on, engine);
+		pasta_toolset_read(job->toolset, reader);
+		if (pasta_reader_error(reader))
+			engine_fail(engine, -ENOMEM);
 	}
-	job_end_reading(crew, job, part);
-	pasta_feed_free(feed);
+	job_end_reading(engine, job, part);
+	pasta_reader_free(reader);
 	pasta_stream_free(part);
 }
 
-static void wait_for(struct crew *crew, const struct job *job)
+static void wait_for(struct engine *engine, const struct job *job)
 {
-	pthread_mutex_lock(&crew->lock);
+	pthread_mutex_lock(&engine->lock);
 	while (!job->read)
-		pthread_cond_wait(&crew->was_read, &crew->lock);
-	pthread_mutex_unlock(&crew->lock);
+		pthread_cond_wait(&engine->was_read, &engine->lock);
+	pthread_mutex_unlock(&engine->lock);
 }
 
 /* The states of shards, in their order: results must not depend on who is first. */
-static void job_merge(struct crew *crew, const struct job *home, struct pasta_call_slot *slot)
+static void job_merge(struct engine *engine, const struct job *home, struct pasta_call_slot *slot)
 {
 	size_t i;
 
-	for (i = 0; i < crew->shard_jobs; i++) {
-		struct pasta_lane *lane = crew->jobs[i].lane;
+	for (i = 0; i < engine->shard_jobs; i++) {
+		struct pasta_toolset *toolset = engine->jobs[i].toolset;
 
-		wait_for(crew, &crew->jobs[i]);
-		pasta_lane_watch(lane, slot);
-		pasta_lane_merge(home->lane, lane);
-		pasta_lane_close(lane);
+		wait_for(engine, &engine->jobs[i]);
+		pasta_toolset_watch(toolset, slot);
+		pasta_toolset_merge(home->toolset, toolset);
+		pasta_toolset_close(toolset);
 	}
 }
 
 /* A shard's states stay as they are, until they are merged. */
-static void job_run(struct crew *crew, struct job *job, struct pasta_call_slot *slot)
+static void job_run(struct engine *engine, struct job *job, struct pasta_call_slot *slot)
 {
-	pasta_lane_watch(job->lane, slot);
-	pasta_lane_open(job->lane);
+	pasta_toolset_watch(job->toolset, slot);
+	pasta_toolset_open(job->toolset);
 	if (job->sort == HOME)
-		job_merge(crew, job, slot);
+		job_merge(engine, job, slot);
 	else
-		job_read(crew, job);
+		job_read(engine, job);
 	if (job->sort == SHARD)
 		return;
-	pasta_lane_report(job->lane);
-	if (!crew->opts->reported)
-		pasta_lane_close(job->lane);
+	pasta_toolset_report(job->toolset);
+	if (!engine->opts->reported)
+		pasta_toolset_close(job->toolset);
 }
 
-static struct job *next_job(struct crew *crew)
+static struct job *next_job(struct engine *engine)
 {
 	struct job *job = NULL;
 
-	pthread_mutex_lock(&crew->lock);
-	if (crew->next_job < crew->shard_jobs)
-		job = &crew->jobs[crew->next_job++];
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_lock(&engine->lock);
+	if (engine->next_job < engine->shard_jobs)
+		job = &engine->jobs[engine->next_job++];
+	pthread_mutex_unlock(&engine->lock);
 	return job;
 }
 
 /* There is no thread for what is left to do: who waits for it, waits no longer. */
-static void abandon(struct crew *crew)
+static void abandon(struct engine *engine)
 {
 	struct job *job;
 
-	while ((job = next_job(crew)))
-		job_end_reading(crew, job, NULL);
+	while ((job = next_job(engine)))
+		job_end_reading(engine, job, NULL);
 }
 
 static void *work(void *arg)
 {
 	struct thread *t = arg;
-	struct pasta_call_slot *slot = pasta_calls_thread(t->crew->opts->calls, t->number);
+	struct pasta_call_slot *slot = pasta_calls_thread(t->engine->opts->calls, t->number);
 	struct job *job;
 
-	for (job = t->job ? t->job : next_job(t->crew); job; job = next_job(t->crew))
-		job_run(t->crew, job, slot);
+	for (job = t->job ? t->job : next_job(t->engine); job; job = next_job(t->engine))
+		job_run(t->engine, job, slot);
 	atomic_store(&t->finished, true);
-	sem_post(&t->crew->bell);
+	sem_post(&t->engine->bell);
 	return NULL;
 }
 
 /* -- The watch, on the caller's thread, whose signals stay its own. -- */
 
-static int start(struct crew *crew, struct job *job)
+static int start(struct engine *engine, struct job *job)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-	struct thread *t = &crew->threads[crew->thread_count];
+	struct thread *t = &engine->threads[engine->thread_count];
 	sigset_t all, before;
 	pthread_attr_t attr;
 	size_t i;
@@ -194,7 +194,7 @@ static int start(struct crew *crew, struct job *job)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setguardsize(&attr, GUARD);
-	*t = (struct thread){.crew = crew, .job = job, .number = crew->thread_count + 1};
+	*t = (struct thread){.engine = engine, .job = job, .number = engine->thread_count + 1};
 	sigfillset(&all);
 	for (i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&all, faults[i]);
@@ -202,36 +202,36 @@ static int start(struct crew *crew, struct job *job)
 	error = pthread_create(&t->id, &attr, work, t);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	crew->thread_count += !error;
+	engine->thread_count += !error;
 	return -error;
 }
 
-static bool all_finished(const struct crew *crew)
+static bool all_finished(const struct engine *engine)
 {
 	size_t i;
 
-	for (i = 0; i < crew->thread_count; i++)
-		if (!atomic_load(&crew->threads[i].finished))
+	for (i = 0; i < engine->thread_count; i++)
+		if (!atomic_load(&engine->threads[i].finished))
 			return false;
 	return true;
 }
 
 /* Returns whether it was interrupted. */
-static bool watch(struct crew *crew)
+static bool watch(struct engine *engine)
 {
 	bool stopped = false;
 	struct timespec until;
 
-	while (!all_finished(crew)) {
+	while (!all_finished(engine)) {
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += LOOK_EVERY * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
-		sem_timedwait(&crew->bell, &until);
+		sem_timedwait(&engine->bell, &until);
 		/* Asked after an interrupt, too: there may be others who want to be looked after.
 		 */
-		if (crew->opts->go_on && !crew->opts->go_on(crew->opts->ctx)) {
-			atomic_store(&crew->stop, true);
+		if (engine->opts->go_on && !engine->opts->go_on(engine->opts->ctx)) {
+			atomic_store(&engine->stop, true);
 			stopped = true;
 		}
 	}
@@ -240,7 +240,7 @@ static bool watch(struct crew *crew)
 
 /* -- Setting up, and clearing away. -- */
 
-size_t pasta_crew_threads(size_t threads)
+size_t pasta_engine_threads(size_t threads)
 {
 	cpu_set_t set;
 
@@ -249,16 +249,16 @@ size_t pasta_crew_threads(size_t threads)
 	return threads < THREADS_MAX ? threads : THREADS_MAX;
 }
 
-static int add_job(struct crew *crew, enum sort sort, size_t shard, enum pasta_lane_who who)
+static int add_job(struct engine *engine, enum sort sort, size_t shard, enum pasta_toolset_select who)
 {
-	struct job *job = &crew->jobs[crew->job_count];
+	struct job *job = &engine->jobs[engine->job_count];
 
 	*job = (struct job){.sort = sort, .shard = shard};
-	job->lane = pasta_lane_new(crew->choice, crew->outs, who);
-	if (!job->lane)
+	job->toolset = pasta_toolset_new(engine->choice, engine->outs, who);
+	if (!job->toolset)
 		return -ENOMEM;
-	crew->job_count++;
-	crew->shard_jobs += sort == SHARD;
+	engine->job_count++;
+	engine->shard_jobs += sort == SHARD;
 	return 0;
 }
 
@@ -281,67 +281,67 @@ static size_t read_shards(const struct pasta_stream *s)
 	return n;
 }
 
-static int plan(struct crew *crew, size_t threads)
+static int plan(struct engine *engine, size_t threads)
 {
-	size_t i, merging = count_merging(crew->choice), shards = pasta_stream_shards(crew->stream);
+	size_t i, merging = count_merging(engine->choice), shards = pasta_stream_shards(engine->stream);
 	int error = 0;
 
 	/* With one thread, too: shards one after the other need not be put in one order. */
-	crew->split = merging && read_shards(crew->stream) > 1 &&
-		      (threads > 1 || merging == crew->choice->count);
-	crew->jobs = calloc(shards + 2, sizeof(*crew->jobs));
-	if (!crew->jobs)
+	engine->split = merging && read_shards(engine->stream) > 1 &&
+		      (threads > 1 || merging == engine->choice->count);
+	engine->jobs = calloc(shards + 2, sizeof(*engine->jobs));
+	if (!engine->jobs)
 		return -ENOMEM;
-	if (!crew->split)
-		return add_job(crew, WHOLE, SIZE_MAX, PASTA_LANE_ALL);
+	if (!engine->split)
+		return add_job(engine, WHOLE, SIZE_MAX, PASTA_TOOLSET_ALL);
 	for (i = 0; i < shards && !error; i++)
-		if (!pasta_stream_left_out(crew->stream, i))
-			error = add_job(crew, SHARD, i, PASTA_LANE_MERGING);
+		if (!pasta_stream_left_out(engine->stream, i))
+			error = add_job(engine, SHARD, i, PASTA_TOOLSET_MERGING);
 	if (!error)
-		error = add_job(crew, HOME, SIZE_MAX, PASTA_LANE_MERGING);
-	if (!error && merging < crew->choice->count)
-		error = add_job(crew, WHOLE, SIZE_MAX, PASTA_LANE_WHOLE);
+		error = add_job(engine, HOME, SIZE_MAX, PASTA_TOOLSET_MERGING);
+	if (!error && merging < engine->choice->count)
+		error = add_job(engine, WHOLE, SIZE_MAX, PASTA_TOOLSET_WHOLE);
 	return error;
 }
 
 /* HOME and WHOLE have threads of their own: the one mostly waits, the other lasts longest. */
-static int start_all(struct crew *crew, size_t threads)
+static int start_all(struct engine *engine, size_t threads)
 {
-	size_t i, own = crew->job_count - crew->shard_jobs;
+	size_t i, own = engine->job_count - engine->shard_jobs;
 	int error = 0;
 
-	crew->threads = calloc(threads + own, sizeof(*crew->threads));
-	if (!crew->threads)
+	engine->threads = calloc(threads + own, sizeof(*engine->threads));
+	if (!engine->threads)
 		return -ENOMEM;
 	for (i = 0; i < own && !error; i++)
-		error = start(crew, &crew->jobs[crew->shard_jobs + i]);
+		error = start(engine, &engine->jobs[engine->shard_jobs + i]);
 	if (own > 1 && threads > 1)
 		threads--; /* WHOLE's thread is one of them */
-	threads = threads < crew->shard_jobs ? threads : crew->shard_jobs;
+	threads = threads < engine->shard_jobs ? threads : engine->shard_jobs;
 	for (i = 0; i < threads && !error; i++)
-		error = start(crew, NULL);
+		error = start(engine, NULL);
 	return error;
 }
 
 /* What is still open is closed on this thread. */
-static void crew_clear(struct crew *crew)
+static void engine_clear(struct engine *engine)
 {
-	struct pasta_call_slot *slot = crew->opts->calls ? crew->opts->calls->slots : NULL;
+	struct pasta_call_slot *slot = engine->opts->calls ? engine->opts->calls->slots : NULL;
 	size_t i;
 
-	for (i = 0; i < crew->job_count; i++) {
-		pasta_lane_watch(crew->jobs[i].lane, slot);
-		pasta_lane_free(crew->jobs[i].lane);
+	for (i = 0; i < engine->job_count; i++) {
+		pasta_toolset_watch(engine->jobs[i].toolset, slot);
+		pasta_toolset_free(engine->jobs[i].toolset);
 	}
-	free(crew->jobs);
-	free(crew->threads);
-	sem_destroy(&crew->bell);
-	pthread_cond_destroy(&crew->was_read);
-	pthread_mutex_destroy(&crew->lock);
+	free(engine->jobs);
+	free(engine->threads);
+	sem_destroy(&engine->bell);
+	pthread_cond_destroy(&engine->was_read);
+	pthread_mutex_destroy(&engine->lock);
 }
 
-int pasta_crew_outs(const struct pasta_choice *choice, struct pasta_result *result,
-		    const struct pasta_crew_opts *opts)
+int pasta_engine_outs(const struct pasta_choice *choice, struct pasta_result *result,
+		    const struct pasta_engine_opts *opts)
 {
 	size_t i;
 
@@ -360,54 +360,54 @@ int pasta_crew_outs(const struct pasta_choice *choice, struct pasta_result *resu
 	return 0;
 }
 
-static int run(struct crew *crew, size_t threads)
+static int run(struct engine *engine, size_t threads)
 {
 	bool stopped;
 	size_t i;
 
-	crew->error = start_all(crew, threads);
-	if (crew->error) {
-		atomic_store(&crew->stop, true);
-		abandon(crew);
+	engine->error = start_all(engine, threads);
+	if (engine->error) {
+		atomic_store(&engine->stop, true);
+		abandon(engine);
 	}
-	stopped = watch(crew);
-	for (i = 0; i < crew->thread_count; i++)
-		pthread_join(crew->threads[i].id, NULL);
-	for (i = 0; i < crew->choice->count; i++)
-		pasta_out_end(crew->outs[i]);
-	if (!crew->error && crew->opts->reported)
-		crew->opts->reported(crew->opts->ctx);
-	return crew->error ? crew->error : stopped ? -EINTR : 0;
+	stopped = watch(engine);
+	for (i = 0; i < engine->thread_count; i++)
+		pthread_join(engine->threads[i].id, NULL);
+	for (i = 0; i < engine->choice->count; i++)
+		pasta_out_end(engine->outs[i]);
+	if (!engine->error && engine->opts->reported)
+		engine->opts->reported(engine->opts->ctx);
+	return engine->error ? engine->error : stopped ? -EINTR : 0;
 }
 
-int pasta_crew_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
-			struct pasta_out *const *outs, const struct pasta_crew_opts *opts)
+int pasta_engine_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
+			struct pasta_out *const *outs, const struct pasta_engine_opts *opts)
 {
-	struct crew crew = {.choice = choice, .opts = opts, .stream = s, .outs = outs};
-	size_t threads = pasta_crew_threads(opts->threads);
+	struct engine engine = {.choice = choice, .opts = opts, .stream = s, .outs = outs};
+	size_t threads = pasta_engine_threads(opts->threads);
 	int error;
 
-	pthread_mutex_init(&crew.lock, NULL);
-	pthread_cond_init(&crew.was_read, NULL);
-	sem_init(&crew.bell, 0, 0);
+	pthread_mutex_init(&engine.lock, NULL);
+	pthread_cond_init(&engine.was_read, NULL);
+	sem_init(&engine.bell, 0, 0);
 	pasta_symbols_reset();
 	error = pasta_rawfile_reset(s);
 	if (!error)
 		error = pasta_directory_fill(s);
 	if (!error)
-		error = plan(&crew, threads);
-	crew.budget = BUDGET / (crew.split ? threads : 1);
+		error = plan(&engine, threads);
+	engine.budget = BUDGET / (engine.split ? threads : 1);
 	if (!error)
-		error = run(&crew, threads);
-	crew_clear(&crew);
+		error = run(&engine, threads);
+	engine_clear(&engine);
 	return error;
 }
 
-int pasta_crew_run(const struct pasta_choice *choice, struct pasta_stream *s,
-		   struct pasta_result *result, const struct pasta_crew_opts *opts)
+int pasta_engine_run(const struct pasta_choice *choice, struct pasta_stream *s,
+		   struct pasta_result *result, const struct pasta_engine_opts *opts)
 {
 	size_t first = result->count;
-	int error = pasta_crew_outs(choice, result, opts);
+	int error = pasta_engine_outs(choice, result, opts);
 
-	return error ? error : pasta_crew_run_into(choice, s, result->outs + first, opts);
+	return error ? error : pasta_engine_run_into(choice, s, result->outs + first, opts);
 }

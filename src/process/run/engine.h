@@ -18,7 +18,7 @@
 #include "process/read/stream.h"
 #include "process/run/tool.h"
 
-struct pasta_crew_opts {
+struct pasta_engine_opts {
 	size_t threads;			   /* at most; 0: as many as there are processors for us */
 	const struct pasta_filter *filter; /* or NULL */
 	/* Asked by the caller's thread some times a second; false: stop reading, and report. Or
@@ -36,19 +36,19 @@ struct pasta_crew_opts {
 };
 
 /* At most so many threads are used; 0: as many as there are processors for us. */
-size_t pasta_crew_threads(size_t threads);
+size_t pasta_engine_threads(size_t threads);
 
 /* Read all, and let the tools report: each has its place in the result, in the order of the choice,
  * and its error there if it failed. Without tools all is read all the same, for the account. 0;
  * -EINTR: go_on said no, and the result is of what was read; -ENOMEM, -EAGAIN (no thread). */
-int pasta_crew_run(const struct pasta_choice *choice, struct pasta_stream *s,
-		   struct pasta_result *result, const struct pasta_crew_opts *opts);
+int pasta_engine_run(const struct pasta_choice *choice, struct pasta_stream *s,
+		   struct pasta_result *result, const struct pasta_engine_opts *opts);
 /* The same with places that are there already, one for each tool: those that have an error are not
  * opened, and check is not asked. */
-int pasta_crew_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
-			struct pasta_out *const *outs, const struct pasta_crew_opts *opts);
+int pasta_engine_run_into(const struct pasta_choice *choice, struct pasta_stream *s,
+			struct pasta_out *const *outs, const struct pasta_engine_opts *opts);
 /* Add a place for each tool to the result, and ask check. -ENOMEM. */
-int pasta_crew_outs(const struct pasta_choice *choice, struct pasta_result *result,
-		    const struct pasta_crew_opts *opts);
+int pasta_engine_outs(const struct pasta_choice *choice, struct pasta_result *result,
+		    const struct pasta_engine_opts *opts);
 
 #endif

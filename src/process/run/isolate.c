@@ -34,7 +34,7 @@ struct isolate {
 	struct pasta_choice local;
 	struct pasta_out **local_outs;
 	struct pasta_stream *stream;
-	const struct pasta_crew_opts *opts;
+	const struct pasta_engine_opts *opts;
 	size_t threads; /* of each */
 	bool stopped;
 };
@@ -279,7 +279,7 @@ static void wait_a_moment(const struct isolate *iso)
 /* One that has seen other events than we have did something to what it reads from. */
 static void compare(const struct isolate *iso)
 {
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	char text[200];
 	size_t i;
 
@@ -299,18 +299,18 @@ static void compare(const struct isolate *iso)
 
 static int isolate_run(struct isolate *iso)
 {
-	struct pasta_crew_opts opts = *iso->opts;
+	struct pasta_engine_opts opts = *iso->opts;
 	size_t i, at_once = iso->count < PASTA_WORKERS_MAX ? iso->count : PASTA_WORKERS_MAX;
 	int error;
 
-	iso->threads = pasta_crew_threads(opts.threads) / (at_once + (iso->local.count != 0));
+	iso->threads = pasta_engine_threads(opts.threads) / (at_once + (iso->local.count != 0));
 	iso->threads = iso->threads ? iso->threads : 1;
 	opts.threads = iso->local.count ? iso->threads : 1;
 	opts.go_on = go_on;
 	opts.ctx = iso;
 	running = iso;
 	look_after(iso);
-	error = pasta_crew_run_into(&iso->local, iso->stream, iso->local_outs, &opts);
+	error = pasta_engine_run_into(&iso->local, iso->stream, iso->local_outs, &opts);
 	for (i = 0; error == -EINTR && i < iso->local.count; i++)
 		iso->local_outs[i]->stopped = true;
 	while ((!error || error == -EINTR) && look_after(iso)) {
@@ -324,18 +324,18 @@ static int isolate_run(struct isolate *iso)
 }
 
 int pasta_isolate_run(const struct pasta_choice *choice, struct pasta_stream *s,
-		      struct pasta_result *result, const struct pasta_crew_opts *opts)
+		      struct pasta_result *result, const struct pasta_engine_opts *opts)
 {
 	struct isolate iso = {.stream = s, .opts = opts};
 	size_t i, first = result->count;
-	int error = pasta_crew_outs(choice, result, opts);
+	int error = pasta_engine_outs(choice, result, opts);
 
 	if (!error)
 		error = divide(&iso, choice, result->outs + first);
 	if (!error && iso.count) {
 		error = isolate_run(&iso);
 	} else if (!error) {
-		error = pasta_crew_run_into(choice, s, result->outs + first, opts);
+		error = pasta_engine_run_into(choice, s, result->outs + first, opts);
 		for (i = first; error == -EINTR && i < result->count; i++)
 			result->outs[i]->stopped = true;
 	}
@@ -375,12 +375,12 @@ static int first_error(struct pasta_out *const *outs, size_t count, struct pasta
 static int try_here(const struct pasta_choice *choice, struct pasta_out *const *outs,
 		    struct pasta_error *err)
 {
-	struct pasta_lane *lane = pasta_lane_new(choice, outs, PASTA_LANE_ALL);
+	struct pasta_toolset *toolset = pasta_toolset_new(choice, outs, PASTA_TOOLSET_ALL);
 
-	if (!lane)
+	if (!toolset)
 		return pasta_fail(err, -ENOMEM, "out of memory");
-	pasta_lane_open(lane);
-	pasta_lane_free(lane);
+	pasta_toolset_open(toolset);
+	pasta_toolset_free(toolset);
 	return first_error(outs, choice->count, err);
 }
 

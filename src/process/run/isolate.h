@@ -10,9 +10,9 @@
 
 #include "process/run/engine.h"
 
-/* As pasta_crew_run. -EINTR: places whose tools have not seen all say so (stopped). */
+/* As pasta_engine_run. -EINTR: places whose tools have not seen all say so (stopped). */
 int pasta_isolate_run(const struct pasta_choice *choice, struct pasta_stream *s,
-		      struct pasta_result *result, const struct pasta_crew_opts *opts);
+		      struct pasta_result *result, const struct pasta_engine_opts *opts);
 /* While that runs, for go_on: bytes read and to be read, by the one that is last. */
 void pasta_isolate_progress(const struct pasta_stream *s, uint64_t *done, uint64_t *total);
 

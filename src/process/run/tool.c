@@ -455,13 +455,13 @@ static uint64_t recorded(uint64_t kinds)
 
 uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
 {
-	return tool->events | pasta_ledger_kinds(tool->ledger) | pasta_toolbook_kinds(tool);
+	return tool->events | pasta_ledger_kinds(tool->ledger) | pasta_toolindex_kinds(tool);
 }
 
 uint64_t pasta_tool_wants(const struct pasta_tool *tool)
 {
 	return recorded(tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) |
-			pasta_toolbook_kinds(tool));
+			pasta_toolindex_kinds(tool));
 }
 
 uint64_t pasta_tool_recorded(const struct pasta_tool *tool)

@@ -1,4 +1,4 @@
-/* toolset.c - states of tools, at work on one feed of events. */
+/* toolset.c - states of tools, at work on one reader of events. */
 #include "process/run/toolset.h"
 
 #include <errno.h>
@@ -17,17 +17,17 @@
 
 enum { LOG_MESSAGES = 100, LOG_TEXT = 1000 };
 
-struct pasta_lane {
-	struct pasta_seat *seats;
+struct pasta_toolset {
+	struct pasta_tool_instance *instances;
 	size_t count;
 	/* Who wants a kind: count places for each, of which the first few are used. */
-	struct pasta_seat **wants;
+	struct pasta_tool_instance **wants;
 	size_t want_count[PASTA_KIND_MAX];
-	struct pasta_seat *in;	      /* the tool whose callback runs, or NULL */
+	struct pasta_tool_instance *in;	      /* the tool whose callback runs, or NULL */
 	struct pasta_call_slot *slot; /* NULL: nobody watches */
 };
 
-static __thread const struct pasta_lane *lane_here; /* that calls tools on this thread */
+static __thread const struct pasta_toolset *toolset_here; /* that calls tools on this thread */
 
 static bool is_python(uint32_t ref)
 {
@@ -50,28 +50,28 @@ uint32_t pasta_python_of(const struct pasta_event *ev, const struct pasta_where 
 	return stack && is_python(stack) ? stack : where->python;
 }
 
-static bool takes(enum pasta_lane_who who, const struct pasta_tool *tool)
+static bool takes(enum pasta_toolset_select who, const struct pasta_tool *tool)
 {
-	return who == PASTA_LANE_ALL || (who == PASTA_LANE_MERGING) == pasta_tool_is_sharded(tool);
+	return who == PASTA_TOOLSET_ALL || (who == PASTA_TOOLSET_MERGING) == pasta_tool_is_sharded(tool);
 }
 
-struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct pasta_out *const *outs,
-				  enum pasta_lane_who who)
+struct pasta_toolset *pasta_toolset_new(const struct pasta_choice *choice, struct pasta_out *const *outs,
+				  enum pasta_toolset_select who)
 {
-	struct pasta_lane *l = calloc(1, sizeof(*l));
+	struct pasta_toolset *l = calloc(1, sizeof(*l));
 	size_t i;
 
 	if (!l)
 		return NULL;
-	l->seats = calloc(choice->count + 1, sizeof(*l->seats));
-	l->wants = calloc(PASTA_KIND_MAX * choice->count + 1, sizeof(struct pasta_seat *));
-	if (!l->seats || !l->wants) {
-		pasta_lane_free(l);
+	l->instances = calloc(choice->count + 1, sizeof(*l->instances));
+	l->wants = calloc(PASTA_KIND_MAX * choice->count + 1, sizeof(struct pasta_tool_instance *));
+	if (!l->instances || !l->wants) {
+		pasta_toolset_free(l);
 		return NULL;
 	}
 	for (i = 0; i < choice->count; i++)
 		if (takes(who, choice->tools[i].tool))
-			l->seats[l->count++] = (struct pasta_seat){.tool = choice->tools[i].tool,
+			l->instances[l->count++] = (struct pasta_tool_instance){.tool = choice->tools[i].tool,
 								   .number = (uint32_t)i + 1,
 								   .opts = &choice->tools[i],
 								   .out = outs[i],
@@ -79,39 +79,39 @@ struct pasta_lane *pasta_lane_new(const struct pasta_choice *choice, struct past
 	return l;
 }
 
-size_t pasta_lane_seats(const struct pasta_lane *l)
+size_t pasta_toolset_instances(const struct pasta_toolset *l)
 {
 	return l->count;
 }
 
-void pasta_lane_watch(struct pasta_lane *l, struct pasta_call_slot *slot)
+void pasta_toolset_watch(struct pasta_toolset *l, struct pasta_call_slot *slot)
 {
 	l->slot = slot;
 }
 
 /* -- Calls, which may be watched. -- */
 
-static inline void enter(struct pasta_lane *l, struct pasta_seat *seat)
+static inline void enter(struct pasta_toolset *l, struct pasta_tool_instance *instance)
 {
-	l->in = seat;
-	pasta_call_begin(l->slot, seat->number);
+	l->in = instance;
+	pasta_call_begin(l->slot, instance->number);
 }
 
-static inline void leave(struct pasta_lane *l)
+static inline void leave(struct pasta_toolset *l)
 {
 	l->in = NULL;
 	pasta_call_end(l->slot);
 }
 
-static void lane_phase(struct pasta_lane *l, enum pasta_phase phase)
+static void toolset_phase(struct pasta_toolset *l, enum pasta_phase phase)
 {
-	lane_here = phase == PASTA_PHASE_NONE ? NULL : l;
+	toolset_here = phase == PASTA_PHASE_NONE ? NULL : l;
 	pasta_call_phase(l->slot, phase);
 }
 
 /* -- Messages of tools. One line is one write, also where other threads write. -- */
 
-static void lane_write(const char *name, const char *level, const char *text)
+static void toolset_write(const char *name, const char *level, const char *text)
 {
 	char plain[LOG_TEXT];
 
@@ -121,261 +121,261 @@ static void lane_write(const char *name, const char *level, const char *text)
 
 void pasta_log(enum pasta_log_level level, const char *fmt, ...)
 {
-	struct pasta_seat *seat = lane_here ? lane_here->in : NULL;
+	struct pasta_tool_instance *instance = toolset_here ? toolset_here->in : NULL;
 	char text[LOG_TEXT];
 	va_list args;
 
-	if (seat && seat->messages++ >= LOG_MESSAGES)
+	if (instance && instance->messages++ >= LOG_MESSAGES)
 		return;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	lane_write(seat ? seat->tool->name : NULL,
+	toolset_write(instance ? instance->tool->name : NULL,
 		   level == PASTA_LOG_ERROR	? "error: "
 		   : level == PASTA_LOG_WARNING ? "warning: "
 						: "",
 		   text);
 }
 
-static void seat_count_messages(const struct pasta_seat *seat)
+static void instance_count_messages(const struct pasta_tool_instance *instance)
 {
 	char text[LOG_TEXT];
 
-	if (seat->messages <= LOG_MESSAGES)
+	if (instance->messages <= LOG_MESSAGES)
 		return;
-	snprintf(text, sizeof(text), "%" PRIu64 " more messages", seat->messages - LOG_MESSAGES);
-	lane_write(seat->tool->name, "", text);
+	snprintf(text, sizeof(text), "%" PRIu64 " more messages", instance->messages - LOG_MESSAGES);
+	toolset_write(instance->tool->name, "", text);
 }
 
-static void seat_close(struct pasta_lane *l, struct pasta_seat *seat)
+static void instance_close(struct pasta_toolset *l, struct pasta_tool_instance *instance)
 {
-	void *state = seat->state;
+	void *state = instance->state;
 
-	seat->state = NULL;
+	instance->state = NULL;
 	if (!state)
 		return;
-	enter(l, seat);
-	if (seat->tool->close)
-		seat->tool->close(state);
+	enter(l, instance);
+	if (instance->tool->close)
+		instance->tool->close(state);
 	leave(l);
-	seat_count_messages(seat);
-	pasta_owned_close(seat->tool, state);
+	instance_count_messages(instance);
+	pasta_owned_close(instance->tool, state);
 	free(state);
 }
 
-void pasta_lane_close(struct pasta_lane *l)
+void pasta_toolset_close(struct pasta_toolset *l)
 {
 	size_t i;
 
-	lane_phase(l, PASTA_PHASE_CLOSE);
+	toolset_phase(l, PASTA_PHASE_CLOSE);
 	for (i = 0; i < l->count; i++)
-		seat_close(l, &l->seats[i]);
-	lane_phase(l, PASTA_PHASE_NONE);
+		instance_close(l, &l->instances[i]);
+	toolset_phase(l, PASTA_PHASE_NONE);
 }
 
-void pasta_lane_free(struct pasta_lane *l)
+void pasta_toolset_free(struct pasta_toolset *l)
 {
 	if (!l)
 		return;
-	if (l->seats)
-		pasta_lane_close(l);
-	free(l->seats);
+	if (l->instances)
+		pasta_toolset_close(l);
+	free(l->instances);
 	free(l->wants);
 	free(l);
 }
 
-/* -- What a lane does. -- */
+/* -- What a toolset does. -- */
 
-static void want(struct pasta_lane *l, struct pasta_seat *seat)
+static void want(struct pasta_toolset *l, struct pasta_tool_instance *instance)
 {
 	unsigned int kind;
 
-	seat->ledger_kinds = pasta_ledger_kinds(seat->tool->ledger);
-	seat->book_kinds = pasta_toolbook_kinds(seat->tool);
-	seat->located = seat->tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS);
-	seat->shared_kinds = seat->ledger_kinds | seat->book_kinds;
+	instance->ledger_kinds = pasta_ledger_kinds(instance->tool->ledger);
+	instance->index_kinds = pasta_toolindex_kinds(instance->tool);
+	instance->located = instance->tool->needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS);
+	instance->shared_kinds = instance->ledger_kinds | instance->index_kinds;
 	for (kind = 0; kind < PASTA_KIND_MAX; kind++)
-		if (pasta_tool_kinds(seat->tool) >> kind & 1)
-			l->wants[kind * l->count + l->want_count[kind]++] = seat;
+		if (pasta_tool_kinds(instance->tool) >> kind & 1)
+			l->wants[kind * l->count + l->want_count[kind]++] = instance;
 }
 
-static void seat_open(struct pasta_lane *l, struct pasta_seat *seat)
+static void instance_open(struct pasta_toolset *l, struct pasta_tool_instance *instance)
 {
 	struct pasta_error err = {.size = sizeof(err)};
 	int error = 0;
 
-	seat->state = calloc(1, seat->tool->state_size ? seat->tool->state_size : 1);
-	if (!seat->state) {
-		pasta_out_fail(seat->out, -ENOMEM, "out of memory");
+	instance->state = calloc(1, instance->tool->state_size ? instance->tool->state_size : 1);
+	if (!instance->state) {
+		pasta_out_fail(instance->out, -ENOMEM, "out of memory");
 		return;
 	}
-	error = pasta_owned_open(seat->tool, seat->opts, seat->state, &err);
-	enter(l, seat);
-	if (!error && seat->tool->open)
-		error = seat->tool->open(seat->state, seat->opts, &err);
+	error = pasta_owned_open(instance->tool, instance->opts, instance->state, &err);
+	enter(l, instance);
+	if (!error && instance->tool->open)
+		error = instance->tool->open(instance->state, instance->opts, &err);
 	leave(l);
 	if (error) {
-		pasta_out_fail(seat->out, error, "%s", *err.text ? err.text : strerror(abs(error)));
-		seat_close(l, seat);
+		pasta_out_fail(instance->out, error, "%s", *err.text ? err.text : strerror(abs(error)));
+		instance_close(l, instance);
 	}
 }
 
-void pasta_lane_open(struct pasta_lane *l)
+void pasta_toolset_open(struct pasta_toolset *l)
 {
 	size_t i;
 
-	lane_phase(l, PASTA_PHASE_OPEN);
+	toolset_phase(l, PASTA_PHASE_OPEN);
 	for (i = 0; i < l->count; i++) {
-		struct pasta_seat *seat = &l->seats[i];
+		struct pasta_tool_instance *instance = &l->instances[i];
 
-		if (!seat->failed)
-			seat_open(l, seat);
-		if (seat->state)
-			want(l, seat);
+		if (!instance->failed)
+			instance_open(l, instance);
+		if (instance->state)
+			want(l, instance);
 	}
-	lane_phase(l, PASTA_PHASE_NONE);
+	toolset_phase(l, PASTA_PHASE_NONE);
 }
 
-uint64_t pasta_lane_kinds(const struct pasta_lane *l)
+uint64_t pasta_toolset_kinds(const struct pasta_toolset *l)
 {
 	uint64_t kinds = 0;
 	size_t i;
 
 	for (i = 0; i < l->count; i++)
-		kinds |= l->seats[i].state ? pasta_tool_kinds(l->seats[i].tool) : 0;
+		kinds |= l->instances[i].state ? pasta_tool_kinds(l->instances[i].tool) : 0;
 	return kinds;
 }
 
-uint64_t pasta_lane_needs(const struct pasta_lane *l)
+uint64_t pasta_toolset_needs(const struct pasta_toolset *l)
 {
 	uint64_t needs = 0;
 	size_t i;
 
 	for (i = 0; i < l->count; i++)
-		needs |= l->seats[i].state ? l->seats[i].tool->needs : 0;
+		needs |= l->instances[i].state ? l->instances[i].tool->needs : 0;
 	return needs;
 }
 
 /* Of a kind that its ledger or its index of accesses takes, too. */
-__attribute__((noinline)) static void seat_event(const struct pasta_seat *seat,
+__attribute__((noinline)) static void instance_event(const struct pasta_tool_instance *instance,
 						 const struct pasta_event *ev,
 						 const struct pasta_where *where)
 {
-	if (seat->ledger_kinds >> ev->kind & 1)
-		pasta_ledger_event(pasta_ledger_in(seat->tool, seat->state), ev, where);
-	if (seat->book_kinds >> ev->kind & 1)
-		pasta_toolbook_event(seat->tool, seat->state, ev);
-	if (seat->tool->events >> ev->kind & 1)
-		seat->tool->event(seat->state, ev, where);
+	if (instance->ledger_kinds >> ev->kind & 1)
+		pasta_ledger_event(pasta_ledger_in(instance->tool, instance->state), ev, where);
+	if (instance->index_kinds >> ev->kind & 1)
+		pasta_toolindex_event(instance->tool, instance->state, ev);
+	if (instance->tool->events >> ev->kind & 1)
+		instance->tool->event(instance->state, ev, where);
 }
 
-/* To the seats that want it. Inline: it runs for each event. */
+/* To the instances that want it. Inline: it runs for each event. */
 static inline __attribute__((always_inline)) void
-give(struct pasta_lane *l, const struct pasta_event *ev, const struct pasta_where *known)
+give(struct pasta_toolset *l, const struct pasta_event *ev, const struct pasta_where *known)
 {
 	size_t i, count = l->want_count[ev->kind];
-	struct pasta_seat **wants = l->wants + ev->kind * l->count;
+	struct pasta_tool_instance **wants = l->wants + ev->kind * l->count;
 
 	for (i = 0; i < count; i++) {
-		struct pasta_seat *seat = wants[i];
-		const struct pasta_where *where = seat->located ? known : NULL;
+		struct pasta_tool_instance *instance = wants[i];
+		const struct pasta_where *where = instance->located ? known : NULL;
 
-		enter(l, seat);
-		if (seat->shared_kinds >> ev->kind & 1)
-			seat_event(seat, ev, where);
+		enter(l, instance);
+		if (instance->shared_kinds >> ev->kind & 1)
+			instance_event(instance, ev, where);
 		else
-			seat->tool->event(seat->state, ev, where);
+			instance->tool->event(instance->state, ev, where);
 	}
 	leave(l);
 }
 
-void pasta_lane_event(struct pasta_lane *l, const struct pasta_event *ev,
+void pasta_toolset_event(struct pasta_toolset *l, const struct pasta_event *ev,
 		      const struct pasta_where *where)
 {
 	if (ev->kind < PASTA_KIND_MAX)
 		give(l, ev, where ? where : &pasta_nowhere);
 }
 
-void pasta_lane_read(struct pasta_lane *l, struct pasta_feed *feed)
+void pasta_toolset_read(struct pasta_toolset *l, struct pasta_reader *reader)
 {
 	const struct pasta_event *ev;
 	const struct pasta_where *where;
 
-	lane_phase(l, PASTA_PHASE_EVENT);
-	while ((ev = pasta_feed_next(feed, &where)))
+	toolset_phase(l, PASTA_PHASE_EVENT);
+	while ((ev = pasta_reader_next(reader, &where)))
 		if (ev->kind < PASTA_KIND_MAX)
 			give(l, ev, where ? where : &pasta_nowhere);
-	lane_phase(l, PASTA_PHASE_NONE);
+	toolset_phase(l, PASTA_PHASE_NONE);
 }
 
-static void seat_merge(struct pasta_seat *seat, const struct pasta_seat *other)
+static void instance_merge(struct pasta_tool_instance *instance, const struct pasta_tool_instance *other)
 {
 	struct pasta_error err = {.size = sizeof(err)};
-	int error = seat->tool->merge(seat->state, other->state, &err);
+	int error = instance->tool->merge(instance->state, other->state, &err);
 
 	if (error)
-		pasta_out_fail(seat->out, error, "cannot merge: %.400s",
+		pasta_out_fail(instance->out, error, "cannot merge: %.400s",
 			       *err.text ? err.text : strerror(abs(error)));
 }
 
-void pasta_lane_merge(struct pasta_lane *into, const struct pasta_lane *from)
+void pasta_toolset_merge(struct pasta_toolset *into, const struct pasta_toolset *from)
 {
 	size_t i;
 
-	lane_phase(into, PASTA_PHASE_MERGE);
+	toolset_phase(into, PASTA_PHASE_MERGE);
 	for (i = 0; i < into->count; i++) {
-		struct pasta_seat *seat = &into->seats[i];
-		const struct pasta_seat *other = &from->seats[i];
+		struct pasta_tool_instance *instance = &into->instances[i];
+		const struct pasta_tool_instance *other = &from->instances[i];
 		int error;
 
 		/* Where the tool failed in the other, it has failed. */
-		if (!seat->state || !other->state)
+		if (!instance->state || !other->state)
 			continue;
-		error = pasta_owned_merge(seat->tool, seat->state, other->state);
+		error = pasta_owned_merge(instance->tool, instance->state, other->state);
 		if (error)
-			pasta_out_fail(seat->out, error, "cannot merge: %s", strerror(-error));
-		enter(into, seat);
-		if (!error && seat->tool->merge)
-			seat_merge(seat, other);
+			pasta_out_fail(instance->out, error, "cannot merge: %s", strerror(-error));
+		enter(into, instance);
+		if (!error && instance->tool->merge)
+			instance_merge(instance, other);
 		leave(into);
 	}
-	lane_phase(into, PASTA_PHASE_NONE);
+	toolset_phase(into, PASTA_PHASE_NONE);
 }
 
 /* What ran out of memory, before the report or in it, is not whole: it is not shown. */
-static int report_state(const struct pasta_seat *seat, struct pasta_error *err)
+static int report_state(const struct pasta_tool_instance *instance, struct pasta_error *err)
 {
-	int error = pasta_owned_error(seat->tool, seat->state);
+	int error = pasta_owned_error(instance->tool, instance->state);
 
-	seat->out->tool = seat->tool;
+	instance->out->tool = instance->tool;
 	if (error)
 		return error;
-	error = seat->tool->report ? seat->tool->report(seat->state, seat->out, err)
-				   : pasta_out_groups(seat->out, seat->state, err);
-	return error ? error : pasta_owned_error(seat->tool, seat->state);
+	error = instance->tool->report ? instance->tool->report(instance->state, instance->out, err)
+				   : pasta_out_groups(instance->out, instance->state, err);
+	return error ? error : pasta_owned_error(instance->tool, instance->state);
 }
 
-static void seat_report(struct pasta_lane *l, struct pasta_seat *seat)
+static void instance_report(struct pasta_toolset *l, struct pasta_tool_instance *instance)
 {
 	struct pasta_error err = {.size = sizeof(err)};
 	int error;
 
-	if (!seat->state || seat->out->err.code)
+	if (!instance->state || instance->out->err.code)
 		return;
-	enter(l, seat);
-	error = report_state(seat, &err);
+	enter(l, instance);
+	error = report_state(instance, &err);
 	leave(l);
 	if (error)
-		pasta_out_fail(seat->out, error, "cannot report: %.400s",
+		pasta_out_fail(instance->out, error, "cannot report: %.400s",
 			       *err.text ? err.text : strerror(abs(error)));
 }
 
-void pasta_lane_report(struct pasta_lane *l)
+void pasta_toolset_report(struct pasta_toolset *l)
 {
 	size_t i;
 
-	lane_phase(l, PASTA_PHASE_REPORT);
+	toolset_phase(l, PASTA_PHASE_REPORT);
 	for (i = 0; i < l->count; i++)
-		seat_report(l, &l->seats[i]);
-	lane_phase(l, PASTA_PHASE_NONE);
+		instance_report(l, &l->instances[i]);
+	toolset_phase(l, PASTA_PHASE_NONE);
 }

@@ -99,7 +99,7 @@ void pasta_toolworker_fds_free(struct pasta_toolworker_fds *f)
 	*f = (struct pasta_toolworker_fds){0};
 }
 
-/* What salvage and importers have made can be written to, and we read it, too. */
+/* What recover and importers have made can be written to, and we read it, too. */
 static int put_fd(struct pasta_wire *w, int fd, struct pasta_toolworker_fds *f)
 {
 	if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY) {
@@ -227,7 +227,7 @@ static void answer(const struct toolworker *t, struct pasta_wire *w)
 static void answer_result(struct toolworker *t)
 {
 	struct pasta_parcel parcel = {.stopped = t->stopped};
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	struct pasta_wire w = {0};
 	size_t i;
 
@@ -438,7 +438,7 @@ static void fail_all(struct toolworker *t, int error, const char *text)
 
 static void run(struct toolworker *t)
 {
-	struct pasta_crew_opts opts = {.go_on = go_on, .reported = reported, .ctx = t};
+	struct pasta_engine_opts opts = {.go_on = go_on, .reported = reported, .ctx = t};
 	int error;
 
 	get_run(t);
@@ -450,7 +450,7 @@ static void run(struct toolworker *t)
 		answer_result(t);
 		return;
 	}
-	error = pasta_crew_run_into(&t->choice, t->stream, t->result.outs, &opts);
+	error = pasta_engine_run_into(&t->choice, t->stream, t->result.outs, &opts);
 	if (!error || error == -EINTR)
 		return;
 	fail_all(t, error, strerror(-error));
@@ -459,15 +459,15 @@ static void run(struct toolworker *t)
 
 static void open_all(struct toolworker *t)
 {
-	struct pasta_lane *lane = pasta_lane_new(&t->choice, t->result.outs, PASTA_LANE_ALL);
+	struct pasta_toolset *toolset = pasta_toolset_new(&t->choice, t->result.outs, PASTA_TOOLSET_ALL);
 
-	if (!lane) {
+	if (!toolset) {
 		unable();
 		return;
 	}
-	pasta_lane_watch(lane, &t->calls->slots[0]);
-	pasta_lane_open(lane);
-	pasta_lane_free(lane);
+	pasta_toolset_watch(toolset, &t->calls->slots[0]);
+	pasta_toolset_open(toolset);
+	pasta_toolset_free(toolset);
 	answer_result(t);
 }
 

@@ -18,13 +18,13 @@ struct pasta_access_index *pasta_access_index_new(uint32_t reducers)
 	if (!b)
 		return NULL;
 	b->reducers = reducers;
-	b->procs = pasta_map_new(sizeof(struct pasta_book_proc));
-	b->objects = pasta_map_new(sizeof(struct pasta_book_object));
+	b->procs = pasta_map_new(sizeof(struct pasta_accidx_proc));
+	b->objects = pasta_map_new(sizeof(struct pasta_accidx_object));
 	b->sites = pasta_map_new(sizeof(struct pasta_access_site));
-	b->shapes = pasta_map_new(sizeof(struct pasta_book_shape));
-	b->refused = pasta_map_new(sizeof(struct pasta_book_refused));
+	b->shapes = pasta_map_new(sizeof(struct pasta_accidx_shape));
+	b->refused = pasta_map_new(sizeof(struct pasta_accidx_refused));
 	b->launches = pasta_pending_new(sizeof(struct told), PASTA_BOOK_LAUNCHES);
-	b->ledger = pasta_ledger_new(&pasta_book_ledger, b);
+	b->ledger = pasta_ledger_new(&pasta_accidx_ledger, b);
 	if (b->ledger && b->procs && b->objects && b->sites && b->shapes && b->refused &&
 	    b->launches)
 		return b;
@@ -32,7 +32,7 @@ struct pasta_access_index *pasta_access_index_new(uint32_t reducers)
 	return NULL;
 }
 
-static void proc_free(struct pasta_book_proc *p)
+static void proc_free(struct pasta_accidx_proc *p)
 {
 	size_t i;
 
@@ -45,8 +45,8 @@ static void proc_free(struct pasta_book_proc *p)
 
 void pasta_access_index_free(struct pasta_access_index *b)
 {
-	struct pasta_book_shape *shape;
-	struct pasta_book_proc *p;
+	struct pasta_accidx_shape *shape;
+	struct pasta_accidx_proc *p;
 	size_t i, at = 0;
 
 	if (!b)
@@ -75,13 +75,13 @@ int pasta_access_index_error(const struct pasta_access_index *b)
 
 /* -- Who it is of. What cannot be kept sets failed, and is NULL. -- */
 
-static struct pasta_book_proc *proc_of(struct pasta_access_index *b, uint32_t number)
+static struct pasta_accidx_proc *proc_of(struct pasta_access_index *b, uint32_t number)
 {
-	struct pasta_book_proc *p = pasta_map_add(b->procs, number);
+	struct pasta_accidx_proc *p = pasta_map_add(b->procs, number);
 
 	if (p && !p->places) {
 		p->number = number;
-		p->places = pasta_map_new(sizeof(struct pasta_book_place));
+		p->places = pasta_map_new(sizeof(struct pasta_accidx_part));
 		p->sites = pasta_map_new(sizeof(uint64_t));
 		p->shapes = pasta_map_new(sizeof(uint64_t));
 	}
@@ -91,14 +91,14 @@ static struct pasta_book_proc *proc_of(struct pasta_access_index *b, uint32_t nu
 	return NULL;
 }
 
-static struct pasta_access_site *site_of(struct pasta_access_index *b, struct pasta_book_proc *p,
+static struct pasta_access_site *site_of(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 					 uint64_t id)
 {
 	uint64_t *key = pasta_map_add(p->sites, id);
 	struct pasta_access_site *site;
 
 	if (key && !*key)
-		*key = pasta_book_key(p, &p->site_count);
+		*key = pasta_accidx_key(p, &p->site_count);
 	site = key ? pasta_map_add(b->sites, *key) : NULL;
 	if (!site) {
 		b->failed = true;
@@ -110,17 +110,17 @@ static struct pasta_access_site *site_of(struct pasta_access_index *b, struct pa
 	return site;
 }
 
-static struct pasta_book_shape *shape_of(struct pasta_access_index *b, struct pasta_book_proc *p,
+static struct pasta_accidx_shape *shape_of(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 					 uint32_t name, uint64_t shape)
 {
 	uint64_t mix = shape ^ (uint64_t)name * UINT64_C(0x9e3779b97f4a7c15);
 
 	for (;; mix++) {
 		uint64_t *key = pasta_map_add(p->shapes, mix);
-		struct pasta_book_shape *s;
+		struct pasta_accidx_shape *s;
 
 		if (key && !*key)
-			*key = pasta_book_key(p, &p->shape_count);
+			*key = pasta_accidx_key(p, &p->shape_count);
 		s = key ? pasta_map_add(b->shapes, *key) : NULL;
 		if (!s) {
 			b->failed = true;
@@ -139,7 +139,7 @@ static struct pasta_book_shape *shape_of(struct pasta_access_index *b, struct pa
 
 /* -- Sites. -- */
 
-static void on_site(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_site(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 		    const struct pasta_site_record *r)
 {
 	struct pasta_access_site *site = site_of(b, p, r->id);
@@ -154,7 +154,7 @@ static void on_site(struct pasta_access_index *b, struct pasta_book_proc *p,
 
 static void refuse(struct pasta_access_index *b, uint32_t name, uint32_t detail, uint64_t count)
 {
-	struct pasta_book_refused *r = pasta_map_add(b->refused, pasta_pair(name, detail));
+	struct pasta_accidx_refused *r = pasta_map_add(b->refused, pasta_pair(name, detail));
 
 	if (!r) {
 		b->failed = true;
@@ -165,7 +165,7 @@ static void refuse(struct pasta_access_index *b, uint32_t name, uint32_t detail,
 	r->count += count;
 }
 
-static void count(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void count(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 		  struct pasta_access_shape *s, const struct pasta_access_launch_record *r)
 {
 	struct told *told = pasta_pending_add(b->launches, p->number, r->corr);
@@ -184,11 +184,11 @@ static void count(struct pasta_access_index *b, struct pasta_book_proc *p,
 }
 
 /* What is none of these is said once more of a launch: what it lost, and that it has ended. */
-static void on_launch(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_launch(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 		      const struct pasta_event *ev)
 {
 	const struct pasta_access_launch_record *r = &ev->access_launch;
-	struct pasta_book_shape *known;
+	struct pasta_accidx_shape *known;
 	struct pasta_access_shape *s;
 
 	if (!(r->flags & PASTA_ACCESS_LAUNCH_RAW_DROPPED))
@@ -217,9 +217,9 @@ static void on_launch(struct pasta_access_index *b, struct pasta_book_proc *p,
 }
 
 /* A slot for a launch: the oldest one's, if it has none. */
-static struct pasta_book_launch *slot_of(struct pasta_book_proc *p, uint64_t corr)
+static struct pasta_accidx_launch *slot_of(struct pasta_accidx_proc *p, uint64_t corr)
 {
-	struct pasta_book_launch *oldest = p->recent, *l;
+	struct pasta_accidx_launch *oldest = p->recent, *l;
 
 	for (l = p->recent; l < p->recent + PASTA_BOOK_RECENT; l++) {
 		if (l->shape && l->corr == corr)
@@ -229,15 +229,15 @@ static struct pasta_book_launch *slot_of(struct pasta_book_proc *p, uint64_t cor
 		if (!l->shape)
 			break;
 	}
-	*oldest = (struct pasta_book_launch){
+	*oldest = (struct pasta_accidx_launch){
 		.corr = corr, .places = oldest->places, .room = oldest->room};
 	return oldest;
 }
 
-static struct pasta_book_launch *launch_of(struct pasta_access_index *b, struct pasta_book_proc *p,
+static struct pasta_accidx_launch *launch_of(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 					   const struct pasta_access_sum_record *r)
 {
-	struct pasta_book_launch *l = slot_of(p, r->corr);
+	struct pasta_accidx_launch *l = slot_of(p, r->corr);
 	const struct told *told;
 
 	if (l->shape)
@@ -272,7 +272,7 @@ static void add_row(struct pasta_access_row *to, const struct pasta_access_row *
 	to->bytes_written = add_split(to->bytes_written, from->bytes_written);
 }
 
-static void keep(struct pasta_access_index *b, struct pasta_book_shape *s, uint32_t reducer,
+static void keep(struct pasta_access_index *b, struct pasta_accidx_shape *s, uint32_t reducer,
 		 const struct pasta_access_row *row)
 {
 	struct pasta_access_row *sum = NULL;
@@ -314,11 +314,11 @@ static struct pasta_access_row row_of(const struct pasta_access_sum_record *r, u
 	return row;
 }
 
-static bool add_place(struct pasta_book_launch *l, const struct pasta_book_place *place)
+static bool add_place(struct pasta_accidx_launch *l, const struct pasta_accidx_part *place)
 {
 	if (l->count == l->room) {
 		size_t room = l->room ? 2 * l->room : 16;
-		struct pasta_book_place *places = reallocarray(l->places, room, sizeof(*places));
+		struct pasta_accidx_part *places = reallocarray(l->places, room, sizeof(*places));
 
 		if (!places)
 			return false;
@@ -331,10 +331,10 @@ static bool add_place(struct pasta_book_launch *l, const struct pasta_book_place
 }
 
 /* The launch accesses an object; by several numbers it is still one. */
-static void use_object(struct pasta_access_index *b, struct pasta_book_launch *l,
-		       const struct pasta_book_place *place, uint64_t bytes)
+static void use_object(struct pasta_access_index *b, struct pasta_accidx_launch *l,
+		       const struct pasta_accidx_part *place, uint64_t bytes)
 {
-	struct pasta_book_object *o = pasta_map_find(b->objects, place->object);
+	struct pasta_accidx_object *o = pasta_map_find(b->objects, place->object);
 	struct pasta_access_shape *s = &l->shape->shape;
 	bool again = o && o->launch == l->stamp;
 	size_t i;
@@ -353,17 +353,17 @@ static void use_object(struct pasta_access_index *b, struct pasta_book_launch *l
 		s->objects_max = l->objects;
 }
 
-static void on_object_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_object_row(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 			  const struct pasta_access_sum_record *r)
 {
-	struct pasta_book_launch *l = launch_of(b, p, r);
-	const struct pasta_book_place *place = NULL;
+	struct pasta_accidx_launch *l = launch_of(b, p, r);
+	const struct pasta_accidx_part *place = NULL;
 	struct pasta_access_row row;
 
 	if (!l)
 		return;
 	if (r->key0 >= PASTA_OBJECT_FIRST && r->key0 != PASTA_KEY_OTHER) {
-		place = pasta_book_place_of(b, p, r->key0);
+		place = pasta_accidx_part_of(b, p, r->key0);
 		if (!place)
 			return;
 		use_object(b, l, place, times(r->bytes, l->blocks));
@@ -373,10 +373,10 @@ static void on_object_row(struct pasta_access_index *b, struct pasta_book_proc *
 		keep(b, l->shape, PASTA_REDUCER_OBJECT, &row);
 }
 
-static void on_site_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_site_row(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 			const struct pasta_access_sum_record *r)
 {
-	const struct pasta_book_launch *l = launch_of(b, p, r);
+	const struct pasta_accidx_launch *l = launch_of(b, p, r);
 	const struct pasta_access_site *site =
 		r->key0 == PASTA_KEY_OTHER ? NULL : site_of(b, p, r->key0);
 	struct pasta_access_row row =
@@ -387,10 +387,10 @@ static void on_site_row(struct pasta_access_index *b, struct pasta_book_proc *p,
 }
 
 /* How long blocks ran, and how many were not seen. */
-static void on_block_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_block_row(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 			 const struct pasta_access_sum_record *r)
 {
-	const struct pasta_book_launch *l = launch_of(b, p, r);
+	const struct pasta_accidx_launch *l = launch_of(b, p, r);
 	struct pasta_access_row row = row_of(r, r->key0, 1);
 
 	if (l)
@@ -398,13 +398,13 @@ static void on_block_row(struct pasta_access_index *b, struct pasta_book_proc *p
 }
 
 /* What a launch was given, whatever its blocks do with it. */
-static void on_tensor_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_tensor_row(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 			  const struct pasta_access_sum_record *r)
 {
-	const struct pasta_book_launch *l = launch_of(b, p, r);
+	const struct pasta_accidx_launch *l = launch_of(b, p, r);
 	bool is_object = r->key0 >= PASTA_OBJECT_FIRST && r->key0 != PASTA_KEY_OTHER;
-	const struct pasta_book_place *place =
-		l && is_object ? pasta_book_place_of(b, p, r->key0) : NULL;
+	const struct pasta_accidx_part *place =
+		l && is_object ? pasta_accidx_part_of(b, p, r->key0) : NULL;
 	struct pasta_access_row row = row_of(r, place ? place->object : r->key0, 1);
 
 	if (l && (place || !is_object))
@@ -413,7 +413,7 @@ static void on_tensor_row(struct pasta_access_index *b, struct pasta_book_proc *
 
 static int by_addr(const void *a, const void *b)
 {
-	const struct pasta_book_place *x = a, *y = b;
+	const struct pasta_accidx_part *x = a, *y = b;
 
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
@@ -425,7 +425,7 @@ static uint64_t end_of(uint64_t addr, uint64_t bytes)
 }
 
 /* The first place that ends after an address. */
-static size_t first_after(const struct pasta_book_launch *l, uint64_t addr)
+static size_t first_after(const struct pasta_accidx_launch *l, uint64_t addr)
 {
 	size_t low = 0, high = l->count;
 
@@ -440,7 +440,7 @@ static size_t first_after(const struct pasta_book_launch *l, uint64_t addr)
 	return low;
 }
 
-static struct pasta_book_launch *sorted(struct pasta_book_launch *l)
+static struct pasta_accidx_launch *sorted(struct pasta_accidx_launch *l)
 {
 	if (l && !l->sorted && l->count)
 		qsort(l->places, l->count, sizeof(*l->places), by_addr);
@@ -449,7 +449,7 @@ static struct pasta_book_launch *sorted(struct pasta_book_launch *l)
 	return l;
 }
 
-static uint64_t common(const struct pasta_book_place *place, uint64_t page, uint64_t end)
+static uint64_t common(const struct pasta_accidx_part *place, uint64_t page, uint64_t end)
 {
 	uint64_t last = end_of(place->addr, place->bytes);
 	uint64_t from = place->addr > page ? place->addr : page, to = last < end ? last : end;
@@ -457,10 +457,10 @@ static uint64_t common(const struct pasta_book_place *place, uint64_t page, uint
 	return to > from ? to - from : 0;
 }
 
-static void on_page_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_page_row(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 			const struct pasta_access_sum_record *r)
 {
-	struct pasta_book_launch *l = sorted(launch_of(b, p, r));
+	struct pasta_accidx_launch *l = sorted(launch_of(b, p, r));
 	uint64_t page = r->key0, end = end_of(page, PASTA_ACCESS_PAGE);
 	struct pasta_access_shape *s;
 	size_t i;
@@ -485,7 +485,7 @@ static void on_page_row(struct pasta_access_index *b, struct pasta_book_proc *p,
 		s->footprint_max = l->footprint;
 }
 
-static void on_row(struct pasta_access_index *b, struct pasta_book_proc *p,
+static void on_row(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 		   const struct pasta_access_sum_record *r)
 {
 	switch (r->reducer) {
@@ -518,7 +518,7 @@ static void on_row(struct pasta_access_index *b, struct pasta_book_proc *p,
 
 void pasta_access_index_event(struct pasta_access_index *b, const struct pasta_event *ev)
 {
-	struct pasta_book_proc *p;
+	struct pasta_accidx_proc *p;
 
 	if (b->failed || ev->kind >= PASTA_KIND_MAX || !(PASTA_ACCESS_KINDS >> ev->kind & 1))
 		return;
@@ -533,7 +533,7 @@ void pasta_access_index_event(struct pasta_access_index *b, const struct pasta_e
 		pasta_ledger_event(b->ledger, ev, NULL);
 		b->failed |= pasta_ledger_error(b->ledger) != 0;
 	} else if (ev->kind == PASTA_KIND_OBJECT) {
-		pasta_book_on_object(b, p, &ev->object);
+		pasta_accidx_on_object(b, p, &ev->object);
 	} else if (ev->kind == PASTA_KIND_SITE) {
 		on_site(b, p, &ev->site);
 	}
@@ -542,15 +542,15 @@ void pasta_access_index_event(struct pasta_access_index *b, const struct pasta_e
 size_t pasta_access_index_page(struct pasta_access_index *b, const struct pasta_event *ev,
 			       const struct pasta_access_part **parts, uint64_t *launch)
 {
-	struct pasta_book_proc *p = b->failed ? NULL : proc_of(b, ev->proc);
-	struct pasta_book_launch *l = p ? sorted(launch_of(b, p, &ev->access_sum)) : NULL;
+	struct pasta_accidx_proc *p = b->failed ? NULL : proc_of(b, ev->proc);
+	struct pasta_accidx_launch *l = p ? sorted(launch_of(b, p, &ev->access_sum)) : NULL;
 	uint64_t page = ev->access_sum.key0, end = end_of(page, PASTA_ACCESS_PAGE);
 	size_t i, n = 0;
 
 	if (launch)
 		*launch = l ? l->number : 0;
 	for (i = l ? first_after(l, page) : 0; l && i < l->count && l->places[i].addr < end; i++) {
-		const struct pasta_book_place *place = &l->places[i];
+		const struct pasta_accidx_part *place = &l->places[i];
 
 		if (n == b->part_room) {
 			size_t room = n ? 2 * n : 64;
@@ -595,13 +595,13 @@ static bool merge_map(struct pasta_map *into, const struct pasta_map *from, size
 
 static void merge_shapes(struct pasta_access_index *into, const struct pasta_access_index *from)
 {
-	const struct pasta_book_shape *s;
+	const struct pasta_accidx_shape *s;
 	const struct pasta_access_row *row;
 	size_t at = 0, inner;
 	uint32_t i;
 
 	while (!into->failed && (s = pasta_map_next(from->shapes, &at, NULL))) {
-		struct pasta_book_shape *copy = pasta_map_add(into->shapes, s->shape.key);
+		struct pasta_accidx_shape *copy = pasta_map_add(into->shapes, s->shape.key);
 
 		if (!copy) {
 			into->failed = true;
@@ -617,21 +617,21 @@ static void merge_shapes(struct pasta_access_index *into, const struct pasta_acc
 
 static void merge_procs(struct pasta_access_index *into, const struct pasta_access_index *from)
 {
-	const struct pasta_book_proc *p;
+	const struct pasta_accidx_proc *p;
 	size_t at = 0;
 
 	while (!into->failed && (p = pasta_map_next(from->procs, &at, NULL))) {
-		struct pasta_book_proc *copy = proc_of(into, p->number);
+		struct pasta_accidx_proc *copy = proc_of(into, p->number);
 
 		if (!copy)
 			return;
-		pasta_book_never(p, &copy->never, &copy->never_bytes);
+		pasta_accidx_untouched(p, &copy->never, &copy->never_bytes);
 	}
 }
 
 int pasta_access_index_merge(struct pasta_access_index *into, const struct pasta_access_index *from)
 {
-	const struct pasta_book_refused *r;
+	const struct pasta_accidx_refused *r;
 	size_t at = 0;
 
 	into->failed |= from->failed;
@@ -639,7 +639,7 @@ int pasta_access_index_merge(struct pasta_access_index *into, const struct pasta
 	into->page_other = pasta_access_add(into->page_other, from->page_other);
 	into->begun += from->begun;
 	into->ended += from->ended;
-	if (!merge_map(into->objects, from->objects, sizeof(struct pasta_book_object)) ||
+	if (!merge_map(into->objects, from->objects, sizeof(struct pasta_accidx_object)) ||
 	    !merge_map(into->sites, from->sites, sizeof(struct pasta_access_site)))
 		into->failed = true;
 	merge_shapes(into, from);

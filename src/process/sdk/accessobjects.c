@@ -8,10 +8,10 @@
 #include "process/sdk/accessindex.h"
 
 static struct pasta_access_object *object_new(struct pasta_access_index *b,
-					      struct pasta_book_proc *p)
+					      struct pasta_accidx_proc *p)
 {
-	uint64_t key = pasta_book_key(p, &p->objects);
-	struct pasta_book_object *o = pasta_map_add(b->objects, key);
+	uint64_t key = pasta_accidx_key(p, &p->objects);
+	struct pasta_accidx_object *o = pasta_map_add(b->objects, key);
 
 	if (!o) {
 		b->failed = true;
@@ -22,7 +22,7 @@ static struct pasta_access_object *object_new(struct pasta_access_index *b,
 	return &o->object;
 }
 
-static struct pasta_book_alloc *book_of(const struct pasta_allocation *a)
+static struct pasta_accidx_alloc *index_of(const struct pasta_allocation *a)
 {
 	return a->data;
 }
@@ -31,18 +31,18 @@ static struct pasta_book_alloc *book_of(const struct pasta_allocation *a)
  * are looked at by their blocks. */
 static bool may_be_cold(const struct pasta_allocation *a)
 {
-	return !book_of(a)->object && !(a->flags & PASTA_ALLOCATION_PART) &&
+	return !index_of(a)->object && !(a->flags & PASTA_ALLOCATION_PART) &&
 	       a->level != PASTA_LEVEL_SEGMENT && a->type != PASTA_ALLOC_HOST &&
 	       a->type != PASTA_ALLOC_IMAGE;
 }
 
-void pasta_book_never(const struct pasta_book_proc *p, uint64_t *count, uint64_t *bytes)
+void pasta_accidx_untouched(const struct pasta_accidx_proc *p, uint64_t *count, uint64_t *bytes)
 {
 	*count = p->never + p->cold;
 	*bytes = pasta_access_add(p->never_bytes, p->cold_bytes);
 }
 
-static void warm(struct pasta_book_proc *p, const struct pasta_allocation *a)
+static void warm(struct pasta_accidx_proc *p, const struct pasta_allocation *a)
 {
 	if (!may_be_cold(a))
 		return;
@@ -50,11 +50,11 @@ static void warm(struct pasta_book_proc *p, const struct pasta_allocation *a)
 	p->cold_bytes -= a->bytes;
 }
 
-static void book_on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+static void index_on_alloc(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 			  const struct pasta_where *where)
 {
 	const struct pasta_access_index *b = state;
-	struct pasta_book_proc *p = pasta_map_find(b->procs, a->proc);
+	struct pasta_accidx_proc *p = pasta_map_find(b->procs, a->proc);
 
 	(void)ev;
 	if (!may_be_cold(a))
@@ -63,14 +63,14 @@ static void book_on_alloc(void *state, struct pasta_allocation *a, const struct 
 	p->cold_bytes += a->bytes;
 }
 
-static void book_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
+static void index_on_free(void *state, struct pasta_allocation *a, const struct pasta_event *ev,
 			 const struct pasta_where *where)
 {
 	const struct pasta_access_index *b = state;
-	struct pasta_book_proc *p = pasta_map_find(b->procs, a->proc);
+	struct pasta_accidx_proc *p = pasta_map_find(b->procs, a->proc);
 
 	(void)ev;
-	if (book_of(a)->counts)
+	if (index_of(a)->counts)
 		p->host_live -= a->bytes;
 	if (!may_be_cold(a))
 		return;
@@ -79,31 +79,31 @@ static void book_on_free(void *state, struct pasta_allocation *a, const struct p
 	p->never_bytes = pasta_access_add(p->never_bytes, a->bytes);
 }
 
-const struct pasta_ledger_def pasta_book_ledger = {.size = sizeof(pasta_book_ledger),
-						   .data_size = sizeof(struct pasta_book_alloc),
-						   .on_alloc = book_on_alloc,
-						   .on_free = book_on_free};
+const struct pasta_ledger_def pasta_accidx_ledger = {.size = sizeof(pasta_accidx_ledger),
+						   .data_size = sizeof(struct pasta_accidx_alloc),
+						   .on_alloc = index_on_alloc,
+						   .on_free = index_on_free};
 
 /* What is held on devices is counted there; the host's memory, once a kernel is given it. */
-static void count_live(struct pasta_book_proc *p, const struct pasta_allocation *a)
+static void count_live(struct pasta_accidx_proc *p, const struct pasta_allocation *a)
 {
 	if (a->device != PASTA_HOST || a->flags & PASTA_ALLOCATION_PART ||
 	    a->bytes > UINT64_MAX - p->host_live)
 		return;
-	book_of(a)->counts = true;
+	index_of(a)->counts = true;
 	p->host_live += a->bytes;
 }
 
 /* An allocation becomes an object, and with a part the whole. */
-static struct pasta_access_object *tie(struct pasta_access_index *b, struct pasta_book_proc *p,
+static struct pasta_access_object *tie(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 				       const struct pasta_allocation *a)
 {
 	bool part = a->flags & PASTA_ALLOCATION_PART;
 	const struct pasta_access_object *parent = NULL;
 	struct pasta_access_object *o;
 
-	if (book_of(a)->object) {
-		struct pasta_book_object *known = pasta_map_find(b->objects, book_of(a)->object);
+	if (index_of(a)->object) {
+		struct pasta_accidx_object *known = pasta_map_find(b->objects, index_of(a)->object);
 
 		return &known->object;
 	}
@@ -114,7 +114,7 @@ static struct pasta_access_object *tie(struct pasta_access_index *b, struct past
 	if (!o)
 		return NULL;
 	warm(p, a);
-	book_of(a)->object = o->key;
+	index_of(a)->object = o->key;
 	o->number = a->number;
 	o->bytes = a->bytes;
 	o->name = a->name;
@@ -126,12 +126,12 @@ static struct pasta_access_object *tie(struct pasta_access_index *b, struct past
 }
 
 /* A number tells of one range for ever: what is told again is known. */
-void pasta_book_on_object(struct pasta_access_index *b, struct pasta_book_proc *p,
+void pasta_accidx_on_object(struct pasta_access_index *b, struct pasta_accidx_proc *p,
 			  const struct pasta_object_record *r)
 {
 	const struct pasta_allocation *a =
 		r->alloc ? pasta_ledger_latest(b->ledger, p->number, r->alloc) : NULL;
-	struct pasta_book_place *place = pasta_map_find(p->places, r->id);
+	struct pasta_accidx_part *place = pasta_map_find(p->places, r->id);
 	struct pasta_access_object *o;
 
 	if (place)
@@ -142,7 +142,7 @@ void pasta_book_on_object(struct pasta_access_index *b, struct pasta_book_proc *
 		b->failed = true;
 		return;
 	}
-	*place = (struct pasta_book_place){r->addr, r->bytes, o->key, a != NULL};
+	*place = (struct pasta_accidx_part){r->addr, r->bytes, o->key, a != NULL};
 	if (o->id)
 		return;
 	o->id = r->id;
@@ -151,10 +151,10 @@ void pasta_book_on_object(struct pasta_access_index *b, struct pasta_book_proc *
 		o->bytes = r->bytes;
 }
 
-const struct pasta_book_place *pasta_book_place_of(struct pasta_access_index *b,
-						   struct pasta_book_proc *p, uint64_t id)
+const struct pasta_accidx_part *pasta_accidx_part_of(struct pasta_access_index *b,
+						   struct pasta_accidx_proc *p, uint64_t id)
 {
-	struct pasta_book_place *place = pasta_map_add(p->places, id);
+	struct pasta_accidx_part *place = pasta_map_add(p->places, id);
 	struct pasta_access_object *o = place && !place->object ? object_new(b, p) : NULL;
 
 	if (o) {

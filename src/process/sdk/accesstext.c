@@ -13,7 +13,7 @@
 const struct pasta_access_shape *pasta_access_index_shapes(const struct pasta_access_index *b,
 							   size_t *at)
 {
-	const struct pasta_book_shape *s = pasta_map_next(b->shapes, at, NULL);
+	const struct pasta_accidx_shape *s = pasta_map_next(b->shapes, at, NULL);
 
 	return s ? &s->shape : NULL;
 }
@@ -21,7 +21,7 @@ const struct pasta_access_shape *pasta_access_index_shapes(const struct pasta_ac
 const struct pasta_access_object *pasta_access_index_objects(const struct pasta_access_index *b,
 							     size_t *at)
 {
-	const struct pasta_book_object *o = pasta_map_next(b->objects, at, NULL);
+	const struct pasta_accidx_object *o = pasta_map_next(b->objects, at, NULL);
 
 	return o ? &o->object : NULL;
 }
@@ -35,7 +35,7 @@ const struct pasta_access_site *pasta_access_index_sites(const struct pasta_acce
 const struct pasta_access_object *pasta_access_index_object(const struct pasta_access_index *b,
 							    uint64_t key)
 {
-	const struct pasta_book_object *o = pasta_map_find(b->objects, key);
+	const struct pasta_accidx_object *o = pasta_map_find(b->objects, key);
 
 	return o ? &o->object : NULL;
 }
@@ -89,7 +89,7 @@ int pasta_access_index_rows(const struct pasta_access_index *b, uint32_t reducer
 					 const struct pasta_access_row *row),
 			    void *ctx)
 {
-	const struct pasta_book_shape *s;
+	const struct pasta_accidx_shape *s;
 	const struct pasta_access_row *row;
 	size_t at = 0, inner;
 	int stop = 0;
@@ -116,7 +116,7 @@ struct pasta_access_totals pasta_access_index_totals(const struct pasta_access_i
 {
 	struct pasta_access_totals t = {.lost = b->lost, .page_other = b->page_other, .blocks = 1};
 	const struct pasta_access_shape *s;
-	const struct pasta_book_proc *p;
+	const struct pasta_accidx_proc *p;
 	uint64_t count, bytes;
 	size_t at = 0;
 
@@ -133,7 +133,7 @@ struct pasta_access_totals pasta_access_index_totals(const struct pasta_access_i
 	t.unended = b->begun > b->ended ? b->begun - b->ended : 0;
 	at = 0;
 	while ((p = pasta_map_next(b->procs, &at, NULL))) {
-		pasta_book_never(p, &count, &bytes);
+		pasta_accidx_untouched(p, &count, &bytes);
 		t.untouched += count;
 		t.untouched_bytes = pasta_access_add(t.untouched_bytes, bytes);
 	}
@@ -241,8 +241,8 @@ const char *pasta_access_site_text(const struct pasta_site_record *s, char *text
 
 static int by_count(const void *a, const void *b)
 {
-	const struct pasta_book_refused *x = *(const struct pasta_book_refused *const *)a,
-					*y = *(const struct pasta_book_refused *const *)b;
+	const struct pasta_accidx_refused *x = *(const struct pasta_accidx_refused *const *)a,
+					*y = *(const struct pasta_accidx_refused *const *)b;
 	int order = x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
 
 	order = order ? order : strcmp(pasta_str(x->name), pasta_str(y->name));
@@ -251,10 +251,10 @@ static int by_count(const void *a, const void *b)
 
 static bool refuse_more(struct pasta_map *all, uint32_t name, uint32_t detail, uint64_t count)
 {
-	struct pasta_book_refused *r = pasta_map_add(all, pasta_pair(name, detail));
+	struct pasta_accidx_refused *r = pasta_map_add(all, pasta_pair(name, detail));
 
 	if (r)
-		*r = (struct pasta_book_refused){name, detail, r->count + count};
+		*r = (struct pasta_accidx_refused){name, detail, r->count + count};
 	return r;
 }
 
@@ -262,9 +262,9 @@ static bool refuse_more(struct pasta_map *all, uint32_t name, uint32_t detail, u
  * when out of memory. */
 static struct pasta_map *refused_of(const struct pasta_access_index *b)
 {
-	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_book_refused));
+	struct pasta_map *all = pasta_map_new(sizeof(struct pasta_accidx_refused));
 	const struct pasta_access_shape *s;
-	const struct pasta_book_refused *r;
+	const struct pasta_accidx_refused *r;
 	bool ok = all;
 	size_t at = 0;
 
@@ -282,7 +282,7 @@ static struct pasta_map *refused_of(const struct pasta_access_index *b)
 static void find_refused(const struct pasta_access_index *b, struct pasta_out *out)
 {
 	struct pasta_map *all = refused_of(b);
-	struct pasta_book_refused **list = all ? pasta_map_sorted(all, by_count) : NULL;
+	struct pasta_accidx_refused **list = all ? pasta_map_sorted(all, by_count) : NULL;
 	uint64_t rest = 0;
 	size_t i;
 

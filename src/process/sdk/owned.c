@@ -61,7 +61,7 @@ OWNED(series, pasta_series_def, series, pasta_series_check(tool, def, err), past
 OWNED(windows, pasta_window_def, windows, pasta_windows_check(tool, def, err),
       pasta_windows_new(def, opts, err))
 OWNED(ledger, pasta_ledger_def, ledger, pasta_ledger_check(tool, err), pasta_ledger_new(def, state))
-OWNED(access_index, pasta_access_index_def, accesses, pasta_toolbook_check(tool, err),
+OWNED(access_index, pasta_access_index_def, accesses, pasta_toolindex_check(tool, err),
       pasta_access_index_new(((const struct pasta_access_index_def *)def)->reducers))
 
 #define TYPE(noun, size)                                                                           \

@@ -151,7 +151,7 @@ struct pasta_out {
 
 struct pasta_result {
 	const struct pasta_runinfo *run; /* the caller's */
-	struct pasta_account loss;
+	struct pasta_loss_summary loss;
 	struct pasta_out **outs;
 	size_t count, room;
 };

@@ -5,7 +5,7 @@
 
 #include "process/sdk/owned.h"
 
-int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_error *err)
+int pasta_toolindex_check(const struct pasta_tool *tool, struct pasta_error *err)
 {
 	const struct pasta_access_index_def *def = tool->accesses;
 
@@ -18,14 +18,14 @@ int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_error *err)
 	return 0;
 }
 
-uint64_t pasta_toolbook_kinds(const struct pasta_tool *tool)
+uint64_t pasta_toolindex_kinds(const struct pasta_tool *tool)
 {
 	if (!tool->accesses)
 		return 0;
 	return tool->accesses->kinds ? tool->accesses->kinds : PASTA_ACCESS_KINDS;
 }
 
-void pasta_toolbook_event(const struct pasta_tool *tool, void *state, const struct pasta_event *ev)
+void pasta_toolindex_event(const struct pasta_tool *tool, void *state, const struct pasta_event *ev)
 {
 	struct pasta_access_index **book =
 		(struct pasta_access_index **)((char *)state + tool->accesses->state_offset);

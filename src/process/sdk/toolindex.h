@@ -7,12 +7,12 @@
 #include <pasta/pasta.h>
 
 /* 0, or -EINVAL, and in err what is wrong with the declaration, which must be there. */
-int pasta_toolbook_check(const struct pasta_tool *tool, struct pasta_error *err);
+int pasta_toolindex_check(const struct pasta_tool *tool, struct pasta_error *err);
 
 /* The kinds that it takes; 0 without a declaration. */
-uint64_t pasta_toolbook_kinds(const struct pasta_tool *tool);
+uint64_t pasta_toolindex_kinds(const struct pasta_tool *tool);
 
 /* Only where there is one, and of a kind that it takes. */
-void pasta_toolbook_event(const struct pasta_tool *tool, void *state, const struct pasta_event *ev);
+void pasta_toolindex_event(const struct pasta_tool *tool, void *state, const struct pasta_event *ev);
 
 #endif

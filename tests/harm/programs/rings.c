@@ -9,7 +9,7 @@
  * ends as asked:
  *
  *   exit     in the usual way
- *   abandon  kills its parent, accelprof, and then itself: nobody salvages its rings
+ *   abandon  kills its parent, accelprof, and then itself: nobody recovers its rings
  *   fork     the same, and so does a child that it forked before
  *   endless  emits until it is killed; AFTER is not used
  */
@@ -92,7 +92,7 @@ static int emit_all(uint64_t *first)
 	return 0;
 }
 
-/* The child emits and waits for its end: one that was dead already would be salvaged. */
+/* The child emits and waits for its end: one that was dead already would be recovered. */
 static pid_t emit_in_child(void)
 {
 	volatile uint64_t *done = &counts[CHILD + THREADS_MAX];
@@ -108,7 +108,7 @@ static pid_t emit_in_child(void)
 	return child > 0 && *done == 1 ? child : -1;
 }
 
-/* accelprof first, so that nobody salvages. */
+/* accelprof first, so that nobody recovers. */
 static int abandon(pid_t child)
 {
 	kill(getppid(), SIGKILL);

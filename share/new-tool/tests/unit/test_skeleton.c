@@ -64,31 +64,31 @@ static void merged_states_are_as_one(void **state)
 {
 	static const char *const names[] = {"a", "b", "c", "d", "e"};
 	struct pasta_result own = {0};
-	struct pasta_lane *parts[2];
+	struct pasta_toolset *parts[2];
 	char *want;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		parts[i] = another_lane(&own);
+		parts[i] = another_toolset(&own);
 	for (int i = 0; i < 1000; i++) {
 		struct pasta_event ev =
 			kernel_event(0, 10, 1, names[random_below(5)], random_below(1000));
 
-		pasta_lane_event(parts[random_below(2)], &ev, NULL);
+		pasta_toolset_event(parts[random_below(2)], &ev, NULL);
 		give(&ev);
 	}
-	pasta_lane_merge(parts[0], parts[1]);
+	pasta_toolset_merge(parts[0], parts[1]);
 	assert_int_equal(finish(), 0);
 	want = strdup(table("skeleton"));
 	assert_non_null(want);
 	pasta_result_free(&result);
 	result = own;
-	pasta_lane_report(parts[0]);
+	pasta_toolset_report(parts[0]);
 	assert_int_equal(pasta_out_end(result.outs[0]), 0);
 	assert_string_equal(table("skeleton"), want);
 	free(want);
 	for (int i = 0; i < 2; i++)
-		pasta_lane_free(parts[i]);
+		pasta_toolset_free(parts[i]);
 }
 
 int main(void)
