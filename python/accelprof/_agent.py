@@ -69,7 +69,7 @@ def _load(path: str) -> Optional[Agent]:
         return None
     ops = table.contents
     waits = ctypes.CFUNCTYPE(None)
-    say = library.pasta_python_say
+    say = library.pasta_python_log
     say.argtypes = [ctypes.c_char_p]
     say.restype = None
     _pause_at_fork(library)

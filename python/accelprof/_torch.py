@@ -40,8 +40,8 @@ def _agent():
         return None
     agent = ctypes.CDLL(path)
     agent.pasta_torch_attach.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
-    agent.pasta_torch_say.argtypes = [ctypes.c_char_p]
-    agent.pasta_torch_say.restype = None
+    agent.pasta_torch_log.argtypes = [ctypes.c_char_p]
+    agent.pasta_torch_log.restype = None
     agent.pasta_torch_yield.restype = None
     return agent
 
@@ -355,7 +355,7 @@ def attach():
         return True
     try:
         agent = _agent()
-        if agent is None or not agent.pasta_torch_wanted():
+        if agent is None or not agent.pasta_torch_enabled():
             return False
         _attach(agent)
         _attached = True
@@ -363,5 +363,5 @@ def attach():
     except Exception as error:  # the program goes on, whatever it is
         with contextlib.suppress(Exception):
             text = "operators are not recorded: %s" % error
-            agent.pasta_torch_say(text.encode())
+            agent.pasta_torch_log(text.encode())
         return False

@@ -249,7 +249,7 @@ int pasta_cli_accesses_choose(struct pasta_cli_accesses *a, const struct pasta_s
 
 	a->needs = pasta_choice_needs(&show->choice) & PASTA_NEEDS_ACCESSES;
 	error = check(a, err);
-	error = error ? error : pasta_show_check_filter(show->filter, a->needs, err);
+	error = error ? error : pasta_reportrun_check_filter(show->filter, a->needs, err);
 	error = error ? error : choose_reducer(a, &show->choice, err);
 	error = error ? error : choose_launches(a, &show->choice, err);
 	if (error || !a->needs)
@@ -357,14 +357,14 @@ void pasta_cli_accesses_check(const struct pasta_cli_accesses *a, const struct p
 	if (a->reducer)
 		setenv(PASTA_ENV_REDUCER, a->reducer, 1);
 	if (a->needs && !can_count(handlers, false, why, sizeof(why))) {
-		pasta_cli_say("no memory accesses are counted: %s", why);
+		pasta_cli_message("no memory accesses are counted: %s", why);
 		return;
 	}
 	if (!(a->needs & devices) || can_count(handlers, true, why, sizeof(why)))
 		return;
 	for (size_t i = 0; i < choice->count; i++)
 		if (choice->tools[i].tool->needs & devices)
-			pasta_cli_say(
+			pasta_cli_message(
 				"%s counted for %s, for only GPUs can count what it needs: %s",
 				choice->tools[i].tool->needs & PASTA_NEEDS_ACCESSES & ~devices
 					? "not all is"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/show.h"
+#include "cli/reportrun.h"
 #include "process/io/json.h"
 
 /* Zero it before use. */

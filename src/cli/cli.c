@@ -17,7 +17,7 @@
 
 #define OPTIONS_MAX 64
 
-void pasta_cli_say(const char *fmt, ...)
+void pasta_cli_message(const char *fmt, ...)
 {
 	char *text, *safe = NULL;
 	va_list args;
@@ -44,7 +44,7 @@ int pasta_cli_usage(const struct pasta_verb *verb, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	pasta_cli_say("%s: %s; try 'accelprof %s --help'", verb->name, text, verb->name);
+	pasta_cli_message("%s: %s; try 'accelprof %s --help'", verb->name, text, verb->name);
 	return PASTA_CLI_USAGE;
 }
 

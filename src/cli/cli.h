@@ -48,7 +48,7 @@ int pasta_cli_usage(const struct pasta_verb *verb, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* One line on stderr, "accelprof: ...", in one write, with nothing that a terminal would obey. */
-void pasta_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void pasta_cli_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* "20". -EINVAL, -ERANGE. */
 int pasta_cli_count(const char *text, size_t *count);

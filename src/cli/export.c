@@ -7,8 +7,8 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "cli/reading.h"
-#include "cli/show.h"
+#include "cli/openrun.h"
+#include "cli/reportrun.h"
 #include "process/read/loss.h"
 #include "process/io/output.h"
 #include "sink/export.h"
@@ -25,7 +25,7 @@ struct export
 
 static bool go_on(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
-	if (pasta_reading_stop(NULL))
+	if (pasta_openrun_stop(NULL))
 		return false;
 	pasta_progress_show(ctx, what, done, total);
 	return true;
@@ -88,19 +88,19 @@ static int export_(const struct export *e, struct pasta_input *in)
 	char line[400];
 
 	if (error && error != -EINTR) {
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_FAILED;
 	}
 	pasta_stream_loss(in->stream, &loss);
 	pasta_loss_add_closed(&loss, in->lost);
 	if (loss.dropped)
-		pasta_cli_say("%s", pasta_loss_line(&loss, line, sizeof(line)));
-	if (pasta_reading_remarks(in, &loss, "file"))
+		pasta_cli_message("%s", pasta_loss_line(&loss, line, sizeof(line)));
+	if (pasta_openrun_remarks(in, &loss, "file"))
 		status = PASTA_CLI_FAILED;
 	if (!status && e->strict && loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (error == -EINTR) {
-		pasta_cli_say("interrupted: %s has what was read so far", e->file);
+		pasta_cli_message("interrupted: %s has what was read so far", e->file);
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	return status;
@@ -141,7 +141,7 @@ static int main_(int argc, char **argv)
 			e.force = true;
 		else if (id == OPTION_STRICT)
 			e.strict = true;
-		else if (pasta_show_filter(&e.filter, id, arg, &err))
+		else if (pasta_reportrun_filter(&e.filter, id, arg, &err))
 			return pasta_cli_usage(&pasta_verb_export, "%s", err.text);
 	}
 	if (id < 0)
@@ -156,9 +156,9 @@ static int main_(int argc, char **argv)
 				       e.to->name);
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_export, "say which run, or which shards");
-	pasta_reading_catch_interrupt();
-	failed = pasta_reading_open(&in, argv + first);
-	status = pasta_reading_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
+	pasta_openrun_catch_interrupt();
+	failed = pasta_openrun_open(&in, argv + first);
+	status = pasta_openrun_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 	if (in.shards)
 		status = export_(&e, &in);
 	if (failed && !status)

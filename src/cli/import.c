@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/importing.h"
-#include "cli/reading.h"
+#include "cli/importrun.h"
+#include "cli/openrun.h"
 
 enum { OPTION_KINDS = 1000, OPTION_NO_STACKS, OPTION_SALVAGE, OPTION_SHARE };
 
@@ -35,7 +35,7 @@ static int parse_kinds(const char *text, uint64_t *kinds, struct pasta_error *er
 	return 0;
 }
 
-static void say_done(const struct pasta_importing *im, const struct pasta_run *run, const char *dir)
+static void say_done(const struct pasta_importrun *im, const struct pasta_run *run, const char *dir)
 {
 	uint64_t events = 0;
 
@@ -45,27 +45,27 @@ static void say_done(const struct pasta_importing *im, const struct pasta_run *r
 	       im->count == 1 ? "file" : "files", events);
 }
 
-static int import(struct pasta_importing *im, const char *dir, bool shared)
+static int import(struct pasta_importrun *im, const char *dir, bool shared)
 {
 	struct pasta_run run = {.shared = shared};
 	struct pasta_error err = {0};
 	int r, status = PASTA_CLI_OK;
 
-	pasta_reading_hold_end();
+	pasta_openrun_hold_end();
 	r = pasta_run_create(&run, dir, &err);
 	if (r) {
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_FAILED;
 	}
-	r = pasta_importing_run(im, &run, &err);
+	r = pasta_importrun_run(im, &run, &err);
 	if (r) {
 		pasta_run_discard(&run);
-		pasta_reading_let_end();
-		pasta_cli_say("%s", r == -EINTR ? "interrupted: nothing was made" : err.text);
+		pasta_openrun_let_end();
+		pasta_cli_message("%s", r == -EINTR ? "interrupted: nothing was made" : err.text);
 		status = r == -EINTR ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 	} else {
 		say_done(im, &run, dir);
-		pasta_importing_say(im);
+		pasta_importrun_message(im);
 	}
 	pasta_run_free(&run);
 	return status;
@@ -73,7 +73,7 @@ static int import(struct pasta_importing *im, const char *dir, bool shared)
 
 static int main_(int argc, char **argv)
 {
-	struct pasta_importing im = {0};
+	struct pasta_importrun im = {0};
 	struct pasta_error err = {0};
 	const char *arg, *dir = NULL;
 	int id, first, status = PASTA_CLI_OK;
@@ -96,16 +96,16 @@ static int main_(int argc, char **argv)
 		return first;
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_import, "say which files, or which folder");
-	pasta_reading_catch_interrupt();
+	pasta_openrun_catch_interrupt();
 	for (; first < argc && !status; first++) {
-		if (!pasta_importing_add(&im, argv[first], &err))
+		if (!pasta_importrun_add(&im, argv[first], &err))
 			continue;
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		status = PASTA_CLI_FAILED;
 	}
 	if (!status)
 		status = import(&im, dir, shared);
-	pasta_importing_free(&im);
+	pasta_importrun_free(&im);
 	return status;
 }
 

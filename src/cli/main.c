@@ -36,7 +36,7 @@ static int dispatch(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		pasta_cli_say("say what to do; try 'accelprof --help'");
+		pasta_cli_message("say what to do; try 'accelprof --help'");
 		return PASTA_CLI_USAGE;
 	}
 	for (i = 0; i < VERBS; i++)
@@ -50,7 +50,7 @@ static int dispatch(int argc, char **argv)
 		printf("accelprof %s\n", PASTA_VERSION_STRING);
 		return PASTA_CLI_OK;
 	}
-	pasta_cli_say("unknown %s '%s'; try 'accelprof --help'",
+	pasta_cli_message("unknown %s '%s'; try 'accelprof --help'",
 		      argv[1][0] == '-' ? "option" : "verb", argv[1]);
 	return PASTA_CLI_USAGE;
 }
@@ -82,11 +82,11 @@ int main(int argc, char **argv)
 	    socket <= INT_MAX)
 		pasta_toolworker_main((int)socket);
 	if (pasta_tool_check(&err))
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 	status = dispatch(argc, argv);
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
-		pasta_cli_say("cannot write to stdout: %s", strerror(errno ? errno : EIO));
+		pasta_cli_message("cannot write to stdout: %s", strerror(errno ? errno : EIO));
 		status = status ? status : PASTA_CLI_FAILED;
 	}
 	return status;

@@ -322,7 +322,7 @@ static int main_(int argc, char **argv)
 	int id, first, status = PASTA_CLI_FAILED;
 
 	if (!job) {
-		pasta_cli_say("out of memory");
+		pasta_cli_message("out of memory");
 		return PASTA_CLI_FAILED;
 	}
 	job->dir = ".";
@@ -345,7 +345,7 @@ static int main_(int argc, char **argv)
 		job->name = argv[first];
 		pasta_cli_plugins(NULL, 0, ignore);
 		if (new_tool(job, &err)) {
-			pasta_cli_say("%s", err.text);
+			pasta_cli_message("%s", err.text);
 		} else {
 			say_next(job);
 			status = PASTA_CLI_OK;

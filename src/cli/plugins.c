@@ -8,7 +8,7 @@
 
 void pasta_cli_warn(const char *line)
 {
-	pasta_cli_say("%s", line);
+	pasta_cli_message("%s", line);
 }
 
 void pasta_cli_plugins(const char *const *paths, size_t count, void (*warn)(const char *line))

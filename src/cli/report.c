@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/reading.h"
-#include "cli/show.h"
+#include "cli/openrun.h"
+#include "cli/reportrun.h"
 #include "process/read/loss.h"
 #include "process/io/files.h"
 #include "process/io/output.h"
@@ -27,8 +27,8 @@ static int print(struct content *c, FILE *file, int fd, struct pasta_error *err)
 	int error;
 
 	if (!c->show->sink->events)
-		return pasta_show_print(c->show, file, fd, &c->result, err);
-	error = pasta_show_events(c->show, c->in, file, pasta_reading_stop, NULL, err);
+		return pasta_reportrun_print(c->show, file, fd, &c->result, err);
+	error = pasta_reportrun_events(c->show, c->in, file, pasta_openrun_stop, NULL, err);
 	c->stopped = error == -EINTR;
 	if (!error)
 		error = pasta_filter_missed(c->show->filter, err);
@@ -96,8 +96,8 @@ static bool remarks(const struct pasta_show *show, const struct pasta_input *in,
 	if ((show->sink == &pasta_sink_csv || show->sink == &pasta_sink_folded ||
 	     show->sink->events) &&
 	    loss->dropped)
-		pasta_cli_say("%s", pasta_loss_line(loss, line, sizeof(line)));
-	return pasta_reading_remarks(in, loss, "report");
+		pasta_cli_message("%s", pasta_loss_line(loss, line, sizeof(line)));
+	return pasta_openrun_remarks(in, loss, "report");
 }
 
 /* A tool that refuses the filter, or the run, has more to say than that nothing was matched. */
@@ -118,27 +118,27 @@ static int report(struct pasta_show *show, struct pasta_input *in, const char *t
 	int error = 0, status = PASTA_CLI_OK;
 
 	if (!show->sink->events)
-		error = pasta_show_read(show, in, &c.result, pasta_reading_stop, NULL, &err);
+		error = pasta_reportrun_read(show, in, &c.result, pasta_openrun_stop, NULL, &err);
 	c.stopped = error == -EINTR;
 	if (!error && !has_failed(&c.result))
 		error = pasta_filter_missed(show->filter, &err);
 	if (error && !c.stopped) {
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		pasta_result_free(&c.result);
 		return PASTA_CLI_FAILED;
 	}
 	if (print_to(&c, to, &err)) {
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		status = PASTA_CLI_FAILED;
 	}
-	if (pasta_show_failures(&c.result))
+	if (pasta_reportrun_failures(&c.result))
 		status = PASTA_CLI_FAILED;
 	if (remarks(show, in, &c.result.loss))
 		status = PASTA_CLI_FAILED;
 	if (!status && show->strict && c.result.loss.dropped)
 		status = PASTA_CLI_LOSS;
 	if (c.stopped) {
-		pasta_cli_say("interrupted: the report is of what was read so far");
+		pasta_cli_message("interrupted: the report is of what was read so far");
 		status = PASTA_CLI_INTERRUPTED;
 	}
 	pasta_result_free(&c.result);
@@ -154,11 +154,11 @@ static int main_(int argc, char **argv)
 	int id, first, failed, status = PASTA_CLI_FAILED;
 
 	signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error to tell, not an end */
-	pasta_show_init(&show, 20);
+	pasta_reportrun_init(&show, 20);
 	while ((id = pasta_cli_next(&pasta_verb_report, argc, argv, &arg, &first)) > 0) {
 		if (id == 'o')
 			to = arg;
-		else if (pasta_show_option(&show, id, arg, &err))
+		else if (pasta_reportrun_option(&show, id, arg, &err))
 			return pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 	}
 	if (id < 0)
@@ -169,18 +169,18 @@ static int main_(int argc, char **argv)
 		return pasta_cli_usage(&pasta_verb_report,
 				       "%s shows events, not what tools make of them: leave out -t",
 				       show.sink->name);
-	if (pasta_show_check(&show, &err)) {
+	if (pasta_reportrun_check(&show, &err)) {
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 		goto out;
 	}
-	show.stop = pasta_reading_stop;
-	pasta_reading_catch_interrupt();
-	failed = pasta_reading_open(&in, argv + first);
+	show.stop = pasta_openrun_stop;
+	pasta_openrun_catch_interrupt();
+	failed = pasta_openrun_open(&in, argv + first);
 	if (!in.shards) {
-		status = pasta_reading_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
+		status = pasta_openrun_stop(NULL) ? PASTA_CLI_INTERRUPTED : PASTA_CLI_FAILED;
 		goto out;
 	}
-	if (pasta_show_choose(&show, in.run.tools, &err)) {
+	if (pasta_reportrun_choose(&show, in.run.tools, &err)) {
 		status = pasta_cli_usage(&pasta_verb_report, "%s", err.text);
 		goto out;
 	}
@@ -188,7 +188,7 @@ static int main_(int argc, char **argv)
 	if (failed && !status)
 		status = PASTA_CLI_FAILED;
 out:
-	pasta_show_free(&show);
+	pasta_reportrun_free(&show);
 	pasta_input_free(&in);
 	return status;
 }

@@ -11,7 +11,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/listener.h"
-#include "cli/show.h"
+#include "cli/reportrun.h"
 #include "collect/channel.h"
 #include "collect/control.h"
 #include "process/read/input.h"
@@ -270,7 +270,7 @@ static int option(struct job *job, int id, const char *arg, struct pasta_error *
 		job->accesses.lossy = true;
 		return 0;
 	default:
-		return pasta_show_option(&job->show, id, arg, err);
+		return pasta_reportrun_option(&job->show, id, arg, err);
 	}
 }
 
@@ -298,7 +298,7 @@ static int check_level(const struct job *job, struct pasta_error *err)
 				  level);
 	for (i = 0; i < choice->count; i++) {
 		const struct pasta_tool *tool = choice->tools[i].tool;
-		uint64_t wants = pasta_tool_wants(tool);
+		uint64_t wants = pasta_tool_subscribed(tool);
 
 		if (wants & job->level->without && !(wants & ~(job->level->without | ALWAYS)))
 			return pasta_fail(err, -EINVAL,
@@ -447,7 +447,7 @@ static void say_missing(const struct job *job, const struct pasta_handler *h)
 	char why[700] = "";
 
 	if (asked && h->probe && h->probe(why, sizeof(why)))
-		pasta_cli_say("not recorded: %s: %s", h->summary, why);
+		pasta_cli_message("not recorded: %s: %s", h->summary, why);
 }
 
 static int add_folder(struct job *job, struct pasta_child_env *env, const struct pasta_handler *h,
@@ -490,7 +490,7 @@ static int add_handlers(struct job *job, struct pasta_child_env *env, struct pas
 	if (!error)
 		pasta_cli_accesses_check(&job->accesses, &job->show.choice, all);
 	if (!error && job->accesses.every && !job->quiet)
-		pasta_cli_say("accesses of every launch are counted, not of some: tool %s needs it",
+		pasta_cli_message("accesses of every launch are counted, not of some: tool %s needs it",
 			      job->accesses.every);
 	return error;
 }
@@ -559,7 +559,7 @@ static void save_info(struct job *job)
 	if (!pasta_runinfo_save(&job->info, job->info_file, &err) || job->unsaved)
 		return;
 	job->unsaved = true;
-	pasta_cli_say("%s", err.text);
+	pasta_cli_message("%s", err.text);
 }
 
 static void save_report(const struct job *job, const struct pasta_result *result)
@@ -575,7 +575,7 @@ static void save_report(const struct job *job, const struct pasta_result *result
 		pasta_output_close(out, error, error ? NULL : &err);
 	}
 	if (err.code)
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 }
 
 /* In one piece: the program's children may still use this terminal. Where stderr cannot be
@@ -588,7 +588,7 @@ static void print(const struct job *job, const struct pasta_result *result)
 	FILE *file = open_memstream(&text, &size);
 
 	if (file)
-		pasta_show_print(&job->show, file, STDERR_FILENO, result, &err);
+		pasta_reportrun_print(&job->show, file, STDERR_FILENO, result, &err);
 	if ((!file || fclose(file)) && !err.code)
 		pasta_fail(&err, -errno, "cannot show the report: %s", strerror(errno));
 	while (!err.code && at < size) {
@@ -599,7 +599,7 @@ static void print(const struct job *job, const struct pasta_result *result)
 		at += n > 0 ? (size_t)n : 0;
 	}
 	if (err.code)
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 	free(text);
 }
 
@@ -617,7 +617,7 @@ static bool asked_to_end(void *ctx)
 
 static void warn(const char *line)
 {
-	pasta_cli_say("%s", line);
+	pasta_cli_message("%s", line);
 }
 
 /* What processes that can write nothing into the run have lost. It belongs on the control page, for
@@ -630,7 +630,7 @@ static void add_heard(struct job *job)
 	pasta_listener_ask(job->listener, &heard);
 	error = pasta_run_add_failed(job->run.path, heard.processes, heard.lost, heard.why);
 	if (error)
-		pasta_cli_say("processes that could not record: %" PRIu32 ", with %" PRIu64
+		pasta_cli_message("processes that could not record: %" PRIu32 ", with %" PRIu64
 			      " events (%s); that cannot be noted in %s: %s",
 			      heard.processes, heard.lost, heard.why, job->run.path,
 			      strerror(-error));
@@ -649,9 +649,9 @@ static uint64_t report(struct job *job)
 	job->alive = in.alive;
 	job->failed = in.failed;
 	job->told = *in.notes[0];
-	pasta_show_trouble(&in);
+	pasta_reportrun_trouble(&in);
 	if (!error) {
-		error = pasta_show_read(&job->show, &in, &result, asked_to_end, job, &err);
+		error = pasta_reportrun_read(&job->show, &in, &result, asked_to_end, job, &err);
 		dropped = result.loss.dropped;
 	}
 	result.run = &job->info;
@@ -661,12 +661,12 @@ static uint64_t report(struct job *job)
 	if (!error)
 		save_report(job, &result);
 	if (error && error != -EINTR)
-		pasta_cli_say("cannot report: %s", err.text);
+		pasta_cli_message("cannot report: %s", err.text);
 	else if (!error && pasta_filter_missed(job->show.filter, &err))
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 	else if (!job->quiet && in.shards)
 		print(job, &result);
-	pasta_show_failures(&result);
+	pasta_reportrun_failures(&result);
 	pasta_result_free(&result);
 	pasta_input_free(&in);
 	return dropped;
@@ -685,20 +685,20 @@ static const char *short_path(const struct job *job)
 static void say_end(const struct job *job)
 {
 	if (job->child.unrecorded)
-		pasta_cli_say("the program ran unrecorded: its arguments and environment are too "
+		pasta_cli_message("the program ran unrecorded: its arguments and environment are too "
 			      "large for AccelProf's variables beside them; unset variables, pass "
 			      "fewer arguments, or raise the limit ('ulimit -s')");
 	if (job->quiet)
 		return;
 	if (job->alive)
-		pasta_cli_say("still running, and recording: %" PRIu64
+		pasta_cli_message("still running, and recording: %" PRIu64
 			      " of the program's processes; "
 			      "'accelprof report %s' shows more later",
 			      job->alive, short_path(job));
 	else if (!job->info.shards && !job->failed && !job->told && !job->child.unrecorded)
-		pasta_cli_say("nothing was recorded: the program used no device and never called "
+		pasta_cli_message("nothing was recorded: the program used no device and never called "
 			      "<pasta/annotate.h>; 'accelprof doctor' says what works here");
-	pasta_cli_say("run saved in %s", short_path(job));
+	pasta_cli_message("run saved in %s", short_path(job));
 }
 
 /* All that is left to do when the program has ended; its status is returned, or ours. */
@@ -725,7 +725,7 @@ static int finish(struct job *job, int status)
 
 static void job_free(struct job *job)
 {
-	pasta_show_free(&job->show);
+	pasta_reportrun_free(&job->show);
 	pasta_listener_free(job->listener);
 	pasta_run_free(&job->run);
 	pasta_runinfo_free(&job->info);
@@ -745,12 +745,12 @@ static int run(struct job *job)
 	pasta_child_hold(&job->child);
 	job->listener = pasta_listener_new();
 	if (prepare(job, &err)) {
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_NOT_STARTED;
 	}
 	status = start(job, &err);
 	if (status) {
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		return status;
 	}
 	ended = pasta_child_wait(&job->child, sweep, job);
@@ -764,7 +764,7 @@ static int main_(int argc, char **argv)
 	const char *arg;
 	int id, first, status, sig;
 
-	pasta_show_init(&job.show, RUN_ROWS);
+	pasta_reportrun_init(&job.show, RUN_ROWS);
 	job.show.sink_opts.brief = true;
 	while ((id = pasta_cli_next(&pasta_verb_run, argc, argv, &arg, &first)) > 0)
 		if (option(&job, id, arg, &err))
@@ -773,8 +773,8 @@ static int main_(int argc, char **argv)
 		return first;
 	if (first == argc)
 		return pasta_cli_usage(&pasta_verb_run, "say which program to run");
-	if (check_format(&job, &err) || pasta_show_check(&job.show, &err) ||
-	    pasta_show_choose(&job.show, NULL, &err) || check_level(&job, &err) ||
+	if (check_format(&job, &err) || pasta_reportrun_check(&job.show, &err) ||
+	    pasta_reportrun_choose(&job.show, NULL, &err) || check_level(&job, &err) ||
 	    pasta_cli_accesses_choose(&job.accesses, &job.show, &err) ||
 	    pasta_isolate_try(&job.show.choice, &err)) {
 		job_free(&job);

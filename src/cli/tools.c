@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/show.h"
+#include "cli/reportrun.h"
 #include "process/io/parse.h"
 #include "process/run/plugin.h"
 #include "process/sdk/result.h"
@@ -20,7 +20,7 @@ static void put_file(const char *before, const char *file, const char *after)
 	if (safe)
 		printf("%s%s%s", before, safe, after);
 	else if (file)
-		pasta_cli_say("out of memory");
+		pasta_cli_message("out of memory");
 	free(safe);
 }
 
@@ -69,7 +69,7 @@ static int describe_all(const char *name)
 	size_t i;
 
 	if (error)
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 	for (i = 0; !error && i < choice.count; i++) {
 		printf("%s", i ? "\n" : "");
 		describe(choice.tools[i].tool);
@@ -100,7 +100,7 @@ static int main_(int argc, char **argv)
 	pasta_worker_set_up(&setup);
 	/* As run and report do it: what is named comes first. */
 	if (first < argc && pasta_plugin_load_named(argv[first], &err)) {
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		return PASTA_CLI_FAILED;
 	}
 	pasta_cli_plugins(paths, count, pasta_cli_warn);

@@ -8,12 +8,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "collect/accesses_in.h"
+#include "collect/accesses_internal.h"
 #include "collect/agent.h"
 #include "collect/rawwriter.h"
 #include "collect/sampler.h"
 #include "collect/state.h"
-#include "collect/told.h"
+#include "collect/objregistry.h"
 #include "core/lock.h"
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
@@ -36,16 +36,16 @@ static struct driver *driver_make(void)
 	d->host_pool.reducers = pasta_wanted.cpu.reducers;
 	d->sampler = pasta_sampler_new(pasta_wanted.kernel, pasta_wanted.exclude,
 				       pasta_wanted.launches, &err);
-	d->told = pasta_told_new();
+	d->told = pasta_objreg_new();
 	if (d->sampler && d->told) {
 		d->raw = pasta_wanted.raw ? pasta_rawwriter_new() : NULL;
 		if (pasta_wanted.raw && !d->raw)
-			pasta_agent_say("accesses", "raw ones are lost: there is no memory, or no "
+			pasta_agent_log("accesses", "raw ones are lost: there is no memory, or no "
 						    "thread can be started");
 		return d;
 	}
 	pasta_sampler_free(d->sampler);
-	pasta_told_free(d->told);
+	pasta_objreg_free(d->told);
 	free(d);
 	return NULL;
 }
@@ -94,7 +94,7 @@ void pasta_accesses_bind(void)
 		return;
 	if (!pasta_accesses_read(words, &err)) {
 		snprintf(why, sizeof(why), "none are counted: %.150s", err.text);
-		pasta_agent_say("accesses", why);
+		pasta_agent_log("accesses", why);
 		return;
 	}
 	pasta_wanted.on = pasta_accesses_threads_bind() && !pthread_atfork(NULL, NULL, forked);
@@ -107,22 +107,22 @@ void pasta_accesses_close(void)
 	if (d && d->raw)
 		pasta_rawwriter_close(d->raw);
 	if (d)
-		pasta_compare_tell(&d->compare);
+		pasta_compare_report(&d->compare);
 }
 
 static void say_once(_Atomic bool *said, const char *what)
 {
 	if (!atomic_exchange(said, true))
-		pasta_agent_say("accesses", what);
+		pasta_agent_log("accesses", what);
 }
 
 /* -- What there is. -- */
 
-static void emit_object(const struct pasta_told_object *o)
+static void emit_object(const struct pasta_objreg_object *o)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_OBJECT))
+	if (!pasta_agent_records(PASTA_KIND_OBJECT))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_OBJECT, 0, PASTA_EVENT_SIZE(object));
 	ev.object = (struct pasta_object_record){.id = o->id,
@@ -139,9 +139,9 @@ uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, ui
 			       uint32_t device)
 {
 	struct driver *d = driver_get();
-	struct pasta_told_object o = {
+	struct pasta_objreg_object o = {
 		.alloc = alloc, .addr = addr, .bytes = bytes, .context = context, .device = device};
-	int error = d ? pasta_told_add(d->told, &o, emit_object) : -ENOMEM;
+	int error = d ? pasta_objreg_add(d->told, &o, emit_object) : -ENOMEM;
 
 	if (d && (error == -ENOSPC || error == -ENOMEM))
 		say_once(&d->said_refused, "there are too many objects: accesses to some of them "
@@ -149,12 +149,12 @@ uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, ui
 	return error ? 0 : o.id;
 }
 
-void pasta_accesses_gone(uint64_t addr, uint64_t object)
+void pasta_accesses_unregister(uint64_t addr, uint64_t object)
 {
 	struct driver *d = driver_get();
 
 	if (d)
-		pasta_told_gone(d->told, addr, object);
+		pasta_objreg_unregister(d->told, addr, object);
 }
 
 uint32_t pasta_accesses_sites(uint32_t count)
@@ -216,13 +216,13 @@ uint32_t pasta_accesses_one_in(uint64_t blocks)
 	return counted ? (uint32_t)((blocks + counted / 2) / counted) : pasta_wanted.blocks;
 }
 
-void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
+void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
 			 uint32_t one_in)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
+	if (!pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
 	ev.access_launch.corr = corr;
@@ -285,7 +285,7 @@ void *pasta_accesses_data(const struct pasta_accesses_launch *launch)
 const struct pasta_version *pasta_accesses_pin(struct pasta_accesses_launch *launch)
 {
 	if (!launch->version)
-		launch->version = pasta_told_pin(launch->driver->told);
+		launch->version = pasta_objreg_acquire(launch->driver->told);
 	return launch->version;
 }
 
@@ -331,8 +331,8 @@ static void compare(struct driver *d, const struct pasta_accesses_launch *l, boo
 
 static void release(struct driver *d, struct pasta_accesses_launch *l)
 {
-	pasta_sumpool_give(&d->pool, l->sums);
-	pasta_sumpool_give(&d->host_pool, l->host);
+	pasta_sumpool_release(&d->pool, l->sums);
+	pasta_sumpool_release(&d->host_pool, l->host);
 	l->sums = l->host = NULL;
 	free(l->kernel);
 	l->kernel = NULL;

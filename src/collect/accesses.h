@@ -18,9 +18,9 @@
 #include "reduce/cpu.h"
 
 /* Whether the run wants accesses at all; whether recording is on is another question. */
-bool pasta_accesses_wanted(void);
+bool pasta_accesses_enabled(void);
 /* Whether something is wanted that can be counted on the host; some tables only GPUs have. */
-bool pasta_accesses_host_wanted(void);
+bool pasta_accesses_host_enabled(void);
 /* Whether that may change what a kernel computes, where its own compiler may as well. */
 bool pasta_accesses_inexact(void);
 
@@ -45,7 +45,7 @@ uint64_t pasta_accesses_object(uint64_t alloc, uint64_t addr, uint64_t bytes, ui
 			       uint32_t device);
 /* The object that begins at addr is gone, if it is this one: another may have come in its place
  * before its end is told. 0: whichever is there. */
-void pasta_accesses_gone(uint64_t addr, uint64_t object);
+void pasta_accesses_unregister(uint64_t addr, uint64_t object);
 
 /* So many new numbers for sites: the first of them; 0: there are not as many left. Their SITE
  * events are the handler's. */
@@ -71,7 +71,7 @@ void pasta_accesses_unchoose(uint64_t shape);
 uint32_t pasta_accesses_one_in(uint64_t blocks);
 /* Emit ACCESS_LAUNCH, on the launching thread, after LAUNCH and with its time: it comes before what
  * is counted. name and detail are interned; one_in: of how many blocks one is counted. */
-void pasta_accesses_told(uint64_t corr, uint64_t time, uint64_t shape,
+void pasta_accesses_registered(uint64_t corr, uint64_t time, uint64_t shape,
 			 enum pasta_access_launch_sub what, uint32_t name, uint32_t detail,
 			 uint32_t one_in);
 
@@ -119,9 +119,9 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer reducer,
 			const struct pasta_row *row);
 /* Accesses that could not be counted, nor kept: told when the launch ends. */
-void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count);
+void pasta_accesses_dropped(struct pasta_accesses_launch *launch, uint64_t count);
 /* Raw ones that could not be kept, but that its rows have: told likewise. It is not compared. */
-void pasta_accesses_unkept(struct pasta_accesses_launch *launch, uint64_t count);
+void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t count);
 
 /* It is done, and all its threads with it: emits the rows. Any thread. ran: false: it never ran,
  * and there are none. The launch is gone. */

@@ -1,5 +1,5 @@
 /* accesses_rows.c - the rows of a launch: a device's own, and all of them as events. */
-#include "collect/accesses_in.h"
+#include "collect/accesses_internal.h"
 #include "collect/agent.h"
 #include "core/frame.h"
 #include "core/lock.h"
@@ -16,7 +16,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 		return;
 	pasta_lock(&launch->lock);
 	if (!launch->sums)
-		launch->sums = pasta_sumpool_take(&launch->driver->pool);
+		launch->sums = pasta_sumpool_acquire(&launch->driver->pool);
 	if (launch->sums) {
 		to = row->key0 == PASTA_KEY_OTHER
 			     ? pasta_rows_other(&launch->sums->tables[reducer])
@@ -28,7 +28,7 @@ void pasta_accesses_add(struct pasta_accesses_launch *launch, enum pasta_reducer
 	if (added)
 		return;
 	pasta_accesses_partial(launch);
-	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 }
 
 struct rows {
@@ -77,7 +77,7 @@ static void tell_again(const struct rows *r, enum pasta_access_launch_sub what,
 {
 	struct pasta_event ev;
 
-	if (!r->port || !pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
+	if (!r->port || !pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_ACCESS_LAUNCH, what, PASTA_EVENT_SIZE(access_launch));
 	ev.access_launch = how;
@@ -92,13 +92,13 @@ static void tell_again(const struct rows *r, enum pasta_access_launch_sub what,
 void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l, bool ran,
 			 pasta_accesses_rest each, void *arg)
 {
-	bool wanted = ran && (l->sums || each) && pasta_agent_wants(PASTA_KIND_ACCESS_SUM);
+	bool wanted = ran && (l->sums || each) && pasta_agent_records(PASTA_KIND_ACCESS_SUM);
 	uint64_t lost = atomic_load(&l->lost), unkept = atomic_load(&l->unkept);
 	uint64_t raw = pasta_wanted.raw ? atomic_load(&l->handed) + lost + unkept : 0;
 	struct rows r = {.launch = l};
 	int error = 0;
 
-	if (!wanted && !lost && !unkept && !pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
+	if (!wanted && !lost && !unkept && !pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))
 		return;
 	pasta_lock(&d->emitting);
 	if (!d->port)
@@ -122,9 +122,9 @@ void pasta_accesses_emit(struct driver *d, const struct pasta_accesses_launch *l
 		   (struct pasta_access_launch_record){.accesses = raw});
 	pasta_unlock(&d->emitting);
 	if (lost)
-		pasta_emit_lost(PASTA_LOSS_SOURCE, lost);
+		pasta_emit_loss(PASTA_LOSS_SOURCE, lost);
 	if (unkept)
-		pasta_emit_lost(PASTA_LOSS_RAW, unkept);
+		pasta_emit_loss(PASTA_LOSS_RAW, unkept);
 	if (error || r.unsent)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
+		pasta_emit_loss(PASTA_LOSS_MEMORY, r.unsent + (error != 0));
 }

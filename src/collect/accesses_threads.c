@@ -6,10 +6,10 @@
  */
 #include <stdlib.h>
 
-#include "collect/accesses_in.h"
+#include "collect/accesses_internal.h"
 #include "collect/agent.h"
 #include "collect/rawwriter.h"
-#include "collect/told.h"
+#include "collect/objregistry.h"
 #include "core/lock.h"
 
 enum { THREADS = 1024 };
@@ -37,13 +37,13 @@ uint64_t pasta_accesses_token(const struct pasta_accesses_launch *launch)
 	return atomic_load_explicit(&launch->token, memory_order_relaxed);
 }
 
-void pasta_accesses_lost(struct pasta_accesses_launch *launch, uint64_t count)
+void pasta_accesses_dropped(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (launch)
 		atomic_fetch_add_explicit(&launch->lost, count, memory_order_relaxed);
 }
 
-void pasta_accesses_unkept(struct pasta_accesses_launch *launch, uint64_t count)
+void pasta_accesses_raw_dropped(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (launch)
 		atomic_fetch_add_explicit(&launch->unkept, count, memory_order_relaxed);
@@ -55,7 +55,7 @@ static struct pasta_sums *threads_sums(struct pasta_accesses_launch *l)
 	struct pasta_sums **to = l->compared ? &l->host : &l->sums;
 
 	if (!*to)
-		*to = pasta_sumpool_take(l->compared ? &l->driver->host_pool : &l->driver->pool);
+		*to = pasta_sumpool_acquire(l->compared ? &l->driver->host_pool : &l->driver->pool);
 	return *to;
 }
 
@@ -201,7 +201,7 @@ static void enter(struct thread *t, const struct pasta_accesses_launch *l, uint3
 {
 	if (!t->version)
 		t->version = l->version ? pasta_version_pin(l->version)
-					: pasta_told_pin(t->driver->told);
+					: pasta_objreg_acquire(t->driver->told);
 	t->group_size = group_size;
 	pasta_cpu_launch(t->cpu, t->version, 0, group_size);
 	pasta_rawwriter_tag(t->filler.tag, l->corr, l->name, l->tid);
@@ -269,7 +269,7 @@ void pasta_accesses_put(struct pasta_accesses_launch *launch, const struct pasta
 			return;
 		}
 	}
-	pasta_accesses_unkept(launch, 1);
+	pasta_accesses_raw_dropped(launch, 1);
 }
 
 void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
@@ -280,9 +280,9 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 
 	if (!cpu) {
 		if (counts && !launch->compared)
-			pasta_accesses_lost(launch, count);
+			pasta_accesses_dropped(launch, count);
 		else
-			pasta_accesses_unkept(launch, count);
+			pasta_accesses_raw_dropped(launch, count);
 		return;
 	}
 	/* Whatever number they have, they are of this launch. */
@@ -291,7 +291,7 @@ void pasta_accesses_batch(struct pasta_accesses_launch *launch, const struct pas
 	for (size_t i = 0; pasta_wanted.raw && i < count; i++)
 		pasta_accesses_put(launch, &accesses[i]);
 	if (bad)
-		pasta_accesses_lost(launch, bad);
+		pasta_accesses_dropped(launch, bad);
 }
 
 /* Threads that counted for it last, and have nothing to count now. */
@@ -306,7 +306,7 @@ void pasta_accesses_gather(struct driver *d, struct pasta_accesses_launch *l)
 			pasta_cpu_drain(t->cpu, &none);
 			rest(t, l);
 			pasta_accesses_partial(l);
-			pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+			pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		}
 		pasta_unlock(&t->lock);
 	}

@@ -63,12 +63,12 @@ static void put_note(const char *mark, const char *handler, const char *what)
 	}
 }
 
-void pasta_agent_say(const char *handler, const char *what)
+void pasta_agent_log(const char *handler, const char *what)
 {
 	put_note("", handler, what);
 }
 
-void pasta_agent_tell(const char *handler, const char *what)
+void pasta_agent_announce(const char *handler, const char *what)
 {
 	static const char news[] = {PASTA_CONTROL_NEWS, 0};
 
@@ -138,7 +138,7 @@ uint32_t pasta_agent_gen(void)
 	return atomic_load_explicit(&pasta_state->gen, memory_order_relaxed);
 }
 
-bool pasta_agent_wants(enum pasta_kind kind)
+bool pasta_agent_records(enum pasta_kind kind)
 {
 	return pasta_config.kinds >> kind & 1;
 }

@@ -44,7 +44,7 @@ static inline bool pasta_agent_active(void)
 /* A number that changes when the process begins to record; 0 before, and again after a fork. */
 uint32_t pasta_agent_gen(void);
 /* Whether a kind is to be recorded at all. */
-bool pasta_agent_wants(enum pasta_kind kind);
+bool pasta_agent_records(enum pasta_kind kind);
 /* Whether a tool or the user asked for it: where it is dear, it is not recorded as state. */
 bool pasta_agent_asked(enum pasta_kind kind);
 
@@ -96,7 +96,7 @@ enum pasta_region_owner {
 };
 /* Whether a region that begins now is recorded: what to tell the functions below, and whether to
  * intern names for them. */
-bool pasta_region_wanted(void);
+bool pasta_region_enabled(void);
 /* Both return the owner's level of the region, from 0, whether it is recorded or not; -1: there is
  * no memory, or the owner has no region to end. */
 int pasta_region_push(uint32_t owner, bool wanted, uint32_t name, uint32_t domain);
@@ -112,9 +112,9 @@ void pasta_agent_clock(uint32_t clock, uint64_t value, uint64_t raw, uint64_t er
 
 /* What a handler cannot do, and what to do about it: accelprof tells the user, once for all
  * processes; of what one handler says, the first two. */
-void pasta_agent_say(const char *handler, const char *what);
+void pasta_agent_log(const char *handler, const char *what);
 /* Likewise what it has found out, and that is no trouble. */
-void pasta_agent_tell(const char *handler, const char *what);
+void pasta_agent_announce(const char *handler, const char *what);
 
 /* Records that belong together, made where the calling thread's events go: what pasta_emit would
  * copy one by one. What a signal handler emits between open and close is lost, and counted: so they
@@ -162,7 +162,7 @@ static inline struct pasta_event *pasta_record_open(enum pasta_kind kind, unsign
 }
 
 /* Events that a handler itself had to drop, on this thread. */
-void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count);
+void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count);
 
 /* From a vendor's delivery thread, whose events have another clock and other threads' ids. Ports
  * live until the process ends. A push is whole records back to back; it waits at most 100 ms for
@@ -182,7 +182,7 @@ uint32_t pasta_intern_str(const char *text);
 /* A module's bytes, kept in the run's folder where the user wants that: the interned path below
  * that folder. 0: it is not kept; where it cannot be, accelprof tells the user. Writes a file,
  * unless there is one of the same content: not for hot paths. Any thread; errno stays. */
-uint32_t pasta_agent_keep(const void *bytes, size_t size, const char *suffix);
+uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffix);
 
 /* End the writer, which counts as a thread of the program, until something is emitted again. Waits
  * for a second at most. For interpreters that warn of a fork with threads. */

@@ -144,7 +144,7 @@ static uint64_t ask_alone(struct pasta_ticks *c)
  * that, or the next one asks, too. A handler that jumps out of here leaves its thread asking
  * always.
  */
-__attribute__((noinline)) uint64_t pasta_clock_ask(void)
+__attribute__((noinline)) uint64_t pasta_clock_sample(void)
 {
 	struct pasta_ticks *c = &pasta_ticks_here;
 	uint64_t now;

@@ -38,7 +38,7 @@ struct pasta_ticks {
 
 extern _Thread_local struct pasta_ticks pasta_ticks_here;
 /* Ask the kernel. */
-uint64_t pasta_clock_ask(void);
+uint64_t pasta_clock_sample(void);
 
 /* Any thread, signal handlers included. */
 static inline uint64_t pasta_now(void)
@@ -53,7 +53,7 @@ static inline uint64_t pasta_now(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(passed < c->span && c->ticks == ticks, 1))
 		return now;
-	return pasta_clock_ask();
+	return pasta_clock_sample();
 }
 
 #else

@@ -152,7 +152,7 @@ void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct 
 }
 
 /* A difference has a name of its own: what many processes agree on does not hide it. */
-void pasta_compare_tell(struct pasta_compare *c)
+void pasta_compare_report(struct pasta_compare *c)
 {
 	char text[320], rest[80] = "";
 	uint64_t left_out;
@@ -173,6 +173,6 @@ void pasta_compare_tell(struct pasta_compare *c)
 			 " rows%s%s",
 			 c->launches, c->rows, c->launches ? ", no difference" : "", rest);
 	if (c->launches || left_out)
-		pasta_agent_tell(c->wrong ? "accesses differ" : "accesses", text);
+		pasta_agent_announce(c->wrong ? "accesses differ" : "accesses", text);
 	pasta_unlock(&c->lock);
 }

@@ -30,6 +30,6 @@ void pasta_compare_drop(struct pasta_compare *c, bool ran);
 void pasta_compare_end(struct pasta_compare *c, uint32_t reducers, const struct pasta_sums *device,
 		       const struct pasta_sums *host, const char *kernel);
 /* Tell the user, where there was a launch. */
-void pasta_compare_tell(struct pasta_compare *c);
+void pasta_compare_report(struct pasta_compare *c);
 
 #endif

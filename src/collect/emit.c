@@ -178,7 +178,7 @@ static struct pasta_ring *take_ring(uint32_t tid, uint32_t clock, bool port)
 	struct pasta_ring *r;
 
 	pthread_mutex_lock(&pasta_state->lock);
-	r = pasta_ring_take(tid, clock, port);
+	r = pasta_ring_pop(tid, clock, port);
 	pthread_mutex_unlock(&pasta_state->lock);
 	return r;
 }
@@ -553,7 +553,7 @@ void pasta_emit_name(uint32_t tid, uint32_t name)
 	emit(&ev, tid);
 }
 
-void pasta_emit_lost(enum pasta_loss_sub reason, uint64_t count)
+void pasta_emit_loss(enum pasta_loss_sub reason, uint64_t count)
 {
 	struct producer *p = producer_get();
 

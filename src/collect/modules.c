@@ -172,7 +172,7 @@ uint64_t pasta_modules_update(void)
 	if (atomic_load(&all->adds) == counters[0] && atomic_load(&all->subs) == counters[1])
 		return counters[1];
 	/* Another thread is at it, or we interrupted it: it will do. */
-	if (!pasta_agent_wants(PASTA_KIND_MODULE) || atomic_exchange(&all->busy, 1))
+	if (!pasta_agent_records(PASTA_KIND_MODULE) || atomic_exchange(&all->busy, 1))
 		return counters[1];
 	all->round++;
 	if (!dl_iterate_phdr(visit, all)) {

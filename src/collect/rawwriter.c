@@ -109,7 +109,7 @@ static void push(struct pasta_rawwriter *w, struct pasta_event *ev, const struct
 	if (w->port)
 		pasta_port_push(w->port, ev, ev->size);
 	else
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 }
 
 static void tell_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, uint64_t size)
@@ -123,7 +123,7 @@ static void tell_batch(struct pasta_rawwriter *w, const struct pasta_buffer *b, 
 	ev.access_batch.bytes = size;
 	ev.access_batch.path = w->path;
 	ev.access_batch.name = (uint32_t)(b->tag[1] >> 32);
-	if (pasta_agent_wants(PASTA_KIND_ACCESS_BATCH))
+	if (pasta_agent_records(PASTA_KIND_ACCESS_BATCH))
 		push(w, &ev, b);
 }
 
@@ -135,9 +135,9 @@ static void tell_lost(struct pasta_rawwriter *w, const struct pasta_buffer *b, i
 	snprintf(why, sizeof(why),
 		 "raw ones are lost (%s): make room, or choose another place with -o, not %.100s",
 		 strerror(-error), pasta_config.run);
-	pasta_agent_say("accesses", why);
-	pasta_emit_lost(PASTA_LOSS_RAW, b->count);
-	if (!pasta_agent_wants(PASTA_KIND_ACCESS_LAUNCH))
+	pasta_agent_log("accesses", why);
+	pasta_emit_loss(PASTA_LOSS_RAW, b->count);
+	if (!pasta_agent_records(PASTA_KIND_ACCESS_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_ACCESS_LAUNCH, PASTA_ACCESS_LAUNCH_LOST,
 			 PASTA_EVENT_SIZE(access_launch));
@@ -170,9 +170,9 @@ static void *writer_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "pasta-accesses");
 	pasta_files_own();
-	while ((b = pasta_batches_take(w->batches, true))) {
+	while ((b = pasta_batches_acquire(w->batches, true))) {
 		write_out(w, b);
-		pasta_batches_give(w->batches, b);
+		pasta_batches_release(w->batches, b);
 	}
 	return NULL;
 }

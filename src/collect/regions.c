@@ -94,9 +94,9 @@ static void tell(unsigned int sub, uint32_t name, uint32_t domain, uint32_t dept
 	pasta_emit(&ev);
 }
 
-bool pasta_region_wanted(void)
+bool pasta_region_enabled(void)
 {
-	return pasta_agent_active() && pasta_agent_wants(PASTA_KIND_REGION);
+	return pasta_agent_active() && pasta_agent_records(PASTA_KIND_REGION);
 }
 
 int pasta_region_push(uint32_t owner, bool wanted, uint32_t name, uint32_t domain)
@@ -107,14 +107,14 @@ int pasta_region_push(uint32_t owner, bool wanted, uint32_t name, uint32_t domai
 
 	if (!o) {
 		if (wanted)
-			pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+			pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		return -1;
 	}
 	settle(o);
 	depth = o->depth++;
 	if (depth >= DEPTH) {
 		if (wanted)
-			pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+			pasta_emit_loss(PASTA_LOSS_DEPTH, 1);
 		return level_of(o, depth, owner);
 	}
 	r = &o->at[depth];
@@ -158,8 +158,8 @@ int pasta_region_pop(uint32_t owner)
 	if (!o || !o->depth)
 		return -1;
 	if (o->depth > DEPTH) {
-		if (pasta_region_wanted())
-			pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+		if (pasta_region_enabled())
+			pasta_emit_loss(PASTA_LOSS_DEPTH, 1);
 		o->depth--;
 		return level_of(o, o->depth, owner);
 	}

@@ -172,7 +172,7 @@ static struct pasta_ring *add_ring(uint32_t clock, bool port)
 	return r;
 }
 
-struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port)
+struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port)
 {
 	struct pasta_ring *closed = port ? NULL : find_closed(), *r = NULL;
 

@@ -70,7 +70,7 @@ void pasta_stack_bind(void)
 	pasta_stack_bound = true;
 }
 
-uint32_t pasta_stack_sorts(void)
+uint32_t pasta_stack_types(void)
 {
 	return pasta_config.stacks;
 }

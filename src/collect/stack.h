@@ -16,12 +16,12 @@ struct pasta_pathnode;
 #define PASTA_STACK_FRAMES 64 /* the innermost ones, of deeper stacks */
 
 /* What PASTA_STACKS asks for. */
-enum pasta_stack_sorts {
+enum pasta_stack_types {
 	PASTA_STACKS_NATIVE = 1,  /* what is below */
 	PASTA_STACKS_PYTHON = 2,  /* Python's functions and lines */
 	PASTA_STACKS_MODULES = 4, /* modules of models */
 };
-uint32_t pasta_stack_sorts(void);
+uint32_t pasta_stack_types(void);
 
 /* The id of an interpreter's node, for a stack field or its callee's node. 0: no room. */
 uint32_t pasta_stack_node(const struct pasta_pathnode *node);

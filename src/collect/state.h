@@ -20,7 +20,7 @@ struct pasta_config {
 	struct pasta_control *control; /* NULL: there is none */
 	bool keep;		       /* modules */
 	bool vendor;		       /* one of its handlers is attached */
-	uint32_t stacks;	       /* of enum pasta_stack_sorts */
+	uint32_t stacks;	       /* of enum pasta_stack_types */
 	uint32_t stack_period;	       /* of native ones; 0: as many as are cheap */
 };
 extern struct pasta_config pasta_config;
@@ -109,7 +109,7 @@ int pasta_ringfile_create(const char *path);
 /* Under the lock. A segment is filled in, then published: the writer and recover see it whole. */
 void *pasta_segment_add(enum pasta_segment_type type, uint64_t size);
 void pasta_segment_publish(void);
-struct pasta_ring *pasta_ring_take(uint32_t tid, uint32_t clock, bool port);
+struct pasta_ring *pasta_ring_pop(uint32_t tid, uint32_t clock, bool port);
 
 /* intern.c, under the lock. */
 uint32_t pasta_intern_locked(const void *bytes, size_t size, const struct pasta_string **entry);

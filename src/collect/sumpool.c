@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-struct pasta_sums *pasta_sumpool_take(struct pasta_sumpool *p)
+struct pasta_sums *pasta_sumpool_acquire(struct pasta_sumpool *p)
 {
 	struct pasta_sums *s = NULL;
 	bool more;
@@ -26,7 +26,7 @@ struct pasta_sums *pasta_sumpool_take(struct pasta_sumpool *p)
 	return s;
 }
 
-void pasta_sumpool_give(struct pasta_sumpool *p, struct pasta_sums *s)
+void pasta_sumpool_release(struct pasta_sumpool *p, struct pasta_sums *s)
 {
 	if (!s)
 		return;

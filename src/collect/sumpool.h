@@ -17,9 +17,9 @@ struct pasta_sumpool {
 };
 
 /* Empty ones. NULL: there is no memory, or all are somebody's. */
-struct pasta_sums *pasta_sumpool_take(struct pasta_sumpool *p);
+struct pasta_sums *pasta_sumpool_acquire(struct pasta_sumpool *p);
 /* They are emptied, and those that have grown large give their memory back. NULL: nothing is done.
  */
-void pasta_sumpool_give(struct pasta_sumpool *p, struct pasta_sums *sums);
+void pasta_sumpool_release(struct pasta_sumpool *p, struct pasta_sums *sums);
 
 #endif

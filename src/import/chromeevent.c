@@ -199,7 +199,7 @@ static void name_process(struct pasta_chromeread *r, const struct pasta_chromeev
 	to = r->processes ? pasta_map_add(r->processes, process_key(text_of(e->tape, e->pid)))
 			  : NULL;
 	if (to)
-		*to = pasta_trace_keep(r->t, e->tape, value);
+		*to = pasta_trace_copy(r->t, e->tape, value);
 }
 
 int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chromeevent *e)
@@ -211,7 +211,7 @@ int pasta_chromeevent_meta(struct pasta_chromeread *r, const struct pasta_chrome
 	if (pasta_slice_is(what, "thread_name")) {
 		track = pasta_chromeevent_track(r, e);
 		if (track)
-			track->name = pasta_trace_keep(r->t, e->tape, value);
+			track->name = pasta_trace_copy(r->t, e->tape, value);
 	} else if (pasta_slice_is(what, "process_name")) {
 		name_process(r, e, value);
 	}
@@ -224,7 +224,7 @@ int pasta_chromeevent_region(struct pasta_chromeread *r, const struct pasta_chro
 {
 	struct pasta_span span = {.what = PASTA_SPAN_REGION, .begin = e->ts, .end = e->ts + e->dur};
 
-	if (!pasta_trace_wants(r->t, PASTA_MASK(REGION)))
+	if (!pasta_trace_enabled(r->t, PASTA_MASK(REGION)))
 		return 0;
 	span.name = pasta_trace_token(r->t, e->tape, e->name);
 	span.extra = pasta_trace_token(r->t, e->tape, e->cat);

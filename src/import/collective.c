@@ -171,7 +171,7 @@ bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeeve
 		.size = PASTA_EVENT_SIZE(collective), .kind = PASTA_KIND_COLLECTIVE, .time = e->ts};
 	struct waiting *w;
 
-	if ((!token && !by_name) || !pasta_trace_wants(t, PASTA_MASK(COLLECTIVE)))
+	if ((!token && !by_name) || !pasta_trace_enabled(t, PASTA_MASK(COLLECTIVE)))
 		return false;
 	if (t->collectives && t->collectives->count == WAITING_MAX)
 		pasta_collective_write(t);
@@ -189,7 +189,7 @@ bool pasta_collective_kernel(struct pasta_trace *t, const struct pasta_chromeeve
 	return true;
 }
 
-void pasta_collective_say(struct pasta_trace *t, uint64_t corr,
+void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 			  const struct pasta_collective_said *said)
 {
 	struct pasta_collectives *c = t->collectives;

@@ -28,7 +28,7 @@ struct pasta_collective_said {
 	uint64_t bytes;
 };
 /* The launch of this correlation lies in such an annotation. */
-void pasta_collective_say(struct pasta_trace *t, uint64_t corr,
+void pasta_collective_describe(struct pasta_trace *t, uint64_t corr,
 			  const struct pasta_collective_said *said);
 
 /* Write those that wait. */

@@ -225,7 +225,7 @@ static int take_event(void *ctx, const struct pasta_chromeevent *e)
 /* Say what is not there, if anybody wants it. */
 static void lacks(struct pasta_trace *t, bool there, uint64_t kinds, const char *what)
 {
-	if (!there && pasta_trace_wants(t, kinds))
+	if (!there && pasta_trace_enabled(t, kinds))
 		pasta_trace_lacks(t, what);
 }
 

@@ -82,7 +82,7 @@ int pasta_kineto_kernel(struct pasta_kineto *k, const struct pasta_chromeevent *
 	read_work(e, &w);
 	k->kernels++;
 	k->grids += w.grid[0] != 0;
-	if (!pasta_trace_wants(k->t, PASTA_MASK(KERNEL) | PASTA_MASK(COLLECTIVE)))
+	if (!pasta_trace_enabled(k->t, PASTA_MASK(KERNEL) | PASTA_MASK(COLLECTIVE)))
 		return 0;
 	ev.kernel.dur = e->dur;
 	ev.kernel.corr = w.corr;

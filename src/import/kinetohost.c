@@ -33,7 +33,7 @@ int pasta_kineto_call(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	if (corr)
 		pasta_chromeevent_uint(e->tape, corr, &span.a);
 	span.b = pasta_trace_work(pasta_jsontape_text(e->tape, e->name));
-	if (pasta_trace_wants(k->t, PASTA_MASK(API)))
+	if (pasta_trace_enabled(k->t, PASTA_MASK(API)))
 		span.name = pasta_trace_token(k->t, e->tape, e->name);
 	else if (!span.b)
 		return 0;
@@ -97,7 +97,7 @@ int pasta_kineto_op(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	uint64_t forward = 0;
 
 	is_host(k, e);
-	if (!pasta_trace_wants(k->t, PASTA_MASK(OP_BEGIN)))
+	if (!pasta_trace_enabled(k->t, PASTA_MASK(OP_BEGIN)))
 		return 0;
 	PASTA_JSON_EACH(e->tape, e->args, key, value)
 	{
@@ -171,7 +171,7 @@ int pasta_kineto_annotation(struct pasta_kineto *k, const struct pasta_chromeeve
 	struct pasta_span span = {.what = PASTA_SPAN_REGION};
 
 	is_host(k, e);
-	if (!pasta_trace_wants(k->t,
+	if (!pasta_trace_enabled(k->t,
 			       PASTA_MASK(REGION) | PASTA_MASK(ITERATION) | PASTA_MASK(COLLECTIVE)))
 		return 0;
 	if (begins(&name, "ProfilerStep#")) {
@@ -196,7 +196,7 @@ int pasta_kineto_python(struct pasta_kineto *k, const struct pasta_chromeevent *
 	const char *colon = memmem(name.at, name.size, "): ", 3), *open = NULL;
 
 	if (k->t->options->no_stacks ||
-	    !pasta_trace_wants(k->t, PASTA_MASK(OP_BEGIN) | PASTA_MASK(LAUNCH)))
+	    !pasta_trace_enabled(k->t, PASTA_MASK(OP_BEGIN) | PASTA_MASK(LAUNCH)))
 		return 0;
 	if (colon)
 		open = memrchr(name.at, '(', (size_t)(colon - name.at));
@@ -220,7 +220,7 @@ int pasta_kineto_flow(struct pasta_kineto *k, const struct pasta_chromeevent *e)
 	struct pasta_span span = {.what = PASTA_SPAN_FLOW, .sub = e->ph == 'f'};
 	struct pasta_chromeevent here = *e;
 
-	if (!pasta_trace_wants(k->t, PASTA_MASK(LINK)) || e->ph == 't' ||
+	if (!pasta_trace_enabled(k->t, PASTA_MASK(LINK)) || e->ph == 't' ||
 	    pasta_chromeevent_uint(e->tape, e->id, &span.a))
 		return 0;
 	here.dur = 0;

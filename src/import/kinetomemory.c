@@ -68,7 +68,7 @@ static void keep(struct pasta_kineto *k, const struct record *r, uint64_t time)
 				  .sub = (uint8_t)((r->freed ? FREED : 0) |
 						   (r->has_total ? TOTAL : 0))};
 
-	if (!pasta_trace_wants(k->t, PASTA_MASK(ALLOC)))
+	if (!pasta_trace_enabled(k->t, PASTA_MASK(ALLOC)))
 		return;
 	if (!k->memory)
 		k->memory = pasta_trace_sort(k->t);

@@ -304,14 +304,14 @@ static void tell(struct rocprof *p)
 	if (p->read.null_frees)
 		pasta_trace_count(t, PASTA_IMPORT_LEFT_OUT, "memory_allocation",
 				  strlen("memory_allocation"), p->read.null_frees);
-	if (!p->read.work && pasta_trace_wants(t, WORK))
+	if (!p->read.work && pasta_trace_enabled(t, WORK))
 		pasta_trace_lacks(t, "kernels and copies (--kernel-trace, --memory-copy-trace)");
-	if (p->read.work && !p->read.calls && pasta_trace_wants(t, WORK))
+	if (p->read.work && !p->read.calls && pasta_trace_enabled(t, WORK))
 		pasta_trace_lacks(t, "launches: kernels are not joined to what launched them "
 				     "(--hip-trace)");
-	if (p->read.unnamed && pasta_trace_wants(t, PASTA_MASK(KERNEL)))
+	if (p->read.unnamed && pasta_trace_enabled(t, PASTA_MASK(KERNEL)))
 		pasta_trace_lacks(t, "names of some kernels: their symbols are missing");
-	if (pasta_trace_wants(t, PASTA_MASK(OP_BEGIN)))
+	if (pasta_trace_enabled(t, PASTA_MASK(OP_BEGIN)))
 		pasta_trace_lacks(t, "operators");
 }
 

@@ -131,7 +131,7 @@ const char *pasta_rocread_dispatch(struct pasta_rocread *p)
 	ev.kernel.local_bytes = pasta_roc_u32(tape, info, "private_segment_size");
 	read_grid(tape, info, &ev.kernel);
 	collective = read_symbol(p, id, &ev.kernel);
-	if (collective && pasta_trace_wants(p->t, PASTA_MASK(COLLECTIVE)))
+	if (collective && pasta_trace_enabled(p->t, PASTA_MASK(COLLECTIVE)))
 		pasta_rccl_kernel(&p->rccl, &ev, collective);
 	else
 		pasta_trace_event(p->t, PASTA_TRACE_DEVICE, &ev, ev.kernel.dur);
@@ -303,9 +303,9 @@ const char *pasta_rocread_call(struct pasta_rocread *p)
 	if (span.b)
 		pasta_rccl_launch(&p->rccl, h.tid, h.corr, h.begin);
 	p->calls = true;
-	if (pasta_trace_wants(p->t, PASTA_MASK(API)))
+	if (pasta_trace_enabled(p->t, PASTA_MASK(API)))
 		span.name = operation_name(p, &h);
-	if (span.name || (span.b && pasta_trace_wants(p->t, PASTA_MASK(LAUNCH))))
+	if (span.name || (span.b && pasta_trace_enabled(p->t, PASTA_MASK(LAUNCH))))
 		put_span(p, &h, &span);
 	return NULL;
 }
@@ -320,7 +320,7 @@ const char *pasta_rocread_rccl(struct pasta_rocread *p)
 	if (wrong)
 		return wrong;
 	pasta_rccl_call(&p->rccl, h.name, h.tid, h.corr, h.begin, h.end);
-	if (!pasta_trace_wants(p->t, PASTA_MASK(API)))
+	if (!pasta_trace_enabled(p->t, PASTA_MASK(API)))
 		return NULL;
 	span.a = h.corr;
 	span.name = operation_name(p, &h);
@@ -354,7 +354,7 @@ const char *pasta_rocread_marker(struct pasta_rocread *p)
 	range = contains(h.name, "Range");
 	if (!mark && !range)
 		return pasta_rocread_call(p);
-	if (!pasta_trace_wants(p->t, PASTA_MASK(REGION)))
+	if (!pasta_trace_enabled(p->t, PASTA_MASK(REGION)))
 		return NULL;
 	if (!p->roctx)
 		p->roctx = pasta_trace_str(p->t, "roctx", 5);
@@ -431,7 +431,7 @@ const char *pasta_rocread_scratch(struct pasta_rocread *p)
 	if (!pasta_roc_handle(tape, 0, "agent_id", &handle))
 		return "scratch memory without agent_id";
 	agent = pasta_roctables_gpu(p->tables, handle);
-	if (!agent || !pasta_trace_wants(p->t, PASTA_MASK(COUNTER)))
+	if (!agent || !pasta_trace_enabled(p->t, PASTA_MASK(COUNTER)))
 		return NULL;
 	if (p->scratch_count == p->scratch_capacity) {
 		size_t n = p->scratch_capacity ? 2 * p->scratch_capacity : 256;

@@ -462,14 +462,14 @@ void pasta_roctables_state(struct pasta_roctables *x, struct pasta_trace_world *
 	world->pid = (uint32_t)x->pid;
 	world->command = for_ever(x, &x->command);
 	world->host = for_ever(x, &x->host);
-	while (pasta_trace_wants(x->t, PASTA_MASK(DEVICE)) &&
+	while (pasta_trace_enabled(x->t, PASTA_MASK(DEVICE)) &&
 	       (agent = pasta_map_next(x->agents, &at, NULL)))
 		if (agent->gpu && agent->described) {
 			put_device(x, agent);
 			world->kinds |= PASTA_MASK(DEVICE);
 		}
 	at = 0;
-	while (pasta_trace_wants(x->t, PASTA_MASK(MODULE)) &&
+	while (pasta_trace_enabled(x->t, PASTA_MASK(MODULE)) &&
 	       (object = pasta_map_next(x->objects, &at, &id))) {
 		put_module(x, id, object);
 		world->kinds |= PASTA_MASK(MODULE);

@@ -224,8 +224,8 @@ static void call(struct threads *th, const struct pasta_track *track, const stru
 	api.api.status = s->extra;
 	emit(th->t, track, &api);
 	if (s->b && region && region->collective)
-		pasta_collective_say(th->t, s->a, &region->said);
-	if (!s->b || !pasta_trace_wants(th->t, PASTA_MASK(LAUNCH)))
+		pasta_collective_describe(th->t, s->a, &region->said);
+	if (!s->b || !pasta_trace_enabled(th->t, PASTA_MASK(LAUNCH)))
 		return;
 	launch.launch.corr = s->a;
 	launch.launch.work = (uint32_t)s->b;

@@ -160,7 +160,7 @@ uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *t
 	return p ? pasta_trace_str(t, p, pasta_jsontape_unescape(text, p)) : 0;
 }
 
-uint32_t pasta_trace_keep(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token)
+uint32_t pasta_trace_copy(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token)
 {
 	struct pasta_slice text = pasta_jsontape_text(tape, token);
 	char *p;

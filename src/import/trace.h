@@ -95,7 +95,7 @@ static inline int pasta_trace_error(const struct pasta_trace *t)
 {
 	return t->err->code;
 }
-static inline bool pasta_trace_wants(const struct pasta_trace *t, uint64_t kinds)
+static inline bool pasta_trace_enabled(const struct pasta_trace *t, uint64_t kinds)
 {
 	return t->kinds & kinds;
 }
@@ -113,7 +113,7 @@ uint32_t pasta_trace_str(struct pasta_trace *t, const char *text, size_t size);
 uint32_t pasta_trace_token(struct pasta_trace *t, const struct pasta_jsontape *tape,
 			   uint32_t token);
 /* Likewise, but as pasta_str has it. */
-uint32_t pasta_trace_keep(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token);
+uint32_t pasta_trace_copy(struct pasta_trace *t, const struct pasta_jsontape *tape, uint32_t token);
 /* Room for text that is put together; NULL when out of memory, which is then the trace's error. */
 char *pasta_trace_scratch(struct pasta_trace *t, size_t size);
 

@@ -121,7 +121,7 @@ void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *st
 	pasta_unlock(&q->lock);
 }
 
-struct pasta_buffer *pasta_batches_take(struct pasta_batches *q, bool wait)
+struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait)
 {
 	struct pasta_buffer *b;
 
@@ -144,7 +144,7 @@ static void give_locked(struct pasta_batches *q, struct pasta_buffer *b)
 	pthread_cond_signal(&q->freed);
 }
 
-void pasta_batches_give(struct pasta_batches *q, struct pasta_buffer *b)
+void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *b)
 {
 	pasta_lock(&q->lock);
 	give_locked(q, b);

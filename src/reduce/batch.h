@@ -42,8 +42,8 @@ void pasta_batches_stats(struct pasta_batches *q, struct pasta_batches_stats *st
 
 /* Consumers; any thread. The oldest full buffer, to be given back; NULL: there is none, and, if it
  * was to wait for one, there will be none. */
-struct pasta_buffer *pasta_batches_take(struct pasta_batches *q, bool wait);
-void pasta_batches_give(struct pasta_batches *q, struct pasta_buffer *buffer);
+struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait);
+void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *buffer);
 
 /* A producer: one thread's at a time. */
 struct pasta_filler {

@@ -356,7 +356,7 @@ static void count_rest(struct pasta_cpu *c, uint64_t object, uint32_t kind, uint
 static uint32_t count_place(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,
 			    uint64_t *object)
 {
-	struct pasta_place place = pasta_version_find(c->in->version, addr);
+	struct pasta_object_part place = pasta_version_find(c->in->version, addr);
 	uint32_t shift = c->in->cell_shift;
 	uint64_t page = addr >> shift << shift, page_last = page + ((UINT64_C(1) << shift) - 1);
 	uint64_t begin = place.begin > page ? place.begin : page;

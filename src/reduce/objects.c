@@ -165,9 +165,9 @@ static bool before(const struct pasta_version *v, uint64_t addr, uint32_t *leaf,
 	return true;
 }
 
-struct pasta_place pasta_version_find(const struct pasta_version *v, uint64_t addr)
+struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr)
 {
-	struct pasta_place place = {.last = UINT64_MAX, .object = PASTA_OBJECT_NONE};
+	struct pasta_object_part place = {.last = UINT64_MAX, .object = PASTA_OBJECT_NONE};
 	uint32_t leaf, at;
 	const struct leaf *l;
 
@@ -178,7 +178,7 @@ struct pasta_place pasta_version_find(const struct pasta_version *v, uint64_t ad
 	}
 	l = v->leaves[leaf];
 	if (addr <= l->last[at])
-		return (struct pasta_place){l->begin[at], l->last[at], l->object[at]};
+		return (struct pasta_object_part){l->begin[at], l->last[at], l->object[at]};
 	place.begin = l->last[at] + 1;
 	if (at + 1 < l->count)
 		place.last = l->begin[at + 1] - 1;
@@ -187,7 +187,7 @@ struct pasta_place pasta_version_find(const struct pasta_version *v, uint64_t ad
 	return place;
 }
 
-size_t pasta_version_places(const struct pasta_version *v, struct pasta_place *places, size_t room)
+size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *places, size_t room)
 {
 	size_t count = 0;
 
@@ -197,7 +197,7 @@ size_t pasta_version_places(const struct pasta_version *v, struct pasta_place *p
 		for (uint32_t k = 0; k < l->count; k++, count++)
 			if (count < room)
 				places[count] =
-					(struct pasta_place){l->begin[k], l->last[k], l->object[k]};
+					(struct pasta_object_part){l->begin[k], l->last[k], l->object[k]};
 	}
 	return count;
 }
@@ -270,7 +270,7 @@ static void shift(struct leaf *l, uint32_t from, uint32_t to)
 	l->count += to - from;
 }
 
-static void place_in(struct leaf *l, uint32_t at, const struct pasta_place *p)
+static void place_in(struct leaf *l, uint32_t at, const struct pasta_object_part *p)
 {
 	shift(l, at, at + 1);
 	l->begin[at] = p->begin;
@@ -293,7 +293,7 @@ static int split(struct pasta_objects *t, uint32_t i, bool append)
 	return 0;
 }
 
-static int insert(struct pasta_objects *t, const struct pasta_place *p)
+static int insert(struct pasta_objects *t, const struct pasta_object_part *p)
 {
 	uint32_t leaf, at;
 	struct leaf *l;
@@ -345,7 +345,7 @@ static int take_out(struct pasta_objects *t, uint64_t begin)
 
 static int take_out_all(struct pasta_objects *t, uint64_t addr, uint64_t last)
 {
-	struct pasta_place p;
+	struct pasta_object_part p;
 	int error;
 
 	for (;;) {
@@ -369,7 +369,7 @@ static void changed(struct pasta_objects *t)
 		t->now->number = next_number();
 }
 
-static int add(struct pasta_objects *t, const struct pasta_place *p)
+static int add(struct pasta_objects *t, const struct pasta_object_part *p)
 {
 	int error = take_out_all(t, p->begin, p->last);
 
@@ -387,7 +387,7 @@ static int add(struct pasta_objects *t, const struct pasta_place *p)
 
 int pasta_objects_add(struct pasta_objects *t, uint64_t addr, uint64_t size, uint64_t object)
 {
-	struct pasta_place p = {addr, addr + size - 1, object};
+	struct pasta_object_part p = {addr, addr + size - 1, object};
 	int error;
 
 	if (!size || p.last < addr || object < PASTA_OBJECT_FIRST || object == PASTA_KEY_OTHER)
@@ -400,7 +400,7 @@ int pasta_objects_add(struct pasta_objects *t, uint64_t addr, uint64_t size, uin
 
 int pasta_objects_remove(struct pasta_objects *t, uint64_t addr)
 {
-	struct pasta_place p;
+	struct pasta_object_part p;
 	int error = -ENOENT;
 
 	pasta_lock(&t->lock);

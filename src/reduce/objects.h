@@ -16,7 +16,7 @@ struct pasta_version;
 
 /* The range around an address, both ends in it: an object's, or, with PASTA_OBJECT_NONE, what is
  * between two of them. */
-struct pasta_place {
+struct pasta_object_part {
 	uint64_t begin, last;
 	uint64_t object;
 };
@@ -52,8 +52,8 @@ void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *st
 /* Of a pinned version: a number that no other one has, never 0, and the place of an
  * address, in O(log n). Any thread, no lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
-struct pasta_place pasta_version_find(const struct pasta_version *v, uint64_t addr);
+struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr);
 /* Its objects, by address: how many there are, and up to room of them. */
-size_t pasta_version_places(const struct pasta_version *v, struct pasta_place *places, size_t room);
+size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *places, size_t room);
 
 #endif

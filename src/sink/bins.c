@@ -4,7 +4,7 @@
 
 #include "sink/cell.h"
 #include "sink/plot.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 
 /* Neighbours become one where there are more bins than rows. */
 struct bins {
@@ -40,27 +40,27 @@ static struct bins bins_of(const struct pasta_chart *c, const struct pasta_sink_
 	return b;
 }
 
-static int bins_side(struct pasta_side *s, const struct pasta_chart *c, const struct bins *b,
+static int bins_side(struct pasta_margin *s, const struct pasta_chart *c, const struct bins *b,
 		     size_t series)
 {
 	static const struct pasta_axis to = {.name = "to"};
 	struct pasta_column count = {
 		.name = c->y.name, .type = PASTA_COLUMN_INT, .unit = c->y.unit};
-	int error = pasta_side_init(s, b->rows, 3);
+	int error = pasta_margin_init(s, b->rows, 3);
 	size_t row;
 
-	if (!error && (pasta_side_set(s, 0, 0, pasta_axis_head(&c->x)) ||
-		       pasta_side_set(s, 0, 1, pasta_axis_head(&to)) ||
-		       pasta_side_set(s, 0, 2, pasta_axis_head(&c->y))))
+	if (!error && (pasta_margin_set(s, 0, 0, pasta_axis_head(&c->x)) ||
+		       pasta_margin_set(s, 0, 1, pasta_axis_head(&to)) ||
+		       pasta_margin_set(s, 0, 2, pasta_axis_head(&c->y))))
 		error = -ENOMEM;
 	for (row = 0; row < b->rows && !error; row++) {
 		size_t end = (row + 1) * b->each < b->count ? (row + 1) * b->each : b->count;
 		uint64_t sum = bins_sum(c, b, series, row);
 		union pasta_value value = {.i = sum < INT64_MAX ? (int64_t)sum : INT64_MAX};
 
-		if (pasta_side_set(s, row + 1, 0, pasta_axis_text(&c->x, c->bins[row * b->each])) ||
-		    pasta_side_set(s, row + 1, 1, pasta_axis_text(&c->x, c->bins[end])) ||
-		    pasta_side_set(s, row + 1, 2, pasta_cell_text(&count, &value)))
+		if (pasta_margin_set(s, row + 1, 0, pasta_axis_text(&c->x, c->bins[row * b->each])) ||
+		    pasta_margin_set(s, row + 1, 1, pasta_axis_text(&c->x, c->bins[end])) ||
+		    pasta_margin_set(s, row + 1, 2, pasta_cell_text(&count, &value)))
 			error = -ENOMEM;
 	}
 	return error;
@@ -70,9 +70,9 @@ static int bins_series(FILE *f, const struct pasta_chart *c, const struct bins *
 		       const struct pasta_sink_opts *opts)
 {
 	char *name = pasta_cell_safe(c->series[series].name);
-	struct pasta_side s = {0};
+	struct pasta_margin s = {0};
 	int error = name ? bins_side(&s, c, b, series) : -ENOMEM;
-	size_t row, width = error ? 0 : pasta_side_fit(&s, opts->width, PASTA_PLOT_LEAST);
+	size_t row, width = error ? 0 : pasta_margin_fit(&s, opts->width, PASTA_PLOT_LEAST);
 
 	if (name && *name)
 		fprintf(f, "%s:\n", name);
@@ -82,14 +82,14 @@ static int bins_series(FILE *f, const struct pasta_chart *c, const struct bins *
 	for (row = 0; row < b->rows && !error; row++) {
 		double sum = (double)bins_sum(c, b, series, row);
 
-		error = pasta_side_put(f, &s, row + 1);
+		error = pasta_margin_put(f, &s, row + 1);
 		if (sum > 0) {
 			pasta_plot_pad(f, PASTA_GAP);
 			pasta_plot_bar(f, pasta_plot_share(sum, 0, b->most), width, opts);
 		}
 		fputc('\n', f);
 	}
-	pasta_side_free(&s);
+	pasta_margin_free(&s);
 	return error;
 }
 

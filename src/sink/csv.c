@@ -343,10 +343,10 @@ static void choose(struct choice *choice, const struct pasta_out *out, const cha
 	size_t i;
 
 	for (i = 0; i < out->table_count; i++)
-		if (pasta_sink_wanted(out, out->tables[i]->name, name) && !choice->count++)
+		if (pasta_sink_select(out, out->tables[i]->name, name) && !choice->count++)
 			choice->table = out->tables[i];
 	for (i = 0; i < out->chart_count; i++)
-		if (pasta_sink_wanted(out, out->charts[i]->name, name) && !choice->count++)
+		if (pasta_sink_select(out, out->charts[i]->name, name) && !choice->count++)
 			choice->chart = out->charts[i];
 }
 

@@ -6,7 +6,7 @@
 
 #include "sink/cell.h"
 #include "sink/plot.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 
 #define BAR 10	       /* columns */
 #define NAME_ENOUGH 20 /* columns of names, below which there are no bars */
@@ -130,25 +130,25 @@ static int by_place(const void *a, const void *b)
 	return by_weight(&x, &y);
 }
 
-static int fill(struct pasta_side *s, const struct pasta_chart *c, const struct tree *t,
+static int fill(struct pasta_margin *s, const struct pasta_chart *c, const struct tree *t,
 		const struct node *const *shown)
 {
 	static const struct pasta_axis share = {"share", "%"};
-	int error = pasta_side_init(s, s->rows, 2);
+	int error = pasta_margin_init(s, s->rows, 2);
 	size_t i;
 
 	if (!error)
-		error = pasta_side_set(s, 0, 0, pasta_axis_head(&c->y));
+		error = pasta_margin_set(s, 0, 0, pasta_axis_head(&c->y));
 	if (!error)
-		error = pasta_side_set(s, 0, 1, pasta_axis_head(&share));
+		error = pasta_margin_set(s, 0, 1, pasta_axis_head(&share));
 	for (i = 0; i < s->rows && !error; i++) {
 		double part = t->total ? 100.0 * (double)shown[i]->total / (double)t->total : NAN;
 		struct pasta_column column = {c->y.name, PASTA_COLUMN_INT, c->y.unit};
 		union pasta_value value = {.i = shown[i]->total};
 
-		error = pasta_side_set(s, i + 1, 0, pasta_cell_text(&column, &value));
+		error = pasta_margin_set(s, i + 1, 0, pasta_cell_text(&column, &value));
 		if (!error)
-			error = pasta_side_set(s, i + 1, 1, pasta_axis_text(&share, part));
+			error = pasta_margin_set(s, i + 1, 1, pasta_axis_text(&share, part));
 	}
 	return error;
 }
@@ -167,7 +167,7 @@ static int put_name(FILE *f, const struct node *node, size_t room)
 	return cut ? 0 : -ENOMEM;
 }
 
-static int put_tree(FILE *f, const struct pasta_side *s, const struct pasta_chart *c,
+static int put_tree(FILE *f, const struct pasta_margin *s, const struct pasta_chart *c,
 		    const struct tree *t, const struct node *const *shown,
 		    const struct pasta_sink_opts *opts, size_t room)
 {
@@ -177,7 +177,7 @@ static int put_tree(FILE *f, const struct pasta_side *s, const struct pasta_char
 
 	pasta_plot_on(f, PASTA_BOLD, opts);
 	if (!error)
-		error = pasta_side_put(f, s, 0);
+		error = pasta_margin_put(f, s, 0);
 	pasta_plot_pad(f, PASTA_GAP + bar);
 	fputs(head ? head : "", f);
 	pasta_plot_off(f, opts);
@@ -186,7 +186,7 @@ static int put_tree(FILE *f, const struct pasta_side *s, const struct pasta_char
 	for (i = 0; i < s->rows && !error; i++) {
 		double share = pasta_plot_share((double)shown[i]->total, 0, (double)t->total);
 
-		error = pasta_side_put(f, s, i + 1);
+		error = pasta_margin_put(f, s, i + 1);
 		pasta_plot_pad(f, PASTA_GAP);
 		if (bar)
 			pasta_plot_pad(f, bar - pasta_plot_bar(f, share, BAR, opts));
@@ -198,7 +198,7 @@ static int put_tree(FILE *f, const struct pasta_side *s, const struct pasta_char
 
 int pasta_flame_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink_opts *opts)
 {
-	struct pasta_side s = {0};
+	struct pasta_margin s = {0};
 	struct tree t = {0};
 	const struct node **shown = NULL;
 	int error = tree_make(&t, chart);
@@ -218,10 +218,10 @@ int pasta_flame_plot(FILE *f, const struct pasta_chart *chart, const struct past
 	}
 	if (!error)
 		error = put_tree(f, &s, chart, &t, shown, opts,
-				 pasta_side_fit(&s, opts->width, PASTA_NAME_LEAST));
+				 pasta_margin_fit(&s, opts->width, PASTA_NAME_LEAST));
 	if (!error)
 		pasta_plot_more(f, t.count - s.rows, "frames", opts);
-	pasta_side_free(&s);
+	pasta_margin_free(&s);
 	free(shown);
 	free(t.nodes);
 	return error;

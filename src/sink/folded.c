@@ -88,7 +88,7 @@ static const struct pasta_chart *choose(const struct pasta_result *r, const char
 				continue;
 			list_add(names, sizeof(names), r->outs[i]->name, c->name);
 			all++;
-			if (!pasta_sink_wanted(r->outs[i], c->name, wanted))
+			if (!pasta_sink_select(r->outs[i], c->name, wanted))
 				continue;
 			found = c;
 			count++;

@@ -5,7 +5,7 @@
 
 #include "sink/cell.h"
 #include "sink/plot.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 
 /* Of a category: the second letter where most of a column is idle. */
 static const char letters[PASTA_CATEGORIES][2] = {
@@ -128,21 +128,21 @@ static char *lane_text(const struct pasta_lane_row *lane)
 	return text;
 }
 
-static int lanes_side(struct pasta_side *s, const struct lanes *l, const struct pasta_chart *c)
+static int lanes_side(struct pasta_margin *s, const struct lanes *l, const struct pasta_chart *c)
 {
 	static const struct pasta_axis busy = {.name = "busy", .unit = "ns"};
-	int error = pasta_side_init(s, l->rows, 2);
+	int error = pasta_margin_init(s, l->rows, 2);
 	size_t i;
 
 	s->left = true;
 	if (!error)
-		error = pasta_side_set(s, 0, 0, pasta_axis_head(&c->y));
+		error = pasta_margin_set(s, 0, 0, pasta_axis_head(&c->y));
 	if (!error)
-		error = pasta_side_set(s, 0, 1, pasta_axis_head(&busy));
+		error = pasta_margin_set(s, 0, 1, pasta_axis_head(&busy));
 	for (i = 0; i < l->rows && !error; i++) {
-		error = pasta_side_set(s, i + 1, 0, lane_text(&c->lanes[i]));
+		error = pasta_margin_set(s, i + 1, 0, lane_text(&c->lanes[i]));
 		if (!error)
-			error = pasta_side_set(s, i + 1, 1,
+			error = pasta_margin_set(s, i + 1, 1,
 					       pasta_axis_text(&busy, (double)l->busy[i]));
 	}
 	return error;
@@ -166,14 +166,14 @@ static void lanes_legend(FILE *f, const struct lanes *l)
 	fputs("; small letters: less than half of a column\n", f);
 }
 
-static int lanes_put(FILE *f, const struct lanes *l, const struct pasta_side *s,
+static int lanes_put(FILE *f, const struct lanes *l, const struct pasta_margin *s,
 		     const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	struct pasta_plot_range time = {.lo = (double)l->begin, .hi = (double)l->end};
 	size_t row, i;
 
 	for (row = 0; row < l->rows; row++) {
-		if (pasta_side_put(f, s, row + 1))
+		if (pasta_margin_put(f, s, row + 1))
 			return -ENOMEM;
 		fputs(opts->ascii ? "  |" : "  │", f);
 		pasta_plot_on(f, PASTA_CYAN, opts);
@@ -191,13 +191,13 @@ static int lanes_put(FILE *f, const struct lanes *l, const struct pasta_side *s,
 int pasta_lanes_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink_opts *opts)
 {
 	struct lanes l = {.rows = pasta_plot_limit(chart->lane_count, opts)};
-	struct pasta_side s = {0};
+	struct pasta_margin s = {0};
 	int error = lanes_measure(&l, chart);
 
 	if (!error)
 		error = lanes_side(&s, &l, chart);
 	if (!error) {
-		l.width = pasta_side_fit(&s, opts->width, PASTA_PLOT_LEAST + 2) - 2;
+		l.width = pasta_margin_fit(&s, opts->width, PASTA_PLOT_LEAST + 2) - 2;
 		error = lanes_fill(&l, chart);
 	}
 	if (!error)
@@ -206,7 +206,7 @@ int pasta_lanes_plot(FILE *f, const struct pasta_chart *chart, const struct past
 		error = lanes_put(f, &l, &s, chart, opts);
 	if (!error)
 		pasta_plot_more(f, chart->lane_count - l.rows, "lanes", opts);
-	pasta_side_free(&s);
+	pasta_margin_free(&s);
 	lanes_free(&l);
 	return error;
 }

@@ -4,7 +4,7 @@
 
 #include "sink/cell.h"
 #include "sink/plot.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 
 #define NONE PASTA_NO_NODE
 
@@ -69,20 +69,20 @@ static void forest_walk(struct forest *t, const struct pasta_chart *c)
 	}
 }
 
-static int nodes_side(struct pasta_side *s, const struct pasta_chart *c, const struct forest *t,
+static int nodes_side(struct pasta_margin *s, const struct pasta_chart *c, const struct forest *t,
 		      size_t rows)
 {
-	int error = pasta_side_init(s, rows, 2);
+	int error = pasta_margin_init(s, rows, 2);
 	size_t i;
 
-	if (!error && (pasta_side_set(s, 0, 0, pasta_axis_head(&c->y)) ||
-		       pasta_side_set(s, 0, 1, pasta_axis_head(&c->value))))
+	if (!error && (pasta_margin_set(s, 0, 0, pasta_axis_head(&c->y)) ||
+		       pasta_margin_set(s, 0, 1, pasta_axis_head(&c->value))))
 		error = -ENOMEM;
 	for (i = 0; i < rows && !error; i++) {
 		const union pasta_item *it = &c->items[t->walk[i]];
 
-		if (pasta_side_set(s, i + 1, 0, pasta_axis_text(&c->y, it->node.value)) ||
-		    pasta_side_set(s, i + 1, 1, pasta_axis_text(&c->value, it->node.cost)))
+		if (pasta_margin_set(s, i + 1, 0, pasta_axis_text(&c->y, it->node.value)) ||
+		    pasta_margin_set(s, i + 1, 1, pasta_axis_text(&c->value, it->node.cost)))
 			error = -ENOMEM;
 	}
 	return error;
@@ -101,7 +101,7 @@ static int nodes_label(FILE *f, const char *label, size_t room)
 }
 
 static int nodes_put(FILE *f, const struct pasta_chart *c, const struct forest *t,
-		     const struct pasta_side *s, size_t room, const struct pasta_sink_opts *opts)
+		     const struct pasta_margin *s, size_t room, const struct pasta_sink_opts *opts)
 {
 	int error = pasta_plot_head(f, s, &c->x, opts);
 	size_t i;
@@ -111,7 +111,7 @@ static int nodes_put(FILE *f, const struct pasta_chart *c, const struct forest *
 		size_t indent = 2 * (size_t)t->depth[at];
 
 		indent = indent < room / 2 ? indent : room / 2;
-		error = pasta_side_put(f, s, i + 1);
+		error = pasta_margin_put(f, s, i + 1);
 		pasta_plot_pad(f, PASTA_GAP + indent);
 		if (!error)
 			error = nodes_label(f, c->items[at].node.label, room - indent);
@@ -148,7 +148,7 @@ static int nodes_edges(FILE *f, const struct pasta_chart *c, const struct pasta_
 int pasta_nodes_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink_opts *opts)
 {
 	size_t rows = pasta_plot_limit(chart->used, opts);
-	struct pasta_side s = {0};
+	struct pasta_margin s = {0};
 	struct forest t = {0};
 	int error = forest_make(&t, chart);
 
@@ -158,12 +158,12 @@ int pasta_nodes_plot(FILE *f, const struct pasta_chart *chart, const struct past
 	}
 	if (!error)
 		error = nodes_put(f, chart, &t, &s,
-				  pasta_side_fit(&s, opts->width, PASTA_NAME_LEAST), opts);
+				  pasta_margin_fit(&s, opts->width, PASTA_NAME_LEAST), opts);
 	if (!error)
 		pasta_plot_more(f, chart->used - rows, "nodes", opts);
 	if (!error)
 		error = nodes_edges(f, chart, opts);
-	pasta_side_free(&s);
+	pasta_margin_free(&s);
 	forest_free(&t);
 	return error;
 }

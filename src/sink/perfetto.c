@@ -382,7 +382,7 @@ static int read_all(struct perfetto *p, const struct pasta_input *in, bool (*go_
 	int error = reader ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < pasta_stream_shards(in->stream); i++)
-		if (!pasta_stream_left_out(in->stream, i))
+		if (!pasta_stream_excluded(in->stream, i))
 			name_process(p, i, pasta_stream_shard(in->stream, i));
 	if (reader)
 		pasta_reader_set_cancel(reader, go_on, ctx);

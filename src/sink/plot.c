@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sink/cell.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 
 #define DRAWING_LEAST PASTA_PLOT_LEAST
 
@@ -128,7 +128,7 @@ int pasta_plot_range_put(FILE *f, const struct pasta_axis *axis, const struct pa
 	return error;
 }
 
-int pasta_plot_head(FILE *f, const struct pasta_side *s, const struct pasta_axis *axis,
+int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_axis *axis,
 		    const struct pasta_sink_opts *opts)
 {
 	char *head = axis ? pasta_axis_head(axis) : strdup("");
@@ -138,7 +138,7 @@ int pasta_plot_head(FILE *f, const struct pasta_side *s, const struct pasta_axis
 	if (!error && !axis && s->left && s->columns == 1)
 		fputs(s->cells[0], f); /* nothing follows that it is padded for */
 	else if (!error)
-		error = pasta_side_put(f, s, 0);
+		error = pasta_margin_put(f, s, 0);
 	if (head && *head)
 		fprintf(f, "%*s%s", PASTA_GAP, "", head);
 	pasta_plot_off(f, opts);
@@ -220,7 +220,7 @@ static void put_line(FILE *f, const struct column *columns, size_t count,
 	fputc('\n', f);
 }
 
-static int series_row(struct pasta_side *s, size_t row, const struct pasta_chart *c,
+static int series_row(struct pasta_margin *s, size_t row, const struct pasta_chart *c,
 		      const struct pasta_series *series)
 {
 	double last = series->count ? c->items[series->first + series->count - 1].point.y : NAN;
@@ -229,28 +229,28 @@ static int series_row(struct pasta_side *s, size_t row, const struct pasta_chart
 
 	for (i = 0; i < series->count; i++)
 		pasta_plot_range_add(&r, c->items[series->first + i].point.y);
-	if (pasta_side_set(s, row, 0, pasta_cell_safe(series->name)) ||
-	    pasta_side_set(s, row, 1, pasta_axis_text(&c->y, r.some ? r.lo : NAN)) ||
-	    pasta_side_set(s, row, 2, pasta_axis_text(&c->y, r.some ? r.hi : NAN)))
+	if (pasta_margin_set(s, row, 0, pasta_cell_safe(series->name)) ||
+	    pasta_margin_set(s, row, 1, pasta_axis_text(&c->y, r.some ? r.lo : NAN)) ||
+	    pasta_margin_set(s, row, 2, pasta_axis_text(&c->y, r.some ? r.hi : NAN)))
 		return -ENOMEM;
-	return pasta_side_set(s, row, 3, pasta_axis_text(&c->y, last));
+	return pasta_margin_set(s, row, 3, pasta_axis_text(&c->y, last));
 }
 
-static int line_side(struct pasta_side *s, const struct pasta_chart *c, size_t rows)
+static int line_side(struct pasta_margin *s, const struct pasta_chart *c, size_t rows)
 {
 	static const char *const heads[] = {"series", "min", "max", "last"};
-	int error = pasta_side_init(s, rows, 4);
+	int error = pasta_margin_init(s, rows, 4);
 	size_t i;
 
 	s->left = true;
 	for (i = 0; i < 4 && !error; i++)
-		error = pasta_side_set(s, 0, i, strdup(heads[i]));
+		error = pasta_margin_set(s, 0, i, strdup(heads[i]));
 	for (i = 0; i < rows && !error; i++)
 		error = series_row(s, i + 1, c, &c->series[i]);
 	return error;
 }
 
-static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_side *s,
+static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_margin *s,
 		      size_t width, const struct pasta_sink_opts *opts)
 {
 	struct pasta_plot_range x = pasta_plot_range_of(&c->x), y = pasta_plot_range_of(&c->y);
@@ -271,7 +271,7 @@ static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	if (!columns)
 		return -ENOMEM;
 	for (i = 0; i < s->rows && !error; i++) {
-		error = pasta_side_put(f, s, i + 1);
+		error = pasta_margin_put(f, s, i + 1);
 		resample(c, &c->series[i], &x, columns, width);
 		put_line(f, columns, width, &y, opts);
 	}
@@ -285,36 +285,36 @@ static int put_series(FILE *f, const struct pasta_chart *c, const struct pasta_s
 static int plot_line(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	size_t rows = pasta_plot_limit(c->series_count, opts), width;
-	struct pasta_side s;
+	struct pasta_margin s;
 	int error = line_side(&s, c, rows);
 
 	if (!error) {
-		width = pasta_side_fit(&s, opts->width, DRAWING_LEAST);
+		width = pasta_margin_fit(&s, opts->width, DRAWING_LEAST);
 		error = pasta_plot_head(f, &s, &c->y, opts);
 		if (!error)
 			error = put_series(f, c, &s, width, opts);
 		pasta_plot_more(f, c->series_count - rows, "series", opts);
 	}
-	pasta_side_free(&s);
+	pasta_margin_free(&s);
 	return error;
 }
 
 /* -- Bars -- */
 
-static int bar_side(struct pasta_side *s, const struct pasta_chart *c, size_t rows)
+static int bar_side(struct pasta_margin *s, const struct pasta_chart *c, size_t rows)
 {
-	int error = pasta_side_init(s, rows, 2);
+	int error = pasta_margin_init(s, rows, 2);
 	size_t i;
 
 	s->left = true;
 	if (!error)
-		error = pasta_side_set(s, 0, 0, pasta_axis_head(&c->x));
+		error = pasta_margin_set(s, 0, 0, pasta_axis_head(&c->x));
 	if (!error)
-		error = pasta_side_set(s, 0, 1, pasta_axis_head(&c->y));
+		error = pasta_margin_set(s, 0, 1, pasta_axis_head(&c->y));
 	for (i = 0; i < rows && !error; i++) {
-		error = pasta_side_set(s, i + 1, 0, pasta_cell_safe(c->items[i].bar.label));
+		error = pasta_margin_set(s, i + 1, 0, pasta_cell_safe(c->items[i].bar.label));
 		if (!error)
-			error = pasta_side_set(s, i + 1, 1,
+			error = pasta_margin_set(s, i + 1, 1,
 					       pasta_axis_text(&c->y, c->items[i].bar.value));
 	}
 	return error;
@@ -324,19 +324,19 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 {
 	size_t i, rows = pasta_plot_limit(c->used, opts), width;
 	struct pasta_plot_range length = {0};
-	struct pasta_side s;
+	struct pasta_margin s;
 	int error = bar_side(&s, c, rows);
 
 	for (i = 0; i < rows; i++)
 		pasta_plot_range_add(&length, fabs(c->items[i].bar.value));
 	length = from_zero(length);
-	width = error ? 0 : pasta_side_fit(&s, opts->width, DRAWING_LEAST);
+	width = error ? 0 : pasta_margin_fit(&s, opts->width, DRAWING_LEAST);
 	if (!error)
 		error = pasta_plot_head(f, &s, NULL, opts);
 	for (i = 0; i < rows && !error; i++) {
 		double size = fabs(c->items[i].bar.value);
 
-		error = pasta_side_put(f, &s, i + 1);
+		error = pasta_margin_put(f, &s, i + 1);
 		if (isfinite(size) && size > 0) {
 			pasta_plot_pad(f, PASTA_GAP);
 			pasta_plot_bar(f, pasta_plot_share(size, 0, length.hi), width, opts);
@@ -345,7 +345,7 @@ static int plot_bar(FILE *f, const struct pasta_chart *c, const struct pasta_sin
 	}
 	if (!error)
 		pasta_plot_more(f, c->used - rows, "bars", opts);
-	pasta_side_free(&s);
+	pasta_margin_free(&s);
 	return error;
 }
 
@@ -407,14 +407,14 @@ static size_t heat_row(const struct heat *h, double y)
 	return h->rows - 1 - pasta_plot_part(&h->y, y, h->rows);
 }
 
-static int heat_rows(struct heat *h, struct pasta_side *s, const struct pasta_chart *c,
+static int heat_rows(struct heat *h, struct pasta_margin *s, const struct pasta_chart *c,
 		     const struct pasta_sink_opts *opts)
 {
 	int error;
 	size_t i;
 
 	h->rows = pasta_plot_limit(h->all_rows, opts);
-	error = pasta_side_init(s, h->rows, 1);
+	error = pasta_margin_init(s, h->rows, 1);
 	s->left = c->y.label_count;
 	h->lows = calloc(h->rows, sizeof(*h->lows));
 	if (error || !h->lows)
@@ -426,9 +426,9 @@ static int heat_rows(struct heat *h, struct pasta_side *s, const struct pasta_ch
 
 		*low = fmin(*low, c->items[i].cell.y);
 	}
-	error = pasta_side_set(s, 0, 0, pasta_axis_head(&c->y));
+	error = pasta_margin_set(s, 0, 0, pasta_axis_head(&c->y));
 	for (i = 0; i < h->rows && !error; i++)
-		error = pasta_side_set(s, i + 1, 0,
+		error = pasta_margin_set(s, i + 1, 0,
 				       isnan(h->lows[i]) ? strdup("")
 							 : place_text(&c->y, h->lows[i]));
 	return error;
@@ -468,7 +468,7 @@ static void put_shade(FILE *f, double value, const struct pasta_plot_range *r, b
 		fputs(shades[level], f);
 }
 
-static int heat_put(FILE *f, const struct heat *h, const struct pasta_side *s,
+static int heat_put(FILE *f, const struct heat *h, const struct pasta_margin *s,
 		    const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	struct pasta_plot_range shades = from_zero(h->value);
@@ -476,7 +476,7 @@ static int heat_put(FILE *f, const struct heat *h, const struct pasta_side *s,
 	size_t row, i;
 
 	for (row = 0; row < h->rows; row++) {
-		if (pasta_side_put(f, s, row + 1))
+		if (pasta_margin_put(f, s, row + 1))
 			return -ENOMEM;
 		fputs(opts->ascii ? "  |" : "  │", f);
 		pasta_plot_on(f, PASTA_CYAN, opts);
@@ -493,7 +493,7 @@ static int heat_put(FILE *f, const struct heat *h, const struct pasta_side *s,
 
 static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
-	struct pasta_side s = {0};
+	struct pasta_margin s = {0};
 	struct heat h = {.x = pasta_plot_range_of(&c->x),
 			 .y = pasta_plot_range_of(&c->y),
 			 .value = pasta_plot_range_of(&c->value)};
@@ -506,14 +506,14 @@ static int plot_cells(FILE *f, const struct pasta_chart *c, const struct pasta_s
 	if (!error)
 		error = heat_rows(&h, &s, c, opts);
 	if (!error) {
-		width = pasta_side_fit(&s, opts->width, DRAWING_LEAST + 2);
+		width = pasta_margin_fit(&s, opts->width, DRAWING_LEAST + 2);
 		error = heat_fill(&h, c, width - 2); /* the frame's */
 	}
 	if (!error)
 		error = pasta_plot_head(f, &s, NULL, opts);
 	if (!error)
 		error = heat_put(f, &h, &s, c, opts);
-	pasta_side_free(&s);
+	pasta_margin_free(&s);
 	heat_free(&h);
 	return error;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "process/sdk/result.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 #include "sink/sink.h"
 
 /* Draw a chart, with its name. 0 or -ENOMEM. */
@@ -46,7 +46,7 @@ size_t pasta_plot_part(const struct pasta_plot_range *r, double value, size_t n)
 int pasta_plot_range_put(FILE *f, const struct pasta_axis *axis, const struct pasta_plot_range *r,
 			 const char *more, size_t width);
 /* The heads of the columns to the left, and of the drawing, which may be NULL. -ENOMEM. */
-int pasta_plot_head(FILE *f, const struct pasta_side *s, const struct pasta_axis *axis,
+int pasta_plot_head(FILE *f, const struct pasta_margin *s, const struct pasta_axis *axis,
 		    const struct pasta_sink_opts *opts);
 
 /* A bar of at most width columns; returns those that it has. */

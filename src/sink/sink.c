@@ -22,7 +22,7 @@ const struct pasta_sink *pasta_sink_find(const char *name)
 	return NULL;
 }
 
-bool pasta_sink_wanted(const struct pasta_out *out, const char *name, const char *wanted)
+bool pasta_sink_select(const struct pasta_out *out, const char *name, const char *wanted)
 {
 	size_t size = strlen(out->name);
 

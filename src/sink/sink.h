@@ -53,7 +53,7 @@ extern const struct pasta_sink pasta_sink_text, pasta_sink_csv, pasta_sink_json,
 	pasta_sink_perfetto;
 
 /* Whether a table or chart of the tool is the one that --table asks for; NULL asks for all. */
-bool pasta_sink_wanted(const struct pasta_out *out, const char *name, const char *wanted);
+bool pasta_sink_select(const struct pasta_out *out, const char *name, const char *wanted);
 
 /* Flush, and say whether all has been written. */
 int pasta_sink_flush(FILE *file, struct pasta_error *err);

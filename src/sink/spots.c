@@ -6,7 +6,7 @@
 
 #include "sink/cell.h"
 #include "sink/plot.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 
 enum { ROWS = 12 };
 
@@ -88,15 +88,15 @@ static int spots_fill(struct spots *s, const struct pasta_chart *c)
 	return 0;
 }
 
-static int spots_side(struct pasta_side *side, const struct spots *s, const struct pasta_chart *c)
+static int spots_side(struct pasta_margin *side, const struct spots *s, const struct pasta_chart *c)
 {
-	int error = pasta_side_init(side, ROWS, 1);
+	int error = pasta_margin_init(side, ROWS, 1);
 	size_t i;
 
 	if (!error)
-		error = pasta_side_set(side, 0, 0, pasta_axis_head(&c->y));
+		error = pasta_margin_set(side, 0, 0, pasta_axis_head(&c->y));
 	for (i = 0; i < ROWS && !error; i++)
-		error = pasta_side_set(side, i + 1, 0,
+		error = pasta_margin_set(side, i + 1, 0,
 				       i && i < ROWS - 1
 					       ? strdup("")
 					       : pasta_axis_text(&c->y, i ? s->y.lo : s->y.hi));
@@ -142,13 +142,13 @@ static int spots_legend(FILE *f, const struct pasta_chart *c)
 	return 0;
 }
 
-static int spots_put(FILE *f, const struct spots *s, const struct pasta_side *side,
+static int spots_put(FILE *f, const struct spots *s, const struct pasta_margin *side,
 		     const struct pasta_chart *c, const struct pasta_sink_opts *opts)
 {
 	size_t row;
 
 	for (row = 0; row < ROWS; row++) {
-		if (pasta_side_put(f, side, row + 1))
+		if (pasta_margin_put(f, side, row + 1))
 			return -ENOMEM;
 		fputs(opts->ascii ? "  |" : "  │", f);
 		pasta_plot_on(f, PASTA_CYAN, opts);
@@ -165,20 +165,20 @@ static int spots_put(FILE *f, const struct spots *s, const struct pasta_side *si
 int pasta_spots_plot(FILE *f, const struct pasta_chart *chart, const struct pasta_sink_opts *opts)
 {
 	struct spots s = {.x = pasta_plot_range_of(&chart->x), .y = pasta_plot_range_of(&chart->y)};
-	struct pasta_side side = {0};
+	struct pasta_margin side = {0};
 	int error;
 
 	spots_measure(&s, chart);
 	error = spots_side(&side, &s, chart);
 	if (!error) {
-		s.width = pasta_side_fit(&side, opts->width, PASTA_PLOT_LEAST + 2) - 2;
+		s.width = pasta_margin_fit(&side, opts->width, PASTA_PLOT_LEAST + 2) - 2;
 		error = spots_fill(&s, chart);
 	}
 	if (!error)
 		error = pasta_plot_head(f, &side, NULL, opts);
 	if (!error)
 		error = spots_put(f, &s, &side, chart, opts);
-	pasta_side_free(&side);
+	pasta_margin_free(&side);
 	free(s.places);
 	return error;
 }

@@ -7,7 +7,7 @@
 #include "process/io/utf8.h"
 #include "sink/cell.h"
 #include "sink/plot.h"
-#include "sink/side.h"
+#include "sink/margin.h"
 #include "sink/sink.h"
 
 #define GAP PASTA_GAP

@@ -13,7 +13,7 @@ enum { LINES = 1 << 18, SHOWN = 8 };
 struct oracle {
 	struct pasta_objects *objects;
 	const struct pasta_version *version;
-	struct pasta_place *places;
+	struct pasta_object_part *places;
 	uint32_t count;
 };
 
@@ -56,7 +56,7 @@ struct oracle *oracle_new(uint32_t objects)
 	}
 	o->version = pasta_objects_pin(o->objects);
 	o->count = objects;
-	need(pasta_version_places(o->version, o->places, objects) == objects, "objects are lost");
+	need(pasta_version_parts(o->version, o->places, objects) == objects, "objects are lost");
 	return o;
 }
 

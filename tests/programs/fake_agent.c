@@ -16,7 +16,7 @@
 EXPORT const struct pasta_annotate_ops *pasta_annotate_attach(void);
 EXPORT int pasta_annotate_active(void);
 EXPORT int pasta_python_attach(void);
-EXPORT void pasta_python_say(const char *what);
+EXPORT void pasta_python_log(const char *what);
 EXPORT void pasta_agent_fork_pause(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,7 +104,7 @@ int pasta_python_attach(void)
 	return 0;
 }
 
-void pasta_python_say(const char *what)
+void pasta_python_log(const char *what)
 {
 	(void)what;
 }

@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (kinds)
-		pasta_stream_want(in.stream, kinds);
+		pasta_stream_set_kinds(in.stream, kinds);
 	while ((ev = pasta_stream_next(in.stream)))
 		if (!kinds || kinds >> ev->kind & 1)
 			put_event(ev);

@@ -49,7 +49,7 @@ static void *run(void *arg)
 		access_one(w, c, &a);
 	}
 	if (!c)
-		pasta_accesses_lost(w->launch, 2 * (uint64_t)w->count);
+		pasta_accesses_dropped(w->launch, 2 * (uint64_t)w->count);
 	return NULL;
 }
 
@@ -79,7 +79,7 @@ static void launch(uint64_t corr, uint32_t count, uint32_t site)
 	struct work work[THREADS] = {0};
 	pthread_t threads[THREADS];
 
-	pasta_accesses_told(corr, pasta_now(), shape, what, name, 0, 1);
+	pasta_accesses_registered(corr, pasta_now(), shape, what, name, 0, 1);
 	if (what != PASTA_ACCESS_LAUNCH_COUNTED)
 		return;
 	work[0].launch = pasta_accesses_begin(corr, name, pasta_agent_tid(), NULL);
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	unsigned long launches = argc > 1 ? strtoul(argv[1], NULL, 10) : 5;
 	uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000, site;
 
-	if (!pasta_agent_attach() || !pasta_accesses_wanted()) {
+	if (!pasta_agent_attach() || !pasta_accesses_enabled()) {
 		printf("nothing is wanted\n");
 		return 0;
 	}

@@ -92,7 +92,7 @@ static void clt_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t coun
 
 static cl_program clt_build(const char *source)
 {
-	const struct pasta_trace_want want = {0};
+	const struct pasta_trace_subscribe want = {0};
 	struct pasta_trace_part part = {0};
 	struct pasta_error err = {0};
 	cl_program program = NULL;

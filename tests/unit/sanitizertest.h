@@ -61,7 +61,7 @@ static void begin(void **context, void **stream, void **module)
 
 static void end(void)
 {
-	san_drain_end(NULL, NULL);
+	san_completion_end(NULL, NULL);
 	pasta_agent_close();
 }
 

@@ -251,7 +251,7 @@ static void many_threads(void)
 	pthread_t threads[THREADS];
 	struct pasta_accesses_launch *l[LAUNCHES];
 
-	must(pasta_accesses_wanted());
+	must(pasta_accesses_enabled());
 	tell_objects();
 	for (uint64_t i = 0; i < LAUNCHES; i++) {
 		l[i] = pasta_accesses_begin(i + 1, pasta_intern_str("kernel"), 4711, NULL);
@@ -471,7 +471,7 @@ static void launch_them(void)
 				uint64_t shape = pasta_accesses_shape(
 					pasta_accesses_kernel(names[k], 0), grid, block);
 
-				pasta_accesses_told(1, pasta_now(), shape,
+				pasta_accesses_registered(1, pasta_now(), shape,
 						    pasta_accesses_choose(names[k], shape),
 						    pasta_intern_str(names[k]), 0, 1);
 			}
@@ -523,12 +523,12 @@ static void tell_both_ways(void)
 {
 	uint32_t one_in = pasta_accesses_one_in(0);
 
-	pasta_accesses_told(1, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, pasta_intern_str("k"),
+	pasta_accesses_registered(1, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, pasta_intern_str("k"),
 			    0, one_in);
-	pasta_accesses_told(2, pasta_now(), 5, PASTA_ACCESS_LAUNCH_SAMPLED, pasta_intern_str("k"),
+	pasta_accesses_registered(2, pasta_now(), 5, PASTA_ACCESS_LAUNCH_SAMPLED, pasta_intern_str("k"),
 			    0, one_in);
-	pasta_accesses_told(3, pasta_now(), 5, PASTA_ACCESS_LAUNCH_REFUSED, 0, 0, 1);
-	pasta_accesses_told(4, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, 0, 0, 1);
+	pasta_accesses_registered(3, pasta_now(), 5, PASTA_ACCESS_LAUNCH_REFUSED, 0, 0, 1);
+	pasta_accesses_registered(4, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, 0, 0, 1);
 	/* As many blocks as there are, however few: of 64 wanted. */
 	must(pasta_accesses_one_in(1) == 1);
 	must(pasta_accesses_one_in(one_in) == one_in);
@@ -599,7 +599,7 @@ static void shapes_that_find_no_room_are_sampled_out(void **state)
 
 static void not_wanted(void)
 {
-	must(!pasta_accesses_wanted());
+	must(!pasta_accesses_enabled());
 	must(!pasta_accesses_object(1, BASE, 100, 0, 0));
 	must(!pasta_accesses_begin(1, 0, 1, NULL));
 	must(pasta_accesses_choose("kernel", 1) == PASTA_ACCESS_LAUNCH_FILTERED);
@@ -633,7 +633,7 @@ static void tell_again(void)
 	must(b == a + 1);
 	must(pasta_accesses_object(7, BASE, 1000, 1, 0) == a); /* put again, over b */
 	must(pasta_accesses_object(8, BASE + 500, 100, 1, 0) == b);
-	pasta_accesses_gone(BASE + 500, 0);
+	pasta_accesses_unregister(BASE + 500, 0);
 	c = pasta_accesses_object(8, BASE + 500, 100, 1, 0); /* it came again: another one */
 	must(c == b + 1);
 	must(pasta_accesses_object(9, BASE + 500, 100, 1, 0) == c + 1); /* of another allocation */
@@ -662,7 +662,7 @@ static void many_objects(void)
 		must(pasta_accesses_object(i + 1, BASE + i * 64, 64, 0, 0) ==
 		     PASTA_OBJECT_FIRST + i);
 	for (uint64_t i = 0; i < MANY; i += 2)
-		pasta_accesses_gone(BASE + i * 64, 0);
+		pasta_accesses_unregister(BASE + i * 64, 0);
 	for (uint64_t i = 1; i < MANY; i += 2)
 		must(pasta_accesses_object(i + 1, BASE + i * 64, 64, 0, 0) ==
 		     PASTA_OBJECT_FIRST + i);
@@ -684,12 +684,12 @@ static void put_over(void)
 	pasta_accesses_object(1, BASE, 100, 0, 0);
 	c = pasta_accesses_thread(l, GROUP);
 	pasta_cpu_access(c, BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
-	pasta_accesses_gone(BASE, 0);
+	pasta_accesses_unregister(BASE, 0);
 	pasta_accesses_object(2, BASE, 100, 0, 0);
 	pasta_cpu_access(c, BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
 	pasta_accesses_renew(l);
 	pasta_cpu_access(pasta_accesses_thread(l, GROUP), BASE, 4, PASTA_ACCESS_LOAD, 0, 1);
-	pasta_accesses_lost(l, 5);
+	pasta_accesses_dropped(l, 5);
 	pasta_accesses_end(l, true);
 	pasta_agent_close();
 }
@@ -719,7 +719,7 @@ static void lose_both_ways(void)
 	pasta_accesses_batch(l, &a, 1, GROUP, true);
 	pasta_accesses_put(l, &a); /* nothing keeps it */
 	pasta_accesses_put(l, &a);
-	pasta_accesses_lost(l, 5);
+	pasta_accesses_dropped(l, 5);
 	pasta_accesses_end(l, true);
 	pasta_agent_close();
 }
@@ -904,7 +904,7 @@ static void count_both_ways(void)
 					  .counts = pasta_accesses_on_host(),
 					  .workers = 3};
 	struct pasta_raw_ops ops = {
-		.site = same_site, .batch = pasta_accesses_batch, .lost = pasta_accesses_lost};
+		.site = same_site, .batch = pasta_accesses_batch, .lost = pasta_accesses_dropped};
 	struct pasta_accesses_launch *one, *two;
 	struct pasta_error err = {0};
 	struct pasta_raw *r = pasta_raw_new(&config, &ops, &err);
@@ -976,7 +976,7 @@ static void count_twice(void)
 		pasta_accesses_batch(l, &a, 1, GROUP, true);
 		pasta_accesses_batch(l, &a, 1, GROUP, true);
 		if (i == 3 && host_loses)
-			pasta_accesses_lost(l, 1);
+			pasta_accesses_dropped(l, 1);
 		pasta_accesses_end(l, true);
 	}
 	pasta_agent_close();

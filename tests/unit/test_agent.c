@@ -825,15 +825,15 @@ static void say_much(void)
 {
 	char text[300];
 
-	pasta_agent_say("python", "no stacks");
+	pasta_agent_log("python", "no stacks");
 	for (int i = 0; i < 20; i++) {
 		snprintf(text, sizeof(text), "%d: %0290d", i, 0);
-		pasta_agent_say("cupti", text);
-		pasta_agent_say("python", "no stacks");
+		pasta_agent_log("cupti", text);
+		pasta_agent_log("python", "no stacks");
 	}
-	pasta_agent_say("python", "no modules");
-	pasta_agent_say("torch", "no compiler");
-	pasta_agent_tell("cupti", "all is well");
+	pasta_agent_log("python", "no modules");
+	pasta_agent_log("torch", "no compiler");
+	pasta_agent_announce("cupti", "all is well");
 }
 
 static void what_one_handler_says_is_told_once_and_hides_no_other(void **state)

@@ -106,18 +106,18 @@ static void a_producer_that_does_not_wait_loses_and_counts(void **state)
 	pasta_filler_begin(&b, q);
 	for (uint32_t i = 0; i < 35; i++)
 		pasta_filler_put(&b, &(struct pasta_access){.addr = i});
-	buffer = pasta_batches_take(q, false);
+	buffer = pasta_batches_acquire(q, false);
 	assert_true(buffer && buffer->count == 10 && buffer->accesses[9].addr == 9);
-	pasta_batches_give(q, buffer);
+	pasta_batches_release(q, buffer);
 	pasta_filler_put(&b, &(struct pasta_access){.addr = 35});
 	pasta_filler_end(&b);
-	buffer = pasta_batches_take(q, false);
+	buffer = pasta_batches_acquire(q, false);
 	assert_true(buffer && buffer->count == 10 && buffer->accesses[0].addr == 10);
-	pasta_batches_give(q, buffer);
-	buffer = pasta_batches_take(q, false);
+	pasta_batches_release(q, buffer);
+	buffer = pasta_batches_acquire(q, false);
 	assert_true(buffer && buffer->count == 1 && buffer->accesses[0].addr == 35);
-	pasta_batches_give(q, buffer);
-	assert_null(pasta_batches_take(q, false));
+	pasta_batches_release(q, buffer);
+	assert_null(pasta_batches_acquire(q, false));
 	pasta_batches_stats(q, &stats);
 	assert_int_equal(stats.pushed, 36);
 	assert_int_equal(stats.taken, 21);
@@ -137,8 +137,8 @@ static void a_wait_has_an_end(void **state)
 	pasta_batches_close(q);
 	pasta_filler_put(&b, &(struct pasta_access){.addr = 3});
 	pasta_filler_end(&b);
-	pasta_batches_give(q, pasta_batches_take(q, true));
-	assert_null(pasta_batches_take(q, true));
+	pasta_batches_release(q, pasta_batches_acquire(q, true));
+	assert_null(pasta_batches_acquire(q, true));
 	pasta_batches_stats(q, &stats);
 	assert_int_equal(stats.pushed, 4);
 	assert_int_equal(stats.taken, 1);
@@ -167,17 +167,17 @@ static void who_waited_in_vain_waits_again_only_after_a_buffer_came_back(void **
 	for (int i = 0; i < 1001; i++) /* the first has a buffer, the second waits */
 		pasta_filler_put(&b, &access);
 	assert_true(seconds() - from >= 0.1 && seconds() - from < 10);
-	buffer = pasta_batches_take(q, false);
+	buffer = pasta_batches_acquire(q, false);
 	assert_non_null(buffer);
-	pasta_batches_give(q, buffer);
+	pasta_batches_release(q, buffer);
 	pasta_filler_put(&b, &access);
 	assert_non_null(b.buffer);
 	from = seconds();
 	pasta_filler_put(&b, &access);
 	assert_true(seconds() - from >= 0.1);
 	pasta_filler_end(&b);
-	while ((buffer = pasta_batches_take(q, false)))
-		pasta_batches_give(q, buffer);
+	while ((buffer = pasta_batches_acquire(q, false)))
+		pasta_batches_release(q, buffer);
 	pasta_batches_free(q);
 }
 
@@ -197,10 +197,10 @@ static void *consume(void *arg)
 	struct pasta_buffer *buffer;
 	uint64_t sum = 0;
 
-	while ((buffer = pasta_batches_take(arg, true))) {
+	while ((buffer = pasta_batches_acquire(arg, true))) {
 		for (size_t i = 0; i < buffer->count; i++)
 			sum += buffer->accesses[i].addr;
-		pasta_batches_give(arg, buffer);
+		pasta_batches_release(arg, buffer);
 	}
 	return (void *)(uintptr_t)sum;
 }

@@ -43,7 +43,7 @@ static struct {
 	uint64_t loads, stores, load_bytes, store_bytes;
 } buffers[BUFFERS];
 static struct pasta_trace_module module;
-static struct pasta_trace_want want;
+static struct pasta_trace_subscribe want;
 
 #define ADD(where, n) __atomic_fetch_add(&(where), n, __ATOMIC_RELAXED)
 

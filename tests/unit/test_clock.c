@@ -54,7 +54,7 @@ static void on_signal(int number)
 static void on_signal_ask(int number)
 {
 	(void)number;
-	seen_by_handler = pasta_clock_ask();
+	seen_by_handler = pasta_clock_sample();
 }
 #endif
 
@@ -90,8 +90,8 @@ static void a_signal_handler_may_read_it_at_any_moment(void **state)
 	(void)state;
 	read_under_signals(on_signal, NULL);
 #ifdef __x86_64__
-	read_under_signals(on_signal_ask, pasta_clock_ask);
-	read_under_signals(on_signal, pasta_clock_ask);
+	read_under_signals(on_signal_ask, pasta_clock_sample);
+	read_under_signals(on_signal, pasta_clock_sample);
 	read_under_signals(on_signal_ask, NULL);
 #endif
 }
@@ -113,7 +113,7 @@ static void a_handler_leaves_who_asks_as_it_is(void **state)
 		future = pasta_now_exact() + 1000 * SLACK;
 		c->least = half ? future : 0;
 		before = *c;
-		assert_true(pasta_clock_ask() >= (half ? future : said));
+		assert_true(pasta_clock_sample() >= (half ? future : said));
 		assert_true(c->nested);
 		assert_int_equal(c->span, before.span);
 		assert_int_equal(c->ticks, before.ticks);
@@ -144,7 +144,7 @@ static void who_asks_is_not_followed_by_what_was_before(void **state)
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (int i = 0; i < READINGS / 4; i++) {
 		ticks = c->ticks;
-		pasta_clock_ask();
+		pasta_clock_sample();
 		wrong += c->span && c->ticks == ticks;
 	}
 	setitimer(ITIMER_REAL, &off, NULL);

@@ -145,7 +145,7 @@ static void give(struct stream *s, const struct pasta_event *ev)
 
 	assert_non_null(copy);
 	memcpy(copy, ev, ev->size);
-	if (pasta_correlate_take(s->c, copy, &where))
+	if (pasta_correlate_push(s->c, copy, &where))
 		keep(s, copy, where);
 	drain(s);
 	memset(copy, 0xaa, ev->size);
@@ -612,7 +612,7 @@ static size_t count_left(struct pasta_correlate *c)
 static size_t count_given(struct pasta_correlate *c, const struct pasta_event *ev)
 {
 	const struct pasta_where *where;
-	size_t n = pasta_correlate_take(c, ev, &where);
+	size_t n = pasta_correlate_push(c, ev, &where);
 
 	return n + count_left(c);
 }
@@ -636,7 +636,7 @@ static void a_full_queue_makes_room_by_its_first_event_alone(void **state)
 	assert_int_equal(n, 1);
 	assert_true(other.time > PASTA_CORRELATE_QUEUE - 8);
 	launch.launch.corr = 3;
-	assert_false(pasta_correlate_take(c, &launch, &where)); /* so the second must go */
+	assert_false(pasta_correlate_push(c, &launch, &where)); /* so the second must go */
 	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 2);
 	assert_int_equal(where->flags, 0);
 	assert_int_equal(pasta_correlate_next(c, &where)->kernel.corr, 3);
@@ -686,7 +686,7 @@ static void the_oldest_launch_is_forgotten_past_the_limit(void **state)
 		assert_int_equal(count_given(c, &launch), 1);
 	}
 	work.kernel.corr = 2;
-	assert_true(pasta_correlate_take(c, &work, &where));
+	assert_true(pasta_correlate_push(c, &work, &where));
 	assert_int_equal(where->flags, PASTA_WHERE_LAUNCH);
 	work.kernel.corr = 1;
 	assert_int_equal(count_given(c, &work), 0);
@@ -745,7 +745,7 @@ static void many_launch(struct pasta_correlate *c, uint64_t corr)
 	ev.time = corr * 10;
 	ev.launch.corr = corr;
 	ev.launch.work = many[corr].work;
-	pasta_correlate_take(c, &ev, &where);
+	pasta_correlate_push(c, &ev, &where);
 	many_check(c);
 	if (many_state.known < PASTA_LAUNCHTABLE_MAX) {
 		many_state.known++;
@@ -770,14 +770,14 @@ static void many_work(struct pasta_correlate *c, uint64_t corr, uint64_t now)
 
 	ev.time = now;
 	ev.kernel.corr = corr;
-	at_once = pasta_correlate_take(c, &ev, &where);
+	at_once = pasta_correlate_push(c, &ev, &where);
 	assert_property(at_once == many[corr].known);
 	if (!at_once) { /* it waits for a launch of its number */
 		struct pasta_event later = run_event(PASTA_KIND_API, 0, 1);
 		uint32_t flags = many[corr].unmatched ? PASTA_WHERE_EXPIRED : 0;
 
 		later.time = now + PASTA_CORRELATE_WAIT + 1;
-		assert_false(pasta_correlate_take(c, &later, &where));
+		assert_false(pasta_correlate_push(c, &later, &where));
 		assert_int_equal(pasta_correlate_next(c, &where)->kind, PASTA_KIND_KERNEL);
 		assert_property(where->flags == flags);
 		many_check(c);
@@ -841,7 +841,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 			ev.sub = PASTA_REGION_BEGIN;
 			ev.region.name = ids[1];
 			ev.region.depth = depths ? i : 0;
-			assert_false(pasta_correlate_take(c, &ev, &where));
+			assert_false(pasta_correlate_push(c, &ev, &where));
 			out = pasta_correlate_next(c, &where);
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(where->scope->depth,
@@ -851,7 +851,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 		for (uint32_t i = DEPTH; i; i--) {
 			ev.sub = PASTA_REGION_END;
 			ev.region.depth = depths ? i : 0;
-			assert_false(pasta_correlate_take(c, &ev, &where));
+			assert_false(pasta_correlate_push(c, &ev, &where));
 			out = pasta_correlate_next(c, &where);
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(out->region.flags, 0);

@@ -297,7 +297,7 @@ static void a_graphs_kernels_belong_to_the_launch_and_to_where_they_were_capture
 	assert_string_equal(recorded(), "N1.11<0:k1 N1.12<0:k2 N2.21<11: N2.22<12: L6:/2/2 ");
 	s = open_run(NULL);
 	while ((ev = pasta_stream_next(s))) {
-		bool now = pasta_correlate_take(c, ev, &where);
+		bool now = pasta_correlate_push(c, ev, &where);
 
 		while (!now && pasta_correlate_next(c, &where))
 			;

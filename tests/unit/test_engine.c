@@ -322,7 +322,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 static void nor_do_those_of_a_part_of_the_run(void **state)
 {
 	static const struct {
-		enum pasta_filter_sort sort;
+		enum pasta_filter_type sort;
 		const char *text;
 	} said[] = {
 		{PASTA_FILTER_KERNEL, "n[1-4]"}, {PASTA_FILTER_EXCLUDE, "n2"},
@@ -492,7 +492,7 @@ static void shards_that_are_left_out_are_of_no_result(void **state)
 		char *text;
 
 		for (size_t i = 0; i < shards; i += 3)
-			pasta_stream_leave_out(s, i);
+			pasta_stream_exclude(s, i);
 		assert_int_equal(pasta_engine_run(&choice, s, &result, &opts), 0);
 		text = text_of(&result, s);
 		if (first) {

@@ -51,7 +51,7 @@ static void remove_at(struct pasta_objects *t, uint64_t addr)
 
 static void check(const struct pasta_version *v, const uint64_t *map, uint64_t addr)
 {
-	struct pasta_place p = pasta_version_find(v, addr);
+	struct pasta_object_part p = pasta_version_find(v, addr);
 
 	assert_property(p.object == map[addr]);
 	assert_property(p.begin <= addr && addr <= p.last);
@@ -207,8 +207,8 @@ static void *look(void *arg)
 {
 	for (int i = 0; i < 3000; i++) {
 		const struct pasta_version *v = pasta_objects_pin(arg);
-		struct pasta_place a = pasta_version_find(v, 1000);
-		struct pasta_place b = pasta_version_find(v, 2999);
+		struct pasta_object_part a = pasta_version_find(v, 1000);
+		struct pasta_object_part b = pasta_version_find(v, 2999);
 
 		assert_int_equal(a.object, b.object);
 		assert_int_equal(a.begin, b.begin);

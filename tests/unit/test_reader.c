@@ -230,25 +230,25 @@ enum { TERMS = 3 };
 
 /* What was said, in our own words. */
 struct said {
-	enum pasta_filter_sort sort;
+	enum pasta_filter_type sort;
 	char pattern[40];
 	uint64_t low, high;
 };
 
 struct filters {
-	struct said said[PASTA_FILTER_SORTS * TERMS];
+	struct said said[PASTA_FILTER_TYPES * TERMS];
 	size_t count;
 	uint64_t start;
 	struct pasta_filter *filter;
 };
 
-static bool is_pattern(enum pasta_filter_sort sort)
+static bool is_pattern(enum pasta_filter_type sort)
 {
 	return sort == PASTA_FILTER_KERNEL || sort == PASTA_FILTER_EXCLUDE ||
 	       sort == PASTA_FILTER_REGION;
 }
 
-static void say(struct filters *f, enum pasta_filter_sort sort, uint64_t span)
+static void say(struct filters *f, enum pasta_filter_type sort, uint64_t span)
 {
 	static const char *const patterns[] = {"n1",	  "^n[2-5]$", "n3|n7", "n1?2",	   "^$",
 					       "unnamed", "n4/n",     "^n",    "n9$|lost", "zzz"};
@@ -287,7 +287,7 @@ static void say(struct filters *f, enum pasta_filter_sort sort, uint64_t span)
 		fail_msg("%s", err.text);
 }
 
-static bool has(const struct filters *f, enum pasta_filter_sort sort)
+static bool has(const struct filters *f, enum pasta_filter_type sort)
 {
 	for (size_t i = 0; i < f->count; i++)
 		if (f->said[i].sort == sort)
@@ -295,7 +295,7 @@ static bool has(const struct filters *f, enum pasta_filter_sort sort)
 	return false;
 }
 
-static bool matches(const struct filters *f, enum pasta_filter_sort sort, const char *text)
+static bool matches(const struct filters *f, enum pasta_filter_type sort, const char *text)
 {
 	bool any = false;
 
@@ -311,7 +311,7 @@ static bool matches(const struct filters *f, enum pasta_filter_sort sort, const 
 	return any;
 }
 
-static bool in_range(const struct filters *f, enum pasta_filter_sort sort, uint64_t value)
+static bool in_range(const struct filters *f, enum pasta_filter_type sort, uint64_t value)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		const struct said *s = &f->said[i];
@@ -535,7 +535,7 @@ static void what_passes_is_what_a_plain_test_of_each_event_lets_pass(void **stat
 		f.filter = pasta_filter_new();
 		pasta_filter_start(f.filter, f.start);
 		for (unsigned int n = 1 + (unsigned int)random_below(4); n; n--) {
-			unsigned int sort = (unsigned int)random_below(PASTA_FILTER_SORTS);
+			unsigned int sort = (unsigned int)random_below(PASTA_FILTER_TYPES);
 
 			if (sort == PASTA_FILTER_RANK)
 				continue;
@@ -623,7 +623,7 @@ static void a_feed_that_is_stopped_gives_the_ends_that_are_missing(void **state)
 /* -- What is said -------------------------------------------------------------------------------
  */
 
-static bool passes_text(enum pasta_filter_sort sort, const char *text, uint64_t value)
+static bool passes_text(enum pasta_filter_type sort, const char *text, uint64_t value)
 {
 	struct pasta_filter *f = pasta_filter_new();
 	struct pasta_where where = {.iteration = value};
@@ -707,7 +707,7 @@ static void numbers_are_lists_of_ranges_with_both_ends(void **state)
 		}
 }
 
-static bool passes_event(enum pasta_filter_sort sort, const char *text,
+static bool passes_event(enum pasta_filter_type sort, const char *text,
 			 const struct pasta_event *ev)
 {
 	struct pasta_filter *f = pasta_filter_new();
@@ -772,7 +772,7 @@ static void objects_and_places_of_accesses_always_pass(void **state)
 static void what_cannot_be_read_is_an_error_that_says_how_to_say_it(void **state)
 {
 	static const struct {
-		enum pasta_filter_sort sort;
+		enum pasta_filter_type sort;
 		const char *text, *error;
 	} cases[] = {
 		{PASTA_FILTER_DEVICE, "", "no list of numbers"},

@@ -2113,7 +2113,7 @@ static void killed_at_any_moment_a_process_loses_nothing_that_was_emitted(void *
 				snprintf(path, sizeof(path), "%s/%s", in_dir("shards"), e->d_name);
 		closedir(d);
 		assert_int_equal(pasta_stream_add(s, path, NULL), 0);
-		pasta_stream_want(s, PASTA_MASK(LINK));
+		pasta_stream_set_kinds(s, PASTA_MASK(LINK));
 		while ((ev = pasta_stream_next(s)))
 			assert_property(ev->link.from >= next && (next = ev->link.from + 1));
 		a = account_of(s);

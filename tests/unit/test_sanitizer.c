@@ -430,7 +430,7 @@ static void end_before_a_kernel_does(void)
 	a.pc = fake_pc(module);
 	launch_one(stream, module, &a, 1);
 	launch_one(stream, module, &a, 1);
-	san_drain_wait_told(NULL);
+	san_completion_wait_emitted(NULL);
 	fake_launch(stream, &(struct fake_kernel){module, "long", 4, 64, &a, 1, 60000});
 	pasta_agent_close();
 }

@@ -68,7 +68,7 @@ static void a_graph_of_two_devices_is_not_counted_and_named(void **state)
 
 static void *end_all(void *arg)
 {
-	san_drain_end(NULL, NULL);
+	san_completion_end(NULL, NULL);
 	return arg;
 }
 

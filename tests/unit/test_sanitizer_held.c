@@ -52,7 +52,7 @@ static void launch_on_a_stream_that_is_held_up(void)
 	begin_with(&context, &held, &module, &a);
 	sanitizer.MemcpyDeviceToHost = read_held;
 	launch_one(held, module, &a, 1);
-	san_drain_wait_all();
+	san_completion_wait_all();
 	launch_one(held, module, &a, 1);
 	end();
 }
@@ -183,7 +183,7 @@ static void launch_after(int how)
 	modules[1] = fake_module(contexts[1]);
 	for (uint32_t i = 0; i < 3; i++)
 		launch(streams[0], modules[0], &a, 0);
-	san_drain_wait_all();
+	san_completion_wait_all();
 	if (how == FAILS)
 		launch(streams[0], modules[0], &a, FAKE_FAULTS);
 	else
@@ -231,13 +231,13 @@ static void grow_beside_a_kernel_that_never_ends(void)
 	streams[1] = fake_stream(context);
 	launch(streams[0], module, &a, 100);
 	launch(streams[1], module, &a, 100);
-	san_drain_wait_all();
+	san_completion_wait_all();
 	launch_endless(streams[0], module, &a);
 	for (uint64_t gib = 1; gib < 5; gib++) {
 		fake_alloc(context, gib << 30, 0);
 		launch(streams[1], module, &a, 0);
 	}
-	san_drain_end(NULL, NULL);
+	san_completion_end(NULL, NULL);
 	_exit(0); /* the kernel is still there */
 }
 
@@ -262,7 +262,7 @@ static void grow(void)
 	for (uint64_t gib = 1; gib < 13; gib++) {
 		fake_alloc(context, gib << 30, 0);
 		launch(stream, module, &a, 0);
-		san_drain_wait_all();
+		san_completion_wait_all();
 	}
 	if (c->bytes > UINT64_C(1) << 30)
 		_exit(7);

@@ -95,7 +95,7 @@ static void use_many_pages_then_more_objects(void)
 		a[i] = (struct fake_access){fake_pc(module), addr + i * UINT64_C(4096), 1, 4,
 					    PASTA_ACCESS_LOAD};
 	launch_one(stream, module, a, 1);
-	san_drain_end(NULL, NULL);
+	san_completion_end(NULL, NULL);
 	wait_until_idle(context);
 	for (uint32_t i = 0; i < 1100; i++)
 		fake_alloc(context, 512, 0);

@@ -246,7 +246,7 @@ static void only_wanted_kinds_are_delivered_and_all_are_captured(void **state)
 	put_numbered(&b, 2, 0, 0, 5, RAW_0);
 	save(&b, b.size, path);
 	s = open_stream(path);
-	pasta_stream_want(s, PASTA_MASK(CLOCK));
+	pasta_stream_set_kinds(s, PASTA_MASK(CLOCK));
 	while ((ev = pasta_stream_next(s))) {
 		assert_int_equal(ev->kind, PASTA_KIND_CLOCK);
 		seen++;
@@ -255,7 +255,7 @@ static void only_wanted_kinds_are_delivered_and_all_are_captured(void **state)
 	assert_int_equal(account_of(s).captured, 11);
 	pasta_stream_free(s);
 	s = open_stream(path);
-	pasta_stream_want(s, 0);
+	pasta_stream_set_kinds(s, 0);
 	assert_null(pasta_stream_next(s));
 	assert_int_equal(account_of(s).captured, 11);
 	pasta_stream_free(s);

@@ -20,36 +20,36 @@ static void only_so_many_are_taken_at_once(void **state)
 	struct pasta_sums *taken[PASTA_SUMPOOL];
 
 	for (int i = 0; i < PASTA_SUMPOOL; i++) {
-		taken[i] = pasta_sumpool_take(&pool);
+		taken[i] = pasta_sumpool_acquire(&pool);
 		assert_non_null(taken[i]);
 		assert_int_equal(taken[i]->reducers, REDUCERS);
 	}
-	assert_null(pasta_sumpool_take(&pool));
-	pasta_sumpool_give(&pool, taken[7]);
-	pasta_sumpool_give(&pool, NULL);
-	assert_ptr_equal(pasta_sumpool_take(&pool), taken[7]);
-	assert_null(pasta_sumpool_take(&pool));
+	assert_null(pasta_sumpool_acquire(&pool));
+	pasta_sumpool_release(&pool, taken[7]);
+	pasta_sumpool_release(&pool, NULL);
+	assert_ptr_equal(pasta_sumpool_acquire(&pool), taken[7]);
+	assert_null(pasta_sumpool_acquire(&pool));
 	for (int i = 0; i < PASTA_SUMPOOL; i++)
-		pasta_sumpool_give(&pool, taken[i]);
+		pasta_sumpool_release(&pool, taken[i]);
 	free_pool(&pool);
 }
 
 static void sums_that_were_large_come_again_empty_and_small(void **state)
 {
 	struct pasta_sumpool pool = {.reducers = REDUCERS};
-	struct pasta_sums *s = pasta_sumpool_take(&pool), *again;
+	struct pasta_sums *s = pasta_sumpool_acquire(&pool), *again;
 	uint32_t room = s->tables[PASTA_REDUCER_PAGE].room;
 
 	for (uint64_t i = 0; i < PAGES; i++)
 		pasta_rows_at(&s->tables[PASTA_REDUCER_PAGE], i << 12, 0)->loads++;
 	assert_true(s->tables[PASTA_REDUCER_PAGE].room >= PAGES);
-	pasta_sumpool_give(&pool, s);
-	again = pasta_sumpool_take(&pool);
+	pasta_sumpool_release(&pool, s);
+	again = pasta_sumpool_acquire(&pool);
 	assert_ptr_equal(again, s);
 	assert_int_equal(again->tables[PASTA_REDUCER_PAGE].count, 0);
 	assert_int_equal(again->tables[PASTA_REDUCER_PAGE].room, room);
 	assert_null(pasta_rows_find(&again->tables[PASTA_REDUCER_PAGE], 5 << 12, 0));
-	pasta_sumpool_give(&pool, again);
+	pasta_sumpool_release(&pool, again);
 	free_pool(&pool);
 }
 

@@ -719,7 +719,7 @@ static void a_shim_that_does_not_fit_is_refused_in_words(void **state)
 
 static void unwanted(void)
 {
-	if (pasta_torch_wanted() || pasta_torch_attach("/nowhere.so", NULL, 0))
+	if (pasta_torch_enabled() || pasta_torch_attach("/nowhere.so", NULL, 0))
 		_exit(1);
 }
 

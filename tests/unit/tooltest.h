@@ -108,7 +108,7 @@ __attribute__((unused)) static void give(const struct pasta_event *ev)
 		know_process(ev);
 	if (ev->kind == PASTA_KIND_DEVICE)
 		assert_int_equal(pasta_directory_event(ev), 0);
-	if (pasta_correlate_take(correlate, ev, &where))
+	if (pasta_correlate_push(correlate, ev, &where))
 		pasta_toolset_event(toolset, ev, where);
 	else
 		give_on();

@@ -9,12 +9,12 @@
 
 static bool records(enum pasta_kind kind)
 {
-	return pasta_agent_active() && pasta_agent_wants(kind);
+	return pasta_agent_active() && pasta_agent_records(kind);
 }
 
 static void region_begin(const char *name)
 {
-	bool wanted = pasta_region_wanted();
+	bool wanted = pasta_region_enabled();
 
 	pasta_region_push(PASTA_OWNER_ANNOTATE, wanted, wanted ? pasta_intern_str(name) : 0, 0);
 }
@@ -26,7 +26,7 @@ static void region_end(void)
 
 static void mark(const char *name)
 {
-	if (pasta_region_wanted())
+	if (pasta_region_enabled())
 		pasta_region_mark(pasta_intern_str(name), 0);
 }
 
@@ -58,7 +58,7 @@ static void counter(const char *name, double value)
 /* State: recorded whether or not activity is. */
 static void thread_name(const char *name)
 {
-	if (pasta_agent_wants(PASTA_KIND_THREAD))
+	if (pasta_agent_records(PASTA_KIND_THREAD))
 		pasta_emit_name(0, pasta_intern_str(name));
 }
 
@@ -74,8 +74,8 @@ static void stop(void)
 
 static void missed(uint64_t calls)
 {
-	if (pasta_region_wanted())
-		pasta_emit_lost(PASTA_LOSS_CLOSED, calls);
+	if (pasta_region_enabled())
+		pasta_emit_loss(PASTA_LOSS_CLOSED, calls);
 }
 
 static const struct pasta_annotate_ops ops = {

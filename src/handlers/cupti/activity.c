@@ -74,7 +74,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		give_back(buffer);
 	}
 	if (cupti.ActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_OK && dropped)
-		pasta_emit_lost(PASTA_LOSS_SOURCE, dropped);
+		pasta_emit_loss(PASTA_LOSS_SOURCE, dropped);
 }
 
 /* -- Beginning and end -- */
@@ -82,7 +82,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 static bool wants_any(uint64_t kinds)
 {
 	for (unsigned int k = 0; k < PASTA_KIND_MAX; k++)
-		if (kinds >> k & 1 && pasta_agent_wants((enum pasta_kind)k))
+		if (kinds >> k & 1 && pasta_agent_records((enum pasta_kind)k))
 			return true;
 	return false;
 }

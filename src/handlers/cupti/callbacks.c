@@ -253,7 +253,7 @@ int cupti_callbacks_start(void)
 	int r = cupti.Subscribe(&subscriber, on_call, NULL);
 
 	atomic_store(&cupti_hot.recording, pasta_agent_active());
-	cupti_hot.wants_launches = pasta_agent_wants(PASTA_KIND_LAUNCH);
+	cupti_hot.wants_launches = pasta_agent_records(PASTA_KIND_LAUNCH);
 	if (r == CUPTI_OK)
 		r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	if (r == CUPTI_OK)

@@ -69,7 +69,7 @@ void cupti_devices(void)
 	struct driver d;
 	int count = 0;
 
-	if (!pasta_agent_wants(PASTA_KIND_DEVICE) || atomic_flag_test_and_set(&done) || bind(&d) ||
+	if (!pasta_agent_records(PASTA_KIND_DEVICE) || atomic_flag_test_and_set(&done) || bind(&d) ||
 	    d.cuDeviceGetCount(&count))
 		return;
 	for (int i = 0; i < count; i++)

@@ -106,7 +106,7 @@ void cupti_graph_created(const struct cupti_resource_data *data)
 	const struct cupti_graph *g = data->descriptor;
 
 	here.node = true;
-	if (!g || !g->node || here.cloning || !pasta_agent_wants(PASTA_KIND_GRAPH) ||
+	if (!g || !g->node || here.cloning || !pasta_agent_records(PASTA_KIND_GRAPH) ||
 	    handle(g->node) == here.clone)
 		return;
 	node_event(&(struct cupti_graph){.graph = g->graph, .node = g->node}, handle(g->node));
@@ -117,7 +117,7 @@ void cupti_graph_cloned(const struct cupti_resource_data *data)
 	const struct cupti_graph *g = data->descriptor;
 	uint64_t id;
 
-	if (!g || !g->node || !g->original_node || !pasta_agent_wants(PASTA_KIND_GRAPH))
+	if (!g || !g->node || !g->original_node || !pasta_agent_records(PASTA_KIND_GRAPH))
 		return;
 	here.clone = handle(g->node);
 	node_event(g, here.clone); /* it may be cloned again */

@@ -52,7 +52,7 @@ void cupti_trouble(const char *what, int result)
 	if (!text)
 		snprintf(why, sizeof(why), "%s: %s; 'accelprof doctor' says what CUPTI was found",
 			 what, cupti_text(result));
-	pasta_agent_say("cupti", text ? text : why);
+	pasta_agent_log("cupti", text ? text : why);
 }
 
 static void start(void)
@@ -79,7 +79,7 @@ static void initialize(void)
 	char why[300] = "";
 
 	/* They exclude each other: whoever counts accesses does without CUPTI. */
-	if (attached && pasta_accesses_wanted()) {
+	if (attached && pasta_accesses_enabled()) {
 		chain();
 		san_start();
 		return;
@@ -89,7 +89,7 @@ static void initialize(void)
 		if (bound)
 			cupti_yield_watch(false);
 		else
-			pasta_agent_say("cupti", why);
+			pasta_agent_log("cupti", why);
 	}
 	chain();
 	if (bound && !cupti_yield_end())

@@ -42,7 +42,7 @@ void cupti_module(const struct cupti_resource_data *data, bool loaded)
 	place(&ev, data->context);
 	if (loaded && m->cubin && m->bytes) {
 		ev.module.crc = crc_of(m);
-		ev.module.path = pasta_agent_keep(m->cubin, m->bytes, "cubin");
+		ev.module.path = pasta_agent_save_code(m->cubin, m->bytes, "cubin");
 	}
 	ev.time = pasta_now();
 	pasta_emit(&ev);
@@ -54,7 +54,7 @@ void cupti_modules_start(cupti_subscriber subscriber)
 	char why[160];
 	int r;
 
-	if (!pasta_agent_wants(PASTA_KIND_MODULE))
+	if (!pasta_agent_records(PASTA_KIND_MODULE))
 		return;
 	r = cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_LOADED);
 	if (r == CUPTI_OK)
@@ -65,5 +65,5 @@ void cupti_modules_start(cupti_subscriber subscriber)
 		 "modules cannot be seen: %s; all else is recorded, and 'accelprof doctor' says "
 		 "what CUPTI was found",
 		 cupti_text(r));
-	pasta_agent_say("cupti", why);
+	pasta_agent_log("cupti", why);
 }

@@ -25,7 +25,7 @@ void cupti_records_push(void)
 	if (batch.size && port)
 		pasta_port_push(port, batch.data, batch.size);
 	else if (batch.size)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, batch.count);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, batch.count);
 	batch.size = batch.count = 0;
 }
 
@@ -34,7 +34,7 @@ static struct pasta_event *add(enum pasta_kind kind, size_t size, uint64_t time)
 {
 	struct pasta_event *ev;
 
-	if (!pasta_agent_wants(kind))
+	if (!pasta_agent_records(kind))
 		return NULL;
 	if (batch.size + size > BATCH)
 		cupti_records_push();
@@ -275,7 +275,7 @@ static void take_stream(const struct cupti_stream *s)
 	struct pasta_event *ev;
 	uint32_t tid = 0;
 
-	if (!pasta_agent_wants(PASTA_KIND_QUEUE) || !is_new(s))
+	if (!pasta_agent_records(PASTA_KIND_QUEUE) || !is_new(s))
 		return;
 	ev = ADD(queue, QUEUE, cupti_call_time(s->correlation, &tid));
 	ev->tid = tid;
@@ -291,7 +291,7 @@ static void take_event(const struct cupti_event *e)
 	struct pasta_event *ev;
 	uint32_t tid = 0;
 
-	if (!pasta_agent_wants(PASTA_KIND_EVENT_RECORD) || !cupti_recorded(e->correlation))
+	if (!pasta_agent_records(PASTA_KIND_EVENT_RECORD) || !cupti_recorded(e->correlation))
 		return;
 	ev = ADD(event_record, EVENT_RECORD, cupti_call_time(e->correlation, &tid));
 	ev->tid = tid;

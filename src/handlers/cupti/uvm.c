@@ -39,7 +39,7 @@ static void trouble(int result)
 		 "unified memory cannot be seen (%s): not every device and system can, nor under "
 		 "MPS; all else is recorded",
 		 cupti_text(result));
-	pasta_agent_say("cupti", why);
+	pasta_agent_log("cupti", why);
 }
 
 /* CUPTI wants the driver to be ready, and to be asked before there are contexts; where it was too
@@ -48,10 +48,10 @@ void cupti_uvm_start(bool last)
 {
 	int r;
 
-	if (!pasta_agent_wants(PASTA_KIND_UVM) || atomic_exchange(&done, true))
+	if (!pasta_agent_records(PASTA_KIND_UVM) || atomic_exchange(&done, true))
 		return;
 	if (!cupti.ActivityConfigureUnifiedMemoryCounter) {
-		pasta_agent_say("cupti", "unified memory cannot be seen: CUPTI has no "
+		pasta_agent_log("cupti", "unified memory cannot be seen: CUPTI has no "
 					 "cuptiActivityConfigureUnifiedMemoryCounter; install that "
 					 "of CUDA 12 or 13, or set PASTA_CUPTI to its path");
 		return;

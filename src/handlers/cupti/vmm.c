@@ -47,7 +47,7 @@ static void alloc_event(uint64_t addr, const struct block *b, uint8_t sort, uint
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_ALLOC))
+	if (!pasta_agent_records(PASTA_KIND_ALLOC))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_ALLOC, sort, PASTA_EVENT_SIZE(alloc));
 	ev.alloc.addr = addr;
@@ -66,7 +66,7 @@ static void free_event(uint64_t addr, uint64_t bytes, uint32_t device, uint32_t 
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_FREE))
+	if (!pasta_agent_records(PASTA_KIND_FREE))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_FREE, 0, PASTA_EVENT_SIZE(free));
 	ev.free.addr = addr;
@@ -99,7 +99,7 @@ static void create(const struct cupti_call *call)
 		free_event(*p->handle, b->bytes, b->device, b->context, PASTA_ALLOC_HANDLES);
 	b = pasta_map_add(blocks, *p->handle);
 	if (!b) {
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		return;
 	}
 	*b = (struct block){.bytes = p->size, .serial = ++serials, .refs = 1};
@@ -140,7 +140,7 @@ static void map(const struct cupti_call *call)
 	struct mapping *m = pasta_ranges_add(mappings, p->address, p->size, NULL);
 
 	if (!m) {
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		return;
 	}
 	*m = (struct mapping){.handle = p->handle, .context = call->context_id};
@@ -185,7 +185,7 @@ static const struct {
 
 bool cupti_vmm_is(const char *function)
 {
-	if (!pasta_agent_wants(PASTA_KIND_ALLOC) && !pasta_agent_wants(PASTA_KIND_FREE))
+	if (!pasta_agent_records(PASTA_KIND_ALLOC) && !pasta_agent_records(PASTA_KIND_FREE))
 		return false;
 	for (size_t i = 0; i < CALLS; i++)
 		if (!strcmp(function, calls[i].name))
@@ -209,7 +209,7 @@ void cupti_vmm_call(const struct cupti_call *call)
 	if (open_tables())
 		calls[i].call(call);
 	else
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	pasta_unlock(&lock);
 }
 

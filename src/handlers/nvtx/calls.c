@@ -27,13 +27,13 @@ static uint32_t domain_name(const struct domain *domain)
 
 static void domain_mark(const struct domain *domain, const struct nvtx_attributes *attributes)
 {
-	if (pasta_region_wanted())
+	if (pasta_region_enabled())
 		pasta_region_mark(nvtx_text_message(attributes), domain_name(domain));
 }
 
 static int domain_push(const struct domain *domain, const struct nvtx_attributes *attributes)
 {
-	if (!pasta_region_wanted())
+	if (!pasta_region_enabled())
 		return pasta_region_push(owner_of(domain), false, 0, 0);
 	return pasta_region_push(owner_of(domain), true, nvtx_text_message(attributes),
 				 domain_name(domain));
@@ -46,7 +46,7 @@ static int domain_pop(const struct domain *domain)
 
 static uint64_t domain_start(const struct domain *domain, const struct nvtx_attributes *attributes)
 {
-	if (!pasta_region_wanted())
+	if (!pasta_region_enabled())
 		return nvtx_range_start(false, 0, 0);
 	return nvtx_range_start(true, nvtx_text_message(attributes), domain_name(domain));
 }
@@ -60,13 +60,13 @@ static void domain_end(const struct domain *domain, uint64_t id)
 static const void *domain_register(const struct domain *domain, const char *text)
 {
 	(void)domain;
-	return nvtx_text_keep(text);
+	return nvtx_text_copy(text);
 }
 
 static const void *domain_register_wide(const struct domain *domain, const wchar_t *text)
 {
 	(void)domain;
-	return nvtx_text_keep_wide(text);
+	return nvtx_text_copy_wide(text);
 }
 
 static struct domain *domain_new(struct nvtx_text *name)
@@ -82,12 +82,12 @@ static struct domain *domain_new(struct nvtx_text *name)
 
 static struct domain *domain_create(const char *name)
 {
-	return domain_new(nvtx_text_keep(name));
+	return domain_new(nvtx_text_copy(name));
 }
 
 static struct domain *domain_create_wide(const wchar_t *name)
 {
-	return domain_new(nvtx_text_keep_wide(name));
+	return domain_new(nvtx_text_copy_wide(name));
 }
 
 static void domain_destroy(struct domain *domain)
@@ -176,13 +176,13 @@ static uint64_t start_wide(const wchar_t *text)
 /* State: recorded whether or not activity is. */
 static void name_thread(uint32_t tid, const char *text)
 {
-	if (pasta_agent_wants(PASTA_KIND_THREAD) && text)
+	if (pasta_agent_records(PASTA_KIND_THREAD) && text)
 		pasta_emit_name(tid, nvtx_text_ascii(text));
 }
 
 static void name_thread_wide(uint32_t tid, const wchar_t *text)
 {
-	if (pasta_agent_wants(PASTA_KIND_THREAD) && text)
+	if (pasta_agent_records(PASTA_KIND_THREAD) && text)
 		pasta_emit_name(tid, nvtx_text_wide(text));
 }
 

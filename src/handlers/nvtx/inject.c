@@ -24,7 +24,7 @@ static bool yield(nvtx_get_table get_table)
 	if (!initialize || initialize == InitializeInjectionNvtx2 || !initialize(get_table))
 		return false;
 	if (pasta_agent_attach_vendor())
-		pasta_agent_say(
+		pasta_agent_log(
 			"nvtx",
 			"NVTX_INJECTION64_PATH names another library, which goes on to get "
 			"the program's ranges: they are not recorded; unset it to have them");
@@ -62,7 +62,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_tab
 	if (yield(get_table))
 		return 1;
 	if (!pasta_agent_attach_vendor() ||
-	    !(pasta_agent_wants(PASTA_KIND_REGION) || pasta_agent_wants(PASTA_KIND_THREAD)))
+	    !(pasta_agent_records(PASTA_KIND_REGION) || pasta_agent_records(PASTA_KIND_THREAD)))
 		return 0;
 	callbacks = get_table(NVTX_ABI_CALLBACKS);
 	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->get_functions)

@@ -17,8 +17,8 @@ struct nvtx_text {
 };
 
 /* The one of this text: the same until the process ends. NULL when out of memory. Any thread. */
-struct nvtx_text *nvtx_text_keep(const char *text);
-struct nvtx_text *nvtx_text_keep_wide(const wchar_t *text);
+struct nvtx_text *nvtx_text_copy(const char *text);
+struct nvtx_text *nvtx_text_copy_wide(const wchar_t *text);
 /* Interned ids. NULL has one, too: that of what has no message. */
 uint32_t nvtx_text_id(struct nvtx_text *text);
 uint32_t nvtx_text_ascii(const char *text);

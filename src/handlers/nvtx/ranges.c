@@ -45,7 +45,7 @@ static void name_track(uint32_t track, uint32_t gen)
 {
 	char name[32];
 
-	if (atomic_exchange(&named[track - 1], gen) == gen || !pasta_agent_wants(PASTA_KIND_THREAD))
+	if (atomic_exchange(&named[track - 1], gen) == gen || !pasta_agent_records(PASTA_KIND_THREAD))
 		return;
 	snprintf(name, sizeof(name), "nvtx ranges %u", track);
 	pasta_emit_name(PASTA_TRACK + track, pasta_intern_str(name));
@@ -75,7 +75,7 @@ uint64_t nvtx_range_start(bool wanted, uint32_t name, uint32_t domain)
 		return (uint64_t)serial << 16 | NOT_RECORDED;
 	track = gen ? take(gen, serial) : 0;
 	if (!track) {
-		pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+		pasta_emit_loss(PASTA_LOSS_DEPTH, 1);
 		return (uint64_t)serial << 16 | LOST;
 	}
 	name_track(track, gen);
@@ -90,8 +90,8 @@ void nvtx_range_end(uint64_t id)
 	uint64_t open = gen << 32 | (uint32_t)(id >> 16);
 	uint32_t track = id & 0xffff;
 
-	if (track == LOST && pasta_region_wanted())
-		pasta_emit_lost(PASTA_LOSS_DEPTH, 1);
+	if (track == LOST && pasta_region_enabled())
+		pasta_emit_loss(PASTA_LOSS_DEPTH, 1);
 	if (track == NOT_RECORDED || track > TRACKS || !gen || !(uint32_t)open)
 		return;
 	if (!atomic_compare_exchange_strong(&tracks[track - 1], &open, gen << 32))

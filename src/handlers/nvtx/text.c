@@ -57,7 +57,7 @@ static struct nvtx_text *find(struct nvtx_text *t, const char *text)
 }
 
 /* Two threads that keep the same text at once may keep it twice: that does no harm. */
-struct nvtx_text *nvtx_text_keep(const char *text)
+struct nvtx_text *nvtx_text_copy(const char *text)
 {
 	size_t size = text ? strlen(text) : 0;
 	struct nvtx_text *_Atomic *bucket;
@@ -81,11 +81,11 @@ struct nvtx_text *nvtx_text_keep(const char *text)
 	return t;
 }
 
-struct nvtx_text *nvtx_text_keep_wide(const wchar_t *text)
+struct nvtx_text *nvtx_text_copy_wide(const wchar_t *text)
 {
 	char out[WIDE];
 
-	return text ? nvtx_text_keep(narrow(text, out)) : NULL;
+	return text ? nvtx_text_copy(narrow(text, out)) : NULL;
 }
 
 uint32_t nvtx_text_ascii(const char *text)

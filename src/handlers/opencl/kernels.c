@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/opencl/count.h"
+#include "handlers/opencl/instrumented.h"
 #include "core/lock.h"
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
@@ -214,7 +214,7 @@ static cl_kernel twin_new(cl_kernel kernel, cl_device_id device, const char **wh
 	*why = "its program is not known";
 	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL))
 		return NULL;
-	twin = cl_twin(program, device, why);
+	twin = cl_clone(program, device, why);
 	if (!twin)
 		return NULL;
 	made = cl_below.clCreateKernel(twin, cl_kernel_name(kernel), NULL);
@@ -270,7 +270,7 @@ static struct spare *spare_take(struct kernel *k, cl_device_id device)
 	return s;
 }
 
-cl_kernel cl_twin_take(cl_kernel kernel, cl_device_id device, struct cl_count *c, const char **why)
+cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_count *c, const char **why)
 {
 	struct kernel *k = cl_table_find(&kernels, kernel);
 	struct spare *s;
@@ -297,7 +297,7 @@ cl_kernel cl_twin_take(cl_kernel kernel, cl_device_id device, struct cl_count *c
 	return NULL;
 }
 
-void cl_twin_give(cl_kernel kernel, cl_device_id device, cl_kernel twin)
+void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel twin)
 {
 	struct kernel *k = cl_table_find(&kernels, kernel);
 	struct spare *s = calloc(1, sizeof(*s));

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collect/stack.h"
-#include "handlers/opencl/count.h"
+#include "handlers/opencl/instrumented.h"
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
@@ -43,7 +43,7 @@ static void mem_gone(const void *handle)
 	struct mem *m = cl_table_find(&mems, handle);
 
 	if (m && atomic_exchange(&m->buffer, false) && atomic_load(&m->object))
-		pasta_accesses_gone(atomic_load(&m->addr), atomic_exchange(&m->object, 0));
+		pasta_accesses_unregister(atomic_load(&m->addr), atomic_exchange(&m->object, 0));
 }
 
 static void mem_made(cl_mem handle, cl_mem parent, size_t bytes)
@@ -81,7 +81,7 @@ static void alloc_event(const void *handle, uint64_t bytes, const void *parent, 
 {
 	struct pasta_event ev;
 
-	if (!handle || !pasta_agent_wants(PASTA_KIND_ALLOC))
+	if (!handle || !pasta_agent_records(PASTA_KIND_ALLOC))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
 	ev.alloc.addr = (uintptr_t)handle;
@@ -97,7 +97,7 @@ static void free_event(const void *handle, uint64_t bytes, uint32_t context, uin
 {
 	struct pasta_event ev;
 
-	if (!handle || !pasta_agent_wants(PASTA_KIND_FREE))
+	if (!handle || !pasta_agent_records(PASTA_KIND_FREE))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_FREE, 0, PASTA_EVENT_SIZE(free));
 	ev.free.addr = (uintptr_t)handle;

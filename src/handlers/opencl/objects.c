@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/opencl/count.h"
+#include "handlers/opencl/instrumented.h"
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
@@ -31,7 +31,7 @@ static void device_event(cl_device_id device, uint32_t number)
 	cl_uint units = 0, mhz = 0;
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_DEVICE))
+	if (!pasta_agent_records(PASTA_KIND_DEVICE))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_DEVICE, 0, PASTA_EVENT_SIZE(device));
 	cl_below.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(memory), &memory, NULL);
@@ -105,10 +105,10 @@ wrap_clCreateContextFromType(const cl_context_properties *properties, cl_device_
 
 /* -- Queues -- */
 
-bool cl_wants_times(void)
+bool cl_times_enabled(void)
 {
-	return pasta_agent_wants(PASTA_KIND_KERNEL) || pasta_agent_wants(PASTA_KIND_COPY) ||
-	       pasta_agent_wants(PASTA_KIND_SET);
+	return pasta_agent_records(PASTA_KIND_KERNEL) || pasta_agent_records(PASTA_KIND_COPY) ||
+	       pasta_agent_records(PASTA_KIND_SET);
 }
 
 /* Equal source is other code on another device: macros differ, and so do compilers. */
@@ -173,7 +173,7 @@ static CL_API_ENTRY cl_command_queue CL_API_CALL
 wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 			  cl_command_queue_properties properties, cl_int *status)
 {
-	bool ours = cl_wants_times() && !(properties & CL_QUEUE_PROFILING_ENABLE);
+	bool ours = cl_times_enabled() && !(properties & CL_QUEUE_PROFILING_ENABLE);
 	cl_int error = CL_SUCCESS;
 	cl_command_queue q = cl_below.clCreateCommandQueue(
 		context, device, properties | (ours ? CL_QUEUE_PROFILING_ENABLE : 0), &error);
@@ -222,7 +222,7 @@ cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, c
 			       cl_int *status)
 {
 	cl_queue_properties list[PROPERTIES];
-	char added = cl_wants_times() ? add_profiling(properties, list) : NOTHING;
+	char added = cl_times_enabled() ? add_profiling(properties, list) : NOTHING;
 	cl_int error = CL_SUCCESS;
 	cl_command_queue q = make(context, device, added ? list : properties, &error);
 
@@ -301,13 +301,13 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 	cl_int r;
 
 	/* Profiling stays on; only who asked for it changes. */
-	if (profiling && !enable && cl_wants_times())
+	if (profiling && !enable && cl_times_enabled())
 		properties &= ~profiling;
 	r = cl_below.clSetCommandQueueProperty(queue, properties, enable, old);
 	if (r == CL_SUCCESS && old && ours)
 		*old &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
 	if (r == CL_SUCCESS && profiling && q)
-		q->ours = !enable && cl_wants_times();
+		q->ours = !enable && cl_times_enabled();
 	return r;
 }
 

@@ -53,7 +53,7 @@ struct cl_flow {
 /* NULL: the queue is not known. It lives for ever. */
 struct cl_flow *cl_queue_flow(cl_command_queue queue);
 /* Does anybody want to know times? If not, queues are left as they are. */
-bool cl_wants_times(void);
+bool cl_times_enabled(void);
 uint32_t cl_context_number(cl_context context);
 /* kernels.c */
 const char *cl_kernel_name(cl_kernel kernel); /* lives for ever */
@@ -107,12 +107,12 @@ cl_int cl_work_end(struct cl_work *w, cl_int status);
 void cl_count_begin(struct cl_work *w);
 bool cl_count_again(struct cl_work *w, cl_int status);
 /* After the launch's event, on its thread. */
-void cl_count_told(const struct cl_work *w, uint32_t name);
+void cl_count_registered(const struct cl_work *w, uint32_t name);
 
 /* The driver tells the program that its work is done a little before it tells us: so who has seen
  * it done waits for the callbacks that were given before, bounded, lest the program end meanwhile.
  */
-void cl_flow_given(struct cl_flow *flow);
+void cl_flow_submitted(struct cl_flow *flow);
 void cl_flow_came(struct cl_flow *flow);
 uint32_t cl_flow_mark(const struct cl_flow *flow);
 void cl_flow_settle(struct cl_flow *flow, uint32_t mark);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/opencl/count.h"
+#include "handlers/opencl/instrumented.h"
 #include "core/lock.h"
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
@@ -82,7 +82,7 @@ static bool trace_load(void)
 	}
 	snprintf(path, sizeof(path), "libpasta-opencl-trace.so cannot be loaded: %s", dlerror());
 	trace.why = cl_table_text(path);
-	pasta_agent_say("opencl", path);
+	pasta_agent_log("opencl", path);
 	return false;
 }
 
@@ -423,7 +423,7 @@ static void tell_sites(const struct pasta_trace_module *m, uint32_t first, uint3
 {
 	struct pasta_event ev;
 
-	for (size_t i = 0; i < m->site_count && pasta_agent_wants(PASTA_KIND_SITE); i++) {
+	for (size_t i = 0; i < m->site_count && pasta_agent_records(PASTA_KIND_SITE); i++) {
 		const struct pasta_trace_site *s = &m->sites[i];
 
 		pasta_event_init(&ev, PASTA_KIND_SITE, 0, PASTA_EVENT_SIZE(site));
@@ -442,7 +442,7 @@ static void tell_sites(const struct pasta_trace_module *m, uint32_t first, uint3
 
 static void twin_build(struct program *p, struct twin *t)
 {
-	struct pasta_trace_want want = {.first_site = cl_count_block()};
+	struct pasta_trace_subscribe want = {.first_site = cl_count_block()};
 	struct pasta_trace_module module = {0};
 	struct pasta_error err = {0};
 	cl_program program = NULL;
@@ -486,7 +486,7 @@ static struct twin *twin_make(struct program *p, cl_device_id device)
 	return t;
 }
 
-cl_program cl_twin(cl_program program, cl_device_id device, const char **why)
+cl_program cl_clone(cl_program program, cl_device_id device, const char **why)
 {
 	struct program_entry *e;
 	struct twin *t = NULL;
@@ -537,7 +537,7 @@ static void program_made(cl_program program, const char *how, size_t bytes, uint
 		return;
 	if (cl_counts())
 		program_new(program, made);
-	if (!pasta_agent_wants(PASTA_KIND_MODULE))
+	if (!pasta_agent_records(PASTA_KIND_MODULE))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_MODULE, PASTA_MODULE_LOAD, PASTA_EVENT_SIZE(module));
 	ev.module.id = (uintptr_t)program;

@@ -14,20 +14,20 @@
 
 #define FOLDER "../share/accelprof/python/site" /* from the agent's */
 
-/* For the Python package: which of enum pasta_stack_sorts are wanted; -1: nothing is recorded. */
+/* For the Python package: which of enum pasta_stack_types are wanted; -1: nothing is recorded. */
 __attribute__((visibility("default"))) int pasta_python_attach(void);
 /* What it cannot do, told to the user once. */
-__attribute__((visibility("default"))) void pasta_python_say(const char *what);
+__attribute__((visibility("default"))) void pasta_python_log(const char *what);
 
 int pasta_python_attach(void)
 {
-	return pasta_agent_attach_vendor() ? (int)pasta_stack_sorts() : -1;
+	return pasta_agent_attach_vendor() ? (int)pasta_stack_types() : -1;
 }
 
-void pasta_python_say(const char *what)
+void pasta_python_log(const char *what)
 {
 	if (what && pasta_agent_attach_vendor())
-		pasta_agent_say("python", what);
+		pasta_agent_log("python", what);
 }
 
 /* For an interpreter that is about to fork, and warns of threads that it does not know. */

@@ -93,8 +93,8 @@ static void wait_for_stream(void *context, void *stream)
 	c = san_context_find(context);
 	s = c ? san_stream(c, handle) : NULL;
 	if (s) {
-		san_drain_wait(s);
-		san_drain_wait_sent(c);
+		san_completion_wait(s);
+		san_completion_wait_sent(c);
 	}
 	san_stream_put(s);
 }
@@ -132,7 +132,7 @@ static void capture(uint32_t id, const struct san_call *call)
 	const void *stream = call->arguments ? *(void *const *)call->arguments : NULL;
 
 	if (!call->site && is_capture(id)) {
-		san_drain_wait_all();
+		san_completion_wait_all();
 		san_quiet_capture(call->context, stream, true);
 	} else if (call->site && (is_capture(id) ? result != 0 : has_ended(result))) {
 		san_quiet_capture(call->context, stream, false);

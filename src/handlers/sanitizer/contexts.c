@@ -170,7 +170,7 @@ void san_stream_end(void *handle)
 	pasta_unlock(&san.lock);
 	if (!s)
 		return;
-	san_drain_end(NULL, s);
+	san_completion_end(NULL, s);
 	pasta_lock(&san.lock);
 	pasta_map_remove(streams, (uintptr_t)handle);
 	s->gone = true;
@@ -184,7 +184,7 @@ void san_context_end(void *handle)
 
 	if (!c)
 		return;
-	san_drain_end(c, NULL);
+	san_completion_end(c, NULL);
 	c->broken = true; /* nobody begins anything with it; what is under way is waited for */
 	san_ring_close(c);
 	san_modules_end(c);

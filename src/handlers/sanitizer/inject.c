@@ -150,7 +150,7 @@ static void at_exit(void)
 {
 	if (getpid() != owner || atomic_load(&san.ended))
 		return;
-	san_drain_end(NULL, NULL);
+	san_completion_end(NULL, NULL);
 	atomic_store(&san.ended, true);
 	pasta_lock(&san.lock);
 	san_quiet_stop();
@@ -271,7 +271,7 @@ static void say_not(const char *why)
 	char text[400];
 
 	snprintf(text, sizeof(text), "no accesses of CUDA's kernels are counted: %s", why);
-	pasta_agent_say("sanitizer", text);
+	pasta_agent_log("sanitizer", text);
 }
 
 static const char *advice(int result)
@@ -295,7 +295,7 @@ void san_start(void)
 		pasta_accesses_reducers() &
 		(pasta_accesses_on_host() ? PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(BARRIER)
 					  : ~PASTA_REDUCER_MASK(TENSOR));
-	if (san_bind(why, sizeof(why)) || !make_condition() || !san_drain_start() ||
+	if (san_bind(why, sizeof(why)) || !make_condition() || !san_completion_start() ||
 	    pthread_atfork(NULL, NULL, forked)) {
 		say_not(why);
 		return;

@@ -34,7 +34,7 @@ static void emit_launch(const struct work *w, void *graph)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_LAUNCH))
+	if (!pasta_agent_records(PASTA_KIND_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = w->corr;
@@ -100,7 +100,7 @@ static void give_back(struct san_slot *s)
 {
 	san_ring_cancel(s);
 	pasta_lock(&san.lock);
-	san_slot_give(s);
+	san_slot_release(s);
 	pasta_unlock(&san.lock);
 }
 
@@ -119,7 +119,7 @@ static void tell_tensors(const struct work *w, const struct pasta_version *versi
 		return;
 	count = san_call_tensors(f, maps);
 	for (size_t i = 0; i < count; i++) {
-		struct pasta_place at = pasta_version_find(version, maps[i].addr);
+		struct pasta_object_part at = pasta_version_find(version, maps[i].addr);
 		struct pasta_row row = {.key0 = at.object, .loads = 1, .bytes = maps[i].bytes};
 
 		if (at.object != PASTA_OBJECT_NONE && maps[i].last <= at.last)
@@ -135,7 +135,7 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 
 	if (!version)
 		return why;
-	s = san_slot_take(w->context, version, &why);
+	s = san_slot_acquire(w->context, version, &why);
 	if (!s)
 		return why;
 	s->launch = launch;
@@ -147,7 +147,7 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 		give_back(s);
 		return why;
 	}
-	san_drain_begin(s);
+	san_completion_begin(s);
 	w->module = NULL; /* it is the slot's */
 	s->next = begun;
 	begun = s;
@@ -164,7 +164,7 @@ static const char *count(struct work *w, uint64_t shape)
 		return "a kernel of its context has failed";
 	if (w->node && atomic_load(&san.device_graphs))
 		return "kernels of the program may launch graphs, and those cannot be counted";
-	if (!san.reducers && !san_ring_wanted())
+	if (!san.reducers && !san_ring_enabled())
 		return "nothing of what is wanted is counted on devices";
 	why = san_module_count(w->module);
 	if (why) {
@@ -206,7 +206,7 @@ static void choose(struct work *w)
 		san_module_pass(w->module);
 		leave_out(w);
 	}
-	pasta_accesses_told(w->corr, w->time, shape, what, w->function.name,
+	pasta_accesses_registered(w->corr, w->time, shape, what, w->function.name,
 			    why ? pasta_intern_str(why) : 0, pasta_accesses_one_in(blocks));
 }
 
@@ -272,7 +272,7 @@ static void forget(const struct work *w)
 /* It is patched, perhaps. */
 static void forgo(const struct work *w)
 {
-	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	leave_out(w);
 }
 
@@ -284,7 +284,7 @@ static void queue(void)
 
 	for (begun = NULL; s; s = next) {
 		next = s->next;
-		san_drain_queue(s);
+		san_completion_queue(s);
 	}
 }
 
@@ -335,7 +335,7 @@ static void leave_graph(const struct work *w)
 {
 	if (!in_graph.slot || in_graph.slot->context == w->context)
 		return;
-	pasta_accesses_lost(in_graph.slot->launch, 1);
+	pasta_accesses_dropped(in_graph.slot->launch, 1);
 	in_graph.slot = NULL;
 }
 
@@ -361,7 +361,7 @@ static void go_on(const struct work *w)
 		return;
 	}
 	if (san_module_count(w->module)) /* it is counted from the next time on, perhaps */
-		pasta_accesses_lost(in_graph.slot->launch, 1);
+		pasta_accesses_dropped(in_graph.slot->launch, 1);
 	/* From raw accesses alone nobody knows how many threads its warps have. */
 	if (threads_of(w) != in_graph.slot->threads)
 		pasta_accesses_partial(in_graph.slot->launch);

@@ -108,7 +108,7 @@ void san_module_named(struct san_module *m, const void *function, uint32_t name,
 	pasta_unlock(&san.lock);
 }
 
-bool san_module_tells(struct san_module *m, const void *function)
+bool san_module_emits(struct san_module *m, const void *function)
 {
 	struct san_function *f;
 	bool tells;
@@ -147,7 +147,7 @@ static void emit_module(const struct san_module_data *data, const struct san_mod
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_MODULE))
+	if (!pasta_agent_records(PASTA_KIND_MODULE))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_MODULE, loaded ? PASTA_MODULE_LOAD : PASTA_MODULE_UNLOAD,
 			 PASTA_EVENT_SIZE(module));
@@ -157,7 +157,7 @@ static void emit_module(const struct san_module_data *data, const struct san_mod
 	ev.module.context = m->context->number;
 	ev.module.device = m->context->device;
 	if (loaded && data->cubin && data->size)
-		ev.module.path = pasta_agent_keep(data->cubin, data->size, "cubin");
+		ev.module.path = pasta_agent_save_code(data->cubin, data->size, "cubin");
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
@@ -172,7 +172,7 @@ static const char *variant(void)
 		return wanted;
 	if (pasta_accesses_blocks() != 1)
 		return "all";
-	if (san_ring_wanted())
+	if (san_ring_enabled())
 		return san.reducers ? "all" : "raw";
 	if (san.reducers == PASTA_REDUCER_MASK(OBJECT))
 		return "object";
@@ -299,7 +299,7 @@ static const char *add_patches(struct san_context *c)
 		 "no accesses are counted on device %u: its patches cannot be loaded (%s): build "
 		 "%s for its architecture",
 		 c->device, san_text(r), is_own() ? "the tool's reducer" : "accelprof");
-	pasta_agent_say("sanitizer", why);
+	pasta_agent_log("sanitizer", why);
 	return c->trouble = "the patches cannot be loaded onto its device";
 }
 
@@ -647,7 +647,7 @@ static void wait_for_graphs(const struct san_context *context)
 		waits = m->foreign && m->context == context;
 	pasta_unlock(&san.lock);
 	if (waits)
-		san_drain_wait_told(context);
+		san_completion_wait_emitted(context);
 }
 
 /* Nobody may be patching it when it goes. */

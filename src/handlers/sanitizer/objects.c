@@ -30,7 +30,7 @@ static void emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_ALLOC))
+	if (!pasta_agent_records(PASTA_KIND_ALLOC))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_ALLOC, sub, PASTA_EVENT_SIZE(alloc));
 	ev.alloc.addr = m->addr;
@@ -48,7 +48,7 @@ static void emit_free(uint64_t addr, const struct live *l)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_FREE))
+	if (!pasta_agent_records(PASTA_KIND_FREE))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_FREE, 0, PASTA_EVENT_SIZE(free));
 	ev.free.addr = addr;
@@ -102,7 +102,7 @@ static void tell_gone(uint64_t addr, const struct live *l)
 {
 	emit_free(addr, l);
 	if (l->object)
-		pasta_accesses_gone(addr, l->object);
+		pasta_accesses_unregister(addr, l->object);
 }
 
 /* Under the lock. Contexts may be told of each other's memory, and that they see it no longer. What

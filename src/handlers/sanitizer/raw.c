@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "handlers/sanitizer/rawin.h"
+#include "handlers/sanitizer/raw_internal.h"
 #include "core/lock.h"
 
 enum { WORKERS = 64, HALF_LEAST = 1024, STUCK_MS = 5000, END_MS = 5000, STACK = 256 << 10 };

@@ -29,7 +29,7 @@ struct pasta_raw_ops {
 	 * are a SITE's, of the access at hand. By many threads at once; asked once or a few times
 	 * for each site of a launch. */
 	uint32_t (*site)(void *ctx, void *data, uint64_t addr, uint32_t flags);
-	/* pasta_accesses_batch and pasta_accesses_lost, but for tests. */
+	/* pasta_accesses_batch and pasta_accesses_dropped, but for tests. */
 	void (*batch)(struct pasta_accesses_launch *launch, const struct pasta_access *accesses,
 		      size_t count, uint32_t group_size, bool counts);
 	void (*lost)(struct pasta_accesses_launch *launch, uint64_t count);

@@ -25,7 +25,7 @@ static bool host_counts(void)
 	return pasta_accesses_on_host() || pasta_accesses_both();
 }
 
-bool san_ring_wanted(void)
+bool san_ring_enabled(void)
 {
 	return pasta_accesses_raw() || host_counts();
 }
@@ -65,9 +65,9 @@ static uint32_t find_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
 static void lose(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (pasta_accesses_on_host())
-		pasta_accesses_lost(launch, count);
+		pasta_accesses_dropped(launch, count);
 	else
-		pasta_accesses_unkept(launch, count);
+		pasta_accesses_raw_dropped(launch, count);
 }
 
 /* -- Making it -- */
@@ -133,7 +133,7 @@ static const char *enter(struct san_ring *ring, const struct san_slot *s)
 	const char *why;
 	bool mine;
 
-	san_drain_wait_ring(ring, s->handle);
+	san_completion_wait_ring(ring, s->handle);
 	pasta_lock(&san.lock);
 	mine = !ring->made && !ring->trouble && !ring->first;
 	if (mine)
@@ -162,7 +162,7 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	struct san_ring *ring = &s->context->ring;
 	const char *why;
 
-	if (!san_ring_wanted())
+	if (!san_ring_enabled())
 		return NULL;
 	if (!s->pc)
 		return "where its code lies is not known";

@@ -183,7 +183,7 @@ struct san_slot {
 	size_t sent;		    /* of places, that may wait in its stream */
 	uint64_t version;	    /* whose places are on the device */
 	uint64_t known;		    /* whose are here */
-	struct pasta_place *places; /* count of them, room for listed */
+	struct pasta_object_part *places; /* count of them, room for listed */
 	uint32_t *bases;	    /* of their pages' numbers */
 	uint32_t listed, count, pages;
 	bool cut; /* there are more places */
@@ -269,7 +269,7 @@ bool san_modules_spread(void);
 /* What a function of it is called: names are long, and each launch would look at them again. */
 void san_module_named(struct san_module *m, const void *function, uint32_t name, uint64_t kernel);
 /* Whether its coverage is still to be told; it is, then. */
-bool san_module_tells(struct san_module *m, const void *function);
+bool san_module_emits(struct san_module *m, const void *function);
 /* That the function which the program calls by this handle is the module's. */
 void san_module_learn(const struct san_module *m, const void *function);
 /* Before a call that launches it, while the driver holds nothing: patch, and unpatch. NULL: which
@@ -319,14 +319,14 @@ void san_graph_begin(const struct san_graph_data *d);
 void san_graph_end(const struct san_graph_data *d);
 
 /* slots.c: one that is nobody's, with room for the version's objects. NULL: *why, static. */
-struct san_slot *san_slot_take(struct san_context *context, const struct pasta_version *version,
+struct san_slot *san_slot_acquire(struct san_context *context, const struct pasta_version *version,
 			       const char **why);
 /* Make it the launch's, on this stream. 0, or what the library returned. */
 int san_slot_fill(struct san_slot *s, void *stream);
 /* Under the lock: nothing of it waits in its stream any more. */
 void san_slot_sent(struct san_slot *s);
 /* Under the lock: nobody has it. */
-void san_slot_give(struct san_slot *s);
+void san_slot_release(struct san_slot *s);
 /* Under the lock: whether so much waits to be sent that it is better waited for. */
 bool san_slots_wait(const struct san_context *context);
 /* While nothing runs: free what lies aside. */
@@ -336,28 +336,28 @@ void san_slots_end(struct san_context *context);
 
 /* drain.c */
 /* Wait until the stream's slots are read back, within bounds. */
-void san_drain_wait(struct san_stream *stream);
+void san_completion_wait(struct san_stream *stream);
 /* Until the ring of raw accesses is set up, or on this stream, within bounds. */
-void san_drain_wait_ring(const struct san_ring *ring, const void *stream);
+void san_completion_wait_ring(const struct san_ring *ring, const void *stream);
 /* Likewise all slots. */
-void san_drain_wait_all(void);
+void san_completion_wait_all(void);
 /* The same, where much waits to be sent to a context's device. */
-void san_drain_wait_sent(const struct san_context *context);
+void san_completion_wait_sent(const struct san_context *context);
 /* Until those of a context are told, within bounds. */
-void san_drain_wait_told(const struct san_context *context);
-bool san_drain_start(void);
+void san_completion_wait_emitted(const struct san_context *context);
+bool san_completion_start(void);
 /* A thread of ours, which ends with the process. False: there is none. */
 bool san_thread(void *(*run)(void *), void *arg);
 /* The slot is the launch's, which is not on its stream yet. */
-void san_drain_begin(struct san_slot *s);
+void san_completion_begin(struct san_slot *s);
 /* The launch is on its stream: its slot is read back when it is done. */
-void san_drain_queue(struct san_slot *s);
+void san_completion_queue(struct san_slot *s);
 /* Those of a context, or of a stream, or all (NULL, NULL): wait within bounds, then give them up.
  */
-void san_drain_end(const struct san_context *context, const struct san_stream *stream);
+void san_completion_end(const struct san_context *context, const struct san_stream *stream);
 
 /* rings.c */
-bool san_ring_wanted(void);
+bool san_ring_enabled(void);
 /* The slot is a launch's, of blocks of so many threads: its image has what raw accesses need. NULL,
  * or why it cannot be; then, and where it is not launched after all, it is cancelled. */
 const char *san_ring_begin(struct san_slot *s, uint32_t threads);

@@ -77,7 +77,7 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 	struct pasta_event ev;
 	char place[64];
 
-	if (!pasta_agent_wants(PASTA_KIND_SITE))
+	if (!pasta_agent_records(PASTA_KIND_SITE))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_SITE, 0, PASTA_EVENT_SIZE(site));
 	ev.site.id = number;
@@ -130,9 +130,9 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 {
 	const struct pasta_cubin_function *f;
 
-	if (!m->cubin || !pasta_agent_wants(PASTA_KIND_SITE))
+	if (!m->cubin || !pasta_agent_records(PASTA_KIND_SITE))
 		return;
-	f = san_module_tells(m, function) ? pasta_cubin_find(m->cubin, kernel) : NULL;
+	f = san_module_emits(m, function) ? pasta_cubin_find(m->cubin, kernel) : NULL;
 	if (!f || !f->mix_known)
 		return;
 	emit_all(kernel, &f->mix, "its code");

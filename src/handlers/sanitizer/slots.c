@@ -333,7 +333,7 @@ static void say_too_many(void)
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		pasta_agent_say("sanitizer", "there are more than 65,536 objects: accesses to "
+		pasta_agent_log("sanitizer", "there are more than 65,536 objects: accesses to "
 					     "those with the highest addresses are outside of all");
 }
 
@@ -372,7 +372,7 @@ static bool learn(struct san_slot *s, const struct pasta_version *version, uint3
 	}
 	if (!s->listed)
 		return false;
-	count = pasta_version_places(version, s->places, s->listed);
+	count = pasta_version_parts(version, s->places, s->listed);
 	s->cut = count > s->listed;
 	if (s->cut)
 		say_too_many();
@@ -437,10 +437,10 @@ bool san_slots_wait(const struct san_context *c)
 	return c->queued > QUEUED_MOST / 2;
 }
 
-struct san_slot *san_slot_take(struct san_context *context, const struct pasta_version *version,
+struct san_slot *san_slot_acquire(struct san_context *context, const struct pasta_version *version,
 			       const char **why)
 {
-	uint32_t room = room_for(pasta_version_places(version, NULL, 0));
+	uint32_t room = room_for(pasta_version_parts(version, NULL, 0));
 	struct san_slot *s;
 
 	pasta_lock(&san.lock);
@@ -453,7 +453,7 @@ struct san_slot *san_slot_take(struct san_context *context, const struct pasta_v
 	if (!*why)
 		*why = reserve(s);
 	if (*why)
-		san_slot_give(s);
+		san_slot_release(s);
 	pasta_unlock(&san.lock);
 	return *why ? NULL : s;
 }
@@ -464,7 +464,7 @@ void san_slot_sent(struct san_slot *s)
 	s->sent = 0;
 }
 
-void san_slot_give(struct san_slot *s)
+void san_slot_release(struct san_slot *s)
 {
 	s->launch = NULL;
 	s->stream = NULL;

@@ -9,7 +9,7 @@ static _Thread_local uint32_t module_id, module_gen;
 __attribute__((visibility("default"))) void pasta_torch_module(const char *path)
 {
 	module_id = 0;
-	if (!path || !pasta_agent_attach_vendor() || !pasta_agent_wants(PASTA_KIND_OP_BEGIN))
+	if (!path || !pasta_agent_attach_vendor() || !pasta_agent_records(PASTA_KIND_OP_BEGIN))
 		return;
 	module_id = pasta_intern_str(path);
 	module_gen = pasta_agent_gen(); /* interning may have begun to record */

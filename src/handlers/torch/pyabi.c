@@ -42,7 +42,7 @@ struct told {
 	} code;
 };
 
-int py_layout_tell(struct py_layout *layout, const void *runtime)
+int py_layout_report(struct py_layout *layout, const void *runtime)
 {
 	struct told t;
 

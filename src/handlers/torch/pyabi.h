@@ -48,6 +48,6 @@ const struct py_layout *py_layout_of(unsigned int minor);
 /* Correct it with what the interpreter itself tells: Python 3.13 has its offsets at the
  * beginning of _PyRuntime, for debuggers. runtime may be NULL. -1: this interpreter's objects are
  * not as we read them. */
-int py_layout_tell(struct py_layout *layout, const void *runtime);
+int py_layout_report(struct py_layout *layout, const void *runtime);
 
 #endif

@@ -331,7 +331,7 @@ int pasta_pystack_begin_with(const struct pasta_pystack_python *python, uint32_t
 	if (!py.thread_state || !py.main_interp || !py.line || !py.code_type)
 		return no(why, size, -ENOENT,
 			  "this process has no CPython that shows its functions");
-	if (py_layout_tell(&at, py.runtime))
+	if (py_layout_report(&at, py.runtime))
 		return no(
 			why, size, -ENOTSUP,
 			"this build of Python is free-threaded, or does not say where its frames are");

@@ -55,7 +55,7 @@ struct pasta_torch_memory {
 };
 
 /* What the agent wants to hear of. */
-enum pasta_torch_wants {
+enum pasta_torch_records {
 	PASTA_TORCH_OPS = 1 << 0,
 	PASTA_TORCH_TENSORS = 1 << 1,
 	PASTA_TORCH_MEMORY = 1 << 2,

@@ -146,7 +146,7 @@ static struct storage *storage_room(struct storage_set *set)
 			return &set->at[i];
 	s = &set->at[set->next++ % STORAGES];
 	if (s->impl)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return s;
 }
 
@@ -193,7 +193,7 @@ void torch_storage_settle(struct torch_thread *t)
 		return;
 	}
 	t->fresh = NULL;
-	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 }
 
 void torch_storage_end(const void *data)
@@ -201,7 +201,7 @@ void torch_storage_end(const void *data)
 	struct storage_set *set = &tables->storages[set_of(data)];
 
 	if (!lock(&set->lock)) {
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 		return;
 	}
 	storage_drop(set, data);
@@ -368,7 +368,7 @@ static void emit_tensor(struct torch_thread *t, const struct pasta_torch_tensor 
 	const struct torch_layout *l;
 	struct pasta_event *ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_TENSOR))
+	if (!pasta_agent_records(PASTA_KIND_TENSOR))
 		return;
 	l = layout_get(t, x, layout);
 	ev = pasta_batch_add(b, PASTA_KIND_TENSOR, made ? PASTA_TENSOR_NEW : PASTA_TENSOR_FOUND,
@@ -420,7 +420,7 @@ static struct torch_tensor *tensor_room(struct tensor_set *set)
 		if (touched(&set->at[i]) < touched(oldest))
 			oldest = &set->at[i];
 	}
-	pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+	pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return oldest;
 }
 
@@ -510,7 +510,7 @@ tensor_new(struct torch_thread *t, const struct pasta_torch_tensor *x, uint64_t 
 		emit_tensor(t, x, known->id, &claim, since || (claim.seen && !claim.owner), now,
 			    layout, b);
 	else if (!known->id)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return known->id;
 }
 

@@ -76,7 +76,7 @@ static inline struct torch_thread *thread_get(void)
 		return t;
 	t = thread_settle();
 	if (!t)
-		pasta_emit_lost(PASTA_LOSS_MEMORY, 1);
+		pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
 	return t;
 }
 
@@ -197,7 +197,7 @@ static uint32_t begin_first(struct torch_thread *t, struct pasta_torch_op *op)
 	o->region = op->scope == PASTA_TORCH_USER;
 	place(t, op, o);
 	if (o->region) {
-		wanted = pasta_region_wanted();
+		wanted = pasta_region_enabled();
 		pasta_region_push(PASTA_OWNER_TORCH, wanted,
 				  wanted ? pasta_intern_str(op->name) : 0, t->annotation);
 	} else if (wants.ops && pasta_agent_active()) {
@@ -377,7 +377,7 @@ static void tell_object(const struct pasta_torch_memory *m)
 	if (m->bytes > 0)
 		pasta_accesses_object(addr, addr, (uint64_t)m->bytes, 0, device_of(m));
 	else
-		pasta_accesses_gone(addr, 0);
+		pasta_accesses_unregister(addr, 0);
 }
 
 static void on_memory(const struct pasta_torch_memory *m)
@@ -418,13 +418,13 @@ static void on_blind(void)
 	torch_tensors_blind();
 	if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
 		return;
-	pasta_agent_say("torch", "the program's own torch.profiler is running: memory that is "
+	pasta_agent_log("torch", "the program's own torch.profiler is running: memory that is "
 				 "allocated and freed meanwhile is not recorded");
 }
 
 static void on_lost(uint64_t count)
 {
-	pasta_emit_lost(PASTA_LOSS_SOURCE, count);
+	pasta_emit_loss(PASTA_LOSS_SOURCE, count);
 }
 
 /* -- The way in -- */
@@ -433,18 +433,18 @@ static uint32_t read_wants(void)
 {
 	bool (*asks)(enum pasta_kind);
 
-	wants.ops = pasta_agent_wants(PASTA_KIND_OP_BEGIN);
-	wants.args = pasta_agent_wants(PASTA_KIND_OP_ARG);
-	wants.tensors = wants.args || pasta_agent_wants(PASTA_KIND_TENSOR);
+	wants.ops = pasta_agent_records(PASTA_KIND_OP_BEGIN);
+	wants.args = pasta_agent_records(PASTA_KIND_OP_ARG);
+	wants.tensors = wants.args || pasta_agent_records(PASTA_KIND_TENSOR);
 	/* To hear of memory, each operator has to be looked at: as state it is too dear. */
-	asks = wants.ops || wants.tensors || pasta_accesses_wanted() ? pasta_agent_wants
+	asks = wants.ops || wants.tensors || pasta_accesses_enabled() ? pasta_agent_records
 								     : pasta_agent_asked;
 	wants.allocs = asks(PASTA_KIND_ALLOC);
 	wants.frees = asks(PASTA_KIND_FREE);
-	wants.objects = pasta_accesses_wanted();
-	wants.counters = pasta_agent_wants(PASTA_KIND_COUNTER);
-	wants.stacks = pasta_stack_sorts() & PASTA_STACKS_PYTHON;
-	wants.modules = pasta_stack_sorts() & PASTA_STACKS_MODULES;
+	wants.objects = pasta_accesses_enabled();
+	wants.counters = pasta_agent_records(PASTA_KIND_COUNTER);
+	wants.stacks = pasta_stack_types() & PASTA_STACKS_PYTHON;
+	wants.modules = pasta_stack_types() & PASTA_STACKS_MODULES;
 	return (wants.ops ? PASTA_TORCH_OPS : 0u) | (wants.tensors ? PASTA_TORCH_TENSORS : 0u) |
 	       (wants.allocs || wants.frees || wants.objects ? PASTA_TORCH_MEMORY : 0u);
 }
@@ -486,15 +486,15 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size)
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT int pasta_torch_wanted(void)
+EXPORT int pasta_torch_enabled(void)
 {
 	return pasta_agent_attach_vendor() && read_wants();
 }
 
-EXPORT void pasta_torch_say(const char *what)
+EXPORT void pasta_torch_log(const char *what)
 {
 	if (pasta_agent_attach_vendor())
-		pasta_agent_say("torch", what);
+		pasta_agent_log("torch", what);
 }
 
 EXPORT void pasta_torch_yield(void)
@@ -510,7 +510,7 @@ EXPORT int pasta_torch_attach(const char *path, char *why, size_t size)
 	void *lib = NULL;
 	int r = 0;
 
-	if (!pasta_torch_wanted())
+	if (!pasta_torch_enabled())
 		return 0;
 	pasta_lock(&once);
 	if (!torch_shim) {

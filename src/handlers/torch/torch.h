@@ -99,11 +99,11 @@ int torch_start(pasta_torch_entry entry, char *why, size_t size);
 /* What Python calls (python/accelprof/_torch.py). Any thread. */
 
 /* Whether there is a run, and anything of PyTorch's is wanted: else nothing need be compiled. */
-int pasta_torch_wanted(void);
+int pasta_torch_enabled(void);
 /* Load the shim and begin. Idempotent. 0, or a negative errno and why. */
 int pasta_torch_attach(const char *shim, char *why, size_t size);
 /* Tell the user, once, what cannot be done. */
-void pasta_torch_say(const char *what);
+void pasta_torch_log(const char *what);
 /* Another profiler is about to begin on the calling thread: leave it PyTorch's place for one. */
 void pasta_torch_yield(void);
 

@@ -542,7 +542,7 @@ static const struct pasta_where *on_thread(struct pasta_correlate *c, struct pro
 	return &c->here;
 }
 
-bool pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev,
+bool pasta_correlate_push(struct pasta_correlate *c, const struct pasta_event *ev,
 			  const struct pasta_where **where)
 {
 	struct proc *p = proc_of(c, ev->proc);

@@ -56,7 +56,7 @@ int pasta_correlate_unmatched(struct pasta_correlate *c);
 
 /* An event of the stream. True: it goes on as it is, at once, and *where is where it belongs, until
  * the next call. Else see next; it must stay until that has said NULL. */
-bool pasta_correlate_take(struct pasta_correlate *c, const struct pasta_event *ev,
+bool pasta_correlate_push(struct pasta_correlate *c, const struct pasta_event *ev,
 			  const struct pasta_where **where);
 /* There are no more: what still waits comes, and ends that are missing: by process, by thread; then
  * launches without work, the oldest first. */

@@ -19,7 +19,7 @@ struct range {
 
 /* One that was said. */
 struct term {
-	enum pasta_filter_sort sort;
+	enum pasta_filter_type sort;
 	char *text;
 	regex_t regex;
 	struct range *ranges;
@@ -42,7 +42,7 @@ struct others {
 struct found {
 	bool looked;	  /* at any event */
 	uint32_t matched; /* mask of sorts */
-	struct others others[PASTA_FILTER_SORTS];
+	struct others others[PASTA_FILTER_TYPES];
 };
 
 struct pasta_filter {
@@ -54,7 +54,7 @@ struct pasta_filter {
 	struct found *found;   /* of all sieves that are gone */
 };
 
-static const char *const names[PASTA_FILTER_SORTS] = {
+static const char *const names[PASTA_FILTER_TYPES] = {
 	[PASTA_FILTER_KERNEL] = "kernel",	[PASTA_FILTER_EXCLUDE] = "exclude",
 	[PASTA_FILTER_DEVICE] = "device",	[PASTA_FILTER_STREAM] = "stream",
 	[PASTA_FILTER_RANK] = "rank",		[PASTA_FILTER_REGION] = "region",
@@ -85,7 +85,7 @@ static void others_free(struct found *found)
 {
 	size_t sort, i;
 
-	for (sort = 0; found && sort < PASTA_FILTER_SORTS; sort++)
+	for (sort = 0; found && sort < PASTA_FILTER_TYPES; sort++)
 		for (i = 0; i < found->others[sort].count; i++)
 			free(found->others[sort].texts[i]);
 }
@@ -126,10 +126,10 @@ static void found_add(struct found *into, const struct found *from)
 
 	into->looked |= from->looked;
 	into->matched |= from->matched;
-	for (sort = 0; sort < PASTA_FILTER_SORTS; sort++)
+	for (sort = 0; sort < PASTA_FILTER_TYPES; sort++)
 		for (i = 0; i < from->others[sort].count; i++)
 			others_add(&into->others[sort], from->others[sort].texts[i]);
-	for (sort = 0; sort < PASTA_FILTER_SORTS; sort++)
+	for (sort = 0; sort < PASTA_FILTER_TYPES; sort++)
 		into->others[sort].more |= from->others[sort].more;
 }
 
@@ -175,7 +175,7 @@ void pasta_filter_free(struct pasta_filter *f)
 
 /* -- Reading what was said. -- */
 
-static bool is_pattern(enum pasta_filter_sort sort)
+static bool is_pattern(enum pasta_filter_type sort)
 {
 	return sort == PASTA_FILTER_KERNEL || sort == PASTA_FILTER_EXCLUDE ||
 	       sort == PASTA_FILTER_REGION;
@@ -254,7 +254,7 @@ static int read_ranges(struct term *t, struct pasta_error *err)
 			  names[t->sort], t->text);
 }
 
-int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_sort sort, const char *text,
+int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type sort, const char *text,
 		     struct pasta_error *err)
 {
 	struct term *more = reallocarray(f->terms, f->count + 1, sizeof(*more)), *t;
@@ -282,7 +282,7 @@ void pasta_filter_start(struct pasta_filter *f, uint64_t start)
 	f->start = start;
 }
 
-const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_sort *sort)
+const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_type *sort)
 {
 	if (!f || i >= f->count)
 		return NULL;
@@ -297,7 +297,7 @@ uint64_t pasta_filter_started(const struct pasta_filter *f)
 
 /* -- Asking it. -- */
 
-static bool has(const struct pasta_filter *f, enum pasta_filter_sort sort)
+static bool has(const struct pasta_filter *f, enum pasta_filter_type sort)
 {
 	return f->sorts >> sort & 1;
 }
@@ -324,7 +324,7 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f)
 }
 
 /* Whether a number is in one of the ranges of a sort. */
-static bool in_ranges(const struct pasta_filter *f, enum pasta_filter_sort sort, uint64_t value)
+static bool in_ranges(const struct pasta_filter *f, enum pasta_filter_type sort, uint64_t value)
 {
 	size_t i, k;
 
@@ -344,7 +344,7 @@ static bool in_ranges(const struct pasta_filter *f, enum pasta_filter_sort sort,
 	return false;
 }
 
-static bool matches(const struct pasta_filter *f, enum pasta_filter_sort sort, const char *text)
+static bool matches(const struct pasta_filter *f, enum pasta_filter_type sort, const char *text)
 {
 	size_t i;
 
@@ -360,7 +360,7 @@ bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank)
 	       (rank && in_ranges(f, PASTA_FILTER_RANK, rank - 1));
 }
 
-int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_sort sort, char **lines)
+int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type sort, char **lines)
 {
 	char *more;
 
@@ -403,7 +403,7 @@ uint64_t pasta_filter_kinds(const struct pasta_filter *f)
 }
 
 /* "--kernel 'a' or 'b' matches nothing: the run has 'c', 'd', ..." */
-static int missed(const struct pasta_filter *f, enum pasta_filter_sort sort,
+static int missed(const struct pasta_filter *f, enum pasta_filter_type sort,
 		  struct pasta_error *err)
 {
 	const struct others *o = &f->found->others[sort];
@@ -429,7 +429,7 @@ int pasta_filter_missed(const struct pasta_filter *f, struct pasta_error *err)
 {
 	uint32_t missing = f && f->found->looked ? f->sorts & LOOKED_AFTER & ~f->found->matched : 0;
 
-	return missing ? missed(f, (enum pasta_filter_sort)__builtin_ctz(missing), err) : 0;
+	return missing ? missed(f, (enum pasta_filter_type)__builtin_ctz(missing), err) : 0;
 }
 
 /* -- At work. -- */
@@ -489,7 +489,7 @@ static uint8_t *answer(struct answers *a, uint32_t id)
 }
 
 /* Whether a sort's patterns match a name, which is noted. */
-static bool match(struct pasta_sieve *s, enum pasta_filter_sort sort, const char *name)
+static bool match(struct pasta_sieve *s, enum pasta_filter_type sort, const char *name)
 {
 	bool is = matches(s->filter, sort, name);
 

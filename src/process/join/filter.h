@@ -22,7 +22,7 @@
 
 #include <pasta/pasta.h>
 
-enum pasta_filter_sort {
+enum pasta_filter_type {
 	PASTA_FILTER_KERNEL,
 	PASTA_FILTER_EXCLUDE,
 	PASTA_FILTER_DEVICE,
@@ -31,7 +31,7 @@ enum pasta_filter_sort {
 	PASTA_FILTER_REGION,
 	PASTA_FILTER_ITERATION,
 	PASTA_FILTER_TIME,
-	PASTA_FILTER_SORTS,
+	PASTA_FILTER_TYPES,
 };
 
 /* Made by one thread, then read by any. */
@@ -40,13 +40,13 @@ struct pasta_filter *pasta_filter_new(void); /* NULL when out of memory */
 void pasta_filter_free(struct pasta_filter *f);
 
 /* "gemm|conv"; "0,2-3"; "1.5s-2s", "-200ms", "3s-". May be said again. -EINVAL, with *err. */
-int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_sort sort, const char *text,
+int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type sort, const char *text,
 		     struct pasta_error *err);
 /* When the run started: what times are from. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
 /* What was said, from 0 on; NULL past the last. For another process that filters likewise. */
-const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_sort *sort);
+const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_type *sort);
 uint64_t pasta_filter_started(const struct pasta_filter *f);
 
 /* Of NULL: nothing is filtered. */
@@ -59,7 +59,7 @@ uint64_t pasta_filter_needs(const struct pasta_filter *f);
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
 /* What was said of a sort that is of patterns, one a line, to be freed; *lines is NULL if nothing
  * was. -ENOMEM. */
-int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_sort sort, char **lines);
+int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type sort, char **lines);
 /* The kinds that it must be given to find out whether it matches anything, whoever wants them. */
 uint64_t pasta_filter_kinds(const struct pasta_filter *f);
 /* When all sieves are gone: -ENOENT, with what there is in *err, if a --kernel, --region or

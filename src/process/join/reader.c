@@ -37,7 +37,7 @@ static bool join(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
 	size_t i;
 
 	if (!(needs & (PASTA_NEED_SCOPES | PASTA_NEED_OPS)) && !(kinds & (pairs | unmatched))) {
-		pasta_stream_want(f->stream, kinds | PASTA_MASK(MODULE) | NAMES);
+		pasta_stream_set_kinds(f->stream, kinds | PASTA_MASK(MODULE) | NAMES);
 		return true;
 	}
 	/* Whether a launch has had its work must not depend on who asks for which. */
@@ -48,7 +48,7 @@ static bool join(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
 	for (i = 0; f->correlate && i < pasta_stream_shards(f->stream); i++)
 		pasta_correlate_recorded(f->correlate, (uint32_t)i,
 					 pasta_stream_kinds(f->stream, i));
-	pasta_stream_want(f->stream,
+	pasta_stream_set_kinds(f->stream,
 			  kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
 	return f->correlate;
 }
@@ -136,7 +136,7 @@ joined(struct pasta_reader *f, const struct pasta_where **where)
 		if (ev || f->ended)
 			return ev;
 		ev = from_stream(f);
-		if (ev && pasta_correlate_take(f->correlate, ev, where)) {
+		if (ev && pasta_correlate_push(f->correlate, ev, where)) {
 			f->queued = false;
 			return ev;
 		}

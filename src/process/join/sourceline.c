@@ -31,7 +31,7 @@ uint32_t pasta_stack_frame_line(const struct pasta_stack_frame *f)
 	return pasta_strings_add(bytes, sizeof(bytes));
 }
 
-const char *pasta_place_text(uint32_t place, bool whole, char *text, size_t size)
+const char *pasta_sourceline_text(uint32_t place, bool whole, char *text, size_t size)
 {
 	struct pasta_stack_frame f;
 	struct pasta_pathnode node;
@@ -47,7 +47,7 @@ const char *pasta_place_text(uint32_t place, bool whole, char *text, size_t size
 	return text;
 }
 
-int pasta_places_note(struct pasta_map *texts, const char *text, uint32_t place)
+int pasta_sourcelines_note(struct pasta_map *texts, const char *text, uint32_t place)
 {
 	uint32_t id = pasta_strings_add(text, strlen(text));
 	uint32_t *known = id ? pasta_map_add(texts, id) : NULL;
@@ -57,14 +57,14 @@ int pasta_places_note(struct pasta_map *texts, const char *text, uint32_t place)
 	return known ? 0 : -ENOMEM;
 }
 
-int pasta_places_widen(const struct pasta_map *texts, char **text, uint32_t place)
+int pasta_sourcelines_widen(const struct pasta_map *texts, char **text, uint32_t place)
 {
 	const uint32_t *known = pasta_map_find(texts, pasta_strings_add(*text, strlen(*text)));
 	char buffer[TEXT], *whole;
 
 	if (!place || !known || *known != SEVERAL)
 		return 0;
-	whole = strdup(pasta_place_text(place, true, buffer, sizeof(buffer)));
+	whole = strdup(pasta_sourceline_text(place, true, buffer, sizeof(buffer)));
 	if (!whole)
 		return -ENOMEM;
 	free(*text);

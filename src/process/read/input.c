@@ -465,7 +465,7 @@ int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, stru
 		if (!in->run.start && (!start || info->created < start))
 			start = info->created;
 		if (!pasta_filter_rank(filter, info->rank)) {
-			pasta_stream_leave_out(in->stream, i);
+			pasta_stream_exclude(in->stream, i);
 			left++;
 		}
 	}

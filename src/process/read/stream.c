@@ -342,7 +342,7 @@ void pasta_stream_join(struct pasta_stream *s, const struct pasta_stream *part)
 	s->late += part->silent ? 0 : part->late;
 }
 
-void pasta_stream_leave_out(struct pasta_stream *s, size_t shard)
+void pasta_stream_exclude(struct pasta_stream *s, size_t shard)
 {
 	size_t i, kept = 0;
 	struct pending *old = s->pending;
@@ -360,7 +360,7 @@ void pasta_stream_leave_out(struct pasta_stream *s, size_t shard)
 		pending_push(s, old[i]); /* there is room */
 }
 
-bool pasta_stream_left_out(const struct pasta_stream *s, size_t shard)
+bool pasta_stream_excluded(const struct pasta_stream *s, size_t shard)
 {
 	return s->shards[shard]->left_out;
 }
@@ -559,7 +559,7 @@ const struct pasta_event *pasta_stream_next(struct pasta_stream *s)
 	return first(s);
 }
 
-void pasta_stream_want(struct pasta_stream *s, uint64_t kinds)
+void pasta_stream_set_kinds(struct pasta_stream *s, uint64_t kinds)
 {
 	s->want = kinds;
 }

@@ -74,11 +74,11 @@ void pasta_stream_parts(const struct pasta_stream *s, size_t shard,
 const struct pasta_event *pasta_stream_next(struct pasta_stream *s);
 
 /* Only these kinds are decoded from now on (a mask); the others still count as captured. */
-void pasta_stream_want(struct pasta_stream *s, uint64_t kinds);
+void pasta_stream_set_kinds(struct pasta_stream *s, uint64_t kinds);
 
 /* Read nothing of a shard, and leave it out of the account. Before the first next. */
-void pasta_stream_leave_out(struct pasta_stream *s, size_t shard);
-bool pasta_stream_left_out(const struct pasta_stream *s, size_t shard);
+void pasta_stream_exclude(struct pasta_stream *s, size_t shard);
+bool pasta_stream_excluded(const struct pasta_stream *s, size_t shard);
 
 /* The same shards, or one of them (its number; SIZE_MAX: all), to be read by another thread, from
  * their begin. silent: what it reads does not count in the account, for another reads it too. s

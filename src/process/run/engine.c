@@ -277,7 +277,7 @@ static size_t read_shards(const struct pasta_stream *s)
 	size_t i, n = 0;
 
 	for (i = 0; i < pasta_stream_shards(s); i++)
-		n += !pasta_stream_left_out(s, i);
+		n += !pasta_stream_excluded(s, i);
 	return n;
 }
 
@@ -295,7 +295,7 @@ static int plan(struct engine *engine, size_t threads)
 	if (!engine->split)
 		return add_job(engine, WHOLE, SIZE_MAX, PASTA_TOOLSET_ALL);
 	for (i = 0; i < shards && !error; i++)
-		if (!pasta_stream_left_out(engine->stream, i))
+		if (!pasta_stream_excluded(engine->stream, i))
 			error = add_job(engine, SHARD, i, PASTA_TOOLSET_MERGING);
 	if (!error)
 		error = add_job(engine, HOME, SIZE_MAX, PASTA_TOOLSET_MERGING);

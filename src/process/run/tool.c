@@ -458,7 +458,7 @@ uint64_t pasta_tool_kinds(const struct pasta_tool *tool)
 	return tool->events | pasta_ledger_kinds(tool->ledger) | pasta_toolindex_kinds(tool);
 }
 
-uint64_t pasta_tool_wants(const struct pasta_tool *tool)
+uint64_t pasta_tool_subscribed(const struct pasta_tool *tool)
 {
 	return recorded(tool->events | (tool->ledger ? PASTA_LEDGER_MUST : 0) |
 			pasta_toolindex_kinds(tool));

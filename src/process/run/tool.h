@@ -24,7 +24,7 @@ uint64_t pasta_tool_kinds(const struct pasta_tool *tool);
 /* What is recorded of these: UNMATCHED is made of launches. */
 uint64_t pasta_tool_recorded(const struct pasta_tool *tool);
 /* Those without which it knows less: a ledger does without counters and tensors. */
-uint64_t pasta_tool_wants(const struct pasta_tool *tool);
+uint64_t pasta_tool_subscribed(const struct pasta_tool *tool);
 /* NULL if there is none of that name. */
 const struct pasta_tool *pasta_tool_find(const char *name);
 /* The library that it came in; NULL: it is built in. Lives as long as the process. */

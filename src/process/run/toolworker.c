@@ -76,7 +76,7 @@ void pasta_toolworker_put_tools(struct pasta_wire *w, const char *file,
 
 static void put_filter(struct pasta_wire *w, const struct pasta_filter *filter)
 {
-	enum pasta_filter_sort sort;
+	enum pasta_filter_type sort;
 	const char *text;
 	size_t i, n = 0;
 
@@ -126,7 +126,7 @@ static int put_shard(struct pasta_wire *w, const struct pasta_stream *s, size_t 
 	error = error ? error : put_fd(w, parts.tail, f);
 	pasta_wire_number(w, parts.end);
 	pasta_wire_number(w, parts.limit);
-	pasta_wire_number(w, pasta_stream_left_out(s, i));
+	pasta_wire_number(w, pasta_stream_excluded(s, i));
 	return error;
 }
 
@@ -356,8 +356,8 @@ static void get_filter(struct toolworker *t)
 	if (count && !t->filter)
 		unable();
 	for (i = 0; i < count && !t->request.bad; i++) {
-		enum pasta_filter_sort sort = (enum pasta_filter_sort)pasta_wire_get_below(
-			&t->request, PASTA_FILTER_SORTS - 1);
+		enum pasta_filter_type sort = (enum pasta_filter_type)pasta_wire_get_below(
+			&t->request, PASTA_FILTER_TYPES - 1);
 		const char *text = pasta_wire_get_bytes(&t->request);
 
 		pasta_filter_add(t->filter, sort, text, &t->err);
@@ -386,7 +386,7 @@ static void get_shards(struct toolworker *t)
 		if (pasta_stream_take(t->stream, &parts, t->err.code ? NULL : &t->err))
 			return;
 		if (left_out)
-			pasta_stream_leave_out(t->stream, (size_t)i);
+			pasta_stream_exclude(t->stream, (size_t)i);
 		atomic_fetch_add(&t->calls->beats, 1);
 	}
 }

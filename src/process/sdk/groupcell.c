@@ -74,7 +74,7 @@ static const char *cell_text(const struct pasta_group *group, const struct pasta
 		return cell_name(m, row, text);
 	case PASTA_MEMBER_LINE:
 		return pasta_group_u32(m, row)
-			       ? pasta_place_text(pasta_group_u32(m, row), false, text, TEXT)
+			       ? pasta_sourceline_text(pasta_group_u32(m, row), false, text, TEXT)
 			       : cell_none(m);
 	case PASTA_MEMBER_DIM3:
 		return cell_dim3(pasta_group_member(m, row), text);

@@ -114,10 +114,10 @@ static int view_places(const struct view *v, size_t column)
 	int error = texts ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !error && i < v->count; i++)
-		error = pasta_places_note(texts, line_cells(v, &v->lines[i])[column].s,
+		error = pasta_sourcelines_note(texts, line_cells(v, &v->lines[i])[column].s,
 					  pasta_group_u32(m, v->lines[i].row));
 	for (size_t i = 0; !error && i < v->count; i++)
-		error = pasta_places_widen(texts, &line_cells(v, &v->lines[i])[column].s,
+		error = pasta_sourcelines_widen(texts, &line_cells(v, &v->lines[i])[column].s,
 					   pasta_group_u32(m, v->lines[i].row));
 	pasta_map_free(texts);
 	return error;

@@ -208,7 +208,7 @@ static int start(struct build *b, cl_program program, struct pasta_error *err)
 }
 
 int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts, size_t count,
-		      cl_device_id device, const struct pasta_trace_want *want,
+		      cl_device_id device, const struct pasta_trace_subscribe *want,
 		      struct pasta_trace_module *out, cl_program *program, struct pasta_error *err)
 {
 	struct build b = {.cl = cl, .device = device, .count = count};

@@ -33,7 +33,7 @@ struct inst {
 	LLVMValueRef hooks, item;
 	struct pasta_trace_module *out;
 	size_t site_room, kernel_room;
-	struct pasta_trace_want want;
+	struct pasta_trace_subscribe want;
 	bool no_memory;
 };
 
@@ -567,7 +567,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 }
 
 int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes, size_t count,
-			   const struct pasta_trace_want *want, struct pasta_trace_module *out,
+			   const struct pasta_trace_subscribe *want, struct pasta_trace_module *out,
 			   struct pasta_error *err)
 {
 	struct inst in = {.out = out, .want = *want};

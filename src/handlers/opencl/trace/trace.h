@@ -98,7 +98,7 @@ struct pasta_trace_hooks {
 extern PASTA_EXPORT struct pasta_trace_hooks pasta_trace_hooks;
 
 /* What is wanted. Sites and kernels are told of by their index plus the first's number. */
-struct pasta_trace_want {
+struct pasta_trace_subscribe {
 	uint32_t spaces; /* a bit each; 0: all. A site that is not known to be elsewhere is in */
 	uint32_t first_site, first_kernel;
 };
@@ -107,7 +107,7 @@ struct pasta_trace_want {
  * modules become one, as by the linker. The result is the caller's. -EINVAL: it is no bitcode, or
  * not such; -ENOTSUP: of a later LLVM than ours. Any thread. */
 PASTA_EXPORT int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes,
-					size_t count, const struct pasta_trace_want *want,
+					size_t count, const struct pasta_trace_subscribe *want,
 					struct pasta_trace_module *out, struct pasta_error *err);
 PASTA_EXPORT void pasta_trace_module_free(struct pasta_trace_module *m);
 
@@ -131,7 +131,7 @@ struct pasta_trace_part {
  * not come as source. Takes as long as building the program; any thread. */
 PASTA_EXPORT int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts,
 				   size_t count, cl_device_id device,
-				   const struct pasta_trace_want *want,
+				   const struct pasta_trace_subscribe *want,
 				   struct pasta_trace_module *out, cl_program *program,
 				   struct pasta_error *err);
 

@@ -1,5 +1,5 @@
-/* side.c - the columns of text to the left of a drawing. */
-#include "sink/side.h"
+/* margin.c - the columns of text to the left of a drawing. */
+#include "sink/margin.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,14 +8,14 @@
 
 #include "sink/cell.h"
 
-int pasta_side_init(struct pasta_side *s, size_t rows, size_t columns)
+int pasta_margin_init(struct pasta_margin *s, size_t rows, size_t columns)
 {
-	*s = (struct pasta_side){.rows = rows, .columns = columns};
+	*s = (struct pasta_margin){.rows = rows, .columns = columns};
 	s->cells = calloc((rows + 1) * columns, sizeof(*s->cells));
 	return s->cells ? 0 : -ENOMEM;
 }
 
-void pasta_side_free(struct pasta_side *s)
+void pasta_margin_free(struct pasta_margin *s)
 {
 	size_t i;
 
@@ -24,7 +24,7 @@ void pasta_side_free(struct pasta_side *s)
 	free(s->cells);
 }
 
-int pasta_side_set(struct pasta_side *s, size_t row, size_t column, char *text)
+int pasta_margin_set(struct pasta_margin *s, size_t row, size_t column, char *text)
 {
 	size_t width = text ? pasta_cell_width(text) : 0;
 
@@ -34,7 +34,7 @@ int pasta_side_set(struct pasta_side *s, size_t row, size_t column, char *text)
 	return text ? 0 : -ENOMEM;
 }
 
-static size_t side_width(const struct pasta_side *s)
+static size_t side_width(const struct pasta_margin *s)
 {
 	size_t i, total = 0;
 
@@ -44,7 +44,7 @@ static size_t side_width(const struct pasta_side *s)
 }
 
 /* Names give way, then columns between the first two and the last, then the last. */
-size_t pasta_side_fit(struct pasta_side *s, size_t width, size_t least)
+size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least)
 {
 	static const size_t give_way[] = {1, 3};
 	size_t i, total;
@@ -66,7 +66,7 @@ static void pad(FILE *f, size_t n)
 		fputc(' ', f);
 }
 
-int pasta_side_put(FILE *f, const struct pasta_side *s, size_t row)
+int pasta_margin_put(FILE *f, const struct pasta_margin *s, size_t row)
 {
 	size_t i;
 

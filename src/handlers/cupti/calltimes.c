@@ -1,4 +1,4 @@
-/* calltime.c - when calls began whose records have no time: those of streams and events. */
+/* calltimes.c - when calls began whose records have no time: those of streams and events. */
 #include "handlers/cupti/cupti.h"
 
 enum { CALLS = 1 << 16 }; /* records come within a second or so: later calls may be forgotten */
@@ -11,8 +11,8 @@ static struct {
 bool cupti_call_timed(const char *function)
 {
 	return (!strncmp(function, "cuEventRecord", 13) &&
-		pasta_agent_wants(PASTA_KIND_EVENT_RECORD)) ||
-	       (!strncmp(function, "cuStreamCreate", 14) && pasta_agent_wants(PASTA_KIND_QUEUE));
+		pasta_agent_records(PASTA_KIND_EVENT_RECORD)) ||
+	       (!strncmp(function, "cuStreamCreate", 14) && pasta_agent_records(PASTA_KIND_QUEUE));
 }
 
 void cupti_call_note(const struct cupti_call *call)

@@ -1,5 +1,5 @@
 /*
- * keep.c - code that devices run, kept in the run's folder.
+ * savecode.c - code that devices run, kept in the run's folder.
  *
  * Its name is the hash of what is in it: what several contexts or processes load is one file. It is
  * written under another name first, so that a file is whole wherever there is one.
@@ -110,10 +110,10 @@ static void tell(int error)
 	snprintf(why, sizeof(why),
 		 "not all are kept (%s): make room, or choose another place with -o, not %.120s",
 		 strerror(-error), pasta_config.run);
-	pasta_agent_say("modules", why);
+	pasta_agent_log("modules", why);
 }
 
-uint32_t pasta_agent_keep(const void *bytes, size_t size, const char *suffix)
+uint32_t pasta_agent_save_code(const void *bytes, size_t size, const char *suffix)
 {
 	char name[NAME_SIZE], path[PATH_SIZE];
 	struct module module = {.path = path, .bytes = bytes, .size = size};

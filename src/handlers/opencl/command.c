@@ -1,4 +1,4 @@
-/* work.c - a piece of work for a device: its launch now, its times when it is done. */
+/* command.c - a piece of work for a device: its launch now, its times when it is done. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "collect/stack.h"
 #include "core/frame.h"
 #include "core/lock.h"
-#include "handlers/opencl/count.h"
+#include "handlers/opencl/instrumented.h"
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
@@ -87,7 +87,7 @@ static void pending_free(struct pending *p)
 
 /* -- Callbacks that are to come -- */
 
-void cl_flow_given(struct cl_flow *flow)
+void cl_flow_submitted(struct cl_flow *flow)
 {
 	if (flow)
 		atomic_fetch_add(&flow->given, 1);
@@ -242,7 +242,7 @@ static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
 	if (port)
 		pasta_port_push(port, &p->ev, p->ev.size);
 	else
-		pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
+		pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
 	cl_flow_came(p->flow);
 	pending_free(p);
 }
@@ -288,7 +288,7 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_wants(PASTA_KIND_LAUNCH))
+	if (!pasta_agent_records(PASTA_KIND_LAUNCH))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = corr;
@@ -317,13 +317,13 @@ static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, ui
 		p->device = q->device;
 		p->flow = cl_queue_flow(w->queue);
 		p->end = wants_end(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
-		cl_flow_given(p->flow);
+		cl_flow_submitted(p->flow);
 		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, p) == CL_SUCCESS)
 			return;
 		cl_flow_came(p->flow);
 		pending_free(p);
 	}
-	pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
+	pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
 }
 
 static void given(struct cl_work *w)
@@ -333,7 +333,7 @@ static void given(struct cl_work *w)
 		w->kind == PASTA_KIND_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
 
 	launch_event(w, &q, name, w->corr);
-	cl_count_told(w, name);
+	cl_count_registered(w, name);
 	if (w->timed)
 		track(w, &q, name, w->corr);
 	/* Here, and not in the callback: NVIDIA's driver hangs if it is given back there. */
@@ -345,12 +345,12 @@ void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
 {
 	w->function = function;
 	w->own = NULL;
-	w->timed = pasta_agent_active() && w->kind && pasta_agent_wants(w->kind) &&
+	w->timed = pasta_agent_active() && w->kind && pasta_agent_records(w->kind) &&
 		   cl_below.clSetEventCallback;
 	/* Where no times are wanted, launches are counted, and events are the program's alone. */
 	w->active = w->timed ||
-		    (!cl_wants_times() && w->kind && pasta_agent_active() &&
-		     pasta_agent_wants(PASTA_KIND_LAUNCH)) ||
+		    (!cl_times_enabled() && w->kind && pasta_agent_active() &&
+		     pasta_agent_records(PASTA_KIND_LAUNCH)) ||
 		    (w->kind == PASTA_KIND_KERNEL && pasta_agent_active() && cl_counts());
 	w->event = event || !w->timed ? event : &w->own;
 	w->stack = w->active ? pasta_stack_capture() : 0;
@@ -387,7 +387,7 @@ void cl_api(const char *function, uint64_t begin, cl_int status)
 {
 	struct pasta_event ev;
 
-	if (!pasta_agent_active() || !pasta_agent_wants(PASTA_KIND_API))
+	if (!pasta_agent_active() || !pasta_agent_records(PASTA_KIND_API))
 		return;
 	pasta_event_init(&ev, PASTA_KIND_API, 0, PASTA_EVENT_SIZE(api));
 	ev.api.dur = pasta_now() - begin;
@@ -401,7 +401,7 @@ void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_in
 {
 	struct pasta_event ev;
 
-	if (pasta_agent_active() && pasta_agent_wants(PASTA_KIND_SYNC)) {
+	if (pasta_agent_active() && pasta_agent_records(PASTA_KIND_SYNC)) {
 		struct cl_queue q = cl_queue_of(queue);
 
 		pasta_event_init(&ev, PASTA_KIND_SYNC, 0, PASTA_EVENT_SIZE(sync));

@@ -1,5 +1,5 @@
-/* told.c - the objects that handlers told of, and their numbers. */
-#include "collect/told.h"
+/* objregistry.c - the objects that handlers told of, and their numbers. */
+#include "collect/objregistry.h"
 #include "core/lock.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct slot {
 	uint64_t id; /* 0: empty */
 };
 
-struct pasta_told {
+struct pasta_objreg {
 	pthread_mutex_t lock;
 	struct pasta_objects *objects;
 	struct slot *slots;
@@ -26,9 +26,9 @@ struct pasta_told {
 	uint64_t last_id;
 };
 
-struct pasta_told *pasta_told_new(void)
+struct pasta_objreg *pasta_objreg_new(void)
 {
-	struct pasta_told *t = calloc(1, sizeof(*t));
+	struct pasta_objreg *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -37,13 +37,13 @@ struct pasta_told *pasta_told_new(void)
 	t->slots = calloc(t->room, sizeof(*t->slots));
 	t->last_id = PASTA_OBJECT_FIRST - 1;
 	if (!t->objects || !t->slots || pthread_mutex_init(&t->lock, NULL)) {
-		pasta_told_free(t);
+		pasta_objreg_free(t);
 		return NULL;
 	}
 	return t;
 }
 
-void pasta_told_free(struct pasta_told *t)
+void pasta_objreg_free(struct pasta_objreg *t)
 {
 	if (!t)
 		return;
@@ -52,13 +52,13 @@ void pasta_told_free(struct pasta_told *t)
 	free(t);
 }
 
-static size_t home(const struct pasta_told *t, uint64_t addr)
+static size_t home(const struct pasta_objreg *t, uint64_t addr)
 {
 	return (addr * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (t->room - 1);
 }
 
 /* The slot of what begins there, or an empty one. */
-static struct slot *find(const struct pasta_told *t, uint64_t addr)
+static struct slot *find(const struct pasta_objreg *t, uint64_t addr)
 {
 	size_t i = home(t, addr);
 
@@ -68,7 +68,7 @@ static struct slot *find(const struct pasta_told *t, uint64_t addr)
 }
 
 /* Those behind it move up: there are no gaps before what was put further than its home. */
-static void remove_slot(struct pasta_told *t, struct slot *s)
+static void remove_slot(struct pasta_objreg *t, struct slot *s)
 {
 	size_t gap = (size_t)(s - t->slots), i = gap, mask = t->room - 1;
 
@@ -86,13 +86,13 @@ static void remove_slot(struct pasta_told *t, struct slot *s)
 }
 
 /* What is forgotten is told again, with another number. */
-static void forget(struct pasta_told *t)
+static void forget(struct pasta_objreg *t)
 {
 	memset(t->slots, 0, t->room * sizeof(*t->slots));
 	t->count = 0;
 }
 
-static void make_room(struct pasta_told *t)
+static void make_room(struct pasta_objreg *t)
 {
 	struct slot *old = t->slots, *slots;
 	size_t n = t->room;
@@ -113,16 +113,16 @@ static void make_room(struct pasta_told *t)
 }
 
 /* Whether the newest version has it still: another may have been put over it. */
-static bool is_there(const struct pasta_told *t, const struct pasta_told_object *o)
+static bool is_there(const struct pasta_objreg *t, const struct pasta_objreg_object *o)
 {
 	const struct pasta_version *v = pasta_objects_pin(t->objects);
-	struct pasta_place place = pasta_version_find(v, o->addr);
+	struct pasta_object_part place = pasta_version_find(v, o->addr);
 
 	pasta_objects_unpin(v);
 	return place.object == o->id;
 }
 
-static int add_new(struct pasta_told *t, struct slot *slot, struct pasta_told_object *o)
+static int add_new(struct pasta_objreg *t, struct slot *slot, struct pasta_objreg_object *o)
 {
 	int error;
 
@@ -140,7 +140,7 @@ static int add_new(struct pasta_told *t, struct slot *slot, struct pasta_told_ob
 	return 0;
 }
 
-static int add(struct pasta_told *t, struct pasta_told_object *o, pasta_told_fn fn)
+static int add(struct pasta_objreg *t, struct pasta_objreg_object *o, pasta_objreg_fn fn)
 {
 	struct slot *slot = find(t, o->addr);
 	int error;
@@ -155,7 +155,7 @@ static int add(struct pasta_told *t, struct pasta_told_object *o, pasta_told_fn 
 	return error;
 }
 
-int pasta_told_add(struct pasta_told *t, struct pasta_told_object *object, pasta_told_fn fn)
+int pasta_objreg_add(struct pasta_objreg *t, struct pasta_objreg_object *object, pasta_objreg_fn fn)
 {
 	int error;
 
@@ -165,7 +165,7 @@ int pasta_told_add(struct pasta_told *t, struct pasta_told_object *object, pasta
 	return error;
 }
 
-void pasta_told_gone(struct pasta_told *t, uint64_t addr, uint64_t id)
+void pasta_objreg_unregister(struct pasta_objreg *t, uint64_t addr, uint64_t id)
 {
 	struct slot *slot;
 
@@ -178,7 +178,7 @@ void pasta_told_gone(struct pasta_told *t, uint64_t addr, uint64_t id)
 	pasta_unlock(&t->lock);
 }
 
-const struct pasta_version *pasta_told_pin(struct pasta_told *t)
+const struct pasta_version *pasta_objreg_acquire(struct pasta_objreg *t)
 {
 	return pasta_objects_pin(t->objects);
 }

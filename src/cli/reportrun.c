@@ -1,5 +1,5 @@
-/* show.c - events read, tools run, a report printed: what run and report have in common. */
-#include "cli/show.h"
+/* reportrun.c - events read, tools run, a report printed: what run and report have in common. */
+#include "cli/reportrun.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 #define WIDTH 100 /* where there is no terminal */
 
-void pasta_show_init(struct pasta_show *show, size_t rows)
+void pasta_reportrun_init(struct pasta_show *show, size_t rows)
 {
 	memset(show, 0, sizeof(*show));
 	show->sink = &pasta_sink_text;
@@ -27,7 +27,7 @@ void pasta_show_init(struct pasta_show *show, size_t rows)
 	show->tool_timeout = PASTA_WORKER_TIMEOUT;
 }
 
-void pasta_show_free(struct pasta_show *show)
+void pasta_reportrun_free(struct pasta_show *show)
 {
 	pasta_choice_free(&show->choice);
 	pasta_filter_free(show->filter);
@@ -41,14 +41,14 @@ static int keep(const char **list, size_t *count, const char *arg, struct pasta_
 	return 0;
 }
 
-int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg,
+int pasta_reportrun_filter(struct pasta_filter **filter, int id, const char *arg,
 		      struct pasta_error *err)
 {
-	if (id < PASTA_SHOW_FILTER || id >= PASTA_SHOW_FILTER + PASTA_FILTER_SORTS)
+	if (id < PASTA_SHOW_FILTER || id >= PASTA_SHOW_FILTER + PASTA_FILTER_TYPES)
 		return -ENOENT;
 	if (!*filter)
 		*filter = pasta_filter_new();
-	return *filter ? pasta_filter_add(*filter, (enum pasta_filter_sort)(id - PASTA_SHOW_FILTER),
+	return *filter ? pasta_filter_add(*filter, (enum pasta_filter_type)(id - PASTA_SHOW_FILTER),
 					  arg, err)
 		       : pasta_fail(err, -ENOMEM, "out of memory");
 }
@@ -72,7 +72,7 @@ static int parse_memory(struct pasta_show *show, const char *arg, struct pasta_e
 	return 0;
 }
 
-int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err)
+int pasta_reportrun_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err)
 {
 	switch (id) {
 	case 't':
@@ -112,11 +112,11 @@ int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct p
 		show->in_process = true;
 		return 0;
 	default:
-		return pasta_show_filter(&show->filter, id, arg, err);
+		return pasta_reportrun_filter(&show->filter, id, arg, err);
 	}
 }
 
-int pasta_show_check(const struct pasta_show *show, struct pasta_error *err)
+int pasta_reportrun_check(const struct pasta_show *show, struct pasta_error *err)
 {
 	const struct pasta_sink *sink;
 	char names[100] = "";
@@ -161,12 +161,12 @@ static void choose_again(struct pasta_show *show, const char *name)
 	struct pasta_error err = {0};
 
 	if (strchr(name, '/'))
-		pasta_cli_say("the run names a tool '%s', which is a path: it is left out", name);
+		pasta_cli_message("the run names a tool '%s', which is a path: it is left out", name);
 	else if (pasta_choice_add(&show->choice, name, &err) && !show->sink->events)
-		pasta_cli_say("of the run's tools: %s", err.text);
+		pasta_cli_message("of the run's tools: %s", err.text);
 }
 
-int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_error *err)
+int pasta_reportrun_choose(struct pasta_show *show, char *const *tools, struct pasta_error *err)
 {
 	int error = load_plugins(show, err);
 	size_t i;
@@ -211,7 +211,7 @@ static bool go_on(void *ctx)
 	return true;
 }
 
-int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
+int pasta_reportrun_check_filter(const struct pasta_filter *filter, uint64_t needs,
 			    struct pasta_error *err)
 {
 	if (!(needs & PASTA_NEEDS_ACCESSES) || !pasta_filter_by_device(filter))
@@ -246,7 +246,7 @@ static int check(const struct pasta_tool *tool, struct pasta_error *err, void *c
 				  "it needs the memory accesses of every launch, and the run "
 				  "sampled launches: record again with -t %s, or with --all",
 				  pasta_choice_said(r->choice, tool));
-	return pasta_show_check_filter(r->in->filter, tool->needs, err);
+	return pasta_reportrun_check_filter(r->in->filter, tool->needs, err);
 }
 
 /* The kinds' names, with commas; returns text. */
@@ -276,7 +276,7 @@ static void note_kinds(const struct pasta_stream *s, const struct pasta_opts *ch
 	const struct pasta_tool *tool = chosen->tool;
 	size_t i, without = 0, count = pasta_stream_shards(s);
 	char what[400], action[400], names[300];
-	uint64_t wants = pasta_tool_wants(tool), missing = 0;
+	uint64_t wants = pasta_tool_subscribed(tool), missing = 0;
 	bool imported = false, counted = false;
 
 	for (i = 0; i < count; i++) {
@@ -399,7 +399,7 @@ static void note_filter(const struct pasta_filter *filter, struct pasta_out *out
 	pasta_out_report(out, .severity = PASTA_SEVERITY_NOTE, .what = what);
 }
 
-int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
+int pasta_reportrun_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
 		      bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
 {
 	struct reading r = reading_of(in, stop, ctx);
@@ -413,10 +413,10 @@ int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *fil
 
 static void say(const char *line)
 {
-	pasta_cli_say("%s", line);
+	pasta_cli_message("%s", line);
 }
 
-int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
+int pasta_reportrun_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
 		    bool (*stop)(void *ctx), void *ctx, struct pasta_error *err)
 {
 	struct reading r = reading_of(in, stop, ctx);
@@ -456,23 +456,23 @@ int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct past
 	return error;
 }
 
-void pasta_show_trouble(const struct pasta_input *in)
+void pasta_reportrun_trouble(const struct pasta_input *in)
 {
 	size_t i;
 
 	if (in->failed)
-		pasta_cli_say("processes that could not record: %" PRIu64 ": %s", in->failed,
+		pasta_cli_message("processes that could not record: %" PRIu64 ": %s", in->failed,
 			      in->why);
 	else if (*in->why)
-		pasta_cli_say("not all is recorded: %s", in->why);
+		pasta_cli_message("not all is recorded: %s", in->why);
 	for (i = 0; i < PASTA_RUN_NOTES && *in->notes[i]; i++)
 		if (*in->notes[i] == PASTA_CONTROL_NEWS)
-			pasta_cli_say("%s", in->notes[i] + 1);
+			pasta_cli_message("%s", in->notes[i] + 1);
 		else
-			pasta_cli_say("not all is recorded: %s", in->notes[i]);
+			pasta_cli_message("not all is recorded: %s", in->notes[i]);
 }
 
-size_t pasta_show_failures(const struct pasta_result *result)
+size_t pasta_reportrun_failures(const struct pasta_result *result)
 {
 	size_t i, failed = 0;
 
@@ -480,7 +480,7 @@ size_t pasta_show_failures(const struct pasta_result *result)
 		if (!result->outs[i]->err.code)
 			continue;
 		failed++;
-		pasta_cli_say("tool %s failed: %s", result->outs[i]->name,
+		pasta_cli_message("tool %s failed: %s", result->outs[i]->name,
 			      result->outs[i]->err.text);
 	}
 	return failed;
@@ -498,7 +498,7 @@ static bool is_utf8(void)
 	return value && (strcasestr(value, "UTF-8") || strcasestr(value, "UTF8"));
 }
 
-int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
+int pasta_reportrun_print(const struct pasta_show *show, FILE *file, int fd,
 		     const struct pasta_result *result, struct pasta_error *err)
 {
 	struct pasta_sink_opts opts = show->sink_opts;

@@ -1,5 +1,5 @@
-/* count.c - launches whose accesses are counted: chosen, run as their twins, told and ended. */
-#include "handlers/opencl/count.h"
+/* instrumented.c - launches whose accesses are counted: chosen, run as their twins, told and ended. */
+#include "handlers/opencl/instrumented.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -152,7 +152,7 @@ static bool turn_to(uint32_t item, uint64_t n)
 	if (!here.cpu && here.launch)
 		here.cpu = pasta_accesses_thread(here.launch, here.group_size);
 	if (!here.cpu) {
-		pasta_accesses_lost(here.launch, n);
+		pasta_accesses_dropped(here.launch, n);
 		return false;
 	}
 	here.item = item;
@@ -270,7 +270,7 @@ void cl_count_begin(struct cl_work *w)
 	else
 		w->count = count_new(w, &q);
 	if (w->count)
-		w->twin = cl_twin_take(w->kernel, device_of(w), w->count, &why);
+		w->twin = cl_clone_acquire(w->kernel, device_of(w), w->count, &why);
 	if (!w->twin)
 		refuse(w, why);
 	else if (!w->event)
@@ -284,12 +284,12 @@ bool cl_count_again(struct cl_work *w, cl_int status)
 	if (!w->twin)
 		return false;
 	if (status == CL_SUCCESS) {
-		cl_twin_give(w->kernel, device_of(w), w->twin);
+		cl_clone_release(w->kernel, device_of(w), w->twin);
 		flow = w->count->flow = cl_queue_flow(w->queue);
-		cl_flow_given(flow);
+		cl_flow_submitted(flow);
 		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, w->count)) {
 			cl_flow_came(flow);
-			pasta_emit_lost(PASTA_LOSS_SOURCE, 1); /* when it ends is not known */
+			pasta_emit_loss(PASTA_LOSS_SOURCE, 1); /* when it ends is not known */
 		}
 		return false;
 	}
@@ -298,9 +298,9 @@ bool cl_count_again(struct cl_work *w, cl_int status)
 	return true;
 }
 
-void cl_count_told(const struct cl_work *w, uint32_t name)
+void cl_count_registered(const struct cl_work *w, uint32_t name)
 {
 	if (w->counted)
-		pasta_accesses_told(w->corr, w->begin, w->shape, w->counted, name,
+		pasta_accesses_registered(w->corr, w->begin, w->shape, w->counted, name,
 				    w->why ? pasta_intern_str(w->why) : 0, 1);
 }

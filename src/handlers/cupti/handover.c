@@ -1,5 +1,5 @@
 /*
- * yield.c - give way to a program that begins to use CUPTI itself.
+ * handover.c - give way to a program that begins to use CUPTI itself.
  *
  * CUPTI has one user in a process, and refuses the second: a program that brings its own profiler
  * (PyTorch and Triton do) would lose its trace to us. So those functions of CUPTI that others begin
@@ -53,7 +53,7 @@ static void give_way(const char *who)
 		 "%s began to use CUPTI itself, which serves one at a time: its own trace goes on, "
 		 "and CUDA is %s",
 		 who, is_recording ? "recorded until then" : "not recorded");
-	pasta_agent_say("cupti", why);
+	pasta_agent_log("cupti", why);
 }
 
 /* The file's name; static, or the loader's. */

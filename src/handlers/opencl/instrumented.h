@@ -1,11 +1,11 @@
 /*
- * count.h - accesses of kernels counted: instead of a kernel its twin runs, which tells of each.
+ * instrumented.h - accesses of kernels counted: instead of a kernel its twin runs, which tells of each.
  *
  * A twin is the same kernel, built from the same source once more, with one more argument: the
  * launch's token. The program sees neither it nor its program.
  */
-#ifndef PASTA_HANDLERS_OPENCL_COUNT_H
-#define PASTA_HANDLERS_OPENCL_COUNT_H
+#ifndef PASTA_HANDLERS_OPENCL_INSTRUMENTED_H
+#define PASTA_HANDLERS_OPENCL_INSTRUMENTED_H
 
 #include "collect/accesses.h"
 #include "handlers/opencl/opencl.h"
@@ -14,7 +14,7 @@
 /* Whether this run counts accesses at all: if not, arguments and sources are of no interest. */
 static inline bool cl_counts(void)
 {
-	return pasta_accesses_host_wanted();
+	return pasta_accesses_host_enabled();
 }
 
 /* A launch that is counted. */
@@ -32,7 +32,7 @@ struct cl_count {
 
 /* programs.c: the program that tells, built when it is first asked for; to be released. NULL: *why
  * says why there is none. */
-cl_program cl_twin(cl_program program, cl_device_id device, const char **why);
+cl_program cl_clone(cl_program program, cl_device_id device, const char **why);
 /* pasta_accesses_code of what the program was built from; 0: that is not known. */
 uint64_t cl_program_code(cl_program program);
 /* A kernel of the program's own is made of it, is released: what is kept of a program ends with the
@@ -44,8 +44,8 @@ void cl_program_let_go(cl_program program);
 uint32_t cl_kernel_arguments(cl_kernel kernel);
 /* A twin with the kernel's arguments, and c's token, for one launch; c's arguments are filled in.
  * To be given back when it is enqueued: the driver has taken the arguments then. NULL: *why. */
-cl_kernel cl_twin_take(cl_kernel kernel, cl_device_id device, struct cl_count *c, const char **why);
-void cl_twin_give(cl_kernel kernel, cl_device_id device, cl_kernel twin);
+cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_count *c, const char **why);
+void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel twin);
 
 /* memory.c: where an address that a kernel is given for this object lies in which memory: bytes
  * from its root's begin. False: it is no buffer. */

@@ -1,9 +1,9 @@
-/* accesses_wanted.c - what is wanted of accesses, as the run says it in the environment. */
+/* accesses_config.c - what is wanted of accesses, as the run says it in the environment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/accesses_in.h"
+#include "collect/accesses_internal.h"
 #include "collect/control.h"
 #include "collect/sampler.h"
 
@@ -100,12 +100,12 @@ bool pasta_accesses_read(const char *words, struct pasta_error *err)
 	return s;
 }
 
-bool pasta_accesses_wanted(void)
+bool pasta_accesses_enabled(void)
 {
 	return pasta_wanted.on;
 }
 
-bool pasta_accesses_host_wanted(void)
+bool pasta_accesses_host_enabled(void)
 {
 	return pasta_wanted.on && (pasta_wanted.cpu.reducers || pasta_wanted.raw);
 }

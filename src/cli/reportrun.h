@@ -1,6 +1,6 @@
-/* show.h - events read, tools run, a report printed: what run and report have in common. */
-#ifndef PASTA_CLI_SHOW_H
-#define PASTA_CLI_SHOW_H
+/* reportrun.h - events read, tools run, a report printed: what run and report have in common. */
+#ifndef PASTA_CLI_REPORTRUN_H
+#define PASTA_CLI_REPORTRUN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ enum {
 	PASTA_SHOW_TOOL_TIMEOUT,
 	PASTA_SHOW_TOOL_MEMORY,
 	PASTA_SHOW_IN_PROCESS,
-	PASTA_SHOW_FILTER, /* the first of PASTA_FILTER_SORTS */
+	PASTA_SHOW_FILTER, /* the first of PASTA_FILTER_TYPES */
 };
 
 #define PASTA_SHOW_TOOL_PATH_HELP "look for plug-in tools in these folders first"
@@ -85,39 +85,39 @@ struct pasta_show {
 };
 
 /* With the defaults; rows: of a table. */
-void pasta_show_init(struct pasta_show *show, size_t rows);
-void pasta_show_free(struct pasta_show *show);
+void pasta_reportrun_init(struct pasta_show *show, size_t rows);
+void pasta_reportrun_free(struct pasta_show *show);
 /* Take an option: 0, -ENOENT if it is none of these, or another error with *err. */
-int pasta_show_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err);
+int pasta_reportrun_option(struct pasta_show *show, int id, const char *arg, struct pasta_error *err);
 /* The same for PASTA_SHOW_FILTERS alone; *filter, NULL at first, is made when there is one. */
-int pasta_show_filter(struct pasta_filter **filter, int id, const char *arg,
+int pasta_reportrun_filter(struct pasta_filter **filter, int id, const char *arg,
 		      struct pasta_error *err);
 /* Whether the options go together, once all are known. 0, or -EINVAL with *err. */
-int pasta_show_check(const struct pasta_show *show, struct pasta_error *err);
+int pasta_reportrun_check(const struct pasta_show *show, struct pasta_error *err);
 /* Whether the filter, which may be NULL, can choose for tools of these needs. 0, or -EINVAL with
  * *err. */
-int pasta_show_check_filter(const struct pasta_filter *filter, uint64_t needs,
+int pasta_reportrun_check_filter(const struct pasta_filter *filter, uint64_t needs,
 			    struct pasta_error *err);
 /* Load plug-ins and choose the tools, once all options are known. tools: what to use if nobody
  * chose, ended by NULL; NULL, or none of them known: the defaults. */
-int pasta_show_choose(struct pasta_show *show, char *const *tools, struct pasta_error *err);
+int pasta_reportrun_choose(struct pasta_show *show, char *const *tools, struct pasta_error *err);
 
 /* Read all and let the tools report. stop, which may be NULL, is asked now and then; progress is
  * shown on a terminal. 0; -EINTR: it was stopped, and the result is of what was read; another
  * error, with *err. */
-int pasta_show_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
+int pasta_reportrun_read(struct pasta_show *show, struct pasta_input *in, struct pasta_result *result,
 		    bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
 /* The same for a format of the events, written as they are read: no tools run. Also -EIO and the
  * like, with *err. */
-int pasta_show_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
+int pasta_reportrun_events(struct pasta_show *show, struct pasta_input *in, FILE *file,
 		      bool (*stop)(void *ctx), void *ctx, struct pasta_error *err);
 /* Say what went wrong in the program's processes while they recorded, if anything. */
-void pasta_show_trouble(const struct pasta_input *in);
+void pasta_reportrun_trouble(const struct pasta_input *in);
 /* How many tools failed; each is said. */
-size_t pasta_show_failures(const struct pasta_result *result);
+size_t pasta_reportrun_failures(const struct pasta_result *result);
 
 /* Print in the chosen format. fd is where it will end: a terminal has a width and colours. */
-int pasta_show_print(const struct pasta_show *show, FILE *file, int fd,
+int pasta_reportrun_print(const struct pasta_show *show, FILE *file, int fd,
 		     const struct pasta_result *result, struct pasta_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* reading.c - runs opened, and an interrupt while they are read. */
-#include "cli/reading.h"
+/* openrun.c - runs opened, and an interrupt while they are read. */
+#include "cli/openrun.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/importing.h"
-#include "cli/show.h"
+#include "cli/importrun.h"
+#include "cli/reportrun.h"
 #include "process/read/rawfile.h"
 
 static volatile sig_atomic_t interrupted; /* the signal */
@@ -20,7 +20,7 @@ static void on_interrupt(int sig)
 	interrupted = sig;
 }
 
-bool pasta_reading_stop(void *ctx)
+bool pasta_openrun_stop(void *ctx)
 {
 	return interrupted;
 }
@@ -34,19 +34,19 @@ static void catch (int sig)
 		sigaction(sig, &action, NULL);
 }
 
-void pasta_reading_catch_interrupt(void)
+void pasta_openrun_catch_interrupt(void)
 {
 	catch (SIGINT);
 }
 
-void pasta_reading_hold_end(void)
+void pasta_openrun_hold_end(void)
 {
 	catch (SIGTERM);
 	catch (SIGHUP);
 }
 
 /* Those that are ignored have no handler of ours. */
-void pasta_reading_let_end(void)
+void pasta_openrun_let_end(void)
 {
 	static const int ends[] = {SIGTERM, SIGHUP};
 
@@ -62,49 +62,49 @@ void pasta_reading_let_end(void)
 
 static void warn(const char *line)
 {
-	pasta_cli_say("%s", line);
+	pasta_cli_message("%s", line);
 }
 
 /* Returns how many failed. */
-static int import(struct pasta_input *in, struct pasta_importing *im)
+static int import(struct pasta_input *in, struct pasta_importrun *im)
 {
 	struct pasta_error err = {0};
-	int r = pasta_importing_input(im, in, &err);
+	int r = pasta_importrun_input(im, in, &err);
 
 	if (r)
-		pasta_cli_say("%s", r == -EINTR ? "interrupted" : err.text);
+		pasta_cli_message("%s", r == -EINTR ? "interrupted" : err.text);
 	else
-		pasta_importing_say(im);
+		pasta_importrun_message(im);
 	return r != 0;
 }
 
-int pasta_reading_open(struct pasta_input *in, char **paths)
+int pasta_openrun_open(struct pasta_input *in, char **paths)
 {
-	struct pasta_importing im = {0};
+	struct pasta_importrun im = {0};
 	int failed = 0;
 
 	in->warn = warn;
 	for (; *paths; paths++) {
 		struct pasta_error err = {0};
-		int r = pasta_importing_is(*paths) ? pasta_importing_add(&im, *paths, &err)
+		int r = pasta_importrun_is(*paths) ? pasta_importrun_add(&im, *paths, &err)
 						   : pasta_input_add(in, *paths, &err);
 
 		if (!r)
 			continue;
-		pasta_cli_say("%s", err.text);
+		pasta_cli_message("%s", err.text);
 		failed++;
 	}
 	if (im.count)
 		failed += import(in, &im);
-	pasta_importing_free(&im);
+	pasta_importrun_free(&im);
 	if (!failed && !in->shards && in->failed)
-		pasta_cli_say("nothing was recorded in this run, and %" PRIu64
+		pasta_cli_message("nothing was recorded in this run, and %" PRIu64
 			      " events were lost: %s",
 			      in->lost, in->why);
 	else if (!failed && !in->shards && in->alive)
-		pasta_cli_say("nothing is written yet: the program still runs, try again later");
+		pasta_cli_message("nothing is written yet: the program still runs, try again later");
 	else if (!failed && !in->shards)
-		pasta_cli_say("nothing was recorded in this run: see 'accelprof doctor', and "
+		pasta_cli_message("nothing was recorded in this run: see 'accelprof doctor', and "
 			      "<pasta/annotate.h> for what a program can say");
 	return failed;
 }
@@ -114,37 +114,37 @@ int pasta_reading_open(struct pasta_input *in, char **paths)
 static bool reading_lacks(const struct pasta_input *in, const struct pasta_loss_summary *loss)
 {
 	if (in->expected <= loss->expected || pasta_filter_any(in->filter) ||
-	    pasta_reading_stop(NULL))
+	    pasta_openrun_stop(NULL))
 		return false;
-	pasta_cli_say("run.json accounts for %" PRIu64 " events, and all other files for %" PRIu64
+	pasta_cli_message("run.json accounts for %" PRIu64 " events, and all other files for %" PRIu64
 		      ": some were lost with files that are missing or of another run",
 		      in->expected, loss->expected);
 	return true;
 }
 
-bool pasta_reading_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
+bool pasta_openrun_remarks(const struct pasta_input *in, const struct pasta_loss_summary *loss,
 			   const char *what)
 {
 	struct pasta_error err;
 	bool unread;
 
-	pasta_show_trouble(in);
+	pasta_reportrun_trouble(in);
 	if (in->alive)
-		pasta_cli_say("still running: %" PRIu64 " of the program's processes; this is what "
+		pasta_cli_message("still running: %" PRIu64 " of the program's processes; this is what "
 			      "they have written so far",
 			      in->alive);
 	if (in->unsure)
-		pasta_cli_say("of %" PRIu64
+		pasta_cli_message("of %" PRIu64
 			      " processes it is not known whether they still run, here or "
 			      "on another host; this is what they have recorded so far",
 			      in->unsure);
 	if (loss->damaged_bytes || loss->damaged)
-		pasta_cli_say("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
+		pasta_cli_message("%" PRIu64 " bytes of the shards are damaged, %" PRIu64
 			      " events are lost with them; all else is in the %s: keep a copy",
 			      loss->damaged_bytes, loss->damaged, what);
 	unread = pasta_rawfile_failed(&err);
 	if (unread)
-		pasta_cli_say("memory accesses could not be read: %s", err.text);
+		pasta_cli_message("memory accesses could not be read: %s", err.text);
 	return reading_lacks(in, loss) || loss->damaged_bytes || loss->damaged || in->refused ||
 	       unread;
 }

@@ -1,7 +1,7 @@
-/* rawwork.c - workers that copy raw accesses out of the ring, and hand them on. */
+/* rawcopy.c - workers that copy raw accesses out of the ring, and hand them on. */
 #include "collect/agent.h"
 #include "core/lock.h"
-#include "handlers/sanitizer/rawin.h"
+#include "handlers/sanitizer/raw_internal.h"
 
 static struct open *open_of(struct pasta_raw *r, uint32_t number)
 {
@@ -109,7 +109,7 @@ static void hand_on(struct pasta_raw *r, struct worker *w)
 		else if (r->ops.stray)
 			r->ops.stray(count);
 		else
-			pasta_emit_lost(PASTA_LOSS_SOURCE, count);
+			pasta_emit_loss(PASTA_LOSS_SOURCE, count);
 	}
 }
 

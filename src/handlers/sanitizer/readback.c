@@ -1,4 +1,4 @@
-/* fold.c - what a device has counted, read back and told as rows. */
+/* readback.c - what a device has counted, read back and told as rows. */
 #include <stdlib.h>
 
 #include "handlers/sanitizer/sanitizer.h"

@@ -1,5 +1,5 @@
 /*
- * quiet.c - times when nothing of the program's runs on a device.
+ * idle.c - times when nothing of the program's runs on a device.
  *
  * To patch code, and to unpatch it, the library waits for all kernels, and holds up the program
  * meanwhile: a kernel that waits for the program would be waited for for ever. So nobody is let

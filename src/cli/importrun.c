@@ -1,5 +1,5 @@
-/* importing.c - other profilers' files made into a run. */
-#include "cli/importing.h"
+/* importrun.c - other profilers' files made into a run. */
+#include "cli/importrun.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,13 +11,13 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "cli/reading.h"
+#include "cli/openrun.h"
 #include "core/frame.h"
 #include "process/io/files.h"
 #include "process/read/runinfo.h"
 #include "process/read/shard.h"
 
-void pasta_importing_free(struct pasta_importing *im)
+void pasta_importrun_free(struct pasta_importrun *im)
 {
 	for (size_t i = 0; i < im->count; i++) {
 		free(im->files[i]);
@@ -88,7 +88,7 @@ static bool has(const char *folder, const char *name)
 	return there;
 }
 
-bool pasta_importing_is(const char *path)
+bool pasta_importrun_is(const char *path)
 {
 	char **names;
 	size_t count;
@@ -102,7 +102,7 @@ bool pasta_importing_is(const char *path)
 	return count;
 }
 
-static int add_file(struct pasta_importing *im, char *path, struct pasta_error *err)
+static int add_file(struct pasta_importrun *im, char *path, struct pasta_error *err)
 {
 	if (path && im->count == im->capacity) {
 		size_t n = im->capacity ? 2 * im->capacity : 16;
@@ -130,7 +130,7 @@ static bool is_trace(const char *path)
 	return fd >= 0 && pasta_import_knows(path);
 }
 
-static int add_folder(struct pasta_importing *im, const char *folder, struct pasta_error *err)
+static int add_folder(struct pasta_importrun *im, const char *folder, struct pasta_error *err)
 {
 	size_t before = im->count, count = 0;
 	char **names = NULL;
@@ -142,7 +142,7 @@ static int add_folder(struct pasta_importing *im, const char *folder, struct pas
 		char *path = pasta_run_file(folder, names[i]);
 
 		if (path && !is_trace(path)) {
-			pasta_cli_say("%s is passed over: it is no trace that can be imported",
+			pasta_cli_message("%s is passed over: it is no trace that can be imported",
 				      path);
 			free(path);
 		} else {
@@ -157,7 +157,7 @@ static int add_folder(struct pasta_importing *im, const char *folder, struct pas
 	return r;
 }
 
-int pasta_importing_add(struct pasta_importing *im, const char *path, struct pasta_error *err)
+int pasta_importrun_add(struct pasta_importrun *im, const char *path, struct pasta_error *err)
 {
 	return is_folder(path) ? add_folder(im, path, err) : add_file(im, strdup(path), err);
 }
@@ -174,7 +174,7 @@ static bool go_on(void *ctx, uint64_t done, uint64_t total)
 	struct watch *w = ctx;
 
 	pasta_progress_show(&w->progress, w->what, done, total);
-	return !pasta_reading_stop(NULL);
+	return !pasta_openrun_stop(NULL);
 }
 
 static const char *base_name(const char *path)
@@ -197,7 +197,7 @@ static char *shard_name(const struct pasta_run *run, const char *file, size_t nu
 }
 
 /* Into the run, or where there is none into the file. */
-static int import_one(struct pasta_importing *im, const struct pasta_run *run, int fd, size_t i,
+static int import_one(struct pasta_importrun *im, const struct pasta_run *run, int fd, size_t i,
 		      struct pasta_error *err)
 {
 	struct watch w = {.progress = pasta_progress_begin()};
@@ -238,7 +238,7 @@ static void put_uint(struct pasta_json *j, const char *name, uint64_t value)
 
 static void put_imports(struct pasta_json *j, const void *ctx)
 {
-	const struct pasta_importing *im = ctx;
+	const struct pasta_importrun *im = ctx;
 
 	pasta_json_key(j, "import");
 	pasta_json_list(j);
@@ -268,7 +268,7 @@ static void put_imports(struct pasta_json *j, const void *ctx)
 	pasta_json_list_end(j);
 }
 
-static int describe(struct pasta_importing *im, struct pasta_runinfo *info, struct pasta_error *err)
+static int describe(struct pasta_importrun *im, struct pasta_runinfo *info, struct pasta_error *err)
 {
 	*info = (struct pasta_runinfo){.shards = im->count};
 	info->version = strdup(PASTA_VERSION_STRING);
@@ -284,7 +284,7 @@ static int describe(struct pasta_importing *im, struct pasta_runinfo *info, stru
 	return info->version ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-static int save_info(struct pasta_importing *im, const struct pasta_run *run,
+static int save_info(struct pasta_importrun *im, const struct pasta_run *run,
 		     struct pasta_error *err)
 {
 	char *file = pasta_run_file(run->path, PASTA_RUN_INFO);
@@ -301,7 +301,7 @@ static int save_info(struct pasta_importing *im, const struct pasta_run *run,
 	return r;
 }
 
-int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
+int pasta_importrun_run(struct pasta_importrun *im, const struct pasta_run *run,
 			struct pasta_error *err)
 {
 	int r = 0;
@@ -314,7 +314,7 @@ int pasta_importing_run(struct pasta_importing *im, const struct pasta_run *run,
 	return r ? r : save_info(im, run, err);
 }
 
-int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in,
+int pasta_importrun_input(struct pasta_importrun *im, struct pasta_input *in,
 			  struct pasta_error *err)
 {
 	struct pasta_runinfo info = {0};
@@ -350,7 +350,7 @@ int pasta_importing_input(struct pasta_importing *im, struct pasta_input *in,
 /* -- What is to be said -- */
 
 /* Files of one job mostly lack the same: it is said once. */
-static void say_lacks(const struct pasta_importing *im)
+static void say_lacks(const struct pasta_importrun *im)
 {
 	char text[800];
 	size_t at = 0;
@@ -369,7 +369,7 @@ static void say_lacks(const struct pasta_importing *im)
 		}
 	}
 	if (at)
-		pasta_cli_say("%s does not have: %s", im->count > 1 ? "the source" : "the trace",
+		pasta_cli_message("%s does not have: %s", im->count > 1 ? "the source" : "the trace",
 			      text);
 }
 
@@ -384,23 +384,23 @@ static void say_counts(const char *file, const struct pasta_import_info *info,
 				       at ? ", " : "", info->lists[list][i].name,
 				       info->lists[list][i].count);
 	if (at)
-		pasta_cli_say("%s: %s: %s", base_name(file), what, text);
+		pasta_cli_message("%s: %s: %s", base_name(file), what, text);
 }
 
-void pasta_importing_say(const struct pasta_importing *im)
+void pasta_importrun_message(const struct pasta_importrun *im)
 {
 	for (size_t i = 0; i < im->count; i++) {
 		const struct pasta_import_info *info = &im->infos[i];
 
 		say_counts(im->files[i], info, PASTA_IMPORT_UNKNOWN, "not known");
 		if (info->damaged || info->invalid)
-			pasta_cli_say("%s: recovered: %" PRIu64 " damaged places (%" PRIu64
+			pasta_cli_message("%s: recovered: %" PRIu64 " damaged places (%" PRIu64
 				      " bytes) and %" PRIu64
 				      " records that make no sense were passed over",
 				      base_name(im->files[i]), info->damaged, info->damaged_bytes,
 				      info->invalid);
 		if (info->crossed)
-			pasta_cli_say("%s: %" PRIu64
+			pasta_cli_message("%s: %" PRIu64
 				      " spans cross the end of one around them, and are cut there",
 				      base_name(im->files[i]), info->crossed);
 	}

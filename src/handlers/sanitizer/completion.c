@@ -1,5 +1,5 @@
 /*
- * drain.c - threads that wait for streams, and read back what was counted on them.
+ * completion.c - threads that wait for streams, and read back what was counted on them.
  *
  * The next launch of a stream waits for that: so a kernel that fails later takes no counts with it.
  * A thread that waits may hold a lock of the driver's, as where a stream goes, and no other
@@ -76,11 +76,11 @@ static void tell(struct san_slot *s, const struct san_reading *r)
 	if (r)
 		san_fold(s, r);
 	else
-		pasta_accesses_lost(s->launch, 1); /* how many there were nobody knows */
+		pasta_accesses_dropped(s->launch, 1); /* how many there were nobody knows */
 	if (san_ring_end(s, r ? san_reading_raw(r) : NULL))
 		pasta_accesses_end_with(s->launch, san_pages_each, &told);
 	else
-		pasta_emit_lost(PASTA_LOSS_SOURCE, 1);
+		pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
 	san_module_put(s->module);
 	pasta_lock(&san.lock);
 	finished(s);
@@ -104,7 +104,7 @@ static void give_up(struct san_slot *s)
 static void let_go(struct san_slot *s)
 {
 	if (!--s->readers && s->synced)
-		san_slot_give(s);
+		san_slot_release(s);
 }
 
 static void *tell_all(void *arg)
@@ -280,7 +280,7 @@ static bool run(struct lane *lane)
 	return lane->runs;
 }
 
-bool san_drain_start(void)
+bool san_completion_start(void)
 {
 	bool made = !pthread_cond_init(&teller.wake, NULL);
 
@@ -293,7 +293,7 @@ bool san_drain_start(void)
 
 /* -- What is under way -- */
 
-void san_drain_begin(struct san_slot *s)
+void san_completion_begin(struct san_slot *s)
 {
 	pasta_lock(&san.lock);
 	s->readers = 1;
@@ -305,7 +305,7 @@ void san_drain_begin(struct san_slot *s)
 	pasta_unlock(&san.lock);
 }
 
-void san_drain_queue(struct san_slot *s)
+void san_completion_queue(struct san_slot *s)
 {
 	struct lane *lane = &lanes[s->lane];
 	bool runs;
@@ -464,7 +464,7 @@ static void hand_back(const struct san_stream *stream)
 	run(reader);
 }
 
-void san_drain_wait(struct san_stream *stream)
+void san_completion_wait(struct san_stream *stream)
 {
 	const struct which w = {.stream = stream};
 
@@ -481,7 +481,7 @@ void san_drain_wait(struct san_stream *stream)
 	pasta_unlock(&san.lock);
 }
 
-void san_drain_wait_all(void)
+void san_completion_wait_all(void)
 {
 	const struct which w = {0};
 
@@ -495,7 +495,7 @@ void san_drain_wait_all(void)
 	pasta_unlock(&san.lock);
 }
 
-void san_drain_wait_sent(const struct san_context *context)
+void san_completion_wait_sent(const struct san_context *context)
 {
 	bool waits;
 
@@ -503,10 +503,10 @@ void san_drain_wait_sent(const struct san_context *context)
 	waits = san_slots_wait(context);
 	pasta_unlock(&san.lock);
 	if (waits)
-		san_drain_wait_all();
+		san_completion_wait_all();
 }
 
-void san_drain_wait_told(const struct san_context *context)
+void san_completion_wait_emitted(const struct san_context *context)
 {
 	const struct which w = {.context = context, .untold = true};
 
@@ -517,7 +517,7 @@ void san_drain_wait_told(const struct san_context *context)
 	pasta_unlock(&san.lock);
 }
 
-void san_drain_wait_ring(const struct san_ring *ring, const void *stream)
+void san_completion_wait_ring(const struct san_ring *ring, const void *stream)
 {
 	const struct which w = {.ring = ring, .on = stream};
 
@@ -528,7 +528,7 @@ void san_drain_wait_ring(const struct san_ring *ring, const void *stream)
 }
 
 /* A reader of one that is given up finds it done, and tells nothing. */
-void san_drain_end(const struct san_context *context, const struct san_stream *stream)
+void san_completion_end(const struct san_context *context, const struct san_stream *stream)
 {
 	const struct which w = {.context = context, .stream = stream, .untold = true};
 	struct san_slot *s;

@@ -1,11 +1,11 @@
 /*
- * rawin.h - the host's side of raw accesses, inside: raw.c, rawtake.c and rawwork.c share it.
+ * raw_internal.h - the host's side of raw accesses, inside: raw.c, rawtake.c and rawwork.c share it.
  *
  * raw.c opens and closes launches, and begins and ends it all; rawtake.c takes records out of the
  * ring, as lists; rawwork.c copies lists and hands them on.
  */
-#ifndef PASTA_SANITIZER_RAWIN_H
-#define PASTA_SANITIZER_RAWIN_H
+#ifndef PASTA_SANITIZER_RAW_INTERNAL_H
+#define PASTA_SANITIZER_RAW_INTERNAL_H
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
-/* rawtake.c - who watches a context's ring, and takes records out of it: in halves that are full,
+/* rawconsume.c - who watches a context's ring, and takes records out of it: in halves that are full,
  * and what is left of a launch that has run. */
 #include <sched.h>
 
 #include "collect/agent.h"
 #include "core/lock.h"
-#include "handlers/sanitizer/rawin.h"
+#include "handlers/sanitizer/raw_internal.h"
 
 enum { NAP_LEAST = 20, NAP_MOST = 200 }; /* us */
 
@@ -35,7 +35,7 @@ static void stop(struct pasta_raw *r)
 	if (is_stopped(r))
 		return;
 	__atomic_store_n(&r->config.ring->stop, 1, __ATOMIC_RELEASE);
-	pasta_agent_say("accesses", "raw ones are lost: they come faster than they can be written, "
+	pasta_agent_log("accesses", "raw ones are lost: they come faster than they can be written, "
 				    "and nothing moves; use a faster disk, --sample, or --lossy");
 }
 

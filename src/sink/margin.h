@@ -1,6 +1,6 @@
-/* side.h - the columns of text to the left of a drawing. */
-#ifndef PASTA_SINK_SIDE_H
-#define PASTA_SINK_SIDE_H
+/* margin.h - the columns of text to the left of a drawing. */
+#ifndef PASTA_SINK_MARGIN_H
+#define PASTA_SINK_MARGIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #define PASTA_NAME_LEAST 12 /* columns that a text keeps, however narrow the terminal */
 
 /* Heads, then rows. */
-struct pasta_side {
+struct pasta_margin {
 	size_t rows, columns;
 	bool left;	  /* the first column is of names: aligned left, and cut if it must be */
 	char **cells;	  /* (rows + 1) * columns */
@@ -21,13 +21,13 @@ struct pasta_side {
 };
 
 /* 0 or -ENOMEM; to be freed in either case. */
-int pasta_side_init(struct pasta_side *s, size_t rows, size_t columns);
-void pasta_side_free(struct pasta_side *s);
+int pasta_margin_init(struct pasta_margin *s, size_t rows, size_t columns);
+void pasta_margin_free(struct pasta_margin *s);
 /* Put a text, to be freed with it, in its place; NULL is no memory. */
-int pasta_side_set(struct pasta_side *s, size_t row, size_t column, char *text);
+int pasta_margin_set(struct pasta_margin *s, size_t row, size_t column, char *text);
 /* Make room for a drawing of so many columns, if that can be; returns how many there are. */
-size_t pasta_side_fit(struct pasta_side *s, size_t width, size_t least);
-int pasta_side_put(FILE *f, const struct pasta_side *s, size_t row);
+size_t pasta_margin_fit(struct pasta_margin *s, size_t width, size_t least);
+int pasta_margin_put(FILE *f, const struct pasta_margin *s, size_t row);
 
 /* Numbers and names of an axis as cells have them, to be freed. */
 char *pasta_axis_text(const struct pasta_axis *axis, double value);

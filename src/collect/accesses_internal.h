@@ -1,5 +1,5 @@
 /*
- * accesses_in.h - the reducers' driver, inside: what accesses.c and its rooms share.
+ * accesses_internal.h - the reducers' driver, inside: what accesses.c and its rooms share.
  *
  * accesses.c has the driver of a process, and launches from their beginning to their end;
  * accesses_wanted.c reads what is wanted; accesses_threads.c has the threads that count, and all
@@ -15,8 +15,8 @@
  * Locks are taken in this order: a thread's, a launch's, the driver's or a pool's. emitting is
  * never held together with them.
  */
-#ifndef PASTA_COLLECT_ACCESSES_IN_H
-#define PASTA_COLLECT_ACCESSES_IN_H
+#ifndef PASTA_COLLECT_ACCESSES_INTERNAL_H
+#define PASTA_COLLECT_ACCESSES_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -59,7 +59,7 @@ struct pasta_accesses_launch {
 struct driver {
 	struct driver *parent;
 	struct pasta_sampler *sampler;
-	struct pasta_told *told;
+	struct pasta_objreg *told;
 	struct pasta_rawwriter *raw;	  /* NULL: they are not wanted, or cannot be written */
 	_Atomic(struct thread *) threads; /* those that ever were: none is freed */
 	_Atomic bool said_full, said_refused;
