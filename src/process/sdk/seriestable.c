@@ -164,7 +164,7 @@ void pasta_out_series_view(struct pasta_out *out, struct pasta_series_set *set,
 	}
 	rows = pasta_group_sorted(group, NULL, &count);
 	error = rows ? pasta_group_plan(group->def, &t.plan, &err) : group->error;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; rows && i < count; i++)
 		shown += series_is_shown(&t, rows[i]);
 	if (!error)
 		error = series_open(&t, out, shown);
