@@ -163,8 +163,13 @@ void pasta_out_series_view(struct pasta_out *out, struct pasta_series_set *set,
 		return;
 	}
 	rows = pasta_group_sorted(group, NULL, &count);
-	error = rows ? pasta_group_plan(group->def, &t.plan, &err) : group->error;
-	for (size_t i = 0; rows && i < count; i++)
+	if (!rows) {
+		pasta_out_fail(out, group->error, "table %s: %s", view->table,
+			       strerror(-group->error));
+		return;
+	}
+	error = pasta_group_plan(group->def, &t.plan, &err);
+	for (size_t i = 0; i < count; i++)
 		shown += series_is_shown(&t, rows[i]);
 	if (!error)
 		error = series_open(&t, out, shown);
