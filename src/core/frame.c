@@ -26,14 +26,14 @@ struct pasta_encoder {
 		uint8_t out[sizeof(struct pasta_frame) + ZSTD_COMPRESSBOUND(PASTA_FRAME_BYTES) + 8];
 };
 
-static size_t workspace_offset(void)
+static size_t frame_workspace_offset(void)
 {
 	return (sizeof(struct pasta_encoder) + 63) & ~(size_t)63;
 }
 
 size_t pasta_encoder_size(void)
 {
-	return workspace_offset() + ZSTD_estimateCCtxSize(LEVEL);
+	return frame_workspace_offset() + ZSTD_estimateCCtxSize(LEVEL);
 }
 
 struct pasta_encoder *pasta_encoder_init(void *memory)
@@ -43,7 +43,7 @@ struct pasta_encoder *pasta_encoder_init(void *memory)
 	const char *schema = pasta_schema_text(&n);
 
 	enc->schema = pasta_schema_hash(schema, n);
-	enc->zstd = ZSTD_initStaticCCtx((char *)memory + workspace_offset(),
+	enc->zstd = ZSTD_initStaticCCtx((char *)memory + frame_workspace_offset(),
 					ZSTD_estimateCCtxSize(LEVEL));
 	return enc;
 }
@@ -70,7 +70,7 @@ bool pasta_frame_head_ok(const struct pasta_frame *frame)
 }
 
 /* Compress the first raw_size bytes of enc->raw behind a sealed head. */
-static const void *finish(struct pasta_encoder *enc, struct pasta_frame *frame, size_t *size)
+static const void *frame_finish(struct pasta_encoder *enc, struct pasta_frame *frame, size_t *size)
 {
 	uint8_t *payload = enc->out + sizeof(*frame);
 	size_t n = enc->zstd ? ZSTD_compressCCtx(enc->zstd, payload,
@@ -110,7 +110,7 @@ uint32_t pasta_schema_hash(const char *text, size_t size)
 	return (uint32_t)XXH3_64bits(text, size);
 }
 
-static unsigned int width_of(uint64_t range)
+static unsigned int frame_width(uint64_t range)
 {
 	return range ? (unsigned int)(71 - __builtin_clzll(range)) / 8 : 0;
 }
@@ -137,8 +137,8 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 		dmin = d < dmin ? d : dmin;
 		dmax = d > dmax ? d : dmax;
 	}
-	plain = width_of(max - min);
-	delta = width_of((uint64_t)dmax - (uint64_t)dmin);
+	plain = frame_width(max - min);
+	delta = frame_width((uint64_t)dmax - (uint64_t)dmin);
 	if (delta < plain) {
 		for (size_t i = n - 1; i > 0; i--)
 			v[i] = v[i] - v[i - 1] - (uint64_t)dmin;
@@ -160,7 +160,7 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 	return p;
 }
 
-static void gather(uint64_t *v, const struct pasta_event *const *ev, size_t n,
+static void frame_gather(uint64_t *v, const struct pasta_event *const *ev, size_t n,
 		   const struct pasta_field *f)
 {
 	if (pasta_field_size(f->type) == 8) {
@@ -194,7 +194,7 @@ static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int 
 		v[i] = ev[i]->time;
 	q = put_column(q, v, n);
 	for (unsigned int f = 0; f < info->count; f++) {
-		gather(v, ev, n, &info->fields[f]);
+		frame_gather(v, ev, n, &info->fields[f]);
 		q = put_column(q, v, n);
 	}
 	*h++ = (uint8_t)kind;
@@ -207,7 +207,7 @@ static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int 
 }
 
 /* Sort by time, stably; most rings are in order already. */
-static const struct pasta_event **sort(struct pasta_encoder *enc, const struct pasta_event **ev,
+static const struct pasta_event **frame_sort(struct pasta_encoder *enc, const struct pasta_event **ev,
 				       size_t n)
 {
 	const struct pasta_event **from = ev, **to = enc->sorted[0];
@@ -237,7 +237,7 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 {
 	size_t counts[PASTA_KIND_MAX] = {0}, start[PASTA_KIND_MAX];
 	uint8_t section[PASTA_KIND_MAX] = {0}, sections = 0;
-	const struct pasta_event **ev = sort(enc, events, count);
+	const struct pasta_event **ev = frame_sort(enc, events, count);
 	struct pasta_frame frame = {.type = PASTA_FRAME_EVENTS_T,
 				    .flags = (uint8_t)meta->flags,
 				    .source = meta->source,
@@ -271,7 +271,7 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 		for (size_t i = 0; i < count; i++)
 			*p++ = section[ev[i]->kind];
 	frame.raw_size = (uint32_t)(p - enc->raw);
-	return finish(enc, &frame, size);
+	return frame_finish(enc, &frame, size);
 }
 
 const void *pasta_encode_plain(struct pasta_encoder *enc, enum pasta_frame_type type,
@@ -284,7 +284,7 @@ const void *pasta_encode_plain(struct pasta_encoder *enc, enum pasta_frame_type 
 				    .raw_size = (uint32_t)payload_size};
 
 	memcpy(enc->raw, payload, payload_size);
-	return finish(enc, &frame, size);
+	return frame_finish(enc, &frame, size);
 }
 
 size_t pasta_encode_string(uint8_t *p, const void *text, uint32_t size)

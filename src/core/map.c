@@ -35,7 +35,7 @@ struct pasta_map {
 	uint32_t free;	  /* the first free one, plus 1 */
 };
 
-static struct entry *entry_at(const struct pasta_map *map, uint32_t number)
+static struct entry *map_entry(const struct pasta_map *map, uint32_t number)
 {
 	uint32_t n = (number >> CHUNK_SHIFT) + 1;
 	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
@@ -45,7 +45,7 @@ static struct entry *entry_at(const struct pasta_map *map, uint32_t number)
 }
 
 /* Neighbouring keys must not be neighbours in the index, nor may those that differ above only. */
-static uint32_t hash(uint64_t key)
+static uint32_t map_hash(uint64_t key)
 {
 	unsigned __int128 product = (unsigned __int128)(key ^ UINT64_C(0x9e3779b97f4a7c15)) *
 				    UINT64_C(0xd6e8feb86659fd93);
@@ -83,9 +83,9 @@ void pasta_map_free(struct pasta_map *map)
 }
 
 /* The key's slot, or the empty one where it would be. */
-static struct slot *slot_of(const struct pasta_map *map, uint64_t key)
+static struct slot *map_slot(const struct pasta_map *map, uint64_t key)
 {
-	uint32_t i = hash(key) & map->mask;
+	uint32_t i = map_hash(key) & map->mask;
 
 	while (map->index[i].entry && map->index[i].key != key)
 		i = (i + 1) & map->mask;
@@ -94,13 +94,13 @@ static struct slot *slot_of(const struct pasta_map *map, uint64_t key)
 
 void *pasta_map_find(const struct pasta_map *map, uint64_t key)
 {
-	struct entry *entry = slot_of(map, key)->entry;
+	struct entry *entry = map_slot(map, key)->entry;
 
 	return entry ? entry + 1 : NULL;
 }
 
 /* Keep a quarter of the slots empty. */
-static bool grow_index(struct pasta_map *map)
+static bool map_grow_index(struct pasta_map *map)
 {
 	uint32_t i, mask = map->mask * 2 + 1;
 	struct slot *index;
@@ -114,22 +114,22 @@ static bool grow_index(struct pasta_map *map)
 	map->index = index;
 	map->mask = mask;
 	for (i = 0; i < map->entries; i++) {
-		struct entry *entry = entry_at(map, i);
+		struct entry *entry = map_entry(map, i);
 
 		if (entry->used)
-			*slot_of(map, entry->key) = (struct slot){entry->key, entry};
+			*map_slot(map, entry->key) = (struct slot){entry->key, entry};
 	}
 	return true;
 }
 
 /* The number of an entry that is free, plus 1; 0 when out of memory. */
-static uint32_t take(struct pasta_map *map)
+static uint32_t map_acquire(struct pasta_map *map)
 {
 	uint32_t number = map->free, n = (map->entries >> CHUNK_SHIFT) + 1;
 	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
 
 	if (number) {
-		map->free = entry_at(map, number - 1)->next_free;
+		map->free = map_entry(map, number - 1)->next_free;
 		return number;
 	}
 	if (map->entries == ENTRIES_MAX)
@@ -143,20 +143,20 @@ static uint32_t take(struct pasta_map *map)
 
 void *pasta_map_add(struct pasta_map *map, uint64_t key)
 {
-	struct slot *slot = slot_of(map, key);
+	struct slot *slot = map_slot(map, key);
 	uint32_t number, mask = map->mask;
 	struct entry *entry;
 
 	if (slot->entry)
 		return slot->entry + 1;
-	if (!grow_index(map))
+	if (!map_grow_index(map))
 		return NULL;
 	if (map->mask != mask)
-		slot = slot_of(map, key);
-	number = take(map);
+		slot = map_slot(map, key);
+	number = map_acquire(map);
 	if (!number)
 		return NULL;
-	entry = entry_at(map, number - 1);
+	entry = map_entry(map, number - 1);
 	memset(entry, 0, map->stride);
 	entry->key = key;
 	entry->used = number;
@@ -166,12 +166,12 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 }
 
 /* Move up what is after an emptied slot and may lie in it, so that no probe stops short. */
-static void close_gap(struct pasta_map *map, uint32_t gap)
+static void map_close_gap(struct pasta_map *map, uint32_t gap)
 {
 	uint32_t i = gap;
 
 	while (map->index[i = (i + 1) & map->mask].entry) {
-		uint32_t home = hash(map->index[i].key) & map->mask;
+		uint32_t home = map_hash(map->index[i].key) & map->mask;
 
 		if (((i - home) & map->mask) < ((i - gap) & map->mask))
 			continue;
@@ -183,7 +183,7 @@ static void close_gap(struct pasta_map *map, uint32_t gap)
 
 void pasta_map_remove(struct pasta_map *map, uint64_t key)
 {
-	struct slot *slot = slot_of(map, key);
+	struct slot *slot = map_slot(map, key);
 	struct entry *entry = slot->entry;
 	uint32_t number;
 
@@ -194,7 +194,7 @@ void pasta_map_remove(struct pasta_map *map, uint64_t key)
 	entry->next_free = map->free;
 	map->free = number;
 	map->count--;
-	close_gap(map, (uint32_t)(slot - map->index));
+	map_close_gap(map, (uint32_t)(slot - map->index));
 }
 
 size_t pasta_map_count(const struct pasta_map *map)
@@ -205,7 +205,7 @@ size_t pasta_map_count(const struct pasta_map *map)
 void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key)
 {
 	while (*at < map->entries) {
-		struct entry *entry = entry_at(map, (uint32_t)(*at)++);
+		struct entry *entry = map_entry(map, (uint32_t)(*at)++);
 
 		if (!entry->used)
 			continue;

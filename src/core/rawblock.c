@@ -16,7 +16,7 @@ struct known {
 	struct pasta_access last, sites[SITES];
 };
 
-static struct pasta_access *site_of(struct known *k, uint32_t site)
+static struct pasta_access *known_site(struct known *k, uint32_t site)
 {
 	return &k->sites[site % SITES];
 }
@@ -41,7 +41,7 @@ static unsigned int flags_of(const struct pasta_access *a, const struct pasta_ac
 
 static uint8_t *put_access(uint8_t *p, struct known *k, const struct pasta_access *a)
 {
-	struct pasta_access *same = site_of(k, a->site), *last = &k->last;
+	struct pasta_access *same = known_site(k, a->site), *last = &k->last;
 	unsigned int flags = flags_of(a, last, same);
 
 	*p++ = (uint8_t)flags;
@@ -82,7 +82,7 @@ size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8
 
 /* -- And back. Each step passes on where it is, or NULL: the bytes are damaged. -- */
 
-static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+static const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	return p ? pasta_varint_get(p, end, v) : NULL;
 }
@@ -91,7 +91,7 @@ static const uint8_t *get_difference(const uint8_t *p, const uint8_t *end, uint3
 {
 	uint64_t difference = 0;
 
-	p = get(p, end, &difference);
+	p = get_varint(p, end, &difference);
 	*v += (uint32_t)pasta_unzigzag(difference);
 	return p;
 }
@@ -126,7 +126,7 @@ static const uint8_t *get_rest(const uint8_t *p, const uint8_t *end, unsigned in
 	a->turn = same->turn;
 	if (flags & F_TURN)
 		p = get_difference(p, end, &a->turn);
-	p = get(p, end, &difference);
+	p = get_varint(p, end, &difference);
 	a->addr = same->addr + pasta_unzigzag(difference);
 	return p;
 }
@@ -142,16 +142,16 @@ static const uint8_t *get_access(const uint8_t *p, const uint8_t *end, struct kn
 	if (flags & F_SITE)
 		p = get_difference(p, end, &a.site);
 	if (flags & F_SIZE)
-		p = get(p, end, &size);
+		p = get_varint(p, end, &size);
 	if (flags & F_WHAT)
-		p = get(p, end, &what);
+		p = get_varint(p, end, &what);
 	if (flags & F_GROUP) {
 		p = get_difference(p, end, &a.launch);
 		p = get_difference(p, end, &a.group);
 	}
 	p = get_thread(p, end, flags >> THREAD_SHIFT & THREAD_MASK, &a);
-	p = get_rest(p, end, flags, &a, site_of(k, a.site), size, what);
-	*site_of(k, a.site) = k->last = a;
+	p = get_rest(p, end, flags, &a, known_site(k, a.site), size, what);
+	*known_site(k, a.site) = k->last = a;
 	return p;
 }
 

@@ -29,7 +29,7 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 
 /* The same into a file that is open and empty, and is its own from now on, whatever happens; path
  * is for messages. */
-struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
+struct pasta_shardwriter *pasta_shardwriter_adopt(int fd, const char *path,
 						 const struct pasta_shard_head *head,
 						 struct pasta_error *err);
 

@@ -27,17 +27,17 @@ static _Atomic uint32_t count; /* ids 1..count are there */
 static struct slot *slots;
 static size_t slot_count;
 
-static const struct entry *entry_of(uint32_t id)
+static const struct entry *strings_entry(uint32_t id)
 {
 	return chunks[id / CHUNK][id % CHUNK];
 }
 
-static struct slot *find(struct slot *in, size_t n, uint32_t hash, const void *bytes, size_t size)
+static struct slot *strings_find(struct slot *in, size_t n, uint32_t hash, const void *bytes, size_t size)
 {
 	size_t i = hash & (n - 1);
 
 	for (; in[i].id; i = (i + 1) & (n - 1)) {
-		const struct entry *e = in[i].hash == hash ? entry_of(in[i].id) : NULL;
+		const struct entry *e = in[i].hash == hash ? strings_entry(in[i].id) : NULL;
 
 		if (e && e->size == size && !memcmp(e->text, bytes, size))
 			break;
@@ -45,7 +45,7 @@ static struct slot *find(struct slot *in, size_t n, uint32_t hash, const void *b
 	return &in[i];
 }
 
-static int grow(void)
+static int strings_grow(void)
 {
 	size_t n = slot_count ? slot_count * 2 : 1024;
 	struct slot *bigger;
@@ -56,10 +56,10 @@ static int grow(void)
 	if (!bigger)
 		return -1;
 	for (size_t i = 0; i < slot_count; i++) {
-		const struct entry *e = slots[i].id ? entry_of(slots[i].id) : NULL;
+		const struct entry *e = slots[i].id ? strings_entry(slots[i].id) : NULL;
 
 		if (e)
-			*find(bigger, n, slots[i].hash, e->text, e->size) = slots[i];
+			*strings_find(bigger, n, slots[i].hash, e->text, e->size) = slots[i];
 	}
 	free(slots);
 	slots = bigger;
@@ -67,7 +67,7 @@ static int grow(void)
 	return 0;
 }
 
-static uint32_t add(const void *bytes, size_t size)
+static uint32_t strings_append(const void *bytes, size_t size)
 {
 	uint32_t id = count + 1;
 	struct entry ***chunk = &chunks[id / CHUNK];
@@ -94,9 +94,9 @@ uint32_t pasta_strings_add(const void *bytes, size_t size)
 	struct slot *slot;
 
 	pthread_mutex_lock(&lock);
-	if (!grow()) {
-		slot = find(slots, slot_count, hash, bytes, size);
-		if (!slot->id && (slot->id = add(bytes, size)))
+	if (!strings_grow()) {
+		slot = strings_find(slots, slot_count, hash, bytes, size);
+		if (!slot->id && (slot->id = strings_append(bytes, size)))
 			slot->hash = hash;
 		id = slot->id;
 	}
@@ -109,7 +109,7 @@ const char *pasta_bytes(uint32_t id, size_t *size)
 	const struct entry *e = NULL;
 
 	if (id && id <= atomic_load_explicit(&count, memory_order_acquire))
-		e = entry_of(id);
+		e = strings_entry(id);
 	*size = e ? e->size : 0;
 	return e ? e->text : "";
 }
