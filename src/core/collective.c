@@ -1,4 +1,4 @@
-/* collective.c - which kernel a collective is, by process and correlation. */
+/* collective.c - matches collectives with their kernels, by process and correlation id. */
 #include <pasta/pasta.h>
 
 void *pasta_collective_wait(struct pasta_pending *waiting, const struct pasta_event *collective)

@@ -1,4 +1,4 @@
-/* cover.c - how long intervals of two sorts cover a line of time. */
+/* cover.c - measures for how long intervals of two types are active, alone and together. */
 #include <pasta/pasta.h>
 
 static uint64_t cover_earlier(uint64_t a, uint64_t b)
@@ -6,7 +6,8 @@ static uint64_t cover_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Between two ends the same sorts are there: at most three steps. */
+/* Advances to a time, and adds the time passed to each combination of active types. The combination
+ * changes only where an interval ends, so that the loop runs at most three times. */
 static void cover_advance(struct pasta_cover *c, uint64_t to)
 {
 	while (c->at < to) {

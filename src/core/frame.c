@@ -1,4 +1,4 @@
-/* frame.c - makes frames: events to columns, columns to planes, planes to zstd. */
+/* frame.c - encodes frames: records to columns, columns to byte planes, compressed with zstd. */
 #define ZSTD_STATIC_LINKING_ONLY
 #define XXH_INLINE_ALL
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "core/varint.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "shards are little endian, and so must this machine be"
+#error "shards are little endian: this machine must be, too"
 #endif
 
 enum { LEVEL = 1 };
@@ -69,7 +69,7 @@ bool pasta_frame_head_ok(const struct pasta_frame *frame)
 	       frame->head_sum == XXH3_64bits(frame, offsetof(struct pasta_frame, head_sum));
 }
 
-/* Compress the first raw_size bytes of enc->raw behind a sealed head. */
+/* Compresses the first raw_size bytes of enc->raw into the payload, and completes the head. */
 static const void *frame_finish(struct pasta_encoder *enc, struct pasta_frame *frame, size_t *size)
 {
 	uint8_t *payload = enc->out + sizeof(*frame);
@@ -115,7 +115,7 @@ static unsigned int frame_width(uint64_t range)
 	return range ? (unsigned int)(71 - __builtin_clzll(range)) / 8 : 0;
 }
 
-/* Replace values by what is left over the narrower of the two forms, and say which it is. */
+/* Writes a column in the narrower of its two forms, plain or delta. Overwrites v. */
 static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 {
 	uint64_t min = v[0], max = v[0], base = v[0], other = 0;
@@ -124,7 +124,7 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 
 	for (size_t i = 1; i < n; i++)
 		other |= v[i] ^ base;
-	if (!other) { /* as most columns are */
+	if (!other) { /* a constant column, the most frequent case */
 		*p++ = 0;
 		p = pasta_varint_put(p, base);
 		return pasta_varint_put(p, 0);
@@ -161,7 +161,7 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 }
 
 static void frame_gather(uint64_t *v, const struct pasta_event *const *ev, size_t n,
-		   const struct pasta_field *f)
+			 const struct pasta_field *f)
 {
 	if (pasta_field_size(f->type) == 8) {
 		for (size_t i = 0; i < n; i++)
@@ -206,9 +206,9 @@ static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int 
 	return p + (h - head) + (q - body);
 }
 
-/* Sort by time, stably; most rings are in order already. */
-static const struct pasta_event **frame_sort(struct pasta_encoder *enc, const struct pasta_event **ev,
-				       size_t n)
+/* Sorts by time; events with equal times stay in order. Most rings are sorted already. */
+static const struct pasta_event **frame_sort(struct pasta_encoder *enc,
+					     const struct pasta_event **ev, size_t n)
 {
 	const struct pasta_event **from = ev, **to = enc->sorted[0];
 	size_t i = 1;

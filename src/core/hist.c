@@ -1,4 +1,4 @@
-/* hist.c - a log-linear histogram: quantiles of many numbers in little memory. */
+/* hist.c - a log-linear histogram: approximate quantiles in little memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,9 +6,10 @@
 #include <pasta/pasta.h>
 
 /*
- * Octave 0 holds the numbers below SUBS; octave n those from SUBS << (n - 1) up to twice that, in
- * SUBS buckets of the same width. A bucket is at most 1/SUBS of its numbers wide, and its middle
- * stands for them all. Octaves are made when they are needed: most histograms have few.
+ * Octave 0 counts the numbers below SUBS; octave n counts the numbers from SUBS << (n - 1) up to
+ * twice that, in SUBS buckets of equal width. The width of a bucket is at most 1/SUBS of the
+ * numbers in it, and its middle represents them. Octaves are allocated on demand; most histograms
+ * have few.
  */
 #define SUB_BITS 5
 #define SUBS (1u << SUB_BITS)
@@ -38,7 +39,7 @@ static unsigned int hist_octave(uint64_t value)
 	return value < SUBS ? 0 : 64 - SUB_BITS - (unsigned int)__builtin_clzll(value);
 }
 
-/* The width of an octave's buckets, as a power of two. */
+/* Returns the binary logarithm of the width of an octave's buckets. */
 static unsigned int hist_shift(unsigned int octave)
 {
 	return octave ? octave - 1 : 0;
@@ -51,12 +52,13 @@ static uint64_t hist_middle(unsigned int octave, unsigned int sub)
 	return low + ((UINT64_C(1) << hist_shift(octave)) - 1) / 2;
 }
 
-/* The sum, or the most there is. */
+/* Returns the sum, or UINT64_MAX on overflow. */
 static uint64_t hist_plus(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
+/* Returns the product, or UINT64_MAX on overflow. */
 static uint64_t hist_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -71,9 +73,9 @@ static int hist_make_octave(struct pasta_hist *hist, unsigned int octave)
 	return hist->octaves[octave] ? 0 : -ENOMEM;
 }
 
-/* The first of an octave. Apart, so that the others need save no registers for it. */
+/* Adds the first value of an octave. Not inlined, so that the fast path saves no registers. */
 __attribute__((noinline)) static int hist_add_first(struct pasta_hist *hist, uint64_t value,
-					       uint64_t count)
+						    uint64_t count)
 {
 	int error = hist_make_octave(hist, hist_octave(value));
 
@@ -143,7 +145,7 @@ uint64_t pasta_hist_max(const struct pasta_hist *hist)
 	return hist->max;
 }
 
-/* The bucket that has the number at this place in the order, from 1, by its middle. */
+/* Returns the middle of the bucket that contains the number with this rank, from 1. */
 static uint64_t hist_at_rank(const struct pasta_hist *hist, uint64_t rank)
 {
 	uint64_t seen = 0;
@@ -165,7 +167,7 @@ uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q)
 
 	if (!(rank > 1))
 		return hist->min;
-	/* Also where the count is so big that a double rounds it up. */
+	/* A large count may have been rounded up to the next double. */
 	if (rank >= (double)hist->count)
 		return hist->max;
 	value = hist_at_rank(hist, (uint64_t)rank);

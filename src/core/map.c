@@ -1,4 +1,4 @@
-/* map.c - a map from 64-bit keys to values that stay where they are. */
+/* map.c - a hash map from 64-bit keys to values that never move. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,23 +6,24 @@
 #include <pasta/pasta.h>
 
 /*
- * Entries lie in chunks, each twice as big as the one before, and never move. The index is open
- * addressing with linear probing; keys are in it as well, so that a look-up is one miss, not two.
+ * Entries are allocated in chunks, each twice as large as the one before, and never move. The index
+ * uses open addressing with linear probing. It contains a copy of each key, so that a look-up costs
+ * one cache miss instead of two.
  */
-#define CHUNK_SHIFT 6 /* the first chunk's entries */
+#define CHUNK_SHIFT 6 /* log2 of the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
 
 struct entry {
 	uint64_t key;
-	uint32_t used;	    /* its number, plus 1; 0: it is free */
-	uint32_t next_free; /* plus 1, while it is free */
+	uint32_t used;	    /* the entry's number plus 1; 0: free */
+	uint32_t next_free; /* if free: the next free entry's number plus 1 */
 			    /* the value follows */
 };
 
 struct slot {
 	uint64_t key;
-	struct entry *entry; /* NULL: it is empty */
+	struct entry *entry; /* NULL: the slot is empty */
 };
 
 struct pasta_map {
@@ -30,9 +31,9 @@ struct pasta_map {
 	char *chunks[CHUNKS];
 	struct slot *index;
 	uint32_t mask;	  /* slots - 1 */
-	uint32_t entries; /* that were ever used */
-	uint32_t count;	  /* that are used now */
-	uint32_t free;	  /* the first free one, plus 1 */
+	uint32_t entries; /* used or free */
+	uint32_t count;	  /* of used entries */
+	uint32_t free;	  /* the first free entry's number plus 1 */
 };
 
 static struct entry *map_entry(const struct pasta_map *map, uint32_t number)
@@ -44,7 +45,7 @@ static struct entry *map_entry(const struct pasta_map *map, uint32_t number)
 	return (struct entry *)(map->chunks[chunk] + (number - first) * map->stride);
 }
 
-/* Neighbouring keys must not be neighbours in the index, nor may those that differ above only. */
+/* Spreads keys that are consecutive, and keys that differ only in their high bits. */
 static uint32_t map_hash(uint64_t key)
 {
 	unsigned __int128 product = (unsigned __int128)(key ^ UINT64_C(0x9e3779b97f4a7c15)) *
@@ -82,7 +83,7 @@ void pasta_map_free(struct pasta_map *map)
 	free(map);
 }
 
-/* The key's slot, or the empty one where it would be. */
+/* Returns the key's slot, or the empty slot where the key belongs. */
 static struct slot *map_slot(const struct pasta_map *map, uint64_t key)
 {
 	uint32_t i = map_hash(key) & map->mask;
@@ -99,7 +100,7 @@ void *pasta_map_find(const struct pasta_map *map, uint64_t key)
 	return entry ? entry + 1 : NULL;
 }
 
-/* Keep a quarter of the slots empty. */
+/* Doubles the index if less than a quarter of its slots is empty. Returns false without memory. */
 static bool map_grow_index(struct pasta_map *map)
 {
 	uint32_t i, mask = map->mask * 2 + 1;
@@ -122,7 +123,7 @@ static bool map_grow_index(struct pasta_map *map)
 	return true;
 }
 
-/* The number of an entry that is free, plus 1; 0 when out of memory. */
+/* Returns the number of a free entry plus 1, or 0 without memory. */
 static uint32_t map_acquire(struct pasta_map *map)
 {
 	uint32_t number = map->free, n = (map->entries >> CHUNK_SHIFT) + 1;
@@ -165,7 +166,8 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 	return entry + 1;
 }
 
-/* Move up what is after an emptied slot and may lie in it, so that no probe stops short. */
+/* Empties a slot. Moves later entries of the same run into the gap, so that probing still finds
+ * them. */
 static void map_close_gap(struct pasta_map *map, uint32_t gap)
 {
 	uint32_t i = gap;

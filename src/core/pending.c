@@ -1,4 +1,4 @@
-/* pending.c - what waits for its other half, by process and correlation, the oldest first to go. */
+/* pending.c - values that wait for their match, by process and correlation id; drops the oldest. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,19 +6,19 @@
 #include "core/pending.h"
 
 /*
- * Entries lie in chunks, each twice as big as the one before, and never move; those that wait are
- * in a list, the oldest first. The index has chains.
+ * Entries are allocated in chunks, each twice as large as the one before, and never move. Used
+ * entries form a list, oldest first. The index is a hash table with chaining.
  */
-#define CHUNK_SHIFT 6 /* the first chunk's entries */
+#define CHUNK_SHIFT 6 /* log2 of the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
-#define RUN 12 /* bits of a correlation: so many neighbours lie side by side in the index */
+#define RUN 12 /* low bits of a correlation id that select neighbouring slots of the index */
 
 struct entry {
 	uint64_t corr;
 	uint32_t proc, unused;
-	struct entry *next; /* in its chain, or of the free */
-	/* Where it is written: in the index, or in the one before it. NULL: it is free. */
+	struct entry *next; /* in its chain or in the free list */
+	/* The pointer to this entry: in the index, or the previous entry's next. NULL: free. */
 	struct entry **link;
 	struct entry *older, *younger;
 	/* the value follows */
@@ -29,14 +29,14 @@ struct pasta_pending {
 	struct entry **index;
 	uint32_t mask; /* slots - 1 */
 	struct entry *free, *oldest, *youngest;
-	char *fresh; /* the last chunk's entries that were never used, and how many */
+	char *fresh; /* the unused rest of the last chunk */
 	size_t fresh_count;
 	char *chunks[CHUNKS];
 	unsigned int chunk_count;
 };
 
-/* Correlations are mostly counted up: those of a process that are near each other never share a
- * chain, and runs of them lie anywhere. */
+/* Correlation ids are mostly consecutive. Ids of a process that are close together get neighbouring
+ * slots, and never share a chain; runs of ids are spread over the index. */
 static uint32_t pending_hash(uint32_t proc, uint64_t corr)
 {
 	uint64_t key = (corr >> RUN) ^ (uint64_t)proc << 32 ^ UINT64_C(0x9e3779b97f4a7c15);
@@ -74,8 +74,9 @@ void pasta_pending_free(struct pasta_pending *p)
 	free(p);
 }
 
+/* home is pending_hash of the key. */
 static struct entry *pending_find(const struct pasta_pending *p, uint32_t home, uint32_t proc,
-			  uint64_t corr)
+				  uint64_t corr)
 {
 	struct entry *e = p->index[home & p->mask];
 
@@ -95,7 +96,7 @@ static void pending_link(struct pasta_pending *p, uint32_t home, struct entry *e
 	*link = e;
 }
 
-/* Keep chains short: false when out of memory. */
+/* Doubles the index, to keep chains short. Returns false without memory. */
 __attribute__((noinline)) static bool pending_grow_index(struct pasta_pending *p)
 {
 	uint32_t mask = p->mask * 2 + 1;
@@ -124,7 +125,7 @@ static bool pending_add_chunk(struct pasta_pending *p)
 	return true;
 }
 
-/* An entry that is free; NULL when out of memory. */
+/* Returns a free entry, or NULL without memory. */
 static struct entry *pending_acquire(struct pasta_pending *p)
 {
 	struct entry *e = p->free;
@@ -161,9 +162,9 @@ void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 	return e ? e + 1 : NULL;
 }
 
-/* The key has none. */
+/* Adds an entry for a key that has none. If the limit is reached, drops the oldest entry. */
 static inline struct entry *pending_make(struct pasta_pending *p, uint32_t home, uint32_t proc,
-				 uint64_t corr)
+					 uint64_t corr)
 {
 	struct entry *e;
 

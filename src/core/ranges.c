@@ -1,4 +1,4 @@
-/* ranges.c - an interval map: values by disjoint ranges of addresses, in a B+-tree. */
+/* ranges.c - an interval map: values for disjoint ranges of addresses, in a B+ tree. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 #include <pasta/pasta.h>
 
 /*
- * All nodes are alike: keys[i] is where the first range below kids[i] begins. On the lowest level
- * kids are values, which lie in chunks and never move, and sizes are those of the ranges: a search
- * need not touch a value. A node that is not the root has at least LEAST kids, so the tree is never
- * higher than HEIGHT_MAX.
+ * All nodes have the same layout: keys[i] is the start of the first range below kids[i]. In a leaf,
+ * kids are values, and sizes are the sizes of the ranges, so that a search doesn't touch values.
+ * Values are allocated in chunks and never move. Each node but the root has at least LEAST kids,
+ * which limits the tree to HEIGHT_MAX levels.
  */
 enum { FAN = 32, LEAST = FAN / 4, HEIGHT_MAX = 24, CHUNK = 64, CHUNK_MAX = 1 << 16 };
 
 struct node {
-	struct node *next; /* on its level; while it is spare, the next spare one */
+	struct node *next; /* the right neighbour on its level; the next spare node */
 	uint32_t count;
 	uint64_t keys[FAN];
 	uint64_t sizes[FAN];
@@ -24,20 +24,20 @@ struct node {
 
 struct chunk {
 	struct chunk *next;
-	size_t room, used; /* values, which follow */
+	size_t room, used; /* numbers of values; the values follow */
 };
 
 struct pasta_ranges {
 	size_t stride, count;
 	struct node *root;
-	unsigned int height; /* levels above the lowest */
+	unsigned int height; /* levels above the leaves */
 	struct node *spare;
 	unsigned int spares;
-	struct chunk *chunks; /* the last one first */
-	void *free;	      /* a value, which has the address of the next one in it */
+	struct chunk *chunks; /* the newest first */
+	void *free;	      /* list of free values, linked through their first bytes */
 };
 
-/* A way down: the node on each level, the lowest at 0, and the kid that was taken. */
+/* A path from the root to a leaf: the node on each level, the leaf at 0, and the kid's index. */
 struct path {
 	struct node *nodes[HEIGHT_MAX];
 	uint32_t at[HEIGHT_MAX];
@@ -61,7 +61,7 @@ static void node_release(struct pasta_ranges *r, struct node *n)
 	r->spares++;
 }
 
-/* Nodes enough for an insertion that splits all the way up, so that it cannot fail halfway. */
+/* Reserves the nodes for an insertion that splits every level, so that it cannot fail halfway. */
 static int ranges_reserve(struct pasta_ranges *r)
 {
 	while (r->spares < r->height + 2) {
@@ -87,7 +87,7 @@ struct pasta_ranges *pasta_ranges_new(size_t value_size)
 	return r;
 }
 
-/* Level by level: nodes of one level are a list. */
+/* Frees level by level: the nodes of a level form a list. */
 static void tree_free(struct pasta_ranges *r)
 {
 	struct node *level = r->root, *below, *n;
@@ -121,7 +121,7 @@ void pasta_ranges_free(struct pasta_ranges *r)
 	free(r);
 }
 
-/* A chunk is twice as big as the one before, up to a limit. */
+/* Each chunk is twice as large as the one before, up to CHUNK_MAX values. */
 static struct chunk *chunk_new(struct pasta_ranges *r)
 {
 	size_t last = r->chunks ? r->chunks->room : CHUNK / 2;
@@ -155,7 +155,7 @@ static void value_release(struct pasta_ranges *r, void *value)
 	r->free = value;
 }
 
-/* How many of its keys are at most addr. */
+/* Returns how many of the node's keys are at most addr. */
 static uint32_t node_keys_to(const struct node *n, uint64_t addr)
 {
 	const uint64_t *first = n->keys;
@@ -169,7 +169,8 @@ static uint32_t node_keys_to(const struct node *n, uint64_t addr)
 	return (uint32_t)(first - n->keys) + (count && *first <= addr);
 }
 
-/* The kid that has the last range to begin at or before addr; the first if none has. */
+/* Returns the kid that contains the last range that starts at or before addr; the first kid if all
+ * ranges start after addr. */
 static uint32_t node_kid(const struct node *n, uint64_t addr)
 {
 	uint32_t at = node_keys_to(n, addr);
@@ -177,7 +178,7 @@ static uint32_t node_kid(const struct node *n, uint64_t addr)
 	return at ? at - 1 : 0;
 }
 
-/* All of a node at once: a search would wait for one line of it after the other. */
+/* Prefetches all cache lines of a node: a search would wait for them one after the other. */
 static struct node *node_prefetch(struct node *n)
 {
 	size_t i;
@@ -187,7 +188,8 @@ static struct node *node_prefetch(struct node *n)
 	return n;
 }
 
-static const struct node *tree_lowest(const struct pasta_ranges *r, uint64_t addr)
+/* Returns the leaf for an address. */
+static const struct node *tree_leaf(const struct pasta_ranges *r, uint64_t addr)
 {
 	const struct node *n = r->root;
 	unsigned int level;
@@ -214,7 +216,7 @@ static void *ranges_result(const struct node *n, uint32_t at, uint64_t *begin, u
 void *pasta_ranges_find(const struct pasta_ranges *r, uint64_t addr, uint64_t *begin,
 			uint64_t *size)
 {
-	const struct node *n = tree_lowest(r, addr);
+	const struct node *n = tree_leaf(r, addr);
 	uint32_t at = node_keys_to(n, addr);
 
 	return at && range_contains(n, at - 1, addr) ? ranges_result(n, at - 1, begin, size) : NULL;
@@ -223,7 +225,7 @@ void *pasta_ranges_find(const struct pasta_ranges *r, uint64_t addr, uint64_t *b
 void *pasta_ranges_next(const struct pasta_ranges *r, uint64_t addr, uint64_t *begin,
 			uint64_t *size)
 {
-	const struct node *n = tree_lowest(r, addr);
+	const struct node *n = tree_leaf(r, addr);
 	uint32_t at = node_keys_to(n, addr);
 
 	if (at && range_contains(n, at - 1, addr))
@@ -238,7 +240,7 @@ size_t pasta_ranges_count(const struct pasta_ranges *r)
 	return r->count;
 }
 
-/* -- Changing the tree. -- */
+/* -- Changing the tree -- */
 
 static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path *path)
 {
@@ -254,7 +256,7 @@ static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path 
 	path->at[0] = node_kid(n, begin);
 }
 
-/* Move its kids from one place, and all after it, to another. */
+/* Moves the kids from index from on to index to. */
 static void node_shift(struct node *n, uint32_t from, uint32_t to)
 {
 	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));
@@ -271,16 +273,16 @@ static void node_insert(struct node *n, uint32_t at, uint64_t key, uint64_t size
 	n->kids[at] = kid;
 }
 
-/* Copy count kids. Who calls says then what both have. */
+/* Copies count kids. The caller updates the counts of both nodes. */
 static void node_copy(struct node *to, uint32_t at, const struct node *from, uint32_t first,
-		 uint32_t count)
+		      uint32_t count)
 {
 	memcpy(&to->keys[at], &from->keys[first], count * sizeof(to->keys[0]));
 	memcpy(&to->sizes[at], &from->sizes[first], count * sizeof(to->sizes[0]));
 	memcpy(&to->kids[at], &from->kids[first], count * sizeof(to->kids[0]));
 }
 
-/* The upper half, in a new node. */
+/* Moves the upper half of a full node to a new node. */
 static struct node *node_split(struct pasta_ranges *r, struct node *n)
 {
 	struct node *right = node_acquire(r);
@@ -303,9 +305,9 @@ static void tree_grow(struct pasta_ranges *r, struct node *right)
 	r->height++;
 }
 
-/* At the end of the way to its key. */
-static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_t key, uint64_t size,
-		   void *kid)
+/* Inserts a value at the end of the path to its key. */
+static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_t key,
+			uint64_t size, void *kid)
 {
 	struct node *right;
 	unsigned int level;
@@ -335,8 +337,8 @@ static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_
 	tree_grow(r, kid);
 }
 
-/* Two neighbours, of which one has too few, become one, or share alike. Returns whether the right
- * one is removed. */
+/* Merges two neighbours if they fit into one node; divides their kids evenly if not. Returns
+ * whether the right one was removed. */
 static bool node_balance(struct pasta_ranges *r, struct node *left, struct node *right)
 {
 	uint32_t all = left->count + right->count, moved;
@@ -362,7 +364,8 @@ static bool node_balance(struct pasta_ranges *r, struct node *left, struct node 
 	return false;
 }
 
-/* The kid at at has changed: its key, and its neighbours if it has become too small. */
+/* Updates a node after its kid at index at has changed: the kid's key, and its neighbour, if the
+ * kid has become too small. */
 static void node_mend(struct pasta_ranges *r, struct node *up, uint32_t at)
 {
 	struct node *kid = up->kids[at];
@@ -411,7 +414,7 @@ int pasta_ranges_remove(struct pasta_ranges *r, uint64_t begin)
 	return 0;
 }
 
-/* Whether nothing overlaps [begin, end), to whose begin this is the way. */
+/* Returns whether no range overlaps [begin, end). path leads to begin. */
 static bool path_is_free(const struct path *path, uint64_t begin, uint64_t end)
 {
 	const struct node *n = path->nodes[0];

@@ -1,4 +1,4 @@
-/* rawblock.c - raw accesses as bytes, and back, and the heads of their blocks. */
+/* rawblock.c - encodes and decodes raw accesses, and checks the heads of their blocks. */
 #include "core/rawblock.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@ enum { FORMAT = 1, SITES = 64, THREAD_SHIFT = 4, THREAD_MASK = 3 };
 enum flag { F_SITE = 1, F_SIZE = 2, F_WHAT = 4, F_GROUP = 8, F_TURN = 64, F_NONE = 128 };
 enum thread { THREAD_SAME, THREAD_NEXT, THREAD_OTHER };
 
-/* What both sides know: the access before, and that of each site before. */
+/* What both the encoder and the decoder know: the previous access, and each site's previous access.
+ */
 struct known {
 	struct pasta_access last, sites[SITES];
 };
@@ -80,7 +81,8 @@ size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8
 	return i;
 }
 
-/* -- And back. Each step passes on where it is, or NULL: the bytes are damaged. -- */
+/* -- Decoding. Each function returns the position after what it read, or NULL for damaged bytes. --
+ */
 
 static const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
@@ -111,7 +113,7 @@ static const uint8_t *get_thread(const uint8_t *p, const uint8_t *end, unsigned 
 	return p;
 }
 
-/* What is said of the access in comparison with the one of its site. */
+/* Reads the fields that are relative to the site's previous access. */
 static const uint8_t *get_rest(const uint8_t *p, const uint8_t *end, unsigned int flags,
 			       struct pasta_access *a, const struct pasta_access *same,
 			       uint64_t size, uint64_t what)
@@ -177,7 +179,7 @@ ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access 
 
 /* -- Blocks -- */
 
-_Static_assert(sizeof(struct pasta_raw_block) == 48, "it is in files");
+_Static_assert(sizeof(struct pasta_raw_block) == 48, "the head is part of the file format");
 
 static uint64_t head_sum(const struct pasta_raw_block *b)
 {

@@ -1,4 +1,4 @@
-/* shardwriter.c - makes a shard of events that come from elsewhere than the program under study. */
+/* shardwriter.c - writes a shard of events that were not recorded by the agent. */
 #include "core/shardwriter.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@ enum { ROOM = 4096, TEXT = 2 << 20 };
 _Static_assert(TEXT <= PASTA_FRAME_BYTES && PASTA_SHARDWRITER_STRING + 5 <= TEXT, "strings fit");
 
 struct source {
-	uint32_t clock, count; /* count: of events that wait */
-	uint64_t seq;	       /* of events that are written */
+	uint32_t clock, count; /* count: of buffered events */
+	uint64_t seq;	       /* number of events written */
 	uint64_t dropped[PASTA_LOSS_COUNT];
 	uint8_t *data;
 	size_t size, capacity;
@@ -27,17 +27,17 @@ struct pasta_shardwriter {
 	char *path;
 	int error;
 	struct pasta_encoder *encoder;
-	const struct pasta_event **events; /* PASTA_FRAME_EVENTS of them */
+	const struct pasta_event **events; /* has space for PASTA_FRAME_EVENTS */
 	struct pasta_map *sources;	   /* struct source, by number */
-	struct source *recent;		   /* most events come from the source of the one before */
+	struct source *recent;		   /* cached: consecutive events mostly share a source */
 	uint32_t recent_number;
-	size_t buffered;       /* capacities, over all sources */
-	struct pasta_map *ids; /* uint32_t, by the process's id of the string */
-	uint32_t strings;      /* ids that are given */
-	uint8_t *text;	       /* TEXT bytes: those that wait */
+	size_t buffered;       /* bytes allocated for events, over all sources */
+	struct pasta_map *ids; /* uint32_t id in the shard, by this process's id of the string */
+	uint32_t strings;      /* number of ids assigned */
+	uint8_t *text;	       /* buffered strings; TEXT bytes are allocated */
 	size_t text_size;
 	uint32_t text_count;
-	uint64_t last; /* of the times in the host's clock */
+	uint64_t last; /* the latest time in the host's clock */
 };
 
 static void writer_free(struct pasta_shardwriter *w)
@@ -68,8 +68,8 @@ static struct pasta_encoder *writer_encoder_new(void)
 }
 
 struct pasta_shardwriter *pasta_shardwriter_adopt(int fd, const char *path,
-						 const struct pasta_shard_head *head,
-						 struct pasta_error *err)
+						  const struct pasta_shard_head *head,
+						  struct pasta_error *err)
 {
 	struct pasta_shardwriter *w = calloc(1, sizeof(*w));
 	struct pasta_shard_head own = *head;
@@ -105,7 +105,7 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 	struct pasta_shardwriter *w;
 
 	if (fd < 0) {
-		pasta_fail(err, -errno, "cannot make %s: %s", path, strerror(errno));
+		pasta_fail(err, -errno, "cannot create %s: %s", path, strerror(errno));
 		return NULL;
 	}
 	w = pasta_shardwriter_adopt(fd, path, head, err);
@@ -114,7 +114,7 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 	return w;
 }
 
-/* Keep the first error; nothing is written after it. */
+/* Stores the first error; nothing is written after it. Returns the stored error. */
 static int writer_fail(struct pasta_shardwriter *w, int error)
 {
 	if (error && !w->error)
@@ -202,7 +202,7 @@ static int writer_flush_source(struct pasta_shardwriter *w, uint32_t number, str
 	return writer_append(w, frame, size);
 }
 
-/* State goes first: readers of a file that is cut short need it. */
+/* Writes the state before the source's events: readers of a truncated file need it. */
 static int writer_flush(struct pasta_shardwriter *w, uint32_t number, struct source *s)
 {
 	struct source *state = number ? pasta_map_find(w->sources, 0) : NULL;
@@ -228,7 +228,7 @@ static int writer_flush_all(struct pasta_shardwriter *w)
 	return w->error;
 }
 
-/* Small at first: there may be many sources. */
+/* Makes space for size more bytes. Buffers start small, because there may be many sources. */
 static int writer_reserve(struct pasta_shardwriter *w, struct source *s, size_t size)
 {
 	size_t n = s->capacity ? s->capacity * 2 : ROOM;
@@ -302,7 +302,7 @@ int pasta_shardwriter_drop(struct pasta_shardwriter *w, uint32_t source, enum pa
 }
 
 static void writer_put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int reason,
-		     const struct source *s)
+			    const struct source *s)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
 				 .kind = PASTA_KIND_LOSS,
@@ -315,7 +315,7 @@ static void writer_put_loss(struct pasta_shardwriter *w, uint32_t source, unsign
 	writer_put(w, 0, &ev);
 }
 
-/* PASTA_SHARD_ENDS: the last event of all. */
+/* Writes the last event of the shard: see PASTA_SHARD_ENDS. */
 static void writer_put_end(struct pasta_shardwriter *w)
 {
 	const struct source *own = writer_source(w, 0);
@@ -337,7 +337,7 @@ static void writer_put_accounts(struct pasta_shardwriter *w)
 	size_t at = 0;
 	uint64_t number;
 
-	writer_source(w, 0); /* nothing may be added while we walk */
+	writer_source(w, 0); /* the loop must not add a source */
 	while (!w->error && (s = pasta_map_next(w->sources, &at, &number)))
 		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_COUNT; i++)
 			if (i == PASTA_LOSS_ACCOUNT || s->dropped[i])

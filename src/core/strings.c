@@ -1,4 +1,4 @@
-/* strings.c - one table of interned bytes: added under a lock, read without. */
+/* strings.c - the table of interned strings: additions under a lock, lock-free reads. */
 #include "core/strings.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct slot {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry **chunks[CHUNKS];
-static _Atomic uint32_t count; /* ids 1..count are there */
+static _Atomic uint32_t count; /* ids 1..count are valid */
 static struct slot *slots;
 static size_t slot_count;
 
@@ -32,7 +32,9 @@ static const struct entry *strings_entry(uint32_t id)
 	return chunks[id / CHUNK][id % CHUNK];
 }
 
-static struct slot *strings_find(struct slot *in, size_t n, uint32_t hash, const void *bytes, size_t size)
+/* Returns the slot of a string, or the empty slot where it belongs. */
+static struct slot *strings_find(struct slot *in, size_t n, uint32_t hash, const void *bytes,
+				 size_t size)
 {
 	size_t i = hash & (n - 1);
 
@@ -45,6 +47,7 @@ static struct slot *strings_find(struct slot *in, size_t n, uint32_t hash, const
 	return &in[i];
 }
 
+/* Makes space for one more string. Returns -1 without memory. The caller holds the lock. */
 static int strings_grow(void)
 {
 	size_t n = slot_count ? slot_count * 2 : 1024;
@@ -67,6 +70,7 @@ static int strings_grow(void)
 	return 0;
 }
 
+/* Adds a string, and returns its id; 0 without memory. The caller holds the lock. */
 static uint32_t strings_append(const void *bytes, size_t size)
 {
 	uint32_t id = count + 1;
