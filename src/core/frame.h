@@ -122,8 +122,8 @@ uint32_t pasta_schema_hash(const char *text, size_t size);
 
 /*
  * The encoder creates frames. The caller provides its memory: pasta_encoder_size bytes, zeroed and
- * aligned to 64; most of these pages are never touched. The encoder never allocates. A frame that
- * it returns is valid until the next call. One thread at a time.
+ * aligned to 64; pages that it never touches cost nothing. The encoder never allocates. A frame
+ * that it returns is valid until the next call. One thread at a time.
  */
 struct pasta_encoder;
 size_t pasta_encoder_size(void);

@@ -96,7 +96,7 @@ static void pending_link(struct pasta_pending *p, uint32_t home, struct entry *e
 	*link = e;
 }
 
-/* Doubles the index, to keep chains short. Returns false without memory. */
+/* Doubles the index, so that chains stay short. Returns false without memory. */
 __attribute__((noinline)) static bool pending_grow_index(struct pasta_pending *p)
 {
 	uint32_t mask = p->mask * 2 + 1;

@@ -78,7 +78,8 @@ struct pasta_ring {
 	uint64_t sum; /* pasta_ring_sum */
 	_Atomic uint32_t state;
 	_Atomic uint32_t tid;
-	char name[16]; /* the thread's initial name; "": the program has named it */
+	char name[16]; /* the thread's name when it acquired the ring; "": the program has named it
+			*/
 	/* Written by the producer. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;

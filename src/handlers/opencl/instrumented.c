@@ -22,7 +22,7 @@ static _Thread_local struct {
 	uint64_t token, group;
 	struct pasta_accesses_launch *launch;
 	struct cl_counted_launch *count;
-	struct pasta_cpu *cpu; /* NULL: no access of the launch so far */
+	struct pasta_cpu *cpu; /* NULL: no access so far in this launch and group size */
 	uint32_t item, group_size;
 	struct turn *turns; /* allocated for the first raw access */
 	uint32_t stamp;	    /* changes with the work-item; older turns are void */

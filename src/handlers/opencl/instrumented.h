@@ -40,8 +40,8 @@ struct cl_counted_launch {
 cl_program cl_program_clone(cl_program program, cl_device_id device, const char **why);
 /* Returns pasta_accesses_code of the program's source and options, or 0 if they are unknown. */
 uint64_t cl_program_code(cl_program program);
-/* Count the kernels that the application created from the program. The program's recipe and clones
- * are freed with its last reference: the application's own, or the last kernel's. */
+/* Count the references to a program: the application's own, and one for each of its kernels. The
+ * recipe and the clones of the program are freed with the last one. */
 void cl_program_ref(cl_program program);
 void cl_program_unref(cl_program program);
 
@@ -54,8 +54,8 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 /* Returns the number of a kernel's arguments; 0 if the kernel is unknown. */
 uint32_t cl_kernel_arguments(cl_kernel kernel);
 /* Returns a clone of the kernel for one launch. The clone has the kernel's arguments and c's token;
- * c->arguments are filled in. Release it once it is enqueued: the driver has copied the arguments
- * by then. NULL: *why has the reason. */
+ * c->arguments are filled in. Release it after it is enqueued: clEnqueue copies the arguments.
+ * NULL: *why has the reason. */
 cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_counted_launch *c,
 			   const char **why);
 void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel clone);

@@ -50,7 +50,7 @@ struct kernel {
 };
 
 static struct cl_table kernels;
-/* Protects arguments. The only driver functions called under it are those that set arguments. */
+/* Protects arguments. While it is held, the driver is called only to set arguments. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct arguments *all;
 

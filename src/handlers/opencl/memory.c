@@ -18,13 +18,13 @@ struct mem {
 
 static struct cl_table mems;
 
-bool cl_mem_range(cl_mem mem, struct cl_range *place)
+bool cl_mem_range(cl_mem mem, struct cl_range *range)
 {
 	struct mem *m = cl_table_find(&mems, mem);
 
 	if (!m || !atomic_load(&m->buffer))
 		return false;
-	*place = (struct cl_range){m->root, m->offset, m->bytes};
+	*range = (struct cl_range){m->root, m->offset, m->bytes};
 	return true;
 }
 
@@ -269,7 +269,7 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 	cl_int r =
 		cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
 
-	/* With free_, the application's function calls clSVMFree, or keeps the memory. Kernels
+	/* With free_, the application's function calls clSVMFree, or retains the memory. Kernels
 	 * enqueued earlier may still run, so the reducers' object stays until another allocation
 	 * replaces it. */
 	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)

@@ -123,7 +123,7 @@ void cl_callbacks_expect(struct cl_callbacks *callbacks);
 void cl_callbacks_received(struct cl_callbacks *callbacks);
 /* Returns the number of callbacks set so far. */
 uint32_t cl_callbacks_mark(const struct cl_callbacks *callbacks);
-/* Waits until the first mark callbacks were called, for 100 ms or a little more. */
+/* Waits until as many callbacks were called as mark says. Gives up after about 100 ms. */
 void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 
 /* Emits an api record, for a call that enqueues no device work. */

@@ -184,7 +184,7 @@ uint64_t cl_program_code(cl_program program)
 	return code;
 }
 
-/* Sets the recipe and the code of a program that was built, and takes ownership of recipe. why is
+/* Sets the recipe and the code of a program that was built, and owns recipe from now on. why is
  * the reason for a NULL recipe. The caller holds the lock, and frees the result without it. */
 static struct detached program_built(cl_program program, struct cl_recipe *recipe, uint64_t code,
 				     const char *why)

@@ -28,7 +28,7 @@ bool cl_recipe_part_fill(struct pasta_trace_part *to, const struct pasta_trace_p
 			 bool share);
 
 /* Returns a program's source and its size with the terminating zero. The caller frees it. NULL: the
- * program was not created from source. */
+ * program was not created from source, or out of memory. */
 char *cl_program_source(cl_program program, size_t *size);
 
 #endif

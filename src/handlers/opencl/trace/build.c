@@ -51,17 +51,17 @@ int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode, si
  * this one's bitcode. */
 static int build_check_driver(struct build *b, struct pasta_error *err)
 {
-	char wanted[32], version[256] = "";
+	char llvm[32], version[256] = "";
 	cl_platform_id platform = NULL;
 
-	snprintf(wanted, sizeof(wanted), "LLVM %d.", LLVM_VERSION_MAJOR);
+	snprintf(llvm, sizeof(llvm), "LLVM %d.", LLVM_VERSION_MAJOR);
 	b->cl->clGetDeviceInfo(b->device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
 	b->cl->clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof(version) - 1, version, NULL);
 	if (!strstr(version, "PoCL") && !strstr(version, "pocl"))
 		return pasta_fail(err, -ENODEV,
 				  "opencl: accesses can be counted on PoCL only, not on '%s'",
 				  version);
-	if (!strstr(version, wanted))
+	if (!strstr(version, llvm))
 		return pasta_fail(err, -ENODEV,
 				  "opencl: PoCL and accelprof use different versions of LLVM: "
 				  "'%s' and %s",

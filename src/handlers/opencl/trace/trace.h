@@ -53,7 +53,7 @@ struct pasta_trace_site {
 };
 
 /* An instrumented kernel. It has one more argument than the original, the last: a ulong token that
- * the caller chooses to tell apart launches that run at the same time. The token's index is the
+ * the caller chooses to distinguish launches that run at the same time. The token's index is the
  * number of the original's arguments. NO_TOKEN is reserved: kernels pass it to kernels that they
  * call. */
 #define PASTA_TRACE_NO_TOKEN UINT64_MAX
@@ -110,8 +110,8 @@ struct pasta_trace_subscribe {
 };
 
 /* Instruments bitcode that the driver's compiler produced with -g and without optimisation. Several
- * modules are linked into one. The caller frees the result. Returns -EINVAL if the bitcode is
- * invalid or was compiled differently, -ENOTSUP if it needs a later LLVM. Any thread. */
+ * modules are linked into one. The caller frees the result. Returns -EINVAL if LLVM cannot
+ * read the bitcode, or if the instrumented module is invalid. Any thread. */
 PASTA_EXPORT int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes,
 					size_t count, const struct pasta_trace_subscribe *subscribe,
 					struct pasta_trace_module *out, struct pasta_error *err);
