@@ -116,7 +116,7 @@ static unsigned int frame_width(uint64_t range)
 }
 
 /* Writes a column in the narrower of its two forms, plain or delta. Overwrites v. */
-static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
+static uint8_t *frame_put_column(uint8_t *p, uint64_t *v, size_t n)
 {
 	uint64_t min = v[0], max = v[0], base = v[0], other = 0;
 	int64_t dmin = INT64_MAX, dmax = INT64_MIN;
@@ -176,8 +176,8 @@ static void frame_gather(uint64_t *v, const struct pasta_event *const *ev, size_
 	}
 }
 
-static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int kind,
-			    const struct pasta_event *const *ev, size_t n)
+static uint8_t *frame_put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int kind,
+				  const struct pasta_event *const *ev, size_t n)
 {
 	const struct pasta_kind_info *info = &pasta_kinds[kind];
 	uint64_t *v = enc->column;
@@ -186,16 +186,16 @@ static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int 
 
 	for (size_t i = 0; i < n; i++)
 		v[i] = ev[i]->sub;
-	q = put_column(q, v, n);
+	q = frame_put_column(q, v, n);
 	for (size_t i = 0; i < n; i++)
 		v[i] = ev[i]->tid;
-	q = put_column(q, v, n);
+	q = frame_put_column(q, v, n);
 	for (size_t i = 0; i < n; i++)
 		v[i] = ev[i]->time;
-	q = put_column(q, v, n);
+	q = frame_put_column(q, v, n);
 	for (unsigned int f = 0; f < info->count; f++) {
 		frame_gather(v, ev, n, &info->fields[f]);
-		q = put_column(q, v, n);
+		q = frame_put_column(q, v, n);
 	}
 	*h++ = (uint8_t)kind;
 	h = pasta_varint_put(h, n);
@@ -266,7 +266,8 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 	p = pasta_varint_put(p, sections);
 	for (unsigned int k = 0; k < PASTA_KIND_MAX; k++)
 		if (counts[k])
-			p = put_section(enc, p, k, enc->grouped + start[k] - counts[k], counts[k]);
+			p = frame_put_section(enc, p, k, enc->grouped + start[k] - counts[k],
+					      counts[k]);
 	if (sections > 1)
 		for (size_t i = 0; i < count; i++)
 			*p++ = section[ev[i]->kind];

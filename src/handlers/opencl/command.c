@@ -126,7 +126,7 @@ void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark)
 
 /* -- Completion -- */
 
-static bool event_time(cl_event event, cl_profiling_info what, uint64_t *time)
+static bool command_event_time(cl_event event, cl_profiling_info what, uint64_t *time)
 {
 	cl_ulong t = 0;
 
@@ -143,7 +143,7 @@ static bool clock_known(const struct device *d)
 }
 
 /* Returns whether the time at which the enqueuing call returns is needed to match the clocks. */
-static bool needs_end_time(const struct device *d)
+static bool clock_needs_end(const struct device *d)
 {
 	return !clock_known(d) || atomic_load_explicit(&d->own, memory_order_relaxed);
 }
@@ -210,8 +210,8 @@ static struct pasta_port *clock_port(const struct pending *p, cl_event event)
 	struct device *d = &clocks[p->device % CLOCKS];
 	uint64_t queued;
 
-	if (p->end && needs_end_time(d)) {
-		if (!event_time(event, CL_PROFILING_COMMAND_QUEUED, &queued))
+	if (p->end && clock_needs_end(d)) {
+		if (!command_event_time(event, CL_PROFILING_COMMAND_QUEUED, &queued))
 			return NULL;
 		if (!clock_known(d))
 			clock_open(d, p, queued);
@@ -221,7 +221,7 @@ static struct pasta_port *clock_port(const struct pending *p, cl_event event)
 	return clock_known(d) ? atomic_load(&d->port) : NULL;
 }
 
-static void set_duration(struct pasta_event *ev, uint64_t dur)
+static void command_set_duration(struct pasta_event *ev, uint64_t dur)
 {
 	if (ev->kind == PASTA_KIND_KERNEL)
 		ev->kernel.dur = dur;
@@ -239,11 +239,12 @@ static void CL_CALLBACK command_done(cl_event event, cl_int status, void *arg)
 	uint64_t start, end;
 	struct pasta_port *port = NULL;
 
-	if (status == CL_COMPLETE && event_time(event, CL_PROFILING_COMMAND_START, &start) &&
-	    event_time(event, CL_PROFILING_COMMAND_END, &end) && start) {
+	if (status == CL_COMPLETE &&
+	    command_event_time(event, CL_PROFILING_COMMAND_START, &start) &&
+	    command_event_time(event, CL_PROFILING_COMMAND_END, &end) && start) {
 		port = clock_port(p, event);
 		p->ev.time = start;
-		set_duration(&p->ev, end > start ? end - start : 0);
+		command_set_duration(&p->ev, end > start ? end - start : 0);
 	}
 	if (port)
 		pasta_port_push(port, &p->ev, p->ev.size);
@@ -323,7 +324,7 @@ static void command_track(struct cl_command *cmd, const struct cl_queue *q, uint
 		p->ev.time = cmd->begin;
 		p->device = q->device;
 		p->callbacks = cl_queue_callbacks(cmd->queue);
-		p->end = needs_end_time(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
+		p->end = clock_needs_end(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
 		cl_callbacks_expect(p->callbacks);
 		if (cl_below.clSetEventCallback(*cmd->event, CL_COMPLETE, command_done, p) ==
 		    CL_SUCCESS)

@@ -11,12 +11,12 @@ static uint32_t enqueue_narrow(size_t n)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-static uint64_t region_bytes(const size_t *region)
+static uint64_t enqueue_region_bytes(const size_t *region)
 {
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
 }
 
-static uint64_t handle_address(const void *p)
+static uint64_t enqueue_handle(const void *p)
 {
 	return (uintptr_t)p;
 }
@@ -92,8 +92,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBuffer(cl_command_queue
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_D2H,
 				 .bytes = size,
-				 .src = handle_address(mem),
-				 .dst = handle_address(ptr),
+				 .src = enqueue_handle(mem),
+				 .dst = enqueue_handle(ptr),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueReadBuffer", event);
@@ -111,8 +111,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBuffer(cl_command_queu
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_H2D,
 				 .bytes = size,
-				 .src = handle_address(ptr),
-				 .dst = handle_address(mem),
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(mem),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueWriteBuffer", event);
@@ -129,9 +129,9 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBufferRect(
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_D2H,
-				 .bytes = region_bytes(region),
-				 .src = handle_address(mem),
-				 .dst = handle_address(ptr),
+				 .bytes = enqueue_region_bytes(region),
+				 .src = enqueue_handle(mem),
+				 .dst = enqueue_handle(ptr),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueReadBufferRect", event);
@@ -149,9 +149,9 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBufferRect(
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_H2D,
-				 .bytes = region_bytes(region),
-				 .src = handle_address(ptr),
-				 .dst = handle_address(mem),
+				 .bytes = enqueue_region_bytes(region),
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(mem),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueWriteBufferRect", event);
@@ -161,21 +161,22 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBufferRect(
 							ptr, waits, list, cl_command_event(&cmd)));
 }
 
-static struct cl_command between(cl_command_queue queue, cl_mem src, cl_mem dst, uint64_t bytes)
+static struct cl_command enqueue_between(cl_command_queue queue, cl_mem src, cl_mem dst,
+					 uint64_t bytes)
 {
 	return (struct cl_command){.queue = queue,
 				   .kind = PASTA_KIND_COPY,
 				   .sub = PASTA_COPY_D2D,
 				   .bytes = bytes,
-				   .src = handle_address(src),
-				   .dst = handle_address(dst)};
+				   .src = enqueue_handle(src),
+				   .dst = enqueue_handle(dst)};
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src,
 								cl_mem dst, size_t from, size_t to,
 								size_t size, WAITS)
 {
-	struct cl_command cmd = between(queue, src, dst, size);
+	struct cl_command cmd = enqueue_between(queue, src, dst, size);
 
 	cl_command_begin(&cmd, "clEnqueueCopyBuffer", event);
 	return cl_command_end(&cmd,
@@ -188,7 +189,7 @@ wrap_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem src, cl_mem dst, con
 			     const size_t *to, const size_t *region, size_t src_row,
 			     size_t src_slice, size_t dst_row, size_t dst_slice, WAITS)
 {
-	struct cl_command cmd = between(queue, src, dst, region_bytes(region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, enqueue_region_bytes(region));
 
 	cl_command_begin(&cmd, "clEnqueueCopyBufferRect", event);
 	return cl_command_end(&cmd, cl_below.clEnqueueCopyBufferRect(queue, src, dst, from, to,
@@ -209,8 +210,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadImage(cl_command_queue 
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_D2H,
 				 .bytes = cl_image_bytes(image, region),
-				 .src = handle_address(image),
-				 .dst = handle_address(ptr),
+				 .src = enqueue_handle(image),
+				 .dst = enqueue_handle(ptr),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueReadImage", event);
@@ -227,8 +228,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteImage(
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_H2D,
 				 .bytes = cl_image_bytes(image, region),
-				 .src = handle_address(ptr),
-				 .dst = handle_address(image),
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(image),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueWriteImage", event);
@@ -242,7 +243,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyImage(cl_command_queue 
 							       const size_t *to,
 							       const size_t *region, WAITS)
 {
-	struct cl_command cmd = between(queue, src, dst, cl_image_bytes(src, region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, cl_image_bytes(src, region));
 
 	cl_command_begin(&cmd, "clEnqueueCopyImage", event);
 	return cl_command_end(&cmd,
@@ -256,7 +257,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyImageToBuffer(cl_comman
 								       const size_t *region,
 								       size_t to, WAITS)
 {
-	struct cl_command cmd = between(queue, src, dst, cl_image_bytes(src, region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, cl_image_bytes(src, region));
 
 	cl_command_begin(&cmd, "clEnqueueCopyImageToBuffer", event);
 	return cl_command_end(&cmd, cl_below.clEnqueueCopyImageToBuffer(queue, src, dst, from,
@@ -270,7 +271,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyBufferToImage(cl_comman
 								       const size_t *to,
 								       const size_t *region, WAITS)
 {
-	struct cl_command cmd = between(queue, src, dst, cl_image_bytes(dst, region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, cl_image_bytes(dst, region));
 
 	cl_command_begin(&cmd, "clEnqueueCopyBufferToImage", event);
 	return cl_command_end(&cmd, cl_below.clEnqueueCopyBufferToImage(queue, src, dst, from, to,
@@ -287,7 +288,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueFillBuffer(cl_command_queue
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_SET,
 				 .bytes = bytes,
-				 .addr = handle_address(mem)};
+				 .addr = enqueue_handle(mem)};
 
 	if (pattern)
 		memcpy(&cmd.value, pattern, size < sizeof(cmd.value) ? size : sizeof(cmd.value));
@@ -305,7 +306,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueFillImage(cl_command_queue 
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_SET,
 				 .bytes = cl_image_bytes(image, region),
-				 .addr = handle_address(image)};
+				 .addr = enqueue_handle(image)};
 
 	cl_command_begin(&cmd, "clEnqueueFillImage", event);
 	return cl_command_end(&cmd,
@@ -325,7 +326,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue q
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_MAP,
 				 .bytes = size,
-				 .src = handle_address(mem),
+				 .src = enqueue_handle(mem),
 				 .blocking = blocking};
 	cl_int error = CL_SUCCESS;
 	void *p;
@@ -333,7 +334,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue q
 	cl_command_begin(&cmd, "clEnqueueMapBuffer", event);
 	p = cl_below.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, list,
 					cl_command_event(&cmd), &error);
-	cmd.dst = handle_address(p);
+	cmd.dst = enqueue_handle(p);
 	cl_command_end(&cmd, error);
 	if (status)
 		*status = error;
@@ -349,7 +350,7 @@ wrap_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_MAP,
 				 .bytes = cl_image_bytes(image, region),
-				 .src = handle_address(image),
+				 .src = enqueue_handle(image),
 				 .blocking = blocking};
 	cl_int error = CL_SUCCESS;
 	void *p;
@@ -357,7 +358,7 @@ wrap_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 	cl_command_begin(&cmd, "clEnqueueMapImage", event);
 	p = cl_below.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
 				       waits, list, cl_command_event(&cmd), &error);
-	cmd.dst = handle_address(p);
+	cmd.dst = enqueue_handle(p);
 	cl_command_end(&cmd, error);
 	if (status)
 		*status = error;
@@ -371,8 +372,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueUnmapMemObject(cl_command_q
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_UNMAP,
-				 .src = handle_address(ptr),
-				 .dst = handle_address(mem)};
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(mem)};
 
 	cl_command_begin(&cmd, "clEnqueueUnmapMemObject", event);
 	return cl_command_end(&cmd, cl_below.clEnqueueUnmapMemObject(queue, mem, ptr, waits, list,
@@ -388,8 +389,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMemcpy(cl_command_queue 
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_COPY,
 				 .bytes = size,
-				 .src = handle_address(src),
-				 .dst = handle_address(dst),
+				 .src = enqueue_handle(src),
+				 .dst = enqueue_handle(dst),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueSVMMemcpy", event);
@@ -405,7 +406,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMemFill(cl_command_queue
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_SET,
 				 .bytes = bytes,
-				 .addr = handle_address(ptr)};
+				 .addr = enqueue_handle(ptr)};
 
 	if (pattern)
 		memcpy(&cmd.value, pattern, size < sizeof(cmd.value) ? size : sizeof(cmd.value));
@@ -423,8 +424,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMap(cl_command_queue que
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_MAP,
 				 .bytes = size,
-				 .src = handle_address(ptr),
-				 .dst = handle_address(ptr),
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(ptr),
 				 .blocking = blocking};
 
 	cl_command_begin(&cmd, "clEnqueueSVMMap", event);
@@ -438,8 +439,8 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMUnmap(cl_command_queue q
 	struct cl_command cmd = {.queue = queue,
 				 .kind = PASTA_KIND_COPY,
 				 .sub = PASTA_COPY_UNMAP,
-				 .src = handle_address(ptr),
-				 .dst = handle_address(ptr)};
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(ptr)};
 
 	cl_command_begin(&cmd, "clEnqueueSVMUnmap", event);
 	return cl_command_end(&cmd, cl_below.clEnqueueSVMUnmap(queue, ptr, waits, list,

@@ -117,7 +117,7 @@ static void on_argument(uint64_t token, uint32_t index, uint64_t addr)
 	atomic_store_explicit(&c->arguments[index].registered, true, memory_order_release);
 }
 
-static uint32_t next_turn(uint32_t site)
+static uint32_t instrumented_turn(uint32_t site)
 {
 	struct turn *t;
 
@@ -131,14 +131,14 @@ static uint32_t next_turn(uint32_t site)
 	return t->n++;
 }
 
-static void put_raw(uint64_t addr, uint32_t site, const struct site *s)
+static void instrumented_put_raw(uint64_t addr, uint32_t site, const struct site *s)
 {
 	struct pasta_access a = {
 		.addr = addr,
 		.size = s->bytes,
 		.site = site,
 		.group = (uint32_t)current.group,
-		.turn = next_turn(site),
+		.turn = instrumented_turn(site),
 		.thread = (uint16_t)current.item,
 		.kind = s->kind,
 		.space = s->space,
@@ -149,7 +149,7 @@ static void put_raw(uint64_t addr, uint32_t site, const struct site *s)
 
 /* Switches to another work-item. Returns false if its n accesses cannot be counted; they are then
  * counted as dropped. */
-static bool select_item(uint32_t item, uint64_t n)
+static bool instrumented_select_item(uint32_t item, uint64_t n)
 {
 	if (!current.cpu && current.launch)
 		current.cpu = pasta_accesses_thread(current.launch, current.group_size);
@@ -168,17 +168,17 @@ static inline const struct site *instrumented_site(uint32_t number)
 	return &atomic_load_explicit(&sites[number / BLOCK], memory_order_acquire)[number % BLOCK];
 }
 
-static inline void count_access(uint64_t addr, uint32_t site, const struct site *s)
+static inline void instrumented_count(uint64_t addr, uint32_t site, const struct site *s)
 {
 	pasta_cpu_access(current.cpu, addr, s->bytes, s->kind, s->space, site);
 	if (pasta_accesses_raw())
-		put_raw(addr, site, s);
+		instrumented_put_raw(addr, site, s);
 }
 
 static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 {
-	if ((item == current.item && current.cpu) || select_item(item, 1))
-		count_access(addr, site, instrumented_site(site));
+	if ((item == current.item && current.cpu) || instrumented_select_item(item, 1))
+		instrumented_count(addr, site, instrumented_site(site));
 }
 
 /* All work-items of a group report the group's copy. It is one copy: count the first's report. */
@@ -186,10 +186,10 @@ static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t n, ui
 {
 	const struct site *s = instrumented_site(site);
 
-	if (item || ((current.item || !current.cpu) && !select_item(item, n)))
+	if (item || ((current.item || !current.cpu) && !instrumented_select_item(item, n)))
 		return;
 	for (uint64_t i = 0; i < n; i++)
-		count_access(addr + i * stride, site, s);
+		instrumented_count(addr + i * stride, site, s);
 }
 
 const struct pasta_trace_hooks cl_instrumented_hooks = {on_enter, on_argument, on_access, on_range};
@@ -246,7 +246,7 @@ static void instrumented_refuse(struct cl_command *cmd, const char *why)
 	cmd->why = why;
 }
 
-static uint64_t launch_shape(const struct cl_command *cmd, const struct cl_queue *q)
+static uint64_t instrumented_shape(const struct cl_command *cmd, const struct cl_queue *q)
 {
 	uint64_t code =
 		pasta_accesses_code(cl_kernel_code(cmd->kernel), &q->model, sizeof(q->model));
@@ -265,7 +265,7 @@ void cl_instrumented_begin(struct cl_command *cmd)
 	cmd->counted = 0;
 	if (!cmd->active || !cl_counts_accesses())
 		return;
-	cmd->shape = launch_shape(cmd, &q);
+	cmd->shape = instrumented_shape(cmd, &q);
 	cmd->counted = pasta_accesses_choose(cl_kernel_name(cmd->kernel), cmd->shape);
 	if (cmd->counted != PASTA_ACCESS_LAUNCH_COUNTED)
 		return;

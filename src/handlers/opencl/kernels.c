@@ -147,7 +147,7 @@ static void kernel_refer(cl_kernel kernel, bool more)
 		cl_program_unref(k->arguments->program);
 }
 
-static void *copy_value(const void *value, size_t size)
+static void *argument_copy(const void *value, size_t size)
 {
 	void *copy = value ? malloc(size ? size : 1) : NULL;
 
@@ -168,7 +168,7 @@ static void argument_set(cl_kernel kernel, cl_uint index, int how, size_t size, 
 			memcpy(a->value, value, size);
 		} else {
 			free(a->value);
-			a->value = copy_value(value, size);
+			a->value = argument_copy(value, size);
 		}
 		a->size = size;
 		a->how = value && !a->value ? UNSET : how;
@@ -187,7 +187,7 @@ static void info_set(cl_kernel kernel, cl_kernel_exec_info about, size_t size, c
 		if (info->value && info->about != about)
 			continue;
 		free(info->value);
-		*info = (struct info){about, size, copy_value(value, size)};
+		*info = (struct info){about, size, argument_copy(value, size)};
 		break;
 	}
 	pasta_unlock(&lock);
@@ -324,7 +324,7 @@ void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel clone)
 
 /* -- Wrappers -- */
 
-static const char *query_name(cl_kernel kernel)
+static const char *kernel_query_name(cl_kernel kernel)
 {
 	char text[4096], *name = text;
 	const char *name_copy = NULL;
@@ -352,7 +352,7 @@ static void kernel_created(cl_kernel kernel)
 
 	if (!k)
 		return;
-	atomic_store_explicit(&k->name, query_name(kernel), memory_order_release);
+	atomic_store_explicit(&k->name, kernel_query_name(kernel), memory_order_release);
 	if (cl_counts_accesses())
 		arguments_new(k, kernel);
 }

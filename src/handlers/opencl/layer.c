@@ -130,7 +130,7 @@ static cl_uint layer_name_devices(const struct loader *l, cl_platform_id platfor
 
 /* A loader that supports layers contains the name of their environment variable. Returns true if
  * the file cannot be read. */
-static bool mentions_layers(const char *path)
+static bool layer_is_mentioned(const char *path)
 {
 	static const char name[] = "OPENCL_LAYERS";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -152,10 +152,10 @@ static const char *layer_preload(void)
 	void *lib = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
 	struct link_map *map = NULL;
 
-	if (lib && !dlinfo(lib, RTLD_DI_LINKMAP, &map) && map && !mentions_layers(map->l_name))
+	if (lib && !dlinfo(lib, RTLD_DI_LINKMAP, &map) && map && !layer_is_mentioned(map->l_name))
 		return "libpasta-opencl.so";
 #else
-	(void)mentions_layers;
+	(void)layer_is_mentioned;
 #endif
 	return NULL;
 }

@@ -76,8 +76,8 @@ static void svm_register(const void *p, size_t bytes, uint32_t context)
 	atomic_store(&m->buffer, true);
 }
 
-static void emit_alloc(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
-		       cl_context context)
+static void mem_emit_alloc(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
+			   cl_context context)
 {
 	struct pasta_event ev;
 
@@ -93,7 +93,7 @@ static void emit_alloc(const void *handle, uint64_t bytes, const void *parent, u
 	pasta_emit(&ev);
 }
 
-static void emit_free(const void *handle, uint64_t bytes, uint32_t context, uint64_t time)
+static void mem_emit_free(const void *handle, uint64_t bytes, uint32_t context, uint64_t time)
 {
 	struct pasta_event ev;
 
@@ -111,7 +111,7 @@ static void emit_free(const void *handle, uint64_t bytes, uint32_t context, uint
 static void CL_CALLBACK mem_destroyed(cl_mem mem, void *bytes)
 {
 	mem_unregister(mem);
-	emit_free(mem, (uintptr_t)bytes, 0, pasta_now());
+	mem_emit_free(mem, (uintptr_t)bytes, 0, pasta_now());
 }
 
 /* buffer: kernels get the address of the object's bytes. */
@@ -124,7 +124,7 @@ static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer
 		return;
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
-	emit_alloc(mem, bytes, parent, sub, context);
+	mem_emit_alloc(mem, bytes, parent, sub, context);
 	if (cl_counts_accesses() && buffer)
 		mem_register(mem, parent, bytes);
 	/* A driver without this callback never reports that the object is destroyed. */
@@ -133,7 +133,7 @@ static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer
 							  (void *)(uintptr_t)bytes);
 }
 
-static unsigned int alloc_type(cl_mem_flags flags)
+static unsigned int mem_alloc_type(cl_mem_flags flags)
 {
 	return flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR) ? PASTA_ALLOC_HOST
 								     : PASTA_ALLOC_DEVICE;
@@ -146,7 +146,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, c
 	cl_int error = CL_SUCCESS;
 	cl_mem m = cl_below.clCreateBuffer(context, flags, size, host, &error);
 
-	mem_created(m, NULL, alloc_type(flags), true);
+	mem_created(m, NULL, mem_alloc_type(flags), true);
 	cl_api("clCreateBuffer", begin, error);
 	if (status)
 		*status = error;
@@ -160,7 +160,7 @@ wrap_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *p
 	cl_mem m = cl_below.clCreateBufferWithProperties(context, properties, flags, size, host,
 							 status);
 
-	mem_created(m, NULL, alloc_type(flags), true);
+	mem_created(m, NULL, mem_alloc_type(flags), true);
 	return m;
 }
 
@@ -170,7 +170,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateSubBuffer(cl_mem buffer, cl_
 {
 	cl_mem m = cl_below.clCreateSubBuffer(buffer, flags, type, info, status);
 
-	mem_created(m, buffer, alloc_type(flags), true);
+	mem_created(m, buffer, mem_alloc_type(flags), true);
 	return m;
 }
 
@@ -236,7 +236,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 {
 	void *p = cl_below.clSVMAlloc(context, flags, size, alignment);
 
-	emit_alloc(p, size, NULL, PASTA_ALLOC_MANAGED, context);
+	mem_emit_alloc(p, size, NULL, PASTA_ALLOC_MANAGED, context);
 	if (p && cl_counts_accesses())
 		svm_register(p, size, cl_context_number(context));
 	return p;
@@ -246,7 +246,7 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
 	mem_unregister(p);
-	emit_free(p, 0, cl_context_number(context), pasta_now());
+	mem_emit_free(p, 0, cl_context_number(context), pasta_now());
 	cl_below.clSVMFree(context, p);
 }
 
@@ -273,7 +273,7 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 	 * enqueued earlier may still run, so the reducers' object stays until another allocation
 	 * replaces it. */
 	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
-		emit_free(pointers[i], 0, cl_queue_of(queue).context, begin);
+		mem_emit_free(pointers[i], 0, cl_queue_of(queue).context, begin);
 	cl_api("clEnqueueSVMFree", begin, r);
 	return r;
 }

@@ -11,8 +11,8 @@
 /* By handle. A handle that the driver reuses gets a new number. */
 static struct cl_table contexts, devices, queues;
 
-/* What add_profiling changed in a queue's properties: nothing, a bit of CL_QUEUE_PROPERTIES, the
- * pair CL_QUEUE_PROPERTIES and its value, or the whole list. */
+/* What queue_add_profiling changed in a queue's properties: nothing, a bit of CL_QUEUE_PROPERTIES,
+ * the pair CL_QUEUE_PROPERTIES and its value, or the whole list. */
 enum { NOTHING, BIT, PAIR, LIST };
 
 /* -- Devices and contexts -- */
@@ -26,7 +26,7 @@ static uint32_t device_text(cl_device_id device, cl_device_info what)
 	return pasta_intern_str(text);
 }
 
-static void emit_device(cl_device_id device, uint32_t number)
+static void device_emit(cl_device_id device, uint32_t number)
 {
 	cl_ulong memory = 0;
 	cl_uint units = 0, mhz = 0;
@@ -56,7 +56,7 @@ static uint32_t device_number(cl_device_id device)
 	uint32_t *number = cl_table_get(&devices, device, sizeof(*number), &added);
 
 	if (added)
-		emit_device(device, *number - 1);
+		device_emit(device, *number - 1);
 	return number ? *number - 1 : 0;
 }
 
@@ -195,7 +195,7 @@ enum { PROPERTIES = 32 };
 /* Copies the list with profiling enabled, and returns what was added. NOTHING: use the original
  * list, because profiling is enabled already, the queue is an on-device queue, or the list is too
  * long. */
-static char add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
+static char queue_add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
 {
 	size_t n = 0;
 	bool found = false;
@@ -225,7 +225,7 @@ cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, c
 			       cl_int *status)
 {
 	cl_queue_properties list[PROPERTIES];
-	char added = cl_times_enabled() ? add_profiling(properties, list) : NOTHING;
+	char added = cl_times_enabled() ? queue_add_profiling(properties, list) : NOTHING;
 	cl_int error = CL_SUCCESS;
 	cl_command_queue q = make(context, device, added ? list : properties, &error);
 

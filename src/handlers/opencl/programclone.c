@@ -16,7 +16,7 @@ static struct {
 	__typeof__(pasta_trace_module_free) *module_free;
 } trace;
 
-static bool trace_load(void)
+static bool clone_load_library(void)
 {
 	char path[4096] = "";
 	struct pasta_trace_hooks *hooks;
@@ -93,7 +93,7 @@ cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, c
 	cl_program program = NULL;
 
 	*why = NULL;
-	if (!trace_load()) {
+	if (!clone_load_library()) {
 		*why = trace.why;
 		return NULL;
 	}

@@ -115,12 +115,12 @@ static struct program *program_of(cl_program program)
 /* -- Code hashes: programs with the same source and options share one, however often they are
  * built -- */
 
-static uint64_t code_of_bytes(uint64_t after, const void *bytes, size_t size)
+static uint64_t program_code_of_bytes(uint64_t after, const void *bytes, size_t size)
 {
 	return cl_counts_accesses() ? pasta_accesses_code(after, bytes, size) : 0;
 }
 
-static uint64_t code_of_source(cl_program program)
+static uint64_t program_code_of_source(cl_program program)
 {
 	size_t size;
 	char *text = cl_counts_accesses() ? cl_program_source(program, &size) : NULL;
@@ -130,7 +130,7 @@ static uint64_t code_of_source(cl_program program)
 	return code;
 }
 
-static uint64_t code_of_text(uint64_t code, const char *text)
+static uint64_t program_code_of_text(uint64_t code, const char *text)
 {
 	return pasta_accesses_code(code, text ? text : "", text ? strlen(text) : 0);
 }
@@ -145,23 +145,23 @@ static uint64_t program_made_from(cl_program program)
 
 /* Files that the source includes from the file system aren't read; the hash assumes that they don't
  * change. The caller holds the lock. */
-static uint64_t code_of_part(const struct pasta_trace_part *part)
+static uint64_t program_code_of_part(const struct pasta_trace_part *part)
 {
-	uint64_t code = code_of_text(program_made_from(part->program), part->options);
+	uint64_t code = program_code_of_text(program_made_from(part->program), part->options);
 
 	for (cl_uint i = 0; i < part->header_count; i++) {
 		uint64_t header = program_made_from(part->headers[i]);
 
-		code = code_of_text(code, part->header_names[i]);
+		code = program_code_of_text(code, part->header_names[i]);
 		code = pasta_accesses_code(code, &header, sizeof(header));
 	}
 	return code;
 }
 
 /* The caller holds the lock. */
-static uint64_t code_of_inputs(cl_uint count, const cl_program *list, const char *options)
+static uint64_t program_code_of_inputs(cl_uint count, const cl_program *list, const char *options)
 {
-	uint64_t code = code_of_text(0, options);
+	uint64_t code = program_code_of_text(0, options);
 
 	for (cl_uint i = 0; i < count; i++) {
 		const struct program_entry *e = cl_table_find(&programs, list[i]);
@@ -201,7 +201,7 @@ static struct detached program_built(cl_program program, struct cl_recipe *recip
 	return old;
 }
 
-static void built_from_source(cl_program program, const struct pasta_trace_part *part)
+static void program_built_from_source(cl_program program, const struct pasta_trace_part *part)
 {
 	struct cl_recipe *recipe;
 	struct detached old;
@@ -210,14 +210,14 @@ static void built_from_source(cl_program program, const struct pasta_trace_part 
 		return;
 	recipe = cl_recipe_of_part(part);
 	pasta_lock(&lock);
-	old = program_built(program, recipe, code_of_part(part),
+	old = program_built(program, recipe, program_code_of_part(part),
 			    "its program was not created from source");
 	pasta_unlock(&lock);
 	detached_free(old);
 }
 
-static void built_from_inputs(cl_program program, cl_uint count, const cl_program *list,
-			      const char *options)
+static void program_built_from_inputs(cl_program program, cl_uint count, const cl_program *list,
+				      const char *options)
 {
 	struct detached old;
 
@@ -225,7 +225,7 @@ static void built_from_inputs(cl_program program, cl_uint count, const cl_progra
 		return;
 	pasta_lock(&lock);
 	old = program_built(program, program_recipe_of_inputs(count, list),
-			    code_of_inputs(count, list, options),
+			    program_code_of_inputs(count, list, options),
 			    "a part of its program was not created from source");
 	pasta_unlock(&lock);
 	detached_free(old);
@@ -347,7 +347,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_con
 
 	for (cl_uint i = 0; p && i < count; i++)
 		bytes += lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
-	program_created(p, "source", bytes, p ? code_of_source(p) : 0);
+	program_created(p, "source", bytes, p ? program_code_of_source(p) : 0);
 	return p;
 }
 
@@ -362,7 +362,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithBinary(
 
 	for (cl_uint i = 0; p && i < count; i++) {
 		bytes += lengths[i];
-		made = code_of_bytes(made, binaries[i], lengths[i]);
+		made = program_code_of_bytes(made, binaries[i], lengths[i]);
 	}
 	program_created(p, "binary", bytes, made);
 	return p;
@@ -374,7 +374,7 @@ static CL_API_ENTRY cl_program CL_API_CALL wrap_clCreateProgramWithIL(cl_context
 {
 	cl_program p = cl_below.clCreateProgramWithIL(context, il, length, status);
 
-	program_created(p, "il", length, p ? code_of_bytes(0, il, length) : 0);
+	program_created(p, "il", length, p ? program_code_of_bytes(0, il, length) : 0);
 	return p;
 }
 
@@ -385,7 +385,8 @@ wrap_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const 
 	cl_program p =
 		cl_below.clCreateProgramWithBuiltInKernels(context, count, list, names, status);
 
-	program_created(p, "built-in kernels", 0, p ? code_of_bytes(0, names, strlen(names)) : 0);
+	program_created(p, "built-in kernels", 0,
+			p ? program_code_of_bytes(0, names, strlen(names)) : 0);
 	return p;
 }
 
@@ -398,8 +399,8 @@ wrap_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *list,
 	cl_int r = cl_below.clBuildProgram(program, count, list, options, notify, data);
 
 	if (r == CL_SUCCESS)
-		built_from_source(program, &(struct pasta_trace_part){.program = program,
-								      .options = options});
+		program_built_from_source(program, &(struct pasta_trace_part){.program = program,
+									      .options = options});
 	cl_api("clBuildProgram", begin, r);
 	return r;
 }
@@ -414,11 +415,12 @@ wrap_clCompileProgram(cl_program program, cl_uint count, const cl_device_id *lis
 					     names, notify, data);
 
 	if (r == CL_SUCCESS)
-		built_from_source(program, &(struct pasta_trace_part){.program = program,
-								      .options = options,
-								      .header_count = headers,
-								      .headers = header_list,
-								      .header_names = names});
+		program_built_from_source(program,
+					  &(struct pasta_trace_part){.program = program,
+								     .options = options,
+								     .header_count = headers,
+								     .headers = header_list,
+								     .header_names = names});
 	cl_api("clCompileProgram", begin, r);
 	return r;
 }
@@ -434,7 +436,7 @@ wrap_clLinkProgram(cl_context context, cl_uint count, const cl_device_id *list, 
 					      notify, data, &error);
 
 	program_created(p, "linked", 0, 0);
-	built_from_inputs(p, inputs, input_list, options);
+	program_built_from_inputs(p, inputs, input_list, options);
 	cl_api("clLinkProgram", begin, error);
 	if (status)
 		*status = error;

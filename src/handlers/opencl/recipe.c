@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void part_free(struct pasta_trace_part *p)
+static void recipe_part_free(struct pasta_trace_part *p)
 {
 	if (p->program)
 		cl_below.clReleaseProgram(p->program);
@@ -22,7 +22,7 @@ static void part_free(struct pasta_trace_part *p)
 void cl_recipe_free(struct cl_recipe *r)
 {
 	for (size_t i = 0; r && i < r->count; i++)
-		part_free(&r->parts[i]);
+		recipe_part_free(&r->parts[i]);
 	free(r);
 }
 

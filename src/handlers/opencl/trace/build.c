@@ -160,7 +160,7 @@ static int build_load(struct build *b, const struct pasta_trace_module *m, const
 
 /* These options let the compiler reorder and contract arithmetic. The added code may change how it
  * does so, and with it how results are rounded. */
-static bool is_inexact(const char *options)
+static bool build_is_inexact(const char *options)
 {
 	static const char *const loose[] = {"-cl-fast-relaxed-math",
 					    "-cl-unsafe-math-optimizations", "-cl-mad-enable",
@@ -224,7 +224,7 @@ int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *
 	if (!r)
 		r = pasta_trace_instrument(b.bitcode, b.sizes, count, subscribe, out, err);
 	for (size_t i = 0; !r && i < count; i++)
-		out->inexact |= is_inexact(parts[i].options);
+		out->inexact |= build_is_inexact(parts[i].options);
 	if (!r)
 		r = build_load(&b, out, parts[0].options, program, err);
 	if (r)

@@ -244,7 +244,7 @@ static int builtin_results(const struct signature *g, struct trace_access *a)
 	return 1;
 }
 
-static bool is_one_of(const char *name, const char *const *list, bool whole)
+static bool builtin_is_one_of(const char *name, const char *const *list, bool whole)
 {
 	for (; *list; list++)
 		if (whole ? !strcmp(name, *list) : builtin_begins(name, *list))
@@ -270,7 +270,7 @@ int trace_builtin(const char *mangled, struct trace_access access[2])
 	if (!strcmp(g.name, "async_work_group_copy") ||
 	    !strcmp(g.name, "async_work_group_strided_copy"))
 		return builtin_copy(&g, access);
-	if (is_one_of(g.name, two_results, true))
+	if (builtin_is_one_of(g.name, two_results, true))
 		return builtin_results(&g, &access[0]);
-	return is_one_of(g.name, uncounted, false) ? -1 : 0;
+	return builtin_is_one_of(g.name, uncounted, false) ? -1 : 0;
 }

@@ -378,7 +378,7 @@ static void instrument_functions(struct instrumenter *in)
 }
 
 /* LLVM's default handler prints, and may exit. */
-static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
+static void instrument_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 {
 }
 
@@ -391,7 +391,7 @@ int pasta_trace_instrument(const void *const *bitcode, const size_t *sizes, size
 
 	memset(out, 0, sizeof(*out));
 	in.context = LLVMContextCreate();
-	LLVMContextSetDiagnosticHandler(in.context, on_diagnostic, NULL);
+	LLVMContextSetDiagnosticHandler(in.context, instrument_diagnostic, NULL);
 	r = instrument_load(&in, bitcode, sizes, count, err);
 	if (!r) {
 		in.builder = LLVMCreateBuilderInContext(in.context);

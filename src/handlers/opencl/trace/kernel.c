@@ -11,7 +11,7 @@
 typedef LLVMAttributeRef *(*list_fn)(LLVMValueRef of, LLVMAttributeIndex index);
 typedef void (*add_fn)(LLVMValueRef to, LLVMAttributeIndex index, LLVMAttributeRef attribute);
 
-static LLVMAttributeRef *function_attributes(LLVMValueRef of, LLVMAttributeIndex index)
+static LLVMAttributeRef *kernel_function_attributes(LLVMValueRef of, LLVMAttributeIndex index)
 {
 	unsigned int count = LLVMGetAttributeCountAtIndex(of, index);
 	LLVMAttributeRef *list = calloc(count + 1, sizeof(*list));
@@ -21,7 +21,7 @@ static LLVMAttributeRef *function_attributes(LLVMValueRef of, LLVMAttributeIndex
 	return list;
 }
 
-static LLVMAttributeRef *call_attributes(LLVMValueRef of, LLVMAttributeIndex index)
+static LLVMAttributeRef *kernel_call_attributes(LLVMValueRef of, LLVMAttributeIndex index)
 {
 	unsigned int count = LLVMGetCallSiteAttributeCount(of, index);
 	LLVMAttributeRef *list = calloc(count + 1, sizeof(*list));
@@ -31,8 +31,8 @@ static LLVMAttributeRef *call_attributes(LLVMValueRef of, LLVMAttributeIndex ind
 	return list;
 }
 
-static int copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index,
-			   list_fn list_of, add_fn add)
+static int kernel_copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index,
+				  list_fn list_of, add_fn add)
 {
 	LLVMAttributeRef *list = list_of(from, index);
 
@@ -45,13 +45,13 @@ static int copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeInde
 }
 
 /* Copies the attributes of a function or call, its result (index 0) and its parameters (from 1). */
-static int copy_all_attributes(LLVMValueRef from, LLVMValueRef to, unsigned int parameters,
-			       list_fn list_of, add_fn add)
+static int kernel_copy_all_attributes(LLVMValueRef from, LLVMValueRef to, unsigned int parameters,
+				      list_fn list_of, add_fn add)
 {
-	int r = copy_attributes(from, to, LLVMAttributeFunctionIndex, list_of, add);
+	int r = kernel_copy_attributes(from, to, LLVMAttributeFunctionIndex, list_of, add);
 
 	for (unsigned int i = 0; !r && i <= parameters; i++)
-		r = copy_attributes(from, to, i, list_of, add);
+		r = kernel_copy_attributes(from, to, i, list_of, add);
 	return r;
 }
 
@@ -67,7 +67,7 @@ bool trace_is_address(LLVMValueRef function, unsigned int index)
 
 /* Returns the token's entry for a metadata list that has one entry per argument. NULL: the metadata
  * is not such a list. */
-static LLVMMetadataRef token_metadata(LLVMContextRef context, unsigned int kind)
+static LLVMMetadataRef kernel_token_metadata(LLVMContextRef context, unsigned int kind)
 {
 	static const char *const lists[][2] = {{"kernel_arg_access_qual", "none"},
 					       {"kernel_arg_type", "ulong"},
@@ -86,8 +86,8 @@ static LLVMMetadataRef token_metadata(LLVMContextRef context, unsigned int kind)
 }
 
 /* Returns a copy of a list with one more entry, or NULL without memory. */
-static LLVMMetadataRef metadata_append(LLVMContextRef context, LLVMMetadataRef node,
-				       LLVMMetadataRef more)
+static LLVMMetadataRef kernel_metadata_append(LLVMContextRef context, LLVMMetadataRef node,
+					      LLVMMetadataRef more)
 {
 	LLVMValueRef value = LLVMMetadataAsValue(context, node);
 	unsigned int n = LLVMGetMDNodeNumOperands(value);
@@ -108,7 +108,7 @@ static LLVMMetadataRef metadata_append(LLVMContextRef context, LLVMMetadataRef n
 	return node;
 }
 
-static int copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef to)
+static int kernel_copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef to)
 {
 	size_t count = 0;
 	LLVMValueMetadataEntry *list = LLVMGlobalCopyAllMetadata(from, &count);
@@ -117,10 +117,10 @@ static int copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef
 	for (unsigned int i = 0; !r && i < count; i++) {
 		unsigned int kind = LLVMValueMetadataEntriesGetKind(list, i);
 		LLVMMetadataRef node = LLVMValueMetadataEntriesGetMetadata(list, i);
-		LLVMMetadataRef more = token_metadata(context, kind);
+		LLVMMetadataRef more = kernel_token_metadata(context, kind);
 
 		if (more)
-			node = metadata_append(context, node, more);
+			node = kernel_metadata_append(context, node, more);
 		if (node)
 			LLVMGlobalSetMetadata(to, kind, node);
 		else
@@ -132,7 +132,7 @@ static int copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef
 
 /* -- Clones -- */
 
-static LLVMTypeRef type_with_token(LLVMValueRef kernel, LLVMTypeRef token)
+static LLVMTypeRef kernel_type_with_token(LLVMValueRef kernel, LLVMTypeRef token)
 {
 	LLVMTypeRef old = LLVMGlobalGetValueType(kernel), type = NULL;
 	unsigned int count = LLVMCountParamTypes(old);
@@ -179,7 +179,8 @@ static int kernel_replace_call(LLVMBuilderRef builder, LLVMValueRef call, LLVMVa
 			      "");
 	free(arguments);
 	LLVMSetInstructionCallConv(more, LLVMGetInstructionCallConv(call));
-	r = copy_all_attributes(call, more, count, call_attributes, LLVMAddCallSiteAttribute);
+	r = kernel_copy_all_attributes(call, more, count, kernel_call_attributes,
+				       LLVMAddCallSiteAttribute);
 	LLVMInstructionEraseFromParent(call);
 	return r;
 }
@@ -204,7 +205,7 @@ static int kernel_move_calls(LLVMBuilderRef builder, LLVMValueRef from, LLVMValu
 LLVMValueRef trace_clone(LLVMBuilderRef builder, LLVMValueRef kernel, LLVMTypeRef token)
 {
 	LLVMModuleRef module = LLVMGetGlobalParent(kernel);
-	LLVMTypeRef type = type_with_token(kernel, token);
+	LLVMTypeRef type = kernel_type_with_token(kernel, token);
 	LLVMValueRef clone;
 	size_t size;
 	char *name = strdup(LLVMGetValueName2(kernel, &size));
@@ -220,10 +221,10 @@ LLVMValueRef trace_clone(LLVMBuilderRef builder, LLVMValueRef kernel, LLVMTypeRe
 	LLVMSetLinkage(clone, LLVMGetLinkage(kernel));
 	LLVMSetVisibility(clone, LLVMGetVisibility(kernel));
 	LLVMSetFunctionCallConv(clone, LLVMGetFunctionCallConv(kernel));
-	r = copy_all_attributes(kernel, clone, LLVMCountParams(kernel), function_attributes,
-				LLVMAddAttributeAtIndex);
+	r = kernel_copy_all_attributes(kernel, clone, LLVMCountParams(kernel),
+				       kernel_function_attributes, LLVMAddAttributeAtIndex);
 	if (!r)
-		r = copy_metadata(LLVMGetModuleContext(module), kernel, clone);
+		r = kernel_copy_metadata(LLVMGetModuleContext(module), kernel, clone);
 	kernel_move_code(kernel, clone);
 	if (!r)
 		r = kernel_move_calls(builder, kernel, clone);
