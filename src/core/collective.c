@@ -1,22 +1,22 @@
-/* collective.c - which kernel a collective is, by process and correlation. */
+/* collective.c - matches collectives with their kernels, by process and correlation id. */
 #include <pasta/pasta.h>
 
 void *pasta_collective_wait(struct pasta_pending *waiting, const struct pasta_event *collective)
 {
-	uint64_t *said = pasta_pending_add(waiting, collective->proc, collective->collective.corr);
+	uint64_t *time = pasta_pending_add(waiting, collective->proc, collective->collective.corr);
 
-	if (said)
-		*said = collective->time;
-	return said;
+	if (time)
+		*time = collective->time;
+	return time;
 }
 
 void *pasta_collective_find(struct pasta_pending *waiting, const struct pasta_event *kernel)
 {
-	uint64_t *said = NULL;
+	uint64_t *time = NULL;
 
 	if (pasta_pending_count(waiting))
-		said = pasta_pending_find(waiting, kernel->proc, kernel->kernel.corr);
-	return said && (kernel->kernel.corr || *said == kernel->time) ? said : NULL;
+		time = pasta_pending_find(waiting, kernel->proc, kernel->kernel.corr);
+	return time && (kernel->kernel.corr || *time == kernel->time) ? time : NULL;
 }
 
 void pasta_collective_done(struct pasta_pending *waiting, const struct pasta_event *kernel)

@@ -1,13 +1,14 @@
-/* cover.c - how long intervals of two sorts cover a line of time. */
+/* cover.c - measures for how long intervals of two types are active, alone and together. */
 #include <pasta/pasta.h>
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t cover_earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Between two ends the same sorts are there: at most three steps. */
-static void advance(struct pasta_cover *c, uint64_t to)
+/* Advances to a time, and adds the time passed to each combination of active types. The combination
+ * changes only where an interval ends, so that the loop runs at most three times. */
+static void cover_advance(struct pasta_cover *c, uint64_t to)
 {
 	while (c->at < to) {
 		unsigned int mask = 0;
@@ -17,25 +18,25 @@ static void advance(struct pasta_cover *c, uint64_t to)
 			if (c->end[i] <= c->at)
 				continue;
 			mask |= 1u << i;
-			next = earlier(next, c->end[i]);
+			next = cover_earlier(next, c->end[i]);
 		}
 		c->time[mask] += next - c->at;
 		c->at = next;
 	}
 }
 
-void pasta_cover_add(struct pasta_cover *c, unsigned int sort, uint64_t begin, uint64_t dur)
+void pasta_cover_add(struct pasta_cover *c, unsigned int type, uint64_t begin, uint64_t dur)
 {
 	uint64_t end = begin + dur < begin ? UINT64_MAX : begin + dur;
 
 	if (!c->count++)
 		c->at = begin;
-	advance(c, begin);
-	if (end > c->end[sort & 1])
-		c->end[sort & 1] = end;
+	cover_advance(c, begin);
+	if (end > c->end[type & 1])
+		c->end[type & 1] = end;
 }
 
 void pasta_cover_finish(struct pasta_cover *c)
 {
-	advance(c, c->end[0] > c->end[1] ? c->end[0] : c->end[1]);
+	cover_advance(c, c->end[0] > c->end[1] ? c->end[0] : c->end[1]);
 }

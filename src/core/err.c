@@ -1,4 +1,4 @@
-/* err.c - errors that their caller decides about. */
+/* err.c - sets the code and the text of a pasta_error. */
 #include <stdarg.h>
 #include <stdio.h>
 

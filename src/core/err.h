@@ -1,4 +1,4 @@
-/* err.h - errors that their caller decides about. */
+/* err.h - errors: the callee describes, the caller decides. pasta.h declares pasta_fail. */
 #ifndef PASTA_CORE_ERR_H
 #define PASTA_CORE_ERR_H
 

@@ -1,4 +1,4 @@
-/* frame.c - makes frames: events to columns, columns to planes, planes to zstd. */
+/* frame.c - encodes frames: records to columns, columns to byte planes, compressed with zstd. */
 #define ZSTD_STATIC_LINKING_ONLY
 #define XXH_INLINE_ALL
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "core/varint.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "shards are little endian, and so must this machine be"
+#error "shards are little endian: this machine must be, too"
 #endif
 
 enum { LEVEL = 1 };
@@ -26,14 +26,14 @@ struct pasta_encoder {
 		uint8_t out[sizeof(struct pasta_frame) + ZSTD_COMPRESSBOUND(PASTA_FRAME_BYTES) + 8];
 };
 
-static size_t workspace_offset(void)
+static size_t frame_workspace_offset(void)
 {
 	return (sizeof(struct pasta_encoder) + 63) & ~(size_t)63;
 }
 
 size_t pasta_encoder_size(void)
 {
-	return workspace_offset() + ZSTD_estimateCCtxSize(LEVEL);
+	return frame_workspace_offset() + ZSTD_estimateCCtxSize(LEVEL);
 }
 
 struct pasta_encoder *pasta_encoder_init(void *memory)
@@ -43,7 +43,7 @@ struct pasta_encoder *pasta_encoder_init(void *memory)
 	const char *schema = pasta_schema_text(&n);
 
 	enc->schema = pasta_schema_hash(schema, n);
-	enc->zstd = ZSTD_initStaticCCtx((char *)memory + workspace_offset(),
+	enc->zstd = ZSTD_initStaticCCtx((char *)memory + frame_workspace_offset(),
 					ZSTD_estimateCCtxSize(LEVEL));
 	return enc;
 }
@@ -69,8 +69,8 @@ bool pasta_frame_head_ok(const struct pasta_frame *frame)
 	       frame->head_sum == XXH3_64bits(frame, offsetof(struct pasta_frame, head_sum));
 }
 
-/* Compress the first raw_size bytes of enc->raw behind a sealed head. */
-static const void *finish(struct pasta_encoder *enc, struct pasta_frame *frame, size_t *size)
+/* Compresses the first raw_size bytes of enc->raw into the payload, and completes the head. */
+static const void *frame_finish(struct pasta_encoder *enc, struct pasta_frame *frame, size_t *size)
 {
 	uint8_t *payload = enc->out + sizeof(*frame);
 	size_t n = enc->zstd ? ZSTD_compressCCtx(enc->zstd, payload,
@@ -110,13 +110,13 @@ uint32_t pasta_schema_hash(const char *text, size_t size)
 	return (uint32_t)XXH3_64bits(text, size);
 }
 
-static unsigned int width_of(uint64_t range)
+static unsigned int frame_width(uint64_t range)
 {
 	return range ? (unsigned int)(71 - __builtin_clzll(range)) / 8 : 0;
 }
 
-/* Replace values by what is left over the narrower of the two forms, and say which it is. */
-static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
+/* Writes a column in the narrower of its two forms, plain or delta. Overwrites v. */
+static uint8_t *frame_put_column(uint8_t *p, uint64_t *v, size_t n)
 {
 	uint64_t min = v[0], max = v[0], base = v[0], other = 0;
 	int64_t dmin = INT64_MAX, dmax = INT64_MIN;
@@ -124,7 +124,7 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 
 	for (size_t i = 1; i < n; i++)
 		other |= v[i] ^ base;
-	if (!other) { /* as most columns are */
+	if (!other) { /* a constant column, the most frequent case */
 		*p++ = 0;
 		p = pasta_varint_put(p, base);
 		return pasta_varint_put(p, 0);
@@ -137,8 +137,8 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 		dmin = d < dmin ? d : dmin;
 		dmax = d > dmax ? d : dmax;
 	}
-	plain = width_of(max - min);
-	delta = width_of((uint64_t)dmax - (uint64_t)dmin);
+	plain = frame_width(max - min);
+	delta = frame_width((uint64_t)dmax - (uint64_t)dmin);
 	if (delta < plain) {
 		for (size_t i = n - 1; i > 0; i--)
 			v[i] = v[i] - v[i - 1] - (uint64_t)dmin;
@@ -160,8 +160,8 @@ static uint8_t *put_column(uint8_t *p, uint64_t *v, size_t n)
 	return p;
 }
 
-static void gather(uint64_t *v, const struct pasta_event *const *ev, size_t n,
-		   const struct pasta_field *f)
+static void frame_gather(uint64_t *v, const struct pasta_event *const *ev, size_t n,
+			 const struct pasta_field *f)
 {
 	if (pasta_field_size(f->type) == 8) {
 		for (size_t i = 0; i < n; i++)
@@ -176,8 +176,8 @@ static void gather(uint64_t *v, const struct pasta_event *const *ev, size_t n,
 	}
 }
 
-static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int kind,
-			    const struct pasta_event *const *ev, size_t n)
+static uint8_t *frame_put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int kind,
+				  const struct pasta_event *const *ev, size_t n)
 {
 	const struct pasta_kind_info *info = &pasta_kinds[kind];
 	uint64_t *v = enc->column;
@@ -186,16 +186,16 @@ static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int 
 
 	for (size_t i = 0; i < n; i++)
 		v[i] = ev[i]->sub;
-	q = put_column(q, v, n);
+	q = frame_put_column(q, v, n);
 	for (size_t i = 0; i < n; i++)
 		v[i] = ev[i]->tid;
-	q = put_column(q, v, n);
+	q = frame_put_column(q, v, n);
 	for (size_t i = 0; i < n; i++)
 		v[i] = ev[i]->time;
-	q = put_column(q, v, n);
+	q = frame_put_column(q, v, n);
 	for (unsigned int f = 0; f < info->count; f++) {
-		gather(v, ev, n, &info->fields[f]);
-		q = put_column(q, v, n);
+		frame_gather(v, ev, n, &info->fields[f]);
+		q = frame_put_column(q, v, n);
 	}
 	*h++ = (uint8_t)kind;
 	h = pasta_varint_put(h, n);
@@ -206,9 +206,9 @@ static uint8_t *put_section(struct pasta_encoder *enc, uint8_t *p, unsigned int 
 	return p + (h - head) + (q - body);
 }
 
-/* Sort by time, stably; most rings are in order already. */
-static const struct pasta_event **sort(struct pasta_encoder *enc, const struct pasta_event **ev,
-				       size_t n)
+/* Sorts by time; events with equal times stay in order. Most rings are sorted already. */
+static const struct pasta_event **frame_sort(struct pasta_encoder *enc,
+					     const struct pasta_event **ev, size_t n)
 {
 	const struct pasta_event **from = ev, **to = enc->sorted[0];
 	size_t i = 1;
@@ -237,7 +237,7 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 {
 	size_t counts[PASTA_KIND_MAX] = {0}, start[PASTA_KIND_MAX];
 	uint8_t section[PASTA_KIND_MAX] = {0}, sections = 0;
-	const struct pasta_event **ev = sort(enc, events, count);
+	const struct pasta_event **ev = frame_sort(enc, events, count);
 	struct pasta_frame frame = {.type = PASTA_FRAME_EVENTS_T,
 				    .flags = (uint8_t)meta->flags,
 				    .source = meta->source,
@@ -266,12 +266,13 @@ const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_ev
 	p = pasta_varint_put(p, sections);
 	for (unsigned int k = 0; k < PASTA_KIND_MAX; k++)
 		if (counts[k])
-			p = put_section(enc, p, k, enc->grouped + start[k] - counts[k], counts[k]);
+			p = frame_put_section(enc, p, k, enc->grouped + start[k] - counts[k],
+					      counts[k]);
 	if (sections > 1)
 		for (size_t i = 0; i < count; i++)
 			*p++ = section[ev[i]->kind];
 	frame.raw_size = (uint32_t)(p - enc->raw);
-	return finish(enc, &frame, size);
+	return frame_finish(enc, &frame, size);
 }
 
 const void *pasta_encode_plain(struct pasta_encoder *enc, enum pasta_frame_type type,
@@ -284,7 +285,7 @@ const void *pasta_encode_plain(struct pasta_encoder *enc, enum pasta_frame_type 
 				    .raw_size = (uint32_t)payload_size};
 
 	memcpy(enc->raw, payload, payload_size);
-	return finish(enc, &frame, size);
+	return frame_finish(enc, &frame, size);
 }
 
 size_t pasta_encode_string(uint8_t *p, const void *text, uint32_t size)

@@ -1,20 +1,20 @@
 /*
- * frame.h - the shard format: a file head, then frames, each whole in itself.
+ * frame.h - the shard format: a file head, followed by frames.
  *
- * A shard is appended to and never rewritten; any prefix of it is readable. All numbers are little
- * endian. Frames begin at multiples of 8 bytes. The first frame is the schema: a line a kind,
- * "number name type:field type:field ...". Strings have consecutive ids, from 1, and are defined
- * before the frames that use them.
+ * Frames are only appended, so any prefix of a shard is readable. All numbers are little endian.
+ * Frames start at multiples of 8 bytes. The first frame is the schema, with one line per kind:
+ * "number name type:field type:field ...". Strings have consecutive ids, from 1. A strings frame
+ * precedes the frames that use its strings.
  *
  * Payload of an events frame, before compression:
- *   varint sections, then a section a kind:
- *     u8 kind, varint events, varint columns, varint bytes of what follows, columns
- *   then, if there is more than one section: a byte an event, in order, the number of its section.
- * Columns are sub, tid, time, then the fields in the schema's order. A column is
+ *   varint number of sections, then one section per kind:
+ *     u8 kind, varint events, varint columns, varint size of the columns in bytes, columns
+ *   then, with more than one section: one byte per event, in order: the number of its section.
+ * The columns are sub, tid, time, and the fields in the schema's order. A column is
  *   u8 tag (bits 0-3 width 0..8, bit 4 delta), varint base, zigzag varint step, width byte planes
- * and value[i] is base + x[i], or with delta value[i-1] + step + x[i] (value[0] is base, x[0] 0),
- * modulo 2^64, where x[i] is put together from the planes, lowest byte first.
- * Payload of a strings frame: for each, varint bytes, then the bytes.
+ * Without delta, value[i] is base + x[i]. With delta, value[i] is value[i-1] + step + x[i], and
+ * value[0] is base. Sums are modulo 2^64. x[i] consists of byte i of each plane, lowest byte first.
+ * Payload of a strings frame: for each string, varint size in bytes, then the bytes.
  */
 #ifndef PASTA_CORE_FRAME_H
 #define PASTA_CORE_FRAME_H
@@ -29,67 +29,67 @@
 #define PASTA_SHARD_VERSION 1
 #define PASTA_FRAME_MAGIC 0x46545350u /* "PSTF" */
 
-/* How much one frame holds at most; a frame that says more is damaged. */
+/* Limits of a frame. A frame whose head exceeds them is damaged. */
 #define PASTA_FRAME_EVENTS 32768u
 #define PASTA_FRAME_BYTES (8u << 20)
 
-#define PASTA_CLOCK_RAW 0 /* CLOCK_MONOTONIC_RAW in ns; other clocks are their handler's */
+#define PASTA_CLOCK_RAW 0 /* CLOCK_MONOTONIC_RAW in ns; handlers define other clocks */
 
 struct pasta_shard_head {
 	char magic[8];
 	uint32_t version;
-	uint32_t size; /* of this head */
+	uint32_t size; /* of this head, in bytes */
 	uint8_t guid[16];
 	uint8_t boot[16];   /* the host's boot id: shards of one boot share CLOCK_MONOTONIC_RAW */
-	uint64_t raw, real; /* the two host clocks at one moment */
+	uint64_t raw, real; /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME at the same time */
 	uint32_t pid;
 	uint32_t flags; /* enum pasta_shard_flag */
-	uint64_t sum;	/* XXH3 of what is before it */
+	uint64_t sum;	/* XXH3 of the fields before it */
 };
 
-/* Its last event is an account of source 0, the writer: so many events of its own (pushed), the
- * account included, and so many strings (dropped). Without it the shard was cut, or its process
- * died and left a ring file. */
+/* ENDS: the shard's last event is an account of source 0, the writer. pushed is the number of the
+ * writer's own events, including the account; dropped is the number of strings. If the account is
+ * missing, the shard was cut short, or its process crashed and left a ring file. */
 enum pasta_shard_flag {
 	PASTA_SHARD_ENDS = 1,
-	PASTA_SHARD_NAMES = 2, /* frames that hold names are marked, PASTA_FRAME_NAMES */
+	PASTA_SHARD_NAMES = 2, /* frames with names have the flag PASTA_FRAME_NAMES */
 };
 
 enum pasta_frame_type { PASTA_FRAME_SCHEMA = 1, PASTA_FRAME_STRINGS, PASTA_FRAME_EVENTS_T };
 enum pasta_frame_flag {
 	PASTA_FRAME_ZSTD = 1,  /* the payload is compressed */
-	PASTA_FRAME_CLOCK = 2, /* holds clock events: read it before others */
-	PASTA_FRAME_STATE = 4, /* the agent's own: clocks, process, threads, loss */
-	PASTA_FRAME_NAMES = 8, /* holds records of devices or threads: read them before others */
+	PASTA_FRAME_CLOCK = 2, /* contains clock records: read before other frames */
+	PASTA_FRAME_STATE = 4, /* the writer's own records: clocks, process, threads, loss */
+	PASTA_FRAME_NAMES = 8, /* contains device or thread records: read before other frames */
 };
 
 struct pasta_frame {
 	uint32_t magic;
 	uint8_t type, flags;
-	uint16_t tag;	 /* pasta_shard_tag of its shard: a frame of another one is no part of it */
-	uint32_t source; /* the ring it is from; 0 is the writer itself */
+	uint16_t tag;	 /* pasta_shard_tag of its shard, to detect frames of other shards */
+	uint32_t source; /* the ring that the events come from; 0: the writer itself */
 	uint32_t clock;
-	uint64_t first, last; /* times of its earliest and its latest event */
-	uint64_t watermark;   /* no later frame of this source has an earlier event */
-	uint64_t seq;	      /* events of the source before this frame; strings: the first id */
-	uint64_t pos;	      /* the ring's position after its last event */
-	uint32_t count;	      /* events or strings */
-	uint32_t raw_size;    /* bytes of the payload, uncompressed */
-	uint32_t size;	      /* bytes of the payload, as stored, without padding to 8 */
-	uint32_t schema;      /* which: pasta_schema_hash of its text */
-	uint64_t sum;	      /* XXH3 of the payload, as stored */
-	uint64_t head_sum;    /* XXH3 of the head before it */
+	uint64_t first, last; /* times of the earliest and the latest event */
+	uint64_t watermark;   /* later frames of this source contain no event before this time */
+	uint64_t seq;	/* number of the source's events before this frame; strings: the first id */
+	uint64_t pos;	/* the ring's position after the last event */
+	uint32_t count; /* of events or strings */
+	uint32_t raw_size; /* bytes of the payload, uncompressed */
+	uint32_t size;	   /* bytes of the payload, as stored, without padding to 8 */
+	uint32_t schema;   /* pasta_schema_hash of the schema's text */
+	uint64_t sum;	   /* XXH3 of the payload, as stored */
+	uint64_t head_sum; /* XXH3 of the fields before it */
 };
 
-/* From the guid; 0 in shards of older versions. */
+/* Returns 16 bits of a hash of the guid, never 0. Shards of older versions have the tag 0. */
 uint16_t pasta_shard_tag(const uint8_t guid[16]);
 
-/* Set the magic and sum; say if they are right. */
+/* Set the magic, version, size and sum of a head; check a head's magic and sum. */
 void pasta_shard_head_seal(struct pasta_shard_head *head);
 bool pasta_shard_head_ok(const struct pasta_shard_head *head);
 bool pasta_frame_head_ok(const struct pasta_frame *frame);
 
-/* A field of a kind. offset is in the record; sizes are 4 or 8. */
+/* A field of a kind, at an offset in the record. It has 4 or 8 bytes. */
 struct pasta_field {
 	const char *name;
 	uint8_t type; /* enum pasta_field_type */
@@ -107,7 +107,7 @@ struct pasta_kind_info {
 	const char *name, *summary;
 	const struct pasta_field *fields;
 	unsigned int count;
-	uint16_t size; /* of a whole record; 0: no such kind */
+	uint16_t size; /* of a record; 0: the kind doesn't exist */
 };
 extern const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX];
 static inline unsigned int pasta_field_size(unsigned int type)
@@ -116,19 +116,19 @@ static inline unsigned int pasta_field_size(unsigned int type)
 											     : 4;
 }
 
-/* This build's schema, as text. It lives for ever. Any thread. */
+/* Returns this build's schema, a static text. Any thread. */
 const char *pasta_schema_text(size_t *size);
 uint32_t pasta_schema_hash(const char *text, size_t size);
 
 /*
- * The encoder makes frames. It lives in memory that its caller gives (pasta_encoder_size bytes,
- * zeroed, aligned to 64; pages that are never touched cost nothing) and never allocates. A frame
- * that is returned lives until the next call.
+ * The encoder creates frames. The caller provides its memory: pasta_encoder_size bytes, zeroed and
+ * aligned to 64; pages that it never touches cost nothing. The encoder never allocates. A frame
+ * that it returns is valid until the next call. One thread at a time.
  */
 struct pasta_encoder;
 size_t pasta_encoder_size(void);
 struct pasta_encoder *pasta_encoder_init(void *memory);
-/* The shard that its frames are of, from now on. */
+/* Sets the tag of all later frames from the shard's guid. */
 void pasta_encoder_tag(struct pasta_encoder *enc, const uint8_t guid[16]);
 
 struct pasta_frame_meta {
@@ -137,16 +137,16 @@ struct pasta_frame_meta {
 	unsigned int flags;
 };
 
-/* A record lies at each of the count pointers; they are sorted by time here, stably. At most
- * PASTA_FRAME_EVENTS. Returns the frame's bytes, whole and padded. */
+/* Encodes records as an events frame, sorted by time; records with equal times stay in order. count
+ * is 1 to PASTA_FRAME_EVENTS. Returns the frame with its padding. */
 const void *pasta_encode_events(struct pasta_encoder *enc, const struct pasta_event **events,
 				size_t count, const struct pasta_frame_meta *meta, size_t *size);
-/* payload: as the format has it. At most PASTA_FRAME_BYTES. */
+/* Encodes a schema or strings frame from a payload of at most PASTA_FRAME_BYTES. */
 const void *pasta_encode_plain(struct pasta_encoder *enc, enum pasta_frame_type type,
 			       const void *payload, size_t payload_size, uint64_t first_id,
 			       uint32_t count, size_t *size);
 
-/* One length-prefixed string to p; returns the bytes used, at most size + 5. */
+/* Writes a string with its length to p. Returns the number of bytes written, at most size + 5. */
 size_t pasta_encode_string(uint8_t *p, const void *text, uint32_t size);
 
 #endif

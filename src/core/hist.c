@@ -1,4 +1,4 @@
-/* hist.c - a log-linear histogram: quantiles of many numbers in little memory. */
+/* hist.c - a log-linear histogram: approximate quantiles in little memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,9 +6,10 @@
 #include <pasta/pasta.h>
 
 /*
- * Octave 0 holds the numbers below SUBS; octave n those from SUBS << (n - 1) up to twice that, in
- * SUBS buckets of the same width. A bucket is at most 1/SUBS of its numbers wide, and its middle
- * stands for them all. Octaves are made when they are needed: most histograms have few.
+ * Octave 0 counts the numbers below SUBS; octave n counts the numbers from SUBS << (n - 1) up to
+ * twice that, in SUBS buckets of equal width. The width of a bucket is at most 1/SUBS of the
+ * numbers in it, and its middle represents them. Octaves are allocated on demand; most histograms
+ * have few.
  */
 #define SUB_BITS 5
 #define SUBS (1u << SUB_BITS)
@@ -33,70 +34,71 @@ void pasta_hist_free(struct pasta_hist *hist)
 	free(hist);
 }
 
-static unsigned int octave_of(uint64_t value)
+static unsigned int hist_octave(uint64_t value)
 {
 	return value < SUBS ? 0 : 64 - SUB_BITS - (unsigned int)__builtin_clzll(value);
 }
 
-/* The width of an octave's buckets, as a power of two. */
-static unsigned int shift_of(unsigned int octave)
+/* Returns the binary logarithm of the width of an octave's buckets. */
+static unsigned int hist_shift(unsigned int octave)
 {
 	return octave ? octave - 1 : 0;
 }
 
-static uint64_t middle(unsigned int octave, unsigned int sub)
+static uint64_t hist_middle(unsigned int octave, unsigned int sub)
 {
-	uint64_t low = (uint64_t)(octave ? SUBS + sub : sub) << shift_of(octave);
+	uint64_t low = (uint64_t)(octave ? SUBS + sub : sub) << hist_shift(octave);
 
-	return low + ((UINT64_C(1) << shift_of(octave)) - 1) / 2;
+	return low + ((UINT64_C(1) << hist_shift(octave)) - 1) / 2;
 }
 
-/* The sum, or the most there is. */
-static uint64_t plus(uint64_t a, uint64_t b)
+/* Returns the sum, or UINT64_MAX on overflow. */
+static uint64_t hist_plus(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
+/* Returns the product, or UINT64_MAX on overflow. */
+static uint64_t hist_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
 
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static int make_octave(struct pasta_hist *hist, unsigned int octave)
+static int hist_make_octave(struct pasta_hist *hist, unsigned int octave)
 {
 	if (!hist->octaves[octave])
 		hist->octaves[octave] = calloc(SUBS, sizeof(uint64_t));
 	return hist->octaves[octave] ? 0 : -ENOMEM;
 }
 
-/* The first of an octave. Apart, so that the others need save no registers for it. */
-__attribute__((noinline)) static int add_first(struct pasta_hist *hist, uint64_t value,
-					       uint64_t count)
+/* Adds the first value of an octave. Not inlined, so that the fast path saves no registers. */
+__attribute__((noinline)) static int hist_add_first(struct pasta_hist *hist, uint64_t value,
+						    uint64_t count)
 {
-	int error = make_octave(hist, octave_of(value));
+	int error = hist_make_octave(hist, hist_octave(value));
 
 	return error ? error : pasta_hist_add(hist, value, count);
 }
 
 int pasta_hist_add(struct pasta_hist *hist, uint64_t value, uint64_t count)
 {
-	unsigned int octave = octave_of(value);
+	unsigned int octave = hist_octave(value);
 
 	if (!count)
 		return 0;
 	if (hist->count + count < count)
 		return -EOVERFLOW;
 	if (!hist->octaves[octave])
-		return add_first(hist, value, count);
-	hist->octaves[octave][value >> shift_of(octave) & (SUBS - 1)] += count;
+		return hist_add_first(hist, value, count);
+	hist->octaves[octave][value >> hist_shift(octave) & (SUBS - 1)] += count;
 	if (!hist->count || value < hist->min)
 		hist->min = value;
 	if (value > hist->max)
 		hist->max = value;
 	hist->count += count;
-	hist->sum = plus(hist->sum, times(value, count));
+	hist->sum = hist_plus(hist->sum, hist_times(value, count));
 	return 0;
 }
 
@@ -109,7 +111,7 @@ int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from)
 	if (into->count + from->count < into->count)
 		return -EOVERFLOW;
 	for (i = 0; i < OCTAVES; i++)
-		if (from->octaves[i] && make_octave(into, i))
+		if (from->octaves[i] && hist_make_octave(into, i))
 			return -ENOMEM;
 	for (i = 0; i < OCTAVES; i++)
 		for (k = 0; from->octaves[i] && k < SUBS; k++)
@@ -119,7 +121,7 @@ int pasta_hist_merge(struct pasta_hist *into, const struct pasta_hist *from)
 	if (from->max > into->max)
 		into->max = from->max;
 	into->count += from->count;
-	into->sum = plus(into->sum, from->sum);
+	into->sum = hist_plus(into->sum, from->sum);
 	return 0;
 }
 
@@ -143,8 +145,8 @@ uint64_t pasta_hist_max(const struct pasta_hist *hist)
 	return hist->max;
 }
 
-/* The bucket that has the number at this place in the order, from 1, by its middle. */
-static uint64_t at_rank(const struct pasta_hist *hist, uint64_t rank)
+/* Returns the middle of the bucket that contains the number with this rank, from 1. */
+static uint64_t hist_at_rank(const struct pasta_hist *hist, uint64_t rank)
 {
 	uint64_t seen = 0;
 	unsigned int i, k;
@@ -153,7 +155,7 @@ static uint64_t at_rank(const struct pasta_hist *hist, uint64_t rank)
 		for (k = 0; hist->octaves[i] && k < SUBS; k++) {
 			seen += hist->octaves[i][k];
 			if (seen >= rank)
-				return middle(i, k);
+				return hist_middle(i, k);
 		}
 	return hist->max;
 }
@@ -165,9 +167,9 @@ uint64_t pasta_hist_quantile(const struct pasta_hist *hist, double q)
 
 	if (!(rank > 1))
 		return hist->min;
-	/* Also where the count is so big that a double rounds it up. */
+	/* A large count may have been rounded up to the next double. */
 	if (rank >= (double)hist->count)
 		return hist->max;
-	value = at_rank(hist, (uint64_t)rank);
+	value = hist_at_rank(hist, (uint64_t)rank);
 	return value < hist->min ? hist->min : value > hist->max ? hist->max : value;
 }

@@ -1,4 +1,4 @@
-/* kinds.c - events.def as data: the kinds, their fields, the schema that shards carry. */
+/* kinds.c - the kinds, their fields and the schema as data, generated from events.def. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ const struct pasta_kind_info pasta_kinds[PASTA_KIND_MAX] = {
 #undef FIELD
 };
 
-/* Each line begins with its number; fields are separated by one space. */
+/* One line per kind: its number, its name and its fields, separated by spaces. */
 static const char schema[] =
 #define FIELD(kind, type, name, summary) " " #type ":" #name
 #define KIND(number, NAME, name, summary, ...) #number " " #name __VA_ARGS__ "\n"

@@ -1,15 +1,15 @@
-/* lock.c - locks on the program's threads, and waits that are no cancellation points. */
+/* lock.c - locks for the program's threads that defer cancellation. */
 #include "core/lock.h"
 
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How many locks a thread holds, and its cancellation state and type before the first. */
+/* How many locks this thread holds, and its cancellation state and type before the first one. */
 static _Thread_local int lock_depth, lock_state, lock_type;
 
-/* A handler may come between any two lines, and do the same: it changes what was saved only while
- * the depth is 0. */
+/* A signal handler may run between any two statements and call this function. It overwrites the
+ * saved state only while the depth is 0. */
 void pasta_cancel_defer(void)
 {
 	int state, type;
@@ -26,8 +26,9 @@ void pasta_cancel_defer(void)
 	lock_type = type;
 }
 
-/* A cancellation that is to act at once acts when the type is restored: when the state is, glibc
- * forgets to tell pthread_join of it. */
+/* Restores the state before the type. An asynchronous cancellation then takes effect when the type
+ * is restored; if it takes effect when the state is restored, glibc doesn't report it to
+ * pthread_join. */
 void pasta_cancel_restore(void)
 {
 	int state = lock_state, type = lock_type;

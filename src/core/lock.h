@@ -1,9 +1,9 @@
 /*
- * lock.h - locks on the program's threads, and waits that are no cancellation points.
+ * lock.h - locks for the program's threads that defer cancellation.
  *
- * The program may cancel its threads. One that is cancelled while it holds a lock of the agent's
- * would leave it taken for ever: cancellation is deferred from the first lock to the last unlock,
- * and acts where it would without AccelProf.
+ * The program may cancel its threads. A thread that is cancelled while it holds a lock of the agent
+ * would never release the lock. These functions therefore defer cancellation from a thread's first
+ * lock to its last unlock. It then takes effect as it would without AccelProf.
  */
 #ifndef PASTA_CORE_LOCK_H
 #define PASTA_CORE_LOCK_H
@@ -11,16 +11,17 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Without a lock: around functions of vendors that the program did not call, and that may wait. */
+/* Defer cancellation without a lock: around vendor functions that the program didn't call and that
+ * may be cancellation points. Calls nest. */
 void pasta_cancel_defer(void);
 void pasta_cancel_restore(void);
 
 void pasta_lock(pthread_mutex_t *lock);
-/* As pthread_mutex_trylock: 0 if it is taken now. */
+/* Returns 0 if the lock was acquired, as pthread_mutex_trylock does. */
 int pasta_trylock(pthread_mutex_t *lock);
 void pasta_unlock(pthread_mutex_t *lock);
 
-/* Sleep, or less where a signal comes. */
+/* Sleeps for this time, or until a signal arrives. Not a cancellation point. */
 void pasta_nap(const struct timespec *time);
 
 #endif

@@ -1,4 +1,4 @@
-/* map.c - a map from 64-bit keys to values that stay where they are. */
+/* map.c - a hash map from 64-bit keys to values that never move. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,23 +6,24 @@
 #include <pasta/pasta.h>
 
 /*
- * Entries lie in chunks, each twice as big as the one before, and never move. The index is open
- * addressing with linear probing; keys are in it as well, so that a look-up is one miss, not two.
+ * Entries are allocated in chunks, each twice as large as the one before, and never move. The index
+ * uses open addressing with linear probing. It contains a copy of each key, so that a look-up costs
+ * one cache miss instead of two.
  */
-#define CHUNK_SHIFT 6 /* the first chunk's entries */
+#define CHUNK_SHIFT 6 /* log2 of the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
 
 struct entry {
 	uint64_t key;
-	uint32_t used;	    /* its number, plus 1; 0: it is free */
-	uint32_t next_free; /* plus 1, while it is free */
+	uint32_t used;	    /* the entry's number plus 1; 0: free */
+	uint32_t next_free; /* if free: the next free entry's number plus 1 */
 			    /* the value follows */
 };
 
 struct slot {
 	uint64_t key;
-	struct entry *entry; /* NULL: it is empty */
+	struct entry *entry; /* NULL: the slot is empty */
 };
 
 struct pasta_map {
@@ -30,12 +31,12 @@ struct pasta_map {
 	char *chunks[CHUNKS];
 	struct slot *index;
 	uint32_t mask;	  /* slots - 1 */
-	uint32_t entries; /* that were ever used */
-	uint32_t count;	  /* that are used now */
-	uint32_t free;	  /* the first free one, plus 1 */
+	uint32_t entries; /* used or free */
+	uint32_t count;	  /* of used entries */
+	uint32_t free;	  /* the first free entry's number plus 1 */
 };
 
-static struct entry *entry_at(const struct pasta_map *map, uint32_t number)
+static struct entry *map_entry(const struct pasta_map *map, uint32_t number)
 {
 	uint32_t n = (number >> CHUNK_SHIFT) + 1;
 	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
@@ -44,8 +45,8 @@ static struct entry *entry_at(const struct pasta_map *map, uint32_t number)
 	return (struct entry *)(map->chunks[chunk] + (number - first) * map->stride);
 }
 
-/* Neighbouring keys must not be neighbours in the index, nor may those that differ above only. */
-static uint32_t hash(uint64_t key)
+/* Spreads keys that are consecutive, and keys that differ only in their high bits. */
+static uint32_t map_hash(uint64_t key)
 {
 	unsigned __int128 product = (unsigned __int128)(key ^ UINT64_C(0x9e3779b97f4a7c15)) *
 				    UINT64_C(0xd6e8feb86659fd93);
@@ -82,10 +83,10 @@ void pasta_map_free(struct pasta_map *map)
 	free(map);
 }
 
-/* The key's slot, or the empty one where it would be. */
-static struct slot *slot_of(const struct pasta_map *map, uint64_t key)
+/* Returns the key's slot, or the empty slot where the key belongs. */
+static struct slot *map_slot(const struct pasta_map *map, uint64_t key)
 {
-	uint32_t i = hash(key) & map->mask;
+	uint32_t i = map_hash(key) & map->mask;
 
 	while (map->index[i].entry && map->index[i].key != key)
 		i = (i + 1) & map->mask;
@@ -94,13 +95,13 @@ static struct slot *slot_of(const struct pasta_map *map, uint64_t key)
 
 void *pasta_map_find(const struct pasta_map *map, uint64_t key)
 {
-	struct entry *entry = slot_of(map, key)->entry;
+	struct entry *entry = map_slot(map, key)->entry;
 
 	return entry ? entry + 1 : NULL;
 }
 
-/* Keep a quarter of the slots empty. */
-static bool grow_index(struct pasta_map *map)
+/* Doubles the index if less than a quarter of its slots is empty. Returns false without memory. */
+static bool map_grow_index(struct pasta_map *map)
 {
 	uint32_t i, mask = map->mask * 2 + 1;
 	struct slot *index;
@@ -114,22 +115,22 @@ static bool grow_index(struct pasta_map *map)
 	map->index = index;
 	map->mask = mask;
 	for (i = 0; i < map->entries; i++) {
-		struct entry *entry = entry_at(map, i);
+		struct entry *entry = map_entry(map, i);
 
 		if (entry->used)
-			*slot_of(map, entry->key) = (struct slot){entry->key, entry};
+			*map_slot(map, entry->key) = (struct slot){entry->key, entry};
 	}
 	return true;
 }
 
-/* The number of an entry that is free, plus 1; 0 when out of memory. */
-static uint32_t take(struct pasta_map *map)
+/* Returns the number of a free entry plus 1, or 0 without memory. */
+static uint32_t map_acquire(struct pasta_map *map)
 {
 	uint32_t number = map->free, n = (map->entries >> CHUNK_SHIFT) + 1;
 	unsigned int chunk = 31u - (unsigned int)__builtin_clz(n);
 
 	if (number) {
-		map->free = entry_at(map, number - 1)->next_free;
+		map->free = map_entry(map, number - 1)->next_free;
 		return number;
 	}
 	if (map->entries == ENTRIES_MAX)
@@ -143,20 +144,20 @@ static uint32_t take(struct pasta_map *map)
 
 void *pasta_map_add(struct pasta_map *map, uint64_t key)
 {
-	struct slot *slot = slot_of(map, key);
+	struct slot *slot = map_slot(map, key);
 	uint32_t number, mask = map->mask;
 	struct entry *entry;
 
 	if (slot->entry)
 		return slot->entry + 1;
-	if (!grow_index(map))
+	if (!map_grow_index(map))
 		return NULL;
 	if (map->mask != mask)
-		slot = slot_of(map, key);
-	number = take(map);
+		slot = map_slot(map, key);
+	number = map_acquire(map);
 	if (!number)
 		return NULL;
-	entry = entry_at(map, number - 1);
+	entry = map_entry(map, number - 1);
 	memset(entry, 0, map->stride);
 	entry->key = key;
 	entry->used = number;
@@ -165,13 +166,14 @@ void *pasta_map_add(struct pasta_map *map, uint64_t key)
 	return entry + 1;
 }
 
-/* Move up what is after an emptied slot and may lie in it, so that no probe stops short. */
-static void close_gap(struct pasta_map *map, uint32_t gap)
+/* Empties a slot. Moves later entries of the same run into the gap, so that probing still finds
+ * them. */
+static void map_close_gap(struct pasta_map *map, uint32_t gap)
 {
 	uint32_t i = gap;
 
 	while (map->index[i = (i + 1) & map->mask].entry) {
-		uint32_t home = hash(map->index[i].key) & map->mask;
+		uint32_t home = map_hash(map->index[i].key) & map->mask;
 
 		if (((i - home) & map->mask) < ((i - gap) & map->mask))
 			continue;
@@ -183,7 +185,7 @@ static void close_gap(struct pasta_map *map, uint32_t gap)
 
 void pasta_map_remove(struct pasta_map *map, uint64_t key)
 {
-	struct slot *slot = slot_of(map, key);
+	struct slot *slot = map_slot(map, key);
 	struct entry *entry = slot->entry;
 	uint32_t number;
 
@@ -194,7 +196,7 @@ void pasta_map_remove(struct pasta_map *map, uint64_t key)
 	entry->next_free = map->free;
 	map->free = number;
 	map->count--;
-	close_gap(map, (uint32_t)(slot - map->index));
+	map_close_gap(map, (uint32_t)(slot - map->index));
 }
 
 size_t pasta_map_count(const struct pasta_map *map)
@@ -205,7 +207,7 @@ size_t pasta_map_count(const struct pasta_map *map)
 void *pasta_map_next(const struct pasta_map *map, size_t *at, uint64_t *key)
 {
 	while (*at < map->entries) {
-		struct entry *entry = entry_at(map, (uint32_t)(*at)++);
+		struct entry *entry = map_entry(map, (uint32_t)(*at)++);
 
 		if (!entry->used)
 			continue;

@@ -1,10 +1,10 @@
 /*
- * pathnode.h - a node of a tree of call paths: an interpreter's function, and its caller's node.
+ * pathnode.h - a node in a tree of call paths: a function of an interpreter, and its caller's node.
  *
- * A stack field refers to interned bytes: return addresses, as collect/stack.h has them, or the
- * innermost node of a path. A node is 18 bytes: 0xff 'P', which no UTF-8 text begins with, and four
- * little-endian u32. In a shard the ids in it are the shard's, of strings that are defined before
- * it; the reader turns them into its own, so that equal paths of all shards have one ref.
+ * A stack field refers to interned bytes: either return addresses (collect/stack.h), or the
+ * innermost node of a path. A node has 18 bytes: 0xff 'P', which is not valid UTF-8, and four
+ * little-endian u32. In a shard they are ids of strings that the shard defines before the node. The
+ * reader replaces them with its own ids, so that equal paths of all shards have the same reference.
  */
 #ifndef PASTA_CORE_PATHNODE_H
 #define PASTA_CORE_PATHNODE_H
@@ -16,10 +16,10 @@
 #define PASTA_PATHNODE_SIZE 18
 
 struct pasta_pathnode {
-	uint32_t parent;   /* the caller's node; 0: it is the outermost */
-	uint32_t function; /* interned; 0: not known */
-	uint32_t file;	   /* interned; 0: it is in none, or not known */
-	uint32_t line;	   /* 0: not known */
+	uint32_t parent;   /* the caller's node; 0: this is the outermost function */
+	uint32_t function; /* interned name; 0: unknown */
+	uint32_t file;	   /* interned name; 0: none or unknown */
+	uint32_t line;	   /* 0: unknown */
 };
 
 static inline void pasta_pathnode_encode(const struct pasta_pathnode *node,
@@ -33,7 +33,7 @@ static inline void pasta_pathnode_encode(const struct pasta_pathnode *node,
 		bytes[2 + i] = (uint8_t)(v[i / 4] >> i % 4 * 8);
 }
 
-/* False: these bytes are no node. */
+/* Returns false if the bytes are not a node. */
 static inline bool pasta_pathnode_decode(const void *bytes, size_t size,
 					 struct pasta_pathnode *node)
 {

@@ -1,4 +1,4 @@
-/* pending.c - what waits for its other half, by process and correlation, the oldest first to go. */
+/* pending.c - values that wait for their match, by process and correlation id; drops the oldest. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,19 +6,19 @@
 #include "core/pending.h"
 
 /*
- * Entries lie in chunks, each twice as big as the one before, and never move; those that wait are
- * in a list, the oldest first. The index has chains.
+ * Entries are allocated in chunks, each twice as large as the one before, and never move. Used
+ * entries form a list, oldest first. The index is a hash table with chaining.
  */
-#define CHUNK_SHIFT 6 /* the first chunk's entries */
+#define CHUNK_SHIFT 6 /* log2 of the first chunk's entries */
 #define CHUNKS (32 - CHUNK_SHIFT)
 #define ENTRIES_MAX ((UINT32_C(1) << 31) - 1)
-#define RUN 12 /* bits of a correlation: so many neighbours lie side by side in the index */
+#define RUN 12 /* low bits of a correlation id that select neighbouring slots of the index */
 
 struct entry {
 	uint64_t corr;
 	uint32_t proc, unused;
-	struct entry *next; /* in its chain, or of the free */
-	/* Where it is written: in the index, or in the one before it. NULL: it is free. */
+	struct entry *next; /* in its chain or in the free list */
+	/* The pointer to this entry: in the index, or the previous entry's next. NULL: free. */
 	struct entry **link;
 	struct entry *older, *younger;
 	/* the value follows */
@@ -29,15 +29,15 @@ struct pasta_pending {
 	struct entry **index;
 	uint32_t mask; /* slots - 1 */
 	struct entry *free, *oldest, *youngest;
-	char *fresh; /* the last chunk's entries that were never used, and how many */
+	char *fresh; /* the unused rest of the last chunk */
 	size_t fresh_count;
 	char *chunks[CHUNKS];
 	unsigned int chunk_count;
 };
 
-/* Correlations are mostly counted up: those of a process that are near each other never share a
- * chain, and runs of them lie anywhere. */
-static uint32_t hash(uint32_t proc, uint64_t corr)
+/* Correlation ids are mostly consecutive. Ids of a process that are close together get neighbouring
+ * slots, and never share a chain; runs of ids are spread over the index. */
+static uint32_t pending_hash(uint32_t proc, uint64_t corr)
 {
 	uint64_t key = (corr >> RUN) ^ (uint64_t)proc << 32 ^ UINT64_C(0x9e3779b97f4a7c15);
 	unsigned __int128 product = (unsigned __int128)key * UINT64_C(0xd6e8feb86659fd93);
@@ -74,8 +74,9 @@ void pasta_pending_free(struct pasta_pending *p)
 	free(p);
 }
 
-static struct entry *find(const struct pasta_pending *p, uint32_t home, uint32_t proc,
-			  uint64_t corr)
+/* home is pending_hash of the key. */
+static struct entry *pending_find(const struct pasta_pending *p, uint32_t home, uint32_t proc,
+				  uint64_t corr)
 {
 	struct entry *e = p->index[home & p->mask];
 
@@ -84,7 +85,7 @@ static struct entry *find(const struct pasta_pending *p, uint32_t home, uint32_t
 	return e;
 }
 
-static void put(struct pasta_pending *p, uint32_t home, struct entry *e)
+static void pending_link(struct pasta_pending *p, uint32_t home, struct entry *e)
 {
 	struct entry **link = &p->index[home & p->mask];
 
@@ -95,8 +96,8 @@ static void put(struct pasta_pending *p, uint32_t home, struct entry *e)
 	*link = e;
 }
 
-/* Keep chains short: false when out of memory. */
-__attribute__((noinline)) static bool grow_index(struct pasta_pending *p)
+/* Doubles the index, so that chains stay short. Returns false without memory. */
+__attribute__((noinline)) static bool pending_grow_index(struct pasta_pending *p)
 {
 	uint32_t mask = p->mask * 2 + 1;
 	struct entry **index, *e;
@@ -108,11 +109,11 @@ __attribute__((noinline)) static bool grow_index(struct pasta_pending *p)
 	p->index = index;
 	p->mask = mask;
 	for (e = p->oldest; e; e = e->younger)
-		put(p, hash(e->proc, e->corr), e);
+		pending_link(p, pending_hash(e->proc, e->corr), e);
 	return true;
 }
 
-static bool add_chunk(struct pasta_pending *p)
+static bool pending_add_chunk(struct pasta_pending *p)
 {
 	size_t count = (size_t)1 << (p->chunk_count + CHUNK_SHIFT);
 	char *chunk = p->chunk_count < CHUNKS ? malloc(count * p->stride) : NULL;
@@ -124,8 +125,8 @@ static bool add_chunk(struct pasta_pending *p)
 	return true;
 }
 
-/* An entry that is free; NULL when out of memory. */
-static struct entry *take(struct pasta_pending *p)
+/* Returns a free entry, or NULL without memory. */
+static struct entry *pending_acquire(struct pasta_pending *p)
 {
 	struct entry *e = p->free;
 
@@ -133,7 +134,7 @@ static struct entry *take(struct pasta_pending *p)
 		p->free = e->next;
 		return e;
 	}
-	if (!p->fresh_count && !add_chunk(p))
+	if (!p->fresh_count && !pending_add_chunk(p))
 		return NULL;
 	e = (struct entry *)p->fresh;
 	p->fresh += p->stride;
@@ -141,7 +142,7 @@ static struct entry *take(struct pasta_pending *p)
 	return e;
 }
 
-static void drop(struct pasta_pending *p, struct entry *e)
+static void pending_unlink(struct pasta_pending *p, struct entry *e)
 {
 	*e->link = e->next;
 	if (e->next)
@@ -156,25 +157,25 @@ static void drop(struct pasta_pending *p, struct entry *e)
 
 void *pasta_pending_find(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct entry *e = p->count ? find(p, hash(proc, corr), proc, corr) : NULL;
+	struct entry *e = p->count ? pending_find(p, pending_hash(proc, corr), proc, corr) : NULL;
 
 	return e ? e + 1 : NULL;
 }
 
-/* The key has none. */
-static inline struct entry *make(struct pasta_pending *p, uint32_t home, uint32_t proc,
-				 uint64_t corr)
+/* Adds an entry for a key that has none. If the limit is reached, drops the oldest entry. */
+static inline struct entry *pending_make(struct pasta_pending *p, uint32_t home, uint32_t proc,
+					 uint64_t corr)
 {
 	struct entry *e;
 
 	if (p->count == p->limit)
-		drop(p, p->oldest);
-	e = p->count < p->mask / 2 || grow_index(p) ? take(p) : NULL;
+		pending_unlink(p, p->oldest);
+	e = p->count < p->mask / 2 || pending_grow_index(p) ? pending_acquire(p) : NULL;
 	if (!e)
 		return NULL;
 	e->corr = corr;
 	e->proc = proc;
-	put(p, home, e);
+	pending_link(p, home, e);
 	e->older = p->youngest;
 	e->younger = NULL;
 	*(p->youngest ? &p->youngest->younger : &p->oldest) = e;
@@ -185,29 +186,29 @@ static inline struct entry *make(struct pasta_pending *p, uint32_t home, uint32_
 
 void *pasta_pending_add(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t home = hash(proc, corr);
-	struct entry *e = find(p, home, proc, corr);
+	uint32_t home = pending_hash(proc, corr);
+	struct entry *e = pending_find(p, home, proc, corr);
 
 	if (e)
 		return e + 1;
-	e = make(p, home, proc, corr);
+	e = pending_make(p, home, proc, corr);
 	return e ? memset(e + 1, 0, p->stride - sizeof(*e)) : NULL;
 }
 
 void *pasta_pending_renew(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	uint32_t home = hash(proc, corr);
-	struct entry *e = find(p, home, proc, corr);
+	uint32_t home = pending_hash(proc, corr);
+	struct entry *e = pending_find(p, home, proc, corr);
 
 	if (e)
-		drop(p, e);
-	e = make(p, home, proc, corr);
+		pending_unlink(p, e);
+	e = pending_make(p, home, proc, corr);
 	return e ? e + 1 : NULL;
 }
 
 void pasta_pending_drop(struct pasta_pending *p, void *value)
 {
-	drop(p, (struct entry *)value - 1);
+	pending_unlink(p, (struct entry *)value - 1);
 }
 
 bool pasta_pending_is(const void *value, uint32_t proc, uint64_t corr)
@@ -235,10 +236,10 @@ bool pasta_pending_full(const struct pasta_pending *p)
 
 void pasta_pending_remove(struct pasta_pending *p, uint32_t proc, uint64_t corr)
 {
-	struct entry *e = find(p, hash(proc, corr), proc, corr);
+	struct entry *e = pending_find(p, pending_hash(proc, corr), proc, corr);
 
 	if (e)
-		drop(p, e);
+		pending_unlink(p, e);
 }
 
 size_t pasta_pending_count(const struct pasta_pending *p)

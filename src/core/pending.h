@@ -1,4 +1,4 @@
-/* pending.h - what the core itself asks of what waits for its other half. */
+/* pending.h - functions of pasta_pending that only AccelProf itself uses. */
 #ifndef PASTA_CORE_PENDING_H
 #define PASTA_CORE_PENDING_H
 
@@ -6,16 +6,17 @@
 
 #include <pasta/pasta.h>
 
-/* A new value, the youngest, in place of the one that the key has, if any. What is in it is not
- * zeroed: the caller writes all of it. NULL when out of memory. */
+/* Returns a new value for a key, the youngest, and drops the key's old value, if any. The value is
+ * not zeroed: the caller sets all of it. NULL: out of memory. */
 void *pasta_pending_renew(struct pasta_pending *pending, uint32_t proc, uint64_t corr);
-/* The value that goes first, and its key; NULL: there is none. Whether adding makes it go. */
+/* Returns the oldest value and its key; NULL if there are no values. */
 void *pasta_pending_oldest(const struct pasta_pending *pending, uint32_t *proc, uint64_t *corr);
+/* Returns whether adding a value would drop the oldest one. */
 bool pasta_pending_full(const struct pasta_pending *pending);
-/* Remove a value that find, add or renew gave, without looking for it again. */
+/* Removes a value that find, add or renew returned, without a look-up. */
 void pasta_pending_drop(struct pasta_pending *pending, void *value);
-/* Whether a value that one of these returned has this key. It may have been removed since, and even
- * be another's: its memory lasts as long as pending. */
+/* Returns whether a value that find, add or renew returned still has this key. The value may have
+ * been removed or reused for another key since: its memory stays valid as long as pending. */
 bool pasta_pending_is(const void *value, uint32_t proc, uint64_t corr);
 
 #endif

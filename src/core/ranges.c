@@ -1,4 +1,4 @@
-/* ranges.c - an interval map: values by disjoint ranges of addresses, in a B+-tree. */
+/* ranges.c - an interval map: values for disjoint ranges of addresses, in a B+ tree. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 #include <pasta/pasta.h>
 
 /*
- * All nodes are alike: keys[i] is where the first range below kids[i] begins. On the lowest level
- * kids are values, which lie in chunks and never move, and sizes are those of the ranges: a search
- * need not touch a value. A node that is not the root has at least LEAST kids, so the tree is never
- * higher than HEIGHT_MAX.
+ * All nodes have the same layout: keys[i] is the start of the first range below kids[i]. In a leaf,
+ * kids are values, and sizes are the sizes of the ranges, so that a search doesn't touch values.
+ * Values are allocated in chunks and never move. Each node but the root has at least LEAST kids,
+ * which limits the tree to HEIGHT_MAX levels.
  */
 enum { FAN = 32, LEAST = FAN / 4, HEIGHT_MAX = 24, CHUNK = 64, CHUNK_MAX = 1 << 16 };
 
 struct node {
-	struct node *next; /* on its level; while it is spare, the next spare one */
+	struct node *next; /* the right neighbour on its level; the next spare node */
 	uint32_t count;
 	uint64_t keys[FAN];
 	uint64_t sizes[FAN];
@@ -24,26 +24,26 @@ struct node {
 
 struct chunk {
 	struct chunk *next;
-	size_t room, used; /* values, which follow */
+	size_t room, used; /* numbers of values; the values follow */
 };
 
 struct pasta_ranges {
 	size_t stride, count;
 	struct node *root;
-	unsigned int height; /* levels above the lowest */
+	unsigned int height; /* levels above the leaves */
 	struct node *spare;
 	unsigned int spares;
-	struct chunk *chunks; /* the last one first */
-	void *free;	      /* a value, which has the address of the next one in it */
+	struct chunk *chunks; /* the newest first */
+	void *free;	      /* list of free values, linked through their first bytes */
 };
 
-/* A way down: the node on each level, the lowest at 0, and the kid that was taken. */
+/* A path from the root to a leaf: the node on each level, the leaf at 0, and the kid's index. */
 struct path {
 	struct node *nodes[HEIGHT_MAX];
 	uint32_t at[HEIGHT_MAX];
 };
 
-static struct node *take_node(struct pasta_ranges *r)
+static struct node *node_acquire(struct pasta_ranges *r)
 {
 	struct node *n = r->spare;
 
@@ -54,22 +54,22 @@ static struct node *take_node(struct pasta_ranges *r)
 	return n;
 }
 
-static void give_node(struct pasta_ranges *r, struct node *n)
+static void node_release(struct pasta_ranges *r, struct node *n)
 {
 	n->next = r->spare;
 	r->spare = n;
 	r->spares++;
 }
 
-/* Nodes enough for an insertion that splits all the way up, so that it cannot fail halfway. */
-static int reserve(struct pasta_ranges *r)
+/* Reserves the nodes for an insertion that splits every level, so that it cannot fail halfway. */
+static int ranges_reserve(struct pasta_ranges *r)
 {
 	while (r->spares < r->height + 2) {
 		struct node *n = malloc(sizeof(*n));
 
 		if (!n)
 			return -ENOMEM;
-		give_node(r, n);
+		node_release(r, n);
 	}
 	return 0;
 }
@@ -78,17 +78,17 @@ struct pasta_ranges *pasta_ranges_new(size_t value_size)
 {
 	struct pasta_ranges *r = calloc(1, sizeof(*r));
 
-	if (!r || value_size > SIZE_MAX / 2 / CHUNK_MAX || reserve(r)) {
+	if (!r || value_size > SIZE_MAX / 2 / CHUNK_MAX || ranges_reserve(r)) {
 		pasta_ranges_free(r);
 		return NULL;
 	}
 	r->stride = value_size ? (value_size + 7) & ~(size_t)7 : 8;
-	r->root = take_node(r);
+	r->root = node_acquire(r);
 	return r;
 }
 
-/* Level by level: nodes of one level are a list. */
-static void free_tree(struct pasta_ranges *r)
+/* Frees level by level: the nodes of a level form a list. */
+static void tree_free(struct pasta_ranges *r)
 {
 	struct node *level = r->root, *below, *n;
 	unsigned int height = r->height;
@@ -109,7 +109,7 @@ void pasta_ranges_free(struct pasta_ranges *r)
 
 	if (!r)
 		return;
-	free_tree(r);
+	tree_free(r);
 	while ((n = r->spare)) {
 		r->spare = n->next;
 		free(n);
@@ -121,8 +121,8 @@ void pasta_ranges_free(struct pasta_ranges *r)
 	free(r);
 }
 
-/* A chunk is twice as big as the one before, up to a limit. */
-static struct chunk *make_chunk(struct pasta_ranges *r)
+/* Each chunk is twice as large as the one before, up to CHUNK_MAX values. */
+static struct chunk *chunk_new(struct pasta_ranges *r)
 {
 	size_t last = r->chunks ? r->chunks->room : CHUNK / 2;
 	size_t room = last < CHUNK_MAX ? 2 * last : last;
@@ -135,7 +135,7 @@ static struct chunk *make_chunk(struct pasta_ranges *r)
 	return chunk;
 }
 
-static void *take_value(struct pasta_ranges *r)
+static void *value_acquire(struct pasta_ranges *r)
 {
 	struct chunk *chunk = r->chunks;
 	void *value = r->free;
@@ -145,18 +145,18 @@ static void *take_value(struct pasta_ranges *r)
 		return value;
 	}
 	if (!chunk || chunk->used == chunk->room)
-		chunk = make_chunk(r);
+		chunk = chunk_new(r);
 	return chunk ? (char *)(chunk + 1) + chunk->used++ * r->stride : NULL;
 }
 
-static void give_value(struct pasta_ranges *r, void *value)
+static void value_release(struct pasta_ranges *r, void *value)
 {
 	memcpy(value, &r->free, sizeof(r->free));
 	r->free = value;
 }
 
-/* How many of its keys are at most addr. */
-static uint32_t keys_to(const struct node *n, uint64_t addr)
+/* Returns how many of the node's keys are at most addr. */
+static uint32_t node_keys_to(const struct node *n, uint64_t addr)
 {
 	const uint64_t *first = n->keys;
 	uint32_t count = n->count, half;
@@ -169,16 +169,17 @@ static uint32_t keys_to(const struct node *n, uint64_t addr)
 	return (uint32_t)(first - n->keys) + (count && *first <= addr);
 }
 
-/* The kid that has the last range to begin at or before addr; the first if none has. */
-static uint32_t kid_of(const struct node *n, uint64_t addr)
+/* Returns the kid that contains the last range that starts at or before addr; the first kid if all
+ * ranges start after addr. */
+static uint32_t node_kid(const struct node *n, uint64_t addr)
 {
-	uint32_t at = keys_to(n, addr);
+	uint32_t at = node_keys_to(n, addr);
 
 	return at ? at - 1 : 0;
 }
 
-/* All of a node at once: a search would wait for one line of it after the other. */
-static struct node *fetch(struct node *n)
+/* Prefetches all cache lines of a node: a search would wait for them one after the other. */
+static struct node *node_prefetch(struct node *n)
 {
 	size_t i;
 
@@ -187,22 +188,23 @@ static struct node *fetch(struct node *n)
 	return n;
 }
 
-static const struct node *lowest(const struct pasta_ranges *r, uint64_t addr)
+/* Returns the leaf for an address. */
+static const struct node *tree_leaf(const struct pasta_ranges *r, uint64_t addr)
 {
 	const struct node *n = r->root;
 	unsigned int level;
 
 	for (level = r->height; level; level--)
-		n = fetch(n->kids[kid_of(n, addr)]);
+		n = node_prefetch(n->kids[node_kid(n, addr)]);
 	return n;
 }
 
-static bool contains(const struct node *n, uint32_t at, uint64_t addr)
+static bool range_contains(const struct node *n, uint32_t at, uint64_t addr)
 {
 	return addr - n->keys[at] < n->sizes[at];
 }
 
-static void *tell(const struct node *n, uint32_t at, uint64_t *begin, uint64_t *size)
+static void *ranges_result(const struct node *n, uint32_t at, uint64_t *begin, uint64_t *size)
 {
 	if (begin)
 		*begin = n->keys[at];
@@ -214,23 +216,23 @@ static void *tell(const struct node *n, uint32_t at, uint64_t *begin, uint64_t *
 void *pasta_ranges_find(const struct pasta_ranges *r, uint64_t addr, uint64_t *begin,
 			uint64_t *size)
 {
-	const struct node *n = lowest(r, addr);
-	uint32_t at = keys_to(n, addr);
+	const struct node *n = tree_leaf(r, addr);
+	uint32_t at = node_keys_to(n, addr);
 
-	return at && contains(n, at - 1, addr) ? tell(n, at - 1, begin, size) : NULL;
+	return at && range_contains(n, at - 1, addr) ? ranges_result(n, at - 1, begin, size) : NULL;
 }
 
 void *pasta_ranges_next(const struct pasta_ranges *r, uint64_t addr, uint64_t *begin,
 			uint64_t *size)
 {
-	const struct node *n = lowest(r, addr);
-	uint32_t at = keys_to(n, addr);
+	const struct node *n = tree_leaf(r, addr);
+	uint32_t at = node_keys_to(n, addr);
 
-	if (at && contains(n, at - 1, addr))
+	if (at && range_contains(n, at - 1, addr))
 		at--;
 	if (at < n->count)
-		return tell(n, at, begin, size);
-	return n->next ? tell(n->next, 0, begin, size) : NULL;
+		return ranges_result(n, at, begin, size);
+	return n->next ? ranges_result(n->next, 0, begin, size) : NULL;
 }
 
 size_t pasta_ranges_count(const struct pasta_ranges *r)
@@ -238,24 +240,24 @@ size_t pasta_ranges_count(const struct pasta_ranges *r)
 	return r->count;
 }
 
-/* -- Changing the tree. -- */
+/* -- Changing the tree -- */
 
-static void way_to(const struct pasta_ranges *r, uint64_t begin, struct path *path)
+static void path_find(const struct pasta_ranges *r, uint64_t begin, struct path *path)
 {
 	struct node *n = r->root;
 	unsigned int level;
 
 	for (level = r->height; level; level--) {
 		path->nodes[level] = n;
-		path->at[level] = kid_of(n, begin);
-		n = fetch(n->kids[path->at[level]]);
+		path->at[level] = node_kid(n, begin);
+		n = node_prefetch(n->kids[path->at[level]]);
 	}
 	path->nodes[0] = n;
-	path->at[0] = kid_of(n, begin);
+	path->at[0] = node_kid(n, begin);
 }
 
-/* Move its kids from one place, and all after it, to another. */
-static void shift(struct node *n, uint32_t from, uint32_t to)
+/* Moves the kids from index from on to index to. */
+static void node_shift(struct node *n, uint32_t from, uint32_t to)
 {
 	memmove(&n->keys[to], &n->keys[from], (n->count - from) * sizeof(n->keys[0]));
 	memmove(&n->sizes[to], &n->sizes[from], (n->count - from) * sizeof(n->sizes[0]));
@@ -263,29 +265,29 @@ static void shift(struct node *n, uint32_t from, uint32_t to)
 	n->count += to - from;
 }
 
-static void place(struct node *n, uint32_t at, uint64_t key, uint64_t size, void *kid)
+static void node_insert(struct node *n, uint32_t at, uint64_t key, uint64_t size, void *kid)
 {
-	shift(n, at, at + 1);
+	node_shift(n, at, at + 1);
 	n->keys[at] = key;
 	n->sizes[at] = size;
 	n->kids[at] = kid;
 }
 
-/* Copy count kids. Who calls says then what both have. */
-static void copy(struct node *to, uint32_t at, const struct node *from, uint32_t first,
-		 uint32_t count)
+/* Copies count kids. The caller updates the counts of both nodes. */
+static void node_copy(struct node *to, uint32_t at, const struct node *from, uint32_t first,
+		      uint32_t count)
 {
 	memcpy(&to->keys[at], &from->keys[first], count * sizeof(to->keys[0]));
 	memcpy(&to->sizes[at], &from->sizes[first], count * sizeof(to->sizes[0]));
 	memcpy(&to->kids[at], &from->kids[first], count * sizeof(to->kids[0]));
 }
 
-/* The upper half, in a new node. */
-static struct node *split(struct pasta_ranges *r, struct node *n)
+/* Moves the upper half of a full node to a new node. */
+static struct node *node_split(struct pasta_ranges *r, struct node *n)
 {
-	struct node *right = take_node(r);
+	struct node *right = node_acquire(r);
 
-	copy(right, 0, n, FAN / 2, FAN - FAN / 2);
+	node_copy(right, 0, n, FAN / 2, FAN - FAN / 2);
 	right->count = FAN - FAN / 2;
 	n->count = FAN / 2;
 	right->next = n->next;
@@ -293,19 +295,19 @@ static struct node *split(struct pasta_ranges *r, struct node *n)
 	return right;
 }
 
-static void grow_root(struct pasta_ranges *r, struct node *right)
+static void tree_grow(struct pasta_ranges *r, struct node *right)
 {
-	struct node *root = take_node(r);
+	struct node *root = node_acquire(r);
 
-	place(root, 0, r->root->keys[0], 0, r->root);
-	place(root, 1, right->keys[0], 0, right);
+	node_insert(root, 0, r->root->keys[0], 0, r->root);
+	node_insert(root, 1, right->keys[0], 0, right);
 	r->root = root;
 	r->height++;
 }
 
-/* At the end of the way to its key. */
-static void put_in(struct pasta_ranges *r, const struct path *path, uint64_t key, uint64_t size,
-		   void *kid)
+/* Inserts a value at the end of the path to its key. */
+static void tree_insert(struct pasta_ranges *r, const struct path *path, uint64_t key,
+			uint64_t size, void *kid)
 {
 	struct node *right;
 	unsigned int level;
@@ -320,50 +322,51 @@ static void put_in(struct pasta_ranges *r, const struct path *path, uint64_t key
 		if (!level && (!n->count || key < n->keys[0]))
 			at = 0;
 		if (n->count < FAN) {
-			place(n, at, key, size, kid);
+			node_insert(n, at, key, size, kid);
 			return;
 		}
-		right = split(r, n);
+		right = node_split(r, n);
 		if (at > n->count)
-			place(right, at - n->count, key, size, kid);
+			node_insert(right, at - n->count, key, size, kid);
 		else
-			place(n, at, key, size, kid);
+			node_insert(n, at, key, size, kid);
 		key = right->keys[0];
 		size = 0;
 		kid = right;
 	}
-	grow_root(r, kid);
+	tree_grow(r, kid);
 }
 
-/* Two neighbours, of which one has too few, become one, or share alike. Returns whether the right
- * one is gone. */
-static bool balance(struct pasta_ranges *r, struct node *left, struct node *right)
+/* Merges two neighbours if they fit into one node; divides their kids evenly if not. Returns
+ * whether the right one was removed. */
+static bool node_balance(struct pasta_ranges *r, struct node *left, struct node *right)
 {
 	uint32_t all = left->count + right->count, moved;
 
 	if (all <= FAN) {
-		copy(left, left->count, right, 0, right->count);
+		node_copy(left, left->count, right, 0, right->count);
 		left->count = all;
 		left->next = right->next;
-		give_node(r, right);
+		node_release(r, right);
 		return true;
 	}
 	if (left->count < right->count) {
 		moved = all / 2 - left->count;
-		copy(left, left->count, right, 0, moved);
-		shift(right, moved, 0);
+		node_copy(left, left->count, right, 0, moved);
+		node_shift(right, moved, 0);
 		left->count += moved;
 	} else {
 		moved = all / 2 - right->count;
-		shift(right, 0, moved);
-		copy(right, 0, left, left->count - moved, moved);
+		node_shift(right, 0, moved);
+		node_copy(right, 0, left, left->count - moved, moved);
 		left->count -= moved;
 	}
 	return false;
 }
 
-/* The kid at at has changed: its key, and its neighbours if it has become too small. */
-static void mend(struct pasta_ranges *r, struct node *up, uint32_t at)
+/* Updates a node after its kid at index at has changed: the kid's key, and its neighbour, if the
+ * kid has become too small. */
+static void node_mend(struct pasta_ranges *r, struct node *up, uint32_t at)
 {
 	struct node *kid = up->kids[at];
 
@@ -373,26 +376,26 @@ static void mend(struct pasta_ranges *r, struct node *up, uint32_t at)
 	}
 	if (at)
 		at--;
-	if (balance(r, up->kids[at], up->kids[at + 1]))
-		shift(up, at + 2, at + 1);
+	if (node_balance(r, up->kids[at], up->kids[at + 1]))
+		node_shift(up, at + 2, at + 1);
 	else
 		up->keys[at + 1] = ((struct node *)up->kids[at + 1])->keys[0];
 	up->keys[at] = ((struct node *)up->kids[at])->keys[0];
 }
 
-static void take_out(struct pasta_ranges *r, const struct path *path)
+static void tree_remove(struct pasta_ranges *r, const struct path *path)
 {
 	unsigned int level;
 	struct node *root;
 
-	shift(path->nodes[0], path->at[0] + 1, path->at[0]);
+	node_shift(path->nodes[0], path->at[0] + 1, path->at[0]);
 	for (level = 1; level <= r->height; level++)
-		mend(r, path->nodes[level], path->at[level]);
+		node_mend(r, path->nodes[level], path->at[level]);
 	while (r->height && r->root->count == 1) {
 		root = r->root;
 		r->root = root->kids[0];
 		r->height--;
-		give_node(r, root);
+		node_release(r, root);
 	}
 	r->count--;
 }
@@ -402,23 +405,23 @@ int pasta_ranges_remove(struct pasta_ranges *r, uint64_t begin)
 	struct path path;
 	void *value;
 
-	way_to(r, begin, &path);
+	path_find(r, begin, &path);
 	if (!path.nodes[0]->count || path.nodes[0]->keys[path.at[0]] != begin)
 		return -ENOENT;
 	value = path.nodes[0]->kids[path.at[0]];
-	take_out(r, &path);
-	give_value(r, value);
+	tree_remove(r, &path);
+	value_release(r, value);
 	return 0;
 }
 
-/* Whether nothing overlaps [begin, end), to whose begin this is the way. */
-static bool is_free(const struct path *path, uint64_t begin, uint64_t end)
+/* Returns whether no range overlaps [begin, end). path leads to begin. */
+static bool path_is_free(const struct path *path, uint64_t begin, uint64_t end)
 {
 	const struct node *n = path->nodes[0];
 	uint32_t at = path->at[0];
 
 	if (n->count && n->keys[at] <= begin) {
-		if (contains(n, at, begin))
+		if (range_contains(n, at, begin))
 			return false;
 		at++;
 	}
@@ -427,7 +430,7 @@ static bool is_free(const struct path *path, uint64_t begin, uint64_t end)
 	return !n->next || n->next->keys[0] >= end;
 }
 
-static size_t remove_all(struct pasta_ranges *r, uint64_t begin, uint64_t end)
+static size_t ranges_remove_all(struct pasta_ranges *r, uint64_t begin, uint64_t end)
 {
 	uint64_t other;
 	size_t n;
@@ -437,28 +440,28 @@ static size_t remove_all(struct pasta_ranges *r, uint64_t begin, uint64_t end)
 	return n;
 }
 
-void *pasta_ranges_add(struct pasta_ranges *r, uint64_t begin, uint64_t size, size_t *gone)
+void *pasta_ranges_add(struct pasta_ranges *r, uint64_t begin, uint64_t size, size_t *removed)
 {
 	struct path path;
 	size_t n = 0;
 	void *value;
 
-	if (gone)
-		*gone = 0;
-	if (!size || begin + size < begin || reserve(r))
+	if (removed)
+		*removed = 0;
+	if (!size || begin + size < begin || ranges_reserve(r))
 		return NULL;
-	value = take_value(r);
+	value = value_acquire(r);
 	if (!value)
 		return NULL;
-	way_to(r, begin, &path);
-	if (!is_free(&path, begin, begin + size)) {
-		n = remove_all(r, begin, begin + size);
-		way_to(r, begin, &path);
+	path_find(r, begin, &path);
+	if (!path_is_free(&path, begin, begin + size)) {
+		n = ranges_remove_all(r, begin, begin + size);
+		path_find(r, begin, &path);
 	}
-	if (gone)
-		*gone = n;
+	if (removed)
+		*removed = n;
 	memset(value, 0, r->stride);
-	put_in(r, &path, begin, size, value);
+	tree_insert(r, &path, begin, size, value);
 	r->count++;
 	return value;
 }

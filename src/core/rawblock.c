@@ -1,4 +1,4 @@
-/* rawblock.c - raw accesses as bytes, and back, and the heads of their blocks. */
+/* rawblock.c - encodes and decodes raw accesses, and checks the heads of their blocks. */
 #include "core/rawblock.h"
 
 #include <errno.h>
@@ -11,23 +11,24 @@ enum { FORMAT = 1, SITES = 64, THREAD_SHIFT = 4, THREAD_MASK = 3 };
 enum flag { F_SITE = 1, F_SIZE = 2, F_WHAT = 4, F_GROUP = 8, F_TURN = 64, F_NONE = 128 };
 enum thread { THREAD_SAME, THREAD_NEXT, THREAD_OTHER };
 
-/* What both sides know: the access before, and that of each site before. */
+/* What both the encoder and the decoder know: the previous access, and each site's previous access.
+ */
 struct known {
 	struct pasta_access last, sites[SITES];
 };
 
-static struct pasta_access *site_of(struct known *k, uint32_t site)
+static struct pasta_access *raw_site(struct known *k, uint32_t site)
 {
 	return &k->sites[site % SITES];
 }
 
-static uint8_t *put_difference(uint8_t *p, uint32_t now, uint32_t before)
+static uint8_t *raw_put_difference(uint8_t *p, uint32_t now, uint32_t before)
 {
 	return pasta_varint_put(p, pasta_zigzag((uint64_t)(int64_t)(int32_t)(now - before)));
 }
 
-static unsigned int flags_of(const struct pasta_access *a, const struct pasta_access *last,
-			     const struct pasta_access *same)
+static unsigned int raw_flags(const struct pasta_access *a, const struct pasta_access *last,
+			      const struct pasta_access *same)
 {
 	enum thread thread = a->thread == last->thread			 ? THREAD_SAME
 			     : a->thread == (uint16_t)(last->thread + 1) ? THREAD_NEXT
@@ -39,26 +40,26 @@ static unsigned int flags_of(const struct pasta_access *a, const struct pasta_ac
 	       (a->turn != same->turn ? F_TURN : 0u) | (unsigned int)thread << THREAD_SHIFT;
 }
 
-static uint8_t *put_access(uint8_t *p, struct known *k, const struct pasta_access *a)
+static uint8_t *raw_put_access(uint8_t *p, struct known *k, const struct pasta_access *a)
 {
-	struct pasta_access *same = site_of(k, a->site), *last = &k->last;
-	unsigned int flags = flags_of(a, last, same);
+	struct pasta_access *same = raw_site(k, a->site), *last = &k->last;
+	unsigned int flags = raw_flags(a, last, same);
 
 	*p++ = (uint8_t)flags;
 	if (flags & F_SITE)
-		p = put_difference(p, a->site, last->site);
+		p = raw_put_difference(p, a->site, last->site);
 	if (flags & F_SIZE)
 		p = pasta_varint_put(p, a->size);
 	if (flags & F_WHAT)
 		p = pasta_varint_put(p, a->kind | (uint32_t)a->space << 8);
 	if (flags & F_GROUP) {
-		p = put_difference(p, a->launch, last->launch);
-		p = put_difference(p, a->group, last->group);
+		p = raw_put_difference(p, a->launch, last->launch);
+		p = raw_put_difference(p, a->group, last->group);
 	}
 	if ((flags >> THREAD_SHIFT & THREAD_MASK) == THREAD_OTHER)
-		p = put_difference(p, a->thread, last->thread);
+		p = raw_put_difference(p, a->thread, last->thread);
 	if (flags & F_TURN)
-		p = put_difference(p, a->turn, same->turn);
+		p = raw_put_difference(p, a->turn, same->turn);
 	p = pasta_varint_put(p, pasta_zigzag(a->addr - same->addr));
 	*same = *last = *a;
 	return p;
@@ -74,47 +75,48 @@ size_t pasta_raw_encode(const struct pasta_access *accesses, size_t count, uint8
 	if (room >= PASTA_BATCH_HEAD) {
 		*p++ = FORMAT;
 		while (i < count && room - (size_t)(p - bytes) >= PASTA_BATCH_ACCESS_MAX)
-			p = put_access(p, &k, &accesses[i++]);
+			p = raw_put_access(p, &k, &accesses[i++]);
 	}
 	*size = (size_t)(p - bytes);
 	return i;
 }
 
-/* -- And back. Each step passes on where it is, or NULL: the bytes are damaged. -- */
+/* -- Decoding. Each function returns the position after what it read, or NULL for damaged bytes. --
+ */
 
-static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+static const uint8_t *raw_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	return p ? pasta_varint_get(p, end, v) : NULL;
 }
 
-static const uint8_t *get_difference(const uint8_t *p, const uint8_t *end, uint32_t *v)
+static const uint8_t *raw_get_difference(const uint8_t *p, const uint8_t *end, uint32_t *v)
 {
 	uint64_t difference = 0;
 
-	p = get(p, end, &difference);
+	p = raw_get_varint(p, end, &difference);
 	*v += (uint32_t)pasta_unzigzag(difference);
 	return p;
 }
 
-static const uint8_t *get_thread(const uint8_t *p, const uint8_t *end, unsigned int how,
-				 struct pasta_access *a)
+static const uint8_t *raw_get_thread(const uint8_t *p, const uint8_t *end, unsigned int how,
+				     struct pasta_access *a)
 {
 	uint32_t thread = a->thread;
 
 	if (how == THREAD_NEXT)
 		thread++;
 	else if (how == THREAD_OTHER)
-		p = get_difference(p, end, &thread);
+		p = raw_get_difference(p, end, &thread);
 	else if (how != THREAD_SAME)
 		return NULL;
 	a->thread = (uint16_t)thread;
 	return p;
 }
 
-/* What is said of the access in comparison with the one of its site. */
-static const uint8_t *get_rest(const uint8_t *p, const uint8_t *end, unsigned int flags,
-			       struct pasta_access *a, const struct pasta_access *same,
-			       uint64_t size, uint64_t what)
+/* Reads the fields that are relative to the site's previous access. */
+static const uint8_t *raw_get_rest(const uint8_t *p, const uint8_t *end, unsigned int flags,
+				   struct pasta_access *a, const struct pasta_access *same,
+				   uint64_t size, uint64_t what)
 {
 	uint64_t difference = 0;
 
@@ -125,13 +127,13 @@ static const uint8_t *get_rest(const uint8_t *p, const uint8_t *end, unsigned in
 	a->space = flags & F_WHAT ? (uint8_t)(what >> 8) : same->space;
 	a->turn = same->turn;
 	if (flags & F_TURN)
-		p = get_difference(p, end, &a->turn);
-	p = get(p, end, &difference);
+		p = raw_get_difference(p, end, &a->turn);
+	p = raw_get_varint(p, end, &difference);
 	a->addr = same->addr + pasta_unzigzag(difference);
 	return p;
 }
 
-static const uint8_t *get_access(const uint8_t *p, const uint8_t *end, struct known *k)
+static const uint8_t *raw_get_access(const uint8_t *p, const uint8_t *end, struct known *k)
 {
 	unsigned int flags = *p++;
 	struct pasta_access a = k->last;
@@ -140,18 +142,18 @@ static const uint8_t *get_access(const uint8_t *p, const uint8_t *end, struct kn
 	if (flags & F_NONE)
 		return NULL;
 	if (flags & F_SITE)
-		p = get_difference(p, end, &a.site);
+		p = raw_get_difference(p, end, &a.site);
 	if (flags & F_SIZE)
-		p = get(p, end, &size);
+		p = raw_get_varint(p, end, &size);
 	if (flags & F_WHAT)
-		p = get(p, end, &what);
+		p = raw_get_varint(p, end, &what);
 	if (flags & F_GROUP) {
-		p = get_difference(p, end, &a.launch);
-		p = get_difference(p, end, &a.group);
+		p = raw_get_difference(p, end, &a.launch);
+		p = raw_get_difference(p, end, &a.group);
 	}
-	p = get_thread(p, end, flags >> THREAD_SHIFT & THREAD_MASK, &a);
-	p = get_rest(p, end, flags, &a, site_of(k, a.site), size, what);
-	*site_of(k, a.site) = k->last = a;
+	p = raw_get_thread(p, end, flags >> THREAD_SHIFT & THREAD_MASK, &a);
+	p = raw_get_rest(p, end, flags, &a, raw_site(k, a.site), size, what);
+	*raw_site(k, a.site) = k->last = a;
 	return p;
 }
 
@@ -167,7 +169,7 @@ ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access 
 	while (p < end) {
 		if (count == max)
 			return -ENOSPC;
-		p = get_access(p, end, &k);
+		p = raw_get_access(p, end, &k);
 		if (!p)
 			return -EINVAL;
 		accesses[count++] = k.last;
@@ -177,9 +179,9 @@ ssize_t pasta_raw_decode(const uint8_t *bytes, size_t size, struct pasta_access 
 
 /* -- Blocks -- */
 
-_Static_assert(sizeof(struct pasta_raw_block) == 48, "it is in files");
+_Static_assert(sizeof(struct pasta_raw_block) == 48, "the head is part of the file format");
 
-static uint64_t head_sum(const struct pasta_raw_block *b)
+static uint64_t raw_head_sum(const struct pasta_raw_block *b)
 {
 	return XXH3_64bits(b, offsetof(struct pasta_raw_block, head_sum));
 }
@@ -190,7 +192,7 @@ void pasta_raw_block_seal(struct pasta_raw_block *b, const void *bytes)
 	b->version = PASTA_RAW_VERSION;
 	b->head = sizeof(*b);
 	b->sum = XXH3_64bits(bytes, b->size);
-	b->head_sum = head_sum(b);
+	b->head_sum = raw_head_sum(b);
 }
 
 bool pasta_raw_block_ok(const struct pasta_raw_block *b)
@@ -198,7 +200,7 @@ bool pasta_raw_block_ok(const struct pasta_raw_block *b)
 	const uint64_t most = PASTA_BATCH_HEAD + (uint64_t)b->count * PASTA_BATCH_ACCESS_MAX;
 
 	return b->magic == PASTA_RAW_MAGIC && b->version == PASTA_RAW_VERSION &&
-	       b->head == sizeof(*b) && b->head_sum == head_sum(b) && b->count &&
+	       b->head == sizeof(*b) && b->head_sum == raw_head_sum(b) && b->count &&
 	       b->count <= PASTA_RAW_ACCESSES && b->raw_size <= most && b->size <= 2 * most + 1024;
 }
 

@@ -1,4 +1,4 @@
-/* ringfile.c - the checks of a ring file, and the walk over a ring's spans. */
+/* ringfile.c - checksums of a ring file, and the search for valid records in a ring. */
 #include "core/ringfile.h"
 
 #include <stddef.h>
@@ -12,7 +12,7 @@ uint64_t pasta_ring_seed(const struct pasta_ringfile *f, uint32_t source)
 
 uint64_t pasta_ringfile_sum(const struct pasta_ringfile *f)
 {
-	/* The magic is written last, and is known anyway. */
+	/* The magic is written last, and is not part of the sum. */
 	size_t from = sizeof(f->magic), to = offsetof(struct pasta_ringfile, sum);
 
 	return XXH3_64bits((const char *)f + from, to - from);
@@ -37,7 +37,7 @@ uint64_t pasta_strings_sum(const struct pasta_ringfile *f, const struct pasta_st
 
 uint32_t pasta_string_sum(uint64_t seed, uint64_t id, const void *bytes, uint32_t size)
 {
-	/* The size is hashed, too, for a longer string of zeros. */
+	/* The size is mixed in to detect strings of zeros with a wrong size. */
 	return (uint32_t)(XXH3_64bits_withSeed(bytes, size, seed + id) >> 32 ^ size);
 }
 
@@ -46,7 +46,7 @@ static const struct pasta_event *ring_record(const struct pasta_ring *r, uint64_
 	return (const void *)((const char *)r + PASTA_RING_DATA + (at & (r->size - 1)));
 }
 
-/* The size of a filler that leads to the ring's end, or 0. */
+/* Returns the size of a filler that ends at the ring's end, or 0 if there is none. */
 static uint64_t ring_filler(const struct pasta_ring *r, uint64_t at)
 {
 	const struct pasta_event *ev = ring_record(r, at);
@@ -61,7 +61,7 @@ uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 	const struct pasta_event *ev = ring_record(r, from);
 	uint64_t check;
 
-	/* Positions are multiples of 8: the first word is there. */
+	/* Positions are multiples of 8, so the record's first word is inside the ring. */
 	if (ev->kind == PASTA_KIND_NONE || ev->kind >= PASTA_KIND_MAX || !ev->size ||
 	    ev->size != pasta_kinds[ev->kind].size || ev->size > room)
 		return 0;
@@ -69,8 +69,9 @@ uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 	return check == pasta_record_check(seed, from, ev) ? from + ev->size : 0;
 }
 
-/* The next position with a whole record, or the head. Damage may have hit the size by which one
- * would walk; the position is part of the check, so that any place can be tried. */
+/* Returns the next position with a valid record, or the head. A damaged record's size is
+ * unreliable, so every position is tried. The check includes the position, so that stale records
+ * don't match. */
 static uint64_t ring_resync(const struct pasta_ring *r, uint64_t seed, uint64_t at, uint64_t head)
 {
 	for (at += 8; at < head; at += 8)
@@ -102,7 +103,7 @@ uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at)
 {
 	uint64_t end = at, next;
 
-	/* No further than once around. */
+	/* At most one lap. */
 	while ((next = pasta_ring_next(r, seed, end)) && next - at <= r->size)
 		end = next;
 	return end;

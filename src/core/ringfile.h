@@ -1,19 +1,19 @@
 /*
- * ringfile.h - the file beside a shard that holds a process's rings and strings while it runs.
+ * ringfile.h - the ring file: the rings and strings of a running process, in a file beside its
+ * shard.
  *
- * The file is mapped shared, so what was pushed outlives the process. A segment is a ring or a
- * block of strings; the head lists them. Blocks are allocated on disk before they are mapped: a
- * full disk must not become a SIGBUS. Salvage reads this after the process has died.
+ * The file is mapped shared, so its records survive a crash of the process; recovery then moves
+ * them into the shard. A segment of the file is a ring or a block of strings; the head lists the
+ * segments. Disk blocks are allocated before they are mapped: a full disk must not cause a SIGBUS.
  *
- * Everything that a report depends on carries a check, so that damage is never taken for absence:
- *   - the head, the head of each segment and each entry of the segment table have a sum of the
- *     fields that never change; all sums depend on the file's guid, so that a page of another file
- *     does not fit in;
- *   - records are checked span by span: a span is what one call published, followed by a check
- * word;
- *   - each string has a sum; counters have theirs in their upper bits, stored with the value.
- * The remaining words (head, tail, pushed, used, segments) are hints: what they say can be found
- * again by walking what is checked.
+ * Everything that a report depends on has a checksum, so that damage is not mistaken for absence:
+ *   - the head of the file, the head of each segment and each entry of the segment table have a sum
+ *     of their constant fields; all sums include the file's guid, to detect pages of other files;
+ *   - each record has a check word;
+ *   - each string has a sum;
+ *   - each counter has a checksum in its upper bits, stored together with the value.
+ * The other words (head, tail, pushed, used, segments) are hints: their values can be restored from
+ * the checked data.
  */
 #ifndef PASTA_CORE_RINGFILE_H
 #define PASTA_CORE_RINGFILE_H
@@ -36,7 +36,7 @@ struct pasta_segment {
 	uint64_t offset; /* in the file, a multiple of the page size */
 	uint64_t size;
 	uint16_t type;
-	uint16_t in_file; /* 0: it is in plain memory, and was lost with the process */
+	uint16_t in_file; /* 0: in anonymous memory, which does not survive the process */
 	uint32_t sum;	  /* pasta_segment_sum */
 };
 
@@ -44,57 +44,60 @@ struct pasta_ringfile {
 	char magic[8]; /* written last */
 	uint32_t version;
 	uint32_t pid;
-	uint64_t start; /* the process's start time, field 22 of its stat */
+	uint64_t start; /* the process's start time, field 22 of /proc/PID/stat */
 	uint8_t guid[16], boot[16];
 	uint64_t raw, real;
 	uint32_t schema; /* of the records */
 	uint32_t reserved;
-	uint64_t sum; /* pasta_ringfile_sum: of all before it */
-	/* Events of threads that have no ring; sealed, the reason is the salt. */
+	uint64_t sum; /* pasta_ringfile_sum */
+	/* Records dropped by threads without a ring, by reason; sealed, the salt is the reason. */
 	_Atomic uint64_t lost[PASTA_LOSS_COUNT];
-	_Atomic uint64_t own; /* events of the writer's own in frames; sealed with PASTA_OWN_SALT */
-	_Atomic uint32_t segments; /* how many are published */
+	_Atomic uint64_t own; /* the writer's own records in frames; sealed with PASTA_OWN_SALT */
+	_Atomic uint32_t segments; /* number of valid entries in segment */
 	struct pasta_segment segment[PASTA_SEGMENTS_MAX];
 };
-_Static_assert(sizeof(struct pasta_ringfile) <= PASTA_RINGFILE_HEAD, "the head has room for it");
+_Static_assert(sizeof(struct pasta_ringfile) <= PASTA_RINGFILE_HEAD,
+	       "the struct fits into the head");
 
 enum pasta_ring_state { PASTA_RING_OPEN = 1, PASTA_RING_CLOSED };
 
-#define PASTA_RING_DATA 4096 /* where its bytes begin, from the start of the segment */
+#define PASTA_RING_DATA 4096 /* offset of a ring's data in its segment */
 
 /*
- * Positions count bytes since the ring was made; a record lies at position & (size - 1), whole. A
- * filler, a record of kind 0, leads from the last record before the ring's end to its beginning.
- * When its thread ends the ring is closed, and the next thread continues where it stopped: the
- * source is the ring, and each event has its thread's id.
+ * Positions count bytes since the ring was created. A record is stored at offset position & (size -
+ * 1) and doesn't wrap around: a filler, a record of kind 0, fills the rest of a lap. When its
+ * thread ends, the ring is closed; the next new thread continues at the same position. A source is
+ * a ring, not a thread, and each record has its thread's id.
  */
 struct pasta_ring {
 	uint64_t size; /* of the data, a power of two */
 	uint32_t source;
 	uint32_t clock;
-	uint32_t port; /* fed by a delivery thread: not in order of time */
+	uint32_t port; /* 1: a vendor's thread pushes the records, not in order of time */
 	uint32_t reserved;
-	uint64_t sum; /* pasta_ring_sum: of all before it */
+	uint64_t sum; /* pasta_ring_sum */
 	_Atomic uint32_t state;
 	_Atomic uint32_t tid;
-	char name[16]; /* of its thread, when it took the ring; "": the program has named it */
-	/* The producer's. */
+	char name[16]; /* the thread's name when it acquired the ring; "": the program has named it
+			*/
+	/* Written by the producer. */
 	_Alignas(128) _Atomic uint64_t head;
 	_Atomic uint64_t pushed;
-	_Atomic uint64_t dropped[PASTA_LOSS_COUNT]; /* sealed, the reason is the salt */
-	_Atomic uint64_t watermark;		    /* of a port; a thread's events come in order */
-	/* The writer's. */
+	_Atomic uint64_t dropped[PASTA_LOSS_COUNT]; /* sealed, the salt is the reason */
+	_Atomic uint64_t watermark;		    /* of a port; threads push in order of time */
+	/* Written by the writer thread. */
 	_Alignas(128) _Atomic uint64_t tail;
-	uint64_t drained;		     /* events in frames */
-	uint64_t reported[PASTA_LOSS_COUNT]; /* drops in frames, plain numbers */
-	uint32_t announced;		     /* the tid whose name is in a frame */
+	uint64_t drained;		     /* records written to frames */
+	uint64_t reported[PASTA_LOSS_COUNT]; /* drops written to frames; not sealed */
+	uint32_t announced;		     /* the tid whose name was written to a frame */
 };
 
-/* A block of strings, with ids from first on. Each is a struct pasta_string, padded to 4 bytes. */
+/* A block of strings, with consecutive ids from first. Each is a struct pasta_string, padded to 4
+ * bytes. */
 struct pasta_strings {
 	uint64_t size; /* of the data */
 	uint64_t first;
-	uint64_t sum; /* pasta_strings_sum: of all before it */
+	uint64_t sum; /* pasta_strings_sum */
 	_Atomic uint64_t used;
 	_Alignas(8) unsigned char data[];
 };
@@ -108,9 +111,9 @@ static inline uint64_t pasta_string_room(uint32_t size)
 	return (sizeof(struct pasta_string) + (uint64_t)size + 3) & ~UINT64_C(3);
 }
 
-/* -- Sums of what never changes -- */
+/* -- Sums of constant fields -- */
 
-/* From the guid; source 0 is for strings. */
+/* Returns the seed of a source's checks, derived from the guid. Source 0 is for strings. */
 uint64_t pasta_ring_seed(const struct pasta_ringfile *f, uint32_t source);
 uint64_t pasta_ringfile_sum(const struct pasta_ringfile *f);
 uint32_t pasta_segment_sum(const struct pasta_ringfile *f, uint32_t i);
@@ -124,7 +127,8 @@ uint32_t pasta_string_sum(uint64_t seed, uint64_t id, const void *bytes, uint32_
 #define PASTA_SEAL_BITS 48
 #define PASTA_SEAL_MAX ((UINT64_C(1) << PASTA_SEAL_BITS) - 1)
 
-/* A counter with a check in its upper bits: one store changes both. No valid one is zero. */
+/* Returns a counter with a checksum in its upper bits, so that one store changes both. A sealed
+ * counter is never zero. */
 static inline uint64_t pasta_seal(uint64_t n, uint32_t salt)
 {
 	uint64_t value = n < PASTA_SEAL_MAX ? n : PASTA_SEAL_MAX;
@@ -135,14 +139,14 @@ static inline uint64_t pasta_seal(uint64_t n, uint32_t salt)
 	return value | (mixed >> PASTA_SEAL_BITS | 1) << PASTA_SEAL_BITS;
 }
 
-/* False: it is damaged, and *n is what its lower bits are. */
+/* Returns false if the counter is damaged; *n then has its lower bits. */
 static inline bool pasta_unseal(uint64_t word, uint32_t salt, uint64_t *n)
 {
 	*n = word & PASTA_SEAL_MAX;
 	return word == pasta_seal(*n, salt);
 }
 
-/* Add to a sealed counter. Any thread. */
+/* Adds to a sealed counter. Any thread. */
 static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint64_t n)
 {
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed), count;
@@ -154,21 +158,21 @@ static inline void pasta_sealed_add(_Atomic uint64_t *word, uint32_t salt, uint6
 
 /* -- Records -- */
 
-#define PASTA_RECORD_CHECK 16 /* where a record has its check word, in a ring: proc and source */
+#define PASTA_RECORD_CHECK 16 /* offset of a record's check word, in a ring: proc and source */
 
 /*
- * The check word is a sum of the others, with the ring's seed and the record's position: what an
- * earlier lap left there does not fit. The halves of each word, mixed with a key that changes from
- * word to word, are multiplied and added up.
+ * The check word is a hash of the record's other words, the ring's seed and the record's position,
+ * so that a record of an earlier lap doesn't match. The hash adds up the products of the halves of
+ * each word, mixed with a key that changes from word to word.
  */
 struct pasta_check {
 	uint64_t sum;
 	uint32_t key;
 };
 
-/* Half a word of what has just been written: a record's fields have 4 or 8 bytes, and a wider read
- * would wait until they have left the processor's store buffer. The compiler must not make one read
- * of two. */
+/* Reads half a word of a record that was just written. Fields have 4 or 8 bytes; a read wider than
+ * the write before it would stall until the store buffer is drained. The asm statement stops the
+ * compiler from merging two reads. */
 static inline uint32_t pasta_check_half(const char *from)
 {
 	uint32_t half;
@@ -198,7 +202,7 @@ static inline uint64_t pasta_check_end(const struct pasta_check *c)
 	return c->sum * UINT64_C(0xd6e8feb86659fd93) >> 8;
 }
 
-/* Of a record that is in its place. */
+/* Returns the check word of a record in a ring. */
 static inline uint64_t pasta_record_check(uint64_t seed, uint64_t at, const struct pasta_event *ev)
 {
 	const char *from = (const char *)ev;
@@ -214,17 +218,18 @@ static inline uint64_t pasta_record_check(uint64_t seed, uint64_t at, const stru
 	return pasta_check_end(&c);
 }
 
-/* The position behind the whole record at a position; 0: there is none. A filler before it counts
- * as part of it. */
+/* Returns the position after the record at a position, or 0 if there is no valid record. Skips a
+ * filler before the record. */
 uint64_t pasta_ring_next(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
-/* The records from position *at up to head, at most max of them; *at is then behind the last. What
- * is no whole record is passed over, up to the next that is, and its bytes are added to *damaged.
- */
+/* Collects up to max records from position *at up to head, and advances *at behind the last one.
+ * Skips invalid bytes up to the next valid record, and adds their number to *damaged. Returns the
+ * number of records. */
 size_t pasta_ring_collect(const struct pasta_ring *r, uint64_t seed, uint64_t *at, uint64_t head,
 			  const struct pasta_event **events, size_t max, uint64_t *damaged);
 
-/* Where the whole records from a position on end, whatever the head says. */
+/* Returns the position after the last of the valid records that follow a position, independent of
+ * the head. */
 uint64_t pasta_ring_end(const struct pasta_ring *r, uint64_t seed, uint64_t at);
 
 #endif

@@ -1,4 +1,4 @@
-/* shardfile.c - a shard's file, as those see it who append frames to it. */
+/* shardfile.c - appends frames to the file of a shard. */
 #include "core/shardfile.h"
 
 #include <errno.h>

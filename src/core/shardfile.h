@@ -1,4 +1,4 @@
-/* shardfile.h - a shard's file, as those see it who append frames to it. */
+/* shardfile.h - appends frames to the file of a shard. */
 #ifndef PASTA_CORE_SHARDFILE_H
 #define PASTA_CORE_SHARDFILE_H
 
@@ -6,13 +6,15 @@
 
 struct pasta_shardfile {
 	int fd;
-	uint64_t end; /* of what is whole: the next frame begins here */
+	uint64_t end; /* after the last complete frame: the next one starts here */
 };
 
-/* All of it, or a negative errno; then end has not moved, and the next append writes over it. */
+/* Appends all bytes. On error, returns a negative errno, and end is unchanged: the next append
+ * overwrites what was written. */
 int pasta_shardfile_append(struct pasta_shardfile *f, const void *bytes, size_t size);
 
-/* What every shard begins with: the head, which is sealed here, and the schema. */
+/* Writes the start of a shard: seals and writes the head, and writes the schema. Returns 0 or a
+ * negative errno. */
 int pasta_shardfile_begin(struct pasta_shardfile *f, struct pasta_shard_head *head,
 			  struct pasta_encoder *encoder);
 

@@ -1,4 +1,4 @@
-/* shardwriter.c - makes a shard of events that come from elsewhere than the program under study. */
+/* shardwriter.c - writes a shard of events that were not recorded by the agent. */
 #include "core/shardwriter.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@ enum { ROOM = 4096, TEXT = 2 << 20 };
 _Static_assert(TEXT <= PASTA_FRAME_BYTES && PASTA_SHARDWRITER_STRING + 5 <= TEXT, "strings fit");
 
 struct source {
-	uint32_t clock, count; /* count: of events that wait */
-	uint64_t seq;	       /* of events that are written */
+	uint32_t clock, count; /* count: of buffered events */
+	uint64_t seq;	       /* number of events written */
 	uint64_t dropped[PASTA_LOSS_COUNT];
 	uint8_t *data;
 	size_t size, capacity;
@@ -27,17 +27,17 @@ struct pasta_shardwriter {
 	char *path;
 	int error;
 	struct pasta_encoder *encoder;
-	const struct pasta_event **events; /* PASTA_FRAME_EVENTS of them */
+	const struct pasta_event **events; /* has space for PASTA_FRAME_EVENTS */
 	struct pasta_map *sources;	   /* struct source, by number */
-	struct source *recent;		   /* most events come from the source of the one before */
+	struct source *recent;		   /* cached: consecutive events mostly share a source */
 	uint32_t recent_number;
-	size_t buffered;       /* capacities, over all sources */
-	struct pasta_map *ids; /* uint32_t, by the process's id of the string */
-	uint32_t strings;      /* ids that are given */
-	uint8_t *text;	       /* TEXT bytes: those that wait */
+	size_t buffered;       /* bytes allocated for events, over all sources */
+	struct pasta_map *ids; /* uint32_t id in the shard, by this process's id of the string */
+	uint32_t strings;      /* number of ids assigned */
+	uint8_t *text;	       /* buffered strings; TEXT bytes are allocated */
 	size_t text_size;
 	uint32_t text_count;
-	uint64_t last; /* of the times in the host's clock */
+	uint64_t last; /* the latest time in the host's clock */
 };
 
 static void writer_free(struct pasta_shardwriter *w)
@@ -59,7 +59,7 @@ static void writer_free(struct pasta_shardwriter *w)
 	free(w);
 }
 
-static struct pasta_encoder *encoder_new(void)
+static struct pasta_encoder *writer_encoder_new(void)
 {
 	void *memory = mmap(NULL, pasta_encoder_size(), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,9 +67,9 @@ static struct pasta_encoder *encoder_new(void)
 	return memory == MAP_FAILED ? NULL : pasta_encoder_init(memory);
 }
 
-struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
-						 const struct pasta_shard_head *head,
-						 struct pasta_error *err)
+struct pasta_shardwriter *pasta_shardwriter_adopt(int fd, const char *path,
+						  const struct pasta_shard_head *head,
+						  struct pasta_error *err)
 {
 	struct pasta_shardwriter *w = calloc(1, sizeof(*w));
 	struct pasta_shard_head own = *head;
@@ -82,7 +82,7 @@ struct pasta_shardwriter *pasta_shardwriter_take(int fd, const char *path,
 	}
 	w->file.fd = fd;
 	w->path = strdup(path);
-	w->encoder = encoder_new();
+	w->encoder = writer_encoder_new();
 	w->events = malloc(PASTA_FRAME_EVENTS * sizeof(*w->events));
 	w->sources = pasta_map_new(sizeof(struct source));
 	w->ids = pasta_map_new(sizeof(uint32_t));
@@ -105,29 +105,29 @@ struct pasta_shardwriter *pasta_shardwriter_new(const char *path,
 	struct pasta_shardwriter *w;
 
 	if (fd < 0) {
-		pasta_fail(err, -errno, "cannot make %s: %s", path, strerror(errno));
+		pasta_fail(err, -errno, "cannot create %s: %s", path, strerror(errno));
 		return NULL;
 	}
-	w = pasta_shardwriter_take(fd, path, head, err);
+	w = pasta_shardwriter_adopt(fd, path, head, err);
 	if (!w)
 		unlink(path);
 	return w;
 }
 
-/* Keep the first error; nothing is written after it. */
-static int keep(struct pasta_shardwriter *w, int error)
+/* Stores the first error; nothing is written after it. Returns the stored error. */
+static int writer_fail(struct pasta_shardwriter *w, int error)
 {
 	if (error && !w->error)
 		w->error = error;
 	return w->error;
 }
 
-static int append(struct pasta_shardwriter *w, const void *frame, size_t size)
+static int writer_append(struct pasta_shardwriter *w, const void *frame, size_t size)
 {
-	return w->error ? w->error : keep(w, pasta_shardfile_append(&w->file, frame, size));
+	return w->error ? w->error : writer_fail(w, pasta_shardfile_append(&w->file, frame, size));
 }
 
-static int flush_strings(struct pasta_shardwriter *w)
+static int writer_flush_strings(struct pasta_shardwriter *w)
 {
 	const void *frame;
 	size_t size;
@@ -137,7 +137,7 @@ static int flush_strings(struct pasta_shardwriter *w)
 	frame = pasta_encode_plain(w->encoder, PASTA_FRAME_STRINGS, w->text, w->text_size,
 				   w->strings - w->text_count + 1, w->text_count, &size);
 	w->text_size = w->text_count = 0;
-	return append(w, frame, size);
+	return writer_append(w, frame, size);
 }
 
 uint32_t pasta_shardwriter_intern(struct pasta_shardwriter *w, const void *bytes, size_t size)
@@ -147,12 +147,12 @@ uint32_t pasta_shardwriter_intern(struct pasta_shardwriter *w, const void *bytes
 	uint32_t *id = known ? pasta_map_add(w->ids, known) : NULL;
 
 	if (!id) {
-		keep(w, -ENOMEM);
+		writer_fail(w, -ENOMEM);
 		return 0;
 	}
 	if (!*id) {
 		if (w->text_size + n + 5 > TEXT)
-			flush_strings(w);
+			writer_flush_strings(w);
 		w->text_size += pasta_encode_string(w->text + w->text_size, bytes, (uint32_t)n);
 		w->text_count++;
 		*id = ++w->strings;
@@ -165,18 +165,18 @@ uint32_t pasta_shardwriter_str(struct pasta_shardwriter *w, const char *text)
 	return pasta_shardwriter_intern(w, text, strlen(text));
 }
 
-static struct source *source_of(struct pasta_shardwriter *w, uint32_t number)
+static struct source *writer_source(struct pasta_shardwriter *w, uint32_t number)
 {
 	if (!w->recent || w->recent_number != number) {
 		w->recent = pasta_map_add(w->sources, number);
 		w->recent_number = number;
 		if (!w->recent)
-			keep(w, -ENOMEM);
+			writer_fail(w, -ENOMEM);
 	}
 	return w->recent;
 }
 
-static int flush_source(struct pasta_shardwriter *w, uint32_t number, struct source *s)
+static int writer_flush_source(struct pasta_shardwriter *w, uint32_t number, struct source *s)
 {
 	struct pasta_frame_meta meta = {.source = number,
 					.clock = s->clock,
@@ -195,31 +195,31 @@ static int flush_source(struct pasta_shardwriter *w, uint32_t number, struct sou
 		w->events[i] = ev;
 		at += ev->size;
 	}
-	flush_strings(w);
+	writer_flush_strings(w);
 	frame = pasta_encode_events(w->encoder, w->events, s->count, &meta, &size);
 	s->seq += s->count;
 	s->size = s->count = 0;
-	return append(w, frame, size);
+	return writer_append(w, frame, size);
 }
 
-/* State goes first: readers of a file that is cut short need it. */
-static int flush(struct pasta_shardwriter *w, uint32_t number, struct source *s)
+/* Writes the state before the source's events: readers of a truncated file need it. */
+static int writer_flush(struct pasta_shardwriter *w, uint32_t number, struct source *s)
 {
 	struct source *state = number ? pasta_map_find(w->sources, 0) : NULL;
 
 	if (state)
-		flush_source(w, 0, state);
-	return flush_source(w, number, s);
+		writer_flush_source(w, 0, state);
+	return writer_flush_source(w, number, s);
 }
 
-static int flush_all(struct pasta_shardwriter *w)
+static int writer_flush_all(struct pasta_shardwriter *w)
 {
 	struct source *s;
 	size_t at = 0;
 	uint64_t number;
 
 	while ((s = pasta_map_next(w->sources, &at, &number))) {
-		flush(w, (uint32_t)number, s);
+		writer_flush(w, (uint32_t)number, s);
 		free(s->data);
 		s->data = NULL;
 		s->capacity = 0;
@@ -228,8 +228,8 @@ static int flush_all(struct pasta_shardwriter *w)
 	return w->error;
 }
 
-/* Small at first: there may be many sources. */
-static int make_room(struct pasta_shardwriter *w, struct source *s, size_t size)
+/* Makes space for size more bytes. Buffers start small, because there may be many sources. */
+static int writer_reserve(struct pasta_shardwriter *w, struct source *s, size_t size)
 {
 	size_t n = s->capacity ? s->capacity * 2 : ROOM;
 	uint8_t *data;
@@ -237,42 +237,42 @@ static int make_room(struct pasta_shardwriter *w, struct source *s, size_t size)
 	if (s->size + size <= s->capacity)
 		return 0;
 	if (w->buffered + n - s->capacity > PASTA_SHARDWRITER_MEMORY) {
-		if (flush_all(w))
+		if (writer_flush_all(w))
 			return w->error;
 		n = ROOM;
 	}
 	data = realloc(s->data, n);
 	if (!data)
-		return keep(w, -ENOMEM);
+		return writer_fail(w, -ENOMEM);
 	w->buffered += n - s->capacity;
 	s->data = data;
 	s->capacity = n;
 	return 0;
 }
 
-static int put(struct pasta_shardwriter *w, uint32_t number, const struct pasta_event *ev)
+static int writer_put(struct pasta_shardwriter *w, uint32_t number, const struct pasta_event *ev)
 {
-	struct source *s = source_of(w, number);
+	struct source *s = writer_source(w, number);
 
 	if (w->error)
 		return w->error;
 	if (ev->kind >= PASTA_KIND_MAX || !ev->size || ev->size != pasta_kinds[ev->kind].size)
-		return keep(w, -EINVAL);
-	if (make_room(w, s, ev->size))
+		return writer_fail(w, -EINVAL);
+	if (writer_reserve(w, s, ev->size))
 		return w->error;
 	memcpy(s->data + s->size, ev, ev->size);
 	s->size += ev->size;
 	if (s->clock == PASTA_CLOCK_RAW && ev->time > w->last)
 		w->last = ev->time;
-	return ++s->count == PASTA_FRAME_EVENTS ? flush(w, number, s) : 0;
+	return ++s->count == PASTA_FRAME_EVENTS ? writer_flush(w, number, s) : 0;
 }
 
 int pasta_shardwriter_clock(struct pasta_shardwriter *w, uint32_t source, uint32_t clock)
 {
-	struct source *s = source_of(w, source);
+	struct source *s = writer_source(w, source);
 
 	if (!source || (s && (s->seq || s->count)))
-		return keep(w, -EINVAL);
+		return writer_fail(w, -EINVAL);
 	if (s)
 		s->clock = clock;
 	return w->error;
@@ -281,28 +281,28 @@ int pasta_shardwriter_clock(struct pasta_shardwriter *w, uint32_t source, uint32
 int pasta_shardwriter_event(struct pasta_shardwriter *w, uint32_t source,
 			    const struct pasta_event *ev)
 {
-	return source ? put(w, source, ev) : keep(w, -EINVAL);
+	return source ? writer_put(w, source, ev) : writer_fail(w, -EINVAL);
 }
 
 int pasta_shardwriter_state(struct pasta_shardwriter *w, const struct pasta_event *ev)
 {
-	return put(w, 0, ev);
+	return writer_put(w, 0, ev);
 }
 
 int pasta_shardwriter_drop(struct pasta_shardwriter *w, uint32_t source, enum pasta_loss_sub reason,
 			   uint64_t count)
 {
-	struct source *s = source_of(w, source);
+	struct source *s = writer_source(w, source);
 
 	if (reason <= PASTA_LOSS_ACCOUNT || reason >= PASTA_LOSS_COUNT)
-		return keep(w, -EINVAL);
+		return writer_fail(w, -EINVAL);
 	if (s)
 		s->dropped[reason] += count;
 	return w->error;
 }
 
-static void put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int reason,
-		     const struct source *s)
+static void writer_put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int reason,
+			    const struct source *s)
 {
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
 				 .kind = PASTA_KIND_LOSS,
@@ -312,13 +312,13 @@ static void put_loss(struct pasta_shardwriter *w, uint32_t source, unsigned int 
 	ev.loss.source = source;
 	ev.loss.pushed = source ? s->seq : 0;
 	ev.loss.dropped = s->dropped[reason];
-	put(w, 0, &ev);
+	writer_put(w, 0, &ev);
 }
 
-/* PASTA_SHARD_ENDS: the last event of all. */
-static void put_end(struct pasta_shardwriter *w)
+/* Writes the last event of the shard: see PASTA_SHARD_ENDS. */
+static void writer_put_end(struct pasta_shardwriter *w)
 {
-	const struct source *own = source_of(w, 0);
+	const struct source *own = writer_source(w, 0);
 	struct pasta_event ev = {.size = PASTA_EVENT_SIZE(loss),
 				 .kind = PASTA_KIND_LOSS,
 				 .sub = PASTA_LOSS_ACCOUNT,
@@ -328,20 +328,20 @@ static void put_end(struct pasta_shardwriter *w)
 		return;
 	ev.loss.pushed = own->seq + own->count + 1;
 	ev.loss.dropped = w->strings;
-	put(w, 0, &ev);
+	writer_put(w, 0, &ev);
 }
 
-static void put_accounts(struct pasta_shardwriter *w)
+static void writer_put_accounts(struct pasta_shardwriter *w)
 {
 	const struct source *s;
 	size_t at = 0;
 	uint64_t number;
 
-	source_of(w, 0); /* nothing may be added while we walk */
+	writer_source(w, 0); /* the loop must not add a source */
 	while (!w->error && (s = pasta_map_next(w->sources, &at, &number)))
 		for (unsigned int i = number ? 0 : 1; i < PASTA_LOSS_COUNT; i++)
 			if (i == PASTA_LOSS_ACCOUNT || s->dropped[i])
-				put_loss(w, (uint32_t)number, i, s);
+				writer_put_loss(w, (uint32_t)number, i, s);
 }
 
 int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_error *err)
@@ -350,11 +350,11 @@ int pasta_shardwriter_close(struct pasta_shardwriter *w, struct pasta_error *err
 
 	if (!w)
 		return 0;
-	flush_all(w);
-	put_accounts(w);
-	put_end(w);
-	flush_all(w);
-	flush_strings(w);
+	writer_flush_all(w);
+	writer_put_accounts(w);
+	writer_put_end(w);
+	writer_flush_all(w);
+	writer_flush_strings(w);
 	r = w->error;
 	if (close(w->file.fd) && !r)
 		r = -errno;

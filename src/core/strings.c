@@ -1,4 +1,4 @@
-/* strings.c - one table of interned bytes: added under a lock, read without. */
+/* strings.c - the table of interned strings: additions under a lock, lock-free reads. */
 #include "core/strings.h"
 
 #include <pthread.h>
@@ -23,21 +23,23 @@ struct slot {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry **chunks[CHUNKS];
-static _Atomic uint32_t count; /* ids 1..count are there */
+static _Atomic uint32_t count; /* ids 1..count are valid */
 static struct slot *slots;
 static size_t slot_count;
 
-static const struct entry *entry_of(uint32_t id)
+static const struct entry *strings_entry(uint32_t id)
 {
 	return chunks[id / CHUNK][id % CHUNK];
 }
 
-static struct slot *find(struct slot *in, size_t n, uint32_t hash, const void *bytes, size_t size)
+/* Returns the slot of a string, or the empty slot where it belongs. */
+static struct slot *strings_find(struct slot *in, size_t n, uint32_t hash, const void *bytes,
+				 size_t size)
 {
 	size_t i = hash & (n - 1);
 
 	for (; in[i].id; i = (i + 1) & (n - 1)) {
-		const struct entry *e = in[i].hash == hash ? entry_of(in[i].id) : NULL;
+		const struct entry *e = in[i].hash == hash ? strings_entry(in[i].id) : NULL;
 
 		if (e && e->size == size && !memcmp(e->text, bytes, size))
 			break;
@@ -45,7 +47,8 @@ static struct slot *find(struct slot *in, size_t n, uint32_t hash, const void *b
 	return &in[i];
 }
 
-static int grow(void)
+/* Makes space for one more string. Returns -1 without memory. The caller holds the lock. */
+static int strings_grow(void)
 {
 	size_t n = slot_count ? slot_count * 2 : 1024;
 	struct slot *bigger;
@@ -56,10 +59,10 @@ static int grow(void)
 	if (!bigger)
 		return -1;
 	for (size_t i = 0; i < slot_count; i++) {
-		const struct entry *e = slots[i].id ? entry_of(slots[i].id) : NULL;
+		const struct entry *e = slots[i].id ? strings_entry(slots[i].id) : NULL;
 
 		if (e)
-			*find(bigger, n, slots[i].hash, e->text, e->size) = slots[i];
+			*strings_find(bigger, n, slots[i].hash, e->text, e->size) = slots[i];
 	}
 	free(slots);
 	slots = bigger;
@@ -67,7 +70,8 @@ static int grow(void)
 	return 0;
 }
 
-static uint32_t add(const void *bytes, size_t size)
+/* Adds a string, and returns its id; 0 without memory. The caller holds the lock. */
+static uint32_t strings_append(const void *bytes, size_t size)
 {
 	uint32_t id = count + 1;
 	struct entry ***chunk = &chunks[id / CHUNK];
@@ -94,9 +98,9 @@ uint32_t pasta_strings_add(const void *bytes, size_t size)
 	struct slot *slot;
 
 	pthread_mutex_lock(&lock);
-	if (!grow()) {
-		slot = find(slots, slot_count, hash, bytes, size);
-		if (!slot->id && (slot->id = add(bytes, size)))
+	if (!strings_grow()) {
+		slot = strings_find(slots, slot_count, hash, bytes, size);
+		if (!slot->id && (slot->id = strings_append(bytes, size)))
 			slot->hash = hash;
 		id = slot->id;
 	}
@@ -109,7 +113,7 @@ const char *pasta_bytes(uint32_t id, size_t *size)
 	const struct entry *e = NULL;
 
 	if (id && id <= atomic_load_explicit(&count, memory_order_acquire))
-		e = entry_of(id);
+		e = strings_entry(id);
 	*size = e ? e->size : 0;
 	return e ? e->text : "";
 }

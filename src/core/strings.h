@@ -1,4 +1,4 @@
-/* strings.h - the interned strings of all shards that this process reads. They live for ever. */
+/* strings.h - the interned strings of all shards that this process reads; never freed. */
 #ifndef PASTA_CORE_STRINGS_H
 #define PASTA_CORE_STRINGS_H
 

@@ -1,4 +1,4 @@
-/* varint.h - LEB128 numbers and zigzag, bounds checked. */
+/* varint.h - LEB128 and zigzag encoding of integers, bounds checked. */
 #ifndef PASTA_CORE_VARINT_H
 #define PASTA_CORE_VARINT_H
 
@@ -16,7 +16,8 @@ static inline uint8_t *pasta_varint_put(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* The byte after the number, or NULL if it does not end before end or is too long. */
+/* Reads a number, and returns the position after it. NULL: the number is too long or ends after
+ * end. */
 static inline const uint8_t *pasta_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	uint64_t r = 0;

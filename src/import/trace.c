@@ -44,7 +44,7 @@ static struct pasta_shardwriter *writer_new(int fd, const char *path, struct pas
 		memcpy(head.guid, &now, sizeof(head.guid));
 	}
 	memcpy(head.boot, head.guid, sizeof(head.boot));
-	return pasta_shardwriter_take(fd, path, &head, err);
+	return pasta_shardwriter_adopt(fd, path, &head, err);
 }
 
 /* Begins without their ends would not be less of the trace, but wrong. */

@@ -60,7 +60,7 @@ has "no loader" out '^no  opencl .*: no loader: install ocl-icd-libopencl1'
 if command -v cc >/dev/null; then
 	echo 'int nothing;' | cc -shared -fPIC -o loader/libOpenCL.so.1 -x c -
 	LD_LIBRARY_PATH=$PWD/loader opencl >out
-	has "a library that is none" out '^no  opencl .*: libOpenCL.so.1 is no loader: install'
+	has "a library that is none" out '^no  opencl .*: libOpenCL.so.1 is not an OpenCL loader: install'
 	cat >loader.c <<-'EOF'
 		int clGetPlatformIDs(unsigned n, void **p, unsigned *found)
 		{

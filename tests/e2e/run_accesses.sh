@@ -179,7 +179,7 @@ PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
 has "doctor: nothing to count with" out '^no  accesses +memory accesses of opencl .*not here: no libpasta-opencl-trace.so'
 echo rubbish >alone/libpasta-opencl-trace.so
 PASTA_AGENT=$PWD/alone/libpasta-agent.so "$ACCELPROF" doctor >out
-has "doctor: rubbish" out '^no  accesses .*: install what is missing, or build'
+has "doctor: rubbish" out '^no  accesses .*: install the missing library, or rebuild'
 if [ -e "$BUILD/lib/libpasta-opencl-trace.so" ]; then
 	"$ACCELPROF" doctor >out
 	has "doctor" out "^ok  accesses +memory accesses of opencl kernels are counted: on PoCL's devices"

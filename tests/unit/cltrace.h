@@ -1,4 +1,4 @@
-/* cltrace.h - kernels run instrumented on PoCL, their accesses counted by line and by memory. */
+/* cltrace.h - runs instrumented kernels on PoCL, and counts their accesses by line and memory. */
 #ifndef PASTA_TESTS_CLTRACE_H
 #define PASTA_TESTS_CLTRACE_H
 
@@ -24,7 +24,7 @@ static struct {
 static struct clt_counts clt_seen[CLT_LINES][CLT_WHERE];
 static uint64_t clt_items, clt_wrong;
 
-/* PoCL and its compiler keep what they have made. */
+/* PoCL and its compiler don't free their caches. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -92,7 +92,7 @@ static void clt_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t coun
 
 static cl_program clt_build(const char *source)
 {
-	const struct pasta_trace_subscribe want = {0};
+	const struct pasta_trace_subscribe subscribe = {0};
 	struct pasta_trace_part part = {0};
 	struct pasta_error err = {0};
 	cl_program program = NULL;
@@ -105,7 +105,8 @@ static cl_program clt_build(const char *source)
 				      sizeof(log) - 1, log, NULL);
 		fail_msg("%s\n%s", log, source);
 	}
-	if (pasta_trace_build(&clt_cl, &part, 1, clt_device, &want, &clt_module, &program, &err))
+	if (pasta_trace_build(&clt_cl, &part, 1, clt_device, &subscribe, &clt_module, &program,
+			      &err))
 		fail_msg("%s\n%s", err.text, source);
 	clReleaseProgram(part.program);
 	return program;
@@ -116,7 +117,7 @@ struct clt_launch {
 	cl_uint dims;
 	size_t offset[3], global[3], local[3];
 	size_t bytes[CLT_BUFFERS], local_bytes;
-	void *memory[CLT_BUFFERS]; /* of pages, and the kernel's in place */
+	void *memory[CLT_BUFFERS]; /* page-aligned; the kernel works in this memory */
 	int number;
 };
 
@@ -139,7 +140,7 @@ static cl_uint clt_arguments(const struct clt_launch *l, cl_kernel k, cl_mem mem
 	return n;
 }
 
-/* What it did is in clt_seen; what it made, in the launch's memory. */
+/* Runs a kernel. Its accesses are counted in clt_seen; its results are in the launch's memory. */
 static void clt_run(const struct clt_launch *l, cl_program program)
 {
 	cl_kernel k = clCreateKernel(program, l->kernel, NULL);
@@ -197,7 +198,7 @@ static int clt_close(void **state)
 	return 0;
 }
 
-/* PoCL's, wherever it is among the platforms; and not the user's cache of kernels. */
+/* Opens PoCL's device, whichever platform it is, with a kernel cache of its own. */
 static bool clt_find(void)
 {
 	cl_platform_id list[16];

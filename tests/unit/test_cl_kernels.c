@@ -1,11 +1,11 @@
-/* test_cl_kernels.c - the known kernels do what their formulas say, line by line. */
+/* test_cl_kernels.c - the accesses of known kernels equal formulas, line by line. */
 /* timeout: 120 */
 /* labels: notsan */
 #include "unit/cltrace.h"
 
 #include "programs/cl_kernels.h"
 
-static struct clt_counts wanted[CLT_LINES][CLT_WHERE];
+static struct clt_counts expected[CLT_LINES][CLT_WHERE];
 
 static int where_of(enum where where)
 {
@@ -15,11 +15,11 @@ static int where_of(enum where where)
 	return where < BUFFERS_MAX ? (int)where : others[where];
 }
 
-static void want(const struct known *k)
+static void expect_kernel(const struct known *k)
 {
-	memset(wanted, 0, sizeof(wanted));
+	memset(expected, 0, sizeof(expected));
 	for (const struct row *r = k->rows; r < k->rows + ROWS && r->mark; r++) {
-		struct clt_counts *c = &wanted[line_of(r->mark)][where_of(r->where)];
+		struct clt_counts *c = &expected[line_of(r->mark)][where_of(r->where)];
 
 		assert_int_not_equal(line_of(r->mark), 0);
 		c->loads += r->loads;
@@ -33,7 +33,7 @@ static void check(const char *kernel)
 {
 	for (int line = 0; line < CLT_LINES; line++)
 		for (int i = 0; i < CLT_WHERE; i++) {
-			const struct clt_counts *a = &wanted[line][i], *b = &clt_seen[line][i];
+			const struct clt_counts *a = &expected[line][i], *b = &clt_seen[line][i];
 
 			if (memcmp(a, b, sizeof(*a)) != 0)
 				fail_msg("%s, line %d, memory %d: %llu loads and %llu stores, "
@@ -45,7 +45,7 @@ static void check(const char *kernel)
 		}
 }
 
-static void each_line_does_to_each_memory_what_its_formula_says(void **state)
+static void each_line_accesses_each_memory_as_its_formula_predicts(void **state)
 {
 	cl_program program = clt_build(known_source);
 
@@ -66,7 +66,7 @@ static void each_line_does_to_each_memory_what_its_formula_says(void **state)
 			memset(l.memory[b], 1, k->bytes[b]);
 		}
 		clt_run(&l, program);
-		want(k);
+		expect_kernel(k);
 		check(k->name);
 		for (int b = 0; b < BUFFERS_MAX; b++)
 			free(l.memory[b]);
@@ -77,7 +77,7 @@ static void each_line_does_to_each_memory_what_its_formula_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_line_does_to_each_memory_what_its_formula_says),
+		cmocka_unit_test(each_line_accesses_each_memory_as_its_formula_predicts),
 	};
 
 	return clt_find() ? cmocka_run_group_tests(tests, clt_open, clt_close) : 77;

@@ -1,19 +1,19 @@
-/* test_cl_random.c - random kernels do what a host interpreter of the same tree says. */
+/* test_cl_random.c - the accesses of random kernels equal those of an interpreter on the host. */
 /* timeout: 240 */
 /* labels: notsan */
 #include "unit/randomkernel.h"
 
 #ifdef __SANITIZE_ADDRESS__
-enum { PROGRAMS = 2, KERNELS = 8 }; /* the driver's compiler takes its time all the same */
+enum { PROGRAMS = 2, KERNELS = 8 }; /* more would take too long to compile */
 #else
 enum { PROGRAMS = 5, KERNELS = 8 };
 #endif
 
-static struct clt_counts wanted[CLT_LINES][CLT_WHERE];
+static struct clt_counts expected[CLT_LINES][CLT_WHERE];
 static struct rk_kernel kernels[KERNELS];
 static char *source;
 
-/* What cmocka would cut off. */
+/* Prints the source with line numbers; cmocka would truncate it. */
 static void show(void)
 {
 	unsigned int line = 1;
@@ -34,7 +34,7 @@ static void *memory_of(size_t bytes)
 	return memset(p, 0, bytes);
 }
 
-/* Whole numbers, of the buffer's type. */
+/* Fills a buffer with integers, in the buffer's type. */
 static void fill(const struct rk_kernel *k, int buffer, unsigned char *p)
 {
 	const enum rk_type types[] = {k->in[0], k->in[1], RK_INT, k->out, RK_INT, RK_INT};
@@ -65,7 +65,7 @@ static void check_counts(const struct rk_kernel *k)
 {
 	for (unsigned int line = 0; line < CLT_LINES; line++)
 		for (int i = 0; i < CLT_WHERE; i++) {
-			const struct clt_counts *a = &wanted[line][i], *b = &clt_seen[line][i];
+			const struct clt_counts *a = &expected[line][i], *b = &clt_seen[line][i];
 
 			if (!memcmp(a, b, sizeof(*a)))
 				continue;
@@ -86,8 +86,8 @@ static void run_one(const struct rk_kernel *k, cl_program program)
 	static struct rk_world w;
 	struct clt_launch l = {.kernel = k->name, .dims = k->dims};
 
-	w = (struct rk_world){.k = k, .did = wanted};
-	memset(wanted, 0, sizeof(wanted));
+	w = (struct rk_world){.k = k, .did = expected};
+	memset(expected, 0, sizeof(expected));
 	for (int i = 0; i < CLT_BUFFERS; i++) {
 		l.bytes[i] = bytes_of(k, i);
 		l.memory[i] = memory_of(l.bytes[i]);
@@ -138,8 +138,9 @@ static void run_program(uint64_t seed)
 	free(source);
 }
 
-/* SEED: where to begin; PROGRAMS: how many, of eight kernels each. */
-static void random_kernels_do_what_the_interpreter_says(void **state)
+/* Environment: SEED is the first seed; PROGRAMS is the number of programs, of eight kernels each.
+ */
+static void random_kernels_access_memory_as_the_interpreter_does(void **state)
 {
 	const char *text = getenv("PROGRAMS");
 	uint64_t count = text ? strtoull(text, NULL, 0) : PROGRAMS, first;
@@ -153,7 +154,7 @@ static void random_kernels_do_what_the_interpreter_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_kernels_do_what_the_interpreter_says),
+		cmocka_unit_test(random_kernels_access_memory_as_the_interpreter_does),
 	};
 
 	return clt_find() ? cmocka_run_group_tests(tests, clt_open, clt_close) : 77;

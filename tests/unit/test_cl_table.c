@@ -34,7 +34,7 @@ static void a_handle_has_one_value_and_a_number_from_1(void **state)
 	assert_ptr_equal(cl_table_find(&t, handle(2)), b);
 }
 
-static void a_handle_that_is_made_again_has_a_new_number(void **state)
+static void a_reused_handle_has_a_new_number(void **state)
 {
 	struct cl_table t = {0};
 	struct value *a = cl_table_put(&t, handle(1), sizeof(*a));
@@ -45,7 +45,7 @@ static void a_handle_that_is_made_again_has_a_new_number(void **state)
 	assert_int_equal(a->number, 2);
 }
 
-static void values_stay_where_they_are_while_the_table_grows(void **state)
+static void values_do_not_move_while_the_table_grows(void **state)
 {
 	enum { MANY = 10000 };
 	static struct value *values[MANY];
@@ -93,7 +93,7 @@ static void threads_find_the_same_values(void **state)
 	assert_int_equal(shared.number, 5000);
 }
 
-static void a_text_is_kept_once(void **state)
+static void equal_texts_share_one_copy(void **state)
 {
 	char text[] = "kernel";
 	const char *a = cl_table_text(text);
@@ -111,10 +111,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_handle_has_one_value_and_a_number_from_1),
-		cmocka_unit_test(a_handle_that_is_made_again_has_a_new_number),
-		cmocka_unit_test(values_stay_where_they_are_while_the_table_grows),
+		cmocka_unit_test(a_reused_handle_has_a_new_number),
+		cmocka_unit_test(values_do_not_move_while_the_table_grows),
 		cmocka_unit_test(threads_find_the_same_values),
-		cmocka_unit_test(a_text_is_kept_once),
+		cmocka_unit_test(equal_texts_share_one_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_cl_trace.c - accesses of OpenCL kernels, against what their sources say. */
+/* test_cl_trace.c - the accesses of instrumented OpenCL kernels equal those in their sources. */
 /* timeout: 120 */
 /* labels: notsan */
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "handlers/opencl/trace/trace.h"
 
-/* PoCL and its compiler keep what they have made. */
+/* PoCL and its compiler don't free their caches. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -28,13 +28,13 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_icd_dispatch cl;
 
-/* -- What the hooks saw -- */
+/* -- Hooks -- */
 
 static uint64_t seen_count[SITES], seen_bytes[SITES], seen_items, seen_groups, seen_wrong;
 static uint64_t seen_argument[BUFFERS];
 static uint64_t tokens[2], token_items[2], token_accesses[2];
-static uint32_t seen_group_size, seen_kernel; /* what it is to be */
-static uint64_t seen_again; /* work-items that come from a barrier, first of the others */
+static uint32_t seen_group_size, seen_kernel; /* expected values */
+static uint64_t seen_again; /* how often a group's first work-item continued after a barrier */
 static _Thread_local uint64_t token_here;
 static _Thread_local uint32_t item_here, entered_here;
 static struct {
@@ -43,7 +43,7 @@ static struct {
 	uint64_t loads, stores, load_bytes, store_bytes;
 } buffers[BUFFERS];
 static struct pasta_trace_module module;
-static struct pasta_trace_subscribe want;
+static struct pasta_trace_subscribe subscribe;
 
 #define ADD(where, n) __atomic_fetch_add(&(where), n, __ATOMIC_RELAXED)
 
@@ -66,7 +66,7 @@ static void by_buffer(uint64_t addr, const struct pasta_trace_site *s)
 		ADD(seen_wrong, 1);
 }
 
-/* Which of the launches; a token that nobody gave is wrong. */
+/* Returns the launch of a token. An unknown token is counted as wrong. */
 static int launch_of(uint64_t token)
 {
 	for (int i = 0; i < 2; i++)
@@ -85,7 +85,7 @@ static void on_enter(uint64_t token, uint32_t kernel, uint32_t item, uint64_t gr
 		ADD(seen_groups, 1);
 	if (item >= group_size || group_size != seen_group_size || kernel != seen_kernel)
 		ADD(seen_wrong, 1);
-	/* One after the other, and all of a group's. */
+	/* Work-items enter in order, and all of a group do. */
 	if (item != entered_here)
 		ADD(seen_wrong, 1);
 	entered_here = item + 1 < group_size ? item + 1 : 0;
@@ -122,7 +122,7 @@ static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t count
 		by_buffer(addr + i * stride, &module.sites[site]);
 }
 
-/* How many of them a line of the source did, in a kind of memory. */
+/* Returns the number of accesses by a line of the source, of one type and address space. */
 static uint64_t line_did(uint32_t line, uint8_t does, uint8_t space)
 {
 	uint64_t n = 0;
@@ -146,7 +146,7 @@ static uint64_t space_did(uint8_t does, uint8_t space)
 	return n;
 }
 
-/* -- Running a kernel as it is, and again, told of -- */
+/* -- Running a kernel, first unchanged and then instrumented -- */
 
 struct run {
 	const char *source, *kernel, *options;
@@ -166,7 +166,7 @@ static void *memory_of(size_t bytes)
 	return p;
 }
 
-/* Numbers that add up differently in another order. */
+/* Fills a buffer with numbers whose sum depends on the order of addition. */
 static void fill(void *p, size_t bytes)
 {
 	float *f = p;
@@ -175,8 +175,8 @@ static void fill(void *p, size_t bytes)
 		f[i] = (float)(i * 7919 % 1009) / 997.0f - 0.3f;
 }
 
-/* An instrumented kernel's token, after the program's own arguments. */
-static void give_token(cl_kernel k, const char *name, cl_uint arguments, uint64_t token)
+/* Sets an instrumented kernel's token, the argument after the original ones. */
+static void set_token(cl_kernel k, const char *name, cl_uint arguments, uint64_t token)
 {
 	for (uint32_t i = 0; i < module.kernel_count; i++)
 		if (!strcmp(module.kernels[i].name, name)) {
@@ -187,8 +187,8 @@ static void give_token(cl_kernel k, const char *name, cl_uint arguments, uint64_
 		}
 }
 
-static cl_uint give_arguments(const struct run *r, cl_kernel k, void *const host[BUFFERS],
-			      cl_mem mem[BUFFERS])
+static cl_uint set_arguments(const struct run *r, cl_kernel k, void *const host[BUFFERS],
+			     cl_mem mem[BUFFERS])
 {
 	cl_uint arg = 0;
 	cl_int status;
@@ -214,7 +214,7 @@ static void launch(const struct run *r, cl_program program, void *const host[BUF
 	cl_kernel k = clCreateKernel(program, r->kernel, &status);
 
 	assert_int_equal(status, CL_SUCCESS);
-	give_token(k, r->kernel, give_arguments(r, k, host, mem), tokens[0]);
+	set_token(k, r->kernel, set_arguments(r, k, host, mem), tokens[0]);
 	seen_group_size = (uint32_t)r->local[0];
 	for (size_t i = 1; i < r->dims; i++)
 		seen_group_size *= (uint32_t)r->local[i];
@@ -259,7 +259,7 @@ static cl_program native_of(const struct run *r)
 	return p;
 }
 
-/* The kernel's result is the same to the bit, and each work-item was seen. */
+/* Checks that the results are bit-identical, and that each work-item entered. */
 static void trace(const struct run *r)
 {
 	struct pasta_trace_part part = {.program = native_of(r), .options = r->options};
@@ -277,7 +277,7 @@ static void trace(const struct run *r)
 		buffers[i].size = r->bytes[i];
 	}
 	launch(r, part.program, native);
-	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
+	if (pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program, &err))
 		fail_msg("%s", err.text);
 	assert_in_range(module.site_count, 1, SITES - 1);
 	launch(r, program, traced);
@@ -337,7 +337,7 @@ static void matmul_reads_each_operand_n_cubed_times(void **state)
 	assert_int_equal(line_did(11, PASTA_TRACE_LOAD, PASTA_TRACE_GLOBAL), N * N * N);
 	assert_int_equal(line_did(3, PASTA_TRACE_LOAD, PASTA_TRACE_GLOBAL), N * N * N);
 	assert_int_equal(line_did(12, PASTA_TRACE_STORE, PASTA_TRACE_GLOBAL), N * N);
-	/* A loop's counter and a sum are registers. */
+	/* The loop counter and the sum count as registers. */
 	assert_int_equal(space_did(PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), 0);
 }
 
@@ -404,7 +404,7 @@ static void reduction_with_barriers_halves_its_local_traffic(void **state)
 	assert_int_equal(line_did(9, PASTA_TRACE_LOAD, PASTA_TRACE_LOCAL), 2 * groups * (G - 1));
 	assert_int_equal(line_did(9, PASTA_TRACE_STORE, PASTA_TRACE_LOCAL), groups * (G - 1));
 	assert_int_equal(line_did(12, PASTA_TRACE_LOAD, PASTA_TRACE_LOCAL), groups);
-	/* From each of the six barriers the first work-item is told of after a later one. */
+	/* After each of the six barriers the first work-item continues after a later one. */
 	assert_int_equal(seen_again, groups * 6);
 }
 
@@ -491,7 +491,7 @@ static void a_structure_copy_is_one_load_and_one_store(void **state)
 	assert_int_equal(line_did(7, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), N);
 }
 
-static void a_copy_by_a_group_is_told_of_once(void **state)
+static void a_copy_by_a_group_is_one_range(void **state)
 {
 	enum { N = 256, G = 32 };
 	const struct run r = {
@@ -553,8 +553,8 @@ static void pointers_are_followed_through_variables_and_functions(void **state)
 	assert_int_equal(line_did(11, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), 3 * N);
 }
 
-/* On this processor an int2 is passed as a double, and a large structure in memory. */
-static void passing_a_value_is_no_access(void **state)
+/* x86-64 passes an int2 as a double, and a large structure in memory. */
+static void passing_a_value_is_not_an_access(void **state)
 {
 	enum { N = 64 };
 	const struct run r = {
@@ -580,7 +580,7 @@ static void passing_a_value_is_no_access(void **state)
 	assert_int_equal(line_did(3, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), N);
 }
 
-static void what_nobody_wants_is_left_as_it_is(void **state)
+static void only_selected_address_spaces_are_instrumented(void **state)
 {
 	enum { N = 32 };
 	const struct run r = {.source = "__kernel void some(__global int *a, __local int *t)\n"
@@ -597,21 +597,21 @@ static void what_nobody_wants_is_left_as_it_is(void **state)
 			      .bytes = {4 * N},
 			      .local_bytes = 4 * N};
 
-	want.spaces = 1 << PASTA_TRACE_GLOBAL;
+	subscribe.spaces = 1 << PASTA_TRACE_GLOBAL;
 	trace(&r);
 	buffer_did(0, N, 4 * N, N, 4 * N);
 	assert_int_equal(module.site_count, 2);
-	want.spaces = 1 << PASTA_TRACE_LOCAL;
+	subscribe.spaces = 1 << PASTA_TRACE_LOCAL;
 	trace(&r);
 	assert_int_equal(module.site_count, 2);
 	assert_int_equal(line_did(5, PASTA_TRACE_ATOMIC, PASTA_TRACE_LOCAL), N);
-	want.spaces = 0;
+	subscribe.spaces = 0;
 	trace(&r);
 	assert_int_equal(line_did(4, PASTA_TRACE_STORE, PASTA_TRACE_PRIVATE), 2 * N);
 	assert_int_equal(line_did(5, PASTA_TRACE_LOAD, PASTA_TRACE_PRIVATE), N);
 }
 
-static void options_and_offsets_are_kept(void **state)
+static void options_and_offsets_still_apply(void **state)
 {
 	enum { N = 40, FROM = 8 };
 	const struct run r = {.source = "__kernel void gather(__global const float *a,\n"
@@ -644,7 +644,7 @@ static const char bump[] = "__kernel void bump(__global int *a)\n"
 			   "		a[i] += n;\n"
 			   "}\n";
 
-/* The same kernel, queued with another token each, and none begins before all are there. */
+/* Enqueues the same kernel with different tokens; none starts before all are enqueued. */
 static void race(cl_program program, cl_mem mem, size_t items, int rounds)
 {
 	cl_kernel k = clCreateKernel(program, "bump", NULL);
@@ -656,7 +656,7 @@ static void race(cl_program program, cl_mem mem, size_t items, int rounds)
 	for (size_t i = 0; i < 2; i++)
 		queues[i] = clCreateCommandQueueWithProperties(context, device, NULL, NULL);
 	for (int i = 0; i < rounds * 2; i++) {
-		give_token(k, "bump", 1, tokens[i % 2]);
+		set_token(k, "bump", 1, tokens[i % 2]);
 		global = items * (size_t)(1 + i % 2);
 		assert_int_equal(clEnqueueNDRangeKernel(queues[i % 2], k, 1, NULL, &global, &local,
 							1, &gate, NULL),
@@ -672,7 +672,7 @@ static void race(cl_program program, cl_mem mem, size_t items, int rounds)
 	clReleaseKernel(k);
 }
 
-static void launches_at_once_are_told_apart_by_their_tokens(void **state)
+static void concurrent_launches_differ_by_their_tokens(void **state)
 {
 	enum { ITEMS = 256, ROUNDS = 20, EACH = 2 * 20 };
 	const struct run r = {.source = bump};
@@ -682,7 +682,7 @@ static void launches_at_once_are_told_apart_by_their_tokens(void **state)
 	cl_mem mem;
 
 	forget();
-	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
+	if (pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program, &err))
 		fail_msg("%s", err.text);
 	mem = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * 2 * ITEMS, NULL, NULL);
 	seen_group_size = 16;
@@ -696,7 +696,7 @@ static void launches_at_once_are_told_apart_by_their_tokens(void **state)
 	clReleaseProgram(part.program);
 }
 
-static void a_kernel_that_a_kernel_calls_is_a_function(void **state)
+static void a_kernel_called_by_a_kernel_acts_as_a_function(void **state)
 {
 	enum { N = 64, G = 16 };
 	struct run r = {.source = "__kernel void inner(__global float *a, __local float *t)\n"
@@ -736,7 +736,7 @@ struct by_value {
 	char last;
 };
 
-static void a_structure_given_by_value_arrives_whole(void **state)
+static void a_structure_passed_by_value_arrives_intact(void **state)
 {
 	enum { N = 48 };
 	static const struct by_value value = {
@@ -807,7 +807,7 @@ static void run_kinds(cl_program program, float result[16])
 	for (cl_uint a = 0; a < 8; a++)
 		assert_int_equal(clSetKernelArg(k, a, list[a].size, list[a].value), CL_SUCCESS);
 	seen_group_size = 4;
-	give_token(k, "kinds", 8, tokens[0]);
+	set_token(k, "kinds", 8, tokens[0]);
 	assert_int_equal(clEnqueueNDRangeKernel(queue, k, 1, NULL, &items, &items, 0, NULL, NULL),
 			 CL_SUCCESS);
 	clEnqueueReadBuffer(queue, b, CL_TRUE, 0, 64, result, 0, NULL, NULL);
@@ -829,7 +829,7 @@ static void arguments_of_all_kinds_arrive(void **state)
 	forget();
 	run_kinds(part.program, native);
 	assert_float_equal(native[0], 1 + 1 + 15 + 0.5f, 0);
-	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
+	if (pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program, &err))
 		fail_msg("%s", err.text);
 	run_kinds(program, traced);
 	assert_memory_equal(native, traced, sizeof(native));
@@ -858,7 +858,7 @@ static void a_kernel_without_arguments_has_a_token(void **state)
 	assert_int_equal(seen_groups, 10);
 }
 
-static void three_dimensions_and_offsets_are_kept(void **state)
+static void three_dimensions_and_offsets_still_apply(void **state)
 {
 	enum { X = 12, Y = 6, Z = 4, N = X * Y * Z };
 	const struct run r = {
@@ -881,7 +881,7 @@ static void three_dimensions_and_offsets_are_kept(void **state)
 	assert_int_equal(seen_groups, N / 24);
 }
 
-static void what_a_kernel_asks_of_its_launch_is_kept(void **state)
+static void kernel_attributes_still_apply(void **state)
 {
 	const struct run r = {
 		.source = "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))\n"
@@ -895,8 +895,8 @@ static void what_a_kernel_asks_of_its_launch_is_kept(void **state)
 	cl_kernel k;
 
 	forget();
-	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, NULL),
-			 0);
+	assert_int_equal(
+		pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program, NULL), 0);
 	k = clCreateKernel(program, "fixed", NULL);
 	assert_non_null(k);
 	clGetKernelWorkGroupInfo(k, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof(size), size,
@@ -917,7 +917,7 @@ static void what_a_kernel_asks_of_its_launch_is_kept(void **state)
 
 /* -- Programs -- */
 
-static void parts_of_a_program_are_one(void **state)
+static void parts_of_a_program_are_linked(void **state)
 {
 	enum { N = 64 };
 	const struct run user = {.source = "#include \"twice.h\"\n"
@@ -951,7 +951,7 @@ static void parts_of_a_program_are_one(void **state)
 	fill(memory, 4 * N);
 	buffers[0].base = (uintptr_t)memory;
 	buffers[0].size = 4 * N;
-	if (pasta_trace_build(&cl, parts, 2, device, &want, &module, &program, &err))
+	if (pasta_trace_build(&cl, parts, 2, device, &subscribe, &module, &program, &err))
 		fail_msg("%s", err.text);
 	launch(&user, program, (void *[BUFFERS]){memory});
 	buffer_did(0, N, 4 * N, N, 4 * N);
@@ -964,29 +964,29 @@ static void parts_of_a_program_are_one(void **state)
 	free(memory);
 }
 
-static void options_that_round_as_they_like_are_told_of(void **state)
+static void options_that_allow_inexact_arithmetic_are_reported(void **state)
 {
 	struct run r = {.source = "__kernel void none(void) {}\n", .options = "-DX=1"};
 	struct pasta_trace_part part = {.program = native_of(&r), .options = r.options};
 	cl_program program = NULL;
 
 	forget();
-	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, NULL),
-			 0);
+	assert_int_equal(
+		pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program, NULL), 0);
 	assert_false(module.inexact);
 	clReleaseProgram(program);
 	pasta_trace_module_free(&module);
 	part.options = "-DX=1 -cl-fast-relaxed-math";
-	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, NULL),
-			 0);
+	assert_int_equal(
+		pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program, NULL), 0);
 	assert_true(module.inexact);
 	clReleaseProgram(program);
 	clReleaseProgram(part.program);
 }
 
-/* -- What it cannot do -- */
+/* -- Unsupported programs -- */
 
-static void what_is_not_told_of_is_named(void **state)
+static void sites_that_cannot_be_counted_are_listed(void **state)
 {
 	const struct run r = {.source = "__kernel void show(read_only image2d_t i,\n"
 					"	__global float4 *b)\n"
@@ -1000,7 +1000,7 @@ static void what_is_not_told_of_is_named(void **state)
 	size_t missed = 0;
 
 	forget();
-	if (pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err))
+	if (pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program, &err))
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < module.site_count; i++)
 		if (module.sites[i].does == PASTA_TRACE_MISSED) {
@@ -1014,7 +1014,7 @@ static void what_is_not_told_of_is_named(void **state)
 	clReleaseProgram(part.program);
 }
 
-static void a_program_that_is_no_source_is_refused(void **state)
+static void a_program_without_source_is_refused(void **state)
 {
 	const struct run r = {.source = "__kernel void none(void) {}\n"};
 	cl_program source = native_of(&r);
@@ -1032,7 +1032,8 @@ static void a_program_that_is_no_source_is_refused(void **state)
 	part.program = clCreateProgramWithBinary(context, 1, &device, &size,
 						 (const unsigned char **)&binary, NULL, &status);
 	assert_int_equal(status, CL_SUCCESS);
-	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &want, &module, &program, &err),
+	assert_int_equal(pasta_trace_build(&cl, &part, 1, device, &subscribe, &module, &program,
+					   &err),
 			 -ENOTSUP);
 	assert_null(program);
 	assert_non_null(strstr(err.text, "source"));
@@ -1041,14 +1042,15 @@ static void a_program_that_is_no_source_is_refused(void **state)
 	free(binary);
 }
 
-static void what_is_no_bitcode_is_an_error(void **state)
+static void invalid_bitcode_is_an_error(void **state)
 {
 	static const char bad[] = "BC\xc0\xde and then nothing that means anything";
 	const void *bitcode = bad, *inside;
 	size_t size = sizeof(bad);
 	struct pasta_error err = {0};
 
-	assert_int_equal(pasta_trace_instrument(&bitcode, &size, 1, &want, &module, &err), -EINVAL);
+	assert_int_equal(pasta_trace_instrument(&bitcode, &size, 1, &subscribe, &module, &err),
+			 -EINVAL);
 	assert_null(module.bitcode);
 	assert_int_equal(pasta_trace_unpack(bad, size, &inside, &size, &err), -ENOTSUP);
 	assert_int_equal(pasta_trace_unpack("poclbin\0/program.bc\xff\xff\xff\xff BC", 24, &inside,
@@ -1056,7 +1058,7 @@ static void what_is_no_bitcode_is_an_error(void **state)
 			 -ENOTSUP);
 }
 
-/* PoCL's, wherever it is among the platforms. */
+/* Opens PoCL's device, whichever platform it is. */
 static bool find_device(void)
 {
 	cl_platform_id list[16];
@@ -1109,26 +1111,26 @@ int main(void)
 		cmocka_unit_test(an_atomic_is_a_load_and_a_store),
 		cmocka_unit_test(vload8_is_one_access_of_eight_elements),
 		cmocka_unit_test(a_structure_copy_is_one_load_and_one_store),
-		cmocka_unit_test(a_copy_by_a_group_is_told_of_once),
+		cmocka_unit_test(a_copy_by_a_group_is_one_range),
 		cmocka_unit_test(pointers_are_followed_through_variables_and_functions),
-		cmocka_unit_test(passing_a_value_is_no_access),
-		cmocka_unit_test(what_nobody_wants_is_left_as_it_is),
-		cmocka_unit_test(options_and_offsets_are_kept),
-		cmocka_unit_test(launches_at_once_are_told_apart_by_their_tokens),
-		cmocka_unit_test(a_kernel_that_a_kernel_calls_is_a_function),
-		cmocka_unit_test(a_structure_given_by_value_arrives_whole),
+		cmocka_unit_test(passing_a_value_is_not_an_access),
+		cmocka_unit_test(only_selected_address_spaces_are_instrumented),
+		cmocka_unit_test(options_and_offsets_still_apply),
+		cmocka_unit_test(concurrent_launches_differ_by_their_tokens),
+		cmocka_unit_test(a_kernel_called_by_a_kernel_acts_as_a_function),
+		cmocka_unit_test(a_structure_passed_by_value_arrives_intact),
 		cmocka_unit_test(arguments_of_all_kinds_arrive),
 		cmocka_unit_test(a_kernel_without_arguments_has_a_token),
-		cmocka_unit_test(three_dimensions_and_offsets_are_kept),
-		cmocka_unit_test(what_a_kernel_asks_of_its_launch_is_kept),
-		cmocka_unit_test(parts_of_a_program_are_one),
-		cmocka_unit_test(options_that_round_as_they_like_are_told_of),
-		cmocka_unit_test(what_is_not_told_of_is_named),
-		cmocka_unit_test(a_program_that_is_no_source_is_refused),
-		cmocka_unit_test(what_is_no_bitcode_is_an_error),
+		cmocka_unit_test(three_dimensions_and_offsets_still_apply),
+		cmocka_unit_test(kernel_attributes_still_apply),
+		cmocka_unit_test(parts_of_a_program_are_linked),
+		cmocka_unit_test(options_that_allow_inexact_arithmetic_are_reported),
+		cmocka_unit_test(sites_that_cannot_be_counted_are_listed),
+		cmocka_unit_test(a_program_without_source_is_refused),
+		cmocka_unit_test(invalid_bitcode_is_an_error),
 	};
 
-	/* Not the user's: kernels are kept, and what is found there is not built. */
+	/* Not the user's kernel cache: PoCL doesn't build kernels that it finds there. */
 	if (getenv("BUILD") && !getenv("POCL_CACHE_DIR") &&
 	    asprintf(&cache, "%s/tests/pocl-cache", getenv("BUILD")) > 0)
 		setenv("POCL_CACHE_DIR", cache, 0);

@@ -1,4 +1,4 @@
-/* test_cover.c - the time that two sorts of intervals cover. */
+/* test_cover.c - the time that intervals of two types cover. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -6,24 +6,24 @@
 
 enum { LINE = 96, INTERVALS = 24 };
 
-struct given {
-	unsigned int sort;
+struct interval {
+	unsigned int type;
 	uint64_t begin, dur;
 };
 
-static struct pasta_cover cover_of(const struct given *given, size_t count)
+static struct pasta_cover cover_of(const struct interval *intervals, size_t count)
 {
 	struct pasta_cover cover = {0};
 
 	for (size_t i = 0; i < count; i++)
-		pasta_cover_add(&cover, given[i].sort, given[i].begin, given[i].dur);
+		pasta_cover_add(&cover, intervals[i].type, intervals[i].begin, intervals[i].dur);
 	pasta_cover_finish(&cover);
 	return cover;
 }
 
 #define COVER(...)                                                                                 \
-	cover_of((struct given[]){__VA_ARGS__},                                                    \
-		 sizeof((struct given[]){__VA_ARGS__}) / sizeof(struct given))
+	cover_of((struct interval[]){__VA_ARGS__},                                                 \
+		 sizeof((struct interval[]){__VA_ARGS__}) / sizeof(struct interval))
 
 static void assert_times(const struct pasta_cover *cover, uint64_t none, uint64_t first,
 			 uint64_t second, uint64_t both)
@@ -34,7 +34,7 @@ static void assert_times(const struct pasta_cover *cover, uint64_t none, uint64_
 	assert_int_equal(cover->time[3], both);
 }
 
-static void what_is_empty_covers_nothing(void **state)
+static void empty_intervals_cover_nothing(void **state)
 {
 	struct pasta_cover cover = {0};
 
@@ -47,7 +47,7 @@ static void what_is_empty_covers_nothing(void **state)
 	assert_int_equal(cover.count, 1);
 }
 
-static void two_intervals_of_two_sorts_lie_in_every_way(void **state)
+static void two_intervals_of_two_types_in_all_relative_positions(void **state)
 {
 	struct pasta_cover cover;
 
@@ -68,7 +68,7 @@ static void two_intervals_of_two_sorts_lie_in_every_way(void **state)
 	assert_times(&cover, 0, 0, 4, 5);
 }
 
-static void intervals_of_one_sort_count_once_where_they_overlap(void **state)
+static void overlapping_intervals_of_one_type_count_once(void **state)
 {
 	struct pasta_cover cover = COVER({1, 10, 10}, {1, 12, 2}, {1, 15, 10}, {1, 25, 1});
 
@@ -102,7 +102,7 @@ static void time_may_end_at_the_last_moment(void **state)
 	assert_times(&cover, UINT64_MAX - 1, 1, 0, 0);
 }
 
-static void of_a_late_interval_what_lies_before_an_earlier_one_is_left_out(void **state)
+static void the_part_of_a_late_interval_before_the_current_time_is_ignored(void **state)
 {
 	struct pasta_cover cover;
 
@@ -115,7 +115,7 @@ static void of_a_late_interval_what_lies_before_an_earlier_one_is_left_out(void 
 	assert_times(&cover, 90, 19, 0, 1);
 }
 
-static void a_copy_may_be_finished_and_the_cover_go_on(void **state)
+static void a_copy_may_be_finished_while_the_original_continues(void **state)
 {
 	struct pasta_cover cover = {0}, copy;
 
@@ -127,7 +127,7 @@ static void a_copy_may_be_finished_and_the_cover_go_on(void **state)
 	pasta_cover_add(&cover, 1, 5, 10);
 	pasta_cover_finish(&cover);
 	assert_times(&cover, 0, 5, 5, 5);
-	/* After finish what lies before its end is left out. */
+	/* After finish, intervals before its end are ignored. */
 	pasta_cover_add(&cover, 0, 12, 5);
 	pasta_cover_finish(&cover);
 	assert_times(&cover, 0, 7, 5, 5);
@@ -136,50 +136,50 @@ static void a_copy_may_be_finished_and_the_cover_go_on(void **state)
 	assert_times(&cover, 3, 8, 5, 5);
 }
 
-/* Moment by moment. */
-static void reference(const struct given *given, size_t count, uint64_t time[4])
+/* The reference: counts each moment. */
+static void reference(const struct interval *intervals, size_t count, uint64_t time[4])
 {
 	unsigned int masks[2 * LINE] = {0};
 	uint64_t latest = 0, end = 0;
 
 	memset(time, 0, 4 * sizeof(*time));
 	for (size_t i = 0; i < count; i++) {
-		latest = given[i].begin > latest ? given[i].begin : latest;
-		for (uint64_t t = latest; t < given[i].begin + given[i].dur; t++) {
-			masks[t] |= 1u << given[i].sort;
+		latest = intervals[i].begin > latest ? intervals[i].begin : latest;
+		for (uint64_t t = latest; t < intervals[i].begin + intervals[i].dur; t++) {
+			masks[t] |= 1u << intervals[i].type;
 			end = t + 1 > end ? t + 1 : end;
 		}
 		end = latest > end ? latest : end;
 	}
-	for (uint64_t t = count ? given[0].begin : 0; t < end; t++)
+	for (uint64_t t = count ? intervals[0].begin : 0; t < end; t++)
 		time[masks[t]]++;
 }
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct given *x = a, *y = b;
+	const struct interval *x = a, *y = b;
 
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static void random_intervals_cover_what_they_cover_moment_by_moment(void **state)
+static void random_intervals_agree_with_a_count_of_each_moment(void **state)
 {
-	struct given given[INTERVALS];
+	struct interval intervals[INTERVALS];
 
 	(void)state;
 	for (int run = 0; run < 100000; run++) {
 		size_t i, count = random_below(INTERVALS + 1);
-		uint64_t want[4], longest = 1 + random_below(LINE);
+		uint64_t expected[4], longest = 1 + random_below(LINE);
 		struct pasta_cover cover;
 
 		for (i = 0; i < count; i++)
-			given[i] = (struct given){(unsigned int)random_below(2), random_below(LINE),
-						  random_below(longest)};
-		if (random_below(4)) /* or they come in any order */
-			qsort(given, count, sizeof(*given), by_begin);
-		cover = cover_of(given, count);
-		reference(given, count, want);
-		assert_property(!memcmp(cover.time, want, sizeof(want)));
+			intervals[i] = (struct interval){(unsigned int)random_below(2),
+							 random_below(LINE), random_below(longest)};
+		if (random_below(4)) /* sorted in three of four cases */
+			qsort(intervals, count, sizeof(*intervals), by_begin);
+		cover = cover_of(intervals, count);
+		reference(intervals, count, expected);
+		assert_property(!memcmp(cover.time, expected, sizeof(expected)));
 		assert_property(cover.count == count);
 	}
 }
@@ -187,14 +187,14 @@ static void random_intervals_cover_what_they_cover_moment_by_moment(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_empty_covers_nothing),
-		cmocka_unit_test(two_intervals_of_two_sorts_lie_in_every_way),
-		cmocka_unit_test(intervals_of_one_sort_count_once_where_they_overlap),
+		cmocka_unit_test(empty_intervals_cover_nothing),
+		cmocka_unit_test(two_intervals_of_two_types_in_all_relative_positions),
+		cmocka_unit_test(overlapping_intervals_of_one_type_count_once),
 		cmocka_unit_test(time_may_begin_at_zero),
 		cmocka_unit_test(time_may_end_at_the_last_moment),
-		cmocka_unit_test(of_a_late_interval_what_lies_before_an_earlier_one_is_left_out),
-		cmocka_unit_test(a_copy_may_be_finished_and_the_cover_go_on),
-		cmocka_unit_test(random_intervals_cover_what_they_cover_moment_by_moment),
+		cmocka_unit_test(the_part_of_a_late_interval_before_the_current_time_is_ignored),
+		cmocka_unit_test(a_copy_may_be_finished_while_the_original_continues),
+		cmocka_unit_test(random_intervals_agree_with_a_count_of_each_moment),
 	};
 
 	random_begin();

@@ -1,11 +1,11 @@
-/* test_frame.c - what is put in a frame comes out of it. */
+/* test_frame.c - encodes frames, and decodes them again. */
 /* labels: onethread */
 #include "support.h"
 
 #include "core/varint.h"
 #include "process/read/decode.h"
 
-enum { STRINGS = 1000 }; /* ids below are there, and stay as they are */
+enum { STRINGS = 1000 }; /* lower ids are defined, and don't change */
 
 static uint32_t identity[STRINGS];
 static struct pasta_decoder *decoder;
@@ -32,7 +32,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Ways in which the values of a column may follow each other. */
+/* Patterns of values in a column. */
 enum pattern { ZERO, ONES, NOISE, RANDOM, RISING, FALLING, STRIDED, EXTREMES, NARROW, PATTERNS };
 
 static uint64_t value_of(enum pattern pattern, size_t i)
@@ -109,10 +109,10 @@ static int by_time(const void *a, const void *b)
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
-	return x < y ? -1 : 1; /* they lie in the order in which they came */
+	return x < y ? -1 : 1; /* equal times: in the original order */
 }
 
-/* Encode what is in events, decode it, and compare with what a plain sort says. */
+/* Encodes the events, decodes them, and compares them with the sorted originals. */
 static void round_trip(size_t count)
 {
 	static const struct pasta_event *sorted[PASTA_FRAME_EVENTS];
@@ -134,13 +134,13 @@ static void round_trip(size_t count)
 	assert_property(!pasta_decode_events(decoder, plan, f, f + 1, &map, &block));
 	assert_property(block.count == count && !block.unknown);
 	for (size_t i = 0; i < count; i++) {
-		struct pasta_event want = *sorted[i];
+		struct pasta_event expected = *sorted[i];
 
-		want.proc = 5;
-		want.source = 9;
-		assert_property(at + want.size <= block.size);
-		assert_property(!memcmp(block.data + at, &want, want.size));
-		at += want.size;
+		expected.proc = 5;
+		expected.source = 9;
+		assert_property(at + expected.size <= block.size);
+		assert_property(!memcmp(block.data + at, &expected, expected.size));
+		at += expected.size;
 	}
 	assert_property(at == block.size);
 	free(block.data);
@@ -170,7 +170,7 @@ static unsigned int random_kind(void)
 	return kind;
 }
 
-static void frames_of_mixed_kinds_come_back_sorted_and_ties_keep_their_order(void **state)
+static void frames_of_mixed_kinds_come_back_sorted_and_ties_stay_in_order(void **state)
 {
 	random_begin();
 	for (int round = 0; round < 300; round++) {
@@ -254,7 +254,7 @@ static void a_head_with_any_bit_flipped_is_not_a_head(void **state)
 	}
 }
 
-static void a_head_that_says_more_than_a_frame_holds_is_not_a_head(void **state)
+static void a_head_beyond_the_limits_of_a_frame_is_not_a_head(void **state)
 {
 	struct bytes b = {0};
 	size_t at = put_numbered(&b, 1, 0, 0, 10, 0);
@@ -270,19 +270,19 @@ static void a_head_that_says_more_than_a_frame_holds_is_not_a_head(void **state)
 	free(b.data);
 }
 
-static void varints_come_back_and_those_without_an_end_do_not(void **state)
+static void varints_come_back_and_unterminated_ones_are_refused(void **state)
 {
 	uint8_t p[16];
 	uint64_t v;
 
 	random_begin();
 	for (int i = 0; i < 100000; i++) {
-		uint64_t want = i < 64 ? UINT64_MAX >> i : random_u64() >> random_below(64);
-		uint8_t *after = pasta_varint_put(p, want);
+		uint64_t expected = i < 64 ? UINT64_MAX >> i : random_u64() >> random_below(64);
+		uint8_t *after = pasta_varint_put(p, expected);
 
 		assert_property(after - p <= PASTA_VARINT_MAX);
-		assert_property(pasta_varint_get(p, after, &v) == after && v == want);
-		assert_property(pasta_unzigzag(pasta_zigzag(want)) == want);
+		assert_property(pasta_varint_get(p, after, &v) == after && v == expected);
+		assert_property(pasta_unzigzag(pasta_zigzag(expected)) == expected);
 		for (uint8_t *q = p; q < after; q++)
 			assert_property(!pasta_varint_get(p, q, &v));
 	}
@@ -294,13 +294,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_of_every_kind_comes_back_as_it_was),
-		cmocka_unit_test(frames_of_mixed_kinds_come_back_sorted_and_ties_keep_their_order),
+		cmocka_unit_test(frames_of_mixed_kinds_come_back_sorted_and_ties_stay_in_order),
 		cmocka_unit_test(a_full_frame_of_the_longest_kind_fits_even_if_nothing_compresses),
 		cmocka_unit_test(a_column_that_is_constant_or_steady_costs_a_few_bytes),
 		cmocka_unit_test(the_same_events_make_the_same_bytes),
 		cmocka_unit_test(a_head_with_any_bit_flipped_is_not_a_head),
-		cmocka_unit_test(a_head_that_says_more_than_a_frame_holds_is_not_a_head),
-		cmocka_unit_test(varints_come_back_and_those_without_an_end_do_not),
+		cmocka_unit_test(a_head_beyond_the_limits_of_a_frame_is_not_a_head),
+		cmocka_unit_test(varints_come_back_and_unterminated_ones_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -1,4 +1,4 @@
-/* test_hist.c - the SDK's histogram, against a sorted array. */
+/* test_hist.c - compares the SDK's histogram with a sorted array. */
 /* labels: onethread */
 #include <errno.h>
 #include <math.h>
@@ -25,14 +25,14 @@ static struct pasta_hist *hist_of(const uint64_t *values, size_t count)
 	return hist;
 }
 
-static bool near(uint64_t got, uint64_t wanted)
+static bool near(uint64_t got, uint64_t expected)
 {
-	uint64_t off = got > wanted ? got - wanted : wanted - got;
+	uint64_t off = got > expected ? got - expected : expected - got;
 
-	return wanted < 64 ? !off : off <= wanted / 64;
+	return expected < 64 ? !off : off <= expected / 64;
 }
 
-/* Sorts the numbers, and holds everything that is documented against them. */
+/* Sorts the numbers, and compares the histogram's results with them. */
 static void check(const struct pasta_hist *hist, size_t count)
 {
 	static const double quantiles[] = {-1, 0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1, 2};
@@ -53,7 +53,7 @@ static void check(const struct pasta_hist *hist, size_t count)
 	}
 }
 
-/* Every number of bits is as likely as another, so that all octaves are met. */
+/* All numbers of bits are equally likely, so that all octaves occur. */
 static uint64_t any_size(void)
 {
 	return random_u64() >> random_below(64);
@@ -75,7 +75,7 @@ static void quantiles_of_random_numbers_are_within_the_documented_error(void **s
 	}
 }
 
-/* The numbers at and beside the edges of buckets and of octaves, one by one and all together. */
+/* Numbers at and next to the edges of buckets and octaves, one by one and all together. */
 static void edges_of_buckets_are_within_the_documented_error(void **state)
 {
 	struct pasta_hist *hist;
@@ -96,7 +96,7 @@ static void edges_of_buckets_are_within_the_documented_error(void **state)
 
 		hist = hist_of(&value, 1);
 		assert_int_equal(pasta_hist_quantile(hist, 0.5), value);
-		/* Between others it is not helped by min and max. */
+		/* Between other numbers, min and max don't limit the result. */
 		pasta_hist_add(hist, 0, 1);
 		pasta_hist_add(hist, UINT64_MAX, 1);
 		assert_true(near(pasta_hist_quantile(hist, 0.5), value));
@@ -130,7 +130,7 @@ static void merging_parts_is_adding_everything_to_one(void **state)
 	}
 }
 
-static void counts_weigh_and_what_is_too_many_is_refused_whole(void **state)
+static void counts_are_weights_and_an_overflow_is_refused(void **state)
 {
 	struct pasta_hist *hist = pasta_hist_new(), *big = pasta_hist_new();
 
@@ -154,7 +154,7 @@ static void counts_weigh_and_what_is_too_many_is_refused_whole(void **state)
 	pasta_hist_free(big);
 }
 
-static void an_empty_one_is_all_zero(void **state)
+static void an_empty_histogram_is_all_zero(void **state)
 {
 	struct pasta_hist *hist = pasta_hist_new(), *other = pasta_hist_new();
 
@@ -175,8 +175,8 @@ int main(void)
 		cmocka_unit_test(quantiles_of_random_numbers_are_within_the_documented_error),
 		cmocka_unit_test(edges_of_buckets_are_within_the_documented_error),
 		cmocka_unit_test(merging_parts_is_adding_everything_to_one),
-		cmocka_unit_test(counts_weigh_and_what_is_too_many_is_refused_whole),
-		cmocka_unit_test(an_empty_one_is_all_zero),
+		cmocka_unit_test(counts_are_weights_and_an_overflow_is_refused),
+		cmocka_unit_test(an_empty_histogram_is_all_zero),
 	};
 
 	random_begin();

@@ -1,4 +1,4 @@
-/* test_map.c - the SDK's map, against the plainest map there is. */
+/* test_map.c - compares the SDK's map with an array. */
 /* labels: onethread */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <pasta/tool.h>
 
-static void a_new_value_is_zeroed_and_stays_where_it_is(void **state)
+static void a_new_value_is_zeroed_and_never_moves(void **state)
 {
 	struct pasta_map *map = pasta_map_new(24);
 	uint64_t *first = pasta_map_add(map, 7), key;
@@ -28,7 +28,7 @@ static void a_new_value_is_zeroed_and_stays_where_it_is(void **state)
 	pasta_map_free(map);
 }
 
-static void walking_is_in_order_of_adding(void **state)
+static void iteration_is_in_order_of_insertion(void **state)
 {
 	static const uint64_t keys[] = {9, 0, UINT64_MAX, 1, UINT64_C(1) << 32};
 	struct pasta_map *map = pasta_map_new(sizeof(uint32_t));
@@ -45,11 +45,11 @@ static void walking_is_in_order_of_adding(void **state)
 	pasta_map_free(map);
 }
 
-/* Keys from a small range collide with each other, and come and go. */
+/* Adds and removes keys from a small range, which collide often. */
 static void adding_and_removing_agrees_with_an_array(void **state)
 {
 	enum { KEYS = 3000, STEPS = 400000 };
-	static uint64_t wanted[KEYS]; /* 0: absent */
+	static uint64_t expected[KEYS]; /* 0: absent */
 	struct pasta_map *map = pasta_map_new(sizeof(uint64_t));
 	size_t at = 0, count = 0, seen = 0;
 	uint64_t key, *value;
@@ -59,18 +59,18 @@ static void adding_and_removing_agrees_with_an_array(void **state)
 	for (i = 1; i <= STEPS; i++) {
 		key = (uint64_t)rand() % KEYS;
 		value = pasta_map_find(map, key << 20);
-		assert_int_equal(value ? *value : 0, wanted[key]);
-		count -= wanted[key] != 0;
-		wanted[key] = rand() % 2 ? (uint64_t)i : 0;
-		count += wanted[key] != 0;
-		if (wanted[key])
-			*(uint64_t *)pasta_map_add(map, key << 20) = wanted[key];
+		assert_int_equal(value ? *value : 0, expected[key]);
+		count -= expected[key] != 0;
+		expected[key] = rand() % 2 ? (uint64_t)i : 0;
+		count += expected[key] != 0;
+		if (expected[key])
+			*(uint64_t *)pasta_map_add(map, key << 20) = expected[key];
 		else
 			pasta_map_remove(map, key << 20);
 		assert_int_equal(pasta_map_count(map), count);
 	}
 	while ((value = pasta_map_next(map, &at, &key))) {
-		assert_int_equal(*value, wanted[key >> 20]);
+		assert_int_equal(*value, expected[key >> 20]);
 		seen++;
 	}
 	assert_int_equal(seen, count);
@@ -95,7 +95,7 @@ static int by_value(const void *a, const void *b)
 	return **(const int64_t *const *)a < **(const int64_t *const *)b ? -1 : 1;
 }
 
-static void sorted_has_the_values_that_are_there_and_an_end(void **state)
+static void sorted_returns_all_values_and_a_final_null(void **state)
 {
 	static const int64_t values[] = {5, -3, 9, 0, 7};
 	struct pasta_map *map = pasta_map_new(sizeof(int64_t));
@@ -122,11 +122,11 @@ static void sorted_has_the_values_that_are_there_and_an_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_value_is_zeroed_and_stays_where_it_is),
-		cmocka_unit_test(walking_is_in_order_of_adding),
+		cmocka_unit_test(a_new_value_is_zeroed_and_never_moves),
+		cmocka_unit_test(iteration_is_in_order_of_insertion),
 		cmocka_unit_test(adding_and_removing_agrees_with_an_array),
 		cmocka_unit_test(a_reused_value_is_zeroed),
-		cmocka_unit_test(sorted_has_the_values_that_are_there_and_an_end),
+		cmocka_unit_test(sorted_returns_all_values_and_a_final_null),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_pathnode.c - call paths of interpreters: nodes written, read from shards, forged, walked. */
+/* test_pathnode.c - call paths of interpreters: encodes nodes, reads them from shards, forges them.
+ */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -8,7 +9,7 @@
 
 enum { DEPTH = 4096, STACKS = 8 };
 
-/* -- Shards that are as they should be -- */
+/* -- Valid shards -- */
 
 static struct pasta_shardwriter *writer(const char *name)
 {
@@ -55,7 +56,7 @@ static void close_with(struct pasta_shardwriter *w, uint32_t stack)
 	assert_int_equal(pasta_shardwriter_close(w, NULL), 0);
 }
 
-/* The stacks of a shard's launches; how many there are is checked. */
+/* Reads the stacks of a shard's launches, and checks their number. */
 static void read_stacks(const char *name, uint32_t *stacks, size_t count)
 {
 	struct pasta_stream *s = open_stream(in_dir(name));
@@ -71,7 +72,7 @@ static void read_stacks(const char *name, uint32_t *stacks, size_t count)
 	assert_int_equal(n, count);
 }
 
-/* A path as text, innermost first: "f (a.py:3) < g (b.py:4)". */
+/* Returns a path as text, innermost first: "f (a.py:3) < g (b.py:4)". */
 static const char *path_text(uint32_t ref)
 {
 	static char text[4096];
@@ -86,7 +87,7 @@ static const char *path_text(uint32_t ref)
 	return text;
 }
 
-/* -- Shards that are not: strings of any bytes, numbered as the test likes -- */
+/* -- Forged shards: strings with arbitrary bytes and ids -- */
 
 static void put_node(struct bytes *b, uint32_t id, struct pasta_pathnode node)
 {
@@ -124,14 +125,14 @@ static void end_forged(struct bytes *b, const uint32_t *ids, size_t count, uint3
 
 static void a_node_is_its_two_first_bytes_and_four_numbers(void **state)
 {
-	static const uint8_t wanted[PASTA_PATHNODE_SIZE] = {
+	static const uint8_t expected[PASTA_PATHNODE_SIZE] = {
 		0xff, 'P', 4, 3, 2, 1, 8, 7, 6, 5, 0xff, 0xff, 0xff, 0xff, 12, 0, 0, 0};
 	struct pasta_pathnode node = {0x01020304, 0x05060708, UINT32_MAX, 12}, back;
 	uint8_t bytes[PASTA_PATHNODE_SIZE + 1] = {0};
 
 	(void)state;
 	pasta_pathnode_encode(&node, bytes);
-	assert_memory_equal(bytes, wanted, sizeof(wanted));
+	assert_memory_equal(bytes, expected, sizeof(expected));
 	assert_true(pasta_pathnode_decode(bytes, PASTA_PATHNODE_SIZE, &back));
 	assert_memory_equal(&back, &node, sizeof(node));
 	assert_false(pasta_pathnode_decode(bytes, PASTA_PATHNODE_SIZE - 1, &back));
@@ -175,7 +176,7 @@ static void equal_paths_of_shards_with_other_ids_have_equal_refs(void **state)
 			    "step (train.py:12) < <module> (train.py:40)");
 }
 
-static void places_have_what_is_known_and_the_rest_is_empty(void **state)
+static void frames_have_the_known_fields_and_the_rest_is_empty(void **state)
 {
 	struct pasta_shardwriter *w = writer("a.pst");
 	struct pasta_stack_frame f[3];
@@ -197,7 +198,7 @@ static void places_have_what_is_known_and_the_rest_is_empty(void **state)
 	assert_int_equal(f[1].line, 0);
 	assert_string_equal(pasta_stack_frame_text(&f[1], text, sizeof(text)), "f (x.py)");
 	assert_string_equal(pasta_stack_frame_text(&f[2], text, sizeof(text)), "x.py:3");
-	/* Fewer than there are, and none. */
+	/* Fewer frames than the path has, and none. */
 	assert_int_equal(pasta_stack_frames(77, stack, f, 1), 3);
 	assert_int_equal(pasta_stack_frames(77, stack, NULL, 0), 3);
 }
@@ -214,8 +215,8 @@ static void an_id_that_is_not_defined_before_a_node_counts_as_none(void **state)
 	put_strings(&b, 1, 1, names);
 	put_node(&b, 2, (struct pasta_pathnode){2, 1, 99999999, 7});   /* itself */
 	put_node(&b, 3, (struct pasta_pathnode){4, 1, 6, 8});	       /* forward */
-	put_node(&b, 4, (struct pasta_pathnode){UINT32_MAX, 6, 6, 9}); /* of nowhere */
-	put_node(&b, 5, (struct pasta_pathnode){3, 1, 0, UINT32_MAX}); /* as it should be */
+	put_node(&b, 4, (struct pasta_pathnode){UINT32_MAX, 6, 6, 9}); /* undefined */
+	put_node(&b, 5, (struct pasta_pathnode){3, 1, 0, UINT32_MAX}); /* valid */
 	put_strings(&b, 6, 1, late);
 	end_forged(&b, ids, 4, stacks);
 	assert_string_equal(path_text(stacks[0]), "early");
@@ -236,7 +237,9 @@ static void ids_that_are_defined_again_make_no_loop(void **state)
 	put_strings(&b, 1, 2, names);
 	put_node(&b, 3, (struct pasta_pathnode){4, 1, 0, 0});
 	put_node(&b, 4, (struct pasta_pathnode){3, 2, 0, 0});
-	put_node(&b, 3, (struct pasta_pathnode){4, 1, 0, 0}); /* round, if ids were the shard's */
+	put_node(&b, 3,
+		 (struct pasta_pathnode){
+			 4, 1, 0, 0}); /* would be a loop if the reader used the shard's ids */
 	put_node(&b, 4, (struct pasta_pathnode){3, 2, 0, 0});
 	end_forged(&b, ids, 2, stacks);
 	assert_string_equal(path_text(stacks[0]), "f < g < f");
@@ -250,7 +253,7 @@ static void bytes_that_were_interned_as_they_are_make_no_loop_either(void **stat
 	uint32_t next;
 
 	(void)state;
-	/* What comes next has the number after the last one's. */
+	/* The next string gets the next id. */
 	next = pasta_strings_add("the last one", 12) + 1;
 	node.parent = next;
 	pasta_pathnode_encode(&node, bytes);
@@ -261,7 +264,7 @@ static void bytes_that_were_interned_as_they_are_make_no_loop_either(void **stat
 	assert_string_equal(path_text(pasta_strings_add(bytes, sizeof(bytes))), "self");
 }
 
-static void a_caller_that_is_no_node_ends_the_path(void **state)
+static void a_caller_that_is_not_a_node_ends_the_path(void **state)
 {
 	static const char *const names[] = {"f", "\xffPsixteen of text", "12345678"};
 	static const uint32_t ids[] = {4, 5, 2, 6};
@@ -282,7 +285,7 @@ static void a_caller_that_is_no_node_ends_the_path(void **state)
 	assert_int_equal(pasta_stack_frames(0, stacks[3], NULL, 0), 1);
 }
 
-static void a_deep_path_has_its_innermost_places(void **state)
+static void a_deep_path_has_its_innermost_frames(void **state)
 {
 	static struct pasta_stack_frame frames[DEPTH + 10];
 	struct pasta_shardwriter *w = writer("a.pst");
@@ -299,8 +302,8 @@ static void a_deep_path_has_its_innermost_places(void **state)
 	assert_null(frames[DEPTH].function);
 }
 
-/* Any ids at all, defined in any order, some twice: every walk ends, and every text is one. */
-static void forged_nodes_never_lead_astray(void **state)
+/* Arbitrary ids, defined in any order, some twice: every path ends, and every text is valid. */
+static void forged_nodes_never_cause_a_loop_or_a_bad_read(void **state)
 {
 	enum { NODES = 200, IDS = 60 };
 	uint32_t ids[STACKS], stacks[STACKS];
@@ -336,13 +339,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_node_is_its_two_first_bytes_and_four_numbers),
 		IN_DIR(equal_paths_of_shards_with_other_ids_have_equal_refs),
-		IN_DIR(places_have_what_is_known_and_the_rest_is_empty),
+		IN_DIR(frames_have_the_known_fields_and_the_rest_is_empty),
 		IN_DIR(an_id_that_is_not_defined_before_a_node_counts_as_none),
 		IN_DIR(ids_that_are_defined_again_make_no_loop),
 		IN_DIR(bytes_that_were_interned_as_they_are_make_no_loop_either),
-		IN_DIR(a_caller_that_is_no_node_ends_the_path),
-		IN_DIR(a_deep_path_has_its_innermost_places),
-		IN_DIR(forged_nodes_never_lead_astray),
+		IN_DIR(a_caller_that_is_not_a_node_ends_the_path),
+		IN_DIR(a_deep_path_has_its_innermost_frames),
+		IN_DIR(forged_nodes_never_cause_a_loop_or_a_bad_read),
 	};
 
 	random_begin();

@@ -1,4 +1,4 @@
-/* test_pending.c - what waits for its other half, against an array in order of age. */
+/* test_pending.c - compares the table of pending values with an array in order of age. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -28,7 +28,7 @@ static void processes_do_not_share_correlations(void **state)
 	pasta_pending_free(NULL);
 }
 
-static void a_value_that_went_is_known_from_one_that_is_there(void **state)
+static void a_removed_value_differs_from_a_live_one(void **state)
 {
 	struct pasta_pending *p = pasta_pending_new(sizeof(uint64_t), 100);
 	void *value = pasta_pending_add(p, 1, 7), *other;
@@ -40,7 +40,7 @@ static void a_value_that_went_is_known_from_one_that_is_there(void **state)
 	pasta_pending_drop(p, value);
 	assert_false(pasta_pending_is(value, 1, 7));
 	other = pasta_pending_renew(p, 1, 8);
-	assert_ptr_equal(other, value); /* its memory is another's */
+	assert_ptr_equal(other, value); /* its memory was reused */
 	assert_false(pasta_pending_is(value, 1, 7));
 	assert_true(pasta_pending_is(value, 1, 8));
 	pasta_pending_free(p);
@@ -50,24 +50,24 @@ enum { LIMIT = 20 };
 static struct {
 	uint32_t proc;
 	uint64_t corr, value;
-} wanted[LIMIT + 1]; /* the oldest first */
+} expected[LIMIT + 1]; /* the oldest first */
 static size_t count;
 
 static void forget(size_t i)
 {
-	memmove(&wanted[i], &wanted[i + 1], (--count - i) * sizeof(*wanted));
+	memmove(&expected[i], &expected[i + 1], (--count - i) * sizeof(*expected));
 }
 
 static size_t find(uint32_t proc, uint64_t corr)
 {
 	size_t i = 0;
 
-	while (i < count && (wanted[i].proc != proc || wanted[i].corr != corr))
+	while (i < count && (expected[i].proc != proc || expected[i].corr != corr))
 		i++;
 	return i;
 }
 
-static void the_oldest_goes_when_it_is_full_as_in_an_array(void **state)
+static void a_full_table_drops_the_oldest_as_an_array_does(void **state)
 {
 	struct pasta_pending *p = pasta_pending_new(sizeof(uint64_t), LIMIT);
 
@@ -78,16 +78,16 @@ static void the_oldest_goes_when_it_is_full_as_in_an_array(void **state)
 		uint64_t what = random_below(5);
 		size_t i = find(proc, corr);
 
-		assert_property(value ? i < count && *value == wanted[i].value : i == count);
+		assert_property(value ? i < count && *value == expected[i].value : i == count);
 		if (!what) {
 			if (i < count)
 				forget(i);
 			else if (count == LIMIT)
 				forget(0);
 			value = pasta_pending_renew(p, proc, corr);
-			*value = wanted[count].value = step;
-			wanted[count].proc = proc;
-			wanted[count++].corr = corr;
+			*value = expected[count].value = step;
+			expected[count].proc = proc;
+			expected[count++].corr = corr;
 		} else if (what == 1) {
 			if (!value)
 				continue;
@@ -98,10 +98,10 @@ static void the_oldest_goes_when_it_is_full_as_in_an_array(void **state)
 				forget(0);
 			i = find(proc, corr);
 			value = pasta_pending_add(p, proc, corr);
-			assert_property(*value == (i < count ? wanted[i].value : 0));
-			*value = wanted[i].value = step;
-			wanted[i].proc = proc;
-			wanted[i].corr = corr;
+			assert_property(*value == (i < count ? expected[i].value : 0));
+			*value = expected[i].value = step;
+			expected[i].proc = proc;
+			expected[i].corr = corr;
 			count += i == count;
 		} else {
 			pasta_pending_remove(p, proc, corr);
@@ -117,8 +117,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_do_not_share_correlations),
-		cmocka_unit_test(a_value_that_went_is_known_from_one_that_is_there),
-		cmocka_unit_test(the_oldest_goes_when_it_is_full_as_in_an_array),
+		cmocka_unit_test(a_removed_value_differs_from_a_live_one),
+		cmocka_unit_test(a_full_table_drops_the_oldest_as_an_array_does),
 	};
 
 	random_begin();

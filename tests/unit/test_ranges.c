@@ -1,8 +1,8 @@
-/* test_ranges.c - the SDK's interval map, against an array with a place for each address. */
+/* test_ranges.c - compares the SDK's interval map with an array that has an entry per address. */
 /* labels: onethread */
 #include "unit/support.h"
 
-/* Its own file, for the shape of its tree. */
+/* The source file, to check the shape of the tree. */
 #include "../../src/core/ranges.c"
 
 enum { SPACE = 4000 };
@@ -11,7 +11,7 @@ struct value {
 	uint64_t id, other;
 };
 
-/* The range that an address is in, by its id; 0: none. */
+/* The id of the range that contains each address; 0: none. */
 static uint64_t owner[SPACE];
 static struct {
 	uint64_t begin, size;
@@ -35,17 +35,17 @@ static void drop(uint64_t id)
 
 static void add(struct pasta_ranges *r, uint64_t begin, uint64_t size)
 {
-	size_t gone = 99, wanted = 0;
+	size_t removed = 99, expected = 0;
 	struct value *v;
 
 	for (uint64_t i = begin; i < begin + size; i++)
 		if (owner[i]) {
 			drop(owner[i]);
-			wanted++;
+			expected++;
 		}
-	v = pasta_ranges_add(r, begin, size, &gone);
+	v = pasta_ranges_add(r, begin, size, &removed);
 	assert_property(v && (uintptr_t)v % 8 == 0 && !v->id && !v->other);
-	assert_property(gone == wanted);
+	assert_property(removed == expected);
 	v->id = v->other = ++ids;
 	known[ids].begin = begin;
 	known[ids].size = size;
@@ -65,7 +65,7 @@ static void remove_at(struct pasta_ranges *r, uint64_t begin)
 		drop(id);
 }
 
-/* The value has not moved, and nobody has written to it. */
+/* The value hasn't moved or changed. */
 static void assert_is(const struct value *v, uint64_t id, uint64_t begin, uint64_t size)
 {
 	assert_property(v == known[id].value && v->id == id && v->other == id);
@@ -88,22 +88,22 @@ static void check_address(const struct pasta_ranges *r, uint64_t addr)
 		assert_is(v, owner[after], begin, size);
 }
 
-/* Walk over [a, b), and meet each range that is in it once. */
+/* Iterates over [a, b), and checks that each range in it occurs once. */
 static void check_walk(const struct pasta_ranges *r, uint64_t a, uint64_t b)
 {
-	uint64_t at, begin, size, seen = 0, wanted = 0, last = 0;
+	uint64_t at, begin, size, seen = 0, expected = 0, last = 0;
 	struct value *v;
 
 	for (at = a; (v = pasta_ranges_next(r, at, &begin, &size)) && begin < b; at = begin + size)
 		seen++;
 	for (uint64_t i = a; i < b; i++) {
-		wanted += owner[i] && owner[i] != last;
+		expected += owner[i] && owner[i] != last;
 		last = owner[i];
 	}
-	assert_property(seen == wanted);
+	assert_property(seen == expected);
 }
 
-/* All nodes are full enough, in one list a level, and have the keys of their kids. */
+/* Checks that all nodes have enough kids, form one list per level, and have their kids' keys. */
 static void check_level(const struct pasta_ranges *r, const struct node *first, unsigned int level)
 {
 	const struct node *n, *kid = level ? first->kids[0] : NULL;
@@ -130,7 +130,7 @@ static void check_all(const struct pasta_ranges *r)
 	check_walk(r, 0, SPACE);
 }
 
-/* Phases that grow and that shrink, so that nodes split, merge and share. */
+/* Growing and shrinking phases, so that nodes split, merge and balance. */
 static void adding_and_removing_agrees_with_an_array(void **state)
 {
 	(void)state;
@@ -182,7 +182,7 @@ static void filling_and_emptying_in_order_works_from_either_end(void **state)
 	}
 }
 
-static void one_that_covers_all_takes_the_place_of_all(void **state)
+static void a_range_that_covers_all_others_replaces_them(void **state)
 {
 	struct pasta_ranges *r = pasta_ranges_new(sizeof(struct value));
 
@@ -196,50 +196,50 @@ static void one_that_covers_all_takes_the_place_of_all(void **state)
 	pasta_ranges_free(r);
 }
 
-static void what_is_no_range_is_refused_and_the_ends_of_memory_are_not(void **state)
+static void invalid_ranges_are_refused_and_the_ends_of_memory_are_valid(void **state)
 {
 	struct pasta_ranges *r = pasta_ranges_new(0);
 	uint64_t begin, size;
-	size_t gone;
+	size_t removed;
 
 	(void)state;
 	assert_null(pasta_ranges_next(r, 0, NULL, NULL));
 	assert_null(pasta_ranges_find(r, 0, NULL, NULL));
 	assert_int_equal(pasta_ranges_remove(r, 0), -ENOENT);
 	assert_non_null(pasta_ranges_add(r, 10, 10, NULL));
-	assert_null(pasta_ranges_add(r, 10, 0, &gone));
-	assert_null(pasta_ranges_add(r, 10, UINT64_MAX - 9, &gone));
-	assert_null(pasta_ranges_add(r, UINT64_MAX, 1, &gone));
+	assert_null(pasta_ranges_add(r, 10, 0, &removed));
+	assert_null(pasta_ranges_add(r, 10, UINT64_MAX - 9, &removed));
+	assert_null(pasta_ranges_add(r, UINT64_MAX, 1, &removed));
 	assert_int_equal(pasta_ranges_count(r), 1);
-	assert_non_null(pasta_ranges_add(r, 0, 1, &gone));
-	assert_non_null(pasta_ranges_add(r, UINT64_MAX - 1, 1, &gone));
-	assert_int_equal(gone, 0);
+	assert_non_null(pasta_ranges_add(r, 0, 1, &removed));
+	assert_non_null(pasta_ranges_add(r, UINT64_MAX - 1, 1, &removed));
+	assert_int_equal(removed, 0);
 	assert_non_null(pasta_ranges_find(r, UINT64_MAX - 1, &begin, &size));
 	assert_null(pasta_ranges_find(r, UINT64_MAX, NULL, NULL));
 	assert_null(pasta_ranges_next(r, begin + size, NULL, NULL));
-	assert_non_null(pasta_ranges_add(r, 0, UINT64_MAX, &gone));
-	assert_int_equal(gone, 3);
+	assert_non_null(pasta_ranges_add(r, 0, UINT64_MAX, &removed));
+	assert_int_equal(removed, 3);
 	pasta_ranges_free(r);
 	pasta_ranges_free(NULL);
 }
 
-/* Ranges at n * 16, of which a third is live at any time. */
-static void a_million_that_come_and_go_are_all_found(void **state)
+/* Ranges at n * 16; a third of them exists at any time. */
+static void a_million_changing_ranges_are_all_found(void **state)
 {
-	const uint64_t places = support_slow ? 100000 : 1000000;
+	const uint64_t slots = support_slow ? 100000 : 1000000;
 	struct pasta_ranges *r = pasta_ranges_new(sizeof(uint64_t));
-	uint8_t *is = calloc(places, 1);
+	uint8_t *is = calloc(slots, 1);
 	uint64_t begin, size, at = 0, *v;
-	size_t count = 0, gone;
+	size_t count = 0, removed;
 
 	(void)state;
 	assert_non_null(is);
-	for (uint64_t i = 0; i < 3 * places; i++) {
-		uint64_t n = random_below(places);
+	for (uint64_t i = 0; i < 3 * slots; i++) {
+		uint64_t n = random_below(slots);
 
 		if (random_below(3) == 0) {
-			v = pasta_ranges_add(r, n * 16, 1 + random_below(16), &gone);
-			assert_property(v && gone == is[n]);
+			v = pasta_ranges_add(r, n * 16, 1 + random_below(16), &removed);
+			assert_property(v && removed == is[n]);
 			*v = n;
 			count += !is[n];
 			is[n] = 1;
@@ -262,9 +262,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adding_and_removing_agrees_with_an_array),
 		cmocka_unit_test(filling_and_emptying_in_order_works_from_either_end),
-		cmocka_unit_test(one_that_covers_all_takes_the_place_of_all),
-		cmocka_unit_test(what_is_no_range_is_refused_and_the_ends_of_memory_are_not),
-		cmocka_unit_test(a_million_that_come_and_go_are_all_found),
+		cmocka_unit_test(a_range_that_covers_all_others_replaces_them),
+		cmocka_unit_test(invalid_ranges_are_refused_and_the_ends_of_memory_are_valid),
+		cmocka_unit_test(a_million_changing_ranges_are_all_found),
 	};
 
 	random_begin();

@@ -1,4 +1,4 @@
-/* test_shardwriter.c - shards made of given events, and read back. */
+/* test_shardwriter.c - writes shards with pasta_shardwriter, and reads them back. */
 /* labels: onethread */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static int remove_folder(void **state)
 
 static struct pasta_shardwriter *open_writer(void)
 {
-	/* The offset between the clocks is 0: what is written is what is read. */
+	/* The offset between the clocks is 0, so times don't change. */
 	struct pasta_shard_head head = {.raw = 1, .real = 1, .pid = 42};
 	struct pasta_error err = {0};
 	struct pasta_shardwriter *w = pasta_shardwriter_new(path, &head, &err);
@@ -84,7 +84,7 @@ static uint64_t rnd(void)
 	return x ^ x >> 31;
 }
 
-/* Small, large, and the ends. */
+/* Small and large values, and the limits. */
 static uint64_t value(void)
 {
 	static const uint64_t ends[] = {0,	    1,	       UINT32_MAX,	INT64_MAX,
@@ -122,7 +122,8 @@ static void fill(struct pasta_event *ev, unsigned int kind, uint64_t time,
 	}
 }
 
-/* Every field of two events is the same; ids of got are the run's, texts[] has the shard's. */
+/* Checks that all fields are equal. String ids of got are the run's; texts[] is indexed by the
+ * shard's. */
 static void check_fields(const struct pasta_event *got, const struct pasta_event *put,
 			 char (*texts)[32])
 {
@@ -257,13 +258,13 @@ static void events_out_of_order_are_read_in_order(void **state)
 	pasta_stream_free(s);
 }
 
-static void what_waits_to_be_written_is_bounded(void **state)
+static void buffered_events_are_bounded(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
 	uint64_t pushed = 0;
 	struct stat st;
 
-	/* Each source has less than a frame, all of them more than the bound. */
+	/* Each source has less than a frame; together they exceed the bound. */
 	for (uint32_t i = 0; i < 250; i++)
 		for (uint32_t source = 1; source <= 10000; source++) {
 			struct pasta_event e = region(source, 1000 + pushed);
@@ -313,7 +314,7 @@ static void strings_are_defined_before_the_events_that_use_them(void **state)
 		e.region.name = pasta_shardwriter_str(w, text);
 		pasta_shardwriter_event(w, 1, &e);
 	}
-	/* A prefix that ends with a whole frame of events is enough to read what is in it. */
+	/* A prefix that ends with a complete frame of events is readable. */
 	s = open_stream();
 	while ((ev = pasta_stream_next(s))) {
 		char text[32];
@@ -356,7 +357,7 @@ static void drops_are_in_the_account_by_reason(void **state)
 	pasta_stream_free(s);
 }
 
-static void a_frame_that_is_missing_is_known_from_the_account(void **state)
+static void a_missing_frame_is_detected_from_the_account(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
 	struct pasta_loss_summary loss;
@@ -371,7 +372,8 @@ static void a_frame_that_is_missing_is_known_from_the_account(void **state)
 	}
 	close_writer(w);
 	fd = open(path, O_RDWR);
-	/* Behind the first frame's head: the shard's head, the schema, then the events. */
+	/* The file has the shard's head, the schema, then the events: damage the first events
+	 * frame. */
 	for (off_t at = sizeof(struct pasta_shard_head);;) {
 		struct pasta_frame f;
 
@@ -409,7 +411,7 @@ static void times_of_another_clock_are_converted_by_its_clock_events(void **stat
 
 		pasta_shardwriter_event(w, 2, &e);
 	}
-	/* The source's clock runs at half the speed up to here, and at double speed from here on.
+	/* The source's clock runs at half speed up to this time, and at double speed after it.
 	 */
 	for (uint64_t i = 0; i < 3; i++) {
 		clock.time = clock.clock.raw = 1000000 + i * 200000000;
@@ -434,7 +436,7 @@ static void times_of_another_clock_are_converted_by_its_clock_events(void **stat
 	pasta_stream_free(s);
 }
 
-static void state_says_whose_the_shard_is(void **state)
+static void state_identifies_the_process(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
 	struct pasta_event ev = {
@@ -457,7 +459,7 @@ static void state_says_whose_the_shard_is(void **state)
 	pasta_stream_free(s);
 }
 
-static void a_file_that_is_there_is_not_written_over(void **state)
+static void an_existing_file_is_not_overwritten(void **state)
 {
 	struct pasta_shard_head head = {0};
 	struct pasta_error err = {0};
@@ -468,7 +470,7 @@ static void a_file_that_is_there_is_not_written_over(void **state)
 	assert_non_null(strstr(err.text, path));
 }
 
-static void a_folder_that_is_not_there_is_an_error(void **state)
+static void a_missing_folder_is_an_error(void **state)
 {
 	struct pasta_shard_head head = {0};
 	struct pasta_error err = {0};
@@ -477,14 +479,14 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 	assert_int_equal(err.code, -ENOENT);
 }
 
-static void a_full_disk_is_told_at_the_end(void **state)
+static void a_full_disk_is_reported_by_close(void **state)
 {
 	struct pasta_shardwriter *w = open_writer();
 	struct pasta_error err = {0};
 	int fd = open("/dev/full", O_WRONLY), r = 0, shard = -1;
 	char link[64], target[256];
 
-	/* The writer's descriptor: the one that is open on path. */
+	/* Finds the writer's descriptor: the one that is open on path. */
 	for (int i = 3; i < fd && shard < 0; i++) {
 		ssize_t n;
 
@@ -507,7 +509,7 @@ static void a_full_disk_is_told_at_the_end(void **state)
 	assert_non_null(strstr(err.text, path));
 }
 
-static void records_that_are_none_are_refused(void **state)
+static void invalid_records_are_refused(void **state)
 {
 	struct pasta_event good = region(1, 1000), bad = good;
 	struct pasta_error err = {0};
@@ -571,17 +573,17 @@ int main(void)
 		TEST(every_kind_comes_back_with_every_field),
 		TEST(events_of_many_sources_come_in_order_of_time),
 		TEST(events_out_of_order_are_read_in_order),
-		TEST(what_waits_to_be_written_is_bounded),
+		TEST(buffered_events_are_bounded),
 		TEST(the_same_bytes_have_the_same_id),
 		TEST(strings_are_defined_before_the_events_that_use_them),
 		TEST(drops_are_in_the_account_by_reason),
-		TEST(a_frame_that_is_missing_is_known_from_the_account),
+		TEST(a_missing_frame_is_detected_from_the_account),
 		TEST(times_of_another_clock_are_converted_by_its_clock_events),
-		TEST(state_says_whose_the_shard_is),
-		TEST(a_file_that_is_there_is_not_written_over),
-		TEST(a_folder_that_is_not_there_is_an_error),
-		TEST(a_full_disk_is_told_at_the_end),
-		TEST(records_that_are_none_are_refused),
+		TEST(state_identifies_the_process),
+		TEST(an_existing_file_is_not_overwritten),
+		TEST(a_missing_folder_is_an_error),
+		TEST(a_full_disk_is_reported_by_close),
+		TEST(invalid_records_are_refused),
 		TEST(the_same_events_make_the_same_bytes),
 	};
 

@@ -5,7 +5,7 @@
 
 #include "core/strings.h"
 
-static void the_same_bytes_have_the_same_id_and_others_another(void **state)
+static void equal_bytes_have_the_same_id_and_different_bytes_another(void **state)
 {
 	uint32_t a = pasta_strings_add("one", 3), b = pasta_strings_add("two", 3);
 
@@ -48,7 +48,7 @@ static void the_empty_string_is_a_string(void **state)
 	assert_string_equal(pasta_str(id), "");
 }
 
-static void texts_stay_where_they_are_while_the_table_grows(void **state)
+static void texts_do_not_move_while_the_table_grows(void **state)
 {
 	enum { COUNT = 200000 };
 	static uint32_t ids[COUNT];
@@ -104,11 +104,11 @@ static void threads_agree_on_ids_and_read_without_a_lock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_same_bytes_have_the_same_id_and_others_another),
+		cmocka_unit_test(equal_bytes_have_the_same_id_and_different_bytes_another),
 		cmocka_unit_test(what_was_never_added_is_the_empty_string),
 		cmocka_unit_test(bytes_may_have_zeros_in_them_and_still_end_in_one),
 		cmocka_unit_test(the_empty_string_is_a_string),
-		cmocka_unit_test(texts_stay_where_they_are_while_the_table_grows),
+		cmocka_unit_test(texts_do_not_move_while_the_table_grows),
 		cmocka_unit_test(threads_agree_on_ids_and_read_without_a_lock),
 	};
 

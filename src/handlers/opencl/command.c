@@ -1,4 +1,4 @@
-/* command.c - a piece of work for a device: its launch now, its times when it is done. */
+/* command.c - commands: emits the launch at the call, and the device's times on completion. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,18 +13,18 @@
 #include "handlers/opencl/opencl.h"
 
 enum { SLAB = 1024, OUTSTANDING = 1 << 20, CLOCKS = 64, CLOCK_FIRST = 16 };
-enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms at least */
-#define PAIR_NS UINT64_C(1000000000)	/* for so long two clocks are taken to go alike */
+enum { STEP_NS = 50000, STEPS = 2000 }; /* 100 ms in all, or a little more */
+#define PAIR_NS UINT64_C(1000000000)	/* over this time two clocks are assumed not to drift */
 
-/* Work that was given to a queue and is not done. Two cache lines: it goes from one thread to
- * another and back. */
+/* A command that was enqueued and hasn't completed. It fits two cache lines, because it moves
+ * between the application's and the driver's threads. */
 struct pending {
 	union {
-		struct pending *next; /* while it is spare */
-		uint64_t end;	      /* of the call that enqueued it; 0: not of interest */
+		struct pending *next; /* in the free list */
+		uint64_t end;	      /* when the enqueuing call returned; 0: not needed */
 	};
-	struct pasta_event ev; /* its time is that of the call until that of the work is known */
-	struct cl_flow *flow;
+	struct pasta_event ev; /* ev.time is the call's, until the command completes */
+	struct cl_callbacks *callbacks;
 	uint32_t device;
 };
 
@@ -34,19 +34,19 @@ static _Atomic(struct pending *) returned;
 static size_t made;
 static _Atomic uint64_t last_corr;
 
-/* By device: which clock its times are in, and where its events go. */
+/* The clock of each device's times, and the port that its records are pushed into. */
 static struct device {
 	_Atomic(struct pasta_port *) port;
-	_Atomic uint32_t gen; /* of the port: a forked child has none */
+	_Atomic uint32_t gen; /* of the port: a forked child must open its own */
 	_Atomic bool own;     /* not CLOCK_MONOTONIC_RAW */
-	/* How much later the host's clock is, by all calls since: between low and high. */
+	/* Bounds of host clock - device clock, from all calls since `since`. */
 	int64_t low, high;
-	uint64_t since, told; /* told: how far apart they were when the agent was told; 0: never */
+	uint64_t since, reported; /* reported: high - low + 1 of the last clock record; 0: none */
 } clocks[CLOCKS];
 
-/* -- Memory for what is outstanding: pages, never given back, used again -- */
+/* -- Memory for pending commands: pages that are reused and never freed -- */
 
-static void slab_new(void)
+static void pending_slab_new(void)
 {
 	struct pending *slab = mmap(NULL, SLAB * sizeof(*slab), PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -68,7 +68,7 @@ static struct pending *pending_new(void)
 	if (!spare)
 		spare = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
 	if (!spare && made < OUTSTANDING)
-		slab_new();
+		pending_slab_new();
 	p = spare;
 	if (p)
 		spare = p->next;
@@ -76,7 +76,7 @@ static struct pending *pending_new(void)
 	return p;
 }
 
-/* The driver's threads do not wait for the program's. */
+/* Lock-free: the driver's threads must not wait for the application's. */
 static void pending_free(struct pending *p)
 {
 	p->next = atomic_load_explicit(&returned, memory_order_relaxed);
@@ -85,47 +85,48 @@ static void pending_free(struct pending *p)
 		;
 }
 
-/* -- Callbacks that are to come -- */
+/* -- Waiting for callbacks -- */
 
-void cl_flow_submitted(struct cl_flow *flow)
+void cl_callbacks_expect(struct cl_callbacks *callbacks)
 {
-	if (flow)
-		atomic_fetch_add(&flow->given, 1);
+	if (callbacks)
+		atomic_fetch_add(&callbacks->expected, 1);
 }
 
-void cl_flow_came(struct cl_flow *flow)
+void cl_callbacks_received(struct cl_callbacks *callbacks)
 {
-	if (flow)
-		atomic_fetch_add(&flow->came, 1);
+	if (callbacks)
+		atomic_fetch_add(&callbacks->received, 1);
 }
 
-uint32_t cl_flow_mark(const struct cl_flow *flow)
+uint32_t cl_callbacks_mark(const struct cl_callbacks *callbacks)
 {
-	return flow ? atomic_load(&flow->given) : 0;
+	return callbacks ? atomic_load(&callbacks->expected) : 0;
 }
 
-static int32_t to_come(const struct cl_flow *flow, uint32_t mark)
+static int32_t callbacks_missing(const struct cl_callbacks *callbacks, uint32_t mark)
 {
-	return (int32_t)(mark - atomic_load(&flow->came));
+	return (int32_t)(mark - atomic_load(&callbacks->received));
 }
 
-void cl_flow_settle(struct cl_flow *flow, uint32_t mark)
+void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 	int32_t left;
 
-	if (!flow)
+	if (!callbacks)
 		return;
-	for (int i = 0; (left = to_come(flow, mark)) > 0 && i < STEPS; i++)
+	for (int i = 0; (left = callbacks_missing(callbacks, mark)) > 0 && i < STEPS; i++)
 		pasta_nap(&step);
-	/* Some drivers call nobody back when a command fails: these are not waited for again. */
+	/* Some drivers don't call back when a command fails. Don't wait for these callbacks again.
+	 */
 	if (left > 0)
-		atomic_fetch_add(&flow->came, (uint32_t)left);
+		atomic_fetch_add(&callbacks->received, (uint32_t)left);
 }
 
-/* -- When it is done -- */
+/* -- Completion -- */
 
-static bool event_time(cl_event event, cl_profiling_info what, uint64_t *time)
+static bool command_event_time(cl_event event, cl_profiling_info what, uint64_t *time)
 {
 	cl_ulong t = 0;
 
@@ -135,62 +136,65 @@ static bool event_time(cl_event event, cl_profiling_info what, uint64_t *time)
 	return true;
 }
 
-static bool known(const struct device *d)
+static bool clock_known(const struct device *d)
 {
 	return atomic_load_explicit(&d->port, memory_order_acquire) &&
 	       atomic_load_explicit(&d->gen, memory_order_relaxed) == pasta_agent_gen();
 }
 
-/* Does anybody need to know when a call ended? */
-static bool wants_end(const struct device *d)
+/* Returns whether the time at which the enqueuing call returns is needed to match the clocks. */
+static bool clock_needs_end(const struct device *d)
 {
-	return !known(d) || atomic_load_explicit(&d->own, memory_order_relaxed);
+	return !clock_known(d) || atomic_load_explicit(&d->own, memory_order_relaxed);
 }
 
-/* Is the device's clock the host's? Its times of the call then lie within the call. */
-static void device_open(struct device *d, const struct pending *p, uint64_t queued)
+/* Opens the device's port. If the driver's queued time lies within the enqueuing call, the device
+ * uses the host's clock; if not, the device has a clock of its own. */
+static void clock_open(struct device *d, const struct pending *p, uint64_t queued)
 {
 	bool own = queued < p->ev.time || queued > p->end;
 	struct pasta_port *port;
 
 	pasta_lock(&lock);
-	if (!known(d)) {
+	if (!clock_known(d)) {
 		port = pasta_port_open(own ? CLOCK_FIRST + p->device % CLOCKS : PASTA_CLOCK_RAW);
 		atomic_store(&d->own, own);
-		d->told = 0;
+		d->reported = 0;
 		atomic_store(&d->gen, pasta_agent_gen());
 		atomic_store_explicit(&d->port, port, memory_order_release);
 	}
 	pasta_unlock(&lock);
 }
 
-/* Work is queued within its call, sooner or later: each call says how far apart the two clocks can
- * be, and all of them together, of a second at most, say it well. */
-static bool narrow_down(struct device *d, const struct pending *p, uint64_t queued)
+/* Narrows the bounds of the clocks' offset. The driver queues a command at some time within the
+ * call, so that each call bounds the offset; the calls of one second together bound it closely.
+ * Returns whether the bounds are less than half as far apart as in the last clock record. The
+ * caller holds the lock. */
+static bool clock_narrow(struct device *d, const struct pending *p, uint64_t queued)
 {
 	int64_t low = (int64_t)(p->ev.time - queued), high = (int64_t)(p->end - queued);
 
-	if (!d->told || p->end - d->since > PAIR_NS || low > d->high || high < d->low) {
+	if (!d->reported || p->end - d->since > PAIR_NS || low > d->high || high < d->low) {
 		d->since = p->end;
-		d->told = UINT64_MAX;
+		d->reported = UINT64_MAX;
 		d->low = low;
 		d->high = high;
 	}
 	d->low = low > d->low ? low : d->low;
 	d->high = high < d->high ? high : d->high;
-	if ((uint64_t)(d->high - d->low) > d->told / 2)
+	if ((uint64_t)(d->high - d->low) > d->reported / 2)
 		return false;
-	d->told = (uint64_t)(d->high - d->low) + 1;
+	d->reported = (uint64_t)(d->high - d->low) + 1;
 	return true;
 }
 
-static void pair(struct device *d, const struct pending *p, uint64_t queued)
+static void clock_pair(struct device *d, const struct pending *p, uint64_t queued)
 {
 	uint64_t half = 0, raw = 0;
 	bool better;
 
 	pasta_lock(&lock);
-	better = narrow_down(d, p, queued);
+	better = clock_narrow(d, p, queued);
 	if (better) {
 		half = (uint64_t)(d->high - d->low) / 2;
 		raw = queued + (uint64_t)d->low + half;
@@ -200,23 +204,24 @@ static void pair(struct device *d, const struct pending *p, uint64_t queued)
 		pasta_agent_clock(CLOCK_FIRST + p->device % CLOCKS, queued, raw, half + 1);
 }
 
-static struct pasta_port *port_for(const struct pending *p, cl_event event)
+/* Returns the port for the command's records, or NULL if its clock cannot be determined. */
+static struct pasta_port *clock_port(const struct pending *p, cl_event event)
 {
 	struct device *d = &clocks[p->device % CLOCKS];
 	uint64_t queued;
 
-	if (p->end && wants_end(d)) {
-		if (!event_time(event, CL_PROFILING_COMMAND_QUEUED, &queued))
+	if (p->end && clock_needs_end(d)) {
+		if (!command_event_time(event, CL_PROFILING_COMMAND_QUEUED, &queued))
 			return NULL;
-		if (!known(d))
-			device_open(d, p, queued);
+		if (!clock_known(d))
+			clock_open(d, p, queued);
 		if (atomic_load(&d->own))
-			pair(d, p, queued);
+			clock_pair(d, p, queued);
 	}
-	return known(d) ? atomic_load(&d->port) : NULL;
+	return clock_known(d) ? atomic_load(&d->port) : NULL;
 }
 
-static void set_duration(struct pasta_event *ev, uint64_t dur)
+static void command_set_duration(struct pasta_event *ev, uint64_t dur)
 {
 	if (ev->kind == PASTA_KIND_KERNEL)
 		ev->kernel.dur = dur;
@@ -226,65 +231,67 @@ static void set_duration(struct pasta_event *ev, uint64_t dur)
 		ev->set.dur = dur;
 }
 
-/* Work that failed has no times: its launch stays without a partner, and counts as lost. */
-static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
+/* The driver calls this on one of its threads. A command that failed has no times: it is counted as
+ * dropped, and its launch stays unmatched. */
+static void CL_CALLBACK command_done(cl_event event, cl_int status, void *arg)
 {
 	struct pending *p = arg;
 	uint64_t start, end;
 	struct pasta_port *port = NULL;
 
-	if (status == CL_COMPLETE && event_time(event, CL_PROFILING_COMMAND_START, &start) &&
-	    event_time(event, CL_PROFILING_COMMAND_END, &end) && start) {
-		port = port_for(p, event);
+	if (status == CL_COMPLETE &&
+	    command_event_time(event, CL_PROFILING_COMMAND_START, &start) &&
+	    command_event_time(event, CL_PROFILING_COMMAND_END, &end) && start) {
+		port = clock_port(p, event);
 		p->ev.time = start;
-		set_duration(&p->ev, end > start ? end - start : 0);
+		command_set_duration(&p->ev, end > start ? end - start : 0);
 	}
 	if (port)
 		pasta_port_push(port, &p->ev, p->ev.size);
 	else
 		pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
-	cl_flow_came(p->flow);
+	cl_callbacks_received(p->callbacks);
 	pending_free(p);
 }
 
-/* -- When it is given -- */
+/* -- Submission -- */
 
-static void fill(struct pasta_event *ev, const struct cl_work *w, const struct cl_queue *q,
-		 uint32_t name, uint64_t corr)
+static void command_fill(struct pasta_event *ev, const struct cl_command *cmd,
+			 const struct cl_queue *q, uint32_t name, uint64_t corr)
 {
-	if (w->kind == PASTA_KIND_KERNEL) {
+	if (cmd->kind == PASTA_KIND_KERNEL) {
 		ev->kernel = (struct pasta_kernel_record){.corr = corr,
 							  .context = q->context,
 							  .stream = q->number,
 							  .device = q->device,
 							  .name = name,
-							  .grid_x = w->grid[0],
-							  .grid_y = w->grid[1],
-							  .grid_z = w->grid[2],
-							  .block_x = w->block[0],
-							  .block_y = w->block[1],
-							  .block_z = w->block[2]};
-	} else if (w->kind == PASTA_KIND_COPY) {
+							  .grid_x = cmd->grid[0],
+							  .grid_y = cmd->grid[1],
+							  .grid_z = cmd->grid[2],
+							  .block_x = cmd->block[0],
+							  .block_y = cmd->block[1],
+							  .block_z = cmd->block[2]};
+	} else if (cmd->kind == PASTA_KIND_COPY) {
 		ev->copy = (struct pasta_copy_record){.corr = corr,
-						      .bytes = w->bytes,
-						      .src = w->src,
-						      .dst = w->dst,
+						      .bytes = cmd->bytes,
+						      .src = cmd->src,
+						      .dst = cmd->dst,
 						      .context = q->context,
 						      .stream = q->number,
 						      .device = q->device};
 	} else {
 		ev->set = (struct pasta_set_record){.corr = corr,
-						    .bytes = w->bytes,
-						    .addr = w->addr,
+						    .bytes = cmd->bytes,
+						    .addr = cmd->addr,
 						    .context = q->context,
 						    .stream = q->number,
 						    .device = q->device,
-						    .value = w->value};
+						    .value = cmd->value};
 	}
 }
 
-static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint32_t name,
-			 uint64_t corr)
+static void command_launch_event(const struct cl_command *cmd, const struct cl_queue *q,
+				 uint32_t name, uint64_t corr)
 {
 	struct pasta_event ev;
 
@@ -293,93 +300,97 @@ static void launch_event(const struct cl_work *w, const struct cl_queue *q, uint
 	pasta_event_init(&ev, PASTA_KIND_LAUNCH, 0, PASTA_EVENT_SIZE(launch));
 	ev.launch.corr = corr;
 	ev.launch.name = name;
-	ev.launch.stack = w->stack;
+	ev.launch.stack = cmd->stack;
 	ev.launch.context = q->context;
 	ev.launch.stream = q->number;
 	ev.launch.device = q->device;
-	ev.launch.flags = (uint32_t)w->kind;
-	ev.launch.work = pasta_launch_work_of((unsigned int)w->kind);
-	ev.time = w->begin;
+	ev.launch.flags = (uint32_t)cmd->kind;
+	ev.launch.work = pasta_launch_work_of((unsigned int)cmd->kind);
+	ev.time = cmd->begin;
 	pasta_emit(&ev);
 }
 
-/* No reference of ours is needed: callbacks come before the end of an event (and a program that
- * counts references counts its own). */
-static void track(struct cl_work *w, const struct cl_queue *q, uint32_t name, uint64_t corr)
+/* Sets the completion callback. The event needs no further reference: the driver calls back before
+ * it frees the event, and the application could see the reference count. */
+static void command_track(struct cl_command *cmd, const struct cl_queue *q, uint32_t name,
+			  uint64_t corr)
 {
 	struct pending *p = pending_new();
 
 	if (p) {
-		pasta_event_init(&p->ev, w->kind, w->sub, pasta_kinds[w->kind].size);
-		fill(&p->ev, w, q, name, corr);
+		pasta_event_init(&p->ev, cmd->kind, cmd->sub, pasta_kinds[cmd->kind].size);
+		command_fill(&p->ev, cmd, q, name, corr);
 		p->ev.tid = pasta_agent_tid();
-		p->ev.time = w->begin;
+		p->ev.time = cmd->begin;
 		p->device = q->device;
-		p->flow = cl_queue_flow(w->queue);
-		p->end = wants_end(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
-		cl_flow_submitted(p->flow);
-		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, p) == CL_SUCCESS)
+		p->callbacks = cl_queue_callbacks(cmd->queue);
+		p->end = clock_needs_end(&clocks[q->device % CLOCKS]) ? pasta_now() : 0;
+		cl_callbacks_expect(p->callbacks);
+		if (cl_below.clSetEventCallback(*cmd->event, CL_COMPLETE, command_done, p) ==
+		    CL_SUCCESS)
 			return;
-		cl_flow_came(p->flow);
+		cl_callbacks_received(p->callbacks);
 		pending_free(p);
 	}
 	pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
 }
 
-static void given(struct cl_work *w)
+static void command_submitted(struct cl_command *cmd)
 {
-	struct cl_queue q = cl_queue_of(w->queue);
+	struct cl_queue q = cl_queue_of(cmd->queue);
 	uint32_t name =
-		w->kind == PASTA_KIND_KERNEL ? pasta_intern_str(cl_kernel_name(w->kernel)) : 0;
+		cmd->kind == PASTA_KIND_KERNEL ? pasta_intern_str(cl_kernel_name(cmd->kernel)) : 0;
 
-	launch_event(w, &q, name, w->corr);
-	cl_count_registered(w, name);
-	if (w->timed)
-		track(w, &q, name, w->corr);
-	/* Here, and not in the callback: NVIDIA's driver hangs if it is given back there. */
-	if (w->event == &w->own)
-		cl_below.clReleaseEvent(w->own);
+	command_launch_event(cmd, &q, name, cmd->corr);
+	cl_instrumented_emit(cmd, name);
+	if (cmd->timed)
+		command_track(cmd, &q, name, cmd->corr);
+	/* NVIDIA's driver hangs if the callback releases the event. */
+	if (cmd->event == &cmd->own)
+		cl_below.clReleaseEvent(cmd->own);
 }
 
-void cl_work_begin(struct cl_work *w, const char *function, cl_event *event)
+void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *event)
 {
-	w->function = function;
-	w->own = NULL;
-	w->timed = pasta_agent_active() && w->kind && pasta_agent_records(w->kind) &&
-		   cl_below.clSetEventCallback;
-	/* Where no times are wanted, launches are counted, and events are the program's alone. */
-	w->active = w->timed ||
-		    (!cl_times_enabled() && w->kind && pasta_agent_active() &&
-		     pasta_agent_records(PASTA_KIND_LAUNCH)) ||
-		    (w->kind == PASTA_KIND_KERNEL && pasta_agent_active() && cl_counts());
-	w->event = event || !w->timed ? event : &w->own;
-	w->stack = w->active ? pasta_stack_capture() : 0;
-	w->corr =
-		w->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1 : 0;
-	w->mark = w->blocking ? cl_flow_mark(cl_queue_flow(w->queue)) : 0;
-	w->begin = pasta_now();
+	cmd->function = function;
+	cmd->own = NULL;
+	cmd->timed = pasta_agent_active() && cmd->kind && pasta_agent_records(cmd->kind) &&
+		     cl_below.clSetEventCallback;
+	/* Without device times, only launches are recorded, and no events are added. */
+	cmd->active =
+		cmd->timed ||
+		(!cl_times_enabled() && cmd->kind && pasta_agent_active() &&
+		 pasta_agent_records(PASTA_KIND_LAUNCH)) ||
+		(cmd->kind == PASTA_KIND_KERNEL && pasta_agent_active() && cl_counts_accesses());
+	cmd->event = event || !cmd->timed ? event : &cmd->own;
+	cmd->stack = cmd->active ? pasta_stack_capture() : 0;
+	cmd->corr = cmd->active ? atomic_fetch_add_explicit(&last_corr, 1, memory_order_relaxed) + 1
+				: 0;
+	cmd->mark = cmd->blocking ? cl_callbacks_mark(cl_queue_callbacks(cmd->queue)) : 0;
+	cmd->begin = pasta_now();
 }
 
-/* In a queue without order, what came before may still run. Its own callback is one of those that
- * come. */
-static void settle_blocking(const struct cl_work *w)
+/* A blocking call in an in-order queue returns when all earlier commands are complete: wait for
+ * their callbacks, and for the command's own. In an out-of-order queue earlier commands may still
+ * run. */
+static void command_wait_blocking(const struct cl_command *cmd)
 {
-	struct cl_flow *flow = cl_queue_flow(w->queue);
+	struct cl_callbacks *callbacks = cl_queue_callbacks(cmd->queue);
 
-	if (flow && flow->ordered)
-		cl_flow_settle(flow, w->mark + w->timed);
+	if (callbacks && callbacks->ordered)
+		cl_callbacks_wait(callbacks, cmd->mark + cmd->timed);
 }
 
-cl_int cl_work_end(struct cl_work *w, cl_int status)
+cl_int cl_command_end(struct cl_command *cmd, cl_int status)
 {
-	if (status == CL_SUCCESS && w->active && (!w->timed || *w->event))
-		given(w);
-	if (w->blocking && status == CL_SUCCESS)
-		settle_blocking(w);
-	if (w->blocking)
-		cl_sync(w->function, w->begin, w->queue, status);
+	if (status == CL_SUCCESS && cmd->active && (!cmd->timed || *cmd->event))
+		command_submitted(cmd);
+	if (cmd->blocking && status == CL_SUCCESS)
+		command_wait_blocking(cmd);
+	if (cmd->blocking)
+		cl_sync(cmd->function, cmd->begin, cmd->queue, status);
 	else
-		cl_api(w->function, w->begin, status);
+		cl_api(cmd->function, cmd->begin, status);
 	return status;
 }
 

@@ -1,4 +1,4 @@
-/* enqueue.c - what programs give to queues, and how they wait for it. */
+/* enqueue.c - wraps the functions that enqueue commands and wait for them. */
 #include <string.h>
 
 #include "core/lock.h"
@@ -6,33 +6,34 @@
 
 #define WAITS cl_uint waits, const cl_event *list, cl_event *event
 
-static uint32_t narrow(size_t n)
+static uint32_t enqueue_narrow(size_t n)
 {
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-static uint64_t box(const size_t *region)
+static uint64_t enqueue_region_bytes(const size_t *region)
 {
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
 }
 
-static uint64_t handle(const void *p)
+static uint64_t enqueue_handle(const void *p)
 {
 	return (uintptr_t)p;
 }
 
 /* -- Kernels -- */
 
-/* Groups of what size, and how many. A size that was left to the runtime is 0, and then the grid is
- * the whole range. */
-static void shape(struct cl_work *w, cl_uint dims, const size_t *global, const size_t *local)
+/* Sets the number of work-groups (grid) and their size (block). If the application leaves the size
+ * to the driver, block is 0 and grid is the whole global range. */
+static void enqueue_shape(struct cl_command *cmd, cl_uint dims, const size_t *global,
+			  const size_t *local)
 {
 	for (cl_uint i = 0; i < 3; i++) {
 		size_t all = i < dims && global ? global[i] : 1;
 		size_t block = i < dims && local ? local[i] : local ? 1 : 0;
 
-		w->block[i] = narrow(block);
-		w->grid[i] = narrow(block ? (all + block - 1) / block : all);
+		cmd->block[i] = enqueue_narrow(block);
+		cmd->grid[i] = enqueue_narrow(block ? (all + block - 1) / block : all);
 	}
 }
 
@@ -42,18 +43,19 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_qu
 								   const size_t *global,
 								   const size_t *local, WAITS)
 {
-	struct cl_work w = {.queue = queue, .kind = PASTA_KIND_KERNEL, .kernel = kernel};
+	struct cl_command cmd = {.queue = queue, .kind = PASTA_KIND_KERNEL, .kernel = kernel};
 	cl_int r;
 
-	pasta_cancel_defer(); /* kernels that count are compiled here, which may wait */
-	shape(&w, dims, global, local);
-	cl_work_begin(&w, "clEnqueueNDRangeKernel", event);
-	cl_count_begin(&w);
+	pasta_cancel_defer(); /* building a clone may block */
+	enqueue_shape(&cmd, dims, global, local);
+	cl_command_begin(&cmd, "clEnqueueNDRangeKernel", event);
+	cl_instrumented_begin(&cmd);
 	do
-		r = cl_below.clEnqueueNDRangeKernel(queue, cl_work_kernel(&w), dims, offset, global,
-						    local, waits, list, cl_work_event(&w));
-	while (cl_count_again(&w, r));
-	r = cl_work_end(&w, r);
+		r = cl_below.clEnqueueNDRangeKernel(queue, cl_command_kernel(&cmd), dims, offset,
+						    global, local, waits, list,
+						    cl_command_event(&cmd));
+	while (cl_instrumented_retry(&cmd, r));
+	r = cl_command_end(&cmd, r);
 	pasta_cancel_restore();
 	return r;
 }
@@ -61,21 +63,21 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_qu
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueTask(cl_command_queue queue, cl_kernel kernel,
 							  WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_KERNEL,
-			    .kernel = kernel,
-			    .grid = {1, 1, 1},
-			    .block = {1, 1, 1}};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_KERNEL,
+				 .kernel = kernel,
+				 .grid = {1, 1, 1},
+				 .block = {1, 1, 1}};
 	cl_int r;
 
-	pasta_cancel_defer(); /* as above */
-	cl_work_begin(&w, "clEnqueueTask", event);
-	cl_count_begin(&w);
+	pasta_cancel_defer(); /* building a clone may block */
+	cl_command_begin(&cmd, "clEnqueueTask", event);
+	cl_instrumented_begin(&cmd);
 	do
-		r = cl_below.clEnqueueTask(queue, cl_work_kernel(&w), waits, list,
-					   cl_work_event(&w));
-	while (cl_count_again(&w, r));
-	r = cl_work_end(&w, r);
+		r = cl_below.clEnqueueTask(queue, cl_command_kernel(&cmd), waits, list,
+					   cl_command_event(&cmd));
+	while (cl_instrumented_retry(&cmd, r));
+	r = cl_command_end(&cmd, r);
 	pasta_cancel_restore();
 	return r;
 }
@@ -86,17 +88,18 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBuffer(cl_command_queue
 								cl_bool blocking, size_t offset,
 								size_t size, void *ptr, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_D2H,
-			    .bytes = size,
-			    .src = handle(mem),
-			    .dst = handle(ptr),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_D2H,
+				 .bytes = size,
+				 .src = enqueue_handle(mem),
+				 .dst = enqueue_handle(ptr),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueReadBuffer", event);
-	return cl_work_end(&w, cl_below.clEnqueueReadBuffer(queue, mem, blocking, offset, size, ptr,
-							    waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueReadBuffer", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueReadBuffer(queue, mem, blocking, offset, size, ptr,
+							   waits, list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem,
@@ -104,17 +107,18 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBuffer(cl_command_queu
 								 size_t size, const void *ptr,
 								 WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_H2D,
-			    .bytes = size,
-			    .src = handle(ptr),
-			    .dst = handle(mem),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_H2D,
+				 .bytes = size,
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(mem),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueWriteBuffer", event);
-	return cl_work_end(&w, cl_below.clEnqueueWriteBuffer(queue, mem, blocking, offset, size,
-							     ptr, waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueWriteBuffer", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueWriteBuffer(queue, mem, blocking, offset, size, ptr,
+							    waits, list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBufferRect(
@@ -122,19 +126,19 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadBufferRect(
 	const size_t *host_origin, const size_t *region, size_t row, size_t slice, size_t host_row,
 	size_t host_slice, void *ptr, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_D2H,
-			    .bytes = box(region),
-			    .src = handle(mem),
-			    .dst = handle(ptr),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_D2H,
+				 .bytes = enqueue_region_bytes(region),
+				 .src = enqueue_handle(mem),
+				 .dst = enqueue_handle(ptr),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueReadBufferRect", event);
-	return cl_work_end(&w, cl_below.clEnqueueReadBufferRect(queue, mem, blocking, origin,
-								host_origin, region, row, slice,
-								host_row, host_slice, ptr, waits,
-								list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueReadBufferRect", event);
+	return cl_command_end(
+		&cmd, cl_below.clEnqueueReadBufferRect(queue, mem, blocking, origin, host_origin,
+						       region, row, slice, host_row, host_slice,
+						       ptr, waits, list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBufferRect(
@@ -142,40 +146,42 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteBufferRect(
 	const size_t *host_origin, const size_t *region, size_t row, size_t slice, size_t host_row,
 	size_t host_slice, const void *ptr, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_H2D,
-			    .bytes = box(region),
-			    .src = handle(ptr),
-			    .dst = handle(mem),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_H2D,
+				 .bytes = enqueue_region_bytes(region),
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(mem),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueWriteBufferRect", event);
-	return cl_work_end(&w, cl_below.clEnqueueWriteBufferRect(queue, mem, blocking, origin,
-								 host_origin, region, row, slice,
-								 host_row, host_slice, ptr, waits,
-								 list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueWriteBufferRect", event);
+	return cl_command_end(
+		&cmd, cl_below.clEnqueueWriteBufferRect(queue, mem, blocking, origin, host_origin,
+							region, row, slice, host_row, host_slice,
+							ptr, waits, list, cl_command_event(&cmd)));
 }
 
-static struct cl_work between(cl_command_queue queue, cl_mem src, cl_mem dst, uint64_t bytes)
+static struct cl_command enqueue_between(cl_command_queue queue, cl_mem src, cl_mem dst,
+					 uint64_t bytes)
 {
-	return (struct cl_work){.queue = queue,
-				.kind = PASTA_KIND_COPY,
-				.sub = PASTA_COPY_D2D,
-				.bytes = bytes,
-				.src = handle(src),
-				.dst = handle(dst)};
+	return (struct cl_command){.queue = queue,
+				   .kind = PASTA_KIND_COPY,
+				   .sub = PASTA_COPY_D2D,
+				   .bytes = bytes,
+				   .src = enqueue_handle(src),
+				   .dst = enqueue_handle(dst)};
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src,
 								cl_mem dst, size_t from, size_t to,
 								size_t size, WAITS)
 {
-	struct cl_work w = between(queue, src, dst, size);
+	struct cl_command cmd = enqueue_between(queue, src, dst, size);
 
-	cl_work_begin(&w, "clEnqueueCopyBuffer", event);
-	return cl_work_end(&w, cl_below.clEnqueueCopyBuffer(queue, src, dst, from, to, size, waits,
-							    list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueCopyBuffer", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueCopyBuffer(queue, src, dst, from, to, size, waits,
+							   list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL
@@ -183,12 +189,13 @@ wrap_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem src, cl_mem dst, con
 			     const size_t *to, const size_t *region, size_t src_row,
 			     size_t src_slice, size_t dst_row, size_t dst_slice, WAITS)
 {
-	struct cl_work w = between(queue, src, dst, box(region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, enqueue_region_bytes(region));
 
-	cl_work_begin(&w, "clEnqueueCopyBufferRect", event);
-	return cl_work_end(&w, cl_below.clEnqueueCopyBufferRect(
-				       queue, src, dst, from, to, region, src_row, src_slice,
-				       dst_row, dst_slice, waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueCopyBufferRect", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueCopyBufferRect(queue, src, dst, from, to,
+								     region, src_row, src_slice,
+								     dst_row, dst_slice, waits,
+								     list, cl_command_event(&cmd)));
 }
 
 /* -- Images -- */
@@ -199,36 +206,36 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueReadImage(cl_command_queue 
 							       const size_t *region, size_t row,
 							       size_t slice, void *ptr, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_D2H,
-			    .bytes = cl_image_bytes(image, region),
-			    .src = handle(image),
-			    .dst = handle(ptr),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_D2H,
+				 .bytes = cl_image_bytes(image, region),
+				 .src = enqueue_handle(image),
+				 .dst = enqueue_handle(ptr),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueReadImage", event);
-	return cl_work_end(&w,
-			   cl_below.clEnqueueReadImage(queue, image, blocking, origin, region, row,
-						       slice, ptr, waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueReadImage", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueReadImage(queue, image, blocking, origin,
+								region, row, slice, ptr, waits,
+								list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueWriteImage(
 	cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
 	const size_t *region, size_t row, size_t slice, const void *ptr, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_H2D,
-			    .bytes = cl_image_bytes(image, region),
-			    .src = handle(ptr),
-			    .dst = handle(image),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_H2D,
+				 .bytes = cl_image_bytes(image, region),
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(image),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueWriteImage", event);
-	return cl_work_end(&w, cl_below.clEnqueueWriteImage(queue, image, blocking, origin, region,
-							    row, slice, ptr, waits, list,
-							    cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueWriteImage", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueWriteImage(queue, image, blocking, origin,
+								 region, row, slice, ptr, waits,
+								 list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyImage(cl_command_queue queue, cl_mem src,
@@ -236,11 +243,12 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyImage(cl_command_queue 
 							       const size_t *to,
 							       const size_t *region, WAITS)
 {
-	struct cl_work w = between(queue, src, dst, cl_image_bytes(src, region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, cl_image_bytes(src, region));
 
-	cl_work_begin(&w, "clEnqueueCopyImage", event);
-	return cl_work_end(&w, cl_below.clEnqueueCopyImage(queue, src, dst, from, to, region, waits,
-							   list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueCopyImage", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueCopyImage(queue, src, dst, from, to, region, waits,
+							  list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyImageToBuffer(cl_command_queue queue,
@@ -249,12 +257,12 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyImageToBuffer(cl_comman
 								       const size_t *region,
 								       size_t to, WAITS)
 {
-	struct cl_work w = between(queue, src, dst, cl_image_bytes(src, region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, cl_image_bytes(src, region));
 
-	cl_work_begin(&w, "clEnqueueCopyImageToBuffer", event);
-	return cl_work_end(&w,
-			   cl_below.clEnqueueCopyImageToBuffer(queue, src, dst, from, region, to,
-							       waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueCopyImageToBuffer", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueCopyImageToBuffer(queue, src, dst, from,
+									region, to, waits, list,
+									cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyBufferToImage(cl_command_queue queue,
@@ -263,12 +271,12 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueCopyBufferToImage(cl_comman
 								       const size_t *to,
 								       const size_t *region, WAITS)
 {
-	struct cl_work w = between(queue, src, dst, cl_image_bytes(dst, region));
+	struct cl_command cmd = enqueue_between(queue, src, dst, cl_image_bytes(dst, region));
 
-	cl_work_begin(&w, "clEnqueueCopyBufferToImage", event);
-	return cl_work_end(&w,
-			   cl_below.clEnqueueCopyBufferToImage(queue, src, dst, from, to, region,
-							       waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueCopyBufferToImage", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueCopyBufferToImage(queue, src, dst, from, to,
+									region, waits, list,
+									cl_command_event(&cmd)));
 }
 
 /* -- Fills -- */
@@ -277,14 +285,17 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueFillBuffer(cl_command_queue
 								const void *pattern, size_t size,
 								size_t offset, size_t bytes, WAITS)
 {
-	struct cl_work w = {
-		.queue = queue, .kind = PASTA_KIND_SET, .bytes = bytes, .addr = handle(mem)};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_SET,
+				 .bytes = bytes,
+				 .addr = enqueue_handle(mem)};
 
 	if (pattern)
-		memcpy(&w.value, pattern, size < sizeof(w.value) ? size : sizeof(w.value));
-	cl_work_begin(&w, "clEnqueueFillBuffer", event);
-	return cl_work_end(&w, cl_below.clEnqueueFillBuffer(queue, mem, pattern, size, offset,
-							    bytes, waits, list, cl_work_event(&w)));
+		memcpy(&cmd.value, pattern, size < sizeof(cmd.value) ? size : sizeof(cmd.value));
+	cl_command_begin(&cmd, "clEnqueueFillBuffer", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueFillBuffer(queue, mem, pattern, size, offset, bytes,
+							   waits, list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueFillImage(cl_command_queue queue, cl_mem image,
@@ -292,14 +303,15 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueFillImage(cl_command_queue 
 							       const size_t *origin,
 							       const size_t *region, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_SET,
-			    .bytes = cl_image_bytes(image, region),
-			    .addr = handle(image)};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_SET,
+				 .bytes = cl_image_bytes(image, region),
+				 .addr = enqueue_handle(image)};
 
-	cl_work_begin(&w, "clEnqueueFillImage", event);
-	return cl_work_end(&w, cl_below.clEnqueueFillImage(queue, image, color, origin, region,
-							   waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueFillImage", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueFillImage(queue, image, color, origin, region,
+							  waits, list, cl_command_event(&cmd)));
 }
 
 /* -- Maps -- */
@@ -310,20 +322,20 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue q
 							      cl_uint waits, const cl_event *list,
 							      cl_event *event, cl_int *status)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_MAP,
-			    .bytes = size,
-			    .src = handle(mem),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_MAP,
+				 .bytes = size,
+				 .src = enqueue_handle(mem),
+				 .blocking = blocking};
 	cl_int error = CL_SUCCESS;
 	void *p;
 
-	cl_work_begin(&w, "clEnqueueMapBuffer", event);
+	cl_command_begin(&cmd, "clEnqueueMapBuffer", event);
 	p = cl_below.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, list,
-					cl_work_event(&w), &error);
-	w.dst = handle(p);
-	cl_work_end(&w, error);
+					cl_command_event(&cmd), &error);
+	cmd.dst = enqueue_handle(p);
+	cl_command_end(&cmd, error);
 	if (status)
 		*status = error;
 	return p;
@@ -334,38 +346,38 @@ wrap_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 		       const size_t *origin, const size_t *region, size_t *row, size_t *slice,
 		       cl_uint waits, const cl_event *list, cl_event *event, cl_int *status)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_MAP,
-			    .bytes = cl_image_bytes(image, region),
-			    .src = handle(image),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_MAP,
+				 .bytes = cl_image_bytes(image, region),
+				 .src = enqueue_handle(image),
+				 .blocking = blocking};
 	cl_int error = CL_SUCCESS;
 	void *p;
 
-	cl_work_begin(&w, "clEnqueueMapImage", event);
+	cl_command_begin(&cmd, "clEnqueueMapImage", event);
 	p = cl_below.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
-				       waits, list, cl_work_event(&w), &error);
-	w.dst = handle(p);
-	cl_work_end(&w, error);
+				       waits, list, cl_command_event(&cmd), &error);
+	cmd.dst = enqueue_handle(p);
+	cl_command_end(&cmd, error);
 	if (status)
 		*status = error;
 	return p;
 }
 
-/* How much is unmapped nobody says. */
+/* OpenCL doesn't report the size of the unmapped region. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueUnmapMemObject(cl_command_queue queue,
 								    cl_mem mem, void *ptr, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_UNMAP,
-			    .src = handle(ptr),
-			    .dst = handle(mem)};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_UNMAP,
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(mem)};
 
-	cl_work_begin(&w, "clEnqueueUnmapMemObject", event);
-	return cl_work_end(&w, cl_below.clEnqueueUnmapMemObject(queue, mem, ptr, waits, list,
-								cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueUnmapMemObject", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueUnmapMemObject(queue, mem, ptr, waits, list,
+								     cl_command_event(&cmd)));
 }
 
 /* -- Shared virtual memory -- */
@@ -374,64 +386,68 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMemcpy(cl_command_queue 
 							       cl_bool blocking, void *dst,
 							       const void *src, size_t size, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .bytes = size,
-			    .src = handle(src),
-			    .dst = handle(dst),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .bytes = size,
+				 .src = enqueue_handle(src),
+				 .dst = enqueue_handle(dst),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueSVMMemcpy", event);
-	return cl_work_end(&w, cl_below.clEnqueueSVMMemcpy(queue, blocking, dst, src, size, waits,
-							   list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueSVMMemcpy", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueSVMMemcpy(queue, blocking, dst, src, size, waits,
+							  list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMemFill(cl_command_queue queue, void *ptr,
 								const void *pattern, size_t size,
 								size_t bytes, WAITS)
 {
-	struct cl_work w = {
-		.queue = queue, .kind = PASTA_KIND_SET, .bytes = bytes, .addr = handle(ptr)};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_SET,
+				 .bytes = bytes,
+				 .addr = enqueue_handle(ptr)};
 
 	if (pattern)
-		memcpy(&w.value, pattern, size < sizeof(w.value) ? size : sizeof(w.value));
-	cl_work_begin(&w, "clEnqueueSVMMemFill", event);
-	return cl_work_end(&w, cl_below.clEnqueueSVMMemFill(queue, ptr, pattern, size, bytes, waits,
-							    list, cl_work_event(&w)));
+		memcpy(&cmd.value, pattern, size < sizeof(cmd.value) ? size : sizeof(cmd.value));
+	cl_command_begin(&cmd, "clEnqueueSVMMemFill", event);
+	return cl_command_end(&cmd,
+			      cl_below.clEnqueueSVMMemFill(queue, ptr, pattern, size, bytes, waits,
+							   list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMMap(cl_command_queue queue,
 							    cl_bool blocking, cl_map_flags flags,
 							    void *ptr, size_t size, WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_MAP,
-			    .bytes = size,
-			    .src = handle(ptr),
-			    .dst = handle(ptr),
-			    .blocking = blocking};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_MAP,
+				 .bytes = size,
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(ptr),
+				 .blocking = blocking};
 
-	cl_work_begin(&w, "clEnqueueSVMMap", event);
-	return cl_work_end(&w, cl_below.clEnqueueSVMMap(queue, blocking, flags, ptr, size, waits,
-							list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueSVMMap", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueSVMMap(queue, blocking, flags, ptr, size,
+							     waits, list, cl_command_event(&cmd)));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueSVMUnmap(cl_command_queue queue, void *ptr,
 							      WAITS)
 {
-	struct cl_work w = {.queue = queue,
-			    .kind = PASTA_KIND_COPY,
-			    .sub = PASTA_COPY_UNMAP,
-			    .src = handle(ptr),
-			    .dst = handle(ptr)};
+	struct cl_command cmd = {.queue = queue,
+				 .kind = PASTA_KIND_COPY,
+				 .sub = PASTA_COPY_UNMAP,
+				 .src = enqueue_handle(ptr),
+				 .dst = enqueue_handle(ptr)};
 
-	cl_work_begin(&w, "clEnqueueSVMUnmap", event);
-	return cl_work_end(&w,
-			   cl_below.clEnqueueSVMUnmap(queue, ptr, waits, list, cl_work_event(&w)));
+	cl_command_begin(&cmd, "clEnqueueSVMUnmap", event);
+	return cl_command_end(&cmd, cl_below.clEnqueueSVMUnmap(queue, ptr, waits, list,
+							       cl_command_event(&cmd)));
 }
 
-/* -- Markers, barriers, waiting: no device does anything, but the host's time is of interest -- */
+/* -- Markers, barriers and waits: only the host's time is recorded -- */
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clEnqueueMarkerWithWaitList(cl_command_queue queue,
 									WAITS)
@@ -464,14 +480,14 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clFlush(cl_command_queue queue)
 
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clFinish(cl_command_queue queue)
 {
-	struct cl_flow *flow = cl_queue_flow(queue);
-	uint32_t mark = cl_flow_mark(flow);
+	struct cl_callbacks *callbacks = cl_queue_callbacks(queue);
+	uint32_t mark = cl_callbacks_mark(callbacks);
 	uint64_t begin = pasta_now();
 	cl_int r = cl_below.clFinish(queue);
 
 	cl_sync("clFinish", begin, queue, r);
 	if (r == CL_SUCCESS)
-		cl_flow_settle(flow, mark);
+		cl_callbacks_wait(callbacks, mark);
 	return r;
 }
 

@@ -1,9 +1,9 @@
-/* extensions.c - entry points that programs look up by name: they would pass us by. */
+/* extensions.c - returns the wrappers for functions that the application looks up by name. */
 #include <string.h>
 
 #include "handlers/opencl/opencl.h"
 
-/* The table that the loader has; by name, the wrappers in it. */
+/* The table of wrappers that the loader uses, and the functions to look up in it. */
 static const cl_icd_dispatch *ours;
 
 #define ENTRY(function)                                                                            \
@@ -78,7 +78,7 @@ static const struct {
 
 #define QUEUE_KHR "clCreateCommandQueueWithPropertiesKHR"
 
-/* Each platform has its own. */
+/* Each platform has its own implementation. */
 static CL_API_ENTRY cl_command_queue CL_API_CALL
 wrap_create_queue_khr(cl_context context, cl_device_id device,
 		      const cl_queue_properties *properties, cl_int *status)
@@ -97,8 +97,8 @@ wrap_create_queue_khr(cl_context context, cl_device_id device,
 	return NULL;
 }
 
-/* What to give the program for what the driver gave us. */
-static void *instead(const char *name, void *found)
+/* Returns the wrapper of a function that the driver found, or found itself if there is none. */
+static void *extension_wrapper(const char *name, void *found)
 {
 	if (!found || !name)
 		return found;
@@ -113,12 +113,13 @@ static void *instead(const char *name, void *found)
 static CL_API_ENTRY void *CL_API_CALL
 wrap_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
 {
-	return instead(name, cl_below.clGetExtensionFunctionAddressForPlatform(platform, name));
+	return extension_wrapper(name,
+				 cl_below.clGetExtensionFunctionAddressForPlatform(platform, name));
 }
 
 static CL_API_ENTRY void *CL_API_CALL wrap_clGetExtensionFunctionAddress(const char *name)
 {
-	return instead(name, cl_below.clGetExtensionFunctionAddress(name));
+	return extension_wrapper(name, cl_below.clGetExtensionFunctionAddress(name));
 }
 
 void cl_wrap_extensions(cl_icd_dispatch *table)

@@ -1,13 +1,14 @@
-/* instrumented.c - launches whose accesses are counted: chosen, run as their twins, told and ended. */
+/* instrumented.c - counted launches: selects them, runs clones, and counts what the clones report.
+ */
 #include "handlers/opencl/instrumented.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sites by number: a block of them is one program's. */
-enum { BLOCK = 1 << 18, BLOCKS = 1 << 14, NOBODY = UINT32_MAX };
-enum { TURNS = 1 << 13 };
+/* Sites by id. Each program has a block of ids. */
+enum { BLOCK = 1 << 18, BLOCKS = 1 << 14, NO_ITEM = UINT32_MAX };
+enum { TURNS = 1 << 13 }; /* slots of a thread's table of turns */
 
 struct site {
 	uint32_t bytes;
@@ -16,25 +17,25 @@ struct site {
 
 static _Atomic(struct site *) sites[BLOCKS];
 
-/* The work-group that this thread runs. */
+/* The work-group that this thread of the driver currently runs. */
 static _Thread_local struct {
 	uint64_t token, group;
 	struct pasta_accesses_launch *launch;
-	struct cl_count *count;
-	struct pasta_cpu *cpu; /* NULL: not asked for yet */
+	struct cl_counted_launch *count;
+	struct pasta_cpu *cpu; /* NULL: no access so far in this launch and group size */
 	uint32_t item, group_size;
-	struct turn *turns; /* where raw accesses are wanted */
-	uint32_t stamp;
-} here;
+	struct turn *turns; /* allocated for the first raw access */
+	uint32_t stamp;	    /* changes with the work-item; older turns are void */
+} current;
 
-/* How often the work-item was at a site. */
+/* How often the work-item executed a site. */
 struct turn {
 	uint32_t site, stamp, n;
 };
 
 /* -- Sites -- */
 
-static struct site known(const struct pasta_trace_site *s)
+static struct site site_info(const struct pasta_trace_site *s)
 {
 	static const uint8_t spaces[] = {
 		[PASTA_TRACE_UNKNOWN] = PASTA_SPACE_GENERIC,
@@ -49,21 +50,21 @@ static struct site known(const struct pasta_trace_site *s)
 			     .space = spaces[s->space]};
 }
 
-uint32_t cl_count_flags(const struct pasta_trace_site *site)
+uint32_t cl_site_flags(const struct pasta_trace_site *site)
 {
-	struct site s = known(site);
+	struct site s = site_info(site);
 
 	return s.kind | (uint32_t)s.space << 8;
 }
 
-uint32_t cl_count_block(void)
+uint32_t cl_sites_reserve(void)
 {
 	uint32_t first = pasta_accesses_sites(2 * BLOCK);
 
 	return first ? (first + BLOCK - 1) / BLOCK * BLOCK : 0;
 }
 
-bool cl_count_sites(const struct pasta_trace_module *m, uint32_t first)
+bool cl_sites_add(const struct pasta_trace_module *m, uint32_t first)
 {
 	struct site *block;
 
@@ -73,147 +74,149 @@ bool cl_count_sites(const struct pasta_trace_module *m, uint32_t first)
 	if (!block)
 		return false;
 	for (size_t i = 0; i < m->site_count; i++)
-		block[i] = known(&m->sites[i]);
+		block[i] = site_info(&m->sites[i]);
 	atomic_store_explicit(&sites[first / BLOCK], block, memory_order_release);
 	return true;
 }
 
-/* -- On the driver's threads -- */
+/* -- Hooks, on the driver's threads -- */
 
 static void on_enter(uint64_t token, uint32_t kernel, uint32_t item, uint64_t group,
 		     uint32_t group_size)
 {
-	if (here.token == token && here.group == group && item)
+	if (current.token == token && current.group == group && item)
 		return;
-	if (here.token != token) {
-		here.token = token;
-		here.launch = pasta_accesses_of(token);
-		here.count = here.launch ? pasta_accesses_data(here.launch) : NULL;
-		here.cpu = NULL;
+	if (current.token != token) {
+		current.token = token;
+		current.launch = pasta_accesses_of(token);
+		current.count = current.launch ? pasta_accesses_data(current.launch) : NULL;
+		current.cpu = NULL;
 	}
-	if (here.group_size != group_size)
-		here.cpu = NULL;
-	here.group = group;
-	here.group_size = group_size;
-	here.item = NOBODY;
+	if (current.group_size != group_size)
+		current.cpu = NULL;
+	current.group = group;
+	current.group_size = group_size;
+	current.item = NO_ITEM;
 }
 
-/* A buffer's address is known from here on: to all, before the group's first access. */
+/* Registers the buffer behind an argument, before the work-group's first access. */
 static void on_argument(uint64_t token, uint32_t index, uint64_t addr)
 {
-	struct cl_count *c = here.count;
-	struct cl_place place;
+	struct cl_counted_launch *c = current.count;
+	struct cl_range range;
 	uint64_t object;
 
 	if (!c || index >= c->count ||
-	    atomic_load_explicit(&c->arguments[index].told, memory_order_acquire))
+	    atomic_load_explicit(&c->arguments[index].registered, memory_order_acquire))
 		return;
-	if (addr && cl_mem_place(c->arguments[index].mem, &place)) {
-		object = pasta_accesses_object((uintptr_t)place.root, addr - place.offset,
-					       place.bytes, c->context, c->device);
-		cl_mem_object(place.root, addr - place.offset, object);
+	if (addr && cl_mem_range(c->arguments[index].mem, &range)) {
+		object = pasta_accesses_object((uintptr_t)range.root, addr - range.offset,
+					       range.bytes, c->context, c->device);
+		cl_mem_set_object(range.root, addr - range.offset, object);
 	}
-	atomic_store_explicit(&c->arguments[index].told, true, memory_order_release);
+	atomic_store_explicit(&c->arguments[index].registered, true, memory_order_release);
 }
 
-static uint32_t next_turn(uint32_t site)
+static uint32_t instrumented_turn(uint32_t site)
 {
 	struct turn *t;
 
-	if (!here.turns)
-		here.turns = calloc(TURNS, sizeof(*here.turns));
-	if (!here.turns)
+	if (!current.turns)
+		current.turns = calloc(TURNS, sizeof(*current.turns));
+	if (!current.turns)
 		return 0;
-	t = &here.turns[site % TURNS];
-	if (t->site != site || t->stamp != here.stamp)
-		*t = (struct turn){site, here.stamp, 0};
+	t = &current.turns[site % TURNS];
+	if (t->site != site || t->stamp != current.stamp)
+		*t = (struct turn){site, current.stamp, 0};
 	return t->n++;
 }
 
-static void put(uint64_t addr, uint32_t site, const struct site *s)
+static void instrumented_put_raw(uint64_t addr, uint32_t site, const struct site *s)
 {
 	struct pasta_access a = {
 		.addr = addr,
 		.size = s->bytes,
 		.site = site,
-		.group = (uint32_t)here.group,
-		.turn = next_turn(site),
-		.thread = (uint16_t)here.item,
+		.group = (uint32_t)current.group,
+		.turn = instrumented_turn(site),
+		.thread = (uint16_t)current.item,
 		.kind = s->kind,
 		.space = s->space,
 	};
 
-	pasta_accesses_put(here.launch, &a);
+	pasta_accesses_put(current.launch, &a);
 }
 
-/* The work-item is another one than that of the access before. False: nothing counts n of them. */
-static bool turn_to(uint32_t item, uint64_t n)
+/* Switches to another work-item. Returns false if its n accesses cannot be counted; they are then
+ * counted as dropped. */
+static bool instrumented_select_item(uint32_t item, uint64_t n)
 {
-	if (!here.cpu && here.launch)
-		here.cpu = pasta_accesses_thread(here.launch, here.group_size);
-	if (!here.cpu) {
-		pasta_accesses_dropped(here.launch, n);
+	if (!current.cpu && current.launch)
+		current.cpu = pasta_accesses_thread(current.launch, current.group_size);
+	if (!current.cpu) {
+		pasta_accesses_dropped(current.launch, n);
 		return false;
 	}
-	here.item = item;
-	here.stamp++;
-	pasta_cpu_thread(here.cpu, (uint32_t)here.group, item);
+	current.item = item;
+	current.stamp++;
+	pasta_cpu_thread(current.cpu, (uint32_t)current.group, item);
 	return true;
 }
 
-static inline const struct site *site_of(uint32_t number)
+static inline const struct site *instrumented_site(uint32_t number)
 {
 	return &atomic_load_explicit(&sites[number / BLOCK], memory_order_acquire)[number % BLOCK];
 }
 
-static inline void count(uint64_t addr, uint32_t site, const struct site *s)
+static inline void instrumented_count(uint64_t addr, uint32_t site, const struct site *s)
 {
-	pasta_cpu_access(here.cpu, addr, s->bytes, s->kind, s->space, site);
+	pasta_cpu_access(current.cpu, addr, s->bytes, s->kind, s->space, site);
 	if (pasta_accesses_raw())
-		put(addr, site, s);
+		instrumented_put_raw(addr, site, s);
 }
 
 static void on_access(uint64_t addr, uint32_t site, uint32_t item)
 {
-	if ((item == here.item && here.cpu) || turn_to(item, 1))
-		count(addr, site, site_of(site));
+	if ((item == current.item && current.cpu) || instrumented_select_item(item, 1))
+		instrumented_count(addr, site, instrumented_site(site));
 }
 
-/* All work-items tell of a group's copy, which is one. */
+/* All work-items of a group report the group's copy. It is one copy: count the first's report. */
 static void on_range(uint64_t addr, uint32_t site, uint32_t item, uint64_t n, uint64_t stride)
 {
-	const struct site *s = site_of(site);
+	const struct site *s = instrumented_site(site);
 
-	if (item || ((here.item || !here.cpu) && !turn_to(item, n)))
+	if (item || ((current.item || !current.cpu) && !instrumented_select_item(item, n)))
 		return;
 	for (uint64_t i = 0; i < n; i++)
-		count(addr + i * stride, site, s);
+		instrumented_count(addr + i * stride, site, s);
 }
 
-const struct pasta_trace_hooks cl_count_hooks = {on_enter, on_argument, on_access, on_range};
+const struct pasta_trace_hooks cl_instrumented_hooks = {on_enter, on_argument, on_access, on_range};
 
 /* -- Launches -- */
 
-static void CL_CALLBACK done(cl_event event, cl_int status, void *arg)
+static void CL_CALLBACK counted_launch_done(cl_event event, cl_int status, void *arg)
 {
-	struct cl_count *c = arg;
+	struct cl_counted_launch *c = arg;
 
 	pasta_accesses_end(c->launch, status == CL_COMPLETE);
-	cl_flow_came(c->flow);
+	cl_callbacks_received(c->callbacks);
 	free(c);
 }
 
-static struct cl_count *count_new(const struct cl_work *w, const struct cl_queue *q)
+static struct cl_counted_launch *counted_launch_new(const struct cl_command *cmd,
+						    const struct cl_queue *q)
 {
-	uint32_t n = cl_kernel_arguments(w->kernel);
-	struct cl_count *c = calloc(1, sizeof(*c) + n * sizeof(c->arguments[0]));
+	uint32_t n = cl_kernel_arguments(cmd->kernel);
+	struct cl_counted_launch *c = calloc(1, sizeof(*c) + n * sizeof(c->arguments[0]));
 
 	if (!c)
 		return NULL;
 	c->count = n;
 	c->context = q->context;
 	c->device = q->device;
-	c->launch = pasta_accesses_begin(w->corr, pasta_intern_str(cl_kernel_name(w->kernel)),
+	c->launch = pasta_accesses_begin(cmd->corr, pasta_intern_str(cl_kernel_name(cmd->kernel)),
 					 pasta_agent_tid(), c);
 	if (!c->launch) {
 		free(c);
@@ -223,84 +226,87 @@ static struct cl_count *count_new(const struct cl_work *w, const struct cl_queue
 	return c;
 }
 
-static cl_device_id device_of(const struct cl_work *w)
+static cl_device_id instrumented_device(const struct cl_command *cmd)
 {
 	cl_device_id device = NULL;
 
-	cl_below.clGetCommandQueueInfo(w->queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+	cl_below.clGetCommandQueueInfo(cmd->queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
 	return device;
 }
 
-static void refuse(struct cl_work *w, const char *why)
+static void instrumented_refuse(struct cl_command *cmd, const char *why)
 {
-	if (w->count) {
-		pasta_accesses_cancel(w->count->launch);
-		free(w->count);
+	if (cmd->launch) {
+		pasta_accesses_cancel(cmd->launch->launch);
+		free(cmd->launch);
 	}
-	w->count = NULL;
-	w->twin = NULL;
-	w->counted = PASTA_ACCESS_LAUNCH_REFUSED;
-	w->why = why;
+	cmd->launch = NULL;
+	cmd->clone = NULL;
+	cmd->counted = PASTA_ACCESS_LAUNCH_REFUSED;
+	cmd->why = why;
 }
 
-static uint64_t shape_of(const struct cl_work *w, const struct cl_queue *q)
+static uint64_t instrumented_shape(const struct cl_command *cmd, const struct cl_queue *q)
 {
-	uint64_t code = pasta_accesses_code(cl_kernel_code(w->kernel), &q->model, sizeof(q->model));
+	uint64_t code =
+		pasta_accesses_code(cl_kernel_code(cmd->kernel), &q->model, sizeof(q->model));
 
-	return pasta_accesses_shape(pasta_accesses_kernel(cl_kernel_name(w->kernel), code), w->grid,
-				    w->block);
+	return pasta_accesses_shape(pasta_accesses_kernel(cl_kernel_name(cmd->kernel), code),
+				    cmd->grid, cmd->block);
 }
 
-void cl_count_begin(struct cl_work *w)
+void cl_instrumented_begin(struct cl_command *cmd)
 {
-	struct cl_queue q = cl_queue_of(w->queue);
-	const char *why = "too many launches are under way, or there is no memory";
+	struct cl_queue q = cl_queue_of(cmd->queue);
+	const char *why = "too many launches are running, or memory is exhausted";
 
-	w->twin = NULL;
-	w->count = NULL;
-	w->counted = 0;
-	if (!w->active || !cl_counts())
+	cmd->clone = NULL;
+	cmd->launch = NULL;
+	cmd->counted = 0;
+	if (!cmd->active || !cl_counts_accesses())
 		return;
-	w->shape = shape_of(w, &q);
-	w->counted = pasta_accesses_choose(cl_kernel_name(w->kernel), w->shape);
-	if (w->counted != PASTA_ACCESS_LAUNCH_COUNTED)
+	cmd->shape = instrumented_shape(cmd, &q);
+	cmd->counted = pasta_accesses_choose(cl_kernel_name(cmd->kernel), cmd->shape);
+	if (cmd->counted != PASTA_ACCESS_LAUNCH_COUNTED)
 		return;
 	if (!q.number)
-		why = "its queue is not known"; /* or none: the driver says so */
+		why = "its queue is unknown"; /* an invalid queue is refused by the driver */
 	else
-		w->count = count_new(w, &q);
-	if (w->count)
-		w->twin = cl_clone_acquire(w->kernel, device_of(w), w->count, &why);
-	if (!w->twin)
-		refuse(w, why);
-	else if (!w->event)
-		w->event = &w->own;
+		cmd->launch = counted_launch_new(cmd, &q);
+	if (cmd->launch)
+		cmd->clone =
+			cl_clone_acquire(cmd->kernel, instrumented_device(cmd), cmd->launch, &why);
+	if (!cmd->clone)
+		instrumented_refuse(cmd, why);
+	else if (!cmd->event)
+		cmd->event = &cmd->own;
 }
 
-bool cl_count_again(struct cl_work *w, cl_int status)
+bool cl_instrumented_retry(struct cl_command *cmd, cl_int status)
 {
-	struct cl_flow *flow;
+	struct cl_callbacks *callbacks;
 
-	if (!w->twin)
+	if (!cmd->clone)
 		return false;
 	if (status == CL_SUCCESS) {
-		cl_clone_release(w->kernel, device_of(w), w->twin);
-		flow = w->count->flow = cl_queue_flow(w->queue);
-		cl_flow_submitted(flow);
-		if (cl_below.clSetEventCallback(*w->event, CL_COMPLETE, done, w->count)) {
-			cl_flow_came(flow);
-			pasta_emit_loss(PASTA_LOSS_SOURCE, 1); /* when it ends is not known */
+		cl_clone_release(cmd->kernel, instrumented_device(cmd), cmd->clone);
+		callbacks = cmd->launch->callbacks = cl_queue_callbacks(cmd->queue);
+		cl_callbacks_expect(callbacks);
+		if (cl_below.clSetEventCallback(*cmd->event, CL_COMPLETE, counted_launch_done,
+						cmd->launch)) {
+			cl_callbacks_received(callbacks);
+			pasta_emit_loss(PASTA_LOSS_SOURCE, 1); /* its end will not be seen */
 		}
 		return false;
 	}
-	cl_below.clReleaseKernel(w->twin);
-	refuse(w, "the driver does not take what was instrumented");
+	cl_below.clReleaseKernel(cmd->clone);
+	instrumented_refuse(cmd, "the driver refused to launch the instrumented kernel");
 	return true;
 }
 
-void cl_count_registered(const struct cl_work *w, uint32_t name)
+void cl_instrumented_emit(const struct cl_command *cmd, uint32_t name)
 {
-	if (w->counted)
-		pasta_accesses_registered(w->corr, w->begin, w->shape, w->counted, name,
-				    w->why ? pasta_intern_str(w->why) : 0, 1);
+	if (cmd->counted)
+		pasta_accesses_registered(cmd->corr, cmd->begin, cmd->shape, cmd->counted, name,
+					  cmd->why ? pasta_intern_str(cmd->why) : 0, 1);
 }

@@ -1,8 +1,9 @@
 /*
- * instrumented.h - accesses of kernels counted: instead of a kernel its twin runs, which tells of each.
+ * instrumented.h - counts the memory accesses of kernels by running instrumented clones of them.
  *
- * A twin is the same kernel, built from the same source once more, with one more argument: the
- * launch's token. The program sees neither it nor its program.
+ * A clone is the same kernel, built a second time from the same source, with a hook call before
+ * each access and one more argument, the launch's token. The application sees neither the clone nor
+ * the cl_program that contains it.
  */
 #ifndef PASTA_HANDLERS_OPENCL_INSTRUMENTED_H
 #define PASTA_HANDLERS_OPENCL_INSTRUMENTED_H
@@ -11,58 +12,77 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/trace/trace.h"
 
-/* Whether this run counts accesses at all: if not, arguments and sources are of no interest. */
-static inline bool cl_counts(void)
+struct cl_recipe;
+
+/* Returns whether this run counts accesses. If not, kernel arguments and sources aren't tracked. */
+static inline bool cl_counts_accesses(void)
 {
 	return pasta_accesses_host_enabled();
 }
 
-/* A launch that is counted. */
-struct cl_count {
+/* A counted launch. It is freed when the launch's event completes. */
+struct cl_counted_launch {
 	struct pasta_accesses_launch *launch;
-	struct cl_flow *flow;
+	struct cl_callbacks *callbacks;
 	uint64_t token;
 	uint32_t context, device;
-	uint32_t count;
+	uint32_t count; /* of arguments */
 	struct {
-		cl_mem mem; /* if the argument is one */
-		_Atomic bool told;
+		cl_mem mem;		 /* the argument, if it has the size of a cl_mem */
+		_Atomic bool registered; /* its address is known to the reducers */
 	} arguments[];
 };
 
-/* programs.c: the program that tells, built when it is first asked for; to be released. NULL: *why
- * says why there is none. */
-cl_program cl_clone(cl_program program, cl_device_id device, const char **why);
-/* pasta_accesses_code of what the program was built from; 0: that is not known. */
+/* programs.c */
+
+/* Returns the program's clone for a device, and builds it on the first call. The caller releases
+ * it. NULL: *why has the reason. Any thread. */
+cl_program cl_program_clone(cl_program program, cl_device_id device, const char **why);
+/* Returns pasta_accesses_code of the program's source and options, or 0 if they are unknown. */
 uint64_t cl_program_code(cl_program program);
-/* A kernel of the program's own is made of it, is released: what is kept of a program ends with the
- * last of them and the program's own references. */
-void cl_program_hold(cl_program program);
-void cl_program_let_go(cl_program program);
+/* Count the references to a program: the application's own, and one for each of its kernels. The
+ * recipe and the clones of the program are freed with the last one. */
+void cl_program_ref(cl_program program);
+void cl_program_unref(cl_program program);
 
-/* kernels.c: how many arguments a kernel has. */
+/* programclone.c: builds an instrumented clone for a device, and emits its sites. The caller
+ * releases it, and holds a lock that serializes builds. NULL: *why has the reason. */
+cl_program cl_clone_build(const struct cl_recipe *recipe, cl_device_id device, const char **why);
+
+/* kernels.c */
+
+/* Returns the number of a kernel's arguments; 0 if the kernel is unknown. */
 uint32_t cl_kernel_arguments(cl_kernel kernel);
-/* A twin with the kernel's arguments, and c's token, for one launch; c's arguments are filled in.
- * To be given back when it is enqueued: the driver has taken the arguments then. NULL: *why. */
-cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_count *c, const char **why);
-void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel twin);
+/* Returns a clone of the kernel for one launch. The clone has the kernel's arguments and c's token;
+ * c->arguments are filled in. Release it after it is enqueued: clEnqueue copies the arguments.
+ * NULL: *why has the reason. */
+cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_counted_launch *c,
+			   const char **why);
+void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel clone);
 
-/* memory.c: where an address that a kernel is given for this object lies in which memory: bytes
- * from its root's begin. False: it is no buffer. */
-struct cl_place {
+/* memory.c */
+
+/* The memory of a buffer: offset bytes into the root buffer, which has this many bytes. The root of
+ * a sub-buffer is its parent; any other buffer is its own root. */
+struct cl_range {
 	const void *root;
 	uint64_t offset, bytes;
 };
-bool cl_mem_place(cl_mem mem, struct cl_place *place);
-/* It is this object of the reducers' now, which ends with it. */
-void cl_mem_object(const void *root, uint64_t addr, uint64_t object);
+/* Returns false if mem is not a buffer. */
+bool cl_mem_range(cl_mem mem, struct cl_range *range);
+/* Set the reducer object that represents a root buffer. It is unregistered with the buffer. */
+void cl_mem_set_object(const void *root, uint64_t addr, uint64_t object);
 
-/* count.c: what the instrumented kernels call; what a site's events and the hooks know of it. */
-extern const struct pasta_trace_hooks cl_count_hooks;
-uint32_t cl_count_flags(const struct pasta_trace_site *site);
-/* The first of the numbers that are set aside for a program's sites; 0: there are none left. */
-uint32_t cl_count_block(void);
-/* False: there are too many. */
-bool cl_count_sites(const struct pasta_trace_module *module, uint32_t first);
+/* instrumented.c */
+
+/* The functions that instrumented kernels call. */
+extern const struct pasta_trace_hooks cl_instrumented_hooks;
+/* Returns the flags of a site's record. */
+uint32_t cl_site_flags(const struct pasta_trace_site *site);
+/* Reserves a block of site ids for one program. Returns the first, or 0 if none are left. */
+uint32_t cl_sites_reserve(void);
+/* Makes a program's sites known to the hooks. Returns false if there are too many, or without
+ * memory. */
+bool cl_sites_add(const struct pasta_trace_module *module, uint32_t first);
 
 #endif

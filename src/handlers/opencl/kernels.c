@@ -1,4 +1,4 @@
-/* kernels.c - kernels: their names, their arguments, and twins of them that tell of accesses. */
+/* kernels.c - kernels: their names, their arguments, and their instrumented clones. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* An argument as it was set last. */
+/* A kernel argument, as the application last set it. */
 struct argument {
 	enum { UNSET, VALUE, SVM } how;
 	size_t size;
-	void *value; /* NULL: so much local memory; or the pointer that was set */
+	void *value; /* a copy of the value or the SVM pointer; NULL: size bytes of local memory */
 };
 
-/* What clSetKernelExecInfo was told last, by what it is about. */
+/* The last values of clSetKernelExecInfo, by parameter name. */
 enum { INFOS = 4 };
 struct info {
 	cl_kernel_exec_info about;
@@ -23,18 +23,19 @@ struct info {
 	void *value;
 };
 
-/* A kernel of the twin program, in nobody's hands. */
+/* A clone that no launch currently uses. */
 struct spare {
 	struct spare *next;
 	cl_device_id device;
 	cl_kernel kernel;
 };
 
-/* All are in one list, where a leak checker finds them. */
+/* The arguments of a kernel, where accesses are counted. All are in one list, where a leak checker
+ * finds them. */
 struct arguments {
 	struct arguments *next;
 	cl_program program;
-	uint32_t refs; /* the program's own; 0: the handle may come again, as another kernel's */
+	uint32_t refs; /* the application's; 0: the driver may reuse the handle */
 	struct spare *spares;
 	struct info infos[INFOS];
 	uint32_t count, room;
@@ -45,17 +46,18 @@ struct kernel {
 	uint32_t number;
 	_Atomic(const char *) name;
 	_Atomic uint64_t code;	     /* cl_program_code of its program */
-	struct arguments *arguments; /* NULL: nothing is counted */
+	struct arguments *arguments; /* NULL: accesses aren't counted */
 };
 
 static struct cl_table kernels;
-/* For arguments. The driver is not called with it held but to set them. */
+/* Protects arguments. While it is held, the driver is called only to set arguments. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct arguments *all;
 
 /* -- Arguments -- */
 
-/* Without the lock: a context may end with them, and then a function of the program's is called. */
+/* Call without the lock: the last reference to a context may end here, and the driver then calls a
+ * function of the application. */
 static void spares_free(struct spare *s)
 {
 	struct spare *next;
@@ -67,7 +69,7 @@ static void spares_free(struct spare *s)
 	}
 }
 
-/* Its spares are the caller's. */
+/* Clears the arguments, and returns the spare clones, which the caller frees without the lock. */
 static struct spare *arguments_clear(struct arguments *a)
 {
 	struct spare *spares = a->spares;
@@ -95,7 +97,7 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 
 	cl_below.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
 	cl_below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
-	cl_program_hold(program);
+	cl_program_ref(program);
 	atomic_store_explicit(&k->code, cl_program_code(program), memory_order_relaxed);
 	pasta_lock(&lock);
 	if (!k->arguments) {
@@ -123,8 +125,8 @@ static void arguments_new(struct kernel *k, cl_kernel kernel)
 	spares_free(spares);
 }
 
-/* The program has one reference more, or less. What was kept ends with its last. */
-static void refer(cl_kernel kernel, bool more)
+/* Counts the application's references. The arguments are freed with the last one. */
+static void kernel_refer(cl_kernel kernel, bool more)
 {
 	struct kernel *k = cl_table_find(&kernels, kernel);
 	struct spare *spares = NULL;
@@ -142,10 +144,10 @@ static void refer(cl_kernel kernel, bool more)
 	pasta_unlock(&lock);
 	spares_free(spares);
 	if (last)
-		cl_program_let_go(k->arguments->program);
+		cl_program_unref(k->arguments->program);
 }
 
-static void *same(const void *value, size_t size)
+static void *argument_copy(const void *value, size_t size)
 {
 	void *copy = value ? malloc(size ? size : 1) : NULL;
 
@@ -166,7 +168,7 @@ static void argument_set(cl_kernel kernel, cl_uint index, int how, size_t size, 
 			memcpy(a->value, value, size);
 		} else {
 			free(a->value);
-			a->value = same(value, size);
+			a->value = argument_copy(value, size);
 		}
 		a->size = size;
 		a->how = value && !a->value ? UNSET : how;
@@ -185,7 +187,7 @@ static void info_set(cl_kernel kernel, cl_kernel_exec_info about, size_t size, c
 		if (info->value && info->about != about)
 			continue;
 		free(info->value);
-		*info = (struct info){about, size, same(value, size)};
+		*info = (struct info){about, size, argument_copy(value, size)};
 		break;
 	}
 	pasta_unlock(&lock);
@@ -204,51 +206,51 @@ static void arguments_copy(cl_kernel to, cl_kernel from)
 				 k->arguments->infos[i].value);
 }
 
-/* -- Twins -- */
+/* -- Clones -- */
 
-static cl_kernel twin_new(cl_kernel kernel, cl_device_id device, const char **why)
+static cl_kernel kernel_clone_new(cl_kernel kernel, cl_device_id device, const char **why)
 {
-	cl_program program = NULL, twin;
+	cl_program program = NULL, clone;
 	cl_kernel made = NULL;
 
-	*why = "its program is not known";
+	*why = "its program is unknown";
 	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL))
 		return NULL;
-	twin = cl_clone(program, device, why);
-	if (!twin)
+	clone = cl_program_clone(program, device, why);
+	if (!clone)
 		return NULL;
-	made = cl_below.clCreateKernel(twin, cl_kernel_name(kernel), NULL);
-	cl_below.clReleaseProgram(twin);
+	made = cl_below.clCreateKernel(clone, cl_kernel_name(kernel), NULL);
+	cl_below.clReleaseProgram(clone);
 	if (!made)
-		*why = "the driver does not make a kernel of what was instrumented";
+		*why = "the driver refused to create the instrumented kernel";
 	return made;
 }
 
-static cl_int argument_give(cl_kernel twin, uint32_t index, const struct argument *a)
+static cl_int argument_apply(cl_kernel clone, uint32_t index, const struct argument *a)
 {
 	if (a->how == VALUE)
-		return cl_below.clSetKernelArg(twin, index, a->size, a->value);
+		return cl_below.clSetKernelArg(clone, index, a->size, a->value);
 	if (a->how == SVM)
-		return cl_below.clSetKernelArgSVMPointer(twin, index, *(void **)a->value);
-	/* The driver then refuses the twin, as it would the kernel. */
+		return cl_below.clSetKernelArgSVMPointer(clone, index, *(void **)a->value);
+	/* An argument is unset: the driver refuses the clone as it would the kernel. */
 	return CL_SUCCESS;
 }
 
-static bool arguments_give(cl_kernel twin, const struct arguments *a, struct cl_count *c)
+static bool arguments_apply(cl_kernel clone, const struct arguments *a, struct cl_counted_launch *c)
 {
 	cl_int r = CL_SUCCESS;
 
 	for (uint32_t i = 0; !r && i < a->count; i++) {
 		const struct argument *from = &a->list[i];
 
-		r = argument_give(twin, i, from);
+		r = argument_apply(clone, i, from);
 		if (from->how == VALUE && from->value && from->size == sizeof(c->arguments[i].mem))
 			memcpy(&c->arguments[i].mem, from->value, from->size);
 	}
 	for (int i = 0; !r && i < INFOS && a->infos[i].value; i++)
-		r = cl_below.clSetKernelExecInfo(twin, a->infos[i].about, a->infos[i].size,
+		r = cl_below.clSetKernelExecInfo(clone, a->infos[i].about, a->infos[i].size,
 						 a->infos[i].value);
-	return !r && !cl_below.clSetKernelArg(twin, a->count, sizeof(c->token), &c->token);
+	return !r && !cl_below.clSetKernelArg(clone, a->count, sizeof(c->token), &c->token);
 }
 
 uint32_t cl_kernel_arguments(cl_kernel kernel)
@@ -258,7 +260,7 @@ uint32_t cl_kernel_arguments(cl_kernel kernel)
 	return k && k->arguments ? k->arguments->count : 0;
 }
 
-static struct spare *spare_take(struct kernel *k, cl_device_id device)
+static struct spare *spare_acquire(struct kernel *k, cl_device_id device)
 {
 	struct spare *s = NULL, **at;
 
@@ -270,45 +272,46 @@ static struct spare *spare_take(struct kernel *k, cl_device_id device)
 	return s;
 }
 
-cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_count *c, const char **why)
+cl_kernel cl_clone_acquire(cl_kernel kernel, cl_device_id device, struct cl_counted_launch *c,
+			   const char **why)
 {
 	struct kernel *k = cl_table_find(&kernels, kernel);
 	struct spare *s;
-	cl_kernel twin;
+	cl_kernel clone;
 	bool ok;
 
-	*why = "the kernel is not known";
+	*why = "the kernel is unknown";
 	if (!k || !k->arguments)
 		return NULL;
 	pasta_lock(&lock);
-	s = spare_take(k, device);
+	s = spare_acquire(k, device);
 	pasta_unlock(&lock);
-	twin = s ? s->kernel : twin_new(kernel, device, why);
+	clone = s ? s->kernel : kernel_clone_new(kernel, device, why);
 	free(s);
-	if (!twin)
+	if (!clone)
 		return NULL;
 	pasta_lock(&lock);
-	ok = c->count == k->arguments->count && arguments_give(twin, k->arguments, c);
+	ok = c->count == k->arguments->count && arguments_apply(clone, k->arguments, c);
 	pasta_unlock(&lock);
 	if (ok)
-		return twin;
-	*why = "the driver does not take its arguments for what was instrumented";
-	cl_below.clReleaseKernel(twin);
+		return clone;
+	*why = "the driver refused its arguments for the instrumented kernel";
+	cl_below.clReleaseKernel(clone);
 	return NULL;
 }
 
-void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel twin)
+void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel clone)
 {
 	struct kernel *k = cl_table_find(&kernels, kernel);
 	struct spare *s = calloc(1, sizeof(*s));
 
 	if (!k || !k->arguments || !s) {
 		free(s);
-		cl_below.clReleaseKernel(twin);
+		cl_below.clReleaseKernel(clone);
 		return;
 	}
 	s->device = device;
-	s->kernel = twin;
+	s->kernel = clone;
 	pasta_lock(&lock);
 	if (k->arguments->refs) {
 		s->next = k->arguments->spares;
@@ -316,15 +319,15 @@ void cl_clone_release(cl_kernel kernel, cl_device_id device, cl_kernel twin)
 		s = NULL;
 	}
 	pasta_unlock(&lock);
-	spares_free(s); /* released meanwhile */
+	spares_free(s); /* the application released the kernel meanwhile */
 }
 
-/* -- The program's own -- */
+/* -- Wrappers -- */
 
-static const char *ask_name(cl_kernel kernel)
+static const char *kernel_query_name(cl_kernel kernel)
 {
 	char text[4096], *name = text;
-	const char *kept = NULL;
+	const char *name_copy = NULL;
 	size_t size = 0;
 
 	if (cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) !=
@@ -336,21 +339,21 @@ static const char *ask_name(cl_kernel kernel)
 	if (name && cl_below.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL) ==
 			    CL_SUCCESS) {
 		name[size] = '\0';
-		kept = cl_table_text(name);
+		name_copy = cl_table_text(name);
 	}
 	if (name != text)
 		free(name);
-	return kept;
+	return name_copy;
 }
 
-static void kernel_made(cl_kernel kernel)
+static void kernel_created(cl_kernel kernel)
 {
 	struct kernel *k = kernel ? cl_table_put(&kernels, kernel, sizeof(*k)) : NULL;
 
 	if (!k)
 		return;
-	atomic_store_explicit(&k->name, ask_name(kernel), memory_order_release);
-	if (cl_counts())
+	atomic_store_explicit(&k->name, kernel_query_name(kernel), memory_order_release);
+	if (cl_counts_accesses())
 		arguments_new(k, kernel);
 }
 
@@ -374,7 +377,7 @@ static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program
 {
 	cl_kernel k = cl_below.clCreateKernel(program, name, status);
 
-	kernel_made(k);
+	kernel_created(k);
 	return k;
 }
 
@@ -388,7 +391,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clCreateKernelsInProgram(cl_program 
 	if (count_ret)
 		*count_ret = n;
 	for (cl_uint i = 0; r == CL_SUCCESS && list && i < n && i < count; i++)
-		kernel_made(list[i]);
+		kernel_created(list[i]);
 	return r;
 }
 
@@ -396,8 +399,8 @@ static CL_API_ENTRY cl_kernel CL_API_CALL wrap_clCloneKernel(cl_kernel kernel, c
 {
 	cl_kernel k = cl_below.clCloneKernel(kernel, status);
 
-	kernel_made(k);
-	if (k && cl_counts())
+	kernel_created(k);
+	if (k && cl_counts_accesses())
 		arguments_copy(k, kernel);
 	return k;
 }
@@ -407,7 +410,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clSetKernelArg(cl_kernel kernel, cl_
 {
 	cl_int r = cl_below.clSetKernelArg(kernel, index, size, value);
 
-	if (r == CL_SUCCESS && cl_counts())
+	if (r == CL_SUCCESS && cl_counts_accesses())
 		argument_set(kernel, index, VALUE, size, value);
 	return r;
 }
@@ -418,7 +421,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clSetKernelArgSVMPointer(cl_kernel k
 {
 	cl_int r = cl_below.clSetKernelArgSVMPointer(kernel, index, pointer);
 
-	if (r == CL_SUCCESS && cl_counts())
+	if (r == CL_SUCCESS && cl_counts_accesses())
 		argument_set(kernel, index, SVM, sizeof(pointer), &pointer);
 	return r;
 }
@@ -429,7 +432,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clSetKernelExecInfo(cl_kernel kernel
 {
 	cl_int r = cl_below.clSetKernelExecInfo(kernel, about, size, value);
 
-	if (r == CL_SUCCESS && cl_counts())
+	if (r == CL_SUCCESS && cl_counts_accesses())
 		info_set(kernel, about, size, value);
 	return r;
 }
@@ -439,27 +442,27 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clRetainKernel(cl_kernel kernel)
 	cl_int r = cl_below.clRetainKernel(kernel);
 
 	if (r == CL_SUCCESS)
-		refer(kernel, true);
+		kernel_refer(kernel, true);
 	return r;
 }
 
-/* Before it is released: another thread may get the same handle at once. */
+/* Before the release: after it, another thread may get the same handle. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clReleaseKernel(cl_kernel kernel)
 {
-	refer(kernel, false);
+	kernel_refer(kernel, false);
 	return cl_below.clReleaseKernel(kernel);
 }
 
-/* Another thread may have held it. */
-static void forked(void)
+/* In a forked child: another thread of the parent may have held the lock. */
+static void kernels_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
 
 void cl_wrap_kernels(cl_icd_dispatch *table)
 {
-	if (cl_counts())
-		pthread_atfork(NULL, NULL, forked);
+	if (cl_counts_accesses())
+		pthread_atfork(NULL, NULL, kernels_forked);
 	CL_WRAP(table, clRetainKernel);
 	CL_WRAP(table, clReleaseKernel);
 	CL_WRAP(table, clCreateKernel);

@@ -1,4 +1,4 @@
-/* layer.c - the way in: the loader asks for our functions, and the handler's descriptor. */
+/* layer.c - the layer's entry points for the OpenCL loader, and the handler's descriptor. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,9 @@
 
 cl_icd_dispatch cl_below;
 
-/* The loader's table may be shorter than the one that we were built with. */
+/* The wrappers. The loader's table may have fewer entries than this build's. */
 static cl_icd_dispatch table;
-static bool loaded; /* as a layer, by a loader that has layers */
+static bool loaded; /* a loader that supports layers has called clInitLayer */
 
 __attribute__((visibility("default"))) CL_API_ENTRY cl_int CL_API_CALL
 clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret)
@@ -46,11 +46,12 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	if (!below || !entries_ret || !table_ret)
 		return CL_INVALID_VALUE;
 	loaded = true;
-	/* Listed twice (a run within a run): below us is ourselves. The loader does without. */
+	/* The layer is listed twice (a run within a run), so the next layer is this one. The loader
+	 * skips a layer that fails. */
 	if (table.clCreateContext && below->clCreateContext == table.clCreateContext &&
 	    below->clCreateContext != cl_below.clCreateContext)
 		return CL_INVALID_OPERATION;
-	/* Not the first time, if the program unloads its loader and loads it again. */
+	/* The application may unload its loader and load it again. */
 	memset(&table, 0, sizeof(table));
 	memset(&cl_below, 0, sizeof(cl_below));
 	for (size_t i = 0; i < n; i++)
@@ -63,7 +64,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 		cl_wrap_enqueue(&table);
 		cl_wrap_extensions(&table);
 	}
-	/* What we do not wrap, or the loader does not know, is the function below. */
+	/* Entries without a wrapper, or that the loader doesn't have, are the next layer's. */
 	for (size_t i = 0; i < ours; i++) {
 		void **entry = &((void **)&table)[i];
 
@@ -75,7 +76,7 @@ clInitLayer(cl_uint entries, const cl_icd_dispatch *below, cl_uint *entries_ret,
 	return CL_SUCCESS;
 }
 
-/* -- Can it work here? -- */
+/* -- Probing: does the handler work on this machine? -- */
 
 struct loader {
 	cl_int (*platforms)(cl_uint, cl_platform_id *, cl_uint *);
@@ -84,8 +85,9 @@ struct loader {
 	cl_int (*device_info)(cl_device_id, cl_device_info, size_t, void *, size_t *);
 };
 
-/* How many platforms there are. The loader reads its list of layers now: is it one that does? */
-static cl_uint load(const struct loader *l, cl_platform_id *list, cl_uint max)
+/* Lists the platforms, and returns their number. A loader that supports layers reads OPENCL_LAYERS
+ * here, and calls clInitLayer. */
+static cl_uint layer_platforms(const struct loader *l, cl_platform_id *list, cl_uint max)
 {
 	const char *old = getenv("OPENCL_LAYERS");
 	char *saved = old ? strdup(old) : NULL;
@@ -104,8 +106,9 @@ static cl_uint load(const struct loader *l, cl_platform_id *list, cl_uint max)
 	return n < max ? n : max;
 }
 
-/* "platform: device", separated by "; ". How many there are. */
-static cl_uint name_devices(const struct loader *l, cl_platform_id platform, char *why, size_t size)
+/* Appends "platform: device" for each device, separated by "; ". Returns the number of devices. */
+static cl_uint layer_name_devices(const struct loader *l, cl_platform_id platform, char *why,
+				  size_t size)
 {
 	char name[128] = "?";
 	size_t at = strlen(why);
@@ -125,8 +128,9 @@ static cl_uint name_devices(const struct loader *l, cl_platform_id platform, cha
 	return n;
 }
 
-/* A loader that knows of layers reads their variable, and so has its name. */
-static bool mentions_layers(const char *path)
+/* A loader that supports layers contains the name of their environment variable. Returns true if
+ * the file cannot be read. */
+static bool layer_is_mentioned(const char *path)
 {
 	static const char name[] = "OPENCL_LAYERS";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -141,35 +145,36 @@ static bool mentions_layers(const char *path)
 	return found;
 }
 
-static const char *preload(void)
+/* Returns the library to preload for a loader without layers, or NULL. */
+static const char *layer_preload(void)
 {
 #ifdef __x86_64__
 	void *lib = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
 	struct link_map *map = NULL;
 
-	if (lib && !dlinfo(lib, RTLD_DI_LINKMAP, &map) && map && !mentions_layers(map->l_name))
+	if (lib && !dlinfo(lib, RTLD_DI_LINKMAP, &map) && map && !layer_is_mentioned(map->l_name))
 		return "libpasta-opencl.so";
 #else
-	(void)mentions_layers;
+	(void)layer_is_mentioned;
 #endif
 	return NULL;
 }
 
-static int describe(const struct loader *l, char *why, size_t size)
+static int layer_describe(const struct loader *l, char *why, size_t size)
 {
 	cl_platform_id list[16];
-	cl_uint n = load(l, list, 16), found = 0;
+	cl_uint n = layer_platforms(l, list, 16), found = 0;
 
-	if (n && !loaded && !preload()) {
+	if (n && !loaded && !layer_preload()) {
 		snprintf(
 			why, size,
-			"its loader, libOpenCL.so.1, has no layers: put one in its place that has "
-			"(ocl-icd 2.3.0, Khronos 2021.04.29, or later); it serves the same drivers");
+			"the loader libOpenCL.so.1 has no layers: replace it with ocl-icd 2.3.0, Khronos "
+			"2021.04.29 or later, which works with the same drivers");
 		return -ENODEV;
 	}
 	*why = '\0';
 	for (cl_uint i = 0; i < n; i++)
-		found += name_devices(l, list[i], why, size);
+		found += layer_name_devices(l, list[i], why, size);
 	if (found && !loaded && strlen(why) < size)
 		snprintf(why + strlen(why), size - strlen(why),
 			 "; the loader has no layers, so a library is preloaded");
@@ -181,7 +186,7 @@ static int describe(const struct loader *l, char *why, size_t size)
 	return -ENODEV;
 }
 
-static int probe(char *why, size_t size)
+static int layer_probe(char *why, size_t size)
 {
 	void *lib = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
 	struct loader l = {0};
@@ -198,18 +203,19 @@ static int probe(char *why, size_t size)
 	l.devices = dlsym(lib, "clGetDeviceIDs");
 	l.device_info = dlsym(lib, "clGetDeviceInfo");
 	if (!l.platforms || !l.platform_info || !l.devices || !l.device_info) {
-		snprintf(why, size, "libOpenCL.so.1 is no loader: install ocl-icd-libopencl1");
+		snprintf(why, size,
+			 "libOpenCL.so.1 is not an OpenCL loader: install ocl-icd-libopencl1");
 		return -ENODEV;
 	}
-	return describe(&l, why, size);
+	return layer_describe(&l, why, size);
 }
 
 const struct pasta_handler pasta_opencl_handler = {
 	.name = "opencl",
 	.summary = "kernels, copies and memory of OpenCL programs, on any device",
-	.probe = probe,
+	.probe = layer_probe,
 	.env = "OPENCL_LAYERS",
-	.preload = preload,
+	.preload = layer_preload,
 	.accesses = cl_accesses_probe,
 	.accesses_on_host = true,
 };

@@ -1,4 +1,4 @@
-/* memory.c - buffers, images, sub-buffers, pipes and shared virtual memory: when they live. */
+/* memory.c - allocations: buffers, sub-buffers, images, pipes and shared virtual memory (SVM). */
 #include <pthread.h>
 #include <string.h>
 
@@ -7,28 +7,28 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* Where accesses are counted: the buffers, by handle. */
+/* A buffer or SVM allocation, where accesses are counted. */
 struct mem {
 	uint32_t number;
 	_Atomic bool buffer;
-	const void *root; /* itself, or what it is a part of */
+	const void *root; /* a sub-buffer's parent; itself for all others */
 	uint64_t offset, bytes;
-	_Atomic uint64_t object, addr; /* of a root: as the reducers have it; 0: not yet */
+	_Atomic uint64_t object, addr; /* a root's reducer object; 0: not registered yet */
 };
 
 static struct cl_table mems;
 
-bool cl_mem_place(cl_mem mem, struct cl_place *place)
+bool cl_mem_range(cl_mem mem, struct cl_range *range)
 {
 	struct mem *m = cl_table_find(&mems, mem);
 
 	if (!m || !atomic_load(&m->buffer))
 		return false;
-	*place = (struct cl_place){m->root, m->offset, m->bytes};
+	*range = (struct cl_range){m->root, m->offset, m->bytes};
 	return true;
 }
 
-void cl_mem_object(const void *root, uint64_t addr, uint64_t object)
+void cl_mem_set_object(const void *root, uint64_t addr, uint64_t object)
 {
 	struct mem *m = cl_table_find(&mems, root);
 
@@ -38,7 +38,7 @@ void cl_mem_object(const void *root, uint64_t addr, uint64_t object)
 	atomic_store(&m->object, object);
 }
 
-static void mem_gone(const void *handle)
+static void mem_unregister(const void *handle)
 {
 	struct mem *m = cl_table_find(&mems, handle);
 
@@ -46,7 +46,7 @@ static void mem_gone(const void *handle)
 		pasta_accesses_unregister(atomic_load(&m->addr), atomic_exchange(&m->object, 0));
 }
 
-static void mem_made(cl_mem handle, cl_mem parent, size_t bytes)
+static void mem_register(cl_mem handle, cl_mem parent, size_t bytes)
 {
 	struct mem *m = cl_table_put(&mems, handle, sizeof(*m));
 	size_t offset = 0;
@@ -64,20 +64,20 @@ static void mem_made(cl_mem handle, cl_mem parent, size_t bytes)
 	atomic_store(&m->buffer, true);
 }
 
-/* Its address is the same to all, and known now. */
-static void svm_made(const void *p, size_t bytes, uint32_t context)
+/* SVM has the same address on the host and on all devices, so it is registered at once. */
+static void svm_register(const void *p, size_t bytes, uint32_t context)
 {
 	struct mem *m = cl_table_put(&mems, p, sizeof(*m));
 
 	if (!m)
 		return;
-	cl_mem_object(p, (uintptr_t)p,
-		      pasta_accesses_object((uintptr_t)p, (uintptr_t)p, bytes, context, 0));
+	cl_mem_set_object(p, (uintptr_t)p,
+			  pasta_accesses_object((uintptr_t)p, (uintptr_t)p, bytes, context, 0));
 	atomic_store(&m->buffer, true);
 }
 
-static void alloc_event(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
-			cl_context context)
+static void mem_emit_alloc(const void *handle, uint64_t bytes, const void *parent, unsigned int sub,
+			   cl_context context)
 {
 	struct pasta_event ev;
 
@@ -93,7 +93,7 @@ static void alloc_event(const void *handle, uint64_t bytes, const void *parent, 
 	pasta_emit(&ev);
 }
 
-static void free_event(const void *handle, uint64_t bytes, uint32_t context, uint64_t time)
+static void mem_emit_free(const void *handle, uint64_t bytes, uint32_t context, uint64_t time)
 {
 	struct pasta_event ev;
 
@@ -107,15 +107,15 @@ static void free_event(const void *handle, uint64_t bytes, uint32_t context, uin
 	pasta_emit(&ev);
 }
 
-/* The driver calls this when the object is gone, whoever held it last. */
-static void CL_CALLBACK gone(cl_mem mem, void *bytes)
+/* The driver calls this when it destroys the memory object. */
+static void CL_CALLBACK mem_destroyed(cl_mem mem, void *bytes)
 {
-	mem_gone(mem);
-	free_event(mem, (uintptr_t)bytes, 0, pasta_now());
+	mem_unregister(mem);
+	mem_emit_free(mem, (uintptr_t)bytes, 0, pasta_now());
 }
 
-/* buffer: kernels are given the address of its bytes. */
-static void made(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
+/* buffer: kernels get the address of the object's bytes. */
+static void mem_created(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
 {
 	cl_context context = NULL;
 	size_t bytes = 0;
@@ -124,15 +124,16 @@ static void made(cl_mem mem, cl_mem parent, unsigned int sub, bool buffer)
 		return;
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
 	cl_below.clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
-	alloc_event(mem, bytes, parent, sub, context);
-	if (cl_counts() && buffer)
-		mem_made(mem, parent, bytes);
-	/* Where there is no such callback the object is never seen to go. */
+	mem_emit_alloc(mem, bytes, parent, sub, context);
+	if (cl_counts_accesses() && buffer)
+		mem_register(mem, parent, bytes);
+	/* A driver without this callback never reports that the object is destroyed. */
 	if (cl_below.clSetMemObjectDestructorCallback)
-		cl_below.clSetMemObjectDestructorCallback(mem, gone, (void *)(uintptr_t)bytes);
+		cl_below.clSetMemObjectDestructorCallback(mem, mem_destroyed,
+							  (void *)(uintptr_t)bytes);
 }
 
-static unsigned int sort(cl_mem_flags flags)
+static unsigned int mem_alloc_type(cl_mem_flags flags)
 {
 	return flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR) ? PASTA_ALLOC_HOST
 								     : PASTA_ALLOC_DEVICE;
@@ -145,7 +146,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, c
 	cl_int error = CL_SUCCESS;
 	cl_mem m = cl_below.clCreateBuffer(context, flags, size, host, &error);
 
-	made(m, NULL, sort(flags), true);
+	mem_created(m, NULL, mem_alloc_type(flags), true);
 	cl_api("clCreateBuffer", begin, error);
 	if (status)
 		*status = error;
@@ -159,7 +160,7 @@ wrap_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *p
 	cl_mem m = cl_below.clCreateBufferWithProperties(context, properties, flags, size, host,
 							 status);
 
-	made(m, NULL, sort(flags), true);
+	mem_created(m, NULL, mem_alloc_type(flags), true);
 	return m;
 }
 
@@ -169,7 +170,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateSubBuffer(cl_mem buffer, cl_
 {
 	cl_mem m = cl_below.clCreateSubBuffer(buffer, flags, type, info, status);
 
-	made(m, buffer, sort(flags), true);
+	mem_created(m, buffer, mem_alloc_type(flags), true);
 	return m;
 }
 
@@ -180,7 +181,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage(cl_context context, cl
 {
 	cl_mem m = cl_below.clCreateImage(context, flags, format, desc, host, status);
 
-	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -191,7 +192,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImageWithProperties(
 	cl_mem m = cl_below.clCreateImageWithProperties(context, properties, flags, format, desc,
 							host, status);
 
-	made(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, m && desc ? desc->buffer : NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -204,7 +205,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage2D(cl_context context, 
 	cl_mem m = cl_below.clCreateImage2D(context, flags, format, width, height, pitch, host,
 					    status);
 
-	made(m, NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -215,7 +216,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreateImage3D(
 	cl_mem m = cl_below.clCreateImage3D(context, flags, format, width, height, depth, pitch,
 					    slice, host, status);
 
-	made(m, NULL, PASTA_ALLOC_IMAGE, false);
+	mem_created(m, NULL, PASTA_ALLOC_IMAGE, false);
 	return m;
 }
 
@@ -226,7 +227,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL wrap_clCreatePipe(cl_context context, cl_
 {
 	cl_mem m = cl_below.clCreatePipe(context, flags, packet, packets, properties, status);
 
-	made(m, NULL, PASTA_ALLOC_DEVICE, false);
+	mem_created(m, NULL, PASTA_ALLOC_DEVICE, false);
 	return m;
 }
 
@@ -235,17 +236,17 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context context, cl_svm
 {
 	void *p = cl_below.clSVMAlloc(context, flags, size, alignment);
 
-	alloc_event(p, size, NULL, PASTA_ALLOC_MANAGED, context);
-	if (p && cl_counts())
-		svm_made(p, size, cl_context_number(context));
+	mem_emit_alloc(p, size, NULL, PASTA_ALLOC_MANAGED, context);
+	if (p && cl_counts_accesses())
+		svm_register(p, size, cl_context_number(context));
 	return p;
 }
 
-/* Before it is freed: another thread may get the same address at once. */
+/* Before the free: after it, another thread may get the same address. */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context context, void *p)
 {
-	mem_gone(p);
-	free_event(p, 0, cl_context_number(context), pasta_now());
+	mem_unregister(p);
+	mem_emit_free(p, 0, cl_context_number(context), pasta_now());
 	cl_below.clSVMFree(context, p);
 }
 
@@ -257,8 +258,8 @@ uint64_t cl_image_bytes(cl_mem image, const size_t *region)
 	return region ? (uint64_t)element * region[0] * region[1] * region[2] : 0;
 }
 
-/* Freed by the queue, some time later: for want of a better one, the time before the call, for
- * another thread may have got the same address before it returns. */
+/* The queue frees the memory some time later. The record has the time before the call, because
+ * another thread may get the same address before the call returns. */
 static CL_API_ENTRY cl_int CL_API_CALL
 wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 		      void(CL_CALLBACK *free_)(cl_command_queue, cl_uint, void *[], void *),
@@ -268,10 +269,11 @@ wrap_clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *pointers[],
 	cl_int r =
 		cl_below.clEnqueueSVMFree(queue, count, pointers, free_, data, waits, list, event);
 
-	/* A function of the program's frees by clSVMFree, or keeps them. Kernels that were enqueued
-	 * before may still run: for accesses it is there until another is in its place. */
+	/* With free_, the application's function calls clSVMFree, or retains the memory. Kernels
+	 * enqueued earlier may still run, so the reducers' object stays until another allocation
+	 * replaces it. */
 	for (cl_uint i = 0; r == CL_SUCCESS && i < count && !free_; i++)
-		free_event(pointers[i], 0, cl_queue_of(queue).context, begin);
+		mem_emit_free(pointers[i], 0, cl_queue_of(queue).context, begin);
 	cl_api("clEnqueueSVMFree", begin, r);
 	return r;
 }

@@ -1,4 +1,4 @@
-/* objects.c - contexts, devices and queues: numbered, and made to tell times. */
+/* objects.c - contexts, devices and queues; creates queues with profiling enabled. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 #include "handlers/opencl/opencl.h"
 #include "handlers/opencl/table.h"
 
-/* By handle. A handle that is used again is put anew when it is made again. */
+/* By handle. A handle that the driver reuses gets a new number. */
 static struct cl_table contexts, devices, queues;
 
-/* What we added to a queue's list of properties. */
+/* What queue_add_profiling changed in a queue's properties: nothing, a bit of CL_QUEUE_PROPERTIES,
+ * the pair CL_QUEUE_PROPERTIES and its value, or the whole list. */
 enum { NOTHING, BIT, PAIR, LIST };
 
 /* -- Devices and contexts -- */
@@ -25,7 +26,7 @@ static uint32_t device_text(cl_device_id device, cl_device_info what)
 	return pasta_intern_str(text);
 }
 
-static void device_event(cl_device_id device, uint32_t number)
+static void device_emit(cl_device_id device, uint32_t number)
 {
 	cl_ulong memory = 0;
 	cl_uint units = 0, mhz = 0;
@@ -55,7 +56,7 @@ static uint32_t device_number(cl_device_id device)
 	uint32_t *number = cl_table_get(&devices, device, sizeof(*number), &added);
 
 	if (added)
-		device_event(device, *number - 1);
+		device_emit(device, *number - 1);
 	return number ? *number - 1 : 0;
 }
 
@@ -67,7 +68,7 @@ uint32_t cl_context_number(cl_context context)
 	return number ? *number : 0;
 }
 
-static void context_made(cl_context context)
+static void context_created(cl_context context)
 {
 	cl_device_id list[64];
 	size_t size = 0;
@@ -88,7 +89,7 @@ static CL_API_ENTRY cl_context CL_API_CALL wrap_clCreateContext(
 {
 	cl_context c = cl_below.clCreateContext(properties, count, list, notify, data, status);
 
-	context_made(c);
+	context_created(c);
 	return c;
 }
 
@@ -99,7 +100,7 @@ wrap_clCreateContextFromType(const cl_context_properties *properties, cl_device_
 {
 	cl_context c = cl_below.clCreateContextFromType(properties, type, notify, data, status);
 
-	context_made(c);
+	context_created(c);
 	return c;
 }
 
@@ -111,7 +112,8 @@ bool cl_times_enabled(void)
 	       pasta_agent_records(PASTA_KIND_SET);
 }
 
-/* Equal source is other code on another device: macros differ, and so do compilers. */
+/* Returns a hash of the device's model. The same source compiles to different code on different
+ * devices. */
 static uint64_t device_model(cl_device_id device)
 {
 	static const cl_device_info parts[] = {CL_DEVICE_NAME, CL_DEVICE_VERSION,
@@ -129,10 +131,10 @@ static uint64_t device_model(cl_device_id device)
 
 struct queue {
 	struct cl_queue q;
-	struct cl_flow flow;
+	struct cl_callbacks callbacks;
 };
 
-static void queue_made(cl_command_queue queue, bool ours, char added)
+static void queue_created(cl_command_queue queue, bool ours, char added)
 {
 	struct queue *entry = queue ? cl_table_put(&queues, queue, sizeof(*entry)) : NULL;
 	struct cl_queue *q;
@@ -145,21 +147,21 @@ static void queue_made(cl_command_queue queue, bool ours, char added)
 	q = &entry->q;
 	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
 				       NULL);
-	entry->flow.ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	entry->callbacks.ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
 	cl_below.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
 	q->context = cl_context_number(context);
 	q->device = device_number(device);
-	q->model = cl_counts() ? device_model(device) : 0;
+	q->model = cl_counts_accesses() ? device_model(device) : 0;
 	q->ours = ours;
 	q->added = added;
 }
 
-struct cl_flow *cl_queue_flow(cl_command_queue queue)
+struct cl_callbacks *cl_queue_callbacks(cl_command_queue queue)
 {
 	struct queue *entry = cl_table_find(&queues, queue);
 
-	return entry ? &entry->flow : NULL;
+	return entry ? &entry->callbacks : NULL;
 }
 
 struct cl_queue cl_queue_of(cl_command_queue queue)
@@ -178,21 +180,22 @@ wrap_clCreateCommandQueue(cl_context context, cl_device_id device,
 	cl_command_queue q = cl_below.clCreateCommandQueue(
 		context, device, properties | (ours ? CL_QUEUE_PROFILING_ENABLE : 0), &error);
 
-	if (!q && ours) { /* it may be our bit that it does not like */
+	if (!q && ours) { /* the driver may not support profiling */
 		ours = false;
 		q = cl_below.clCreateCommandQueue(context, device, properties, &error);
 	}
 	if (status)
 		*status = error;
-	queue_made(q, ours, NOTHING);
+	queue_created(q, ours, NOTHING);
 	return q;
 }
 
 enum { PROPERTIES = 32 };
 
-/* A copy of the list with profiling switched on; what was added for it. NOTHING: it is left as it
- * is, because it is on already, is a device's own queue, or is too long. */
-static char add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
+/* Copies the list with profiling enabled, and returns what was added. NOTHING: use the original
+ * list, because profiling is enabled already, the queue is an on-device queue, or the list is too
+ * long. */
+static char queue_add_profiling(const cl_queue_properties *from, cl_queue_properties *to)
 {
 	size_t n = 0;
 	bool found = false;
@@ -222,7 +225,7 @@ cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, c
 			       cl_int *status)
 {
 	cl_queue_properties list[PROPERTIES];
-	char added = cl_times_enabled() ? add_profiling(properties, list) : NOTHING;
+	char added = cl_times_enabled() ? queue_add_profiling(properties, list) : NOTHING;
 	cl_int error = CL_SUCCESS;
 	cl_command_queue q = make(context, device, added ? list : properties, &error);
 
@@ -232,7 +235,7 @@ cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, c
 	}
 	if (status)
 		*status = error;
-	queue_made(q, added != NOTHING, added);
+	queue_created(q, added != NOTHING, added);
 	return q;
 }
 
@@ -244,9 +247,9 @@ wrap_clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
 			     properties, status);
 }
 
-/* The list that the queue was made with, less what we added. */
-static cl_int queue_list(cl_command_queue queue, char added, size_t size, void *value,
-			 size_t *size_ret)
+/* Returns the queue's list of properties, without what was added. */
+static cl_int queue_properties_list(cl_command_queue queue, char added, size_t size, void *value,
+				    size_t *size_ret)
 {
 	cl_queue_properties list[PROPERTIES];
 	size_t bytes = 0, n;
@@ -272,7 +275,7 @@ static cl_int queue_list(cl_command_queue queue, char added, size_t size, void *
 	return CL_SUCCESS;
 }
 
-/* What we switched on is not to be seen. */
+/* Hides profiling that the application didn't enable. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetCommandQueueInfo(cl_command_queue queue,
 								  cl_command_queue_info what,
 								  size_t size, void *value,
@@ -282,7 +285,7 @@ static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetCommandQueueInfo(cl_command_que
 	cl_int r;
 
 	if (what == CL_QUEUE_PROPERTIES_ARRAY && q.added)
-		return queue_list(queue, q.added, size, value, size_ret);
+		return queue_properties_list(queue, q.added, size, value, size_ret);
 	r = cl_below.clGetCommandQueueInfo(queue, what, size, value, size_ret);
 	if (r == CL_SUCCESS && what == CL_QUEUE_PROPERTIES && value &&
 	    size >= sizeof(cl_command_queue_properties) && q.ours)
@@ -300,7 +303,7 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 	bool ours = q && q->ours;
 	cl_int r;
 
-	/* Profiling stays on; only who asked for it changes. */
+	/* Profiling stays enabled; only its visibility to the application changes. */
 	if (profiling && !enable && cl_times_enabled())
 		properties &= ~profiling;
 	r = cl_below.clSetCommandQueueProperty(queue, properties, enable, old);
@@ -311,7 +314,7 @@ wrap_clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properti
 	return r;
 }
 
-/* As it would be without us: a queue that was made without profiling has no times to tell. */
+/* A queue that the application created without profiling must not return times. */
 static CL_API_ENTRY cl_int CL_API_CALL wrap_clGetEventProfilingInfo(cl_event event,
 								    cl_profiling_info what,
 								    size_t size, void *value,

@@ -1,9 +1,12 @@
 /*
- * opencl.h - the OpenCL handler's inside: what its files share.
+ * opencl.h - what the files of the OpenCL handler share.
  *
- * The handler is a layer: the loader calls our function instead of the driver's, and we call the
- * one below. Every wrapper does what the program asked for, returns what the driver returned, and
- * records beside it. Where anything of ours fails, the call goes through as it is.
+ * The handler is an OpenCL layer: the loader calls a wrapper instead of the driver's function, and
+ * the wrapper calls the next layer or the driver. Each wrapper passes on the caller's arguments,
+ * returns the driver's result, and emits records. If anything in the handler fails, the call still
+ * reaches the driver unchanged.
+ *
+ * In these files a program is a cl_program. The program under study is called the application.
  */
 #ifndef PASTA_HANDLERS_OPENCL_H
 #define PASTA_HANDLERS_OPENCL_H
@@ -22,13 +25,14 @@
 
 #include "collect/agent.h"
 
-/* The functions below us. Set once, before any of ours is called. */
+/* The next layer's or the driver's functions. Set once, before the first wrapper is called. */
 extern cl_icd_dispatch cl_below;
 
-/* Put a wrapper into the table that the loader gets, if the loader knows that entry. */
+/* Puts a wrapper into the table that the loader gets. clInitLayer resets entries that the loader
+ * doesn't have. */
 #define CL_WRAP(table, function) ((table)->function = wrap_##function)
 
-/* Each file wraps its own functions. */
+/* Each file puts its own wrappers into the table. */
 void cl_wrap_objects(cl_icd_dispatch *table);
 void cl_wrap_kernels(cl_icd_dispatch *table);
 void cl_wrap_programs(cl_icd_dispatch *table);
@@ -36,96 +40,112 @@ void cl_wrap_memory(cl_icd_dispatch *table);
 void cl_wrap_enqueue(cl_icd_dispatch *table);
 void cl_wrap_extensions(cl_icd_dispatch *table);
 
-/* objects.c: small numbers for handles, and what is known of them. */
+/* -- objects.c: contexts, devices and queues, with small numbers for their handles -- */
+
 struct cl_queue {
 	uint32_t number, context, device;
-	uint64_t model; /* a number that equal devices have in common; 0: nobody asked */
-	bool ours;	/* profiling is on because we asked for it: the program must not see it */
-	char added;	/* to its list of properties: a bit, a pair, a list, or nothing */
+	uint64_t model; /* equal for equal devices; 0 unless accesses are counted */
+	bool ours;	/* only AccelProf enabled profiling: hide it from the application */
+	char added;	/* what was added to the list of properties: see objects.c */
 };
+/* Returns the queue's data; all zero for an unknown queue. Any thread. */
 struct cl_queue cl_queue_of(cl_command_queue queue);
 
-/* Callbacks that a queue's events were given, and those that came. */
-struct cl_flow {
-	bool ordered; /* a command is done when a later one is */
-	_Atomic uint32_t given, came;
+/* Counts the event callbacks of a queue. */
+struct cl_callbacks {
+	bool ordered; /* an in-order queue: a command completes before any later one */
+	_Atomic uint32_t expected, received;
 };
-/* NULL: the queue is not known. It lives for ever. */
-struct cl_flow *cl_queue_flow(cl_command_queue queue);
-/* Does anybody want to know times? If not, queues are left as they are. */
+/* Returns NULL for an unknown queue. The counters are never freed. */
+struct cl_callbacks *cl_queue_callbacks(cl_command_queue queue);
+/* Returns whether a tool needs device times. If not, queues are created without profiling. */
 bool cl_times_enabled(void);
 uint32_t cl_context_number(cl_context context);
-/* kernels.c */
-const char *cl_kernel_name(cl_kernel kernel); /* lives for ever */
-uint64_t cl_kernel_code(cl_kernel kernel);    /* its program's; 0: that is not known */
-
-/* Make a queue that tells times, with this function: the core's, or an extension's. */
+/* Creates a queue with profiling enabled, if a tool needs device times. make is the core function
+ * or the extension's. */
 cl_command_queue cl_queue_make(cl_api_clCreateCommandQueueWithProperties make, cl_context context,
 			       cl_device_id device, const cl_queue_properties *properties,
 			       cl_int *status);
 
-/* work.c: something was given to a queue. Fill in, call the driver with cl_work_event(), then end
- * it with what the driver returned. */
-struct cl_work {
+/* -- kernels.c -- */
+
+/* Returns the kernel's name, "(unknown)" for an unknown kernel. The text is never freed. */
+const char *cl_kernel_name(cl_kernel kernel);
+/* Returns cl_program_code of the kernel's program. */
+uint64_t cl_kernel_code(cl_kernel kernel);
+
+/* -- command.c: commands that the application enqueues -- */
+
+/* A wrapper sets the first group of fields, calls cl_command_begin, then the driver with
+ * cl_command_event, then cl_command_end with the driver's result. */
+struct cl_command {
 	cl_command_queue queue;
-	enum pasta_kind
-		kind; /* KERNEL, COPY, SET; NONE: only its times in the API are of interest */
+	enum pasta_kind kind; /* KERNEL, COPY or SET; NONE: only the API call is recorded */
 	unsigned int sub;
 	cl_kernel kernel;
 	uint64_t bytes, addr, src, dst;
 	uint32_t grid[3], block[3], value;
 	bool blocking;
-	/* Not the caller's. */
+	/* Private to command.c. */
 	const char *function;
 	uint32_t stack;
 	uint64_t begin, corr;
 	cl_event own, *event;
 	bool active, timed;
 	uint32_t mark;
-	/* count.c's: whether accesses are counted, and how. */
-	enum pasta_access_launch_sub counted; /* 0: nobody asked */
+	/* Private to instrumented.c: whether and how accesses are counted. */
+	enum pasta_access_launch_sub counted; /* 0: this run doesn't count accesses */
 	uint64_t shape;
 	const char *why;
-	struct cl_count *count;
-	cl_kernel twin;
+	struct cl_counted_launch *launch;
+	cl_kernel clone;
 };
-void cl_work_begin(struct cl_work *w, const char *function, cl_event *event);
-/* What to give to the driver as the event to fill in. */
-static inline cl_event *cl_work_event(struct cl_work *w)
+void cl_command_begin(struct cl_command *cmd, const char *function, cl_event *event);
+/* Returns the event argument for the driver's function. */
+static inline cl_event *cl_command_event(struct cl_command *cmd)
 {
-	return w->event;
+	return cmd->event;
 }
-/* The kernel to give to it. */
-static inline cl_kernel cl_work_kernel(const struct cl_work *w)
+/* Returns the kernel argument for the driver's function: the clone, if the launch is counted. */
+static inline cl_kernel cl_command_kernel(const struct cl_command *cmd)
 {
-	return w->twin ? w->twin : w->kernel;
+	return cmd->clone ? cmd->clone : cmd->kernel;
 }
-cl_int cl_work_end(struct cl_work *w, cl_int status);
+/* Returns status. */
+cl_int cl_command_end(struct cl_command *cmd, cl_int status);
 
-/* count.c: between cl_work_begin and the driver's function. The kernel to give it is then w->twin,
- * if there is one; and where again says so, the function is to be called again, with the kernel. */
-void cl_count_begin(struct cl_work *w);
-bool cl_count_again(struct cl_work *w, cl_int status);
-/* After the launch's event, on its thread. */
-void cl_count_registered(const struct cl_work *w, uint32_t name);
+/* A driver notifies the application that a command is complete shortly before it calls the
+ * handler's callback. A thread that has seen commands complete waits for their callbacks: without
+ * that the application might exit before the last records are written. */
 
-/* The driver tells the program that its work is done a little before it tells us: so who has seen
- * it done waits for the callbacks that were given before, bounded, lest the program end meanwhile.
- */
-void cl_flow_submitted(struct cl_flow *flow);
-void cl_flow_came(struct cl_flow *flow);
-uint32_t cl_flow_mark(const struct cl_flow *flow);
-void cl_flow_settle(struct cl_flow *flow, uint32_t mark);
+/* A callback was set on an event; a callback was called. NULL is allowed. */
+void cl_callbacks_expect(struct cl_callbacks *callbacks);
+void cl_callbacks_received(struct cl_callbacks *callbacks);
+/* Returns the number of callbacks set so far. */
+uint32_t cl_callbacks_mark(const struct cl_callbacks *callbacks);
+/* Waits until as many callbacks were called as mark says. Gives up after about 100 ms. */
+void cl_callbacks_wait(struct cl_callbacks *callbacks, uint32_t mark);
 
-/* A call that is no work for a device: its host time, where a tool wants it. */
+/* Emits an api record, for a call that enqueues no device work. */
 void cl_api(const char *function, uint64_t begin, cl_int status);
-/* The host waits for a device. */
+/* Emits a sync record: the host waited for a device. queue may be NULL. */
 void cl_sync(const char *function, uint64_t begin, cl_command_queue queue, cl_int status);
 
-/* memory.c: the size of an image's region. */
+/* -- instrumented.c: counting the accesses of a launch -- */
+
+/* Called between cl_command_begin and the driver's function. Selects the clone, if this launch is
+ * counted. */
+void cl_instrumented_begin(struct cl_command *cmd);
+/* Called with the driver's result. Returns true if the driver refused the clone: call the driver's
+ * function again, with the original kernel. */
+bool cl_instrumented_retry(struct cl_command *cmd, cl_int status);
+/* Emits the access_launch record, after the launch record, on the launching thread. */
+void cl_instrumented_emit(const struct cl_command *cmd, uint32_t name);
+
+/* memory.c: returns the size in bytes of a region of an image. */
 uint64_t cl_image_bytes(cl_mem image, const size_t *region);
 
-/* probe.c: whether accesses can be counted here, as pasta_handler.accesses. */
+/* probe.c: returns 0 if accesses can be counted on this machine, as pasta_handler.accesses. */
 int cl_accesses_probe(char *why, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* probe.c - can memory accesses of OpenCL programs be counted on this machine? */
+/* probe.c - checks whether memory accesses of OpenCL kernels can be counted on this machine. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,8 +10,8 @@
 
 #define LIBRARY "libpasta-opencl-trace.so"
 
-/* Beside this library itself; "" if that is not known. */
-static const char *find(char *path, size_t size)
+/* Returns the path of LIBRARY in the agent's folder; "" if that folder is unknown. */
+static const char *probe_library(char *path, size_t size)
 {
 	const char *slash;
 	Dl_info self;
@@ -31,16 +31,16 @@ int cl_accesses_probe(char *why, size_t size)
 	char path[PATH_MAX];
 	void *lib;
 
-	if (access(find(path, sizeof(path)), R_OK)) {
+	if (access(probe_library(path, sizeof(path)), R_OK)) {
 		snprintf(why, size,
 			 "no " LIBRARY
-			 " beside the agent: build accelprof where there are PoCL and "
-			 "the LLVM that it is built with (scripts/bootstrap installs both)");
+			 " beside the agent: build accelprof on a machine with PoCL and "
+			 "the LLVM version that PoCL uses (scripts/bootstrap installs both)");
 		return -ENODEV;
 	}
 	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!lib) {
-		snprintf(why, size, "%s: install what is missing, or build accelprof again",
+		snprintf(why, size, "%s: install the missing library, or rebuild accelprof",
 			 dlerror());
 		return -ENODEV;
 	}

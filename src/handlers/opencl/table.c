@@ -1,4 +1,4 @@
-/* table.c - handles to what is known of them: found without a lock, changed under one. */
+/* table.c - a hash table from OpenCL handles to values. */
 #include "handlers/opencl/table.h"
 #include "core/lock.h"
 
@@ -13,7 +13,7 @@ struct slot {
 	void *value;
 };
 
-/* Slots that were outgrown stay: somebody may still be reading them. */
+/* A table that was replaced by a larger one is not freed: a thread may still read it. */
 struct cl_table_slots {
 	size_t size; /* a power of two */
 	struct slot slot[];
@@ -23,24 +23,25 @@ static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *chunk;
 static size_t chunk_left;
 
-static void *pages(size_t size)
+static void *table_pages(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Not malloc: it is the program's, and a leak checker would find what is kept here. */
-static void *keep(size_t size)
+/* Allocates memory that is never freed. malloc is the application's, and its leak checker would
+ * report this memory. */
+static void *table_alloc(size_t size)
 {
 	void *p = NULL;
 
 	size = (size + 15) & ~(size_t)15;
 	if (size > CHUNK)
-		return pages(size);
+		return table_pages(size);
 	pasta_lock(&chunk_lock);
 	if (chunk_left < size) {
-		chunk = pages(CHUNK);
+		chunk = table_pages(CHUNK);
 		chunk_left = chunk ? CHUNK : 0;
 	}
 	if (chunk_left >= size) {
@@ -52,16 +53,17 @@ static void *keep(size_t size)
 	return p;
 }
 
-static size_t hash(const void *handle)
+static size_t table_hash(const void *handle)
 {
 	uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15);
 
 	return (size_t)(h >> 32);
 }
 
-static struct slot *probe(struct cl_table_slots *s, const void *handle)
+/* Returns the handle's slot, or the empty slot where it belongs. */
+static struct slot *table_probe(struct cl_table_slots *s, const void *handle)
 {
-	size_t i = hash(handle) & (s->size - 1);
+	size_t i = table_hash(handle) & (s->size - 1);
 	const void *at;
 
 	while ((at = atomic_load_explicit(&s->slot[i].handle, memory_order_acquire)) &&
@@ -73,26 +75,28 @@ static struct slot *probe(struct cl_table_slots *s, const void *handle)
 void *cl_table_find(struct cl_table *t, const void *handle)
 {
 	struct cl_table_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
-	struct slot *slot = s && handle ? probe(s, handle) : NULL;
+	struct slot *slot = s && handle ? table_probe(s, handle) : NULL;
 
 	return slot && atomic_load_explicit(&slot->handle, memory_order_acquire) ? slot->value
 										 : NULL;
 }
 
-static void set(struct slot *slot, const void *handle, void *value)
+static void table_set(struct slot *slot, const void *handle, void *value)
 {
 	slot->value = value;
 	atomic_store_explicit(&slot->handle, handle, memory_order_release);
 }
 
-static struct cl_table_slots *room(struct cl_table *t)
+/* Returns slots with space for one more handle, or NULL without memory. The caller holds the lock.
+ */
+static struct cl_table_slots *table_grow(struct cl_table *t)
 {
 	struct cl_table_slots *old = atomic_load(&t->slots), *s;
 	size_t size = old ? old->size * 2 : FIRST;
 
 	if (old && t->count * 2 < old->size)
 		return old;
-	s = pages(sizeof(*s) + size * sizeof(s->slot[0]));
+	s = table_pages(sizeof(*s) + size * sizeof(s->slot[0]));
 	if (!s)
 		return NULL;
 	s->size = size;
@@ -100,7 +104,7 @@ static struct cl_table_slots *room(struct cl_table *t)
 		const void *handle = atomic_load(&old->slot[i].handle);
 
 		if (handle)
-			set(probe(s, handle), handle, old->slot[i].value);
+			table_set(table_probe(s, handle), handle, old->slot[i].value);
 	}
 	atomic_store_explicit(&t->slots, s, memory_order_release);
 	return s;
@@ -116,14 +120,14 @@ void *cl_table_get(struct cl_table *t, const void *handle, size_t size, bool *ad
 	if (value || !handle || size > VALUE)
 		return value;
 	pasta_lock(&t->lock);
-	s = room(t);
-	slot = s ? probe(s, handle) : NULL;
+	s = table_grow(t);
+	slot = s ? table_probe(s, handle) : NULL;
 	if (slot && !atomic_load(&slot->handle)) {
-		value = keep(VALUE);
+		value = table_alloc(VALUE);
 		if (value) {
 			*(uint32_t *)value = ++t->number;
 			t->count++;
-			set(slot, handle, value);
+			table_set(slot, handle, value);
 			*added = true;
 		}
 	} else if (slot) {
@@ -151,7 +155,8 @@ struct text {
 	_Atomic(const char *) text;
 };
 
-/* By a hash of what they say. Two that share one: the second is kept again each time. */
+/* Texts are found by their hash. Of two texts with the same hash, the last one is found; each call
+ * with the other one makes a new copy. */
 const char *cl_table_text(const char *text)
 {
 	static struct cl_table texts;
@@ -168,7 +173,7 @@ const char *cl_table_text(const char *text)
 	there = t ? atomic_load_explicit(&t->text, memory_order_acquire) : NULL;
 	if (there && !strcmp(there, text))
 		return there;
-	copy = keep(size);
+	copy = table_alloc(size);
 	if (!copy)
 		return NULL;
 	memcpy(copy, text, size);

@@ -1,9 +1,10 @@
 /*
- * preload.c - for loaders that know no layers: their functions, in front of them.
+ * preload.c - libpasta-opencl.so: wraps the OpenCL functions of a loader without layers.
  *
- * A library of its own, which accelprof run has preloaded where the loader's file does not even
- * mention layers. Each function jumps to where its slot says: at first to a look for the loader and
- * the agent, then to the agent's wrapper, or to the loader's own where there is no agent.
+ * accelprof run preloads this library if the loader doesn't support layers. The library defines the
+ * loader's functions; each one jumps to the address in its slot. The first call of any function
+ * finds the loader and the agent, and fills all slots: with the agent's wrappers, or with the
+ * loader's own functions if there is no agent.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
@@ -20,7 +21,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* What the agent wraps, and what else its wrappers call. */
+/* The functions that the agent wraps, and the others that its wrappers may call. */
 /* clang-format off */
 #define WRAPPED \
 	X(clCreateContext) X(clCreateContextFromType) X(clCreateCommandQueue) \
@@ -81,14 +82,14 @@ enum {
 	ALL = COUNT + sizeof(others) / sizeof(others[0])
 };
 
-/* Where each of the wrapped functions goes, in their order. Known to the code below by name. */
+/* The target of each function in WRAPPED, in that order. The assembly code below uses these names.
+ */
 extern void *pasta_opencl_slots[];
 void *pasta_opencl_slots[COUNT] __attribute__((visibility("hidden"), used));
 void pasta_opencl_find(void) __attribute__((visibility("hidden"), used));
 
-/* A function that the loader lacks is not called by programs that could be linked; by others, this.
- */
-static long missing(void)
+/* Called instead of a function that the loader doesn't have. */
+static long preload_missing(void)
 {
 	return CL_INVALID_OPERATION;
 }
@@ -99,19 +100,19 @@ static void *loader_symbol(const char *name)
 
 	if (p)
 		return p;
-	/* Not a dependency of the program itself: of something that it has loaded. */
+	/* The loader was opened with dlopen, so the search above doesn't find it. */
 	loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
 	return loader ? dlsym(loader, name) : NULL;
 }
 
-static void **entry(cl_icd_dispatch *table, size_t i)
+static void **preload_entry(cl_icd_dispatch *table, size_t i)
 {
 	size_t offset = i < COUNT ? wrapped[i].offset : others[i - COUNT].offset;
 
 	return (void **)((char *)table + offset);
 }
 
-static void find(void)
+static void preload_fill(void)
 {
 	static cl_icd_dispatch below;
 	const char *path = getenv("PASTA_AGENT");
@@ -121,14 +122,14 @@ static void find(void)
 	cl_uint n = sizeof(below) / sizeof(void *);
 
 	for (size_t i = 0; i < ALL; i++)
-		*entry(&below, i) =
+		*preload_entry(&below, i) =
 			loader_symbol(i < COUNT ? wrapped[i].name : others[i - COUNT].name);
 	if (!init || init(n, &below, &n, &table) != CL_SUCCESS)
 		table = &below;
 	for (size_t i = 0; i < COUNT; i++) {
-		void *to = *entry((cl_icd_dispatch *)table, i);
+		void *to = *preload_entry((cl_icd_dispatch *)table, i);
 
-		__atomic_store_n(&pasta_opencl_slots[i], to ? to : (void *)missing,
+		__atomic_store_n(&pasta_opencl_slots[i], to ? to : (void *)preload_missing,
 				 __ATOMIC_RELEASE);
 	}
 }
@@ -137,11 +138,11 @@ void pasta_opencl_find(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, find);
+	pthread_once(&once, preload_fill);
 }
 
-/* One statement, for its parts must stay in order. The first call of any function fills all slots;
- * arguments stay where they are. */
+/* One asm statement, because its parts must stay in order. The first call of any function fills all
+ * slots, and preserves the argument registers. */
 #define X(function)                                                                                \
 	".globl " #function "\n.type " #function ", @function\n" #function ":\n"                   \
 	"	mov pasta_opencl_slots+pasta_opencl_at(%rip), %r11\n"                                    \

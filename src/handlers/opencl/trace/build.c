@@ -1,4 +1,4 @@
-/* build.c - a program compiled once more, instrumented, and given back to its driver. */
+/* build.c - compiles a program a second time, instruments it, and loads it into the driver. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <llvm/Config/llvm-config.h>
@@ -16,7 +16,7 @@ struct build {
 	cl_device_id device;
 	cl_context context;
 	size_t count;
-	void **binaries; /* as the driver gave them */
+	void **binaries; /* as the driver returned them */
 	const void **bitcode;
 	size_t *sizes;
 };
@@ -44,32 +44,34 @@ int pasta_trace_unpack(const void *binary, size_t size, const void **bitcode, si
 			return 0;
 		}
 	}
-	return pasta_fail(err, -ENOTSUP, "opencl: a binary of the driver's has no bitcode inside");
+	return pasta_fail(err, -ENOTSUP, "opencl: the driver's binary contains no bitcode");
 }
 
-/* PoCL says which LLVM it has. Another could not read what ours writes, and ends the process. */
-static int check_driver(struct build *b, struct pasta_error *err)
+/* PoCL's version string names its LLVM. Another version of LLVM may abort the process when it reads
+ * this one's bitcode. */
+static int build_check_driver(struct build *b, struct pasta_error *err)
 {
-	char wanted[32], version[256] = "";
+	char llvm[32], version[256] = "";
 	cl_platform_id platform = NULL;
 
-	snprintf(wanted, sizeof(wanted), "LLVM %d.", LLVM_VERSION_MAJOR);
+	snprintf(llvm, sizeof(llvm), "LLVM %d.", LLVM_VERSION_MAJOR);
 	b->cl->clGetDeviceInfo(b->device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
 	b->cl->clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof(version) - 1, version, NULL);
 	if (!strstr(version, "PoCL") && !strstr(version, "pocl"))
 		return pasta_fail(err, -ENODEV,
-				  "opencl: accesses can be told of on PoCL, not on '%s'", version);
-	if (!strstr(version, wanted))
+				  "opencl: accesses can be counted on PoCL only, not on '%s'",
+				  version);
+	if (!strstr(version, llvm))
 		return pasta_fail(err, -ENODEV,
-				  "opencl: PoCL and accelprof are built with different versions of "
-				  "LLVM: '%s', and %s",
+				  "opencl: PoCL and accelprof use different versions of LLVM: "
+				  "'%s' and %s",
 				  version, LLVM_VERSION_STRING);
 	return 0;
 }
 
 /* -- Compiling -- */
 
-static char *source_of(struct build *b, cl_program program)
+static char *build_source(struct build *b, cl_program program)
 {
 	size_t size = 0;
 	char *source;
@@ -84,38 +86,38 @@ static char *source_of(struct build *b, cl_program program)
 	return source;
 }
 
-static int get_binary(struct build *b, cl_program program, size_t index, struct pasta_error *err)
+static int build_binary(struct build *b, cl_program program, size_t index, struct pasta_error *err)
 {
 	size_t size = 0;
 
 	/* One device, one binary. */
 	if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) ||
 	    !size)
-		return pasta_fail(err, -ENOTSUP, "opencl: the driver gives no binary");
+		return pasta_fail(err, -ENOTSUP, "opencl: the driver returns no binary");
 	b->binaries[index] = malloc(size);
 	if (!b->binaries[index])
 		return pasta_fail(err, -ENOMEM, "opencl: out of memory");
 	if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(void *),
 				    &b->binaries[index], NULL))
-		return pasta_fail(err, -ENOTSUP, "opencl: the driver gives no binary");
+		return pasta_fail(err, -ENOTSUP, "opencl: the driver returns no binary");
 	return pasta_trace_unpack(b->binaries[index], size, &b->bitcode[index], &b->sizes[index],
 				  err);
 }
 
-/* Our own program of the same source, without optimisation and with lines. It is for this device
- * alone, whatever others the program has. */
-static int compile(struct build *b, const struct pasta_trace_part *part, size_t index,
-		   struct pasta_error *err)
+/* Compiles a new program from the same source, for this device only, without optimisation and with
+ * debug information. */
+static int build_compile(struct build *b, const struct pasta_trace_part *part, size_t index,
+			 struct pasta_error *err)
 {
-	/* PoCL keeps what it compiled by the options' text: so this is not taken for another. */
+	/* PoCL caches compiled programs by their options. The macro makes these options unique. */
 	static const char added[] = " -g -cl-opt-disable -D__PASTA_TRACE__=1";
-	char *source = source_of(b, part->program), *options = NULL;
+	char *source = build_source(b, part->program), *options = NULL;
 	cl_program own = NULL;
 	cl_int status = CL_OUT_OF_HOST_MEMORY;
 	int r;
 
 	if (!source)
-		return pasta_fail(err, -ENOTSUP, "opencl: the program did not come as source");
+		return pasta_fail(err, -ENOTSUP, "opencl: the program was not created from source");
 	if (asprintf(&options, "%s%s", part->options ? part->options : "", added) < 0)
 		options = NULL;
 	if (options)
@@ -124,8 +126,9 @@ static int compile(struct build *b, const struct pasta_trace_part *part, size_t 
 	if (own)
 		status = b->cl->clCompileProgram(own, 1, &b->device, options, part->header_count,
 						 part->headers, part->header_names, NULL, NULL);
-	r = status ? pasta_fail(err, -EINVAL, "opencl: compiling it once more: error %d", status)
-		   : get_binary(b, own, index, err);
+	r = status ? pasta_fail(err, -EINVAL,
+				"opencl: cannot compile the program for counting: error %d", status)
+		   : build_binary(b, own, index, err);
 	if (own)
 		b->cl->clReleaseProgram(own);
 	free(options);
@@ -135,8 +138,8 @@ static int compile(struct build *b, const struct pasta_trace_part *part, size_t 
 
 /* -- Building -- */
 
-static int give_back(struct build *b, const struct pasta_trace_module *m, const char *options,
-		     cl_program *program, struct pasta_error *err)
+static int build_load(struct build *b, const struct pasta_trace_module *m, const char *options,
+		      cl_program *program, struct pasta_error *err)
 {
 	const unsigned char *binary = m->bitcode;
 	cl_int status, loaded;
@@ -152,11 +155,12 @@ static int give_back(struct build *b, const struct pasta_trace_module *m, const 
 	if (p)
 		b->cl->clReleaseProgram(p);
 	return pasta_fail(err, -EINVAL,
-			  "opencl: the driver refuses what was instrumented: error %d", status);
+			  "opencl: the driver refuses the instrumented program: error %d", status);
 }
 
-/* Where the compiler may reorder and contract, what it makes of other code rounds otherwise. */
-static bool is_inexact(const char *options)
+/* These options let the compiler reorder and contract arithmetic. The added code may change how it
+ * does so, and with it how results are rounded. */
+static bool build_is_inexact(const char *options)
 {
 	static const char *const loose[] = {"-cl-fast-relaxed-math",
 					    "-cl-unsafe-math-optimizations", "-cl-mad-enable",
@@ -168,7 +172,7 @@ static bool is_inexact(const char *options)
 	return false;
 }
 
-static void release(struct build *b)
+static void build_free(struct build *b)
 {
 	for (size_t i = 0; b->binaries && i < b->count; i++)
 		free(b->binaries[i]);
@@ -177,8 +181,8 @@ static void release(struct build *b)
 	free(b->sizes);
 }
 
-/* Kernels find the hooks by name, as any library would: so this one must be seen by all. */
-static int show_hooks(struct pasta_error *err)
+/* Instrumented kernels find the hooks by name, so this library must be in the global scope. */
+static int build_export_hooks(struct pasta_error *err)
 {
 	Dl_info self;
 
@@ -187,11 +191,11 @@ static int show_hooks(struct pasta_error *err)
 	if (dlsym(RTLD_DEFAULT, "pasta_trace_hooks") == &pasta_trace_hooks)
 		return 0;
 	return pasta_fail(err, -ENOTSUP,
-			  "opencl: kernels would not find the hooks: the program has a name space "
-			  "of its own for libraries, or another copy of libpasta-opencl-trace");
+			  "opencl: kernels cannot find pasta_trace_hooks: the program uses its own "
+			  "linker namespace, or another copy of libpasta-opencl-trace");
 }
 
-static int start(struct build *b, cl_program program, struct pasta_error *err)
+static int build_start(struct build *b, cl_program program, struct pasta_error *err)
 {
 	int r;
 
@@ -203,28 +207,28 @@ static int start(struct build *b, cl_program program, struct pasta_error *err)
 	if (b->cl->clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof(cl_context), &b->context,
 				    NULL))
 		return pasta_fail(err, -EINVAL, "opencl: not a program");
-	r = check_driver(b, err);
-	return r ? r : show_hooks(err);
+	r = build_check_driver(b, err);
+	return r ? r : build_export_hooks(err);
 }
 
 int pasta_trace_build(const cl_icd_dispatch *cl, const struct pasta_trace_part *parts, size_t count,
-		      cl_device_id device, const struct pasta_trace_subscribe *want,
+		      cl_device_id device, const struct pasta_trace_subscribe *subscribe,
 		      struct pasta_trace_module *out, cl_program *program, struct pasta_error *err)
 {
 	struct build b = {.cl = cl, .device = device, .count = count};
-	int r = start(&b, parts[0].program, err);
+	int r = build_start(&b, parts[0].program, err);
 
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; !r && i < count; i++)
-		r = compile(&b, &parts[i], i, err);
+		r = build_compile(&b, &parts[i], i, err);
 	if (!r)
-		r = pasta_trace_instrument(b.bitcode, b.sizes, count, want, out, err);
+		r = pasta_trace_instrument(b.bitcode, b.sizes, count, subscribe, out, err);
 	for (size_t i = 0; !r && i < count; i++)
-		out->inexact |= is_inexact(parts[i].options);
+		out->inexact |= build_is_inexact(parts[i].options);
 	if (!r)
-		r = give_back(&b, out, parts[0].options, program, err);
+		r = build_load(&b, out, parts[0].options, program, err);
 	if (r)
 		pasta_trace_module_free(out);
-	release(&b);
+	build_free(&b);
 	return r;
 }

@@ -1,4 +1,4 @@
-/* builtin.c - functions of OpenCL C that access memory, known by their mangled names. */
+/* builtin.c - finds the built-in functions of OpenCL C that access memory, by mangled name. */
 #include "handlers/opencl/trace/builtin.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 
 enum { PARAMETERS = 6 };
 
-/* A parameter, as far as its mangling tells. bytes: of what it points to, if it does. */
+/* A parameter, as far as its mangling shows. For a pointer, bytes is the size of its target. */
 struct parameter {
 	bool pointer;
 	uint8_t space;
@@ -24,14 +24,14 @@ struct signature {
 	int count;
 };
 
-static const char *number(const char *s, uint32_t *n)
+static const char *builtin_number(const char *s, uint32_t *n)
 {
 	for (*n = 0; isdigit((unsigned char)*s) && *n < 100000; s++)
 		*n = *n * 10 + (uint32_t)(*s - '0');
 	return s;
 }
 
-static uint32_t scalar(const char *s)
+static uint32_t builtin_scalar(const char *s)
 {
 	static const struct {
 		const char *codes;
@@ -46,8 +46,8 @@ static uint32_t scalar(const char *s)
 	return 0;
 }
 
-/* Qualifiers, of which the address space is of interest: U8CLglobal, and the like. */
-static const char *qualifiers(const char *s, uint8_t *space)
+/* Skips qualifiers, and sets the address space if one names it: U8CLglobal, for example. */
+static const char *builtin_qualifiers(const char *s, uint8_t *space)
 {
 	static const char *const spaces[] = {"", "CLglobal", "CLconstant", "CLlocal", "CLprivate"};
 	uint32_t n;
@@ -59,7 +59,7 @@ static const char *qualifiers(const char *s, uint8_t *space)
 		}
 		if (*s != 'U')
 			return s;
-		s = number(s + 1, &n);
+		s = builtin_number(s + 1, &n);
 		if (strlen(s) < n)
 			return s + strlen(s);
 		for (unsigned int i = 1; i < sizeof(spaces) / sizeof(spaces[0]); i++)
@@ -69,36 +69,37 @@ static const char *qualifiers(const char *s, uint8_t *space)
 	}
 }
 
-/* What a type is; NULL: one that is not known, and what follows it is not, either. */
-static const char *type(const char *s, struct parameter *p)
+/* Parses a type, and returns the position after it. NULL: the type is unknown, so its end is, too.
+ */
+static const char *builtin_type(const char *s, struct parameter *p)
 {
 	uint32_t n;
 
 	if (*s == 'P') {
 		p->pointer = true;
-		return type(qualifiers(s + 1, &p->space), p);
+		return builtin_type(builtin_qualifiers(s + 1, &p->space), p);
 	}
-	s = qualifiers(s, &p->space);
+	s = builtin_qualifiers(s, &p->space);
 	p->elements = 1;
 	if (!strncmp(s, "7_Atomic", 8)) /* vendor-qualified: U7_Atomici */
 		s += 8;
 	if (!strncmp(s, "Dv", 2)) {
-		s = number(s + 2, &p->elements);
+		s = builtin_number(s + 2, &p->elements);
 		if (*s++ != '_')
 			return NULL;
 	}
-	n = scalar(s);
+	n = builtin_scalar(s);
 	p->bytes = n * p->elements;
 	if (n)
 		return s + (*s == 'D' ? 2 : 1);
-	if (isdigit((unsigned char)*s)) { /* a named one: an event, an enumeration */
-		s = number(s, &n);
+	if (isdigit((unsigned char)*s)) { /* a named type: an event, an enumeration */
+		s = builtin_number(s, &n);
 		return strlen(s) < n ? NULL : s + n;
 	}
 	return NULL;
 }
 
-static bool parse(const char *mangled, struct signature *g)
+static bool builtin_parse(const char *mangled, struct signature *g)
 {
 	const char *s;
 	uint32_t n;
@@ -106,7 +107,7 @@ static bool parse(const char *mangled, struct signature *g)
 	memset(g, 0, sizeof(*g));
 	if (strncmp(mangled, "_Z", 2) != 0)
 		return false;
-	s = number(mangled + 2, &n);
+	s = builtin_number(mangled + 2, &n);
 	if (!n || n >= sizeof(g->name) || strlen(s) < n)
 		return false;
 	memcpy(g->name, s, n);
@@ -116,14 +117,14 @@ static bool parse(const char *mangled, struct signature *g)
 	while (s && *s && g->count < PARAMETERS) {
 		struct parameter *p = &g->parameter[g->count++];
 
-		if (*s == 'S') { /* one that was there: the one before, for all that matters here */
+		if (*s == 'S') { /* a type used before: assume that of the last parameter */
 			s = strchr(s, '_');
 			s = s ? s + 1 : NULL;
 			if (g->count > 1)
 				*p = p[-1];
 			continue;
 		}
-		s = type(s, p);
+		s = builtin_type(s, p);
 	}
 	return true;
 }
@@ -132,15 +133,15 @@ void trace_builtin_name(const char *mangled, char *name, uint32_t size)
 {
 	struct signature g;
 
-	snprintf(name, size, "%s", parse(mangled, &g) ? g.name : mangled);
+	snprintf(name, size, "%s", builtin_parse(mangled, &g) ? g.name : mangled);
 }
 
-static bool begins(const char *name, const char *with)
+static bool builtin_begins(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
 
-static int pointer_of(const struct signature *g, int from)
+static int builtin_pointer(const struct signature *g, int from)
 {
 	for (int i = from; i < g->count; i++)
 		if (g->parameter[i].pointer)
@@ -149,15 +150,15 @@ static int pointer_of(const struct signature *g, int from)
 }
 
 /* vload4, vstore4, vload_half, vload_half4, vloada_half4, vstore_half4_rte. */
-static int vector(const struct signature *g, struct trace_access *a)
+static int builtin_vector(const struct signature *g, struct trace_access *a)
 {
-	bool store = begins(g->name, "vstore"), half = strstr(g->name, "half");
+	bool store = builtin_begins(g->name, "vstore"), half = strstr(g->name, "half");
 	const char *digits = g->name + (store ? 6 : 5) + (g->name[store ? 6 : 5] == 'a');
-	int pointer = pointer_of(g, 0);
+	int pointer = builtin_pointer(g, 0);
 	uint32_t n;
 
 	digits += half ? strlen("_half") : 0;
-	number(digits, &n);
+	builtin_number(digits, &n);
 	n = n ? n : 1;
 	if (pointer < 1 || !g->parameter[pointer].bytes)
 		return -1;
@@ -168,24 +169,24 @@ static int vector(const struct signature *g, struct trace_access *a)
 				   .count = -1,
 				   .stride = -1,
 				   .bytes = n * g->parameter[pointer].bytes};
-	/* The aligned ones of three are four apart. */
+	/* Aligned vectors of three elements are four elements apart. */
 	a->step = strstr(g->name, "a_half") && n == 3 ? 4 * g->parameter[pointer].bytes : a->bytes;
 	return 1;
 }
 
-static int atomic(const struct signature *g, struct trace_access *a)
+static int builtin_atomic(const struct signature *g, struct trace_access *a)
 {
 	uint8_t does = PASTA_TRACE_ATOMIC;
 	uint32_t bytes = g->parameter[0].bytes;
 
 	if (!strcmp(g->name, "atomic_work_item_fence"))
 		return 0;
-	if (begins(g->name, "atomic_load"))
+	if (builtin_begins(g->name, "atomic_load"))
 		does = PASTA_TRACE_LOAD;
-	if (begins(g->name, "atomic_store") || begins(g->name, "atomic_init") ||
-	    begins(g->name, "atomic_flag_clear"))
+	if (builtin_begins(g->name, "atomic_store") || builtin_begins(g->name, "atomic_init") ||
+	    builtin_begins(g->name, "atomic_flag_clear"))
 		does = PASTA_TRACE_STORE;
-	if (begins(g->name, "atomic_flag"))
+	if (builtin_begins(g->name, "atomic_flag"))
 		bytes = 4;
 	if (!g->parameter[0].pointer || !bytes)
 		return -1;
@@ -198,16 +199,16 @@ static int atomic(const struct signature *g, struct trace_access *a)
 	return 1;
 }
 
-/* The strided one's distance is the global side's. */
-static int copy(const struct signature *g, struct trace_access access[2])
+/* The stride of a strided copy applies to the global side. */
+static int builtin_copy(const struct signature *g, struct trace_access access[2])
 {
-	bool strided = begins(g->name, "async_work_group_strided_copy");
+	bool strided = builtin_begins(g->name, "async_work_group_strided_copy");
 
 	if (!g->parameter[0].pointer || !g->parameter[1].pointer)
 		return -1;
 	for (uint8_t i = 0; i < 2; i++) {
 		const struct parameter *p = &g->parameter[i];
-		/* A copy of a type that was named before is mangled short. */
+		/* The mangling abbreviates a type that it named before. */
 		uint32_t bytes = p->bytes ? p->bytes : g->parameter[!i].bytes;
 		uint32_t padded = p->elements == 3 ? bytes / 3 * 4 : bytes;
 
@@ -226,10 +227,10 @@ static int copy(const struct signature *g, struct trace_access access[2])
 	return 2;
 }
 
-/* modf and the like: a second result, through their last argument. */
-static int results(const struct signature *g, struct trace_access *a)
+/* modf and similar functions store a second result through their last argument. */
+static int builtin_results(const struct signature *g, struct trace_access *a)
 {
-	int pointer = pointer_of(g, 1);
+	int pointer = builtin_pointer(g, 1);
 
 	if (pointer < 0 || !g->parameter[pointer].bytes)
 		return -1;
@@ -243,33 +244,33 @@ static int results(const struct signature *g, struct trace_access *a)
 	return 1;
 }
 
-static bool is_one_of(const char *name, const char *const *list, bool whole)
+static bool builtin_is_one_of(const char *name, const char *const *list, bool whole)
 {
 	for (; *list; list++)
-		if (whole ? !strcmp(name, *list) : begins(name, *list))
+		if (whole ? !strcmp(name, *list) : builtin_begins(name, *list))
 			return true;
 	return false;
 }
 
 int trace_builtin(const char *mangled, struct trace_access access[2])
 {
-	static const char *const untold[] = {"read_image",     "write_image",	   "read_pipe",
-					     "write_pipe",     "__read_pipe",	   "__write_pipe",
-					     "enqueue_kernel", "__enqueue_kernel", NULL};
+	static const char *const uncounted[] = {
+		"read_image",	"write_image",	  "read_pipe",	      "write_pipe", "__read_pipe",
+		"__write_pipe", "enqueue_kernel", "__enqueue_kernel", NULL};
 	static const char *const two_results[] = {"fract",  "frexp",  "lgamma_r", "modf",
 						  "remquo", "sincos", NULL};
 	struct signature g;
 
-	if (!parse(mangled, &g))
+	if (!builtin_parse(mangled, &g))
 		snprintf(g.name, sizeof(g.name), "%.63s", mangled);
-	if (begins(g.name, "vload") || begins(g.name, "vstore"))
-		return vector(&g, &access[0]);
-	if (begins(g.name, "atomic_") || begins(g.name, "atom_"))
-		return atomic(&g, &access[0]);
+	if (builtin_begins(g.name, "vload") || builtin_begins(g.name, "vstore"))
+		return builtin_vector(&g, &access[0]);
+	if (builtin_begins(g.name, "atomic_") || builtin_begins(g.name, "atom_"))
+		return builtin_atomic(&g, &access[0]);
 	if (!strcmp(g.name, "async_work_group_copy") ||
 	    !strcmp(g.name, "async_work_group_strided_copy"))
-		return copy(&g, access);
-	if (is_one_of(g.name, two_results, true))
-		return results(&g, &access[0]);
-	return is_one_of(g.name, untold, false) ? -1 : 0;
+		return builtin_copy(&g, access);
+	if (builtin_is_one_of(g.name, two_results, true))
+		return builtin_results(&g, &access[0]);
+	return builtin_is_one_of(g.name, uncounted, false) ? -1 : 0;
 }

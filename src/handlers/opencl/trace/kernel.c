@@ -1,4 +1,4 @@
-/* kernel.c - a kernel's twin, that takes one argument more. */
+/* kernel.c - replaces a kernel by a clone with one more parameter, the token. */
 #include "handlers/opencl/trace/kernel.h"
 
 #include <errno.h>
@@ -7,11 +7,11 @@
 
 /* -- Attributes -- */
 
-/* A list of them, of a function or of a call; its end is the attribute NULL. */
+/* Returns the attributes of a function or a call, terminated by NULL. The caller frees the list. */
 typedef LLVMAttributeRef *(*list_fn)(LLVMValueRef of, LLVMAttributeIndex index);
 typedef void (*add_fn)(LLVMValueRef to, LLVMAttributeIndex index, LLVMAttributeRef attribute);
 
-static LLVMAttributeRef *function_attributes(LLVMValueRef of, LLVMAttributeIndex index)
+static LLVMAttributeRef *kernel_function_attributes(LLVMValueRef of, LLVMAttributeIndex index)
 {
 	unsigned int count = LLVMGetAttributeCountAtIndex(of, index);
 	LLVMAttributeRef *list = calloc(count + 1, sizeof(*list));
@@ -21,7 +21,7 @@ static LLVMAttributeRef *function_attributes(LLVMValueRef of, LLVMAttributeIndex
 	return list;
 }
 
-static LLVMAttributeRef *call_attributes(LLVMValueRef of, LLVMAttributeIndex index)
+static LLVMAttributeRef *kernel_call_attributes(LLVMValueRef of, LLVMAttributeIndex index)
 {
 	unsigned int count = LLVMGetCallSiteAttributeCount(of, index);
 	LLVMAttributeRef *list = calloc(count + 1, sizeof(*list));
@@ -31,8 +31,8 @@ static LLVMAttributeRef *call_attributes(LLVMValueRef of, LLVMAttributeIndex ind
 	return list;
 }
 
-static int copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index,
-			   list_fn list_of, add_fn add)
+static int kernel_copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index,
+				  list_fn list_of, add_fn add)
 {
 	LLVMAttributeRef *list = list_of(from, index);
 
@@ -44,14 +44,14 @@ static int copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeInde
 	return 0;
 }
 
-/* Also how each parameter is passed: by value, how aligned. 0 is what is returned, 1 the first. */
-static int copy_all(LLVMValueRef from, LLVMValueRef to, unsigned int parameters, list_fn list_of,
-		    add_fn add)
+/* Copies the attributes of a function or call, its result (index 0) and its parameters (from 1). */
+static int kernel_copy_all_attributes(LLVMValueRef from, LLVMValueRef to, unsigned int parameters,
+				      list_fn list_of, add_fn add)
 {
-	int r = copy_attributes(from, to, LLVMAttributeFunctionIndex, list_of, add);
+	int r = kernel_copy_attributes(from, to, LLVMAttributeFunctionIndex, list_of, add);
 
 	for (unsigned int i = 0; !r && i <= parameters; i++)
-		r = copy_attributes(from, to, i, list_of, add);
+		r = kernel_copy_attributes(from, to, i, list_of, add);
 	return r;
 }
 
@@ -65,8 +65,9 @@ bool trace_is_address(LLVMValueRef function, unsigned int index)
 
 /* -- Metadata -- */
 
-/* What the token is, in the lists that have an entry for each argument. */
-static LLVMMetadataRef token_is(LLVMContextRef context, unsigned int kind)
+/* Returns the token's entry for a metadata list that has one entry per argument. NULL: the metadata
+ * is not such a list. */
+static LLVMMetadataRef kernel_token_metadata(LLVMContextRef context, unsigned int kind)
 {
 	static const char *const lists[][2] = {{"kernel_arg_access_qual", "none"},
 					       {"kernel_arg_type", "ulong"},
@@ -84,7 +85,9 @@ static LLVMMetadataRef token_is(LLVMContextRef context, unsigned int kind)
 	return NULL;
 }
 
-static LLVMMetadataRef longer(LLVMContextRef context, LLVMMetadataRef node, LLVMMetadataRef more)
+/* Returns a copy of a list with one more entry, or NULL without memory. */
+static LLVMMetadataRef kernel_metadata_append(LLVMContextRef context, LLVMMetadataRef node,
+					      LLVMMetadataRef more)
 {
 	LLVMValueRef value = LLVMMetadataAsValue(context, node);
 	unsigned int n = LLVMGetMDNodeNumOperands(value);
@@ -105,7 +108,7 @@ static LLVMMetadataRef longer(LLVMContextRef context, LLVMMetadataRef node, LLVM
 	return node;
 }
 
-static int copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef to)
+static int kernel_copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef to)
 {
 	size_t count = 0;
 	LLVMValueMetadataEntry *list = LLVMGlobalCopyAllMetadata(from, &count);
@@ -114,10 +117,10 @@ static int copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef
 	for (unsigned int i = 0; !r && i < count; i++) {
 		unsigned int kind = LLVMValueMetadataEntriesGetKind(list, i);
 		LLVMMetadataRef node = LLVMValueMetadataEntriesGetMetadata(list, i);
-		LLVMMetadataRef more = token_is(context, kind);
+		LLVMMetadataRef more = kernel_token_metadata(context, kind);
 
 		if (more)
-			node = longer(context, node, more);
+			node = kernel_metadata_append(context, node, more);
 		if (node)
 			LLVMGlobalSetMetadata(to, kind, node);
 		else
@@ -127,9 +130,9 @@ static int copy_metadata(LLVMContextRef context, LLVMValueRef from, LLVMValueRef
 	return r;
 }
 
-/* -- Twins -- */
+/* -- Clones -- */
 
-static LLVMTypeRef type_with(LLVMValueRef kernel, LLVMTypeRef token)
+static LLVMTypeRef kernel_type_with_token(LLVMValueRef kernel, LLVMTypeRef token)
 {
 	LLVMTypeRef old = LLVMGlobalGetValueType(kernel), type = NULL;
 	unsigned int count = LLVMCountParamTypes(old);
@@ -144,9 +147,9 @@ static LLVMTypeRef type_with(LLVMValueRef kernel, LLVMTypeRef token)
 	return type;
 }
 
-/* Code and parameters. A function that wraps the kernel would not do: PoCL gives each group local
- * arrays of its own where it finds them in the kernel itself. */
-static void move_code(LLVMValueRef from, LLVMValueRef to)
+/* Moves the kernel's code to the clone. A clone that calls the kernel would not work: PoCL
+ * allocates local arrays for each work-group only if the kernel's own code uses them. */
+static void kernel_move_code(LLVMValueRef from, LLVMValueRef to)
 {
 	LLVMBasicBlockRef b;
 
@@ -158,11 +161,12 @@ static void move_code(LLVMValueRef from, LLVMValueRef to)
 		LLVMReplaceAllUsesWith(LLVMGetParam(from, i), LLVMGetParam(to, i));
 }
 
-static int recall(LLVMBuilderRef builder, LLVMValueRef call, LLVMValueRef twin)
+/* Replaces a call of the kernel by a call of the clone, without a token. */
+static int kernel_replace_call(LLVMBuilderRef builder, LLVMValueRef call, LLVMValueRef clone)
 {
 	unsigned int count = LLVMGetNumArgOperands(call);
 	LLVMValueRef *arguments = calloc(count + 1, sizeof(*arguments)), more;
-	LLVMTypeRef token = LLVMTypeOf(LLVMGetLastParam(twin));
+	LLVMTypeRef token = LLVMTypeOf(LLVMGetLastParam(clone));
 	int r;
 
 	if (!arguments)
@@ -171,17 +175,18 @@ static int recall(LLVMBuilderRef builder, LLVMValueRef call, LLVMValueRef twin)
 		arguments[i] = LLVMGetOperand(call, i);
 	arguments[count] = LLVMConstAllOnes(token);
 	LLVMPositionBuilderBefore(builder, call);
-	more = LLVMBuildCall2(builder, LLVMGlobalGetValueType(twin), twin, arguments, count + 1,
+	more = LLVMBuildCall2(builder, LLVMGlobalGetValueType(clone), clone, arguments, count + 1,
 			      "");
 	free(arguments);
 	LLVMSetInstructionCallConv(more, LLVMGetInstructionCallConv(call));
-	r = copy_all(call, more, count, call_attributes, LLVMAddCallSiteAttribute);
+	r = kernel_copy_all_attributes(call, more, count, kernel_call_attributes,
+				       LLVMAddCallSiteAttribute);
 	LLVMInstructionEraseFromParent(call);
 	return r;
 }
 
-/* Kernels that call this one. */
-static int move_calls(LLVMBuilderRef builder, LLVMValueRef from, LLVMValueRef to)
+/* Replaces the calls of the kernel by other kernels. */
+static int kernel_move_calls(LLVMBuilderRef builder, LLVMValueRef from, LLVMValueRef to)
 {
 	LLVMUseRef u = LLVMGetFirstUse(from), next;
 	int r = 0;
@@ -191,17 +196,17 @@ static int move_calls(LLVMBuilderRef builder, LLVMValueRef from, LLVMValueRef to
 
 		next = LLVMGetNextUse(u);
 		if (LLVMIsACallInst(user) && LLVMGetCalledValue(user) == from)
-			r = recall(builder, user, to);
+			r = kernel_replace_call(builder, user, to);
 	}
 	LLVMReplaceAllUsesWith(from, to);
 	return r;
 }
 
-LLVMValueRef trace_twin(LLVMBuilderRef builder, LLVMValueRef kernel, LLVMTypeRef token)
+LLVMValueRef trace_clone(LLVMBuilderRef builder, LLVMValueRef kernel, LLVMTypeRef token)
 {
 	LLVMModuleRef module = LLVMGetGlobalParent(kernel);
-	LLVMTypeRef type = type_with(kernel, token);
-	LLVMValueRef twin;
+	LLVMTypeRef type = kernel_type_with_token(kernel, token);
+	LLVMValueRef clone;
 	size_t size;
 	char *name = strdup(LLVMGetValueName2(kernel, &size));
 	int r;
@@ -211,20 +216,20 @@ LLVMValueRef trace_twin(LLVMBuilderRef builder, LLVMValueRef kernel, LLVMTypeRef
 		return NULL;
 	}
 	LLVMSetValueName2(kernel, "", 0);
-	twin = LLVMAddFunction(module, name, type);
+	clone = LLVMAddFunction(module, name, type);
 	free(name);
-	LLVMSetLinkage(twin, LLVMGetLinkage(kernel));
-	LLVMSetVisibility(twin, LLVMGetVisibility(kernel));
-	LLVMSetFunctionCallConv(twin, LLVMGetFunctionCallConv(kernel));
-	r = copy_all(kernel, twin, LLVMCountParams(kernel), function_attributes,
-		     LLVMAddAttributeAtIndex);
+	LLVMSetLinkage(clone, LLVMGetLinkage(kernel));
+	LLVMSetVisibility(clone, LLVMGetVisibility(kernel));
+	LLVMSetFunctionCallConv(clone, LLVMGetFunctionCallConv(kernel));
+	r = kernel_copy_all_attributes(kernel, clone, LLVMCountParams(kernel),
+				       kernel_function_attributes, LLVMAddAttributeAtIndex);
 	if (!r)
-		r = copy_metadata(LLVMGetModuleContext(module), kernel, twin);
-	move_code(kernel, twin);
+		r = kernel_copy_metadata(LLVMGetModuleContext(module), kernel, clone);
+	kernel_move_code(kernel, clone);
 	if (!r)
-		r = move_calls(builder, kernel, twin);
+		r = kernel_move_calls(builder, kernel, clone);
 	if (r)
 		return NULL;
 	LLVMDeleteFunction(kernel);
-	return twin;
+	return clone;
 }

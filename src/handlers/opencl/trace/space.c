@@ -1,45 +1,46 @@
-/* space.c - which memory a pointer points to: followed to where it came from. */
+/* space.c - finds the address space of a pointer by following it back to its definition. */
 #include "handlers/opencl/trace/space.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* More are not followed: the answer is then that it is not known. */
+/* After this many values the address space counts as unknown. */
 enum { STEPS = 512 };
 
 enum { UNKNOWN = 1 << PASTA_TRACE_UNKNOWN };
 
-/* What was looked at. The spaces are those of all the ends that can be reached. */
+/* The values that a search has visited. Functions below return a set of address spaces, one bit
+ * each: those of all definitions that can be reached. */
 struct walk {
 	LLVMValueRef seen[STEPS];
 	size_t count;
 };
 
-static unsigned int follow(struct walk *w, LLVMValueRef v);
+static unsigned int space_follow(struct walk *w, LLVMValueRef v);
 
 bool trace_is_kernel(LLVMValueRef function)
 {
 	return LLVMGetFunctionCallConv(function) == LLVMSPIRKERNELCallConv;
 }
 
-static LLVMValueRef base_of(LLVMValueRef v)
+static LLVMValueRef space_base(LLVMValueRef v)
 {
 	while (LLVMIsAGetElementPtrInst(v) || LLVMIsABitCastInst(v))
 		v = LLVMGetOperand(v, 0);
 	return v;
 }
 
-static unsigned int mark_kind(LLVMValueRef v)
+static unsigned int space_mark_kind(LLVMValueRef v)
 {
 	LLVMModuleRef module = LLVMGetGlobalParent(v);
 
 	return LLVMGetMDKindIDInContext(LLVMGetModuleContext(module), "pasta_variable", 14);
 }
 
-/* The compiler declares a variable to debuggers, and none of its own temporaries. */
+/* Debug information declares the source's variables, and none of the compiler's temporaries. */
 void trace_mark_variables(LLVMValueRef function)
 {
-	unsigned int kind = mark_kind(function);
+	unsigned int kind = space_mark_kind(function);
 	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
 	LLVMValueRef declare =
 		LLVMGetNamedFunction(LLVMGetGlobalParent(function), "llvm.dbg.declare");
@@ -60,21 +61,21 @@ void trace_mark_variables(LLVMValueRef function)
 		}
 }
 
-static bool is_variable(LLVMValueRef alloca)
+static bool space_is_variable(LLVMValueRef alloca)
 {
 	LLVMBasicBlockRef b = LLVMGetInstructionParent(alloca);
 
-	return LLVMGetMetadata(alloca, mark_kind(LLVMGetBasicBlockParent(b))) != NULL;
+	return LLVMGetMetadata(alloca, space_mark_kind(LLVMGetBasicBlockParent(b))) != NULL;
 }
 
 bool trace_is_register(LLVMValueRef pointer)
 {
 	LLVMTypeRef type;
 
-	pointer = base_of(pointer);
+	pointer = space_base(pointer);
 	if (!LLVMIsAAllocaInst(pointer))
 		return false;
-	if (!is_variable(pointer))
+	if (!space_is_variable(pointer))
 		return true;
 	type = LLVMGetAllocatedType(pointer);
 	for (LLVMUseRef u = LLVMGetFirstUse(pointer); u; u = LLVMGetNextUse(u)) {
@@ -95,8 +96,8 @@ bool trace_is_register(LLVMValueRef pointer)
 	return true;
 }
 
-/* The address space of a kernel's argument, as the language numbers them. */
-static unsigned int kernel_argument(LLVMValueRef function, unsigned int index)
+/* Returns the address space of a kernel's argument, from the kernel's metadata. */
+static unsigned int space_of_kernel_argument(LLVMValueRef function, unsigned int index)
 {
 	static const unsigned int spaces[] = {1 << PASTA_TRACE_PRIVATE, 1 << PASTA_TRACE_GLOBAL,
 					      1 << PASTA_TRACE_CONSTANT, 1 << PASTA_TRACE_LOCAL};
@@ -126,37 +127,38 @@ static unsigned int kernel_argument(LLVMValueRef function, unsigned int index)
 	return found;
 }
 
-static bool has(LLVMValueRef function, unsigned int index, const char *attribute)
+static bool space_has_attribute(LLVMValueRef function, unsigned int index, const char *attribute)
 {
 	unsigned int kind = LLVMGetEnumAttributeKindForName(attribute, strlen(attribute));
 
 	return LLVMGetEnumAttributeAtIndex(function, index, kind) != NULL;
 }
 
-/* What all the calls of its function give to it. */
-static unsigned int argument(struct walk *w, LLVMValueRef v)
+/* Returns the address spaces of what all calls of the function pass for a parameter. */
+static unsigned int space_of_argument(struct walk *w, LLVMValueRef v)
 {
 	LLVMValueRef function = LLVMGetParamParent(v);
 	unsigned int index = 0, spaces = 0;
 
 	while (LLVMGetParam(function, index) != v)
 		index++;
-	if (has(function, index + 1, "byval") || has(function, index + 1, "sret"))
+	if (space_has_attribute(function, index + 1, "byval") ||
+	    space_has_attribute(function, index + 1, "sret"))
 		return 1 << PASTA_TRACE_PRIVATE;
 	if (trace_is_kernel(function))
-		spaces = kernel_argument(function, index);
+		spaces = space_of_kernel_argument(function, index);
 	for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {
 		LLVMValueRef call = LLVMGetUser(u);
 
 		if (!LLVMIsACallInst(call) || LLVMGetCalledValue(call) != function)
 			return UNKNOWN;
-		spaces |= follow(w, LLVMGetOperand(call, index));
+		spaces |= space_follow(w, LLVMGetOperand(call, index));
 	}
 	return spaces;
 }
 
-/* A hook's argument, put in before. */
-static bool is_ours(LLVMValueRef v)
+/* Returns whether the value is an argument of a hook call, added earlier. */
+static bool space_is_hook_argument(LLVMValueRef v)
 {
 	LLVMUseRef u = LLVMIsAPtrToIntInst(v) ? LLVMGetFirstUse(v) : NULL;
 	LLVMValueRef call = u ? LLVMGetUser(u) : NULL;
@@ -164,8 +166,8 @@ static bool is_ours(LLVMValueRef v)
 	return call && LLVMIsACallInst(call) && LLVMIsALoadInst(LLVMGetCalledValue(call));
 }
 
-/* All that is stored in a variable that holds pointers, or in an array or a structure of them. */
-static unsigned int stored(struct walk *w, LLVMValueRef pointer)
+/* Returns the address spaces of all pointers that are stored in a variable, array or structure. */
+static unsigned int space_of_stored(struct walk *w, LLVMValueRef pointer)
 {
 	unsigned int spaces = 0;
 
@@ -173,17 +175,17 @@ static unsigned int stored(struct walk *w, LLVMValueRef pointer)
 		LLVMValueRef user = LLVMGetUser(u);
 
 		if (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) != pointer)
-			spaces |= follow(w, LLVMGetOperand(user, 0));
+			spaces |= space_follow(w, LLVMGetOperand(user, 0));
 		else if (LLVMIsAGetElementPtrInst(user) || LLVMIsABitCastInst(user))
-			spaces |= stored(w, user);
-		else if (!LLVMIsALoadInst(user) && !is_ours(user))
+			spaces |= space_of_stored(w, user);
+		else if (!LLVMIsALoadInst(user) && !space_is_hook_argument(user))
 			return UNKNOWN;
 	}
 	return spaces;
 }
 
-/* A local variable of a kernel is a global one here, by the name KERNEL.VARIABLE. */
-static unsigned int global(LLVMValueRef v)
+/* A variable in local memory is a global variable in LLVM, named KERNEL.VARIABLE. */
+static unsigned int space_of_global(LLVMValueRef v)
 {
 	size_t size;
 	const char *name = LLVMGetValueName2(v, &size), *dot = memchr(name, '.', size);
@@ -200,7 +202,7 @@ static unsigned int global(LLVMValueRef v)
 	return f && trace_is_kernel(f) ? 1 << PASTA_TRACE_LOCAL : 1 << PASTA_TRACE_GLOBAL;
 }
 
-static unsigned int returned(struct walk *w, LLVMValueRef call)
+static unsigned int space_of_returned(struct walk *w, LLVMValueRef call)
 {
 	LLVMValueRef function = LLVMGetCalledValue(call);
 	unsigned int spaces = 0;
@@ -212,48 +214,49 @@ static unsigned int returned(struct walk *w, LLVMValueRef call)
 		LLVMValueRef last = LLVMGetBasicBlockTerminator(b);
 
 		if (LLVMIsAReturnInst(last))
-			spaces |= follow(w, LLVMGetOperand(last, 0));
+			spaces |= space_follow(w, LLVMGetOperand(last, 0));
 	}
 	return spaces;
 }
 
-static unsigned int choices(struct walk *w, LLVMValueRef v)
+static unsigned int space_of_choices(struct walk *w, LLVMValueRef v)
 {
 	unsigned int spaces = 0;
 
 	if (LLVMIsASelectInst(v))
-		return follow(w, LLVMGetOperand(v, 1)) | follow(w, LLVMGetOperand(v, 2));
+		return space_follow(w, LLVMGetOperand(v, 1)) |
+		       space_follow(w, LLVMGetOperand(v, 2));
 	for (unsigned int i = 0; i < LLVMCountIncoming(v); i++)
-		spaces |= follow(w, LLVMGetIncomingValue(v, i));
+		spaces |= space_follow(w, LLVMGetIncomingValue(v, i));
 	return spaces;
 }
 
-static unsigned int look(struct walk *w, LLVMValueRef v)
+static unsigned int space_of_value(struct walk *w, LLVMValueRef v)
 {
 	if (LLVMIsAAllocaInst(v))
 		return 1 << PASTA_TRACE_PRIVATE;
 	if (LLVMIsAGlobalVariable(v))
-		return global(v);
+		return space_of_global(v);
 	if (LLVMIsAArgument(v))
-		return argument(w, v);
+		return space_of_argument(w, v);
 	if (LLVMIsASelectInst(v) || LLVMIsAPHINode(v))
-		return choices(w, v);
+		return space_of_choices(w, v);
 	if (LLVMIsAGetElementPtrInst(v) || LLVMIsABitCastInst(v) || LLVMIsAAddrSpaceCastInst(v))
-		return follow(w, LLVMGetOperand(v, 0));
+		return space_follow(w, LLVMGetOperand(v, 0));
 	if (LLVMIsALoadInst(v)) {
-		LLVMValueRef from = base_of(LLVMGetOperand(v, 0));
+		LLVMValueRef from = space_base(LLVMGetOperand(v, 0));
 
-		return LLVMIsAAllocaInst(from) ? stored(w, from) : UNKNOWN;
+		return LLVMIsAAllocaInst(from) ? space_of_stored(w, from) : UNKNOWN;
 	}
 	if (LLVMIsACallInst(v))
-		return returned(w, v);
+		return space_of_returned(w, v);
 	if (LLVMIsAConstantExpr(v) && LLVMGetConstOpcode(v) != LLVMIntToPtr)
-		return follow(w, LLVMGetOperand(v, 0));
-	/* Null, or a value that is nothing: it is not what is accessed. */
+		return space_follow(w, LLVMGetOperand(v, 0));
+	/* Null and undefined values are never accessed. */
 	return LLVMIsAConstant(v) && !LLVMIsAConstantExpr(v) ? 0 : UNKNOWN;
 }
 
-static unsigned int follow(struct walk *w, LLVMValueRef v)
+static unsigned int space_follow(struct walk *w, LLVMValueRef v)
 {
 	for (size_t i = 0; i < w->count; i++)
 		if (w->seen[i] == v)
@@ -261,7 +264,7 @@ static unsigned int follow(struct walk *w, LLVMValueRef v)
 	if (w->count == STEPS)
 		return UNKNOWN;
 	w->seen[w->count++] = v;
-	return look(w, v);
+	return space_of_value(w, v);
 }
 
 enum pasta_trace_space trace_space(LLVMValueRef pointer)
@@ -270,7 +273,7 @@ enum pasta_trace_space trace_space(LLVMValueRef pointer)
 	unsigned int spaces;
 
 	w.count = 0;
-	spaces = follow(&w, pointer);
+	spaces = space_follow(&w, pointer);
 	for (unsigned int i = PASTA_TRACE_GLOBAL; i <= PASTA_TRACE_PRIVATE; i++)
 		if (spaces == 1u << i)
 			return (enum pasta_trace_space)i;

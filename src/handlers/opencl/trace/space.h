@@ -1,4 +1,4 @@
-/* space.h - which memory a pointer points to: followed to where it came from. */
+/* space.h - finds the address space of a pointer by following it back to its definition. */
 #ifndef PASTA_HANDLERS_OPENCL_TRACE_SPACE_H
 #define PASTA_HANDLERS_OPENCL_TRACE_SPACE_H
 
@@ -7,18 +7,20 @@
 
 #include "handlers/opencl/trace/trace.h"
 
-/* On a processor all address spaces are one, and the code does not name them. The module is one
- * that was not optimised. */
+/* Returns the address space of a pointer. Code for a CPU has only one address space, so the
+ * pointer's type doesn't show it. The module must not be optimised. */
 enum pasta_trace_space trace_space(LLVMValueRef pointer);
 
-/* Tell the function's variables from the compiler's own: before the one below is asked. */
+/* Marks the variables of the source, as opposed to the compiler's temporaries. Call it before
+ * trace_is_register. */
 void trace_mark_variables(LLVMValueRef function);
 
-/* Whether it is a variable whose address nobody takes, or no variable of the source's at all, such
- * as what holds an argument while it is passed: its uses are no accesses. */
+/* Returns whether a pointer refers to a variable whose address is never taken, or to a temporary of
+ * the compiler, such as one that holds an argument of a call. Their uses don't count as accesses.
+ */
 bool trace_is_register(LLVMValueRef pointer);
 
-/* Whether the program starts the function, or only calls it. */
+/* Returns whether a function is a kernel. */
 bool trace_is_kernel(LLVMValueRef function);
 
 #endif
