@@ -147,7 +147,7 @@ static struct pasta_raw *begin(uint32_t workers, bool siteless)
 	struct pasta_raw_ops ops = {.read = read_device,
 				    .site = find_site,
 				    .batch = pasta_accesses_batch,
-				    .lost = pasta_accesses_dropped};
+				    .dropped = pasta_accesses_dropped};
 	struct pasta_raw_config config = {.ring = &device.ring,
 					  .half = HALF,
 					  .counts = true,

@@ -3,7 +3,7 @@
 #ifndef PASTA_TESTS_SANITIZERTEST_H
 #define PASTA_TESTS_SANITIZERTEST_H
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/completion.h"
 #include "programs/fake_sanitizer/inside.h"
 #include "unit/agent_run.h"
 

@@ -904,7 +904,7 @@ static void count_both_ways(void)
 					  .counts = pasta_accesses_on_host(),
 					  .workers = 3};
 	struct pasta_raw_ops ops = {
-		.site = same_site, .batch = pasta_accesses_batch, .lost = pasta_accesses_dropped};
+		.site = same_site, .batch = pasta_accesses_batch, .dropped = pasta_accesses_dropped};
 	struct pasta_accesses_launch *one, *two;
 	struct pasta_error err = {0};
 	struct pasta_raw *r = pasta_raw_new(&config, &ops, &err);

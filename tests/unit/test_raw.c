@@ -211,7 +211,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 				    .rewind = rewind_device,
 				    .site = site_at,
 				    .batch = take,
-				    .lost = lose,
+				    .dropped = lose,
 				    .stray = stray};
 	struct pasta_raw_config config = {.ring = ring,
 					  .records = records,
@@ -606,7 +606,7 @@ static void there_is_room_for_256_launches_at_once(void **state)
 
 static void a_ring_of_the_wrong_size_is_refused(void **state)
 {
-	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .lost = lose};
+	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .dropped = lose};
 	struct pasta_raw_config config = {.ring = ring, .records = records, .half = 1000};
 	struct pasta_error err = {0};
 

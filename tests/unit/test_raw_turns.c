@@ -118,7 +118,7 @@ static void lose(struct pasta_accesses_launch *launch, uint64_t count)
 static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 {
 	struct pasta_raw_ops ops = {
-		.read = read_device, .site = site_at, .batch = take, .lost = lose};
+		.read = read_device, .site = site_at, .batch = take, .dropped = lose};
 	struct pasta_raw_config config = {.ring = &ring,
 					  .records = records,
 					  .half = HALF,

@@ -72,7 +72,7 @@ static void wait_until_idle(void *context)
 	for (int i = 0; busy && i < 10000; i++) {
 		usleep(1000);
 		pthread_mutex_lock(&san.lock);
-		busy = c->slots[0]->busy;
+		busy = c->slots[0]->state != SAN_SLOT_FREE;
 		pthread_mutex_unlock(&san.lock);
 	}
 }
