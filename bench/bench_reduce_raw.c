@@ -63,7 +63,7 @@ static bool wait_room(uint64_t end)
 {
 	struct timespec nap = {.tv_nsec = 1000};
 
-	while (end > __atomic_load_n(&device.ring.taken, __ATOMIC_ACQUIRE) + 2 * HALF) {
+	while (end > __atomic_load_n(&device.ring.consumed, __ATOMIC_ACQUIRE) + 2 * HALF) {
 		if (__atomic_load_n(&device.ring.stop, __ATOMIC_RELAXED))
 			return false;
 		nanosleep(&nap, NULL);

@@ -1,4 +1,4 @@
-/* cpu.c - reducers on the host: how they are made, freed and drained. cpucount.c counts. */
+/* cpu.c - reducers on the host: creates, frees and drains them. cpucount.c counts. */
 #include "reduce/cpu.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 /* Without reducers by page, one cell covers an object up to this size. */
 enum { WIDE_SHIFT = 31 };
 
-_Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "a row a space");
-_Static_assert(sizeof(struct pasta_cell) == 32, "half a line a cell");
+_Static_assert((int)PASTA_SPACE_COUNT <= PASTA_CPU_APART, "one row for each memory space");
+_Static_assert(sizeof(struct pasta_cell) == 32, "a cell is half a cache line");
 
 static const struct pasta_cpu_config defaults = {
 	.page_shift = 12,
@@ -27,9 +27,9 @@ static uint32_t cpu_value_or(uint32_t value, uint32_t fallback)
 	return value ? value : fallback;
 }
 
-/* -- Making and freeing. -- */
+/* -- Creation -- */
 
-/* Only the pages of it that are used take memory. */
+/* Only the pages that are used need memory. */
 static void *cpu_map(size_t count, size_t size)
 {
 	void *p = mmap(NULL, count * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -44,7 +44,7 @@ static void cpu_unmap(void *p, size_t count, size_t size)
 		munmap(p, count * size);
 }
 
-/* All of its memory at once: what counts allocates nothing. */
+/* Allocates all memory at once: counting does not allocate. */
 static int cpu_make_table(struct pasta_rows *t, uint32_t rows)
 {
 	return pasta_rows_init(t, rows) || pasta_rows_reserve(t) ? -ENOMEM : 0;
@@ -59,7 +59,7 @@ static int cpu_make_cells(struct pasta_cpu *c, uint32_t cells)
 		in->slots *= 2;
 	in->max = cells;
 	if (cpu_is_wide(in))
-		c->page_shift = defaults.page_shift; /* of the index alone */
+		c->page_shift = defaults.page_shift; /* for the index only */
 	in->cell_shift = cpu_is_wide(in) ? WIDE_SHIFT : c->page_shift;
 	c->mask = cpu_least_slots(in) - 1;
 	c->cells = cpu_map((size_t)cells + 1, sizeof(*c->cells));
@@ -129,7 +129,7 @@ struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pa
 	return c;
 fail:
 	pasta_cpu_free(c);
-	pasta_fail(err, -ENOMEM, "no memory for tables of accesses");
+	pasta_fail(err, -ENOMEM, "out of memory for tables of accesses");
 	return NULL;
 }
 
@@ -151,7 +151,7 @@ void pasta_cpu_free(struct pasta_cpu *c)
 	free(c);
 }
 
-/* -- Draining. -- */
+/* -- Draining -- */
 
 static void drain_cell(struct pasta_cpu *c, uint32_t i, struct pasta_rows *objects,
 		       struct pasta_rows *pages)
@@ -235,7 +235,7 @@ void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums)
 	if (c->in->requests)
 		pasta_requests_close(c->in->requests);
 	pasta_cpu_spill(c, sums);
-	/* Who spills has many pages, and keeps its index as large as it is. */
+	/* After a spill the index stays large, because the thread uses many pages. */
 	c->mask = cpu_least_slots(c->in) - 1;
 	for (int i = PASTA_REDUCER_SITE; i < PASTA_REDUCER_COUNT; i++)
 		drain_table(c, (enum pasta_reducer)i, sums);

@@ -1,4 +1,4 @@
-/* cpu_internal.h - what cpu.c and cpucount.c share: the private part of a host reducer. */
+/* cpu_internal.h - the private part of a host reducer, shared by cpu.c and cpucount.c. */
 #ifndef PASTA_REDUCE_CPU_INTERNAL_H
 #define PASTA_REDUCE_CPU_INTERNAL_H
 
@@ -12,22 +12,22 @@ enum { SLOTS_LEAST = 1024, SPARSE = 4, WIDE_SLOTS = 4096 };
 
 struct pasta_cpu_inside {
 	const struct pasta_version *version;
-	uint64_t number;	    /* of the version that the cells are of */
-	uint32_t slots, max, count; /* of the index at most, of cells at most, of cells */
-	uint32_t cell_shift;	    /* log2 of what a cell is of at most */
-	uint16_t *wide; /* cells by their keys, slots of it; then the index only remembers where
-			   pages were found. NULL: a cell is a page's */
-	struct pasta_rows rest; /* objects whose cells had no room */
+	uint64_t number;	    /* number of the version that the cells belong to */
+	uint32_t slots, max, count; /* slots of the index at most; cells at most; cells in use */
+	uint32_t cell_shift;	    /* log2 of the largest size of a cell */
+	uint16_t *wide; /* wide cells by key, with slots entries; the index is then only a cache by
+			   page. NULL: cells are not wide */
+	struct pasta_rows rest; /* counts of objects whose cells found no room */
 	struct pasta_row rest_page;
 	struct pasta_rows tables[PASTA_REDUCER_COUNT];
 	struct pasta_requests *requests;
 	bool (*full)(void *arg);
 	void *arg;
-	bool stuck; /* it was full and could not be spilled */
+	bool stuck; /* the tables were full and could not be spilled */
 	uint32_t reducers, turns;
-	uint32_t stamp; /* changes with the thread */
+	uint32_t stamp; /* changes with each thread */
 	uint32_t group, thread, group_size;
-	bool turn_known; /* the turn is the record's */
+	bool turn_known; /* turn is set by the record */
 	uint32_t turn;
 };
 

@@ -1,4 +1,4 @@
-/* cpucount.c - reducers on the host: counts accesses in cells and in the tables by site. */
+/* cpucount.c - reducers on the host: count accesses in cells and in the tables by site. */
 #include <string.h>
 
 #include "reduce/cpu_internal.h"
@@ -15,7 +15,8 @@ void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, 
 
 	if (in->requests)
 		pasta_requests_close(in->requests);
-	/* What lies where may have changed: cells keep their counts, but are to be found anew. */
+	/* Objects may have moved. Cells retain their counts, but the next access looks them up
+	 * again. */
 	for (uint32_t i = 1; number != in->number && i <= in->count; i++)
 		c->cells[i].size = 0;
 	in->version = version;
@@ -45,7 +46,8 @@ void pasta_cpu_carry(struct pasta_cpu *c, struct pasta_cell *cell)
 	cell->counts = 0;
 }
 
-/* The distance between the places of a key in the index: odd, so that they are all of it. */
+/* Returns the distance between successive slots of a key in the index. It is odd, so that the slots
+ * cover the whole index. */
 static uint32_t index_step(uint64_t key0, uint64_t key1)
 {
 	return pasta_rows_hash(key0, key1) | 1;
@@ -57,9 +59,9 @@ static uint16_t *index_slot(const struct pasta_cpu *c, uint32_t home, uint32_t s
 }
 
 /*
- * The place in the index of the cell that begins here; an empty one if it has none. It is among
- * the first places of its page, where it is found by the address alone, or, if they were taken
- * when it came, among those of its whole key: pages may have many small objects.
+ * Returns the index slot of the cell with this begin and object; an empty slot if there is none.
+ * The slot is one of the page's first slots, where a look-up by address alone finds it. If these
+ * were occupied, it is one of the key's own slots: a page may contain many small objects.
  */
 static uint16_t *cell_slot(const struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
@@ -116,7 +118,8 @@ static uint16_t *cell_slot_any(const struct pasta_cpu *c, uint64_t begin, uint64
 	return c->in->wide ? cell_slot_wide(c, begin, object) : cell_slot(c, begin, object);
 }
 
-/* The cell that begins here, made if there is none; NULL: there is no room. */
+/* Returns the cell with this begin and object, and makes it if necessary; NULL if there is no room.
+ */
 static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t object)
 {
 	uint16_t *slot = cell_slot_any(c, begin, object), *wide = c->in->wide;
@@ -141,8 +144,8 @@ static struct pasta_cell *cell_get(struct pasta_cpu *c, uint64_t begin, uint64_t
 	return &c->cells[cell];
 }
 
-/* Where the page of an address is found from now on. A place may be taken from another page, and
- * nothing is lost but time. */
+/* Stores where to find the page of an address. This may evict another page, which costs only time.
+ */
 static void index_cache_page(struct pasta_cpu *c, uint64_t addr, const struct pasta_cell *cell)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0),
@@ -162,8 +165,8 @@ static void count_rest(struct pasta_cpu *c, uint64_t object, uint32_t kind, uint
 	pasta_row_count(&c->in->rest_page, kind, bytes, page_crosses);
 }
 
-/* What no cell at hand has whole. Returns whether it reaches out of its object, which is *object.
- */
+/* Counts an access that is not wholly within a nearby cell, and sets *object. Returns 1 if the
+ * access reaches beyond its object, else 0. */
 static uint32_t count_part(struct pasta_cpu *c, uint64_t addr, uint32_t size, uint32_t kind,
 			   uint64_t *object)
 {
@@ -190,7 +193,7 @@ static uint32_t count_part(struct pasta_cpu *c, uint64_t addr, uint32_t size, ui
 	return crosses;
 }
 
-/* Beyond its page's first place; NULL: it is not near. */
+/* Searches the page's slots after the first; returns NULL if none contains the access. */
 static struct pasta_cell *cell_find_near(const struct pasta_cpu *c, uint64_t addr, uint32_t size)
 {
 	uint32_t home = pasta_cell_home(c, addr), step = index_step(addr >> c->page_shift, 0), i;
@@ -235,7 +238,7 @@ static void count_request(struct pasta_cpu *c, struct pasta_row *row, uint64_t s
 	if (known && row->turn < in->turns)
 		pasta_requests_add(in->requests, site, row->turn, addr, size, kind);
 	else
-		pasta_requests_leave_out(in->requests, size, kind);
+		pasta_requests_exclude(in->requests, size, kind);
 }
 
 static struct pasta_row *site_object_row(struct pasta_cpu *c, uint64_t site, uint64_t object)
@@ -268,10 +271,10 @@ static bool is_valid_access(const struct pasta_access *a)
 	return a->kind - 1u < PASTA_ACCESS_ATOMIC && a->space < PASTA_SPACE_COUNT;
 }
 
-/* What follows one another in a cell, and is added to it at once. */
+/* Successive accesses to one cell, which are added to it at once. */
 struct stretch {
 	struct pasta_cell *cell;
-	uint64_t counts, bytes; /* as the cell has them */
+	uint64_t counts, bytes; /* in the format of a cell */
 	uint64_t written;
 };
 
@@ -293,7 +296,8 @@ static struct pasta_cell *cell_find(const struct pasta_cpu *c, uint64_t addr, ui
 	return pasta_cell_has(cell, addr, size) ? cell : cell_find_near(c, addr, size);
 }
 
-/* What does not go on with the stretch. False: it is counted, by itself. */
+/* Begins another stretch. Returns false if no cell contains the access; it is then counted on its
+ * own. */
 static bool stretch_begin(struct pasta_cpu *c, struct stretch *s, const struct pasta_access *a)
 {
 	struct pasta_cell *cell = NULL;
@@ -307,7 +311,7 @@ static bool stretch_begin(struct pasta_cpu *c, struct stretch *s, const struct p
 	return cell;
 }
 
-/* By object and by page alone. */
+/* For reducers by object and by page only. */
 static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
 			      size_t *bad)
 {
@@ -332,7 +336,7 @@ static size_t count_stretches(struct pasta_cpu *c, const struct pasta_access *a,
 	return i;
 }
 
-/* By site as well, and nothing that asks who it is. */
+/* For reducers by site too, but not by request. */
 static size_t count_plain(struct pasta_cpu *c, const struct pasta_access *a, size_t count,
 			  size_t *bad)
 {

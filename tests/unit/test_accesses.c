@@ -886,7 +886,7 @@ static void write_ring(struct pasta_gpu_ring *ring, struct pasta_access *records
 		       uint32_t number)
 {
 	for (size_t i = 0; i < count; i++) {
-		while (i >= __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) + 2 * RAW_HALF)
+		while (i >= __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) + 2 * RAW_HALF)
 			sched_yield();
 		records[i % (2 * RAW_HALF)] = raw_list[i];
 		records[i % (2 * RAW_HALF)].launch = number;

@@ -49,7 +49,7 @@ static void pause_us(long us)
 
 static bool has_room(uint64_t end)
 {
-	return end <= __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) + 2 * HALF;
+	return end <= __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) + 2 * HALF;
 }
 
 /* False: there is none, and they are lost. Who may lose takes no place that it cannot fill. */

@@ -43,7 +43,7 @@ static bool write_request(uint32_t number, uint32_t n)
 {
 	uint64_t at = device.head, left = HALF - at % HALF, turn = at;
 
-	while (at + n > __atomic_load_n(&ring.taken, __ATOMIC_ACQUIRE) + 2 * HALF) {
+	while (at + n > __atomic_load_n(&ring.consumed, __ATOMIC_ACQUIRE) + 2 * HALF) {
 		if (__atomic_load_n(&ring.stop, __ATOMIC_RELAXED))
 			return false;
 		pause_us(10);

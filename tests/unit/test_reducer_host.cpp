@@ -122,7 +122,7 @@ static void lanes_that_wait_for_others_that_never_come_are_an_error()
 	EXPECT(strstr(text, "lanes wait for each other") != NULL, 1);
 	wait_for = 4;
 	EXPECT(fails_with(all, 2, text, sizeof(text)), 1);
-	EXPECT(strstr(text, "a lane is not of those it meets") != NULL, 1);
+	EXPECT(strstr(text, "a lane is not in its own mask") != NULL, 1);
 	wait_for = 0;
 }
 

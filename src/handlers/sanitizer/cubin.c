@@ -61,8 +61,7 @@ static bool elf_spend(struct elf *e, size_t bytes)
 		return true;
 	}
 	e->exceeded = true;
-	pasta_fail(e->err, -EBADMSG,
-		   "the CUDA binary is damaged: its parts lie over each other (%zu bytes)",
+	pasta_fail(e->err, -EBADMSG, "the CUDA binary is damaged: its parts overlap (%zu bytes)",
 		   e->size);
 	return false;
 }
@@ -120,12 +119,11 @@ static int elf_check_header(struct elf *e)
 
 	if (e->size < sizeof(e->head) || memcmp(e->bytes, magic, sizeof(magic)) != 0)
 		return pasta_fail(e->err, -EINVAL,
-				  "no CUDA binary: %zu bytes that are no ELF file of 64 bits",
-				  e->size);
+				  "not a CUDA binary: %zu bytes, not a 64-bit ELF file", e->size);
 	memcpy(&e->head, e->bytes, sizeof(e->head));
 	if (e->head.e_machine != CUDA_MACHINE)
 		return pasta_fail(e->err, -EINVAL,
-				  "no CUDA binary: an ELF file for machine %u, not %d",
+				  "not a CUDA binary: an ELF file for machine %u, not %d",
 				  e->head.e_machine, CUDA_MACHINE);
 	return 0;
 }
@@ -148,7 +146,7 @@ static int elf_find_sections(struct elf *e)
 		names = first.sh_link;
 	if (e->sections > fit)
 		return pasta_fail(e->err, -EBADMSG,
-				  "the CUDA binary is cut off: %zu of its %zu sections are there",
+				  "the CUDA binary is cut off: %zu of its %zu sections are present",
 				  fit, e->sections);
 	if (!elf_section(e, names, &e->section_names))
 		return pasta_fail(e->err, -EBADMSG,

@@ -118,4 +118,4 @@ bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
 	return true;
 }
 
-_Static_assert(offsetof(struct pasta_cubin_mix, all) == 0, "the class of all others is 0");
+_Static_assert(offsetof(struct pasta_cubin_mix, all) == 0, "the class of other instructions is 0");

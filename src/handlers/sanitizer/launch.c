@@ -98,7 +98,7 @@ static const char *launch_fill_slot(const struct work *w, struct san_slot *s)
 	if (!why && (san_slot_fill(s, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
-		why = "its device's memory cannot be written";
+		why = "cannot write to its device's memory";
 	return why;
 }
 
@@ -136,7 +136,7 @@ static void launch_add_tensors(const struct work *w, const struct pasta_version 
 static const char *launch_acquire_slot(struct work *w, struct pasta_accesses_launch *launch)
 {
 	const struct pasta_version *version = pasta_accesses_pin(launch);
-	const char *why = "there is no memory";
+	const char *why = "out of memory";
 	struct san_slot *s;
 
 	if (!version)
@@ -169,9 +169,9 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	if (w->context->broken)
 		return "a kernel of its context has failed";
 	if (w->node && atomic_load(&san.device_graphs))
-		return "kernels of the program may launch graphs, and those cannot be counted";
+		return "kernels of the program may launch graphs, and such launches cannot be counted";
 	if (!san.reducers && !san_ring_enabled())
-		return "nothing of what is wanted is counted on devices";
+		return "the requested reducers do not run on devices";
 	why = san_module_count(w->module);
 	if (why) {
 		if (!w->module->refused)
@@ -180,7 +180,7 @@ static const char *launch_count(struct work *w, uint64_t shape)
 	}
 	launch = pasta_accesses_begin(w->corr, w->function.name, pasta_agent_tid(), NULL);
 	if (!launch)
-		return "too many launches are under way, or there is no memory";
+		return "too many launches are in progress, or out of memory";
 	why = launch_acquire_slot(w, launch);
 	if (why)
 		pasta_accesses_cancel(launch);

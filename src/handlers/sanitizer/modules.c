@@ -401,7 +401,8 @@ static struct san_module *module_begin_loading(struct san_context *c,
 	if (m && known)
 		m->identity = identity;
 	if (m && refused)
-		m->refused = "its kernels launch others themselves, and those cannot be counted";
+		m->refused =
+			"its module launches kernels from the device, and such launches cannot be counted";
 	pasta_unlock(&san.lock);
 	return m;
 }

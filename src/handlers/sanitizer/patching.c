@@ -84,7 +84,7 @@ static int patching_mark(void *module, const char *which, size_t i)
 	return SAN_CALL(PatchInstructions, patch_calls[i].id, module, name);
 }
 
-#define UNPATCHED "a class of its instructions cannot be patched: "
+#define UNPATCHED "some of its instructions cannot be patched: "
 
 /* Marks all instructions for which a tool's reducer has a patch function, and counts these
  * functions in *found. Returns NULL or a static text on failure. */
@@ -95,7 +95,7 @@ static const char *patching_mark_found(void *module, const char *which, uint32_t
 		int r = is_access ? patching_mark(module, which, i) : SAN_INVALID_PARAMETER;
 
 		if (r != SAN_OK && r != SAN_INVALID_PARAMETER)
-			return UNPATCHED "the tool's reducer is not for this device";
+			return UNPATCHED "the tool's reducer was not built for this device";
 		*found += r == SAN_OK;
 	}
 	return NULL;
@@ -109,8 +109,8 @@ static const char *patching_mark_own(void *module)
 	if (!why && !keys)
 		why = patching_mark_found(module, "own_SITES_" LAYOUT, &sites);
 	if (!why && !keys && !sites)
-		why = "the tool's reducer has no function for this accelprof: build it again with "
-		      "its <pasta/reducer.cuh>";
+		why = "the tool's reducer does not fit this accelprof: rebuild it with this "
+		      "version of <pasta/reducer.cuh>";
 	if (!why)
 		atomic_store(&san.own_sites, sites != 0);
 	return why;
@@ -123,8 +123,8 @@ static const char *patching_mark_ours(void *module)
 
 	for (size_t i = 0; i < CALLS; i++)
 		if (patch_calls[i].needs & classes && patching_mark(module, which, i) != SAN_OK)
-			return UNPATCHED "the patches beside the agent are not for this device, or "
-					 "of another build";
+			return UNPATCHED "the patches of accelprof were not built for this device, "
+					 "or belong to another build";
 	return NULL;
 }
 
@@ -156,11 +156,11 @@ static const char *patching_load(struct san_context *c)
 		return NULL;
 	}
 	snprintf(why, sizeof(why),
-		 "no accesses are counted on device %u: its patches cannot be loaded (%s): build "
+		 "no accesses are counted on device %u: cannot load the patches (%s): build "
 		 "%s for its architecture",
 		 c->device, san_text(r), patching_is_own() ? "the tool's reducer" : "accelprof");
 	pasta_agent_log("sanitizer", why);
-	return c->trouble = "the patches cannot be loaded onto its device";
+	return c->trouble = "cannot load the patches onto its device";
 }
 
 /* The wait is limited: the other thread may be blocked in the library. */

@@ -25,7 +25,7 @@ static void raw_clear(struct pasta_raw *r)
 	atomic_store(&r->delivered, 0);
 	__atomic_store_n(&ring->filled[0], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->filled[1], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->taken, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->consumed, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->stop, 0, __ATOMIC_RELEASE);
 }
 
@@ -324,11 +324,12 @@ static int raw_check(const struct pasta_raw_config *c, const struct pasta_raw_op
 {
 	if (!c->ring || !c->records || c->half < HALF_LEAST || c->half & (c->half - 1))
 		return pasta_fail(err, -EINVAL,
-				  "a ring of raw accesses has halves of a power of two from %d "
-				  "on, not of %u",
+				  "half of a ring of raw accesses must be a power of two and at "
+				  "least %d, not %u",
 				  HALF_LEAST, c->half);
 	if (!ops->site || !ops->batch || !ops->dropped)
-		return pasta_fail(err, -EINVAL, "raw accesses need site, batch and lost");
+		return pasta_fail(err, -EINVAL,
+				  "raw accesses need the operations site, batch and dropped");
 	return 0;
 }
 

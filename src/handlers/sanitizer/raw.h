@@ -22,8 +22,8 @@
 struct pasta_raw_ops {
 	/* Reads the device's head and count of dropped accesses. Any thread that flushes. */
 	int (*read)(void *ctx, uint64_t *head, uint64_t *dropped);
-	/* Sets both to 0, and the device's copy of the ring's taken. Called by a thread that begins
-	 * a launch, while no other launch is open. */
+	/* Sets both to 0, and the device's copy of the ring's consumed. Called by a thread that
+	 * begins a launch, while no other launch is open. */
 	int (*rewind)(void *ctx);
 	/* Returns the number of the SITE at an address; 0: unknown. data is the launch's, flags are
 	 * the SITE's for the current access. Called a few times for each site of a launch, by any

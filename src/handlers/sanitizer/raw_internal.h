@@ -33,7 +33,8 @@ struct open {
 struct list {
 	struct pasta_access *records;
 	size_t count, next, copied;
-	uint64_t ring_taken; /* value of the ring's taken when the list is copied; 0: unchanged */
+	uint64_t ring_consumed; /* value of the ring's consumed when the list is copied; 0:
+				   unchanged */
 	struct pasta_access edge[2 * PASTA_WARP]; /* the records, if they are an edge */
 };
 
@@ -98,7 +99,7 @@ static inline struct timespec in_ms(clockid_t clock, uint64_t ms)
  * workers have not copied yet occupy the same slots. */
 static inline uint64_t written(const struct pasta_raw *r)
 {
-	return __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED) +
+	return __atomic_load_n(&r->config.ring->consumed, __ATOMIC_RELAXED) +
 	       2 * (uint64_t)r->config.half;
 }
 

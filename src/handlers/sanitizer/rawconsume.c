@@ -35,8 +35,8 @@ static void ring_stop(struct pasta_raw *r)
 	if (is_stopped(r))
 		return;
 	__atomic_store_n(&r->config.ring->stop, 1, __ATOMIC_RELEASE);
-	pasta_agent_log("accesses", "raw ones are lost: they come faster than they can be written, "
-				    "and nothing moves; use a faster disk, --sample, or --lossy");
+	pasta_agent_log("accesses", "raw accesses are dropped: they arrive faster than they can "
+				    "be written; use a faster disk, --sample or --lossy");
 }
 
 /* Waits for room in the queue of lists. Kernels may wait for this; after stuck_ms the ring is
@@ -52,15 +52,15 @@ static void lists_wait_room(struct pasta_raw *r)
 		}
 }
 
-/* Pushes a list and wakes at most one worker for each piece. ring_taken is the value of the ring's
- * taken when the list is copied; 0: unchanged. The caller holds consuming. */
+/* Pushes a list and wakes at most one worker for each piece. ring_consumed is the value of the
+ * ring's consumed when the list is copied; 0: unchanged. The caller holds consuming. */
 static void lists_push(struct pasta_raw *r, struct pasta_access *records, size_t count,
-		       uint64_t taken)
+		       uint64_t consumed)
 {
 	size_t pieces = (count + PIECE - 1) / PIECE, i;
 	struct list *list;
 
-	if (!count && !taken)
+	if (!count && !consumed)
 		return;
 	pasta_lock(&r->lock);
 	lists_wait_room(r);
@@ -72,7 +72,7 @@ static void lists_push(struct pasta_raw *r, struct pasta_access *records, size_t
 	list->records = records;
 	list->count = count;
 	list->next = list->copied = 0;
-	list->ring_taken = taken;
+	list->ring_consumed = consumed;
 	if (records == r->edge) {
 		memcpy(list->edge, records, count * sizeof(*records));
 		list->records = list->edge;
@@ -131,14 +131,14 @@ static size_t edge_store(struct pasta_raw *r, struct pasta_access *list, size_t 
 
 /* Pushes the records up to end, which is in the current half or is its end. The caller holds
  * consuming. */
-static void ring_consume_to(struct pasta_raw *r, uint64_t end, uint64_t taken)
+static void ring_consume_to(struct pasta_raw *r, uint64_t end, uint64_t consumed)
 {
 	struct pasta_access *list = r->config.records + r->walked % (2 * (uint64_t)r->config.half);
 	size_t size = (size_t)(end - r->walked), begun = edge_push(r, list, size);
 	size_t count = edge_store(r, list, size);
 
 	/* The stored edge may cover all records after the pushed one. */
-	lists_push(r, list + begun, count > begun ? count - begun : 0, taken);
+	lists_push(r, list + begun, count > begun ? count - begun : 0, consumed);
 	r->walked = end;
 }
 

@@ -169,8 +169,8 @@ void raw_pop_lists(struct pasta_raw *r)
 
 		if (list->copied < list->count)
 			break;
-		if (list->ring_taken && !atomic_load(&r->cut))
-			__atomic_store_n(&r->config.ring->taken, list->ring_taken,
+		if (list->ring_consumed && !atomic_load(&r->cut))
+			__atomic_store_n(&r->config.ring->consumed, list->ring_consumed,
 					 __ATOMIC_RELEASE);
 		r->popped++;
 	}

@@ -158,7 +158,7 @@ static bool readback_get_front(const struct san_slot *s, struct san_readback *r,
 	const char *end = marks + (s->pages >> PASTA_GPU_STRETCH) + 1;
 
 	if (objects)
-		end = counts + ((size_t)PASTA_GPU_PLACES(l->count) << l->spread) *
+		end = counts + ((size_t)PASTA_GPU_PARTS(l->count) << l->spread) *
 				       PASTA_GPU_COUNTERS * sizeof(*l->counts);
 	if (!s->pages && !objects)
 		return true;
@@ -229,7 +229,7 @@ static uint64_t readback_object(const struct san_slot *s, uint64_t part)
 
 	if (part < count)
 		return s->parts[part].object;
-	if (part >= PASTA_GPU_PLACES(count))
+	if (part >= PASTA_GPU_PARTS(count))
 		return PASTA_KEY_OTHER; /* invalid: the device has written garbage */
 	return part == PASTA_GPU_NOWHERE(count) ? PASTA_OBJECT_NONE
 						: part - PASTA_GPU_SPACE(count, 0);
@@ -241,7 +241,7 @@ static void add_object(const struct san_slot *s, uint64_t part, const uint64_t *
 				.loads = c[PASTA_GPU_LOADS],
 				.stores = c[PASTA_GPU_STORES],
 				.bytes = c[PASTA_GPU_BYTES],
-				.written = pasta_gpu_place_written(c),
+				.written = pasta_gpu_part_written(c),
 				.extra = c[PASTA_GPU_CROSS]};
 
 	for (uint32_t i = 0; i < PASTA_GPU_SIZES; i++) {
@@ -467,7 +467,7 @@ void san_readback_add(const struct san_slot *s, const struct san_readback *r)
 	uint32_t spread = s->image.spread;
 
 	add_sites(s, r);
-	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PLACES(s->image.count) << spread; i++)
+	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PARTS(s->image.count) << spread; i++)
 		add_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
 	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++) {
 		for (uint32_t k = 0; i != PASTA_REDUCER_SITE && r->rows[i] && k < r->count[i]; k++)

@@ -37,11 +37,11 @@ bool san_ring_enabled(void)
 
 /* -- Operations for raw.c -- */
 
-static int ring_read_device(void *ctx, uint64_t *head, uint64_t *lost)
+static int ring_read_device(void *ctx, uint64_t *head, uint64_t *dropped)
 {
 	(void)ctx;
 	*head = read_back->head;
-	*lost = read_back->lost;
+	*dropped = read_back->dropped;
 	return 0;
 }
 
@@ -102,15 +102,15 @@ static const char *ring_make_parts(struct san_ring *ring, void *context)
 
 	if (SAN_CALL(AllocHost, context, (void **)&ring->records, size + sizeof(*ring->host)) !=
 	    SAN_OK)
-		return "there is no pinned memory for raw accesses";
+		return "not enough pinned memory for raw accesses";
 	if (SAN_CALL(Alloc, context, (void **)&ring->device, sizeof(*ring->device)) != SAN_OK)
-		return "there is no memory of its device left for raw accesses";
+		return "not enough device memory for raw accesses";
 	ring->host = (struct pasta_gpu_ring *)(ring->records + (size_t)2 * HALF);
 	config.ring = ring->host;
 	config.records = ring->records;
 	own.ctx = ring;
 	ring->raw = pasta_raw_new(&config, &own, &err);
-	return ring->raw ? NULL : "there is no memory, or no thread, for raw accesses";
+	return ring->raw ? NULL : "cannot start threads for raw accesses, or out of memory";
 }
 
 static const char *ring_make(struct san_ring *ring, void *context, void *stream)
@@ -124,7 +124,7 @@ static const char *ring_make(struct san_ring *ring, void *context, void *stream)
 		if (SAN_CALL(MemcpyHostToDeviceAsync, ring->device, &image, sizeof(image),
 			     stream) == SAN_OK)
 			return NULL;
-		why = "its device's memory cannot be written";
+		why = "cannot write to its device's memory";
 	}
 	/* The memory remains allocated: freeing it would wait for all kernels. There is no second
 	 * attempt. */
@@ -172,14 +172,14 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	if (!san_ring_enabled())
 		return NULL;
 	if (!s->pc)
-		return "where its code lies is not known";
+		return "the address of its code is unknown";
 	why = ring_enter(ring, s);
 	if (why)
 		return why;
 	beginning = s;
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
-		return "too many launches of its context are under way";
+		return "too many launches of its context are in progress";
 	pasta_lock(&san.lock);
 	s->dropped_before = ring->dropped;
 	pasta_unlock(&san.lock);
@@ -195,7 +195,7 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 static void ring_abandon(struct san_ring *ring)
 {
 	pasta_lock(&san.lock);
-	ring->trouble = "raw accesses of an earlier launch may still come";
+	ring->trouble = "raw accesses of an earlier launch may still arrive";
 	ring->first = NULL;
 	if (ring->host)
 		__atomic_store_n(&ring->host->stop, 1, __ATOMIC_RELEASE);
@@ -229,12 +229,12 @@ static void ring_set_ready(struct san_ring *ring, const struct san_slot *s)
 }
 
 /* If several launches drop accesses at the same time, one of them accounts for all. */
-static void ring_note_dropped(struct san_ring *ring, const struct san_slot *s, uint64_t lost)
+static void ring_note_dropped(struct san_ring *ring, const struct san_slot *s, uint64_t dropped)
 {
-	if (lost != s->dropped_before)
+	if (dropped != s->dropped_before)
 		pasta_accesses_partial(s->launch);
 	pasta_lock(&san.lock);
-	ring->dropped = lost;
+	ring->dropped = dropped;
 	pasta_unlock(&san.lock);
 }
 
@@ -247,7 +247,7 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 		return true;
 	if (read) {
 		ring_set_ready(ring, s);
-		ring_note_dropped(ring, s, read->lost);
+		ring_note_dropped(ring, s, read->dropped);
 		read_back = read;
 		for (int i = 0; i < FLUSHES && error == -ETIMEDOUT; i++)
 			error = pasta_raw_flush(ring->raw, s->number, FLUSH_MS);

@@ -64,7 +64,7 @@ struct sanitizer {
 extern struct sanitizer sanitizer;
 
 /* The longest wait for a device, in ns. Exceptions: the waits of idle.c, and waits for raw accesses
- * that keep arriving. */
+ * that still arrive. */
 #define SAN_WAIT UINT64_C(2000000000)
 
 struct san {

@@ -94,7 +94,7 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 		site_find_line(m, code, pc, &ev);
 	} else {
 		snprintf(position, sizeof(position), "at 0x%" PRIx64, pc);
-		ev.site.function = pasta_intern_str("(a function that a kernel calls)");
+		ev.site.function = pasta_intern_str("(function called by a kernel)");
 	}
 	pasta_unlock(&san.lock);
 	ev.site.callee = pasta_intern_str(position);

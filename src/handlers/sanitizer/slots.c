@@ -60,7 +60,7 @@ static void slot_lay_counts(struct san_slot *s, char *memory, size_t *at)
 
 	l->spread = s->room <= PARTS_SPREAD && san_patching_spread() ? SPREAD : 0;
 	l->counts = slot_piece(memory, at,
-			       ((size_t)PASTA_GPU_PLACES(s->room) << l->spread) *
+			       ((size_t)PASTA_GPU_PARTS(s->room) << l->spread) *
 				       PASTA_GPU_COUNTERS * sizeof(*l->counts));
 }
 
@@ -75,7 +75,7 @@ static size_t slot_lay_out(struct san_slot *s, char *memory)
 	l->spaces = san_patching_spaces();
 	l->page_shift = pasta_accesses_page_shift();
 	l->every = pasta_accesses_blocks();
-	slot_piece(memory, &at, sizeof(*l) + (s->room + 1) * sizeof(struct pasta_gpu_place));
+	slot_piece(memory, &at, sizeof(*l) + (s->room + 1) * sizeof(struct pasta_gpu_part));
 	s->zero = at;
 	if (san.reducers & PASTA_REDUCER_MASK(BLOCK)) {
 		l->blocks.begin = slot_piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
@@ -95,11 +95,11 @@ static size_t slot_lay_out(struct san_slot *s, char *memory)
 
 /* -- Slots -- */
 
-static uint32_t slot_room_for(size_t places)
+static uint32_t slot_room_for(size_t parts)
 {
 	uint32_t room = PARTS_LEAST;
 
-	while (room < places && room < PARTS_MOST)
+	while (room < parts && room < PARTS_MOST)
 		room *= 2;
 	return room;
 }
@@ -342,11 +342,12 @@ void san_slots_end(struct san_context *c)
 
 static void slots_log_too_many(void)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_flag logged = ATOMIC_FLAG_INIT;
 
-	if (!atomic_flag_test_and_set(&said))
-		pasta_agent_log("sanitizer", "there are more than 65,536 objects: accesses to "
-					     "those with the highest addresses are outside of all");
+	if (!atomic_flag_test_and_set(&logged))
+		pasta_agent_log("sanitizer",
+				"more than 65,536 objects: accesses to the objects with "
+				"the highest addresses are counted as outside of objects");
 }
 
 /* Numbers the pages of all parts from 0 on, as long as there are fewer than most. */
@@ -412,7 +413,7 @@ static const char *slot_prepare(struct san_slot *s, const struct pasta_version *
 	size_t size;
 
 	if (s->known != pasta_version_number(version) && !slot_load_parts(s, version, room))
-		return "there is no memory";
+		return "out of memory";
 	if (s->memory && s->room >= room && s->page_room >= s->pages)
 		return NULL;
 	if (slot_find_room(s, room, slot_page_room(s)))
@@ -421,7 +422,7 @@ static const char *slot_prepare(struct san_slot *s, const struct pasta_version *
 	slot_number_pages(s, 0);
 	if (!slot_make_room(s, room, 0, &size)) {
 		s->known = 0; /* pages were not the cause */
-		return "there is no memory of its device left to count in";
+		return "not enough device memory for its counters";
 	}
 	s->context->pages_most = pages / 2;
 	return NULL;
@@ -437,10 +438,10 @@ static bool slot_must_send(const struct san_slot *s)
 static const char *slot_reserve_list(struct san_slot *s)
 {
 	struct san_context *c = s->context;
-	size_t size = slot_must_send(s) ? s->count * sizeof(struct pasta_gpu_place) : 0;
+	size_t size = slot_must_send(s) ? s->count * sizeof(struct pasta_gpu_part) : 0;
 
 	if (size && c->list_bytes && c->list_bytes + size > QUEUED_MOST)
-		return "lists of objects wait for its device, behind a kernel that does not end";
+		return "the list of objects cannot be sent to its device, because a kernel does not end";
 	s->list_bytes = size;
 	c->list_bytes += size;
 	return NULL;
@@ -461,7 +462,7 @@ struct san_slot *san_slot_acquire(struct san_context *context, const struct past
 	s = slot_find_or_add(context, room);
 	pasta_unlock(&san.lock);
 	*why = s ? slot_prepare(s, version, room)
-		 : "too many launches of its context are under way";
+		 : "too many launches of its context are in progress";
 	if (!s)
 		return NULL;
 	pasta_lock(&san.lock);
@@ -504,17 +505,17 @@ static int slot_send(void *to, const void *from, size_t size, void *stream)
 
 static int slot_send_parts(struct san_slot *s, void *stream)
 {
-	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_place);
-	struct pasta_gpu_place *places = malloc(size);
+	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_part);
+	struct pasta_gpu_part *places = malloc(size);
 	int r;
 
 	if (!places)
 		return -1;
 	for (uint32_t i = 0; i < s->count; i++)
-		places[i] = (struct pasta_gpu_place){
+		places[i] = (struct pasta_gpu_part){
 			s->parts[i].begin, s->parts[i].last, s->bases[i], {0}};
-	places[s->count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
-	r = slot_send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places, size,
+	places[s->count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
+	r = slot_send(PASTA_GPU_PARTS_OF((struct pasta_gpu_launch *)s->memory), places, size,
 		      stream);
 	free(places);
 	return r;

@@ -16,9 +16,9 @@ enum san_slot_state {
 	SAN_SLOT_FREE,	    /* no launch uses the slot */
 	SAN_SLOT_RESERVED,  /* a thread prepares a launch; only that thread uses the slot */
 	SAN_SLOT_QUEUED,    /* the launch is on its stream; its kernel may write to the slot */
-	SAN_SLOT_READABLE,  /* the stream has passed the launch; nobody has claimed the counts */
+	SAN_SLOT_READABLE,  /* the stream has passed the launch; no thread has claimed its counts */
 	SAN_SLOT_CLAIMED,   /* one thread emits the counts, or has emitted them */
-	SAN_SLOT_ABANDONED, /* given up while QUEUED: its kernel may still write to the slot */
+	SAN_SLOT_ABANDONED, /* abandoned while QUEUED: its kernel may still write to the slot */
 };
 
 /* A counted launch. Its memory holds a struct pasta_gpu_launch and the data it points to. */
