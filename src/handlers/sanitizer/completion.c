@@ -461,7 +461,7 @@ static bool wait_progressed(const struct wait_set *w, struct wait_progress *p)
  * caller holds the lock. */
 static bool wait_for_slots(const struct wait_set *w)
 {
-	struct timespec until = san_deadline(SAN_WAIT);
+	struct timespec until = san_deadline(san_limits.wait_ns);
 	struct wait_progress p = {0};
 	struct san_slot *s;
 
@@ -480,7 +480,7 @@ static bool wait_for_slots(const struct wait_set *w)
 		} else if (pthread_cond_timedwait(&san.changed, &san.lock, &until)) {
 			if (!wait_progressed(w, &p))
 				return false;
-			until = san_deadline(SAN_WAIT);
+			until = san_deadline(san_limits.wait_ns);
 		}
 	}
 	return true;

@@ -11,6 +11,8 @@
 #include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
 
+struct san_limits san_limits = {.wait_ns = UINT64_C(2000000000), .flush_ms = 2000};
+
 static struct san_context *contexts;
 static uint32_t context_count, stream_count;
 static struct pasta_map *streams; /* pointers, by the streams' handles */

@@ -19,7 +19,7 @@
  * launching threads wait for the patching as well, at most GATE. */
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
-#define GATE (PAUSE_MOST + SAN_WAIT)
+#define GATE (PAUSE_MOST + san_limits.wait_ns)
 #define WITHIN                                                                                     \
 	UINT64_C(20000000) /* ns until a thread that calls the driver is certainly inside of it */
 enum { BETWEEN = 10, CONTEXTS = 64 };
@@ -284,7 +284,7 @@ void san_idle_end(void)
 
 void san_idle_stop(void)
 {
-	struct timespec until = san_deadline(SAN_WAIT);
+	struct timespec until = san_deadline(san_limits.wait_ns);
 
 	waiter_stop();
 	waiter.failed = true;

@@ -166,7 +166,7 @@ static const char *patching_load(struct san_context *c)
 /* The wait is limited: the other thread may be blocked in the library. */
 bool san_patching_begin(void)
 {
-	struct timespec until = san_deadline(SAN_WAIT);
+	struct timespec until = san_deadline(san_limits.wait_ns);
 	int waited = 0;
 	bool mine;
 
@@ -181,7 +181,7 @@ bool san_patching_begin(void)
 
 void san_patching_settle(void)
 {
-	struct timespec until = san_deadline(SAN_WAIT);
+	struct timespec until = san_deadline(san_limits.wait_ns);
 
 	pasta_lock(&san.lock);
 	while (patching_busy && !pthread_cond_timedwait(&san.changed, &san.lock, &until))

@@ -9,7 +9,7 @@ bool san_patching_spaces(void);
 /* Returns whether the patches support spread counters. */
 bool san_patching_spread(void);
 /* The library allows one thread at a time to patch. Returns false if another thread still patches
- * after SAN_WAIT. */
+ * after san_limits.wait_ns. */
 bool san_patching_begin(void);
 void san_patching_end(void);
 /* Patches a module. The caller is between san_patching_begin and san_patching_end. Returns NULL, or

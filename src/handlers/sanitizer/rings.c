@@ -17,7 +17,7 @@
 #include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
 
-enum { HALF = 1 << 18, FLUSH_MS = 2000, FLUSHES = 5, ABANDON_MS = 500 };
+enum { HALF = 1 << 18, FLUSHES = 5, ABANDON_MS = 500 };
 
 /* The slot whose launch this thread begins, and the device's part of the ring as read back with the
  * slot that this thread emits. */
@@ -95,8 +95,10 @@ static bool ring_needs_sites(void)
 static const char *ring_make_parts(struct san_ring *ring, void *context)
 {
 	size_t size = (size_t)2 * HALF * sizeof(*ring->records);
-	struct pasta_raw_config config = {
-		.half = HALF, .counts = ring_host_counts(), .siteless = !ring_needs_sites()};
+	struct pasta_raw_config config = {.half = HALF,
+					  .counts = ring_host_counts(),
+					  .siteless = !ring_needs_sites(),
+					  .stuck_ms = san_limits.stuck_ms};
 	struct pasta_raw_ops own = ops;
 	struct pasta_error err = {0};
 
@@ -250,7 +252,7 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 		ring_note_dropped(ring, s, read->dropped);
 		read_back = read;
 		for (int i = 0; i < FLUSHES && error == -ETIMEDOUT; i++)
-			error = pasta_raw_flush(ring->raw, s->number, FLUSH_MS);
+			error = pasta_raw_flush(ring->raw, s->number, san_limits.flush_ms);
 		if (!error)
 			return true;
 		ring_drop(s->launch, 1); /* the number of records is unknown */
