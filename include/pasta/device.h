@@ -82,8 +82,7 @@ enum pasta_reducer {
 };
 
 enum pasta_sum_flags {
-	PASTA_SUM_SPLIT =
-		1, /* written is known: bytes of stores, plus bytes of atomics counted once */
+	PASTA_SUM_SPLIT = 1, /* written is known: bytes of stores, and of atomics once */
 };
 
 #define PASTA_REDUCER_MASK(NAME) (1u << PASTA_REDUCER_##NAME)
