@@ -146,6 +146,6 @@ has "a class that fails" <(python3 "$SRC/tests/e2e/_accesses.py" why part.dump) 
 FAKE_SANITIZER_FAIL=sanitizerAddPatchesFromFile=1 timeout 60 "$ACCELPROF" run -q -t ./$tool --all \
 	-o bad -- "$programs/fake_kernels" windows 5 >out 2>err || failed "a bad reducer hurts the program"
 has "a reducer that cannot be loaded" err \
-	"its patches cannot be loaded \(the fake says no\): build the tool's reducer for its architecture"
+	"cannot load the patches \(the fake says no\): build the tool's reducer for its architecture"
 lines "a reducer that cannot be loaded" err 1
 done_

@@ -267,7 +267,7 @@ window: not enough pinned memory for raw accesses"
 for tool in mem_trace hotness; do
 	FAKE_SANITIZER_FAIL=sanitizerAlloc$([ $tool = hotness ] || echo Host)=2 record none$tool 0 -t $tool -- windows 8
 	launches none$tool "counted 0 sampled 5 filtered 0 refused 4"
-	is "none$tool" "$(found none$tool | sed 's/: there .*, \(window\|other\),/: why, \1,/')" \
+	is "none$tool" "$(found none$tool | sed 's/: not enough .*, \(window\|other\),/: why, \1,/')" \
 		"accesses of this kernel could not be counted: why, window, launches that were not counted: 8
 accesses of this kernel could not be counted: why, other, launches that were not counted: 1"
 done
