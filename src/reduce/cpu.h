@@ -31,7 +31,7 @@ struct pasta_cpu_config {
 };
 
 /* The hot part of a cell: half a cache line. size is 0 if the cell belongs to another version of
- * the objects; so is that of cell 0, which is unused. */
+ * the objects; cell 0 is unused and has size 0. */
 struct pasta_cell {
 	uint64_t begin;
 	uint64_t counts; /* stores in the upper half, loads in the lower; each below 2^31 */

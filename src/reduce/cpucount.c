@@ -374,15 +374,15 @@ static size_t count_threads(struct pasta_cpu *c, const struct pasta_access *a, s
 size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
 		       size_t *bad)
 {
-	size_t none = 0, taken;
+	size_t none = 0, counted;
 
 	if (c->in->requests)
-		taken = count_threads(c, accesses, count, &none);
+		counted = count_threads(c, accesses, count, &none);
 	else if (c->more)
-		taken = count_plain(c, accesses, count, &none);
+		counted = count_plain(c, accesses, count, &none);
 	else
-		taken = count_stretches(c, accesses, count, &none);
+		counted = count_stretches(c, accesses, count, &none);
 	if (bad)
 		*bad = none;
-	return taken;
+	return counted;
 }

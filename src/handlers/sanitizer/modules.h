@@ -31,7 +31,7 @@ struct san_module {
 	atomic_bool stays;			 /* the library could not unpatch it */
 	bool patch_requested, unpatch_requested; /* for the next call that launches */
 	bool loading;				 /* a thread is in san_module_loaded */
-	bool is_unpatched;			 /* san.unpatched includes it */
+	bool is_unpatched;			 /* counted in san.unpatched */
 	_Atomic(const char *) refused;		 /* why it cannot be patched; static. Final */
 	_Atomic uint32_t idle;			 /* successive launches that were not counted */
 	_Atomic uint32_t patience;		 /* value of idle at which it is unpatched */

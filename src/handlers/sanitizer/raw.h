@@ -62,8 +62,8 @@ int pasta_raw_free(struct pasta_raw *r);
 
 /*
  * Opens a launch before it is submitted to the device. Returns its number in records; 0 if 256
- * launches are open. base is that of struct pasta_gpu_launch. Restarts a stopped ring if no launch
- * is open. Any thread.
+ * launches are open. base is the member of struct pasta_gpu_launch. Restarts a stopped ring if no
+ * launch is open. Any thread.
  */
 uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *launch,
 			 uint32_t group_size, uint64_t base, void *data);

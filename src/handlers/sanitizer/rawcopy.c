@@ -59,13 +59,13 @@ static uint32_t worker_site(struct pasta_raw *r, struct open *o, const struct pa
 static size_t worker_split(struct worker *w, struct open *o, uint32_t number)
 {
 	uint32_t difference = 0, site = 0;
-	size_t i, kept = 0, count = 0;
+	size_t i, remaining = 0, count = 0;
 
 	for (i = 0; i < w->count; i++) {
 		struct pasta_access *a = &w->copy[i];
 
 		if (a->launch != number) {
-			w->copy[kept++] = *a;
+			w->copy[remaining++] = *a;
 			continue;
 		}
 		if (o && (!count || a->site != difference)) {
@@ -75,7 +75,7 @@ static size_t worker_split(struct worker *w, struct open *o, uint32_t number)
 		w->sorted[count] = *a;
 		w->sorted[count++].site = site;
 	}
-	w->count = kept;
+	w->count = remaining;
 	return count;
 }
 

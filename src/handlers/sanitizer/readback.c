@@ -26,7 +26,9 @@ struct san_readback {
 	uint32_t run_count;
 };
 
-enum { GAP = 16 }; /* unmarked stretches of pages that are read along: another call is slower */
+enum {
+	GAP = 16
+}; /* unmarked stretches of pages to read between marked ones: two calls are slower */
 
 /* -- Reading -- */
 

@@ -45,7 +45,7 @@ static bool code_has(const struct san_module *m, uint64_t pc)
 
 void san_code_remove(struct san_module *m, const struct san_module *unloaded)
 {
-	uint32_t kept = 0, *number;
+	uint32_t remaining = 0, *number;
 	size_t at = 0;
 	uint64_t pc;
 
@@ -53,8 +53,8 @@ void san_code_remove(struct san_module *m, const struct san_module *unloaded)
 		if (code_has(unloaded, m->code[i].pc))
 			free(m->code[i].name);
 		else
-			m->code[kept++] = m->code[i];
-	m->code_count = kept;
+			m->code[remaining++] = m->code[i];
+	m->code_count = remaining;
 	while (m->sites && (number = pasta_map_next(m->sites, &at, &pc)))
 		if (code_has(unloaded, pc))
 			*number = 0; /* the next access emits a new SITE */

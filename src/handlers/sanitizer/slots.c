@@ -321,20 +321,20 @@ void san_slots_tidy(struct san_context *c)
 
 void san_slots_end(struct san_context *c)
 {
-	uint32_t kept = 0;
+	uint32_t remaining = 0;
 
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct san_slot *s = c->slots[i];
 
 		if (s->state != SAN_SLOT_FREE) {
-			c->slots[kept++] = s;
+			c->slots[remaining++] = s;
 			continue;
 		}
 		free(s->parts);
 		free(s->bases);
 		free(s);
 	}
-	c->count = kept;
+	c->count = remaining;
 	c->spare_count = 0;
 }
 
@@ -506,18 +506,18 @@ static int slot_send(void *to, const void *from, size_t size, void *stream)
 static int slot_send_parts(struct san_slot *s, void *stream)
 {
 	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_part);
-	struct pasta_gpu_part *places = malloc(size);
+	struct pasta_gpu_part *parts = malloc(size);
 	int r;
 
-	if (!places)
+	if (!parts)
 		return -1;
 	for (uint32_t i = 0; i < s->count; i++)
-		places[i] = (struct pasta_gpu_part){
+		parts[i] = (struct pasta_gpu_part){
 			s->parts[i].begin, s->parts[i].last, s->bases[i], {0}};
-	places[s->count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
-	r = slot_send(PASTA_GPU_PARTS_OF((struct pasta_gpu_launch *)s->memory), places, size,
+	parts[s->count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
+	r = slot_send(PASTA_GPU_PARTS_OF((struct pasta_gpu_launch *)s->memory), parts, size,
 		      stream);
-	free(places);
+	free(parts);
 	return r;
 }
 
