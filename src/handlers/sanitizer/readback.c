@@ -15,7 +15,7 @@ struct san_readback {
 	char *front;					 /* memory of marks and counts */
 	const uint8_t *marks;				 /* of pages; NULL: no page has sums */
 	const uint64_t *counts;				 /* NULL: objects are not counted */
-	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT]; /* count rows, and one of the accesses that
+	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT]; /* count rows, and one for accesses that
 							    found no room */
 	uint32_t count[PASTA_REDUCER_COUNT];
 	uint64_t *begin, *end; /* times of blocks */
