@@ -584,7 +584,8 @@ static void case_stop(struct oracle *o, uint32_t steps, uint32_t blocks, const c
 	job.launch->raw = raw;
 	raw->ring->stop = 1;
 	kernel_run(&job);
-	check(raw->head == job.sums[0] && raw->filled[0] + raw->filled[1] + raw->dropped == raw->head,
+	check(raw->head == job.sums[0] &&
+		      raw->filled[0] + raw->filled[1] + raw->dropped == raw->head,
 	      name, "what has no room is lost, and counted");
 	printf("%s: %llu lost\n", name, (unsigned long long)raw->dropped);
 }

@@ -74,8 +74,8 @@ void oracle_places(const struct oracle *o, struct pasta_gpu_part *places)
 {
 	for (uint32_t i = 0; i < o->count; i++)
 		places[i] = (struct pasta_gpu_part){.begin = o->places[i].begin,
-						     .last = o->places[i].last,
-						     .base = PASTA_GPU_FAR};
+						    .last = o->places[i].last,
+						    .base = PASTA_GPU_FAR};
 }
 
 /* -- Lines -- */

@@ -105,7 +105,7 @@ static void call_wait_for_stream(void *context, void *stream)
 }
 
 /* In these functions, stream NULL is the thread's own default stream. */
-static bool is_per_thread(uint32_t id)
+static bool call_is_per_thread(uint32_t id)
 {
 	return id == SAN_LAUNCH_KERNEL_PTSZ || id == SAN_LAUNCH_COOPERATIVE_PTSZ ||
 	       id == SAN_LAUNCH_KERNEL_EX_PTSZ || id == SAN_GRAPH_LAUNCH_PTSZ;
@@ -113,13 +113,13 @@ static bool is_per_thread(uint32_t id)
 
 /* While the program captures a stream, no thread of the handler may call functions that affect
  * streams. */
-static bool is_capture(uint32_t id)
+static bool call_is_capture(uint32_t id)
 {
 	return id == SAN_CAPTURE || id == SAN_CAPTURE_PTSZ || id == SAN_CAPTURE_2 ||
 	       id == SAN_CAPTURE_2_PTSZ || id == SAN_CAPTURE_GRAPH || id == SAN_CAPTURE_GRAPH_PTSZ;
 }
 
-static bool is_capture_end(uint32_t id)
+static bool call_is_capture_end(uint32_t id)
 {
 	return id == SAN_CAPTURE_END || id == SAN_CAPTURE_END_PTSZ;
 }
@@ -137,15 +137,15 @@ static void call_capture(uint32_t id, const struct san_call *call)
 	/* The stream is the first argument of all capture functions. */
 	const void *stream = call->arguments ? *(void *const *)call->arguments : NULL;
 
-	if (!call->site && is_capture(id)) {
+	if (!call->site && call_is_capture(id)) {
 		san_completion_wait_all();
 		san_idle_capture(call->context, stream, true);
-	} else if (call->site && (is_capture(id) ? result != 0 : capture_has_ended(result))) {
+	} else if (call->site && (call_is_capture(id) ? result != 0 : capture_has_ended(result))) {
 		san_idle_capture(call->context, stream, false);
 	}
 }
 
-static bool is_instantiate(uint32_t id)
+static bool call_is_instantiate(uint32_t id)
 {
 	return id == SAN_INSTANTIATE || id == SAN_INSTANTIATE_PARAMS ||
 	       id == SAN_INSTANTIATE_PARAMS_PTSZ;
@@ -164,7 +164,7 @@ static void call_instantiate(uint32_t id, const struct instantiate *i)
 
 /* Work that these functions enqueue may wait for the program, and patching would wait for that
  * work. */
-static bool is_wait(uint32_t id)
+static bool call_is_wait(uint32_t id)
 {
 	switch (id) {
 	case SAN_ADD_CALLBACK:
@@ -192,16 +192,16 @@ static bool is_wait(uint32_t id)
 }
 
 /* Legacy launch APIs don't report a stream. */
-static bool is_legacy(uint32_t id)
+static bool call_is_legacy(uint32_t id)
 {
 	return id == SAN_LAUNCH_OLD || id == SAN_LAUNCH_GRID || id == SAN_LAUNCH_GRID_ASYNC;
 }
 
 static void call_enter(uint32_t id, const struct san_call *call)
 {
-	if (call->arguments && !is_legacy(id) && !is_wait(id)) {
+	if (call->arguments && !call_is_legacy(id) && !call_is_wait(id)) {
 		call_read_arguments(id, call->arguments);
-		if (!san_entered.stream && is_per_thread(id))
+		if (!san_entered.stream && call_is_per_thread(id))
 			san_entered.stream = PER_THREAD;
 		call_wait_for_stream(call->context, san_entered.stream);
 		san_modules_update(san_entered.function, call->symbol);
@@ -222,9 +222,9 @@ static void call_leave(void)
 
 void san_call(uint32_t id, const struct san_call *call)
 {
-	if (is_instantiate(id))
+	if (call_is_instantiate(id))
 		call_instantiate(id, call->arguments);
-	else if (is_capture(id) || is_capture_end(id))
+	else if (call_is_capture(id) || call_is_capture_end(id))
 		call_capture(id, call);
 	else if (call->site)
 		call_leave();

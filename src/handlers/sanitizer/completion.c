@@ -351,16 +351,22 @@ void san_completion_queue(struct san_slot *s)
 		slot_abandon(s);
 }
 
+/* The slots that a thread waits for. */
 struct wait_set {
 	const struct san_context *context; /* NULL: any */
 	const struct san_stream *stream;
-	const struct san_ring
-		*ring; /* matches the slot that its set-up precedes, unless that is on stream on */
+	/* Matches the slot that the ring's set-up precedes, unless that slot is on stream on. */
+	const struct san_ring *ring;
 	const void *on;
 	bool emitting; /* also match slots that the emitter holds */
 };
 
-enum { WAIT_MOVING, WAIT_RUNNING, WAIT_READABLE, WAIT_OPEN };
+enum {
+	WAIT_MOVING,   /* worth waiting for */
+	WAIT_RUNNING,  /* not read back, and its stream makes progress */
+	WAIT_READABLE, /* to be read by the waiting thread */
+	WAIT_OPEN,     /* submitted and not claimed by any thread */
+};
 
 static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int type)
 {

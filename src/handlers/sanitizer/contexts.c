@@ -28,7 +28,7 @@ struct timespec san_deadline(uint64_t ns)
 	return t;
 }
 
-static struct san_context *find_context(const void *handle)
+static struct san_context *context_lookup(const void *handle)
 {
 	struct san_context *c = contexts;
 
@@ -44,7 +44,7 @@ struct san_context *san_context(void *handle, int device)
 	if (!handle)
 		return NULL;
 	pasta_lock(&san.lock);
-	c = find_context(handle);
+	c = context_lookup(handle);
 	if (!c) {
 		c = calloc(1, sizeof(*c));
 		if (c) {
@@ -82,7 +82,7 @@ struct san_context *san_context_find(const void *handle)
 	if (!handle)
 		return NULL;
 	pasta_lock(&san.lock);
-	c = find_context(handle);
+	c = context_lookup(handle);
 	pasta_unlock(&san.lock);
 	return c;
 }
@@ -120,7 +120,7 @@ void san_contexts_tidy(void)
 			san_slots_tidy(c);
 }
 
-static struct san_stream **find_stream(const void *handle)
+static struct san_stream **stream_lookup(const void *handle)
 {
 	if (!streams)
 		streams = pasta_map_new(sizeof(struct san_stream *));
@@ -132,7 +132,7 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 	struct san_stream **at, *s = NULL;
 
 	pasta_lock(&san.lock);
-	at = find_stream(handle);
+	at = stream_lookup(handle);
 	if (!at && streams)
 		at = pasta_map_add(streams, (uintptr_t)handle);
 	if (at && !*at)
@@ -173,7 +173,7 @@ void san_stream_end(void *handle)
 	struct san_stream **at, *s;
 
 	pasta_lock(&san.lock);
-	at = find_stream(handle);
+	at = stream_lookup(handle);
 	s = at ? *at : NULL;
 	pasta_unlock(&san.lock);
 	if (!s)

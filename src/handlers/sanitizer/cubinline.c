@@ -121,7 +121,7 @@ static struct cursor cursor_of(struct pasta_cubin_bytes b, uint64_t at)
 /* -- Units ------------------------------------------------------------------------------------ */
 
 /* Reads the unit at c and advances c; sets c->p to NULL if the unit is truncated. */
-static bool read_unit(struct cursor *c, struct unit *u)
+static bool unit_read(struct cursor *c, struct unit *u)
 {
 	struct cursor in;
 	uint64_t length, header, version;
@@ -344,7 +344,7 @@ static void lines_read(struct pasta_cubin_lines *l)
 
 		if (at > UINT32_MAX)
 			break;
-		if (read_unit(&c, &u))
+		if (unit_read(&c, &u))
 			machine_run(l, &u, (uint32_t)at);
 	}
 	if (l->count)
@@ -462,7 +462,7 @@ static char *path_make(const struct pasta_cubin_lines *l, const struct row *row)
 	struct entry file, folder, above = {0};
 	struct unit u;
 
-	if (!read_unit(&c, &u))
+	if (!unit_read(&c, &u))
 		return NULL;
 	folders = files = u.lists;
 	if (u.version == 5) {

@@ -36,7 +36,7 @@ static _Thread_local struct {
 	struct san_slot *slot;
 } in_graph;
 
-static void emit_launch(const struct work *w, void *graph)
+static void launch_emit(const struct work *w, void *graph)
 {
 	struct pasta_event ev;
 
@@ -238,7 +238,7 @@ static void launch_process(struct work *w, void *graph)
 		w->corr = atomic_fetch_add(&correlations, 1) + 1;
 		w->time = pasta_now();
 		launch_name(w);
-		emit_launch(w, graph);
+		launch_emit(w, graph);
 		launch_choose(w);
 	} else {
 		san_module_skip(w->module);

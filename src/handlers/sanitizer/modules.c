@@ -22,8 +22,8 @@ enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL_FACTOR = 4 };
 enum { UPDATES = 64 }; /* modules that one call patches or unpatches at most */
 
 static struct pasta_map *module_map; /* pointers, by the modules' handles */
-static struct pasta_map
-	*module_by_function; /* handles of modules, by the program's handles of functions */
+/* Handles of modules, by the program's handles of functions. */
+static struct pasta_map *module_by_function;
 static struct san_module *module_list; /* the loaded modules */
 static uint32_t module_count;
 static _Atomic uint32_t all_idle; /* successive launches of all modules that were not counted */

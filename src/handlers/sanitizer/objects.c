@@ -27,8 +27,8 @@ static enum pasta_alloc_sub object_type(uint32_t id, const struct san_memory_dat
 	return m->pool ? PASTA_ALLOC_POOL : PASTA_ALLOC_DEVICE;
 }
 
-static void emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m,
-		       const struct live *l)
+static void object_emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m,
+			      const struct live *l)
 {
 	struct pasta_event ev;
 
@@ -46,7 +46,7 @@ static void emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m
 	pasta_emit(&ev);
 }
 
-static void emit_free(uint64_t addr, const struct live *l)
+static void object_emit_free(uint64_t addr, const struct live *l)
 {
 	struct pasta_event ev;
 
@@ -92,7 +92,7 @@ static void object_alloc(uint32_t id, const struct san_memory_data *m)
 	destroys = false;
 	if (!object_add(m, &l))
 		return;
-	emit_alloc(object_type(id, m), m, &l);
+	object_emit_alloc(object_type(id, m), m, &l);
 	l.object = pasta_accesses_object(m->addr, m->addr, m->bytes, l.context, l.device);
 	pasta_lock(&san.lock);
 	at = lives ? pasta_map_find(lives, m->addr) : NULL;
@@ -103,7 +103,7 @@ static void object_alloc(uint32_t id, const struct san_memory_data *m)
 
 static void object_removed(uint64_t addr, const struct live *l)
 {
-	emit_free(addr, l);
+	object_emit_free(addr, l);
 	if (l->object)
 		pasta_accesses_unregister(addr, l->object);
 }

@@ -54,7 +54,7 @@ static struct open *open_acquire(struct pasta_raw *r)
 	return r->open[i].sites ? &r->open[i] : NULL;
 }
 
-static uint32_t next_number(struct pasta_raw *r, struct open *o)
+static uint32_t open_next_number(struct pasta_raw *r, struct open *o)
 {
 	o->generation = o->generation % ((1u << (32 - OPEN_BITS)) - 1) + 1;
 	return o->generation << OPEN_BITS | (uint32_t)(o - r->open);
@@ -71,7 +71,7 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 		raw_reuse(r);
 	o = atomic_load(&r->cut) ? NULL : open_acquire(r);
 	if (o) {
-		number = next_number(r, o);
+		number = open_next_number(r, o);
 		o->launch = launch;
 		o->group_size = group_size;
 		o->base = base;

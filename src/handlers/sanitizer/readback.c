@@ -237,7 +237,7 @@ static uint64_t readback_object(const struct san_slot *s, uint64_t part)
 						: part - PASTA_GPU_SPACE(count, 0);
 }
 
-static void add_object(const struct san_slot *s, uint64_t part, const uint64_t *c)
+static void readback_add_object(const struct san_slot *s, uint64_t part, const uint64_t *c)
 {
 	struct pasta_row row = {.key0 = readback_object(s, part),
 				.loads = c[PASTA_GPU_LOADS],
@@ -290,8 +290,8 @@ static struct pasta_row readback_counts(uint32_t reducer, const struct pasta_gpu
 	return row;
 }
 
-static void add_row(const struct san_slot *s, enum pasta_reducer reducer,
-		    const struct pasta_gpu_row *from)
+static void readback_add_row(const struct san_slot *s, enum pasta_reducer reducer,
+			     const struct pasta_gpu_row *from)
 {
 	struct pasta_row row = readback_counts(reducer, from);
 
@@ -313,8 +313,8 @@ static void add_row(const struct san_slot *s, enum pasta_reducer reducer,
 	pasta_accesses_add(s->launch, reducer, &row);
 }
 
-static void add_other(const struct san_slot *s, enum pasta_reducer reducer,
-		      const struct pasta_gpu_row *from)
+static void readback_add_other(const struct san_slot *s, enum pasta_reducer reducer,
+			       const struct pasta_gpu_row *from)
 {
 	struct pasta_row row = readback_counts(0, from);
 
@@ -323,7 +323,7 @@ static void add_other(const struct san_slot *s, enum pasta_reducer reducer,
 		pasta_accesses_add(s->launch, reducer, &row);
 }
 
-static void add_blocks(const struct san_slot *s, const struct san_readback *r)
+static void readback_add_blocks(const struct san_slot *s, const struct san_readback *r)
 {
 	uint64_t unseen = s->blocks - r->blocks, ns;
 	struct pasta_row row = {0};
@@ -454,31 +454,31 @@ int san_readback_pages(void *source, pasta_sums_fn fn, void *arg)
 
 /* A site that copies between memory spaces is named by its access to memory with objects, so these
  * rows are added first. */
-static void add_sites(const struct san_slot *s, const struct san_readback *r)
+static void readback_add_sites(const struct san_slot *s, const struct san_readback *r)
 {
 	const struct pasta_gpu_row *rows = r->rows[PASTA_REDUCER_SITE];
 
 	for (uint32_t apart = 0; rows && apart < 2; apart++)
 		for (uint32_t i = 0; i < r->count[PASTA_REDUCER_SITE]; i++)
 			if ((rows[i].key1 >> 8 >= PASTA_SPACE_LOCAL) == apart)
-				add_row(s, PASTA_REDUCER_SITE, &rows[i]);
+				readback_add_row(s, PASTA_REDUCER_SITE, &rows[i]);
 }
 
 void san_readback_add(const struct san_slot *s, const struct san_readback *r)
 {
 	uint32_t spread = s->image.spread;
 
-	add_sites(s, r);
+	readback_add_sites(s, r);
 	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PARTS(s->image.count) << spread; i++)
-		add_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
+		readback_add_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
 	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++) {
 		for (uint32_t k = 0; i != PASTA_REDUCER_SITE && r->rows[i] && k < r->count[i]; k++)
-			add_row(s, i, &r->rows[i][k]);
+			readback_add_row(s, i, &r->rows[i][k]);
 		if (r->rows[i])
-			add_other(s, i, &r->rows[i][r->count[i]]);
+			readback_add_other(s, i, &r->rows[i][r->count[i]]);
 	}
 	if (s->image.reducers & PASTA_REDUCER_MASK(BLOCK))
-		add_blocks(s, r);
+		readback_add_blocks(s, r);
 	if (!pages_are_separate(r))
 		pages_each(s, r, page_to_launch, (void *)s);
 }

@@ -75,7 +75,7 @@ static void site_find_line(const struct san_module *m, const struct san_code *co
 }
 
 /* An address outside of all kernels is in a function that a kernel calls. */
-static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t flags)
+static void site_emit(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t flags)
 {
 	const struct san_code *code;
 	struct pasta_event ev;
@@ -164,6 +164,6 @@ uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 	number = at ? *at : 0;
 	pasta_unlock(&san.lock);
 	if (is_new)
-		emit_site(m, pc, number, flags);
+		site_emit(m, pc, number, flags);
 	return number;
 }
