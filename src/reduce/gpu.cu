@@ -334,7 +334,7 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 	MEMORY_PATCH(v, local, PASTA_SPACE_PRIVATE)                                                \
 	MEMORY_PATCH(v, remote, REMOTE)                                                            \
 	/* A matrix has 8 rows. Lanes 8 n to 8 n + 7 have the addresses of matrix n: each row is   \
-	 * one access, of the lane that has its address. */                                                      \
+	 * one access, of the lane that has its address. */                                        \
 	PATCH(v, matrix, uint32_t addr, uint32_t size, uint32_t flags, uint32_t matrices,          \
 	      const void *value)                                                                   \
 	{                                                                                          \
