@@ -63,7 +63,7 @@ static bool wait_room(uint64_t end)
 {
 	struct timespec nap = {.tv_nsec = 1000};
 
-	while (end > __atomic_load_n(&device.ring.taken, __ATOMIC_ACQUIRE) + 2 * HALF) {
+	while (end > __atomic_load_n(&device.ring.consumed, __ATOMIC_ACQUIRE) + 2 * HALF) {
 		if (__atomic_load_n(&device.ring.stop, __ATOMIC_RELAXED))
 			return false;
 		nanosleep(&nap, NULL);
@@ -147,7 +147,7 @@ static struct pasta_raw *begin(uint32_t workers, bool siteless)
 	struct pasta_raw_ops ops = {.read = read_device,
 				    .site = find_site,
 				    .batch = pasta_accesses_batch,
-				    .lost = pasta_accesses_dropped};
+				    .dropped = pasta_accesses_dropped};
 	struct pasta_raw_config config = {.ring = &device.ring,
 					  .half = HALF,
 					  .counts = true,

@@ -1,5 +1,5 @@
 /*
- * reducer.cuh - a tool's own reducer, on NVIDIA's devices: what is called for each access.
+ * reducer.cuh - a tool's own reducer on NVIDIA devices: a function that runs for each access.
  *
  *	#include <pasta/reducer.cuh>
  *
@@ -8,17 +8,17 @@
  *		pasta_reducer_add(a, a->mask, a->pc, 0, 1, 0, a->size, 0);
  *	}
  *
- * makes all that a fat binary needs; there is one in a file. The body is that of a function which
- * is given a, a const struct pasta_reducer_access *, and returns nothing.
+ * The macro defines everything that a fat binary needs; a file has one reducer. The body is a
+ * function that receives a, a const struct pasta_reducer_access *, and returns nothing.
  *
- * KEYS is what key0 of its rows is: SITES, then it is an instruction's address, a->pc, and tools
- *get the site; or KEYS, any number. SPACES is GLOBAL, SHARED (that of other blocks of a cluster as
- * well), LOCAL or ALL: accesses to others are not seen, and cost nothing.
+ * KEYS is the meaning of key0 in its rows. SITES: key0 is the address of an instruction, a->pc,
+ * and tools receive the site. KEYS: key0 is any number. SPACES is GLOBAL, SHARED (including other
+ * blocks of a cluster), LOCAL or ALL; accesses to other memory are not patched and cost nothing.
  *
- * It is called by the lanes of a->mask together, and runs in the middle of the program's kernel: it
- * must end soon, touch no memory of the program's, and call no function that is not inlined, for
- * there is no stack. docs/writing-a-reducer.md says how to build it, and how to test it on the
- *host, by <pasta/reducer_host.h>.
+ * The lanes of a->mask call the body together, within the program's kernel. It must end soon, must
+ * not touch memory of the program, and can call only inlined functions, because there is no stack.
+ * docs/writing-a-reducer.md shows how to build it, and how to test it on the host with
+ * <pasta/reducer_host.h>.
  */
 #ifndef PASTA_REDUCER_CUH
 #define PASTA_REDUCER_CUH
@@ -38,22 +38,22 @@ namespace pasta_gpu
 
 #define PASTA_REDUCER_INLINE static __device__ __forceinline__
 
-/* An access of a warp: what one instruction does for the lanes of mask. Rows of a matrix that is
- * loaded or stored are accesses of the lanes that have their addresses; a bulk copy is one of one
- * lane; any copy is a load, and then a store. */
+/* An access of a warp: the effect of one instruction for the lanes of mask. For a matrix load or
+ * store, each row is an access of the lane that has its address. A bulk copy is an access of one
+ * lane. A copy is a load followed by a store. */
 struct pasta_reducer_access {
 	uint64_t pc;	/* the instruction's address */
-	uint64_t addr;	/* this lane's; of shared memory, from its beginning */
+	uint64_t addr;	/* this lane's; for shared memory, relative to its beginning */
 	uint32_t size;	/* bytes of each lane */
 	uint32_t kind;	/* enum pasta_access_kind */
 	uint32_t space; /* enum pasta_space: GLOBAL, LOCAL (shared), PRIVATE or REMOTE */
 	uint32_t mask, lane;
-	uint64_t block;	 /* x fastest, as threads */
+	uint64_t block;	 /* x varies fastest, as for threads */
 	uint32_t thread; /* in its block */
 	struct pasta_gpu_table *table;
 };
 
-/* The first lane of a mask. */
+/* Returns the first lane of a mask. */
 PASTA_REDUCER_INLINE uint32_t pasta_reducer_leader(uint32_t mask)
 {
 	return pasta_gpu::leader_of(mask);
@@ -78,8 +78,8 @@ PASTA_REDUCER_INLINE void add_from(struct sums *s, uint32_t lanes, uint32_t from
 	s->extra += there ? extra : 0;
 }
 
-/* The sums of a group, in its first lane. Each time every other lane that is left takes those of
- * the next one, which is then through. */
+/* Adds up the sums of a group in its first lane. In each round, every second remaining lane adds
+ * the sums of the next one, which is then finished. */
 PASTA_REDUCER_INLINE void add_up(struct sums *s, uint32_t lanes, uint32_t group, uint32_t lane)
 {
 	uint32_t place = __popc(group & lanes_below(lane));
@@ -106,10 +106,10 @@ PASTA_REDUCER_INLINE void add_sums(struct pasta_gpu_row *row, const struct sums 
 } // namespace pasta_gpu
 
 /*
- * Add to the row of two keys. lanes are those that call it together: a->mask, or some of them, such
- * as 1u << a->lane by that lane alone. Each has its own keys and numbers; those with equal keys
- * are added up before. A table has 65,536 rows; what finds no room is in one more, whose keys are
- * PASTA_KEY_OTHER.
+ * Adds to the row of two keys. lanes are the lanes that call the function together: a->mask, or
+ * some of them, such as 1u << a->lane for this lane alone. Each lane has its own keys and values;
+ * values of equal keys are added up first. A table has 65,536 rows; keys that find no room are
+ * counted in one more row, with the keys PASTA_KEY_OTHER.
  */
 PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a, uint32_t lanes,
 					    uint64_t key0, uint64_t key1, uint64_t loads,
@@ -131,26 +131,26 @@ PASTA_REDUCER_INLINE void pasta_reducer_add(const struct pasta_reducer_access *a
 		pasta_gpu::add_sums(row, &s);
 }
 
-/* The body that PASTA_REDUCER has. */
+/* The body that follows PASTA_REDUCER. */
 PASTA_REDUCER_INLINE void pasta_reducer_body(const struct pasta_reducer_access *a);
 
-/* -- The patches: src/reduce/gpu.h names them, and says when they are called -- */
+/* -- The patches: src/reduce/gpu.h lists them -- */
 
 namespace pasta_gpu
 {
 enum { KEYS_SITES = 1, KEYS_KEYS = 1 };
 enum { SEES_GLOBAL = 1, SEES_SHARED = 2, SEES_LOCAL = 4, SEES_ALL = 7 };
-/* The API's: what an access does. A prefetch does nothing. */
+/* Flags of the API. A prefetch is not an access. */
 enum { OWN_KINDS = PASTA_ACCESS_ATOMIC, OWN_PREFETCH = 8, OWN_BULK = 16 };
 
-/* One side of a copy, or all there is; mask: the lanes that take part in it. */
+/* One side of a copy, or a plain access; mask has the lanes that take part in it. */
 struct own_side {
 	uint64_t addr;
 	uint32_t kind, space, mask;
 	bool seen;
 };
 
-/* NULL: nothing is to be counted. */
+/* Returns the reducer's table; NULL if the launch or block is not counted. */
 PASTA_REDUCER_INLINE struct pasta_gpu_table *own_table(void *data)
 {
 	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)data;
@@ -180,7 +180,7 @@ PASTA_REDUCER_INLINE void own_access(struct pasta_gpu_table *table, uint64_t pc,
 		pasta_reducer_body(&a);
 }
 
-/* lanes: those that may access anything; the others only come along. */
+/* lanes are the lanes that may access memory. */
 PASTA_REDUCER_INLINE int own_memory(void *data, uint64_t pc, uint64_t addr, uint32_t size,
 				    uint32_t flags, uint32_t space, uint32_t lanes)
 {
@@ -194,7 +194,7 @@ PASTA_REDUCER_INLINE int own_memory(void *data, uint64_t pc, uint64_t addr, uint
 	return 0;
 }
 
-/* Where both sides are seen the body is there once for both: it may be long. */
+/* If both sides are counted, a loop expands the body only once, because it may be long. */
 PASTA_REDUCER_INLINE void own_copy(struct pasta_gpu_table *table, uint64_t pc, uint32_t size,
 				   const struct own_side *from, const struct own_side *to)
 {
@@ -216,7 +216,7 @@ PASTA_REDUCER_INLINE void own_copy(struct pasta_gpu_table *table, uint64_t pc, u
 	}
 }
 
-/* With nothing to read from there is no load: what is written then is zeros. */
+/* Without a source there is no load: the copy writes zeros. */
 PASTA_REDUCER_INLINE int own_memcpy_async(uint32_t sees, void *data, uint64_t pc, uint64_t src,
 					  uint32_t dst, uint32_t size)
 {
@@ -242,7 +242,7 @@ PASTA_REDUCER_INLINE struct own_side own_side_of(uint64_t addr, uint32_t kind, u
 	return s;
 }
 
-/* All lanes tell the same, and it is the first one's. */
+/* All lanes have the same arguments; the first lane counts. */
 PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, struct own_side from,
 				  struct own_side to)
 {
@@ -265,7 +265,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	{                                                                                          \
 		return pasta_gpu::own_memory(data, pc, (uint64_t)ptr, size, flags, space, ~0u);    \
 	}
-/* A side of a bulk copy: its mask is still to come. */
+/* A side of a bulk copy; own_bulk sets its mask. */
 #define PASTA_OWN_SIDE(addr, KIND, space, sees, SPACE)                                             \
 	pasta_gpu::own_side_of(addr, PASTA_ACCESS_##KIND, space,                                   \
 			       (sees & pasta_gpu::SEES_##SPACE) != 0)
@@ -274,7 +274,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 		return pasta_gpu::own_bulk(data, pc, count, from, to);                             \
 	}
 
-/* Between global and shared memory. The low half of what is the blocks. */
+/* Copies between global and shared memory. The low half of what is the number of blocks. */
 #define PASTA_OWN_COPIES(prefix, sees)                                                             \
 	PASTA_OWN(prefix, memcpy_async, void *src, uint32_t dst, uint32_t size)                    \
 	{                                                                                          \
@@ -295,7 +295,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 
 #define PASTA_OWN_GLOBAL(prefix) PASTA_OWN_MEMORY(prefix, global, PASTA_SPACE_GLOBAL)
 #define PASTA_OWN_LOCAL(prefix) PASTA_OWN_MEMORY(prefix, local, PASTA_SPACE_PRIVATE)
-/* Lanes 8 n to 8 n + 7 have the addresses of the n-th matrix's rows. */
+/* Lanes 8 n to 8 n + 7 have the addresses of the rows of matrix n. */
 #define PASTA_OWN_SHARED(prefix)                                                                   \
 	PASTA_OWN_MEMORY(prefix, shared, PASTA_SPACE_LOCAL)                                        \
 	PASTA_OWN_MEMORY(prefix, remote, PASTA_SPACE_REMOTE)                                       \
@@ -339,7 +339,7 @@ PASTA_REDUCER_INLINE int own_bulk(void *data, uint64_t pc, uint32_t blocks, stru
 	PASTA_OWN_LOCAL(prefix)                                                                    \
 	PASTA_OWN_COPIES(prefix, pasta_gpu::SEES_ALL)
 
-/* Whatever else is to be known of the spaces: <pasta/reducer_host.h> defines it before. */
+/* <pasta/reducer_host.h> defines it first, to learn the memory spaces. */
 #ifndef PASTA_REDUCER_SEES
 #define PASTA_REDUCER_SEES(spaces)
 #endif

@@ -1,16 +1,16 @@
 /*
- * reducer_host.h - a tool's own reducer on the host, for tests: accesses in, rows out, no GPU.
+ * reducer_host.h - runs a tool's own reducer on the host, for tests without a GPU.
  *
  *	#include <pasta/reducer_host.h>
  *	#include "pages.cu"
  *
  *	std::vector<struct pasta_reducer_row> rows = pasta_reducer_run(accesses, count);
  *
- * For a C++17 compiler; one reducer in a program, and one thread that runs it. The lanes of a warp
- * are emulated: they meet in __ballot_sync, __match_any_sync, __shfl_sync, __any_sync, __all_sync
- * and __syncwarp as on a device, and a reducer whose lanes would wait for each other for ever ends
- * the program with a message. What nvcc makes of the reducer, its registers and its stack, only a
- * device shows. docs/writing-a-reducer.md has an example.
+ * Needs C++17. A program has one reducer, and one thread runs it. The lanes of a warp are
+ * emulated: they synchronize in __ballot_sync, __match_any_sync, __shfl_sync, __any_sync,
+ * __all_sync and __syncwarp as on a device. If lanes deadlock, the program ends with a message.
+ * Registers and stack, which nvcc decides, can be seen only on a device. docs/writing-a-reducer.md
+ * has an example.
  */
 #ifndef PASTA_REDUCER_HOST_H
 #define PASTA_REDUCER_HOST_H
@@ -33,7 +33,7 @@ static inline uint32_t pasta_reducer_sees(void);
 
 #include <pasta/reducer.cuh>
 
-/* As an event access_sum has it, but that key0 of SITES is the access's site. */
+/* A row, as in the event access_sum, except that key0 of SITES is the access's site. */
 struct pasta_reducer_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;
@@ -43,7 +43,7 @@ namespace pasta_reducer_host
 {
 enum { ROWS = 65536 }; /* as on a device */
 
-/* What the lanes of a warp access together: those that are not NULL. */
+/* The accesses of the lanes of a warp by one instruction; NULL for inactive lanes. */
 struct request {
 	const struct pasta_access *lanes[PASTA_WARP];
 	uint32_t mask;
@@ -61,7 +61,8 @@ inline uint32_t sees_bit(uint32_t space)
 	return space < PASTA_SPACE_LOCAL ? pasta_gpu::SEES_GLOBAL : pasta_gpu::SEES_SHARED;
 }
 
-/* Whether the lane of b is of the request that a ends: the same instruction, and a later lane. */
+/* Returns whether b continues the request that ends with a: the same instruction, and a later lane.
+ */
 inline bool is_together(const struct pasta_access *a, const struct pasta_access *b)
 {
 	return a->launch == b->launch && a->group == b->group && a->site == b->site &&
@@ -87,7 +88,7 @@ inline std::vector<struct request> requests_of(const struct pasta_access *access
 	return all;
 }
 
-/* All lanes go through all requests, and wait for each other after each of them. */
+/* All lanes process all requests, and wait for each other after each one. */
 inline void run_lane(void *arg)
 {
 	struct launch *l = (struct launch *)arg;
@@ -129,7 +130,7 @@ inline void add_row(sums *all, uint64_t key0, uint64_t key1, const struct pasta_
 	to->extra += from->extra;
 }
 
-/* Rows of equal keys are added up, as accelprof does. */
+/* Adds up rows with equal keys, as accelprof does. */
 inline std::vector<struct pasta_reducer_row> rows_of(const struct pasta_gpu_table *t)
 {
 	const struct pasta_gpu_row *other = &t->rows[t->max];
@@ -147,14 +148,14 @@ inline std::vector<struct pasta_reducer_row> rows_of(const struct pasta_gpu_tabl
 } // namespace pasta_reducer_host
 
 /*
- * The rows of one launch, in the order of their keys.
+ * Returns the rows of one launch, ordered by keys.
  *
- * Accesses that follow each other are one request, and have the reducer called once, by their lanes
- * together, where they have the same launch, group, site, turn, kind, size and space, and ascending
- * threads of one warp. Thread n is lane n % 32. The reducer has their site as pc, their group as
- * block, and CONSTANT and GENERIC as GLOBAL; spaces that PASTA_REDUCER does not name it does not
- * see. The table has max rows, at most 65,536; what has no room is in one row more, whose keys are
- * PASTA_KEY_OTHER.
+ * Successive accesses form a request if they have the same launch, group, site, turn, kind, size
+ * and space, and ascending threads of one warp. Their lanes then call the reducer together. Thread
+ * n is lane n % 32. In the reducer, pc is the access's site, block is its group, and the spaces
+ * CONSTANT and GENERIC are GLOBAL. Accesses to spaces that PASTA_REDUCER does not name are
+ * ignored. The table has max rows, at most 65,536; keys that find no room are counted in one more
+ * row, with the keys PASTA_KEY_OTHER.
  */
 static inline std::vector<struct pasta_reducer_row>
 pasta_reducer_run(const struct pasta_access *accesses, size_t count,
@@ -173,7 +174,7 @@ pasta_reducer_run(const struct pasta_access *accesses, size_t count,
 	return pasta_reducer_host::rows_of(&l.table);
 }
 
-/* The row of two keys; all of it but the keys is 0 where there is none. */
+/* Returns the row of two keys; a row with all values 0 if there is none. */
 static inline struct pasta_reducer_row
 pasta_reducer_find(const std::vector<struct pasta_reducer_row> &rows, uint64_t key0, uint64_t key1)
 {

@@ -17,6 +17,7 @@
 #include "core/rawblock.h"
 
 enum { ACCESSES = 8192, BUFFERS = 64, BUFFERS_MOST = 4096, A_PROCESSOR = 4, WAIT_MS = 1000 };
+uint32_t pasta_rawwriter_wait_ms = WAIT_MS;
 enum { EXIT_WAIT_S = 5, LEVEL = 1, STACK = 512 << 10, NAME = 300 };
 enum { RAW_SIZE = PASTA_BATCH_HEAD + ACCESSES * PASTA_BATCH_ACCESS_MAX };
 
@@ -212,7 +213,7 @@ struct pasta_rawwriter *pasta_rawwriter_new(void)
 	w->file.fd = -1;
 	w->port = pasta_port_open(PASTA_CLOCK_RAW); /* the shard has its name from now on */
 	w->zstd = ZSTD_createCCtx();
-	w->batches = pasta_batches_new(buffers(), ACCESSES, WAIT_MS);
+	w->batches = pasta_batches_new(buffers(), ACCESSES, pasta_rawwriter_wait_ms);
 	if (w->port && w->zstd && w->batches && !start(w))
 		return w;
 	ZSTD_freeCCtx(w->zstd);

@@ -14,6 +14,9 @@
 
 struct pasta_rawwriter;
 
+/* How long a producer waits for a free buffer, in ms. Tests raise it before pasta_rawwriter_new. */
+extern uint32_t pasta_rawwriter_wait_ms;
+
 /* Begin, with a thread of its own; NULL: no memory, or no thread. It lives as long as the process;
  * what is put into its batches, by fillers with the tag below, is written. */
 struct pasta_rawwriter *pasta_rawwriter_new(void);

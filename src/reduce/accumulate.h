@@ -1,4 +1,4 @@
-/* accumulate.h - what an access counts for: one text for the host and for CUDA. */
+/* accumulate.h - how an access is counted: the same text for the host and for CUDA. */
 #ifndef PASTA_REDUCE_ACCUMULATE_H
 #define PASTA_REDUCE_ACCUMULATE_H
 
@@ -10,7 +10,7 @@
 #define PASTA_DEV static inline
 #endif
 
-/* On a device other threads may have written it meanwhile. */
+/* On a device, other threads may change the value concurrently. */
 #ifdef __CUDA_ARCH__
 #define PASTA_READ32(p) (*(const volatile uint32_t *)(p))
 #define PASTA_READ64(p) (*(const volatile uint64_t *)(p))
@@ -19,20 +19,20 @@
 #define PASTA_READ64(p) (*(p))
 #endif
 
-/* Bytes that an access moves: an atomic moves them to and fro. */
+/* Returns the bytes that an access moves: an atomic moves its bytes twice. */
 PASTA_DEV uint64_t pasta_access_bytes(uint32_t kind, uint32_t size)
 {
 	return (uint64_t)size << (kind == PASTA_ACCESS_ATOMIC);
 }
 
-/* How many of the bytes that accesses of one kind move are written. */
+/* Returns how many of the bytes moved by accesses of one kind are written. */
 PASTA_DEV uint64_t pasta_access_written(uint32_t kind, uint64_t bytes)
 {
 	return kind & PASTA_ACCESS_STORE ? bytes >> (kind == PASTA_ACCESS_ATOMIC) : 0;
 }
 
-/* Whether an access reaches beyond last, the last byte of what its first byte is in. The sum of
- * address and size is never made: it may wrap. */
+/* Returns whether an access reaches beyond last, the last byte of the range that contains its first
+ * byte. Avoids the sum of address and size, which may overflow. */
 PASTA_DEV uint32_t pasta_access_crosses(uint64_t addr, uint32_t size, uint64_t last)
 {
 	return size && size - 1 > last - addr;

@@ -1,4 +1,4 @@
-/* batch.c - buffers of raw accesses, handed from producers to consumers. */
+/* batch.c - a queue of buffers with raw accesses, between producers and consumers. */
 #include "reduce/batch.h"
 #include "core/lock.h"
 
@@ -17,14 +17,14 @@ struct pasta_batches {
 	pthread_mutex_t lock;
 	pthread_cond_t freed, filled;
 	struct list free, full;
-	_Atomic uint32_t free_count; /* read without the lock, by producers that lose */
-	_Atomic bool late;	     /* one waited in vain, and no buffer was given back since */
+	_Atomic uint32_t free_count; /* read without the lock by producers that drop accesses */
+	_Atomic bool late;	     /* a wait has timed out, and no buffer was released since */
 	uint32_t accesses, wait_ms;
 	_Atomic bool closed;
 	struct pasta_batches_stats stats;
 };
 
-static void append(struct list *l, struct pasta_buffer *b)
+static void list_append(struct list *l, struct pasta_buffer *b)
 {
 	b->next = NULL;
 	if (l->first)
@@ -34,7 +34,7 @@ static void append(struct list *l, struct pasta_buffer *b)
 	l->last = b;
 }
 
-static struct pasta_buffer *pop(struct list *l)
+static struct pasta_buffer *list_pop(struct list *l)
 {
 	struct pasta_buffer *b = l->first;
 
@@ -43,7 +43,7 @@ static struct pasta_buffer *pop(struct list *l)
 	return b;
 }
 
-static int make_buffers(struct pasta_batches *q, uint32_t buffers)
+static int batches_make_buffers(struct pasta_batches *q, uint32_t buffers)
 {
 	struct pasta_buffer *b;
 
@@ -52,13 +52,13 @@ static int make_buffers(struct pasta_batches *q, uint32_t buffers)
 		if (!b)
 			return -ENOMEM;
 		b->count = 0;
-		append(&q->free, b);
+		list_append(&q->free, b);
 	}
 	q->free_count = buffers;
 	return 0;
 }
 
-static int make_conditions(struct pasta_batches *q)
+static int batches_make_conditions(struct pasta_batches *q)
 {
 	pthread_condattr_t attr;
 	int error;
@@ -84,7 +84,8 @@ struct pasta_batches *pasta_batches_new(uint32_t buffers, uint32_t accesses, uin
 		return NULL;
 	q->accesses = accesses;
 	q->wait_ms = wait_ms;
-	if (!buffers || !accesses || make_conditions(q) || make_buffers(q, buffers)) {
+	if (!buffers || !accesses || batches_make_conditions(q) ||
+	    batches_make_buffers(q, buffers)) {
 		pasta_batches_free(q);
 		return NULL;
 	}
@@ -97,7 +98,7 @@ void pasta_batches_free(struct pasta_batches *q)
 
 	if (!q)
 		return;
-	while ((b = pop(&q->free)) || (b = pop(&q->full)))
+	while ((b = list_pop(&q->free)) || (b = list_pop(&q->full)))
 		free(b);
 	pthread_cond_destroy(&q->freed);
 	pthread_cond_destroy(&q->filled);
@@ -128,17 +129,17 @@ struct pasta_buffer *pasta_batches_acquire(struct pasta_batches *q, bool wait)
 	pasta_lock(&q->lock);
 	while (wait && !q->full.first && !q->closed)
 		pthread_cond_wait(&q->filled, &q->lock);
-	b = pop(&q->full);
+	b = list_pop(&q->full);
 	if (b)
-		q->stats.taken += b->count;
+		q->stats.consumed += b->count;
 	pasta_unlock(&q->lock);
 	return b;
 }
 
-static void give_locked(struct pasta_batches *q, struct pasta_buffer *b)
+static void batches_release_locked(struct pasta_batches *q, struct pasta_buffer *b)
 {
 	b->count = 0;
-	append(&q->free, b);
+	list_append(&q->free, b);
 	q->free_count++;
 	q->late = false;
 	pthread_cond_signal(&q->freed);
@@ -147,36 +148,37 @@ static void give_locked(struct pasta_batches *q, struct pasta_buffer *b)
 void pasta_batches_release(struct pasta_batches *q, struct pasta_buffer *b)
 {
 	pasta_lock(&q->lock);
-	give_locked(q, b);
+	batches_release_locked(q, b);
 	pasta_unlock(&q->lock);
 }
 
-/* -- Producers. -- */
+/* -- Producers -- */
 
 void pasta_filler_begin(struct pasta_filler *b, struct pasta_batches *q)
 {
 	*b = (struct pasta_filler){.q = q, .room = q->accesses};
 }
 
-static void hand_over(struct pasta_filler *b)
+static void filler_hand_over(struct pasta_filler *b)
 {
 	struct pasta_batches *q = b->q;
 
 	if (b->buffer && b->buffer->count) {
 		memcpy(b->buffer->tag, b->tag, sizeof(b->tag));
-		append(&q->full, b->buffer);
+		list_append(&q->full, b->buffer);
 		pthread_cond_signal(&q->filled);
 	} else if (b->buffer) {
-		give_locked(q, b->buffer);
+		batches_release_locked(q, b->buffer);
 	}
 	b->buffer = NULL;
 	q->stats.pushed += b->pushed;
-	q->stats.lost += b->lost;
-	b->pushed = b->lost = 0;
+	q->stats.dropped += b->dropped;
+	b->pushed = b->dropped = 0;
 }
 
-/* Whether there is a free buffer, in time. */
-static bool wait_free(struct pasta_batches *q)
+/* Waits for a free buffer. Returns false on timeout or if the queue is closed. The caller holds the
+ * lock. */
+static bool batches_wait_free(struct pasta_batches *q)
 {
 	struct timespec until;
 
@@ -199,15 +201,15 @@ bool pasta_filler_turn(struct pasta_filler *b)
 {
 	struct pasta_batches *q = b->q;
 
-	/* While it loses, it does not take the lock for each access. */
+	/* Do not acquire the lock for each access while accesses are dropped. */
 	if (!b->buffer && (q->closed || ((!q->wait_ms || q->late) && !q->free_count)))
 		return false;
 	pasta_lock(&q->lock);
-	b->pushed--; /* the one at hand is not in the buffer, nor lost yet */
-	hand_over(b);
+	b->pushed--; /* the current access is neither in the buffer nor dropped yet */
+	filler_hand_over(b);
 	b->pushed++;
-	if (q->wait_ms ? wait_free(q) : q->free.first && !q->closed) {
-		b->buffer = pop(&q->free);
+	if (q->wait_ms ? batches_wait_free(q) : q->free.first && !q->closed) {
+		b->buffer = list_pop(&q->free);
 		q->free_count--;
 	}
 	pasta_unlock(&q->lock);
@@ -217,7 +219,7 @@ bool pasta_filler_turn(struct pasta_filler *b)
 void pasta_filler_flush(struct pasta_filler *b)
 {
 	pasta_lock(&b->q->lock);
-	hand_over(b);
+	filler_hand_over(b);
 	pasta_unlock(&b->q->lock);
 }
 

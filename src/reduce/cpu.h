@@ -1,11 +1,11 @@
 /*
- * cpu.h - reducers on the host: one thread's tables, fed access by access or by records.
+ * cpu.h - reducers on the host: the tables of one thread, which counts single accesses or records.
  *
- * A state is one thread's at a time and takes no lock. By object and by page are counted in cells:
- * a cell is what one page and one object have in common, so that one look-up and one line of
- * memory do for both; where pages are not wanted, a cell is wide, all of an object. What counts
- * allocates nothing: when cells are used up, they are spilled, or what is new is counted in one
- * row.
+ * A state belongs to one thread at a time and needs no lock. Reducers by object and by page share
+ * cells. A cell is the intersection of a page and an object, so that one look-up and one cache
+ * line serve both. Without a reducer by page, a cell is wide and covers a whole object. Counting
+ * does not allocate: when the cells are used up, they are spilled, or new keys are counted in a
+ * single row.
  */
 #ifndef PASTA_REDUCE_CPU_H
 #define PASTA_REDUCE_CPU_H
@@ -17,75 +17,75 @@
 #include "reduce/sums.h"
 
 struct pasta_cpu_config {
-	uint32_t reducers;   /* PASTA_REDUCER_MASK of those that are wanted */
+	uint32_t reducers;   /* PASTA_REDUCER_MASK of the enabled reducers */
 	uint32_t page_shift; /* log2 of a page's bytes, 5 to 30; 0: 12 */
-	uint32_t cells;	     /* 0: 65,535, the most there can be. Up to 96 bytes each */
-	uint32_t rows;	     /* of each other table; 0: 16,384. Up to 88 bytes each */
-	uint32_t requests;   /* that may be open at once; 0: 4,096. 448 bytes each */
-	uint32_t turns;	     /* of a thread at a site that are looked at; 0: 64 */
-	/* By who counts, when cells are used up, or rows by site and object: is to call
-	 * pasta_cpu_spill and return true; false: it cannot, and is not asked again until the next
-	 * drain. NULL: as if it never could. */
+	uint32_t cells;	     /* 0: 65,535, which is the maximum. Up to 96 bytes each */
+	uint32_t rows;	     /* rows of each other table; 0: 16,384. Up to 88 bytes each */
+	uint32_t requests;   /* requests that may be open at once; 0: 4,096. 448 bytes each */
+	uint32_t turns;	     /* turns of a thread at a site that are grouped into requests; 0: 64 */
+	/* Called by the counting thread when cells or rows by site and object are used up. Calls
+	 * pasta_cpu_spill and returns true; or returns false if that is impossible, and is not
+	 * called again until the next drain. NULL: always impossible. */
 	bool (*full)(void *arg);
 	void *arg;
 };
 
-/* What an access touches: half a line. size is 0 if it was made for another version of the objects,
- * and in the first one, which is nobody's. */
+/* The hot part of a cell: half a cache line. size is 0 if the cell belongs to another version of
+ * the objects; cell 0 is unused and has size 0. */
 struct pasta_cell {
 	uint64_t begin;
-	uint64_t counts; /* stores above loads, each below 2^31 */
+	uint64_t counts; /* stores in the upper half, loads in the lower; each below 2^31 */
 	uint64_t bytes;
 	uint32_t size;
-	uint32_t slot; /* where a wide one is found by its key */
+	uint32_t slot; /* of a wide cell: its slot in the index by key */
 };
 
-/* The rest of it. */
+/* The rest of a cell. */
 struct pasta_cell_rest {
 	uint64_t object;
-	uint64_t loads, stores; /* that the cell could not hold */
+	uint64_t loads, stores; /* counts carried over from the cell */
 	uint64_t crosses, page_crosses;
-	uint64_t written; /* of the cell's bytes */
+	uint64_t written; /* written bytes among the cell's bytes */
 };
 
-/* Spaces there is room for: a power of two, so that none is out of bounds. */
+/* The number of memory spaces, rounded up to a power of two: masking avoids a bounds check. */
 enum { PASTA_CPU_APART = 8 };
 
-/* What is in it is for the inline functions below. */
+/* The members are for the inline functions below. */
 struct pasta_cpu {
 	struct pasta_cell *cells;
 	struct pasta_cell_rest *rests;
-	uint16_t *index; /* cells by their pages; 0: none. Small, to stay in the caches */
-	uint32_t mask;	 /* of the index, as much as is used of it */
+	uint16_t *index; /* cells by page; 0: none. Small, to fit into the caches */
+	uint32_t mask;	 /* size of the used part of the index, minus 1 */
 	uint32_t page_shift;
-	uint32_t more; /* reducers beyond those by object and by page */
+	uint32_t more; /* enabled reducers other than OBJECT and PAGE */
 	uint32_t function;
-	struct pasta_row apart[PASTA_CPU_APART]; /* spaces that have no objects */
+	struct pasta_row apart[PASTA_CPU_APART]; /* memory spaces without objects */
 	struct pasta_cpu_inside *in;
 };
 
-/* NULL: err says why. */
+/* Returns NULL and sets err on failure. */
 struct pasta_cpu *pasta_cpu_new(const struct pasta_cpu_config *config, struct pasta_error *err);
 void pasta_cpu_free(struct pasta_cpu *c);
 
-/* What follows is of this launch: the version that it pinned, which must stay pinned until the
- * next call or pasta_cpu_free, the caller's number of its function, and the threads of a group. */
+/* Begins a launch. version must stay pinned until the next call or pasta_cpu_free. function is the
+ * caller's number of the kernel; group_size is the number of threads in a group. */
 void pasta_cpu_launch(struct pasta_cpu *c, const struct pasta_version *version, uint32_t function,
 		      uint32_t group_size);
-/* What follows is of this thread of a group. Threads of a warp come in ascending order; one that
- * comes again, or goes back, begins anew. Only requests need it. */
+/* Begins a thread of a group. Only reducers by request need it. Threads of a warp come in ascending
+ * order; a repeated or smaller number begins a new warp. */
 void pasta_cpu_thread(struct pasta_cpu *c, uint32_t group, uint32_t thread);
 
-/* Accesses of one launch, the one that pasta_cpu_launch was told: stops at the first of another,
- * and returns how many it took. Kinds and spaces that are none are counted as none: *bad, if it is
- * given, is how many of them there were. */
+/* Counts accesses of the current launch. Stops at the first access of another launch and returns
+ * the number of accesses before it. Ignores invalid kinds and spaces; *bad, unless bad is NULL, is
+ * their number. */
 size_t pasta_cpu_batch(struct pasta_cpu *c, const struct pasta_access *accesses, size_t count,
 		       size_t *bad);
 
-/* Add to sums what was counted, and begin anew. */
+/* Adds all counts to sums and resets them. */
 void pasta_cpu_drain(struct pasta_cpu *c, struct pasta_sums *sums);
-/* The same of what may run out while a thread counts: by object, by page, and by site and object.
- * Requests stay open, and turns go on. */
+/* As pasta_cpu_drain, but only for tables that can fill up while a thread counts: by object, by
+ * page, and by site and object. Open requests and turns are not affected. */
 void pasta_cpu_spill(struct pasta_cpu *c, struct pasta_sums *sums);
 
 /* For the inline functions. */
@@ -95,8 +95,8 @@ void pasta_cpu_more(struct pasta_cpu *c, uint64_t object, uint32_t crosses, uint
 		    uint32_t size, uint32_t kind, uint32_t site);
 void pasta_cpu_carry(struct pasta_cpu *c, struct pasta_cell *cell);
 
-/* Pages that are neighbours have neighbouring places, and as many of them as the index has never
- * share one; those that are 2 MiB or so apart do not meet either. */
+/* Returns the first index slot of a page. Adjacent pages have adjacent slots. Pages that are about
+ * 2 MiB apart do not collide. */
 static inline uint32_t pasta_cell_home(const struct pasta_cpu *c, uint64_t addr)
 {
 	uint64_t page = addr >> c->page_shift;
@@ -104,7 +104,8 @@ static inline uint32_t pasta_cell_home(const struct pasta_cpu *c, uint64_t addr)
 	return (uint32_t)(page ^ page >> 9 ^ page >> 21) & c->mask;
 }
 
-/* Both ends; the first one by itself as well, for the sum may wrap. */
+/* Returns whether the cell contains the whole access. The first comparison is necessary because the
+ * sum may overflow. */
 static inline bool pasta_cell_has(const struct pasta_cell *cell, uint64_t addr, uint32_t size)
 {
 	uint64_t offset = addr - cell->begin;
@@ -123,7 +124,7 @@ static inline void pasta_cell_count(struct pasta_cpu *c, struct pasta_cell *cell
 		pasta_cpu_carry(c, cell);
 }
 
-/* An access. kind and space are best constants, and must be of their enums. */
+/* Counts an access. kind and space must be values of their enums; constants are fastest. */
 static inline void pasta_cpu_access(struct pasta_cpu *c, uint64_t addr, uint32_t size,
 				    uint32_t kind, uint32_t space, uint32_t site)
 {

@@ -1,8 +1,8 @@
 /*
- * gpu.cu - the patches: what the Compute Sanitizer calls for each instruction of a class.
+ * gpu.cu - the patches, which the Compute Sanitizer calls for each instruction of a class.
  *
- * Their parameters are the API's, by class. All lanes that execute the instruction call together.
- * gpu.h says what they are given and which there are.
+ * The API defines their parameters for each class. All lanes that execute the instruction call the
+ * patch together. gpu.h describes the callback data and lists the patches.
  */
 #include "reduce/gpu_count.cuh"
 #include "reduce/gpu_raw.cuh"
@@ -16,16 +16,16 @@ enum variant {
 	VARIANT_naive
 };
 
-/* The API's: what an access does. With none of the first two it is none. */
+/* Flags of the API. Without READ and WRITE, the instruction does not access memory. */
 enum { FLAG_READ = 1, FLAG_WRITE = 2, FLAG_PREFETCH = 8 };
 
 enum {
-	BY_PLACE = PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) |
-		   PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT),
+	BY_PART = PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(SITE) |
+		  PASTA_REDUCER_MASK(SITE_OBJECT),
 	BULK = 16, /* bytes */
 };
-static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "a flag is a kind");
-static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "a flag is a kind");
+static_assert((int)FLAG_READ == (int)PASTA_ACCESS_LOAD, "flags equal access kinds");
+static_assert((int)FLAG_WRITE == (int)PASTA_ACCESS_STORE, "flags equal access kinds");
 
 /* -- Accesses -- */
 
@@ -34,7 +34,7 @@ INLINE const struct pasta_gpu_launch *launch_of(const void *data)
 	return global((const struct pasta_gpu_launch *)data);
 }
 
-/* Whether anything is to be counted: by this block, of a launch that is. */
+/* Returns whether the launch and this block are counted. */
 INLINE bool is_on(enum variant variant, const void *data)
 {
 	if (variant == VARIANT_floor || !data)
@@ -47,12 +47,12 @@ INLINE void count_by_mask(const struct access *a)
 {
 	const struct pasta_gpu_launch *l = a->launch;
 	uint32_t reducers = l->reducers;
-	struct whereabouts w = {0, a->mask, 0};
+	struct location w = {0, a->mask, 0};
 
-	if (reducers & BY_PLACE)
-		w = whereabouts_of(a);
+	if (reducers & BY_PART)
+		w = location_of(a);
 	if (reducers & PASTA_REDUCER_MASK(OBJECT))
-		count_places(a, &w);
+		count_parts(a, &w);
 #pragma unroll 1
 	for (uint32_t i = PASTA_REDUCER_PAGE; i <= PASTA_REDUCER_DIVERGE; i++)
 		if (reducers >> i & 1)
@@ -61,37 +61,37 @@ INLINE void count_by_mask(const struct access *a)
 		put_raw(a, global(l->raw));
 }
 
-/* The common case by itself, so that it needs few registers. Returns this lane's place. */
+/* The common case has its own function, so that it needs few registers. Returns the lane's part. */
 INLINE uint32_t count_object(const struct access *a)
 {
 	bool apart = a->space >= PASTA_SPACE_LOCAL;
-	uint32_t place = apart ? PASTA_GPU_SPACE(a->launch->count, a->space) : *hint_of(a);
+	uint32_t part = apart ? PASTA_GPU_SPACE(a->launch->count, a->space) : *hint_of(a);
 
-	if (apart || is_as_hinted(a, place)) {
+	if (apart || is_as_hinted(a, part)) {
 		if (a->lane == leader_of(a->mask))
-			add_counts(a, counters_of(a, place), __popc(a->mask), 0);
+			add_counts(a, counters_of(a, part), __popc(a->mask), 0);
 	} else {
 		struct access b = {afresh(a->launch), a->pc,	a->addr, afresh(a->size),
 				   a->kind,	      a->space, a->mask, a->lane};
-		struct whereabouts w = look_around(&b);
+		struct location w = locate_lanes(&b);
 
-		count_places(&b, &w);
-		place = w.place;
+		count_parts(&b, &w);
+		part = w.part;
 	}
-	return place;
+	return part;
 }
 
 INLINE void count_alone(const struct access *a)
 {
-	uint32_t place = PASTA_GPU_SPACE(a->launch->count, a->space);
+	uint32_t part = PASTA_GPU_SPACE(a->launch->count, a->space);
 	bool crosses = false;
 
 	if (a->space < PASTA_SPACE_LOCAL)
-		place = search(a->launch, a->addr, a->size, &crosses);
-	add_counts(a, place, 1, crosses);
+		part = search(a->launch, a->addr, a->size, &crosses);
+	add_counts(a, part, 1, crosses);
 }
 
-/* Whether this lane is one of the mask's: those are the ones that go on. */
+/* Returns whether this lane is in the mask. The other lanes return from the patch. */
 INLINE bool is_of(const struct access *a)
 {
 	return a->mask >> a->lane & 1;
@@ -104,10 +104,10 @@ INLINE void count(enum variant variant, const struct access *a)
 	} else if (variant == VARIANT_object) {
 		count_object(a);
 	} else if (variant == VARIANT_page) {
-		uint32_t place = count_object(a);
+		uint32_t part = count_object(a);
 
 		if (a->space < PASTA_SPACE_LOCAL)
-			count_page(a, place);
+			count_page(a, part);
 	} else if (variant == VARIANT_raw) {
 		put_raw(a, global(a->launch->raw));
 	} else {
@@ -115,7 +115,7 @@ INLINE void count(enum variant variant, const struct access *a)
 	}
 }
 
-/* lanes: those that may access anything; the others only come along. */
+/* lanes are the lanes that may access memory. */
 INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t addr, uint32_t size,
 		  uint32_t flags, uint32_t space, uint32_t lanes)
 {
@@ -132,8 +132,9 @@ INLINE int memory(enum variant variant, const void *data, uint64_t pc, uint64_t 
 }
 
 /*
- * One side of a copy; mask: the lanes that take part in it. Sides in memory without objects count
- * only where all that accesses such memory is patched, and by object alone it never is.
+ * One side of a copy; mask has the lanes that take part in it. Sides in memory without objects are
+ * counted only if all other instructions that access such memory are patched too; variant object
+ * never counts them.
  */
 struct side {
 	uint64_t addr;
@@ -151,7 +152,8 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 {
 	bool is_short = variant != VARIANT_all && variant != VARIANT_raw;
 
-	/* The code is long: once for both. Others count one side at most, which is known here. */
+	/* count is inlined and long: a loop expands it once for both sides. The other variants
+	 * count at most one side, which the compiler knows here. */
 #pragma unroll 1
 	for (uint32_t i = 0; !is_short && i < 2; i++) {
 		struct access a = {l,
@@ -180,8 +182,8 @@ INLINE void copy(enum variant variant, const struct pasta_gpu_launch *l, uint64_
 	}
 }
 
-/* A thread's copy to the memory of its block. With nothing to read from there is no load: what is
- * written then is zeros. */
+/* An asynchronous copy of one thread to shared memory. Without a source there is no load: the copy
+ * writes zeros. */
 INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uint64_t src,
 			uint32_t dst, uint32_t size)
 {
@@ -196,8 +198,8 @@ INLINE int memcpy_async(enum variant variant, const void *data, uint64_t pc, uin
 	return 0;
 }
 
-/* A warp's copy of so many blocks: all lanes tell the same, and it is the first one's. What is read
- * is one access, what is written another, however many blocks of a cluster it is written to. */
+/* A bulk copy of a warp. All lanes have the same arguments; the first lane counts. The read is one
+ * access and the write another, even if the copy writes to several blocks of a cluster. */
 INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t src,
 		uint32_t src_space, uint64_t dst, uint32_t dst_space, uint32_t dst_kind,
 		uint32_t blocks)
@@ -208,7 +210,7 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 		struct side from = {src, PASTA_ACCESS_LOAD, src_space, one};
 		struct side to = {dst, dst_kind, dst_space, one};
 
-		/* The side that has objects is first: raw accesses name the site by it. */
+		/* The side with objects is first, because raw accesses name the site by it. */
 		if (dst_space == PASTA_SPACE_GLOBAL)
 			copy(variant, l, pc, blocks * BULK, &to, &from);
 		else
@@ -219,7 +221,7 @@ INLINE int bulk(enum variant variant, const void *data, uint64_t pc, uint64_t sr
 
 /* -- Blocks -- */
 
-/* The time's place among those of blocks that began, or ended; NULL: it is not kept. */
+/* Returns where to store the begin or end of this block; NULL if it is not recorded. */
 INLINE unsigned long long *time_of(enum variant variant, const void *data, bool end)
 {
 	const struct pasta_gpu_launch *l;
@@ -274,7 +276,7 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 			pc, number, group, 1, 0, warp_threads(), (uint32_t)__popc(group)};
 
 		add_row(&a, (struct pasta_gpu_table *)t, &add);
-		/* The lanes must come to it together, as they would without us. */
+		/* The lanes must arrive at the barrier together, as without the patch. */
 		__syncwarp(mask);
 	}
 	return 0;
@@ -301,7 +303,7 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 	{                                                                                          \
 		return memcpy_async(VARIANT_##v, data, pc, (uint64_t)src, dst, size);              \
 	}                                                                                          \
-	/* The low half is the blocks, the high one who gets them. */                              \
+	/* The low half of what is the number of blocks, the high half the receivers. */           \
 	PATCH(v, bulk_to_shared, uint64_t src, uint32_t dst, uint32_t barrier, uint32_t what,      \
 	      uint32_t multicast)                                                                  \
 	{                                                                                          \
@@ -331,8 +333,8 @@ INLINE int barrier(const void *data, uint64_t pc, uint32_t number)
 	MEMORY_PATCH(v, shared, SHARED)                                                            \
 	MEMORY_PATCH(v, local, PASTA_SPACE_PRIVATE)                                                \
 	MEMORY_PATCH(v, remote, REMOTE)                                                            \
-	/* A matrix is 8 rows, and lanes 8 n to 8 n + 7 have the addresses of the n-th one's: an   \
-	 * access is a row, of the lane that has its address. */                                   \
+	/* A matrix has 8 rows. Lanes 8 n to 8 n + 7 have the addresses of matrix n: each row is   \
+	 * one access, of the lane that has its address. */                                        \
 	PATCH(v, matrix, uint32_t addr, uint32_t size, uint32_t flags, uint32_t matrices,          \
 	      const void *value)                                                                   \
 	{                                                                                          \
@@ -375,6 +377,6 @@ OTHER_PATCHES(raw)
 GLOBAL_PATCHES(floor)
 GLOBAL_PATCHES(naive)
 
-/* Those that gpu.h names are there. */
+/* All patches that gpu.h lists exist. */
 #define IS_THERE(id, name, classes) static_assert(sizeof(&pasta_all_##name), "a patch");
 PASTA_GPU_PATCHES(IS_THERE)

@@ -1,9 +1,9 @@
 /*
- * gpu_count.cuh - reducers on NVIDIA's devices: places, counters, tables and sectors.
+ * gpu_count.cuh - reducers on NVIDIA devices: parts, counters, tables and sectors.
  *
- * All lanes of an access's mask call these together, and no others. All is inlined: a patch calls
- * nothing, for the kernel that it is put into has no stack for that. Sizes, kinds and spaces are
- * those of the instruction, so that all lanes have the same.
+ * All lanes of an access's mask call these functions together, and no other lanes. Everything is
+ * inlined: a patch cannot call functions, because the kernel has no stack for them. Size, kind and
+ * space belong to the instruction and are equal in all lanes.
  */
 #ifndef PASTA_REDUCE_GPU_COUNT_CUH
 #define PASTA_REDUCE_GPU_COUNT_CUH
@@ -15,15 +15,15 @@
 #define INLINE static __device__ __forceinline__
 
 struct keys {
-	uint64_t key0, key1; /* as a row begins */
+	uint64_t key0, key1; /* the first members of a row */
 };
 struct ends {
-	uint64_t begin, last; /* as a place does */
+	uint64_t begin, last; /* the first members of a part */
 };
 
-enum { BUSY = -1 }; /* a slot of an index whose row is being made */
+enum { BUSY = -1 }; /* an index slot whose row is being made */
 
-/* What the lanes of mask access together. */
+/* The access of the lanes in mask. */
 struct access {
 	const struct pasta_gpu_launch *launch;
 	uint64_t pc, addr; /* addr is this lane's */
@@ -31,10 +31,9 @@ struct access {
 	uint32_t mask, lane;
 };
 
-/* Where it is: the place of this lane, the lanes that share it, and those that reach out of
- * theirs. */
-struct whereabouts {
-	uint32_t place, group, crossing;
+/* The lane's part, the lanes that access the same part, and the lanes that reach beyond theirs. */
+struct location {
+	uint32_t part, group, crossing;
 };
 
 INLINE uint32_t lanes_below(uint32_t lane)
@@ -47,7 +46,7 @@ INLINE uint32_t leader_of(uint32_t mask)
 	return (uint32_t)__ffs((int)mask) - 1;
 }
 
-/* -- Blocks and threads, as pasta_access numbers them. -- */
+/* -- Numbers of blocks and threads, as in struct pasta_access -- */
 
 INLINE uint64_t block_number(void)
 {
@@ -59,7 +58,7 @@ INLINE uint32_t thread_number(void)
 	return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
 
-/* Threads that this warp has: the last one of a block may have fewer. */
+/* Returns the number of threads in this warp: the last warp of a block may have fewer than 32. */
 INLINE uint32_t warp_threads(void)
 {
 	uint32_t left =
@@ -68,35 +67,36 @@ INLINE uint32_t warp_threads(void)
 	return left < PASTA_WARP ? left : PASTA_WARP;
 }
 
-/* -- Places -- */
+/* -- Parts -- */
 
-/* How far the last byte is from the first. */
+/* Returns the distance between the first and the last byte. */
 INLINE uint32_t reach_of(uint32_t size)
 {
 	return size ? size - 1 : 0;
 }
 
-/* Both ends. The sum of address and size is never made: it may wrap. */
+/* Returns whether both ends are within the range. Avoids the sum of address and size, which may
+ * overflow. */
 INLINE bool is_within(const struct ends *p, uint64_t addr, uint32_t reach)
 {
 	return addr >= p->begin && addr <= p->last && p->last - addr >= reach;
 }
 
-INLINE struct ends ends_of(const struct pasta_gpu_launch *l, uint32_t place)
+INLINE struct ends ends_of(const struct pasta_gpu_launch *l, uint32_t part)
 {
-	return read_whole((const struct ends *)(PASTA_GPU_PLACES_OF(l) + place));
+	return read_whole((const struct ends *)(PASTA_GPU_PARTS_OF(l) + part));
 }
 
-/* How many objects' places begin at addr or before. Nothing is kept for the next turn that can be
- * made again: registers are few. */
-INLINE uint32_t places_to(const struct pasta_gpu_launch *l, uint64_t addr)
+/* Returns the number of objects' parts that begin at addr or before. Registers are scarce: values
+ * that can be recomputed are not held across iterations. */
+INLINE uint32_t parts_up_to(const struct pasta_gpu_launch *l, uint64_t addr)
 {
 	uint32_t low = 0, high = l->count;
 
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 
-		if (PASTA_GPU_PLACES_OF(afresh(l))[middle].begin <= addr)
+		if (PASTA_GPU_PARTS_OF(afresh(l))[middle].begin <= addr)
 			low = middle + 1;
 		else
 			high = middle;
@@ -107,18 +107,18 @@ INLINE uint32_t places_to(const struct pasta_gpu_launch *l, uint64_t addr)
 INLINE uint32_t search(const struct pasta_gpu_launch *l, uint64_t addr, uint32_t size,
 		       bool *crosses)
 {
-	uint32_t place = places_to(l, addr), count = afresh(l)->count;
+	uint32_t part = parts_up_to(l, addr), count = afresh(l)->count;
 	uint64_t last = UINT64_MAX;
 
-	if (place && addr <= PASTA_GPU_PLACES_OF(afresh(l))[place - 1].last) {
-		last = PASTA_GPU_PLACES_OF(afresh(l))[--place].last;
+	if (part && addr <= PASTA_GPU_PARTS_OF(afresh(l))[part - 1].last) {
+		last = PASTA_GPU_PARTS_OF(afresh(l))[--part].last;
 	} else {
-		if (place < count)
-			last = PASTA_GPU_PLACES_OF(afresh(l))[place].begin - 1;
-		place = PASTA_GPU_NOWHERE(count);
+		if (part < count)
+			last = PASTA_GPU_PARTS_OF(afresh(l))[part].begin - 1;
+		part = PASTA_GPU_NOWHERE(count);
 	}
 	*crosses = last - addr < reach_of(afresh(size));
-	return place;
+	return part;
 }
 
 /* Addresses of instructions are multiples of 16. */
@@ -129,50 +129,50 @@ INLINE uint32_t *hint_of(const struct access *a)
 	return (uint32_t *)&a->launch->hints[(n ^ n >> 8) % PASTA_GPU_HINTS];
 }
 
-/* Instructions tend to stay where they were: whether all lanes are there. */
+/* Returns whether all lanes access the part of the instruction's last access, which is likely. */
 INLINE bool is_as_hinted(const struct access *a, uint32_t hint)
 {
-	const struct ends place = ends_of(a->launch, hint);
+	const struct ends part = ends_of(a->launch, hint);
 
-	return __all_sync(a->mask, is_within(&place, a->addr, reach_of(a->size)));
+	return __all_sync(a->mask, is_within(&part, a->addr, reach_of(a->size)));
 }
 
-/* Each lane looks for its own place, which takes no longer than one of them would. */
-INLINE struct whereabouts look_around(const struct access *a)
+/* Each lane searches its own part; this takes no longer than a search by one lane. */
+INLINE struct location locate_lanes(const struct access *a)
 {
-	struct whereabouts w;
+	struct location w;
 	bool crosses;
 
-	w.place = search(a->launch, a->addr, a->size, &crosses);
+	w.part = search(a->launch, a->addr, a->size, &crosses);
 	w.crossing = __ballot_sync(a->mask, crosses);
-	w.group = __match_any_sync(a->mask, w.place);
-	if (a->lane == leader_of(a->mask) && w.place < a->launch->count)
-		*hint_of(a) = w.place;
+	w.group = __match_any_sync(a->mask, w.part);
+	if (a->lane == leader_of(a->mask) && w.part < a->launch->count)
+		*hint_of(a) = w.part;
 	return w;
 }
 
-INLINE struct whereabouts locate(const struct access *a)
+INLINE struct location locate(const struct access *a)
 {
-	struct whereabouts w = {*hint_of(a), a->mask, 0};
+	struct location w = {*hint_of(a), a->mask, 0};
 
-	return is_as_hinted(a, w.place) ? w : look_around(a);
+	return is_as_hinted(a, w.part) ? w : locate_lanes(a);
 }
 
-INLINE struct whereabouts whereabouts_of(const struct access *a)
+INLINE struct location location_of(const struct access *a)
 {
-	struct whereabouts w = {PASTA_GPU_SPACE(a->launch->count, a->space), a->mask, 0};
+	struct location w = {PASTA_GPU_SPACE(a->launch->count, a->space), a->mask, 0};
 
 	return a->space < PASTA_SPACE_LOCAL ? locate(a) : w;
 }
 
-/* -- Counters of places -- */
+/* -- Counters of parts -- */
 
-/* Which ones of a place this multiprocessor adds to. */
-INLINE uint32_t counters_of(const struct access *a, uint32_t place)
+/* Returns the set of a part's counters to which this multiprocessor adds. */
+INLINE uint32_t counters_of(const struct access *a, uint32_t part)
 {
 	uint32_t spread = a->launch->spread;
 
-	return (place << spread) + (processor_id() & lanes_below(spread));
+	return (part << spread) + (processor_id() & lanes_below(spread));
 }
 
 INLINE void add_counts(const struct access *a, uint32_t which, uint32_t count, uint32_t crossing)
@@ -194,17 +194,17 @@ INLINE void add_counts(const struct access *a, uint32_t which, uint32_t count, u
 		add64(c + PASTA_GPU_CROSS, crossing);
 }
 
-INLINE void count_places(const struct access *a, const struct whereabouts *w)
+INLINE void count_parts(const struct access *a, const struct location *w)
 {
 	if (a->lane == leader_of(w->group))
-		add_counts(a, counters_of(a, w->place), __popc(w->group),
+		add_counts(a, counters_of(a, w->part), __popc(w->group),
 			   __popc(w->group & w->crossing));
 }
 
 /* -- Tables -- */
 
-/* In 32 bits, for registers are few. Addresses are multiples of 16 at least; an index has no more
- * than 2^20 slots, and products mix upwards. */
+/* Returns a hash in 32 bits, because registers are scarce. Addresses are multiples of 16 at least.
+ * An index has at most 2^20 slots, and a product's upper bits are the well mixed ones. */
 INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
 {
 	uint32_t h = (uint32_t)(key0 >> 4) ^ (uint32_t)(key0 >> 36);
@@ -212,8 +212,8 @@ INLINE uint32_t home_of(uint64_t key0, uint64_t key1)
 	return (h ^ (uint32_t)key1 * 0x85ebca6bu) * 0x9e3779b1u >> 12;
 }
 
-/* A slot is told of only when its row has its keys. count goes on by one for each who finds it full
- * at the same time; what is theirs is the last row, whose keys are nobody's. */
+/* Makes a row, and publishes its slot after its keys are written. When the table is full, each lane
+ * that arrives increments count once more; all of them use the last row. */
 INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot, uint64_t key0,
 				      uint64_t key1)
 {
@@ -232,8 +232,8 @@ INLINE struct pasta_gpu_row *make_row(struct pasta_gpu_table *t, uint32_t *slot,
 	return row;
 }
 
-/* What a multiprocessor has seen may be old, but not wrong: a slot changes until it has a row's
- * number, and keys are written once. So that is looked at first, for it is near. */
+/* A multiprocessor's cached value may be stale but not wrong: a slot changes until it has a row's
+ * number, and keys are written once. The cached value is therefore tried first. */
 INLINE uint32_t read_slot(const uint32_t *slot)
 {
 	uint32_t number = *slot;
@@ -245,19 +245,19 @@ INLINE bool has_keys(const struct pasta_gpu_row *row, uint64_t key0, uint64_t ke
 {
 	const struct keys near = read_whole((const struct keys *)row);
 
-	if (key0 && near.key0 == key0 && near.key1 == key1) /* before they are written they are 0 */
+	if (key0 && near.key0 == key0 && near.key1 == key1) /* keys are 0 before they are written */
 		return true;
 	return PASTA_READ64(&row->key0) == key0 && PASTA_READ64(&row->key1) == key1;
 }
 
 /*
- * The row of a key, made if there is none; where there is no room, the last one. NULL: the row that
- * comes next, after *tries, is just being made, and is to be tried again: nobody waits in here, for
- * it may be another lane of the warp that makes it.
+ * Returns the row of a key, and makes it if necessary; if there is no room, the last row. Returns
+ * NULL if the next row, after *tries, is just being made: the caller tries again. The function
+ * does not wait itself, because another lane of the same warp may make the row.
  *
- * There is no fence between slot and keys. The address of the one depends on the other, and both
- * are read past the first cache before they are taken for others; if a key is not seen all the
- * same, then its counts are in two rows.
+ * There is no fence between slot and keys. The address of the keys depends on the slot, and both
+ * are read past the first-level cache before they are considered different. If a key is not seen
+ * even so, its counts are in two rows.
  */
 INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, uint64_t key1,
 				     uint32_t *tries)
@@ -283,7 +283,7 @@ INLINE struct pasta_gpu_row *try_row(struct pasta_gpu_table *t, uint64_t key0, u
 	return global(t->rows) + max;
 }
 
-/* What the lanes of a group add to their row: times, by the access's kind, and stores beside. */
+/* What the lanes of a group add to their row: times accesses of the kind, and additional stores. */
 struct addition {
 	uint64_t key0, key1;
 	uint32_t group, times;
@@ -291,7 +291,7 @@ struct addition {
 	uint32_t stores;
 };
 
-/* To a row, or a page's sums. */
+/* Adds to a row or to a page's sums. */
 template <typename T>
 INLINE void add_sums(const struct access *a, T *to, uint32_t times, uint64_t bytes, uint64_t extra)
 {
@@ -323,7 +323,7 @@ INLINE void add_row(const struct access *a, struct pasta_gpu_table *t, const str
 
 /* -- Requests -- */
 
-/* Sectors that are some lane's last one and no lane's first. */
+/* Returns the number of sectors that are the last sector of some lane and the first of none. */
 INLINE uint32_t last_sectors(const struct access *a, uint64_t first, uint64_t last)
 {
 	uint32_t straddling = __ballot_sync(a->mask, first != last), left = straddling, count = 0;
@@ -339,7 +339,8 @@ INLINE uint32_t last_sectors(const struct access *a, uint64_t first, uint64_t la
 	return count;
 }
 
-/* Different sectors of the request. Only one thread by itself accesses more than 32 bytes. */
+/* Returns the number of distinct sectors of the request. Accesses of more than 32 bytes have only
+ * one thread. */
 INLINE uint64_t sectors_of(const struct access *a)
 {
 	uint64_t end = a->addr + reach_of(a->size), first = a->addr / PASTA_SECTOR;
@@ -364,7 +365,7 @@ INLINE bool crosses_page(const struct access *a)
 	return (a->addr + reach_of(a->size)) >> shift != a->addr >> shift;
 }
 
-/* Those of the table. */
+/* Counts pages in the table. */
 INLINE void count_far_page(const struct access *a)
 {
 	uint32_t shift = a->launch->page_shift, crossing = __ballot_sync(a->mask, crosses_page(a));
@@ -382,13 +383,13 @@ INLINE uint8_t *mark_of(const struct pasta_gpu_pages *p, uint32_t page)
 	return global(p->marks) + (page >> PASTA_GPU_STRETCH);
 }
 
-/* place: this lane's. A page is that of the first byte. */
-INLINE void count_page(const struct access *a, uint32_t place)
+/* Counts the page of the first byte. part is the lane's. */
+INLINE void count_page(const struct access *a, uint32_t part)
 {
 	const struct pasta_gpu_pages *p = &a->launch->pages;
-	uint32_t base = PASTA_GPU_PLACES_OF(a->launch)[place].base, shift = a->launch->page_shift;
+	uint32_t base = PASTA_GPU_PARTS_OF(a->launch)[part].base, shift = a->launch->page_shift;
 	uint32_t group, page, marked;
-	/* In general there is none of either, and that is one vote. */
+	/* Usually neither is the case; one vote detects both. */
 	uint32_t odd = __ballot_sync(a->mask, base == PASTA_GPU_FAR || crosses_page(a));
 
 	if (odd && __any_sync(a->mask, base == PASTA_GPU_FAR)) {
@@ -396,7 +397,7 @@ INLINE void count_page(const struct access *a, uint32_t place)
 		return;
 	}
 	page = (uint32_t)(a->addr >> shift) + base;
-	/* Early, for it takes a while. It may be old: then it is made once more. */
+	/* Read early because of the latency. If the value is stale, the mark is set again. */
 	marked = *mark_of(p, page);
 	group = __match_any_sync(a->mask, page);
 	if (a->lane != leader_of(group))
@@ -407,7 +408,7 @@ INLINE void count_page(const struct access *a, uint32_t place)
 		*mark_of(p, page) = 1;
 }
 
-/* -- What each table is told -- */
+/* -- Rows of each table -- */
 
 INLINE void of_requests(const struct access *a, uint32_t reducer, struct addition *add)
 {
@@ -421,7 +422,7 @@ INLINE void of_requests(const struct access *a, uint32_t reducer, struct additio
 	add->extra = warp_threads();
 }
 
-INLINE void count_row(const struct access *a, uint32_t reducer, const struct whereabouts *w)
+INLINE void count_row(const struct access *a, uint32_t reducer, const struct location *w)
 {
 	struct addition add = {a->pc, 0, a->mask, 0, 0, 0, 0};
 	const struct pasta_gpu_table *t = &a->launch->tables[reducer];
@@ -430,20 +431,20 @@ INLINE void count_row(const struct access *a, uint32_t reducer, const struct whe
 		return;
 	if (reducer == PASTA_REDUCER_PAGE) {
 		if (a->space < PASTA_SPACE_LOCAL)
-			count_page(a, w->place);
+			count_page(a, w->part);
 		return;
 	}
 	if (reducer == PASTA_REDUCER_SITE)
 		add.key1 = a->kind | a->space << 8;
 	else if (reducer == PASTA_REDUCER_SITE_OBJECT)
-		add.key1 = w->place, add.group = w->group;
+		add.key1 = w->part, add.group = w->group;
 	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_SITE_OBJECT)
 		add.extra = __popc(add.group & w->crossing);
 	add.times = __popc(add.group);
 	add.bytes = add.times * pasta_access_bytes(a->kind, a->size);
 	if (reducer >= PASTA_REDUCER_COALESCE)
 		of_requests(a, reducer, &add);
-	/* Its count is the one thing of a launch that changes. */
+	/* The table's count is the only member of a launch that changes. */
 	add_row(a, (struct pasta_gpu_table *)t, &add);
 }
 

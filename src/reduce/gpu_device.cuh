@@ -1,5 +1,4 @@
-/* gpu_device.cuh - what CUDA has no function for: the device's own registers, and the host's
- * memory. */
+/* gpu_device.cuh - device operations that CUDA has no function for. */
 #ifndef PASTA_REDUCE_GPU_DEVICE_CUH
 #define PASTA_REDUCE_GPU_DEVICE_CUH
 
@@ -13,7 +12,7 @@ static __device__ __forceinline__ uint32_t lane_id(void)
 	return lane;
 }
 
-/* The multiprocessor. */
+/* Returns the number of the multiprocessor. */
 static __device__ __forceinline__ uint32_t processor_id(void)
 {
 	uint32_t id;
@@ -22,7 +21,7 @@ static __device__ __forceinline__ uint32_t processor_id(void)
 	return id;
 }
 
-/* ns */
+/* Returns the time in ns. */
 static __device__ __forceinline__ uint64_t device_time(void)
 {
 	uint64_t time;
@@ -31,15 +30,16 @@ static __device__ __forceinline__ uint64_t device_time(void)
 	return time;
 }
 
-/* All that patches touch is global memory: said, or the compiler takes it for anything, and what is
- * added waits to be told that it was there. */
+/* Declares that p is in global memory, as all memory that patches access. Without it the compiler
+ * generates slower, generic accesses that wait for results. */
 template <typename T> static __device__ __forceinline__ T *global(T *p)
 {
 	__builtin_assume(__isGlobal(p));
 	return p;
 }
 
-/* The compiler takes it for another one, and keeps nothing that it made of this. */
+/* Returns x, but hides from the compiler that the value is the same, so that it does not hold
+ * derived values in registers. */
 static __device__ __forceinline__ uint32_t afresh(uint32_t x)
 {
 	asm volatile("" : "+r"(x));
@@ -52,22 +52,22 @@ template <typename T> static __device__ __forceinline__ T *afresh(T *p)
 	return global(p);
 }
 
-/* 16 bytes, in one load. */
+/* Reads 16 bytes in one load. */
 template <typename T> static __device__ __forceinline__ T read_whole(const T *p)
 {
 	const ulonglong2 words = *(const ulonglong2 *)p;
 
-	static_assert(sizeof(T) == sizeof(words), "a whole one");
+	static_assert(sizeof(T) == sizeof(words), "T consists of whole words");
 	return {words.x, words.y};
 }
 
-/* Nobody wants to know what was there. */
+/* Adds without reading the previous value. */
 static __device__ __forceinline__ void add64(uint64_t *p, uint64_t n)
 {
 	asm volatile("red.global.add.u64 [%0], %1;" : : "l"(p), "l"(n) : "memory");
 }
 
-/* What the host wrote, and nothing after it before that. */
+/* Reads a value that the host writes; later reads are not moved before it. */
 static __device__ __forceinline__ uint64_t read_host(const uint64_t *p)
 {
 	uint64_t value;

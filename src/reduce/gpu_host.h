@@ -1,11 +1,11 @@
 /*
- * gpu_host.h - CUDA's threads on the host, as far as reducers and patches use them: for tests.
+ * gpu_host.h - emulates CUDA threads on the host, to test reducers and patches.
  *
- * It takes the place of gpu_device.cuh: include it first. Each lane has a stack of its own and runs
- * until it meets the others, or does something atomic: then it is another's turn, anyone's, so that
- * warps get into each other's way as they do on a device. One block runs after the other, all its
- * warps at once. A program has one such device, used by one thread. Lanes that wait for each other
- * for ever, or meet under a mask that they are not in, end the program with a message.
+ * Include this file instead of gpu_device.cuh and before it. Each lane has its own stack. It runs
+ * until a warp-level operation or an atomic operation; then a random lane continues, so that warps
+ * interfere as on a device. Blocks run one after the other; all warps of a block run concurrently.
+ * A program has one such device, for one thread. The program ends with a message if lanes
+ * deadlock, or if a lane uses a mask that does not include it.
  */
 #ifndef PASTA_REDUCE_GPU_HOST_H
 #define PASTA_REDUCE_GPU_HOST_H
@@ -34,13 +34,13 @@
 
 #define __CUDA_ARCH__ 900
 #define __device__
-/* Nothing: GCC's own headers use the word as an attribute. */
+/* Empty, because headers of GCC use the word as an attribute. */
 #define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 
 typedef unsigned long long warp_word;
 
-/* Where AddressSanitizer looks on it takes four times as long: a third of the steps do there. */
+/* AddressSanitizer is about four times slower: run a third of the steps. */
 #ifdef __SANITIZE_ADDRESS__
 #define WARP_STEPS(n) ((n) / 3)
 #else
@@ -54,11 +54,12 @@ struct uint4 {
 	uint32_t x, y, z, w;
 };
 
-/* Of the lane that runs. */
+/* Of the current lane. */
 inline struct dim3 threadIdx, blockIdx, blockDim, gridDim;
-inline void (*warp_nap)(void); /* called when a lane sleeps: the host's turn; may be NULL */
+inline void (*warp_nap)(
+	void); /* called when a lane sleeps, so that the host can act; may be NULL */
 
-/* -- Who runs -- */
+/* -- Scheduling -- */
 
 namespace pasta_warp
 {
@@ -68,11 +69,11 @@ enum { IN_CODE, AFTER_CODE };
 struct lane {
 	ucontext_t context;
 	char *stack;
-	void *fake; /* AddressSanitizer's */
+	void *fake; /* for AddressSanitizer */
 	bool over;
 	uint32_t number, active;
-	uint32_t waits; /* the mask of those it waits for; 0: it does not */
-	uint32_t where; /* it waits: in the code, or after it */
+	uint32_t waits; /* mask of the lanes it waits for; 0: it runs */
+	uint32_t where; /* waits IN_CODE or AFTER_CODE */
 	warp_word word, words[LANES];
 };
 
@@ -93,7 +94,7 @@ inline void set_thread(const struct lane *l)
 	threadIdx.z = l->number / blockDim.x / blockDim.y;
 }
 
-/* AddressSanitizer is told of each change of stacks. */
+/* AddressSanitizer must know of each change of stacks. */
 inline void leave(void **fake)
 {
 	__sanitizer_start_switch_fiber(fake, home_stack, home_size);
@@ -134,7 +135,7 @@ inline void make_lane(uint32_t i)
 	char *stack = (char *)malloc(STACK);
 
 	if (!l || !stack) {
-		fprintf(stderr, "no memory for lanes\n");
+		fprintf(stderr, "out of memory for lanes\n");
 		exit(1);
 	}
 	l->number = i;
@@ -166,11 +167,11 @@ inline void run_block(void)
 		struct lane *l = lanes[roll(left)];
 
 		if (++idle % GLANCE == 0 && (idle > PATIENCE || all_wait(left))) {
-			fprintf(stderr, "lanes wait for each other: is each mask of those that "
-					"meet the lanes that get there?\n");
+			fprintf(stderr, "deadlock: lanes wait for each other; a mask names "
+					"lanes that do not reach the operation\n");
 			exit(1);
 		}
-		if (l->waits) /* the last one to come wakes it */
+		if (l->waits) /* the last lane to arrive resumes it */
 			continue;
 		step(l);
 		if (!l->over)
@@ -192,7 +193,7 @@ inline struct lane *lane_of(uint32_t warp, uint32_t lane)
 	return NULL;
 }
 
-/* Until it is this lane's turn again. */
+/* Lets other lanes run. */
 inline void warp_yield(void)
 {
 	struct lane *l = now;
@@ -202,7 +203,7 @@ inline void warp_yield(void)
 	arrive(l->fake);
 }
 
-/* The kernel, by all blocks, of at most 1,024 threads each. */
+/* Runs the kernel with all blocks, of at most 1,024 threads each. */
 inline void warp_run(struct dim3 grid, struct dim3 block, void (*fn)(void *), void *arg)
 {
 	kernel = fn;
@@ -217,22 +218,22 @@ inline void warp_run(struct dim3 grid, struct dim3 block, void (*fn)(void *), vo
 	}
 }
 
-/* -- Meeting -- */
+/* -- Warp-level operations -- */
 
 inline uint32_t lane_id(void)
 {
 	return now->number % LANES;
 }
 
-/* The words of all lanes of the mask, when they are all here. Lanes that are not in the same
- * place do not meet. */
+/* Waits for all lanes of the mask and returns their words. Lanes with a different where do not
+ * match. */
 inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
 {
 	uint32_t warp = now->number / LANES, here = 0;
 	struct lane *all[LANES] = {};
 
 	if (!(mask >> lane_id() & 1)) {
-		fprintf(stderr, "a lane is not of those it meets\n");
+		fprintf(stderr, "a lane is not in its own mask\n");
 		exit(1);
 	}
 	now->word = word;
@@ -253,7 +254,7 @@ inline const warp_word *meet(uint32_t mask, warp_word word, uint32_t where)
 		if (all[i])
 			all[i]->waits = 0;
 	}
-	/* A lane by itself would meet nobody, and keep waiting for a warp that never runs. */
+	/* Without this, a lane alone in its mask would never yield to other warps. */
 	warp_yield();
 	return now->words;
 }
@@ -263,7 +264,7 @@ using pasta_warp::lane_id;
 using pasta_warp::warp_run;
 using pasta_warp::warp_yield;
 
-/* The lanes that are at the next instruction together. */
+/* Sets the mask of the lanes that execute the next instruction together. */
 static inline void warp_together(uint32_t mask)
 {
 	pasta_warp::now->active = mask;
@@ -388,8 +389,8 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 	return {x, y, z, w};
 }
 
-/* What all of CUDA's atomics do: the new value is put there, the old one is returned. The words may
- * be of another type of the same size. */
+/* The common part of CUDA's atomic operations: stores the new value and returns the old one. The
+ * types may differ if their sizes are equal. */
 template <typename T> static inline T warp_replace(T *p, T value)
 {
 	T was = read_whole(p);

@@ -1,4 +1,4 @@
-/* gpu_raw.cuh - raw accesses from NVIDIA's devices: records into a ring of the host's memory. */
+/* gpu_raw.cuh - raw accesses from NVIDIA devices: writes records to a ring in host memory. */
 #ifndef PASTA_REDUCE_GPU_RAW_CUH
 #define PASTA_REDUCE_GPU_RAW_CUH
 
@@ -7,35 +7,35 @@
 #define NO_ROOM UINT64_MAX
 enum { NAP_NS = 1000 };
 
-/* The host's memory is far, and thousands may wait for it: one looks there, for all. What was last
- * seen is kept near, and is never too much. */
-INLINE void look(struct pasta_gpu_raw *raw)
+/* Updates the device's copy of the ring's consumed. Host memory is slow to access and thousands of
+ * lanes may wait for it: one lane reads it for all. The copy is never too large. */
+INLINE void refresh_consumed(struct pasta_gpu_raw *raw)
 {
-	uint64_t taken;
+	uint64_t consumed;
 
 	if (atomicCAS(&raw->looking, 0u, 1u))
 		return;
-	taken = read_host(&global(raw->ring)->taken);
+	consumed = read_host(&global(raw->ring)->consumed);
 	if (read_host(&global(raw->ring)->stop))
 		*(volatile uint32_t *)&raw->stopped = 1;
 	__threadfence_system();
-	atomicMax((unsigned long long *)&raw->seen, (unsigned long long)taken);
+	atomicMax((unsigned long long *)&raw->seen, (unsigned long long)consumed);
 	atomicExch(&raw->looking, 0u);
 }
 
-/* Whether records before end have room. */
+/* Returns whether there is room for the records before end. */
 INLINE bool has_room(struct pasta_gpu_raw *raw, uint64_t end)
 {
 	uint64_t room = 2 * (uint64_t)raw->half;
 
 	if (end <= PASTA_READ64(&raw->seen) + room)
 		return true;
-	look(raw);
+	refresh_consumed(raw);
 	return end <= PASTA_READ64(&raw->seen) + room;
 }
 
-/* Those who come first are in the kernel as well and will write, so that the host can take: only
- * the host may be waited for in vain, and then it says stop. */
+/* Lanes with earlier slots are running and will write their records, so that the host can consume
+ * them. Only the host can fail to make progress; it then sets stop. */
 INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	uint64_t at = atomicAdd((unsigned long long *)&raw->head, (unsigned long long)count);
@@ -48,8 +48,8 @@ INLINE uint64_t reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count)
 	return at;
 }
 
-/* What has no room takes no number either: a half with holes would never be full. */
-INLINE uint64_t reserve_or_lose(struct pasta_gpu_raw *raw, uint32_t count)
+/* Records without room do not reserve slots: a half with gaps would never be full. */
+INLINE uint64_t reserve_or_drop(struct pasta_gpu_raw *raw, uint32_t count)
 {
 	unsigned long long *head = (unsigned long long *)&raw->head, at = PASTA_READ64(&raw->head);
 
@@ -65,14 +65,15 @@ INLINE uint64_t reserve_or_lose(struct pasta_gpu_raw *raw, uint32_t count)
 
 INLINE uint64_t reserve(struct pasta_gpu_raw *raw, uint32_t count)
 {
-	uint64_t at = raw->wait ? reserve_and_wait(raw, count) : reserve_or_lose(raw, count);
+	uint64_t at = raw->wait ? reserve_and_wait(raw, count) : reserve_or_drop(raw, count);
 
 	if (at == NO_ROOM)
-		add64(&raw->lost, count);
+		add64(&raw->dropped, count);
 	return at;
 }
 
-/* Who fills it up tells the host. All that was written to it was so before it was added here. */
+/* The lane that completes a half reports it to the host. All records of the half were written
+ * before their lanes added to filled. */
 INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count)
 {
 	unsigned long long *filled = (unsigned long long *)&raw->filled[which];
@@ -84,8 +85,8 @@ INLINE void add_filled(struct pasta_gpu_raw *raw, uint32_t which, uint32_t count
 	*(volatile uint64_t *)&global(raw->ring)->filled[which] = now;
 }
 
-/* A request may end in the other half. */
-INLINE void tell_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count)
+/* A request may continue in the other half. */
+INLINE void report_filled(struct pasta_gpu_raw *raw, uint64_t at, uint32_t count)
 {
 	uint32_t half = raw->half, left = half - ((uint32_t)at & (half - 1));
 	uint32_t which = (at & half) != 0, here = count < left ? count : left;
@@ -108,8 +109,8 @@ INLINE uint4 second_word(const struct access *a, uint32_t thread, uint32_t turn)
 			  thread | a->kind << 16 | a->space << 24);
 }
 
-/* A whole warp's: neighbours write what lies side by side, so that the way to the host has long
- * pieces to carry. */
+/* Writes the records of a full warp. Adjacent lanes write adjacent words, so that transfers to the
+ * host are long. */
 INLINE void write_warp(const struct access *a, uint4 *words, uint64_t at, uint64_t all)
 {
 	uint32_t thread = thread_number() - a->lane;
@@ -139,7 +140,8 @@ INLINE void write_records(const struct access *a, struct pasta_gpu_raw *raw, uin
 	}
 }
 
-/* The records of a request lie together, by their threads; where the first one lies is the turn. */
+/* Writes the records of a request together, in the order of threads. The position of the first one
+ * is the turn. */
 INLINE void put_raw(const struct access *a, struct pasta_gpu_raw *raw)
 {
 	uint32_t count = __popc(a->mask), leader = leader_of(a->mask);
@@ -154,7 +156,7 @@ INLINE void put_raw(const struct access *a, struct pasta_gpu_raw *raw)
 	__threadfence_system();
 	__syncwarp(a->mask);
 	if (a->lane == leader)
-		tell_filled(raw, at, count);
+		report_filled(raw, at, count);
 }
 
 #endif

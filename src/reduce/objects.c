@@ -1,5 +1,5 @@
-/* objects.c - the versioned table of objects: sorted leaves, shared by versions, copied on change.
- */
+/* objects.c - the versioned table of objects: sorted leaves, which versions share and copy on
+ * write. */
 #include "reduce/objects.h"
 #include "core/lock.h"
 
@@ -20,34 +20,34 @@ struct leaf {
 	uint64_t begin[LEAF], last[LEAF], object[LEAF];
 };
 
-/* Leaves are in order, and none is empty. */
+/* Leaves are sorted, and no leaf is empty. */
 struct pasta_version {
 	struct pasta_objects *table;
 	uint64_t number;
 	uint32_t refs, count, room;
 	struct leaf **leaves;
-	uint64_t *first; /* where each leaf begins */
+	uint64_t *first; /* the begin of each leaf */
 };
 
-/* The lock is for all but what is in pinned versions. */
+/* The lock protects everything but the contents of pinned versions. */
 struct pasta_objects {
 	pthread_mutex_t lock;
-	struct pasta_version *now;
+	struct pasta_version *newest;
 	size_t limit, live, bytes;
-	uint64_t gone, refused;
+	uint64_t replaced, refused;
 	uint32_t pins;
-	bool orphan; /* freed, but for its pins */
+	bool orphan; /* freed, but some versions are still pinned */
 };
 
-/* Of all tables: a state that goes from one to another must see that it did. */
-static uint64_t next_number(void)
+/* Numbers are unique across tables, so that a reducer state notices a change of table. */
+static uint64_t version_next_number(void)
 {
 	static _Atomic uint64_t numbers;
 
 	return atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
 }
 
-static struct leaf *make_leaf(struct pasta_objects *t, const struct leaf *from)
+static struct leaf *leaf_new(struct pasta_objects *t, const struct leaf *from)
 {
 	struct leaf *l = malloc(sizeof(*l));
 
@@ -62,7 +62,7 @@ static struct leaf *make_leaf(struct pasta_objects *t, const struct leaf *from)
 	return l;
 }
 
-static void drop_leaf(struct pasta_objects *t, struct leaf *l)
+static void leaf_unref(struct pasta_objects *t, struct leaf *l)
 {
 	if (--l->refs)
 		return;
@@ -75,27 +75,28 @@ static size_t version_size(uint32_t room)
 	return sizeof(struct pasta_version) + room * (sizeof(struct leaf *) + sizeof(uint64_t));
 }
 
-static struct pasta_version *make_version(struct pasta_objects *t, uint32_t room)
+static struct pasta_version *version_new(struct pasta_objects *t, uint32_t room)
 {
 	struct pasta_version *v = malloc(version_size(room));
 
 	if (!v)
 		return NULL;
-	*v = (struct pasta_version){.table = t, .number = next_number(), .refs = 1, .room = room};
+	*v = (struct pasta_version){
+		.table = t, .number = version_next_number(), .refs = 1, .room = room};
 	v->first = (uint64_t *)(v + 1);
 	v->leaves = (struct leaf **)(v->first + room);
 	t->bytes += version_size(room);
 	return v;
 }
 
-static void drop_version(struct pasta_version *v)
+static void version_unref(struct pasta_version *v)
 {
 	struct pasta_objects *t = v->table;
 
 	if (--v->refs)
 		return;
 	for (uint32_t i = 0; i < v->count; i++)
-		drop_leaf(t, v->leaves[i]);
+		leaf_unref(t, v->leaves[i]);
 	t->bytes -= version_size(v->room);
 	free(v);
 }
@@ -107,16 +108,16 @@ struct pasta_objects *pasta_objects_new(size_t bytes)
 	if (!t)
 		return NULL;
 	t->limit = bytes ? bytes : LIMIT;
-	t->now = make_version(t, ROOM);
-	if (!t->now || pthread_mutex_init(&t->lock, NULL)) {
-		free(t->now);
+	t->newest = version_new(t, ROOM);
+	if (!t->newest || pthread_mutex_init(&t->lock, NULL)) {
+		free(t->newest);
 		free(t);
 		return NULL;
 	}
 	return t;
 }
 
-static void destroy(struct pasta_objects *t)
+static void objects_destroy(struct pasta_objects *t)
 {
 	pthread_mutex_destroy(&t->lock);
 	free(t);
@@ -129,18 +130,18 @@ void pasta_objects_free(struct pasta_objects *t)
 	if (!t)
 		return;
 	pasta_lock(&t->lock);
-	drop_version(t->now);
+	version_unref(t->newest);
 	t->orphan = true;
 	last = !t->pins;
 	pasta_unlock(&t->lock);
 	if (last)
-		destroy(t);
+		objects_destroy(t);
 }
 
-/* -- Looking up. -- */
+/* -- Look-up -- */
 
-/* How many of the numbers, which are in order, are at most addr. */
-static uint32_t up_to(const uint64_t *numbers, uint32_t count, uint64_t addr)
+/* Returns how many of the sorted numbers are at most addr. */
+static uint32_t count_up_to(const uint64_t *numbers, uint32_t count, uint64_t addr)
 {
 	const uint64_t *at = numbers;
 	uint32_t half;
@@ -153,41 +154,44 @@ static uint32_t up_to(const uint64_t *numbers, uint32_t count, uint64_t addr)
 	return (uint32_t)(at - numbers) + (count && *at <= addr);
 }
 
-/* The leaf, and the place in it, of the last object that begins at or before addr. */
-static bool before(const struct pasta_version *v, uint64_t addr, uint32_t *leaf, uint32_t *at)
+/* Finds the last object that begins at addr or before: its leaf, and its index in the leaf. Returns
+ * false if there is none. */
+static bool version_find_before(const struct pasta_version *v, uint64_t addr, uint32_t *leaf,
+				uint32_t *at)
 {
-	*leaf = up_to(v->first, v->count, addr);
+	*leaf = count_up_to(v->first, v->count, addr);
 	*at = 0;
 	if (!*leaf)
 		return false;
 	*leaf -= 1;
-	*at = up_to(v->leaves[*leaf]->begin, v->leaves[*leaf]->count, addr) - 1;
+	*at = count_up_to(v->leaves[*leaf]->begin, v->leaves[*leaf]->count, addr) - 1;
 	return true;
 }
 
 struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr)
 {
-	struct pasta_object_part place = {.last = UINT64_MAX, .object = PASTA_OBJECT_NONE};
+	struct pasta_object_part part = {.last = UINT64_MAX, .object = PASTA_OBJECT_NONE};
 	uint32_t leaf, at;
 	const struct leaf *l;
 
-	if (!before(v, addr, &leaf, &at)) {
+	if (!version_find_before(v, addr, &leaf, &at)) {
 		if (v->count)
-			place.last = v->first[0] - 1;
-		return place;
+			part.last = v->first[0] - 1;
+		return part;
 	}
 	l = v->leaves[leaf];
 	if (addr <= l->last[at])
 		return (struct pasta_object_part){l->begin[at], l->last[at], l->object[at]};
-	place.begin = l->last[at] + 1;
+	part.begin = l->last[at] + 1;
 	if (at + 1 < l->count)
-		place.last = l->begin[at + 1] - 1;
+		part.last = l->begin[at + 1] - 1;
 	else if (leaf + 1 < v->count)
-		place.last = v->first[leaf + 1] - 1;
-	return place;
+		part.last = v->first[leaf + 1] - 1;
+	return part;
 }
 
-size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *places, size_t room)
+size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *parts,
+			   size_t room)
 {
 	size_t count = 0;
 
@@ -196,8 +200,8 @@ size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_pa
 
 		for (uint32_t k = 0; k < l->count; k++, count++)
 			if (count < room)
-				places[count] =
-					(struct pasta_object_part){l->begin[k], l->last[k], l->object[k]};
+				parts[count] = (struct pasta_object_part){l->begin[k], l->last[k],
+									  l->object[k]};
 	}
 	return count;
 }
@@ -207,16 +211,16 @@ uint64_t pasta_version_number(const struct pasta_version *v)
 	return v->number;
 }
 
-/* -- Changing. -- */
+/* -- Changes -- */
 
-/* A newest version that is nobody else's, with room for another leaf. */
-static int own_version(struct pasta_objects *t)
+/* Ensures that the newest version is not shared and has room for another leaf. */
+static int objects_own_version(struct pasta_objects *t)
 {
-	struct pasta_version *old = t->now, *v;
+	struct pasta_version *old = t->newest, *v;
 
 	if (old->refs == 1 && old->count < old->room)
 		return 0;
-	v = make_version(t, old->count < old->room ? old->room : 2 * old->room);
+	v = version_new(t, old->count < old->room ? old->room : 2 * old->room);
 	if (!v)
 		return -ENOMEM;
 	v->count = old->count;
@@ -224,26 +228,26 @@ static int own_version(struct pasta_objects *t)
 	memcpy(v->leaves, old->leaves, old->count * sizeof(struct leaf *));
 	for (uint32_t i = 0; i < v->count; i++)
 		v->leaves[i]->refs++;
-	drop_version(old);
-	t->now = v;
+	version_unref(old);
+	t->newest = v;
 	return 0;
 }
 
-static struct leaf *own_leaf(struct pasta_objects *t, uint32_t i)
+static struct leaf *objects_own_leaf(struct pasta_objects *t, uint32_t i)
 {
-	struct leaf *old = t->now->leaves[i], *l;
+	struct leaf *old = t->newest->leaves[i], *l;
 
 	if (old->refs == 1)
 		return old;
-	l = make_leaf(t, old);
+	l = leaf_new(t, old);
 	if (!l)
 		return NULL;
-	drop_leaf(t, old);
-	t->now->leaves[i] = l;
+	leaf_unref(t, old);
+	t->newest->leaves[i] = l;
 	return l;
 }
 
-static void insert_leaf(struct pasta_version *v, uint32_t at, struct leaf *l)
+static void version_insert_leaf(struct pasta_version *v, uint32_t at, struct leaf *l)
 {
 	memmove(&v->leaves[at + 1], &v->leaves[at], (v->count - at) * sizeof(struct leaf *));
 	memmove(&v->first[at + 1], &v->first[at], (v->count - at) * sizeof(*v->first));
@@ -252,15 +256,15 @@ static void insert_leaf(struct pasta_version *v, uint32_t at, struct leaf *l)
 	v->count++;
 }
 
-static void remove_leaf(struct pasta_version *v, uint32_t at)
+static void version_remove_leaf(struct pasta_version *v, uint32_t at)
 {
 	v->count--;
 	memmove(&v->leaves[at], &v->leaves[at + 1], (v->count - at) * sizeof(struct leaf *));
 	memmove(&v->first[at], &v->first[at + 1], (v->count - at) * sizeof(*v->first));
 }
 
-/* Move what is in a leaf from one place, and all after it, to another. */
-static void shift(struct leaf *l, uint32_t from, uint32_t to)
+/* Moves the entries from index from on to index to. */
+static void leaf_shift(struct leaf *l, uint32_t from, uint32_t to)
 {
 	size_t size = (l->count - from) * sizeof(uint64_t);
 
@@ -270,118 +274,119 @@ static void shift(struct leaf *l, uint32_t from, uint32_t to)
 	l->count += to - from;
 }
 
-static void place_in(struct leaf *l, uint32_t at, const struct pasta_object_part *p)
+static void leaf_insert(struct leaf *l, uint32_t at, const struct pasta_object_part *p)
 {
-	shift(l, at, at + 1);
+	leaf_shift(l, at, at + 1);
 	l->begin[at] = p->begin;
 	l->last[at] = p->last;
 	l->object[at] = p->object;
 }
 
-/* The upper half, in a leaf of its own; no more than one where the caller appends: addresses that
- * grow shall leave full leaves behind. */
-static int split(struct pasta_objects *t, uint32_t i, bool append)
+/* Moves the upper half of a leaf to a new leaf. If the caller appends, moves only one entry, so
+ * that ascending addresses leave full leaves behind. */
+static int leaf_split(struct pasta_objects *t, uint32_t i, bool append)
 {
-	struct leaf *l = t->now->leaves[i], *right = make_leaf(t, l);
-	uint32_t keep = append ? LEAF - 1 : LEAF / 2;
+	struct leaf *l = t->newest->leaves[i], *right = leaf_new(t, l);
+	uint32_t left = append ? LEAF - 1 : LEAF / 2;
 
 	if (!right)
 		return -ENOMEM;
-	shift(right, keep, 0);
-	l->count = keep;
-	insert_leaf(t->now, i + 1, right);
+	leaf_shift(right, left, 0);
+	l->count = left;
+	version_insert_leaf(t->newest, i + 1, right);
 	return 0;
 }
 
-static int insert(struct pasta_objects *t, const struct pasta_object_part *p)
+static int objects_insert(struct pasta_objects *t, const struct pasta_object_part *p)
 {
 	uint32_t leaf, at;
 	struct leaf *l;
 
-	if (own_version(t))
+	if (objects_own_version(t))
 		return -ENOMEM;
-	if (!t->now->count) {
-		l = make_leaf(t, NULL);
+	if (!t->newest->count) {
+		l = leaf_new(t, NULL);
 		if (!l)
 			return -ENOMEM;
-		place_in(l, 0, p);
-		insert_leaf(t->now, 0, l);
+		leaf_insert(l, 0, p);
+		version_insert_leaf(t->newest, 0, l);
 		return 0;
 	}
-	at = before(t->now, p->begin, &leaf, &at) ? at + 1 : 0;
-	l = own_leaf(t, leaf);
-	if (!l || (l->count == LEAF && split(t, leaf, at == LEAF)))
+	at = version_find_before(t->newest, p->begin, &leaf, &at) ? at + 1 : 0;
+	l = objects_own_leaf(t, leaf);
+	if (!l || (l->count == LEAF && leaf_split(t, leaf, at == LEAF)))
 		return -ENOMEM;
 	if (at > l->count) {
 		at -= l->count;
-		l = t->now->leaves[++leaf];
+		l = t->newest->leaves[++leaf];
 	}
-	place_in(l, at, p);
-	t->now->first[leaf] = l->begin[0];
+	leaf_insert(l, at, p);
+	t->newest->first[leaf] = l->begin[0];
 	return 0;
 }
 
-static int take_out(struct pasta_objects *t, uint64_t begin)
+static int objects_erase(struct pasta_objects *t, uint64_t begin)
 {
 	uint32_t leaf, at;
 	struct leaf *l;
 
-	if (own_version(t))
+	if (objects_own_version(t))
 		return -ENOMEM;
-	before(t->now, begin, &leaf, &at);
-	l = own_leaf(t, leaf);
+	version_find_before(t->newest, begin, &leaf, &at);
+	l = objects_own_leaf(t, leaf);
 	if (!l)
 		return -ENOMEM;
-	shift(l, at + 1, at);
+	leaf_shift(l, at + 1, at);
 	t->live--;
 	if (l->count) {
-		t->now->first[leaf] = l->begin[0];
+		t->newest->first[leaf] = l->begin[0];
 		return 0;
 	}
-	remove_leaf(t->now, leaf);
-	drop_leaf(t, l);
+	version_remove_leaf(t->newest, leaf);
+	leaf_unref(t, l);
 	return 0;
 }
 
-static int take_out_all(struct pasta_objects *t, uint64_t addr, uint64_t last)
+static int objects_erase_range(struct pasta_objects *t, uint64_t addr, uint64_t last)
 {
 	struct pasta_object_part p;
 	int error;
 
 	for (;;) {
-		p = pasta_version_find(t->now, addr);
+		p = pasta_version_find(t->newest, addr);
 		if (p.object == PASTA_OBJECT_NONE) {
 			if (p.last >= last)
 				return 0;
-			p = pasta_version_find(t->now, p.last + 1);
+			p = pasta_version_find(t->newest, p.last + 1);
 		}
-		error = take_out(t, p.begin);
+		error = objects_erase(t, p.begin);
 		if (error)
 			return error;
-		t->gone++;
+		t->replaced++;
 	}
 }
 
-/* A version that is pinned is one that did not change, and its readers hold no lock. */
-static void changed(struct pasta_objects *t)
+/* Assigns a new number to the newest version. Pinned versions have not changed; their readers hold
+ * no lock. */
+static void objects_changed(struct pasta_objects *t)
 {
-	if (t->now->refs == 1)
-		t->now->number = next_number();
+	if (t->newest->refs == 1)
+		t->newest->number = version_next_number();
 }
 
-static int add(struct pasta_objects *t, const struct pasta_object_part *p)
+static int objects_add(struct pasta_objects *t, const struct pasta_object_part *p)
 {
-	int error = take_out_all(t, p->begin, p->last);
+	int error = objects_erase_range(t, p->begin, p->last);
 
 	if (!error && t->bytes > t->limit)
 		error = -ENOSPC;
 	if (!error)
-		error = insert(t, p);
+		error = objects_insert(t, p);
 	if (error)
 		t->refused++;
 	else
 		t->live++;
-	changed(t);
+	objects_changed(t);
 	return error;
 }
 
@@ -393,7 +398,7 @@ int pasta_objects_add(struct pasta_objects *t, uint64_t addr, uint64_t size, uin
 	if (!size || p.last < addr || object < PASTA_OBJECT_FIRST || object == PASTA_KEY_OTHER)
 		return -EINVAL;
 	pasta_lock(&t->lock);
-	error = add(t, &p);
+	error = objects_add(t, &p);
 	pasta_unlock(&t->lock);
 	return error;
 }
@@ -404,10 +409,10 @@ int pasta_objects_remove(struct pasta_objects *t, uint64_t addr)
 	int error = -ENOENT;
 
 	pasta_lock(&t->lock);
-	p = pasta_version_find(t->now, addr);
+	p = pasta_version_find(t->newest, addr);
 	if (p.object != PASTA_OBJECT_NONE && p.begin == addr) {
-		error = take_out(t, addr);
-		changed(t);
+		error = objects_erase(t, addr);
+		objects_changed(t);
 	}
 	pasta_unlock(&t->lock);
 	return error;
@@ -418,7 +423,7 @@ const struct pasta_version *pasta_objects_pin(struct pasta_objects *t)
 	struct pasta_version *v;
 
 	pasta_lock(&t->lock);
-	v = t->now;
+	v = t->newest;
 	v->refs++;
 	t->pins++;
 	pasta_unlock(&t->lock);
@@ -446,17 +451,17 @@ void pasta_objects_unpin(const struct pasta_version *pinned)
 		return;
 	t = v->table;
 	pasta_lock(&t->lock);
-	drop_version(v);
+	version_unref(v);
 	t->pins--;
 	last = t->orphan && !t->pins;
 	pasta_unlock(&t->lock);
 	if (last)
-		destroy(t);
+		objects_destroy(t);
 }
 
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats)
 {
 	pasta_lock(&t->lock);
-	*stats = (struct pasta_objects_stats){t->live, t->bytes, t->gone, t->refused};
+	*stats = (struct pasta_objects_stats){t->live, t->bytes, t->replaced, t->refused};
 	pasta_unlock(&t->lock);
 }

@@ -1,9 +1,9 @@
 /*
- * objects.h - where objects lie, by version: what an address was when a launch was made.
+ * objects.h - the versioned table of objects: which object an address belonged to at launch time.
  *
- * The table is one for all threads. Each change makes a new version; a launch pins the one it was
- * launched with and looks addresses up in it, without a lock, whatever is freed and allocated
- * meanwhile. Versions share what they have in common, in leaves that are copied when they change.
+ * All threads share one table. Each change makes a new version. A launch pins the current version
+ * and looks up addresses in it without a lock, regardless of later allocations and frees. Versions
+ * share leaves and copy a leaf when it changes.
  */
 #ifndef PASTA_REDUCE_OBJECTS_H
 #define PASTA_REDUCE_OBJECTS_H
@@ -14,46 +14,50 @@
 struct pasta_objects;
 struct pasta_version;
 
-/* The range around an address, both ends in it: an object's, or, with PASTA_OBJECT_NONE, what is
- * between two of them. */
+/* A range of addresses, including both ends: an object, or a gap between objects
+ * (PASTA_OBJECT_NONE). */
 struct pasta_object_part {
 	uint64_t begin, last;
 	uint64_t object;
 };
 
 struct pasta_objects_stats {
-	size_t live;	  /* objects of the newest version */
-	size_t bytes;	  /* memory that all versions take */
-	uint64_t gone;	  /* objects that another one was put over: their end was not seen */
-	uint64_t refused; /* objects that were not added, for want of memory */
+	size_t live;	   /* objects of the newest version */
+	size_t bytes;	   /* memory of all versions */
+	uint64_t replaced; /* objects removed because a later one overlaps them: their free was not
+			      seen */
+	uint64_t refused;  /* objects that were not added, because of the memory limit */
 };
 
-/* bytes: the most that may be taken before objects are refused; 0: 64 MiB. NULL: no memory. */
+/* Returns a table; NULL without memory. bytes limits its memory; objects beyond it are refused. 0:
+ * 64 MiB. */
 struct pasta_objects *pasta_objects_new(size_t bytes);
-/* Pinned versions live on until they are unpinned. */
+/* Pinned versions remain valid until they are unpinned. */
 void pasta_objects_free(struct pasta_objects *t);
 
-/* Any thread. object is the caller's number of it, PASTA_OBJECT_FIRST or more, and never used
- * again for another range. Objects that it overlaps are gone. -EINVAL: the size is 0, the range
- * wraps or the number is none; -ENOSPC, -ENOMEM: it is refused, and accesses to it are outside of
- * all objects. */
+/* Adds an object; any thread. object is the caller's number, at least PASTA_OBJECT_FIRST, and must
+ * not be reused for another range. Removes objects that it overlaps. Returns -EINVAL if the size is
+ * 0, the range wraps or the number is invalid; -ENOSPC or -ENOMEM if the object is refused.
+ * Accesses to a refused object count as outside of objects. */
 int pasta_objects_add(struct pasta_objects *t, uint64_t addr, uint64_t size, uint64_t object);
-/* -ENOENT: no object begins there. It may take a little more memory than the limit: what is freed
- * must not be left in the table. */
+/* Removes the object that begins at addr. Returns -ENOENT if there is none. May exceed the memory
+ * limit slightly, because a freed object must not stay in the table. */
 int pasta_objects_remove(struct pasta_objects *t, uint64_t addr);
 
-/* Any thread. The newest version, unchanging until it is unpinned. */
+/* Pins the newest version, which does not change until it is unpinned. Any thread. */
 const struct pasta_version *pasta_objects_pin(struct pasta_objects *t);
 void pasta_objects_unpin(const struct pasta_version *v);
-/* One that is pinned, once more. */
+/* Pins a pinned version once more. */
 const struct pasta_version *pasta_version_pin(const struct pasta_version *v);
 void pasta_objects_stats(struct pasta_objects *t, struct pasta_objects_stats *stats);
 
-/* Of a pinned version: a number that no other one has, never 0, and the place of an
- * address, in O(log n). Any thread, no lock. */
+/* Return a unique number of a pinned version, never 0, and the range that contains an address, in
+ * O(log n). Any thread, without a lock. */
 uint64_t pasta_version_number(const struct pasta_version *v);
 struct pasta_object_part pasta_version_find(const struct pasta_version *v, uint64_t addr);
-/* Its objects, by address: how many there are, and up to room of them. */
-size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *places, size_t room);
+/* Stores up to room objects of a version in parts, by address. Returns the number of its objects.
+ */
+size_t pasta_version_parts(const struct pasta_version *v, struct pasta_object_part *parts,
+			   size_t room);
 
 #endif

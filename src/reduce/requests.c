@@ -6,10 +6,11 @@
 
 #define REQUESTS_MAX (UINT32_C(1) << 20)
 
-/* -- A request. -- */
+/* -- Single requests -- */
 
-/* The sectors of the active threads' bytes, first and last, in order of the first. */
-static uint32_t spans_of(const struct pasta_request *r, uint64_t *first, uint64_t *last)
+/* Stores the first and last sector of each active thread, sorted by the first. Returns the number
+ * of threads. */
+static uint32_t request_spans(const struct pasta_request *r, uint64_t *first, uint64_t *last)
 {
 	uint32_t count = 0, lane, at;
 
@@ -32,7 +33,7 @@ static uint32_t spans_of(const struct pasta_request *r, uint64_t *first, uint64_
 uint64_t pasta_request_sectors(const struct pasta_request *r)
 {
 	uint64_t first[PASTA_WARP], last[PASTA_WARP], sectors = 0, next = 0;
-	uint32_t count = spans_of(r, first, last), i;
+	uint32_t count = request_spans(r, first, last), i;
 
 	for (i = 0; i < count; i++) {
 		uint64_t from = first[i] > next ? first[i] : next;
@@ -45,7 +46,7 @@ uint64_t pasta_request_sectors(const struct pasta_request *r)
 	return sectors;
 }
 
-static uint64_t bytes_of(const struct pasta_request *r)
+static uint64_t request_bytes(const struct pasta_request *r)
 {
 	uint64_t bytes = 0;
 	uint32_t lane;
@@ -56,13 +57,14 @@ static uint64_t bytes_of(const struct pasta_request *r)
 	return bytes;
 }
 
-/* -- Open ones. -- */
+/* -- Open requests -- */
 
-/* The index is open addressing, at most half full; slots have the request's place, plus 1. */
+/* The index uses open addressing and is at most half full. A slot has the number of its request
+ * plus 1. */
 struct pasta_requests {
 	struct pasta_rows *coalesce, *diverge;
 	struct pasta_request *open;
-	uint32_t *turn, *slot; /* of each open one; slot is its place in the index */
+	uint32_t *turn, *slot; /* of each open request; slot is its index slot */
 	uint32_t *slots;
 	uint32_t count, max, mask;
 	uint32_t group, warp, lane, lanes;
@@ -108,9 +110,9 @@ void pasta_requests_free(struct pasta_requests *q)
 	free(q);
 }
 
-static void count_request(struct pasta_requests *q, const struct pasta_request *r)
+static void request_count(struct pasta_requests *q, const struct pasta_request *r)
 {
-	uint64_t bytes = bytes_of(r);
+	uint64_t bytes = request_bytes(r);
 	uint32_t threads = (uint32_t)__builtin_popcount(r->active);
 
 	if (!r->active)
@@ -126,7 +128,7 @@ static void count_request(struct pasta_requests *q, const struct pasta_request *
 void pasta_requests_close(struct pasta_requests *q)
 {
 	for (uint32_t i = 0; i < q->count; i++) {
-		count_request(q, &q->open[i]);
+		request_count(q, &q->open[i]);
 		q->slots[q->slot[i]] = 0;
 	}
 	q->count = 0;
@@ -144,13 +146,13 @@ void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t th
 	q->group = group;
 	q->warp = warp;
 	q->lane = lane;
-	/* A size that is too small is not the caller's word on this thread. */
+	/* Ignore a size that is too small to include this thread. */
 	q->lanes = left < PASTA_WARP && left > lane ? left : PASTA_WARP;
 }
 
-/* The open request, or a new one; NULL: there is no room. */
-static struct pasta_request *request_of(struct pasta_requests *q, uint64_t site, uint32_t turn,
-					uint32_t kind)
+/* Returns the open request, and makes it if necessary; NULL if there is no room. */
+static struct pasta_request *requests_get(struct pasta_requests *q, uint64_t site, uint32_t turn,
+					  uint32_t kind)
 {
 	uint32_t i = pasta_rows_hash(site, turn) & q->mask, at;
 
@@ -171,29 +173,29 @@ static struct pasta_request *request_of(struct pasta_requests *q, uint64_t site,
 	return &q->open[at];
 }
 
-static void count_other(struct pasta_rows *t, uint32_t kind, uint32_t size)
+static void requests_count_other(struct pasta_rows *t, uint32_t kind, uint32_t size)
 {
 	if (t)
 		pasta_row_count(pasta_rows_other(t), kind, pasta_access_bytes(kind, size), 0);
 }
 
-void pasta_requests_leave_out(struct pasta_requests *q, uint32_t size, uint32_t kind)
+void pasta_requests_exclude(struct pasta_requests *q, uint32_t size, uint32_t kind)
 {
-	count_other(q->coalesce, kind, size);
-	count_other(q->diverge, kind, size);
+	requests_count_other(q->coalesce, kind, size);
+	requests_count_other(q->diverge, kind, size);
 }
 
 void pasta_requests_add(struct pasta_requests *q, uint64_t site, uint32_t turn, uint64_t addr,
 			uint32_t size, uint32_t kind)
 {
-	struct pasta_request *r = request_of(q, site, turn, kind);
+	struct pasta_request *r = requests_get(q, site, turn, kind);
 
 	if (!r) {
-		pasta_requests_leave_out(q, size, kind);
+		pasta_requests_exclude(q, size, kind);
 		return;
 	}
 	if (r->active >> q->lane & 1) {
-		count_request(q, r);
+		request_count(q, r);
 		r->active = 0;
 	}
 	r->active |= 1u << q->lane;

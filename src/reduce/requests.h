@@ -1,9 +1,9 @@
 /*
- * requests.h - the accesses that the threads of a warp make together, put together again.
+ * requests.h - groups accesses of single threads into the requests of a warp.
  *
- * On the host the threads of a warp run one after the other. What each does the n-th time that it
- * is at a site belongs together: a request. Requests are open until the threads of the warp are
- * through, which is when another warp begins, or one of its threads comes again.
+ * On the host the threads of a warp run one after the other. Their accesses belong to one request
+ * if they are at the same site for the n-th time. Requests stay open until all threads of the warp
+ * have run: another warp begins, or a thread of the warp comes again.
  */
 #ifndef PASTA_REDUCE_REQUESTS_H
 #define PASTA_REDUCE_REQUESTS_H
@@ -12,36 +12,36 @@
 
 #include "reduce/rows.h"
 
-/* What the active threads of a warp access together. */
+/* The accesses of the active threads of a warp by one instruction. */
 struct pasta_request {
 	uint64_t site;
-	uint32_t active; /* a bit a thread */
-	uint32_t lanes;	 /* threads that the warp has */
+	uint32_t active; /* one bit for each thread */
+	uint32_t lanes;	 /* threads of the warp */
 	uint32_t kind;
 	uint32_t sizes[PASTA_WARP];
 	uint64_t addrs[PASTA_WARP];
 };
 
-/* How many different sectors its threads touch. */
+/* Returns the number of distinct sectors that the request touches. */
 uint64_t pasta_request_sectors(const struct pasta_request *r);
 
 struct pasta_requests;
 
-/* Room for count of them, 2^20 at most. The tables may be NULL, and are the caller's. NULL: no
- * memory, or too many. */
+/* Returns a table for count open requests, at most 2^20; NULL without memory or if count is
+ * invalid. The caller owns the tables coalesce and diverge; either may be NULL. */
 struct pasta_requests *pasta_requests_new(uint32_t count, struct pasta_rows *coalesce,
 					  struct pasta_rows *diverge);
 void pasta_requests_free(struct pasta_requests *q);
 
-/* What follows is of this thread; the group has size of them. */
+/* Begins a thread of a group of size threads. */
 void pasta_requests_thread(struct pasta_requests *q, uint32_t group, uint32_t thread,
 			   uint32_t size);
-/* An access of the thread. What there is no room for is left out. */
+/* Adds an access of the current thread. Excludes it if there is no room. */
 void pasta_requests_add(struct pasta_requests *q, uint64_t site, uint32_t turn, uint64_t addr,
 			uint32_t size, uint32_t kind);
-/* An access that is not looked at: the tables' last rows count it. */
-void pasta_requests_leave_out(struct pasta_requests *q, uint32_t size, uint32_t kind);
-/* Count all open ones. */
+/* Counts an access in the tables' last rows, because it cannot be grouped. */
+void pasta_requests_exclude(struct pasta_requests *q, uint32_t size, uint32_t kind);
+/* Counts and closes all open requests. */
 void pasta_requests_close(struct pasta_requests *q);
 
 #endif

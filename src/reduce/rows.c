@@ -1,4 +1,4 @@
-/* rows.c - tables of rows: made, grown, emptied and merged. */
+/* rows.c - tables of rows: creates, grows, clears and merges them. */
 #include "reduce/rows.h"
 
 #include <errno.h>
@@ -6,17 +6,17 @@
 #include <string.h>
 
 #define ROWS_MAX (UINT32_C(1) << 26)
-/* What a table begins with; and what one that is emptied may keep. */
-enum { ROWS_FIRST = 1 << 10, ROWS_KEPT = 1 << 16 };
+/* Initial capacity of a table; largest capacity that pasta_rows_clear retains. */
+enum { ROWS_FIRST = 1 << 10, ROWS_CLEARED = 1 << 16 };
 
 static const struct pasta_row other = {.key0 = PASTA_KEY_OTHER, .key1 = PASTA_KEY_OTHER};
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t rows_least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint32_t slots_for(uint32_t room)
+static uint32_t rows_slots_for(uint32_t room)
 {
 	uint32_t slots = 16;
 
@@ -25,7 +25,7 @@ static uint32_t slots_for(uint32_t room)
 	return slots;
 }
 
-static void index_rows(struct pasta_rows *t)
+static void rows_index(struct pasta_rows *t)
 {
 	uint32_t i;
 
@@ -38,10 +38,11 @@ static void index_rows(struct pasta_rows *t)
 	}
 }
 
-/* Room for all that it has, at least. Where there is no memory it is as it was. */
-static int resize(struct pasta_rows *t, uint32_t room)
+/* Changes the capacity, which must suffice for all rows. Without memory, returns an error and
+ * changes nothing. */
+static int rows_resize(struct pasta_rows *t, uint32_t room)
 {
-	uint32_t count = slots_for(room);
+	uint32_t count = rows_slots_for(room);
 	uint32_t *slots = calloc(count, sizeof(*slots));
 	struct pasta_row *rows = NULL;
 
@@ -56,7 +57,7 @@ static int resize(struct pasta_rows *t, uint32_t room)
 	t->slots = slots;
 	t->mask = count - 1;
 	t->room = room;
-	index_rows(t);
+	rows_index(t);
 	return 0;
 }
 
@@ -66,7 +67,7 @@ int pasta_rows_init(struct pasta_rows *t, uint32_t max)
 	if (!max || max > ROWS_MAX)
 		return -EINVAL;
 	t->max = max;
-	if (resize(t, least(max, ROWS_FIRST)))
+	if (rows_resize(t, rows_least(max, ROWS_FIRST)))
 		return -ENOMEM;
 	t->rows[0] = other;
 	return 0;
@@ -74,7 +75,7 @@ int pasta_rows_init(struct pasta_rows *t, uint32_t max)
 
 int pasta_rows_reserve(struct pasta_rows *t)
 {
-	return t->room < t->max ? resize(t, t->max) : 0;
+	return t->room < t->max ? rows_resize(t, t->max) : 0;
 }
 
 void pasta_rows_free(struct pasta_rows *t)
@@ -91,16 +92,16 @@ void pasta_rows_clear(struct pasta_rows *t)
 	t->count = 0;
 	t->stuck = false;
 	t->rows[0] = other;
-	/* Where even that finds no memory it stays large, and is empty all the same. */
-	if (t->room > ROWS_KEPT)
-		resize(t, ROWS_FIRST);
+	/* Without memory the table stays large, but it is empty. */
+	if (t->room > ROWS_CLEARED)
+		rows_resize(t, ROWS_FIRST);
 }
 
-static bool grow(struct pasta_rows *t)
+static bool rows_grow(struct pasta_rows *t)
 {
 	if (t->room == t->max || t->stuck)
 		return false;
-	t->stuck = resize(t, least(t->max, 2 * t->room));
+	t->stuck = rows_resize(t, rows_least(t->max, 2 * t->room));
 	return !t->stuck;
 }
 
@@ -108,7 +109,7 @@ struct pasta_row *pasta_rows_add(struct pasta_rows *t, uint64_t key0, uint64_t k
 {
 	uint32_t i;
 
-	if (t->count == t->room && !grow(t))
+	if (t->count == t->room && !rows_grow(t))
 		return pasta_rows_other(t);
 	i = pasta_rows_hash(key0, key1) & t->mask;
 	while (t->slots[i])

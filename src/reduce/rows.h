@@ -1,9 +1,9 @@
 /*
- * rows.h - a table of counted rows, on the host: found by two keys, and growing as rows come.
+ * rows.h - a table of rows on the host, found by two keys.
  *
- * A table is one thread's at a time. It begins small and doubles, up to the most rows that it was
- * made for; where that is reached, or there is no memory, what is new is counted in one row, that
- * of what had no room. Rows move when a table grows: a pointer to one is good until the next
+ * A table belongs to one thread at a time. It begins small and doubles up to a maximum number of
+ * rows. When the maximum is reached, or memory is exhausted, new keys are counted in one row, the
+ * "other" row. Rows move when the table grows: a pointer to a row is valid until the next
  * pasta_rows_at.
  */
 #ifndef PASTA_REDUCE_ROWS_H
@@ -16,35 +16,37 @@
 struct pasta_row {
 	uint64_t key0, key1;
 	uint64_t loads, stores, bytes, extra;
-	uint64_t written;     /* of bytes */
-	uint32_t slot;	      /* its own, in the index */
-	uint32_t stamp, turn; /* how often a thread was at this site */
-	uint32_t unsplit;     /* not 0: written is not known */
+	uint64_t written;     /* written bytes among bytes */
+	uint32_t slot;	      /* its slot in the index */
+	uint32_t stamp, turn; /* turn counts the current thread's visits of this site; stamp
+				 identifies the thread */
+	uint32_t unsplit;     /* not 0: written is unknown */
 };
 
-/* Rows are in the order in which they came, from 1 to count; row 0 is of what had no room. slots
- * have their numbers, 0: none; it is open addressing, and at most half of them are used. */
+/* Rows 1 to count are in the order of insertion; row 0 is the other row. slots is an index with
+ * open addressing, at most half full; a slot has a row's number, or 0. */
 struct pasta_rows {
 	struct pasta_row *rows;
 	uint32_t *slots;
 	uint32_t mask, count;
-	uint32_t room, max; /* rows there is memory for, and that there may ever be */
-	bool stuck;	    /* there was no memory to grow; until it is emptied */
+	uint32_t room, max; /* current and maximum capacity */
+	bool stuck; /* the table could not grow for lack of memory; reset by pasta_rows_clear */
 };
 
-/* At most so many rows, themselves at most 2^26; -EINVAL, -ENOMEM. */
+/* max is the maximum number of rows, at most 2^26. Returns 0, -EINVAL or -ENOMEM. */
 int pasta_rows_init(struct pasta_rows *t, uint32_t max);
 void pasta_rows_free(struct pasta_rows *t);
-/* Memory for all of them now: it will not grow. -ENOMEM: it is as it was. */
+/* Allocates memory for max rows, so that the table does not grow later. Returns -ENOMEM, and
+ * changes nothing, without memory. */
 int pasta_rows_reserve(struct pasta_rows *t);
-/* Empty it. Takes as long as there are rows. One that has grown large gives its memory back. */
+/* Removes all rows, in time proportional to their number. Frees memory of a large table. */
 void pasta_rows_clear(struct pasta_rows *t);
-/* Add all rows of another table. */
+/* Adds all rows of another table. */
 void pasta_rows_merge(struct pasta_rows *into, const struct pasta_rows *from);
-/* The row of a key; NULL: it has none, or there is no table. */
+/* Returns the row of a key; NULL if there is none, or no table. */
 const struct pasta_row *pasta_rows_find(const struct pasta_rows *t, uint64_t key0, uint64_t key1);
 
-/* For pasta_rows_at: the key has no row. */
+/* For pasta_rows_at: adds a row for a key that has none. */
 struct pasta_row *pasta_rows_add(struct pasta_rows *t, uint64_t key0, uint64_t key1);
 
 static inline uint32_t pasta_rows_hash(uint64_t key0, uint64_t key1)
@@ -60,7 +62,7 @@ static inline struct pasta_row *pasta_rows_other(const struct pasta_rows *t)
 	return t->rows;
 }
 
-/* The row of a key, made if there is none; where there is no room, the other one. */
+/* Returns the row of a key, and makes it if necessary; the other row if there is no room. */
 static inline struct pasta_row *pasta_rows_at(struct pasta_rows *t, uint64_t key0, uint64_t key1)
 {
 	uint32_t i = pasta_rows_hash(key0, key1) & t->mask, row;
@@ -71,7 +73,7 @@ static inline struct pasta_row *pasta_rows_at(struct pasta_rows *t, uint64_t key
 	return pasta_rows_add(t, key0, key1);
 }
 
-/* Accesses of one kind, which move so many bytes. */
+/* Counts an access of one kind that moves this number of bytes. */
 static inline void pasta_row_count(struct pasta_row *row, uint32_t kind, uint64_t bytes,
 				   uint64_t extra)
 {
@@ -82,13 +84,13 @@ static inline void pasta_row_count(struct pasta_row *row, uint32_t kind, uint64_
 	row->extra += extra;
 }
 
-/* Whether nothing is counted in it. */
+/* Returns whether all counts are 0. */
 static inline bool pasta_row_is_zero(const struct pasta_row *row)
 {
 	return !(row->loads | row->stores | row->bytes | row->extra);
 }
 
-/* The counts alone. */
+/* Adds the counts, not the keys. */
 static inline void pasta_row_add(struct pasta_row *to, const struct pasta_row *from)
 {
 	to->loads += from->loads;

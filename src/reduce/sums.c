@@ -1,4 +1,5 @@
-/* sums.c - a table a reducer: made, emptied, merged, and turned into events. */
+/* sums.c - one table for each reducer: creates, clears and merges them, and makes events of rows.
+ */
 #include "reduce/sums.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 #define ROWS_DEFAULT (UINT32_C(1) << 22)
 
-static bool has(const struct pasta_sums *s, int reducer)
+static bool sums_has(const struct pasta_sums *s, int reducer)
 {
 	return s->reducers >> reducer & 1;
 }
@@ -43,14 +44,14 @@ void pasta_sums_free(struct pasta_sums *s)
 void pasta_sums_clear(struct pasta_sums *s)
 {
 	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
-		if (has(s, i))
+		if (sums_has(s, i))
 			pasta_rows_clear(&s->tables[i]);
 }
 
 void pasta_sums_merge(struct pasta_sums *into, const struct pasta_sums *from)
 {
 	for (int i = 1; i < PASTA_REDUCER_COUNT; i++)
-		if (has(into, i) && has(from, i))
+		if (sums_has(into, i) && sums_has(from, i))
 			pasta_rows_merge(&into->tables[i], &from->tables[i]);
 }
 
@@ -68,14 +69,14 @@ void pasta_sums_event(struct pasta_event *ev, enum pasta_reducer reducer,
 	ev->access_sum.bytes = row->bytes;
 	ev->access_sum.extra = row->extra;
 	ev->access_sum.reducer = reducer;
-	/* Bytes of the others are not those of single accesses. */
+	/* Bytes of other reducers do not belong to single accesses. */
 	if (reducer <= PASTA_REDUCER_DIVERGE && !row->unsplit) {
 		ev->access_sum.written = row->written;
 		ev->access_sum.flags = PASTA_SUM_SPLIT;
 	}
 }
 
-static int by_keys(const void *a, const void *b)
+static int row_compare_keys(const void *a, const void *b)
 {
 	const struct pasta_row *x = *(const struct pasta_row *const *)a;
 	const struct pasta_row *y = *(const struct pasta_row *const *)b;
@@ -85,8 +86,8 @@ static int by_keys(const void *a, const void *b)
 	return x->key1 < y->key1 ? -1 : x->key1 > y->key1;
 }
 
-static int each_row(const struct pasta_rows *t, enum pasta_reducer reducer, pasta_sums_fn fn,
-		    void *arg)
+static int sums_each_row(const struct pasta_rows *t, enum pasta_reducer reducer, pasta_sums_fn fn,
+			 void *arg)
 {
 	const struct pasta_row **rows = malloc(((size_t)t->count + 1) * sizeof(struct pasta_row *));
 	uint32_t count = t->count;
@@ -96,7 +97,7 @@ static int each_row(const struct pasta_rows *t, enum pasta_reducer reducer, past
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		rows[i] = &t->rows[i + 1];
-	qsort(rows, count, sizeof(struct pasta_row *), by_keys);
+	qsort(rows, count, sizeof(struct pasta_row *), row_compare_keys);
 	if (!pasta_row_is_zero(pasta_rows_other(t)))
 		rows[count++] = pasta_rows_other(t);
 	for (uint32_t i = 0; i < count && !error; i++)
@@ -110,7 +111,7 @@ int pasta_sums_each(const struct pasta_sums *s, pasta_sums_fn fn, void *arg)
 	int error = 0;
 
 	for (int i = 1; i < PASTA_REDUCER_COUNT && !error; i++)
-		if (has(s, i))
-			error = each_row(&s->tables[i], (enum pasta_reducer)i, fn, arg);
+		if (sums_has(s, i))
+			error = sums_each_row(&s->tables[i], (enum pasta_reducer)i, fn, arg);
 	return error;
 }

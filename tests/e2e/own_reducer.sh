@@ -137,15 +137,15 @@ timeout 60 "$ACCELPROF" run -q -t ./$tool --opt bank_conflicts.reducer=mine.fatb
 	-- "$programs/fake_kernels" windows 5 >out 2>err || failed "an old reducer hurts the program"
 "$BUILD/tests/dump" old >old.dump
 has "an old reducer" <(python3 "$SRC/tests/e2e/_accesses.py" why old.dump) \
-	"^window: the tool's reducer has no function for this accelprof: build it again"
+	"^window: the tool's reducer does not fit this accelprof: rebuild it"
 FAKE_SANITIZER_FAIL=pasta_own_SITES_${layout}_shared=999 timeout 60 "$ACCELPROF" run -q -t ./$tool --all \
 	-o part -- "$programs/fake_kernels" windows 5 >out 2>err || failed "a part of a reducer hurts the program"
 "$BUILD/tests/dump" part >part.dump
 has "a class that fails" <(python3 "$SRC/tests/e2e/_accesses.py" why part.dump) \
-	"^window: a class of its instructions cannot be patched: the tool's reducer is not for this device"
+	"^window: some of its instructions cannot be patched: the tool's reducer was not built for this device"
 FAKE_SANITIZER_FAIL=sanitizerAddPatchesFromFile=1 timeout 60 "$ACCELPROF" run -q -t ./$tool --all \
 	-o bad -- "$programs/fake_kernels" windows 5 >out 2>err || failed "a bad reducer hurts the program"
 has "a reducer that cannot be loaded" err \
-	"its patches cannot be loaded \(the fake says no\): build the tool's reducer for its architecture"
+	"cannot load the patches \(the fake says no\): build the tool's reducer for its architecture"
 lines "a reducer that cannot be loaded" err 1
 done_

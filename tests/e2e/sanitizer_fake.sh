@@ -261,13 +261,13 @@ record faulttrace 3 -t hotness,mem_trace --all -- fault 5
 clean faulttrace
 exact faulttrace
 FAKE_SANITIZER_FAIL=sanitizerAllocHost=2 record unpinned 0 -t mem_trace --all -- windows 2
-why unpinned "other: there is no pinned memory for raw accesses
-window: there is no pinned memory for raw accesses"
+why unpinned "other: not enough pinned memory for raw accesses
+window: not enough pinned memory for raw accesses"
 # Where none could be, the others of their shape are not as they: they are left out, too.
 for tool in mem_trace hotness; do
 	FAKE_SANITIZER_FAIL=sanitizerAlloc$([ $tool = hotness ] || echo Host)=2 record none$tool 0 -t $tool -- windows 8
 	launches none$tool "counted 0 sampled 5 filtered 0 refused 4"
-	is "none$tool" "$(found none$tool | sed 's/: there .*, \(window\|other\),/: why, \1,/')" \
+	is "none$tool" "$(found none$tool | sed 's/: not enough .*, \(window\|other\),/: why, \1,/')" \
 		"accesses of this kernel could not be counted: why, window, launches that were not counted: 8
 accesses of this kernel could not be counted: why, other, launches that were not counted: 1"
 done
@@ -362,18 +362,18 @@ exact leave
 FAKE_SANITIZER_FAIL=pasta_page_global=1 record refused 0 -t hotness --all -- windows 5
 launches refused "counted 0 sampled 0 filtered 0 refused 6"
 has "a patch that is refused" <(python3 "$SRC/tests/e2e/_accesses.py" why refused.dump) \
-	'^window: a class of its instructions cannot be patched'
+	'^window: some of its instructions cannot be patched'
 FAKE_SANITIZER_FAIL=pasta_floor_global=1 PASTA_PATCHES=floor record floor 0 -t hotness --all -- windows 5
 launches floor "counted 0 sampled 0 filtered 0 refused 6"
 FAKE_SANITIZER_FAIL=sanitizerAddPatchesFromFile=1 record unloadable 0 -t hotness --all -- windows 5
 has "patches that cannot be loaded" unloadable.err \
-	'no accesses are counted on device 0: its patches cannot be loaded \(the fake says no\): build'
+	'no accesses are counted on device 0: cannot load the patches \(the fake says no\): build'
 lines "patches that cannot be loaded" unloadable.err 1
-why unloadable "other: the patches cannot be loaded onto its device
-window: the patches cannot be loaded onto its device"
+why unloadable "other: cannot load the patches onto its device
+window: cannot load the patches onto its device"
 FAKE_SANITIZER_FAIL=sanitizerAlloc=7 record full 0 -t hotness --all -- windows 2
-why full "other: there is no memory of its device left to count in
-window: there is no memory of its device left to count in"
+why full "other: not enough device memory for its counters
+window: not enough device memory for its counters"
 FAKE_SANITIZER_FAIL=sanitizerSubscribe=10 record taken 0 -t hotness -- windows 2
 has "another subscriber" taken.err 'another library in the program uses the Compute Sanitizer'
 PASTA_SANITIZER=/nowhere record missing 0 -t hotness -- windows 2

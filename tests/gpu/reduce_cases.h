@@ -32,7 +32,7 @@ struct job {
 	uint32_t steps, blocks;
 	bool global;	/* instructions of GLOBAL classes alone */
 	uint64_t *sums; /* what was done: accesses, and a sum over all their fields */
-	const struct pasta_gpu_place *places;
+	const struct pasta_gpu_part *places;
 	uint32_t count;
 };
 
@@ -66,8 +66,8 @@ static __host__ __device__ uint64_t mix(uint64_t z)
 static __device__ uint64_t address(const struct job *job, uint32_t pattern, uint64_t r, uint64_t w,
 				   uint32_t size)
 {
-	const struct pasta_gpu_place *own = &job->places[r % (job->count ? job->count : 1)];
-	const struct pasta_gpu_place *warps = &job->places[w % (job->count ? job->count : 1)];
+	const struct pasta_gpu_part *own = &job->places[r % (job->count ? job->count : 1)];
+	const struct pasta_gpu_part *warps = &job->places[w % (job->count ? job->count : 1)];
 
 	if (!job->count || pattern == 0)
 		return r % 4 ? r >> 44 : UINT64_MAX - (r >> 32) % 40;
@@ -313,7 +313,7 @@ static void host_turn(void)
 			return;
 		take(&reader, got.halves * HALF, HALF);
 		got.halves++;
-		__atomic_store_n(&ring->taken, got.halves * HALF, __ATOMIC_RELEASE);
+		__atomic_store_n(&ring->consumed, got.halves * HALF, __ATOMIC_RELEASE);
 	}
 }
 
@@ -332,7 +332,7 @@ static struct pasta_gpu_raw *raw_new(bool wait)
 enum { FAR_EVERY = 7 };
 static void pages_new(struct pasta_gpu_launch *l)
 {
-	struct pasta_gpu_place *places = PASTA_GPU_PLACES_OF(l);
+	struct pasta_gpu_part *places = PASTA_GPU_PARTS_OF(l);
 	struct pasta_gpu_pages *p = &l->pages;
 
 	for (uint32_t i = 0; i < l->count; i++) {
@@ -351,11 +351,11 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 					   uint32_t reducers, uint32_t rows, uint32_t blocks)
 {
 	struct pasta_gpu_launch *l = (struct pasta_gpu_launch *)memory_new(
-		sizeof(*l) + (count + 1) * sizeof(struct pasta_gpu_place), false);
-	struct pasta_gpu_place *places = PASTA_GPU_PLACES_OF(l);
+		sizeof(*l) + (count + 1) * sizeof(struct pasta_gpu_part), false);
+	struct pasta_gpu_part *places = PASTA_GPU_PARTS_OF(l);
 
 	oracle_places(o, places);
-	places[count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
+	places[count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
 	l->reducers = reducers | PASTA_REDUCER_MASK(BLOCK);
 	l->page_shift = SHIFT;
 	l->count = count;
@@ -365,7 +365,7 @@ static struct pasta_gpu_launch *launch_new(const struct oracle *o, uint32_t coun
 	l->base = BASE;
 	l->spread = 1;
 	l->counts = (uint64_t *)memory_new(
-		2 * PASTA_GPU_PLACES(count) * PASTA_GPU_COUNTERS * sizeof(*l->counts), false);
+		2 * PASTA_GPU_PARTS(count) * PASTA_GPU_COUNTERS * sizeof(*l->counts), false);
 	l->blocks.begin = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.end = (uint64_t *)memory_new(blocks * sizeof(uint64_t), false);
 	l->blocks.max = blocks;
@@ -393,7 +393,7 @@ static struct job job_new(const struct oracle *o, uint32_t count, uint32_t rows,
 	job.steps = steps;
 	job.blocks = blocks;
 	job.sums = (uint64_t *)memory_new(2 * sizeof(*job.sums), false);
-	job.places = PASTA_GPU_PLACES_OF(job.launch);
+	job.places = PASTA_GPU_PARTS_OF(job.launch);
 	job.count = count;
 	return job;
 }
@@ -430,7 +430,7 @@ static void run_raw(struct job *job, const char *name)
 		sum += print_of(a->addr, a->size, a->site, a->group, a->thread, a->kind, a->space);
 		turns += a->launch != LAUNCH;
 	}
-	check(!raw->lost && got.count == job->sums[0], name, "each access is a record");
+	check(!raw->dropped && got.count == job->sums[0], name, "each access is a record");
 	check(sum == job->sums[1], name, "each record is the access that was made");
 	check(!turns, name, "records are of the launch");
 }
@@ -568,11 +568,11 @@ static void case_lossy(struct oracle *o, uint32_t steps, uint32_t blocks, const 
 	kernel_run(&job);
 	check(raw->head <= 2 * HALF && raw->head > 2 * HALF - 32, name,
 	      "there is room for two halves");
-	check(raw->head + raw->lost == job.sums[0], name, "what is lost is counted");
+	check(raw->head + raw->dropped == job.sums[0], name, "what is lost is counted");
 	check(raw->filled[0] + raw->filled[1] == raw->head, name, "halves have no holes");
 	check_told(raw, name);
 	printf("%s: %llu kept, %llu lost\n", name, (unsigned long long)raw->head,
-	       (unsigned long long)raw->lost);
+	       (unsigned long long)raw->dropped);
 }
 
 /* The host takes no more: those who wait give up. */
@@ -584,9 +584,10 @@ static void case_stop(struct oracle *o, uint32_t steps, uint32_t blocks, const c
 	job.launch->raw = raw;
 	raw->ring->stop = 1;
 	kernel_run(&job);
-	check(raw->head == job.sums[0] && raw->filled[0] + raw->filled[1] + raw->lost == raw->head,
+	check(raw->head == job.sums[0] &&
+		      raw->filled[0] + raw->filled[1] + raw->dropped == raw->head,
 	      name, "what has no room is lost, and counted");
-	printf("%s: %llu lost\n", name, (unsigned long long)raw->lost);
+	printf("%s: %llu lost\n", name, (unsigned long long)raw->dropped);
 }
 
 static void case_none(struct oracle *o, uint32_t steps, uint32_t blocks, const char *name)

@@ -70,12 +70,12 @@ void oracle_free(struct oracle *o)
 	free(o);
 }
 
-void oracle_places(const struct oracle *o, struct pasta_gpu_place *places)
+void oracle_places(const struct oracle *o, struct pasta_gpu_part *places)
 {
 	for (uint32_t i = 0; i < o->count; i++)
-		places[i] = (struct pasta_gpu_place){.begin = o->places[i].begin,
-						     .last = o->places[i].last,
-						     .base = PASTA_GPU_FAR};
+		places[i] = (struct pasta_gpu_part){.begin = o->places[i].begin,
+						    .last = o->places[i].last,
+						    .base = PASTA_GPU_FAR};
 }
 
 /* -- Lines -- */
@@ -138,7 +138,7 @@ static uint64_t object_of(const struct oracle *o, uint64_t place)
 
 static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l, struct lines *to)
 {
-	for (uint32_t k = 0; k < PASTA_GPU_PLACES(o->count) << l->spread; k++) {
+	for (uint32_t k = 0; k < PASTA_GPU_PARTS(o->count) << l->spread; k++) {
 		const uint64_t *c = l->counts + (size_t)k * PASTA_GPU_COUNTERS;
 		uint64_t counts[4] = {c[PASTA_GPU_LOADS], c[PASTA_GPU_STORES], c[PASTA_GPU_BYTES],
 				      c[PASTA_GPU_CROSS]};
@@ -151,7 +151,7 @@ static void read_counts(const struct oracle *o, const struct pasta_gpu_launch *l
 			counts[2] += c[i] * pasta_access_bytes(kind, 1u << i % PASTA_GPU_SIZES);
 		}
 		add_line(to, PASTA_REDUCER_OBJECT, object_of(o, k >> l->spread), 0, counts,
-			 pasta_gpu_place_written(c));
+			 pasta_gpu_part_written(c));
 	}
 }
 
@@ -187,7 +187,7 @@ static void read_pages(const struct oracle *o, const struct pasta_gpu_launch *l,
 		uint64_t page = o->places[i].begin >> l->page_shift;
 		uint64_t last = o->places[i].last >> l->page_shift;
 
-		uint32_t base = PASTA_GPU_PLACES_OF(l)[i].base;
+		uint32_t base = PASTA_GPU_PARTS_OF(l)[i].base;
 
 		for (; base != PASTA_GPU_FAR && page <= last; page++) {
 			uint32_t number = (uint32_t)page + base;

@@ -17,7 +17,7 @@ struct oracle;
 struct oracle *oracle_new(uint32_t objects);
 void oracle_free(struct oracle *o);
 /* Their places, as many as there are. */
-void oracle_places(const struct oracle *o, struct pasta_gpu_place *places);
+void oracle_places(const struct oracle *o, struct pasta_gpu_part *places);
 
 /* How many rows, or totals if they are all that is asked for, are not what the records give. The
  * first few are printed. The launch is as a device left it. */

@@ -1,9 +1,9 @@
-/* sanitizertest.h - the Compute Sanitizer's handler on a fake of its library, in a child process,
- * and what it left. */
+/* sanitizertest.h - runs the sanitizer handler with a fake library in a child process, and reads
+ * its run. */
 #ifndef PASTA_TESTS_SANITIZERTEST_H
 #define PASTA_TESTS_SANITIZERTEST_H
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/completion.h"
 #include "programs/fake_sanitizer/inside.h"
 #include "unit/agent_run.h"
 
@@ -17,9 +17,9 @@ static struct pasta_object_record objects[64];
 static struct pasta_site_record sites[64];
 static size_t site_count, object_count, refused, lost, batched, counted, ended;
 
-/* -- In a child -- */
+/* -- In the child -- */
 
-static char own_path[300]; /* a file with the names of a reducer's functions; or "" */
+static char own_path[300]; /* a file with the names of a reducer's functions, or "" */
 
 static int accept_patches(const char *path, void *context)
 {
@@ -50,7 +50,7 @@ static void start(void)
 	san_start();
 }
 
-/* With one of each. */
+/* Starts the handler, with one context, stream and module. */
 static void begin(void **context, void **stream, void **module)
 {
 	start();
@@ -70,7 +70,7 @@ static void launch_one(void *stream, void *module, const struct fake_access *a, 
 	fake_launch(stream, &(struct fake_kernel){module, "kernel", 4, 64, a, count, 0});
 }
 
-/* -- What it left -- */
+/* -- The recorded run -- */
 
 static void take_launch(const struct pasta_event *ev)
 {
@@ -111,7 +111,7 @@ static void run_and_read(const char *words, void (*body)(void))
 	unsetenv(PASTA_ENV_ACCESSES);
 }
 
-/* Of a reducer; key0 PASTA_KEY_OTHER - 1: of any. */
+/* Adds up the rows of a reducer; with key0 ANY, all of them. */
 #define ANY (PASTA_KEY_OTHER - 1)
 static struct pasta_access_sum_record sum(uint32_t reducer, uint64_t key0)
 {
@@ -120,7 +120,7 @@ static struct pasta_access_sum_record sum(uint32_t reducer, uint64_t key0)
 	for (size_t i = 0; i < row_count; i++) {
 		if (rows[i].reducer != reducer || (key0 != ANY && rows[i].key0 != key0))
 			continue;
-		all.key0++; /* how many rows there are */
+		all.key0++; /* the number of rows */
 		all.loads += rows[i].loads;
 		all.stores += rows[i].stores;
 		all.bytes += rows[i].bytes;

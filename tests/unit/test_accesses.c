@@ -472,8 +472,8 @@ static void launch_them(void)
 					pasta_accesses_kernel(names[k], 0), grid, block);
 
 				pasta_accesses_registered(1, pasta_now(), shape,
-						    pasta_accesses_choose(names[k], shape),
-						    pasta_intern_str(names[k]), 0, 1);
+							  pasta_accesses_choose(names[k], shape),
+							  pasta_intern_str(names[k]), 0, 1);
 			}
 		}
 	pasta_agent_close();
@@ -523,10 +523,10 @@ static void tell_both_ways(void)
 {
 	uint32_t one_in = pasta_accesses_one_in(0);
 
-	pasta_accesses_registered(1, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, pasta_intern_str("k"),
-			    0, one_in);
-	pasta_accesses_registered(2, pasta_now(), 5, PASTA_ACCESS_LAUNCH_SAMPLED, pasta_intern_str("k"),
-			    0, one_in);
+	pasta_accesses_registered(1, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED,
+				  pasta_intern_str("k"), 0, one_in);
+	pasta_accesses_registered(2, pasta_now(), 5, PASTA_ACCESS_LAUNCH_SAMPLED,
+				  pasta_intern_str("k"), 0, one_in);
 	pasta_accesses_registered(3, pasta_now(), 5, PASTA_ACCESS_LAUNCH_REFUSED, 0, 0, 1);
 	pasta_accesses_registered(4, pasta_now(), 5, PASTA_ACCESS_LAUNCH_COUNTED, 0, 0, 1);
 	/* As many blocks as there are, however few: of 64 wanted. */
@@ -886,7 +886,7 @@ static void write_ring(struct pasta_gpu_ring *ring, struct pasta_access *records
 		       uint32_t number)
 {
 	for (size_t i = 0; i < count; i++) {
-		while (i >= __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) + 2 * RAW_HALF)
+		while (i >= __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) + 2 * RAW_HALF)
 			sched_yield();
 		records[i % (2 * RAW_HALF)] = raw_list[i];
 		records[i % (2 * RAW_HALF)].launch = number;
@@ -903,8 +903,9 @@ static void count_both_ways(void)
 					  .half = RAW_HALF,
 					  .counts = pasta_accesses_on_host(),
 					  .workers = 3};
-	struct pasta_raw_ops ops = {
-		.site = same_site, .batch = pasta_accesses_batch, .lost = pasta_accesses_dropped};
+	struct pasta_raw_ops ops = {.site = same_site,
+				    .batch = pasta_accesses_batch,
+				    .dropped = pasta_accesses_dropped};
 	struct pasta_accesses_launch *one, *two;
 	struct pasta_error err = {0};
 	struct pasta_raw *r = pasta_raw_new(&config, &ops, &err);

@@ -120,8 +120,8 @@ static void a_producer_that_does_not_wait_loses_and_counts(void **state)
 	assert_null(pasta_batches_acquire(q, false));
 	pasta_batches_stats(q, &stats);
 	assert_int_equal(stats.pushed, 36);
-	assert_int_equal(stats.taken, 21);
-	assert_int_equal(stats.lost, 15);
+	assert_int_equal(stats.consumed, 21);
+	assert_int_equal(stats.dropped, 15);
 	pasta_batches_free(q);
 }
 
@@ -141,8 +141,8 @@ static void a_wait_has_an_end(void **state)
 	assert_null(pasta_batches_acquire(q, true));
 	pasta_batches_stats(q, &stats);
 	assert_int_equal(stats.pushed, 4);
-	assert_int_equal(stats.taken, 1);
-	assert_int_equal(stats.lost, 3);
+	assert_int_equal(stats.consumed, 1);
+	assert_int_equal(stats.dropped, 3);
 	pasta_batches_free(q);
 }
 
@@ -236,8 +236,8 @@ static void nothing_is_lost_between_threads_that_wait(void **state)
 
 	assert_int_equal(run_threads(UINT32_MAX, &stats), UINT64_C(3) * COUNT * (COUNT + 1) / 2);
 	assert_int_equal(stats.pushed, 3 * COUNT);
-	assert_int_equal(stats.taken, 3 * COUNT);
-	assert_int_equal(stats.lost, 0);
+	assert_int_equal(stats.consumed, 3 * COUNT);
+	assert_int_equal(stats.dropped, 0);
 }
 
 static void what_threads_lose_they_count(void **state)
@@ -246,8 +246,8 @@ static void what_threads_lose_they_count(void **state)
 
 	run_threads(0, &stats);
 	assert_int_equal(stats.pushed, 3 * COUNT);
-	assert_int_equal(stats.taken + stats.lost, 3 * COUNT);
-	assert_true(stats.taken);
+	assert_int_equal(stats.consumed + stats.dropped, 3 * COUNT);
+	assert_true(stats.consumed);
 }
 
 int main(void)

@@ -475,8 +475,8 @@ static void what_is_no_cubin_is_refused(void **state)
 {
 	struct file f = golden("lines");
 
-	assert_refused(NULL, 0, -EINVAL, "no ELF file");
-	assert_refused("fat binary", 10, -EINVAL, "no ELF file");
+	assert_refused(NULL, 0, -EINVAL, "not a 64-bit ELF file");
+	assert_refused("fat binary", 10, -EINVAL, "not a 64-bit ELF file");
 	assert_refused(f.bytes, f.size / 2, -EBADMSG, "cut off");
 	f.bytes[18] = 62;
 	assert_refused(f.bytes, f.size, -EINVAL, "machine 62");
@@ -564,7 +564,7 @@ static void code_that_is_named_over_and_over_is_refused_in_time(void **state)
 		b[symbols + 24 * i + 6] = 1; /* of the first section */
 		memcpy(b + symbols + 24 * i + 16, &length, 8);
 	}
-	assert_refused(b, size, -EBADMSG, "over each other");
+	assert_refused(b, size, -EBADMSG, "overlap");
 	free(b);
 }
 

@@ -52,8 +52,7 @@ static void places_of_objects_of_none_and_of_spaces_do_not_meet(void **state)
 	for (uint32_t count = 0; count < 3; count++) {
 		assert_int_equal(PASTA_GPU_NOWHERE(count), count);
 		assert_true(PASTA_GPU_SPACE(count, 0) > PASTA_GPU_NOWHERE(count));
-		assert_true(PASTA_GPU_SPACE(count, PASTA_SPACE_COUNT - 1) <
-			    PASTA_GPU_PLACES(count));
+		assert_true(PASTA_GPU_SPACE(count, PASTA_SPACE_COUNT - 1) < PASTA_GPU_PARTS(count));
 	}
 }
 

@@ -49,7 +49,7 @@ static void pause_us(long us)
 
 static bool has_room(uint64_t end)
 {
-	return end <= __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) + 2 * HALF;
+	return end <= __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) + 2 * HALF;
 }
 
 /* False: there is none, and they are lost. Who may lose takes no place that it cannot fill. */
@@ -211,7 +211,7 @@ static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 				    .rewind = rewind_device,
 				    .site = site_at,
 				    .batch = take,
-				    .lost = lose,
+				    .dropped = lose,
 				    .stray = stray};
 	struct pasta_raw_config config = {.ring = ring,
 					  .records = records,
@@ -606,14 +606,14 @@ static void there_is_room_for_256_launches_at_once(void **state)
 
 static void a_ring_of_the_wrong_size_is_refused(void **state)
 {
-	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .lost = lose};
+	struct pasta_raw_ops ops = {.site = site_at, .batch = take, .dropped = lose};
 	struct pasta_raw_config config = {.ring = ring, .records = records, .half = 1000};
 	struct pasta_error err = {0};
 
 	(void)state;
 	assert_null(pasta_raw_new(&config, &ops, &err));
-	assert_string_equal(err.text, "a ring of raw accesses has halves of a power of two from "
-				      "1024 on, not of 1000");
+	assert_string_equal(err.text, "half of a ring of raw accesses must be a power of two and "
+				      "at least 1024, not 1000");
 	assert_int_equal(pasta_raw_free(NULL), 0);
 }
 

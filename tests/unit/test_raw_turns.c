@@ -43,7 +43,7 @@ static bool write_request(uint32_t number, uint32_t n)
 {
 	uint64_t at = device.head, left = HALF - at % HALF, turn = at;
 
-	while (at + n > __atomic_load_n(&ring.taken, __ATOMIC_ACQUIRE) + 2 * HALF) {
+	while (at + n > __atomic_load_n(&ring.consumed, __ATOMIC_ACQUIRE) + 2 * HALF) {
 		if (__atomic_load_n(&ring.stop, __ATOMIC_RELAXED))
 			return false;
 		pause_us(10);
@@ -118,7 +118,7 @@ static void lose(struct pasta_accesses_launch *launch, uint64_t count)
 static struct pasta_raw *begin(uint32_t workers, uint32_t stuck_ms)
 {
 	struct pasta_raw_ops ops = {
-		.read = read_device, .site = site_at, .batch = take, .lost = lose};
+		.read = read_device, .site = site_at, .batch = take, .dropped = lose};
 	struct pasta_raw_config config = {.ring = &ring,
 					  .records = records,
 					  .half = HALF,

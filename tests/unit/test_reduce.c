@@ -1,4 +1,4 @@
-/* test_reduce.c - reducers on the host, against closed forms and against lists that are sorted. */
+/* test_reduce.c - reducers on the host, compared with closed forms and with sorted lists. */
 #include "unit/support.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 enum { ALL = (1 << PASTA_REDUCER_COUNT) - 2, SHIFT = 12, PAGE = 1 << SHIFT };
 
-/* -- What is to be: a line a contribution, sorted and added up. -- */
+/* -- Expected rows: one line for each contribution, sorted and added up -- */
 
 struct line {
 	uint32_t reducer;
@@ -90,7 +90,7 @@ static void assert_as_wanted(const struct pasta_sums *sums)
 		assert_property(!memcmp(&got[i], &wanted[i], sizeof(got[i])));
 }
 
-/* The row of a table; all zero if there is none. */
+/* Returns the row of a table; all zero if there is none. */
 static struct line row_of(const struct pasta_sums *sums, uint32_t reducer, uint64_t key0,
 			  uint64_t key1)
 {
@@ -114,7 +114,7 @@ static void assert_row(const struct pasta_sums *sums, uint32_t reducer, uint64_t
 #define ROW(sums, reducer, key0, key1, ...)                                                        \
 	assert_row(sums, PASTA_REDUCER_##reducer, key0, key1, (const uint64_t[4]){__VA_ARGS__})
 
-/* -- A state, with objects. -- */
+/* -- A state with objects -- */
 
 struct fixture {
 	struct pasta_objects *objects;
@@ -135,7 +135,7 @@ static struct pasta_cpu *new_cpu(struct pasta_cpu_config config)
 	return c;
 }
 
-/* Objects 16 and 17 are neighbours, of 100 and 10,000 bytes; 18 is at the end of memory. */
+/* Objects 16 and 17 are adjacent, with 100 and 10,000 bytes; 18 is at the end of memory. */
 static struct fixture begin(struct pasta_cpu_config config)
 {
 	struct fixture f = {.objects = pasta_objects_new(0),
@@ -164,9 +164,9 @@ static void load(struct fixture *f, uint64_t addr, uint32_t size)
 	pasta_cpu_access(f->cpu, addr, size, PASTA_ACCESS_LOAD, PASTA_SPACE_GLOBAL, 7);
 }
 
-/* -- Closed forms. -- */
+/* -- Closed forms -- */
 
-static void accesses_count_for_the_place_of_their_first_byte(void **state)
+static void accesses_count_for_the_object_of_their_first_byte(void **state)
 {
 	struct fixture f = begin((struct pasta_cpu_config){0});
 	uint64_t end_17 = 5 * PAGE + 10100, site = PASTA_SITE_KEY(3, 7);
@@ -174,10 +174,10 @@ static void accesses_count_for_the_place_of_their_first_byte(void **state)
 	for (int twice = 0; twice < 2; twice++) {
 		load(&f, 5 * PAGE, 4);	     /* object 16 */
 		load(&f, 5 * PAGE + 96, 4);  /* its last bytes */
-		load(&f, 5 * PAGE + 97, 4);  /* one byte too far: 17's */
+		load(&f, 5 * PAGE + 97, 4);  /* one byte beyond, in 17 */
 		load(&f, 5 * PAGE + 100, 8); /* 17 */
 		load(&f, 6 * PAGE - 2, 4);   /* 17, across pages */
-		load(&f, end_17 - 1, 2);     /* one byte too far: nobody's */
+		load(&f, end_17 - 1, 2);     /* one byte beyond, outside */
 		load(&f, end_17, 4);	     /* outside */
 		load(&f, 5 * PAGE - 1, 2);   /* outside, into 16, across pages */
 	}
@@ -258,7 +258,7 @@ static void a_cell_carries_what_it_cannot_hold(void **state)
 	end(&f);
 }
 
-/* Each thread of a warp at base + lane * stride, its size bytes; those in active. */
+/* Sectors of a warp whose active threads access size bytes at base + lane * stride. */
 static uint64_t sectors_of(uint64_t base, uint64_t stride, uint32_t size, uint32_t active)
 {
 	struct pasta_request r = {.active = active, .kind = PASTA_ACCESS_LOAD};
@@ -288,7 +288,7 @@ static void sectors_are_those_of_the_active_threads_bytes(void **state)
 	assert_int_equal(sectors_of(UINT64_MAX - 3, 0, UINT32_MAX, 1), 1);
 }
 
-/* Threads of a group of 40 one after the other, twice each: even ones load, all store. */
+/* Threads of a group of 40 run one after the other, twice each: even threads load, all store. */
 static void requests_are_put_together_from_threads_that_run_alone(void **state)
 {
 	struct fixture f = begin((struct pasta_cpu_config){0});
@@ -334,7 +334,7 @@ static void a_warp_in_two_halves_is_two_requests(void **state)
 	end(&f);
 }
 
-/* -- Limits. -- */
+/* -- Limits -- */
 
 static void full_cells_leave_objects_exact_and_pages_in_one_row(void **state)
 {
@@ -351,15 +351,15 @@ static void full_cells_leave_objects_exact_and_pages_in_one_row(void **state)
 	ROW(f.sums, OBJECT, PASTA_OBJECT_NONE, 0, 1000, 0, 4000, 0);
 	other = row_of(f.sums, PASTA_REDUCER_PAGE, PASTA_KEY_OTHER, PASTA_KEY_OTHER);
 	assert_int_equal(other.bytes, 4 * other.loads);
-	assert_int_equal(other.loads, 2000 - 25 - 2); /* but for three cells */
+	assert_int_equal(other.loads, 2000 - 25 - 2); /* all but three cells */
 	for (size_t i = 0; i < got_count; i++)
 		total.loads += got[i].reducer == PASTA_REDUCER_PAGE ? got[i].loads : 0;
 	assert_int_equal(total.loads, 2000);
 	end(&f);
 }
 
-/* Who takes what cells have no more room for. */
-struct taker {
+/* Spills the cells when they are used up. */
+struct spiller {
 	struct pasta_cpu *cpu;
 	struct pasta_sums *sums;
 	uint32_t asked;
@@ -368,7 +368,7 @@ struct taker {
 
 static bool take(void *arg)
 {
-	struct taker *t = arg;
+	struct spiller *t = arg;
 
 	t->asked++;
 	if (!t->cannot)
@@ -376,13 +376,13 @@ static bool take(void *arg)
 	return !t->cannot;
 }
 
-static void cells_that_are_used_up_are_spilled_and_no_page_is_lost(void **state)
+static void cells_that_are_used_up_are_spilled_and_all_pages_are_counted(void **state)
 {
-	struct taker taker = {0};
+	struct spiller taker = {0};
 	struct fixture f =
 		begin((struct pasta_cpu_config){.cells = 3, .full = take, .arg = &taker});
 
-	taker = (struct taker){.cpu = f.cpu, .sums = f.sums};
+	taker = (struct spiller){.cpu = f.cpu, .sums = f.sums};
 	for (uint64_t i = 0; i < 1000; i++) {
 		load(&f, 5 * PAGE + 4 * i, 4);
 		load(&f, 100 * PAGE + PAGE * i, 4);
@@ -399,9 +399,9 @@ static void cells_that_are_used_up_are_spilled_and_no_page_is_lost(void **state)
 	end(&f);
 }
 
-static void who_cannot_take_is_not_asked_again_until_the_next_drain(void **state)
+static void a_failed_spill_is_not_tried_again_until_the_next_drain(void **state)
 {
-	struct taker taker = {.cannot = true};
+	struct spiller taker = {.cannot = true};
 	struct fixture f =
 		begin((struct pasta_cpu_config){.cells = 3, .full = take, .arg = &taker});
 
@@ -429,7 +429,7 @@ static void a_full_table_counts_the_rest_in_its_last_row(void **state)
 	for (uint64_t i = 0; i < 10; i++)
 		loads += row_of(f.sums, PASTA_REDUCER_SITE, PASTA_SITE_KEY(3, i), 0).loads;
 	assert_int_equal(loads, 10);
-	/* Drained, it is empty and has room again. */
+	/* After draining, the state is empty and has room again. */
 	pasta_sums_clear(f.sums);
 	pasta_cpu_access(f.cpu, 5 * PAGE, 4, PASTA_ACCESS_LOAD, 0, 55);
 	pasta_cpu_drain(f.cpu, f.sums);
@@ -438,7 +438,7 @@ static void a_full_table_counts_the_rest_in_its_last_row(void **state)
 	end(&f);
 }
 
-static void requests_past_their_limits_are_left_out_and_counted(void **state)
+static void requests_beyond_their_limits_are_excluded_and_counted(void **state)
 {
 	struct fixture f = begin((struct pasta_cpu_config){.turns = 8, .requests = 12});
 
@@ -521,18 +521,18 @@ static void a_row_becomes_an_event(void **state)
 	pasta_sums_event(&ev, PASTA_REDUCER_PAGE, &row, 99);
 	assert_int_equal(ev.access_sum.written, 0);
 	assert_int_equal(ev.access_sum.flags, 0);
-	row.unsplit = 0; /* a tool's own sums are what its author says */
+	row.unsplit = 0; /* the author defines a tool's own sums */
 	pasta_sums_event(&ev, PASTA_REDUCER_OWN, &row, 99);
 	assert_int_equal(ev.access_sum.flags, 0);
 }
 
-/* -- Random streams: launches are queued while their objects come and go. -- */
+/* -- Random launches, queued while their objects are added and removed -- */
 
 enum { LAUNCHES = 8, OBJECTS = 60, RECORDS = 1 << 15, GROUP = 40, SITES = 5, SPAN = 40 * PAGE };
 #define BASE (UINT64_C(77) << 32)
 
 struct range {
-	uint64_t begin, size, object; /* object 0: it is gone */
+	uint64_t begin, size, object; /* object 0: removed */
 };
 
 static struct range ranges[OBJECTS];
@@ -566,7 +566,7 @@ static void change_objects(struct pasta_objects *t)
 	}
 }
 
-/* Which object, and whether all bytes are in it, or all in none. */
+/* Returns the object, and whether all bytes are in it, or all are outside. */
 static uint64_t place_of(const struct pasta_access *a, uint32_t *crosses)
 {
 	uint64_t object = PASTA_OBJECT_NONE, last = a->addr + (a->size ? a->size - 1 : 0);
@@ -629,7 +629,7 @@ static size_t make_thread(size_t n, struct pasta_access a, uint32_t sweep)
 	return n;
 }
 
-/* Groups of 40, whose threads are run twice, as between barriers. */
+/* Groups of 40 threads, which run twice, as between barriers. */
 static size_t make_launch(size_t n, uint32_t launch)
 {
 	for (uint32_t group = 0; group < 4; group++)
@@ -651,8 +651,8 @@ static bool together(size_t i, size_t k)
 	       a->site == b->site && a->turn == b->turn && sweeps[i] == sweeps[k];
 }
 
-/* All that is together with record i, from it on: the first one of them. */
-static void want_request(size_t i, size_t count, bool *seen)
+/* Adds the expected rows of the request that begins with record i. */
+static void expect_request(size_t i, size_t count, bool *seen)
 {
 	static uint8_t touched[(SPAN + 4 * PAGE) / 32];
 	uint64_t bytes = 0, sectors = 0, threads = 0, site;
@@ -697,11 +697,11 @@ static size_t make_launches(struct pasta_objects *t)
 	firsts[LAUNCHES] = n;
 	for (size_t i = 0; i < n; i++)
 		if (!seen[i])
-			want_request(i, n, seen);
+			expect_request(i, n, seen);
 	return n;
 }
 
-/* As an instrumented program does, which does not say what turn it is. */
+/* As an instrumented program does, which does not know turns. */
 static void feed_direct(struct pasta_cpu *c, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
@@ -727,10 +727,10 @@ static void feed_launch(struct pasta_cpu *c, uint32_t launch, bool direct)
 				!bad);
 }
 
-/* cells, rows: of each of those who count; 0: as many as there may be. */
+/* cells and rows limit the state of each counting thread; 0: no limit. */
 static void random_round(bool direct, uint32_t cells, uint32_t rows)
 {
-	struct taker takers[3] = {0};
+	struct spiller takers[3] = {0};
 	uint32_t asked = 0;
 	struct pasta_objects *t = pasta_objects_new(0);
 	struct pasta_sums *sums = pasta_sums_new(ALL, 0), *parts[3];
@@ -745,9 +745,9 @@ static void random_round(bool direct, uint32_t cells, uint32_t rows)
 							    .full = take,
 							    .arg = &takers[i]});
 		parts[i] = pasta_sums_new(ALL, 0);
-		takers[i] = (struct taker){.cpu = cpus[i], .sums = parts[i]};
+		takers[i] = (struct spiller){.cpu = cpus[i], .sums = parts[i]};
 	}
-	/* In any order, on any of them, drained at any time. */
+	/* In random order, with random states, drained at random times. */
 	for (uint32_t i = 0; i < LAUNCHES; i++) {
 		size_t k = random_below(3);
 
@@ -779,7 +779,7 @@ static void random_launches_are_counted_as_lists_count_them(void **state)
 		random_round(i % 2, 0, 0);
 }
 
-/* As few rows as sites and their requests have. */
+/* Just enough rows for the sites and their requests. */
 static void random_launches_are_counted_the_same_when_cells_and_rows_spill(void **state)
 {
 	random_begin();
@@ -787,13 +787,13 @@ static void random_launches_are_counted_the_same_when_cells_and_rows_spill(void 
 		random_round(i % 2, 1 + (uint32_t)random_below(9), 3 * SITES * PASTA_WARP);
 }
 
-/* -- Threads. -- */
+/* -- Threads -- */
 
 static struct pasta_objects *shared;
 static pthread_mutex_t sums_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { THREADS = 4, TURNS = 200, EACH = 500 };
 
-/* Objects of its own come and go; one of all stays. */
+/* Adds and removes objects of its own; one shared object stays. */
 static void *count_alone(void *arg)
 {
 	uint64_t mine = BASE + (uint64_t)(uintptr_t)pthread_self() % 1000 * 4 * PAGE;
@@ -844,7 +844,7 @@ static void threads_count_alone_and_their_sums_are_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accesses_count_for_the_place_of_their_first_byte),
+		cmocka_unit_test(accesses_count_for_the_object_of_their_first_byte),
 		cmocka_unit_test(an_atomic_is_a_load_and_a_store),
 		cmocka_unit_test(local_and_private_memory_have_no_objects_and_no_pages),
 		cmocka_unit_test(hostile_sizes_are_counted_and_do_not_wrap),
@@ -853,10 +853,10 @@ int main(void)
 		cmocka_unit_test(requests_are_put_together_from_threads_that_run_alone),
 		cmocka_unit_test(a_warp_in_two_halves_is_two_requests),
 		cmocka_unit_test(full_cells_leave_objects_exact_and_pages_in_one_row),
-		cmocka_unit_test(cells_that_are_used_up_are_spilled_and_no_page_is_lost),
-		cmocka_unit_test(who_cannot_take_is_not_asked_again_until_the_next_drain),
+		cmocka_unit_test(cells_that_are_used_up_are_spilled_and_all_pages_are_counted),
+		cmocka_unit_test(a_failed_spill_is_not_tried_again_until_the_next_drain),
 		cmocka_unit_test(a_full_table_counts_the_rest_in_its_last_row),
-		cmocka_unit_test(requests_past_their_limits_are_left_out_and_counted),
+		cmocka_unit_test(requests_beyond_their_limits_are_excluded_and_counted),
 		cmocka_unit_test(tables_that_cannot_be_are_refused_with_a_reason),
 		cmocka_unit_test(a_batch_ends_with_its_launch_and_counts_what_is_no_access),
 		cmocka_unit_test(a_row_becomes_an_event),

@@ -1,4 +1,4 @@
-/* test_reduce_wide.c - reducers on the host where pages are not wanted, against a plain search. */
+/* test_reduce_wide.c - reducers on the host without pages, compared with a linear search. */
 /* labels: onethread */
 #include "unit/support.h"
 
@@ -8,7 +8,7 @@ enum { SMALL = 300, OBJECTS = SMALL + 3, RECORDS = 20000, ROUNDS = 6, SPACES = 8
 #define BASE (UINT64_C(1) << 40)
 #define GIB (UINT64_C(1) << 30)
 
-/* Of each object, in the order of addresses; then what is in none, and the spaces. */
+/* Of each object, by address; then outside of objects, and the memory spaces. */
 struct sum {
 	uint64_t loads, stores, bytes, extra;
 };
@@ -23,7 +23,7 @@ static struct pasta_objects *objects;
 static struct pasta_sums *sums;
 static struct pasta_cpu *cpu;
 
-/* Some to a page, some that touch, and three that no cell can have whole. */
+/* Several objects on a page, adjacent objects, and three that are too large for one cell. */
 static void make_ranges(void)
 {
 	uint64_t at = BASE;
@@ -85,7 +85,7 @@ static void want(const struct pasta_access *a)
 	s->extra += a->space < PASTA_SPACE_LOCAL && a->size && a->size - 1 > last - a->addr;
 }
 
-/* Near an object's ends, or anywhere in it; a stretch of them, as a warp's. */
+/* Accesses near an object's ends, or anywhere in it; or a series of them, as a warp makes. */
 static void make_list(void)
 {
 	struct pasta_access a = {.launch = 1};
@@ -147,7 +147,7 @@ static void count_list(const struct pasta_version *v, bool in_records)
 		pasta_cpu_access(cpu, list[i].addr, list[i].size, list[i].kind, list[i].space, 0);
 }
 
-/* -- Tests. -- */
+/* -- Tests -- */
 
 static void objects_are_counted_as_a_plain_search_finds_them(void **state)
 {
@@ -161,7 +161,7 @@ static void objects_are_counted_as_a_plain_search_finds_them(void **state)
 	}
 	pasta_cpu_drain(cpu, sums);
 	assert_as_wanted();
-	pasta_cpu_drain(cpu, sums); /* nothing is left, and nothing comes twice */
+	pasta_cpu_drain(cpu, sums); /* a second drain adds nothing */
 	assert_as_wanted();
 	pasta_objects_unpin(v);
 }
@@ -204,7 +204,7 @@ static void more_objects_than_cells_are_exact(void **state)
 	pasta_objects_unpin(v);
 }
 
-/* In the middle of a stretch, and first in the list. */
+/* In the middle of a stretch, and at the begin of the list. */
 static void records_that_are_no_accesses_are_counted_as_none(void **state)
 {
 	const struct pasta_version *v = pasta_objects_pin(objects);

@@ -15,7 +15,7 @@
 
 #include "../../examples/bank_conflicts/bank_conflicts.cu"
 
-/* Each lane is a stack of its own, and a sanitizer makes the switch between them expensive. */
+/* Each lane has its own stack, and a sanitizer makes switching between them expensive. */
 #ifdef __SANITIZE_ADDRESS__
 enum { STEPS = 100 };
 #else
@@ -38,7 +38,7 @@ static int failures;
 		}                                                                                  \
 	} while (0)
 
-/* -- A launch, and what it has counted -- */
+/* -- A launch and its counts -- */
 
 static struct pasta_gpu_launch launch;
 static struct pasta_gpu_row rows[ROWS + 1];
@@ -59,7 +59,7 @@ static void reset(uint32_t max)
 	t->max = max;
 }
 
-/* The sums of a key, of all rows that have it. */
+/* Returns the sums of all rows with these keys. */
 static struct pasta_gpu_row row_of(uint64_t key0, uint64_t key1)
 {
 	struct pasta_gpu_row all = {key0, key1, 0, 0, 0, 0};
@@ -145,7 +145,7 @@ static void one_block_in_three_is_counted(void)
 	EXPECT(row_of(PC + 16, 0).stores, 4, "copies of two blocks");
 }
 
-/* -- Adding: lanes with equal keys, different numbers -- */
+/* -- Adding: lanes with equal keys, different values -- */
 
 typedef std::pair<uint64_t, uint64_t> keys;
 static std::map<keys, struct pasta_gpu_row> added;

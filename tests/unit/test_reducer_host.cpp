@@ -1,14 +1,13 @@
-/* test_reducer_host.cpp - what <pasta/reducer_host.h> makes of accesses: requests, rows, failures.
- */
+/* test_reducer_host.cpp - tests <pasta/reducer_host.h>: requests, rows, failures. */
 #include <pasta/reducer_host.h>
 
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uint32_t wait_for = 0; /* lanes that the reducer wants to meet; 0: those that are there */
+static uint32_t wait_for = 0; /* mask that the reducer waits for; 0: the active lanes */
 
-/* Requests by block and space; extra: lanes. */
+/* Counts requests by block and space; extra counts lanes. */
 PASTA_REDUCER(KEYS, ALL)
 {
 	uint32_t mask = wait_for ? wait_for : a->mask, lanes = __popc(__ballot_sync(mask, 1));
@@ -90,7 +89,7 @@ static void what_has_no_room_is_in_a_row_of_its_own()
 	EXPECT(pasta_reducer_run(NULL, 0).size(), 0);
 }
 
-/* What a run of the reducer in a process of its own writes before it ends; its status. */
+/* Runs the reducer in another process; returns its exit status and its output. */
 static int fails_with(const struct pasta_access *all, size_t count, char *text, size_t size)
 {
 	int ends[2], status = 0;
@@ -122,7 +121,7 @@ static void lanes_that_wait_for_others_that_never_come_are_an_error()
 	EXPECT(strstr(text, "lanes wait for each other") != NULL, 1);
 	wait_for = 4;
 	EXPECT(fails_with(all, 2, text, sizeof(text)), 1);
-	EXPECT(strstr(text, "a lane is not of those it meets") != NULL, 1);
+	EXPECT(strstr(text, "a lane is not in its own mask") != NULL, 1);
 	wait_for = 0;
 }
 

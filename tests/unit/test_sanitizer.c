@@ -1,9 +1,10 @@
 /* test_sanitizer.c - the Compute Sanitizer's handler, without a GPU: rows, and streams of threads.
  * timeout: 120
  */
+#include "collect/rawwriter.h"
 #include "unit/sanitizertest.h"
 
-enum { THREADS = 4, TURNS = 60, PLACES = 20000 };
+enum { THREADS = 4, TURNS = 60, SITES_MANY = 20000 };
 
 /* -- Rows -- */
 
@@ -33,7 +34,7 @@ static void rows_of_all_tables_are_what_a_kernel_did(void **state)
 	assert_int_equal(r.loads, 40);
 	assert_int_equal(r.stores, 10);
 	assert_int_equal(r.bytes, 32 * 4 + 8 * 16 + 2 * 16);
-	assert_int_equal(r.extra, 2); /* they reach out of it */
+	assert_int_equal(r.extra, 2); /* accesses that reach beyond it */
 	r = sum(PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE);
 	assert_int_equal(r.stores, 1);
 	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).key0, 3);
@@ -51,7 +52,7 @@ static void rows_of_all_tables_are_what_a_kernel_did(void **state)
 	assert_int_equal(r.bytes, 406);
 }
 
-/* An instruction that copies: from the memory of its block to an object. */
+/* A copy instruction from shared memory to an object. */
 static void use_a_copy(void)
 {
 	void *context, *stream, *module;
@@ -68,7 +69,7 @@ static void use_a_copy(void)
 	end();
 }
 
-static void a_site_is_told_with_what_it_does_and_where(void **state)
+static void a_site_has_its_kinds_and_its_space(void **state)
 {
 	(void)state;
 	run_and_read("0x8,launches=0", use_a_copy);
@@ -81,7 +82,7 @@ static void a_site_is_told_with_what_it_does_and_where(void **state)
 	assert_int_equal(sum(PASTA_REDUCER_SITE, sites[1].id).loads, 3);
 }
 
-/* 4 blocks of two warps, three times at one barrier, and half of each warp at another. */
+/* 4 blocks of two warps: three times at one barrier, and half of each warp at another. */
 static void synchronise(void)
 {
 	void *context, *stream, *module;
@@ -111,10 +112,10 @@ static void must_be_arrivals(void)
 	}
 }
 
-static void barriers_are_told_by_site_and_are_no_accesses(void **state)
+static void barriers_are_counted_by_site_and_are_not_accesses(void **state)
 {
 	(void)state;
-	run_and_read("0x402,launches=0", synchronise); /* by object as well */
+	run_and_read("0x402,launches=0", synchronise); /* also count by object */
 	must_be_arrivals();
 	assert_int_equal(row_count, 3);
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 5);
@@ -123,7 +124,7 @@ static void barriers_are_told_by_site_and_are_no_accesses(void **state)
 	assert_int_equal(sites[1].flags, PASTA_ACCESS_BARRIER);
 }
 
-static void barriers_are_not_patched_unless_they_are_wanted(void **state)
+static void barriers_are_patched_only_if_a_tool_needs_them(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0", synchronise);
@@ -159,7 +160,7 @@ static void run_own(const char *names, size_t size)
 #define TEXT_OF(x) TEXT(x)
 #define LAYOUT TEXT_OF(PASTA_GPU_LAYOUT)
 
-static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **state)
+static void rows_of_a_tools_own_reducer_are_by_site_if_it_declares_so(void **state)
 {
 	static const char names[] = "pasta_own_SITES_" LAYOUT "_global\0"
 				    "pasta_own_SITES_" LAYOUT "_shared";
@@ -176,7 +177,7 @@ static void rows_of_a_tools_own_reducer_are_by_site_where_it_says_so(void **stat
 		assert_in_range(rows[i].key0, 1, 4);
 }
 
-static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
+static void rows_of_a_tools_own_reducer_have_its_keys_by_default(void **state)
 {
 	static const char names[] = "pasta_own_KEYS_" LAYOUT "_global";
 
@@ -184,7 +185,7 @@ static void rows_of_a_tools_own_reducer_have_its_keys_else(void **state)
 	run_own(names, sizeof(names));
 	assert_int_equal(sum(PASTA_REDUCER_OWN, ANY).loads, 40);
 	for (size_t i = 0; i < row_count; i++)
-		assert_true(rows[i].key0 >= 0x100000); /* an address, as it was given */
+		assert_true(rows[i].key0 >= 0x100000); /* an unchanged address */
 }
 
 static void a_reducer_of_another_layout_is_not_run(void **state)
@@ -199,26 +200,26 @@ static void a_reducer_of_another_layout_is_not_run(void **state)
 
 static void use_many_sites(void)
 {
-	struct fake_access *a = calloc(PLACES, sizeof(*a));
+	struct fake_access *a = calloc(SITES_MANY, sizeof(*a));
 	void *context, *stream, *module;
 	uint64_t addr;
 
 	begin(&context, &stream, &module);
 	addr = fake_alloc(context, 4096, 0);
-	for (uint32_t i = 0; i < PLACES; i++)
+	for (uint32_t i = 0; i < SITES_MANY; i++)
 		a[i] = (struct fake_access){fake_pc(module) + 16 * i, addr, 1, 4,
 					    PASTA_ACCESS_LOAD};
-	launch_one(stream, module, a, PLACES);
+	launch_one(stream, module, a, SITES_MANY);
 	end();
 	free(a);
 }
 
-static void what_a_table_has_no_room_for_is_in_one_row_more(void **state)
+static void keys_without_room_in_a_table_are_counted_in_one_row(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0", use_many_sites);
-	assert_int_equal(sum(PASTA_REDUCER_SITE, ANY).loads, PLACES);
-	assert_int_equal(sum(PASTA_REDUCER_SITE, PASTA_KEY_OTHER).loads, PLACES - 16384);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, ANY).loads, SITES_MANY);
+	assert_int_equal(sum(PASTA_REDUCER_SITE, PASTA_KEY_OTHER).loads, SITES_MANY - 16384);
 }
 
 /* -- Threads and streams -- */
@@ -239,11 +240,21 @@ static void *work(void *context)
 	return NULL;
 }
 
+/* Raises the handler's time limits: a busy machine must not exceed them. In a deadlock, the test's
+ * timeout ends it. */
+static void raise_time_limits(void)
+{
+	san_limits.wait_ns = UINT64_C(600000000000);
+	san_limits.flush_ms = san_limits.stuck_ms = 600000;
+	pasta_rawwriter_wait_ms = UINT32_MAX;
+}
+
 static void use_threads(void)
 {
 	pthread_t threads[THREADS];
 	void *contexts[2];
 
+	raise_time_limits();
 	start();
 	for (uint32_t i = 0; i < 2; i++)
 		contexts[i] = fake_context((int)i);
@@ -256,7 +267,7 @@ static void use_threads(void)
 	end();
 }
 
-static void threads_with_streams_of_their_own_lose_nothing(void **state)
+static void threads_with_their_own_streams_are_counted_completely(void **state)
 {
 	struct pasta_access_sum_record r;
 
@@ -270,8 +281,8 @@ static void threads_with_streams_of_their_own_lose_nothing(void **state)
 	assert_int_equal(lost, 0);
 }
 
-/* Each access is counted by the host, or kept: none is lost. */
-static void threads_whose_accesses_the_host_counts_lose_nothing(void **state)
+/* The host counts each access or stores it; nothing is dropped. */
+static void accesses_that_the_host_counts_are_complete(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0,host", use_threads);
@@ -282,7 +293,7 @@ static void threads_whose_accesses_the_host_counts_lose_nothing(void **state)
 	assert_int_equal(lost, 0);
 }
 
-static void threads_whose_accesses_are_kept_lose_nothing(void **state)
+static void raw_accesses_of_several_threads_are_complete(void **state)
 {
 	(void)state;
 	run_and_read("0xa,launches=0,raw", use_threads);
@@ -292,17 +303,17 @@ static void threads_whose_accesses_are_kept_lose_nothing(void **state)
 	assert_int_equal(lost, 0);
 }
 
-static void accesses_are_kept_where_calls_are_held_up(void **state)
+static void raw_accesses_are_complete_while_calls_block(void **state)
 {
 	setenv("FAKE_SANITIZER_HELD", "1", 1);
-	threads_whose_accesses_are_kept_lose_nothing(state);
+	raw_accesses_of_several_threads_are_complete(state);
 	unsetenv("FAKE_SANITIZER_HELD");
 }
 
-static void threads_that_hold_up_others_calls_lose_nothing(void **state)
+static void threads_that_block_each_others_calls_are_counted_completely(void **state)
 {
 	setenv("FAKE_SANITIZER_HELD", "1", 1);
-	threads_with_streams_of_their_own_lose_nothing(state);
+	threads_with_their_own_streams_are_counted_completely(state);
 	unsetenv("FAKE_SANITIZER_HELD");
 }
 
@@ -315,7 +326,7 @@ static void *launch_on(void *of)
 	return NULL;
 }
 
-/* Both wait for its first kernel. */
+/* Both threads wait for the stream's first kernel. */
 static void destroy_streams_that_are_launched_on(void)
 {
 	void *context, *of[2];
@@ -337,7 +348,7 @@ static void destroy_streams_that_are_launched_on(void)
 	end();
 }
 
-static void a_stream_goes_while_a_thread_is_about_to_launch_on_it(void **state)
+static void a_stream_is_destroyed_while_a_thread_is_about_to_launch_on_it(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", destroy_streams_that_are_launched_on);
@@ -345,8 +356,8 @@ static void a_stream_goes_while_a_thread_is_about_to_launch_on_it(void **state)
 	assert_int_equal(lost, 0);
 }
 
-/* A kernel that takes longer than one is waited for, and whose accesses come all the while; and
- * more launches behind it than there are sums. */
+/* A kernel that runs longer than one wait and writes raw accesses all the time, with more launches
+ * behind it than there are sums. */
 enum { LONG = 12, EACH = 1 << 18, BEHIND = 80 };
 
 static void launch_behind_a_long_one(void)
@@ -366,7 +377,7 @@ static void launch_behind_a_long_one(void)
 	end();
 }
 
-static void a_kernel_whose_accesses_come_is_waited_for(void **state)
+static void a_kernel_whose_accesses_arrive_is_waited_for(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0,host", launch_behind_a_long_one);
@@ -394,7 +405,7 @@ static void *launch_on_and_on(void *context)
 	return NULL;
 }
 
-/* It is the program's to destroy it, whatever runs there and beside it. */
+/* The program may destroy the stream, whatever runs on it and beside it. */
 static void destroy_a_stream_that_is_stuck(void)
 {
 	void *context, *stream, *module;
@@ -403,7 +414,7 @@ static void destroy_a_stream_that_is_stuck(void)
 	alarm(60);
 	begin(&context, &stream, &module);
 	assert_int_equal(pthread_create(&thread, NULL, launch_on_and_on, context), 0);
-	while (!atomic_load(&begun)) /* no module can be loaded beside a kernel that does not end */
+	while (!atomic_load(&begun)) /* no module can be loaded while a kernel does not end */
 		usleep(1000);
 	fake_launch(stream, &(struct fake_kernel){module, "never", 1, 32, NULL, 0, FAKE_NEVER});
 	san_stream_end(stream);
@@ -412,7 +423,7 @@ static void destroy_a_stream_that_is_stuck(void)
 	end();
 }
 
-static void rows_that_are_told_beside_it_keep_no_stream(void **state)
+static void emitting_rows_does_not_block_a_stream(void **state)
 {
 	(void)state;
 	run_and_read("0x6,launches=0", destroy_a_stream_that_is_stuck);
@@ -420,7 +431,7 @@ static void rows_that_are_told_beside_it_keep_no_stream(void **state)
 	assert_int_equal(counted, ended);
 }
 
-/* Neither by exit nor by a signal. */
+/* Ends neither by exit nor by a signal. */
 static void end_before_a_kernel_does(void)
 {
 	void *context, *stream, *module;
@@ -435,7 +446,7 @@ static void end_before_a_kernel_does(void)
 	pasta_agent_close();
 }
 
-static void a_launch_is_told_to_have_ended_if_it_has(void **state)
+static void a_launch_that_has_ended_is_recorded_as_ended(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", end_before_a_kernel_does);
@@ -444,7 +455,7 @@ static void a_launch_is_told_to_have_ended_if_it_has(void **state)
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
-/* One handle is one function's of each module, and they are called by other names. */
+/* Each module has a function with the same handle, but other names. */
 static void launch_what_is_called_anew(void)
 {
 	static char name[16] = "first";
@@ -469,7 +480,7 @@ static void launch_what_is_called_anew(void)
 	end();
 }
 
-static void functions_are_told_by_the_names_that_they_have(void **state)
+static void functions_are_recorded_with_their_own_names(void **state)
 {
 	static const uint32_t launches[] = {0, 0, 1, 1, 2, 3, 2, 4, 4}; /* 3 is a graph's */
 	enum { COUNT = sizeof(launches) / sizeof(*launches) };
@@ -478,7 +489,7 @@ static void functions_are_told_by_the_names_that_they_have(void **state)
 	(void)state;
 	run_and_read("0x2,launches=0", launch_what_is_called_anew);
 	assert_int_equal(row_count, COUNT);
-	for (size_t i = 0; i < COUNT; i++) { /* in any order: several threads tell of them */
+	for (size_t i = 0; i < COUNT; i++) { /* in any order: several threads emit them */
 		assert_in_range(rows[i].corr, 1, COUNT);
 		names[rows[i].corr - 1] = rows[i].name;
 	}
@@ -487,7 +498,8 @@ static void functions_are_told_by_the_names_that_they_have(void **state)
 			assert_int_equal(names[i] == names[j], launches[i] == launches[j]);
 }
 
-/* Kernels of one name and range: of two modules, and of the first one's code loaded again. */
+/* Kernels with the same name, grid and block: of two modules, and of the first module loaded again.
+ */
 static void launch_of_modules(const char *first, const char *second, const char *third)
 {
 	const char *const code[] = {first, second, third};
@@ -519,7 +531,7 @@ static void launch_of_unknown_code(void)
 	launch_of_modules(NULL, NULL, NULL);
 }
 
-static void kernels_of_one_name_are_told_apart_by_their_modules_code(void **state)
+static void kernels_with_one_name_are_distinguished_by_their_modules_code(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=3", launch_of_two_codes);
@@ -529,7 +541,7 @@ static void kernels_of_one_name_are_told_apart_by_their_modules_code(void **stat
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, object_of_size(16384)).key0, 0);
 }
 
-static void code_that_is_not_known_is_no_other_modules(void **state)
+static void unknown_code_differs_from_that_of_other_modules(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=3", launch_of_unknown_code);
@@ -540,26 +552,26 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(rows_of_all_tables_are_what_a_kernel_did),
-		TEST(a_site_is_told_with_what_it_does_and_where),
-		TEST(barriers_are_told_by_site_and_are_no_accesses),
-		TEST(barriers_are_not_patched_unless_they_are_wanted),
+		TEST(a_site_has_its_kinds_and_its_space),
+		TEST(barriers_are_counted_by_site_and_are_not_accesses),
+		TEST(barriers_are_patched_only_if_a_tool_needs_them),
 		TEST(barriers_are_counted_on_devices_where_the_host_counts_accesses),
-		TEST(rows_of_a_tools_own_reducer_are_by_site_where_it_says_so),
-		TEST(rows_of_a_tools_own_reducer_have_its_keys_else),
+		TEST(rows_of_a_tools_own_reducer_are_by_site_if_it_declares_so),
+		TEST(rows_of_a_tools_own_reducer_have_its_keys_by_default),
 		TEST(a_reducer_of_another_layout_is_not_run),
-		TEST(what_a_table_has_no_room_for_is_in_one_row_more),
-		TEST(threads_with_streams_of_their_own_lose_nothing),
-		TEST(threads_that_hold_up_others_calls_lose_nothing),
-		TEST(threads_whose_accesses_the_host_counts_lose_nothing),
-		TEST(threads_whose_accesses_are_kept_lose_nothing),
-		TEST(accesses_are_kept_where_calls_are_held_up),
-		TEST(a_stream_goes_while_a_thread_is_about_to_launch_on_it),
-		TEST(a_kernel_whose_accesses_come_is_waited_for),
-		TEST(rows_that_are_told_beside_it_keep_no_stream),
-		TEST(a_launch_is_told_to_have_ended_if_it_has),
-		TEST(functions_are_told_by_the_names_that_they_have),
-		TEST(kernels_of_one_name_are_told_apart_by_their_modules_code),
-		TEST(code_that_is_not_known_is_no_other_modules),
+		TEST(keys_without_room_in_a_table_are_counted_in_one_row),
+		TEST(threads_with_their_own_streams_are_counted_completely),
+		TEST(threads_that_block_each_others_calls_are_counted_completely),
+		TEST(accesses_that_the_host_counts_are_complete),
+		TEST(raw_accesses_of_several_threads_are_complete),
+		TEST(raw_accesses_are_complete_while_calls_block),
+		TEST(a_stream_is_destroyed_while_a_thread_is_about_to_launch_on_it),
+		TEST(a_kernel_whose_accesses_arrive_is_waited_for),
+		TEST(emitting_rows_does_not_block_a_stream),
+		TEST(a_launch_that_has_ended_is_recorded_as_ended),
+		TEST(functions_are_recorded_with_their_own_names),
+		TEST(kernels_with_one_name_are_distinguished_by_their_modules_code),
+		TEST(unknown_code_differs_from_that_of_other_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@
 	} while (0)
 #define SAME_SIZE(ours, theirs) assert_int_equal(sizeof(struct ours), sizeof(theirs))
 
-static void what_comes_and_goes_is_where_nvidia_has_it(void **state)
+static void resource_data_has_nvidias_layout(void **state)
 {
 	(void)state;
 	SAME_SIZE(san_context_data, Sanitizer_ResourceContextData);
@@ -49,7 +49,7 @@ static void what_comes_and_goes_is_where_nvidia_has_it(void **state)
 	SAME(san_call, site, Sanitizer_CallbackData, callbackSite);
 }
 
-static void launches_are_where_nvidia_has_them(void **state)
+static void launch_data_has_nvidias_layout(void **state)
 {
 	(void)state;
 	SAME_SIZE(san_launch_data, Sanitizer_LaunchData);
@@ -157,7 +157,7 @@ static void numbers_are_nvidias(void **state)
 	assert_int_equal(SAN_NOT_INITIALIZED, SANITIZER_ERROR_NOT_INITIALIZED);
 }
 
-/* Which classes there are is the list's; that they have these numbers is NVIDIA's. */
+/* The list decides which classes exist; NVIDIA's headers decide their numbers. */
 static void classes_of_instructions_have_nvidias_numbers(void **state)
 {
 	enum {
@@ -190,8 +190,8 @@ static void classes_of_instructions_have_nvidias_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_comes_and_goes_is_where_nvidia_has_it),
-		cmocka_unit_test(launches_are_where_nvidia_has_them),
+		cmocka_unit_test(resource_data_has_nvidias_layout),
+		cmocka_unit_test(launch_data_has_nvidias_layout),
 		cmocka_unit_test(numbers_of_calls_are_nvidias),
 		cmocka_unit_test(numbers_are_nvidias),
 		cmocka_unit_test(classes_of_instructions_have_nvidias_numbers),

@@ -4,8 +4,9 @@
  */
 #include "unit/sanitizertest.h"
 
-/* A kernel that is a node, told to whoever has subscribed; where it is to count. */
-static const void *tell_node(void *graph, struct stream *on, const struct fake_kernel *k, void *api)
+/* Reports a kernel node to the subscriber; returns where the kernel counts. */
+static const void *report_node(void *graph, struct stream *on, const struct fake_kernel *k,
+			       void *api)
 {
 	struct launch l = {NULL, false};
 	struct san_node_data n = {.graph = graph, .type = SAN_NODE_KERNEL};
@@ -27,7 +28,7 @@ static const void *tell_node(void *graph, struct stream *on, const struct fake_k
 
 /* -- Graphs -- */
 
-/* Its first kernel is the first device's. */
+/* The graph's first kernel is on the first device. */
 static void launch_on_two_devices(void)
 {
 	struct fake_access a = {0, 64, 1, 4, PASTA_ACCESS_LOAD};
@@ -49,16 +50,16 @@ static void launch_on_two_devices(void)
 	arguments.stream = g.stream = g.handle = streams[0];
 	fake_tell_api(SAN_GRAPH_LAUNCH, streams[0], &arguments, 0);
 	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
-	assert_non_null(tell_node(k, streams[0], &k[0], streams[0]));
-	assert_null(tell_node(k, streams[1], &k[1], streams[0]));
-	assert_null(
-		tell_node(k, streams[0], &k[0], streams[0])); /* the last word is all kernels' */
+	assert_non_null(report_node(k, streams[0], &k[0], streams[0]));
+	assert_null(report_node(k, streams[1], &k[1], streams[0]));
+	assert_null(report_node(k, streams[0], &k[0],
+				streams[0])); /* the last value is valid for all kernels */
 	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
 	fake_tell_api(SAN_GRAPH_LAUNCH, streams[0], &arguments, 1);
 	end();
 }
 
-static void a_graph_of_two_devices_is_not_counted_and_named(void **state)
+static void a_graph_of_two_devices_is_not_counted_but_reported(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", launch_on_two_devices);
@@ -72,7 +73,7 @@ static void *end_all(void *arg)
 	return arg;
 }
 
-/* As where another thread calls exit. */
+/* As if another thread calls exit. */
 static void end_while_a_graph_is_launched(void)
 {
 	struct fake_access a = {0, 64, 1, 4, PASTA_ACCESS_LOAD};
@@ -82,25 +83,25 @@ static void end_while_a_graph_is_launched(void)
 	pthread_t thread;
 
 	begin(&context, &stream, &module);
-	for (uint32_t i = 0; i < 2; i++) /* of other blocks, which is told of the launch */
+	for (uint32_t i = 0; i < 2; i++) /* of other blocks, which makes the launch partial */
 		k[i] = (struct fake_kernel){module, i ? "second" : "first", 1, 32 << i, &a, 1, 0};
 	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_BEGIN, &g);
-	tell_node(k, stream, &k[0], stream);
+	report_node(k, stream, &k[0], stream);
 	assert_int_equal(pthread_create(&thread, NULL, end_all, NULL), 0);
 	pthread_join(thread, NULL);
-	tell_node(k, stream, &k[1], stream);
+	report_node(k, stream, &k[1], stream);
 	fake_tell(SAN_GRAPHS, SAN_GRAPH_LAUNCH_END, &g);
 	end();
 }
 
-static void a_graph_that_is_about_to_be_launched_is_its_threads(void **state)
+static void a_graph_that_is_about_to_be_launched_belongs_to_its_thread(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", end_while_a_graph_is_launched);
 	assert_int_equal(refused, 0);
 }
 
-/* A module that is not the graph's first goes, and another comes to where its code was. */
+/* Unloads a module that is not the graph's first, and loads another one at its addresses. */
 static void launch_code_at_old_addresses(void)
 {
 	void *context, *stream, *module, *other;
@@ -124,9 +125,9 @@ static void launch_code_at_old_addresses(void)
 	end();
 }
 
-static void code_of_graphs_is_forgotten_with_its_module(void **state)
+static void code_of_graphs_is_removed_with_its_module(void **state)
 {
-	uint32_t functions[4] = {0}; /* by how often they were launched: the first, old, new */
+	uint32_t functions[4] = {0}; /* by number of launches: the first, old, new */
 
 	(void)state;
 	run_and_read("0x8,launches=0", launch_code_at_old_addresses);
@@ -158,8 +159,8 @@ static void launch_after_a_capture(void *context, void *stream, void *captured, 
 	assert_int_equal(fake_unpatched(), goes);
 }
 
-/* Nobody has ended it, but its stream is gone. */
-static void give_a_capture_up(void)
+/* The program does not end the capture, but destroys its stream. */
+static void abandon_a_capture(void)
 {
 	void *context, *stream;
 
@@ -181,7 +182,7 @@ static void capture_on_and_on(void)
 	end();
 }
 
-static void modules_are_left_alone_while_there_is_a_capture(void **state)
+static void modules_do_not_change_during_a_capture(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=1", capture_on_and_on);
@@ -190,7 +191,7 @@ static void modules_are_left_alone_while_there_is_a_capture(void **state)
 static void a_capture_ends_with_its_stream(void **state)
 {
 	(void)state;
-	run_and_read("0x2,launches=1", give_a_capture_up);
+	run_and_read("0x2,launches=1", abandon_a_capture);
 }
 
 /* -- Modules -- */
@@ -212,7 +213,7 @@ static void *load(void *context)
 	return NULL;
 }
 
-/* While others launch functions that are new. */
+/* While other threads launch new functions. */
 static void load_one_that_launches(void)
 {
 	struct fake_access a = {0, 64, 1, 4, PASTA_ACCESS_LOAD};
@@ -225,7 +226,8 @@ static void load_one_that_launches(void)
 	late.cubin = calloc(1, CUBIN);
 	memcpy(late.cubin, "\177ELF", 4);
 	memcpy(late.cubin + CUBIN - 40, "cudaLaunchDevice", 17);
-	atomic_fetch_add(&san.unpatched, 1); /* as if one that has none of them were not patched */
+	atomic_fetch_add(&san.unpatched,
+			 1); /* as if a module without these functions were unpatched */
 	assert_int_equal(pthread_create(&thread, NULL, load, context), 0);
 	for (uint32_t i = 0; i < 1 << 16 && !atomic_load(&late.is_loaded); i++) {
 		snprintf(names[i], sizeof(names[i]), "k%u", i);
@@ -237,7 +239,7 @@ static void load_one_that_launches(void)
 	end();
 }
 
-static void one_that_launches_itself_is_never_patched(void **state)
+static void a_module_that_launches_kernels_is_never_patched(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=1", load_one_that_launches);
@@ -247,12 +249,12 @@ static void one_that_launches_itself_is_never_patched(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_graph_of_two_devices_is_not_counted_and_named),
-		TEST(a_graph_that_is_about_to_be_launched_is_its_threads),
-		TEST(code_of_graphs_is_forgotten_with_its_module),
-		TEST(modules_are_left_alone_while_there_is_a_capture),
+		TEST(a_graph_of_two_devices_is_not_counted_but_reported),
+		TEST(a_graph_that_is_about_to_be_launched_belongs_to_its_thread),
+		TEST(code_of_graphs_is_removed_with_its_module),
+		TEST(modules_do_not_change_during_a_capture),
 		TEST(a_capture_ends_with_its_stream),
-		TEST(one_that_launches_itself_is_never_patched),
+		TEST(a_module_that_launches_kernels_is_never_patched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 enum { OBJECTS = 3000, LAUNCHES = 60 };
 
-/* The access is the module's, to an object of 4 KiB. */
+/* The access belongs to the module, and accesses an object of 4 KiB. */
 static void begin_with(void **context, void **stream, void **module, struct fake_access *a)
 {
 	begin(context, stream, module);
@@ -18,7 +18,7 @@ static void launch(void *stream, void *module, const struct fake_access *a, int 
 	fake_launch(stream, &(struct fake_kernel){module, "kernel", 4, 64, a, 1, ms});
 }
 
-/* A kernel that never ends, and is running. */
+/* Launches a kernel that never ends, and waits until it runs. */
 static void launch_endless(void *stream, void *module, const struct fake_access *a)
 {
 	launch(stream, module, a, FAKE_NEVER);
@@ -30,7 +30,7 @@ static void launch_endless(void *stream, void *module, const struct fake_access 
 static void *held;
 static atomic_bool is_held;
 
-/* When its slot is about to be read, its stream is given something that waits for the program. */
+/* Just before the slot is read, puts work on its stream that waits for the program. */
 static int read_held(void *to, void *from, size_t size, void *stream)
 {
 	if (!atomic_exchange(&is_held, true)) {
@@ -57,7 +57,7 @@ static void launch_on_a_stream_that_is_held_up(void)
 	end();
 }
 
-static void a_slot_is_read_though_its_stream_is_held_up(void **state)
+static void a_slot_is_read_although_its_stream_is_blocked(void **state)
 {
 	(void)state;
 	run_and_read("0x6,launches=0", launch_on_a_stream_that_is_held_up);
@@ -67,7 +67,7 @@ static void a_slot_is_read_though_its_stream_is_held_up(void **state)
 
 /* -- Code -- */
 
-/* So many launches that are not counted that the module would be unpatched, beside what waits. */
+/* Enough uncounted launches for the module to be unpatched, beside work that waits. */
 static void launch_many(void *context, void *module, const struct fake_access *a)
 {
 	void *stream = fake_stream(context);
@@ -93,7 +93,7 @@ static void destroy_a_stream_whose_kernel_never_ends(void)
 	launch_many(context, module, &a);
 }
 
-/* On a stream that nothing was launched on. */
+/* On a stream without launches. */
 static void wait_on_a_stream_without_kernels(void)
 {
 	void *context, *stream, *module;
@@ -107,14 +107,14 @@ static void wait_on_a_stream_without_kernels(void)
 	launch_many(context, module, &a);
 }
 
-static void code_stays_as_it_is_while_a_stream_that_is_gone_runs(void **state)
+static void code_does_not_change_while_a_destroyed_stream_runs(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=3", destroy_a_stream_whose_kernel_never_ends);
 	assert_int_equal(counted, 3);
 }
 
-static void code_stays_as_it_is_while_anything_waits(void **state)
+static void code_does_not_change_while_work_waits(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=3", wait_on_a_stream_without_kernels);
@@ -141,7 +141,7 @@ static void *wait_on_a_stream(void *stream)
 	return NULL;
 }
 
-/* What may wait for the program is put on a stream while its code is unpatched. */
+/* Puts work that may wait for the program on a stream while code is unpatched. */
 static void wait_while_code_is_unpatched(void)
 {
 	void *context, *stream, *module;
@@ -160,7 +160,7 @@ static void wait_while_code_is_unpatched(void)
 	end();
 }
 
-static void nothing_that_may_wait_comes_while_code_is_unpatched(void **state)
+static void no_work_that_may_wait_is_added_while_code_is_unpatched(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=3", wait_while_code_is_unpatched);
@@ -171,7 +171,7 @@ static void nothing_that_may_wait_comes_while_code_is_unpatched(void **state)
 
 enum { GOES, FAILS };
 
-/* In another context, when the first one goes, or has failed unheard. */
+/* Launches in another context after the first one was destroyed, or has failed unnoticed. */
 static void launch_after(int how)
 {
 	void *contexts[2], *streams[2], *modules[2];
@@ -205,23 +205,23 @@ static void launch_after_one_fails(void)
 	launch_after(FAILS);
 }
 
-static void a_context_that_is_gone_is_not_waited_for(void **state)
+static void a_destroyed_context_is_not_waited_for(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=3", launch_after_one_goes);
 	assert_int_equal(counted, 3); /* of the process */
 }
 
-static void a_context_that_has_failed_holds_up_no_other(void **state)
+static void a_failed_context_does_not_block_another(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=3", launch_after_one_fails);
 	assert_int_equal(counted, 3); /* of the process */
 }
 
-/* -- Memory -- */
+/* -- Device memory -- */
 
-/* Slots of few pages, and a kernel that never ends; then there are more pages. */
+/* Slots with few pages, and a kernel that never ends; then there are more pages. */
 static void grow_beside_a_kernel_that_never_ends(void)
 {
 	void *context, *streams[2], *module;
@@ -238,7 +238,7 @@ static void grow_beside_a_kernel_that_never_ends(void)
 		launch(streams[1], module, &a, 0);
 	}
 	san_completion_end(NULL, NULL);
-	_exit(0); /* the kernel is still there */
+	_exit(0); /* the kernel still runs */
 }
 
 static void memory_is_not_freed_while_a_kernel_runs(void **state)
@@ -250,7 +250,7 @@ static void memory_is_not_freed_while_a_kernel_runs(void **state)
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 6);
 }
 
-/* The same without such a kernel: it is freed before a launch. */
+/* The same without such a kernel: memory is freed before a launch. */
 static void grow(void)
 {
 	void *context, *stream, *module;
@@ -266,12 +266,12 @@ static void grow(void)
 	}
 	if (c->bytes > UINT64_C(1) << 30)
 		_exit(7);
-	if (c->pages_most < SAN_PAGES_MOST) /* there was no room for all pages, and still is not */
+	if (c->pages_most < SAN_PAGES_MOST) /* not all pages had room, and still have not */
 		_exit(8);
 	end();
 }
 
-static void memory_that_lies_aside_makes_room_in_the_end(void **state)
+static void spare_memory_is_freed_eventually(void **state)
 {
 	(void)state;
 	run_and_read("0x6,launches=0", grow);
@@ -280,7 +280,7 @@ static void memory_that_lies_aside_makes_room_in_the_end(void **state)
 	assert_int_equal(sum(PASTA_REDUCER_PAGE, ANY).loads, 12);
 }
 
-/* -- What is sent -- */
+/* -- Object lists -- */
 
 static void launch_behind_a_kernel_that_never_ends(void)
 {
@@ -296,16 +296,16 @@ static void launch_behind_a_kernel_that_never_ends(void)
 	_exit(0);
 }
 
-static void launches_behind_a_kernel_that_never_ends_come_back(void **state)
+static void launches_behind_a_kernel_that_never_ends_return(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", launch_behind_a_kernel_that_never_ends);
 	assert_int_equal(counted + refused, 1 + LAUNCHES);
-	assert_in_range(counted, 10, LAUNCHES / 2); /* the rest would wait for it */
+	assert_in_range(counted, 10,
+			LAUNCHES / 2); /* the other launches would have to wait for the kernel */
 }
 
-/* Without such a kernel all are counted, however many objects there are: each launch has new ones.
- */
+/* Without such a kernel all launches are counted, although each one has new objects. */
 static void launch_with_many_objects(void)
 {
 	void *context, *streams[4], *module;
@@ -334,15 +334,15 @@ static void launches_with_many_objects_are_all_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_slot_is_read_though_its_stream_is_held_up),
-		TEST(code_stays_as_it_is_while_a_stream_that_is_gone_runs),
-		TEST(code_stays_as_it_is_while_anything_waits),
-		TEST(nothing_that_may_wait_comes_while_code_is_unpatched),
-		TEST(a_context_that_is_gone_is_not_waited_for),
-		TEST(a_context_that_has_failed_holds_up_no_other),
+		TEST(a_slot_is_read_although_its_stream_is_blocked),
+		TEST(code_does_not_change_while_a_destroyed_stream_runs),
+		TEST(code_does_not_change_while_work_waits),
+		TEST(no_work_that_may_wait_is_added_while_code_is_unpatched),
+		TEST(a_destroyed_context_is_not_waited_for),
+		TEST(a_failed_context_does_not_block_another),
 		TEST(memory_is_not_freed_while_a_kernel_runs),
-		TEST(memory_that_lies_aside_makes_room_in_the_end),
-		TEST(launches_behind_a_kernel_that_never_ends_come_back),
+		TEST(spare_memory_is_freed_eventually),
+		TEST(launches_behind_a_kernel_that_never_ends_return),
 		TEST(launches_with_many_objects_are_all_counted),
 	};
 

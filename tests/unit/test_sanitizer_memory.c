@@ -3,7 +3,8 @@
  */
 #include "unit/sanitizertest.h"
 
-/* As PyTorch's allocator does; and the driver tells of its memory once more. */
+/* Registers blocks within a segment as PyTorch's allocator does; then the driver reports the
+ * segment again. */
 static void use_pieces(void)
 {
 	void *context, *stream, *module;
@@ -22,7 +23,7 @@ static void use_pieces(void)
 	end();
 }
 
-static void a_piece_stays_when_its_segment_is_told_again_or_freed(void **state)
+static void a_block_stays_when_its_segment_is_reported_again_or_freed(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_pieces);
@@ -30,7 +31,8 @@ static void a_piece_stays_when_its_segment_is_told_again_or_freed(void **state)
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
-/* A launch with the first one's memory, and one more after what is done with the second. */
+/* One launch with the first context's memory, and another one after between has run with the second
+ * context. */
 static void use_two_contexts(void (*between)(struct san_memory_data *m, void *other))
 {
 	void *first, *second, *stream, *module;
@@ -61,7 +63,7 @@ static void use_beside_one_that_goes(void)
 	use_two_contexts(destroy);
 }
 
-static void memory_stays_when_a_context_goes_that_was_told_of_it(void **state)
+static void memory_stays_when_another_context_that_saw_it_is_destroyed(void **state)
 {
 	(void)state;
 	setenv("FAKE_SANITIZER_SHARED", "1", 1);
@@ -71,7 +73,7 @@ static void memory_stays_when_a_context_goes_that_was_told_of_it(void **state)
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, 10);
 }
 
-/* As of its own context, and of none. */
+/* As if in its own context, and in none. */
 static void free_while_other_goes(struct san_memory_data *m, void *other)
 {
 	struct san_context_data goes = {other, 0, 0};
@@ -88,7 +90,7 @@ static void use_what_is_freed_while_another_goes(void)
 	use_two_contexts(free_while_other_goes);
 }
 
-static void memory_stays_when_its_end_is_told_while_another_context_goes(void **state)
+static void memory_stays_when_its_free_is_reported_while_another_context_is_destroyed(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_what_is_freed_while_another_goes);
@@ -135,7 +137,7 @@ static void use_what_one_that_is_gone_frees(void)
 	use_two_contexts(free_in_one_that_is_gone);
 }
 
-static void memory_stays_when_a_context_that_is_gone_says_it_is_freed(void **state)
+static void memory_stays_when_a_destroyed_context_reports_its_free(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_what_one_that_is_gone_frees);
@@ -183,21 +185,21 @@ static void must_be_freed(void)
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, PASTA_OBJECT_NONE).loads, 5);
 }
 
-static void memory_goes_when_it_is_freed_after_another_context_went(void **state)
+static void memory_is_freed_after_another_context_was_destroyed(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_what_is_freed_after_another_went);
 	must_be_freed();
 }
 
-static void memory_of_no_context_may_go_with_any(void **state)
+static void memory_without_context_may_be_freed_with_any(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_nobodys);
 	must_be_freed();
 }
 
-static void memory_that_only_its_context_was_told_of_is_freed_by_another(void **state)
+static void memory_that_only_its_context_saw_is_freed_by_another(void **state)
 {
 	(void)state;
 	run_and_read("0x2,launches=0", use_what_another_frees);
@@ -225,13 +227,13 @@ static void memory_that_contexts_share_is_freed_in_a_stream_of_any(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_piece_stays_when_its_segment_is_told_again_or_freed),
-		TEST(memory_stays_when_a_context_goes_that_was_told_of_it),
-		TEST(memory_stays_when_its_end_is_told_while_another_context_goes),
-		TEST(memory_stays_when_a_context_that_is_gone_says_it_is_freed),
-		TEST(memory_of_no_context_may_go_with_any),
-		TEST(memory_goes_when_it_is_freed_after_another_context_went),
-		TEST(memory_that_only_its_context_was_told_of_is_freed_by_another),
+		TEST(a_block_stays_when_its_segment_is_reported_again_or_freed),
+		TEST(memory_stays_when_another_context_that_saw_it_is_destroyed),
+		TEST(memory_stays_when_its_free_is_reported_while_another_context_is_destroyed),
+		TEST(memory_stays_when_a_destroyed_context_reports_its_free),
+		TEST(memory_without_context_may_be_freed_with_any),
+		TEST(memory_is_freed_after_another_context_was_destroyed),
+		TEST(memory_that_only_its_context_saw_is_freed_by_another),
 		TEST(memory_that_contexts_share_is_freed_for_all_of_them),
 		TEST(memory_that_contexts_share_is_freed_in_a_stream_of_any),
 	};

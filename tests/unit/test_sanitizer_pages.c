@@ -11,7 +11,8 @@ static int alloc_little(void *context, void **memory, size_t size)
 	return size > 8 << 20 ? SAN_INVALID_PARAMETER : sanitizerAlloc(context, memory, size);
 }
 
-/* Page i of one object is read 1 + i % 3 times, of PAGES; a second launch reads every 1,000th. */
+/* Reads page i of an object with PAGES pages 1 + i % 3 times; a second launch reads every 1,000th
+ * page. */
 static void use_many_pages(void)
 {
 	struct fake_access *a = calloc(PAGES, sizeof(*a));
@@ -38,7 +39,7 @@ static void use_many_pages_with_little_memory(void)
 	use_many_pages();
 }
 
-/* As if the device had memory for one slot of many pages. */
+/* As if the device had memory for only one slot with many pages. */
 static struct {
 	const void *memory;
 	size_t size;
@@ -63,7 +64,7 @@ static int free_one(void *context, void *memory)
 	return sanitizerFree(context, memory);
 }
 
-/* It is told a little before it is nobody's. */
+/* A slot is released a little after its rows are emitted. */
 static void wait_until_idle(void *context)
 {
 	struct san_context *c = san_context(context, 0);
@@ -72,12 +73,12 @@ static void wait_until_idle(void *context)
 	for (int i = 0; busy && i < 10000; i++) {
 		usleep(1000);
 		pthread_mutex_lock(&san.lock);
-		busy = c->slots[0]->busy;
+		busy = c->slots[0]->state != SAN_SLOT_FREE;
 		pthread_mutex_unlock(&san.lock);
 	}
 }
 
-/* The second launch has more objects than the first one's slot has places. */
+/* The second launch has more objects than the first slot has room for. */
 static void use_many_pages_then_more_objects(void)
 {
 	struct fake_access *a = calloc(PAGES, sizeof(*a));
@@ -99,13 +100,13 @@ static void use_many_pages_then_more_objects(void)
 	wait_until_idle(context);
 	for (uint32_t i = 0; i < 1100; i++)
 		fake_alloc(context, 512, 0);
-	launch_one(stream, module, a, 1); /* to free memory is to wait for kernels, as it runs */
+	launch_one(stream, module, a, 1); /* freeing memory would wait for kernels while one runs */
 	launch_one(stream, module, a, PAGES);
 	end();
 	free(a);
 }
 
-static void a_slot_that_is_nobodys_gives_its_memory_to_pages(void **state)
+static void memory_of_a_free_slot_is_used_for_pages(void **state)
 {
 	(void)state;
 	run_and_read("0x6,launches=0", use_many_pages_then_more_objects);
@@ -133,7 +134,7 @@ static void a_launch_has_a_row_for_each_page_that_it_touches(void **state)
 		falls += rows[i].key0 <= before;
 		before = rows[i].key0;
 	}
-	assert_int_equal(falls, 2); /* each launch's rise */
+	assert_int_equal(falls, 2); /* addresses ascend within each launch */
 }
 
 static void pages_without_sums_of_their_own_are_rows_of_a_table(void **state)
@@ -150,8 +151,8 @@ static void pages_without_sums_of_their_own_are_rows_of_a_table(void **state)
 	assert_int_equal(all.loads, sum(PASTA_REDUCER_OBJECT, ANY).loads);
 }
 
-/* Telling takes longer than anyone waits. */
-static void capture_while_rows_are_told(void)
+/* Emitting takes longer than any wait. */
+static void capture_while_rows_are_emitted(void)
 {
 	struct fake_access *a = calloc(PAGES, sizeof(*a));
 	void *context, *stream, *module;
@@ -172,15 +173,15 @@ static void capture_while_rows_are_told(void)
 	free(a);
 }
 
-static void a_capture_begins_while_rows_are_told(void **state)
+static void a_capture_begins_while_rows_are_emitted(void **state)
 {
 	(void)state;
-	run_and_read("0x6,launches=0", capture_while_rows_are_told);
+	run_and_read("0x6,launches=0", capture_while_rows_are_emitted);
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).loads, PAGES + 1);
 	assert_int_equal(refused, 0);
 }
 
-/* Pages of 64 KiB: objects share them, and with what is in no object. */
+/* Pages of 64 KiB, which several objects share with memory outside of objects. */
 static void share_pages(void)
 {
 	void *context, *stream, *module;
@@ -206,7 +207,7 @@ static void a_page_that_objects_share_is_one_row(void **state)
 	(void)state;
 	run_and_read("0x6,launches=0,page=16", share_pages);
 	r = sum(PASTA_REDUCER_PAGE, ANY);
-	assert_int_equal(r.key0, 2); /* one a launch */
+	assert_int_equal(r.key0, 2); /* one for each launch */
 	assert_int_equal(r.loads, 2 * 60);
 	assert_int_equal(r.stores, 1);
 	assert_int_equal(sum(PASTA_REDUCER_OBJECT, ANY).key0, 3 + 4);
@@ -218,8 +219,8 @@ int main(void)
 		TEST(a_launch_has_a_row_for_each_page_that_it_touches),
 		TEST(pages_without_sums_of_their_own_are_rows_of_a_table),
 		TEST(a_page_that_objects_share_is_one_row),
-		TEST(a_slot_that_is_nobodys_gives_its_memory_to_pages),
-		TEST(a_capture_begins_while_rows_are_told),
+		TEST(memory_of_a_free_slot_is_used_for_pages),
+		TEST(a_capture_begins_while_rows_are_emitted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

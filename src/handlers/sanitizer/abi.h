@@ -1,8 +1,8 @@
 /*
- * abi.h - what we use of the Compute Sanitizer's ABI, as the libraries of CUDA 13 have it.
+ * abi.h - the part of the Compute Sanitizer's ABI that the handler uses, for CUDA 13.
  *
- * Declared here, so that neither NVIDIA's headers nor its libraries are needed to build. Fields
- * that nobody reads are pads.
+ * The declarations are copied so that a build needs neither NVIDIA's headers nor its libraries.
+ * Unused fields are named pad.
  */
 #ifndef PASTA_HANDLERS_SANITIZER_ABI_H
 #define PASTA_HANDLERS_SANITIZER_ABI_H
@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 enum { SAN_OK = 0, SAN_INVALID_PARAMETER = 1, SAN_MAX_LIMIT = 10, SAN_NOT_INITIALIZED = 13 };
-/* Errors of the driver's: those of captures begin with the first, and the last is any other. */
+/* Error codes of the driver: errors of captures begin at the first; the second is any unknown
+ * error. */
 enum { SAN_CAPTURE_ERRORS = 900, SAN_UNKNOWN_ERROR = 999 };
 
 enum san_domain {
@@ -90,9 +91,9 @@ enum san_graphs_id {
 	SAN_GRAPH_LAUNCH_END = 7,
 };
 
-enum { SAN_NODE_KERNEL = 0 }; /* types of a graph's nodes, as cuda.h has them */
+enum { SAN_NODE_KERNEL = 0 }; /* type of a graph's node, in cuda.h */
 
-/* Memory that a peer sees was told of by its own device. */
+/* Memory with SAN_MEMORY_PEER belongs to another device, which has reported it already. */
 enum san_memory_flags {
 	SAN_MEMORY_MODULE = 0x1,
 	SAN_MEMORY_MANAGED = 0x2,
@@ -104,7 +105,7 @@ typedef struct san_subscriber *san_subscriber;
 typedef void (*san_callback)(void *user, int domain, uint32_t id, const void *data);
 
 struct san_call {
-	uint32_t site; /* 0: it begins */
+	uint32_t site; /* 0: the call begins */
 	uint32_t pad;
 	const char *function;
 	const void *arguments, *result;
@@ -114,7 +115,7 @@ struct san_call {
 
 struct san_context_data {
 	void *context;
-	int32_t device; /* of one that is created */
+	int32_t device; /* only when a context is created */
 	uint32_t pad;
 };
 
@@ -149,7 +150,7 @@ struct san_launch_data {
 	void *launch;
 	int32_t device;
 	uint32_t pad2;
-	void *api_context, *api_stream, *api_handle; /* of graphs' nodes */
+	void *api_context, *api_stream, *api_handle; /* only for nodes of graphs */
 };
 
 struct san_node_data {

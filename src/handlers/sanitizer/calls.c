@@ -1,20 +1,25 @@
 /*
- * calls.c - the program's calls that launch, before the driver has done anything for them.
+ * calls.c - the program's calls that launch, before the driver processes them.
  *
- * While a launch begins the driver may hold the lock of its context, and modules cannot be patched
- * then: whoever tries waits for ever. Here nothing is held. So modules are patched when they are
- * loaded, and left alone and patched again here.
+ * During the launch callback the driver may hold the lock of the context; patching there would
+ * deadlock. On entry of the call no lock is held. Modules are therefore patched when they are
+ * loaded, and unpatched and patched again on entry of a call.
  */
 #include <string.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/calls.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/idle.h"
+#include "handlers/sanitizer/launch.h"
+#include "handlers/sanitizer/modules.h"
 
-/* The arguments of a launch, as the driver's functions have them. */
+/* Arguments of the driver's launch functions. */
 struct plain {
 	void *function;
 	uint32_t grid[3], block[3], shared;
 	void *stream;
-	void **params, **extra; /* cooperative ones have no extra */
+	void **params, **extra; /* cooperative launches have no extra */
 };
 struct config {
 	uint32_t grid[3], block[3], shared;
@@ -32,46 +37,46 @@ struct instantiate {
 	void *exec, *graph;
 	union {
 		uint64_t flags;
-		const uint64_t *params; /* which begin with the flags */
+		const uint64_t *params; /* begins with the flags */
 	};
 };
 
-/* As cuda.h has them. */
+/* Values of cuda.h. */
 enum { INSTANTIATE_DEVICE_LAUNCH = 4 };
 enum { EXTRA_END, EXTRA_POINTER, EXTRA_SIZE };
-/* With these two it goes on: it is another stream's, or thread's. */
+/* After these two errors the capture continues: the call named the wrong stream or thread. */
 enum { CAPTURE_UNMATCHED = 903, CAPTURE_WRONG_THREAD = 908 };
 #define PER_THREAD ((void *)2)
 
 _Thread_local struct san_entered san_entered;
 
-static void read_plain(const struct plain *p, bool cooperative)
+static void call_read_plain(const struct plain *p, bool cooperative)
 {
 	san_entered = (struct san_entered){
 		p->function, p->stream, p->params, cooperative ? NULL : p->extra, false, false};
 }
 
-static void read_extended(const struct extended *p)
+static void call_read_extended(const struct extended *p)
 {
 	san_entered = (struct san_entered){p->function, p->config ? p->config->stream : NULL,
 					   p->params,	p->extra,
 					   false,	false};
 }
 
-static void read_arguments(uint32_t id, const void *arguments)
+static void call_read_arguments(uint32_t id, const void *arguments)
 {
 	switch (id) {
 	case SAN_LAUNCH_KERNEL:
 	case SAN_LAUNCH_KERNEL_PTSZ:
-		read_plain(arguments, false);
+		call_read_plain(arguments, false);
 		break;
 	case SAN_LAUNCH_COOPERATIVE:
 	case SAN_LAUNCH_COOPERATIVE_PTSZ:
-		read_plain(arguments, true);
+		call_read_plain(arguments, true);
 		break;
 	case SAN_LAUNCH_KERNEL_EX:
 	case SAN_LAUNCH_KERNEL_EX_PTSZ:
-		read_extended(arguments);
+		call_read_extended(arguments);
 		break;
 	default:
 		san_entered =
@@ -79,8 +84,8 @@ static void read_arguments(uint32_t id, const void *arguments)
 	}
 }
 
-/* What was counted on its stream is read back before anything else runs there. */
-static void wait_for_stream(void *context, void *stream)
+/* Reads back all slots of the stream before other work runs on it. */
+static void call_wait_for_stream(void *context, void *stream)
 {
 	struct san_context *c;
 	struct san_stream *s;
@@ -99,54 +104,56 @@ static void wait_for_stream(void *context, void *stream)
 	san_stream_put(s);
 }
 
-/* Where threads have default streams of their own, none is that one. */
-static bool is_per_thread(uint32_t id)
+/* In these functions, stream NULL is the thread's own default stream. */
+static bool call_is_per_thread(uint32_t id)
 {
 	return id == SAN_LAUNCH_KERNEL_PTSZ || id == SAN_LAUNCH_COOPERATIVE_PTSZ ||
 	       id == SAN_LAUNCH_KERNEL_EX_PTSZ || id == SAN_GRAPH_LAUNCH_PTSZ;
 }
 
-/* While the program captures, no thread of ours may have anything to do with a stream. */
-static bool is_capture(uint32_t id)
+/* While the program captures a stream, no thread of the handler may call functions that affect
+ * streams. */
+static bool call_is_capture(uint32_t id)
 {
 	return id == SAN_CAPTURE || id == SAN_CAPTURE_PTSZ || id == SAN_CAPTURE_2 ||
 	       id == SAN_CAPTURE_2_PTSZ || id == SAN_CAPTURE_GRAPH || id == SAN_CAPTURE_GRAPH_PTSZ;
 }
 
-static bool is_capture_end(uint32_t id)
+static bool call_is_capture_end(uint32_t id)
 {
 	return id == SAN_CAPTURE_END || id == SAN_CAPTURE_END_PTSZ;
 }
 
-static bool has_ended(int result)
+static bool capture_has_ended(int result)
 {
 	return !result || (result >= SAN_CAPTURE_ERRORS && result != CAPTURE_UNMATCHED &&
 			   result != CAPTURE_WRONG_THREAD);
 }
 
-/* One that does not begin is none; one that went wrong is over, too. */
-static void capture(uint32_t id, const struct san_call *call)
+/* A capture that fails to begin does not exist; a capture that fails to end is over. */
+static void call_capture(uint32_t id, const struct san_call *call)
 {
 	int result = call->site && call->result ? *(const int *)call->result : 0;
-	/* All of them begin with the stream. */
+	/* The stream is the first argument of all capture functions. */
 	const void *stream = call->arguments ? *(void *const *)call->arguments : NULL;
 
-	if (!call->site && is_capture(id)) {
+	if (!call->site && call_is_capture(id)) {
 		san_completion_wait_all();
-		san_quiet_capture(call->context, stream, true);
-	} else if (call->site && (is_capture(id) ? result != 0 : has_ended(result))) {
-		san_quiet_capture(call->context, stream, false);
+		san_idle_capture(call->context, stream, true);
+	} else if (call->site && (call_is_capture(id) ? result != 0 : capture_has_ended(result))) {
+		san_idle_capture(call->context, stream, false);
 	}
 }
 
-static bool is_instantiate(uint32_t id)
+static bool call_is_instantiate(uint32_t id)
 {
 	return id == SAN_INSTANTIATE || id == SAN_INSTANTIATE_PARAMS ||
 	       id == SAN_INSTANTIATE_PARAMS_PTSZ;
 }
 
-/* What a kernel launches later has what its graph was given last, which is another's by then. */
-static void instantiate(uint32_t id, const struct instantiate *i)
+/* A graph that a kernel launches later would use the slot of its last launch from the host, and
+ * another launch may own that slot now. */
+static void call_instantiate(uint32_t id, const struct instantiate *i)
 {
 	if (i && (id == SAN_INSTANTIATE ? i->flags
 		  : i->params		? *i->params
@@ -155,8 +162,9 @@ static void instantiate(uint32_t id, const struct instantiate *i)
 		atomic_store(&san.device_graphs, true);
 }
 
-/* What is put on a stream then may wait for the program, and patching would wait for it. */
-static bool is_wait(uint32_t id)
+/* Work that these functions enqueue may wait for the program, and patching would wait for that
+ * work. */
+static bool call_is_wait(uint32_t id)
 {
 	switch (id) {
 	case SAN_ADD_CALLBACK:
@@ -183,49 +191,49 @@ static bool is_wait(uint32_t id)
 	}
 }
 
-/* Those of old tell nothing of their streams. */
-static bool is_old(uint32_t id)
+/* Legacy launch APIs don't report a stream. */
+static bool call_is_legacy(uint32_t id)
 {
 	return id == SAN_LAUNCH_OLD || id == SAN_LAUNCH_GRID || id == SAN_LAUNCH_GRID_ASYNC;
 }
 
-static void enter(uint32_t id, const struct san_call *call)
+static void call_enter(uint32_t id, const struct san_call *call)
 {
-	if (call->arguments && !is_old(id) && !is_wait(id)) {
-		read_arguments(id, call->arguments);
-		if (!san_entered.stream && is_per_thread(id))
+	if (call->arguments && !call_is_legacy(id) && !call_is_wait(id)) {
+		call_read_arguments(id, call->arguments);
+		if (!san_entered.stream && call_is_per_thread(id))
 			san_entered.stream = PER_THREAD;
-		wait_for_stream(call->context, san_entered.stream);
-		san_modules_turn(san_entered.function, call->symbol);
+		call_wait_for_stream(call->context, san_entered.stream);
+		san_modules_update(san_entered.function, call->symbol);
 	}
 	san_entered.inside = true;
-	san_quiet_enter();
+	san_idle_enter();
 }
 
-static void leave(void)
+static void call_leave(void)
 {
 	bool inside = san_entered.inside;
 
 	memset(&san_entered, 0, sizeof(san_entered));
 	san_launch_over();
 	if (inside)
-		san_quiet_leave();
+		san_idle_leave();
 }
 
 void san_call(uint32_t id, const struct san_call *call)
 {
-	if (is_instantiate(id))
-		instantiate(id, call->arguments);
-	else if (is_capture(id) || is_capture_end(id))
-		capture(id, call);
+	if (call_is_instantiate(id))
+		call_instantiate(id, call->arguments);
+	else if (call_is_capture(id) || call_is_capture_end(id))
+		call_capture(id, call);
 	else if (call->site)
-		leave();
+		call_leave();
 	else
-		enter(id, call);
+		call_enter(id, call);
 }
 
-/* Those that are given as one piece. */
-static size_t find_extra(void **extra, struct pasta_tensormap *maps)
+/* Finds tensors in arguments that are passed as one buffer. */
+static size_t call_find_extra(void **extra, struct pasta_tensormap *maps)
 {
 	const void *bytes = NULL;
 	size_t size = 0;
@@ -236,7 +244,7 @@ static size_t find_extra(void **extra, struct pasta_tensormap *maps)
 		else if ((uintptr_t)*extra == EXTRA_SIZE)
 			size = *(const size_t *)extra[1];
 		else
-			return 0; /* who knows how long that is */
+			return 0; /* an unknown option of unknown length */
 	return bytes ? pasta_tensormap_find(bytes, size, maps, 0) : 0;
 }
 
@@ -245,7 +253,7 @@ size_t san_call_tensors(const struct pasta_cubin_function *f, struct pasta_tenso
 	size_t count = 0;
 
 	if (san_entered.extra)
-		return find_extra(san_entered.extra, maps);
+		return call_find_extra(san_entered.extra, maps);
 	if (!san_entered.params || !f || !f->params_known)
 		return 0;
 	for (uint32_t i = 0; i < f->params_count; i++)

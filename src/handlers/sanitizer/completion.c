@@ -1,49 +1,75 @@
 /*
- * completion.c - threads that wait for streams, and read back what was counted on them.
+ * completion.c - threads that wait for streams and read slots back.
  *
- * The next launch of a stream waits for that: so a kernel that fails later takes no counts with it.
- * A thread that waits may hold a lock of the driver's, as where a stream goes, and no other
- * thread's calls come back before it goes on. So threads that wait for streams do nothing else,
- * another one reads, and the thread that waits for a slot reads it itself as soon as its stream is
- * through. Both may read: who is first has the rows told. That is one more thread's, while the next
- * launch runs.
+ * The next launch on a stream waits until the previous launch's slot is read, so that a kernel
+ * that fails later does not destroy counts. A thread that waits for a stream may hold a lock of
+ * the driver, for example while the program destroys the stream, and then blocks other threads'
+ * calls of the driver. For this reason:
+ *
+ * - Each lane has a thread that only waits for streams.
+ * - One thread, the reader, only reads slots.
+ * - A thread of the program that waits for a slot reads the slot itself as soon as the stream has
+ *   passed the launch.
+ *
+ * Two threads may read the same slot; the first one claims it. Another thread, the emitter, emits
+ * its rows while the next launch runs.
  */
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/idle.h"
+#include "handlers/sanitizer/readback.h"
+#include "handlers/sanitizer/rings.h"
+#include "handlers/sanitizer/sites.h"
 #include "core/lock.h"
 
-enum { STACK = 512 << 10, WAITS = 5, WAITS_TOLD = 30, UNTOLD = 4, UNTOLD_BYTES = 256 << 20 };
+enum { STACK = 512 << 10, WAITS = 5, WAITS_EMITTED = 30, EMIT_MOST = 4, EMIT_BYTES = 256 << 20 };
 
-/* A thread, and the streams whose numbers have it in common. */
+/* A thread, and the streams it waits for: those whose numbers are equal modulo SAN_LANES. */
 static struct lane {
 	pthread_cond_t wake;
 	struct san_slot *first, **last;
 	bool runs;
 } lanes[SAN_LANES + 1];
-static struct lane *const reader = &lanes[SAN_LANES]; /* where calls may not come back */
+static struct lane *const reader = &lanes[SAN_LANES]; /* its calls of the library may block */
 
-/* Slots that are read and not told: they may be in a lane as well. */
+/* Slots that were read and whose rows are not emitted. They may be in a lane as well. */
 static struct {
 	pthread_cond_t wake;
-	struct san_slot *slots[UNTOLD]; /* in turn, from first on */
+	struct san_slot *slots[EMIT_MOST]; /* a ring, beginning at first */
 	uint32_t first, count;
 	bool runs;
-} teller;
+} emitter;
 
-static struct san_slot *under_way; /* launches that are not told yet */
+static struct san_slot *slots_under_way; /* launches whose rows are not emitted */
 
-static bool is_over(const struct san_context *c)
+static bool completion_is_over(const struct san_context *c)
 {
 	return c->broken || atomic_load(&san.ended);
 }
 
-/* -- Slots, read back -- */
+/* -- Reading slots back -- */
 
-/* Under the lock: its stream may go on. */
-static void leave_stream(struct san_slot *s)
+/* Claims the slot's counts for the calling thread, which then emits them. Returns false if another
+ * thread has claimed them. The caller holds the lock. */
+static bool slot_claim(struct san_slot *s)
+{
+	if (san_slot_done(s))
+		return false;
+	return san_slot_advance(s, s->state == SAN_SLOT_READABLE ? SAN_SLOT_CLAIMED
+								 : SAN_SLOT_ABANDONED);
+}
+
+/* Returns whether the slot's stream has passed its launch. The caller holds the lock. */
+static bool slot_is_passed(const struct san_slot *s)
+{
+	return s->state == SAN_SLOT_READABLE || s->state == SAN_SLOT_CLAIMED;
+}
+
+/* The slot's stream may continue. The caller holds the lock. */
+static void slot_leave_stream(struct san_slot *s)
 {
 	if (!s->stream)
 		return;
@@ -53,138 +79,141 @@ static void leave_stream(struct san_slot *s)
 	pthread_cond_broadcast(&san.changed);
 }
 
-/* Under the lock. */
-static void finished(struct san_slot *s)
+/* The slot's rows are emitted. The caller holds the lock. */
+static void slot_finish(struct san_slot *s)
 {
-	struct san_slot **at = &under_way;
+	struct san_slot **at = &slots_under_way;
 
 	while (*at && *at != s)
 		at = &(*at)->next_under_way;
 	if (*at)
 		*at = s->next_under_way;
 	s->launch = NULL;
-	leave_stream(s);
+	slot_leave_stream(s);
 	atomic_fetch_sub(&san.pending, 1);
 	pthread_cond_broadcast(&san.changed);
 }
 
-/* The caller is one of its readers, and has made it done. */
-static void tell(struct san_slot *s, const struct san_reading *r)
+/* Emits the slot's rows; r is NULL for an abandoned slot. The caller has claimed the slot and holds
+ * a reference to it. */
+static void slot_emit(struct san_slot *s, const struct san_readback *r)
 {
-	struct san_told told = {s, r};
+	struct san_page_source source = {s, r};
 
 	if (r)
-		san_fold(s, r);
+		san_readback_add(s, r);
 	else
-		pasta_accesses_dropped(s->launch, 1); /* how many there were nobody knows */
-	if (san_ring_end(s, r ? san_reading_raw(r) : NULL))
-		pasta_accesses_end_with(s->launch, san_pages_each, &told);
+		pasta_accesses_dropped(s->launch, 1); /* the number of accesses is unknown */
+	if (san_ring_end(s, r ? san_readback_raw(r) : NULL))
+		pasta_accesses_end_with(s->launch, san_readback_pages, &source);
 	else
 		pasta_emit_loss(PASTA_LOSS_SOURCE, 1);
 	san_module_put(s->module);
 	pasta_lock(&san.lock);
-	finished(s);
+	slot_finish(s);
 	pasta_unlock(&san.lock);
 }
 
-/* Nobody will wait for it: it stays as it is, for its kernel may still count. */
-static void give_up(struct san_slot *s)
+/* Abandons a slot for which no thread can wait. It is not released, because its kernel may still
+ * write to it. */
+static void slot_abandon(struct san_slot *s)
 {
 	bool mine;
 
 	pasta_lock(&san.lock);
-	mine = !s->done;
-	s->done = true;
+	mine = slot_claim(s);
 	pasta_unlock(&san.lock);
 	if (mine)
-		tell(s, NULL);
+		slot_emit(s, NULL);
 }
 
-/* Under the lock. Where something failed, or was given up, a kernel may still write to it. */
-static void let_go(struct san_slot *s)
+/* Returns a reference. A slot whose launch failed or was abandoned is never released, because a
+ * kernel may still write to it. The caller holds the lock. */
+static void slot_unref(struct san_slot *s)
 {
-	if (!--s->readers && s->synced)
+	if (!--s->readers && s->state == SAN_SLOT_CLAIMED)
 		san_slot_release(s);
 }
 
-static void *tell_all(void *arg)
+static void *emitter_main(void *arg)
 {
 	struct san_slot *s;
 
 	pthread_setname_np(pthread_self(), "pasta-accesses");
 	pasta_lock(&san.lock);
 	for (;;) {
-		while (!teller.count)
-			pthread_cond_wait(&teller.wake, &san.lock);
-		s = teller.slots[teller.first];
+		while (!emitter.count)
+			pthread_cond_wait(&emitter.wake, &san.lock);
+		s = emitter.slots[emitter.first];
 		pasta_unlock(&san.lock);
-		tell(s, s->reading);
-		san_reading_free(s->reading);
+		slot_emit(s, s->readback);
+		san_readback_free(s->readback);
 		pasta_lock(&san.lock);
-		teller.first = (teller.first + 1) % UNTOLD;
-		teller.count--;
-		let_go(s);
+		emitter.first = (emitter.first + 1) % EMIT_MOST;
+		emitter.count--;
+		slot_unref(s);
 	}
 	return arg;
 }
 
-/* Under the lock: whether another slot may be untold. A large one takes memory of the device that
- * the next launch needs; and raw accesses of a launch end before those of the next begin. */
-static bool is_room(const struct san_slot *s)
+/* Returns whether the emitter can accept another slot. A large slot occupies device memory that the
+ * next launch needs. A launch with raw accesses must end before the next one begins. The caller
+ * holds the lock. */
+static bool emitter_has_room(const struct san_slot *s)
 {
-	uint32_t most = s->size > UNTOLD_BYTES / UNTOLD ? 1 : UNTOLD;
+	uint32_t most = s->size > EMIT_BYTES / EMIT_MOST ? 1 : EMIT_MOST;
 
-	return !s->image.raw && teller.count < most;
+	return !s->image.raw && emitter.count < most;
 }
 
-/* As tell, on the teller's thread. False: it has enough to do, or is none. */
-static bool hand_on(struct san_slot *s, struct san_reading *r)
+/* Passes a slot to the emitter. Returns false if the emitter has too many slots or could not be
+ * started. */
+static bool emitter_push(struct san_slot *s, struct san_readback *r)
 {
 	bool can;
 
 	pasta_lock(&san.lock);
-	teller.runs = teller.runs || san_thread(tell_all, NULL);
-	can = teller.runs && is_room(s);
+	emitter.runs = emitter.runs || san_thread(emitter_main, NULL);
+	can = emitter.runs && emitter_has_room(s);
 	if (can) {
 		s->readers++;
-		s->reading = r;
-		leave_stream(s);
-		teller.slots[(teller.first + teller.count++) % UNTOLD] = s;
-		pthread_cond_signal(&teller.wake);
+		s->readback = r;
+		slot_leave_stream(s);
+		emitter.slots[(emitter.first + emitter.count++) % EMIT_MOST] = s;
+		pthread_cond_signal(&emitter.wake);
 	}
 	pasta_unlock(&san.lock);
 	return can;
 }
 
-static void collect(struct san_slot *s, int result)
+static void slot_collect(struct san_slot *s, int result)
 {
-	struct san_reading *r = NULL;
+	struct san_readback *r = NULL;
 	bool mine;
 
 	pasta_lock(&san.lock);
-	mine = !s->done;
+	mine = !san_slot_done(s);
 	pasta_unlock(&san.lock);
-	if (mine && result == SAN_OK && !is_over(s->context))
-		r = san_read(s, &result);
+	if (mine && result == SAN_OK && !completion_is_over(s->context))
+		r = san_readback_new(s, &result);
 	pasta_lock(&san.lock);
-	mine = !s->done;
+	mine = slot_claim(s);
 	if (mine && result != SAN_OK)
 		s->context->broken = true;
-	s->done = true;
 	pasta_unlock(&san.lock);
-	if (mine && r && hand_on(s, r))
+	if (mine && r && emitter_push(s, r))
 		return;
 	if (mine)
-		tell(s, r);
-	san_reading_free(r);
+		slot_emit(s, r);
+	san_readback_free(r);
 }
 
 /* -- Threads -- */
 
-static bool run(struct lane *lane);
+static bool lane_run(struct lane *lane);
 
-/* Under the lock. */
-static void put(struct lane *lane, struct san_slot *s)
+/* The caller holds the lock. */
+static void lane_push(struct lane *lane, struct san_slot *s)
 {
 	s->next = NULL;
 	*lane->last = s;
@@ -192,24 +221,26 @@ static void put(struct lane *lane, struct san_slot *s)
 	pthread_cond_signal(&lane->wake);
 }
 
-/* Under the lock. */
-static int wait_for_stream(struct san_slot *s)
+/* Waits for the slot's stream and returns the library's result. The caller holds the lock. */
+static int lane_wait_for_stream(struct san_slot *s)
 {
 	int r = SAN_OK;
 
-	if (s->done || is_over(s->context)) /* its stream may be gone */
+	if (san_slot_done(s) ||
+	    completion_is_over(s->context)) /* the program may have destroyed the stream */
 		return SAN_OK;
 	pasta_unlock(&san.lock);
 	r = SAN_CALL(StreamSynchronize, s->handle);
 	pasta_lock(&san.lock);
-	s->synced = r == SAN_OK;
-	if (s->synced)
+	if (r == SAN_OK) {
+		san_slot_advance(s, san_slot_done(s) ? SAN_SLOT_CLAIMED : SAN_SLOT_READABLE);
 		san_slot_sent(s);
+	}
 	pthread_cond_broadcast(&san.changed);
 	return r;
 }
 
-static struct san_slot *take(struct lane *lane)
+static struct san_slot *lane_pop(struct lane *lane)
 {
 	struct san_slot *s = lane->first;
 
@@ -219,28 +250,28 @@ static struct san_slot *take(struct lane *lane)
 	return s;
 }
 
-static void run_slot(struct lane *lane)
+static void lane_run_slot(struct lane *lane)
 {
-	struct san_slot *s = take(lane);
+	struct san_slot *s = lane_pop(lane);
 	int r = SAN_OK;
 
-	if (!s->synced)
-		r = wait_for_stream(s);
-	if (s->synced && !s->done && s->stream->waiting) {
+	if (!slot_is_passed(s))
+		r = lane_wait_for_stream(s);
+	if (s->state == SAN_SLOT_READABLE && s->stream->waiting) {
 		s->left = true;
 		return;
 	}
-	if (lane != reader && s->synced && run(reader)) {
-		put(reader, s);
+	if (lane != reader && slot_is_passed(s) && lane_run(reader)) {
+		lane_push(reader, s);
 		return;
 	}
 	pasta_unlock(&san.lock);
-	collect(s, r);
+	slot_collect(s, r);
 	pasta_lock(&san.lock);
-	let_go(s);
+	slot_unref(s);
 }
 
-static void *main_(void *arg)
+static void *lane_main(void *arg)
 {
 	struct lane *lane = arg;
 
@@ -248,7 +279,7 @@ static void *main_(void *arg)
 	pasta_lock(&san.lock);
 	for (;;) {
 		if (lane->first)
-			run_slot(lane);
+			lane_run_slot(lane);
 		else
 			pthread_cond_wait(&lane->wake, &san.lock);
 	}
@@ -263,7 +294,7 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	bool runs;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* the program handles all signals */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -273,16 +304,17 @@ bool san_thread(void *(*run_)(void *), void *arg)
 	return runs;
 }
 
-/* Under the lock. */
-static bool run(struct lane *lane)
+/* Starts the lane's thread if it does not run. Returns false if that fails. The caller holds the
+ * lock. */
+static bool lane_run(struct lane *lane)
 {
-	lane->runs = lane->runs || san_thread(main_, lane);
+	lane->runs = lane->runs || san_thread(lane_main, lane);
 	return lane->runs;
 }
 
 bool san_completion_start(void)
 {
-	bool made = !pthread_cond_init(&teller.wake, NULL);
+	bool made = !pthread_cond_init(&emitter.wake, NULL);
 
 	for (uint32_t i = 0; i <= SAN_LANES; i++) {
 		lanes[i].last = &lanes[i].first;
@@ -291,16 +323,15 @@ bool san_completion_start(void)
 	return made;
 }
 
-/* -- What is under way -- */
+/* -- Waiting for launches -- */
 
 void san_completion_begin(struct san_slot *s)
 {
 	pasta_lock(&san.lock);
 	s->readers = 1;
-	s->queued = false;
 	s->stream->pending++;
-	s->next_under_way = under_way;
-	under_way = s;
+	s->next_under_way = slots_under_way;
+	slots_under_way = s;
 	atomic_fetch_add(&san.pending, 1);
 	pasta_unlock(&san.lock);
 }
@@ -311,72 +342,79 @@ void san_completion_queue(struct san_slot *s)
 	bool runs;
 
 	pasta_lock(&san.lock);
-	runs = run(lane);
-	s->queued = true;
+	runs = lane_run(lane);
+	san_slot_advance(s, SAN_SLOT_QUEUED);
 	if (runs)
-		put(lane, s);
+		lane_push(lane, s);
 	pasta_unlock(&san.lock);
 	if (!runs)
-		give_up(s);
+		slot_abandon(s);
 }
 
-struct which {
+/* The slots that a thread waits for. */
+struct wait_set {
 	const struct san_context *context; /* NULL: any */
 	const struct san_stream *stream;
-	const struct san_ring *ring; /* what it is set up before, on another stream than on */
+	/* Matches the slot that the ring's set-up precedes, unless that slot is on stream on. */
+	const struct san_ring *ring;
 	const void *on;
-	bool untold; /* also those that are read, and not told yet */
+	bool emitting; /* also match slots that the emitter holds */
 };
 
-enum { MOVING, RUNNING, READABLE, LEFT };
+enum {
+	WAIT_MOVING,   /* worth waiting for */
+	WAIT_RUNNING,  /* not read back, and its stream makes progress */
+	WAIT_READABLE, /* to be read by the waiting thread */
+	WAIT_OPEN,     /* submitted and not claimed by any thread */
+};
 
-static bool is(const struct san_slot *s, const struct which *w, int sort)
+static bool slot_matches(const struct san_slot *s, const struct wait_set *w, int type)
 {
 	if ((w->context && s->context != w->context) || (w->stream && s->stream != w->stream))
 		return false;
 	if (w->ring && s != w->ring->first)
 		return false;
-	if (sort == READABLE)
-		return s->synced && !s->done;
-	if (sort == MOVING && !s->stream)
-		return w->untold;
-	if (sort == MOVING || sort == RUNNING)
+	if (type == WAIT_READABLE)
+		return s->state == SAN_SLOT_READABLE;
+	if (type == WAIT_MOVING && !s->stream)
+		return w->emitting;
+	if (type == WAIT_MOVING || type == WAIT_RUNNING)
 		return s->stream && !s->stream->stuck;
-	return s->queued && !s->done; /* what is done is being told */
+	return s->state == SAN_SLOT_QUEUED || s->state == SAN_SLOT_READABLE;
 }
 
-/* Under the lock: one to wait for; one that the caller is to read itself; or one that nobody has.
- */
-static struct san_slot *find(const struct which *w, int sort)
+/* Returns the first slot that matches; NULL if none does. The caller holds the lock. */
+static struct san_slot *slot_find(const struct wait_set *w, int type)
 {
-	struct san_slot *s = under_way;
+	struct san_slot *s = slots_under_way;
 
-	while (s && !is(s, w, sort))
+	while (s && !slot_matches(s, w, type))
 		s = s->next_under_way;
 	return s;
 }
 
-/* Under the lock: what a ring is set up before may not be under way yet. */
-static bool is_moving(const struct which *w)
+/* Returns whether there is something to wait for. The launch that a ring's set-up precedes may not
+ * be under way yet. The caller holds the lock. */
+static bool wait_needed(const struct wait_set *w)
 {
 	const struct san_ring *ring = w->ring;
 
 	if (!ring)
-		return find(w, MOVING);
+		return slot_find(w, WAIT_MOVING);
 	return ring->first && (!ring->made || ring->first->handle != w->on) &&
 	       !(ring->first->stream && ring->first->stream->stuck) &&
-	       !is_over(ring->first->context);
+	       !completion_is_over(ring->first->context);
 }
 
-/* Under the lock. One that waits to be read, and has been, waits no longer: the reader may be held
- * up for as long as there are launches. */
-static void unqueue(struct san_slot *s)
+/* The calling thread has read the slot: drops the reader's reference to it. The reader may be
+ * blocked as long as there are launches. The caller holds the lock. */
+static void reader_remove(struct san_slot *s)
 {
 	struct san_slot **at = &reader->first;
 
 	if (s->left) {
 		s->left = false;
-		let_go(s);
+		slot_unref(s);
 		return;
 	}
 	while (*at && *at != s)
@@ -386,110 +424,113 @@ static void unqueue(struct san_slot *s)
 	*at = s->next;
 	if (!*at)
 		reader->last = at;
-	let_go(s);
+	slot_unref(s);
 }
 
-/* Under the lock: how far raw accesses of what is waited for have come. */
-static uint64_t come(const struct which *w)
+/* Returns the number of raw accesses that the awaited launches have written. The caller holds the
+ * lock. */
+static uint64_t wait_raw_filled(const struct wait_set *w)
 {
 	const struct pasta_gpu_ring *host;
 	uint64_t sum = 0;
 
-	for (const struct san_slot *s = under_way; s; s = s->next_under_way) {
-		host = s->number && is(s, w, MOVING) ? s->context->ring.host : NULL;
+	for (const struct san_slot *s = slots_under_way; s; s = s->next_under_way) {
+		host = s->number && slot_matches(s, w, WAIT_MOVING) ? s->context->ring.host : NULL;
 		for (int i = 0; host && i < 2; i++)
 			sum += __atomic_load_n(&host->filled[i], __ATOMIC_RELAXED);
 	}
 	return sum;
 }
 
-/* How far what is waited for has come. */
-struct progress {
-	uint64_t come, sent;
+/* The progress of awaited launches, and how often it extended a wait. */
+struct wait_progress {
+	uint64_t filled, sent;
 	uint32_t times, times_sent;
 };
 
-/* Under the lock: whether to wait on. Where nothing is left but to tell rows, as long as some are
- * told, for a minute: other threads may launch on and on. A kernel that writes raw accesses waits
- * for the host: it is given more time while they come, but not without end, for it may wait for the
- * program. */
-static bool gets_on(const struct which *w, struct progress *p)
+/* Returns whether to wait longer. If only rows remain to be emitted, waits while rows are emitted,
+ * but at most a minute, because other threads may launch continuously. A kernel that writes raw
+ * accesses waits for the host and gets more time while accesses arrive. This has a limit too,
+ * because the kernel may wait for the program. The caller holds the lock. */
+static bool wait_progressed(const struct wait_set *w, struct wait_progress *p)
 {
-	const struct progress was = *p;
+	const struct wait_progress was = *p;
 
-	p->come = come(w);
+	p->filled = wait_raw_filled(w);
 	p->sent = pasta_accesses_sent();
-	if (p->sent != was.sent && !find(w, RUNNING))
-		return ++p->times_sent < WAITS_TOLD;
-	return p->come != was.come && ++p->times < WAITS;
+	if (p->sent != was.sent && !slot_find(w, WAIT_RUNNING))
+		return ++p->times_sent < WAITS_EMITTED;
+	return p->filled != was.filled && ++p->times < WAITS;
 }
 
-/* Under the lock. False: it took too long. */
-static bool wait_for(const struct which *w)
+/* Waits for the slots of a set, and reads those that are readable. Returns false on timeout. The
+ * caller holds the lock. */
+static bool wait_for_slots(const struct wait_set *w)
 {
-	struct timespec until = san_deadline(SAN_WAIT);
-	struct progress p = {0};
+	struct timespec until = san_deadline(san_limits.wait_ns);
+	struct wait_progress p = {0};
 	struct san_slot *s;
 
-	gets_on(w, &p);
+	wait_progressed(w, &p);
 	p.times = p.times_sent = 0;
 
-	while (is_moving(w)) {
-		s = find(w, READABLE);
+	while (wait_needed(w)) {
+		s = slot_find(w, WAIT_READABLE);
 		if (s) {
 			s->readers++;
 			pasta_unlock(&san.lock);
-			collect(s, SAN_OK);
+			slot_collect(s, SAN_OK);
 			pasta_lock(&san.lock);
-			unqueue(s);
-			let_go(s);
+			reader_remove(s);
+			slot_unref(s);
 		} else if (pthread_cond_timedwait(&san.changed, &san.lock, &until)) {
-			if (!gets_on(w, &p))
+			if (!wait_progressed(w, &p))
 				return false;
-			until = san_deadline(SAN_WAIT);
+			until = san_deadline(san_limits.wait_ns);
 		}
 	}
 	return true;
 }
 
-/* Under the lock. Nobody waits for the stream any more: what was left to them is the reader's. */
-static void hand_back(const struct san_stream *stream)
+/* No thread waits for the stream any more: the reader reads the slots that were left to such
+ * threads. The caller holds the lock. */
+static void reader_reclaim(const struct san_stream *stream)
 {
-	for (struct san_slot *s = under_way; s; s = s->next_under_way) {
-		if (!s->left || s->done || s->stream != stream)
+	for (struct san_slot *s = slots_under_way; s; s = s->next_under_way) {
+		if (!s->left || san_slot_done(s) || s->stream != stream)
 			continue;
 		s->left = false;
-		put(reader, s);
+		lane_push(reader, s);
 	}
-	run(reader);
+	lane_run(reader);
 }
 
 void san_completion_wait(struct san_stream *stream)
 {
-	const struct which w = {.stream = stream};
+	const struct wait_set w = {.stream = stream};
 
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
 	pasta_lock(&san.lock);
-	if (stream->pending && !stream->stuck && !is_over(stream->context)) {
+	if (stream->pending && !stream->stuck && !completion_is_over(stream->context)) {
 		stream->waiting++;
-		if (!wait_for(&w))
+		if (!wait_for_slots(&w))
 			stream->stuck = true;
 		if (!--stream->waiting)
-			hand_back(stream);
+			reader_reclaim(stream);
 	}
 	pasta_unlock(&san.lock);
 }
 
 void san_completion_wait_all(void)
 {
-	const struct which w = {0};
+	const struct wait_set w = {0};
 
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
 	pasta_lock(&san.lock);
-	if (!wait_for(&w))
-		for (struct san_slot *s = under_way; s; s = s->next_under_way)
+	if (!wait_for_slots(&w))
+		for (struct san_slot *s = slots_under_way; s; s = s->next_under_way)
 			if (s->stream)
 				s->stream->stuck = true;
 	pasta_unlock(&san.lock);
@@ -508,42 +549,42 @@ void san_completion_wait_sent(const struct san_context *context)
 
 void san_completion_wait_emitted(const struct san_context *context)
 {
-	const struct which w = {.context = context, .untold = true};
+	const struct wait_set w = {.context = context, .emitting = true};
 
 	if (!atomic_load_explicit(&san.pending, memory_order_relaxed))
 		return;
 	pasta_lock(&san.lock);
-	wait_for(&w);
+	wait_for_slots(&w);
 	pasta_unlock(&san.lock);
 }
 
 void san_completion_wait_ring(const struct san_ring *ring, const void *stream)
 {
-	const struct which w = {.ring = ring, .on = stream};
+	const struct wait_set w = {.ring = ring, .on = stream};
 
 	pasta_lock(&san.lock);
-	if (!wait_for(&w) && ring->first && ring->first->stream)
+	if (!wait_for_slots(&w) && ring->first && ring->first->stream)
 		ring->first->stream->stuck = true;
 	pasta_unlock(&san.lock);
 }
 
-/* A reader of one that is given up finds it done, and tells nothing. */
+/* Other threads that hold an abandoned slot find it claimed, and emit nothing. */
 void san_completion_end(const struct san_context *context, const struct san_stream *stream)
 {
-	const struct which w = {.context = context, .stream = stream, .untold = true};
+	const struct wait_set w = {.context = context, .stream = stream, .emitting = true};
 	struct san_slot *s;
 
 	pasta_lock(&san.lock);
-	wait_for(&w);
-	while ((s = find(&w, LEFT))) {
-		s->done = true;
+	wait_for_slots(&w);
+	while ((s = slot_find(&w, WAIT_OPEN))) {
+		slot_claim(s);
 		s->readers++;
 		pasta_unlock(&san.lock);
-		tell(s, NULL);
+		slot_emit(s, NULL);
 		pasta_lock(&san.lock);
-		unqueue(s);
-		let_go(s);
+		reader_remove(s);
+		slot_unref(s);
 	}
-	wait_for(&w); /* for those that are told, beside what was given up */
+	wait_for_slots(&w); /* for slots whose rows are being emitted */
 	pasta_unlock(&san.lock);
 }

@@ -1,13 +1,21 @@
-/* contexts.c - contexts and streams: numbered, and waited for before they go. */
+/* contexts.c - contexts and streams of the program: numbers them, and waits for their launches
+ * before they are destroyed. */
 #include <stdlib.h>
 #include <time.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/idle.h"
+#include "handlers/sanitizer/modules.h"
+#include "handlers/sanitizer/objects.h"
+#include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
+
+struct san_limits san_limits = {.wait_ns = UINT64_C(2000000000), .flush_ms = 2000};
 
 static struct san_context *contexts;
 static uint32_t context_count, stream_count;
-static struct pasta_map *streams; /* pointers, by their handles */
+static struct pasta_map *streams; /* pointers, by the streams' handles */
 
 struct timespec san_deadline(uint64_t ns)
 {
@@ -20,7 +28,7 @@ struct timespec san_deadline(uint64_t ns)
 	return t;
 }
 
-static struct san_context *find_context(const void *handle)
+static struct san_context *context_lookup(const void *handle)
 {
 	struct san_context *c = contexts;
 
@@ -36,7 +44,7 @@ struct san_context *san_context(void *handle, int device)
 	if (!handle)
 		return NULL;
 	pasta_lock(&san.lock);
-	c = find_context(handle);
+	c = context_lookup(handle);
 	if (!c) {
 		c = calloc(1, sizeof(*c));
 		if (c) {
@@ -53,8 +61,8 @@ struct san_context *san_context(void *handle, int device)
 	return c;
 }
 
-/* A slot is read on a stream of ours: the program's may be held up by then, by something that waits
- * for the program, and who reads would wait for that. Later a capture might forbid to make one. */
+/* Creates the handler's own stream, on which slots are read. The program's streams may be blocked
+ * by work that waits for the program. Later, a capture could forbid creating a stream. */
 void san_context_begin(void *handle, int device)
 {
 	struct san_context *c = san_context(handle, device);
@@ -74,7 +82,7 @@ struct san_context *san_context_find(const void *handle)
 	if (!handle)
 		return NULL;
 	pasta_lock(&san.lock);
-	c = find_context(handle);
+	c = context_lookup(handle);
 	pasta_unlock(&san.lock);
 	return c;
 }
@@ -112,7 +120,7 @@ void san_contexts_tidy(void)
 			san_slots_tidy(c);
 }
 
-static struct san_stream **find_stream(const void *handle)
+static struct san_stream **stream_lookup(const void *handle)
 {
 	if (!streams)
 		streams = pasta_map_new(sizeof(struct san_stream *));
@@ -124,13 +132,13 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 	struct san_stream **at, *s = NULL;
 
 	pasta_lock(&san.lock);
-	at = find_stream(handle);
+	at = stream_lookup(handle);
 	if (!at && streams)
 		at = pasta_map_add(streams, (uintptr_t)handle);
 	if (at && !*at)
 		*at = calloc(1, sizeof(**at));
 	s = at ? *at : NULL;
-	if (s && s->context != context) { /* a handle may be another's by now */
+	if (s && s->context != context) { /* a handle can be reused */
 		s->context = context;
 		s->handle = handle;
 		s->number = ++stream_count;
@@ -141,10 +149,10 @@ struct san_stream *san_stream(struct san_context *context, void *handle)
 	return s;
 }
 
-/* Under the lock. */
-static void free_unused(struct san_stream *s)
+/* The caller holds the lock. */
+static void stream_free_unused(struct san_stream *s)
 {
-	if (s->gone && !s->users && !s->pending)
+	if (s->destroyed && !s->users && !s->pending)
 		free(s);
 }
 
@@ -154,18 +162,18 @@ void san_stream_put(struct san_stream *s)
 		return;
 	pasta_lock(&san.lock);
 	s->users--;
-	free_unused(s);
+	stream_free_unused(s);
 	pasta_unlock(&san.lock);
 }
 
-/* Its handle may soon be another's. A slot that was given up has it still, and so
- * has a thread that is about to launch on it. */
+/* The handle can be reused afterwards. An abandoned slot still refers to the stream, and so may a
+ * thread that is about to launch on it. */
 void san_stream_end(void *handle)
 {
 	struct san_stream **at, *s;
 
 	pasta_lock(&san.lock);
-	at = find_stream(handle);
+	at = stream_lookup(handle);
 	s = at ? *at : NULL;
 	pasta_unlock(&san.lock);
 	if (!s)
@@ -173,8 +181,8 @@ void san_stream_end(void *handle)
 	san_completion_end(NULL, s);
 	pasta_lock(&san.lock);
 	pasta_map_remove(streams, (uintptr_t)handle);
-	s->gone = true;
-	free_unused(s);
+	s->destroyed = true;
+	stream_free_unused(s);
 	pasta_unlock(&san.lock);
 }
 
@@ -185,12 +193,12 @@ void san_context_end(void *handle)
 	if (!c)
 		return;
 	san_completion_end(c, NULL);
-	c->broken = true; /* nobody begins anything with it; what is under way is waited for */
+	c->broken = true; /* no thread starts using it; launches under way were waited for */
 	san_ring_close(c);
 	san_modules_end(c);
 	san_objects_end(c->number);
 	pasta_lock(&san.lock);
-	san_quiet_stop();
+	san_idle_stop();
 	c->handle = NULL;
 	san_slots_end(c);
 	pasta_unlock(&san.lock);

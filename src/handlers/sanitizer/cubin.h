@@ -1,4 +1,4 @@
-/* cubin.h - what a CUDA binary says of itself: its functions, and what is known of each. */
+/* cubin.h - reads a CUDA binary: its functions, their instructions, parameters and lines. */
 #ifndef PASTA_HANDLERS_CUBIN_H
 #define PASTA_HANDLERS_CUBIN_H
 
@@ -10,86 +10,92 @@
 
 struct pasta_cubin;
 
-/* Instructions by what they do to memory, as they stand in the code, not as often as they run. */
+/* Numbers of instructions by their effect on memory, as they occur in the code. How often they run
+ * does not matter. */
 struct pasta_cubin_mix {
-	uint32_t all;		 /* those that fill the function's end as well */
+	uint32_t all;		 /* includes the padding at the function's end */
 	uint32_t global_loads;	 /* LDG, LDGMC */
 	uint32_t global_stores;	 /* STG */
-	uint32_t generic_loads;	 /* LD: the address says which memory; another block's shared too */
+	uint32_t generic_loads;	 /* LD: the address decides the space; includes other blocks' shared
+				    memory */
 	uint32_t generic_stores; /* ST */
-	uint32_t atomics;	/* and reductions, of global and generic memory: ATOM, ATOMG, RED */
+	uint32_t atomics;	/* and reductions, on global and generic memory: ATOM, ATOMG, RED */
 	uint32_t shared;	/* LDS, STS, ATOMS */
 	uint32_t local;		/* LDL, STL */
 	uint32_t async_copies;	/* LDGSTS */
 	uint32_t bulk_copies;	/* and reductions: UBLKCP, UBLKRED */
 	uint32_t tensor_copies; /* and reductions: UTMALDG, UTMASTG, UTMAREDG */
-	uint32_t prefetches;	/* into L2, bulks and tensors: UBLKPF, UTMAPF */
-	uint32_t remote;	/* to another block's shared memory, asynchronous: STAS, REDAS */
+	uint32_t prefetches;	/* into L2, bulk and tensor: UBLKPF, UTMAPF */
+	uint32_t remote;	/* asynchronous, to another block's shared memory: STAS, REDAS */
 	uint32_t matrix;	/* LDSM, STSM */
 	uint32_t textures;	/* and surfaces: TEX, TLD, TLD4, TXD, SULD, SUST, SURED */
 	uint32_t barriers;	/* of a block or a cluster: BAR, UCGABAR */
-	uint32_t mbarriers;	/* that lie in shared memory: SYNCS, ARRIVES; ATOMS before sm_90 */
+	uint32_t mbarriers;	/* in shared memory: SYNCS, ARRIVES; ATOMS before sm_90 */
 	uint32_t tensor_cores;	/* that read shared memory: wgmma, tcgen05.mma, tcgen05.cp */
 	uint32_t bulk_sets;	/* of shared memory: st.bulk */
 };
 
-/* The offset is the one in the constant bank, less the bank's beginning: a parameter that has to
- * lie at a multiple of 128 there may be far from where a C struct would have it. */
+/* A parameter of a kernel. The offset is relative to the first parameter in the constant bank.
+ * Parameters that are aligned to 128 bytes may differ from the layout of a C struct. */
 struct pasta_cubin_param {
 	uint16_t offset, size;
 };
 
 struct pasta_cubin_function {
-	const char *name; /* mangled; one that a kernel calls may be named $kernel$function */
-	uint64_t code;	  /* where the first instruction is in the cubin's bytes */
-	uint64_t size;	  /* of a kernel: functions of its own that it calls are in it */
-	uint64_t start;	  /* where the first instruction is in its section */
+	const char
+		*name;	/* mangled; a function that a kernel calls may be named $kernel$function */
+	uint64_t code;	/* offset of the first instruction in the cubin */
+	uint64_t size;	/* of a kernel: includes the functions that only it calls */
+	uint64_t start; /* offset of the first instruction in its section */
 	uint32_t section;
 	bool kernel;
-	bool mix_known;	   /* false: the instructions are of a device that is not known here */
-	bool params_known; /* false: the cubin does not tell */
+	bool mix_known;	   /* false: the device's instructions are unknown */
+	bool params_known; /* false: the cubin has no list of parameters */
 	uint16_t params_size;
 	uint16_t params_count;
-	const struct pasta_cubin_param *params; /* in their order */
+	const struct pasta_cubin_param *params; /* in order */
 	struct pasta_cubin_mix mix;
 };
 
 struct pasta_cubin_line {
-	const char *file; /* with its folder, as the compiler told; as long as the cubin is here */
+	const char *file; /* with its directory, as in the cubin; valid until pasta_cubin_free */
 	uint32_t line;
 };
 
 /*
- * NULL: the bytes are no cubin of 64 bits, or a broken one, and err says how; or out of memory.
- * The bytes may go afterwards. All but lines is read at once: a cubin of 23 MB with 4,000 kernels
- * and names of 400 bytes took 10 ms and 2.4 MB. A line table, where there is one, is copied, and
- * read at the first question. Any bytes may be given: time and memory grow with their number alone.
+ * Reads a cubin; the bytes are not needed afterwards. Returns NULL and sets err if the bytes are
+ * not a valid 64-bit cubin, or without memory. Everything but lines is decoded at once: a cubin of
+ * 23 MB with 4,000 kernels and names of 400 bytes took 10 ms and 2.4 MB. The line table, if any,
+ * is copied and decoded by the first call of pasta_cubin_line. The bytes may be arbitrary: time
+ * and memory are proportional to their number.
  */
 struct pasta_cubin *pasta_cubin_new(const void *bytes, size_t size, struct pasta_error *err);
 void pasta_cubin_free(struct pasta_cubin *c);
 
-/* The device's architecture: 90 is sm_90. */
+/* Returns the device's architecture: 90 is sm_90. */
 unsigned int pasta_cubin_sm(const struct pasta_cubin *c);
 
-/* In the order of the cubin's symbols; of those with one name only the first. */
+/* Functions in the order of the cubin's symbols. Of functions with the same name, only the first is
+ * listed. */
 size_t pasta_cubin_count(const struct pasta_cubin *c);
 const struct pasta_cubin_function *pasta_cubin_at(const struct pasta_cubin *c, size_t i);
 const struct pasta_cubin_function *pasta_cubin_find(const struct pasta_cubin *c, const char *name);
 
-/* Instructions of functions that kernels may call and that are in no kernel: of -rdc. */
+/* Returns the instructions of functions that kernels may call and that belong to no kernel (-rdc).
+ */
 const struct pasta_cubin_mix *pasta_cubin_called(const struct pasta_cubin *c);
 
 /*
- * The source line of the instruction that many bytes after the function's first; of inlined code
- * the innermost. false: it was compiled with neither -lineinfo nor -G, or no line is known. The
- * first call reads the line table. One thread at a time.
+ * Finds the source line of the instruction at an offset in a function; for inlined code the
+ * innermost line. Returns false if the line is unknown, for example because the code was compiled
+ * without -lineinfo or -G. The first call decodes the line table. One thread at a time.
  */
 bool pasta_cubin_line(struct pasta_cubin *c, const struct pasta_cubin_function *f, uint64_t offset,
 		      struct pasta_cubin_line *line);
 
-/* -- Parts of it ------------------------------------------------------------------------------ */
+/* -- For cubin.c ------------------------------------------------------------------------------ */
 
-/* false: the instructions of sm are not known, and mix is left. */
+/* Returns false, and leaves mix unchanged, if the instructions of sm are unknown. */
 bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
 			  struct pasta_cubin_mix *mix);
 

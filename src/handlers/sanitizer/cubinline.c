@@ -1,10 +1,10 @@
 /*
- * cubinline.c - the line table of a CUDA binary.
+ * cubinline.c - decodes the line table of a CUDA binary.
  *
- * Code of each function begins at 0 of a section of its own: which one a sequence of lines is of,
- * only its relocation tells. nvcc inserts the inlined function's line after the caller's, at the
- * same address, and says in an opcode of its own who called it; the last line of an address is
- * therefore the innermost.
+ * The code of each function begins at offset 0 of its own section; only the relocations show to
+ * which section a sequence of lines belongs. For inlined code, nvcc emits the inlined function's
+ * line after the caller's line, at the same address, and names the caller in an opcode of its own.
+ * The last line of an address is therefore the innermost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +20,13 @@ enum { LNCT_PATH = 1, LNCT_DIRECTORY };
 enum { PATH_LENGTH_MAX = 4096 };
 
 struct cursor {
-	const uint8_t *p, *end; /* p is NULL after something did not fit */
+	const uint8_t *p, *end; /* p is NULL after a read beyond the end */
 };
 
-/* A unit's header; the lists of folders and files are read when a name is asked for. */
+/* A unit's header. The lists of directories and files are read when a name is needed. */
 struct unit {
 	struct cursor lists, program;
-	uint8_t lengths[256]; /* operands of standard opcodes */
+	uint8_t lengths[256]; /* number of operands of each standard opcode */
 	uint8_t version, wide, min_length, line_range, opcode_base;
 	int8_t line_base;
 };
@@ -36,34 +36,34 @@ struct row {
 	uint32_t section;
 	uint32_t line;
 	uint32_t file;
-	uint32_t unit; /* where in the table its unit begins */
+	uint32_t unit; /* offset of its unit in the table */
 	uint32_t order;
-	bool end; /* the first address behind a sequence */
+	bool end; /* marks the first address after a sequence */
 };
 
 struct pasta_cubin_lines {
-	uint8_t *bytes; /* of all three */
+	uint8_t *bytes; /* of line and names */
 	struct pasta_cubin_bytes line, names[2];
 	struct pasta_cubin_fix *fixes;
 	size_t fix_count;
 	struct row *rows;
 	size_t count, room, max;
-	struct pasta_map *paths; /* by unit and file: a char *, NULL where there is none */
+	struct pasta_map *paths; /* a char *, by unit and file; NULL if the file is unknown */
 	bool read;
 };
 
-/* The state machine. */
+/* The state machine of DWARF's line programs. */
 struct machine {
 	struct pasta_cubin_lines *lines;
 	const struct unit *unit;
 	struct row row;
-	size_t first; /* row of the sequence */
-	bool placed;  /* its section is known */
+	size_t first;	  /* the sequence's first row */
+	bool has_section; /* its section is known */
 };
 
-/* -- Numbers and texts, bounds checked -------------------------------------------------------- */
+/* -- Bounds-checked numbers and strings ------------------------------------------------------- */
 
-static uint64_t number(struct cursor *c, size_t size)
+static uint64_t cursor_number(struct cursor *c, size_t size)
 {
 	uint64_t v = 0;
 
@@ -71,12 +71,12 @@ static uint64_t number(struct cursor *c, size_t size)
 		c->p = NULL;
 		return 0;
 	}
-	memcpy(&v, c->p, size); /* both are little endian */
+	memcpy(&v, c->p, size); /* host and file are little endian */
 	c->p += size;
 	return v;
 }
 
-static uint64_t uleb(struct cursor *c)
+static uint64_t cursor_uleb(struct cursor *c)
 {
 	uint64_t v = 0;
 
@@ -85,10 +85,10 @@ static uint64_t uleb(struct cursor *c)
 	return v;
 }
 
-static int64_t sleb(struct cursor *c)
+static int64_t cursor_sleb(struct cursor *c)
 {
 	const uint8_t *from = c->p;
-	uint64_t v = uleb(c);
+	uint64_t v = cursor_uleb(c);
 	size_t bits = c->p ? (size_t)(c->p - from) * 7 : 64;
 
 	if (bits < 64 && v >> (bits - 1) & 1)
@@ -96,7 +96,7 @@ static int64_t sleb(struct cursor *c)
 	return (int64_t)v;
 }
 
-static void skip(struct cursor *c, uint64_t size)
+static void cursor_skip(struct cursor *c, uint64_t size)
 {
 	if (c->p && (uint64_t)(c->end - c->p) >= size)
 		c->p += size;
@@ -104,7 +104,7 @@ static void skip(struct cursor *c, uint64_t size)
 		c->p = NULL;
 }
 
-static const char *text(struct cursor *c)
+static const char *cursor_text(struct cursor *c)
 {
 	const uint8_t *from = c->p;
 	const uint8_t *nul = from ? memchr(from, 0, (size_t)(c->end - from)) : NULL;
@@ -120,50 +120,51 @@ static struct cursor cursor_of(struct pasta_cubin_bytes b, uint64_t at)
 
 /* -- Units ------------------------------------------------------------------------------------ */
 
-/* The unit that c is at; c is behind it afterwards, at NULL if it cannot be. */
-static bool read_unit(struct cursor *c, struct unit *u)
+/* Reads the unit at c and advances c; sets c->p to NULL if the unit is truncated. */
+static bool unit_read(struct cursor *c, struct unit *u)
 {
 	struct cursor in;
 	uint64_t length, header, version;
 
 	memset(u, 0, sizeof(*u));
-	length = number(c, 4);
+	length = cursor_number(c, 4);
 	u->wide = length == UINT32_MAX;
 	if (u->wide)
-		length = number(c, 8);
+		length = cursor_number(c, 8);
 	in = *c;
-	skip(c, length);
+	cursor_skip(c, length);
 	if (!c->p)
 		return false;
 	in.end = c->p;
-	version = number(&in, 2);
+	version = cursor_number(&in, 2);
 	if (version < 2 || version > 5)
 		return false;
 	u->version = (uint8_t)version;
 	if (u->version == 5)
-		skip(&in, 2); /* sizes of addresses and of segment selectors */
-	header = number(&in, u->wide ? 8 : 4);
+		cursor_skip(&in, 2); /* sizes of addresses and of segment selectors */
+	header = cursor_number(&in, u->wide ? 8 : 4);
 	u->program = in;
-	skip(&u->program, header);
+	cursor_skip(&u->program, header);
 	if (!u->program.p)
 		return false;
 	in.end = u->program.p;
-	u->min_length = (uint8_t)number(&in, 1);
+	u->min_length = (uint8_t)cursor_number(&in, 1);
 	if (u->version >= 4)
-		skip(&in, 1); /* operations an instruction: these are no VLIW machines */
-	skip(&in, 1);	      /* whether lines are statements */
-	u->line_base = (int8_t)number(&in, 1);
-	u->line_range = (uint8_t)number(&in, 1);
-	u->opcode_base = (uint8_t)number(&in, 1);
+		cursor_skip(&in,
+			    1); /* operations per instruction: CUDA devices are not VLIW machines */
+	cursor_skip(&in, 1);	/* default of is_stmt */
+	u->line_base = (int8_t)cursor_number(&in, 1);
+	u->line_range = (uint8_t)cursor_number(&in, 1);
+	u->opcode_base = (uint8_t)cursor_number(&in, 1);
 	for (unsigned int i = 1; i < u->opcode_base; i++)
-		u->lengths[i] = (uint8_t)number(&in, 1);
+		u->lengths[i] = (uint8_t)cursor_number(&in, 1);
 	u->lists = in;
 	return in.p && u->line_range && u->opcode_base;
 }
 
 /* -- Lines ------------------------------------------------------------------------------------ */
 
-static bool room_for_one(struct pasta_cubin_lines *l)
+static bool lines_make_room(struct pasta_cubin_lines *l)
 {
 	size_t room = l->room ? l->room * 2 : 256;
 	struct row *rows;
@@ -180,34 +181,34 @@ static bool room_for_one(struct pasta_cubin_lines *l)
 	return true;
 }
 
-static void add_row(struct machine *m, bool end)
+static void machine_add_row(struct machine *m, bool end)
 {
 	struct pasta_cubin_lines *l = m->lines;
 	struct row *last = l->count > m->first ? &l->rows[l->count - 1] : NULL;
 
-	if (!m->placed)
+	if (!m->has_section)
 		return;
 	m->row.end = end;
 	if (last && last->address == m->row.address) {
-		/* Nothing is left of a sequence that ends where its last line begins. */
+		/* A sequence that ends at the address of its last line does not cover that line. */
 		m->row.order = last->order;
 		*last = m->row;
-	} else if (room_for_one(l)) {
+	} else if (lines_make_room(l)) {
 		m->row.order = (uint32_t)l->count;
 		l->rows[l->count++] = m->row;
 	}
 }
 
-static void begin_sequence(struct machine *m)
+static void machine_begin_sequence(struct machine *m)
 {
 	m->first = m->lines->count;
-	m->placed = false;
+	m->has_section = false;
 	m->row.address = 0;
 	m->row.file = 1;
 	m->row.line = 1;
 }
 
-static int by_place_of_fix(const void *a, const void *b)
+static int fix_compare(const void *a, const void *b)
 {
 	uint64_t x = ((const struct pasta_cubin_fix *)a)->at;
 	uint64_t y = ((const struct pasta_cubin_fix *)b)->at;
@@ -215,18 +216,19 @@ static int by_place_of_fix(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void set_address(struct machine *m, struct cursor operand)
+static void machine_set_address(struct machine *m, struct cursor operand)
 {
 	const struct pasta_cubin_lines *l = m->lines;
 	struct pasta_cubin_fix key = {.at = (uint64_t)(operand.p - l->line.data)};
 	const struct pasta_cubin_fix *fix = NULL;
 	size_t size = (size_t)(operand.end - operand.p);
-	uint64_t there = number(&operand, size == 4 || size == 8 ? size : 0);
+	uint64_t there = cursor_number(&operand, size == 4 || size == 8 ? size : 0);
 
 	if (l->fix_count)
-		fix = bsearch(&key, l->fixes, l->fix_count, sizeof(key), by_place_of_fix);
-	/* Without one the address is of no section; behind the first it may go on in its own. */
-	m->placed = fix != NULL;
+		fix = bsearch(&key, l->fixes, l->fix_count, sizeof(key), fix_compare);
+	/* Without a relocation the address has no section. A later address of a sequence may be in
+	 * the same section. */
+	m->has_section = fix != NULL;
 	if (!fix)
 		return;
 	if (fix->section != m->row.section)
@@ -235,89 +237,90 @@ static void set_address(struct machine *m, struct cursor operand)
 	m->row.address = fix->value + (fix->added ? there : 0);
 }
 
-static void extended(struct machine *m, struct cursor *c)
+static void machine_extended(struct machine *m, struct cursor *c)
 {
 	struct cursor in;
-	uint64_t length = uleb(c);
+	uint64_t length = cursor_uleb(c);
 
 	in = *c;
-	skip(c, length);
+	cursor_skip(c, length);
 	if (!c->p || !length)
 		return;
 	in.end = c->p;
-	switch (number(&in, 1)) {
+	switch (cursor_number(&in, 1)) {
 	case LNE_END_SEQUENCE:
-		add_row(m, true);
-		begin_sequence(m);
+		machine_add_row(m, true);
+		machine_begin_sequence(m);
 		break;
 	case LNE_SET_ADDRESS:
-		set_address(m, in);
+		machine_set_address(m, in);
 		break;
-	default: /* nvcc's own, for one: it says what a function was inlined into */
+	default: /* for example nvcc's opcode for the caller of an inlined function */
 		break;
 	}
 }
 
-static void special(struct machine *m, unsigned int opcode)
+static void machine_special(struct machine *m, unsigned int opcode)
 {
 	const struct unit *u = m->unit;
 	unsigned int adjusted = opcode - u->opcode_base;
 
 	m->row.address += (uint64_t)(adjusted / u->line_range) * u->min_length;
 	m->row.line += (uint32_t)(u->line_base + (int)(adjusted % u->line_range));
-	add_row(m, false);
+	machine_add_row(m, false);
 }
 
-static void standard(struct machine *m, unsigned int opcode, struct cursor *c)
+static void machine_standard(struct machine *m, unsigned int opcode, struct cursor *c)
 {
 	const struct unit *u = m->unit;
 
 	switch (opcode) {
 	case LNS_COPY:
-		add_row(m, false);
+		machine_add_row(m, false);
 		break;
 	case LNS_ADVANCE_PC:
-		m->row.address += uleb(c) * u->min_length;
+		m->row.address += cursor_uleb(c) * u->min_length;
 		break;
 	case LNS_ADVANCE_LINE:
-		m->row.line += (uint32_t)sleb(c);
+		m->row.line += (uint32_t)cursor_sleb(c);
 		break;
 	case LNS_SET_FILE:
-		m->row.file = (uint32_t)uleb(c);
+		m->row.file = (uint32_t)cursor_uleb(c);
 		break;
 	case LNS_CONST_ADD_PC:
 		m->row.address +=
 			(uint64_t)((255u - u->opcode_base) / u->line_range) * u->min_length;
 		break;
 	case LNS_FIXED_ADVANCE_PC:
-		m->row.address += number(c, 2);
+		m->row.address += cursor_number(c, 2);
 		break;
 	default:
 		for (unsigned int i = 0; i < u->lengths[opcode]; i++)
-			uleb(c);
+			cursor_uleb(c);
 	}
 }
 
-static void run(struct pasta_cubin_lines *l, const struct unit *u, uint32_t unit)
+static void machine_run(struct pasta_cubin_lines *l, const struct unit *u, uint32_t unit)
 {
 	struct machine m = {.lines = l, .unit = u, .row.unit = unit};
 	struct cursor c = u->program;
 
-	begin_sequence(&m);
+	machine_begin_sequence(&m);
 	while (c.p && c.p < c.end) {
 		unsigned int opcode = *c.p++;
 
 		if (opcode >= u->opcode_base)
-			special(&m, opcode);
+			machine_special(&m, opcode);
 		else if (opcode)
-			standard(&m, opcode, &c);
+			machine_standard(&m, opcode, &c);
 		else
-			extended(&m, &c);
+			machine_extended(&m, &c);
 	}
 }
 
-/* A sequence may end where another one begins that was written before it. */
-static int by_address(const void *a, const void *b)
+/* Sorts rows by address. The end of a sequence precedes the begin of another one at the same
+ * address, even if the file has them in the opposite order. */
+static int row_compare(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
@@ -330,7 +333,7 @@ static int by_address(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static void read_all(struct pasta_cubin_lines *l)
+static void lines_read(struct pasta_cubin_lines *l)
 {
 	struct cursor c = cursor_of(l->line, 0);
 	struct unit u;
@@ -341,11 +344,11 @@ static void read_all(struct pasta_cubin_lines *l)
 
 		if (at > UINT32_MAX)
 			break;
-		if (read_unit(&c, &u))
-			run(l, &u, (uint32_t)at);
+		if (unit_read(&c, &u))
+			machine_run(l, &u, (uint32_t)at);
 	}
 	if (l->count)
-		qsort(l->rows, l->count, sizeof(*l->rows), by_address);
+		qsort(l->rows, l->count, sizeof(*l->rows), row_compare);
 }
 
 /* -- Files ------------------------------------------------------------------------------------ */
@@ -353,30 +356,31 @@ static void read_all(struct pasta_cubin_lines *l)
 struct entry {
 	const char *name;
 	uint64_t folder;
-	uint64_t name_at;			 /* where the name is in one of the others' bytes */
-	const struct pasta_cubin_bytes *name_in; /* NULL: name has it */
+	uint64_t name_at;			 /* offset of the name in name_in */
+	const struct pasta_cubin_bytes *name_in; /* NULL: the name is in name */
 };
 
-/* A name that is elsewhere is looked up later, for the one entry that is wanted. */
-static void field(const struct pasta_cubin_lines *l, const struct unit *u, uint64_t content,
-		  struct cursor *form_at, struct cursor *c, struct entry *e)
+/* Reads one field of an entry. Names in other sections are resolved later, for one entry only. */
+static void entry_read_field(const struct pasta_cubin_lines *l, const struct unit *u,
+			     uint64_t content, struct cursor *form_at, struct cursor *c,
+			     struct entry *e)
 {
 	static const uint8_t sizes[] = {[0x05] = 2, [0x06] = 4, [0x07] = 8, [0x0b] = 1};
-	uint64_t form = uleb(form_at), value = 0;
+	uint64_t form = cursor_uleb(form_at), value = 0;
 	const char *name = NULL;
 
 	if (form == 0x08) /* string */
-		name = text(c);
+		name = cursor_text(c);
 	else if (form == 0x1f || form == 0x0e) /* line_strp, strp */
-		value = number(c, u->wide ? 8 : 4);
+		value = cursor_number(c, u->wide ? 8 : 4);
 	else if (form == 0x0f) /* udata */
-		value = uleb(c);
+		value = cursor_uleb(c);
 	else if (form == 0x09) /* block */
-		skip(c, uleb(c));
+		cursor_skip(c, cursor_uleb(c));
 	else if (form == 0x1e) /* data16 */
-		skip(c, 16);
+		cursor_skip(c, 16);
 	else if (form < sizeof(sizes) && sizes[form])
-		value = number(c, sizes[form]);
+		value = cursor_number(c, sizes[form]);
 	else
 		c->p = NULL;
 	if (content == LNCT_DIRECTORY)
@@ -388,57 +392,57 @@ static void field(const struct pasta_cubin_lines *l, const struct unit *u, uint6
 	e->name_in = form == 0x1f ? &l->names[0] : form == 0x0e ? &l->names[1] : NULL;
 }
 
-/* The entry of that number of the list of version 5 that c is at; c is behind it afterwards. */
-static struct entry new_entry(const struct pasta_cubin_lines *l, const struct unit *u,
-			      struct cursor *c, uint64_t wanted)
+/* Returns the entry with this number of a list of version 5, and advances c beyond the list. */
+static struct entry entry_find_v5(const struct pasta_cubin_lines *l, const struct unit *u,
+				  struct cursor *c, uint64_t number)
 {
-	unsigned int fields = (unsigned int)number(c, 1);
+	unsigned int fields = (unsigned int)cursor_number(c, 1);
 	struct cursor format = *c, in;
 	struct entry found = {0};
 	uint64_t count;
 
 	for (unsigned int i = 0; i < 2 * fields; i++)
-		uleb(c);
-	count = uleb(c);
-	/* Each field has a byte at least, so that a short list does not take long. */
+		cursor_uleb(c);
+	count = cursor_uleb(c);
+	/* Each field has at least one byte, so the bounds of c limit the number of iterations. */
 	for (uint64_t i = 0; i < count && fields && c->p && c->p < c->end; i++) {
 		struct entry e = {0};
 
 		in = format;
 		for (unsigned int k = 0; k < fields && c->p; k++)
-			field(l, u, uleb(&in), &in, c, &e);
-		if (c->p && i == wanted)
+			entry_read_field(l, u, cursor_uleb(&in), &in, c, &e);
+		if (c->p && i == number)
 			found = e;
 	}
 	if (found.name_in) {
 		in = cursor_of(*found.name_in, found.name_at);
-		found.name = text(&in);
+		found.name = cursor_text(&in);
 	}
 	return found;
 }
 
 /* Lists of versions 2 to 4 begin with number 1 and end with an empty name. */
-static struct entry old_entry(struct cursor *c, uint64_t wanted, bool files)
+static struct entry entry_find_v2(struct cursor *c, uint64_t number, bool files)
 {
 	struct entry found = {0};
 
 	for (uint64_t i = 1; c->p; i++) {
-		struct entry e = {.name = text(c)};
+		struct entry e = {.name = cursor_text(c)};
 
 		if (!e.name || !*e.name)
 			break;
 		if (files) {
-			e.folder = uleb(c);
-			uleb(c); /* its time */
-			uleb(c); /* and size */
+			e.folder = cursor_uleb(c);
+			cursor_uleb(c); /* modification time */
+			cursor_uleb(c); /* size */
 		}
-		if (i == wanted)
+		if (i == number)
 			found = e;
 	}
 	return found;
 }
 
-static char *joined(const char *above, const char *folder, const char *name)
+static char *path_join(const char *above, const char *folder, const char *name)
 {
 	char path[PATH_LENGTH_MAX];
 	int n;
@@ -452,27 +456,27 @@ static char *joined(const char *above, const char *folder, const char *name)
 	return n > 0 && (size_t)n < sizeof(path) ? strdup(path) : NULL;
 }
 
-static char *make_path(const struct pasta_cubin_lines *l, const struct row *row)
+static char *path_make(const struct pasta_cubin_lines *l, const struct row *row)
 {
 	struct cursor c = cursor_of(l->line, row->unit), folders, files;
 	struct entry file, folder, above = {0};
 	struct unit u;
 
-	if (!read_unit(&c, &u))
+	if (!unit_read(&c, &u))
 		return NULL;
 	folders = files = u.lists;
 	if (u.version == 5) {
-		above = new_entry(l, &u, &files, 0);
-		file = new_entry(l, &u, &files, row->file);
-		folder = new_entry(l, &u, &folders, file.folder);
+		above = entry_find_v5(l, &u, &files, 0);
+		file = entry_find_v5(l, &u, &files, row->file);
+		folder = entry_find_v5(l, &u, &folders, file.folder);
 		if (!file.folder)
-			above.name = NULL; /* it is the folder itself */
+			above.name = NULL; /* the file is in that directory itself */
 	} else {
-		old_entry(&files, 0, false);
-		file = old_entry(&files, row->file, true);
-		folder = old_entry(&folders, file.folder, false);
+		entry_find_v2(&files, 0, false);
+		file = entry_find_v2(&files, row->file, true);
+		folder = entry_find_v2(&folders, file.folder, false);
 	}
-	return file.name && *file.name ? joined(above.name, folder.name, file.name) : NULL;
+	return file.name && *file.name ? path_join(above.name, folder.name, file.name) : NULL;
 }
 
 static const char *path_of(struct pasta_cubin_lines *l, const struct row *row)
@@ -485,13 +489,13 @@ static const char *path_of(struct pasta_cubin_lines *l, const struct row *row)
 	path = pasta_map_add(l->paths, key);
 	if (!path)
 		return NULL;
-	*path = make_path(l, row);
+	*path = path_make(l, row);
 	return *path;
 }
 
-/* -- What others call ------------------------------------------------------------------------- */
+/* -- Public functions ------------------------------------------------------------------------- */
 
-static struct pasta_cubin_bytes copy(uint8_t **to, struct pasta_cubin_bytes from)
+static struct pasta_cubin_bytes lines_copy_bytes(uint8_t **to, struct pasta_cubin_bytes from)
 {
 	struct pasta_cubin_bytes copied = {*to, from.size};
 
@@ -523,11 +527,11 @@ struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 		return NULL;
 	}
 	to = l->bytes;
-	l->line = copy(&to, line);
-	l->names[0] = copy(&to, names[0]);
-	l->names[1] = copy(&to, names[1]);
+	l->line = lines_copy_bytes(&to, line);
+	l->names[0] = lines_copy_bytes(&to, names[0]);
+	l->names[1] = lines_copy_bytes(&to, names[1]);
 	if (fix_count)
-		qsort(fixes, fix_count, sizeof(*fixes), by_place_of_fix);
+		qsort(fixes, fix_count, sizeof(*fixes), fix_compare);
 	return l;
 }
 
@@ -554,8 +558,8 @@ bool pasta_cubin_lines_find(struct pasta_cubin_lines *l, uint32_t section, uint6
 	const struct row *row;
 
 	if (!l->read)
-		read_all(l);
-	/* The first row behind it. */
+		lines_read(l);
+	/* Find the first row after the offset. */
 	for (high = l->count; low < high;) {
 		size_t middle = low + (high - low) / 2;
 

@@ -6,12 +6,12 @@
 
 struct pasta_cubin_lines;
 
-/* What has to be written at a place of the table: an address in a section. */
+/* A relocation of the line table: an address in a section. */
 struct pasta_cubin_fix {
 	uint64_t at;
 	uint64_t value;
 	uint32_t section;
-	bool added; /* to what is at the place already */
+	bool added; /* the value is added to the table's bytes */
 };
 
 struct pasta_cubin_bytes {
@@ -20,9 +20,9 @@ struct pasta_cubin_bytes {
 };
 
 /*
- * line is .debug_line; names are .debug_line_str and .debug_str, which may be empty; all three are
- * copied, and fixes, from malloc, are taken, whatever is returned. rows: no more lines than that
- * are kept. NULL: out of memory.
+ * Copies the sections line (.debug_line) and names (.debug_line_str and .debug_str, which may be
+ * empty). Frees or owns fixes, which is from malloc, even on failure. rows limits the number of
+ * decoded lines. Returns NULL without memory.
  */
 struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 						const struct pasta_cubin_bytes names[2],
@@ -30,7 +30,7 @@ struct pasta_cubin_lines *pasta_cubin_lines_new(struct pasta_cubin_bytes line,
 						size_t rows);
 void pasta_cubin_lines_free(struct pasta_cubin_lines *l);
 
-/* As pasta_cubin_line has it; the offset is the section's. */
+/* As pasta_cubin_line; the offset is relative to the section. */
 bool pasta_cubin_lines_find(struct pasta_cubin_lines *l, uint32_t section, uint64_t offset,
 			    struct pasta_cubin_line *line);
 

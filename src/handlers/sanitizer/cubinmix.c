@@ -1,12 +1,12 @@
 /*
- * cubinmix.c - instructions of CUDA devices, told apart by what they do to memory.
+ * cubinmix.c - classifies instructions of CUDA devices by their effect on memory.
  *
- * An instruction has 16 bytes from sm_70 on. Its lowest nine bits are the operation, the next three
- * the form of its operands (register, immediate, constant, uniform register). NVIDIA documents
- * neither. The operations here were found by compiling one PTX instruction a kernel with ptxas
- * 13.0, for sm_75, 80, 90a, 100a and 120a, and taking away what the same kernel has without it
- * (tests/unit/cubinops.h has them); nvdisasm names them alike. What was not seen is not guessed:
- * it counts in all alone.
+ * From sm_70 on an instruction has 16 bytes. The lowest nine bits are the operation, the next
+ * three the form of its operands (register, immediate, constant, uniform register). NVIDIA
+ * documents neither. The operations below were determined with ptxas 13.0 for sm_75, 80, 90a, 100a
+ * and 120a: compile a kernel with and without one PTX instruction, and compare
+ * (tests/unit/cubinops.h has the results). nvdisasm prints the same names. Operations that did not
+ * occur count in "all" only.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ enum { SM_FIRST = 75, SM_ALIKE = 90, SM_LAST = 121 };
 
 #define AT(field) (offsetof(struct pasta_cubin_mix, field) / sizeof(uint32_t))
 
-/* Which count of the mix an operation is in; 0, which is all, for the others. */
+/* The member of the mix that counts an operation; 0, which is "all", for other operations. */
 static const uint8_t classes[OPERATION + 1] = {
 	/* ldmatrix, stmatrix */
 	[0x03b] = AT(matrix),
@@ -53,8 +53,8 @@ static const uint8_t classes[OPERATION + 1] = {
 	[0x188] = AT(shared),
 	[0x18c] = AT(shared),
 	[0x18d] = AT(shared),
-	/* atom and atom.cas, generic; red.global; from sm_90 on of floats; atom.global and its cas
-	 */
+	/* atom and atom.cas, generic; red.global, for floats from sm_90 on; atom.global and
+	 * atom.global.cas */
 	[0x18a] = AT(atomics),
 	[0x18b] = AT(atomics),
 	[0x18e] = AT(atomics),
@@ -82,7 +82,7 @@ static const uint8_t classes[OPERATION + 1] = {
 	/* st.async, red.async */
 	[0x1bd] = AT(remote),
 	[0x1be] = AT(remote),
-	/* st.bulk; tcgen05.cp, tcgen05.mma; wgmma of floats, integers, bits and bytes of floats */
+	/* st.bulk; tcgen05.cp, tcgen05.mma; wgmma for floats, integers, bits and 8-bit floats */
 	[0x1cb] = AT(bulk_sets),
 	[0x1e7] = AT(tensor_cores),
 	[0x1ea] = AT(tensor_cores),
@@ -92,7 +92,7 @@ static const uint8_t classes[OPERATION + 1] = {
 	[0x1f3] = AT(tensor_cores),
 };
 
-/* Before sm_90, those of textures and surfaces whose handle is no parameter, nor a constant. */
+/* Before sm_90: textures and surfaces whose handle is neither a parameter nor a constant. */
 static const uint8_t older[OPERATION + 1] = {
 	[0x161] = AT(textures), [0x164] = AT(textures), [0x167] = AT(textures),
 	[0x16d] = AT(textures), [0x19a] = AT(textures), [0x19c] = AT(textures),
@@ -111,11 +111,11 @@ bool pasta_cubin_classify(unsigned int sm, const uint8_t *code, size_t size,
 
 		counts[sm < SM_ALIKE && older[operation] ? older[operation] : classes[operation]]++;
 	}
-	/* Those of a class are instructions as well. */
+	/* "all" includes the instructions of the other classes. */
 	for (size_t i = 1; i < sizeof(counts) / sizeof(counts[0]); i++)
 		counts[0] += counts[i];
 	memcpy(mix, counts, sizeof(*mix));
 	return true;
 }
 
-_Static_assert(offsetof(struct pasta_cubin_mix, all) == 0, "the class of all others is 0");
+_Static_assert(offsetof(struct pasta_cubin_mix, all) == 0, "the class of other instructions is 0");

@@ -1,51 +1,56 @@
 /*
- * idle.c - times when nothing of the program's runs on a device.
+ * idle.c - periods in which no kernel of the program runs.
  *
- * To patch code, and to unpatch it, the library waits for all kernels, and holds up the program
- * meanwhile: a kernel that waits for the program would be waited for for ever. So nobody is let
- * launch, a thread of ours waits for all contexts, and where they are not through in time it is
- * left for later. Not stream by stream: one that is gone may still have something to run.
+ * To patch or unpatch a module, the library waits for all kernels and blocks the program's calls
+ * meanwhile. If a kernel waits for the program, this is a deadlock. idle.c therefore stops new
+ * launches and lets a thread of its own wait for all contexts. If they do not finish in time,
+ * patching is postponed. It waits for contexts and not for streams, because a destroyed stream may
+ * still have work to run.
  */
 #include <time.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/idle.h"
 #include "core/lock.h"
 
-/* ns that who patches waits for at most: what is queued, of code that is patched, may take as long.
- * One that was in vain is twice as long the next time, and that is ten times later. Others who
- * launch wait for the patching as well. */
+/* The longest wait for the kernels, in ns: queued kernels of patched code may take that long. After
+ * a timeout the next attempt waits twice as long, and starts after BETWEEN times the wait. Other
+ * launching threads wait for the patching as well, at most GATE. */
 #define PAUSE UINT64_C(1000000000)
 #define PAUSE_MOST (8 * PAUSE)
-#define GATE (PAUSE_MOST + SAN_WAIT)
-#define WITHIN UINT64_C(20000000) /* ns that a thread takes to come to the driver */
+#define GATE (PAUSE_MOST + san_limits.wait_ns)
+#define WITHIN                                                                                     \
+	UINT64_C(20000000) /* ns until a thread that calls the driver is certainly inside of it */
 enum { BETWEEN = 10, CONTEXTS = 64 };
 
-static atomic_bool closed;	/* nobody launches */
-static atomic_bool breached;	/* but somebody did, who has waited for too long */
+static atomic_bool closed;	/* launches must wait */
+static atomic_bool breached;	/* a thread has launched nevertheless, after too long a wait */
 static _Atomic uint32_t inside; /* threads in calls that launch */
-/* Streams that are captured: they must not be waited for. */
+/* The number of captures in progress. Waiting for a captured stream is an error. */
 static _Atomic uint32_t captures;
-static struct pasta_map *captured; /* by the program's handles; threads' own ones have one */
+static struct pasta_map
+	*captured; /* by the program's stream handles; all per-thread streams share one */
 struct capture {
 	const void *context;
 	uint32_t count;
 };
 static uint64_t not_before, pause_ns = PAUSE;
 
-/* Who waits for contexts: what it is to wait for, and how far it is. */
+/* The thread that waits for contexts: its task and its progress. */
 static struct {
 	pthread_cond_t wake;
 	struct san_context *contexts[CONTEXTS];
 	size_t count, done;
-	const struct san_context *now;
-	uint64_t since; /* it began with that */
+	const struct san_context *current;
+	uint64_t since; /* when it began to wait for current */
 	bool runs, failed;
 } waiter = {.wake = PTHREAD_COND_INITIALIZER};
 
-/* -- Who launches -- */
+/* -- Threads that launch -- */
 
-/* Under the lock. */
-static void wait_open(void)
+/* The caller holds the lock. */
+static void idle_wait_open(void)
 {
 	struct timespec until = san_deadline(GATE);
 
@@ -53,21 +58,21 @@ static void wait_open(void)
 		;
 }
 
-void san_quiet_enter(void)
+void san_idle_enter(void)
 {
 	atomic_fetch_add(&inside, 1);
 	if (!atomic_load(&closed))
 		return;
-	san_quiet_leave();
+	san_idle_leave();
 	pasta_lock(&san.lock);
-	wait_open();
+	idle_wait_open();
 	if (atomic_load(&closed))
 		atomic_store(&breached, true);
 	atomic_fetch_add(&inside, 1);
 	pasta_unlock(&san.lock);
 }
 
-void san_quiet_leave(void)
+void san_idle_leave(void)
 {
 	if (atomic_fetch_sub(&inside, 1) != 1 || !atomic_load(&closed))
 		return;
@@ -76,7 +81,7 @@ void san_quiet_leave(void)
 	pasta_unlock(&san.lock);
 }
 
-static void capture_begins(const void *context, const void *stream)
+static void capture_begin(const void *context, const void *stream)
 {
 	struct capture *c;
 
@@ -92,7 +97,7 @@ static void capture_begins(const void *context, const void *stream)
 	pasta_unlock(&san.lock);
 }
 
-static void capture_ends(const void *stream)
+static void capture_end(const void *stream)
 {
 	struct capture *c;
 
@@ -105,35 +110,35 @@ static void capture_ends(const void *stream)
 	pasta_unlock(&san.lock);
 }
 
-/* Whoever has begun to wait for a context is in the driver by then, which asks for captures first;
- * it was given up, else nobody were here. */
-static void wait_until_within(void)
+/* Waits until the waiter, if it waits for a context, is certainly inside the driver, which checks
+ * for captures first. That wait has timed out already, because this thread could launch. */
+static void idle_wait_for_driver(void)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
 	bool begins;
 
 	do {
 		pasta_lock(&san.lock);
-		begins = waiter.now && pasta_now() < waiter.since + WITHIN;
+		begins = waiter.current && pasta_now() < waiter.since + WITHIN;
 		pasta_unlock(&san.lock);
 		if (begins)
 			pasta_nap(&ms);
 	} while (begins);
 }
 
-void san_quiet_capture(const void *context, const void *stream, bool begins)
+void san_idle_capture(const void *context, const void *stream, bool begins)
 {
 	if (!begins) {
-		capture_ends(stream);
+		capture_end(stream);
 		return;
 	}
-	san_quiet_enter();
-	capture_begins(context, stream);
-	wait_until_within();
-	san_quiet_leave();
+	san_idle_enter();
+	capture_begin(context, stream);
+	idle_wait_for_driver();
+	san_idle_leave();
 }
 
-void san_quiet_uncapture(const void *context, const void *stream)
+void san_idle_uncapture(const void *context, const void *stream)
 {
 	struct capture *c;
 	uint64_t key;
@@ -149,66 +154,67 @@ void san_quiet_uncapture(const void *context, const void *stream)
 	pasta_unlock(&san.lock);
 }
 
-/* -- Who waits -- */
+/* -- The waiter -- */
 
-/* Whether the context has failed, and will go on to. */
-static bool has_failed(int result)
+/* Returns whether the error is permanent: the context has failed. */
+static bool context_has_failed(int result)
 {
 	return result > 0 && (result < SAN_CAPTURE_ERRORS || result == SAN_UNKNOWN_ERROR);
 }
 
-/* Under the lock, which is let go meanwhile. One that has failed runs nothing any more. */
-static void wait_for(struct san_context *c)
+/* Waits for a context; releases the lock meanwhile. A failed context does not run anything. The
+ * caller holds the lock. */
+static void waiter_sync(struct san_context *c)
 {
 	void *handle = atomic_load(&san.ended) || c->broken ? NULL : c->handle;
 	int r;
 
 	if (!handle)
 		return;
-	waiter.now = c;
+	waiter.current = c;
 	waiter.since = pasta_now();
 	pasta_unlock(&san.lock);
 	r = SAN_CALL(ContextSynchronize, handle);
 	pasta_lock(&san.lock);
-	waiter.now = NULL;
-	if (has_failed(r))
+	waiter.current = NULL;
+	if (context_has_failed(r))
 		c->broken = true;
 	else if (r != SAN_OK)
 		waiter.failed = true;
 }
 
-static void *main_(void *arg)
+static void *waiter_main(void *arg)
 {
 	(void)arg;
-	pthread_setname_np(pthread_self(), "pasta-quiet");
+	pthread_setname_np(pthread_self(), "pasta-idle");
 	pasta_lock(&san.lock);
 	for (;;) {
 		if (waiter.done == waiter.count) {
 			pthread_cond_wait(&waiter.wake, &san.lock);
 			continue;
 		}
-		wait_for(waiter.contexts[waiter.done]);
+		waiter_sync(waiter.contexts[waiter.done]);
 		waiter.done++;
 		pthread_cond_broadcast(&san.changed);
 	}
 	return NULL;
 }
 
-/* Under the lock: what it has not come to yet it does not come to. */
-static void stop_waiter(void)
+/* Skips all contexts after the current one. The caller holds the lock. */
+static void waiter_stop(void)
 {
-	waiter.count = waiter.done + (waiter.now != NULL);
+	waiter.count = waiter.done + (waiter.current != NULL);
 }
 
-/* Under the lock. Whether all contexts are through, in time. */
-static bool wait_for_contexts(const struct timespec *until)
+/* Returns whether all contexts have finished in time. The caller holds the lock. */
+static bool idle_wait_for_contexts(const struct timespec *until)
 {
 	size_t count = san_contexts(waiter.contexts, CONTEXTS);
 	int late = 0;
 
 	if (count > CONTEXTS)
 		return false;
-	waiter.runs = waiter.runs || san_thread(main_, NULL);
+	waiter.runs = waiter.runs || san_thread(waiter_main, NULL);
 	if (!waiter.runs)
 		return false;
 	waiter.count = count;
@@ -217,45 +223,45 @@ static bool wait_for_contexts(const struct timespec *until)
 	pthread_cond_signal(&waiter.wake);
 	while (waiter.done < waiter.count && !late)
 		late = pthread_cond_timedwait(&san.changed, &san.lock, until);
-	if (late) /* the others may go before it comes to them */
-		stop_waiter();
+	if (late) /* the program may destroy the other contexts meanwhile */
+		waiter_stop();
 	return !late && !waiter.failed;
 }
 
-/* Under the lock. */
-static bool wait_for_all(void)
+/* Returns whether all launches and contexts have finished in time. The caller holds the lock. */
+static bool idle_wait_for_all(void)
 {
 	struct timespec until = san_deadline(pause_ns);
 
 	while (atomic_load(&inside))
 		if (pthread_cond_timedwait(&san.changed, &san.lock, &until))
 			return false;
-	return !atomic_load(&captures) && wait_for_contexts(&until) && !san_quiet_breached();
+	return !atomic_load(&captures) && idle_wait_for_contexts(&until) && !san_idle_breached();
 }
 
-bool san_quiet_breached(void)
+bool san_idle_breached(void)
 {
 	return atomic_load(&breached) || atomic_load(&san.ended);
 }
 
-/* Under the lock. */
-static bool may_begin(void)
+/* The caller holds the lock. */
+static bool idle_may_begin(void)
 {
 	return !atomic_load(&closed) && !atomic_load(&captures) && !atomic_load(&san.ended) &&
 	       waiter.done == waiter.count && pasta_now() >= not_before;
 }
 
-bool san_quiet_begin(void)
+bool san_idle_begin(void)
 {
-	bool quiet = false;
+	bool idle = false;
 
 	pasta_lock(&san.lock);
-	wait_open();
-	if (may_begin()) {
+	idle_wait_open();
+	if (idle_may_begin()) {
 		atomic_store(&breached, false);
 		atomic_store(&closed, true);
-		quiet = wait_for_all();
-		if (quiet) {
+		idle = idle_wait_for_all();
+		if (idle) {
 			pause_ns = PAUSE;
 		} else {
 			not_before = pasta_now() + BETWEEN * pause_ns;
@@ -265,10 +271,10 @@ bool san_quiet_begin(void)
 		}
 	}
 	pasta_unlock(&san.lock);
-	return quiet;
+	return idle;
 }
 
-void san_quiet_end(void)
+void san_idle_end(void)
 {
 	pasta_lock(&san.lock);
 	atomic_store(&closed, false);
@@ -276,12 +282,12 @@ void san_quiet_end(void)
 	pasta_unlock(&san.lock);
 }
 
-void san_quiet_stop(void)
+void san_idle_stop(void)
 {
-	struct timespec until = san_deadline(SAN_WAIT);
+	struct timespec until = san_deadline(san_limits.wait_ns);
 
-	stop_waiter();
+	waiter_stop();
 	waiter.failed = true;
-	while (waiter.now && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
+	while (waiter.current && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
 		;
 }

@@ -11,6 +11,14 @@
 #include "core/lock.h"
 #include "handlers/cupti/detour.h"
 #include "handlers/handler.h"
+#include "handlers/sanitizer/calls.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/idle.h"
+#include "handlers/sanitizer/launch.h"
+#include "handlers/sanitizer/modules.h"
+#include "handlers/sanitizer/objects.h"
+#include "handlers/sanitizer/patching.h"
 #include "handlers/sanitizer/sanitizer.h"
 
 struct san san = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -42,7 +50,7 @@ static void on_stream(const struct san_stream_data *d)
 
 static void on_stream_end(const struct san_stream_data *d)
 {
-	san_quiet_uncapture(d->context, d->stream);
+	san_idle_uncapture(d->context, d->stream);
 	san_stream_end(d->handle);
 }
 
@@ -53,7 +61,7 @@ static void on_resource(uint32_t id, const void *data)
 		on_context(data);
 		break;
 	case SAN_CONTEXT_DESTROYING:
-		san_quiet_uncapture(((const struct san_context_data *)data)->context, NULL);
+		san_idle_uncapture(((const struct san_context_data *)data)->context, NULL);
 		san_context_end(((const struct san_context_data *)data)->context);
 		break;
 	case SAN_CONTEXT_DESTROYED:
@@ -153,9 +161,9 @@ static void at_exit(void)
 	san_completion_end(NULL, NULL);
 	atomic_store(&san.ended, true);
 	pasta_lock(&san.lock);
-	san_quiet_stop();
+	san_idle_stop();
 	pasta_unlock(&san.lock);
-	san_modules_settle();
+	san_patching_settle();
 }
 
 /* As at_exit, but in a signal handler, perhaps: threads of ours do what is left to do. A vfork's

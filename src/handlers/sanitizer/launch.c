@@ -1,36 +1,42 @@
-/* launch.c - launches, on their threads: told, chosen, and given a slot to count in. */
+/* launch.c - launches, on the threads that make them: emits, selects, and prepares slots. */
 #include <stdio.h>
 #include <string.h>
 
 #include "collect/stack.h"
 #include "core/lock.h"
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/calls.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/launch.h"
+#include "handlers/sanitizer/modules.h"
+#include "handlers/sanitizer/rings.h"
+#include "handlers/sanitizer/sites.h"
+#include "handlers/sanitizer/slots.h"
 
-/* One that begins. */
+/* The launch that the thread makes. */
 struct work {
 	const struct san_launch_data *data;
 	struct san_context *context;
 	struct san_stream *stream;
 	struct san_module *module;
-	const char *symbol, *kernel; /* the function's name, and the launch's */
-	void *handle;		     /* of the stream that its slot is filled on */
+	const char *symbol, *kernel; /* names of the function and of the launch */
+	void *handle;		     /* handle of the stream on which its slot is filled */
 	uint64_t corr, time;
 	struct san_function function;
-	bool node;	/* of a graph */
-	uint64_t graph; /* a number of it */
+	bool node;	/* it is a node of a graph */
+	uint64_t graph; /* a hash of the graph's handle */
 };
 
 static _Atomic uint64_t correlations;
-/* Slots of the launch, or of the graph, that this thread is about to give to a device. */
+/* Slots of the launch or graph that this thread is about to submit to a device. */
 static _Thread_local struct san_slot *begun;
-/* Whose nodes are told of. All of them have one slot: the last one that a node was given is what
- * the others count in. */
+/* The graph that this thread launches. All of its nodes share one slot. */
 static _Thread_local struct {
 	bool begun, chosen;
 	struct san_slot *slot;
 } in_graph;
 
-static void emit_launch(const struct work *w, void *graph)
+static void launch_emit(const struct work *w, void *graph)
 {
 	struct pasta_event ev;
 
@@ -52,8 +58,8 @@ static void emit_launch(const struct work *w, void *graph)
 
 /* -- Counting -- */
 
-/* Where the function's code is; 0: that is not known. */
-static uint64_t learn_code(const struct work *w, struct san_module *m)
+/* Returns the address of the function's code; 0 if it is unknown. */
+static uint64_t launch_learn_code(const struct work *w, struct san_module *m)
 {
 	uint64_t pc = 0, size = 0;
 
@@ -63,7 +69,7 @@ static uint64_t learn_code(const struct work *w, struct san_module *m)
 	return pc;
 }
 
-static void name_slot(struct san_slot *s, const struct work *w)
+static void launch_name_slot(struct san_slot *s, const struct work *w)
 {
 	const uint32_t *grid = w->data->grid;
 
@@ -72,31 +78,31 @@ static void name_slot(struct san_slot *s, const struct work *w)
 	s->module = w->module;
 	s->blocks = w->node ? 0 : (uint64_t)grid[0] * grid[1] * grid[2];
 	s->handle = w->node && w->data->api_handle ? w->data->api_handle : w->handle;
-	s->pc = learn_code(w, w->module);
+	s->pc = launch_learn_code(w, w->module);
 }
 
-static uint32_t threads_of(const struct work *w)
+static uint32_t launch_threads(const struct work *w)
 {
 	const uint32_t *block = w->data->block;
 
 	return block[0] * block[1] * block[2];
 }
 
-static const char *hand_over(const struct work *w, struct san_slot *s)
+static const char *launch_fill_slot(const struct work *w, struct san_slot *s)
 {
 	const char *why;
 
-	name_slot(s, w);
-	s->threads = threads_of(w);
+	launch_name_slot(s, w);
+	s->threads = launch_threads(w);
 	why = san_ring_begin(s, s->threads);
 	if (!why && (san_slot_fill(s, s->handle) != SAN_OK ||
 		     SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 			      s->memory) != SAN_OK))
-		why = "its device's memory cannot be written";
+		why = "cannot write to its device's memory";
 	return why;
 }
 
-static void give_back(struct san_slot *s)
+static void launch_release_slot(struct san_slot *s)
 {
 	san_ring_cancel(s);
 	pasta_lock(&san.lock);
@@ -104,9 +110,9 @@ static void give_back(struct san_slot *s)
 	pasta_unlock(&san.lock);
 }
 
-/* What tensor copies are about, where they can be: nobody sees the copies. */
-static void tell_tensors(const struct work *w, const struct pasta_version *version,
-			 struct pasta_accesses_launch *launch)
+/* Adds the tensors that the arguments describe: patches cannot count the copies themselves. */
+static void launch_add_tensors(const struct work *w, const struct pasta_version *version,
+			       struct pasta_accesses_launch *launch)
 {
 	struct pasta_tensormap maps[PASTA_TENSORMAPS];
 	const struct pasta_cubin_function *f =
@@ -127,10 +133,10 @@ static void tell_tensors(const struct work *w, const struct pasta_version *versi
 	}
 }
 
-static const char *take_slot(struct work *w, struct pasta_accesses_launch *launch)
+static const char *launch_acquire_slot(struct work *w, struct pasta_accesses_launch *launch)
 {
 	const struct pasta_version *version = pasta_accesses_pin(launch);
-	const char *why = "there is no memory";
+	const char *why = "out of memory";
 	struct san_slot *s;
 
 	if (!version)
@@ -140,22 +146,22 @@ static const char *take_slot(struct work *w, struct pasta_accesses_launch *launc
 		return why;
 	s->launch = launch;
 	pasta_accesses_compare(launch, w->kernel);
-	tell_tensors(w, version, launch);
+	launch_add_tensors(w, version, launch);
 	san_coverage(w->module, w->data->function, w->symbol);
-	why = hand_over(w, s);
+	why = launch_fill_slot(w, s);
 	if (why) {
-		give_back(s);
+		launch_release_slot(s);
 		return why;
 	}
 	san_completion_begin(s);
-	w->module = NULL; /* it is the slot's */
+	w->module = NULL; /* the slot owns the reference */
 	s->next = begun;
 	begun = s;
 	return NULL;
 }
 
-/* NULL, or why it cannot be counted. */
-static const char *count(struct work *w, uint64_t shape)
+/* Counts the launch. Returns NULL, or a static text that explains why that is impossible. */
+static const char *launch_count(struct work *w, uint64_t shape)
 {
 	struct pasta_accesses_launch *launch;
 	const char *why;
@@ -163,9 +169,9 @@ static const char *count(struct work *w, uint64_t shape)
 	if (w->context->broken)
 		return "a kernel of its context has failed";
 	if (w->node && atomic_load(&san.device_graphs))
-		return "kernels of the program may launch graphs, and those cannot be counted";
+		return "kernels of the program may launch graphs, and such launches cannot be counted";
 	if (!san.reducers && !san_ring_enabled())
-		return "nothing of what is wanted is counted on devices";
+		return "the requested reducers do not run on devices";
 	why = san_module_count(w->module);
 	if (why) {
 		if (!w->module->refused)
@@ -174,20 +180,21 @@ static const char *count(struct work *w, uint64_t shape)
 	}
 	launch = pasta_accesses_begin(w->corr, w->function.name, pasta_agent_tid(), NULL);
 	if (!launch)
-		return "too many launches are under way, or there is no memory";
-	why = take_slot(w, launch);
+		return "too many launches are in progress, or out of memory";
+	why = launch_acquire_slot(w, launch);
 	if (why)
 		pasta_accesses_cancel(launch);
 	return why;
 }
 
-/* Whether its module is patched or not: another thread may be at it. */
-static void leave_out(const struct work *w)
+/* Passes NULL to the patches. Called even if the module is not patched, because another thread may
+ * be patching it. */
+static void launch_exclude(const struct work *w)
 {
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle, NULL);
 }
 
-static void choose(struct work *w)
+static void launch_choose(struct work *w)
 {
 	uint64_t shape =
 		pasta_accesses_shape(w->function.kernel, w->data->grid, w->data->block) ^ w->graph;
@@ -197,21 +204,21 @@ static void choose(struct work *w)
 	const char *why = NULL;
 
 	if (what == PASTA_ACCESS_LAUNCH_COUNTED) {
-		why = count(w, shape);
+		why = launch_count(w, shape);
 		if (why) {
 			what = PASTA_ACCESS_LAUNCH_REFUSED;
-			leave_out(w);
+			launch_exclude(w);
 		}
 	} else {
-		san_module_pass(w->module);
-		leave_out(w);
+		san_module_skip(w->module);
+		launch_exclude(w);
 	}
 	pasta_accesses_registered(w->corr, w->time, shape, what, w->function.name,
-			    why ? pasta_intern_str(why) : 0, pasta_accesses_one_in(blocks));
+				  why ? pasta_intern_str(why) : 0, pasta_accesses_one_in(blocks));
 }
 
-/* A graph is not called as its kernel is. */
-static void name(struct work *w)
+/* Not for a graph: its name differs from its kernel's name. */
+static void launch_name(struct work *w)
 {
 	struct san_function *f = &w->function;
 
@@ -223,24 +230,24 @@ static void name(struct work *w)
 		san_module_named(w->module, w->data->function, f->name, f->kernel);
 }
 
-static void begin(struct work *w, void *graph)
+static void launch_process(struct work *w, void *graph)
 {
 	bool active = pasta_agent_active();
 
 	if (active) {
 		w->corr = atomic_fetch_add(&correlations, 1) + 1;
 		w->time = pasta_now();
-		name(w);
-		emit_launch(w, graph);
-		choose(w);
+		launch_name(w);
+		launch_emit(w, graph);
+		launch_choose(w);
 	} else {
-		san_module_pass(w->module);
-		leave_out(w);
+		san_module_skip(w->module);
+		launch_exclude(w);
 	}
 }
 
-/* False: there is no memory. */
-static bool know(struct work *w, const struct san_launch_data *d)
+/* Looks up context, stream and module. Returns false without memory. */
+static bool launch_resolve(struct work *w, const struct san_launch_data *d)
 {
 	void *handle = d->handle;
 
@@ -262,23 +269,23 @@ static bool know(struct work *w, const struct san_launch_data *d)
 	return w->module;
 }
 
-static void forget(const struct work *w)
+static void launch_unref(const struct work *w)
 {
 	if (w->module)
 		san_module_put(w->module);
 	san_stream_put(w->stream);
 }
 
-/* It is patched, perhaps. */
-static void forgo(const struct work *w)
+/* The module may be patched, so the launch needs its callback data even so. */
+static void launch_drop(const struct work *w)
 {
 	pasta_emit_loss(PASTA_LOSS_MEMORY, 1);
-	leave_out(w);
+	launch_exclude(w);
 }
 
-/* -- What CUDA tells -- */
+/* -- Callbacks -- */
 
-static void queue(void)
+static void launch_queue_slots(void)
 {
 	struct san_slot *s = begun, *next;
 
@@ -292,30 +299,30 @@ void san_launch_begin(const struct san_launch_data *d)
 {
 	struct work w = {0};
 
-	if (!know(&w, d)) {
-		forgo(&w);
-		forget(&w);
+	if (!launch_resolve(&w, d)) {
+		launch_drop(&w);
+		launch_unref(&w);
 		return;
 	}
-	begin(&w, NULL);
-	forget(&w);
+	launch_process(&w, NULL);
+	launch_unref(&w);
 }
 
-/* One that failed has counted nothing. */
+/* A launch that failed has counted nothing. */
 void san_launch_over(void)
 {
 	memset(&in_graph, 0, sizeof(in_graph));
-	queue();
+	launch_queue_slots();
 }
 
 void san_launch_end(void)
 {
 	if (!in_graph.begun)
-		queue();
+		launch_queue_slots();
 }
 
-/* The first node that is told of stands for the graph. */
-static void begin_graph(struct work *w, void *which)
+/* The first reported node represents the graph. */
+static void graph_first_node(struct work *w, void *which)
 {
 	struct san_slot *others = begun;
 	char graph[512];
@@ -324,14 +331,14 @@ static void begin_graph(struct work *w, void *which)
 	w->kernel = graph;
 	w->function.name = 0;
 	w->graph = (uintptr_t)which * UINT64_C(0x9e3779b97f4a7c15);
-	begin(w, which);
+	launch_process(w, which);
 	w->kernel = w->symbol;
 	in_graph.slot = begun != others ? begun : NULL;
 	in_graph.chosen = true;
 }
 
-/* Another device cannot write to the slot. */
-static void leave_graph(const struct work *w)
+/* A kernel on another device cannot write to the slot. */
+static void graph_check_device(const struct work *w)
 {
 	if (!in_graph.slot || in_graph.slot->context == w->context)
 		return;
@@ -339,40 +346,41 @@ static void leave_graph(const struct work *w)
 	in_graph.slot = NULL;
 }
 
-static void learn_node(const struct work *w)
+static void graph_learn_node(const struct work *w)
 {
 	struct san_module *first = in_graph.slot->module;
 
-	learn_code(w, w->module);
+	launch_learn_code(w, w->module);
 	if (first == w->module)
 		return;
-	learn_code(w, first);
+	launch_learn_code(w, first);
 	pasta_lock(&san.lock);
 	first->foreign = true;
 	pasta_unlock(&san.lock);
 }
 
-static void go_on(const struct work *w)
+static void graph_next_node(const struct work *w)
 {
-	leave_graph(w);
+	graph_check_device(w);
 	if (!in_graph.slot) {
-		san_module_pass(w->module);
-		leave_out(w);
+		san_module_skip(w->module);
+		launch_exclude(w);
 		return;
 	}
-	if (san_module_count(w->module)) /* it is counted from the next time on, perhaps */
+	if (san_module_count(w->module)) /* a later launch may be counted */
 		pasta_accesses_dropped(in_graph.slot->launch, 1);
-	/* From raw accesses alone nobody knows how many threads its warps have. */
-	if (threads_of(w) != in_graph.slot->threads)
+	/* Raw accesses do not show how many threads the warps of this kernel have. */
+	if (launch_threads(w) != in_graph.slot->threads)
 		pasta_accesses_partial(in_graph.slot->launch);
-	learn_node(w);
+	graph_learn_node(w);
 	san_coverage(w->module, w->data->function, w->symbol);
 	SAN_CALL(SetLaunchCallbackData, w->data->launch, w->data->function, w->handle,
 		 in_graph.slot->memory);
 }
 
-/* It may be launched by a kernel, and then nobody is told; but only by one that was uploaded. */
-static void upload(const struct san_launch_data *d)
+/* A kernel may launch the graph later, without a callback. This is possible only for uploaded
+ * graphs. */
+static void graph_upload(const struct san_launch_data *d)
 {
 	if (atomic_load(&san.device_graphs))
 		SAN_CALL(SetLaunchCallbackData, d->launch, d->function,
@@ -386,26 +394,26 @@ void san_node_begin(const struct san_node_data *d)
 	if (d->type != SAN_NODE_KERNEL)
 		return;
 	if (d->upload) {
-		upload(&d->launch);
+		graph_upload(&d->launch);
 		return;
 	}
-	if (!know(&w, &d->launch)) {
-		forgo(&w);
-		forget(&w);
+	if (!launch_resolve(&w, &d->launch)) {
+		launch_drop(&w);
+		launch_unref(&w);
 		return;
 	}
 	if (in_graph.chosen)
-		go_on(&w);
+		graph_next_node(&w);
 	else
-		begin_graph(&w, d->graph);
-	forget(&w);
+		graph_first_node(&w, d->graph);
+	launch_unref(&w);
 }
 
 void san_graph_begin(const struct san_graph_data *d)
 {
 	if (d->upload)
 		return;
-	queue();
+	launch_queue_slots();
 	memset(&in_graph, 0, sizeof(in_graph));
 	in_graph.begun = true;
 }
@@ -415,5 +423,5 @@ void san_graph_end(const struct san_graph_data *d)
 	if (d->upload)
 		return;
 	memset(&in_graph, 0, sizeof(in_graph));
-	queue();
+	launch_queue_slots();
 }

@@ -1,40 +1,34 @@
-/* modules.c - code on devices: patched when it is loaded, and not where nothing is counted. */
+/* modules.c - modules: device code of the program, patched while its launches are counted. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/calls.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/idle.h"
+#include "handlers/sanitizer/modules.h"
+#include "handlers/sanitizer/patching.h"
+#include "handlers/sanitizer/sites.h"
+#include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
 
-/* A module that is patched is slow even where nothing is counted, and to unpatch it everything has
- * to stand still: it is done after so many launches of it that were not counted, or four times as
- * many of all modules, and the next time after twice as many. */
-enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL = 4 };
+/* Patches slow a module down even if no launch is counted. Unpatching requires that no kernel runs,
+ * so a module is unpatched only after PATIENCE successive launches of it that were not counted, or
+ * ALL_FACTOR times as many launches of all modules. The number doubles each time. */
+enum { PATIENCE = 64, PATIENCE_MOST = 4096, ALL_FACTOR = 4 };
 
-#define SITES                                                                                      \
-	(PASTA_REDUCER_MASK(SITE) | PASTA_REDUCER_MASK(SITE_OBJECT) |                              \
-	 PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE))
-/* What no instruction that accesses memory is patched for. */
-#define NO_ACCESSES                                                                                \
-	(PASTA_REDUCER_MASK(BLOCK) | PASTA_REDUCER_MASK(TENSOR) | PASTA_REDUCER_MASK(BARRIER))
+enum { UPDATES = 64 }; /* modules that one call patches or unpatches at most */
 
-/* As a text. */
-#define TEXT_OF(x) TEXT(x)
-#define TEXT(x) #x
-#define LAYOUT TEXT_OF(PASTA_GPU_LAYOUT)
-
-enum { TURNS = 64 }; /* modules that are patched or unpatched in one call */
-
-static struct pasta_map *modules;   /* pointers, by their handles */
-static struct pasta_map *functions; /* modules' handles, by what the program calls functions by */
-static struct san_module *all;	    /* those that are loaded */
+static struct pasta_map *module_map; /* pointers, by the modules' handles */
+/* Handles of modules, by the program's handles of functions. */
+static struct pasta_map *module_by_function;
+static struct san_module *module_list; /* the loaded modules */
 static uint32_t module_count;
-/* The library wants these calls one at a time: a thread is at it. */
-static bool patching;
-static _Atomic uint32_t calm; /* launches in a row that were not counted, of all modules */
+static _Atomic uint32_t all_idle; /* successive launches of all modules that were not counted */
 
-/* -- What there is -- */
+/* -- Registry -- */
 
 static struct san_module *module_new(struct san_context *context, void *handle)
 {
@@ -51,19 +45,19 @@ static struct san_module *module_new(struct san_context *context, void *handle)
 	return m;
 }
 
-/* Under the lock. */
-static struct san_module *find(struct san_context *context, void *handle)
+/* Returns the module, and adds it if necessary; NULL without memory. The caller holds the lock. */
+static struct san_module *module_find(struct san_context *context, void *handle)
 {
 	struct san_module **at;
 
-	if (!modules)
-		modules = pasta_map_new(sizeof(struct san_module *));
-	at = modules ? pasta_map_add(modules, (uintptr_t)handle) : NULL;
+	if (!module_map)
+		module_map = pasta_map_new(sizeof(struct san_module *));
+	at = module_map ? pasta_map_add(module_map, (uintptr_t)handle) : NULL;
 	if (at && !*at) {
 		*at = module_new(context, handle);
 		if (*at) {
-			(*at)->next = all;
-			all = *at;
+			(*at)->next = module_list;
+			module_list = *at;
 		}
 	}
 	return at ? *at : NULL;
@@ -76,7 +70,7 @@ struct san_module *san_module_get(struct san_context *context, void *handle, con
 	struct san_module *m;
 
 	pasta_lock(&san.lock);
-	m = find(context, handle);
+	m = module_find(context, handle);
 	if (m)
 		m->refs++;
 	f = m && m->functions && function ? pasta_map_find(m->functions, (uintptr_t)function)
@@ -87,8 +81,9 @@ struct san_module *san_module_get(struct san_context *context, void *handle, con
 	return m;
 }
 
-/* Under the lock. NULL: no memory. */
-static struct san_function *function_of(struct san_module *m, const void *function)
+/* Returns the function's entry, and adds it if necessary; NULL without memory. The caller holds the
+ * lock. */
+static struct san_function *module_function(struct san_module *m, const void *function)
 {
 	if (!m->functions)
 		m->functions = pasta_map_new(sizeof(struct san_function));
@@ -100,7 +95,7 @@ void san_module_named(struct san_module *m, const void *function, uint32_t name,
 	struct san_function *f;
 
 	pasta_lock(&san.lock);
-	f = function_of(m, function);
+	f = module_function(m, function);
 	if (f) {
 		f->name = name;
 		f->kernel = kernel;
@@ -111,19 +106,19 @@ void san_module_named(struct san_module *m, const void *function, uint32_t name,
 bool san_module_emits(struct san_module *m, const void *function)
 {
 	struct san_function *f;
-	bool tells;
+	bool emits;
 
 	pasta_lock(&san.lock);
-	f = function_of(m, function);
-	tells = f && !f->told;
+	f = module_function(m, function);
+	emits = f && !f->coverage_emitted;
 	if (f)
-		f->told = true;
+		f->coverage_emitted = true;
 	pasta_unlock(&san.lock);
-	return tells;
+	return emits;
 }
 
-/* Under the lock. */
-static void drop(struct san_module *m)
+/* The caller holds the lock. */
+static void module_unref(struct san_module *m)
 {
 	if (--m->refs)
 		return;
@@ -139,11 +134,11 @@ static void drop(struct san_module *m)
 void san_module_put(struct san_module *m)
 {
 	pasta_lock(&san.lock);
-	drop(m);
+	module_unref(m);
 	pasta_unlock(&san.lock);
 }
 
-static void emit_module(const struct san_module_data *data, const struct san_module *m, bool loaded)
+static void module_emit(const struct san_module_data *data, const struct san_module *m, bool loaded)
 {
 	struct pasta_event ev;
 
@@ -162,345 +157,177 @@ static void emit_module(const struct san_module_data *data, const struct san_mod
 	pasta_emit(&ev);
 }
 
-/* -- Patches -- */
+/* -- Patched and unpatched -- */
 
-static const char *variant(void)
-{
-	const char *wanted = getenv("PASTA_PATCHES");
-
-	if (wanted && (!strcmp(wanted, "floor") || !strcmp(wanted, "naive")))
-		return wanted;
-	if (pasta_accesses_blocks() != 1)
-		return "all";
-	if (san_ring_enabled())
-		return san.reducers ? "all" : "raw";
-	if (san.reducers == PASTA_REDUCER_MASK(OBJECT))
-		return "object";
-	return san.reducers == (PASTA_REDUCER_MASK(OBJECT) | PASTA_REDUCER_MASK(PAGE)) ? "page"
-										       : "all";
-}
-
-bool san_modules_spread(void)
-{
-	return *variant() != 'n';
-}
-
-bool san_modules_spaces(void)
-{
-	return pasta_accesses_reducers() & SITES || pasta_accesses_raw();
-}
-
-static uint32_t classes(const char *which)
-{
-	uint32_t reducers = pasta_accesses_reducers(), classes = 0;
-
-	if (*which == 'f' || *which == 'n')
-		return PASTA_GPU_GLOBAL;
-	if (reducers & ~NO_ACCESSES || pasta_accesses_raw())
-		classes |= PASTA_GPU_GLOBAL;
-	if (san_modules_spaces())
-		classes |= PASTA_GPU_SHARED | PASTA_GPU_LOCAL;
-	if (reducers & PASTA_REDUCER_MASK(BLOCK))
-		classes |= PASTA_GPU_BLOCK;
-	if (reducers & PASTA_REDUCER_MASK(BARRIER))
-		classes |= PASTA_GPU_BARRIER;
-	return classes;
-}
-
-static const struct {
-	const char *name;
-	int id;
-	uint32_t needs;
-} calls[] = {
-#define F(id, name, needs) {#name, id, needs},
-	PASTA_GPU_PATCHES(F)
-#undef F
-};
-enum { CALLS = sizeof(calls) / sizeof(*calls) };
-
-static int mark(void *module, const char *which, size_t i)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "pasta_%s_%s", which, calls[i].name);
-	return SAN_CALL(PatchInstructions, calls[i].id, module, name);
-}
-
-#define UNPATCHED "a class of its instructions cannot be patched: "
-
-/* How many of a variant there are: a tool's reducer has those that its author wants. */
-static const char *mark_there(void *module, const char *which, uint32_t *found)
-{
-	for (size_t i = 0; i < CALLS; i++) {
-		bool is_access = !(calls[i].needs & (PASTA_GPU_BLOCK | PASTA_GPU_BARRIER));
-		int r = is_access ? mark(module, which, i) : SAN_INVALID_PARAMETER;
-
-		if (r != SAN_OK && r != SAN_INVALID_PARAMETER)
-			return UNPATCHED "the tool's reducer is not for this device";
-		*found += r == SAN_OK;
-	}
-	return NULL;
-}
-
-static const char *mark_own(void *module)
-{
-	uint32_t keys = 0, sites = 0;
-	const char *why = mark_there(module, "own_KEYS_" LAYOUT, &keys);
-
-	if (!why && !keys)
-		why = mark_there(module, "own_SITES_" LAYOUT, &sites);
-	if (!why && !keys && !sites)
-		why = "the tool's reducer has no function for this accelprof: build it again with "
-		      "its <pasta/reducer.cuh>";
-	if (!why)
-		atomic_store(&san.own_sites, sites != 0);
-	return why;
-}
-
-static const char *mark_ours(void *module)
-{
-	const char *which = variant();
-	uint32_t wanted = classes(which);
-
-	for (size_t i = 0; i < CALLS; i++)
-		if (calls[i].needs & wanted && mark(module, which, i) != SAN_OK)
-			return UNPATCHED "the patches beside the agent are not for this device, or "
-					 "of another build";
-	return NULL;
-}
-
-static bool is_own(void)
-{
-	return san.reducers & PASTA_REDUCER_MASK(OWN);
-}
-
-static const char *patch_all(void *module)
-{
-	const char *why = is_own() ? mark_own(module) : mark_ours(module);
-
-	if (why || SAN_CALL(PatchModule, module) == SAN_OK)
-		return why;
-	return "the Compute Sanitizer cannot patch its module";
-}
-
-static const char *add_patches(struct san_context *c)
-{
-	char why[300];
-	int r;
-
-	if (c->added || c->trouble)
-		return c->trouble;
-	r = SAN_CALL(AddPatchesFromFile, san_patches_path(), c->handle);
-	if (r == SAN_OK) {
-		c->added = true;
-		return NULL;
-	}
-	snprintf(why, sizeof(why),
-		 "no accesses are counted on device %u: its patches cannot be loaded (%s): build "
-		 "%s for its architecture",
-		 c->device, san_text(r), is_own() ? "the tool's reducer" : "accelprof");
-	pasta_agent_log("sanitizer", why);
-	return c->trouble = "the patches cannot be loaded onto its device";
-}
-
-/* Another thread may be held up in it. */
-static bool begin_patching(void)
-{
-	struct timespec until = san_deadline(SAN_WAIT);
-	int waited = 0;
-	bool mine;
-
-	pasta_lock(&san.lock);
-	while (patching && !waited)
-		waited = pthread_cond_timedwait(&san.changed, &san.lock, &until);
-	mine = !patching;
-	patching = true;
-	pasta_unlock(&san.lock);
-	return mine;
-}
-
-void san_modules_settle(void)
-{
-	struct timespec until = san_deadline(SAN_WAIT);
-
-	pasta_lock(&san.lock);
-	while (patching && !pthread_cond_timedwait(&san.changed, &san.lock, &until))
-		;
-	pasta_unlock(&san.lock);
-}
-
-static void end_patching(void)
-{
-	pasta_lock(&san.lock);
-	patching = false;
-	pthread_cond_broadcast(&san.changed);
-	pasta_unlock(&san.lock);
-}
-
-/* Those that san.unpatched counts. */
-static void note(struct san_module *m)
+/* Updates san.unpatched, which counts modules that can be patched and are not. */
+static void module_note_unpatched(struct san_module *m)
 {
 	bool is;
 
 	pasta_lock(&san.lock);
 	is = m->handle && !m->patched && !m->refused;
-	if (is != m->lies_bare)
+	if (is != m->is_unpatched)
 		atomic_fetch_add(&san.unpatched, is ? 1 : UINT32_MAX);
-	m->lies_bare = is;
+	m->is_unpatched = is;
 	pasta_unlock(&san.lock);
 }
 
-/* While it is ours to patch; so is unpatch. */
-static void patch(struct san_module *m)
+/* Patches a module if possible. The caller is between san_patching_begin and san_patching_end; this
+ * also applies to module_unpatch. */
+static void module_patch(struct san_module *m)
 {
 	const char *why;
 
 	if (m->refused || m->patched || !m->handle || m->context->broken)
 		return;
-	why = add_patches(m->context);
-	if (!why)
-		why = patch_all(m->handle);
+	why = san_patching_apply(m);
 	m->refused = why;
 	m->idle = 0;
 	m->patched = !why;
 }
 
-/* Whether no launch of its context is counted just now; then none of its own is from here on. */
-static bool stop_counting(struct san_module *m)
+/* Ends the counting of the module's launches if no launch of its context is being counted. Returns
+ * whether it did. */
+static bool module_stop_counting(struct san_module *m)
 {
 	const struct san_context *c = m->context;
-	bool quiet = m->patched && m->handle && !c->broken;
+	bool idle = m->patched && m->handle && !c->broken;
 
 	pasta_lock(&san.lock);
-	for (uint32_t i = 0; i < c->count && quiet; i++)
-		quiet = !c->slots[i]->busy || c->slots[i]->done;
-	if (quiet)
+	for (uint32_t i = 0; i < c->count && idle; i++)
+		idle = c->slots[i]->state == SAN_SLOT_FREE || san_slot_done(c->slots[i]);
+	if (idle)
 		m->patched = false;
 	pasta_unlock(&san.lock);
-	return quiet;
+	return idle;
 }
 
-static void be_patient(struct san_module *m)
+static void module_double_patience(struct san_module *m)
 {
 	m->patience = m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
 }
 
-static void unpatch(struct san_module *m)
+static void module_unpatch(struct san_module *m)
 {
 	m->idle = 0;
-	if (!stop_counting(m))
+	if (!module_stop_counting(m))
 		return;
 	if (SAN_CALL(UnpatchModule, m->handle) != SAN_OK)
 		m->patched = m->stays = true;
-	be_patient(m);
+	module_double_patience(m);
 }
 
-/* Something of the program's runs. One that is to be patched is asked for again by its next
- * launch. */
-static void put_off(struct san_module *m, bool patches)
+/* Work of the program runs. A module to be unpatched must be idle for longer; the next launch of a
+ * module to be patched requests it again. */
+static void module_postpone(struct san_module *m, bool patches)
 {
 	if (patches)
 		return;
-	m->idle = calm = 0;
-	be_patient(m);
+	m->idle = all_idle = 0;
+	module_double_patience(m);
 }
 
 /* -- Calls and launches -- */
 
-/* Under the lock. */
-static void ask(struct san_module *m, bool wanted, bool unwanted)
+/* The caller holds the lock. */
+static void module_set_requests(struct san_module *m, bool patch, bool unpatch)
 {
-	bool was = m->wanted || m->unwanted, is = wanted || unwanted;
+	bool was = m->patch_requested || m->unpatch_requested, is = patch || unpatch;
 
-	m->wanted = wanted;
-	m->unwanted = unwanted;
+	m->patch_requested = patch;
+	m->unpatch_requested = unpatch;
 	if (is && !was)
-		atomic_fetch_add(&san.asked, 1);
+		atomic_fetch_add(&san.requests, 1);
 	else if (was && !is)
-		atomic_fetch_sub(&san.asked, 1);
+		atomic_fetch_sub(&san.requests, 1);
 }
 
-static void ask_for(struct san_module *m, bool wanted)
+static void module_request(struct san_module *m, bool patch)
 {
 	pasta_lock(&san.lock);
 	if (m->handle)
-		ask(m, wanted, !wanted);
+		module_set_requests(m, patch, !patch);
 	pasta_unlock(&san.lock);
 }
 
-/* Whether a function that is not known may be in it. */
-static bool may_have(const struct san_module *m, const char *name)
+/* Returns whether the module may contain the function with this name. */
+static bool module_may_have(const struct san_module *m, const char *name)
 {
 	return !name || !m->cubin || pasta_cubin_find(m->cubin, name);
 }
 
-static bool is_idle(const struct san_module *m)
+static bool module_is_idle(const struct san_module *m)
 {
-	return m->idle && !m->stays && (m->idle >= m->patience || calm >= ALL * m->patience);
+	return m->idle && !m->stays &&
+	       (m->idle >= m->patience || all_idle >= ALL_FACTOR * m->patience);
 }
 
-/* Under the lock: those that are to be patched, or not any longer. A function that is not known is
- * one to be counted. Where one goes, all go that may. */
-static uint32_t to_turn(bool unknown, const char *name, struct san_module **turns, bool *patches)
+/* Collects the modules to patch or unpatch in updates, and in patches which of the two. Returns
+ * their number. If the launched function is unknown, includes all modules that may contain it. The
+ * caller holds the lock. */
+static uint32_t modules_to_update(bool unknown, const char *name, struct san_module **updates,
+				  bool *patches)
 {
 	uint32_t count = 0;
 
-	for (struct san_module *m = all; m && count < TURNS; m = m->next) {
+	for (struct san_module *m = module_list; m && count < UPDATES; m = m->next) {
 		bool is_patched = m->patched;
 
 		if (m->loading)
 			continue;
-		if (m->context->broken) { /* it was not waited for */
-			ask(m, false, false);
+		if (m->context->broken) { /* its kernels cannot be waited for */
+			module_set_requests(m, false, false);
 			continue;
 		}
-		if (is_patched ? !m->unwanted && !is_idle(m)
-			       : m->refused || !(m->wanted || (unknown && may_have(m, name))))
+		if (is_patched ? !m->unpatch_requested && !module_is_idle(m)
+			       : m->refused || !(m->patch_requested ||
+						 (unknown && module_may_have(m, name))))
 			continue;
-		ask(m, false, false);
+		module_set_requests(m, false, false);
 		m->refs++;
 		patches[count] = !is_patched;
-		turns[count++] = m;
+		updates[count++] = m;
 	}
 	return count;
 }
 
-void san_modules_turn(const void *function, const char *name)
+void san_modules_update(const void *function, const char *name)
 {
-	uint32_t asked = atomic_load_explicit(&san.asked, memory_order_relaxed), count;
+	uint32_t requests = atomic_load_explicit(&san.requests, memory_order_relaxed), count;
 	uint32_t unpatched = atomic_load_explicit(&san.unpatched, memory_order_relaxed);
-	struct san_module *turns[TURNS];
-	bool patches[TURNS], unknown, quiet, mine, cramped = false;
+	struct san_module *updates[UPDATES];
+	bool patches[UPDATES], unknown, idle, mine, trim = false;
 
-	if (atomic_load_explicit(&san.cramped, memory_order_relaxed))
-		cramped = atomic_exchange(&san.cramped, false); /* one thread sees to it */
-	if (!asked && !unpatched && !cramped)
+	if (atomic_load_explicit(&san.trim_requested, memory_order_relaxed))
+		trim = atomic_exchange(&san.trim_requested, false); /* only one thread frees */
+	if (!requests && !unpatched && !trim)
 		return;
 	pasta_lock(&san.lock);
-	unknown = function && !(functions && pasta_map_find(functions, (uintptr_t)function));
+	unknown = function &&
+		  !(module_by_function && pasta_map_find(module_by_function, (uintptr_t)function));
 	san_entered.known = function && !unknown;
-	count = asked || unknown ? to_turn(unknown, name, turns, patches) : 0;
+	count = requests || unknown ? modules_to_update(unknown, name, updates, patches) : 0;
 	pasta_unlock(&san.lock);
-	quiet = (count || cramped) && san_quiet_begin();
-	mine = quiet && begin_patching();
-	if (cramped && mine)
+	idle = (count || trim) && san_idle_begin();
+	mine = idle && san_patching_begin();
+	if (trim && mine)
 		san_contexts_tidy();
-	else if (cramped)
-		atomic_store(&san.cramped, true);
+	else if (trim)
+		atomic_store(&san.trim_requested, true);
 	for (uint32_t i = 0; i < count; i++) {
-		if (!mine || san_quiet_breached())
-			put_off(turns[i], patches[i]);
+		if (!mine || san_idle_breached())
+			module_postpone(updates[i], patches[i]);
 		else if (patches[i])
-			patch(turns[i]);
+			module_patch(updates[i]);
 		else
-			unpatch(turns[i]);
-		note(turns[i]);
-		san_module_put(turns[i]);
+			module_unpatch(updates[i]);
+		module_note_unpatched(updates[i]);
+		san_module_put(updates[i]);
 	}
 	if (mine)
-		end_patching();
-	if (quiet)
-		san_quiet_end();
+		san_patching_end();
+	if (idle)
+		san_idle_end();
 }
 
 void san_module_learn(const struct san_module *m, const void *function)
@@ -510,9 +337,9 @@ void san_module_learn(const struct san_module *m, const void *function)
 	if (!function)
 		return;
 	pasta_lock(&san.lock);
-	if (!functions)
-		functions = pasta_map_new(sizeof(void *));
-	at = functions ? pasta_map_add(functions, (uintptr_t)function) : NULL;
+	if (!module_by_function)
+		module_by_function = pasta_map_new(sizeof(void *));
+	at = module_by_function ? pasta_map_add(module_by_function, (uintptr_t)function) : NULL;
 	if (at)
 		*at = m->handle;
 	pasta_unlock(&san.lock);
@@ -523,28 +350,29 @@ const char *san_module_count(struct san_module *m)
 	const char *why = m->refused;
 
 	m->idle = 0;
-	calm = 0;
+	all_idle = 0;
 	if (why || m->patched)
 		return why;
-	ask_for(m, true);
+	module_request(m, true);
 	return "its module was not patched when it was launched: a later launch is counted";
 }
 
-bool san_module_pass(struct san_module *m)
+bool san_module_skip(struct san_module *m)
 {
 	if (!m->patched)
 		return false;
 	m->idle++;
-	calm++;
-	if (is_idle(m))
-		ask_for(m, false);
+	all_idle++;
+	if (module_is_idle(m))
+		module_request(m, false);
 	return true;
 }
 
-/* -- Coming and going -- */
+/* -- Loading and unloading -- */
 
-/* What is launched by a kernel is told to nobody, and would be given nothing to count in. */
-static bool launches_itself(const struct san_module_data *data)
+/* Returns whether kernels of the module launch kernels themselves. The library does not report such
+ * launches, and they would run without a slot. */
+static bool module_launches_kernels(const struct san_module_data *data)
 {
 	static const char *const names[] = {"cudaLaunchDevice", "cudaCDP2Launch",
 					    "cudaGraphLaunch"};
@@ -555,15 +383,17 @@ static bool launches_itself(const struct san_module_data *data)
 	return false;
 }
 
-/* From when on other threads may find it: they leave it alone. */
-static struct san_module *begin_loading(struct san_context *c, const struct san_module_data *data)
+/* Adds a module that the program loads. Other threads can find it from here on, but do not patch it
+ * while m->loading is set. */
+static struct san_module *module_begin_loading(struct san_context *c,
+					       const struct san_module_data *data)
 {
-	bool refused = launches_itself(data), known = data->cubin && data->size;
+	bool refused = module_launches_kernels(data), known = data->cubin && data->size;
 	uint64_t identity = known ? pasta_accesses_code(0, data->cubin, data->size) : 0;
 	struct san_module *m;
 
 	pasta_lock(&san.lock);
-	m = find(c, data->module);
+	m = module_find(c, data->module);
 	if (m) {
 		m->refs++;
 		m->loading = true;
@@ -571,86 +401,89 @@ static struct san_module *begin_loading(struct san_context *c, const struct san_
 	if (m && known)
 		m->identity = identity;
 	if (m && refused)
-		m->refused = "its kernels launch others themselves, and those cannot be counted";
+		m->refused =
+			"its module launches kernels from the device, and such launches cannot be counted";
 	pasta_unlock(&san.lock);
 	return m;
 }
 
-static void end_loading(struct san_module *m)
+static void module_end_loading(struct san_module *m)
 {
 	pasta_lock(&san.lock);
 	m->loading = false;
 	pasta_unlock(&san.lock);
-	note(m);
+	module_note_unpatched(m);
 	san_module_put(m);
 }
 
 void san_module_loaded(const struct san_module_data *data)
 {
 	struct san_context *c = san_context(data->context, -1);
-	struct san_module *m = c ? begin_loading(c, data) : NULL;
+	struct san_module *m = c ? module_begin_loading(c, data) : NULL;
 	struct pasta_error err = {0};
 
 	if (!m)
 		return;
-	emit_module(data, m, true);
+	module_emit(data, m, true);
 	if (data->cubin && data->size && !m->cubin)
 		m->cubin = pasta_cubin_new(data->cubin, data->size, &err);
-	if (begin_patching()) {
-		patch(m);
-		end_patching();
+	if (san_patching_begin()) {
+		module_patch(m);
+		san_patching_end();
 	}
-	end_loading(m);
+	module_end_loading(m);
 }
 
-/* Under the lock. */
-static void forget(struct san_module *m)
+/* Removes a module from the registry. The caller holds the lock. */
+static void module_unlist(struct san_module *m)
 {
-	struct san_module **at = &all;
+	struct san_module **at = &module_list;
 
-	ask(m, false, false);
-	pasta_map_remove(modules, (uintptr_t)m->handle);
+	module_set_requests(m, false, false);
+	pasta_map_remove(module_map, (uintptr_t)m->handle);
 	m->handle = NULL;
 	while (*at && *at != m)
 		at = &(*at)->next;
 	if (*at)
 		*at = m->next;
-	for (struct san_module *o = all; o; o = o->next)
+	for (struct san_module *o = module_list; o; o = o->next)
 		if (o->foreign && o->context == m->context)
-			san_code_forget(o, m);
+			san_code_remove(o, m);
 }
 
-/* Its handle may soon be another's. */
-static struct san_module *take_away(const void *handle)
+/* Removes the module with this handle, because the handle may soon denote another module. Returns
+ * it, or NULL if it is unknown. */
+static struct san_module *module_remove(const void *handle)
 {
 	struct san_module **at, *m = NULL;
 
 	pasta_lock(&san.lock);
-	at = modules ? pasta_map_find(modules, (uintptr_t)handle) : NULL;
+	at = module_map ? pasta_map_find(module_map, (uintptr_t)handle) : NULL;
 	if (at) {
 		m = *at;
-		forget(m);
+		module_unlist(m);
 	}
 	pasta_unlock(&san.lock);
 	if (m)
-		note(m);
+		module_note_unpatched(m);
 	return m;
 }
 
-/* Graphs whose kernels are of several modules are told by what these have of each other. */
-static void wait_for_graphs(const struct san_context *context)
+/* Waits for graphs whose kernels belong to several modules: resolving their sites needs the code of
+ * all of these modules. */
+static void module_wait_for_graphs(const struct san_context *context)
 {
 	bool waits = false;
 
 	pasta_lock(&san.lock);
-	for (const struct san_module *m = all; m && !waits; m = m->next)
+	for (const struct san_module *m = module_list; m && !waits; m = m->next)
 		waits = m->foreign && m->context == context;
 	pasta_unlock(&san.lock);
 	if (waits)
 		san_completion_wait_emitted(context);
 }
 
-/* Nobody may be patching it when it goes. */
+/* No thread may patch the module while it is unloaded. */
 void san_module_unloaded(const struct san_module_data *data)
 {
 	const struct san_context *c = san_context_find(data->context);
@@ -658,33 +491,33 @@ void san_module_unloaded(const struct san_module_data *data)
 	bool mine;
 
 	if (c)
-		wait_for_graphs(c);
-	mine = begin_patching();
-	m = take_away(data->module);
+		module_wait_for_graphs(c);
+	mine = san_patching_begin();
+	m = module_remove(data->module);
 	if (mine)
-		end_patching();
+		san_patching_end();
 	if (!m)
 		return;
-	emit_module(data, m, false);
+	module_emit(data, m, false);
 	san_module_put(m);
 }
 
 void san_modules_end(const struct san_context *context)
 {
-	bool mine = begin_patching();
+	bool mine = san_patching_begin();
 	struct san_module *m;
 	void *handle;
 
 	do {
 		pasta_lock(&san.lock);
-		for (m = all; m && m->context != context; m = m->next)
+		for (m = module_list; m && m->context != context; m = m->next)
 			;
 		handle = m ? m->handle : NULL;
 		pasta_unlock(&san.lock);
-		m = handle ? take_away(handle) : NULL;
+		m = handle ? module_remove(handle) : NULL;
 		if (m)
 			san_module_put(m);
 	} while (m);
 	if (mine)
-		end_patching();
+		san_patching_end();
 }

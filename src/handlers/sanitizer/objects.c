@@ -1,22 +1,24 @@
-/* objects.c - memory that kernels may access: told when it comes and goes. */
+/* objects.c - memory that kernels may access: emits allocations and registers them as objects. */
 #include <stdlib.h>
 
 #include "collect/stack.h"
 #include "core/lock.h"
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/objects.h"
 
-/* Addresses are the process's: no two contexts have different memory at the same one. */
+/* An allocation. Its address is unique in the process, across contexts. */
 struct live {
 	uint64_t bytes, object;
 	uint32_t context, device;
-	bool shared; /* other contexts were told of it as well */
+	bool shared; /* the library has reported it for other contexts too */
 };
 
 static struct pasta_map *lives; /* by address */
-/* This thread destroys a context, whose memory has gone: that of others stays, whatever is told. */
+/* This thread destroys a context whose objects are already removed. Memory of other contexts
+ * remains, although the library reports it as freed. */
 static _Thread_local bool destroys;
 
-static enum pasta_alloc_sub sort_of(uint32_t id, const struct san_memory_data *m)
+static enum pasta_alloc_sub object_type(uint32_t id, const struct san_memory_data *m)
 {
 	if (m->flags & SAN_MEMORY_MANAGED)
 		return PASTA_ALLOC_MANAGED;
@@ -25,8 +27,8 @@ static enum pasta_alloc_sub sort_of(uint32_t id, const struct san_memory_data *m
 	return m->pool ? PASTA_ALLOC_POOL : PASTA_ALLOC_DEVICE;
 }
 
-static void emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m,
-		       const struct live *l)
+static void object_emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m,
+			      const struct live *l)
 {
 	struct pasta_event ev;
 
@@ -44,7 +46,7 @@ static void emit_alloc(enum pasta_alloc_sub sub, const struct san_memory_data *m
 	pasta_emit(&ev);
 }
 
-static void emit_free(uint64_t addr, const struct live *l)
+static void object_emit_free(uint64_t addr, const struct live *l)
 {
 	struct pasta_event ev;
 
@@ -59,8 +61,9 @@ static void emit_free(uint64_t addr, const struct live *l)
 	pasta_emit(&ev);
 }
 
-/* What is told twice is one: it must not come over the pieces that a framework has made of it. */
-static bool add(const struct san_memory_data *m, struct live *l)
+/* Records an allocation. Returns false if it is known: a repeated report must not cover the blocks
+ * that a framework has registered within it. */
+static bool object_add(const struct san_memory_data *m, struct live *l)
 {
 	struct live *at;
 	bool is_new;
@@ -78,7 +81,7 @@ static bool add(const struct san_memory_data *m, struct live *l)
 	return is_new;
 }
 
-static void on_alloc(uint32_t id, const struct san_memory_data *m)
+static void object_alloc(uint32_t id, const struct san_memory_data *m)
 {
 	struct san_context *c = san_context(m->context, -1);
 	struct live l = {.bytes = m->bytes,
@@ -87,9 +90,9 @@ static void on_alloc(uint32_t id, const struct san_memory_data *m)
 	struct live *at;
 
 	destroys = false;
-	if (!add(m, &l))
+	if (!object_add(m, &l))
 		return;
-	emit_alloc(sort_of(id, m), m, &l);
+	object_emit_alloc(object_type(id, m), m, &l);
 	l.object = pasta_accesses_object(m->addr, m->addr, m->bytes, l.context, l.device);
 	pasta_lock(&san.lock);
 	at = lives ? pasta_map_find(lives, m->addr) : NULL;
@@ -98,16 +101,18 @@ static void on_alloc(uint32_t id, const struct san_memory_data *m)
 	pasta_unlock(&san.lock);
 }
 
-static void tell_gone(uint64_t addr, const struct live *l)
+static void object_removed(uint64_t addr, const struct live *l)
 {
-	emit_free(addr, l);
+	object_emit_free(addr, l);
 	if (l->object)
 		pasta_accesses_unregister(addr, l->object);
 }
 
-/* Under the lock. Contexts may be told of each other's memory, and that they see it no longer. What
- * is a pool's any stream may free. */
-static bool is_gone(const struct live *l, uint32_t id, const void *handle, uint32_t context)
+/* Returns whether a reported free removes the allocation. The library also reports when a context
+ * no longer sees the memory of another one. Any stream may free memory of a pool. The caller holds
+ * the lock. */
+static bool object_is_removed(const struct live *l, uint32_t id, const void *handle,
+			      uint32_t context)
 {
 	if (destroys)
 		return !l->context;
@@ -116,26 +121,27 @@ static bool is_gone(const struct live *l, uint32_t id, const void *handle, uint3
 	return context && !l->shared;
 }
 
-static void on_free(uint32_t id, const struct san_memory_data *m)
+static void object_free(uint32_t id, const struct san_memory_data *m)
 {
 	uint32_t context = san_context_number(m->context);
 	struct live *at, l = {0};
-	bool gone;
+	bool removed;
 
 	pasta_lock(&san.lock);
 	at = lives ? pasta_map_find(lives, m->addr) : NULL;
-	gone = at && is_gone(at, id, m->context, context);
-	if (gone) {
+	removed = at && object_is_removed(at, id, m->context, context);
+	if (removed) {
 		l = *at;
 		pasta_map_remove(lives, m->addr);
 	}
 	pasta_unlock(&san.lock);
-	if (gone)
-		tell_gone(m->addr, &l);
+	if (removed)
+		object_removed(m->addr, &l);
 }
 
-/* Of a context, count of them; NULL: there is no memory. */
-static uint64_t *list(uint32_t context, size_t *count)
+/* Returns the addresses of a context's allocations, and their number in *count; NULL without
+ * memory. */
+static uint64_t *objects_list(uint32_t context, size_t *count)
 {
 	const struct live *l;
 	uint64_t *addrs, addr;
@@ -153,7 +159,7 @@ static uint64_t *list(uint32_t context, size_t *count)
 void san_objects_end(uint32_t context)
 {
 	size_t count = 0;
-	uint64_t *addrs = list(context, &count);
+	uint64_t *addrs = objects_list(context, &count);
 	struct live *at, l = {0};
 
 	for (size_t i = 0; i < count; i++) {
@@ -167,7 +173,7 @@ void san_objects_end(uint32_t context)
 		}
 		pasta_unlock(&san.lock);
 		if (at)
-			tell_gone(addrs[i], &l);
+			object_removed(addrs[i], &l);
 	}
 	free(addrs);
 	destroys = true;
@@ -183,7 +189,7 @@ void san_object(uint32_t id, const struct san_memory_data *m)
 	if (!m->addr || m->flags & SAN_MEMORY_PEER)
 		return;
 	if (id == SAN_DEVICE_FREE || id == SAN_HOST_FREE || id == SAN_ASYNC_FREE)
-		on_free(id, m);
+		object_free(id, m);
 	else if (m->bytes)
-		on_alloc(id, m);
+		object_alloc(id, m);
 }

@@ -1,4 +1,4 @@
-/* raw.c - raw accesses of a context: its launches, and the threads that take and hand them on. */
+/* raw.c - raw accesses of a context: its open launches, and the start and end of its threads. */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 
 enum { WORKERS = 64, HALF_LEAST = 1024, STUCK_MS = 5000, END_MS = 5000, STACK = 256 << 10 };
 
-/* -- Launches. -- */
+/* -- Launches -- */
 
-/* Under taking and the lock: those who found no room have left gaps, and nobody writes now. */
-static void clear(struct pasta_raw *r)
+/* Restarts a stopped ring. Launches that found no room have left gaps, and no launch writes now.
+ * The caller holds consuming and lock. */
+static void raw_clear(struct pasta_raw *r)
 {
 	struct pasta_gpu_ring *ring = r->config.ring;
 
@@ -19,26 +20,28 @@ static void clear(struct pasta_raw *r)
 		return;
 	memset(r->config.records, 0, 2 * (size_t)r->config.half * sizeof(*r->config.records));
 	r->edge_count = 0;
-	r->lost = 0;
+	r->dropped = 0;
 	r->walked = 0;
-	atomic_store(&r->given, 0);
+	atomic_store(&r->delivered, 0);
 	__atomic_store_n(&ring->filled[0], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->filled[1], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->taken, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->consumed, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->stop, 0, __ATOMIC_RELEASE);
 }
 
-/* Under the lock. Who launches does not wait for it: the next one may find it free. */
-static void use_again(struct pasta_raw *r)
+/* Restarts a stopped ring if no launch is open. Does not wait for consuming; the next launch tries
+ * again. The caller holds lock. */
+static void raw_reuse(struct pasta_raw *r)
 {
-	if (r->open_count || !is_stopped(r) || r->popped < r->pushed || pasta_trylock(&r->taking))
+	if (r->open_count || !is_stopped(r) || r->popped < r->pushed ||
+	    pasta_trylock(&r->consuming))
 		return;
-	clear(r);
-	pasta_unlock(&r->taking);
+	raw_clear(r);
+	pasta_unlock(&r->consuming);
 }
 
-/* Under the lock. NULL: all are taken, or there is no memory. */
-static struct open *open_take(struct pasta_raw *r)
+/* Returns an unused entry; NULL if all are in use or without memory. The caller holds lock. */
+static struct open *open_acquire(struct pasta_raw *r)
 {
 	uint32_t i = 0;
 
@@ -51,7 +54,7 @@ static struct open *open_take(struct pasta_raw *r)
 	return r->open[i].sites ? &r->open[i] : NULL;
 }
 
-static uint32_t next_number(struct pasta_raw *r, struct open *o)
+static uint32_t open_next_number(struct pasta_raw *r, struct open *o)
 {
 	o->generation = o->generation % ((1u << (32 - OPEN_BITS)) - 1) + 1;
 	return o->generation << OPEN_BITS | (uint32_t)(o - r->open);
@@ -65,10 +68,10 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 
 	pasta_lock(&r->lock);
 	if (!atomic_load(&r->cut))
-		use_again(r);
-	o = atomic_load(&r->cut) ? NULL : open_take(r);
+		raw_reuse(r);
+	o = atomic_load(&r->cut) ? NULL : open_acquire(r);
 	if (o) {
-		number = next_number(r, o);
+		number = open_next_number(r, o);
 		o->launch = launch;
 		o->group_size = group_size;
 		o->base = base;
@@ -83,8 +86,8 @@ uint32_t pasta_raw_begin(struct pasta_raw *r, struct pasta_accesses_launch *laun
 	return number;
 }
 
-/* Under taking: whether it is open, and no other is. */
-static bool is_alone(struct pasta_raw *r, const struct open *o, uint32_t number)
+/* Returns whether this launch is the only open one. The caller holds consuming. */
+static bool open_is_alone(struct pasta_raw *r, const struct open *o, uint32_t number)
 {
 	bool alone;
 
@@ -94,17 +97,18 @@ static bool is_alone(struct pasta_raw *r, const struct open *o, uint32_t number)
 	return alone;
 }
 
-/* Under taking. Which launch lost them is not known: the first one that asks has them. */
-static void tell_lost(struct pasta_raw *r, const struct open *o, uint64_t lost)
+/* Reports dropped accesses. The device does not record which launch they belong to: the first
+ * launch to flush accounts for them. The caller holds consuming. */
+static void raw_report_dropped(struct pasta_raw *r, const struct open *o, uint64_t dropped)
 {
-	if (lost <= r->lost) /* another has read it later, and was here first */
+	if (dropped <= r->dropped) /* another thread has reported a later value */
 		return;
-	r->ops.lost(o->launch, lost - r->lost);
-	r->lost = lost;
+	r->ops.dropped(o->launch, dropped - r->dropped);
+	r->dropped = dropped;
 }
 
-/* What was given to workers up to now is handed on. */
-static bool wait_done(struct pasta_raw *r, const struct timespec *until)
+/* Waits until all pieces that workers hold now are delivered. Returns false on timeout. */
+static bool raw_wait_done(struct pasta_raw *r, const struct timespec *until)
 {
 	uint64_t last;
 	uint32_t i = 0;
@@ -121,8 +125,9 @@ static bool wait_done(struct pasta_raw *r, const struct timespec *until)
 	return !error;
 }
 
-/* Whose place is not given away yet: also one that was abandoned, and may still be handed on. */
-static struct open *place_of(struct pasta_raw *r, uint32_t number)
+/* Returns the entry with this number, also if it was abandoned and records are still being
+ * delivered; NULL if it was released. */
+static struct open *open_find(struct pasta_raw *r, uint32_t number)
 {
 	struct open *o = &r->open[number % OPEN];
 	bool has;
@@ -133,7 +138,7 @@ static struct open *place_of(struct pasta_raw *r, uint32_t number)
 	return has ? o : NULL;
 }
 
-static void close_one(struct pasta_raw *r, struct open *o, uint32_t number)
+static void open_close(struct pasta_raw *r, struct open *o, uint32_t number)
 {
 	pasta_lock(&r->lock);
 	if (atomic_load(&o->number) == number) {
@@ -143,8 +148,8 @@ static void close_one(struct pasta_raw *r, struct open *o, uint32_t number)
 	pasta_unlock(&r->lock);
 }
 
-/* Its place may be another's, and is already where two have closed it. */
-static void leave(struct pasta_raw *r, struct open *o, uint32_t number)
+/* Two threads may close the same launch: another launch may already own the entry. */
+static void open_release(struct pasta_raw *r, struct open *o, uint32_t number)
 {
 	pasta_lock(&r->lock);
 	if (o->generation == number >> OPEN_BITS)
@@ -156,61 +161,61 @@ int pasta_raw_flush(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
 	struct timespec limit = in_ms(CLOCK_REALTIME, timeout_ms);
-	uint64_t head = UINT64_MAX, lost = 0;
+	uint64_t head = UINT64_MAX, dropped = 0;
 	struct open *o = &r->open[number % OPEN];
-	bool told;
+	bool read;
 	int error;
 
 	if (!is_open(r, number)) {
 		error = pasta_raw_abandon(r, number, timeout_ms);
 		return error || !atomic_load(&r->cut) ? error : -ENODEV;
 	}
-	told = r->ops.read && !r->ops.read(r->ops.ctx, &head, &lost);
+	read = r->ops.read && !r->ops.read(r->ops.ctx, &head, &dropped);
 	atomic_fetch_add(&r->waiting, 1);
-	error = pthread_mutex_timedlock(&r->taking, &limit);
+	error = pthread_mutex_timedlock(&r->consuming, &limit);
 	atomic_fetch_sub(&r->waiting, 1);
 	if (error)
 		return -error;
-	if (told)
-		tell_lost(r, o, lost);
+	if (read)
+		raw_report_dropped(r, o, dropped);
 	if (atomic_load(&r->cut))
 		error = ENODEV;
-	else if (told && is_alone(r, o, number))
-		raw_take_rest(r, head);
-	else if (!raw_take_own(r, number, told ? head : UINT64_MAX, &until))
+	else if (read && open_is_alone(r, o, number))
+		raw_consume_rest(r, head);
+	else if (!raw_consume_own(r, number, read ? head : UINT64_MAX, &until))
 		error = ETIMEDOUT;
-	pasta_unlock(&r->taking);
-	if (!error && (!raw_wait_copied(r, &until) || !wait_done(r, &until)))
+	pasta_unlock(&r->consuming);
+	if (!error && (!raw_wait_copied(r, &until) || !raw_wait_done(r, &until)))
 		error = ETIMEDOUT;
 	if (atomic_load(&r->cut))
 		error = ENODEV;
 	if (error)
 		return -error;
-	close_one(r, o, number);
-	leave(r, o, number);
+	open_close(r, o, number);
+	open_release(r, o, number);
 	return 0;
 }
 
-/* Whoever has found it open has a ticket by now. */
+/* Workers that found the launch open have a ticket, so raw_wait_done waits for them. */
 int pasta_raw_abandon(struct pasta_raw *r, uint32_t number, uint32_t timeout_ms)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, timeout_ms);
-	struct open *o = place_of(r, number);
+	struct open *o = open_find(r, number);
 
 	if (!o)
 		return 0;
-	close_one(r, o, number);
-	if (!wait_done(r, &until))
+	open_close(r, o, number);
+	if (!raw_wait_done(r, &until))
 		return -ETIMEDOUT;
-	leave(r, o, number);
+	open_release(r, o, number);
 	return 0;
 }
 
-/* -- Beginning and end. -- */
+/* -- Start and end -- */
 
-/* Under the lock: what nobody copies yet, nobody will. Lists of our own memory go with it: those
- * that they are of are told to have lost some. */
-static void drop_lists(struct pasta_raw *r)
+/* Drops all lists that no worker has begun to copy, also those in the agent's own memory; their
+ * launches report a loss. The caller holds lock. */
+static void raw_drop_lists(struct pasta_raw *r)
 {
 	for (uint64_t i = r->popped; i < r->pushed; i++) {
 		struct list *list = &r->lists[i % LISTS];
@@ -224,12 +229,12 @@ void pasta_raw_cut(struct pasta_raw *r)
 {
 	pasta_lock(&r->lock);
 	atomic_store(&r->cut, true);
-	drop_lists(r); /* who has taking may wait for room */
+	raw_drop_lists(r); /* the thread that holds consuming may wait for room */
 	pthread_cond_broadcast(&r->copied);
 	pthread_cond_broadcast(&r->opened);
 	pasta_unlock(&r->lock);
-	pasta_lock(&r->taking); /* who has it now is the last one */
-	pasta_unlock(&r->taking);
+	pasta_lock(&r->consuming); /* no thread acquires it for the ring after this one */
+	pasta_unlock(&r->consuming);
 	pasta_lock(&r->lock);
 	while (r->copying)
 		pthread_cond_wait(&r->copied, &r->lock);
@@ -238,7 +243,7 @@ void pasta_raw_cut(struct pasta_raw *r)
 	pasta_unlock(&r->lock);
 }
 
-static uint32_t processors(void)
+static uint32_t raw_processors(void)
 {
 	cpu_set_t set;
 	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
@@ -246,7 +251,7 @@ static uint32_t processors(void)
 	return n < 1 ? 1 : n > WORKERS ? WORKERS : (uint32_t)n;
 }
 
-static int make_locks(struct pasta_raw *r)
+static int raw_make_locks(struct pasta_raw *r)
 {
 	pthread_condattr_t attr;
 	int error = pthread_condattr_init(&attr);
@@ -254,8 +259,8 @@ static int make_locks(struct pasta_raw *r)
 	if (error)
 		return -error;
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_mutex_init(&r->asking, NULL);
-	pthread_mutex_init(&r->taking, NULL);
+	pthread_mutex_init(&r->resolving, NULL);
+	pthread_mutex_init(&r->consuming, NULL);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->work, &attr);
 	pthread_cond_init(&r->copied, &attr);
@@ -265,8 +270,8 @@ static int make_locks(struct pasta_raw *r)
 	return 0;
 }
 
-/* The program's signals are not for them. */
-static int start(struct pasta_raw *r)
+/* The threads block all signals: signals belong to the program. */
+static int raw_start(struct pasta_raw *r)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
@@ -298,12 +303,12 @@ static int start(struct pasta_raw *r)
 	return -error;
 }
 
-static void destroy(struct pasta_raw *r)
+static void raw_destroy(struct pasta_raw *r)
 {
 	for (uint32_t i = 0; i < OPEN; i++)
 		free(r->open[i].sites);
-	pthread_mutex_destroy(&r->asking);
-	pthread_mutex_destroy(&r->taking);
+	pthread_mutex_destroy(&r->resolving);
+	pthread_mutex_destroy(&r->consuming);
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->work);
 	pthread_cond_destroy(&r->copied);
@@ -314,26 +319,27 @@ static void destroy(struct pasta_raw *r)
 	free(r);
 }
 
-static int check(const struct pasta_raw_config *c, const struct pasta_raw_ops *ops,
-		 struct pasta_error *err)
+static int raw_check(const struct pasta_raw_config *c, const struct pasta_raw_ops *ops,
+		     struct pasta_error *err)
 {
 	if (!c->ring || !c->records || c->half < HALF_LEAST || c->half & (c->half - 1))
 		return pasta_fail(err, -EINVAL,
-				  "a ring of raw accesses has halves of a power of two from %d "
-				  "on, not of %u",
+				  "half of a ring of raw accesses must be a power of two and at "
+				  "least %d, not %u",
 				  HALF_LEAST, c->half);
-	if (!ops->site || !ops->batch || !ops->lost)
-		return pasta_fail(err, -EINVAL, "raw accesses need site, batch and lost");
+	if (!ops->site || !ops->batch || !ops->dropped)
+		return pasta_fail(err, -EINVAL,
+				  "raw accesses need the operations site, batch and dropped");
 	return 0;
 }
 
 struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 				const struct pasta_raw_ops *ops, struct pasta_error *err)
 {
-	struct pasta_raw *r = check(config, ops, err) ? NULL : calloc(1, sizeof(*r));
+	struct pasta_raw *r = raw_check(config, ops, err) ? NULL : calloc(1, sizeof(*r));
 	size_t size = 2 * (size_t)config->half;
 
-	if (!r || make_locks(r)) {
+	if (!r || raw_make_locks(r)) {
 		free(r);
 		if (!err->code)
 			pasta_fail(err, -ENOMEM, "out of memory for raw accesses");
@@ -342,7 +348,7 @@ struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 	r->config = *config;
 	r->ops = *ops;
 	if (!r->config.workers || r->config.workers > WORKERS)
-		r->config.workers = processors();
+		r->config.workers = raw_processors();
 	if (!r->config.stuck_ms)
 		r->config.stuck_ms = STUCK_MS;
 	r->workers = calloc(r->config.workers, sizeof(*r->workers));
@@ -350,11 +356,11 @@ struct pasta_raw *pasta_raw_new(const struct pasta_raw_config *config,
 	memset(config->records, 0, size * sizeof(*config->records));
 	memset(config->ring, 0, sizeof(*config->ring));
 	if (!r->workers || !r->gathered) {
-		destroy(r);
+		raw_destroy(r);
 		pasta_fail(err, -ENOMEM, "out of memory for raw accesses");
 		return NULL;
 	}
-	if (start(r)) {
+	if (raw_start(r)) {
 		pasta_raw_free(r);
 		pasta_fail(err, -EAGAIN, "no thread can be started for raw accesses");
 		return NULL;
@@ -389,6 +395,6 @@ int pasta_raw_free(struct pasta_raw *r)
 		pthread_detach(r->watcher);
 	if (!ended)
 		return -ETIMEDOUT;
-	destroy(r);
+	raw_destroy(r);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * raw_internal.h - the host's side of raw accesses, inside: raw.c, rawtake.c and rawwork.c share it.
+ * raw_internal.h - what raw.c, rawconsume.c and rawcopy.c share.
  *
- * raw.c opens and closes launches, and begins and ends it all; rawtake.c takes records out of the
- * ring, as lists; rawwork.c copies lists and hands them on.
+ * raw.c opens and closes launches, and starts and stops the threads. rawconsume.c moves records out
+ * of the ring as lists. rawcopy.c copies lists and delivers their records.
  */
 #ifndef PASTA_SANITIZER_RAW_INTERNAL_H
 #define PASTA_SANITIZER_RAW_INTERNAL_H
@@ -17,62 +17,66 @@
 
 enum { OPEN_BITS = 8, OPEN = 1 << OPEN_BITS, SITES = 4096, PIECE = 4096, LISTS = 16 };
 
-/* A launch whose records may come. */
+/* A launch whose records may arrive. */
 struct open {
-	_Atomic uint32_t number; /* 0: nobody's. Its place is in the lowest bits */
+	_Atomic uint32_t number; /* the index into open[] is in the lowest bits; 0: closed */
 	uint32_t generation, group_size;
 	uint64_t base;
 	struct pasta_accesses_launch *launch;
 	void *data;
-	_Atomic uint64_t *sites; /* by difference: that above the number; 0: empty */
+	/* A cache of sites. A value has the difference of addresses in the upper half and the
+	 * site's number in the lower half; 0: empty. */
+	_Atomic uint64_t *sites;
 };
 
 /* Records to be copied. */
 struct list {
 	struct pasta_access *records;
 	size_t count, next, copied;
-	uint64_t taken; /* what the ring's taken is after it; 0: as before */
-	struct pasta_access edge[2 * PASTA_WARP]; /* where they are if they are few */
+	uint64_t ring_consumed; /* value of the ring's consumed when the list is copied; 0:
+				   unchanged */
+	struct pasta_access edge[2 * PASTA_WARP]; /* the records, if they are an edge */
 };
 
 struct worker {
 	struct pasta_raw *raw;
 	pthread_t thread;
-	uint64_t ticket; /* of the piece that it has; 0: none. Under the lock */
+	uint64_t ticket; /* number of its current piece; 0: none. Protected by lock */
 	size_t count;
-	bool mixed; /* they are of more than one launch */
+	bool mixed; /* the records belong to more than one launch */
 	struct pasta_access copy[PIECE + PASTA_WARP], sorted[PIECE + PASTA_WARP];
 };
 
-/* Locks are taken in this order: taking, lock. */
+/* Lock order: consuming before lock. */
 struct pasta_raw {
 	struct pasta_raw_config config;
 	struct pasta_raw_ops ops;
 	struct open open[OPEN];
 	struct worker *workers;
 	pthread_t watcher;
-	uint32_t threads; /* workers that were started */
+	uint32_t threads; /* started workers */
 	bool watching;
-	_Atomic uint32_t waiting; /* for taking, to flush */
-	pthread_mutex_t asking;	  /* the handler for a site: no other lock of ours is */
+	_Atomic uint32_t waiting;  /* threads that wait for consuming, to flush */
+	pthread_mutex_t resolving; /* held while ops.site runs; no other lock of r is held then */
 
-	pthread_mutex_t taking;			  /* who takes out of the ring; for what follows */
-	struct pasta_access edge[2 * PASTA_WARP]; /* a request at the end of a half */
+	pthread_mutex_t consuming;		  /* protects the next group */
+	struct pasta_access edge[2 * PASTA_WARP]; /* an incomplete request at the end of a half */
 	size_t edge_count;
 	struct pasta_access *gathered; /* 2 * half, and an edge */
-	_Atomic uint64_t given;	       /* to workers, ever: whole halves */
-	uint64_t walked;	       /* what is before it was given, or gathered; given or more */
-	uint64_t lost;		       /* of the device's, that were told */
+	_Atomic uint64_t delivered; /* records passed to workers since the start, in whole halves */
+	uint64_t walked;  /* records before it were passed to workers or gathered; >= delivered */
+	uint64_t dropped; /* the device's dropped accesses that were reported */
 
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* protects the next group */
 	pthread_cond_t work, copied, done, opened;
-	struct list lists[LISTS]; /* from popped to pushed, by number */
+	struct list lists[LISTS]; /* a queue: numbers from popped to pushed */
 	uint64_t pushed, popped;
 	uint32_t idle, open_count, running;
 	uint64_t tickets;
-	uint32_t copying;   /* workers that read records */
-	bool quit, watched; /* watched: more may be given */
-	_Atomic bool cut;   /* set under the lock. Under taking: the ring is not looked at */
+	uint32_t copying; /* workers that read records */
+	bool quit;
+	bool watched;	  /* the watcher runs and may push lists */
+	_Atomic bool cut; /* set under lock. Read under consuming: the ring must not be used */
 };
 
 static inline struct timespec in_ms(clockid_t clock, uint64_t ms)
@@ -89,13 +93,13 @@ static inline struct timespec in_ms(clockid_t clock, uint64_t ms)
 	return t;
 }
 
-/* -- The ring: also a device's. -- */
+/* -- The ring, which a device may write to concurrently -- */
 
-/* Nobody has written what comes after it: there was no room. Where what was given is not copied,
- * it lies in the same places. */
+/* Returns the end of the records that may exist: the device has no room beyond it. Records that
+ * workers have not copied yet occupy the same slots. */
 static inline uint64_t written(const struct pasta_raw *r)
 {
-	return __atomic_load_n(&r->config.ring->taken, __ATOMIC_RELAXED) +
+	return __atomic_load_n(&r->config.ring->consumed, __ATOMIC_RELAXED) +
 	       2 * (uint64_t)r->config.half;
 }
 
@@ -109,14 +113,14 @@ static inline uint32_t launch_of(const struct pasta_access *a)
 	return __atomic_load_n(&a->launch, __ATOMIC_RELAXED);
 }
 
-static inline void take_one(struct pasta_access *to, struct pasta_access *from)
+static inline void raw_move_record(struct pasta_access *to, struct pasta_access *from)
 {
 	*to = *from;
 	__atomic_store_n(&from->launch, 0, __ATOMIC_RELAXED);
 }
 
-/* Whether two that follow one another are of one request. */
-static inline bool goes_on(const struct pasta_access *a, const struct pasta_access *b)
+/* Returns whether b, which follows a in the ring, belongs to the same request. */
+static inline bool is_same_request(const struct pasta_access *a, const struct pasta_access *b)
 {
 	return launch_of(b) && launch_of(a) == launch_of(b) && a->group == b->group &&
 	       a->site == b->site && a->turn == b->turn &&
@@ -129,19 +133,21 @@ static inline bool is_open(struct pasta_raw *r, uint32_t number)
 	       atomic_load_explicit(&r->open[number % OPEN].number, memory_order_acquire) == number;
 }
 
-/* rawwork.c */
+/* rawcopy.c: the main function of a worker. */
 void *raw_work(void *worker);
-/* Under the lock: lists that are copied go, and the ring is freed. */
+/* Removes copied lists from the queue and returns their slots to the device. The caller holds lock.
+ */
 void raw_pop_lists(struct pasta_raw *r);
 
-/* rawtake.c */
+/* rawconsume.c: the main function of the watcher. */
 void *raw_watch(void *raw);
-/* Under taking: what the ring still has of a launch that has run: all before head, where no other
- * is open; else what is found to be its own. False: that takes too long. */
-void raw_take_rest(struct pasta_raw *r, uint64_t head);
-bool raw_take_own(struct pasta_raw *r, uint32_t number, uint64_t head,
-		  const struct timespec *until);
-/* What was given up to now is copied. */
+/* Consumes the remaining records of a finished launch. The caller holds consuming. raw_consume_rest
+ * consumes all records before head; no other launch may be open. raw_consume_own selects the
+ * launch's records and returns false on timeout. */
+void raw_consume_rest(struct pasta_raw *r, uint64_t head);
+bool raw_consume_own(struct pasta_raw *r, uint32_t number, uint64_t head,
+		     const struct timespec *until);
+/* Waits until all lists pushed so far are copied. Returns false on timeout. */
 bool raw_wait_copied(struct pasta_raw *r, const struct timespec *until);
 
 #endif

@@ -1,107 +1,111 @@
-/* rawcopy.c - workers that copy raw accesses out of the ring, and hand them on. */
+/* rawcopy.c - workers that copy raw accesses out of the ring and deliver them to launches. */
 #include "collect/agent.h"
 #include "core/lock.h"
 #include "handlers/sanitizer/raw_internal.h"
 
-static struct open *open_of(struct pasta_raw *r, uint32_t number)
+static struct open *open_lookup(struct pasta_raw *r, uint32_t number)
 {
 	return is_open(r, number) ? &r->open[number % OPEN] : NULL;
 }
 
-/* Whether its site is known; else *place is where it is to be put, NULL: there is no room. */
-static bool find_site(struct open *o, uint32_t difference, uint32_t *site, _Atomic uint64_t **place)
+/* Returns whether the cache has the site. Otherwise *slot is where to store it; NULL if there is no
+ * room. */
+static bool site_lookup(struct open *o, uint32_t difference, uint32_t *site,
+			_Atomic uint64_t **slot)
 {
 	uint32_t i = difference / 16 * UINT32_C(2654435761) % SITES, tries;
 
-	*place = NULL;
+	*slot = NULL;
 	for (tries = 0; tries < 16; tries++, i = (i + 1) % SITES) {
 		uint64_t cell = atomic_load_explicit(&o->sites[i], memory_order_relaxed);
 
 		*site = (uint32_t)cell;
 		if (cell && cell >> 32 == difference)
 			return true;
-		*place = &o->sites[i];
+		*slot = &o->sites[i];
 		if (!cell)
 			return false;
 	}
-	*place = NULL;
+	*slot = NULL;
 	return false;
 }
 
-/* Where the cache is full the handler is asked each time. Workers begin a launch together, with the
- * same sites: one of them asks. */
-static uint32_t site_of(struct pasta_raw *r, struct open *o, const struct pasta_access *a)
+/* Returns the number of an access's site. If the cache is full, calls the handler each time.
+ * Workers begin a launch at the same time and need the same sites: the lock lets only one of them
+ * call. */
+static uint32_t worker_site(struct pasta_raw *r, struct open *o, const struct pasta_access *a)
 {
 	uint32_t difference = a->site, flags = a->kind | (uint32_t)a->space << 8, site;
-	_Atomic uint64_t *place;
+	_Atomic uint64_t *slot;
 
 	if (r->config.siteless)
 		return 0;
-	if (find_site(o, difference, &site, &place))
+	if (site_lookup(o, difference, &site, &slot))
 		return site;
-	pasta_lock(&r->asking);
-	if (!find_site(o, difference, &site, &place)) {
+	pasta_lock(&r->resolving);
+	if (!site_lookup(o, difference, &site, &slot)) {
 		site = r->ops.site(r->ops.ctx, o->data,
 				   o->base + (uint64_t)(int64_t)(int32_t)difference, flags);
-		if (place)
-			atomic_store_explicit(place, (uint64_t)difference << 32 | site,
+		if (slot)
+			atomic_store_explicit(slot, (uint64_t)difference << 32 | site,
 					      memory_order_relaxed);
 	}
-	pasta_unlock(&r->asking);
+	pasta_unlock(&r->resolving);
 	return site;
 }
 
-/* Those of the first one's launch, in their order; others stay. */
-static size_t sort_out(struct worker *w, struct open *o, uint32_t number)
+/* Moves the records of launch number to sorted, in their order, and returns their count. The other
+ * records stay in copy. */
+static size_t worker_split(struct worker *w, struct open *o, uint32_t number)
 {
 	uint32_t difference = 0, site = 0;
-	size_t i, kept = 0, count = 0;
+	size_t i, remaining = 0, count = 0;
 
 	for (i = 0; i < w->count; i++) {
 		struct pasta_access *a = &w->copy[i];
 
 		if (a->launch != number) {
-			w->copy[kept++] = *a;
+			w->copy[remaining++] = *a;
 			continue;
 		}
 		if (o && (!count || a->site != difference)) {
 			difference = a->site;
-			site = site_of(w->raw, o, a);
+			site = worker_site(w->raw, o, a);
 		}
 		w->sorted[count] = *a;
 		w->sorted[count++].site = site;
 	}
-	w->count = kept;
+	w->count = remaining;
 	return count;
 }
 
-/* They are all of one launch. */
-static void name_sites(struct worker *w, struct open *o)
+/* All records belong to one launch. */
+static void worker_resolve_sites(struct worker *w, struct open *o)
 {
-	uint32_t difference = w->copy[0].site, site = site_of(w->raw, o, &w->copy[0]);
+	uint32_t difference = w->copy[0].site, site = worker_site(w->raw, o, &w->copy[0]);
 
 	for (size_t i = 0; i < w->count; i++) {
 		struct pasta_access *a = &w->copy[i];
 
 		if (a->site != difference) {
 			difference = a->site;
-			site = site_of(w->raw, o, a);
+			site = worker_site(w->raw, o, a);
 		}
 		a->site = site;
 	}
 }
 
-static void hand_on(struct pasta_raw *r, struct worker *w)
+static void worker_deliver(struct pasta_raw *r, struct worker *w)
 {
 	while (w->count) {
 		uint32_t number = w->copy[0].launch;
-		struct open *o = open_of(r, number);
+		struct open *o = open_lookup(r, number);
 		const struct pasta_access *list = w->mixed ? w->sorted : w->copy;
-		size_t count = w->mixed ? sort_out(w, o, number) : w->count;
+		size_t count = w->mixed ? worker_split(w, o, number) : w->count;
 
 		if (!w->mixed) {
 			if (o && !r->config.siteless)
-				name_sites(w, o);
+				worker_resolve_sites(w, o);
 			w->count = 0;
 		}
 		if (o)
@@ -113,24 +117,24 @@ static void hand_on(struct pasta_raw *r, struct worker *w)
 	}
 }
 
-static void copy(struct worker *w, struct pasta_access *from, size_t count)
+static void worker_copy(struct worker *w, struct pasta_access *from, size_t count)
 {
 	struct pasta_access *to = w->copy;
 	size_t i;
 
 	w->mixed = false;
 	for (i = 0; i < count; i++) {
-		if (!launch_of(&from[i])) /* it was taken before */
+		if (!launch_of(&from[i])) /* already consumed */
 			continue;
-		take_one(to, &from[i]);
+		raw_move_record(to, &from[i]);
 		w->mixed |= to->launch != w->copy[0].launch;
 		to++;
 	}
 	w->count = (size_t)(to - w->copy);
 }
 
-/* Under the lock: one that is not all somebody's. NULL: there is none. */
-static struct list *find_list(struct pasta_raw *r)
+/* Returns a list with records that no worker has; NULL if there is none. The caller holds lock. */
+static struct list *lists_find(struct pasta_raw *r)
 {
 	for (uint64_t i = r->popped; i < r->pushed; i++) {
 		struct list *list = &r->lists[i % LISTS];
@@ -141,13 +145,13 @@ static struct list *find_list(struct pasta_raw *r)
 	return NULL;
 }
 
-/* Under the lock: the next piece. A request is one worker's. */
-static struct pasta_access *take_piece(struct worker *w, struct list *list, size_t *count)
+/* Returns the next piece of a list. A request is never split. The caller holds lock. */
+static struct pasta_access *worker_next_piece(struct worker *w, struct list *list, size_t *count)
 {
 	struct pasta_access *records = list->records, *piece = records + list->next;
 	size_t end = list->count - list->next > PIECE ? list->next + PIECE : list->count;
 
-	while (end < list->count && goes_on(&records[end - 1], &records[end]))
+	while (end < list->count && is_same_request(&records[end - 1], &records[end]))
 		end++;
 	*count = end - list->next;
 	list->next = end;
@@ -155,7 +159,7 @@ static struct pasta_access *take_piece(struct worker *w, struct list *list, size
 	return piece;
 }
 
-/* Under the lock. What was copied is the device's again, in the order in which it came. */
+/* Returns copied slots to the device, in the order of the ring. The caller holds lock. */
 void raw_pop_lists(struct pasta_raw *r)
 {
 	uint64_t before = r->popped;
@@ -165,8 +169,9 @@ void raw_pop_lists(struct pasta_raw *r)
 
 		if (list->copied < list->count)
 			break;
-		if (list->taken && !atomic_load(&r->cut))
-			__atomic_store_n(&r->config.ring->taken, list->taken, __ATOMIC_RELEASE);
+		if (list->ring_consumed && !atomic_load(&r->cut))
+			__atomic_store_n(&r->config.ring->consumed, list->ring_consumed,
+					 __ATOMIC_RELEASE);
 		r->popped++;
 	}
 	if (r->popped != before)
@@ -182,24 +187,24 @@ void *raw_work(void *arg)
 	size_t count;
 
 	pasta_lock(&r->lock);
-	while ((list = find_list(r)) || !r->quit || r->watched) {
+	while ((list = lists_find(r)) || !r->quit || r->watched) {
 		if (!list) {
 			r->idle++;
 			pthread_cond_wait(&r->work, &r->lock);
 			r->idle--;
 			continue;
 		}
-		piece = take_piece(w, list, &count);
+		piece = worker_next_piece(w, list, &count);
 		r->copying++;
 		pasta_unlock(&r->lock);
-		copy(w, piece, count);
+		worker_copy(w, piece, count);
 		pasta_lock(&r->lock);
 		list->copied += count;
 		raw_pop_lists(r);
 		if (!--r->copying && atomic_load(&r->cut))
 			pthread_cond_broadcast(&r->copied);
 		pasta_unlock(&r->lock);
-		hand_on(r, w);
+		worker_deliver(r, w);
 		pasta_lock(&r->lock);
 		w->ticket = 0;
 		pthread_cond_broadcast(&r->done);

@@ -1,54 +1,61 @@
-/* readback.c - what a device has counted, read back and told as rows. */
+/* readback.c - reads a slot's counts from the device and adds them to its launch. */
 #include <stdlib.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/readback.h"
+#include "handlers/sanitizer/sites.h"
 
-/* Pages whose sums were read: those from first on. */
-struct run {
+/* Successive pages whose sums were read, beginning with number first. */
+struct page_run {
 	uint32_t first, count;
 	struct pasta_gpu_sums *sums;
 };
 
-struct san_reading {
+struct san_readback {
 	struct pasta_gpu_launch header;
-	char *front;		/* has what follows */
-	const uint8_t *marks;	/* of pages; NULL: none has sums */
-	const uint64_t *counts; /* NULL: they are not wanted */
-	struct pasta_gpu_row
-		*rows[PASTA_REDUCER_COUNT]; /* count of them, and that of what had no room */
+	char *front;					 /* memory of marks and counts */
+	const uint8_t *marks;				 /* of pages; NULL: no page has sums */
+	const uint64_t *counts;				 /* NULL: objects are not counted */
+	struct pasta_gpu_row *rows[PASTA_REDUCER_COUNT]; /* count rows, and one for accesses that
+							    found no room */
 	uint32_t count[PASTA_REDUCER_COUNT];
-	uint64_t *begin, *end; /* of blocks */
+	uint64_t *begin, *end; /* times of blocks */
 	uint32_t blocks;
 	struct pasta_gpu_raw raw;
-	struct pasta_gpu_sums *sums; /* of the runs */
-	struct run *runs;
+	struct pasta_gpu_sums *sums; /* of all runs */
+	struct page_run *runs;
 	uint32_t run_count;
 };
 
-enum { GAP = 16 }; /* stretches of pages that are read though nobody was there: calls take longer */
+enum {
+	GAP = 16
+}; /* unmarked stretches of pages to read between marked ones: two calls are slower */
 
 /* -- Reading -- */
 
-/* The slot's own stream is through with it, and may have more to do by now. */
-static void *stream_of(const struct san_slot *s)
+/* The handler's own stream. The slot's stream may already run other work. */
+static void *readback_stream(const struct san_slot *s)
 {
 	return s->context->own ? s->context->own : s->handle;
 }
 
-/* In memory of its own. False: none, or what the library returned. */
-static bool get(void *to, const void *from, size_t size, const struct san_slot *s, int *result)
+/* Copies from the device into newly allocated memory. Returns false without memory, or with the
+ * library's error in *result. */
+static bool readback_copy(void *to, const void *from, size_t size, const struct san_slot *s,
+			  int *result)
 {
 	void **memory = to;
 
 	*memory = malloc(size ? size : 1);
 	if (*memory && size)
-		*result = SAN_CALL(MemcpyDeviceToHost, *memory, (void *)from, size, stream_of(s));
+		*result = SAN_CALL(MemcpyDeviceToHost, *memory, (void *)from, size,
+				   readback_stream(s));
 	return *memory && *result == SAN_OK;
 }
 
-/* Rows are behind each other, but that of what had no room, which is the last. There is none while
- * there is room. */
-static bool get_rows(const struct san_slot *s, struct san_reading *r, uint32_t i, int *result)
+/* Copies the rows of a table. The last row counts the accesses that found no room; it is read only
+ * if the table is full. */
+static bool readback_get_rows(const struct san_slot *s, struct san_readback *r, uint32_t i,
+			      int *result)
 {
 	const struct pasta_gpu_table *t = &s->image.tables[i];
 	uint32_t asked = r->header.tables[i].count, n = asked < t->max ? asked : t->max;
@@ -61,17 +68,18 @@ static bool get_rows(const struct san_slot *s, struct san_reading *r, uint32_t i
 		return false;
 	if (n)
 		*result = SAN_CALL(MemcpyDeviceToHost, r->rows[i], t->rows, n * sizeof(*t->rows),
-				   stream_of(s));
+				   readback_stream(s));
 	if (n == t->max && *result == SAN_OK)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->rows[i][n], &t->rows[t->max],
-				   sizeof(*t->rows), stream_of(s));
+				   sizeof(*t->rows), readback_stream(s));
 	return *result == SAN_OK;
 }
 
 /* -- Pages -- */
 
-/* The next run of stretches from *at on; false: there is none. */
-static bool next_run(const struct san_reading *r, uint32_t pages, uint32_t *at, struct run *run)
+/* Finds the next run of marked stretches from *at on. Returns false if there is none. */
+static bool pages_next_run(const struct san_readback *r, uint32_t pages, uint32_t *at,
+			   struct page_run *run)
 {
 	uint32_t stretches = (pages >> PASTA_GPU_STRETCH) + 1, end, i = *at;
 
@@ -89,14 +97,14 @@ static bool next_run(const struct san_reading *r, uint32_t pages, uint32_t *at, 
 	return true;
 }
 
-static bool find_runs(const struct san_slot *s, struct san_reading *r)
+static bool pages_find_runs(const struct san_slot *s, struct san_readback *r)
 {
 	struct pasta_gpu_sums *next;
 	uint32_t at = 0, runs = 0;
 	size_t pages = 0;
-	struct run run;
+	struct page_run run;
 
-	while (next_run(r, s->pages, &at, &run)) {
+	while (pages_next_run(r, s->pages, &at, &run)) {
 		pages += run.count;
 		runs++;
 	}
@@ -106,7 +114,7 @@ static bool find_runs(const struct san_slot *s, struct san_reading *r)
 		return false;
 	r->run_count = runs;
 	at = 0;
-	for (uint32_t i = 0; i < runs && next_run(r, s->pages, &at, &run); i++) {
+	for (uint32_t i = 0; i < runs && pages_next_run(r, s->pages, &at, &run); i++) {
 		run.sums = next;
 		next += run.count;
 		r->runs[i] = run;
@@ -114,22 +122,22 @@ static bool find_runs(const struct san_slot *s, struct san_reading *r)
 	return true;
 }
 
-static bool get_pages(const struct san_slot *s, struct san_reading *r, int *result)
+static bool readback_get_pages(const struct san_slot *s, struct san_readback *r, int *result)
 {
 	const struct pasta_gpu_pages *p = &s->image.pages;
 
 	if (!r->marks)
 		return true;
-	if (!find_runs(s, r))
+	if (!pages_find_runs(s, r))
 		return false;
 	for (uint32_t i = 0; i < r->run_count && *result == SAN_OK; i++)
 		*result = SAN_CALL(MemcpyDeviceToHost, r->runs[i].sums, p->sums + r->runs[i].first,
-				   r->runs[i].count * sizeof(*p->sums), stream_of(s));
+				   r->runs[i].count * sizeof(*p->sums), readback_stream(s));
 	return *result == SAN_OK;
 }
 
-/* Only tables change it. */
-static bool get_header(const struct san_slot *s, struct san_reading *r, int *result)
+/* The header changes only if the launch has tables. */
+static bool readback_get_header(const struct san_slot *s, struct san_readback *r, int *result)
 {
 	bool tables = false;
 
@@ -137,12 +145,13 @@ static bool get_header(const struct san_slot *s, struct san_reading *r, int *res
 		tables = tables || s->image.tables[i].index;
 	if (tables)
 		*result = SAN_CALL(MemcpyDeviceToHost, &r->header, s->memory, sizeof(r->header),
-				   stream_of(s));
+				   readback_stream(s));
 	return *result == SAN_OK;
 }
 
-/* Marks, and counters behind them: a call takes longer than what is between them. */
-static bool get_front(const struct san_slot *s, struct san_reading *r, int *result)
+/* Copies marks and counters in one call: a second call takes longer than copying the gap between
+ * them. */
+static bool readback_get_front(const struct san_slot *s, struct san_readback *r, int *result)
 {
 	const struct pasta_gpu_launch *l = &s->image;
 	bool objects = l->reducers & PASTA_REDUCER_MASK(OBJECT);
@@ -151,54 +160,55 @@ static bool get_front(const struct san_slot *s, struct san_reading *r, int *resu
 	const char *end = marks + (s->pages >> PASTA_GPU_STRETCH) + 1;
 
 	if (objects)
-		end = counts + ((size_t)PASTA_GPU_PLACES(l->count) << l->spread) *
+		end = counts + ((size_t)PASTA_GPU_PARTS(l->count) << l->spread) *
 				       PASTA_GPU_COUNTERS * sizeof(*l->counts);
 	if (!s->pages && !objects)
 		return true;
-	if (!get(&r->front, from, (size_t)(end - from), s, result))
+	if (!readback_copy(&r->front, from, (size_t)(end - from), s, result))
 		return false;
 	r->marks = s->pages ? (const uint8_t *)r->front : NULL;
 	r->counts = objects ? (const uint64_t *)(r->front + (counts - from)) : NULL;
 	return true;
 }
 
-static bool get_all(const struct san_slot *s, struct san_reading *r, int *result)
+static bool readback_get_all(const struct san_slot *s, struct san_readback *r, int *result)
 {
 	const struct pasta_gpu_launch *l = &s->image;
 	bool got;
 
 	if (l->raw)
-		*result =
-			SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw), stream_of(s));
-	if (*result != SAN_OK || !get_header(s, r, result))
+		*result = SAN_CALL(MemcpyDeviceToHost, &r->raw, l->raw, sizeof(r->raw),
+				   readback_stream(s));
+	if (*result != SAN_OK || !readback_get_header(s, r, result))
 		return false;
-	got = get_front(s, r, result);
+	got = readback_get_front(s, r, result);
 	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT && got; i++)
-		got = get_rows(s, r, i, result);
-	got = got && get_pages(s, r, result);
+		got = readback_get_rows(s, r, i, result);
+	got = got && readback_get_pages(s, r, result);
 	r->blocks = s->blocks < l->blocks.max ? (uint32_t)s->blocks : l->blocks.max;
-	return got && (!r->blocks ||
-		       (get(&r->begin, l->blocks.begin, r->blocks * sizeof(*r->begin), s, result) &&
-			get(&r->end, l->blocks.end, r->blocks * sizeof(*r->end), s, result)));
+	return got && (!r->blocks || (readback_copy(&r->begin, l->blocks.begin,
+						    r->blocks * sizeof(*r->begin), s, result) &&
+				      readback_copy(&r->end, l->blocks.end,
+						    r->blocks * sizeof(*r->end), s, result)));
 }
 
-struct san_reading *san_read(const struct san_slot *s, int *result)
+struct san_readback *san_readback_new(const struct san_slot *s, int *result)
 {
-	struct san_reading *r = calloc(1, sizeof(*r));
+	struct san_readback *r = calloc(1, sizeof(*r));
 
 	*result = SAN_OK;
-	if (!r || get_all(s, r, result))
+	if (!r || readback_get_all(s, r, result))
 		return r;
-	san_reading_free(r);
+	san_readback_free(r);
 	return NULL;
 }
 
-const struct pasta_gpu_raw *san_reading_raw(const struct san_reading *r)
+const struct pasta_gpu_raw *san_readback_raw(const struct san_readback *r)
 {
 	return &r->raw;
 }
 
-void san_reading_free(struct san_reading *r)
+void san_readback_free(struct san_readback *r)
 {
 	if (!r)
 		return;
@@ -212,28 +222,28 @@ void san_reading_free(struct san_reading *r)
 	free(r);
 }
 
-/* -- Telling -- */
+/* -- Adding -- */
 
-/* The key of an object, of what is in none, or of a space. */
-static uint64_t object_of(const struct san_slot *s, uint64_t place)
+/* Returns the key of an object, of accesses outside of all objects, or of a memory space. */
+static uint64_t readback_object(const struct san_slot *s, uint64_t part)
 {
 	uint32_t count = s->image.count;
 
-	if (place < count)
-		return s->places[place].object;
-	if (place >= PASTA_GPU_PLACES(count))
-		return PASTA_KEY_OTHER; /* no place at all: a device has written rubbish */
-	return place == PASTA_GPU_NOWHERE(count) ? PASTA_OBJECT_NONE
-						 : place - PASTA_GPU_SPACE(count, 0);
+	if (part < count)
+		return s->parts[part].object;
+	if (part >= PASTA_GPU_PARTS(count))
+		return PASTA_KEY_OTHER; /* invalid: the device has written garbage */
+	return part == PASTA_GPU_NOWHERE(count) ? PASTA_OBJECT_NONE
+						: part - PASTA_GPU_SPACE(count, 0);
 }
 
-static void fold_object(const struct san_slot *s, uint64_t place, const uint64_t *c)
+static void readback_add_object(const struct san_slot *s, uint64_t part, const uint64_t *c)
 {
-	struct pasta_row row = {.key0 = object_of(s, place),
+	struct pasta_row row = {.key0 = readback_object(s, part),
 				.loads = c[PASTA_GPU_LOADS],
 				.stores = c[PASTA_GPU_STORES],
 				.bytes = c[PASTA_GPU_BYTES],
-				.written = pasta_gpu_place_written(c),
+				.written = pasta_gpu_part_written(c),
 				.extra = c[PASTA_GPU_CROSS]};
 
 	for (uint32_t i = 0; i < PASTA_GPU_SIZES; i++) {
@@ -249,13 +259,13 @@ static void fold_object(const struct san_slot *s, uint64_t place, const uint64_t
 		pasta_accesses_add(s->launch, PASTA_REDUCER_OBJECT, &row);
 }
 
-static bool is_by_site(enum pasta_reducer reducer)
+static bool readback_is_by_site(enum pasta_reducer reducer)
 {
 	return reducer == PASTA_REDUCER_OWN ? san.own_sites : reducer != PASTA_REDUCER_PAGE;
 }
 
-/* Of a site. Only tables by site alone know where it is. */
-static uint32_t flags_of(enum pasta_reducer reducer, const struct pasta_gpu_row *from)
+/* Returns a SITE's flags. Only the table by site has the memory space. */
+static uint32_t readback_flags(enum pasta_reducer reducer, const struct pasta_gpu_row *from)
 {
 	if (reducer == PASTA_REDUCER_SITE)
 		return (uint32_t)from->key1;
@@ -264,8 +274,8 @@ static uint32_t flags_of(enum pasta_reducer reducer, const struct pasta_gpu_row 
 	return (from->loads ? PASTA_ACCESS_LOAD : 0u) | (from->stores ? PASTA_ACCESS_STORE : 0u);
 }
 
-/* reducer: 0 for what had no room. */
-static struct pasta_row counts_of(uint32_t reducer, const struct pasta_gpu_row *from)
+/* reducer is 0 for the row of accesses that found no room. */
+static struct pasta_row readback_counts(uint32_t reducer, const struct pasta_gpu_row *from)
 {
 	uint64_t written = pasta_gpu_written(reducer, from);
 	struct pasta_row row = {.loads = from->loads,
@@ -280,40 +290,40 @@ static struct pasta_row counts_of(uint32_t reducer, const struct pasta_gpu_row *
 	return row;
 }
 
-static void fold_row(const struct san_slot *s, enum pasta_reducer reducer,
-		     const struct pasta_gpu_row *from)
+static void readback_add_row(const struct san_slot *s, enum pasta_reducer reducer,
+			     const struct pasta_gpu_row *from)
 {
-	struct pasta_row row = counts_of(reducer, from);
+	struct pasta_row row = readback_counts(reducer, from);
 
 	row.key0 = from->key0;
 	row.key1 = from->key1;
 	if (!row.loads && !row.stores &&
 	    (reducer != PASTA_REDUCER_OWN || (!row.bytes && !row.extra)))
 		return;
-	if (is_by_site(reducer))
-		row.key0 = san_site(s, from->key0, flags_of(reducer, from));
-	if (!row.key0 && is_by_site(reducer))
+	if (readback_is_by_site(reducer))
+		row.key0 = san_site(s, from->key0, readback_flags(reducer, from));
+	if (!row.key0 && readback_is_by_site(reducer))
 		row.key0 = PASTA_KEY_OTHER;
 	if (reducer == PASTA_REDUCER_SITE || reducer == PASTA_REDUCER_COALESCE)
 		row.key1 = 0;
 	if (reducer == PASTA_REDUCER_DIVERGE)
 		row.key1 = PASTA_GPU_THREADS(from->key1);
 	if (reducer == PASTA_REDUCER_SITE_OBJECT)
-		row.key1 = object_of(s, from->key1);
+		row.key1 = readback_object(s, from->key1);
 	pasta_accesses_add(s->launch, reducer, &row);
 }
 
-static void fold_other(const struct san_slot *s, enum pasta_reducer reducer,
-		       const struct pasta_gpu_row *from)
+static void readback_add_other(const struct san_slot *s, enum pasta_reducer reducer,
+			       const struct pasta_gpu_row *from)
 {
-	struct pasta_row row = counts_of(0, from);
+	struct pasta_row row = readback_counts(0, from);
 
 	row.key0 = PASTA_KEY_OTHER;
 	if (!pasta_row_is_zero(&row))
 		pasta_accesses_add(s->launch, reducer, &row);
 }
 
-static void fold_blocks(const struct san_slot *s, const struct san_reading *r)
+static void readback_add_blocks(const struct san_slot *s, const struct san_readback *r)
 {
 	uint64_t unseen = s->blocks - r->blocks, ns;
 	struct pasta_row row = {0};
@@ -332,48 +342,48 @@ static void fold_blocks(const struct san_slot *s, const struct san_reading *r)
 		pasta_accesses_add(s->launch, PASTA_REDUCER_BLOCK, &row);
 }
 
-/* -- Pages, told -- */
+/* -- Pages -- */
 
-struct telling {
+struct page_walk {
 	pasta_sums_fn fn;
 	void *arg;
-	struct pasta_row row; /* the last one: the next place may have its page as well */
+	struct pasta_row row; /* the last page; the next part may share it */
 };
 
-static bool is_zero(const struct pasta_gpu_sums *s)
+static bool sums_are_zero(const struct pasta_gpu_sums *s)
 {
 	return !(s->loads | s->stores | s->bytes | s->extra);
 }
 
-static int tell_row(struct telling *t)
+static int page_deliver(struct page_walk *t)
 {
 	return pasta_row_is_zero(&t->row) ? 0 : t->fn(t->arg, PASTA_REDUCER_PAGE, &t->row);
 }
 
-static int tell_page(struct telling *t, uint64_t addr, const struct pasta_gpu_sums *sums)
+static int page_add(struct page_walk *t, uint64_t addr, const struct pasta_gpu_sums *sums)
 {
 	struct pasta_row row;
 	int error = 0;
 
 	if (addr != t->row.key0) {
-		error = tell_row(t);
+		error = page_deliver(t);
 		t->row = (struct pasta_row){.key0 = addr};
 	}
-	row = counts_of(PASTA_REDUCER_PAGE, &(struct pasta_gpu_row){.loads = sums->loads,
-								    .stores = sums->stores,
-								    .bytes = sums->bytes,
-								    .extra = sums->extra});
+	row = readback_counts(PASTA_REDUCER_PAGE, &(struct pasta_gpu_row){.loads = sums->loads,
+									  .stores = sums->stores,
+									  .bytes = sums->bytes,
+									  .extra = sums->extra});
 	pasta_row_add(&t->row, &row);
 	return error;
 }
 
-/* Those of a place, as far as a run has them. */
-static int tell_place(struct telling *t, const struct san_slot *s, uint32_t place,
-		      const struct run *run)
+/* Adds the pages of a part, as far as a run contains them. */
+static int pages_of_part(struct page_walk *t, const struct san_slot *s, uint32_t part,
+			 const struct page_run *run)
 {
 	uint32_t shift = s->image.page_shift;
-	uint64_t page = s->places[place].begin >> shift, last = s->places[place].last >> shift;
-	uint32_t first = (uint32_t)page + s->bases[place];
+	uint64_t page = s->parts[part].begin >> shift, last = s->parts[part].last >> shift;
+	uint32_t first = (uint32_t)page + s->bases[part];
 	uint32_t end = first + (uint32_t)(last - page) + 1, i = first;
 	int error = 0;
 
@@ -382,89 +392,93 @@ static int tell_place(struct telling *t, const struct san_slot *s, uint32_t plac
 	if (i < run->first)
 		i = run->first;
 	for (; i < end && !error; i++)
-		if (!is_zero(&run->sums[i - run->first]))
-			error = tell_page(t, (page + (i - first)) << shift,
-					  &run->sums[i - run->first]);
+		if (!sums_are_zero(&run->sums[i - run->first]))
+			error = page_add(t, (page + (i - first)) << shift,
+					 &run->sums[i - run->first]);
 	return error;
 }
 
-/* The number of the page that follows a place's last. */
-static uint32_t end_of(const struct san_slot *s, uint32_t place)
+/* Returns the number after the part's last page. */
+static uint32_t part_pages_end(const struct san_slot *s, uint32_t part)
 {
-	return (uint32_t)(s->places[place].last >> s->image.page_shift) + s->bases[place] + 1;
+	return (uint32_t)(s->parts[part].last >> s->image.page_shift) + s->bases[part] + 1;
 }
 
-/* Places and runs are both in the order of their pages' numbers. */
-static int each_page(const struct san_slot *s, const struct san_reading *r, pasta_sums_fn fn,
-		     void *arg)
+/* Calls fn for each page. Parts and runs both ascend by page numbers. */
+static int pages_each(const struct san_slot *s, const struct san_readback *r, pasta_sums_fn fn,
+		      void *arg)
 {
-	struct telling t = {.fn = fn, .arg = arg};
-	uint32_t place = 0;
+	struct page_walk t = {.fn = fn, .arg = arg};
+	uint32_t part = 0;
 	int error = 0;
 
 	for (uint32_t i = 0; i < r->run_count && !error; i++) {
-		const struct run *run = &r->runs[i];
+		const struct page_run *run = &r->runs[i];
 
-		while (place < s->count &&
-		       (s->bases[place] == PASTA_GPU_FAR || end_of(s, place) <= run->first))
-			place++;
-		for (uint32_t k = place; k < s->count && !error; k++) {
+		while (part < s->count &&
+		       (s->bases[part] == PASTA_GPU_FAR || part_pages_end(s, part) <= run->first))
+			part++;
+		for (uint32_t k = part; k < s->count && !error; k++) {
 			if (s->bases[k] == PASTA_GPU_FAR)
 				continue;
-			if ((uint32_t)(s->places[k].begin >> s->image.page_shift) + s->bases[k] >=
+			if ((uint32_t)(s->parts[k].begin >> s->image.page_shift) + s->bases[k] >=
 			    run->first + run->count)
 				break;
-			error = tell_place(&t, s, k, run);
+			error = pages_of_part(&t, s, k, run);
 		}
 	}
-	return error ? error : tell_row(&t);
+	return error ? error : page_deliver(&t);
 }
 
-/* Rows of pages, where the table has some of them as well, or they are compared, are added up. */
-static bool is_apart(const struct san_reading *r)
+/* Returns whether pages can be delivered one by one. If the table also has pages, or the run
+ * compares reducers, their rows must be added up first. */
+static bool pages_are_separate(const struct san_readback *r)
 {
 	return !r->count[PASTA_REDUCER_PAGE] && !pasta_accesses_both();
 }
 
-static int add_page(void *slot, enum pasta_reducer reducer, const struct pasta_row *row)
+static int page_to_launch(void *slot, enum pasta_reducer reducer, const struct pasta_row *row)
 {
 	pasta_accesses_add(((const struct san_slot *)slot)->launch, reducer, row);
 	return 0;
 }
 
-int san_pages_each(void *told, pasta_sums_fn fn, void *arg)
+int san_readback_pages(void *source, pasta_sums_fn fn, void *arg)
 {
-	const struct san_told *t = told;
+	const struct san_page_source *t = source;
 
-	return t->reading && is_apart(t->reading) ? each_page(t->slot, t->reading, fn, arg) : 0;
+	return t->readback && pages_are_separate(t->readback)
+		       ? pages_each(t->slot, t->readback, fn, arg)
+		       : 0;
 }
 
-/* A copy is told as what it does to memory that has objects: that side is first. */
-static void fold_sites(const struct san_slot *s, const struct san_reading *r)
+/* A site that copies between memory spaces is named by its access to memory with objects, so these
+ * rows are added first. */
+static void readback_add_sites(const struct san_slot *s, const struct san_readback *r)
 {
 	const struct pasta_gpu_row *rows = r->rows[PASTA_REDUCER_SITE];
 
 	for (uint32_t apart = 0; rows && apart < 2; apart++)
 		for (uint32_t i = 0; i < r->count[PASTA_REDUCER_SITE]; i++)
 			if ((rows[i].key1 >> 8 >= PASTA_SPACE_LOCAL) == apart)
-				fold_row(s, PASTA_REDUCER_SITE, &rows[i]);
+				readback_add_row(s, PASTA_REDUCER_SITE, &rows[i]);
 }
 
-void san_fold(const struct san_slot *s, const struct san_reading *r)
+void san_readback_add(const struct san_slot *s, const struct san_readback *r)
 {
 	uint32_t spread = s->image.spread;
 
-	fold_sites(s, r);
-	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PLACES(s->image.count) << spread; i++)
-		fold_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
+	readback_add_sites(s, r);
+	for (uint32_t i = 0; r->counts && i < PASTA_GPU_PARTS(s->image.count) << spread; i++)
+		readback_add_object(s, i >> spread, r->counts + (size_t)i * PASTA_GPU_COUNTERS);
 	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++) {
 		for (uint32_t k = 0; i != PASTA_REDUCER_SITE && r->rows[i] && k < r->count[i]; k++)
-			fold_row(s, i, &r->rows[i][k]);
+			readback_add_row(s, i, &r->rows[i][k]);
 		if (r->rows[i])
-			fold_other(s, i, &r->rows[i][r->count[i]]);
+			readback_add_other(s, i, &r->rows[i][r->count[i]]);
 	}
 	if (s->image.reducers & PASTA_REDUCER_MASK(BLOCK))
-		fold_blocks(s, r);
-	if (!is_apart(r))
-		each_page(s, r, add_page, (void *)s);
+		readback_add_blocks(s, r);
+	if (!pages_are_separate(r))
+		pages_each(s, r, page_to_launch, (void *)s);
 }

@@ -1,46 +1,51 @@
 /*
- * rings.c - raw accesses of a context's launches: the ring that they are written to.
+ * rings.c - the ring of a context, into which its launches write raw accesses.
  *
- * It is made when a launch first needs it, and the device's side of it is set up on that launch's
- * stream, as it is where the ring was stopped and is used again. Until that launch is read back,
- * those of other streams wait for it, within bounds: they might run before the ring is there.
+ * The first launch that needs the ring creates it. The device's part is set up on that launch's
+ * stream; so is the restart of a ring that was stopped. Until that launch is read back, launches
+ * on other streams wait for a limited time, because they could run before the set-up.
  *
- * Nothing that is told while rows are waits for the vendor's library: what the device has to say is
- * read with the slot.
+ * While rows are emitted, no function here calls the vendor's library: the device's part of the
+ * ring is read together with the slot.
  */
 #include <errno.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/completion.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/rings.h"
+#include "handlers/sanitizer/sites.h"
+#include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
 
-enum { HALF = 1 << 18, FLUSH_MS = 2000, FLUSHES = 5, ABANDON_MS = 500 };
+enum { HALF = 1 << 18, FLUSHES = 5, ABANDON_MS = 500 };
 
-/* Of the launch that begins, or is told, on this thread. */
+/* The slot whose launch this thread begins, and the device's part of the ring as read back with the
+ * slot that this thread emits. */
 static _Thread_local const struct san_slot *beginning;
-static _Thread_local const struct pasta_gpu_raw *told;
+static _Thread_local const struct pasta_gpu_raw *read_back;
 
-/* Instead of devices, or beside them. */
-static bool host_counts(void)
+/* Returns whether the host counts, instead of the device or in addition to it. */
+static bool ring_host_counts(void)
 {
 	return pasta_accesses_on_host() || pasta_accesses_both();
 }
 
 bool san_ring_enabled(void)
 {
-	return pasta_accesses_raw() || host_counts();
+	return pasta_accesses_raw() || ring_host_counts();
 }
 
-/* -- What raw.c asks for -- */
+/* -- Operations for raw.c -- */
 
-static int read_device(void *ctx, uint64_t *head, uint64_t *lost)
+static int ring_read_device(void *ctx, uint64_t *head, uint64_t *dropped)
 {
 	(void)ctx;
-	*head = told->head;
-	*lost = told->lost;
+	*head = read_back->head;
+	*dropped = read_back->dropped;
 	return 0;
 }
 
-static int rewind_device(void *ctx)
+static int ring_rewind_device(void *ctx)
 {
 	struct san_ring *ring = ctx;
 	size_t from = offsetof(struct pasta_gpu_raw, head);
@@ -50,19 +55,19 @@ static int rewind_device(void *ctx)
 		return -EIO;
 	pasta_lock(&san.lock);
 	ring->first = beginning;
-	ring->lost = 0;
+	ring->dropped = 0;
 	pasta_unlock(&san.lock);
 	return 0;
 }
 
-static uint32_t find_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
+static uint32_t ring_find_site(void *ctx, void *data, uint64_t addr, uint32_t flags)
 {
 	(void)ctx;
 	return san_site(data, addr, flags);
 }
 
-/* Where devices count, their rows have them. */
-static void lose(struct pasta_accesses_launch *launch, uint64_t count)
+/* If the device counts, its rows include the accesses whose records were dropped. */
+static void ring_drop(struct pasta_accesses_launch *launch, uint64_t count)
 {
 	if (pasta_accesses_on_host())
 		pasta_accesses_dropped(launch, count);
@@ -70,15 +75,15 @@ static void lose(struct pasta_accesses_launch *launch, uint64_t count)
 		pasta_accesses_raw_dropped(launch, count);
 }
 
-/* -- Making it -- */
+/* -- Creation -- */
 
-static const struct pasta_raw_ops ops = {.read = read_device,
-					 .rewind = rewind_device,
-					 .site = find_site,
+static const struct pasta_raw_ops ops = {.read = ring_read_device,
+					 .rewind = ring_rewind_device,
+					 .site = ring_find_site,
 					 .batch = pasta_accesses_batch,
-					 .lost = lose};
+					 .dropped = ring_drop};
 
-static bool wants_sites(void)
+static bool ring_needs_sites(void)
 {
 	return pasta_accesses_raw() ||
 	       pasta_accesses_reducers() &
@@ -86,32 +91,34 @@ static bool wants_sites(void)
 			PASTA_REDUCER_MASK(COALESCE) | PASTA_REDUCER_MASK(DIVERGE));
 }
 
-/* Both sides, and the threads. Records are at the beginning of a page. */
-static const char *make_parts(struct san_ring *ring, void *context)
+/* Creates both parts of the ring and the threads. The records begin at a page boundary. */
+static const char *ring_make_parts(struct san_ring *ring, void *context)
 {
 	size_t size = (size_t)2 * HALF * sizeof(*ring->records);
-	struct pasta_raw_config config = {
-		.half = HALF, .counts = host_counts(), .siteless = !wants_sites()};
+	struct pasta_raw_config config = {.half = HALF,
+					  .counts = ring_host_counts(),
+					  .siteless = !ring_needs_sites(),
+					  .stuck_ms = san_limits.stuck_ms};
 	struct pasta_raw_ops own = ops;
 	struct pasta_error err = {0};
 
 	if (SAN_CALL(AllocHost, context, (void **)&ring->records, size + sizeof(*ring->host)) !=
 	    SAN_OK)
-		return "there is no pinned memory for raw accesses";
+		return "not enough pinned memory for raw accesses";
 	if (SAN_CALL(Alloc, context, (void **)&ring->device, sizeof(*ring->device)) != SAN_OK)
-		return "there is no memory of its device left for raw accesses";
+		return "not enough device memory for raw accesses";
 	ring->host = (struct pasta_gpu_ring *)(ring->records + (size_t)2 * HALF);
 	config.ring = ring->host;
 	config.records = ring->records;
 	own.ctx = ring;
 	ring->raw = pasta_raw_new(&config, &own, &err);
-	return ring->raw ? NULL : "there is no memory, or no thread, for raw accesses";
+	return ring->raw ? NULL : "cannot start threads for raw accesses, or out of memory";
 }
 
-static const char *make(struct san_ring *ring, void *context, void *stream)
+static const char *ring_make(struct san_ring *ring, void *context, void *stream)
 {
 	struct pasta_gpu_raw image = {.half = HALF, .wait = !pasta_accesses_lossy()};
-	const char *why = make_parts(ring, context);
+	const char *why = ring_make_parts(ring, context);
 
 	if (!why) {
 		image.ring = ring->host;
@@ -119,16 +126,18 @@ static const char *make(struct san_ring *ring, void *context, void *stream)
 		if (SAN_CALL(MemcpyHostToDeviceAsync, ring->device, &image, sizeof(image),
 			     stream) == SAN_OK)
 			return NULL;
-		why = "its device's memory cannot be written";
+		why = "cannot write to its device's memory";
 	}
-	/* Its memory stays: to free it is to wait for all kernels, and it is not tried again. */
+	/* The memory remains allocated: freeing it would wait for all kernels. There is no second
+	 * attempt. */
 	pasta_raw_free(ring->raw);
 	ring->raw = NULL;
 	return why;
 }
 
-/* Who is first makes it; the others wait until that one is read back. */
-static const char *enter(struct san_ring *ring, const struct san_slot *s)
+/* Creates the ring if this is the first launch; other launches wait until the first one is read
+ * back. Returns NULL or a static text on failure. */
+static const char *ring_enter(struct san_ring *ring, const struct san_slot *s)
 {
 	const char *why;
 	bool mine;
@@ -144,7 +153,7 @@ static const char *enter(struct san_ring *ring, const struct san_slot *s)
 	pasta_unlock(&san.lock);
 	if (!mine)
 		return why;
-	why = make(ring, s->context->handle, s->handle);
+	why = ring_make(ring, s->context->handle, s->handle);
 	pasta_lock(&san.lock);
 	ring->made = !why;
 	ring->trouble = why;
@@ -165,31 +174,30 @@ const char *san_ring_begin(struct san_slot *s, uint32_t threads)
 	if (!san_ring_enabled())
 		return NULL;
 	if (!s->pc)
-		return "where its code lies is not known";
-	why = enter(ring, s);
+		return "the address of its code is unknown";
+	why = ring_enter(ring, s);
 	if (why)
 		return why;
 	beginning = s;
 	s->number = pasta_raw_begin(ring->raw, s->launch, threads, s->pc, s);
 	if (!s->number)
-		return "too many launches of its context are under way";
+		return "too many launches of its context are in progress";
 	pasta_lock(&san.lock);
-	s->lost = ring->lost;
+	s->dropped_before = ring->dropped;
 	pasta_unlock(&san.lock);
-	/* Another one may have set it up anew meanwhile. */
-	why = enter(ring, s);
+	/* Another launch may have restarted the ring meanwhile. */
+	why = ring_enter(ring, s);
 	s->image.raw = ring->device;
 	s->image.number = s->number;
 	s->image.base = s->pc;
 	return why;
 }
 
-/* Its set-up may never be done, or its kernel still write: nobody uses it any more, and nobody
- * waits for it. */
-static void give_up(struct san_ring *ring)
+/* Stops the ring for good: its set-up may never run, or a kernel may still write to it. */
+static void ring_abandon(struct san_ring *ring)
 {
 	pasta_lock(&san.lock);
-	ring->trouble = "raw accesses of an earlier launch may still come";
+	ring->trouble = "raw accesses of an earlier launch may still arrive";
 	ring->first = NULL;
 	if (ring->host)
 		__atomic_store_n(&ring->host->stop, 1, __ATOMIC_RELEASE);
@@ -206,13 +214,13 @@ void san_ring_cancel(struct san_slot *s)
 	first = ring->made && ring->first == s;
 	pasta_unlock(&san.lock);
 	if (first)
-		give_up(ring);
+		ring_abandon(ring);
 	if (s->number)
 		pasta_raw_abandon(ring->raw, s->number, ABANDON_MS);
 }
 
-/* It is set up: the stream has come past it. */
-static void is_ready(struct san_ring *ring, const struct san_slot *s)
+/* The stream has passed the ring's set-up. */
+static void ring_set_ready(struct san_ring *ring, const struct san_slot *s)
 {
 	pasta_lock(&san.lock);
 	if (ring->first == s) {
@@ -222,13 +230,13 @@ static void is_ready(struct san_ring *ring, const struct san_slot *s)
 	pasta_unlock(&san.lock);
 }
 
-/* Of launches that lose accesses at the same time, one is told all of them. */
-static void know_lost(struct san_ring *ring, const struct san_slot *s, uint64_t lost)
+/* If several launches drop accesses at the same time, one of them accounts for all. */
+static void ring_note_dropped(struct san_ring *ring, const struct san_slot *s, uint64_t dropped)
 {
-	if (lost != s->lost)
+	if (dropped != s->dropped_before)
 		pasta_accesses_partial(s->launch);
 	pasta_lock(&san.lock);
-	ring->lost = lost;
+	ring->dropped = dropped;
 	pasta_unlock(&san.lock);
 }
 
@@ -240,30 +248,30 @@ bool san_ring_end(const struct san_slot *s, const struct pasta_gpu_raw *read)
 	if (!s->number)
 		return true;
 	if (read) {
-		is_ready(ring, s);
-		know_lost(ring, s, read->lost);
-		told = read;
+		ring_set_ready(ring, s);
+		ring_note_dropped(ring, s, read->dropped);
+		read_back = read;
 		for (int i = 0; i < FLUSHES && error == -ETIMEDOUT; i++)
-			error = pasta_raw_flush(ring->raw, s->number, FLUSH_MS);
+			error = pasta_raw_flush(ring->raw, s->number, san_limits.flush_ms);
 		if (!error)
 			return true;
-		lose(s->launch, 1); /* how many there are nobody knows */
+		ring_drop(s->launch, 1); /* the number of records is unknown */
 	} else {
-		give_up(ring);
+		ring_abandon(ring);
 	}
 	return !pasta_raw_abandon(ring->raw, s->number, ABANDON_MS);
 }
 
-/* Its memory goes with the context: whoever is still at it stops. A kernel that waits for the ring
- * must not wait for ever. */
+/* The ring's memory is destroyed with the context. Threads that use it stop, and a kernel that
+ * waits for room must not wait forever. */
 void san_ring_close(struct san_context *c)
 {
 	struct san_ring *ring = &c->ring;
-	bool quiet = true;
+	bool unused = true;
 
 	if (!ring->made)
 		return;
-	give_up(ring);
+	ring_abandon(ring);
 	pasta_lock(&san.lock);
 	ring->host = NULL;
 	pasta_unlock(&san.lock);
@@ -277,8 +285,8 @@ void san_ring_close(struct san_context *c)
 		if (!number)
 			continue;
 		pasta_raw_abandon(ring->raw, number, 0);
-		quiet = false;
+		unused = false;
 	}
-	if (quiet)
+	if (unused)
 		pasta_raw_free(ring->raw);
 }

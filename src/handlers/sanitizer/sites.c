@@ -1,13 +1,17 @@
-/* sites.c - instructions that access memory, by their addresses. */
+/* sites.c - sites: instructions that access memory, by their addresses. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/modules.h"
+#include "handlers/sanitizer/patching.h"
+#include "handlers/sanitizer/sites.h"
+#include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
 
-/* Under the lock. NULL: it is in none that was launched. */
+/* Returns the launched function that contains the address; NULL if there is none. The caller holds
+ * the lock. */
 static const struct san_code *code_of(const struct san_module *m, uint64_t pc)
 {
 	for (uint32_t i = 0; i < m->code_count; i++)
@@ -16,7 +20,7 @@ static const struct san_code *code_of(const struct san_module *m, uint64_t pc)
 	return NULL;
 }
 
-/* Without memory its instructions are those of an unknown function. */
+/* Without memory, sites of the function are reported with an unknown function. */
 void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size)
 {
 	struct san_code *code;
@@ -34,31 +38,31 @@ void san_code(struct san_module *m, const char *name, uint64_t pc, uint64_t size
 	pasta_unlock(&san.lock);
 }
 
-static bool is_in(const struct san_module *m, uint64_t pc)
+static bool code_has(const struct san_module *m, uint64_t pc)
 {
 	return code_of(m, pc) != NULL;
 }
 
-void san_code_forget(struct san_module *m, const struct san_module *gone)
+void san_code_remove(struct san_module *m, const struct san_module *unloaded)
 {
-	uint32_t kept = 0, *number;
+	uint32_t remaining = 0, *number;
 	size_t at = 0;
 	uint64_t pc;
 
 	for (uint32_t i = 0; i < m->code_count; i++)
-		if (is_in(gone, m->code[i].pc))
+		if (code_has(unloaded, m->code[i].pc))
 			free(m->code[i].name);
 		else
-			m->code[kept++] = m->code[i];
-	m->code_count = kept;
+			m->code[remaining++] = m->code[i];
+	m->code_count = remaining;
 	while (m->sites && (number = pasta_map_next(m->sites, &at, &pc)))
-		if (is_in(gone, pc))
-			*number = 0; /* it is a new one, then */
+		if (code_has(unloaded, pc))
+			*number = 0; /* the next access emits a new SITE */
 }
 
-/* Under the lock: lines are read by one thread at a time. */
-static void find_line(const struct san_module *m, const struct san_code *code, uint64_t pc,
-		      struct pasta_event *ev)
+/* Sets the SITE's source line. The caller holds the lock: only one thread may read lines. */
+static void site_find_line(const struct san_module *m, const struct san_code *code, uint64_t pc,
+			   struct pasta_event *ev)
 {
 	const struct pasta_cubin_function *f =
 		m->cubin ? pasta_cubin_find(m->cubin, code->name) : NULL;
@@ -70,12 +74,12 @@ static void find_line(const struct san_module *m, const struct san_code *code, u
 	ev->site.line = line.line;
 }
 
-/* One that is in no kernel is in a function that one calls. */
-static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t flags)
+/* An address outside of all kernels is in a function that a kernel calls. */
+static void site_emit(const struct san_module *m, uint64_t pc, uint32_t number, uint32_t flags)
 {
 	const struct san_code *code;
 	struct pasta_event ev;
-	char place[64];
+	char position[64];
 
 	if (!pasta_agent_records(PASTA_KIND_SITE))
 		return;
@@ -85,21 +89,22 @@ static void emit_site(const struct san_module *m, uint64_t pc, uint32_t number, 
 	pasta_lock(&san.lock);
 	code = code_of(m, pc);
 	if (code) {
-		snprintf(place, sizeof(place), "+0x%" PRIx64, pc - code->pc);
+		snprintf(position, sizeof(position), "+0x%" PRIx64, pc - code->pc);
 		ev.site.function = pasta_intern_str(code->name);
-		find_line(m, code, pc, &ev);
+		site_find_line(m, code, pc, &ev);
 	} else {
-		snprintf(place, sizeof(place), "at 0x%" PRIx64, pc);
-		ev.site.function = pasta_intern_str("(a function that a kernel calls)");
+		snprintf(position, sizeof(position), "at 0x%" PRIx64, pc);
+		ev.site.function = pasta_intern_str("(function called by a kernel)");
 	}
 	pasta_unlock(&san.lock);
-	ev.site.callee = pasta_intern_str(place);
+	ev.site.callee = pasta_intern_str(position);
 	ev.time = pasta_now();
 	pasta_emit(&ev);
 }
 
-/* Without a kind: its accesses are not counted. */
-static void emit_unseen(const char *kernel, const char *what, uint32_t count, const char *where)
+/* Emits a SITE without access kinds: its accesses are not counted. */
+static void site_emit_uncounted(const char *kernel, const char *what, uint32_t count,
+				const char *where)
 {
 	uint32_t number = count ? pasta_accesses_sites(1) : 0;
 	struct pasta_event ev;
@@ -116,14 +121,16 @@ static void emit_unseen(const char *kernel, const char *what, uint32_t count, co
 	pasta_emit(&ev);
 }
 
-static void emit_all(const char *kernel, const struct pasta_cubin_mix *mix, const char *where)
+static void site_emit_coverage(const char *kernel, const struct pasta_cubin_mix *mix,
+			       const char *where)
 {
-	emit_unseen(kernel, "tensor copies", mix->tensor_copies, where);
-	emit_unseen(kernel, "textures and surfaces", mix->textures, where);
-	if (!san_modules_spaces())
+	site_emit_uncounted(kernel, "tensor copies", mix->tensor_copies, where);
+	site_emit_uncounted(kernel, "textures and surfaces", mix->textures, where);
+	if (!san_patching_spaces())
 		return;
-	emit_unseen(kernel, "reads of shared memory by tensor cores", mix->tensor_cores, where);
-	emit_unseen(kernel, "bulk stores to shared memory", mix->bulk_sets, where);
+	site_emit_uncounted(kernel, "reads of shared memory by tensor cores", mix->tensor_cores,
+			    where);
+	site_emit_uncounted(kernel, "bulk stores to shared memory", mix->bulk_sets, where);
 }
 
 void san_coverage(struct san_module *m, const void *function, const char *kernel)
@@ -135,11 +142,11 @@ void san_coverage(struct san_module *m, const void *function, const char *kernel
 	f = san_module_emits(m, function) ? pasta_cubin_find(m->cubin, kernel) : NULL;
 	if (!f || !f->mix_known)
 		return;
-	emit_all(kernel, &f->mix, "its code");
-	emit_all(kernel, pasta_cubin_called(m->cubin), "functions that it may call");
+	site_emit_coverage(kernel, &f->mix, "its code");
+	site_emit_coverage(kernel, pasta_cubin_called(m->cubin), "functions that it may call");
 }
 
-/* Many threads may tell of launches of one module. */
+/* Several threads may process launches of the same module. */
 uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 {
 	struct san_module *m = s->module;
@@ -157,6 +164,6 @@ uint32_t san_site(const struct san_slot *s, uint64_t pc, uint32_t flags)
 	number = at ? *at : 0;
 	pasta_unlock(&san.lock);
 	if (is_new)
-		emit_site(m, pc, number, flags);
+		site_emit(m, pc, number, flags);
 	return number;
 }

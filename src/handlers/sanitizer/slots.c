@@ -1,27 +1,31 @@
 /*
- * slots.c - memory of devices where launches count.
+ * slots.c - device memory in which counted launches count.
  *
- * At most 128 launches of a context, one a stream in general, and 1 GiB. A slot is, in this order:
- * the header, places; and what is zero when a launch begins: times of blocks, tables, marks and
- * counters, which are read together, and, last, sums of pages, so that no more of them are zeroed
- * than there are pages. Those are 1/128 of the memory that the program has, where pages have 4 KiB;
- * where there is no room for them, pages are rows of a table.
+ * A context has at most 128 slots, normally one for each stream, with at most 1 GiB together. A
+ * slot's memory holds, in this order: the header, the list of object parts, and the part that is
+ * zero when a launch begins. That part holds block times, tables, marks and counters, and ends
+ * with the sums of pages. The sums are last so that only as many are zeroed as there are pages.
+ * They need 1/128 of the program's device memory if pages have 4 KiB. Without memory for the sums,
+ * pages are rows of a table.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/sanitizer/sanitizer.h"
+#include "handlers/sanitizer/contexts.h"
+#include "handlers/sanitizer/idle.h"
+#include "handlers/sanitizer/patching.h"
+#include "handlers/sanitizer/slots.h"
 #include "core/lock.h"
 
-enum { PLACES_LEAST = 1 << 10, PLACES_SPREAD = 1 << 12, PLACES_MOST = 1 << 16, SPREAD = 2 };
+enum { PARTS_LEAST = 1 << 10, PARTS_SPREAD = 1 << 12, PARTS_MOST = 1 << 16, SPREAD = 2 };
 enum { MANY_ROWS = 1 << 16, SITE_ROWS = 1 << 14, BLOCKS = 1 << 16 };
 enum { ALIGN = 256 };
 #define BYTES_MOST ((size_t)1 << 30)
 #define PAGES_STEP (UINT32_C(1) << 14)
-/* From memory that is not pinned, more than 64 KiB make the library wait for the stream. */
+/* From unpinned memory, the library waits for the stream if a copy exceeds 64 KiB. */
 #define CHUNK ((size_t)32 << 10)
-/* What waits behind a kernel that waits for the program lies in memory of the driver's, of which it
- * has some 4 MB; without, who launches is held up. */
+/* The driver buffers copies that wait behind a running kernel, in about 4 MB. When the buffer is
+ * full, a launch blocks until the kernel ends, and that kernel may wait for the program. */
 #define QUEUED_MOST ((size_t)2 << 20)
 
 #define TABLES                                                                                     \
@@ -30,10 +34,11 @@ enum { ALIGN = 256 };
 	 PASTA_REDUCER_MASK(BARRIER))
 #define ROWS_MANY (PASTA_REDUCER_MASK(PAGE) | PASTA_REDUCER_MASK(OWN))
 
-/* -- Where things are -- */
+/* -- Layout -- */
 
-/* The next piece of a slot; memory may be NULL, to find out how long it is. */
-static void *piece(char *memory, size_t *at, size_t bytes)
+/* Returns the next piece of a slot's memory and advances *at. memory may be NULL, to compute the
+ * size. */
+static void *slot_piece(char *memory, size_t *at, size_t bytes)
 {
 	void *p = (void *)((uintptr_t)memory + *at);
 
@@ -41,241 +46,248 @@ static void *piece(char *memory, size_t *at, size_t bytes)
 	return p;
 }
 
-static void lay_table(struct pasta_gpu_table *t, uint32_t rows, char *memory, size_t *at)
+static void slot_lay_table(struct pasta_gpu_table *t, uint32_t rows, char *memory, size_t *at)
 {
-	t->index = piece(memory, at, 2 * rows * sizeof(*t->index));
-	t->rows = piece(memory, at, (rows + 1) * sizeof(*t->rows));
+	t->index = slot_piece(memory, at, 2 * rows * sizeof(*t->index));
+	t->rows = slot_piece(memory, at, (rows + 1) * sizeof(*t->rows));
 	t->mask = 2 * rows - 1;
 	t->max = rows;
 }
 
-static void lay_counts(struct san_slot *s, char *memory, size_t *at)
+static void slot_lay_counts(struct san_slot *s, char *memory, size_t *at)
 {
 	struct pasta_gpu_launch *l = &s->image;
 
-	l->spread = s->room <= PLACES_SPREAD && san_modules_spread() ? SPREAD : 0;
-	l->counts = piece(memory, at,
-			  ((size_t)PASTA_GPU_PLACES(s->room) << l->spread) * PASTA_GPU_COUNTERS *
-				  sizeof(*l->counts));
+	l->spread = s->room <= PARTS_SPREAD && san_patching_spread() ? SPREAD : 0;
+	l->counts = slot_piece(memory, at,
+			       ((size_t)PASTA_GPU_PARTS(s->room) << l->spread) *
+				       PASTA_GPU_COUNTERS * sizeof(*l->counts));
 }
 
-/* Fills in the header; returns the bytes that all takes. */
-static size_t lay_out(struct san_slot *s, char *memory)
+/* Fills in the header for this memory and returns the size of all pieces. */
+static size_t slot_lay_out(struct san_slot *s, char *memory)
 {
 	struct pasta_gpu_launch *l = &s->image;
 	size_t at = 0;
 
 	memset(l, 0, sizeof(*l));
 	l->reducers = san.reducers;
-	l->spaces = san_modules_spaces();
+	l->spaces = san_patching_spaces();
 	l->page_shift = pasta_accesses_page_shift();
 	l->every = pasta_accesses_blocks();
-	piece(memory, &at, sizeof(*l) + (s->room + 1) * sizeof(struct pasta_gpu_place));
+	slot_piece(memory, &at, sizeof(*l) + (s->room + 1) * sizeof(struct pasta_gpu_part));
 	s->zero = at;
 	if (san.reducers & PASTA_REDUCER_MASK(BLOCK)) {
-		l->blocks.begin = piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
-		l->blocks.end = piece(memory, &at, BLOCKS * sizeof(*l->blocks.end));
+		l->blocks.begin = slot_piece(memory, &at, BLOCKS * sizeof(*l->blocks.begin));
+		l->blocks.end = slot_piece(memory, &at, BLOCKS * sizeof(*l->blocks.end));
 		l->blocks.max = BLOCKS;
 	}
 	for (uint32_t i = 0; i < PASTA_REDUCER_COUNT; i++)
 		if (san.reducers & TABLES & UINT32_C(1) << i)
-			lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS, memory,
-				  &at);
-	l->pages.marks = piece(memory, &at, (s->page_room >> PASTA_GPU_STRETCH) + 1);
-	lay_counts(s, memory, &at);
+			slot_lay_table(&l->tables[i], ROWS_MANY >> i & 1 ? MANY_ROWS : SITE_ROWS,
+				       memory, &at);
+	l->pages.marks = slot_piece(memory, &at, (s->page_room >> PASTA_GPU_STRETCH) + 1);
+	slot_lay_counts(s, memory, &at);
 	s->sums = at;
-	l->pages.sums = piece(memory, &at, s->page_room * sizeof(*l->pages.sums));
+	l->pages.sums = slot_piece(memory, &at, s->page_room * sizeof(*l->pages.sums));
 	return at;
 }
 
 /* -- Slots -- */
 
-static uint32_t room_for(size_t places)
+static uint32_t slot_room_for(size_t parts)
 {
-	uint32_t room = PLACES_LEAST;
+	uint32_t room = PARTS_LEAST;
 
-	while (room < places && room < PLACES_MOST)
+	while (room < parts && room < PARTS_MOST)
 		room *= 2;
 	return room;
 }
 
-static bool is_better(const struct san_slot *s, const struct san_slot *than, uint32_t room)
+static bool slot_is_better(const struct san_slot *s, const struct san_slot *than, uint32_t room)
 {
 	if (s->room < room || than->room < room)
 		return s->room > than->room;
 	return s->page_room > than->page_room;
 }
 
-/* Under the lock: one that is free and has room, else one that is free; it is taken. */
-static struct san_slot *find(struct san_context *c, uint32_t room)
+/* Reserves a free slot, preferably one with room for the parts; NULL if all are in use. The caller
+ * holds the lock. */
+static struct san_slot *slot_find_free(struct san_context *c, uint32_t room)
 {
 	struct san_slot *best = NULL;
 
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct san_slot *s = c->slots[i];
 
-		if (!s->busy && (!best || is_better(s, best, room)))
+		if (s->state == SAN_SLOT_FREE && (!best || slot_is_better(s, best, room)))
 			best = s;
 	}
 	if (best)
-		best->busy = true;
+		san_slot_advance(best, SAN_SLOT_RESERVED);
 	return best;
 }
 
-/* Under the lock. */
-static struct san_slot *add(struct san_context *c)
+/* Adds a reserved slot; NULL at the limit or without memory. The caller holds the lock. */
+static struct san_slot *slot_add(struct san_context *c)
 {
 	struct san_slot *s = c->count < SAN_SLOTS ? calloc(1, sizeof(*s)) : NULL;
 
 	if (!s)
 		return NULL;
 	s->context = c;
-	s->busy = true;
+	san_slot_advance(s, SAN_SLOT_RESERVED);
 	c->slots[c->count++] = s;
 	return s;
 }
 
-/* Under the lock. Nobody waits for one here: the driver's lock may be held. */
-static struct san_slot *find_or_add(struct san_context *c, uint32_t room)
+/* Reserves a slot; NULL if there is none. Does not wait for one, because the driver may hold its
+ * lock. The caller holds the lock. */
+static struct san_slot *slot_find_or_add(struct san_context *c, uint32_t room)
 {
-	struct san_slot *s = find(c, room), *more = !s || s->room < room ? add(c) : NULL;
+	struct san_slot *s = slot_find_free(c, room),
+			*more = !s || s->room < room ? slot_add(c) : NULL;
 
 	if (more && s)
-		s->busy = false;
+		san_slot_advance(s, SAN_SLOT_FREE);
 	return more ? more : s;
 }
 
-/* -- Their memory -- */
+/* -- Device memory of slots -- */
 
-/* Under the lock. To free memory is to wait for all kernels, and one of them may wait for the
- * program: it is kept, used again, and freed when nothing runs. */
-static void set_aside(struct san_slot *s)
+/* Moves the slot's memory to the spares. Freeing it would wait for all kernels, and a kernel may
+ * wait for the program. Spares are reused, and freed when no kernel runs. The caller holds the
+ * lock. */
+static void slot_detach_memory(struct san_slot *s)
 {
 	struct san_context *c = s->context;
 
-	if (s->memory && c->aside_count < SAN_ASIDE)
-		c->aside[c->aside_count++] = (struct san_aside){s->memory, s->size};
+	if (s->memory && c->spare_count < SAN_SPARES)
+		c->spares[c->spare_count++] = (struct san_spare){s->memory, s->size};
 	s->memory = NULL;
 	s->size = 0;
 	s->version = 0;
 	s->room = s->page_room = 0;
 }
 
-/* Under the lock: the smallest that is large enough, and no larger than most; memory is NULL: there
- * is none. */
-static struct san_aside use_again(struct san_context *c, size_t size, size_t most)
+/* Returns the smallest spare with at least size and at most most bytes; its memory is NULL if there
+ * is none. The caller holds the lock. */
+static struct san_spare spare_reuse(struct san_context *c, size_t size, size_t most)
 {
-	struct san_aside *best = NULL, found = {0};
+	struct san_spare *best = NULL, found = {0};
 
-	for (uint32_t i = 0; i < c->aside_count; i++)
-		if (c->aside[i].size >= size && c->aside[i].size <= most &&
-		    (!best || c->aside[i].size < best->size))
-			best = &c->aside[i];
+	for (uint32_t i = 0; i < c->spare_count; i++)
+		if (c->spares[i].size >= size && c->spares[i].size <= most &&
+		    (!best || c->spares[i].size < best->size))
+			best = &c->spares[i];
 	if (!best)
 		return found;
 	found = *best;
-	*best = c->aside[--c->aside_count];
+	*best = c->spares[--c->spare_count];
 	return found;
 }
 
-/* Under the lock. Some may have had many pages, and have few by now: all that are nobody's then are
- * freed. */
-static void ask_for_slots(struct san_context *c, size_t size)
+/* Requests a trim if some slots have far more memory than this size: they had many pages earlier
+ * and have few now. The caller holds the lock. */
+static void slots_check_oversized(struct san_context *c, size_t size)
 {
 	for (uint32_t i = 0; i < c->count; i++)
-		c->wasteful = c->wasteful || c->slots[i]->size / 4 > size;
-	if (c->wasteful)
-		atomic_store(&san.cramped, true);
+		c->oversized = c->oversized || c->slots[i]->size / 4 > size;
+	if (c->oversized)
+		atomic_store(&san.trim_requested, true);
 }
 
-static struct san_aside allocate(struct san_context *c, size_t size)
+static struct san_spare slot_allocate(struct san_context *c, size_t size)
 {
-	struct san_aside found;
+	struct san_spare found;
 	void *memory = NULL;
 	bool fits;
 
 	pasta_lock(&san.lock);
-	found = use_again(c, size, 2 * size);
+	found = spare_reuse(c, size, 2 * size);
 	fits = !found.memory && c->bytes + size <= BYTES_MOST;
 	c->bytes += fits ? size : 0;
 	pasta_unlock(&san.lock);
 	if (found.memory)
 		return found;
 	if (fits && SAN_CALL(Alloc, c->handle, &memory, size) == SAN_OK)
-		return (struct san_aside){memory, size};
+		return (struct san_spare){memory, size};
 	pasta_lock(&san.lock);
 	c->bytes -= fits ? size : 0;
-	found = use_again(c, size, SIZE_MAX);
+	found = spare_reuse(c, size, SIZE_MAX);
 	if (!found.memory)
-		ask_for_slots(c, size);
+		slots_check_oversized(c, size);
 	pasta_unlock(&san.lock);
 	return found;
 }
 
-/* Its memory, or more of it; *size: what it takes. */
-static bool make_room(struct san_slot *s, uint32_t room, uint32_t pages, size_t *size)
+/* Replaces the slot's memory by a piece for these capacities; *size is the piece's size. Returns
+ * false without memory. */
+static bool slot_make_room(struct san_slot *s, uint32_t room, uint32_t pages, size_t *size)
 {
-	struct san_aside a;
+	struct san_spare a;
 
 	pasta_lock(&san.lock);
-	set_aside(s);
+	slot_detach_memory(s);
 	pasta_unlock(&san.lock);
 	s->room = room;
 	s->page_room = pages;
-	*size = lay_out(s, NULL);
-	a = allocate(s->context, *size);
+	*size = slot_lay_out(s, NULL);
+	a = slot_allocate(s->context, *size);
 	if (!a.memory) {
 		s->room = s->page_room = 0;
 		return false;
 	}
 	s->memory = a.memory;
 	s->size = a.size;
-	lay_out(s, s->memory);
+	slot_lay_out(s, s->memory);
 	return true;
 }
 
-/* Under the lock: that of slots that are nobody's. */
-static void set_aside_idle(struct san_context *c)
+/* Moves the memory of all free slots to the spares. The caller holds the lock. */
+static void slots_detach_free(struct san_context *c)
 {
 	for (uint32_t i = 0; i < c->count; i++)
-		if (!c->slots[i]->busy)
-			set_aside(c->slots[i]);
+		if (c->slots[i]->state == SAN_SLOT_FREE)
+			slot_detach_memory(c->slots[i]);
 }
 
-/* Under the lock: freed, it may be enough, together with what the device has left. */
-static void ask_for_room(struct san_context *c, size_t size)
+/* Requests a trim if freeing the spares may suffice, together with free memory of the device. The
+ * caller holds the lock. */
+static void slots_request_trim(struct san_context *c, size_t size)
 {
 	size_t sum = 0;
 
-	for (uint32_t i = 0; i < c->aside_count; i++)
-		sum += c->aside[i].size;
+	for (uint32_t i = 0; i < c->spare_count; i++)
+		sum += c->spares[i].size;
 	if (sum < size / 2)
 		return;
-	c->cramped = size;
-	atomic_store(&san.cramped, true);
+	c->shortage = size;
+	atomic_store(&san.trim_requested, true);
 }
 
-/* Slots of fewer objects lie about when there are more of those. */
-static bool find_room(struct san_slot *s, uint32_t room, uint32_t pages)
+/* As slot_make_room, but also reuses the memory of free slots that is too small for the current
+ * number of objects. */
+static bool slot_find_room(struct san_slot *s, uint32_t room, uint32_t pages)
 {
 	struct san_context *c = s->context;
 	size_t size;
 
-	if (make_room(s, room, pages, &size))
+	if (slot_make_room(s, room, pages, &size))
 		return true;
 	pasta_lock(&san.lock);
-	set_aside_idle(c);
+	slots_detach_free(c);
 	pasta_unlock(&san.lock);
-	if (make_room(s, room, pages, &size))
+	if (slot_make_room(s, room, pages, &size))
 		return true;
 	pasta_lock(&san.lock);
-	ask_for_room(c, size);
+	slots_request_trim(c, size);
 	pasta_unlock(&san.lock);
 	return false;
 }
 
-/* Under the lock, while nobody launches. */
-static void try_all_pages(struct san_context *c)
+/* Permits all pages to have sums again. The caller holds the lock, and no thread launches. */
+static void slots_reset_pages(struct san_context *c)
 {
 	c->pages_most = SAN_PAGES_MOST;
 	for (uint32_t i = 0; i < c->count; i++)
@@ -284,69 +296,70 @@ static void try_all_pages(struct san_context *c)
 
 void san_slots_tidy(struct san_context *c)
 {
-	struct san_aside a;
+	struct san_spare a;
 	size_t sum = 0;
 
 	pasta_lock(&san.lock);
-	if (c->wasteful)
-		set_aside_idle(c);
-	c->wasteful = false;
-	while (c->aside_count && !c->broken && !san_quiet_breached()) {
+	if (c->oversized)
+		slots_detach_free(c);
+	c->oversized = false;
+	while (c->spare_count && !c->broken && !san_idle_breached()) {
 		void *handle = c->handle;
 
-		a = c->aside[--c->aside_count];
+		a = c->spares[--c->spare_count];
 		pasta_unlock(&san.lock);
 		SAN_CALL(Free, handle, a.memory);
 		pasta_lock(&san.lock);
 		c->bytes -= a.size;
 		sum += a.size;
 	}
-	if (c->cramped && sum >= c->cramped / 2)
-		try_all_pages(c);
-	c->cramped = 0;
+	if (c->shortage && sum >= c->shortage / 2)
+		slots_reset_pages(c);
+	c->shortage = 0;
 	pasta_unlock(&san.lock);
 }
 
 void san_slots_end(struct san_context *c)
 {
-	uint32_t kept = 0;
+	uint32_t remaining = 0;
 
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct san_slot *s = c->slots[i];
 
-		if (s->busy) {
-			c->slots[kept++] = s;
+		if (s->state != SAN_SLOT_FREE) {
+			c->slots[remaining++] = s;
 			continue;
 		}
-		free(s->places);
+		free(s->parts);
 		free(s->bases);
 		free(s);
 	}
-	c->count = kept;
-	c->aside_count = 0;
+	c->count = remaining;
+	c->spare_count = 0;
 }
 
-/* -- Objects, as a version has them -- */
+/* -- Objects of a version -- */
 
-static void say_too_many(void)
+static void slots_log_too_many(void)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_flag logged = ATOMIC_FLAG_INIT;
 
-	if (!atomic_flag_test_and_set(&said))
-		pasta_agent_log("sanitizer", "there are more than 65,536 objects: accesses to "
-					     "those with the highest addresses are outside of all");
+	if (!atomic_flag_test_and_set(&logged))
+		pasta_agent_log("sanitizer",
+				"more than 65,536 objects: accesses to the objects with "
+				"the highest addresses are counted as outside of objects");
 }
 
-/* Numbers of pages, from 0 on, as long as there are some. */
-static void number_pages(struct san_slot *s, uint32_t most)
+/* Numbers the pages of all parts from 0 on, as long as there are fewer than most. */
+static void slot_number_pages(struct san_slot *s, uint32_t most)
 {
 	uint32_t shift = pasta_accesses_page_shift();
 
 	s->pages = 0;
 	for (uint32_t i = 0; i < s->count; i++) {
-		uint64_t first = s->places[i].begin >> shift;
-		uint64_t pages = (s->places[i].last >> shift) - first + 1;
-		/* None has the base that says that there is none. */
+		uint64_t first = s->parts[i].begin >> shift;
+		uint64_t pages = (s->parts[i].last >> shift) - first + 1;
+		/* Skip the number for which the base would equal PASTA_GPU_FAR. */
 		uint32_t number = s->pages + (s->pages == (uint32_t)first);
 
 		s->bases[i] = PASTA_GPU_FAR;
@@ -357,33 +370,33 @@ static void number_pages(struct san_slot *s, uint32_t most)
 	}
 }
 
-/* False: there is no memory. */
-static bool learn(struct san_slot *s, const struct pasta_version *version, uint32_t room)
+/* Loads the parts of a version. Returns false without memory. */
+static bool slot_load_parts(struct san_slot *s, const struct pasta_version *version, uint32_t room)
 {
 	size_t count;
 
 	if (s->listed < room) {
-		free(s->places);
+		free(s->parts);
 		free(s->bases);
-		s->places = malloc(room * sizeof(*s->places));
+		s->parts = malloc(room * sizeof(*s->parts));
 		s->bases = malloc(room * sizeof(*s->bases));
-		s->listed = s->places && s->bases ? room : 0;
+		s->listed = s->parts && s->bases ? room : 0;
 		s->known = 0;
 	}
 	if (!s->listed)
 		return false;
-	count = pasta_version_parts(version, s->places, s->listed);
+	count = pasta_version_parts(version, s->parts, s->listed);
 	s->cut = count > s->listed;
 	if (s->cut)
-		say_too_many();
+		slots_log_too_many();
 	s->count = count < s->listed ? (uint32_t)count : s->listed;
 	s->known = pasta_version_number(version);
-	number_pages(s, san.reducers & PASTA_REDUCER_MASK(PAGE) ? s->context->pages_most : 0);
+	slot_number_pages(s, san.reducers & PASTA_REDUCER_MASK(PAGE) ? s->context->pages_most : 0);
 	return true;
 }
 
-/* So that a few more objects do not need more room. */
-static uint32_t page_room_for(const struct san_slot *s)
+/* Returns the capacity for the slot's pages, with a reserve for some more objects. */
+static uint32_t slot_page_room(const struct san_slot *s)
 {
 	uint32_t room = s->pages + s->pages / 4;
 
@@ -391,67 +404,70 @@ static uint32_t page_room_for(const struct san_slot *s)
 	return s->pages ? room : 0;
 }
 
-/* Where there is no room for the pages, they have none; with other objects half as many are tried.
- */
-static const char *prepare(struct san_slot *s, const struct pasta_version *version, uint32_t room)
+/* Allocates memory for the version's objects. Returns NULL or a static text on failure. If the sums
+ * of pages do not fit, the slot does without them, and the next version tries half as many. */
+static const char *slot_prepare(struct san_slot *s, const struct pasta_version *version,
+				uint32_t room)
 {
 	uint32_t pages;
 	size_t size;
 
-	if (s->known != pasta_version_number(version) && !learn(s, version, room))
-		return "there is no memory";
+	if (s->known != pasta_version_number(version) && !slot_load_parts(s, version, room))
+		return "out of memory";
 	if (s->memory && s->room >= room && s->page_room >= s->pages)
 		return NULL;
-	if (find_room(s, room, page_room_for(s)))
+	if (slot_find_room(s, room, slot_page_room(s)))
 		return NULL;
 	pages = s->pages;
-	number_pages(s, 0);
-	if (!make_room(s, room, 0, &size)) {
-		s->known = 0; /* it was not for the pages */
-		return "there is no memory of its device left to count in";
+	slot_number_pages(s, 0);
+	if (!slot_make_room(s, room, 0, &size)) {
+		s->known = 0; /* pages were not the cause */
+		return "not enough device memory for its counters";
 	}
 	s->context->pages_most = pages / 2;
 	return NULL;
 }
 
-static bool must_send(const struct san_slot *s)
+static bool slot_must_send(const struct san_slot *s)
 {
 	return !s->known || s->version != s->known;
 }
 
-/* Under the lock. One alone may have any size. */
-static const char *reserve(struct san_slot *s)
+/* Accounts for the object list that the slot is about to send. Returns NULL or a static text if too
+ * much waits already; a single list may have any size. The caller holds the lock. */
+static const char *slot_reserve_list(struct san_slot *s)
 {
 	struct san_context *c = s->context;
-	size_t size = must_send(s) ? s->count * sizeof(struct pasta_gpu_place) : 0;
+	size_t size = slot_must_send(s) ? s->count * sizeof(struct pasta_gpu_part) : 0;
 
-	if (size && c->queued && c->queued + size > QUEUED_MOST)
-		return "lists of objects wait for its device, behind a kernel that does not end";
-	s->sent = size;
-	c->queued += size;
+	if (size && c->list_bytes && c->list_bytes + size > QUEUED_MOST)
+		return "the list of objects cannot be sent to its device, because a kernel does not end";
+	s->list_bytes = size;
+	c->list_bytes += size;
 	return NULL;
 }
 
 bool san_slots_wait(const struct san_context *c)
 {
-	return c->queued > QUEUED_MOST / 2;
+	return c->list_bytes > QUEUED_MOST / 2;
 }
 
 struct san_slot *san_slot_acquire(struct san_context *context, const struct pasta_version *version,
-			       const char **why)
+				  const char **why)
 {
-	uint32_t room = room_for(pasta_version_parts(version, NULL, 0));
+	uint32_t room = slot_room_for(pasta_version_parts(version, NULL, 0));
 	struct san_slot *s;
 
 	pasta_lock(&san.lock);
-	s = find_or_add(context, room);
+	s = slot_find_or_add(context, room);
 	pasta_unlock(&san.lock);
-	*why = s ? prepare(s, version, room) : "too many launches of its context are under way";
+	*why = s ? slot_prepare(s, version, room)
+		 : "too many launches of its context are in progress";
 	if (!s)
 		return NULL;
 	pasta_lock(&san.lock);
 	if (!*why)
-		*why = reserve(s);
+		*why = slot_reserve_list(s);
 	if (*why)
 		san_slot_release(s);
 	pasta_unlock(&san.lock);
@@ -460,8 +476,8 @@ struct san_slot *san_slot_acquire(struct san_context *context, const struct past
 
 void san_slot_sent(struct san_slot *s)
 {
-	s->context->queued -= s->sent;
-	s->sent = 0;
+	s->context->list_bytes -= s->list_bytes;
+	s->list_bytes = 0;
 }
 
 void san_slot_release(struct san_slot *s)
@@ -471,13 +487,13 @@ void san_slot_release(struct san_slot *s)
 	s->module = NULL;
 	s->number = 0;
 	san_slot_sent(s);
-	s->synced = s->done = s->busy = false;
+	san_slot_advance(s, SAN_SLOT_FREE);
 	pthread_cond_broadcast(&san.changed);
 }
 
-/* -- What a launch is given -- */
+/* -- Initial contents -- */
 
-static int send(void *to, const void *from, size_t size, void *stream)
+static int slot_send(void *to, const void *from, size_t size, void *stream)
 {
 	int r = SAN_OK;
 
@@ -487,20 +503,21 @@ static int send(void *to, const void *from, size_t size, void *stream)
 	return r;
 }
 
-static int send_places(struct san_slot *s, void *stream)
+static int slot_send_parts(struct san_slot *s, void *stream)
 {
-	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_place);
-	struct pasta_gpu_place *places = malloc(size);
+	size_t size = (s->count + 1) * sizeof(struct pasta_gpu_part);
+	struct pasta_gpu_part *parts = malloc(size);
 	int r;
 
-	if (!places)
+	if (!parts)
 		return -1;
 	for (uint32_t i = 0; i < s->count; i++)
-		places[i] = (struct pasta_gpu_place){
-			s->places[i].begin, s->places[i].last, s->bases[i], {0}};
-	places[s->count] = (struct pasta_gpu_place){1, 0, PASTA_GPU_FAR, {0}};
-	r = send(PASTA_GPU_PLACES_OF((struct pasta_gpu_launch *)s->memory), places, size, stream);
-	free(places);
+		parts[i] = (struct pasta_gpu_part){
+			s->parts[i].begin, s->parts[i].last, s->bases[i], {0}};
+	parts[s->count] = (struct pasta_gpu_part){1, 0, PASTA_GPU_FAR, {0}};
+	r = slot_send(PASTA_GPU_PARTS_OF((struct pasta_gpu_launch *)s->memory), parts, size,
+		      stream);
+	free(parts);
 	return r;
 }
 
@@ -508,9 +525,9 @@ int san_slot_fill(struct san_slot *s, void *stream)
 {
 	int r = SAN_OK;
 
-	if (must_send(s)) {
+	if (slot_must_send(s)) {
 		s->version = 0;
-		r = send_places(s, stream);
+		r = slot_send_parts(s, stream);
 		if (r == SAN_OK)
 			s->version = s->known;
 	}
@@ -522,6 +539,6 @@ int san_slot_fill(struct san_slot *s, void *stream)
 		r = SAN_CALL(Memset, s->memory + s->zero, 0,
 			     s->sums - s->zero + s->pages * sizeof(*s->image.pages.sums), stream);
 	if (r == SAN_OK)
-		r = send(s->memory, &s->image, sizeof(s->image), stream);
+		r = slot_send(s->memory, &s->image, sizeof(s->image), stream);
 	return r;
 }

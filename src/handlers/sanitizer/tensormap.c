@@ -1,29 +1,29 @@
-/* tensormap.c - descriptors of tensors among a kernel's arguments. */
+/* tensormap.c - finds descriptors of tensors in a kernel's arguments. */
 #include "handlers/sanitizer/tensormap.h"
 
 #include <string.h>
 
-/* Words of 32 bits. The address; what it is made of; strides but the first, in units of 16 bytes;
- * one less than each dimension; one less than the box's first dimension, in the topmost byte. */
+/* Words of 32 bits in a descriptor: the address; the form; all strides but the first, in units of
+ * 16 bytes; each dimension minus one; the box's first dimension minus one, in the highest byte. */
 enum { ADDR, FORM = 2, STRIDES = 3, DIMS = 8, BOX = 13, WORDS = PASTA_TENSORMAP_BYTES / 4 };
 enum { ALIGN = 16 };
 
-/* Of the form: bits 4 to 6 are one less than the rank, 7 to 10 the type. */
-static uint32_t rank_of(uint32_t form)
+/* In the form, bits 4 to 6 are the rank minus one, and bits 7 to 10 the type. */
+static uint32_t tensormap_rank(uint32_t form)
 {
 	return (form >> 4 & 7) + 1;
 }
 
-/* In the order of CUtensorMapDataType; 0: there is none. */
-static uint32_t element_of(uint32_t form)
+/* Returns the size of an element, by CUtensorMapDataType; 0: invalid. */
+static uint32_t tensormap_element(uint32_t form)
 {
 	static const uint8_t sizes[16] = {1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2};
 
 	return sizes[form >> 7 & 15];
 }
 
-/* False: it is more than an address space. */
-static bool add(uint64_t *sum, uint64_t count, uint64_t each)
+/* Adds count * each to *sum. Returns false if the result exceeds the address space. */
+static bool tensormap_extend(uint64_t *sum, uint64_t count, uint64_t each)
 {
 	uint64_t product;
 
@@ -31,7 +31,7 @@ static bool add(uint64_t *sum, uint64_t count, uint64_t each)
 	       !__builtin_add_overflow(*sum, product, sum) && *sum < UINT64_C(1) << 56;
 }
 
-static bool read_dims(const uint32_t *w, struct pasta_tensormap *m)
+static bool tensormap_read_dims(const uint32_t *w, struct pasta_tensormap *m)
 {
 	uint64_t elements = 1;
 
@@ -41,9 +41,9 @@ static bool read_dims(const uint32_t *w, struct pasta_tensormap *m)
 		m->strides[i] = i ? (uint64_t)w[STRIDES + i - 1] * ALIGN : m->element;
 		if (i >= m->rank && m->dims[i] != 1)
 			return false;
-		/* Where there is but one, how far away the next would be says nothing. */
+		/* The stride of a dimension of 1 has no meaning. */
 		if (m->dims[i] > 1 &&
-		    (!m->strides[i] || !add(&m->last, m->dims[i] - 1, m->strides[i])))
+		    (!m->strides[i] || !tensormap_extend(&m->last, m->dims[i] - 1, m->strides[i])))
 			return false;
 		if (__builtin_mul_overflow(elements, m->dims[i], &elements))
 			return false;
@@ -51,8 +51,9 @@ static bool read_dims(const uint32_t *w, struct pasta_tensormap *m)
 	return !__builtin_mul_overflow(elements, m->element, &m->bytes);
 }
 
-/* A row of a box is a multiple of 16 bytes: so an address before zeros is no descriptor. */
-static bool is_box(uint32_t word, uint32_t element)
+/* A row of a box is a multiple of 16 bytes. This check rejects an address that is followed by
+ * zeros. */
+static bool tensormap_is_box(uint32_t word, uint32_t element)
 {
 	return ((word >> 24) + 1) * element % ALIGN == 0;
 }
@@ -64,15 +65,15 @@ bool pasta_tensormap_read(const void *bytes, struct pasta_tensormap *map)
 	memcpy(w, bytes, sizeof(w));
 	memset(map, 0, sizeof(*map));
 	map->addr = (uint64_t)w[ADDR + 1] << 32 | w[ADDR];
-	map->rank = rank_of(w[FORM]);
-	map->element = element_of(w[FORM]);
+	map->rank = tensormap_rank(w[FORM]);
+	map->element = tensormap_element(w[FORM]);
 	return map->addr && map->addr % ALIGN == 0 && map->addr < UINT64_C(1) << 56 &&
-	       map->element && map->rank <= PASTA_TENSORMAP_RANK && is_box(w[BOX], map->element) &&
-	       read_dims(w, map);
+	       map->element && map->rank <= PASTA_TENSORMAP_RANK &&
+	       tensormap_is_box(w[BOX], map->element) && tensormap_read_dims(w, map);
 }
 
-static bool is_there(const struct pasta_tensormap *maps, size_t count,
-		     const struct pasta_tensormap *map)
+static bool tensormap_is_listed(const struct pasta_tensormap *maps, size_t count,
+				const struct pasta_tensormap *map)
 {
 	for (size_t i = 0; i < count; i++)
 		if (maps[i].addr == map->addr && maps[i].last == map->last &&
@@ -89,7 +90,7 @@ size_t pasta_tensormap_find(const void *bytes, size_t size, struct pasta_tensorm
 	for (size_t at = 0; at + PASTA_TENSORMAP_BYTES <= size; at += ALIGN)
 		if (count < PASTA_TENSORMAPS &&
 		    pasta_tensormap_read((const char *)bytes + at, &map) &&
-		    !is_there(maps, count, &map))
+		    !tensormap_is_listed(maps, count, &map))
 			maps[count++] = map;
 	return count;
 }

@@ -20,8 +20,8 @@ static uint32_t place_of(const struct pasta_gpu_launch *l, const struct fake_acc
 	if (space_of(a) >= PASTA_SPACE_LOCAL)
 		return PASTA_GPU_SPACE(l->count, space_of(a));
 	for (uint32_t i = 0; i < l->count; i++)
-		if (a->addr >= PASTA_GPU_PLACES_OF(l)[i].begin &&
-		    a->addr <= PASTA_GPU_PLACES_OF(l)[i].last)
+		if (a->addr >= PASTA_GPU_PARTS_OF(l)[i].begin &&
+		    a->addr <= PASTA_GPU_PARTS_OF(l)[i].last)
 			return i;
 	return PASTA_GPU_NOWHERE(l->count);
 }
@@ -42,7 +42,7 @@ static void count_object(struct pasta_gpu_launch *l, const struct fake_access *a
 	} else {
 		c[PASTA_GPU_OF(kind_of(a), log2)] += a->times;
 	}
-	if (place < l->count && a->addr + a->size - 1 > PASTA_GPU_PLACES_OF(l)[place].last)
+	if (place < l->count && a->addr + a->size - 1 > PASTA_GPU_PARTS_OF(l)[place].last)
 		c[PASTA_GPU_CROSS] += a->times;
 }
 
@@ -85,7 +85,7 @@ static struct pasta_gpu_row *count_row(struct pasta_gpu_table *t, uint64_t key0,
 static void count_page(struct pasta_gpu_launch *l, const struct fake_access *a)
 {
 	struct pasta_gpu_pages *p = &l->pages;
-	uint32_t base = PASTA_GPU_PLACES_OF(l)[place_of(l, a)].base;
+	uint32_t base = PASTA_GPU_PARTS_OF(l)[place_of(l, a)].base;
 	uint32_t page = (uint32_t)(a->addr >> l->page_shift) + base;
 
 	if (!l->tables[PASTA_REDUCER_PAGE].index)
@@ -122,7 +122,7 @@ static void count_request(struct pasta_gpu_launch *l, const struct fake_access *
 static bool has_room(const struct pasta_gpu_raw *raw, uint64_t end)
 {
 	return end <=
-	       __atomic_load_n(&raw->ring->taken, __ATOMIC_ACQUIRE) + 2 * (uint64_t)raw->half;
+	       __atomic_load_n(&raw->ring->consumed, __ATOMIC_ACQUIRE) + 2 * (uint64_t)raw->half;
 }
 
 static bool reserve_and_wait(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
@@ -152,7 +152,7 @@ static bool reserve(struct pasta_gpu_raw *raw, uint32_t count, uint64_t *at)
 	bool has = raw->wait ? reserve_and_wait(raw, count, at) : reserve_or_lose(raw, count, at);
 
 	if (!has)
-		__atomic_fetch_add(&raw->lost, count, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&raw->dropped, count, __ATOMIC_RELAXED);
 	return has;
 }
 

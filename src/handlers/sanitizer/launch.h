@@ -1,0 +1,15 @@
+/* launch.h - launches of kernels and graphs, as the library reports them. */
+#ifndef PASTA_HANDLERS_SANITIZER_LAUNCH_H
+#define PASTA_HANDLERS_SANITIZER_LAUNCH_H
+
+#include "handlers/sanitizer/sanitizer.h"
+
+void san_launch_begin(const struct san_launch_data *d);
+void san_launch_end(void);
+/* The program's launching call returns, whether or not it succeeded. */
+void san_launch_over(void);
+void san_node_begin(const struct san_node_data *d);
+void san_graph_begin(const struct san_graph_data *d);
+void san_graph_end(const struct san_graph_data *d);
+
+#endif

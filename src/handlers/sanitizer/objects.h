@@ -1,0 +1,14 @@
+/* objects.h - memory that kernels may access: allocations of the program. */
+#ifndef PASTA_HANDLERS_SANITIZER_OBJECTS_H
+#define PASTA_HANDLERS_SANITIZER_OBJECTS_H
+
+#include "handlers/sanitizer/sanitizer.h"
+
+/* The program allocates or frees memory. */
+void san_object(uint32_t id, const struct san_memory_data *m);
+/* The program begins to destroy a context: removes the context's objects. Until san_objects_ended,
+ * this thread ignores frees of other contexts' memory. */
+void san_objects_end(uint32_t context);
+void san_objects_ended(void);
+
+#endif
