@@ -845,7 +845,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 			out = pasta_correlate_next(c, &where);
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(where->scope->depth,
-					 i < PASTA_NEST_PLACES ? i : PASTA_NEST_PLACES);
+					 i < PASTA_NEST_SCOPES ? i : PASTA_NEST_SCOPES);
 			assert_null(pasta_correlate_next(c, &where));
 		}
 		for (uint32_t i = DEPTH; i; i--) {
@@ -856,7 +856,7 @@ static void a_hundred_thousand_regions_deep_is_fine(void **state)
 			assert_int_equal(out->region.depth, i);
 			assert_int_equal(out->region.flags, 0);
 			assert_int_equal(where->scope->depth,
-					 i < PASTA_NEST_PLACES ? i : PASTA_NEST_PLACES);
+					 i < PASTA_NEST_SCOPES ? i : PASTA_NEST_SCOPES);
 			assert_null(pasta_correlate_next(c, &where));
 		}
 	}

@@ -89,7 +89,7 @@ static uint32_t no_strings[1];
 static int decode_with(const struct pasta_plan *plan, const struct payload *p, uint32_t count,
 		       uint64_t want)
 {
-	const struct pasta_mapping map = {.strings = no_strings, .string_count = 1, .want = want};
+	const struct pasta_mapping map = {.strings = no_strings, .string_count = 1, .kinds = want};
 	size_t size;
 	const struct pasta_frame *f = pasta_encode_plain(support_encoder(), PASTA_FRAME_EVENTS_T,
 							 p->data, p->size, 0, count, &size);
@@ -306,7 +306,7 @@ compressed_bytes_that_become_more_or_fewer_than_their_head_says_are_refused(void
 static void a_payload_with_any_bit_flipped_is_refused_by_its_sum(void **state)
 {
 	struct bytes b = {0};
-	const struct pasta_mapping map = {.want = UINT64_MAX};
+	const struct pasta_mapping map = {.kinds = UINT64_MAX};
 	size_t head = sizeof(struct pasta_frame);
 
 	put_numbered(&b, 1, 0, 0, 20, 0);
@@ -323,7 +323,7 @@ static void a_payload_with_any_bit_flipped_is_refused_by_its_sum(void **state)
 static void only_the_kinds_that_are_wanted_are_made(void **state)
 {
 	struct pasta_event events[3] = {numbered(1, 1), loss_of(1, 0, 0, 0, 2), numbered(2, 3)};
-	struct pasta_mapping map = {.want = PASTA_MASK(LOSS)};
+	struct pasta_mapping map = {.kinds = PASTA_MASK(LOSS)};
 	struct bytes b = {0};
 
 	put_frame(&b, events, 3, (struct pasta_frame_meta){0});
@@ -333,7 +333,7 @@ static void only_the_kinds_that_are_wanted_are_made(void **state)
 	assert_int_equal(block.count, 1);
 	assert_int_equal(event()->kind, PASTA_KIND_LOSS);
 	assert_int_equal(block.size, PASTA_EVENT_SIZE(loss));
-	map.want = 0;
+	map.kinds = 0;
 	assert_int_equal(pasta_decode_events(decoder, own, frame_at(&b, 0),
 					     b.data + sizeof(struct pasta_frame), &map, &block),
 			 0);
@@ -435,7 +435,7 @@ static void a_string_that_is_not_there_is_none(void **state)
 {
 	struct payload p = plain(PASTA_KIND_REGION, 1, 4, (const uint64_t[]){0, UINT64_MAX, 0, 0});
 	const uint32_t strings[] = {0, 11, 12};
-	struct pasta_mapping map = {.strings = strings, .string_count = 3, .want = UINT64_MAX};
+	struct pasta_mapping map = {.strings = strings, .string_count = 3, .kinds = UINT64_MAX};
 	const struct pasta_frame *f;
 	size_t size;
 
@@ -501,7 +501,7 @@ static void a_column_of_any_width_and_base_is_what_the_format_says(void **state)
 		names[i] = i + 1000;
 	for (int t = 0; t < TIMES; t++) {
 		const struct pasta_mapping map = {
-			.strings = names, .string_count = NAMES, .want = UINT64_MAX};
+			.strings = names, .string_count = NAMES, .kinds = UINT64_MAX};
 		uint64_t base = bases[random_below(sizeof(bases) / sizeof(*bases))];
 		unsigned int width = 1 + (unsigned int)random_below(8);
 		size_t events = 1 + random_below(EVENTS), size;

@@ -71,7 +71,7 @@ static struct pasta_stream *read_whole(bool commit, struct pasta_recovered *out,
 		pasta_stream_free(s);
 		return NULL;
 	}
-	assert_int_equal(pasta_stream_take(s, &parts, err), 0);
+	assert_int_equal(pasta_stream_add_open(s, &parts, err), 0);
 	return s;
 }
 
@@ -1809,7 +1809,7 @@ static void *sweeper(void *arg)
 	pasta_recover_shard(folder, strrchr(w->path, '/') + 1, w->path, true, &parts, &w->out,
 			    &w->err);
 	close(folder);
-	if (pasta_stream_take(w->stream, &parts, &w->err))
+	if (pasta_stream_add_open(w->stream, &parts, &w->err))
 		w->stream = NULL;
 	return NULL;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Digits, and where they end. strtoull alone would take a sign, and spaces before it. */
-static int digits(const char *text, uint64_t *value, const char **end)
+static int parse_digits(const char *text, uint64_t *value, const char **end)
 {
 	unsigned long long got;
 	char *rest;
@@ -22,7 +22,7 @@ static int digits(const char *text, uint64_t *value, const char **end)
 }
 
 /* So many of a unit. What is not a number comes before what is too big a one. */
-static int scaled(int error, uint64_t number, uint64_t unit, uint64_t *value)
+static int parse_scale(int error, uint64_t number, uint64_t unit, uint64_t *value)
 {
 	uint64_t product;
 
@@ -36,11 +36,11 @@ int pasta_parse_number(const char *text, uint64_t *value)
 {
 	const char *end;
 	uint64_t number;
-	int error = digits(text, &number, &end);
+	int error = parse_digits(text, &number, &end);
 
 	if (error == -EINVAL || *end)
 		return -EINVAL;
-	return scaled(error, number, 1, value);
+	return parse_scale(error, number, 1, value);
 }
 
 int pasta_parse_size(const char *text, uint64_t *bytes)
@@ -49,7 +49,7 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
 	unsigned int shift = 0;
 	const char *unit, *end;
 	uint64_t number;
-	int error = digits(text, &number, &end);
+	int error = parse_digits(text, &number, &end);
 
 	if (error == -EINVAL)
 		return error;
@@ -61,11 +61,11 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
 	}
 	if (*end)
 		return -EINVAL;
-	return scaled(error, number, UINT64_C(1) << shift, bytes);
+	return parse_scale(error, number, UINT64_C(1) << shift, bytes);
 }
 
 /* What is after the point, in billionths; and where it ends. A double would lose digits. */
-static int billionths(const char *text, uint64_t *part, const char **end)
+static int parse_billionths(const char *text, uint64_t *part, const char **end)
 {
 	uint64_t place = 100000000;
 
@@ -82,11 +82,12 @@ static int billionths(const char *text, uint64_t *part, const char **end)
 }
 
 /* So many of a unit, and so many billionths of it. */
-static int scaled_time(int error, uint64_t number, uint64_t part, uint64_t unit, uint64_t *ns)
+static int parse_scale_time(int error, uint64_t number, uint64_t part, uint64_t unit, uint64_t *ns)
 {
 	uint64_t whole, fraction = (uint64_t)((unsigned __int128)part * unit / 1000000000);
 
-	if (scaled(error, number, unit, &whole) || __builtin_add_overflow(whole, fraction, &whole))
+	if (parse_scale(error, number, unit, &whole) ||
+	    __builtin_add_overflow(whole, fraction, &whole))
 		return -ERANGE;
 	*ns = whole;
 	return 0;
@@ -107,14 +108,14 @@ int pasta_parse_time(const char *text, uint64_t *ns)
 	};
 	const char *unit;
 	uint64_t number, part;
-	int error = digits(text, &number, &unit);
+	int error = parse_digits(text, &number, &unit);
 	size_t i;
 
-	if (error == -EINVAL || billionths(unit, &part, &unit))
+	if (error == -EINVAL || parse_billionths(unit, &part, &unit))
 		return -EINVAL;
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name))
-			return scaled_time(error, number, part, units[i].ns, ns);
+			return parse_scale_time(error, number, part, units[i].ns, ns);
 	/* Nothing is nothing, in any unit. */
 	if (error || number || part || *unit)
 		return -EINVAL;

@@ -96,7 +96,7 @@ static uint64_t wire_sum(const uint8_t *bytes, size_t size)
 	return sum;
 }
 
-static struct head head_of(const uint8_t *bytes, size_t size)
+static struct head wire_head_of(const uint8_t *bytes, size_t size)
 {
 	struct head head = {.size = size, .sum = wire_sum(bytes, size)};
 
@@ -110,7 +110,7 @@ void pasta_wire_head(uint8_t *bytes, size_t size)
 
 	if (size < sizeof(head))
 		return;
-	head = head_of(bytes + sizeof(head), size - sizeof(head));
+	head = wire_head_of(bytes + sizeof(head), size - sizeof(head));
 	memcpy(bytes, &head, sizeof(head));
 }
 
@@ -130,7 +130,7 @@ static int wire_write(int fd, const void *bytes, size_t size)
 
 int pasta_wire_seal(const struct pasta_wire *w)
 {
-	struct head head = head_of(w->data, w->size);
+	struct head head = wire_head_of(w->data, w->size);
 	int error, fd;
 
 	if (w->error)
@@ -231,7 +231,7 @@ int pasta_wire_check(const uint8_t *bytes, size_t size, struct pasta_wire_in *in
 	if (size < sizeof(head))
 		return -EBADMSG;
 	memcpy(&head, bytes, sizeof(head));
-	want = head_of(bytes + sizeof(head), size - sizeof(head));
+	want = wire_head_of(bytes + sizeof(head), size - sizeof(head));
 	in->at += sizeof(head);
 	return memcmp(&head, &want, sizeof(head)) ? -EBADMSG : 0;
 }

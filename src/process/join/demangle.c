@@ -26,7 +26,7 @@ enum { TYPE = 18, CLASS = 160 }; /* "unsigned long long" is one letter, std::ios
 
 static char *(*demangle)(const char *name, char *to, size_t *size, int *status);
 
-static void bind(void)
+static void demangle_bind(void)
 {
 	void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
 
@@ -91,7 +91,7 @@ static char *demangle_here(const char *name)
 }
 
 /* In a process of its own. Processor time ends it, so that a busy machine changes no report. */
-static _Noreturn void demangle_aside(const char *name, int to)
+static _Noreturn void demangle_in_child(const char *name, int to)
 {
 	const struct itimerval limit = {.it_value.tv_usec = CPU_US};
 	const char *text, *end;
@@ -146,7 +146,7 @@ static char *demangle_guarded(const char *name)
 		return NULL;
 	pid = fork();
 	if (!pid)
-		demangle_aside(name, fds[1]);
+		demangle_in_child(name, fds[1]);
 	close(fds[1]);
 	if (pid > 0) {
 		text = demangle_receive(fds[0]);
@@ -168,7 +168,7 @@ char *pasta_demangle(const char *name, size_t size)
 
 	if (size < 3 || size >= LONG || memcmp(name, "_Z", 2) || memchr(name, '\0', size))
 		return NULL;
-	pthread_once(&once, bind);
+	pthread_once(&once, demangle_bind);
 	if (!demangle)
 		return NULL;
 	memcpy(text, name, size);

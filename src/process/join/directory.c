@@ -114,7 +114,7 @@ static int directory_by_text(const void *a, const void *b)
 }
 
 /* A process that exec replaced has the number of the one before it: later ones get their own. */
-static void directory_tell_apart(void)
+static void directory_disambiguate(void)
 {
 	qsort(shown, shown_count, sizeof(*shown), directory_by_text);
 	for (size_t i = shown_count; i-- > 1;) {
@@ -142,7 +142,7 @@ static int directory_arrange(void)
 	ranks = directory_has_ranks();
 	for (size_t i = 0; i < shown_count; i++)
 		directory_name(entries[shown[i]->proc], ranks);
-	directory_tell_apart();
+	directory_disambiguate();
 	qsort(shown, shown_count, sizeof(*shown), directory_by_rank);
 	return 0;
 }
@@ -205,7 +205,7 @@ int pasta_directory_add(const struct pasta_process_info *info)
 /* -- Devices and threads -- */
 
 /* "rank 3, device 0"; "device 0" where there is only one process. */
-static void named_text(struct named *n, uint32_t proc, const char *text)
+static void directory_named_text(struct named *n, uint32_t proc, const char *text)
 {
 	if (shown_count > 1)
 		snprintf(n->text, sizeof(n->text), "%s, %s", pasta_process(proc)->text, text);
@@ -213,8 +213,8 @@ static void named_text(struct named *n, uint32_t proc, const char *text)
 		snprintf(n->text, sizeof(n->text), "%s", text);
 }
 
-static void named_device(struct named *n, uint32_t proc, uint32_t device,
-			 const struct pasta_device_record *r)
+static void directory_named_device(struct named *n, uint32_t proc, uint32_t device,
+				   const struct pasta_device_record *r)
 {
 	char text[32];
 
@@ -227,11 +227,11 @@ static void named_device(struct named *n, uint32_t proc, uint32_t device,
 					       .vendor = pasta_str(r ? r->vendor : 0),
 					       .arch = pasta_str(r ? r->arch : 0),
 					       .text = n->text};
-	named_text(n, proc, pasta_device_text(device, text, sizeof(text)));
+	directory_named_text(n, proc, pasta_device_text(device, text, sizeof(text)));
 }
 
-static void named_thread(struct named *n, uint32_t proc, uint32_t tid,
-			 const struct pasta_thread_record *r)
+static void directory_named_thread(struct named *n, uint32_t proc, uint32_t tid,
+				   const struct pasta_thread_record *r)
 {
 	char text[TEXT / 2];
 
@@ -244,11 +244,11 @@ static void named_thread(struct named *n, uint32_t proc, uint32_t tid,
 		snprintf(text, sizeof(text), "%.100s (%u)", n->thread.name, tid);
 	else
 		snprintf(text, sizeof(text), "thread %u", tid);
-	named_text(n, proc, text);
+	directory_named_text(n, proc, text);
 }
 
 /* Where the one of these numbers is, or is to be; NULL when out of memory. Under the lock. */
-static struct named **named_slot(struct pasta_map **map, uint32_t proc, uint32_t number)
+static struct named **directory_named_slot(struct pasta_map **map, uint32_t proc, uint32_t number)
 {
 	if (!*map)
 		*map = pasta_map_new(sizeof(struct named *));
@@ -256,7 +256,7 @@ static struct named **named_slot(struct pasta_map **map, uint32_t proc, uint32_t
 }
 
 /* A new one, zeroed, in place of the one that is there. Under the lock. */
-static struct named *named_new(struct named **slot)
+static struct named *directory_named_new(struct named **slot)
 {
 	struct named *n = slot ? calloc(1, sizeof(*n)) : NULL;
 
@@ -270,14 +270,15 @@ static struct named *named_new(struct named **slot)
 
 /* A thread may have several names: the last one counts. Records are read in order of time; those of
  * lists are in any. */
-static bool named_is_newer(const struct named *old, const struct pasta_event *ev, bool listed)
+static bool directory_named_is_newer(const struct named *old, const struct pasta_event *ev,
+				     bool listed)
 {
 	if (!old || !old->known)
 		return true;
 	return old->listed ? listed && ev->time >= old->time : true;
 }
 
-static int named_record(const struct pasta_event *ev, bool listed)
+static int directory_named_record(const struct pasta_event *ev, bool listed)
 {
 	bool device = ev->kind == PASTA_KIND_DEVICE;
 	uint32_t number = device ? ev->device.id : ev->tid;
@@ -285,9 +286,9 @@ static int named_record(const struct pasta_event *ev, bool listed)
 	int error = 0;
 
 	pthread_mutex_lock(&named_lock);
-	slot = named_slot(device ? &devices : &threads, ev->proc, number);
-	if (!slot || named_is_newer(*slot, ev, listed)) {
-		n = named_new(slot);
+	slot = directory_named_slot(device ? &devices : &threads, ev->proc, number);
+	if (!slot || directory_named_is_newer(*slot, ev, listed)) {
+		n = directory_named_new(slot);
 		error = n ? 0 : -ENOMEM;
 	}
 	if (n) {
@@ -295,9 +296,9 @@ static int named_record(const struct pasta_event *ev, bool listed)
 		n->known = true;
 		n->listed = listed;
 		if (device)
-			named_device(n, ev->proc, number, &ev->device);
+			directory_named_device(n, ev->proc, number, &ev->device);
 		else
-			named_thread(n, ev->proc, number, &ev->thread);
+			directory_named_thread(n, ev->proc, number, &ev->thread);
 	}
 	pthread_mutex_unlock(&named_lock);
 	return error;
@@ -305,7 +306,7 @@ static int named_record(const struct pasta_event *ev, bool listed)
 
 int pasta_directory_event(const struct pasta_event *ev)
 {
-	return named_record(ev, false);
+	return directory_named_record(ev, false);
 }
 
 static int directory_list(const struct pasta_shard_info *shard)
@@ -313,12 +314,12 @@ static int directory_list(const struct pasta_shard_info *shard)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < shard->name_count; i++)
-		error = named_record(&shard->names[i], shard->all_names);
+		error = directory_named_record(&shard->names[i], shard->all_names);
 	return error;
 }
 
 /* Nobody told of it, and there is no memory: some have a place each, as unknown processes do. */
-static struct named *named_spare(uint32_t number)
+static struct named *directory_named_spare(uint32_t number)
 {
 	static _Thread_local struct named spare[UNKNOWN];
 
@@ -330,12 +331,12 @@ const struct pasta_device_info *pasta_device(uint32_t proc, uint32_t device)
 	struct named **slot, *n;
 
 	pthread_mutex_lock(&named_lock);
-	slot = named_slot(&devices, proc, device);
+	slot = directory_named_slot(&devices, proc, device);
 	n = slot ? *slot : NULL;
 	if (!n) {
-		n = named_new(slot);
-		n = n ? n : named_spare(device);
-		named_device(n, proc, device, NULL);
+		n = directory_named_new(slot);
+		n = n ? n : directory_named_spare(device);
+		directory_named_device(n, proc, device, NULL);
 	}
 	pthread_mutex_unlock(&named_lock);
 	return &n->device;
@@ -346,12 +347,12 @@ const struct pasta_thread_info *pasta_thread(uint32_t proc, uint32_t tid)
 	struct named **slot, *n;
 
 	pthread_mutex_lock(&named_lock);
-	slot = named_slot(&threads, proc, tid);
+	slot = directory_named_slot(&threads, proc, tid);
 	n = slot ? *slot : NULL;
 	if (!n) {
-		n = named_new(slot);
-		n = n ? n : named_spare(tid);
-		named_thread(n, proc, tid, NULL);
+		n = directory_named_new(slot);
+		n = n ? n : directory_named_spare(tid);
+		directory_named_thread(n, proc, tid, NULL);
 	}
 	pthread_mutex_unlock(&named_lock);
 	return &n->thread;

@@ -26,23 +26,23 @@ struct pasta_dwarf {
 	Dwfl_Module *module;
 };
 
-static const char *keep(const char *text)
+static const char *dwarf_intern(const char *text)
 {
 	return text ? pasta_str(pasta_strings_add(text, strlen(text))) : "";
 }
 
-static const char *readable(const char *name)
+static const char *dwarf_readable(const char *name)
 {
 	char *text = name ? pasta_demangle(name, strlen(name)) : NULL;
-	const char *kept = keep(text ? text : name);
+	const char *interned = dwarf_intern(text ? text : name);
 
 	free(text);
-	return kept;
+	return interned;
 }
 
 /* -- Files -- */
 
-static bool is_build(Dwfl_Module *module, uint64_t build)
+static bool dwarf_is_build(Dwfl_Module *module, uint64_t build)
 {
 	const unsigned char *id;
 	GElf_Addr at;
@@ -107,7 +107,7 @@ struct pasta_dwarf *pasta_dwarf_open(const char *path, uint64_t build, int *chan
 	if (!d->module)
 		goto fail;
 	fd = -1; /* libdw's, with the module */
-	*changed = !is_build(d->module, build);
+	*changed = !dwarf_is_build(d->module, build);
 	if (*changed)
 		goto fail;
 	return d;
@@ -127,16 +127,16 @@ void pasta_dwarf_close(struct pasta_dwarf *d)
 
 /* -- Places -- */
 
-static const char *function_of(Dwarf_Die *die)
+static const char *dwarf_function(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
 
-	return readable(name ? name : dwarf_diename(die));
+	return dwarf_readable(name ? name : dwarf_diename(die));
 }
 
 /* Where an inlined function was called from. */
-static void call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_stack_frame *caller)
+static void dwarf_call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_stack_frame *caller)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word file, line;
@@ -149,14 +149,14 @@ static void call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct pasta_stack_fr
 	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr), &file) ||
 	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attr), &line))
 		return;
-	caller->file = keep(dwarf_filesrc(files, file, NULL, NULL));
+	caller->file = dwarf_intern(dwarf_filesrc(files, file, NULL, NULL));
 	caller->line = (uint32_t)line;
 }
 
 /* From the innermost function out to the one that the others are inlined in. frames[0] has its
  * file and line already. */
-static size_t functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame *frames,
-			size_t max)
+static size_t dwarf_functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame *frames,
+			      size_t max)
 {
 	Dwarf_Die *scopes = NULL, innermost;
 	int count = dwarf_getscopes(unit, at, &scopes);
@@ -175,13 +175,13 @@ static size_t functions(Dwarf_Die *unit, Dwarf_Addr at, struct pasta_stack_frame
 
 		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 			continue;
-		frames[n].function = function_of(&scopes[i]);
+		frames[n].function = dwarf_function(&scopes[i]);
 		frames[n].inlined = tag == DW_TAG_inlined_subroutine;
 		n++;
 		if (tag == DW_TAG_subprogram)
 			break;
 		if (n < max)
-			call_site(unit, &scopes[i], &frames[n]);
+			dwarf_call_site(unit, &scopes[i], &frames[n]);
 	}
 	free(scopes);
 	return n;
@@ -201,13 +201,13 @@ size_t pasta_dwarf_find(struct pasta_dwarf *d, uint64_t addr, struct pasta_stack
 		return 0;
 	if (line)
 		file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
-	frames[0].file = keep(file);
+	frames[0].file = dwarf_intern(file);
 	frames[0].line = number > 0 ? (uint32_t)number : 0;
-	n = unit ? functions(unit, addr - bias, frames, max) : 0;
+	n = unit ? dwarf_functions(unit, addr - bias, frames, max) : 0;
 	if (n)
 		return n;
 	symbol = dwfl_module_addrname(d->module, addr);
-	frames[0].function = readable(symbol);
+	frames[0].function = dwarf_readable(symbol);
 	frames[0].inlined = 0;
 	return symbol || file ? 1 : 0;
 }

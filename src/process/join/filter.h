@@ -2,7 +2,7 @@
  * filter.h - which events a report is of.
  *
  * What a filter does not apply to passes: a copy is of no kernel, an allocation lasts beyond any
- * window. Filters of different sorts must all let an event pass; of the same sort, one must.
+ * window. Filters of different types must all let an event pass; of the same type, one must.
  *
  *   kernel, exclude    names, by extended regular expressions: kernels, samples, accesses, and
  *                      launches that have a name and are not of a graph
@@ -40,13 +40,13 @@ struct pasta_filter *pasta_filter_new(void); /* NULL when out of memory */
 void pasta_filter_free(struct pasta_filter *f);
 
 /* "gemm|conv"; "0,2-3"; "1.5s-2s", "-200ms", "3s-". May be said again. -EINVAL, with *err. */
-int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type sort, const char *text,
+int pasta_filter_add(struct pasta_filter *f, enum pasta_filter_type type, const char *text,
 		     struct pasta_error *err);
 /* When the run started: what times are from. */
 void pasta_filter_start(struct pasta_filter *f, uint64_t start);
 
 /* What was said, from 0 on; NULL past the last. For another process that filters likewise. */
-const char *pasta_filter_said(const struct pasta_filter *f, size_t i, enum pasta_filter_type *sort);
+const char *pasta_filter_term(const struct pasta_filter *f, size_t i, enum pasta_filter_type *type);
 uint64_t pasta_filter_started(const struct pasta_filter *f);
 
 /* Of NULL: nothing is filtered. */
@@ -57,9 +57,9 @@ bool pasta_filter_by_device(const struct pasta_filter *f);
 uint64_t pasta_filter_needs(const struct pasta_filter *f);
 /* Whether shards of this rank are read; rank as in process events: plus 1, 0 if it has none. */
 bool pasta_filter_rank(const struct pasta_filter *f, uint32_t rank);
-/* What was said of a sort that is of patterns, one a line, to be freed; *lines is NULL if nothing
+/* What was said of a type that is of patterns, one a line, to be freed; *lines is NULL if nothing
  * was. -ENOMEM. */
-int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type sort, char **lines);
+int pasta_filter_patterns(const struct pasta_filter *f, enum pasta_filter_type type, char **lines);
 /* The kinds that it must be given to find out whether it matches anything, whoever wants them. */
 uint64_t pasta_filter_kinds(const struct pasta_filter *f);
 /* When all sieves are gone: -ENOENT, with what there is in *err, if a --kernel, --region or

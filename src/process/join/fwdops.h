@@ -29,9 +29,10 @@ struct pasta_forward_ops {
 
 void pasta_forward_ops_free(struct pasta_forward_ops *f); /* what is in it */
 /* 0 or -ENOMEM. seq is not 0. *all counts the slots of all processes. */
-int pasta_forward_ops_add(struct pasta_forward_ops *f, const struct pasta_forward_op *forward, size_t *all);
+int pasta_forward_ops_add(struct pasta_forward_ops *f, const struct pasta_forward_op *forward,
+			  size_t *all);
 /* NULL: not known. *gone: a later one has taken its place. */
-const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward_ops *f, uint64_t seq,
-						bool *gone);
+const struct pasta_forward_op *pasta_forward_ops_find(const struct pasta_forward_ops *f,
+						      uint64_t seq, bool *expired);
 
 #endif

@@ -41,7 +41,7 @@ void pasta_launchtable_close(struct pasta_launchtable *l)
 }
 
 struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
-					       uint64_t *corr)
+						  uint64_t *corr)
 {
 	struct pasta_launched *same = pasta_pending_find(l->known, *proc, *corr);
 
@@ -50,8 +50,8 @@ struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, u
 	return pasta_pending_full(l->known) ? pasta_pending_oldest(l->known, proc, corr) : NULL;
 }
 
-void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses, uint32_t proc,
-			uint64_t corr, struct pasta_launched *launch)
+void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses,
+			   uint32_t proc, uint64_t corr, struct pasta_launched *launch)
 {
 	size_t at = uses->count % PASTA_LAUNCHTABLE_RECENT;
 	struct pasta_launched *old = uses->recent[at].launch;
@@ -86,7 +86,7 @@ void pasta_launchtable_drop_oldest(struct pasta_launchtable *l)
 
 /* -- Those that were forgotten without their work -- */
 
-static uint64_t expired_bit(uint64_t corr)
+static uint64_t launchtable_expired_bit(uint64_t corr)
 {
 	return UINT64_C(1) << corr % 64;
 }
@@ -100,7 +100,7 @@ int pasta_expired_add(struct pasta_map **expired, uint64_t corr)
 	bits = *expired ? pasta_map_add(*expired, corr / 64) : NULL;
 	if (!bits)
 		return -ENOMEM;
-	*bits |= expired_bit(corr);
+	*bits |= launchtable_expired_bit(corr);
 	return 0;
 }
 
@@ -109,12 +109,12 @@ void pasta_expired_remove(struct pasta_map *expired, uint64_t corr)
 	uint64_t *bits = expired ? pasta_map_find(expired, corr / 64) : NULL;
 
 	if (bits)
-		*bits &= ~expired_bit(corr);
+		*bits &= ~launchtable_expired_bit(corr);
 }
 
 bool pasta_expired_has(const struct pasta_map *expired, uint64_t corr)
 {
 	const uint64_t *bits = expired ? pasta_map_find(expired, corr / 64) : NULL;
 
-	return bits && *bits & expired_bit(corr);
+	return bits && *bits & launchtable_expired_bit(corr);
 }

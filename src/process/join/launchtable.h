@@ -50,11 +50,11 @@ void pasta_launchtable_drop_oldest(struct pasta_launchtable *l); /* there is one
 /* The one that an addition would remove: it has the same numbers, or is the oldest of too many.
  * NULL: none. */
 struct pasta_launched *pasta_launchtable_next_out(struct pasta_launchtable *l, uint32_t *proc,
-					       uint64_t *corr);
+						  uint64_t *corr);
 /* A new one, in place of one that has the same numbers; the caller fills in where. NULL when out of
  * memory. */
-static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchtable *l, uint32_t proc,
-							uint64_t corr)
+static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchtable *l,
+							   uint32_t proc, uint64_t corr)
 {
 	struct pasta_launched *launch = pasta_pending_renew(l->known, proc, corr);
 
@@ -65,14 +65,14 @@ static inline struct pasta_launched *pasta_launchtable_add(struct pasta_launchta
 	return launch;
 }
 /* The latest, or NULL. */
-static inline struct pasta_launched *pasta_launchtable_find(struct pasta_launchtable *l, uint32_t proc,
-							 uint64_t corr)
+static inline struct pasta_launched *pasta_launchtable_find(struct pasta_launchtable *l,
+							    uint32_t proc, uint64_t corr)
 {
 	return pasta_pending_find(l->known, proc, corr);
 }
 /* It has its work now: others may be forgotten. */
-void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses, uint32_t proc,
-			uint64_t corr, struct pasta_launched *launch);
+void pasta_launchtable_use(struct pasta_launchtable *l, struct pasta_launch_uses *uses,
+			   uint32_t proc, uint64_t corr, struct pasta_launched *launch);
 
 /*
  * When a launch is known to have no record of its work, given the kinds that its process records

@@ -15,7 +15,7 @@
 #include "process/join/outqueue.h"
 
 #define PASTA_NEST_DEPTH 1024	/* for deeper regions no begins are supplied */
-#define PASTA_NEST_PLACES 16384 /* what is deeper is where that is */
+#define PASTA_NEST_SCOPES 16384 /* what is deeper is where that is */
 
 /* Where a process is: its iteration, and the number of its latest launch. */
 struct pasta_progress {
@@ -28,7 +28,7 @@ struct pasta_nesting {
 	struct pasta_map *scopes;   /* const struct pasta_scope *, by pasta_scope_key */
 	uint64_t pairs;		    /* that there were */
 	size_t forwards;	    /* slots of all processes: see forward.h */
-	uint32_t lost;		    /* the name of regions whose begin was dropped */
+	uint32_t dropped_name;	    /* the name of regions whose begin was dropped */
 	bool failed;		    /* memory has run out */
 };
 

@@ -35,7 +35,8 @@ static inline bool pasta_outqueue_empty(const struct pasta_outqueue *q)
 	return q->head == q->tail;
 }
 
-static inline struct pasta_outqueue_entry *pasta_outqueue_at(const struct pasta_outqueue *q, uint64_t number)
+static inline struct pasta_outqueue_entry *pasta_outqueue_at(const struct pasta_outqueue *q,
+							     uint64_t number)
 {
 	return &q->ring[number & q->mask];
 }
@@ -57,7 +58,7 @@ static inline struct pasta_outqueue_entry *pasta_outqueue_add(struct pasta_outqu
 
 /* The same, for a copy of an event that was taken: own is filled in. */
 static inline struct pasta_outqueue_entry *pasta_outqueue_push(struct pasta_outqueue *q,
-						    const struct pasta_event *ev)
+							       const struct pasta_event *ev)
 {
 	struct pasta_outqueue_entry *g = pasta_outqueue_add(q);
 

@@ -8,7 +8,7 @@
 #include "process/join/directory.h"
 #include "process/join/symbols.h"
 
-#define ASK_EVERY 4096 /* events */
+#define CHECK_EVERY 4096 /* events */
 #define NAMES (PASTA_MASK(DEVICE) | PASTA_MASK(THREAD))
 
 struct pasta_reader {
@@ -26,11 +26,11 @@ struct pasta_reader {
 const struct pasta_where pasta_nowhere = {
 	.size = sizeof(pasta_nowhere), .iteration = PASTA_NO_ITERATION, .launch = PASTA_NO_LAUNCH};
 
-static bool join(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
+static bool reader_open_correlate(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
 {
 	const uint64_t pairs = PASTA_MASK(REGION) | PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END);
 	const uint64_t work = PASTA_MASK(KERNEL) | PASTA_MASK(COPY) | PASTA_MASK(SET);
-	const uint64_t said =
+	const uint64_t measured =
 		PASTA_MASK(ACCESS_SUM) | PASTA_MASK(ACCESS_BATCH) | PASTA_MASK(PC_SAMPLE);
 	const uint64_t unmatched = PASTA_MASK(UNMATCHED);
 	bool ops = needs & PASTA_NEED_OPS || kinds & (PASTA_MASK(OP_BEGIN) | PASTA_MASK(OP_END));
@@ -41,7 +41,7 @@ static bool join(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
 		return true;
 	}
 	/* Whether a launch has had its work must not depend on who asks for which. */
-	kinds |= kinds & (work | said | unmatched) ? work : 0;
+	kinds |= kinds & (work | measured | unmatched) ? work : 0;
 	f->correlate = pasta_correlate_new(ops);
 	if (f->correlate && kinds & unmatched && pasta_correlate_unmatched(f->correlate))
 		return false;
@@ -49,12 +49,12 @@ static bool join(struct pasta_reader *f, uint64_t kinds, uint64_t needs)
 		pasta_correlate_recorded(f->correlate, (uint32_t)i,
 					 pasta_stream_kinds(f->stream, i));
 	pasta_stream_set_kinds(f->stream,
-			  kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
+			       kinds | PASTA_MASK(MODULE) | NAMES | pasta_correlate_kinds(ops));
 	return f->correlate;
 }
 
 struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
-				  const struct pasta_filter *filter)
+				      const struct pasta_filter *filter)
 {
 	struct pasta_reader *f = calloc(1, sizeof(*f));
 
@@ -69,7 +69,7 @@ struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, ui
 		if (!f->sieve || !f->hidden)
 			goto fail;
 	}
-	if (join(f, kinds, needs))
+	if (reader_open_correlate(f, kinds, needs))
 		return f;
 fail:
 	pasta_reader_free(f);
@@ -92,7 +92,8 @@ int pasta_reader_error(const struct pasta_reader *f)
 }
 
 /* Modules give call paths their names, and devices and threads have their own, whoever asks. */
-__attribute__((noinline)) static void reader_names(struct pasta_reader *f, const struct pasta_event *ev)
+__attribute__((noinline)) static void reader_add_names(struct pasta_reader *f,
+						       const struct pasta_event *ev)
 {
 	if (ev->kind == PASTA_KIND_MODULE)
 		pasta_symbols_module(ev);
@@ -101,17 +102,17 @@ __attribute__((noinline)) static void reader_names(struct pasta_reader *f, const
 }
 
 /* Inline: it runs for each event. */
-static inline __attribute__((always_inline)) const struct pasta_event *
-from_stream(struct pasta_reader *f)
+__attribute__((always_inline)) static inline const struct pasta_event *
+reader_read(struct pasta_reader *f)
 {
 	const struct pasta_event *ev;
 
 	/* Of what is read, not of what passes: a filter may let nothing through for long. */
-	if (++f->read % ASK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
+	if (++f->read % CHECK_EVERY == 0 && f->go_on && !f->stopped && !f->go_on(f->ctx))
 		f->stopped = true;
 	ev = f->stopped ? NULL : pasta_stream_next(f->stream);
 	if (ev && (NAMES | PASTA_MASK(MODULE)) >> ev->kind & 1)
-		reader_names(f, ev);
+		reader_add_names(f, ev);
 	return ev;
 }
 
@@ -126,8 +127,8 @@ bool pasta_reader_stopped(const struct pasta_reader *f)
 	return f->stopped;
 }
 
-static inline __attribute__((always_inline)) const struct pasta_event *
-joined(struct pasta_reader *f, const struct pasta_where **where)
+__attribute__((always_inline)) static inline const struct pasta_event *
+reader_correlated(struct pasta_reader *f, const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
@@ -135,7 +136,7 @@ joined(struct pasta_reader *f, const struct pasta_where **where)
 		ev = f->queued ? pasta_correlate_next(f->correlate, where) : NULL;
 		if (ev || f->ended)
 			return ev;
-		ev = from_stream(f);
+		ev = reader_read(f);
 		if (ev && pasta_correlate_push(f->correlate, ev, where)) {
 			f->queued = false;
 			return ev;
@@ -147,20 +148,20 @@ joined(struct pasta_reader *f, const struct pasta_where **where)
 	}
 }
 
-static bool is_end(const struct pasta_event *ev)
+static bool reader_is_end(const struct pasta_event *ev)
 {
 	return ev->kind == PASTA_KIND_OP_END ||
 	       (ev->kind == PASTA_KIND_REGION && ev->sub == PASTA_REGION_END);
 }
 
 /* An end passes with its begin, wherever it is itself. */
-static bool passes(struct pasta_reader *f, const struct pasta_event *ev,
-		   const struct pasta_where *where)
+static bool reader_passes(struct pasta_reader *f, const struct pasta_event *ev,
+			  const struct pasta_where *where)
 {
 	uint64_t pair = f->correlate ? pasta_correlate_pair(f->correlate) : 0;
 	bool pass;
 
-	if (pair && is_end(ev)) {
+	if (pair && reader_is_end(ev)) {
 		pass = !pasta_map_find(f->hidden, pair);
 		pasta_map_remove(f->hidden, pair);
 		return pass;
@@ -172,19 +173,20 @@ static bool passes(struct pasta_reader *f, const struct pasta_event *ev,
 }
 
 /* Not inline: its registers would be saved for each event, also where there is no filter. */
-__attribute__((noinline)) static const struct pasta_event *sifted(struct pasta_reader *f,
-								  const struct pasta_where **where)
+__attribute__((noinline)) static const struct pasta_event *
+reader_filtered(struct pasta_reader *f, const struct pasta_where **where)
 {
 	const struct pasta_event *ev;
 
 	*where = &pasta_nowhere;
 	do {
-		ev = f->correlate ? joined(f, where) : from_stream(f);
-	} while (ev && f->sieve && !passes(f, ev, *where));
+		ev = f->correlate ? reader_correlated(f, where) : reader_read(f);
+	} while (ev && f->sieve && !reader_passes(f, ev, *where));
 	return ev;
 }
 
-const struct pasta_event *pasta_reader_next(struct pasta_reader *f, const struct pasta_where **where)
+const struct pasta_event *pasta_reader_next(struct pasta_reader *f,
+					    const struct pasta_where **where)
 {
-	return f->correlate && !f->sieve ? joined(f, where) : sifted(f, where);
+	return f->correlate && !f->sieve ? reader_correlated(f, where) : reader_filtered(f, where);
 }

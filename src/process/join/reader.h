@@ -14,12 +14,13 @@ struct pasta_reader;
 /* kinds: those that are wanted; needs: of enum pasta_need. filter may be NULL. All must outlive
  * it. Shards of other ranks must have been left out. NULL when out of memory. */
 struct pasta_reader *pasta_reader_new(struct pasta_stream *s, uint64_t kinds, uint64_t needs,
-				  const struct pasta_filter *filter);
+				      const struct pasta_filter *filter);
 void pasta_reader_free(struct pasta_reader *f);
 
 /* The next event, and where it belongs, until the next call; NULL at the end. There may be events
  * of other kinds among them. */
-const struct pasta_event *pasta_reader_next(struct pasta_reader *f, const struct pasta_where **where);
+const struct pasta_event *pasta_reader_next(struct pasta_reader *f,
+					    const struct pasta_where **where);
 /* Ask, every few thousand events that are read, whether to go on. If not, no more is read: next
  * gives what still waits, ends that are missing, and then NULL; stopped says that it was so. */
 void pasta_reader_set_cancel(struct pasta_reader *f, bool (*go_on)(void *ctx), void *ctx);

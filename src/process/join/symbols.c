@@ -12,7 +12,7 @@
 #include "core/strings.h"
 #include "process/join/dwarf.h"
 
-enum { PLACES = 32 };  /* of one address: more functions are hardly ever inlined into each other */
+enum { FRAMES = 32 };  /* of one address: more functions are hardly ever inlined into each other */
 enum { DEPTH = 4096 }; /* of one path of an interpreter, which mostly stops at a thousand calls */
 
 /* What is known of an address: its places, back to back with others' in the object. */
@@ -29,7 +29,7 @@ struct object {
 	int changed;
 	struct pasta_dwarf *dwarf; /* NULL: nothing is known of it */
 	struct pasta_map *known;   /* struct known by offset */
-	struct pasta_stack_frame *places;
+	struct pasta_stack_frame *frames;
 	size_t count, room;
 };
 
@@ -48,7 +48,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pasta_map *processes;
 static struct object *objects;
 
-static bool grow(void **array, size_t count, size_t *room, size_t size)
+static bool symbols_grow(void **array, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room ? 2 * *room : 64;
 	void *bigger;
@@ -63,11 +63,11 @@ static bool grow(void **array, size_t count, size_t *room, size_t size)
 	return true;
 }
 
-static void object_free(struct object *o)
+static void symbols_object_free(struct object *o)
 {
 	pasta_dwarf_close(o->dwarf);
 	pasta_map_free(o->known);
-	free(o->places);
+	free(o->frames);
 	free(o);
 }
 
@@ -84,7 +84,7 @@ void pasta_symbols_reset(void)
 	while (objects) {
 		struct object *next = objects->next;
 
-		object_free(objects);
+		symbols_object_free(objects);
 		objects = next;
 	}
 	pthread_mutex_unlock(&lock);
@@ -92,7 +92,7 @@ void pasta_symbols_reset(void)
 
 /* -- Modules -- */
 
-static struct object *object_of(uint32_t name, uint64_t build)
+static struct object *symbols_object(uint32_t name, uint64_t build)
 {
 	struct object *o;
 
@@ -110,11 +110,11 @@ static struct object *object_of(uint32_t name, uint64_t build)
 }
 
 /* Without memory its addresses stay numbers. */
-static void load(struct process *p, const struct pasta_module_record *m)
+static void symbols_load(struct process *p, const struct pasta_module_record *m)
 {
-	struct object *o = object_of(m->name, m->crc);
+	struct object *o = symbols_object(m->name, m->crc);
 
-	if (!o || !grow((void **)&p->modules, p->count, &p->room, sizeof(*p->modules)))
+	if (!o || !symbols_grow((void **)&p->modules, p->count, &p->room, sizeof(*p->modules)))
 		return;
 	p->modules[p->count++] = (struct module){.addr = m->addr, .bytes = m->bytes, .object = o};
 }
@@ -132,12 +132,12 @@ void pasta_symbols_module(const struct pasta_event *ev)
 		processes = pasta_map_new(sizeof(struct process));
 	p = processes ? pasta_map_add(processes, ev->proc) : NULL;
 	if (p)
-		load(p, &ev->module);
+		symbols_load(p, &ev->module);
 	pthread_mutex_unlock(&lock);
 }
 
 /* A program that is not position independent begins at 0: the nearest below is the one. */
-static const struct module *module_at(const struct process *p, uint64_t pc)
+static const struct module *symbols_module_at(const struct process *p, uint64_t pc)
 {
 	const struct module *best = NULL;
 
@@ -169,25 +169,25 @@ size_t pasta_symbols_changed(const char **first)
 /* -- Places -- */
 
 /* Add what is at an address to what is known; false: no memory. */
-static bool learn(struct object *o, uint64_t offset, struct known *k)
+static bool symbols_resolve(struct object *o, uint64_t offset, struct known *k)
 {
-	struct pasta_stack_frame found[PLACES] = {{.function = "", .file = ""}};
-	size_t n = o->dwarf ? pasta_dwarf_find(o->dwarf, offset, found, PLACES) : 0;
+	struct pasta_stack_frame found[FRAMES] = {{.function = "", .file = ""}};
+	size_t n = o->dwarf ? pasta_dwarf_find(o->dwarf, offset, found, FRAMES) : 0;
 
 	n = n ? n : 1;
 	k->first = (uint32_t)o->count;
 	for (size_t i = 0; i < n; i++) {
-		if (!grow((void **)&o->places, o->count, &o->room, sizeof(*o->places)))
+		if (!symbols_grow((void **)&o->frames, o->count, &o->room, sizeof(*o->frames)))
 			return false;
 		found[i].module = pasta_str(o->name);
 		found[i].offset = offset;
-		o->places[o->count++] = found[i];
+		o->frames[o->count++] = found[i];
 	}
 	k->count = (uint32_t)n;
 	return true;
 }
 
-static const struct known *known_at(struct object *o, uint64_t offset)
+static const struct known *symbols_known(struct object *o, uint64_t offset)
 {
 	struct known *k;
 
@@ -198,26 +198,26 @@ static const struct known *known_at(struct object *o, uint64_t offset)
 	if (!o->known)
 		o->known = pasta_map_new(sizeof(struct known));
 	k = o->known ? pasta_map_add(o->known, offset) : NULL;
-	return k && (k->count || learn(o, offset, k)) ? k : NULL;
+	return k && (k->count || symbols_resolve(o, offset, k)) ? k : NULL;
 }
 
 /* An address returns to after the call: the call itself is before it. */
-static size_t places_of(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
-			size_t max)
+static size_t symbols_frames(const struct process *p, uint64_t pc, struct pasta_stack_frame *frames,
+			     size_t max)
 {
-	const struct module *m = module_at(p, pc - 1);
-	const struct known *k = m ? known_at(m->object, pc - 1 - m->addr) : NULL;
+	const struct module *m = symbols_module_at(p, pc - 1);
+	const struct known *k = m ? symbols_known(m->object, pc - 1 - m->addr) : NULL;
 	size_t n = k ? k->count : 1;
 
 	if (k)
-		memcpy(frames, m->object->places + k->first, (n < max ? n : max) * sizeof(*frames));
+		memcpy(frames, m->object->frames + k->first, (n < max ? n : max) * sizeof(*frames));
 	else if (max)
 		*frames = (struct pasta_stack_frame){
 			.function = "", .file = "", .module = "", .offset = pc - 1};
 	return n;
 }
 
-static uint64_t little(const unsigned char *bytes)
+static uint64_t symbols_little_endian(const unsigned char *bytes)
 {
 	uint64_t v = 0;
 
@@ -226,7 +226,7 @@ static uint64_t little(const unsigned char *bytes)
 	return v;
 }
 
-static bool node_of(uint32_t ref, struct pasta_pathnode *node)
+static bool symbols_node(uint32_t ref, struct pasta_pathnode *node)
 {
 	size_t size;
 	const char *bytes = pasta_bytes(ref, &size);
@@ -235,12 +235,12 @@ static bool node_of(uint32_t ref, struct pasta_pathnode *node)
 }
 
 /* From the innermost node outwards. A caller's node is interned before those of its calls. */
-static size_t walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
+static size_t symbols_walk(uint32_t ref, struct pasta_stack_frame *frames, size_t max)
 {
 	struct pasta_pathnode node;
 	size_t n = 0;
 
-	for (; n < DEPTH && node_of(ref, &node); n++) {
+	for (; n < DEPTH && symbols_node(ref, &node); n++) {
 		if (n < max)
 			frames[n] = (struct pasta_stack_frame){.function = pasta_str(node.function),
 							       .file = pasta_str(node.file),
@@ -258,7 +258,7 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 	const struct process *p;
 
 	if (size == PASTA_PATHNODE_SIZE)
-		return walk(ref, frames, max);
+		return symbols_walk(ref, frames, max);
 	if (size % 8)
 		return 0;
 	/* What is no place to write to shows itself here, before anything is locked. */
@@ -267,13 +267,13 @@ size_t pasta_stack_frames(uint32_t proc, uint32_t ref, struct pasta_stack_frame 
 	pthread_mutex_lock(&lock);
 	p = processes ? pasta_map_find(processes, proc) : NULL;
 	for (; size; size -= 8, bytes += 8)
-		n += places_of(p, little(bytes), frames + (n < max ? n : max),
-			       n < max ? max - n : 0);
+		n += symbols_frames(p, symbols_little_endian(bytes), frames + (n < max ? n : max),
+				    n < max ? max - n : 0);
 	pthread_mutex_unlock(&lock);
 	return n;
 }
 
-static const char *base_name(const char *path)
+static const char *symbols_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -282,7 +282,7 @@ static const char *base_name(const char *path)
 
 const char *pasta_stack_frame_text(const struct pasta_stack_frame *f, char *text, size_t size)
 {
-	const char *place = base_name(*f->file ? f->file : f->module);
+	const char *place = symbols_base_name(*f->file ? f->file : f->module);
 	char line[16] = "";
 
 	if (*f->file && f->line)
@@ -292,7 +292,7 @@ const char *pasta_stack_frame_text(const struct pasta_stack_frame *f, char *text
 	else if (*f->function)
 		snprintf(text, size, "%s", f->function);
 	else if (*f->module)
-		snprintf(text, size, "%s+0x%" PRIx64, base_name(f->module), f->offset);
+		snprintf(text, size, "%s+0x%" PRIx64, symbols_base_name(f->module), f->offset);
 	else if (f->offset)
 		snprintf(text, size, "0x%" PRIx64, f->offset);
 	else

@@ -72,7 +72,7 @@ static const char *const type_names[] = {
 	[PASTA_FIELD_f64] = "f64", [PASTA_FIELD_str] = "str", [PASTA_FIELD_ref] = "ref",
 };
 
-static unsigned int type_of(const char *name)
+static unsigned int decode_type(const char *name)
 {
 	for (unsigned int i = 1; i < sizeof(type_names) / sizeof(type_names[0]); i++)
 		if (!strcmp(type_names[i], name))
@@ -80,7 +80,7 @@ static unsigned int type_of(const char *name)
 	return 0;
 }
 
-static unsigned int class_of(unsigned int type)
+static unsigned int decode_class(unsigned int type)
 {
 	switch (type) {
 	case PASTA_FIELD_u32:
@@ -95,23 +95,24 @@ static unsigned int class_of(unsigned int type)
 }
 
 /* A field of the shard's finds its own here by name; a number may be wider or narrower. */
-static struct target match(const struct pasta_kind_info *info, const char *type, const char *name)
+static struct target decode_match_field(const struct pasta_kind_info *info, const char *type,
+					const char *name)
 {
-	unsigned int t = type_of(type);
+	unsigned int t = decode_type(type);
 
 	for (unsigned int i = 0; t && i < info->count; i++) {
 		const struct pasta_field *f = &info->fields[i];
 
-		if (!strcmp(f->name, name) && class_of(f->type) == class_of(t))
+		if (!strcmp(f->name, name) && decode_class(f->type) == decode_class(t))
 			return (struct target){.offset = f->offset,
 					       .size = (uint8_t)pasta_field_size(f->type),
 					       .known = true,
-					       .interned = class_of(f->type) == 2};
+					       .interned = decode_class(f->type) == 2};
 	}
 	return (struct target){0};
 }
 
-static int plan_line(struct pasta_plan *plan, char *line, struct pasta_error *err)
+static int decode_plan_line(struct pasta_plan *plan, char *line, struct pasta_error *err)
 {
 	char name[NAME], type[NAME];
 	unsigned int number;
@@ -134,7 +135,7 @@ static int plan_line(struct pasta_plan *plan, char *line, struct pasta_error *er
 		    sscanf(line, " %63[a-z0-9]:%63[a-z0-9_]%n", type, name, &n) != 2)
 			return pasta_fail(err, -EBADMSG, "its schema is damaged");
 		if (k->known)
-			*t = match(&pasta_kinds[number], type, name);
+			*t = decode_match_field(&pasta_kinds[number], type, name);
 		k->count++;
 	}
 	fit = realloc(k->fields,
@@ -159,7 +160,7 @@ struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_
 	memcpy(text, schema, size);
 	text[size] = '\0';
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (plan_line(plan, line, err))
+		if (decode_plan_line(plan, line, err))
 			goto fail;
 	free(text);
 	return plan;
@@ -203,7 +204,7 @@ void pasta_decoder_free(struct pasta_decoder *d)
 }
 
 /* What was in it is gone where it grows. */
-static uint8_t *room_for(struct room *r, size_t size)
+static uint8_t *decode_room(struct room *r, size_t size)
 {
 	if (size > r->size) {
 		free(r->data);
@@ -215,7 +216,7 @@ static uint8_t *room_for(struct room *r, size_t size)
 
 void *pasta_decoder_payload(struct pasta_decoder *d, size_t size)
 {
-	return room_for(&d->payload, size ? size : 1);
+	return decode_room(&d->payload, size ? size : 1);
 }
 
 bool pasta_decode_check(const struct pasta_frame *frame, const void *payload)
@@ -232,7 +233,7 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 	if (frame->raw_size > PASTA_FRAME_BYTES || !pasta_decode_check(frame, payload))
 		return NULL;
 	/* The last tile of a plane is read whole, past its end. */
-	raw = room_for(&d->raw, frame->raw_size + (size_t)TILE);
+	raw = decode_room(&d->raw, frame->raw_size + (size_t)TILE);
 	if (!raw)
 		return NULL;
 	if (frame->flags & PASTA_FRAME_ZSTD)
@@ -243,7 +244,8 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 }
 
 /* The head of the next column, of n values; where the one after it begins, or NULL. */
-static const uint8_t *get_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n)
+static const uint8_t *decode_column(struct column *c, const uint8_t *p, const uint8_t *end,
+				    size_t n)
 {
 	unsigned int tag;
 
@@ -266,7 +268,7 @@ static const uint8_t *get_column(struct column *c, const uint8_t *p, const uint8
 
 /* The next TILE values of a column whose planes have n bytes each. Those past its end mean nothing.
  * The number of turns is known to the compiler, which makes the loops several times faster. */
-static void get_tile(struct column *c, size_t n, uint64_t *restrict v)
+static void decode_tile(struct column *c, size_t n, uint64_t *restrict v)
 {
 	const uint8_t *restrict p = c->planes;
 	uint64_t value = c->value, step = c->step;
@@ -292,7 +294,7 @@ static void get_tile(struct column *c, size_t n, uint64_t *restrict v)
 }
 
 /* Whether the lower half of all its values says all, or all that is asked for. */
-static bool is_narrow(const struct column *c)
+static bool decode_is_narrow(const struct column *c)
 {
 	if (c->delta || c->target->size > 4)
 		return false;
@@ -300,7 +302,7 @@ static bool is_narrow(const struct column *c)
 }
 
 /* get_tile, with half the work: for columns that are narrow. */
-static void get_narrow(struct column *c, size_t n, uint32_t *restrict v)
+static void decode_narrow_tile(struct column *c, size_t n, uint32_t *restrict v)
 {
 	const uint8_t *restrict p = c->planes;
 	uint32_t value = (uint32_t)c->value;
@@ -316,8 +318,8 @@ static void get_narrow(struct column *c, size_t n, uint32_t *restrict v)
 	c->planes += TILE;
 }
 
-static void scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const uint32_t *at,
-			   const struct target *t, const struct pasta_mapping *map)
+static void decode_scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const uint32_t *at,
+				  const struct target *t, const struct pasta_mapping *map)
 {
 	data += t->offset;
 	if (t->size == 1) {
@@ -332,7 +334,8 @@ static void scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const uint32_t 
 }
 
 /* From the shard's numbers to the run's. */
-static void convert(uint64_t *v, size_t n, const struct target *t, const struct pasta_mapping *map)
+static void decode_convert(uint64_t *v, size_t n, const struct target *t,
+			   const struct pasta_mapping *map)
 {
 	if (t->interned) {
 		for (size_t i = 0; i < n; i++)
@@ -345,8 +348,8 @@ static void convert(uint64_t *v, size_t n, const struct target *t, const struct 
 	}
 }
 
-static void scatter(const uint64_t *v, size_t n, uint8_t *data, const uint32_t *at,
-		    const struct target *t)
+static void decode_scatter(const uint64_t *v, size_t n, uint8_t *data, const uint32_t *at,
+			   const struct target *t)
 {
 	data += t->offset;
 	if (t->size == 8) {
@@ -363,9 +366,9 @@ static void scatter(const uint64_t *v, size_t n, uint8_t *data, const uint32_t *
 
 /* Find the columns. What is the same in all events goes to the model, from which all are copied;
  * how many columns are left, or -EBADMSG. */
-static int get_columns(struct pasta_decoder *d, const struct kind_plan *plan,
-		       const struct section *s, const struct pasta_mapping *map,
-		       struct pasta_event *model)
+static int decode_columns(struct pasta_decoder *d, const struct kind_plan *plan,
+			  const struct section *s, const struct pasta_mapping *map,
+			  struct pasta_event *model)
 {
 	static const uint32_t here = 0;
 	const uint8_t *p = s->columns;
@@ -377,12 +380,12 @@ static int get_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 		struct column *c = &d->columns[n];
 
 		c->target = i < FIXED ? &fixed[i] : &plan->fields[i - FIXED];
-		p = get_column(c, p, s->end, s->count);
+		p = decode_column(c, p, s->end, s->count);
 		if (!p)
 			return -EBADMSG;
 		if (c->target->known && c->same) {
-			convert(&c->value, 1, c->target, map);
-			scatter(&c->value, 1, (uint8_t *)model, &here, c->target);
+			decode_convert(&c->value, 1, c->target, map);
+			decode_scatter(&c->value, 1, (uint8_t *)model, &here, c->target);
 		} else if (c->target->known) {
 			n++;
 		}
@@ -391,7 +394,8 @@ static int get_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 }
 
 /* Copies of the model. A size that the compiler knows takes a few stores, and no call. */
-static void put_model(uint8_t *data, const uint32_t *at, size_t n, const struct pasta_event *model)
+static void decode_copy_model(uint8_t *data, const uint32_t *at, size_t n,
+			      const struct pasta_event *model)
 {
 	switch (model->size) {
 #define COPIES(bytes)                                                                              \
@@ -424,21 +428,21 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 	model.kind = (uint8_t)s->kind;
 	model.proc = map->proc;
 	model.source = source;
-	columns = get_columns(d, plan, s, map, &model);
+	columns = decode_columns(d, plan, s, map, &model);
 	for (size_t from = 0; columns >= 0 && from < s->count; from += TILE, at += TILE) {
 		size_t n = s->count - from < TILE ? s->count - from : TILE;
 
-		put_model(data, at, n, &model);
+		decode_copy_model(data, at, n, &model);
 		for (int i = 0; i < columns; i++) {
 			struct column *c = &d->columns[i];
 
-			if (is_narrow(c)) {
-				get_narrow(c, s->count, d->narrow);
-				scatter_narrow(d->narrow, n, data, at, c->target, map);
+			if (decode_is_narrow(c)) {
+				decode_narrow_tile(c, s->count, d->narrow);
+				decode_scatter_narrow(d->narrow, n, data, at, c->target, map);
 			} else {
-				get_tile(c, s->count, d->tile);
-				convert(d->tile, n, c->target, map);
-				scatter(d->tile, n, data, at, c->target);
+				decode_tile(c, s->count, d->tile);
+				decode_convert(d->tile, n, c->target, map);
+				decode_scatter(d->tile, n, data, at, c->target);
 			}
 		}
 	}
@@ -446,8 +450,8 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 }
 
 /* The sections' heads; where the order of their events begins, or NULL. */
-static const uint8_t *get_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
-				   uint32_t events, uint64_t *count)
+static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
+				      uint32_t events, uint64_t *count)
 {
 	uint64_t total = 0;
 
@@ -480,8 +484,8 @@ static const uint8_t *get_sections(struct pasta_decoder *d, const uint8_t *p, co
 }
 
 /* Give each event its place in the block, in the frame's order. */
-static int place(struct pasta_decoder *d, const uint8_t *order, uint64_t sections, uint32_t events,
-		 const uint16_t *sizes, struct pasta_block *b)
+static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
+			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
 	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0}; /* of no section: empty */
 	size_t size = 0;
@@ -524,18 +528,19 @@ int pasta_decode_events(struct pasta_decoder *d, const struct pasta_plan *plan,
 	if (!frame->count || frame->count > PASTA_FRAME_EVENTS)
 		return -EBADMSG;
 	raw = pasta_decode_plain(d, frame, payload);
-	order = raw ? get_sections(d, raw, raw + frame->raw_size, frame->count, &sections) : NULL;
+	order = raw ? decode_sections(d, raw, raw + frame->raw_size, frame->count, &sections)
+		    : NULL;
 	if (!order)
 		return -EBADMSG;
 	for (uint64_t i = 0; i < sections; i++) {
 		const struct section *s = &d->sections[i];
 		const struct kind_plan *k = &plan->kinds[s->kind];
-		bool take = k->known && map->want >> s->kind & 1;
+		bool decode = k->known && map->kinds >> s->kind & 1;
 
-		sizes[i] = take ? pasta_kinds[s->kind].size : 0;
+		sizes[i] = decode ? pasta_kinds[s->kind].size : 0;
 		b->unknown += k->known ? 0 : s->count;
 	}
-	r = place(d, order, sections, frame->count, sizes, b);
+	r = decode_layout(d, order, sections, frame->count, sizes, b);
 	for (uint64_t i = 0; !r && i < sections; i++)
 		if (sizes[i])
 			r = decode_section(d, &plan->kinds[d->sections[i].kind], &d->sections[i],

@@ -31,7 +31,7 @@ struct pasta_mapping {
 	const uint32_t *strings; /* by the shard's id */
 	size_t string_count;
 	uint32_t proc;
-	uint64_t want;			    /* mask of the kinds to decode */
+	uint64_t kinds;			    /* mask of the kinds to decode */
 	const struct pasta_clockmap *clock; /* of the frame's times; NULL: they stay as they are */
 	int64_t offset;			    /* then added to them */
 };

@@ -15,7 +15,7 @@
 #include "process/read/shard.h"
 #include "process/run/tool.h"
 
-static void warn(const struct pasta_input *in, const struct pasta_error *err)
+static void input_warn(const struct pasta_input *in, const struct pasta_error *err)
 {
 	if (in->warn)
 		in->warn(err->text);
@@ -32,7 +32,7 @@ void pasta_input_free(struct pasta_input *in)
 }
 
 /* What is in the info is the input's, whatever happens. */
-static int add_other(struct pasta_input *in, struct pasta_runinfo *info)
+static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 {
 	struct pasta_runinfo *more =
 		realloc(in->others, (in->other_count + 1) * sizeof(*in->others));
@@ -47,7 +47,7 @@ static int add_other(struct pasta_input *in, struct pasta_runinfo *info)
 }
 
 /* A damaged run.json costs what it said, not the events. *is_run: it is one of ours. */
-static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
+static int input_add_info(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_runinfo info = {0};
 	struct pasta_error err = {0};
@@ -55,14 +55,14 @@ static int add_info(struct pasta_input *in, const char *folder, bool *is_run)
 
 	if (error && error != -ENOENT) {
 		in->refused++;
-		warn(in, &err);
+		input_warn(in, &err);
 	}
 	*is_run = *is_run || !error || error == -EBADMSG;
 	in->expected += !error && info.has_loss ? info.loss.expected : 0;
 	in->made = info.shards > in->made ? info.shards : in->made;
 	in->unnamed = error == -ENOENT;
 	if (in->run.path)
-		return add_other(in, &info);
+		return input_add_other(in, &info);
 	in->run = info;
 	in->run.path = strdup(folder);
 	return in->run.path ? 0 : -ENOMEM;
@@ -88,13 +88,14 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	else
 		return;
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
 /* The shard of the same folder that has the same id; NULL: none. Each process makes its own: this
  * one lies where another was, or beside its original, and its events must not count twice. What the
  * user names twice is read twice. */
-static const char *input_copied(const struct pasta_input *in, const struct pasta_shard_parts *parts)
+static const char *input_original(const struct pasta_input *in,
+				  const struct pasta_shard_parts *parts)
 {
 	static const uint8_t unknown[16];
 	size_t i, count = pasta_stream_shards(in->stream);
@@ -114,13 +115,13 @@ static const char *input_copied(const struct pasta_input *in, const struct pasta
 }
 
 /* The descriptors are taken, whatever happens. */
-static int input_take_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
-			    struct pasta_error *err)
+static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
+				struct pasta_error *err)
 {
-	const char *copied = input_copied(in, parts);
+	const char *copied = input_original(in, parts);
 
 	if (!copied)
-		return pasta_stream_take(in->stream, parts, err);
+		return pasta_stream_add_open(in->stream, parts, err);
 	pasta_fail(err, -EEXIST, "%s is a copy of %s: it is left out", parts->path, copied);
 	if (parts->file >= 0)
 		close(parts->file);
@@ -141,31 +142,31 @@ static int input_read_shard(struct pasta_input *in, int folder, const char *path
 				last)) {
 		/* What could not be written is shown all the same, and is still in the rings. */
 		in->refused += recovered.failed || recovered.damaged || !recovered.unwritten;
-		warn(in, last);
+		input_warn(in, last);
 	}
 	in->recovered += recovered.processes;
 	in->alive += recovered.alive;
 	in->unsure += recovered.unsure;
 	if (parts.file < 0 && parts.tail < 0)
 		return 0;
-	if (input_take_shard(in, &parts, last))
+	if (input_add_open_shard(in, &parts, last))
 		return last->code;
 	in->shards++;
 	input_check_end(in, !recovered.alive);
 	return 0;
 }
 
-static bool input_is_named(const char *name, const char *end)
+static bool input_has_suffix(const char *name, const char *end)
 {
 	size_t size = strlen(name), n = strlen(end);
 
 	return size > n && !strcmp(name + size - n, end);
 }
 
-static bool input_is_wanted(const char *name)
+static bool input_is_shard_or_ring(const char *name)
 {
-	return input_is_named(name, ".pst") || input_is_named(name, PASTA_SALVAGE_RING) ||
-	       strstr(name, PASTA_SALVAGE_DAMAGED);
+	return input_has_suffix(name, ".pst") || input_has_suffix(name, PASTA_RECOVER_RING) ||
+	       strstr(name, PASTA_RECOVER_DAMAGED);
 }
 
 static int input_by_version(const void *a, const void *b)
@@ -174,7 +175,7 @@ static int input_by_version(const void *a, const void *b)
 }
 
 /* Rings that were damaged when they were read: something is missing, in each report. */
-static void input_name_damaged(struct pasta_input *in, const char *folder, const char *name)
+static void input_warn_damaged(struct pasta_input *in, const char *folder, const char *name)
 {
 	struct pasta_error err = {0};
 
@@ -182,7 +183,7 @@ static void input_name_damaged(struct pasta_input *in, const char *folder, const
 		   "%s/%s is a damaged ring: what could be read of it is in its shard", folder,
 		   name);
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
 /* The paths of all shards, also of those of which there are only rings yet, each once. */
@@ -191,14 +192,14 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 {
 	size_t all = 0, i, n = 0;
 	char **names;
-	int error = pasta_files_list(fd, input_is_wanted, &names, &all);
+	int error = pasta_files_list(fd, input_is_shard_or_ring, &names, &all);
 
 	*paths = error ? NULL : calloc(all + 1, sizeof(**paths));
 	for (i = 0; *paths && i < all && !error; i++) {
-		bool ring = input_is_named(names[i], PASTA_SALVAGE_RING);
+		bool ring = input_has_suffix(names[i], PASTA_RECOVER_RING);
 
-		if (!ring && !input_is_named(names[i], ".pst"))
-			input_name_damaged(in, folder, names[i]);
+		if (!ring && !input_has_suffix(names[i], ".pst"))
+			input_warn_damaged(in, folder, names[i]);
 		else if (asprintf(&(*paths)[n], "%s/%.*s.pst", folder,
 				  (int)(strlen(names[i]) - (ring ? 5 : 4)), names[i]) < 0)
 			error = -ENOMEM;
@@ -223,7 +224,7 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 }
 
 /* Each process that recorded has made one. */
-static void input_name_missing(struct pasta_input *in, const char *folder, uint64_t count)
+static void input_warn_missing(struct pasta_input *in, const char *folder, uint64_t count)
 {
 	struct pasta_error err = {0};
 
@@ -231,12 +232,12 @@ static void input_name_missing(struct pasta_input *in, const char *folder, uint6
 		   "%s: shards are missing: %" PRIu64 ", and all their events are lost", folder,
 		   count);
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
 /* All shards of a folder; what is not one is named and passed over. */
-static int add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
-		      struct pasta_error *err)
+static int input_add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
+			    struct pasta_error *err)
 {
 	size_t i, count, before = in->shards;
 	struct pasta_error last = {0};
@@ -247,19 +248,19 @@ static int add_shards(struct pasta_input *in, int fd, const char *folder, bool c
 	for (i = 0; !error && i < count; i++)
 		if (input_read_shard(in, fd, paths[i], commit, &last)) {
 			in->refused++;
-			warn(in, &last);
+			input_warn(in, &last);
 		}
 	if (!error && count && in->shards == before && last.code)
 		error = pasta_fail(err, last.code, "%s: none of its %zu shards can be read", folder,
 				   count);
 	if (!error && count < in->made)
-		input_name_missing(in, folder, in->made - count);
+		input_warn_missing(in, folder, in->made - count);
 	pasta_files_list_free(paths);
 	return error;
 }
 
 /* Several runs may say the same. */
-static void add_note(struct pasta_input *in, const char *note)
+static void input_add_note(struct pasta_input *in, const char *note)
 {
 	size_t i = 0;
 
@@ -270,7 +271,7 @@ static void add_note(struct pasta_input *in, const char *note)
 }
 
 /* 0, or why the control page cannot be read. */
-static int add_health(struct pasta_input *in, const char *folder, bool *is_run)
+static int input_add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
 	int error = pasta_run_health(folder, &health);
@@ -283,7 +284,7 @@ static int add_health(struct pasta_input *in, const char *folder, bool *is_run)
 	if (!*in->why)
 		memcpy(in->why, health.message, sizeof(in->why));
 	for (i = 0; i < PASTA_RUN_NOTES && *health.notes[i]; i++)
-		add_note(in, health.notes[i]);
+		input_add_note(in, health.notes[i]);
 	in->failed += health.failed;
 	in->lost += health.lost;
 	return 0;
@@ -304,11 +305,11 @@ static void input_check_control(struct pasta_input *in, const char *folder, int 
 		   error == -EBADMSG ? "it is damaged, or of another version"
 				     : pasta_files_why(error));
 	in->refused++;
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
 /* Shards alone are no run, and lack nothing. */
-static void warn_missing(const struct pasta_input *in, const char *folder)
+static void input_warn_no_info(const struct pasta_input *in, const char *folder)
 {
 	struct pasta_error err = {0};
 
@@ -316,11 +317,11 @@ static void warn_missing(const struct pasta_input *in, const char *folder)
 		   "%s has no " PASTA_RUN_INFO
 		   ": what was run, and what was counted of memory accesses, is not known",
 		   folder);
-	warn(in, &err);
+	input_warn(in, &err);
 }
 
 /* A run, or a folder that has shards in it. Only a run is written to, and only if it is ours. */
-static int add_folder(struct pasta_input *in, const char *folder, struct pasta_error *err)
+static int input_add_folder(struct pasta_input *in, const char *folder, struct pasta_error *err)
 {
 	char *path = pasta_run_file(folder, PASTA_RUN_SHARDS);
 	int fd = pasta_files_folder(folder), error;
@@ -330,18 +331,18 @@ static int add_folder(struct pasta_input *in, const char *folder, struct pasta_e
 	int control;
 
 	in->made = 0;
-	control = add_health(in, folder, &is_run);
-	if (!path || add_info(in, folder, &is_run)) {
+	control = input_add_health(in, folder, &is_run);
+	if (!path || input_add_info(in, folder, &is_run)) {
 		error = pasta_fail(err, -ENOMEM, "out of memory");
 	} else if (shards >= 0) {
 		if (in->unnamed)
-			warn_missing(in, folder);
+			input_warn_no_info(in, folder);
 		input_check_control(in, folder, control);
-		error = add_shards(in, shards, path, is_run, err);
+		error = input_add_shards(in, shards, path, is_run, err);
 	} else if (fd >= 0 && shards == -ENOENT) {
 		if (!in->unnamed)
 			input_check_control(in, folder, control);
-		error = add_shards(in, fd, folder, false, err);
+		error = input_add_shards(in, fd, folder, false, err);
 		if (!error && in->shards == before && in->unnamed)
 			error = pasta_fail(err, -EINVAL,
 					   "%s is no run: it has neither run.json nor shards",
@@ -365,13 +366,13 @@ static int input_begin(struct pasta_input *in, struct pasta_error *err)
 	return in->stream ? 0 : pasta_fail(err, -ENOMEM, "out of memory");
 }
 
-int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
-		     struct pasta_error *err)
+int pasta_input_add_open(struct pasta_input *in, const struct pasta_shard_parts *parts,
+			 struct pasta_error *err)
 {
 	int error = input_begin(in, err);
 
 	if (!error)
-		error = pasta_stream_take(in->stream, parts, err);
+		error = pasta_stream_add_open(in->stream, parts, err);
 	else if (parts->file >= 0)
 		close(parts->file);
 	in->shards += !error;
@@ -384,7 +385,7 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 	int error = 0;
 
 	if (in->run.path) {
-		error = add_other(in, info);
+		error = input_add_other(in, info);
 	} else {
 		in->run = *info;
 		in->run.path = strdup(name);
@@ -405,7 +406,7 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 	int error, folder = -ENOENT;
 
 	in->first = pasta_stream_shards(in->stream);
-	if (!lstat(path, &st) && S_ISREG(st.st_mode) && input_is_named(path, ".pst"))
+	if (!lstat(path, &st) && S_ISREG(st.st_mode) && input_has_suffix(path, ".pst"))
 		folder = pasta_files_folder_of(path, &name);
 	if (folder >= 0) {
 		error = input_read_shard(in, folder, path, false, err);
@@ -419,7 +420,7 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 	if (parts.file < 0)
 		return pasta_fail(err, parts.file, "cannot open %s: %s", path,
 				  pasta_files_why(parts.file));
-	error = input_take_shard(in, &parts, err);
+	error = input_add_open_shard(in, &parts, err);
 	if (error)
 		return error;
 	in->shards++;
@@ -440,11 +441,11 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
 	if (folder >= 0)
 		close(folder);
 	if (folder >= 0 || S_ISDIR(st.st_mode)) {
-		error = add_folder(in, path, err);
+		error = input_add_folder(in, path, err);
 	} else {
 		error = input_add_file(in, path, err);
 		in->refused += error != 0;
-		if (!error && add_other(in, &(struct pasta_runinfo){0}))
+		if (!error && input_add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
 	in->run.shards = in->shards; /* a run.json may be of before the last were written */
@@ -473,7 +474,7 @@ int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, stru
 	return left && left == count ? pasta_fail(err, -ENOENT, "no process has such a --rank") : 0;
 }
 
-static bool has(char *const *list, const char *name)
+static bool input_list_has(char *const *list, const char *name)
 {
 	while (list && *list && strcmp(*list, name) != 0)
 		list++;
@@ -481,16 +482,16 @@ static bool has(char *const *list, const char *name)
 }
 
 /* Rows of one tool's own reducer look like another's, and say nothing to it. */
-static bool is_others(const struct pasta_runinfo *run, const struct pasta_tool *tool)
+static bool input_is_other_reducer(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
 	return run->has_counted && run->counted & tool->needs & PASTA_NEED_ACCESS_OWN &&
-	       !has(run->tools, tool->name);
+	       !input_list_has(run->tools, tool->name);
 }
 
-static bool may_have_counted(const struct pasta_runinfo *run, const struct pasta_tool *tool)
+static bool input_may_have_counted(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
-	return !run->has_counted ||
-	       (!(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted) && !is_others(run, tool));
+	return !run->has_counted || (!(tool->needs & PASTA_NEEDS_ACCESSES & ~run->counted) &&
+				     !input_is_other_reducer(run, tool));
 }
 
 enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struct pasta_tool *tool)
@@ -500,7 +501,7 @@ enum pasta_counted pasta_input_counted(const struct pasta_input *in, const struc
 
 	for (i = first; i <= in->other_count; i++) {
 		const struct pasta_runinfo *run = i ? &in->others[i - 1] : &in->run;
-		bool may = may_have_counted(run, tool);
+		bool may = input_may_have_counted(run, tool);
 
 		counted += may;
 		mixed = mixed || (!may && run->counted);

@@ -50,8 +50,8 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
  * whatever happens. When all are added, what is known of that run, which is taken, too; name is
  * what it is called. */
 struct pasta_shard_parts;
-int pasta_input_take(struct pasta_input *in, const struct pasta_shard_parts *parts,
-		     struct pasta_error *err);
+int pasta_input_add_open(struct pasta_input *in, const struct pasta_shard_parts *parts,
+			 struct pasta_error *err);
 int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, const char *name,
 			 struct pasta_error *err);
 /* Read no more than a filter wants, which must outlive it: shards of other ranks are left out, and

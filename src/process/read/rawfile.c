@@ -19,7 +19,7 @@ static char **folders;
 static size_t folder_count;
 static struct pasta_error first_failure;
 
-static void forget(void)
+static void rawfile_clear_folders(void)
 {
 	while (folder_count)
 		free(folders[--folder_count]);
@@ -28,7 +28,7 @@ static void forget(void)
 }
 
 /* The run's folder has that of the shards, whose the shard is. */
-static char *folder_of_shard(const char *path)
+static char *rawfile_run_folder(const char *path)
 {
 	char *folder;
 
@@ -38,7 +38,7 @@ static char *folder_of_shard(const char *path)
 	return folder;
 }
 
-static int remember(const struct pasta_stream *s)
+static int rawfile_set_folders(const struct pasta_stream *s)
 {
 	size_t n = pasta_stream_shards(s);
 
@@ -46,9 +46,10 @@ static int remember(const struct pasta_stream *s)
 	if (!folders)
 		return -ENOMEM;
 	for (; folder_count < n; folder_count++) {
-		folders[folder_count] = folder_of_shard(pasta_stream_shard(s, folder_count)->path);
+		folders[folder_count] =
+			rawfile_run_folder(pasta_stream_shard(s, folder_count)->path);
 		if (!folders[folder_count]) {
-			forget();
+			rawfile_clear_folders();
 			return -ENOMEM;
 		}
 	}
@@ -60,9 +61,9 @@ int pasta_rawfile_reset(const struct pasta_stream *s)
 	int error;
 
 	pthread_mutex_lock(&lock);
-	forget();
+	rawfile_clear_folders();
 	first_failure.code = 0;
-	error = remember(s);
+	error = rawfile_set_folders(s);
 	pthread_mutex_unlock(&lock);
 	return error;
 }
@@ -95,7 +96,7 @@ void pasta_rawfile_note_failed(const struct pasta_error *err)
 }
 
 /* What a shard names is a file of its own run, and nothing else: NAME.acc in one folder. */
-static bool is_name(const char *path)
+static bool rawfile_is_name(const char *path)
 {
 	static const char folder[] = PASTA_RAW_FOLDER "/";
 	const char *name = path + sizeof(folder) - 1;
@@ -111,7 +112,7 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *er
 	char *folder = NULL;
 	bool known;
 
-	if (!is_name(name)) {
+	if (!rawfile_is_name(name)) {
 		pasta_fail(err, -EINVAL,
 			   "'%.100s' is no file of raw accesses: the shard is damaged", name);
 		return NULL;
@@ -129,7 +130,8 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *er
 
 /* -- Reading -- */
 
-static int open_file(const char *folder, const char *path, uint64_t *size, struct pasta_error *err)
+static int rawfile_open(const char *folder, const char *path, uint64_t *size,
+			struct pasta_error *err)
 {
 	int fd = pasta_files_open_in(folder, path, size);
 
@@ -141,7 +143,7 @@ static int open_file(const char *folder, const char *path, uint64_t *size, struc
 	return fd;
 }
 
-static bool read_all(int fd, void *to, size_t size, uint64_t offset)
+static bool rawfile_read_all(int fd, void *to, size_t size, uint64_t offset)
 {
 	return pasta_files_read_at(fd, to, size, offset) == (ssize_t)size;
 }
@@ -167,23 +169,25 @@ struct pasta_access *pasta_rawfile_decode(const struct pasta_raw_block *head, co
 	return NULL;
 }
 
-static bool is_of(const struct pasta_raw_block *head, const struct pasta_access_batch_record *batch)
+static bool rawfile_is_of_batch(const struct pasta_raw_block *head,
+				const struct pasta_access_batch_record *batch)
 {
 	return pasta_raw_block_ok(head) && head->corr == batch->corr &&
 	       head->count == batch->count && sizeof(*head) + head->size == batch->bytes;
 }
 
 /* The bytes behind a block's head, to be freed; NULL: they are not there, or not whole. */
-static void *read_bytes(int fd, const struct pasta_access_batch_record *batch,
-			struct pasta_raw_block *head, int *error)
+static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *batch,
+				struct pasta_raw_block *head, int *error)
 {
 	void *bytes = NULL;
 
 	*error = -EINVAL;
-	if (!read_all(fd, head, sizeof(*head), batch->offset) || !is_of(head, batch))
+	if (!rawfile_read_all(fd, head, sizeof(*head), batch->offset) ||
+	    !rawfile_is_of_batch(head, batch))
 		return NULL;
 	bytes = malloc(head->size ? head->size : 1);
-	if (bytes && read_all(fd, bytes, head->size, batch->offset + sizeof(*head)) &&
+	if (bytes && rawfile_read_all(fd, bytes, head->size, batch->offset + sizeof(*head)) &&
 	    pasta_raw_bytes_ok(head, bytes)) {
 		*error = 0;
 		return bytes;
@@ -195,15 +199,15 @@ static void *read_bytes(int fd, const struct pasta_access_batch_record *batch,
 }
 
 /* To be freed; NULL, with *err. */
-static struct pasta_access *read_block(const char *folder,
-				       const struct pasta_access_batch_record *batch,
-				       struct pasta_error *err)
+static struct pasta_access *rawfile_read_block(const char *folder,
+					       const struct pasta_access_batch_record *batch,
+					       struct pasta_error *err)
 {
 	const char *path = pasta_str(batch->path);
 	struct pasta_access *accesses = NULL;
 	struct pasta_raw_block head;
 	uint64_t size = 0;
-	int fd = open_file(folder, path, &size, err), error;
+	int fd = rawfile_open(folder, path, &size, err), error;
 	void *bytes;
 
 	if (fd < 0)
@@ -215,7 +219,7 @@ static struct pasta_access *read_block(const char *folder,
 		close(fd);
 		return NULL;
 	}
-	bytes = read_bytes(fd, batch, &head, &error);
+	bytes = rawfile_read_bytes(fd, batch, &head, &error);
 	close(fd);
 	if (bytes)
 		accesses = pasta_rawfile_decode(&head, bytes, &error);
@@ -242,7 +246,7 @@ int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *
 		return pasta_fail(err, -EINVAL, "only events access_batch have raw accesses");
 	err = err ? err : &own;
 	folder = rawfile_folder(ev, err);
-	accesses = folder ? read_block(folder, &ev->access_batch, err) : NULL;
+	accesses = folder ? rawfile_read_block(folder, &ev->access_batch, err) : NULL;
 	free(folder);
 	if (!accesses)
 		return rawfile_fail(err);

@@ -179,9 +179,9 @@ static int recover_append(struct recover *s)
 }
 
 /* A damaged ring is read once, and lies there from then on. */
-static int recover_put_aside(struct recover *s)
+static int recover_set_aside(struct recover *s)
 {
-	size_t stem = strlen(s->ring_name) - strlen(PASTA_SALVAGE_RING);
+	size_t stem = strlen(s->ring_name) - strlen(PASTA_RECOVER_RING);
 	char to[NAME_MAX + 1];
 	int error = -EEXIST;
 
@@ -190,7 +190,7 @@ static int recover_put_aside(struct recover *s)
 
 		if (i > 1)
 			snprintf(number, sizeof(number), "-%d", i);
-		if (snprintf(to, sizeof(to), "%.*s" PASTA_SALVAGE_DAMAGED "%s", (int)stem,
+		if (snprintf(to, sizeof(to), "%.*s" PASTA_RECOVER_DAMAGED "%s", (int)stem,
 			     s->ring_name, number) >= (int)sizeof(to))
 			return -ENAMETOOLONG;
 		error = pasta_files_rename(s->folder, s->ring_name, s->ring, to);
@@ -207,7 +207,7 @@ static int recover_commit(struct recover *s)
 		return -ESTALE;
 	error = recover_append(s);
 	if (!error)
-		error = s->found.damaged ? recover_put_aside(s)
+		error = s->found.damaged ? recover_set_aside(s)
 					 : pasta_files_remove(s->folder, s->ring_name, s->ring);
 	if (!error)
 		error = pasta_files_sync(s->folder);
@@ -216,7 +216,7 @@ static int recover_commit(struct recover *s)
 
 /* -- All of it -- */
 
-static int recover_say_damage(struct recover *s, bool aside)
+static int recover_report_damage(struct recover *s, bool aside)
 {
 	char missing[80] = "no event is missing";
 
@@ -235,7 +235,7 @@ static int recover_say_damage(struct recover *s, bool aside)
 }
 
 /* Of a process that could not put all its rings into the file. */
-static int recover_say_unfiled(struct recover *s)
+static int recover_report_unfiled(struct recover *s)
 {
 	return pasta_fail(s->err, -ENODATA,
 			  "%.*s%s: %" PRIu64 " rings of its process were not in it, and what they "
@@ -266,7 +266,7 @@ static int recover_read(struct recover *s)
 		close(s->tail);
 		s->tail = -1;
 		s->found.uncounted = true;
-		return recover_say_damage(s, false);
+		return recover_report_damage(s, false);
 	}
 	s->out->processes++;
 	s->out->events += s->found.events;
@@ -281,7 +281,7 @@ static int recover_read(struct recover *s)
 	if (shard_error)
 		return shard_error;
 	if (s->found.damaged)
-		return recover_say_damage(s, committed);
+		return recover_report_damage(s, committed);
 	if (error && error != -ESTALE) {
 		s->out->unwritten++;
 		return pasta_fail(s->err, error,
@@ -289,7 +289,7 @@ static int recover_read(struct recover *s)
 				  "still there",
 				  s->path, strerror(-error));
 	}
-	return s->found.unfiled ? recover_say_unfiled(s) : 0;
+	return s->found.unfiled ? recover_report_unfiled(s) : 0;
 }
 
 /* Nothing was in it, if its process never got to write a frame either. */
@@ -302,7 +302,7 @@ static int recover_half(struct recover *s, time_t changed)
 		return error;
 	if (s->shard && s->shard->frame_count) {
 		s->found.damaged = s->found.uncounted = true;
-		return recover_say_damage(s, false);
+		return recover_report_damage(s, false);
 	}
 	age = time(NULL) - changed;
 	if (age < -HALF_MADE_S) /* by a clock that is not ours: it may be of now, or of last year */
@@ -401,7 +401,7 @@ int pasta_recover_shard(int folder, const char *name, const char *path, bool com
 	s->ring = s->file = s->tail = -1;
 	s->out = out;
 	s->err = err;
-	r = snprintf(s->ring_name, sizeof(s->ring_name), "%.*s" PASTA_SALVAGE_RING, (int)stem,
+	r = snprintf(s->ring_name, sizeof(s->ring_name), "%.*s" PASTA_RECOVER_RING, (int)stem,
 		     name) < (int)sizeof(s->ring_name)
 		    ? recover_open_ring(s, &size)
 		    : 0;
@@ -414,15 +414,15 @@ int pasta_recover_shard(int folder, const char *name, const char *path, bool com
 
 static bool recover_is_ring(const char *name)
 {
-	size_t n = strlen(name), end = strlen(PASTA_SALVAGE_RING);
+	size_t n = strlen(name), end = strlen(PASTA_RECOVER_RING);
 
-	return n > end && !strcmp(name + n - end, PASTA_SALVAGE_RING);
+	return n > end && !strcmp(name + n - end, PASTA_RECOVER_RING);
 }
 
 static int recover_one(int folder, const char *dir, const char *ring, struct pasta_recovered *out,
 		       struct pasta_error *err)
 {
-	int stem = (int)(strlen(ring) - strlen(PASTA_SALVAGE_RING)), r;
+	int stem = (int)(strlen(ring) - strlen(PASTA_RECOVER_RING)), r;
 	struct pasta_shard_parts parts;
 	char *path, *name;
 
@@ -438,7 +438,8 @@ static int recover_one(int folder, const char *dir, const char *ring, struct pas
 	return r;
 }
 
-int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out, struct pasta_error *err)
+int pasta_recover_sweep(const char *shards_dir, struct pasta_recovered *out,
+			struct pasta_error *err)
 {
 	const char *name;
 	int one, r = 0, run = pasta_files_folder_of(shards_dir, &name);

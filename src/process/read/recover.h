@@ -16,8 +16,8 @@
 
 #include "process/read/shard.h"
 
-#define PASTA_SALVAGE_RING ".ring"
-#define PASTA_SALVAGE_DAMAGED                                                                      \
+#define PASTA_RECOVER_RING ".ring"
+#define PASTA_RECOVER_DAMAGED                                                                      \
 	".ring.damaged" /* read once, and never removed; or with -2, -3...                         \
 			 */
 

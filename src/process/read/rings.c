@@ -35,77 +35,6 @@ struct rings {
 	uint32_t rings;	      /* in the table so far: sources are numbered like that */
 };
 
-/* -- The head -- */
-
-static bool rings_is_zero(const void *p, size_t size)
-{
-	const unsigned char *bytes = p;
-
-	return !size || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1));
-}
-
-/* The file is made, its head filled in, and the magic comes last. Until then nothing is counted and
- * there is no segment. */
-static bool rings_is_half(const struct pasta_ringfile *f, uint64_t size)
-{
-	if (size > PASTA_RINGFILE_HEAD || !rings_is_zero(f->magic, sizeof(f->magic)))
-		return false;
-	uint64_t own = atomic_load(&f->own);
-
-	for (uint32_t i = 0; i < PASTA_LOSS_COUNT; i++) {
-		uint64_t lost = atomic_load(&f->lost[i]);
-
-		if (lost && lost != pasta_seal(0, i))
-			return false;
-	}
-	if (own && own != pasta_seal(0, PASTA_OWN_SALT))
-		return false;
-	return rings_is_zero((const char *)f + offsetof(struct pasta_ringfile, segments),
-			     PASTA_RINGFILE_HEAD - offsetof(struct pasta_ringfile, segments));
-}
-
-static enum pasta_rings_head rings_judge(struct pasta_ringfile *f, uint64_t size)
-{
-	bool magic = !memcmp(f->magic, PASTA_RINGFILE_MAGIC, sizeof(f->magic));
-	uint32_t version = f->version;
-	size_t n;
-	const char *schema = pasta_schema_text(&n);
-
-	if (rings_is_half(f, size))
-		return PASTA_RINGS_HALF;
-	f->version = PASTA_RINGFILE_VERSION;
-	if (f->sum == pasta_ringfile_sum(f)) {
-		if (f->schema != pasta_schema_hash(schema, n))
-			return PASTA_RINGS_OTHER;
-		return magic && version == PASTA_RINGFILE_VERSION ? PASTA_RINGS_WHOLE
-								  : PASTA_RINGS_MENDED;
-	}
-	return magic && version != PASTA_RINGFILE_VERSION ? PASTA_RINGS_OTHER : PASTA_RINGS_DAMAGED;
-}
-
-int pasta_rings_open(struct pasta_rings *r, int fd, uint64_t size)
-{
-	ssize_t n;
-
-	*r = (struct pasta_rings){.fd = fd, .size = size};
-	/* Aligned for what in it is atomic. */
-	r->file = aligned_alloc(PAGE, PASTA_RINGFILE_HEAD);
-	if (!r->file)
-		return -ENOMEM;
-	memset(r->file, 0, PASTA_RINGFILE_HEAD);
-	n = pasta_files_read_at(fd, r->file, PASTA_RINGFILE_HEAD, 0);
-	if (n < 0)
-		return (int)n;
-	r->head = rings_judge(r->file, size);
-	return 0;
-}
-
-void pasta_rings_close(struct pasta_rings *r)
-{
-	free(r->file);
-	r->file = NULL;
-}
-
 /* -- Frames -- */
 
 static int rings_append(struct rings *s, const void *frame, size_t size)
@@ -253,7 +182,7 @@ static struct rings_part rings_begin(struct rings *s, const struct pasta_ring *r
 
 /* The ring's head has no checks but its sum. If that is wrong, all that a ring needs follows from
  * the table, and whether it fits can be seen by the records. */
-static bool rings_mend(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
+static bool rings_repair(struct rings *s, struct pasta_ring *r, uint64_t space, bool published)
 {
 	uint64_t ignored;
 
@@ -295,8 +224,8 @@ static int rings_put_events(struct rings *s, const struct pasta_ring *r, uint64_
  * to agree with each other and with the records, but for those of a call that were not published
  * yet.
  */
-static uint64_t rings_account(struct rings *s, const struct pasta_ring *r,
-			      const struct rings_part *part)
+static uint64_t rings_count_missing(struct rings *s, const struct pasta_ring *r,
+				    const struct rings_part *part)
 {
 	uint64_t head = atomic_load(&r->head), pushed = atomic_load(&r->pushed);
 	uint64_t more = pushed > part->seq ? pushed - part->seq : 0;
@@ -321,18 +250,18 @@ static int rings_ring(struct rings *s, struct pasta_ring *r, uint64_t space, boo
 	uint64_t seed;
 	int error;
 
-	if (!rings_mend(s, r, space, published))
+	if (!rings_repair(s, r, space, published))
 		return 0;
 	seed = pasta_ring_seed(s->file, r->source);
 	part = rings_begin(s, r, seed, r->source);
 	rings_find_end(r, seed, &part);
 	error = rings_put_events(s, r, seed, &part);
 	return error ? error
-		     : rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
+		     : rings_put_losses(s, r->source, rings_count_missing(s, r, &part), r->dropped);
 }
 
 /* There is no memory to read it: its head says how much is missing. */
-static int rings_unread(struct rings *s, const struct pasta_segment *seg)
+static int rings_count_unread(struct rings *s, const struct pasta_segment *seg)
 {
 	struct pasta_ring *r = rings_load(s, seg->offset, PASTA_RING_DATA);
 	int error = 0;
@@ -344,7 +273,8 @@ static int rings_unread(struct rings *s, const struct pasta_segment *seg)
 			s->shard ? pasta_map_find(s->shard->sources, r->source) : NULL;
 		struct rings_part part = {.seq = known ? known->next : 0, .torn = true};
 
-		error = rings_put_losses(s, r->source, rings_account(s, r, &part), r->dropped);
+		error = rings_put_losses(s, r->source, rings_count_missing(s, r, &part),
+					 r->dropped);
 	} else {
 		s->found->uncounted = true;
 	}
@@ -492,7 +422,7 @@ static int rings_segment(struct rings *s, uint32_t i, bool published)
 
 	if (seg->type == PASTA_SEGMENT_RING)
 		error = bytes ? rings_ring(s, bytes, seg->size - PASTA_RING_DATA, published)
-			      : rings_unread(s, seg);
+			      : rings_count_unread(s, seg);
 	else
 		error = bytes ? rings_strings(s, bytes, seg->size - sizeof(struct pasta_strings),
 					      published)
@@ -522,7 +452,7 @@ static void rings_check_rest(struct rings *s)
 	at = data > (off_t)at ? (uint64_t)data : at;
 	for (uint64_t end = at + SEGMENT_MAX; at < end; at += (uint64_t)n) {
 		n = pasta_files_read_at(s->in->fd, s->own, sizeof(s->own), at);
-		if (n <= 0 || !rings_is_zero(s->own, (size_t)n))
+		if (n <= 0 || !pasta_rings_is_zero(s->own, (size_t)n))
 			break;
 	}
 	if (n)

@@ -42,6 +42,8 @@ struct pasta_rings_found {
 /* 0, -ENOMEM, or why it cannot be read; close in any case. */
 int pasta_rings_open(struct pasta_rings *r, int fd, uint64_t size);
 void pasta_rings_close(struct pasta_rings *r);
+/* Whether all bytes are zero. */
+bool pasta_rings_is_zero(const void *p, size_t size);
 
 /* Append to a file, which is empty, what the shard lacks; shard NULL: there is none, and the file
  * becomes one. Adds to *found. -ENOMEM, or why the file cannot be written. */

@@ -38,7 +38,7 @@ static bool run_folder_is_empty(int folder)
 }
 
 /* An empty folder may serve, but not one in which another user can put what he likes. */
-static int run_use(const char *dir, struct pasta_error *err)
+static int run_check_existing(const char *dir, struct pasta_error *err)
 {
 	int folder = pasta_files_folder(dir);
 	struct stat st;
@@ -73,7 +73,7 @@ static int run_make_named(struct pasta_run *run, const char *dir, struct pasta_e
 	int error = pasta_files_make_folder(AT_FDCWD, dir, run->shared ? 0777 : 0700), folder;
 
 	if (error == -EEXIST)
-		return run_use(dir, err);
+		return run_check_existing(dir, err);
 	folder = error ? error : pasta_files_folder(dir);
 	run->made = !error;
 	if (folder < 0)
@@ -247,7 +247,7 @@ void pasta_run_shards_free(char **paths)
 
 _Static_assert(PASTA_RUN_NOTES == PASTA_CONTROL_NOTES, "all of them");
 
-static void copy_text(char to[256], const char from[256])
+static void run_copy_text(char to[256], const char from[256])
 {
 	memcpy(to, from, 256);
 	to[255] = '\0';
@@ -275,7 +275,7 @@ static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_
 }
 
 /* In a process of its own. */
-static int run_note_aside(int fd, uint32_t processes, uint64_t lost, const char *why)
+static int run_note_in_child(int fd, uint32_t processes, uint64_t lost, const char *why)
 {
 	const struct rlimit none = {0, 0};
 	struct pasta_control *page, copy;
@@ -306,7 +306,7 @@ int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, 
 		return fd;
 	pid = fork();
 	if (!pid)
-		_exit(run_note_aside(fd, processes, lost, why));
+		_exit(run_note_in_child(fd, processes, lost, why));
 	if (pid < 0)
 		error = -errno;
 	while (!error && waitpid(pid, &status, 0) < 0)
@@ -337,10 +337,10 @@ int pasta_run_health(const char *folder, struct pasta_run_health *health)
 		memset(health, 0, sizeof(*health));
 		return n < 0 ? (int)n : -EBADMSG;
 	}
-	copy_text(health->message, control.message);
+	run_copy_text(health->message, control.message);
 	/* One who was killed while it wrote has left an empty one. */
 	for (i = 0; i < PASTA_CONTROL_NOTES; i++)
 		if (*control.notes[i].text)
-			copy_text(health->notes[notes++], control.notes[i].text);
+			run_copy_text(health->notes[notes++], control.notes[i].text);
 	return 0;
 }

@@ -69,7 +69,7 @@ struct pasta_shard {
 	uint64_t texts_missing;	   /* strings between those that were found */
 	struct pasta_event *names; /* info's */
 	size_t name_capacity;
-	bool left_out;			/* the report is not of it */
+	bool excluded;			/* the report is not of it */
 	struct pasta_shard_tally tally; /* of who reads it for the account */
 };
 
@@ -89,7 +89,7 @@ uint64_t pasta_shard_first(const struct pasta_shard *sh, size_t frame);
  * to the tally; a damaged frame gives an empty block and -EBADMSG. Several threads may read, each
  * with its own decoder and tally, while nobody scans. */
 int pasta_shard_read(const struct pasta_shard *sh, struct pasta_decoder *d, uint64_t offset,
-		     uint64_t want, struct pasta_frame *frame, struct pasta_block *block,
+		     uint64_t kinds, struct pasta_frame *frame, struct pasta_block *block,
 		     struct pasta_shard_tally *tally);
 
 /* Whether it has its end: all that its writer wrote is before it. Older ones have none, and are

@@ -45,8 +45,8 @@ struct pasta_shard_info {
 	const struct pasta_event *names;
 	size_t name_count;
 	bool all_names;
-	bool ends;		   /* all that its process wrote is before its end */
-	uint64_t missing;	   /* records of its writer's own, and strings */
+	bool ends;			/* all that its process wrote is before its end */
+	uint64_t missing;		/* records of its writer's own, and strings */
 	struct pasta_loss_summary loss; /* whole once the stream has ended */
 };
 
@@ -61,8 +61,8 @@ int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_erro
 /* The same with a shard that is open already, in one part or two; its descriptors are the stream's
  * from now on, whatever happens. */
 struct pasta_shard_parts;
-int pasta_stream_take(struct pasta_stream *s, const struct pasta_shard_parts *parts,
-		      struct pasta_error *err);
+int pasta_stream_add_open(struct pasta_stream *s, const struct pasta_shard_parts *parts,
+			  struct pasta_error *err);
 
 /* Where a shard's bytes are, as they were when it was last looked at: its descriptors stay the
  * stream's. For another process that is to read the same. */
