@@ -1,4 +1,4 @@
-/* json.c - a JSON document, written to a file as it is made; yajl does the quoting. */
+/* json.c - writes a JSON document to a file piece by piece; yajl quotes strings. */
 #include "process/io/json.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@ struct pasta_json {
 
 static void json_write(struct pasta_json *j, const char *text, size_t size)
 {
-	/* A document is one thread's, and has many small parts. */
+	/* Unlocked for speed: one thread writes a document, in many small pieces. */
 	if (fwrite_unlocked(text, 1, size, j->file) != size && !j->error)
 		j->error = -EIO;
 }
 
-/* The bytes of a control character that yajl leaves as it is, and that terminals obey: delete, and
- * those from U+0080 to U+009F, which are C2 80 to C2 9F; else 0. */
+/* Returns the length of the control character at p that yajl does not escape but terminals
+ * interpret: DEL, or U+0080 to U+009F (C2 80 to C2 9F in UTF-8). 0 if there is none. */
 static size_t json_control_at(const char *p, const char *end)
 {
 	if (*p == 0x7f)
@@ -35,7 +35,8 @@ static size_t json_control_at(const char *p, const char *end)
 	return end - p > 1 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0 ? 2 : 0;
 }
 
-/* Only strings have such bytes, and yajl does not divide a character. */
+/* Escapes the remaining control characters. They occur only in strings, and yajl never splits a
+ * character between two calls. */
 static void json_print(void *ctx, const char *text, size_t size)
 {
 	const char *end = text + size, *p;
@@ -87,7 +88,7 @@ int pasta_json_free(struct pasta_json *j)
 
 	if (!j)
 		return -ENOMEM;
-	if (!j->pretty) /* yajl ends a pretty one itself */
+	if (!j->pretty) /* a pretty document already ends with a newline */
 		json_print(j, "\n", 1);
 	error = j->error;
 	if (!error && (j->depth || ferror(j->file)))

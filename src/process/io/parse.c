@@ -1,4 +1,4 @@
-/* parse.c - values that people write, for options of verbs and of tools. */
+/* parse.c - parses values of command-line options and tool options. */
 #include "process/io/parse.h"
 
 #include <ctype.h>
@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits, and where they end. strtoull alone would take a sign, and spaces before it. */
+/* Parses decimal digits and sets *end behind them. strtoull alone would accept signs and leading
+ * spaces. */
 static int parse_digits(const char *text, uint64_t *value, const char **end)
 {
 	unsigned long long got;
@@ -21,7 +22,8 @@ static int parse_digits(const char *text, uint64_t *value, const char **end)
 	return errno ? -ERANGE : 0;
 }
 
-/* So many of a unit. What is not a number comes before what is too big a one. */
+/* Sets *value to number times unit, or returns -ERANGE if that overflows. error is the result of
+ * parse_digits: callers report -EINVAL before they call this. */
 static int parse_scale(int error, uint64_t number, uint64_t unit, uint64_t *value)
 {
 	uint64_t product;
@@ -64,7 +66,8 @@ int pasta_parse_size(const char *text, uint64_t *bytes)
 	return parse_scale(error, number, UINT64_C(1) << shift, bytes);
 }
 
-/* What is after the point, in billionths; and where it ends. A double would lose digits. */
+/* Parses a fraction such as ".25" in billionths and sets *end behind it. Integers, because a double
+ * would round. */
 static int parse_billionths(const char *text, uint64_t *part, const char **end)
 {
 	uint64_t place = 100000000;
@@ -81,7 +84,7 @@ static int parse_billionths(const char *text, uint64_t *part, const char **end)
 	return 0;
 }
 
-/* So many of a unit, and so many billionths of it. */
+/* Sets *ns to number and part billionths of a unit, or returns -ERANGE. */
 static int parse_scale_time(int error, uint64_t number, uint64_t part, uint64_t unit, uint64_t *ns)
 {
 	uint64_t whole, fraction = (uint64_t)((unsigned __int128)part * unit / 1000000000);
@@ -116,7 +119,7 @@ int pasta_parse_time(const char *text, uint64_t *ns)
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name))
 			return parse_scale_time(error, number, part, units[i].ns, ns);
-	/* Nothing is nothing, in any unit. */
+	/* Only 0 needs no unit. */
 	if (error || number || part || *unit)
 		return -EINVAL;
 	*ns = 0;

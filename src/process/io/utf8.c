@@ -1,11 +1,12 @@
-/* utf8.c - text from anywhere, as code points. */
+/* utf8.c - reads and writes UTF-8, valid or not. */
 #include "process/io/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How many bytes follow this one, and the least code point that needs them; -1: none may. */
+/* Returns how many bytes follow a lead byte, and the smallest code point that needs that many. -1
+ * if lead is not a lead byte. */
 static int utf8_following(unsigned char lead, uint32_t *least)
 {
 	if (lead >= 0xc2 && lead <= 0xdf) {
@@ -68,7 +69,7 @@ bool pasta_utf8_valid(const char *text, size_t size)
 	while (p < end) {
 		const char *at = p;
 
-		/* A U+FFFD that was there before is three bytes long. */
+		/* A U+FFFD in the text itself is valid; it has three bytes. */
 		if (pasta_utf8_next(&p, end) == PASTA_UTF8_BAD && p - at == 1)
 			return false;
 	}
