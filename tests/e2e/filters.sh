@@ -32,7 +32,7 @@ wrong --device 1,
 wrong --stream -
 "$ACCELPROF" report run --rank 7 >out 2>err
 is "no such rank: status" $? 1
-has "no such rank" err '^accelprof: no process has such a --rank'
+has "no such rank" err '^accelprof: no process has the rank that --rank selects'
 "$ACCELPROF" report run --kernel gemm --device 0 -t kernel_freq >out 2>err || failed "a report"
 has "the report says that it is of a part" out \
 	'^note: this is of a part of the run: --kernel gemm --device 0'

@@ -261,7 +261,7 @@ static void a_name_leads_to_no_file_but_the_runs_own(void **state)
 	ev = batch;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		ev.access_batch.path = pasta_strings_add(names[i], strlen(names[i]));
-		refused(&ev, -EINVAL, "is no file of raw accesses: the shard is damaged");
+		refused(&ev, -EINVAL, "is not a file of raw accesses: the shard is damaged");
 	}
 	ev.access_batch.path = pasta_strings_add("accesses/link.acc", 17);
 	snprintf(path, sizeof(path), "%s/accesses/link.acc", run_dir);

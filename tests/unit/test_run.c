@@ -124,7 +124,7 @@ static void a_control_page_that_was_cut_is_an_error_and_no_crash(void **state)
 	assert_int_equal(pasta_run_add_failed("cut", 1, 1, "later"), 0);
 	assert_int_equal(pasta_run_health("cut", &health), 0);
 	assert_int_equal(health.failed, 3);
-	assert_int_equal(health.lost, 6);
+	assert_int_equal(health.dropped, 6);
 	assert_string_equal(health.message, "no room");
 	assert_int_equal(truncate("cut/control", 0), 0);
 	assert_int_equal(pasta_run_add_failed("cut", 1, 1, "later"), -EIO);

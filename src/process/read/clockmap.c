@@ -1,4 +1,4 @@
-/* clockmap.c - from a source's clock to the host's CLOCK_MONOTONIC_RAW. */
+/* clockmap.c - converts times of a source's clock to the host's CLOCK_MONOTONIC_RAW. */
 #include "process/read/clockmap.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@ static void clockmap_thin_out(struct pasta_clockmap *c)
 	c->count /= 2;
 }
 
-/* Sources find out better and better: a better point takes the place of the last one. */
+/* Whether the last point, which is near, is at least as exact. A source's samples become more exact
+ * with time: a better point replaces the last one. */
 static bool clockmap_is_worse(struct pasta_clockmap *c, uint64_t raw, uint64_t error)
 {
 	const struct pasta_clockmap_point *last = &c->points[c->count - 1];
@@ -57,7 +58,7 @@ void pasta_clockmap_free(struct pasta_clockmap *c)
 	*c = (struct pasta_clockmap){0};
 }
 
-/* Between two points, or past the ends: what holds for values from first up to end. */
+/* A linear conversion, valid for values from first up to end, which is excluded. */
 struct line {
 	uint64_t first, end, value, raw;
 	double rate;
@@ -89,7 +90,8 @@ static struct line clockmap_line_at(const struct pasta_clockmap *c, uint64_t val
 	return l;
 }
 
-/* What a clock that makes no sense says is converted to nonsense, which is not undefined. */
+/* Converts to an integer. A nonsensical clock may produce any double, and a plain cast would be
+ * undefined. */
 static uint64_t clockmap_round(double d)
 {
 	if (d >= TWO_63 || d < -TWO_63)
@@ -106,7 +108,8 @@ void pasta_clockmap_convert(const struct pasta_clockmap *c, uint64_t *values, si
 
 		if (v < l.first || v >= l.end)
 			l = clockmap_line_at(c, v);
-		/* Imported times may be years apart, where a double has no nanoseconds. */
+		/* Imported times may be years apart, where a double cannot represent nanoseconds.
+		 */
 		values[i] =
 			l.raw + (l.rate == 1.0
 					 ? v - l.value

@@ -1,4 +1,4 @@
-/* decode.c - frames back to records, trusting nothing that they say. */
+/* decode.c - decodes frames to records and validates everything in them. */
 #include "process/read/decode.h"
 
 #include <stdio.h>
@@ -10,18 +10,18 @@
 
 #include "core/varint.h"
 
-/* Events are decoded a tile at a time, all columns of it, so that they are still in the cache when
- * the next column comes. */
+/* A section is decoded in tiles of TILE events, all columns of one tile before the next tile, so
+ * that the records stay in the cache. */
 enum { FIXED = 3, COLUMNS = 256, NAME = 64, SCHEMA_MAX = 256 << 10, TILE = 128 };
 
-/* Where a column goes: known false is nowhere. */
+/* The field of a record that a column is written to. Not known: the column is skipped. */
 struct target {
 	uint16_t offset;
 	uint8_t size;
 	bool known, interned, time;
 };
 
-/* The columns that are of every kind. */
+/* The columns that every kind has. */
 static const struct target fixed[FIXED] = {
 	{.offset = offsetof(struct pasta_event, sub), .size = 1, .known = true},
 	{.offset = offsetof(struct pasta_event, tid), .size = 4, .known = true},
@@ -29,7 +29,7 @@ static const struct target fixed[FIXED] = {
 };
 
 struct kind_plan {
-	struct target *fields; /* as the shard has them */
+	struct target *fields; /* in the order of the shard's schema */
 	unsigned int count;
 	bool known;
 };
@@ -40,15 +40,15 @@ struct pasta_plan {
 
 struct section {
 	const uint8_t *columns, *end;
-	uint32_t count, first; /* first: of its events in decoder->at */
+	uint32_t count, first; /* first: index of its first event in decoder->at */
 	unsigned int kind, column_count;
 };
 
 struct column {
-	const uint8_t *planes; /* what is not read yet of the lowest */
-	uint64_t value, step;  /* value: the base, and with delta the last value */
+	const uint8_t *planes; /* the unread part of the lowest byte plane */
+	uint64_t value, step;  /* value: the base; for a delta column, the last value */
 	unsigned int width;
-	bool delta, same; /* same: all are value */
+	bool delta, same; /* same: all values are equal */
 	const struct target *target;
 };
 
@@ -62,8 +62,8 @@ struct pasta_decoder {
 	struct room raw, payload;
 	struct column columns[COLUMNS];
 	uint64_t tile[TILE];
-	uint32_t narrow[TILE];		 /* the same, of a column whose lower half is enough */
-	uint32_t at[PASTA_FRAME_EVENTS]; /* where each record of a section goes */
+	uint32_t narrow[TILE];		 /* the same for a column whose lower half suffices */
+	uint32_t at[PASTA_FRAME_EVENTS]; /* offset of each record in the block, by section */
 	struct section sections[PASTA_KIND_MAX];
 };
 
@@ -94,7 +94,7 @@ static unsigned int decode_class(unsigned int type)
 	}
 }
 
-/* A field of the shard's finds its own here by name; a number may be wider or narrower. */
+/* Finds this build's field for a field of the shard, by name. Integers may differ in width. */
 static struct target decode_match_field(const struct pasta_kind_info *info, const char *type,
 					const char *name)
 {
@@ -122,7 +122,7 @@ static int decode_plan_line(struct pasta_plan *plan, char *line, struct pasta_er
 
 	if (sscanf(line, "%2u %63[a-z0-9_]%n", &number, name, &used) != 2 ||
 	    number >= PASTA_KIND_MAX || plan->kinds[number].fields)
-		return pasta_fail(err, -EBADMSG, "its schema is damaged");
+		return pasta_fail(err, -EBADMSG, "the schema is damaged");
 	k = &plan->kinds[number];
 	k->fields = calloc(COLUMNS, sizeof(*k->fields));
 	if (!k->fields)
@@ -133,13 +133,14 @@ static int decode_plan_line(struct pasta_plan *plan, char *line, struct pasta_er
 
 		if (k->count == COLUMNS - FIXED ||
 		    sscanf(line, " %63[a-z0-9]:%63[a-z0-9_]%n", type, name, &n) != 2)
-			return pasta_fail(err, -EBADMSG, "its schema is damaged");
+			return pasta_fail(err, -EBADMSG, "the schema is damaged");
 		if (k->known)
 			*t = decode_match_field(&pasta_kinds[number], type, name);
 		k->count++;
 	}
 	fit = realloc(k->fields,
-		      (k->count + 1) * sizeof(*fit)); /* each of many shards has a plan */
+		      (k->count + 1) *
+			      sizeof(*fit)); /* shrinks it: each of many shards has a plan */
 	k->fields = fit ? fit : k->fields;
 	return 0;
 }
@@ -150,7 +151,7 @@ struct pasta_plan *pasta_plan_new(const char *schema, size_t size, struct pasta_
 	char *text = size <= SCHEMA_MAX ? malloc(size + 1) : NULL, *save = NULL, *line;
 
 	if (size > SCHEMA_MAX) {
-		pasta_fail(err, -EBADMSG, "its schema is damaged");
+		pasta_fail(err, -EBADMSG, "the schema is damaged");
 		goto fail;
 	}
 	if (!plan || !text) {
@@ -181,7 +182,8 @@ void pasta_plan_free(struct pasta_plan *plan)
 
 struct pasta_decoder *pasta_decoder_new(void)
 {
-	struct pasta_decoder *d = malloc(sizeof(*d)); /* big, and written before it is read */
+	struct pasta_decoder *d =
+		malloc(sizeof(*d)); /* not zeroed: it is large, and written before it is read */
 
 	if (!d)
 		return NULL;
@@ -203,7 +205,7 @@ void pasta_decoder_free(struct pasta_decoder *d)
 	free(d);
 }
 
-/* What was in it is gone where it grows. */
+/* Returns a buffer of at least size bytes, or NULL. Growing discards the content. */
 static uint8_t *decode_room(struct room *r, size_t size)
 {
 	if (size > r->size) {
@@ -232,7 +234,7 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 
 	if (frame->raw_size > PASTA_FRAME_BYTES || !pasta_decode_check(frame, payload))
 		return NULL;
-	/* The last tile of a plane is read whole, past its end. */
+	/* The last tile of a plane is read in full, past the end of the plane. */
 	raw = decode_room(&d->raw, frame->raw_size + (size_t)TILE);
 	if (!raw)
 		return NULL;
@@ -243,7 +245,7 @@ const uint8_t *pasta_decode_plain(struct pasta_decoder *d, const struct pasta_fr
 	return n == frame->raw_size ? raw : NULL;
 }
 
-/* The head of the next column, of n values; where the one after it begins, or NULL. */
+/* Parses the head of a column of n values. Returns the position behind the column, or NULL. */
 static const uint8_t *decode_column(struct column *c, const uint8_t *p, const uint8_t *end,
 				    size_t n)
 {
@@ -262,12 +264,13 @@ static const uint8_t *decode_column(struct column *c, const uint8_t *p, const ui
 	c->same = !c->width && (!c->delta || !c->step);
 	c->planes = p;
 	if (c->delta)
-		c->value -= c->step; /* the first has it, too, in the loop that follows */
+		c->value -= c->step; /* decode_tile adds the step to the first value, too */
 	return p + c->width * n;
 }
 
-/* The next TILE values of a column whose planes have n bytes each. Those past its end mean nothing.
- * The number of turns is known to the compiler, which makes the loops several times faster. */
+/* Decodes the next TILE values of a column whose planes have n bytes each. Values past the end are
+ * undefined. The constant trip count lets the compiler vectorize the loops, which makes them
+ * several times faster. */
 static void decode_tile(struct column *c, size_t n, uint64_t *restrict v)
 {
 	const uint8_t *restrict p = c->planes;
@@ -293,7 +296,7 @@ static void decode_tile(struct column *c, size_t n, uint64_t *restrict v)
 	}
 }
 
-/* Whether the lower half of all its values says all, or all that is asked for. */
+/* Whether 32 bits suffice for each value, or for the field that it is written to. */
 static bool decode_is_narrow(const struct column *c)
 {
 	if (c->delta || c->target->size > 4)
@@ -301,7 +304,7 @@ static bool decode_is_narrow(const struct column *c)
 	return !c->target->interned || (c->width < 4 && c->value < UINT32_MAX >> 1);
 }
 
-/* get_tile, with half the work: for columns that are narrow. */
+/* decode_tile with half the work, for narrow columns. */
 static void decode_narrow_tile(struct column *c, size_t n, uint32_t *restrict v)
 {
 	const uint8_t *restrict p = c->planes;
@@ -333,7 +336,7 @@ static void decode_scatter_narrow(uint32_t *v, size_t n, uint8_t *data, const ui
 		memcpy(data + at[i], &v[i], 4);
 }
 
-/* From the shard's numbers to the run's. */
+/* Converts a shard's string ids and times to those of the run. */
 static void decode_convert(uint64_t *v, size_t n, const struct target *t,
 			   const struct pasta_mapping *map)
 {
@@ -364,8 +367,8 @@ static void decode_scatter(const uint64_t *v, size_t n, uint8_t *data, const uin
 	}
 }
 
-/* Find the columns. What is the same in all events goes to the model, from which all are copied;
- * how many columns are left, or -EBADMSG. */
+/* Parses the columns of a section. Columns with a single value are written to the model, of which
+ * every record starts as a copy. Returns the number of remaining columns, or -EBADMSG. */
 static int decode_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 			  const struct section *s, const struct pasta_mapping *map,
 			  struct pasta_event *model)
@@ -393,7 +396,8 @@ static int decode_columns(struct pasta_decoder *d, const struct kind_plan *plan,
 	return p == s->end ? n : -EBADMSG;
 }
 
-/* Copies of the model. A size that the compiler knows takes a few stores, and no call. */
+/* Initializes n records from the model. A constant size compiles to a few stores instead of a call.
+ */
 static void decode_copy_model(uint8_t *data, const uint32_t *at, size_t n,
 			      const struct pasta_event *model)
 {
@@ -423,7 +427,7 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 	struct pasta_event model;
 	int columns;
 
-	memset(&model, 0, sizeof(model)); /* what is in no column, too */
+	memset(&model, 0, sizeof(model)); /* fields without a column are 0 */
 	model.size = pasta_kinds[s->kind].size;
 	model.kind = (uint8_t)s->kind;
 	model.proc = map->proc;
@@ -449,7 +453,7 @@ static int decode_section(struct pasta_decoder *d, const struct kind_plan *plan,
 	return columns < 0 ? columns : 0;
 }
 
-/* The sections' heads; where the order of their events begins, or NULL. */
+/* Parses the heads of all sections. Returns the position of the order of events, or NULL. */
 static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p, const uint8_t *end,
 				      uint32_t events, uint64_t *count)
 {
@@ -483,11 +487,13 @@ static const uint8_t *decode_sections(struct pasta_decoder *d, const uint8_t *p,
 	return p;
 }
 
-/* Give each event its place in the block, in the frame's order. */
+/* Computes each event's offset in the block, in the frame's order, and makes room for all. */
 static int decode_layout(struct pasta_decoder *d, const uint8_t *order, uint64_t sections,
 			 uint32_t events, const uint16_t *sizes, struct pasta_block *b)
 {
-	uint32_t next[UINT8_MAX + 1] = {0}, end[UINT8_MAX + 1] = {0}; /* of no section: empty */
+	uint32_t next[UINT8_MAX + 1] = {0},
+				  end[UINT8_MAX + 1] = {
+					  0}; /* an invalid section number finds 0 events */
 	size_t size = 0;
 
 	for (uint64_t i = 0; i < sections; i++) {

@@ -1,4 +1,4 @@
-/* input.c - what a report is made of: a run's folder, or shards by name, as one stream. */
+/* input.c - opens what a report reads: a run's folder, or single shards, as one stream. */
 #include "process/read/input.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ void pasta_input_free(struct pasta_input *in)
 	memset(in, 0, sizeof(*in));
 }
 
-/* What is in the info is the input's, whatever happens. */
+/* Adds a further run. The input owns what info contains, even on failure. */
 static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 {
 	struct pasta_runinfo *more =
@@ -46,7 +46,8 @@ static int input_add_other(struct pasta_input *in, struct pasta_runinfo *info)
 	return 0;
 }
 
-/* A damaged run.json costs what it said, not the events. *is_run: it is one of ours. */
+/* Reads run.json. If that fails, the events are still read. Sets *is_run if the folder has a
+ * run.json of accelprof. */
 static int input_add_info(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_runinfo info = {0};
@@ -68,7 +69,8 @@ static int input_add_info(struct pasta_input *in, const char *folder, bool *is_r
 	return in->run.path ? 0 : -ENOMEM;
 }
 
-/* The last shard that was added. ended: nobody writes to it, and its rings are in it. */
+/* Warns if the shard that was added last is incomplete. ended: its process has ended, and its rings
+ * have been recovered. */
 static void input_check_end(struct pasta_input *in, bool ended)
 {
 	const struct pasta_shard_info *info =
@@ -76,10 +78,11 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	struct pasta_error err = {0};
 
 	if (ended && !info->ends)
-		pasta_fail(&err, -ENODATA,
-			   "%s has no end: it was cut, or its ring file is gone; how many events "
-			   "are missing is unknown",
-			   info->path);
+		pasta_fail(
+			&err, -ENODATA,
+			"%s has no end: it was truncated, or its ring file was removed; an unknown "
+			"number of events is missing",
+			info->path);
 	else if (info->missing)
 		pasta_fail(&err, -ENODATA,
 			   "%s is damaged: %" PRIu64 " names or records of clocks, threads and "
@@ -91,9 +94,9 @@ static void input_check_end(struct pasta_input *in, bool ended)
 	input_warn(in, &err);
 }
 
-/* The shard of the same folder that has the same id; NULL: none. Each process makes its own: this
- * one lies where another was, or beside its original, and its events must not count twice. What the
- * user names twice is read twice. */
+/* Returns the path of an earlier shard of the same folder that has the same id, or NULL. Each
+ * process has a unique id, so the later file is a copy whose events must not count twice. Shards
+ * that the user names twice are read twice. */
 static const char *input_original(const struct pasta_input *in,
 				  const struct pasta_shard_parts *parts)
 {
@@ -114,7 +117,7 @@ static const char *input_original(const struct pasta_input *in,
 	return NULL;
 }
 
-/* The descriptors are taken, whatever happens. */
+/* Adds an open shard, unless it is a copy. The stream owns the descriptors, even on failure. */
 static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard_parts *parts,
 				struct pasta_error *err)
 {
@@ -122,7 +125,7 @@ static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard
 
 	if (!copied)
 		return pasta_stream_add_open(in->stream, parts, err);
-	pasta_fail(err, -EEXIST, "%s is a copy of %s: it is left out", parts->path, copied);
+	pasta_fail(err, -EEXIST, "%s is a copy of %s: skipped", parts->path, copied);
 	if (parts->file >= 0)
 		close(parts->file);
 	if (parts->tail >= 0)
@@ -130,7 +133,7 @@ static int input_add_open_shard(struct pasta_input *in, const struct pasta_shard
 	return err->code;
 }
 
-/* A shard, with what is in its rings. Nothing else in the folder is touched. */
+/* Adds a shard, with the events in its ring file. Nothing else in the folder is changed. */
 static int input_read_shard(struct pasta_input *in, int folder, const char *path, bool commit,
 			    struct pasta_error *last)
 {
@@ -140,7 +143,8 @@ static int input_read_shard(struct pasta_input *in, int folder, const char *path
 
 	if (pasta_recover_shard(folder, slash ? slash + 1 : path, path, commit, &parts, &recovered,
 				last)) {
-		/* What could not be written is shown all the same, and is still in the rings. */
+		/* If only writing to the shard failed, the report is complete and the rings are
+		 * unchanged. */
 		in->refused += recovered.failed || recovered.damaged || !recovered.unwritten;
 		input_warn(in, last);
 	}
@@ -174,19 +178,19 @@ static int input_by_version(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Rings that were damaged when they were read: something is missing, in each report. */
+/* Each report repeats the warning: events of a damaged ring file are missing for good. */
 static void input_warn_damaged(struct pasta_input *in, const char *folder, const char *name)
 {
 	struct pasta_error err = {0};
 
 	pasta_fail(&err, -EBADMSG,
-		   "%s/%s is a damaged ring: what could be read of it is in its shard", folder,
-		   name);
+		   "%s/%s is a damaged ring file: the shard has the events that could be read",
+		   folder, name);
 	in->refused++;
 	input_warn(in, &err);
 }
 
-/* The paths of all shards, also of those of which there are only rings yet, each once. */
+/* Lists the paths of all shards once each, including those that exist only as a ring file. */
 static int input_paths(struct pasta_input *in, int fd, const char *folder, char ***paths,
 		       size_t *count, struct pasta_error *err)
 {
@@ -223,19 +227,18 @@ static int input_paths(struct pasta_input *in, int fd, const char *folder, char 
 	return 0;
 }
 
-/* Each process that recorded has made one. */
+/* Each process that records makes one shard; the control page has their number. */
 static void input_warn_missing(struct pasta_input *in, const char *folder, uint64_t count)
 {
 	struct pasta_error err = {0};
 
-	pasta_fail(&err, -ENODATA,
-		   "%s: shards are missing: %" PRIu64 ", and all their events are lost", folder,
-		   count);
+	pasta_fail(&err, -ENODATA, "%s: shards are missing: %" PRIu64 ", with all their events",
+		   folder, count);
 	in->refused++;
 	input_warn(in, &err);
 }
 
-/* All shards of a folder; what is not one is named and passed over. */
+/* Adds all shards of a folder. Warns of unreadable ones and continues. */
 static int input_add_shards(struct pasta_input *in, int fd, const char *folder, bool commit,
 			    struct pasta_error *err)
 {
@@ -259,7 +262,7 @@ static int input_add_shards(struct pasta_input *in, int fd, const char *folder, 
 	return error;
 }
 
-/* Several runs may say the same. */
+/* Several runs may have the same note: it is stored once. */
 static void input_add_note(struct pasta_input *in, const char *note)
 {
 	size_t i = 0;
@@ -270,7 +273,7 @@ static void input_add_note(struct pasta_input *in, const char *note)
 		memcpy(in->notes[i], note, sizeof(in->notes[i]));
 }
 
-/* 0, or why the control page cannot be read. */
+/* Reads the control page. 0, or a negative errno. */
 static int input_add_health(struct pasta_input *in, const char *folder, bool *is_run)
 {
 	struct pasta_run_health health;
@@ -286,41 +289,43 @@ static int input_add_health(struct pasta_input *in, const char *folder, bool *is
 	for (i = 0; i < PASTA_RUN_NOTES && *health.notes[i]; i++)
 		input_add_note(in, health.notes[i]);
 	in->failed += health.failed;
-	in->lost += health.lost;
+	in->dropped += health.dropped;
 	return 0;
 }
 
-/* What is on it goes into the account: each run has one, and one that cannot be read is damage.
- * Shards alone have none. */
+/* Warns if a run's control page cannot be read: it counts events that reached no shard. A folder
+ * that contains only shards has no control page. */
 static void input_check_control(struct pasta_input *in, const char *folder, int error)
 {
 	struct pasta_error err = {0};
 
 	if (!error || (error == -ENOENT && in->unnamed))
 		return;
-	pasta_fail(&err, error,
-		   "cannot read %s/" PASTA_RUN_CONTROL
-		   ": %s; what handlers noted, and events that reached no shard, is not known",
-		   folder,
-		   error == -EBADMSG ? "it is damaged, or of another version"
-				     : pasta_files_why(error));
+	pasta_fail(
+		&err, error,
+		"cannot read %s/" PASTA_RUN_CONTROL
+		": %s; notes of handlers and the number of events that reached no shard are unknown",
+		folder,
+		error == -EBADMSG ? "it is damaged or has another version"
+				  : pasta_files_why(error));
 	in->refused++;
 	input_warn(in, &err);
 }
 
-/* Shards alone are no run, and lack nothing. */
+/* A folder that contains only shards is not a run, and its report is complete. */
 static void input_warn_no_info(const struct pasta_input *in, const char *folder)
 {
 	struct pasta_error err = {0};
 
 	pasta_fail(&err, -ENOENT,
 		   "%s has no " PASTA_RUN_INFO
-		   ": what was run, and what was counted of memory accesses, is not known",
+		   ": the command line and the memory accesses that were counted are unknown",
 		   folder);
 	input_warn(in, &err);
 }
 
-/* A run, or a folder that has shards in it. Only a run is written to, and only if it is ours. */
+/* Adds a run, or a folder that contains shards. Only a run that belongs to this user is written to.
+ */
 static int input_add_folder(struct pasta_input *in, const char *folder, struct pasta_error *err)
 {
 	char *path = pasta_run_file(folder, PASTA_RUN_SHARDS);
@@ -345,7 +350,7 @@ static int input_add_folder(struct pasta_input *in, const char *folder, struct p
 		error = input_add_shards(in, fd, folder, false, err);
 		if (!error && in->shards == before && in->unnamed)
 			error = pasta_fail(err, -EINVAL,
-					   "%s is no run: it has neither run.json nor shards",
+					   "%s is not a run: it has neither run.json nor shards",
 					   folder);
 	} else {
 		error = pasta_fail(err, shards, "cannot read %s: %s", path,
@@ -395,8 +400,9 @@ int pasta_input_describe(struct pasta_input *in, struct pasta_runinfo *info, con
 	return error ? pasta_fail(err, error, "out of memory") : 0;
 }
 
-/* A shard by its name. What is in its rings belongs to it, but nothing is written: where the user
- * has put a shard need not be a run. Through a link, or by another name, it is read alone. */
+/* Adds a shard that the user named, with the events in its ring file. Nothing is written, because
+ * the folder need not be a run. A shard that is named through a link, or has another suffix, is
+ * read without its ring file. */
 static int input_add_file(struct pasta_input *in, const char *path, struct pasta_error *err)
 {
 	struct pasta_shard_parts parts = {.path = path, .end = UINT64_MAX, .tail = -1};
@@ -413,7 +419,7 @@ static int input_add_file(struct pasta_input *in, const char *path, struct pasta
 		close(folder);
 		if (!error && in->shards == before)
 			error = pasta_fail(err, -EIO, "%s cannot be read", path);
-		in->refused = error ? refused : in->refused; /* the caller counts and names it */
+		in->refused = error ? refused : in->refused; /* the caller counts and reports it */
 		return error;
 	}
 	parts.file = pasta_files_open_named(path, NULL);
@@ -448,7 +454,7 @@ int pasta_input_add(struct pasta_input *in, const char *path, struct pasta_error
 		if (!error && input_add_other(in, &(struct pasta_runinfo){0}))
 			error = pasta_fail(err, -ENOMEM, "out of memory");
 	}
-	in->run.shards = in->shards; /* a run.json may be of before the last were written */
+	in->run.shards = in->shards; /* run.json may be older than the last shards */
 	return error;
 }
 
@@ -471,7 +477,9 @@ int pasta_input_filter(struct pasta_input *in, struct pasta_filter *filter, stru
 		}
 	}
 	pasta_filter_start(filter, start);
-	return left && left == count ? pasta_fail(err, -ENOENT, "no process has such a --rank") : 0;
+	return left && left == count
+		       ? pasta_fail(err, -ENOENT, "no process has the rank that --rank selects")
+		       : 0;
 }
 
 static bool input_list_has(char *const *list, const char *name)
@@ -481,7 +489,8 @@ static bool input_list_has(char *const *list, const char *name)
 	return list && *list;
 }
 
-/* Rows of one tool's own reducer look like another's, and say nothing to it. */
+/* Whether the run has counts of another tool's own reducer only. Their rows look alike, but mean
+ * something else. */
 static bool input_is_other_reducer(const struct pasta_runinfo *run, const struct pasta_tool *tool)
 {
 	return run->has_counted && run->counted & tool->needs & PASTA_NEED_ACCESS_OWN &&

@@ -1,4 +1,4 @@
-/* loss.c - how a run adds up, for every output. */
+/* loss.c - a run's loss counts, as text and JSON. */
 #include "process/read/loss.h"
 
 #include <inttypes.h>

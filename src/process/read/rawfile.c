@@ -1,4 +1,4 @@
-/* rawfile.c - raw accesses, read back from the files of a run. */
+/* rawfile.c - reads raw accesses from the files of a run. */
 #include "process/read/rawfile.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "process/io/files.h"
 
-/* Where the run of each process is. */
+/* Guards the variables below: the run's folder of each process, and the first failure. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **folders;
 static size_t folder_count;
@@ -27,7 +27,7 @@ static void rawfile_clear_folders(void)
 	folders = NULL;
 }
 
-/* The run's folder has that of the shards, whose the shard is. */
+/* A shard is in RUN/shards. The caller frees the result. */
 static char *rawfile_run_folder(const char *path)
 {
 	char *folder;
@@ -80,7 +80,7 @@ bool pasta_rawfile_failed(struct pasta_error *err)
 	return failed;
 }
 
-/* A tool may pass over it: the run is damaged all the same. */
+/* Stores the first failure: a tool may ignore it, but the run is damaged. */
 static int rawfile_fail(const struct pasta_error *err)
 {
 	pthread_mutex_lock(&lock);
@@ -95,7 +95,7 @@ void pasta_rawfile_note_failed(const struct pasta_error *err)
 	rawfile_fail(err);
 }
 
-/* What a shard names is a file of its own run, and nothing else: NAME.acc in one folder. */
+/* A shard may only refer to a file of its own run: NAME.acc in PASTA_RAW_FOLDER. */
 static bool rawfile_is_name(const char *path)
 {
 	static const char folder[] = PASTA_RAW_FOLDER "/";
@@ -105,7 +105,7 @@ static bool rawfile_is_name(const char *path)
 	       !strchr(name, '/');
 }
 
-/* The folder of a batch's run, to be freed; NULL, with *err. */
+/* The folder of a batch's run, which the caller frees. NULL and *err on failure. */
 static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *err)
 {
 	const char *name = pasta_str(ev->access_batch.path);
@@ -114,7 +114,7 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *er
 
 	if (!rawfile_is_name(name)) {
 		pasta_fail(err, -EINVAL,
-			   "'%.100s' is no file of raw accesses: the shard is damaged", name);
+			   "'%.100s' is not a file of raw accesses: the shard is damaged", name);
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
@@ -124,7 +124,8 @@ static char *rawfile_folder(const struct pasta_event *ev, struct pasta_error *er
 	pthread_mutex_unlock(&lock);
 	if (!folder)
 		pasta_fail(err, known ? -ENOMEM : -ENOENT,
-			   known ? "out of memory" : "raw accesses are read with their run alone");
+			   known ? "out of memory"
+				 : "raw accesses can only be read together with their run");
 	return folder;
 }
 
@@ -137,8 +138,8 @@ static int rawfile_open(const char *folder, const char *path, uint64_t *size,
 
 	if (fd < 0)
 		return pasta_fail(err, fd,
-				  "cannot read %s/%s: %s: the folder " PASTA_RAW_FOLDER
-				  " belongs to the run",
+				  "cannot read %s/%s: %s; the folder " PASTA_RAW_FOLDER
+				  " is part of the run",
 				  folder, path, pasta_files_why(fd));
 	return fd;
 }
@@ -176,7 +177,8 @@ static bool rawfile_is_of_batch(const struct pasta_raw_block *head,
 	       head->count == batch->count && sizeof(*head) + head->size == batch->bytes;
 }
 
-/* The bytes behind a block's head, to be freed; NULL: they are not there, or not whole. */
+/* Returns the bytes after a block's head, which the caller frees. NULL and *error if they are
+ * missing or damaged. */
 static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *batch,
 				struct pasta_raw_block *head, int *error)
 {
@@ -198,7 +200,7 @@ static void *rawfile_read_bytes(int fd, const struct pasta_access_batch_record *
 	return NULL;
 }
 
-/* To be freed; NULL, with *err. */
+/* Returns the accesses of a batch, which the caller frees. NULL and *err on failure. */
 static struct pasta_access *rawfile_read_block(const char *folder,
 					       const struct pasta_access_batch_record *batch,
 					       struct pasta_error *err)
@@ -243,7 +245,7 @@ int pasta_accesses_each(const struct pasta_event *ev, pasta_access_fn fn, void *
 	int error = 0;
 
 	if (ev->kind != PASTA_KIND_ACCESS_BATCH)
-		return pasta_fail(err, -EINVAL, "only events access_batch have raw accesses");
+		return pasta_fail(err, -EINVAL, "only access_batch events have raw accesses");
 	err = err ? err : &own;
 	folder = rawfile_folder(ev, err);
 	accesses = folder ? rawfile_read_block(folder, &ev->access_batch, err) : NULL;

@@ -16,8 +16,8 @@ bool pasta_rings_is_zero(const void *p, size_t size)
 	return !size || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1));
 }
 
-/* The file is made, its head filled in, and the magic comes last. Until then nothing is counted and
- * there is no segment. */
+/* Whether a file was only begun: the process writes the magic last. Until then it counts nothing
+ * and makes no segment. */
 static bool ringhead_is_half(const struct pasta_ringfile *f, uint64_t size)
 {
 	if (size > PASTA_RINGFILE_HEAD || !pasta_rings_is_zero(f->magic, sizeof(f->magic)))
@@ -50,7 +50,7 @@ static enum pasta_rings_head ringhead_check(struct pasta_ringfile *f, uint64_t s
 		if (f->schema != pasta_schema_hash(schema, n))
 			return PASTA_RINGS_OTHER;
 		return magic && version == PASTA_RINGFILE_VERSION ? PASTA_RINGS_WHOLE
-								  : PASTA_RINGS_MENDED;
+								  : PASTA_RINGS_REPAIRED;
 	}
 	return magic && version != PASTA_RINGFILE_VERSION ? PASTA_RINGS_OTHER : PASTA_RINGS_DAMAGED;
 }
@@ -60,7 +60,7 @@ int pasta_rings_open(struct pasta_rings *r, int fd, uint64_t size)
 	ssize_t n;
 
 	*r = (struct pasta_rings){.fd = fd, .size = size};
-	/* Aligned for what in it is atomic. */
+	/* Page-aligned, because the head contains atomics. */
 	r->file = aligned_alloc(PAGE, PASTA_RINGFILE_HEAD);
 	if (!r->file)
 		return -ENOMEM;

@@ -263,19 +263,19 @@ static int run_open_control(const char *folder)
 	return fd;
 }
 
-static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_t lost,
+static void run_note_failed(struct pasta_control *c, uint32_t processes, uint64_t dropped,
 			    const char *why)
 {
 	int32_t none = 0;
 
 	pasta_sealed_add(&c->failed, PASTA_CONTROL_FAILED, processes);
-	pasta_sealed_add(&c->lost, PASTA_CONTROL_LOST, lost);
+	pasta_sealed_add(&c->lost, PASTA_CONTROL_LOST, dropped);
 	if (*why && atomic_compare_exchange_strong(&c->error, &none, EACCES))
 		snprintf(c->message, sizeof(c->message), "%s", why);
 }
 
 /* In a process of its own. */
-static int run_note_in_child(int fd, uint32_t processes, uint64_t lost, const char *why)
+static int run_note_in_child(int fd, uint32_t processes, uint64_t dropped, const char *why)
 {
 	const struct rlimit none = {0, 0};
 	struct pasta_control *page, copy;
@@ -285,19 +285,19 @@ static int run_note_in_child(int fd, uint32_t processes, uint64_t lost, const ch
 	signal(SIGBUS, SIG_DFL);
 	page = mmap(NULL, PASTA_CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
-		run_note_failed(page, processes, lost, why);
+		run_note_failed(page, processes, dropped, why);
 		return 0;
 	}
 	/* Where pages cannot be shared, no process has this one. */
 	if (pasta_files_read_at(fd, &copy, sizeof(copy), 0) != (ssize_t)sizeof(copy))
 		return 1;
-	run_note_failed(&copy, processes, lost, why);
+	run_note_failed(&copy, processes, dropped, why);
 	return pwrite(fd, &copy, sizeof(copy), 0) == (ssize_t)sizeof(copy) ? 0 : 1;
 }
 
 /* Processes that still run count on the page as well: it is mapped. The program may cut the file at
  * any moment, and who touches the page then gets a SIGBUS. */
-int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why)
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why)
 {
 	int fd = processes ? run_open_control(folder) : 0, status = 0, error = 0;
 	pid_t pid;
@@ -306,7 +306,7 @@ int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, 
 		return fd;
 	pid = fork();
 	if (!pid)
-		_exit(run_note_in_child(fd, processes, lost, why));
+		_exit(run_note_in_child(fd, processes, dropped, why));
 	if (pid < 0)
 		error = -errno;
 	while (!error && waitpid(pid, &status, 0) < 0)
@@ -331,7 +331,7 @@ int pasta_run_health(const char *folder, struct pasta_run_health *health)
 	     control.size == PASTA_CONTROL_SIZE &&
 	     pasta_unseal(control.shards, PASTA_CONTROL_SHARDS, &health->shards) &&
 	     pasta_unseal(control.failed, PASTA_CONTROL_FAILED, &health->failed) &&
-	     pasta_unseal(control.lost, PASTA_CONTROL_LOST, &health->lost);
+	     pasta_unseal(control.lost, PASTA_CONTROL_LOST, &health->dropped);
 	close(fd);
 	if (!ok) {
 		memset(health, 0, sizeof(*health));

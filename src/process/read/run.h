@@ -50,14 +50,14 @@ void pasta_run_shards_free(char **paths);
 /* What the agents say in the control page. */
 struct pasta_run_health {
 	uint64_t shards, failed;	  /* processes */
-	uint64_t lost;			  /* events that reached no shard */
+	uint64_t dropped;		  /* events that reached no shard */
 	char message[256];		  /* why the first of them failed, or empty */
 	char notes[PASTA_RUN_NOTES][256]; /* what handlers cannot do, the first empty one ends it */
 };
 
 /* Add to them, for processes that could not: how many there are, their events, and why the first
  * failed. */
-int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t lost, const char *why);
+int pasta_run_add_failed(const char *folder, uint32_t processes, uint64_t dropped, const char *why);
 
 /* 0; -ENOENT: there is no such page; -EBADMSG: it is damaged, or none of ours; or why it cannot be
  * read. */
