@@ -34,7 +34,7 @@ mkdir mine
 mkdir -m 777 anyone
 "$ACCELPROF" run -q -o anyone -- "$behave" events 10 2>err
 is "a folder that all can write to: status" $? 125
-has "a folder that all can write to" err 'anyone can be written to by all users'
+has "a folder that all can write to" err 'all users can write to anyone'
 is "it is left as it was" "$(ls anyone)" ""
 if [ "$(id -u)" = 0 ]; then
 	mkdir theirs && chown nobody theirs

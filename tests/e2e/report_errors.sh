@@ -78,7 +78,7 @@ echo '{"schema": "accelprof-run/1", "command": ["x' >nojson/run.json
 shown 1 'run.json is damaged' nojson
 has "the events" out '^region +main/event +100000 '
 sed 's|accelprof-run/1|accelprof-run/9|' good/run.json >nojson/run.json
-shown 1 'run.json is of a newer accelprof' nojson
+shown 1 'run.json was written by a newer accelprof' nojson
 rm nojson/run.json
 shown 0 '^accelprof: nojson has no run.json: the command line and the memory accesses that were counted are unknown$' nojson
 lines "without run.json" err 1

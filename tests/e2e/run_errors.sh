@@ -69,7 +69,7 @@ refused 125 'PASTA_AGENT is /nowhere: No such file' env PASTA_AGENT=/nowhere "$A
 
 mkdir full empty
 touch full/file plain
-refused 125 'full is there already and not an empty folder: choose another' \
+refused 125 'full exists and is not an empty folder: choose another' \
 	"$ACCELPROF" run -o full -- true
 is "the old folder" "$(ls full)" file
 refused 125 'plain is there already and not an empty folder' "$ACCELPROF" run -o plain -- true

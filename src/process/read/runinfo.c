@@ -1,4 +1,4 @@
-/* runinfo.c - run.json: what is known of a run beside its events. */
+/* runinfo.c - reads and writes run.json: what is known of a run besides its events. */
 #include "process/read/runinfo.h"
 
 #include <errno.h>
@@ -16,18 +16,18 @@
 #include "process/io/output.h"
 #include "process/read/run.h"
 
-/* What is counted of memory accesses, in the order of enum pasta_need. */
+/* Names of what a run counts of memory accesses, in the order of enum pasta_need. */
 static const char *const counts[] = {"object",	 "page",    "site",  "site_object",
 				     "coalesce", "diverge", "block", "tensor",
 				     "own",	 "barrier", "raw"};
 #define COUNTS (sizeof(counts) / sizeof(*counts))
 _Static_assert((uint64_t)PASTA_NEED_ACCESS_OBJECT << (COUNTS - 1) == PASTA_NEED_ACCESS_RAW,
-	       "each has a name");
+	       "each kind of count has a name");
 
-#define SIZE_LIMIT (16u << 20) /* of a run.json: a command line has at most a few MiB */
+#define SIZE_LIMIT (16u << 20) /* for run.json: a command line has at most a few MiB */
 #define SUM_KEY "sum"
 #define SUM_NONE "0000000000000000"
-#define DEPTH_LIMIT 64 /* of lists and maps in it: there are four */
+#define DEPTH_LIMIT 64 /* for nested lists and maps: run.json has four levels */
 
 static void runinfo_list_free(char **list)
 {
@@ -165,8 +165,8 @@ static int runinfo_print(const struct pasta_runinfo *info, FILE *file)
 	return pasta_json_free(j);
 }
 
-/* Where the digits of the sum are, the last member of the file; NULL: an older accelprof's has
- * none. */
+/* Finds the digits of the checksum, the last member of the file. NULL if there is none, as in files
+ * of older versions. */
 static char *runinfo_sum_at(char *text, size_t size)
 {
 	static const char before[] = "\"" SUM_KEY "\": \"";
@@ -177,7 +177,7 @@ static char *runinfo_sum_at(char *text, size_t size)
 	return found && size - (size_t)(found - text) > sizeof(SUM_NONE) - 1 ? found : NULL;
 }
 
-/* Of the text with zeros for digits. */
+/* Computes the checksum of the text, with zeros instead of its digits. */
 static void runinfo_sum(char *text, size_t size, char *at, char digits[sizeof(SUM_NONE)])
 {
 	memcpy(at, SUM_NONE, sizeof(SUM_NONE) - 1);
@@ -305,7 +305,8 @@ static void runinfo_read(struct pasta_runinfo *info, yajl_val map)
 	info->loss.dropped = runinfo_get_uint(loss, "dropped");
 }
 
-/* How deep lists and maps are nested: yajl's tree is freed by recursion. */
+/* Returns how deep lists and maps are nested. yajl frees its tree by recursion, so the depth must
+ * be limited. */
 static size_t runinfo_depth(const char *text, size_t size)
 {
 	size_t depth = 0, most = 0;
@@ -332,7 +333,7 @@ static yajl_val runinfo_tree(const char *text, size_t size)
 {
 	char why[200];
 
-	/* yajl takes a text up to its first zero; there is none in what we write. */
+	/* yajl stops at a NUL, and accelprof never writes one. */
 	if (memchr(text, '\0', size) || runinfo_depth(text, size) > DEPTH_LIMIT)
 		return NULL;
 	return yajl_tree_parse(text, why, sizeof(why));
@@ -359,17 +360,17 @@ int pasta_runinfo_parse(struct pasta_runinfo *info, char *text, size_t size, con
 	if (schema && !strcmp(schema, PASTA_RUN_SCHEMA)) {
 		runinfo_read(info, map);
 		if (runinfo_is_changed(text, size))
-			error = pasta_fail(
-				err, -EBADMSG,
-				"%s was changed since accelprof wrote it: what it states "
-				"may be wrong",
-				file);
+			error = pasta_fail(err, -EBADMSG,
+					   "%s was changed after accelprof wrote it: its content "
+					   "may be wrong",
+					   file);
 	} else if (schema && !strncmp(schema, "accelprof-run/", 14)) {
 		error = pasta_fail(err, -EPROTONOSUPPORT,
-				   "%s is of a newer accelprof (%.40s): use that one", file,
-				   schema);
+				   "%s was written by a newer accelprof (%.40s): use that version",
+				   file, schema);
 	} else {
-		error = pasta_fail(err, -EINVAL, "%s is damaged, or no run.json", file);
+		error = pasta_fail(err, -EINVAL, "%s is damaged, or not a run.json of accelprof",
+				   file);
 	}
 	free(schema);
 	yajl_tree_free(map);

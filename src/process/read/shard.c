@@ -1,4 +1,4 @@
-/* shard.c - one shard: its frames found, its strings, clocks and account read. */
+/* shard.c - reads one shard: finds its frames and decodes their events. */
 #include "process/read/shard.h"
 
 #include <stdlib.h>
@@ -12,13 +12,14 @@
 
 enum { WINDOW = 1 << 16 };
 
-/* Where the tail begins, in a shard that has one. */
+/* The offset at which the tail begins. */
 static uint64_t shard_base(const struct pasta_shard_parts *p)
 {
 	return p->file < 0 ? 0 : (p->end + 7) & ~UINT64_C(7);
 }
 
-/* All of it, or less at the end of the shard; negative errno. */
+/* Reads size bytes. Returns the number read, which is smaller only at the end, or a negative errno.
+ */
 static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t size,
 			     uint64_t offset)
 {
@@ -31,13 +32,13 @@ static ssize_t shard_read_at(const struct pasta_shard_parts *p, void *to, size_t
 	base = shard_base(p);
 	if (offset < base) {
 		head = size < base - offset ? size : (size_t)(base - offset);
-		memset(to, 0, head); /* between the two */
+		memset(to, 0, head); /* padding between file and tail */
 		if (offset < p->end) {
 			size_t in_file = head < p->end - offset ? head : (size_t)(p->end - offset);
 
 			n = pasta_files_read_at(p->file, to, in_file, offset);
 			if (n < (ssize_t)in_file)
-				return n; /* somebody has cut it */
+				return n; /* the file was truncated */
 		}
 	}
 	if (head == size)
@@ -58,7 +59,7 @@ static int shard_size(const struct pasta_shard_parts *p, uint64_t *size)
 	return 0;
 }
 
-/* The next byte from here on that is not in a hole, which may be endless; UINT64_MAX: none. */
+/* Skips holes, which may be huge. Returns the offset of the next data from at on, or UINT64_MAX. */
 static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 {
 	bool in_file = p->tail < 0 || at < shard_base(p);
@@ -71,7 +72,7 @@ static uint64_t shard_next_data(const struct pasta_shard_parts *p, uint64_t at)
 	return data > (off_t)at ? (uint64_t)data : at;
 }
 
-/* All of it or nothing. */
+/* Reads exactly size bytes. Returns false, and stores a read error, if it cannot. */
 static bool shard_load(struct pasta_shard *sh, void *to, size_t size, uint64_t offset)
 {
 	ssize_t n = shard_read_at(&sh->parts, to, size, offset);
@@ -93,7 +94,7 @@ static struct pasta_source *shard_source(struct pasta_shard *sh, uint32_t number
 	return s ? s : pasta_map_add(sh->sources, number);
 }
 
-/* The payload of a frame, as it is stored, until the next one is loaded; or NULL. */
+/* Returns the stored payload of a frame, valid until the next call, or NULL. */
 static const void *shard_payload_at(struct pasta_shard *sh, struct pasta_decoder *d,
 				    const struct pasta_frame *f, uint64_t offset)
 {
@@ -141,7 +142,8 @@ static bool shard_numbers_ok(const struct pasta_frame *f)
 	return f->count && f->count <= PASTA_FRAME_EVENTS && f->seq + f->count > f->seq;
 }
 
-/* A frame whose events another has already is left out: recover was interrupted and ran again. */
+/* Adds a frame of events. Skips it if an earlier frame has the same events: an interrupted recovery
+ * was repeated. */
 static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 			      const struct pasta_frame *f, uint64_t offset, const void *payload)
 {
@@ -153,7 +155,7 @@ static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 		return 0;
 	if (shard_is_state(f) && pasta_shardstate_events(sh, d, f, payload, PASTA_SHARDSTATE_ALL))
 		return -EBADMSG;
-	/* Damage counts when the frame is read. */
+	/* Damage of such a frame counts when its events are read. */
 	payload = shard_is_state(f) || !(f->flags & PASTA_FRAME_NAMES)
 			  ? NULL
 			  : shard_payload_at(sh, d, f, offset);
@@ -169,7 +171,8 @@ static int shard_index_events(struct pasta_shard *sh, struct pasta_decoder *d,
 	return shard_add_frame(sh, f, offset);
 }
 
-/* 0, or -EBADMSG where its payload is damaged. Events are not looked at yet, but for state. */
+/* Adds a frame. State, strings and schema are decoded now, other events later. 0, or -EBADMSG if
+ * the payload is damaged. */
 static int shard_index_frame(struct pasta_shard *sh, struct pasta_decoder *d,
 			     const struct pasta_frame *f, uint64_t offset)
 {
@@ -188,16 +191,16 @@ static int shard_index_frame(struct pasta_shard *sh, struct pasta_decoder *d,
 		return pasta_shardstate_schema(sh, (const char *)raw, f->raw_size);
 	if (f->type == PASTA_FRAME_STRINGS)
 		return pasta_shardstate_strings(sh, f, raw);
-	return 0; /* of a later version: not for us */
+	return 0; /* a frame type of a later version */
 }
 
-/* A frame of another shard, which somebody has put here, is damage. */
+/* Whether a frame belongs to this shard. A frame that was copied from another shard is damage. */
 static bool shard_owns_frame(const struct pasta_shard *sh, const struct pasta_frame *f)
 {
 	return !(sh->head.flags & PASTA_SHARD_ENDS) || f->tag == pasta_shard_tag(sh->head.guid);
 }
 
-/* Whether a valid head is here, with room for its payload. */
+/* Whether a valid frame head is at this offset, and its payload is within the shard. */
 static bool shard_head_at(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	return at + sizeof(*f) <= sh->size && shard_load(sh, f, sizeof(*f), at) &&
@@ -205,7 +208,7 @@ static bool shard_head_at(struct pasta_shard *sh, uint64_t at, struct pasta_fram
 	       at + shard_frame_bytes(f) <= sh->size;
 }
 
-/* The same from here on, byte by byte; the file's end if there is none. */
+/* Searches for the next valid head, byte by byte. Returns its offset, or the size of the shard. */
 static uint64_t shard_find_head(struct pasta_shard *sh, uint64_t at, struct pasta_frame *f)
 {
 	const uint32_t magic = PASTA_FRAME_MAGIC;
@@ -232,9 +235,9 @@ static uint64_t shard_find_head(struct pasta_shard *sh, uint64_t at, struct past
 }
 
 /*
- * Not torn: a head is whole before its payload is, and if its writer died just then, what recover
- * has appended since lies where the payload should be. Another frame right behind it says that all
- * is well, and spares reading it now.
+ * Whether a frame is complete. A writer that dies leaves a valid head without its payload, and
+ * recovered frames may follow in place of the payload. If another frame follows at the right
+ * offset, the payload need not be read to know.
  */
 static bool shard_is_whole(struct pasta_shard *sh, struct pasta_decoder *d,
 			   const struct pasta_frame *f, uint64_t offset)
@@ -248,7 +251,7 @@ static bool shard_is_whole(struct pasta_shard *sh, struct pasta_decoder *d,
 	return payload && pasta_decode_check(f, payload);
 }
 
-/* Its events are not here; unless another frame has them, they are missing. */
+/* Counts the events of a torn frame as pushed: unless another frame has them, they are missing. */
 static void shard_count_torn(struct pasta_shard *sh, const struct pasta_frame *f)
 {
 	bool events = f->type == PASTA_FRAME_EVENTS_T && !shard_is_state(f) && shard_numbers_ok(f);
@@ -271,7 +274,7 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 			shard_head_at(sh, from, &f) ? from : shard_find_head(sh, from, &f);
 
 		if (offset >= sh->size)
-			break; /* what is left may be a frame that is being written */
+			break; /* the rest may be a frame that is still being written */
 		if (!shard_is_whole(sh, d, &f, offset)) {
 			shard_count_torn(sh, &f);
 			from = offset + sizeof(f);
@@ -289,7 +292,7 @@ size_t pasta_shard_scan(struct pasta_shard *sh, struct pasta_decoder *d)
 	return found;
 }
 
-/* A head whose sum is right but for what every head of this version begins with. */
+/* Repairs the constant fields at the start of the head, if the checksum then is right. */
 static bool shard_repair_head(struct pasta_shard_head *head)
 {
 	struct pasta_shard_head mended = *head;
@@ -310,17 +313,17 @@ static int shard_read_head(struct pasta_shard *sh, struct pasta_error *err)
 	if (n < 0)
 		return pasta_fail(err, (int)n, "cannot read %s: %s", path, strerror(-(int)n));
 	if (!n)
-		return pasta_fail(err, -EINVAL, "%s is empty: its process ended before it wrote",
-				  path);
+		return pasta_fail(err, -EINVAL,
+				  "%s is empty: its process ended before it wrote anything", path);
 	if (n < 12 || memcmp(sh->head.magic, PASTA_SHARD_MAGIC, sizeof(sh->head.magic)))
 		return pasta_fail(err, -EINVAL,
-				  "%s is not a shard: give a run's folder or a .pst file", path);
+				  "%s is not a shard: name a run's folder or a .pst file", path);
 	if (sh->head.version > PASTA_SHARD_VERSION)
 		return pasta_fail(
 			err, -EPROTONOSUPPORT,
 			"%s has format %u, newer than this accelprof's %u: update accelprof", path,
 			sh->head.version, PASTA_SHARD_VERSION);
-	/* A damaged head costs who it was, not the events. */
+	/* A damaged head hides the identity of the process, not its events. */
 	if (!ok) {
 		memset(&sh->head, 0, sizeof(sh->head));
 		sh->skipped += (uint64_t)n;

@@ -12,15 +12,15 @@
 #include "process/join/demangle.h"
 
 enum { SOURCES_MAX = 1 << 20, CLOCKS_MAX = 1 << 10, NAMES_MAX = 1 << 16 };
-#define STRINGS_MAX (UINT64_C(1) << 28)	     /* ids that a shard may define */
-#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* and their bytes */
+#define STRINGS_MAX (UINT64_C(1) << 28)	     /* string ids in a shard */
+#define STRING_BYTES_MAX (UINT64_C(1) << 30) /* bytes of all its strings */
 
 int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t size)
 {
 	struct pasta_plan *plan;
 
 	if (sh->plan && sh->schema == pasta_schema_hash(text, size))
-		return 0; /* the one of this build, mostly */
+		return 0; /* mostly the schema of this build */
 	plan = pasta_plan_new(text, size, NULL);
 	if (!plan)
 		return -EBADMSG;
@@ -30,8 +30,8 @@ int pasta_shardstate_schema(struct pasta_shard *sh, const char *text, size_t siz
 	return 0;
 }
 
-/* An id out of nowhere must not cost the pages before it, now or when there are more: they are
- * neither touched nor copied. */
+/* Makes room for ids. Uses mmap and mremap, so that a damaged, huge id costs address space only:
+ * unused pages are neither touched nor copied. */
 static int shardstate_make_room(struct pasta_shard *sh, uint64_t ids)
 {
 	uint64_t n = sh->string_capacity ? sh->string_capacity : 1024;
@@ -52,13 +52,13 @@ static int shardstate_make_room(struct pasta_shard *sh, uint64_t ids)
 	return 0;
 }
 
-/* The run's id of one that is defined by now, or 0. */
+/* The run's id of a string that is already defined, or 0. */
 static uint32_t shardstate_run_id(const struct pasta_shard *sh, uint32_t id)
 {
 	return id < sh->string_count ? sh->strings[id] : 0;
 }
 
-/* Kernels are recorded by the names that linkers know. */
+/* Adds a string, demangled if it is a C++ symbol: kernels are recorded by their symbols. */
 static uint32_t shardstate_add_text(const char *text, size_t size)
 {
 	char *plain = pasta_demangle(text, size);
@@ -69,8 +69,8 @@ static uint32_t shardstate_add_text(const char *text, size_t size)
 	return id;
 }
 
-/* A node of a call path has ids in it, and those are the shard's. None that is defined later is
- * let in: paths have an end. */
+/* Adds a string. A node of a call path contains string ids of the shard, which become ids of the
+ * run. Ids that are defined later become 0, so that paths cannot have cycles. */
 static uint32_t shardstate_add_string(const struct pasta_shard *sh, const uint8_t *p, size_t size)
 {
 	uint8_t bytes[PASTA_PATHNODE_SIZE];
@@ -156,11 +156,12 @@ static void shardstate_process(struct pasta_shard *sh, const struct pasta_event 
 	sh->info.world = ev->process.world;
 	sh->info.imported = ev->process.source;
 	sh->info.source = pasta_str(ev->process.source);
-	/* An agent always names its host: the frame with the name is not where it was. */
+	/* An agent always records its host name: if it is 0, the frame with the name is missing. */
 	sh->texts_missing += !ev->process.host && !ev->process.source;
 }
 
-/* A device or a thread. Those that find no room are known once they are read. */
+/* Stores the name of a device or a thread. Past the limit, names become known when their events are
+ * read. */
 static void shardstate_name(struct pasta_shard *sh, const struct pasta_event *ev)
 {
 	size_t n = sh->name_capacity ? 2 * sh->name_capacity : 16;
@@ -178,7 +179,6 @@ static void shardstate_name(struct pasta_shard *sh, const struct pasta_event *ev
 	pasta_event_copy(&sh->names[sh->info.name_count++], ev);
 }
 
-/* Some events are read as soon as they are found: others need what they say. */
 int pasta_shardstate_events(struct pasta_shard *sh, struct pasta_decoder *d,
 			    const struct pasta_frame *f, const void *payload, uint64_t kinds)
 {

@@ -1,4 +1,4 @@
-/* stream.c - many shards, merged by time within a memory budget. */
+/* stream.c - merges many shards by time within a memory budget. */
 #include "process/read/stream.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct pasta_stream *pasta_stream_new(size_t budget)
 		free(s);
 		return NULL;
 	}
-	/* A shard is an open file, and there may be thousands. */
+	/* Each shard is an open file, and a run may have thousands. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -69,7 +69,7 @@ void pasta_stream_free(struct pasta_stream *s)
 	free(s);
 }
 
-/* The two heaps differ in what they hold, not in how they are count_left. */
+/* A frame starts with its first event, so this order suffices to open frames in time. */
 static bool stream_pending_before(const struct stream_pending *a, const struct stream_pending *b)
 {
 	return a->first < b->first;
@@ -144,7 +144,7 @@ static const struct pasta_event *stream_record(const struct stream_cursor *c)
 static int stream_active_push(struct pasta_stream *s, struct stream_cursor *c)
 {
 	size_t i = s->active_count;
-	/* With room for the current one, which may have to come back. */
+	/* With room for the current cursor, which may be pushed back. */
 	struct stream_active *h = stream_grown(s->active, &s->active_capacity, i + 1, sizeof(*h));
 	struct stream_active item = {.time = stream_record(c)->time, .cursor = c};
 
@@ -158,7 +158,7 @@ static int stream_active_push(struct pasta_stream *s, struct stream_cursor *c)
 	return 0;
 }
 
-/* The top has another time now, or is gone and the last takes its place. */
+/* Restores the heap after its top was replaced. */
 static void stream_active_sink(struct pasta_stream *s)
 {
 	struct stream_active *h = s->active, item = h[0];
@@ -223,20 +223,19 @@ void pasta_stream_join(struct pasta_stream *s, const struct pasta_stream *part)
 
 void pasta_stream_exclude(struct pasta_stream *s, size_t shard)
 {
-	size_t i, count_left = 0;
+	size_t i, left = 0;
 	struct stream_pending *old = s->pending;
 	size_t count = s->pending_count;
 
 	s->shards[shard]->excluded = true;
 	s->excluded += s->shards[shard]->size;
-	/* The heap is in order of time, and stays a heap when it is filled again in its own order.
-	 */
+	/* Builds the heap again in place: pushing entry i writes only to entries up to i. */
 	for (i = 0; i < count; i++)
 		if (old[i].shard != shard)
-			old[count_left++] = old[i];
+			old[left++] = old[i];
 	s->pending_count = 0;
-	for (i = 0; i < count_left; i++)
-		stream_pending_push(s, old[i]); /* there is room */
+	for (i = 0; i < left; i++)
+		stream_pending_push(s, old[i]); /* never fails: the array does not grow */
 }
 
 bool pasta_stream_excluded(const struct pasta_stream *s, size_t shard)
@@ -249,7 +248,7 @@ static struct pasta_shard_tally *stream_tally(struct pasta_stream *s, uint32_t s
 	return s->silent ? &s->ignored : &s->shards[shard]->tally;
 }
 
-/* Make the next record lie whole in the block. False: there is none. */
+/* Makes the block contain the next record completely. Returns false if there is none. */
 static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 {
 	struct pasta_block *b = &c->block;
@@ -264,11 +263,11 @@ static bool stream_refill(struct pasta_stream *s, struct stream_cursor *c)
 							    : b->capacity - left;
 	if (pread(s->spill, b->data + left, n, (off_t)c->spill_at) != (ssize_t)n) {
 		stream_tally(s, c->shard)
-			->unreadable++; /* at least; the rest of the frame is gone */
+			->unreadable++; /* at least 1: the rest of the frame cannot be read */
 		c->spill_at = c->spill_end;
 		return false;
 	}
-	/* Give the room back, where that is possible: the whole run may pass through here. */
+	/* Release the space in the file, if supported: the whole run may pass through it. */
 	fallocate(s->spill, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)c->spill_at,
 		  (off_t)n);
 	c->spill_at += n;
@@ -282,8 +281,8 @@ static size_t stream_cursors(const struct pasta_stream *s)
 	return s->active_count + (s->current.cursor != NULL);
 }
 
-/* Move a block's records to the temporary file, but for a window, which is the smaller the more
- * frames there are. Where that fails they stay. */
+/* Moves a block's records to the temporary file, except for a window in memory. The more frames are
+ * open, the smaller the window. If writing fails, the records stay in memory. */
 static void stream_spill(struct pasta_stream *s, struct stream_cursor *c)
 {
 	struct pasta_block *b = &c->block;
@@ -316,7 +315,7 @@ static void stream_recycle(struct pasta_stream *s, struct stream_cursor *c)
 		s->spare = c;
 }
 
-/* Begin to deliver the frame that is due. */
+/* Opens the pending frame with the earliest time. */
 static void stream_open_frame(struct pasta_stream *s)
 {
 	struct stream_pending p = stream_pending_pop(s);
@@ -353,7 +352,7 @@ static void stream_open_frame(struct pasta_stream *s)
 	}
 }
 
-/* The current one's record has gone. */
+/* Moves the current cursor to its next record, or ends it. */
 static void stream_advance(struct pasta_stream *s)
 {
 	struct stream_cursor *c = s->current.cursor;
@@ -362,7 +361,7 @@ static void stream_advance(struct pasta_stream *s)
 		const char *next = (const char *)stream_record(c) + stream_record(c)->size;
 
 		s->current.time = stream_record(c)->time;
-		/* With many cursors, each record would be a miss when its turn comes. */
+		/* With many cursors, each record would be a cache miss when its turn comes. */
 		__builtin_prefetch(next);
 		__builtin_prefetch(next + 64);
 	} else {
@@ -371,7 +370,7 @@ static void stream_advance(struct pasta_stream *s)
 	}
 }
 
-/* The first of all becomes the current one; false: there is none. */
+/* Makes the cursor with the earliest record the current one. Returns false if there is none. */
 static bool stream_choose(struct pasta_stream *s)
 {
 	struct stream_active *top = s->active, before = s->current;
@@ -401,7 +400,7 @@ static const struct pasta_event *stream_deliver(struct pasta_stream *s,
 	return ev;
 }
 
-/* The first of what all have. */
+/* Returns the earliest event of all shards, or NULL. Opens frames as needed. */
 static const struct pasta_event *stream_first(struct pasta_stream *s)
 {
 	bool any;
@@ -415,7 +414,7 @@ static const struct pasta_event *stream_first(struct pasta_stream *s)
 	}
 	if (!any)
 		return NULL;
-	if (s->current.time > s->safe) { /* its turn has not come */
+	if (s->current.time > s->safe) { /* a shard may still add earlier events */
 		stream_active_push(s, s->current.cursor);
 		s->current.cursor = NULL;
 		return NULL;

@@ -1,5 +1,5 @@
-/* streamshards.c - the shards of a stream: adds them, follows them as they grow, sums their loss.
- */
+/* streamshards.c - the shards of a stream: adds them, follows them as they grow, sums up their
+ * loss. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,9 +7,10 @@
 #include "process/io/files.h"
 #include "process/read/stream_internal.h"
 
-#define QUIET_NS UINT64_C(2500000000) /* a shard that has not grown for so long holds nobody up */
+#define QUIET_NS                                                                                   \
+	UINT64_C(2500000000) /* a shard that has not grown for this long does not delay others */
 
-/* Shards of one boot share a clock: they get one offset, so that their order is exact. */
+/* Shards of one boot share a clock. They get the same offset, so that their order is exact. */
 static int64_t stream_clock_offset(const struct pasta_stream *s, const struct pasta_shard *sh)
 {
 	static const uint8_t unknown[sizeof(sh->head.boot)];
@@ -67,7 +68,7 @@ int pasta_stream_add(struct pasta_stream *s, const char *path, struct pasta_erro
 
 	parts.file = pasta_files_open_named(path, NULL);
 	if (parts.file == -EINVAL)
-		return pasta_fail(err, -EINVAL, "%s is not a file", path);
+		return pasta_fail(err, -EINVAL, "%s is not a regular file", path);
 	if (parts.file < 0)
 		return pasta_fail(err, parts.file, "cannot open %s: %s", path,
 				  strerror(-parts.file));
@@ -78,10 +79,11 @@ void pasta_stream_parts(const struct pasta_stream *s, size_t shard, struct pasta
 {
 	*parts = s->shards[shard]->parts;
 	parts->limit =
-		s->shards[shard]->at; /* what is behind it may be a frame that is being written */
+		s->shards[shard]->at; /* behind it may be a frame that is still being written */
 }
 
-/* Up to when the order is known: every shard that still grows has told all that is older. */
+/* The time up to which the order of events is known: no shard that still grows can add earlier
+ * ones. */
 static uint64_t stream_safe_time(const struct pasta_stream *s, uint64_t now)
 {
 	uint64_t safe = UINT64_MAX;
